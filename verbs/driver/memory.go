@@ -1,0 +1,75 @@
+package driver
+
+import "fmt"
+
+// Kind says where memory comes from.
+type Kind uint8
+
+const (
+	// KindHeap is memory of the Go heap, or any that only this process maps.
+	KindHeap Kind = iota
+	// KindMemfd is a mapping of a sealed memfd, which peers of the same host
+	// can map as well.
+	KindMemfd
+)
+
+// Memory describes a piece of memory that can be registered.
+type Memory struct {
+	Kind   Kind
+	Bytes  []byte // as the CPU sees it
+	FD     int    // KindMemfd: descriptor of the memfd
+	Offset int64  // KindMemfd: where Bytes starts within it
+}
+
+// Access is a set of rights, as in ibv_reg_mr. Local read is always granted.
+type Access uint8
+
+const (
+	LocalWrite Access = 1 << iota
+	RemoteWrite
+	RemoteRead
+	RemoteAtomic
+
+	// AllAccess is what windows ask for.
+	AllAccess = LocalWrite | RemoteWrite | RemoteRead | RemoteAtomic
+)
+
+func (a Access) String() string {
+	s := ""
+	for i, name := range []string{"local-write", "remote-write", "remote-read", "remote-atomic"} {
+		if a&(1<<i) != 0 {
+			if s != "" {
+				s += "|"
+			}
+			s += name
+		}
+	}
+	if s == "" {
+		return "local-read"
+	}
+	return s
+}
+
+// A Key names a registration. Providers with 32-bit keys use Lo alone. The
+// zero Key is never handed out.
+type Key struct{ Hi, Lo uint64 }
+
+func (k Key) String() string { return fmt.Sprintf("%016x%016x", k.Hi, k.Lo) }
+
+// A RemoteAddr is a place in a peer's registered memory: a number, never a
+// pointer. Addr counts from the MR's own [MR.Addr].
+type RemoteAddr struct {
+	Addr uint64
+	RKey Key
+}
+
+// Add returns the address n bytes further on.
+func (r RemoteAddr) Add(n uint64) RemoteAddr { return RemoteAddr{Addr: r.Addr + n, RKey: r.RKey} }
+
+// An MR is a registered memory region.
+type MR interface {
+	Addr() uint64 // what a remote address of the first byte is
+	LKey() Key
+	RKey() Key
+	Close() error // afterwards the keys are invalid here and at every peer
+}

@@ -1,0 +1,79 @@
+package driver
+
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/internal/wait"
+)
+
+// A Provider opens the devices of one transport.
+type Provider interface {
+	Name() string
+	// Devices lists what can be opened here; an empty list is no error.
+	Devices(ctx context.Context) ([]DeviceInfo, error)
+	Open(ctx context.Context, device string, opts Options) (Context, error)
+}
+
+// Options say how a rank wants to hear from a context.
+type Options struct {
+	// Bell is rung whenever something happened that a waiter may be waiting
+	// for: a completion was queued, or a peer changed registered memory. nil
+	// makes the context use a bell of its own.
+	Bell *wait.Bell
+	// OnEvent is told of asynchronous events. It is called from a goroutine of
+	// the provider and must not block. It may be nil.
+	OnEvent func(AsyncEvent)
+}
+
+// EventKind says what an AsyncEvent is about.
+type EventKind uint8
+
+const (
+	// EventQPFatal: the connection behind a QP broke; the QP is in StateErr.
+	EventQPFatal EventKind = iota + 1
+	// EventDeviceFatal: the device is gone and with it all of its QPs.
+	EventDeviceFatal
+)
+
+// An AsyncEvent is news that belongs to no completion (ibv_get_async_event).
+type AsyncEvent struct {
+	Kind EventKind
+	QP   uint32 // number of the QP that it concerns, 0 for the device
+	Err  error  // the cause as the provider saw it
+}
+
+// A Context is one open device.
+type Context interface {
+	Info() DeviceInfo
+	// RegMR makes mem usable as a source or destination with the rights in
+	// access. mem must stay valid until the MR is closed.
+	RegMR(ctx context.Context, mem Memory, access Access) (MR, error)
+	CreateCQ(ctx context.Context, depth int) (CQ, error)
+	CreateQP(ctx context.Context, cfg QPConfig) (QP, error)
+	// Close releases the device; its QPs, CQs and MRs are dead afterwards.
+	Close() error
+}
+
+// DeviceInfo describes a device: what it is, what it can do, what it grants.
+type DeviceInfo struct {
+	Provider string
+	Name     string
+	Detail   string // one line for people: address, port state, speed
+
+	MaxQPDepth  int    // work requests outstanding on one send or receive queue
+	MaxCQDepth  int    // completions held by one CQ
+	MaxSegments int    // scatter/gather segments of one work request
+	MaxMessage  uint64 // bytes of one work request
+	MaxInline   int    // bytes that PostSend copies before it returns; see [Inline]
+
+	// LocalKeys: segments must name registered memory by LKey. Without it a
+	// zero LKey stands for memory that only the CPU knows.
+	LocalKeys bool
+	// ExtendedAtomics: OpAtomic is understood, at widths 1, 2, 4 and 8.
+	ExtendedAtomics bool
+	// CoherentAtomics: atomics of this device and CPU atomics of the target
+	// may be mixed on one word.
+	CoherentAtomics bool
+	// SameHost: reaches only ranks of this host.
+	SameHost bool
+}

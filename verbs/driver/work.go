@@ -1,0 +1,137 @@
+package driver
+
+// Opcode says what a work request does.
+type Opcode uint8
+
+const (
+	OpWrite    Opcode = iota + 1 // local segments -> remote
+	OpWriteImm                   // as OpWrite, then consumes a receive and hands it Imm
+	OpRead                       // remote -> local segments
+	OpSend                       // local segments -> the peer's next receive
+	OpFetchAdd                   // 64 bit; old value -> Local[0]
+	OpCmpSwap                    // 64 bit; old value -> Local[0]
+	OpAtomic                     // any AtomicOp at any width; needs ExtendedAtomics
+	OpRecv                       // only in completions
+	OpRecvImm                    // only in completions: a receive consumed by OpWriteImm
+)
+
+func (o Opcode) String() string {
+	if int(o) < len(opcodeNames) {
+		return opcodeNames[o]
+	}
+	return "UNKNOWN"
+}
+
+var opcodeNames = [...]string{"NONE", "WRITE", "WRITE_WITH_IMM", "READ", "SEND", "FETCH_ADD", "CMP_SWAP",
+	"ATOMIC", "RECV", "RECV_WITH_IMM"}
+
+// AtomicOp is the operation of an OpAtomic request. All of them return the old
+// value in Local[0], if there is a segment; without one nothing travels back.
+type AtomicOp uint8
+
+const (
+	AtomicAdd AtomicOp = iota + 1
+	AtomicAnd
+	AtomicOr
+	AtomicXor
+	AtomicSwap
+	AtomicCmpSwap // stores Operand where the value equals Compare
+	AtomicLoad    // Operand is ignored
+	AtomicStore   // as AtomicSwap without a result
+)
+
+// Flags modify a work request.
+type Flags uint8
+
+const (
+	// Signaled requests a completion; errors complete always.
+	Signaled Flags = 1 << iota
+	// Inline has the segments copied before PostSend returns. At most
+	// DeviceInfo.MaxInline bytes, WRITE, WRITE_WITH_IMM and SEND only.
+	Inline
+	// Fence starts the request only after all earlier READs and atomics of the
+	// QP have completed.
+	Fence
+	// Solicited marks a SEND or WRITE_WITH_IMM that shall wake the peer.
+	Solicited
+)
+
+// A Segment is a piece of local memory.
+type Segment struct {
+	Mem  []byte
+	LKey Key
+}
+
+// A WorkRequest is one operation on a send queue.
+type WorkRequest struct {
+	ID     uint64
+	Op     Opcode
+	Flags  Flags
+	Local  []Segment
+	Remote RemoteAddr
+	Imm    uint32
+
+	// Atomics. OpFetchAdd adds Operand; OpCmpSwap stores Operand where the
+	// value equals Compare. Width is 1, 2, 4 or 8 bytes for OpAtomic and the
+	// address a multiple of it; the other two are 8 bytes wide.
+	Atomic  AtomicOp
+	Width   uint8
+	Operand uint64
+	Compare uint64
+}
+
+// Length is the number of bytes in the request's segments.
+func (w *WorkRequest) Length() int {
+	n := 0
+	for i := range w.Local {
+		n += len(w.Local[i].Mem)
+	}
+	return n
+}
+
+// A RecvRequest offers memory to one SEND, or a notice to one WRITE_WITH_IMM.
+type RecvRequest struct {
+	ID    uint64
+	Local []Segment
+}
+
+// Status tells how a work request ended, as in enum ibv_wc_status.
+type Status uint8
+
+const (
+	Success          Status = iota
+	LocalLength             // IBV_WC_LOC_LEN_ERR: a SEND longer than the receive
+	LocalProtection         // IBV_WC_LOC_PROT_ERR
+	Flushed                 // IBV_WC_WR_FLUSH_ERR: the QP went to ERR before it
+	RemoteInvalid           // IBV_WC_REM_INV_REQ_ERR: malformed at the target, such as a misaligned atomic
+	RemoteAccess            // IBV_WC_REM_ACCESS_ERR: bad key, out of bounds, missing right
+	RemoteOperation         // IBV_WC_REM_OP_ERR
+	RetryExceeded           // IBV_WC_RETRY_EXC_ERR: the connection is lost
+	ReceiverNotReady        // IBV_WC_RNR_RETRY_EXC_ERR
+	Canceled                // ended by Canceler.Cancel; has no counterpart in ibverbs
+	GeneralError            // IBV_WC_GENERAL_ERR
+)
+
+func (s Status) String() string {
+	if int(s) < len(statusNames) {
+		return statusNames[s]
+	}
+	return "unknown status"
+}
+
+var statusNames = [...]string{"success", "local length error", "local protection error", "flushed",
+	"remote invalid request", "remote access error", "remote operation error", "transport retries exceeded",
+	"receiver not ready", "canceled", "general error"}
+
+// A Completion reports the end of a work request. With a Status other than
+// Success only ID, Status, QP and Err are meaningful.
+type Completion struct {
+	ID     uint64
+	Status Status
+	Op     Opcode
+	HasImm bool
+	Imm    uint32
+	Bytes  int // received, for OpRecv and OpRecvImm; read, for OpRead
+	QP     uint32
+	Err    error // more about a failure where the provider knows more; may be nil
+}
