@@ -1,0 +1,115 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// An Imported is another process's memfd, mapped here.
+type Imported struct {
+	mem   []byte
+	inode uint64
+
+	mu     sync.Mutex
+	closed bool
+}
+
+// Import maps the memfd that is descriptor fd of process pid. It refuses a
+// descriptor that is anything but a memfd sealed against resizing
+// (ErrUnsealed), and one smaller than size (ErrTooSmall). The whole memfd is
+// mapped, and no descriptor is kept.
+func Import(pid, fd int, size int64) (*Imported, error) {
+	if pid <= 0 || fd < 0 || size < 0 {
+		return nil, fmt.Errorf("memory: %w: descriptor %d of process %d, %d bytes", driver.ErrInvalid, fd, pid, size)
+	}
+	imp, err := importPath(fmt.Sprintf("/proc/%d/fd/%d", pid, fd), size)
+	if err != nil {
+		return nil, fmt.Errorf("memory: importing descriptor %d of process %d: %w", fd, pid, err)
+	}
+	return imp, nil
+}
+
+func importPath(path string, size int64) (*Imported, error) {
+	fd, st, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
+	if err != nil || seals&resizeSeals != resizeSeals {
+		return nil, fmt.Errorf("%w: seals %#x", ErrUnsealed, seals)
+	}
+	if st.Size < size || st.Size == 0 {
+		return nil, fmt.Errorf("%w: %d bytes, its owner said %d", ErrTooSmall, st.Size, size)
+	}
+	mem, err := mapShared(fd, st.Size)
+	if err != nil {
+		return nil, fmt.Errorf("mapping %d bytes: %w", st.Size, err)
+	}
+	return &Imported{mem: mem, inode: st.Ino}, nil
+}
+
+// openRegular opens path only once it is known to be a regular file: opening a
+// pipe would block, and opening a device might do anything.
+func openRegular(path string) (int, unix.Stat_t, error) {
+	var st unix.Stat_t
+	handle, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, st, hint(err)
+	}
+	defer unix.Close(handle)
+	if err := unix.Fstat(handle, &st); err != nil {
+		return -1, st, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return -1, st, fmt.Errorf("%w: not a regular file", ErrUnsealed)
+	}
+	fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", handle), unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, st, hint(err)
+	}
+	return fd, st, nil
+}
+
+// hint says what to do about the failures that users meet.
+func hint(err error) error {
+	switch {
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		return fmt.Errorf("%w (run all ranks of a host as one user, without set-user-ID, in one container)", err)
+	case errors.Is(err, unix.ENOENT):
+		return fmt.Errorf("%w (the process ended, closed it, or lives in another PID namespace)", err)
+	}
+	return err
+}
+
+// Bytes is the whole mapping. After Close it reads garbage.
+func (i *Imported) Bytes() []byte { return i.mem }
+
+// Inode identifies the memfd on this host; see [Inode].
+func (i *Imported) Inode() uint64 { return i.inode }
+
+// Close puts anonymous memory in the mapping's place: stale slices read
+// garbage. Further calls do nothing.
+func (i *Imported) Close() error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.closed {
+		return nil
+	}
+	i.closed = true
+	return overlay(i.mem)
+}
+
+// Inode tells memfds of one host apart, since descriptor numbers are used again.
+func Inode(fd int) (uint64, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return 0, fmt.Errorf("memory: descriptor %d: %w", fd, err)
+	}
+	return st.Ino, nil
+}
