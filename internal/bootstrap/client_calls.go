@@ -1,0 +1,172 @@
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+)
+
+// Exchange is collective among members, which all name the same key and the
+// same list of ranks with this one in it. It returns everyone's bytes in the
+// order of members. It fails with *PeerDeadError when a member is dead or
+// gets dead or has left, and with ErrMismatch when lists differ. The end of
+// ctx abandons it here only: what this rank brought still counts. Exchanges
+// with different keys are independent; a key serves once.
+func (c *Client) Exchange(ctx context.Context, key string, members []int, mine []byte) ([][]byte, error) {
+	if err := c.checkMembers(members); err != nil {
+		return nil, err
+	}
+	done := make(chan result, 1)
+	c.mu.Lock()
+	if _, busy := c.exchanges[key]; busy {
+		c.mu.Unlock()
+		return nil, fmt.Errorf("%w: key %q is in use by this rank", ErrMismatch, key)
+	}
+	c.exchanges[key] = done
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		if c.exchanges[key] == done {
+			delete(c.exchanges, key)
+		}
+		c.mu.Unlock()
+	}()
+	m := message{kind: kindExchange, name: key, members: members, parts: [][]byte{mine}}
+	if err := c.request(ctx, m); err != nil {
+		return nil, err
+	}
+	return c.await(ctx, done)
+}
+
+func (c *Client) checkMembers(members []int) error {
+	seen := make(map[int]bool, len(members))
+	for _, r := range members {
+		if r < 0 || r >= c.size {
+			return fmt.Errorf("%w: member %d of %d ranks", ErrArgument, r, c.size)
+		}
+		if seen[r] {
+			return fmt.Errorf("%w: member %d is there twice", ErrArgument, r)
+		}
+		seen[r] = true
+	}
+	if !seen[c.rank] {
+		return fmt.Errorf("%w: rank %d is not among the members", ErrArgument, c.rank)
+	}
+	return nil
+}
+
+// Call sends payload to rank's Events.Call and returns the answer. It waits
+// for a rank that has not joined yet. A handler's error comes back as
+// *RemoteError, a dead rank as *PeerDeadError. The end of ctx abandons the
+// call here; the handler runs on.
+func (c *Client) Call(ctx context.Context, rank int, service string, payload []byte) ([]byte, error) {
+	if err := c.checkRank(rank); err != nil {
+		return nil, err
+	}
+	p := &call{rank: rank, service: service, done: make(chan result, 1)}
+	c.mu.Lock()
+	if gone := c.gone[rank]; gone != nil {
+		c.mu.Unlock()
+		return nil, gone
+	}
+	c.lastID++
+	id := c.lastID
+	c.calls[id] = p
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.calls, id)
+		c.mu.Unlock()
+	}()
+	m := message{kind: kindCall, rank: rank, id: id, name: service, parts: [][]byte{payload}}
+	if err := c.request(ctx, m); err != nil {
+		return nil, err
+	}
+	parts, err := c.await(ctx, p.done)
+	if err != nil {
+		return nil, err
+	}
+	return (&message{parts: parts}).part(), nil
+}
+
+// Tell sends payload to rank's Events.Tell. It returns once the message is on
+// its way; messages of one rank to another stay in order. One to a dead rank
+// is an error where that is known here, and is dropped otherwise.
+func (c *Client) Tell(rank int, service string, payload []byte) error {
+	if err := c.checkRank(rank); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	gone := c.gone[rank]
+	c.mu.Unlock()
+	if gone != nil {
+		return gone
+	}
+	return c.request(c.ctx, message{kind: kindTell, rank: rank, name: service, parts: [][]byte{payload}})
+}
+
+// Abort tells every other rank and the launcher that this rank gives up.
+func (c *Client) Abort(cause string) error {
+	return c.post(message{kind: kindAbort, name: cut(cause)})
+}
+
+// Report hands the launcher something under a name, such as "stats".
+func (c *Client) Report(name string, payload []byte) error {
+	return c.request(c.ctx, message{kind: kindReport, name: name, parts: [][]byte{payload}})
+}
+
+func (c *Client) checkRank(rank int) error {
+	if rank < 0 || rank >= c.size {
+		return fmt.Errorf("%w: rank %d of %d", ErrArgument, rank, c.size)
+	}
+	return nil
+}
+
+// request queues m for the server, waiting for room.
+func (c *Client) request(ctx context.Context, m message) error {
+	frame, err := m.frame()
+	if err != nil {
+		return err
+	}
+	if c.out.waitPut(ctx, frame, len(frame)) == ErrClosed {
+		return context.Cause(c.ctx)
+	}
+	return context.Cause(ctx)
+}
+
+// post queues m even when the queue is full.
+func (c *Client) post(m message) error {
+	frame, err := m.frame()
+	if err != nil {
+		return err
+	}
+	if !c.out.put(frame, len(frame)) {
+		return context.Cause(c.ctx)
+	}
+	return nil
+}
+
+// await prefers a result that is there to the end of ctx.
+func (c *Client) await(ctx context.Context, done chan result) ([][]byte, error) {
+	select {
+	case r := <-done:
+		return r.parts, r.err
+	default:
+	}
+	select {
+	case r := <-done:
+		return r.parts, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-c.ctx.Done():
+		// The connection may have ended before this request was recorded.
+		select {
+		case r := <-done:
+			return r.parts, r.err
+		default:
+			return nil, context.Cause(c.ctx)
+		}
+	}
+}
+
+// cut shortens a cause to what fits a message.
+func cut(cause string) string { return cause[:min(len(cause), maxName)] }

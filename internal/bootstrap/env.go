@@ -1,0 +1,97 @@
+package bootstrap
+
+import (
+	"encoding/hex"
+	"os"
+	"strconv"
+)
+
+// The environment that grun gives to every rank.
+const (
+	EnvJobID       = "GRUN_JOB_ID"       // unique name of the job
+	EnvRank        = "GRUN_RANK"         // 0 to size-1
+	EnvSize        = "GRUN_SIZE"         // ranks in the job
+	EnvLocalRank   = "GRUN_LOCAL_RANK"   // number among the ranks of this host
+	EnvLocalSize   = "GRUN_LOCAL_SIZE"   // ranks on this host
+	EnvAddr        = "GRUN_ADDR"         // host:port of the rendezvous
+	EnvSecret      = "GRUN_SECRET"       // SecretSize bytes in hex; never on a command line
+	EnvProvider    = "GRUN_PROVIDER"     // auto, shm or tcp
+	EnvHeap        = "GRUN_HEAP"         // size of the arena, for instance 1GiB
+	EnvFMAMax      = "GRUN_FMA_MAX"      // largest transfer by CPU stores; 0 queues everything
+	EnvStats       = "GRUN_STATS"        // 1: report statistics when closing
+	EnvPeerTimeout = "GRUN_PEER_TIMEOUT" // silence after which a peer is unreachable, for instance 30s
+)
+
+// SecretSize is the length of a job's secret in bytes.
+const SecretSize = 32
+
+// Env is a rank's place in a job, as its launcher told it.
+type Env struct {
+	JobID                string
+	Rank, Size           int
+	LocalRank, LocalSize int
+	Addr                 string // host:port of the rendezvous
+	Secret               []byte
+}
+
+// FromEnv reads what grun put into the environment. ok is false when this
+// process was not started by grun; an incomplete or impossible environment is
+// an *EnvError.
+func FromEnv() (env Env, ok bool, err error) { return fromEnv(os.LookupEnv) }
+
+func fromEnv(lookup func(string) (string, bool)) (env Env, ok bool, err error) {
+	id, ok := lookup(EnvJobID)
+	if !ok || id == "" {
+		return Env{}, false, nil
+	}
+	env.JobID = id
+	for _, field := range []struct {
+		name string
+		to   *int
+	}{
+		{EnvRank, &env.Rank}, {EnvSize, &env.Size},
+		{EnvLocalRank, &env.LocalRank}, {EnvLocalSize, &env.LocalSize},
+	} {
+		text, _ := lookup(field.name)
+		n, convErr := strconv.Atoi(text)
+		if convErr != nil || n < 0 {
+			return Env{}, true, &EnvError{field.name, text, "want a number from 0"}
+		}
+		*field.to = n
+	}
+	if env.Addr, _ = lookup(EnvAddr); env.Addr == "" {
+		return Env{}, true, &EnvError{EnvAddr, "", "want host:port"}
+	}
+	text, _ := lookup(EnvSecret)
+	if env.Secret, err = hex.DecodeString(text); err != nil || len(env.Secret) != SecretSize {
+		return Env{}, true, &EnvError{EnvSecret, "", "want 32 bytes in hex"}
+	}
+	return env, true, env.check()
+}
+
+func (e Env) check() error {
+	if e.Rank >= e.Size {
+		return &EnvError{EnvRank, strconv.Itoa(e.Rank), "want less than " + EnvSize}
+	}
+	if e.LocalSize > e.Size {
+		return &EnvError{EnvLocalSize, strconv.Itoa(e.LocalSize), "want at most " + EnvSize}
+	}
+	if e.LocalRank >= e.LocalSize {
+		return &EnvError{EnvLocalRank, strconv.Itoa(e.LocalRank), "want less than " + EnvLocalSize}
+	}
+	return nil
+}
+
+// Vars is the inverse of FromEnv: the environment variables that say e, each
+// as NAME=value.
+func (e Env) Vars() []string {
+	return []string{
+		EnvJobID + "=" + e.JobID,
+		EnvRank + "=" + strconv.Itoa(e.Rank),
+		EnvSize + "=" + strconv.Itoa(e.Size),
+		EnvLocalRank + "=" + strconv.Itoa(e.LocalRank),
+		EnvLocalSize + "=" + strconv.Itoa(e.LocalSize),
+		EnvAddr + "=" + e.Addr,
+		EnvSecret + "=" + hex.EncodeToString(e.Secret),
+	}
+}

@@ -1,0 +1,69 @@
+package bootstrap
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrClosed: this client has said goodbye.
+	ErrClosed = errors.New("bootstrap client closed")
+	// ErrLost: the connection to the rendezvous broke; grun is gone.
+	ErrLost = errors.New("rendezvous lost: grun died or was killed")
+	// ErrHandshake: the other end did not prove that it knows the job's secret.
+	ErrHandshake = errors.New("bootstrap handshake failed: check that " + EnvAddr + " and " + EnvSecret + " come from the same grun")
+	// ErrTooLarge: a message is longer than MaxMessage.
+	ErrTooLarge = fmt.Errorf("bootstrap message above %d MiB: send bulk data through a window", MaxMessage>>20)
+	// ErrOverflow: the addressee does not take its messages; too many wait for it.
+	ErrOverflow = errors.New("bootstrap messages pile up: the addressee is stopped or its handlers are stuck")
+	// ErrWire: bytes that are no message of this protocol.
+	ErrWire = errors.New("malformed bootstrap message")
+	// ErrArgument: a rank or member list that the job does not have.
+	ErrArgument = errors.New("invalid bootstrap argument")
+	// ErrMismatch: ranks came to one exchange with different member lists, or
+	// one rank came twice.
+	ErrMismatch = errors.New("exchange mismatch: all members must name the same key and members, once")
+)
+
+// An EnvError is a variable of grun's environment that makes no sense.
+type EnvError struct{ Name, Value, Want string }
+
+func (e *EnvError) Error() string {
+	return fmt.Sprintf("environment variable %s=%q: %s; start the program with grun, or unset %s", e.Name, e.Value, e.Want, EnvJobID)
+}
+
+// A RefusedError is why the server does not let a rank join that knows the secret.
+type RefusedError struct {
+	Rank   int
+	Reason string
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("rank %d may not join: %s", e.Rank, e.Reason)
+}
+
+// A PeerDeadError says that a rank can answer no more, because it died or,
+// when Left is set, because it said goodbye.
+type PeerDeadError struct {
+	Rank  int
+	Cause string
+	Left  bool
+}
+
+func (e *PeerDeadError) Error() string {
+	if e.Left {
+		return fmt.Sprintf("rank %d has left the job", e.Rank)
+	}
+	return fmt.Sprintf("rank %d is dead: %s", e.Rank, e.Cause)
+}
+
+// A RemoteError is what a peer's Call handler returned.
+type RemoteError struct {
+	Rank    int
+	Service string
+	Message string
+}
+
+func (e *RemoteError) Error() string {
+	return fmt.Sprintf("%s at rank %d: %s", e.Service, e.Rank, e.Message)
+}

@@ -1,0 +1,195 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Hooks tell the launcher what the ranks do. Any of them may be nil. They are
+// called without locks held, from the goroutine that reads the rank's
+// connection, and must not call [Server.Close].
+type Hooks struct {
+	Joined   func(rank int)
+	Left     func(rank int) // said goodbye
+	Aborted  func(rank int, cause string)
+	Reported func(rank int, name string, payload []byte)
+	// Lost: the connection ended without goodbye. With a launcher the process
+	// is the truth, and it calls [Server.RankDied] when that has ended. Where
+	// Lost is nil the loss itself is the death.
+	Lost func(rank int, err error)
+}
+
+// A Server is the rendezvous of one job.
+type Server struct {
+	size   int
+	secret []byte
+	hooks  Hooks
+
+	mu        sync.Mutex
+	closed    bool
+	members   []member
+	exchanges map[string][]*exchange
+	listeners map[net.Listener]struct{}
+	conns     map[net.Conn]struct{} // every open connection
+	strangers []net.Conn            // those of Serve that have not proved the secret, oldest first
+
+	wg sync.WaitGroup
+}
+
+// member is what the server knows about one rank.
+type member struct {
+	state state
+	cause string         // of death
+	out   *queue[[]byte] // exists from the start, so that messages can wait for the rank
+}
+
+type state uint8
+
+const (
+	absent state = iota
+	joined
+	left
+	dead
+)
+
+// maxStrangers bounds the connections that have not proved the secret, in
+// addition to the size of the job. One more cuts the oldest.
+const maxStrangers = 256
+
+// NewServer returns the rendezvous of a job with size ranks.
+func NewServer(size int, secret []byte, hooks Hooks) *Server {
+	s := &Server{
+		size: size, secret: slices.Clone(secret), hooks: hooks,
+		members:   make([]member, size),
+		exchanges: make(map[string][]*exchange),
+		listeners: make(map[net.Listener]struct{}),
+		conns:     make(map[net.Conn]struct{}),
+	}
+	for r := range s.members {
+		s.members[r].out = newQueue[[]byte]()
+	}
+	return s
+}
+
+// Serve takes connections from l until ctx ends or the server is closed, which
+// is no error. It closes l.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return errors.Join(ErrClosed, l.Close())
+	}
+	s.listeners[l] = struct{}{}
+	s.mu.Unlock()
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	defer s.stopped(l)
+	for {
+		conn, err := l.Accept()
+		switch {
+		case err == nil:
+			s.start(conn, true)
+		case errors.Is(err, net.ErrClosed):
+			return nil
+		default:
+			// Out of descriptors, most likely: those who wait stay in the
+			// listener's backlog.
+			select {
+			case <-ctx.Done():
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}
+}
+
+func (s *Server) stopped(l net.Listener) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.listeners, l)
+}
+
+// Attach serves one connection that did not come through a listener, such as
+// one end of net.Pipe. It returns at once.
+func (s *Server) Attach(conn net.Conn) { s.start(conn, false) }
+
+func (s *Server) start(conn net.Conn, stranger bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		conn.Close()
+		return
+	}
+	s.conns[conn] = struct{}{}
+	if stranger {
+		if len(s.strangers) >= maxStrangers+s.size {
+			s.strangers[0].Close()
+			s.strangers = s.strangers[1:]
+		}
+		s.strangers = append(s.strangers, conn)
+	}
+	s.wg.Go(func() { s.serve(conn) })
+}
+
+// RankDied tells everyone that a rank has died: exchanges with it fail, now
+// and later, and so do calls to it. For a rank that has left it does nothing.
+func (s *Server) RankDied(rank int, cause string) {
+	s.depart(rank, dead, cut(cause))
+}
+
+// depart moves a rank to left or dead and tells the others.
+func (s *Server) depart(rank int, to state, cause string) bool {
+	if rank < 0 || rank >= s.size {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := &s.members[rank]
+	if m.state == left || m.state == dead {
+		return false
+	}
+	m.state, m.cause = to, cause
+	s.failExchanges(rank)
+	news := message{kind: kindLeft, rank: rank}
+	if to == dead {
+		news = message{kind: kindDead, rank: rank, name: cause}
+		m.out.discard()
+	}
+	s.broadcast(news)
+	return true
+}
+
+// broadcast queues m for all but its subject. The caller holds mu.
+func (s *Server) broadcast(m message) {
+	frame, err := m.frame()
+	if err != nil {
+		return // names are cut to fit: unreachable
+	}
+	for r := range s.members {
+		if r != m.rank {
+			s.members[r].out.put(frame, len(frame))
+		}
+	}
+}
+
+// Close ends the service: all connections are cut, listeners closed, and
+// goroutines ended when it returns. Clients see [Events].Lost.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	for l := range s.listeners {
+		l.Close()
+	}
+	for conn := range s.conns {
+		conn.Close()
+	}
+	for r := range s.members {
+		s.members[r].out.discard()
+	}
+	s.mu.Unlock()
+	s.wg.Wait()
+	return nil
+}

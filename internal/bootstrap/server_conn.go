@@ -1,0 +1,203 @@
+package bootstrap
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+)
+
+// farewellTimeout bounds how long a rank may take to read what was queued for
+// it before its goodbye.
+const farewellTimeout = 5 * time.Second
+
+// serve is the life of one connection.
+func (s *Server) serve(conn net.Conn) {
+	defer s.drop(conn)
+	rank, err := s.admit(conn)
+	if err != nil {
+		return
+	}
+	if s.hooks.Joined != nil {
+		s.hooks.Joined(rank)
+	}
+	s.wg.Go(func() { s.write(rank, conn) })
+	err = s.read(rank, conn)
+	if err == nil {
+		conn.SetDeadline(time.Now().Add(farewellTimeout)) //nolint:errcheck // closed is fine
+		conn.Read(make([]byte, 1))                        //nolint:errcheck // any end will do: the client closes first
+		return
+	}
+	s.lost(rank, err)
+}
+
+// drop forgets a connection.
+func (s *Server) drop(conn net.Conn) {
+	conn.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, conn)
+	s.known(conn)
+}
+
+// known takes conn off the list of strangers. The caller holds mu.
+func (s *Server) known(conn net.Conn) {
+	if i := slices.Index(s.strangers, conn); i >= 0 {
+		s.strangers = slices.Delete(s.strangers, i, i+1)
+	}
+}
+
+// admit lets a rank in that proves the secret.
+func (s *Server) admit(conn net.Conn) (rank int, err error) {
+	conn.SetDeadline(time.Now().Add(handshakeTimeout)) //nolint:errcheck // closed shows below
+	session, err := greet(conn, s.secret)
+	if err != nil {
+		return 0, err
+	}
+	refusal := s.enter(conn, session.rank)
+	if err := session.welcome(conn, s.size, refusal); err != nil {
+		if refusal == "" {
+			s.lost(int(session.rank), err)
+		}
+		return 0, err
+	}
+	if refusal != "" {
+		return 0, &RefusedError{Rank: int(session.rank), Reason: refusal}
+	}
+	conn.SetDeadline(time.Time{}) //nolint:errcheck // as above
+	return int(session.rank), nil
+}
+
+// enter marks a rank as joined, or says why not.
+func (s *Server) enter(conn net.Conn, rank uint32) (refusal string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known(conn)
+	if s.closed {
+		return "the job is over"
+	}
+	if uint64(rank) >= uint64(s.size) {
+		return fmt.Sprintf("the job has %d ranks", s.size)
+	}
+	switch m := &s.members[rank]; m.state {
+	case absent:
+		m.state = joined
+		return ""
+	case dead:
+		return "it was declared dead: " + m.cause
+	default:
+		return "this rank has joined before; each process calls runtime.Init once"
+	}
+}
+
+// lost reports a connection that ended without goodbye.
+func (s *Server) lost(rank int, err error) {
+	s.mu.Lock()
+	over := s.closed
+	s.mu.Unlock()
+	switch {
+	case over:
+	case s.hooks.Lost != nil:
+		s.hooks.Lost(rank, err)
+	default:
+		s.RankDied(rank, fmt.Sprintf("connection lost: %v", err))
+	}
+}
+
+func (s *Server) write(rank int, conn net.Conn) {
+	out := s.members[rank].out
+	for frames := out.take(); frames != nil; frames = out.take() {
+		buffers := net.Buffers(frames)
+		if _, err := buffers.WriteTo(conn); err != nil {
+			conn.Close()
+			return
+		}
+	}
+}
+
+// read handles a rank's messages until its goodbye (nil) or the end of the
+// connection.
+func (s *Server) read(rank int, conn net.Conn) error {
+	r := bufio.NewReader(conn)
+	for {
+		m, err := readMessage(r)
+		if err != nil {
+			return err
+		}
+		switch m.kind {
+		case kindGoodbye:
+			return s.goodbye(rank)
+		case kindExchange:
+			err = s.contribute(rank, m)
+		case kindCall, kindTell, kindReply:
+			err = s.route(rank, m)
+		case kindAbort:
+			s.abort(rank, m.name)
+		case kindReport:
+			if s.hooks.Reported != nil {
+				s.hooks.Reported(rank, m.name, m.part())
+			}
+		default:
+			err = fmt.Errorf("%w: kind %d from a client", ErrWire, m.kind)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (s *Server) goodbye(rank int) error {
+	if !s.depart(rank, left, "") {
+		return errors.New("goodbye of a rank that was declared dead")
+	}
+	if s.hooks.Left != nil {
+		s.hooks.Left(rank)
+	}
+	frame, err := (&message{kind: kindFarewell}).frame()
+	out := s.members[rank].out
+	out.put(frame, len(frame))
+	out.close()
+	return err
+}
+
+func (s *Server) abort(rank int, cause string) {
+	s.mu.Lock()
+	s.broadcast(message{kind: kindAbort, rank: rank, name: cause})
+	s.mu.Unlock()
+	if s.hooks.Aborted != nil {
+		s.hooks.Aborted(rank, cause)
+	}
+}
+
+// route passes a message from one rank on to another. Messages to the dead are
+// dropped: their callers are told of the death. Replies are as many as their
+// addressee has asked for and always find room.
+func (s *Server) route(from int, m message) error {
+	to := m.rank
+	if to < 0 || to >= s.size {
+		return fmt.Errorf("%w: addressee %d of %d ranks", ErrWire, to, s.size)
+	}
+	m.rank = from
+	frame, err := m.frame()
+	if err != nil {
+		return err
+	}
+	out := s.members[to].out
+	if m.kind == kindReply {
+		out.put(frame, len(frame))
+		return nil
+	}
+	if out.tryPut(frame, len(frame)) == ErrOverflow {
+		return s.refuse(from, to, m.id)
+	}
+	return nil
+}
+
+// refuse tells a rank that its message found no room.
+func (s *Server) refuse(from, to int, id uint64) error {
+	frame, err := (&message{kind: kindOverflow, rank: to, id: id}).frame()
+	s.members[from].out.put(frame, len(frame))
+	return err
+}

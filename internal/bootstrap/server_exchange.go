@@ -1,0 +1,139 @@
+package bootstrap
+
+import "slices"
+
+// An exchange collects what its members bring, until all have come.
+type exchange struct {
+	key     string
+	members []int
+	parts   [][]byte // nil: has not come
+	missing int
+}
+
+// contribute takes what rank brings to an exchange.
+func (s *Server) contribute(rank int, m message) error {
+	if !s.valid(rank, m.members) {
+		return ErrWire
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.goneMember(m.members); r >= 0 {
+		s.tellFailed(rank, m.name, r)
+		return nil
+	}
+	e, clash := s.findExchange(m.name, m.members)
+	i := slices.Index(m.members, rank)
+	if clash || e.parts[i] != nil {
+		s.mismatch(rank, m.name, e)
+		return nil
+	}
+	e.parts[i] = append([]byte{}, m.part()...)
+	if e.missing--; e.missing == 0 {
+		s.complete(e)
+	}
+	return nil
+}
+
+func (s *Server) valid(rank int, members []int) bool {
+	seen := make(map[int]bool, len(members))
+	for _, r := range members {
+		if r < 0 || r >= s.size || seen[r] {
+			return false
+		}
+		seen[r] = true
+	}
+	return seen[rank]
+}
+
+// goneMember returns a member that is dead, else one that has left, else -1.
+func (s *Server) goneMember(members []int) int {
+	gone := -1
+	for _, r := range members {
+		switch s.members[r].state {
+		case dead:
+			return r
+		case left:
+			gone = r
+		}
+	}
+	return gone
+}
+
+// findExchange returns the exchange under key with these members, a new one if
+// need be. Groups that share no rank may use one key at a time; a list that
+// overlaps another one clashes with it.
+func (s *Server) findExchange(key string, members []int) (e *exchange, clash bool) {
+	for _, e := range s.exchanges[key] {
+		if slices.Equal(e.members, members) {
+			return e, false
+		}
+		for _, r := range members {
+			if slices.Contains(e.members, r) {
+				return e, true
+			}
+		}
+	}
+	e = &exchange{key: key, members: members, parts: make([][]byte, len(members)), missing: len(members)}
+	s.exchanges[key] = append(s.exchanges[key], e)
+	return e, false
+}
+
+func (s *Server) complete(e *exchange) {
+	s.forget(e)
+	m := message{kind: kindExchange, name: e.key, parts: e.parts}
+	frame, err := m.frame()
+	if err != nil {
+		frame, _ = (&message{kind: kindFailed, name: e.key, code: codeTooLarge}).frame()
+	}
+	for _, r := range e.members {
+		s.members[r].out.put(frame, len(frame))
+	}
+}
+
+func (s *Server) forget(e *exchange) {
+	rest := slices.DeleteFunc(s.exchanges[e.key], func(x *exchange) bool { return x == e })
+	if len(rest) == 0 {
+		delete(s.exchanges, e.key)
+	} else {
+		s.exchanges[e.key] = rest
+	}
+}
+
+// mismatch fails an exchange for all who have come to it, and for rank, which
+// brought another list.
+func (s *Server) mismatch(rank int, key string, e *exchange) {
+	s.forget(e)
+	frame, _ := (&message{kind: kindFailed, name: key, code: codeMismatch, rank: rank}).frame()
+	for i, r := range e.members {
+		if e.parts[i] != nil && r != rank {
+			s.members[r].out.put(frame, len(frame))
+		}
+	}
+	s.members[rank].out.put(frame, len(frame))
+}
+
+// failExchanges ends every exchange that a rank, which is gone, is a member of.
+func (s *Server) failExchanges(gone int) {
+	for _, list := range s.exchanges {
+		for _, e := range slices.Clone(list) {
+			if !slices.Contains(e.members, gone) {
+				continue
+			}
+			s.forget(e)
+			for i, r := range e.members {
+				if e.parts[i] != nil && r != gone {
+					s.tellFailed(r, e.key, gone)
+				}
+			}
+		}
+	}
+}
+
+func (s *Server) tellFailed(rank int, key string, gone int) {
+	m := message{kind: kindFailed, name: key, rank: gone, code: codeLeft}
+	if s.members[gone].state == dead {
+		m.code, m.parts = codeDead, [][]byte{[]byte(s.members[gone].cause)}
+	}
+	frame, _ := m.frame()
+	s.members[rank].out.put(frame, len(frame))
+}
