@@ -64,7 +64,9 @@ func NewShared(mem []byte, fd int, offset int64) *Bell {
 }
 
 // Location tells where other processes find this bell.
-func (b *Bell) Location() (fd int, offset int64, ok bool) { return b.fd, b.offset, b.shared && b.fd >= 0 }
+func (b *Bell) Location() (fd int, offset int64, ok bool) {
+	return b.fd, b.offset, b.shared && b.fd >= 0
+}
 
 // Parks counts how often a goroutine of this process went to sleep here.
 func (b *Bell) Parks() uint64 { return b.parks.Load() }

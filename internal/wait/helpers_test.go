@@ -1,0 +1,59 @@
+package wait
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// errLostWakeup is what a test fails with when a waiter sleeps although its
+// condition holds.
+var errLostWakeup = errors.New("a waiter sleeps although its condition is true and the bell was rung")
+
+// patience bounds every wait of these tests; it is no measure of speed.
+const patience = 30 * time.Second
+
+// watchdog returns a context that ends a stuck wait with errLostWakeup.
+func watchdog(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, errLostWakeup)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// sharedMemory returns pages that other processes could map.
+func sharedMemory(t testing.TB) []byte {
+	t.Helper()
+	mem, err := unix.Mmap(-1, 0, unix.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, unix.Munmap(mem)) })
+	return mem
+}
+
+// onEachBackend runs f with a bell of this process and with a shared one.
+func onEachBackend(t *testing.T, f func(t *testing.T, bell func() *Bell)) {
+	t.Run("local", func(t *testing.T) { f(t, NewLocal) })
+	t.Run("shared", func(t *testing.T) {
+		f(t, func() *Bell { return NewShared(sharedMemory(t), -1, 0) })
+	})
+}
+
+// untilParked returns once goroutines of this process went to sleep on b more
+// than n times.
+func untilParked(t *testing.T, b *Bell, n uint64) {
+	t.Helper()
+	require.Eventually(t, func() bool { return b.Parks() > n }, patience, time.Millisecond)
+}
+
+// waited runs Wait in a goroutine and hands its result over.
+func waited(ctx context.Context, b *Bell, ready func() bool) <-chan error {
+	result := make(chan error, 1)
+	go func() { result <- b.Wait(ctx, ready) }()
+	return result
+}
+
+func never() bool { return false }

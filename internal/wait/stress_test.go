@@ -1,0 +1,134 @@
+package wait
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+)
+
+const rounds = 100_000
+
+// waits are the two ways into a bell: with the polling that most waits end in,
+// and straight to sleep, where wake-ups can be lost.
+var waits = map[string]func(*Bell, context.Context, func() bool) error{
+	"spinning first": (*Bell).Wait,
+	"parking":        (*Bell).park,
+}
+
+func TestNoWakeupIsLostBetweenTwoGoroutines(t *testing.T) {
+	for name, wait := range waits {
+		t.Run(name, func(t *testing.T) {
+			onEachBackend(t, func(t *testing.T, bell func() *Bell) {
+				require.NoError(t, pingPong(watchdog(t), [2]*Bell{bell(), bell()}, wait))
+			})
+		})
+	}
+}
+
+// pingPong hands a turn to and fro; each side sleeps on its own bell.
+func pingPong(ctx context.Context, bells [2]*Bell, wait func(*Bell, context.Context, func() bool) error) error {
+	var turn atomic.Uint64
+	g, ctx := errgroup.WithContext(ctx)
+	for side := range uint64(2) {
+		g.Go(func() error {
+			for n := side; n < 2*rounds; n += 2 {
+				if err := wait(bells[side], ctx, func() bool { return turn.Load() == n }); err != nil {
+					return fmt.Errorf("turn %d: %w", n, err)
+				}
+				turn.Store(n + 1)
+				bells[1-side].Ring()
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// Whoever leads in the futex leaves first here, so that the lead must pass on.
+func TestNoWakeupIsLostAmongManyWaitersOfOneBell(t *testing.T) {
+	const waiters, each = 8, 5_000
+	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
+		b, answers := bell(), bell()
+		var asked, answered [waiters]atomic.Uint64
+		g, ctx := errgroup.WithContext(watchdog(t))
+		for i := range waiters {
+			g.Go(func() error {
+				for n := uint64(1); n <= each; n++ {
+					if err := b.park(ctx, func() bool { return asked[i].Load() == n }); err != nil {
+						return fmt.Errorf("waiter %d, question %d: %w", i, n, err)
+					}
+					answered[i].Store(n)
+					answers.Ring()
+				}
+				return nil
+			})
+		}
+		g.Go(func() error {
+			for n := range uint64(waiters * each) {
+				i := n * 5 % waiters // 5 and 8 are coprime: everyone in turn, not in order
+				asked[i].Add(1)
+				b.Ring()
+				want := n/waiters + 1
+				if err := answers.park(ctx, func() bool { return answered[i].Load() == want }); err != nil {
+					return fmt.Errorf("answer of waiter %d to question %d: %w", i, want, err)
+				}
+			}
+			return nil
+		})
+		require.NoError(t, g.Wait())
+		require.Zero(t, b.words.waiters.Load())
+	})
+}
+
+// The bell is rung from the very last look before the waiter announces itself:
+// nobody waits yet, so nothing is woken, and only the look between announcing
+// and sleeping finds the condition true.
+func TestAWaiterLooksAgainBetweenAnnouncingItselfAndSleeping(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
+		b := bell()
+		ctx, rescue := context.WithCancelCause(watchdog(t))
+		defer rescue(nil)
+		looks, flag := 0, false
+		result := waited(ctx, b, func() bool {
+			if flag {
+				return true
+			}
+			if looks++; looks == polls+yields {
+				flag = true
+				b.Ring()
+			}
+			return false
+		})
+		require.Eventually(t, func() bool { return len(result) == 1 || b.Parks() > 0 }, patience, patience/10_000)
+		if b.Parks() > 0 {
+			rescue(errLostWakeup)
+			<-result
+			require.NoError(t, errLostWakeup)
+		}
+		require.NoError(t, <-result)
+	})
+}
+
+// Cancelling and ringing race here; whichever wins, the wait ends.
+func TestCancellationRacingWithRingsAlwaysEndsTheWait(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
+		b, guard := bell(), watchdog(t)
+		for range 2_000 {
+			ctx, cancel := context.WithCancel(guard)
+			var flag atomic.Bool
+			result := make(chan error, 1)
+			go func() { result <- b.park(ctx, flag.Load) }()
+			go cancel()
+			go func() { flag.Store(true); b.Ring() }()
+			if err := <-result; err != nil {
+				require.ErrorIs(t, err, context.Canceled)
+			}
+			require.NotErrorIs(t, context.Cause(guard), errLostWakeup)
+		}
+		require.Zero(t, b.words.waiters.Load())
+	})
+}
