@@ -237,14 +237,17 @@ func TestManyCallsEachWayDoNotDeadlock(t *testing.T) {
 	eachTransport(t, func(t *testing.T, via connect) {
 		const n, each = 8, 200
 		var c []*Client
+		ready := make(chan struct{})
 		c = joinAll(t, newServer(t, n, Hooks{}), via, func(rank int) Events {
 			return Events{Call: func(ctx context.Context, from int, service string, payload []byte) ([]byte, error) {
+				<-ready
 				if service == "nested" { // a handler that calls back
 					return c[rank].Call(ctx, from, "leaf", payload)
 				}
 				return payload, nil
 			}}
 		})
+		close(ready)
 		payload := bytes.Repeat([]byte("p"), 20_000)
 		var g errgroup.Group
 		for r := range n {
@@ -331,11 +334,11 @@ func TestCloseIsAGoodbyeAndNoDeath(t *testing.T) {
 	eachTransport(t, func(t *testing.T, via connect) {
 		var leftRank atomic.Int32
 		var reported sync.Map
-		s := newServer(t, 2, Hooks{
+		s := newServer(t, 3, Hooks{
 			Left:     func(rank int) { leftRank.Store(int32(rank)) },
 			Reported: func(rank int, name string, p []byte) { reported.Store(name, string(p)) },
 		})
-		dead := make(chan int, 2)
+		dead := make(chan int, 3)
 		c := joinAll(t, s, via, func(int) Events { return Events{Dead: func(rank int, _ string) { dead <- rank }} })
 		require.NoError(t, c[1].Report("stats", []byte("{}")))
 		require.NoError(t, c[1].Close(watchdog(t)))
@@ -344,7 +347,8 @@ func TestCloseIsAGoodbyeAndNoDeath(t *testing.T) {
 		stats, _ := reported.Load("stats")
 		require.Equal(t, "{}", stats)
 		s.RankDied(1, "exited with code 0")
-		require.Empty(t, dead)
+		s.RankDied(2, "SIGKILL")
+		require.Equal(t, 2, receive(t, dead), "the first death anyone hears of")
 		_, err := c[1].Call(watchdog(t), 0, "s", nil)
 		require.ErrorIs(t, err, ErrClosed)
 		require.ErrorIs(t, c[1].Tell(0, "s", nil), ErrClosed)

@@ -1,0 +1,49 @@
+package bootstrap
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// lookupIn looks variables up in a list of NAME=value, the last one first.
+func lookupIn(vars []string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		for i := len(vars) - 1; i >= 0; i-- {
+			if value, ok := strings.CutPrefix(vars[i], name+"="); ok {
+				return value, true
+			}
+		}
+		return "", false
+	}
+}
+
+func TestEnvironmentTellsARankItsPlace(t *testing.T) {
+	want := Env{JobID: "j", Rank: 5, Size: 8, LocalRank: 1, LocalSize: 4, Addr: "127.0.0.1:9", Secret: testSecret}
+	got, ok, err := fromEnv(lookupIn(want.Vars()))
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, want, got)
+}
+
+func TestWithoutAJobThereIsNoGrun(t *testing.T) {
+	_, ok, err := fromEnv(lookupIn(nil))
+	require.NoError(t, err)
+	require.False(t, ok)
+}
+
+func TestImpossibleEnvironmentNamesTheVariable(t *testing.T) {
+	good := Env{JobID: "j", Rank: 0, Size: 2, LocalRank: 0, LocalSize: 2, Addr: "h:1", Secret: testSecret}.Vars()
+	for _, bad := range []string{
+		EnvRank + "=2", EnvRank + "=-1", EnvRank + "=x", EnvSize + "=", EnvLocalRank + "=2", EnvLocalSize + "=3",
+		EnvAddr + "=", EnvSecret + "=00", EnvSecret + "=secret",
+	} {
+		_, ok, err := fromEnv(lookupIn(append(good[:len(good):len(good)], bad)))
+		require.True(t, ok, bad)
+		var env *EnvError
+		require.ErrorAs(t, err, &env, bad)
+		require.Equal(t, strings.Split(bad, "=")[0], env.Name)
+		require.NotContains(t, err.Error(), "secret\"", "values of the secret are not shown")
+	}
+}

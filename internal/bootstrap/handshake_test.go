@@ -1,0 +1,169 @@
+package bootstrap
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestWrongSecretGetsNothing(t *testing.T) {
+	addr := listen(t, NewServer(2, testSecret, Hooks{Joined: func(int) { t.Error("a stranger joined") }}))
+	_, err := Dial(watchdog(t), addr, bytes.Repeat([]byte{8}, SecretSize), 0, Events{})
+	require.ErrorIs(t, err, ErrHandshake)
+}
+
+func TestServerThatDoesNotKnowTheSecretIsNotTrusted(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	go func() {
+		expect(theirs, kindHello, 4+nonceSize, 4+nonceSize)
+		send(theirs, kindChallenge, make([]byte, nonceSize))
+		expect(theirs, kindProof, proofSize, proofSize)
+		send(theirs, kindWelcome, make([]byte, welcomeRest))
+	}()
+	_, err := NewClient(watchdog(t), ours, testSecret, 0, Events{})
+	require.ErrorIs(t, err, ErrHandshake)
+}
+
+func TestRankNumberJoinsOnce(t *testing.T) {
+	addr := listen(t, NewServer(2, testSecret, Hooks{}))
+	c, err := Dial(watchdog(t), addr, testSecret, 1, Events{})
+	require.NoError(t, err)
+	var refused *RefusedError
+	_, err = Dial(watchdog(t), addr, testSecret, 1, Events{})
+	require.ErrorAs(t, err, &refused)
+	_, err = Dial(watchdog(t), addr, testSecret, 2, Events{})
+	require.ErrorAs(t, err, &refused)
+	require.Contains(t, refused.Reason, "2 ranks")
+	require.NoError(t, c.Close(watchdog(t)))
+	_, err = Dial(watchdog(t), addr, testSecret, 1, Events{})
+	require.ErrorAs(t, err, &refused, "not even after it left")
+}
+
+// tap records what the client says.
+type tap struct {
+	net.Conn
+	said bytes.Buffer
+}
+
+func (c *tap) Write(b []byte) (int, error) {
+	c.said.Write(b)
+	return c.Conn.Write(b)
+}
+
+func TestReplayedHandshakeFails(t *testing.T) {
+	var mu sync.Mutex
+	var names []int
+	s := NewServer(2, testSecret, Hooks{Joined: func(rank int) { mu.Lock(); names = append(names, rank); mu.Unlock() }})
+	addr := listen(t, s)
+	conn, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	recorded := &tap{Conn: conn}
+	size, err := join(recorded, testSecret, 0)
+	require.NoError(t, err)
+	require.Equal(t, 2, size)
+	conn.Close()
+
+	again, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	defer again.Close()
+	_, err = again.Write(recorded.said.Bytes())
+	require.NoError(t, err)
+	again.SetReadDeadline(time.Now().Add(30 * time.Second))
+	answer, _ := io.ReadAll(again)
+	require.LessOrEqual(t, len(answer), headerSize+nonceSize, "a challenge at most, no welcome")
+	mu.Lock()
+	defer mu.Unlock()
+	require.Equal(t, []int{0}, names)
+}
+
+func TestProofCannotBeReflected(t *testing.T) {
+	s := session{secret: testSecret, rank: 3}
+	require.NotEqual(t, s.prove(roleClient, nil), s.prove(roleServer, nil))
+}
+
+func TestGarbageIsCutWithoutAWord(t *testing.T) {
+	addr := listen(t, NewServer(1, testSecret, Hooks{}))
+	hello := appendHeader(nil, kindHello, 4+nonceSize)
+	for name, garbage := range map[string][]byte{
+		"http":           []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
+		"zeros":          make([]byte, 100),
+		"huge length":    {0xff, 0xff, 0xff, 0xff, 0x47, 0x50, 1, 1},
+		"wrong version":  {36, 0, 0, 0, 0x47, 0x50, 9, 1},
+		"wrong kind":     append(appendHeader(nil, kindGoodbye, 36), make([]byte, 36)...),
+		"short hello":    append(appendHeader(nil, kindHello, 4), 0, 0, 0, 0),
+		"proof too soon": append(appendHeader(nil, kindProof, proofSize), make([]byte, proofSize)...),
+	} {
+		conn, err := net.Dial("tcp", addr)
+		require.NoError(t, err)
+		_, err = conn.Write(garbage)
+		require.NoError(t, err)
+		conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+		said, _ := io.ReadAll(conn) // a reset says that garbage was left unread: as good as EOF
+		require.Empty(t, said, name)
+		conn.Close()
+	}
+	conn, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	defer conn.Close()
+	conn.Write(append(hello, make([]byte, 4+nonceSize)...))
+	_, err = expect(conn, kindChallenge, nonceSize, nonceSize)
+	require.NoError(t, err)
+	send(conn, kindProof, make([]byte, proofSize))
+	conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+	said, _ := io.ReadAll(conn)
+	require.Empty(t, said)
+}
+
+func TestHalfOpenStrangersDoNotKeepRanksOut(t *testing.T) {
+	s := NewServer(1, testSecret, Hooks{})
+	addr := listen(t, s)
+	for range maxStrangers + 50 {
+		conn, err := net.Dial("tcp", addr)
+		require.NoError(t, err)
+		defer conn.Close()
+	}
+	c, err := Dial(watchdog(t), addr, testSecret, 0, Events{})
+	require.NoError(t, err)
+	require.NoError(t, c.Close(watchdog(t)))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	require.LessOrEqual(t, len(s.strangers), maxStrangers+s.size)
+}
+
+func TestDialEndsWithItsContext(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts into the backlog and never answers
+	require.NoError(t, err)
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	_, err = Dial(ctx, l.Addr().String(), testSecret, 0, Events{})
+	require.Error(t, err)
+	require.Error(t, ctx.Err(), "not before")
+}
+
+func TestDialWaitsForAServerThatIsLate(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := l.Addr().String()
+	l.Close()
+	joined := make(chan error, 1)
+	go func() {
+		c, err := Dial(watchdog(t), addr, testSecret, 0, Events{})
+		if err == nil {
+			err = c.Close(context.Background())
+		}
+		joined <- err
+	}()
+	l, err = net.Listen("tcp", addr)
+	require.NoError(t, err)
+	s := newServer(t, 1, Hooks{})
+	go s.Serve(context.Background(), l)
+	require.NoError(t, receive(t, joined))
+}
