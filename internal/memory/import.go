@@ -40,9 +40,8 @@ func importPath(path string, size int64) (*Imported, error) {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
-	if err != nil || seals&resizeSeals != resizeSeals {
-		return nil, fmt.Errorf("%w: seals %#x", ErrUnsealed, seals)
+	if err := sealed(fd); err != nil {
+		return nil, err
 	}
 	if st.Size < size || st.Size == 0 {
 		return nil, fmt.Errorf("%w: %d bytes, its owner said %d", ErrTooSmall, st.Size, size)
@@ -52,6 +51,15 @@ func importPath(path string, size int64) (*Imported, error) {
 		return nil, fmt.Errorf("mapping %d bytes: %w", st.Size, err)
 	}
 	return &Imported{mem: mem, inode: st.Ino}, nil
+}
+
+// sealed refuses what its owner could shrink under a mapping.
+func sealed(fd int) error {
+	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
+	if err != nil || seals&resizeSeals != resizeSeals {
+		return fmt.Errorf("%w: seals %#x", ErrUnsealed, max(seals, 0))
+	}
+	return nil
 }
 
 // openRegular opens path only once it is known to be a regular file: opening a
@@ -90,7 +98,7 @@ func hint(err error) error {
 // Bytes is the whole mapping. After Close it reads garbage.
 func (i *Imported) Bytes() []byte { return i.mem }
 
-// Inode identifies the memfd on this host; see [Inode].
+// Inode identifies the memfd on this host; see [Sealed].
 func (i *Imported) Inode() uint64 { return i.inode }
 
 // Close puts anonymous memory in the mapping's place: stale slices read
@@ -105,11 +113,18 @@ func (i *Imported) Close() error {
 	return overlay(i.mem)
 }
 
-// Inode tells memfds of one host apart, since descriptor numbers are used again.
-func Inode(fd int) (uint64, error) {
+// Sealed tells whether peers could import n bytes at offset of descriptor fd of
+// this process. inode tells memfds apart, since descriptor numbers are used again.
+func Sealed(fd int, offset, n int64) (inode uint64, err error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return 0, fmt.Errorf("memory: descriptor %d: %w", fd, err)
+	}
+	if err := sealed(fd); err != nil {
+		return 0, fmt.Errorf("memory: descriptor %d: %w", fd, err)
+	}
+	if offset < 0 || n < 0 || offset > st.Size || n > st.Size-offset {
+		return 0, fmt.Errorf("memory: %w: %d bytes at %d of a memfd of %d", driver.ErrInvalid, n, offset, st.Size)
 	}
 	return st.Ino, nil
 }

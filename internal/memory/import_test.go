@@ -22,7 +22,7 @@ func TestImportSeesTheOwnersStores(t *testing.T) {
 	imp.Bytes()[2*page] = 6
 	require.Equal(t, byte(6), m.Bytes()[2*page])
 
-	inode, err := memory.Inode(m.FD())
+	inode, err := memory.Sealed(m.FD(), 0, m.Size())
 	require.NoError(t, err)
 	require.Equal(t, inode, imp.Inode())
 
@@ -113,6 +113,18 @@ func TestImportOfNothingIsATypedError(t *testing.T) {
 	}
 	_, err = memory.Import(os.Getpid(), 3, -1)
 	require.ErrorIs(t, err, driver.ErrInvalid)
-	_, err = memory.Inode(1 << 20)
+}
+
+func TestSealedAcceptsOnlyWhatPeersCouldImport(t *testing.T) {
+	m := newMemfd(t, 2*page)
+	_, err := memory.Sealed(m.FD(), page, page)
+	require.NoError(t, err)
+	for _, r := range [][2]int64{{page, page + 1}, {-1, 1}, {0, -1}, {1 << 62, 1 << 62}} {
+		_, err = memory.Sealed(m.FD(), r[0], r[1])
+		require.ErrorIs(t, err, driver.ErrInvalid, "%v", r)
+	}
+	_, err = memory.Sealed(rawMemfd(t, page, unix.F_SEAL_GROW), 0, page)
+	require.ErrorIs(t, err, memory.ErrUnsealed)
+	_, err = memory.Sealed(1<<20, 0, 1)
 	require.ErrorIs(t, err, unix.EBADF)
 }
