@@ -1,0 +1,32 @@
+package faulty
+
+import "github.com/gopgas/gopgas/verbs/driver"
+
+type canceler struct{ qp *qp }
+
+// Cancel ends the oldest request of that id: at once where it is still held
+// here, else below.
+func (c canceler) Cancel(id uint64) {
+	if number, below := c.qp.cancelHere(id); below {
+		c.qp.QP.(driver.Canceler).Cancel(number)
+	}
+}
+
+// cancelHere returns the number that the request has below if it has started.
+func (q *qp) cancelHere(id uint64) (number uint64, below bool) {
+	q.dev.lock()
+	defer q.dev.unlock()
+	for i := range q.sends.count {
+		r := q.sends.at(i)
+		if r.wr.ID != id || r.phase > started {
+			continue
+		}
+		if r.phase == started {
+			return r.number, true
+		}
+		q.finish(r, driver.Completion{Status: driver.Canceled, Op: r.wr.Op, QP: q.num})
+		q.dev.progress()
+		return 0, false
+	}
+	return q.recvs.find(id)
+}

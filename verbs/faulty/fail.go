@@ -1,0 +1,47 @@
+package faulty
+
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// An Error has a request fail without ever starting. All before it complete,
+// it completes with Status, its QP is in ERR, and all after it are flushed.
+type Error struct {
+	Target
+	Request int // the Nth posted on the QP, counting from 1
+	Status  driver.Status
+}
+
+// doom returns the status that q's nth request shall end with, or Success.
+func (p *Plan) doom(q *qp, nth uint64) driver.Status {
+	for i := range p.Errors {
+		if e := &p.Errors[i]; uint64(e.Request) == nth && e.is(q) {
+			return e.Status
+		}
+	}
+	return driver.Success
+}
+
+// fail ends r, which has not started, and breaks its QP here and below.
+func (q *qp) fail(r *request, status driver.Status, err error) {
+	q.finish(r, driver.Completion{Status: status, Op: r.wr.Op, QP: q.num, Err: err})
+	q.enterErr()
+}
+
+// enterErr moves the QP to ERR because of a fault.
+func (q *qp) enterErr() {
+	q.state = driver.StateErr
+	_ = q.QP.Modify(context.Background(), driver.StateErr, driver.Attr{}) // refused only where it is in ERR or closed already
+	q.flushWaiting()
+}
+
+// flushWaiting ends what has not started in a QP that is in ERR.
+func (q *qp) flushWaiting() {
+	for i := range q.sends.count {
+		if r := q.sends.at(i); r.phase == waiting {
+			q.finish(r, driver.Completion{Status: driver.Flushed, Op: r.wr.Op, QP: q.num})
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package faulty
+
+import (
+	"fmt"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+var errBroke = fmt.Errorf("%w: the queue pair below went to ERR", driver.ErrLost)
+
+// finish ends r with c, which can be polled once its delay is over. From now
+// on nobody touches the request's memory.
+func (q *qp) finish(r *request, c driver.Completion) {
+	if r.phase == started {
+		q.sendCQ.below--
+	}
+	if c.Status == driver.Canceled {
+		q.canceled++
+	}
+	c.ID = r.wr.ID
+	r.phase, r.end, r.due = done, c, q.dev.hold(r.late)
+	r.release()
+}
+
+// ended takes a completion from below.
+func (q *qp) ended(r *request, c driver.Completion) {
+	switch c.Status {
+	case driver.Success:
+		q.prove(&r.wr)
+	case driver.Flushed:
+		if q.state != driver.StateErr { // nothing that this side did: the connection is gone
+			q.blame(q.sends.next, errBroke)
+		}
+	}
+	q.finish(r, c)
+	if c.Status != driver.Success && c.Status != driver.Canceled && q.state != driver.StateErr {
+		q.state = driver.StateErr
+		q.flushWaiting()
+	}
+}
+
+// deliver returns the next completion of the send queue that is due.
+func (q *qp) deliver() (driver.Completion, bool) {
+	if c, ok := q.deliverCanceled(); ok {
+		return c, true
+	}
+	for q.sends.count > 0 {
+		r := q.sends.at(0)
+		if r.phase == delivered {
+			q.sends.pop()
+			continue
+		}
+		if r.phase != done || !q.dev.over(r.due) {
+			break
+		}
+		c, wanted := q.conclude(r)
+		q.sends.pop()
+		if wanted {
+			return c, true
+		}
+	}
+	return driver.Completion{}, false
+}
+
+// deliverCanceled lets a canceled request complete before earlier ones, which
+// may be stuck for reasons of their own.
+func (q *qp) deliverCanceled() (driver.Completion, bool) {
+	for i := 0; i < q.sends.count && q.canceled > 0; i++ {
+		r := q.sends.at(i)
+		if r.phase == done && r.end.Status == driver.Canceled && q.dev.over(r.due) {
+			c, _ := q.conclude(r)
+			r.phase = delivered
+			return c, true
+		}
+	}
+	return driver.Completion{}, false
+}
+
+// conclude returns r's completion, and whether the caller shall see it.
+func (q *qp) conclude(r *request) (driver.Completion, bool) {
+	signaled := r.wr.Flags&driver.Signaled != 0
+	if signaled {
+		q.signaled--
+	}
+	if r.end.Status == driver.Canceled {
+		q.canceled--
+	}
+	c := q.judge(r)
+	return c, signaled || c.Status != driver.Success
+}
+
+// judge makes the statuses of one QP the story that package driver promises:
+// successes, one cause, then flushed ones only. Requests that passed others
+// below may have told it in another order.
+func (q *qp) judge(r *request) driver.Completion {
+	c := r.end
+	switch {
+	case c.Status == driver.Canceled:
+	case q.failed || q.flushing && c.Status == driver.Success:
+		c = driver.Completion{ID: c.ID, Status: driver.Flushed, Op: r.wr.Op, QP: q.num}
+	case c.Status == driver.Flushed && r.number < q.blamed:
+		c.Status, c.Err = driver.RetryExceeded, q.cause
+		q.failed = true
+	case c.Status == driver.Flushed:
+		q.flushing = true
+	case c.Status != driver.Success:
+		q.failed = true
+	}
+	return c
+}

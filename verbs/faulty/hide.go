@@ -1,0 +1,37 @@
+package faulty
+
+import "github.com/gopgas/gopgas/verbs/driver"
+
+func (p *Plan) hide(info *driver.DeviceInfo) {
+	if p.HideExtendedAtomics {
+		info.ExtendedAtomics = false
+	}
+}
+
+// expose gives q those optional capabilities of the QP inside that the plan
+// does not hide.
+func (p *Plan) expose(q *qp) driver.QP {
+	mapper, maps := q.QP.(driver.Mapper)
+	_, cancels := q.QP.(driver.Canceler)
+	maps = maps && !p.hidesMapper()
+	cancels = cancels && !p.HideCanceler
+	switch {
+	case maps && cancels:
+		return struct {
+			*qp
+			driver.Mapper
+			canceler
+		}{q, mapper, canceler{q}}
+	case maps:
+		return struct {
+			*qp
+			driver.Mapper
+		}{q, mapper}
+	case cancels:
+		return struct {
+			*qp
+			canceler
+		}{q, canceler{q}}
+	}
+	return q
+}

@@ -1,0 +1,107 @@
+package faulty
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// What MaxDelay and MaxPolls are unless a Plan says otherwise.
+const (
+	DefaultMaxDelay = 200 * time.Microsecond
+	DefaultMaxPolls = 16
+)
+
+// A Plan says which faults to do how often. Chances lie between 0 (never) and
+// 1 (always).
+type Plan struct {
+	Seed uint64
+
+	// What is held is held until MaxDelay has passed or the context's CQs have
+	// been polled MaxPolls times, whichever comes first; each hold is drawn
+	// between nothing and both. 0 takes the default.
+	MaxDelay time.Duration
+	MaxPolls int
+
+	DelayStarts      float64 // chance that a request is held before it starts
+	DelayCompletions float64 // chance that a completion is held before it can be polled
+	Reorder          float64 // chance that a READ or an atomic lets later requests pass
+	PartialPosts     float64 // chance that PostSend takes only some of several requests
+	QueueFull        float64 // chance that PostSend takes none, see refuse.go
+
+	Errors []Error
+	Cuts   []Cut
+	Stall  Stall
+
+	HideMapper          bool // even where there are no faults
+	KeepMapper          bool // puts through a mapping go around all faults
+	HideCanceler        bool
+	HideExtendedAtomics bool
+}
+
+// A Target chooses queue pairs: the Nth that was created on the Nth context
+// that was opened, counting from 1. 0 chooses all.
+type Target struct{ Context, QP int }
+
+func (t Target) is(q *qp) bool {
+	return (t.Context == 0 || t.Context == q.dev.number) && (t.QP == 0 || t.QP == q.number)
+}
+
+func (p *Plan) faults() bool {
+	return p.DelayStarts > 0 || p.DelayCompletions > 0 || p.Reorder > 0 || p.PartialPosts > 0 || p.QueueFull > 0 ||
+		len(p.Errors) > 0 || len(p.Cuts) > 0 || p.Stall.Every > 0
+}
+
+func (p *Plan) hidesMapper() bool { return p.HideMapper || p.faults() && !p.KeepMapper }
+
+func (p *Plan) passive() bool {
+	return !p.faults() && !p.HideMapper && !p.HideCanceler && !p.HideExtendedAtomics
+}
+
+func (p *Plan) setDefaults() {
+	if p.MaxDelay == 0 {
+		p.MaxDelay = DefaultMaxDelay
+	}
+	if p.MaxPolls == 0 {
+		p.MaxPolls = DefaultMaxPolls
+	}
+}
+
+// check says what is wrong with a plan, as driver.ErrInvalid.
+func (p *Plan) check() error {
+	for _, c := range []struct {
+		name   string
+		chance float64
+	}{
+		{"DelayStarts", p.DelayStarts}, {"DelayCompletions", p.DelayCompletions}, {"Reorder", p.Reorder},
+		{"PartialPosts", p.PartialPosts}, {"QueueFull", p.QueueFull},
+	} {
+		if !(c.chance >= 0 && c.chance <= 1) {
+			return invalid("%s is %v, a chance lies between 0 and 1", c.name, c.chance)
+		}
+	}
+	switch {
+	case p.MaxDelay < 0 || p.MaxPolls < 0:
+		return invalid("MaxDelay %v and MaxPolls %d must not be negative", p.MaxDelay, p.MaxPolls)
+	case p.KeepMapper && p.HideMapper:
+		return invalid("KeepMapper and HideMapper contradict each other")
+	case p.Stall.Every < 0 || p.Stall.For < 0 || p.Stall.Every > 0 && p.Stall.For == 0:
+		return invalid("a stall needs a positive time: every %d requests for %v", p.Stall.Every, p.Stall.For)
+	}
+	for _, e := range p.Errors {
+		if e.Request < 1 || e.Status == driver.Success || e.Status > driver.GeneralError {
+			return invalid("request %d cannot fail with %q: requests count from 1", e.Request, e.Status)
+		}
+	}
+	for _, c := range p.Cuts {
+		if c.Request < 1 {
+			return invalid("no request %d to cut at: requests count from 1", c.Request)
+		}
+	}
+	return nil
+}
+
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: faulty plan: %s", driver.ErrInvalid, fmt.Sprintf(format, args...))
+}

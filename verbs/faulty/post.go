@@ -1,0 +1,75 @@
+package faulty
+
+import "github.com/gopgas/gopgas/verbs/driver"
+
+// PostSend takes requests, holds each for as long as was drawn for it, and
+// starts those that are not held.
+func (q *qp) PostSend(wrs []driver.WorkRequest) (int, error) {
+	if len(wrs) == 0 {
+		return 0, nil
+	}
+	q.dev.lock()
+	defer q.dev.unlock()
+	switch {
+	case q.closed || q.dev.closed:
+		return 0, driver.ErrClosed
+	case q.state != driver.StateRTS && q.state != driver.StateSQD && q.state != driver.StateErr:
+		return 0, driver.ErrState
+	}
+	n, err := q.take(wrs)
+	q.dev.progress()
+	return n, err
+}
+
+func (q *qp) take(wrs []driver.WorkRequest) (int, error) {
+	n := len(wrs)
+	if q.state != driver.StateErr {
+		n = q.admit(wrs)
+	}
+	for i := range wrs[:n] {
+		if q.sends.full() {
+			return i, driver.ErrQueueFull
+		}
+		if wrs[i].Op == driver.OpAtomic && q.dev.plan.HideExtendedAtomics {
+			return i, driver.ErrUnsupported
+		}
+		q.accept(&wrs[i])
+	}
+	if n < len(wrs) {
+		return n, driver.ErrQueueFull
+	}
+	return n, nil
+}
+
+// accept draws what will happen to a request.
+func (q *qp) accept(wr *driver.WorkRequest) {
+	d, plan := q.dev, q.dev.plan
+	r := q.sends.push(wr)
+	if wr.Flags&driver.Signaled != 0 {
+		q.signaled++
+	}
+	start := plan.delay(q.draw, plan.DelayStarts)
+	r.late = plan.delay(q.draw, plan.DelayCompletions)
+	behind := plan.delay(q.draw, plan.Reorder)
+	if r.yields = behind != (delay{}); r.yields && q.passable(r) {
+		start.time, start.polls = max(start.time, behind.time), max(start.polls, behind.polls)
+	}
+	r.start = d.hold(start)
+	r.doom, r.cut = plan.doom(q, r.number), plan.cutAt(q, r.number)
+	if q.state == driver.StateErr {
+		q.finish(r, driver.Completion{Status: driver.Flushed, Op: wr.Op, QP: q.num})
+	}
+	d.posted()
+}
+
+// PostRecv passes receives on at once.
+func (q *qp) PostRecv(wrs []driver.RecvRequest) (int, error) {
+	q.dev.lock()
+	defer q.dev.unlock()
+	if q.closed || q.dev.closed {
+		return 0, driver.ErrClosed
+	}
+	n, err := q.recvs.post(wrs)
+	q.dev.progress()
+	return n, err
+}

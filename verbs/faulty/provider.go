@@ -1,0 +1,88 @@
+package faulty
+
+import (
+	"context"
+	"sync"
+
+	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// Provider does faults on the way to and from another one. Its name and
+// devices are that one's.
+type Provider struct {
+	inner driver.Provider
+	plan  Plan
+	wrong error // what check found
+
+	mu       sync.Mutex
+	contexts int
+	qps      map[string]*qp // by address, once they are connected
+}
+
+// New wraps inner. A plan that makes no sense is reported by Open.
+func New(inner driver.Provider, plan Plan) *Provider {
+	p := &Provider{inner: inner, plan: plan, wrong: plan.check(), qps: map[string]*qp{}}
+	p.plan.setDefaults()
+	return p
+}
+
+// Name is the wrapped provider's.
+func (p *Provider) Name() string { return p.inner.Name() }
+
+// Devices are the wrapped provider's, without what the plan hides.
+func (p *Provider) Devices(ctx context.Context) ([]driver.DeviceInfo, error) {
+	devices, err := p.inner.Devices(ctx)
+	for i := range devices {
+		p.plan.hide(&devices[i])
+	}
+	return devices, err
+}
+
+// Open opens a device of the wrapped provider.
+//
+// Errors: driver.ErrInvalid for a wrong plan, and the wrapped provider's.
+func (p *Provider) Open(ctx context.Context, name string, opts driver.Options) (driver.Context, error) {
+	if p.wrong != nil {
+		return nil, p.wrong
+	}
+	if p.plan.passive() {
+		return p.inner.Open(ctx, name, opts)
+	}
+	if opts.Bell == nil {
+		opts.Bell = wait.NewLocal()
+	}
+	d := newDevice(p, opts)
+	opts.OnEvent = d.observe
+	inner, err := p.inner.Open(ctx, name, opts)
+	if err != nil {
+		return nil, err
+	}
+	d.inner = inner
+	p.mu.Lock()
+	p.contexts++
+	d.number = p.contexts
+	p.mu.Unlock()
+	d.shuffle = p.plan.dice(d.number, 0, streamShuffle)
+	go d.pump()
+	return d, nil
+}
+
+// connected makes q findable for cuts that reach the peer.
+func (p *Provider) connected(q *qp) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.qps[string(q.QP.Address())] = q
+}
+
+func (p *Provider) closed(q *qp) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.qps, string(q.QP.Address()))
+}
+
+func (p *Provider) find(address string) *qp {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.qps[address]
+}

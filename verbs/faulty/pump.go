@@ -1,0 +1,118 @@
+package faulty
+
+import (
+	"time"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// lock opens a section in which everything happens at one instant, now.
+func (d *device) lock() {
+	d.mu.Lock()
+	d.now = time.Now()
+}
+
+// unlock wakes who must know what happened.
+func (d *device) unlock() {
+	moved := d.moved
+	d.moved = false
+	sooner := !d.next.IsZero() && (d.armed.IsZero() || d.next.Before(d.armed))
+	d.mu.Unlock()
+	if moved {
+		d.bell.Ring()
+	}
+	if sooner {
+		d.wake()
+	}
+}
+
+// wakeAt has the pump come back no later than at t.
+func (d *device) wakeAt(t time.Time) {
+	if d.next.IsZero() || t.Before(d.next) {
+		d.next = t
+	}
+}
+
+func (d *device) wake() {
+	select {
+	case d.kick <- struct{}{}:
+	default:
+	}
+}
+
+// progress moves everything that is not held as far as it goes.
+func (d *device) progress() {
+	if d.closed {
+		return
+	}
+	d.next = time.Time{}
+	if len(d.outbox) > 0 {
+		d.wakeAt(d.now)
+	}
+	d.hear()
+	if d.stalled() {
+		return
+	}
+	for more := true; more; {
+		more = false
+		for _, c := range d.cqs {
+			c.pull()
+		}
+		for _, q := range d.qps {
+			more = q.start() > 0 || more
+		}
+	}
+	for _, c := range d.cqs {
+		c.collect()
+	}
+}
+
+// completed hands a completion from below to its queue.
+func (d *device) completed(c driver.Completion) {
+	q := d.byNum[c.QP]
+	if q == nil {
+		return
+	}
+	if c.ID&recvBit != 0 {
+		q.recvs.finish(c)
+	} else if r := q.sends.find(c.ID); r != nil {
+		q.ended(r, c)
+	}
+}
+
+// pump progresses whenever a hold is over, so that nothing waits for a poll,
+// and reports events with no lock held.
+func (d *device) pump() {
+	defer close(d.stopped)
+	alarm := time.NewTimer(0)
+	defer alarm.Stop()
+	for {
+		select {
+		case <-d.stop:
+			return
+		case <-d.kick:
+		case <-alarm.C:
+		}
+		for _, e := range d.turn(alarm) {
+			if d.onEvent != nil {
+				d.onEvent(e)
+			}
+		}
+	}
+}
+
+// turn progresses once, sets the alarm and returns what is to be reported.
+func (d *device) turn(alarm *time.Timer) []driver.AsyncEvent {
+	d.lock()
+	defer d.unlock()
+	d.progress()
+	events := d.outbox
+	d.outbox = nil
+	d.armed = d.next
+	if d.armed.IsZero() {
+		alarm.Stop()
+	} else {
+		alarm.Reset(d.armed.Sub(d.now))
+	}
+	return events
+}

@@ -1,0 +1,129 @@
+package faulty
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// qp is one end of a connection. All but incarnation belongs to dev's lock.
+type qp struct {
+	driver.QP
+	dev            *device
+	num            uint32
+	number         int // of creation on its context, from 1
+	sendCQ, recvCQ *cq
+	peer           string // its address, once known
+	state          driver.State
+	closed         bool
+
+	sends    sendQueue
+	signaled int // requests in sends that ask for a completion
+	canceled int // requests in sends whose completion may go ahead of its turn
+	post     [1]driver.WorkRequest
+	proofs   map[access]span
+	draw     *rand.Rand
+	refuse   *rand.Rand
+
+	recvs recvQueue
+
+	// How it broke; see judge.
+	failed   bool   // a request has ended with the cause
+	flushing bool   // a request was flushed
+	blamed   uint64 // the cause ends the first flushed request before this number
+	cause    error
+	reported bool
+
+	incarnation atomic.Uint32 // moves with each reset, so that old news is known as such
+}
+
+func (d *device) newQP(inner driver.QP, send, recv *cq, cfg driver.QPConfig) *qp {
+	q := &qp{QP: inner, dev: d, num: inner.Num(), sendCQ: send, recvCQ: recv, proofs: map[access]span{}}
+	q.sends.init(cfg.SendDepth)
+	q.recvs = recvQueue{qp: q, ids: map[uint64]uint64{}, next: 1}
+	d.lock()
+	defer d.unlock()
+	d.created++
+	q.number = d.created
+	q.draw = d.plan.dice(d.number, q.number, streamRequest)
+	q.refuse = d.plan.dice(d.number, q.number, streamRefuse)
+	q.recvs.dice = d.plan.dice(d.number, q.number, streamReceive)
+	send.lanes = append(send.lanes, lane{q, q.deliver})
+	recv.lanes = append(recv.lanes, lane{q, q.recvs.deliver})
+	d.qps = append(d.qps, q)
+	d.newsMu.Lock()
+	d.byNum[q.num] = q
+	d.newsMu.Unlock()
+	return q
+}
+
+func (q *qp) Modify(ctx context.Context, to driver.State, attr driver.Attr) error {
+	switch to {
+	case driver.StateErr, driver.StateReset:
+		return q.stop(ctx, to, attr)
+	}
+	if err := q.QP.Modify(ctx, to, attr); err != nil { // may wait for the peer: no lock
+		return err
+	}
+	q.dev.lock()
+	defer q.dev.unlock()
+	if to == driver.StateRTR {
+		q.peer = string(attr.Peer)
+		q.dev.provider.connected(q)
+	}
+	if q.state != driver.StateErr { // it may have broken meanwhile
+		q.state = to
+	}
+	q.dev.progress()
+	return nil
+}
+
+// stop takes the QP to ERR or RESET while nothing can be posted.
+func (q *qp) stop(ctx context.Context, to driver.State, attr driver.Attr) error {
+	q.dev.lock()
+	defer q.dev.unlock()
+	if err := q.QP.Modify(ctx, to, attr); err != nil {
+		return err
+	}
+	q.state = to
+	if to == driver.StateErr {
+		q.flushWaiting()
+		q.dev.progress()
+		return nil
+	}
+	q.forget()
+	q.sendCQ.purge(q.num)
+	q.recvCQ.purge(q.num)
+	q.incarnation.Add(1)
+	q.failed, q.flushing, q.blamed, q.cause, q.reported = false, false, 0, nil, false
+	return nil
+}
+
+// forget drops all that is outstanding.
+func (q *qp) forget() {
+	for ; q.sends.count > 0; q.sends.pop() {
+		if q.sends.at(0).phase == started {
+			q.sendCQ.below--
+		}
+	}
+	q.signaled, q.canceled = 0, 0
+	q.recvs.forget()
+}
+
+func (q *qp) Close() error {
+	q.dev.lock()
+	if q.closed {
+		q.dev.unlock()
+		return nil
+	}
+	q.closed = true
+	q.forget()
+	q.sendCQ.leave(q)
+	q.recvCQ.leave(q)
+	q.dev.drop(q)
+	q.dev.unlock()
+	q.dev.provider.closed(q)
+	return q.QP.Close()
+}

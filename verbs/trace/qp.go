@@ -1,0 +1,131 @@
+package trace
+
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+type queuePair struct {
+	driver.QP
+	provider *Provider
+	name     QP
+	counts   *counters
+}
+
+// wrap gives q the optional capabilities of the QP inside, and no others.
+func wrap(q *queuePair) driver.QP {
+	mapper, maps := q.QP.(driver.Mapper)
+	canceler, cancels := q.QP.(driver.Canceler)
+	switch {
+	case maps && cancels:
+		return struct {
+			*queuePair
+			tracedMapper
+			tracedCanceler
+		}{q, tracedMapper{mapper, q}, tracedCanceler{canceler, q}}
+	case maps:
+		return struct {
+			*queuePair
+			tracedMapper
+		}{q, tracedMapper{mapper, q}}
+	case cancels:
+		return struct {
+			*queuePair
+			tracedCanceler
+		}{q, tracedCanceler{canceler, q}}
+	}
+	return q
+}
+
+// each is the two sets of counters that a request of q moves.
+func (q *queuePair) each() [2]*counters { return [2]*counters{q.counts, &q.provider.total} }
+
+func (q *queuePair) PostSend(wrs []driver.WorkRequest) (int, error) {
+	n, err := q.QP.PostSend(wrs)
+	for _, c := range q.each() {
+		c.postCalls.Add(1)
+		if err != nil {
+			c.refused.Add(1)
+		}
+		for i := range wrs[:n] {
+			c.request(&wrs[i])
+		}
+	}
+	if q.provider.sink != nil {
+		q.tellPosted(wrs[:n], err)
+	}
+	return n, err
+}
+
+func (q *queuePair) tellPosted(wrs []driver.WorkRequest, err error) {
+	for i := range wrs {
+		wr := &wrs[i]
+		q.provider.tell(Event{Kind: Posted, QP: q.name, ID: wr.ID, Op: wr.Op, Flags: wr.Flags,
+			Bytes: wr.Length(), Addr: wr.Remote.Addr})
+	}
+	if err != nil {
+		q.provider.tell(Event{Kind: Refused, QP: q.name, Err: err})
+	}
+}
+
+func (q *queuePair) PostRecv(wrs []driver.RecvRequest) (int, error) {
+	n, err := q.QP.PostRecv(wrs)
+	for _, c := range q.each() {
+		c.recvCalls.Add(1)
+		c.recvs.Add(uint64(n))
+		if err != nil {
+			c.recvsRefused.Add(1)
+		}
+	}
+	if q.provider.sink == nil {
+		return n, err
+	}
+	for i := range wrs[:n] {
+		bytes := 0
+		for _, s := range wrs[i].Local {
+			bytes += len(s.Mem)
+		}
+		q.provider.tell(Event{Kind: Received, QP: q.name, ID: wrs[i].ID, Bytes: bytes})
+	}
+	if err != nil {
+		q.provider.tell(Event{Kind: Refused, QP: q.name, Err: err})
+	}
+	return n, err
+}
+
+func (q *queuePair) Modify(ctx context.Context, to driver.State, attr driver.Attr) error {
+	err := q.QP.Modify(ctx, to, attr)
+	q.provider.tell(Event{Kind: Modified, QP: q.name, State: to, Err: err})
+	return err
+}
+
+type tracedMapper struct {
+	mapper driver.Mapper
+	qp     *queuePair
+}
+
+func (m tracedMapper) Map(ctx context.Context, remote driver.RemoteAddr, n int, access driver.Access) ([]byte, error) {
+	mem, err := m.mapper.Map(ctx, remote, n, access)
+	for _, c := range m.qp.each() {
+		c.maps.Add(1)
+	}
+	m.qp.provider.tell(Event{Kind: Mapped, QP: m.qp.name, Bytes: n, Addr: remote.Addr, Err: err})
+	return mem, err
+}
+
+func (m tracedMapper) PeerBell() wait.Ringer { return m.mapper.PeerBell() }
+
+type tracedCanceler struct {
+	canceler driver.Canceler
+	qp       *queuePair
+}
+
+func (c tracedCanceler) Cancel(id uint64) {
+	c.canceler.Cancel(id)
+	for _, counts := range c.qp.each() {
+		counts.cancels.Add(1)
+	}
+	c.qp.provider.tell(Event{Kind: Cancelled, QP: c.qp.name, ID: id})
+}
