@@ -1,0 +1,99 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// loopContext is one rank's end of the wire.
+type loopContext struct {
+	provider *Provider
+	bell     *wait.Bell
+	onEvent  func(driver.AsyncEvent)
+	keys     keyTable
+
+	mu     sync.Mutex
+	closed bool
+	qps    []*qp
+	cqs    []*cq
+}
+
+func (c *loopContext) Info() driver.DeviceInfo { return info() }
+
+func (c *loopContext) RegMR(_ context.Context, mem driver.Memory, access driver.Access) (driver.MR, error) {
+	if len(mem.Bytes) == 0 {
+		return nil, fmt.Errorf("%w: no memory to register", driver.ErrInvalid)
+	}
+	return c.keys.add(mem.Bytes, access)
+}
+
+func (c *loopContext) CreateCQ(_ context.Context, depth int) (driver.CQ, error) {
+	q := &cq{bell: c.bell, ring: make([]driver.Completion, depth)}
+	q.ready = q.worthPolling
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, driver.ErrClosed
+	}
+	c.cqs = append(c.cqs, q)
+	return q, nil
+}
+
+func (c *loopContext) CreateQP(_ context.Context, cfg driver.QPConfig) (driver.QP, error) {
+	send, ok1 := cfg.SendCQ.(*cq)
+	recv, ok2 := cfg.RecvCQ.(*cq)
+	if !ok1 || !ok2 {
+		return nil, fmt.Errorf("%w: completion queues of another provider", driver.ErrInvalid)
+	}
+	q := &qp{ctx: c, sendCQ: send, recvCQ: recv}
+	q.sends.depth, q.recvs.depth = cfg.SendDepth, cfg.RecvDepth
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, driver.ErrClosed
+	}
+	c.provider.attach(q)
+	c.qps = append(c.qps, q)
+	return q, nil
+}
+
+// Close kills the rank's end: its regions first, so that no peer changes
+// memory any more, then its queue pairs, so that their peers hear of it.
+func (c *loopContext) Close() error {
+	c.mu.Lock()
+	qps, cqs, closed := c.qps, c.cqs, c.closed
+	c.closed = true
+	c.mu.Unlock()
+	if closed {
+		return nil
+	}
+	c.keys.closeAll()
+	for _, q := range qps {
+		_ = q.Close() // cannot fail
+	}
+	for _, q := range cqs {
+		_ = q.Close() // cannot fail
+	}
+	return nil
+}
+
+func (c *loopContext) forget(q *qp) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.qps {
+		if c.qps[i] == q {
+			c.qps = append(c.qps[:i:i], c.qps[i+1:]...)
+			return
+		}
+	}
+}
+
+func (c *loopContext) event(e driver.AsyncEvent) {
+	if c.onEvent != nil {
+		c.onEvent(e)
+	}
+}

@@ -1,0 +1,244 @@
+package loop
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// verdict is what came of an attempt to carry a request out.
+type verdict uint8
+
+const (
+	done        verdict = iota
+	failed              // the QP goes to ERR
+	unready             // the peer has posted no receive
+	unconnected         // the peer has not connected yet
+)
+
+// outcome is a verdict with what the completion says.
+type outcome struct {
+	verdict verdict
+	status  driver.Status
+	bytes   int
+	err     error
+	touched bool // the peer's memory or CQ: ring its bell
+}
+
+// PostSend carries the requests out, or queues them behind one that waits.
+func (q *qp) PostSend(wrs []driver.WorkRequest) (int, error) {
+	var after aftermath
+	q.mu.Lock()
+	n, err := len(wrs), error(nil)
+	for i := range wrs {
+		if err = q.post(&wrs[i], &after); err != nil {
+			n = i
+			break
+		}
+	}
+	peer := q.peer.Load()
+	q.mu.Unlock()
+	after.settle(q, peer)
+	return n, err
+}
+
+func (q *qp) post(wr *driver.WorkRequest, after *aftermath) error {
+	switch {
+	case q.closed:
+		return driver.ErrClosed
+	case q.is(driver.StateErr):
+		q.sendCQ.push(driver.Completion{ID: wr.ID, Status: driver.Flushed, Op: wr.Op, QP: q.num})
+		after.own = true
+		return nil
+	case q.sends.count > 0 || q.is(driver.StateSQD):
+		return q.sends.push(wr)
+	case !q.is(driver.StateRTS):
+		return driver.ErrState
+	}
+	out := q.attempt(wr)
+	if out.verdict == done {
+		q.complete(wr, &out, after)
+		return nil
+	}
+	if err := q.sends.push(wr); err != nil {
+		return err
+	}
+	q.stuck(&out, after)
+	return nil
+}
+
+// drain carries out what waits, as far as that is possible now.
+func (q *qp) drain(after *aftermath) {
+	for q.is(driver.StateRTS) {
+		p := q.sends.head()
+		if p == nil {
+			break
+		}
+		out := q.attempt(&p.wr)
+		if out.verdict != done {
+			q.stuck(&out, after)
+			return
+		}
+		q.complete(&p.wr, &out, after)
+		q.sends.pop()
+	}
+	q.stopTimer()
+}
+
+// kick is called by the peer after something changed that sends may wait for.
+func (q *qp) kick() {
+	var after aftermath
+	q.mu.Lock()
+	q.drain(&after)
+	peer := q.peer.Load()
+	q.mu.Unlock()
+	after.settle(q, peer)
+}
+
+func (q *qp) complete(wr *driver.WorkRequest, out *outcome, after *aftermath) {
+	if out.touched {
+		after.peer = true
+	}
+	if wr.Flags&driver.Signaled != 0 {
+		q.sendCQ.push(driver.Completion{ID: wr.ID, Op: wr.Op, Bytes: out.bytes, QP: q.num})
+		after.own = true
+	}
+}
+
+// stuck deals with the head of the queue that could not be carried out.
+func (q *qp) stuck(out *outcome, after *aftermath) {
+	switch out.verdict {
+	case failed:
+		q.fail(out.status, out.err, after)
+		if out.status != driver.RetryExceeded { // the target refused: its end breaks too
+			after.lose, after.cause = q.peer.Load(), out.err
+		}
+	case unconnected:
+		q.startTimer()
+	case unready:
+		q.stopTimer()
+	}
+}
+
+// attempt carries a request out if the peer is ready for it.
+func (q *qp) attempt(wr *driver.WorkRequest) outcome {
+	p := q.peer.Load()
+	if out := q.reach(p); out.verdict != done {
+		if out.verdict == failed {
+			return out
+		}
+		p.waiting.Store(true)
+		if out = q.reach(p); out.verdict != done { // it may have moved before it could see the mark
+			return out
+		}
+	}
+	switch wr.Op {
+	case driver.OpWrite:
+		return write(p, wr)
+	case driver.OpWriteImm, driver.OpSend:
+		return q.deliver(p, wr)
+	case driver.OpRead:
+		return read(p, wr)
+	case driver.OpFetchAdd, driver.OpCmpSwap, driver.OpAtomic:
+		return update(p, wr)
+	default:
+		return outcome{verdict: failed, status: driver.GeneralError, err: driver.ErrUnsupported}
+	}
+}
+
+// reach says whether p takes requests from q.
+func (q *qp) reach(p *qp) outcome {
+	switch driver.State(p.state.Load()) {
+	case driver.StateReset, driver.StateInit:
+		return outcome{verdict: unconnected}
+	case driver.StateErr:
+		return gone("its queue pair is in ERR or closed")
+	}
+	if p.peer.Load() != q {
+		return gone("it is connected to another queue pair")
+	}
+	return outcome{}
+}
+
+func gone(why string) outcome {
+	return outcome{verdict: failed, status: driver.RetryExceeded,
+		err: fmt.Errorf("%w: the peer does not answer, %s", driver.ErrLost, why)}
+}
+
+func (q *qp) startTimer() {
+	if q.timer != nil {
+		return
+	}
+	var own *time.Timer
+	own = time.AfterFunc(q.timeout, func() { q.expire(&own) })
+	q.timer = own
+}
+
+func (q *qp) stopTimer() {
+	if q.timer != nil {
+		q.timer.Stop()
+		q.timer = nil
+	}
+}
+
+// expire breaks the connection unless the timer was stopped meanwhile.
+func (q *qp) expire(own **time.Timer) {
+	var after aftermath
+	q.mu.Lock()
+	cause := fmt.Errorf("%w: the peer has not connected within %v", driver.ErrLost, q.timeout)
+	expired := q.timer != nil && q.timer == *own
+	if expired {
+		q.fail(driver.RetryExceeded, cause, &after)
+	}
+	peer := q.peer.Load()
+	q.mu.Unlock()
+	after.settle(q, peer)
+	if expired {
+		q.ctx.event(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Err: cause})
+	}
+}
+
+// PostRecv queues receives and lets a peer move that waits for one.
+func (q *qp) PostRecv(wrs []driver.RecvRequest) (int, error) {
+	q.recvMu.Lock()
+	n, err := len(wrs), error(nil)
+	flushed := q.is(driver.StateErr)
+	for i := range wrs {
+		if flushed {
+			q.recvCQ.push(driver.Completion{ID: wrs[i].ID, Status: driver.Flushed, Op: driver.OpRecv, QP: q.num})
+		} else if err = q.recvs.push(&wrs[i]); err != nil {
+			n = i
+			break
+		}
+	}
+	q.recvMu.Unlock()
+	if flushed {
+		q.ctx.bell.Ring()
+	}
+	if peer := q.waitingPeer(q.peer.Load()); peer != nil {
+		peer.kick()
+	}
+	return n, err
+}
+
+// Cancel takes the request out of its queue if it still waits there; what was
+// carried out has been completed already.
+func (q *qp) Cancel(id uint64) {
+	var after aftermath
+	q.mu.Lock()
+	if op, ok := q.sends.remove(id); ok {
+		q.sendCQ.push(driver.Completion{ID: id, Status: driver.Canceled, Op: op, QP: q.num})
+		after.own = true
+		q.drain(&after)
+	}
+	q.recvMu.Lock()
+	if q.recvs.remove(id) {
+		q.recvCQ.push(driver.Completion{ID: id, Status: driver.Canceled, Op: driver.OpRecv, QP: q.num})
+		after.own = true
+	}
+	q.recvMu.Unlock()
+	peer := q.peer.Load()
+	q.mu.Unlock()
+	after.settle(q, peer)
+}

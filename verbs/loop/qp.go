@@ -1,0 +1,205 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// defaultTimeout is how long requests wait for a peer that has not connected.
+const defaultTimeout = 10 * time.Second
+
+// qp is one end of a connection.
+//
+// Locks: mu before the peer's recvMu before a CQ's. Nobody holds mu while
+// taking a peer's mu: what must be done to the peer is noted in an aftermath
+// and done once mu is released.
+type qp struct {
+	ctx            *loopContext
+	num            uint32
+	addr           address
+	sendCQ, recvCQ *cq
+
+	state   atomic.Uint32 // changed under mu; peers look at it
+	peer    atomic.Pointer[qp]
+	waiting atomic.Bool // the peer's send queue waits for this end to move
+
+	mu      sync.Mutex
+	closed  bool
+	timeout time.Duration
+	timer   *time.Timer // runs while sends wait for the peer to connect
+	sends   sendQueue
+
+	recvMu sync.Mutex
+	recvs  recvQueue
+}
+
+func (q *qp) Num() uint32            { return q.num }
+func (q *qp) Address() []byte        { return append([]byte(nil), q.addr[:]...) }
+func (q *qp) is(s driver.State) bool { return q.state.Load() == uint32(s) }
+
+// aftermath is what a change under mu leaves to do once mu is released.
+type aftermath struct {
+	own, peer bool  // ring the bells
+	kick      *qp   // let its send queue move
+	lose      *qp   // break its end of the connection
+	cause     error // of lose
+}
+
+func (a *aftermath) settle(q *qp, peer *qp) {
+	if a.own {
+		q.ctx.bell.Ring()
+	}
+	if a.peer && peer != nil {
+		peer.ctx.bell.Ring()
+	}
+	if a.kick != nil {
+		a.kick.kick()
+	}
+	if a.lose != nil {
+		a.lose.lost(q, a.cause)
+	}
+}
+
+func (q *qp) Modify(_ context.Context, to driver.State, attr driver.Attr) error {
+	peer := q.peer.Load()
+	if to == driver.StateRTR {
+		var err error
+		if peer, err = q.ctx.provider.find(attr.Peer); err != nil {
+			return err
+		}
+	}
+	var after aftermath
+	q.mu.Lock()
+	err := q.modify(to, attr, peer, &after)
+	q.mu.Unlock()
+	after.settle(q, peer)
+	return err
+}
+
+func (q *qp) modify(to driver.State, attr driver.Attr, peer *qp, after *aftermath) error {
+	if q.closed {
+		return driver.ErrClosed
+	}
+	switch to {
+	case driver.StateReset:
+		q.reset()
+		after.kick = q.waitingPeer(peer)
+	case driver.StateErr:
+		q.fail(driver.Flushed, nil, after)
+	case driver.StateRTR:
+		q.peer.Store(peer)
+		q.state.Store(uint32(to))
+		after.kick = q.waitingPeer(peer)
+	case driver.StateRTS:
+		if q.is(driver.StateErr) {
+			return fmt.Errorf("%w: the connection broke", driver.ErrState)
+		}
+		if q.timeout = attr.Timeout; q.timeout == 0 {
+			q.timeout = defaultTimeout
+		}
+		q.state.Store(uint32(to))
+		q.drain(after)
+	default:
+		q.state.Store(uint32(to))
+	}
+	return nil
+}
+
+// waitingPeer returns the peer if its sends wait for this end to move.
+func (q *qp) waitingPeer(peer *qp) *qp {
+	if peer != nil && q.waiting.Swap(false) {
+		return peer
+	}
+	return nil
+}
+
+func (q *qp) reset() {
+	q.state.Store(uint32(driver.StateReset))
+	q.peer.Store(nil)
+	q.stopTimer()
+	q.sends.clear()
+	q.recvMu.Lock()
+	q.recvs.clear()
+	q.recvMu.Unlock()
+	q.sendCQ.purge(q.num)
+	q.recvCQ.purge(q.num)
+}
+
+// fail moves the QP to ERR. The oldest send in the queue completes with
+// status and cause, everything else as Flushed.
+func (q *qp) fail(status driver.Status, cause error, after *aftermath) {
+	q.state.Store(uint32(driver.StateErr))
+	q.stopTimer()
+	for {
+		p := q.sends.head()
+		if p == nil {
+			break
+		}
+		q.sendCQ.push(driver.Completion{ID: p.wr.ID, Status: status, Op: p.wr.Op, QP: q.num, Err: cause})
+		q.sends.pop()
+		status, cause = driver.Flushed, nil
+	}
+	q.recvMu.Lock()
+	for {
+		r := q.recvs.head()
+		if r == nil {
+			break
+		}
+		q.recvCQ.push(driver.Completion{ID: r.id, Status: driver.Flushed, Op: driver.OpRecv, QP: q.num})
+		q.recvs.pop()
+	}
+	q.recvMu.Unlock()
+	after.own = true
+	after.kick = q.waitingPeer(q.peer.Load())
+}
+
+// lost breaks this end because the other one, from, is gone.
+func (q *qp) lost(from *qp, cause error) {
+	var after aftermath
+	q.mu.Lock()
+	broken := q.peer.Load() == from && q.connected() && !q.closed
+	if broken {
+		q.fail(driver.RetryExceeded, cause, &after)
+	}
+	q.mu.Unlock()
+	after.settle(q, from)
+	if broken {
+		q.ctx.event(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Err: cause})
+	}
+}
+
+// connected: the peer's requests are carried out.
+func (q *qp) connected() bool {
+	s := driver.State(q.state.Load())
+	return s == driver.StateRTR || s == driver.StateRTS || s == driver.StateSQD
+}
+
+// Close breaks the peer's end too, so that nobody there waits for ever.
+func (q *qp) Close() error {
+	q.mu.Lock()
+	closed, peer := q.closed, q.peer.Load()
+	if !closed {
+		q.closed = true
+		q.state.Store(uint32(driver.StateErr))
+		q.stopTimer()
+		q.sends.clear()
+		q.recvMu.Lock()
+		q.recvs.clear()
+		q.recvMu.Unlock()
+	}
+	q.mu.Unlock()
+	if closed {
+		return nil
+	}
+	q.ctx.provider.detach(q)
+	q.ctx.forget(q)
+	if peer != nil {
+		peer.lost(q, fmt.Errorf("%w: the peer closed its end", driver.ErrLost))
+	}
+	return nil
+}

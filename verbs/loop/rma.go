@@ -1,0 +1,136 @@
+package loop
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+var (
+	_ driver.Mapper   = (*qp)(nil)
+	_ driver.Canceler = (*qp)(nil)
+)
+
+// write copies the request's segments to the peer's memory.
+func write(p *qp, wr *driver.WorkRequest) outcome {
+	n := wr.Length()
+	if n == 0 {
+		return outcome{}
+	}
+	m, dst, err := p.ctx.keys.open(wr.Remote, n, driver.RemoteWrite)
+	if err != nil {
+		return denied(err)
+	}
+	defer m.done()
+	if n == 8 && len(wr.Local) == 1 && wr.Remote.Addr%8 == 0 {
+		word64(dst).Store(binary.NativeEndian.Uint64(wr.Local[0].Mem))
+		return outcome{touched: true}
+	}
+	gather(dst, wr.Local)
+	return outcome{touched: true}
+}
+
+// read copies the peer's memory to the request's segments.
+func read(p *qp, wr *driver.WorkRequest) outcome {
+	n := wr.Length()
+	if n == 0 {
+		return outcome{}
+	}
+	m, src, err := p.ctx.keys.open(wr.Remote, n, driver.RemoteRead)
+	if err != nil {
+		return denied(err)
+	}
+	defer m.done()
+	if n == 8 && len(wr.Local) == 1 && wr.Remote.Addr%8 == 0 {
+		binary.NativeEndian.PutUint64(wr.Local[0].Mem, word64(src).Load())
+		return outcome{bytes: n}
+	}
+	scatter(wr.Local, src)
+	return outcome{bytes: n}
+}
+
+// deliver gives a SEND or WRITE_WITH_IMM to the peer's oldest receive.
+func (q *qp) deliver(p *qp, wr *driver.WorkRequest) outcome {
+	p.recvMu.Lock()
+	defer p.recvMu.Unlock()
+	r := p.recvs.head()
+	if r == nil {
+		p.waiting.Store(true)
+		if out := q.reach(p); out.verdict != done {
+			return out
+		}
+		return outcome{verdict: unready}
+	}
+	wc := driver.Completion{ID: r.id, Op: driver.OpRecv, Bytes: wr.Length(), QP: p.num}
+	if wr.Op == driver.OpWriteImm {
+		if out := write(p, wr); out.verdict != done {
+			return out
+		}
+		wc.Op, wc.HasImm, wc.Imm = driver.OpRecvImm, true, wr.Imm
+	} else if wc.Bytes > r.size {
+		err := fmt.Errorf("%w: a SEND of %d bytes for a receive of %d", driver.ErrInvalid, wc.Bytes, r.size)
+		p.recvCQ.push(driver.Completion{ID: r.id, Status: driver.LocalLength, Op: driver.OpRecv, QP: p.num, Err: err})
+		p.recvs.pop()
+		return outcome{verdict: failed, status: driver.RemoteInvalid, err: err, touched: true}
+	} else {
+		exchange(r.segs, wr.Local)
+	}
+	p.recvCQ.push(wc)
+	p.recvs.pop()
+	return outcome{touched: true}
+}
+
+func denied(err error) outcome {
+	return outcome{verdict: failed, status: driver.RemoteAccess, err: err}
+}
+
+func gather(dst []byte, segs []driver.Segment) {
+	for i := range segs {
+		dst = dst[copy(dst, segs[i].Mem):]
+	}
+}
+
+func scatter(segs []driver.Segment, src []byte) {
+	for i := range segs {
+		src = src[copy(segs[i].Mem, src):]
+	}
+}
+
+// exchange copies from segments to segments that hold as much or more.
+func exchange(dst, src []driver.Segment) {
+	d, off := 0, 0
+	for i := range src {
+		for mem := src[i].Mem; len(mem) > 0; {
+			n := copy(dst[d].Mem[off:], mem)
+			mem, off = mem[n:], off+n
+			if off == len(dst[d].Mem) {
+				d, off = d+1, 0
+			}
+		}
+	}
+}
+
+// Map returns the peer's slice itself.
+func (q *qp) Map(_ context.Context, remote driver.RemoteAddr, n int, access driver.Access) ([]byte, error) {
+	p := q.peer.Load()
+	if p == nil {
+		return nil, fmt.Errorf("%w: connect before mapping", driver.ErrState)
+	}
+	m, mem, err := p.ctx.keys.open(remote, n, access)
+	if err != nil {
+		return nil, err
+	}
+	m.done()
+	return mem, nil
+}
+
+// PeerBell is the bell of the peer's context.
+func (q *qp) PeerBell() wait.Ringer {
+	if p := q.peer.Load(); p != nil {
+		return p.ctx.bell
+	}
+	return nil
+}

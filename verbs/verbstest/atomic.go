@@ -1,0 +1,289 @@
+package verbstest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gopgas/gopgas/verbs"
+)
+
+func atomicCases() []testCase {
+	return []testCase{
+		{"FetchAddReturnsOldValue", fetchAdd},
+		{"CmpSwapStoresOnlyWhereEqual", cmpSwap},
+		{"ExtendedAtomicsAtEveryWidth", extendedAtomics},
+		{"NarrowAtomicsLeaveNeighboursAlone", narrowNeighbours},
+		{"AtomicWithoutResultSegment", atomicWithoutResult},
+		{"FetchAddsOfManyQueuesAllCount", contendedFetchAdd},
+		{"CmpSwapsOfManyQueuesAreExclusive", contendedCmpSwap},
+		{"NarrowAtomicsOfManyQueuesAllCount", contendedNarrow},
+		{"CPUAtomicsMayMixWhereCoherent", mixedWithCPU},
+		{"WordInRegionAtOddAddress", oddRegion},
+	}
+}
+
+func get64(b []byte) uint64    { return binary.NativeEndian.Uint64(b) }
+func put64(b []byte, v uint64) { binary.NativeEndian.PutUint64(b, v) }
+
+func fetchAdd(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	put64(b.bytes(16, 8), ^uint64(0)-4)
+	want := ^uint64(0) - 4
+	for i := range uint64(10) {
+		a.do(verbs.WorkRequest{Op: verbs.OpFetchAdd, Operand: i, Local: segs(a.at(8, 8)), Remote: b.mr.Remote(16)})
+		require.Equal(t, want, get64(a.bytes(8, 8)))
+		want += i
+	}
+	a.flush(b)
+	require.Equal(t, want, word64(b.bytes(16, 8)).Load())
+}
+
+func cmpSwap(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	put64(b.bytes(16, 8), 5)
+	for _, c := range []struct{ compare, swap, old uint64 }{{4, 9, 5}, {5, 9, 5}, {5, 1, 9}, {9, 0, 9}, {0, 1 << 63, 0}} {
+		a.do(verbs.WorkRequest{Op: verbs.OpCmpSwap, Compare: c.compare, Operand: c.swap,
+			Local: segs(a.at(8, 8)), Remote: b.mr.Remote(16)})
+		require.Equal(t, c.old, get64(a.bytes(8, 8)))
+	}
+	a.flush(b)
+	require.Equal(t, uint64(1<<63), word64(b.bytes(16, 8)).Load())
+}
+
+func needExtended(t *testing.T, s *side) {
+	t.Helper()
+	if !s.ctx.Info().ExtendedAtomics {
+		t.Skip("the device has no extended atomics")
+	}
+}
+
+// model is what an operation leaves behind.
+func model(op verbs.AtomicOp, old, operand, compare uint64) uint64 {
+	switch op {
+	case verbs.AtomicAdd:
+		return old + operand
+	case verbs.AtomicAnd:
+		return old & operand
+	case verbs.AtomicOr:
+		return old | operand
+	case verbs.AtomicXor:
+		return old ^ operand
+	case verbs.AtomicSwap, verbs.AtomicStore:
+		return operand
+	case verbs.AtomicCmpSwap:
+		if old == compare {
+			return operand
+		}
+	}
+	return old
+}
+
+func extendedAtomics(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	needExtended(t, a)
+	const old, operand = 0xF1E2D3C4B5A69788, 0x8123456789ABCDEF
+	for _, width := range []int{1, 2, 4, 8} {
+		mask := ^uint64(0) >> (64 - 8*width)
+		for op := verbs.AtomicAdd; op <= verbs.AtomicStore; op++ {
+			for _, compare := range []uint64{old, old + 1} {
+				name := fmt.Sprintf("op %d width %d compare %#x", op, width, compare)
+				b.setWord(8*width, width, old)
+				wr := verbs.WorkRequest{Op: verbs.OpAtomic, Atomic: op, Width: uint8(width), Operand: operand & mask,
+					Compare: compare & mask, Remote: b.mr.Remote(8 * width)}
+				if op != verbs.AtomicStore {
+					wr.Local = segs(a.at(0, width))
+				}
+				a.do(wr)
+				if op != verbs.AtomicStore {
+					require.Equal(t, old&mask, a.word(0, width), name)
+				}
+				a.flush(b)
+				require.Equal(t, model(op, old&mask, operand&mask, compare&mask)&mask, b.word(8*width, width), name)
+			}
+		}
+	}
+}
+
+// setWord and word store and load narrow words in native order.
+func (s *side) setWord(offset, width int, v uint64) {
+	var buf [8]byte
+	put64(buf[:], v)
+	if nativeLittle() {
+		copy(s.bytes(offset, width), buf[:])
+	} else {
+		copy(s.bytes(offset, width), buf[8-width:])
+	}
+}
+
+func (s *side) word(offset, width int) uint64 {
+	var buf [8]byte
+	if nativeLittle() {
+		copy(buf[:], s.bytes(offset, width))
+	} else {
+		copy(buf[8-width:], s.bytes(offset, width))
+	}
+	return get64(buf[:])
+}
+
+func nativeLittle() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
+
+func narrowNeighbours(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	needExtended(t, a)
+	for _, width := range []int{1, 2, 4} {
+		for off := 0; off < 8; off += width {
+			fill(b.bytes(64, 24), 3)
+			want := pattern(24, 3)
+			a.do(verbs.WorkRequest{Op: verbs.OpAtomic, Atomic: verbs.AtomicAdd, Width: uint8(width),
+				Operand: ^uint64(0) >> (64 - 8*width), Local: segs(a.at(0, width)), Remote: b.mr.Remote(72 + off)})
+			a.flush(b)
+			copy(want[8+off:8+off+width], b.bytes(72+off, width))
+			require.Equal(t, want, b.bytes(64, 24), "width %d at %d", width, off)
+			before, after := a.word(0, width), b.word(72+off, width)
+			require.Equal(t, (before-1)&(^uint64(0)>>(64-8*width)), after)
+		}
+	}
+}
+
+func atomicWithoutResult(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	needExtended(t, a)
+	for range 20 {
+		a.do(verbs.WorkRequest{Op: verbs.OpAtomic, Atomic: verbs.AtomicAdd, Width: 8, Operand: 3, Remote: b.mr.Remote(0)})
+	}
+	a.flush(b)
+	require.Equal(t, uint64(60), word64(b.bytes(0, 8)).Load())
+}
+
+// contend runs body on several connected queue pairs at once, with a result
+// segment for each.
+func contend(t *testing.T, a, b *side, body func(worker int, do func(verbs.WorkRequest) error) error) {
+	t.Helper()
+	var g errgroup.Group
+	for worker := range 4 {
+		cq := a.newCQ(64)
+		qp, peer := a.newQPOn(cq, cq), b.newQP()
+		connect(t, qp, peer)
+		g.Go(func() error {
+			return body(worker, func(wr verbs.WorkRequest) error { return doOn(qp, cq, wr) })
+		})
+	}
+	require.NoError(t, g.Wait())
+}
+
+func contendedFetchAdd(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	const rounds = 300
+	var seen [4][rounds]uint64
+	contend(t, a, b, func(worker int, do func(verbs.WorkRequest) error) error {
+		result := segment(t, a.mr, 64*worker, 8)
+		for i := range rounds {
+			err := do(verbs.WorkRequest{Op: verbs.OpFetchAdd, Operand: 1, Local: segs(result), Remote: b.mr.Remote(512)})
+			if err != nil {
+				return err
+			}
+			seen[worker][i] = get64(result.Mem)
+		}
+		return nil
+	})
+	values := map[uint64]bool{}
+	for _, list := range seen {
+		for i, v := range list {
+			require.False(t, values[v], "%d was handed out twice", v)
+			require.Less(t, v, uint64(4*rounds))
+			require.True(t, i == 0 || v > list[i-1], "%d after %d on one queue", v, list[max(i-1, 0)])
+			values[v] = true
+		}
+	}
+	a.flush(b)
+	require.Equal(t, uint64(4*rounds), word64(b.bytes(512, 8)).Load())
+}
+
+// contendedCmpSwap counts under a lock that is taken by compare-and-swap.
+func contendedCmpSwap(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	const rounds, lock, count = 40, 512, 1024
+	contend(t, a, b, func(worker int, do func(verbs.WorkRequest) error) error {
+		result, me := segment(t, a.mr, 64*worker, 8), uint64(worker+1)
+		for range rounds {
+			for held := false; !held; held = get64(result.Mem) == 0 {
+				if err := do(verbs.WorkRequest{Op: verbs.OpCmpSwap, Operand: me, Local: segs(result), Remote: b.mr.Remote(lock)}); err != nil {
+					return err
+				}
+			}
+			if err := do(verbs.WorkRequest{Op: verbs.OpRead, Local: segs(result), Remote: b.mr.Remote(count)}); err != nil {
+				return err
+			}
+			put64(result.Mem, get64(result.Mem)+1)
+			if err := do(verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(result), Remote: b.mr.Remote(count)}); err != nil {
+				return err
+			}
+			if err := do(verbs.WorkRequest{Op: verbs.OpCmpSwap, Compare: me, Local: segs(result), Remote: b.mr.Remote(lock)}); err != nil {
+				return err
+			}
+			if got := get64(result.Mem); got != me {
+				return fmt.Errorf("worker %d held the lock, but found %d in it", me, got)
+			}
+		}
+		return nil
+	})
+	a.flush(b)
+	require.Equal(t, uint64(4*rounds), word64(b.bytes(count, 8)).Load())
+}
+
+// contendedNarrow has four queues count in the four halves of one word.
+func contendedNarrow(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	needExtended(t, a)
+	const rounds = 300
+	contend(t, a, b, func(worker int, do func(verbs.WorkRequest) error) error {
+		for range rounds {
+			wr := verbs.WorkRequest{Op: verbs.OpAtomic, Atomic: verbs.AtomicAdd, Operand: 1, Width: 2, Remote: b.mr.Remote(512 + 2*worker)}
+			if err := do(wr); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	a.flush(b)
+	for worker := range 4 {
+		require.Equal(t, uint64(rounds), b.word(512+2*worker, 2))
+	}
+}
+
+func mixedWithCPU(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	if !b.ctx.Info().CoherentAtomics {
+		t.Skip("the device's atomics must not be mixed with the CPU's")
+	}
+	const rounds = 1000
+	word := word64(b.bytes(512, 8))
+	var g errgroup.Group
+	g.Go(func() error {
+		for range 100 * rounds {
+			word.Add(1)
+		}
+		return nil
+	})
+	for range rounds {
+		a.do(verbs.WorkRequest{Op: verbs.OpFetchAdd, Operand: 1, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(512)})
+	}
+	require.NoError(t, g.Wait())
+	require.Equal(t, uint64(101*rounds), word.Load())
+}
+
+// oddRegion: what counts is where the word lies, not where its region starts.
+func oddRegion(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	mem := h.NewMemory(t, 4096)
+	mem.Bytes, mem.Offset = mem.Bytes[3:], mem.Offset+3
+	mr, err := b.pd.RegMR(deadline(t), mem, verbs.AllAccess)
+	require.NoError(t, err)
+	a.do(verbs.WorkRequest{Op: verbs.OpFetchAdd, Operand: 7, Local: segs(a.at(0, 8)), Remote: mr.Remote(5)})
+	a.flush(b)
+	require.Equal(t, uint64(7), word64(mem.Bytes[5:13]).Load())
+}

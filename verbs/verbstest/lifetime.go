@@ -1,0 +1,198 @@
+package verbstest
+
+import (
+	"errors"
+	goruntime "runtime"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gopgas/gopgas/verbs"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+func lifetimeCases() []testCase {
+	return []testCase{
+		{"ObjectsInUseRefuseToClose", inUse},
+		{"ClosedObjectsRefuseTypedAndForGood", closedObjects},
+		{"ClosedRegionsKeyIsDead", closedRegion},
+		{"KeysAreNeverUsedAgain", freshKeys},
+		{"CloseWhileOthersPost", closeWhilePosting},
+		{"DeregisterWhileThePeerWrites", deregisterInFlight},
+		{"PeerThatDiesEndsWhatIsOutstanding", peerDies},
+		{"RequestsToADeadPeerFail", postToDead},
+		{"ClosingEndsAWait", closeEndsWait},
+	}
+}
+
+func inUse(t *testing.T, h Harness) {
+	a, _ := newPair(t, h)
+	var busy *verbs.InUseError
+	require.ErrorAs(t, a.pd.Close(), &busy)
+	require.Equal(t, verbs.InUseError{Object: "PD", MRs: 1, QPs: 1}, *busy)
+	require.ErrorAs(t, a.scq.Close(), &busy)
+	require.Equal(t, "CQ", busy.Object)
+	require.ErrorIs(t, a.rcq.Close(), verbs.ErrInUse)
+	require.NoError(t, a.qp.Close())
+	require.NoError(t, a.scq.Close())
+	require.NoError(t, a.rcq.Close())
+	require.ErrorIs(t, a.pd.Close(), verbs.ErrInUse)
+	require.NoError(t, a.mr.Close())
+	require.NoError(t, a.pd.Close())
+}
+
+func closedObjects(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	write := []verbs.WorkRequest{{Op: verbs.OpWrite, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)}}
+	for range 2 {
+		require.NoError(t, a.qp.Close(), "closing is idempotent")
+	}
+	_, err := a.qp.PostSend(write)
+	require.ErrorIs(t, err, driver.ErrClosed)
+	_, err = a.qp.PostRecv([]verbs.RecvRequest{{}})
+	require.ErrorIs(t, err, driver.ErrClosed)
+	require.ErrorIs(t, a.qp.Modify(deadline(t), verbs.StateReset, verbs.Attr{}), driver.ErrClosed)
+	for range 2 {
+		require.NoError(t, a.mr.Close())
+		require.NoError(t, a.scq.Close())
+		require.NoError(t, a.pd.Close())
+		require.NoError(t, a.ctx.Close())
+	}
+	_, err = a.ctx.AllocPD()
+	require.ErrorIs(t, err, driver.ErrClosed)
+	_, err = a.ctx.CreateCQ(deadline(t), 1)
+	require.ErrorIs(t, err, driver.ErrClosed)
+	_, err = a.pd.RegMR(deadline(t), h.NewMemory(t, 4096), verbs.AllAccess)
+	require.ErrorIs(t, err, driver.ErrClosed)
+}
+
+func closedRegion(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	mr := b.newMR(4096, verbs.AllAccess)
+	to := mr.Remote(0)
+	a.do(verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(a.at(0, 8)), Remote: to})
+	require.NoError(t, mr.Close())
+	successor := b.newMR(4096, verbs.AllAccess)
+	require.NotEqual(t, to.RKey, successor.RKey())
+	a.post(verbs.WorkRequest{ID: 1, Op: verbs.OpWrite, Flags: verbs.Signaled, Local: segs(fillSegment(a.at(0, 8))), Remote: to})
+	require.Equal(t, verbs.RemoteAccess, a.sent().Status)
+	require.True(t, zero(successor.Bytes()))
+	require.True(t, zero(mr.Bytes()))
+}
+
+func freshKeys(t *testing.T, h Harness) {
+	a, _ := newStrangers(t, h)
+	mem, seen := h.NewMemory(t, 4096), map[verbs.Key]bool{{}: true}
+	for range 200 {
+		mr, err := a.pd.RegMR(deadline(t), mem, verbs.AllAccess)
+		require.NoError(t, err)
+		require.False(t, seen[mr.RKey()], "key %v", mr.RKey())
+		require.NotZero(t, mr.LKey())
+		seen[mr.RKey()] = true
+		require.NoError(t, mr.Close())
+	}
+}
+
+func closeWhilePosting(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	var posts atomic.Int64
+	var g errgroup.Group
+	for range 3 {
+		g.Go(func() error {
+			wr := []verbs.WorkRequest{{Op: verbs.OpWrite, Flags: verbs.Signaled, Local: segs(a.at(0, 64)), Remote: b.mr.Remote(0)}}
+			for {
+				_, err := a.qp.PostSend(wr)
+				if errors.Is(err, driver.ErrClosed) {
+					return nil
+				}
+				if err != nil && !errors.Is(err, driver.ErrQueueFull) {
+					return err
+				}
+				posts.Add(1)
+				goruntime.Gosched()
+			}
+		})
+	}
+	g.Go(func() error {
+		for range 200 {
+			if _, err := next(a.scq); err != nil {
+				return err
+			}
+		}
+		return a.qp.Close()
+	})
+	require.NoError(t, g.Wait())
+	require.Positive(t, posts.Load())
+	require.NoError(t, a.scq.Close())
+}
+
+// deregisterInFlight: once Close has returned, not one byte changes any more.
+func deregisterInFlight(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	const size = 256 << 10
+	mr, source := b.newMR(size, verbs.AllAccess), a.newMR(size, verbs.AllAccess)
+	fill(source.Bytes(), 1)
+	to, local := mr.Remote(0), segs(segment(t, source, 0, size))
+	var started atomic.Int64
+	var g errgroup.Group
+	g.Go(func() error {
+		for {
+			err := doOn(a.qp, a.scq, verbs.WorkRequest{Op: verbs.OpWrite, Local: local, Remote: to})
+			started.Add(1)
+			if err != nil {
+				return nil // the key died
+			}
+		}
+	})
+	require.NoError(t, b.bell.Wait(deadline(t), func() bool { goruntime.Gosched(); return started.Load() > 3 }))
+	require.NoError(t, mr.Close())
+	clear(mr.Bytes())
+	require.NoError(t, g.Wait())
+	require.True(t, zero(mr.Bytes()), "the peer wrote after deregistration")
+}
+
+func peerDies(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	const sends = 6
+	for i := range uint64(sends) {
+		a.post(verbs.WorkRequest{ID: i, Op: verbs.OpSend, Local: segs(a.at(0, 8))})
+		a.postRecv(verbs.RecvRequest{ID: 100 + i})
+	}
+	require.NoError(t, b.ctx.Close())
+	for i := range uint64(sends) {
+		wc := a.sent()
+		require.Equal(t, i, wc.ID)
+		require.NotEqual(t, verbs.Success, wc.Status)
+		wc = a.received()
+		require.Equal(t, 100+i, wc.ID)
+		require.Equal(t, verbs.Flushed, wc.Status)
+	}
+	require.Equal(t, verbs.StateErr, a.qp.State())
+}
+
+func postToDead(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	to := b.mr.Remote(0)
+	require.NoError(t, b.ctx.Close())
+	for _, op := range []verbs.Opcode{verbs.OpRead, verbs.OpWrite, verbs.OpFetchAdd, verbs.OpSend} {
+		a.post(verbs.WorkRequest{ID: uint64(op), Op: op, Flags: verbs.Signaled, Local: segs(a.at(0, 8)), Remote: to})
+		wc := a.sent()
+		require.Equal(t, uint64(op), wc.ID)
+		require.NotEqual(t, verbs.Success, wc.Status)
+		require.Equal(t, verbs.StateErr, a.qp.State())
+	}
+}
+
+func closeEndsWait(t *testing.T, h Harness) {
+	a, _ := newPair(t, h)
+	var g errgroup.Group
+	g.Go(func() error {
+		_, err := next(a.rcq)
+		return err
+	})
+	goruntime.Gosched()
+	require.NoError(t, a.ctx.Close())
+	require.ErrorIs(t, g.Wait(), driver.ErrClosed)
+}

@@ -1,0 +1,170 @@
+package verbstest
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gopgas/gopgas/verbs"
+)
+
+func orderCases() []testCase {
+	return []testCase{
+		{"WritesToOneWordNeverGoBack", writesInOrder},
+		{"DataIsVisibleBeforeItsFlag", dataBeforeFlag},
+		{"DataIsVisibleBeforeTheSendBehindIt", dataBeforeSend},
+		{"ReadCompletesAfterEarlierWritesWereApplied", readAfterWrites},
+		{"AtomicCompletesAfterEarlierWritesWereApplied", atomicAfterWrites},
+		{"FencedRequestSeesEarlierReadsDone", fence},
+		{"CompletionsOfOneQueueComeInOrder", completionsInOrder},
+	}
+}
+
+// watch runs look in a goroutine of b's program, which waits on b's bell, while
+// post runs here.
+func (s *side) watch(ready func() bool, post func()) {
+	s.t.Helper()
+	var g errgroup.Group
+	ctx := deadline(s.t)
+	g.Go(func() error { return s.bell.Wait(ctx, ready) })
+	post()
+	require.NoError(s.t, g.Wait())
+}
+
+func writesInOrder(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	const rounds = 500
+	word, last := word64(b.bytes(64, 8)), uint64(0)
+	var broken error
+	ready := func() bool {
+		v := word.Load()
+		if v < last {
+			broken = fmt.Errorf("%d after %d", v, last)
+		}
+		last = v
+		return v == rounds || broken != nil
+	}
+	b.watch(ready, func() {
+		for i := range uint64(rounds) {
+			slot := int(i%16) * 8
+			binary.NativeEndian.PutUint64(a.bytes(slot, 8), i+1)
+			wr := verbs.WorkRequest{ID: i, Op: verbs.OpWrite, Local: segs(a.at(slot, 8)), Remote: b.mr.Remote(64)}
+			if i%16 == 15 || i == rounds-1 { // the sources are free again after this one
+				a.do(wr)
+			} else {
+				a.post(wr)
+			}
+		}
+	})
+	require.NoError(t, broken)
+}
+
+func dataBeforeFlag(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	const rounds, size, flags = 100, 256, 32 << 10
+	for i := range rounds {
+		fill(a.bytes(i*size, size), i)
+		binary.NativeEndian.PutUint64(a.bytes(flags+i*8, 8), 1)
+	}
+	var broken error
+	seen := 0
+	ready := func() bool {
+		for seen < rounds && word64(b.bytes(flags+seen*8, 8)).Load() == 1 {
+			if string(b.bytes(seen*size, size)) != string(pattern(size, seen)) {
+				broken = errors.Join(broken, fmt.Errorf("flag %d was seen without its data", seen))
+			}
+			seen++
+		}
+		return seen == rounds
+	}
+	b.watch(ready, func() {
+		for i := range rounds {
+			a.post(
+				verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(a.at(i*size, size)), Remote: b.mr.Remote(i * size)},
+				verbs.WorkRequest{Op: verbs.OpWrite, Flags: verbs.Signaled,
+					Local: segs(a.at(flags+i*8, 8)), Remote: b.mr.Remote(flags + i*8)})
+		}
+	})
+	require.NoError(t, broken)
+}
+
+func dataBeforeSend(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	for i := range 50 {
+		n := 1 + i*97
+		fill(a.bytes(0, n), i)
+		b.postRecv(verbs.RecvRequest{ID: uint64(i), Local: segs(b.at(40000, 8))})
+		a.post(
+			verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(a.at(0, n)), Remote: b.mr.Remote(1)},
+			verbs.WorkRequest{Op: verbs.OpSend, Flags: verbs.Signaled, Local: segs(a.at(0, 1))})
+		require.Equal(t, verbs.Success, b.received().Status)
+		require.Equal(t, pattern(n, i), b.bytes(1, n))
+		require.Equal(t, verbs.Success, a.sent().Status)
+	}
+}
+
+func readAfterWrites(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	for i := range 30 {
+		fill(a.bytes(0, 10000), i)
+		a.post(
+			verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(a.at(0, 10000)), Remote: b.mr.Remote(0)},
+			verbs.WorkRequest{Op: verbs.OpRead, Flags: verbs.Signaled, Local: segs(a.at(20000, 1)), Remote: b.mr.Remote(50000)})
+		require.Equal(t, verbs.Success, a.sent().Status)
+		require.Equal(t, pattern(10000, i), b.bytes(0, 10000))
+	}
+}
+
+func atomicAfterWrites(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	for i := range 30 {
+		fill(a.bytes(0, 10000), i)
+		a.post(
+			verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(a.at(0, 10000)), Remote: b.mr.Remote(0)},
+			verbs.WorkRequest{Op: verbs.OpFetchAdd, Flags: verbs.Signaled, Operand: 1,
+				Local: segs(a.at(20000, 8)), Remote: b.mr.Remote(50000)})
+		require.Equal(t, verbs.Success, a.sent().Status)
+		require.Equal(t, pattern(10000, i), b.bytes(0, 10000))
+	}
+}
+
+// fence reads a block and sends it on without waiting in between.
+func fence(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	for i := range 30 {
+		fill(b.bytes(0, 9000), i)
+		clear(a.bytes(0, 9000))
+		a.post(
+			verbs.WorkRequest{Op: verbs.OpRead, Local: segs(a.at(0, 9000)), Remote: b.mr.Remote(0)},
+			verbs.WorkRequest{Op: verbs.OpWrite, Flags: verbs.Fence | verbs.Signaled,
+				Local: segs(a.at(0, 9000)), Remote: b.mr.Remote(20000)})
+		require.Equal(t, verbs.Success, a.sent().Status)
+		a.flush(b)
+		require.Equal(t, pattern(9000, i), b.bytes(20000, 9000))
+	}
+}
+
+func completionsInOrder(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	var g errgroup.Group
+	g.Go(func() error {
+		for want := range uint64(300) {
+			wc, err := next(a.scq)
+			if err != nil || wc.Status != verbs.Success || wc.ID != want {
+				return fmt.Errorf("completion %d: got %+v: %w", want, wc, errors.Join(err, context.Cause(t.Context())))
+			}
+		}
+		return nil
+	})
+	for i := range uint64(300) {
+		wr := verbs.WorkRequest{ID: i, Flags: verbs.Signaled, Local: segs(a.at(8*int(i), 8)), Remote: b.mr.Remote(0)}
+		wr.Op = []verbs.Opcode{verbs.OpWrite, verbs.OpRead, verbs.OpFetchAdd}[i%3]
+		postPatiently(t, a.qp, wr)
+	}
+	require.NoError(t, g.Wait())
+}

@@ -1,0 +1,139 @@
+package verbstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	goruntime "runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/verbs"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// post posts all of wrs; while the queue is full it polls, and keeps what it
+// polled for done.
+func (s *side) post(wrs ...verbs.WorkRequest) {
+	s.t.Helper()
+	for len(wrs) > 0 {
+		n, err := s.qp.PostSend(wrs)
+		wrs = wrs[n:]
+		if errors.Is(err, driver.ErrQueueFull) {
+			wc, err := next(s.scq)
+			require.NoError(s.t, err)
+			s.early = append(s.early, wc)
+			continue
+		}
+		require.NoError(s.t, err)
+	}
+}
+
+func (s *side) postRecv(wrs ...verbs.RecvRequest) {
+	s.t.Helper()
+	for len(wrs) > 0 {
+		n, err := s.qp.PostRecv(wrs)
+		wrs = wrs[n:]
+		if errors.Is(err, driver.ErrQueueFull) && n > 0 {
+			continue // a wrapper may take fewer than fit
+		}
+		require.NoError(s.t, err)
+	}
+}
+
+// sent returns the next completion of the send CQ.
+func (s *side) sent() verbs.Completion {
+	s.t.Helper()
+	if len(s.early) > 0 {
+		wc := s.early[0]
+		s.early = s.early[1:]
+		return wc
+	}
+	return s.completion(s.scq)
+}
+
+// received returns the next completion of the receive CQ.
+func (s *side) received() verbs.Completion {
+	s.t.Helper()
+	return s.completion(s.rcq)
+}
+
+func (s *side) completion(cq *verbs.CQ) verbs.Completion {
+	s.t.Helper()
+	wc, err := next(cq)
+	require.NoError(s.t, err)
+	return wc
+}
+
+// next waits for one completion, no longer than the watchdog allows. It may
+// be called from any goroutine.
+func next(cq *verbs.CQ) (verbs.Completion, error) {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), watchdog, errors.New("no completion came"))
+	defer cancel()
+	var wc [1]verbs.Completion
+	for {
+		n, err := cq.Poll(wc[:])
+		if n == 1 || err != nil {
+			return wc[0], err
+		}
+		if err := cq.Wait(ctx); err != nil {
+			return wc[0], err
+		}
+	}
+}
+
+// do posts wr, signalled, and wants it to succeed.
+func (s *side) do(wr verbs.WorkRequest) verbs.Completion {
+	s.t.Helper()
+	wr.Flags |= verbs.Signaled
+	s.post(wr)
+	wc := s.sent()
+	require.Equal(s.t, verbs.Success, wc.Status, "%v: %v", wr.Op, wc.Err)
+	require.Equal(s.t, wr.ID, wc.ID)
+	return wc
+}
+
+// flush returns once everything posted so far has been applied at the peer: by
+// a READ behind it, as on any reliable connection.
+func (s *side) flush(peer *side) {
+	s.t.Helper()
+	last := s.cfg.memory - 8
+	s.do(verbs.WorkRequest{ID: 1 << 60, Op: verbs.OpRead, Local: segs(s.at(last, 8)), Remote: peer.mr.Remote(last)})
+}
+
+// doOn is do for goroutines: on a queue pair and CQ of their own, with errors
+// returned.
+func doOn(qp *verbs.QP, cq *verbs.CQ, wr verbs.WorkRequest) error {
+	wr.Flags |= verbs.Signaled
+	for {
+		n, err := qp.PostSend([]verbs.WorkRequest{wr})
+		if n == 1 {
+			break
+		}
+		if !errors.Is(err, driver.ErrQueueFull) {
+			return err
+		}
+	}
+	wc, err := next(cq)
+	if err == nil && wc.Status != verbs.Success {
+		err = fmt.Errorf("%v %d: %v: %w", wr.Op, wr.ID, wc.Status, errors.Join(wc.Err))
+	}
+	return err
+}
+
+func segs(s ...verbs.Segment) []verbs.Segment { return s }
+
+// postPatiently posts one request while another goroutine polls.
+func postPatiently(t *testing.T, qp *verbs.QP, wr verbs.WorkRequest) {
+	t.Helper()
+	for end := time.Now().Add(watchdog); ; goruntime.Gosched() {
+		n, err := qp.PostSend([]verbs.WorkRequest{wr})
+		if n == 1 {
+			return
+		}
+		require.ErrorIs(t, err, driver.ErrQueueFull)
+		require.True(t, time.Now().Before(end), "the queue stays full")
+	}
+}

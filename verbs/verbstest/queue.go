@@ -1,0 +1,228 @@
+package verbstest
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/verbs"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+func queueCases() []testCase {
+	return []testCase{
+		{"FullSendQueueTakesMoreAfterPolling", sendQueueFull},
+		{"FullReceiveQueueIsAnError", recvQueueFull},
+		{"UnsignalledRequestsHoldTheirSlots", unsignalledSlots},
+		{"UnsignalledRequestsCompleteOnlyOnError", unsignalledSilent},
+		{"CompletionSaysWhatItIsAbout", completionFields},
+		{"PollTakesNoMoreThanAsked", pollBatches},
+		{"LostCompletionsAreReported", overrun},
+		{"SizesBeyondTheDeviceAreRefused", sizes},
+		{"TwoQueuesShareOneCQ", sharedCQ},
+	}
+}
+
+// sendQueueFull fills the queue with SENDs that nobody receives yet.
+func sendQueueFull(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	taken := 0
+	for {
+		n, err := a.qp.PostSend([]verbs.WorkRequest{{ID: uint64(taken), Op: verbs.OpSend, Flags: verbs.Signaled, Local: segs(a.at(0, 8))}})
+		if taken += n; n == 0 {
+			require.ErrorIs(t, err, driver.ErrQueueFull)
+			if taken == a.cfg.depth || h.Wrap == nil {
+				break
+			}
+		}
+	}
+	require.Equal(t, a.cfg.depth, taken)
+	for i := range taken {
+		b.postRecv(verbs.RecvRequest{ID: uint64(i), Local: segs(b.at(0, 8))})
+		require.Equal(t, uint64(i), b.received().ID)
+		require.Equal(t, uint64(i), a.sent().ID)
+	}
+	a.do(verbs.WorkRequest{ID: 99, Op: verbs.OpWrite, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)})
+}
+
+func recvQueueFull(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	for i := range b.cfg.depth {
+		b.postRecv(verbs.RecvRequest{ID: uint64(i), Local: segs(b.at(i*8, 8))})
+	}
+	n, err := b.qp.PostRecv([]verbs.RecvRequest{{ID: 99}})
+	require.Zero(t, n)
+	require.ErrorIs(t, err, driver.ErrQueueFull)
+	a.do(verbs.WorkRequest{Op: verbs.OpSend, Local: segs(a.at(0, 8))})
+	require.Zero(t, b.received().ID)
+	b.postRecv(verbs.RecvRequest{ID: 99})
+}
+
+func unsignalledSlots(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	if h.Wrap != nil {
+		t.Skip("a wrapper may call the queue full at any time")
+	}
+	write := verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)}
+	for range 3 {
+		for range a.cfg.depth - 1 {
+			a.post(write)
+		}
+		a.do(write)
+	}
+	for range a.cfg.depth {
+		a.post(write)
+	}
+	n, err := a.qp.PostSend([]verbs.WorkRequest{write})
+	require.Zero(t, n)
+	require.ErrorIs(t, err, driver.ErrQueueFull, "as on every device: nothing signalled, so nothing frees a slot")
+}
+
+func unsignalledSilent(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	for i := range 50 {
+		a.post(verbs.WorkRequest{ID: 1, Op: verbs.OpWrite, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)})
+		a.post(verbs.WorkRequest{ID: 1, Op: verbs.OpRead, Local: segs(a.at(8, 8)), Remote: b.mr.Remote(0)})
+		wc := a.do(verbs.WorkRequest{ID: uint64(100 + i), Op: verbs.OpWrite, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)})
+		require.Equal(t, uint64(100+i), wc.ID)
+	}
+}
+
+func completionFields(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	to, num := b.mr.Remote(0), a.qp.Num()
+	require.NotZero(t, num)
+	for _, c := range []struct {
+		wr    verbs.WorkRequest
+		bytes int
+	}{
+		{verbs.WorkRequest{Op: verbs.OpRead, Local: segs(a.at(0, 100)), Remote: to}, 100},
+		{verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(a.at(0, 100)), Remote: to}, -1},
+		{verbs.WorkRequest{Op: verbs.OpFetchAdd, Local: segs(a.at(0, 8)), Remote: to}, -1},
+		{verbs.WorkRequest{Op: verbs.OpCmpSwap, Local: segs(a.at(0, 8)), Remote: to}, -1},
+		{verbs.WorkRequest{Op: verbs.OpSend, Local: segs(a.at(0, 8))}, -1},
+		{verbs.WorkRequest{Op: verbs.OpWriteImm, Imm: 3, Local: segs(a.at(0, 8)), Remote: to}, -1},
+	} {
+		b.postRecv(verbs.RecvRequest{Local: segs(b.at(64, 8))})
+		c.wr.ID = ^uint64(0) - uint64(c.wr.Op)
+		wc := a.do(c.wr)
+		require.Equal(t, c.wr.ID, wc.ID)
+		require.Equal(t, c.wr.Op, wc.Op)
+		require.Equal(t, num, wc.QP)
+		require.NoError(t, wc.Err)
+		if c.bytes >= 0 {
+			require.Equal(t, c.bytes, wc.Bytes)
+		}
+	}
+}
+
+func pollBatches(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	for i := range 10 {
+		a.post(verbs.WorkRequest{ID: uint64(i), Op: verbs.OpWrite, Flags: verbs.Signaled, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)})
+	}
+	n, err := a.scq.Poll(nil)
+	require.NoError(t, err)
+	require.Zero(t, n)
+	var ids []uint64
+	for _, wc := range a.early {
+		ids = append(ids, wc.ID)
+	}
+	for end := time.Now().Add(watchdog); len(ids) < 10; {
+		require.True(t, time.Now().Before(end), "got %v only", ids)
+		var wc [3]verbs.Completion
+		n, err := a.scq.Poll(wc[:])
+		require.NoError(t, err)
+		for i := range n {
+			ids = append(ids, wc[i].ID)
+		}
+	}
+	require.Equal(t, []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, ids)
+}
+
+// overrun lets more requests complete than the CQ holds. When they complete
+// is the provider's business, so it tries until some were lost.
+func overrun(t *testing.T, h Harness) {
+	a, b := newPair(t, h, withCQDepth(2), withDepth(64))
+	for end := time.Now().Add(watchdog); ; {
+		require.True(t, time.Now().Before(end), "no completion was ever lost")
+		posted := 0
+		for range 60 {
+			n, err := a.qp.PostSend([]verbs.WorkRequest{{Op: verbs.OpWrite, Flags: verbs.Signaled, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)}})
+			posted += n
+			if err != nil {
+				break // a wrapper's full queue, or a provider that noticed
+			}
+		}
+		time.Sleep(time.Millisecond)
+		for got := 0; got < posted; {
+			if _, err := next(a.scq); err != nil {
+				require.ErrorIs(t, err, driver.ErrOverrun)
+				_, err = a.scq.Poll(make([]verbs.Completion, 1))
+				require.ErrorIs(t, err, driver.ErrOverrun, "it stays unusable")
+				return
+			}
+			got++
+		}
+	}
+}
+
+func sizes(t *testing.T, h Harness) {
+	a, _ := newStrangers(t, h)
+	info := a.ctx.Info()
+	for _, depth := range []int{-1, 0, info.MaxCQDepth + 1} {
+		_, err := a.ctx.CreateCQ(deadline(t), depth)
+		require.ErrorIs(t, err, driver.ErrInvalid)
+	}
+	good := verbs.QPConfig{SendCQ: a.scq, RecvCQ: a.rcq, SendDepth: 1, RecvDepth: 1}
+	for name, spoil := range map[string]func(*verbs.QPConfig){
+		"no send CQ":        func(c *verbs.QPConfig) { c.SendCQ = nil },
+		"no receive CQ":     func(c *verbs.QPConfig) { c.RecvCQ = nil },
+		"send depth":        func(c *verbs.QPConfig) { c.SendDepth = info.MaxQPDepth + 1 },
+		"no send depth":     func(c *verbs.QPConfig) { c.SendDepth = 0 },
+		"receive depth":     func(c *verbs.QPConfig) { c.RecvDepth = info.MaxQPDepth + 1 },
+		"negative depth":    func(c *verbs.QPConfig) { c.RecvDepth = -1 },
+		"segments":          func(c *verbs.QPConfig) { c.MaxSegments = info.MaxSegments + 1 },
+		"inline":            func(c *verbs.QPConfig) { c.MaxInline = info.MaxInline + 1 },
+		"CQ of another end": func(c *verbs.QPConfig) { other, _ := newStrangers(t, h); c.SendCQ = other.scq },
+	} {
+		cfg := good
+		spoil(&cfg)
+		_, err := a.pd.CreateQP(deadline(t), cfg)
+		require.ErrorIs(t, err, driver.ErrInvalid, name)
+	}
+	qp, err := a.pd.CreateQP(deadline(t), good)
+	require.NoError(t, err)
+	require.NoError(t, qp.Close())
+}
+
+func sharedCQ(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	cq := a.newCQ(64)
+	qps := map[uint32]*verbs.QP{}
+	for range 3 {
+		qp := a.newQPOn(cq, cq)
+		connect(t, qp, b.newQP())
+		qps[qp.Num()] = qp
+	}
+	require.Len(t, qps, 3, "numbers are unique in a context")
+	for num, qp := range qps {
+		for i := range 4 {
+			_, err := qp.PostSend([]verbs.WorkRequest{{ID: uint64(num)<<8 + uint64(i), Op: verbs.OpWrite, Flags: verbs.Signaled,
+				Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)}})
+			if errors.Is(err, driver.ErrQueueFull) && h.Wrap != nil {
+				t.Skip("a wrapper may call the queue full at any time")
+			}
+			require.NoError(t, err)
+		}
+	}
+	count := map[uint32]uint64{}
+	for range 12 {
+		wc := a.completion(cq)
+		require.Equal(t, uint64(wc.QP)<<8+count[wc.QP], wc.ID, "in order for each QP")
+		count[wc.QP]++
+	}
+	require.Len(t, count, 3)
+}

@@ -1,0 +1,175 @@
+package verbstest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/verbs"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// watchdog bounds every wait of the suite.
+const watchdog = 30 * time.Second
+
+// config sizes a rig.
+type config struct {
+	depth, cqDepth, segments int
+	memory                   int
+	access                   verbs.Access // of b's memory
+}
+
+type option func(*config)
+
+func withDepth(n int) option           { return func(c *config) { c.depth = n } }
+func withCQDepth(n int) option         { return func(c *config) { c.cqDepth = n } }
+func withMemory(n int) option          { return func(c *config) { c.memory = n } }
+func withAccess(a verbs.Access) option { return func(c *config) { c.access = a } }
+
+// side is one end of a connection.
+type side struct {
+	t    *testing.T
+	h    Harness
+	cfg  config
+	ctx  *verbs.Context
+	bell *wait.Bell
+	pd   *verbs.PD
+	scq  *verbs.CQ
+	rcq  *verbs.CQ
+	qp   *verbs.QP
+	mr   *verbs.MR
+
+	events chan verbs.AsyncEvent
+	early  []verbs.Completion // polled from scq while posting
+}
+
+// newPair returns two ends that are connected.
+func newPair(t *testing.T, h Harness, opts ...option) (a, b *side) {
+	t.Helper()
+	a, b = newStrangers(t, h, opts...)
+	connect(t, a.qp, b.qp)
+	return a, b
+}
+
+// newStrangers returns two ends that are not connected yet.
+func newStrangers(t *testing.T, h Harness, opts ...option) (a, b *side) {
+	t.Helper()
+	cfg := config{depth: 16, cqDepth: 256, segments: 4, memory: 64 << 10, access: verbs.AllAccess}
+	for _, o := range opts {
+		o(&cfg)
+	}
+	pa, pb := h.New(t)
+	if h.Wrap != nil {
+		same := pa == pb
+		pa = h.Wrap(pa)
+		if same {
+			pb = pa
+		} else {
+			pb = h.Wrap(pb)
+		}
+	}
+	bAccess := cfg.access
+	cfg.access = verbs.AllAccess
+	a = newSide(t, h, pa, cfg)
+	cfg.access = bAccess
+	b = newSide(t, h, pb, cfg)
+	return a, b
+}
+
+func newSide(t *testing.T, h Harness, p driver.Provider, cfg config) *side {
+	t.Helper()
+	s := &side{t: t, h: h, cfg: cfg, bell: wait.NewLocal(), events: make(chan verbs.AsyncEvent, 64)}
+	opts := verbs.Options{Bell: s.bell, OnEvent: func(e verbs.AsyncEvent) {
+		select {
+		case s.events <- e:
+		default:
+		}
+	}}
+	mem := h.NewMemory(t, cfg.memory)
+	require.Len(t, mem.Bytes, cfg.memory)
+	var err error
+	s.ctx, err = verbs.Open(deadline(t), p, "", opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.ctx.Close()) })
+	s.pd, err = s.ctx.AllocPD()
+	require.NoError(t, err)
+	s.scq, s.rcq = s.newCQ(cfg.cqDepth), s.newCQ(cfg.cqDepth)
+	s.qp = s.newQP()
+	s.mr, err = s.pd.RegMR(deadline(t), mem, cfg.access)
+	require.NoError(t, err)
+	return s
+}
+
+func (s *side) newCQ(depth int) *verbs.CQ {
+	s.t.Helper()
+	cq, err := s.ctx.CreateCQ(deadline(s.t), depth)
+	require.NoError(s.t, err)
+	return cq
+}
+
+func (s *side) newQP() *verbs.QP { return s.newQPOn(s.scq, s.rcq) }
+
+func (s *side) newQPOn(scq, rcq *verbs.CQ) *verbs.QP {
+	s.t.Helper()
+	qp, err := s.pd.CreateQP(deadline(s.t), verbs.QPConfig{
+		SendCQ: scq, RecvCQ: rcq, SendDepth: s.cfg.depth, RecvDepth: s.cfg.depth,
+		MaxSegments: s.cfg.segments, MaxInline: s.ctx.Info().MaxInline,
+	})
+	require.NoError(s.t, err)
+	return qp
+}
+
+// newMR registers more memory.
+func (s *side) newMR(n int, access verbs.Access) *verbs.MR {
+	s.t.Helper()
+	mr, err := s.pd.RegMR(deadline(s.t), s.h.NewMemory(s.t, n), access)
+	require.NoError(s.t, err)
+	return mr
+}
+
+// connect takes both queue pairs to RTS at the same time.
+func connect(t *testing.T, a, b *verbs.QP) {
+	t.Helper()
+	ctx := deadline(t)
+	toB, toA := b.Address(), a.Address()
+	var g errgroup.Group
+	g.Go(func() error { return a.Connect(ctx, toB, 0) })
+	g.Go(func() error { return b.Connect(ctx, toA, 0) })
+	require.NoError(t, g.Wait())
+}
+
+// deadline returns a context that the watchdog ends.
+func deadline(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(context.Background(), watchdog, errors.New("the suite's watchdog"))
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// at is n bytes of the side's own memory.
+func (s *side) at(offset, n int) verbs.Segment { return segment(s.t, s.mr, offset, n) }
+
+func segment(t *testing.T, mr *verbs.MR, offset, n int) verbs.Segment {
+	t.Helper()
+	seg, err := mr.Segment(offset, n)
+	require.NoError(t, err)
+	return seg
+}
+
+// bytes is the side's own memory as the CPU sees it.
+func (s *side) bytes(offset, n int) []byte { return s.mr.Bytes()[offset : offset+n] }
+
+// fill puts a pattern there that depends on the seed.
+func fill(b []byte, seed int) []byte {
+	for i := range b {
+		b[i] = byte(i*7 + i>>8 + seed*31 + 1)
+	}
+	return b
+}
+
+func pattern(n, seed int) []byte { return fill(make([]byte, n), seed) }

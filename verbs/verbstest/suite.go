@@ -1,0 +1,68 @@
+// Package verbstest is the conformance suite that every provider passes.
+//
+//	func TestConformance(t *testing.T) {
+//		verbstest.Run(t, verbstest.Harness{
+//			New:       func(t *testing.T) (a, b driver.Provider) { p := loop.New(); return p, p },
+//			NewMemory: func(t *testing.T, n int) driver.Memory { ... },
+//		})
+//	}
+//
+// Each case opens two contexts, a and b, connects queue pairs between them
+// through package verbs, and says in its name what must hold. A case is
+// skipped only where the device advertises that it lacks the capability.
+//
+// Nothing is assumed about when a completion comes, only that it comes: every
+// wait is bounded by a watchdog. A WRITE is seen at the target after a READ
+// behind it has completed, or a SEND behind it was received, never before.
+package verbstest
+
+import (
+	"testing"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// A Harness is what the suite needs from the package under test.
+type Harness struct {
+	// New returns the providers of the two ends; they may be the same value.
+	// It is called once by each case.
+	New func(t *testing.T) (a, b driver.Provider)
+	// NewMemory returns n bytes, 64-aligned, that peers may reach. The harness
+	// frees them, if that is needed, in t.Cleanup: after the contexts closed.
+	NewMemory func(t *testing.T, n int) driver.Memory
+	// Wrap, if not nil, is put around each provider, such as one that injects
+	// delays. What only costs is not tested then.
+	Wrap func(driver.Provider) driver.Provider
+}
+
+type testCase struct {
+	name string
+	run  func(t *testing.T, h Harness)
+}
+
+// Run runs all cases.
+func Run(t *testing.T, h Harness) {
+	for _, group := range []struct {
+		name  string
+		cases []testCase
+	}{
+		{"Transfer", transferCases()},
+		{"Order", orderCases()},
+		{"Message", messageCases()},
+		{"Atomic", atomicCases()},
+		{"Refusal", refusalCases()},
+		{"Queue", queueCases()},
+		{"State", stateCases()},
+		{"Lifetime", lifetimeCases()},
+		{"Waiting", waitingCases()},
+		{"Mapping", mappingCases()},
+		{"Cost", costCases()},
+		{"Stress", stressCases()},
+	} {
+		t.Run(group.name, func(t *testing.T) {
+			for _, c := range group.cases {
+				t.Run(c.name, func(t *testing.T) { c.run(t, h) })
+			}
+		})
+	}
+}
