@@ -32,6 +32,9 @@ type QP interface {
 	// Address is what the peer's Modify to StateRTR needs. It is opaque, may
 	// hold a secret, and travels through an authenticated exchange only.
 	Address() []byte
+	// Modify moves to a state that package verbs found legal. StateErr flushes
+	// what is outstanding. StateReset forgets it without completions, and takes
+	// the QP's completions that were not polled out of its CQs.
 	Modify(ctx context.Context, to State, attr Attr) error
 	// PostSend queues work requests in order and returns how many it took.
 	// n < len(wrs) comes with an error that says why the next one was refused;
