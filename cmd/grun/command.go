@@ -1,0 +1,180 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/gopgas/gopgas/internal/bootstrap"
+	"github.com/gopgas/gopgas/launcher"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// options are grun's flags.
+type options struct {
+	provider    string
+	heap        string
+	peerTimeout time.Duration
+	stats       bool
+
+	timeout, grace, killWait time.Duration
+	keepGoing                bool
+
+	tag       bool
+	outputDir string
+	stdin     string
+	wdir      string
+	bindTo    string
+}
+
+// program is what may be said for each program of an MPMD job.
+type program struct {
+	n    int
+	vars []string
+}
+
+// command is grun with all that it was told.
+type command struct {
+	root *cobra.Command
+	options
+	first program
+	more  [][]string // further programs
+	code  int        // exit code of the job
+}
+
+const usageError = 2
+
+// A codedError carries the exit code for a problem of grun's own.
+type codedError struct {
+	code int
+	err  error
+}
+
+func (e *codedError) Error() string { return e.err.Error() }
+func (e *codedError) Unwrap() error { return e.err }
+
+// complain prints err and returns the exit code that goes with it.
+func complain(err error) int {
+	fmt.Fprintln(os.Stderr, "grun:", err)
+	var coded *codedError
+	if errors.As(err, &coded) {
+		return coded.code
+	}
+	return usageError
+}
+
+func newCommand() *command {
+	c := &command{}
+	c.root = &cobra.Command{
+		Use:           "grun -n N [flags] PROG [args...] [: -n N PROG [args...]]...",
+		Short:         "Start the ranks of a gopgas job",
+		Long:          long,
+		Example:       examples,
+		Args:          cobra.ArbitraryArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && cmd.Flags().NFlag() == 0 {
+				return cmd.Help()
+			}
+			return c.launch(args)
+		},
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault
+		},
+	}
+	flags := c.root.Flags()
+	flags.SetInterspersed(false)
+	flags.SortFlags = false
+	c.first.define(flags)
+	c.define(flags)
+	c.complete()
+	c.root.AddCommand(newDoctor(c), newVersion())
+	return c
+}
+
+// define adds the flags that each program of an MPMD job has.
+func (p *program) define(flags *pflag.FlagSet) {
+	flags.IntVarP(&p.n, "np", "n", 1, "number of ranks")
+	flags.StringArrayVarP(&p.vars, "env", "x", nil, "set an environment variable: -x VAR=value, or -x VAR as it is here")
+}
+
+// define adds the flags that the job has once.
+func (o *options) define(flags *pflag.FlagSet) {
+	flags.StringVar(&o.provider, "provider", "", "who moves the bytes: auto, shm or tcp")
+	flags.StringVar(&o.heap, "heap", "", "size of each rank's symmetric heap, such as 1GiB")
+	flags.DurationVar(&o.peerTimeout, "peer-timeout", 0, "silence after which a peer counts as unreachable")
+	flags.BoolVar(&o.stats, "stats", false, "print what each rank sent to each peer when the job ends")
+	flags.DurationVar(&o.timeout, "timeout", 0, "end the job after this time, with exit code 124")
+	flags.DurationVar(&o.grace, "grace", time.Second, "time that survivors of a failure get to end by themselves before SIGTERM")
+	flags.DurationVar(&o.killWait, "kill-wait", 2*time.Second, "time from SIGTERM to SIGKILL")
+	flags.BoolVar(&o.keepGoing, "keep-going", false, "let survivors of a failure run on")
+	flags.BoolVar(&o.tag, "tag-output", false, `put "[rank] " before each line of output`)
+	flags.StringVar(&o.outputDir, "output", "", "write what rank N prints to DIR/rank-N.log instead")
+	flags.StringVar(&o.stdin, "stdin", "0", "who reads standard input: a rank, all or none")
+	flags.StringVar(&o.wdir, "wdir", "", "working directory of the ranks")
+	flags.StringVar(&o.bindTo, "bind-to", "none", "bind each rank to a core, a numa node, or none")
+	flags.Bool("oversubscribe", false, "accepted for mpirun's sake: more ranks than cores is always allowed")
+}
+
+// complete teaches the shell the values of flags.
+func (c *command) complete() {
+	for flag, values := range map[string][]string{
+		"provider": {"auto", "shm", "tcp"},
+		"bind-to":  {"none", "core", "numa"},
+		"stdin":    {"all", "none"},
+	} {
+		values := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+		if err := c.root.RegisterFlagCompletionFunc(flag, values); err != nil {
+			panic(err) // a flag of this name is defined above
+		}
+	}
+}
+
+// environment says with variables what the flags say.
+func (o *options) environment() (env []string, err error) {
+	switch o.provider {
+	case "":
+	case "auto", "shm", "tcp":
+		env = append(env, bootstrap.EnvProvider+"="+o.provider)
+	default:
+		return nil, fmt.Errorf("provider %q; choose auto, shm or tcp", o.provider)
+	}
+	if o.heap != "" {
+		env = append(env, bootstrap.EnvHeap+"="+o.heap)
+	}
+	if o.peerTimeout > 0 {
+		env = append(env, bootstrap.EnvPeerTimeout+"="+o.peerTimeout.String())
+	}
+	if o.stats {
+		env = append(env, bootstrap.EnvStats+"=1")
+	}
+	return env, nil
+}
+
+// spec translates the flags; programs and streams are added by the caller.
+func (o *options) spec() (spec launcher.Spec, err error) {
+	if spec.Env, err = o.environment(); err != nil {
+		return spec, err
+	}
+	if spec.Bind, err = launcher.ParseBinding(o.bindTo); err != nil {
+		return spec, err
+	}
+	if spec.StdinTo, err = parseStdin(o.stdin); err != nil {
+		return spec, err
+	}
+	spec.Dir, spec.OutputDir, spec.Tag = o.wdir, o.outputDir, o.tag
+	spec.Timeout, spec.KeepGoing = o.timeout, o.keepGoing
+	spec.Grace, spec.KillWait = orNone(o.grace), orNone(o.killWait)
+	return spec, nil
+}
+
+// orNone writes "no time at all" as the launcher reads it.
+func orNone(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
+}

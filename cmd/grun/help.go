@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+const long = `grun starts N processes of PROG on this host, tells each which rank it is, and
+sees to their end. PROG is an executable, or the directory of a Go package,
+which is built first. Flags for grun stand before PROG; what follows belongs
+to the program.
+
+When a rank fails, the others are told at once, get --grace to end by
+themselves, then SIGTERM, then SIGKILL; one line says which rank was first and
+why. Nothing is left running, even if grun itself is killed.
+
+Exit codes: the first failing rank's own; 128 + the signal that killed it;
+124 --timeout; 126 PROG cannot be run; 127 PROG not found; 70 grun failed.`
+
+const examples = `  grun -n 4 ./examples/hello             four ranks of a package
+  grun -n 4 --tag-output ./prog          every line says who printed it
+  grun -n 2 --provider tcp --stats ./prog  over TCP, with a table at the end
+  grun -n 2 -x GOGC=off --bind-to core ./prog
+  grun -n 1 ./server : -n 8 ./worker     several programs in one job
+  grun -np 4 -bind-to numa ./prog        mpirun's spelling works too
+  grun doctor                            what this machine can do, and how to mend it`
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print grun's version",
+		Args:  cobra.NoArgs,
+		Run: func(cmd *cobra.Command, _ []string) {
+			fmt.Fprintf(cmd.OutOrStdout(), "grun %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		},
+	}
+}
+
+// version is the module's version, or the commit it was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	return info.Main.Version
+}

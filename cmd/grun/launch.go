@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/gopgas/gopgas/launcher"
+	"github.com/spf13/pflag"
+)
+
+// forwarded are the signals that reach the ranks.
+var forwarded = [...]os.Signal{
+	syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGCONT,
+}
+
+// launch runs the job and leaves its exit code in c.code.
+func (c *command) launch(args []string) error {
+	spec, err := c.spec()
+	if err != nil {
+		return err
+	}
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, forwarded[:]...)
+	defer signal.Stop(signals)
+
+	programs, err := c.programs(args)
+	if err != nil {
+		return err
+	}
+	builds, err := buildAll(programs, signals)
+	if err != nil {
+		return err
+	}
+	spec.Programs, spec.Signals, spec.Started = programs, signals, builds.release
+	spec.Stdin, spec.Stdout, spec.Stderr = os.Stdin, os.Stdout, os.Stderr
+	spec.Guardian = true
+	result, err := launcher.Run(context.Background(), spec)
+	c.code = result.ExitCode
+	if c.stats {
+		printStats(os.Stderr, result.Reports)
+	}
+	return c.conclude(result, err)
+}
+
+// conclude says why the job ended, if it did not end well.
+func (c *command) conclude(result launcher.Result, err error) error {
+	if err != nil {
+		return &codedError{result.ExitCode, err}
+	}
+	if result.TimedOut {
+		fmt.Fprintf(os.Stderr, "grun: timed out after %v; the ranks were ended\n", c.timeout)
+	}
+	if summary := result.Summary(); summary != "" {
+		fmt.Fprintln(os.Stderr, "grun:", summary)
+	}
+	return nil
+}
+
+// programs reads this program and those after a ":".
+func (c *command) programs(args []string) ([]launcher.Program, error) {
+	first, err := c.first.program(args)
+	if err != nil {
+		return nil, err
+	}
+	programs := []launcher.Program{first}
+	for _, segment := range c.more {
+		var p program
+		flags := pflag.NewFlagSet("grun", pflag.ContinueOnError)
+		flags.SetInterspersed(false)
+		flags.Usage = func() {}
+		p.define(flags)
+		if err := flags.Parse(expand(flags, segment)); err != nil {
+			return nil, fmt.Errorf("%w; flags of the whole job stand before the first program", err)
+		}
+		next, err := p.program(flags.Args())
+		if err != nil {
+			return nil, err
+		}
+		programs = append(programs, next)
+	}
+	return programs, nil
+}
+
+func (p *program) program(args []string) (launcher.Program, error) {
+	if len(args) == 0 {
+		return launcher.Program{}, errors.New("no program; write: grun -n 4 PROG [args], and see grun -h")
+	}
+	if p.n < 1 {
+		return launcher.Program{}, fmt.Errorf("-n %d: want at least one rank", p.n)
+	}
+	out := launcher.Program{Path: args[0], Args: args[1:], N: p.n}
+	for _, v := range p.vars {
+		if !strings.Contains(v, "=") {
+			value, ok := os.LookupEnv(v)
+			if !ok {
+				continue // as mpirun: what is not set here is not set there
+			}
+			v += "=" + value
+		}
+		out.Env = append(out.Env, v)
+	}
+	return out, nil
+}
+
+// parseStdin reads a rank, all or none.
+func parseStdin(text string) (launcher.StdinTarget, error) {
+	switch text {
+	case "all":
+		return launcher.StdinAll, nil
+	case "none":
+		return launcher.StdinNone, nil
+	}
+	rank, err := strconv.Atoi(text)
+	if err != nil || rank < 0 {
+		return 0, fmt.Errorf("--stdin %q: want a rank, all or none", text)
+	}
+	return launcher.StdinTarget(rank), nil
+}

@@ -1,0 +1,127 @@
+package launcher
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// ParseBinding reads none, core or numa.
+func ParseBinding(text string) (Binding, error) {
+	switch text {
+	case "", "none":
+		return BindNone, nil
+	case "core":
+		return BindCore, nil
+	case "numa":
+		return BindNUMA, nil
+	}
+	return BindNone, fmt.Errorf("%w: bind to %q; choose none, core or numa", ErrSpec, text)
+}
+
+// A placement deals sets of cores out to the ranks of this host.
+type placement struct {
+	all  unix.CPUSet   // what this process may use
+	sets []unix.CPUSet // one after the other; none: unbound
+}
+
+// newPlacement reads the topology under sys, normally /sys/devices/system.
+func newPlacement(b Binding, sys string) (*placement, error) {
+	p := &placement{}
+	if err := unix.SchedGetaffinity(0, &p.all); err != nil {
+		return nil, fmt.Errorf("read affinity mask: %w", err)
+	}
+	var lists []string
+	switch b {
+	case BindCore:
+		for cpu := range len(p.all) * 64 {
+			if p.all.IsSet(cpu) {
+				lists = append(lists, readList(filepath.Join(sys, fmt.Sprintf("cpu/cpu%d/topology/thread_siblings_list", cpu)), strconv.Itoa(cpu)))
+			}
+		}
+		lists = unique(lists)
+	case BindNUMA:
+		nodes, _ := filepath.Glob(filepath.Join(sys, "node/node[0-9]*/cpulist"))
+		slices.SortFunc(nodes, byNumber)
+		for _, node := range nodes {
+			lists = append(lists, readList(node, ""))
+		}
+	}
+	for _, list := range lists {
+		set, err := parseCPUList(list)
+		if err != nil {
+			return nil, err
+		}
+		for i := range set {
+			set[i] &= p.all[i]
+		}
+		if set.Count() > 0 {
+			p.sets = append(p.sets, set)
+		}
+	}
+	return p, nil
+}
+
+// byNumber orders node2 before node10.
+func byNumber(a, b string) int {
+	if len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	return strings.Compare(a, b)
+}
+
+// unique drops repetitions: siblings of one core name the same list.
+func unique(lists []string) []string {
+	var kept []string
+	for _, l := range lists {
+		if !slices.Contains(kept, l) {
+			kept = append(kept, l)
+		}
+	}
+	return kept
+}
+
+func readList(path, otherwise string) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return otherwise
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// of returns the set of the i-th rank of this host, nil if it is not bound,
+// and the number of cores that the rank may use.
+func (p *placement) of(i int) (cpus *unix.CPUSet, cores int) {
+	if len(p.sets) == 0 {
+		return nil, p.all.Count()
+	}
+	set := &p.sets[i%len(p.sets)]
+	return set, set.Count()
+}
+
+// parseCPUList reads the kernel's lists: 0-3,8,10-11.
+func parseCPUList(list string) (set unix.CPUSet, err error) {
+	for item := range strings.SplitSeq(list, ",") {
+		if item == "" {
+			continue
+		}
+		first, last, isRange := strings.Cut(item, "-")
+		if !isRange {
+			last = first
+		}
+		from, err1 := strconv.Atoi(first)
+		to, err2 := strconv.Atoi(last)
+		if err1 != nil || err2 != nil || from < 0 || to < from || to >= len(set)*64 {
+			return set, fmt.Errorf("%w: list of cores %q", ErrSpec, list)
+		}
+		for cpu := from; cpu <= to; cpu++ {
+			set.Set(cpu)
+		}
+	}
+	return set, nil
+}

@@ -1,0 +1,31 @@
+// Package launcher starts the ranks of a job on this host, watches them and
+// ends them: what to start, where, and how it ends. cmd/grun is flags around
+// [Run].
+//
+//	Run
+//	 |-- spawner    one locked thread that forks every rank
+//	 |-- supervise  one loop: exits, joins, goodbyes, signals, timers
+//	 |-- output     tags whole lines, or one file per rank
+//	 |-- bootstrap  the rendezvous, which is told of every death
+//	 `-- guardian   a process that cleans up if this one is killed
+//
+// # Lifecycle of a job
+//
+//	running --failure--> grace --Grace over--> SIGTERM --KillWait over--> SIGKILL
+//	   |                   |                      |                          |
+//	   `-------------------+---- all ranks gone --+--------------------------'
+//	                                 |
+//	                               sweep
+//
+// The first failure ends the job: the rendezvous announces the death at once,
+// so that every survivor's wait returns with an error, and the survivors get a
+// short grace to end by themselves. The sweep kills whatever the ranks left
+// behind: every process whose environment names this job.
+//
+// # Nothing stays behind
+//
+// Ranks are killed by the kernel when the thread that forked them ends
+// (Pdeathsig). Their children are not; the guardian, a process of its own
+// session, holds a pipe whose end means that the launcher is gone and then
+// sweeps. The launcher sweeps itself at its normal end.
+package launcher

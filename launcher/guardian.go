@@ -1,0 +1,125 @@
+package launcher
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// envGuardian names the job that a guardian guards. It is all the
+	// environment that a guardian has: a sweep of another job that this
+	// launcher is part of must not find it.
+	envGuardian = "GRUN_GUARDIAN"
+
+	guardianPipe = 3 // the descriptor at which a guardian finds its pipe
+
+	// guardianPatience bounds a guardian's sweep, and how long a launcher
+	// waits for its guardian to leave.
+	guardianPatience = 30 * time.Second
+	dismissWait      = time.Second
+	restartPause     = 50 * time.Millisecond
+	maxRestarts      = 20
+)
+
+// GuardianMain turns this process into a guardian if it was started as one,
+// and then does not return. A main that sets Spec.Guardian calls it first.
+func GuardianMain() {
+	jobID := os.Getenv(envGuardian)
+	if jobID == "" {
+		return
+	}
+	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
+	pipe := os.NewFile(guardianPipe, "launcher")
+	word, _ := io.ReadAll(pipe)
+	if len(word) == 0 {
+		sweep(jobID, time.Now().Add(guardianPatience))
+	}
+	os.Exit(0)
+}
+
+// A guardian is the launcher's side of one. The write end of the pipe is open
+// in the launcher only; a byte before its end says that all is well.
+type guardian struct {
+	jobID   string
+	r, w    *os.File
+	quit    chan struct{}
+	stopped chan struct{}
+}
+
+func startGuardian(jobID string) (*guardian, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("guardian: %w", err)
+	}
+	g := &guardian{jobID: jobID, r: r, w: w, quit: make(chan struct{}), stopped: make(chan struct{})}
+	p, err := g.spawn()
+	if err != nil {
+		r.Close()
+		w.Close()
+		return nil, fmt.Errorf("guardian: %w", err)
+	}
+	go g.keep(p)
+	return g, nil
+}
+
+func (g *guardian) spawn() (*os.Process, error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()
+	return os.StartProcess("/proc/self/exe", []string{"grun-guardian"}, &os.ProcAttr{
+		Dir:   "/",
+		Env:   []string{envGuardian + "=" + g.jobID, "GOMAXPROCS=1"},
+		Files: []*os.File{null, null, null, g.r},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+}
+
+// keep replaces a guardian that dies. The launcher goes on in any case.
+func (g *guardian) keep(p *os.Process) {
+	defer close(g.stopped)
+	for range maxRestarts {
+		gone := make(chan struct{})
+		go func() {
+			p.Wait() //nolint:errcheck // how it ended does not matter
+			close(gone)
+		}()
+		select {
+		case <-gone:
+		case <-g.quit:
+			select {
+			case <-gone:
+			case <-time.After(dismissWait): // stopped, perhaps
+				p.Kill() //nolint:errcheck // gone is fine
+				<-gone
+			}
+			return
+		}
+		select {
+		case <-g.quit:
+			return
+		case <-time.After(restartPause):
+		}
+		next, err := g.spawn()
+		if err != nil {
+			return
+		}
+		p = next
+	}
+}
+
+// dismiss sends the guardian away.
+func (g *guardian) dismiss() {
+	g.w.Write([]byte{1}) //nolint:errcheck // it may be dead
+	g.w.Close()
+	g.r.Close()
+	close(g.quit)
+	<-g.stopped
+}

@@ -1,0 +1,63 @@
+package launcher
+
+import (
+	"fmt"
+	"os"
+)
+
+// input carries the launcher's standard input to the ranks that get it, always
+// through pipes: a rank in a process group of its own must not read the
+// terminal itself.
+type input struct {
+	spec  *Spec
+	pipes []*os.File
+}
+
+// open returns what a rank reads, nil for nothing.
+func (in *input) open(rank int) (*os.File, error) {
+	to := in.spec.StdinTo
+	if in.spec.Stdin == nil || (to != StdinAll && int(to) != rank) {
+		return nil, nil
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("input of rank %d: %w", rank, err)
+	}
+	in.pipes = append(in.pipes, w)
+	return r, nil
+}
+
+// start begins to copy. With several readers the slowest sets the pace. The
+// copying goroutine ends when the source does, or all readers have; one that
+// waits in the source's Read stays there.
+func (in *input) start() {
+	if len(in.pipes) > 0 {
+		go in.copy()
+	}
+}
+
+func (in *input) copy() {
+	defer in.close()
+	chunk := make([]byte, 64<<10)
+	open := in.pipes
+	for len(open) > 0 {
+		n, err := in.spec.Stdin.Read(chunk)
+		var still []*os.File
+		for _, w := range open {
+			if _, err := w.Write(chunk[:n]); err == nil {
+				still = append(still, w)
+			}
+		}
+		open = still
+		if err != nil {
+			return
+		}
+	}
+}
+
+// close gives the readers end-of-file.
+func (in *input) close() {
+	for _, w := range in.pipes {
+		w.Close()
+	}
+}

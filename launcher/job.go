@@ -1,0 +1,183 @@
+package launcher
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/gopgas/gopgas/internal/bootstrap"
+)
+
+// sweepPatience bounds the sweep at the end of a job. Only processes that
+// cannot be killed outlast it.
+const sweepPatience = 5 * time.Second
+
+// A job is one Run.
+type job struct {
+	spec   Spec
+	id     string
+	host   string
+	addr   string
+	secret []byte
+	size   int
+
+	server    *bootstrap.Server
+	placement *placement
+	spawner   *spawner
+	guardian  *guardian
+	input     *input
+	output    *output
+	ranks     []*process
+	events    chan event
+	over      chan struct{} // closed when nobody takes events any more
+
+	supervision
+}
+
+// Run starts a job and returns when all of it has ended. The error is about
+// the launcher: how the ranks did is in the Result, whose ExitCode is valid in
+// any case. The end of ctx ends the job as a SIGTERM to each rank would, and
+// kills after KillWait.
+func Run(ctx context.Context, spec Spec) (Result, error) {
+	if err := spec.check(); err != nil {
+		return Result{ExitCode: ExitInternal}, err
+	}
+	paths, err := resolve(spec.Programs)
+	if err != nil {
+		return failed(err)
+	}
+	j, err := newJob(spec)
+	if err != nil {
+		return failed(err)
+	}
+	defer j.release()
+	if err := j.start(paths); err != nil {
+		j.kill()
+		return failed(err)
+	}
+	return j.supervise(ctx)
+}
+
+func failed(err error) (Result, error) {
+	var start *StartError
+	if errors.As(err, &start) {
+		return Result{ExitCode: start.Code}, err
+	}
+	return Result{ExitCode: ExitInternal}, err
+}
+
+// resolve finds the programs as seen from here, whatever the ranks' working
+// directory.
+func resolve(programs []Program) (paths []string, err error) {
+	for _, p := range programs {
+		path, err := exec.LookPath(p.Path)
+		if errors.Is(err, exec.ErrDot) {
+			err = fmt.Errorf("%w; write ./%s", err, p.Path)
+		}
+		if err == nil {
+			path, err = filepath.Abs(path)
+		}
+		if err != nil {
+			return nil, lookError(p.Path, err)
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// newJob makes everything but the ranks.
+func newJob(spec Spec) (j *job, err error) {
+	id, err := uuid.NewRandom()
+	if err != nil {
+		return nil, fmt.Errorf("name the job: %w", err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	j = &job{
+		spec: spec, id: id.String(), host: host, size: spec.size(),
+		secret: make([]byte, bootstrap.SecretSize),
+		events: make(chan event, 64), over: make(chan struct{}),
+	}
+	rand.Read(j.secret) //nolint:errcheck // never fails
+	if j.placement, err = newPlacement(spec.Bind, "/sys/devices/system"); err != nil {
+		return nil, err
+	}
+	if j.output, err = newOutput(&j.spec); err != nil {
+		return nil, err
+	}
+	j.input = &input{spec: &j.spec}
+	if spec.Guardian {
+		if j.guardian, err = startGuardian(j.id); err != nil {
+			return nil, err
+		}
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		j.dismissGuardian()
+		return nil, fmt.Errorf("rendezvous: %w", err)
+	}
+	j.addr = listener.Addr().String()
+	j.server = bootstrap.NewServer(j.size, j.secret, j.hooks())
+	go j.server.Serve(context.Background(), listener) //nolint:errcheck // ends with Close
+	j.spawner = newSpawner()
+	return j, nil
+}
+
+// start starts the ranks, program by program.
+func (j *job) start(paths []string) error {
+	for i, program := range j.spec.Programs {
+		for range program.N {
+			rank := len(j.ranks)
+			p, err := j.launch(rank, rank, program, paths[i])
+			if err != nil {
+				return err
+			}
+			j.ranks = append(j.ranks, p)
+		}
+	}
+	for _, p := range j.ranks {
+		go func() {
+			status, err := p.wait()
+			j.post(event{kind: exited, rank: p.rank, status: status, err: err})
+		}()
+	}
+	j.input.start()
+	if j.spec.Started != nil {
+		j.spec.Started()
+	}
+	return nil
+}
+
+// kill ends the ranks of a job that could not be started as a whole.
+func (j *job) kill() {
+	for _, p := range j.ranks {
+		p.cmd.Process.Kill() //nolint:errcheck // gone is fine
+		p.wait()             //nolint:errcheck // nothing to learn
+	}
+	j.input.close()
+}
+
+// release gives everything back once no rank is left.
+func (j *job) release() {
+	close(j.over)
+	j.server.Close() //nolint:errcheck // never fails
+	sweep(j.id, time.Now().Add(sweepPatience))
+	j.output.finish()
+	j.dismissGuardian()
+	j.spawner.stop()
+}
+
+func (j *job) dismissGuardian() {
+	if j.guardian != nil {
+		j.guardian.dismiss()
+	}
+}

@@ -1,0 +1,137 @@
+package launcher
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+const (
+	// maxLine is the longest line that is kept together; a longer one is cut.
+	maxLine = 1 << 20
+	// drainWait bounds how long the end of a job waits for output that a
+	// process outside the job may still be writing.
+	drainWait = time.Second
+)
+
+// output gives ranks their stdout and stderr and carries what they print.
+type output struct {
+	spec    *Spec
+	sinks   map[io.Writer]*sink
+	copiers sync.WaitGroup
+	readers []*os.File
+}
+
+// A sink takes whole lines from many ranks.
+type sink struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func newOutput(spec *Spec) (*output, error) {
+	o := &output{spec: spec, sinks: make(map[io.Writer]*sink)}
+	if spec.OutputDir != "" {
+		if err := os.MkdirAll(spec.OutputDir, 0o777); err != nil {
+			return nil, fmt.Errorf("output directory: %w", err)
+		}
+	}
+	return o, nil
+}
+
+// open returns what a rank writes to, and the files of that which are to be
+// closed here once the rank has them. nil is /dev/null.
+func (o *output) open(rank int) (stdout, stderr *os.File, owned []*os.File, err error) {
+	if o.spec.OutputDir != "" {
+		name := filepath.Join(o.spec.OutputDir, fmt.Sprintf("rank-%d.log", rank))
+		f, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o666)
+		if err != nil {
+			return nil, nil, nil, fmt.Errorf("output of rank %d: %w", rank, err)
+		}
+		return f, f, []*os.File{f}, nil
+	}
+	if stdout, owned, err = o.connect(rank, o.spec.Stdout, nil); err != nil {
+		return nil, nil, nil, err
+	}
+	if stderr, owned, err = o.connect(rank, o.spec.Stderr, owned); err != nil {
+		for _, f := range owned {
+			f.Close()
+		}
+	}
+	return stdout, stderr, owned, err
+}
+
+// connect makes what a rank writes end up in w.
+func (o *output) connect(rank int, w io.Writer, owned []*os.File) (*os.File, []*os.File, error) {
+	if w == nil {
+		return nil, owned, nil
+	}
+	if f, ok := w.(*os.File); ok && !o.spec.Tag {
+		return f, owned, nil
+	}
+	r, pipe, err := os.Pipe()
+	if err != nil {
+		return nil, owned, fmt.Errorf("output of rank %d: %w", rank, err)
+	}
+	if o.sinks[w] == nil {
+		o.sinks[w] = &sink{w: w}
+	}
+	to, tag := o.sinks[w], ""
+	if o.spec.Tag {
+		tag = fmt.Sprintf("[%d] ", rank)
+	}
+	o.readers = append(o.readers, r)
+	o.copiers.Go(func() { copyLines(to, r, tag) })
+	return pipe, append(owned, pipe), nil
+}
+
+// finish returns when everything printed has been written. Processes of the
+// job have ended; others that inherited a pipe are waited for a moment only.
+func (o *output) finish() {
+	for _, r := range o.readers {
+		r.SetReadDeadline(time.Now().Add(drainWait)) //nolint:errcheck // pipes have deadlines
+	}
+	o.copiers.Wait()
+	for _, r := range o.readers {
+		r.Close()
+	}
+}
+
+// copyLines carries r to a sink in whole lines, each with a tag before it.
+func copyLines(to *sink, r io.Reader, tag string) {
+	var pending, tagged []byte
+	chunk := make([]byte, 64<<10)
+	for {
+		n, err := r.Read(chunk)
+		pending = append(pending, chunk[:n]...)
+		whole := bytes.LastIndexByte(pending, '\n') + 1
+		if err != nil || len(pending)-whole > maxLine {
+			if whole < len(pending) {
+				pending = append(pending, '\n')
+			}
+			whole = len(pending)
+		}
+		if whole > 0 {
+			tagged = tagged[:0]
+			for line := range bytes.Lines(pending[:whole]) {
+				tagged = append(append(tagged, tag...), line...)
+			}
+			to.write(tagged)
+			pending = append(pending[:0], pending[whole:]...)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// write hands lines on in one piece. Nobody is left to tell about an error:
+// the terminal or pipe behind it is gone.
+func (s *sink) write(lines []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.w.Write(lines) //nolint:errcheck // see above
+}

@@ -1,0 +1,91 @@
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Exit codes that are not a rank's own.
+const (
+	ExitTimeout       = 124
+	ExitNotExecutable = 126
+	ExitNotFound      = 127
+	ExitInternal      = 70  // the launcher itself failed
+	exitSignal        = 128 // plus the signal's number
+)
+
+// A Result is how a job ended.
+type Result struct {
+	ExitCode int       // what the launcher should exit with
+	Failures []Failure // in the order in which they were seen, without ranks that were ended because of them
+	TimedOut bool
+	Reports  []Report
+}
+
+// A Report is what a rank handed to its bootstrap client's Report.
+type Report struct {
+	Rank    int
+	Name    string
+	Payload []byte
+}
+
+// A Failure is a rank that did not end well.
+type Failure struct {
+	Rank   int
+	Host   string
+	Code   int            // the exit code for this failure: 128 + signal if one killed the rank
+	Signal syscall.Signal // 0 if none did
+	Reason string         // "died of SIGSEGV", "exited with code 7", ...
+}
+
+// Summary says in one line what went wrong, or nothing.
+func (r Result) Summary() string {
+	if len(r.Failures) == 0 {
+		return ""
+	}
+	f := r.Failures[0]
+	return fmt.Sprintf("rank %d on %s %s (first of %d failures)", f.Rank, f.Host, f.Reason, len(r.Failures))
+}
+
+// A StartError is a program that could not be started.
+type StartError struct {
+	Program string
+	Code    int // ExitNotFound, ExitNotExecutable or ExitInternal
+	Err     error
+}
+
+func (e *StartError) Error() string { return fmt.Sprintf("cannot start %s: %v", e.Program, e.Err) }
+func (e *StartError) Unwrap() error { return e.Err }
+
+// startError classifies why a program that was found did not start.
+func startError(program string, err error) *StartError {
+	code := ExitNotExecutable
+	for _, lack := range []error{unix.EAGAIN, unix.EMFILE, unix.ENFILE, unix.ENOMEM} {
+		if errors.Is(err, lack) {
+			code = ExitInternal
+		}
+	}
+	return &StartError{Program: program, Code: code, Err: err}
+}
+
+// lookError classifies why a program was not found.
+func lookError(program string, err error) *StartError {
+	if errors.Is(err, fs.ErrPermission) {
+		return &StartError{Program: program, Code: ExitNotExecutable, Err: err}
+	}
+	return &StartError{Program: program, Code: ExitNotFound, Err: err}
+}
+
+// describe tells how a process ended.
+func describe(status syscall.WaitStatus) (code int, sig syscall.Signal, reason string) {
+	if status.Signaled() {
+		sig = status.Signal()
+		return exitSignal + int(sig), sig, "died of " + unix.SignalName(sig)
+	}
+	code = status.ExitStatus()
+	return code, 0, fmt.Sprintf("exited with code %d", code)
+}

@@ -1,0 +1,105 @@
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// A Program is one executable of a job and how many ranks run it.
+type Program struct {
+	Path string   // as in a shell: looked up in PATH unless it has a slash
+	Args []string // without the program's name
+	N    int
+	Env  []string // NAME=value, for these ranks only
+}
+
+// A Spec says what a job is. The zero value of every field but Programs makes
+// sense.
+type Spec struct {
+	Programs []Program // ranks are numbered through, program by program
+	Env      []string  // NAME=value for all ranks, on top of this process's environment
+	Dir      string    // working directory of the ranks
+
+	Stdin   io.Reader   // nil: ranks read end-of-file
+	StdinTo StdinTarget // who gets it; default rank 0
+	// Stdout and Stderr take what the ranks print. Files are handed to the
+	// ranks as they are unless Tag is set; other writers get whole lines.
+	Stdout, Stderr io.Writer
+	Tag            bool   // put "[rank] " before each line
+	OutputDir      string // instead: what rank N prints goes to DIR/rank-N.log
+
+	Bind      Binding
+	Timeout   time.Duration // 0: none
+	Grace     time.Duration // from the first failure to SIGTERM; 0: 1 s, negative: none
+	KillWait  time.Duration // from SIGTERM to SIGKILL; 0: 2 s, negative: none
+	KeepGoing bool          // a failure does not end the job
+
+	// Started is called once every rank runs its program.
+	Started func()
+	// Signals are passed on to all ranks. The second SIGINT or SIGTERM kills.
+	Signals <-chan os.Signal
+	// Guardian starts this executable once more to clean up should this
+	// process be killed. Its main must call GuardianMain first.
+	Guardian bool
+}
+
+// StdinTarget says which ranks read the launcher's standard input: a rank, or
+// one of the constants.
+type StdinTarget int
+
+const (
+	StdinAll  StdinTarget = -1
+	StdinNone StdinTarget = -2
+)
+
+// Binding says which cores a rank may run on.
+type Binding int
+
+const (
+	BindNone Binding = iota // all that the launcher may run on
+	BindCore                // one physical core each, in turn
+	BindNUMA                // one NUMA node each, in turn
+)
+
+const (
+	defaultGrace    = time.Second
+	defaultKillWait = 2 * time.Second
+)
+
+// ErrSpec: a Spec that describes no job.
+var ErrSpec = errors.New("invalid job")
+
+// size returns the number of ranks.
+func (s *Spec) size() int {
+	n := 0
+	for _, p := range s.Programs {
+		n += p.N
+	}
+	return n
+}
+
+func (s *Spec) check() error {
+	if len(s.Programs) == 0 {
+		return fmt.Errorf("%w: no program", ErrSpec)
+	}
+	for _, p := range s.Programs {
+		if p.N < 1 {
+			return fmt.Errorf("%w: %d ranks of %s; ask for at least one with -n", ErrSpec, p.N, p.Path)
+		}
+	}
+	if n := s.size(); s.StdinTo < StdinNone || int(s.StdinTo) >= n {
+		return fmt.Errorf("%w: standard input for rank %d of %d", ErrSpec, s.StdinTo, n)
+	}
+	return nil
+}
+
+// orDefault reads a duration where zero means the default and less means none.
+func orDefault(d, byDefault time.Duration) time.Duration {
+	if d == 0 {
+		return byDefault
+	}
+	return max(d, 0)
+}
