@@ -1,0 +1,131 @@
+package tcp
+
+import (
+	"crypto/hmac"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+const acceptPause = 100 * time.Millisecond
+
+// accept takes in the connections that wait at the listening socket. Of those
+// that have not identified themselves the oldest makes room for the next, so
+// that strangers who keep silent cannot lock anyone out.
+func (d *device) accept() {
+	for {
+		fd, _, err := unix.Accept4(d.listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		if err == unix.EINTR || err == unix.ECONNABORTED {
+			continue
+		}
+		if err != nil {
+			if err != unix.EAGAIN {
+				d.pauseAccepting()
+			}
+			return
+		}
+		if len(d.strangers) >= maxStrangers {
+			d.strangers[0].drop()
+		}
+		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) //nolint:errcheck // slower without
+		if l, err := d.addLink(fd, nil, phaseHello, unix.EPOLLIN); err == nil {
+			d.strangers = append(d.strangers, l)
+			l.expire(handshakeTimeout)
+		}
+	}
+}
+
+// pauseAccepting waits for the shortage of descriptors or memory to pass: the
+// connections stay in the listening socket's queue meanwhile.
+func (d *device) pauseAccepting() {
+	event := unix.EpollEvent{Fd: listenerSlot}
+	unix.EpollCtl(d.epfd, unix.EPOLL_CTL_MOD, d.listener, &event) //nolint:errcheck // it is in the set
+	time.AfterFunc(acceptPause, func() {
+		d.token.Lock()
+		defer d.token.Unlock()
+		if !d.closed {
+			event.Events = unix.EPOLLIN
+			unix.EpollCtl(d.epfd, unix.EPOLL_CTL_MOD, d.listener, &event) //nolint:errcheck // it is in the set
+		}
+	})
+}
+
+// greeted reads the hello. Who does not know the secret of the queue pair that
+// it names is cut without a word.
+func (l *link) greeted() error {
+	done, err := l.read(helloSize)
+	if !done || err != nil {
+		return err
+	}
+	mac, ok := l.hs.parseHello(l.hs.buf[:helloSize])
+	if !ok {
+		return errProtocol
+	}
+	q := l.dev.queuePair(l.hs.acceptorQP)
+	if q == nil {
+		return errUnproven
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !hmac.Equal(mac, l.hs.mac("hello", q.secret)) {
+		return errUnproven
+	}
+	return q.greet(l)
+}
+
+// greet goes on with a dialer that said a good hello, or parks it until q
+// knows its peer.
+func (q *qp) greet(l *link) error {
+	switch {
+	case q.state == driver.StateErr || q.link != nil:
+		return errUnproven
+	case q.state == driver.StateReset || q.state == driver.StateInit:
+		if len(q.parked) == maxParked {
+			q.parked[0].drop()
+			q.parked = q.parked[1:]
+		}
+		q.dev.strangers = remove(q.dev.strangers, l)
+		q.parked = append(q.parked, l)
+		l.q, l.phase = q, phaseParked
+		l.expire(q.timeout)
+		return nil
+	case q.peer.qp != l.hs.dialerQP:
+		return errUnproven
+	}
+	q.dev.strangers = remove(q.dev.strangers, l)
+	l.q, l.phase = q, phaseProof
+	l.expire(handshakeTimeout)
+	return l.write(l.hs.challenge(q.secret, q.peer.token))
+}
+
+// unpark goes on with the dialers that came too early.
+func (q *qp) unpark() {
+	parked := q.parked
+	q.parked = nil
+	for _, l := range parked {
+		if err := q.greet(l); err != nil {
+			l.drop()
+		}
+	}
+}
+
+// proven reads the dialer's proof; from here on it is the peer.
+func (l *link) proven() error {
+	done, err := l.read(macSize)
+	if !done || err != nil {
+		return err
+	}
+	q := l.q
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.link != nil || !q.connecting() || !hmac.Equal(l.hs.buf[:macSize], l.hs.mac("proof", q.secret, q.peer.token)) {
+		return errUnproven
+	}
+	if err := l.write(l.hs.mac("welcome", q.secret, q.peer.token)); err != nil {
+		return err
+	}
+	q.established(l)
+	return nil
+}

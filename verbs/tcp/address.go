@@ -1,0 +1,81 @@
+package tcp
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// A QP address on the wire: who to dial and the secret that proves it.
+//
+//	0     4       6       8      12          28
+//	magic version count   QP     token       count x { IP as 16 bytes, port }
+const (
+	addressMagic   = 0x51544750 // "PGTQ"
+	addressVersion = 1
+	addressFixed   = 28
+	endpointSize   = 18
+	maxEndpoints   = 16
+	tokenSize      = 16
+)
+
+// token is the secret of one QP between two resets.
+type token [tokenSize]byte
+
+// address is a decoded QP address.
+type address struct {
+	qp        uint32
+	token     token
+	endpoints []netip.AddrPort
+}
+
+func newToken() (t token) {
+	rand.Read(t[:]) //nolint:errcheck // documented never to fail
+	return t
+}
+
+func (a *address) encode() []byte {
+	b := make([]byte, 0, addressFixed+len(a.endpoints)*endpointSize)
+	b = binary.LittleEndian.AppendUint32(b, addressMagic)
+	b = binary.LittleEndian.AppendUint16(b, addressVersion)
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(a.endpoints)))
+	b = binary.LittleEndian.AppendUint32(b, a.qp)
+	b = append(b, a.token[:]...)
+	for _, e := range a.endpoints {
+		ip := e.Addr().As16()
+		b = append(b, ip[:]...)
+		b = binary.LittleEndian.AppendUint16(b, e.Port())
+	}
+	return b
+}
+
+func decodeAddress(b []byte) (address, error) {
+	var a address
+	bad := func(what string) (address, error) {
+		return address{}, fmt.Errorf("%w: peer address %s; pass what the peer's Address returned", driver.ErrInvalid, what)
+	}
+	if len(b) < addressFixed || binary.LittleEndian.Uint32(b) != addressMagic {
+		return bad("is not one of provider tcp")
+	}
+	if v := binary.LittleEndian.Uint16(b[4:]); v != addressVersion {
+		return bad(fmt.Sprintf("has version %d, not %d", v, addressVersion))
+	}
+	n := int(binary.LittleEndian.Uint16(b[6:]))
+	if n == 0 || n > maxEndpoints || len(b) != addressFixed+n*endpointSize {
+		return bad("has the wrong length")
+	}
+	a.qp = binary.LittleEndian.Uint32(b[8:])
+	copy(a.token[:], b[12:])
+	for b = b[addressFixed:]; len(b) > 0; b = b[endpointSize:] {
+		ip := netip.AddrFrom16([16]byte(b)).Unmap()
+		port := binary.LittleEndian.Uint16(b[16:])
+		if port == 0 || ip.IsUnspecified() || ip.IsMulticast() {
+			return bad("names an endpoint that cannot be dialled")
+		}
+		a.endpoints = append(a.endpoints, netip.AddrPortFrom(ip, port))
+	}
+	return a, nil
+}

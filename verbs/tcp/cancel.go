@@ -1,0 +1,32 @@
+package tcp
+
+import "github.com/gopgas/gopgas/verbs/driver"
+
+// Cancel ends the requests with this id on the send queue. When it returns,
+// their memory is the caller's: frames that had not started are dropped, what
+// is left of one under way is copied aside, and a response in reception is
+// thrown away as it comes. The peer may have applied a request, or its front.
+func (q *qp) Cancel(id uint64) {
+	q.mu.Lock()
+	for i := range q.sq.count {
+		r := q.sq.at(i)
+		if r.ID == id && !r.reported && !q.sq.finished(r) {
+			q.cancel(r)
+		}
+	}
+	q.flush()
+	q.retire()
+	q.mu.Unlock()
+	q.dev.ring()
+}
+
+func (q *qp) cancel(r *request) {
+	if q.in.left > 0 && q.in.frame.kind == kindData && q.sq.oldestRead() == r {
+		q.in.to.drop()
+	}
+	q.out.detach(r, nil)
+	clear(r.Local)
+	r.saved = nil
+	r.dropped, r.reported = true, true
+	q.sendCQ.push(driver.Completion{ID: r.ID, Status: driver.Canceled, Op: r.Op, QP: q.num})
+}

@@ -1,0 +1,162 @@
+package tcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// A device is one open context: a listening socket, an epoll with that and all
+// connections in it, and one goroutine. Locks are taken in this order: token,
+// qp.mu, then any one of the others.
+type device struct {
+	endpoints []netip.AddrPort
+	timeout   time.Duration
+	bell      *wait.Bell
+	onEvent   func(driver.AsyncEvent)
+	goes      sync.WaitGroup // the goroutine, and events being told
+
+	// token is held by whoever makes progress; it guards what follows.
+	token     sync.Mutex
+	listener  int
+	epfd      int // all sockets
+	closed    bool
+	links     []*link // by slot, which is what the epoll tells
+	freeSlots []int32
+	linkGen   int32
+	strangers []*link // accepted and not identified yet, oldest first
+	scratch   []byte  // receives go here first
+	events    [64]unix.EpollEvent
+	server    server
+
+	news atomic.Bool // a completion, a change of registered memory: the bell is due
+
+	regionMu sync.RWMutex
+	regions  map[driver.Key]*region // nil once closed
+
+	qpMu  sync.Mutex
+	qps   map[uint32]*qp
+	qpNum uint32
+
+	flushMu sync.Mutex
+	waiting []*qp       // combined frames wait in them
+	spare   []*qp       // the list before, to be used again
+	dirty   atomic.Bool // waiting is not empty
+	ticker  ticker
+}
+
+func openDevice(listener int, endpoints []netip.AddrPort, timeout time.Duration, opts driver.Options) (*device, error) {
+	d := &device{
+		listener: listener, endpoints: endpoints, timeout: timeout,
+		bell: opts.Bell, onEvent: opts.OnEvent, scratch: make([]byte, scratchSize),
+		regions: make(map[driver.Key]*region), qps: make(map[uint32]*qp),
+	}
+	if d.bell == nil {
+		d.bell = wait.NewLocal()
+	}
+	if err := d.openEpoll(); err != nil {
+		unix.Close(listener) //nolint:errcheck // the first error counts
+		return nil, fmt.Errorf("tcp: opening epoll: %w", err)
+	}
+	d.startTicker()
+	d.goes.Go(d.run)
+	return d, nil
+}
+
+func (d *device) Info() driver.DeviceInfo {
+	return describe(fmt.Sprintf("listens at %v", d.endpoints))
+}
+
+func (d *device) CreateCQ(_ context.Context, depth int) (driver.CQ, error) {
+	if depth < 1 || depth > maxCQDepth {
+		return nil, fmt.Errorf("%w: CQ depth %d, the device takes 1 to %d", driver.ErrInvalid, depth, maxCQDepth)
+	}
+	return &completionQueue{dev: d, ring: make([]driver.Completion, depth)}, nil
+}
+
+// Close ends all connections and the goroutine. It is idempotent.
+func (d *device) Close() error {
+	d.token.Lock()
+	if d.closed {
+		d.token.Unlock()
+		return nil
+	}
+	d.closed = true
+	d.token.Unlock()
+
+	for _, q := range d.queuePairs() {
+		q.Close() //nolint:errcheck // always nil
+	}
+	d.regionMu.Lock()
+	for _, r := range d.regions {
+		r.closed = true
+	}
+	d.regions = nil
+	d.regionMu.Unlock()
+
+	d.ticker.stop()
+	d.token.Lock()
+	for _, l := range d.links {
+		if l != nil {
+			l.drop()
+		}
+	}
+	err := unix.Close(d.listener)
+	d.token.Unlock()
+	err = errors.Join(err, d.server.outer.Close()) // ends the goroutine
+	d.goes.Wait()
+	err = errors.Join(err, unix.Close(d.epfd))
+	d.bell.Ring()
+	return err
+}
+
+func (d *device) addQP(q *qp) error {
+	d.qpMu.Lock()
+	defer d.qpMu.Unlock()
+	if d.qps == nil {
+		return driver.ErrClosed
+	}
+	d.qpNum++
+	q.num = d.qpNum
+	d.qps[q.num] = q
+	return nil
+}
+
+func (d *device) removeQP(q *qp) {
+	d.qpMu.Lock()
+	defer d.qpMu.Unlock()
+	delete(d.qps, q.num)
+}
+
+func (d *device) queuePair(num uint32) *qp {
+	d.qpMu.Lock()
+	defer d.qpMu.Unlock()
+	return d.qps[num]
+}
+
+func (d *device) queuePairs() []*qp {
+	d.qpMu.Lock()
+	defer d.qpMu.Unlock()
+	all := make([]*qp, 0, len(d.qps))
+	for _, q := range d.qps {
+		all = append(all, q)
+	}
+	return all
+}
+
+// announce tells of an event without making anyone wait for the listener.
+func (d *device) announce(e driver.AsyncEvent) {
+	d.note()
+	if d.onEvent != nil {
+		d.goes.Go(func() { d.onEvent(e) })
+	}
+}

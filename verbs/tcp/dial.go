@@ -1,0 +1,204 @@
+package tcp
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// Pauses between two rounds through the peer's endpoints.
+const (
+	firstPause = 5 * time.Millisecond
+	lastPause  = 500 * time.Millisecond
+)
+
+// dialer is the state of a queue pair that has to reach its peer.
+type dialer struct {
+	link  *link // the attempt in progress, or nil
+	next  int   // endpoint to try
+	pause time.Duration
+	until time.Time   // give up
+	timer *time.Timer // the next round, or giving up
+}
+
+func (d *dialer) stop() {
+	if d.timer != nil {
+		d.timer.Stop()
+	}
+	if d.link != nil {
+		d.link.drop()
+	}
+	*d = dialer{}
+}
+
+// connecting tells whether q knows its peer but is not connected yet.
+func (q *qp) connecting() bool {
+	return q.link == nil && (q.state == driver.StateRTR || q.state == driver.StateRTS || q.state == driver.StateSQD)
+}
+
+// connect starts to connect q with its peer. The one with the lower address
+// dials. Called with token and mu held.
+func (q *qp) connect(peer []byte) error {
+	to, err := decodeAddress(peer)
+	if err != nil {
+		return err
+	}
+	own := &address{qp: q.num, token: q.secret, endpoints: q.dev.endpoints}
+	q.peer, q.state = to, driver.StateRTR
+	q.dialing = dialer{pause: firstPause, until: time.Now().Add(q.timeout)}
+	switch bytes.Compare(own.encode(), peer) {
+	case 0:
+		return q.connectSelf()
+	case -1:
+		q.dial()
+	default:
+		q.dialing.timer = q.afterwards(q.timeout, func() { q.unreachable(errSilent) })
+		q.unpark()
+	}
+	return nil
+}
+
+// afterwards runs f with token and mu held, unless q is connected by then.
+func (q *qp) afterwards(pause time.Duration, f func()) *time.Timer {
+	secret := q.secret
+	return time.AfterFunc(pause, func() {
+		q.dev.token.Lock()
+		defer q.dev.ring()
+		defer q.dev.token.Unlock()
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if q.connecting() && q.secret == secret {
+			f()
+		}
+	})
+}
+
+func (q *qp) connectSelf() error {
+	fd, err := dialSelf()
+	if err == nil {
+		var l *link
+		if l, err = q.dev.addLink(fd, q, phaseStream, unix.EPOLLIN); err == nil {
+			q.established(l)
+			return nil
+		}
+	}
+	q.state = driver.StateInit
+	return fmt.Errorf("tcp: connecting queue pair %d with itself: %w", q.num, err)
+}
+
+// dial tries the peer's endpoints from the next one on. One that fails at once
+// is passed over; after the last one there is a pause.
+func (q *qp) dial() {
+	var err error
+	for q.dialing.next < len(q.peer.endpoints) {
+		to := q.peer.endpoints[q.dialing.next]
+		q.dialing.next++
+		var fd int
+		if fd, err = dial(to); err != nil {
+			continue
+		}
+		if q.dialing.link, err = q.dev.addLink(fd, q, phaseDial, unix.EPOLLOUT); err == nil {
+			q.dialing.link.expire(handshakeTimeout)
+			return
+		}
+	}
+	q.rest(err)
+}
+
+// redial follows a failed attempt.
+func (q *qp) redial(cause error) {
+	q.dialing.link = nil
+	if !q.connecting() {
+		return
+	}
+	if q.dialing.next < len(q.peer.endpoints) {
+		q.dial()
+		return
+	}
+	q.rest(cause)
+}
+
+// rest waits for the next round, or gives up.
+func (q *qp) rest(cause error) {
+	if time.Now().After(q.dialing.until) {
+		q.unreachable(cause)
+		return
+	}
+	q.dialing.next = 0
+	q.dialing.timer = q.afterwards(q.dialing.pause, q.dial)
+	q.dialing.pause = min(2*q.dialing.pause, lastPause)
+}
+
+func (q *qp) unreachable(cause error) {
+	q.broke(fmt.Errorf("tcp: not connected with the peer within %v: %w", q.timeout, cause))
+	q.disconnect()
+}
+
+// dialed sends the hello once the connection stands.
+func (l *link) dialed() error {
+	if err := socketError(l.fd); err != nil {
+		return err
+	}
+	if err := tune(l.fd, l.q.timeout); err != nil {
+		return err
+	}
+	l.phase = phaseChallenge
+	l.watch(unix.EPOLLIN)
+	// The peer may need its time to know about us: it parks us until then.
+	l.expire(max(handshakeTimeout, time.Until(l.q.dialing.until)))
+	return l.write(l.hs.hello(&l.q.peer, l.q.num))
+}
+
+// challenged checks that the acceptor knows both secrets, and proves the same.
+func (l *link) challenged() error {
+	done, err := l.read(challengeSize)
+	if !done || err != nil {
+		return err
+	}
+	copy(l.hs.acceptor[:], l.hs.buf[:nonceSize])
+	q := l.q
+	if !hmac.Equal(l.hs.buf[nonceSize:challengeSize], l.hs.mac("challenge", q.peer.token, q.secret)) {
+		return errUnproven
+	}
+	l.phase = phaseWelcome
+	l.expire(handshakeTimeout)
+	return l.write(l.hs.mac("proof", q.peer.token, q.secret))
+}
+
+// welcomed waits for the acceptor to have chosen this connection.
+func (l *link) welcomed() error {
+	done, err := l.read(macSize)
+	if !done || err != nil {
+		return err
+	}
+	q := l.q
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.connecting() || !hmac.Equal(l.hs.buf[:macSize], l.hs.mac("welcome", q.peer.token, q.secret)) {
+		return errUnproven
+	}
+	q.established(l)
+	return nil
+}
+
+// established makes l the connection of q. Called with token and mu held.
+func (q *qp) established(l *link) {
+	q.dialing.link = nil
+	q.dialing.stop()
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	l.phase = phaseStream
+	q.link = l
+	tune(l.fd, q.timeout) //nolint:errcheck // the connection works without
+	q.out.reset()
+	q.in.reset()
+	q.rq.reconnect()
+	q.ackDue = q.rq.count > 0
+	q.flush()
+}

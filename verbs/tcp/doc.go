@@ -1,0 +1,90 @@
+// Package tcp is the provider for ranks of different hosts on plain Ethernet,
+// and for the loopback: one TCP connection carries what a pair of queue pairs
+// has to say to each other, and the target's progress applies it.
+//
+//	origin                                        target
+//	PostSend -> send queue -> frames ==socket==>  checks key, bounds, rights;
+//	                                              stores, loads, CPU atomics
+//	Poll  <- completion  <-  ACK, NAK, data <==
+//
+// # Progress
+//
+// A device has one goroutine, however many connections: raw non-blocking
+// sockets in one private epoll. Whoever polls a completion queue takes the
+// progress token, looks at the epoll without blocking and serves what is
+// ready; the goroutine does the same while the program computes. Nothing
+// spins, and an idle device uses no processor.
+//
+// Small unsignalled requests are combined: they are copied into the
+// connection's buffer and leave when a signalled request is posted, when
+// anything is polled or waited for, when 64 KiB are there, and otherwise after
+// [CombineDelay]. Larger payloads leave from the caller's memory and arrive in
+// registered memory, without a copy between.
+//
+// # Promises
+//
+// A WRITE or SEND completes when the target has said that it was applied, a
+// READ or an atomic with its response. A WRITE of eight bytes that are aligned
+// is one atomic store, behind everything before it. The peer's posted receives
+// are credit: a SEND or WRITE_WITH_IMM for which there is none waits in the
+// send queue of its origin, with the requests behind it, and costs the target
+// nothing. A slow peer therefore slows its own queue pair only, and what a peer
+// can make a device remember is bounded: 64 answers to READs and atomics.
+// [PostSend] buffers inline payloads that cannot leave yet, at most SendDepth
+// times MaxInline bytes.
+//
+// A connection that breaks ends the oldest request with RetryExceeded, the
+// others with Flushed, and is told of by EventQPFatal; a clean close by the
+// peer is no different. Nothing is resent on a new connection.
+//
+// # Trust
+//
+// A queue pair's address holds a secret of 128 random bits, and travels over
+// an authenticated exchange. Who cannot prove that it knows the secrets of both
+// ends is cut before anything else it says is looked at, and learns nothing.
+// Frames are neither encrypted nor authenticated one by one: the network must
+// keep others from reading and changing them. An authenticated peer reaches
+// what its keys grant, and nothing else: every frame is checked.
+//
+// # Connecting
+//
+// Each device listens on one port. Of two queue pairs the one with the lower
+// address dials; the other may hear of it before it knows its own peer. K is
+// the acceptor's secret followed by the dialer's, and every MAC is HMAC-SHA256
+// over a label, both queue pair numbers and both nonces.
+//
+//	dialer                                              acceptor
+//	"PGTH" version 0 | acceptor QP | dialer QP |
+//	    nonce D (32) | MAC(acceptor's secret, "hello")    -->   80 bytes
+//	                <--   nonce A (32) | MAC(K, "challenge")    64 bytes
+//	MAC(K, "proof")                                       -->   32 bytes
+//	                <--   MAC(K, "welcome")                     32 bytes
+//	frames                                               <->
+//
+// # Frames
+//
+// All numbers are little-endian. Every frame starts with eight bytes:
+//
+//	0    1     2   3     4
+//	kind flags op  width length
+//
+// op is an atomic operation, or the status in a NAK; width is that of an
+// atomic; length counts the payload behind the header, at most 256 KiB, or the
+// bytes that a READ asks for. Behind them, by kind:
+//
+//	 1 WRITE           8 addr  16 key (16)                                payload
+//	 2 WRITE_WITH_IMM  8 addr  16 key (16)  32 immediate                  payload
+//	 3 SEND                                                               payload
+//	 4 READ            8 addr  16 key (16)
+//	 5 ATOMIC          8 addr  16 key (16)  32 operand  40 compare
+//	 6 ABORT           the request in progress was canceled and ends here
+//	 7 ACK             8 requests applied   16 receives posted
+//	 8 NAK             8 the request that was refused
+//	 9 DATA            of the oldest READ that has no response yet        payload
+//	10 VALUE           8 of the oldest such atomic
+//
+// Requests are numbered in the order of their last frames, which carry the
+// flag 1; flag 2 asks for an acknowledgement, flag 4 for an atomic's old value.
+// A frame that breaks these rules ends the connection with an error on both
+// sides.
+package tcp

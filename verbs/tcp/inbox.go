@@ -1,0 +1,150 @@
+package tcp
+
+import (
+	"golang.org/x/sys/unix"
+)
+
+// Sizes of one receive.
+const (
+	scratchSize = 64 << 10 // what a device reads at once into its own buffer
+	directMin   = 4 << 10  // payloads from here on are read into their destination
+	behindMax   = 4 << 10  // what is read along behind such a payload
+	shortWrite  = 8        // a WRITE this long is applied as a whole, see begin
+)
+
+// inbox is the receiving half of a connection: a parser that keeps only what
+// it must between two reads, the front of a frame.
+type inbox struct {
+	frame   frame // whose payload is in reception
+	left    int   // payload bytes still to come
+	to      sink
+	mr      *region // that to writes into, while it does
+	pending kind    // of the request whose last frame is still to come, or 0
+	message int     // payload bytes of that request so far
+
+	front  [maxHeader + shortWrite]byte
+	fronts int // bytes in front
+
+	vector []unix.Iovec
+	dead   bool // whatever comes is thrown away
+}
+
+func (in *inbox) reset() { *in = inbox{vector: in.vector} }
+
+// stop has everything from here on thrown away.
+func (in *inbox) stop() {
+	in.dead, in.left, in.mr = true, 0, nil
+	in.to.drop()
+}
+
+// fillInbox reads once from the socket and processes what came. more is false when
+// the socket had nothing; an error ends the connection.
+func (q *qp) fillInbox(fd int) (more bool, err error) {
+	in, scratch := &q.in, q.dev.scratch
+	direct := 0
+	var n int
+	var errno unix.Errno
+	if in.left >= directMin && !in.to.discard {
+		direct = in.left
+		in.vector = append(in.to.vector(in.vector[:0], direct), iovec(scratch[:behindMax]))
+		n, errno = receiveVector(fd, in.vector)
+		clear(in.vector)
+	} else {
+		n, errno = receive(fd, scratch)
+	}
+	switch {
+	case errno == unix.EAGAIN || errno == unix.EINTR:
+		return false, nil
+	case errno != 0:
+		return false, errno
+	case n == 0:
+		return false, errPeerClosed
+	}
+	if direct > 0 {
+		inPlace := min(n, direct)
+		in.to.off += inPlace
+		in.left -= inPlace
+		n -= inPlace
+		if in.left == 0 {
+			if err := q.finish(); err != nil {
+				return false, err
+			}
+		}
+	}
+	return true, q.process(scratch[:n])
+}
+
+// process consumes all of b: payload for the frame in reception, and frames.
+func (q *qp) process(b []byte) error {
+	in := &q.in
+	for len(b) > 0 && !in.dead {
+		if in.left > 0 {
+			n := min(in.left, len(b))
+			in.to.write(b[:n])
+			in.left -= n
+			b = b[n:]
+			if in.left == 0 {
+				if err := q.finish(); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		rest, err := q.header(b)
+		if err != nil {
+			return err
+		}
+		b = rest
+	}
+	return nil
+}
+
+// header takes the front of a frame off b, with what an earlier read left.
+func (q *qp) header(b []byte) (rest []byte, err error) {
+	in := &q.in
+	if in.fronts == 0 {
+		size, err := q.begin(b)
+		if err != nil || size > 0 {
+			return b[size:], err
+		}
+		in.fronts = copy(in.front[:], b)
+		return nil, nil
+	}
+	had := in.fronts
+	in.fronts += copy(in.front[had:], b)
+	size, err := q.begin(in.front[:in.fronts])
+	if err != nil {
+		return nil, err
+	}
+	if size == 0 {
+		return nil, nil
+	}
+	in.fronts = 0
+	return b[size-had:], nil
+}
+
+// begin starts the frame at the front of b and returns the bytes it took, 0
+// when b is too short. A write of at most eight bytes counts as part of the
+// header, so that it is never seen half applied.
+func (q *qp) begin(b []byte) (int, error) {
+	in := &q.in
+	size, err := in.frame.decode(b)
+	if size == 0 || err != nil {
+		return 0, err
+	}
+	f := &in.frame
+	if f.kind == kindWrite && f.bodySize <= shortWrite {
+		if len(b) < size+f.bodySize {
+			return 0, nil
+		}
+		return size + f.bodySize, q.applyShort(f, b[size:size+f.bodySize])
+	}
+	in.left = f.bodySize
+	if err := q.open(f); err != nil {
+		return 0, err
+	}
+	if in.left == 0 && !in.dead {
+		return size, q.finish()
+	}
+	return size, nil
+}

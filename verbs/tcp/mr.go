@@ -1,0 +1,106 @@
+package tcp
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// A region is registered memory. Its key is 128 random bits: who was not told
+// it cannot name the region.
+type region struct {
+	dev    *device
+	mem    []byte
+	access driver.Access
+	addr   uint64
+	key    driver.Key
+	closed bool // guarded by dev.regionMu
+}
+
+// addrBase keeps remote addresses as well aligned as the memory itself, and
+// tells nobody where that lies.
+const addrBase = 4096
+
+func newKey() driver.Key {
+	var b [16]byte
+	rand.Read(b[:]) //nolint:errcheck // documented never to fail
+	return driver.Key{Hi: binary.LittleEndian.Uint64(b[:]), Lo: binary.LittleEndian.Uint64(b[8:]) | 1}
+}
+
+// RegMR gives peers that are told the key the rights in access. It is local;
+// nothing is pinned.
+func (d *device) RegMR(_ context.Context, mem driver.Memory, access driver.Access) (driver.MR, error) {
+	if access&^driver.AllAccess != 0 {
+		return nil, fmt.Errorf("%w: unknown rights %#x", driver.ErrInvalid, uint8(access))
+	}
+	r := &region{dev: d, mem: mem.Bytes, access: access, key: newKey()}
+	r.addr = addrBase + position(mem.Bytes)%addrBase
+	d.regionMu.Lock()
+	defer d.regionMu.Unlock()
+	if d.regions == nil {
+		return nil, driver.ErrClosed
+	}
+	d.regions[r.key] = r
+	return r, nil
+}
+
+func (r *region) Addr() uint64     { return r.addr }
+func (r *region) LKey() driver.Key { return r.key }
+func (r *region) RKey() driver.Key { return r.key }
+
+// Close takes the key out of service. When it returns, nothing that a peer
+// asked for touches the memory any more. It is idempotent.
+func (r *region) Close() error {
+	d := r.dev
+	d.regionMu.Lock()
+	known := !r.closed
+	r.closed = true
+	delete(d.regions, r.key)
+	d.regionMu.Unlock()
+	if known {
+		for _, q := range d.queuePairs() {
+			q.mu.Lock()
+			q.forget(r)
+			q.mu.Unlock()
+		}
+	}
+	return nil
+}
+
+// forget ends this connection's use of r: what is on its way out is copied
+// aside, and what is on its way in is thrown away and refused.
+func (q *qp) forget(r *region) {
+	q.out.detach(nil, r)
+	if q.in.mr == r {
+		q.in.mr = nil
+		q.in.to.drop()
+	}
+	q.answers.revoke(r)
+}
+
+// locate finds the memory that f names, if the peer may use it so.
+func (d *device) locate(f *frame, need driver.Access) (*region, []byte, bool) {
+	return d.locateAt(f.key, f.addr, int(f.length), need)
+}
+
+// locateAt checks key, bounds and rights. No bytes at the zero key are always
+// there. Callers hold a queue pair's lock, which Close takes before it returns.
+func (d *device) locateAt(key driver.Key, addr uint64, n int, need driver.Access) (*region, []byte, bool) {
+	if n == 0 && key == (driver.Key{}) {
+		return nil, nil, true
+	}
+	d.regionMu.RLock()
+	r := d.regions[key]
+	d.regionMu.RUnlock()
+	if r == nil || r.access&need != need || addr < r.addr {
+		return nil, nil, false
+	}
+	off, size := addr-r.addr, uint64(len(r.mem))
+	if off > size || uint64(n) > size-off {
+		return nil, nil, false
+	}
+	return r, r.mem[off : off+uint64(n) : off+uint64(n)], true
+}

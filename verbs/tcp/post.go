@@ -1,0 +1,140 @@
+package tcp
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// PostSend queues requests. Small unsignalled ones are gathered until one that
+// somebody waits for is posted, anything is polled, combineMax bytes are there,
+// or CombineDelay is over.
+func (q *qp) PostSend(wrs []driver.WorkRequest) (int, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	urgent := false
+	for i := range wrs {
+		if err := q.post(&wrs[i]); err != nil {
+			q.leave(urgent)
+			return i, err
+		}
+		urgent = urgent || !combines(&wrs[i])
+	}
+	q.leave(urgent)
+	return len(wrs), nil
+}
+
+func combines(wr *driver.WorkRequest) bool {
+	return wr.Flags&driver.Signaled == 0 && (wr.Op == driver.OpWrite || wr.Op == driver.OpWriteImm ||
+		wr.Op == driver.OpSend || wr.Op == driver.OpAtomic && len(wr.Local) == 0)
+}
+
+func (q *qp) post(wr *driver.WorkRequest) error {
+	switch {
+	case q.closed:
+		return driver.ErrClosed
+	case q.state == driver.StateErr:
+		q.sendCQ.push(driver.Completion{ID: wr.ID, Op: wr.Op, Status: driver.Flushed, QP: q.num})
+		q.dev.ring()
+		return nil
+	case q.state != driver.StateRTS && q.state != driver.StateSQD:
+		return fmt.Errorf("%w: sends can be posted from RTS on, not in %v", driver.ErrState, q.state)
+	case len(wr.Local) > cap(q.sq.slots[0].Local):
+		return fmt.Errorf("%w: %d segments", driver.ErrInvalid, len(wr.Local))
+	case q.sq.full():
+		return driver.ErrQueueFull
+	}
+	r := q.sq.push(wr)
+	if r.length > maxMessage || wr.Flags&driver.Inline != 0 && r.length > maxInline {
+		q.sq.unpush()
+		return fmt.Errorf("%w: %d bytes in one request", driver.ErrInvalid, r.length)
+	}
+	r.normalise()
+	if q.link != nil && !q.out.blocked {
+		q.fill()
+	}
+	if wr.Flags&driver.Inline != 0 && r.stage == stageQueued {
+		r.capture()
+	}
+	return nil
+}
+
+// leave sends what was posted, or remembers to.
+func (q *qp) leave(urgent bool) {
+	if urgent || q.out.queued >= combineMax {
+		q.flush()
+		return
+	}
+	if q.link != nil {
+		q.later()
+	}
+}
+
+// later has q flushed by the next poll, or after CombineDelay.
+func (q *qp) later() {
+	if !q.dirty {
+		q.dirty = true
+		q.dev.flushLater(q)
+	}
+}
+
+// flush moves frames from the queues to the socket until either has enough.
+func (q *qp) flush() {
+	if q.link == nil || q.out.broken {
+		return
+	}
+	for !q.out.blocked {
+		q.fill()
+		if q.out.empty() {
+			break
+		}
+		switch errno := q.out.write(q.link.fd); {
+		case errno == unix.EAGAIN || errno == 0 && !q.out.empty():
+			q.block()
+		case errno == unix.EINTR:
+		case errno != 0:
+			q.out.broken = true // the reader finds out, behind what the peer still said
+			return
+		}
+	}
+	if q.state == driver.StateErr && q.out.empty() {
+		unix.Shutdown(q.link.fd, unix.SHUT_WR) //nolint:errcheck // it is over either way
+	}
+}
+
+// block waits until the socket can be written.
+func (q *qp) block() {
+	q.out.blocked = true
+	q.link.watch(unix.EPOLLIN | unix.EPOLLOUT)
+}
+
+// PostRecv offers receives. Each is a credit that the peer hears of with the
+// next acknowledgement, or at once when it is short of them.
+func (q *qp) PostRecv(wrs []driver.RecvRequest) (int, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i := range wrs {
+		switch {
+		case q.closed:
+			return i, driver.ErrClosed
+		case q.state == driver.StateErr:
+			q.recvCQ.push(driver.Completion{ID: wrs[i].ID, Op: driver.OpRecv, Status: driver.Flushed, QP: q.num})
+			q.dev.ring()
+			continue
+		case q.state == driver.StateReset:
+			return i, fmt.Errorf("%w: receives can be posted from INIT on", driver.ErrState)
+		case q.rq.count == len(q.rq.slots):
+			return i, driver.ErrQueueFull
+		case len(wrs[i].Local) > cap(q.rq.slots[0].Local):
+			return i, fmt.Errorf("%w: %d segments", driver.ErrInvalid, len(wrs[i].Local))
+		}
+		q.rq.push(&wrs[i])
+	}
+	if q.link != nil && q.rq.starving() {
+		q.ackDue = true
+		q.later()
+	}
+	return len(wrs), nil
+}

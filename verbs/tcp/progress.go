@@ -1,0 +1,149 @@
+package tcp
+
+import (
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// listenerSlot marks the listening socket among the epoll's events.
+const listenerSlot = -1
+
+// server is the goroutine that serves while the program computes, and how it
+// is kept quiet while the program polls.
+//
+//	Go's netpoller <- outer epoll <- device's epoll <- sockets
+//	                    armed: tells of its readiness
+//
+// A program that polls in a loop disarms the link between the two, or each
+// message would wake a thread that finds nothing left to do.
+type server struct {
+	outer   *os.File
+	outerFD int
+	conn    syscall.RawConn
+	armed   bool
+	polls   uint64 // ever
+	seen    uint64 // polls at the last tick
+}
+
+// spinning is how many polls within one tick make a program that polls.
+const spinning = 64
+
+func (d *device) openEpoll() error {
+	inner, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	outer, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		unix.Close(inner) //nolint:errcheck // the first error counts
+		return err
+	}
+	d.epfd, d.server.outerFD = inner, outer
+	event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: listenerSlot}
+	err = unix.EpollCtl(inner, unix.EPOLL_CTL_ADD, d.listener, &event)
+	if err == nil {
+		err = unix.EpollCtl(outer, unix.EPOLL_CTL_ADD, inner, &unix.EpollEvent{Events: unix.EPOLLIN})
+	}
+	if err == nil {
+		err = unix.SetNonblock(outer, true) // has os.NewFile hand it to the netpoller
+	}
+	if err == nil {
+		d.server.armed = true
+		d.server.outer = os.NewFile(uintptr(outer), "epoll of provider tcp")
+		d.server.conn, err = d.server.outer.SyscallConn()
+	}
+	if err != nil {
+		unix.Close(inner) //nolint:errcheck // the first error counts
+		unix.Close(outer) //nolint:errcheck // the first error counts
+	}
+	return err
+}
+
+// run serves until the device is closed.
+func (d *device) run() {
+	d.server.conn.Read(func(uintptr) bool { //nolint:errcheck // fails when the device is closed
+		for more := true; more; {
+			d.token.Lock()
+			more = d.round()
+			d.token.Unlock()
+			d.ring()
+		}
+		return false
+	})
+}
+
+// poll makes progress on behalf of a program that waits: combined frames
+// leave, and unless someone is at it already, ready sockets are served.
+func (d *device) poll() {
+	if d.dirty.Load() {
+		d.flushWaiting()
+	}
+	if !d.token.TryLock() {
+		return
+	}
+	d.polled()
+	d.round()
+	d.token.Unlock()
+	d.ring()
+}
+
+// round serves the sockets that are ready now and tells whether there may be
+// more. Called with the token held.
+func (d *device) round() bool {
+	if d.closed {
+		return false
+	}
+	n := epollPoll(d.epfd, d.events[:])
+	for i := range d.events[:n] {
+		e := &d.events[i]
+		if e.Fd == listenerSlot {
+			d.accept()
+			continue
+		}
+		if l := d.links[e.Fd]; l != nil && l.gen == e.Pad {
+			l.handle(e.Events)
+		}
+	}
+	return n > 0
+}
+
+// note remembers that someone may be waiting for what just happened.
+func (d *device) note() {
+	if !d.news.Load() {
+		d.news.Store(true)
+	}
+}
+
+// ring rings the bell when there is news.
+func (d *device) ring() {
+	if d.news.Load() {
+		d.news.Store(false)
+		d.bell.Ring()
+	}
+}
+
+// polled counts a poll. Many of them, and nobody asleep, mean that the program
+// spins: the goroutine is not needed. Someone about to sleep needs it.
+func (d *device) polled() {
+	s := &d.server
+	s.polls++
+	if s.armed {
+		if s.polls-s.seen >= spinning && !d.bell.Waiting() {
+			s.arm(d.epfd, false)
+			d.ticker.need()
+		}
+	} else if d.bell.Waiting() {
+		s.arm(d.epfd, true)
+	}
+}
+
+func (s *server) arm(inner int, on bool) {
+	s.armed = on
+	event := unix.EpollEvent{}
+	if on {
+		event.Events = unix.EPOLLIN
+	}
+	unix.EpollCtl(s.outerFD, unix.EPOLL_CTL_MOD, inner, &event) //nolint:errcheck // both are open
+}

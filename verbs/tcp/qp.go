@@ -1,0 +1,203 @@
+package tcp
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// A qp is one queue pair and, once connected, the two ends of its stream. mu
+// guards everything but the fields that never change; the device's token comes
+// before it, completion queues and the table of regions after it.
+type qp struct {
+	dev            *device
+	num            uint32
+	sendCQ, recvCQ *completionQueue
+
+	mu      sync.Mutex
+	state   driver.State
+	closed  bool
+	secret  token
+	peer    address
+	timeout time.Duration // without a sign of life
+	silent  time.Time     // since when, as far as watch knows
+	link    *link         // established, or nil
+	parked  []*link       // accepted before this side knew its peer
+	dialing dialer
+
+	sq      sendQueue // this side as origin
+	rq      recvQueue // this side as target, and below
+	answers answers
+	done    uint64 // requests of the peer that were applied
+	ackDue  bool
+	out     outbox
+	in      inbox
+	dirty   bool // in the device's list of queue pairs to be flushed
+}
+
+// CreateQP makes a queue pair in RESET.
+func (d *device) CreateQP(_ context.Context, cfg driver.QPConfig) (driver.QP, error) {
+	send, ok1 := cfg.SendCQ.(*completionQueue)
+	recv, ok2 := cfg.RecvCQ.(*completionQueue)
+	segments := max(1, cfg.MaxSegments)
+	switch {
+	case !ok1 || !ok2 || send.dev != d || recv.dev != d:
+		return nil, fmt.Errorf("%w: the completion queues are not of this device", driver.ErrInvalid)
+	case cfg.SendDepth < 1 || cfg.SendDepth > maxDepth || cfg.RecvDepth < 0 || cfg.RecvDepth > maxDepth:
+		return nil, fmt.Errorf("%w: depths %d and %d, the device takes 1 to %d", driver.ErrInvalid, cfg.SendDepth, cfg.RecvDepth, maxDepth)
+	case segments > maxSegments || cfg.MaxInline > maxInline:
+		return nil, fmt.Errorf("%w: %d segments, %d bytes inline", driver.ErrInvalid, segments, cfg.MaxInline)
+	}
+	q := &qp{dev: d, sendCQ: send, recvCQ: recv, secret: newToken(), timeout: d.timeout}
+	q.sq = newSendQueue(cfg.SendDepth, segments)
+	q.rq = newRecvQueue(cfg.RecvDepth, segments)
+	if err := d.addQP(q); err != nil {
+		return nil, err
+	}
+	return q, nil
+}
+
+func (q *qp) Num() uint32 { return q.num }
+
+// Address holds this incarnation's secret; a reset makes a new one.
+func (q *qp) Address() []byte {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return (&address{qp: q.num, token: q.secret, endpoints: q.dev.endpoints}).encode()
+}
+
+// Modify changes the state. None of the transitions waits for the peer: one
+// side of a pair dials in the background, and what is posted meanwhile queues.
+func (q *qp) Modify(ctx context.Context, to driver.State, attr driver.Attr) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	q.dev.token.Lock()
+	defer q.dev.ring()
+	defer q.dev.token.Unlock()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return driver.ErrClosed
+	}
+	if !mayFollow(q.state, to) {
+		return fmt.Errorf("%w: no transition from %v to %v", driver.ErrState, q.state, to)
+	}
+	switch to {
+	case driver.StateReset:
+		q.reset()
+	case driver.StateRTR:
+		return q.connect(attr.Peer)
+	case driver.StateRTS:
+		q.start(attr.Timeout)
+	case driver.StateErr:
+		q.fail(driver.Flushed, nil)
+		q.disconnect()
+	default:
+		q.state = to
+	}
+	return nil
+}
+
+func mayFollow(from, to driver.State) bool {
+	switch to {
+	case driver.StateReset, driver.StateErr:
+		return true
+	case driver.StateInit:
+		return from == driver.StateReset || from == driver.StateInit
+	case driver.StateRTR:
+		return from == driver.StateInit
+	case driver.StateRTS:
+		return from == driver.StateRTR || from == driver.StateRTS || from == driver.StateSQD
+	case driver.StateSQD:
+		return from == driver.StateRTS || from == driver.StateSQD
+	}
+	return false
+}
+
+// reset forgets peer, requests and completions. Called with token and mu held.
+func (q *qp) reset() {
+	q.disconnect()
+	q.sq.reset()
+	q.rq.reset()
+	q.out.reset()
+	q.in.reset()
+	q.answers, q.done, q.ackDue = answers{}, 0, false
+	q.peer, q.secret = address{}, newToken()
+	q.state = driver.StateReset
+	q.sendCQ.purge(q.num)
+	q.recvCQ.purge(q.num)
+}
+
+// start opens the send queue.
+func (q *qp) start(timeout time.Duration) {
+	q.state = driver.StateRTS
+	if timeout > 0 {
+		q.timeout = timeout
+	}
+	if q.link != nil {
+		tune(q.link.fd, q.timeout) //nolint:errcheck // the connection works without
+	}
+	q.flush()
+}
+
+// fail ends everything outstanding: the oldest request with first, the others
+// and all receives with Flushed. The connection is the caller's affair.
+func (q *qp) fail(first driver.Status, cause error) {
+	for ; q.sq.count > 0; q.sq.pop() {
+		if r := q.sq.at(0); !r.reported {
+			q.sendCQ.push(driver.Completion{ID: r.ID, Op: r.Op, Status: first, QP: q.num, Err: cause})
+			first, cause = driver.Flushed, nil
+		}
+	}
+	for ; q.rq.count > 0; q.rq.pop() {
+		q.recvCQ.push(driver.Completion{ID: q.rq.first().ID, Op: driver.OpRecv, Status: driver.Flushed, QP: q.num})
+	}
+	q.sq.reset()
+	q.state = driver.StateErr
+}
+
+// failReceive ends the receive in use with status.
+func (q *qp) failReceive(status driver.Status) {
+	q.recvCQ.push(driver.Completion{ID: q.rq.first().ID, Op: driver.OpRecv, Status: status, QP: q.num})
+	q.rq.pop()
+}
+
+// broke is fail for a connection that was lost: it is news as well.
+func (q *qp) broke(cause error) {
+	if q.state == driver.StateErr || q.state == driver.StateReset {
+		return
+	}
+	q.fail(driver.RetryExceeded, lost(cause))
+	q.dev.announce(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Err: lost(cause)})
+}
+
+// linger moves q to ERR but keeps the connection until the refusal is out and
+// the peer has hung up.
+func (q *qp) linger(cause error) {
+	if q.state == driver.StateErr {
+		return
+	}
+	q.in.stop()
+	q.fail(driver.Flushed, cause)
+	q.dev.announce(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Err: cause})
+}
+
+// Close destroys the queue pair. What is outstanding does not complete. It is
+// idempotent.
+func (q *qp) Close() error {
+	q.dev.token.Lock()
+	defer q.dev.token.Unlock()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return nil
+	}
+	q.closed = true
+	q.reset()
+	q.dev.removeQP(q)
+	return nil
+}

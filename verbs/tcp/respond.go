@@ -1,0 +1,225 @@
+package tcp
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// An answer is what the target still owes the origin, in order.
+type answer struct {
+	kind   kind // kindData, kindValue or kindNak
+	status driver.Status
+	seq    uint64
+	value  uint64
+	mem    []byte // kindData: what is still to be sent
+	mr     *region
+}
+
+// answers is a ring. Its size bounds what a peer can make this side remember.
+type answers struct {
+	ring  [maxReads + 1]answer
+	head  int
+	count int
+}
+
+func (a *answers) push(x answer) {
+	a.ring[(a.head+a.count)%len(a.ring)] = x
+	a.count++
+}
+
+func (a *answers) first() *answer {
+	if a.count == 0 {
+		return nil
+	}
+	return &a.ring[a.head]
+}
+
+func (a *answers) pop() {
+	a.ring[a.head] = answer{}
+	a.head = (a.head + 1) % len(a.ring)
+	a.count--
+}
+
+// revoke has READs of a closed region answered by a refusal.
+func (a *answers) revoke(r *region) {
+	for i := range a.count {
+		x := &a.ring[(a.head+i)%len(a.ring)]
+		if x.mr == r {
+			*x = answer{kind: kindNak, status: driver.RemoteAccess, seq: x.seq}
+		}
+	}
+}
+
+// open decides where the payload of the frame in reception goes. Refusals are
+// answered; an error means that the peer broke the protocol.
+func (q *qp) open(f *frame) error {
+	in := &q.in
+	if err := in.sequence(f); err != nil {
+		return err
+	}
+	switch f.kind {
+	case kindWrite, kindWriteImm:
+		if f.kind == kindWriteImm && f.last() && !q.mayConsume() {
+			return fmt.Errorf("%w: WRITE_WITH_IMM without a receive", errProtocol)
+		}
+		mr, mem, ok := q.dev.locate(f, driver.RemoteWrite)
+		if !ok {
+			q.refuse(driver.RemoteAccess)
+			return nil
+		}
+		in.mr = mr
+		in.to.into(mem)
+	case kindSend:
+		return q.openSend(f)
+	case kindData:
+		return q.openData(f)
+	}
+	return nil
+}
+
+// sequence checks that the frames of one request follow each other.
+func (in *inbox) sequence(f *frame) error {
+	if f.kind > kindAbort {
+		return nil // an answer, which may come in between
+	}
+	if in.pending != 0 && f.kind != in.pending && f.kind != kindAbort || in.pending == 0 && f.kind == kindAbort {
+		return fmt.Errorf("%w: frame kind %d within a request of kind %d", errProtocol, f.kind, in.pending)
+	}
+	if !f.last() && f.kind <= kindSend {
+		in.pending = f.kind
+	}
+	return nil
+}
+
+func (q *qp) openSend(f *frame) error {
+	if !q.mayConsume() {
+		return fmt.Errorf("%w: SEND without a receive", errProtocol)
+	}
+	recv := q.rq.first()
+	if f.bodySize > total(recv.Local)-q.in.message {
+		q.failReceive(driver.LocalLength)
+		q.refuse(driver.RemoteInvalid)
+		return nil
+	}
+	q.in.to.scatter(recv.Local, q.in.message)
+	return nil
+}
+
+func (q *qp) mayConsume() bool { return q.rq.count > 0 && q.rq.consumed < q.rq.advertised }
+
+// finish applies what the frame in reception asks for, its payload complete.
+func (q *qp) finish() error {
+	f, in := &q.in.frame, &q.in
+	in.mr = nil
+	switch f.kind {
+	case kindWrite, kindWriteImm, kindSend:
+		if in.to.discard { // the region was closed meanwhile
+			q.refuse(driver.RemoteAccess)
+			return nil
+		}
+		in.message += f.bodySize
+		q.dev.note()
+		if f.last() {
+			q.arrived(f)
+		}
+	case kindAbort:
+		in.message, in.pending = 0, 0
+		q.applied(f)
+	case kindRead:
+		return q.applyRead(f)
+	case kindAtomic:
+		return q.applyAtomic(f)
+	default:
+		return q.applyAnswer(f)
+	}
+	return nil
+}
+
+// applyShort applies a WRITE of at most eight bytes; eight aligned ones as one
+// atomic store, behind everything before them.
+func (q *qp) applyShort(f *frame, payload []byte) error {
+	if err := q.in.sequence(f); err != nil {
+		return err
+	}
+	_, mem, ok := q.dev.locate(f, driver.RemoteWrite)
+	if !ok {
+		q.refuse(driver.RemoteAccess)
+		return nil
+	}
+	if len(mem) == 8 && position(mem)%8 == 0 {
+		atomic.StoreUint64(word64(mem), binary.NativeEndian.Uint64(payload))
+	} else {
+		copy(mem, payload)
+	}
+	q.dev.note()
+	if f.last() {
+		q.arrived(f)
+	}
+	return nil
+}
+
+// arrived ends a WRITE, WRITE_WITH_IMM or SEND.
+func (q *qp) arrived(f *frame) {
+	if f.kind != kindWrite {
+		wc := driver.Completion{ID: q.rq.first().ID, Op: driver.OpRecv, Bytes: q.in.message, QP: q.num}
+		if f.kind == kindWriteImm {
+			wc.Op, wc.HasImm, wc.Imm = driver.OpRecvImm, true, f.imm
+		}
+		q.rq.pop()
+		q.recvCQ.push(wc)
+	}
+	q.in.message, q.in.pending = 0, 0
+	q.applied(f)
+}
+
+// applied counts a request and remembers to say so.
+func (q *qp) applied(f *frame) {
+	q.done++
+	if f.flags&flagAsk != 0 {
+		q.ackDue = true
+	}
+}
+
+func (q *qp) applyRead(f *frame) error {
+	mr, mem, ok := q.dev.locate(f, driver.RemoteRead)
+	if !ok {
+		q.refuse(driver.RemoteAccess)
+		return nil
+	}
+	a := answer{kind: kindData, seq: q.done, mem: mem, mr: mr}
+	q.done++
+	return q.owe(a)
+}
+
+func (q *qp) applyAtomic(f *frame) error {
+	old, status := q.dev.atomic(f)
+	if status != driver.Success {
+		q.refuse(status)
+		return nil
+	}
+	q.dev.note()
+	seq := q.done
+	q.applied(f)
+	if f.flags&flagReply == 0 {
+		return nil
+	}
+	return q.owe(answer{kind: kindValue, seq: seq, value: old})
+}
+
+func (q *qp) owe(a answer) error {
+	if q.answers.count >= maxReads {
+		return fmt.Errorf("%w: more than %d reads outstanding", errProtocol, maxReads)
+	}
+	q.answers.push(a)
+	return nil
+}
+
+// refuse answers the request in reception with status, which ends this side's
+// part of the connection as well.
+func (q *qp) refuse(status driver.Status) {
+	q.answers.push(answer{kind: kindNak, status: status, seq: q.done})
+	q.linger(fmt.Errorf("%w: the peer's request ended with %v", driver.ErrAccess, status))
+}

@@ -1,0 +1,113 @@
+package tcp
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// openData sends the payload of a READ's response to the request's segments.
+func (q *qp) openData(f *frame) error {
+	r := q.sq.oldestRead()
+	if r == nil || r.Op != driver.OpRead || f.bodySize > r.length-r.received {
+		return fmt.Errorf("%w: response to no READ", errProtocol)
+	}
+	if f.last() != (f.bodySize == r.length-r.received) {
+		return fmt.Errorf("%w: response of the wrong length", errProtocol)
+	}
+	if r.dropped {
+		q.in.to.drop()
+	} else {
+		q.in.to.scatter(r.Local, r.received)
+	}
+	return nil
+}
+
+// applyAnswer handles what the target has to say about this side's requests.
+func (q *qp) applyAnswer(f *frame) error {
+	switch f.kind {
+	case kindAck:
+		return q.applyAck(f)
+	case kindNak:
+		return q.applyNak(f)
+	case kindData:
+		r := q.sq.oldestRead()
+		r.received += f.bodySize
+		if f.last() {
+			q.sq.answeredRead(r)
+		}
+	case kindValue:
+		return q.applyValue(f)
+	}
+	return nil
+}
+
+func (q *qp) applyAck(f *frame) error {
+	if f.seq > q.sq.seq || f.seq < q.sq.acked || f.credits < q.sq.credits {
+		return fmt.Errorf("%w: acknowledgement of %d, %d framed", errProtocol, f.seq, q.sq.seq)
+	}
+	q.sq.acked, q.sq.credits = f.seq, f.credits
+	return nil
+}
+
+func (q *qp) applyValue(f *frame) error {
+	r := q.sq.oldestRead()
+	if r == nil || r.Op == driver.OpRead {
+		return fmt.Errorf("%w: response to no atomic", errProtocol)
+	}
+	if !r.dropped {
+		putNative(r.Local[0].Mem[:r.Width], f.value)
+	}
+	q.sq.answeredRead(r)
+	return nil
+}
+
+// putNative stores v in b as this CPU stores a word of that size.
+func putNative(b []byte, v uint64) {
+	switch len(b) {
+	case 1:
+		b[0] = byte(v)
+	case 2:
+		binary.NativeEndian.PutUint16(b, uint16(v))
+	case 4:
+		binary.NativeEndian.PutUint32(b, uint32(v))
+	case 8:
+		binary.NativeEndian.PutUint64(b, v)
+	}
+}
+
+// applyNak fails the request that the peer refused and all that follow.
+func (q *qp) applyNak(f *frame) error {
+	status := driver.Status(f.op)
+	read := q.sq.oldestRead()
+	known := f.seq >= q.sq.acked && f.seq < q.sq.seq || read != nil && read.seq == f.seq
+	if !known || status == driver.Success || status > driver.GeneralError {
+		return fmt.Errorf("%w: refusal of request %d, %d framed", errProtocol, f.seq, q.sq.seq)
+	}
+	q.sq.acked = max(q.sq.acked, f.seq)
+	q.retire()
+	if q.sq.count > 0 && q.sq.at(0).reported {
+		status = driver.Flushed // it was canceled: nobody waits for the cause
+	}
+	q.fail(status, nil)
+	return errRefused
+}
+
+// retire takes finished requests off the send queue.
+func (q *qp) retire() {
+	for q.sq.count > 0 {
+		r := q.sq.at(0)
+		if !q.sq.finished(r) {
+			return
+		}
+		if r.Flags&driver.Signaled != 0 && !r.reported {
+			wc := driver.Completion{ID: r.ID, Op: r.Op, QP: q.num}
+			if r.Op == driver.OpRead {
+				wc.Bytes = r.length
+			}
+			q.sendCQ.push(wc)
+		}
+		q.sq.pop()
+	}
+}

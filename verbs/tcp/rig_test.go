@@ -1,0 +1,121 @@
+package tcp
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// watchdog bounds every wait of these tests; none of them is about speed.
+const watchdog = 30 * time.Second
+
+// A node is a device with what one rank needs of it.
+type node struct {
+	*device
+	t      testing.TB
+	cq     driver.CQ
+	mem    []byte
+	mr     driver.MR
+	events chan driver.AsyncEvent
+}
+
+func newNode(t testing.TB, size int, access driver.Access) *node {
+	t.Helper()
+	return newNodeWith(t, Config{Listen: "127.0.0.1", PeerTimeout: 10 * time.Second}, size, access)
+}
+
+func newNodeWith(t testing.TB, cfg Config, size int, access driver.Access) *node {
+	t.Helper()
+	n := &node{t: t, events: make(chan driver.AsyncEvent, 16)}
+	opts := driver.Options{Bell: wait.NewLocal(), OnEvent: func(e driver.AsyncEvent) { n.events <- e }}
+	ctx, err := New(cfg).Open(t.Context(), "", opts)
+	require.NoError(t, err)
+	n.device = ctx.(*device)
+	t.Cleanup(func() { require.NoError(t, n.Close()) })
+	n.cq, err = n.CreateCQ(t.Context(), 4096)
+	require.NoError(t, err)
+	n.mem = alignedBytes(size)
+	n.mr, err = n.RegMR(t.Context(), driver.Memory{Bytes: n.mem}, access)
+	require.NoError(t, err)
+	return n
+}
+
+// alignedBytes are aligned to 8, as small byte slices need not be.
+func alignedBytes(n int) []byte {
+	b := make([]byte, n+8)
+	return b[(8-position(b)%8)%8:][:n]
+}
+
+func (n *node) at(off uint64) driver.RemoteAddr {
+	return driver.RemoteAddr{Addr: n.mr.Addr() + off, RKey: n.mr.RKey()}
+}
+
+func (n *node) newQP(depth int) *qp {
+	n.t.Helper()
+	q, err := n.CreateQP(n.t.Context(), driver.QPConfig{
+		SendCQ: n.cq, RecvCQ: n.cq, SendDepth: depth, RecvDepth: depth, MaxSegments: 4, MaxInline: maxInline,
+	})
+	require.NoError(n.t, err)
+	require.NoError(n.t, q.Modify(n.t.Context(), driver.StateInit, driver.Attr{}))
+	return q.(*qp)
+}
+
+func connect(t testing.TB, q *qp, peer []byte) {
+	t.Helper()
+	require.NoError(t, q.Modify(t.Context(), driver.StateRTR, driver.Attr{Peer: peer}))
+	require.NoError(t, q.Modify(t.Context(), driver.StateRTS, driver.Attr{}))
+}
+
+// pair connects two nodes by one queue pair.
+func pair(t testing.TB, size int) (a, b *node, qa, qb *qp) {
+	t.Helper()
+	a, b = newNode(t, size, driver.AllAccess), newNode(t, size, driver.AllAccess)
+	qa, qb = a.newQP(128), b.newQP(128)
+	connect(t, qa, qb.Address())
+	connect(t, qb, qa.Address())
+	return a, b, qa, qb
+}
+
+// next waits for one completion.
+func (n *node) next() driver.Completion {
+	n.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), watchdog)
+	defer cancel()
+	var wc [1]driver.Completion
+	for {
+		k, err := n.cq.Poll(wc[:])
+		require.NoError(n.t, err)
+		if k == 1 {
+			return wc[0]
+		}
+		require.NoError(n.t, n.cq.Wait(ctx), "no completion")
+	}
+}
+
+// success waits for one completion without error.
+func (n *node) success() driver.Completion {
+	n.t.Helper()
+	wc := n.next()
+	require.Equal(n.t, driver.Success, wc.Status, "request %d: %v", wc.ID, wc.Err)
+	return wc
+}
+
+func post(t testing.TB, q *qp, wrs ...driver.WorkRequest) {
+	t.Helper()
+	n, err := q.PostSend(wrs)
+	require.NoError(t, err)
+	require.Equal(t, len(wrs), n)
+}
+
+func segment(b []byte) []driver.Segment { return []driver.Segment{{Mem: b}} }
+
+// eventually waits for cond, which no completion announces.
+func eventually(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	require.Eventually(t, cond, watchdog, time.Millisecond, what)
+}

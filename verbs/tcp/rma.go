@@ -1,0 +1,174 @@
+package tcp
+
+import "github.com/gopgas/gopgas/verbs/driver"
+
+// fill turns into frames what may leave: acknowledgements, one answer and one
+// frame of a request in turn, until the outbox has enough.
+func (q *qp) fill() {
+	for q.out.open() {
+		q.putAck()
+		answered := q.putAnswer()
+		if !q.putRequest() && !answered {
+			return
+		}
+	}
+}
+
+func (q *qp) putAck() {
+	if !q.ackDue || !q.out.fits(headerSizes[kindAck], bufferMax) {
+		return
+	}
+	q.ackDue = false
+	q.rq.advertised = q.rq.posted
+	q.out.put(&frame{kind: kindAck, seq: q.done, credits: q.rq.posted})
+}
+
+// putAnswer queues one frame of the oldest answer that is owed.
+func (q *qp) putAnswer() bool {
+	a := q.answers.first()
+	if a == nil || !q.out.fits(maxHeader+copyMax, bufferMax) {
+		return false
+	}
+	switch a.kind {
+	case kindNak:
+		q.linger(errRegionClosed)
+		q.out.put(&frame{kind: kindNak, op: uint8(a.status), seq: a.seq})
+	case kindValue:
+		q.out.put(&frame{kind: kindValue, value: a.value})
+	case kindData:
+		n := min(len(a.mem), maxPayload)
+		f := frame{kind: kindData, length: uint32(n)}
+		if n == len(a.mem) {
+			f.flags = flagLast
+		}
+		q.out.put(&f)
+		q.putPayload(piece{mem: a.mem[:n:n], mr: a.mr})
+		if a.mem = a.mem[n:]; f.flags == 0 {
+			return true
+		}
+	}
+	q.answers.pop()
+	return true
+}
+
+// putPayload copies a small payload and refers to a large one.
+func (q *qp) putPayload(p piece) {
+	if len(p.mem) <= copyMax && q.out.fits(len(p.mem), bufferMax) {
+		copy(q.out.extend(len(p.mem)), p.mem)
+		return
+	}
+	q.out.refer(p)
+}
+
+// putRequest queues one frame of the next request, if it may start.
+func (q *qp) putRequest() bool {
+	r := q.sq.next()
+	if r == nil || q.state != driver.StateRTS || !q.mayStart(r) {
+		return false
+	}
+	if r.dropped {
+		return q.putDropped(r)
+	}
+	if r.answered() || r.Op == driver.OpAtomic {
+		return q.putQuestion(r)
+	}
+	return q.putOutgoing(r)
+}
+
+// mayStart looks at fences, credits and the number of reads in flight.
+func (q *qp) mayStart(r *request) bool {
+	if r.stage != stageQueued || r.dropped {
+		return true
+	}
+	if r.Flags&driver.Fence != 0 && q.sq.readCount > 0 || r.answered() && q.sq.readCount == maxReads {
+		return false
+	}
+	return !r.consumes() || q.sq.consumed < q.sq.credits
+}
+
+// putDropped passes a canceled request by; when the peer has seen its front, a
+// frame tells it that there is no more.
+func (q *qp) putDropped(r *request) bool {
+	if r.stage == stageQueued {
+		r.stage = stageDone
+		q.sq.framed++
+		return true
+	}
+	if !q.out.fits(headerSizes[kindAbort], requestRoom) {
+		return false
+	}
+	q.out.put(&frame{kind: kindAbort, flags: flagLast | q.ask(r)})
+	if r.consumes() {
+		q.sq.consumed--
+	}
+	q.sq.passed(r)
+	return true
+}
+
+// ask returns flagAsk for a request whose completion is waited for, and often
+// enough that unsignalled ones make room.
+func (q *qp) ask(r *request) uint8 {
+	if r.Flags&driver.Signaled == 0 && q.sq.seq+1-q.sq.asked < uint64(len(q.sq.slots)+3)/4 {
+		return 0
+	}
+	q.sq.asked = q.sq.seq + 1
+	return flagAsk
+}
+
+// putOutgoing queues the next frame of a WRITE, WRITE_WITH_IMM or SEND.
+func (q *qp) putOutgoing(r *request) bool {
+	n := min(r.length-r.framed, maxPayload)
+	f := frame{kind: kindWrite, length: uint32(n)}
+	switch r.Op {
+	case driver.OpSend:
+		f.kind = kindSend
+	case driver.OpWriteImm:
+		f.kind, f.imm = kindWriteImm, r.Imm
+	}
+	inline := r.Flags&driver.Inline != 0 && r.saved == nil
+	need := headerSizes[f.kind]
+	if inline || n <= copyMax {
+		need += n
+	}
+	if !q.out.fits(need, requestRoom) {
+		return false
+	}
+	if r.stage == stageQueued && r.consumes() {
+		q.sq.consumed++
+	}
+	f.addr, f.key = r.Remote.Addr+uint64(r.framed), r.Remote.RKey
+	if r.framed+n == r.length {
+		f.flags = flagLast | q.ask(r)
+	}
+	q.out.put(&f)
+	q.gather(r, n, inline || n <= copyMax)
+	r.stage = stageFramed
+	if r.framed += n; r.framed == r.length {
+		q.sq.passed(r)
+	}
+	return true
+}
+
+// gather queues the next n bytes of r's segments.
+func (q *qp) gather(r *request, n int, copied bool) {
+	var into []byte
+	if copied {
+		into = q.out.extend(n)
+	}
+	skip := r.framed
+	for i := 0; n > 0; i++ {
+		m := r.Local[i].Mem
+		if skip >= len(m) {
+			skip -= len(m)
+			continue
+		}
+		m = m[skip:]
+		m = m[:min(n, len(m)):len(m)]
+		if copied {
+			into = into[copy(into, m):]
+		} else {
+			q.out.refer(piece{mem: m, req: r})
+		}
+		n, skip = n-len(m), 0
+	}
+}

@@ -1,0 +1,75 @@
+package tcp
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// A sink is where the payload of the frame in reception goes.
+type sink struct {
+	segs    []driver.Segment
+	off     int // bytes of segs already written
+	discard bool
+	single  [1]driver.Segment
+}
+
+// into makes mem the destination.
+func (s *sink) into(mem []byte) {
+	s.single[0].Mem = mem
+	s.scatter(s.single[:], 0)
+}
+
+// scatter makes segs from their byte off on the destination.
+func (s *sink) scatter(segs []driver.Segment, off int) {
+	s.segs, s.off, s.discard = segs, off, false
+}
+
+// drop has the rest thrown away; the former destination is forgotten.
+func (s *sink) drop() { s.segs, s.discard, s.single[0].Mem = nil, true, nil }
+
+// write stores b, which fits.
+func (s *sink) write(b []byte) {
+	if s.discard {
+		return
+	}
+	skip := s.off
+	s.off += len(b)
+	for i := range s.segs {
+		m := s.segs[i].Mem
+		if skip >= len(m) {
+			skip -= len(m)
+			continue
+		}
+		n := copy(m[skip:], b)
+		if b, skip = b[n:], 0; len(b) == 0 {
+			return
+		}
+	}
+}
+
+// vector appends the next n bytes of the destination to v.
+func (s *sink) vector(v []unix.Iovec, n int) []unix.Iovec {
+	skip := s.off
+	for i := 0; i < len(s.segs) && n > 0; i++ {
+		m := s.segs[i].Mem
+		if skip >= len(m) {
+			skip -= len(m)
+			continue
+		}
+		m = m[skip:]
+		m = m[:min(n, len(m))]
+		v = append(v, iovec(m))
+		n, skip = n-len(m), 0
+	}
+	return v
+}
+
+// total is the number of bytes in segs.
+func total(segs []driver.Segment) int {
+	n := 0
+	for i := range segs {
+		n += len(segs[i].Mem)
+	}
+	return n
+}

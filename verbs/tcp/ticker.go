@@ -1,0 +1,96 @@
+package tcp
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// CombineDelay is how long a small unsignalled request may wait for company
+// when nothing is posted, polled or waited for any more. The scheduler may add
+// to it.
+const CombineDelay = 300 * time.Microsecond
+
+// ticker runs the device's housekeeping every CombineDelay while there is any:
+// frames that wait for company, or a program that polled until a moment ago.
+type ticker struct {
+	timer   *time.Timer
+	running atomic.Bool
+	stopped atomic.Bool
+}
+
+func (d *device) startTicker() {
+	d.ticker.timer = time.AfterFunc(time.Hour, d.tick)
+	d.ticker.timer.Stop()
+}
+
+// need starts the ticker unless it is running.
+func (t *ticker) need() {
+	if !t.running.Load() && !t.running.Swap(true) && !t.stopped.Load() {
+		t.timer.Reset(CombineDelay)
+	}
+}
+
+func (t *ticker) stop() {
+	t.stopped.Store(true)
+	t.timer.Stop()
+}
+
+func (d *device) tick() {
+	d.flushWaiting()
+	if d.quiet() {
+		d.ticker.running.Store(false)
+		if !d.dirty.Load() { // or a post saw it running in the meantime
+			return
+		}
+		if d.ticker.running.Swap(true) {
+			return
+		}
+	}
+	if !d.ticker.stopped.Load() {
+		d.ticker.timer.Reset(CombineDelay)
+	}
+}
+
+// quiet hands progress back to the goroutine when the program has stopped
+// polling, and tells whether it has.
+func (d *device) quiet() bool {
+	if !d.token.TryLock() {
+		return false
+	}
+	defer d.token.Unlock()
+	s := &d.server
+	idle := s.polls == s.seen
+	s.seen = s.polls
+	if idle && !s.armed && !d.closed {
+		s.arm(d.epfd, true)
+	}
+	return s.armed
+}
+
+// flushLater has q flushed by the next poll or tick. Called with q.mu held.
+func (d *device) flushLater(q *qp) {
+	d.flushMu.Lock()
+	d.waiting = append(d.waiting, q)
+	d.flushMu.Unlock()
+	d.dirty.Store(true)
+	d.ticker.need()
+}
+
+// flushWaiting sends what waits for company.
+func (d *device) flushWaiting() {
+	d.flushMu.Lock()
+	d.dirty.Store(false)
+	list := d.waiting
+	d.waiting, d.spare = d.spare[:0], nil
+	d.flushMu.Unlock()
+	for _, q := range list {
+		q.mu.Lock()
+		q.dirty = false
+		q.flush()
+		q.mu.Unlock()
+	}
+	clear(list)
+	d.flushMu.Lock()
+	d.spare = list[:0]
+	d.flushMu.Unlock()
+}
