@@ -1,0 +1,168 @@
+package shm
+
+import (
+	"fmt"
+	"math/bits"
+	"os"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/memory"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// Layout of a control memfd, all words in the host's byte order:
+//
+//	0                header, one page
+//	tableOffset      MR table: maxMRs entries of one line
+//	blocksOffset     QP blocks, each: blockHeader | lengths | ring
+const (
+	line         = 64
+	headerSize   = 4096
+	tableOffset  = headerSize
+	entrySize    = line
+	lengthsStart = 4 * line              // within a block
+	ringStart    = 36 << 10              // within a block; a multiple of the page size
+	maxDepth     = 4096                  // receives of one QP
+	maxMessage   = 1 << 30               // bytes
+	magic        = 0x0001_7361_6770_6f67 // "gopgas", layout 1
+)
+
+// header starts the control memfd.
+type header struct {
+	magic atomic.Uint64
+	token [2]atomic.Uint64
+	_     [line - 3*8]byte
+	bell  [line]byte // wait.Bell when the rank brought none that is shared
+	doors doorbells
+}
+
+// doorbells are set by peers: bit i of the set means that QP i shall look at
+// its peer. summary has a bit for each word with a bit set.
+type doorbells struct {
+	summary atomic.Uint64
+	_       [line - 8]byte
+	words   [maxQPs / 64]atomic.Uint64
+}
+
+// ring asks the owner's QP i to look. What it shall see was stored before with
+// an atomic; take clears the bits before the QP looks. Both operate on words
+// and summary in opposite order, so no bit is left behind.
+func (d *doorbells) ring(i uint32) {
+	word, bit := &d.words[i/64], uint64(1)<<(i%64)
+	if word.Load()&bit == 0 {
+		word.Or(bit)
+	}
+	if d.summary.Load()&(1<<(i/64)) == 0 {
+		d.summary.Or(1 << (i / 64))
+	}
+}
+
+// take clears all bits and calls look for each QP that has to look.
+func (d *doorbells) take(look func(i uint32)) {
+	for words := d.summary.Swap(0); words != 0; words &= words - 1 {
+		w := uint32(bits.TrailingZeros64(words))
+		for set := d.words[w].Swap(0); set != 0; set &= set - 1 {
+			look(w*64 + uint32(bits.TrailingZeros64(set)))
+		}
+	}
+}
+
+// entry is a line of the MR table. key is the Lo half of the registration's
+// key while it is valid, else zero; the other fields may be read only between
+// two loads of key that agree.
+type entry struct {
+	key    atomic.Uint64 // partner: peer.lookup and view.valid of the poster
+	secret atomic.Uint64 // Hi half
+	fd     atomic.Uint64 // in the owner's process
+	inode  atomic.Uint64
+	offset atomic.Uint64 // within the memfd
+	length atomic.Uint64
+	access atomic.Uint64
+	_      uint64
+}
+
+// block is the head of a QP block. Its owner writes, the peer reads.
+type block struct {
+	conn  atomic.Uint64 // epoch and phase, see connWord; partner: QP.connected
+	nonce atomic.Uint64 // which QP this is
+	bound atomic.Uint64 // tag of the peer QP that this one is bound to
+	_     [line - 3*8]byte
+
+	head atomic.Uint64 // lines ever put into the ring below; partner: QP.drain
+	_    [line - 8]byte
+
+	taken  atomic.Uint64 // lines ever taken from the peer's ring; partner: QP.room
+	posted atomic.Uint64 // receives ever posted; partner: QP.credit
+	_      [line - 2*8]byte
+
+	want atomic.Uint64 // not 0: requests wait for taken, posted or conn of the peer to move
+	_    [line - 8]byte
+}
+
+// A connection word:
+//
+//	63                     2 1     0
+//	+----------------------+-------+
+//	|        epoch         | phase |
+//	+----------------------+-------+
+func connWord(epoch uint64, p phase) uint64 { return epoch<<2 | uint64(p) }
+
+type phase uint64
+
+const (
+	phaseDown   phase = iota // RESET, INIT
+	phaseUp                  // RTR, RTS, SQD
+	phaseErr                 // ERR
+	phaseClosed              // the QP is no more
+)
+
+func (p phase) String() string {
+	return [...]string{"reset its QP", "is connected", "moved its QP to ERR", "closed its QP"}[p&3]
+}
+
+func epochOf(w uint64) uint64 { return w >> 2 }
+func phaseOf(w uint64) phase  { return phase(w & 3) }
+
+// tag names one incarnation of a QP in one word.
+func tag(nonce, epoch uint64) uint64 { return nonce ^ epoch*0x9e37_79b9_7f4a_7c15 }
+
+// blockSize is what a QP takes of the control memfd.
+func blockSize(ringBytes int) int64 { return ringStart + int64(ringBytes) }
+
+func blocksOffset(cfg Config) int64 {
+	page := int64(os.Getpagesize())
+	return (tableOffset + int64(cfg.MaxMRs)*entrySize + page - 1) &^ (page - 1)
+}
+
+// newControl makes a context's control memfd with a fresh token.
+func newControl(cfg Config, token [2]uint64) (*memory.Memfd, error) {
+	m, err := memory.NewMemfd("gopgas-shm-control", blocksOffset(cfg)+int64(cfg.MaxQPs)*blockSize(cfg.RingBytes))
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Commit(0, headerSize); err != nil {
+		_ = m.Close() // the first error says it
+		return nil, err
+	}
+	h := headerAt(m.Bytes())
+	h.token[0].Store(token[0])
+	h.token[1].Store(token[1])
+	h.magic.Store(magic)
+	return m, nil
+}
+
+// checkControl makes sure that an imported memfd is the control memfd it was
+// announced as. It covers every place that addr names.
+func checkControl(mem []byte, addr *address) error {
+	size := uint64(len(mem))
+	within := func(offset, n uint64) bool { return offset <= size && n <= size-offset }
+	if !within(0, headerSize) || !within(tableOffset, uint64(addr.mrs)*entrySize) ||
+		!within(addr.block, uint64(blockSize(int(addr.ring)))) {
+		return fmt.Errorf("%w: the peer's control memfd has %d bytes, less than its address says", driver.ErrInvalid, size)
+	}
+	h := headerAt(mem)
+	if h.magic.Load() != magic || h.token[0].Load() != addr.token[0] || h.token[1].Load() != addr.token[1] {
+		return fmt.Errorf("%w: process %d is not the one the address was made by", driver.ErrLost, addr.pid)
+	}
+	return nil
+}

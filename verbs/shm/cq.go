@@ -1,0 +1,146 @@
+package shm
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// CQ is a bounded queue of completions that any number of goroutines fill and
+// empty without a lock (D. Vyukov's bounded MPMC queue). Each slot has a turn:
+//
+//	turn == position              free for the push at position
+//	turn == position + 1          holds the completion pushed at position
+//	turn == position + len(slots) free for the push one lap later
+type CQ struct {
+	ctx   *Context
+	depth uint64
+	slots []slot // a power of two, at least depth
+	ready func() bool
+
+	overrun atomic.Bool
+	closed  atomic.Bool
+
+	_    [line]byte
+	tail atomic.Uint64 // completions ever pushed
+	_    [line - 8]byte
+	head atomic.Uint64 // completions ever popped
+	_    [line - 8]byte
+}
+
+type slot struct {
+	turn atomic.Uint64
+	wc   driver.Completion
+}
+
+// CreateCQ makes a queue that holds depth completions.
+func (c *Context) CreateCQ(_ context.Context, depth int) (driver.CQ, error) {
+	if limit := c.Info().MaxCQDepth; depth < 1 || depth > limit {
+		return nil, fmt.Errorf("shm: %w: CQ depth %d, want 1 to %d", driver.ErrInvalid, depth, limit)
+	}
+	if c.isClosed() {
+		return nil, fmt.Errorf("shm: %w", driver.ErrClosed)
+	}
+	q := &CQ{ctx: c, depth: uint64(depth), slots: make([]slot, powerOfTwo(depth))}
+	for i := range q.slots {
+		q.slots[i].turn.Store(uint64(i))
+	}
+	q.ready = q.worthAPoll
+	return q, nil
+}
+
+// powerOfTwo rounds up.
+func powerOfTwo(n int) int {
+	p := 1
+	for p < n {
+		p *= 2
+	}
+	return p
+}
+
+// push queues wc, or breaks the queue when it is full.
+func (q *CQ) push(wc *driver.Completion) {
+	for {
+		at := q.tail.Load()
+		s := &q.slots[at&uint64(len(q.slots)-1)]
+		if at-q.head.Load() >= q.depth || s.turn.Load() < at {
+			if q.tail.Load() != at {
+				continue // at was old: others pushed and popped meanwhile
+			}
+			q.overrun.Store(true)
+			return
+		}
+		if s.turn.Load() == at && q.tail.CompareAndSwap(at, at+1) {
+			s.wc = *wc
+			s.turn.Store(at + 1)
+			return
+		}
+	}
+}
+
+func (q *CQ) pop(wc *driver.Completion) bool {
+	for {
+		at := q.head.Load()
+		s := &q.slots[at&uint64(len(q.slots)-1)]
+		turn := s.turn.Load()
+		if turn <= at {
+			return false
+		}
+		if turn == at+1 && q.head.CompareAndSwap(at, at+1) {
+			*wc = s.wc
+			s.wc.Err = nil
+			s.turn.Store(at + uint64(len(q.slots)))
+			return true
+		}
+	}
+}
+
+// Poll takes completions, after the QPs whose peers rang have looked at them.
+func (q *CQ) Poll(wc []driver.Completion) (int, error) {
+	if q.ctx.doors.summary.Load() != 0 {
+		q.ctx.progress()
+	}
+	for i := range wc {
+		if !q.pop(&wc[i]) {
+			return i, q.err(i)
+		}
+	}
+	return len(wc), nil
+}
+
+// err is what an empty queue has to say: completions come before errors.
+func (q *CQ) err(found int) error {
+	switch {
+	case found > 0:
+		return nil
+	case q.overrun.Load():
+		return fmt.Errorf("shm: %w: more than %d completions", driver.ErrOverrun, q.depth)
+	case q.closed.Load() || q.ctx.isClosed():
+		return fmt.Errorf("shm: CQ: %w", driver.ErrClosed)
+	}
+	return nil
+}
+
+// Wait sleeps on the context's bell.
+func (q *CQ) Wait(ctx context.Context) error {
+	q.ctx.waiting.RLock()
+	defer q.ctx.waiting.RUnlock()
+	if q.closed.Load() || q.ctx.isClosed() {
+		return fmt.Errorf("shm: CQ: %w", driver.ErrClosed)
+	}
+	return q.ctx.bell.Wait(ctx, q.ready)
+}
+
+func (q *CQ) worthAPoll() bool {
+	return q.head.Load() != q.tail.Load() || q.ctx.doors.summary.Load() != 0 ||
+		q.overrun.Load() || q.closed.Load() || q.ctx.isClosed()
+}
+
+// Close wakes waiters; they and later calls get ErrClosed.
+func (q *CQ) Close() error {
+	q.closed.Store(true)
+	q.ctx.ring()
+	return nil
+}

@@ -1,0 +1,151 @@
+package shm
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/memory"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+const remoteRights = driver.RemoteWrite | driver.RemoteRead | driver.RemoteAtomic
+
+// MR is a registration: a line in the MR table.
+type MR struct {
+	ctx    *Context
+	key    driver.Key
+	closed atomic.Bool
+}
+
+// keyLo packs the Lo half of a key; Hi is random:
+//
+//	63           32 31            0
+//	+--------------+---------------+
+//	|  generation  |  entry + 1    |
+//	+--------------+---------------+
+func keyLo(index, generation uint32) uint64 { return uint64(generation)<<32 | uint64(index+1) }
+
+// keyIndex is the entry that a key names; a zero key gives one out of range.
+func keyIndex(lo uint64) uint32 { return uint32(lo) - 1 }
+
+// mrTable says which entries are free. Precondition of its methods:
+// Context.mu is held.
+type mrTable struct {
+	limit       int
+	fresh       uint32
+	free        []uint32 // oldest first
+	generations []uint32 // of entries below fresh
+	committed   int64    // bytes of the control memfd
+}
+
+func (t *mrTable) take(control *memory.Memfd) (index, generation uint32, err error) {
+	if len(t.free) > 0 {
+		index, t.free = t.free[0], t.free[1:]
+		t.generations[index]++
+		return index, t.generations[index], nil
+	}
+	if int(t.fresh) >= t.limit {
+		return 0, 0, fmt.Errorf("shm: %w: all %d registrations of the device are in use; register larger regions",
+			driver.ErrUnsupported, t.limit)
+	}
+	if need := int64(t.fresh+1) * entrySize; need > t.committed {
+		if err := control.Commit(tableOffset+t.committed, headerSize); err != nil {
+			return 0, 0, err
+		}
+		t.committed += headerSize
+	}
+	index = t.fresh
+	t.fresh++
+	t.generations = append(t.generations, 1)
+	return index, 1, nil
+}
+
+// RegMR enters mem into the table. Remote rights need a sealed memfd, since
+// nobody can map the Go heap.
+func (c *Context) RegMR(_ context.Context, mem driver.Memory, access driver.Access) (driver.MR, error) {
+	e := region{length: uint64(len(mem.Bytes)), access: access & remoteRights}
+	if e.access != 0 {
+		if mem.Kind != driver.KindMemfd {
+			return nil, fmt.Errorf("shm: %w: peers cannot map heap memory; take it from a memfd, or register it with local rights only",
+				driver.ErrUnsupported)
+		}
+		if err := e.locate(mem); err != nil {
+			return nil, fmt.Errorf("shm: registering %d bytes: %w", len(mem.Bytes), err)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, fmt.Errorf("shm: %w", driver.ErrClosed)
+	}
+	index, generation, err := c.table.take(c.control)
+	if err != nil {
+		return nil, err
+	}
+	key := driver.Key{Hi: randomWord(), Lo: keyLo(index, generation)}
+	e.store(entryAt(c.control.Bytes(), index), key)
+	return &MR{ctx: c, key: key}, nil
+}
+
+// region is what an entry of the table says.
+type region struct {
+	fd, inode, offset, length uint64
+	access                    driver.Access
+}
+
+// locate finds where mem lies, so that a peer can find it, too.
+func (r *region) locate(mem driver.Memory) error {
+	inode, err := memory.Sealed(mem.FD, mem.Offset, int64(len(mem.Bytes)))
+	if err != nil {
+		return err
+	}
+	r.fd, r.inode, r.offset = uint64(mem.FD), inode, uint64(mem.Offset)
+	return nil
+}
+
+// store fills an entry that no valid key names and makes it valid last.
+func (r *region) store(e *entry, key driver.Key) {
+	e.secret.Store(key.Hi)
+	e.fd.Store(r.fd)
+	e.inode.Store(r.inode)
+	e.offset.Store(r.offset)
+	e.length.Store(r.length)
+	e.access.Store(uint64(r.access))
+	e.key.Store(key.Lo)
+}
+
+// load reads an entry that may change meanwhile; ok is false unless it was
+// valid for key all the time.
+func (r *region) load(e *entry, key driver.Key) (ok bool) {
+	if e.key.Load() != key.Lo || e.secret.Load() != key.Hi {
+		return false
+	}
+	*r = region{fd: e.fd.Load(), inode: e.inode.Load(), offset: e.offset.Load(), length: e.length.Load(),
+		access: driver.Access(e.access.Load()) & remoteRights}
+	return e.key.Load() == key.Lo
+}
+
+// Addr is zero: remote addresses count from the start of the region.
+func (m *MR) Addr() uint64 { return 0 }
+
+// LKey and RKey are the same key.
+func (m *MR) LKey() driver.Key { return m.key }
+
+// RKey is what peers need besides the address.
+func (m *MR) RKey() driver.Key { return m.key }
+
+// Close makes the key invalid everywhere. A request that a peer is executing
+// at this moment may still take effect.
+func (m *MR) Close() error {
+	if m.closed.Swap(true) {
+		return nil
+	}
+	c := m.ctx
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	index := keyIndex(m.key.Lo)
+	entryAt(c.control.Bytes(), index).key.Store(0)
+	c.table.free = append(c.table.free, index)
+	return nil
+}

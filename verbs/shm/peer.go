@@ -1,0 +1,240 @@
+package shm
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/memory"
+	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// peerID names a peer's context.
+type peerID struct {
+	pid, fd uint32
+	inode   uint64
+	token   [2]uint64
+}
+
+// peer is another context as this one sees it: its control memfd and those of
+// its memfds that were used, mapped once and for the life of this context.
+type peer struct {
+	id      peerID
+	control *memory.Imported
+	doors   *doorbells // in control
+	death   *death
+	dead    atomic.Bool
+
+	views viewTable
+
+	mu      sync.Mutex // guards the two maps
+	imports map[memfdID]*memory.Imported
+	bells   map[bellID]*wait.Bell
+}
+
+// memfdID includes the inode because descriptor numbers are used again.
+type memfdID struct{ fd, inode uint64 }
+
+type bellID struct {
+	memfdID
+	offset uint64
+}
+
+// A view is a registration of the peer, checked and mapped.
+type view struct {
+	key    driver.Key
+	entry  *entry
+	mem    []byte
+	access driver.Access
+}
+
+// peerAt returns the peer that addr names, mapping its control memfd first if
+// this is the first QP to it.
+func (c *Context) peerAt(addr *address) (*peer, error) {
+	id := peerID{addr.pid, addr.fd, addr.inode, addr.token}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, driver.ErrClosed
+	}
+	if p := c.peers[id]; p != nil {
+		return p, checkControl(p.control.Bytes(), addr)
+	}
+	death, err := openDeath(int(addr.pid), c.pid)
+	if err != nil {
+		return nil, err
+	}
+	p, err := importPeer(id, addr)
+	if err != nil {
+		death.close()
+		return nil, err
+	}
+	p.death = death
+	c.peers[id] = p
+	if death != nil {
+		c.helpers.Go(func() { c.watch(p) })
+	}
+	return p, nil
+}
+
+func importPeer(id peerID, addr *address) (*peer, error) {
+	control, err := memory.Import(int(id.pid), int(id.fd), headerSize)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", driver.ErrLost, err)
+	}
+	if control.Inode() != id.inode {
+		err = fmt.Errorf("%w: descriptor %d of process %d is another memfd by now", driver.ErrLost, id.fd, id.pid)
+	} else {
+		err = checkControl(control.Bytes(), addr)
+	}
+	if err != nil {
+		return nil, errors.Join(err, control.Close())
+	}
+	return &peer{
+		id:      id,
+		control: control,
+		doors:   &headerAt(control.Bytes()).doors,
+		imports: map[memfdID]*memory.Imported{{uint64(id.fd), id.inode}: control},
+		bells:   make(map[bellID]*wait.Bell),
+		views:   newViewTable(addr.mrs),
+	}, nil
+}
+
+// bell maps the bell that addr names.
+func (p *peer) bell(addr *address) (*wait.Bell, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	id := bellID{memfdID{uint64(addr.bellFD), addr.bellInode}, addr.bellOffset}
+	if b := p.bells[id]; b != nil {
+		return b, nil
+	}
+	mem, err := p.memfd(id.memfdID, id.offset, wait.Size)
+	if err != nil {
+		return nil, err
+	}
+	b := wait.NewShared(mem, -1, 0)
+	p.bells[id] = b
+	return b, nil
+}
+
+// memfd returns n bytes from offset of one of the peer's memfds, mapping it on
+// first use. Precondition: mu is held.
+func (p *peer) memfd(id memfdID, offset, n uint64) ([]byte, error) {
+	imp := p.imports[id]
+	if imp == nil {
+		if id.fd > math.MaxInt32 {
+			return nil, fmt.Errorf("%w: descriptor %d", driver.ErrInvalid, id.fd)
+		}
+		var err error
+		if imp, err = memory.Import(int(p.id.pid), int(id.fd), 0); err != nil {
+			return nil, err
+		}
+		if imp.Inode() != id.inode {
+			err = fmt.Errorf("%w: descriptor %d of process %d is another memfd by now", driver.ErrAccess, id.fd, p.id.pid)
+			return nil, errors.Join(err, imp.Close())
+		}
+		p.imports[id] = imp
+	}
+	mem := imp.Bytes()
+	if size := uint64(len(mem)); offset > size || n > size-offset {
+		return nil, fmt.Errorf("%w: %d bytes at %d of a memfd of %d", driver.ErrAccess, n, offset, size)
+	}
+	return mem[offset : offset+n : offset+n], nil
+}
+
+// resolve returns the n bytes at remote if the peer granted need on them.
+func (p *peer) resolve(remote driver.RemoteAddr, n uint64, need driver.Access) ([]byte, error) {
+	v := p.views.get(keyIndex(remote.RKey.Lo))
+	if v == nil || v.key != remote.RKey || v.entry.key.Load() != remote.RKey.Lo {
+		var err error
+		if v, err = p.lookup(remote.RKey); err != nil {
+			return nil, err
+		}
+	}
+	size := uint64(len(v.mem))
+	if remote.Addr > size || n > size-remote.Addr || v.access&need != need {
+		return nil, refused(v, remote, n, need)
+	}
+	return v.mem[remote.Addr : remote.Addr+n : remote.Addr+n], nil
+}
+
+func refused(v *view, remote driver.RemoteAddr, n uint64, need driver.Access) error {
+	if v.access&need != need {
+		return fmt.Errorf("shm: %w: the region grants %v, the request needs %v", driver.ErrAccess, v.access, need)
+	}
+	return fmt.Errorf("shm: %w: %d bytes at %d of a region of %d", driver.ErrAccess, n, remote.Addr, len(v.mem))
+}
+
+// lookup reads the peer's table and maps what it says.
+func (p *peer) lookup(key driver.Key) (*view, error) {
+	index := keyIndex(key.Lo)
+	if index >= p.views.size {
+		return nil, fmt.Errorf("shm: %w: no such key %v", driver.ErrAccess, key)
+	}
+	e := entryAt(p.control.Bytes(), index)
+	var r region
+	if !r.load(e, key) {
+		return nil, fmt.Errorf("shm: %w: key %v is not valid (any more)", driver.ErrAccess, key)
+	}
+	v := &view{key: key, entry: e, access: r.access}
+	if r.access != 0 {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		mem, err := p.memfd(memfdID{r.fd, r.inode}, r.offset, r.length)
+		if err != nil {
+			return nil, fmt.Errorf("shm: mapping the region of key %v: %w", key, err)
+		}
+		v.mem = mem
+	}
+	p.views.set(index, v)
+	return v, nil
+}
+
+// close replaces all mappings.
+func (p *peer) close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for _, imp := range p.imports {
+		errs = append(errs, imp.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// viewTable is a sparse array of views that is read without lock.
+type viewTable struct {
+	size  uint32
+	pages []atomic.Pointer[viewPage]
+}
+
+type viewPage [64]atomic.Pointer[view]
+
+func newViewTable(size uint32) viewTable {
+	return viewTable{size: size, pages: make([]atomic.Pointer[viewPage], (size+63)/64)}
+}
+
+func (t *viewTable) get(i uint32) *view {
+	if i >= t.size {
+		return nil
+	}
+	page := t.pages[i/64].Load()
+	if page == nil {
+		return nil
+	}
+	return page[i%64].Load()
+}
+
+// set requires i < size.
+func (t *viewTable) set(i uint32, v *view) {
+	page := t.pages[i/64].Load()
+	if page == nil {
+		page = new(viewPage)
+		if !t.pages[i/64].CompareAndSwap(nil, page) {
+			page = t.pages[i/64].Load()
+		}
+	}
+	page[i%64].Store(v)
+}

@@ -1,0 +1,239 @@
+package shm
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// QP is one connection. What it publishes in its block is written there and
+// never read back.
+type QP struct {
+	ctx            *Context
+	num, index     uint32
+	nonce          uint64
+	address        []byte
+	sendCQ, recvCQ *CQ
+	own            *block
+	lengths        lengthList // in own block
+	out            ring       // in own block
+
+	mu     sync.Mutex // guards what follows
+	state  driver.State
+	closed bool
+	epoch  uint64
+	remote *remoteQP // from RTR to RESET
+	expect uint64    // conn word of the peer while connected, else 0
+
+	sends    sendQueue
+	wanting  bool   // own.want is set
+	taken    uint64 // lines that the peer took from out, as last seen
+	credits  uint64 // receives that the peer posted, as last seen
+	messages uint64 // messages begun: each used one of the peer's receives
+
+	receives recvQueue
+	read     uint64 // lines taken from the peer's ring
+	partial  int    // bytes of the message that is arriving
+	posted   uint64 // receives ever posted
+
+	wakeSelf bool       // ring the own bell after mu is released
+	wakePeer *wait.Bell // ring this one, too
+
+	fence atomic.Uint32 // orders memory by being swapped; its value means nothing
+}
+
+// remoteQP is where the peer's QP lies.
+type remoteQP struct {
+	*address
+	peer    *peer
+	block   *block
+	lengths lengthList
+	ring    ring
+	bell    *wait.Bell
+}
+
+// CreateQP takes a block of the control memfd.
+func (c *Context) CreateQP(_ context.Context, cfg driver.QPConfig) (driver.QP, error) {
+	sendCQ, ok1 := cfg.SendCQ.(*CQ)
+	recvCQ, ok2 := cfg.RecvCQ.(*CQ)
+	if !ok1 || !ok2 || sendCQ.ctx != c || recvCQ.ctx != c {
+		return nil, fmt.Errorf("shm: %w: a QP needs two CQs of its own context", driver.ErrInvalid)
+	}
+	if cfg.SendDepth < 0 || cfg.SendDepth > maxDepth || cfg.RecvDepth < 0 || cfg.RecvDepth > maxDepth {
+		return nil, fmt.Errorf("shm: %w: QP depths %d and %d, at most %d", driver.ErrInvalid, cfg.SendDepth, cfg.RecvDepth, maxDepth)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, fmt.Errorf("shm: %w", driver.ErrClosed)
+	}
+	index, epoch, err := c.blocks.take()
+	if err != nil {
+		return nil, err
+	}
+	q := &QP{
+		ctx: c, index: index, nonce: randomWord(), sendCQ: sendCQ, recvCQ: recvCQ, epoch: epoch,
+		sends:    newSendQueue(cfg.SendDepth),
+		receives: newRecvQueue(cfg.RecvDepth),
+	}
+	if err := q.place(); err != nil {
+		c.blocks.giveBack(index, epoch, true)
+		return nil, fmt.Errorf("shm: QP: %w", err)
+	}
+	c.nextQP++
+	q.num = c.nextQP
+	c.qps[index].Store(q)
+	return q, nil
+}
+
+// place commits the block, publishes the QP there and makes its address.
+// Precondition: ctx.mu is held.
+func (q *QP) place() error {
+	c := q.ctx
+	depth := powerOfTwo(max(len(q.receives.entries), 1))
+	offset := uint64(blocksOffset(c.cfg)) + uint64(q.index)*uint64(blockSize(c.cfg.RingBytes))
+	if err := c.control.Commit(int64(offset), int64(lengthsStart+8*depth)); err != nil {
+		return err
+	}
+	if err := c.control.Commit(int64(offset)+ringStart, int64(c.cfg.RingBytes)); err != nil {
+		return err
+	}
+	mem := c.control.Bytes()
+	q.own = blockAt(mem, offset)
+	q.lengths = lengthsAt(mem, offset, uint32(depth))
+	q.out = ringAt(mem, offset, uint32(c.cfg.RingBytes))
+	q.own.nonce.Store(q.nonce)
+	q.reset()
+
+	bellFD, bellOffset, _ := c.bell.Location()
+	q.address = (&address{
+		pid: uint32(c.pid), fd: uint32(c.control.FD()), inode: c.inode, token: c.token,
+		mrs: uint32(c.cfg.MaxMRs), index: q.index,
+		block: offset, ring: uint32(c.cfg.RingBytes), receives: uint32(depth), nonce: q.nonce,
+		bellInode: c.bellInode, bellFD: uint32(bellFD), bellOffset: uint64(bellOffset),
+	}).encode()
+	return nil
+}
+
+// Num is unique in the context.
+func (q *QP) Num() uint32 { return q.num }
+
+// Address holds tokens: whoever knows it and is the same user can connect.
+func (q *QP) Address() []byte { return append([]byte(nil), q.address...) }
+
+// Modify moves the QP; see connect.go for RTR. It never blocks.
+func (q *QP) Modify(_ context.Context, to driver.State, attr driver.Attr) error {
+	q.mu.Lock()
+	defer q.unlock()
+	if q.closed {
+		return fmt.Errorf("shm: QP %d: %w", q.num, driver.ErrClosed)
+	}
+	from := q.state
+	switch {
+	case to == driver.StateReset:
+		q.epoch++
+		q.reset()
+	case to == driver.StateErr:
+		q.toErr()
+	case to == driver.StateInit && from == driver.StateReset,
+		to == driver.StateSQD && from == driver.StateRTS:
+		q.state = to
+	case to == driver.StateRTR && from == driver.StateInit:
+		return q.connect(attr.Peer)
+	case to == driver.StateRTS && (from == driver.StateRTR || from == driver.StateSQD):
+		q.state = to
+		q.advance()
+	case to == from:
+	default:
+		return fmt.Errorf("shm: QP %d: %w: %v to %v", q.num, driver.ErrState, from, to)
+	}
+	return nil
+}
+
+// reset forgets connection and requests. The word that ends the old connection
+// is stored first, so that no peer takes new counters for old ones.
+func (q *QP) reset() {
+	q.own.conn.Store(connWord(q.epoch, phaseDown))
+	q.tellPeer()
+	q.own.bound.Store(0)
+	q.own.head.Store(0)
+	q.own.taken.Store(0)
+	q.own.posted.Store(0)
+	q.own.want.Store(0)
+	q.out.lines = 0
+	q.taken, q.credits, q.messages, q.wanting = 0, 0, 0, false
+	q.read, q.partial, q.posted = 0, 0, 0
+	q.remote, q.expect = nil, 0
+	q.sends.clear()
+	q.receives.clear()
+	q.state = driver.StateReset
+}
+
+// toErr flushes everything posted and lets the peer know.
+func (q *QP) toErr() {
+	if q.state == driver.StateErr {
+		return
+	}
+	q.state = driver.StateErr
+	q.own.conn.Store(connWord(q.epoch, phaseErr))
+	q.tellPeer()
+	for p := q.sends.first(); p != nil; p = q.sends.first() {
+		if !p.canceled {
+			q.complete(q.sendCQ, driver.Completion{ID: p.wr.ID, Status: driver.Flushed, Op: p.wr.Op})
+		}
+		q.sends.drop()
+	}
+	for r := q.receives.first(); r != nil; r = q.receives.first() {
+		q.complete(q.recvCQ, driver.Completion{ID: r.ID, Status: driver.Flushed, Op: driver.OpRecv})
+		q.receives.drop()
+	}
+}
+
+func (q *QP) complete(cq *CQ, wc driver.Completion) {
+	wc.QP = q.num
+	cq.push(&wc)
+	q.wakeSelf = true
+}
+
+// unlock releases mu and then wakes whom what was done concerns: a futex call
+// under the lock would hold up others.
+func (q *QP) unlock() {
+	self, other := q.wakeSelf, q.wakePeer
+	q.wakeSelf, q.wakePeer = false, nil
+	q.mu.Unlock()
+	if other != nil {
+		other.Ring()
+	}
+	if self {
+		q.ctx.ring()
+	}
+}
+
+// Close drops everything posted without completions. Messages that were sent
+// stay readable for the peer.
+func (q *QP) Close() error {
+	q.mu.Lock()
+	if q.closed {
+		q.mu.Unlock()
+		return nil
+	}
+	q.closed = true
+	q.state = driver.StateErr
+	q.own.conn.Store(connWord(q.epoch, phaseClosed))
+	q.tellPeer()
+	q.sends.clear()
+	q.receives.clear()
+	read := q.out.lines == 0 || q.remote.block.taken.Load() == q.out.lines
+	q.unlock()
+
+	c := q.ctx
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.qps[q.index].Store(nil)
+	c.blocks.giveBack(q.index, q.epoch, read)
+	return nil
+}

@@ -1,0 +1,196 @@
+package shm
+
+import (
+	"fmt"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// recvQueue holds posted receives in order.
+type recvQueue struct {
+	entries []driver.RecvRequest // Local is the entry's own slice
+	head, n int
+}
+
+func newRecvQueue(depth int) recvQueue { return recvQueue{entries: make([]driver.RecvRequest, depth)} }
+
+func (r *recvQueue) first() *driver.RecvRequest {
+	if r.n == 0 {
+		return nil
+	}
+	return &r.entries[r.head]
+}
+
+func (r *recvQueue) push(wr *driver.RecvRequest) {
+	e := &r.entries[(r.head+r.n)%len(r.entries)]
+	e.ID = wr.ID
+	e.Local = append(e.Local[:0], wr.Local...)
+	r.n++
+}
+
+// drop removes the first receive and its references to memory.
+func (r *recvQueue) drop() {
+	clear(r.entries[r.head].Local)
+	r.head = (r.head + 1) % len(r.entries)
+	r.n--
+}
+
+func (r *recvQueue) clear() {
+	for r.n > 0 {
+		r.drop()
+	}
+}
+
+// length is how many bytes a receive takes.
+func length(wr *driver.RecvRequest) int {
+	n := 0
+	for i := range wr.Local {
+		n += len(wr.Local[i].Mem)
+	}
+	return n
+}
+
+// PostRecv queues receives and tells the peer how long they are.
+func (q *QP) PostRecv(wrs []driver.RecvRequest) (int, error) {
+	q.mu.Lock()
+	defer q.unlock()
+	for i := range wrs {
+		if err := q.postRecv(&wrs[i]); err != nil {
+			return i, err
+		}
+	}
+	q.granted()
+	return len(wrs), nil
+}
+
+func (q *QP) postRecv(wr *driver.RecvRequest) error {
+	switch {
+	case q.closed:
+		return fmt.Errorf("shm: QP %d: %w", q.num, driver.ErrClosed)
+	case q.state == driver.StateReset:
+		return fmt.Errorf("shm: QP %d: %w: posting a receive in %v", q.num, driver.ErrState, q.state)
+	case q.state == driver.StateErr:
+		q.complete(q.recvCQ, driver.Completion{ID: wr.ID, Status: driver.Flushed, Op: driver.OpRecv})
+		return nil
+	case q.receives.n == len(q.receives.entries):
+		q.granted() // for those before it
+		return fmt.Errorf("shm: %w: %d receives posted", driver.ErrQueueFull, q.receives.n)
+	}
+	q.receives.push(wr)
+	q.lengths.store(q.posted, uint64(length(wr)))
+	q.posted++
+	q.own.posted.Store(q.posted) // partner: QP.credit at the peer
+	return nil
+}
+
+// granted rings the peer if it waits for a receive or for room in its ring.
+// Those were stored before, with an atomic (partner: QP.attempt at the peer).
+func (q *QP) granted() {
+	if q.remote != nil && q.remote.block.want.Load() != 0 {
+		q.tellPeer()
+	}
+}
+
+// drain takes everything out of the peer's ring. An error means that the peer
+// wrote nonsense. Precondition: connected.
+func (q *QP) drain() error {
+	head := q.remote.block.head.Load()
+	if head-q.read > q.remote.ring.capacity() {
+		return q.unlessReset(corrupt("%d lines put, %d taken", head, q.read))
+	}
+	for q.read != head && q.state != driver.StateErr {
+		rec, err := q.remote.ring.get(q.read, head-q.read)
+		if err != nil {
+			return q.unlessReset(err)
+		}
+		if q.receives.first() == nil {
+			return q.unlessReset(corrupt("a message without a receive"))
+		}
+		if err := q.receive(rec); err != nil {
+			return err
+		}
+		if q.state != driver.StateErr {
+			q.read += linesOf(rec.bytes)
+			q.own.taken.Store(q.read) // partner: QP.room at the peer
+			q.granted()
+		}
+	}
+	return nil
+}
+
+// reset tells whether the peer has left the epoch that this side reads: what
+// its ring holds now is not for us.
+func (q *QP) peerReset() bool {
+	return epochOf(q.remote.block.conn.Load()) != epochOf(q.expect)
+}
+
+// unlessReset ends reading quietly where the peer was reset meanwhile.
+func (q *QP) unlessReset(err error) error {
+	if q.peerReset() {
+		return nil
+	}
+	return err
+}
+
+// receive applies one record to the first receive.
+func (q *QP) receive(rec record) error {
+	switch rec.kind {
+	case recordData:
+		return q.receiveData(rec)
+	case recordNotice:
+		q.received(driver.Completion{Op: driver.OpRecvImm, HasImm: true, Imm: uint32(rec.extra >> 32), Bytes: int(uint32(rec.extra))})
+		return nil
+	case recordTooBig:
+		q.receiveTooBig()
+		return nil
+	}
+	return corrupt("record kind %d", rec.kind)
+}
+
+func (q *QP) receiveData(rec record) error {
+	r := q.receives.first()
+	if rec.bytes > uint64(length(r)-q.partial) {
+		return corrupt("more data than the receive it was told of takes")
+	}
+	scatter(r.Local, q.partial, q.remote.ring.data(q.read, rec.bytes))
+	if q.peerReset() {
+		return fail(driver.RetryExceeded, fmt.Errorf("%w: the peer reset its QP within a message", driver.ErrLost))
+	}
+	q.partial += int(rec.bytes)
+	if rec.last {
+		q.received(driver.Completion{Op: driver.OpRecv, Bytes: q.partial})
+	}
+	return nil
+}
+
+// received completes the first receive.
+func (q *QP) received(wc driver.Completion) {
+	wc.ID = q.receives.first().ID
+	q.receives.drop()
+	q.partial = 0
+	q.complete(q.recvCQ, wc)
+}
+
+func (q *QP) receiveTooBig() {
+	r := q.receives.first()
+	err := fmt.Errorf("shm: %w: a message longer than the receive of %d bytes", driver.ErrInvalid, length(r))
+	q.received(driver.Completion{Status: driver.LocalLength, Op: driver.OpRecv, Err: err})
+	q.toErr()
+}
+
+// scatter fills segments from src, starting skip bytes into them.
+// Precondition: they are long enough.
+func scatter(segments []driver.Segment, skip int, src []byte) {
+	for i := range segments {
+		mem := segments[i].Mem
+		if skip >= len(mem) {
+			skip -= len(mem)
+			continue
+		}
+		n := copy(mem[skip:], src)
+		src, skip = src[n:], 0
+		if len(src) == 0 {
+			return
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package shm
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// write copies the segments to the peer. One aligned segment of eight bytes
+// becomes one atomic store. Either way what was written is visible before
+// anything that follows: later requests, and the look at the peer's bell.
+func (q *QP) write(wr *driver.WorkRequest) error {
+	n := wr.Length()
+	if n == 0 {
+		return nil // as in the InfiniBand specification, the key does not matter
+	}
+	dst, err := q.remote.peer.resolve(wr.Remote, uint64(n), driver.RemoteWrite)
+	if err != nil {
+		return err
+	}
+	if n == 8 && len(wr.Local) == 1 && aligned(dst, 8) {
+		word64(dst).Store(binary.NativeEndian.Uint64(wr.Local[0].Mem))
+	} else {
+		gather(dst, wr.Local, 0)
+		q.fence.Swap(0)
+	}
+	q.wakePeer = q.remote.bell
+	return nil
+}
+
+// writeImm writes once the peer has a receive for the notice.
+func (q *QP) writeImm(wr *driver.WorkRequest) (bool, error) {
+	n := wr.Length()
+	if n > maxMessage {
+		return false, fail(driver.LocalLength, fmt.Errorf("%w: %d bytes in one request, at most %d", driver.ErrInvalid, n, maxMessage))
+	}
+	if ok, err := q.credit(); !ok || err != nil {
+		return false, err
+	}
+	if free, err := q.room(); free == 0 || err != nil {
+		return false, err
+	}
+	if err := q.write(wr); err != nil {
+		return false, err
+	}
+	q.messages++
+	q.publish(record{kind: recordNotice, last: true, extra: uint64(wr.Imm)<<32 | uint64(n)})
+	return true, nil
+}
+
+// readRemote copies from the peer into the segments.
+func (q *QP) readRemote(wr *driver.WorkRequest) error {
+	n := wr.Length()
+	if n == 0 {
+		return nil
+	}
+	src, err := q.remote.peer.resolve(wr.Remote, uint64(n), driver.RemoteRead)
+	if err != nil {
+		return err
+	}
+	if n == 8 && len(wr.Local) == 1 && aligned(src, 8) {
+		binary.NativeEndian.PutUint64(wr.Local[0].Mem, word64(src).Load())
+		return nil
+	}
+	scatter(wr.Local, 0, src)
+	return nil
+}
+
+// Map returns the peer's memory itself.
+func (q *QP) Map(_ context.Context, remote driver.RemoteAddr, n int, access driver.Access) ([]byte, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.closed:
+		return nil, fmt.Errorf("shm: QP %d: %w", q.num, driver.ErrClosed)
+	case q.remote == nil:
+		return nil, fmt.Errorf("shm: QP %d: %w: mapping before RTR", q.num, driver.ErrState)
+	case n < 0:
+		return nil, fmt.Errorf("shm: QP %d: %w: mapping %d bytes", q.num, driver.ErrInvalid, n)
+	}
+	return q.remote.peer.resolve(remote, uint64(n), access&remoteRights)
+}
+
+// PeerBell is nil before RTR.
+func (q *QP) PeerBell() wait.Ringer {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.remote == nil {
+		return nil
+	}
+	return q.remote.bell
+}

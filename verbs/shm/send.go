@@ -1,0 +1,254 @@
+package shm
+
+import (
+	"fmt"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// PostSend executes the requests, or queues them behind one that waits.
+func (q *QP) PostSend(wrs []driver.WorkRequest) (int, error) {
+	q.mu.Lock()
+	defer q.unlock()
+	for i := range wrs {
+		if err := q.post(&wrs[i]); err != nil {
+			return i, err
+		}
+	}
+	return len(wrs), nil
+}
+
+// post takes one request. Precondition of it and all below: mu is held.
+func (q *QP) post(wr *driver.WorkRequest) error {
+	switch {
+	case q.closed:
+		return fmt.Errorf("shm: QP %d: %w", q.num, driver.ErrClosed)
+	case q.state == driver.StateErr:
+		q.complete(q.sendCQ, driver.Completion{ID: wr.ID, Status: driver.Flushed, Op: wr.Op})
+		return nil
+	case q.state == driver.StateSQD, q.state == driver.StateRTS && q.sends.n > 0:
+		return q.sends.push(wr, 0)
+	case q.state != driver.StateRTS:
+		return fmt.Errorf("shm: QP %d: %w: posting a send in %v", q.num, driver.ErrState, q.state)
+	}
+	sent := 0
+	ok, err := q.attempt(wr, &sent)
+	if !ok && err == nil {
+		return q.sends.push(wr, sent)
+	}
+	if err != nil {
+		q.complete(q.sendCQ, driver.Completion{ID: wr.ID, Status: statusOf(err), Op: wr.Op, Err: err})
+		q.toErr()
+		return nil
+	}
+	q.succeed(wr)
+	return nil
+}
+
+// advance goes on with requests that wait.
+func (q *QP) advance() {
+	for q.state == driver.StateRTS {
+		p := q.sends.first()
+		if p == nil {
+			break
+		}
+		ok, err := q.attempt(&p.wr, &p.sent)
+		if !ok && err == nil {
+			return
+		}
+		if err != nil {
+			q.failFirst(err)
+			return
+		}
+		if !p.canceled {
+			q.succeed(&p.wr)
+		}
+		q.sends.drop()
+	}
+	if q.wanting && q.sends.n == 0 {
+		q.wanting = false
+		q.own.want.Store(0)
+	}
+}
+
+// attempt executes wr and returns false when it has to wait for the peer. The
+// peer rings only those who want it to, so that is announced before the last
+// look (partner: QP.granted at the peer).
+func (q *QP) attempt(wr *driver.WorkRequest, sent *int) (bool, error) {
+	ok, err := q.execute(wr, sent)
+	if ok || err != nil || q.wanting {
+		return ok, err
+	}
+	q.wanting = true
+	q.own.want.Store(1)
+	return q.execute(wr, sent)
+}
+
+// execute does as much of wr as can be done now and returns whether that was
+// all. An error is final.
+func (q *QP) execute(wr *driver.WorkRequest, sent *int) (bool, error) {
+	if !q.connected() {
+		return false, nil
+	}
+	if err := q.lost(); err != nil {
+		return false, err
+	}
+	switch wr.Op {
+	case driver.OpWrite:
+		return true, q.write(wr)
+	case driver.OpRead:
+		return true, q.readRemote(wr)
+	case driver.OpWriteImm:
+		return q.writeImm(wr)
+	case driver.OpSend:
+		return q.send(wr, sent)
+	case driver.OpFetchAdd:
+		return true, q.atomic(wr, driver.AtomicAdd, 8)
+	case driver.OpCmpSwap:
+		return true, q.atomic(wr, driver.AtomicCmpSwap, 8)
+	case driver.OpAtomic:
+		return true, q.atomic(wr, wr.Atomic, int(wr.Width))
+	}
+	return false, fail(driver.RemoteInvalid, fmt.Errorf("%w: opcode %v", driver.ErrInvalid, wr.Op))
+}
+
+// succeed completes wr if it asked for that.
+func (q *QP) succeed(wr *driver.WorkRequest) {
+	if wr.Flags&driver.Signaled == 0 {
+		return
+	}
+	wc := driver.Completion{ID: wr.ID, Op: wr.Op}
+	if wr.Op == driver.OpRead {
+		wc.Bytes = wr.Length()
+	}
+	q.complete(q.sendCQ, wc)
+}
+
+// failFirst completes the first request that waits with err, and flushes the rest.
+func (q *QP) failFirst(err error) {
+	if p := q.sends.first(); p != nil {
+		if !p.canceled {
+			q.complete(q.sendCQ, driver.Completion{ID: p.wr.ID, Status: statusOf(err), Op: p.wr.Op, Err: err})
+		}
+		q.sends.drop()
+	}
+	q.toErr()
+}
+
+// send puts a message, or the next piece of it, into the ring.
+func (q *QP) send(wr *driver.WorkRequest, sent *int) (bool, error) {
+	total := wr.Length()
+	if *sent == 0 {
+		if ok, err := q.credit(); !ok || err != nil {
+			return false, err
+		}
+		if room := q.remote.lengths.load(q.messages); uint64(total) > room {
+			return q.sendTooBig(total, room)
+		}
+	}
+	for {
+		free, err := q.room()
+		if free == 0 || err != nil {
+			return false, err
+		}
+		n := min(uint64(total-*sent), free*line-recordHeader, q.out.contiguous(q.out.lines)-recordHeader, q.out.size/4)
+		if *sent == 0 {
+			q.messages++
+		}
+		gather(q.out.data(q.out.lines, n), wr.Local, *sent)
+		*sent += int(n)
+		q.publish(record{kind: recordData, last: *sent == total, bytes: n})
+		if *sent == total {
+			return true, nil
+		}
+	}
+}
+
+// sendTooBig has the peer's receive fail as well.
+func (q *QP) sendTooBig(total int, room uint64) (bool, error) {
+	free, err := q.room()
+	if free == 0 || err != nil {
+		return false, err
+	}
+	q.messages++
+	q.publish(record{kind: recordTooBig, last: true})
+	return false, fail(driver.RemoteInvalid,
+		fmt.Errorf("%w: a message of %d bytes for a receive of %d", driver.ErrInvalid, total, room))
+}
+
+// publish hands a record to the peer.
+func (q *QP) publish(rec record) {
+	q.out.put(rec)
+	q.own.head.Store(q.out.lines)
+	q.tellPeer()
+}
+
+// credit tells whether the peer has a receive for the next message.
+func (q *QP) credit() (bool, error) {
+	if q.messages < q.credits {
+		return true, nil
+	}
+	posted := q.remote.block.posted.Load()
+	if posted-q.messages > q.remote.lengths.size {
+		return false, q.lostOr(corrupt("%d receives posted, %d used", posted, q.messages))
+	}
+	q.credits = posted
+	return q.messages < q.credits, nil
+}
+
+// room is how many lines of the ring are free.
+func (q *QP) room() (uint64, error) {
+	if free := q.out.capacity() - (q.out.lines - q.taken); free >= q.out.capacity()/2 {
+		return free, nil
+	}
+	taken := q.remote.block.taken.Load()
+	if q.out.lines-taken > q.out.lines-q.taken {
+		return 0, q.lostOr(corrupt("%d lines taken of %d", taken, q.out.lines))
+	}
+	q.taken = taken
+	return q.out.capacity() - (q.out.lines - q.taken), nil
+}
+
+// lostOr prefers the news that the peer was reset, which zeroes its counters.
+func (q *QP) lostOr(err error) error {
+	if lost := q.lost(); lost != nil {
+		return lost
+	}
+	return err
+}
+
+// gather fills dst from segments, starting skip bytes into them.
+func gather(dst []byte, segments []driver.Segment, skip int) {
+	for i := range segments {
+		mem := segments[i].Mem
+		if skip >= len(mem) {
+			skip -= len(mem)
+			continue
+		}
+		n := copy(dst, mem[skip:])
+		dst, skip = dst[n:], 0
+		if len(dst) == 0 {
+			return
+		}
+	}
+}
+
+// Cancel gives the memory of requests that still wait back: those that have
+// not begun never will, of one that has the rest is copied.
+func (q *QP) Cancel(id uint64) {
+	q.mu.Lock()
+	defer q.unlock()
+	for i := range q.sends.n {
+		p := q.sends.at(i)
+		if p.wr.ID != id || p.canceled {
+			continue
+		}
+		p.canceled = true
+		if p.sent > 0 {
+			p.detach()
+		} else {
+			p.void()
+		}
+		q.complete(q.sendCQ, driver.Completion{ID: id, Status: driver.Canceled, Op: p.wr.Op})
+	}
+}

@@ -1,0 +1,75 @@
+package shm
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// death is a descriptor that becomes readable when a process ends; nil where
+// there is nothing to watch.
+type death struct{ file *os.File }
+
+// openDeath is called before the peer's memory is mapped and its token checked:
+// so the descriptor cannot belong to a later process with the same number. This
+// process itself is not watched, nor is anyone on kernels before 5.10; there the
+// layer above, which knows who has died, moves QPs to ERR.
+func openDeath(pid, self int) (*death, error) {
+	if pid == self {
+		return nil, nil
+	}
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	switch {
+	case errors.Is(err, unix.ESRCH):
+		return nil, fmt.Errorf("%w: process %d has ended", driver.ErrLost, pid)
+	case err != nil:
+		return nil, nil //nolint:nilerr // see above
+	}
+	return &death{os.NewFile(uintptr(fd), "pidfd")}, nil
+}
+
+// await returns true once the process has ended, false after stop. It waits in
+// the netpoller, so it costs no thread.
+func (d *death) await() bool {
+	defer d.close()
+	conn, err := d.file.SyscallConn()
+	if err != nil {
+		return false
+	}
+	return conn.Read(readable) == nil
+}
+
+func (d *death) close() {
+	if d != nil {
+		_ = d.file.Close() // nothing was written
+	}
+}
+
+func (d *death) stop() {
+	if d != nil {
+		_ = d.file.SetReadDeadline(time.Unix(1, 0)) // fails only where await has returned
+	}
+}
+
+func readable(fd uintptr) bool {
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+	return err == nil && n > 0
+}
+
+// watch tells the QPs of p when its process ends. One goroutine per peer.
+func (c *Context) watch(p *peer) {
+	if !p.death.await() {
+		return
+	}
+	p.dead.Store(true)
+	for i := range c.qps {
+		if q := c.qps[i].Load(); q != nil {
+			q.lookAfterDeath(p)
+		}
+	}
+}
