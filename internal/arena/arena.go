@@ -1,0 +1,128 @@
+// Package arena hands out a rank's registered memory.
+//
+// A rank that peers of its host may map has one sparse memfd of the heap's
+// size; blocks are page-aligned pieces of it, committed when allocated, so that
+// lack of memory is an error here and never a SIGBUS at whoever stores first. A
+// rank whose peers share its process has blocks on the Go heap.
+//
+//	Alloc: first fit, commit      Free: give the pages back, never unmap
+package arena
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/gopgas/gopgas/internal/memory"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// Page is the granule of allocation, in bytes.
+const Page = 4096
+
+// ErrExhausted is wrapped by the errors of Alloc for want of room or memory.
+var ErrExhausted = errors.New("heap exhausted")
+
+// An Arena allocates blocks. Its methods may be called from any goroutine.
+type Arena struct {
+	mu     sync.Mutex
+	limit  int64
+	used   int64
+	memfd  *memory.Memfd // nil: blocks lie on the Go heap
+	ranges freeList
+}
+
+// New returns an arena of limit bytes, in a memfd when shared.
+func New(limit int64, shared bool) (*Arena, error) {
+	limit = roundUp(limit)
+	a := &Arena{limit: limit}
+	if !shared {
+		return a, nil
+	}
+	m, err := memory.NewMemfd("gopgas-heap", limit)
+	if err != nil {
+		return nil, fmt.Errorf("heap of %s: %w", size(limit), err)
+	}
+	a.memfd, a.ranges = m, freeList{{0, limit}}
+	return a, nil
+}
+
+// A Block is a piece of an arena. It reads as zero when it is new.
+type Block struct {
+	driver.Memory
+	off, n int64
+}
+
+// Alloc returns a zeroed block of n bytes, aligned to a page in shared arenas
+// and to 64 bytes otherwise.
+func (a *Arena) Alloc(n int) (Block, error) {
+	if n < 0 {
+		return Block{}, fmt.Errorf("%w: allocation of %d bytes", driver.ErrInvalid, n)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if int64(n) > a.limit-a.used {
+		return Block{}, a.exhausted(int64(n))
+	}
+	want := roundUp(max(int64(n), 1))
+	if a.memfd == nil {
+		a.used += want
+		return Block{Memory: memory.Heap(n), n: want}, nil
+	}
+	off, ok := a.ranges.take(want)
+	if !ok {
+		return Block{}, a.exhausted(want)
+	}
+	if err := a.memfd.Commit(off, want); err != nil {
+		a.ranges.give(off, want)
+		return Block{}, fmt.Errorf("%w: %w", ErrExhausted, err)
+	}
+	a.used += want
+	return Block{Memory: a.memfd.Memory(off, int64(n)), off: off, n: want}, nil
+}
+
+func (a *Arena) exhausted(want int64) error {
+	return fmt.Errorf("%w: %s in all, %s in use, need %s in one piece; raise GRUN_HEAP (grun --heap)",
+		ErrExhausted, size(a.limit), size(a.used), size(want))
+}
+
+// Free gives the block's memory back to the system. Slices of it that are
+// still around stay readable: they see zeros, or what a later block holds.
+func (a *Arena) Free(b Block) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.used -= b.n
+	if a.memfd == nil {
+		return nil
+	}
+	err := a.memfd.Punch(b.off, b.n)
+	a.ranges.give(b.off, b.n)
+	return err
+}
+
+// Used returns the bytes that are allocated, in whole pages.
+func (a *Arena) Used() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.used
+}
+
+// Close ends the arena; slices of its blocks stay readable and mean nothing.
+func (a *Arena) Close() error {
+	if a.memfd == nil {
+		return nil
+	}
+	return a.memfd.Close()
+}
+
+func roundUp(n int64) int64 { return (n + Page - 1) &^ (Page - 1) }
+
+func size(n int64) string {
+	switch {
+	case n >= 1<<30 && n%(1<<30) == 0:
+		return fmt.Sprintf("%d GiB", n>>30)
+	case n >= 1<<20:
+		return fmt.Sprintf("%d MiB", (n+1<<20-1)>>20)
+	}
+	return fmt.Sprintf("%d KiB", (n+1<<10-1)>>10)
+}

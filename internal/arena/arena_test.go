@@ -1,0 +1,103 @@
+package arena
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestFreedBlocksAreFoundAgainAndReadZero(t *testing.T) {
+	a, err := New(16*Page, true)
+	require.NoError(t, err)
+	defer a.Close()
+	b1, err := a.Alloc(3 * Page)
+	require.NoError(t, err)
+	b2, err := a.Alloc(1)
+	require.NoError(t, err)
+	b1.Bytes[0] = 7
+	require.NoError(t, a.Free(b1))
+	require.EqualValues(t, Page, a.Used())
+	again, err := a.Alloc(2*Page + 1)
+	require.NoError(t, err)
+	require.Equal(t, b1.Offset, again.Offset)
+	require.Zero(t, again.Bytes[0])
+	require.NotEqual(t, b2.Offset, again.Offset)
+}
+
+func TestExhaustionSaysWhatToDo(t *testing.T) {
+	for _, shared := range []bool{true, false} {
+		a, err := New(4*Page, shared)
+		require.NoError(t, err)
+		_, err = a.Alloc(5 * Page)
+		require.ErrorIs(t, err, ErrExhausted)
+		require.ErrorContains(t, err, "raise GRUN_HEAP")
+		_, err = a.Alloc(-1)
+		require.Error(t, err)
+		b, err := a.Alloc(4 * Page)
+		require.NoError(t, err)
+		_, err = a.Alloc(1)
+		require.ErrorIs(t, err, ErrExhausted)
+		require.NoError(t, a.Free(b))
+		_, err = a.Alloc(4 * Page)
+		require.NoError(t, err)
+		require.NoError(t, a.Close())
+	}
+}
+
+// TestBlocksNeverOverlap compares random allocations with a map of pages.
+func TestBlocksNeverOverlap(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		const pages = 64
+		f := freeList{{0, pages}}
+		owner := [pages]int{}
+		live := map[int]span{}
+		for id := 1; id < 200; id++ {
+			if rapid.Bool().Draw(rt, "alloc") {
+				n := rapid.Int64Range(1, 12).Draw(rt, "n")
+				off, ok := f.take(n)
+				if !ok {
+					continue
+				}
+				for p := off; p < off+n; p++ {
+					require.Zero(rt, owner[p], "page %d is taken", p)
+					owner[p] = id
+				}
+				live[id] = span{off, n}
+			} else if len(live) > 0 {
+				keys := make([]int, 0, len(live))
+				for k := 1; k < id; k++ {
+					if _, ok := live[k]; ok {
+						keys = append(keys, k)
+					}
+				}
+				k := rapid.SampledFrom(keys).Draw(rt, "free")
+				s := live[k]
+				delete(live, k)
+				for p := s.off; p < s.off+s.n; p++ {
+					owner[p] = 0
+				}
+				f.give(s.off, s.n)
+			}
+			checkSpans(rt, f, owner[:])
+		}
+	})
+}
+
+// checkSpans holds the list against the map: sorted, merged, and exactly the
+// pages without an owner.
+func checkSpans(rt *rapid.T, f freeList, owner []int) {
+	free := make([]bool, len(owner))
+	for i, s := range f {
+		require.Positive(rt, s.n)
+		if i > 0 {
+			require.Greater(rt, s.off, f[i-1].off+f[i-1].n, "unsorted or unmerged")
+		}
+		for p := s.off; p < s.off+s.n; p++ {
+			free[p] = true
+		}
+	}
+	for p, o := range owner {
+		require.Equal(rt, o == 0, free[p], "page %d", p)
+	}
+}

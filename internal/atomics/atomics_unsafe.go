@@ -1,0 +1,26 @@
+package atomics
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// Word64 views the first 8 bytes of mem, 8-aligned, as a word for atomics.
+func Word64(mem []byte) *atomic.Uint64 {
+	_ = mem[7]
+	return (*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(mem)))
+}
+
+// Word32 views the first 4 bytes of mem, 4-aligned, as a word for atomics.
+func Word32(mem []byte) *atomic.Uint32 {
+	_ = mem[3]
+	return (*atomic.Uint32)(unsafe.Pointer(unsafe.SliceData(mem)))
+}
+
+// wordAround views the aligned word that holds the 1 or 2 bytes at mem.
+// Registered memory consists of whole words, so it stays inside.
+func wordAround(mem []byte) (word *atomic.Uint32, offset uintptr) {
+	p := unsafe.Pointer(unsafe.SliceData(mem))
+	offset = uintptr(p) % 4
+	return (*atomic.Uint32)(unsafe.Add(p, -int(offset))), offset
+}

@@ -1,0 +1,30 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What can become of ranks and jobs. Package runtime exports these to users.
+var (
+	ErrRankDead    = errors.New("rank is dead")
+	ErrUnreachable = errors.New("rank is unreachable")
+	ErrAborted     = errors.New("job aborted")
+	ErrClosed      = errors.New("job closed")
+)
+
+// A RankError says what became of a rank; errors.Is finds its Kind.
+type RankError struct {
+	Rank  int    // in the world
+	Kind  error  // ErrRankDead, ErrUnreachable, or what a transfer failed with
+	Cause string // as the launcher or the provider saw it
+}
+
+func (e *RankError) Error() string {
+	if e.Cause == "" {
+		return fmt.Sprintf("rank %d: %v", e.Rank, e.Kind)
+	}
+	return fmt.Sprintf("rank %d: %v (%s)", e.Rank, e.Kind, e.Cause)
+}
+
+func (e *RankError) Unwrap() error { return e.Kind }

@@ -1,0 +1,192 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gopgas/gopgas/internal/arena"
+	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/verbs"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// Control carries a request to another rank's Serve and its answer back.
+type Control func(ctx context.Context, rank int, service string, payload []byte) ([]byte, error)
+
+// Config says how a rank is wired.
+type Config struct {
+	Rank        int
+	Providers   []driver.Provider // in order of preference
+	Heap        int64             // bytes of registered memory that can be allocated
+	Shared      bool              // the heap is a memfd, so that other processes can map it
+	FMAMax      int               // switch point in bytes; 0 also turns mapping off; negative takes the default
+	Stats       bool              // count operations on mapped memory too
+	PeerTimeout time.Duration     // until a silent connection counts as lost; 0 takes the provider's default
+}
+
+// Key is what runtime.Team asks for before it shows its fabric. Only packages
+// of this module can make one.
+type Key struct{ _ byte }
+
+// A Fabric is one rank's connections. Its methods may be called from any
+// goroutine.
+type Fabric struct {
+	cfg      Config
+	control  Control
+	bell     *wait.Bell
+	arena    *arena.Arena
+	head     arena.Block // the bell, and what flushes read
+	bindings []*binding
+	ops      opTable
+	regions  regionTable
+	health   health
+
+	peersMu sync.Mutex
+	peers   map[int]*dial
+	inbound []*inbound
+
+	polling sync.Mutex
+	wc      [32]driver.Completion
+	closed  atomic.Bool
+	ctx     context.Context // ends on Close: for what runs on behalf of peers
+	cancel  context.CancelFunc
+}
+
+// headSize is the size of the head block: the bell's words, then zeros that a
+// flush reads.
+const (
+	headSize   = 64
+	headFlush  = 32
+	headRegion = "head"
+)
+
+// New opens the devices of all providers and the rank's heap.
+func New(ctx context.Context, cfg Config, control Control) (*Fabric, error) {
+	f := &Fabric{cfg: cfg, control: control, peers: map[int]*dial{}}
+	f.ctx, f.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	f.regions.init()
+	f.health.init(f)
+	if err := f.open(ctx); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func (f *Fabric) open(ctx context.Context) error {
+	var err error
+	if f.arena, err = arena.New(f.cfg.Heap, f.cfg.Shared); err != nil {
+		return err
+	}
+	if f.head, err = f.arena.Alloc(headSize); err != nil {
+		return err
+	}
+	f.bell = wait.NewLocal()
+	if f.cfg.Shared {
+		f.bell = wait.NewShared(f.head.Bytes, f.head.FD, f.head.Offset)
+	}
+	for _, p := range f.cfg.Providers {
+		b, err := f.bind(ctx, p)
+		if err != nil {
+			return fmt.Errorf("open provider %s: %w", p.Name(), err)
+		}
+		f.bindings = append(f.bindings, b)
+	}
+	_, err = f.Register(ctx, headRegion, f.head.Memory)
+	return err
+}
+
+// Rank returns this rank's number in the world.
+func (f *Fabric) Rank() int { return f.cfg.Rank }
+
+// Arena returns the heap that registered memory comes from.
+func (f *Fabric) Arena() *arena.Arena { return f.arena }
+
+// Bell returns this rank's event count.
+func (f *Fabric) Bell() *wait.Bell { return f.bell }
+
+// Mapping tells whether peers' memory is used directly where it can be mapped.
+func (f *Fabric) Mapping() bool { return f.cfg.FMAMax != 0 }
+
+// Counting tells whether mapped operations shall be counted, too.
+func (f *Fabric) Counting() bool { return f.cfg.Stats }
+
+// SameHost tells whether all providers reach only ranks of this host.
+func (f *Fabric) SameHost() bool {
+	for _, b := range f.bindings {
+		if !b.info.SameHost {
+			return false
+		}
+	}
+	return true
+}
+
+// Close ends all connections and gives all memory back. Operations under way
+// end with an error.
+func (f *Fabric) Close() error {
+	if f.closed.Swap(true) {
+		return nil
+	}
+	f.cancel()
+	f.bell.Ring()
+	errs := []error{f.closePeers()}
+	for _, b := range f.bindings {
+		errs = append(errs, b.close(f.regions.closeAll(b)))
+	}
+	f.health.close()
+	if f.arena != nil {
+		errs = append(errs, f.arena.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// A binding is one provider's open device.
+type binding struct {
+	name        string
+	info        driver.DeviceInfo
+	ctx         *verbs.Context
+	pd          *verbs.PD
+	cq          *verbs.CQ
+	outstanding atomic.Int64 // signalled requests under way
+	qps         atomic.Int64
+}
+
+// cqDepth bounds the completions that may wait in a rank's queue.
+const cqDepth = 1 << 14
+
+func (f *Fabric) bind(ctx context.Context, p driver.Provider) (*binding, error) {
+	b := &binding{name: p.Name()}
+	opts := driver.Options{Bell: f.bell, OnEvent: func(ev driver.AsyncEvent) { f.asyncEvent(b, ev) }}
+	var err error
+	if b.ctx, err = verbs.Open(ctx, p, "", opts); err != nil {
+		return nil, err
+	}
+	b.info = b.ctx.Info()
+	if b.pd, err = b.ctx.AllocPD(); err == nil {
+		b.cq, err = b.ctx.CreateCQ(ctx, min(cqDepth, b.info.MaxCQDepth))
+	}
+	if err != nil {
+		return nil, errors.Join(err, b.ctx.Close())
+	}
+	return b, nil
+}
+
+func (b *binding) close(mrs []*verbs.MR) error {
+	var errs []error
+	for _, mr := range mrs {
+		errs = append(errs, mr.Close())
+	}
+	return errors.Join(append(errs, b.pd.Close(), b.cq.Close(), b.ctx.Close())...)
+}
+
+func (f *Fabric) binding(name string) *binding {
+	for _, b := range f.bindings {
+		if b.name == name {
+			return b
+		}
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package fabric
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/mutant"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// Flush returns when everything that was posted to the peer before is applied
+// to its memory, and everything that was stored to it by mapping is visible.
+func (p *Peer) Flush(ctx context.Context) error {
+	if mutant.FlushWithoutBarrier {
+		return p.Err()
+	}
+	fullBarrier()
+	if p.qp == nil {
+		return p.Err()
+	}
+	return p.acknowledge(ctx)
+}
+
+// FlushAll flushes every peer that this rank is connected to.
+func (f *Fabric) FlushAll(ctx context.Context) error {
+	f.peersMu.Lock()
+	var peers []*Peer
+	for _, d := range f.peers {
+		select {
+		case <-d.done:
+			peers = append(peers, d.peer)
+		default: // nothing can have been posted to it
+		}
+	}
+	f.peersMu.Unlock()
+	for _, p := range peers {
+		if err := p.Flush(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FlushMapped is Flush for a caller that only ever used the peer's mapping.
+func (p *Peer) FlushMapped() error {
+	if !mutant.FlushWithoutBarrier {
+		fullBarrier()
+	}
+	return p.Err()
+}
+
+// fullBarrier orders this thread's earlier stores before its later loads, as
+// every locked instruction does. The word is its own: no cache line is shared.
+func fullBarrier() {
+	var word uint32
+	atomic.AddUint32(&word, 1)
+}
+
+// acknowledge reads from the peer behind everything posted so far: the queue
+// pair's order makes the answer an acknowledgement of "applied".
+func (p *Peer) acknowledge(ctx context.Context) error {
+	upTo := p.posted.Load()
+	if p.flushed.Load() >= upTo {
+		return p.Err()
+	}
+	o := p.f.ops.take(p)
+	o.seg[0] = driver.Segment{Mem: o.value[0][:]}
+	o.wr[0] = driver.WorkRequest{ID: o.id, Op: driver.OpRead, Flags: driver.Signaled, Local: o.seg[:1],
+		Remote: p.head.addr.Add(headFlush)}
+	if _, err := o.start(ctx, 1); err != nil {
+		return err
+	}
+	if err := o.settle(ctx); err != nil {
+		return err
+	}
+	p.raiseFlushed(upTo + 1)
+	return p.Err()
+}
+
+func (p *Peer) raiseFlushed(upTo uint64) {
+	for {
+		old := p.flushed.Load()
+		if old >= upTo || p.flushed.CompareAndSwap(old, upTo) {
+			return
+		}
+	}
+}
+
+// Order has everything posted later take effect after everything posted
+// before. Stores by mapping are ordered among themselves by the caller's
+// atomics and need nothing here.
+func (p *Peer) Order() {
+	p.mu.Lock()
+	p.fence = true
+	p.mu.Unlock()
+}

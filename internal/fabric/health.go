@@ -1,0 +1,171 @@
+package fabric
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// lostGrace is how long a broken connection waits for the launcher's word that
+// the rank died, before the rank counts as unreachable. Death is told at once;
+// a reset connection is often its first sign.
+const lostGrace = time.Second
+
+// health knows which ranks are gone. epoch moves with every change, so that a
+// wait needs one load to see that there is news.
+type health struct {
+	f     *Fabric
+	epoch atomic.Uint64
+
+	mu     sync.Mutex
+	gone   map[int]*RankError
+	peers  map[int]*Peer
+	timers map[int]*time.Timer
+}
+
+func (h *health) init(f *Fabric) {
+	h.f, h.gone, h.peers, h.timers = f, map[int]*RankError{}, map[int]*Peer{}, map[int]*time.Timer{}
+}
+
+// of returns what became of a rank, nil while it is well.
+func (h *health) of(rank int) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if e := h.gone[rank]; e != nil {
+		return e
+	}
+	return nil
+}
+
+// watch has p told when its rank is gone, or at once if it is.
+func (h *health) watch(p *Peer) {
+	h.mu.Lock()
+	h.peers[p.rank] = p
+	e := h.gone[p.rank]
+	h.mu.Unlock()
+	if e != nil {
+		p.lose(e)
+	}
+}
+
+// set records the first thing that became of a rank and wakes everyone.
+func (h *health) set(e *RankError) {
+	h.mu.Lock()
+	if h.gone[e.Rank] != nil {
+		h.mu.Unlock()
+		return
+	}
+	h.gone[e.Rank] = e
+	p := h.peers[e.Rank]
+	h.mu.Unlock()
+	h.epoch.Add(1)
+	if p != nil {
+		p.lose(e)
+	}
+	h.f.bell.Ring()
+}
+
+// suspect starts the grace period of a rank whose connection broke.
+func (h *health) suspect(rank int, cause string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.gone[rank] != nil || h.timers[rank] != nil {
+		return
+	}
+	h.timers[rank] = time.AfterFunc(lostGrace, func() {
+		h.set(&RankError{Rank: rank, Kind: ErrUnreachable, Cause: cause})
+	})
+}
+
+func (h *health) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, t := range h.timers {
+		t.Stop()
+	}
+}
+
+// RankDied records the launcher's word that a rank's process is gone.
+func (f *Fabric) RankDied(rank int, cause string) {
+	f.health.set(&RankError{Rank: rank, Kind: ErrRankDead, Cause: cause})
+}
+
+// Health moves whenever a rank is newly gone; Gone tells who.
+func (f *Fabric) Health() uint64 { return f.health.epoch.Load() }
+
+// Gone returns what became of the first of ranks that is gone.
+func (f *Fabric) Gone(ranks []int) error {
+	f.health.mu.Lock()
+	defer f.health.mu.Unlock()
+	for _, r := range ranks {
+		if e := f.health.gone[r]; e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// Poke wakes everyone who waits and has them look at what became of whom.
+func (f *Fabric) Poke() {
+	f.health.epoch.Add(1)
+	f.bell.Ring()
+}
+
+// End has every operation, under way or to come, fail with kind.
+func (f *Fabric) End(kind error, cause string) {
+	f.health.mu.Lock()
+	peers := make([]*Peer, 0, len(f.health.peers))
+	for _, p := range f.health.peers {
+		peers = append(peers, p)
+	}
+	f.health.mu.Unlock()
+	for _, p := range peers {
+		p.lose(&RankError{Rank: p.rank, Kind: kind, Cause: cause})
+	}
+	f.Poke()
+}
+
+// lose marks the peer and flushes whatever is under way to it.
+func (p *Peer) lose(e *RankError) {
+	p.fail.CompareAndSwap(nil, e)
+	if p.qp != nil {
+		// An error here means that the queue pair is in ERR or closed already.
+		_ = p.qp.Modify(p.f.ctx, driver.StateErr, driver.Attr{})
+	}
+	p.f.bell.Ring()
+}
+
+// asyncEvent takes a provider's news about a connection.
+func (f *Fabric) asyncEvent(b *binding, ev driver.AsyncEvent) {
+	if f.closed.Load() || ev.Kind != driver.EventQPFatal {
+		return
+	}
+	cause := "connection over " + b.name + " lost"
+	if ev.Err != nil {
+		cause += ": " + ev.Err.Error()
+	}
+	if rank, ok := f.rankOf(b, ev.QP); ok {
+		f.health.suspect(rank, cause)
+	}
+}
+
+func (f *Fabric) rankOf(b *binding, qp uint32) (rank int, ok bool) {
+	f.health.mu.Lock()
+	for _, p := range f.health.peers {
+		if p.bind == b && p.qp.Num() == qp {
+			f.health.mu.Unlock()
+			return p.rank, true
+		}
+	}
+	f.health.mu.Unlock()
+	f.peersMu.Lock()
+	defer f.peersMu.Unlock()
+	for _, in := range f.inbound {
+		if in.bind == b && in.qp.Num() == qp {
+			return in.from, true
+		}
+	}
+	return 0, false
+}

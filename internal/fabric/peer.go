@@ -1,0 +1,229 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/verbs"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// A Peer is a rank that this rank is connected to. The rank itself is a peer
+// without a queue pair while mapping is on.
+type Peer struct {
+	f    *Fabric
+	rank int
+	bind *binding
+	qp   *verbs.QP
+	bell wait.Ringer // nil when the peer's memory cannot be mapped
+	head Remote
+	fail atomic.Pointer[RankError]
+
+	mu         sync.Mutex // serialises posts
+	unsignaled int        // posts since the last one that will complete
+	fence      bool       // the next post starts after all reads and atomics
+	posted     atomic.Uint64
+	flushed    atomic.Uint64 // posts that are known to be applied
+
+	Stats Counters
+}
+
+// Rank returns the peer's number in the world.
+func (p *Peer) Rank() int { return p.rank }
+
+// Bell returns what wakes the peer, nil when its memory cannot be mapped.
+func (p *Peer) Bell() wait.Ringer { return p.bell }
+
+// Err returns what became of the peer, nil while it is well.
+func (p *Peer) Err() error {
+	if e := p.fail.Load(); e != nil {
+		return e
+	}
+	return nil
+}
+
+// Depth of the queues between two ranks. No receives are ever posted.
+const (
+	sendDepth = 256
+	// signalEvery bounds the unsignalled posts in a row: a queue's room comes
+	// back only with a completion.
+	signalEvery = sendDepth / 4
+)
+
+// dial is a connection that exists or is being made.
+type dial struct {
+	done chan struct{}
+	peer *Peer
+	err  error
+}
+
+// inbound is the passive end of a peer's connection to this rank.
+type inbound struct {
+	from int
+	bind *binding
+	qp   *verbs.QP
+}
+
+type connectRequest struct {
+	Provider string
+	Address  []byte
+}
+
+type connectReply struct {
+	Address []byte
+	Head    regionReply
+}
+
+// Peer returns the connection to a rank, which it makes on first use.
+func (f *Fabric) Peer(ctx context.Context, rank int) (*Peer, error) {
+	for {
+		f.peersMu.Lock()
+		if f.closed.Load() {
+			f.peersMu.Unlock()
+			return nil, ErrClosed
+		}
+		d := f.peers[rank]
+		if d == nil {
+			d = &dial{done: make(chan struct{})}
+			f.peers[rank] = d
+			f.peersMu.Unlock()
+			return f.makePeer(ctx, rank, d)
+		}
+		f.peersMu.Unlock()
+		select {
+		case <-d.done:
+			if d.err == nil {
+				return d.peer, nil
+			}
+			// The goroutine that dialled gave up, perhaps since its context
+			// ended; this one tries for itself.
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// makePeer connects on behalf of everyone who waits for d. A failed attempt
+// leaves the table, so that the next caller tries again.
+func (f *Fabric) makePeer(ctx context.Context, rank int, d *dial) (*Peer, error) {
+	d.peer, d.err = f.connect(ctx, rank)
+	f.peersMu.Lock()
+	if d.err != nil {
+		delete(f.peers, rank)
+	}
+	f.peersMu.Unlock()
+	close(d.done)
+	return d.peer, d.err
+}
+
+func (f *Fabric) connect(ctx context.Context, rank int) (*Peer, error) {
+	if gone := f.health.of(rank); gone != nil {
+		return nil, gone
+	}
+	if rank == f.cfg.Rank && f.Mapping() {
+		return &Peer{f: f, rank: rank, bell: f.bell}, nil
+	}
+	var errs []error
+	for _, b := range f.bindings {
+		p, err := f.connectOver(ctx, rank, b)
+		if err == nil {
+			return p, nil
+		}
+		errs = append(errs, fmt.Errorf("connect to rank %d over %s: %w", rank, b.name, err))
+	}
+	if gone := f.health.of(rank); gone != nil {
+		return nil, gone
+	}
+	return nil, errors.Join(errs...)
+}
+
+func (f *Fabric) connectOver(ctx context.Context, rank int, b *binding) (_ *Peer, err error) {
+	qp, err := f.newQP(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.dropQP(b, qp))
+		}
+	}()
+	var rep connectReply
+	if err := f.call(ctx, rank, "connect", connectRequest{b.name, qp.Address()}, &rep); err != nil {
+		return nil, err
+	}
+	if err := qp.Connect(ctx, rep.Address, f.cfg.PeerTimeout); err != nil {
+		return nil, err
+	}
+	p := &Peer{f: f, rank: rank, bind: b, qp: qp}
+	head, err := f.remote(ctx, p, rep.Head)
+	if err != nil {
+		return nil, err
+	}
+	p.head = *head
+	if bell, ok := qp.PeerBell(); ok && f.Mapping() {
+		p.bell = bell
+	}
+	f.health.watch(p)
+	return p, nil
+}
+
+// serveConnect makes the passive end of a connection. It answers before it is
+// connected, since the peer needs the address to come.
+func (f *Fabric) serveConnect(ctx context.Context, from int, req connectRequest) (connectReply, error) {
+	b := f.binding(req.Provider)
+	if b == nil {
+		return connectReply{}, fmt.Errorf("%w: provider %q is not open at this rank", driver.ErrUnsupported, req.Provider)
+	}
+	qp, err := f.newQP(ctx, b)
+	if err != nil {
+		return connectReply{}, err
+	}
+	f.peersMu.Lock()
+	f.inbound = append(f.inbound, &inbound{from, b, qp})
+	f.peersMu.Unlock()
+	go func() {
+		// A failure here is one at the peer as well, which reports it.
+		_ = qp.Connect(f.ctx, req.Address, f.cfg.PeerTimeout)
+		f.bell.Ring()
+	}()
+	head, err := f.serveRegion(regionRequest{req.Provider, headRegion})
+	return connectReply{Address: qp.Address(), Head: head}, err
+}
+
+func (f *Fabric) newQP(ctx context.Context, b *binding) (*verbs.QP, error) {
+	qp, err := b.pd.CreateQP(ctx, verbs.QPConfig{SendCQ: b.cq, RecvCQ: b.cq, SendDepth: sendDepth, RecvDepth: 1,
+		MaxSegments: 1, MaxInline: min(b.info.MaxInline, maxInline)})
+	if err != nil {
+		return nil, err
+	}
+	b.qps.Add(1)
+	return qp, nil
+}
+
+func (f *Fabric) dropQP(b *binding, qp *verbs.QP) error {
+	b.qps.Add(-1)
+	return qp.Close()
+}
+
+func (f *Fabric) closePeers() error {
+	f.peersMu.Lock()
+	defer f.peersMu.Unlock()
+	var errs []error
+	for _, d := range f.peers {
+		select {
+		case <-d.done:
+			if d.err == nil && d.peer.qp != nil {
+				errs = append(errs, f.dropQP(d.peer.bind, d.peer.qp))
+			}
+		default: // its dialler closes what it made
+		}
+	}
+	for _, in := range f.inbound {
+		errs = append(errs, f.dropQP(in.bind, in.qp))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,118 @@
+package fabric
+
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// Progress polls what needs polling and hands completions to their operations.
+// Of several goroutines one polls and the others go on waiting.
+func (f *Fabric) Progress() {
+	if !f.polling.TryLock() {
+		return
+	}
+	settled := 0
+	for _, b := range f.bindings {
+		if b.idle() {
+			continue
+		}
+		n, err := b.cq.Poll(f.wc[:])
+		if err != nil {
+			continue // closed: whoever waits sees that from its peer
+		}
+		for i := range f.wc[:n] {
+			f.complete(b, &f.wc[i])
+		}
+		settled += n
+	}
+	f.polling.Unlock()
+	if settled > 0 {
+		// Their waiters may have been woken, looked too early and parked again.
+		f.bell.Ring()
+	}
+}
+
+// idle tells that polling b would be in vain: nothing of ours is under way, and
+// its targets need no help.
+func (b *binding) idle() bool {
+	return b.outstanding.Load() == 0 && (b.info.SameHost || b.qps.Load() == 0)
+}
+
+// complete settles one completion.
+func (f *Fabric) complete(b *binding, wc *driver.Completion) {
+	o := f.ops.find(wc.ID)
+	if o != nil {
+		o.status, o.err = wc.Status, wc.Err
+		o.done.Store(true)
+	}
+	if wc.ID != unsignaledID {
+		b.outstanding.Add(-1)
+	}
+	if wc.Status != driver.Success && wc.Status != driver.Canceled {
+		f.failed(b, wc)
+	}
+}
+
+// failed takes the consequences of an error completion for its peer.
+func (f *Fabric) failed(b *binding, wc *driver.Completion) {
+	rank, ok := f.rankOf(b, wc.QP)
+	if !ok || f.closed.Load() {
+		return
+	}
+	cause := wc.Status.String()
+	if wc.Err != nil {
+		cause = wc.Err.Error()
+	}
+	switch wc.Status {
+	case driver.Flushed: // the consequence of another failure
+	case driver.RetryExceeded:
+		f.health.suspect(rank, cause)
+	default:
+		f.health.refused(rank, &RankError{Rank: rank, Kind: &StatusError{wc.Status}, Cause: cause})
+	}
+}
+
+// refused marks the peer whose queue pair failed although the rank is well.
+func (h *health) refused(rank int, e *RankError) {
+	h.mu.Lock()
+	p := h.peers[rank]
+	h.mu.Unlock()
+	if p != nil {
+		p.fail.CompareAndSwap(nil, e)
+	}
+}
+
+// Wait returns nil once ready is true, or the cause of ctx's end. It makes
+// progress meanwhile.
+func (f *Fabric) Wait(ctx context.Context, ready func() bool) error {
+	return f.bell.Wait(ctx, func() bool {
+		if ready() {
+			return true
+		}
+		f.Progress()
+		return ready()
+	})
+}
+
+// awaitRoom waits until the queue to p may have room again.
+func (f *Fabric) awaitRoom(ctx context.Context, p *Peer) error {
+	before := p.bind.outstanding.Load()
+	return f.Wait(ctx, func() bool {
+		return p.bind.outstanding.Load() < before || before == 0 || p.fail.Load() != nil
+	})
+}
+
+// verdict waits until it is known what became of a peer whose connection broke,
+// which health decides within its grace period.
+func (f *Fabric) verdict(ctx context.Context, p *Peer, cause string) error {
+	f.health.suspect(p.rank, cause)
+	err := f.Wait(ctx, func() bool { return p.fail.Load() != nil || f.closed.Load() })
+	switch {
+	case p.Err() != nil:
+		return p.Err()
+	case err != nil:
+		return err
+	}
+	return ErrClosed
+}

@@ -1,0 +1,193 @@
+package fabric
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/gopgas/gopgas/verbs"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// A Region is memory of this rank that others find by its name.
+type Region struct {
+	f    *Fabric
+	name string
+	mem  driver.Memory
+	mrs  map[*binding]*verbs.MR
+}
+
+// Bytes returns the region's memory.
+func (r *Region) Bytes() []byte { return r.mem.Bytes }
+
+// regionTable holds the regions by name.
+type regionTable struct {
+	mu     sync.Mutex
+	byName map[string]*Region
+}
+
+func (t *regionTable) init() { t.byName = map[string]*Region{} }
+
+// Register makes mem reachable for every rank under a name that is unique
+// among the rank's regions.
+func (f *Fabric) Register(ctx context.Context, name string, mem driver.Memory) (*Region, error) {
+	r := &Region{f: f, name: name, mem: mem, mrs: map[*binding]*verbs.MR{}}
+	for _, b := range f.bindings {
+		mr, err := b.pd.RegMR(ctx, mem, driver.AllAccess)
+		if err != nil {
+			return nil, errors.Join(err, r.deregister())
+		}
+		r.mrs[b] = mr
+	}
+	f.regions.mu.Lock()
+	defer f.regions.mu.Unlock()
+	if _, ok := f.regions.byName[name]; ok {
+		return nil, errors.Join(fmt.Errorf("%w: region %q exists", driver.ErrInvalid, name), r.deregister())
+	}
+	f.regions.byName[name] = r
+	return r, nil
+}
+
+// Close withdraws the region: its keys are dead for every peer.
+func (r *Region) Close() error {
+	r.f.regions.mu.Lock()
+	defer r.f.regions.mu.Unlock()
+	if r.f.regions.byName[r.name] != r {
+		return nil
+	}
+	delete(r.f.regions.byName, r.name)
+	return r.deregister()
+}
+
+func (r *Region) deregister() error {
+	var errs []error
+	for _, mr := range r.mrs {
+		errs = append(errs, mr.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// closeAll takes every region's registration with b out of the table.
+func (t *regionTable) closeAll(b *binding) []*verbs.MR {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var mrs []*verbs.MR
+	for _, r := range t.byName {
+		if mr := r.mrs[b]; mr != nil {
+			mrs = append(mrs, mr)
+		}
+	}
+	return mrs
+}
+
+func (t *regionTable) find(name string) *Region {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byName[name]
+}
+
+// regionRequest and regionReply are the messages of the "region" service.
+type regionRequest struct{ Provider, Name string }
+
+type regionReply struct {
+	Addr   driver.RemoteAddr
+	Length int
+}
+
+func (f *Fabric) serveRegion(req regionRequest) (regionReply, error) {
+	r, b := f.regions.find(req.Name), f.binding(req.Provider)
+	if r == nil || b == nil {
+		return regionReply{}, fmt.Errorf("no region %q over %q here", req.Name, req.Provider)
+	}
+	return regionReply{Addr: r.mrs[b].Remote(0), Length: len(r.mem.Bytes)}, nil
+}
+
+// A Remote is another rank's region, ready for use.
+type Remote struct {
+	Peer *Peer
+	Len  int
+	// Mem is the region itself where this process can reach it by loads and
+	// stores, else nil.
+	Mem  []byte
+	addr driver.RemoteAddr
+}
+
+// Resolve finds the region that rank registered under name. It connects to the
+// rank on first use, so it may wait; a Remote is best kept.
+func (f *Fabric) Resolve(ctx context.Context, rank int, name string) (*Remote, error) {
+	p, err := f.Peer(ctx, rank)
+	if err != nil {
+		return nil, err
+	}
+	if p.qp == nil {
+		r := f.regions.find(name)
+		if r == nil {
+			return nil, fmt.Errorf("%w: no region %q", driver.ErrInvalid, name)
+		}
+		return &Remote{Peer: p, Len: len(r.mem.Bytes), Mem: r.mem.Bytes}, nil
+	}
+	var rep regionReply
+	if err := f.call(ctx, rank, "region", regionRequest{p.bind.name, name}, &rep); err != nil {
+		return nil, err
+	}
+	return f.remote(ctx, p, rep)
+}
+
+// remote makes a Remote of what the peer said about a region.
+func (f *Fabric) remote(ctx context.Context, p *Peer, rep regionReply) (*Remote, error) {
+	r := &Remote{Peer: p, Len: rep.Length, addr: rep.Addr}
+	if !f.Mapping() {
+		return r, nil
+	}
+	mem, err := p.qp.Map(ctx, rep.Addr, rep.Length, driver.AllAccess)
+	if err == nil {
+		r.Mem = mem
+	} else if !errors.Is(err, driver.ErrUnsupported) {
+		return nil, fmt.Errorf("map memory of rank %d: %w", p.rank, err)
+	}
+	return r, nil
+}
+
+// call makes a JSON request to another rank.
+func (f *Fabric) call(ctx context.Context, rank int, service string, req, rep any) error {
+	payload, err := json.Marshal(req)
+	if err != nil {
+		return err
+	}
+	answer, err := f.control(ctx, rank, service, payload)
+	if err != nil {
+		if gone := f.health.of(rank); gone != nil {
+			return gone
+		}
+		return fmt.Errorf("%s with rank %d: %w", service, rank, err)
+	}
+	return json.Unmarshal(answer, rep)
+}
+
+// Serve answers a request of another rank.
+func (f *Fabric) Serve(ctx context.Context, from int, service string, payload []byte) ([]byte, error) {
+	if f.closed.Load() {
+		return nil, ErrClosed
+	}
+	switch service {
+	case "connect":
+		return serve(payload, func(req connectRequest) (connectReply, error) { return f.serveConnect(ctx, from, req) })
+	case "region":
+		return serve(payload, f.serveRegion)
+	}
+	return nil, fmt.Errorf("unknown service %q", service)
+}
+
+func serve[Q, R any](payload []byte, handle func(Q) (R, error)) ([]byte, error) {
+	var req Q
+	if err := json.Unmarshal(payload, &req); err != nil {
+		return nil, err
+	}
+	rep, err := handle(req)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(rep)
+}

@@ -1,0 +1,37 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+)
+
+// ErrEnded: the request was waited for already.
+var ErrEnded = errors.New("request has ended: it was waited for before")
+
+// A Request is an operation under way. The zero Request is complete.
+type Request struct {
+	o   *op
+	use uint64
+}
+
+// Wait returns what the operation came to and ends the request. When ctx ends
+// first, the operation's memory is taken back from the provider before Wait
+// returns. A request is waited for once, by one goroutine.
+func (r Request) Wait(ctx context.Context) error {
+	if r.o == nil {
+		return nil
+	}
+	if r.o.uses.Load() != r.use {
+		return ErrEnded
+	}
+	return r.o.settle(ctx)
+}
+
+// Done tells whether Wait would return at once. It makes progress.
+func (r Request) Done() bool {
+	if r.o == nil || r.o.uses.Load() != r.use || r.o.done.Load() {
+		return true
+	}
+	r.o.f.Progress()
+	return r.o.done.Load()
+}

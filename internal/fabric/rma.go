@@ -1,0 +1,88 @@
+package fabric
+
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// maxInline bounds what a post copies, whatever the provider would take.
+const maxInline = 64 << 10
+
+// defaultFMA is the switch point where none is asked for: copying a write of
+// this size into the combining frame costs less than waiting for the
+// acknowledgement that sending it from the caller's slice needs.
+const defaultFMA = 32 << 10
+
+// fma tells whether a write of n bytes to p is copied as it is posted.
+func (p *Peer) fma(n int) bool {
+	limit := p.f.cfg.FMAMax
+	if limit <= 0 {
+		limit = defaultFMA
+	}
+	return n <= min(limit, p.bind.info.MaxInline)
+}
+
+// Write stores src at offset. It returns at local completion: src may be used
+// again. The caller has checked the bounds.
+func (r *Remote) Write(ctx context.Context, offset int, src []byte) error {
+	req, err := r.StartWrite(ctx, offset, src)
+	if err != nil {
+		return err
+	}
+	return req.Wait(ctx)
+}
+
+// StartWrite is Write without the wait: src belongs to the operation until the
+// request's Wait.
+func (r *Remote) StartWrite(ctx context.Context, offset int, src []byte) (Request, error) {
+	p := r.Peer
+	o := p.f.ops.take(p)
+	o.write(0, r.addr.Add(uint64(offset)), src)
+	p.Stats.count(len(src))
+	return o.start(ctx, 1)
+}
+
+// write fills request i with a write of src.
+func (o *op) write(i int, to driver.RemoteAddr, src []byte) {
+	o.seg[i] = driver.Segment{Mem: src}
+	o.wr[i] = driver.WorkRequest{Op: driver.OpWrite, Flags: driver.Inline, Local: o.seg[i : i+1], Remote: to}
+	if !o.peer.fma(len(src)) {
+		o.wr[i].ID, o.wr[i].Flags = o.id, driver.Signaled
+	}
+}
+
+// start posts the first n requests of o. Where none of them will tell of its
+// completion, o is recycled and the returned Request is complete.
+func (o *op) start(ctx context.Context, n int) (Request, error) {
+	signaled := false
+	for i := range o.wr[:n] {
+		signaled = signaled || o.wr[i].Flags&driver.Signaled != 0
+	}
+	if err := o.post(ctx, n); err != nil || !signaled {
+		o.f.ops.give(o)
+		return Request{}, err
+	}
+	return Request{o, o.uses.Load()}, nil
+}
+
+// Read fetches len(dst) bytes from offset. dst is filled when it returns nil
+// and nobody's but the caller's when it returns at all.
+func (r *Remote) Read(ctx context.Context, offset int, dst []byte) error {
+	req, err := r.StartRead(ctx, offset, dst)
+	if err != nil {
+		return err
+	}
+	return req.Wait(ctx)
+}
+
+// StartRead is Read without the wait: dst belongs to the operation until Wait.
+func (r *Remote) StartRead(ctx context.Context, offset int, dst []byte) (Request, error) {
+	p := r.Peer
+	o := p.f.ops.take(p)
+	o.seg[0] = driver.Segment{Mem: dst}
+	o.wr[0] = driver.WorkRequest{ID: o.id, Op: driver.OpRead, Flags: driver.Signaled, Local: o.seg[:1],
+		Remote: r.addr.Add(uint64(offset))}
+	p.Stats.count(len(dst))
+	return o.start(ctx, 1)
+}

@@ -1,0 +1,63 @@
+package fabric
+
+import (
+	"slices"
+	"sync/atomic"
+)
+
+// Counters count what a rank did to one peer.
+type Counters struct {
+	ops, bytes atomic.Uint64
+	sends      atomic.Uint64 // two-sided work requests: the layers above need none
+	stalls     atomic.Uint64 // waits for room in the send queue
+	retries    atomic.Uint64 // rounds that an emulated atomic lost to another update
+}
+
+func (c *Counters) count(bytes int) {
+	c.ops.Add(1)
+	c.bytes.Add(uint64(bytes))
+}
+
+// Count adds one operation on mapped memory. Callers skip it unless the job
+// counts such operations, since it costs more than the operation.
+func (c *Counters) Count(bytes int) { c.count(bytes) }
+
+// PeerStats are the counters of one peer.
+type PeerStats struct {
+	Peer     int    `json:"peer"`
+	Provider string `json:"provider"`
+	Ops      uint64 `json:"ops"`
+	Bytes    uint64 `json:"bytes"`
+	Sends    uint64 `json:"sends"`
+	Stalls   uint64 `json:"stalls"`
+	Retries  uint64 `json:"retries"`
+}
+
+// PeerStats returns the counters of every peer that this rank is connected to,
+// by rank.
+func (f *Fabric) PeerStats() []PeerStats {
+	f.peersMu.Lock()
+	defer f.peersMu.Unlock()
+	var out []PeerStats
+	for rank, d := range f.peers {
+		select {
+		case <-d.done:
+		default:
+			continue
+		}
+		if d.err == nil {
+			out = append(out, d.peer.stats(rank))
+		}
+	}
+	slices.SortFunc(out, func(a, b PeerStats) int { return a.Peer - b.Peer })
+	return out
+}
+
+func (p *Peer) stats(rank int) PeerStats {
+	s := PeerStats{Peer: rank, Provider: "self", Ops: p.Stats.ops.Load(), Bytes: p.Stats.bytes.Load(),
+		Sends: p.Stats.sends.Load(), Stalls: p.Stats.stalls.Load(), Retries: p.Stats.retries.Load()}
+	if p.bind != nil {
+		s.Provider = p.bind.name
+	}
+	return s
+}

@@ -1,0 +1,104 @@
+package runtime
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/wait"
+)
+
+// central is a counter in the memory of the team's first member: everyone adds
+// itself, the last one to come releases all. (The sense-reversing centralized
+// barrier of Mellor-Crummey and Scott, "Algorithms for Scalable Synchronization
+// on Shared-Memory Multiprocessors", 1991, with a call number for the sense.)
+// It needs one atomic per member; among the ranks of one host it beats
+// dissemination, and by more the more ranks share a core.
+//
+//	arrive word:  63      48 47       40 39          24 23          0
+//	              arrived    collective  call number    first to come
+//	release word: number of the last call that everyone made
+type central struct {
+	team    *Team
+	arrived *atomic.Uint64
+	release *atomic.Uint64
+	bells   []wait.Ringer // of the other members
+}
+
+func packArrival(count uint64, c fabric.Collective, seq uint64, first int) uint64 {
+	return count<<48 | uint64(c)<<40 | seq&0xffff<<24 | uint64(first)&0xffffff
+}
+
+func (b *central) arrive(ctx context.Context, seq uint64, c fabric.Collective) error {
+	if b.arrived == nil {
+		if err := b.connect(ctx); err != nil {
+			return err
+		}
+	}
+	last, err := b.count(seq, c)
+	if err != nil {
+		return err
+	}
+	if last {
+		b.arrived.Store(0)
+		b.release.Store(seq) // pairs with the waiters' load below
+		for _, bell := range b.bells {
+			bell.Ring()
+		}
+		return nil
+	}
+	return b.team.await(ctx, func() bool { return b.release.Load() >= seq })
+}
+
+// count adds this rank and tells whether it came last.
+func (b *central) count(seq uint64, c fabric.Collective) (last bool, err error) {
+	t := b.team
+	for {
+		old := b.arrived.Load()
+		count := old >> 48
+		word := packArrival(1, c, seq, t.rank)
+		if count > 0 {
+			first := int(old & 0xffffff)
+			if word = packArrival(count+1, c, seq, first); word-1<<48 != old {
+				return false, t.mismatch(c, first, fabric.Collective(old>>40&0xff))
+			}
+		}
+		if b.arrived.CompareAndSwap(old, word) {
+			return count+1 == uint64(len(t.members)), nil
+		}
+	}
+}
+
+// mismatch names two calls that met; other is a rank of the team.
+func (t *Team) mismatch(c fabric.Collective, other int, did fabric.Collective) error {
+	if other < 0 || other >= len(t.members) {
+		other = t.rank // the word in shared memory was overwritten
+	}
+	return &MismatchError{Team: t.name, Rank: t.members[t.rank], Call: c.String(),
+		Other: t.members[other], OtherDid: did.String()}
+}
+
+// connect maps the counter and everyone's bell.
+func (b *central) connect(ctx context.Context) error {
+	t := b.team
+	var bells []wait.Ringer
+	for i, rank := range t.members {
+		if i == t.rank {
+			continue
+		}
+		p, err := t.job.fabric.Peer(ctx, rank)
+		if err != nil {
+			return err
+		}
+		bells = append(bells, p.Bell())
+	}
+	leader, err := t.job.fabric.Resolve(ctx, t.members[0], t.region())
+	if err != nil {
+		return err
+	}
+	b.bells = bells
+	b.release = atomics.Word64(leader.Mem[releaseOffset:])
+	b.arrived = atomics.Word64(leader.Mem[arriveOffset:])
+	return nil
+}

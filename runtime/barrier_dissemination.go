@@ -1,0 +1,70 @@
+package runtime
+
+import (
+	"context"
+	"math/bits"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/fabric"
+)
+
+// dissemination passes in ceil(log2 n) rounds: in round k each member sets a
+// flag at the one 2^k places on and waits for the one 2^k places back.
+// (Hensgen, Finkel and Manber, "Two Algorithms for Barrier Synchronization",
+// 1988.) A flag holds the call's number and collective; it only grows, so that
+// a member that is one call ahead does no harm.
+//
+//	flag: 63       8 7          0
+//	      call number collective
+type dissemination struct {
+	team     *Team
+	mem      []byte
+	partners []*fabric.Remote // by round
+}
+
+func (b *dissemination) arrive(ctx context.Context, seq uint64, c fabric.Collective) error {
+	n := len(b.team.members)
+	for round := range bits.Len(uint(n - 1)) {
+		partner, err := b.partner(ctx, round)
+		if err != nil {
+			return err
+		}
+		offset := roundsOffset + round*lineSize
+		if err := partner.PostFlag(ctx, fabric.Flag{Offset: offset, Value: seq<<8 | uint64(c)}); err != nil {
+			return err
+		}
+		flag := atomics.Word64(b.mem[offset:])
+		if err := b.team.await(ctx, func() bool { return flag.Load()>>8 >= seq }); err != nil {
+			return err
+		}
+		if err := b.check(flag, seq, c, round); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check compares this rank's collective with that of the member 2^round back.
+func (b *dissemination) check(flag *atomic.Uint64, seq uint64, c fabric.Collective, round int) error {
+	v := flag.Load()
+	did := fabric.Collective(v & 0xff)
+	if v>>8 != seq || did == c {
+		return nil
+	}
+	n := len(b.team.members)
+	return b.team.mismatch(c, ((b.team.rank-1<<round)%n+n)%n, did)
+}
+
+func (b *dissemination) partner(ctx context.Context, round int) (*fabric.Remote, error) {
+	if b.partners[round] == nil {
+		t := b.team
+		to := t.members[(t.rank+1<<round)%len(t.members)]
+		r, err := t.job.fabric.Resolve(ctx, to, t.region())
+		if err != nil {
+			return nil, err
+		}
+		b.partners[round] = r
+	}
+	return b.partners[round], nil
+}

@@ -1,0 +1,33 @@
+// Package runtime is gopgas's runtime, not Go's: the job as one rank sees it.
+// (Where both are needed, import the standard library's as goruntime.)
+//
+// A job is N ranks, processes that `grun -n N ./prog` started or goroutines
+// that [RunLocal] did. Each has a [Job]; the job's ranks form the world, a
+// [Team], which can be split into smaller ones.
+//
+//	func main() { runtime.Main(hello) }
+//
+//	func hello(ctx context.Context, job *runtime.Job) error {
+//		world := job.World()
+//		...
+//		return world.Barrier(ctx)
+//	}
+//
+// Lifecycle: [Main] or [Run] call [Init], the body, and [Job.Close]. Started
+// without a launcher, a program is a world of one rank.
+//
+// # Kinds of calls
+//
+// A local call concerns this rank only. A one-sided call concerns another rank
+// whose program takes no part; any goroutine may make it. A collective call is
+// made by all ranks of a team, in the same order everywhere and one at a time;
+// ranks that make different ones get [ErrMismatch].
+//
+// # When something goes wrong
+//
+// Every call that can wait takes a context and ends with an error. A rank that
+// died is [ErrRankDead] to all within a second; a connection without a sign of
+// life for the peer timeout is [ErrUnreachable]. A collective call that was
+// cancelled or failed at one rank breaks its team: every member gets
+// [ErrTeamBroken], now or at its next call. Other teams go on.
+package runtime

@@ -1,0 +1,71 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gopgas/gopgas/internal/arena"
+	"github.com/gopgas/gopgas/internal/fabric"
+)
+
+// What can go wrong; match with errors.Is.
+var (
+	// ErrRankDead: the process of a rank ended without closing the job.
+	ErrRankDead = fabric.ErrRankDead
+	// ErrUnreachable: a rank gave no sign of life for the peer timeout.
+	ErrUnreachable = fabric.ErrUnreachable
+	// ErrTeamBroken: a member's collective call was cancelled or failed.
+	ErrTeamBroken = errors.New("team is broken")
+	// ErrAborted: a rank called Abort or its body returned an error.
+	ErrAborted = fabric.ErrAborted
+	// ErrClosed: the job, or what the call was made on, is closed.
+	ErrClosed = fabric.ErrClosed
+	// ErrMismatch: the ranks of a team made different collective calls, or the
+	// same one with arguments that must agree and do not.
+	ErrMismatch = errors.New("collective calls do not match")
+	// ErrExhausted: the rank's heap has no room left.
+	ErrExhausted = arena.ErrExhausted
+	// ErrRange: a rank that the team does not have.
+	ErrRange = errors.New("out of range")
+)
+
+// A RankError says what became of a rank; errors.As finds it in the errors of
+// all packages.
+type RankError = fabric.RankError
+
+// A TeamError says who broke a team and how; errors.Is finds both
+// [ErrTeamBroken] and Kind.
+type TeamError struct {
+	Team  string // the team's name in the job
+	Rank  int    // who broke it, in the world
+	Call  string // the collective call that ended early there
+	Kind  error  // ErrMismatch, ErrRankDead, …; nil when the call was cancelled
+	Cause string
+}
+
+func (e *TeamError) Error() string {
+	return fmt.Sprintf("team %s is broken: %s at rank %d ended early (%s); go on with another team",
+		e.Team, e.Call, e.Rank, e.Cause)
+}
+
+// Unwrap lets errors.Is find what kind of error it is.
+func (e *TeamError) Unwrap() []error {
+	if e.Kind == nil {
+		return []error{ErrTeamBroken}
+	}
+	return []error{ErrTeamBroken, e.Kind}
+}
+
+// A MismatchError names two collective calls that met.
+type MismatchError struct {
+	Team           string
+	Rank, Other    int    // world ranks
+	Call, OtherDid string // what each of them called
+}
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("team %s: %v: rank %d called %s while rank %d called %s",
+		e.Team, ErrMismatch, e.Rank, e.Call, e.Other, e.OtherDid)
+}
+
+func (e *MismatchError) Unwrap() error { return ErrMismatch }

@@ -1,0 +1,210 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/gopgas/gopgas/internal/bootstrap"
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/verbs/loop"
+)
+
+// A Job is a running job as one rank sees it.
+type Job struct {
+	opts    options
+	fabric  *fabric.Fabric
+	client  *bootstrap.Client
+	server  *bootstrap.Server // of a world of one
+	world   *Team
+	aborted context.Context // ends on Abort and Close
+	abort   context.CancelCauseFunc
+	ended   context.Context // ends on a death as well
+	end     context.CancelCauseFunc
+
+	mu     sync.Mutex
+	teams  map[string]*Team
+	broken map[string]*TeamError // teams that broke before this rank knew them
+	notes  map[string]int64
+
+	closing sync.Once
+	closed  error
+}
+
+// place is how a rank finds its job.
+type place struct {
+	env   bootstrap.Env
+	conn  func(ctx context.Context) (net.Conn, error) // instead of env.Addr
+	local *loop.Provider
+}
+
+// Init joins the job that the environment describes, or makes a world of one
+// rank. ctx bounds Init only. Kind: collective; returns when all ranks have
+// joined.
+func Init(ctx context.Context, opts ...Option) (*Job, error) {
+	env, ok, err := bootstrap.FromEnv()
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		return initAt(ctx, place{env: env}, opts)
+	}
+	return initAlone(ctx, opts)
+}
+
+// initAt joins the job at p.
+func initAt(ctx context.Context, p place, opts []Option) (*Job, error) {
+	o, err := collect(opts)
+	if err != nil {
+		return nil, err
+	}
+	w, err := o.wire(p.local, p.env.LocalSize == p.env.Size)
+	if err != nil {
+		return nil, err
+	}
+	if o.heap == 0 {
+		o.heap = localHeap
+		if w.shared {
+			o.heap = sharedHeap()
+		}
+	}
+	j := &Job{opts: o, teams: map[string]*Team{}, broken: map[string]*TeamError{}, notes: map[string]int64{}}
+	j.aborted, j.abort = context.WithCancelCause(context.Background())
+	j.ended, j.end = context.WithCancelCause(j.aborted)
+	j.fabric, err = fabric.New(ctx, fabric.Config{Rank: p.env.Rank, Providers: w.providers, Heap: o.heap,
+		Shared: w.shared, FMAMax: o.fmaMax, Stats: o.stats, PeerTimeout: o.peerTimeout}, j.call)
+	if err != nil {
+		return nil, fmt.Errorf("rank %d: %w", p.env.Rank, err)
+	}
+	if err := j.join(ctx, p); err != nil {
+		return nil, errors.Join(fmt.Errorf("rank %d cannot join the job: %w", p.env.Rank, err), j.shutdown())
+	}
+	return j, nil
+}
+
+// join connects to the launcher and makes the world.
+func (j *Job) join(ctx context.Context, p place) (err error) {
+	events := bootstrap.Events{Call: j.fabric.Serve, Tell: j.told, Dead: j.rankDied, Abort: j.jobAborted, Lost: j.launcherLost}
+	if p.conn == nil {
+		j.client, err = bootstrap.Dial(ctx, p.env.Addr, p.env.Secret, p.env.Rank, events)
+	} else {
+		var conn net.Conn
+		if conn, err = p.conn(ctx); err == nil {
+			j.client, err = bootstrap.NewClient(ctx, conn, p.env.Secret, p.env.Rank, events)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	members := make([]int, j.client.Size())
+	for i := range members {
+		members[i] = i
+	}
+	j.world, err = j.newTeam(ctx, "world", members)
+	return err
+}
+
+// call carries the fabric's requests to another rank.
+func (j *Job) call(ctx context.Context, rank int, service string, payload []byte) ([]byte, error) {
+	return j.client.Call(ctx, rank, service, payload)
+}
+
+// World returns the team of all ranks. Kind: local.
+func (j *Job) World() *Team { return j.world }
+
+// Context returns a context that ends when the job is closed or aborted, or
+// when a rank dies; context.Cause tells which. Kind: local.
+func (j *Job) Context() context.Context { return j.ended }
+
+// Abort gives the whole job up: every rank's calls, this one's too, end with
+// [ErrAborted] and the cause. It does not wait. Kind: one-sided.
+func (j *Job) Abort(cause error) {
+	msg := "no cause given"
+	if cause != nil {
+		msg = cause.Error()
+	}
+	if j.client != nil {
+		// Without a launcher there is nobody left to tell.
+		_ = j.client.Abort(msg)
+	}
+	j.jobAborted(j.fabric.Rank(), msg)
+}
+
+// Note adds n to a named number that grun --stats prints for this rank.
+// Kind: local.
+func (j *Job) Note(name string, n int64) {
+	j.mu.Lock()
+	j.notes[name] += n
+	j.mu.Unlock()
+}
+
+// Close waits until all ranks have closed, serving this rank's memory
+// meanwhile, and gives everything back. The second call does nothing.
+// Kind: collective.
+func (j *Job) Close(ctx context.Context) error {
+	j.closing.Do(func() { j.closed = errors.Join(j.parting(ctx), j.release()) })
+	return j.closed
+}
+
+// parting is the collective part of Close: all have come, and everything that
+// this rank has posted is on its way.
+func (j *Job) parting(ctx context.Context) error {
+	if err := j.world.sync(ctx, fabric.Close); err != nil {
+		return err
+	}
+	if err := j.fabric.FlushAll(ctx); err != nil {
+		return err
+	}
+	_, err := j.client.Exchange(ctx, "close", j.world.members, nil)
+	return err
+}
+
+// shutdown ends this rank's part without waiting for the others.
+func (j *Job) shutdown() error {
+	j.closing.Do(func() { j.closed = j.release() })
+	return j.closed
+}
+
+// goodbyeTimeout bounds the launcher's answer to the last message.
+const goodbyeTimeout = 5 * time.Second
+
+func (j *Job) release() error {
+	var errs []error
+	if j.client != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), goodbyeTimeout)
+		defer cancel()
+		j.reportStats()
+		if err := j.client.Close(ctx); err != nil && !errors.Is(err, bootstrap.ErrLost) {
+			errs = append(errs, err)
+		}
+	}
+	j.abort(ErrClosed)
+	errs = append(errs, j.fabric.Close())
+	if j.server != nil {
+		errs = append(errs, j.server.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// reportStats hands the launcher what this rank did.
+func (j *Job) reportStats() {
+	if !j.opts.stats {
+		return
+	}
+	j.mu.Lock()
+	report, err := json.Marshal(struct {
+		Rank  int                `json:"rank"`
+		Peers []fabric.PeerStats `json:"peers"`
+		Parks uint64             `json:"parks"`
+		Notes map[string]int64   `json:"notes,omitempty"`
+	}{j.fabric.Rank(), j.fabric.PeerStats(), j.fabric.Bell().Parks(), j.notes})
+	j.mu.Unlock()
+	if err == nil {
+		// Numbers that do not arrive are missing in grun's table.
+		_ = j.client.Report("stats", report)
+	}
+}

@@ -1,0 +1,85 @@
+package runtime
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"github.com/gopgas/gopgas/internal/bootstrap"
+	"github.com/gopgas/gopgas/verbs/loop"
+)
+
+// RunLocal runs n ranks as goroutines of this process and returns their errors
+// joined. Their memory lies on the Go heap, so that the race detector sees
+// every access to it, remote ones too. WithProvider("tcp") sends everything
+// through sockets instead. A body that ends without returning, as
+// testing.T.FailNow does, counts as a rank that died. Kind: collective.
+func RunLocal(ctx context.Context, n int, body Body, opts ...Option) error {
+	if n < 1 {
+		return fmt.Errorf("%d ranks: %w: need at least 1", n, ErrRange)
+	}
+	host := newLocalHost(n)
+	defer host.server.Close()
+	errs := make([]error, n)
+	var ranks sync.WaitGroup
+	for rank := range n {
+		ranks.Go(func() { errs[rank] = host.runRank(ctx, rank, body, opts) })
+	}
+	ranks.Wait()
+	return errors.Join(errs...)
+}
+
+// localHost is what the ranks of one process share.
+type localHost struct {
+	size   int
+	secret []byte
+	server *bootstrap.Server
+	wire   *loop.Provider
+}
+
+func newLocalHost(n int) *localHost {
+	secret := make([]byte, bootstrap.SecretSize)
+	rand.Read(secret) //nolint:errcheck // never fails
+	return &localHost{n, secret, bootstrap.NewServer(n, secret, bootstrap.Hooks{}), loop.New()}
+}
+
+func (h *localHost) place(rank int) place {
+	env := bootstrap.Env{Rank: rank, Size: h.size, LocalRank: rank, LocalSize: h.size, Secret: h.secret}
+	return place{env: env, local: h.wire, conn: func(context.Context) (net.Conn, error) {
+		mine, theirs := net.Pipe()
+		h.server.Attach(theirs)
+		return mine, nil
+	}}
+}
+
+func (h *localHost) runRank(ctx context.Context, rank int, body Body, opts []Option) (err error) {
+	job, err := initAt(ctx, h.place(rank), opts)
+	if err != nil {
+		h.server.RankDied(rank, "it could not join: "+err.Error())
+		return err
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			h.server.RankDied(rank, "its body ended without returning")
+			err = errors.Join(fmt.Errorf("rank %d: body ended without returning", rank), job.shutdown())
+		}
+	}()
+	err = job.run(ctx, body)
+	returned = true
+	return err
+}
+
+// initAlone makes a world of one rank.
+func initAlone(ctx context.Context, opts []Option) (*Job, error) {
+	host := newLocalHost(1)
+	job, err := initAt(ctx, host.place(0), opts)
+	if err != nil {
+		return nil, errors.Join(err, host.server.Close())
+	}
+	job.server = host.server
+	return job, nil
+}

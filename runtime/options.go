@@ -1,0 +1,114 @@
+package runtime
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/internal/bootstrap"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// An Option adjusts how a rank joins its job. Options win over the environment
+// that grun sets.
+type Option func(*options) error
+
+type options struct {
+	provider    string
+	heap        int64
+	fmaMax      int
+	stats       bool
+	peerTimeout time.Duration
+	wrap        func(driver.Provider) driver.Provider
+}
+
+// WithProvider names what moves the bytes: "auto", "shm" (ranks of one host),
+// "tcp", or "loop" (ranks of one process, the default of RunLocal).
+func WithProvider(name string) Option {
+	return func(o *options) error { o.provider = name; return nil }
+}
+
+// WithHeap bounds the memory that this rank can allocate for windows, in bytes.
+// Only what is allocated occupies memory.
+func WithHeap(bytes int64) Option {
+	return func(o *options) error {
+		if bytes < minHeap {
+			return fmt.Errorf("heap of %d bytes: need at least %d", bytes, minHeap)
+		}
+		o.heap = bytes
+		return nil
+	}
+}
+
+// WithFMAMax sets the switch point in bytes: writes up to it are copied when
+// they are posted, larger ones leave from the caller's slice. 0 turns mapped
+// memory off as well, so that every operation goes through a queue pair.
+func WithFMAMax(bytes int) Option {
+	return func(o *options) error { o.fmaMax = bytes; return nil }
+}
+
+// WithStats counts operations on mapped memory too, for grun --stats.
+func WithStats() Option {
+	return func(o *options) error { o.stats = true; return nil }
+}
+
+// WithPeerTimeout sets how long a connection may be silent until its rank
+// counts as unreachable.
+func WithPeerTimeout(d time.Duration) Option {
+	return func(o *options) error { o.peerTimeout = d; return nil }
+}
+
+// WithWrap puts wrap around every provider: verbs/trace counts what passes,
+// verbs/faulty disturbs it.
+func WithWrap(wrap func(driver.Provider) driver.Provider) Option {
+	return func(o *options) error { o.wrap = wrap; return nil }
+}
+
+const (
+	minHeap = 64 << 10
+	// localHeap is the default for ranks whose memory lies on the Go heap.
+	localHeap = 1 << 30
+)
+
+// collect reads the environment, then applies opts.
+func collect(opts []Option) (options, error) {
+	o := options{fmaMax: -1, provider: os.Getenv(bootstrap.EnvProvider), stats: os.Getenv(bootstrap.EnvStats) == "1"}
+	var err error
+	if s := os.Getenv(bootstrap.EnvHeap); s != "" {
+		if o.heap, err = ParseSize(s); err != nil {
+			return o, fmt.Errorf("%s: %w", bootstrap.EnvHeap, err)
+		}
+		if o.heap < minHeap {
+			return o, fmt.Errorf("%s=%s: need at least %d bytes", bootstrap.EnvHeap, s, minHeap)
+		}
+	}
+	if s := os.Getenv(bootstrap.EnvFMAMax); s != "" {
+		if o.fmaMax, err = strconv.Atoi(s); err != nil {
+			return o, fmt.Errorf("%s=%q: not a number of bytes", bootstrap.EnvFMAMax, s)
+		}
+	}
+	if s := os.Getenv(bootstrap.EnvPeerTimeout); s != "" {
+		if o.peerTimeout, err = time.ParseDuration(s); err != nil {
+			return o, fmt.Errorf("%s: %w", bootstrap.EnvPeerTimeout, err)
+		}
+	}
+	for _, opt := range opts {
+		if err := opt(&o); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
+}
+
+// sharedHeap is the default size of a heap in a memfd: half of this host's
+// memory. It is an address range until it is allocated.
+func sharedHeap() int64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return localHeap
+	}
+	return max(int64(info.Totalram)*int64(info.Unit)/2, localHeap)
+}

@@ -1,0 +1,67 @@
+package runtime
+
+import (
+	"fmt"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/loop"
+	"github.com/gopgas/gopgas/verbs/shm"
+	"github.com/gopgas/gopgas/verbs/tcp"
+)
+
+// wiring is what a choice of provider means for a rank.
+type wiring struct {
+	providers []driver.Provider // in order of preference
+	shared    bool              // the heap is a memfd
+}
+
+// wire turns the name of a provider into providers. local carries the ranks of
+// this process; oneHost tells that the job has no others elsewhere.
+func (o *options) wire(local *loop.Provider, oneHost bool) (wiring, error) {
+	w := wiring{shared: true}
+	switch o.provider {
+	case "loop":
+		w.shared = false
+		if local == nil {
+			return w, fmt.Errorf("provider loop carries ranks of one process: use RunLocal, or shm between processes")
+		}
+		w.providers = []driver.Provider{local}
+	case "shm":
+		w.providers = []driver.Provider{shm.New(shm.Config{})}
+	case "tcp":
+		w.shared = local == nil
+		w.providers = []driver.Provider{o.tcp()}
+	case "", "auto":
+		return o.wireAuto(local, oneHost)
+	default:
+		return w, fmt.Errorf("unknown provider %q; choose auto, shm, tcp or loop", o.provider)
+	}
+	o.wrapAll(w.providers)
+	return w, nil
+}
+
+// wireAuto takes the nearest provider that reaches everyone.
+func (o *options) wireAuto(local *loop.Provider, oneHost bool) (wiring, error) {
+	w := wiring{shared: local == nil}
+	switch {
+	case local != nil:
+		w.providers = []driver.Provider{local}
+	case oneHost:
+		w.providers = []driver.Provider{shm.New(shm.Config{})}
+	default:
+		w.providers = []driver.Provider{shm.New(shm.Config{}), o.tcp()}
+	}
+	o.wrapAll(w.providers)
+	return w, nil
+}
+
+func (o *options) tcp() driver.Provider { return tcp.New(tcp.Config{PeerTimeout: o.peerTimeout}) }
+
+func (o *options) wrapAll(providers []driver.Provider) {
+	if o.wrap == nil {
+		return
+	}
+	for i, p := range providers {
+		providers[i] = o.wrap(p)
+	}
+}

@@ -1,0 +1,49 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+)
+
+// Split makes one new team of all members that give the same color, ordered by
+// key and then by rank in this team. A member with a negative color gets no
+// team: nil and no error. Kind: collective.
+func (t *Team) Split(ctx context.Context, color, key int) (*Team, error) {
+	mine := binary.LittleEndian.AppendUint64(nil, uint64(color))
+	mine = binary.LittleEndian.AppendUint64(mine, uint64(key))
+	all, err := t.swap(ctx, fabric.Split, mine)
+	if err != nil || color < 0 {
+		return nil, err
+	}
+	members, err := t.group(all, color)
+	if err != nil {
+		return nil, err
+	}
+	// The call's number makes the name unique; all members are at the same.
+	return t.job.newTeam(ctx, fmt.Sprintf("%s.%d.%d", t.name, t.seq, color), members)
+}
+
+// group returns the world ranks of the members that gave color.
+func (t *Team) group(all [][]byte, color int) ([]int, error) {
+	type member struct{ key, rank int }
+	var chosen []member
+	for r, b := range all {
+		if len(b) != 16 {
+			return nil, fmt.Errorf("team %s: %w: rank %d split with %d bytes", t.name, ErrMismatch, t.members[r], len(b))
+		}
+		if int(binary.LittleEndian.Uint64(b)) == color {
+			chosen = append(chosen, member{int(binary.LittleEndian.Uint64(b[8:])), r})
+		}
+	}
+	slices.SortStableFunc(chosen, func(a, b member) int { return cmp.Compare(a.key, b.key) })
+	members := make([]int, len(chosen))
+	for i, m := range chosen {
+		members[i] = t.members[m.rank]
+	}
+	return members, nil
+}

@@ -1,0 +1,145 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/arena"
+	"github.com/gopgas/gopgas/internal/bootstrap"
+	"github.com/gopgas/gopgas/internal/fabric"
+)
+
+// A Team is an ordered group of ranks, numbered from 0 within it. Its
+// collective calls are made by all members in the same order, one at a time.
+type Team struct {
+	job     *Job
+	name    string
+	members []int // world ranks
+	rank    int
+	inner   *fabric.Team
+
+	calling sync.Mutex // held during a collective call
+	seq     uint64     // collective calls so far
+	barrier barrier
+
+	broken atomic.Pointer[TeamError]
+	whole  context.Context // ends when the team breaks or the job does
+	breaks func(*TeamError)
+}
+
+// teamCard is what members tell each other when a team is made.
+type teamCard struct {
+	Mapped bool   // this rank maps the memory of its peers
+	Err    string // why this rank could not prepare
+}
+
+// newTeam makes a team of members, this rank among them. All of them call it.
+func (j *Job) newTeam(ctx context.Context, name string, members []int) (*Team, error) {
+	t := &Team{job: j, name: name, members: members, rank: slices.Index(members, j.fabric.Rank())}
+	t.initBreaking()
+	t.inner = &fabric.Team{Fabric: j.fabric, Name: name, Rank: t.rank, Members: members,
+		Sync: t.sync, Swap: t.swap, Err: t.err, Await: t.await, Failed: t.failed}
+	block, err := t.prepare(ctx)
+	card := teamCard{Mapped: j.fabric.Mapping() && j.fabric.SameHost()}
+	if err != nil {
+		card.Err = err.Error()
+	}
+	mapped, err2 := t.meet(ctx, card)
+	if err = errors.Join(err, err2); err != nil {
+		return nil, err
+	}
+	t.barrier = newBarrier(t, block, mapped)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.teams[name] = t
+	if e := j.broken[name]; e != nil {
+		t.breaks(e)
+	}
+	return t, nil
+}
+
+// prepare allocates and publishes this rank's part of the team's barrier.
+func (t *Team) prepare(ctx context.Context) (arena.Block, error) {
+	block, err := t.job.fabric.Arena().Alloc(barrierSize)
+	if err != nil {
+		return block, err
+	}
+	_, err = t.job.fabric.Register(ctx, t.region(), block.Memory)
+	return block, err
+}
+
+// region names the team's barrier memory, the same at every member.
+func (t *Team) region() string { return "team/" + t.name }
+
+// meet exchanges cards. It tells whether all members map each other's memory,
+// and fails at all of them if one could not prepare.
+func (t *Team) meet(ctx context.Context, card teamCard) (mapped bool, err error) {
+	mine, err := json.Marshal(card)
+	if err != nil {
+		return false, err
+	}
+	cards, err := t.job.client.Exchange(ctx, t.region(), t.members, mine)
+	if err != nil {
+		return false, t.explain(err)
+	}
+	mapped = true
+	for i, c := range cards {
+		var other teamCard
+		if err := json.Unmarshal(c, &other); err != nil {
+			return false, fmt.Errorf("team %s: card of rank %d: %w", t.name, t.members[i], err)
+		}
+		if other.Err != "" && i != t.rank {
+			return false, fmt.Errorf("team %s: rank %d: %s", t.name, t.members[i], other.Err)
+		}
+		mapped = mapped && other.Mapped
+	}
+	return mapped, nil
+}
+
+// explain turns a bootstrap error into one of this package.
+func (t *Team) explain(err error) error {
+	var dead *bootstrap.PeerDeadError
+	if !errors.As(err, &dead) {
+		return err
+	}
+	kind := ErrRankDead
+	if dead.Left {
+		kind = ErrClosed
+	}
+	return &RankError{Rank: dead.Rank, Kind: kind, Cause: dead.Cause}
+}
+
+// Rank returns this rank's number in the team. Kind: local.
+func (t *Team) Rank() int { return t.rank }
+
+// Size returns the number of ranks in the team. Kind: local.
+func (t *Team) Size() int { return len(t.members) }
+
+// Name returns the team's name, the same at every member. Kind: local.
+func (t *Team) Name() string { return t.name }
+
+// WorldRank returns the number in the world of the team's rank r. Kind: local.
+func (t *Team) WorldRank(r int) (int, error) {
+	if r < 0 || r >= len(t.members) {
+		return 0, fmt.Errorf("team %s: rank %d: %w [0, %d)", t.name, r, ErrRange, len(t.members))
+	}
+	return t.members[r], nil
+}
+
+// Fabric is for this module's own packages: nobody else can make a key.
+func (t *Team) Fabric(fabric.Key) *fabric.Team { return t.inner }
+
+// Barrier returns when all members have called it. It completes no operations:
+// use a window's Fence for that. Kind: collective.
+func (t *Team) Barrier(ctx context.Context) error { return t.sync(ctx, fabric.Barrier) }
+
+// Exchange hands every member's bytes to all, by team rank. It is meant for
+// setting up: it goes through the launcher. Kind: collective.
+func (t *Team) Exchange(ctx context.Context, mine []byte) ([][]byte, error) {
+	return t.swap(ctx, fabric.Exchange, mine)
+}

@@ -1,0 +1,151 @@
+package window
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// Integer are the types with native atomics, at every width.
+type Integer interface {
+	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr
+}
+
+// Number adds the types whose sums take a compare-and-swap.
+type Number interface{ Integer | ~float32 | ~float64 }
+
+// FetchAdd adds delta to the target's element and returns what was there.
+// Atomic with respect to every atomic operation on the element, by whichever
+// rank. Kind: one-sided; complete when it returns.
+func FetchAdd[T Number](ctx context.Context, w *Window[T], target, index int, delta T) (old T, err error) {
+	if isFloat[T]() {
+		return fetchFloat(ctx, w, target, index, delta)
+	}
+	if v := w.mapped(target); v != nil && uint(index) < uint(len(v.mem)) {
+		v.count(1)
+		return addNative(&v.mem[index], delta), nil
+	}
+	return fetch(ctx, w, "FetchAdd", target, index, driver.AtomicAdd, delta, 0)
+}
+
+// FetchAnd, FetchOr and FetchXor combine bits with the target's element and
+// return what was there. Kind: one-sided; complete when they return.
+func FetchAnd[T Integer](ctx context.Context, w *Window[T], target, index int, bits T) (old T, err error) {
+	return fetch(ctx, w, "FetchAnd", target, index, driver.AtomicAnd, bits, 0)
+}
+
+// FetchOr: see [FetchAnd].
+func FetchOr[T Integer](ctx context.Context, w *Window[T], target, index int, bits T) (old T, err error) {
+	return fetch(ctx, w, "FetchOr", target, index, driver.AtomicOr, bits, 0)
+}
+
+// FetchXor: see [FetchAnd].
+func FetchXor[T Integer](ctx context.Context, w *Window[T], target, index int, bits T) (old T, err error) {
+	return fetch(ctx, w, "FetchXor", target, index, driver.AtomicXor, bits, 0)
+}
+
+// Swap stores v in the target's element and returns what was there. Kind:
+// one-sided; complete when it returns.
+func Swap[T Number](ctx context.Context, w *Window[T], target, index int, v T) (old T, err error) {
+	return fetch(ctx, w, "Swap", target, index, driver.AtomicSwap, v, 0)
+}
+
+// CompareSwap stores v in the target's element if that equals old, bit by bit,
+// and returns what was there: the swap took place if that is old. Kind:
+// one-sided; complete when it returns.
+func CompareSwap[T Number](ctx context.Context, w *Window[T], target, index int, old, v T) (seen T, err error) {
+	if m := w.mapped(target); m != nil && uint(index) < uint(len(m.mem)) {
+		m.count(1)
+		return compareSwapNative(&m.mem[index], old, v), nil
+	}
+	return fetch(ctx, w, "CompareSwap", target, index, driver.AtomicCmpSwap, v, toBits(old))
+}
+
+// AtomicLoad returns the target's element, never torn between two updates. Kind:
+// one-sided; complete when it returns.
+func AtomicLoad[T Number](ctx context.Context, w *Window[T], target, index int) (T, error) {
+	return fetch(ctx, w, "AtomicLoad", target, index, driver.AtomicLoad, 0, 0)
+}
+
+// AtomicStore stores v in the target's element in one piece. Like Put, it is
+// remotely complete after a Flush. Kind: one-sided.
+func AtomicStore[T Number](ctx context.Context, w *Window[T], target, index int, v T) error {
+	return update(ctx, w, "AtomicStore", target, index, driver.AtomicStore, v)
+}
+
+// AtomicAdd adds delta to the target's element. Without a result to wait for it
+// is faster than FetchAdd where the target is not mapped. Remotely complete
+// after a Flush. Kind: one-sided.
+func AtomicAdd[T Integer](ctx context.Context, w *Window[T], target, index int, delta T) error {
+	return update(ctx, w, "AtomicAdd", target, index, driver.AtomicAdd, delta)
+}
+
+// AtomicXor flips bits of the target's element; see [AtomicAdd].
+func AtomicXor[T Integer](ctx context.Context, w *Window[T], target, index int, bits T) error {
+	return update(ctx, w, "AtomicXor", target, index, driver.AtomicXor, bits)
+}
+
+// AtomicOr sets bits of the target's element; see [AtomicAdd].
+func AtomicOr[T Integer](ctx context.Context, w *Window[T], target, index int, bits T) error {
+	return update(ctx, w, "AtomicOr", target, index, driver.AtomicOr, bits)
+}
+
+// AtomicAnd clears the bits of the target's element that are not in bits; see
+// [AtomicAdd].
+func AtomicAnd[T Integer](ctx context.Context, w *Window[T], target, index int, bits T) error {
+	return update(ctx, w, "AtomicAnd", target, index, driver.AtomicAnd, bits)
+}
+
+// fetch carries out an atomic with a result, mapped or not.
+func fetch[T Number](ctx context.Context, w *Window[T], op string, target, index int, a driver.AtomicOp, v T, compare uint64) (T, error) {
+	if m := w.mapped(target); m != nil && uint(index) < uint(len(m.mem)) {
+		m.count(1)
+		return fromBits[T](atomics.Apply(bytesOf(m.mem[index:index+1]), a, toBits(v), compare)), nil
+	}
+	r, m, err := w.reachView(ctx, target, index, 1)
+	var old uint64
+	switch {
+	case err != nil:
+	case m != nil:
+		return fetch(ctx, w, op, target, index, a, v, compare)
+	default:
+		old, err = r.Fetch(ctx, w.layout.offset(index), fabric.Atomic{Op: a, Width: uint8(w.layout.size), Operand: toBits(v), Compare: compare})
+	}
+	return fromBits[T](old), w.failAt(op, target, index, 1, err)
+}
+
+// update carries out an atomic without a result, mapped or not.
+func update[T Number](ctx context.Context, w *Window[T], op string, target, index int, a driver.AtomicOp, v T) error {
+	if m := w.mapped(target); m != nil && uint(index) < uint(len(m.mem)) {
+		m.count(1)
+		atomics.Apply(bytesOf(m.mem[index:index+1]), a, toBits(v), 0)
+		return nil
+	}
+	r, m, err := w.reachView(ctx, target, index, 1)
+	switch {
+	case err != nil:
+	case m != nil:
+		return update(ctx, w, op, target, index, a, v)
+	default:
+		err = r.Update(ctx, w.layout.offset(index), fabric.Atomic{Op: a, Width: uint8(w.layout.size), Operand: toBits(v)})
+	}
+	return w.failAt(op, target, index, 1, err)
+}
+
+// fetchFloat adds floating point numbers: no device does, so it compares and
+// swaps until no other update came between.
+func fetchFloat[T Number](ctx context.Context, w *Window[T], target, index int, delta T) (T, error) {
+	old, err := AtomicLoad(ctx, w, target, index)
+	for err == nil {
+		var seen T
+		seen, err = CompareSwap(ctx, w, target, index, old, old+delta)
+		if err == nil && toBits(seen) == toBits(old) {
+			return old, nil
+		}
+		old = seen
+	}
+	return 0, fmt.Errorf("FetchAdd: %w", err)
+}

@@ -1,0 +1,164 @@
+package window
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/arena"
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// core is what a window is without its element type.
+type core struct {
+	team    *fabric.Team
+	name    string
+	region  string // what the fabric knows the memory by
+	layout  layout
+	block   arena.Block
+	mine    *fabric.Region
+	remotes []atomic.Pointer[fabric.Remote] // by target, once it was reached
+	gates   []atomic.Bool                   // by target: a goroutine of this rank is acquiring its lock
+	freed   atomic.Bool
+}
+
+// windowCard is what ranks compare when they make a window.
+type windowCard struct {
+	Type  string
+	Size  int
+	Elems int
+	Slots int
+	Err   string // why this rank cannot
+}
+
+// newCore makes a window together with the team's other ranks. A rank that
+// cannot tells them, so that all of them fail and none waits.
+func newCore(ctx context.Context, t *runtime.Team, typ string, size, elems int, bad error, opts []Option) (*core, error) {
+	if t == nil {
+		return nil, &OpError{Op: "Allocate", Window: "(new)", Rank: -1, Target: -1, Index: -1, Err: ErrTeam}
+	}
+	team := t.Fabric(fabric.Key{})
+	o := options{slots: DefaultSlots}
+	for _, opt := range opts {
+		bad = errors.Join(bad, opt(&o))
+	}
+	c := &core{team: team, name: o.name, region: team.Name + "/window" + strconv.FormatUint(team.Windows.Add(1), 10)}
+	if c.name == "" {
+		c.name = c.region
+	}
+	if bad == nil {
+		bad = c.prepare(ctx, size, elems, o.slots)
+	}
+	card := windowCard{Type: typ, Size: size, Elems: elems, Slots: o.slots}
+	if bad != nil {
+		card.Err = bad.Error()
+	}
+	if err := c.agree(ctx, card, bad); err != nil {
+		return nil, errors.Join(c.fail("Allocate", err), c.release())
+	}
+	return c, nil
+}
+
+// prepare allocates and publishes this rank's memory.
+func (c *core) prepare(ctx context.Context, size, elems, slots int) (err error) {
+	ranks := len(c.team.Members)
+	if c.layout, err = newLayout(elems, size, slots, ranks); err != nil {
+		return err
+	}
+	if c.block, err = c.team.Arena().Alloc(c.layout.total); err != nil {
+		return err
+	}
+	c.remotes = make([]atomic.Pointer[fabric.Remote], ranks)
+	c.gates = make([]atomic.Bool, ranks)
+	c.mine, err = c.team.Register(ctx, c.region, c.block.Memory)
+	return err
+}
+
+// agree compares this rank's card with everyone's.
+func (c *core) agree(ctx context.Context, card windowCard, bad error) error {
+	mine, err := json.Marshal(card)
+	if err != nil {
+		return err
+	}
+	cards, err := c.team.Swap(ctx, fabric.Allocate, mine)
+	if bad != nil || err != nil {
+		return errors.Join(bad, err)
+	}
+	for r, b := range cards {
+		var other windowCard
+		if err := json.Unmarshal(b, &other); err != nil {
+			return fmt.Errorf("card of rank %d: %w", r, err)
+		}
+		if other.Err != "" {
+			return fmt.Errorf("rank %d cannot: %s", r, other.Err)
+		}
+		if other != card {
+			return fmt.Errorf("%w: rank %d has %s, rank %d has %s", runtime.ErrMismatch, c.team.Rank, card, r, other)
+		}
+	}
+	return nil
+}
+
+func (w windowCard) String() string {
+	return fmt.Sprintf("%d x %s of %d bytes and %d slots", w.Elems, w.Type, w.Size, w.Slots)
+}
+
+// release gives this rank's memory back.
+func (c *core) release() error {
+	var errs []error
+	if c.mine != nil {
+		errs = append(errs, c.mine.Close())
+	}
+	if c.block.Bytes != nil {
+		errs = append(errs, c.team.Arena().Free(c.block))
+	}
+	return errors.Join(errs...)
+}
+
+// fail wraps an error of an operation that concerns no single target.
+func (c *core) fail(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &OpError{Op: op, Window: c.name, Rank: c.team.Rank, Target: -1, Index: -1, Err: err}
+}
+
+// failAt wraps an error of an operation on count elements from index at target.
+func (c *core) failAt(op string, target, index, count int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &OpError{Op: op, Window: c.name, Rank: c.team.Rank, Target: target, Index: index, Count: count,
+		Limit: c.layout.elems, Err: err}
+}
+
+// reach checks an operation's arguments and returns the target's memory.
+func (c *core) reach(ctx context.Context, target, index, count int) (*fabric.Remote, error) {
+	if index < 0 || count < 0 || index > c.layout.elems-count {
+		return nil, ErrRange
+	}
+	return c.remote(ctx, target)
+}
+
+// remote returns the target's memory. The first use connects to the target.
+func (c *core) remote(ctx context.Context, target int) (*fabric.Remote, error) {
+	if c.freed.Load() {
+		return nil, ErrFreed
+	}
+	if uint(target) >= uint(len(c.remotes)) {
+		return nil, fmt.Errorf("target %d: %w [0, %d)", target, ErrRange, len(c.remotes))
+	}
+	if r := c.remotes[target].Load(); r != nil {
+		return r, nil
+	}
+	r, err := c.team.Resolve(ctx, c.team.Members[target], c.region)
+	if err != nil {
+		return nil, err
+	}
+	c.remotes[target].Store(r)
+	return r, nil
+}

@@ -1,0 +1,36 @@
+// Package window gives ranks typed memory that every other rank of a team can
+// put to, get from and update atomically, without the owner taking part.
+//
+//	w, err := window.Allocate[float64](ctx, world, 1000) // collective: 1000 elements at every rank
+//	err = w.Put(ctx, right, 0, edge)                     // one-sided: store at the right neighbour
+//	err = w.Fence(ctx)                                   // collective: everyone's stores are visible
+//	use(w.Local())                                       // this rank's own 1000 elements
+//
+// Target is a rank of the window's team; index and lengths count elements.
+//
+// # Completion
+//
+// Accesses need no epoch. A blocking Put returns at local completion: the
+// source may be changed again. [Window.Flush] adds remote completion: whoever is
+// told of it, by whatever path, sees the data. [Window.Fence] is a FlushAll and
+// a barrier. Operations of one origin on one target are unordered unless a
+// flush, a fence, an [Window.Order] or a notified operation stands between.
+// docs/memory-model.md has the rules, and a litmus test for each.
+//
+// # Errors
+//
+// A wrong argument is an [OpError] at once and changes nothing. A transfer that
+// fails later is the target's error from then on: every following operation
+// on that target returns it.
+//
+// # Layout
+//
+// A window's memory is one region per rank, the same everywhere:
+//
+//	0            elements, n x size
+//	+ pad to 64  lock: state, writers waiting; wake-up count; who waits (1 bit per rank)
+//	+ pad to 64  notification slots, 8 bytes each
+//
+// A rank that is mapped here is reached by loads and stores: a Put of 8 bytes
+// is a bounds check and a store. Others are reached through internal/fabric.
+package window

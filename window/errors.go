@@ -1,0 +1,52 @@
+package window
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// What can be wrong with a call; match with errors.Is.
+var (
+	// ErrRange: target, index, length or slot beyond the window.
+	ErrRange = runtime.ErrRange
+	// ErrType: elements that hold pointers or have no size.
+	ErrType = errors.New("unusable element type")
+	// ErrTeam: the team is nil or the calling rank is not in it.
+	ErrTeam = errors.New("not a team of this rank")
+	// ErrFreed: the window was freed, or its job closed.
+	ErrFreed = errors.New("window was freed")
+	// ErrNotHeld: an unlock without the lock.
+	ErrNotHeld = errors.New("lock is not held")
+	// ErrNotShared: the target's memory cannot be mapped here.
+	ErrNotShared = errors.New("memory of the target cannot be mapped here; use Get and Put")
+	// ErrEnded: the request was waited for already.
+	ErrEnded = fabric.ErrEnded
+)
+
+// An OpError says which operation failed, where, and within which limits.
+type OpError struct {
+	Op     string // such as "Put"
+	Window string
+	Rank   int // that called, in the window's team
+	Target int // -1 where there is none
+	Index  int // first element or slot, -1 where there is none
+	Count  int // elements
+	Limit  int // elements or slots that the target has
+	Err    error
+}
+
+func (e *OpError) Error() string {
+	s := fmt.Sprintf("%s by rank %d on window %s", e.Op, e.Rank, e.Window)
+	if e.Target >= 0 {
+		s += fmt.Sprintf(" at rank %d", e.Target)
+	}
+	if e.Index >= 0 {
+		s += fmt.Sprintf(", %d from %d of %d", e.Count, e.Index, e.Limit)
+	}
+	return s + ": " + e.Err.Error()
+}
+
+func (e *OpError) Unwrap() error { return e.Err }

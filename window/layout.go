@@ -1,0 +1,42 @@
+package window
+
+import (
+	"fmt"
+	"math"
+)
+
+const lineSize = 64
+
+// layout says where things lie in a window's region, in bytes.
+type layout struct {
+	elems   int // elements
+	size    int // bytes of one
+	slots   int
+	lock    int // state word, then the count of waiting writers
+	wake    int // grows when whoever waits for a lock shall look again
+	waiters int // one bit for each rank that waits for this rank's lock
+	slot0   int
+	total   int
+}
+
+func newLayout(elems, size, slots, ranks int) (layout, error) {
+	if elems < 0 {
+		return layout{}, fmt.Errorf("%d elements: %w", elems, ErrRange)
+	}
+	if elems > (math.MaxInt64/2)/size {
+		return layout{}, fmt.Errorf("%d elements of %d bytes: %w", elems, size, ErrRange)
+	}
+	l := layout{elems: elems, size: size, slots: slots}
+	l.lock = line(elems * size)
+	l.wake = l.lock + lineSize
+	l.waiters = l.wake + lineSize
+	l.slot0 = line(l.waiters + (ranks+63)/64*8)
+	l.total = line(l.slot0 + slots*8)
+	return l, nil
+}
+
+func line(n int) int { return (n + lineSize - 1) &^ (lineSize - 1) }
+
+func (l *layout) offset(index int) int { return index * l.size }
+
+func (l *layout) slot(i int) int { return l.slot0 + i*8 }

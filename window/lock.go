@@ -1,0 +1,223 @@
+package window
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// Mode says who else may hold a lock.
+type Mode uint8
+
+const (
+	// Shared: any number of shared holders.
+	Shared Mode = iota
+	// Exclusive: nobody else.
+	Exclusive
+)
+
+func (m Mode) String() string {
+	if m == Exclusive {
+		return "exclusive"
+	}
+	return "shared"
+}
+
+// Held is a lock that this rank holds.
+type Held struct{ h *held }
+
+type held struct {
+	core   *core
+	target int
+	mode   Mode
+	gone   atomic.Bool
+}
+
+// The lock of a window at one rank. A rank that finds it taken leaves its bit
+// in the waiters and sleeps; whoever releases wakes all waiters, and they try
+// again. A waiting writer holds newcomers off, so that readers cannot starve it.
+//
+//	state:   63             32 31              0
+//	         writer's rank + 1  shared holders
+//	pending: writers that wait
+//	waiters: one bit per rank      wake: grows at a waiter when it shall try again
+//
+// Waiter: set bit, try, sleep. Holder: release, read bits, wake. All are atomics
+// at the same rank, so that one of the two sees the other.
+const (
+	writerShift = 32
+	pendingAt   = 8 // behind the state word
+)
+
+// Lock waits for the target's lock. Locks are advisory: accesses do not ask for
+// them. When a rank of the team is gone while the call would have to wait, it
+// fails, since that rank may be the holder. Kind: one-sided.
+func (w *Window[T]) Lock(ctx context.Context, target int, m Mode) (Held, error) {
+	r, err := w.remote(ctx, target)
+	if err == nil && m != Shared && m != Exclusive {
+		err = fmt.Errorf("%w: lock mode %d", driver.ErrInvalid, m)
+	}
+	if err == nil {
+		err = w.acquire(ctx, r, target, m)
+	}
+	if err != nil {
+		return Held{}, w.failAt("Lock", target, -1, 0, err)
+	}
+	return Held{&held{core: w.core, target: target, mode: m}}, nil
+}
+
+// Unlock completes this rank's operations on the target, as Flush does, and
+// releases the lock. Kind: one-sided.
+func (l Held) Unlock(ctx context.Context) error {
+	h := l.h
+	if h == nil {
+		return &OpError{Op: "Unlock", Window: "(none)", Rank: -1, Target: -1, Index: -1, Err: ErrNotHeld}
+	}
+	c := h.core
+	r, err := c.remote(ctx, h.target)
+	if err == nil && h.gone.Swap(true) {
+		err = ErrNotHeld
+	}
+	if err == nil {
+		// The lock is released even where the flush fails.
+		err = errors.Join(r.Peer.Flush(ctx), c.unlock(ctx, r, h.mode))
+	}
+	return c.failAt("Unlock", h.target, -1, 0, err)
+}
+
+// acquire takes the lock. One goroutine of this rank at a time acquires a
+// target's lock, so that a rank needs one bit among the waiters.
+func (c *core) acquire(ctx context.Context, r *fabric.Remote, target int, m Mode) error {
+	gate := &c.gates[target]
+	if !gate.CompareAndSwap(false, true) {
+		if err := c.team.Await(ctx, func() bool { return gate.CompareAndSwap(false, true) }); err != nil {
+			return err
+		}
+	}
+	defer func() {
+		gate.Store(false)
+		c.team.Bell().Ring()
+	}()
+	ok, err := c.try(ctx, r, m)
+	if ok || err != nil {
+		return err
+	}
+	return c.queue(ctx, r, m)
+}
+
+// try takes the lock if it is free. Readers stand back while writers wait.
+func (c *core) try(ctx context.Context, r *fabric.Remote, m Mode) (bool, error) {
+	if m == Exclusive {
+		seen, err := c.at(ctx, r, c.layout.lock, driver.AtomicCmpSwap, uint64(c.team.Rank+1)<<writerShift, 0)
+		return seen == 0 && err == nil, err
+	}
+	writers, err := c.at(ctx, r, c.layout.lock+pendingAt, driver.AtomicLoad, 0, 0)
+	if err != nil || writers > 0 {
+		return false, err
+	}
+	seen, err := c.at(ctx, r, c.layout.lock, driver.AtomicLoad, 0, 0)
+	for err == nil && seen>>writerShift == 0 {
+		old := seen
+		if seen, err = c.at(ctx, r, c.layout.lock, driver.AtomicCmpSwap, old+1, old); seen == old && err == nil {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+// queue waits for the lock among the others. However it ends, this rank's marks
+// are taken back.
+func (c *core) queue(ctx context.Context, r *fabric.Remote, m Mode) (err error) {
+	if err := c.mark(ctx, r, m, true); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.mark(context.WithoutCancel(ctx), r, m, false)) }()
+	wake := c.word(c.layout.wake)
+	for {
+		seen := wake.Load()
+		ok, err := c.try(ctx, r, m)
+		if ok || err != nil {
+			return err
+		}
+		if err := c.team.Await(ctx, func() bool { return wake.Load() != seen }); err != nil {
+			return err
+		}
+	}
+}
+
+// mark enters this rank among the waiters or takes it out. A writer that leaves
+// lets the readers try again that it held off.
+func (c *core) mark(ctx context.Context, r *fabric.Remote, m Mode, waiting bool) error {
+	word, bit := c.layout.waiters+c.team.Rank/64*8, uint64(1)<<(c.team.Rank%64)
+	op, one := driver.AtomicOr, uint64(1)
+	if !waiting {
+		op, bit, one = driver.AtomicAnd, ^bit, ^uint64(0)
+	}
+	var err error
+	if m == Exclusive {
+		_, err = c.at(ctx, r, c.layout.lock+pendingAt, driver.AtomicAdd, one, 0)
+	}
+	if _, err2 := c.at(ctx, r, word, op, bit, 0); err2 != nil || err != nil {
+		return errors.Join(err, err2)
+	}
+	if m == Exclusive && !waiting {
+		return c.wakeAll(ctx, r)
+	}
+	return nil
+}
+
+// unlock releases the lock and wakes whoever waits for it.
+func (c *core) unlock(ctx context.Context, r *fabric.Remote, m Mode) error {
+	by := ^uint64(0) // one shared holder less
+	if m == Exclusive {
+		by = -(uint64(c.team.Rank+1) << writerShift)
+	}
+	if _, err := c.at(ctx, r, c.layout.lock, driver.AtomicAdd, by, 0); err != nil {
+		return err
+	}
+	return c.wakeAll(ctx, r)
+}
+
+// wakeAll has every waiter of r's lock try again.
+func (c *core) wakeAll(ctx context.Context, r *fabric.Remote) error {
+	var errs []error
+	for i := range (len(c.remotes) + 63) / 64 {
+		bits, err := c.at(ctx, r, c.layout.waiters+i*8, driver.AtomicLoad, 0, 0)
+		if err != nil {
+			return err
+		}
+		for rank := i * 64; bits != 0; rank, bits = rank+1, bits>>1 {
+			if bits&1 != 0 && rank < len(c.remotes) {
+				errs = append(errs, c.wakeUp(ctx, rank))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *core) wakeUp(ctx context.Context, rank int) error {
+	r, err := c.remote(ctx, rank)
+	if err == nil {
+		err = r.PostFlag(ctx, fabric.Flag{Offset: c.layout.wake, Add: true, Value: 1})
+	}
+	if err != nil && c.team.Gone(c.team.Members[rank:rank+1]) != nil {
+		return nil // a dead rank needs no waking
+	}
+	return err
+}
+
+// at carries out an atomic on a word of the target's lock.
+func (c *core) at(ctx context.Context, r *fabric.Remote, offset int, op driver.AtomicOp, operand, compare uint64) (uint64, error) {
+	if r.Mem != nil {
+		return atomics.Apply(r.Mem[offset:offset+8], op, operand, compare), nil
+	}
+	return r.Fetch(ctx, offset, fabric.Atomic{Op: op, Width: 8, Operand: operand, Compare: compare})
+}
+
+// word views a word of this rank's own part of the window.
+func (c *core) word(offset int) *atomic.Uint64 { return atomics.Word64(c.block.Bytes[offset:]) }

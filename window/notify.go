@@ -1,0 +1,144 @@
+package window
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+)
+
+// A Signal says what a notified operation does to a slot of the target: its
+// value becomes Value or, with Add, grows by it. Slots hold 64 bits and start
+// at 0.
+type Signal struct {
+	Slot  int
+	Value uint64
+	Add   bool
+}
+
+// PutNotify is Put followed by a signal: whoever sees the signal, through
+// WaitNotify or TestNotify, sees the data. It returns at local completion. With
+// an empty src it only signals. Kind: one-sided.
+func (w *Window[T]) PutNotify(ctx context.Context, target, index int, src []T, s Signal) error {
+	if uint(s.Slot) >= uint(w.layout.slots) {
+		return w.failSlot("PutNotify", target, s.Slot, ErrRange)
+	}
+	r, v, err := w.view(ctx, target, index, len(src))
+	if err != nil {
+		return w.failAt("PutNotify", target, index, len(src), err)
+	}
+	if v != nil {
+		v.count(len(src))
+	}
+	flag := fabric.Flag{Offset: w.layout.slot(s.Slot), Add: s.Add, Value: s.Value}
+	if len(src) == 0 {
+		err = r.PostFlag(ctx, flag)
+	} else {
+		err = r.WriteFlag(ctx, w.layout.offset(index), bytesOf(src), flag)
+	}
+	return w.failAt("PutNotify", target, index, len(src), err)
+}
+
+// A Condition compares a slot's value with the one that is waited for.
+type Condition uint8
+
+const (
+	// Equal: the slot holds exactly the value.
+	Equal Condition = iota
+	// AtLeast: the slot holds the value or more.
+	AtLeast
+	// NotEqual: the slot holds anything else.
+	NotEqual
+)
+
+// Until says what a wait is for: slots of this rank whose value meets a
+// condition, any one of them or all.
+type Until struct {
+	Slots     []int // at least one
+	Condition Condition
+	Value     uint64
+	All       bool
+}
+
+// WaitNotify waits until this rank's slots are as u says. It returns the first
+// of u.Slots that meets the condition (with All, the last, since all do) and
+// its value. The slots keep their values: ResetNotify changes them. It ends
+// early when a rank of the team is gone. Kind: local.
+func (w *Window[T]) WaitNotify(ctx context.Context, u Until) (slot int, value uint64, err error) {
+	slot, value, ok, err := w.TestNotify(u)
+	if ok || err != nil {
+		return slot, value, err
+	}
+	err = w.team.Await(ctx, func() bool {
+		slot, value, ok = w.look(&u)
+		return ok || w.freed.Load()
+	})
+	switch {
+	case ok:
+		return slot, value, nil
+	case err == nil:
+		err = ErrFreed
+	}
+	return 0, 0, w.fail("WaitNotify", err)
+}
+
+// TestNotify is WaitNotify without the wait: ok tells whether the condition is
+// met now. It makes progress. Kind: local.
+func (w *Window[T]) TestNotify(u Until) (slot int, value uint64, ok bool, err error) {
+	if w.freed.Load() {
+		return 0, 0, false, w.fail("TestNotify", ErrFreed)
+	}
+	if len(u.Slots) == 0 {
+		return 0, 0, false, w.fail("TestNotify", fmt.Errorf("no slots to look at: %w", ErrRange))
+	}
+	for _, s := range u.Slots {
+		if uint(s) >= uint(w.layout.slots) {
+			return 0, 0, false, w.failSlot("TestNotify", w.team.Rank, s, ErrRange)
+		}
+	}
+	if slot, value, ok = w.look(&u); !ok {
+		w.team.Progress()
+		slot, value, ok = w.look(&u)
+	}
+	return slot, value, ok, nil
+}
+
+// ResetNotify stores a value in this rank's slot and returns what was there.
+// No signal is lost: it is one atomic exchange. Kind: local.
+func (w *Window[T]) ResetNotify(slot int, value uint64) (old uint64, err error) {
+	switch {
+	case w.freed.Load():
+		return 0, w.fail("ResetNotify", ErrFreed)
+	case uint(slot) >= uint(w.layout.slots):
+		return 0, w.failSlot("ResetNotify", w.team.Rank, slot, ErrRange)
+	}
+	return w.word(w.layout.slot(slot)).Swap(value), nil
+}
+
+// look compares the slots once. The loads pair with the signal's store.
+func (c *core) look(u *Until) (slot int, value uint64, ok bool) {
+	for _, s := range u.Slots {
+		v := c.word(c.layout.slot(s)).Load()
+		if met := u.met(v); met != u.All {
+			return s, v, met
+		} else if u.All {
+			slot, value = s, v
+		}
+	}
+	return slot, value, u.All
+}
+
+func (u *Until) met(v uint64) bool {
+	switch u.Condition {
+	case AtLeast:
+		return v >= u.Value
+	case NotEqual:
+		return v != u.Value
+	}
+	return v == u.Value
+}
+
+func (c *core) failSlot(op string, target, slot int, err error) error {
+	return &OpError{Op: op, Window: c.name, Rank: c.team.Rank, Target: target, Index: slot, Count: 1,
+		Limit: c.layout.slots, Err: fmt.Errorf("notification slot %d: %w", slot, err)}
+}

@@ -1,0 +1,81 @@
+package window
+
+import "context"
+
+// Put stores src at the target from index on. It returns at local completion:
+// src may be changed again; Flush tells when the target's memory is. Kind:
+// one-sided.
+func (w *Window[T]) Put(ctx context.Context, target, index int, src []T) error {
+	if v := w.mapped(target); v != nil && index >= 0 && index <= len(v.mem)-len(src) {
+		v.count(len(src))
+		copy(v.mem[index:], src)
+		return nil
+	}
+	return w.put(ctx, target, index, src)
+}
+
+func (w *Window[T]) put(ctx context.Context, target, index int, src []T) error {
+	r, v, err := w.reachView(ctx, target, index, len(src))
+	switch {
+	case err != nil || len(src) == 0:
+	case v != nil:
+		v.count(len(src))
+		copy(v.mem[index:], src)
+	default:
+		err = r.Write(ctx, w.layout.offset(index), bytesOf(src))
+	}
+	return w.failAt("Put", target, index, len(src), err)
+}
+
+// Get fills dst from the target's elements from index on. dst is filled when it
+// returns nil, and belongs to the caller again when it returns at all. Kind:
+// one-sided.
+func (w *Window[T]) Get(ctx context.Context, target, index int, dst []T) error {
+	if v := w.mapped(target); v != nil && index >= 0 && index <= len(v.mem)-len(dst) {
+		v.count(len(dst))
+		copy(dst, v.mem[index:])
+		return nil
+	}
+	return w.get(ctx, target, index, dst)
+}
+
+func (w *Window[T]) get(ctx context.Context, target, index int, dst []T) error {
+	r, v, err := w.reachView(ctx, target, index, len(dst))
+	switch {
+	case err != nil || len(dst) == 0:
+	case v != nil:
+		v.count(len(dst))
+		copy(dst, v.mem[index:])
+	default:
+		err = r.Read(ctx, w.layout.offset(index), bytesOf(dst))
+	}
+	return w.failAt("Get", target, index, len(dst), err)
+}
+
+// PutValue stores v at the target's element index. It is Put of one element
+// without a slice to keep. Kind: one-sided.
+func (w *Window[T]) PutValue(ctx context.Context, target, index int, v T) error {
+	if m := w.mapped(target); m != nil && uint(index) < uint(len(m.mem)) {
+		m.count(1)
+		m.mem[index] = v
+		return nil
+	}
+	one := w.scratch.Get().(*[1]T)
+	one[0] = v
+	err := w.put(ctx, target, index, one[:])
+	w.scratch.Put(one)
+	return err
+}
+
+// GetValue returns the target's element index. Kind: one-sided.
+func (w *Window[T]) GetValue(ctx context.Context, target, index int) (T, error) {
+	if m := w.mapped(target); m != nil && uint(index) < uint(len(m.mem)) {
+		m.count(1)
+		return m.mem[index], nil
+	}
+	one := w.scratch.Get().(*[1]T)
+	err := w.get(ctx, target, index, one[:])
+	v := one[0]
+	w.scratch.Put(one)
+	return v, err
+}

@@ -1,0 +1,71 @@
+package window
+
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+)
+
+// A Request is a transfer under way. Each is waited for once; until then its
+// buffer belongs to the transfer. The zero Request is complete.
+type Request struct {
+	inner  fabric.Request
+	core   *core
+	op     string
+	target int
+	index  int
+	count  int
+}
+
+// Wait returns when the buffer is the caller's again: filled, for a get, or
+// free to be changed, for a put. When ctx ends first the transfer is abandoned
+// and the buffer is the caller's all the same. Kind: local.
+func (r Request) Wait(ctx context.Context) error {
+	if r.core == nil {
+		return nil
+	}
+	return r.core.failAt(r.op, r.target, r.index, r.count, r.inner.Wait(ctx))
+}
+
+// Done tells whether Wait would return at once. It makes progress. Kind: local.
+func (r Request) Done() bool { return r.core == nil || r.inner.Done() }
+
+// StartPut is Put that does not wait: buf must not change until the Request is
+// waited for. ctx bounds finding the target and room in the queue. Kind:
+// one-sided.
+func (w *Window[T]) StartPut(ctx context.Context, target, index int, buf []T) (Request, error) {
+	r, v, err := w.view(ctx, target, index, len(buf))
+	switch {
+	case err != nil || len(buf) == 0:
+		return Request{}, w.failAt("StartPut", target, index, len(buf), err)
+	case v != nil:
+		v.count(len(buf))
+		copy(v.mem[index:], buf)
+		return Request{}, nil
+	}
+	inner, err := r.StartWrite(ctx, w.layout.offset(index), bytesOf(buf))
+	return w.request("StartPut", target, index, len(buf), inner, err)
+}
+
+// StartGet is Get that does not wait: buf holds the elements once the Request
+// was waited for. Kind: one-sided.
+func (w *Window[T]) StartGet(ctx context.Context, target, index int, buf []T) (Request, error) {
+	r, v, err := w.view(ctx, target, index, len(buf))
+	switch {
+	case err != nil || len(buf) == 0:
+		return Request{}, w.failAt("StartGet", target, index, len(buf), err)
+	case v != nil:
+		v.count(len(buf))
+		copy(buf, v.mem[index:])
+		return Request{}, nil
+	}
+	inner, err := r.StartRead(ctx, w.layout.offset(index), bytesOf(buf))
+	return w.request("StartGet", target, index, len(buf), inner, err)
+}
+
+func (c *core) request(op string, target, index, count int, inner fabric.Request, err error) (Request, error) {
+	if err != nil {
+		return Request{}, c.failAt(op, target, index, count, err)
+	}
+	return Request{inner, c, op, target, index, count}, nil
+}

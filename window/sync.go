@@ -1,0 +1,102 @@
+package window
+
+import (
+	"context"
+	"errors"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+)
+
+// Flush returns when this rank's earlier operations on the target have reached
+// its memory: remote completion. Any rank that learns of Flush's return, by
+// whatever path, sees them. Kind: one-sided.
+func (w *Window[T]) Flush(ctx context.Context, target int) error {
+	if v := w.mapped(target); v != nil {
+		if err := v.remote.Peer.FlushMapped(); err == nil {
+			return nil
+		}
+	}
+	return w.flush(ctx, target)
+}
+
+func (c *core) flush(ctx context.Context, target int) error {
+	r, err := c.remote(ctx, target)
+	if err == nil {
+		err = r.Peer.Flush(ctx)
+	}
+	if err != nil {
+		return &OpError{Op: "Flush", Window: c.name, Rank: c.team.Rank, Target: target, Index: -1, Err: err}
+	}
+	return nil
+}
+
+// FlushAll is Flush of every target. Kind: one-sided.
+func (w *Window[T]) FlushAll(ctx context.Context) error { return w.fail("FlushAll", w.flushAll(ctx)) }
+
+func (c *core) flushAll(ctx context.Context) error {
+	if c.freed.Load() {
+		return ErrFreed
+	}
+	for i := range c.remotes {
+		r := c.remotes[i].Load()
+		if r == nil {
+			continue // never reached: nothing to complete
+		}
+		if err := r.Peer.Flush(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Order has this rank's later operations on the target take effect after its
+// earlier ones. It completes nothing and does not wait. Kind: local.
+func (w *Window[T]) Order(target int) error {
+	if w.freed.Load() || uint(target) >= uint(len(w.remotes)) {
+		_, err := w.remote(context.Background(), target)
+		return w.failAt("Order", target, -1, 0, err)
+	}
+	if r := w.remotes[target].Load(); r != nil {
+		r.Peer.Order()
+	}
+	return nil
+}
+
+// Fence is FlushAll and a barrier: everything that any rank did to the window
+// before is visible to every rank after. Kind: collective.
+func (w *Window[T]) Fence(ctx context.Context) error {
+	if err := w.flushAll(ctx); err != nil {
+		return w.fail("Fence", w.leave(fabric.Fence, err))
+	}
+	return w.fail("Fence", w.team.Sync(ctx, fabric.Fence))
+}
+
+// leave tells the team that this rank does not come to a collective call since
+// err; use after Free is a mistake of this rank alone and tells nobody.
+func (c *core) leave(call fabric.Collective, err error) error {
+	if errors.Is(err, ErrFreed) {
+		return err
+	}
+	return c.team.Failed(call, err)
+}
+
+// Free ends the window at all ranks and gives its memory back. Operations on it
+// return ErrFreed afterwards; slices of its memory read garbage but never
+// fault. Kind: collective.
+func (w *Window[T]) Free(ctx context.Context) error {
+	err := w.flushAll(ctx)
+	if err != nil {
+		return w.fail("Free", w.leave(fabric.Free, err))
+	}
+	if w.freed.Swap(true) {
+		return w.fail("Free", ErrFreed)
+	}
+	for i := range w.views {
+		w.views[i].Store(nil)
+	}
+	if err := w.team.Sync(ctx, fabric.Free); err != nil {
+		// Others may still be at work on this memory: it stays until Close.
+		return w.fail("Free", err)
+	}
+	return w.fail("Free", w.release())
+}

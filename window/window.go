@@ -1,0 +1,107 @@
+package window
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A Window is memory of n elements at every rank of a team. Its one-sided
+// methods may be called from any goroutine.
+type Window[T any] struct {
+	*core
+	local   []T
+	views   []atomic.Pointer[view[T]] // by target, once it was reached and can be mapped
+	scratch sync.Pool                 // of *[1]T: values on their way through a queue
+}
+
+// A view is a target's memory as this process maps it.
+type view[T any] struct {
+	mem    []T
+	remote *fabric.Remote
+	stats  *fabric.Counters // nil unless mapped operations are counted
+}
+
+// Allocate makes a window of n elements, zeroed, at every rank of t. T has a
+// fixed size and holds no pointers. All ranks give the same T, n and options;
+// otherwise all get runtime.ErrMismatch. Kind: collective.
+func Allocate[T any](ctx context.Context, t *runtime.Team, n int, opts ...Option) (*Window[T], error) {
+	typ, bad := describe[T]()
+	c, err := newCore(ctx, t, typ, sizeOf[T](), n, bad, opts)
+	if err != nil {
+		return nil, err
+	}
+	w := &Window[T]{core: c, local: elements[T](c.block.Bytes, n)}
+	w.views = make([]atomic.Pointer[view[T]], len(c.remotes))
+	w.scratch.New = func() any { return new([1]T) }
+	return w, nil
+}
+
+// Local returns this rank's own elements. They may be read and written like any
+// slice, where no other rank accesses them at the same time. After Free the
+// slice reads garbage. Kind: local.
+func (w *Window[T]) Local() []T { return w.local }
+
+// Shared returns the target's elements themselves where its memory is mapped
+// here, else [ErrNotShared]. Kind: local after the first access to the target.
+func (w *Window[T]) Shared(ctx context.Context, target int) ([]T, error) {
+	r, err := w.remote(ctx, target)
+	if err == nil && r.Mem == nil {
+		err = ErrNotShared
+	}
+	if err != nil {
+		return nil, w.failAt("Shared", target, 0, w.layout.elems, err)
+	}
+	return elements[T](r.Mem, w.layout.elems), nil
+}
+
+// Len returns the number of elements at each rank. Kind: local.
+func (w *Window[T]) Len() int { return w.layout.elems }
+
+// Name returns the window's name as error messages give it. Kind: local.
+func (w *Window[T]) Name() string { return w.name }
+
+// mapped returns the view of a target, nil where there is none (yet).
+func (w *Window[T]) mapped(target int) *view[T] {
+	if uint(target) >= uint(len(w.views)) {
+		return nil
+	}
+	return w.views[target].Load()
+}
+
+// reachView is reach for an operation whose fast path found no view. It makes
+// the view, so that the next one does.
+func (w *Window[T]) reachView(ctx context.Context, target, index, count int) (*fabric.Remote, *view[T], error) {
+	r, err := w.reach(ctx, target, index, count)
+	if err != nil || r.Mem == nil {
+		return r, nil, err
+	}
+	v := &view[T]{mem: elements[T](r.Mem, w.layout.elems), remote: r}
+	if w.team.Counting() {
+		v.stats = &r.Peer.Stats
+	}
+	w.views[target].Store(v)
+	if w.freed.Load() {
+		w.views[target].Store(nil)
+		return nil, nil, ErrFreed
+	}
+	return r, v, nil
+}
+
+// view is reachView that uses the view where it was made before.
+func (w *Window[T]) view(ctx context.Context, target, index, count int) (*fabric.Remote, *view[T], error) {
+	if v := w.mapped(target); v != nil && index >= 0 && count >= 0 && index <= len(v.mem)-count {
+		return v.remote, v, nil
+	}
+	return w.reachView(ctx, target, index, count)
+}
+
+// count records an operation on n elements where that is wanted.
+func (v *view[T]) count(n int) {
+	if v.stats != nil {
+		v.stats.Count(n * sizeOf[T]())
+	}
+}
