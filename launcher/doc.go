@@ -7,7 +7,7 @@
 //	 |-- supervise  one loop: exits, joins, goodbyes, signals, timers
 //	 |-- output     tags whole lines, or one file per rank
 //	 |-- bootstrap  the rendezvous, which is told of every death
-//	 `-- guardian   a process that cleans up if this one is killed
+//	 `-- guardians  two processes that clean up if this one is killed
 //
 // # Lifecycle of a job
 //
@@ -25,7 +25,7 @@
 // # Nothing stays behind
 //
 // Ranks are killed by the kernel when the thread that forked them ends
-// (Pdeathsig). Their children are not; the guardian, a process of its own
-// session, holds a pipe whose end means that the launcher is gone and then
-// sweeps. The launcher sweeps itself at its normal end.
+// (Pdeathsig). Their children are not; the guardians, processes of their own
+// sessions, hold pipes whose end means that the launcher is gone and then
+// sweep. The launcher sweeps itself at its normal end.
 package launcher

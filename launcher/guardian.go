@@ -2,7 +2,6 @@ package launcher
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -23,8 +22,12 @@ const (
 	// waits for its guardian to leave.
 	guardianPatience = 30 * time.Second
 	dismissWait      = time.Second
-	restartPause     = 50 * time.Millisecond
-	maxRestarts      = 20
+
+	// guardianCount is two, so that one remains when the other is killed just
+	// before the launcher. One that is killed is replaced, within reason.
+	guardianCount = 2
+	maxRestarts   = 100
+	restartPause  = time.Millisecond
 )
 
 // GuardianMain turns this process into a guardian if it was started as one,
@@ -36,8 +39,7 @@ func GuardianMain() {
 	}
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
 	pipe := os.NewFile(guardianPipe, "launcher")
-	word, _ := io.ReadAll(pipe)
-	if len(word) == 0 {
+	if n, _ := pipe.Read(make([]byte, 1)); n == 0 {
 		sweep(jobID, time.Now().Add(guardianPatience))
 	}
 	os.Exit(0)
@@ -50,6 +52,18 @@ type guardian struct {
 	r, w    *os.File
 	quit    chan struct{}
 	stopped chan struct{}
+}
+
+func startGuardians(jobID string) (list []*guardian, err error) {
+	for range guardianCount {
+		g, err := startGuardian(jobID)
+		if err != nil {
+			dismiss(list)
+			return nil, err
+		}
+		list = append(list, g)
+	}
+	return list, nil
 }
 
 func startGuardian(jobID string) (*guardian, error) {
@@ -115,11 +129,15 @@ func (g *guardian) keep(p *os.Process) {
 	}
 }
 
-// dismiss sends the guardian away.
-func (g *guardian) dismiss() {
-	g.w.Write([]byte{1}) //nolint:errcheck // it may be dead
-	g.w.Close()
-	g.r.Close()
-	close(g.quit)
-	<-g.stopped
+// dismiss sends guardians away.
+func dismiss(list []*guardian) {
+	for _, g := range list {
+		g.w.Write([]byte{1}) //nolint:errcheck // it may be dead
+		close(g.quit)
+	}
+	for _, g := range list {
+		<-g.stopped
+		g.w.Close()
+		g.r.Close()
+	}
 }

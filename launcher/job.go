@@ -31,7 +31,7 @@ type job struct {
 	server    *bootstrap.Server
 	placement *placement
 	spawner   *spawner
-	guardian  *guardian
+	guardians []*guardian
 	input     *input
 	output    *output
 	ranks     []*process
@@ -116,13 +116,13 @@ func newJob(spec Spec) (j *job, err error) {
 	}
 	j.input = &input{spec: &j.spec}
 	if spec.Guardian {
-		if j.guardian, err = startGuardian(j.id); err != nil {
+		if j.guardians, err = startGuardians(j.id); err != nil {
 			return nil, err
 		}
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		j.dismissGuardian()
+		dismiss(j.guardians)
 		return nil, fmt.Errorf("rendezvous: %w", err)
 	}
 	j.addr = listener.Addr().String()
@@ -172,12 +172,6 @@ func (j *job) release() {
 	j.server.Close() //nolint:errcheck // never fails
 	sweep(j.id, time.Now().Add(sweepPatience))
 	j.output.finish()
-	j.dismissGuardian()
+	dismiss(j.guardians)
 	j.spawner.stop()
-}
-
-func (j *job) dismissGuardian() {
-	if j.guardian != nil {
-		j.guardian.dismiss()
-	}
 }

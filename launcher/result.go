@@ -74,7 +74,7 @@ func startError(program string, err error) *StartError {
 
 // lookError classifies why a program was not found.
 func lookError(program string, err error) *StartError {
-	if errors.Is(err, fs.ErrPermission) {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EISDIR) {
 		return &StartError{Program: program, Code: ExitNotExecutable, Err: err}
 	}
 	return &StartError{Program: program, Code: ExitNotFound, Err: err}

@@ -41,7 +41,7 @@ type Spec struct {
 	Started func()
 	// Signals are passed on to all ranks. The second SIGINT or SIGTERM kills.
 	Signals <-chan os.Signal
-	// Guardian starts this executable once more to clean up should this
+	// Guardian starts this executable again, twice, to clean up should this
 	// process be killed. Its main must call GuardianMain first.
 	Guardian bool
 }

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// family is a rank with children that try to get away.
+const family = `(setsid sh -c "sleep 1000 & sleep 1000" &) ; sleep 1000 & echo ready; sleep 1000`
+
+// startFamilies starts a job of three families and returns when all are there, and a
+// guardian watches.
+func startFamilies(t *testing.T) (*job, *watched) {
+	out := &watched{}
+	j := newJob(t, "-n", "3", "sh", "-c", family)
+	j.cmd.Stdout = nil
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	j.cmd.Stdout, j.cmd.Stderr = w, w
+	require.NoError(t, j.cmd.Start())
+	w.Close()
+	out.r = r
+	out.await(t, "ready", 3)
+	return j, out
+}
+
+// watched is the end of a pipe that a job writes to. Its own end shows that no
+// process is left that inherited it.
+type watched struct {
+	r    *os.File
+	text bytes.Buffer
+}
+
+func (w *watched) await(t *testing.T, word string, n int) {
+	w.r.SetReadDeadline(time.Now().Add(30 * time.Second))
+	chunk := make([]byte, 512)
+	for strings.Count(w.text.String(), word) < n {
+		got, err := w.r.Read(chunk)
+		require.NoError(t, err)
+		w.text.Write(chunk[:got])
+	}
+}
+
+func (w *watched) awaitEnd(t *testing.T) {
+	defer w.r.Close()
+	w.r.SetReadDeadline(time.Now().Add(30 * time.Second))
+	_, err := w.text.ReadFrom(w.r)
+	require.NoError(t, err)
+}
+
+// gone waits until no process of the job is left and its guardians are.
+func gone(t *testing.T, j *job) time.Duration {
+	begin := time.Now()
+	eventually(t, "the end of every process", func() bool { return len(j.left()) == 0 && len(guardians()) == 0 })
+	return time.Since(begin)
+}
+
+func signalAll(t *testing.T, pids []string, sig syscall.Signal) {
+	for _, text := range pids {
+		pid, err := strconv.Atoi(text)
+		require.NoError(t, err)
+		require.NoError(t, syscall.Kill(pid, sig))
+	}
+}
+
+func TestKilledGrunTakesEverythingWithIt(t *testing.T) {
+	j, out := startFamilies(t)
+	require.Greater(t, len(j.left()), 6)
+	require.NoError(t, j.cmd.Process.Kill())
+	j.cmd.Wait()
+	t.Logf("gone after %v", gone(t, j))
+	out.awaitEnd(t)
+}
+
+func TestGrunGoesOnWithoutItsGuardiansAndGetsNewOnes(t *testing.T) {
+	j, out := startFamilies(t)
+	eventually(t, "two guardians", func() bool { return len(guardians()) == 2 })
+	first := guardians()
+	signalAll(t, first, syscall.SIGKILL)
+	eventually(t, "new guardians", func() bool {
+		now := guardians()
+		return len(now) == 2 && !slices.Contains(first, now[0]) && !slices.Contains(first, now[1])
+	})
+	require.NoError(t, j.cmd.Process.Kill())
+	j.cmd.Wait()
+	gone(t, j)
+	out.awaitEnd(t)
+}
+
+func TestStoppedGuardiansDoNotHoldGrunUp(t *testing.T) {
+	j, out := startFamilies(t)
+	eventually(t, "two guardians", func() bool { return len(guardians()) == 2 })
+	signalAll(t, guardians(), syscall.SIGSTOP)
+	require.NoError(t, j.cmd.Process.Signal(syscall.SIGTERM))
+	j.cmd.Wait()
+	require.Equal(t, 128+int(syscall.SIGTERM), j.cmd.ProcessState.ExitCode())
+	gone(t, j)
+	out.awaitEnd(t)
+}
+
+func TestInterruptedGrunEndsLikeTheShellExpects(t *testing.T) {
+	j, out := startFamilies(t)
+	require.NoError(t, j.cmd.Process.Signal(os.Interrupt))
+	j.cmd.Wait()
+	require.Equal(t, 130, j.cmd.ProcessState.ExitCode())
+	require.Empty(t, j.left())
+	out.awaitEnd(t)
+	require.Contains(t, out.text.String(), "died of SIGINT (first of 3 failures)")
+}
+
+// TestRandomKillsLeaveNothing kills a rank, a child of one or a guardian, and then grun, at random
+// moments, from the first instant of a job on.
+func TestRandomKillsLeaveNothing(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	traces := tracesBefore(t)
+	rounds := 40
+	if testing.Short() {
+		rounds = 5
+	}
+	for range rounds {
+		j := newJob(t, "-n", "3", "--grace", "10ms", "--kill-wait", "10ms", "sh", "-c", family)
+		require.NoError(t, j.cmd.Start())
+		time.Sleep(time.Duration(random.IntN(30)) * time.Millisecond)
+		if random.IntN(2) == 0 {
+			killOne(j, random)
+			time.Sleep(time.Duration(random.IntN(10)) * time.Millisecond)
+		}
+		j.cmd.Process.Kill()
+		j.cmd.Wait()
+		gone(t, j)
+	}
+	traces.requireNone(t)
+}
+
+// killOne kills a process of the job, guardians included.
+func killOne(j *job, random *rand.Rand) {
+	var pids []int
+	for _, entry := range append(j.left(), guardians()...) {
+		if pid, err := strconv.Atoi(strings.Fields(entry)[0]); err == nil && pid != j.cmd.Process.Pid {
+			pids = append(pids, pid)
+		}
+	}
+	if len(pids) > 0 {
+		syscall.Kill(pids[random.IntN(len(pids))], syscall.SIGKILL)
+	}
+}
+
+// traces are the names that jobs could leave on this machine.
+type traces map[string]bool
+
+func tracesBefore(t *testing.T) traces {
+	before := make(traces)
+	for _, name := range listTraces(t) {
+		before[name] = true
+	}
+	return before
+}
+
+func (before traces) requireNone(t *testing.T) {
+	after := slices.DeleteFunc(listTraces(t), func(name string) bool { return before[name] })
+	require.Empty(t, after)
+}
+
+// listTraces lists shared memory files, temporary files and abstract sockets
+// that bear this project's name.
+func listTraces(t *testing.T) (list []string) {
+	for _, dir := range []string{"/dev/shm", os.TempDir()} {
+		files, err := filepath.Glob(dir + "/*")
+		require.NoError(t, err)
+		list = append(list, files...)
+	}
+	sockets, err := os.ReadFile("/proc/net/unix")
+	require.NoError(t, err)
+	for _, line := range strings.Split(string(sockets), "\n") {
+		if _, name, found := strings.Cut(line, "@"); found {
+			list = append(list, "@"+name)
+		}
+	}
+	return slices.DeleteFunc(list, func(name string) bool {
+		return !strings.Contains(name, "grun") && !strings.Contains(name, "gopgas")
+	})
+}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+// grunPath is grun, built once: go run would turn every exit code into 1.
+var grunPath string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "grun-test-")
+	if err != nil {
+		panic(err)
+	}
+	grunPath = filepath.Join(dir, "grun")
+	build := exec.Command("go", "build", "-o", grunPath, ".")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// A job is one run of grun. Everything it starts carries mark in its
+// environment, apart from the guardian, whose executable is grun's.
+type job struct {
+	cmd            *exec.Cmd
+	mark           string
+	stdout, stderr bytes.Buffer
+}
+
+const envMark = "GRUN_TEST_MARK"
+
+// newJob prepares grun under a watchdog.
+func newJob(t *testing.T, args ...string) *job {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	t.Cleanup(cancel)
+	j := &job{cmd: exec.CommandContext(ctx, grunPath, args...), mark: envMark + "=" + uuid.NewString()}
+	j.cmd.Env = append(os.Environ(), j.mark)
+	j.cmd.Stdout, j.cmd.Stderr = &j.stdout, &j.stderr
+	j.cmd.WaitDelay = 5 * time.Second
+	t.Cleanup(func() {
+		if ctx.Err() == context.DeadlineExceeded {
+			t.Error("watchdog: grun did not end")
+		}
+	})
+	return j
+}
+
+// run runs grun to its end and returns its exit code.
+func (j *job) run(t *testing.T) int {
+	t.Helper()
+	err := j.cmd.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	require.Empty(t, j.left(), "processes left behind")
+	return j.cmd.ProcessState.ExitCode()
+}
+
+// grun runs grun to its end.
+func grun(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	j := newJob(t, args...)
+	code = j.run(t)
+	return code, j.stdout.String(), j.stderr.String()
+}
+
+// left lists the living processes of a job other than grun itself.
+func (j *job) left() (list []string) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		env, err := os.ReadFile(filepath.Join(dir, "environ"))
+		if err != nil || !strings.Contains("\x00"+string(env), "\x00"+j.mark+"\x00") {
+			continue
+		}
+		cmdline, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+		list = append(list, filepath.Base(dir)+" "+strings.ReplaceAll(string(cmdline), "\x00", " "))
+	}
+	return list
+}
+
+// guardians lists the guardians of the grun under test.
+func guardians() (pids []string) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		exe, _ := os.Readlink(filepath.Join(dir, "exe"))
+		cmdline, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+		if exe == grunPath && strings.HasPrefix(string(cmdline), "grun-guardian") {
+			pids = append(pids, filepath.Base(dir))
+		}
+	}
+	return pids
+}
+
+// eventually waits for something that another process does.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for begin := time.Now(); !holds(); time.Sleep(2 * time.Millisecond) {
+		if time.Since(begin) > 30*time.Second {
+			t.Fatal(what, "did not happen")
+		}
+	}
+}
+
+func TestExitCodesReachTheShell(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"-n", "3", "true"}, 0, ""},
+		{[]string{"-n", "3", "sh", "-c", "test $GRUN_RANK = 1 && exit 7; sleep 100"}, 7, "exited with code 7 (first of 1 failures)"},
+		{[]string{"-n", "2", "--grace", "0", "sh", "-c", "test $GRUN_RANK = 1 && kill -SEGV $$; sleep 100"}, 139, "died of SIGSEGV"},
+		{[]string{"-n", "2", "--timeout", "50ms", "sleep", "100"}, 124, "timed out after 50ms"},
+		{[]string{"-n", "2", "no-such-program-anywhere"}, 127, "no-such-program-anywhere"},
+		{[]string{"-n", "2", "/etc/passwd"}, 126, "permission denied"},
+		{[]string{"-n", "2", t.TempDir()}, 126, "does not build"},
+		{[]string{"-n", "2"}, 2, "no program"},
+		{[]string{"-n", "0", "true"}, 2, "at least one rank"},
+		{[]string{"-n", "x", "true"}, 2, "invalid argument"},
+		{[]string{"--no-such-flag", "true"}, 2, "unknown flag"},
+		{[]string{"--stdin", "9", "true"}, 70, "rank 9 of 1"},
+		{[]string{"--provider", "pigeon", "true"}, 2, "choose auto, shm or tcp"},
+		{[]string{"--bind-to", "socket", "true"}, 2, "choose none, core or numa"},
+	} {
+		code, _, stderr := grun(t, c.args...)
+		require.Equal(t, c.code, code, "%v: %s", c.args, stderr)
+		require.Contains(t, stderr, c.says)
+		if c.code == 0 {
+			require.Empty(t, stderr)
+		}
+	}
+}
+
+func TestMPISpellingWorks(t *testing.T) {
+	for _, args := range [][]string{
+		{"-np", "2"}, {"--np", "2"}, {"-n", "2"}, {"-n2"}, {"-np=2"}, {"-np", "2", "-bind-to", "core"},
+		{"-oversubscribe", "-np", "2"}, {"-tag-output=false", "-n", "2"}, {"-n", "2", "--"},
+	} {
+		code, stdout, stderr := grun(t, append(args, "sh", "-c", "echo $GRUN_SIZE", "-np", "5")...)
+		require.Equal(t, 0, code, "%v: %s", args, stderr)
+		require.Equal(t, "2\n2\n", stdout, "%v", args)
+	}
+}
+
+func TestFlagsAfterTheProgramAreItsOwn(t *testing.T) {
+	code, stdout, _ := grun(t, "-n", "1", "echo", "-n", "--timeout", "-h", "doctor", "x")
+	require.Equal(t, 0, code)
+	require.Equal(t, "--timeout -h doctor x", stdout)
+}
+
+func TestVariablesAreSetAndPassedOn(t *testing.T) {
+	t.Setenv("FROM_HERE", "here")
+	code, stdout, _ := grun(t, "-x", "A=1=2", "-x", "FROM_HERE", "-x", "NOT_SET", "--heap", "64MiB", "--provider", "tcp",
+		"--peer-timeout", "30s", "--stats", "sh", "-c", "echo $A $FROM_HERE ${NOT_SET-unset} $GRUN_HEAP $GRUN_PROVIDER $GRUN_PEER_TIMEOUT $GRUN_STATS")
+	require.Equal(t, 0, code)
+	require.Equal(t, "1=2 here unset 64MiB tcp 30s 1\n", stdout)
+}
+
+func TestColonSeparatesPrograms(t *testing.T) {
+	code, stdout, stderr := grun(t, "--tag-output", "-n", "1", "-x", "V=a", "sh", "-c", "echo $V", ":", "-np", "2", "-x", "V=b", "sh", "-c", "echo $V")
+	require.Equal(t, 0, code, stderr)
+	require.ElementsMatch(t, []string{"[0] a", "[1] b", "[2] b"}, strings.Split(strings.TrimSpace(stdout), "\n"))
+	code, _, stderr = grun(t, "true", ":", "--timeout", "5s", "true")
+	require.Equal(t, 2, code)
+	require.Contains(t, stderr, "before the first program")
+	code, _, _ = grun(t, "true", ":", "-n", "2")
+	require.Equal(t, 2, code)
+}
+
+func TestStandardInputReachesRankZero(t *testing.T) {
+	j := newJob(t, "-n", "2", "--tag-output", "sh", "-c", "cat")
+	j.cmd.Stdin = strings.NewReader("one\ntwo\n")
+	require.Equal(t, 0, j.run(t))
+	require.Equal(t, "[0] one\n[0] two\n", j.stdout.String())
+}
+
+func TestHelpTeaches(t *testing.T) {
+	for _, args := range [][]string{{"-h"}, {"--help"}, {"help"}, {}} {
+		code, stdout, _ := grun(t, args...)
+		require.Equal(t, 0, code)
+		for _, want := range []string{"grun -n 4 ./examples/hello", "Exit codes", "--kill-wait", "doctor", "completion"} {
+			require.Contains(t, stdout, want)
+		}
+	}
+}
+
+func TestVersionAndCompletion(t *testing.T) {
+	code, stdout, _ := grun(t, "version")
+	require.Equal(t, 0, code)
+	require.Regexp(t, `^grun \S+ go1\.\S+ linux/`, stdout)
+	code, stdout, _ = grun(t, "completion", "bash")
+	require.Equal(t, 0, code)
+	require.Contains(t, stdout, "__start_grun")
+	code, stdout, _ = grun(t, "__complete", "--provider", "")
+	require.Equal(t, 0, code)
+	require.Contains(t, stdout, "shm")
+}
+
+// writePackage writes a Go program and returns its directory.
+func writePackage(t *testing.T, body string) string {
+	dir := filepath.Join(t.TempDir(), "prog")
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module prog\n\ngo 1.26\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), fmt.Appendf(nil, "package main\n\nfunc main() { %s }\n", body), 0o644))
+	return dir
+}
+
+func TestPackageDirectoryIsBuiltAndRun(t *testing.T) {
+	cache, tmp := t.TempDir(), t.TempDir()
+	goCache, err := exec.Command("go", "env", "GOCACHE").Output()
+	require.NoError(t, err)
+	dir := writePackage(t, `print("one ")`)
+	start := func() (int, string) {
+		j := newJob(t, "-n", "2", dir)
+		j.cmd.Env = append(j.cmd.Env, "XDG_CACHE_HOME="+cache, "TMPDIR="+tmp, "GOCACHE="+strings.TrimSpace(string(goCache)))
+		code := j.run(t)
+		return code, j.stderr.String()
+	}
+	code, out := start()
+	require.Equal(t, 0, code)
+	require.Equal(t, "one one ", out)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n\nfunc main() { print(\"two \") }\n"), 0o644))
+	code, out = start()
+	require.Equal(t, 0, code)
+	require.Equal(t, "two two ", out, "what changed is built again")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n\nfunc main() { nonsense }\n"), 0o644))
+	code, out = start()
+	require.Equal(t, 126, code)
+	require.Contains(t, out, "undefined: nonsense")
+	left, err := os.ReadDir(tmp)
+	require.NoError(t, err)
+	require.Empty(t, left, "temporary files")
+}

@@ -1,0 +1,55 @@
+package launcher
+
+import (
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	for name, script := range map[string]string{
+		"grandchild that holds stdout": `sleep 1000 & echo started`,
+		"child of its own session":     `setsid sleep 1000 >/dev/null 2>&1 & echo started`,
+		"double fork":                  `(setsid sh -c 'sleep 1000 & sleep 1000' >/dev/null 2>&1 &) ; echo started`,
+		"child that ignores signals":   `(trap '' INT TERM HUP; sleep 1000) & echo started`,
+		"stopped child":                `sleep 1000 & kill -STOP $!; echo started`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := run(t, Spec{Programs: sh(2, script)})
+			require.NoError(t, o.err)
+			require.Equal(t, 0, o.ExitCode)
+			require.Equal(t, []string{"started", "started"}, o.stdout.lines())
+		})
+	}
+}
+
+func TestHundredQuickJobsLeakNothing(t *testing.T) {
+	once := func() {
+		o := run(t, Spec{Programs: sh(2, "exit 0")})
+		require.NoError(t, o.err)
+		require.Equal(t, 0, o.ExitCode)
+	}
+	once()
+	before, goroutines := descriptors(t), runtime.NumGoroutine()
+	for range 100 {
+		once()
+	}
+	require.Equal(t, before, descriptors(t))
+	require.LessOrEqual(t, runtime.NumGoroutine(), goroutines+5, "those of the last job may be ending")
+}
+
+func descriptors(t *testing.T) int {
+	list, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	return len(list)
+}
+
+func TestManyQuickGopgasJobsEndWell(t *testing.T) {
+	for range 30 {
+		o := run(t, Spec{Programs: []Program{ranks(2, "leave")}})
+		require.NoError(t, o.err)
+		require.Equal(t, 0, o.ExitCode, o.Summary())
+	}
+}

@@ -1,0 +1,157 @@
+package launcher
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestExitCodeIsThatOfTheFirstFailingRank(t *testing.T) {
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	for _, c := range []struct {
+		name, script string
+		code         int
+		summary      string
+	}{
+		{"all well", "exit 0", 0, ""},
+		{"one fails", "test $GRUN_RANK = 1 && exit 7; sleep 100", 7, "rank 1 on " + host + " exited with code 7 (first of 1 failures)"},
+		{"first of two", "test $GRUN_RANK = 1 && exit 7; test $GRUN_RANK = 2 && sleep 0.3 && exit 9; sleep 100", 7,
+			"rank 1 on " + host + " exited with code 7 (first of 2 failures)"},
+		{"signal", "test $GRUN_RANK = 0 && kill -SEGV $$; sleep 100", 139, "rank 0 on " + host + " died of SIGSEGV (first of 1 failures)"},
+		{"large code", "exit 255", 255, "rank"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := run(t, Spec{Programs: sh(3, c.script)})
+			require.NoError(t, o.err)
+			require.Equal(t, c.code, o.ExitCode)
+			require.Contains(t, o.Summary(), c.summary)
+		})
+	}
+}
+
+func TestProgramThatCannotRun(t *testing.T) {
+	dir := t.TempDir()
+	plain := filepath.Join(dir, "plain")
+	require.NoError(t, os.WriteFile(plain, []byte("text"), 0o644))
+	garbage := filepath.Join(dir, "garbage")
+	require.NoError(t, os.WriteFile(garbage, []byte{0x7f, 'E', 'L', 'F', 0}, 0o755))
+	for path, code := range map[string]int{
+		"no-such-program-anywhere":   ExitNotFound,
+		filepath.Join(dir, "absent"): ExitNotFound,
+		plain:                        ExitNotExecutable,
+		dir:                          ExitNotExecutable,
+		garbage:                      ExitNotExecutable,
+	} {
+		o := run(t, Spec{Programs: []Program{{Path: path, N: 2}}})
+		var start *StartError
+		require.ErrorAs(t, o.err, &start, path)
+		require.Equal(t, code, o.ExitCode, path)
+	}
+}
+
+func TestOneProgramThatCannotRunEndsThoseThatDo(t *testing.T) {
+	garbage := filepath.Join(t.TempDir(), "garbage")
+	require.NoError(t, os.WriteFile(garbage, []byte{0x7f, 'E', 'L', 'F', 0}, 0o755))
+	o := run(t, Spec{Programs: append(sh(3, "sleep 100"), Program{Path: garbage, N: 1})})
+	require.Equal(t, ExitNotExecutable, o.ExitCode)
+}
+
+func TestImpossibleSpecsAreRefused(t *testing.T) {
+	for _, spec := range []Spec{
+		{},
+		{Programs: sh(0, "true")},
+		{Programs: sh(2, "true"), StdinTo: 2},
+		{Programs: sh(2, "true"), StdinTo: -3},
+	} {
+		o := run(t, spec)
+		require.ErrorIs(t, o.err, ErrSpec)
+		require.Equal(t, ExitInternal, o.ExitCode)
+	}
+}
+
+func TestTimeoutEndsTheJobWith124(t *testing.T) {
+	o := run(t, Spec{Programs: sh(2, "sleep 100"), Timeout: 50 * time.Millisecond})
+	require.NoError(t, o.err)
+	require.Equal(t, ExitTimeout, o.ExitCode)
+	require.True(t, o.TimedOut)
+	require.Empty(t, o.Failures)
+}
+
+func TestRanksThatIgnoreSIGTERMAreKilled(t *testing.T) {
+	o := run(t, Spec{
+		Programs: sh(3, "trap '' TERM; test $GRUN_RANK = 1 && exit 7; while :; do sleep 1; done"),
+		Grace:    -1, KillWait: 50 * time.Millisecond,
+	})
+	require.Equal(t, 7, o.ExitCode)
+	require.Len(t, o.Failures, 1)
+}
+
+func TestStoppedRanksAreKilled(t *testing.T) {
+	o := run(t, Spec{
+		Programs: sh(2, "test $GRUN_RANK = 1 && sleep 0.2 && exit 7; kill -STOP $$"),
+		Grace:    -1, KillWait: 50 * time.Millisecond,
+	})
+	require.Equal(t, 7, o.ExitCode)
+}
+
+func TestSurvivorsHearOfADeathAtOnceAndMayEndByThemselves(t *testing.T) {
+	o := run(t, Spec{Programs: []Program{ranks(4, "one dies")}, Grace: 20 * time.Second})
+	require.NoError(t, o.err)
+	require.Equal(t, 137, o.ExitCode)
+	require.Equal(t, Failure{Rank: 3, Host: o.Failures[0].Host, Code: 137, Signal: syscall.SIGKILL, Reason: "died of SIGKILL"}, o.Failures[0])
+	require.Len(t, o.Failures, 4)
+	for _, line := range o.stdout.lines() {
+		require.Equal(t, "dead 3: died of SIGKILL on "+o.Failures[0].Host, line)
+	}
+}
+
+func TestKeepGoingLetsSurvivorsFinish(t *testing.T) {
+	o := run(t, Spec{Programs: []Program{ranks(3, "one dies, others leave")}, KeepGoing: true, Grace: -1})
+	require.Equal(t, 9, o.ExitCode)
+	require.Len(t, o.Failures, 1)
+}
+
+func TestRankThatForgetsCloseHasFailed(t *testing.T) {
+	o := run(t, Spec{Programs: []Program{ranks(1, "forget close")}})
+	require.Equal(t, 1, o.ExitCode)
+	require.Equal(t, "exited without Close", o.Failures[0].Reason)
+}
+
+func TestRankThatNeverJoinsIsAnnounced(t *testing.T) {
+	for name, programs := range map[string][]Program{
+		"exits later": append(sh(1, "sleep 0.3"), ranks(1, "wait for news")),
+		"exits first": append(sh(1, "exit 0"), ranks(1, "wait for news")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := run(t, Spec{Programs: programs, Grace: 20 * time.Second})
+			require.Equal(t, 1, o.ExitCode)
+			require.Equal(t, 0, o.Failures[0].Rank)
+			require.Contains(t, o.Failures[0].Reason, "without ever calling runtime.Init")
+			require.Contains(t, o.stdout.String(), "dead 0: exited without ever calling runtime.Init")
+		})
+	}
+}
+
+func TestAbortNamesTheRankThatGaveUp(t *testing.T) {
+	o := run(t, Spec{Programs: []Program{ranks(3, "abort")}, Grace: 20 * time.Second})
+	require.Equal(t, 5, o.ExitCode)
+	require.Equal(t, "aborted: wrong input", o.Failures[0].Reason)
+	require.Equal(t, 1, o.Failures[0].Rank)
+	require.Equal(t, []string{"abort 1: wrong input", "abort 1: wrong input"}, o.stdout.lines())
+}
+
+func TestReportsReachTheLauncher(t *testing.T) {
+	o := run(t, Spec{Programs: []Program{ranks(4, "report")}})
+	require.Equal(t, 0, o.ExitCode)
+	seen := map[int]string{}
+	for _, r := range o.Reports {
+		require.Equal(t, "stats", r.Name)
+		seen[r.Rank] = string(r.Payload)
+	}
+	require.Equal(t, map[int]string{0: `{"rank":0}`, 1: `{"rank":1}`, 2: `{"rank":2}`, 3: `{"rank":3}`}, seen)
+}

@@ -1,0 +1,101 @@
+package launcher
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+// envBody makes the test binary run one of the bodies instead of the tests.
+const envBody = "LAUNCHER_TEST_BODY"
+
+// envMark marks every process that a test has started, directly or not.
+const envMark = "LAUNCHER_TEST_MARK"
+
+func TestMain(m *testing.M) {
+	GuardianMain()
+	if name := os.Getenv(envBody); name != "" {
+		os.Exit(bodies[name]())
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// buffer is a writer for the output of ranks, which come from two pipes.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func (b *buffer) lines() []string { return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n") }
+
+// outcome is what came of a job.
+type outcome struct {
+	Result
+	err            error
+	stdout, stderr *buffer
+}
+
+// run runs a job under a watchdog and checks that nothing of it is left.
+func run(t *testing.T, spec Spec) outcome {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(context.Background(), 30*time.Second, fmt.Errorf("watchdog of %s", t.Name()))
+	defer cancel()
+	o := outcome{stdout: &buffer{}, stderr: &buffer{}}
+	if spec.Stdout == nil {
+		spec.Stdout = o.stdout
+	}
+	if spec.Stderr == nil {
+		spec.Stderr = o.stderr
+	}
+	mark := envMark + "=" + uuid.NewString()
+	spec.Env = append(spec.Env, mark)
+	spec.Guardian = true
+	o.Result, o.err = Run(ctx, spec)
+	require.NoError(t, ctx.Err())
+	require.Empty(t, marked(mark), "processes left behind")
+	return o
+}
+
+// marked lists the processes with an entry in their environment.
+func marked(entry string) (list []string) {
+	dirs, _ := os.ReadDir("/proc")
+	for _, dir := range dirs {
+		env, err := os.ReadFile("/proc/" + dir.Name() + "/environ")
+		if err == nil && bytes.Contains(append([]byte{0}, env...), append([]byte{0}, entry+"\x00"...)) {
+			cmdline, _ := os.ReadFile("/proc/" + dir.Name() + "/cmdline")
+			list = append(list, dir.Name()+" "+string(bytes.ReplaceAll(cmdline, []byte{0}, []byte{' '})))
+		}
+	}
+	return list
+}
+
+// sh is n ranks of a shell script.
+func sh(n int, script string) []Program {
+	return []Program{{Path: "sh", Args: []string{"-c", script}, N: n}}
+}
+
+// ranks is n ranks of one of the bodies.
+func ranks(n int, body string) Program {
+	return Program{Path: "/proc/self/exe", N: n, Env: []string{envBody + "=" + body}}
+}
