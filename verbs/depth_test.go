@@ -1,0 +1,127 @@
+package verbs
+
+import (
+	goruntime "runtime"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// slots is the obvious account of a send queue: what was posted, in order, and
+// whether it is signalled.
+type slots struct {
+	depth  int
+	queue  []bool
+	marked int
+}
+
+func (s *slots) post(signalled bool) {
+	s.queue = append(s.queue, signalled)
+	if signalled {
+		s.marked++
+	}
+}
+
+func (s *slots) complete() {
+	for i, signalled := range s.queue {
+		if signalled {
+			s.queue, s.marked = s.queue[i+1:], s.marked-1
+			return
+		}
+	}
+}
+
+func request(signalled bool) []WorkRequest {
+	if signalled {
+		return []WorkRequest{{Flags: Signaled}}
+	}
+	return []WorkRequest{{}}
+}
+
+func TestSendDepthCountsAsTheObviousAccountDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		depth := rapid.IntRange(1, 9).Draw(t, "depth")
+		want := slots{depth: depth}
+		var d sendDepth
+		d.init(depth)
+		t.Repeat(map[string]func(*rapid.T){
+			"post": func(t *rapid.T) {
+				if d.room() == 0 {
+					t.Skip("full")
+				}
+				signalled := rapid.Bool().Draw(t, "signalled")
+				d.take(request(signalled))
+				want.post(signalled)
+			},
+			"provider refuses": func(t *rapid.T) {
+				if d.room() == 0 {
+					t.Skip("full")
+				}
+				wrs := request(rapid.Bool().Draw(t, "signalled"))
+				d.take(wrs)
+				d.untake(wrs)
+			},
+			"complete": func(t *rapid.T) {
+				d.complete() // without anything signalled, it is of before a reset
+				want.complete()
+			},
+			"reset": func(*rapid.T) {
+				d.reset()
+				want = slots{depth: depth}
+			},
+			"": func(t *rapid.T) {
+				require.Equal(t, want.depth-len(want.queue), d.room())
+			},
+		})
+	})
+}
+
+func TestSendDepthLeavesCountingToTheProviderAfterAFailure(t *testing.T) {
+	var d sendDepth
+	d.init(2)
+	d.take(request(true))
+	d.take(request(false))
+	require.Zero(t, d.room())
+	d.inexact.Store(true)
+	require.Equal(t, 2, d.room())
+	d.take(request(true))
+	d.complete()
+	d.untake(request(true))
+	require.Equal(t, 2, d.room())
+	d.reset()
+	require.Equal(t, 2, d.room())
+	d.take(request(true))
+	require.Equal(t, 1, d.room())
+}
+
+func TestSendDepthIsExactWithManyPollers(t *testing.T) {
+	var d sendDepth
+	d.init(8)
+	done := make(chan struct{}, 8) // a completion for each signalled request
+	const rounds = 20000
+	var pollers sync.WaitGroup
+	for range 3 {
+		pollers.Go(func() {
+			for range done {
+				d.complete()
+			}
+		})
+	}
+	for i := range rounds {
+		for d.room() == 0 {
+			goruntime.Gosched()
+		}
+		signalled := i%3 != 0 || d.room() == 1
+		d.take(request(signalled))
+		if signalled {
+			done <- struct{}{}
+		}
+	}
+	close(done)
+	pollers.Wait()
+	d.take(request(true))
+	d.complete()
+	require.Equal(t, 8, d.room())
+}
