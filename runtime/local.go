@@ -26,7 +26,7 @@ func RunLocal(ctx context.Context, n int, body Body, opts ...Option) error {
 	errs := make([]error, n)
 	var ranks sync.WaitGroup
 	for rank := range n {
-		ranks.Go(func() { errs[rank] = host.runRank(ctx, rank, body, opts) })
+		ranks.Go(func() { host.runRank(ctx, rank, body, opts, &errs[rank]) })
 	}
 	ranks.Wait()
 	return errors.Join(errs...)
@@ -55,22 +55,24 @@ func (h *localHost) place(rank int) place {
 	}}
 }
 
-func (h *localHost) runRank(ctx context.Context, rank int, body Body, opts []Option) (err error) {
-	job, err := initAt(ctx, h.place(rank), opts)
-	if err != nil {
-		h.server.RankDied(rank, "it could not join: "+err.Error())
-		return err
+// runRank stores what came of a rank in err, where it is found even when the
+// body ends this goroutine.
+func (h *localHost) runRank(ctx context.Context, rank int, body Body, opts []Option, err *error) {
+	job, initErr := initAt(ctx, h.place(rank), opts)
+	if initErr != nil {
+		h.server.RankDied(rank, "it could not join: "+initErr.Error())
+		*err = initErr
+		return
 	}
 	returned := false
 	defer func() {
 		if !returned {
 			h.server.RankDied(rank, "its body ended without returning")
-			err = errors.Join(fmt.Errorf("rank %d: body ended without returning", rank), job.shutdown())
+			*err = errors.Join(fmt.Errorf("rank %d: body ended without returning", rank), job.shutdown())
 		}
 	}()
-	err = job.run(ctx, body)
+	*err = job.run(ctx, body)
 	returned = true
-	return err
 }
 
 // initAlone makes a world of one rank.
