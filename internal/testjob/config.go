@@ -1,0 +1,107 @@
+package testjob
+
+import (
+	"fmt"
+	"hash/fnv"
+	"os"
+	"testing"
+
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A Config is one way to run a job in this process.
+type Config struct {
+	Provider string // loop, shm or tcp
+	Queued   bool   // mapping is off: every operation goes through a queue pair
+	Ranks    int
+}
+
+// heap is small, so that leaks show, and large enough for every test.
+const heap = 256 << 20
+
+// Options returns what makes runtime.RunLocal run this configuration.
+func (c Config) Options() []runtime.Option {
+	opts := []runtime.Option{runtime.WithProvider(c.Provider), runtime.WithHeap(heap)}
+	if c.Queued {
+		opts = append(opts, runtime.WithFMAMax(0))
+	}
+	return opts
+}
+
+// Mapped tells whether ranks reach each other's memory by loads and stores.
+func (c Config) Mapped() bool { return !c.Queued && c.Provider != "tcp" }
+
+func (c Config) String() string {
+	how := "mapped"
+	if c.Queued {
+		how = "queued"
+	}
+	if c.Provider == "tcp" {
+		return fmt.Sprintf("tcp/%d", c.Ranks)
+	}
+	return fmt.Sprintf("%s-%s/%d", c.Provider, how, c.Ranks)
+}
+
+// Transports lists the ways to move bytes, for jobs of n ranks.
+func Transports(n int) []Config {
+	list := []Config{
+		{Provider: "loop", Ranks: n},
+		{Provider: "tcp", Ranks: n},
+		{Provider: "loop", Queued: true, Ranks: n},
+	}
+	if !Race {
+		list = append(list, Config{Provider: "shm", Ranks: n}, Config{Provider: "shm", Queued: true, Ranks: n})
+	}
+	return list
+}
+
+// sizes are the numbers of ranks that tests run with: one, powers of two, and
+// neither.
+var sizes = [...]int{1, 2, 3, 4, 7, 8}
+
+// Soak tells whether tests shall take their time.
+func Soak() bool { return os.Getenv("GOPGAS_SOAK") == "1" }
+
+// Matrix lists the configurations of at least min ranks that a test of this
+// name runs on: all of them when soaking, else a sample with every transport
+// and every number of ranks.
+func Matrix(name string, min int) []Config {
+	h := fnv.New32a()
+	h.Write([]byte(name)) //nolint:errcheck // never fails
+	shift := int(h.Sum32() >> 1)
+	var counts []int
+	for _, n := range sizes {
+		if n >= min {
+			counts = append(counts, n)
+		}
+	}
+	var list []Config
+	if Soak() {
+		for _, n := range counts {
+			list = append(list, Transports(n)...)
+		}
+		return list
+	}
+	ways := len(Transports(1))
+	for i := range max(len(counts), ways) {
+		list = append(list, Transports(counts[i%len(counts)])[(i+shift)%ways])
+	}
+	return list
+}
+
+// Each runs f as a subtest on the matrix of configurations with min ranks or
+// more.
+func Each(t *testing.T, min int, f func(t *testing.T, c Config)) {
+	t.Helper()
+	for _, c := range Matrix(t.Name(), min) {
+		t.Run(c.String(), func(t *testing.T) { f(t, c) })
+	}
+}
+
+// EachTransport runs f as a subtest on every transport with n ranks.
+func EachTransport(t *testing.T, n int, f func(t *testing.T, c Config)) {
+	t.Helper()
+	for _, c := range Transports(n) {
+		t.Run(c.String(), func(t *testing.T) { f(t, c) })
+	}
+}

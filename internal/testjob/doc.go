@@ -1,0 +1,26 @@
+// Package testjob runs jobs from `go test`: as goroutines of the test on every
+// provider, or as processes that are the test binary once more.
+//
+//	in one process                       several processes
+//	Each -> runtime.RunLocal             Run -> launcher.Run -> test binary x n
+//	        per Config: a provider,               Main: this is a rank, so it
+//	        mapped or queued, n ranks             runs a body instead of the tests
+//
+// A test's body gets a [Rank]: its job, and assertions. An assertion that fails
+// ends the rank, which counts as dead, so that the others end as well.
+//
+// Every job runs under a watchdog of 30 seconds: waits that should end, and do
+// not, fail with an error that names it.
+//
+// # Which configurations
+//
+// A test runs on a sample in which each provider and each number of ranks
+// appears, and which differs from test to test. GOPGAS_SOAK=1 runs all pairs.
+// Under the race detector, which cannot see memory that is shared by processes,
+// shm is left out.
+//
+// # Leaks
+//
+// [Main] fails the run if goroutines, descriptors or mappings of a heap are left
+// at its end.
+package testjob

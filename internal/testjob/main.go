@@ -1,0 +1,88 @@
+package testjob
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/gopgas/gopgas/launcher"
+)
+
+// Main is a package's TestMain. In a process that Run started it runs one of
+// bodies and exits; otherwise it runs the tests and fails if they left
+// goroutines, descriptors or mappings behind.
+func Main(m *testing.M, bodies map[string]Body) {
+	launcher.GuardianMain()
+	if name := os.Getenv(envBody); name != "" {
+		os.Exit(runBody(name, bodies))
+	}
+	startNetpoller()
+	before := openFiles()
+	code := m.Run()
+	if code == 0 {
+		code = report(leaks(before))
+	}
+	os.Exit(code)
+}
+
+// startNetpoller has the Go runtime open the descriptors that it keeps for good.
+func startNetpoller() {
+	if r, w, err := os.Pipe(); err == nil {
+		_, _ = r.Close(), w.Close()
+	}
+}
+
+func leaks(before map[string]string) (found []string) {
+	if err := goleak.Find(); err != nil {
+		found = append(found, err.Error())
+	}
+	for fd, name := range openFiles() {
+		if _, ok := before[fd]; !ok {
+			found = append(found, "descriptor "+fd+" left open: "+name)
+		}
+	}
+	return append(found, heapMappings()...)
+}
+
+// openFiles returns what this process's descriptors name.
+func openFiles() map[string]string {
+	files := map[string]string{}
+	dir, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return files
+	}
+	for _, entry := range dir {
+		// The directory's own descriptor is closed by now and has no name.
+		if name, err := os.Readlink("/proc/self/fd/" + entry.Name()); err == nil {
+			files[entry.Name()] = name
+		}
+	}
+	return files
+}
+
+// heapMappings lists the memfds that this process still maps.
+func heapMappings() (found []string) {
+	file, err := os.Open("/proc/self/maps")
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		if strings.Contains(lines.Text(), "/memfd:gopgas") {
+			found = append(found, "mapping left: "+lines.Text())
+		}
+	}
+	return found
+}
+
+func report(found []string) (code int) {
+	for _, leak := range found {
+		fmt.Fprintln(os.Stderr, "leak:", leak)
+		code = 1
+	}
+	return code
+}

@@ -1,0 +1,76 @@
+package testjob
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/internal/bootstrap"
+	"github.com/gopgas/gopgas/launcher"
+)
+
+// envBody makes the test binary run one of its bodies instead of the tests.
+const envBody = "GOPGAS_TESTJOB_BODY"
+
+// A Job says how processes run a body.
+type Job struct {
+	Ranks    int
+	Provider string   // "" takes what grun would: shm on one host
+	Queued   bool     // mapping is off
+	Env      []string // NAME=value, for the ranks on top
+}
+
+// An Outcome is how a job of processes ended, and what its ranks printed.
+type Outcome struct {
+	launcher.Result
+	Output string
+}
+
+// Run runs the named body in processes and fails the test, showing what they
+// printed, unless all of them end well.
+func (j Job) Run(t testing.TB, body string) {
+	t.Helper()
+	out := j.Try(t, body)
+	require.Zero(t, out.ExitCode, "%s\n%s", out.Summary(), out.Output)
+}
+
+// Try is Run for jobs that do not end well. Jobs of processes run one at a
+// time on a host, whichever packages' tests start them.
+func (j Job) Try(t testing.TB, body string) Outcome {
+	t.Helper()
+	defer lock(t)()
+	ctx, cancel := WithWatchdog(t.Context())
+	defer cancel()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	out := &buffer{}
+	env := append([]string{envBody + "=" + body, bootstrap.EnvProvider + "=" + j.Provider,
+		bootstrap.EnvHeap + "=" + strconv.Itoa(heap)}, j.Env...)
+	if j.Queued {
+		env = append(env, bootstrap.EnvFMAMax+"=0")
+	}
+	result, err := launcher.Run(ctx, launcher.Spec{
+		Programs: []launcher.Program{{Path: exe, N: j.Ranks}},
+		Env:      env, Stdout: out, Stderr: out, Tag: true, Guardian: true,
+	})
+	require.NoError(t, err, "%s", out)
+	require.NoError(t, ctx.Err(), "%s", out)
+	return Outcome{result, out.String()}
+}
+
+// lock takes the host's lock on jobs of processes and returns what gives it back.
+func lock(t testing.TB) (unlock func()) {
+	name := filepath.Join(os.TempDir(), fmt.Sprintf("gopgas-testjob-%d.lock", os.Getuid()))
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	require.NoError(t, err)
+	for err = unix.EINTR; err == unix.EINTR; {
+		err = unix.Flock(int(file.Fd()), unix.LOCK_EX)
+	}
+	require.NoError(t, err)
+	return func() { require.NoError(t, file.Close()) }
+}

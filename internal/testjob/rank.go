@@ -1,0 +1,77 @@
+package testjob
+
+import (
+	"context"
+	"errors"
+	goruntime "runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// Watchdog bounds every job of a test.
+const Watchdog = 30 * time.Second
+
+// ErrWatchdog is the cause of the end of a job that took longer: something that
+// should have ended or failed did not.
+var ErrWatchdog = errors.New("watchdog: the job took longer than 30 s")
+
+// A Rank is a job as one rank of a test sees it. A failed assertion ends it.
+type Rank struct {
+	*require.Assertions
+	Job   *runtime.Job
+	World *runtime.Team
+	Me, N int // this rank and how many there are
+	die   func()
+}
+
+// Right returns the next rank, Left the one before.
+func (r *Rank) Right() int { return (r.Me + 1) % r.N }
+
+// Left returns the rank before this one.
+func (r *Rank) Left() int { return (r.Me + r.N - 1) % r.N }
+
+// Die ends this rank without a word: a process by SIGKILL, a goroutine by
+// Goexit, so it is called where the body runs.
+func (r *Rank) Die() { r.die() }
+
+// A Body is what a rank of a test does.
+type Body func(ctx context.Context, r *Rank)
+
+// Run runs body at every rank and fails the test unless all of them return and
+// their jobs close without error.
+func (c Config) Run(t testing.TB, body Body, opts ...runtime.Option) {
+	t.Helper()
+	require.NoError(t, c.Try(t, body, opts...))
+}
+
+// Try is Run for jobs that do not end well.
+func (c Config) Try(t testing.TB, body Body, opts ...runtime.Option) error {
+	t.Helper()
+	ctx, cancel := WithWatchdog(t.Context())
+	defer cancel()
+	return runtime.RunLocal(ctx, c.Ranks, func(ctx context.Context, job *runtime.Job) error {
+		body(ctx, newRank(t, job))
+		return nil
+	}, append(c.Options(), opts...)...)
+}
+
+// All runs body on the matrix of configurations with min ranks or more.
+func All(t *testing.T, min int, body Body, opts ...runtime.Option) {
+	t.Helper()
+	Each(t, min, func(t *testing.T, c Config) { c.Run(t, body, opts...) })
+}
+
+// WithWatchdog returns a context that ends with ErrWatchdog.
+func WithWatchdog(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, Watchdog, ErrWatchdog)
+}
+
+func newRank(t require.TestingT, job *runtime.Job) *Rank {
+	world := job.World()
+	return &Rank{Assertions: require.New(t), Job: job, World: world, Me: world.Rank(), N: world.Size(),
+		die: goruntime.Goexit}
+}

@@ -1,0 +1,115 @@
+package testjob
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/launcher"
+)
+
+func TestMain(m *testing.M) {
+	Main(m, map[string]Body{
+		"hello": func(ctx context.Context, r *Rank) {
+			fmt.Printf("hello from %d of %d\n", r.Me, r.N)
+			r.NoError(r.World.Barrier(ctx))
+		},
+		"assert": func(ctx context.Context, r *Rank) { r.Equal(0, r.Me, "only rank 0 is right") },
+		"die": func(ctx context.Context, r *Rank) {
+			if r.Me == 1 {
+				r.Die()
+			}
+			r.Error(r.World.Barrier(ctx))
+		},
+	})
+}
+
+func TestSamplesHoldEveryTransportAndEverySize(t *testing.T) {
+	for _, name := range []string{"TestA", "TestB", "TestC"} {
+		transports, counts := map[Config]bool{}, map[int]bool{}
+		for _, c := range Matrix(name, 1) {
+			counts[c.Ranks] = true
+			c.Ranks = 0
+			transports[c] = true
+		}
+		require.Len(t, transports, len(Transports(1)))
+		require.Len(t, counts, len(sizes))
+	}
+	for _, c := range Matrix("TestA", 3) {
+		require.GreaterOrEqual(t, c.Ranks, 3)
+	}
+}
+
+func TestSoakingRunsEveryPair(t *testing.T) {
+	t.Setenv("GOPGAS_SOAK", "1")
+	require.Len(t, Matrix("TestA", 1), len(Transports(1))*len(sizes))
+	require.Len(t, Matrix("TestA", 4), len(Transports(1))*3)
+}
+
+func TestRanksOfOneProcessRunOnEveryTransport(t *testing.T) {
+	All(t, 1, func(ctx context.Context, r *Rank) {
+		r.Equal(r.Me, (r.Left()+1)%r.N)
+		r.Equal(r.Me, (r.Right()+r.N-1)%r.N)
+		r.NoError(r.World.Barrier(ctx))
+	})
+}
+
+func TestARankThatDiesIsTold(t *testing.T) {
+	err := Config{Provider: "loop", Ranks: 2}.Try(t, func(ctx context.Context, r *Rank) {
+		if r.Me == 1 {
+			r.Die()
+		}
+		r.Error(r.World.Barrier(ctx))
+	})
+	require.ErrorContains(t, err, "rank 1: body ended without returning")
+}
+
+func TestRanksAreProcesses(t *testing.T) {
+	for _, provider := range []string{"", "shm", "tcp"} {
+		t.Log(provider)
+		out := Job{Ranks: 3, Provider: provider}.Try(t, "hello")
+		require.Zero(t, out.ExitCode, out.Output)
+		for rank := range 3 {
+			require.Contains(t, out.Output, fmt.Sprintf("[%d] hello from %d of 3\n", rank, rank))
+		}
+	}
+	Job{Ranks: 2, Queued: true}.Run(t, "hello")
+}
+
+func TestAFailedAssertionOfAProcessIsShown(t *testing.T) {
+	out := Job{Ranks: 2}.Try(t, "assert")
+	require.Equal(t, 1, out.ExitCode)
+	require.Contains(t, out.Output, "only rank 0 is right")
+	out = Job{Ranks: 1}.Try(t, "no such body")
+	require.Equal(t, 2, out.ExitCode)
+	require.Contains(t, out.Output, `no body "no such body"`)
+}
+
+func TestAProcessThatDiesIsKilled(t *testing.T) {
+	out := Job{Ranks: 2}.Try(t, "die")
+	require.Equal(t, []launcher.Failure{{Rank: 1, Host: out.Failures[0].Host, Code: 128 + int(unix.SIGKILL),
+		Signal: unix.SIGKILL, Reason: "died of SIGKILL"}}, out.Failures)
+}
+
+func TestLeaksAreFound(t *testing.T) {
+	before := openFiles()
+	require.Empty(t, leaks(before))
+	fd, err := unix.MemfdCreate("gopgas-leak", 0)
+	require.NoError(t, err)
+	require.NoError(t, unix.Ftruncate(fd, int64(os.Getpagesize())))
+	mem, err := unix.Mmap(fd, 0, os.Getpagesize(), unix.PROT_READ, unix.MAP_SHARED)
+	require.NoError(t, err)
+	stop := make(chan struct{})
+	go func() { <-stop }()
+	found := leaks(before)
+	close(stop)
+	require.NoError(t, unix.Munmap(mem))
+	require.NoError(t, unix.Close(fd))
+	require.Len(t, found, 3)
+	require.Equal(t, 1, report(found))
+	require.Zero(t, report(leaks(before)))
+}
