@@ -47,7 +47,10 @@ var bodies = map[string]func() int{
 		fmt.Println(<-news)
 		return 4
 	}),
-	"hang": member(func(c *bootstrap.Client, _ chan string) int { select {} }),
+	"wait after all joined": member(func(c *bootstrap.Client, news chan string) int {
+		fmt.Println(<-news)
+		return 3
+	}),
 	"wait for news": joiner(func(c *bootstrap.Client, news chan string) int {
 		fmt.Println(<-news)
 		return 3

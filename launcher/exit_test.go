@@ -3,6 +3,7 @@ package launcher
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -135,6 +136,15 @@ func TestRankThatNeverJoinsIsAnnounced(t *testing.T) {
 			require.Contains(t, o.stdout.String(), "dead 0: exited without ever calling runtime.Init")
 		})
 	}
+}
+
+func TestRankWhoseProgramDiedWithinAShellIsDead(t *testing.T) {
+	wrapped := ranks(1, "forget close")
+	wrapped.Path, wrapped.Args = "sh", []string{"-c", "/proc/" + strconv.Itoa(os.Getpid()) + "/exe; sleep 1; exit 6"}
+	o := run(t, Spec{Programs: []Program{wrapped, ranks(1, "wait after all joined")}, Grace: 20 * time.Second})
+	require.Equal(t, 6, o.ExitCode)
+	require.Equal(t, Failure{Rank: 0, Host: o.Failures[0].Host, Code: 6, Reason: "lost its connection to grun without Close"}, o.Failures[0])
+	require.Contains(t, o.stdout.String(), "dead 0: lost its connection")
 }
 
 func TestAbortNamesTheRankThatGaveUp(t *testing.T) {

@@ -28,7 +28,13 @@ const (
 	left
 	aborted
 	reported
+	lost
+	silent
 )
+
+// lostWait is how long the exit of a process may come after the loss of its
+// connection. The exit says more.
+const lostWait = 500 * time.Millisecond
 
 // A phase of a job only ever moves forward.
 type phase uint8
@@ -61,7 +67,7 @@ func (j *job) hooks() bootstrap.Hooks {
 		Reported: func(rank int, name string, payload []byte) {
 			j.post(event{kind: reported, rank: rank, text: name, payload: payload})
 		},
-		Lost: func(int, error) {}, // the exit of the process says it all
+		Lost: func(rank int, _ error) { j.post(event{kind: lost, rank: rank}) },
 	}
 }
 
@@ -139,6 +145,10 @@ func (j *job) handle(e event) {
 	case aborted:
 		p.aborted, p.abort = true, e.text
 		j.fail(p, Failure{Code: 1, Reason: fmt.Sprintf("aborted: %s", e.text)})
+	case lost:
+		time.AfterFunc(lostWait, func() { j.post(event{kind: silent, rank: e.rank}) })
+	case silent:
+		j.mourn(p)
 	case reported:
 		j.result.Reports = append(j.result.Reports, Report{Rank: e.rank, Name: e.text, Payload: e.payload})
 	}
@@ -151,9 +161,8 @@ func (j *job) judge(p *process) {
 	}
 	code, sig, reason := describe(p.status)
 	switch {
-	case p.failed && p.aborted:
-		j.setCode(p.rank, code)
 	case p.failed:
+		j.setCode(p.rank, code)
 	case code != 0:
 		j.fail(p, Failure{Code: code, Signal: sig, Reason: reason})
 	case p.joined && !p.left:
@@ -190,7 +199,18 @@ func (j *job) fail(p *process, f Failure) {
 	}
 }
 
-// setCode gives the failure of a rank that aborted its exit code.
+// mourn gives up a rank whose connection has broken while its process lives
+// on: a shell, perhaps, around the program that died. It cannot join again.
+func (j *job) mourn(p *process) {
+	if p.ended || p.failed {
+		return
+	}
+	const reason = "lost its connection to grun without Close"
+	j.server.RankDied(p.rank, reason+" on "+j.host)
+	j.fail(p, Failure{Code: 1, Reason: reason})
+}
+
+// setCode gives a rank that had failed before it ended its exit code.
 func (j *job) setCode(rank, code int) {
 	for i, f := range j.result.Failures {
 		if f.Rank == rank && code != 0 {

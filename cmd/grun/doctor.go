@@ -34,15 +34,16 @@ type check struct {
 }
 
 func checks() []check {
+	addressSpace, fileSize, memlock, processes := limits()
 	return []check{
 		{"memory", checkMemory},
 		{"sealed memfd", checkSeals},
 		{"peer memory", checkPeer},
-		{"address space", checkLimit(limitAS)},
-		{"file size", checkLimit(limitFileSize)},
-		{"locked memory", checkLimit(limitMemlock)},
+		{"address space", checkLimit(addressSpace)},
+		{"file size", checkLimit(fileSize)},
+		{"locked memory", checkLimit(memlock)},
 		{"descriptors", checkDescriptors},
-		{"processes", checkLimit(limitProcesses)},
+		{"processes", checkLimit(processes)},
 		{"pidfd", checkPidfd},
 		{"cores", checkCores},
 		{"loopback tcp", checkLoopback},

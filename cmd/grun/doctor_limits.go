@@ -12,28 +12,25 @@ type limit struct {
 	resource int
 	what     string
 	want     uint64
-	below    verdict // when the limit is lower
 	mend     string
 }
 
-var (
-	limitAS = limit{unix.RLIMIT_AS, "of address space", 1 << 40, warn,
+// limits lists what is checked besides descriptors.
+func limits() (addressSpace, fileSize, memlock, processes limit) {
+	addressSpace = limit{unix.RLIMIT_AS, "of address space", 1 << 40,
 		"ulimit -v unlimited: every rank maps every neighbour's heap"}
-	limitFileSize = limit{unix.RLIMIT_FSIZE, "in one file", 1 << 34, warn,
+	fileSize = limit{unix.RLIMIT_FSIZE, "in one file", 1 << 34,
 		"ulimit -f unlimited: a symmetric heap is one memory file; or pass a smaller --heap"}
-	limitMemlock = limit{unix.RLIMIT_MEMLOCK, "can be locked", 64 << 10, warn,
+	memlock = limit{unix.RLIMIT_MEMLOCK, "can be locked", 64 << 10,
 		"ulimit -l unlimited: RDMA devices lock what they may reach; shm and tcp do not"}
-	limitProcesses = limit{unix.RLIMIT_NPROC, "processes and threads", 1024, warn,
-		"ulimit -u 4096"}
-)
+	processes = limit{unix.RLIMIT_NPROC, "processes and threads", 1024, "ulimit -u 4096"}
+	return addressSpace, fileSize, memlock, processes
+}
 
 const (
-	fewDescriptors   = 256
-	manyDescriptors  = 4096
-	noLimit          = ^uint64(0)
-	mendDescriptors  = "ulimit -n 65536: tcp needs one descriptor for each peer"
-	textDescriptors  = "%d descriptors (ulimit -n), up to %d on request"
-	descriptorsIsLow = "%d descriptors (ulimit -n) and no more on request"
+	fewDescriptors  = 256
+	manyDescriptors = 4096
+	noLimit         = ^uint64(0)
 )
 
 func checkLimit(l limit) func() finding {
@@ -56,7 +53,7 @@ func (l limit) judge(current uint64) finding {
 	}
 	text := amount + " " + l.what
 	if current < l.want {
-		return finding{l.below, text, l.mend}
+		return finding{warn, text, l.mend}
 	}
 	return finding{verdict: ok, text: text}
 }
@@ -71,13 +68,15 @@ func checkDescriptors() finding {
 }
 
 func judgeDescriptors(r unix.Rlimit) finding {
+	text := fmt.Sprintf("%d descriptors (ulimit -n), up to %d on request", r.Cur, r.Max)
+	const mend = "ulimit -n 65536: tcp needs one descriptor for each peer"
 	switch {
 	case r.Max < fewDescriptors:
-		return finding{fail, fmt.Sprintf(descriptorsIsLow, r.Max), mendDescriptors}
+		return finding{fail, text, mend}
 	case r.Max < manyDescriptors:
-		return finding{warn, fmt.Sprintf(descriptorsIsLow, r.Max), mendDescriptors}
+		return finding{warn, text, mend}
 	}
-	return finding{verdict: ok, text: fmt.Sprintf(textDescriptors, r.Cur, r.Max)}
+	return finding{verdict: ok, text: text}
 }
 
 func checkPidfd() finding {

@@ -36,7 +36,7 @@ func TestDoctorSaysHowToMend(t *testing.T) {
 }
 
 func TestLimitsAreJudged(t *testing.T) {
-	l := limit{resource: unix.RLIMIT_AS, want: 1000, below: warn, what: "of x", mend: "m"}
+	l := limit{resource: unix.RLIMIT_AS, want: 1000, what: "of x", mend: "m"}
 	require.Equal(t, finding{warn, "999 B of x", "m"}, l.judge(999))
 	require.Equal(t, finding{verdict: ok, text: "1000 B of x"}, l.judge(1000))
 	require.Equal(t, finding{verdict: ok, text: "unlimited of x"}, l.judge(noLimit))

@@ -23,7 +23,6 @@ const family = `(setsid sh -c "sleep 1000 & sleep 1000" &) ; sleep 1000 & echo r
 func startFamilies(t *testing.T) (*job, *watched) {
 	out := &watched{}
 	j := newJob(t, "-n", "3", "sh", "-c", family)
-	j.cmd.Stdout = nil
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
 	j.cmd.Stdout, j.cmd.Stderr = w, w
@@ -79,6 +78,22 @@ func TestKilledGrunTakesEverythingWithIt(t *testing.T) {
 	require.NoError(t, j.cmd.Process.Kill())
 	j.cmd.Wait()
 	t.Logf("gone after %v", gone(t, j))
+	out.awaitEnd(t)
+}
+
+func TestKilledOuterGrunTakesAnInnerOneWithIt(t *testing.T) {
+	out := &watched{}
+	j := newJob(t, "-n", "1", grunPath, "-n", "2", "sh", "-c", family)
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	out.r = r
+	j.cmd.Stdout = w
+	require.NoError(t, j.cmd.Start())
+	w.Close()
+	out.await(t, "ready", 2)
+	require.NoError(t, j.cmd.Process.Kill())
+	j.cmd.Wait()
+	gone(t, j)
 	out.awaitEnd(t)
 }
 

@@ -14,11 +14,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// forwarded are the signals that reach the ranks.
-var forwarded = [...]os.Signal{
-	syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGCONT,
-}
-
 // launch runs the job and leaves its exit code in c.code.
 func (c *command) launch(args []string) error {
 	spec, err := c.spec()
@@ -26,7 +21,7 @@ func (c *command) launch(args []string) error {
 		return err
 	}
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, forwarded[:]...)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGCONT)
 	defer signal.Stop(signals)
 
 	programs, err := c.programs(args)
