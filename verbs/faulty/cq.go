@@ -21,7 +21,7 @@ type cq struct {
 	room  int // how many of these there may be
 	lanes []lane
 
-	ring         []driver.Completion
+	ring         []arrival
 	first, count int
 	err          error
 	closed       bool
@@ -30,11 +30,17 @@ type cq struct {
 
 type lane struct {
 	qp      *qp
-	deliver func() (driver.Completion, bool)
+	deliver func() (arrival, bool)
+}
+
+// An arrival is a completion that can be polled.
+type arrival struct {
+	driver.Completion
+	owner *qp // which owed it; nil unless it is of a signalled request
 }
 
 func (d *device) newCQ(inner driver.CQ, depth, below int) *cq {
-	c := &cq{inner: inner, dev: d, room: max(1, below-depth), ring: make([]driver.Completion, depth)}
+	c := &cq{inner: inner, dev: d, room: max(1, below-depth), ring: make([]arrival, depth)}
 	c.worth = c.worthPolling
 	d.lock()
 	d.cqs = append(d.cqs, c)
@@ -56,8 +62,11 @@ func (c *cq) Poll(wc []driver.Completion) (int, error) {
 	}
 	n := min(len(wc), c.count)
 	for i := range n {
-		wc[i] = c.ring[c.first]
-		c.ring[c.first] = driver.Completion{}
+		a := &c.ring[c.first]
+		if wc[i] = a.Completion; a.owner != nil {
+			a.owner.owed--
+		}
+		*a = arrival{}
 		c.first = (c.first + 1) % len(c.ring)
 	}
 	c.count -= n
@@ -105,21 +114,21 @@ func (c *cq) collect() {
 			from = c.dev.shuffle.IntN(len(c.lanes))
 		}
 		for i := range c.lanes {
-			if wc, ok := c.lanes[(from+i)%len(c.lanes)].deliver(); ok {
-				c.push(wc)
+			if a, ok := c.lanes[(from+i)%len(c.lanes)].deliver(); ok {
+				c.push(a)
 				more = true
 			}
 		}
 	}
 }
 
-func (c *cq) push(wc driver.Completion) {
+func (c *cq) push(a arrival) {
 	c.dev.moved = true
 	if c.count == len(c.ring) {
 		c.err = driver.ErrOverrun
 		return
 	}
-	c.ring[(c.first+c.count)%len(c.ring)] = wc
+	c.ring[(c.first+c.count)%len(c.ring)] = a
 	c.count++
 }
 
@@ -127,8 +136,8 @@ func (c *cq) push(wc driver.Completion) {
 func (c *cq) purge(num uint32) {
 	kept := 0
 	for i := range c.count {
-		if wc := c.ring[(c.first+i)%len(c.ring)]; wc.QP != num {
-			c.ring[(c.first+kept)%len(c.ring)] = wc
+		if a := c.ring[(c.first+i)%len(c.ring)]; a.QP != num {
+			c.ring[(c.first+kept)%len(c.ring)] = a
 			kept++
 		}
 	}

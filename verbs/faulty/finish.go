@@ -17,6 +17,9 @@ func (q *qp) finish(r *request, c driver.Completion) {
 	if c.Status == driver.Canceled {
 		q.canceled++
 	}
+	if r.wr.Flags&driver.Signaled != 0 {
+		q.owed++
+	}
 	c.ID = r.wr.ID
 	r.phase, r.end, r.due = done, c, q.dev.hold(r.late)
 	r.release()
@@ -40,7 +43,7 @@ func (q *qp) ended(r *request, c driver.Completion) {
 }
 
 // deliver returns the next completion of the send queue that is due.
-func (q *qp) deliver() (driver.Completion, bool) {
+func (q *qp) deliver() (arrival, bool) {
 	if c, ok := q.deliverCanceled(); ok {
 		return c, true
 	}
@@ -59,12 +62,12 @@ func (q *qp) deliver() (driver.Completion, bool) {
 			return c, true
 		}
 	}
-	return driver.Completion{}, false
+	return arrival{}, false
 }
 
 // deliverCanceled lets a canceled request complete before earlier ones, which
 // may be stuck for reasons of their own.
-func (q *qp) deliverCanceled() (driver.Completion, bool) {
+func (q *qp) deliverCanceled() (arrival, bool) {
 	for i := 0; i < q.sends.count && q.canceled > 0; i++ {
 		r := q.sends.at(i)
 		if r.phase == done && r.end.Status == driver.Canceled && q.dev.over(r.due) {
@@ -73,20 +76,19 @@ func (q *qp) deliverCanceled() (driver.Completion, bool) {
 			return c, true
 		}
 	}
-	return driver.Completion{}, false
+	return arrival{}, false
 }
 
 // conclude returns r's completion, and whether the caller shall see it.
-func (q *qp) conclude(r *request) (driver.Completion, bool) {
-	signaled := r.wr.Flags&driver.Signaled != 0
-	if signaled {
-		q.signaled--
-	}
+func (q *qp) conclude(r *request) (arrival, bool) {
 	if r.end.Status == driver.Canceled {
 		q.canceled--
 	}
-	c := q.judge(r)
-	return c, signaled || c.Status != driver.Success
+	a := arrival{Completion: q.judge(r)}
+	if r.wr.Flags&driver.Signaled != 0 {
+		a.owner = q
+	}
+	return a, a.owner != nil || a.Status != driver.Success
 }
 
 // judge makes the statuses of one QP the story that package driver promises:

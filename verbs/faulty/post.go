@@ -21,12 +21,16 @@ func (q *qp) PostSend(wrs []driver.WorkRequest) (int, error) {
 	return n, err
 }
 
+// take accepts all of wrs, or as many as the plan and the queue's depth allow.
 func (q *qp) take(wrs []driver.WorkRequest) (int, error) {
-	n := len(wrs)
-	if q.state != driver.StateErr {
-		n = q.admit(wrs)
+	full, upTo := q.refusal(len(wrs))
+	if full {
+		return 0, driver.ErrQueueFull
 	}
-	for i := range wrs[:n] {
+	for i := range wrs {
+		if i == upTo && i > 0 && q.mayRefuse() {
+			return i, driver.ErrQueueFull
+		}
 		if q.sends.full() {
 			return i, driver.ErrQueueFull
 		}
@@ -35,19 +39,13 @@ func (q *qp) take(wrs []driver.WorkRequest) (int, error) {
 		}
 		q.accept(&wrs[i])
 	}
-	if n < len(wrs) {
-		return n, driver.ErrQueueFull
-	}
-	return n, nil
+	return len(wrs), nil
 }
 
 // accept draws what will happen to a request.
 func (q *qp) accept(wr *driver.WorkRequest) {
 	d, plan := q.dev, q.dev.plan
 	r := q.sends.push(wr)
-	if wr.Flags&driver.Signaled != 0 {
-		q.signaled++
-	}
 	start := plan.delay(q.draw, plan.DelayStarts)
 	r.late = plan.delay(q.draw, plan.DelayCompletions)
 	behind := plan.delay(q.draw, plan.Reorder)

@@ -20,7 +20,7 @@ type qp struct {
 	closed         bool
 
 	sends    sendQueue
-	signaled int // requests in sends that ask for a completion
+	owed     int // signalled requests that have ended and were not polled yet
 	canceled int // requests in sends whose completion may go ahead of its turn
 	post     [1]driver.WorkRequest
 	proofs   map[access]span
@@ -108,7 +108,7 @@ func (q *qp) forget() {
 			q.sendCQ.below--
 		}
 	}
-	q.signaled, q.canceled = 0, 0
+	q.owed, q.canceled = 0, 0
 	q.recvs.forget()
 }
 

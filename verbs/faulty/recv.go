@@ -55,15 +55,15 @@ func (r *recvQueue) finish(c driver.Completion) {
 }
 
 // deliver returns the next completion that is due.
-func (r *recvQueue) deliver() (driver.Completion, bool) {
+func (r *recvQueue) deliver() (arrival, bool) {
 	if r.first == len(r.ended) {
-		return driver.Completion{}, false
+		return arrival{}, false
 	}
 	e := &r.ended[r.first]
 	if !r.qp.dev.over(e.due) {
-		return driver.Completion{}, false
+		return arrival{}, false
 	}
-	c := e.end
+	c := arrival{Completion: e.end}
 	*e = endedRecv{}
 	if r.first++; r.first == len(r.ended) {
 		r.ended, r.first = r.ended[:0], 0

@@ -2,28 +2,23 @@ package faulty
 
 import "github.com/gopgas/gopgas/verbs/driver"
 
-// admit returns how many of n requests PostSend will take: all, or only some,
-// or none, in spite of room for them. Refusing means "poll, then post again",
-// which must help: so it happens only while a signalled request is
-// outstanding, or is one of those taken.
-func (q *qp) admit(wrs []driver.WorkRequest) int {
-	full := roll(q.refuse, q.dev.plan.QueueFull)
-	partial := roll(q.refuse, q.dev.plan.PartialPosts)
-	cut := q.refuse.IntN(len(wrs)) // drawn in any case, for the sake of replay
-	switch {
-	case full && q.signaled > 0:
-		return 0
-	case partial && cut > 0 && (q.signaled > 0 || anySignaled(wrs[:cut])):
-		return cut
+// refusal draws whether PostSend takes none of n requests though there is room
+// for them, or only those before upTo, which is 0 if it takes all.
+func (q *qp) refusal(n int) (full bool, upTo int) {
+	plan := q.dev.plan
+	full = roll(q.refuse, plan.QueueFull)
+	partial := roll(q.refuse, plan.PartialPosts)
+	upTo = q.refuse.IntN(n)
+	if !partial {
+		upTo = 0
 	}
-	return len(wrs)
+	return full && q.mayRefuse(), upTo
 }
 
-func anySignaled(wrs []driver.WorkRequest) bool {
-	for i := range wrs {
-		if wrs[i].Flags&driver.Signaled != 0 {
-			return true
-		}
-	}
-	return false
+// mayRefuse: a refusal means "poll completions, then post again", and that must
+// be possible whatever the peer does. So it happens only while a completion is
+// at hand that has not been polled.
+func (q *qp) mayRefuse() bool {
+	q.dev.progress()
+	return q.owed > 0 && q.state == driver.StateRTS
 }
