@@ -1,0 +1,145 @@
+// Wordcount counts the words of all files below a folder on many ranks, with
+// one-sided operations only, and prints the most frequent ones.
+//
+//	grun -n 4 ./examples/wordcount [-verify] [-top 10] [-all] [DIR]
+//
+// A word is a run of ASCII letters, in lower case, and ends where its file
+// ends: for each file, the counts are those of
+//
+//	tr -cs A-Za-z '\n' < FILE | tr A-Z a-z | sort | uniq -c
+//
+// Folders named .git and files with a NUL byte among their first 8000, which
+// are no text, are left out unless -all is given. Links are not followed.
+//
+// # How it works
+//
+//	files.go   every rank lists the files
+//	claim.go   ranks claim files: FetchAdd on a counter at rank 0
+//	count.go   each counts the words of its files in a Go map
+//	plan.go    ranks agree how large the table must be
+//	table.go   a hash table distributed over the ranks takes one update per word and rank
+//	top.go     each rank hands rank 0 its most frequent words
+//	verify.go  rank 0 counts everything again, alone, and compares every word
+//
+// No rank ever asks another to do something: all of them work on memory.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// options are the command line.
+type options struct {
+	dir    string
+	top    int
+	all    bool
+	verify bool
+	out    io.Writer // results
+	log    io.Writer // everything else
+}
+
+func main() {
+	o := options{dir: ".", out: os.Stdout, log: os.Stderr}
+	flag.IntVar(&o.top, "top", 10, "print this many of the most frequent words")
+	flag.BoolVar(&o.all, "all", false, "count .git folders and binary files as well")
+	flag.BoolVar(&o.verify, "verify", false, "count again on one rank and compare every word")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: grun -n N ./examples/wordcount [flags] [DIR]")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if flag.NArg() > 1 || o.top < 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if flag.NArg() == 1 {
+		o.dir = flag.Arg(0)
+	}
+	runtime.Main(o.run)
+}
+
+// run is what each rank does.
+func (o *options) run(ctx context.Context, job *runtime.Job) error {
+	files, err := o.listFiles(job.World().Rank() == 0)
+	if err != nil {
+		return err
+	}
+	words, err := o.countClaimed(ctx, job, files)
+	if err != nil {
+		return err
+	}
+	table, err := merge(ctx, job.World(), words)
+	if err != nil {
+		return err
+	}
+	if err := o.report(ctx, job, table, files); err != nil {
+		return err
+	}
+	return table.Free(ctx)
+}
+
+// countClaimed counts the files that this rank gets hold of.
+func (o *options) countClaimed(ctx context.Context, job *runtime.Job, files []string) (tally, error) {
+	c, err := newClaims(ctx, job.World(), files)
+	if err != nil {
+		return nil, err
+	}
+	if job.World().Rank() == 0 {
+		defer o.showProgress(ctx, c)()
+	}
+	words := tally{}
+	for {
+		mine, err := c.take(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if len(mine) == 0 {
+			break
+		}
+		job.Note("files claimed", int64(len(mine)))
+		if err := o.countFiles(ctx, words, mine, true); err != nil {
+			return nil, err
+		}
+	}
+	job.Note("words", words.total())
+	return words, c.free(ctx)
+}
+
+// merge adds every rank's words to one table.
+func merge(ctx context.Context, team *runtime.Team, words tally) (*Table, error) {
+	plan := NewPlan(team.Size())
+	for w := range words {
+		plan.Add(w)
+	}
+	table, err := NewTable(ctx, team, plan)
+	if err != nil {
+		return nil, err
+	}
+	for w, n := range words {
+		if err := table.Add(ctx, w, *n); err != nil {
+			return nil, err
+		}
+	}
+	return table, table.Fence(ctx)
+}
+
+// report prints the most frequent words at rank 0.
+func (o *options) report(ctx context.Context, job *runtime.Job, table *Table, files []string) error {
+	best, err := table.Top(ctx, o.top)
+	if err != nil || job.World().Rank() != 0 {
+		return err
+	}
+	for _, e := range best {
+		fmt.Fprintln(o.out, e.Count, e.Word)
+	}
+	if !o.verify {
+		return nil
+	}
+	return o.verifyAll(ctx, table, files)
+}

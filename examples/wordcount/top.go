@@ -1,0 +1,77 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/gopgas/gopgas/window"
+)
+
+// Top returns the k most frequent words at rank 0 and none elsewhere, after a
+// Fence; equally frequent ones in the order of the alphabet. Each rank sorts
+// its own part and hands rank 0 the numbers of its k best slots: no others can
+// be among the best of all. Kind: collective.
+func (t *Table) Top(ctx context.Context, k int) ([]Entry, error) {
+	k = min(k, int(t.mask)+1)
+	w, err := window.Allocate[uint64](ctx, t.team, t.team.Size()*k, window.WithName("candidates"))
+	if err != nil {
+		return nil, err
+	}
+	mine := t.best(k)
+	signal := window.Signal{Slot: 0, Value: 1, Add: true}
+	if err := w.PutNotify(ctx, 0, t.team.Rank()*k, mine, signal); err != nil {
+		return nil, err
+	}
+	var best []Entry
+	if t.team.Rank() == 0 {
+		if best, err = t.choose(ctx, w, k); err != nil {
+			return nil, err
+		}
+	}
+	return best, w.Free(ctx)
+}
+
+// best returns the numbers of this rank's k best slots, counted from 1.
+func (t *Table) best(k int) []uint64 {
+	type candidate struct {
+		Entry
+		slot int
+	}
+	var all []candidate
+	for slot, e := range t.local().entries() {
+		all = append(all, candidate{e, slot})
+	}
+	slices.SortFunc(all, func(a, b candidate) int { return byCount(a.Entry, b.Entry) })
+	numbers := make([]uint64, min(k, len(all)))
+	for i := range numbers {
+		numbers[i] = uint64(all[i].slot) + 1
+	}
+	return numbers
+}
+
+// choose waits for all ranks' candidates and picks the best.
+func (t *Table) choose(ctx context.Context, w *window.Window[uint64], k int) ([]Entry, error) {
+	all := window.Until{Slots: []int{0}, Condition: window.AtLeast, Value: uint64(t.team.Size())}
+	if _, _, err := w.WaitNotify(ctx, all); err != nil {
+		return nil, err
+	}
+	var found []Entry
+	for i, number := range w.Local() {
+		if number == 0 {
+			continue // that rank has fewer than k words
+		}
+		e, err := t.at(ctx, i/k, int(number-1))
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, e)
+	}
+	slices.SortFunc(found, byCount)
+	return found[:min(k, len(found))], nil
+}
+
+// byCount orders frequent words first.
+func byCount(a, b Entry) int {
+	return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Word, b.Word))
+}
