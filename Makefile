@@ -1,0 +1,52 @@
+# What is done often. `make check` is the least before a commit; `.ci/run` is
+# everything, as the continuous integration runs it.
+
+PROVIDER ?= loop tcp shm
+RANKS    ?= 1 2 3 4 8
+FUZZTIME ?= 10s
+SOAK     ?= 600
+BENCH    ?= .
+
+.PHONY: help check format vet lint test race conformance fuzz bench examples mutants soak leftovers
+
+help: ## Show what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+check: format vet lint test ## Format, vet, lint, tests
+
+format: ## Fail if gofmt would change anything
+	@out=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
+	if [ -n "$$out" ]; then echo "gofmt -w these:"; echo "$$out"; exit 1; fi
+
+vet: ## go vet
+	go vet ./...
+
+lint: ## golangci-lint; the first run builds it, which takes minutes
+	scripts/lint.sh
+
+test: ## The tests, without a C compiler
+	go test ./...
+
+race: ## The tests under the race detector; needs a C compiler
+	CGO_ENABLED=1 go test -race -count=1 -timeout 10m ./...
+
+conformance: ## The provider suite; PROVIDER="loop tcp shm"
+	go test -count=1 -run Conformance $(patsubst %,./verbs/%/,$(PROVIDER))
+
+fuzz: ## Fuzz every decoder for FUZZTIME=10s
+	scripts/fuzz.sh $(FUZZTIME)
+
+bench: ## Benchmarks; BENCH=regexp chooses
+	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+examples: ## Every example under grun at RANKS="1 2 3 4 8" on shm, queued shm and tcp
+	scripts/examples.sh $(RANKS)
+
+mutants: ## Break the memory model on purpose; tests must notice
+	scripts/mutants.sh
+
+soak: ## Repeat tests and examples for SOAK=600 seconds, all configurations
+	GOPGAS_SOAK=1 scripts/soak.sh $(SOAK)
+
+leftovers: ## Look for processes and files that jobs left behind
+	scripts/leftovers.sh

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Repeats what has chance in it until the time is over or something fails:
+# tests under the race detector, and the examples under grun.
+#
+#	scripts/soak.sh [SECONDS]     default 600
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+end=$((SECONDS + ${1:-600})) round=0
+while ((SECONDS < end)); do
+	round=$((round + 1))
+	echo "soak: round $round"
+	make --no-print-directory race conformance
+	scripts/examples.sh 2 5
+done
+echo "soak: $round rounds without a failure"
