@@ -8,8 +8,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// connect maps the peer and publishes that this QP is bound to it. Each method
-// of this file requires mu to be held.
+// connect maps the peer and publishes that this QP is bound to it. Methods of
+// this file that do not take mu require it to be held.
 func (q *QP) connect(peer []byte) error {
 	remote, err := q.ctx.remoteAt(peer)
 	if err != nil {
@@ -54,6 +54,12 @@ func (c *Context) remoteAt(peer []byte) (*remoteQP, error) {
 	return r, nil
 }
 
+func (q *QP) peerQP() *remoteQP {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.remote
+}
+
 // connected tells whether requests may start: both QPs are bound to each other.
 // When the peer has been reset since this side bound itself, and is bound to
 // this incarnation, this side follows.
@@ -63,12 +69,12 @@ func (q *QP) connected() bool {
 	}
 	b := q.remote.block
 	w := b.conn.Load()
-	if phaseOf(w) != phaseUp || b.bound.Load() != tag(q.nonce, q.epoch) || b.conn.Load() != w {
+	if phaseOf(w) == phaseDown || b.bound.Load() != tag(q.nonce, q.epoch) || b.conn.Load() != w {
 		return false // it rings when it is
 	}
 	q.own.bound.Store(tag(q.remote.nonce, epochOf(w)))
 	q.tellPeer()
-	q.expect = w
+	q.expect = connWord(epochOf(w), phaseUp) // even if it has left that by now: it may have sent
 	return true
 }
 
@@ -98,7 +104,8 @@ func (q *QP) look() {
 		return
 	}
 	q.advance()
-	if q.remote.block.conn.Load() == connWord(epochOf(q.expect), phaseErr) {
+	w := q.remote.block.conn.Load()
+	if p := phaseOf(w); epochOf(w) == epochOf(q.expect) && (p == phaseErr || p == phaseClosed) {
 		q.breakDown(q.lost())
 	}
 }

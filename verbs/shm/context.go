@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/gopgas/gopgas/internal/memory"
 	"github.com/gopgas/gopgas/internal/wait"
@@ -30,16 +32,21 @@ type Context struct {
 
 	qps []atomic.Pointer[QP] // by block
 
-	mu     sync.Mutex // guards what follows
-	closed bool
-	peers  map[peerID]*peer
-	blocks blockList
-	table  mrTable
-	nextQP uint32
+	mu      sync.Mutex // guards what follows
+	closed  bool
+	peers   map[peerID]*peer
+	blocks  blockList
+	table   mrTable
+	nextQP  uint32
+	serving bool // the goroutine of serve runs
 
-	done    chan struct{}  // closed by Close
-	helpers sync.WaitGroup // goroutines that watch peers and report events
-	waiting sync.RWMutex   // held for reading by each CQ.Wait
+	stalled atomic.Int32 // QPs whose requests wait for their peer
+	grace   *time.Timer  // runs from a stall to serve
+	ended   atomic.Bool  // closed, for paths that may hold mu
+	life    context.Context
+	end     context.CancelFunc // ends life
+	helpers sync.WaitGroup     // goroutines of this context
+	waiting sync.RWMutex       // held for reading while someone sleeps on bell
 }
 
 func openContext(cfg Config, opts driver.Options) (*Context, error) {
@@ -52,8 +59,10 @@ func openContext(cfg Config, opts driver.Options) (*Context, error) {
 		peers:  make(map[peerID]*peer),
 		blocks: blockList{limit: cfg.MaxQPs, epochs: make(map[uint32]uint64)},
 		table:  mrTable{limit: cfg.MaxMRs},
-		done:   make(chan struct{}),
 	}
+	c.life, c.end = context.WithCancel(context.Background())
+	c.grace = time.AfterFunc(time.Hour, c.startServing)
+	c.grace.Stop()
 	var err error
 	if c.control, err = newControl(cfg, c.token); err != nil {
 		return nil, fmt.Errorf("shm: control memory: %w", err)
@@ -80,7 +89,19 @@ func (c *Context) findBell() (err error) {
 	offset := bellOffset()
 	c.bell = wait.NewShared(c.control.Bytes()[offset:offset+wait.Size], c.control.FD(), int64(offset))
 	c.bellInode = c.inode
+	if c.opts.Bell != nil {
+		c.helpers.Go(c.relay)
+	}
 	return nil
+}
+
+// relay passes on what peers ring to a bell that they cannot reach. It costs a
+// thread, and them a system call for each ring: ranks bring a shared bell.
+func (c *Context) relay() {
+	_ = c.bell.Wait(c.life, func() bool { // ends with life
+		c.opts.Bell.Ring()
+		return false
+	})
 }
 
 // ring wakes whoever waits in this process.
@@ -127,7 +148,7 @@ func (c *Context) Close() error {
 		return nil
 	}
 	c.closed = true
-	close(c.done)
+	c.ended.Store(true)
 	c.mu.Unlock()
 
 	var errs []error
@@ -136,10 +157,12 @@ func (c *Context) Close() error {
 			errs = append(errs, q.Close())
 		}
 	}
+	c.grace.Stop()
 	for _, p := range c.peers {
 		p.death.stop()
 	}
-	c.ring() // CQ.Wait looks at done
+	c.end()
+	c.ring() // CQ.Wait looks at ended
 	c.waiting.Lock()
 	defer c.waiting.Unlock()
 	c.helpers.Wait()
@@ -149,16 +172,6 @@ func (c *Context) Close() error {
 		errs = append(errs, p.close())
 	}
 	return errors.Join(append(errs, c.control.Close())...)
-}
-
-// isClosed is for paths that may hold c.mu.
-func (c *Context) isClosed() bool {
-	select {
-	case <-c.done:
-		return true
-	default:
-		return false
-	}
 }
 
 // randomWord is never zero: zero words mean "nothing".

@@ -89,7 +89,8 @@ type block struct {
 	_     [line - 3*8]byte
 
 	head atomic.Uint64 // lines ever put into the ring below; partner: QP.drain
-	_    [line - 8]byte
+	busy atomic.Uint64 // odd while a request may touch the peer's memory; partner: Context.quiesce
+	_    [line - 2*8]byte
 
 	taken  atomic.Uint64 // lines ever taken from the peer's ring; partner: QP.room
 	posted atomic.Uint64 // receives ever posted; partner: QP.credit

@@ -31,8 +31,10 @@ type CQ struct {
 }
 
 type slot struct {
-	turn atomic.Uint64
-	wc   driver.Completion
+	turn  atomic.Uint64
+	wc    driver.Completion
+	owner *QP
+	epoch uint64 // of owner: a RESET takes its completions out
 }
 
 // CreateCQ makes a queue that holds depth completions.
@@ -40,7 +42,7 @@ func (c *Context) CreateCQ(_ context.Context, depth int) (driver.CQ, error) {
 	if limit := c.Info().MaxCQDepth; depth < 1 || depth > limit {
 		return nil, fmt.Errorf("shm: %w: CQ depth %d, want 1 to %d", driver.ErrInvalid, depth, limit)
 	}
-	if c.isClosed() {
+	if c.ended.Load() {
 		return nil, fmt.Errorf("shm: %w", driver.ErrClosed)
 	}
 	q := &CQ{ctx: c, depth: uint64(depth), slots: make([]slot, powerOfTwo(depth))}
@@ -61,7 +63,7 @@ func powerOfTwo(n int) int {
 }
 
 // push queues wc, or breaks the queue when it is full.
-func (q *CQ) push(wc *driver.Completion) {
+func (q *CQ) push(wc *driver.Completion, owner *QP) {
 	for {
 		at := q.tail.Load()
 		s := &q.slots[at&uint64(len(q.slots)-1)]
@@ -73,7 +75,7 @@ func (q *CQ) push(wc *driver.Completion) {
 			return
 		}
 		if s.turn.Load() == at && q.tail.CompareAndSwap(at, at+1) {
-			s.wc = *wc
+			s.wc, s.owner, s.epoch = *wc, owner, owner.epoch
 			s.turn.Store(at + 1)
 			return
 		}
@@ -90,9 +92,12 @@ func (q *CQ) pop(wc *driver.Completion) bool {
 		}
 		if turn == at+1 && q.head.CompareAndSwap(at, at+1) {
 			*wc = s.wc
-			s.wc.Err = nil
+			current := s.owner.live.Load() == s.epoch
+			s.wc.Err, s.owner = nil, nil
 			s.turn.Store(at + uint64(len(q.slots)))
-			return true
+			if current {
+				return true
+			}
 		}
 	}
 }
@@ -117,7 +122,7 @@ func (q *CQ) err(found int) error {
 		return nil
 	case q.overrun.Load():
 		return fmt.Errorf("shm: %w: more than %d completions", driver.ErrOverrun, q.depth)
-	case q.closed.Load() || q.ctx.isClosed():
+	case q.closed.Load() || q.ctx.ended.Load():
 		return fmt.Errorf("shm: CQ: %w", driver.ErrClosed)
 	}
 	return nil
@@ -127,15 +132,18 @@ func (q *CQ) err(found int) error {
 func (q *CQ) Wait(ctx context.Context) error {
 	q.ctx.waiting.RLock()
 	defer q.ctx.waiting.RUnlock()
-	if q.closed.Load() || q.ctx.isClosed() {
+	if q.closed.Load() || q.ctx.ended.Load() {
 		return fmt.Errorf("shm: CQ: %w", driver.ErrClosed)
 	}
 	return q.ctx.bell.Wait(ctx, q.ready)
 }
 
+// worthAPoll makes progress: whoever waits does.
 func (q *CQ) worthAPoll() bool {
-	return q.head.Load() != q.tail.Load() || q.ctx.doors.summary.Load() != 0 ||
-		q.overrun.Load() || q.closed.Load() || q.ctx.isClosed()
+	if q.ctx.doors.summary.Load() != 0 {
+		q.ctx.progress()
+	}
+	return q.head.Load() != q.tail.Load() || q.overrun.Load() || q.closed.Load() || q.ctx.ended.Load()
 }
 
 // Close wakes waiters; they and later calls get ErrClosed.

@@ -2,8 +2,10 @@ package shm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/gopgas/gopgas/internal/memory"
 	"github.com/gopgas/gopgas/verbs/driver"
@@ -15,6 +17,7 @@ const remoteRights = driver.RemoteWrite | driver.RemoteRead | driver.RemoteAtomi
 type MR struct {
 	ctx    *Context
 	key    driver.Key
+	addr   uint64
 	closed atomic.Bool
 }
 
@@ -85,7 +88,7 @@ func (c *Context) RegMR(_ context.Context, mem driver.Memory, access driver.Acce
 	}
 	key := driver.Key{Hi: randomWord(), Lo: keyLo(index, generation)}
 	e.store(entryAt(c.control.Bytes(), index), key)
-	return &MR{ctx: c, key: key}, nil
+	return &MR{ctx: c, key: key, addr: e.offset}, nil
 }
 
 // region is what an entry of the table says.
@@ -126,8 +129,8 @@ func (r *region) load(e *entry, key driver.Key) (ok bool) {
 	return e.key.Load() == key.Lo
 }
 
-// Addr is zero: remote addresses count from the start of the region.
-func (m *MR) Addr() uint64 { return 0 }
+// Addr is the offset in the memfd, which is aligned as the memory is.
+func (m *MR) Addr() uint64 { return m.addr }
 
 // LKey and RKey are the same key.
 func (m *MR) LKey() driver.Key { return m.key }
@@ -135,17 +138,52 @@ func (m *MR) LKey() driver.Key { return m.key }
 // RKey is what peers need besides the address.
 func (m *MR) RKey() driver.Key { return m.key }
 
-// Close makes the key invalid everywhere. A request that a peer is executing
-// at this moment may still take effect.
+// Close makes the key invalid everywhere, and waits for the requests that peers
+// are executing: when it returns, none of them changes the memory any more.
 func (m *MR) Close() error {
 	if m.closed.Swap(true) {
 		return nil
 	}
 	c := m.ctx
+	index := keyIndex(m.key.Lo)
+	entryAt(c.control.Bytes(), index).key.Store(0) // partner: peer.resolve of the poster
+	var errs []error
+	for i := range c.qps {
+		if q := c.qps[i].Load(); q != nil {
+			errs = append(errs, c.quiesce(c.life, q.peerQP()))
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	index := keyIndex(m.key.Lo)
-	entryAt(c.control.Bytes(), index).key.Store(0)
 	c.table.free = append(c.table.free, index)
+	return errors.Join(errs...)
+}
+
+// patience is for a peer that was stopped in the middle of a request.
+const patience = 5 * time.Second
+
+var errStopped = errors.New("a peer does not finish its request; is its process stopped?")
+
+// quiesce returns once the peer's QP has left whatever request it was executing
+// when quiesce was called. r may be nil.
+func (c *Context) quiesce(ctx context.Context, r *remoteQP) error {
+	if r == nil {
+		return nil
+	}
+	busy := r.block.busy.Load()
+	if busy&1 == 0 {
+		return nil
+	}
+	c.waiting.RLock()
+	defer c.waiting.RUnlock()
+	if c.life.Err() != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errStopped)
+	defer cancel()
+	err := c.bell.Wait(ctx, func() bool { return r.block.busy.Load() != busy || r.peer.dead.Load() })
+	if err != nil && c.life.Err() == nil {
+		return fmt.Errorf("shm: waiting for process %d: %w", r.pid, err)
+	}
 	return nil
 }

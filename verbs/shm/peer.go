@@ -47,6 +47,7 @@ type bellID struct {
 type view struct {
 	key    driver.Key
 	entry  *entry
+	addr   uint64 // of mem[0]
 	mem    []byte
 	access driver.Access
 }
@@ -154,18 +155,19 @@ func (p *peer) resolve(remote driver.RemoteAddr, n uint64, need driver.Access) (
 			return nil, err
 		}
 	}
-	size := uint64(len(v.mem))
-	if remote.Addr > size || n > size-remote.Addr || v.access&need != need {
+	at, size := remote.Addr-v.addr, uint64(len(v.mem)) // below v.addr wraps around
+	if at > size || n > size-at || v.access&need != need {
 		return nil, refused(v, remote, n, need)
 	}
-	return v.mem[remote.Addr : remote.Addr+n : remote.Addr+n], nil
+	return v.mem[at : at+n : at+n], nil
 }
 
 func refused(v *view, remote driver.RemoteAddr, n uint64, need driver.Access) error {
 	if v.access&need != need {
 		return fmt.Errorf("shm: %w: the region grants %v, the request needs %v", driver.ErrAccess, v.access, need)
 	}
-	return fmt.Errorf("shm: %w: %d bytes at %d of a region of %d", driver.ErrAccess, n, remote.Addr, len(v.mem))
+	return fmt.Errorf("shm: %w: %d bytes at %#x, the region is [%#x, %#x)",
+		driver.ErrAccess, n, remote.Addr, v.addr, v.addr+uint64(len(v.mem)))
 }
 
 // lookup reads the peer's table and maps what it says.
@@ -179,7 +181,7 @@ func (p *peer) lookup(key driver.Key) (*view, error) {
 	if !r.load(e, key) {
 		return nil, fmt.Errorf("shm: %w: key %v is not valid (any more)", driver.ErrAccess, key)
 	}
-	v := &view{key: key, entry: e, access: r.access}
+	v := &view{key: key, entry: e, addr: r.offset, access: r.access}
 	if r.access != 0 {
 		p.mu.Lock()
 		defer p.mu.Unlock()

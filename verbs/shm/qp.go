@@ -26,11 +26,12 @@ type QP struct {
 	state  driver.State
 	closed bool
 	epoch  uint64
+	work   uint64    // what own.busy says
 	remote *remoteQP // from RTR to RESET
 	expect uint64    // conn word of the peer while connected, else 0
 
 	sends    sendQueue
-	wanting  bool   // own.want is set
+	wanting  bool   // own.want is set, and this QP counted in ctx.stalled
 	taken    uint64 // lines that the peer took from out, as last seen
 	credits  uint64 // receives that the peer posted, as last seen
 	messages uint64 // messages begun: each used one of the peer's receives
@@ -43,6 +44,7 @@ type QP struct {
 	wakeSelf bool       // ring the own bell after mu is released
 	wakePeer *wait.Bell // ring this one, too
 
+	live  atomic.Uint64 // epoch, for CQs
 	fence atomic.Uint32 // orders memory by being swapped; its value means nothing
 }
 
@@ -125,8 +127,25 @@ func (q *QP) Num() uint32 { return q.num }
 // Address holds tokens: whoever knows it and is the same user can connect.
 func (q *QP) Address() []byte { return append([]byte(nil), q.address...) }
 
-// Modify moves the QP; see connect.go for RTR. It never blocks.
-func (q *QP) Modify(_ context.Context, to driver.State, attr driver.Attr) error {
+// Modify moves the QP; see connect.go for RTR. RESET waits for the request that
+// the peer is executing, nothing else blocks.
+func (q *QP) Modify(ctx context.Context, to driver.State, attr driver.Attr) error {
+	if to != driver.StateReset {
+		return q.modify(to, attr)
+	}
+	q.mu.Lock()
+	if q.closed {
+		q.mu.Unlock()
+		return fmt.Errorf("shm: QP %d: %w", q.num, driver.ErrClosed)
+	}
+	remote := q.remote
+	q.epoch++
+	q.reset()
+	q.unlock()
+	return q.ctx.quiesce(ctx, remote)
+}
+
+func (q *QP) modify(to driver.State, attr driver.Attr) error {
 	q.mu.Lock()
 	defer q.unlock()
 	if q.closed {
@@ -134,9 +153,6 @@ func (q *QP) Modify(_ context.Context, to driver.State, attr driver.Attr) error 
 	}
 	from := q.state
 	switch {
-	case to == driver.StateReset:
-		q.epoch++
-		q.reset()
 	case to == driver.StateErr:
 		q.toErr()
 	case to == driver.StateInit && from == driver.StateReset,
@@ -157,15 +173,16 @@ func (q *QP) Modify(_ context.Context, to driver.State, attr driver.Attr) error 
 // reset forgets connection and requests. The word that ends the old connection
 // is stored first, so that no peer takes new counters for old ones.
 func (q *QP) reset() {
+	q.live.Store(q.epoch)
 	q.own.conn.Store(connWord(q.epoch, phaseDown))
 	q.tellPeer()
 	q.own.bound.Store(0)
 	q.own.head.Store(0)
 	q.own.taken.Store(0)
 	q.own.posted.Store(0)
-	q.own.want.Store(0)
+	q.stalled(false)
 	q.out.lines = 0
-	q.taken, q.credits, q.messages, q.wanting = 0, 0, 0, false
+	q.taken, q.credits, q.messages = 0, 0, 0
 	q.read, q.partial, q.posted = 0, 0, 0
 	q.remote, q.expect = nil, 0
 	q.sends.clear()
@@ -179,6 +196,7 @@ func (q *QP) toErr() {
 		return
 	}
 	q.state = driver.StateErr
+	q.stalled(false)
 	q.own.conn.Store(connWord(q.epoch, phaseErr))
 	q.tellPeer()
 	for p := q.sends.first(); p != nil; p = q.sends.first() {
@@ -195,13 +213,18 @@ func (q *QP) toErr() {
 
 func (q *QP) complete(cq *CQ, wc driver.Completion) {
 	wc.QP = q.num
-	cq.push(&wc)
+	cq.push(&wc, q)
 	q.wakeSelf = true
 }
 
 // unlock releases mu and then wakes whom what was done concerns: a futex call
 // under the lock would hold up others.
 func (q *QP) unlock() {
+	if q.work&1 != 0 {
+		q.work++
+		q.own.busy.Store(q.work)
+		q.wakePeer = q.remote.bell // which may wait for that
+	}
 	self, other := q.wakeSelf, q.wakePeer
 	q.wakeSelf, q.wakePeer = false, nil
 	q.mu.Unlock()
@@ -213,8 +236,8 @@ func (q *QP) unlock() {
 	}
 }
 
-// Close drops everything posted without completions. Messages that were sent
-// stay readable for the peer.
+// Close drops everything posted without completions, and waits for the request
+// that the peer is executing. Messages that were sent stay readable for it.
 func (q *QP) Close() error {
 	q.mu.Lock()
 	if q.closed {
@@ -223,17 +246,20 @@ func (q *QP) Close() error {
 	}
 	q.closed = true
 	q.state = driver.StateErr
+	q.stalled(false)
 	q.own.conn.Store(connWord(q.epoch, phaseClosed))
 	q.tellPeer()
 	q.sends.clear()
 	q.receives.clear()
-	read := q.out.lines == 0 || q.remote.block.taken.Load() == q.out.lines
+	remote := q.remote
+	read := q.out.lines == 0 || remote.block.taken.Load() == q.out.lines
 	q.unlock()
 
 	c := q.ctx
+	err := c.quiesce(c.life, remote)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.qps[q.index].Store(nil)
 	c.blocks.giveBack(q.index, q.epoch, read)
-	return nil
+	return err
 }

@@ -49,8 +49,10 @@ func TestUnsignaledSuccessIsSilent(t *testing.T) {
 func TestBadRemoteAddressesAreRefusedAndMoveTheQPToErr(t *testing.T) {
 	heap := memory.Heap(64)
 	cases := map[string]func(a, b *side) driver.WorkRequest{
-		"zero key":         func(_, b *side) driver.WorkRequest { return write(driver.RemoteAddr{}, word(1)) },
-		"key out of range": func(_, b *side) driver.WorkRequest { return write(driver.RemoteAddr{RKey: driver.Key{Lo: 1 << 31}}, word(1)) },
+		"zero key": func(_, b *side) driver.WorkRequest { return write(driver.RemoteAddr{}, word(1)) },
+		"key out of range": func(_, b *side) driver.WorkRequest {
+			return write(driver.RemoteAddr{RKey: driver.Key{Lo: 1 << 31}}, word(1))
+		},
 		"wrong secret": func(_, b *side) driver.WorkRequest {
 			at := b.at(0)
 			at.RKey.Hi++

@@ -36,6 +36,7 @@ func (q *QP) post(wr *driver.WorkRequest) error {
 	if !ok && err == nil {
 		return q.sends.push(wr, sent)
 	}
+	q.stalled(false)
 	if err != nil {
 		q.complete(q.sendCQ, driver.Completion{ID: wr.ID, Status: statusOf(err), Op: wr.Op, Err: err})
 		q.toErr()
@@ -65,9 +66,8 @@ func (q *QP) advance() {
 		}
 		q.sends.drop()
 	}
-	if q.wanting && q.sends.n == 0 {
-		q.wanting = false
-		q.own.want.Store(0)
+	if q.sends.n == 0 {
+		q.stalled(false)
 	}
 }
 
@@ -79,8 +79,7 @@ func (q *QP) attempt(wr *driver.WorkRequest, sent *int) (bool, error) {
 	if ok || err != nil || q.wanting {
 		return ok, err
 	}
-	q.wanting = true
-	q.own.want.Store(1)
+	q.stalled(true)
 	return q.execute(wr, sent)
 }
 
@@ -89,6 +88,10 @@ func (q *QP) attempt(wr *driver.WorkRequest, sent *int) (bool, error) {
 func (q *QP) execute(wr *driver.WorkRequest, sent *int) (bool, error) {
 	if !q.connected() {
 		return false, nil
+	}
+	if q.work&1 == 0 { // announced before the key is looked at, ended by unlock
+		q.work++
+		q.own.busy.Store(q.work)
 	}
 	if err := q.lost(); err != nil {
 		return false, err

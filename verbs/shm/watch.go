@@ -72,4 +72,5 @@ func (c *Context) watch(p *peer) {
 			q.lookAfterDeath(p)
 		}
 	}
+	c.ring() // for quiesce
 }

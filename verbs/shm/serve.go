@@ -1,0 +1,55 @@
+package shm
+
+import "time"
+
+// gracePeriod is how long a request waits before the context stops hoping that
+// the program polls. A program that does never pays for the goroutine below.
+const gracePeriod = time.Millisecond
+
+// stalled notes whether requests wait for the peer, and lets the peer know that
+// it shall ring. Precondition: mu is held.
+func (q *QP) stalled(waits bool) {
+	if q.wanting == waits {
+		return
+	}
+	q.wanting = waits
+	if !waits {
+		q.own.want.Store(0)
+		q.ctx.stalled.Add(-1)
+		return
+	}
+	q.own.want.Store(1)
+	if q.ctx.stalled.Add(1) == 1 {
+		q.ctx.grace.Reset(gracePeriod)
+	}
+}
+
+// startServing runs in the timer's goroutine.
+func (c *Context) startServing() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed && !c.serving {
+		c.serving = true
+		c.helpers.Go(c.serve)
+	}
+}
+
+// serve goes on with waiting requests while the program does not poll, as a NIC
+// would, until none waits.
+func (c *Context) serve() {
+	for c.life.Err() == nil {
+		_ = c.bell.Wait(c.life, func() bool { // the loop looks at life
+			if c.doors.summary.Load() != 0 {
+				c.progress()
+			}
+			return c.stalled.Load() == 0
+		})
+		c.mu.Lock()
+		if c.stalled.Load() == 0 {
+			c.serving = false
+			c.mu.Unlock()
+			return
+		}
+		c.mu.Unlock()
+	}
+}
