@@ -28,7 +28,7 @@ type Plan struct {
 	DelayCompletions float64 // chance that a completion is held before it can be polled
 	Reorder          float64 // chance that a READ or an atomic lets later requests pass
 	PartialPosts     float64 // chance that PostSend takes only some of several requests
-	QueueFull        float64 // chance that PostSend takes none, see refuse.go
+	QueueFull        float64 // chance that PostSend takes none; polling then helps, as after PartialPosts
 
 	Errors []Error
 	Cuts   []Cut
