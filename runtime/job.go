@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -142,25 +143,34 @@ func (j *Job) Note(name string, n int64) {
 	j.mu.Unlock()
 }
 
-// Close waits until all ranks have closed, serving this rank's memory
-// meanwhile, and gives everything back. The second call does nothing.
-// Kind: collective.
+// Close waits until all ranks that live have closed, serving this rank's memory
+// meanwhile, and gives everything back. The second call does nothing. Kind:
+// collective.
 func (j *Job) Close(ctx context.Context) error {
 	j.closing.Do(func() { j.closed = errors.Join(j.parting(ctx), j.release()) })
 	return j.closed
 }
 
 // parting is the collective part of Close: all have come, and everything that
-// this rank has posted is on its way.
+// this rank has posted is on its way. Ranks that died meanwhile are waited for
+// no more; the living serve each other to the end.
 func (j *Job) parting(ctx context.Context) error {
-	if err := j.world.sync(ctx, fabric.Close); err != nil {
+	err := j.world.sync(ctx, fabric.Close)
+	if err == nil {
+		err = j.fabric.FlushAll(ctx)
+	}
+	if err != nil && !errors.Is(err, ErrRankDead) && !errors.Is(err, ErrTeamBroken) {
 		return err
 	}
-	if err := j.fabric.FlushAll(ctx); err != nil {
-		return err
+	living := slices.Clone(j.world.members)
+	for {
+		_, err := j.client.Exchange(ctx, fmt.Sprint("close", living), living, nil)
+		var gone *bootstrap.PeerDeadError
+		if !errors.As(err, &gone) {
+			return err
+		}
+		living = slices.DeleteFunc(living, func(r int) bool { return r == gone.Rank })
 	}
-	_, err := j.client.Exchange(ctx, "close", j.world.members, nil)
-	return err
 }
 
 // shutdown ends this rank's part without waiting for the others.

@@ -43,15 +43,12 @@ func (j *Job) run(ctx context.Context, body Body) error {
 	defer cancel(nil)
 	defer context.AfterFunc(j.aborted, func() { cancel(context.Cause(j.aborted)) })()
 	if err := body(ctx, j); err != nil {
-		err = fmt.Errorf("rank %d: %w", j.world.Rank(), err)
+		err = fmt.Errorf("rank %d: %w", j.fabric.Rank(), err)
 		j.Abort(err)
 		return errors.Join(err, j.shutdown())
 	}
-	err := j.Close(ctx)
-	if errors.Is(err, ErrRankDead) && !errors.Is(err, ErrAborted) {
-		// The body came to its end without the dead rank, which the launcher
-		// reports.
-		return nil
+	if err := j.Close(ctx); err != nil {
+		return fmt.Errorf("rank %d: close the job: %w", j.fabric.Rank(), err)
 	}
-	return err
+	return nil
 }

@@ -83,7 +83,10 @@ func (t *opTable) find(id uint64) *op {
 // completion, or in the peer's error.
 func (o *op) post(ctx context.Context, n int) error {
 	p, from := o.peer, 0
-	for {
+	for stalled := false; ; stalled = true {
+		if stalled && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if err := p.Err(); err != nil {
 			return err
 		}
