@@ -15,7 +15,7 @@ help: ## Show what can be made
 check: format vet lint test ## Format, vet, lint, tests
 
 format: ## Fail if gofmt would change anything
-	@out=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
+	@out=$$(gofmt -l .); \
 	if [ -n "$$out" ]; then echo "gofmt -w these:"; echo "$$out"; exit 1; fi
 
 vet: ## go vet
