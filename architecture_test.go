@@ -1,0 +1,284 @@
+package gopgas_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/gopgas/gopgas"
+
+// A layer is a package, or several alike, with all that it may import of this
+// module. Data flows down, and so do imports:
+//
+//	user programs, examples, bench
+//	          collectives
+//	         rpipe   window
+//	            runtime
+//	        internal/fabric
+//	             verbs
+//	          verbs/driver
+//	     loop shm tcp ibv   faulty trace
+//
+//	cmd/grun -> launcher -> internal/bootstrap <- runtime
+type layer struct {
+	packages string // a pattern of path.Match
+	imports  string // patterns, apart by blanks
+	because  string // completes "it may import nothing else, because"
+}
+
+// providers move bytes; wrappers stand in front of one.
+const providers = "verbs/loop verbs/shm verbs/tcp verbs/ibv"
+
+// picture is the architecture. The first row that matches a package counts.
+var picture = []layer{
+	{"internal/mutant", "",
+		"switches know nothing"},
+	{"internal/wait", "internal/mutant",
+		"waiting is below everything that waits"},
+	{"verbs/driver", "internal/wait",
+		"the waist is what providers and verbs share, and neither of them"},
+	{"internal/memory", "verbs/driver",
+		"memory is made before anyone registers it"},
+	{"internal/atomics", "verbs/driver",
+		"it is arithmetic on words"},
+	{"verbs/trace", "verbs/driver internal/wait",
+		"it wraps any provider, so it knows none, and verbs calls it, not the other way round"},
+	{"verbs/faulty", "verbs/driver internal/wait",
+		"it wraps any provider, so it knows none, and verbs calls it, not the other way round"},
+	{"verbs/verbstest", "verbs verbs/driver internal/wait internal/memory",
+		"the suite is for any provider, so it knows none"},
+	{"verbs/*", "verbs/driver internal/wait internal/memory internal/mutant internal/atomics",
+		"a provider implements driver and is called by verbs, which it does not know; no provider knows another"},
+	{"verbs", "verbs/driver internal/wait internal/mutant",
+		"it checks for any provider and knows neither providers nor ranks"},
+	{"internal/arena", "verbs/driver internal/memory internal/mutant",
+		"it hands out memory and knows nobody who uses it"},
+	{"internal/bootstrap", "",
+		"it is the protocol in which launcher and runtime meet, so it knows neither"},
+	{"internal/fabric", "verbs verbs/driver internal/arena internal/atomics internal/memory internal/wait internal/mutant",
+		"it is handed its providers by runtime and imports none, and it knows no teams"},
+	{"runtime", "internal/fabric internal/bootstrap internal/arena internal/atomics internal/memory internal/wait internal/mutant " +
+		"verbs verbs/driver verbs/faulty verbs/trace " + providers,
+		"it is the job as its ranks see it; how the job was started is the launcher's business, and the two meet in internal/bootstrap"},
+	{"launcher", "internal/bootstrap",
+		"it starts processes of any kind and knows nothing of what a rank does; it meets runtime in internal/bootstrap"},
+	{"window", "runtime internal/fabric internal/arena internal/atomics internal/wait internal/mutant verbs/driver",
+		"it works over any fabric and imports no provider; rpipe stands beside it, not below"},
+	{"rpipe", "runtime internal/fabric internal/arena internal/atomics internal/wait internal/mutant verbs/driver",
+		"it works over any fabric and imports no provider; window stands beside it, not below"},
+	{"collectives", "rpipe window runtime internal/fabric internal/arena internal/atomics internal/wait internal/mutant verbs/driver",
+		"algorithms are made of windows and pipes"},
+	{"internal/testjob", "runtime launcher internal/bootstrap",
+		"it runs jobs for tests"},
+	{"internal/tools/*", "", "tools are apart"},
+	{"cmd/grun", "launcher runtime internal/bootstrap internal/wait verbs verbs/driver",
+		"it is flags for the launcher, and a doctor who asks runtime for the providers"},
+	{"examples/*", "collectives rpipe window runtime verbs verbs/driver",
+		"an example shows what users can import"},
+	{"bench", "bench/* collectives rpipe window runtime launcher verbs verbs/* internal/*",
+		"nothing imports a benchmark but its own parts"},
+	{"bench/*", "bench/* collectives rpipe window runtime launcher verbs verbs/* internal/*",
+		"nothing imports a benchmark but its own parts"},
+}
+
+// forTests are packages for tests and benchmarks: no program contains them.
+const forTests = "verbs/verbstest internal/testjob"
+
+// system are the packages that may speak to the kernel by themselves.
+const system = "internal/wait internal/memory internal/testjob verbs/shm verbs/tcp verbs/ibv runtime launcher cmd/grun bench bench/*"
+
+// wrongArrow says what is wrong with from importing to, both without the
+// module's path, or "".
+func wrongArrow(from, to string) string {
+	i := slices.IndexFunc(picture, func(l layer) bool { return matches(l.packages, from) })
+	if i < 0 {
+		return fmt.Sprintf("%s is not in the picture: give it a row in architecture_test.go", from)
+	}
+	if matches(picture[i].imports, to) && !(matches(forTests, to) && from != "internal/testjob") {
+		return ""
+	}
+	return fmt.Sprintf("%s -> %s: %s may import %s and nothing else of this module, because %s", from, to, from,
+		or(picture[i].imports, "nothing"), picture[i].because)
+}
+
+// matches: one of the patterns, apart by blanks, matches name.
+func matches(patterns, name string) bool {
+	return slices.ContainsFunc(strings.Fields(patterns), func(pattern string) bool {
+		ok, err := path.Match(pattern, name)
+		return ok && err == nil
+	})
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+func TestImportsPointTheWayThatDataFlows(t *testing.T) {
+	for _, p := range list(t) {
+		from := short(p.ImportPath)
+		require.NotEqual(t, p.ImportPath, from)
+		for _, imported := range p.Imports {
+			if to := short(imported); to != imported {
+				if wrong := wrongArrow(from, to); wrong != "" {
+					t.Error(wrong)
+				}
+			}
+		}
+	}
+}
+
+func TestEveryPackageIsInThePicture(t *testing.T) {
+	for _, p := range list(t) {
+		name := short(p.ImportPath)
+		if !slices.ContainsFunc(picture, func(l layer) bool { return matches(l.packages, name) }) {
+			t.Errorf("%s is not in the picture: give it a row in architecture_test.go", name)
+		}
+	}
+}
+
+// The rules must be able to fail.
+func TestThePictureRefusesArrowsThatPointUp(t *testing.T) {
+	for _, arrow := range []string{
+		"verbs -> runtime", "verbs -> internal/fabric", "verbs -> verbs/loop", "verbs/driver -> verbs",
+		"verbs/tcp -> verbs", "verbs/shm -> verbs", "verbs/loop -> verbs/shm", "verbs/ibv -> runtime", "verbs/faulty -> verbs/loop",
+		"internal/fabric -> verbs/shm", "internal/fabric -> runtime", "internal/wait -> verbs/driver",
+		"launcher -> runtime", "runtime -> launcher", "internal/bootstrap -> runtime", "internal/bootstrap -> launcher",
+		"window -> verbs/shm", "window -> verbs/tcp", "window -> rpipe", "rpipe -> window", "runtime -> window",
+		"window -> cmd/grun", "runtime -> examples/hello", "runtime -> bench", "launcher -> cmd/grun",
+		"runtime -> internal/testjob", "bench -> internal/testjob", "examples/hello -> internal/fabric", "unheard/of -> verbs",
+	} {
+		from, to, _ := strings.Cut(arrow, " -> ")
+		require.Contains(t, wrongArrow(from, to), from, arrow)
+	}
+	for _, arrow := range []string{
+		"verbs -> verbs/driver", "verbs/tcp -> internal/wait", "runtime -> verbs/tcp", "window -> runtime",
+		"cmd/grun -> launcher", "examples/hello -> window", "internal/testjob -> launcher",
+	} {
+		from, to, _ := strings.Cut(arrow, " -> ")
+		require.Empty(t, wrongArrow(from, to), arrow)
+	}
+}
+
+// listed is what go list tells about a package.
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+// list returns the module's packages as go list sees them.
+func list(t *testing.T) (all []listed) {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-e", "-deps", "-json=ImportPath,Imports", "./...")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	for d := json.NewDecoder(out); ; {
+		var p listed
+		err := d.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		if short(p.ImportPath) != p.ImportPath {
+			all = append(all, p)
+		}
+	}
+	require.NoError(t, cmd.Wait())
+	require.NotEmpty(t, all)
+	return all
+}
+
+// short is a package's path within the module; others stay as they are, and so
+// does the root, which holds this test only.
+func short(importPath string) string { return strings.TrimPrefix(importPath, module+"/") }
+
+func TestUnsafeIsConfinedToFilesThatSayIt(t *testing.T) {
+	eachImport(t, func(file, imported string) {
+		name := strings.TrimSuffix(strings.TrimSuffix(path.Base(file), ".go"), "_test")
+		if imported == "unsafe" && !strings.HasSuffix(name, "_unsafe") {
+			t.Errorf("%s imports unsafe: move what needs it to a few lines in a file named *_unsafe.go", file)
+		}
+	})
+}
+
+func TestSystemCallsAreConfined(t *testing.T) {
+	eachImport(t, func(file, imported string) {
+		if imported == "golang.org/x/sys/unix" && !matches(system, path.Dir(file)) && !strings.HasSuffix(file, "_test.go") {
+			t.Errorf("%s imports %s: only %s speak to the kernel by themselves", file, imported, system)
+		}
+	})
+}
+
+func TestNothingNeedsCgo(t *testing.T) {
+	eachImport(t, func(file, imported string) {
+		if imported == "C" {
+			t.Errorf("%s imports C: the module builds without a C compiler", file)
+		}
+	})
+}
+
+func TestOnlyOneFileListsTheProviders(t *testing.T) {
+	eachImport(t, func(file, imported string) {
+		if path.Dir(file) != "runtime" || strings.HasSuffix(file, "_test.go") || strings.HasPrefix(path.Base(file), "providers") {
+			return
+		}
+		if matches(providers, short(imported)) {
+			t.Errorf("%s imports %s: runtime/providers.go alone lists the providers", file, imported)
+		}
+	})
+}
+
+// eachImport visits all imports of all files of the module, tests and files for
+// other build tags too. Folders with a module of their own are apart.
+func eachImport(t *testing.T, visit func(file, imported string)) {
+	t.Helper()
+	files := 0
+	require.NoError(t, filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			_, err := os.Stat(filepath.Join(name, "go.mod"))
+			if name != "." && (err == nil || strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		files++
+		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range parsed.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			visit(filepath.ToSlash(name), imported)
+		}
+		return nil
+	}))
+	require.Greater(t, files, 50, "the module's files were not found")
+}
