@@ -71,6 +71,18 @@ func TestBoundsHoldForAnyAddressAndLength(t *testing.T) {
 	})
 }
 
+// TestAPeerThatLookedTheKeyUpBeforeCloseComesTooLate stages the race.
+func TestAPeerThatLookedTheKeyUpBeforeCloseComesTooLate(t *testing.T) {
+	table := newTable()
+	m, err := table.add(make([]byte, 8), driver.AllAccess)
+	require.NoError(t, err)
+	before := table.slots.Load()
+	require.NoError(t, m.Close())
+	table.slots.Store(before)
+	_, _, err = table.open(driver.RemoteAddr{Addr: m.addr, RKey: m.key}, 8, driver.RemoteRead)
+	require.ErrorIs(t, err, driver.ErrAccess)
+}
+
 func TestKeysLookRandom(t *testing.T) {
 	table, ones := newTable(), 0
 	const keys = 200

@@ -5,6 +5,7 @@ import (
 	goruntime "runtime"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -22,6 +23,8 @@ func lifetimeCases() []testCase {
 		{"CloseWhileOthersPost", closeWhilePosting},
 		{"DeregisterWhileThePeerWrites", deregisterInFlight},
 		{"PeerThatDiesEndsWhatIsOutstanding", peerDies},
+		{"PeerThatDiesAmidTransfersEndsEachOnce", diesAmidTransfers},
+		{"ErrAmidTransfersEndsEachOnce", errAmidTransfers},
 		{"RequestsToADeadPeerFail", postToDead},
 		{"ClosingEndsAWait", closeEndsWait},
 	}
@@ -68,18 +71,21 @@ func closedObjects(t *testing.T, h Harness) {
 	require.ErrorIs(t, err, driver.ErrClosed)
 }
 
+// closedRegion registers the same memory again: the old key must not reach it.
 func closedRegion(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
-	mr := b.newMR(4096, verbs.AllAccess)
+	mem := h.NewMemory(t, 4096)
+	mr, err := b.pd.RegMR(deadline(t), mem, verbs.AllAccess)
+	require.NoError(t, err)
 	to := mr.Remote(0)
 	a.do(verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(a.at(0, 8)), Remote: to})
 	require.NoError(t, mr.Close())
-	successor := b.newMR(4096, verbs.AllAccess)
+	successor, err := b.pd.RegMR(deadline(t), mem, verbs.AllAccess)
+	require.NoError(t, err)
 	require.NotEqual(t, to.RKey, successor.RKey())
 	a.post(verbs.WorkRequest{ID: 1, Op: verbs.OpWrite, Flags: verbs.Signaled, Local: segs(fillSegment(a.at(0, 8))), Remote: to})
 	require.Equal(t, verbs.RemoteAccess, a.sent().Status)
-	require.True(t, zero(successor.Bytes()))
-	require.True(t, zero(mr.Bytes()))
+	require.True(t, zero(mem.Bytes))
 }
 
 func freshKeys(t *testing.T, h Harness) {
@@ -170,6 +176,65 @@ func peerDies(t *testing.T, h Harness) {
 		require.Equal(t, verbs.Flushed, wc.Status)
 	}
 	require.Equal(t, verbs.StateErr, a.qp.State())
+}
+
+// bigReads posts READs of a megabyte each, into memory of their own.
+func bigReads(t *testing.T, a, b *side) (from *verbs.MR, into *verbs.MR) {
+	t.Helper()
+	const reads, size = 8, 1 << 20
+	from, into = b.newMR(size, verbs.AllAccess), a.newMR(reads*size, verbs.AllAccess)
+	fill(from.Bytes(), 1)
+	for i := range reads {
+		a.post(verbs.WorkRequest{ID: uint64(i), Op: verbs.OpRead, Flags: verbs.Signaled,
+			Local: segs(segment(t, into, i*size, size)), Remote: from.Remote(0)})
+	}
+	return from, into
+}
+
+// endOfBigReads wants a completion for each, in order: successes, one cause,
+// and the rest flushed. Then the memory is the caller's.
+func endOfBigReads(t *testing.T, a *side, from, into *verbs.MR) {
+	t.Helper()
+	size, healthy := len(from.Bytes()), true
+	for i := range 8 {
+		wc := a.sent()
+		require.Equal(t, uint64(i), wc.ID)
+		switch {
+		case wc.Status == verbs.Success:
+			require.True(t, healthy, "request %d succeeded after a failure", i)
+			require.True(t, string(from.Bytes()) == string(into.Bytes()[i*size:(i+1)*size]), "request %d brought something else", i)
+		case !healthy:
+			require.Equal(t, verbs.Flushed, wc.Status)
+		default:
+			healthy = false
+		}
+	}
+	n, err := a.scq.Poll(make([]verbs.Completion, 1))
+	require.NoError(t, err)
+	require.Zero(t, n, "one completion each")
+	clear(into.Bytes())
+	for range 20 { // whatever is still on its way has time to arrive
+		time.Sleep(time.Millisecond)
+		require.True(t, zero(into.Bytes()), "memory changed after its request had ended")
+	}
+}
+
+func diesAmidTransfers(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	from, into := bigReads(t, a, b)
+	require.NoError(t, b.ctx.Close())
+	endOfBigReads(t, a, from, into)
+}
+
+func errAmidTransfers(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	from, into := bigReads(t, a, b)
+	require.NoError(t, a.qp.Modify(deadline(t), verbs.StateErr, verbs.Attr{}))
+	endOfBigReads(t, a, from, into)
+	require.NoError(t, a.qp.Modify(deadline(t), verbs.StateReset, verbs.Attr{}))
+	require.NoError(t, b.qp.Modify(deadline(t), verbs.StateReset, verbs.Attr{}))
+	connect(t, a.qp, b.qp)
+	a.flush(b)
 }
 
 func postToDead(t *testing.T, h Harness) {

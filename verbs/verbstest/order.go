@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,6 +17,7 @@ import (
 func orderCases() []testCase {
 	return []testCase{
 		{"WritesToOneWordNeverGoBack", writesInOrder},
+		{"AlignedWordsAreNeverTorn", neverTorn},
 		{"DataIsVisibleBeforeItsFlag", dataBeforeFlag},
 		{"DataIsVisibleBeforeTheSendBehindIt", dataBeforeSend},
 		{"ReadCompletesAfterEarlierWritesWereApplied", readAfterWrites},
@@ -62,6 +64,35 @@ func writesInOrder(t *testing.T, h Harness) {
 		}
 	})
 	require.NoError(t, broken)
+}
+
+// neverTorn writes and reads a word that its owner accesses with atomics: all
+// that either side sees is one of two values.
+func neverTorn(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	const rounds = 300
+	written, stored := word64(b.bytes(64, 8)), word64(b.bytes(128, 8))
+	whole := func(v uint64) bool { return v == 0 || v == ^uint64(0) }
+	ctx, stop := context.WithCancel(deadline(t))
+	var g errgroup.Group
+	g.Go(func() error {
+		for v := uint64(0); ctx.Err() == nil; v = ^v {
+			stored.Store(v)
+			if seen := written.Load(); !whole(seen) {
+				return fmt.Errorf("the owner saw %#x", seen)
+			}
+			goruntime.Gosched()
+		}
+		return nil
+	})
+	for i := range rounds {
+		put64(a.bytes(0, 8), -uint64(i%2))
+		a.do(verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(64)})
+		a.do(verbs.WorkRequest{Op: verbs.OpRead, Local: segs(a.at(8, 8)), Remote: b.mr.Remote(128)})
+		require.True(t, whole(get64(a.bytes(8, 8))), "read %#x", get64(a.bytes(8, 8)))
+	}
+	stop()
+	require.NoError(t, g.Wait())
 }
 
 func dataBeforeFlag(t *testing.T, h Harness) {

@@ -52,6 +52,13 @@ func remoteRefusals(t *testing.T, h Harness) {
 		{"KeyOfNothing", func(r *verbs.RemoteAddr) { r.RKey = verbs.Key{Hi: 1, Lo: 2} }},
 		{"ZeroKey", func(r *verbs.RemoteAddr) { r.RKey = verbs.Key{} }},
 		{"KeyWithOneBitWrong", func(r *verbs.RemoteAddr) { r.RKey.Lo ^= 1 }},
+		{"KeyWithAHighBitWrong", func(r *verbs.RemoteAddr) {
+			if r.RKey.Hi != 0 {
+				r.RKey.Hi ^= 1 << 40
+			} else { // a device with 32-bit keys
+				r.RKey.Lo ^= 1 << 30
+			}
+		}},
 		{"OneByteBeyondTheEnd", func(r *verbs.RemoteAddr) { r.Addr += size - 7 }},
 		{"FarBeyondTheEnd", func(r *verbs.RemoteAddr) { r.Addr += size << 8 }},
 		{"OneByteBeforeTheStart", func(r *verbs.RemoteAddr) { r.Addr-- }},

@@ -18,6 +18,7 @@ func stateCases() []testCase {
 		{"PostsInErrAreFlushed", postsInErr},
 		{"DrainedQueueTakesPostsAndStartsThemInRTS", drained},
 		{"ResetForgetsWhatWasPosted", resetForgets},
+		{"ResetFreesBothQueues", resetFrees},
 		{"ResetAndConnectHealAnError", reconnect},
 		{"RequestsWaitForAPeerThatConnectsLater", connectLater},
 		{"AddressOfNobodyIsRefused", badAddress},
@@ -152,6 +153,26 @@ func resetForgets(t *testing.T, h Harness) {
 	b.postRecv(verbs.RecvRequest{ID: 8, Local: segs(b.at(0, 8))})
 	a.do(verbs.WorkRequest{ID: 9, Op: verbs.OpSend, Local: segs(a.at(0, 8))})
 	require.Equal(t, uint64(8), b.received().ID)
+}
+
+func resetFrees(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	for range 3 {
+		for i := range a.cfg.depth {
+			a.post(verbs.WorkRequest{ID: uint64(i), Op: verbs.OpSend, Flags: verbs.Signaled, Local: segs(a.at(0, 8))})
+			a.postRecv(verbs.RecvRequest{ID: uint64(i)})
+		}
+		n, err := a.qp.PostSend([]verbs.WorkRequest{{Op: verbs.OpSend, Local: segs(a.at(0, 8))}})
+		require.Zero(t, n)
+		require.ErrorIs(t, err, driver.ErrQueueFull)
+		n, err = a.qp.PostRecv(make([]verbs.RecvRequest, 1))
+		require.Zero(t, n)
+		require.ErrorIs(t, err, driver.ErrQueueFull)
+		require.NoError(t, a.qp.Modify(deadline(t), verbs.StateReset, verbs.Attr{}))
+		require.NoError(t, b.qp.Modify(deadline(t), verbs.StateReset, verbs.Attr{}))
+		connect(t, a.qp, b.qp)
+	}
+	a.flush(b)
 }
 
 func reconnect(t *testing.T, h Harness) {

@@ -1,6 +1,7 @@
 package verbstest
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 
@@ -178,11 +179,4 @@ func bothDirections(t *testing.T, h Harness) {
 	require.Equal(t, b.bytes(0, 8000), a.bytes(20000, 8000))
 }
 
-func zero(b []byte) bool {
-	for _, v := range b {
-		if v != 0 {
-			return false
-		}
-	}
-	return true
-}
+func zero(b []byte) bool { return bytes.Count(b, []byte{0}) == len(b) }
