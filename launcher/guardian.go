@@ -18,10 +18,7 @@ const (
 
 	guardianPipe = 3 // the descriptor at which a guardian finds its pipe
 
-	// guardianPatience bounds a guardian's sweep, and how long a launcher
-	// waits for its guardian to leave.
-	guardianPatience = 30 * time.Second
-	dismissWait      = time.Second
+	guardianPatience = 30 * time.Second // bounds a guardian's sweep
 
 	// guardianCount is two, so that one remains when the other is killed just
 	// before the launcher. One that is killed is replaced, within reason.
@@ -39,14 +36,13 @@ func GuardianMain() {
 	}
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
 	pipe := os.NewFile(guardianPipe, "launcher")
-	if n, _ := pipe.Read(make([]byte, 1)); n == 0 {
-		sweep(jobID, time.Now().Add(guardianPatience))
-	}
+	pipe.Read(make([]byte, 1)) //nolint:errcheck // nothing is ever written: this is the launcher's end
+	sweep(jobID, time.Now().Add(guardianPatience))
 	os.Exit(0)
 }
 
 // A guardian is the launcher's side of one. The write end of the pipe is open
-// in the launcher only; a byte before its end says that all is well.
+// in the launcher only and closes with it.
 type guardian struct {
 	jobID   string
 	r, w    *os.File
@@ -108,12 +104,8 @@ func (g *guardian) keep(p *os.Process) {
 		select {
 		case <-gone:
 		case <-g.quit:
-			select {
-			case <-gone:
-			case <-time.After(dismissWait): // stopped, perhaps
-				p.Kill() //nolint:errcheck // gone is fine
-				<-gone
-			}
+			p.Kill() //nolint:errcheck // gone is fine
+			<-gone
 			return
 		}
 		select {
@@ -121,18 +113,19 @@ func (g *guardian) keep(p *os.Process) {
 			return
 		case <-time.After(restartPause):
 		}
-		next, err := g.spawn()
-		if err != nil {
+		var err error
+		if p, err = g.spawn(); err != nil {
 			return
 		}
-		p = next
 	}
+	p.Kill() //nolint:errcheck // gone is fine
+	p.Wait() //nolint:errcheck // how it ended does not matter
 }
 
-// dismiss sends guardians away.
+// dismiss ends guardians once there is nothing left to guard. It does not wait
+// for one that is stopped, or still starting.
 func dismiss(list []*guardian) {
 	for _, g := range list {
-		g.w.Write([]byte{1}) //nolint:errcheck // it may be dead
 		close(g.quit)
 	}
 	for _, g := range list {
