@@ -71,6 +71,9 @@ func (b *Bell) Location() (fd int, offset int64, ok bool) {
 // Parks counts how often a goroutine of this process went to sleep here.
 func (b *Bell) Parks() uint64 { return b.parks.Load() }
 
+// Waiting tells whether someone sleeps here or is about to.
+func (b *Bell) Waiting() bool { return b.words.waiters.Load() > 0 }
+
 // Ring wakes everyone who waits. It costs one load when nobody does.
 func (b *Bell) Ring() {
 	if b.words.waiters.Load() == 0 {

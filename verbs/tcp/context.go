@@ -38,6 +38,7 @@ type device struct {
 	events    [64]unix.EpollEvent
 	server    server
 
+	gone atomic.Bool // closed, for those without the token
 	news atomic.Bool // a completion, a change of registered memory: the bell is due
 
 	regionMu sync.RWMutex
@@ -80,6 +81,9 @@ func (d *device) CreateCQ(_ context.Context, depth int) (driver.CQ, error) {
 	if depth < 1 || depth > maxCQDepth {
 		return nil, fmt.Errorf("%w: CQ depth %d, the device takes 1 to %d", driver.ErrInvalid, depth, maxCQDepth)
 	}
+	if d.gone.Load() {
+		return nil, driver.ErrClosed
+	}
 	return &completionQueue{dev: d, ring: make([]driver.Completion, depth)}, nil
 }
 
@@ -91,6 +95,7 @@ func (d *device) Close() error {
 		return nil
 	}
 	d.closed = true
+	d.gone.Store(true)
 	d.token.Unlock()
 
 	for _, q := range d.queuePairs() {
@@ -122,7 +127,7 @@ func (d *device) Close() error {
 func (d *device) addQP(q *qp) error {
 	d.qpMu.Lock()
 	defer d.qpMu.Unlock()
-	if d.qps == nil {
+	if d.gone.Load() {
 		return driver.ErrClosed
 	}
 	d.qpNum++

@@ -46,7 +46,7 @@ func (c *completionQueue) Poll(wc []driver.Completion) (int, error) {
 
 func (c *completionQueue) state() error {
 	switch {
-	case c.closed.Load():
+	case c.closed.Load() || c.dev.gone.Load():
 		return driver.ErrClosed
 	case c.overrun.Load():
 		return driver.ErrOverrun

@@ -14,13 +14,18 @@ import (
 // Pauses between two rounds through the peer's endpoints.
 const (
 	firstPause = 5 * time.Millisecond
+	firstKnock = 50 * time.Millisecond
 	lastPause  = 500 * time.Millisecond
 )
 
-// dialer is the state of a queue pair that has to reach its peer.
+// dialer is the state of a queue pair that is not connected yet. The side that
+// waits to be dialled uses it as well, to knock: it only finds out whether the
+// peer's device is still there.
 type dialer struct {
 	link  *link // the attempt in progress, or nil
-	next  int   // endpoint to try
+	knock bool
+	next  int // endpoint to try
+	gone  int // endpoints of this round where nobody listens
 	pause time.Duration
 	until time.Time   // give up
 	timer *time.Timer // the next round, or giving up
@@ -57,7 +62,8 @@ func (q *qp) connect(peer []byte) error {
 	case -1:
 		q.dial()
 	default:
-		q.dialing.timer = q.afterwards(q.timeout, func() { q.unreachable(errSilent) })
+		q.dialing.knock, q.dialing.pause = true, firstKnock
+		q.rest(nil)
 		q.unpark()
 	}
 	return nil
@@ -100,6 +106,7 @@ func (q *qp) dial() {
 		q.dialing.next++
 		var fd int
 		if fd, err = dial(to); err != nil {
+			q.dialing.failed(err)
 			continue
 		}
 		if q.dialing.link, err = q.dev.addLink(fd, q, phaseDial, unix.EPOLLOUT); err == nil {
@@ -116,6 +123,7 @@ func (q *qp) redial(cause error) {
 	if !q.connecting() {
 		return
 	}
+	q.dialing.failed(cause)
 	if q.dialing.next < len(q.peer.endpoints) {
 		q.dial()
 		return
@@ -125,17 +133,29 @@ func (q *qp) redial(cause error) {
 
 // rest waits for the next round, or gives up.
 func (q *qp) rest(cause error) {
-	if time.Now().After(q.dialing.until) {
+	if time.Now().After(q.dialing.until) || q.dialing.gone == len(q.peer.endpoints) {
 		q.unreachable(cause)
 		return
 	}
-	q.dialing.next = 0
+	q.dialing.next, q.dialing.gone = 0, 0
 	q.dialing.timer = q.afterwards(q.dialing.pause, q.dial)
 	q.dialing.pause = min(2*q.dialing.pause, lastPause)
 }
 
+// failed notes an endpoint where nobody listens. A peer listens from before
+// its address is known until its device is closed or its process gone, so that
+// there is nothing to wait for when this is so everywhere.
+func (d *dialer) failed(cause error) {
+	if cause == unix.ECONNREFUSED || cause == unix.ENETUNREACH {
+		d.gone++
+	}
+}
+
 func (q *qp) unreachable(cause error) {
-	q.broke(fmt.Errorf("tcp: not connected with the peer within %v: %w", q.timeout, cause))
+	if cause == nil {
+		cause = errSilent
+	}
+	q.broke(fmt.Errorf("tcp: connecting with the peer, for at most %v: %w", q.timeout, cause))
 	q.disconnect()
 }
 
@@ -143,6 +163,9 @@ func (q *qp) unreachable(cause error) {
 func (l *link) dialed() error {
 	if err := socketError(l.fd); err != nil {
 		return err
+	}
+	if l.q.dialing.knock {
+		return errSilent // there is someone; it is for them to dial
 	}
 	if err := tune(l.fd, l.q.timeout); err != nil {
 		return err

@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"os"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -22,9 +23,9 @@ type server struct {
 	outer   *os.File
 	outerFD int
 	conn    syscall.RawConn
-	armed   bool
-	polls   uint64 // ever
-	seen    uint64 // polls at the last tick
+	armed   atomic.Bool // changed with the token
+	polls   uint64      // ever
+	seen    uint64      // polls at the last tick
 }
 
 // spinning is how many polls within one tick make a program that polls.
@@ -50,7 +51,7 @@ func (d *device) openEpoll() error {
 		err = unix.SetNonblock(outer, true) // has os.NewFile hand it to the netpoller
 	}
 	if err == nil {
-		d.server.armed = true
+		d.server.armed.Store(true)
 		d.server.outer = os.NewFile(uintptr(outer), "epoll of provider tcp")
 		d.server.conn, err = d.server.outer.SyscallConn()
 	}
@@ -129,7 +130,7 @@ func (d *device) ring() {
 func (d *device) polled() {
 	s := &d.server
 	s.polls++
-	if s.armed {
+	if s.armed.Load() {
 		if s.polls-s.seen >= spinning && !d.bell.Waiting() {
 			s.arm(d.epfd, false)
 			d.ticker.need()
@@ -139,11 +140,14 @@ func (d *device) polled() {
 	}
 }
 
+// arm adds the inner epoll to the outer one or takes it out. A change of its
+// events would not do: the kernel tells nobody when an entry becomes ready that
+// its list still holds as ready from before.
 func (s *server) arm(inner int, on bool) {
-	s.armed = on
-	event := unix.EpollEvent{}
+	s.armed.Store(on)
+	op := unix.EPOLL_CTL_DEL
 	if on {
-		event.Events = unix.EPOLLIN
+		op = unix.EPOLL_CTL_ADD
 	}
-	unix.EpollCtl(s.outerFD, unix.EPOLL_CTL_MOD, inner, &event) //nolint:errcheck // both are open
+	unix.EpollCtl(s.outerFD, op, inner, &unix.EpollEvent{Events: unix.EPOLLIN}) //nolint:errcheck // both are open
 }

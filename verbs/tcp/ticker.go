@@ -37,12 +37,11 @@ func (t *ticker) stop() {
 
 func (d *device) tick() {
 	d.flushWaiting()
-	if d.quiet() {
+	d.handBack()
+	if !d.busy() {
 		d.ticker.running.Store(false)
-		if !d.dirty.Load() { // or a post saw it running in the meantime
-			return
-		}
-		if d.ticker.running.Swap(true) {
+		// Whoever made the device busy since may have seen the ticker running.
+		if !d.busy() || d.ticker.running.Swap(true) {
 			return
 		}
 	}
@@ -51,20 +50,21 @@ func (d *device) tick() {
 	}
 }
 
-// quiet hands progress back to the goroutine when the program has stopped
-// polling, and tells whether it has.
-func (d *device) quiet() bool {
+// busy tells whether the ticker is needed.
+func (d *device) busy() bool { return d.dirty.Load() || !d.server.armed.Load() }
+
+// handBack gives progress back to the goroutine when the program has not
+// polled since the last tick.
+func (d *device) handBack() {
 	if !d.token.TryLock() {
-		return false
+		return
 	}
 	defer d.token.Unlock()
 	s := &d.server
-	idle := s.polls == s.seen
-	s.seen = s.polls
-	if idle && !s.armed && !d.closed {
+	if s.polls == s.seen && !s.armed.Load() && !d.closed {
 		s.arm(d.epfd, true)
 	}
-	return s.armed
+	s.seen = s.polls
 }
 
 // flushLater has q flushed by the next poll or tick. Called with q.mu held.
