@@ -1,0 +1,108 @@
+package verbs
+
+import "sync/atomic"
+
+// sendDepth counts the slots of a send queue as ibverbs does: a slot is free
+// again once its completion, or that of a signalled request posted after it,
+// was polled. Posters hold the queue's lock; pollers take none.
+//
+// After a failure or a cancellation, completions no longer tell which slots
+// they free, since unsignalled requests complete as well. The provider's own
+// count then serves alone, until the QP is reset.
+type sendDepth struct {
+	marks   []atomic.Uint64 // ring: slots in use up to and with each signalled request
+	tail    atomic.Uint64   // marks ever set, by posters
+	head    atomic.Uint64   // marks ever taken, by pollers
+	posted  uint64          // slots ever used, by posters
+	retired atomic.Uint64   // slots ever given back, by pollers
+	inexact atomic.Bool
+}
+
+func (d *sendDepth) init(depth int) { d.marks = make([]atomic.Uint64, depth) }
+
+// room is how many more requests the queue takes.
+func (d *sendDepth) room() int {
+	if d.inexact.Load() {
+		return len(d.marks)
+	}
+	return len(d.marks) - int(d.posted-d.retired.Load())
+}
+
+// take uses a slot for each of wrs before the provider sees them, so that no
+// completion can be polled too early; untake gives back those that it refused.
+func (d *sendDepth) take(wrs []WorkRequest) {
+	if d.inexact.Load() {
+		return
+	}
+	for i := range wrs {
+		d.posted++
+		if wrs[i].Flags&Signaled != 0 {
+			tail := d.tail.Load()
+			d.marks[tail%uint64(len(d.marks))].Store(d.posted)
+			d.tail.Store(tail + 1)
+		}
+	}
+}
+
+func (d *sendDepth) untake(wrs []WorkRequest) {
+	if d.inexact.Load() {
+		return
+	}
+	for i := range wrs {
+		d.posted--
+		if wrs[i].Flags&Signaled != 0 {
+			d.tail.Add(^uint64(0))
+		}
+	}
+}
+
+// complete gives back the slots that a successful completion stands for.
+func (d *sendDepth) complete() {
+	for !d.inexact.Load() {
+		head := d.head.Load()
+		if head >= d.tail.Load() {
+			return
+		}
+		upTo := d.marks[head%uint64(len(d.marks))].Load()
+		if d.head.CompareAndSwap(head, head+1) {
+			d.retire(upTo)
+			return
+		}
+	}
+}
+
+func (d *sendDepth) retire(upTo uint64) {
+	for {
+		old := d.retired.Load()
+		if old >= upTo || d.retired.CompareAndSwap(old, upTo) {
+			return
+		}
+	}
+}
+
+func (d *sendDepth) reset() {
+	d.posted = 0
+	d.tail.Store(0)
+	d.head.Store(0)
+	d.retired.Store(0)
+	d.inexact.Store(false)
+}
+
+// recvDepth counts the slots of a receive queue: each completes exactly once.
+type recvDepth struct {
+	depth   int
+	used    atomic.Int64
+	inexact atomic.Bool
+}
+
+func (d *recvDepth) room() int {
+	if d.inexact.Load() {
+		return d.depth
+	}
+	return d.depth - int(d.used.Load())
+}
+
+func (d *recvDepth) reset() {
+	d.used.Store(0)
+	d.inexact.Store(false)
+}

@@ -1,0 +1,49 @@
+package verbs
+
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// Map returns n bytes of the peer's memory at remote for loads and stores,
+// after checking key, bounds and rights once. The slice is good as long as the
+// process lives; after the peer has deregistered, it reads garbage.
+//
+// Errors: driver.ErrUnsupported where the peer's memory cannot be reached,
+// driver.ErrAccess for what the checks refuse.
+func (q *QP) Map(ctx context.Context, remote RemoteAddr, n int, access Access) ([]byte, error) {
+	const op = "map"
+	mapper, ok := q.drv.(driver.Mapper)
+	switch {
+	case !ok:
+		return nil, q.pd.ctx.fail(op, q.num, driver.ErrUnsupported)
+	case n < 0:
+		return nil, q.pd.ctx.fail(op, q.num, invalid("%d bytes", n))
+	}
+	mem, err := mapper.Map(ctx, remote, n, access)
+	return mem, q.pd.ctx.fail(op, q.num, err)
+}
+
+// PeerBell returns what to ring after a mapped store that the peer may be
+// waiting for, and whether there is such a thing.
+func (q *QP) PeerBell() (wait.Ringer, bool) {
+	if mapper, ok := q.drv.(driver.Mapper); ok {
+		if bell := mapper.PeerBell(); bell != nil {
+			return bell, true
+		}
+	}
+	return nil, false
+}
+
+// Cancel ends the request id: when it returns true, the provider will neither
+// read nor write its memory again, and a completion is or will be queued. It
+// returns false where the provider cannot: move the QP to ERR and drain it.
+func (q *QP) Cancel(id uint64) bool {
+	canceler, ok := q.drv.(driver.Canceler)
+	if ok {
+		canceler.Cancel(id)
+	}
+	return ok
+}

@@ -1,0 +1,130 @@
+package verbs
+
+import "github.com/gopgas/gopgas/verbs/driver"
+
+// PostSend queues work requests in order and returns how many were taken; when
+// not all, the error says why the next one was refused. The requests take
+// effect at the peer in order; READs and atomics may be passed by later ones
+// without [Fence].
+//
+// One-sided but for OpSend and OpWriteImm, which consume a receive at the peer
+// and wait for one to be posted. Completion is polled from the send CQ. The
+// memory of a request belongs to the provider until then, with [Inline] only
+// until PostSend returns; wrs and its segment slices are the caller's again at
+// once. A request that unsets [Signaled] completes only on error, and keeps its
+// slot until a later signalled one was polled.
+//
+// Errors: driver.ErrQueueFull (poll the send CQ, then post the rest),
+// driver.ErrState before RTS, driver.ErrInvalid and driver.ErrAccess for a
+// request that breaks the rules.
+func (q *QP) PostSend(wrs []WorkRequest) (int, error) {
+	q.sendMu.Lock()
+	n, err := q.admitSend(wrs)
+	if n > 0 {
+		q.sends.take(wrs[:n])
+		taken, perr := q.drv.PostSend(wrs[:n])
+		q.sends.untake(wrs[taken:n])
+		if perr != nil {
+			n, err = taken, perr
+		}
+	}
+	q.sendMu.Unlock()
+	if err != nil {
+		return n, q.refuse("post send", n, err)
+	}
+	return n, nil
+}
+
+// admitSend returns how many of wrs the provider may see, and why no more.
+func (q *QP) admitSend(wrs []WorkRequest) (int, error) {
+	if s := q.State(); !maySend(s) || q.closed.Load() {
+		return 0, q.notReady(s, "sends can be posted from RTS on")
+	}
+	room := q.sends.room()
+	for i := range wrs {
+		if i >= room {
+			return i, driver.ErrQueueFull
+		}
+		if err := q.checkSend(&wrs[i]); err != nil {
+			return i, err
+		}
+	}
+	return len(wrs), nil
+}
+
+// PostRecv offers memory to SENDs and notices to WRITE_WITH_IMMs of the peer,
+// in order, and returns how many requests were taken. Each completes exactly
+// once, to the receive CQ; until then its memory belongs to the provider.
+//
+// Errors: as PostSend; driver.ErrState before INIT.
+func (q *QP) PostRecv(wrs []RecvRequest) (int, error) {
+	q.recvMu.Lock()
+	n, err := q.admitRecv(wrs)
+	if n > 0 {
+		q.recvs.used.Add(int64(n))
+		taken, perr := q.drv.PostRecv(wrs[:n])
+		q.recvs.used.Add(int64(taken - n))
+		if perr != nil {
+			n, err = taken, perr
+		}
+	}
+	q.recvMu.Unlock()
+	if err != nil {
+		return n, q.refuse("post receive", n, err)
+	}
+	return n, nil
+}
+
+func (q *QP) admitRecv(wrs []RecvRequest) (int, error) {
+	if s := q.State(); !mayReceive(s) || q.closed.Load() {
+		return 0, q.notReady(s, "receives can be posted from INIT on")
+	}
+	room := q.recvs.room()
+	for i := range wrs {
+		if i >= room {
+			return i, driver.ErrQueueFull
+		}
+		if err := q.checkRecv(&wrs[i]); err != nil {
+			return i, err
+		}
+	}
+	return len(wrs), nil
+}
+
+// completed takes note of a completion before the caller of Poll sees it.
+func (q *QP) completed(c *Completion) {
+	switch {
+	case c.Status == Canceled:
+		q.sends.inexact.Store(true)
+		q.recvs.inexact.Store(true)
+	case c.Status != Success:
+		q.broke()
+	case c.Op == OpRecv || c.Op == OpRecvImm:
+		q.recvs.used.Add(-1)
+	default:
+		q.sends.complete()
+	}
+}
+
+// broke notes that the provider has moved the QP to ERR.
+func (q *QP) broke() {
+	q.sends.inexact.Store(true)
+	q.recvs.inexact.Store(true)
+	for s := q.state.Load(); s != uint32(StateReset); s = q.state.Load() {
+		if q.state.CompareAndSwap(s, uint32(StateErr)) {
+			return
+		}
+	}
+}
+
+func (q *QP) notReady(s State, hint string) error {
+	if q.closed.Load() {
+		return driver.ErrClosed
+	}
+	return stateError("%v; %s", s, hint)
+}
+
+func (q *QP) refuse(op string, index int, err error) error {
+	info := &q.pd.ctx.info
+	return &OpError{Op: op, Provider: info.Provider, Device: info.Name, QP: q.num, Index: index, Err: err}
+}
