@@ -205,16 +205,15 @@ func (j *Job) reportStats() {
 	if !j.opts.stats {
 		return
 	}
+	stats := bootstrap.RankStats{Rank: j.fabric.Rank(), Parks: j.fabric.Bell().Parks(), Notes: j.notes}
+	for _, p := range j.fabric.PeerStats() {
+		stats.Peers = append(stats.Peers, bootstrap.PeerStats(p))
+	}
 	j.mu.Lock()
-	report, err := json.Marshal(struct {
-		Rank  int                `json:"rank"`
-		Peers []fabric.PeerStats `json:"peers"`
-		Parks uint64             `json:"parks"`
-		Notes map[string]int64   `json:"notes,omitempty"`
-	}{j.fabric.Rank(), j.fabric.PeerStats(), j.fabric.Bell().Parks(), j.notes})
+	report, err := json.Marshal(stats)
 	j.mu.Unlock()
 	if err == nil {
 		// Numbers that do not arrive are missing in grun's table.
-		_ = j.client.Report("stats", report)
+		_ = j.client.Report(bootstrap.StatsReport, report)
 	}
 }

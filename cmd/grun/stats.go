@@ -8,33 +8,17 @@ import (
 	"slices"
 	"text/tabwriter"
 
+	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/launcher"
 )
 
-// rankStats is what a rank reports under the name "stats".
-type rankStats struct {
-	Rank     int               `json:"rank"`
-	Provider string            `json:"provider"`
-	Peers    []peerStats       `json:"peers"`
-	Notes    map[string]string `json:"notes"`
-}
-
-type peerStats struct {
-	Peer    int    `json:"peer"`
-	Ops     uint64 `json:"ops"`
-	Bytes   uint64 `json:"bytes"`
-	Sends   uint64 `json:"sends"`
-	Stalls  uint64 `json:"stalls"`
-	Retries uint64 `json:"retries"`
-}
-
 // readStats returns the statistics among reports by rank.
-func readStats(reports []launcher.Report) (stats []rankStats, bad int) {
+func readStats(reports []launcher.Report) (stats []bootstrap.RankStats, bad int) {
 	for _, r := range reports {
-		if r.Name != "stats" {
+		if r.Name != bootstrap.StatsReport {
 			continue
 		}
-		var s rankStats
+		var s bootstrap.RankStats
 		if json.Unmarshal(r.Payload, &s) != nil {
 			bad++
 			continue
@@ -42,7 +26,7 @@ func readStats(reports []launcher.Report) (stats []rankStats, bad int) {
 		s.Rank = r.Rank
 		stats = append(stats, s)
 	}
-	slices.SortStableFunc(stats, func(a, b rankStats) int { return a.Rank - b.Rank })
+	slices.SortStableFunc(stats, func(a, b bootstrap.RankStats) int { return a.Rank - b.Rank })
 	return stats, bad
 }
 
@@ -57,20 +41,20 @@ func printStats(w io.Writer, reports []launcher.Report) {
 		return
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "rank\tprovider\tpeer\tops\tbytes\tsends\tstalls\tretries\t")
+	fmt.Fprintln(table, "rank\tpeer\tprovider\tops\tbytes\tsends\tstalls\tretries\t")
 	for _, s := range stats {
 		if len(s.Peers) == 0 {
-			fmt.Fprintf(table, "%d\t%s\t-\t0\t0\t0\t0\t0\t\n", s.Rank, s.Provider)
+			fmt.Fprintf(table, "%d\t-\t-\t0\t0\t0\t0\t0\t\n", s.Rank)
 		}
 		for _, p := range s.Peers {
-			fmt.Fprintf(table, "%d\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n",
-				s.Rank, s.Provider, p.Peer, p.Ops, p.Bytes, p.Sends, p.Stalls, p.Retries)
+			fmt.Fprintf(table, "%d\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t\n",
+				s.Rank, p.Peer, p.Provider, p.Ops, p.Bytes, p.Sends, p.Stalls, p.Retries)
 		}
 	}
 	table.Flush() //nolint:errcheck // nobody to tell
 	for _, s := range stats {
 		for _, name := range slices.Sorted(maps.Keys(s.Notes)) {
-			fmt.Fprintf(w, "rank %d: %s: %s\n", s.Rank, name, s.Notes[name])
+			fmt.Fprintf(w, "rank %d: %s: %d\n", s.Rank, name, s.Notes[name])
 		}
 	}
 }

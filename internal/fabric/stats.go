@@ -24,13 +24,13 @@ func (c *Counters) Count(bytes int) { c.count(bytes) }
 
 // PeerStats are the counters of one peer.
 type PeerStats struct {
-	Peer     int    `json:"peer"`
-	Provider string `json:"provider"`
-	Ops      uint64 `json:"ops"`
-	Bytes    uint64 `json:"bytes"`
-	Sends    uint64 `json:"sends"`
-	Stalls   uint64 `json:"stalls"`
-	Retries  uint64 `json:"retries"`
+	Peer     int
+	Provider string
+	Ops      uint64
+	Bytes    uint64
+	Sends    uint64
+	Stalls   uint64
+	Retries  uint64
 }
 
 // PeerStats returns the counters of every peer that this rank is connected to,

@@ -1,0 +1,23 @@
+package bootstrap
+
+// StatsReport is the name under which a rank reports its RankStats, in JSON.
+const StatsReport = "stats"
+
+// RankStats is what a rank did, for grun --stats.
+type RankStats struct {
+	Rank  int              `json:"rank"`
+	Peers []PeerStats      `json:"peers"`
+	Parks uint64           `json:"parks"`           // times that a wait went to sleep
+	Notes map[string]int64 `json:"notes,omitempty"` // the program's own numbers
+}
+
+// PeerStats is what a rank did to one peer.
+type PeerStats struct {
+	Peer     int    `json:"peer"`
+	Provider string `json:"provider"`
+	Ops      uint64 `json:"ops"`
+	Bytes    uint64 `json:"bytes"`
+	Sends    uint64 `json:"sends"`   // two-sided work requests
+	Stalls   uint64 `json:"stalls"`  // waits for room in a queue
+	Retries  uint64 `json:"retries"` // rounds that an emulated atomic lost
+}
