@@ -45,9 +45,10 @@ type Fabric struct {
 	regions  regionTable
 	health   health
 
-	peersMu sync.Mutex
-	peers   map[int]*dial
-	inbound []*inbound
+	peersMu   sync.Mutex
+	peers     map[int]*dial
+	inbound   []*inbound
+	admitting sync.WaitGroup // inbound connections that are being made
 
 	polling sync.Mutex
 	wc      [32]driver.Completion

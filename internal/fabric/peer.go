@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -110,7 +112,11 @@ func (f *Fabric) Peer(ctx context.Context, rank int) (*Peer, error) {
 // makePeer connects on behalf of everyone who waits for d. A failed attempt
 // leaves the table, so that the next caller tries again.
 func (f *Fabric) makePeer(ctx context.Context, rank int, d *dial) (*Peer, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(f.ctx, func() { cancel(ErrClosed) })
 	d.peer, d.err = f.connect(ctx, rank)
+	stop()
+	cancel(nil)
 	f.peersMu.Lock()
 	if d.err != nil {
 		delete(f.peers, rank)
@@ -182,16 +188,28 @@ func (f *Fabric) serveConnect(ctx context.Context, from int, req connectRequest)
 	if err != nil {
 		return connectReply{}, err
 	}
-	f.peersMu.Lock()
-	f.inbound = append(f.inbound, &inbound{from, b, qp})
-	f.peersMu.Unlock()
-	go func() {
-		// A failure here is one at the peer as well, which reports it.
-		_ = qp.Connect(f.ctx, req.Address, f.cfg.PeerTimeout)
-		f.bell.Ring()
-	}()
+	address := qp.Address()
+	if err := f.admit(&inbound{from, b, qp}, req.Address); err != nil {
+		return connectReply{}, errors.Join(err, f.dropQP(b, qp))
+	}
 	head, err := f.serveRegion(regionRequest{req.Provider, headRegion})
-	return connectReply{Address: qp.Address(), Head: head}, err
+	return connectReply{Address: address, Head: head}, err
+}
+
+// admit connects an incoming queue pair in the background.
+func (f *Fabric) admit(in *inbound, peer []byte) error {
+	f.peersMu.Lock()
+	defer f.peersMu.Unlock()
+	if f.closed.Load() {
+		return ErrClosed
+	}
+	f.inbound = append(f.inbound, in)
+	f.admitting.Go(func() {
+		// A failure here is one at the peer as well, which reports it.
+		_ = in.qp.Connect(f.ctx, peer, f.cfg.PeerTimeout)
+		f.bell.Ring()
+	})
+	return nil
 }
 
 func (f *Fabric) newQP(ctx context.Context, b *binding) (*verbs.QP, error) {
@@ -209,20 +227,22 @@ func (f *Fabric) dropQP(b *binding, qp *verbs.QP) error {
 	return qp.Close()
 }
 
+// closePeers waits for the connections that are being made, which Close has
+// cancelled, and ends all.
 func (f *Fabric) closePeers() error {
 	f.peersMu.Lock()
-	defer f.peersMu.Unlock()
+	dials := slices.Collect(maps.Values(f.peers))
+	inbound := f.inbound
+	f.peersMu.Unlock()
 	var errs []error
-	for _, d := range f.peers {
-		select {
-		case <-d.done:
-			if d.err == nil && d.peer.qp != nil {
-				errs = append(errs, f.dropQP(d.peer.bind, d.peer.qp))
-			}
-		default: // its dialler closes what it made
+	for _, d := range dials {
+		<-d.done
+		if d.err == nil && d.peer.qp != nil {
+			errs = append(errs, f.dropQP(d.peer.bind, d.peer.qp))
 		}
 	}
-	for _, in := range f.inbound {
+	f.admitting.Wait()
+	for _, in := range inbound {
 		errs = append(errs, f.dropQP(in.bind, in.qp))
 	}
 	return errors.Join(errs...)

@@ -20,7 +20,7 @@ func (p *Peer) fma(n int) bool {
 	if limit <= 0 {
 		limit = defaultFMA
 	}
-	return n <= min(limit, p.bind.info.MaxInline)
+	return n <= min(limit, p.bind.info.MaxInline, maxInline)
 }
 
 // Write stores src at offset. It returns at local completion: src may be used
