@@ -163,12 +163,12 @@ func (j *job) kill() {
 		p.cmd.Process.Kill() //nolint:errcheck // gone is fine
 		p.wait()             //nolint:errcheck // nothing to learn
 	}
-	j.input.close()
 }
 
 // release gives everything back once no rank is left.
 func (j *job) release() {
 	close(j.over)
+	j.input.close()
 	j.server.Close() //nolint:errcheck // never fails
 	sweep(j.id, time.Now().Add(sweepPatience))
 	j.output.finish()

@@ -123,6 +123,16 @@ func TestStandardInputGoesToWhomItShould(t *testing.T) {
 	}
 }
 
+func TestInputThatNeverEndsDoesNotHoldTheJobUp(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer w.Close()
+	defer r.Close()
+	o := run(t, Spec{Programs: sh(2, `exit 0`), Stdin: r, StdinTo: StdinAll})
+	require.NoError(t, o.err)
+	require.Equal(t, 0, o.ExitCode)
+}
+
 func TestLongInputArrivesWholeAndARankNeedNotReadIt(t *testing.T) {
 	text := strings.Repeat("0123456789abcde\n", 20_000)
 	o := run(t, Spec{Programs: sh(2, `test $GRUN_RANK = 1 || wc -c`), Stdin: strings.NewReader(text), StdinTo: StdinAll})

@@ -105,11 +105,12 @@ func (p *program) define(flags *pflag.FlagSet) {
 func (o *options) define(flags *pflag.FlagSet) {
 	flags.StringVar(&o.provider, "provider", "", "who moves the bytes: auto, shm or tcp")
 	flags.StringVar(&o.heap, "heap", "", "size of each rank's symmetric heap, such as 1GiB")
-	flags.DurationVar(&o.peerTimeout, "peer-timeout", 0, "silence after which a peer counts as unreachable")
+	o.grace, o.killWait = time.Second, 2*time.Second
+	flags.Var(span{&o.peerTimeout}, "peer-timeout", "silence after which a peer counts as unreachable")
 	flags.BoolVar(&o.stats, "stats", false, "print what each rank sent to each peer when the job ends")
-	flags.DurationVar(&o.timeout, "timeout", 0, "end the job after this time, with exit code 124")
-	flags.DurationVar(&o.grace, "grace", time.Second, "time that survivors of a failure get to end by themselves before SIGTERM")
-	flags.DurationVar(&o.killWait, "kill-wait", 2*time.Second, "time from SIGTERM to SIGKILL")
+	flags.Var(span{&o.timeout}, "timeout", "end the job after this time, with exit code 124")
+	flags.Var(span{&o.grace}, "grace", "time that survivors of a failure get to end by themselves before SIGTERM")
+	flags.Var(span{&o.killWait}, "kill-wait", "time from SIGTERM to SIGKILL")
 	flags.BoolVar(&o.keepGoing, "keep-going", false, "let survivors of a failure run on")
 	flags.BoolVar(&o.tag, "tag-output", false, `put "[rank] " before each line of output`)
 	flags.StringVar(&o.outputDir, "output", "", "write what rank N prints to DIR/rank-N.log instead")

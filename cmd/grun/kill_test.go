@@ -97,6 +97,45 @@ func TestKilledOuterGrunTakesAnInnerOneWithIt(t *testing.T) {
 	out.awaitEnd(t)
 }
 
+func TestKilledRankEndsTheJob(t *testing.T) {
+	out := &watched{}
+	j := newJob(t, "-n", "3", "sh", "-c", `test $GRUN_RANK = 1 && echo "<$$>"; sleep 1000`)
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	out.r = r
+	j.cmd.Stdout = w
+	require.NoError(t, j.cmd.Start())
+	w.Close()
+	out.await(t, ">", 1)
+	pid := strings.Trim(out.text.String(), "<>\n")
+	signalAll(t, []string{pid}, syscall.SIGKILL)
+	j.cmd.Wait()
+	require.Equal(t, 137, j.cmd.ProcessState.ExitCode())
+	require.Regexp(t, `^grun: rank 1 on \S+ died of SIGKILL \(first of 1 failures\)\n$`, j.stderr.String())
+	require.Empty(t, j.left())
+	out.awaitEnd(t)
+}
+
+// TestKilledBuildLeavesNoTemporaryFiles kills grun while the go command works
+// for it, which then cleans up by itself.
+func TestKilledBuildLeavesNoTemporaryFiles(t *testing.T) {
+	tmp := t.TempDir()
+	j := newJob(t, "-n", "1", writePackage(t, `print("built")`))
+	j.cmd.Env = append(j.cmd.Env, "XDG_CACHE_HOME="+t.TempDir(), "TMPDIR="+tmp, "GOCACHE="+goCache(t))
+	j.cmd.WaitDelay = time.Millisecond // the go command holds our stderr
+	require.NoError(t, j.cmd.Start())
+	entries := func() int {
+		list, err := os.ReadDir(tmp)
+		require.NoError(t, err)
+		return len(list)
+	}
+	eventually(t, "the build", func() bool { return entries() > 0 })
+	require.NoError(t, j.cmd.Process.Kill())
+	j.cmd.Wait()
+	eventually(t, "the end of the go command", func() bool { return len(j.left()) == 0 })
+	require.Zero(t, entries())
+}
+
 func TestGrunGoesOnWithoutItsGuardiansAndGetsNewOnes(t *testing.T) {
 	j, out := startFamilies(t)
 	eventually(t, "two guardians", func() bool { return len(guardians()) == 2 })

@@ -159,6 +159,18 @@ func TestMPISpellingWorks(t *testing.T) {
 	}
 }
 
+func TestTimesAreDurationsOrSeconds(t *testing.T) {
+	for text, want := range map[string]time.Duration{"2": 2 * time.Second, "0.5": 500 * time.Millisecond, "3m": 3 * time.Minute, "0": 0} {
+		var d time.Duration
+		require.NoError(t, span{&d}.Set(text))
+		require.Equal(t, want, d)
+	}
+	for _, text := range []string{"", "x", "-1", "-1s", "5 apples"} {
+		var d time.Duration
+		require.Error(t, span{&d}.Set(text), text)
+	}
+}
+
 func TestFlagsAfterTheProgramAreItsOwn(t *testing.T) {
 	code, stdout, _ := grun(t, "-n", "1", "echo", "-n", "--timeout", "-h", "doctor", "x")
 	require.Equal(t, 0, code)
@@ -222,14 +234,19 @@ func writePackage(t *testing.T, body string) string {
 	return dir
 }
 
+// goCache keeps builds quick where the user's cache directory is another.
+func goCache(t *testing.T) string {
+	dir, err := exec.Command("go", "env", "GOCACHE").Output()
+	require.NoError(t, err)
+	return strings.TrimSpace(string(dir))
+}
+
 func TestPackageDirectoryIsBuiltAndRun(t *testing.T) {
 	cache, tmp := t.TempDir(), t.TempDir()
-	goCache, err := exec.Command("go", "env", "GOCACHE").Output()
-	require.NoError(t, err)
 	dir := writePackage(t, `print("one ")`)
 	start := func() (int, string) {
 		j := newJob(t, "-n", "2", dir)
-		j.cmd.Env = append(j.cmd.Env, "XDG_CACHE_HOME="+cache, "TMPDIR="+tmp, "GOCACHE="+strings.TrimSpace(string(goCache)))
+		j.cmd.Env = append(j.cmd.Env, "XDG_CACHE_HOME="+cache, "TMPDIR="+tmp, "GOCACHE="+goCache(t))
 		code := j.run(t)
 		return code, j.stderr.String()
 	}
