@@ -38,27 +38,48 @@ func allocations(t *testing.T, h Harness) {
 					failed = failed || n != 1 || err != nil
 				}
 				n, err := a.qp.PostSend(wrs)
-				failed = failed || n != 1 || err != nil || !pollOne(a.scq, wc)
+				failed = failed || n != 1 || err != nil || !pollOne(a.scq, b.scq, wc)
 				if wr.Op == verbs.OpSend {
-					failed = failed || !pollOne(b.rcq, wc)
+					failed = failed || !pollOne(b.rcq, a.scq, wc)
 				}
 			}
 			for range 100 {
 				once() // what is made on first use has been made
 			}
-			allocs := testing.AllocsPerRun(500, once)
+			allocs := mallocs(runs, once)
 			require.False(t, failed)
-			require.Zero(t, allocs)
+			require.Less(t, allocs, uint64(runs/20), "allocations in %d rounds", runs)
 		})
 	}
 }
 
-// pollOne polls until one completion came. It neither sleeps nor allocates.
-func pollOne(cq *verbs.CQ, wc []verbs.Completion) bool {
+// runs is how often a request is repeated; the runtime itself may allocate
+// once in a while, a post or poll that does would show in each.
+const runs = 1000
+
+// mallocs counts allocations of the whole process while f runs n times, those
+// of a provider's goroutines too. testing.AllocsPerRun would leave those one
+// processor to share with f's polling.
+func mallocs(n int, f func()) uint64 {
+	var before, after goruntime.MemStats
+	goruntime.ReadMemStats(&before)
+	for range n {
+		f()
+	}
+	goruntime.ReadMemStats(&after)
+	return after.Mallocs - before.Mallocs
+}
+
+// pollOne polls until one completion came, and the other end's CQ as well, so
+// that it makes progress. It neither sleeps nor allocates.
+func pollOne(cq, other *verbs.CQ, wc []verbs.Completion) bool {
 	for range 50_000_000 {
 		n, err := cq.Poll(wc)
 		if n > 0 || err != nil {
 			return n == 1 && err == nil && wc[0].Status == verbs.Success
+		}
+		if _, err := other.Poll(nil); err != nil {
+			return false
 		}
 		goruntime.Gosched()
 	}
