@@ -5,12 +5,12 @@ import "unsafe"
 // word64 and word32 view the front of mem, which is aligned and long enough.
 
 func word64(mem []byte) *uint64 {
-	_ = mem[7]
+	_ = mem[:8]
 	return (*uint64)(unsafe.Pointer(unsafe.SliceData(mem)))
 }
 
 func word32(mem []byte) *uint32 {
-	_ = mem[3]
+	_ = mem[:4]
 	return (*uint32)(unsafe.Pointer(unsafe.SliceData(mem)))
 }
 

@@ -149,7 +149,7 @@ func (q *qp) applyShort(f *frame, payload []byte) error {
 		q.refuse(driver.RemoteAccess)
 		return nil
 	}
-	if len(mem) == 8 && position(mem)%8 == 0 {
+	if isWord(mem) {
 		atomic.StoreUint64(word64(mem), binary.NativeEndian.Uint64(payload))
 	} else {
 		copy(mem, payload)

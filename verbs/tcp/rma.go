@@ -1,6 +1,11 @@
 package tcp
 
-import "github.com/gopgas/gopgas/verbs/driver"
+import (
+	"encoding/binary"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
 
 // fill turns into frames what may leave: acknowledgements, one answer and one
 // frame of a request in turn, until the outbox has enough.
@@ -51,8 +56,13 @@ func (q *qp) putAnswer() bool {
 	return true
 }
 
-// putPayload copies a small payload and refers to a large one.
+// putPayload copies a small payload and refers to a large one. An aligned word
+// is loaded as one, since the target's program may be storing it.
 func (q *qp) putPayload(p piece) {
+	if isWord(p.mem) {
+		binary.NativeEndian.PutUint64(q.out.extend(8), atomic.LoadUint64(word64(p.mem)))
+		return
+	}
 	if len(p.mem) <= copyMax && q.out.fits(len(p.mem), bufferMax) {
 		copy(q.out.extend(len(p.mem)), p.mem)
 		return

@@ -66,3 +66,6 @@ func iovec(b []byte) unix.Iovec {
 
 // position is where b starts, as far as alignment is concerned.
 func position(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
+
+// isWord tells whether b is eight aligned bytes.
+func isWord(b []byte) bool { return len(b) == 8 && position(b)%8 == 0 }
