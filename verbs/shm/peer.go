@@ -109,6 +109,9 @@ func (p *peer) bell(addr *address) (*wait.Bell, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	id := bellID{memfdID{uint64(addr.bellFD), addr.bellInode}, addr.bellOffset}
+	if addr.bellInode == p.id.inode && addr.bellOffset != bellOffset() {
+		return nil, fmt.Errorf("%w: %#x is no place for a bell", driver.ErrInvalid, addr.bellOffset)
+	}
 	if b := p.bells[id]; b != nil {
 		return b, nil
 	}

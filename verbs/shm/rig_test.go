@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/memory"
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/shm"
 )
@@ -22,6 +23,7 @@ type side struct {
 	qp     driver.QP
 	arena  *memory.Memfd
 	mr     driver.MR
+	bell   *wait.Bell // nil unless shared
 }
 
 type sideConfig struct {
@@ -29,6 +31,7 @@ type sideConfig struct {
 	opts                 driver.Options
 	sendDepth, recvDepth int
 	arena                int64
+	shared               bool // bring a bell at the start of the arena
 }
 
 func newSide(t testing.TB, cfg sideConfig) *side {
@@ -42,9 +45,13 @@ func newSide(t testing.TB, cfg sideConfig) *side {
 	}
 	s := &side{t: t}
 	var err error
-	s.device, err = shm.New(cfg.provider).Open(ctx, "", cfg.opts)
-	require.NoError(t, err)
 	s.arena, err = memory.NewMemfd("arena", cfg.arena)
+	require.NoError(t, err)
+	if cfg.shared {
+		s.bell = wait.NewShared(s.arena.Bytes()[bellAt:bellAt+wait.Size], s.arena.FD(), bellAt)
+		cfg.opts.Bell = s.bell
+	}
+	s.device, err = shm.New(cfg.provider).Open(ctx, "", cfg.opts)
 	require.NoError(t, err)
 	s.mr, err = s.device.RegMR(ctx, s.arena.Memory(0, cfg.arena), driver.AllAccess)
 	require.NoError(t, err)

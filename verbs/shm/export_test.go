@@ -1,0 +1,51 @@
+package shm
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// Word is the aligned word at the start of mem.
+func Word(mem []byte) *atomic.Uint64 { return word64(mem) }
+
+// Control is what a hostile neighbour could map.
+func Control(c driver.Context) []byte { return c.(*Context).control.Bytes() }
+
+// SetBusy pretends that the QP is within a request, or not.
+func SetBusy(q driver.QP, value uint64) { q.(*QP).own.busy.Store(value) }
+
+// Parts of a control memfd that peers read.
+const (
+	DoorbellWords = iota
+	TableWords
+	ConnectionWords
+	CounterWords
+	LengthWords
+	RingWords
+	Parts
+)
+
+// SomeWord picks a word in a part of a control memfd with eight registrations
+// and rings of 4 KiB.
+func SomeWord(rng *rand.Rand, part int) uint64 {
+	first := uint64(blocksOffset(Config{MaxQPs: 2, MaxMRs: 8, RingBytes: 4096}))
+	var b block
+	var h header
+	one := func(offsets ...uintptr) uint64 { return first + uint64(offsets[rng.IntN(len(offsets))]) }
+	switch part {
+	case DoorbellWords:
+		return uint64(unsafe.Offsetof(h.doors)) + uint64(rng.IntN(64+8))*8
+	case TableWords:
+		return tableOffset + uint64(rng.IntN(8*8))*8
+	case ConnectionWords:
+		return one(unsafe.Offsetof(b.conn), unsafe.Offsetof(b.bound))
+	case CounterWords:
+		return one(unsafe.Offsetof(b.head), unsafe.Offsetof(b.taken), unsafe.Offsetof(b.posted), unsafe.Offsetof(b.want))
+	case LengthWords:
+		return first + lengthsStart + uint64(rng.IntN(16))*8
+	}
+	return first + ringStart + uint64(rng.IntN(4096/8))*8
+}
