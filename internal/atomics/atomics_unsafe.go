@@ -5,16 +5,16 @@ import (
 	"unsafe"
 )
 
-// Word64 views the first 8 bytes of mem, 8-aligned, as a word for atomics.
+// Word64 views the first 8 bytes of mem, 8-aligned, as a word for atomics. The
+// slice expression checks the length; to look at a byte would be a plain read,
+// which races with the atomics of others.
 func Word64(mem []byte) *atomic.Uint64 {
-	_ = mem[7]
-	return (*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(mem)))
+	return (*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(mem[:8])))
 }
 
 // Word32 views the first 4 bytes of mem, 4-aligned, as a word for atomics.
 func Word32(mem []byte) *atomic.Uint32 {
-	_ = mem[3]
-	return (*atomic.Uint32)(unsafe.Pointer(unsafe.SliceData(mem)))
+	return (*atomic.Uint32)(unsafe.Pointer(unsafe.SliceData(mem[:4])))
 }
 
 // wordAround views the aligned word that holds the 1 or 2 bytes at mem.
