@@ -5,9 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/memory"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/faulty"
 	"github.com/gopgas/gopgas/verbs/loop"
+	"github.com/gopgas/gopgas/verbs/shm"
+	"github.com/gopgas/gopgas/verbs/tcp"
 	"github.com/gopgas/gopgas/verbs/verbstest"
 )
 
@@ -22,22 +27,48 @@ var reliable = map[string]faulty.Plan{
 		Stall: faulty.Stall{Every: 100, For: 500 * time.Microsecond}},
 }
 
+func heap(_ *testing.T, n int) driver.Memory {
+	return driver.Memory{Kind: driver.KindHeap, Bytes: make([]byte, n)}
+}
+
+func shared(t *testing.T, n int) driver.Memory {
+	m, err := memory.NewMemfd("conformance", int64(n))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, m.Close()) })
+	return m.Memory(0, int64(n))
+}
+
+func onLoop(*testing.T) (a, b driver.Provider) {
+	p := loop.New()
+	return p, p
+}
+
+func onShm(*testing.T) (a, b driver.Provider) { return shm.New(shm.Config{}), shm.New(shm.Config{}) }
+
+func onTCP(*testing.T) (a, b driver.Provider) {
+	cfg := tcp.Config{Listen: "127.0.0.1"}
+	return tcp.New(cfg), tcp.New(cfg)
+}
+
 func TestConformanceOfLoopWithFaults(t *testing.T) {
 	for name, plan := range reliable {
-		for seed := range uint64(2) {
+		for seed := range uint64(3) {
 			plan.Seed = seed
 			t.Run(fmt.Sprintf("%s seed %d", name, seed), func(t *testing.T) {
-				verbstest.Run(t, verbstest.Harness{
-					New: func(*testing.T) (a, b driver.Provider) {
-						p := loop.New()
-						return p, p
-					},
-					NewMemory: func(_ *testing.T, n int) driver.Memory {
-						return driver.Memory{Kind: driver.KindHeap, Bytes: make([]byte, n)}
-					},
-					Wrap: func(p driver.Provider) driver.Provider { return faulty.New(p, plan) },
-				})
+				verbstest.Run(t, verbstest.Harness{New: onLoop, NewMemory: heap, Wrap: wrap(plan)})
 			})
 		}
 	}
+}
+
+func TestConformanceOfShmWithFaults(t *testing.T) {
+	verbstest.Run(t, verbstest.Harness{New: onShm, NewMemory: shared, Wrap: wrap(reliable["all"])})
+}
+
+func TestConformanceOfTCPWithFaults(t *testing.T) {
+	verbstest.Run(t, verbstest.Harness{New: onTCP, NewMemory: heap, Wrap: wrap(reliable["all"])})
+}
+
+func wrap(plan faulty.Plan) func(driver.Provider) driver.Provider {
+	return func(p driver.Provider) driver.Provider { return faulty.New(p, plan) }
 }

@@ -35,10 +35,10 @@ type device struct {
 	cqs          []*cq
 	qps          []*qp
 	shuffle      *rand.Rand
-	moved        bool                // something became pollable: ring the bell
-	outbox       []driver.AsyncEvent // for the pump to report
-	next         time.Time           // when the pump has something to do; zero: never
-	armed        time.Time           // when it will wake
+	moved        bool      // something became pollable: ring the bell
+	outbox       []news    // for the pump to report
+	next         time.Time // when the pump has something to do; zero: never
+	armed        time.Time // when it will wake
 
 	newsMu sync.Mutex
 	news   []news

@@ -55,6 +55,6 @@ func (q *qp) report(err error) {
 		return
 	}
 	q.reported = true
-	q.dev.outbox = append(q.dev.outbox, driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Err: err})
-	q.dev.wakeAt(q.dev.now)
+	q.dev.send(news{qp: q, incarnation: q.incarnation.Load(),
+		event: driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Err: err}})
 }

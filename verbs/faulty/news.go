@@ -30,6 +30,16 @@ func (d *device) note(n news) {
 	d.wake()
 }
 
+// current: it is not about a connection of the past. An event would break the
+// connection that came after it.
+func (n *news) current() bool { return n.qp == nil || n.incarnation == n.qp.incarnation.Load() }
+
+// send has the pump report n.
+func (d *device) send(n news) {
+	d.outbox = append(d.outbox, n)
+	d.wakeAt(d.now)
+}
+
 // hear acts on the news.
 func (d *device) hear() {
 	d.newsMu.Lock()
@@ -40,7 +50,8 @@ func (d *device) hear() {
 		switch {
 		case n.qp == nil:
 			d.deviceEvent(n.event)
-		case n.qp.closed || n.incarnation != n.qp.incarnation.Load(): // it is about a connection of the past
+		case n.qp.closed || !n.current():
+		case n.qp.state == driver.StateReset || n.qp.state == driver.StateInit: // late: no connection yet that could break
 		case n.cut:
 			n.qp.sever(errCut)
 		default:
@@ -57,6 +68,5 @@ func (d *device) deviceEvent(e driver.AsyncEvent) {
 			q.enterErr()
 		}
 	}
-	d.outbox = append(d.outbox, e)
-	d.wakeAt(d.now)
+	d.send(news{event: e})
 }

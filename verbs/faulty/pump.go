@@ -93,20 +93,20 @@ func (d *device) pump() {
 		case <-d.kick:
 		case <-alarm.C:
 		}
-		for _, e := range d.turn(alarm) {
-			if d.onEvent != nil {
-				d.onEvent(e)
+		for _, n := range d.turn(alarm) {
+			if d.onEvent != nil && n.current() {
+				d.onEvent(n.event)
 			}
 		}
 	}
 }
 
 // turn progresses once, sets the alarm and returns what is to be reported.
-func (d *device) turn(alarm *time.Timer) []driver.AsyncEvent {
+func (d *device) turn(alarm *time.Timer) []news {
 	d.lock()
 	defer d.unlock()
 	d.progress()
-	events := d.outbox
+	letters := d.outbox
 	d.outbox = nil
 	d.armed = d.next
 	if d.armed.IsZero() {
@@ -114,5 +114,5 @@ func (d *device) turn(alarm *time.Timer) []driver.AsyncEvent {
 	} else {
 		alarm.Reset(d.armed.Sub(d.now))
 	}
-	return events
+	return letters
 }
