@@ -75,51 +75,65 @@ func NewTable(ctx context.Context, team *runtime.Team, plan *Plan) (*Table, erro
 func (t *Table) Add(ctx context.Context, word string, n uint64) error {
 	hash := t.plan.hash(word)
 	owner := t.plan.owner(hash)
-	mine, err := t.store(ctx, owner, word, hash)
+	publish, err := t.store(ctx, owner, word, hash)
 	if err != nil {
 		return err
 	}
 	first := hash / uint64(len(t.plan.needs))
 	for i := range t.mask + 1 {
 		slot := int((first + i) & t.mask)
-		seen, err := window.CompareSwap(ctx, t.slots, owner, 2*slot, 0, mine)
-		same := seen == 0
-		if same && err == nil {
-			t.reserves[owner].next += len(t.record)
-		} else if err == nil {
-			same, err = t.same(ctx, owner, seen, mine)
-		}
+		known, err := t.claim(ctx, owner, slot, publish, hash)
 		if err != nil {
 			return err
 		}
-		if same {
+		if known {
 			return window.AtomicAdd(ctx, t.slots, owner, 2*slot+1, n)
 		}
 	}
-	return &FullError{Owner: owner, Word: word}
+	return &FullError{Owner: owner}
 }
 
 // store writes the word's record at its owner, where nobody looks yet, and
-// returns the state that publishes it.
-func (t *Table) store(ctx context.Context, owner int, word string, hash uint64) (state uint64, err error) {
+// returns the state that publishes it: 0, which publishes nothing, when this
+// rank has added all the words it planned there.
+func (t *Table) store(ctx context.Context, owner int, word string, hash uint64) (publish uint64, err error) {
 	t.record = binary.LittleEndian.AppendUint64(t.record[:0], uint64(len(word)))
 	t.record = append(t.record, word...)
 	r := t.reserves[owner]
 	if r.next+len(t.record) > r.end {
-		return 0, &FullError{Owner: owner, Word: word}
+		return 0, nil
 	}
 	if err := t.keys.Put(ctx, owner, r.next, t.record); err != nil {
 		return 0, err
 	}
-	class := uint64(min(len(word), longest))
-	state = hash>>tagShift<<tagShift | class<<placeBits | uint64(r.next+1)
 	// The swap that publishes the record must not overtake it.
-	return state, t.keys.Order(owner)
+	return t.sort(hash)<<placeBits | uint64(r.next+1), t.keys.Order(owner)
+}
+
+// sort returns the tag and class of the word being added.
+func (t *Table) sort(hash uint64) uint64 {
+	return hash>>tagShift<<classBits | uint64(min(len(t.record)-headSize, longest))
+}
+
+// claim takes the slot if it is free. It tells whether the slot is now, or was
+// before, that of the word being added.
+func (t *Table) claim(ctx context.Context, owner, slot int, publish, hash uint64) (bool, error) {
+	seen, err := window.CompareSwap(ctx, t.slots, owner, 2*slot, 0, publish)
+	switch {
+	case err != nil:
+		return false, err
+	case seen != 0:
+		return t.same(ctx, owner, seen, hash)
+	case publish == 0:
+		return false, &FullError{Owner: owner}
+	}
+	t.reserves[owner].next += len(t.record)
+	return true, nil
 }
 
 // same tells whether the word that holds a slot is the one being added.
-func (t *Table) same(ctx context.Context, owner int, seen, mine uint64) (bool, error) {
-	if seen>>placeBits != mine>>placeBits {
+func (t *Table) same(ctx context.Context, owner int, seen, hash uint64) (bool, error) {
+	if seen>>placeBits != t.sort(hash) {
 		return false, nil
 	}
 	if seen>>placeBits&longest < longest {
@@ -154,11 +168,8 @@ func (t *Table) Free(ctx context.Context) error {
 }
 
 // A FullError: a word was added that no plan named.
-type FullError struct {
-	Owner int
-	Word  string
-}
+type FullError struct{ Owner int }
 
 func (e *FullError) Error() string {
-	return fmt.Sprintf("no room for %.40q in rank %d's part of the table: plan for every word before it is added", e.Word, e.Owner)
+	return fmt.Sprintf("rank %d's part of the table is full: plan for every word before the table is made", e.Owner)
 }

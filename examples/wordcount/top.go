@@ -13,23 +13,23 @@ import (
 // its own part and hands rank 0 the numbers of its k best slots: no others can
 // be among the best of all. Kind: collective.
 func (t *Table) Top(ctx context.Context, k int) ([]Entry, error) {
-	k = min(k, int(t.mask)+1)
-	w, err := window.Allocate[uint64](ctx, t.team, t.team.Size()*k, window.WithName("candidates"))
+	room := min(k, int(t.mask)+1) // for one rank's candidates
+	w, err := window.Allocate[uint64](ctx, t.team, t.team.Size()*room, window.WithName("candidates"))
 	if err != nil {
 		return nil, err
 	}
-	mine := t.best(k)
 	signal := window.Signal{Slot: 0, Value: 1, Add: true}
-	if err := w.PutNotify(ctx, 0, t.team.Rank()*k, mine, signal); err != nil {
+	if err := w.PutNotify(ctx, 0, t.team.Rank()*room, t.best(room), signal); err != nil {
 		return nil, err
 	}
-	var best []Entry
+	var found []Entry
 	if t.team.Rank() == 0 {
-		if best, err = t.choose(ctx, w, k); err != nil {
+		if found, err = t.gather(ctx, w, room); err != nil {
 			return nil, err
 		}
+		slices.SortFunc(found, byCount)
 	}
-	return best, w.Free(ctx)
+	return found[:min(k, len(found))], w.Free(ctx)
 }
 
 // best returns the numbers of this rank's k best slots, counted from 1.
@@ -50,8 +50,8 @@ func (t *Table) best(k int) []uint64 {
 	return numbers
 }
 
-// choose waits for all ranks' candidates and picks the best.
-func (t *Table) choose(ctx context.Context, w *window.Window[uint64], k int) ([]Entry, error) {
+// gather waits for all ranks' candidates and reads them where they lie.
+func (t *Table) gather(ctx context.Context, w *window.Window[uint64], room int) ([]Entry, error) {
 	all := window.Until{Slots: []int{0}, Condition: window.AtLeast, Value: uint64(t.team.Size())}
 	if _, _, err := w.WaitNotify(ctx, all); err != nil {
 		return nil, err
@@ -59,16 +59,15 @@ func (t *Table) choose(ctx context.Context, w *window.Window[uint64], k int) ([]
 	var found []Entry
 	for i, number := range w.Local() {
 		if number == 0 {
-			continue // that rank has fewer than k words
+			continue // that rank has no more words
 		}
-		e, err := t.at(ctx, i/k, int(number-1))
+		e, err := t.at(ctx, i/room, int(number-1))
 		if err != nil {
 			return nil, err
 		}
 		found = append(found, e)
 	}
-	slices.SortFunc(found, byCount)
-	return found[:min(k, len(found))], nil
+	return found, nil
 }
 
 // byCount orders frequent words first.
