@@ -37,6 +37,7 @@ type device struct {
 	scratch   []byte  // receives go here first
 	events    [64]unix.EpollEvent
 	server    server
+	watchdog  watchdog
 
 	gone atomic.Bool // closed, for those without the token
 	news atomic.Bool // a completion, a change of registered memory: the bell is due
@@ -114,6 +115,9 @@ func (d *device) Close() error {
 		if l != nil {
 			l.drop()
 		}
+	}
+	if d.watchdog.timer != nil {
+		d.watchdog.timer.Stop()
 	}
 	err := unix.Close(d.listener)
 	d.token.Unlock()

@@ -46,17 +46,16 @@ func (q *qp) connecting() bool {
 	return q.link == nil && (q.state == driver.StateRTR || q.state == driver.StateRTS || q.state == driver.StateSQD)
 }
 
-// connect starts to connect q with its peer. The one with the lower address
+// connect starts to connect q with its peer. The one with the lower secret
 // dials. Called with token and mu held.
 func (q *qp) connect(peer []byte) error {
 	to, err := decodeAddress(peer)
 	if err != nil {
 		return err
 	}
-	own := &address{qp: q.num, token: q.secret, endpoints: q.dev.endpoints}
 	q.peer, q.state = to, driver.StateRTR
 	q.dialing = dialer{pause: firstPause, until: time.Now().Add(q.timeout)}
-	switch bytes.Compare(own.encode(), peer) {
+	switch bytes.Compare(q.secret[:], to.token[:]) {
 	case 0:
 		return q.connectSelf()
 	case -1:
@@ -218,7 +217,7 @@ func (q *qp) established(l *link) {
 	}
 	l.phase = phaseStream
 	q.link = l
-	tune(l.fd, q.timeout) //nolint:errcheck // the connection works without
+	q.guard()
 	q.out.reset()
 	q.in.reset()
 	q.rq.reconnect()

@@ -49,7 +49,8 @@
 // # Connecting
 //
 // Each device listens on one port. Of two queue pairs the one with the lower
-// address dials; the other may hear of it before it knows its own peer. K is
+// secret dials; the other may hear of it before it knows its own peer, and only
+// knocks at the dialer's port to learn whether there is still someone. K is
 // the acceptor's secret followed by the dialer's, and every MAC is HMAC-SHA256
 // over a label, both queue pair numbers and both nonces.
 //

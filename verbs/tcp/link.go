@@ -33,6 +33,8 @@ type link struct {
 	timer *time.Timer // cuts a handshake that takes too long
 	due   time.Time
 	hs    handshake
+
+	silence silence // guarded by the token
 }
 
 // addLink takes a socket into the epoll. Called with the token held.

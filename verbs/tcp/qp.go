@@ -23,7 +23,6 @@ type qp struct {
 	secret  token
 	peer    address
 	timeout time.Duration // without a sign of life
-	silent  time.Time     // since when, as far as watch knows
 	link    *link         // established, or nil
 	parked  []*link       // accepted before this side knew its peer
 	dialing dialer
@@ -139,9 +138,15 @@ func (q *qp) start(timeout time.Duration) {
 		q.timeout = timeout
 	}
 	if q.link != nil {
-		tune(q.link.fd, q.timeout) //nolint:errcheck // the connection works without
+		q.guard()
 	}
 	q.flush()
+}
+
+// guard has the connection watched with the timeout that now holds.
+func (q *qp) guard() {
+	tune(q.link.fd, q.timeout) //nolint:errcheck // the connection works without
+	q.dev.watchOver(q.timeout)
 }
 
 // fail ends everything outstanding: the oldest request with first, the others

@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"context"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -11,8 +12,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// watchdog bounds every wait of these tests; none of them is about speed.
-const watchdog = 30 * time.Second
+// patience bounds every wait of these tests; none of them is about speed.
+const patience = 30 * time.Second
 
 // A node is a device with what one rank needs of it.
 type node struct {
@@ -84,7 +85,7 @@ func pair(t testing.TB, size int) (a, b *node, qa, qb *qp) {
 // next waits for one completion.
 func (n *node) next() driver.Completion {
 	n.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), watchdog)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var wc [1]driver.Completion
 	for {
@@ -117,5 +118,7 @@ func segment(b []byte) []driver.Segment { return []driver.Segment{{Mem: b}} }
 // eventually waits for cond, which no completion announces.
 func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	require.Eventually(t, cond, watchdog, time.Millisecond, what)
+	require.Eventually(t, cond, patience, time.Millisecond, what)
 }
+
+func netipPort(a netip.Addr, port uint16) netip.AddrPort { return netip.AddrPortFrom(a, port) }

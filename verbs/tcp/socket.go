@@ -93,7 +93,7 @@ func socketError(fd int) error {
 // tune sets what an established connection needs: no delay for small frames,
 // and probes that find a vanished host while nothing is sent. TCP_USER_TIMEOUT
 // is left alone, since it would also end a connection whose peer is merely
-// stopped and has its window shut; see watch.
+// stopped and has its window shut; see watchdog.
 func tune(fd int, timeout time.Duration) error {
 	const probes = 3
 	interval := max(1, int(timeout/(2*probes)/time.Second))

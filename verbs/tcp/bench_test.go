@@ -1,0 +1,210 @@
+package tcp
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// BenchmarkPingPong is one 8-byte message there and one back, as programs that
+// poll exchange them: by raw sockets, the floor, and by inline WRITEs that both
+// sides watch in memory. Compare ns/op of one run only.
+func BenchmarkPingPong(b *testing.B) {
+	b.Run("raw", rawPingPong)
+	b.Run("write", writePingPong)
+}
+
+func rawPingPong(b *testing.B) {
+	ends := rawPair(b)
+	stop := make(chan struct{})
+	go func() {
+		defer close(stop)
+		var msg [8]byte
+		for {
+			if receiveBusy(ends[1], msg[:]) != nil {
+				return
+			}
+			send(ends[1], msg[:])
+		}
+	}()
+	var msg [8]byte
+	for b.Loop() {
+		send(ends[0], msg[:])
+		if err := receiveBusy(ends[0], msg[:]); err != nil {
+			b.Fatal(err)
+		}
+	}
+	unix.Shutdown(ends[0], unix.SHUT_WR) //nolint:errcheck // the benchmark is over
+	<-stop
+}
+
+func receiveBusy(fd int, b []byte) error {
+	for {
+		switch n, errno := receive(fd, b); {
+		case n == 0 && errno == 0:
+			return errPeerClosed
+		case errno == 0:
+			return nil
+		case errno != unix.EAGAIN:
+			return errno
+		}
+	}
+}
+
+// rawPair is two ends of a loopback connection.
+func rawPair(b *testing.B) (ends [2]int) {
+	at := newNode(b, 8, 0)
+	fd, port, err := listen(at.endpoints[0].Addr())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer unix.Close(fd) //nolint:errcheck // only the connection is wanted
+	ends[0], err = dial(netipPort(at.endpoints[0].Addr(), port))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for ends[1] = -1; ends[1] < 0; {
+		ends[1], _, _ = unix.Accept4(fd, unix.SOCK_NONBLOCK)
+	}
+	for _, end := range ends {
+		if err := tune(end, DefaultPeerTimeout); err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { unix.Close(end) }) //nolint:errcheck // the benchmark is over
+	}
+	return ends
+}
+
+func writePingPong(b *testing.B) {
+	x, y, qx, qy := pair(b, 64)
+	done := make(chan struct{})
+	var stop atomic.Bool
+	go func() {
+		defer close(done)
+		side := newPlayer(y, qy, x)
+		for i := uint64(1); side.await(i, &stop); i++ {
+			side.serve(i)
+		}
+	}()
+	side := newPlayer(x, qx, y)
+	i := uint64(0)
+	for b.Loop() {
+		i++
+		side.serve(i)
+		side.await(i, &stop)
+	}
+	stop.Store(true)
+	<-done
+}
+
+// player is one side of a game of ping-pong.
+type player struct {
+	n   *node
+	q   *qp
+	out []byte
+	wr  []driver.WorkRequest
+	wc  []driver.Completion
+	in  *uint64
+}
+
+func newPlayer(n *node, q *qp, peer *node) *player {
+	p := &player{n: n, q: q, out: alignedBytes(8), wc: make([]driver.Completion, 1), in: word64(n.mem)}
+	p.wr = []driver.WorkRequest{{Op: driver.OpWrite, Flags: driver.Inline, Local: segment(p.out), Remote: peer.at(0)}}
+	return p
+}
+
+func (p *player) serve(v uint64) {
+	*word64(p.out) = v
+	if _, err := p.q.PostSend(p.wr); err != nil {
+		panic(err)
+	}
+}
+
+func (p *player) await(v uint64, stop *atomic.Bool) bool {
+	for atomic.LoadUint64(p.in) != v {
+		if _, err := p.n.cq.Poll(p.wc); err != nil || stop.Load() {
+			return false
+		}
+	}
+	return true
+}
+
+// BenchmarkBandwidth keeps a few large requests in flight, beside a stream of
+// raw sends of the same size.
+func BenchmarkBandwidth(b *testing.B) {
+	for _, size := range []int{4 << 10, 64 << 10, 1 << 20} {
+		b.Run(fmt.Sprintf("raw/%d", size), func(b *testing.B) { rawBandwidth(b, size) })
+		b.Run(fmt.Sprintf("write/%d", size), func(b *testing.B) { bandwidth(b, driver.OpWrite, size) })
+		b.Run(fmt.Sprintf("read/%d", size), func(b *testing.B) { bandwidth(b, driver.OpRead, size) })
+	}
+}
+
+func rawBandwidth(b *testing.B, size int) {
+	ends := rawPair(b)
+	total := make(chan int)
+	go func() {
+		buf, got := make([]byte, 256<<10), 0
+		for {
+			n, errno := receive(ends[1], buf)
+			if n > 0 {
+				got += n
+			} else if errno != unix.EAGAIN {
+				total <- got
+				return
+			}
+		}
+	}()
+	buf := make([]byte, size)
+	b.SetBytes(int64(size))
+	for b.Loop() {
+		for rest := buf; len(rest) > 0; {
+			if n, errno := send(ends[0], rest); errno == 0 {
+				rest = rest[n:]
+			}
+		}
+	}
+	unix.Shutdown(ends[0], unix.SHUT_WR) //nolint:errcheck // the benchmark is over
+	<-total
+}
+
+func bandwidth(b *testing.B, op driver.Opcode, size int) {
+	x, y, qx, _ := pair(b, size)
+	const window = 8
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		wc := make([]driver.Completion, 4)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				y.cq.Poll(wc) //nolint:errcheck // only to make progress
+			}
+		}
+	}()
+	wrs := []driver.WorkRequest{{Op: op, Flags: driver.Signaled, Local: segment(make([]byte, size)), Remote: y.at(0)}}
+	wc := make([]driver.Completion, window)
+	b.SetBytes(int64(size))
+	inFlight := 0
+	for b.Loop() {
+		for inFlight == window {
+			n, _ := x.cq.Poll(wc)
+			inFlight -= n
+		}
+		if _, err := qx.PostSend(wrs); err != nil {
+			b.Fatal(err)
+		}
+		inFlight++
+	}
+	for inFlight > 0 {
+		n, _ := x.cq.Poll(wc)
+		inFlight -= n
+	}
+	close(stop)
+	<-done
+}

@@ -1,0 +1,84 @@
+package tcp
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// watchdog looks at the connections every quarter of the shortest timeout that
+// any of them has. TCP alone would go on repeating unanswered data for a
+// quarter of an hour, and its own limit, TCP_USER_TIMEOUT, does not tell a
+// vanished host from a stopped process.
+type watchdog struct {
+	timer *time.Timer
+	every time.Duration
+}
+
+// watchOver has connections of this timeout watched. Token held.
+func (d *device) watchOver(timeout time.Duration) {
+	every := max(timeout/4, time.Millisecond)
+	w := &d.watchdog
+	switch {
+	case w.timer == nil:
+		w.every = every
+		w.timer = time.AfterFunc(every, d.lookRound)
+	case every < w.every:
+		w.every = every
+		w.timer.Reset(every)
+	}
+}
+
+func (d *device) lookRound() {
+	d.token.Lock()
+	defer d.ring()
+	defer d.token.Unlock()
+	if d.closed {
+		return
+	}
+	now := time.Now()
+	for _, l := range d.links {
+		if l != nil && l.phase == phaseStream {
+			l.q.look(l, now)
+		}
+	}
+	d.watchdog.timer.Reset(d.watchdog.every)
+}
+
+// look breaks a connection whose peer has been silent for too long. Token held.
+func (q *qp) look(l *link, now time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.link != l || q.state == driver.StateErr {
+		return
+	}
+	info, err := unix.GetsockoptTCPInfo(l.fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+	if err == nil && l.silence.over(info, now, q.timeout) {
+		q.broke(errSilent)
+		q.disconnect()
+	}
+}
+
+// silence is since when the peer's host owes an answer and gives none; zero
+// while it owes none.
+type silence struct{ since time.Time }
+
+// over tells whether the silence has lasted for timeout. A shut window is no
+// silence: the host answers the probes. Since those come ever more rarely, only
+// an unanswered one counts.
+func (s *silence) over(info *unix.TCPInfo, now time.Time, timeout time.Duration) bool {
+	if info.Unacked == 0 && info.Probes == 0 {
+		s.since = time.Time{}
+		return false
+	}
+	if s.since.IsZero() {
+		s.since = now
+	}
+	heard := now.Add(-time.Duration(info.Last_ack_recv) * time.Millisecond)
+	if heard.After(s.since) {
+		s.since = heard
+	}
+	return now.Sub(s.since) >= timeout
+}
