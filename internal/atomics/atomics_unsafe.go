@@ -9,12 +9,12 @@ import (
 // slice expression checks the length; to look at a byte would be a plain read,
 // which races with the atomics of others.
 func Word64(mem []byte) *atomic.Uint64 {
-	return (*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(mem[:8])))
+	return (*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(mem[:8:len(mem)])))
 }
 
 // Word32 views the first 4 bytes of mem, 4-aligned, as a word for atomics.
 func Word32(mem []byte) *atomic.Uint32 {
-	return (*atomic.Uint32)(unsafe.Pointer(unsafe.SliceData(mem[:4])))
+	return (*atomic.Uint32)(unsafe.Pointer(unsafe.SliceData(mem[:4:len(mem)])))
 }
 
 // wordAround views the aligned word that holds the 1 or 2 bytes at mem.
