@@ -23,7 +23,7 @@ Exit codes: the first failing rank's own; 128 + the signal that killed it;
 const examples = `  grun -n 4 ./examples/hello               four ranks of a package
   grun -n 4 --tag-output ./prog            every line says who printed it
   grun -n 2 --provider tcp --stats ./prog  over TCP, with a table at the end
-  grun -n 2 -x GOGC=off --bind-to core ./prog  with a variable, each on its own core
+  grun -n 2 -x GOGC=off ./prog             with an environment variable
   grun -n 1 ./server : -n 8 ./worker       several programs in one job
   grun -np 4 -bind-to numa ./prog          mpirun's spelling works too
   grun doctor                              what this machine can do, and how to mend it`

@@ -11,8 +11,8 @@ import (
 type span struct{ d *time.Duration }
 
 func (s span) String() string {
-	if s.d == nil {
-		return "0s"
+	if s.d == nil || *s.d == 0 {
+		return "0" // which the help knows to leave out
 	}
 	return s.d.String()
 }
