@@ -1,0 +1,195 @@
+package gopgas_test
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestLinksInDocumentsResolve looks at links to files; what the web has is not
+// asked for.
+func TestLinksInDocumentsResolve(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
+	for _, doc := range files(t, ".md") {
+		for _, m := range link.FindAllStringSubmatch(prose(t, doc), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			require.FileExistsf(t, filepath.Join(filepath.Dir(doc), m[1]), "%s links to %s", doc, m[1])
+		}
+	}
+}
+
+// TestNamesInDocumentsExist looks for each `package.Name`, `package.Type.name`
+// and `Type.Name` of the documents in the code.
+func TestNamesInDocumentsExist(t *testing.T) {
+	known := declared(t)
+	name := regexp.MustCompile("`([A-Za-z]+)\\.([A-Za-z]+)(\\.[A-Za-z]+)?`")
+	checked := 0
+	for _, doc := range files(t, ".md") {
+		for _, m := range name.FindAllStringSubmatch(prose(t, doc), -1) {
+			if !known[m[1]] {
+				continue // of another module, or a file
+			}
+			checked++
+			require.Truef(t, known[strings.Trim(m[0], "`")], "%s names %s, which the code does not have", doc, m[0])
+		}
+	}
+	require.Greater(t, checked, 100, "the documents name little: is the pattern right?")
+}
+
+// TestProgramsInDocumentsAreTested finds each ```go block of README and tutorial,
+// line by line, in a file that the tests compile or run.
+func TestProgramsInDocumentsAreTested(t *testing.T) {
+	var sources []string
+	for _, file := range files(t, ".go") {
+		if strings.HasPrefix(file, "examples/") || strings.HasPrefix(file, "docs/") {
+			sources = append(sources, flat(read(t, file)))
+		}
+	}
+	block := regexp.MustCompile("(?s)```go\n(.*?)```")
+	for _, doc := range []string{"README.md", "docs/tutorial.md"} {
+		blocks := block.FindAllStringSubmatch(read(t, doc), -1)
+		require.NotEmpty(t, blocks, doc)
+	blocks:
+		for _, m := range blocks {
+			for _, source := range sources {
+				if strings.Contains(source, flat(m[1])) {
+					continue blocks
+				}
+			}
+			t.Errorf("%s shows code that is in no example:\n%s", doc, m[1])
+		}
+	}
+}
+
+// declared returns what the module declares: packages, types, Type.Method and
+// Type.Field, and all of them behind "package.".
+func declared(t *testing.T) map[string]bool {
+	known := map[string]bool{}
+	for _, file := range files(t, ".go") {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		pkg := parsed.Name.Name
+		if pkg == "main" {
+			continue
+		}
+		known[pkg] = true
+		for _, decl := range parsed.Decls {
+			for _, name := range names(decl) {
+				known[pkg+"."+name] = true
+				if owner, _, ok := strings.Cut(name, "."); ok {
+					known[owner], known[name] = true, true
+				}
+			}
+		}
+	}
+	return known
+}
+
+// names returns what a declaration declares, members as Type.member.
+func names(decl ast.Decl) []string {
+	var out []string
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		if d.Recv == nil {
+			return []string{d.Name.Name}
+		}
+		return []string{receiver(d.Recv.List[0].Type) + "." + d.Name.Name}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch s := spec.(type) {
+			case *ast.TypeSpec:
+				out = append(out, s.Name.Name)
+				for _, m := range members(s.Type) {
+					out = append(out, s.Name.Name+"."+m)
+				}
+			case *ast.ValueSpec:
+				for _, id := range s.Names {
+					out = append(out, id.Name)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func receiver(e ast.Expr) string {
+	switch x := e.(type) {
+	case *ast.StarExpr:
+		return receiver(x.X)
+	case *ast.IndexExpr:
+		return receiver(x.X)
+	case *ast.Ident:
+		return x.Name
+	}
+	return ""
+}
+
+func members(e ast.Expr) (out []string) {
+	var list *ast.FieldList
+	switch x := e.(type) {
+	case *ast.StructType:
+		list = x.Fields
+	case *ast.InterfaceType:
+		list = x.Methods
+	default:
+		return nil
+	}
+	for _, f := range list.List {
+		for _, id := range f.Names {
+			out = append(out, id.Name)
+		}
+	}
+	return out
+}
+
+// prose is a document without its blocks of code.
+func prose(t *testing.T, doc string) string {
+	return regexp.MustCompile("(?s)```.*?```").ReplaceAllString(read(t, doc), "")
+}
+
+// flat drops indentation and empty lines.
+func flat(text string) string {
+	var out bytes.Buffer
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			out.WriteString(line + "\n")
+		}
+	}
+	return out.String()
+}
+
+func read(t *testing.T, name string) string {
+	b, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return string(b)
+}
+
+// files returns the module's files with a suffix.
+func files(t *testing.T, suffix string) []string {
+	var out []string
+	require.NoError(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() && path != "." && strings.HasPrefix(d.Name(), ".") {
+			return fs.SkipDir
+		}
+		if err == nil && !d.IsDir() && strings.HasSuffix(path, suffix) {
+			out = append(out, path)
+		}
+		return err
+	}))
+	require.NotEmpty(t, out)
+	return out
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/runtime"
+)
+
+func TestHeatIsTheSameHoweverTheRingIsDivided(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 4} {
+		for _, fma := range []int{-1, 0} {
+			t.Run(fmt.Sprintf("%d ranks, switch point %d", n, fma), func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				defer cancel()
+				require.NoError(t, runtime.RunLocal(ctx, n, heat, runtime.WithFMAMax(fma)))
+			})
+		}
+	}
+}
+
+func TestVerifyFindsAWrongCell(t *testing.T) {
+	err := runtime.RunLocal(t.Context(), 1, func(ctx context.Context, job *runtime.Job) error {
+		r, err := newRod(ctx, job.World())
+		if err != nil {
+			return err
+		}
+		return r.verify() // without having computed anything
+	})
+	require.ErrorContains(t, err, "cell 0 is 1000")
+}
