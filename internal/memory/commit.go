@@ -13,6 +13,14 @@ import (
 // commitStep bounds one fallocate: a signal undoes what the call had done.
 const commitStep = 64 << 20
 
+// maxAllowance is how much may be committed in small pieces between two looks
+// at the host's memory, which cost more than the pieces. It is never more than
+// a small part of what was left at the last look.
+const (
+	maxAllowance = 16 << 20
+	allowanceDiv = 64
+)
+
 // Commit makes the pages of [off, off+n) present, so that no later access can
 // run out of memory. Contents stay. It fails with ErrNoMemory, before anything
 // is taken where the shortage can be foreseen; otherwise a part of the range
@@ -51,7 +59,11 @@ func (m *Memfd) check(off, n int64) error {
 
 // foresee compares what is missing with what host and cgroup have left.
 func (m *Memfd) foresee(off, n int64) error {
+	if m.allowance.Add(-n) >= 0 {
+		return nil
+	}
 	left := readHeadroom(os.DirFS("/"))
+	m.allowance.Store(min(left.bytes/allowanceDiv, maxAllowance))
 	if n <= left.bytes {
 		return nil
 	}

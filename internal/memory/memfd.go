@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -17,7 +18,8 @@ const resizeSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW
 // A Memfd is a sealed memfd mapped once by its owner. Its pages come into
 // being by Commit. All methods may be called from any goroutine.
 type Memfd struct {
-	mem []byte // the mapping; never shorter-lived than the process
+	mem       []byte       // the mapping; never shorter-lived than the process
+	allowance atomic.Int64 // bytes that foresee lets pass unseen
 
 	mu     sync.RWMutex // held for reading while a call uses fd
 	fd     int
