@@ -8,12 +8,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/gopgas/gopgas/launcher"
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
+
+// longBuild is how long a build may take before the user is told what is
+// going on.
+const longBuild = 300 * time.Millisecond
 
 // builds are the locks on executables that were built for this job. They keep
 // another grun from replacing one before the ranks run it.
@@ -26,17 +32,17 @@ func (b *builds) release() {
 	b.locks = nil
 }
 
-// buildAll replaces every program that is a directory by the executable that
-// its Go package makes.
+// buildAll replaces every program that is a directory or a Go file by the
+// executable that this makes.
 func buildAll(programs []launcher.Program, signals <-chan os.Signal) (*builds, error) {
 	b := &builds{}
 	built := make(map[string]string)
 	for i, p := range programs {
-		info, err := os.Stat(p.Path)
-		if err != nil || !info.IsDir() {
+		if !isSource(p.Path) {
 			continue
 		}
 		if built[p.Path] == "" {
+			var err error
 			if built[p.Path], err = b.build(p.Path, signals); err != nil {
 				b.release()
 				return nil, err
@@ -47,16 +53,22 @@ func buildAll(programs []launcher.Program, signals <-chan os.Signal) (*builds, e
 	return b, nil
 }
 
-// build compiles the package in dir to a file of the user's cache that is this
-// directory's own, so that go build finds it up to date the next time.
-func (b *builds) build(dir string, signals <-chan os.Signal) (string, error) {
-	abs, err := filepath.Abs(dir)
+// isSource says whether path is something to build, not to run.
+func isSource(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && (info.IsDir() || strings.HasSuffix(path, ".go") && info.Mode()&0o111 == 0)
+}
+
+// build compiles source to a file of the user's cache that is this source's
+// own, so that go build finds it up to date the next time.
+func (b *builds) build(source string, signals <-chan os.Signal) (string, error) {
+	abs, err := filepath.Abs(source)
 	if err != nil {
 		return "", &codedError{launcher.ExitInternal, err}
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", &codedError{launcher.ExitInternal, fmt.Errorf("where to build %s: %w; set XDG_CACHE_HOME, or build it yourself", dir, err)}
+		return "", &codedError{launcher.ExitInternal, fmt.Errorf("where to build %s: %w; set XDG_CACHE_HOME, or build it yourself", source, err)}
 	}
 	home := filepath.Join(cache, "grun", fmt.Sprintf("%x", sha256.Sum256([]byte(abs)))[:16])
 	lock, err := lockDir(home)
@@ -64,11 +76,8 @@ func (b *builds) build(dir string, signals <-chan os.Signal) (string, error) {
 		return "", &codedError{launcher.ExitInternal, err}
 	}
 	b.locks = append(b.locks, lock)
-	if term.IsTerminal(int(os.Stderr.Fd())) {
-		fmt.Fprintln(os.Stderr, "grun: building", dir)
-	}
-	target := filepath.Join(home, filepath.Base(abs))
-	return target, goBuild(abs, dir, target, lock, signals)
+	target := filepath.Join(home, strings.TrimSuffix(filepath.Base(abs), ".go"))
+	return target, goBuild(abs, source, target, lock, signals)
 }
 
 // lockDir makes a directory and locks it. The lock ends with the last process
@@ -96,27 +105,35 @@ func lockDir(dir string) (*os.File, error) {
 
 // goBuild runs the go command. It inherits the lock: should grun be killed, it
 // finishes, removes its temporary files, and nobody runs half a program.
-func goBuild(abs, dir, target string, lock *os.File, signals <-chan os.Signal) error {
+func goBuild(abs, source, target string, lock *os.File, signals <-chan os.Signal) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", target, ".")
 	cmd.Dir, cmd.Stderr, cmd.ExtraFiles = abs, os.Stderr, []*os.File{lock}
+	if strings.HasSuffix(abs, ".go") {
+		cmd.Dir, cmd.Args[len(cmd.Args)-1] = filepath.Dir(abs), abs
+	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	done := make(chan error, 1)
 	go func() { done <- cmd.Run() }()
+	long := time.After(longBuild)
 	for {
 		select {
 		case err := <-done:
-			return buildError(ctx, dir, err)
+			return buildError(ctx, source, err)
+		case <-long:
+			if term.IsTerminal(int(os.Stderr.Fd())) {
+				fmt.Fprintln(os.Stderr, "grun: building", source)
+			}
 		case sig := <-signals:
 			if s, ok := sig.(syscall.Signal); ok && (s == syscall.SIGINT || s == syscall.SIGTERM || s == syscall.SIGHUP) {
-				cancel(&codedError{128 + int(s), fmt.Errorf("%v while building %s", s, dir)})
+				cancel(&codedError{128 + int(s), fmt.Errorf("%v while building %s", s, source)})
 			}
 		}
 	}
 }
 
-func buildError(ctx context.Context, dir string, err error) error {
+func buildError(ctx context.Context, source string, err error) error {
 	var failed *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
@@ -124,7 +141,7 @@ func buildError(ctx context.Context, dir string, err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &failed):
-		return &codedError{launcher.ExitNotExecutable, fmt.Errorf("%s does not build", dir)}
+		return &codedError{launcher.ExitNotExecutable, fmt.Errorf("%s does not build", source)}
 	}
-	return &codedError{launcher.ExitInternal, fmt.Errorf("build %s: %w", dir, err)}
+	return &codedError{launcher.ExitInternal, fmt.Errorf("build %s: %w", source, err)}
 }

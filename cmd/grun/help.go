@@ -9,8 +9,8 @@ import (
 )
 
 const long = `grun starts N processes of PROG on this host, tells each which rank it is, and
-sees to their end. PROG is an executable, or the directory of a Go package,
-which is built first. Flags for grun stand before PROG; what follows belongs
+sees to their end. PROG is an executable, or the directory or file of a Go
+program, which is built first. Flags for grun stand before PROG; what follows belongs
 to the program.
 
 When a rank fails, the others are told at once, get --grace to end by

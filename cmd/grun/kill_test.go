@@ -18,19 +18,22 @@ import (
 // family is a rank with children that try to get away.
 const family = `(setsid sh -c "sleep 1000 & sleep 1000" &) ; sleep 1000 & echo ready; sleep 1000`
 
-// startFamilies starts a job of three families and returns when all are there, and a
-// guardian watches.
+// startFamilies starts a job of three families and returns when all are there.
 func startFamilies(t *testing.T) (*job, *watched) {
-	out := &watched{}
 	j := newJob(t, "-n", "3", "sh", "-c", family)
-	r, w, err := os.Pipe()
-	require.NoError(t, err)
-	j.cmd.Stdout, j.cmd.Stderr = w, w
-	require.NoError(t, j.cmd.Start())
-	w.Close()
-	out.r = r
+	out := startWatched(t, j)
 	out.await(t, "ready", 3)
 	return j, out
+}
+
+// startWatched starts a job whose output is watched.
+func startWatched(t *testing.T, j *job) *watched {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	j.cmd.Stdout = w
+	require.NoError(t, j.cmd.Start())
+	w.Close()
+	return &watched{r: r}
 }
 
 // watched is the end of a pipe that a job writes to. Its own end shows that no
@@ -82,14 +85,8 @@ func TestKilledGrunTakesEverythingWithIt(t *testing.T) {
 }
 
 func TestKilledOuterGrunTakesAnInnerOneWithIt(t *testing.T) {
-	out := &watched{}
 	j := newJob(t, "-n", "1", grunPath, "-n", "2", "sh", "-c", family)
-	r, w, err := os.Pipe()
-	require.NoError(t, err)
-	out.r = r
-	j.cmd.Stdout = w
-	require.NoError(t, j.cmd.Start())
-	w.Close()
+	out := startWatched(t, j)
 	out.await(t, "ready", 2)
 	require.NoError(t, j.cmd.Process.Kill())
 	j.cmd.Wait()
@@ -98,14 +95,8 @@ func TestKilledOuterGrunTakesAnInnerOneWithIt(t *testing.T) {
 }
 
 func TestKilledRankEndsTheJob(t *testing.T) {
-	out := &watched{}
 	j := newJob(t, "-n", "3", "sh", "-c", `test $GRUN_RANK = 1 && echo "<$$>"; sleep 1000`)
-	r, w, err := os.Pipe()
-	require.NoError(t, err)
-	out.r = r
-	j.cmd.Stdout = w
-	require.NoError(t, j.cmd.Start())
-	w.Close()
+	out := startWatched(t, j)
 	out.await(t, ">", 1)
 	pid := strings.Trim(out.text.String(), "<>\n")
 	signalAll(t, []string{pid}, syscall.SIGKILL)
@@ -169,7 +160,7 @@ func TestInterruptedGrunEndsLikeTheShellExpects(t *testing.T) {
 	require.Equal(t, 130, j.cmd.ProcessState.ExitCode())
 	require.Empty(t, j.left())
 	out.awaitEnd(t)
-	require.Contains(t, out.text.String(), "died of SIGINT (first of 3 failures)")
+	require.Contains(t, j.stderr.String(), "died of SIGINT (first of 3 failures)")
 }
 
 // TestRandomKillsLeaveNothing kills a rank, a child of one or a guardian, and then grun, at random

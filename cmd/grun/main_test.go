@@ -241,6 +241,13 @@ func goCache(t *testing.T) string {
 	return strings.TrimSpace(string(dir))
 }
 
+func TestGoFileIsBuiltAndRun(t *testing.T) {
+	j := newJob(t, "-n", "2", filepath.Join(writePackage(t, `print("file ")`), "main.go"))
+	j.cmd.Env = append(j.cmd.Env, "XDG_CACHE_HOME="+t.TempDir(), "GOCACHE="+goCache(t))
+	require.Equal(t, 0, j.run(t), j.stderr.String())
+	require.Equal(t, "file file ", j.stderr.String())
+}
+
 func TestPackageDirectoryIsBuiltAndRun(t *testing.T) {
 	cache, tmp := t.TempDir(), t.TempDir()
 	dir := writePackage(t, `print("one ")`)

@@ -12,7 +12,8 @@ import (
 
 // Events tell a rank what happens elsewhere. Any of them may be nil. They are
 // called from goroutines of the client that do nothing else, so that a handler
-// may use the client; it must not wait for [Client.Close].
+// may use the client; it must not wait for [Client.Close]. After a Close none
+// is called any more; one that runs then runs on.
 type Events struct {
 	// Call answers a request. Each runs in a goroutine of its own; ctx ends
 	// with the client.
@@ -207,6 +208,11 @@ func (c *Client) end(cause error) {
 	}
 	c.conn.Close()
 	c.out.discard()
+	if errors.Is(cause, ErrClosed) {
+		c.tells.discard()
+		c.news.discard()
+		return
+	}
 	c.tells.close()
 	c.news.close()
 }

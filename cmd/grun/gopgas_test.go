@@ -1,0 +1,61 @@
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// barriers builds the program of testdata/barriers.
+func barriers(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "barriers")
+	out, err := exec.Command("go", "build", "-o", path, "./testdata/barriers").CombinedOutput()
+	require.NoError(t, err, string(out))
+	return path
+}
+
+// startBarriers starts three ranks that wait for each other all the time.
+func startBarriers(t *testing.T, program, provider string) (*job, *watched) {
+	j := newJob(t, "-n", "3", "--grace", "20s", "--provider", provider, program)
+	out := startWatched(t, j)
+	out.await(t, ">", 3)
+	return j, out
+}
+
+func TestSurvivorsOfAKilledRankEndByThemselves(t *testing.T) {
+	program := barriers(t)
+	for _, provider := range []string{"shm", "tcp"} {
+		t.Run(provider, func(t *testing.T) {
+			traces := tracesBefore(t)
+			j, out := startBarriers(t, program, provider)
+			victim := regexp.MustCompile(`ready 1 <(\d+)>`).FindStringSubmatch(out.text.String())[1]
+			signalAll(t, []string{victim}, syscall.SIGKILL)
+			j.cmd.Wait()
+			require.Equal(t, 137, j.cmd.ProcessState.ExitCode())
+			require.Regexp(t, `grun: rank 1 on \S+ died of SIGKILL \(first of 3 failures\)`, j.stderr.String())
+			require.Regexp(t, `rank 0: .*rank 1`, j.stderr.String(), "the survivors say why they end")
+			require.Empty(t, j.left())
+			out.awaitEnd(t)
+			traces.requireNone(t)
+		})
+	}
+}
+
+func TestRanksOfAKilledGrunAreGone(t *testing.T) {
+	program := barriers(t)
+	for _, provider := range []string{"shm", "tcp"} {
+		t.Run(provider, func(t *testing.T) {
+			traces := tracesBefore(t)
+			j, out := startBarriers(t, program, provider)
+			require.NoError(t, j.cmd.Process.Kill())
+			j.cmd.Wait()
+			t.Logf("gone after %v", gone(t, j))
+			out.awaitEnd(t)
+			traces.requireNone(t)
+		})
+	}
+}
