@@ -33,7 +33,12 @@ func newNode(t testing.TB, size int, access driver.Access) *node {
 func newNodeWith(t testing.TB, cfg Config, size int, access driver.Access) *node {
 	t.Helper()
 	n := &node{t: t, events: make(chan driver.AsyncEvent, 16)}
-	opts := driver.Options{Bell: wait.NewLocal(), OnEvent: func(e driver.AsyncEvent) { n.events <- e }}
+	opts := driver.Options{Bell: wait.NewLocal(), OnEvent: func(e driver.AsyncEvent) {
+		select {
+		case n.events <- e:
+		default:
+		}
+	}}
 	ctx, err := New(cfg).Open(t.Context(), "", opts)
 	require.NoError(t, err)
 	n.device = ctx.(*device)
@@ -122,3 +127,10 @@ func eventually(t testing.TB, what string, cond func() bool) {
 }
 
 func netipPort(a netip.Addr, port uint16) netip.AddrPort { return netip.AddrPortFrom(a, port) }
+
+func addrPorts(all ...string) (list []netip.AddrPort) {
+	for _, a := range all {
+		list = append(list, netip.MustParseAddrPort(a))
+	}
+	return list
+}

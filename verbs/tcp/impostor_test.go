@@ -1,0 +1,114 @@
+package tcp
+
+import (
+	"context"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// An impostor speaks the protocol by hand: a stranger, or a peer that was
+// authenticated and then misbehaves.
+type impostor struct {
+	t    testing.TB
+	conn net.Conn
+	hs   handshake
+	own  address
+}
+
+func newImpostor(t testing.TB, n *node) *impostor {
+	t.Helper()
+	conn, err := net.Dial("tcp", n.endpoints[0].String())
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() }) //nolint:errcheck // it may be closed already
+	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
+	return &impostor{t: t, conn: conn}
+}
+
+func (i *impostor) send(b []byte) {
+	i.t.Helper()
+	_, err := i.conn.Write(b)
+	require.NoError(i.t, err)
+}
+
+// isCut wants the connection to end without another byte.
+func (i *impostor) isCut() {
+	i.t.Helper()
+	b, err := io.ReadAll(i.conn)
+	require.Empty(i.t, b, "a stranger was told something")
+	var timeout net.Error
+	require.False(i.t, isTimeout(err, timeout), "the connection was not cut")
+}
+
+func isTimeout(err error, as net.Error) bool {
+	as, ok := err.(net.Error)
+	return ok && as.Timeout()
+}
+
+// hangsUp waits for the connection to end, and throws away what comes before.
+func (i *impostor) hangsUp() {
+	i.t.Helper()
+	_, err := io.Copy(io.Discard, i.conn)
+	require.False(i.t, isTimeout(err, nil), "the connection was not cut")
+}
+
+// greet says hello to q and returns the challenge.
+func (i *impostor) greet(q *qp, dialerQP uint32) []byte {
+	i.t.Helper()
+	to, err := decodeAddress(q.Address())
+	require.NoError(i.t, err)
+	i.send(i.hs.hello(&to, dialerQP))
+	challenge := make([]byte, challengeSize)
+	_, err = io.ReadFull(i.conn, challenge)
+	require.NoError(i.t, err)
+	copy(i.hs.acceptor[:], challenge)
+	return challenge
+}
+
+// authenticate connects a fresh queue pair of n with an impostor that knows
+// what a peer knows, and returns both.
+func authenticate(t testing.TB, n *node, q *qp) *impostor {
+	t.Helper()
+	i := newImpostor(t, n)
+	i.own = address{qp: 4711, endpoints: n.endpoints} // the lowest secret there is: it dials
+	connect(t, q, i.own.encode())
+	i.greet(q, i.own.qp)
+	i.send(i.hs.mac("proof", q.secret, i.own.token))
+	welcome := make([]byte, macSize)
+	_, err := io.ReadFull(i.conn, welcome)
+	require.NoError(t, err)
+	require.Equal(t, i.hs.mac("welcome", q.secret, i.own.token), welcome)
+	return i
+}
+
+func (i *impostor) frame(f frame, body ...byte) {
+	i.t.Helper()
+	b := make([]byte, headerSizes[f.kind])
+	f.encode(b)
+	i.send(append(b, body...))
+}
+
+// event waits for one asynchronous event.
+func (n *node) event() driver.AsyncEvent {
+	n.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	select {
+	case e := <-n.events:
+		return e
+	case <-ctx.Done():
+		require.Fail(n.t, "no event")
+		return driver.AsyncEvent{}
+	}
+}
+
+func (q *qp) currentState() driver.State {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.state
+}

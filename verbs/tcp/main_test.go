@@ -1,0 +1,37 @@
+package tcp
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain fails on goroutines and descriptors that the tests leave behind.
+func TestMain(m *testing.M) {
+	before := descriptors()
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if after := descriptors(); code == 0 && after > before {
+			fmt.Fprintf(os.Stderr, "%d descriptors are open, %d were before the tests\n", after, before)
+			code = 1
+		}
+		os.Exit(code)
+	}))
+}
+
+// descriptors counts sockets and epolls; the runtime's own come and go.
+func descriptors() int {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	n := 0
+	for _, e := range entries {
+		target, err := os.Readlink("/proc/self/fd/" + e.Name())
+		if err == nil && len(target) > 7 && target[:7] == "socket:" {
+			n++
+		}
+	}
+	return n
+}

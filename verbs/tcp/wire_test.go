@@ -1,0 +1,189 @@
+package tcp
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// drawFrame draws a frame that may travel, with the fields of its kind only.
+func drawFrame(t *rapid.T) frame {
+	f := frame{kind: kind(rapid.IntRange(1, int(kindEnd)-1).Draw(t, "kind"))}
+	f.flags = rapid.Uint8Range(0, flagsKnown-1).Draw(t, "flags")
+	f.length = rapid.Uint32Range(0, maxLengths[f.kind]).Draw(t, "length")
+	f.bodySize = int(f.length)
+	u64 := rapid.Uint64()
+	switch f.kind {
+	case kindWrite, kindWriteImm, kindRead, kindAtomic:
+		f.addr, f.key = u64.Draw(t, "addr"), driver.Key{Hi: u64.Draw(t, "hi"), Lo: u64.Draw(t, "lo")}
+	case kindAck:
+		f.seq, f.credits = u64.Draw(t, "seq"), u64.Draw(t, "credits")
+	case kindNak:
+		f.seq, f.op = u64.Draw(t, "seq"), rapid.Uint8().Draw(t, "status")
+	case kindValue:
+		f.value = u64.Draw(t, "value")
+	}
+	switch f.kind {
+	case kindRead:
+		f.bodySize = 0
+	case kindWriteImm:
+		f.imm = rapid.Uint32().Draw(t, "imm")
+	case kindAtomic:
+		f.operand, f.compare, f.width = u64.Draw(t, "operand"), u64.Draw(t, "compare"), rapid.Uint8().Draw(t, "width")
+	}
+	return f
+}
+
+func TestFramesSurviveTheWire(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := drawFrame(t)
+		b := make([]byte, headerSizes[want.kind])
+		want.encode(b)
+		var got frame
+		for short := range b {
+			n, err := got.decode(b[:short])
+			if n != 0 || err != nil {
+				t.Fatalf("%d of %d bytes gave %d, %v", short, len(b), n, err)
+			}
+		}
+		got = frame{}
+		n, err := got.decode(append(b, 0xee))
+		if err != nil || n != len(b) || got != want {
+			t.Fatalf("got %d, %v, %+v, want %+v", n, err, got, want)
+		}
+	})
+}
+
+func TestDecodeRefusesWhatNobodyWrites(t *testing.T) {
+	for name, b := range map[string][]byte{
+		"kind 0":        make([]byte, maxHeader),
+		"unknown kind":  append([]byte{byte(kindEnd)}, make([]byte, maxHeader)...),
+		"unknown flag":  append([]byte{byte(kindSend), flagsKnown}, make([]byte, maxHeader)...),
+		"long payload":  append([]byte{byte(kindSend), 0, 0, 0, 1, 0, 4, 0}, make([]byte, maxHeader)...),
+		"ACK with body": append([]byte{byte(kindAck), 0, 0, 0, 1, 0, 0, 0}, make([]byte, maxHeader)...),
+		"huge READ":     append([]byte{byte(kindRead), 1, 0, 0, 1, 0, 0, 0x40}, make([]byte, maxHeader)...),
+	} {
+		var f frame
+		_, err := f.decode(b)
+		require.ErrorIs(t, err, errProtocol, name)
+	}
+}
+
+func FuzzFrames(f *testing.F) {
+	for k := kindWrite; k < kindEnd; k++ {
+		b := make([]byte, headerSizes[k])
+		(&frame{kind: k, flags: flagLast, seq: 3, addr: 9}).encode(b)
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var got frame
+		n, err := got.decode(b)
+		if n == 0 || err != nil {
+			return
+		}
+		again := make([]byte, n)
+		got.encode(again)
+		var twice frame
+		if m, err := twice.decode(again); m != n || err != nil || twice != got {
+			t.Fatalf("%+v became %+v, %v", got, twice, err)
+		}
+	})
+}
+
+func TestAddressSurvivesTheExchange(t *testing.T) {
+	n := newNode(t, 8, 0)
+	q := n.newQP(1)
+	a, err := decodeAddress(q.Address())
+	require.NoError(t, err)
+	require.Equal(t, address{qp: q.num, token: q.secret, endpoints: n.endpoints}, a)
+}
+
+func TestEveryResetMakesAFreshSecret(t *testing.T) {
+	q := newNode(t, 8, 0).newQP(1)
+	before := q.Address()
+	require.NoError(t, q.Modify(t.Context(), driver.StateReset, driver.Attr{}))
+	require.NotEqual(t, before, q.Address())
+}
+
+func FuzzAddress(f *testing.F) {
+	a := address{qp: 7, endpoints: addrPorts("127.0.0.1:9", "[::1]:10")}
+	f.Add(a.encode())
+	f.Add([]byte("PGTQ"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		a, err := decodeAddress(b)
+		if err != nil {
+			require.ErrorIs(t, err, driver.ErrInvalid)
+			return
+		}
+		if !bytes.Equal(a.encode(), b) {
+			t.Fatalf("%x became %x", b, a.encode())
+		}
+	})
+}
+
+// FuzzConnection feeds a connected queue pair whatever a peer may send, in two
+// reads. Nothing may panic, and no byte outside the registered memory change.
+func FuzzConnection(f *testing.F) {
+	const guard = 64
+	node := newNode(f, 8, 0)
+	mem := alignedBytes(guard + 64 + guard)
+	mr, err := node.RegMR(f.Context(), driver.Memory{Bytes: mem[guard : guard+64]}, driver.AllAccess)
+	require.NoError(f, err)
+	// The same key and address in each of the fuzzer's processes.
+	key, r := driver.Key{Hi: 1, Lo: 2}, mr.(*region)
+	delete(node.regions, r.key)
+	r.key, r.addr = key, addrBase
+	node.regions[key] = r
+	seed := func(fr frame, body ...byte) {
+		fr.key, fr.addr, fr.length = key, mr.Addr()+fr.addr, max(fr.length, uint32(len(body)))
+		b := make([]byte, headerSizes[fr.kind])
+		fr.encode(b)
+		f.Add(append(b, body...), uint16(len(b)/2))
+	}
+	seed(frame{kind: kindWrite, flags: flagLast}, 1, 2, 3, 4, 5, 6, 7, 8)
+	seed(frame{kind: kindWriteImm, flags: flagLast | flagAsk, addr: 3}, make([]byte, 20)...)
+	seed(frame{kind: kindSend}, make([]byte, 30)...)
+	seed(frame{kind: kindRead, flags: flagLast, length: 64})
+	seed(frame{kind: kindAtomic, flags: flagLast | flagReply, op: 1, width: 8})
+	seed(frame{kind: kindData, flags: flagLast}, make([]byte, 16)...)
+	seed(frame{kind: kindValue, flags: flagLast})
+	seed(frame{kind: kindAck})
+	seed(frame{kind: kindNak, op: 5})
+	f.Fuzz(func(t *testing.T, b []byte, cut uint16) {
+		node.t = t
+		q := offline(t, node)
+		defer q.Close() //nolint:errcheck // always nil
+		i := min(int(cut), len(b))
+		if q.process(b[:i]) == nil {
+			q.process(b[i:]) //nolint:errcheck // either outcome is fine
+		}
+		for i, v := range mem {
+			if (i < guard || i >= guard+64) && v != 0 {
+				t.Fatalf("byte %d outside of the region changed", i-guard)
+			}
+		}
+	})
+}
+
+// offline is a queue pair that believes to be connected, with a receive, a
+// READ and an atomic outstanding.
+func offline(t testing.TB, n *node) *qp {
+	q := n.newQP(8)
+	_, err := q.PostRecv([]driver.RecvRequest{{Local: segment(make([]byte, 40))}})
+	require.NoError(t, err)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.state = driver.StateRTS
+	q.rq.advertised = q.rq.posted
+	for _, op := range []driver.Opcode{driver.OpRead, driver.OpFetchAdd} {
+		r := q.sq.push(&driver.WorkRequest{Op: op, Local: segment(make([]byte, 8))})
+		r.normalise()
+	}
+	q.fill()
+	q.out.reset()
+	return q
+}
