@@ -54,11 +54,11 @@ func TestTableOfManyRanksAndSharedWords(t *testing.T) {
 		adds := make([]map[string]uint64, n)
 		for r := range adds {
 			adds[r] = map[string]uint64{}
-			for i := range 500 {
+			for i := range 60 {
 				adds[r][fmt.Sprintf("shared%d", i)] = uint64(r + i + 1)
 			}
 			adds[r][fmt.Sprintf("own%d", r)] = 1
-			adds[r][strings.Repeat("long", 40_000)+fmt.Sprint(r%2)] = 1
+			adds[r][strings.Repeat("long", 20_000)+fmt.Sprint(r%2)] = 1
 		}
 		requireContents(t, n, provider, nil, adds)
 	})
@@ -74,7 +74,7 @@ func TestEmptyTable(t *testing.T) {
 // added.
 func TestRepeatedAddsOfOneWordCount(t *testing.T) {
 	everywhere(t, func(t *testing.T, n int, provider string) {
-		const rounds = 300
+		const rounds = 40
 		require.NoError(t, local(n, provider, func(ctx context.Context, job *runtime.Job) error {
 			plan := NewPlan(n)
 			plan.Add("again")
