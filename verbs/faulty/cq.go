@@ -60,6 +60,9 @@ func (c *cq) Poll(wc []driver.Completion) (int, error) {
 	if d.stalled() {
 		return 0, nil
 	}
+	if c.err != nil {
+		return 0, c.err
+	}
 	n := min(len(wc), c.count)
 	for i := range n {
 		a := &c.ring[c.first]
@@ -70,9 +73,6 @@ func (c *cq) Poll(wc []driver.Completion) (int, error) {
 		c.first = (c.first + 1) % len(c.ring)
 	}
 	c.count -= n
-	if n == 0 {
-		return 0, c.err
-	}
 	return n, nil
 }
 
