@@ -1,0 +1,129 @@
+package tcp
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// stall keeps n from making progress, as a stopped process would, until the
+// function that it returns is called.
+func (n *node) stall() (resume func()) {
+	n.token.Lock()
+	return n.token.Unlock
+}
+
+// settled posts a READ on q and waits for it: everything before has come to
+// its end then.
+func settled(t *testing.T, a, b *node, qa *qp) {
+	t.Helper()
+	post(t, qa, driver.WorkRequest{ID: 1 << 40, Op: driver.OpRead, Flags: driver.Signaled, Local: segment(make([]byte, 1)), Remote: b.at(0)})
+	for a.success().ID != 1<<40 {
+	}
+}
+
+func TestCanceledRequestsNeverTouchTheirMemoryAgain(t *testing.T) {
+	const size = 12 << 20 // more than the sockets hold
+	for _, op := range []driver.Opcode{driver.OpWrite, driver.OpSend, driver.OpWriteImm} {
+		t.Run(op.String(), func(t *testing.T) {
+			a, b, qa, qb := pair(t, size)
+			settled(t, a, b, qa)
+			into := b.mem
+			recv := driver.RecvRequest{ID: 7}
+			if op == driver.OpSend {
+				recv.Local = segment(into)
+			}
+			_, err := qb.PostRecv([]driver.RecvRequest{recv, {ID: 8, Local: segment(make([]byte, 8))}})
+			require.NoError(t, err)
+			settled(t, b, a, qb) // a knows of the receives now
+
+			resume := b.stall()
+			src := bytes.Repeat([]byte{1}, size)
+			post(t, qa, driver.WorkRequest{ID: 1, Op: op, Flags: driver.Signaled, Local: segment(src), Remote: b.at(0)},
+				driver.WorkRequest{ID: 2, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(src[:100]), Remote: b.at(0)})
+			qa.Cancel(1)
+			qa.Cancel(2)
+			for i := range src {
+				src[i] = 0xff
+			}
+			require.Equal(t, driver.Completion{ID: 1, Op: op, Status: driver.Canceled, QP: qa.num}, a.next())
+			require.Equal(t, driver.Completion{ID: 2, Op: driver.OpWrite, Status: driver.Canceled, QP: qa.num}, a.next())
+			resume()
+			settled(t, a, b, qa)
+			require.Equal(t, -1, bytes.IndexByte(into, 0xff), "the source was read after it was given back")
+			require.NotEqual(t, -1, bytes.IndexByte(into, 0), "nothing was canceled")
+
+			if op != driver.OpWrite { // the receive was given back as well
+				post(t, qa, driver.WorkRequest{ID: 3, Op: driver.OpSend, Flags: driver.Signaled, Local: segment([]byte("tiny"))})
+				if op == driver.OpSend {
+					require.Equal(t, 4, b.success().Bytes)
+				} else {
+					require.Equal(t, driver.LocalLength, b.next().Status, "receive 7 has no memory")
+				}
+			}
+		})
+	}
+}
+
+func TestCanceledReadLeavesItsDestinationAlone(t *testing.T) {
+	const size = 4 << 20
+	a, b, qa, _ := pair(t, size)
+	settled(t, a, b, qa)
+	copy(b.mem, bytes.Repeat([]byte{0xff}, size))
+	resume := b.stall()
+	dst, old := make([]byte, size), make([]byte, 8)
+	post(t, qa, driver.WorkRequest{ID: 1, Op: driver.OpRead, Flags: driver.Signaled, Local: segment(dst), Remote: b.at(0)},
+		driver.WorkRequest{ID: 2, Op: driver.OpFetchAdd, Flags: driver.Signaled, Local: segment(old), Remote: b.at(0)})
+	qa.Cancel(1)
+	qa.Cancel(2)
+	require.Equal(t, driver.Canceled, a.next().Status)
+	require.Equal(t, driver.Canceled, a.next().Status)
+	resume()
+	settled(t, a, b, qa)
+	require.Equal(t, make([]byte, size), dst)
+	require.Equal(t, make([]byte, 8), old)
+}
+
+// TestReadCanceledInReceptionStops cancels between two parts of one frame.
+func TestReadCanceledInReceptionStops(t *testing.T) {
+	n := newNode(t, 8, 0)
+	q := n.newQP(4)
+	dst := make([]byte, 100)
+	q.mu.Lock()
+	q.state = driver.StateRTS
+	q.sq.push(&driver.WorkRequest{ID: 1, Op: driver.OpRead, Local: segment(dst)})
+	q.fill()
+	b := make([]byte, headerSizes[kindData])
+	(&frame{kind: kindData, flags: flagLast, length: 100}).encode(b)
+	require.NoError(t, q.process(append(b, bytes.Repeat([]byte{1}, 60)...)))
+	q.mu.Unlock()
+
+	q.Cancel(1)
+	clear(dst)
+	q.mu.Lock()
+	require.NoError(t, q.process(bytes.Repeat([]byte{2}, 40)))
+	q.retire()
+	require.Zero(t, q.sq.count)
+	q.mu.Unlock()
+	require.Equal(t, make([]byte, 100), dst)
+	require.Equal(t, driver.Canceled, n.next().Status)
+}
+
+func TestRequestsBehindACanceledOneAreServed(t *testing.T) {
+	a, b := newNode(t, 64, driver.AllAccess), newNode(t, 64, driver.AllAccess)
+	qa, qb := a.newQP(4), b.newQP(4)
+	connect(t, qa, qb.Address()) // the peer comes later
+	for i := range uint64(3) {
+		post(t, qa, driver.WorkRequest{ID: i, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment([]byte{byte(i + 1)}), Remote: b.at(i)})
+	}
+	qa.Cancel(1)
+	qa.Cancel(99) // nobody
+	require.Equal(t, driver.Completion{ID: 1, Op: driver.OpWrite, Status: driver.Canceled, QP: qa.num}, a.next())
+	connect(t, qb, qa.Address())
+	require.EqualValues(t, 0, a.success().ID)
+	require.EqualValues(t, 2, a.success().ID)
+	require.Equal(t, []byte{1, 0, 3}, b.mem[:3])
+}

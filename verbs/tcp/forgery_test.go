@@ -1,0 +1,194 @@
+package tcp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// victim has two regions in one piece of memory, with guards around them: one
+// for everything, one that may only be read.
+type victim struct {
+	*node
+	q         *qp
+	all       []byte
+	open, ro  driver.MR
+	peer      *impostor
+	untouched []byte
+}
+
+func newVictim(t *testing.T) *victim {
+	v := &victim{node: newNode(t, 8, 0), all: alignedBytes(512)}
+	var err error
+	v.open, err = v.RegMR(t.Context(), driver.Memory{Bytes: v.all[128:192]}, driver.AllAccess)
+	require.NoError(t, err)
+	v.ro, err = v.RegMR(t.Context(), driver.Memory{Bytes: v.all[256:320]}, driver.RemoteRead)
+	require.NoError(t, err)
+	v.q = v.newQP(4)
+	v.peer = authenticate(t, v.node, v.q)
+	v.untouched = bytes.Clone(v.all)
+	return v
+}
+
+// nak reads frames up to a NAK.
+func (i *impostor) nak() driver.Status {
+	i.t.Helper()
+	for {
+		head := make([]byte, 8)
+		_, err := io.ReadFull(i.conn, head)
+		require.NoError(i.t, err, "no NAK")
+		rest := make([]byte, headerSizes[head[offKind]]-8+int(binary.LittleEndian.Uint32(head[offLength:])))
+		_, err = io.ReadFull(i.conn, rest)
+		require.NoError(i.t, err)
+		if kind(head[offKind]) == kindNak {
+			return driver.Status(head[offOp])
+		}
+	}
+}
+
+func TestForgedRequestsAreRefusedAndTouchNothing(t *testing.T) {
+	type request struct {
+		frame  func(v *victim) frame
+		status driver.Status
+	}
+	write := func(f func(v *victim, f *frame)) func(*victim) frame {
+		return func(v *victim) frame {
+			w := frame{kind: kindWrite, flags: flagLast, length: 16, addr: v.open.Addr(), key: v.open.RKey()}
+			f(v, &w)
+			return w
+		}
+	}
+	for name, c := range map[string]request{
+		"guessed key":         {write(func(_ *victim, f *frame) { f.key.Lo++ }), driver.RemoteAccess},
+		"zero key":            {write(func(_ *victim, f *frame) { f.key = driver.Key{} }), driver.RemoteAccess},
+		"before the region":   {write(func(_ *victim, f *frame) { f.addr-- }), driver.RemoteAccess},
+		"beyond the region":   {write(func(_ *victim, f *frame) { f.addr += 49 }), driver.RemoteAccess},
+		"far beyond":          {write(func(_ *victim, f *frame) { f.addr += 1 << 40 }), driver.RemoteAccess},
+		"around the end":      {write(func(_ *victim, f *frame) { f.addr = math.MaxUint64 - 7 }), driver.RemoteAccess},
+		"longer than region":  {write(func(_ *victim, f *frame) { f.length = 65 }), driver.RemoteAccess},
+		"short, guessed key":  {write(func(_ *victim, f *frame) { f.length, f.key.Hi = 8, 7 }), driver.RemoteAccess},
+		"read-only":           {write(func(v *victim, f *frame) { f.key, f.addr = v.ro.RKey(), v.ro.Addr() }), driver.RemoteAccess},
+		"atomic on read-only": {write(func(v *victim, f *frame) { *f = atomicFrame(v.ro, 1, 8, 0) }), driver.RemoteAccess},
+		"misaligned atomic":   {write(func(v *victim, f *frame) { *f = atomicFrame(v.open, 1, 8, 4) }), driver.RemoteInvalid},
+		"unknown atomic":      {write(func(v *victim, f *frame) { *f = atomicFrame(v.open, 99, 8, 0) }), driver.RemoteInvalid},
+		"odd width":           {write(func(v *victim, f *frame) { *f = atomicFrame(v.open, 1, 3, 0) }), driver.RemoteInvalid},
+		"huge width":          {write(func(v *victim, f *frame) { *f = atomicFrame(v.open, 1, 255, 0) }), driver.RemoteInvalid},
+		"atomic at the end":   {write(func(v *victim, f *frame) { *f = atomicFrame(v.open, 1, 8, 64) }), driver.RemoteAccess},
+		"read beyond": {write(func(v *victim, f *frame) {
+			*f = frame{kind: kindRead, flags: flagLast, length: maxMessage, addr: v.ro.Addr(), key: v.ro.RKey()}
+		}), driver.RemoteAccess},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newVictim(t)
+			f := c.frame(v)
+			body := bytes.Repeat([]byte{0xff}, int(f.length))
+			if f.kind == kindRead {
+				body = nil
+			}
+			v.peer.frame(f, body...)
+			require.Equal(t, c.status, v.peer.nak())
+			require.Equal(t, driver.EventQPFatal, v.event().Kind)
+			require.Equal(t, driver.StateErr, v.q.currentState())
+			require.Equal(t, v.untouched, v.all)
+		})
+	}
+}
+
+func atomicFrame(mr driver.MR, op, width uint8, off uint64) frame {
+	return frame{kind: kindAtomic, flags: flagLast | flagReply, op: op, width: width, operand: math.MaxUint64, addr: mr.Addr() + off, key: mr.RKey()}
+}
+
+func TestBrokenProtocolEndsTheConnection(t *testing.T) {
+	for name, frames := range map[string][]frame{
+		"unknown kind":               {},
+		"SEND without a receive":     {{kind: kindSend, flags: flagLast}},
+		"immediate without one":      {{kind: kindWriteImm, flags: flagLast}},
+		"data for no READ":           {{kind: kindData, flags: flagLast, length: 8}},
+		"value for no atomic":        {{kind: kindValue, flags: flagLast}},
+		"ACK of the future":          {{kind: kindAck, seq: 1}},
+		"NAK of nothing":             {{kind: kindNak, op: uint8(driver.RemoteAccess)}},
+		"NAK that is a success":      {{kind: kindNak}},
+		"credits taken back":         {{kind: kindAck, credits: 5}, {kind: kindAck, credits: 4}},
+		"abort of nothing":           {{kind: kindAbort, flags: flagLast}},
+		"request inside another one": {{kind: kindWrite}, {kind: kindRead, flags: flagLast}},
+		"payload too long":           {{kind: kindWrite, length: maxPayload + 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newVictim(t)
+			if len(frames) == 0 {
+				v.peer.send([]byte{77})
+			}
+			for _, f := range frames {
+				v.peer.frame(f, make([]byte, min(f.length, 8))...)
+			}
+			v.peer.hangsUp()
+			require.ErrorIs(t, v.event().Err, errProtocol)
+			require.Equal(t, driver.StateErr, v.q.currentState())
+			require.Equal(t, v.untouched, v.all)
+		})
+	}
+}
+
+func TestTooManyReadsEndTheConnection(t *testing.T) {
+	v := newVictim(t)
+	v.q.mu.Lock() // so that none is answered before all have come
+	var all []byte
+	for range 200 {
+		b := make([]byte, headerSizes[kindRead])
+		(&frame{kind: kindRead, flags: flagLast, length: 1, addr: v.ro.Addr(), key: v.ro.RKey()}).encode(b)
+		all = append(all, b...)
+	}
+	require.ErrorIs(t, v.q.process(all), errProtocol)
+	v.q.mu.Unlock()
+}
+
+func TestTruncatedFrameThenEndIsAnErrorNotSilence(t *testing.T) {
+	v := newVictim(t)
+	post(t, v.q, driver.WorkRequest{ID: 1, Op: driver.OpRead, Flags: driver.Signaled, Local: segment(make([]byte, 8))},
+		driver.WorkRequest{ID: 2, Op: driver.OpWrite})
+	v.peer.send([]byte{byte(kindWrite), 0, 0})
+	require.NoError(t, v.peer.conn.Close())
+	first, second := v.next(), v.next()
+	require.Equal(t, driver.RetryExceeded, first.Status)
+	require.ErrorIs(t, first.Err, driver.ErrLost)
+	require.Equal(t, driver.Flushed, second.Status)
+	require.ErrorIs(t, v.event().Err, driver.ErrLost)
+}
+
+// TestFramesInCrumbs sends one byte at a time what must be understood all the
+// same.
+func TestFramesInCrumbs(t *testing.T) {
+	v := newVictim(t)
+	body := []byte("0123456789abcdef")
+	f := frame{kind: kindWrite, flags: flagLast | flagAsk, length: 16, addr: v.open.Addr(), key: v.open.RKey()}
+	b := make([]byte, headerSizes[kindWrite])
+	f.encode(b)
+	word := frame{kind: kindWrite, flags: flagLast | flagAsk, length: 8, addr: v.open.Addr() + 16, key: v.open.RKey()}
+	w := make([]byte, headerSizes[kindWrite])
+	word.encode(w)
+	stream := append(append(append(b, body...), w...), "ABCDEFGH"...)
+	for i := range stream {
+		v.peer.send(stream[i : i+1])
+	}
+	eventually(t, "both writes", func() bool {
+		v.q.mu.Lock()
+		defer v.q.mu.Unlock()
+		return v.q.done == 2
+	})
+	require.Equal(t, "0123456789abcdefABCDEFGH", string(v.all[128:152]))
+}
+
+func TestResetByThePeerEndsWhatIsOutstanding(t *testing.T) {
+	v := newVictim(t)
+	post(t, v.q, driver.WorkRequest{ID: 1, Op: driver.OpSend})
+	require.NoError(t, v.peer.conn.(interface{ SetLinger(int) error }).SetLinger(0))
+	require.NoError(t, v.peer.conn.Close())
+	require.Equal(t, driver.RetryExceeded, v.next().Status)
+	require.Equal(t, driver.EventQPFatal, v.event().Kind)
+}
