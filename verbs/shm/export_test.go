@@ -3,7 +3,6 @@ package shm
 import (
 	"math/rand/v2"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -29,21 +28,19 @@ const (
 )
 
 // SomeWord picks a word in a part of a control memfd with eight registrations
-// and rings of 4 KiB.
+// and rings of 4 KiB. The offsets are those of header and block.
 func SomeWord(rng *rand.Rand, part int) uint64 {
 	first := uint64(blocksOffset(Config{MaxQPs: 2, MaxMRs: 8, RingBytes: 4096}))
-	var b block
-	var h header
-	one := func(offsets ...uintptr) uint64 { return first + uint64(offsets[rng.IntN(len(offsets))]) }
+	one := func(offsets ...uint64) uint64 { return first + offsets[rng.IntN(len(offsets))] }
 	switch part {
 	case DoorbellWords:
-		return uint64(unsafe.Offsetof(h.doors)) + uint64(rng.IntN(64+8))*8
+		return 2*line + uint64(rng.IntN(64+8))*8
 	case TableWords:
 		return tableOffset + uint64(rng.IntN(8*8))*8
 	case ConnectionWords:
-		return one(unsafe.Offsetof(b.conn), unsafe.Offsetof(b.bound))
+		return one(0, 2*8)
 	case CounterWords:
-		return one(unsafe.Offsetof(b.head), unsafe.Offsetof(b.taken), unsafe.Offsetof(b.posted), unsafe.Offsetof(b.want))
+		return one(line, 2*line, 2*line+8, 3*line)
 	case LengthWords:
 		return first + lengthsStart + uint64(rng.IntN(16))*8
 	}
