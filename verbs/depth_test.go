@@ -96,6 +96,15 @@ func TestSendDepthLeavesCountingToTheProviderAfterAFailure(t *testing.T) {
 	require.Equal(t, 1, d.room())
 }
 
+func TestSlotsGivenBackOutOfOrderStayGivenBack(t *testing.T) {
+	var d sendDepth
+	d.init(8)
+	d.posted = 5
+	d.retire(5)
+	d.retire(3) // a poller that was overtaken
+	require.Equal(t, 8, d.room())
+}
+
 func TestSendDepthIsExactWithManyPollers(t *testing.T) {
 	var d sendDepth
 	d.init(8)

@@ -114,7 +114,9 @@ func (q *QP) State() State { return State(q.state.Load()) }
 func (q *QP) Address() []byte { return q.drv.Address() }
 
 // Modify moves the QP to another state. ERR flushes everything outstanding;
-// RESET forgets it, together with completions that were not polled yet.
+// RESET forgets it, together with completions that were not polled yet. What
+// another goroutine polls at that very moment may still be from before: poll
+// the QP's completions until they are flushed, or pause polling, then reset.
 //
 // Errors: driver.ErrState for a transition that does not exist, and whatever
 // the provider meets on the way to RTR and RTS.

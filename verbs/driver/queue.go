@@ -41,6 +41,8 @@ type QP interface {
 	// the first n are under way all the same. The provider keeps no reference
 	// to wrs or to their segment slices after it returns; the memory that
 	// the segments name belongs to it until completion, unless [Inline].
+	// Once a request has failed or was cancelled, package verbs counts slots no
+	// more until StateReset: a provider's own full queue is ErrQueueFull too.
 	PostSend(wrs []WorkRequest) (n int, err error)
 	PostRecv(wrs []RecvRequest) (n int, err error)
 	Close() error
