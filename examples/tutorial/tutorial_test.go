@@ -1,5 +1,5 @@
-// Package docs holds the programs of tutorial.md, so that they run.
-package docs
+// Package tutorial holds the programs of docs/tutorial.md, so that they run.
+package tutorial
 
 import (
 	"context"
