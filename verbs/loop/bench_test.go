@@ -22,7 +22,7 @@ func BenchmarkPostAndPoll(b *testing.B) {
 	for i := range qps {
 		c, err := verbs.Open(ctx, p, "", verbs.Options{})
 		require.NoError(b, err)
-		defer c.Close() //nolint:errcheck // the benchmark is over
+		defer func() { require.NoError(b, c.Close()) }()
 		pd, err := c.AllocPD()
 		require.NoError(b, err)
 		cq, err = c.CreateCQ(ctx, 64)

@@ -148,7 +148,7 @@ func deregisterInFlight(t *testing.T, h Harness) {
 			err := doOn(a.qp, a.scq, verbs.WorkRequest{Op: verbs.OpWrite, Local: local, Remote: to})
 			started.Add(1)
 			if err != nil {
-				return nil // the key died
+				return expect(verbs.RemoteAccess, err) // the key died
 			}
 		}
 	})

@@ -118,9 +118,28 @@ func doOn(qp *verbs.QP, cq *verbs.CQ, wr verbs.WorkRequest) error {
 	}
 	wc, err := next(cq)
 	if err == nil && wc.Status != verbs.Success {
-		err = fmt.Errorf("%v %d: %v: %w", wr.Op, wr.ID, wc.Status, errors.Join(wc.Err))
+		err = &failure{wr.Op, wc}
 	}
 	return err
+}
+
+// failure is the completion of a request that did not succeed.
+type failure struct {
+	op verbs.Opcode
+	wc verbs.Completion
+}
+
+func (f *failure) Error() string {
+	return fmt.Sprintf("%v %d: %v: %v", f.op, f.wc.ID, f.wc.Status, f.wc.Err)
+}
+
+// expect turns the failure that a test provoked into success.
+func expect(status verbs.Status, err error) error {
+	var f *failure
+	if errors.As(err, &f) && f.wc.Status == status {
+		return nil
+	}
+	return fmt.Errorf("want %v, got: %w", status, err)
 }
 
 func segs(s ...verbs.Segment) []verbs.Segment { return s }
