@@ -96,6 +96,24 @@ func TestRequestThatTheProviderBelowRefusesFails(t *testing.T) {
 	}
 }
 
+// An event that was on its way while its QP was reset must not break the
+// connection that came after.
+func TestNewsOfAPastConnectionIsDropped(t *testing.T) {
+	d, q := &device{plan: &Plan{}}, &qp{state: driver.StateRTS}
+	q.dev, d.qps, d.byNum = d, []*qp{q}, map[uint32]*qp{7: q}
+	q.num = 7
+	d.observe(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: 7, Err: driver.ErrLost})
+	q.incarnation.Add(1)
+	d.hear()
+	require.Equal(t, driver.StateRTS, q.state)
+	require.Empty(t, d.outbox)
+
+	d.send(news{qp: q, incarnation: q.incarnation.Load()})
+	require.True(t, d.outbox[0].current())
+	q.incarnation.Add(1)
+	require.False(t, d.outbox[0].current())
+}
+
 // What a device reports that concerns no queue pair reaches the owner, and
 // ends all that is held.
 func TestDeviceFatalEndsEveryQueuePair(t *testing.T) {

@@ -58,6 +58,14 @@ func TestChosenRequestFailsLikeAnyOther(t *testing.T) {
 	}
 }
 
+func TestFailingRequestWaitsForThoseBeforeIt(t *testing.T) {
+	a, b := between(t, Plan{Errors: []Error{{Target: Target{Context: 1}, Request: 2, Status: driver.RemoteAccess}}})
+	a.post(a.send(1, 0), a.write(2, b, 0)) // the SEND waits for a receive
+	a.nothing(100)
+	b.offer(1, 0)
+	a.expect(1, driver.Success, driver.RemoteAccess)
+}
+
 func TestErrorsChooseTheirQueuePair(t *testing.T) {
 	a, b := between(t, Plan{Errors: []Error{{Target: Target{Context: 1, QP: 2}, Request: 1, Status: driver.RemoteInvalid}}})
 	second, far := a.newQP(), b.newQP()

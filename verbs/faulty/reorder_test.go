@@ -2,6 +2,7 @@ package faulty
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -105,7 +106,7 @@ func TestRequestThatMayFailPassesNothing(t *testing.T) {
 // order, those of one never.
 func TestCompletionsOfDifferentQueuePairsAreShuffled(t *testing.T) {
 	firsts := map[uint32]int{}
-	a, b := pair(t, Plan{Reorder: 1, DelayCompletions: 1, MaxDelay: ages, MaxPolls: 20})
+	a, b := pair(t, Plan{Reorder: 1, Stall: Stall{Every: 2, For: 100 * time.Microsecond}})
 	other, far := a.newQP(), b.newQP()
 	connect(t, other, far)
 	for range 100 {
