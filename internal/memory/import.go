@@ -39,7 +39,7 @@ func importPath(path string, size int64) (*Imported, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
 	if err := sealed(fd); err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func openRegular(path string) (int, unix.Stat_t, error) {
 	if err != nil {
 		return -1, st, hint(err)
 	}
-	defer unix.Close(handle)
+	defer closeFD(handle)
 	if err := unix.Fstat(handle, &st); err != nil {
 		return -1, st, err
 	}
@@ -83,6 +83,9 @@ func openRegular(path string) (int, unix.Stat_t, error) {
 	}
 	return fd, st, nil
 }
+
+// closeFD gives up a descriptor through which nothing was written.
+func closeFD(fd int) { _ = unix.Close(fd) }
 
 // hint says what to do about the failures that users meet.
 func hint(err error) error {

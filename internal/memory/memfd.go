@@ -39,7 +39,7 @@ func NewMemfd(name string, size int64) (*Memfd, error) {
 	}
 	mem, err := sizeAndMap(fd, size)
 	if err != nil {
-		unix.Close(fd)
+		closeFD(fd)
 		return nil, fmt.Errorf("memory: memfd %q of %d bytes: %w", name, size, err)
 	}
 	return &Memfd{mem: mem, fd: fd}, nil

@@ -14,29 +14,31 @@ var (
 	_ [unsafe.Sizeof(block{}) - lengthsStart]byte
 )
 
-// Precondition of all: mem starts at a page and holds the whole struct.
+// Precondition of all: mem starts at a page and holds the whole struct. Slice
+// expressions check bounds without reading.
 
 func headerAt(mem []byte) *header {
-	_ = mem[headerSize-1]
-	return (*header)(unsafe.Pointer(&mem[0]))
+	return (*header)(unsafe.Pointer(unsafe.SliceData(mem[:headerSize])))
 }
 
 func entryAt(mem []byte, i uint32) *entry {
-	at := mem[tableOffset+uint64(i)*entrySize:]
-	_ = at[entrySize-1]
-	return (*entry)(unsafe.Pointer(&at[0]))
+	at := tableOffset + uint64(i)*entrySize
+	return (*entry)(unsafe.Pointer(unsafe.SliceData(mem[at : at+entrySize])))
 }
 
 // blockAt also requires offset to be a multiple of the page size.
 func blockAt(mem []byte, offset uint64) *block {
-	at := mem[offset:]
-	_ = at[ringStart-1]
-	return (*block)(unsafe.Pointer(&at[0]))
+	return (*block)(unsafe.Pointer(unsafe.SliceData(mem[offset : offset+ringStart])))
 }
 
 // wordAt is an 8-aligned word of a block.
 func wordAt(mem []byte, offset uint64) *atomic.Uint64 {
-	at := mem[offset:]
-	_ = at[7]
-	return (*atomic.Uint64)(unsafe.Pointer(&at[0]))
+	return (*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(mem[offset : offset+8])))
+}
+
+// bellOffset is where header.bell starts.
+func bellOffset() uint64 { return uint64(unsafe.Offsetof(header{}.bell)) }
+
+func aligned(mem []byte, width uintptr) bool {
+	return uintptr(unsafe.Pointer(unsafe.SliceData(mem)))%width == 0
 }

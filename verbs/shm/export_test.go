@@ -2,13 +2,9 @@ package shm
 
 import (
 	"math/rand/v2"
-	"sync/atomic"
 
 	"github.com/gopgas/gopgas/verbs/driver"
 )
-
-// Word is the aligned word at the start of mem.
-func Word(mem []byte) *atomic.Uint64 { return word64(mem) }
 
 // Control is what a hostile neighbour could map.
 func Control(c driver.Context) []byte { return c.(*Context).control.Bytes() }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/shm"
 )
@@ -31,11 +32,11 @@ func scribble(stop <-chan struct{}, control []byte, seed uint64, parts ...int) {
 			case 0:
 				value %= 64
 			case 1:
-				value = shm.Word(control[offset:]).Load() + value%16 - 8
+				value = atomics.Word64(control[offset:offset+8]).Load() + value%16 - 8
 			case 2:
 				value = value%(1<<20)<<32 | uint64(1+rng.IntN(3)) // like a record
 			}
-			shm.Word(control[offset:]).Store(value)
+			atomics.Word64(control[offset : offset+8]).Store(value)
 		}
 	}
 }

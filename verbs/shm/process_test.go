@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"io"
 	"math/rand/v2"
-	goruntime "runtime"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -14,9 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
-	"github.com/gopgas/gopgas/verbs/shm"
 )
 
 // Places in the arena of either rank.
@@ -36,14 +35,16 @@ const (
 )
 
 var roles = map[string]func(testing.TB, *bufio.Reader, io.Writer){
-	"partner":  partner,
-	"ponger":   ponger,
-	"sleeper":  sleeper,
-	"departer": departer,
+	"partner": partner,
+	"ponger":  ponger,
+	"sleeper": sleeper,
+	"leaver":  leaver,
 }
 
 // word is a word of the rank's own arena.
-func (r *rank) word(offset int) *atomic.Uint64 { return shm.Word(r.arena.Bytes()[offset:]) }
+func (r *rank) word(offset int) *atomic.Uint64 {
+	return atomics.Word64(r.arena.Bytes()[offset : offset+8])
+}
 
 // await waits on the bell until the word has the value.
 func (r *rank) await(offset int, want uint64) {
@@ -140,12 +141,12 @@ func partner(t testing.TB, in *bufio.Reader, out io.Writer) {
 // pause ends at once, or about when the peer falls asleep: waiters are met
 // awake, asleep, and on their way.
 func (r *rank) pause(rng *rand.Rand) {
-	if rng.IntN(3) != 0 {
+	if rng.IntN(4) != 0 {
 		return
 	}
 	peer := r.qp.(driver.Mapper).PeerBell().(*wait.Bell)
 	for start := time.Now(); !peer.Waiting() && time.Since(start) < 10*time.Millisecond; {
-		goruntime.Gosched()
+		time.Sleep(10 * time.Microsecond)
 	}
 	for range rng.IntN(3000) {
 		peer.Waiting() // some nanoseconds
@@ -164,7 +165,7 @@ func TestNoWakeUpBetweenProcessesIsLost(t *testing.T) {
 		if i%2 == 0 {
 			r.store(flagAt, i+1)
 		} else {
-			shm.Word(mem).Store(i + 1) // without the queue
+			atomics.Word64(mem).Store(i + 1) // without the queue
 			bell.Ring()
 		}
 		r.await(flagAt, i+1)
@@ -232,7 +233,7 @@ func sleeper(t testing.TB, in *bufio.Reader, out io.Writer) {
 }
 
 func TestLastMessageOfAProcessThatLeavesIsReceived(t *testing.T) {
-	r, c := newRank(t, nil), startChild(t, "departer")
+	r, c := newRank(t, nil), startChild(t, "leaver")
 	r.modify(driver.StateInit, nil)
 	buf := make([]byte, 8)
 	r.recv(1, buf)
@@ -248,7 +249,7 @@ func TestLastMessageOfAProcessThatLeavesIsReceived(t *testing.T) {
 	require.Equal(t, driver.Flushed, r.next().Status)
 }
 
-func departer(t testing.TB, in *bufio.Reader, out io.Writer) {
+func leaver(t testing.TB, in *bufio.Reader, out io.Writer) {
 	r := newRank(t, nil)
 	r.meet(in, out)
 	r.post(send(1, []byte("farewell")))

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -22,7 +23,7 @@ func (q *QP) write(wr *driver.WorkRequest) error {
 		return err
 	}
 	if n == 8 && len(wr.Local) == 1 && aligned(dst, 8) {
-		word64(dst).Store(binary.NativeEndian.Uint64(wr.Local[0].Mem))
+		atomics.Word64(dst).Store(binary.NativeEndian.Uint64(wr.Local[0].Mem))
 	} else {
 		gather(dst, wr.Local, 0)
 		q.fence.Swap(0)
@@ -62,7 +63,7 @@ func (q *QP) readRemote(wr *driver.WorkRequest) error {
 		return err
 	}
 	if n == 8 && len(wr.Local) == 1 && aligned(src, 8) {
-		binary.NativeEndian.PutUint64(wr.Local[0].Mem, word64(src).Load())
+		binary.NativeEndian.PutUint64(wr.Local[0].Mem, atomics.Word64(src).Load())
 		return nil
 	}
 	scatter(wr.Local, 0, src)

@@ -58,8 +58,8 @@ func TestFullSendQueueRefusesAndTakesAgainLater(t *testing.T) {
 	a.post(wrs[4])
 	for id := uint64(1); id < 5; id++ {
 		b.recv(id, buf)
-		require.EqualValues(t, id, a.next().ID)
-		require.EqualValues(t, id, b.next().ID)
+		require.Equal(t, id, a.next().ID)
+		require.Equal(t, id, b.next().ID)
 		require.Equal(t, word(id), buf)
 	}
 }
