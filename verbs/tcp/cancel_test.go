@@ -2,6 +2,8 @@ package tcp
 
 import (
 	"bytes"
+	"errors"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,14 +15,21 @@ import (
 // function that it returns is called.
 func (n *node) stall() (resume func()) {
 	n.token.Lock()
-	return n.token.Unlock
+	resume = sync.OnceFunc(n.token.Unlock)
+	n.t.Cleanup(resume)
+	return resume
 }
 
-// settled posts a READ on q and waits for it: everything before has come to
-// its end then.
+// settled posts a READ on q, as soon as there is room, and waits for it:
+// everything before has come to its end then.
 func settled(t *testing.T, a, b *node, qa *qp) {
 	t.Helper()
-	post(t, qa, driver.WorkRequest{ID: 1 << 40, Op: driver.OpRead, Flags: driver.Signaled, Local: segment(make([]byte, 1)), Remote: b.at(0)})
+	read := []driver.WorkRequest{{ID: 1 << 40, Op: driver.OpRead, Flags: driver.Signaled, Local: segment(make([]byte, 1)), Remote: b.at(0)}}
+	eventually(t, "room for a READ", func() bool {
+		n, err := qa.PostSend(read)
+		require.True(t, n == 1 || errors.Is(err, driver.ErrQueueFull), "%v", err)
+		return n == 1
+	})
 	for a.success().ID != 1<<40 {
 	}
 }

@@ -61,15 +61,21 @@ func (q *qp) look(l *link, now time.Time) {
 	}
 }
 
+// leastSilence is the shortest silence that means anything: the kernel answers
+// probes at most every half second, and so may leave one unanswered.
+const leastSilence = 2 * time.Second
+
 // silence is since when the peer's host owes an answer and gives none; zero
 // while it owes none.
 type silence struct{ since time.Time }
 
-// over tells whether the silence has lasted for timeout. A shut window is no
-// silence: the host answers the probes. Since those come ever more rarely, only
-// an unanswered one counts.
+// over tells whether the silence has lasted for timeout. What counts is that
+// the last thing sent, be it a repetition or a probe of a shut window, was not
+// answered: those come ever more rarely, and a host whose process is stopped
+// answers them all.
 func (s *silence) over(info *unix.TCPInfo, now time.Time, timeout time.Duration) bool {
-	if info.Unacked == 0 && info.Probes == 0 {
+	owed := info.Unacked > 0 && info.Last_ack_recv > info.Last_data_sent
+	if !owed && info.Probes == 0 {
 		s.since = time.Time{}
 		return false
 	}
@@ -80,5 +86,5 @@ func (s *silence) over(info *unix.TCPInfo, now time.Time, timeout time.Duration)
 	if heard.After(s.since) {
 		s.since = heard
 	}
-	return now.Sub(s.since) >= timeout
+	return now.Sub(s.since) >= max(timeout, leastSilence)
 }

@@ -30,7 +30,8 @@ type Config struct {
 	// binds all interfaces and offers all of their addresses.
 	Listen string
 	// PeerTimeout bounds how long a peer that is connecting or connected may
-	// show no sign of life; 0 means DefaultPeerTimeout. A process that is merely
+	// show no sign of life; 0 means DefaultPeerTimeout, and an established
+	// connection is given two seconds at least. A process that is merely
 	// stopped shows one, since its kernel answers for it.
 	PeerTimeout time.Duration
 }

@@ -81,7 +81,7 @@ func connect(t testing.TB, q *qp, peer []byte) {
 func pair(t testing.TB, size int) (a, b *node, qa, qb *qp) {
 	t.Helper()
 	a, b = newNode(t, size, driver.AllAccess), newNode(t, size, driver.AllAccess)
-	qa, qb = a.newQP(16), b.newQP(16)
+	qa, qb = a.newQP(128), b.newQP(128)
 	connect(t, qa, qb.Address())
 	connect(t, qb, qa.Address())
 	return a, b, qa, qb

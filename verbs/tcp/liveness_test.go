@@ -1,0 +1,77 @@
+package tcp
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// vanish has the kernel throw away whatever comes in on the connection, as if
+// the host were gone.
+func vanish(t *testing.T, q *qp) {
+	t.Helper()
+	drop := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 0}}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	err := unix.SetsockoptSockFprog(q.link.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &drop[0]})
+	require.NoError(t, err)
+}
+
+func impatientPair(t *testing.T, timeout time.Duration) (a, b *node, qa, qb *qp) {
+	a, b, qa, qb = pair(t, 8<<20)
+	settled(t, a, b, qa)
+	settled(t, b, a, qb)
+	for _, q := range []*qp{qa, qb} {
+		require.NoError(t, q.Modify(t.Context(), driver.StateRTS, driver.Attr{Timeout: timeout}))
+	}
+	return a, b, qa, qb
+}
+
+func TestVanishedHostEndsWhatIsOutstanding(t *testing.T) {
+	a, b, qa, qb := impatientPair(t, 500*time.Millisecond)
+	vanish(t, qb)
+	start := time.Now()
+	post(t, qa, driver.WorkRequest{ID: 1, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(make([]byte, 8)), Remote: b.at(0)},
+		driver.WorkRequest{ID: 2, Op: driver.OpRead, Local: segment(make([]byte, 8)), Remote: b.at(0)})
+	wc := a.next()
+	require.Equal(t, driver.RetryExceeded, wc.Status)
+	require.ErrorIs(t, wc.Err, driver.ErrLost)
+	require.Equal(t, driver.Flushed, a.next().Status)
+	require.Equal(t, driver.EventQPFatal, a.event().Kind)
+	t.Logf("found after %v", time.Since(start))
+}
+
+func TestStoppedPeerIsNoVanishedHost(t *testing.T) {
+	a, b, qa, _ := impatientPair(t, 200*time.Millisecond)
+	resume := b.stall()
+	src := make([]byte, 8<<20)
+	for range 4 { // shuts the window
+		post(t, qa, driver.WorkRequest{Op: driver.OpWrite, Local: segment(src), Remote: b.at(0)})
+	}
+	time.Sleep(leastSilence * 3 / 2) // as long as it takes to lose patience, were that wrongly lost
+	require.Empty(t, a.events)
+	require.Equal(t, driver.StateRTS, qa.currentState())
+	resume()
+	settled(t, a, b, qa)
+}
+
+func TestSilenceCountsFromTheLastSign(t *testing.T) {
+	const timeout = 2 * leastSilence
+	var s silence
+	start := time.Now()
+	owed := func(heard time.Duration) *unix.TCPInfo {
+		return &unix.TCPInfo{Unacked: 1, Last_ack_recv: uint32(heard.Milliseconds())}
+	}
+	answered := &unix.TCPInfo{Unacked: 9, Last_data_sent: 5000, Last_ack_recv: 5000}
+	require.False(t, s.over(owed(time.Hour), start, timeout), "long idle, then something was sent")
+	require.False(t, s.over(owed(time.Hour), start.Add(timeout-1), timeout))
+	require.True(t, s.over(owed(time.Hour), start.Add(timeout), timeout))
+	require.False(t, s.over(owed(timeout/2), start.Add(timeout), timeout), "heard in between")
+	require.False(t, s.over(answered, start.Add(time.Hour), timeout), "the last repetition was answered")
+	require.False(t, s.over(&unix.TCPInfo{Probes: 1}, start.Add(time.Hour), timeout), "the silence starts anew")
+	require.False(t, s.over(&unix.TCPInfo{}, start.Add(2*time.Hour), timeout), "nothing is owed")
+}
