@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -71,6 +73,7 @@ func run(t *testing.T, spec Spec) outcome {
 	mark := envMark + "=" + uuid.NewString()
 	spec.Env = append(spec.Env, mark)
 	spec.Guardian = true
+	t.Cleanup(func() { killMarked(mark) })
 	o.Result, o.err = Run(ctx, spec)
 	require.NoError(t, ctx.Err())
 	require.Empty(t, marked(mark), "processes left behind")
@@ -88,6 +91,15 @@ func marked(entry string) (list []string) {
 		}
 	}
 	return list
+}
+
+// killMarked cleans up after a test that has failed.
+func killMarked(entry string) {
+	for _, line := range marked(entry) {
+		if pid, err := strconv.Atoi(strings.Fields(line)[0]); err == nil {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
 }
 
 // sh is n ranks of a shell script.

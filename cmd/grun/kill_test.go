@@ -142,6 +142,26 @@ func TestGrunGoesOnWithoutItsGuardiansAndGetsNewOnes(t *testing.T) {
 	out.awaitEnd(t)
 }
 
+func TestRanksDieWithGrunEvenWhenNoGuardianIsAwake(t *testing.T) {
+	j := newJob(t, "-n", "3", "sh", "-c", "sleep 1000 & echo ready; exec sleep 2000")
+	out := startWatched(t, j)
+	out.await(t, "ready", 3)
+	eventually(t, "two guardians", func() bool { return len(guardians()) == 2 })
+	asleep := guardians()
+	signalAll(t, asleep, syscall.SIGSTOP)
+	require.NoError(t, j.cmd.Process.Kill())
+	eventually(t, "the end of the ranks", func() bool { return !slices.ContainsFunc(j.left(), isRank) })
+	require.Len(t, j.left(), 3, "their children are the guardians' business")
+	signalAll(t, asleep, syscall.SIGCONT)
+	j.cmd.Wait()
+	gone(t, j)
+	out.awaitEnd(t)
+}
+
+func isRank(entry string) bool {
+	return strings.Contains(entry, "sleep 2000") || strings.Contains(entry, "grun -n")
+}
+
 func TestStoppedGuardiansDoNotHoldGrunUp(t *testing.T) {
 	j, out := startFamilies(t)
 	eventually(t, "two guardians", func() bool { return len(guardians()) == 2 })

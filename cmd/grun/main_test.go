@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -57,6 +59,7 @@ func newJob(t *testing.T, args ...string) *job {
 		if ctx.Err() == context.DeadlineExceeded {
 			t.Error("watchdog: grun did not end")
 		}
+		j.killLeft()
 	})
 	return j
 }
@@ -93,6 +96,15 @@ func (j *job) left() (list []string) {
 		list = append(list, filepath.Base(dir)+" "+strings.ReplaceAll(string(cmdline), "\x00", " "))
 	}
 	return list
+}
+
+// killLeft cleans up after a test that has failed.
+func (j *job) killLeft() {
+	for _, entry := range j.left() {
+		if pid, err := strconv.Atoi(strings.Fields(entry)[0]); err == nil {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
 }
 
 // guardians lists the guardians of the grun under test.

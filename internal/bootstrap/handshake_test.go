@@ -89,7 +89,8 @@ func TestProofCannotBeReflected(t *testing.T) {
 }
 
 func TestGarbageIsCutWithoutAWord(t *testing.T) {
-	addr := listen(t, NewServer(1, testSecret, Hooks{}))
+	s := NewServer(1, testSecret, Hooks{})
+	addr := listen(t, s)
 	hello := appendHeader(nil, kindHello, 4+nonceSize)
 	for name, garbage := range map[string][]byte{
 		"http":           []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
@@ -119,6 +120,11 @@ func TestGarbageIsCutWithoutAWord(t *testing.T) {
 	conn.SetReadDeadline(time.Now().Add(30 * time.Second))
 	said, _ := io.ReadAll(conn)
 	require.Empty(t, said)
+	require.Eventually(t, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.conns)+len(s.strangers) == 0
+	}, 30*time.Second, time.Millisecond, "and forgotten")
 }
 
 func TestHalfOpenStrangersDoNotKeepRanksOut(t *testing.T) {
