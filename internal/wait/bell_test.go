@@ -192,3 +192,18 @@ func TestASharedBellRefusesMemoryItCannotUse(t *testing.T) {
 	require.Panics(t, func() { NewShared(mem[4:], -1, 0) }, "misaligned")
 	require.Panics(t, func() { NewShared(mem[:Size-1], -1, 0) }, "too short")
 }
+
+func TestWaitingTellsOfAWaiterUntilItLeaves(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
+		b := bell()
+		require.False(t, b.Waiting())
+		var flag atomic.Bool
+		result := waited(watchdog(t), b, flag.Load)
+		untilParked(t, b, 0)
+		require.True(t, b.Waiting())
+		flag.Store(true)
+		b.Ring()
+		require.NoError(t, <-result)
+		require.False(t, b.Waiting())
+	})
+}

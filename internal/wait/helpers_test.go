@@ -25,6 +25,27 @@ func watchdog(t testing.TB) context.Context {
 	return ctx
 }
 
+// A guard ends a stress test that makes no progress, however long it takes as
+// a whole.
+type guard struct {
+	context.Context
+	timer *time.Timer
+}
+
+func newGuard() *guard {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	return &guard{ctx, time.AfterFunc(patience, func() { cancel(errLostWakeup) })}
+}
+
+// progress says that round n was reached.
+func (g *guard) progress(n uint64) {
+	if n%1024 == 0 {
+		g.timer.Reset(patience)
+	}
+}
+
+func (g *guard) stop() { g.timer.Stop() }
+
 // sharedMemory returns pages that other processes could map.
 func sharedMemory(t testing.TB) []byte {
 	t.Helper()

@@ -23,22 +23,25 @@ func TestNoWakeupIsLostBetweenTwoGoroutines(t *testing.T) {
 	for name, wait := range waits {
 		t.Run(name, func(t *testing.T) {
 			onEachBackend(t, func(t *testing.T, bell func() *Bell) {
-				require.NoError(t, pingPong(watchdog(t), [2]*Bell{bell(), bell()}, wait))
+				require.NoError(t, pingPong([2]*Bell{bell(), bell()}, wait))
 			})
 		})
 	}
 }
 
 // pingPong hands a turn to and fro; each side sleeps on its own bell.
-func pingPong(ctx context.Context, bells [2]*Bell, wait func(*Bell, context.Context, func() bool) error) error {
+func pingPong(bells [2]*Bell, wait func(*Bell, context.Context, func() bool) error) error {
 	var turn atomic.Uint64
-	g, ctx := errgroup.WithContext(ctx)
+	guard := newGuard()
+	defer guard.stop()
+	g, ctx := errgroup.WithContext(guard)
 	for side := range uint64(2) {
 		g.Go(func() error {
 			for n := side; n < 2*rounds; n += 2 {
 				if err := wait(bells[side], ctx, func() bool { return turn.Load() == n }); err != nil {
 					return fmt.Errorf("turn %d: %w", n, err)
 				}
+				guard.progress(n)
 				turn.Store(n + 1)
 				bells[1-side].Ring()
 			}
@@ -54,7 +57,9 @@ func TestNoWakeupIsLostAmongManyWaitersOfOneBell(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
 		b, answers := bell(), bell()
 		var asked, answered [waiters]atomic.Uint64
-		g, ctx := errgroup.WithContext(watchdog(t))
+		guard := newGuard()
+		defer guard.stop()
+		g, ctx := errgroup.WithContext(guard)
 		for i := range waiters {
 			g.Go(func() error {
 				for n := uint64(1); n <= each; n++ {
@@ -72,6 +77,7 @@ func TestNoWakeupIsLostAmongManyWaitersOfOneBell(t *testing.T) {
 				i := n * 5 % waiters // 5 and 8 are coprime: everyone in turn, not in order
 				asked[i].Add(1)
 				b.Ring()
+				guard.progress(n)
 				want := n/waiters + 1
 				if err := answers.park(ctx, func() bool { return answered[i].Load() == want }); err != nil {
 					return fmt.Errorf("answer of waiter %d to question %d: %w", i, want, err)
@@ -116,8 +122,10 @@ func TestAWaiterLooksAgainBetweenAnnouncingItselfAndSleeping(t *testing.T) {
 // Cancelling and ringing race here; whichever wins, the wait ends.
 func TestCancellationRacingWithRingsAlwaysEndsTheWait(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
-		b, guard := bell(), watchdog(t)
-		for range 2_000 {
+		b, guard := bell(), newGuard()
+		defer guard.stop()
+		for n := range uint64(2_000) {
+			guard.progress(n)
 			ctx, cancel := context.WithCancel(guard)
 			var flag atomic.Bool
 			result := make(chan error, 1)
