@@ -3,7 +3,6 @@ package runtime
 import (
 	"context"
 	"encoding/json"
-	"errors"
 
 	"github.com/gopgas/gopgas/internal/fabric"
 )
@@ -27,24 +26,18 @@ func (t *Team) failed(c fabric.Collective, err error) error {
 	if t.job.aborted.Err() != nil {
 		return err
 	}
-	e := &TeamError{Team: t.name, Rank: t.job.fabric.Rank(), Call: c.String(), Cause: err.Error()}
-	name := ""
-	for n, kind := range kinds {
-		if errors.Is(err, kind) {
-			name, e.Kind = n, kind
-		}
-	}
 	if t.broken.Load() != nil {
 		return err
 	}
-	t.breaks(e)
-	t.tellBroken(e, name)
+	m := newBreakMessage(t, c.String(), err)
+	t.breaks(m.err())
+	t.tellBroken(m)
 	return err
 }
 
 // tellBroken tells the other members, as far as they can be told.
-func (t *Team) tellBroken(e *TeamError, kind string) {
-	payload, err := json.Marshal(breakMessage{Team: e.Team, Call: e.Call, Cause: e.Cause, Rank: e.Rank, Kind: kind})
+func (t *Team) tellBroken(m breakMessage) {
+	payload, err := json.Marshal(m)
 	if err != nil {
 		return
 	}

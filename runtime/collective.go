@@ -79,13 +79,17 @@ func (t *Team) await(ctx context.Context, ready func() bool) error {
 	return errors.Join(bad, err)
 }
 
-// err returns what became of the team, nil while it is whole.
+// err returns what became of the team, nil while it is whole: a death before
+// its consequences, which may be known here first.
 func (t *Team) err() error {
+	if err := t.job.fabric.Gone(t.members); err != nil {
+		return err
+	}
 	if e := t.broken.Load(); e != nil {
 		return e
 	}
 	if t.job.aborted.Err() != nil {
 		return context.Cause(t.job.aborted)
 	}
-	return t.job.fabric.Gone(t.members)
+	return nil
 }

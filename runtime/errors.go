@@ -33,14 +33,14 @@ var (
 // all packages.
 type RankError = fabric.RankError
 
-// A TeamError says who broke a team and how; errors.Is finds both
-// [ErrTeamBroken] and Kind.
+// A TeamError says who broke a team and how; errors.Is finds [ErrTeamBroken]
+// and whatever Reason is.
 type TeamError struct {
-	Team  string // the team's name in the job
-	Rank  int    // who broke it, in the world
-	Call  string // the collective call that ended early there
-	Kind  error  // ErrMismatch, ErrRankDead, …; nil when the call was cancelled
-	Cause string
+	Team   string // the team's name in the job
+	Rank   int    // who broke it, in the world
+	Call   string // the collective call that ended early there
+	Reason error  // a *RankError, ErrMismatch, …; nil when the call was cancelled
+	Cause  string
 }
 
 func (e *TeamError) Error() string {
@@ -48,12 +48,12 @@ func (e *TeamError) Error() string {
 		e.Team, e.Call, e.Rank, e.Cause)
 }
 
-// Unwrap lets errors.Is find what kind of error it is.
+// Unwrap lets errors.Is and errors.As find the reason.
 func (e *TeamError) Unwrap() []error {
-	if e.Kind == nil {
+	if e.Reason == nil {
 		return []error{ErrTeamBroken}
 	}
-	return []error{ErrTeamBroken, e.Kind}
+	return []error{ErrTeamBroken, e.Reason}
 }
 
 // A MismatchError names two collective calls that met.

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -29,12 +30,42 @@ const breakService = "team.break"
 type breakMessage struct {
 	Team, Call, Cause string
 	Rank              int
-	Kind              string // name of the kind of error, "" for cancelled
+	Kind              string       // name of the kind of error, "" for cancelled
+	Gone              *goneMessage // the rank that is gone, if that is why
+}
+
+type goneMessage struct {
+	Rank  int
+	Cause string
 }
 
 // kinds are the errors that travel by name.
 var kinds = map[string]error{"mismatch": ErrMismatch, "dead": ErrRankDead, "unreachable": ErrUnreachable,
 	"exhausted": ErrExhausted}
+
+// newBreakMessage describes err, with which this rank's call ended early.
+func newBreakMessage(t *Team, call string, err error) breakMessage {
+	m := breakMessage{Team: t.name, Call: call, Cause: err.Error(), Rank: t.job.fabric.Rank()}
+	for name, kind := range kinds {
+		if errors.Is(err, kind) {
+			m.Kind = name
+		}
+	}
+	var gone *RankError
+	if errors.As(err, &gone) {
+		m.Gone = &goneMessage{gone.Rank, gone.Cause}
+	}
+	return m
+}
+
+// err is what the message says, as an error.
+func (m *breakMessage) err() *TeamError {
+	e := &TeamError{Team: m.Team, Rank: m.Rank, Call: m.Call, Reason: kinds[m.Kind], Cause: m.Cause}
+	if m.Gone != nil && e.Reason != nil {
+		e.Reason = &RankError{Rank: m.Gone.Rank, Kind: e.Reason, Cause: m.Gone.Cause}
+	}
+	return e
+}
 
 // told takes a message of another rank.
 func (j *Job) told(_ int, service string, payload []byte) {
@@ -42,7 +73,7 @@ func (j *Job) told(_ int, service string, payload []byte) {
 	if service != breakService || json.Unmarshal(payload, &m) != nil {
 		return
 	}
-	e := &TeamError{Team: m.Team, Rank: m.Rank, Call: m.Call, Kind: kinds[m.Kind], Cause: m.Cause}
+	e := m.err()
 	j.mu.Lock()
 	t := j.teams[m.Team]
 	if t == nil {

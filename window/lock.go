@@ -136,7 +136,12 @@ func (c *core) queue(ctx context.Context, r *fabric.Remote, m Mode) (err error) 
 	if err := c.mark(ctx, r, m, true); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.mark(context.WithoutCancel(ctx), r, m, false)) }()
+	defer func() {
+		// After a failure this one fails, too, and says nothing new.
+		if unmarked := c.mark(context.WithoutCancel(ctx), r, m, false); err == nil {
+			err = unmarked
+		}
+	}()
 	wake := c.word(c.layout.wake)
 	for {
 		seen := wake.Load()

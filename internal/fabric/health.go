@@ -18,6 +18,7 @@ const lostGrace = time.Second
 type health struct {
 	f     *Fabric
 	epoch atomic.Uint64
+	any   atomic.Bool // someone is gone: most jobs never take the lock to look
 
 	mu     sync.Mutex
 	gone   map[int]*RankError
@@ -58,6 +59,7 @@ func (h *health) set(e *RankError) {
 		return
 	}
 	h.gone[e.Rank] = e
+	h.any.Store(true)
 	p := h.peers[e.Rank]
 	h.mu.Unlock()
 	h.epoch.Add(1)
@@ -97,6 +99,9 @@ func (f *Fabric) Health() uint64 { return f.health.epoch.Load() }
 
 // Gone returns what became of the first of ranks that is gone.
 func (f *Fabric) Gone(ranks []int) error {
+	if !f.health.any.Load() {
+		return nil
+	}
 	f.health.mu.Lock()
 	defer f.health.mu.Unlock()
 	for _, r := range ranks {
