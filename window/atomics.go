@@ -2,7 +2,6 @@ package window
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/fabric"
@@ -138,14 +137,14 @@ func update[T Number](ctx context.Context, w *Window[T], op string, target, inde
 // fetchFloat adds floating point numbers: no device does, so it compares and
 // swaps until no other update came between.
 func fetchFloat[T Number](ctx context.Context, w *Window[T], target, index int, delta T) (T, error) {
-	old, err := AtomicLoad(ctx, w, target, index)
+	old, err := fetch(ctx, w, "FetchAdd", target, index, driver.AtomicLoad, 0, 0)
 	for err == nil {
 		var seen T
-		seen, err = CompareSwap(ctx, w, target, index, old, old+delta)
+		seen, err = fetch(ctx, w, "FetchAdd", target, index, driver.AtomicCmpSwap, old+delta, toBits(old))
 		if err == nil && toBits(seen) == toBits(old) {
 			return old, nil
 		}
 		old = seen
 	}
-	return 0, fmt.Errorf("FetchAdd: %w", err)
+	return 0, err
 }

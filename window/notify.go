@@ -65,7 +65,7 @@ type Until struct {
 // its value. The slots keep their values: ResetNotify changes them. It ends
 // early when a rank of the team is gone. Kind: local.
 func (w *Window[T]) WaitNotify(ctx context.Context, u Until) (slot int, value uint64, err error) {
-	slot, value, ok, err := w.TestNotify(u)
+	slot, value, ok, err := w.testNotify("WaitNotify", &u)
 	if ok || err != nil {
 		return slot, value, err
 	}
@@ -85,20 +85,24 @@ func (w *Window[T]) WaitNotify(ctx context.Context, u Until) (slot int, value ui
 // TestNotify is WaitNotify without the wait: ok tells whether the condition is
 // met now. It makes progress. Kind: local.
 func (w *Window[T]) TestNotify(u Until) (slot int, value uint64, ok bool, err error) {
-	if w.freed.Load() {
-		return 0, 0, false, w.fail("TestNotify", ErrFreed)
+	return w.testNotify("TestNotify", &u)
+}
+
+func (c *core) testNotify(op string, u *Until) (slot int, value uint64, ok bool, err error) {
+	if c.freed.Load() {
+		return 0, 0, false, c.fail(op, ErrFreed)
 	}
 	if len(u.Slots) == 0 {
-		return 0, 0, false, w.fail("TestNotify", fmt.Errorf("no slots to look at: %w", ErrRange))
+		return 0, 0, false, c.fail(op, fmt.Errorf("no slots to look at: %w", ErrRange))
 	}
 	for _, s := range u.Slots {
-		if uint(s) >= uint(w.layout.slots) {
-			return 0, 0, false, w.failSlot("TestNotify", w.team.Rank, s, ErrRange)
+		if uint(s) >= uint(c.layout.slots) {
+			return 0, 0, false, c.failSlot(op, c.team.Rank, s, ErrRange)
 		}
 	}
-	if slot, value, ok = w.look(&u); !ok {
-		w.team.Progress()
-		slot, value, ok = w.look(&u)
+	if slot, value, ok = c.look(u); !ok {
+		c.team.Progress()
+		slot, value, ok = c.look(u)
 	}
 	return slot, value, ok, nil
 }

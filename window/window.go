@@ -53,7 +53,7 @@ func (w *Window[T]) Shared(ctx context.Context, target int) ([]T, error) {
 		err = ErrNotShared
 	}
 	if err != nil {
-		return nil, w.failAt("Shared", target, 0, w.layout.elems, err)
+		return nil, w.failAt("Shared", target, -1, 0, err)
 	}
 	return elements[T](r.Mem, w.layout.elems), nil
 }

@@ -1,0 +1,23 @@
+package window_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/runtime"
+	"github.com/gopgas/gopgas/window"
+)
+
+func TestMain(m *testing.M) { testjob.Main(m, nil) }
+
+// allocate makes a window of the world.
+func allocate[T any](ctx context.Context, r *testjob.Rank, n int, opts ...window.Option) *window.Window[T] {
+	w, err := window.Allocate[T](ctx, r.World, n, opts...)
+	r.NoError(err)
+	return w
+}
+
+// used returns how much of this rank's heap is allocated.
+func used(team *runtime.Team) int64 { return team.Fabric(fabric.Key{}).Arena().Used() }
