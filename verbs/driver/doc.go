@@ -13,8 +13,9 @@
 // # What a provider promises
 //
 // Work requests of one QP start in the order they were posted. WRITE, SEND
-// and atomic requests take effect at the target in that order; a READ or an
-// atomic may be passed by later requests unless those carry [Fence].
+// and atomic requests take effect at the target in that order. A READ may be
+// passed by later requests, and an atomic by later READs, unless those carry
+// [Fence].
 //
 // A completion with [Success] of a WRITE or SEND means that the source buffer
 // may be reused and that no error will be reported for the request. A

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -109,18 +110,18 @@ func TestCloseWaitsForAccessesUnderWay(t *testing.T) {
 				if err != nil {
 					return
 				}
-				word64(mem).Add(1)
+				atomics.Word64(mem).Add(1)
 				m.done()
 			}
 		})
 	}
-	for word64(m.mem).Load() < 1000 {
+	for atomics.Word64(m.mem).Load() < 1000 {
 		goruntime.Gosched()
 	}
 	require.NoError(t, m.Close())
-	last := word64(m.mem).Load()
+	last := atomics.Word64(m.mem).Load()
 	users.Wait()
-	require.Equal(t, last, word64(m.mem).Load())
+	require.Equal(t, last, atomics.Word64(m.mem).Load())
 	table.closeAll()
 	_, err = table.add(make([]byte, 8), 0)
 	require.ErrorIs(t, err, driver.ErrClosed)

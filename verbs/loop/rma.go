@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -26,7 +27,7 @@ func write(p *qp, wr *driver.WorkRequest) outcome {
 	}
 	defer m.done()
 	if n == 8 && len(wr.Local) == 1 && wr.Remote.Addr%8 == 0 {
-		word64(dst).Store(binary.NativeEndian.Uint64(wr.Local[0].Mem))
+		atomics.Word64(dst).Store(binary.NativeEndian.Uint64(wr.Local[0].Mem))
 		return outcome{touched: true}
 	}
 	gather(dst, wr.Local)
@@ -45,7 +46,7 @@ func read(p *qp, wr *driver.WorkRequest) outcome {
 	}
 	defer m.done()
 	if n == 8 && len(wr.Local) == 1 && wr.Remote.Addr%8 == 0 {
-		binary.NativeEndian.PutUint64(wr.Local[0].Mem, word64(src).Load())
+		binary.NativeEndian.PutUint64(wr.Local[0].Mem, atomics.Word64(src).Load())
 		return outcome{bytes: n}
 	}
 	scatter(wr.Local, src)
