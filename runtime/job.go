@@ -12,7 +12,6 @@ import (
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/internal/fabric"
-	"github.com/gopgas/gopgas/verbs/loop"
 )
 
 // A Job is a running job as one rank sees it.
@@ -40,7 +39,7 @@ type Job struct {
 type place struct {
 	env   bootstrap.Env
 	conn  func(ctx context.Context) (net.Conn, error) // instead of env.Addr
-	local *loop.Provider
+	local *localWire
 }
 
 // Init joins the job that the environment describes, or makes a world of one

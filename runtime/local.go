@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
-	"github.com/gopgas/gopgas/verbs/loop"
 )
 
 // RunLocal runs n ranks as goroutines of this process and returns their errors
@@ -37,13 +36,13 @@ type localHost struct {
 	size   int
 	secret []byte
 	server *bootstrap.Server
-	wire   *loop.Provider
+	wire   *localWire
 }
 
 func newLocalHost(n int) *localHost {
 	secret := make([]byte, bootstrap.SecretSize)
 	rand.Read(secret) //nolint:errcheck // never fails
-	return &localHost{n, secret, bootstrap.NewServer(n, secret, bootstrap.Hooks{}), loop.New()}
+	return &localHost{n, secret, bootstrap.NewServer(n, secret, bootstrap.Hooks{}), newLocalWire()}
 }
 
 func (h *localHost) place(rank int) place {

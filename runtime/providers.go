@@ -9,6 +9,11 @@ import (
 	"github.com/gopgas/gopgas/verbs/tcp"
 )
 
+// localWire carries the ranks of one process.
+type localWire = loop.Provider
+
+func newLocalWire() *localWire { return loop.New() }
+
 // wiring is what a choice of provider means for a rank.
 type wiring struct {
 	providers []driver.Provider // in order of preference
@@ -17,7 +22,7 @@ type wiring struct {
 
 // wire turns the name of a provider into providers. local carries the ranks of
 // this process; oneHost tells that the job has no others elsewhere.
-func (o *options) wire(local *loop.Provider, oneHost bool) (wiring, error) {
+func (o *options) wire(local *localWire, oneHost bool) (wiring, error) {
 	w := wiring{shared: true}
 	switch o.provider {
 	case "loop":
@@ -41,7 +46,7 @@ func (o *options) wire(local *loop.Provider, oneHost bool) (wiring, error) {
 }
 
 // wireAuto takes the nearest provider that reaches everyone.
-func (o *options) wireAuto(local *loop.Provider, oneHost bool) (wiring, error) {
+func (o *options) wireAuto(local *localWire, oneHost bool) (wiring, error) {
 	w := wiring{shared: local == nil}
 	switch {
 	case local != nil:
