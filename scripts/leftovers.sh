@@ -10,10 +10,10 @@ left=0
 for dir in /proc/[0-9]*; do
 	[[ ${dir#/proc/} == "$$" ]] && continue
 	# Gone meanwhile, another user's, or a zombie: nothing to read.
-	vars=$(tr '\0' '\n' <"$dir/environ" 2>/dev/null) || continue
+	vars=$(tr '\0' '\n' 2>/dev/null <"$dir/environ") || continue
 	grep -q '^GRUN_JOB_ID=' <<<"$vars" || continue
 	if [[ -z ${1:-} ]] || grep -qxF "$1" <<<"$vars"; then
-		echo "process ${dir#/proc/} of job $(grep '^GRUN_JOB_ID=' <<<"$vars"): $(tr '\0' ' ' <"$dir/cmdline" 2>/dev/null || true)"
+		echo "process ${dir#/proc/} of job $(grep '^GRUN_JOB_ID=' <<<"$vars"): $(tr '\0' ' ' 2>/dev/null <"$dir/cmdline" || true)"
 		left=$((left + 1))
 	fi
 done
