@@ -2,7 +2,7 @@ package launcher
 
 import (
 	"os"
-	"runtime"
+	goruntime "runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,12 +32,12 @@ func TestHundredQuickJobsLeakNothing(t *testing.T) {
 		require.Equal(t, 0, o.ExitCode)
 	}
 	once()
-	before, goroutines := descriptors(t), runtime.NumGoroutine()
+	before, goroutines := descriptors(t), goruntime.NumGoroutine()
 	for range 100 {
 		once()
 	}
 	require.Equal(t, before, descriptors(t))
-	require.LessOrEqual(t, runtime.NumGoroutine(), goroutines+5, "those of the last job may be ending")
+	require.LessOrEqual(t, goruntime.NumGoroutine(), goroutines+5, "those of the last job may be ending")
 }
 
 func descriptors(t *testing.T) int {

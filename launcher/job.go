@@ -107,7 +107,7 @@ func newJob(spec Spec) (j *job, err error) {
 		secret: make([]byte, bootstrap.SecretSize),
 		events: make(chan event, 64), over: make(chan struct{}),
 	}
-	rand.Read(j.secret) //nolint:errcheck // never fails
+	rand.Read(j.secret)
 	if j.placement, err = newPlacement(spec.Bind, "/sys/devices/system"); err != nil {
 		return nil, err
 	}

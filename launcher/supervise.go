@@ -32,10 +32,6 @@ const (
 	silent
 )
 
-// lostWait is how long the exit of a process may come after the loss of its
-// connection. The exit says more.
-const lostWait = 500 * time.Millisecond
-
 // A phase of a job only ever moves forward.
 type phase uint8
 
@@ -154,71 +150,6 @@ func (j *job) handle(e event) {
 	}
 }
 
-// judge decides whether a rank that has ended has failed.
-func (j *job) judge(p *process) {
-	if !p.ended {
-		return
-	}
-	code, sig, reason := describe(p.status)
-	switch {
-	case p.failed:
-		j.setCode(p.rank, code)
-	case code != 0:
-		j.fail(p, Failure{Code: code, Signal: sig, Reason: reason})
-	case p.joined && !p.left:
-		j.fail(p, Failure{Code: 1, Reason: "exited without Close"})
-	case !p.joined && j.joins > 0:
-		j.fail(p, Failure{Code: 1, Reason: "exited without ever calling runtime.Init, which others wait in"})
-	}
-}
-
-// epitaph is what the other ranks are told about one that has ended.
-func (p *process) epitaph(host string) string {
-	code, _, reason := describe(p.status)
-	switch {
-	case p.aborted:
-		reason = "aborted: " + p.abort
-	case code == 0 && !p.joined:
-		reason = "exited without ever calling runtime.Init"
-	case code == 0:
-		reason = "exited without Close"
-	}
-	return reason + " on " + host
-}
-
-// fail records a failure and begins the end of the job. What ranks do once
-// they were told to end is no failure of theirs.
-func (j *job) fail(p *process, f Failure) {
-	p.failed = true
-	if j.phase < terminating {
-		f.Rank, f.Host = p.rank, j.host
-		j.result.Failures = append(j.result.Failures, f)
-	}
-	if !j.spec.KeepGoing {
-		j.enter(grace)
-	}
-}
-
-// mourn gives up a rank whose connection has broken while its process lives
-// on: a shell, perhaps, around the program that died. It cannot join again.
-func (j *job) mourn(p *process) {
-	if p.ended || p.failed {
-		return
-	}
-	const reason = "lost its connection to grun without Close"
-	j.server.RankDied(p.rank, reason+" on "+j.host)
-	j.fail(p, Failure{Code: 1, Reason: reason})
-}
-
-// setCode gives a rank that had failed before it ended its exit code.
-func (j *job) setCode(rank, code int) {
-	for i, f := range j.result.Failures {
-		if f.Rank == rank && code != 0 {
-			j.result.Failures[i].Code = code
-		}
-	}
-}
-
 // enter moves to a later phase.
 func (j *job) enter(next phase) {
 	if next <= j.phase {
@@ -257,18 +188,4 @@ func (j *job) forward(s os.Signal) {
 		j.stopping = sig
 	}
 	j.signalAll(sig)
-}
-
-func (j *job) exitCode() int {
-	switch {
-	case j.result.TimedOut:
-		return ExitTimeout
-	case len(j.result.Failures) > 0:
-		return j.result.Failures[0].Code
-	case j.err != nil:
-		return ExitInternal
-	case j.phase == killing && j.stopping != 0:
-		return exitSignal + int(j.stopping)
-	}
-	return 0
 }

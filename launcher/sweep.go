@@ -41,7 +41,7 @@ func killJob(jobID string) (found int) {
 			found++
 			unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) //nolint:errcheck // gone is fine
 		}
-		unix.Close(fd)
+		unix.Close(fd) //nolint:errcheck // it is a valid descriptor
 	}
 	return found
 }

@@ -92,7 +92,7 @@ func lockDir(dir string) (*os.File, error) {
 	}
 	for {
 		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX)
-		if err != unix.EINTR {
+		if !errors.Is(err, unix.EINTR) {
 			break
 		}
 	}

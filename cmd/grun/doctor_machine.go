@@ -6,7 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
+	goruntime "runtime"
 	"strings"
 	"time"
 
@@ -19,7 +19,7 @@ func checkCores() finding {
 		return failing("sched_getaffinity", err, "")
 	}
 	online, _ := filepath.Glob("/sys/devices/system/cpu/cpu[0-9]*")
-	return judgeCores(mask.Count(), max(len(online), mask.Count()), runtime.GOMAXPROCS(0))
+	return judgeCores(mask.Count(), max(len(online), mask.Count()), goruntime.GOMAXPROCS(0))
 }
 
 // judgeCores compares the cores of the affinity mask, of the machine, and those

@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"runtime"
+	goruntime "runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -34,7 +34,7 @@ func newVersion() *cobra.Command {
 		Short: "Print grun's version",
 		Args:  cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
-			fmt.Fprintf(cmd.OutOrStdout(), "grun %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			fmt.Fprintf(cmd.OutOrStdout(), "grun %s %s %s/%s\n", version(), goruntime.Version(), goruntime.GOOS, goruntime.GOARCH)
 		},
 	}
 }

@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -127,7 +128,7 @@ func (c *Client) request(ctx context.Context, m message) error {
 	if err != nil {
 		return err
 	}
-	if c.out.waitPut(ctx, frame, len(frame)) == ErrClosed {
+	if errors.Is(c.out.waitPut(ctx, frame, len(frame)), ErrClosed) {
 		return context.Cause(c.ctx)
 	}
 	return context.Cause(ctx)

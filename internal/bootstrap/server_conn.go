@@ -189,7 +189,7 @@ func (s *Server) route(from int, m message) error {
 		out.put(frame, len(frame))
 		return nil
 	}
-	if out.tryPut(frame, len(frame)) == ErrOverflow {
+	if errors.Is(out.tryPut(frame, len(frame)), ErrOverflow) {
 		return s.refuse(from, to, m.id)
 	}
 	return nil

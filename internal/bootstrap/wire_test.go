@@ -32,7 +32,7 @@ func TestMessagesSurviveTheWire(t *testing.T) {
 		require.NoError(t, err)
 		got, err := readMessage(bytes.NewReader(frame))
 		require.NoError(t, err)
-		require.Equal(t, len(sent.parts), len(got.parts))
+		require.Len(t, got.parts, len(sent.parts))
 		for i := range sent.parts {
 			require.True(t, bytes.Equal(sent.parts[i], got.parts[i]))
 		}
