@@ -21,7 +21,7 @@ func RunLocal(ctx context.Context, n int, body Body, opts ...Option) error {
 		return fmt.Errorf("%d ranks: %w: need at least 1", n, ErrRange)
 	}
 	host := newLocalHost(n)
-	defer host.server.Close()
+	defer host.server.Close() //nolint:errcheck // always nil
 	errs := make([]error, n)
 	var ranks sync.WaitGroup
 	for rank := range n {
@@ -41,7 +41,7 @@ type localHost struct {
 
 func newLocalHost(n int) *localHost {
 	secret := make([]byte, bootstrap.SecretSize)
-	rand.Read(secret) //nolint:errcheck // never fails
+	rand.Read(secret)
 	return &localHost{n, secret, bootstrap.NewServer(n, secret, bootstrap.Hooks{}), newLocalWire()}
 }
 

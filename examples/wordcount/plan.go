@@ -34,7 +34,7 @@ func (p *Plan) owner(hash uint64) int { return int(hash % uint64(len(p.needs))) 
 
 func fnv64(word string) uint64 {
 	h := fnv.New64a()
-	h.Write([]byte(word)) //nolint:errcheck // never fails
+	h.Write([]byte(word))
 	return h.Sum64()
 }
 

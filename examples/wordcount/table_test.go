@@ -113,7 +113,7 @@ func TestWordsThatNoPlanNamedAreRefused(t *testing.T) {
 			}
 			var full *FullError
 			if err := table.Add(ctx, strings.Repeat("surprise", 10), 1); !errors.As(err, &full) {
-				return fmt.Errorf("got %v, want a FullError", err)
+				return fmt.Errorf("got %w, want a FullError", err)
 			}
 			return table.Free(ctx)
 		}))

@@ -62,16 +62,16 @@ var sizes = [...]int{1, 2, 3, 4, 7, 8}
 // Soak tells whether tests shall take their time.
 func Soak() bool { return os.Getenv("GOPGAS_SOAK") == "1" }
 
-// Matrix lists the configurations of at least min ranks that a test of this
+// Matrix lists the configurations of atLeast ranks or more that a test of this
 // name runs on: all of them when soaking, else a sample with every transport
 // and every number of ranks.
-func Matrix(name string, min int) []Config {
+func Matrix(name string, atLeast int) []Config {
 	h := fnv.New32a()
-	h.Write([]byte(name)) //nolint:errcheck // never fails
+	h.Write([]byte(name))
 	shift := int(h.Sum32() >> 1)
 	var counts []int
 	for _, n := range sizes {
-		if n >= min {
+		if n >= atLeast {
 			counts = append(counts, n)
 		}
 	}
@@ -89,11 +89,11 @@ func Matrix(name string, min int) []Config {
 	return list
 }
 
-// Each runs f as a subtest on the matrix of configurations with min ranks or
+// Each runs f as a subtest on the matrix of configurations with atLeast ranks or
 // more.
-func Each(t *testing.T, min int, f func(t *testing.T, c Config)) {
+func Each(t *testing.T, atLeast int, f func(t *testing.T, c Config)) {
 	t.Helper()
-	for _, c := range Matrix(t.Name(), min) {
+	for _, c := range Matrix(t.Name(), atLeast) {
 		t.Run(c.String(), func(t *testing.T) { f(t, c) })
 	}
 }

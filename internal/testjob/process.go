@@ -1,6 +1,7 @@
 package testjob
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -68,7 +69,7 @@ func lock(t testing.TB) (unlock func()) {
 	name := filepath.Join(os.TempDir(), fmt.Sprintf("gopgas-testjob-%d.lock", os.Getuid()))
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	require.NoError(t, err)
-	for err = unix.EINTR; err == unix.EINTR; {
+	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
 		err = unix.Flock(int(file.Fd()), unix.LOCK_EX)
 	}
 	require.NoError(t, err)

@@ -59,10 +59,10 @@ func (c Config) Try(t testing.TB, body Body, opts ...runtime.Option) error {
 	}, append(c.Options(), opts...)...)
 }
 
-// All runs body on the matrix of configurations with min ranks or more.
-func All(t *testing.T, min int, body Body, opts ...runtime.Option) {
+// All runs body on the matrix of configurations with atLeast ranks or more.
+func All(t *testing.T, atLeast int, body Body, opts ...runtime.Option) {
 	t.Helper()
-	Each(t, min, func(t *testing.T, c Config) { c.Run(t, body, opts...) })
+	Each(t, atLeast, func(t *testing.T, c Config) { c.Run(t, body, opts...) })
 }
 
 // WithWatchdog returns a context that ends with ErrWatchdog.
