@@ -67,7 +67,7 @@ const (
 
 // New opens the devices of all providers and the rank's heap.
 func New(ctx context.Context, cfg Config, control Control) (*Fabric, error) {
-	f := &Fabric{cfg: cfg, control: control, peers: map[int]*dial{}}
+	f := &Fabric{cfg: cfg, control: control, bell: wait.NewLocal(), peers: map[int]*dial{}}
 	f.ctx, f.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	f.regions.init()
 	f.health.init(f)
@@ -85,7 +85,6 @@ func (f *Fabric) open(ctx context.Context) error {
 	if f.head, err = f.arena.Alloc(headSize); err != nil {
 		return err
 	}
-	f.bell = wait.NewLocal()
 	if f.cfg.Shared {
 		f.bell = wait.NewShared(f.head.Bytes, f.head.FD, f.head.Offset)
 	}
@@ -132,7 +131,7 @@ func (f *Fabric) Close() error {
 		return nil
 	}
 	f.cancel()
-	f.bell.Ring()
+	f.End(ErrClosed, "")
 	errs := []error{f.closePeers()}
 	for _, b := range f.bindings {
 		errs = append(errs, b.close(f.regions.closeAll(b)))

@@ -23,22 +23,29 @@ func (p *Peer) Flush(ctx context.Context) error {
 
 // FlushAll flushes every peer that this rank is connected to.
 func (f *Fabric) FlushAll(ctx context.Context) error {
-	f.peersMu.Lock()
-	var peers []*Peer
-	for _, d := range f.peers {
-		select {
-		case <-d.done:
-			peers = append(peers, d.peer)
-		default: // nothing can have been posted to it
-		}
-	}
-	f.peersMu.Unlock()
-	for _, p := range peers {
+	for _, p := range f.connected() {
 		if err := p.Flush(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// connected returns the peers that this rank is connected to, itself among
+// them. Nothing can have been posted to the others.
+func (f *Fabric) connected() (peers []*Peer) {
+	f.peersMu.Lock()
+	defer f.peersMu.Unlock()
+	for _, d := range f.peers {
+		select {
+		case <-d.done:
+			if d.err == nil {
+				peers = append(peers, d.peer)
+			}
+		default:
+		}
+	}
+	return peers
 }
 
 // FlushMapped is Flush for a caller that only ever used the peer's mapping.

@@ -22,6 +22,7 @@ type health struct {
 
 	mu     sync.Mutex
 	gone   map[int]*RankError
+	ended  *RankError // what became of the job, for every rank
 	peers  map[int]*Peer
 	timers map[int]*time.Timer
 }
@@ -34,17 +35,25 @@ func (h *health) init(f *Fabric) {
 func (h *health) of(rank int) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if e := h.gone[rank]; e != nil {
+	if e := h.fate(rank); e != nil {
 		return e
 	}
 	return nil
+}
+
+// fate is of for a caller that holds mu.
+func (h *health) fate(rank int) *RankError {
+	if e := h.gone[rank]; e != nil || h.ended == nil {
+		return e
+	}
+	return &RankError{Rank: rank, Kind: h.ended.Kind, Cause: h.ended.Cause}
 }
 
 // watch has p told when its rank is gone, or at once if it is.
 func (h *health) watch(p *Peer) {
 	h.mu.Lock()
 	h.peers[p.rank] = p
-	e := h.gone[p.rank]
+	e := h.fate(p.rank)
 	h.mu.Unlock()
 	if e != nil {
 		p.lose(e)
@@ -121,12 +130,11 @@ func (f *Fabric) Poke() {
 // End has every operation, under way or to come, fail with kind.
 func (f *Fabric) End(kind error, cause string) {
 	f.health.mu.Lock()
-	peers := make([]*Peer, 0, len(f.health.peers))
-	for _, p := range f.health.peers {
-		peers = append(peers, p)
+	if f.health.ended == nil {
+		f.health.ended = &RankError{Kind: kind, Cause: cause}
 	}
 	f.health.mu.Unlock()
-	for _, p := range peers {
+	for _, p := range f.connected() {
 		p.lose(&RankError{Rank: p.rank, Kind: kind, Cause: cause})
 	}
 	f.Poke()
