@@ -33,6 +33,7 @@ type windowCard struct {
 	Elems int
 	Slots int
 	Err   string // why this rank cannot
+	Kind  string // of that, in kinds
 }
 
 // newCore makes a window together with the team's other ranks. A rank that
@@ -55,7 +56,7 @@ func newCore(ctx context.Context, t *runtime.Team, typ string, size, elems int, 
 	}
 	card := windowCard{Type: typ, Size: size, Elems: elems, Slots: o.slots}
 	if bad != nil {
-		card.Err = bad.Error()
+		card.Err, card.Kind = bad.Error(), kindOf(bad)
 	}
 	if err := c.agree(ctx, card, bad); err != nil {
 		return nil, errors.Join(c.fail("Allocate", err), c.release())
@@ -94,7 +95,7 @@ func (c *core) agree(ctx context.Context, card windowCard, bad error) error {
 			return fmt.Errorf("card of rank %d: %w", r, err)
 		}
 		if other.Err != "" {
-			return fmt.Errorf("rank %d cannot: %s", r, other.Err)
+			return &refusal{rank: r, cause: other.Err, kind: kinds[other.Kind]}
 		}
 		if other != card {
 			return fmt.Errorf("%w: rank %d has %s, rank %d has %s", runtime.ErrMismatch, c.team.Rank, card, r, other)

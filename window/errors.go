@@ -50,3 +50,26 @@ func (e *OpError) Error() string {
 }
 
 func (e *OpError) Unwrap() error { return e.Err }
+
+// kinds are the errors of one rank that the others can match as well, by the
+// name under which they travel.
+var kinds = map[string]error{"exhausted": runtime.ErrExhausted, "range": ErrRange, "type": ErrType}
+
+func kindOf(err error) string {
+	for name, kind := range kinds {
+		if errors.Is(err, kind) {
+			return name
+		}
+	}
+	return ""
+}
+
+// A refusal is why another rank could not make the window.
+type refusal struct {
+	rank  int
+	cause string
+	kind  error // nil when the other rank's error has no kind that travels
+}
+
+func (e *refusal) Error() string { return fmt.Sprintf("rank %d cannot: %s", e.rank, e.cause) }
+func (e *refusal) Unwrap() error { return e.kind }

@@ -20,4 +20,7 @@ func allocate[T any](ctx context.Context, r *testjob.Rank, n int, opts ...window
 }
 
 // used returns how much of this rank's heap is allocated.
-func used(team *runtime.Team) int64 { return team.Fabric(fabric.Key{}).Arena().Used() }
+func used(team *runtime.Team) int64 { return team.Fabric(key).Arena().Used() }
+
+// key opens a team's fabric to these tests.
+var key fabric.Key
