@@ -155,8 +155,10 @@ func TestSignalsReachEveryRankAndItsChildren(t *testing.T) {
 
 func TestRanksKilledByAForwardedSignalSaySo(t *testing.T) {
 	signals := make(chan os.Signal, 1)
-	out := &onLine{want: "ready", n: 2, then: func() { signals <- syscall.SIGINT }}
-	o := run(t, Spec{Programs: sh(2, "echo ready; exec sleep 100"), Signals: signals, Stdout: out})
+	o := run(t, Spec{
+		Programs: []Program{{Path: "sleep", Args: []string{"100"}, N: 2}},
+		Signals:  signals, Started: func() { signals <- syscall.SIGINT },
+	})
 	require.Equal(t, 130, o.ExitCode)
 	require.Contains(t, o.Summary(), "died of SIGINT")
 }

@@ -114,7 +114,7 @@ func checkPeer() finding {
 	if err := peer.Start(); err != nil {
 		return failing("start a peer", err, mend)
 	}
-	defer peer.Wait() //nolint:errcheck // it only waits for the end of its input
+	defer peer.Wait()   //nolint:errcheck // it only waits for the end of its input
 	defer stdin.Close() //nolint:errcheck // the peer sees the end of its input either way
 	got, err := readPeer(peer.Process.Pid, 3, len(text))
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -174,7 +175,12 @@ func TestStoppedGuardiansDoNotHoldGrunUp(t *testing.T) {
 }
 
 func TestInterruptedGrunEndsLikeTheShellExpects(t *testing.T) {
-	j, out := startFamilies(t)
+	j := newJob(t, "-n", "3", "sleep", "1000") // no shell: theirs is a way of its own with SIGINT
+	out := startWatched(t, j)
+	sleeping := regexp.MustCompile(`(?m)^\d+ sleep 1000 $`)
+	eventually(t, "three ranks", func() bool {
+		return len(sleeping.FindAllString(strings.Join(j.left(), "\n"), -1)) == 3
+	})
 	require.NoError(t, j.cmd.Process.Signal(os.Interrupt))
 	j.cmd.Wait()
 	require.Equal(t, 130, j.cmd.ProcessState.ExitCode())
