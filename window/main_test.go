@@ -7,6 +7,8 @@ import (
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
+	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/faulty"
 	"github.com/gopgas/gopgas/window"
 )
 
@@ -24,3 +26,8 @@ func used(team *runtime.Team) int64 { return team.Fabric(key).Arena().Used() }
 
 // key opens a team's fabric to these tests.
 var key fabric.Key
+
+// disturbed puts verbs/faulty between the fabric and the provider.
+func disturbed(plan faulty.Plan) runtime.Option {
+	return runtime.WithWrap(func(p driver.Provider) driver.Provider { return faulty.New(p, plan) })
+}
