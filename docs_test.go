@@ -72,6 +72,16 @@ func TestProgramsInDocumentsAreTested(t *testing.T) {
 	}
 }
 
+// TestTheReadmeListsTheEnvironment compares the README's variables with those
+// that grun and its ranks know.
+func TestTheReadmeListsTheEnvironment(t *testing.T) {
+	variable := regexp.MustCompile(`GRUN_[A-Z_]+`)
+	known := variable.FindAllString(read(t, "internal/bootstrap/env.go"), -1)
+	require.NotEmpty(t, known)
+	require.Subset(t, variable.FindAllString(read(t, "README.md"), -1), known)
+	require.Subset(t, known, variable.FindAllString(read(t, "README.md"), -1))
+}
+
 // declared returns what the module declares: packages, types, Type.Method and
 // Type.Field, and all of them behind "package.".
 func declared(t *testing.T) map[string]bool {
