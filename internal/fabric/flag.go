@@ -37,7 +37,7 @@ func (r *Remote) WriteFlag(ctx context.Context, offset int, src []byte, flag Fla
 	if mutant.FlagBeforeData {
 		data, word = 1, 0
 	}
-	o.write(data, r.addr.Add(uint64(offset)), src)
+	o.write(data, p.PathOf(len(src)), r.addr.Add(uint64(offset)), src)
 	o.flag(word, r.addr.Add(uint64(flag.Offset)), flag)
 	p.Stats.count(len(src) + 8)
 	req, err := o.start(ctx, 2)
@@ -81,7 +81,7 @@ func (r *Remote) PostFlag(ctx context.Context, flag Flag) error {
 func (o *op) flag(i int, at driver.RemoteAddr, flag Flag) {
 	if !flag.Add {
 		binary.NativeEndian.PutUint64(o.value[i][:], flag.Value)
-		o.write(i, at, o.value[i][:])
+		o.write(i, FMA, at, o.value[i][:])
 		return
 	}
 	if o.peer.bind.info.ExtendedAtomics {

@@ -37,6 +37,14 @@ type Peer struct {
 // Rank returns the peer's number in the world.
 func (p *Peer) Rank() int { return p.rank }
 
+// Provider names what carries operations to the peer.
+func (p *Peer) Provider() string {
+	if p.bind == nil {
+		return "self"
+	}
+	return p.bind.name
+}
+
 // Bell returns what wakes the peer, nil when its memory cannot be mapped.
 func (p *Peer) Bell() wait.Ringer { return p.bell }
 

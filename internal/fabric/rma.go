@@ -14,13 +14,29 @@ const maxInline = 64 << 10
 // acknowledgement that sending it from the caller's slice needs.
 const defaultFMA = 32 << 10
 
-// fma tells whether a write of n bytes to p is copied as it is posted.
-func (p *Peer) fma(n int) bool {
+// A Path is how a queued write travels.
+type Path uint8
+
+const (
+	// FMA: copied as it is posted, so that its source is free at once.
+	FMA Path = iota
+	// Bulk: from the caller's memory, which is free once the peer has it.
+	Bulk
+)
+
+// MaxFMA is the largest write that can be copied as it is posted to p.
+func (p *Peer) MaxFMA() int { return min(p.bind.info.MaxInline, maxInline) }
+
+// PathOf returns how a queued write of n bytes to p travels.
+func (p *Peer) PathOf(n int) Path {
 	limit := p.f.cfg.FMAMax
 	if limit <= 0 {
 		limit = defaultFMA
 	}
-	return n <= min(limit, p.bind.info.MaxInline, maxInline)
+	if n <= min(limit, p.MaxFMA()) {
+		return FMA
+	}
+	return Bulk
 }
 
 // Write stores src at offset. It returns at local completion: src may be used
@@ -36,18 +52,24 @@ func (r *Remote) Write(ctx context.Context, offset int, src []byte) error {
 // StartWrite is Write without the wait: src belongs to the operation until the
 // request's Wait.
 func (r *Remote) StartWrite(ctx context.Context, offset int, src []byte) (Request, error) {
+	return r.StartWriteBy(ctx, r.Peer.PathOf(len(src)), offset, src)
+}
+
+// StartWriteBy is StartWrite by a path of the caller's choice: FMA takes no
+// more than MaxFMA bytes. It is there to measure where to switch.
+func (r *Remote) StartWriteBy(ctx context.Context, path Path, offset int, src []byte) (Request, error) {
 	p := r.Peer
 	o := p.f.ops.take(p)
-	o.write(0, r.addr.Add(uint64(offset)), src)
+	o.write(0, path, r.addr.Add(uint64(offset)), src)
 	p.Stats.count(len(src))
 	return o.start(ctx, 1)
 }
 
 // write fills request i with a write of src.
-func (o *op) write(i int, to driver.RemoteAddr, src []byte) {
+func (o *op) write(i int, path Path, to driver.RemoteAddr, src []byte) {
 	o.seg[i] = driver.Segment{Mem: src}
 	o.wr[i] = driver.WorkRequest{Op: driver.OpWrite, Flags: driver.Inline, Local: o.seg[i : i+1], Remote: to}
-	if !o.peer.fma(len(src)) {
+	if path == Bulk {
 		o.wr[i].ID, o.wr[i].Flags = o.id, driver.Signaled
 	}
 }

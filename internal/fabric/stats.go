@@ -54,10 +54,6 @@ func (f *Fabric) PeerStats() []PeerStats {
 }
 
 func (p *Peer) stats(rank int) PeerStats {
-	s := PeerStats{Peer: rank, Provider: "self", Ops: p.Stats.ops.Load(), Bytes: p.Stats.bytes.Load(),
+	return PeerStats{Peer: rank, Provider: p.Provider(), Ops: p.Stats.ops.Load(), Bytes: p.Stats.bytes.Load(),
 		Sends: p.Stats.sends.Load(), Stalls: p.Stats.stalls.Load(), Retries: p.Stats.retries.Load()}
-	if p.bind != nil {
-		s.Provider = p.bind.name
-	}
-	return s
 }
