@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	goruntime "runtime"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/window"
+)
+
+// The floors on mapped memory; without any they are those of floor_socket.go.
+
+func putLatencyFloor(ctx context.Context, h *harness, size int) (task, error) {
+	if !h.Mapped {
+		return roundTrip(ctx, h, size, 8)
+	}
+	return h.copying(ctx, size, func(ours, theirs []byte) {
+		copy(theirs, ours)
+		var word uint32
+		atomic.AddUint32(&word, 1) // a full barrier
+	})
+}
+
+func putIssueFloor(ctx context.Context, h *harness, size int) (task, error) {
+	if !h.Mapped {
+		return task{}, errSkip
+	}
+	return h.copying(ctx, size, func(ours, theirs []byte) { copy(theirs, ours) })
+}
+
+func getLatencyFloor(ctx context.Context, h *harness, size int) (task, error) {
+	if !h.Mapped {
+		return roundTrip(ctx, h, 8, size)
+	}
+	return h.copying(ctx, size, func(ours, theirs []byte) { copy(ours, theirs) })
+}
+
+func putBandwidthFloor(ctx context.Context, h *harness, size int) (task, error) {
+	if !h.Mapped {
+		return socketStream(ctx, h, size, true)
+	}
+	return h.copying(ctx, size, func(ours, theirs []byte) { copy(theirs, ours) })
+}
+
+func getBandwidthFloor(ctx context.Context, h *harness, size int) (task, error) {
+	if !h.Mapped {
+		return socketStream(ctx, h, size, false)
+	}
+	return h.copying(ctx, size, func(ours, theirs []byte) { copy(ours, theirs) })
+}
+
+// copying repeats an access to the target's bytes.
+func (h *harness) copying(ctx context.Context, size int, access func(ours, theirs []byte)) (task, error) {
+	w, err := window.Allocate[byte](ctx, h.world, size)
+	if err != nil {
+		return task{}, err
+	}
+	theirs, err := w.Shared(ctx, target)
+	if err != nil {
+		return task{}, err
+	}
+	ours := make([]byte, size)
+	return task{batch: 1, prepare: h.renew(ours, w.Local()), free: w.Free, run: h.origin(func(_ context.Context, n int) error {
+		for range n {
+			access(ours, theirs)
+		}
+		return nil
+	})}, nil
+}
+
+func fetchAddLatencyFloor(ctx context.Context, h *harness, _ int) (task, error) {
+	return h.updating(ctx, func(word *uint64, n int) {
+		for range n {
+			atomic.AddUint64(word, 1)
+		}
+	})
+}
+
+func casLatencyFloor(ctx context.Context, h *harness, _ int) (task, error) {
+	return h.updating(ctx, func(word *uint64, n int) {
+		held := atomic.LoadUint64(word)
+		for range n {
+			atomic.CompareAndSwapUint64(word, held, held+1)
+			held++
+		}
+	})
+}
+
+// updating repeats an atomic on a word of the target's.
+func (h *harness) updating(ctx context.Context, update func(word *uint64, n int)) (task, error) {
+	if !h.Mapped {
+		return roundTrip(ctx, h, 8, 8)
+	}
+	w, err := window.Allocate[uint64](ctx, h.world, 1)
+	if err != nil {
+		return task{}, err
+	}
+	theirs, err := w.Shared(ctx, target)
+	if err != nil {
+		return task{}, err
+	}
+	return task{free: w.Free, run: h.origin(func(_ context.Context, n int) error {
+		update(&theirs[0], n)
+		return nil
+	})}, nil
+}
+
+// notifyLatencyFloor is notifyLatency with a copy, a store of the flag into
+// another cache line, and a wait that only polls.
+func notifyLatencyFloor(ctx context.Context, h *harness, size int) (task, error) {
+	if !h.Mapped {
+		return roundTrip(ctx, h, size, size)
+	}
+	data, err := window.Allocate[byte](ctx, h.world, size)
+	if err != nil {
+		return task{}, err
+	}
+	flags, err := window.Allocate[uint64](ctx, h.world, 1)
+	if err != nil {
+		return task{}, err
+	}
+	free := func(ctx context.Context) error {
+		if err := flags.Free(ctx); err != nil {
+			return err
+		}
+		return data.Free(ctx)
+	}
+	if h.rank > target {
+		return task{run: h.pingPong(nil, nil), free: free}, nil
+	}
+	p := &rawPinger{ours: data.Local(), flag: &flags.Local()[0], src: make([]byte, size)}
+	if p.theirs, err = data.Shared(ctx, target-h.rank); err != nil {
+		return task{}, err
+	}
+	theirFlag, err := flags.Shared(ctx, target-h.rank)
+	if err != nil {
+		return task{}, err
+	}
+	p.theirFlag = &theirFlag[0]
+	return task{run: h.pingPong(p.send, p.receive), free: free}, nil
+}
+
+type rawPinger struct {
+	src, ours, theirs []byte
+	flag, theirFlag   *uint64
+	sent, received    uint64
+	sum               byte
+}
+
+func (p *rawPinger) send(context.Context, int) error {
+	rewrite(p.src)
+	copy(p.theirs, p.src)
+	p.sent++
+	atomic.StoreUint64(p.theirFlag, p.sent)
+	return nil
+}
+
+// pollsBetweenYields lets a floor end on a machine with other work to do.
+const pollsBetweenYields = 1000
+
+func (p *rawPinger) receive(ctx context.Context) error {
+	p.received++
+	for polls := 1; atomic.LoadUint64(p.flag) < p.received; polls++ {
+		if polls%pollsBetweenYields != 0 {
+			continue
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		goruntime.Gosched()
+		unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0) //nolint:errcheck // never fails
+	}
+	p.sum += read(p.ours)
+	return nil
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/runtime"
+	"github.com/gopgas/gopgas/window"
+)
+
+// A harness runs tasks at all ranks: rank 0 tells the others how many
+// operations come next, and keeps the time.
+type harness struct {
+	way
+	world   *runtime.Team
+	rank    int
+	control *window.Window[uint64]
+	batches uint64 // that rank 0 has announced
+}
+
+// A way is how rank 0 reaches the target.
+type way struct {
+	Provider string
+	Mapped   bool // by loads and stores
+	MaxFMA   int  // what can be copied into the queue, 0 without one
+}
+
+// target is the rank that rank 0 acts on.
+const target = 1
+
+func newHarness(ctx context.Context, job *runtime.Job) (*harness, error) {
+	h := &harness{world: job.World(), rank: job.World().Rank()}
+	var err error
+	if h.control, err = window.Allocate[uint64](ctx, h.world, 1, window.WithName("control")); err != nil {
+		return nil, err
+	}
+	return h, h.look(ctx)
+}
+
+// look finds out how rank 0 reaches the target and tells all. Kind: collective.
+func (h *harness) look(ctx context.Context) error {
+	team := h.world.Fabric(fabric.Key{})
+	if h.rank == 0 {
+		_, err := h.control.Shared(ctx, target)
+		if err != nil && !errors.Is(err, window.ErrNotShared) {
+			return err
+		}
+		h.Mapped = err == nil
+		peer, err := team.Peer(ctx, team.Members[target])
+		if err != nil {
+			return err
+		}
+		h.Provider, h.MaxFMA = peer.Provider(), peer.MaxFMA()
+	}
+	mine, err := json.Marshal(h.way)
+	if err != nil {
+		return err
+	}
+	all, err := h.world.Exchange(ctx, mine)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(all[0], &h.way)
+}
+
+func (h *harness) close(ctx context.Context) error { return h.control.Free(ctx) }
+
+// How long batches are, and how samples are taken.
+const (
+	batchTime = 100 * time.Microsecond
+	maxBatch  = 1 << 20
+	turns     = 8       // turns that each of several compared tasks gets
+	warmUp    = 1. / 8  // of a task's time
+	capacity  = 1 << 15 // samples of a task
+)
+
+// compare measures a group at one size, all in turns. It returns results at
+// rank 0 only. A task that cannot run here is left out.
+func (h *harness) compare(ctx context.Context, group []benchmark, size int, each time.Duration) ([]result, error) {
+	var runs []*series
+	for _, b := range group {
+		t, err := b.setup(ctx, h, size)
+		if errors.Is(err, errSkip) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, &series{h: h, benchmark: b, task: t})
+	}
+	for _, s := range runs {
+		if err := s.calibrate(ctx, time.Duration(float64(each)*warmUp)); err != nil {
+			return nil, err
+		}
+	}
+	for range turns {
+		for _, s := range runs {
+			if err := s.collect(ctx, each/turns); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var results []result
+	for _, s := range runs {
+		results = append(results, s.result(size))
+		if s.task.free != nil {
+			if err := s.task.free(ctx); err != nil {
+				return nil, err
+			}
+		}
+	}
+	rate(group, results)
+	return results, nil
+}
+
+// errSkip: a task makes no sense for these ranks.
+var errSkip = errors.New("does not apply")
+
+// batch runs the n operations that were announced at all ranks and returns the
+// time at rank 0. Kind: collective.
+func (h *harness) batch(ctx context.Context, t *task, n int) (time.Duration, error) {
+	if t.prepare != nil {
+		t.prepare()
+	}
+	// Nobody starts, and nothing new is announced, before all are here.
+	if err := h.world.Barrier(ctx); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	err := t.run(ctx, n)
+	return time.Since(began), err
+}
+
+// announce tells all other ranks how many operations come next; none ends the
+// series.
+func (h *harness) announce(ctx context.Context, n int) error {
+	count := []uint64{uint64(n)}
+	for rank := 1; rank < h.world.Size(); rank++ {
+		if err := h.control.PutNotify(ctx, rank, 0, count, window.Signal{Add: true, Value: 1}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow makes the batches that rank 0 announces, until it announces none.
+func (h *harness) follow(ctx context.Context, t *task) error {
+	for {
+		h.batches++
+		told := window.Until{Slots: []int{0}, Condition: window.AtLeast, Value: h.batches}
+		if _, _, err := h.control.WaitNotify(ctx, told); err != nil {
+			return err
+		}
+		n := int(h.control.Local()[0])
+		if _, err := h.batch(ctx, t, n); n == 0 || err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A poller reads a socket by asking for a while before it sleeps, which more
+// than halves the time of a small message.
+type poller struct {
+	raw syscall.RawConn
+	buf []byte
+	n   int
+	err error
+}
+
+// asks is how often to look before sleeping; sleeping costs as much as these.
+const asks = 200
+
+func newPoller(conn *net.TCPConn) (*poller, error) {
+	raw, err := conn.SyscallConn()
+	return &poller{raw: raw}, err
+}
+
+// read returns what is there, and waits for the first byte.
+func (p *poller) read(buf []byte) (int, error) {
+	p.buf = buf
+	err := p.raw.Read(p.ask)
+	return p.n, errors.Join(err, p.err)
+}
+
+func (p *poller) ask(fd uintptr) (done bool) {
+	for range asks {
+		p.n, p.err = unix.Read(int(fd), p.buf)
+		if !errors.Is(p.err, unix.EAGAIN) && !errors.Is(p.err, unix.EINTR) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// A result is what one benchmark gave at one size.
+type result struct {
+	Benchmark string  `json:"benchmark"`
+	Provider  string  `json:"provider"`
+	Mapped    bool    `json:"mapped"`
+	Ranks     int     `json:"ranks"`
+	Size      int     `json:"size"`
+	Unit      string  `json:"unit"`
+	Min       float64 `json:"min"`
+	Median    float64 `json:"median"`
+	P99       float64 `json:"p99"`
+	Ratio     float64 `json:"ratio,omitempty"` // to the best of those it was compared with
+	taken     bool
+}
+
+// rate compares the results of a group with the best of them.
+func rate(group []benchmark, results []result) {
+	if len(results) < 2 {
+		return
+	}
+	best := results[0].Median
+	for _, r := range results {
+		if group[0].unit.higher == (r.Median > best) {
+			best = r.Median
+		}
+	}
+	for i := range results {
+		results[i].Ratio = results[i].Median / best
+		if group[0].unit.higher {
+			results[i].Ratio = best / results[i].Median
+		}
+	}
+}
+
+func printJSON(w io.Writer, results []result) {
+	encoder := json.NewEncoder(w)
+	for _, r := range results {
+		encoder.Encode(r) //nolint:errcheck // numbers and strings
+	}
+}
+
+// printTables prints a table for each benchmark of a group.
+func printTables(w io.Writer, group []benchmark, results []result) {
+	for _, b := range group {
+		first := true
+		for _, r := range results {
+			if r.Benchmark != b.name {
+				continue
+			}
+			if first {
+				fmt.Fprintf(w, "# gopgas %s: %s; %s, %d ranks\n", b.name, b.about, r.path(), r.Ranks)
+				fmt.Fprintf(w, "# %-8s %16s %16s %16s %10s\n", "Size", heading(b.unit), "Min", "P99", "Ratio")
+				first = false
+			}
+			fmt.Fprintf(w, "%-10d %16.4f %16.4f %16.4f %10s\n", r.Size, r.Median, r.Min, r.P99, r.ratio())
+		}
+		if first {
+			fmt.Fprintf(w, "# gopgas %s: does not apply here\n", b.name)
+		}
+	}
+}
+
+func heading(u unit) string {
+	if u.higher {
+		return "Bandwidth (" + u.name + ")"
+	}
+	return "Latency (" + u.name + ")"
+}
+
+func (r *result) ratio() string {
+	s := "-"
+	if r.Ratio > 0 {
+		s = fmt.Sprintf("%.2f", r.Ratio)
+	}
+	if r.taken {
+		s += "*"
+	}
+	return s
+}
+
+// path says how rank 0 reaches the target.
+func (r *result) path() string {
+	if r.Mapped {
+		return r.Provider + " mapped"
+	}
+	return r.Provider + " queued"
+}
