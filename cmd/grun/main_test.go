@@ -47,12 +47,14 @@ type job struct {
 
 const envMark = "GRUN_TEST_MARK"
 
-// newJob prepares grun under a watchdog.
+// newJob prepares grun under a watchdog, with a directory for temporary files
+// in which nothing may be left.
 func newJob(t *testing.T, args ...string) *job {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	t.Cleanup(cancel)
 	j := &job{cmd: exec.CommandContext(ctx, grunPath, args...), mark: envMark + "=" + uuid.NewString()}
-	j.cmd.Env = append(os.Environ(), j.mark)
+	tmp := t.TempDir()
+	j.cmd.Env = append(os.Environ(), j.mark, "TMPDIR="+tmp)
 	j.cmd.Stdout, j.cmd.Stderr = &j.stdout, &j.stderr
 	j.cmd.WaitDelay = 5 * time.Second
 	t.Cleanup(func() {
@@ -60,6 +62,9 @@ func newJob(t *testing.T, args ...string) *job {
 			t.Error("watchdog: grun did not end")
 		}
 		j.killLeft()
+		left, err := os.ReadDir(tmp)
+		require.NoError(t, err)
+		require.Empty(t, left, "temporary files")
 	})
 	return j
 }
@@ -261,11 +266,11 @@ func TestGoFileIsBuiltAndRun(t *testing.T) {
 }
 
 func TestPackageDirectoryIsBuiltAndRun(t *testing.T) {
-	cache, tmp := t.TempDir(), t.TempDir()
+	cache := t.TempDir()
 	dir := writePackage(t, `print("one ")`)
 	start := func() (int, string) {
 		j := newJob(t, "-n", "2", dir)
-		j.cmd.Env = append(j.cmd.Env, "XDG_CACHE_HOME="+cache, "TMPDIR="+tmp, "GOCACHE="+goCache(t))
+		j.cmd.Env = append(j.cmd.Env, "XDG_CACHE_HOME="+cache, "GOCACHE="+goCache(t))
 		code := j.run(t)
 		return code, j.stderr.String()
 	}
@@ -280,7 +285,4 @@ func TestPackageDirectoryIsBuiltAndRun(t *testing.T) {
 	code, out = start()
 	require.Equal(t, 126, code)
 	require.Contains(t, out, "undefined: nonsense")
-	left, err := os.ReadDir(tmp)
-	require.NoError(t, err)
-	require.Empty(t, left, "temporary files")
 }
