@@ -34,9 +34,7 @@ func TestCombinedWriteLeavesWithoutAnotherCall(t *testing.T) {
 func TestSmallWritesTravelTogether(t *testing.T) {
 	a, b, qa, _ := pair(t, 1024)
 	settled(t, a, b, qa)
-	qa.mu.Lock()
 	before := segmentsOut(t, qa)
-	qa.mu.Unlock()
 	for i := range uint64(100) {
 		post(t, qa, driver.WorkRequest{Op: driver.OpWrite, Flags: driver.Inline, Local: segment([]byte{byte(i)}), Remote: b.at(i)})
 	}
@@ -46,6 +44,8 @@ func TestSmallWritesTravelTogether(t *testing.T) {
 }
 
 func segmentsOut(t *testing.T, q *qp) uint32 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	info, err := unix.GetsockoptTCPInfo(q.link.fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 	require.NoError(t, err)
 	return info.Data_segs_out

@@ -30,8 +30,8 @@
 // send queue of its origin, with the requests behind it, and costs the target
 // nothing. A slow peer therefore slows its own queue pair only, and what a peer
 // can make a device remember is bounded: 64 answers to READs and atomics.
-// [PostSend] buffers inline payloads that cannot leave yet, at most SendDepth
-// times MaxInline bytes.
+// Inline payloads that cannot leave yet are kept, at most SendDepth times
+// MaxInline bytes.
 //
 // A connection that breaks ends the oldest request with RetryExceeded, the
 // others with Flushed, and is told of by EventQPFatal; a clean close by the

@@ -30,9 +30,8 @@ func newVictim(t *testing.T) *victim {
 	require.NoError(t, err)
 	v.ro, err = v.RegMR(t.Context(), driver.Memory{Bytes: v.all[256:320]}, driver.RemoteRead)
 	require.NoError(t, err)
-	v.q = v.newQP(4)
+	v.q, v.untouched = v.newQP(4), bytes.Clone(v.all)
 	v.peer = authenticate(t, v.node, v.q)
-	v.untouched = bytes.Clone(v.all)
 	return v
 }
 

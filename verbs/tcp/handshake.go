@@ -25,7 +25,6 @@ const (
 	macSize       = sha256.Size
 	helloSize     = offHelloMAC + macSize
 	challengeSize = nonceSize + macSize
-	maxMessageHS  = helloSize
 )
 
 // How long a handshake may take, step by step.
@@ -39,7 +38,7 @@ type nonce [nonceSize]byte
 
 // handshake is what both ends remember of it.
 type handshake struct {
-	buf              [maxMessageHS]byte
+	buf              [helloSize]byte // of the longest message
 	have             int
 	dialer, acceptor nonce
 	acceptorQP       uint32

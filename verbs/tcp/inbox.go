@@ -37,9 +37,9 @@ func (in *inbox) stop() {
 	in.to.drop()
 }
 
-// fillInbox reads once from the socket and processes what came. more is false when
-// the socket had nothing; an error ends the connection.
-func (q *qp) fillInbox(fd int) (more bool, err error) {
+// fillInbox reads once from the socket and processes what came. An error ends
+// the connection.
+func (q *qp) fillInbox(fd int) error {
 	in, scratch := &q.in, q.dev.scratch
 	direct := 0
 	var n int
@@ -54,11 +54,11 @@ func (q *qp) fillInbox(fd int) (more bool, err error) {
 	}
 	switch {
 	case errno == unix.EAGAIN || errno == unix.EINTR:
-		return false, nil
+		return nil
 	case errno != 0:
-		return false, errno
+		return errno
 	case n == 0:
-		return false, errPeerClosed
+		return errPeerClosed
 	}
 	if direct > 0 {
 		inPlace := min(n, direct)
@@ -67,11 +67,11 @@ func (q *qp) fillInbox(fd int) (more bool, err error) {
 		n -= inPlace
 		if in.left == 0 {
 			if err := q.finish(); err != nil {
-				return false, err
+				return err
 			}
 		}
 	}
-	return true, q.process(scratch[:n])
+	return q.process(scratch[:n])
 }
 
 // process consumes all of b: payload for the frame in reception, and frames.

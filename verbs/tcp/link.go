@@ -147,7 +147,7 @@ func (q *qp) serve(l *link, events uint32) {
 		l.watch(unix.EPOLLIN)
 	}
 	if events&^unix.EPOLLOUT != 0 {
-		if _, err := q.fillInbox(l.fd); err != nil {
+		if err := q.fillInbox(l.fd); err != nil {
 			q.broke(err)
 			q.disconnect()
 			return
