@@ -48,7 +48,7 @@ func (b *central) arrive(ctx context.Context, seq uint64, c fabric.Collective) e
 		}
 		return nil
 	}
-	return b.team.await(ctx, func() bool { return b.release.Load() >= seq })
+	return b.team.inner.Await(ctx, func() bool { return b.release.Load() >= seq })
 }
 
 // count adds this rank and tells whether it came last.

@@ -35,7 +35,7 @@ func (b *dissemination) arrive(ctx context.Context, seq uint64, c fabric.Collect
 			return err
 		}
 		flag := atomics.Word64(b.mem[offset:])
-		if err := b.team.await(ctx, func() bool { return flag.Load()>>8 >= seq }); err != nil {
+		if err := b.team.inner.Await(ctx, func() bool { return flag.Load()>>8 >= seq }); err != nil {
 			return err
 		}
 		if err := b.check(flag, seq, c, round); err != nil {

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -57,26 +56,6 @@ func (t *Team) swap(ctx context.Context, c fabric.Collective, mine []byte) ([][]
 		return nil, t.failed(c, t.explain(err))
 	}
 	return all, nil
-}
-
-// await waits for ready, for the team's misfortune, or for ctx.
-func (t *Team) await(ctx context.Context, ready func() bool) error {
-	f := t.job.fabric
-	seen := f.Health()
-	bad := t.err()
-	err := f.Wait(ctx, func() bool {
-		if bad != nil || ready() {
-			return true
-		}
-		if now := f.Health(); now != seen {
-			seen, bad = now, t.err()
-		}
-		return bad != nil
-	})
-	if err == nil && bad != nil && ready() {
-		return nil
-	}
-	return errors.Join(bad, err)
 }
 
 // err returns what became of the team, nil while it is whole: a death before

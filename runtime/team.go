@@ -43,7 +43,7 @@ func (j *Job) newTeam(ctx context.Context, name string, members []int) (*Team, e
 	t := &Team{job: j, name: name, members: members, rank: slices.Index(members, j.fabric.Rank())}
 	t.initBreaking()
 	t.inner = &fabric.Team{Fabric: j.fabric, Name: name, Rank: t.rank, Members: members,
-		Sync: t.sync, Swap: t.swap, Err: t.err, Await: t.await, Failed: t.failed}
+		Sync: t.sync, Swap: t.swap, Err: t.err, Failed: t.failed}
 	block, err := t.prepare(ctx)
 	card := teamCard{Mapped: j.fabric.Mapping() && j.fabric.SameHost()}
 	if err != nil {

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 )
 
@@ -44,10 +45,27 @@ type Team struct {
 	Swap func(ctx context.Context, c Collective, mine []byte) ([][]byte, error)
 	// Err returns what became of the team, nil while it is whole.
 	Err func() error
-	// Await returns nil once ready is true, or earlier what became of the team
-	// or the cause of ctx's end.
-	Await func(ctx context.Context, ready func() bool) error
 	// Failed breaks the team when err says that this rank's collective call
 	// ended early, and returns what the caller shall return.
 	Failed func(c Collective, err error) error
+}
+
+// Await returns nil once ready is true, or earlier what became of the team or
+// the cause of ctx's end.
+func (t *Team) Await(ctx context.Context, ready func() bool) error {
+	seen := t.Health()
+	bad := t.Err()
+	err := t.Wait(ctx, func() bool {
+		if bad != nil || ready() {
+			return true
+		}
+		if now := t.Health(); now != seen {
+			seen, bad = now, t.Err()
+		}
+		return bad != nil
+	})
+	if err == nil && bad != nil && ready() {
+		return nil
+	}
+	return errors.Join(bad, err)
 }
