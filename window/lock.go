@@ -84,14 +84,16 @@ func (l Held) Unlock(ctx context.Context) error {
 		err = ErrNotHeld
 	}
 	if err == nil {
-		// The lock is released even where the flush fails.
-		err = errors.Join(r.Peer.Flush(ctx), c.unlock(ctx, r, h.mode))
+		// The lock is released even where the flush fails or ctx ends.
+		err = errors.Join(r.Peer.Flush(ctx), c.unlock(context.WithoutCancel(ctx), r, h.mode))
 	}
 	return c.failAt("Unlock", h.target, -1, 0, err)
 }
 
 // acquire takes the lock. One goroutine of this rank at a time acquires a
-// target's lock, so that a rank needs one bit among the waiters.
+// target's lock, so that a rank needs one bit among the waiters. ctx ends the
+// waits, but no atomic: one that is given up may have taken the lock, or may
+// leave marks that nobody takes back.
 func (c *core) acquire(ctx context.Context, r *fabric.Remote, target int, m Mode) error {
 	gate := &c.gates[target]
 	if !gate.CompareAndSwap(false, true) {
@@ -103,7 +105,7 @@ func (c *core) acquire(ctx context.Context, r *fabric.Remote, target int, m Mode
 		gate.Store(false)
 		c.team.Bell().Ring()
 	}()
-	ok, err := c.try(ctx, r, m)
+	ok, err := c.try(context.WithoutCancel(ctx), r, m)
 	if ok || err != nil {
 		return err
 	}
@@ -133,19 +135,20 @@ func (c *core) try(ctx context.Context, r *fabric.Remote, m Mode) (bool, error) 
 // queue waits for the lock among the others. However it ends, this rank's marks
 // are taken back.
 func (c *core) queue(ctx context.Context, r *fabric.Remote, m Mode) (err error) {
-	if err := c.mark(ctx, r, m, true); err != nil {
+	whole := context.WithoutCancel(ctx)
+	if err := c.mark(whole, r, m, true); err != nil {
 		return err
 	}
 	defer func() {
 		// After a failure this one fails, too, and says nothing new.
-		if unmarked := c.mark(context.WithoutCancel(ctx), r, m, false); err == nil {
+		if unmarked := c.mark(whole, r, m, false); err == nil {
 			err = unmarked
 		}
 	}()
 	wake := c.word(c.layout.wake)
 	for {
 		seen := wake.Load()
-		ok, err := c.try(ctx, r, m)
+		ok, err := c.try(whole, r, m)
 		if ok || err != nil {
 			return err
 		}

@@ -30,7 +30,8 @@ func (r Request) Wait(ctx context.Context) error {
 // Done tells whether Wait would return at once. It makes progress. Kind: local.
 func (r Request) Done() bool { return r.core == nil || r.inner.Done() }
 
-// StartPut is Put that does not wait: buf must not change until the Request is
+// StartPut is Put, of at most the device's largest message (1 GiB or more),
+// that does not wait: buf must not change until the Request is
 // waited for. ctx bounds finding the target and room in the queue. Kind:
 // one-sided.
 func (w *Window[T]) StartPut(ctx context.Context, target, index int, buf []T) (Request, error) {
@@ -47,7 +48,8 @@ func (w *Window[T]) StartPut(ctx context.Context, target, index int, buf []T) (R
 	return w.request("StartPut", target, index, len(buf), inner, err)
 }
 
-// StartGet is Get that does not wait: buf holds the elements once the Request
+// StartGet is Get, of at most the device's largest message (1 GiB or more),
+// that does not wait: buf holds the elements once the Request
 // was waited for. Kind: one-sided.
 func (w *Window[T]) StartGet(ctx context.Context, target, index int, buf []T) (Request, error) {
 	r, v, err := w.view(ctx, target, index, len(buf))

@@ -1,0 +1,162 @@
+package window_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/window"
+)
+
+func TestASignalArrivesWithItsData(t *testing.T) {
+	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
+		const n = 300
+		w := allocate[int32](ctx, r, n)
+		src := make([]int32, n)
+		for round := 1; round <= 20; round++ {
+			for i := range src {
+				src[i] = int32(round*1000 + i)
+			}
+			r.NoError(w.PutNotify(ctx, r.Right(), 0, src, window.Signal{Slot: 1, Value: uint64(round)}))
+			clear(src) // local completion
+			slot, value, err := w.WaitNotify(ctx, window.Until{Slots: []int{1}, Value: uint64(round)})
+			r.NoError(err)
+			r.Equal(1, slot)
+			r.EqualValues(round, value)
+			for i, v := range w.Local() {
+				r.EqualValues(round*1000+i, v)
+			}
+			r.NoError(r.World.Barrier(ctx))
+		}
+	})
+}
+
+func TestSignalsAddUp(t *testing.T) {
+	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
+		w := allocate[byte](ctx, r, r.N*10)
+		for i := range 10 {
+			for to := range r.N {
+				r.NoError(w.PutNotify(ctx, to, r.Me*10+i, []byte{1}, window.Signal{Slot: 63, Add: true, Value: 1 << 40}))
+			}
+		}
+		all := uint64(r.N*10) << 40
+		_, value, err := w.WaitNotify(ctx, window.Until{Slots: []int{63}, Condition: window.AtLeast, Value: all})
+		r.NoError(err)
+		r.Equal(all, value)
+		for _, b := range w.Local() {
+			r.EqualValues(1, b)
+		}
+		old, err := w.ResetNotify(63, 5)
+		r.NoError(err)
+		r.Equal(all, old)
+		_, value, ok, err := w.TestNotify(window.Until{Slots: []int{63}, Value: 5})
+		r.NoError(err)
+		r.True(ok)
+		r.EqualValues(5, value)
+	})
+}
+
+func TestASignalNeedsNoData(t *testing.T) {
+	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
+		w := allocate[int64](ctx, r, 1)
+		r.NoError(w.PutNotify(ctx, r.Right(), 0, nil, window.Signal{Value: math.MaxUint64}))
+		_, value, err := w.WaitNotify(ctx, window.Until{Slots: []int{0}, Condition: window.NotEqual})
+		r.NoError(err)
+		r.EqualValues(uint64(math.MaxUint64), value)
+		r.NoError(w.Fence(ctx))
+		r.NoError(w.PutNotify(ctx, r.Right(), 1, nil, window.Signal{Add: true, Value: 3}))
+		_, value, err = w.WaitNotify(ctx, window.Until{Slots: []int{0}, Condition: window.NotEqual, Value: math.MaxUint64})
+		r.NoError(err)
+		r.EqualValues(2, value, "sums wrap around")
+		r.Zero(w.Local()[0])
+	})
+}
+
+func TestWaitsForAnyAndForAllSlots(t *testing.T) {
+	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
+		const slots = 1000
+		w := allocate[byte](ctx, r, 1, window.WithSlots(slots))
+		list := make([]int, slots)
+		for i := range list {
+			list[i] = i
+		}
+		last := slots - 1 - r.Me
+		r.NoError(w.PutNotify(ctx, r.Right(), 0, nil, window.Signal{Slot: last, Value: 9}))
+		slot, value, err := w.WaitNotify(ctx, window.Until{Slots: list, Value: 9})
+		r.NoError(err)
+		r.Equal(slots-1-r.Left(), slot)
+		r.EqualValues(9, value)
+		_, _, ok, err := w.TestNotify(window.Until{Slots: list, Value: 9, All: true})
+		r.NoError(err)
+		r.False(ok, "one of them is not all")
+		r.NoError(r.World.Barrier(ctx), "all have seen the first signal")
+		for i := range slots {
+			r.NoError(w.PutNotify(ctx, r.Right(), 0, nil, window.Signal{Slot: i, Value: uint64(100 + i)}))
+		}
+		slot, value, err = w.WaitNotify(ctx, window.Until{Slots: list, Condition: window.AtLeast, Value: 100, All: true})
+		r.NoError(err)
+		r.Equal(slots-1, slot)
+		r.EqualValues(100+slots-1, value)
+		r.NoError(w.Fence(ctx))
+	})
+}
+
+func TestSlotsOfDifferentGoroutinesWakeTheirOwn(t *testing.T) {
+	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
+		const n = 16
+		w := allocate[int64](ctx, r, n)
+		done := make(chan error, n)
+		for i := range n {
+			go func() {
+				_, v, err := w.WaitNotify(ctx, window.Until{Slots: []int{i}, Condition: window.NotEqual})
+				if err == nil && v != uint64(i+1) {
+					err = errors.New("another slot's value")
+				}
+				done <- err
+			}()
+		}
+		for i := n - 1; i >= 0; i-- {
+			r.NoError(w.PutNotify(ctx, r.Right(), i, []int64{int64(i)}, window.Signal{Slot: i, Value: uint64(i + 1)}))
+		}
+		for range n {
+			r.NoError(<-done)
+		}
+	})
+}
+
+func TestACancelledWaitReturnsTheCauseAndLosesNothing(t *testing.T) {
+	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
+		w := allocate[int64](ctx, r, 1)
+		cause := errors.New("late")
+		over, cancel := context.WithCancelCause(ctx)
+		waiting := make(chan error)
+		go func() {
+			_, _, err := w.WaitNotify(over, window.Until{Slots: []int{2}, Value: 1})
+			waiting <- err
+		}()
+		cancel(cause)
+		err := <-waiting
+		r.ErrorIs(err, cause)
+		var op *window.OpError
+		r.ErrorAs(err, &op)
+		r.Equal("WaitNotify", op.Op)
+		r.NoError(w.PutNotify(ctx, r.Right(), 0, nil, window.Signal{Slot: 2, Value: 1}))
+		_, _, err = w.WaitNotify(ctx, window.Until{Slots: []int{2}, Value: 1})
+		r.NoError(err)
+	})
+}
+
+func TestAConditionThatHoldsIsNotWaitedFor(t *testing.T) {
+	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
+		w := allocate[int64](ctx, r, 1)
+		over, cancel := context.WithCancel(ctx)
+		cancel()
+		_, value, err := w.WaitNotify(over, window.Until{Slots: []int{0}})
+		r.NoError(err)
+		r.Zero(value)
+		_, _, err = w.WaitNotify(over, window.Until{Slots: []int{0}, Condition: window.AtLeast})
+		r.NoError(err)
+	})
+}
