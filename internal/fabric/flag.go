@@ -32,12 +32,20 @@ func (r *Remote) WriteFlag(ctx context.Context, offset int, src []byte, flag Fla
 		r.storeFlag(flag)
 		return nil
 	}
+	path := p.PathOf(len(src))
+	if len(src) > r.MaxMessage() || path == Bulk && flag.Add && !p.bind.info.ExtendedAtomics {
+		// More than one request would tell of completion: one after the other.
+		if err := r.Write(ctx, offset, src); err != nil {
+			return err
+		}
+		return r.PostFlag(ctx, flag)
+	}
 	o := p.f.ops.take(p)
 	data, word := 0, 1
 	if mutant.FlagBeforeData {
 		data, word = 1, 0
 	}
-	o.write(data, p.PathOf(len(src)), r.addr.Add(uint64(offset)), src)
+	o.write(data, path, r.addr.Add(uint64(offset)), src)
 	o.flag(word, r.addr.Add(uint64(flag.Offset)), flag)
 	p.Stats.count(len(src) + 8)
 	req, err := o.start(ctx, 2)

@@ -78,30 +78,30 @@ func (t *opTable) find(id uint64) *op {
 	return t.all[id-1]
 }
 
-// post queues the first n work requests of o. It waits while the queue is full.
-// It returns nil once all are posted; whatever fails later is in the
-// completion, or in the peer's error.
-func (o *op) post(ctx context.Context, n int) error {
-	p, from := o.peer, 0
-	for stalled := false; ; stalled = true {
-		if stalled && ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
+// post queues the first n work requests of o, waiting while the queue is full,
+// and returns how many it queued. Whatever fails later is in the completion, or
+// in the peer's error.
+func (o *op) post(ctx context.Context, n int) (posted int, err error) {
+	p := o.peer
+	for {
 		if err := p.Err(); err != nil {
-			return err
+			return posted, err
 		}
-		took, err := p.tryPost(o.wr[from:n])
-		from += took
+		took, err := p.tryPost(o.wr[posted:n])
+		posted += took
 		switch {
-		case from == n:
-			return nil
+		case posted == n:
+			return n, nil
 		case err == nil || errors.Is(err, driver.ErrQueueFull):
 			p.Stats.stalls.Add(1)
 			if err := p.f.awaitRoom(ctx, p); err != nil {
-				return err
+				return posted, err
+			}
+			if ctx.Err() != nil {
+				return posted, context.Cause(ctx)
 			}
 		default:
-			return p.refused(ctx, err)
+			return posted, p.refused(ctx, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"context"
+	"math"
 
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -42,15 +43,34 @@ func (p *Peer) PathOf(n int) Path {
 // Write stores src at offset. It returns at local completion: src may be used
 // again. The caller has checked the bounds.
 func (r *Remote) Write(ctx context.Context, offset int, src []byte) error {
-	req, err := r.StartWrite(ctx, offset, src)
-	if err != nil {
-		return err
-	}
-	return req.Wait(ctx)
+	return r.inPieces(offset, src, func(at int, piece []byte) error {
+		req, err := r.StartWrite(ctx, at, piece)
+		if err != nil {
+			return err
+		}
+		return req.Wait(ctx)
+	})
 }
 
-// StartWrite is Write without the wait: src belongs to the operation until the
-// request's Wait.
+// inPieces has move called for pieces of mem that fit a work request.
+func (r *Remote) inPieces(offset int, mem []byte, move func(at int, piece []byte) error) error {
+	most := r.MaxMessage()
+	for len(mem) > most {
+		if err := move(offset, mem[:most]); err != nil {
+			return err
+		}
+		offset, mem = offset+most, mem[most:]
+	}
+	return move(offset, mem)
+}
+
+// MaxMessage is the largest transfer of one request, in bytes.
+func (r *Remote) MaxMessage() int {
+	return int(min(r.Peer.bind.info.MaxMessage, math.MaxInt64))
+}
+
+// StartWrite is Write of at most MaxMessage bytes, without the wait: src
+// belongs to the operation until the request's Wait.
 func (r *Remote) StartWrite(ctx context.Context, offset int, src []byte) (Request, error) {
 	return r.StartWriteBy(ctx, r.Peer.PathOf(len(src)), offset, src)
 }
@@ -77,11 +97,16 @@ func (o *op) write(i int, path Path, to driver.RemoteAddr, src []byte) {
 // start posts the first n requests of o. Where none of them will tell of its
 // completion, o is recycled and the returned Request is complete.
 func (o *op) start(ctx context.Context, n int) (Request, error) {
-	signaled := false
-	for i := range o.wr[:n] {
-		signaled = signaled || o.wr[i].Flags&driver.Signaled != 0
+	posted, err := o.post(ctx, n)
+	tells := false
+	for i := range o.wr[:posted] {
+		tells = tells || o.wr[i].ID == o.id
 	}
-	if err := o.post(ctx, n); err != nil || !signaled {
+	switch {
+	case err != nil && tells:
+		o.cancel() // what was posted must not outlive the call
+		fallthrough
+	case !tells:
 		o.f.ops.give(o)
 		return Request{}, err
 	}
@@ -91,14 +116,17 @@ func (o *op) start(ctx context.Context, n int) (Request, error) {
 // Read fetches len(dst) bytes from offset. dst is filled when it returns nil
 // and nobody's but the caller's when it returns at all.
 func (r *Remote) Read(ctx context.Context, offset int, dst []byte) error {
-	req, err := r.StartRead(ctx, offset, dst)
-	if err != nil {
-		return err
-	}
-	return req.Wait(ctx)
+	return r.inPieces(offset, dst, func(at int, piece []byte) error {
+		req, err := r.StartRead(ctx, at, piece)
+		if err != nil {
+			return err
+		}
+		return req.Wait(ctx)
+	})
 }
 
-// StartRead is Read without the wait: dst belongs to the operation until Wait.
+// StartRead is Read of at most MaxMessage bytes, without the wait: dst belongs
+// to the operation until Wait.
 func (r *Remote) StartRead(ctx context.Context, offset int, dst []byte) (Request, error) {
 	p := r.Peer
 	o := p.f.ops.take(p)
