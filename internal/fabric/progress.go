@@ -7,10 +7,11 @@ import (
 )
 
 // Progress polls what needs polling and hands completions to their operations.
-// Of several goroutines one polls and the others go on waiting.
-func (f *Fabric) Progress() {
-	if !f.polling.TryLock() {
-		return
+// Of several goroutines one polls and the others go on waiting. It tells
+// whether there was anything to poll; otherwise it costs a load or two.
+func (f *Fabric) Progress() bool {
+	if f.idle() || !f.polling.TryLock() {
+		return false
 	}
 	settled := 0
 	for _, b := range f.bindings {
@@ -31,6 +32,16 @@ func (f *Fabric) Progress() {
 		// Their waiters may have been woken, looked too early and parked again.
 		f.bell.Ring()
 	}
+	return true
+}
+
+func (f *Fabric) idle() bool {
+	for _, b := range f.bindings {
+		if !b.idle() {
+			return false
+		}
+	}
+	return true
 }
 
 // idle tells that polling b would be in vain: nothing of ours is under way, and
@@ -87,11 +98,7 @@ func (h *health) refused(rank int, e *RankError) {
 // progress meanwhile.
 func (f *Fabric) Wait(ctx context.Context, ready func() bool) error {
 	return f.bell.Wait(ctx, func() bool {
-		if ready() {
-			return true
-		}
-		f.Progress()
-		return ready()
+		return ready() || f.Progress() && ready()
 	})
 }
 
