@@ -76,6 +76,9 @@ func (l *link) drop() {
 		l.timer.Stop()
 	}
 	d.links[l.slot] = nil
+	if d.hot == l {
+		d.hot = nil
+	}
 	d.freeSlots = append(d.freeSlots, l.slot)
 	d.strangers = remove(d.strangers, l)
 	unix.Close(l.fd) //nolint:errcheck // nothing to be done about it

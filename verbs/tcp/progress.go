@@ -31,6 +31,11 @@ type server struct {
 // spinning is how many polls within one tick make a program that polls.
 const spinning = 64
 
+// hotRounds is every how many polls the epoll is asked. In between, only the
+// connection that spoke last is looked at, which saves a system call when it
+// speaks again.
+const hotRounds = 4
+
 func (d *device) openEpoll() error {
 	inner, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -85,7 +90,11 @@ func (d *device) poll() {
 		return
 	}
 	d.polled()
-	d.round()
+	if d.hot == nil || d.server.polls%hotRounds == 0 {
+		d.round()
+	} else {
+		d.hot.handle(unix.EPOLLIN)
+	}
 	d.token.Unlock()
 	d.ring()
 }
@@ -104,6 +113,9 @@ func (d *device) round() bool {
 			continue
 		}
 		if l := d.links[e.Fd]; l != nil && l.gen == e.Pad {
+			if l.phase == phaseStream {
+				d.hot = l
+			}
 			l.handle(e.Events)
 		}
 	}
