@@ -5,9 +5,9 @@ PROVIDER ?= loop tcp shm
 RANKS    ?= 1 2 3 4 8
 FUZZTIME ?= 10s
 SOAK     ?= 600
-BENCH    ?= .
+BENCH    ?= all
 
-.PHONY: help check format vet lint test race conformance fuzz bench examples mutants soak leftovers
+.PHONY: help check format vet lint test race conformance fuzz bench microbench examples mutants soak leftovers
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,8 +36,11 @@ conformance: ## The provider suite; PROVIDER="loop tcp shm"
 fuzz: ## Fuzz every decoder for FUZZTIME=10s
 	scripts/fuzz.sh $(FUZZTIME)
 
-bench: ## Benchmarks; BENCH=regexp chooses
-	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+bench: ## What operations cost between two ranks; BENCH="put_latency switch"
+	go run ./cmd/grun -n 2 ./bench $(BENCH)
+
+microbench: ## Benchmarks of packages
+	go test -run '^$$' -bench . -benchmem ./...
 
 examples: ## Every example under grun at RANKS="1 2 3 4 8" on shm, queued shm and tcp
 	scripts/examples.sh $(RANKS)
