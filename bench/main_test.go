@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// bench runs the program on n ranks of this process and returns what rank 0
+// printed. The times mean nothing, so they are short.
+func bench(t *testing.T, n int, args []string, opts ...runtime.Option) (string, error) {
+	t.Helper()
+	var out strings.Builder
+	o, err := parse(append(args, "-time", "1ms"), &out)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), 30*time.Second, errors.New("watchdog: 30 s"))
+	defer cancel()
+	err = runtime.RunLocal(ctx, n, o.run, opts...)
+	return out.String(), err
+}
+
+// ways are the three ways to reach a peer, by what does not apply there.
+var ways = map[string]struct {
+	opts    []runtime.Option
+	missing []string
+}{
+	"mapped": {[]runtime.Option{runtime.WithProvider("loop")}, nil},
+	"queued": {[]runtime.Option{runtime.WithProvider("loop"), runtime.WithFMAMax(0)}, []string{"put_issue_floor", "switch_mapped"}},
+	"tcp":    {[]runtime.Option{runtime.WithProvider("tcp")}, []string{"put_issue_floor", "switch_mapped"}},
+}
+
+// TestEveryBenchmarkGivesAResult runs all of them in all ways.
+func TestEveryBenchmarkGivesAResult(t *testing.T) {
+	for name, w := range ways {
+		for _, n := range []int{2, 3} {
+			t.Run(fmt.Sprintf("%s/%d", name, n), func(t *testing.T) {
+				out, err := bench(t, n, []string{"-json", "all", "-size", "1,8,5000,200K"}, w.opts...)
+				require.NoError(t, err)
+				seen := map[string]int{}
+				for line := range strings.Lines(out) {
+					var r result
+					d := json.NewDecoder(strings.NewReader(line))
+					d.DisallowUnknownFields()
+					require.NoError(t, d.Decode(&r))
+					seen[r.Benchmark]++
+					require.Equal(t, n, r.Ranks)
+					require.Equal(t, name == "mapped", r.Mapped)
+					require.Positive(t, r.Min, line)
+					require.LessOrEqual(t, r.Min, r.Median, line)
+					require.LessOrEqual(t, r.Median, r.P99, line)
+				}
+				for _, b := range benchmarks() {
+					want := 1
+					if b.sized {
+						want = 4
+					}
+					if b.name == "switch_fma" {
+						// 200 KiB are never copied; 5000 bytes are not everywhere.
+						require.Contains(t, []int{want - 2, want - 1}, seen[b.name])
+						continue
+					}
+					for _, m := range w.missing {
+						if b.name == m {
+							want = 0
+						}
+					}
+					require.Equal(t, want, seen[b.name], b.name)
+				}
+			})
+		}
+	}
+}
+
+// TestOneWayOfEachSizeIsTheWindows: exactly one of the ways to write is marked.
+func TestOneWayOfEachSizeIsTheWindows(t *testing.T) {
+	for name, w := range ways {
+		out, err := bench(t, 2, []string{"switch", "-size", "8,64K,1M"}, w.opts...)
+		require.NoError(t, err)
+		for _, size := range []string{"8 ", "65536 ", "1048576 "} {
+			stars := 0
+			for line := range strings.Lines(out) {
+				if strings.HasPrefix(line, size) && strings.HasSuffix(line, "*\n") {
+					stars++
+				}
+			}
+			require.Equal(t, 1, stars, "%s, %s:\n%s", name, size, out)
+		}
+	}
+}
+
+func TestTablesHaveSizeAndResultFirst(t *testing.T) {
+	out, err := bench(t, 2, []string{"put_latency", "-size", "8,1K"})
+	require.NoError(t, err)
+	var sizes []int
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		var size int
+		var latency float64
+		_, err := fmt.Sscan(line, &size, &latency)
+		require.NoError(t, err, line)
+		require.Positive(t, latency)
+		sizes = append(sizes, size)
+	}
+	require.Equal(t, []int{8, 1024}, sizes)
+	require.Contains(t, out, "# Size ")
+	require.Contains(t, out, "Latency (us)")
+}
+
+func TestOneRankHasNobodyToMeasure(t *testing.T) {
+	_, err := bench(t, 1, []string{"barrier"})
+	require.ErrorContains(t, err, "grun -n 2")
+}
+
+func TestListNamesEveryBenchmark(t *testing.T) {
+	out, err := bench(t, 1, []string{"-list"})
+	require.NoError(t, err)
+	require.Equal(t, len(benchmarks()), strings.Count(out, "\n"))
+}
+
+func TestACancelledBenchmarkEnds(t *testing.T) {
+	for name, w := range ways {
+		t.Run(name, func(t *testing.T) {
+			o, err := parse([]string{"all", "-time", "1h"}, &strings.Builder{})
+			require.NoError(t, err)
+			ctx, cancel := context.WithTimeoutCause(context.Background(), 50*time.Millisecond, errors.New("enough"))
+			defer cancel()
+			ended := make(chan error, 1)
+			go func() { ended <- runtime.RunLocal(ctx, 2, o.run, w.opts...) }()
+			select {
+			case err := <-ended:
+				require.ErrorContains(t, err, "enough")
+			case <-time.After(30 * time.Second):
+				require.Fail(t, "still running after 30 s")
+			}
+		})
+	}
+}
