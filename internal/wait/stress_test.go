@@ -3,6 +3,7 @@ package wait
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -130,11 +131,13 @@ func TestCancellationRacingWithRingsAlwaysEndsTheWait(t *testing.T) {
 			var flag atomic.Bool
 			result := make(chan error, 1)
 			go func() { result <- b.park(ctx, flag.Load) }()
-			go cancel()
-			go func() { flag.Store(true); b.Ring() }()
+			var racers sync.WaitGroup
+			racers.Go(cancel)
+			racers.Go(func() { flag.Store(true); b.Ring() })
 			if err := <-result; err != nil {
 				require.ErrorIs(t, err, context.Canceled)
 			}
+			racers.Wait() // the bell's memory is gone after the test
 			require.NotErrorIs(t, context.Cause(guard), errLostWakeup)
 		}
 		require.Zero(t, b.words.waiters.Load())
