@@ -137,7 +137,7 @@ func TestCancellationRacingWithRingsAlwaysEndsTheWait(t *testing.T) {
 			if err := <-result; err != nil {
 				require.ErrorIs(t, err, context.Canceled)
 			}
-			racers.Wait() // the bell's memory is gone after the test
+			racers.Wait()
 			require.NotErrorIs(t, context.Cause(guard), errLostWakeup)
 		}
 		require.Zero(t, b.words.waiters.Load())
