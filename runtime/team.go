@@ -45,7 +45,7 @@ func (j *Job) newTeam(ctx context.Context, name string, members []int) (*Team, e
 	t.inner = &fabric.Team{Fabric: j.fabric, Name: name, Rank: t.rank, Members: members,
 		Sync: t.sync, Swap: t.swap, Err: t.err, Failed: t.failed}
 	block, err := t.prepare(ctx)
-	card := teamCard{Mapped: j.fabric.Mapping() && j.fabric.SameHost()}
+	card := teamCard{Mapped: j.fabric.MapsAll()}
 	if err != nil {
 		card.Err = err.Error()
 	}

@@ -114,14 +114,15 @@ func (f *Fabric) Mapping() bool { return f.cfg.FMAMax != 0 }
 // Counting tells whether mapped operations shall be counted, too.
 func (f *Fabric) Counting() bool { return f.cfg.Stats }
 
-// SameHost tells whether all providers reach only ranks of this host.
-func (f *Fabric) SameHost() bool {
+// MapsAll tells whether every rank's memory is used directly: mapping is on, and
+// all providers reach only ranks whose memory they map.
+func (f *Fabric) MapsAll() bool {
 	for _, b := range f.bindings {
-		if !b.info.SameHost {
+		if !b.info.SameHost || !b.info.MapsMemory {
 			return false
 		}
 	}
-	return true
+	return f.Mapping()
 }
 
 // Close ends all connections and gives all memory back. Operations under way

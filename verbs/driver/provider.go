@@ -76,4 +76,6 @@ type DeviceInfo struct {
 	CoherentAtomics bool
 	// SameHost: reaches only ranks of this host.
 	SameHost bool
+	// MapsMemory: its QPs are Mappers. A peer's memory may refuse all the same.
+	MapsMemory bool
 }

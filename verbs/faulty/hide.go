@@ -6,6 +6,9 @@ func (p *Plan) hide(info *driver.DeviceInfo) {
 	if p.HideExtendedAtomics {
 		info.ExtendedAtomics = false
 	}
+	if p.hidesMapper() {
+		info.MapsMemory = false
+	}
 }
 
 // expose gives q those optional capabilities of the QP inside that the plan

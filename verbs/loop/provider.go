@@ -93,6 +93,7 @@ func info() driver.DeviceInfo {
 		ExtendedAtomics: true,
 		CoherentAtomics: true,
 		SameHost:        true,
+		MapsMemory:      true,
 	}
 }
 

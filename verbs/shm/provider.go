@@ -84,6 +84,7 @@ func deviceInfo() driver.DeviceInfo {
 		ExtendedAtomics: true,
 		CoherentAtomics: true,
 		SameHost:        true,
+		MapsMemory:      true,
 	}
 }
 
