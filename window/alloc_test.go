@@ -1,0 +1,89 @@
+package window_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/window"
+)
+
+// hot are the calls that allocate nothing, with arguments as programs write
+// them: literals, arrays of the caller's stack as values, and slices that live
+// elsewhere. (An array whose slice is passed to Put escapes: what a queue reads
+// from must not move as stacks do.)
+func hot(ctx context.Context, w *window.Window[int64], f *window.Window[float64], a *window.Window[[4]int64], target int) map[string]func() error {
+	block := make([]int64, 16)
+	return map[string]func() error{
+		"PutValue": func() error { return w.PutValue(ctx, target, 0, 42) },
+		"GetValue": func() error { _, err := w.GetValue(ctx, target, 0); return err },
+		"Put":      func() error { return w.Put(ctx, target, 0, block) },
+		"Get":      func() error { return w.Get(ctx, target, 0, block) },
+		"PutValue of an array": func() error {
+			var quad [4]int64
+			quad[3] = 7
+			return a.PutValue(ctx, target, 0, quad)
+		},
+		"GetValue of an array": func() error {
+			quad, err := a.GetValue(ctx, target, 0)
+			if err == nil && quad[3] != 7 {
+				err = errors.New("not what was put")
+			}
+			return err
+		},
+		"PutNotify":   func() error { return w.PutNotify(ctx, target, 0, block, window.Signal{Slot: 2, Value: 1}) },
+		"Flush":       func() error { return w.Flush(ctx, target) },
+		"FlushAll":    func() error { return w.FlushAll(ctx) },
+		"Order":       func() error { return w.Order(target) },
+		"FetchAdd":    func() error { _, err := window.FetchAdd(ctx, w, target, 1, 1); return err },
+		"FetchXor":    func() error { _, err := window.FetchXor(ctx, w, target, 1, 1); return err },
+		"CompareSwap": func() error { _, err := window.CompareSwap(ctx, w, target, 2, 0, 1); return err },
+		"AtomicLoad":  func() error { _, err := window.AtomicLoad(ctx, w, target, 1); return err },
+		"AtomicStore": func() error { return window.AtomicStore(ctx, w, target, 1, 5) },
+		"AtomicAdd":   func() error { return window.AtomicAdd(ctx, w, target, 1, 5) },
+		"float sum":   func() error { _, err := window.FetchAdd(ctx, f, target, 0, 0.5); return err },
+		"signal":      func() error { return w.PutNotify(ctx, target, 0, nil, window.Signal{Slot: 1, Add: true, Value: 1}) },
+		"TestNotify": func() error {
+			_, _, _, err := w.TestNotify(window.Until{Slots: []int{0, 1}, Condition: window.AtLeast, Value: 1})
+			return err
+		},
+		"ResetNotify": func() error { _, err := w.ResetNotify(1, 0); return err },
+	}
+}
+
+func TestHotPathsAllocateNothing(t *testing.T) {
+	if testjob.Race {
+		t.Skip("the race detector allocates")
+	}
+	for _, c := range []testjob.Config{{Provider: "loop", Ranks: 2}, {Provider: "loop", Queued: true, Ranks: 2}, {Provider: "shm", Ranks: 2}} {
+		t.Run(c.String(), func(t *testing.T) {
+			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+				w := allocate[int64](ctx, r, 64)
+				f := allocate[float64](ctx, r, 1)
+				a := allocate[[4]int64](ctx, r, 1)
+				r.NoError(a.PutValue(ctx, r.Me, 0, [4]int64{0, 0, 0, 7}))
+				r.NoError(w.Fence(ctx))
+				for name, call := range hot(ctx, w, f, a, 1) {
+					if r.Me == 0 {
+						measure(t, name, call)
+					}
+				}
+				r.NoError(w.Fence(ctx))
+			})
+		})
+	}
+}
+
+func measure(t *testing.T, name string, call func() error) {
+	var failed error
+	got := testing.AllocsPerRun(200, func() {
+		if err := call(); err != nil {
+			failed = err
+		}
+	})
+	require.NoError(t, failed, name)
+	require.Zero(t, got, "%s allocates", name)
+}

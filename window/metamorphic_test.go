@@ -1,0 +1,95 @@
+package window_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/runtime"
+	"github.com/gopgas/gopgas/verbs/faulty"
+	"github.com/gopgas/gopgas/window"
+)
+
+// TestARandomProgramGivesTheSameMemoryEverywhere runs one program on every
+// transport, with and without disturbance, and compares each with the model.
+func TestARandomProgramGivesTheSameMemoryEverywhere(t *testing.T) {
+	if !testjob.Soak() {
+		if err := flag.Set("rapid.checks", "15"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		p := drawProgram(rt, rapid.SampledFrom([]int{1, 2, 3, 5}).Draw(rt, "ranks"))
+		trouble := faulty.Plan{Seed: rapid.Uint64().Draw(rt, "seed"), DelayStarts: 0.2, DelayCompletions: 0.3,
+			Reorder: 0.5, PartialPosts: 0.3, QueueFull: 0.1, MaxDelay: 50 * time.Microsecond}
+		for _, c := range testjob.Transports(p.ranks) {
+			check(t, rt, c, p)
+			check(t, rt, c, p, disturbed(trouble))
+		}
+	})
+}
+
+func check(t *testing.T, rt *rapid.T, c testjob.Config, p *program, opts ...runtime.Option) {
+	err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
+		if err := p.run(ctx, r); err != nil {
+			r.Job.Abort(err)
+		}
+	}, opts...)
+	if err != nil {
+		rt.Fatalf("on %v: %v", c, err)
+	}
+}
+
+// run does this rank's part of the program and all of the model.
+func (p *program) run(ctx context.Context, r *testjob.Rank) error {
+	w, err := window.Allocate[uint64](ctx, r.World, owned+common)
+	if err != nil {
+		return err
+	}
+	m := p.memory()
+	for round, actions := range p.rounds {
+		for i, a := range actions {
+			want := m.model(round, a)
+			if a.origin != r.Me {
+				continue
+			}
+			got, err := play(ctx, w, round, a)
+			if err != nil {
+				return fmt.Errorf("round %d, action %d, %+v: %w", round, i, a, err)
+			}
+			if want != nil && !slices.Equal(got, want) {
+				return fmt.Errorf("round %d, action %d, %+v: read %d instead of %d", round, i, a, got, want)
+			}
+		}
+		if err := w.Fence(ctx); err != nil {
+			return err
+		}
+		if err := compare(w, m[r.Me]); err != nil {
+			return fmt.Errorf("rank %d after round %d: %w", r.Me, round, err)
+		}
+		if err := r.World.Barrier(ctx); err != nil {
+			return err
+		}
+	}
+	return w.Free(ctx)
+}
+
+func compare(w *window.Window[uint64], want []uint64) error {
+	if got := w.Local(); !slices.Equal(got, want[:owned+common]) {
+		return fmt.Errorf("memory is %d instead of %d", got, want[:owned+common])
+	}
+	for slot, v := range want[owned+common:] {
+		_, got, ok, err := w.TestNotify(window.Until{Slots: []int{slot}, Value: v})
+		if !ok {
+			return errors.Join(err, fmt.Errorf("slot %d holds %d instead of %d", slot, got, v))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package window_test
+
+import (
+	"context"
+	"fmt"
+
+	"pgregory.net/rapid"
+
+	"github.com/gopgas/gopgas/window"
+)
+
+// A program is what some ranks do to each other's memory in rounds that end
+// with a fence. Its outcome does not depend on who is faster:
+//
+//	elements 0..19   in runs of 5, each of which one rank owns for a round
+//	elements 20..23  of everyone, who all do the same kind of sum in a round
+//	slots 0..3       of everyone, who add to them
+type program struct {
+	ranks  int
+	rounds [][]action // all ranks' actions, in each rank's order
+}
+
+const (
+	runs      = 4
+	runLength = 5
+	owned     = runs * runLength
+	common    = 4
+)
+
+type kind int
+
+const (
+	doPut kind = iota
+	doPutValue
+	doStartPut
+	doNotify
+	doGet
+	doStartGet
+	doSwap
+	doCompareSwap
+	doStore
+	doOrder
+	ownKinds // those from here on are for the common elements
+)
+
+// An action is one operation of origin at target.
+type action struct {
+	kind   kind
+	sum    bool // one of the round's sums on a common element
+	flush  bool // before it, since it touches what an earlier one of this round did
+	origin int
+	target int
+	index  int
+	n      int
+	value  uint64
+}
+
+// owner is who may touch a run in a round.
+func (p *program) owner(round, target, run int) int { return (round + target + run) % p.ranks }
+
+func drawProgram(t *rapid.T, ranks int) *program {
+	p := &program{ranks: ranks}
+	for round := range rapid.IntRange(1, 6).Draw(t, "rounds") {
+		var actions []action
+		touched := map[[2]int]bool{}
+		for range rapid.IntRange(0, 60).Draw(t, "actions") {
+			a := action{target: rapid.IntRange(0, ranks-1).Draw(t, "target"), value: rapid.Uint64().Draw(t, "value")}
+			if a.sum = rapid.Bool().Draw(t, "sum"); a.sum {
+				a.origin = rapid.IntRange(0, ranks-1).Draw(t, "origin")
+				a.index = owned + rapid.IntRange(0, common-1).Draw(t, "element")
+			} else {
+				run := rapid.IntRange(0, runs-1).Draw(t, "run")
+				a.kind = kind(rapid.IntRange(0, int(ownKinds)-1).Draw(t, "kind"))
+				a.origin = p.owner(round, a.target, run)
+				first := rapid.IntRange(0, runLength-1).Draw(t, "first")
+				a.n = rapid.IntRange(1, runLength-first).Draw(t, "n")
+				a.index = run*runLength + first
+				a.flush = touched[[2]int{a.target, run}]
+				touched[[2]int{a.target, run}] = true
+			}
+			actions = append(actions, a)
+		}
+		p.rounds = append(p.rounds, actions)
+	}
+	return p
+}
+
+// memory is every rank's elements and slots.
+type memory [][]uint64
+
+func (p *program) memory() memory {
+	m := make(memory, p.ranks)
+	for i := range m {
+		m[i] = make([]uint64, owned+common+4)
+	}
+	return m
+}
+
+// model does an action on m and returns what it reads.
+func (m memory) model(round int, a action) (read []uint64) {
+	mem := m[a.target]
+	if a.sum {
+		if (round+a.index)%2 == 0 {
+			mem[a.index] += a.value
+		} else {
+			mem[a.index] ^= a.value
+		}
+		return nil
+	}
+	switch a.kind {
+	case doPut, doStartPut, doNotify:
+		for i := range a.n {
+			mem[a.index+i] = a.value + uint64(i)
+		}
+		if a.kind == doNotify {
+			mem[owned+common+a.index%4] += a.value
+		}
+	case doGet, doStartGet:
+		read = append(read, mem[a.index:a.index+a.n]...)
+	case doPutValue, doStore:
+		mem[a.index] = a.value
+	case doSwap:
+		read = append(read, mem[a.index])
+		mem[a.index] = a.value
+	case doCompareSwap:
+		read = append(read, mem[a.index])
+		if mem[a.index] == a.value%2 {
+			mem[a.index] = a.value
+		}
+	}
+	return read
+}
+
+// play does an action in the window and returns what it reads.
+func play(ctx context.Context, w *window.Window[uint64], round int, a action) (read []uint64, err error) {
+	if a.flush {
+		if err := w.Flush(ctx, a.target); err != nil {
+			return nil, err
+		}
+	}
+	if a.sum {
+		if (round+a.index)%2 == 0 {
+			return nil, window.AtomicAdd(ctx, w, a.target, a.index, a.value)
+		}
+		return nil, window.AtomicXor(ctx, w, a.target, a.index, a.value)
+	}
+	buf := make([]uint64, a.n)
+	for i := range buf {
+		buf[i] = a.value + uint64(i)
+	}
+	switch a.kind {
+	case doPut:
+		return nil, w.Put(ctx, a.target, a.index, buf)
+	case doNotify:
+		return nil, w.PutNotify(ctx, a.target, a.index, buf, window.Signal{Slot: a.index % 4, Add: true, Value: a.value})
+	case doStartPut:
+		return nil, wait(ctx)(w.StartPut(ctx, a.target, a.index, buf))
+	case doStartGet:
+		return buf, wait(ctx)(w.StartGet(ctx, a.target, a.index, buf))
+	case doGet:
+		return buf, w.Get(ctx, a.target, a.index, buf)
+	case doPutValue:
+		return nil, w.PutValue(ctx, a.target, a.index, a.value)
+	case doStore:
+		return nil, window.AtomicStore(ctx, w, a.target, a.index, a.value)
+	case doOrder:
+		return nil, w.Order(a.target)
+	case doSwap:
+		old, err := window.Swap(ctx, w, a.target, a.index, a.value)
+		return []uint64{old}, err
+	case doCompareSwap:
+		seen, err := window.CompareSwap(ctx, w, a.target, a.index, a.value%2, a.value)
+		return []uint64{seen}, err
+	}
+	return nil, fmt.Errorf("no action %d", a.kind)
+}
+
+func wait(ctx context.Context) func(window.Request, error) error {
+	return func(r window.Request, err error) error {
+		if err != nil {
+			return err
+		}
+		return r.Wait(ctx)
+	}
+}
