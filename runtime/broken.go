@@ -1,21 +1,16 @@
 package runtime
 
 import (
-	"context"
 	"encoding/json"
 
 	"github.com/gopgas/gopgas/internal/fabric"
 )
 
-// initBreaking makes the team's breaking point.
-func (t *Team) initBreaking() {
-	whole, end := context.WithCancelCause(t.job.aborted)
-	t.whole = whole
-	t.breaks = func(e *TeamError) {
-		if t.broken.CompareAndSwap(nil, e) {
-			end(e)
-			t.job.fabric.Poke()
-		}
+// breaks has everyone who waits for the team at this rank learn of e.
+func (t *Team) breaks(e *TeamError) {
+	if t.broken.CompareAndSwap(nil, e) {
+		t.end(e)
+		t.job.fabric.Poke()
 	}
 }
 
@@ -23,10 +18,7 @@ func (t *Team) initBreaking() {
 // rank: the others might wait for it for ever, so the team is broken and they
 // are told. It returns what the caller gets.
 func (t *Team) failed(c fabric.Collective, err error) error {
-	if t.job.aborted.Err() != nil {
-		return err
-	}
-	if t.broken.Load() != nil {
+	if t.job.aborted.Err() != nil || t.broken.Load() != nil {
 		return err
 	}
 	m := newBreakMessage(t, c.String(), err)

@@ -155,8 +155,8 @@ func (j *Job) Close(ctx context.Context) error {
 // no more; the living serve each other to the end.
 func (j *Job) parting(ctx context.Context) error {
 	err := j.world.sync(ctx, fabric.Close)
-	if err == nil {
-		err = j.fabric.FlushAll(ctx)
+	if flushed := j.fabric.FlushAll(ctx); err == nil {
+		err = flushed
 	}
 	if err != nil && !errors.Is(err, ErrRankDead) && !errors.Is(err, ErrTeamBroken) {
 		return err

@@ -16,16 +16,21 @@ import (
 func (t *Team) Split(ctx context.Context, color, key int) (*Team, error) {
 	mine := binary.LittleEndian.AppendUint64(nil, uint64(color))
 	mine = binary.LittleEndian.AppendUint64(mine, uint64(key))
-	all, err := t.swap(ctx, fabric.Split, mine)
-	if err != nil || color < 0 {
-		return nil, err
-	}
-	members, err := t.group(all, color)
-	if err != nil {
-		return nil, err
-	}
-	// The call's number makes the name unique; all members are at the same.
-	return t.job.newTeam(ctx, fmt.Sprintf("%s.%d.%d", t.name, t.seq, color), members)
+	var made *Team
+	err := t.collective(ctx, fabric.Split, func(ctx context.Context, seq uint64) error {
+		all, err := t.exchange(ctx, seq, mine)
+		if err != nil || color < 0 {
+			return err
+		}
+		members, err := t.group(all, color)
+		if err != nil {
+			return err
+		}
+		// The call's number makes the name unique; all members are at the same.
+		made, err = t.job.newTeam(ctx, fmt.Sprintf("%s.%d.%d", t.name, seq, color), members)
+		return err
+	})
+	return made, err
 }
 
 // group returns the world ranks of the members that gave color.

@@ -29,7 +29,7 @@ type Team struct {
 
 	broken atomic.Pointer[TeamError]
 	whole  context.Context // ends when the team breaks or the job does
-	breaks func(*TeamError)
+	end    context.CancelCauseFunc
 }
 
 // teamCard is what members tell each other when a team is made.
@@ -41,17 +41,20 @@ type teamCard struct {
 // newTeam makes a team of members, this rank among them. All of them call it.
 func (j *Job) newTeam(ctx context.Context, name string, members []int) (*Team, error) {
 	t := &Team{job: j, name: name, members: members, rank: slices.Index(members, j.fabric.Rank())}
-	t.initBreaking()
+	t.whole, t.end = context.WithCancelCause(j.aborted)
 	t.inner = &fabric.Team{Fabric: j.fabric, Name: name, Rank: t.rank, Members: members,
 		Sync: t.sync, Swap: t.swap, Err: t.err, Failed: t.failed}
-	block, err := t.prepare(ctx)
+	block, region, err := t.prepare(ctx)
 	card := teamCard{Mapped: j.fabric.MapsAll()}
 	if err != nil {
 		card.Err = err.Error()
 	}
 	mapped, err2 := t.meet(ctx, card)
-	if err = errors.Join(err, err2); err != nil {
-		return nil, err
+	if err == nil {
+		err = err2
+	}
+	if err != nil {
+		return nil, errors.Join(err, t.discard(block, region))
 	}
 	t.barrier = newBarrier(t, block, mapped)
 	j.mu.Lock()
@@ -64,13 +67,26 @@ func (j *Job) newTeam(ctx context.Context, name string, members []int) (*Team, e
 }
 
 // prepare allocates and publishes this rank's part of the team's barrier.
-func (t *Team) prepare(ctx context.Context) (arena.Block, error) {
+func (t *Team) prepare(ctx context.Context) (arena.Block, *fabric.Region, error) {
 	block, err := t.job.fabric.Arena().Alloc(barrierSize)
 	if err != nil {
-		return block, err
+		return block, nil, err
 	}
-	_, err = t.job.fabric.Register(ctx, t.region(), block.Memory)
-	return block, err
+	region, err := t.job.fabric.Register(ctx, t.region(), block.Memory)
+	return block, region, err
+}
+
+// discard takes back what prepare made for a team that does not come about.
+func (t *Team) discard(block arena.Block, region *fabric.Region) error {
+	t.end(nil)
+	var errs []error
+	if region != nil {
+		errs = append(errs, region.Close())
+	}
+	if block.Bytes != nil {
+		errs = append(errs, t.job.fabric.Arena().Free(block))
+	}
+	return errors.Join(errs...)
 }
 
 // region names the team's barrier memory, the same at every member.

@@ -30,23 +30,25 @@ func (c *core) flush(ctx context.Context, target int) error {
 	return nil
 }
 
-// FlushAll is Flush of every target. Kind: one-sided.
+// FlushAll is Flush of every target; of several errors it returns the first.
+// Kind: one-sided.
 func (w *Window[T]) FlushAll(ctx context.Context) error { return w.fail("FlushAll", w.flushAll(ctx)) }
 
 func (c *core) flushAll(ctx context.Context) error {
 	if c.freed.Load() {
 		return ErrFreed
 	}
+	var first error
 	for i := range c.remotes {
 		r := c.remotes[i].Load()
 		if r == nil {
 			continue // never reached: nothing to complete
 		}
-		if err := r.Peer.Flush(ctx); err != nil {
-			return err
+		if err := r.Peer.Flush(ctx); err != nil && first == nil {
+			first = err
 		}
 	}
-	return nil
+	return first
 }
 
 // Order has this rank's later operations on the target take effect after its
@@ -94,6 +96,7 @@ func (w *Window[T]) Free(ctx context.Context) error {
 	for i := range w.views {
 		w.views[i].Store(nil)
 	}
+	w.team.Bell().Ring() // for those who wait for notifications
 	if err := w.team.Sync(ctx, fabric.Free); err != nil {
 		// Others may still be at work on this memory: it stays until Close.
 		return w.fail("Free", err)

@@ -51,8 +51,10 @@ type Fabric struct {
 	admitting sync.WaitGroup // inbound connections that are being made
 
 	polling sync.Mutex
+	missed  atomic.Bool // a goroutine came to poll while another did
 	wc      [32]driver.Completion
-	closed  atomic.Bool
+	closed  atomic.Bool     // Close has begun
+	ended   atomic.Bool     // nothing is under way any more
 	ctx     context.Context // ends on Close: for what runs on behalf of peers
 	cancel  context.CancelFunc
 }
@@ -133,10 +135,15 @@ func (f *Fabric) Close() error {
 	}
 	f.cancel()
 	f.End(ErrClosed, "")
+	for f.Progress() {
+		// What End flushed completes before its queue pairs are gone.
+	}
 	errs := []error{f.closePeers()}
 	for _, b := range f.bindings {
 		errs = append(errs, b.close(f.regions.closeAll(b)))
 	}
+	f.ended.Store(true)
+	f.bell.Ring()
 	f.health.close()
 	if f.arena != nil {
 		errs = append(errs, f.arena.Close())
@@ -151,7 +158,8 @@ type binding struct {
 	ctx         *verbs.Context
 	pd          *verbs.PD
 	cq          *verbs.CQ
-	outstanding atomic.Int64 // signalled requests under way
+	outstanding atomic.Int64  // signalled requests under way
+	completed   atomic.Uint64 // signalled requests that have completed, ever
 	qps         atomic.Int64
 }
 

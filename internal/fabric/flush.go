@@ -21,14 +21,16 @@ func (p *Peer) Flush(ctx context.Context) error {
 	return p.acknowledge(ctx)
 }
 
-// FlushAll flushes every peer that this rank is connected to.
+// FlushAll flushes every peer that this rank is connected to, and returns the
+// first error.
 func (f *Fabric) FlushAll(ctx context.Context) error {
+	var first error
 	for _, p := range f.connected() {
-		if err := p.Flush(ctx); err != nil {
-			return err
+		if err := p.Flush(ctx); err != nil && first == nil {
+			first = err
 		}
 	}
-	return nil
+	return first
 }
 
 // connected returns the peers that this rank is connected to, itself among

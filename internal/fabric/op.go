@@ -87,6 +87,7 @@ func (o *op) post(ctx context.Context, n int) (posted int, err error) {
 		if err := p.Err(); err != nil {
 			return posted, err
 		}
+		before := p.bind.completed.Load()
 		took, err := p.tryPost(o.wr[posted:n])
 		posted += took
 		switch {
@@ -94,7 +95,7 @@ func (o *op) post(ctx context.Context, n int) (posted int, err error) {
 			return n, nil
 		case err == nil || errors.Is(err, driver.ErrQueueFull):
 			p.Stats.stalls.Add(1)
-			if err := p.f.awaitRoom(ctx, p); err != nil {
+			if err := p.f.awaitRoom(ctx, p, before); err != nil {
 				return posted, err
 			}
 			if ctx.Err() != nil {
@@ -164,7 +165,7 @@ func (o *op) settle(ctx context.Context) error {
 // await waits for o's completion and returns what it came to. When ctx ends
 // first it takes o's memory back from the provider.
 func (o *op) await(ctx context.Context) error {
-	err := o.f.Wait(ctx, o.done.Load)
+	err := o.f.Wait(ctx, o.over)
 	if err != nil {
 		o.cancel()
 	}
@@ -172,6 +173,8 @@ func (o *op) await(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
+	case !o.done.Load():
+		return ErrClosed
 	case status == driver.Success:
 		return nil
 	}
@@ -195,8 +198,12 @@ func (o *op) cancel() {
 			Cause: "connection ended by a cancelled transfer, which this provider cannot take back singly"})
 	}
 	// The completion is queued, or about to be: this wait is short.
-	_ = o.f.Wait(context.Background(), o.done.Load)
+	_ = o.f.Wait(context.Background(), o.over)
 }
+
+// over tells that no provider touches o's memory any more: it has completed, or
+// the fabric is closed.
+func (o *op) over() bool { return o.done.Load() || o.f.ended.Load() }
 
 // A StatusError is the status that a work request failed with.
 type StatusError struct{ Status driver.Status }

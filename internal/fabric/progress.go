@@ -7,13 +7,37 @@ import (
 )
 
 // Progress polls what needs polling and hands completions to their operations.
-// Of several goroutines one polls and the others go on waiting. It tells
-// whether there was anything to poll; otherwise it costs a load or two.
+// It tells whether there was anything to poll; otherwise it costs a load or two.
+//
+// Of several goroutines one polls. Another one that comes meanwhile leaves word
+// and goes on waiting; the first polls once more on its behalf, since what it
+// came for may have arrived behind the first look.
 func (f *Fabric) Progress() bool {
-	if f.idle() || !f.polling.TryLock() {
+	if f.idle() {
 		return false
 	}
-	settled := 0
+	for {
+		if !f.polling.TryLock() {
+			f.missed.Store(true)
+			if !f.polling.TryLock() {
+				return false
+			}
+		}
+		f.missed.Store(false)
+		settled := f.poll()
+		f.polling.Unlock()
+		if settled > 0 {
+			// Their waiters may have been woken, looked too early and parked again.
+			f.bell.Ring()
+		}
+		if !f.missed.Load() {
+			return true
+		}
+	}
+}
+
+// poll settles the completions that are there. Called with polling held.
+func (f *Fabric) poll() (settled int) {
 	for _, b := range f.bindings {
 		if b.idle() {
 			continue
@@ -27,12 +51,7 @@ func (f *Fabric) Progress() bool {
 		}
 		settled += n
 	}
-	f.polling.Unlock()
-	if settled > 0 {
-		// Their waiters may have been woken, looked too early and parked again.
-		f.bell.Ring()
-	}
-	return true
+	return settled
 }
 
 func (f *Fabric) idle() bool {
@@ -59,6 +78,7 @@ func (f *Fabric) complete(b *binding, wc *driver.Completion) {
 	}
 	if wc.ID != unsignaledID {
 		b.outstanding.Add(-1)
+		b.completed.Add(1)
 	}
 	if wc.Status != driver.Success && wc.Status != driver.Canceled {
 		f.failed(b, wc)
@@ -102,11 +122,12 @@ func (f *Fabric) Wait(ctx context.Context, ready func() bool) error {
 	})
 }
 
-// awaitRoom waits until the queue to p may have room again.
-func (f *Fabric) awaitRoom(ctx context.Context, p *Peer) error {
-	before := p.bind.outstanding.Load()
+// awaitRoom waits until the queue to p may have room again: until there was a
+// completion since the count was before, which the caller took ahead of its try.
+func (f *Fabric) awaitRoom(ctx context.Context, p *Peer, before uint64) error {
+	b := p.bind
 	return f.Wait(ctx, func() bool {
-		return p.bind.outstanding.Load() < before || before == 0 || p.fail.Load() != nil
+		return b.completed.Load() != before || b.outstanding.Load() == 0 || p.fail.Load() != nil
 	})
 }
 

@@ -1,8 +1,7 @@
 package tcp
 
 import (
-	"sync/atomic"
-
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -55,86 +54,5 @@ func (d *device) atomic(f *frame) (old uint64, status driver.Status) {
 	if position(mem)%uint64(f.width) != 0 {
 		return 0, driver.RemoteInvalid
 	}
-	switch f.width {
-	case 8:
-		return atomic64(word64(mem), op, f.operand, f.compare), driver.Success
-	case 4:
-		return uint64(atomic32(word32(mem), op, uint32(f.operand), uint32(f.compare))), driver.Success
-	}
-	return narrow(mem, op, f.operand, f.compare), driver.Success
-}
-
-func atomic64(p *uint64, op driver.AtomicOp, operand, compare uint64) uint64 {
-	switch op {
-	case driver.AtomicAdd:
-		return atomic.AddUint64(p, operand) - operand
-	case driver.AtomicSwap, driver.AtomicStore:
-		return atomic.SwapUint64(p, operand)
-	case driver.AtomicLoad:
-		return atomic.LoadUint64(p)
-	}
-	for {
-		old := atomic.LoadUint64(p)
-		if atomic.CompareAndSwapUint64(p, old, combine(op, old, operand, compare)) {
-			return old
-		}
-	}
-}
-
-func atomic32(p *uint32, op driver.AtomicOp, operand, compare uint32) uint32 {
-	switch op {
-	case driver.AtomicAdd:
-		return atomic.AddUint32(p, operand) - operand
-	case driver.AtomicSwap, driver.AtomicStore:
-		return atomic.SwapUint32(p, operand)
-	case driver.AtomicLoad:
-		return atomic.LoadUint32(p)
-	}
-	for {
-		old := atomic.LoadUint32(p)
-		if atomic.CompareAndSwapUint32(p, old, uint32(combine(op, uint64(old), uint64(operand), uint64(compare)))) {
-			return old
-		}
-	}
-}
-
-// narrow works on one or two bytes through the aligned word around them; its
-// other bytes keep whatever value they have at that moment.
-func narrow(mem []byte, op driver.AtomicOp, operand, compare uint64) uint64 {
-	p, shift := wordAround(mem)
-	mask := uint32(1)<<(8*len(mem)) - 1
-	operand, compare = operand&uint64(mask), compare&uint64(mask)
-	for {
-		whole := atomic.LoadUint32(p)
-		old := uint64(whole >> shift & mask)
-		if op == driver.AtomicLoad {
-			return old
-		}
-		next := uint32(combine(op, old, operand, compare)) & mask
-		if atomic.CompareAndSwapUint32(p, whole, whole&^(mask<<shift)|next<<shift) {
-			return old
-		}
-	}
-}
-
-// combine is what op stores where it finds old.
-func combine(op driver.AtomicOp, old, operand, compare uint64) uint64 {
-	switch op {
-	case driver.AtomicAdd:
-		return old + operand
-	case driver.AtomicAnd:
-		return old & operand
-	case driver.AtomicOr:
-		return old | operand
-	case driver.AtomicXor:
-		return old ^ operand
-	case driver.AtomicCmpSwap:
-		if old != compare {
-			return old
-		}
-		return operand
-	case driver.AtomicLoad:
-		return old
-	}
-	return operand
+	return atomics.Apply(mem, op, f.operand, f.compare), driver.Success
 }

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -108,24 +109,24 @@ type player struct {
 	out []byte
 	wr  []driver.WorkRequest
 	wc  []driver.Completion
-	in  *uint64
+	in  *atomic.Uint64
 }
 
 func newPlayer(n *node, q *qp, peer *node) *player {
-	p := &player{n: n, q: q, out: alignedBytes(8), wc: make([]driver.Completion, 1), in: word64(n.mem)}
+	p := &player{n: n, q: q, out: alignedBytes(8), wc: make([]driver.Completion, 1), in: atomics.Word64(n.mem)}
 	p.wr = []driver.WorkRequest{{Op: driver.OpWrite, Flags: driver.Inline, Local: segment(p.out), Remote: peer.at(0)}}
 	return p
 }
 
 func (p *player) serve(v uint64) {
-	*word64(p.out) = v
+	atomics.PutUint(p.out, v)
 	if _, err := p.q.PostSend(p.wr); err != nil {
 		panic(err)
 	}
 }
 
 func (p *player) await(v uint64, stop *atomic.Bool) bool {
-	for atomic.LoadUint64(p.in) != v {
+	for p.in.Load() != v {
 		if _, err := p.n.cq.Poll(p.wc); err != nil || stop.Load() {
 			return false
 		}

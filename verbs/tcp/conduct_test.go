@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	goruntime "runtime"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -22,9 +22,9 @@ func TestCombinedWriteLeavesWithoutAnotherCall(t *testing.T) {
 	for i := range uint64(50) {
 		start := time.Now()
 		word := alignedBytes(8)
-		*word64(word) = i + 1
+		atomics.PutUint(word, i+1)
 		post(t, qa, driver.WorkRequest{Op: driver.OpWrite, Flags: driver.Inline, Local: segment(word), Remote: b.at(0)})
-		eventually(t, "the write", func() bool { return atomic.LoadUint64(word64(b.mem)) == i+1 })
+		eventually(t, "the write", func() bool { return atomics.Word64(b.mem).Load() == i+1 })
 		if i == 0 {
 			t.Logf("seen after %v", time.Since(start))
 		}
@@ -109,7 +109,7 @@ func TestManyConnectionsNeedTwoGoroutines(t *testing.T) {
 	for range qas {
 		a.success()
 	}
-	require.EqualValues(t, pairs, *word64(b.mem))
+	require.EqualValues(t, pairs, atomics.Word64(b.mem).Load())
 	eventually(t, "goroutines of handshakes to end", func() bool { return goruntime.NumGoroutine() <= before+2 })
 }
 

@@ -3,8 +3,8 @@ package tcp
 import (
 	"encoding/binary"
 	"fmt"
-	"sync/atomic"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -150,7 +150,7 @@ func (q *qp) applyShort(f *frame, payload []byte) error {
 		return nil
 	}
 	if isWord(mem) {
-		atomic.StoreUint64(word64(mem), binary.NativeEndian.Uint64(payload))
+		atomics.Word64(mem).Store(binary.NativeEndian.Uint64(payload))
 	} else {
 		copy(mem, payload)
 	}

@@ -2,8 +2,8 @@ package tcp
 
 import (
 	"encoding/binary"
-	"sync/atomic"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -60,7 +60,7 @@ func (q *qp) putAnswer() bool {
 // is loaded as one, since the target's program may be storing it.
 func (q *qp) putPayload(p piece) {
 	if isWord(p.mem) {
-		binary.NativeEndian.PutUint64(q.out.extend(8), atomic.LoadUint64(word64(p.mem)))
+		binary.NativeEndian.PutUint64(q.out.extend(8), atomics.Word64(p.mem).Load())
 		return
 	}
 	if len(p.mem) <= copyMax && q.out.fits(len(p.mem), bufferMax) {
