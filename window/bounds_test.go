@@ -2,7 +2,6 @@ package window_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"testing"
 
@@ -139,7 +138,7 @@ func refused(ctx context.Context, r *testjob.Rank, w *window.Window[int64], a ac
 	err := a.call(ctx, w, target, index, n)
 	r.ErrorIs(err, window.ErrRange, "%s at %d from %d", a.op, target, index)
 	var op *window.OpError
-	r.True(errors.As(err, &op), a.op)
+	r.ErrorAs(err, &op, a.op)
 	r.Equal(a.op, op.Op)
 	r.Equal("grid", op.Window)
 	r.Equal(r.Me, op.Rank)
@@ -158,7 +157,7 @@ func TestFloatAdditionsNameThemselvesInErrors(t *testing.T) {
 		w := allocate[float64](ctx, r, 2)
 		_, err := window.FetchAdd(ctx, w, r.Right(), 2, 1.5)
 		var op *window.OpError
-		r.True(errors.As(err, &op))
+		r.ErrorAs(err, &op)
 		r.Equal("FetchAdd", op.Op)
 		r.ErrorIs(err, window.ErrRange)
 	})
@@ -201,7 +200,7 @@ func TestSlotsBeyondTheWindowAreErrors(t *testing.T) {
 func slotRefused(r *testjob.Rank, err error, op string, slot int) {
 	r.ErrorIs(err, window.ErrRange)
 	var e *window.OpError
-	r.True(errors.As(err, &e))
+	r.ErrorAs(err, &e)
 	r.Equal(op, e.Op)
 	r.Equal(slot, e.Index)
 	r.Equal(2, e.Limit)

@@ -2,7 +2,6 @@ package window_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 
 	"github.com/gopgas/gopgas/internal/testjob"
@@ -60,7 +59,7 @@ func TestErrorsOfAllocateSayWhatWasAsked(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		err := attempt[*int](ctx, r, 1, window.WithName("table"))
 		var op *window.OpError
-		r.True(errors.As(err, &op))
+		r.ErrorAs(err, &op)
 		r.Equal("Allocate", op.Op)
 		r.Equal("table", op.Window)
 		r.Equal(r.Me, op.Rank)

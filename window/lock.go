@@ -214,7 +214,7 @@ func (c *core) wakeUp(ctx context.Context, rank int) error {
 		err = r.PostFlag(ctx, fabric.Flag{Offset: c.layout.wake, Add: true, Value: 1})
 	}
 	if err != nil && c.team.Gone(c.team.Members[rank:rank+1]) != nil {
-		return nil // a dead rank needs no waking
+		return nil //nolint:nilerr // a dead rank needs no waking
 	}
 	return err
 }

@@ -2,6 +2,8 @@ package window_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/gopgas/gopgas/internal/testjob"
@@ -100,8 +102,7 @@ func TestOneSidedCallsComeFromAnyGoroutine(t *testing.T) {
 						err = w.Flush(ctx, r.Right())
 					}
 					if v, err2 := w.GetValue(ctx, r.Right(), g); err != nil || err2 != nil || v != i+1 {
-						done <- err
-						r.Fail("lost", "goroutine %d: %d instead of %d: %v", g, v, i+1, err2)
+						done <- errors.Join(fmt.Errorf("goroutine %d: %d instead of %d", g, v, i+1), err, err2)
 						return
 					}
 				}
