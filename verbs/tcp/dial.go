@@ -3,6 +3,7 @@ package tcp
 import (
 	"bytes"
 	"crypto/hmac"
+	"errors"
 	"fmt"
 	"time"
 
@@ -145,7 +146,7 @@ func (q *qp) rest(cause error) {
 // its address is known until its device is closed or its process gone, so that
 // there is nothing to wait for when this is so everywhere.
 func (d *dialer) failed(cause error) {
-	if cause == unix.ECONNREFUSED || cause == unix.ENETUNREACH {
+	if errors.Is(cause, unix.ECONNREFUSED) || errors.Is(cause, unix.ENETUNREACH) {
 		d.gone++
 	}
 }

@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"testing"
@@ -41,20 +42,19 @@ func (i *impostor) isCut() {
 	i.t.Helper()
 	b, err := io.ReadAll(i.conn)
 	require.Empty(i.t, b, "a stranger was told something")
-	var timeout net.Error
-	require.False(i.t, isTimeout(err, timeout), "the connection was not cut")
+	require.False(i.t, isTimeout(err), "the connection was not cut")
 }
 
-func isTimeout(err error, as net.Error) bool {
-	as, ok := err.(net.Error)
-	return ok && as.Timeout()
+func isTimeout(err error) bool {
+	var as net.Error
+	return errors.As(err, &as) && as.Timeout()
 }
 
 // hangsUp waits for the connection to end, and throws away what comes before.
 func (i *impostor) hangsUp() {
 	i.t.Helper()
 	_, err := io.Copy(io.Discard, i.conn)
-	require.False(i.t, isTimeout(err, nil), "the connection was not cut")
+	require.False(i.t, isTimeout(err), "the connection was not cut")
 }
 
 // greet says hello to q and returns the challenge.
