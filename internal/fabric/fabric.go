@@ -135,9 +135,7 @@ func (f *Fabric) Close() error {
 	}
 	f.cancel()
 	f.End(ErrClosed, "")
-	for f.Progress() {
-		// What End flushed completes before its queue pairs are gone.
-	}
+	f.drain()
 	errs := []error{f.closePeers()}
 	for _, b := range f.bindings {
 		errs = append(errs, b.close(f.regions.closeAll(b)))
@@ -149,6 +147,15 @@ func (f *Fabric) Close() error {
 		errs = append(errs, f.arena.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// drain settles what End flushed, before its queue pairs are gone.
+func (f *Fabric) drain() {
+	f.polling.Lock()
+	defer f.polling.Unlock()
+	for f.poll() > 0 {
+		// There may be more than one poll takes.
+	}
 }
 
 // A binding is one provider's open device.
