@@ -1,0 +1,86 @@
+package litmus
+
+import (
+	"bytes"
+	"context"
+	goruntime "runtime"
+	"testing"
+	"time"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/runtime"
+	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/faulty"
+)
+
+// transfer is large enough to be under way for a while.
+const transfer = 64 << 20
+
+// TestGetAfterCancel: a get is cancelled, and its buffer used for something
+// else. Forbidden: that a byte of it changes.
+func TestGetAfterCancel(t *testing.T) {
+	cancelled := false
+	testjob.Config{Provider: "tcp", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		w := allocate[byte](ctx, r, transfer)
+		fill(w.Local(), 1)
+		r.NoError(w.Fence(ctx))
+		if r.Me == 0 {
+			dst := make([]byte, transfer)
+			for try := range 5 {
+				soon, cancel := context.WithTimeout(ctx, time.Duration(try)*time.Millisecond)
+				err := w.Get(soon, 1, 0, dst)
+				cancel()
+				if err == nil {
+					continue
+				}
+				cancelled = true
+				r.ErrorIs(err, context.DeadlineExceeded)
+				fill(dst, 2)
+				goruntime.GC()
+				_, err = w.GetValue(ctx, 1, transfer-1) // behind everything that is still coming
+				r.NoError(err)
+				r.Equal(transfer, bytes.Count(dst, []byte{2}), "bytes that nobody wrote")
+			}
+			r.True(cancelled, "every get was too fast to be cancelled")
+		}
+		r.NoError(w.Fence(ctx))
+	})
+}
+
+// TestPutAfterCancel: a put is cancelled and its source overwritten. Forbidden:
+// that the target gets what was written over it.
+func TestPutAfterCancel(t *testing.T) {
+	held := faulty.Plan{Seed: 1, DelayStarts: 1, DelayCompletions: 1, MaxDelay: time.Millisecond, MaxPolls: 1 << 20}
+	for _, c := range []testjob.Config{{Provider: "tcp", Ranks: 2}, {Provider: "loop", Queued: true, Ranks: 2}} {
+		t.Run(c.String(), func(t *testing.T) {
+			c.Run(t, putAfterCancel)
+			c.Run(t, putAfterCancel, runtime.WithWrap(func(p driver.Provider) driver.Provider { return faulty.New(p, held) }))
+		})
+	}
+}
+
+func putAfterCancel(ctx context.Context, r *testjob.Rank) {
+	w := allocate[byte](ctx, r, transfer/4)
+	if r.Me == 0 {
+		src := make([]byte, transfer/4)
+		for try := range 5 {
+			fill(src, 1)
+			soon, cancel := context.WithTimeout(ctx, time.Duration(try)*time.Millisecond/2)
+			err := w.Put(soon, 1, 0, src)
+			cancel()
+			fill(src, 9)
+			if err != nil {
+				r.ErrorIs(err, context.DeadlineExceeded)
+			}
+		}
+	}
+	r.NoError(w.Fence(ctx))
+	r.Zero(bytes.Count(w.Local(), []byte{9}), "bytes that were written after Put had returned")
+	r.NoError(w.Fence(ctx))
+}
+
+func fill(b []byte, v byte) {
+	for i := range b {
+		b[i] = v
+	}
+}

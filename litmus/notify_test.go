@@ -1,0 +1,92 @@
+package litmus
+
+import (
+	"context"
+	"testing"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/window"
+)
+
+func TestMessagePassing(t *testing.T) { everywhere(t, "message passing") }
+
+// messagePassing: rank 0 puts data with a signal, rank 1 sees the signal and
+// reads. Forbidden: the signal of a round with data of the round before.
+func messagePassing(ctx context.Context, r *testjob.Rank) {
+	for _, add := range []bool{false, true} {
+		for _, n := range []int{1, 64, 4 << 10, 32 << 10} {
+			w := allocate[uint64](ctx, r, n)
+			for round := 1; round <= rounds(60); round++ {
+				if r.Me == 0 {
+					send(ctx, r, w, n, round, add)
+				} else {
+					receive(ctx, r, w, round)
+				}
+			}
+			r.NoError(w.Free(ctx))
+		}
+	}
+}
+
+const (
+	dataSlot = iota
+	doneSlot
+)
+
+func send(ctx context.Context, r *testjob.Rank, w *window.Window[uint64], n, round int, add bool) {
+	src := make([]uint64, n)
+	for i := range src {
+		src[i] = uint64(round)
+	}
+	s := window.Signal{Slot: dataSlot, Value: uint64(round)}
+	if add {
+		s.Add, s.Value = true, 1
+	}
+	r.NoError(w.PutNotify(ctx, 1, 0, src, s))
+	hear(ctx, r, w, doneSlot, round)
+}
+
+// receive looks at the last element first: it is the last to arrive.
+func receive(ctx context.Context, r *testjob.Rank, w *window.Window[uint64], round int) {
+	hear(ctx, r, w, dataSlot, round)
+	mem := w.Local()
+	for i := len(mem) - 1; i >= 0; i-- {
+		if mem[i] != uint64(round) {
+			r.FailNow("the flag came before its data", "round %d, element %d of %d is of round %d", round, i, len(mem), mem[i])
+		}
+	}
+	tell(ctx, r, w, 0, doneSlot, round)
+}
+
+func TestFlagElsewhere(t *testing.T) { everywhere(t, "flag elsewhere") }
+
+// flagElsewhere: rank 0 puts at rank 1, flushes, and tells rank 2 through
+// another window; rank 2 gets from rank 1. Forbidden: what was there before.
+func flagElsewhere(ctx context.Context, r *testjob.Rank) {
+	data := allocate[uint64](ctx, r, 512)
+	flag := allocate[uint64](ctx, r, 1)
+	buf := make([]uint64, 512)
+	for round := 1; round <= rounds(100); round++ {
+		switch r.Me {
+		case 0:
+			for i := range buf {
+				buf[i] = uint64(round)
+			}
+			r.NoError(data.Put(ctx, 1, 0, buf))
+			r.NoError(data.PutValue(ctx, 1, 511, uint64(round)))
+			r.NoError(data.Flush(ctx, 1))
+			tell(ctx, r, flag, 2, 0, round)
+			hear(ctx, r, flag, 0, round)
+		case 2:
+			hear(ctx, r, flag, 0, round)
+			r.NoError(data.Get(ctx, 1, 0, buf))
+			for i, v := range buf {
+				if v < uint64(round) {
+					r.FailNow("flushed and not there", "round %d, element %d is of round %d", round, i, v)
+				}
+			}
+			tell(ctx, r, flag, 0, 0, round)
+		}
+	}
+	r.NoError(data.Fence(ctx))
+}

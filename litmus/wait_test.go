@@ -1,0 +1,85 @@
+package litmus
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/wait"
+)
+
+var errSlept = errors.New("the waiter slept through its wake-up")
+
+// patience is how long a waiter may sleep although its condition holds.
+const patience = 2 * time.Second
+
+// TestRingAtEveryMoment rings after each of a waiter's looks in turn, the last
+// one before it sleeps among them. Forbidden: that it sleeps on.
+func TestRingAtEveryMoment(t *testing.T) {
+	last := looksBeforeSleep(t)
+	require.Greater(t, last, 100)
+	for look := 1; look <= last; look++ {
+		bell := wait.NewLocal()
+		ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errSlept)
+		var condition atomic.Bool
+		looks := 0
+		err := bell.Wait(ctx, func() bool {
+			was := condition.Load()
+			if looks++; looks == look {
+				condition.Store(true)
+				bell.Ring()
+			}
+			return was
+		})
+		require.NoError(t, errors.Join(err, context.Cause(ctx)), "rung after look %d of %d", look, last)
+		cancel()
+	}
+}
+
+// looksBeforeSleep counts how often a waiter looks until it sleeps.
+func looksBeforeSleep(t *testing.T) (looks int) {
+	bell := wait.NewLocal()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	for bell.Parks() == 0 {
+		looks = 0
+		err := bell.Wait(ctx, func() bool {
+			if bell.Parks() == 0 {
+				looks++
+			}
+			return false
+		})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		if bell.Parks() == 0 { // a busy machine: the time was over before it slept
+			ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+		}
+	}
+	return looks
+}
+
+func TestWakeUp(t *testing.T) { everywhere(t, "wake-up") }
+
+// wakeUp: two ranks signal each other in turn, after pauses that have the
+// waiter spin, about to park, or asleep. Forbidden: that it sleeps on.
+func wakeUp(ctx context.Context, r *testjob.Rank) {
+	w := allocate[uint64](ctx, r, 1)
+	for round := 1; round <= rounds(200); round++ {
+		if r.Me == round%2 {
+			time.Sleep(time.Duration(rand.Int64N(int64(500 * time.Microsecond))))
+			tell(ctx, r, w, r.Right(), 0, round)
+			continue
+		}
+		soon, cancel := context.WithTimeoutCause(ctx, testjob.Watchdog/2, errSlept)
+		hear(soon, r, w, 0, round)
+		r.NoError(context.Cause(soon))
+		cancel()
+	}
+	r.NoError(w.Fence(ctx))
+}
