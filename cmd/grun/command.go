@@ -14,10 +14,11 @@ import (
 
 // options are grun's flags.
 type options struct {
-	provider    string
-	heap        string
-	peerTimeout time.Duration
-	stats       bool
+	provider      string
+	heap          string
+	peerTimeout   time.Duration
+	stats         bool
+	oversubscribe bool
 
 	timeout, grace, killWait time.Duration
 	keepGoing                bool
@@ -117,7 +118,7 @@ func (o *options) define(flags *pflag.FlagSet) {
 	flags.StringVar(&o.stdin, "stdin", "0", "who reads standard input: a rank, all or none")
 	flags.StringVar(&o.wdir, "wdir", "", "working directory of the ranks")
 	flags.StringVar(&o.bindTo, "bind-to", "none", "bind each rank to a core, a numa node, or none")
-	flags.Bool("oversubscribe", false, "accepted for mpirun's sake: more ranks than cores is always allowed")
+	flags.BoolVar(&o.oversubscribe, "oversubscribe", false, "start more than 256 ranks for each core")
 }
 
 // complete teaches the shell the values of flags.

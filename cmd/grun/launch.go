@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	goruntime "runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -79,7 +80,25 @@ func (c *command) programs(args []string) ([]launcher.Program, error) {
 		}
 		programs = append(programs, next)
 	}
-	return programs, nil
+	return programs, c.fits(programs)
+}
+
+// maxRanksPerCore is what a machine takes without being asked twice: jobs of
+// some hundred ranks on two cores are slow but work, those of some ten thousand
+// stall the whole machine.
+const maxRanksPerCore = 256
+
+// fits refuses a number of ranks that looks like a slip of the finger.
+func (c *command) fits(programs []launcher.Program) error {
+	ranks, cores := 0, goruntime.NumCPU()
+	for _, p := range programs {
+		ranks += p.N
+	}
+	if ranks <= maxRanksPerCore*cores || c.oversubscribe {
+		return nil
+	}
+	return fmt.Errorf("%d ranks on %d cores would stall this machine; ask for at most %d, or give --oversubscribe",
+		ranks, cores, maxRanksPerCore*cores)
 }
 
 func (p *program) program(args []string) (launcher.Program, error) {

@@ -150,6 +150,8 @@ func TestExitCodesReachTheShell(t *testing.T) {
 		{[]string{"-n", "2", t.TempDir()}, 126, "does not build"},
 		{[]string{"-n", "2"}, 2, "no program"},
 		{[]string{"-n", "0", "true"}, 2, "at least one rank"},
+		{[]string{"-n", "1000000", "true"}, 2, "--oversubscribe"},
+		{[]string{"-n", "200000", "true", ":", "-n", "200000", "true"}, 2, "--oversubscribe"},
 		{[]string{"-n", "x", "true"}, 2, "invalid argument"},
 		{[]string{"--no-such-flag", "true"}, 2, "unknown flag"},
 		{[]string{"--stdin", "9", "true"}, 70, "rank 9 of 1"},
