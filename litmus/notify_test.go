@@ -66,7 +66,7 @@ func flagElsewhere(ctx context.Context, r *testjob.Rank) {
 	data := allocate[uint64](ctx, r, 512)
 	flag := allocate[uint64](ctx, r, 1)
 	buf := make([]uint64, 512)
-	for round := 1; round <= rounds(100); round++ {
+	for round := 1; round <= rounds(40); round++ {
 		switch r.Me {
 		case 0:
 			for i := range buf {

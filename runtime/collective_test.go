@@ -1,0 +1,198 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+func TestMain(m *testing.M) { testjob.Main(m, nil) }
+
+func TestExchangeHandsEverythingToEveryone(t *testing.T) {
+	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
+		for round := range 5 {
+			all, err := r.World.Exchange(ctx, fmt.Appendf(nil, "%d of %d", r.Me, round))
+			r.NoError(err)
+			r.Len(all, r.N)
+			for from, b := range all {
+				r.Equal(fmt.Sprintf("%d of %d", from, round), string(b))
+			}
+		}
+		all, err := r.World.Exchange(ctx, nil)
+		r.NoError(err)
+		r.Empty(all[r.Right()])
+	})
+}
+
+func TestSplitGroupsByColorAndOrdersByKey(t *testing.T) {
+	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
+		team, err := r.World.Split(ctx, r.Me%3, -r.Me)
+		r.NoError(err)
+		r.Equal((r.N-r.Me%3+2)/3, team.Size())
+		for i := range team.Size() {
+			rank, err := team.WorldRank(i)
+			r.NoError(err)
+			r.Equal(r.Me%3, rank%3)
+			if i > 0 {
+				before, err := team.WorldRank(i - 1)
+				r.NoError(err)
+				r.Less(rank, before, "the larger rank has the smaller key")
+			}
+		}
+		mine, err := team.WorldRank(team.Rank())
+		r.NoError(err)
+		r.Equal(r.Me, mine)
+		for _, wrong := range []int{-1, team.Size()} {
+			_, err := team.WorldRank(wrong)
+			r.ErrorIs(err, runtime.ErrRange)
+		}
+		r.NoError(team.Barrier(ctx))
+		deeper, err := team.Split(ctx, 0, team.Rank())
+		r.NoError(err)
+		r.Equal(team.Rank(), deeper.Rank())
+		r.NotEqual(team.Name(), deeper.Name())
+		r.NoError(deeper.Barrier(ctx))
+	})
+}
+
+func TestANegativeColorGetsNoTeam(t *testing.T) {
+	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
+		color := -1
+		if r.Me == 0 {
+			color = 4
+		}
+		team, err := r.World.Split(ctx, color, 0)
+		r.NoError(err)
+		r.Equal(r.Me == 0, team != nil)
+		if team != nil {
+			r.Equal(1, team.Size())
+			r.NoError(team.Barrier(ctx))
+		}
+	})
+}
+
+func TestTwoCollectiveCallsAtOnceAreAMismatch(t *testing.T) {
+	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
+		refused := make(chan struct{})
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			team, err := r.World.Split(ctx, 0, 0)
+			r.NoError(err)
+			if r.Me > 0 {
+				<-refused // so that rank 0's first call has to wait
+				r.NoError(team.Barrier(ctx))
+				return
+			}
+			calls := make(chan error, 2)
+			for range 2 {
+				go func() { calls <- team.Barrier(ctx) }()
+			}
+			first := <-calls
+			close(refused)
+			r.ErrorIs(first, runtime.ErrMismatch)
+			r.ErrorContains(first, "one at a time")
+			r.NoError(<-calls, "the other one is none the worse")
+		})
+	})
+}
+
+// TestNoBarrierIsReleasedEarlyByACancelledOne cancels one rank's barriers at
+// any moment. Whenever one returns nil, all must have come to it.
+func TestNoBarrierIsReleasedEarlyByACancelledOne(t *testing.T) {
+	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
+		for range 5 {
+			arrived := make([]atomic.Int64, c.Ranks)
+			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+				team, err := r.World.Split(ctx, 0, 0)
+				r.NoError(err)
+				mine, cancel := context.WithCancelCause(ctx)
+				defer cancel(nil)
+				cause := errors.New("enough of barriers")
+				if r.Me == 0 {
+					time.AfterFunc(time.Duration(rand.Int64N(int64(3*time.Millisecond))), func() { cancel(cause) })
+				}
+				for round := int64(1); err == nil; round++ {
+					arrived[r.Me].Store(round)
+					if err = team.Barrier(mine); err == nil {
+						for rank := range arrived {
+							r.GreaterOrEqual(arrived[rank].Load(), round, "released without rank %d", rank)
+						}
+					}
+				}
+				if r.Me == 0 {
+					r.ErrorIs(err, cause)
+					return
+				}
+				r.ErrorIs(err, runtime.ErrTeamBroken)
+				var broken *runtime.TeamError
+				r.ErrorAs(err, &broken)
+				r.Zero(broken.Rank)
+				r.ErrorContains(err, cause.Error())
+				r.ErrorIs(team.Barrier(ctx), runtime.ErrTeamBroken)
+			})
+		}
+	})
+}
+
+func TestADeadRankIsNamedByItsContextToo(t *testing.T) {
+	err := testjob.Config{Provider: "loop", Ranks: 3}.Try(t, func(ctx context.Context, r *testjob.Rank) {
+		if r.Me == 1 {
+			r.Die()
+		}
+		<-r.Job.Context().Done()
+		var e *runtime.RankError
+		r.ErrorAs(context.Cause(r.Job.Context()), &e)
+		r.Equal(1, e.Rank)
+		r.NoError(ctx.Err(), "the body's own context goes on")
+		r.ErrorIs(r.World.Barrier(ctx), runtime.ErrRankDead)
+	})
+	require.ErrorContains(t, err, "rank 1: body ended without returning")
+}
+
+func TestABodysErrorAbortsTheJob(t *testing.T) {
+	wrong := errors.New("the input is wrong")
+	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
+		ctx, cancel := testjob.WithWatchdog(t.Context())
+		defer cancel()
+		others := make(chan error, 3)
+		err := runtime.RunLocal(ctx, 3, func(ctx context.Context, job *runtime.Job) error {
+			if job.World().Rank() == 2 {
+				return wrong
+			}
+			err := job.World().Barrier(ctx)
+			others <- err
+			return err
+		}, c.Options()...)
+		require.ErrorIs(t, err, wrong)
+		for range 2 {
+			err := <-others
+			require.ErrorIs(t, err, runtime.ErrAborted)
+			require.ErrorContains(t, err, wrong.Error())
+		}
+	})
+}
+
+func TestCloseWaitsForEveryone(t *testing.T) {
+	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
+		var late atomic.Bool
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			if r.Me == r.N-1 {
+				time.Sleep(5 * time.Millisecond)
+				late.Store(true)
+			}
+			r.NoError(r.Job.Close(ctx))
+			r.True(late.Load())
+			r.NoError(r.Job.Close(ctx), "closing again does nothing")
+			r.ErrorIs(r.World.Barrier(ctx), runtime.ErrClosed)
+			r.Error(r.Job.Context().Err())
+		})
+	})
+}
