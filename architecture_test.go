@@ -90,6 +90,8 @@ var picture = []layer{
 		"it is flags for the launcher, and a doctor who asks runtime for the providers"},
 	{"examples/*", "collectives rpipe window runtime verbs verbs/driver",
 		"an example shows what users can import"},
+	{"litmus", "rpipe window runtime verbs verbs/driver verbs/faulty internal/wait internal/mutant",
+		"it holds what users are promised, through what users can reach"},
 	{"bench", "bench/* collectives rpipe window runtime launcher verbs verbs/* internal/*",
 		"nothing imports a benchmark but its own parts"},
 	{"bench/*", "bench/* collectives rpipe window runtime launcher verbs verbs/* internal/*",
