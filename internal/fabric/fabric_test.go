@@ -1,0 +1,232 @@
+package fabric_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/faulty"
+)
+
+func TestMappedRegionsAreMemory(t *testing.T) {
+	remote, mem := pair(t, 128, -1, faulty.Plan{})
+	remote.Mem[5] = 7
+	require.EqualValues(t, 7, mem[5])
+	require.NotNil(t, remote.Peer.Bell())
+	require.NoError(t, remote.Peer.FlushMapped())
+}
+
+func TestQueuedWritesReadsAndFlushes(t *testing.T) {
+	for _, size := range []int{1, 4096, 200 << 10} {
+		remote, mem := pair(t, size, 0, faulty.Plan{})
+		require.Nil(t, remote.Mem)
+		src := make([]byte, size)
+		for i := range src {
+			src[i] = byte(i * 3)
+		}
+		require.NoError(t, remote.Write(watched(t), 0, src))
+		require.NoError(t, remote.Peer.Flush(watched(t)))
+		require.Equal(t, src, mem)
+		dst := make([]byte, size)
+		require.NoError(t, remote.Read(watched(t), 0, dst))
+		require.Equal(t, src, dst)
+	}
+}
+
+func TestManyPostsWaitForRoom(t *testing.T) {
+	remote, mem := pair(t, 8, 0, faulty.Plan{Seed: 5, QueueFull: 0.2, PartialPosts: 0.5, DelayStarts: 0.5})
+	for i := range 2000 {
+		require.NoError(t, remote.Write(watched(t), i%8, []byte{byte(i)}))
+	}
+	require.NoError(t, remote.Peer.Flush(watched(t)))
+	require.Equal(t, []byte{200, 201, 202, 203, 204, 205, 206, 207}, mem)
+}
+
+// TestEmulatedAtomicsComputeLikeNativeOnes compares the two ways at every width
+// and offset within a word.
+func TestEmulatedAtomicsComputeLikeNativeOnes(t *testing.T) {
+	native, nativeMem := pair(t, 64, 0, faulty.Plan{})
+	emulated, emulatedMem := pair(t, 64, 0, faulty.Plan{HideExtendedAtomics: true})
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		width := uint8(1) << rnd.IntN(4)
+		offset := rnd.IntN(64/int(width)) * int(width)
+		a := fabric.Atomic{Op: driver.AtomicOp(1 + rnd.IntN(int(driver.AtomicLoad))), Width: width,
+			Operand: rnd.Uint64() >> (64 - 8*width), Compare: uint64(nativeMem[offset])}
+		want, err := native.Fetch(watched(t), offset, a)
+		require.NoError(t, err)
+		got, err := emulated.Fetch(watched(t), offset, a)
+		require.NoError(t, err)
+		require.Equal(t, want, got, "%+v at %d", a, offset)
+		require.Equal(t, nativeMem, emulatedMem, "%+v at %d", a, offset)
+	}
+}
+
+func TestFlagsFollowTheirData(t *testing.T) {
+	for _, plan := range []faulty.Plan{{HideMapper: true}, {HideMapper: true, HideExtendedAtomics: true},
+		{Seed: 9, DelayStarts: 0.5, Reorder: 1, PartialPosts: 0.5}} {
+		remote, mem := pair(t, 4096+8, 0, plan)
+		flag := atomics.Word64(mem[4096:])
+		src := make([]byte, 4096)
+		for round := uint64(1); round <= 50; round++ {
+			for i := range src {
+				src[i] = byte(round)
+			}
+			f := fabric.Flag{Offset: 4096, Value: round}
+			if round%2 == 0 {
+				f.Add, f.Value = true, 1
+			}
+			require.NoError(t, remote.WriteFlag(watched(t), 0, src, f))
+			for flag.Load() != round {
+				require.NoError(t, watched(t).Err())
+				time.Sleep(time.Microsecond)
+			}
+			require.EqualValues(t, round, mem[0])
+			require.EqualValues(t, round, mem[4095])
+		}
+	}
+}
+
+func TestARequestEndsWithItsWait(t *testing.T) {
+	remote, _ := pair(t, 64, 0, faulty.Plan{})
+	req, err := remote.StartRead(watched(t), 0, make([]byte, 64))
+	require.NoError(t, err)
+	require.NoError(t, req.Wait(watched(t)))
+	require.ErrorIs(t, req.Wait(watched(t)), fabric.ErrEnded)
+	require.True(t, req.Done())
+	next, err := remote.StartRead(watched(t), 0, make([]byte, 64))
+	require.NoError(t, err)
+	require.ErrorIs(t, req.Wait(watched(t)), fabric.ErrEnded, "although its operation is in use again")
+	require.NoError(t, next.Wait(watched(t)))
+	require.NoError(t, fabric.Request{}.Wait(watched(t)))
+}
+
+func TestARefusedRequestIsThePeersErrorFromThenOn(t *testing.T) {
+	remote, _ := pair(t, 64, 0, faulty.Plan{Errors: []faulty.Error{{Request: 3, Status: driver.RemoteAccess}}})
+	var err error
+	for range 10 {
+		if err = remote.Read(watched(t), 0, make([]byte, 8)); err != nil {
+			break
+		}
+	}
+	require.ErrorIs(t, err, driver.ErrAccess)
+	var e *fabric.RankError
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, 1, e.Rank)
+	require.ErrorIs(t, remote.Write(watched(t), 0, []byte{1}), driver.ErrAccess)
+	require.ErrorIs(t, remote.Peer.Flush(watched(t)), driver.ErrAccess)
+}
+
+func TestACutConnectionIsUnreachableOrDead(t *testing.T) {
+	for _, dies := range []bool{false, true} {
+		r := newRig(t, 2, 0, faulty.Plan{Cuts: []faulty.Cut{{Request: 2}}})
+		r.region(t, 1, 64, "x")
+		remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
+		require.NoError(t, err)
+		if dies {
+			time.AfterFunc(10*time.Millisecond, func() { r.ranks[0].RankDied(1, "killed") })
+		}
+		for err == nil {
+			err = remote.Read(watched(t), 0, make([]byte, 8))
+		}
+		if dies {
+			require.ErrorIs(t, err, fabric.ErrRankDead, "the launcher's word counts more than the cut")
+		} else {
+			require.ErrorIs(t, err, fabric.ErrUnreachable)
+		}
+	}
+}
+
+func TestDeathEndsWhatIsUnderWay(t *testing.T) {
+	r := newRig(t, 2, 0, faulty.Plan{Seed: 1, DelayStarts: 1, MaxDelay: time.Minute, MaxPolls: 1 << 40})
+	r.region(t, 1, 64, "x")
+	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
+	require.NoError(t, err)
+	req, err := remote.StartRead(watched(t), 0, make([]byte, 8))
+	require.NoError(t, err)
+	require.False(t, req.Done())
+	epoch := r.ranks[0].Health()
+	r.ranks[0].RankDied(1, "killed")
+	require.ErrorIs(t, req.Wait(watched(t)), fabric.ErrRankDead)
+	require.Greater(t, r.ranks[0].Health(), epoch)
+	require.ErrorIs(t, r.ranks[0].Gone([]int{0, 1}), fabric.ErrRankDead)
+	require.NoError(t, r.ranks[0].Gone([]int{0}))
+}
+
+func TestWhatIsNotThereIsAnError(t *testing.T) {
+	r := newRig(t, 2, -1, faulty.Plan{})
+	r.region(t, 0, 8, "x")
+	_, err := r.ranks[0].Resolve(watched(t), 1, "nowhere")
+	require.ErrorContains(t, err, `no region "nowhere"`)
+	_, err = r.ranks[0].Resolve(watched(t), 0, "nowhere")
+	require.ErrorIs(t, err, driver.ErrInvalid)
+	_, err = r.ranks[0].Resolve(watched(t), 5, "x")
+	require.ErrorIs(t, err, errNobody)
+	block, err := r.ranks[0].Arena().Alloc(8)
+	require.NoError(t, err)
+	_, err = r.ranks[0].Register(t.Context(), "x", block.Memory)
+	require.ErrorContains(t, err, `region "x" exists`)
+	_, err = r.ranks[0].Serve(t.Context(), 1, "haircut", nil)
+	require.ErrorContains(t, err, "unknown service")
+	_, err = r.ranks[0].Serve(t.Context(), 1, "region", []byte("{"))
+	require.Error(t, err)
+}
+
+func TestAFailedDialIsTriedAgain(t *testing.T) {
+	r := newRig(t, 2, 0, faulty.Plan{})
+	r.region(t, 1, 8, "x")
+	one := r.ranks[1]
+	r.ranks[1] = nil
+	_, err := r.ranks[0].Resolve(watched(t), 1, "x")
+	require.ErrorIs(t, err, errNobody)
+	r.ranks[1] = one
+	_, err = r.ranks[0].Resolve(watched(t), 1, "x")
+	require.NoError(t, err)
+}
+
+func TestCountersCountWhatWasPosted(t *testing.T) {
+	remote, _ := pair(t, 64, 0, faulty.Plan{})
+	require.NoError(t, remote.Write(watched(t), 0, make([]byte, 5)))
+	_, err := remote.Fetch(watched(t), 8, fabric.Atomic{Op: driver.AtomicAdd, Width: 8, Operand: 1})
+	require.NoError(t, err)
+	remote.Peer.Stats.Count(100)
+	require.NoError(t, remote.Peer.Flush(watched(t)))
+	require.Equal(t, 1, remote.Peer.Rank())
+	require.Equal(t, "loop", remote.Peer.Provider())
+}
+
+func TestAHeapThatCannotBeIsAnErrorOfNew(t *testing.T) {
+	_, err := fabric.New(t.Context(), fabric.Config{Heap: 1 << 62, Shared: true}, nil)
+	require.ErrorContains(t, err, "heap of")
+}
+
+func TestClosedFabricsSaySo(t *testing.T) {
+	r := newRig(t, 2, 0, faulty.Plan{})
+	mem := r.region(t, 1, 8, "x")
+	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
+	require.NoError(t, err)
+	require.NoError(t, r.ranks[0].Close())
+	require.NoError(t, r.ranks[0].Close(), "closing again")
+	require.ErrorIs(t, remote.Write(watched(t), 0, []byte{1}), fabric.ErrClosed)
+	require.ErrorIs(t, remote.Peer.Flush(watched(t)), fabric.ErrClosed)
+	_, err = r.ranks[0].Peer(watched(t), 1)
+	require.ErrorIs(t, err, fabric.ErrClosed)
+	require.Zero(t, binary.NativeEndian.Uint64(mem))
+}
+
+func TestAWaitEndsWithItsContext(t *testing.T) {
+	r := newRig(t, 1, -1, faulty.Plan{})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("enough")
+	cancel(cause)
+	require.ErrorIs(t, r.ranks[0].Wait(ctx, func() bool { return false }), cause)
+	require.NoError(t, r.ranks[0].Wait(ctx, func() bool { return true }))
+}

@@ -1,0 +1,80 @@
+package fabric_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/faulty"
+	"github.com/gopgas/gopgas/verbs/loop"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A rig is some ranks' fabrics, whose control messages are function calls.
+type rig struct {
+	mu    sync.Mutex
+	ranks []*fabric.Fabric
+}
+
+var errNobody = errors.New("nobody of that rank")
+
+// control carries a request from one rank of the rig to another.
+func (r *rig) control(from int) fabric.Control {
+	return func(ctx context.Context, rank int, service string, payload []byte) ([]byte, error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if rank >= len(r.ranks) || r.ranks[rank] == nil {
+			return nil, errNobody
+		}
+		return r.ranks[rank].Serve(ctx, from, service, payload)
+	}
+}
+
+// newRig opens n ranks over loop, disturbed by a plan.
+func newRig(t *testing.T, n int, fmaMax int, plan faulty.Plan) *rig {
+	r := &rig{}
+	wire := loop.New()
+	for rank := range n {
+		f, err := fabric.New(t.Context(), fabric.Config{Rank: rank, Heap: 1 << 20, FMAMax: fmaMax,
+			Providers: []driver.Provider{faulty.New(wire, plan)}}, r.control(rank))
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, f.Close()) })
+		r.ranks = append(r.ranks, f)
+	}
+	return r
+}
+
+// region registers size bytes at a rank.
+func (r *rig) region(t *testing.T, rank, size int, name string) []byte {
+	block, err := r.ranks[rank].Arena().Alloc(size)
+	require.NoError(t, err)
+	region, err := r.ranks[rank].Register(t.Context(), name, block.Memory)
+	require.NoError(t, err)
+	require.Len(t, region.Bytes(), size)
+	return region.Bytes()
+}
+
+// pair is rank 0's view of a region at rank 1, and the region itself.
+func pair(t *testing.T, size, fmaMax int, plan faulty.Plan) (*fabric.Remote, []byte) {
+	r := newRig(t, 2, fmaMax, plan)
+	mem := r.region(t, 1, size, "x")
+	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
+	require.NoError(t, err)
+	require.Equal(t, size, remote.Len)
+	return remote, mem
+}
+
+// watched is a context under the watchdog.
+func watched(t *testing.T) context.Context {
+	ctx, cancel := testjob.WithWatchdog(t.Context())
+	t.Cleanup(cancel)
+	return ctx
+}
