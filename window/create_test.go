@@ -177,12 +177,12 @@ func TestFlushesAndWaitsAfterCloseFail(t *testing.T) {
 			func() error { return w.Flush(ctx, r.Right()) },
 			func() error { return w.FlushAll(ctx) },
 			func() error { return w.Fence(ctx) },
-			func() error { return w.Free(ctx) },
 			func() error { return attempt[int](ctx, r, 1) },
 			func() error {
 				_, _, err := w.WaitNotify(ctx, window.Until{Slots: []int{0}, Value: 1})
 				return err
 			},
+			func() error { return w.Free(ctx) },
 		} {
 			r.ErrorIs(call(), runtime.ErrClosed)
 		}

@@ -63,7 +63,8 @@ func (w *Window[T]) Lock(ctx context.Context, target int, m Mode) (Held, error) 
 		err = fmt.Errorf("%w: lock mode %d", driver.ErrInvalid, m)
 	}
 	if err == nil {
-		err = w.acquire(ctx, r, target, m)
+		err = w.within(ctx, r, func() error { return w.acquire(ctx, r, target, m) },
+			func() { _ = w.unlock(context.WithoutCancel(ctx), r, m) })
 	}
 	if err != nil {
 		return Held{}, w.failAt("Lock", target, -1, 0, err)
@@ -85,7 +86,8 @@ func (l Held) Unlock(ctx context.Context) error {
 	}
 	if err == nil {
 		// The lock is released even where the flush fails or ctx ends.
-		err = errors.Join(r.Peer.Flush(ctx), c.unlock(context.WithoutCancel(ctx), r, h.mode))
+		err = errors.Join(r.Peer.Flush(ctx), c.within(ctx, r,
+			func() error { return c.unlock(context.WithoutCancel(ctx), r, h.mode) }, func() {}))
 	}
 	return c.failAt("Unlock", h.target, -1, 0, err)
 }
@@ -97,8 +99,11 @@ func (l Held) Unlock(ctx context.Context) error {
 func (c *core) acquire(ctx context.Context, r *fabric.Remote, target int, m Mode) error {
 	gate := &c.gates[target]
 	if !gate.CompareAndSwap(false, true) {
-		if err := c.team.Await(ctx, func() bool { return gate.CompareAndSwap(false, true) }); err != nil {
+		if err := c.team.Await(ctx, func() bool { return c.freed.Load() || gate.CompareAndSwap(false, true) }); err != nil {
 			return err
+		}
+		if c.freed.Load() {
+			return ErrFreed
 		}
 	}
 	defer func() {
@@ -152,8 +157,11 @@ func (c *core) queue(ctx context.Context, r *fabric.Remote, m Mode) (err error) 
 		if ok || err != nil {
 			return err
 		}
-		if err := c.team.Await(ctx, func() bool { return wake.Load() != seen }); err != nil {
+		if err := c.team.Await(ctx, func() bool { return wake.Load() != seen || c.freed.Load() }); err != nil {
 			return err
+		}
+		if c.freed.Load() {
+			return ErrFreed
 		}
 	}
 }

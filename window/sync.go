@@ -38,6 +38,11 @@ func (c *core) flushAll(ctx context.Context) error {
 	if c.freed.Load() {
 		return ErrFreed
 	}
+	return c.flushReached(ctx)
+}
+
+// flushReached flushes every target that was ever reached.
+func (c *core) flushReached(ctx context.Context) error {
 	var first error
 	for i := range c.remotes {
 		r := c.remotes[i].Load()
@@ -86,20 +91,38 @@ func (c *core) leave(call fabric.Collective, err error) error {
 // return ErrFreed afterwards; slices of its memory read garbage but never
 // fault. Kind: collective.
 func (w *Window[T]) Free(ctx context.Context) error {
-	err := w.flushAll(ctx)
-	if err != nil {
-		return w.fail("Free", w.leave(fabric.Free, err))
-	}
 	if w.freed.Swap(true) {
 		return w.fail("Free", ErrFreed)
 	}
 	for i := range w.views {
 		w.views[i].Store(nil)
 	}
-	w.team.Bell().Ring() // for those who wait for notifications
+	w.team.Bell().Ring() // for those who wait for notifications and locks
+	err := w.closeGates(ctx)
+	if err == nil {
+		err = w.flushReached(ctx)
+	}
+	if err != nil {
+		return w.fail("Free", w.team.Failed(fabric.Free, err))
+	}
 	if err := w.team.Sync(ctx, fabric.Free); err != nil {
 		// Others may still be at work on this memory: it stays until Close.
 		return w.fail("Free", err)
 	}
 	return w.fail("Free", w.release())
+}
+
+// closeGates waits until no goroutine of this rank acquires a lock any more:
+// its last atomics would reach memory that is another window's by then.
+func (c *core) closeGates(ctx context.Context) error {
+	for i := range c.gates {
+		gate := &c.gates[i]
+		if gate.CompareAndSwap(false, true) {
+			continue
+		}
+		if err := c.team.Await(ctx, func() bool { return gate.CompareAndSwap(false, true) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
