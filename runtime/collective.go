@@ -65,7 +65,7 @@ func (t *Team) swap(ctx context.Context, c fabric.Collective, mine []byte) (all 
 func (t *Team) exchange(ctx context.Context, seq uint64, mine []byte) ([][]byte, error) {
 	all, err := t.job.client.Exchange(ctx, t.name+"/"+strconv.FormatUint(seq, 10), t.members, mine)
 	if err != nil {
-		return nil, t.explain(err)
+		return nil, explain(err)
 	}
 	return all, nil
 }

@@ -110,7 +110,8 @@ func (j *Job) join(ctx context.Context, p place) (err error) {
 
 // call carries the fabric's requests to another rank.
 func (j *Job) call(ctx context.Context, rank int, service string, payload []byte) ([]byte, error) {
-	return j.client.Call(ctx, rank, service, payload)
+	answer, err := j.client.Call(ctx, rank, service, payload)
+	return answer, explain(err)
 }
 
 // World returns the team of all ranks. Kind: local.

@@ -101,7 +101,7 @@ func (t *Team) meet(ctx context.Context, card teamCard) (mapped bool, err error)
 	}
 	cards, err := t.job.client.Exchange(ctx, t.region(), t.members, mine)
 	if err != nil {
-		return false, t.explain(err)
+		return false, explain(err)
 	}
 	mapped = true
 	for i, c := range cards {
@@ -118,7 +118,7 @@ func (t *Team) meet(ctx context.Context, card teamCard) (mapped bool, err error)
 }
 
 // explain turns a bootstrap error into one of this package.
-func (t *Team) explain(err error) error {
+func explain(err error) error {
 	var dead *bootstrap.PeerDeadError
 	if !errors.As(err, &dead) {
 		return err
