@@ -13,7 +13,7 @@ const maxInline = 64 << 10
 // defaultFMA is the switch point where none is asked for: copying a write of
 // this size into the combining frame costs less than waiting for the
 // acknowledgement that sending it from the caller's slice needs.
-const defaultFMA = 32 << 10
+const defaultFMA = 64 << 10
 
 // A Path is how a queued write travels.
 type Path uint8
