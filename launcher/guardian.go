@@ -27,11 +27,14 @@ const (
 	restartPause  = time.Millisecond
 )
 
+// guardianName is a guardian's argv[0]: a variable alone may be a user's.
+const guardianName = "grun-guardian"
+
 // GuardianMain turns this process into a guardian if it was started as one,
 // and then does not return. A main that sets Spec.Guardian calls it first.
 func GuardianMain() {
 	jobID := os.Getenv(envGuardian)
-	if jobID == "" {
+	if jobID == "" || os.Args[0] != guardianName {
 		return
 	}
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
@@ -84,7 +87,7 @@ func (g *guardian) spawn() (*os.Process, error) {
 		return nil, err
 	}
 	defer null.Close()
-	return os.StartProcess("/proc/self/exe", []string{"grun-guardian"}, &os.ProcAttr{
+	return os.StartProcess("/proc/self/exe", []string{guardianName}, &os.ProcAttr{
 		Dir:   "/",
 		Env:   []string{envGuardian + "=" + g.jobID, "GOMAXPROCS=1"},
 		Files: []*os.File{null, null, null, g.r},
