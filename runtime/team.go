@@ -54,7 +54,8 @@ func (j *Job) newTeam(ctx context.Context, name string, members []int) (*Team, e
 		err = err2
 	}
 	if err != nil {
-		return nil, errors.Join(err, t.discard(block, region))
+		// The others may have their team, which this rank will not be in.
+		return nil, errors.Join(t.failed(fabric.Split, err), t.discard(block, region))
 	}
 	t.barrier = newBarrier(t, block, mapped)
 	j.mu.Lock()

@@ -67,6 +67,9 @@ func (w *Window[T]) Lock(ctx context.Context, target int, m Mode) (Held, error) 
 			func() { _ = w.unlock(context.WithoutCancel(ctx), r, m) })
 	}
 	if err != nil {
+		if whole := w.team.Err(); whole != nil {
+			err = whole // the cause of which this failure is a consequence
+		}
 		return Held{}, w.failAt("Lock", target, -1, 0, err)
 	}
 	return Held{&held{core: w.core, target: target, mode: m}}, nil
