@@ -81,7 +81,8 @@ func rendezvous(ctx context.Context, r *testjob.Rank, w *window.Window[int64], r
 		v, err := window.AtomicLoad(ctx, w, r.Me, 0)
 		r.NoError(err)
 		if v >= round {
-			return last || v >= lastRound
+			// The other one may be a round ahead: its last round is not this one.
+			return last || v == lastRound+round
 		}
 		if spins%200 == 0 {
 			r.NoError(context.Cause(ctx))
