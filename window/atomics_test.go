@@ -49,7 +49,7 @@ func compute[T window.Integer](ctx context.Context, r *testjob.Rank) {
 	w := allocate[T](ctx, r, n)
 	rnd := rand.New(rand.NewPCG(uint64(r.Me), 42))
 	model := [n]T{}
-	for range 60 {
+	for range 30 {
 		i, v := rnd.IntN(n), T(rnd.Uint64())
 		old, err := step(ctx, w, r.Right(), i, v, &model[i], rnd.IntN(12))
 		r.NoError(err)
@@ -145,7 +145,7 @@ func floats[T float32 | float64](ctx context.Context, r *testjob.Rank) {
 
 const (
 	threads = 3
-	rounds  = 100
+	rounds  = 40
 )
 
 func TestSumsUnderContentionAreExact(t *testing.T) {
