@@ -7,13 +7,13 @@ import (
 )
 
 // handle takes one message from the server. It runs in the reader and never
-// waits for anything.
+// waits for anything. Whatever says that a rank is gone goes through one queue
+// with the aborts: a call that ends since its rank has left ends after the
+// abort that made it leave was told.
 func (c *Client) handle(m message) {
 	switch m.kind {
 	case kindExchange:
 		c.finishExchange(m.name, result{parts: m.parts})
-	case kindFailed:
-		c.finishExchange(m.name, result{err: exchangeError(m)})
 	case kindCall:
 		go c.answer(m)
 	case kindReply:
@@ -22,12 +22,7 @@ func (c *Client) handle(m message) {
 		c.endCall(m, func(*call) result { return result{err: fmt.Errorf("rank %d: %w", m.rank, ErrOverflow)} })
 	case kindTell:
 		c.tells.put(m, 0)
-	case kindDead:
-		c.bury(&PeerDeadError{Rank: m.rank, Cause: m.name})
-		c.news.put(m, 0)
-	case kindLeft:
-		c.bury(&PeerDeadError{Rank: m.rank, Cause: "left the job", Left: true})
-	case kindAbort:
+	case kindDead, kindLeft, kindAbort, kindFailed:
 		c.news.put(m, 0)
 	case kindFarewell:
 		c.goodbyeHeard()
@@ -133,14 +128,24 @@ func (c *Client) tell() {
 	})
 }
 
-// announce hands out deaths and aborts, and the loss of the rendezvous last.
+// announce hands out deaths and aborts, in order of arrival, each before the
+// calls that end by it, and the loss of the rendezvous last.
 func (c *Client) announce() {
 	c.news.each(func(m message) {
-		switch {
-		case m.kind == kindDead && c.events.Dead != nil:
-			c.events.Dead(m.rank, m.name)
-		case m.kind == kindAbort && c.events.Abort != nil:
-			c.events.Abort(m.rank, m.name)
+		switch m.kind {
+		case kindDead:
+			if c.events.Dead != nil {
+				c.events.Dead(m.rank, m.name)
+			}
+			c.bury(&PeerDeadError{Rank: m.rank, Cause: m.name})
+		case kindLeft:
+			c.bury(&PeerDeadError{Rank: m.rank, Cause: "left the job", Left: true})
+		case kindFailed:
+			c.finishExchange(m.name, result{err: exchangeError(m)})
+		case kindAbort:
+			if c.events.Abort != nil {
+				c.events.Abort(m.rank, m.name)
+			}
 		}
 	})
 	if cause := context.Cause(c.ctx); errors.Is(cause, ErrLost) && c.events.Lost != nil {

@@ -41,6 +41,14 @@ func (h *health) of(rank int) error {
 	return nil
 }
 
+// orElse returns what became of a rank, or err while it is well.
+func (h *health) orElse(rank int, err error) error {
+	if gone := h.of(rank); gone != nil {
+		return gone
+	}
+	return err
+}
+
 // fate is of for a caller that holds mu.
 func (h *health) fate(rank int) *RankError {
 	if e := h.gone[rank]; e != nil || h.ended == nil {

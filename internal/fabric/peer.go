@@ -149,10 +149,21 @@ func (f *Fabric) connect(ctx context.Context, rank int) (*Peer, error) {
 		}
 		errs = append(errs, fmt.Errorf("connect to rank %d over %s: %w", rank, b.name, err))
 	}
-	if gone := f.health.of(rank); gone != nil {
-		return nil, gone
+	err := errors.Join(errs...)
+	if errors.Is(err, driver.ErrLost) {
+		return nil, f.awaitNews(ctx, rank, err)
 	}
-	return nil, errors.Join(errs...)
+	return nil, f.health.orElse(rank, err)
+}
+
+// awaitNews waits a moment for word of what became of a rank whose end of a
+// connection vanished while it was being made, and returns that, or err.
+func (f *Fabric) awaitNews(ctx context.Context, rank int, err error) error {
+	ctx, cancel := context.WithTimeout(ctx, lostGrace)
+	defer cancel()
+	// Without news err itself is the answer.
+	_ = f.Wait(ctx, func() bool { return f.health.of(rank) != nil })
+	return f.health.orElse(rank, err)
 }
 
 func (f *Fabric) connectOver(ctx context.Context, rank int, b *binding) (_ *Peer, err error) {
