@@ -20,8 +20,9 @@
 // # Errors
 //
 // A wrong argument is an [OpError] at once and changes nothing. A transfer that
-// fails later is the target's error from then on: every following operation
-// on that target returns it.
+// fails later, or the death of the target, is the target's error from then on:
+// every flush, fence, lock and wait returns it, and every operation that goes
+// through a queue. Loads and stores of mapped memory do not ask.
 //
 // # Layout
 //
