@@ -90,6 +90,11 @@ func (s *Spec) check() error {
 			return fmt.Errorf("%w: %d ranks of %s; ask for at least one with -n", ErrSpec, p.N, p.Path)
 		}
 	}
+	if s.Dir != "" {
+		if info, err := os.Stat(s.Dir); err != nil || !info.IsDir() {
+			return fmt.Errorf("%w: working directory %s is no directory", ErrSpec, s.Dir)
+		}
+	}
 	if n := s.size(); s.StdinTo < StdinNone || int(s.StdinTo) >= n {
 		return fmt.Errorf("%w: standard input for rank %d of %d", ErrSpec, s.StdinTo, n)
 	}

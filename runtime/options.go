@@ -86,13 +86,16 @@ func collect(opts []Option) (options, error) {
 		}
 	}
 	if s := os.Getenv(bootstrap.EnvFMAMax); s != "" {
-		if o.fmaMax, err = strconv.Atoi(s); err != nil {
+		if o.fmaMax, err = strconv.Atoi(s); err != nil || o.fmaMax < 0 {
 			return o, fmt.Errorf("%s=%q: not a number of bytes", bootstrap.EnvFMAMax, s)
 		}
 	}
 	if s := os.Getenv(bootstrap.EnvPeerTimeout); s != "" {
 		if o.peerTimeout, err = time.ParseDuration(s); err != nil {
 			return o, fmt.Errorf("%s: %w", bootstrap.EnvPeerTimeout, err)
+		}
+		if o.peerTimeout <= 0 {
+			return o, fmt.Errorf("%s=%s: a connection cannot be silent for so long; write 30s", bootstrap.EnvPeerTimeout, s)
 		}
 	}
 	for _, opt := range opts {

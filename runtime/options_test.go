@@ -38,6 +38,12 @@ func TestAWrongEnvironmentSaysWhatToDo(t *testing.T) {
 			require.ErrorContains(t, local(t, 1, nothing), text)
 		})
 	}
+	for name, text := range map[string]string{"GRUN_FMA_MAX": "-5", "GRUN_PEER_TIMEOUT": "-3s"} {
+		t.Run("negative "+name, func(t *testing.T) {
+			t.Setenv(name, text)
+			require.ErrorContains(t, local(t, 1, nothing), text)
+		})
+	}
 	t.Run("too small", func(t *testing.T) {
 		t.Setenv("GRUN_HEAP", "4K")
 		require.ErrorContains(t, local(t, 1, nothing), "need at least")

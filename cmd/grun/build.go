@@ -120,6 +120,9 @@ func goBuild(abs, source, target string, lock *os.File, signals <-chan os.Signal
 	for {
 		select {
 		case err := <-done:
+			if err == nil {
+				err = runnable(source, target)
+			}
 			return buildError(ctx, source, err)
 		case <-long:
 			if term.IsTerminal(int(os.Stderr.Fd())) {
@@ -133,13 +136,23 @@ func goBuild(abs, source, target string, lock *os.File, signals <-chan os.Signal
 	}
 }
 
+// runnable refuses what go build makes of a package other than main: an archive.
+func runnable(source, target string) error {
+	info, err := os.Stat(target)
+	if err == nil && info.Mode()&0o111 == 0 {
+		err = &codedError{launcher.ExitNotExecutable, fmt.Errorf("%s is not package main: grun runs programs", source)}
+	}
+	return err
+}
+
 func buildError(ctx context.Context, source string, err error) error {
 	var failed *exec.ExitError
+	var coded *codedError
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case err == nil:
-		return nil
+	case err == nil, errors.As(err, &coded):
+		return err
 	case errors.As(err, &failed):
 		return &codedError{launcher.ExitNotExecutable, fmt.Errorf("%s does not build", source)}
 	}

@@ -148,6 +148,8 @@ func TestExitCodesReachTheShell(t *testing.T) {
 		{[]string{"-n", "2", "no-such-program-anywhere"}, 127, "no-such-program-anywhere"},
 		{[]string{"-n", "2", "/etc/passwd"}, 126, "permission denied"},
 		{[]string{"-n", "2", t.TempDir()}, 126, "does not build"},
+		{[]string{"-n", "2", "../../window"}, 126, "is not package main"},
+		{[]string{"--wdir", "/no-such-folder", "true"}, 70, "/no-such-folder is no directory"},
 		{[]string{"-n", "2"}, 2, "no program"},
 		{[]string{"-n", "0", "true"}, 2, "at least one rank"},
 		{[]string{"-n", "1000000", "true"}, 2, "--oversubscribe"},
