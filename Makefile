@@ -3,7 +3,7 @@
 
 PROVIDER ?= loop tcp shm
 RANKS    ?= 1 2 3 4 8
-FUZZTIME ?= 10s
+FUZZTIME ?= 50000x
 SOAK     ?= 600
 BENCH    ?= all
 
@@ -33,7 +33,7 @@ race: ## The tests under the race detector; needs a C compiler
 conformance: ## The provider suite; PROVIDER="loop tcp shm"
 	go test -count=1 -run Conformance $(patsubst %,./verbs/%/,$(PROVIDER))
 
-fuzz: ## Fuzz every decoder for FUZZTIME=10s
+fuzz: ## Fuzz every decoder for FUZZTIME=50000x
 	scripts/fuzz.sh $(FUZZTIME)
 
 bench: ## What operations cost between two ranks; BENCH="put_latency switch"
