@@ -146,26 +146,23 @@ func (c *Client) post(m message) error {
 	return nil
 }
 
-// await prefers a result that is there to the end of ctx.
+// await prefers a result that is there to the end of ctx or of the connection:
+// what came to its end for the others did so here.
 func (c *Client) await(ctx context.Context, done chan result) ([][]byte, error) {
-	select {
-	case r := <-done:
-		return r.parts, r.err
-	default:
-	}
+	var cause error
 	select {
 	case r := <-done:
 		return r.parts, r.err
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		cause = context.Cause(ctx)
 	case <-c.ctx.Done():
-		// The connection may have ended before this request was recorded.
-		select {
-		case r := <-done:
-			return r.parts, r.err
-		default:
-			return nil, context.Cause(c.ctx)
-		}
+		cause = context.Cause(c.ctx)
+	}
+	select {
+	case r := <-done:
+		return r.parts, r.err
+	default:
+		return nil, cause
 	}
 }
 
