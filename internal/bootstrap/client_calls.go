@@ -122,16 +122,18 @@ func (c *Client) checkRank(rank int) error {
 	return nil
 }
 
-// request queues m for the server, waiting for room.
+// request queues m for the server, waiting for room. Once queued it counts,
+// even when ctx has ended by then: what others do because of it is not undone.
 func (c *Client) request(ctx context.Context, m message) error {
 	frame, err := m.frame()
 	if err != nil {
 		return err
 	}
-	if errors.Is(c.out.waitPut(ctx, frame, len(frame)), ErrClosed) {
+	err = c.out.waitPut(ctx, frame, len(frame))
+	if errors.Is(err, ErrClosed) {
 		return context.Cause(c.ctx)
 	}
-	return context.Cause(ctx)
+	return err
 }
 
 // post queues m even when the queue is full.

@@ -153,6 +153,19 @@ func TestCancelledExchangeIsAbandonedHereOnly(t *testing.T) {
 	require.Equal(t, [][]byte{[]byte("zero"), []byte("one")}, all)
 }
 
+// Between the queueing of a contribution and the wait for the outcome the others
+// may complete the exchange, go on and end this rank's context.
+func TestAContributionThatIsQueuedCountsThoughItsContextHasEnded(t *testing.T) {
+	c := joinAll(t, newServer(t, 2, Hooks{}), overPipe, nil)
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	mine := message{kind: kindExchange, name: "k", members: ranks(2), parts: [][]byte{[]byte("zero")}}
+	require.NoError(t, c[0].request(over, mine))
+	all, err := c[1].Exchange(watchdog(t), "k", ranks(2), []byte("one"))
+	require.NoError(t, err)
+	require.Equal(t, [][]byte{[]byte("zero"), []byte("one")}, all)
+}
+
 func TestImpossibleArgumentsAreRefusedAtOnce(t *testing.T) {
 	c := joinAll(t, newServer(t, 2, Hooks{}), overPipe, nil)[0]
 	for _, members := range [][]int{nil, {1}, {0, 0}, {0, 2}, {-1, 0}} {
