@@ -14,6 +14,8 @@ import (
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/faulty"
+	"github.com/gopgas/gopgas/verbs/loop"
+	"github.com/gopgas/gopgas/verbs/trace"
 )
 
 func TestMappedRegionsAreMemory(t *testing.T) {
@@ -193,14 +195,47 @@ func TestAFailedDialIsTriedAgain(t *testing.T) {
 }
 
 func TestCountersCountWhatWasPosted(t *testing.T) {
-	remote, _ := pair(t, 64, 0, faulty.Plan{})
+	r := newRig(t, 2, 0, faulty.Plan{})
+	r.region(t, 1, 64, "x")
+	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
+	require.NoError(t, err)
 	require.NoError(t, remote.Write(watched(t), 0, make([]byte, 5)))
-	_, err := remote.Fetch(watched(t), 8, fabric.Atomic{Op: driver.AtomicAdd, Width: 8, Operand: 1})
+	_, err = remote.Fetch(watched(t), 8, fabric.Atomic{Op: driver.AtomicAdd, Width: 8, Operand: 1})
 	require.NoError(t, err)
 	remote.Peer.Stats.Count(100)
-	require.NoError(t, remote.Peer.Flush(watched(t)))
-	require.Equal(t, 1, remote.Peer.Rank())
-	require.Equal(t, "loop", remote.Peer.Provider())
+	require.Equal(t, []fabric.PeerStats{{Peer: 1, Provider: "loop", Ops: 3, Bytes: 113}}, r.ranks[0].PeerStats())
+}
+
+// TestFlushAsksOnlyForWhatIsNotKnown: what a completion has told needs no
+// round trip of its own.
+func TestFlushAsksOnlyForWhatIsNotKnown(t *testing.T) {
+	wire := trace.New(loop.New())
+	r := newRigOver(t, 2, 0, func() driver.Provider { return wire })
+	r.region(t, 1, 512<<10, "x")
+	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
+	require.NoError(t, err)
+	small, large := make([]byte, 8), make([]byte, 512<<10)
+	for name, c := range map[string]struct {
+		do      func() error
+		flushes uint64
+	}{
+		"nothing":   {func() error { return nil }, 0},
+		"small put": {func() error { return remote.Write(watched(t), 0, small) }, 1},
+		"large put": {func() error { return remote.Write(watched(t), 0, large) }, 0},
+		"large put, small put": {func() error {
+			return errors.Join(remote.Write(watched(t), 0, large), remote.Write(watched(t), 0, small))
+		}, 1},
+		"small put, get": {func() error {
+			return errors.Join(remote.Write(watched(t), 0, small), remote.Read(watched(t), 8, small))
+		}, 0},
+	} {
+		require.NoError(t, remote.Peer.Flush(watched(t)))
+		require.NoError(t, c.do(), name)
+		wire.Reset()
+		require.NoError(t, remote.Peer.Flush(watched(t)))
+		total := wire.Snapshot().Total
+		require.Equal(t, c.flushes, total.Requests(), name)
+	}
 }
 
 func TestAHeapThatCannotBeIsAnErrorOfNew(t *testing.T) {

@@ -65,11 +65,11 @@ func fullBarrier() {
 	atomic.AddUint32(&word, 1)
 }
 
-// acknowledge reads from the peer behind everything posted so far: the queue
-// pair's order makes the answer an acknowledgement of "applied".
+// acknowledge reads from the peer behind everything posted so far, unless the
+// completion of another request has told already that it is applied. The queue
+// pair's order makes the answer an acknowledgement of that.
 func (p *Peer) acknowledge(ctx context.Context) error {
-	upTo := p.posted.Load()
-	if p.flushed.Load() >= upTo {
+	if p.flushed.Load() >= p.posted.Load() {
 		return p.Err()
 	}
 	o := p.f.ops.take(p)
@@ -82,10 +82,10 @@ func (p *Peer) acknowledge(ctx context.Context) error {
 	if err := o.settle(ctx); err != nil {
 		return err
 	}
-	p.raiseFlushed(upTo + 1)
 	return p.Err()
 }
 
+// raiseFlushed notes that the first upTo posts are applied.
 func (p *Peer) raiseFlushed(upTo uint64) {
 	for {
 		old := p.flushed.Load()

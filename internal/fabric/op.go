@@ -21,6 +21,7 @@ type op struct {
 	value  [2]uint64Bytes // inline payload or result of seg
 	done   atomic.Bool
 	uses   atomic.Uint64 // counts recyclings: an old Request is told from a new one
+	place  uint64        // among the peer's posts, of the request that tells
 	status driver.Status
 	err    error
 	next   *op
@@ -88,7 +89,7 @@ func (o *op) post(ctx context.Context, n int) (posted int, err error) {
 			return posted, err
 		}
 		before := p.bind.completed.Load()
-		took, err := p.tryPost(o.wr[posted:n])
+		took, err := p.tryPost(o, posted, n)
 		posted += took
 		switch {
 		case posted == n:
@@ -107,18 +108,23 @@ func (o *op) post(ctx context.Context, n int) (posted int, err error) {
 	}
 }
 
-// tryPost posts what fits, keeping the peer's order and its signals.
-func (p *Peer) tryPost(wrs []driver.WorkRequest) (int, error) {
+// tryPost posts what fits of o's requests from the given one up to n, keeping
+// the peer's order and its signals.
+func (p *Peer) tryPost(o *op, from, n int) (int, error) {
+	wrs := o.wr[from:n]
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range wrs {
 		p.sign(&wrs[i])
+		if wrs[i].ID == o.id {
+			o.place = p.posted.Load() + uint64(i) + 1
+		}
 	}
-	n, err := p.qp.PostSend(wrs)
-	for i := range wrs[:n] {
+	took, err := p.qp.PostSend(wrs)
+	for i := range wrs[:took] {
 		p.account(&wrs[i])
 	}
-	return n, err
+	return took, err
 }
 
 // sign has every so many requests complete, and applies a pending Order.

@@ -73,6 +73,9 @@ func (b *binding) idle() bool {
 func (f *Fabric) complete(b *binding, wc *driver.Completion) {
 	o := f.ops.find(wc.ID)
 	if o != nil {
+		if wc.Status == driver.Success && b.tellsOfApplied(wc.Op) {
+			o.peer.raiseFlushed(o.place)
+		}
 		o.status, o.err = wc.Status, wc.Err
 		o.done.Store(true)
 	}
@@ -83,6 +86,16 @@ func (f *Fabric) complete(b *binding, wc *driver.Completion) {
 	if wc.Status != driver.Success && wc.Status != driver.Canceled {
 		f.failed(b, wc)
 	}
+}
+
+// tellsOfApplied tells whether a completed request means that it, and what was
+// posted before it, has been applied at the target.
+func (b *binding) tellsOfApplied(op driver.Opcode) bool {
+	switch op {
+	case driver.OpRead, driver.OpFetchAdd, driver.OpCmpSwap, driver.OpAtomic:
+		return true
+	}
+	return b.info.AppliedWrites
 }
 
 // failed takes the consequences of an error completion for its peer.

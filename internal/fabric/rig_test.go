@@ -40,11 +40,16 @@ func (r *rig) control(from int) fabric.Control {
 
 // newRig opens n ranks over loop, disturbed by a plan.
 func newRig(t *testing.T, n int, fmaMax int, plan faulty.Plan) *rig {
-	r := &rig{}
 	wire := loop.New()
+	return newRigOver(t, n, fmaMax, func() driver.Provider { return faulty.New(wire, plan) })
+}
+
+// newRigOver opens n ranks, each over a provider of its own.
+func newRigOver(t *testing.T, n int, fmaMax int, open func() driver.Provider) *rig {
+	r := &rig{}
 	for rank := range n {
 		f, err := fabric.New(t.Context(), fabric.Config{Rank: rank, Heap: 1 << 20, FMAMax: fmaMax,
-			Providers: []driver.Provider{faulty.New(wire, plan)}}, r.control(rank))
+			Providers: []driver.Provider{open()}}, r.control(rank))
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, f.Close()) })
 		r.ranks = append(r.ranks, f)

@@ -20,7 +20,8 @@
 // A completion with [Success] of a WRITE or SEND means that the source buffer
 // may be reused and that no error will be reported for the request. A
 // completion of a READ or an atomic means in addition that everything posted
-// to the same QP before it has been applied to the target's memory.
+// to the same QP before it has been applied to the target's memory; where the
+// device says [DeviceInfo.AppliedWrites], so does that of a WRITE.
 //
 // The first request that fails moves its QP to [StateErr]; it completes with
 // the cause and every later one with [Flushed], signalled or not.

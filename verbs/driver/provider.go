@@ -74,6 +74,9 @@ type DeviceInfo struct {
 	// CoherentAtomics: atomics of this device and CPU atomics of the target
 	// may be mixed on one word.
 	CoherentAtomics bool
+	// AppliedWrites: a completed WRITE, too, means that everything posted up to
+	// it has been applied to the target's memory.
+	AppliedWrites bool
 	// SameHost: reaches only ranks of this host.
 	SameHost bool
 	// MapsMemory: its QPs are Mappers. A peer's memory may refuse all the same.

@@ -92,6 +92,7 @@ func info() driver.DeviceInfo {
 		MaxInline:       maxInline,
 		ExtendedAtomics: true,
 		CoherentAtomics: true,
+		AppliedWrites:   true,
 		SameHost:        true,
 		MapsMemory:      true,
 	}

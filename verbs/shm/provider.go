@@ -83,6 +83,7 @@ func deviceInfo() driver.DeviceInfo {
 		MaxInline:       maxMessage,
 		ExtendedAtomics: true,
 		CoherentAtomics: true,
+		AppliedWrites:   true,
 		SameHost:        true,
 		MapsMemory:      true,
 	}

@@ -22,6 +22,7 @@ func orderCases() []testCase {
 		{"DataIsVisibleBeforeTheSendBehindIt", dataBeforeSend},
 		{"ReadCompletesAfterEarlierWritesWereApplied", readAfterWrites},
 		{"AtomicCompletesAfterEarlierWritesWereApplied", atomicAfterWrites},
+		{"WriteCompletesWhenAppliedWhereTheDeviceSaysSo", appliedWrites},
 		{"FencedRequestSeesEarlierReadsDone", fence},
 		{"CompletionsOfOneQueueComeInOrder", completionsInOrder},
 	}
@@ -161,6 +162,19 @@ func atomicAfterWrites(t *testing.T, h Harness) {
 				Local: segs(a.at(20000, 8)), Remote: b.mr.Remote(50000)})
 		require.Equal(t, verbs.Success, a.sent().Status)
 		require.Equal(t, pattern(10000, i), b.bytes(0, 10000))
+	}
+}
+
+func appliedWrites(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	if !a.ctx.Info().AppliedWrites {
+		t.Skip("a completed WRITE may still be on its way into the target's memory")
+	}
+	for i := range 30 {
+		fill(a.bytes(0, 20000), i)
+		a.post(verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(a.at(0, 10000)), Remote: b.mr.Remote(0)})
+		a.do(verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(a.at(10000, 10000)), Remote: b.mr.Remote(10000)})
+		require.Equal(t, pattern(20000, i), b.bytes(0, 20000))
 	}
 }
 
