@@ -45,7 +45,7 @@ type job struct {
 // the launcher: how the ranks did is in the Result, whose ExitCode is valid in
 // any case. The end of ctx ends the job as a SIGTERM to each rank would, and
 // kills after KillWait.
-func Run(ctx context.Context, spec Spec) (Result, error) {
+func Run(ctx context.Context, spec Spec) (result Result, err error) {
 	if err := spec.check(); err != nil {
 		return Result{ExitCode: ExitInternal}, err
 	}
@@ -57,7 +57,11 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	if err != nil {
 		return failed(err)
 	}
-	defer j.release()
+	defer func() {
+		if lost := j.release(); lost != nil && err == nil && result.ExitCode == 0 {
+			result.ExitCode, err = ExitInternal, lost
+		}
+	}()
 	if err := j.start(paths); err != nil {
 		j.kill()
 		return failed(err)
@@ -165,13 +169,15 @@ func (j *job) kill() {
 	}
 }
 
-// release gives everything back once no rank is left.
-func (j *job) release() {
+// release gives everything back once no rank is left. The error is about output
+// that was lost.
+func (j *job) release() error {
 	close(j.over)
 	j.input.close()
 	j.server.Close() //nolint:errcheck // never fails
 	sweep(j.id, time.Now().Add(sweepPatience))
-	j.output.finish()
+	lost := j.output.finish()
 	dismiss(j.guardians)
 	j.spawner.stop()
+	return lost
 }

@@ -28,8 +28,9 @@ type output struct {
 
 // A sink takes whole lines from many ranks.
 type sink struct {
-	mu sync.Mutex
-	w  io.Writer
+	mu   sync.Mutex
+	w    io.Writer
+	lost error // why some of them did not get there
 }
 
 func newOutput(spec *Spec) (*output, error) {
@@ -89,8 +90,9 @@ func (o *output) connect(rank int, w io.Writer, owned []*os.File) (*os.File, []*
 }
 
 // finish returns when everything printed has been written. Processes of the
-// job have ended; others that inherited a pipe are waited for a moment only.
-func (o *output) finish() {
+// job have ended; others that inherited a pipe are waited for a moment only. The
+// error says that some of it was lost.
+func (o *output) finish() error {
 	for _, r := range o.readers {
 		r.SetReadDeadline(time.Now().Add(drainWait)) //nolint:errcheck // pipes have deadlines
 	}
@@ -98,6 +100,12 @@ func (o *output) finish() {
 	for _, r := range o.readers {
 		r.Close()
 	}
+	for _, s := range o.sinks {
+		if s.lost != nil {
+			return fmt.Errorf("output of the ranks was lost: %w", s.lost)
+		}
+	}
+	return nil
 }
 
 // copyLines carries r to a sink in whole lines, each with a tag before it.
@@ -128,10 +136,12 @@ func copyLines(to *sink, r io.Reader, tag string) {
 	}
 }
 
-// write hands lines on in one piece. Nobody is left to tell about an error:
-// the terminal or pipe behind it is gone.
+// write hands lines on in one piece. After an error it still takes them: a rank
+// must not wait for a reader that is gone.
 func (s *sink) write(lines []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.w.Write(lines) //nolint:errcheck // see above
+	if _, err := s.w.Write(lines); err != nil && s.lost == nil {
+		s.lost = err
+	}
 }

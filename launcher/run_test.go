@@ -106,6 +106,18 @@ func TestFilesAreHandedToTheRanks(t *testing.T) {
 	require.Equal(t, f.Name()+"\n", string(b))
 }
 
+func TestLostOutputIsAnErrorOfTheLauncher(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer full.Close()
+	spec := Spec{Programs: sh(2, "seq 100000"), Stdout: full, Tag: true}
+	o := run(t, spec)
+	require.ErrorIs(t, o.err, unix.ENOSPC)
+	require.Equal(t, ExitInternal, o.ExitCode)
+	spec.Programs = sh(2, "seq 100000; exit 3")
+	require.Equal(t, 3, run(t, spec).ExitCode, "a rank's failure says more")
+}
+
 func TestStandardInputGoesToWhomItShould(t *testing.T) {
 	for _, c := range []struct {
 		to   StdinTarget
@@ -140,7 +152,7 @@ func TestLongInputArrivesWholeAndARankNeedNotReadIt(t *testing.T) {
 }
 
 func TestSignalsReachEveryRankAndItsChildren(t *testing.T) {
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP} {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP} {
 		name := strings.TrimPrefix(unix.SignalName(sig), "SIG")
 		// The inner shell, a child of the rank, answers.
 		inner := fmt.Sprintf(`trap "echo got; exit 0" %s; echo ready; while :; do sleep 0.01; done`, name)

@@ -14,7 +14,9 @@ func (j *job) judge(p *process) {
 	code, sig, reason := describe(p.status)
 	switch {
 	case p.failed:
-		j.setCode(p.rank, code)
+		if j.phase < terminating { // else the code is that of the launcher's own signal
+			j.setCode(p.rank, code)
+		}
 	case code != 0:
 		j.fail(p, Failure{Code: code, Signal: sig, Reason: reason})
 	case p.joined && !p.left:

@@ -11,6 +11,9 @@ import (
 // enter begins a collective call and returns its number. leave ends it. A rank
 // that cannot take part says so to the others, who may not know why.
 func (t *Team) enter(c fabric.Collective) (uint64, error) {
+	if t == nil {
+		return 0, fmt.Errorf("%s: %w: it gave Split a negative color", c, ErrTeam)
+	}
 	if !t.calling.TryLock() {
 		return 0, fmt.Errorf("team %s: %w: %s began while another collective call of this rank was under way; "+
 			"make them one at a time, or split a team for each goroutine", t.name, ErrMismatch, c)

@@ -76,7 +76,17 @@ func TestANegativeColorGetsNoTeam(t *testing.T) {
 		if team != nil {
 			r.Equal(1, team.Size())
 			r.NoError(team.Barrier(ctx))
+			return
 		}
+		r.Equal(-1, team.Rank())
+		r.Zero(team.Size())
+		r.ErrorIs(team.Barrier(ctx), runtime.ErrTeam)
+		_, err = team.Exchange(ctx, nil)
+		r.ErrorIs(err, runtime.ErrTeam)
+		_, err = team.Split(ctx, 0, 0)
+		r.ErrorIs(err, runtime.ErrTeam)
+		_, err = team.WorldRank(0)
+		r.ErrorIs(err, runtime.ErrRange)
 	})
 }
 

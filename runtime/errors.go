@@ -25,6 +25,8 @@ var (
 	ErrMismatch = errors.New("collective calls do not match")
 	// ErrExhausted: the rank's heap has no room left.
 	ErrExhausted = arena.ErrExhausted
+	// ErrTeam: the team is nil, as Split returns it to ranks that join none.
+	ErrTeam = errors.New("not a team of this rank")
 	// ErrRange: a rank that the team does not have.
 	ErrRange = errors.New("out of range")
 )

@@ -131,19 +131,34 @@ func explain(err error) error {
 	return &RankError{Rank: dead.Rank, Kind: kind, Cause: dead.Cause}
 }
 
-// Rank returns this rank's number in the team. Kind: local.
-func (t *Team) Rank() int { return t.rank }
+// Rank returns this rank's number in the team, -1 for a nil team. Kind: local.
+func (t *Team) Rank() int {
+	if t == nil {
+		return -1
+	}
+	return t.rank
+}
 
-// Size returns the number of ranks in the team. Kind: local.
-func (t *Team) Size() int { return len(t.members) }
+// Size returns the number of ranks in the team, 0 for a nil team. Kind: local.
+func (t *Team) Size() int {
+	if t == nil {
+		return 0
+	}
+	return len(t.members)
+}
 
 // Name returns the team's name, the same at every member. Kind: local.
-func (t *Team) Name() string { return t.name }
+func (t *Team) Name() string {
+	if t == nil {
+		return "(none)"
+	}
+	return t.name
+}
 
 // WorldRank returns the number in the world of the team's rank r. Kind: local.
 func (t *Team) WorldRank(r int) (int, error) {
-	if r < 0 || r >= len(t.members) {
-		return 0, fmt.Errorf("team %s: rank %d: %w [0, %d)", t.name, r, ErrRange, len(t.members))
+	if r < 0 || r >= t.Size() {
+		return 0, fmt.Errorf("team %s: rank %d: %w [0, %d)", t.Name(), r, ErrRange, t.Size())
 	}
 	return t.members[r], nil
 }

@@ -127,6 +127,10 @@ func TestArgumentsBeyondTheWindowAreErrorsThatChangeNothing(t *testing.T) {
 		check() // and with the target in reach
 		r.NoError(w.Fence(ctx))
 		r.Equal(make([]int64, elems), w.Local())
+		_, _, _, err = w.TestNotify(window.Until{Slots: []int{0}, Condition: window.NotEqual + 1})
+		r.ErrorIs(err, window.ErrRange)
+		_, _, err = w.WaitNotify(ctx, window.Until{Slots: []int{4}})
+		r.ErrorContains(err, "notification slot 4: out of range [0, 4)")
 		_, value, ok, err := w.TestNotify(window.Until{Slots: []int{0, 1, 2, 3}, Condition: window.NotEqual})
 		r.NoError(err)
 		r.False(ok, "slot holds %d", value)
@@ -137,6 +141,7 @@ func TestArgumentsBeyondTheWindowAreErrorsThatChangeNothing(t *testing.T) {
 func refused(ctx context.Context, r *testjob.Rank, w *window.Window[int64], a access, target, index, n int) {
 	err := a.call(ctx, w, target, index, n)
 	r.ErrorIs(err, window.ErrRange, "%s at %d from %d", a.op, target, index)
+	r.ErrorContains(err, "out of range [0, ", "the limits")
 	var op *window.OpError
 	r.ErrorAs(err, &op, a.op)
 	r.Equal(a.op, op.Op)

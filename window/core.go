@@ -140,7 +140,7 @@ func (c *core) failAt(op string, target, index, count int, err error) error {
 // reach checks an operation's arguments and returns the target's memory.
 func (c *core) reach(ctx context.Context, target, index, count int) (*fabric.Remote, error) {
 	if index < 0 || count < 0 || index > c.layout.elems-count {
-		return nil, ErrRange
+		return nil, fmt.Errorf("%d elements from index %d: %w [0, %d)", count, index, ErrRange, c.layout.elems)
 	}
 	return c.remote(ctx, target)
 }

@@ -15,7 +15,7 @@ var (
 	// ErrType: elements that hold pointers or have no size.
 	ErrType = errors.New("unusable element type")
 	// ErrTeam: the team is nil or the calling rank is not in it.
-	ErrTeam = errors.New("not a team of this rank")
+	ErrTeam = runtime.ErrTeam
 	// ErrFreed: the window was freed, or its job closed.
 	ErrFreed = errors.New("window was freed")
 	// ErrNotHeld: an unlock without the lock.

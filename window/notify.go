@@ -49,6 +49,7 @@ const (
 	AtLeast
 	// NotEqual: the slot holds anything else.
 	NotEqual
+	conditions // how many there are
 )
 
 // Until says what a wait is for: slots of this rank whose value meets a
@@ -94,6 +95,9 @@ func (c *core) testNotify(op string, u *Until) (slot int, value uint64, ok bool,
 	}
 	if len(u.Slots) == 0 {
 		return 0, 0, false, c.fail(op, fmt.Errorf("no slots to look at: %w", ErrRange))
+	}
+	if u.Condition >= conditions {
+		return 0, 0, false, c.fail(op, fmt.Errorf("condition %d: %w [0, %d)", u.Condition, ErrRange, conditions))
 	}
 	for _, s := range u.Slots {
 		if uint(s) >= uint(c.layout.slots) {
@@ -144,5 +148,5 @@ func (u *Until) met(v uint64) bool {
 
 func (c *core) failSlot(op string, target, slot int, err error) error {
 	return &OpError{Op: op, Window: c.name, Rank: c.team.Rank, Target: target, Index: slot, Count: 1,
-		Limit: c.layout.slots, Err: fmt.Errorf("notification slot %d: %w", slot, err)}
+		Limit: c.layout.slots, Err: fmt.Errorf("notification slot %d: %w [0, %d)", slot, err, c.layout.slots)}
 }

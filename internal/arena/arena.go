@@ -122,7 +122,7 @@ func size(n int64) string {
 	case n >= 1<<30 && n%(1<<30) == 0:
 		return fmt.Sprintf("%d GiB", n>>30)
 	case n >= 1<<20:
-		return fmt.Sprintf("%d MiB", (n+1<<20-1)>>20)
+		return fmt.Sprintf("%d MiB", (n-1)>>20+1)
 	}
-	return fmt.Sprintf("%d KiB", (n+1<<10-1)>>10)
+	return fmt.Sprintf("%d KiB", (n-1)>>10+1)
 }
