@@ -160,6 +160,12 @@ func (c *core) remote(ctx context.Context, target int) (*fabric.Remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.remotes[target].Store(r)
+	if !c.remotes[target].CompareAndSwap(nil, r) {
+		return c.remotes[target].Load(), nil
+	}
+	if c.freed.Load() { // Free may not have seen it
+		r.Retire(ErrFreed)
+		return nil, ErrFreed
+	}
 	return r, nil
 }

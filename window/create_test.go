@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/window"
@@ -151,6 +153,38 @@ func TestOperationsAfterFreeFail(t *testing.T) {
 		}
 		r.NoError(attempt[int64](ctx, r, 3))
 	})
+}
+
+// TestFreeMayComeWhilePutsAreUnderWay: those behind it fail here; none of them
+// reaches memory that the target has withdrawn, which would end the connection.
+func TestFreeMayComeWhilePutsAreUnderWay(t *testing.T) {
+	for _, c := range testjob.Transports(3) {
+		if c.Mapped() {
+			continue // stores are the program's own to order
+		}
+		t.Run(c.String(), func(t *testing.T) {
+			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+				for range 10 {
+					w := allocate[int64](ctx, r, 1024)
+					var putting errgroup.Group
+					for g := range 8 {
+						putting.Go(func() (err error) {
+							for i := 0; err == nil; i++ {
+								err = w.PutValue(ctx, (r.Me+g)%r.N, i%1024, 1)
+							}
+							return err
+						})
+					}
+					r.NoError(w.Free(ctx))
+					r.ErrorIs(putting.Wait(), window.ErrFreed)
+				}
+				w := allocate[int64](ctx, r, 1)
+				r.NoError(w.PutValue(ctx, r.Right(), 0, 1))
+				r.NoError(w.Fence(ctx))
+				r.EqualValues(1, w.Local()[0])
+			})
+		})
+	}
 }
 
 func TestFreeWakesThoseWhoWaitForNotifications(t *testing.T) {

@@ -99,6 +99,11 @@ func (w *Window[T]) Free(ctx context.Context) error {
 	}
 	w.team.Bell().Ring() // for those who wait for notifications and locks
 	err := w.closeGates(ctx)
+	for i := range w.remotes {
+		if r := w.remotes[i].Load(); r != nil {
+			r.Retire(ErrFreed)
+		}
+	}
 	if err == nil {
 		err = w.flushReached(ctx)
 	}

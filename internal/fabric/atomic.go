@@ -23,7 +23,7 @@ func (r *Remote) Fetch(ctx context.Context, offset int, a Atomic) (old uint64, e
 	if !p.bind.info.ExtendedAtomics {
 		return r.emulate(ctx, offset, a)
 	}
-	o := p.f.ops.take(p)
+	o := p.f.ops.take(r)
 	o.atomic(0, r.addr.Add(uint64(offset)), a)
 	return o.fetch(ctx, a.Width)
 }
@@ -51,7 +51,7 @@ func (r *Remote) Update(ctx context.Context, offset int, a Atomic) error {
 		return err
 	}
 	p.Stats.count(int(a.Width))
-	o := p.f.ops.take(p)
+	o := p.f.ops.take(r)
 	o.atomic(0, r.addr.Add(uint64(offset)), a)
 	_, err := o.start(ctx, 1)
 	return err

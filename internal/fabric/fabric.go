@@ -49,6 +49,7 @@ type Fabric struct {
 	peers     map[int]*dial
 	inbound   []*inbound
 	admitting sync.WaitGroup // inbound connections that are being made
+	making    sync.WaitGroup // calls that make what Close takes back
 
 	polling sync.Mutex
 	missed  atomic.Bool // a goroutine came to poll while another did
@@ -130,7 +131,7 @@ func (f *Fabric) MapsAll() bool {
 // Close ends all connections and gives all memory back. Operations under way
 // end with an error.
 func (f *Fabric) Close() error {
-	if f.closed.Swap(true) {
+	if !f.shut() {
 		return nil
 	}
 	f.cancel()
@@ -147,6 +148,25 @@ func (f *Fabric) Close() error {
 		errs = append(errs, f.arena.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// shut lets nothing begin any more. It is true for the first caller.
+func (f *Fabric) shut() bool {
+	f.peersMu.Lock()
+	defer f.peersMu.Unlock()
+	return !f.closed.Swap(true)
+}
+
+// begin lets a call make what Close takes back; Close waits for its end, which
+// is a call of f.making.Done.
+func (f *Fabric) begin() error {
+	f.peersMu.Lock()
+	defer f.peersMu.Unlock()
+	if f.closed.Load() {
+		return ErrClosed
+	}
+	f.making.Add(1)
+	return nil
 }
 
 // drain settles what End flushed, before its queue pairs are gone.

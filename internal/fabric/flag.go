@@ -40,7 +40,7 @@ func (r *Remote) WriteFlag(ctx context.Context, offset int, src []byte, flag Fla
 		}
 		return r.PostFlag(ctx, flag)
 	}
-	o := p.f.ops.take(p)
+	o := p.f.ops.take(r)
 	data, word := 0, 1
 	if mutant.FlagBeforeData {
 		data, word = 1, 0
@@ -74,7 +74,7 @@ func (r *Remote) PostFlag(ctx context.Context, flag Flag) error {
 		r.storeFlag(flag)
 		return nil
 	}
-	o := p.f.ops.take(p)
+	o := p.f.ops.take(r)
 	o.flag(0, r.addr.Add(uint64(flag.Offset)), flag)
 	p.Stats.count(8)
 	req, err := o.start(ctx, 1)

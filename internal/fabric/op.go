@@ -15,6 +15,7 @@ import (
 type op struct {
 	f      *Fabric
 	peer   *Peer
+	remote *Remote
 	id     uint64
 	wr     [2]driver.WorkRequest // a write and its flag are posted together
 	seg    [2]driver.Segment
@@ -44,19 +45,19 @@ type opTable struct {
 	free *op
 }
 
-// take returns a clean operation for a peer.
-func (t *opTable) take(p *Peer) *op {
+// take returns a clean operation on r.
+func (t *opTable) take(r *Remote) *op {
 	t.mu.Lock()
 	o := t.free
 	if o == nil {
-		o = &op{f: p.f}
+		o = &op{f: r.Peer.f}
 		t.all = append(t.all, o)
 		o.id = uint64(len(t.all))
 	} else {
 		t.free = o.next
 	}
 	t.mu.Unlock()
-	o.peer, o.next = p, nil
+	o.peer, o.remote, o.next = r.Peer, r, nil
 	o.status, o.err = driver.Success, nil
 	o.done.Store(false)
 	return o
@@ -114,6 +115,9 @@ func (p *Peer) tryPost(o *op, from, n int) (int, error) {
 	wrs := o.wr[from:n]
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if o.remote.retired != nil {
+		return 0, o.remote.retired
+	}
 	for i := range wrs {
 		p.sign(&wrs[i])
 		if wrs[i].ID == o.id {

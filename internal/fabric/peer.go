@@ -249,6 +249,7 @@ func (f *Fabric) dropQP(b *binding, qp *verbs.QP) error {
 // closePeers waits for the connections that are being made, which Close has
 // cancelled, and ends all.
 func (f *Fabric) closePeers() error {
+	f.making.Wait()
 	f.peersMu.Lock()
 	dials := slices.Collect(maps.Values(f.peers))
 	inbound := f.inbound

@@ -33,6 +33,10 @@ func (t *regionTable) init() { t.byName = map[string]*Region{} }
 // Register makes mem reachable for every rank under a name that is unique
 // among the rank's regions.
 func (f *Fabric) Register(ctx context.Context, name string, mem driver.Memory) (*Region, error) {
+	if err := f.begin(); err != nil {
+		return nil, err
+	}
+	defer f.making.Done()
 	r := &Region{f: f, name: name, mem: mem, mrs: map[*binding]*verbs.MR{}}
 	for _, b := range f.bindings {
 		mr, err := b.pd.RegMR(ctx, mem, driver.AllAccess)
@@ -110,8 +114,17 @@ type Remote struct {
 	Len  int
 	// Mem is the region itself where this process can reach it by loads and
 	// stores, else nil.
-	Mem  []byte
-	addr driver.RemoteAddr
+	Mem     []byte
+	addr    driver.RemoteAddr
+	retired error // under the peer's mutex: why nothing is posted any more
+}
+
+// Retire has every later post fail with cause: the target is about to withdraw
+// the region, and a request that comes behind that ends the connection.
+func (r *Remote) Retire(cause error) {
+	r.Peer.mu.Lock()
+	defer r.Peer.mu.Unlock()
+	r.retired = cause
 }
 
 // Resolve finds the region that rank registered under name. It connects to the
@@ -168,9 +181,10 @@ func (f *Fabric) call(ctx context.Context, rank int, service string, req, rep an
 
 // Serve answers a request of another rank.
 func (f *Fabric) Serve(ctx context.Context, from int, service string, payload []byte) ([]byte, error) {
-	if f.closed.Load() {
-		return nil, ErrClosed
+	if err := f.begin(); err != nil {
+		return nil, err
 	}
+	defer f.making.Done()
 	switch service {
 	case "connect":
 		return serve(payload, func(req connectRequest) (connectReply, error) { return f.serveConnect(ctx, from, req) })

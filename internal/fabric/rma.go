@@ -79,7 +79,7 @@ func (r *Remote) StartWrite(ctx context.Context, offset int, src []byte) (Reques
 // more than MaxFMA bytes. It is there to measure where to switch.
 func (r *Remote) StartWriteBy(ctx context.Context, path Path, offset int, src []byte) (Request, error) {
 	p := r.Peer
-	o := p.f.ops.take(p)
+	o := p.f.ops.take(r)
 	o.write(0, path, r.addr.Add(uint64(offset)), src)
 	p.Stats.count(len(src))
 	return o.start(ctx, 1)
@@ -129,7 +129,7 @@ func (r *Remote) Read(ctx context.Context, offset int, dst []byte) error {
 // to the operation until Wait.
 func (r *Remote) StartRead(ctx context.Context, offset int, dst []byte) (Request, error) {
 	p := r.Peer
-	o := p.f.ops.take(p)
+	o := p.f.ops.take(r)
 	o.seg[0] = driver.Segment{Mem: dst}
 	o.wr[0] = driver.WorkRequest{ID: o.id, Op: driver.OpRead, Flags: driver.Signaled, Local: o.seg[:1],
 		Remote: r.addr.Add(uint64(offset))}
