@@ -43,7 +43,7 @@ func (e *OpError) Error() string {
 	if e.Target >= 0 {
 		s += fmt.Sprintf(" at rank %d", e.Target)
 	}
-	if e.Index >= 0 {
+	if e.Index >= 0 && !errors.Is(e.Err, ErrRange) { // that says so itself
 		s += fmt.Sprintf(", %d from %d of %d", e.Count, e.Index, e.Limit)
 	}
 	return s + ": " + e.Err.Error()

@@ -89,7 +89,9 @@ func (c *core) leave(call fabric.Collective, err error) error {
 
 // Free ends the window at all ranks and gives its memory back. Operations on it
 // return ErrFreed afterwards; slices of its memory read garbage but never
-// fault. Kind: collective.
+// fault. Operations that other goroutines of this rank began before must have
+// ended where the target is mapped: their stores cannot be called back. Kind:
+// collective.
 func (w *Window[T]) Free(ctx context.Context) error {
 	if w.freed.Swap(true) {
 		return w.fail("Free", ErrFreed)
