@@ -1,4 +1,4 @@
-module github.com/gopgas/gopgas/internal/tools
+module github.com/gopgas/gopgas/internal/tools/golangci
 
 go 1.26.0
 
