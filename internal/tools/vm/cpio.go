@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+)
+
+// archive writes a cpio archive of the format "newc", which the kernel unpacks
+// as its first file system:
+//
+//	header 110 bytes: "070701" and 13 numbers of 8 hexadecimal digits
+//	name, NUL, zeros up to a multiple of 4
+//	content, zeros up to a multiple of 4
+//
+// and so on until the entry TRAILER!!!. The first error stays; close returns it.
+type archive struct {
+	w       io.Writer
+	written int64
+	inode   int
+	err     error
+}
+
+// Types of an entry, above its permissions (cpio(5)).
+const (
+	typeFolder = 0o040000
+	typeFile   = 0o100000
+	typeLink   = 0o120000
+)
+
+// folder adds a folder. Folders come before what is in them.
+func (a *archive) folder(name string) { a.entry(name, typeFolder|0o755, nil) }
+
+// file adds a file.
+func (a *archive) file(name string, perm fs.FileMode, content []byte) {
+	a.entry(name, typeFile|int(perm.Perm()), content)
+}
+
+// link adds a symbolic link.
+func (a *archive) link(name, target string) { a.entry(name, typeLink|0o777, []byte(target)) }
+
+// close ends the archive; the writer stays open.
+func (a *archive) close() error {
+	a.entry("TRAILER!!!", 0, nil)
+	return a.err
+}
+
+func (a *archive) entry(name string, mode int, content []byte) {
+	a.inode++
+	const owner, group, links, modified, device = 0, 0, 1, 0, 0
+	header := "070701"
+	for _, number := range []int{a.inode, mode, owner, group, links, modified, len(content),
+		device, device, device, device, len(name) + 1, 0} {
+		header += fmt.Sprintf("%08x", number)
+	}
+	a.write([]byte(header + name + "\x00"))
+	a.write(content)
+}
+
+// write adds bytes, and zeros up to a multiple of 4.
+func (a *archive) write(b []byte) {
+	for _, part := range [][]byte{b, make([]byte, -(a.written+int64(len(b)))&3)} {
+		if a.err != nil {
+			return
+		}
+		var n int
+		n, a.err = a.w.Write(part)
+		a.written += int64(n)
+	}
+}

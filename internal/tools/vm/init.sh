@@ -1,0 +1,58 @@
+#!/bin/busybox sh
+# The first process of the machine: makes it ready, runs the command and ends
+# the machine with the command's exit code.
+
+# Ends QEMU, whose exit code becomes twice the byte written, and one. What the
+# console still has to send goes out before.
+end() { # byte
+	/bin/busybox stty -F /dev/console sane
+	/bin/busybox printf "\\$(/bin/busybox printf %o "$1")" | /bin/busybox dd of=/dev/port bs=1 seek=244 2>/dev/null
+	/bin/busybox poweroff -f
+}
+
+# Does a step without which there is no machine.
+must() {
+	"$@" && return
+	echo "vm: failed in the machine: $*"
+	end 1
+}
+
+export PATH=/usr/bin:/bin HOME=/tmp TERM=dumb
+must /bin/busybox --install -s /bin
+must mount -t proc proc /proc
+must mount -t sysfs sysfs /sys
+must mount -t devtmpfs devtmpfs /dev
+must mkdir /dev/shm
+must mount -t tmpfs tmpfs /dev/shm
+must mount -t tmpfs tmpfs /tmp
+must mount -t tmpfs tmpfs /run
+hostname vm
+for module in /modules/*; do must insmod "$module"; done
+
+. /command.sh
+must mkdir -p "$share"
+must mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144 share "$share"
+
+must ip link set lo up
+must rdma link add rxe0 type rxe netdev lo
+# The kernel enters the addresses of lo a little later.
+gid=0000:0000:0000:0000:0000:ffff:7f00:0001 # 127.0.0.1
+tries=0
+until grep -q "$gid" /sys/class/infiniband/rxe0/ports/1/gids/* 2>/dev/null; do
+	tries=$((tries + 1))
+	[ $tries -lt 300 ] || must false "no GID for 127.0.0.1"
+	sleep 0.1
+done
+
+must cd "$share"
+(command </dev/null)
+code=$?
+cd /
+umount "$share"
+
+# The byte has room for no more.
+if [ $code -gt 111 ]; then
+	echo "vm: the command ended with $code, which comes out as 111"
+	code=111
+fi
+end $((code + 16))

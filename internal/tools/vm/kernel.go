@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// kernel is a kernel in the cache:
+//
+//	.cache/vm/kernel-NAME_VERSION-WANTED/
+//		vmlinux
+//		00-crc32_generic.ko
+//		01-virtio.ko ...     in order of loading
+//
+// WANTED is a checksum of the wanted modules' names. The folder is there
+// wholly or not at all.
+type kernel struct {
+	vmlinux string   // a file
+	modules []string // files, in order of loading
+}
+
+// prepareKernel finds the distribution's kernel in the cache, or puts it there
+// and takes out what an older one left.
+func prepareKernel(ctx context.Context, cache string) (kernel, error) {
+	packages, err := kernelPackages(ctx)
+	if err != nil {
+		return kernel{}, err
+	}
+	folder := filepath.Join(cache, cacheName(packages))
+	if _, err := os.Stat(folder); err == nil {
+		return openKernel(folder)
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return kernel{}, err
+	}
+	old, err := filepath.Glob(filepath.Join(cache, "kernel-*"))
+	if err != nil {
+		return kernel{}, err
+	}
+	work, err := os.MkdirTemp(cache, "new-")
+	if err != nil {
+		return kernel{}, err
+	}
+	defer os.RemoveAll(work)
+	if err := fetchKernel(ctx, packages, work); err != nil {
+		return kernel{}, err
+	}
+	// Whoever was faster has made the same.
+	if err := os.Rename(filepath.Join(work, "done"), folder); err != nil && !os.IsExist(err) {
+		return kernel{}, err
+	}
+	for _, folder := range append(old, interrupted(cache)...) {
+		if err := os.RemoveAll(folder); err != nil {
+			return kernel{}, err
+		}
+	}
+	return openKernel(folder)
+}
+
+// interrupted lists the folders of runs that were killed while they fetched.
+func interrupted(cache string) (out []string) {
+	all, _ := filepath.Glob(filepath.Join(cache, "new-*")) // the pattern is right
+	for _, folder := range all {
+		if info, err := os.Stat(folder); err == nil && time.Since(info.ModTime()) > time.Hour {
+			out = append(out, folder)
+		}
+	}
+	return out
+}
+
+// cacheName names what is made of packages, "NAME=VERSION" each, and wanted.
+func cacheName(packages []string) string {
+	name := strings.ReplaceAll(packages[0], "=", "_")
+	return fmt.Sprintf("kernel-%s-%08x", strings.ReplaceAll(name, "/", "_"), crc32.ChecksumIEEE([]byte(strings.Join(wanted, " "))))
+}
+
+// openKernel lists a folder of the cache.
+func openKernel(folder string) (kernel, error) {
+	found, err := filepath.Glob(filepath.Join(folder, "*.ko"))
+	slices.Sort(found)
+	return kernel{filepath.Join(folder, "vmlinux"), found}, err
+}
+
+// fetchKernel downloads and unpacks packages in the folder work, and takes what
+// the machine needs to work/done.
+func fetchKernel(ctx context.Context, packages []string, work string) error {
+	root, done := filepath.Join(work, "root"), filepath.Join(work, "done")
+	for _, folder := range []string{root, done} {
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			return err
+		}
+	}
+	for _, p := range packages {
+		fmt.Fprintln(os.Stderr, "vm: downloading", p)
+		// It downloads to its working directory.
+		if _, err := output(ctx, "env", "-C", work, "apt-get", "-q", "download", p); err != nil {
+			return err
+		}
+	}
+	debs, err := filepath.Glob(filepath.Join(work, "*.deb"))
+	if err != nil {
+		return err
+	}
+	for _, deb := range debs {
+		if _, err := output(ctx, "dpkg", "-x", deb, root); err != nil {
+			return err
+		}
+	}
+	vmlinuz, err := only(root, "boot/vmlinuz-*")
+	if err != nil {
+		return err
+	}
+	if err := extractVmlinux(vmlinuz, filepath.Join(done, "vmlinux")); err != nil {
+		return err
+	}
+	return takeModules(root, done)
+}
+
+// takeModules copies the wanted modules of the kernel in root to done, named by
+// their order.
+func takeModules(root, done string) error {
+	folder, err := only(root, "lib/modules/*", "usr/lib/modules/*")
+	if err != nil {
+		return err
+	}
+	all, err := scanModules(folder)
+	if err != nil {
+		return err
+	}
+	order, err := all.closure(slices.DeleteFunc(slices.Clone(wanted), func(name string) bool {
+		return all.files[name] == "" && slices.Contains(optional, name)
+	}))
+	if err != nil {
+		return err
+	}
+	for i, m := range order {
+		file := filepath.Join(done, fmt.Sprintf("%02d-%s.ko", i, m.name))
+		if err := os.WriteFile(file, m.content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// only returns the one file in root that matches one of the patterns.
+func only(root string, patterns ...string) (string, error) {
+	var all []string
+	for _, pattern := range patterns {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			return "", err
+		}
+		all = append(all, found...)
+	}
+	if len(all) != 1 {
+		return "", fmt.Errorf("the kernel's packages have %d files %s, not one", len(all), strings.Join(patterns, " or "))
+	}
+	return all[0], nil
+}

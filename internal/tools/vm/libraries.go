@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// libraries gathers the shared libraries that programs need, as ld.so(8) would
+// find them.
+type libraries struct {
+	folders      []string          // to search
+	files        map[string]string // name -> file
+	interpreters map[string]bool   // ld.so, by the paths that programs ask for
+}
+
+// systemFolders returns where libraries are on this system: what ld.so.conf's
+// parts list, then what ld.so looks at by itself.
+func systemFolders() []string {
+	var out []string
+	parts, _ := filepath.Glob("/etc/ld.so.conf.d/*.conf") // the pattern is right
+	for _, part := range parts {
+		text, err := os.ReadFile(part)
+		if err != nil {
+			continue // listed but gone
+		}
+		for line := range strings.Lines(string(text)) {
+			if line = strings.TrimSpace(line); strings.HasPrefix(line, "/") {
+				out = append(out, line)
+			}
+		}
+	}
+	return append(out, "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib")
+}
+
+func newLibraries(folders []string) *libraries {
+	return &libraries{folders, map[string]string{}, map[string]bool{}}
+}
+
+// addFor adds what the program or library in a file needs, and what that needs.
+// Files that are not ELF, such as scripts, need nothing.
+func (l *libraries) addFor(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if magic := make([]byte, len(elf.ELFMAG)); !begins(f, magic, elf.ELFMAG) {
+		return nil
+	}
+	program, err := elf.NewFile(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	if path, err := interpreter(program); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	} else if path != "" {
+		l.interpreters[path] = true
+	}
+	names, err := program.ImportedLibraries()
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	folders := append(runPath(program, filepath.Dir(file)), l.folders...)
+	for _, name := range names {
+		if err := l.add(name, folders); err != nil {
+			return fmt.Errorf("%w, which %s needs", err, file)
+		}
+	}
+	return nil
+}
+
+// add adds a library by its name, and what it needs.
+func (l *libraries) add(name string, folders []string) error {
+	if l.files[name] != "" {
+		return nil
+	}
+	for _, folder := range folders {
+		file := filepath.Join(folder, name)
+		if _, err := os.Stat(file); err == nil {
+			l.files[name] = file
+			return l.addFor(file)
+		}
+	}
+	return fmt.Errorf("no library %s in %s", name, strings.Join(folders, ", "))
+}
+
+func begins(r io.ReaderAt, buffer []byte, with string) bool {
+	_, err := r.ReadAt(buffer, 0)
+	return err == nil && string(buffer) == with
+}
+
+// interpreter returns the path of the ld.so that a program asks for; libraries
+// and static programs ask for none.
+func interpreter(program *elf.File) (string, error) {
+	for _, p := range program.Progs {
+		if p.Type == elf.PT_INTERP {
+			path, err := io.ReadAll(p.Open())
+			return string(bytes.TrimRight(path, "\x00")), err
+		}
+	}
+	return "", nil
+}
+
+// runPath returns the folders in which a file asks to look first. Origin is the
+// folder that has the file.
+func runPath(file *elf.File, origin string) (folders []string) {
+	for _, tag := range []elf.DynTag{elf.DT_RUNPATH, elf.DT_RPATH} {
+		lists, err := file.DynString(tag)
+		if err != nil {
+			continue // a static program
+		}
+		for _, list := range lists {
+			for folder := range strings.SplitSeq(list, ":") {
+				folders = append(folders, strings.NewReplacer("$ORIGIN", origin, "${ORIGIN}", origin).Replace(folder))
+			}
+		}
+	}
+	return folders
+}
+
+// find returns the file of a program of the system.
+func find(program string) (string, error) {
+	for _, folder := range []string{"/usr/bin", "/usr/sbin", "/bin", "/sbin"} {
+		file := filepath.Join(folder, program)
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+			return file, nil
+		}
+	}
+	return "", fmt.Errorf("%w: the program %s", errors.ErrUnsupported, program)
+}

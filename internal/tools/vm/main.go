@@ -1,0 +1,184 @@
+// Vm runs a command on a machine that has RDMA: a Linux with the kernel's
+// software RDMA device (rdma_rxe), booted in QEMU under emulation. It makes that
+// machine from packages of the Debian it runs on, so it works wherever there is
+// apt, with root or a sudo that asks nothing, and never counts on /dev/kvm.
+//
+//	go run ./internal/tools/vm [flags] -- COMMAND [ARG...]
+//
+//	go run ./internal/tools/vm -- rdma link show
+//	go run ./internal/tools/vm -- ibv_devinfo -v
+//	CGO_ENABLED=1 go test -tags ibverbs -c -o .cache/ibv.test ./verbs/ibv
+//	go run ./internal/tools/vm -env GOPGAS_IBV_REQUIRED=1 -- .cache/ibv.test -test.v
+//	go run ./internal/tools/vm -- sh -c 'ib_write_lat -d rxe0 & sleep 1; ib_write_lat -d rxe0 127.0.0.1'
+//
+// # What the command finds
+//
+// The folder -share (default: the current one) under the path it has outside,
+// writable, as its working directory. The device rxe0 on the loopback interface,
+// with an IPv4-mapped GID of 127.0.0.1. Root's rights, two processors, a gigabyte of memory,
+// /dev/shm and /tmp. The commands of busybox, and ip, rdma, strace, ibv_devinfo, ib_write_lat,
+// ib_read_lat and ib_atomic_lat. Programs of other names need -bin, and the
+// libraries of COMMAND and of every -bin come along.
+//
+// # What comes out
+//
+// What the command prints, standard error too, comes line by line on standard
+// output, among it what the kernel has to complain about. The exit code is the
+// command's, up to 111, which stands for all above; 124 if it took longer than
+// -timeout; 125 if there was no machine to run it. (go run makes 1 of all but 0.)
+//
+// # How it works
+//
+//	packages.go   what apt has to install, and which kernel there is
+//	kernel.go     the kernel's package -> vmlinux and modules, in the cache
+//	vmlinux.go    vmlinux out of vmlinuz: saves the guest unpacking it, half its boot
+//	modules.go    the modules that the wanted ones need, in order of loading
+//	libraries.go  the libraries that programs need
+//	image.go      what is in the initramfs, and init.sh, its first process
+//	cpio.go       the format of an initramfs
+//	qemu.go       the machine: boots, relays the console, ends
+//
+// The first run downloads about 100 MB and takes a minute; later ones find the
+// kernel in -cache, under the name of its version, and boot after a second.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Exit codes of timeout(1), which runs commands for others too. A command's own
+// code is at most exitMost.
+const (
+	exitTimeout = 124
+	exitFailed  = 125
+)
+
+// options are what the flags say.
+type options struct {
+	command  []string
+	env      []string // NAME=VALUE
+	programs []string // files that the guest has in /bin
+	share    string   // a folder, absolute
+	cache    string   // a folder, absolute
+	memory   int      // MiB
+	cpus     int
+	timeout  time.Duration
+	verbose  bool
+}
+
+func main() {
+	o, err := parse(os.Args[1:], os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		os.Exit(0)
+	}
+	code := exitFailed
+	if err == nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		go orphaned(cancel)
+		code, err = run(ctx, o, os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "vm:", err)
+	}
+	os.Exit(code)
+}
+
+// run makes the machine and runs the command. It returns the exit code.
+func run(ctx context.Context, o options, out io.Writer) (int, error) {
+	if err := install(ctx); err != nil {
+		return exitFailed, err
+	}
+	k, err := prepareKernel(ctx, o.cache)
+	if err != nil {
+		return exitFailed, err
+	}
+	image, err := makeImage(o, k)
+	if err != nil {
+		return exitFailed, err
+	}
+	defer image.Close()
+	return boot(ctx, o, k.vmlinux, image, out)
+}
+
+// orphaned calls gone when the process that started this one has ended: "go run"
+// ends at a SIGTERM without a word to what it runs.
+func orphaned(gone func()) {
+	for parent := os.Getppid(); parent == os.Getppid(); {
+		time.Sleep(time.Second)
+	}
+	gone()
+}
+
+const usage = `Runs a command on an emulated Linux machine with a software RDMA device, rxe0.
+
+	go run ./internal/tools/vm [flags] -- COMMAND [ARG...]
+
+COMMAND runs in the folder -share, which the machine has under the same path,
+and this program ends with its exit code (up to 111; 124: too slow, 125: no machine).
+The first run installs packages and fetches a kernel, which takes a minute.
+
+	go run ./internal/tools/vm -- rdma link show
+	go run ./internal/tools/vm -env GOPGAS_IBV_REQUIRED=1 -- ./ibv.test -test.v
+
+`
+
+// parse reads the command line. Help and complaints go to out.
+func parse(args []string, out io.Writer) (o options, err error) {
+	flags := flag.NewFlagSet("vm", flag.ContinueOnError)
+	flags.SetOutput(out)
+	flags.Usage = func() {
+		fmt.Fprint(out, usage)
+		flags.PrintDefaults()
+	}
+	flags.StringVar(&o.share, "share", ".", "the `folder` that the machine shares with this one; COMMAND runs there")
+	flags.StringVar(&o.cache, "cache", ".cache/vm", "the `folder` that keeps the kernel for the next run")
+	flags.IntVar(&o.memory, "memory", 1024, "the machine's memory in `MiB`")
+	flags.IntVar(&o.cpus, "cpus", 2, "the machine's `processors`")
+	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "end the machine after this `time`")
+	flags.BoolVar(&o.verbose, "v", false, "show what the kernel says while it boots, and how QEMU is started")
+	flags.Func("env", "`NAME=VALUE` in COMMAND's environment; may be repeated", func(s string) error {
+		if name, _, ok := strings.Cut(s, "="); !ok || !isName(name) {
+			return errors.New("want NAME=VALUE")
+		}
+		o.env = append(o.env, s)
+		return nil
+	})
+	flags.Func("bin", "a program's `file`, which the machine gets in /bin with the libraries it needs; may be repeated", func(s string) error {
+		o.programs = append(o.programs, s)
+		return nil
+	})
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if o.command = flags.Args(); len(o.command) == 0 {
+		return o, errors.New("no COMMAND: say what to run, as in vm -- rdma link show (-h says more)")
+	}
+	for _, folder := range []*string{&o.share, &o.cache} {
+		if *folder, err = filepath.Abs(*folder); err != nil {
+			return o, err
+		}
+	}
+	if o.share == "/" {
+		return o, errors.New("-share / would hide the machine's own files: share a folder below")
+	}
+	return o, nil
+}
+
+// isName tells whether a shell can have a variable of this name.
+func isName(s string) bool {
+	for i, r := range s {
+		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+		if !letter && (i == 0 || r < '0' || '9' < r) {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// packages are what the machine is made of, and what builds programs for it.
+var packages = []string{
+	"qemu-system-x86", "busybox-static", "xz-utils", "zstd", // the machine, and what unpacks kernels
+	"libibverbs1", "ibverbs-providers", "iproute2", // verbs, the driver of rxe, rdma(8)
+	"ibverbs-utils", "perftest", "strace", // what looks at them
+	"libibverbs-dev", "gcc", "libc6-dev", // what programs are built with
+}
+
+// kernels are packages that depend on the distribution's kernel: Debian's, and
+// Ubuntu's.
+var kernels = []string{"linux-image-amd64", "linux-image-generic"}
+
+// install installs those of packages that are missing.
+func install(ctx context.Context) error {
+	// It fails when it does not know some of them, and lists the others.
+	list, _ := exec.CommandContext(ctx, "dpkg-query", append([]string{"-W", "-f", "${Package} ${db:Status-Status}\n"}, packages...)...).Output()
+	missing := missingOf(packages, string(list))
+	if len(missing) == 0 {
+		return nil
+	}
+	if err := apt(ctx, "update"); err != nil {
+		return err
+	}
+	return apt(ctx, append([]string{"install", "-y", "--no-install-recommends"}, missing...)...)
+}
+
+// missingOf returns the names that list, lines of "NAME STATUS", does not call
+// installed.
+func missingOf(names []string, list string) []string {
+	installed := strings.Split(list, "\n")
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.Contains(installed, name+" installed")
+	})
+}
+
+// apt runs apt-get as root. What it prints is shown if it fails.
+func apt(ctx context.Context, args ...string) error {
+	command := append([]string{"apt-get", "-q", "-o", "DPkg::Lock::Timeout=300"}, args...)
+	command = append([]string{"env", "DEBIAN_FRONTEND=noninteractive"}, command...)
+	if os.Geteuid() != 0 {
+		command = append([]string{"sudo", "-n"}, command...)
+	}
+	fmt.Fprintln(os.Stderr, "vm:", strings.Join(command, " "))
+	out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", strings.Join(command, " "), err, out)
+	}
+	return nil
+}
+
+// kernelPackages finds the packages with the kernel and its modules, each as
+// "NAME=VERSION". The lists of packages are fetched if there are none.
+func kernelPackages(ctx context.Context) ([]string, error) {
+	for attempt := range 2 {
+		if attempt > 0 {
+			if err := apt(ctx, "update"); err != nil {
+				return nil, err
+			}
+		}
+		for _, kernel := range kernels {
+			found, err := follow(kernel, func(name string) (string, error) {
+				return output(ctx, "apt-cache", "show", "--no-all-versions", name)
+			})
+			if err == nil {
+				return found, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("apt knows no kernel by any of the names %v: is this an amd64 Debian?", kernels)
+}
+
+// follow returns the packages with kernel files that a package depends on, itself
+// or through others, as sorted "NAME=VERSION". The names hold the kernel's
+// version, which moves with each security update; so each is read from the field
+// Depends of the one before. Show returns what "apt-cache show" says.
+func follow(kernel string, show func(name string) (string, error)) ([]string, error) {
+	found := map[string]bool{}
+	seen := map[string]bool{kernel: true}
+	for queue := []string{kernel}; len(queue) > 0; queue = queue[1:] {
+		text, err := show(queue[0])
+		if err != nil {
+			return nil, err
+		}
+		about := fields(text)
+		if queue[0] != kernel {
+			found[queue[0]+"="+about["Version"]] = true
+		}
+		for _, dependency := range strings.Split(about["Depends"], ",") {
+			name, _, _ := strings.Cut(strings.TrimSpace(dependency), " ")
+			if holdsKernel(name) && !seen[name] {
+				seen[name] = true
+				queue = append(queue, name)
+			}
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("the package %s depends on no kernel", kernel)
+	}
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// holdsKernel tells the packages with a kernel or its modules from others, such
+// as linux-base and linux-firmware.
+func holdsKernel(name string) bool {
+	return strings.HasPrefix(name, "linux-image-") || strings.HasPrefix(name, "linux-modules-")
+}
+
+// fields returns the fields of a package's description. Lines that begin with a
+// blank belong to a field of several lines and are left out.
+func fields(text string) map[string]string {
+	out := map[string]string{}
+	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
+		if name, value, ok := strings.Cut(lines.Text(), ":"); ok && !strings.HasPrefix(name, " ") {
+			out[name] = strings.TrimSpace(value)
+		}
+	}
+	return out
+}
+
+// output runs a command and returns what it prints.
+func output(ctx context.Context, name string, args ...string) (string, error) {
+	out, err := outputOf(exec.CommandContext(ctx, name, args...))
+	return string(out), err
+}
+
+// outputOf runs cmd. Its error holds what cmd had to say.
+func outputOf(cmd *exec.Cmd) ([]byte, error) {
+	out, err := cmd.Output()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(exit.Stderr))
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", strings.Join(cmd.Args, " "), err)
+	}
+	return out, err
+}
