@@ -41,6 +41,11 @@ func (m *MR) Segment(offset, n int) (Segment, error) {
 	return Segment{Mem: m.mem[offset : offset+n : offset+n], LKey: m.lkey}, nil
 }
 
+// SegmentOf returns mem as a segment, if all of it lies in the region.
+func (m *MR) SegmentOf(mem []byte) (seg Segment, ok bool) {
+	return Segment{Mem: mem, LKey: m.lkey}, contains(m.mem, mem)
+}
+
 // Close deregisters the region: when it returns, no peer reads or writes the
 // memory any more, and the keys never become valid again. It is idempotent.
 func (m *MR) Close() error {

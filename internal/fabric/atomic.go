@@ -23,23 +23,30 @@ func (r *Remote) Fetch(ctx context.Context, offset int, a Atomic) (old uint64, e
 	if !p.bind.info.ExtendedAtomics {
 		return r.emulate(ctx, offset, a)
 	}
-	o := p.f.ops.take(r)
+	o := p.bind.ops.take(r)
 	o.atomic(0, r.addr.Add(uint64(offset)), a)
 	return o.fetch(ctx, a.Width)
 }
 
 // fetch posts o's one atomic request, waits for its result of width bytes, and
-// recycles o.
+// gives o back.
 func (o *op) fetch(ctx context.Context, width uint8) (uint64, error) {
-	o.seg[0] = driver.Segment{Mem: o.value[0][:width]}
-	o.wr[0].ID, o.wr[0].Local, o.wr[0].Flags = o.id, o.seg[:1], driver.Signaled
+	o.result(0, width)
 	if _, err := o.start(ctx, 1); err != nil {
 		return 0, err
 	}
-	err := o.await(ctx)
-	old := atomics.Uint(o.value[0][:width])
-	o.f.ops.give(o)
-	return old, err
+	if err := o.await(ctx); err != nil {
+		return 0, err
+	}
+	old := atomics.Uint(o.word.Mem[:width])
+	o.bind.ops.give(o)
+	return old, nil
+}
+
+// result has request i put its result of width bytes into o's word and tell.
+func (o *op) result(i int, width uint8) {
+	o.seg[i] = driver.Segment{Mem: o.word.Mem[:width], LKey: o.word.LKey}
+	o.wr[i].ID, o.wr[i].Local, o.wr[i].Flags = o.id, o.seg[i:i+1], driver.Signaled
 }
 
 // Update is Fetch without a result: it waits for nothing but room in the queue,
@@ -51,7 +58,7 @@ func (r *Remote) Update(ctx context.Context, offset int, a Atomic) error {
 		return err
 	}
 	p.Stats.count(int(a.Width))
-	o := p.f.ops.take(r)
+	o := p.bind.ops.take(r)
 	o.atomic(0, r.addr.Add(uint64(offset)), a)
 	_, err := o.start(ctx, 1)
 	return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,7 +42,6 @@ type Fabric struct {
 	arena    *arena.Arena
 	head     arena.Block // the bell, and what flushes read
 	bindings []*binding
-	ops      opTable
 	regions  regionTable
 	health   health
 
@@ -185,6 +185,8 @@ type binding struct {
 	ctx         *verbs.Context
 	pd          *verbs.PD
 	cq          *verbs.CQ
+	ops         opTable
+	stages      stages
 	outstanding atomic.Int64  // signalled requests under way
 	completed   atomic.Uint64 // signalled requests that have completed, ever
 	qps         atomic.Int64
@@ -212,6 +214,7 @@ func (f *Fabric) bind(ctx context.Context, p driver.Provider) (*binding, error) 
 
 func (b *binding) close(mrs []*verbs.MR) error {
 	var errs []error
+	mrs = slices.Concat(mrs, b.ops.close(), b.stages.close())
 	for _, mr := range mrs {
 		errs = append(errs, mr.Close())
 	}

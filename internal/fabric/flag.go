@@ -3,6 +3,7 @@ package fabric
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/mutant"
@@ -33,26 +34,44 @@ func (r *Remote) WriteFlag(ctx context.Context, offset int, src []byte, flag Fla
 		return nil
 	}
 	path := p.PathOf(len(src))
-	if len(src) > r.MaxMessage() || path == Bulk && flag.Add && !p.bind.info.ExtendedAtomics {
-		// More than one request would tell of completion: one after the other.
-		if err := r.Write(ctx, offset, src); err != nil {
-			return err
-		}
-		return r.PostFlag(ctx, flag)
+	if len(src) > r.MaxMessage() || flag.Add && !p.bind.info.ExtendedAtomics {
+		return r.writeThenFlag(ctx, offset, src, flag)
 	}
-	o := p.f.ops.take(r)
-	data, word := 0, 1
+	o := p.bind.ops.take(r)
+	data, word := r.addr.Add(uint64(offset)), r.addr.Add(uint64(flag.Offset))
+	n := 1
 	if mutant.FlagBeforeData {
-		data, word = 1, 0
+		n = o.flag(0, word, flag)
+		o.write(n, path, data, src)
+		n++
+	} else {
+		o.write(0, path, data, src)
+		n += o.flag(1, word, flag)
 	}
-	o.write(data, path, r.addr.Add(uint64(offset)), src)
-	o.flag(word, r.addr.Add(uint64(flag.Offset)), flag)
 	p.Stats.count(len(src) + 8)
-	req, err := o.start(ctx, 2)
+	req, err := o.start(ctx, n)
 	if err != nil {
 		return err
 	}
 	return req.Wait(ctx)
+}
+
+// writeThenFlag is WriteFlag where more than one request would tell of its
+// completion. They are posted in order all the same.
+func (r *Remote) writeThenFlag(ctx context.Context, offset int, src []byte, flag Flag) error {
+	most := r.MaxMessage()
+	for len(src) > most {
+		if err := r.Write(ctx, offset, src[:most]); err != nil {
+			return err
+		}
+		offset, src = offset+most, src[most:]
+	}
+	req, err := r.StartWrite(ctx, offset, src)
+	if err != nil {
+		return err
+	}
+	err = r.PostFlag(ctx, flag)
+	return errors.Join(req.Wait(ctx), err)
 }
 
 // storeFlag sets a flag in mapped memory. The atomic orders the data before it,
@@ -74,31 +93,41 @@ func (r *Remote) PostFlag(ctx context.Context, flag Flag) error {
 		r.storeFlag(flag)
 		return nil
 	}
-	o := p.f.ops.take(r)
-	o.flag(0, r.addr.Add(uint64(flag.Offset)), flag)
+	o := p.bind.ops.take(r)
+	n := o.flag(0, r.addr.Add(uint64(flag.Offset)), flag)
 	p.Stats.count(8)
-	req, err := o.start(ctx, 1)
+	req, err := o.start(ctx, n)
 	if err != nil {
 		return err
 	}
 	return req.Wait(ctx)
 }
 
-// flag fills request i with the store or the addition that sets a flag. Both
-// are single atomic accesses at the target.
-func (o *op) flag(i int, at driver.RemoteAddr, flag Flag) {
-	if !flag.Add {
-		binary.NativeEndian.PutUint64(o.value[i][:], flag.Value)
-		o.write(i, FMA, at, o.value[i][:])
-		return
-	}
-	if o.peer.bind.info.ExtendedAtomics {
+// flag fills requests from i on with the store or the addition that sets a
+// flag, a single atomic access at the target, and returns how many they are. On
+// devices whose writes are silent the last of them wakes the target.
+func (o *op) flag(i int, at driver.RemoteAddr, flag Flag) int {
+	silent := o.bind.info.SilentWrites
+	switch {
+	case !flag.Add:
+		binary.NativeEndian.PutUint64(o.word.Mem, flag.Value)
+		o.seg[i] = o.word
+		o.wr[i] = driver.WorkRequest{Op: driver.OpWrite, Flags: driver.Inline, Local: o.seg[i : i+1], Remote: at}
+		if silent {
+			o.wr[i].Op, o.wr[i].Flags = driver.OpWriteImm, driver.Inline|driver.Solicited
+		}
+		return 1
+	case o.bind.info.ExtendedAtomics:
 		o.atomic(i, at, Atomic{Op: driver.AtomicAdd, Width: 8, Operand: flag.Value})
-		return
+	default:
+		// FETCH_ADD always has a result; nobody reads this one.
+		o.wr[i] = driver.WorkRequest{Op: driver.OpFetchAdd, Remote: at, Operand: flag.Value}
+		o.result(i, 8)
+		o.alone = true
 	}
-	// FETCH_ADD always has a result; nobody reads this one, and the operation
-	// must outlive it.
-	o.seg[i] = driver.Segment{Mem: o.value[i][:]}
-	o.wr[i] = driver.WorkRequest{ID: o.id, Op: driver.OpFetchAdd, Flags: driver.Signaled, Local: o.seg[i : i+1],
-		Remote: at, Operand: flag.Value}
+	if !silent {
+		return 1
+	}
+	o.wr[i+1] = driver.WorkRequest{Op: driver.OpWriteImm, Flags: driver.Solicited, Remote: at}
+	return 2
 }

@@ -72,10 +72,9 @@ func (p *Peer) acknowledge(ctx context.Context) error {
 	if p.flushed.Load() >= p.posted.Load() {
 		return p.Err()
 	}
-	o := p.f.ops.take(&p.head)
-	o.seg[0] = driver.Segment{Mem: o.value[0][:]}
-	o.wr[0] = driver.WorkRequest{ID: o.id, Op: driver.OpRead, Flags: driver.Signaled, Local: o.seg[:1],
-		Remote: p.head.addr.Add(headFlush)}
+	o := p.bind.ops.take(&p.head)
+	o.wr[0] = driver.WorkRequest{Op: driver.OpRead, Remote: p.head.addr.Add(headFlush)}
+	o.result(0, 8)
 	if _, err := o.start(ctx, 1); err != nil {
 		return err
 	}

@@ -6,21 +6,29 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/gopgas/gopgas/internal/memory"
+	"github.com/gopgas/gopgas/verbs"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
 // An op is an operation under way on a queue pair. They are recycled: whoever
-// waits for one gives it back and must not touch it afterwards.
+// waits for one gives it back and must not touch it afterwards. One that nobody
+// waits for is given back by its completion.
 type op struct {
 	f      *Fabric
+	bind   *binding
 	peer   *Peer
 	remote *Remote
 	id     uint64
-	wr     [2]driver.WorkRequest // a write and its flag are posted together
-	seg    [2]driver.Segment
-	value  [2]uint64Bytes // inline payload or result of seg
-	done   atomic.Bool
+	wr     [3]driver.WorkRequest // a write, its flag and its notice are posted together
+	seg    [3]driver.Segment
+	word   driver.Segment // 8 bytes of ours: an inline payload or a result
+	loan                  // of the data
+	alone  bool           // nobody will wait
+	unfit  error          // why it cannot be posted
+	phase  atomic.Uint32
 	uses   atomic.Uint64 // counts recyclings: an old Request is told from a new one
 	place  uint64        // among the peer's posts, of the request that tells
 	status driver.Status
@@ -28,7 +36,12 @@ type op struct {
 	next   *op
 }
 
-type uint64Bytes [8]byte
+// The phases of an operation.
+const (
+	underWay  uint32 = iota
+	done             // its completion was there: whoever waits gives it back
+	leftAlone        // nobody waits any more: its completion gives it back
+)
 
 // Ids of work requests that belong to no operation. An unsignalled request
 // completes only when it fails; a signalled one without operation is there to
@@ -38,11 +51,13 @@ const (
 	roomID       = ^uint64(0)
 )
 
-// opTable finds operations by the id of their work request.
+// opTable finds a binding's operations by the id of their work request.
 type opTable struct {
-	mu   sync.Mutex
-	all  []*op
-	free *op
+	mu    sync.Mutex
+	all   []*op
+	free  *op
+	words []driver.Segment // registered, that no operation has yet
+	mrs   []*verbs.MR      // that words lie in
 }
 
 // take returns a clean operation on r.
@@ -50,21 +65,54 @@ func (t *opTable) take(r *Remote) *op {
 	t.mu.Lock()
 	o := t.free
 	if o == nil {
-		o = &op{f: r.Peer.f}
+		o = &op{f: r.Peer.f, bind: r.Peer.bind}
 		t.all = append(t.all, o)
 		o.id = uint64(len(t.all))
 	} else {
 		t.free = o.next
 	}
+	if o.word.Mem == nil {
+		o.unfit = t.equip(o)
+	}
 	t.mu.Unlock()
 	o.peer, o.remote, o.next = r.Peer, r, nil
-	o.status, o.err = driver.Success, nil
-	o.done.Store(false)
+	o.alone, o.status, o.err = false, driver.Success, nil
+	o.phase.Store(underWay)
 	return o
 }
 
+// wordsBatch is for how many operations words are made together.
+const wordsBatch = 256
+
+// equip gives o its word.
+func (t *opTable) equip(o *op) error {
+	if !o.bind.info.LocalKeys {
+		o.word.Mem = make([]byte, 8)
+		return nil
+	}
+	if len(t.words) == 0 {
+		mr, err := o.bind.pd.RegMR(o.f.ctx, memory.Heap(8*wordsBatch), driver.LocalWrite)
+		if err != nil {
+			return err
+		}
+		t.mrs, t.words = append(t.mrs, mr), pieces(mr, 8)
+	}
+	o.word, t.words = t.words[0], t.words[1:]
+	return nil
+}
+
+// close takes the registrations out; nothing is posted any more.
+func (t *opTable) close() []*verbs.MR {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	mrs := t.mrs
+	t.mrs = nil
+	return mrs
+}
+
 func (t *opTable) give(o *op) {
-	o.wr, o.seg = [2]driver.WorkRequest{}, [2]driver.Segment{}
+	o.giveBack(o.bind)
+	o.wr, o.seg, o.unfit = [3]driver.WorkRequest{}, [3]driver.Segment{}, nil
 	o.uses.Add(1)
 	t.mu.Lock()
 	o.next, t.free = t.free, o
@@ -86,8 +134,8 @@ func (t *opTable) find(id uint64) *op {
 func (o *op) post(ctx context.Context, n int) (posted int, err error) {
 	p := o.peer
 	for {
-		if err := p.Err(); err != nil {
-			return posted, err
+		if err := p.Err(); err != nil || o.unfit != nil {
+			return posted, errors.Join(err, o.unfit)
 		}
 		before := p.bind.completed.Load()
 		took, err := p.tryPost(o, posted, n)
@@ -165,29 +213,36 @@ func (p *Peer) refused(ctx context.Context, err error) error {
 	return fmt.Errorf("rank %d: %w", p.rank, err)
 }
 
-// settle returns what o came to and recycles it.
+// settle returns what o came to and gives it back.
 func (o *op) settle(ctx context.Context) error {
-	err := o.await(ctx)
-	o.f.ops.give(o)
-	return err
+	if err := o.await(ctx); err != nil {
+		return err
+	}
+	o.fillBorrowed()
+	o.bind.ops.give(o)
+	return nil
 }
 
-// await waits for o's completion and returns what it came to. When ctx ends
-// first it takes o's memory back from the provider.
+// await waits for o's success. After an error o is given back already. When ctx
+// ends first, no memory of the caller's is in use any more.
 func (o *op) await(ctx context.Context) error {
-	err := o.f.Wait(ctx, o.over)
-	if err != nil {
-		o.cancel()
-	}
-	p, status, cause := o.peer, o.status, o.err
-	switch {
-	case err != nil:
+	if err := o.f.Wait(ctx, o.over); err != nil {
+		o.withdraw()
 		return err
-	case !o.done.Load():
-		return ErrClosed
-	case status == driver.Success:
+	}
+	if o.phase.Load() == done && o.status == driver.Success {
 		return nil
 	}
+	over, p, status, cause := o.phase.Load() == done, o.peer, o.status, o.err
+	o.bind.ops.give(o)
+	if !over {
+		return ErrClosed
+	}
+	return p.explain(ctx, status, cause)
+}
+
+// explain turns the status of a request that failed into the peer's error.
+func (p *Peer) explain(ctx context.Context, status driver.Status, cause error) error {
 	detail := status.String()
 	if cause != nil {
 		detail = cause.Error()
@@ -195,25 +250,54 @@ func (o *op) await(ctx context.Context) error {
 	if status == driver.Flushed || status == driver.RetryExceeded {
 		return p.f.verdict(ctx, p, detail)
 	}
-	e := &RankError{Rank: p.rank, Kind: &StatusError{status}, Cause: detail}
-	p.fail.CompareAndSwap(nil, e)
+	p.fail.CompareAndSwap(nil, &RankError{Rank: p.rank, Kind: &StatusError{status}, Cause: detail})
 	return p.Err()
 }
 
-// cancel ends o early. Without help from the provider the only way is to end
-// the connection, which flushes o and everything behind it.
-func (o *op) cancel() {
-	if !o.peer.qp.Cancel(o.id) {
-		o.peer.lose(&RankError{Rank: o.peer.rank, Kind: ErrUnreachable,
-			Cause: "connection ended by a cancelled transfer, which this provider cannot take back singly"})
+// cancelGrace is how long a transfer that cannot be taken back may go on in the
+// caller's memory after its ctx has ended: on a connection that is well it is
+// over sooner.
+const cancelGrace = 500 * time.Millisecond
+
+// withdraw ends o for a caller who waits no more: it is given back, now or by
+// its completion, and nobody touches the caller's memory from here on.
+func (o *op) withdraw() {
+	switch {
+	case o.phase.Load() == done:
+	case !o.borrowed:
+		o.leave()
+		return
+	case o.peer.qp.Cancel(o.id):
+		// The completion is queued, or about to be: this wait is short.
+		_ = o.f.Wait(context.Background(), o.over)
+	default:
+		o.outlast()
 	}
-	// The completion is queued, or about to be: this wait is short.
+	o.bind.ops.give(o)
+}
+
+// leave has o's completion give it back, unless it was there already.
+func (o *op) leave() {
+	if !o.phase.CompareAndSwap(underWay, leftAlone) {
+		o.bind.ops.give(o)
+	}
+}
+
+// outlast waits for o's end, and has the connection end where it does not come.
+func (o *op) outlast() {
+	grace, cancel := context.WithTimeout(context.Background(), cancelGrace)
+	defer cancel()
+	if o.f.Wait(grace, o.over) == nil {
+		return
+	}
+	o.peer.lose(&RankError{Rank: o.peer.rank, Kind: ErrUnreachable,
+		Cause: "connection ended with a cancelled transfer that did not come to its end"})
 	_ = o.f.Wait(context.Background(), o.over)
 }
 
 // over tells that no provider touches o's memory any more: it has completed, or
 // the fabric is closed.
-func (o *op) over() bool { return o.done.Load() || o.f.ended.Load() }
+func (o *op) over() bool { return o.phase.Load() == done || o.f.ended.Load() }
 
 // A StatusError is the status that a work request failed with.
 type StatusError struct{ Status driver.Status }

@@ -71,13 +71,15 @@ func (b *binding) idle() bool {
 
 // complete settles one completion.
 func (f *Fabric) complete(b *binding, wc *driver.Completion) {
-	o := f.ops.find(wc.ID)
+	o := b.ops.find(wc.ID)
 	if o != nil {
 		if wc.Status == driver.Success && b.tellsOfApplied(wc.Op) {
 			o.peer.raiseFlushed(o.place)
 		}
 		o.status, o.err = wc.Status, wc.Err
-		o.done.Store(true)
+		if !o.phase.CompareAndSwap(underWay, done) {
+			b.ops.give(o)
+		}
 	}
 	if wc.ID != unsignaledID {
 		b.outstanding.Add(-1)

@@ -92,6 +92,18 @@ func (t *regionTable) find(name string) *Region {
 	return t.byName[name]
 }
 
+// segment returns mem as a segment for b, if it lies in a region.
+func (t *regionTable) segment(b *binding, mem []byte) (driver.Segment, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range t.byName {
+		if seg, ok := r.mrs[b].SegmentOf(mem); ok {
+			return seg, true
+		}
+	}
+	return driver.Segment{}, false
+}
+
 // regionRequest and regionReply are the messages of the "region" service.
 type regionRequest struct{ Provider, Name string }
 

@@ -29,9 +29,9 @@ func (r Request) Wait(ctx context.Context) error {
 
 // Done tells whether Wait would return at once. It makes progress.
 func (r Request) Done() bool {
-	if r.o == nil || r.o.uses.Load() != r.use || r.o.done.Load() {
+	if r.o == nil || r.o.uses.Load() != r.use || r.o.phase.Load() == done {
 		return true
 	}
 	r.o.f.Progress()
-	return r.o.done.Load()
+	return r.o.phase.Load() == done
 }

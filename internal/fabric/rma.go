@@ -26,7 +26,12 @@ const (
 )
 
 // MaxFMA is the largest write that can be copied as it is posted to p.
-func (p *Peer) MaxFMA() int { return min(p.bind.info.MaxInline, maxInline) }
+func (p *Peer) MaxFMA() int {
+	if p.bind.info.LocalKeys {
+		return stageSize
+	}
+	return min(p.bind.info.MaxInline, maxInline)
+}
 
 // PathOf returns how a queued write of n bytes to p travels.
 func (p *Peer) PathOf(n int) Path {
@@ -79,23 +84,29 @@ func (r *Remote) StartWrite(ctx context.Context, offset int, src []byte) (Reques
 // more than MaxFMA bytes. It is there to measure where to switch.
 func (r *Remote) StartWriteBy(ctx context.Context, path Path, offset int, src []byte) (Request, error) {
 	p := r.Peer
-	o := p.f.ops.take(r)
+	o := p.bind.ops.take(r)
 	o.write(0, path, r.addr.Add(uint64(offset)), src)
 	p.Stats.count(len(src))
 	return o.start(ctx, 1)
 }
 
-// write fills request i with a write of src.
+// write fills request i with a write of src. By FMA its source is free once it
+// is posted: the device copies it, or a stage holds the copy until it has left.
 func (o *op) write(i int, path Path, to driver.RemoteAddr, src []byte) {
-	o.seg[i] = driver.Segment{Mem: src}
-	o.wr[i] = driver.WorkRequest{Op: driver.OpWrite, Flags: driver.Inline, Local: o.seg[i : i+1], Remote: to}
-	if path == Bulk {
-		o.wr[i].ID, o.wr[i].Flags = o.id, driver.Signaled
+	o.wr[i] = driver.WorkRequest{Op: driver.OpWrite, Local: o.seg[i : i+1], Remote: to}
+	if path == FMA && len(src) <= o.bind.info.MaxInline {
+		o.seg[i], o.wr[i].Flags = driver.Segment{Mem: src}, driver.Inline
+		return
 	}
+	o.wr[i].ID, o.wr[i].Flags = o.id, driver.Signaled
+	if err := o.lend(i, src, false, path == FMA); err != nil {
+		o.unfit = err
+	}
+	o.alone = !o.borrowed
 }
 
 // start posts the first n requests of o. Where none of them will tell of its
-// completion, o is recycled and the returned Request is complete.
+// completion, or nobody needs to know, the returned Request is complete.
 func (o *op) start(ctx context.Context, n int) (Request, error) {
 	posted, err := o.post(ctx, n)
 	tells := false
@@ -103,14 +114,16 @@ func (o *op) start(ctx context.Context, n int) (Request, error) {
 		tells = tells || o.wr[i].ID == o.id
 	}
 	switch {
-	case err != nil && tells:
-		o.cancel() // what was posted must not outlive the call
-		fallthrough
 	case !tells:
-		o.f.ops.give(o)
-		return Request{}, err
+		o.bind.ops.give(o)
+	case err != nil:
+		o.withdraw() // what was posted must not outlive the call
+	case o.alone:
+		o.leave()
+	default:
+		return Request{o, o.uses.Load()}, nil
 	}
-	return Request{o, o.uses.Load()}, nil
+	return Request{}, err
 }
 
 // Read fetches len(dst) bytes from offset. dst is filled when it returns nil
@@ -129,8 +142,10 @@ func (r *Remote) Read(ctx context.Context, offset int, dst []byte) error {
 // to the operation until Wait.
 func (r *Remote) StartRead(ctx context.Context, offset int, dst []byte) (Request, error) {
 	p := r.Peer
-	o := p.f.ops.take(r)
-	o.seg[0] = driver.Segment{Mem: dst}
+	o := p.bind.ops.take(r)
+	if err := o.lend(0, dst, true, false); err != nil {
+		o.unfit = err
+	}
 	o.wr[0] = driver.WorkRequest{ID: o.id, Op: driver.OpRead, Flags: driver.Signaled, Local: o.seg[:1],
 		Remote: r.addr.Add(uint64(offset))}
 	p.Stats.count(len(dst))

@@ -77,6 +77,9 @@ type DeviceInfo struct {
 	// AppliedWrites: a completed WRITE, too, means that everything posted up to
 	// it has been applied to the target's memory.
 	AppliedWrites bool
+	// SilentWrites: a WRITE or an atomic does not ring the target's bell. A
+	// WRITE_WITH_IMM with Solicited does, where a receive was posted.
+	SilentWrites bool
 	// SameHost: reaches only ranks of this host.
 	SameHost bool
 	// MapsMemory: its QPs are Mappers. A peer's memory may refuse all the same.

@@ -6,6 +6,11 @@ func (p *Plan) hide(info *driver.DeviceInfo) {
 	if p.HideExtendedAtomics {
 		info.ExtendedAtomics = false
 	}
+	info.AppliedWrites = info.AppliedWrites && !p.HideAppliedWrites
+	info.LocalKeys = info.LocalKeys || p.NeedLocalKeys
+	if p.MaxInline > 0 {
+		info.MaxInline = min(info.MaxInline, p.MaxInline)
+	}
 	if p.hidesMapper() {
 		info.MapsMemory = false
 	}

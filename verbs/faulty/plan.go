@@ -38,6 +38,9 @@ type Plan struct {
 	KeepMapper          bool // puts through a mapping go around all faults
 	HideCanceler        bool
 	HideExtendedAtomics bool
+	HideAppliedWrites   bool
+	NeedLocalKeys       bool // segments must name registered memory
+	MaxInline           int  // lowers what the device takes; 0 leaves it
 }
 
 // A Target chooses queue pairs: the Nth that was created on the Nth context
@@ -56,7 +59,8 @@ func (p *Plan) faults() bool {
 func (p *Plan) hidesMapper() bool { return p.HideMapper || p.faults() && !p.KeepMapper }
 
 func (p *Plan) passive() bool {
-	return !p.faults() && !p.HideMapper && !p.HideCanceler && !p.HideExtendedAtomics
+	return !p.faults() && !p.HideMapper && !p.HideCanceler && !p.HideExtendedAtomics &&
+		!p.HideAppliedWrites && !p.NeedLocalKeys && p.MaxInline == 0
 }
 
 func (p *Plan) setDefaults() {

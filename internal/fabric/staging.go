@@ -1,0 +1,149 @@
+package fabric
+
+import (
+	"context"
+	"sync"
+
+	"github.com/gopgas/gopgas/internal/memory"
+	"github.com/gopgas/gopgas/verbs"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// Devices that know memory by its registration only (driver.DeviceInfo.LocalKeys)
+// cannot take a caller's slice as it is. What lies in a region has a key. Small
+// transfers pass through a stage, memory of ours that is registered; large ones
+// are worth registering the slice for as long as they last.
+const (
+	stageSize  = 64 << 10
+	stageBatch = 16 // stages that are registered together
+	stageMost  = 8 * stageBatch
+)
+
+// stages are a binding's stages that are not in use.
+type stages struct {
+	mu   sync.Mutex
+	made int
+	free []driver.Segment
+	mrs  []*verbs.MR
+}
+
+// take returns a stage of stageSize bytes; not ok when too many are in use.
+func (s *stages) take(ctx context.Context, pd *verbs.PD) (seg driver.Segment, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.free) == 0 && !s.grow(ctx, pd) {
+		return driver.Segment{}, false
+	}
+	last := len(s.free) - 1
+	seg, s.free = s.free[last], s.free[:last]
+	return seg, true
+}
+
+func (s *stages) grow(ctx context.Context, pd *verbs.PD) bool {
+	if s.made == stageMost {
+		return false
+	}
+	mr, err := pd.RegMR(ctx, memory.Heap(stageBatch*stageSize), driver.LocalWrite)
+	if err != nil {
+		return false
+	}
+	s.made += stageBatch
+	s.mrs = append(s.mrs, mr)
+	s.free = append(s.free, pieces(mr, stageSize)...)
+	return true
+}
+
+func (s *stages) give(seg driver.Segment) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free = append(s.free, driver.Segment{Mem: seg.Mem[:stageSize], LKey: seg.LKey})
+}
+
+// close takes the registrations out; nobody uses a stage any more.
+func (s *stages) close() []*verbs.MR {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mrs := s.mrs
+	s.mrs, s.free, s.made = nil, nil, stageMost
+	return mrs
+}
+
+// pieces cuts a region into segments of size bytes.
+func pieces(mr *verbs.MR, size int) (segs []driver.Segment) {
+	mem := mr.Bytes()
+	for at := 0; at+size <= len(mem); at += size {
+		segs = append(segs, driver.Segment{Mem: mem[at : at+size : at+size], LKey: mr.LKey()})
+	}
+	return segs
+}
+
+// A loan is how the memory of a transfer got to the device.
+type loan struct {
+	borrowed bool           // it is the caller's
+	stage    driver.Segment // the stage that stands for it, if not empty
+	dst      []byte         // what the stage is copied to once it is filled
+	mr       *verbs.MR      // its registration for this operation
+}
+
+// lend makes mem segment i of o's requests, which the device fills or sends.
+// stage asks for a stage even where mem could be used as it is, so that a
+// write's source is free at once.
+func (o *op) lend(i int, mem []byte, fill, stage bool) error {
+	b := o.bind
+	seg, ok := driver.Segment{Mem: mem}, !b.info.LocalKeys || len(mem) == 0
+	if !ok && !stage {
+		seg, ok = o.f.regions.segment(b, mem)
+	}
+	if o.borrowed = ok && len(mem) > 0; ok {
+		o.seg[i] = seg
+		return nil
+	}
+	if len(mem) <= stageSize && o.throughStage(i, mem, fill) {
+		return nil
+	}
+	return o.register(i, mem, fill)
+}
+
+func (o *op) throughStage(i int, mem []byte, fill bool) bool {
+	stage, ok := o.bind.stages.take(o.f.ctx, o.bind.pd)
+	if !ok {
+		return false
+	}
+	stage.Mem = stage.Mem[:len(mem)]
+	o.stage, o.seg[i] = stage, stage
+	if fill {
+		o.dst = mem
+	} else {
+		copy(stage.Mem, mem)
+	}
+	return true
+}
+
+func (o *op) register(i int, mem []byte, fill bool) (err error) {
+	access := driver.Access(0)
+	if fill {
+		access = driver.LocalWrite
+	}
+	o.mr, err = o.bind.pd.RegMR(o.f.ctx, driver.Memory{Kind: driver.KindHeap, Bytes: mem, FD: -1}, access)
+	if err != nil {
+		return err
+	}
+	o.borrowed = true
+	o.seg[i] = driver.Segment{Mem: mem, LKey: o.mr.LKey()}
+	return nil
+}
+
+// fillBorrowed hands the caller what arrived in a stage.
+func (l *loan) fillBorrowed() { copy(l.dst, l.stage.Mem) }
+
+// giveBack ends the loan.
+func (l *loan) giveBack(b *binding) {
+	if l.stage.Mem != nil {
+		b.stages.give(l.stage)
+	}
+	if l.mr != nil {
+		// The memory is the caller's whatever comes of it.
+		_ = l.mr.Close()
+	}
+	*l = loan{}
+}
