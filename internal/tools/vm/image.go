@@ -70,10 +70,10 @@ func (i *image) fill(o options, k kernel) error {
 	for _, folder := range []string{"bin", "dev", "etc", "proc", "run", "sys", "tmp"} {
 		i.parents(folder + "/.")
 	}
-	// One folder for each kind, as Debian has it.
-	i.link("sbin", "bin")
+	// One folder of libraries, as Debian has it.
 	i.parents(libFolder + "/.")
 	i.link("lib", "usr/lib")
+	i.folders["lib"] = true
 	i.add("init", 0o755, initScript)
 	i.add("command.sh", 0o644, commandScript(o))
 	i.add("etc/passwd", 0o644, []byte("root:x:0:0:root:/tmp:/bin/sh\n"))

@@ -4,6 +4,7 @@
 // apt, with root or a sudo that asks nothing, and never counts on /dev/kvm.
 //
 //	go run ./internal/tools/vm [flags] -- COMMAND [ARG...]
+//	go run ./internal/tools/vm -prepare
 //
 //	go run ./internal/tools/vm -- rdma link show
 //	go run ./internal/tools/vm -- ibv_devinfo -v
@@ -72,6 +73,7 @@ type options struct {
 	cpus     int
 	timeout  time.Duration
 	verbose  bool
+	prepare  bool // and do no more
 }
 
 func main() {
@@ -100,6 +102,9 @@ func run(ctx context.Context, o options, out io.Writer) (int, error) {
 	if err != nil {
 		return exitFailed, err
 	}
+	if o.prepare {
+		return 0, nil
+	}
 	image, err := makeImage(o, k)
 	if err != nil {
 		return exitFailed, err
@@ -123,7 +128,8 @@ const usage = `Runs a command on an emulated Linux machine with a software RDMA 
 
 COMMAND runs in the folder -share, which the machine has under the same path,
 and this program ends with its exit code (up to 111; 124: too slow, 125: no machine).
-The first run installs packages and fetches a kernel, which takes a minute.
+The first run installs packages and fetches a kernel, which takes a minute; -prepare
+does that alone.
 
 	go run ./internal/tools/vm -- rdma link show
 	go run ./internal/tools/vm -env GOPGAS_IBV_REQUIRED=1 -- ./ibv.test -test.v
@@ -144,6 +150,7 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	flags.IntVar(&o.cpus, "cpus", 2, "the machine's `processors`")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "end the machine after this `time`")
 	flags.BoolVar(&o.verbose, "v", false, "show what the kernel says while it boots, and how QEMU is started")
+	flags.BoolVar(&o.prepare, "prepare", false, "only install and fetch what is missing; takes no COMMAND")
 	flags.Func("env", "`NAME=VALUE` in COMMAND's environment; may be repeated", func(s string) error {
 		if name, _, ok := strings.Cut(s, "="); !ok || !isName(name) {
 			return errors.New("want NAME=VALUE")
@@ -158,7 +165,7 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
-	if o.command = flags.Args(); len(o.command) == 0 {
+	if o.command = flags.Args(); len(o.command) == 0 && !o.prepare {
 		return o, errors.New("no COMMAND: say what to run, as in vm -- rdma link show (-h says more)")
 	}
 	for _, folder := range []*string{&o.share, &o.cache} {

@@ -13,15 +13,21 @@ import (
 	"time"
 )
 
-// boot runs the machine until its command ends, relays its console to out and
-// returns the command's exit code.
+// boot runs the machine until its command ends and returns the command's exit
+// code.
 func boot(ctx context.Context, o options, vmlinux string, image *os.File, out io.Writer) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
-	defer cancel()
-	command := qemu(o, vmlinux)
+	machine := qemu(o, vmlinux)
 	if o.verbose {
-		fmt.Fprintln(out, "vm:", strings.Join(command, " "))
+		fmt.Fprintln(out, "vm:", strings.Join(machine, " "))
 	}
+	return attend(ctx, machine, image, o.timeout, out)
+}
+
+// attend starts a machine, relays its console to out and ends it when it takes
+// too long or ctx does.
+func attend(ctx context.Context, command []string, image *os.File, timeout time.Duration, out io.Writer) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.ExtraFiles = []*os.File{image} // 3, as -initrd says
 	cmd.Stderr = os.Stderr
@@ -33,15 +39,15 @@ func boot(ctx context.Context, o options, vmlinux string, image *os.File, out io
 	if err := cmd.Start(); err != nil {
 		return exitFailed, err
 	}
-	relay(out, console)
+	relay(out, console) // until the machine has ended
 	err = cmd.Wait()
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return exitTimeout, fmt.Errorf("the command took longer than %v, and the machine was ended: raise -timeout", o.timeout)
+		return exitTimeout, fmt.Errorf("the command took longer than %v, and the machine was ended: raise -timeout", timeout)
 	case ctx.Err() != nil:
 		return exitFailed, errors.New("whoever started this is gone, and the machine was ended")
-	case cmd.ProcessState == nil:
-		return exitFailed, err
+	case cmd.ProcessState == nil || cmd.ProcessState.ExitCode() < 0:
+		return exitFailed, fmt.Errorf("QEMU: %w", err)
 	}
 	return exitCode(cmd.ProcessState.ExitCode())
 }
@@ -49,7 +55,7 @@ func boot(ctx context.Context, o options, vmlinux string, image *os.File, out io
 // qemu is the command line of the machine. It has one process throughout: nice
 // and setpriv become QEMU, which ends when this process does, however that is.
 func qemu(o options, vmlinux string) []string {
-	// panic: end at once, not after the watchdog's time.
+	// A kernel that panics, or is about to, ends at once.
 	kernel := "console=ttyS0 panic=-1 oops=panic mitigations=off tsc=reliable"
 	if !o.verbose {
 		kernel += " quiet"

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Runs the tests of verbs/ibv on an emulated machine with a software RDMA device
+# (see internal/tools/vm). Arguments go to the tests: with -v all output is shown
+# as it comes, otherwise that of failing tests and a line with counts.
+#
+#	scripts/ibv.sh [-run Conformance/Order] [-v]
+#
+# PACKAGES="./verbs/ibv" says whose tests, TIMEOUT=240 how many seconds those of
+# each may take.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export GOFLAGS="${GOFLAGS:--buildvcs=false}"
+work=.cache/vm
+timeout=${TIMEOUT:-240}
+vm=$work/vm
+
+verbose=0 args=()
+for arg; do
+	case $arg in
+	-v) verbose=1 ;;
+	-test.*) args+=("$arg") ;;
+	-*) args+=("-test.${arg#-}") ;;
+	*) args+=("$arg") ;;
+	esac
+done
+
+# summary keeps each test's output until it is known how the test ended.
+summary() {
+	awk '
+		/^=== (RUN|CONT|NAME|PAUSE) / { test = $3; next }
+		/^ *--- (PASS|FAIL|SKIP): / {
+			count[$2]++
+			if ($2 == "FAIL:") { printf "%s%s\n", said[$3], $0; test = $3 }
+			delete said[$3]
+			next
+		}
+		/^(PASS|FAIL)$/ { next }
+		{ said[test] = said[test] $0 "\n" }
+		END { # what belongs to no test that ended: a panic, a machine that broke
+			for (test in said) printf "%s", said[test]
+			printf "%d passed, %d failed, %d skipped\n", count["PASS:"], count["FAIL:"], count["SKIP:"]
+			if (!count["PASS:"]) exit 1 # nothing was tested
+		}'
+}
+
+CGO_ENABLED=0 go build -o "$vm" ./internal/tools/vm
+"$vm" -prepare
+
+failed=0
+while read -r package folder; do
+	binary=$work/$(basename "$folder").test log=$work/$(basename "$folder").log
+	CGO_ENABLED=1 nice -n 10 go test -tags ibverbs -c -o "$binary" "$package"
+	started=$SECONDS rc=0
+	# From its folder, as go test has it.
+	"$vm" -timeout "$((timeout + 60))s" -env GOPGAS_IBV_REQUIRED=1 -bin "$binary" -- \
+		sh -c 'cd "$1" && shift && exec "$@"' sh "${folder#"$PWD"/}" "${binary##*/}" -test.v "-test.timeout=${timeout}s" ${args[@]+"${args[@]}"} 2>&1 |
+		tee "$log" | if ((verbose)); then cat; else summary; fi || rc=$?
+	if ((rc == 0)); then
+		echo "ok      $package, $((SECONDS - started)) s in the machine; $log has all output"
+	else
+		echo "FAILED  $package ($rc), $((SECONDS - started)) s in the machine; $log has all output"
+		failed=1
+	fi
+done < <(go list -tags ibverbs -f '{{.ImportPath}} {{.Dir}}' ${PACKAGES:-./verbs/ibv})
+exit "$failed"
