@@ -165,12 +165,12 @@ func TestFreeMayComeWhilePutsAreUnderWay(t *testing.T) {
 		t.Run(c.String(), func(t *testing.T) {
 			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 				for range 10 {
-					w := allocate[int64](ctx, r, 1024)
+					w := allocate[int64](ctx, r, 1024) // of which each goroutine writes 40
 					var putting errgroup.Group
 					for g := range 8 {
 						putting.Go(func() (err error) {
 							for i := 0; err == nil; i++ {
-								err = w.PutValue(ctx, (r.Me+g)%r.N, i%1024, 1)
+								err = w.PutValue(ctx, (r.Me+g)%r.N, (r.Me*8+g)*40+i%40, 1)
 							}
 							return err
 						})

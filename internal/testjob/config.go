@@ -7,12 +7,15 @@ import (
 	"testing"
 
 	"github.com/gopgas/gopgas/runtime"
+	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/faulty"
 )
 
 // A Config is one way to run a job in this process.
 type Config struct {
 	Provider string // loop, shm or tcp
 	Queued   bool   // mapping is off: every operation goes through a queue pair
+	NIC      bool   // only what RDMA NICs are able to do
 	Ranks    int
 }
 
@@ -25,15 +28,25 @@ func (c Config) Options() []runtime.Option {
 	if c.Queued {
 		opts = append(opts, runtime.WithFMAMax(0))
 	}
+	if c.NIC {
+		opts = append(opts, runtime.WithWrap(func(p driver.Provider) driver.Provider { return faulty.New(p, nic) }))
+	}
 	return opts
 }
 
+// nic is what RDMA NICs lack, without any fault.
+var nic = faulty.Plan{HideMapper: true, HideCanceler: true, HideExtendedAtomics: true, HideAppliedWrites: true,
+	NeedLocalKeys: true, MaxInline: 256}
+
 // Mapped tells whether ranks reach each other's memory by loads and stores.
-func (c Config) Mapped() bool { return !c.Queued && c.Provider != "tcp" }
+func (c Config) Mapped() bool { return !c.Queued && !c.NIC && c.Provider != "tcp" }
 
 func (c Config) String() string {
 	how := "mapped"
-	if c.Queued {
+	switch {
+	case c.NIC:
+		how = "nic"
+	case c.Queued:
 		how = "queued"
 	}
 	if c.Provider == "tcp" {
@@ -48,6 +61,7 @@ func Transports(n int) []Config {
 		{Provider: "loop", Ranks: n},
 		{Provider: "tcp", Ranks: n},
 		{Provider: "loop", Queued: true, Ranks: n},
+		{Provider: "loop", NIC: true, Ranks: n},
 	}
 	if !Race {
 		list = append(list, Config{Provider: "shm", Ranks: n}, Config{Provider: "shm", Queued: true, Ranks: n})
