@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -52,24 +53,26 @@ func attend(ctx context.Context, command []string, image *os.File, timeout time.
 	return exitCode(cmd.ProcessState.ExitCode())
 }
 
-// qemu is the command line of the machine. It has one process throughout: nice
-// and setpriv become QEMU, which ends when this process does, however that is.
+// guard makes a command yield to others, and die with its parent, however that
+// ends. Each of the two becomes the next, so that there is one process.
+var guard = []string{"nice", "-n", "10", "setpriv", "--pdeathsig", "KILL", "--"}
+
+// qemu is the command line of the machine.
 func qemu(o options, vmlinux string) []string {
 	// A kernel that panics, or is about to, ends at once.
 	kernel := "console=ttyS0 panic=-1 oops=panic mitigations=off tsc=reliable"
 	if !o.verbose {
 		kernel += " quiet"
 	}
-	return []string{
-		"nice", "-n", "10", "setpriv", "--pdeathsig", "KILL", "--",
+	return append(slices.Clone(guard),
 		"qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max",
 		"-smp", strconv.Itoa(o.cpus), "-m", strconv.Itoa(o.memory),
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-kernel", vmlinux, "-initrd", "/dev/fd/3", "-append", kernel,
 		"-serial", "stdio",
 		"-device", "isa-debug-exit,iobase=0xf4,iosize=1", // see exitCode
-		"-virtfs", "local,path=" + strings.ReplaceAll(o.share, ",", ",,") + ",mount_tag=share,security_model=none,multidevs=remap",
-	}
+		"-virtfs", "local,path="+strings.ReplaceAll(o.share, ",", ",,")+",mount_tag=share,security_model=none,multidevs=remap",
+	)
 }
 
 // relay copies lines as they come, without what a terminal's line has at its end.

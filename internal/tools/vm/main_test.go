@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestFlagsAreForTheMachineAndTheRestIsTheCommand(t *testing.T) {
+	folder := t.TempDir()
+	t.Chdir(folder)
+	o, err := parse([]string{"-env", "A=1", "-timeout", "9s", "-env", "_b=x=y", "-bin", "p", "-share", "sub", "--", "sh", "-c", "exit 7"}, &bytes.Buffer{})
+	require.NoError(t, err)
+	require.Equal(t, options{
+		command:  []string{"sh", "-c", "exit 7"},
+		env:      []string{"A=1", "_b=x=y"},
+		programs: []string{"p"},
+		share:    filepath.Join(folder, "sub"),
+		cache:    filepath.Join(folder, ".cache/vm"),
+		memory:   1024, cpus: 2, timeout: 9 * time.Second,
+	}, o)
+}
+
+func TestAWrongCommandLineSaysWhatIsWrong(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{nil, "no COMMAND"},
+		{[]string{"--"}, "no COMMAND"},
+		{[]string{"-env", "A", "--", "true"}, "NAME=VALUE"},
+		{[]string{"-env", "A B=1", "--", "true"}, "NAME=VALUE"},
+		{[]string{"-env", "1A=1", "--", "true"}, "NAME=VALUE"},
+		{[]string{"-env", "=1", "--", "true"}, "NAME=VALUE"},
+		{[]string{"-timeout", "soon", "--", "true"}, "timeout"},
+		{[]string{"-share", "/", "--", "true"}, "-share /"},
+	} {
+		_, err := parse(c.args, &bytes.Buffer{})
+		require.ErrorContains(t, err, c.says)
+	}
+}
+
+func TestPreparingTakesNoCommand(t *testing.T) {
+	o, err := parse([]string{"-prepare"}, &bytes.Buffer{})
+	require.NoError(t, err)
+	require.True(t, o.prepare)
+}
+
+func TestHelpTeaches(t *testing.T) {
+	var out bytes.Buffer
+	_, err := parse([]string{"-h"}, &out)
+	require.ErrorIs(t, err, flag.ErrHelp)
+	for _, word := range []string{"COMMAND", "-share", "-timeout", "-env", "-bin", "rdma link show"} {
+		require.Contains(t, out.String(), word)
+	}
+}
