@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 )
 
 // archive writes a cpio archive of the format "newc", which the kernel unpacks
@@ -16,9 +17,14 @@ import (
 // and so on until the entry TRAILER!!!. The first error stays; close returns it.
 type archive struct {
 	w       io.Writer
+	folders map[string]bool // that are there
 	written int64
 	inode   int
 	err     error
+}
+
+func newArchive(w io.Writer) archive {
+	return archive{w: w, folders: map[string]bool{".": true}}
 }
 
 // Types of an entry, above its permissions (cpio(5)).
@@ -28,16 +34,28 @@ const (
 	typeLink   = 0o120000
 )
 
-// folder adds a folder. Folders come before what is in them.
-func (a *archive) folder(name string) { a.entry(name, typeFolder|0o755, nil) }
+// folder adds a folder and those above it, unless they are there.
+func (a *archive) folder(name string) {
+	if a.folders[name] {
+		return
+	}
+	a.folder(path.Dir(name))
+	a.folders[name] = true
+	a.entry(name, typeFolder|0o755, nil)
+}
 
-// file adds a file.
+// file adds a file and the folders above it.
 func (a *archive) file(name string, perm fs.FileMode, content []byte) {
+	a.folder(path.Dir(name))
 	a.entry(name, typeFile|int(perm.Perm()), content)
 }
 
-// link adds a symbolic link.
-func (a *archive) link(name, target string) { a.entry(name, typeLink|0o777, []byte(target)) }
+// link adds a symbolic link to a folder.
+func (a *archive) link(name, target string) {
+	a.folder(path.Dir(name))
+	a.folders[name] = true
+	a.entry(name, typeLink|0o777, []byte(target))
+}
 
 // close ends the archive; the writer stays open.
 func (a *archive) close() error {

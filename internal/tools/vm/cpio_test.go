@@ -50,7 +50,7 @@ func entries(t *testing.T, archive []byte) (out []entry) {
 func sample(t *testing.T) (*bytes.Buffer, []entry) {
 	t.Helper()
 	var b bytes.Buffer
-	a := archive{w: &b}
+	a := newArchive(&b)
 	a.folder("bin")
 	a.link("sbin", "bin")
 	want := []entry{{"bin", "", 0o040755}, {"sbin", "bin", 0o120777}}
@@ -66,6 +66,22 @@ func sample(t *testing.T) (*bytes.Buffer, []entry) {
 func TestAnArchiveReadsBackAsItWasWritten(t *testing.T) {
 	b, want := sample(t)
 	require.Equal(t, want, entries(t, b.Bytes()))
+}
+
+func TestFoldersComeBeforeWhatIsInThemAndOnce(t *testing.T) {
+	var b bytes.Buffer
+	a := newArchive(&b)
+	a.link("lib", "usr/lib")
+	for _, name := range []string{"usr/lib/a", "usr/bin/b", "usr/lib/c", "lib/d", "init"} {
+		a.file(name, 0o755, nil)
+	}
+	a.folder("usr/bin")
+	require.NoError(t, a.close())
+	var names []string
+	for _, e := range entries(t, b.Bytes()) {
+		names = append(names, e.name)
+	}
+	require.Equal(t, []string{"lib", "usr", "usr/lib", "usr/lib/a", "usr/bin", "usr/bin/b", "usr/lib/c", "lib/d", "init"}, names)
 }
 
 func TestCpioReadsTheArchive(t *testing.T) {
@@ -92,7 +108,7 @@ func TestTheFirstErrorOfAnArchiveStays(t *testing.T) {
 	full := errors.New("the disk is full")
 	r, w := io.Pipe()
 	require.NoError(t, r.CloseWithError(full))
-	a := archive{w: w}
+	a := newArchive(w)
 	a.folder("bin")
 	a.file("bin/sh", 0o755, []byte("text"))
 	require.ErrorIs(t, a.close(), full)

@@ -4,9 +4,7 @@ import (
 	"bufio"
 	_ "embed"
 	"fmt"
-	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 )
@@ -16,17 +14,16 @@ import (
 //go:embed init.sh
 var initScript []byte
 
-// standard are the programs of the system that every guest has, beside those of
-// busybox.
+// standard are the programs of the system that every guest has. Busybox is many
+// more, and its shell prefers those: iproute2's ip is /bin/ip.
 var standard = []string{
-	"ip", "rdma", "strace", "ibv_devices", "ibv_devinfo",
+	"busybox", "ip", "rdma", "strace", "ibv_devices", "ibv_devinfo",
 	"ib_write_lat", "ib_read_lat", "ib_atomic_lat",
 }
 
 // Where the guest has things. Its ld.so looks in libFolder by itself, and
 // libibverbs in the others.
 const (
-	binFolder    = "usr/bin"
 	libFolder    = "usr/lib/x86_64-linux-gnu"
 	driverFolder = libFolder + "/libibverbs"
 	driverConfig = "etc/libibverbs.d/rxe.driver"
@@ -35,7 +32,6 @@ const (
 // image is the guest's first file system while it is written.
 type image struct {
 	archive
-	folders   map[string]bool
 	libraries *libraries
 }
 
@@ -51,7 +47,7 @@ func makeImage(o options, k kernel) (*os.File, error) {
 		return nil, err
 	}
 	w := bufio.NewWriterSize(file, 1<<20)
-	i := image{archive{w: w}, map[string]bool{".": true}, newLibraries(systemFolders())}
+	i := image{newArchive(w), newLibraries(systemFolders())}
 	if err = i.fill(o, k); err == nil {
 		err = i.close()
 	}
@@ -67,17 +63,14 @@ func makeImage(o options, k kernel) (*os.File, error) {
 
 // fill adds everything.
 func (i *image) fill(o options, k kernel) error {
-	for _, folder := range []string{"bin", "dev", "etc", "proc", "run", "sys", "tmp"} {
-		i.parents(folder + "/.")
+	for _, folder := range []string{"bin", "dev", "etc", "proc", "run", "sys", "tmp", libFolder} {
+		i.folder(folder)
 	}
-	// One folder of libraries, as Debian has it.
-	i.parents(libFolder + "/.")
-	i.link("lib", "usr/lib")
-	i.folders["lib"] = true
-	i.add("init", 0o755, initScript)
-	i.add("command.sh", 0o644, commandScript(o))
-	i.add("etc/passwd", 0o644, []byte("root:x:0:0:root:/tmp:/bin/sh\n"))
-	i.add("etc/hosts", 0o644, []byte("127.0.0.1 localhost\n"))
+	i.link("lib", "usr/lib") // as Debian has it
+	i.file("init", 0o755, initScript)
+	i.file("command.sh", 0o644, commandScript(o))
+	i.file("etc/passwd", 0o644, []byte("root:x:0:0:root:/tmp:/bin/sh\n"))
+	i.file("etc/hosts", 0o644, []byte("127.0.0.1 localhost\n"))
 	for _, module := range k.modules {
 		if err := i.copy("modules/"+filepath.Base(module), module); err != nil {
 			return err
@@ -92,41 +85,33 @@ func (i *image) fill(o options, k kernel) error {
 	return i.copyLibraries()
 }
 
-// programs adds busybox, the standard programs and those that the flags name,
-// and gathers libraries for them and for the command.
+// programs adds the standard programs and those that the flags name, and gathers
+// libraries for them and for the command.
 func (i *image) programs(o options) error {
-	busybox, err := find("busybox")
-	if err != nil {
-		return err
-	}
-	if err := i.copy("bin/busybox", busybox); err != nil {
-		return err
-	}
-	programs := o.programs
+	var files []string
 	for _, name := range standard {
 		file, err := find(name)
 		if err != nil {
 			return err
 		}
-		programs = append(programs, file)
+		files = append(files, file)
 	}
-	for _, file := range programs {
-		if name := binFolder + "/" + filepath.Base(file); !i.folders[name] {
-			i.folders[name] = true
-			if err := i.withLibraries(name, file); err != nil {
-				return err
-			}
+	for _, file := range append(files, o.programs...) {
+		if err := i.withLibraries("bin/"+filepath.Base(file), file); err != nil {
+			return err
 		}
 	}
-	// Relative to the folder in which it will run.
 	command := o.command[0]
+	if !strings.Contains(command, "/") {
+		return nil // one of the machine's
+	}
 	if !filepath.IsAbs(command) {
-		command = filepath.Join(o.share, command)
+		command = filepath.Join(o.share, command) // where it will run
 	}
-	if info, err := os.Stat(command); err == nil && info.Mode().IsRegular() && strings.Contains(o.command[0], "/") {
-		return i.libraries.addFor(command)
+	if !isFile(command) {
+		return nil // one of the machine's, or a mistake that its shell tells
 	}
-	return nil
+	return i.libraries.addFor(command)
 }
 
 // driver adds libibverbs' driver of rxe devices.
@@ -172,23 +157,11 @@ func (i *image) copy(name, file string) error {
 		return err
 	}
 	content, err := os.ReadFile(file)
-	i.add(name, info.Mode(), content)
-	return err
-}
-
-// add adds a file and the folders above it.
-func (i *image) add(name string, perm fs.FileMode, content []byte) {
-	i.parents(name)
-	i.file(name, perm, content)
-}
-
-// parents adds the folders above name that are not there yet.
-func (i *image) parents(name string) {
-	if folder := path.Dir(name); !i.folders[folder] {
-		i.parents(folder)
-		i.folders[folder] = true
-		i.folder(folder)
+	if err != nil {
+		return err
 	}
+	i.file(name, info.Mode(), content)
+	return nil
 }
 
 // commandScript tells init.sh the shared folder and the command.

@@ -27,21 +27,6 @@ func TestTheCommandGetsItsWordsAndEnvironmentAsTheyAre(t *testing.T) {
 	require.Contains(t, string(out), "B=\n")
 }
 
-func TestFoldersComeBeforeWhatIsInThemAndOnce(t *testing.T) {
-	var b bytes.Buffer
-	i := image{archive{w: &b}, map[string]bool{".": true}, newLibraries(nil)}
-	i.add("usr/lib/a", 0o644, nil)
-	i.add("usr/bin/b", 0o755, nil)
-	i.add("usr/lib/c", 0o644, nil)
-	i.add("init", 0o755, nil)
-	require.NoError(t, i.close())
-	var names []string
-	for _, e := range entries(t, b.Bytes()) {
-		names = append(names, e.name)
-	}
-	require.Equal(t, []string{"usr", "usr/lib", "usr/lib/a", "usr/bin", "usr/bin/b", "usr/lib/c", "init"}, names)
-}
-
 func TestLibrariesAndLoaderAreWhereTheGuestLooks(t *testing.T) {
 	system := t.TempDir()
 	object{}.write(t, system, "liba.so")
@@ -49,7 +34,7 @@ func TestLibrariesAndLoaderAreWhereTheGuestLooks(t *testing.T) {
 	program := object{interpreter: loader, needed: []string{"liba.so"}}.write(t, t.TempDir(), "program")
 
 	var b bytes.Buffer
-	i := image{archive{w: &b}, map[string]bool{".": true}, newLibraries([]string{system})}
+	i := image{newArchive(&b), newLibraries([]string{system})}
 	require.NoError(t, i.withLibraries("usr/bin/program", program))
 	require.NoError(t, i.copyLibraries())
 	require.NoError(t, i.close())
@@ -68,6 +53,6 @@ func TestTheFirstProcessIsAShellScript(t *testing.T) {
 func TestAProgramThatIsNotThereIsToldByName(t *testing.T) {
 	_, err := find("no-such-program")
 	require.ErrorContains(t, err, "no-such-program")
-	err = (&image{}).copy("bin/x", filepath.Join(t.TempDir(), "gone"))
+	err = (&image{archive: newArchive(&bytes.Buffer{})}).copy("bin/x", filepath.Join(t.TempDir(), "gone"))
 	require.ErrorContains(t, err, "gone")
 }

@@ -17,8 +17,9 @@ must() {
 	end 1
 }
 
-export PATH=/usr/bin:/bin HOME=/tmp TERM=dumb
-must /bin/busybox --install -s /bin
+export PATH=/bin:/busybox HOME=/tmp TERM=dumb
+must /bin/busybox mkdir /busybox
+must /bin/busybox --install -s /busybox
 must mount -t proc proc /proc
 must mount -t sysfs sysfs /sys
 must mount -t devtmpfs devtmpfs /dev
@@ -27,13 +28,14 @@ must mount -t tmpfs tmpfs /dev/shm
 must mount -t tmpfs tmpfs /tmp
 must mount -t tmpfs tmpfs /run
 hostname vm
+ulimit -n 65536
 for module in /modules/*; do must insmod "$module"; done
 
 . /command.sh
 must mkdir -p "$share"
 must mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144 share "$share"
 
-must ip link set lo up
+must /bin/ip link set lo up
 must rdma link add rxe0 type rxe netdev lo
 # The kernel enters the addresses of lo a little later.
 gid=0000:0000:0000:0000:0000:ffff:7f00:0001 # 127.0.0.1

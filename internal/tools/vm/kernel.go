@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
@@ -28,50 +29,68 @@ type kernel struct {
 // prepareKernel finds the distribution's kernel in the cache, or puts it there
 // and takes out what an older one left.
 func prepareKernel(ctx context.Context, cache string) (kernel, error) {
+	k, err := kernelOf(ctx, cache)
+	if err != nil && ctx.Err() == nil {
+		// There may be no lists of packages yet, or older ones than the servers'.
+		if err := apt(ctx, "update"); err != nil {
+			return k, err
+		}
+		k, err = kernelOf(ctx, cache)
+	}
+	return k, err
+}
+
+// kernelOf does that for the kernel that apt's lists have now.
+func kernelOf(ctx context.Context, cache string) (k kernel, err error) {
 	packages, err := kernelPackages(ctx)
 	if err != nil {
-		return kernel{}, err
+		return k, err
 	}
 	folder := filepath.Join(cache, cacheName(packages))
 	if _, err := os.Stat(folder); err == nil {
 		return openKernel(folder)
 	}
 	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return kernel{}, err
+		return k, err
 	}
-	old, err := filepath.Glob(filepath.Join(cache, "kernel-*"))
+	old, err := outdated(cache)
 	if err != nil {
-		return kernel{}, err
+		return k, err
 	}
 	work, err := os.MkdirTemp(cache, "new-")
 	if err != nil {
-		return kernel{}, err
+		return k, err
 	}
-	defer os.RemoveAll(work)
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
 	if err := fetchKernel(ctx, packages, work); err != nil {
-		return kernel{}, err
+		return k, err
 	}
 	// Whoever was faster has made the same.
 	if err := os.Rename(filepath.Join(work, "done"), folder); err != nil && !os.IsExist(err) {
-		return kernel{}, err
+		return k, err
 	}
-	for _, folder := range append(old, interrupted(cache)...) {
+	for _, folder := range old {
 		if err := os.RemoveAll(folder); err != nil {
-			return kernel{}, err
+			return k, err
 		}
 	}
 	return openKernel(folder)
 }
 
-// interrupted lists the folders of runs that were killed while they fetched.
-func interrupted(cache string) (out []string) {
-	all, _ := filepath.Glob(filepath.Join(cache, "new-*")) // the pattern is right
-	for _, folder := range all {
+// outdated lists what a new kernel takes the place of: those before it, and the
+// folders of runs that were killed while they fetched one.
+func outdated(cache string) ([]string, error) {
+	old, err := filepath.Glob(filepath.Join(cache, "kernel-*"))
+	if err != nil {
+		return nil, err
+	}
+	unfinished, err := filepath.Glob(filepath.Join(cache, "new-*"))
+	for _, folder := range unfinished {
 		if info, err := os.Stat(folder); err == nil && time.Since(info.ModTime()) > time.Hour {
-			out = append(out, folder)
+			old = append(old, folder)
 		}
 	}
-	return out
+	return old, err
 }
 
 // cacheName names what is made of packages, "NAME=VERSION" each, and wanted.

@@ -23,7 +23,8 @@ func distribution(t *testing.T, root string) (calls string) {
 			linux-image-6.1.0-9-amd64) echo 'Version: 6.1.9-2'; echo 'Depends: kmod, linux-base (>= 4.3~)' ;;
 			*) exit 100 ;;
 			esac`,
-		"apt-get": `echo "$@" >>'` + calls + `' && touch kernel.deb`,
+		"apt-get": `echo "$@" >>'` + calls + `'; case "$*" in *download*) touch kernel.deb ;; esac`,
+		"sudo":    `shift; exec "$@"`,
 		"dpkg":    `cp -r '` + root + `/.' "$3"`,
 	} {
 		write(t, []byte("#!/bin/sh\n"+script+"\n"), bin, name)
@@ -107,6 +108,20 @@ func TestAKernelThatLacksAModuleLeavesTheCacheAsItWas(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	require.Equal(t, "kernel-old", found[0].Name())
+}
+
+func TestListsOfPackagesAreFetchedWhenTheyKnowNoKernel(t *testing.T) {
+	calls := distribution(t, kernelFiles(t))
+	cache := filepath.Join(filepath.Dir(calls), "apt-cache")
+	known, err := os.ReadFile(cache)
+	require.NoError(t, err)
+	write(t, []byte("#!/bin/sh\ngrep -q update '"+calls+"' || exit 100\n"+string(known)), cache)
+
+	_, err = prepareKernel(t.Context(), t.TempDir())
+	require.NoError(t, err)
+	text, err := os.ReadFile(calls)
+	require.NoError(t, err)
+	require.Regexp(t, "(?s)update\n.*download", string(text))
 }
 
 func TestOptionalModulesMayBeMissing(t *testing.T) {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"debug/elf"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -82,7 +81,7 @@ func (l *libraries) add(name string, folders []string) error {
 	}
 	for _, folder := range folders {
 		file := filepath.Join(folder, name)
-		if _, err := os.Stat(file); err == nil {
+		if isFile(file) {
 			l.files[name] = file
 			return l.addFor(file)
 		}
@@ -128,9 +127,14 @@ func runPath(file *elf.File, origin string) (folders []string) {
 func find(program string) (string, error) {
 	for _, folder := range []string{"/usr/bin", "/usr/sbin", "/bin", "/sbin"} {
 		file := filepath.Join(folder, program)
-		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+		if isFile(file) {
 			return file, nil
 		}
 	}
-	return "", fmt.Errorf("%w: the program %s", errors.ErrUnsupported, program)
+	return "", fmt.Errorf("%w: the program %s", os.ErrNotExist, program)
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }

@@ -16,10 +16,10 @@
 //
 // The folder -share (default: the current one) under the path it has outside,
 // writable, as its working directory. The device rxe0 on the loopback interface,
-// with an IPv4-mapped GID of 127.0.0.1. Root's rights, two processors, a gigabyte of memory,
-// /dev/shm and /tmp. The commands of busybox, and ip, rdma, strace, ibv_devinfo, ib_write_lat,
-// ib_read_lat and ib_atomic_lat. Programs of other names need -bin, and the
-// libraries of COMMAND and of every -bin come along.
+// with an IPv4-mapped GID of 127.0.0.1. Root's rights, two processors, a gigabyte
+// of memory, /dev/shm and /tmp. The commands of busybox, and /bin/ip, rdma, strace,
+// ibv_devices, ibv_devinfo, ib_write_lat, ib_read_lat and ib_atomic_lat. Other
+// programs need -bin; the libraries of COMMAND and of every -bin come along.
 //
 // # What comes out
 //
@@ -35,7 +35,7 @@
 //	vmlinux.go    vmlinux out of vmlinuz: saves the guest unpacking it, half its boot
 //	modules.go    the modules that the wanted ones need, in order of loading
 //	libraries.go  the libraries that programs need
-//	image.go      what is in the initramfs, and init.sh, its first process
+//	image.go      what is in the initramfs, and init.sh, the guest's first process
 //	cpio.go       the format of an initramfs
 //	qemu.go       the machine: boots, relays the console, ends
 //

@@ -64,24 +64,19 @@ func apt(ctx context.Context, args ...string) error {
 }
 
 // kernelPackages finds the packages with the kernel and its modules, each as
-// "NAME=VERSION". The lists of packages are fetched if there are none.
+// "NAME=VERSION".
 func kernelPackages(ctx context.Context) ([]string, error) {
-	for attempt := range 2 {
-		if attempt > 0 {
-			if err := apt(ctx, "update"); err != nil {
-				return nil, err
-			}
+	var failures []error
+	for _, kernel := range kernels {
+		found, err := follow(kernel, func(name string) (string, error) {
+			return output(ctx, "apt-cache", "show", "--no-all-versions", name)
+		})
+		if err == nil {
+			return found, nil
 		}
-		for _, kernel := range kernels {
-			found, err := follow(kernel, func(name string) (string, error) {
-				return output(ctx, "apt-cache", "show", "--no-all-versions", name)
-			})
-			if err == nil {
-				return found, nil
-			}
-		}
+		failures = append(failures, err)
 	}
-	return nil, fmt.Errorf("apt knows no kernel by any of the names %v: is this an amd64 Debian?", kernels)
+	return nil, fmt.Errorf("no kernel: is this an amd64 Debian? %w", errors.Join(failures...))
 }
 
 // follow returns the packages with kernel files that a package depends on, itself
