@@ -1,0 +1,28 @@
+//go:build !ibverbs
+
+package ibv
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// Built says whether this program can use RDMA devices.
+const Built = false
+
+// New returns a provider without devices: the program was built without tag
+// ibverbs.
+func New(Config) driver.Provider { return absent{} }
+
+type absent struct{}
+
+func (absent) Name() string { return "ibv" }
+
+func (absent) Devices(context.Context) ([]driver.DeviceInfo, error) { return nil, nil }
+
+func (absent) Open(_ context.Context, device string, _ driver.Options) (driver.Context, error) {
+	return nil, fmt.Errorf("%w: ibv: no device %q, since this program was built without tag ibverbs; build it with `-tags ibverbs`",
+		driver.ErrUnsupported, device)
+}

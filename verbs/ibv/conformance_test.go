@@ -1,0 +1,77 @@
+//go:build ibverbs
+
+package ibv_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/memory"
+	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/faulty"
+	"github.com/gopgas/gopgas/verbs/ibv"
+	"github.com/gopgas/gopgas/verbs/verbstest"
+)
+
+// requiredEnv, set to 1, makes a machine without an RDMA device a failure.
+const requiredEnv = "GOPGAS_IBV_REQUIRED"
+
+// config gives peers up soon, since several cases have them die.
+var config = ibv.Config{PeerTimeout: 2 * time.Second}
+
+// needDevice skips the test on a machine without an RDMA device.
+func needDevice(t *testing.T) driver.Provider {
+	t.Helper()
+	p := ibv.New(config)
+	devices, err := p.Devices(t.Context())
+	require.NoError(t, err)
+	if len(devices) > 0 {
+		return p
+	}
+	if os.Getenv(requiredEnv) == "1" {
+		t.Fatalf("%s=1, but no RDMA device has an active port; the kernel knows %v", requiredEnv, ibv.Present())
+	}
+	t.Skipf("no RDMA device has an active port; the kernel knows %v", ibv.Present())
+	return nil
+}
+
+func both(t *testing.T) (a, b driver.Provider) { return needDevice(t), needDevice(t) }
+
+func heap(_ *testing.T, n int) driver.Memory {
+	return driver.Memory{Kind: driver.KindHeap, Bytes: make([]byte, n+64)[:n]}
+}
+
+func shared(t *testing.T, n int) driver.Memory {
+	m, err := memory.NewMemfd("conformance", int64(n))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, m.Close()) })
+	return m.Memory(0, int64(n))
+}
+
+func TestConformance(t *testing.T) {
+	for _, info := range devices(t) {
+		t.Logf("%+v", info)
+	}
+	verbstest.Run(t, verbstest.Harness{New: both, NewMemory: heap})
+}
+
+func devices(t *testing.T) []driver.DeviceInfo {
+	infos, err := needDevice(t).Devices(t.Context())
+	require.NoError(t, err)
+	return infos
+}
+
+func TestConformanceOfSharedMemory(t *testing.T) {
+	needDevice(t)
+	verbstest.Run(t, verbstest.Harness{New: both, NewMemory: shared})
+}
+
+func TestConformanceWithFaults(t *testing.T) {
+	needDevice(t)
+	plan := faulty.Plan{DelayStarts: 0.2, DelayCompletions: 0.2, PartialPosts: 0.3, QueueFull: 0.2}
+	verbstest.Run(t, verbstest.Harness{New: both, NewMemory: shared,
+		Wrap: func(p driver.Provider) driver.Provider { return faulty.New(p, plan) }})
+}

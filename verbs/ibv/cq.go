@@ -1,0 +1,244 @@
+//go:build ibverbs
+
+package ibv
+
+// #include "shim.h"
+import "C"
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// maxReady is how many completions are taken from the device ahead of a Poll.
+const maxReady = 64
+
+// completionQueue is the device's queue, with a few completions in front of it
+// that were found by someone who did not poll.
+type completionQueue struct {
+	dev  *device
+	id   uint64
+	look func() bool // ready, made once
+
+	armed    atomic.Uint32 // for what the device raises an event
+	flushing atomic.Bool   // a queue pair has something to flush that the device does not hold
+	overrun  atomic.Bool
+
+	mu    sync.Mutex
+	cq    *C.struct_ibv_cq // nil once closed
+	qps   map[uint32]*qp   // that complete here
+	last  *qp              // the one that completed last, or nil
+	raw   [batch]flatCompletion
+	found []driver.Completion // ring
+	first int
+	count int
+}
+
+func newCompletionQueue(d *device, id uint64, cq *C.struct_ibv_cq, depth int) *completionQueue {
+	c := &completionQueue{dev: d, id: id, cq: cq, qps: map[uint32]*qp{}}
+	c.found = make([]driver.Completion, min(depth, maxReady))
+	c.look = c.ready
+	return c
+}
+
+// Poll hands out completions.
+func (c *completionQueue) Poll(wc []driver.Completion) (int, error) {
+	c.mu.Lock()
+	n := c.fill(wc)
+	err := c.state()
+	c.mu.Unlock()
+	if n > 0 {
+		c.dev.bell.Ring()
+	}
+	return n, err
+}
+
+func (c *completionQueue) state() error {
+	switch {
+	case c.cq == nil || c.dev.gone.Load():
+		return driver.ErrClosed
+	case c.overrun.Load():
+		return driver.ErrOverrun
+	}
+	return nil
+}
+
+// fill takes what was found before, then asks the device.
+func (c *completionQueue) fill(wc []driver.Completion) int {
+	n := min(len(wc), c.count)
+	for i := range n {
+		wc[i] = c.found[c.first]
+		c.found[c.first].Err = nil
+		if c.first++; c.first == len(c.found) {
+			c.first = 0
+		}
+	}
+	c.count -= n
+	return n + c.fetch(wc[n:])
+}
+
+// fetch asks the device, and flushes what the device does not hold.
+func (c *completionQueue) fetch(wc []driver.Completion) (n int) {
+	for c.cq != nil && n < len(wc) {
+		want := min(len(wc)-n, batch)
+		got := pollCQ(c.cq, c.raw[:want])
+		for i := range max(0, got) {
+			if c.settle(&c.raw[i], &wc[n]) {
+				n++
+			}
+		}
+		if got < want {
+			break
+		}
+	}
+	if c.flushing.Load() {
+		n += c.flush(wc[n:])
+	}
+	return n
+}
+
+// settle turns what the device says into a completion, unless it concerns
+// nobody any more.
+func (c *completionQueue) settle(raw *flatCompletion, wc *driver.Completion) bool {
+	q := c.last
+	if q == nil || q.num != uint32(raw.qp) {
+		if q = c.qps[uint32(raw.qp)]; q == nil {
+			return false
+		}
+		c.last = q
+	}
+	return q.settle(raw, wc)
+}
+
+func (c *completionQueue) flush(wc []driver.Completion) (n int) {
+	c.flushing.Store(false)
+	for _, q := range c.qps {
+		got, more := q.flush(c, wc[n:])
+		if n += got; more {
+			c.flushing.Store(true)
+		}
+	}
+	return n
+}
+
+// flushSoon has the next Poll flush.
+func (c *completionQueue) flushSoon() {
+	c.flushing.Store(true)
+	c.dev.bell.Ring()
+}
+
+// Wait returns when Poll has something to say.
+func (c *completionQueue) Wait(ctx context.Context) error { return c.dev.bell.Wait(ctx, c.look) }
+
+func (c *completionQueue) ready() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.harvest()
+	if c.count == 0 && c.cq != nil && c.dev.bell.Waiting() && c.arm(armedAny) == nil {
+		c.harvest() // what came before the device was asked raises no event
+	}
+	return c.count > 0 || c.state() != nil
+}
+
+// harvest takes completions from the device for a later Poll, and tells
+// whether the device had no more.
+func (c *completionQueue) harvest() (all bool) {
+	for c.count < len(c.found) {
+		var space []driver.Completion
+		if end := c.first + c.count; end < len(c.found) {
+			space = c.found[end:]
+		} else {
+			space = c.found[end-len(c.found) : c.first]
+		}
+		n := c.fetch(space)
+		if c.count += n; n < len(space) {
+			return true
+		}
+	}
+	return false
+}
+
+// What a queue is armed for; a higher number takes in the lower one.
+const (
+	armedNot uint32 = iota
+	armedSolicited
+	armedAny
+)
+
+// Arm has the device raise an event at the next completion, or the next that
+// was solicited or failed.
+func (c *completionQueue) Arm(solicited bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.state(); err != nil {
+		return err
+	}
+	if solicited {
+		return c.arm(armedSolicited)
+	}
+	return c.arm(armedAny)
+}
+
+func (c *completionQueue) arm(want uint32) error {
+	if c.armed.Load() >= want {
+		return nil
+	}
+	c.armed.Store(want) // before the device can raise the event that undoes it
+	if rc := C.gopgas_arm(c.cq, C.int(armedAny-want)); rc != 0 {
+		c.armed.Store(armedNot)
+		return wrap(errnoError(rc), "arming a completion queue")
+	}
+	return nil
+}
+
+// Close wakes who waits on the queue. It is idempotent.
+func (c *completionQueue) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cq == nil {
+		return nil
+	}
+	if rc := C.ibv_destroy_cq(c.cq); rc != 0 {
+		return wrap(errnoError(rc), "destroying a completion queue")
+	}
+	c.cq = nil
+	c.dev.mu.Lock()
+	delete(c.dev.cqs, c.id)
+	c.dev.mu.Unlock()
+	c.dev.bell.Ring()
+	return nil
+}
+
+// purge takes out the completions of a queue pair that is reset or closed, and
+// has the device's stale ones thrown away.
+func (c *completionQueue) purge(num uint32) {
+	kept := 0
+	for i := range c.count {
+		if wc := c.found[(c.first+i)%len(c.found)]; wc.QP != num {
+			c.found[(c.first+kept)%len(c.found)] = wc
+			kept++
+		}
+	}
+	c.count = kept
+	c.harvest()
+}
+
+// lockQueues locks both queues, which may be the same, in the order of their
+// ids. It returns what unlocks them.
+func lockQueues(a, b *completionQueue) (unlock func()) {
+	if a.id > b.id {
+		a, b = b, a
+	}
+	a.mu.Lock()
+	if a == b {
+		return a.mu.Unlock
+	}
+	b.mu.Lock()
+	return func() {
+		b.mu.Unlock()
+		a.mu.Unlock()
+	}
+}

@@ -1,0 +1,228 @@
+//go:build ibverbs
+
+package ibv
+
+// #include "shim.h"
+import "C"
+
+import (
+	"fmt"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// settle turns what the device says into a completion. It tells whether there
+// is one: successes of unsignalled requests are nobody's business, and those
+// of an earlier incarnation nobody's any more.
+func (q *qp) settle(raw *flatCompletion, wc *driver.Completion) bool {
+	incarnation, k, seq := splitID(uint64(raw.id))
+	status := statusOf(raw)
+	q.mu.Lock()
+	if incarnation != q.incarnation {
+		q.mu.Unlock()
+		return false
+	}
+	told := false
+	switch k {
+	case kindMarker:
+		q.marked()
+	case kindRecv:
+		told = q.settleRecv(raw, seq, status, wc)
+	default:
+		told = q.settleSend(raw, seq, status, wc)
+	}
+	broke := status != driver.Success && q.state != driver.StateErr
+	if broke {
+		q.state = driver.StateErr
+	}
+	q.mu.Unlock()
+	if broke {
+		q.breakDown(status, wc.Err)
+	}
+	return told
+}
+
+func (q *qp) settleSend(raw *flatCompletion, seq uint32, status driver.Status, wc *driver.Completion) bool {
+	older, ok := q.sends.find(seq)
+	if !ok {
+		return false
+	}
+	sl := *q.sends.at(older) // the older ones were not signalled and succeeded
+	q.sends.drop(older + 1)
+	q.flushIfDue(&q.sends, q.sendCQ)
+	if status == driver.Success && !sl.signaled {
+		return false
+	}
+	*wc = driver.Completion{ID: sl.id, Status: status, Op: sl.op, QP: q.num}
+	switch status {
+	case driver.Success:
+		if sl.op == driver.OpRead {
+			wc.Bytes = sl.bytes
+		}
+	case driver.Flushed:
+		q.blame(wc)
+	default:
+		wc.Err = q.explain(status, raw)
+		q.cause = driver.Success
+	}
+	return true
+}
+
+func (q *qp) settleRecv(raw *flatCompletion, seq uint32, status driver.Status, wc *driver.Completion) bool {
+	older, ok := q.recvs.find(seq)
+	if !ok {
+		return false
+	}
+	*wc = driver.Completion{ID: q.recvs.at(older).id, Status: status, Op: driver.OpRecv, QP: q.num}
+	q.recvs.drop(older + 1)
+	q.flushIfDue(&q.recvs, q.recvCQ)
+	if status != driver.Success {
+		return true
+	}
+	wc.Bytes = int(raw.bytes)
+	if raw.op == C.IBV_WC_RECV_RDMA_WITH_IMM {
+		wc.Op = driver.OpRecvImm
+	}
+	if raw.has_imm != 0 {
+		wc.HasImm, wc.Imm = true, uint32(raw.imm)
+	}
+	return true
+}
+
+// blame gives a flushed request the cause that the provider found, once.
+func (q *qp) blame(wc *driver.Completion) {
+	if q.cause != driver.Success {
+		wc.Status, wc.Err = q.cause, q.causeErr
+		q.cause, q.causeErr = driver.Success, nil
+	}
+}
+
+// explain says more than the status does.
+func (q *qp) explain(status driver.Status, raw *flatCompletion) error {
+	if status == driver.RetryExceeded {
+		return fmt.Errorf("%w: no answer within %v of %d tries", driver.ErrLost, q.timeout, q.dev.cfg.RetryCount+1)
+	}
+	return fmt.Errorf("ibv: device status %d, vendor's code %#x", raw.status, raw.vendor_error)
+}
+
+// marked notes that the device has ended all sends before the marker: those
+// that have not completed were not signalled and succeeded.
+func (q *qp) marked() {
+	n := 0
+	for n < q.sends.owned && !q.sends.at(n).signaled {
+		n++
+	}
+	q.sends.drop(n)
+	q.sends.owned = 0
+	q.flushIfDue(&q.sends, q.sendCQ)
+}
+
+// flushIfDue has requests flushed that were posted in ERR, once those before
+// them have ended. Called with mu held.
+func (q *qp) flushIfDue(s *slots, c *completionQueue) {
+	if s.owned == 0 && s.count > 0 && q.state == driver.StateErr {
+		c.flushSoon()
+	}
+}
+
+// flush ends requests that the device does not hold. It tells whether there
+// are more than fit.
+func (q *qp) flush(c *completionQueue, wc []driver.Completion) (n int, more bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.state != driver.StateErr {
+		return 0, false
+	}
+	take := func(s *slots, op driver.Opcode) {
+		for ; s.owned == 0 && s.count > 0; s.drop(1) {
+			if n == len(wc) {
+				more = true
+				return
+			}
+			sl := s.at(0)
+			wc[n] = driver.Completion{ID: sl.id, Status: driver.Flushed, Op: sl.op, QP: q.num}
+			if op != driver.OpRecv {
+				q.blame(&wc[n])
+			}
+			n++
+		}
+	}
+	if c == q.sendCQ {
+		take(&q.sends, driver.OpSend)
+	}
+	if c == q.recvCQ {
+		take(&q.recvs, driver.OpRecv)
+	}
+	return n, more
+}
+
+// toErr flushes what is outstanding.
+func (q *qp) toErr() error {
+	q.post.Lock()
+	defer q.post.Unlock()
+	if q.hw == nil {
+		return driver.ErrClosed
+	}
+	q.mu.Lock()
+	q.state = driver.StateErr
+	q.mu.Unlock()
+	return q.drain()
+}
+
+// breakDown drains a queue pair that the device, or the watchdog, found broken,
+// and says so where no completion does.
+func (q *qp) breakDown(status driver.Status, cause error) {
+	q.post.Lock()
+	if q.hw != nil {
+		q.drain() //nolint:errcheck // the watchdog resets what does not drain
+	}
+	q.post.Unlock()
+	switch status {
+	case driver.RetryExceeded, driver.Flushed, driver.GeneralError:
+		if cause == nil {
+			cause = fmt.Errorf("%w: the device moved the queue pair to ERR, as it does when it refuses a peer's request", driver.ErrLost)
+		}
+		q.dev.announce(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Err: cause})
+	}
+}
+
+// drain has the device flush, and posts the marker behind everything. Moving
+// to ERR once more than needed is harmless; soft devices then flush receives
+// that they had overlooked. Called with post held, in ERR.
+func (q *qp) drain() error {
+	err := q.toDevice(C.IBV_QPS_ERR)
+	q.mu.Lock()
+	sending, outstanding := q.sends.owned > 0 && !q.marker, q.sends.owned+q.recvs.owned > 0
+	q.marker = q.marker || sending
+	id := requestID(q.incarnation, kindMarker, 0)
+	q.watch = watch{}
+	q.flushIfDue(&q.sends, q.sendCQ)
+	q.flushIfDue(&q.recvs, q.recvCQ)
+	q.mu.Unlock()
+	if sending {
+		q.out.requests[0] = flatSend{id: C.uint64_t(id), op: C.IBV_WR_RDMA_WRITE, flags: C.IBV_SEND_SIGNALED}
+		_, perr := postSend(q.hw, q.out.requests[:1], nil)
+		if err == nil {
+			err = wrap(perr, "posting the last request")
+		}
+	}
+	if outstanding {
+		q.dev.watchOver()
+	}
+	return err
+}
+
+// seize takes back by force what the device does not flush: a queue pair in
+// RESET touches no memory.
+func (q *qp) seize() {
+	q.lockPosts()
+	defer q.unlockPosts()
+	if q.hw == nil || q.getState() != driver.StateErr || q.toDevice(C.IBV_QPS_RESET) != nil {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.sends.owned, q.recvs.owned = 0, 0
+	q.flushIfDue(&q.sends, q.sendCQ)
+	q.flushIfDue(&q.recvs, q.recvCQ)
+}

@@ -1,0 +1,209 @@
+//go:build ibverbs
+
+package ibv
+
+// #include "shim.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// Handles of libibverbs.
+type (
+	deviceHandle  = *C.struct_ibv_device
+	contextHandle = *C.struct_ibv_context
+)
+
+// errNoKernelSupport is what libibverbs says on a host without RDMA.
+const errNoKernelSupport = unix.ENOSYS
+
+// Limits that the provider keeps whatever the device grants more.
+const (
+	maxDepth    = 16 << 10
+	maxCQDepth  = 1 << 20
+	maxSegments = 16
+	maxReads    = 16
+)
+
+// hardware is an open device with what is made once: the protection domain and
+// the completion channel, and what was asked of device and port.
+type hardware struct {
+	name    string
+	context contextHandle
+	pd      *C.struct_ibv_pd
+	channel *C.struct_ibv_comp_channel
+
+	attr   C.struct_ibv_device_attr
+	port   int
+	portAt C.struct_ibv_port_attr
+	gid    gidEntry
+	mtu    uint8 // enum ibv_mtu
+	inline int
+}
+
+func openHardware(name string, cfg Config) (*hardware, error) {
+	hw := &hardware{name: name}
+	var err error
+	listErr := eachDevice(func(dev deviceHandle, n string) bool {
+		if n == name {
+			hw.context, err = C.ibv_open_device(dev)
+		}
+		return n != name
+	})
+	if hw.context == nil {
+		return nil, wrap(errors.Join(listErr, err), "opening "+name+"; may this user read /dev/infiniband?")
+	}
+	if err := hw.setUp(cfg); err != nil {
+		return nil, errors.Join(err, hw.close())
+	}
+	return hw, nil
+}
+
+func (hw *hardware) setUp(cfg Config) error {
+	if rc, err := C.ibv_query_device(hw.context, &hw.attr); rc != 0 {
+		return wrap(err, "querying "+hw.name)
+	}
+	if err := hw.choosePort(cfg); err != nil {
+		return err
+	}
+	var err error
+	if hw.pd, err = C.ibv_alloc_pd(hw.context); hw.pd == nil {
+		return wrap(err, "allocating a protection domain")
+	}
+	if hw.channel, err = C.ibv_create_comp_channel(hw.context); hw.channel == nil {
+		return wrap(err, "creating a completion channel")
+	}
+	return hw.probeInline(cfg.MaxInline)
+}
+
+func (hw *hardware) choosePort(cfg Config) error {
+	for port := 1; port <= int(hw.attr.phys_port_cnt); port++ {
+		if cfg.Port != 0 && cfg.Port != port {
+			continue
+		}
+		if rc := C.gopgas_query_port(hw.context, C.int(port), &hw.portAt); rc != 0 {
+			return wrap(unix.Errno(rc), fmt.Sprintf("querying port %d of %s", port, hw.name))
+		}
+		if hw.portAt.state != C.IBV_PORT_ACTIVE {
+			continue
+		}
+		hw.port, hw.mtu = port, uint8(hw.portAt.active_mtu)
+		if cfg.MTU != 0 {
+			hw.mtu = min(hw.mtu, mtuCode(cfg.MTU))
+		}
+		var err error
+		if !hw.ethernet() && cfg.GID == "" {
+			return nil // reached by its LID
+		}
+		hw.gid, err = chooseGID(queryGIDs(hw.context, port), cfg.GID)
+		return err
+	}
+	if cfg.Port != 0 {
+		return fmt.Errorf("%w: ibv: port %d of %s is not active", driver.ErrInvalid, cfg.Port, hw.name)
+	}
+	return fmt.Errorf("%w: ibv: %s has no active port", driver.ErrInvalid, hw.name)
+}
+
+func (hw *hardware) ethernet() bool { return hw.portAt.link_layer == C.IBV_LINK_LAYER_ETHERNET }
+
+// probeInline finds out how much inline data the device grants, with queue
+// pairs that are thrown away.
+func (hw *hardware) probeInline(want int) error {
+	cq, err := C.gopgas_create_cq(hw.context, 1, 0, nil)
+	if cq == nil {
+		return wrap(err, "creating a completion queue")
+	}
+	defer C.ibv_destroy_cq(cq)
+	for want = max(want, 0); ; want /= 2 {
+		qp, granted, err := hw.createQP(cq, cq, driver.QPConfig{SendDepth: 1, RecvDepth: 1, MaxSegments: hw.segments(), MaxInline: want})
+		if err == nil {
+			hw.inline = min(granted, want)
+			C.ibv_destroy_qp(qp)
+			return nil
+		}
+		if want == 0 {
+			return err
+		}
+	}
+}
+
+// createQP makes a queue pair in the device. Its send queue has room for the
+// marker that tells when all else has ended.
+func (hw *hardware) createQP(send, recv *C.struct_ibv_cq, cfg driver.QPConfig) (*C.struct_ibv_qp, int, error) {
+	init := C.struct_ibv_qp_init_attr{send_cq: send, recv_cq: recv, qp_type: C.IBV_QPT_RC}
+	init.cap.max_send_wr = C.uint32_t(cfg.SendDepth + 1)
+	init.cap.max_recv_wr = C.uint32_t(max(1, cfg.RecvDepth))
+	init.cap.max_send_sge = C.uint32_t(cfg.MaxSegments)
+	init.cap.max_recv_sge = C.uint32_t(cfg.MaxSegments)
+	init.cap.max_inline_data = C.uint32_t(cfg.MaxInline)
+	qp, err := C.ibv_create_qp(hw.pd, &init)
+	if qp == nil {
+		return nil, 0, wrap(err, fmt.Sprintf("creating a queue pair of %d and %d requests", cfg.SendDepth, cfg.RecvDepth))
+	}
+	return qp, int(init.cap.max_inline_data), nil
+}
+
+func (hw *hardware) segments() int { return min(int(hw.attr.max_sge), maxSegments) }
+
+// reads is how many READs and atomics this end takes at once.
+func (hw *hardware) reads() uint8 { return uint8(min(int(hw.attr.max_qp_rd_atom), maxReads)) }
+
+// asks is how many it may have outstanding.
+func (hw *hardware) asks() uint8 { return uint8(min(int(hw.attr.max_qp_init_rd_atom), maxReads)) }
+
+func (hw *hardware) info() driver.DeviceInfo {
+	return driver.DeviceInfo{
+		Provider: "ibv", Name: hw.name, Detail: hw.detail(),
+		MaxQPDepth: min(int(hw.attr.max_qp_wr)-1, maxDepth), MaxCQDepth: min(int(hw.attr.max_cqe), maxCQDepth),
+		MaxSegments: hw.segments(), MaxMessage: uint64(hw.portAt.max_msg_sz), MaxInline: hw.inline,
+		LocalKeys: true, SilentWrites: true, CoherentAtomics: hw.attr.atomic_cap == C.IBV_ATOMIC_GLOB,
+	}
+}
+
+func (hw *hardware) detail() string {
+	if hw.ethernet() {
+		return fmt.Sprintf("port %d, %v (GID %d) %v, MTU %d", hw.port, hw.gid.typ, hw.gid.index, hw.gid.gid, mtuBytes(hw.mtu))
+	}
+	return fmt.Sprintf("port %d, InfiniBand LID %d, MTU %d", hw.port, hw.portAt.lid, mtuBytes(hw.mtu))
+}
+
+// close gives back what setUp made, as far as it came.
+func (hw *hardware) close() error {
+	var errs [3]error
+	if hw.channel != nil {
+		errs[0] = errnoError(C.ibv_destroy_comp_channel(hw.channel))
+	}
+	if hw.pd != nil {
+		errs[1] = errnoError(C.ibv_dealloc_pd(hw.pd))
+	}
+	errs[2] = errnoError(C.ibv_close_device(hw.context))
+	return wrap(errors.Join(errs[:]...), "closing "+hw.name)
+}
+
+func errnoError(rc C.int) error {
+	if rc == 0 {
+		return nil
+	}
+	if rc < 0 {
+		rc = -rc
+	}
+	return unix.Errno(rc)
+}
+
+// outcome is the result of a post: how many were taken, and why no more.
+func outcome(result C.uint64_t) (int, error) {
+	return int(uint32(result)), errnoError(C.int(result >> 32))
+}
+
+func wrap(err error, doing string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("ibv: %s: %w", doing, err)
+}

@@ -1,0 +1,191 @@
+//go:build ibverbs
+
+package ibv
+
+// #include "shim.h"
+import "C"
+
+import (
+	"math/rand/v2"
+	goruntime "runtime"
+	"sync"
+	"time"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// A qp is one queue pair. post serialises what is handed to the device's send
+// queue and all transitions, recvPost its receive queue; mu guards the rest and
+// is never held while the device works.
+type qp struct {
+	dev            *device
+	num            uint32
+	sendCQ, recvCQ *completionQueue
+
+	post     sync.Mutex
+	recvPost sync.Mutex
+	hw       *C.struct_ibv_qp // nil once closed; changed with both of them held
+	out      outgoing         // of post
+	in       incoming         // of recvPost
+	path     flatPath         // of post
+
+	mu          sync.Mutex
+	state       driver.State
+	incarnation uint32
+	sends       slots
+	recvs       slots
+	marker      bool          // has been posted
+	cause       driver.Status // of the next request that the device flushes; Success for none
+	causeErr    error
+	timeout     time.Duration // without a sign of life
+	watch       watch
+}
+
+func newQP(d *device, hw *C.struct_ibv_qp, send, recv *completionQueue, cfg driver.QPConfig) *qp {
+	q := &qp{dev: d, num: uint32(hw.qp_num), sendCQ: send, recvCQ: recv, hw: hw, timeout: d.cfg.PeerTimeout}
+	q.sends.ring = make([]slot, cfg.SendDepth)
+	q.recvs.ring = make([]slot, max(1, cfg.RecvDepth))
+	q.out = newOutgoing(cfg)
+	q.in = newIncoming(cfg)
+	q.incarnation = d.incarnations.Add(1)
+	q.path.send_psn = newPSN()
+	return q
+}
+
+// newPSN is where packets of a connection start to count: not where they did
+// before, so that late packets of an earlier connection show.
+func newPSN() C.uint32_t { return C.uint32_t(rand.Uint32() & max24) }
+
+func (q *qp) Num() uint32 { return q.num }
+
+// Address tells how to connect to this incarnation; a reset makes a new one.
+func (q *qp) Address() []byte {
+	q.post.Lock()
+	defer q.post.Unlock()
+	hw := q.dev.hw
+	a := address{mtu: hw.mtu, reads: hw.reads(), qpn: q.num, psn: uint32(q.path.send_psn),
+		lid: uint16(hw.portAt.lid), link: linkInfiniBand, gid: hw.gid.gid}
+	if hw.ethernet() {
+		a.link, a.lid = linkEthernet, 0
+	}
+	return a.encode()
+}
+
+// reset forgets peer, requests and completions.
+func (q *qp) reset() error {
+	defer lockQueues(q.sendCQ, q.recvCQ)()
+	if err := q.resetDevice(); err != nil {
+		return err
+	}
+	q.sendCQ.purge(q.num)
+	q.recvCQ.purge(q.num)
+	return nil
+}
+
+func (q *qp) resetDevice() error {
+	q.lockPosts()
+	defer q.unlockPosts()
+	if q.hw == nil {
+		return driver.ErrClosed
+	}
+	if rc := C.gopgas_to_state(q.hw, C.IBV_QPS_RESET); rc != 0 {
+		return wrap(errnoError(rc), "resetting a queue pair")
+	}
+	q.path.send_psn = newPSN()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.forget(driver.StateReset)
+	return nil
+}
+
+// forget starts a new incarnation.
+func (q *qp) forget(state driver.State) {
+	q.state, q.incarnation = state, q.dev.incarnations.Add(1)
+	q.sends.reset()
+	q.recvs.reset()
+	q.cause, q.causeErr, q.marker, q.watch = driver.Success, nil, false, watch{}
+}
+
+// Close destroys the queue pair. What is outstanding does not complete, and
+// its memory is not touched any more. It is idempotent.
+func (q *qp) Close() error {
+	defer lockQueues(q.sendCQ, q.recvCQ)()
+	if known, err := q.destroy(); !known || err != nil {
+		return err
+	}
+	for _, c := range [...]*completionQueue{q.sendCQ, q.recvCQ} {
+		delete(c.qps, q.num)
+		c.last = nil
+		c.purge(q.num)
+	}
+	return nil
+}
+
+// destroy tells whether there was something to destroy.
+func (q *qp) destroy() (bool, error) {
+	q.lockPosts()
+	defer q.unlockPosts()
+	if q.hw == nil {
+		return false, nil
+	}
+	if rc := C.ibv_destroy_qp(q.hw); rc != 0 {
+		return true, wrap(errnoError(rc), "destroying a queue pair")
+	}
+	q.hw = nil
+	q.out.pins.Unpin()
+	q.dev.mu.Lock()
+	if q.dev.qps[q.num] == q { // the device may have used the number again
+		delete(q.dev.qps, q.num)
+	}
+	q.dev.mu.Unlock()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.forget(driver.StateErr)
+	return true, nil
+}
+
+func (q *qp) lockPosts() {
+	q.post.Lock()
+	q.recvPost.Lock()
+}
+
+func (q *qp) unlockPosts() {
+	q.recvPost.Unlock()
+	q.post.Unlock()
+}
+
+// outgoing is what PostSend fills for the device.
+type outgoing struct {
+	requests []flatSend
+	segments []flatSegment
+	inline   []byte // copies of inline data, pinned; made on first use
+	largest  int    // bytes inline of one request
+	pins     goruntime.Pinner
+}
+
+// inlineSpace is how many bytes of inline data cross into C at once, or those
+// of one request where that takes more.
+const inlineSpace = 4 << 10
+
+func newOutgoing(cfg driver.QPConfig) outgoing {
+	n := min(batch, cfg.SendDepth)
+	return outgoing{requests: make([]flatSend, n), segments: make([]flatSegment, n*cfg.MaxSegments), largest: cfg.MaxInline}
+}
+
+func (o *outgoing) inlineBuffer() []byte {
+	if o.inline == nil {
+		o.inline = make([]byte, max(inlineSpace, o.largest))
+		o.pins.Pin(&o.inline[0])
+	}
+	return o.inline
+}
+
+type incoming struct {
+	requests []flatRecv
+	segments []flatSegment
+}
+
+func newIncoming(cfg driver.QPConfig) incoming {
+	n := max(1, min(batch, cfg.RecvDepth))
+	return incoming{requests: make([]flatRecv, n), segments: make([]flatSegment, n*cfg.MaxSegments)}
+}

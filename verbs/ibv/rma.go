@@ -1,0 +1,162 @@
+//go:build ibverbs
+
+package ibv
+
+// #include "shim.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// PostSend hands requests to the device in chains: one call into C, and on
+// hardware one doorbell, for each. In ERR they go no further than our own queue.
+func (q *qp) PostSend(wrs []driver.WorkRequest) (int, error) {
+	q.post.Lock()
+	defer q.post.Unlock()
+	done := 0
+	for done < len(wrs) {
+		n, err := q.postChain(wrs[done:])
+		if done += n; err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// postChain posts as many of wrs as fit a chain, and says why no more only
+// where it took none.
+func (q *qp) postChain(wrs []driver.WorkRequest) (int, error) {
+	n, segments, signaled, err := q.admit(wrs)
+	if n == 0 || segments < 0 {
+		return n, err
+	}
+	taken, err := postSend(q.hw, q.out.requests[:n], q.out.segments[:segments])
+	if taken < n {
+		q.mu.Lock()
+		q.sends.untake(n - taken)
+		q.mu.Unlock()
+	}
+	if signaled {
+		q.dev.watchOver()
+	}
+	return taken, postError(err)
+}
+
+// postError is what a device's refusal means.
+func postError(err error) error {
+	if errors.Is(err, unix.ENOMEM) {
+		return driver.ErrQueueFull
+	}
+	return wrap(err, "posting")
+}
+
+// admit fills the outgoing chain and takes slots for it, or takes slots alone in
+// ERR: segments is negative then.
+func (q *qp) admit(wrs []driver.WorkRequest) (n, segments int, signaled bool, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.maySend(); err != nil {
+		return 0, 0, false, err
+	}
+	if q.state == driver.StateErr {
+		n = min(len(wrs), q.sends.room())
+		for i := range wrs[:n] {
+			q.sends.push(slot{id: wrs[i].ID, op: wrs[i].Op, signaled: true})
+		}
+		q.flushIfDue(&q.sends, q.sendCQ)
+		segments = -1
+	} else {
+		n, segments, signaled, err = q.chain(wrs)
+	}
+	if n == 0 && err == nil {
+		err = driver.ErrQueueFull
+	}
+	return n, segments, signaled, err
+}
+
+func (q *qp) maySend() error {
+	switch {
+	case q.hw == nil:
+		return driver.ErrClosed
+	case q.state != driver.StateRTS && q.state != driver.StateSQD && q.state != driver.StateErr:
+		return fmt.Errorf("%w: %v; sends can be posted from RTS on", driver.ErrState, q.state)
+	}
+	return nil
+}
+
+func (q *qp) chain(wrs []driver.WorkRequest) (n, segments int, signaled bool, err error) {
+	most := min(len(wrs), len(q.out.requests), q.sends.room())
+	inline := 0
+	for ; n < most; n++ {
+		wr := &wrs[n]
+		if wr.Flags&driver.Inline != 0 {
+			if need := inline + wr.Length(); n > 0 && need > inlineSpace {
+				break
+			}
+		}
+		if err = q.check(wr, len(q.out.segments)-segments); err != nil {
+			break
+		}
+		r := &q.out.requests[n]
+		*r = flatSend{
+			id: C.uint64_t(requestID(q.incarnation, kindSend, q.sends.next())),
+			op: opcodes[wr.Op], flags: sendFlags(wr.Flags), imm: C.uint32_t(wr.Imm),
+			remote: C.uint64_t(wr.Remote.Addr), rkey: C.uint32_t(wr.Remote.RKey.Lo),
+		}
+		setOperands(r, wr)
+		length := q.gather(wr, r, segments, &inline)
+		segments += int(r.segments)
+		signaled = signaled || wr.Flags&driver.Signaled != 0
+		q.sends.push(slot{id: wr.ID, op: wr.Op, signaled: wr.Flags&driver.Signaled != 0, bytes: length})
+		q.sends.owned++
+	}
+	if n > 0 {
+		err = nil // it comes again at the next chain
+	}
+	return n, segments, signaled, err
+}
+
+// check refuses what cannot be told to the device; package verbs has checked
+// the rest.
+func (q *qp) check(wr *driver.WorkRequest, segments int) error {
+	switch {
+	case int(wr.Op) >= len(opcodes) || wr.Op == 0:
+		return fmt.Errorf("%w: %v", driver.ErrUnsupported, wr.Op)
+	case wr.Remote.RKey.Lo > math.MaxUint32:
+		return fmt.Errorf("%w: key %v is none of provider ibv's", driver.ErrAccess, wr.Remote.RKey)
+	case len(wr.Local) > segments:
+		return fmt.Errorf("%w: %d segments", driver.ErrInvalid, len(wr.Local))
+	case wr.Flags&driver.Inline != 0 && wr.Length() > q.out.largest:
+		return fmt.Errorf("%w: %d bytes inline, this queue pair takes %d", driver.ErrInvalid, wr.Length(), q.out.largest)
+	}
+	return nil
+}
+
+// gather describes the local memory of wr. Inline data is copied first, since
+// it may lie anywhere in the Go heap; empty segments are left out, since to some
+// devices a length of 0 means 2 GiB.
+func (q *qp) gather(wr *driver.WorkRequest, r *flatSend, at int, inline *int) (length int) {
+	for i := range wr.Local {
+		mem := wr.Local[i].Mem
+		if len(mem) == 0 {
+			continue
+		}
+		length += len(mem)
+		if wr.Flags&driver.Inline != 0 {
+			space := q.out.inlineBuffer()[*inline:]
+			*inline += copy(space, mem)
+			mem = space
+		}
+		q.out.segments[at] = flatSegment{addr: C.uint64_t(addressOf(mem)), length: C.uint32_t(len(wr.Local[i].Mem)), lkey: C.uint32_t(wr.Local[i].LKey.Lo)}
+		at++
+		r.segments++
+	}
+	return length
+}

@@ -1,0 +1,112 @@
+package ibv
+
+import "github.com/gopgas/gopgas/verbs/driver"
+
+// A request is known to the device by a number of ours:
+//
+//	63        32 31  30 29        0
+//	incarnation  kind   sequence
+//
+// Each connection of a queue pair has an incarnation of its own within the
+// context, so that what a CQ still holds from before a reset, or of another
+// queue pair that had the same number, is told apart.
+const (
+	kindShift        = 30
+	incarnationShift = 32
+	seqMask          = 1<<kindShift - 1
+)
+
+type kind uint32
+
+const (
+	kindSend kind = iota
+	kindRecv
+	kindMarker // posted behind everything in ERR; its end is the end of all before
+)
+
+func requestID(incarnation uint32, k kind, seq uint32) uint64 {
+	return uint64(incarnation)<<incarnationShift | uint64(k)<<kindShift | uint64(seq&seqMask)
+}
+
+func splitID(id uint64) (incarnation uint32, k kind, seq uint32) {
+	return uint32(id >> incarnationShift), kind(id>>kindShift) & 3, uint32(id) & seqMask
+}
+
+// A slot remembers of a request what its completion will need.
+type slot struct {
+	id       uint64
+	bytes    int
+	op       driver.Opcode
+	signaled bool
+}
+
+// slots are the requests of one queue that have not ended, oldest first. The
+// leading ones are the device's; those behind were posted in ERR and wait for
+// their turn to be flushed.
+type slots struct {
+	ring  []slot
+	first int    // place of the oldest in ring
+	seq   uint32 // number of the oldest
+	count int
+	owned int // by the device
+}
+
+func (s *slots) room() int { return len(s.ring) - s.count }
+
+// next is the number that the next request gets.
+func (s *slots) next() uint32 { return s.seq + uint32(s.count) }
+
+func (s *slots) at(i int) *slot {
+	if i += s.first; i >= len(s.ring) {
+		i -= len(s.ring)
+	}
+	return &s.ring[i]
+}
+
+func (s *slots) push(sl slot) {
+	s.count++
+	*s.at(s.count - 1) = sl
+}
+
+// untake forgets the n newest, which the device did not take.
+func (s *slots) untake(n int) {
+	s.count -= n
+	s.owned -= n
+}
+
+// drop forgets the n oldest.
+func (s *slots) drop(n int) {
+	if n == 0 {
+		return
+	}
+	if s.first += n; s.first >= len(s.ring) {
+		s.first -= len(s.ring)
+	}
+	s.seq += uint32(n)
+	s.count -= n
+	s.owned = max(0, s.owned-n)
+}
+
+// find returns how many requests are older than the one with number seq, or
+// false where the device does not hold it.
+func (s *slots) find(seq uint32) (int, bool) {
+	i := int((seq - s.seq) & seqMask)
+	return i, i < s.owned
+}
+
+// reset forgets all. Numbers go on, so that the past shows.
+func (s *slots) reset() { s.drop(s.count) }
+
+// due tells whether a completion is to come: a signalled request is with the
+// device. waits tells whether one up to that may wait for the peer's receive,
+// as long as the peer likes.
+func (s *slots) due() (due, waits bool) {
+	for i := range s.owned {
+		sl := s.at(i)
+		waits = waits || sl.op == driver.OpSend || sl.op == driver.OpWriteImm
+		if sl.signaled {
+			return true, waits
+		}
+	}
+	return false, waits
+}

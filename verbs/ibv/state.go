@@ -1,0 +1,191 @@
+//go:build ibverbs
+
+package ibv
+
+// #include "shim.h"
+import "C"
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// drainLook is how often a queue pair on its way to SQD is looked at.
+const drainLook = time.Millisecond
+
+// Modify changes the state. Only SQD waits: for what is under way.
+func (q *qp) Modify(ctx context.Context, to driver.State, attr driver.Attr) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	switch to {
+	case driver.StateReset:
+		return q.reset()
+	case driver.StateErr:
+		return q.toErr()
+	}
+	if err := q.advance(to, attr); err != nil || to != driver.StateSQD {
+		return err
+	}
+	return q.awaitDrained(ctx)
+}
+
+// advance makes a transition on the way from RESET to RTS and SQD.
+func (q *qp) advance(to driver.State, attr driver.Attr) error {
+	q.post.Lock()
+	defer q.post.Unlock()
+	if q.hw == nil {
+		return driver.ErrClosed
+	}
+	from := q.getState()
+	if !mayFollow(from, to) {
+		return fmt.Errorf("%w: no transition from %v to %v", driver.ErrState, from, to)
+	}
+	var err error
+	switch to {
+	case driver.StateInit:
+		err = q.toInit()
+	case driver.StateRTR:
+		err = q.toRTR(attr.Peer)
+	case driver.StateRTS:
+		err = q.toRTS(from, attr.Timeout)
+	case driver.StateSQD:
+		err = q.toDevice(C.IBV_QPS_SQD)
+		q.kick()
+	}
+	if err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.state != from {
+		return fmt.Errorf("%w: the queue pair broke on its way from %v to %v", driver.ErrState, from, to)
+	}
+	q.state = to
+	return nil
+}
+
+func mayFollow(from, to driver.State) bool {
+	switch to {
+	case driver.StateInit:
+		return from == driver.StateReset || from == driver.StateInit
+	case driver.StateRTR:
+		return from == driver.StateInit
+	case driver.StateRTS:
+		return from == driver.StateRTR || from == driver.StateRTS || from == driver.StateSQD
+	case driver.StateSQD:
+		return from == driver.StateRTS || from == driver.StateSQD
+	}
+	return false
+}
+
+func (q *qp) getState() driver.State {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.state
+}
+
+func (q *qp) toInit() error {
+	q.path.port = C.uint8_t(q.dev.hw.port)
+	return wrap(errnoError(C.gopgas_to_init(q.hw, &q.path)), "to INIT")
+}
+
+// toRTR connects to the peer.
+func (q *qp) toRTR(peer []byte) error {
+	a, err := decodeAddress(peer)
+	if err != nil {
+		return err
+	}
+	hw := q.dev.hw
+	if (a.link == linkEthernet) != hw.ethernet() {
+		return badAddress("is of another link layer than %s", hw.detail())
+	}
+	q.path.gid, q.path.lid = flatGID(a.gid), C.uint16_t(a.lid)
+	q.path.qpn, q.path.recv_psn = C.uint32_t(a.qpn), C.uint32_t(a.psn)
+	q.path.mtu = C.uint8_t(min(a.mtu, hw.mtu))
+	q.path.sgid_index = C.uint8_t(hw.gid.index)
+	q.path.service_level, q.path.traffic_class = C.uint8_t(q.dev.cfg.ServiceLevel), C.uint8_t(q.dev.cfg.TrafficClass)
+	q.path.responder_reads = C.uint8_t(hw.reads())
+	q.path.initiator_reads = C.uint8_t(min(hw.asks(), a.reads))
+	if err := errnoError(C.gopgas_to_rtr(q.hw, &q.path)); err != nil {
+		return wrap(err, fmt.Sprintf("connecting to %v; is there a route from %v?", a.gid, hw.gid.gid))
+	}
+	return nil
+}
+
+func flatGID(g gid) (flat [16]C.uint8_t) {
+	for i := range g {
+		flat[i] = C.uint8_t(g[i])
+	}
+	return flat
+}
+
+// toRTS opens the send queue.
+func (q *qp) toRTS(from driver.State, timeout time.Duration) error {
+	if timeout == 0 {
+		timeout = q.dev.cfg.PeerTimeout
+	}
+	switch from {
+	case driver.StateRTR:
+		retries := q.dev.cfg.RetryCount
+		q.path.timeout, q.path.retries = C.uint8_t(timeoutCode(timeout, retries)), C.uint8_t(retries)
+		if err := errnoError(C.gopgas_to_rts(q.hw, &q.path)); err != nil {
+			return wrap(err, "to RTS")
+		}
+	case driver.StateSQD:
+		if err := q.toDevice(C.IBV_QPS_RTS); err != nil {
+			return err
+		}
+		q.kick()
+		return nil
+	default:
+		return nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.timeout = timeout
+	return nil
+}
+
+func (q *qp) toDevice(state C.int) error {
+	return wrap(errnoError(C.gopgas_to_state(q.hw, state)), "changing a queue pair's state")
+}
+
+// kick has the device look at its send queue: soft ones do not when the state
+// allows them to go on. Elsewhere a post of nothing is nothing.
+func (q *qp) kick() {
+	postSend(q.hw, nil, nil) //nolint:errcheck // the next post finds out
+}
+
+// awaitDrained returns once the device works on no request.
+func (q *qp) awaitDrained(ctx context.Context) error {
+	ticker := time.NewTicker(drainLook)
+	defer ticker.Stop()
+	for {
+		draining, err := q.draining()
+		if err != nil || !draining {
+			return err
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (q *qp) draining() (bool, error) {
+	q.post.Lock()
+	defer q.post.Unlock()
+	if q.hw == nil {
+		return false, driver.ErrClosed
+	}
+	rc := C.gopgas_draining(q.hw)
+	if rc < 0 {
+		return false, wrap(errnoError(rc), "querying a queue pair")
+	}
+	return rc == 1, nil
+}

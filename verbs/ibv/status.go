@@ -1,0 +1,68 @@
+//go:build ibverbs
+
+package ibv
+
+// #include "shim.h"
+import "C"
+
+import "github.com/gopgas/gopgas/verbs/driver"
+
+// statusOf maps enum ibv_wc_status. What ADR 1 does not name is GeneralError.
+func statusOf(raw *flatCompletion) driver.Status {
+	switch raw.status {
+	case C.IBV_WC_SUCCESS:
+		return driver.Success
+	case C.IBV_WC_LOC_LEN_ERR:
+		return driver.LocalLength
+	case C.IBV_WC_LOC_PROT_ERR, C.IBV_WC_LOC_QP_OP_ERR: // some kernels say the latter for a bad key
+		return driver.LocalProtection
+	case C.IBV_WC_WR_FLUSH_ERR:
+		return driver.Flushed
+	case C.IBV_WC_REM_INV_REQ_ERR:
+		return invalidRequest(raw)
+	case C.IBV_WC_REM_ACCESS_ERR:
+		return driver.RemoteAccess
+	case C.IBV_WC_REM_OP_ERR:
+		return driver.RemoteOperation
+	case C.IBV_WC_RETRY_EXC_ERR:
+		return driver.RetryExceeded
+	case C.IBV_WC_RNR_RETRY_EXC_ERR:
+		return driver.ReceiverNotReady
+	}
+	return driver.GeneralError
+}
+
+// invalidRequest: soft devices tell the receiver, too, of a SEND that is longer
+// than its receive in the words meant for the sender.
+func invalidRequest(raw *flatCompletion) driver.Status {
+	if _, k, _ := splitID(uint64(raw.id)); k == kindRecv {
+		return driver.LocalLength
+	}
+	return driver.RemoteInvalid
+}
+
+// opcodes are enum ibv_wr_opcode, by ours.
+var opcodes = [...]C.uint32_t{
+	driver.OpWrite:    C.IBV_WR_RDMA_WRITE,
+	driver.OpWriteImm: C.IBV_WR_RDMA_WRITE_WITH_IMM,
+	driver.OpRead:     C.IBV_WR_RDMA_READ,
+	driver.OpSend:     C.IBV_WR_SEND,
+	driver.OpFetchAdd: C.IBV_WR_ATOMIC_FETCH_AND_ADD,
+	driver.OpCmpSwap:  C.IBV_WR_ATOMIC_CMP_AND_SWP,
+}
+
+func sendFlags(f driver.Flags) (flags C.uint32_t) {
+	if f&driver.Signaled != 0 {
+		flags |= C.IBV_SEND_SIGNALED
+	}
+	if f&driver.Inline != 0 {
+		flags |= C.IBV_SEND_INLINE
+	}
+	if f&driver.Fence != 0 {
+		flags |= C.IBV_SEND_FENCE
+	}
+	if f&driver.Solicited != 0 {
+		flags |= C.IBV_SEND_SOLICITED
+	}
+	return flags
+}
