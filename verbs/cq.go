@@ -45,6 +45,16 @@ func (c *CQ) settle(wc []Completion) {
 // news of the rank's bell may wake it in between: poll, then wait again.
 func (c *CQ) Wait(ctx context.Context) error { return c.ctx.fail("wait", 0, c.drv.Wait(ctx)) }
 
+// Arm has the bell rung at the next completion, where the device does so only
+// on demand: see driver.Armer. Elsewhere it does nothing, since every
+// completion rings.
+func (c *CQ) Arm(solicited bool) error {
+	if a, ok := c.drv.(driver.Armer); ok {
+		return c.ctx.fail("arm", 0, a.Arm(solicited))
+	}
+	return nil
+}
+
 // Close releases the queue and wakes who waits on it, or returns an
 // [InUseError] while queue pairs complete to it. It is idempotent.
 func (c *CQ) Close() error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/verbs/driver"
 )
 
 // A Signal says what a notified operation does to a slot of the target: its
@@ -120,7 +121,15 @@ func (w *Window[T]) ResetNotify(slot int, value uint64) (old uint64, err error) 
 	case uint(slot) >= uint(w.layout.slots):
 		return 0, w.failSlot("ResetNotify", w.team.Rank, slot, ErrRange)
 	}
-	return w.word(w.layout.slot(slot)).Swap(value), nil
+	if w.team.Coherent() {
+		return w.word(w.layout.slot(slot)).Swap(value), nil
+	}
+	ctx := context.Background() // a rank does not wait for itself
+	r, err := w.remote(ctx, w.team.Rank)
+	if err == nil {
+		old, err = r.Fetch(ctx, w.layout.slot(slot), fabric.Atomic{Op: driver.AtomicSwap, Width: 8, Operand: value})
+	}
+	return old, w.failAt("ResetNotify", w.team.Rank, -1, 0, err)
 }
 
 // look compares the slots once. The loads pair with the signal's store.

@@ -98,6 +98,10 @@ func (f *Fabric) open(ctx context.Context) error {
 		}
 		f.bindings = append(f.bindings, b)
 	}
+	f.bell.OnPark(f.armAll)
+	for _, b := range f.bindings {
+		b.arm()
+	}
 	_, err = f.Register(ctx, headRegion, f.head.Memory)
 	return err
 }
@@ -113,6 +117,13 @@ func (f *Fabric) Bell() *wait.Bell { return f.bell }
 
 // Mapping tells whether peers' memory is used directly where it can be mapped.
 func (f *Fabric) Mapping() bool { return f.cfg.FMAMax != 0 }
+
+// Coherent tells whether atomics of the CPU may be mixed with those of the
+// devices. Where they may not, this rank reaches its own memory through a queue
+// pair as everyone else does.
+func (f *Fabric) Coherent() bool {
+	return !slices.ContainsFunc(f.bindings, func(b *binding) bool { return !b.info.CoherentAtomics })
+}
 
 // Counting tells whether mapped operations shall be counted, too.
 func (f *Fabric) Counting() bool { return f.cfg.Stats }
@@ -187,6 +198,7 @@ type binding struct {
 	cq          *verbs.CQ
 	ops         opTable
 	stages      stages
+	receivers   sync.Map // *inbound by the number of its queue pair
 	outstanding atomic.Int64  // signalled requests under way
 	completed   atomic.Uint64 // signalled requests that have completed, ever
 	qps         atomic.Int64

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -160,24 +161,34 @@ func (p *Peer) lose(e *RankError) {
 
 // asyncEvent takes a provider's news about a connection.
 func (f *Fabric) asyncEvent(b *binding, ev driver.AsyncEvent) {
-	if f.closed.Load() || ev.Kind != driver.EventQPFatal {
+	switch {
+	case f.closed.Load():
+		return
+	case ev.Kind == driver.EventCompletion:
+		f.completionEvent(b)
+		return
+	case ev.Kind != driver.EventQPFatal:
 		return
 	}
 	cause := "connection over " + b.name + " lost"
 	if ev.Err != nil {
 		cause += ": " + ev.Err.Error()
 	}
-	if rank, ok := f.rankOf(b, ev.QP); ok {
-		f.health.suspect(rank, cause)
+	rank, passive, ok := f.rankOf(b, ev.QP)
+	if !ok || passive && !errors.Is(ev.Err, driver.ErrLost) {
+		// A peer that broke the rules, or gave its end of the connection up, learns of that itself.
+		return
 	}
+	f.health.suspect(rank, cause)
 }
 
-func (f *Fabric) rankOf(b *binding, qp uint32) (rank int, ok bool) {
+// rankOf tells whose a queue pair is, and whether it is the passive end.
+func (f *Fabric) rankOf(b *binding, qp uint32) (rank int, passive, ok bool) {
 	f.health.mu.Lock()
 	for _, p := range f.health.peers {
 		if p.bind == b && p.qp.Num() == qp {
 			f.health.mu.Unlock()
-			return p.rank, true
+			return p.rank, false, true
 		}
 	}
 	f.health.mu.Unlock()
@@ -185,8 +196,8 @@ func (f *Fabric) rankOf(b *binding, qp uint32) (rank int, ok bool) {
 	defer f.peersMu.Unlock()
 	for _, in := range f.inbound {
 		if in.bind == b && in.qp.Num() == qp {
-			return in.from, true
+			return in.from, true, true
 		}
 	}
-	return 0, false
+	return 0, false, false
 }

@@ -56,7 +56,7 @@ func (p *Peer) Err() error {
 	return nil
 }
 
-// Depth of the queues between two ranks. No receives are ever posted.
+// Depth of the queues between two ranks.
 const (
 	sendDepth = 256
 	// signalEvery bounds the unsignalled posts in a row: a queue's room comes
@@ -138,7 +138,7 @@ func (f *Fabric) connect(ctx context.Context, rank int) (*Peer, error) {
 	if gone := f.health.of(rank); gone != nil {
 		return nil, gone
 	}
-	if rank == f.cfg.Rank && f.Mapping() {
+	if rank == f.cfg.Rank && f.Mapping() && f.Coherent() {
 		return &Peer{f: f, rank: rank, bell: f.bell}, nil
 	}
 	var errs []error
@@ -167,7 +167,7 @@ func (f *Fabric) awaitNews(ctx context.Context, rank int, err error) error {
 }
 
 func (f *Fabric) connectOver(ctx context.Context, rank int, b *binding) (_ *Peer, err error) {
-	qp, err := f.newQP(ctx, b)
+	qp, err := f.newQP(ctx, b, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (f *Fabric) serveConnect(ctx context.Context, from int, req connectRequest)
 	if b == nil {
 		return connectReply{}, fmt.Errorf("%w: provider %q is not open at this rank", driver.ErrUnsupported, req.Provider)
 	}
-	qp, err := f.newQP(ctx, b)
+	qp, err := f.newQP(ctx, b, noticeDepth)
 	if err != nil {
 		return connectReply{}, err
 	}
@@ -223,16 +223,22 @@ func (f *Fabric) admit(in *inbound, peer []byte) error {
 		return ErrClosed
 	}
 	f.inbound = append(f.inbound, in)
+	in.bind.receivers.Store(in.qp.Num(), in)
 	f.admitting.Go(func() {
 		// A failure here is one at the peer as well, which reports it.
-		_ = in.qp.Connect(f.ctx, peer, f.cfg.PeerTimeout)
+		if in.qp.Connect(f.ctx, peer, f.cfg.PeerTimeout) == nil {
+			in.expect(noticeDepth)
+		}
 		f.bell.Ring()
 	})
 	return nil
 }
 
-func (f *Fabric) newQP(ctx context.Context, b *binding) (*verbs.QP, error) {
-	qp, err := b.pd.CreateQP(ctx, verbs.QPConfig{SendCQ: b.cq, RecvCQ: b.cq, SendDepth: sendDepth, RecvDepth: 1,
+func (f *Fabric) newQP(ctx context.Context, b *binding, receives int) (*verbs.QP, error) {
+	if !b.info.SilentWrites {
+		receives = 0
+	}
+	qp, err := b.pd.CreateQP(ctx, verbs.QPConfig{SendCQ: b.cq, RecvCQ: b.cq, SendDepth: sendDepth, RecvDepth: receives,
 		MaxSegments: 1, MaxInline: min(b.info.MaxInline, maxInline)})
 	if err != nil {
 		return nil, err
@@ -263,6 +269,7 @@ func (f *Fabric) closePeers() error {
 	}
 	f.admitting.Wait()
 	for _, in := range inbound {
+		in.bind.receivers.Delete(in.qp.Num())
 		errs = append(errs, f.dropQP(in.bind, in.qp))
 	}
 	return errors.Join(errs...)

@@ -71,6 +71,10 @@ func (b *binding) idle() bool {
 
 // complete settles one completion.
 func (f *Fabric) complete(b *binding, wc *driver.Completion) {
+	if wc.Op == driver.OpRecv || wc.Op == driver.OpRecvImm {
+		b.noticed(wc)
+		return
+	}
 	o := b.ops.find(wc.ID)
 	if o != nil {
 		if wc.Status == driver.Success && b.tellsOfApplied(wc.Op) {
@@ -102,7 +106,7 @@ func (b *binding) tellsOfApplied(op driver.Opcode) bool {
 
 // failed takes the consequences of an error completion for its peer.
 func (f *Fabric) failed(b *binding, wc *driver.Completion) {
-	rank, ok := f.rankOf(b, wc.QP)
+	rank, _, ok := f.rankOf(b, wc.QP)
 	if !ok || f.closed.Load() {
 		return
 	}

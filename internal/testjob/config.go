@@ -36,7 +36,8 @@ func (c Config) Options() []runtime.Option {
 
 // nic is what RDMA NICs lack, without any fault.
 var nic = faulty.Plan{HideMapper: true, HideCanceler: true, HideExtendedAtomics: true, HideAppliedWrites: true,
-	NeedLocalKeys: true, MaxInline: 256}
+	HideCoherentAtomics: true,
+	NeedLocalKeys:       true, MaxInline: 256}
 
 // Mapped tells whether ranks reach each other's memory by loads and stores.
 func (c Config) Mapped() bool { return !c.Queued && !c.NIC && c.Provider != "tcp" }

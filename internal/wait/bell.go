@@ -39,6 +39,7 @@ type Bell struct {
 	fd      int
 	offset  int64
 	parks   atomic.Uint64
+	onPark  func() // nil, or what has those ring who do so only on demand
 	mu      sync.Mutex
 	led     bool          // a goroutine of this process is in the futex
 	changed chan struct{} // closed to wake the others; nil while there are none
@@ -67,6 +68,11 @@ func NewShared(mem []byte, fd int, offset int64) *Bell {
 func (b *Bell) Location() (fd int, offset int64, ok bool) {
 	return b.fd, b.offset, b.shared && b.fd >= 0
 }
+
+// OnPark has f called by every goroutine that is about to sleep here, before it
+// looks for the last time: some devices ring only when they are asked to. It is
+// called before anyone waits.
+func (b *Bell) OnPark(f func()) { b.onPark = f }
 
 // Parks counts how often a goroutine of this process went to sleep here.
 func (b *Bell) Parks() uint64 { return b.parks.Load() }

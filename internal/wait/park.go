@@ -15,6 +15,9 @@ func (b *Bell) park(ctx context.Context, ready func() bool) error {
 	defer stop()
 	for {
 		seq := b.words.seq.Load()
+		if b.onPark != nil {
+			b.onPark()
+		}
 		if !mutant.MissingWaiterCheck && ready() {
 			return nil
 		}

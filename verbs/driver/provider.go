@@ -33,6 +33,8 @@ const (
 	EventQPFatal EventKind = iota + 1
 	// EventDeviceFatal: the device is gone and with it all of its QPs.
 	EventDeviceFatal
+	// EventCompletion: a CQ that was armed has a completion ([Armer]).
+	EventCompletion
 )
 
 // An AsyncEvent is news that belongs to no completion (ibv_get_async_event).

@@ -17,6 +17,15 @@ type CQ interface {
 	Close() error
 }
 
+// An Armer is a CQ whose device rings the bell only after it was asked to.
+type Armer interface {
+	// Arm has the bell rung, and EventCompletion told, at the next completion
+	// that is queued: once. With solicited it takes a failure, or a receive
+	// whose sender asked for it ([Solicited]). What is queued already does not
+	// count: poll after arming (ibv_req_notify_cq).
+	Arm(solicited bool) error
+}
+
 // QPConfig sizes a queue pair. Both queues complete to the named CQs, which
 // belong to the same context.
 type QPConfig struct {

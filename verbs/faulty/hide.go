@@ -7,6 +7,7 @@ func (p *Plan) hide(info *driver.DeviceInfo) {
 		info.ExtendedAtomics = false
 	}
 	info.AppliedWrites = info.AppliedWrites && !p.HideAppliedWrites
+	info.CoherentAtomics = info.CoherentAtomics && !p.HideCoherentAtomics
 	info.LocalKeys = info.LocalKeys || p.NeedLocalKeys
 	if p.MaxInline > 0 {
 		info.MaxInline = min(info.MaxInline, p.MaxInline)

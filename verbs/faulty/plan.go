@@ -39,6 +39,7 @@ type Plan struct {
 	HideCanceler        bool
 	HideExtendedAtomics bool
 	HideAppliedWrites   bool
+	HideCoherentAtomics bool
 	NeedLocalKeys       bool // segments must name registered memory
 	MaxInline           int  // lowers what the device takes; 0 leaves it
 }
@@ -60,7 +61,7 @@ func (p *Plan) hidesMapper() bool { return p.HideMapper || p.faults() && !p.Keep
 
 func (p *Plan) passive() bool {
 	return !p.faults() && !p.HideMapper && !p.HideCanceler && !p.HideExtendedAtomics &&
-		!p.HideAppliedWrites && !p.NeedLocalKeys && p.MaxInline == 0
+		!p.HideAppliedWrites && !p.HideCoherentAtomics && !p.NeedLocalKeys && p.MaxInline == 0
 }
 
 func (p *Plan) setDefaults() {

@@ -1,0 +1,42 @@
+package wait
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A device that rings only on demand is asked after the waiter has announced
+// itself, and looked at once more after that.
+func TestWhoeverParksAsksForTheRingBeforeTheLastLook(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
+		b := bell()
+		var asked, flag atomic.Bool
+		b.OnPark(func() {
+			require.True(t, b.Waiting())
+			asked.Store(true)
+		})
+		result := waited(watchdog(t), b, flag.Load)
+		untilParked(t, b, 0)
+		require.True(t, asked.Load())
+		asked.Store(false)
+		before := b.Parks()
+		b.Ring()
+		untilParked(t, b, before)
+		require.True(t, asked.Load(), "each time")
+		flag.Store(true)
+		b.Ring()
+		require.NoError(t, <-result)
+	})
+}
+
+func TestWhatComesBetweenTheAskingAndTheLastLookIsSeen(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
+		b := bell()
+		var flag atomic.Bool
+		b.OnPark(func() { flag.Store(true) }) // and nobody rings
+		require.NoError(t, b.Wait(watchdog(t), flag.Load))
+		require.Zero(t, b.Parks())
+	})
+}
