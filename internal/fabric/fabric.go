@@ -198,7 +198,7 @@ type binding struct {
 	cq          *verbs.CQ
 	ops         opTable
 	stages      stages
-	receivers   sync.Map // *inbound by the number of its queue pair
+	receivers   sync.Map      // *inbound by the number of its queue pair
 	outstanding atomic.Int64  // signalled requests under way
 	completed   atomic.Uint64 // signalled requests that have completed, ever
 	qps         atomic.Int64
