@@ -24,20 +24,24 @@ for arg; do
 	esac
 done
 
-# summary keeps each test's output until it is known how the test ended.
+# summary keeps what each test prints until it is known how the test ended.
 summary() {
 	awk '
-		/^=== (RUN|CONT|NAME|PAUSE) / { test = $3; next }
+		/^=== / { test = $3; if ($2 == "RUN") said[test] = ""; next }
 		/^ *--- (PASS|FAIL|SKIP): / {
 			count[$2]++
-			if ($2 == "FAIL:") { printf "%s%s\n", said[$3], $0; test = $3 }
+			if ($2 == "FAIL:") printf "%s\n%s", $0, said[$3]
 			delete said[$3]
+			test = ""
 			next
 		}
 		/^(PASS|FAIL)$/ { next }
 		{ said[test] = said[test] $0 "\n" }
-		END { # what belongs to no test that ended: a panic, a machine that broke
-			for (test in said) printf "%s", said[test]
+		END { # what belongs to no test, and tests that a panic or a kill kept from their end
+			for (test in said) {
+				if (test != "") print "--- unfinished: " test
+				printf "%s", said[test]
+			}
 			printf "%d passed, %d failed, %d skipped\n", count["PASS:"], count["FAIL:"], count["SKIP:"]
 			if (!count["PASS:"]) exit 1 # nothing was tested
 		}'
@@ -51,10 +55,11 @@ while read -r package folder; do
 	binary=$work/$(basename "$folder").test log=$work/$(basename "$folder").log
 	CGO_ENABLED=1 nice -n 10 go test -tags ibverbs -c -o "$binary" "$package"
 	started=$SECONDS rc=0
-	# From its folder, as go test has it.
+	# From its folder, as go test has it. test2json: each test ends with a line
+	# when it ends, not when the test around it does; the lines begin with ^V.
 	"$vm" -timeout "$((timeout + 60))s" -env GOPGAS_IBV_REQUIRED=1 -bin "$binary" -- \
-		sh -c 'cd "$1" && shift && exec "$@"' sh "${folder#"$PWD"/}" "${binary##*/}" -test.v "-test.timeout=${timeout}s" ${args[@]+"${args[@]}"} 2>&1 |
-		tee "$log" | if ((verbose)); then cat; else summary; fi || rc=$?
+		sh -c 'cd "$1" && shift && exec "$@"' sh "${folder#"$PWD"/}" "${binary##*/}" -test.v=test2json "-test.timeout=${timeout}s" ${args[@]+"${args[@]}"} 2>&1 |
+		sed -u 's/\x16//g' | tee "$log" | if ((verbose)); then cat; else summary; fi || rc=$?
 	if ((rc == 0)); then
 		echo "ok      $package, $((SECONDS - started)) s in the machine; $log has all output"
 	else
