@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -61,6 +62,11 @@ func initAt(ctx context.Context, p place, opts []Option) (*Job, error) {
 	o, err := collect(opts)
 	if err != nil {
 		return nil, err
+	}
+	if p.local == nil {
+		if hint := unusedDevices(p.env.Rank); hint != "" {
+			fmt.Fprintln(os.Stderr, hint)
+		}
 	}
 	w, err := o.wire(p.local, p.env.LocalSize == p.env.Size)
 	if err != nil {

@@ -26,7 +26,7 @@ type options struct {
 }
 
 // WithProvider names what moves the bytes: "auto", "shm" (ranks of one host),
-// "tcp", or "loop" (ranks of one process, the default of RunLocal).
+// "tcp", "ibv" (RDMA devices), or "loop" (ranks of one process, the default of RunLocal).
 func WithProvider(name string) Option {
 	return func(o *options) error { o.provider = name; return nil }
 }

@@ -2,8 +2,10 @@ package runtime
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/ibv"
 	"github.com/gopgas/gopgas/verbs/loop"
 	"github.com/gopgas/gopgas/verbs/shm"
 	"github.com/gopgas/gopgas/verbs/tcp"
@@ -36,10 +38,13 @@ func (o *options) wire(local *localWire, oneHost bool) (wiring, error) {
 	case "tcp":
 		w.shared = local == nil
 		w.providers = []driver.Provider{o.tcp()}
+	case "ibv":
+		w.shared = local == nil
+		w.providers = []driver.Provider{ibv.New(ibv.Config{PeerTimeout: o.peerTimeout})}
 	case "", "auto":
 		return o.wireAuto(local, oneHost)
 	default:
-		return w, fmt.Errorf("unknown provider %q; choose auto, shm, tcp or loop", o.provider)
+		return w, fmt.Errorf("unknown provider %q; choose auto, shm, tcp, ibv or loop", o.provider)
 	}
 	o.wrapAll(w.providers)
 	return w, nil
@@ -58,6 +63,17 @@ func (o *options) wireAuto(local *localWire, oneHost bool) (wiring, error) {
 	}
 	o.wrapAll(w.providers)
 	return w, nil
+}
+
+// unusedDevices says once in a job which RDMA devices of this host its programs
+// cannot use, since they were built without.
+func unusedDevices(rank int) string {
+	devices := ibv.Present()
+	if rank != 0 || ibv.Built || len(devices) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("gopgas: this program cannot use %s: build it with `go build -tags ibverbs`, which needs a C compiler and libibverbs-dev",
+		strings.Join(devices, ", "))
 }
 
 func (o *options) tcp() driver.Provider { return tcp.New(tcp.Config{PeerTimeout: o.peerTimeout}) }

@@ -109,6 +109,10 @@ func goBuild(abs, source, target string, lock *os.File, signals <-chan os.Signal
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", target, ".")
+	if rdma := theRDMA(); rdma.devices != nil && rdma.lacks == "" {
+		cmd.Args = append(cmd.Args[:2], "-tags=ibverbs", "-o", target, ".")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	}
 	cmd.Dir, cmd.Stderr, cmd.ExtraFiles = abs, os.Stderr, []*os.File{lock}
 	if strings.HasSuffix(abs, ".go") {
 		cmd.Dir, cmd.Args[len(cmd.Args)-1] = filepath.Dir(abs), abs

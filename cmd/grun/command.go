@@ -104,7 +104,7 @@ func (p *program) define(flags *pflag.FlagSet) {
 
 // define adds the flags that the job has once.
 func (o *options) define(flags *pflag.FlagSet) {
-	flags.StringVar(&o.provider, "provider", "", "who moves the bytes: auto, shm or tcp")
+	flags.StringVar(&o.provider, "provider", "", "who moves the bytes: auto, shm, tcp or ibv")
 	flags.StringVar(&o.heap, "heap", "", "size of each rank's symmetric heap, such as 1GiB")
 	o.grace, o.killWait = time.Second, 2*time.Second
 	flags.Var(span{&o.peerTimeout}, "peer-timeout", "silence after which a peer counts as unreachable")
@@ -124,7 +124,7 @@ func (o *options) define(flags *pflag.FlagSet) {
 // complete teaches the shell the values of flags.
 func (c *command) complete() {
 	for flag, values := range map[string][]string{
-		"provider": {"auto", "shm", "tcp"},
+		"provider": {"auto", "shm", "tcp", "ibv"},
 		"bind-to":  {"none", "core", "numa"},
 		"stdin":    {"all", "none"},
 	} {
@@ -139,10 +139,10 @@ func (c *command) complete() {
 func (o *options) environment() (env []string, err error) {
 	switch o.provider {
 	case "":
-	case "auto", "shm", "tcp":
+	case "auto", "shm", "tcp", "ibv":
 		env = append(env, bootstrap.EnvProvider+"="+o.provider)
 	default:
-		return nil, fmt.Errorf("provider %q; choose auto, shm or tcp", o.provider)
+		return nil, fmt.Errorf("provider %q; choose auto, shm, tcp or ibv", o.provider)
 	}
 	if o.heap != "" {
 		env = append(env, bootstrap.EnvHeap+"="+o.heap)

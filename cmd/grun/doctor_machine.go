@@ -96,25 +96,3 @@ func judgeClock(name string) finding {
 	}
 	return finding{warn, name + ", slow to read", "boot with clocksource=tsc where the hardware allows; benchmarks suffer, transfers do not"}
 }
-
-func checkRDMA() finding {
-	devices, _ := filepath.Glob("/sys/class/infiniband/*")
-	if len(devices) == 0 {
-		return finding{verdict: ok, text: "none; jobs use shm and tcp"}
-	}
-	var list []string
-	for _, dev := range devices {
-		list = append(list, filepath.Base(dev)+" "+portState(dev))
-	}
-	return finding{verdict: ok, text: strings.Join(list, ", ")}
-}
-
-// portState reads the state of a device's first port, such as "4: ACTIVE".
-func portState(dev string) string {
-	b, err := os.ReadFile(filepath.Join(dev, "ports/1/state"))
-	if err != nil {
-		return "(state unknown)"
-	}
-	_, state, _ := strings.Cut(strings.TrimSpace(string(b)), ": ")
-	return "(" + strings.ToLower(state) + ")"
-}

@@ -157,7 +157,7 @@ func TestExitCodesReachTheShell(t *testing.T) {
 		{[]string{"-n", "x", "true"}, 2, "invalid argument"},
 		{[]string{"--no-such-flag", "true"}, 2, "unknown flag"},
 		{[]string{"--stdin", "9", "true"}, 70, "rank 9 of 1"},
-		{[]string{"--provider", "pigeon", "true"}, 2, "choose auto, shm or tcp"},
+		{[]string{"--provider", "pigeon", "true"}, 2, "choose auto, shm, tcp or ibv"},
 		{[]string{"--bind-to", "socket", "true"}, 2, "choose none, core or numa"},
 	} {
 		code, _, stderr := grun(t, c.args...)
