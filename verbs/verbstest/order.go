@@ -28,14 +28,15 @@ func orderCases() []testCase {
 	}
 }
 
-// watch runs look in a goroutine of b's program, which waits on b's bell, while
-// post runs here.
-func (s *side) watch(ready func() bool, post func()) {
+// watch runs ready in a goroutine of s's program, which waits on s's bell, while
+// post runs here on behalf of its peer.
+func (s *side) watch(peer *side, ready func() bool, post func()) {
 	s.t.Helper()
 	var g errgroup.Group
 	ctx := deadline(s.t)
-	g.Go(func() error { return s.bell.Wait(ctx, ready) })
+	g.Go(func() error { return s.hear(ctx, ready) })
 	post()
+	peer.tell(s)
 	require.NoError(s.t, g.Wait())
 }
 
@@ -52,7 +53,7 @@ func writesInOrder(t *testing.T, h Harness) {
 		last = v
 		return v == rounds || broken != nil
 	}
-	b.watch(ready, func() {
+	b.watch(a, ready, func() {
 		for i := range uint64(rounds) {
 			slot := int(i%16) * 8
 			binary.NativeEndian.PutUint64(a.bytes(slot, 8), i+1)
@@ -114,12 +115,15 @@ func dataBeforeFlag(t *testing.T, h Harness) {
 		}
 		return seen == rounds
 	}
-	b.watch(ready, func() {
+	b.watch(a, ready, func() {
 		for i := range rounds {
 			a.post(
 				verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(a.at(i*size, size)), Remote: b.mr.Remote(i * size)},
 				verbs.WorkRequest{Op: verbs.OpWrite, Flags: verbs.Signaled,
 					Local: segs(a.at(flags+i*8, 8)), Remote: b.mr.Remote(flags + i*8)})
+		}
+		for range rounds {
+			require.Equal(t, verbs.Success, a.sent().Status)
 		}
 	})
 	require.NoError(t, broken)

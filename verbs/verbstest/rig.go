@@ -46,6 +46,8 @@ type side struct {
 
 	events chan verbs.AsyncEvent
 	early  []verbs.Completion // polled from scq while posting
+
+	offered int // receives posted for notices
 }
 
 // newPair returns two ends that are connected.

@@ -88,7 +88,7 @@ func (s *side) waitForWord(offset int, want uint64, change func()) {
 	var g errgroup.Group
 	ctx, parks := deadline(s.t), s.bell.Parks()
 	word := word64(s.bytes(offset, 8))
-	g.Go(func() error { return s.bell.Wait(ctx, func() bool { return word.Load() == want }) })
+	g.Go(func() error { return s.hear(ctx, func() bool { return word.Load() == want }) })
 	s.parked(parks)
 	change()
 	require.NoError(s.t, g.Wait())
@@ -100,6 +100,7 @@ func bellOnWrite(t *testing.T, h Harness) {
 		b.waitForWord(64, i+1, func() {
 			put64(a.bytes(0, 8), i+1)
 			a.do(verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(64)})
+			a.tell(b)
 		})
 	}
 }
@@ -109,6 +110,7 @@ func bellOnAtomic(t *testing.T, h Harness) {
 	for i := range uint64(5) {
 		b.waitForWord(64, i+1, func() {
 			a.do(verbs.WorkRequest{Op: verbs.OpFetchAdd, Operand: 1, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(64)})
+			a.tell(b)
 		})
 	}
 }
@@ -123,16 +125,20 @@ func pingPong(t *testing.T, h Harness) {
 		defer cancel()
 		for i := range uint64(rounds) {
 			if !first {
-				if err := me.bell.Wait(ctx, func() bool { return word.Load() == i+1 }); err != nil {
+				if err := me.hear(ctx, func() bool { return word.Load() == i+1 }); err != nil {
 					return fmt.Errorf("round %d: %w", i, err)
 				}
 			}
 			put64(source.Mem, i+1)
-			if err := doOn(me.qp, me.scq, verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(source), Remote: to}); err != nil {
+			write := verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(source), Remote: to}
+			if peer.silent() {
+				write.Op, write.Flags = verbs.OpWriteImm, verbs.Solicited
+			}
+			if err := doOn(me.qp, me.scq, write); err != nil {
 				return err
 			}
 			if first {
-				if err := me.bell.Wait(ctx, func() bool { return word.Load() == i+1 }); err != nil {
+				if err := me.hear(ctx, func() bool { return word.Load() == i+1 }); err != nil {
 					return fmt.Errorf("round %d: %w", i, err)
 				}
 			}
