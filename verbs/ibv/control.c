@@ -4,7 +4,6 @@
 
 #include "shim.h"
 
-#include <errno.h>
 #include <string.h>
 
 struct ibv_cq *gopgas_create_cq(struct ibv_context *context, int depth, uint64_t id, struct ibv_comp_channel *channel)
@@ -93,15 +92,4 @@ int gopgas_to_state(struct ibv_qp *qp, int state)
 {
 	struct ibv_qp_attr attr = { .qp_state = state };
 	return ibv_modify_qp(qp, &attr, IBV_QP_STATE);
-}
-
-int gopgas_draining(struct ibv_qp *qp)
-{
-	struct ibv_qp_attr attr;
-	struct ibv_qp_init_attr init;
-	int error = ibv_query_qp(qp, &attr, IBV_QP_STATE, &init);
-
-	if (error)
-		return -error;
-	return attr.sq_draining != 0;
 }

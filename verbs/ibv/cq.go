@@ -13,8 +13,9 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// maxReady is how many completions are taken from the device ahead of a Poll.
-const maxReady = 64
+// minFound is for how many completions there is room at first that are taken
+// from the device ahead of a Poll.
+const minFound = 64
 
 // completionQueue is the device's queue, with a few completions in front of it
 // that were found by someone who did not poll.
@@ -32,22 +33,27 @@ type completionQueue struct {
 	qps   map[uint32]*qp   // that complete here
 	last  *qp              // the one that completed last, or nil
 	raw   [batch]flatCompletion
+	depth int
 	found []driver.Completion // ring
 	first int
 	count int
 }
 
 func newCompletionQueue(d *device, id uint64, cq *C.struct_ibv_cq, depth int) *completionQueue {
-	c := &completionQueue{dev: d, id: id, cq: cq, qps: map[uint32]*qp{}}
-	c.found = make([]driver.Completion, min(depth, maxReady))
+	c := &completionQueue{dev: d, id: id, cq: cq, qps: map[uint32]*qp{}, depth: depth}
+	c.found = make([]driver.Completion, min(depth, minFound))
 	c.look = c.ready
 	return c
 }
 
-// Poll hands out completions.
+// Poll hands out completions. When there are none but someone is about to
+// sleep on the bell, it has the device tell of the next one.
 func (c *completionQueue) Poll(wc []driver.Completion) (int, error) {
 	c.mu.Lock()
 	n := c.fill(wc)
+	if n == 0 && len(wc) > 0 && c.armForSleeper() {
+		n = c.fill(wc)
+	}
 	err := c.state()
 	c.mu.Unlock()
 	if n > 0 {
@@ -137,8 +143,8 @@ func (c *completionQueue) ready() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.harvest()
-	if c.count == 0 && c.cq != nil && c.dev.bell.Waiting() && c.arm(armedAny) == nil {
-		c.harvest() // what came before the device was asked raises no event
+	if c.count == 0 && c.armForSleeper() {
+		c.harvest()
 	}
 	return c.count > 0 || c.state() != nil
 }
@@ -146,19 +152,37 @@ func (c *completionQueue) ready() bool {
 // harvest takes completions from the device for a later Poll, and tells
 // whether the device had no more.
 func (c *completionQueue) harvest() (all bool) {
-	for c.count < len(c.found) {
-		var space []driver.Completion
-		if end := c.first + c.count; end < len(c.found) {
-			space = c.found[end:]
-		} else {
-			space = c.found[end-len(c.found) : c.first]
+	for {
+		if c.count == len(c.found) && !c.grow() {
+			return false
 		}
+		space := c.space()
 		n := c.fetch(space)
 		if c.count += n; n < len(space) {
 			return true
 		}
 	}
-	return false
+}
+
+// space is the free part of found behind the completions, up to its end.
+func (c *completionQueue) space() []driver.Completion {
+	end := c.first + c.count
+	if end < len(c.found) {
+		return c.found[end:]
+	}
+	return c.found[end-len(c.found) : c.first]
+}
+
+// grow makes room for as many completions as the device itself holds.
+func (c *completionQueue) grow() bool {
+	if len(c.found) == c.depth {
+		return false
+	}
+	larger := make([]driver.Completion, min(2*len(c.found), c.depth))
+	n := copy(larger, c.found[c.first:])
+	copy(larger[n:], c.found[:c.first])
+	c.found, c.first = larger, 0
+	return true
 }
 
 // What a queue is armed for; a higher number takes in the lower one.
@@ -180,6 +204,15 @@ func (c *completionQueue) Arm(solicited bool) error {
 		return c.arm(armedSolicited)
 	}
 	return c.arm(armedAny)
+}
+
+// armForSleeper tells whether to look once more, since what came before the
+// device was asked raises no event.
+func (c *completionQueue) armForSleeper() bool {
+	if c.cq == nil || c.armed.Load() == armedAny || !c.dev.bell.Waiting() {
+		return false
+	}
+	return c.arm(armedAny) == nil
 }
 
 func (c *completionQueue) arm(want uint32) error {

@@ -27,8 +27,8 @@
 // ([driver.DeviceInfo.SilentWrites]): what shall wake a rank ends in a SEND or
 // a WRITE_WITH_IMM. A completion rings the bell when it is polled, and through
 // the completion channel where the queue was armed for it ([driver.Armer]), as
-// CQ.Wait does before it sleeps: busy queues raise no events, and an idle one
-// costs nothing.
+// every look at it does that finds nothing while someone is about to sleep on
+// the bell: busy queues raise no events, and an idle one costs nothing.
 //
 // # Ends
 //

@@ -6,6 +6,7 @@ package ibv
 import "C"
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/gopgas/gopgas/verbs/driver"
@@ -16,20 +17,22 @@ import (
 // of an earlier incarnation nobody's any more.
 func (q *qp) settle(raw *flatCompletion, wc *driver.Completion) bool {
 	incarnation, k, seq := splitID(uint64(raw.id))
-	status := statusOf(raw)
 	q.mu.Lock()
 	if incarnation != q.incarnation {
 		q.mu.Unlock()
 		return false
 	}
-	told := false
+	told, status := false, driver.Success
 	switch k {
 	case kindMarker:
 		q.marked()
 	case kindRecv:
-		told = q.settleRecv(raw, seq, status, wc)
+		told = q.settleRecv(raw, seq, wc)
 	default:
-		told = q.settleSend(raw, seq, status, wc)
+		told = q.settleSend(raw, seq, wc)
+	}
+	if told {
+		status = wc.Status
 	}
 	broke := status != driver.Success && q.state != driver.StateErr
 	if broke {
@@ -42,7 +45,7 @@ func (q *qp) settle(raw *flatCompletion, wc *driver.Completion) bool {
 	return told
 }
 
-func (q *qp) settleSend(raw *flatCompletion, seq uint32, status driver.Status, wc *driver.Completion) bool {
+func (q *qp) settleSend(raw *flatCompletion, seq uint32, wc *driver.Completion) bool {
 	older, ok := q.sends.find(seq)
 	if !ok {
 		return false
@@ -50,6 +53,7 @@ func (q *qp) settleSend(raw *flatCompletion, seq uint32, status driver.Status, w
 	sl := *q.sends.at(older) // the older ones were not signalled and succeeded
 	q.sends.drop(older + 1)
 	q.flushIfDue(&q.sends, q.sendCQ)
+	status := sendStatus(raw, sl.op)
 	if status == driver.Success && !sl.signaled {
 		return false
 	}
@@ -68,15 +72,20 @@ func (q *qp) settleSend(raw *flatCompletion, seq uint32, status driver.Status, w
 	return true
 }
 
-func (q *qp) settleRecv(raw *flatCompletion, seq uint32, status driver.Status, wc *driver.Completion) bool {
+func (q *qp) settleRecv(raw *flatCompletion, seq uint32, wc *driver.Completion) bool {
 	older, ok := q.recvs.find(seq)
 	if !ok {
 		return false
 	}
-	*wc = driver.Completion{ID: q.recvs.at(older).id, Status: status, Op: driver.OpRecv, QP: q.num}
+	*wc = driver.Completion{ID: q.recvs.at(older).id, Status: recvStatus(raw), Op: driver.OpRecv, QP: q.num}
 	q.recvs.drop(older + 1)
 	q.flushIfDue(&q.recvs, q.recvCQ)
-	if status != driver.Success {
+	switch wc.Status {
+	case driver.Success:
+	case driver.Flushed:
+		return true
+	default:
+		wc.Err = q.explain(wc.Status, raw)
 		return true
 	}
 	wc.Bytes = int(raw.bytes)
@@ -113,7 +122,7 @@ func (q *qp) marked() {
 		n++
 	}
 	q.sends.drop(n)
-	q.sends.owned = 0
+	q.sends.owned, q.marker = 0, false
 	q.flushIfDue(&q.sends, q.sendCQ)
 }
 
@@ -164,8 +173,12 @@ func (q *qp) toErr() error {
 		return driver.ErrClosed
 	}
 	q.mu.Lock()
+	from := q.state
 	q.state = driver.StateErr
 	q.mu.Unlock()
+	if from == driver.StateReset || from == driver.StateErr {
+		return nil // devices refuse the former; the latter has been done
+	}
 	return q.drain()
 }
 
@@ -190,26 +203,34 @@ func (q *qp) breakDown(status driver.Status, cause error) {
 // to ERR once more than needed is harmless; soft devices then flush receives
 // that they had overlooked. Called with post held, in ERR.
 func (q *qp) drain() error {
-	err := q.toDevice(C.IBV_QPS_ERR)
+	err := errors.Join(q.toDevice(C.IBV_QPS_ERR), q.markEnd())
 	q.mu.Lock()
-	sending, outstanding := q.sends.owned > 0 && !q.marker, q.sends.owned+q.recvs.owned > 0
-	q.marker = q.marker || sending
-	id := requestID(q.incarnation, kindMarker, 0)
+	outstanding := q.sends.owned+q.recvs.owned > 0
 	q.watch = watch{}
 	q.flushIfDue(&q.sends, q.sendCQ)
 	q.flushIfDue(&q.recvs, q.recvCQ)
 	q.mu.Unlock()
-	if sending {
-		q.out.requests[0] = flatSend{id: C.uint64_t(id), op: C.IBV_WR_RDMA_WRITE, flags: C.IBV_SEND_SIGNALED}
-		_, perr := postSend(q.hw, q.out.requests[:1], nil)
-		if err == nil {
-			err = wrap(perr, "posting the last request")
-		}
-	}
 	if outstanding {
 		q.dev.watchOver()
 	}
 	return err
+}
+
+// markEnd posts the marker behind what the device holds, if that is anything:
+// a WRITE of no bytes, which needs neither address nor key. Called with post
+// held.
+func (q *qp) markEnd() error {
+	q.mu.Lock()
+	needed := q.sends.owned > 0 && !q.marker
+	q.marker = q.marker || needed
+	id := requestID(q.incarnation, kindMarker, 0)
+	q.mu.Unlock()
+	if !needed {
+		return nil
+	}
+	q.out.requests[0] = flatSend{id: C.uint64_t(id), op: C.IBV_WR_RDMA_WRITE, flags: C.IBV_SEND_SIGNALED}
+	_, err := postSend(q.hw, q.out.requests[:1], nil)
+	return wrap(err, "posting the marker")
 }
 
 // seize takes back by force what the device does not flush: a queue pair in

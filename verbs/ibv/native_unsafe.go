@@ -32,8 +32,7 @@ type (
 // addressOf is where b lies, as the device knows it.
 func addressOf(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
 
-// postSend hands requests to the device and returns how many it took. Without
-// requests it only rings the device's doorbell.
+// postSend hands requests to the device and returns how many it took.
 func postSend(qp *C.struct_ibv_qp, requests []flatSend, segments []flatSegment) (int, error) {
 	return outcome(C.gopgas_post_send(qp, unsafe.SliceData(requests), C.int(len(requests)), unsafe.SliceData(segments)))
 }

@@ -24,17 +24,18 @@ type qp struct {
 
 	post     sync.Mutex
 	recvPost sync.Mutex
-	hw       *C.struct_ibv_qp // nil once closed; changed with both of them held
-	out      outgoing         // of post
-	in       incoming         // of recvPost
-	path     flatPath         // of post
+	hw       *C.struct_ibv_qp     // nil once closed; changed with both of them held
+	out      outgoing             // of post
+	in       incoming             // of recvPost
+	path     flatPath             // of post
+	held     []driver.WorkRequest // of post and mu: posted in SQD
 
 	mu          sync.Mutex
 	state       driver.State
 	incarnation uint32
 	sends       slots
 	recvs       slots
-	marker      bool          // has been posted
+	marker      bool          // is under way
 	cause       driver.Status // of the next request that the device flushes; Success for none
 	causeErr    error
 	timeout     time.Duration // without a sign of life
@@ -104,6 +105,7 @@ func (q *qp) forget(state driver.State) {
 	q.sends.reset()
 	q.recvs.reset()
 	q.cause, q.causeErr, q.marker, q.watch = driver.Success, nil, false, watch{}
+	q.held = nil
 }
 
 // Close destroys the queue pair. What is outstanding does not complete, and

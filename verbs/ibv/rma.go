@@ -57,22 +57,26 @@ func postError(err error) error {
 	return wrap(err, "posting")
 }
 
-// admit fills the outgoing chain and takes slots for it, or takes slots alone in
-// ERR: segments is negative then.
+// admit fills the outgoing chain and takes slots for it. In SQD and ERR nothing
+// goes to the device: segments is negative then.
 func (q *qp) admit(wrs []driver.WorkRequest) (n, segments int, signaled bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if err := q.maySend(); err != nil {
 		return 0, 0, false, err
 	}
-	if q.state == driver.StateErr {
+	switch q.state {
+	case driver.StateErr:
+		segments = -1
 		n = min(len(wrs), q.sends.room())
 		for i := range wrs[:n] {
-			q.sends.push(slot{id: wrs[i].ID, op: wrs[i].Op, signaled: true})
+			q.sends.push(slot{id: wrs[i].ID, op: wrs[i].Op})
 		}
 		q.flushIfDue(&q.sends, q.sendCQ)
+	case driver.StateSQD:
 		segments = -1
-	} else {
+		n, err = q.hold(wrs)
+	default:
 		n, segments, signaled, err = q.chain(wrs)
 	}
 	if n == 0 && err == nil {

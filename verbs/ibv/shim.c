@@ -40,7 +40,7 @@ uint64_t gopgas_post_send(struct ibv_qp *qp, const struct gopgas_send *requests,
 		chain[i].num_sge = requests[i].segments;
 		segments += requests[i].segments;
 	}
-	int error = ibv_post_send(qp, n > 0 ? chain : NULL, &bad);
+	int error = ibv_post_send(qp, chain, &bad);
 	return outcome(error && bad ? bad - chain : n, error);
 }
 

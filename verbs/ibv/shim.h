@@ -87,7 +87,4 @@ int gopgas_to_rtr(struct ibv_qp *qp, const struct gopgas_path *path);
 int gopgas_to_rts(struct ibv_qp *qp, const struct gopgas_path *path);
 int gopgas_to_state(struct ibv_qp *qp, int state);
 
-// 1 while a send queue on its way to SQD is not drained, 0 after, or -errno.
-int gopgas_draining(struct ibv_qp *qp);
-
 #endif

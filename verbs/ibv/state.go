@@ -13,9 +13,6 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// drainLook is how often a queue pair on its way to SQD is looked at.
-const drainLook = time.Millisecond
-
 // Modify changes the state. Only SQD waits: for what is under way.
 func (q *qp) Modify(ctx context.Context, to driver.State, attr driver.Attr) error {
 	if ctx.Err() != nil {
@@ -53,12 +50,18 @@ func (q *qp) advance(to driver.State, attr driver.Attr) error {
 	case driver.StateRTS:
 		err = q.toRTS(from, attr.Timeout)
 	case driver.StateSQD:
-		err = q.toDevice(C.IBV_QPS_SQD)
-		q.kick()
+		err = q.markEnd()
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = q.setState(from, to)
 	}
+	if err == nil && from == driver.StateSQD && to == driver.StateRTS {
+		err = q.resume()
+	}
+	return err
+}
+
+func (q *qp) setState(from, to driver.State) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.state != from {
@@ -128,64 +131,19 @@ func (q *qp) toRTS(from driver.State, timeout time.Duration) error {
 	if timeout == 0 {
 		timeout = q.dev.cfg.PeerTimeout
 	}
-	switch from {
-	case driver.StateRTR:
+	if from == driver.StateRTR {
 		retries := q.dev.cfg.RetryCount
 		q.path.timeout, q.path.retries = C.uint8_t(timeoutCode(timeout, retries)), C.uint8_t(retries)
 		if err := errnoError(C.gopgas_to_rts(q.hw, &q.path)); err != nil {
 			return wrap(err, "to RTS")
 		}
-	case driver.StateSQD:
-		if err := q.toDevice(C.IBV_QPS_RTS); err != nil {
-			return err
-		}
-		q.kick()
-		return nil
-	default:
-		return nil
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.timeout = timeout
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.timeout = timeout
 	return nil
 }
 
 func (q *qp) toDevice(state C.int) error {
 	return wrap(errnoError(C.gopgas_to_state(q.hw, state)), "changing a queue pair's state")
-}
-
-// kick has the device look at its send queue: soft ones do not when the state
-// allows them to go on. Elsewhere a post of nothing is nothing.
-func (q *qp) kick() {
-	postSend(q.hw, nil, nil) //nolint:errcheck // the next post finds out
-}
-
-// awaitDrained returns once the device works on no request.
-func (q *qp) awaitDrained(ctx context.Context) error {
-	ticker := time.NewTicker(drainLook)
-	defer ticker.Stop()
-	for {
-		draining, err := q.draining()
-		if err != nil || !draining {
-			return err
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-func (q *qp) draining() (bool, error) {
-	q.post.Lock()
-	defer q.post.Unlock()
-	if q.hw == nil {
-		return false, driver.ErrClosed
-	}
-	rc := C.gopgas_draining(q.hw)
-	if rc < 0 {
-		return false, wrap(errnoError(rc), "querying a queue pair")
-	}
-	return rc == 1, nil
 }

@@ -19,7 +19,7 @@ func statusOf(raw *flatCompletion) driver.Status {
 	case C.IBV_WC_WR_FLUSH_ERR:
 		return driver.Flushed
 	case C.IBV_WC_REM_INV_REQ_ERR:
-		return invalidRequest(raw)
+		return driver.RemoteInvalid
 	case C.IBV_WC_REM_ACCESS_ERR:
 		return driver.RemoteAccess
 	case C.IBV_WC_REM_OP_ERR:
@@ -32,13 +32,22 @@ func statusOf(raw *flatCompletion) driver.Status {
 	return driver.GeneralError
 }
 
-// invalidRequest: soft devices tell the receiver, too, of a SEND that is longer
-// than its receive in the words meant for the sender.
-func invalidRequest(raw *flatCompletion) driver.Status {
-	if _, k, _ := splitID(uint64(raw.id)); k == kindRecv {
+// A SEND that is longer than its receive is a length error here and an invalid
+// request there. Soft devices say otherwise: they find the receive malformed
+// or the request invalid, and tell the sender that its operation failed.
+
+func recvStatus(raw *flatCompletion) driver.Status {
+	if raw.status == C.IBV_WC_LOC_QP_OP_ERR || raw.status == C.IBV_WC_REM_INV_REQ_ERR {
 		return driver.LocalLength
 	}
-	return driver.RemoteInvalid
+	return statusOf(raw)
+}
+
+func sendStatus(raw *flatCompletion, op driver.Opcode) driver.Status {
+	if op == driver.OpSend && raw.status == C.IBV_WC_REM_OP_ERR {
+		return driver.RemoteInvalid
+	}
+	return statusOf(raw)
 }
 
 // opcodes are enum ibv_wr_opcode, by ours.
