@@ -83,7 +83,7 @@ var picture = []layer{
 		"it works over any fabric and imports no provider; window stands beside it, not below"},
 	{"collectives", "rpipe window runtime internal/fabric internal/arena internal/atomics internal/wait internal/mutant verbs/driver",
 		"algorithms are made of windows and pipes"},
-	{"internal/testjob", "runtime launcher internal/bootstrap verbs/driver verbs/faulty",
+	{"internal/testjob", "runtime launcher internal/bootstrap verbs/driver verbs/faulty verbs/ibv",
 		"it runs jobs for tests"},
 	{"internal/tools/*", "", "tools are apart"},
 	{"cmd/grun", "launcher runtime internal/bootstrap internal/wait verbs verbs/driver",

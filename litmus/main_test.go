@@ -47,13 +47,8 @@ func everywhere(t *testing.T, name string) {
 	if testjob.Race {
 		return // the detector looks at one process
 	}
-	for _, j := range []testjob.Job{{Provider: "shm"}, {Provider: "shm", Queued: true}, {Provider: "tcp"}} {
-		j.Ranks = l.ranks
-		how := "mapped"
-		if j.Queued || j.Provider == "tcp" {
-			how = "queued"
-		}
-		t.Run("processes-"+j.Provider+"-"+how, func(t *testing.T) { j.Run(t, name) })
+	for _, j := range testjob.Processes(l.ranks) {
+		t.Run(j.String(), func(t *testing.T) { j.Run(t, name) })
 	}
 }
 

@@ -9,11 +9,12 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/faulty"
+	"github.com/gopgas/gopgas/verbs/ibv"
 )
 
 // A Config is one way to run a job in this process.
 type Config struct {
-	Provider string // loop, shm or tcp
+	Provider string // loop, shm, tcp or ibv
 	Queued   bool   // mapping is off: every operation goes through a queue pair
 	NIC      bool   // only what RDMA NICs are able to do
 	Ranks    int
@@ -40,7 +41,9 @@ var nic = faulty.Plan{HideMapper: true, HideCanceler: true, HideExtendedAtomics:
 	NeedLocalKeys:       true, MaxInline: 256}
 
 // Mapped tells whether ranks reach each other's memory by loads and stores.
-func (c Config) Mapped() bool { return !c.Queued && !c.NIC && c.Provider != "tcp" }
+func (c Config) Mapped() bool {
+	return !c.Queued && !c.NIC && c.Provider != "tcp" && c.Provider != "ibv"
+}
 
 func (c Config) String() string {
 	how := "mapped"
@@ -50,8 +53,8 @@ func (c Config) String() string {
 	case c.Queued:
 		how = "queued"
 	}
-	if c.Provider == "tcp" {
-		return fmt.Sprintf("tcp/%d", c.Ranks)
+	if c.Provider == "tcp" || c.Provider == "ibv" {
+		return fmt.Sprintf("%s/%d", c.Provider, c.Ranks)
 	}
 	return fmt.Sprintf("%s-%s/%d", c.Provider, how, c.Ranks)
 }
@@ -67,8 +70,15 @@ func Transports(n int) []Config {
 	if !Race {
 		list = append(list, Config{Provider: "shm", Ranks: n}, Config{Provider: "shm", Queued: true, Ranks: n})
 	}
+	if onDevices {
+		list = append(list, Config{Provider: "ibv", Ranks: n})
+	}
 	return list
 }
+
+// onDevices tells that this machine has RDMA devices and this test binary can
+// use them: then tests run on those too.
+var onDevices = ibv.Built && len(ibv.Present()) > 0
 
 // sizes are the numbers of ranks that tests run with: one, powers of two, and
 // neither.

@@ -26,6 +26,23 @@ type Job struct {
 	Env      []string // NAME=value, for the ranks on top
 }
 
+// Processes lists the ways to run jobs of n processes.
+func Processes(n int) []Job {
+	list := []Job{{Provider: "shm", Ranks: n}, {Provider: "shm", Queued: true, Ranks: n}, {Provider: "tcp", Ranks: n}}
+	if onDevices {
+		list = append(list, Job{Provider: "ibv", Ranks: n})
+	}
+	return list
+}
+
+func (j Job) String() string {
+	how := "mapped"
+	if j.Queued || j.Provider != "shm" {
+		how = "queued"
+	}
+	return "processes-" + j.Provider + "-" + how
+}
+
 // An Outcome is how a job of processes ended, and what its ranks printed.
 type Outcome struct {
 	launcher.Result
