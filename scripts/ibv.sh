@@ -10,8 +10,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export GOFLAGS="${GOFLAGS:--buildvcs=false}"
-work=.cache/vm
 timeout=${TIMEOUT:-240}
+mkdir -p .cache/vm
+work=$(mktemp -d .cache/vm/tests-XXXXXX) # apart from other runs
+trap 'rm -rf "$work"' EXIT
 vm=$work/vm
 
 verbose=0 args=()
@@ -52,14 +54,16 @@ CGO_ENABLED=0 go build -o "$vm" ./internal/tools/vm
 
 failed=0
 while read -r package folder; do
-	binary=$work/$(basename "$folder").test log=$work/$(basename "$folder").log
+	name=$(basename "$folder")
+	binary=$work/$name.test log=.cache/vm/$name.log
 	CGO_ENABLED=1 nice -n 10 go test -tags ibverbs -c -o "$binary" "$package"
 	started=$SECONDS rc=0
 	# From its folder, as go test has it. test2json: each test ends with a line
 	# when it ends, not when the test around it does; the lines begin with ^V.
 	"$vm" -timeout "$((timeout + 60))s" -env GOPGAS_IBV_REQUIRED=1 -bin "$binary" -- \
 		sh -c 'cd "$1" && shift && exec "$@"' sh "${folder#"$PWD"/}" "${binary##*/}" -test.v=test2json "-test.timeout=${timeout}s" ${args[@]+"${args[@]}"} 2>&1 |
-		sed -u 's/\x16//g' | tee "$log" | if ((verbose)); then cat; else summary; fi || rc=$?
+		sed -u 's/\x16//g' | tee "$work/log" | if ((verbose)); then cat; else summary; fi || rc=$?
+	mv "$work/log" "$log"
 	if ((rc == 0)); then
 		echo "ok      $package, $((SECONDS - started)) s in the machine; $log has all output"
 	else
