@@ -38,10 +38,29 @@ func needDevice(t *testing.T) driver.Provider {
 	return nil
 }
 
-func both(t *testing.T) (a, b driver.Provider) { return needDevice(t), needDevice(t) }
+// onDevices returns what a harness needs to open two contexts with cfg.
+func onDevices(cfg ibv.Config) func(t *testing.T) (a, b driver.Provider) {
+	return func(t *testing.T) (a, b driver.Provider) {
+		needDevice(t)
+		return ibv.New(cfg), ibv.New(cfg)
+	}
+}
 
-func heap(_ *testing.T, n int) driver.Memory {
-	return driver.Memory{Kind: driver.KindHeap, Bytes: make([]byte, n+64)[:n]}
+// bothKinds makes memory of the Go heap and of memfds by turns.
+func bothKinds() func(t *testing.T, n int) driver.Memory {
+	turn := 0
+	return func(t *testing.T, n int) driver.Memory {
+		turn++
+		if turn%2 == 0 {
+			return heap(n)
+		}
+		return shared(t, n)
+	}
+}
+
+// heap is 64-aligned, as all large allocations of the Go heap are.
+func heap(n int) driver.Memory {
+	return driver.Memory{Kind: driver.KindHeap, Bytes: make([]byte, n)}
 }
 
 func shared(t *testing.T, n int) driver.Memory {
@@ -52,26 +71,21 @@ func shared(t *testing.T, n int) driver.Memory {
 }
 
 func TestConformance(t *testing.T) {
-	for _, info := range devices(t) {
-		t.Logf("%+v", info)
-	}
-	verbstest.Run(t, verbstest.Harness{New: both, NewMemory: heap})
-}
-
-func devices(t *testing.T) []driver.DeviceInfo {
 	infos, err := needDevice(t).Devices(t.Context())
 	require.NoError(t, err)
-	return infos
+	for _, info := range infos {
+		t.Logf("%+v", info)
+	}
+	verbstest.Run(t, verbstest.Harness{New: onDevices(config), NewMemory: bothKinds()})
 }
 
-func TestConformanceOfSharedMemory(t *testing.T) {
+// What the device grants beyond the least is taken away, and what a reliable
+// device may do is done.
+func TestConformanceHiddenCapabilities(t *testing.T) {
 	needDevice(t)
-	verbstest.Run(t, verbstest.Harness{New: both, NewMemory: shared})
-}
-
-func TestConformanceWithFaults(t *testing.T) {
-	needDevice(t)
+	least := config
+	least.MaxInline, least.MTU = -1, 256
 	plan := faulty.Plan{DelayStarts: 0.2, DelayCompletions: 0.2, PartialPosts: 0.3, QueueFull: 0.2}
-	verbstest.Run(t, verbstest.Harness{New: both, NewMemory: shared,
+	verbstest.Run(t, verbstest.Harness{New: onDevices(least), NewMemory: bothKinds(),
 		Wrap: func(p driver.Provider) driver.Provider { return faulty.New(p, plan) }})
 }

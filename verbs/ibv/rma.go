@@ -51,8 +51,11 @@ func (q *qp) postChain(wrs []driver.WorkRequest) (int, error) {
 
 // postError is what a device's refusal means.
 func postError(err error) error {
-	if errors.Is(err, unix.ENOMEM) {
+	switch {
+	case errors.Is(err, unix.ENOMEM):
 		return driver.ErrQueueFull
+	case errors.Is(err, unix.EINVAL):
+		return fmt.Errorf("%w: the device refuses the request", driver.ErrInvalid)
 	}
 	return wrap(err, "posting")
 }

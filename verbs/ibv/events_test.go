@@ -1,0 +1,113 @@
+//go:build ibverbs
+
+package ibv
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// notice posts a WRITE_WITH_IMM and waits for it to be taken.
+func (e *end) notice(to *end, flags driver.Flags) {
+	e.t.Helper()
+	to.receive(7)
+	e.post(driver.WorkRequest{ID: 1, Op: driver.OpWriteImm, Flags: flags | driver.Signaled, Remote: to.at(0)})
+	require.Equal(e.t, driver.Success, e.next().Status)
+}
+
+func TestArmedQueueTellsOfItsNextCompletionOnce(t *testing.T) {
+	a, b := newEnds(t, impatient)
+	a.notice(b, 0)
+	require.Empty(t, b.events, "nobody asked")
+	require.NoError(t, b.cq.Arm(false))
+	a.notice(b, 0)
+	b.event(driver.EventCompletion)
+	a.notice(b, 0)
+	for range 3 {
+		require.Equal(t, driver.OpRecvImm, b.next().Op)
+	}
+	require.Empty(t, b.events, "it was asked for once")
+}
+
+func TestQueueArmedForSolicitedOnesLeavesOthersAlone(t *testing.T) {
+	a, b := newEnds(t, impatient)
+	require.NoError(t, b.cq.Arm(true))
+	a.notice(b, 0)
+	a.notice(b, 0)
+	require.Equal(t, armedSolicited, b.cq.armed.Load())
+	a.notice(b, driver.Solicited)
+	b.event(driver.EventCompletion)
+	require.Equal(t, armedNot, b.cq.armed.Load())
+}
+
+func TestArmingForAllTakesInSolicitedOnes(t *testing.T) {
+	a, b := newEnds(t, impatient)
+	require.NoError(t, b.cq.Arm(true))
+	require.NoError(t, b.cq.Arm(false))
+	require.NoError(t, b.cq.Arm(true))
+	a.notice(b, 0)
+	b.event(driver.EventCompletion)
+}
+
+// An idle device raises no events, and its watchdog sleeps.
+func TestNothingRunsWhileNothingIsOutstanding(t *testing.T) {
+	a, b := newEnds(t, impatient)
+	a.post(driver.WorkRequest{ID: 1, Op: driver.OpWrite, Flags: driver.Signaled, Local: a.segment(8), Remote: b.at(0)})
+	require.True(t, a.dev.watchdog.running.Load())
+	require.Equal(t, uint64(1), a.next().ID)
+	require.Eventually(t, func() bool { return !a.dev.watchdog.running.Load() }, watchdogTime, time.Millisecond)
+	require.False(t, b.dev.watchdog.running.Load(), "a target has nothing to watch over")
+	for len(a.events) > 0 {
+		require.Equal(t, driver.EventCompletion, (<-a.events).Kind)
+	}
+}
+
+func TestCompletionsOfAClosedQueuePairAreGone(t *testing.T) {
+	a, b := newEnds(t, impatient)
+	for id := range uint64(4) {
+		a.post(driver.WorkRequest{ID: id, Op: driver.OpWrite, Flags: driver.Signaled, Local: a.segment(8), Remote: b.at(0)})
+	}
+	require.Equal(t, uint64(0), a.next().ID)
+	require.NoError(t, a.qp.Close())
+	require.NoError(t, a.qp.Close(), "closing is idempotent")
+	a.none()
+}
+
+// A program that does not poll is not a device that does not work.
+func TestTheWatchdogKeepsWhatNobodyPolls(t *testing.T) {
+	a, b := newEnds(t, impatient)
+	for id := range uint64(16) {
+		a.post(driver.WorkRequest{ID: id, Op: driver.OpWrite, Flags: driver.Signaled, Local: a.segment(8), Remote: b.at(0)})
+	}
+	require.Eventually(t, func() bool { return !a.dev.watchdog.running.Load() }, watchdogTime, time.Millisecond)
+	for id := range uint64(16) {
+		wc := a.next()
+		require.Equal(t, id, wc.ID)
+		require.Equal(t, driver.Success, wc.Status)
+	}
+	a.none()
+}
+
+func TestHarvestGrowsUpToTheQueuesDepth(t *testing.T) {
+	a, _ := newEnds(t, impatient)
+	c := a.cq
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	require.Len(t, c.found, minFound)
+	c.first = 30 // so that the ring wraps
+	n := 0
+	for ; c.count < len(c.found) || c.grow(); n++ {
+		c.space()[0] = driver.Completion{ID: uint64(n)}
+		c.count++
+	}
+	require.Equal(t, 256, n)
+	var wc [256]driver.Completion
+	require.Equal(t, 256, c.fill(wc[:]))
+	for i := range wc {
+		require.Equal(t, uint64(i), wc[i].ID)
+	}
+}

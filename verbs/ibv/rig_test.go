@@ -1,0 +1,149 @@
+//go:build ibverbs
+
+package ibv
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// watchdogTime bounds every wait of these tests.
+const watchdogTime = 30 * time.Second
+
+// impatient gives up a peer after a fraction of a second.
+var impatient = Config{PeerTimeout: 300 * time.Millisecond}
+
+// end is one end of a connection, without package verbs to keep mistakes from
+// the device.
+type end struct {
+	t      *testing.T
+	dev    *device
+	bell   *wait.Bell
+	events chan driver.AsyncEvent
+	cq     *completionQueue
+	qp     *qp
+	mr     driver.MR
+	mem    []byte
+}
+
+func newEnd(t *testing.T, cfg Config) *end {
+	t.Helper()
+	p := New(cfg)
+	infos, err := p.Devices(t.Context())
+	require.NoError(t, err)
+	if len(infos) == 0 && os.Getenv("GOPGAS_IBV_REQUIRED") != "1" {
+		t.Skip("no RDMA device has an active port")
+	}
+	e := &end{t: t, bell: wait.NewLocal(), events: make(chan driver.AsyncEvent, 64), mem: make([]byte, 4096)}
+	dev, err := p.Open(t.Context(), "", driver.Options{Bell: e.bell, OnEvent: func(ev driver.AsyncEvent) { e.events <- ev }})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, dev.Close()) })
+	e.dev = dev.(*device)
+	cq, err := dev.CreateCQ(t.Context(), 256)
+	require.NoError(t, err)
+	e.cq = cq.(*completionQueue)
+	pair, err := dev.CreateQP(t.Context(), driver.QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 16, RecvDepth: 16, MaxSegments: 2, MaxInline: dev.Info().MaxInline})
+	require.NoError(t, err)
+	e.qp = pair.(*qp)
+	e.mr, err = dev.RegMR(t.Context(), driver.Memory{Bytes: e.mem}, driver.AllAccess)
+	require.NoError(t, err)
+	return e
+}
+
+// newEnds returns two ends that are connected.
+func newEnds(t *testing.T, cfg Config) (a, b *end) {
+	t.Helper()
+	a, b = newEnd(t, cfg), newEnd(t, cfg)
+	connect(t, a, b)
+	return a, b
+}
+
+func connect(t *testing.T, a, b *end) {
+	t.Helper()
+	toA, toB := a.qp.Address(), b.qp.Address()
+	for _, e := range []struct {
+		end  *end
+		peer []byte
+	}{{a, toB}, {b, toA}} {
+		require.NoError(t, e.end.qp.Modify(t.Context(), driver.StateInit, driver.Attr{}))
+		require.NoError(t, e.end.qp.Modify(t.Context(), driver.StateRTR, driver.Attr{Peer: e.peer}))
+		require.NoError(t, e.end.qp.Modify(t.Context(), driver.StateRTS, driver.Attr{}))
+	}
+}
+
+func (e *end) modify(to driver.State) {
+	e.t.Helper()
+	require.NoError(e.t, e.qp.Modify(e.t.Context(), to, driver.Attr{}))
+}
+
+func (e *end) segment(n int) []driver.Segment {
+	return []driver.Segment{{Mem: e.mem[:n], LKey: e.mr.LKey()}}
+}
+
+func (e *end) at(offset uint64) driver.RemoteAddr {
+	return driver.RemoteAddr{Addr: e.mr.Addr() + offset, RKey: e.mr.RKey()}
+}
+
+func (e *end) post(wrs ...driver.WorkRequest) {
+	e.t.Helper()
+	n, err := e.qp.PostSend(wrs)
+	require.NoError(e.t, err)
+	require.Len(e.t, wrs, n)
+}
+
+func (e *end) receive(ids ...uint64) {
+	e.t.Helper()
+	for _, id := range ids {
+		n, err := e.qp.PostRecv([]driver.RecvRequest{{ID: id}})
+		require.NoError(e.t, err)
+		require.Equal(e.t, 1, n)
+	}
+}
+
+// next waits for a completion.
+func (e *end) next() driver.Completion {
+	e.t.Helper()
+	ctx, cancel := context.WithTimeoutCause(e.t.Context(), watchdogTime, errors.New("no completion came"))
+	defer cancel()
+	var wc [1]driver.Completion
+	for {
+		n, err := e.cq.Poll(wc[:])
+		require.NoError(e.t, err)
+		if n == 1 {
+			return wc[0]
+		}
+		require.NoError(e.t, e.cq.Wait(ctx))
+	}
+}
+
+// none wants nothing to be polled.
+func (e *end) none() {
+	e.t.Helper()
+	var wc [1]driver.Completion
+	n, err := e.cq.Poll(wc[:])
+	require.NoError(e.t, err)
+	require.Zero(e.t, n, "%+v", wc[0])
+}
+
+// event waits for news of a kind; others are passed over.
+func (e *end) event(kind driver.EventKind) driver.AsyncEvent {
+	e.t.Helper()
+	for late := time.After(watchdogTime); ; {
+		select {
+		case ev := <-e.events:
+			if ev.Kind == kind {
+				return ev
+			}
+		case <-late:
+			require.Fail(e.t, "the event did not come")
+		}
+	}
+}
