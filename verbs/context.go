@@ -86,8 +86,11 @@ func (c *Context) Close() error {
 func (c *Context) observe(next func(AsyncEvent)) func(AsyncEvent) {
 	return func(e AsyncEvent) {
 		for num, qp := range *c.qps.Load() {
-			if e.Kind == EventDeviceFatal || num == e.QP {
-				qp.broke()
+			switch {
+			case e.Kind == EventDeviceFatal:
+				qp.broke(qp.life())
+			case e.Kind == EventQPFatal && num == e.QP:
+				qp.broke(e.Life)
 			}
 		}
 		if next != nil {

@@ -98,7 +98,7 @@ func (q *QP) completed(c *Completion) {
 		q.sends.inexact.Store(true)
 		q.recvs.inexact.Store(true)
 	case c.Status != Success:
-		q.broke()
+		q.broke(q.life())
 	case c.Op == OpRecv || c.Op == OpRecvImm:
 		q.recvs.used.Add(-1)
 	default:
@@ -106,12 +106,17 @@ func (q *QP) completed(c *Completion) {
 	}
 }
 
-// broke notes that the provider has moved the QP to ERR.
-func (q *QP) broke() {
-	q.sends.inexact.Store(true)
-	q.recvs.inexact.Store(true)
-	for s := q.state.Load(); s != uint32(StateReset); s = q.state.Load() {
-		if q.state.CompareAndSwap(s, uint32(StateErr)) {
+// broke notes that the provider has moved the QP to ERR in the given life: news
+// of an earlier one comes too late to mean anything.
+func (q *QP) broke(life uint32) {
+	for {
+		s := q.state.Load()
+		if uint32(s>>8) != life || State(s&0xff) == StateReset {
+			return
+		}
+		q.sends.inexact.Store(true)
+		q.recvs.inexact.Store(true)
+		if q.state.CompareAndSwap(s, q.pack(StateErr)) {
 			return
 		}
 	}

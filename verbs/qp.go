@@ -24,7 +24,7 @@ type QP struct {
 	cfg QPConfig
 	num uint32
 
-	state  atomic.Uint32
+	state  atomic.Uint64 // life<<8 | State; a life ends with RESET
 	closed atomic.Bool
 	modMu  sync.Mutex // one transition at a time
 
@@ -107,7 +107,13 @@ func (q *QP) Num() uint32 { return q.num }
 
 // State is the state as far as this side has seen: a failure shows once its
 // completion was polled or its event delivered.
-func (q *QP) State() State { return State(q.state.Load()) }
+func (q *QP) State() State { return State(q.state.Load() & 0xff) }
+
+// life counts the resets.
+func (q *QP) life() uint32 { return uint32(q.state.Load() >> 8) }
+
+// pack is the word that holds a state of the present life.
+func (q *QP) pack(s State) uint64 { return uint64(q.life())<<8 | uint64(s) }
 
 // Address is what the peer's Connect needs. It may hold a secret: exchange it
 // over an authenticated path only.
@@ -138,11 +144,11 @@ func (q *QP) Modify(ctx context.Context, to State, attr Attr) error {
 		return q.pd.ctx.fail(op, q.num, err)
 	}
 	if to == StateErr {
-		q.broke()
-		q.state.Store(uint32(StateErr))
+		q.broke(q.life())
+		q.state.Store(q.pack(StateErr))
 		return nil
 	}
-	if !q.state.CompareAndSwap(uint32(from), uint32(to)) {
+	if !q.state.CompareAndSwap(q.pack(from), q.pack(to)) {
 		return q.pd.ctx.fail(op, q.num, stateError("the QP broke on its way from %v to %v", from, to))
 	}
 	return nil
@@ -157,7 +163,7 @@ func (q *QP) reset(ctx context.Context, attr Attr) error {
 	if err := q.drv.Modify(ctx, StateReset, attr); err != nil {
 		return err
 	}
-	q.state.Store(uint32(StateReset))
+	q.state.Store(uint64(q.life()+1) << 8) // RESET is 0
 	q.sends.reset()
 	q.recvs.reset()
 	return nil

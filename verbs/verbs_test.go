@@ -111,6 +111,18 @@ func TestEventsMoveTheirQPsToErr(t *testing.T) {
 	require.Len(t, heard, 2)
 }
 
+func TestLateNewsOfAnEarlierConnectionDoesNotBreakThePresentOne(t *testing.T) {
+	r := newRig(t, verbs.Options{})
+	old := verbs.AsyncEvent{Kind: verbs.EventQPFatal, QP: r.qp.Num()}
+	require.NoError(t, r.qp.Modify(t.Context(), verbs.StateReset, verbs.Attr{}))
+	require.NoError(t, r.qp.Connect(t.Context(), r.qp.Address(), 0))
+	r.m.opts.OnEvent(old)
+	require.Equal(t, verbs.StateRTS, r.qp.State())
+	old.Life = 1
+	r.m.opts.OnEvent(old)
+	require.Equal(t, verbs.StateErr, r.qp.State())
+}
+
 func TestAProviderWithoutOptionalInterfacesSaysSo(t *testing.T) {
 	r := newRig(t, verbs.Options{})
 	_, err := r.qp.Map(t.Context(), r.mr.Remote(0), 8, verbs.RemoteRead)

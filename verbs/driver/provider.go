@@ -41,6 +41,7 @@ const (
 type AsyncEvent struct {
 	Kind EventKind
 	QP   uint32 // number of the QP that it concerns, 0 for the device
+	Life uint32 // how often the QP had been reset then: late news of an earlier connection shows by it
 	Err  error  // the cause as the provider saw it
 }
 

@@ -103,14 +103,14 @@ func TestNewsOfAPastConnectionIsDropped(t *testing.T) {
 	q.dev, d.qps, d.byNum = d, []*qp{q}, map[uint32]*qp{7: q}
 	q.num = 7
 	d.observe(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: 7, Err: driver.ErrLost})
-	q.incarnation.Add(1)
+	q.life.Add(1)
 	d.hear()
 	require.Equal(t, driver.StateRTS, q.state)
 	require.Empty(t, d.outbox)
 
-	d.send(news{qp: q, incarnation: q.incarnation.Load()})
+	d.send(news{qp: q, life: q.life.Load()})
 	require.True(t, d.outbox[0].current())
-	q.incarnation.Add(1)
+	q.life.Add(1)
 	require.False(t, d.outbox[0].current())
 }
 

@@ -32,7 +32,7 @@ func (q *qp) cut(c *Cut) {
 	q.sever(errCut)
 	if c.Peer {
 		if other := q.dev.provider.find(peer); other != nil {
-			other.dev.note(news{qp: other, incarnation: other.incarnation.Load(), cut: true})
+			other.dev.note(news{qp: other, life: other.life.Load(), cut: true})
 		}
 	}
 }
@@ -55,6 +55,6 @@ func (q *qp) report(err error) {
 		return
 	}
 	q.reported = true
-	q.dev.send(news{qp: q, incarnation: q.incarnation.Load(),
-		event: driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Err: err}})
+	q.dev.send(news{qp: q, life: q.life.Load(),
+		event: driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Life: q.life.Load(), Err: err}})
 }

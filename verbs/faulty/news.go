@@ -5,21 +5,18 @@ import "github.com/gopgas/gopgas/verbs/driver"
 // news is what reached a context from elsewhere: an event from below, or a cut
 // at the peer.
 type news struct {
-	event       driver.AsyncEvent
-	qp          *qp // nil for the device
-	incarnation uint32
-	cut         bool
+	event driver.AsyncEvent
+	qp    *qp // nil for the device
+	life  uint32
+	cut   bool
 }
 
 // observe is told of events below, on goroutines that may hold any lock but
 // newsMu.
 func (d *device) observe(e driver.AsyncEvent) {
 	d.newsMu.Lock()
-	n := news{event: e, qp: d.byNum[e.QP]}
+	n := news{event: e, qp: d.byNum[e.QP], life: e.Life}
 	d.newsMu.Unlock()
-	if n.qp != nil {
-		n.incarnation = n.qp.incarnation.Load()
-	}
 	d.note(n)
 }
 
@@ -32,7 +29,7 @@ func (d *device) note(n news) {
 
 // current: it is not about a connection of the past. An event would break the
 // connection that came after it.
-func (n *news) current() bool { return n.qp == nil || n.incarnation == n.qp.incarnation.Load() }
+func (n *news) current() bool { return n.qp == nil || n.life == n.qp.life.Load() }
 
 // send has the pump report n.
 func (d *device) send(n news) {

@@ -8,7 +8,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// qp is one end of a connection. All but incarnation belongs to dev's lock.
+// qp is one end of a connection. All but life belongs to dev's lock.
 type qp struct {
 	driver.QP
 	dev            *device
@@ -36,7 +36,7 @@ type qp struct {
 	cause    error
 	reported bool
 
-	incarnation atomic.Uint32 // moves with each reset, so that old news is known as such
+	life atomic.Uint32 // moves with each reset, so that old news is known as such
 }
 
 func (d *device) newQP(inner driver.QP, send, recv *cq, cfg driver.QPConfig) *qp {
@@ -96,7 +96,7 @@ func (q *qp) stop(ctx context.Context, to driver.State, attr driver.Attr) error 
 	q.forget()
 	q.sendCQ.purge(q.num)
 	q.recvCQ.purge(q.num)
-	q.incarnation.Add(1)
+	q.life.Add(1)
 	q.failed, q.flushing, q.blamed, q.cause, q.reported = false, false, 0, nil, false
 	return nil
 }

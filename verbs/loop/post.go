@@ -191,11 +191,11 @@ func (q *qp) expire(own **time.Timer) {
 	if expired {
 		q.fail(driver.RetryExceeded, cause, &after)
 	}
-	peer := q.peer.Load()
+	peer, life := q.peer.Load(), q.life
 	q.mu.Unlock()
 	after.settle(q, peer)
 	if expired {
-		q.ctx.event(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Err: cause})
+		q.ctx.event(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Life: life, Err: cause})
 	}
 }
 

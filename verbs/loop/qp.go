@@ -25,6 +25,7 @@ type qp struct {
 	sendCQ, recvCQ *cq
 
 	state   atomic.Uint32 // changed under mu; peers look at it
+	life    uint32        // resets so far
 	peer    atomic.Pointer[qp]
 	waiting atomic.Bool // the peer's send queue waits for this end to move
 
@@ -120,6 +121,7 @@ func (q *qp) waitingPeer(peer *qp) *qp {
 
 func (q *qp) reset() {
 	q.state.Store(uint32(driver.StateReset))
+	q.life++
 	q.peer.Store(nil)
 	q.stopTimer()
 	q.sends.clear()
@@ -166,10 +168,11 @@ func (q *qp) lost(from *qp, cause error) {
 	if broken {
 		q.fail(driver.RetryExceeded, cause, &after)
 	}
+	life := q.life
 	q.mu.Unlock()
 	after.settle(q, from)
 	if broken {
-		q.ctx.event(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Err: cause})
+		q.ctx.event(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Life: life, Err: cause})
 	}
 }
 

@@ -24,6 +24,7 @@ type QP struct {
 
 	mu     sync.Mutex // guards what follows
 	state  driver.State
+	life   uint32 // resets so far
 	closed bool
 	epoch  uint64
 	work   uint64    // what own.busy says
@@ -188,6 +189,7 @@ func (q *QP) reset() {
 	q.sends.clear()
 	q.receives.clear()
 	q.state = driver.StateReset
+	q.life++
 }
 
 // toErr flushes everything posted and lets the peer know.

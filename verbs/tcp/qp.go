@@ -19,6 +19,7 @@ type qp struct {
 
 	mu      sync.Mutex
 	state   driver.State
+	life    uint32 // resets so far
 	closed  bool
 	secret  token
 	peer    address
@@ -127,6 +128,7 @@ func (q *qp) reset() {
 	q.answers, q.done, q.ackDue = answers{}, 0, false
 	q.peer, q.secret = address{}, newToken()
 	q.state = driver.StateReset
+	q.life++
 	q.sendCQ.purge(q.num)
 	q.recvCQ.purge(q.num)
 }
@@ -177,7 +179,7 @@ func (q *qp) broke(cause error) {
 		return
 	}
 	q.fail(driver.RetryExceeded, lost(cause))
-	q.dev.announce(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Err: lost(cause)})
+	q.dev.announce(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Life: q.life, Err: lost(cause)})
 }
 
 // linger moves q to ERR but keeps the connection until the refusal is out and
@@ -188,7 +190,7 @@ func (q *qp) linger(cause error) {
 	}
 	q.in.stop()
 	q.fail(driver.Flushed, cause)
-	q.dev.announce(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Err: cause})
+	q.dev.announce(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Life: q.life, Err: cause})
 }
 
 // Close destroys the queue pair. What is outstanding does not complete. It is
