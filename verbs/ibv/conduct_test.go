@@ -107,11 +107,11 @@ func TestSendsToAPeerThatIsGoneEnd(t *testing.T) {
 		"destroyed": func(b *end) { require.NoError(t, b.qp.Close()) },
 		"closed":    func(b *end) { require.NoError(t, b.dev.Close()) },
 	} {
-		for _, before := range []bool{true, false} {
-			t.Run(name, func(t *testing.T) {
+		for when, postFirst := range map[string]bool{"after the post": true, "before the post": false} {
+			t.Run(name+" "+when, func(t *testing.T) {
 				a, b := newEnds(t, impatient)
 				send := driver.WorkRequest{ID: 1, Op: driver.OpSend, Flags: driver.Signaled, Local: a.segment(8)}
-				if before {
+				if postFirst {
 					a.post(send)
 					goes(b)
 				} else {

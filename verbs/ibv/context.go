@@ -66,18 +66,16 @@ func (d *device) Info() driver.DeviceInfo { return d.hw.info() }
 
 // Close destroys everything that was made on the device. It is idempotent.
 func (d *device) Close() error {
-	d.making.Lock()
-	defer d.making.Unlock()
-	d.mu.Lock()
-	if d.closed {
-		d.mu.Unlock()
+	if d.gone.Swap(true) {
 		return nil
 	}
+	d.making.Lock() // waits for what is being made; from here on nothing is
+	d.mu.Lock()
 	d.closed = true
-	d.gone.Store(true)
 	qps, cqs := slices.Collect(maps.Values(d.qps)), slices.Collect(maps.Values(d.cqs))
 	regions := slices.Collect(maps.Keys(d.regions))
 	d.mu.Unlock()
+	d.making.Unlock()
 
 	d.watchdog.stop()
 	for _, f := range d.files {

@@ -149,84 +149,6 @@ func (c *completionQueue) ready() bool {
 	return c.count > 0 || c.state() != nil
 }
 
-// harvest takes completions from the device for a later Poll, and tells
-// whether the device had no more.
-func (c *completionQueue) harvest() (all bool) {
-	for {
-		if c.count == len(c.found) && !c.grow() {
-			return false
-		}
-		space := c.space()
-		n := c.fetch(space)
-		if c.count += n; n < len(space) {
-			return true
-		}
-	}
-}
-
-// space is the free part of found behind the completions, up to its end.
-func (c *completionQueue) space() []driver.Completion {
-	end := c.first + c.count
-	if end < len(c.found) {
-		return c.found[end:]
-	}
-	return c.found[end-len(c.found) : c.first]
-}
-
-// grow makes room for as many completions as the device itself holds.
-func (c *completionQueue) grow() bool {
-	if len(c.found) == c.depth {
-		return false
-	}
-	larger := make([]driver.Completion, min(2*len(c.found), c.depth))
-	n := copy(larger, c.found[c.first:])
-	copy(larger[n:], c.found[:c.first])
-	c.found, c.first = larger, 0
-	return true
-}
-
-// What a queue is armed for; a higher number takes in the lower one.
-const (
-	armedNot uint32 = iota
-	armedSolicited
-	armedAny
-)
-
-// Arm has the device raise an event at the next completion, or the next that
-// was solicited or failed.
-func (c *completionQueue) Arm(solicited bool) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := c.state(); err != nil {
-		return err
-	}
-	if solicited {
-		return c.arm(armedSolicited)
-	}
-	return c.arm(armedAny)
-}
-
-// armForSleeper tells whether to look once more, since what came before the
-// device was asked raises no event.
-func (c *completionQueue) armForSleeper() bool {
-	if c.cq == nil || c.armed.Load() == armedAny || !c.dev.bell.Waiting() {
-		return false
-	}
-	return c.arm(armedAny) == nil
-}
-
-func (c *completionQueue) arm(want uint32) error {
-	if c.armed.Load() >= want {
-		return nil
-	}
-	c.armed.Store(want) // before the device can raise the event that undoes it
-	if rc := C.gopgas_arm(c.cq, C.int(armedAny-want)); rc != 0 {
-		c.armed.Store(armedNot)
-		return wrap(errnoError(rc), "arming a completion queue")
-	}
-	return nil
-}
-
 // Close wakes who waits on the queue. It is idempotent.
 func (c *completionQueue) Close() error {
 	c.mu.Lock()
@@ -243,20 +165,6 @@ func (c *completionQueue) Close() error {
 	c.dev.mu.Unlock()
 	c.dev.bell.Ring()
 	return nil
-}
-
-// purge takes out the completions of a queue pair that is reset or closed, and
-// has the device's stale ones thrown away.
-func (c *completionQueue) purge(num uint32) {
-	kept := 0
-	for i := range c.count {
-		if wc := c.found[(c.first+i)%len(c.found)]; wc.QP != num {
-			c.found[(c.first+kept)%len(c.found)] = wc
-			kept++
-		}
-	}
-	c.count = kept
-	c.harvest()
 }
 
 // lockQueues locks both queues, which may be the same, in the order of their

@@ -30,7 +30,7 @@ func TestSlotsBehaveLikeAList(t *testing.T) {
 				if s.room() == 0 {
 					t.Skip("full")
 				}
-				sl := slot{id: rapid.Uint64().Draw(t, "id"), op: driver.OpWrite, signaled: rapid.Bool().Draw(t, "signaled")}
+				sl := slot{id: rapid.Uint64().Draw(t, "id"), bytes: len(model), op: driver.OpRead, signaled: rapid.Bool().Draw(t, "signaled")}
 				model, numbers = append(model, sl), append(numbers, s.next()&seqMask)
 				s.push(sl)
 				s.owned++

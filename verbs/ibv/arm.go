@@ -1,0 +1,52 @@
+//go:build ibverbs
+
+package ibv
+
+// #include "shim.h"
+import "C"
+
+import "github.com/gopgas/gopgas/verbs/driver"
+
+var _ driver.Armer = (*completionQueue)(nil)
+
+// What a queue is armed for; a higher number takes in the lower one.
+const (
+	armedNot uint32 = iota
+	armedSolicited
+	armedAny
+)
+
+// Arm has the device raise an event at the next completion, or the next that
+// was solicited or failed.
+func (c *completionQueue) Arm(solicited bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.state(); err != nil {
+		return err
+	}
+	if solicited {
+		return c.arm(armedSolicited)
+	}
+	return c.arm(armedAny)
+}
+
+// armForSleeper tells whether to look once more, since what came before the
+// device was asked raises no event.
+func (c *completionQueue) armForSleeper() bool {
+	if c.cq == nil || c.armed.Load() == armedAny || !c.dev.bell.Waiting() {
+		return false
+	}
+	return c.arm(armedAny) == nil
+}
+
+func (c *completionQueue) arm(want uint32) error {
+	if c.armed.Load() >= want {
+		return nil
+	}
+	c.armed.Store(want) // before the device can raise the event that undoes it
+	if rc := C.gopgas_arm(c.cq, C.int(armedAny-want)); rc != 0 {
+		c.armed.Store(armedNot)
+		return wrap(errnoError(rc), "arming a completion queue")
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+//go:build ibverbs
+
+package ibv
+
+// #include "shim.h"
+import "C"
+
+import (
+	"fmt"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// settle turns what the device says into a completion. It tells whether there
+// is one: successes of unsignalled requests are nobody's business, and those
+// of an earlier incarnation nobody's any more.
+func (q *qp) settle(raw *flatCompletion, wc *driver.Completion) bool {
+	incarnation, k, seq := splitID(uint64(raw.id))
+	q.mu.Lock()
+	if incarnation != q.incarnation {
+		q.mu.Unlock()
+		return false
+	}
+	told, status := false, driver.Success
+	switch k {
+	case kindMarker:
+		q.marked()
+	case kindRecv:
+		told = q.settleRecv(raw, seq, wc)
+	default:
+		told = q.settleSend(raw, seq, wc)
+	}
+	if told {
+		status = wc.Status
+	}
+	broke := status != driver.Success && q.state != driver.StateErr
+	if broke {
+		q.state = driver.StateErr
+	}
+	q.mu.Unlock()
+	if broke {
+		q.breakDown(status, wc.Err)
+	}
+	return told
+}
+
+func (q *qp) settleSend(raw *flatCompletion, seq uint32, wc *driver.Completion) bool {
+	older, ok := q.sends.find(seq)
+	if !ok {
+		return false
+	}
+	sl := *q.sends.at(older) // the older ones were not signalled and succeeded
+	q.sends.drop(older + 1)
+	q.flushIfDue(&q.sends, q.sendCQ)
+	status := sendStatus(raw, sl.op)
+	if status == driver.Success && !sl.signaled {
+		return false
+	}
+	*wc = driver.Completion{ID: sl.id, Status: status, Op: sl.op, QP: q.num}
+	switch status {
+	case driver.Success:
+		if sl.op == driver.OpRead {
+			wc.Bytes = sl.bytes
+		}
+	case driver.Flushed:
+		q.blame(wc)
+	default:
+		wc.Err = q.explain(status, raw)
+		q.cause = driver.Success
+	}
+	return true
+}
+
+func (q *qp) settleRecv(raw *flatCompletion, seq uint32, wc *driver.Completion) bool {
+	older, ok := q.recvs.find(seq)
+	if !ok {
+		return false
+	}
+	*wc = driver.Completion{ID: q.recvs.at(older).id, Status: recvStatus(raw), Op: driver.OpRecv, QP: q.num}
+	q.recvs.drop(older + 1)
+	q.flushIfDue(&q.recvs, q.recvCQ)
+	switch wc.Status {
+	case driver.Success:
+	case driver.Flushed:
+		return true
+	default:
+		wc.Err = q.explain(wc.Status, raw)
+		return true
+	}
+	wc.Bytes = int(raw.bytes)
+	if raw.op == C.IBV_WC_RECV_RDMA_WITH_IMM {
+		wc.Op = driver.OpRecvImm
+	}
+	if raw.has_imm != 0 {
+		wc.HasImm, wc.Imm = true, uint32(raw.imm)
+	}
+	return true
+}
+
+// blame gives a flushed request the cause that the provider found, once.
+func (q *qp) blame(wc *driver.Completion) {
+	if q.cause != driver.Success {
+		wc.Status, wc.Err = q.cause, q.causeErr
+		q.cause, q.causeErr = driver.Success, nil
+	}
+}
+
+// explain says more than the status does.
+func (q *qp) explain(status driver.Status, raw *flatCompletion) error {
+	if status == driver.RetryExceeded {
+		return fmt.Errorf("%w: no answer within %v of %d tries", driver.ErrLost, q.timeout, q.dev.cfg.RetryCount+1)
+	}
+	return fmt.Errorf("ibv: device status %d, vendor's code %#x", raw.status, raw.vendor_error)
+}
+
+// marked notes that the device has ended all sends before the marker: those
+// that have not completed were not signalled and succeeded.
+func (q *qp) marked() {
+	n := 0
+	for n < q.sends.owned && !q.sends.at(n).signaled {
+		n++
+	}
+	q.sends.drop(n)
+	q.sends.owned, q.marker = 0, false
+	q.flushIfDue(&q.sends, q.sendCQ)
+}
