@@ -143,6 +143,27 @@ func TestTheTargetHearsThatItsQueuePairBroke(t *testing.T) {
 	require.ErrorIs(t, ev.Err, driver.ErrLost)
 }
 
+func TestLateNewsOfAConnectionDoesNotBreakTheNextOne(t *testing.T) {
+	a, b := newEnds(t, impatient)
+	before := a.qp.incarnation
+	a.modify(driver.StateReset)
+	b.modify(driver.StateReset)
+	connect(t, a, b)
+	a.qp.breakDown(before, driver.RetryExceeded, driver.ErrLost)
+	require.Empty(t, a.events)
+	a.post(driver.WorkRequest{ID: 1, Op: driver.OpRead, Flags: driver.Signaled, Local: a.segment(8), Remote: b.at(0)})
+	require.Equal(t, driver.Success, a.next().Status)
+}
+
+// A peer that does not answer the marker is not drained.
+func TestAPeerThatIsGoneEndsTheWayToSQD(t *testing.T) {
+	a, b := newEnds(t, impatient)
+	require.NoError(t, b.qp.Close())
+	a.post(driver.WorkRequest{ID: 1, Op: driver.OpWrite, Local: a.segment(8), Remote: b.at(0)})
+	require.ErrorIs(t, a.qp.Modify(t.Context(), driver.StateSQD, driver.Attr{}), driver.ErrState)
+	require.Equal(t, driver.RetryExceeded, a.next().Status)
+}
+
 func TestWhatIsHeldInSQDIsFlushedByErr(t *testing.T) {
 	a, b := newEnds(t, impatient)
 	a.modify(driver.StateSQD)

@@ -69,13 +69,17 @@ func (q *qp) toErr() error {
 }
 
 // breakDown drains a queue pair that the device, or the watchdog, found broken,
-// and says so where no completion does.
-func (q *qp) breakDown(status driver.Status, cause error) {
+// and says so where no completion does, unless it has been reset meanwhile.
+func (q *qp) breakDown(incarnation uint32, status driver.Status, cause error) {
 	q.post.Lock()
-	if q.hw != nil {
+	current := q.hw != nil && q.isCurrent(incarnation)
+	if current {
 		q.drain() //nolint:errcheck // the watchdog resets what does not drain
 	}
 	q.post.Unlock()
+	if !current {
+		return
+	}
 	switch status {
 	case driver.RetryExceeded, driver.Flushed, driver.GeneralError:
 		if cause == nil {
@@ -83,6 +87,12 @@ func (q *qp) breakDown(status driver.Status, cause error) {
 		}
 		q.dev.announce(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Err: cause})
 	}
+}
+
+func (q *qp) isCurrent(incarnation uint32) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.incarnation == incarnation
 }
 
 // drain has the device flush, and posts the marker behind everything. Moving

@@ -108,12 +108,12 @@ func (d *device) happened(e *flatEvent) {
 // fatal notes that the device has moved the queue pair to ERR by itself.
 func (q *qp) fatal(cause error) {
 	q.mu.Lock()
-	known := q.state == driver.StateErr || q.state == driver.StateReset
+	known, incarnation := q.state == driver.StateErr || q.state == driver.StateReset, q.incarnation
 	if !known {
 		q.state = driver.StateErr
 	}
 	q.mu.Unlock()
 	if !known {
-		q.breakDown(driver.Flushed, cause)
+		q.breakDown(incarnation, driver.Flushed, cause)
 	}
 }

@@ -21,25 +21,24 @@ func (q *qp) settle(raw *flatCompletion, wc *driver.Completion) bool {
 		q.mu.Unlock()
 		return false
 	}
-	told, status := false, driver.Success
+	told, broke := false, false
 	switch k {
 	case kindMarker:
 		q.marked()
+		broke = raw.status != C.IBV_WC_SUCCESS
+		*wc = driver.Completion{Status: statusOf(raw)}
 	case kindRecv:
 		told = q.settleRecv(raw, seq, wc)
 	default:
 		told = q.settleSend(raw, seq, wc)
 	}
-	if told {
-		status = wc.Status
-	}
-	broke := status != driver.Success && q.state != driver.StateErr
+	broke = (broke || told && wc.Status != driver.Success) && q.state != driver.StateErr
 	if broke {
 		q.state = driver.StateErr
 	}
 	q.mu.Unlock()
 	if broke {
-		q.breakDown(status, wc.Err)
+		q.breakDown(incarnation, wc.Status, wc.Err)
 	}
 	return told
 }

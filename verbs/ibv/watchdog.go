@@ -116,8 +116,9 @@ func (q *qp) expire(age time.Duration) {
 		return
 	}
 	q.state, q.cause, q.causeErr = driver.StateErr, driver.RetryExceeded, cause
+	incarnation := q.incarnation
 	q.mu.Unlock()
-	q.breakDown(driver.RetryExceeded, cause)
+	q.breakDown(incarnation, driver.RetryExceeded, cause)
 }
 
 // harvestFor takes completions from the device on behalf of the watchdog, and
