@@ -14,21 +14,43 @@ import (
 	"time"
 )
 
+// ready is the line that init.sh prints when the command begins.
+const ready = "vm: ready"
+
+// startTime is far more than a start takes, 4 seconds or 20 where others work.
+// Once in more than a hundred starts nothing came, and the next did well: so
+// there is another attempt, as long as no command has begun.
+const (
+	startTime = 90 * time.Second
+	attempts  = 3
+)
+
+var errNoStart = errors.New("the machine did not start; -v shows how far it came")
+
 // boot runs the machine until its command ends and returns the command's exit
 // code.
-func boot(ctx context.Context, o options, vmlinux string, image *os.File, out io.Writer) (int, error) {
+func boot(ctx context.Context, o options, vmlinux string, image *os.File, out io.Writer) (code int, err error) {
 	machine := qemu(o, vmlinux)
 	if o.verbose {
 		fmt.Fprintln(out, "vm:", strings.Join(machine, " "))
 	}
-	return attend(ctx, machine, image, o.timeout, out)
+	for range attempts {
+		code, err = attend(ctx, machine, image, startTime, o.timeout, out)
+		if !errors.Is(err, errNoStart) {
+			break
+		}
+		fmt.Fprintln(os.Stderr, "vm:", err)
+	}
+	return code, err
 }
 
-// attend starts a machine, relays its console to out and ends it when it takes
-// too long or ctx does.
-func attend(ctx context.Context, command []string, image *os.File, timeout time.Duration, out io.Writer) (int, error) {
+// attend starts a machine and relays its console to out. It ends the machine when
+// that is not ready in time, takes too long, or ctx ends.
+func attend(ctx context.Context, command []string, image *os.File, start, timeout time.Duration, out io.Writer) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.ExtraFiles = []*os.File{image} // 3, as -initrd says
 	cmd.Stderr = os.Stderr
@@ -40,12 +62,16 @@ func attend(ctx context.Context, command []string, image *os.File, timeout time.
 	if err := cmd.Start(); err != nil {
 		return exitFailed, err
 	}
-	relay(out, console) // until the machine has ended
+	late := time.AfterFunc(start, func() { stop(errNoStart) })
+	defer late.Stop()
+	relay(out, console, func() { late.Stop() }) // until the machine has ended
 	err = cmd.Wait()
-	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errNoStart):
+		return exitFailed, cause
+	case errors.Is(cause, context.DeadlineExceeded):
 		return exitTimeout, fmt.Errorf("the command took longer than %v, and the machine was ended: raise -timeout", timeout)
-	case ctx.Err() != nil:
+	case cause != nil:
 		return exitFailed, errors.New("whoever started this is gone, and the machine was ended")
 	case cmd.ProcessState == nil || cmd.ProcessState.ExitCode() < 0:
 		return exitFailed, fmt.Errorf("QEMU: %w", err)
@@ -86,10 +112,14 @@ func qemu(o options, vmlinux string) []string {
 }
 
 // relay copies lines as they come, without what a terminal's line has at its end.
-func relay(out io.Writer, console io.Reader) {
+// It keeps the line ready to itself and calls begun.
+func relay(out io.Writer, console io.Reader, begun func()) {
 	for r := bufio.NewReader(console); ; {
 		line, err := r.ReadString('\n')
-		if line = strings.TrimRight(line, "\r\n"); line != "" || err == nil {
+		switch line = strings.TrimRight(line, "\r\n"); {
+		case line == ready:
+			begun()
+		case line != "" || err == nil:
 			fmt.Fprintln(out, line)
 		}
 		if err != nil {

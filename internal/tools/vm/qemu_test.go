@@ -39,12 +39,12 @@ func attended(ctx context.Context, t *testing.T, script string, timeout time.Dur
 	require.NoError(t, err)
 	defer image.Close()
 	var out bytes.Buffer
-	code, err := attend(ctx, []string{"sh", "-c", script}, image, timeout, &out)
+	code, err := attend(ctx, []string{"sh", "-c", script}, image, time.Minute, timeout, &out)
 	return code, out.String(), err
 }
 
 func TestTheConsoleComesOutLineByLine(t *testing.T) {
-	code, out, err := attended(t.Context(), t, `cat /dev/fd/3; printf 'one\r\n\r\ntwo'; exit 47`, time.Minute)
+	code, out, err := attended(t.Context(), t, `cat /dev/fd/3; printf 'one\r\n\r\nvm: ready\r\ntwo'; exit 47`, time.Minute)
 	require.NoError(t, err)
 	require.Equal(t, 7, code)
 	require.Equal(t, "image\none\n\ntwo\n", out)
@@ -55,6 +55,21 @@ func TestAMachineThatTakesTooLongIsEnded(t *testing.T) {
 	require.ErrorContains(t, err, "-timeout")
 	require.Equal(t, exitTimeout, code)
 	require.Contains(t, []string{"", "begun\n"}, out)
+}
+
+func TestAMachineThatDoesNotStartIsEndedEarlier(t *testing.T) {
+	code, err := attend(t.Context(), []string{"sleep", "60"}, os.Stdin, 50*time.Millisecond, time.Minute, &bytes.Buffer{})
+	require.ErrorIs(t, err, errNoStart)
+	require.Equal(t, exitFailed, code)
+}
+
+func TestTheLineBeforeTheCommandIsForTheToolAlone(t *testing.T) {
+	var out bytes.Buffer
+	begun := 0
+	relay(&out, strings.NewReader("of the kernel\r\n"+ready+"\r\nof the command\r\n"), func() { begun++ })
+	require.Equal(t, 1, begun)
+	require.Equal(t, "of the kernel\nof the command\n", out.String())
+	require.Contains(t, string(initScript), `echo "`+ready+`"`)
 }
 
 func TestAMachineEndsWithWhoeverWantedIt(t *testing.T) {
@@ -69,7 +84,7 @@ func TestAMachineThatIsKilledIsNoSuccess(t *testing.T) {
 	code, _, err := attended(t.Context(), t, "kill -KILL $$", time.Minute)
 	require.ErrorContains(t, err, "killed")
 	require.Equal(t, exitFailed, code)
-	code, err = attend(t.Context(), []string{"/nowhere/qemu"}, nil, time.Minute, nil)
+	code, err = attend(t.Context(), []string{"/nowhere/qemu"}, nil, time.Minute, time.Minute, nil)
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.Equal(t, exitFailed, code)
 }
