@@ -22,6 +22,7 @@ type options struct {
 	fmaMax      int
 	stats       bool
 	peerTimeout time.Duration
+	atomics     string
 	wrap        func(driver.Provider) driver.Provider
 }
 
@@ -61,6 +62,23 @@ func WithPeerTimeout(d time.Duration) Option {
 	return func(o *options) error { o.peerTimeout = d; return nil }
 }
 
+// WithAtomics says who applies atomics in memory that devices reach whose own
+// atomics must not be mixed with the CPU's, as is so with most RDMA devices:
+// "cpu" (the default), the target's CPU, in whatever makes progress there;
+// "nic", the devices, at the owner too, whose program must not touch those words
+// by itself. All ranks say the same.
+func WithAtomics(by string) Option {
+	return func(o *options) error { return o.setAtomics(by) }
+}
+
+func (o *options) setAtomics(by string) error {
+	if by != "cpu" && by != "nic" {
+		return fmt.Errorf("atomics by %q: choose cpu or nic", by)
+	}
+	o.atomics = by
+	return nil
+}
+
 // WithWrap puts wrap around every provider: verbs/trace counts what passes,
 // verbs/faulty disturbs it.
 func WithWrap(wrap func(driver.Provider) driver.Provider) Option {
@@ -96,6 +114,11 @@ func collect(opts []Option) (options, error) {
 		}
 		if o.peerTimeout <= 0 {
 			return o, fmt.Errorf("%s=%s: a connection cannot be silent for so long; write 30s", bootstrap.EnvPeerTimeout, s)
+		}
+	}
+	if s := os.Getenv(bootstrap.EnvAtomics); s != "" {
+		if err := o.setAtomics(s); err != nil {
+			return o, fmt.Errorf("%s: %w", bootstrap.EnvAtomics, err)
 		}
 	}
 	for _, opt := range opts {

@@ -26,7 +26,7 @@ func TestSizesAreReadInEveryUnit(t *testing.T) {
 func TestWrongOptionsSayWhatToDo(t *testing.T) {
 	nothing := func(context.Context, *runtime.Job) error { return nil }
 	require.ErrorContains(t, local(t, 1, nothing, runtime.WithHeap(1)), "need at least")
-	require.ErrorContains(t, local(t, 1, nothing, runtime.WithProvider("carrier pigeon")), "choose auto, shm, tcp or loop")
+	require.ErrorContains(t, local(t, 1, nothing, runtime.WithProvider("carrier pigeon")), "choose auto, shm, tcp, ibv or loop")
 	require.ErrorIs(t, local(t, 0, nothing), runtime.ErrRange)
 }
 

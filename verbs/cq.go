@@ -46,13 +46,13 @@ func (c *CQ) settle(wc []Completion) {
 func (c *CQ) Wait(ctx context.Context) error { return c.ctx.fail("wait", 0, c.drv.Wait(ctx)) }
 
 // Arm has the bell rung at the next completion, where the device does so only
-// on demand: see driver.Armer. Elsewhere it does nothing, since every
-// completion rings.
+// on demand: see driver.Armer. driver.ErrUnsupported means that every
+// completion rings anyway.
 func (c *CQ) Arm(solicited bool) error {
 	if a, ok := c.drv.(driver.Armer); ok {
 		return c.ctx.fail("arm", 0, a.Arm(solicited))
 	}
-	return nil
+	return driver.ErrUnsupported
 }
 
 // Close releases the queue and wakes who waits on it, or returns an

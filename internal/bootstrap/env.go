@@ -17,6 +17,7 @@ const (
 	EnvSecret      = "GRUN_SECRET"       // SecretSize bytes in hex; never on a command line
 	EnvProvider    = "GRUN_PROVIDER"     // auto, shm or tcp
 	EnvHeap        = "GRUN_HEAP"         // size of the arena, for instance 1GiB
+	EnvAtomics     = "GRUN_ATOMICS"      // cpu or nic
 	EnvFMAMax      = "GRUN_FMA_MAX"      // largest transfer by CPU stores; 0 queues everything
 	EnvStats       = "GRUN_STATS"        // 1: report statistics when closing
 	EnvPeerTimeout = "GRUN_PEER_TIMEOUT" // silence after which a peer is unreachable, for instance 30s

@@ -20,10 +20,14 @@ type Atomic struct {
 func (r *Remote) Fetch(ctx context.Context, offset int, a Atomic) (old uint64, err error) {
 	p := r.Peer
 	p.Stats.count(int(a.Width))
-	if !p.bind.info.ExtendedAtomics {
+	if !p.bind.info.ExtendedAtomics && !p.f.asks(p.bind) {
 		return r.emulate(ctx, offset, a)
 	}
 	o := p.bind.ops.take(r)
+	if p.f.asks(p.bind) {
+		o.ask(0, r.addr.Add(uint64(offset)), a)
+		return o.value(ctx, 8)
+	}
 	o.atomic(0, r.addr.Add(uint64(offset)), a)
 	return o.fetch(ctx, a.Width)
 }
@@ -32,6 +36,11 @@ func (r *Remote) Fetch(ctx context.Context, offset int, a Atomic) (old uint64, e
 // gives o back.
 func (o *op) fetch(ctx context.Context, width uint8) (uint64, error) {
 	o.result(0, width)
+	return o.value(ctx, width)
+}
+
+// value posts o's one request, and returns what o's word holds at its end.
+func (o *op) value(ctx context.Context, width uint8) (uint64, error) {
 	if _, err := o.start(ctx, 1); err != nil {
 		return 0, err
 	}
@@ -53,13 +62,19 @@ func (o *op) result(i int, width uint8) {
 // and a later failure is the peer's error.
 func (r *Remote) Update(ctx context.Context, offset int, a Atomic) error {
 	p := r.Peer
-	if !p.bind.info.ExtendedAtomics {
+	asks := p.f.asks(p.bind)
+	if !p.bind.info.ExtendedAtomics && !asks {
 		_, err := r.Fetch(ctx, offset, a)
 		return err
 	}
 	p.Stats.count(int(a.Width))
 	o := p.bind.ops.take(r)
-	o.atomic(0, r.addr.Add(uint64(offset)), a)
+	if asks {
+		o.ask(0, r.addr.Add(uint64(offset)), a)
+		o.alone = true
+	} else {
+		o.atomic(0, r.addr.Add(uint64(offset)), a)
+	}
 	_, err := o.start(ctx, 1)
 	return err
 }

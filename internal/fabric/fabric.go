@@ -20,13 +20,16 @@ type Control func(ctx context.Context, rank int, service string, payload []byte)
 
 // Config says how a rank is wired.
 type Config struct {
-	Rank        int
-	Providers   []driver.Provider // in order of preference
-	Heap        int64             // bytes of registered memory that can be allocated
-	Shared      bool              // the heap is a memfd, so that other processes can map it
-	FMAMax      int               // switch point in bytes; 0 also turns mapping off; negative takes the default
-	Stats       bool              // count operations on mapped memory too
-	PeerTimeout time.Duration     // until a silent connection counts as lost; 0 takes the provider's default
+	Rank      int
+	Providers []driver.Provider // in order of preference
+	Heap      int64             // bytes of registered memory that can be allocated
+	Shared    bool              // the heap is a memfd, so that other processes can map it
+	FMAMax    int               // switch point in bytes; 0 also turns mapping off; negative takes the default
+	Stats     bool              // count operations on mapped memory too
+	// DeviceAtomics has devices whose atomics must not be mixed with the CPU's
+	// apply all of them; without it the CPUs do.
+	DeviceAtomics bool
+	PeerTimeout   time.Duration // until a silent connection counts as lost; 0 takes the provider's default
 }
 
 // Key is what runtime.Team asks for before it shows its fabric. Only packages
@@ -97,10 +100,13 @@ func (f *Fabric) open(ctx context.Context) error {
 			return fmt.Errorf("open provider %s: %w", p.Name(), err)
 		}
 		f.bindings = append(f.bindings, b)
+		if err := f.fitForLetters(b); err != nil {
+			return fmt.Errorf("provider %s: %w", p.Name(), err)
+		}
 	}
 	f.bell.OnPark(f.armAll)
 	for _, b := range f.bindings {
-		b.arm()
+		f.attend(b)
 	}
 	_, err = f.Register(ctx, headRegion, f.head.Memory)
 	return err
@@ -118,11 +124,11 @@ func (f *Fabric) Bell() *wait.Bell { return f.bell }
 // Mapping tells whether peers' memory is used directly where it can be mapped.
 func (f *Fabric) Mapping() bool { return f.cfg.FMAMax != 0 }
 
-// Coherent tells whether atomics of the CPU may be mixed with those of the
-// devices. Where they may not, this rank reaches its own memory through a queue
-// pair as everyone else does.
+// Coherent tells whether this rank's CPU may apply atomics to its own memory.
+// Where it may not, since devices apply all of them, the rank reaches its own
+// memory through a queue pair as everyone else does.
 func (f *Fabric) Coherent() bool {
-	return !slices.ContainsFunc(f.bindings, func(b *binding) bool { return !b.info.CoherentAtomics })
+	return !f.cfg.DeviceAtomics || !slices.ContainsFunc(f.bindings, func(b *binding) bool { return !b.info.CoherentAtomics })
 }
 
 // Counting tells whether mapped operations shall be counted, too.
@@ -193,12 +199,13 @@ func (f *Fabric) drain() {
 type binding struct {
 	name        string
 	info        driver.DeviceInfo
+	passive     bool // targets need no help by polling
 	ctx         *verbs.Context
 	pd          *verbs.PD
 	cq          *verbs.CQ
 	ops         opTable
 	stages      stages
-	receivers   sync.Map      // *inbound by the number of its queue pair
+	mailboxes   sync.Map      // *mailbox by the number of its queue pair
 	outstanding atomic.Int64  // signalled requests under way
 	completed   atomic.Uint64 // signalled requests that have completed, ever
 	qps         atomic.Int64
@@ -215,6 +222,7 @@ func (f *Fabric) bind(ctx context.Context, p driver.Provider) (*binding, error) 
 		return nil, err
 	}
 	b.info = b.ctx.Info()
+	b.passive = b.info.SameHost && !f.listens(b)
 	if b.pd, err = b.ctx.AllocPD(); err == nil {
 		b.cq, err = b.ctx.CreateCQ(ctx, min(cqDepth, b.info.MaxCQDepth))
 	}

@@ -108,7 +108,13 @@ func (r *Remote) PostFlag(ctx context.Context, flag Flag) error {
 // devices whose writes are silent the last of them wakes the target.
 func (o *op) flag(i int, at driver.RemoteAddr, flag Flag) int {
 	silent := o.bind.info.SilentWrites
+	o.ordered = true
 	switch {
+	case flag.Add && o.f.asks(o.bind):
+		// Who applies it rings the bell there.
+		o.ask(i, at, Atomic{Op: driver.AtomicAdd, Width: 8, Operand: flag.Value})
+		o.alone = true
+		return 1
 	case !flag.Add:
 		binary.NativeEndian.PutUint64(o.word.Mem, flag.Value)
 		o.seg[i] = o.word

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/mutant"
@@ -70,7 +71,7 @@ func fullBarrier() {
 // pair's order makes the answer an acknowledgement of that.
 func (p *Peer) acknowledge(ctx context.Context) error {
 	if p.flushed.Load() >= p.posted.Load() {
-		return p.Err()
+		return errors.Join(p.awaitAnswers(ctx, 0), p.Err())
 	}
 	o := p.bind.ops.take(&p.head)
 	o.wr[0] = driver.WorkRequest{Op: driver.OpRead, Remote: p.head.addr.Add(headFlush)}
@@ -81,7 +82,7 @@ func (p *Peer) acknowledge(ctx context.Context) error {
 	if err := o.settle(ctx); err != nil {
 		return err
 	}
-	return p.Err()
+	return errors.Join(p.awaitAnswers(ctx, 0), p.Err())
 }
 
 // raiseFlushed notes that the first upTo posts are applied.
@@ -98,6 +99,9 @@ func (p *Peer) raiseFlushed(upTo uint64) {
 // before. Stores by mapping are ordered among themselves by the caller's
 // atomics and need nothing here.
 func (p *Peer) Order() {
+	if p.asked.Load() != p.answered.Load() {
+		p.ordering.Store(true)
+	}
 	p.mu.Lock()
 	p.fence = true
 	p.mu.Unlock()

@@ -17,23 +17,26 @@ import (
 // waits for one gives it back and must not touch it afterwards. One that nobody
 // waits for is given back by its completion.
 type op struct {
-	f      *Fabric
-	bind   *binding
-	peer   *Peer
-	remote *Remote
-	id     uint64
-	wr     [3]driver.WorkRequest // a write, its flag and its notice are posted together
-	seg    [3]driver.Segment
-	word   driver.Segment // 8 bytes of ours: an inline payload or a result
-	loan                  // of the data
-	alone  bool           // nobody will wait
-	unfit  error          // why it cannot be posted
-	phase  atomic.Uint32
-	uses   atomic.Uint64 // counts recyclings: an old Request is told from a new one
-	place  uint64        // among the peer's posts, of the request that tells
-	status driver.Status
-	err    error
-	next   *op
+	f       *Fabric
+	bind    *binding
+	peer    *Peer
+	remote  *Remote
+	id      uint64
+	wr      [3]driver.WorkRequest // a write, its flag and its notice are posted together
+	seg     [3]driver.Segment
+	word    driver.Segment // 8 bytes of ours: an inline payload or a result
+	loan                   // of the data
+	letter  letter
+	asking  bool  // an answer completes it
+	ordered bool  // must not overtake what was asked before
+	alone   bool  // nobody will wait
+	unfit   error // why it cannot be posted
+	phase   atomic.Uint32
+	uses    atomic.Uint64 // counts recyclings: an old Request is told from a new one
+	place   uint64        // among the peer's posts, of the request that tells
+	status  driver.Status
+	err     error
+	next    *op
 }
 
 // The phases of an operation.
@@ -76,7 +79,7 @@ func (t *opTable) take(r *Remote) *op {
 	}
 	t.mu.Unlock()
 	o.peer, o.remote, o.next = r.Peer, r, nil
-	o.alone, o.status, o.err = false, driver.Success, nil
+	o.asking, o.ordered, o.alone, o.status, o.err = false, false, false, driver.Success, nil
 	o.phase.Store(underWay)
 	return o
 }
@@ -133,6 +136,9 @@ func (t *opTable) find(id uint64) *op {
 // in the peer's error.
 func (o *op) post(ctx context.Context, n int) (posted int, err error) {
 	p := o.peer
+	if err := p.keepOrder(ctx, o); err != nil {
+		return 0, err
+	}
 	for {
 		if err := p.Err(); err != nil || o.unfit != nil {
 			return posted, errors.Join(err, o.unfit)
@@ -172,7 +178,14 @@ func (p *Peer) tryPost(o *op, from, n int) (int, error) {
 			o.place = p.posted.Load() + uint64(i) + 1
 		}
 	}
+	if o.asking { // counted ahead of the answer
+		p.asked.Add(1)
+	}
 	took, err := p.qp.PostSend(wrs)
+	if o.asking && took == 0 {
+		p.asked.Add(^uint64(0))
+		p.f.bell.Ring()
+	}
 	for i := range wrs[:took] {
 		p.account(&wrs[i])
 	}
@@ -232,6 +245,11 @@ func (o *op) await(ctx context.Context) error {
 	}
 	if o.phase.Load() == done && o.status == driver.Success {
 		return nil
+	}
+	if o.asking && o.phase.Load() != done && !o.f.ended.Load() {
+		err := o.peer.Err()
+		o.leave() // the answer may be on its way all the same
+		return err
 	}
 	over, p, status, cause := o.phase.Load() == done, o.peer, o.status, o.err
 	o.bind.ops.give(o)
@@ -296,8 +314,17 @@ func (o *op) outlast() {
 }
 
 // over tells that no provider touches o's memory any more: it has completed, or
-// the fabric is closed.
-func (o *op) over() bool { return o.phase.Load() == done || o.f.ended.Load() }
+// the fabric is closed, or an answer will not come.
+func (o *op) over() bool {
+	return o.phase.Load() == done || o.f.ended.Load() || o.asking && o.peer.fail.Load() != nil
+}
+
+// finish is called once, by the completion.
+func (o *op) finish() {
+	if !o.phase.CompareAndSwap(underWay, done) {
+		o.bind.ops.give(o)
+	}
+}
 
 // A StatusError is the status that a work request failed with.
 type StatusError struct{ Status driver.Status }

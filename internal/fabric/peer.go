@@ -30,6 +30,10 @@ type Peer struct {
 	fence      bool       // the next post starts after all reads and atomics
 	posted     atomic.Uint64
 	flushed    atomic.Uint64 // posts that are known to be applied
+	asked      atomic.Uint64 // atomics that the target's CPU was asked for
+	answered   atomic.Uint64
+	ordering   atomic.Bool // an Order came behind a question
+	mail       *mailbox
 
 	Stats Counters
 }
@@ -76,6 +80,7 @@ type inbound struct {
 	from int
 	bind *binding
 	qp   *verbs.QP
+	mail *mailbox
 }
 
 type connectRequest struct {
@@ -167,13 +172,13 @@ func (f *Fabric) awaitNews(ctx context.Context, rank int, err error) error {
 }
 
 func (f *Fabric) connectOver(ctx context.Context, rank int, b *binding) (_ *Peer, err error) {
-	qp, err := f.newQP(ctx, b, 0)
+	qp, mail, err := f.newQP(ctx, b)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, f.dropQP(b, qp))
+			err = errors.Join(err, f.dropQP(b, qp, mail))
 		}
 	}()
 	var rep connectReply
@@ -183,7 +188,8 @@ func (f *Fabric) connectOver(ctx context.Context, rank int, b *binding) (_ *Peer
 	if err := qp.Connect(ctx, rep.Address, f.cfg.PeerTimeout); err != nil {
 		return nil, err
 	}
-	p := &Peer{f: f, rank: rank, bind: b, qp: qp}
+	mail.open()
+	p := &Peer{f: f, rank: rank, bind: b, qp: qp, mail: mail}
 	head, err := f.remote(ctx, p, rep.Head)
 	if err != nil {
 		return nil, err
@@ -203,13 +209,13 @@ func (f *Fabric) serveConnect(ctx context.Context, from int, req connectRequest)
 	if b == nil {
 		return connectReply{}, fmt.Errorf("%w: provider %q is not open at this rank", driver.ErrUnsupported, req.Provider)
 	}
-	qp, err := f.newQP(ctx, b, noticeDepth)
+	qp, mail, err := f.newQP(ctx, b)
 	if err != nil {
 		return connectReply{}, err
 	}
 	address := qp.Address()
-	if err := f.admit(&inbound{from, b, qp}, req.Address); err != nil {
-		return connectReply{}, errors.Join(err, f.dropQP(b, qp))
+	if err := f.admit(&inbound{from, b, qp, mail}, req.Address); err != nil {
+		return connectReply{}, errors.Join(err, f.dropQP(b, qp, mail))
 	}
 	head, err := f.serveRegion(regionRequest{req.Provider, headRegion})
 	return connectReply{Address: address, Head: head}, err
@@ -223,33 +229,38 @@ func (f *Fabric) admit(in *inbound, peer []byte) error {
 		return ErrClosed
 	}
 	f.inbound = append(f.inbound, in)
-	in.bind.receivers.Store(in.qp.Num(), in)
 	f.admitting.Go(func() {
 		// A failure here is one at the peer as well, which reports it.
 		if in.qp.Connect(f.ctx, peer, f.cfg.PeerTimeout) == nil {
-			in.expect(noticeDepth)
+			in.mail.open()
 		}
 		f.bell.Ring()
 	})
 	return nil
 }
 
-func (f *Fabric) newQP(ctx context.Context, b *binding, receives int) (*verbs.QP, error) {
-	if !b.info.SilentWrites {
-		receives = 0
+// newQP makes a queue pair, with a mailbox if it needs one.
+func (f *Fabric) newQP(ctx context.Context, b *binding) (*verbs.QP, *mailbox, error) {
+	receives := 0
+	if f.listens(b) {
+		receives = mailboxDepth
 	}
 	qp, err := b.pd.CreateQP(ctx, verbs.QPConfig{SendCQ: b.cq, RecvCQ: b.cq, SendDepth: sendDepth, RecvDepth: receives,
 		MaxSegments: 1, MaxInline: min(b.info.MaxInline, maxInline)})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	mail, err := f.newMailbox(ctx, b, qp)
+	if err != nil {
+		return nil, nil, errors.Join(err, qp.Close())
 	}
 	b.qps.Add(1)
-	return qp, nil
+	return qp, mail, nil
 }
 
-func (f *Fabric) dropQP(b *binding, qp *verbs.QP) error {
+func (f *Fabric) dropQP(b *binding, qp *verbs.QP, mail *mailbox) error {
 	b.qps.Add(-1)
-	return qp.Close()
+	return errors.Join(qp.Close(), mail.close())
 }
 
 // closePeers waits for the connections that are being made, which Close has
@@ -264,13 +275,12 @@ func (f *Fabric) closePeers() error {
 	for _, d := range dials {
 		<-d.done
 		if d.err == nil && d.peer.qp != nil {
-			errs = append(errs, f.dropQP(d.peer.bind, d.peer.qp))
+			errs = append(errs, f.dropQP(d.peer.bind, d.peer.qp, d.peer.mail))
 		}
 	}
 	f.admitting.Wait()
 	for _, in := range inbound {
-		in.bind.receivers.Delete(in.qp.Num())
-		errs = append(errs, f.dropQP(in.bind, in.qp))
+		errs = append(errs, f.dropQP(in.bind, in.qp, in.mail))
 	}
 	return errors.Join(errs...)
 }

@@ -66,24 +66,22 @@ func (f *Fabric) idle() bool {
 // idle tells that polling b would be in vain: nothing of ours is under way, and
 // its targets need no help.
 func (b *binding) idle() bool {
-	return b.outstanding.Load() == 0 && (b.info.SameHost || b.qps.Load() == 0)
+	return b.outstanding.Load() == 0 && (b.passive || b.qps.Load() == 0)
 }
 
 // complete settles one completion.
 func (f *Fabric) complete(b *binding, wc *driver.Completion) {
 	if wc.Op == driver.OpRecv || wc.Op == driver.OpRecvImm {
-		b.noticed(wc)
+		b.received(wc)
 		return
 	}
 	o := b.ops.find(wc.ID)
-	if o != nil {
+	if asked := wc.Op == driver.OpSend && wc.Status == driver.Success; o != nil && !asked { // else the answer completes it
 		if wc.Status == driver.Success && b.tellsOfApplied(wc.Op) {
 			o.peer.raiseFlushed(o.place)
 		}
 		o.status, o.err = wc.Status, wc.Err
-		if !o.phase.CompareAndSwap(underWay, done) {
-			b.ops.give(o)
-		}
+		o.finish()
 	}
 	if wc.ID != unsignaledID {
 		b.outstanding.Add(-1)

@@ -92,6 +92,25 @@ func (t *regionTable) find(name string) *Region {
 	return t.byName[name]
 }
 
+// word returns the aligned word of width bytes that a peer means by at, nil
+// where it may not.
+func (t *regionTable) word(b *binding, at driver.RemoteAddr, width int) []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range t.byName {
+		mr := r.mrs[b]
+		if mr.RKey() != at.RKey {
+			continue
+		}
+		offset := at.Addr - mr.Remote(0).Addr
+		if size := uint64(len(r.mem.Bytes)); width == 0 || offset >= size || uint64(width) > size-offset || offset%uint64(width) != 0 {
+			return nil
+		}
+		return r.mem.Bytes[offset:][:width]
+	}
+	return nil
+}
+
 // segment returns mem as a segment for b, if it lies in a region.
 func (t *regionTable) segment(b *binding, mem []byte) (driver.Segment, bool) {
 	t.mu.Lock()

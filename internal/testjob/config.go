@@ -17,6 +17,7 @@ type Config struct {
 	Provider string // loop, shm, tcp or ibv
 	Queued   bool   // mapping is off: every operation goes through a queue pair
 	NIC      bool   // only what RDMA NICs are able to do
+	Atomics  string // by whom on NICs: "" and cpu, or nic
 	Ranks    int
 }
 
@@ -28,6 +29,9 @@ func (c Config) Options() []runtime.Option {
 	opts := []runtime.Option{runtime.WithProvider(c.Provider), runtime.WithHeap(heap)}
 	if c.Queued {
 		opts = append(opts, runtime.WithFMAMax(0))
+	}
+	if c.Atomics != "" {
+		opts = append(opts, runtime.WithAtomics(c.Atomics))
 	}
 	if c.NIC {
 		opts = append(opts, runtime.WithWrap(func(p driver.Provider) driver.Provider { return faulty.New(p, nic) }))
@@ -46,17 +50,19 @@ func (c Config) Mapped() bool {
 }
 
 func (c Config) String() string {
-	how := "mapped"
+	name := c.Provider
 	switch {
 	case c.NIC:
-		how = "nic"
+		name += "-as-nic"
 	case c.Queued:
-		how = "queued"
+		name += "-queued"
+	case c.Mapped():
+		name += "-mapped"
 	}
-	if c.Provider == "tcp" || c.Provider == "ibv" {
-		return fmt.Sprintf("%s/%d", c.Provider, c.Ranks)
+	if c.Atomics != "" {
+		name += "-atomics"
 	}
-	return fmt.Sprintf("%s-%s/%d", c.Provider, how, c.Ranks)
+	return fmt.Sprintf("%s/%d", name, c.Ranks)
 }
 
 // Transports lists the ways to move bytes, for jobs of n ranks.
@@ -66,12 +72,13 @@ func Transports(n int) []Config {
 		{Provider: "tcp", Ranks: n},
 		{Provider: "loop", Queued: true, Ranks: n},
 		{Provider: "loop", NIC: true, Ranks: n},
+		{Provider: "loop", NIC: true, Atomics: "nic", Ranks: n},
 	}
 	if !Race {
 		list = append(list, Config{Provider: "shm", Ranks: n}, Config{Provider: "shm", Queued: true, Ranks: n})
 	}
 	if onDevices {
-		list = append(list, Config{Provider: "ibv", Ranks: n})
+		list = append(list, Config{Provider: "ibv", Ranks: n}, Config{Provider: "ibv", Atomics: "nic", Ranks: n})
 	}
 	return list
 }

@@ -23,6 +23,7 @@ type Job struct {
 	Ranks    int
 	Provider string   // "" takes what grun would: shm on one host
 	Queued   bool     // mapping is off
+	Atomics  string   // as in Config
 	Env      []string // NAME=value, for the ranks on top
 }
 
@@ -30,17 +31,20 @@ type Job struct {
 func Processes(n int) []Job {
 	list := []Job{{Provider: "shm", Ranks: n}, {Provider: "shm", Queued: true, Ranks: n}, {Provider: "tcp", Ranks: n}}
 	if onDevices {
-		list = append(list, Job{Provider: "ibv", Ranks: n})
+		list = append(list, Job{Provider: "ibv", Ranks: n}, Job{Provider: "ibv", Atomics: "nic", Ranks: n})
 	}
 	return list
 }
 
 func (j Job) String() string {
-	how := "mapped"
-	if j.Queued || j.Provider != "shm" {
-		how = "queued"
+	name := "processes-" + j.Provider
+	if j.Queued {
+		name += "-queued"
 	}
-	return "processes-" + j.Provider + "-" + how
+	if j.Atomics != "" {
+		name += "-atomics"
+	}
+	return name
 }
 
 // An Outcome is how a job of processes ended, and what its ranks printed.
@@ -71,6 +75,9 @@ func (j Job) Try(t testing.TB, body string) Outcome {
 		bootstrap.EnvHeap + "=" + strconv.Itoa(heap)}, j.Env...)
 	if j.Queued {
 		env = append(env, bootstrap.EnvFMAMax+"=0")
+	}
+	if j.Atomics != "" {
+		env = append(env, bootstrap.EnvAtomics+"="+j.Atomics)
 	}
 	result, err := launcher.Run(ctx, launcher.Spec{
 		Programs: []launcher.Program{{Path: exe, N: j.Ranks}},

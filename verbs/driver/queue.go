@@ -22,7 +22,8 @@ type Armer interface {
 	// Arm has the bell rung, and EventCompletion told, at the next completion
 	// that is queued: once. With solicited it takes a failure, or a receive
 	// whose sender asked for it ([Solicited]). What is queued already does not
-	// count: poll after arming (ibv_req_notify_cq).
+	// count: poll after arming (ibv_req_notify_cq). Wrappers return
+	// ErrUnsupported around a CQ that is no Armer.
 	Arm(solicited bool) error
 }
 

@@ -76,6 +76,14 @@ func (c *cq) Poll(wc []driver.Completion) (int, error) {
 	return n, nil
 }
 
+// Arm is the wrapped queue's: what it rings for is taken in by a Poll here.
+func (c *cq) Arm(solicited bool) error {
+	if a, ok := c.inner.(driver.Armer); ok {
+		return a.Arm(solicited)
+	}
+	return driver.ErrUnsupported
+}
+
 // Wait sleeps on the rank's bell, which the wrapped provider rings when
 // something completes and the pump when a hold is over.
 func (c *cq) Wait(ctx context.Context) error { return c.dev.bell.Wait(ctx, c.worth) }

@@ -41,6 +41,14 @@ func (q *completionQueue) Poll(wc []driver.Completion) (int, error) {
 	return n, err
 }
 
+// Arm is the wrapped queue's.
+func (q *completionQueue) Arm(solicited bool) error {
+	if a, ok := q.CQ.(driver.Armer); ok {
+		return a.Arm(solicited)
+	}
+	return driver.ErrUnsupported
+}
+
 func (q *completionQueue) Wait(ctx context.Context) error {
 	q.context.provider.polls.waits.Add(1)
 	return q.CQ.Wait(ctx)

@@ -1,0 +1,223 @@
+package fabric
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/memory"
+	"github.com/gopgas/gopgas/verbs"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// A mailbox is the receiving side of a queue pair, where the device needs one.
+// Two things come in:
+//
+// A notice, on devices whose writes are silent (driver.DeviceInfo.SilentWrites):
+// whoever sets a flag sends an immediate behind it, since a plain WRITE wakes
+// nobody.
+//
+// A letter, on devices whose atomics must not be mixed with the CPU's, where
+// the job wants the CPU's: the origin asks, whoever makes progress at the target
+// applies the atomic, and the answer brings the old value.
+//
+// The target's program takes no part in either: an event of the device has the
+// fabric take in what came, post the receive anew and ring the bell.
+type mailbox struct {
+	f     *Fabric
+	bind  *binding
+	qp    *verbs.QP
+	mr    *verbs.MR
+	reply letter // written with polling held
+	wr    [1]driver.WorkRequest
+	seg   [1]driver.Segment
+}
+
+// mailboxDepth is how many notices and letters of one peer may be on their way;
+// more of them wait at the sender.
+const mailboxDepth = 64
+
+// listens tells whether b's queue pairs need mailboxes.
+func (f *Fabric) listens(b *binding) bool { return b.info.SilentWrites || f.asks(b) }
+
+// asks tells whether atomics over b are the target's CPU's.
+func (f *Fabric) asks(b *binding) bool {
+	return !f.cfg.DeviceAtomics && !b.info.CoherentAtomics && !b.info.ExtendedAtomics
+}
+
+// newMailbox makes the mailbox of a queue pair, nil where it needs none.
+func (f *Fabric) newMailbox(ctx context.Context, b *binding, qp *verbs.QP) (*mailbox, error) {
+	if !f.listens(b) {
+		return nil, nil
+	}
+	mr, err := b.pd.RegMR(ctx, memory.Heap(mailboxDepth*letterSize), driver.LocalWrite)
+	if err != nil {
+		return nil, err
+	}
+	m := &mailbox{f: f, bind: b, qp: qp, mr: mr}
+	b.mailboxes.Store(qp.Num(), m)
+	return m, nil
+}
+
+// open posts all receives, once the queue pair takes some.
+func (m *mailbox) open() {
+	if m == nil {
+		return
+	}
+	for i := range uint64(mailboxDepth) {
+		m.expect(i)
+	}
+}
+
+// expect posts the receive of slot i.
+func (m *mailbox) expect(i uint64) {
+	seg := driver.Segment{Mem: m.slot(i), LKey: m.mr.LKey()}
+	// An error means that the connection is over, which its peer learns.
+	_, _ = m.qp.PostRecv([]driver.RecvRequest{{ID: i, Local: []driver.Segment{seg}}})
+}
+
+func (m *mailbox) slot(i uint64) []byte { return m.mr.Bytes()[i*letterSize:][:letterSize:letterSize] }
+
+// close gives the memory back; the queue pair is closed.
+func (m *mailbox) close() error {
+	if m == nil {
+		return nil
+	}
+	m.bind.mailboxes.Delete(m.qp.Num())
+	return m.mr.Close()
+}
+
+// received takes the completion of a receive. Called with polling held.
+func (b *binding) received(wc *driver.Completion) {
+	box, ok := b.mailboxes.Load(wc.QP)
+	if !ok || wc.Status != driver.Success || wc.ID >= mailboxDepth {
+		return
+	}
+	m := box.(*mailbox)
+	if wc.Op == driver.OpRecv && wc.Bytes == letterSize {
+		m.read((*letter)(m.slot(wc.ID)))
+	}
+	m.expect(wc.ID)
+}
+
+func (m *mailbox) read(l *letter) {
+	switch l[letterKind] {
+	case kindAsk:
+		m.apply(l)
+	case kindAnswer:
+		m.answered(l)
+	}
+}
+
+// apply does what a letter asks for and answers it.
+func (m *mailbox) apply(l *letter) {
+	status, old := driver.RemoteAccess, uint64(0)
+	a, ok := l.atomic()
+	if word := m.f.regions.word(m.bind, l.address(), int(a.Width)); ok && word != nil {
+		status, old = driver.Success, atomics.Apply(word, a.Op, a.Operand, a.Compare)
+		m.f.bell.Ring()
+	}
+	m.reply = *l
+	m.reply.answer(status, old)
+	m.seg[0].Mem = m.reply[:]
+	m.wr[0] = driver.WorkRequest{ID: roomID, Op: driver.OpSend, Local: m.seg[:],
+		Flags: driver.Inline | driver.Signaled | driver.Solicited}
+	// No more letters are on their way than answers have room, and after any
+	// other error the connection is over, which its peer learns.
+	if n, _ := m.qp.PostSend(m.wr[:]); n == 1 {
+		m.bind.outstanding.Add(1)
+	}
+}
+
+// answered hands an answer to the operation that asked.
+func (m *mailbox) answered(l *letter) {
+	o := m.bind.ops.find(l.uint(letterID))
+	if o == nil || o.uses.Load() != l.uint(letterUse) || o.peer.qp != m.qp {
+		return
+	}
+	o.peer.answered.Add(1)
+	o.status = driver.Status(l[letterStatus])
+	binary.NativeEndian.PutUint64(o.word.Mem, l.uint(letterValue))
+	o.finish()
+}
+
+// ask fills request i with the question for an atomic.
+func (o *op) ask(i int, at driver.RemoteAddr, a Atomic) {
+	o.letter.ask(o.id, o.uses.Load(), at, a)
+	o.asking = true
+	o.seg[i] = driver.Segment{Mem: o.letter[:]}
+	o.wr[i] = driver.WorkRequest{ID: o.id, Op: driver.OpSend, Local: o.seg[i : i+1],
+		Flags: driver.Inline | driver.Signaled | driver.Solicited}
+}
+
+// maxAsking bounds the unanswered questions to one peer.
+const maxAsking = mailboxDepth / 2
+
+// awaitAnswers waits until at most so many questions to p are unanswered.
+func (p *Peer) awaitAnswers(ctx context.Context, most uint64) error {
+	few := func() bool { return p.asked.Load()-p.answered.Load() <= most || p.fail.Load() != nil }
+	if few() {
+		return nil
+	}
+	return p.f.Wait(ctx, few)
+}
+
+// keepOrder has o wait for answers where it must not overtake what was asked,
+// or where too many are missing.
+func (p *Peer) keepOrder(ctx context.Context, o *op) error {
+	switch {
+	case p.asked.Load() == p.answered.Load():
+		return nil
+	case o.asking:
+		return p.awaitAnswers(ctx, maxAsking-1)
+	case o.ordered, p.ordering.Load():
+		err := p.awaitAnswers(ctx, 0)
+		p.ordering.Store(false)
+		return err
+	}
+	return nil
+}
+
+// attend has what comes in taken in when nobody polls: by the device's events,
+// or by a goroutine where every completion rings the bell.
+func (f *Fabric) attend(b *binding) {
+	if !f.listens(b) || !errors.Is(f.arm(b), driver.ErrUnsupported) {
+		return
+	}
+	f.admitting.Go(func() {
+		for b.cq.Wait(f.ctx) == nil {
+			f.Progress()
+		}
+	})
+}
+
+// arm asks b for an event when something comes in.
+func (f *Fabric) arm(b *binding) error { return b.cq.Arm(true) }
+
+// completionEvent does what a device that rings on demand asks for: it takes
+// what has completed and asks for the next event. What came in between is seen
+// by the second look.
+func (f *Fabric) completionEvent(b *binding) {
+	f.Progress()
+	// An error means that the device is gone, which operations report.
+	_ = f.arm(b)
+	f.Progress()
+	f.bell.Ring()
+}
+
+// armAll is what goroutines do that are about to sleep.
+func (f *Fabric) armAll() {
+	for _, b := range f.bindings {
+		// As above, or every completion rings anyway.
+		_ = b.cq.Arm(false)
+	}
+}
+
+// fitForLetters refuses devices that cannot carry a letter at once.
+func (f *Fabric) fitForLetters(b *binding) error {
+	if b.info.MaxInline >= letterSize {
+		return nil
+	}
+	return errors.Join(driver.ErrUnsupported, errors.New(b.info.Name+" takes less inline data than the 64 bytes that gopgas needs"))
+}
