@@ -7,7 +7,7 @@ FUZZTIME ?= 50000x
 SOAK     ?= 600
 BENCH    ?= all
 
-.PHONY: help check format vet lint test race conformance fuzz bench microbench examples mutants soak leftovers
+.PHONY: help check format vet lint test race conformance ibv fuzz bench microbench examples mutants soak leftovers
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,8 +30,12 @@ test: ## The tests, without a C compiler
 race: ## The tests under the race detector; needs a C compiler
 	CGO_ENABLED=1 go test -race -count=1 -timeout 10m ./...
 
-conformance: ## The provider suite; PROVIDER="loop tcp shm"
-	go test -count=1 -run Conformance $(patsubst %,./verbs/%/,$(PROVIDER))
+conformance: ## The provider suite; PROVIDER="loop tcp shm", or ibv on an emulated machine
+	$(if $(filter-out ibv,$(PROVIDER)),go test -count=1 -run Conformance $(patsubst %,./verbs/%/,$(filter-out ibv,$(PROVIDER))))
+	$(if $(filter ibv,$(PROVIDER)),scripts/ibv.sh)
+
+ibv: ## Jobs over a software RDMA device on an emulated machine
+	scripts/ibv-jobs.sh
 
 fuzz: ## Fuzz every decoder for FUZZTIME=50000x
 	scripts/fuzz.sh $(FUZZTIME)

@@ -93,7 +93,7 @@ const (
 
 // collect reads the environment, then applies opts.
 func collect(opts []Option) (options, error) {
-	o := options{fmaMax: -1, provider: os.Getenv(bootstrap.EnvProvider), stats: os.Getenv(bootstrap.EnvStats) == "1"}
+	o := options{fmaMax: -1, atomics: "cpu", provider: os.Getenv(bootstrap.EnvProvider), stats: os.Getenv(bootstrap.EnvStats) == "1"}
 	var err error
 	if s := os.Getenv(bootstrap.EnvHeap); s != "" {
 		if o.heap, err = ParseSize(s); err != nil {

@@ -34,8 +34,9 @@ type Team struct {
 
 // teamCard is what members tell each other when a team is made.
 type teamCard struct {
-	Mapped bool   // this rank maps the memory of its peers
-	Err    string // why this rank could not prepare
+	Mapped  bool   // this rank maps the memory of its peers
+	Atomics string // who applies them, see WithAtomics
+	Err     string // why this rank could not prepare
 }
 
 // newTeam makes a team of members, this rank among them. All of them call it.
@@ -45,7 +46,7 @@ func (j *Job) newTeam(ctx context.Context, name string, members []int) (*Team, e
 	t.inner = &fabric.Team{Fabric: j.fabric, Name: name, Rank: t.rank, Members: members,
 		Sync: t.sync, Swap: t.swap, Err: t.err, Failed: t.failed}
 	block, region, err := t.prepare(ctx)
-	card := teamCard{Mapped: j.fabric.MapsAll()}
+	card := teamCard{Mapped: j.fabric.MapsAll(), Atomics: j.opts.atomics}
 	if err != nil {
 		card.Err = err.Error()
 	}
@@ -112,6 +113,10 @@ func (t *Team) meet(ctx context.Context, card teamCard) (mapped bool, err error)
 		}
 		if other.Err != "" && i != t.rank {
 			return false, fmt.Errorf("team %s: rank %d: %s", t.name, t.members[i], other.Err)
+		}
+		if other.Atomics != card.Atomics {
+			return false, fmt.Errorf("team %s: %w: atomics by %q at rank %d, by %q at rank %d; set GRUN_ATOMICS for all",
+				t.name, ErrMismatch, card.Atomics, t.members[t.rank], other.Atomics, t.members[i])
 		}
 		mapped = mapped && other.Mapped
 	}

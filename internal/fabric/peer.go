@@ -221,21 +221,33 @@ func (f *Fabric) serveConnect(ctx context.Context, from int, req connectRequest)
 	return connectReply{Address: address, Head: head}, err
 }
 
-// admit connects an incoming queue pair in the background.
+// admit connects an incoming queue pair: in the background, unless it has a
+// mailbox. Such devices lose what comes before they are connected, and the peer
+// would send it again only after seconds.
 func (f *Fabric) admit(in *inbound, peer []byte) error {
+	connect := func() error {
+		err := in.qp.Connect(f.ctx, peer, f.cfg.PeerTimeout)
+		if err == nil {
+			in.mail.open()
+		}
+		f.bell.Ring()
+		return err
+	}
+	if in.mail != nil {
+		if err := connect(); err != nil {
+			return err
+		}
+	}
 	f.peersMu.Lock()
 	defer f.peersMu.Unlock()
 	if f.closed.Load() {
 		return ErrClosed
 	}
 	f.inbound = append(f.inbound, in)
-	f.admitting.Go(func() {
+	if in.mail == nil {
 		// A failure here is one at the peer as well, which reports it.
-		if in.qp.Connect(f.ctx, peer, f.cfg.PeerTimeout) == nil {
-			in.mail.open()
-		}
-		f.bell.Ring()
-	})
+		f.admitting.Go(func() { _ = connect() })
+	}
 	return nil
 }
 

@@ -3,7 +3,9 @@ package testjob
 import (
 	"context"
 	"errors"
+	"os"
 	goruntime "runtime"
+	"strconv"
 	"testing"
 	"time"
 
@@ -12,12 +14,21 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// Watchdog bounds every job of a test.
-const Watchdog = 30 * time.Second
+// Watchdog bounds every job of a test: 30 seconds, times GOPGAS_PATIENCE on an
+// emulated machine.
+var Watchdog = 30 * time.Second * time.Duration(patience())
+
+func patience() int {
+	n, err := strconv.Atoi(os.Getenv("GOPGAS_PATIENCE"))
+	if err != nil {
+		return 1
+	}
+	return max(1, n)
+}
 
 // ErrWatchdog is the cause of the end of a job that took longer: something that
 // should have ended or failed did not.
-var ErrWatchdog = errors.New("watchdog: the job took longer than 30 s")
+var ErrWatchdog = errors.New("watchdog: the job took too long")
 
 // A Rank is a job as one rank of a test sees it. A failed assertion ends it.
 type Rank struct {

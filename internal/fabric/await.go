@@ -1,0 +1,108 @@
+package fabric
+
+import (
+	"context"
+	"time"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// settle returns what o came to and gives it back.
+func (o *op) settle(ctx context.Context) error {
+	if err := o.await(ctx); err != nil {
+		return err
+	}
+	o.fillBorrowed()
+	o.bind.ops.give(o)
+	return nil
+}
+
+// await waits for o's success. After an error o is given back already. When ctx
+// ends first, no memory of the caller's is in use any more.
+func (o *op) await(ctx context.Context) error {
+	if err := o.f.Wait(ctx, o.over); err != nil {
+		o.withdraw()
+		return err
+	}
+	if o.phase.Load() == done && o.status == driver.Success {
+		return nil
+	}
+	if o.asking && o.phase.Load() != done && !o.f.ended.Load() {
+		err := o.peer.Err()
+		o.leave() // the answer may be on its way all the same
+		return err
+	}
+	over, p, status, cause := o.phase.Load() == done, o.peer, o.status, o.err
+	o.bind.ops.give(o)
+	if !over {
+		return ErrClosed
+	}
+	return p.explain(ctx, status, cause)
+}
+
+// explain turns the status of a request that failed into the peer's error.
+func (p *Peer) explain(ctx context.Context, status driver.Status, cause error) error {
+	detail := status.String()
+	if cause != nil {
+		detail = cause.Error()
+	}
+	if status == driver.Flushed || status == driver.RetryExceeded {
+		return p.f.verdict(ctx, p, detail)
+	}
+	p.fail.CompareAndSwap(nil, &RankError{Rank: p.rank, Kind: &StatusError{status}, Cause: detail})
+	return p.Err()
+}
+
+// cancelGrace is how long a transfer that cannot be taken back may go on in the
+// caller's memory after its ctx has ended: on a connection that is well it is
+// over sooner.
+const cancelGrace = 500 * time.Millisecond
+
+// withdraw ends o for a caller who waits no more: it is given back, now or by
+// its completion, and nobody touches the caller's memory from here on.
+func (o *op) withdraw() {
+	switch {
+	case o.phase.Load() == done:
+	case !o.borrowed:
+		o.leave()
+		return
+	case o.peer.qp.Cancel(o.id):
+		// The completion is queued, or about to be: this wait is short.
+		_ = o.f.Wait(context.Background(), o.over)
+	default:
+		o.outlast()
+	}
+	o.bind.ops.give(o)
+}
+
+// leave has o's completion give it back, unless it was there already.
+func (o *op) leave() {
+	if !o.phase.CompareAndSwap(underWay, leftAlone) {
+		o.bind.ops.give(o)
+	}
+}
+
+// outlast waits for o's end, and has the connection end where it does not come.
+func (o *op) outlast() {
+	grace, cancel := context.WithTimeout(context.Background(), cancelGrace)
+	defer cancel()
+	if o.f.Wait(grace, o.over) == nil {
+		return
+	}
+	o.peer.lose(&RankError{Rank: o.peer.rank, Kind: ErrUnreachable,
+		Cause: "connection ended with a cancelled transfer that did not come to its end"})
+	_ = o.f.Wait(context.Background(), o.over)
+}
+
+// over tells that no provider touches o's memory any more: it has completed, or
+// the fabric is closed, or an answer will not come.
+func (o *op) over() bool {
+	return o.phase.Load() == done || o.f.ended.Load() || o.asking && o.peer.fail.Load() != nil
+}
+
+// finish is called once, by the completion.
+func (o *op) finish() {
+	if !o.phase.CompareAndSwap(underWay, done) {
+		o.bind.ops.give(o)
+	}
+}

@@ -1,0 +1,64 @@
+package fabric
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/memory"
+	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/loop"
+)
+
+func TestALetterSaysWhatWasAsked(t *testing.T) {
+	at := driver.RemoteAddr{Addr: 1 << 40, RKey: driver.Key{Hi: 3, Lo: 1 << 63}}
+	a := Atomic{Op: driver.AtomicCmpSwap, Width: 4, Operand: 1 << 62, Compare: 9}
+	var l letter
+	l.ask(5, 6, at, a)
+	got, ok := l.atomic()
+	require.True(t, ok)
+	require.Equal(t, a, got)
+	require.Equal(t, at, l.address())
+	l.answer(driver.RemoteAccess, 77)
+	require.EqualValues(t, kindAnswer, l[letterKind])
+	require.Equal(t, driver.RemoteAccess, driver.Status(l[letterStatus]))
+	require.EqualValues(t, []uint64{5, 6, 77}, []uint64{l.uint(letterID), l.uint(letterUse), l.uint(letterValue)})
+}
+
+// FuzzLetter: whatever a peer sends, the word that it names is aligned and all in
+// a region, or none.
+func FuzzLetter(f *testing.F) {
+	const size = 4096
+	region, b := fuzzedRegion(f, size)
+	mr := region.mrs[b]
+	var good letter
+	good.ask(1, 2, mr.Remote(8), Atomic{Op: driver.AtomicAdd, Width: 8, Operand: 1})
+	f.Add(good[:])
+	good.ask(1, 2, mr.Remote(size-4), Atomic{Op: driver.AtomicSwap, Width: 8})
+	f.Add(good[:])
+	good.ask(1, 2, mr.Remote(-1), Atomic{Op: driver.AtomicStore, Width: 1})
+	f.Add(good[:])
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var l letter
+		copy(l[:], data)
+		a, ok := l.atomic()
+		word := region.f.regions.word(b, l.address(), int(a.Width))
+		if !ok || word == nil {
+			return
+		}
+		require.Len(t, word, int(a.Width))
+		seg, inside := mr.SegmentOf(word)
+		require.True(t, inside, "%v", seg)
+		require.Zero(t, (l.address().Addr-mr.Remote(0).Addr)%uint64(a.Width))
+	})
+}
+
+func fuzzedRegion(f *testing.F, size int) (*Region, *binding) {
+	fab, err := New(context.Background(), Config{Heap: 1 << 20, Providers: []driver.Provider{loop.New()}}, nil)
+	require.NoError(f, err)
+	f.Cleanup(func() { require.NoError(f, fab.Close()) })
+	region, err := fab.Register(context.Background(), "x", memory.Heap(size))
+	require.NoError(f, err)
+	return region, fab.bindings[0]
+}

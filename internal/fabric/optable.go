@@ -1,0 +1,86 @@
+package fabric
+
+import (
+	"sync"
+
+	"github.com/gopgas/gopgas/internal/memory"
+	"github.com/gopgas/gopgas/verbs"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// opTable finds a binding's operations by the id of their work request.
+type opTable struct {
+	mu    sync.Mutex
+	all   []*op
+	free  *op
+	words []driver.Segment // registered, that no operation has yet
+	mrs   []*verbs.MR      // that words lie in
+}
+
+// take returns a clean operation on r.
+func (t *opTable) take(r *Remote) *op {
+	t.mu.Lock()
+	o := t.free
+	if o == nil {
+		o = &op{f: r.Peer.f, bind: r.Peer.bind}
+		t.all = append(t.all, o)
+		o.id = uint64(len(t.all))
+	} else {
+		t.free = o.next
+	}
+	if o.word.Mem == nil {
+		o.unfit = t.equip(o)
+	}
+	t.mu.Unlock()
+	o.peer, o.remote, o.next = r.Peer, r, nil
+	o.asking, o.ordered, o.alone, o.status, o.err = false, false, false, driver.Success, nil
+	o.phase.Store(underWay)
+	return o
+}
+
+// wordsBatch is for how many operations words are made together.
+const wordsBatch = 256
+
+// equip gives o its word.
+func (t *opTable) equip(o *op) error {
+	if !o.bind.info.LocalKeys {
+		o.word.Mem = make([]byte, 8)
+		return nil
+	}
+	if len(t.words) == 0 {
+		mr, err := o.bind.pd.RegMR(o.f.ctx, memory.Heap(8*wordsBatch), driver.LocalWrite)
+		if err != nil {
+			return err
+		}
+		t.mrs, t.words = append(t.mrs, mr), pieces(mr, 8)
+	}
+	o.word, t.words = t.words[0], t.words[1:]
+	return nil
+}
+
+// close takes the registrations out; nothing is posted any more.
+func (t *opTable) close() []*verbs.MR {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	mrs := t.mrs
+	t.mrs = nil
+	return mrs
+}
+
+func (t *opTable) give(o *op) {
+	o.giveBack(o.bind)
+	o.wr, o.seg, o.unfit = [3]driver.WorkRequest{}, [3]driver.Segment{}, nil
+	o.uses.Add(1)
+	t.mu.Lock()
+	o.next, t.free = t.free, o
+	t.mu.Unlock()
+}
+
+func (t *opTable) find(id uint64) *op {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if id == unsignaledID || id > uint64(len(t.all)) {
+		return nil
+	}
+	return t.all[id-1]
+}

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Runs jobs of several processes on an emulated machine with a software RDMA
+# device (see internal/tools/vm): examples that check their own results, and the
+# litmus tests, with atomics by the targets' CPUs and by the device.
+#
+#	scripts/ibv-jobs.sh
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export GOFLAGS="${GOFLAGS:--buildvcs=false}"
+work=.cache/vm
+bin=$PWD/$work/jobs
+mkdir -p "$bin"
+
+CGO_ENABLED=0 go build -o "$work/vm" ./internal/tools/vm
+CGO_ENABLED=0 go build -o "$bin/" ./cmd/grun
+CGO_ENABLED=1 go build -tags ibverbs -o "$bin/" ./examples/hello ./examples/wordcount ./examples/gups
+CGO_ENABLED=1 go test -tags ibverbs -c -o "$bin/litmus.test" ./litmus
+
+cat >"$bin/run" <<'END'
+#!/bin/sh
+# In the machine. $1: the folder of the programs.
+bin=$1 failed=0
+try() {
+	if "$@"; then echo "ok    $*"; else echo "FAIL  $*"; failed=1; fi
+}
+for by in cpu nic; do
+	export GRUN_ATOMICS=$by
+	echo "atomics by $by"
+	try "$bin/grun" -n 2 --provider ibv --timeout 100s "$bin/hello"
+	try "$bin/grun" -n 4 --provider ibv --timeout 100s --stats "$bin/wordcount" -verify window
+	try "$bin/grun" -n 3 --provider ibv --timeout 100s "$bin/gups" -log2 10
+done
+unset GRUN_ATOMICS
+cd litmus && try "$bin/litmus.test" -test.v -test.run /ibv
+exit $failed
+END
+chmod +x "$bin/run"
+programs=(-bin "$bin/grun")
+for p in hello wordcount gups litmus.test; do programs+=(-bin "$bin/$p"); done
+exec "$work/vm" -timeout "${TIMEOUT:-420}s" -env GOPGAS_PATIENCE=10 "${programs[@]}" -- "$bin/run" "$bin"
