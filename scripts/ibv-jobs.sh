@@ -34,7 +34,6 @@ unset GRUN_ATOMICS
 cd litmus && try "$bin/litmus.test" -test.v -test.run /ibv
 exit $failed
 END
-chmod +x "$bin/run"
 programs=(-bin "$bin/grun")
 for p in hello wordcount gups litmus.test; do programs+=(-bin "$bin/$p"); done
-exec "$work/vm" -timeout "${TIMEOUT:-420}s" -env GOPGAS_PATIENCE=10 "${programs[@]}" -- "$bin/run" "$bin"
+exec "$work/vm" -timeout "${TIMEOUT:-420}s" -env GOPGAS_PATIENCE=10 "${programs[@]}" -- sh "$bin/run" "$bin"
