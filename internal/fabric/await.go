@@ -49,8 +49,17 @@ func (p *Peer) explain(ctx context.Context, status driver.Status, cause error) e
 	if status == driver.Flushed || status == driver.RetryExceeded {
 		return p.f.verdict(ctx, p, detail)
 	}
-	p.fail.CompareAndSwap(nil, &RankError{Rank: p.rank, Kind: &StatusError{status}, Cause: detail})
+	p.refusedBy(status, cause)
 	return p.Err()
+}
+
+// refusedBy records that the target refused a request.
+func (p *Peer) refusedBy(status driver.Status, cause error) {
+	detail := status.String()
+	if cause != nil {
+		detail = cause.Error()
+	}
+	p.fail.CompareAndSwap(nil, &RankError{Rank: p.rank, Kind: &StatusError{status}, Cause: detail})
 }
 
 // cancelGrace is how long a transfer that cannot be taken back may go on in the
@@ -102,7 +111,7 @@ func (o *op) over() bool {
 
 // finish is called once, by the completion.
 func (o *op) finish() {
-	if !o.phase.CompareAndSwap(underWay, done) {
+	if !o.phase.CompareAndSwap(underWay, done) && o.phase.CompareAndSwap(leftAlone, done) {
 		o.bind.ops.give(o)
 	}
 }

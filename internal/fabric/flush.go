@@ -70,8 +70,9 @@ func fullBarrier() {
 // completion of another request has told already that it is applied. The queue
 // pair's order makes the answer an acknowledgement of that.
 func (p *Peer) acknowledge(ctx context.Context) error {
+	asked := p.questions()
 	if p.flushed.Load() >= p.posted.Load() {
-		return errors.Join(p.awaitAnswers(ctx, 0), p.Err())
+		return errors.Join(p.awaitAnswers(ctx, asked), p.Err())
 	}
 	o := p.bind.ops.take(&p.head)
 	o.wr[0] = driver.WorkRequest{Op: driver.OpRead, Remote: p.head.addr.Add(headFlush)}
@@ -82,7 +83,7 @@ func (p *Peer) acknowledge(ctx context.Context) error {
 	if err := o.settle(ctx); err != nil {
 		return err
 	}
-	return errors.Join(p.awaitAnswers(ctx, 0), p.Err())
+	return errors.Join(p.awaitAnswers(ctx, asked), p.Err())
 }
 
 // raiseFlushed notes that the first upTo posts are applied.
@@ -99,10 +100,8 @@ func (p *Peer) raiseFlushed(upTo uint64) {
 // before. Stores by mapping are ordered among themselves by the caller's
 // atomics and need nothing here.
 func (p *Peer) Order() {
-	if p.asked.Load() != p.answered.Load() {
-		p.ordering.Store(true)
-	}
 	p.mu.Lock()
 	p.fence = true
+	p.orderAt.Store(p.asked.Load())
 	p.mu.Unlock()
 }

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -154,7 +155,7 @@ func (p *Peer) lose(e *RankError) {
 	p.fail.CompareAndSwap(nil, e)
 	if p.qp != nil {
 		// An error here means that the queue pair is in ERR or closed already.
-		_ = p.qp.Modify(p.f.ctx, driver.StateErr, driver.Attr{})
+		_ = p.qp.Modify(context.WithoutCancel(p.f.ctx), driver.StateErr, driver.Attr{})
 	}
 	p.f.bell.Ring()
 }

@@ -123,60 +123,81 @@ func (m *mailbox) apply(l *letter) {
 	m.seg[0].Mem = m.reply[:]
 	m.wr[0] = driver.WorkRequest{ID: roomID, Op: driver.OpSend, Local: m.seg[:],
 		Flags: driver.Inline | driver.Signaled | driver.Solicited}
-	// No more letters are on their way than answers have room, and after any
-	// other error the connection is over, which its peer learns.
 	if n, _ := m.qp.PostSend(m.wr[:]); n == 1 {
 		m.bind.outstanding.Add(1)
+		return
 	}
+	// The connection is over, or the peer breaks the rules and asks more at once
+	// than answers have room: it learns by the end of the connection.
+	_ = m.qp.Modify(m.f.ctx, driver.StateErr, driver.Attr{})
 }
 
 // answered hands an answer to the operation that asked.
 func (m *mailbox) answered(l *letter) {
 	o := m.bind.ops.find(l.uint(letterID))
-	if o == nil || o.uses.Load() != l.uint(letterUse) || o.peer.qp != m.qp {
+	if o == nil || o.uses.Load() != l.uint(letterUse) || o.peer.qp != m.qp || o.phase.Load() == done {
 		return
 	}
-	o.peer.answered.Add(1)
 	o.status = driver.Status(l[letterStatus])
+	if o.status != driver.Success {
+		o.peer.refusedBy(o.status, nil)
+	}
 	binary.NativeEndian.PutUint64(o.word.Mem, l.uint(letterValue))
+	o.peer.answered.Add(1)
 	o.finish()
 }
 
-// ask fills request i with the question for an atomic.
+// ask fills request i with the question for an atomic. Its completion only
+// matters when it failed; the id keeps a late one from the operation's next use.
 func (o *op) ask(i int, at driver.RemoteAddr, a Atomic) {
 	o.letter.ask(o.id, o.uses.Load(), at, a)
 	o.asking = true
 	o.seg[i] = driver.Segment{Mem: o.letter[:]}
-	o.wr[i] = driver.WorkRequest{ID: o.id, Op: driver.OpSend, Local: o.seg[i : i+1],
+	o.wr[i] = driver.WorkRequest{ID: askID(o.id, o.uses.Load()), Op: driver.OpSend, Local: o.seg[i : i+1],
 		Flags: driver.Inline | driver.Signaled | driver.Solicited}
 }
+
+// askID is the id of a question in its operation's present use.
+func askID(id, use uint64) uint64 { return id | (use|1<<31)<<32 }
 
 // maxAsking bounds the unanswered questions to one peer.
 const maxAsking = mailboxDepth / 2
 
-// awaitAnswers waits until at most so many questions to p are unanswered.
-func (p *Peer) awaitAnswers(ctx context.Context, most uint64) error {
-	few := func() bool { return p.asked.Load()-p.answered.Load() <= most || p.fail.Load() != nil }
-	if few() {
+// errCrowded: too many questions to the peer are unanswered.
+var errCrowded = errors.New("too many unanswered questions")
+
+// questions returns how many were asked so far.
+func (p *Peer) questions() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.asked.Load()
+}
+
+// awaitAnswers waits until the first upTo questions to p are answered. One
+// queue pair carries them, so answers come in order.
+func (p *Peer) awaitAnswers(ctx context.Context, upTo uint64) error {
+	answered := func() bool { return p.answered.Load() >= upTo || p.fail.Load() != nil }
+	if answered() {
 		return nil
 	}
-	return p.f.Wait(ctx, few)
+	return p.f.Wait(ctx, answered)
 }
 
 // keepOrder has o wait for answers where it must not overtake what was asked,
 // or where too many are missing.
 func (p *Peer) keepOrder(ctx context.Context, o *op) error {
+	asked := p.asked.Load()
 	switch {
-	case p.asked.Load() == p.answered.Load():
+	case asked == p.answered.Load():
+		return nil
+	case o.asking && asked < maxAsking:
 		return nil
 	case o.asking:
-		return p.awaitAnswers(ctx, maxAsking-1)
-	case o.ordered, p.ordering.Load():
-		err := p.awaitAnswers(ctx, 0)
-		p.ordering.Store(false)
-		return err
+		return p.awaitAnswers(ctx, asked-maxAsking+1)
+	case o.ordered:
+		return p.awaitAnswers(ctx, p.questions())
 	}
-	return nil
+	return p.awaitAnswers(ctx, p.orderAt.Load())
 }
 
 // attend has what comes in taken in when nobody polls: by the device's events,
@@ -196,13 +217,13 @@ func (f *Fabric) attend(b *binding) {
 func (f *Fabric) arm(b *binding) error { return b.cq.Arm(true) }
 
 // completionEvent does what a device that rings on demand asks for: it takes
-// what has completed and asks for the next event. What came in between is seen
-// by the second look.
+// all that has completed and asks for the next event. What came in between is
+// seen by the second look; what is left lying would raise no event.
 func (f *Fabric) completionEvent(b *binding) {
-	f.Progress()
+	f.drain()
 	// An error means that the device is gone, which operations report.
 	_ = f.arm(b)
-	f.Progress()
+	f.drain()
 	f.bell.Ring()
 }
 

@@ -55,10 +55,10 @@ const (
 // in the peer's error.
 func (o *op) post(ctx context.Context, n int) (posted int, err error) {
 	p := o.peer
-	if err := p.keepOrder(ctx, o); err != nil {
-		return 0, err
-	}
 	for {
+		if err := p.keepOrder(ctx, o); err != nil {
+			return posted, err
+		}
 		if err := p.Err(); err != nil || o.unfit != nil {
 			return posted, errors.Join(err, o.unfit)
 		}
@@ -68,6 +68,7 @@ func (o *op) post(ctx context.Context, n int) (posted int, err error) {
 		switch {
 		case posted == n:
 			return n, nil
+		case errors.Is(err, errCrowded): // others were quicker
 		case err == nil || errors.Is(err, driver.ErrQueueFull):
 			p.Stats.stalls.Add(1)
 			if err := p.f.awaitRoom(ctx, p, before); err != nil {
@@ -97,13 +98,15 @@ func (p *Peer) tryPost(o *op, from, n int) (int, error) {
 			o.place = p.posted.Load() + uint64(i) + 1
 		}
 	}
-	if o.asking { // counted ahead of the answer
-		p.asked.Add(1)
+	if o.asking {
+		if p.asked.Load()-p.answered.Load() >= maxAsking {
+			return 0, errCrowded
+		}
+		p.asked.Add(1) // ahead of the answer
 	}
 	took, err := p.qp.PostSend(wrs)
 	if o.asking && took == 0 {
 		p.asked.Add(^uint64(0))
-		p.f.bell.Ring()
 	}
 	for i := range wrs[:took] {
 		p.account(&wrs[i])

@@ -28,7 +28,7 @@ func (t *opTable) take(r *Remote) *op {
 	} else {
 		t.free = o.next
 	}
-	if o.word.Mem == nil {
+	if o.word.Mem == nil || o.bind.info.LocalKeys && o.word.LKey == (driver.Key{}) {
 		o.unfit = t.equip(o)
 	}
 	t.mu.Unlock()
@@ -50,6 +50,7 @@ func (t *opTable) equip(o *op) error {
 	if len(t.words) == 0 {
 		mr, err := o.bind.pd.RegMR(o.f.ctx, memory.Heap(8*wordsBatch), driver.LocalWrite)
 		if err != nil {
+			o.word.Mem = make([]byte, 8) // which no device takes
 			return err
 		}
 		t.mrs, t.words = append(t.mrs, mr), pieces(mr, 8)
@@ -76,11 +77,18 @@ func (t *opTable) give(o *op) {
 	t.mu.Unlock()
 }
 
+// find returns the operation that an id means, nil for none, or for a question
+// of an earlier use.
 func (t *opTable) find(id uint64) *op {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if id == unsignaledID || id > uint64(len(t.all)) {
+	place := id & (1<<32 - 1)
+	if place == 0 || place > uint64(len(t.all)) {
 		return nil
 	}
-	return t.all[id-1]
+	o := t.all[place-1]
+	if place != id && id != askID(place, o.uses.Load()) {
+		return nil
+	}
+	return o
 }

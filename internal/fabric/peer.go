@@ -32,7 +32,7 @@ type Peer struct {
 	flushed    atomic.Uint64 // posts that are known to be applied
 	asked      atomic.Uint64 // atomics that the target's CPU was asked for
 	answered   atomic.Uint64
-	ordering   atomic.Bool // an Order came behind a question
+	orderAt    atomic.Uint64 // questions that the latest Order came behind
 	mail       *mailbox
 
 	Stats Counters

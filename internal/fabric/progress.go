@@ -104,8 +104,8 @@ func (b *binding) tellsOfApplied(op driver.Opcode) bool {
 
 // failed takes the consequences of an error completion for its peer.
 func (f *Fabric) failed(b *binding, wc *driver.Completion) {
-	rank, _, ok := f.rankOf(b, wc.QP)
-	if !ok || f.closed.Load() {
+	rank, passive, ok := f.rankOf(b, wc.QP)
+	if !ok || passive || f.closed.Load() {
 		return
 	}
 	cause := wc.Status.String()

@@ -111,7 +111,7 @@ func (o *op) start(ctx context.Context, n int) (Request, error) {
 	posted, err := o.post(ctx, n)
 	tells := false
 	for i := range o.wr[:posted] {
-		tells = tells || o.wr[i].ID == o.id
+		tells = tells || o.wr[i].ID == o.id || o.asking
 	}
 	switch {
 	case !tells:

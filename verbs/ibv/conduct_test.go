@@ -140,7 +140,7 @@ func TestTheTargetHearsThatItsQueuePairBroke(t *testing.T) {
 	require.Equal(t, driver.Flushed, b.next().Status)
 	ev := b.event(driver.EventQPFatal)
 	require.Equal(t, b.qp.num, ev.QP)
-	require.ErrorIs(t, ev.Err, driver.ErrLost)
+	require.ErrorIs(t, ev.Err, driver.ErrAccess)
 }
 
 func TestLateNewsOfAConnectionDoesNotBreakTheNextOne(t *testing.T) {

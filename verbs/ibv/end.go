@@ -72,7 +72,7 @@ func (q *qp) toErr() error {
 // and says so where no completion does, unless it has been reset meanwhile.
 func (q *qp) breakDown(incarnation uint32, status driver.Status, cause error) {
 	q.post.Lock()
-	current := q.hw != nil && q.isCurrent(incarnation)
+	current, life := q.hw != nil && q.isCurrent(incarnation), q.life
 	if current {
 		q.drain() //nolint:errcheck // the watchdog resets what does not drain
 	}
@@ -83,9 +83,9 @@ func (q *qp) breakDown(incarnation uint32, status driver.Status, cause error) {
 	switch status {
 	case driver.RetryExceeded, driver.Flushed, driver.GeneralError:
 		if cause == nil {
-			cause = fmt.Errorf("%w: the device moved the queue pair to ERR, as it does when it refuses a peer's request", driver.ErrLost)
+			cause = fmt.Errorf("%w: the device moved the queue pair to ERR, as it does when it refuses a peer's request", driver.ErrAccess)
 		}
-		q.dev.announce(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Err: cause})
+		q.dev.announce(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Life: life, Err: cause})
 	}
 }
 

@@ -86,7 +86,11 @@ func (d *device) happened(e *flatEvent) {
 	switch e._type {
 	case C.IBV_EVENT_QP_FATAL, C.IBV_EVENT_QP_REQ_ERR, C.IBV_EVENT_QP_ACCESS_ERR:
 		if q := d.queuePair(uint32(e.object)); q != nil {
-			q.fatal(fmt.Errorf("%w: the device reports event %d for the queue pair", driver.ErrLost, e._type))
+			cause := driver.ErrLost
+			if e._type != C.IBV_EVENT_QP_FATAL {
+				cause = driver.ErrAccess // the peer's mistake, not its end
+			}
+			q.fatal(fmt.Errorf("%w: the device reports event %d for the queue pair", cause, e._type))
 		}
 	case C.IBV_EVENT_CQ_ERR:
 		d.mu.Lock()

@@ -28,6 +28,7 @@ type qp struct {
 	out      outgoing             // of post
 	in       incoming             // of recvPost
 	path     flatPath             // of post
+	life     uint32               // of post: resets so far
 	held     []driver.WorkRequest // of post and mu: posted in SQD
 
 	mu          sync.Mutex
@@ -93,6 +94,7 @@ func (q *qp) resetDevice() error {
 		return wrap(errnoError(rc), "resetting a queue pair")
 	}
 	q.path.send_psn = newPSN()
+	q.life++
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.forget(driver.StateReset)

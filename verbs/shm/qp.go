@@ -141,6 +141,7 @@ func (q *QP) Modify(ctx context.Context, to driver.State, attr driver.Attr) erro
 	}
 	remote := q.remote
 	q.epoch++
+	q.life++
 	q.reset()
 	q.unlock()
 	return q.ctx.quiesce(ctx, remote)
@@ -189,7 +190,6 @@ func (q *QP) reset() {
 	q.sends.clear()
 	q.receives.clear()
 	q.state = driver.StateReset
-	q.life++
 }
 
 // toErr flushes everything posted and lets the peer know.
