@@ -42,12 +42,8 @@ func (o *op) await(ctx context.Context) error {
 
 // explain turns the status of a request that failed into the peer's error.
 func (p *Peer) explain(ctx context.Context, status driver.Status, cause error) error {
-	detail := status.String()
-	if cause != nil {
-		detail = cause.Error()
-	}
 	if status == driver.Flushed || status == driver.RetryExceeded {
-		return p.f.verdict(ctx, p, detail)
+		return p.f.verdict(ctx, p, detail(status, cause))
 	}
 	p.refusedBy(status, cause)
 	return p.Err()
@@ -55,11 +51,15 @@ func (p *Peer) explain(ctx context.Context, status driver.Status, cause error) e
 
 // refusedBy records that the target refused a request.
 func (p *Peer) refusedBy(status driver.Status, cause error) {
-	detail := status.String()
+	p.fail.CompareAndSwap(nil, &RankError{Rank: p.rank, Kind: &StatusError{status}, Cause: detail(status, cause)})
+}
+
+// detail is the most that is known of a failure.
+func detail(status driver.Status, cause error) string {
 	if cause != nil {
-		detail = cause.Error()
+		return cause.Error()
 	}
-	p.fail.CompareAndSwap(nil, &RankError{Rank: p.rank, Kind: &StatusError{status}, Cause: detail})
+	return status.String()
 }
 
 // cancelGrace is how long a transfer that cannot be taken back may go on in the
@@ -109,7 +109,8 @@ func (o *op) over() bool {
 	return o.phase.Load() == done || o.f.ended.Load() || o.asking && o.peer.fail.Load() != nil
 }
 
-// finish is called once, by the completion.
+// finish ends o by its completion. A question may also fail after its answer, or
+// be answered after its failure: the first of the two counts.
 func (o *op) finish() {
 	if !o.phase.CompareAndSwap(underWay, done) && o.phase.CompareAndSwap(leftAlone, done) {
 		o.bind.ops.give(o)

@@ -265,3 +265,41 @@ func TestAWaitEndsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, r.ranks[0].Wait(ctx, func() bool { return false }), cause)
 	require.NoError(t, r.ranks[0].Wait(ctx, func() bool { return true }))
 }
+
+func TestARetiredRegionIsNotReachedAnyMore(t *testing.T) {
+	remote, mem := pair(t, 64, 0, faulty.Plan{})
+	gone := errors.New("withdrawn")
+	remote.Retire(gone)
+	require.ErrorIs(t, remote.Write(watched(t), 0, []byte{1}), gone)
+	require.ErrorIs(t, remote.Read(watched(t), 0, make([]byte, 8)), gone)
+	require.NoError(t, remote.Peer.Flush(watched(t)), "the connection is well")
+	require.Zero(t, mem[0])
+}
+
+// asked is a plan under which the target's CPU is asked for atomics.
+var asked = faulty.Plan{HideMapper: true, HideExtendedAtomics: true, HideCoherentAtomics: true}
+
+func TestAFlushCoversWhatTheTargetsCPUWasAskedFor(t *testing.T) {
+	remote, mem := pair(t, 64, -1, asked)
+	for range 500 {
+		require.NoError(t, remote.Update(watched(t), 8, fabric.Atomic{Op: driver.AtomicAdd, Width: 4, Operand: 3}))
+	}
+	require.NoError(t, remote.Peer.Flush(watched(t)))
+	require.EqualValues(t, 1500, atomics.Uint(mem[8:12]))
+	old, err := remote.Fetch(watched(t), 8, fabric.Atomic{Op: driver.AtomicSwap, Width: 4, Operand: 7})
+	require.NoError(t, err)
+	require.EqualValues(t, 1500, old)
+}
+
+func TestARefusedUpdateIsThePeersError(t *testing.T) {
+	r := newRig(t, 2, -1, asked)
+	block, err := r.ranks[1].Arena().Alloc(64)
+	require.NoError(t, err)
+	region, err := r.ranks[1].Register(t.Context(), "x", block.Memory)
+	require.NoError(t, err)
+	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
+	require.NoError(t, err)
+	require.NoError(t, region.Close())
+	require.NoError(t, remote.Update(watched(t), 8, fabric.Atomic{Op: driver.AtomicAdd, Width: 8, Operand: 1}))
+	require.ErrorIs(t, remote.Peer.Flush(watched(t)), driver.ErrAccess)
+}

@@ -26,6 +26,27 @@ func TestALetterSaysWhatWasAsked(t *testing.T) {
 	require.EqualValues(t, []uint64{5, 6, 77}, []uint64{l.uint(letterID), l.uint(letterUse), l.uint(letterValue)})
 }
 
+// A question's completion that comes late must not end the operation's next use.
+func TestAQuestionsIdIsGoodForOneUse(t *testing.T) {
+	b := &binding{}
+	p := &Peer{f: &Fabric{}, bind: b}
+	o := b.ops.take(&Remote{Peer: p})
+	o.ask(0, driver.RemoteAddr{}, Atomic{Op: driver.AtomicAdd, Width: 8})
+	id := o.wr[0].ID
+	require.Same(t, o, b.ops.find(id))
+	o.finish()
+	b.ops.give(o)
+	again := b.ops.take(&Remote{Peer: p})
+	require.Same(t, o, again)
+	require.Nil(t, b.ops.find(id))
+	require.Same(t, o, b.ops.find(o.id))
+	again.leave()
+	again.finish()
+	again.finish() // an answer behind the failure
+	require.Same(t, again, b.ops.take(&Remote{Peer: p}))
+	require.NotSame(t, again, b.ops.take(&Remote{Peer: p}), "it was given back once")
+}
+
 // FuzzLetter: whatever a peer sends, the word that it names is aligned and all in
 // a region, or none.
 func FuzzLetter(f *testing.F) {

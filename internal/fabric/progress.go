@@ -108,26 +108,22 @@ func (f *Fabric) failed(b *binding, wc *driver.Completion) {
 	if !ok || passive || f.closed.Load() {
 		return
 	}
-	cause := wc.Status.String()
-	if wc.Err != nil {
-		cause = wc.Err.Error()
-	}
 	switch wc.Status {
 	case driver.Flushed: // the consequence of another failure
 	case driver.RetryExceeded:
-		f.health.suspect(rank, cause)
+		f.health.suspect(rank, detail(wc.Status, wc.Err))
 	default:
-		f.health.refused(rank, &RankError{Rank: rank, Kind: &StatusError{wc.Status}, Cause: cause})
+		f.health.refused(rank, wc)
 	}
 }
 
 // refused marks the peer whose queue pair failed although the rank is well.
-func (h *health) refused(rank int, e *RankError) {
+func (h *health) refused(rank int, wc *driver.Completion) {
 	h.mu.Lock()
 	p := h.peers[rank]
 	h.mu.Unlock()
 	if p != nil {
-		p.fail.CompareAndSwap(nil, e)
+		p.refusedBy(wc.Status, wc.Err)
 	}
 }
 
