@@ -12,8 +12,9 @@ import (
 
 // Split makes one new team of all members that give the same color, ordered by
 // key and then by rank in this team. A member with a negative color gets no
-// team: nil and no error, and [ErrTeam] from that team's calls. Kind:
-// collective.
+// team: nil and no error, and [ErrTeam] from that team's calls. Members may
+// return at different times: when one is lost that has returned, the call can
+// still fail at others. Kind: collective.
 func (t *Team) Split(ctx context.Context, color, key int) (*Team, error) {
 	mine := binary.LittleEndian.AppendUint64(nil, uint64(color))
 	mine = binary.LittleEndian.AppendUint64(mine, uint64(key))

@@ -151,6 +151,9 @@ func Example_survivors() {
 		if err != nil {
 			return err
 		}
+		if err := world.Barrier(ctx); err != nil { // all have their half
+			return err
+		}
 		if world.Rank() == 3 {
 			goruntime.Goexit() // as if it had been killed
 		}
