@@ -47,6 +47,7 @@ type Fabric struct {
 	bindings []*binding
 	regions  regionTable
 	health   health
+	attached attachments
 
 	peersMu   sync.Mutex
 	peers     map[int]*dial
@@ -56,6 +57,7 @@ type Fabric struct {
 
 	polling sync.Mutex
 	missed  atomic.Bool // a goroutine came to poll while another did
+	looks   uint64      // how often Progress polled; under polling
 	wc      [32]driver.Completion
 	closed  atomic.Bool     // Close has begun
 	ended   atomic.Bool     // nothing is under way any more
@@ -153,6 +155,7 @@ func (f *Fabric) Close() error {
 	}
 	f.cancel()
 	f.End(ErrClosed, "")
+	f.attached.close()
 	f.drain()
 	errs := []error{f.closePeers()}
 	for _, b := range f.bindings {
@@ -186,13 +189,14 @@ func (f *Fabric) begin() error {
 	return nil
 }
 
-// drain settles what End flushed, before its queue pairs are gone.
-func (f *Fabric) drain() {
+// drain settles all that has completed, and returns how often Progress polled.
+func (f *Fabric) drain() uint64 {
 	f.polling.Lock()
 	defer f.polling.Unlock()
 	for f.poll() > 0 {
 		// There may be more than one poll takes.
 	}
+	return f.looks
 }
 
 // A binding is one provider's open device.
@@ -205,7 +209,8 @@ type binding struct {
 	cq          *verbs.CQ
 	ops         opTable
 	stages      stages
-	mailboxes   sync.Map      // *mailbox by the number of its queue pair
+	mailboxes   sync.Map // *mailbox by the number of its queue pair
+	attention   attention
 	outstanding atomic.Int64  // signalled requests under way
 	completed   atomic.Uint64 // signalled requests that have completed, ever
 	qps         atomic.Int64

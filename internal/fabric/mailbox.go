@@ -200,41 +200,6 @@ func (p *Peer) keepOrder(ctx context.Context, o *op) error {
 	return p.awaitAnswers(ctx, p.orderAt.Load())
 }
 
-// attend has what comes in taken in when nobody polls: by the device's events,
-// or by a goroutine where every completion rings the bell.
-func (f *Fabric) attend(b *binding) {
-	if !f.listens(b) || !errors.Is(f.arm(b), driver.ErrUnsupported) {
-		return
-	}
-	f.admitting.Go(func() {
-		for b.cq.Wait(f.ctx) == nil {
-			f.Progress()
-		}
-	})
-}
-
-// arm asks b for an event when something comes in.
-func (f *Fabric) arm(b *binding) error { return b.cq.Arm(true) }
-
-// completionEvent does what a device that rings on demand asks for: it takes
-// all that has completed and asks for the next event. What came in between is
-// seen by the second look; what is left lying would raise no event.
-func (f *Fabric) completionEvent(b *binding) {
-	f.drain()
-	// An error means that the device is gone, which operations report.
-	_ = f.arm(b)
-	f.drain()
-	f.bell.Ring()
-}
-
-// armAll is what goroutines do that are about to sleep.
-func (f *Fabric) armAll() {
-	for _, b := range f.bindings {
-		// As above, or every completion rings anyway.
-		_ = b.cq.Arm(false)
-	}
-}
-
 // fitForLetters refuses devices that cannot carry a letter at once.
 func (f *Fabric) fitForLetters(b *binding) error {
 	if b.info.MaxInline >= letterSize {

@@ -92,8 +92,9 @@ func (p *Peer) tryPost(o *op, from, n int) (int, error) {
 	if o.remote.retired != nil {
 		return 0, o.remote.retired
 	}
+	unsignaled := p.unsignaled
 	for i := range wrs {
-		p.sign(&wrs[i])
+		unsignaled = p.sign(&wrs[i], unsignaled)
 		if wrs[i].ID == o.id {
 			o.place = p.posted.Load() + uint64(i) + 1
 		}
@@ -114,15 +115,20 @@ func (p *Peer) tryPost(o *op, from, n int) (int, error) {
 	return took, err
 }
 
-// sign has every so many requests complete, and applies a pending Order.
-func (p *Peer) sign(wr *driver.WorkRequest) {
+// sign has every so many requests complete, and applies a pending Order. It takes
+// and returns how many in a row do not complete.
+func (p *Peer) sign(wr *driver.WorkRequest, unsignaled int) int {
 	if p.fence {
 		wr.Flags |= driver.Fence
 	}
-	if wr.Flags&driver.Signaled == 0 && p.unsignaled+1 >= signalEvery {
+	if wr.Flags&driver.Signaled == 0 && unsignaled+1 >= signalEvery {
 		wr.Flags |= driver.Signaled
 		wr.ID = roomID
 	}
+	if wr.Flags&driver.Signaled != 0 {
+		return 0
+	}
+	return unsignaled + 1
 }
 
 func (p *Peer) account(wr *driver.WorkRequest) {

@@ -217,7 +217,7 @@ func (f *Fabric) serveConnect(ctx context.Context, from int, req connectRequest)
 	if err := f.admit(&inbound{from, b, qp, mail}, req.Address); err != nil {
 		return connectReply{}, errors.Join(err, f.dropQP(b, qp, mail))
 	}
-	head, err := f.serveRegion(regionRequest{req.Provider, headRegion})
+	head, err := f.serveRegion(from, regionRequest{Provider: req.Provider, Name: headRegion})
 	return connectReply{Address: address, Head: head}, err
 }
 

@@ -24,6 +24,7 @@ func (f *Fabric) Progress() bool {
 			}
 		}
 		f.missed.Store(false)
+		f.looks++
 		settled := f.poll()
 		f.polling.Unlock()
 		if settled > 0 {

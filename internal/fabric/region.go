@@ -24,11 +24,15 @@ func (r *Region) Bytes() []byte { return r.mem.Bytes }
 
 // regionTable holds the regions by name.
 type regionTable struct {
-	mu     sync.Mutex
-	byName map[string]*Region
+	mu      sync.Mutex
+	byName  map[string]*Region
+	askers  map[string]map[int]bool // ranks that asked for a region that is not there
+	awaited map[string][]*awaited   // regions of others that this rank waits for
 }
 
-func (t *regionTable) init() { t.byName = map[string]*Region{} }
+func (t *regionTable) init() {
+	t.byName, t.askers, t.awaited = map[string]*Region{}, map[string]map[int]bool{}, map[string][]*awaited{}
+}
 
 // Register makes mem reachable for every rank under a name that is unique
 // among the rank's regions.
@@ -51,6 +55,8 @@ func (f *Fabric) Register(ctx context.Context, name string, mem driver.Memory) (
 		return nil, errors.Join(fmt.Errorf("%w: region %q exists", driver.ErrInvalid, name), r.deregister())
 	}
 	f.regions.byName[name] = r
+	f.tellReady(name, f.regions.askers[name])
+	delete(f.regions.askers, name)
 	return r, nil
 }
 
@@ -124,15 +130,19 @@ func (t *regionTable) segment(b *binding, mem []byte) (driver.Segment, bool) {
 }
 
 // regionRequest and regionReply are the messages of the "region" service.
-type regionRequest struct{ Provider, Name string }
+type regionRequest struct {
+	Provider, Name string
+	Await          bool // tell me when it is there
+}
 
 type regionReply struct {
 	Addr   driver.RemoteAddr
 	Length int
+	Absent bool // not there yet
 }
 
-func (f *Fabric) serveRegion(req regionRequest) (regionReply, error) {
-	r, b := f.regions.find(req.Name), f.binding(req.Provider)
+// regionOver tells where r is found over b; either may be nil.
+func regionOver(b *binding, r *Region, req regionRequest) (regionReply, error) {
 	if r == nil || b == nil {
 		return regionReply{}, fmt.Errorf("no region %q over %q here", req.Name, req.Provider)
 	}
@@ -173,7 +183,7 @@ func (f *Fabric) Resolve(ctx context.Context, rank int, name string) (*Remote, e
 		return &Remote{Peer: p, Len: len(r.mem.Bytes), Mem: r.mem.Bytes}, nil
 	}
 	var rep regionReply
-	if err := f.call(ctx, rank, "region", regionRequest{p.bind.name, name}, &rep); err != nil {
+	if err := f.call(ctx, rank, "region", regionRequest{Provider: p.bind.name, Name: name}, &rep); err != nil {
 		return nil, err
 	}
 	return f.remote(ctx, p, rep)
@@ -220,7 +230,9 @@ func (f *Fabric) Serve(ctx context.Context, from int, service string, payload []
 	case "connect":
 		return serve(payload, func(req connectRequest) (connectReply, error) { return f.serveConnect(ctx, from, req) })
 	case "region":
-		return serve(payload, f.serveRegion)
+		return serve(payload, func(req regionRequest) (regionReply, error) { return f.serveRegion(from, req) })
+	case "region-ready":
+		return serve(payload, func(m readyMessage) (struct{}, error) { f.regionReady(from, m); return struct{}{}, nil })
 	}
 	return nil, fmt.Errorf("unknown service %q", service)
 }

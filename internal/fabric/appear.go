@@ -1,0 +1,172 @@
+package fabric
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// Whoever asks for a region that is not there yet is told when it is:
+//
+//	asker                          owner
+//	region, Await    ->            not found: remember who asked
+//	                 <- Absent
+//	wait on the bell               Register(name)
+//	                 <-            region-ready
+//	region           ->            found
+//
+// Looking and remembering are one step under the table's mutex, and so are
+// registering and looking who asked: nobody is forgotten in between.
+
+// An awaited region is one that a goroutine of this rank waits for.
+type awaited struct {
+	rank  int
+	name  string
+	ready atomic.Bool
+}
+
+// AwaitRegion is Resolve that waits until rank has registered the region. It
+// ends early with what became of the rank, or with the cause of ctx's end.
+func (f *Fabric) AwaitRegion(ctx context.Context, rank int, name string) (*Remote, error) {
+	p, err := f.Peer(ctx, rank)
+	if err != nil {
+		return nil, err
+	}
+	a := &awaited{rank: rank, name: name}
+	f.regions.expect(a)
+	defer f.regions.forget(a)
+	for {
+		r, err := f.ask(ctx, p, name)
+		if r != nil || err != nil {
+			return r, err
+		}
+		if err := f.awaitReady(ctx, a); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// TryRegion is Resolve whose Remote is nil while rank has no such region.
+func (f *Fabric) TryRegion(ctx context.Context, rank int, name string) (*Remote, error) {
+	p, err := f.Peer(ctx, rank)
+	if err != nil {
+		return nil, err
+	}
+	return f.ask(ctx, p, name)
+}
+
+// ask looks for a region once; the Remote is nil while it is not there, and then
+// this rank will be told.
+func (f *Fabric) ask(ctx context.Context, p *Peer, name string) (*Remote, error) {
+	if p.qp == nil {
+		if r := f.regions.find(name); r != nil {
+			return &Remote{Peer: p, Len: len(r.mem.Bytes), Mem: r.mem.Bytes}, nil
+		}
+		f.regions.wanted(name, p.rank)
+		return nil, nil
+	}
+	var rep regionReply
+	err := f.call(ctx, p.rank, "region", regionRequest{Provider: p.bind.name, Name: name, Await: true}, &rep)
+	if err != nil || rep.Absent {
+		return nil, err
+	}
+	return f.remote(ctx, p, rep)
+}
+
+// awaitReady waits for the word that a's region is there.
+func (f *Fabric) awaitReady(ctx context.Context, a *awaited) error {
+	var gone error
+	seen := f.Health() - 1
+	err := f.Wait(ctx, func() bool {
+		if a.ready.Load() {
+			return true
+		}
+		if now := f.Health(); now != seen {
+			seen, gone = now, f.health.of(a.rank)
+		}
+		return gone != nil || f.closed.Load()
+	})
+	switch {
+	case a.ready.Swap(false):
+		return nil
+	case gone != nil:
+		return gone
+	case err != nil:
+		return err
+	}
+	return ErrClosed
+}
+
+// expect enters a goroutine that waits for a region.
+func (t *regionTable) expect(a *awaited) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.awaited[a.name] = append(t.awaited[a.name], a)
+}
+
+func (t *regionTable) forget(a *awaited) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var others []*awaited
+	for _, b := range t.awaited[a.name] {
+		if b != a {
+			others = append(others, b)
+		}
+	}
+	if t.awaited[a.name] = others; others == nil {
+		delete(t.awaited, a.name)
+	}
+}
+
+// wanted returns the region of a name, or remembers who asked for it.
+func (t *regionTable) wanted(name string, from int) *Region {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r := t.byName[name]; r != nil {
+		return r
+	}
+	if t.askers[name] == nil {
+		t.askers[name] = map[int]bool{}
+	}
+	t.askers[name][from] = true
+	return nil
+}
+
+// readyMessage is the "region-ready" service's.
+type readyMessage struct{ Name string }
+
+// tellReady tells those who asked for a region that it is there now. Who does
+// not answer is gone, or closing, and needs it no more.
+func (f *Fabric) tellReady(name string, askers map[int]bool) {
+	for rank := range askers {
+		f.making.Go(func() {
+			if rank == f.cfg.Rank {
+				f.regionReady(rank, readyMessage{name})
+				return
+			}
+			_ = f.call(f.ctx, rank, "region-ready", readyMessage{name}, &struct{}{})
+		})
+	}
+}
+
+// regionReady takes the word that a region of another rank is there.
+func (f *Fabric) regionReady(from int, m readyMessage) {
+	f.regions.mu.Lock()
+	for _, a := range f.regions.awaited[m.Name] {
+		if a.rank == from {
+			a.ready.Store(true)
+		}
+	}
+	f.regions.mu.Unlock()
+	f.bell.Ring()
+}
+
+func (f *Fabric) serveRegion(from int, req regionRequest) (regionReply, error) {
+	b := f.binding(req.Provider)
+	r := f.regions.find(req.Name)
+	if r == nil && req.Await && b != nil {
+		if r = f.regions.wanted(req.Name, from); r == nil {
+			return regionReply{Absent: true}, nil
+		}
+	}
+	return regionOver(b, r, req)
+}

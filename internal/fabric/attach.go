@@ -1,0 +1,44 @@
+package fabric
+
+import "sync"
+
+// An Attachment is what a layer above keeps for all its objects of one rank. The
+// fabric closes it ahead of itself, so that nothing of it touches a peer's
+// memory later.
+type Attachment interface{ Close() }
+
+// attachments are at most one per layer.
+type attachments struct {
+	mu     sync.Mutex
+	byName map[string]Attachment
+	closed bool
+}
+
+// Attach returns the attachment of a name, which the first call makes. It fails
+// with ErrClosed once the fabric is closing.
+func (f *Fabric) Attach(name string, first func() Attachment) (Attachment, error) {
+	f.attached.mu.Lock()
+	defer f.attached.mu.Unlock()
+	if f.attached.closed {
+		return nil, ErrClosed
+	}
+	a := f.attached.byName[name]
+	if a == nil {
+		a = first()
+		if f.attached.byName == nil {
+			f.attached.byName = map[string]Attachment{}
+		}
+		f.attached.byName[name] = a
+	}
+	return a, nil
+}
+
+func (a *attachments) close() {
+	a.mu.Lock()
+	all := a.byName
+	a.byName, a.closed = nil, true
+	a.mu.Unlock()
+	for _, attached := range all {
+		attached.Close()
+	}
+}
