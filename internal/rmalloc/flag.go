@@ -1,0 +1,85 @@
+package rmalloc
+
+// A Kind says what a Flag announces.
+type Kind uint8
+
+const (
+	// Data is a block to read.
+	Data Kind = 1
+	// Close is the end: no flag follows it.
+	Close Kind = 2
+)
+
+// A Flag is the notification of a block: one word, written behind the block.
+//
+//	bits 56..63  lap of the flag ring
+//	bits 54..55  kind
+//	bits 30..53  offset in granules
+//	bits  0..29  length in bytes
+type Flag struct {
+	Kind   Kind
+	Offset int // granules
+	Length int // bytes
+}
+
+const (
+	lapShift = 56
+
+	flagKindShift   = 54
+	flagOffsetShift = 30
+	flagKindMask    = 1<<(lapShift-flagKindShift) - 1
+	flagOffsetMask  = 1<<(flagKindShift-flagOffsetShift) - 1
+	flagLengthMask  = 1<<flagOffsetShift - 1
+)
+
+// Encode returns the flag's word for a lap of its ring. The fields are within
+// their bits, as those of a Heap's blocks are.
+func (f Flag) Encode(lap uint8) uint64 {
+	return uint64(lap)<<lapShift | uint64(f.Kind)<<flagKindShift | uint64(f.Offset)<<flagOffsetShift | uint64(f.Length)
+}
+
+func decodeFlag(word uint64) Flag {
+	return Flag{
+		Kind:   Kind(word >> flagKindShift & flagKindMask),
+		Offset: int(word >> flagOffsetShift & flagOffsetMask),
+		Length: int(word & flagLengthMask),
+	}
+}
+
+// fits reports whether the flag can be of a heap of size bytes.
+func (f Flag) fits(size int) bool {
+	switch f.Kind {
+	case Data:
+		start := f.Offset * Granule
+		return start < size && f.Length <= size-start
+	case Close:
+		return f.Offset == 0 && f.Length == 0
+	}
+	return false
+}
+
+// A FlagTaker is the reader's place in a ring of flags. Each entry of that ring
+// is written in each lap.
+type FlagTaker struct {
+	Cursor
+	size int
+}
+
+// NewFlagTaker returns a taker at the start of a ring of width flags, for a
+// heap of size bytes.
+func NewFlagTaker(width, size int) FlagTaker { return FlagTaker{NewCursor(width), size} }
+
+// Take says what word is, which was loaded from entry Index, and steps on when
+// it is Ready.
+func (t *FlagTaker) Take(word uint64) (Flag, Verdict) {
+	verdict := t.judge(uint8(word >> lapShift))
+	if verdict != Ready {
+		return Flag{}, verdict
+	}
+	f := decodeFlag(word)
+	if !f.fits(t.size) {
+		return Flag{}, Corrupt
+	}
+	t.Step()
+	return f, Ready
+}

@@ -1,0 +1,185 @@
+package rmalloc
+
+import "fmt"
+
+// DefaultBlocks is how many blocks a heap may have if its Config does not say.
+const DefaultBlocks = 1024
+
+// Config describes a heap.
+type Config struct {
+	Size   int    // bytes, a multiple of Granule, at most MaxHeap
+	Blocks int    // live blocks at most; 0 is DefaultBlocks
+	Policy Policy // nil is NextFit
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Size < Granule || c.Size > MaxHeap || c.Size%Granule != 0 {
+		return c, fmt.Errorf("%w: heap of %d bytes; give a multiple of %d up to %d", ErrInvalid, c.Size, Granule, MaxHeap)
+	}
+	if c.Blocks < 0 {
+		return c, fmt.Errorf("%w: %d blocks; give a positive number, or 0 for %d", ErrInvalid, c.Blocks, DefaultBlocks)
+	}
+	if c.Blocks == 0 {
+		c.Blocks = DefaultBlocks
+	}
+	c.Blocks = min(c.Blocks, c.Size/Granule)
+	if c.Policy == nil {
+		c.Policy = NextFit{}
+	}
+	return c, nil
+}
+
+// A Heap is the shadow of a heap: it knows which granules hold blocks, and
+// whose they are, and not the memory itself. One goroutine at a time uses it.
+type Heap struct {
+	holes      Holes
+	config     Config
+	generation generation
+	live       int
+	payload    int
+}
+
+// New returns the shadow of a heap without blocks. ErrInvalid names the field
+// that is out of bounds.
+func New(c Config) (*Heap, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Heap{
+		holes:      newHoles(uint32(c.Size/Granule), c.Blocks),
+		config:     c,
+		generation: firstGeneration(),
+	}, nil
+}
+
+// Alloc takes a block of n bytes, which its caller owns until Free or Send. A
+// block of 0 bytes takes a granule too.
+//
+// ErrFull: there is no room, or no block is left, until something is released.
+// ErrTooLarge: n never fits. ErrInvalid: n is negative.
+func (h *Heap) Alloc(n int) (Addr, error) {
+	if n < 0 || n > h.config.Size || n > MaxBlock {
+		return 0, h.refuse(n)
+	}
+	count := granules(n)
+	if h.live == h.config.Blocks || count > h.holes.Granules() {
+		return 0, ErrFull
+	}
+	hole := h.config.Policy.Choose(&h.holes, count)
+	if hole == NoHole {
+		return 0, ErrFull
+	}
+	if !h.holes.fits(hole, count) {
+		return 0, fmt.Errorf("%w: %v chose %d for %d granules", ErrPolicy, h.config.Policy, hole, count)
+	}
+	i := h.holes.cut(hole, uint32(count))
+	h.generation = h.generation.next()
+	s := &h.holes.spans[i]
+	s.addr |= Addr(h.generation)
+	s.bytes = uint32(n)
+	h.holes.enter(i)
+	h.live++
+	h.payload += n
+	return s.addr, nil
+}
+
+func (h *Heap) refuse(n int) error {
+	if n < 0 {
+		return fmt.Errorf("%w: block of %d bytes", ErrInvalid, n)
+	}
+	return fmt.Errorf("%w: block of %d bytes, heap of %d; open with a larger heap (blocks end at %d)",
+		ErrTooLarge, n, h.config.Size, MaxBlock)
+}
+
+// Range returns where in the heap a block begins and how long it is, in bytes.
+// ErrStale: the caller owns no such block (any more).
+func (h *Heap) Range(a Addr) (offset, length int, err error) {
+	i := h.owned(a)
+	if i == 0 {
+		return 0, 0, stale(a)
+	}
+	return a.Offset(), int(h.holes.spans[i].bytes), nil
+}
+
+// Send makes a block the other end's: only Release ends it now. ErrStale: the
+// caller owns no such block (any more).
+func (h *Heap) Send(a Addr) error {
+	i := h.owned(a)
+	if i == 0 {
+		return stale(a)
+	}
+	h.holes.spans[i].bytes |= sentBit
+	return nil
+}
+
+// Free gives back a block that was not sent. ErrStale: the caller owns no such
+// block (any more).
+func (h *Heap) Free(a Addr) error {
+	i := h.owned(a)
+	if i == 0 {
+		return stale(a)
+	}
+	h.forget(i)
+	h.holes.insert(i)
+	return nil
+}
+
+// Release gives back the sent blocks in count granules from granule offset on,
+// as a tag from the other end says. They may be several neighbours, and must be
+// whole; otherwise it is ErrCorrupt, and nothing has changed.
+func (h *Heap) Release(offset, count int) error {
+	first, blocks := h.sent(offset, count)
+	if blocks == 0 {
+		return fmt.Errorf("%w: %d granules from %d on are not whole blocks that were sent", ErrCorrupt, count, offset)
+	}
+	h.forget(first)
+	for ; blocks > 1; blocks-- {
+		i := h.holes.spans[first].next
+		h.forget(i)
+		h.holes.unlink(i)
+	}
+	h.holes.spans[first].count = uint32(count)
+	h.holes.insert(first)
+	return nil
+}
+
+// sent returns the first of the sent blocks that together are exactly the
+// range, and their number, or 0. Every step uses up granules of the range, so
+// there is an end.
+func (h *Heap) sent(offset, count int) (first int32, blocks int) {
+	if total := h.config.Size / Granule; offset < 0 || count <= 0 || count > total || offset > total-count {
+		return 0, 0
+	}
+	first = h.holes.find(uint32(offset))
+	for i := first; ; i = h.holes.spans[i].next {
+		s := &h.holes.spans[i]
+		if s.bytes&sentBit == 0 || int(s.count) > count {
+			return 0, 0
+		}
+		blocks++
+		if count -= int(s.count); count == 0 {
+			return first, blocks
+		}
+	}
+}
+
+// owned returns the block of that address that has not been sent, or 0.
+func (h *Heap) owned(a Addr) int32 {
+	i := h.holes.lookup(a)
+	if h.holes.spans[i].bytes&sentBit != 0 {
+		return 0
+	}
+	return i
+}
+
+// forget strikes block i from the books; its granules are not yet a hole.
+func (h *Heap) forget(i int32) {
+	h.holes.remove(i)
+	s := &h.holes.spans[i]
+	h.live--
+	h.payload -= int(s.bytes &^ sentBit)
+	s.bytes = 0
+}
+
+func stale(a Addr) error { return fmt.Errorf("%w: %v", ErrStale, a) }

@@ -1,0 +1,79 @@
+package rmalloc
+
+import "fmt"
+
+// Held are the blocks that a reader was notified of and has not freed: its own
+// books, by which a stale address is found at the end where it is used. The
+// other end says where blocks lie, so Take trusts nothing.
+type Held struct {
+	table
+	generation generation
+	total      int
+	blocks     int
+	live       int
+}
+
+// NewHeld returns the books of a heap of size bytes, for at most blocks blocks
+// at a time, with none in them. It takes room as it grows.
+func NewHeld(size, blocks int) (*Held, error) {
+	c, err := Config{Size: size, Blocks: blocks}.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Held{
+		table:      newTable(c.Blocks + 1),
+		generation: firstGeneration(),
+		total:      size / Granule,
+		blocks:     c.Blocks,
+	}, nil
+}
+
+// Take enters a block of length bytes that begins at granule offset, and gives
+// it an address. ErrCorrupt: it reaches beyond the heap, a block that begins there is
+// held already, or more are held than the heap may have. (That a block begins
+// within another is found by Pending, when both have been freed.)
+func (h *Held) Take(offset, length int) (Addr, error) {
+	if offset < 0 || offset >= h.total || length < 0 || length > (h.total-offset)*Granule || length > MaxBlock {
+		return 0, fmt.Errorf("%w: block of %d bytes at granule %d of %d", ErrCorrupt, length, offset, h.total)
+	}
+	if h.find(uint32(offset)) != 0 {
+		return 0, fmt.Errorf("%w: another block at granule %d, which is in use", ErrCorrupt, offset)
+	}
+	if h.live == h.blocks {
+		return 0, fmt.Errorf("%w: more than %d blocks at a time", ErrCorrupt, h.blocks)
+	}
+	i := h.slot()
+	h.generation = h.generation.next()
+	a := at(uint32(offset), h.generation)
+	h.spans[i] = span{addr: a, count: uint32(granules(length)), bytes: uint32(length)}
+	h.enter(i)
+	h.live++
+	return a, nil
+}
+
+// Range returns where in the heap a block begins and how long it is, in bytes.
+// ErrStale: no such block is held (any more).
+func (h *Held) Range(a Addr) (offset, length int, err error) {
+	i := h.lookup(a)
+	if i == 0 {
+		return 0, 0, stale(a)
+	}
+	return a.Offset(), int(h.spans[i].bytes), nil
+}
+
+// Free strikes a block and returns the granules that it took, for Pending or a
+// tag. ErrStale: no such block is held (any more).
+func (h *Held) Free(a Addr) (Range, error) {
+	i := h.lookup(a)
+	if i == 0 {
+		return Range{}, stale(a)
+	}
+	r := Range{int(a.granule()), int(h.spans[i].count)}
+	h.remove(i)
+	h.drop(i)
+	h.live--
+	return r, nil
+}
+
+// Len returns how many blocks are held.
+func (h *Held) Len() int { return h.live }
