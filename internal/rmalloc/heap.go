@@ -145,10 +145,11 @@ func (h *Heap) Release(offset, count int) error {
 }
 
 // sent returns the first of the sent blocks that together are exactly the
-// range, and their number, or 0. Every step uses up granules of the range, so
-// there is an end.
+// range, and their number, or 0. It trusts neither number: each step uses up
+// granules of the range, and behind the last block comes slot 0, which was never
+// sent.
 func (h *Heap) sent(offset, count int) (first int32, blocks int) {
-	if total := h.config.Size / Granule; offset < 0 || count <= 0 || count > total || offset > total-count {
+	if offset < 0 || offset >= h.config.Size/Granule {
 		return 0, 0
 	}
 	first = h.holes.find(uint32(offset))

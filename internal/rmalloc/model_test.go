@@ -151,10 +151,9 @@ func (m *model) clear(a Addr) {
 // stats are what the heap's own must be, but for the size of its books.
 func (m *model) stats() Stats {
 	s := Stats{Size: len(m.owner) * Granule, Blocks: len(m.blocks)}
-	for a, b := range m.blocks {
+	for _, b := range m.blocks {
 		s.Payload += b.length
 		s.Used += granules(b.length) * Granule
-		_ = a
 	}
 	for _, r := range m.holes() {
 		s.Holes++
@@ -168,5 +167,5 @@ func expect(err, want error) error {
 	if errors.Is(err, want) {
 		return nil
 	}
-	return fmt.Errorf("got %v and not %w", err, want)
+	return fmt.Errorf("got %w, want %w", err, want)
 }

@@ -47,8 +47,8 @@ type Batch struct {
 	Index int   // of the first entry
 	Lap   uint8 // of all of them
 
-	// Skipped entries before Index, in the lap before, up to the ring's end were
-	// left out. They hold SkipTag(Lap-1) in a ring that is taken by words alone.
+	// The last Skipped entries of the lap before were left out. In a ring that is
+	// taken by words alone they must hold SkipTag(Lap-1).
 	Skipped int
 }
 
@@ -109,6 +109,9 @@ func (t *TagTaker) Take(word uint64) (Range, Verdict) {
 	return r, verdict
 }
 
+// Reached tells that everything below tail was taken: there is nothing to load.
+func (t *TagTaker) Reached(tail uint32) bool { return tail == uint32(t.cursor.Count()) }
+
 // TakeBelow says what word is, which was loaded from entry Index, if tail is the
 // count that its writer has announced. When it is Ready, the caller clears the
 // entry, and the taker has stepped on; when it is Skipped, the taker stands at
@@ -134,10 +137,10 @@ func (t *TagTaker) TakeBelow(tail uint32, word uint64) (Range, Verdict) {
 }
 
 // skip goes to the next lap, if something lies there: else nothing was left out
-// for it. No lap is left out from its start on.
+// for it. (So no whole lap is skipped: nothing can lie behind that.)
 func (t *TagTaker) skip(ahead int) Verdict {
 	left := t.cursor.Left()
-	if t.cursor.Index() == 0 || ahead <= left {
+	if ahead <= left {
 		return Corrupt
 	}
 	t.cursor.advance(left)
