@@ -187,7 +187,7 @@ func FuzzRelease(f *testing.F) {
 	f.Add(uint8(3), []byte{0, 0, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1, 0, 0, 1, 3, 0, 0, 8, 2, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, policy uint8, program []byte) {
 		m := newMachine(t, Config{Size: 64 * Granule, Blocks: 16, Policy: policies[int(policy)%len(policies)]})
-		for ; len(program) >= 4; program = program[4:] {
+		for program = program[:min(len(program), 4*100)]; len(program) >= 4; program = program[4:] {
 			x, y := int(program[1]), int(program[3])
 			var known Addr
 			if len(m.known) > 0 {
