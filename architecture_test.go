@@ -66,6 +66,8 @@ var picture = []layer{
 		"a provider implements driver and is called by verbs, which it does not know; no provider knows another"},
 	{"verbs", "verbs/driver internal/wait internal/mutant",
 		"it checks for any provider and knows neither providers nor ranks"},
+	{"internal/element", "",
+		"it knows types and nobody who uses them"},
 	{"internal/arena", "verbs/driver internal/memory internal/mutant",
 		"it hands out memory and knows nobody who uses it"},
 	{"internal/rmalloc", "",

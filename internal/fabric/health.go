@@ -131,6 +131,9 @@ func (f *Fabric) Gone(ranks []int) error {
 	return nil
 }
 
+// Fate returns what became of a rank, or of the whole job, nil while it is well.
+func (f *Fabric) Fate(rank int) error { return f.health.of(rank) }
+
 // Poke wakes everyone who waits and has them look at what became of whom.
 func (f *Fabric) Poke() {
 	f.health.epoch.Add(1)

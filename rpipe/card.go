@@ -1,0 +1,110 @@
+package rpipe
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A spec is what both ends of a pipe agree on. Each writes it as a card at the
+// start of its data, ahead of everything else, and looks at the other's. Numbers
+// are little-endian:
+//
+//	0      8     16         24      32     36      40    41    64          248
+//	magic  heap  type hash  size    width  blocks  pull  sync  type, text  state
+//
+// Only the state ever changes; it is a word by itself.
+type spec struct {
+	elem   string // structure of the element's type
+	size   int    // bytes of one element
+	heap   int
+	width  int
+	blocks int
+	pull   bool
+	sync   Sync
+}
+
+const (
+	cardSize = 256
+
+	cardMagic  = 0
+	cardHeap   = 8
+	cardType   = 16 // hash of the element's structure
+	cardSizeOf = 24
+	cardWidth  = 32
+	cardBlocks = 36
+	cardPull   = 40
+	cardSync   = 41
+	cardText   = 64           // the structure itself, as far as there is room
+	cardState  = cardSize - 8 // stateOpen or stateClosed
+
+	magic = 0x0165706970726f67 // "gorpipe", version 1
+)
+
+// The states of an end, as far as one that is not connected yet can see them.
+const (
+	stateOpen   = 0
+	stateClosed = 1 // before it was connected: nothing will come from here
+)
+
+// encode writes the card.
+func (s *spec) encode(card []byte) {
+	le := binary.LittleEndian
+	le.PutUint64(card[cardMagic:], magic)
+	le.PutUint64(card[cardHeap:], uint64(s.heap))
+	le.PutUint64(card[cardType:], hash(s.elem))
+	le.PutUint64(card[cardSizeOf:], uint64(s.size))
+	le.PutUint32(card[cardWidth:], uint32(s.width))
+	le.PutUint32(card[cardBlocks:], uint32(s.blocks))
+	card[cardPull], card[cardSync] = 0, byte(s.sync)
+	if s.pull {
+		card[cardPull] = 1
+	}
+	copy(card[cardText:cardState], s.elem)
+}
+
+// compare looks at the other end's card: nil when it says what s says, else
+// runtime.ErrMismatch naming what the two ends have.
+func (s *spec) compare(card []byte, rank, peer int) error {
+	le := binary.LittleEndian
+	if le.Uint64(card[cardMagic:]) != magic {
+		return errNotAPipe
+	}
+	other := spec{elem: s.elem, size: int(le.Uint64(card[cardSizeOf:])), heap: int(le.Uint64(card[cardHeap:])),
+		width: int(le.Uint32(card[cardWidth:])), blocks: int(le.Uint32(card[cardBlocks:])),
+		pull: card[cardPull] != 0, sync: Sync(card[cardSync])}
+	if le.Uint64(card[cardType:]) != hash(s.elem) {
+		other.elem = text(card[cardText:])
+	}
+	if other == *s {
+		return nil
+	}
+	return fmt.Errorf("%w: rank %d opened it with %v, rank %d with %v; give both ends the same", runtime.ErrMismatch, rank, s, peer, &other)
+}
+
+func (s *spec) String() string {
+	kind := "push"
+	if s.pull {
+		kind = "pull"
+	}
+	return fmt.Sprintf("%s of %s (%d bytes), width %d, heap %d, %d blocks, %v synchronization",
+		kind, s.elem, s.size, s.width, s.heap, s.blocks, s.sync)
+}
+
+func hash(s string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(s))
+	return h.Sum64()
+}
+
+// text returns the bytes of a card's text up to its end.
+func text(b []byte) string {
+	for i, c := range b {
+		if c == 0 {
+			return string(b[:i])
+		}
+	}
+	return string(b) + "…"
+}

@@ -1,0 +1,2 @@
+// Package rpipe is one-sided messaging without explicit synchronization.
+package rpipe

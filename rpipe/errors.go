@@ -1,0 +1,54 @@
+package rpipe
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gopgas/gopgas/internal/element"
+	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// What can be wrong with a call; match with errors.Is. What became of the other
+// end is one of package runtime's.
+var (
+	// ErrStale: the block was freed or written before.
+	ErrStale = rmalloc.ErrStale
+	// ErrForeign: the block is of another pipe, or none.
+	ErrForeign = errors.New("block of another pipe")
+	// ErrTooLarge: a block that the pipe's heap cannot hold, however empty.
+	ErrTooLarge = rmalloc.ErrTooLarge
+	// ErrCorrupt: words in this end's memory are not what the other end can have
+	// written. The pipe is of no more use: close it.
+	ErrCorrupt = rmalloc.ErrCorrupt
+	// ErrClosed: this end or the other one has closed the pipe, or the job.
+	ErrClosed = runtime.ErrClosed
+	// ErrType: elements that hold pointers or have no size.
+	ErrType = element.ErrType
+)
+
+var (
+	errSelfClosed  = fmt.Errorf("%w: this end has closed the pipe; open another one", ErrClosed)
+	errReaderGone  = fmt.Errorf("%w: the reader closed the pipe; close this end and open another one", ErrClosed)
+	errNoCard      = fmt.Errorf("%w: the other end's memory is too small to be a pipe's", ErrCorrupt)
+	errNotAPipe    = fmt.Errorf("%w: the other end is not a pipe of this version", ErrCorrupt)
+	errCredit      = fmt.Errorf("%w: more blocks were read than written", ErrCorrupt)
+	errBadFlag     = fmt.Errorf("%w: notification flag", ErrCorrupt)
+	errBadTag      = fmt.Errorf("%w: tag of freed memory", ErrCorrupt)
+	errPartElement = fmt.Errorf("%w: a block ends within an element", ErrCorrupt)
+)
+
+// An OpError says which operation on which pipe failed.
+type OpError struct {
+	Op   string // such as "Write"
+	Pipe string // its name and incarnation, such as "halo#0"
+	Rank int    // that called, in the pipe's team
+	Peer int    // the other end, in the pipe's team
+	Err  error
+}
+
+func (e *OpError) Error() string {
+	return fmt.Sprintf("%s by rank %d on pipe %s with rank %d: %v", e.Op, e.Rank, e.Pipe, e.Peer, e.Err)
+}
+
+func (e *OpError) Unwrap() error { return e.Err }

@@ -1,0 +1,68 @@
+package rpipe
+
+import "context"
+
+// A link is what a pipe's end stands on: some memory of its own that the other
+// end reaches, and the other end's. It has two parts, data and flags:
+//
+//	data   bytes, which mean nothing until a flag says so
+//	flags  words of 64 bits, stored whole by the other end, each behind its data
+//
+// Everything that is put arrives in the order of the calls. Any fabric with a
+// put that notifies, a get and a flush can carry a link.
+//
+// Of the calls that wait, those of one end's program come one at a time; puts
+// may come from several goroutines, which the caller keeps in order.
+type link interface {
+	home
+	far
+	life
+}
+
+// home is this end's memory.
+type home interface {
+	// local returns the data. It stays where it is until release.
+	local() []byte
+	// flag loads a flag. It sees all that was put ahead of it.
+	flag(i int) uint64
+	// stage returns n more bytes, made by the first call, which putStaged sends
+	// as they are and which get fills as they are.
+	stage(n int) ([]byte, error)
+}
+
+// far is the other end's memory.
+type far interface {
+	// connect finds the other end and has check look at the card at the start of
+	// its data. With wait it waits until the other end is open; otherwise it is
+	// false while that is not.
+	connect(ctx context.Context, wait bool, check func(card []byte) error) (bool, error)
+	// remote returns the other end's data where it can be loaded and stored
+	// directly, else nil.
+	remote() []byte
+	// putFlag stores src (which may be empty) at data offset to, then value in a
+	// flag. It returns at local completion: src may be used again.
+	putFlag(ctx context.Context, to int, src []byte, flag int, value uint64) error
+	// putStaged is putFlag of n bytes from the stage's offset from, which stay as
+	// they are until the other end tells that it has them. twice puts data and
+	// flag one after the other instead of together.
+	putStaged(ctx context.Context, to, from, n, flag int, value uint64, twice bool) error
+	// get fetches len(dst) bytes of the other end's data. Aligned words are
+	// fetched whole.
+	get(ctx context.Context, from int, dst []byte) error
+}
+
+// life is how ends learn of each other's fate.
+type life interface {
+	// await returns nil once ready is true, or else what became of the other
+	// end, or the cause of ctx's end. ready is called often.
+	await(ctx context.Context, ready func() bool) error
+	// fate returns what became of the other end, nil while it is well.
+	fate() error
+	// ring has a goroutine of this rank that waits look again.
+	ring()
+	// flush returns when all that was put is there to be seen.
+	flush(ctx context.Context) error
+	// release withdraws this end's memory and gives it back. The other end has
+	// said that it puts nothing more here.
+	release() error
+}

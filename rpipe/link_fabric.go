@@ -1,0 +1,223 @@
+package rpipe
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/arena"
+	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/fabric"
+)
+
+// A fabricLink is a link over two regions, one of each end:
+//
+//	0                data, whose size is a multiple of 64
+//	+ size           flags, 8 bytes each
+//
+// Where the other end is mapped, puts are stores and gets are loads.
+type fabricLink struct {
+	team   *fabric.Team
+	peer   int       // world rank of the other end
+	names  [2]string // of the regions, mine and theirs
+	flags  [2]int    // how many there are, mine and theirs
+	sizes  [2]int    // of the data, mine and theirs
+	fma    int       // bytes that are copied as they are posted; negative takes the fabric's switch point
+	mine   memory    // flags and data
+	staged memory    // the stage
+	theirs atomic.Pointer[fabric.Remote]
+
+	look  func() bool // lookOnce, made once
+	ready func() bool // what await waits for
+	seen  uint64      // health when the peer's fate was last asked for
+	gone  error
+}
+
+// A memory is a block of the heap that other ranks reach.
+type memory struct {
+	block  arena.Block
+	region *fabric.Region
+}
+
+// linkEnd says what one end of a link looks like.
+type linkEnd struct {
+	name  string
+	flags int
+	data  int // bytes
+}
+
+// newFabricLink makes this end of a link. prepare fills its data before the
+// other end can see it.
+func newFabricLink(ctx context.Context, t *fabric.Team, peer int, mine, theirs linkEnd, fma int, prepare func(data []byte)) (*fabricLink, error) {
+	l := &fabricLink{team: t, peer: peer, names: [2]string{mine.name, theirs.name}, flags: [2]int{mine.flags, theirs.flags},
+		sizes: [2]int{mine.data, theirs.data}, fma: fma}
+	l.look = l.lookOnce
+	var err error
+	if l.mine.block, err = t.Arena().Alloc(mine.data + 8*mine.flags); err != nil {
+		return nil, err
+	}
+	prepare(l.local())
+	if l.mine.region, err = t.Register(ctx, mine.name, l.mine.block.Memory); err != nil {
+		return nil, errors.Join(err, l.mine.release(t))
+	}
+	return l, nil
+}
+
+func (l *fabricLink) local() []byte { return l.mine.block.Bytes[:l.sizes[0]] }
+
+func (l *fabricLink) flag(i int) uint64 {
+	return atomics.Word64(l.mine.block.Bytes[l.sizes[0]+8*i:]).Load()
+}
+
+func (l *fabricLink) stage(n int) ([]byte, error) {
+	if l.staged.region != nil {
+		return l.staged.block.Bytes, nil
+	}
+	var err error
+	if l.staged.block, err = l.team.Arena().Alloc(n); err != nil {
+		return nil, err
+	}
+	// Nobody knows the stage's name; its registration is for the device.
+	l.staged.region, err = l.team.Register(context.Background(), l.names[0]+"/stage", l.staged.block.Memory)
+	if err != nil {
+		return nil, errors.Join(err, l.staged.release(l.team))
+	}
+	return l.staged.block.Bytes, nil
+}
+
+func (m *memory) release(t *fabric.Team) error {
+	var errs []error
+	if m.region != nil {
+		errs = append(errs, m.region.Close())
+	}
+	if m.block.Bytes != nil {
+		errs = append(errs, t.Arena().Free(m.block))
+	}
+	*m = memory{}
+	return errors.Join(errs...)
+}
+
+func (l *fabricLink) connect(ctx context.Context, wait bool, check func(card []byte) error) (bool, error) {
+	find := l.team.TryRegion
+	if wait {
+		find = l.team.AwaitRegion
+	}
+	r, err := find(ctx, l.peer, l.names[1])
+	if r == nil || err != nil {
+		return false, err
+	}
+	if r.Len < cardSize {
+		return false, errNoCard
+	}
+	card := make([]byte, cardState)
+	if err := load(ctx, r, 0, card); err != nil {
+		return false, err
+	}
+	if err := check(card); err != nil {
+		return false, err
+	}
+	if r.Len < l.sizes[1]+8*l.flags[1] {
+		return false, errNoCard
+	}
+	l.theirs.Store(r)
+	return true, nil
+}
+
+func (l *fabricLink) remote() []byte {
+	if r := l.theirs.Load(); r != nil && r.Mem != nil {
+		return r.Mem[:l.sizes[1]]
+	}
+	return nil
+}
+
+// flagOf names a flag of the other end.
+func (l *fabricLink) flagOf(i int, value uint64) fabric.Flag {
+	return fabric.Flag{Offset: l.sizes[1] + 8*i, Value: value}
+}
+
+func (l *fabricLink) putFlag(ctx context.Context, to int, src []byte, flag int, value uint64) error {
+	r := l.theirs.Load()
+	if len(src) == 0 {
+		return r.PostFlag(ctx, l.flagOf(flag, value))
+	}
+	return r.WriteFlag(ctx, to, src, l.flagOf(flag, value))
+}
+
+func (l *fabricLink) putStaged(ctx context.Context, to, from, n, flag int, value uint64, twice bool) error {
+	r := l.theirs.Load()
+	src := fabric.Source{Region: l.staged.region, Offset: from, N: n, Path: l.path(r, n)}
+	if !twice {
+		return r.WriteFlagFrom(ctx, to, src, l.flagOf(flag, value))
+	}
+	if err := r.WriteFrom(ctx, to, src); err != nil {
+		return err
+	}
+	return r.PostFlag(ctx, l.flagOf(flag, value))
+}
+
+func (l *fabricLink) path(r *fabric.Remote, n int) fabric.Path {
+	switch {
+	case l.fma < 0:
+		return r.Peer.PathOf(n)
+	case n <= l.fma:
+		return fabric.FMA
+	}
+	return fabric.Bulk
+}
+
+func (l *fabricLink) get(ctx context.Context, from int, dst []byte) error {
+	return load(ctx, l.theirs.Load(), from, dst)
+}
+
+// load fetches bytes, and aligned words whole.
+func load(ctx context.Context, r *fabric.Remote, from int, dst []byte) error {
+	if r.Mem == nil {
+		return r.Read(ctx, from, dst)
+	}
+	if from%8 != 0 || len(dst)%8 != 0 {
+		copy(dst, r.Mem[from:])
+		return nil
+	}
+	for i := 0; i < len(dst); i += 8 {
+		binary.NativeEndian.PutUint64(dst[i:], atomics.Word64(r.Mem[from+i:]).Load())
+	}
+	return nil
+}
+
+func (l *fabricLink) ring() { l.team.Bell().Ring() }
+
+func (l *fabricLink) flush(ctx context.Context) error { return l.theirs.Load().Peer.Flush(ctx) }
+
+func (l *fabricLink) fate() error { return l.team.Fate(l.peer) }
+
+func (l *fabricLink) await(ctx context.Context, ready func() bool) error {
+	l.ready, l.seen, l.gone = ready, l.team.Health()-1, nil
+	err := l.team.Wait(ctx, l.look)
+	l.ready = nil
+	if err == nil && l.gone != nil {
+		l.team.Progress() // what has arrived counts
+		if !ready() {
+			return l.gone
+		}
+	}
+	return err
+}
+
+// lookOnce is what await looks for.
+func (l *fabricLink) lookOnce() bool {
+	if l.ready() {
+		return true
+	}
+	if now := l.team.Health(); now != l.seen {
+		l.seen, l.gone = now, l.fate()
+		if r := l.theirs.Load(); r != nil && l.gone == nil {
+			l.gone = r.Peer.Err()
+		}
+	}
+	return l.gone != nil
+}
+
+func (l *fabricLink) release() error {
+	return errors.Join(l.staged.release(l.team), l.mine.release(l.team))
+}

@@ -1,0 +1,39 @@
+package rpipe_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+func TestMain(m *testing.M) { testjob.Main(m, bodies) }
+
+// bodies are what processes of this test binary run.
+var bodies = map[string]testjob.Body{}
+
+// key opens a team's fabric to these tests.
+var key fabric.Key
+
+// used returns how much of this rank's heap is allocated.
+func used(team *runtime.Team) int64 { return team.Fabric(key).Arena().Used() }
+
+// ends opens a pipe from rank 0 to rank 1 and runs the rank's side of it; other
+// ranks do nothing. Both sides close in the end.
+func ends[T any](ctx context.Context, r *testjob.Rank, write func(w *rpipe.Writer[T]), read func(rd *rpipe.Reader[T]), opts ...rpipe.Option) {
+	switch r.Me {
+	case 0:
+		w, err := rpipe.OpenWriter[T](ctx, r.World, 1, opts...)
+		r.NoError(err)
+		write(w)
+		r.NoError(w.Close(ctx))
+	case 1:
+		rd, err := rpipe.OpenReader[T](ctx, r.World, 0, opts...)
+		r.NoError(err)
+		read(rd)
+		r.NoError(rd.Close(ctx))
+	}
+}

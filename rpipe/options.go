@@ -1,0 +1,163 @@
+package rpipe
+
+import (
+	"fmt"
+
+	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// An Option adjusts a pipe as it is opened. Both ends give the same, except
+// where an option says that it is one end's alone.
+type Option func(*options) error
+
+type options struct {
+	name   string
+	width  int
+	heap   int
+	blocks int
+	policy Policy
+	sync   Sync
+	pull   bool
+	twice  bool
+	fma    int
+}
+
+// Without options a pipe has these.
+const (
+	DefaultWidth  = 64
+	DefaultHeap   = 1 << 20
+	DefaultBlocks = rmalloc.DefaultBlocks
+)
+
+const (
+	// maxWidth is far from where counts of 32 bits could be mistaken.
+	maxWidth  = 1 << 20
+	maxBlocks = 1 << 24
+)
+
+// A Policy chooses where in the heap the next block goes.
+type Policy = rmalloc.Policy
+
+// The policies of the paper.
+type (
+	// NextFit takes the first hole that is large enough from where the last
+	// block went. It is the default, and the fastest.
+	NextFit = rmalloc.NextFit
+	// FirstFit takes the lowest hole that is large enough.
+	FirstFit = rmalloc.FirstFit
+	// BestFit takes the smallest hole that is large enough.
+	BestFit = rmalloc.BestFit
+	// WorstFit takes the largest hole.
+	WorstFit = rmalloc.WorstFit
+)
+
+// Sync says when the writer learns of freed memory.
+type Sync uint8
+
+const (
+	// Deferred: the reader gathers what is freed and announces it in one write.
+	// Alloc posts nothing; it may not know the latest.
+	Deferred Sync = iota + 1
+	// Immediate: each Alloc asks for what was freed, in one read; Free posts
+	// nothing.
+	Immediate
+)
+
+func (s Sync) String() string {
+	switch s {
+	case Deferred:
+		return "deferred"
+	case Immediate:
+		return "immediate"
+	}
+	return "unknown"
+}
+
+// WithName names the pipe. Two ends find each other by team, ranks and name: the
+// k-th opening of a name at one end meets the k-th at the other.
+func WithName(name string) Option {
+	return func(o *options) error { o.name = name; return nil }
+}
+
+// WithWidth sets how many blocks may be written and not yet read.
+func WithWidth(n int) Option {
+	return func(o *options) error { o.width = n; return within("width of %d blocks", n, 1, maxWidth) }
+}
+
+// WithHeap sets the size of the pipe's heap in bytes: what blocks that are
+// allocated and not yet freed may occupy. It is a multiple of 64.
+func WithHeap(bytes int) Option {
+	return func(o *options) error {
+		o.heap = bytes
+		if bytes%rmalloc.Granule != 0 {
+			return fmt.Errorf("heap of %d bytes: %w: give a multiple of %d", bytes, runtime.ErrRange, rmalloc.Granule)
+		}
+		return within("heap of %d bytes", bytes, rmalloc.Granule, rmalloc.MaxHeap)
+	}
+}
+
+// WithBlocks sets how many blocks may be allocated and not yet freed.
+func WithBlocks(n int) Option {
+	return func(o *options) error { o.blocks = n; return within("%d blocks", n, 1, maxBlocks) }
+}
+
+// WithPolicy sets where blocks go. BestFit and WorstFit synchronize immediately
+// unless WithSync says otherwise.
+func WithPolicy(p Policy) Option {
+	return func(o *options) error { o.policy = p; return nil }
+}
+
+// WithSync sets when the writer learns of freed memory.
+func WithSync(s Sync) Option {
+	return func(o *options) error {
+		o.sync = s
+		return within("synchronization %d", int(s), int(Deferred), int(Immediate))
+	}
+}
+
+// WithPull leaves blocks at the writer until the reader fetches them.
+func WithPull() Option {
+	return func(o *options) error { o.pull = true; return nil }
+}
+
+// WithTwoPuts has a queued Write post data and flag one after the other instead
+// of together: it is there to be compared. It is the writer's alone.
+func WithTwoPuts() Option {
+	return func(o *options) error { o.twice = true; return nil }
+}
+
+// WithFMA sets the switch point of queued writes in bytes: blocks up to it are
+// copied by the device as they are posted, larger ones leave from the block's
+// memory. Without it the job's switch point holds. It is the writer's alone.
+func WithFMA(bytes int) Option {
+	return func(o *options) error {
+		o.fma = bytes
+		return within("switch point of %d bytes", bytes, 0, rmalloc.MaxHeap)
+	}
+}
+
+func within(what string, n, least, most int) error {
+	if n < least || n > most {
+		return fmt.Errorf(what+": %w [%d, %d]", n, runtime.ErrRange, least, most)
+	}
+	return nil
+}
+
+func collect(opts []Option) (options, error) {
+	o := options{name: "pipe", width: DefaultWidth, heap: DefaultHeap, blocks: DefaultBlocks, policy: NextFit{}, fma: -1}
+	for _, opt := range opts {
+		if err := opt(&o); err != nil {
+			return o, err
+		}
+	}
+	if o.sync == 0 {
+		o.sync = Deferred
+		switch o.policy.(type) {
+		case BestFit, WorstFit:
+			o.sync = Immediate
+		}
+	}
+	o.blocks = min(o.blocks, o.heap/rmalloc.Granule)
+	return o, nil
+}

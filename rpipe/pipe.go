@@ -1,0 +1,117 @@
+package rpipe
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/element"
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A pipe is what both ends have.
+type pipe struct {
+	spec
+	options
+	link
+	registry *registry
+	name     string // with the incarnation
+	rank     int    // of this end
+	peer     int    // of the other end
+	joined   atomic.Bool
+	broken   atomic.Pointer[error] // why the pipe is of no more use
+	closed   atomic.Bool           // this end was closed
+}
+
+// draft checks what a pipe is opened with.
+func draft[T any](t *runtime.Team, peer int, opts []Option) (p *pipe, team *fabric.Team, err error) {
+	p = &pipe{rank: t.Rank(), peer: peer, name: "(new)"}
+	if t == nil {
+		return p, nil, runtime.ErrTeam
+	}
+	if p.options, err = collect(opts); err != nil {
+		return p, nil, err
+	}
+	p.name = p.options.name
+	if uint(peer) >= uint(t.Size()) {
+		return p, nil, fmt.Errorf("rank %d: %w [0, %d)", peer, runtime.ErrRange, t.Size())
+	}
+	elem, err := element.Describe[T]()
+	if err != nil {
+		return p, nil, err
+	}
+	o := &p.options
+	p.spec = spec{elem: elem, size: element.Size[T](), heap: o.heap, width: o.width, blocks: o.blocks, pull: o.pull, sync: o.sync}
+	team = t.Fabric(fabric.Key{})
+	p.registry, err = registryOf(team)
+	return p, team, err
+}
+
+// plug makes this end's memory for an incarnation of the pipe.
+func (p *pipe) plug(ctx context.Context, pair *pairing, incarnation int, writing bool) error {
+	w := linkEnd{pair.region(incarnation, writersEnd), writerFlags, p.writerData()}
+	r := linkEnd{pair.region(incarnation, readersEnd), p.readerFlags(), p.readerData()}
+	mine, theirs := w, r
+	if !writing {
+		mine, theirs = r, w
+	}
+	l, err := newFabricLink(ctx, pair.team, pair.team.Members[p.peer], mine, theirs, p.fma, p.encode)
+	if err != nil {
+		return err
+	}
+	p.link, p.name = l, fmt.Sprintf("%s#%d", p.name, incarnation)
+	return nil
+}
+
+// join connects to the other end and compares cards. Without wait it is false
+// while the other end is not open. deserted tells that the other end was closed
+// before it was connected, and will put nothing here.
+func (p *pipe) join(ctx context.Context, wait bool) (joined, deserted bool, err error) {
+	ok, err := p.connect(ctx, wait, func(card []byte) error { return p.compare(card, p.rank, p.peer) })
+	if err != nil && (errors.Is(err, runtime.ErrMismatch) || errors.Is(err, ErrCorrupt)) {
+		return false, false, p.breaks(err)
+	}
+	if !ok || err != nil {
+		return false, false, err
+	}
+	var state [8]byte
+	if err := p.get(ctx, cardState, state[:]); err != nil {
+		return false, false, err
+	}
+	p.joined.Store(true)
+	return true, binary.NativeEndian.Uint64(state[:]) == stateClosed, nil
+}
+
+// abandon marks the card of an end that closes without being connected.
+func (p *pipe) abandon() {
+	atomics.Word64(p.local()[cardState:]).Store(stateClosed)
+}
+
+// breaks records why the pipe is of no more use and returns that.
+func (p *pipe) breaks(err error) error {
+	p.broken.CompareAndSwap(nil, &err)
+	return *p.broken.Load()
+}
+
+// usable returns why this end cannot be used, nil if it can.
+func (p *pipe) usable() error {
+	if e := p.broken.Load(); e != nil {
+		return *e
+	}
+	if p.closed.Load() {
+		return errSelfClosed
+	}
+	return nil
+}
+
+// fail wraps what an operation failed with.
+func (p *pipe) fail(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &OpError{Op: op, Pipe: p.name, Rank: p.rank, Peer: p.peer, Err: err}
+}

@@ -1,0 +1,61 @@
+package rpipe_test
+
+import (
+	"context"
+	"io"
+	"testing"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+)
+
+// modes are the kinds of pipes.
+var modes = map[string][]rpipe.Option{
+	"push-deferred":  {},
+	"push-immediate": {rpipe.WithSync(rpipe.Immediate)},
+	"pull-deferred":  {rpipe.WithPull()},
+	"pull-immediate": {rpipe.WithPull(), rpipe.WithSync(rpipe.Immediate)},
+	"two-puts":       {rpipe.WithTwoPuts()},
+}
+
+// eachMode runs f on every transport with two ranks and every kind of pipe.
+func eachMode(t *testing.T, f func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option)) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		for name, opts := range modes {
+			t.Run(name, func(t *testing.T) {
+				c.Run(t, func(ctx context.Context, r *testjob.Rank) { f(ctx, r, opts) })
+			})
+		}
+	})
+}
+
+func TestBlocksArriveInOrderAndThenTheEnd(t *testing.T) {
+	eachMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+		const rounds = 500
+		ends(ctx, r, func(w *rpipe.Writer[int32]) {
+			for i := range rounds {
+				b, err := w.Alloc(ctx, i%50)
+				r.NoError(err)
+				r.Equal(i%50, b.Len())
+				for j := range b.Mem() {
+					b.Mem()[j] = int32(i*100 + j)
+				}
+				r.NoError(w.Write(ctx, b))
+			}
+		}, func(rd *rpipe.Reader[int32]) {
+			for i := range rounds {
+				b, err := rd.Read(ctx)
+				r.NoError(err)
+				r.Len(b.Mem(), i%50)
+				for j, v := range b.Mem() {
+					r.EqualValues(i*100+j, v)
+				}
+				r.NoError(rd.Free(b))
+			}
+			for range 2 {
+				_, err := rd.Read(ctx)
+				r.Equal(io.EOF, err)
+			}
+		}, append(opts, rpipe.WithWidth(7), rpipe.WithHeap(4096))...)
+	})
+}

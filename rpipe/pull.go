@@ -1,0 +1,148 @@
+package rpipe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/rmalloc"
+)
+
+// pulled are the blocks of a pull pipe: they lie at the writer. Where that is
+// mapped, they are used in place; elsewhere they are fetched into memory of this
+// end, and the writer's is free once that is done.
+type pulled struct {
+	r       *readerEnd
+	list    *rmalloc.Held // used in place
+	mem     []byte        // the writer's heap, mapped, or this end's own
+	heap    *rmalloc.Heap // of what is fetched
+	freed   atomic.Uint64 // fetched blocks that were freed
+	freedAt uint64        // freed, as room was looked for
+	room    func() bool
+}
+
+func newPulled(r *readerEnd) *pulled {
+	p := &pulled{r: r}
+	p.room = p.hasRoom
+	return p
+}
+
+// open uses or fetches a block.
+func (p *pulled) open(ctx context.Context, f rmalloc.Flag) (rmalloc.Addr, []byte, error) {
+	if err := p.prepare(); err != nil {
+		return 0, nil, err
+	}
+	if p.list != nil {
+		return p.use(f)
+	}
+	return p.fetch(ctx, f)
+}
+
+// prepare decides, when the writer is known, how its blocks are reached.
+func (p *pulled) prepare() (err error) {
+	r := p.r
+	switch {
+	case p.mem != nil:
+		return nil
+	case !r.joined.Load():
+		return r.fate() // blocks died with the writer
+	}
+	if remote := r.remote(); remote != nil {
+		p.list, err = rmalloc.NewHeld(r.spec.heap, r.spec.blocks)
+		p.mem = remote[r.writerHeap():]
+		return err
+	}
+	if p.heap, err = rmalloc.New(rmalloc.Config{Size: r.spec.heap, Blocks: r.spec.blocks}); err != nil {
+		return err
+	}
+	p.mem, err = r.stage(r.spec.heap)
+	return err
+}
+
+func (p *pulled) use(f rmalloc.Flag) (rmalloc.Addr, []byte, error) {
+	r := p.r
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a, err := p.list.Take(f.Offset, f.Length)
+	if err != nil {
+		return 0, nil, r.breaks(err)
+	}
+	r.wasRead()
+	return a, cut(p.mem, a.Offset(), f.Length), nil
+}
+
+// fetch waits until this end has room, too: what was fetched and not freed
+// occupies it.
+func (p *pulled) fetch(ctx context.Context, f rmalloc.Flag) (rmalloc.Addr, []byte, error) {
+	r := p.r
+	a, err := p.make(ctx, f.Length)
+	if err != nil {
+		return 0, nil, err
+	}
+	mem := cut(p.mem, a.Offset(), f.Length)
+	if len(mem) > 0 {
+		err = r.get(ctx, r.writerHeap()+f.Offset*rmalloc.Granule, mem)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		return 0, nil, errors.Join(err, p.heap.Free(a)) // to be fetched again
+	}
+	r.wasRead()
+	err = r.freed(rmalloc.Range{Offset: f.Offset, Count: max(1, (f.Length+rmalloc.Granule-1)/rmalloc.Granule)})
+	return a, mem, err
+}
+
+// make takes a block of this end's own memory.
+func (p *pulled) make(ctx context.Context, n int) (rmalloc.Addr, error) {
+	r := p.r
+	for {
+		r.mu.Lock()
+		a, err := p.heap.Alloc(n)
+		p.freedAt = p.freed.Load()
+		r.mu.Unlock()
+		if err == nil {
+			return a, nil
+		}
+		if !errors.Is(err, rmalloc.ErrFull) {
+			return 0, r.breaks(err)
+		}
+		if err := r.await(ctx, p.room); err != nil {
+			return 0, fmt.Errorf("%w (while blocks that were read and not freed fill this end's memory)", err)
+		}
+		if err := r.usable(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func (p *pulled) hasRoom() bool { return p.freed.Load() != p.freedAt || p.r.usable() != nil }
+
+func (p *pulled) free(a rmalloc.Addr) error {
+	switch {
+	case p.list != nil:
+		freed, err := p.list.Free(a)
+		if err != nil {
+			return err
+		}
+		return p.r.freed(freed)
+	case p.heap == nil:
+		return fmt.Errorf("%w: %v", ErrStale, a)
+	}
+	if err := p.heap.Free(a); err != nil {
+		return err
+	}
+	p.freed.Add(1)
+	p.r.ring() // a Read may wait for it
+	return nil
+}
+
+func (p *pulled) held() int {
+	if p.list == nil {
+		return 0
+	}
+	return p.list.Len()
+}
+
+func (p *pulled) borrows() bool { return p.list != nil }

@@ -1,0 +1,79 @@
+package rpipe
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/gopgas/gopgas/internal/element"
+	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A Reader is the end of a pipe that blocks come out of. Read, TryRead, Recv and
+// All are called by one goroutine at a time; Free, Sync, Close and Stats by any.
+type Reader[T any] struct{ end *readerEnd }
+
+// OpenReader opens this rank's end of a pipe from another rank of t, which opens
+// the other one by OpenWriter with the same options. It does not wait for that:
+// the two connect on first use. Kind: local.
+func OpenReader[T any](ctx context.Context, t *runtime.Team, writer int, opts ...Option) (*Reader[T], error) {
+	p, team, err := draft[T](t, writer, opts)
+	if err != nil {
+		return nil, p.fail("OpenReader", err)
+	}
+	var end *readerEnd
+	pair := &pairing{team: team, name: p.name, writer: writer, reader: p.rank}
+	err = p.registry.enter(pair.key(readersEnd), func(incarnation int) (stopper, error) {
+		if err := p.plug(ctx, pair, incarnation, false); err != nil {
+			return nil, err
+		}
+		end, err = newReaderEnd(p)
+		return end, err
+	})
+	if err != nil {
+		return nil, p.fail("OpenReader", err)
+	}
+	return &Reader[T]{end}, nil
+}
+
+// Read returns the next block that was written, waiting for it: it polls the
+// notification flag that comes behind the block. The block is the reader's until
+// Free. io.EOF: the writer has closed the pipe and all was read. What has arrived
+// is returned before an error that came later. Kind: local; in a pull pipe from a
+// rank that is not mapped, one-sided.
+func (r *Reader[T]) Read(ctx context.Context) (Block[T], error) {
+	a, mem, err := r.end.readBlock(ctx)
+	if err != nil {
+		return Block[T]{}, r.failed("Read", err)
+	}
+	return r.block(a, mem), nil
+}
+
+func (r *Reader[T]) block(a rmalloc.Addr, mem []byte) Block[T] {
+	n := len(mem) / element.Size[T]()
+	return Block[T]{mem: element.View[T](mem, n)[:n:n], addr: a, owner: r.end.pipe}
+}
+
+// failed wraps an error. The end of a pipe is none.
+func (r *Reader[T]) failed(op string, err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.EOF
+	}
+	return r.end.fail(op, err)
+}
+
+// Free lets the writer have a block's memory again, which it learns in its own
+// time. ErrStale: it was freed before. Kind: one-sided; it waits for nothing.
+func (r *Reader[T]) Free(b Block[T]) error {
+	a, err := b.own(r.end.pipe)
+	if err == nil {
+		err = r.end.freeBlock(a)
+	}
+	return r.end.fail("Free", err)
+}
+
+// Close ends the pipe at this end. Blocks that were not read are lost, and the
+// writer learns that the reader has closed. Blocks that were read mean nothing
+// any more. The second call does nothing. Kind: one-sided.
+func (r *Reader[T]) Close(ctx context.Context) error { return r.end.fail("Close", r.end.close(ctx)) }

@@ -1,0 +1,203 @@
+package rpipe
+
+import (
+	"context"
+	"io"
+
+	"github.com/gopgas/gopgas/internal/rmalloc"
+)
+
+// A readerEnd is a Reader without its element type.
+type readerEnd struct {
+	*pipe
+	*returns // its mutex guards the books, too
+	books    books
+	taker    rmalloc.FlagTaker
+	next     rmalloc.Flag // taken from the ring, and not handed out yet
+	have     bool
+	eof      bool // no notification follows
+	ending   bool // the last block that is freed lets the writer go; under the mutex
+	arrived  func() bool
+	count    ReaderStats
+}
+
+// books are the blocks that the reader has: where they lie, and which addresses
+// are good.
+type books interface {
+	// open makes a block of a notification, waiting for room and for its bytes
+	// where they must be fetched. Called without the mutex, by Read alone.
+	open(ctx context.Context, f rmalloc.Flag) (rmalloc.Addr, []byte, error)
+	// free ends a block. Called with the mutex held.
+	free(a rmalloc.Addr) error
+	// held is how many blocks there are. Called with the mutex held.
+	held() int
+	// borrows tells that blocks lie at the writer.
+	borrows() bool
+}
+
+func newReaderEnd(p *pipe) (*readerEnd, error) {
+	r := &readerEnd{pipe: p, returns: newReturns(p), taker: rmalloc.NewFlagTaker(p.spec.width, p.spec.heap)}
+	r.arrived = r.hasArrived
+	var err error
+	if p.spec.pull {
+		r.books = newPulled(r)
+	} else {
+		r.books, err = newPushed(r)
+	}
+	return r, err
+}
+
+// read returns the next block, waiting for it.
+func (r *readerEnd) readBlock(ctx context.Context) (rmalloc.Addr, []byte, error) {
+	for {
+		a, mem, ok, err := r.tryRead(ctx)
+		if ok || err != nil {
+			return a, mem, err
+		}
+		if err := r.wait(ctx); err != nil && !r.hasArrived() {
+			return 0, nil, err
+		}
+		r.serve()
+	}
+}
+
+// tryRead is read that waits for no notification.
+func (r *readerEnd) tryRead(ctx context.Context) (a rmalloc.Addr, mem []byte, ok bool, err error) {
+	if err := r.usable(); err != nil {
+		return 0, nil, false, err
+	}
+	if ok, err := r.look(ctx); !ok || err != nil {
+		return 0, nil, false, err
+	}
+	// Connected late, for what goes back. A writer that is gone needs nothing.
+	if !r.joined.Load() && r.fate() == nil {
+		if err := r.meet(ctx); err != nil && r.fate() == nil {
+			return 0, nil, false, err
+		}
+	}
+	if a, mem, err = r.books.open(ctx, r.next); err != nil {
+		return 0, nil, false, err
+	}
+	r.have = false
+	return a, mem, true, nil
+}
+
+// look takes the next notification from the ring, if there is one. The load pairs
+// with the writer's store of the flag, behind the block.
+func (r *readerEnd) look(ctx context.Context) (bool, error) {
+	if r.have {
+		return true, nil
+	}
+	if r.eof {
+		return false, io.EOF
+	}
+	f, verdict := r.taker.Take(r.flag(r.taker.Index()))
+	switch {
+	case verdict == rmalloc.NotYet:
+		return false, nil
+	case verdict == rmalloc.Corrupt:
+		return false, r.breaks(errBadFlag)
+	case f.Kind == rmalloc.Close:
+		r.eof = true
+		r.finish(ctx)
+		return false, io.EOF
+	case f.Length%r.spec.size != 0:
+		return false, r.breaks(errPartElement)
+	}
+	r.next, r.have = f, true
+	return true, nil
+}
+
+// hasArrived tells that Read has something to do.
+func (r *readerEnd) hasArrived() bool {
+	return !r.eof && uint8(r.flag(r.taker.Index())>>56) != r.taker.Lap()-1 || r.usable() != nil || r.waited()
+}
+
+// wait waits for a notification, on first use for the writer, too.
+func (r *readerEnd) wait(ctx context.Context) error {
+	if !r.joined.Load() {
+		return r.meet(ctx)
+	}
+	return r.await(ctx, r.arrived)
+}
+
+// meet connects to the writer. One that was closed before has nothing to say.
+func (r *readerEnd) meet(ctx context.Context) error {
+	_, deserted, err := r.join(ctx, true)
+	if deserted {
+		r.eof = true
+		r.finish(ctx)
+	}
+	return err
+}
+
+// finish lets the writer know that everything was read. Blocks that lie at the
+// writer keep it waiting.
+func (r *readerEnd) finish(ctx context.Context) {
+	r.mu.Lock()
+	r.ending = r.books.borrows() && r.books.held() > 0
+	busy := r.ending
+	r.mu.Unlock()
+	if !busy {
+		// Close tries again.
+		_ = r.end(ctx, drained)
+	}
+}
+
+// freeBlock ends a block of the reader's.
+func (r *readerEnd) freeBlock(a rmalloc.Addr) error {
+	if err := r.usable(); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	err := r.books.free(a)
+	last := err == nil && r.ending && r.books.held() == 0
+	r.mu.Unlock()
+	if last {
+		_ = r.end(r.noWait, drained) // Close tries again
+	}
+	return err
+}
+
+// close ends the pipe at this end.
+func (r *readerEnd) close(ctx context.Context) error {
+	if r.closed.Swap(true) {
+		return nil
+	}
+	r.ring() // a Read may wait
+	err := r.part(ctx)
+	r.registry.exit(r, r)
+	return err
+}
+
+// part takes leave of the writer.
+func (r *readerEnd) part(ctx context.Context) error {
+	if r.broken.Load() != nil && !r.joined.Load() {
+		return nil
+	}
+	if !r.joined.Load() {
+		r.abandon()
+		if _, _, err := r.join(ctx, false); err != nil || !r.joined.Load() {
+			return nil //nolint:nilerr // a writer that cannot be reached has nothing to be told
+		}
+	}
+	why := uint64(deserted)
+	if r.eof {
+		why = drained
+	}
+	if err := r.end(ctx, why); err != nil && r.fate() == nil {
+		return err
+	}
+	return nil
+}
+
+func (r *readerEnd) stop() { r.mute() }
+
+// leave gives the memory back once the writer puts nothing more here.
+func (r *readerEnd) leave() bool {
+	if !gone(r.fate()) && r.flag(r.byeFlag()) == 0 {
+		return false
+	}
+	_ = r.release() // a lingering end has nobody to tell
+	return true
+}

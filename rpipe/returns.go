@@ -1,0 +1,225 @@
+package rpipe
+
+import (
+	"context"
+	"encoding/binary"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gopgas/gopgas/internal/rmalloc"
+)
+
+var native = binary.NativeEndian
+
+// announceAfter bounds how long the writer does not know what was read and freed.
+const announceAfter = time.Millisecond
+
+// returns is what goes back from the reader to the writer: how many blocks were
+// read, and what was freed. It leaves, in one write, as soon as there is much of
+// it or the writer waits for it, else a moment later. Nobody waits for room in a
+// queue meanwhile: what does not get through is tried again by the timer.
+type returns struct {
+	p     *pipe
+	owing atomic.Bool   // something is not announced yet
+	heard atomic.Uint64 // the writer's wanted flag as it was last served
+
+	mu     sync.Mutex
+	tags   tagSink
+	reads  uint32 // blocks read
+	parcel parcel // on its way, or stuck
+	told   uint64 // the credit that was announced last
+	timer  *time.Timer
+	armed  bool
+	muted  bool // nothing is put at the writer any more
+	writes uint64
+	noWait context.Context // has ended
+}
+
+// A parcel is an announcement.
+type parcel struct {
+	words  []byte // tags
+	at     int    // in the ring of tags
+	credit uint64 // the flag behind them
+	wanted uint64 // what the writer waited for as it was packed
+	left   bool   // the writer has it
+}
+
+// longParcel is how many bytes of tags are worth waiting for.
+const longParcel = 32 << 10
+
+// A tagSink is where freed ranges go. All calls come under the returns' mutex.
+type tagSink interface {
+	free(r rmalloc.Range) error
+	// pressing tells that there is enough for an announcement.
+	pressing(s *spec) bool
+	// owes tells that some of it is not announced.
+	owes() bool
+	// pack returns the words to put at an offset in the writer's ring of tags, if
+	// any, and the count of all tags with them.
+	pack() (at int, words []byte, tail uint32, err error)
+}
+
+func newReturns(p *pipe) *returns {
+	r := &returns{p: p}
+	if p.spec.sync == Deferred {
+		r.tags = newAnnouncer(&p.spec)
+	} else {
+		r.tags = &publisher{entries: p.local()[p.tagsAt():], ring: rmalloc.NewTagRing(p.spec.blocks)}
+	}
+	r.timer = time.AfterFunc(time.Hour, r.tick)
+	r.timer.Stop()
+	r.parcel.left = true
+	var cancel context.CancelFunc
+	r.noWait, cancel = context.WithCancel(context.Background())
+	cancel()
+	return r
+}
+
+// wasRead counts a block that was read. Called with mu held, as the next ones.
+func (r *returns) wasRead() {
+	r.reads++
+	unheard := r.reads - uint32(r.told)
+	r.consider(wantsWidth, int(unheard) >= max(r.p.spec.width/2, 1))
+}
+
+// freed takes a range that is the writer's again.
+func (r *returns) freed(freed rmalloc.Range) error {
+	if err := r.tags.free(freed); err != nil {
+		return r.p.breaks(err)
+	}
+	r.consider(wantsMemory, r.tags.pressing(&r.p.spec))
+	return nil
+}
+
+// consider announces what there is, if it shall leave now, and has a timer do so
+// otherwise. The load of the writer's word comes after what was freed is stored:
+// either it shows that the writer waits, or the writer sees that.
+func (r *returns) consider(kind uint64, now bool) {
+	if r.muted || !r.p.joined.Load() {
+		return
+	}
+	wanted := r.p.flag(r.p.wantedFlag())
+	if now || wanted&kind != 0 && wanted != r.heard.Load() {
+		// A failure is tried again, or else the writer's end, which Read meets.
+		_ = r.announce(r.noWait)
+	}
+	r.later()
+}
+
+// later arms the timer, if something is left to announce.
+func (r *returns) later() {
+	if r.armed || r.parcel.left && uint32(r.told) == r.reads && !r.tags.owes() {
+		return
+	}
+	r.armed = true
+	r.owing.Store(true)
+	r.timer.Reset(announceAfter)
+}
+
+// announce puts all there is at the writer, ahead of it what got stuck.
+func (r *returns) announce(ctx context.Context) error {
+	if err := r.deliver(ctx); err != nil {
+		return err
+	}
+	wanted := r.p.flag(r.p.wantedFlag())
+	at, words, tail, err := r.tags.pack()
+	if err != nil {
+		return r.p.breaks(err)
+	}
+	credit := uint64(tail)<<32 | uint64(r.reads)
+	r.owing.Store(false)
+	if credit == r.told {
+		return nil
+	}
+	r.parcel = parcel{words: words, at: at, credit: credit, wanted: wanted}
+	return r.deliver(ctx)
+}
+
+// deliver puts the parcel at the writer, unless it has left.
+func (r *returns) deliver(ctx context.Context) error {
+	p := &r.parcel
+	if p.left {
+		return nil
+	}
+	if len(p.words) > longParcel {
+		ctx = context.WithoutCancel(ctx) // half of it would be copied again and again
+	}
+	if err := r.p.putFlag(ctx, r.p.tagsAt()+p.at, p.words, creditFlag, p.credit); err != nil {
+		return err
+	}
+	// Who waits for memory is not served by word of what was read.
+	if p.wanted&wantsMemory == 0 || p.credit>>32 != r.told>>32 {
+		r.heard.Store(p.wanted)
+	}
+	p.left = true
+	r.told = p.credit
+	r.writes++
+	return nil
+}
+
+// serve announces what there is, if the writer waits for it.
+func (r *returns) serve() {
+	if !r.waited() {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.muted {
+		_ = r.announce(r.noWait) // as in consider
+		r.later()
+	}
+}
+
+// waited tells that the writer waits and there is something to tell it.
+func (r *returns) waited() bool {
+	return r.owing.Load() && r.p.flag(r.p.wantedFlag()) != r.heard.Load()
+}
+
+// sync announces what there is.
+func (r *returns) sync(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.muted || !r.p.joined.Load() {
+		return nil
+	}
+	err := r.announce(ctx)
+	r.later()
+	return err
+}
+
+// tick announces what has waited long enough.
+func (r *returns) tick() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.armed = false
+	if r.muted {
+		return
+	}
+	if r.announce(r.noWait) == nil || r.p.fate() == nil {
+		r.later()
+	}
+}
+
+// end puts the last word at the writer. Nothing follows it.
+func (r *returns) end(ctx context.Context, why uint64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.muted || !r.p.joined.Load() {
+		return nil
+	}
+	err := r.announce(ctx)
+	if err == nil {
+		err = r.p.putFlag(ctx, 0, nil, endFlag, why)
+	}
+	r.muted = err == nil
+	return err
+}
+
+// mute lets nothing be put at the writer any more.
+func (r *returns) mute() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.muted = true
+	r.timer.Stop()
+}

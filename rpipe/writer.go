@@ -1,0 +1,80 @@
+package rpipe
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/gopgas/gopgas/internal/element"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A Writer is the end of a pipe that blocks go into. Alloc, Write, Send, Flush
+// and Close are called by one goroutine at a time; Free and Stats by any.
+type Writer[T any] struct{ end *writerEnd }
+
+// OpenWriter opens this rank's end of a pipe to another rank of t, which opens
+// the other one by OpenReader with the same options. It does not wait for that:
+// the two connect on first use. Kind: local.
+func OpenWriter[T any](ctx context.Context, t *runtime.Team, reader int, opts ...Option) (*Writer[T], error) {
+	p, team, err := draft[T](t, reader, opts)
+	if err != nil {
+		return nil, p.fail("OpenWriter", err)
+	}
+	var end *writerEnd
+	pair := &pairing{team: team, name: p.name, writer: p.rank, reader: reader}
+	err = p.registry.enter(pair.key(writersEnd), func(incarnation int) (stopper, error) {
+		if err := p.plug(ctx, pair, incarnation, true); err != nil {
+			return nil, err
+		}
+		end, err = newWriterEnd(p)
+		return end, err
+	})
+	if err != nil {
+		return nil, p.fail("OpenWriter", err)
+	}
+	return &Writer[T]{end}, nil
+}
+
+// Alloc takes a block of n elements in the reader's heap, from this end's shadow
+// of it. Its memory holds what it held before. Without room it waits until the
+// reader frees some. ErrTooLarge: the heap is smaller. Kind: local where
+// synchronization is deferred and there is room, else one-sided.
+func (w *Writer[T]) Alloc(ctx context.Context, n int) (Block[T], error) {
+	if size := element.Size[T](); n < 0 || n > math.MaxInt/size {
+		return Block[T]{}, w.end.fail("Alloc", fmt.Errorf("%d elements of %d bytes: %w", n, size, runtime.ErrRange))
+	}
+	a, err := w.end.alloc(ctx, n*element.Size[T]())
+	if err != nil {
+		return Block[T]{}, w.end.fail("Alloc", err)
+	}
+	return Block[T]{mem: element.View[T](w.end.mem[a.Offset():], n)[:n:n], addr: a, owner: w.end.pipe}, nil
+}
+
+// Write hands a block to the reader, which finds it behind those that were
+// written before. The block and what Mem returned are the reader's from here on.
+// While as many blocks as the pipe is wide are not read yet it waits. When ctx
+// ends first, the block is still the writer's. ErrStale: it was written or freed
+// before. Kind: one-sided; completes at once, the reader's Free frees the memory.
+func (w *Writer[T]) Write(ctx context.Context, b Block[T]) error {
+	a, err := b.own(w.end.pipe)
+	if err == nil {
+		err = w.end.write(ctx, a)
+	}
+	return w.end.fail("Write", err)
+}
+
+// Free gives a block back that was not written. Kind: local.
+func (w *Writer[T]) Free(b Block[T]) error {
+	a, err := b.own(w.end.pipe)
+	if err == nil {
+		err = w.end.free(a)
+	}
+	return w.end.fail("Free", err)
+}
+
+// Close tells the reader that no block follows, waits until it has read all of
+// them, and gives the pipe's memory back. When ctx ends first, or the reader is
+// gone, the error says so; the pipe is closed all the same. The second call does
+// nothing. Kind: one-sided.
+func (w *Writer[T]) Close(ctx context.Context) error { return w.end.fail("Close", w.end.close(ctx)) }

@@ -1,0 +1,110 @@
+package rpipe
+
+import (
+	"context"
+	"errors"
+
+	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// Two ends that close give their memory back only when the other one has said
+// that it puts nothing more there:
+//
+//	writer                                 reader
+//	close notification     ------------->  reads up to it: EOF
+//	puts nothing after it                  announces the last
+//	gives memory back      <-------------  end flag (drained, or deserted when closed early)
+//	bye flag               ------------->  gives memory back
+//
+// An end that waits for nobody meanwhile lingers in its rank's registry.
+
+// close ends the pipe at this end.
+func (w *writerEnd) close(ctx context.Context) error {
+	if w.closed.Swap(true) {
+		return nil
+	}
+	err := w.drain(ctx)
+	w.registry.exit(w, w)
+	return err
+}
+
+// drain tells the reader that nothing follows, and waits until it has read
+// everything.
+func (w *writerEnd) drain(ctx context.Context) error {
+	if !w.joined.Load() {
+		if w.broken.Load() != nil {
+			return nil
+		}
+		w.abandon()
+		_, deserted, err := w.join(ctx, false)
+		if err != nil || !w.joined.Load() {
+			return nil //nolint:nilerr // nothing was written, and a reader that comes later sees the card
+		}
+		w.deserted = deserted
+	}
+	switch {
+	case w.deserted:
+		return w.putFlag(ctx, 0, nil, w.byeFlag(), 1)
+	case w.broken.Load() != nil:
+		return nil
+	}
+	if err := w.sayClose(ctx); err != nil {
+		return err
+	}
+	err := w.await(ctx, func() bool { return w.flag(endFlag) != 0 })
+	if err != nil {
+		return err
+	}
+	if err := w.takeCredit(); err != nil {
+		return err
+	}
+	if w.flag(endFlag) == drained {
+		return nil
+	}
+	if err := w.flush(ctx); err != nil { // what left from the stage has arrived
+		return err
+	}
+	w.flushed = true
+	if w.inFlight() > 0 {
+		return errReaderGone
+	}
+	return nil
+}
+
+// sayClose puts the last notification.
+func (w *writerEnd) sayClose(ctx context.Context) error {
+	if err := w.awaitWidth(ctx); err != nil && !errors.Is(err, errReaderGone) {
+		return err
+	}
+	if w.flag(endFlag) != 0 {
+		return nil
+	}
+	flag := rmalloc.Flag{Kind: rmalloc.Close}.Encode(w.slot.Lap())
+	err := w.putFlag(ctx, 0, nil, w.slot.Index(), flag)
+	if err == nil {
+		w.slot.Step()
+	}
+	return err
+}
+
+func (w *writerEnd) stop() {}
+
+// leave gives the memory back once the reader puts nothing more here, and says
+// so to the reader.
+func (w *writerEnd) leave() bool {
+	switch end := w.flag(endFlag); {
+	case gone(w.fate()):
+	case end == 0 || end == deserted && !w.direct && !w.flushed && w.up:
+		return false
+	case w.joined.Load():
+		if err := w.putFlag(context.Background(), 0, nil, w.byeFlag(), 1); err != nil && w.fate() == nil {
+			return false
+		}
+	}
+	_ = w.release() // a lingering end has nobody to tell
+	return true
+}
+
+// gone tells that a rank puts nothing anywhere any more.
+func gone(fate error) bool { return errors.Is(fate, runtime.ErrRankDead) }

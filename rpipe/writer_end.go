@@ -1,0 +1,281 @@
+package rpipe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/rmalloc"
+)
+
+// A writerEnd is a Writer without its element type.
+type writerEnd struct {
+	*pipe
+	up       bool           // connected, and mem is there
+	deserted bool           // the reader was closed before this end was connected
+	direct   bool           // the reader is mapped: what is put is stored at once
+	mem      []byte         // the heap, as Mem shows it
+	slot     rmalloc.Cursor // where the next notification goes
+	credit   uint64         // what creditFlag said last
+	wants    uint64         // how often this end has waited for the reader
+	tags     tagSource
+	moved    func() bool // what waits look for
+	freed    atomic.Uint64
+	freedAt  uint64 // freed before the wait
+	flushed  bool   // nothing leaves from the stage any more
+
+	mu    sync.Mutex // guards what follows: Free and Stats come from any goroutine
+	heap  *rmalloc.Heap
+	count WriterStats
+}
+
+// A tagSource takes in what the reader freed.
+type tagSource interface {
+	// take releases all that is known to be freed, in immediate mode after having
+	// asked.
+	take(ctx context.Context) error
+	// ask is take for an end that has let the reader know that it waits. It sees
+	// all that was freed before the reader knew.
+	ask(ctx context.Context) error
+}
+
+func newWriterEnd(p *pipe) (*writerEnd, error) {
+	heap, err := rmalloc.New(rmalloc.Config{Size: p.spec.heap, Blocks: p.spec.blocks, Policy: p.policy})
+	if err != nil {
+		return nil, err
+	}
+	w := &writerEnd{pipe: p, heap: heap, slot: rmalloc.NewCursor(p.spec.width)}
+	w.moved = w.hasMoved
+	taker := rmalloc.NewTagTaker(p.spec.heap, p.spec.blocks)
+	if p.spec.sync == Deferred {
+		w.tags = &announcedTags{w: w, taker: taker}
+	} else {
+		w.tags = newFetchedTags(w, taker)
+	}
+	return w, nil
+}
+
+// ready connects on first use, and returns why nothing can be written.
+func (w *writerEnd) ready(ctx context.Context) error {
+	if err := w.usable(); err != nil {
+		return err
+	}
+	if !w.up {
+		if err := w.comeUp(ctx); err != nil {
+			return err
+		}
+	}
+	if w.deserted || w.flag(endFlag) != 0 {
+		return errReaderGone
+	}
+	return nil
+}
+
+func (w *writerEnd) comeUp(ctx context.Context) error {
+	if !w.joined.Load() {
+		_, deserted, err := w.join(ctx, true)
+		if err != nil {
+			return err
+		}
+		w.deserted = deserted
+	}
+	remote := w.remote()
+	w.direct = remote != nil
+	switch {
+	case w.spec.pull:
+		w.mem = w.local()[w.writerHeap():]
+	case w.direct:
+		w.mem = remote[w.readerHeap():]
+	default:
+		mem, err := w.stage(w.spec.heap)
+		if err != nil {
+			return err
+		}
+		w.mem = mem
+	}
+	w.up = true
+	return nil
+}
+
+// alloc takes a block of n bytes in the shadow.
+func (w *writerEnd) alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
+	if err := w.ready(ctx); err != nil {
+		return 0, err
+	}
+	if err := w.tags.take(ctx); err != nil {
+		return 0, err
+	}
+	a, err := w.tryAlloc(n)
+	if err == nil || !errors.Is(err, rmalloc.ErrFull) {
+		return a, err
+	}
+	return w.allocLater(ctx, n)
+}
+
+func (w *writerEnd) tryAlloc(n int) (rmalloc.Addr, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.heap.Alloc(n)
+}
+
+// allocLater waits for room.
+func (w *writerEnd) allocLater(ctx context.Context, n int) (rmalloc.Addr, error) {
+	w.counted(func(s *WriterStats) { s.MemoryWaits++ })
+	for {
+		w.freedAt = w.freed.Load()
+		if err := w.want(ctx, wantsMemory); err != nil {
+			return 0, err
+		}
+		if err := w.tags.ask(ctx); err != nil {
+			return 0, err
+		}
+		a, err := w.tryAlloc(n)
+		if err == nil || !errors.Is(err, rmalloc.ErrFull) {
+			return a, err
+		}
+		if err := w.pause(ctx); err != nil {
+			return 0, fmt.Errorf("%w (while waiting for %d bytes of memory that the reader frees)", err, n)
+		}
+		if err := w.tags.take(ctx); err != nil {
+			return 0, err
+		}
+		if a, err := w.tryAlloc(n); err == nil || !errors.Is(err, rmalloc.ErrFull) {
+			return a, err
+		}
+	}
+}
+
+// want tells the reader that this end is about to wait.
+func (w *writerEnd) want(ctx context.Context, what uint64) error {
+	w.wants++
+	return w.putFlag(ctx, 0, nil, w.wantedFlag(), w.wants<<wantsBits|what)
+}
+
+// pause waits until something has moved.
+func (w *writerEnd) pause(ctx context.Context) error {
+	if err := w.await(ctx, w.moved); err != nil {
+		return err
+	}
+	if w.flag(endFlag) != 0 {
+		return errReaderGone
+	}
+	return nil
+}
+
+func (w *writerEnd) hasMoved() bool {
+	return w.flag(creditFlag) != w.credit || w.flag(endFlag) != 0 || w.freed.Load() != w.freedAt
+}
+
+// takeCredit takes in how many blocks were read, which the reader says and
+// nobody else could.
+func (w *writerEnd) takeCredit() error {
+	credit := w.flag(creditFlag)
+	if credit == w.credit {
+		return nil
+	}
+	if inFlight := uint32(w.slot.Count()) - uint32(credit); int(inFlight) > w.spec.width {
+		return w.breaks(errCredit)
+	}
+	w.credit = credit
+	return nil
+}
+
+// inFlight is how many blocks were written and are not known to be read.
+func (w *writerEnd) inFlight() int { return int(uint32(w.slot.Count()) - uint32(w.credit)) }
+
+// awaitWidth waits until one more block may be on its way.
+func (w *writerEnd) awaitWidth(ctx context.Context) error {
+	if w.inFlight() < w.spec.width {
+		return nil
+	}
+	if err := w.takeCredit(); err != nil || w.inFlight() < w.spec.width {
+		return err
+	}
+	w.counted(func(s *WriterStats) { s.WidthWaits++ })
+	for {
+		w.freedAt = w.freed.Load()
+		if err := w.want(ctx, wantsWidth); err != nil {
+			return err
+		}
+		if err := w.pause(ctx); err != nil {
+			return fmt.Errorf("%w (while %d blocks are written and not read)", err, w.inFlight())
+		}
+		if err := w.takeCredit(); err != nil || w.inFlight() < w.spec.width {
+			return err
+		}
+	}
+}
+
+// write tells the reader of a block, behind the block itself.
+func (w *writerEnd) write(ctx context.Context, a rmalloc.Addr) error {
+	if err := w.ready(ctx); err != nil {
+		return err
+	}
+	if err := w.awaitWidth(ctx); err != nil {
+		return err
+	}
+	offset, n, err := w.part(a, w.direct)
+	if err != nil {
+		return err
+	}
+	flag := rmalloc.Flag{Kind: rmalloc.Data, Offset: offset / rmalloc.Granule, Length: n}.Encode(w.slot.Lap())
+	if w.direct || w.spec.pull || n == 0 {
+		err = w.putFlag(ctx, 0, nil, w.slot.Index(), flag)
+	} else {
+		err = w.putStaged(ctx, w.readerHeap()+offset, offset, n, w.slot.Index(), flag, w.twice)
+	}
+	if err != nil {
+		return err
+	}
+	w.slot.Step()
+	if !w.direct {
+		_, _, err = w.part(a, true)
+	}
+	return err
+}
+
+// part returns where a block lies. With it the block is the reader's from here
+// on. Where a post can fail, that comes after it: then the block may be written
+// again.
+func (w *writerEnd) part(a rmalloc.Addr, with bool) (offset, n int, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	offset, n, err = w.heap.Range(a)
+	if err == nil && with {
+		err = w.heap.Send(a)
+		w.count.Written++
+		w.count.Bytes += uint64(n)
+	}
+	return offset, n, err
+}
+
+// free gives back a block that was not written.
+func (w *writerEnd) free(a rmalloc.Addr) error {
+	w.mu.Lock()
+	err := w.heap.Free(a)
+	w.mu.Unlock()
+	if err == nil {
+		w.freed.Add(1)
+		w.ring() // an Alloc may wait
+	}
+	return err
+}
+
+// release gives back what a tag says.
+func (w *writerEnd) reclaim(r rmalloc.Range) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.heap.Release(r.Offset, r.Count); err != nil {
+		return w.breaks(err)
+	}
+	w.count.Tags++
+	return nil
+}
+
+func (w *writerEnd) counted(f func(s *WriterStats)) {
+	w.mu.Lock()
+	f(&w.count)
+	w.mu.Unlock()
+}
