@@ -1,0 +1,44 @@
+# Makes a table of what scripts/ibv-counts.sh counted, and fails if ours and
+# theirs differ in what does not depend on time.
+
+$1 == "counted" || $1 == "called" {
+	sub(/\r$/, "")
+	at[$2, $3, $5, $4] = $6
+	if (!($3 in seen)) { seen[$3]; operations[++o] = $3 }
+	if ($1 == "called" && !($5 in call)) { call[$5]; calls[++c] = $5 }
+	next
+}
+$1 == "lasts" { lasts[$2] = $3; next }
+/^\{/ { figures[++f] = $0; next }
+{ print; if (/FAIL/) failed = 1 }
+
+# What an operation costs: 640 of them lie between the two runs.
+function each(who, op, what) { return (at[who, op, what, 1280] - at[who, op, what, 640]) / 640 }
+
+function compare(op, what, must,    ours, theirs, verdict) {
+	ours = each("ours", op, what)
+	theirs = each("theirs", op, what)
+	if (ours < 0.02 && theirs < 0.02 && !must) return
+	# A barrier around the counted part posts a request or two.
+	verdict = !must ? "" : ours - theirs < 0.02 && theirs - ours < 0.02 ? "equal" : "DIFFERENT"
+	if (verdict == "DIFFERENT") failed = 1
+	printf "%-12s %-16s %8.2f %8.2f  %s\n", op, what, ours, theirs, verdict
+}
+
+END {
+	printf "%-12s %-16s %8s %8s\n", "operation", "each takes", "ours", "C"
+	for (i = 1; i <= o; i++) {
+		compare(operations[i], "posts", 1)
+		compare(operations[i], "requests", 1)
+		compare(operations[i], "completions", 1)
+		compare(operations[i], "receives", 1)
+		compare(operations[i], "write/device", 1) # posts are system calls on a software device
+		compare(operations[i], "polls", 0)
+		compare(operations[i], "crossings", 0)
+		for (j = 1; j <= c; j++) if (calls[j] != "write/device") compare(operations[i], calls[j], 0)
+	}
+	if (!o) { print "nothing was counted"; failed = 1 }
+	for (tool in lasts) printf "%-20s %8.2f us (perftest, median)\n", tool, lasts[tool]
+	for (i = 1; i <= f; i++) print figures[i]
+	exit failed
+}

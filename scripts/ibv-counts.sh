@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Counts what operations over RDMA cost on an emulated machine (see
+# internal/tools/vm) and compares with a C program that does the same over
+# libibverbs (bench/counts/c): posts, requests, completions, receives and system
+# calls to post for each operation must be equal. What depends on time is shown
+# only: polls, calls from Go into C, and what waiting takes, such as asking the
+# device for an event ahead of sleep, which the C program never does. Then
+# perftest's latencies and ours, shown only, too.
+#
+#	scripts/ibv-counts.sh
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export GOFLAGS="${GOFLAGS:--buildvcs=false}"
+work=.cache/vm
+bin=$PWD/$work/counts
+mkdir -p "$bin"
+
+CGO_ENABLED=0 go build -o "$work/vm" ./internal/tools/vm
+"$work/vm" -prepare # libibverbs' headers, for what comes next
+CGO_ENABLED=0 go build -o "$bin/" ./cmd/grun
+CGO_ENABLED=1 go build -tags ibverbs -o "$bin/ours" ./bench/counts
+CGO_ENABLED=1 go build -tags ibverbs -o "$bin/" ./bench
+gcc -O2 -Wall -Wextra -Werror -o "$bin/theirs" bench/counts/c/counts.c -libverbs
+
+cat >"$bin/run" <<'END'
+#!/bin/sh
+# In the machine. $1: the folder of the programs. A run of 640 operations and one
+# of 1280: what differs is what 640 cost, without the start of the program.
+bin=$1
+for op in put_flush get fetch_add put_notify; do
+	for who in ours theirs; do
+		for n in 640 1280; do
+			strace -f -c -P /dev/infiniband/uverbs0 -o /tmp/device "$bin/$who" $op $n >/tmp/counts &&
+				strace -f -c -o /tmp/all "$bin/$who" $op $n >/dev/null || { echo "FAIL $who $op $n"; exit 1; }
+			sed "s/^/counted $who $op $n /" /tmp/counts
+			for calls in device all; do
+				awk -v w="called $who $op $n" -v c=$calls '$1 ~ /^[0-9.]+$/ && $NF != "total" { print w, $NF "/" c, $4 }' /tmp/$calls
+			done
+		done
+	done
+done
+for tool in ib_write_lat ib_read_lat ib_atomic_lat; do
+	timeout 30 $tool -d rxe0 -s 8 -n 2000 >/tmp/server 2>&1 & server=$!
+	sleep 1
+	timeout 30 $tool -d rxe0 -s 8 -n 2000 127.0.0.1 >/tmp/client 2>&1 || cat /tmp/client
+	awk -v t=$tool '$1 == 8 { print "lasts", t, $5 }' /tmp/client
+	kill $server 2>/dev/null # some never end by themselves
+	wait $server
+done
+export GRUN_ATOMICS=nic
+"$bin/grun" -n 2 --provider ibv --timeout 60s "$bin/bench" put_notify_latency get_latency fetch_add_latency put_latency -size 8 -time 2s -json
+END
+"$work/vm" -timeout "${TIMEOUT:-300}s" -bin "$bin/grun" -bin "$bin/ours" -bin "$bin/theirs" -bin "$bin/bench" -- sh "$bin/run" "$bin" |
+	tee "$work/counts.log" | awk -f scripts/ibv-counts.awk
