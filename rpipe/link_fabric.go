@@ -2,7 +2,6 @@ package rpipe
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"sync/atomic"
 
@@ -179,9 +178,7 @@ func load(ctx context.Context, r *fabric.Remote, from int, dst []byte) error {
 		copy(dst, r.Mem[from:])
 		return nil
 	}
-	for i := 0; i < len(dst); i += 8 {
-		binary.NativeEndian.PutUint64(dst[i:], atomics.Word64(r.Mem[from+i:]).Load())
-	}
+	atomics.LoadWords(dst, r.Mem[from:from+len(dst)])
 	return nil
 }
 

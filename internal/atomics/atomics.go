@@ -109,6 +109,14 @@ func Next(op driver.AtomicOp, old, operand, compare uint64) uint64 {
 	return old
 }
 
+// LoadWords copies src, aligned words of 64 bits, to dst. Each is loaded whole:
+// their owner may be storing them.
+func LoadWords(dst, src []byte) {
+	for i := 0; i < len(src); i += 8 {
+		binary.NativeEndian.PutUint64(dst[i:], Word64(src[i:]).Load())
+	}
+}
+
 func mask(width int) uint64 { return 1<<(8*width) - 1 }
 
 // Uint reads an unsigned value of 1, 2, 4 or 8 bytes as the CPU stores it.

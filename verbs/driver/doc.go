@@ -23,6 +23,10 @@
 // to the same QP before it has been applied to the target's memory; where the
 // device says [DeviceInfo.AppliedWrites], so does that of a WRITE.
 //
+// Aligned words of 64 bits are read and written whole, one at a time, by a WRITE
+// of 8 bytes, and by a READ whose address and length are multiples of 8 and
+// which is no longer than [WholeRead].
+//
 // The first request that fails moves its QP to [StateErr]; it completes with
 // the cause and every later one with [Flushed], signalled or not.
 //

@@ -56,6 +56,10 @@ const (
 	Solicited
 )
 
+// WholeRead is the longest READ that sees each aligned word whole, in bytes, if
+// it goes to one segment.
+const WholeRead = 512
+
 // A Segment is a piece of local memory.
 type Segment struct {
 	Mem  []byte

@@ -45,8 +45,8 @@ func read(p *qp, wr *driver.WorkRequest) outcome {
 		return denied(err)
 	}
 	defer m.done()
-	if n == 8 && len(wr.Local) == 1 && wr.Remote.Addr%8 == 0 {
-		binary.NativeEndian.PutUint64(wr.Local[0].Mem, atomics.Word64(src).Load())
+	if n <= driver.WholeRead && n%8 == 0 && len(wr.Local) == 1 && wr.Remote.Addr%8 == 0 {
+		atomics.LoadWords(wr.Local[0].Mem, src)
 		return outcome{bytes: n}
 	}
 	scatter(wr.Local, src)

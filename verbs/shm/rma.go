@@ -62,8 +62,8 @@ func (q *QP) readRemote(wr *driver.WorkRequest) error {
 	if err != nil {
 		return err
 	}
-	if n == 8 && len(wr.Local) == 1 && aligned(src, 8) {
-		binary.NativeEndian.PutUint64(wr.Local[0].Mem, atomics.Word64(src).Load())
+	if n <= driver.WholeRead && n%8 == 0 && len(wr.Local) == 1 && aligned(src, 8) {
+		atomics.LoadWords(wr.Local[0].Mem, src)
 		return nil
 	}
 	scatter(wr.Local, 0, src)

@@ -1,8 +1,6 @@
 package tcp
 
 import (
-	"encoding/binary"
-
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -56,18 +54,18 @@ func (q *qp) putAnswer() bool {
 	return true
 }
 
-// putPayload copies a small payload and refers to a large one. An aligned word
-// is loaded as one, since the target's program may be storing it.
+// putPayload copies a small payload and refers to a large one. Aligned words are
+// loaded whole, since the target's program may be storing them.
 func (q *qp) putPayload(p piece) {
-	if isWord(p.mem) {
-		binary.NativeEndian.PutUint64(q.out.extend(8), atomics.Word64(p.mem).Load())
-		return
+	n := len(p.mem)
+	switch {
+	case n > copyMax || !q.out.fits(n, bufferMax):
+		q.out.refer(p)
+	case n <= driver.WholeRead && areWords(p.mem):
+		atomics.LoadWords(q.out.extend(n), p.mem)
+	default:
+		copy(q.out.extend(n), p.mem)
 	}
-	if len(p.mem) <= copyMax && q.out.fits(len(p.mem), bufferMax) {
-		copy(q.out.extend(len(p.mem)), p.mem)
-		return
-	}
-	q.out.refer(p)
 }
 
 // putRequest queues one frame of the next request, if it may start.

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gopgas/gopgas/verbs"
+	"github.com/gopgas/gopgas/verbs/driver"
 )
 
 func orderCases() []testCase {
@@ -68,18 +69,19 @@ func writesInOrder(t *testing.T, h Harness) {
 	require.NoError(t, broken)
 }
 
-// neverTorn writes and reads a word that its owner accesses with atomics: all
+// neverTorn writes and reads words that their owner accesses with atomics: all
 // that either side sees is one of two values.
 func neverTorn(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	const rounds = 300
-	written, stored := word64(b.bytes(64, 8)), word64(b.bytes(128, 8))
+	written, stored, last := word64(b.bytes(64, 8)), word64(b.bytes(128, 8)), word64(b.bytes(128+driver.WholeRead-8, 8))
 	whole := func(v uint64) bool { return v == 0 || v == ^uint64(0) }
 	ctx, stop := context.WithCancel(deadline(t))
 	var g errgroup.Group
 	g.Go(func() error {
 		for v := uint64(0); ctx.Err() == nil; v = ^v {
 			stored.Store(v)
+			last.Store(v)
 			if seen := written.Load(); !whole(seen) {
 				return fmt.Errorf("the owner saw %#x", seen)
 			}
@@ -92,6 +94,10 @@ func neverTorn(t *testing.T, h Harness) {
 		a.do(verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(64)})
 		a.do(verbs.WorkRequest{Op: verbs.OpRead, Local: segs(a.at(8, 8)), Remote: b.mr.Remote(128)})
 		require.True(t, whole(get64(a.bytes(8, 8))), "read %#x", get64(a.bytes(8, 8)))
+		a.do(verbs.WorkRequest{Op: verbs.OpRead, Local: segs(a.at(1024, driver.WholeRead)), Remote: b.mr.Remote(128)})
+		for _, at := range []int{1024, 1024 + driver.WholeRead - 8} {
+			require.True(t, whole(get64(a.bytes(at, 8))), "read %#x among others", get64(a.bytes(at, 8)))
+		}
 	}
 	stop()
 	require.NoError(t, g.Wait())
