@@ -10,6 +10,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/ibv"
 )
 
 // An Option adjusts how a rank joins its job. Options win over the environment
@@ -23,6 +24,7 @@ type options struct {
 	stats       bool
 	peerTimeout time.Duration
 	atomics     string
+	rdma        ibv.Config
 	wrap        func(driver.Provider) driver.Provider
 }
 
@@ -69,6 +71,16 @@ func WithPeerTimeout(d time.Duration) Option {
 // by itself. All ranks say the same.
 func WithAtomics(by string) Option {
 	return func(o *options) error { return o.setAtomics(by) }
+}
+
+// WithRDMA says which RDMA device to use and how, in the form of GRUN_RDMA: a list
+// such as "device=mlx5_0,port=1,gid=10.0.0.1,mtu=1024,retries=6". What is not
+// named is chosen by the device's state; ranks may differ.
+func WithRDMA(settings string) Option {
+	return func(o *options) (err error) {
+		o.rdma, err = ibv.ParseConfig(settings)
+		return err
+	}
 }
 
 func (o *options) setAtomics(by string) error {
@@ -119,6 +131,11 @@ func collect(opts []Option) (options, error) {
 	if s := os.Getenv(bootstrap.EnvAtomics); s != "" {
 		if err := o.setAtomics(s); err != nil {
 			return o, fmt.Errorf("%s: %w", bootstrap.EnvAtomics, err)
+		}
+	}
+	if s := os.Getenv(bootstrap.EnvRDMA); s != "" {
+		if o.rdma, err = ibv.ParseConfig(s); err != nil {
+			return o, fmt.Errorf("%s: %w", bootstrap.EnvRDMA, err)
 		}
 	}
 	for _, opt := range opts {

@@ -27,12 +27,13 @@ func TestWrongOptionsSayWhatToDo(t *testing.T) {
 	nothing := func(context.Context, *runtime.Job) error { return nil }
 	require.ErrorContains(t, local(t, 1, nothing, runtime.WithHeap(1)), "need at least")
 	require.ErrorContains(t, local(t, 1, nothing, runtime.WithProvider("carrier pigeon")), "choose auto, shm, tcp, ibv or loop")
+	require.ErrorContains(t, local(t, 1, nothing, runtime.WithRDMA("mtu=1500")), "256, 512")
 	require.ErrorIs(t, local(t, 0, nothing), runtime.ErrRange)
 }
 
 func TestAWrongEnvironmentSaysWhatToDo(t *testing.T) {
 	nothing := func(context.Context, *runtime.Job) error { return nil }
-	for name, text := range map[string]string{"GRUN_HEAP": "plenty", "GRUN_FMA_MAX": "x", "GRUN_PEER_TIMEOUT": "soon"} {
+	for name, text := range map[string]string{"GRUN_HEAP": "plenty", "GRUN_FMA_MAX": "x", "GRUN_PEER_TIMEOUT": "soon", "GRUN_RDMA": "speed=11"} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, text)
 			require.ErrorContains(t, local(t, 1, nothing), text)

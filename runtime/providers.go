@@ -40,7 +40,7 @@ func (o *options) wire(local *localWire, oneHost bool) (wiring, error) {
 		w.providers = []driver.Provider{o.tcp()}
 	case "ibv":
 		w.shared = local == nil
-		w.providers = []driver.Provider{ibv.New(ibv.Config{PeerTimeout: o.peerTimeout})}
+		w.providers = []driver.Provider{o.ibv()}
 	case "", "auto":
 		return o.wireAuto(local, oneHost)
 	default:
@@ -77,6 +77,12 @@ func unusedDevices(rank int) string {
 }
 
 func (o *options) tcp() driver.Provider { return tcp.New(tcp.Config{PeerTimeout: o.peerTimeout}) }
+
+func (o *options) ibv() driver.Provider {
+	cfg := o.rdma
+	cfg.PeerTimeout = o.peerTimeout
+	return ibv.New(cfg)
+}
 
 func (o *options) wrapAll(providers []driver.Provider) {
 	if o.wrap == nil {

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs jobs of several processes on an emulated machine with a software RDMA
 # device (see internal/tools/vm): examples that check their own results, and the
-# litmus tests, with atomics by the targets' CPUs and by the device.
+# litmus tests, with atomics by the targets' CPUs and by the device; a rank that is
+# killed; what a program says that was built without RDMA.
 #
 #	scripts/ibv-jobs.sh
 set -euo pipefail
@@ -13,6 +14,7 @@ mkdir -p "$bin"
 
 CGO_ENABLED=0 go build -o "$work/vm" ./internal/tools/vm
 CGO_ENABLED=0 go build -o "$bin/" ./cmd/grun
+CGO_ENABLED=0 go build -o "$bin/without" ./examples/hello
 CGO_ENABLED=1 go build -tags ibverbs -o "$bin/" ./examples/hello ./examples/wordcount ./examples/gups
 CGO_ENABLED=1 go test -tags ibverbs -c -o "$bin/litmus.test" ./litmus
 
@@ -31,6 +33,35 @@ for by in cpu nic; do
 	try "$bin/grun" -n 3 --provider ibv --timeout 100s "$bin/gups" -log2 10
 done
 unset GRUN_ATOMICS
+
+# killed: the others learn of it, and the job ends with its signal's code.
+killed() {
+	"$bin/grun" -n 3 --provider ibv --timeout 100s "$bin/gups" -log2 24 >/tmp/killed 2>&1 & job=$!
+	sleep 4
+	victim=$(pgrep -f "^$bin/gups" | tail -n 1)
+	kill -9 "$victim"
+	wait $job
+	rc=$?
+	cat /tmp/killed
+	[ $rc = 137 ] && grep -q "rank is dead" /tmp/killed && grep -q "died of SIGKILL" /tmp/killed && ! pgrep -f "^$bin/gups"
+}
+try killed
+
+# without: no RDMA, which is said once, or fails with what to do.
+without() {
+	"$bin/grun" -n 3 "$bin/without" >/tmp/said 2>&1 || return 1
+	cat /tmp/said
+	[ "$(grep -c "cannot use rxe0.*-tags ibverbs" /tmp/said)" = 1 ] || return 1
+	! "$bin/grun" -n 2 --provider ibv "$bin/without" >/tmp/said 2>&1 && grep "built without tag ibverbs" /tmp/said
+}
+try without
+
+# settings: those that devices know are taken, and others refused.
+settings() {
+	GRUN_RDMA=device=rxe0,port=1,mtu=1024,retries=3 "$bin/grun" -n 2 --provider ibv --timeout 60s "$bin/hello" &&
+		! GRUN_RDMA=device=rxe7 "$bin/grun" -n 2 --provider ibv --timeout 60s "$bin/hello"
+}
+try settings
 cd litmus && try "$bin/litmus.test" -test.v -test.run /ibv
 exit $failed
 END

@@ -103,20 +103,32 @@ func lockDir(dir string) (*os.File, error) {
 	return lock, nil
 }
 
+// buildCommand is the go command that makes target of a package's directory or a
+// file, able to use RDMA devices where there are some and they can be built for.
+func buildCommand(ctx context.Context, abs, target string, r rdma) *exec.Cmd {
+	args := []string{"build", "-o", target}
+	if r.usable() {
+		args = append(args, "-tags=ibverbs")
+	}
+	what, dir := ".", abs
+	if strings.HasSuffix(abs, ".go") {
+		what, dir = abs, filepath.Dir(abs)
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, what)...)
+	cmd.Dir = dir
+	if r.usable() {
+		cmd.Env = append(cmd.Environ(), "CGO_ENABLED=1")
+	}
+	return cmd
+}
+
 // goBuild runs the go command. It inherits the lock: should grun be killed, it
 // finishes, removes its temporary files, and nobody runs half a program.
 func goBuild(abs, source, target string, lock *os.File, signals <-chan os.Signal) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", target, ".")
-	if rdma := theRDMA(); rdma.devices != nil && rdma.lacks == "" {
-		cmd.Args = append(cmd.Args[:2], "-tags=ibverbs", "-o", target, ".")
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
-	}
-	cmd.Dir, cmd.Stderr, cmd.ExtraFiles = abs, os.Stderr, []*os.File{lock}
-	if strings.HasSuffix(abs, ".go") {
-		cmd.Dir, cmd.Args[len(cmd.Args)-1] = filepath.Dir(abs), abs
-	}
+	cmd := buildCommand(ctx, abs, target, theRDMA())
+	cmd.Stderr, cmd.ExtraFiles = os.Stderr, []*os.File{lock}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	done := make(chan error, 1)
 	go func() { done <- cmd.Run() }()

@@ -13,6 +13,9 @@ type rdma struct {
 	lacks   string   // why programs that use them cannot be built here
 }
 
+// usable tells that programs built here can use devices of this machine.
+func (r rdma) usable() bool { return len(r.devices) > 0 && r.lacks == "" }
+
 const verbsHeader = "/usr/include/infiniband/verbs.h"
 
 // theRDMA looks at this machine.

@@ -15,9 +15,10 @@ const (
 	EnvLocalSize   = "GRUN_LOCAL_SIZE"   // ranks on this host
 	EnvAddr        = "GRUN_ADDR"         // host:port of the rendezvous
 	EnvSecret      = "GRUN_SECRET"       // SecretSize bytes in hex; never on a command line
-	EnvProvider    = "GRUN_PROVIDER"     // auto, shm or tcp
+	EnvProvider    = "GRUN_PROVIDER"     // auto, shm, tcp or ibv
 	EnvHeap        = "GRUN_HEAP"         // size of the arena, for instance 1GiB
 	EnvAtomics     = "GRUN_ATOMICS"      // cpu or nic
+	EnvRDMA        = "GRUN_RDMA"         // device=mlx5_0,port=1 and more, see ibv.ParseConfig
 	EnvFMAMax      = "GRUN_FMA_MAX"      // largest transfer by CPU stores; 0 queues everything
 	EnvStats       = "GRUN_STATS"        // 1: report statistics when closing
 	EnvPeerTimeout = "GRUN_PEER_TIMEOUT" // silence after which a peer is unreachable, for instance 30s
