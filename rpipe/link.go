@@ -58,6 +58,8 @@ type life interface {
 	await(ctx context.Context, ready func() bool) error
 	// fate returns what became of the other end, nil while it is well.
 	fate() error
+	// progress takes in what has arrived. It is false where nothing needs that.
+	progress() bool
 	// ring has a goroutine of this rank that waits look again.
 	ring()
 	// flush returns when all that was put is there to be seen.

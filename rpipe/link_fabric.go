@@ -182,6 +182,8 @@ func load(ctx context.Context, r *fabric.Remote, from int, dst []byte) error {
 	return nil
 }
 
+func (l *fabricLink) progress() bool { return l.team.Progress() }
+
 func (l *fabricLink) ring() { l.team.Bell().Ring() }
 
 func (l *fabricLink) flush(ctx context.Context) error { return l.theirs.Load().Peer.Flush(ctx) }

@@ -8,6 +8,8 @@ import (
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
+	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/faulty"
 )
 
 func TestMain(m *testing.M) { testjob.Main(m, bodies) }
@@ -36,4 +38,10 @@ func ends[T any](ctx context.Context, r *testjob.Rank, write func(w *rpipe.Write
 		read(rd)
 		r.NoError(rd.Close(ctx))
 	}
+}
+
+// disturbed puts verbs/faulty between the fabric and the provider.
+func disturbed(seed uint64) runtime.Option {
+	plan := faulty.Plan{Seed: seed, DelayStarts: 0.3, Reorder: 0.5, PartialPosts: 0.3, QueueFull: 0.2}
+	return runtime.WithWrap(func(p driver.Provider) driver.Provider { return faulty.New(p, plan) })
 }

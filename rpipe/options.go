@@ -2,6 +2,7 @@ package rpipe
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/runtime"
@@ -21,6 +22,8 @@ type options struct {
 	pull   bool
 	twice  bool
 	fma    int
+	// patience is how long the writer does not know what was read and freed.
+	patience time.Duration
 }
 
 // Without options a pipe has these.
@@ -145,7 +148,8 @@ func within(what string, n, least, most int) error {
 }
 
 func collect(opts []Option) (options, error) {
-	o := options{name: "pipe", width: DefaultWidth, heap: DefaultHeap, blocks: DefaultBlocks, policy: NextFit{}, fma: -1}
+	o := options{name: "pipe", width: DefaultWidth, heap: DefaultHeap, blocks: DefaultBlocks, policy: NextFit{}, fma: -1,
+		patience: announceAfter}
 	for _, opt := range opts {
 		if err := opt(&o); err != nil {
 			return o, err

@@ -139,10 +139,13 @@ func (p *pulled) free(a rmalloc.Addr) error {
 }
 
 func (p *pulled) held() int {
-	if p.list == nil {
-		return 0
+	switch {
+	case p.list != nil:
+		return p.list.Len()
+	case p.heap != nil:
+		return p.heap.Live()
 	}
-	return p.list.Len()
+	return 0
 }
 
 func (p *pulled) borrows() bool { return p.list != nil }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/rmalloc"
@@ -62,6 +63,56 @@ func (r *Reader[T]) failed(op string, err error) error {
 	}
 	return r.end.fail(op, err)
 }
+
+// TryRead is Read without the wait: ok tells whether a block had arrived. It
+// makes progress. Kind: as Read's.
+func (r *Reader[T]) TryRead() (b Block[T], ok bool, err error) {
+	a, mem, ok, err := r.end.poll()
+	if !ok || err != nil {
+		return Block[T]{}, false, r.failed("TryRead", err)
+	}
+	return r.block(a, mem), true, nil
+}
+
+// Recv reads a block, copies as much of it as dst holds and frees it: Read, copy
+// and Free in one. It returns the block's length, which is more than len(dst)
+// when the rest was dropped. Kind: as Read's.
+func (r *Reader[T]) Recv(ctx context.Context, dst []T) (n int, err error) {
+	b, err := r.Read(ctx)
+	if err != nil {
+		return 0, err
+	}
+	copy(dst, b.mem)
+	return b.Len(), r.Free(b)
+}
+
+// All reads until the end of the pipe, which ends the loop without an error:
+//
+//	for b, err := range r.All(ctx) { ... }
+//
+// After an error the loop ends. Each block is the reader's until Free. Kind: as
+// Read's.
+func (r *Reader[T]) All(ctx context.Context) iter.Seq2[Block[T], error] {
+	return func(yield func(Block[T], error) bool) {
+		for {
+			b, err := r.Read(ctx)
+			if errors.Is(err, io.EOF) || !yield(b, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Sync lets the writer know at once what was read and freed, which it learns by
+// itself a moment later. Kind: one-sided; does not wait for the writer.
+func (r *Reader[T]) Sync(ctx context.Context) error { return r.end.fail("Sync", r.end.sync(ctx)) }
+
+// Stats returns what the reader did. Kind: local.
+func (r *Reader[T]) Stats() ReaderStats { return r.end.stats() }
+
+// Name returns the pipe's name with its incarnation, such as "halo#0". Kind:
+// local.
+func (r *Reader[T]) Name() string { return r.end.pipe.name }
 
 // Free lets the writer have a block's memory again, which it learns in its own
 // time. ErrStale: it was freed before. Kind: one-sided; it waits for nothing.

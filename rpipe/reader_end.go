@@ -3,6 +3,7 @@ package rpipe
 import (
 	"context"
 	"io"
+	"math/bits"
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
 )
@@ -15,10 +16,10 @@ type readerEnd struct {
 	taker    rmalloc.FlagTaker
 	next     rmalloc.Flag // taken from the ring, and not handed out yet
 	have     bool
-	eof      bool // no notification follows
-	ending   bool // the last block that is freed lets the writer go; under the mutex
+	eof      bool   // no notification follows
+	ending   bool   // the last block that is freed lets the writer go; under the mutex
+	polls    uint64 // that found no writer
 	arrived  func() bool
-	count    ReaderStats
 }
 
 // books are the blocks that the reader has: where they lie, and which addresses
@@ -47,7 +48,7 @@ func newReaderEnd(p *pipe) (*readerEnd, error) {
 	return r, err
 }
 
-// read returns the next block, waiting for it.
+// readBlock returns the next block, waiting for it.
 func (r *readerEnd) readBlock(ctx context.Context) (rmalloc.Addr, []byte, error) {
 	for {
 		a, mem, ok, err := r.tryRead(ctx)
@@ -61,7 +62,36 @@ func (r *readerEnd) readBlock(ctx context.Context) (rmalloc.Addr, []byte, error)
 	}
 }
 
-// tryRead is read that waits for no notification.
+// poll is readBlock that looks once, and once more after making progress.
+func (r *readerEnd) poll() (a rmalloc.Addr, mem []byte, ok bool, err error) {
+	if a, mem, ok, err = r.tryRead(context.Background()); !ok && err == nil && r.progress() {
+		a, mem, ok, err = r.tryRead(context.Background())
+	}
+	if ok || err != nil {
+		return a, mem, ok, err
+	}
+	r.serve()
+	return 0, nil, false, r.seek()
+}
+
+// seek looks now and then for a writer that has not written yet: it may have
+// been closed, or be another kind of pipe. Looking is a message to its rank, so
+// it comes at the polls 1, 2, 4, 8 and so on.
+func (r *readerEnd) seek() error {
+	if r.joined.Load() {
+		return r.fate()
+	}
+	if r.polls++; bits.OnesCount64(r.polls) != 1 {
+		return nil
+	}
+	_, deserted, err := r.join(context.Background(), false)
+	if deserted {
+		r.endsUnwritten(context.Background())
+	}
+	return err
+}
+
+// tryRead is readBlock that waits for no notification.
 func (r *readerEnd) tryRead(ctx context.Context) (a rmalloc.Addr, mem []byte, ok bool, err error) {
 	if err := r.usable(); err != nil {
 		return 0, nil, false, err
@@ -125,10 +155,14 @@ func (r *readerEnd) wait(ctx context.Context) error {
 func (r *readerEnd) meet(ctx context.Context) error {
 	_, deserted, err := r.join(ctx, true)
 	if deserted {
-		r.eof = true
-		r.finish(ctx)
+		r.endsUnwritten(ctx)
 	}
 	return err
+}
+
+func (r *readerEnd) endsUnwritten(ctx context.Context) {
+	r.eof = true
+	r.finish(ctx)
 }
 
 // finish lets the writer know that everything was read. Blocks that lie at the

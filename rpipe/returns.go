@@ -26,7 +26,7 @@ type returns struct {
 
 	mu     sync.Mutex
 	tags   tagSink
-	reads  uint32 // blocks read
+	read   uint64 // blocks
 	parcel parcel // on its way, or stuck
 	told   uint64 // the credit that was announced last
 	timer  *time.Timer
@@ -78,8 +78,8 @@ func newReturns(p *pipe) *returns {
 
 // wasRead counts a block that was read. Called with mu held, as the next ones.
 func (r *returns) wasRead() {
-	r.reads++
-	unheard := r.reads - uint32(r.told)
+	r.read++
+	unheard := uint32(r.read) - uint32(r.told)
 	r.consider(wantsWidth, int(unheard) >= max(r.p.spec.width/2, 1))
 }
 
@@ -109,12 +109,12 @@ func (r *returns) consider(kind uint64, now bool) {
 
 // later arms the timer, if something is left to announce.
 func (r *returns) later() {
-	if r.armed || r.parcel.left && uint32(r.told) == r.reads && !r.tags.owes() {
+	if r.armed || r.parcel.left && uint32(r.told) == uint32(r.read) && !r.tags.owes() {
 		return
 	}
 	r.armed = true
 	r.owing.Store(true)
-	r.timer.Reset(announceAfter)
+	r.timer.Reset(r.p.patience)
 }
 
 // announce puts all there is at the writer, ahead of it what got stuck.
@@ -127,7 +127,7 @@ func (r *returns) announce(ctx context.Context) error {
 	if err != nil {
 		return r.p.breaks(err)
 	}
-	credit := uint64(tail)<<32 | uint64(r.reads)
+	credit := uint64(tail)<<32 | uint64(uint32(r.read))
 	r.owing.Store(false)
 	if credit == r.told {
 		return nil

@@ -1,17 +1,42 @@
 package rpipe
 
-// WriterStats tell what a writer did and how full the pipe's heap is, as its
-// shadow has it.
+import "github.com/gopgas/gopgas/internal/rmalloc"
+
+// WriterStats tell what a writer did, and how full the pipe's heap is as its
+// shadow has it: memory that the reader has freed counts as taken until the
+// writer has learned of that.
 type WriterStats struct {
 	Written     uint64 // blocks
 	Bytes       uint64 // in them
 	Tags        uint64 // ranges of freed memory that were taken in
 	MemoryWaits uint64 // Allocs that waited for the reader to free
 	WidthWaits  uint64 // Writes that waited for the reader to read
+	InFlight    int    // blocks written and not known to be read
+	Heap        HeapStats
 }
+
+// HeapStats are the occupancy of a heap; Fragmentation is a number from 0, all
+// that is free lies in one piece, towards 1.
+type HeapStats = rmalloc.Stats
 
 // ReaderStats tell what a reader did.
 type ReaderStats struct {
 	Read          uint64 // blocks
+	Held          int    // blocks that were read and not freed
 	Announcements uint64 // remote writes that told the writer what was read and freed
+}
+
+func (w *writerEnd) stats() WriterStats {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.count
+	s.Heap = w.heap.Stats()
+	s.InFlight = int(uint32(s.Written) - uint32(w.flag(creditFlag)))
+	return s
+}
+
+func (r *readerEnd) stats() ReaderStats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return ReaderStats{Read: r.read, Held: r.books.held(), Announcements: r.writes}
 }

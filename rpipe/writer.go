@@ -73,6 +73,36 @@ func (w *Writer[T]) Free(b Block[T]) error {
 	return w.end.fail("Free", err)
 }
 
+// Send writes a copy of src: Alloc, copy and Write in one. src is the caller's
+// when it returns. Kind: one-sided.
+func (w *Writer[T]) Send(ctx context.Context, src []T) error {
+	b, err := w.Alloc(ctx, len(src))
+	if err != nil {
+		return err
+	}
+	copy(b.mem, src)
+	if err := w.Write(ctx, b); err != nil {
+		_ = w.end.free(b.addr) // unless the reader has it
+		return err
+	}
+	return nil
+}
+
+// Flush returns when all blocks that were written lie in the reader's memory, in
+// a pull pipe their notifications: whoever is told of it sees them, even where
+// the writer's rank dies. Kind: one-sided.
+func (w *Writer[T]) Flush(ctx context.Context) error {
+	return w.end.fail("Flush", w.end.flushed(ctx))
+}
+
+// Stats returns what the writer did and how full the heap is. It looks at all
+// of its holes. Kind: local.
+func (w *Writer[T]) Stats() WriterStats { return w.end.stats() }
+
+// Name returns the pipe's name with its incarnation, such as "halo#0". Kind:
+// local.
+func (w *Writer[T]) Name() string { return w.end.name }
+
 // Close tells the reader that no block follows, waits until it has read all of
 // them, and gives the pipe's memory back. When ctx ends first, or the reader is
 // gone, the error says so; the pipe is closed all the same. The second call does

@@ -65,7 +65,7 @@ func (w *writerEnd) drain(ctx context.Context) error {
 	if err := w.flush(ctx); err != nil { // what left from the stage has arrived
 		return err
 	}
-	w.flushed = true
+	w.settled = true
 	if w.inFlight() > 0 {
 		return errReaderGone
 	}
@@ -95,7 +95,7 @@ func (w *writerEnd) stop() {}
 func (w *writerEnd) leave() bool {
 	switch end := w.flag(endFlag); {
 	case gone(w.fate()):
-	case end == 0 || end == deserted && !w.direct && !w.flushed && w.up:
+	case end == 0 || end == deserted && !w.direct && !w.settled && w.up:
 		return false
 	case w.joined.Load():
 		if err := w.putFlag(context.Background(), 0, nil, w.byeFlag(), 1); err != nil && w.fate() == nil {

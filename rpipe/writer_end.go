@@ -24,7 +24,7 @@ type writerEnd struct {
 	moved    func() bool // what waits look for
 	freed    atomic.Uint64
 	freedAt  uint64 // freed before the wait
-	flushed  bool   // nothing leaves from the stage any more
+	settled  bool   // nothing leaves from the stage any more
 
 	mu    sync.Mutex // guards what follows: Free and Stats come from any goroutine
 	heap  *rmalloc.Heap
@@ -263,7 +263,7 @@ func (w *writerEnd) free(a rmalloc.Addr) error {
 	return err
 }
 
-// release gives back what a tag says.
+// reclaim gives back what a tag says.
 func (w *writerEnd) reclaim(r rmalloc.Range) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -272,6 +272,14 @@ func (w *writerEnd) reclaim(r rmalloc.Range) error {
 	}
 	w.count.Tags++
 	return nil
+}
+
+// flushed returns when all that was written is at the reader.
+func (w *writerEnd) flushed(ctx context.Context) error {
+	if err := w.ready(ctx); err != nil {
+		return err
+	}
+	return w.flush(ctx)
 }
 
 func (w *writerEnd) counted(f func(s *WriterStats)) {

@@ -84,6 +84,9 @@ func (h *Heap) Alloc(n int) (Addr, error) {
 	return s.addr, nil
 }
 
+// Live returns how many blocks there are.
+func (h *Heap) Live() int { return h.live }
+
 func (h *Heap) refuse(n int) error {
 	if n < 0 {
 		return fmt.Errorf("%w: block of %d bytes", ErrInvalid, n)

@@ -1,0 +1,54 @@
+package rpipe
+
+import (
+	"time"
+
+	"github.com/gopgas/gopgas/internal/rmalloc"
+)
+
+// WithPatience sets how long the writer does not know what was read and freed,
+// so that tests count only what they ask for.
+func WithPatience(d time.Duration) Option {
+	return func(o *options) error { o.patience = d; return nil }
+}
+
+// Lingering is how many closed ends of this rank still wait for the other one.
+func Lingering[T any](r *Reader[T]) int {
+	g := r.end.registry
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.sweep()
+	return len(g.lingering)
+}
+
+// Words are places in an end's own memory that hostile neighbours scribble over.
+type Words struct {
+	Flags func(i int) []byte // a flag
+	Data  []byte
+}
+
+// Memory returns a reader's own memory.
+func (r *Reader[T]) Memory() Words { return words(r.end.pipe) }
+
+// Memory returns a writer's own memory.
+func (w *Writer[T]) Memory() Words { return words(w.end.pipe) }
+
+func words(p *pipe) Words {
+	l := p.link.(*fabricLink)
+	return Words{Data: l.local(), Flags: func(i int) []byte { return l.mine.block.Bytes[l.sizes[0]+8*i:][:8] }}
+}
+
+// Where things lie in that memory.
+const (
+	TagsAt     = cardSize
+	CreditFlag = creditFlag
+	EndFlag    = endFlag
+)
+
+// DataFlag is the word of a notification in the first lap.
+func DataFlag(granule, length int) uint64 {
+	return rmalloc.Flag{Kind: rmalloc.Data, Offset: granule, Length: length}.Encode(1)
+}
+
+// Tag is the word of freed granules in the first lap.
+func Tag(granule, count int) uint64 { return rmalloc.Range{Offset: granule, Count: count}.Tag(1) }
