@@ -7,7 +7,7 @@ FUZZTIME ?= 50000x
 SOAK     ?= 600
 BENCH    ?= all
 
-.PHONY: help check format vet lint test race conformance ibv fuzz bench microbench examples mutants soak leftovers
+.PHONY: help check format vet lint test race conformance ibv ibv-counts rdma fuzz bench microbench examples mutants soak leftovers
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,14 @@ conformance: ## The provider suite; PROVIDER="loop tcp shm", or ibv on an emulat
 
 ibv: ## Jobs over a software RDMA device on an emulated machine
 	scripts/ibv-jobs.sh
+
+ibv-counts: ## Requests and system calls over it, compared with a C program's
+	scripts/ibv-counts.sh
+
+rdma: ## All that is tested on a software RDMA device
+	scripts/ibv.sh
+	scripts/ibv-jobs.sh
+	scripts/ibv-counts.sh
 
 fuzz: ## Fuzz every decoder for FUZZTIME=50000x
 	scripts/fuzz.sh $(FUZZTIME)

@@ -36,14 +36,16 @@ unset GRUN_ATOMICS
 
 # killed: the others learn of it, and the job ends with its signal's code.
 killed() {
-	"$bin/grun" -n 3 --provider ibv --timeout 100s "$bin/gups" -log2 24 >/tmp/killed 2>&1 & job=$!
+	"$bin/grun" -n 3 --provider ibv --timeout 100s "$bin/gups" -log2 20 >/tmp/killed 2>&1 & job=$!
 	sleep 4
-	victim=$(pgrep -f "^$bin/gups" | tail -n 1)
-	kill -9 "$victim"
+	kill -9 "$(ranks | tail -n 1)"
 	wait $job
 	rc=$?
 	cat /tmp/killed
-	[ $rc = 137 ] && grep -q "rank is dead" /tmp/killed && grep -q "died of SIGKILL" /tmp/killed && ! pgrep -f "^$bin/gups"
+	[ $rc = 137 ] && grep -q "rank is dead" /tmp/killed && grep -q "died of SIGKILL" /tmp/killed && [ -z "$(ranks)" ]
+}
+ranks() { # their process ids
+	for p in /proc/[0-9]*; do [ "$(readlink $p/exe)" = "$bin/gups" ] && echo "${p#/proc/}"; done
 }
 try killed
 
@@ -52,14 +54,18 @@ without() {
 	"$bin/grun" -n 3 "$bin/without" >/tmp/said 2>&1 || return 1
 	cat /tmp/said
 	[ "$(grep -c "cannot use rxe0.*-tags ibverbs" /tmp/said)" = 1 ] || return 1
-	! "$bin/grun" -n 2 --provider ibv "$bin/without" >/tmp/said 2>&1 && grep "built without tag ibverbs" /tmp/said
+	! "$bin/grun" -n 2 --provider ibv "$bin/without" >/tmp/said 2>&1 || return 1
+	cat /tmp/said
+	grep -q "built without tag ibverbs" /tmp/said
 }
 try without
 
 # settings: those that devices know are taken, and others refused.
 settings() {
 	GRUN_RDMA=device=rxe0,port=1,mtu=1024,retries=3 "$bin/grun" -n 2 --provider ibv --timeout 60s "$bin/hello" &&
-		! GRUN_RDMA=device=rxe7 "$bin/grun" -n 2 --provider ibv --timeout 60s "$bin/hello"
+		! GRUN_RDMA=device=rxe7 "$bin/grun" -n 2 --provider ibv --timeout 60s "$bin/hello" >/tmp/said 2>&1 || return 1
+	cat /tmp/said
+	grep -q 'no device "rxe7" among \["rxe0"\]' /tmp/said
 }
 try settings
 cd litmus && try "$bin/litmus.test" -test.v -test.run /ibv

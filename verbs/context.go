@@ -23,13 +23,12 @@ type Context struct {
 func Open(ctx context.Context, p driver.Provider, device string, opts Options) (*Context, error) {
 	if device == "" {
 		devices, err := p.Devices(ctx)
-		if err == nil && len(devices) == 0 {
-			err = invalid("the provider has no device here")
-		}
 		if err != nil {
 			return nil, &OpError{Op: "open", Provider: p.Name(), Index: -1, Err: err}
 		}
-		device = devices[0].Name
+		if len(devices) > 0 { // else the provider says why there is none
+			device = devices[0].Name
+		}
 	}
 	c := &Context{}
 	c.qps.Store(&map[uint32]*QP{})

@@ -22,7 +22,7 @@ func (absent) Name() string { return "ibv" }
 
 func (absent) Devices(context.Context) ([]driver.DeviceInfo, error) { return nil, nil }
 
-func (absent) Open(_ context.Context, device string, _ driver.Options) (driver.Context, error) {
-	return nil, fmt.Errorf("%w: ibv: no device %q, since this program was built without tag ibverbs; build it with `-tags ibverbs`",
-		driver.ErrUnsupported, device)
+func (absent) Open(context.Context, string, driver.Options) (driver.Context, error) {
+	return nil, fmt.Errorf("%w: ibv: this program was built without tag ibverbs; build it with `-tags ibverbs`",
+		driver.ErrUnsupported)
 }

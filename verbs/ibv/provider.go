@@ -3,6 +3,7 @@
 package ibv
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,5 +79,6 @@ func (p *provider) Open(_ context.Context, name string, opts driver.Options) (dr
 		}
 		return newDevice(hw, cfg, opts)
 	}
-	return nil, fmt.Errorf("%w: ibv: no device %q here, only %v; see `ls %s`", driver.ErrInvalid, name, names, sysClass)
+	return nil, fmt.Errorf("%w: ibv: no device %q among %q; `ls %s` shows those of this host", driver.ErrInvalid,
+		cmp.Or(name, cfg.Device), Present(), sysClass)
 }
