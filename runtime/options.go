@@ -10,7 +10,6 @@ import (
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/verbs/driver"
-	"github.com/gopgas/gopgas/verbs/ibv"
 )
 
 // An Option adjusts how a rank joins its job. Options win over the environment
@@ -24,7 +23,7 @@ type options struct {
 	stats       bool
 	peerTimeout time.Duration
 	atomics     string
-	rdma        ibv.Config
+	rdma        rdmaSettings
 	wrap        func(driver.Provider) driver.Provider
 }
 
@@ -78,7 +77,7 @@ func WithAtomics(by string) Option {
 // named is chosen by the device's state; ranks may differ.
 func WithRDMA(settings string) Option {
 	return func(o *options) (err error) {
-		o.rdma, err = ibv.ParseConfig(settings)
+		o.rdma, err = parseRDMA(settings)
 		return err
 	}
 }
@@ -134,7 +133,7 @@ func collect(opts []Option) (options, error) {
 		}
 	}
 	if s := os.Getenv(bootstrap.EnvRDMA); s != "" {
-		if o.rdma, err = ibv.ParseConfig(s); err != nil {
+		if o.rdma, err = parseRDMA(s); err != nil {
 			return o, fmt.Errorf("%s: %w", bootstrap.EnvRDMA, err)
 		}
 	}

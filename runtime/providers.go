@@ -16,6 +16,11 @@ type localWire = loop.Provider
 
 func newLocalWire() *localWire { return loop.New() }
 
+// rdmaSettings say which RDMA device to use, and how.
+type rdmaSettings = ibv.Config
+
+func parseRDMA(list string) (rdmaSettings, error) { return ibv.ParseConfig(list) }
+
 // wiring is what a choice of provider means for a rank.
 type wiring struct {
 	providers []driver.Provider // in order of preference
