@@ -6,7 +6,6 @@ import (
 
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/rmalloc"
-	"github.com/gopgas/gopgas/runtime"
 )
 
 // What can be wrong with a call; match with errors.Is. What became of the other
@@ -21,15 +20,16 @@ var (
 	// ErrCorrupt: words in this end's memory are not what the other end can have
 	// written. The pipe is of no more use: close it.
 	ErrCorrupt = rmalloc.ErrCorrupt
-	// ErrClosed: this end or the other one has closed the pipe, or the job.
-	ErrClosed = runtime.ErrClosed
+	// ErrClosed: this end or the other one has closed the pipe. (A job that is
+	// closed is runtime.ErrClosed.)
+	ErrClosed = errors.New("pipe is closed")
 	// ErrType: elements that hold pointers or have no size.
 	ErrType = element.ErrType
 )
 
 var (
-	errSelfClosed  = fmt.Errorf("%w: this end has closed the pipe; open another one", ErrClosed)
-	errReaderGone  = fmt.Errorf("%w: the reader closed the pipe; close this end and open another one", ErrClosed)
+	errSelfClosed  = fmt.Errorf("%w at this end; open another one", ErrClosed)
+	errReaderGone  = fmt.Errorf("%w by the reader; close this end, and open another pipe", ErrClosed)
 	errNoCard      = fmt.Errorf("%w: the other end's memory is too small to be a pipe's", ErrCorrupt)
 	errNotAPipe    = fmt.Errorf("%w: the other end is not a pipe of this version", ErrCorrupt)
 	errCredit      = fmt.Errorf("%w: more blocks were read than written", ErrCorrupt)

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/runtime"
 )
 
 // A registry is what a rank knows of all its pipes. It hangs on the rank's fabric,
@@ -40,7 +41,7 @@ func (r *registry) enter(name string, make func(incarnation int) (stopper, error
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.open == nil {
-		return ErrClosed
+		return runtime.ErrClosed
 	}
 	r.sweep()
 	s, err := make(r.openings[name])

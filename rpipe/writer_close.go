@@ -66,10 +66,17 @@ func (w *writerEnd) drain(ctx context.Context) error {
 		return err
 	}
 	w.settled = true
-	if w.inFlight() > 0 {
+	if w.unread() > 0 {
 		return errReaderGone
 	}
 	return nil
+}
+
+// unread is how many blocks the reader has not read.
+func (w *writerEnd) unread() uint32 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return uint32(w.count.Written) - uint32(w.credit)
 }
 
 // sayClose puts the last notification.

@@ -117,7 +117,11 @@ func (w *writerEnd) alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
 func (w *writerEnd) tryAlloc(n int) (rmalloc.Addr, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.heap.Alloc(n)
+	a, err := w.heap.Alloc(n)
+	if err != nil && errors.Is(err, ErrTooLarge) {
+		err = fmt.Errorf("%w; raise WithHeap", err)
+	}
+	return a, err
 }
 
 // allocLater waits for room.

@@ -1,0 +1,207 @@
+package rpipe_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+)
+
+// A slow reader stops the writer at the pipe's width, and at its memory.
+func TestAFullPipeStopsItsWriterUntilTheReaderGoesOn(t *testing.T) {
+	const width = 4
+	for name, opt := range map[string][]rpipe.Option{
+		"width":  {rpipe.WithWidth(width)},
+		"memory": {rpipe.WithHeap(width * 64)},
+		"blocks": {rpipe.WithBlocks(width)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+				opts = append(opts, opt...)
+				ends(ctx, r, func(w *rpipe.Writer[int64]) {
+					for i := range width {
+						r.NoError(w.Send(ctx, []int64{int64(i)}))
+					}
+					full, cancel := context.WithCancelCause(ctx)
+					enough := errors.New("enough")
+					go func() {
+						r.NoError(w.Flush(ctx))
+						cancel(enough)
+					}()
+					err := w.Send(full, []int64{-1})
+					r.ErrorIs(err, enough)
+					r.Equal(width, w.Stats().InFlight)
+					r.NoError(r.World.Barrier(ctx), "now the reader begins")
+					r.NoError(w.Send(ctx, []int64{width}), "what was given up left nothing behind")
+					stats := w.Stats()
+					r.EqualValues(width+1, stats.Written)
+					r.Positive(stats.WidthWaits + stats.MemoryWaits)
+				}, func(rd *rpipe.Reader[int64]) {
+					r.NoError(r.World.Barrier(ctx))
+					i := int64(0)
+					for b, err := range rd.All(ctx) {
+						r.NoError(err)
+						r.Equal(i, b.Mem()[0])
+						r.NoError(rd.Free(b))
+						i++
+					}
+					r.EqualValues(width+1, i)
+				}, opts...)
+			})
+		})
+	}
+}
+
+func TestOnePipesSlowReaderStopsNoOther(t *testing.T) {
+	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			const blocks = 300
+			switch r.Me {
+			case 0: // to rank 1, which does not read, and to rank 2, which does
+				slow, err := rpipe.OpenWriter[int](ctx, r.World, 1, rpipe.WithWidth(2))
+				r.NoError(err)
+				fast, err := rpipe.OpenWriter[int](ctx, r.World, 2, rpipe.WithWidth(2))
+				r.NoError(err)
+				stuck := make(chan error, 1)
+				go func() {
+					for range 3 {
+						if err := slow.Send(ctx, []int{1}); err != nil {
+							stuck <- err
+							return
+						}
+					}
+					stuck <- nil
+				}()
+				for i := range blocks {
+					r.NoError(fast.Send(ctx, []int{i}))
+				}
+				r.NoError(fast.Close(ctx))
+				r.Empty(stuck)
+				r.NoError(r.World.Barrier(ctx))
+				r.NoError(<-stuck)
+				r.NoError(slow.Close(ctx))
+			case 1:
+				rd, err := rpipe.OpenReader[int](ctx, r.World, 0, rpipe.WithWidth(2))
+				r.NoError(err)
+				r.NoError(r.World.Barrier(ctx))
+				for b, err := range rd.All(ctx) {
+					r.NoError(err)
+					r.NoError(rd.Free(b))
+				}
+				r.NoError(rd.Close(ctx))
+			case 2:
+				rd, err := rpipe.OpenReader[int](ctx, r.World, 0, rpipe.WithWidth(2))
+				r.NoError(err)
+				got := make([]int, 1)
+				for i := range blocks {
+					_, err := rd.Recv(ctx, got)
+					r.NoError(err)
+					r.Equal(i, got[0])
+				}
+				_, err = rd.Recv(ctx, got)
+				r.Equal(io.EOF, err)
+				r.NoError(rd.Close(ctx))
+				r.NoError(r.World.Barrier(ctx))
+			}
+		})
+	})
+}
+
+func TestTheWritersOwnFreeMakesRoomForAnAllocThatWaits(t *testing.T) {
+	alone(t, mapped, func(ctx context.Context, r *testjob.Rank, l *loopback) {
+		l.open(rpipe.WithHeap(1024))
+		b := l.alloc(1024)
+		done := make(chan error, 1)
+		go func() {
+			b, err := l.w.Alloc(ctx, 1024)
+			done <- errors.Join(err, l.w.Free(b))
+		}()
+		for l.w.Stats().MemoryWaits == 0 {
+			r.NoError(ctx.Err())
+			r.World.Fabric(key).Progress()
+		}
+		r.NoError(l.w.Free(b))
+		r.NoError(<-done)
+		l.close()
+	})
+}
+
+func TestAReadThatIsGivenUpLosesNothing(t *testing.T) {
+	eachMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+		ends(ctx, r, func(w *rpipe.Writer[byte]) {
+			r.NoError(w.Send(ctx, []byte("first")))
+			r.NoError(r.World.Barrier(ctx))
+			r.NoError(w.Send(ctx, []byte("second")))
+		}, func(rd *rpipe.Reader[byte]) {
+			_, err := rd.Recv(ctx, nil)
+			r.NoError(err)
+			cause := errors.New("late")
+			over, cancel := context.WithCancelCause(ctx)
+			cancel(cause)
+			_, err = rd.Read(over)
+			r.ErrorIs(err, cause)
+			r.NoError(r.World.Barrier(ctx))
+			got := make([]byte, 3)
+			n, err := rd.Recv(ctx, got)
+			r.NoError(err)
+			r.Equal(6, n, "the block's length, of which dst holds a part")
+			r.Equal("sec", string(got))
+		}, opts...)
+	})
+}
+
+func TestAReaderThatClosesEarlyStopsItsWriter(t *testing.T) {
+	eachMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+		switch r.Me {
+		case 0:
+			w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)
+			r.NoError(err)
+			for err == nil {
+				err = w.Send(ctx, make([]byte, 5000))
+			}
+			r.ErrorIs(err, rpipe.ErrClosed)
+			r.ErrorContains(err, "by the reader")
+			r.ErrorIs(w.Close(ctx), rpipe.ErrClosed, "blocks were lost")
+		case 1:
+			rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, opts...)
+			r.NoError(err)
+			_, err = rd.Recv(ctx, nil)
+			r.NoError(err)
+			r.NoError(rd.Close(ctx))
+		}
+	})
+}
+
+func TestCloseWakesARead(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			if r.Me == 0 {
+				w, err := rpipe.OpenWriter[byte](ctx, r.World, 1)
+				r.NoError(err)
+				r.NoError(w.Send(ctx, []byte{1}))
+				r.NoError(r.World.Barrier(ctx))
+				r.NoError(w.Close(ctx))
+				return
+			}
+			rd, err := rpipe.OpenReader[byte](ctx, r.World, 0)
+			r.NoError(err)
+			_, err = rd.Recv(ctx, nil)
+			r.NoError(err)
+			done := make(chan error, 1)
+			go func() {
+				_, err := rd.Read(ctx)
+				done <- err
+			}()
+			for !r.World.Fabric(key).Bell().Waiting() {
+				r.NoError(ctx.Err())
+				r.World.Fabric(key).Progress()
+			}
+			r.NoError(rd.Close(ctx))
+			r.ErrorIs(<-done, rpipe.ErrClosed)
+			r.NoError(r.World.Barrier(ctx))
+		})
+	})
+}

@@ -1,0 +1,246 @@
+package rpipe_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+func TestPipesArePairedByNameAndNotByTheOrderOfOpening(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			const n = 5
+			if r.Me == 0 {
+				for i := range n {
+					w, err := rpipe.OpenWriter[int64](ctx, r.World, 1, rpipe.WithName(fmt.Sprint("p", i)))
+					r.NoError(err)
+					r.NoError(w.Send(ctx, []int64{int64(i)}))
+					defer func() { r.NoError(w.Close(ctx)) }()
+				}
+				return
+			}
+			var readers [n]*rpipe.Reader[int64]
+			for i := n - 1; i >= 0; i-- {
+				rd, err := rpipe.OpenReader[int64](ctx, r.World, 0, rpipe.WithName(fmt.Sprint("p", i)))
+				r.NoError(err)
+				readers[i] = rd
+			}
+			for i := n - 1; i >= 0; i-- { // as the writer closes them
+				rd := readers[i]
+				v := make([]int64, 1)
+				_, err := rd.Recv(ctx, v)
+				r.NoError(err)
+				r.EqualValues(i, v[0])
+				_, err = rd.Read(ctx)
+				r.Equal(io.EOF, err)
+				r.NoError(rd.Close(ctx))
+			}
+		})
+	})
+}
+
+func TestTheKthOpeningOfANameMeetsTheKth(t *testing.T) {
+	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			// All to all, some times over, under one name: ranks are a part of it.
+			for round := range 3 {
+				var writers []*rpipe.Writer[int]
+				for to := range r.N {
+					w, err := rpipe.OpenWriter[int](ctx, r.World, to)
+					r.NoError(err)
+					r.Equal(fmt.Sprintf("pipe#%d", round), w.Name())
+					writers = append(writers, w)
+				}
+				var readers []*rpipe.Reader[int]
+				for from := range r.N {
+					rd, err := rpipe.OpenReader[int](ctx, r.World, from)
+					r.NoError(err)
+					readers = append(readers, rd)
+				}
+				for to, w := range writers {
+					r.NoError(w.Send(ctx, []int{round, r.Me, to}))
+				}
+				for from, rd := range readers {
+					got := make([]int, 3)
+					_, err := rd.Recv(ctx, got)
+					r.NoError(err)
+					r.Equal([]int{round, from, r.Me}, got)
+				}
+				for i := range readers {
+					go func() { _, _ = readers[i].Read(ctx) }() // up to the end
+				}
+				for _, w := range writers {
+					r.NoError(w.Close(ctx))
+				}
+				for _, rd := range readers {
+					r.NoError(rd.Close(ctx))
+				}
+			}
+		})
+	})
+}
+
+func TestTeamsHaveTheirOwnPipes(t *testing.T) {
+	testjob.Each(t, 3, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			reversed, err := r.World.Split(ctx, 0, -r.Me)
+			r.NoError(err)
+			for i, team := range []*runtime.Team{r.World, reversed} {
+				me := team.Rank()
+				w, err := rpipe.OpenWriter[int](ctx, team, (me+1)%r.N)
+				r.NoError(err)
+				rd, err := rpipe.OpenReader[int](ctx, team, (me+r.N-1)%r.N)
+				r.NoError(err)
+				r.NoError(w.Send(ctx, []int{i, me}))
+				got := make([]int, 2)
+				_, err = rd.Recv(ctx, got)
+				r.NoError(err)
+				r.Equal([]int{i, (me + r.N - 1) % r.N}, got)
+				go func() { _, _ = rd.Read(ctx) }()
+				r.NoError(w.Close(ctx))
+			}
+		})
+	})
+}
+
+func TestEndsThatDifferSayWhatTheyHave(t *testing.T) {
+	for name, test := range map[string]struct {
+		writer, reader []rpipe.Option
+		says           []string
+	}{
+		"width":  {[]rpipe.Option{rpipe.WithWidth(3)}, []rpipe.Option{rpipe.WithWidth(500)}, []string{"width 3", "width 500"}},
+		"heap":   {[]rpipe.Option{rpipe.WithHeap(6400)}, nil, []string{"heap 6400", "heap 1048576"}},
+		"blocks": {nil, []rpipe.Option{rpipe.WithBlocks(7)}, []string{"1024 blocks", "7 blocks"}},
+		"sync":   {[]rpipe.Option{rpipe.WithPolicy(rpipe.BestFit{})}, nil, []string{"immediate", "deferred"}},
+		"pull":   {nil, []rpipe.Option{rpipe.WithPull()}, []string{"pull", "push"}},
+	} {
+		testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+			t.Run(name, func(t *testing.T) {
+				c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+					var err error
+					if r.Me == 0 {
+						w, openErr := rpipe.OpenWriter[int](ctx, r.World, 1, test.writer...)
+						r.NoError(openErr)
+						_, err = w.Alloc(ctx, 1)
+						defer func() { r.NoError(w.Close(ctx)) }()
+						_, again := w.Alloc(ctx, 1)
+						r.ErrorIs(again, runtime.ErrMismatch)
+					} else {
+						rd, openErr := rpipe.OpenReader[int](ctx, r.World, 0, test.reader...)
+						r.NoError(openErr)
+						_, err = rd.Read(ctx)
+						defer func() { r.NoError(rd.Close(ctx)) }()
+					}
+					r.ErrorIs(err, runtime.ErrMismatch)
+					for _, s := range test.says {
+						r.ErrorContains(err, s)
+					}
+				})
+			})
+		})
+	}
+	testjob.Config{Provider: "loop", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		var err error
+		if r.Me == 0 {
+			w, openErr := rpipe.OpenWriter[float64](ctx, r.World, 1)
+			r.NoError(openErr)
+			err = w.Send(ctx, []float64{1})
+		} else {
+			rd, openErr := rpipe.OpenReader[struct{ A, B int32 }](ctx, r.World, 0)
+			r.NoError(openErr)
+			_, err = rd.Read(ctx)
+		}
+		r.ErrorIs(err, runtime.ErrMismatch)
+		r.ErrorContains(err, "float64")
+		r.ErrorContains(err, "struct{0:int32,4:int32}")
+	})
+}
+
+func TestAnEndThatWasNeverUsedClosesWithoutTheOther(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			if r.Me == 0 {
+				w, err := rpipe.OpenWriter[int](ctx, r.World, 1, rpipe.WithName("writer first"))
+				r.NoError(err)
+				r.NoError(w.Close(ctx))
+				rd, err := rpipe.OpenReader[int](ctx, r.World, 1, rpipe.WithName("reader first"))
+				r.NoError(err)
+				r.NoError(rd.Close(ctx))
+				r.NoError(r.World.Barrier(ctx))
+				return
+			}
+			r.NoError(r.World.Barrier(ctx))
+			rd, err := rpipe.OpenReader[int](ctx, r.World, 0, rpipe.WithName("writer first"))
+			r.NoError(err)
+			_, err = rd.Read(ctx)
+			r.Equal(io.EOF, err)
+			r.NoError(rd.Close(ctx))
+			w, err := rpipe.OpenWriter[int](ctx, r.World, 0, rpipe.WithName("reader first"))
+			r.NoError(err)
+			r.ErrorIs(w.Send(ctx, []int{1}), rpipe.ErrClosed)
+			r.NoError(w.Close(ctx))
+		})
+	})
+}
+
+func TestTryReadLearnsOfAWriterThatNeverWrote(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			if r.Me == 0 {
+				w, err := rpipe.OpenWriter[int](ctx, r.World, 1)
+				r.NoError(err)
+				r.NoError(w.Close(ctx))
+				return
+			}
+			rd, err := rpipe.OpenReader[int](ctx, r.World, 0)
+			r.NoError(err)
+			for err == nil && ctx.Err() == nil {
+				_, _, err = rd.TryRead()
+			}
+			r.Equal(io.EOF, err)
+			r.NoError(rd.Close(ctx))
+		})
+	})
+}
+
+// TestMemoryComesBack opens and closes many pipes whose memory would not fit the
+// heap together. What lingers for the other end's word goes in the end.
+func TestMemoryComesBack(t *testing.T) {
+	eachMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+		opts = append(opts, rpipe.WithHeap(16<<20))
+		if r.Me == 0 {
+			for i := range 40 {
+				w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)
+				r.NoError(err)
+				r.NoError(w.Send(ctx, make([]byte, i)))
+				r.NoError(w.Close(ctx))
+			}
+			r.Less(used(r.World), int64(1<<20))
+			return
+		}
+		var last *rpipe.Reader[byte]
+		for i := range 40 {
+			rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, opts...)
+			r.NoError(err)
+			n, err := rd.Recv(ctx, nil)
+			r.NoError(err)
+			r.Equal(i, n)
+			_, err = rd.Read(ctx)
+			r.Equal(io.EOF, err)
+			r.NoError(rd.Close(ctx))
+			last = rd
+		}
+		for rpipe.Lingering(last) > 0 {
+			r.NoError(ctx.Err())
+			r.World.Fabric(key).Progress()
+			time.Sleep(time.Millisecond)
+		}
+		r.Less(used(r.World), int64(1<<20))
+	})
+}
