@@ -12,10 +12,11 @@ import (
 // start of its data, ahead of everything else, and looks at the other's. Numbers
 // are little-endian:
 //
-//	0      8     16         24      32     36      40    41    64          248
-//	magic  heap  type hash  size    width  blocks  pull  sync  type, text  state
+//	0      8     16         24      32     36      40    41    44     48     64          248
+//	magic  heap  type hash  size    width  blocks  pull  sync  tally  group  type, text  state
 //
-// Only the state ever changes; it is a word by itself.
+// Only the state ever changes; it is a word by itself. Tally and group are the
+// reader's alone.
 type spec struct {
 	elem   string // structure of the element's type
 	size   int    // bytes of one element
@@ -37,6 +38,8 @@ const (
 	cardBlocks = 36
 	cardPull   = 40
 	cardSync   = 41
+	cardTally  = 44           // number of the reader's tally plus 1, or 0
+	cardGroup  = 48           // word there
 	cardText   = 64           // the structure itself, as far as there is room
 	cardState  = cardSize - 8 // stateOpen or stateClosed
 

@@ -31,6 +31,7 @@ var (
 	errSelfClosed  = fmt.Errorf("%w at this end; open another one", ErrClosed)
 	errReaderGone  = fmt.Errorf("%w by the reader; close this end, and open another pipe", ErrClosed)
 	errNoCard      = fmt.Errorf("%w: the other end's memory is too small to be a pipe's", ErrCorrupt)
+	errNoTally     = fmt.Errorf("%w: the reader's aggregate is not what its card says", ErrCorrupt)
 	errNotAPipe    = fmt.Errorf("%w: the other end is not a pipe of this version", ErrCorrupt)
 	errCredit      = fmt.Errorf("%w: more blocks were read than written", ErrCorrupt)
 	errBadFlag     = fmt.Errorf("%w: notification flag", ErrCorrupt)

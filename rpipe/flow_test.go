@@ -159,6 +159,9 @@ func TestAReaderThatClosesEarlyStopsItsWriter(t *testing.T) {
 		case 0:
 			w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)
 			r.NoError(err)
+			r.NoError(w.Send(ctx, make([]byte, 5000)))
+			r.NoError(w.Send(ctx, make([]byte, 5000)))
+			r.NoError(r.World.Barrier(ctx))
 			for err == nil {
 				err = w.Send(ctx, make([]byte, 5000))
 			}
@@ -170,6 +173,7 @@ func TestAReaderThatClosesEarlyStopsItsWriter(t *testing.T) {
 			r.NoError(err)
 			_, err = rd.Recv(ctx, nil)
 			r.NoError(err)
+			r.NoError(r.World.Barrier(ctx))
 			r.NoError(rd.Close(ctx))
 		}
 	})

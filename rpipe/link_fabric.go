@@ -3,6 +3,7 @@ package rpipe
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/arena"
@@ -26,6 +27,8 @@ type fabricLink struct {
 	mine   memory    // flags and data
 	staged memory    // the stage
 	theirs atomic.Pointer[fabric.Remote]
+	tally  *fabric.Remote // the other rank's, if this pipe belongs to an aggregate
+	group  int            // its word there
 
 	look  func() bool // lookOnce, made once
 	ready func() bool // what await waits for
@@ -163,6 +166,26 @@ func (l *fabricLink) path(r *fabric.Remote, n int) fabric.Path {
 		return fabric.FMA
 	}
 	return fabric.Bulk
+}
+
+func (l *fabricLink) openCounter(ctx context.Context, number uint32, group int) error {
+	reader := slices.Index(l.team.Members, l.peer)
+	r, err := l.team.TryRegion(ctx, l.peer, tallyName(l.team, reader, number))
+	switch {
+	case err != nil:
+		return err
+	case r == nil || group >= r.Len/8:
+		return errNoTally
+	}
+	l.tally, l.group = r, group
+	return nil
+}
+
+func (l *fabricLink) count() error {
+	if l.tally == nil {
+		return nil
+	}
+	return l.tally.PostFlag(context.Background(), fabric.Flag{Offset: 8 * l.group, Add: true, Value: 1})
 }
 
 func (l *fabricLink) get(ctx context.Context, from int, dst []byte) error {

@@ -12,10 +12,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/faulty"
 )
 
-func TestMain(m *testing.M) { testjob.Main(m, bodies) }
-
-// bodies are what processes of this test binary run.
-var bodies = map[string]testjob.Body{}
+func TestMain(m *testing.M) { testjob.Main(m, bodiesOfDeath()) }
 
 // key opens a team's fabric to these tests.
 var key fabric.Key

@@ -22,6 +22,8 @@ type options struct {
 	pull   bool
 	twice  bool
 	fma    int
+	tally  *tally // of the aggregate that a reader belongs to
+	group  int    // its word there
 	// patience is how long the writer does not know what was read and freed.
 	patience time.Duration
 }

@@ -53,6 +53,15 @@ func (r *registry) enter(name string, make func(incarnation int) (stopper, error
 	return nil
 }
 
+// number returns the next number of a tally, from 0.
+func (r *registry) number() uint32 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := r.openings["tally"]
+	r.openings["tally"]++
+	return uint32(n)
+}
+
 // exit takes out an end that was closed, and keeps it as long as it lingers.
 func (r *registry) exit(s stopper, l lingerer) {
 	s.stop()

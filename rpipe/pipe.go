@@ -59,7 +59,7 @@ func (p *pipe) plug(ctx context.Context, pair *pairing, incarnation int, writing
 	if !writing {
 		mine, theirs = r, w
 	}
-	l, err := newFabricLink(ctx, pair.team, pair.team.Members[p.peer], mine, theirs, p.fma, p.encode)
+	l, err := newFabricLink(ctx, pair.team, pair.team.Members[p.peer], mine, theirs, p.fma, p.prepare)
 	if err != nil {
 		return err
 	}
@@ -67,15 +67,31 @@ func (p *pipe) plug(ctx context.Context, pair *pairing, incarnation int, writing
 	return nil
 }
 
+// prepare writes this end's card.
+func (p *pipe) prepare(card []byte) {
+	p.encode(card)
+	p.options.tally.encode(card, p.group)
+}
+
 // join connects to the other end and compares cards. Without wait it is false
 // while the other end is not open. deserted tells that the other end was closed
 // before it was connected, and will put nothing here.
 func (p *pipe) join(ctx context.Context, wait bool) (joined, deserted bool, err error) {
-	ok, err := p.connect(ctx, wait, func(card []byte) error { return p.compare(card, p.rank, p.peer) })
+	var counter counter
+	ok, err := p.connect(ctx, wait, func(card []byte) error {
+		if binary.LittleEndian.Uint64(card[cardMagic:]) == magic {
+			counter = counterOf(card)
+		}
+		return p.compare(card, p.rank, p.peer)
+	})
 	if err != nil && (errors.Is(err, runtime.ErrMismatch) || errors.Is(err, ErrCorrupt)) {
+		p.knock(ctx, counter)
 		return false, false, p.breaks(err)
 	}
 	if !ok || err != nil {
+		return false, false, err
+	}
+	if err := p.joinCounter(ctx, counter); err != nil {
 		return false, false, err
 	}
 	var state [8]byte

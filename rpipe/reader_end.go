@@ -232,6 +232,7 @@ func (r *readerEnd) leave() bool {
 	if !gone(r.fate()) && r.flag(r.byeFlag()) == 0 {
 		return false
 	}
+	r.options.tally.drop()
 	_ = r.release() // a lingering end has nobody to tell
 	return true
 }
