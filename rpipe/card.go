@@ -79,7 +79,9 @@ func (s *spec) compare(card []byte, rank, peer int) error {
 		width: int(le.Uint32(card[cardWidth:])), blocks: int(le.Uint32(card[cardBlocks:])),
 		pull: card[cardPull] != 0, sync: Sync(card[cardSync])}
 	if le.Uint64(card[cardType:]) != hash(s.elem) {
-		other.elem = text(card[cardText:])
+		if other.elem = text(card[cardText:]); other.elem == s.elem {
+			other.elem += "…" // where the texts end, the types differ
+		}
 	}
 	if other == *s {
 		return nil

@@ -1,0 +1,232 @@
+package rpipe_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+func scribble(mem []byte, word uint64) { atomics.Word64(mem).Store(word) }
+
+func TestNotificationsThatCannotBeAreCorrupt(t *testing.T) {
+	const heap = 4096 // 64 granules
+	for name, word := range map[string]uint64{
+		"of a lap to come":         1 << 63,
+		"of no kind":               3<<54 | 1<<56,
+		"of nothing":               1 << 56,
+		"beyond the heap":          rpipe.DataFlag(64, 8),
+		"reaching over the end":    rpipe.DataFlag(63, 72),
+		"that wraps around":        rpipe.DataFlag(1<<24-1, 1<<30-1),
+		"of a part of an element":  rpipe.DataFlag(0, 12),
+		"of a close with a length": 1<<56 | 2<<54 | 8,
+	} {
+		t.Run(name, func(t *testing.T) {
+			mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
+				for _, opts := range modes {
+					rd, err := rpipe.OpenReader[int64](ctx, r.World, 0, append(opts, rpipe.WithHeap(heap))...)
+					r.NoError(err)
+					scribble(rd.Memory().Flags(0), word)
+					for range 2 {
+						_, err = rd.Read(ctx)
+						r.ErrorIs(err, rpipe.ErrCorrupt)
+						_, _, err = rd.TryRead()
+						r.ErrorIs(err, rpipe.ErrCorrupt)
+					}
+					r.NoError(rd.Close(ctx))
+				}
+			})
+		})
+	}
+}
+
+func TestABlockOnTopOfAHeldOneIsCorrupt(t *testing.T) {
+	alone(t, mapped, func(ctx context.Context, r *testjob.Rank, l *loopback) {
+		l.open(rpipe.WithWidth(8))
+		scribble(l.rd.Memory().Flags(1), rpipe.DataFlag(5, 64))
+		scribble(l.rd.Memory().Flags(2), rpipe.DataFlag(5, 64))
+		_, err := l.rd.Read(ctx)
+		r.NoError(err)
+		_, err = l.rd.Read(ctx)
+		r.ErrorIs(err, rpipe.ErrCorrupt)
+		r.ErrorContains(err, "in use")
+		r.NoError(l.rd.Close(ctx))
+	})
+}
+
+func TestTagsAndCreditsThatCannotBeAreCorrupt(t *testing.T) {
+	for name, damage := range map[string]func(m rpipe.Words){
+		"more read than written":    func(m rpipe.Words) { scribble(m.Flags(rpipe.CreditFlag), 77) },
+		"more tags than the ring":   func(m rpipe.Words) { scribble(m.Flags(rpipe.CreditFlag), 1000<<32|1) },
+		"no tag where one is":       func(m rpipe.Words) { scribble(m.Flags(rpipe.CreditFlag), 1<<32|1) },
+		"a tag of a block not sent": tagged(rpipe.Tag(1, 1)),
+		"a tag of a part of one":    tagged(rpipe.Tag(0, 1)),
+		"a tag of more than one":    tagged(rpipe.Tag(0, 3)),
+		"a tag beyond the heap":     tagged(rpipe.Tag(64, 1)),
+		"a tag that wraps around":   tagged(rpipe.Tag(1<<24-1, 1<<25-1)),
+		"a tag with spare bits":     tagged(rpipe.Tag(0, 2) | 1<<50),
+		"a tag of another lap":      tagged(rpipe.Tag(0, 2) + 7<<56),
+	} {
+		t.Run(name, func(t *testing.T) {
+			mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
+				opts := []rpipe.Option{rpipe.WithHeap(4096)}
+				w, err := rpipe.OpenWriter[byte](ctx, r.World, 0, opts...)
+				r.NoError(err)
+				rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, opts...)
+				r.NoError(err)
+				b, err := w.Alloc(ctx, 128)
+				r.NoError(err)
+				r.Zero(b.Addr().Offset())
+				r.NoError(w.Write(ctx, b))
+				damage(w.Memory())
+				for range 2 {
+					_, err = w.Alloc(ctx, 1)
+					r.ErrorIs(err, rpipe.ErrCorrupt)
+				}
+				r.ErrorIs(w.Write(ctx, b), rpipe.ErrCorrupt)
+				r.NoError(w.Close(ctx))
+				r.NoError(rd.Close(ctx))
+			})
+		})
+	}
+}
+
+// tagged announces one tag.
+func tagged(tag uint64) func(m rpipe.Words) {
+	return func(m rpipe.Words) {
+		scribble(m.Data[rpipe.TagsAt:], tag)
+		scribble(m.Flags(rpipe.CreditFlag), 1<<32|1)
+	}
+}
+
+func TestTheReadersOwnTagRingIsCheckedByTheWriterWhoFetchesIt(t *testing.T) {
+	for _, c := range []testjob.Config{mapped, queued} {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			opts := []rpipe.Option{rpipe.WithHeap(4096), rpipe.WithPolicy(rpipe.BestFit{})}
+			w, err := rpipe.OpenWriter[byte](ctx, r.World, 0, opts...)
+			r.NoError(err)
+			rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, opts...)
+			r.NoError(err)
+			r.NoError(w.Send(ctx, make([]byte, 128)))
+			scribble(rd.Memory().Data[rpipe.TagsAt:], rpipe.Tag(3, 1))
+			_, err = w.Alloc(ctx, 1)
+			r.ErrorIs(err, rpipe.ErrCorrupt)
+			r.NoError(w.Close(ctx))
+			r.NoError(rd.Close(ctx))
+		})
+	}
+}
+
+func TestACardThatIsNoneIsCorrupt(t *testing.T) {
+	for _, c := range []testjob.Config{mapped, queued} {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			rnd := rand.New(rand.NewPCG(1, 1))
+			for i := range 50 {
+				name := rpipe.WithName(fmt.Sprint(i))
+				w, err := rpipe.OpenWriter[byte](ctx, r.World, 0, name)
+				r.NoError(err)
+				rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, name)
+				r.NoError(err)
+				word := rnd.IntN(6) // of what is compared
+				scribble(rd.Memory().Data[8*word:], rnd.Uint64())
+				_, err = w.Alloc(ctx, 1)
+				if word == 0 {
+					r.ErrorIs(err, rpipe.ErrCorrupt)
+				} else {
+					r.ErrorIs(err, runtime.ErrMismatch)
+				}
+				r.NoError(w.Close(ctx))
+				r.NoError(rd.Close(ctx))
+			}
+		})
+	}
+}
+
+// TestScribblesNeverLeadAstray runs both ends among random words in random
+// places of their flags and tags. What comes of it is an error or a block within
+// the heap; nothing panics, and nothing goes on without end.
+func TestScribblesNeverLeadAstray(t *testing.T) {
+	for name, opts := range modes {
+		t.Run(name, func(t *testing.T) {
+			mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
+				for seed := range uint64(200) {
+					scribbled(ctx, r, seed, append(opts, rpipe.WithWidth(5), rpipe.WithHeap(2048), rpipe.WithBlocks(6)))
+				}
+			})
+		})
+	}
+}
+
+func scribbled(ctx context.Context, r *testjob.Rank, seed uint64, opts []rpipe.Option) {
+	rnd := rand.New(rand.NewPCG(seed, 4))
+	w, err := rpipe.OpenWriter[byte](ctx, r.World, 0, opts...)
+	r.NoError(err)
+	rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, opts...)
+	r.NoError(err)
+	over, cancel := context.WithCancel(ctx)
+	r.NoError(w.Send(ctx, []byte("connect")))
+	_, err = rd.Recv(ctx, nil)
+	r.NoError(err)
+	cancel() // nothing waits from here on
+	for range 60 {
+		word := rnd.Uint64()
+		switch rnd.IntN(4) {
+		case 0: // looks good
+			word = rpipe.DataFlag(rnd.IntN(40), rnd.IntN(300)) + uint64(rnd.IntN(3))<<56
+		case 1:
+			word = rpipe.Tag(rnd.IntN(40), rnd.IntN(10)) + uint64(rnd.IntN(3))<<56
+		case 2:
+			word = uint64(rnd.IntN(10))<<32 | uint64(rnd.IntN(8))
+		}
+		switch rnd.IntN(8) {
+		case 0:
+			scribble(rd.Memory().Flags(rnd.IntN(6)), word)
+		case 1:
+			scribble(w.Memory().Flags(rpipe.CreditFlag), word)
+		case 2:
+			for _, data := range [][]byte{w.Memory().Data, rd.Memory().Data} {
+				if at := rpipe.TagsAt + 8*rnd.IntN(12); at < len(data) {
+					scribble(data[at:], word)
+				}
+			}
+		default:
+			step(over, r, rnd, w, rd)
+		}
+	}
+	_ = w.Close(over)
+	_ = rd.Close(over)
+}
+
+// step does something with a pipe that is not well.
+func step(ctx context.Context, r *testjob.Rank, rnd *rand.Rand, w *rpipe.Writer[byte], rd *rpipe.Reader[byte]) {
+	known := func(err error) {
+		for _, kind := range []error{nil, context.Canceled, io.EOF, rpipe.ErrCorrupt, rpipe.ErrStale, rpipe.ErrClosed, rpipe.ErrTooLarge} {
+			if errors.Is(err, kind) {
+				return
+			}
+		}
+		r.NoError(err)
+	}
+	if rnd.IntN(2) == 0 {
+		b, err := w.Alloc(ctx, rnd.IntN(600))
+		known(err)
+		clear(b.Mem())
+		if err == nil {
+			known(w.Write(ctx, b))
+		}
+		return
+	}
+	b, ok, err := rd.TryRead()
+	known(err)
+	clear(b.Mem())
+	if ok && rnd.IntN(2) == 0 {
+		known(rd.Free(b))
+	}
+}
