@@ -86,8 +86,21 @@ func (s *spec) compare(card []byte, rank, peer int) error {
 	if other == *s {
 		return nil
 	}
-	return fmt.Errorf("%w: rank %d opened it with %v, rank %d with %v; give both ends the same", runtime.ErrMismatch, rank, s, peer, &other)
+	return &mismatch{rank: rank, peer: peer, mine: *s, theirs: other}
 }
+
+// A mismatch is two ends that were not opened alike.
+type mismatch struct {
+	rank, peer   int
+	mine, theirs spec
+}
+
+func (e *mismatch) Error() string {
+	return fmt.Sprintf("the pipe's ends do not match: rank %d opened it as %v, rank %d as %v; give both the same options",
+		e.rank, &e.mine, e.peer, &e.theirs)
+}
+
+func (e *mismatch) Unwrap() error { return runtime.ErrMismatch }
 
 func (s *spec) String() string {
 	kind := "push"

@@ -1,2 +1,98 @@
-// Package rpipe is one-sided messaging without explicit synchronization.
+// Package rpipe is one-sided messaging without explicit synchronization: pipes
+// between two ranks, whose writer allocates memory at the reader without asking,
+// and whose reader learns of data by a flag that it polls. Nothing else tells
+// the two of each other: no receive is posted, no fence called.
+//
+//	w, err := rpipe.OpenWriter[float64](ctx, world, 1)   r, err := rpipe.OpenReader[float64](ctx, world, 0)
+//	b, err := w.Alloc(ctx, 100)                          b, err := r.Read(ctx)
+//	fill(b.Mem())                                        use(b.Mem())
+//	err = w.Write(ctx, b)                                err = r.Free(b)
+//
+// It is rmalloc and rpipe as Wickramasinghe and Lumsdaine describe them (rmalloc()
+// and rpipe(), a uGNI-based distributed remote memory allocator and access library
+// for one-sided messaging):
+//
+//	theirs              here
+//	rpipe, HD_PIPE      OpenWriter, OpenReader: half-duplex is in the types
+//	PIPE_WIDTH          WithWidth
+//	rmalloc             Writer.Alloc
+//	rmem                Block.Mem
+//	rwrite              Writer.Write
+//	rread               Reader.Read; a pull pipe's fetches
+//	rfree               Reader.Free
+//	raddr_t             Block, and Addr to print
+//	NFP                 the ring of notifications
+//	shadow heap         rmalloc.Heap, at the writer
+//	tag list            the ring of tags
+//	PUT_W_SYNC, 2PUTS   a Write, WithTwoPuts
+//
+// # A block's way
+//
+//	 writer                                         reader
+//	+---------------------------+                  +---------------------------+
+//	| shadow: A B hole C        |   block, then    | heap: A B .... C          |
+//	| Alloc takes a hole        |   notification   | Read polls the ring       |
+//	| Write  -------------------+----------------->| [n][n+1][  ][  ]          |
+//	|                           |                  | Free: sorted, coalesced   |
+//	| ring of tags [t][t][ ]  <-+------------------+ tags and credit, one write|
+//	+---------------------------+  when there are  +---------------------------+
+//	                               enough of them
+//
+// On a peer whose memory is mapped, Mem is the reader's memory itself and Write
+// is one store. Elsewhere Mem is registered memory from which the block leaves
+// as it is: no byte is copied by a CPU but those that the device copies as they
+// are posted (see [WithFMA]). What Read returns lies where it arrived.
+//
+// A push pipe moves the block as it is written. A pull pipe ([WithPull]) leaves
+// it at the writer, the reader fetches it when it reads, and the tag goes back
+// when that is done; where the writer is mapped, the reader uses it in place.
+//
+// # When the writer learns of freed memory
+//
+// [Deferred]: what is freed waits at the reader in a sorted list, where neighbours
+// become one range, and is announced in one write: once it is a quarter of the
+// heap or half of the blocks, once half of the width was read, when the writer
+// waits for it, and after a millisecond at the latest. Alloc posts nothing.
+//
+// [Immediate]: the reader stores each tag at home, and each Alloc fetches those
+// that are new, by one read. Free posts nothing. It is the default of [BestFit]
+// and [WorstFit], whose choice is as good as what they know.
+//
+// # Lifecycle
+//
+//	OpenWriter, OpenReader   local; found by team, ranks, name and count of openings
+//	first use                connects; cards are compared: ErrMismatch names what differs
+//	Alloc, Write, Read, Free
+//	Writer.Close             waits until all was read
+//	Reader: io.EOF, Close    memory goes back when the other end puts nothing more there
+//
+// A writer waits for the reader when the pipe's width or heap is used up, a
+// reader for the writer when there is nothing to read. A wait ends with its
+// context, with the death of the other end ([runtime.ErrRankDead], after what
+// has arrived was read) and with the job. An end that is closed while the other
+// one may still put something into its memory lingers: the memory is given back
+// as later pipes are opened and closed, or when the job ends.
+//
+// # Layout
+//
+// Each end has one region that the other one puts into:
+//
+//	          writer's end                reader's end
+//	card      256 bytes                   256 bytes
+//	tags      2 x blocks words (deferred) 2 x blocks words (immediate)
+//	heap      pull                        push
+//	flags     credit, end                 width notifications, wanted, bye
+//
+// All words are 64 bits, stored whole, and prove themselves by the lap of their
+// ring:
+//
+//	notification  lap 8 | kind 2 | offset 24 (granules of 64 bytes) | length 30 (bytes)
+//	tag           lap 8 | zero 7 | offset 24 (granules) | count 25 (granules)
+//	credit        tags in all 32 | blocks read 32
+//	wanted        how often the writer has waited 62 | for width 1 | for memory 1
+//	end           1 all was read, 2 closed before that
+//	bye           1
+//
+// Whoever can write into a rank's memory can scribble over them: what cannot be
+// is [ErrCorrupt], and nothing outside the heap is touched.
 package rpipe
