@@ -59,6 +59,7 @@ type Until struct {
 	Slots     []int // at least one
 	Condition Condition
 	Value     uint64
+	Values    []uint64 // if any: what each of Slots is compared with, instead of Value
 	All       bool
 }
 
@@ -100,6 +101,9 @@ func (c *core) testNotify(op string, u *Until) (slot int, value uint64, ok bool,
 	if u.Condition >= conditions {
 		return 0, 0, false, c.fail(op, fmt.Errorf("condition %d: %w [0, %d)", u.Condition, ErrRange, conditions))
 	}
+	if u.Values != nil && len(u.Values) != len(u.Slots) {
+		return 0, 0, false, c.fail(op, fmt.Errorf("%d values for %d slots: %w", len(u.Values), len(u.Slots), ErrRange))
+	}
 	for _, s := range u.Slots {
 		if uint(s) >= uint(c.layout.slots) {
 			return 0, 0, false, c.failSlot(op, c.team.Rank, s, ErrRange)
@@ -134,9 +138,9 @@ func (w *Window[T]) ResetNotify(slot int, value uint64) (old uint64, err error) 
 
 // look compares the slots once. The loads pair with the signal's store.
 func (c *core) look(u *Until) (slot int, value uint64, ok bool) {
-	for _, s := range u.Slots {
+	for i, s := range u.Slots {
 		v := c.word(c.layout.slot(s)).Load()
-		if met := u.met(v); met != u.All {
+		if met := u.met(i, v); met != u.All {
 			return s, v, met
 		} else if u.All {
 			slot, value = s, v
@@ -145,14 +149,19 @@ func (c *core) look(u *Until) (slot int, value uint64, ok bool) {
 	return slot, value, u.All
 }
 
-func (u *Until) met(v uint64) bool {
+// met tells whether the value v of slot i of u.Slots meets the condition.
+func (u *Until) met(i int, v uint64) bool {
+	want := u.Value
+	if u.Values != nil {
+		want = u.Values[i]
+	}
 	switch u.Condition {
 	case AtLeast:
-		return v >= u.Value
+		return v >= want
 	case NotEqual:
-		return v != u.Value
+		return v != want
 	}
-	return v == u.Value
+	return v == want
 }
 
 func (c *core) failSlot(op string, target, slot int, err error) error {

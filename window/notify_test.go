@@ -103,6 +103,32 @@ func TestWaitsForAnyAndForAllSlots(t *testing.T) {
 	})
 }
 
+func TestEachSlotCanHaveAValueOfItsOwn(t *testing.T) {
+	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
+		w := allocate[byte](ctx, r, 1)
+		changed := window.Until{Slots: []int{4, 5, 6}, Values: []uint64{0, 0, 0}, Condition: window.NotEqual}
+		for _, slot := range []int{6, 4, 5, 4} {
+			next := changed.Values[slot-4] + uint64(slot)
+			r.NoError(w.PutNotify(ctx, r.Right(), 0, nil, window.Signal{Slot: slot, Value: next}))
+			at, value, err := w.WaitNotify(ctx, changed)
+			r.NoError(err)
+			r.Equal(slot, at)
+			r.Equal(next, value)
+			changed.Values[slot-4] = value
+			r.NoError(r.World.Barrier(ctx), "no neighbour is a signal ahead")
+		}
+		_, _, ok, err := w.TestNotify(changed)
+		r.NoError(err)
+		r.False(ok)
+		_, _, ok, err = w.TestNotify(window.Until{Slots: changed.Slots, Values: []uint64{8, 5, 6}, All: true})
+		r.NoError(err)
+		r.True(ok)
+		_, _, _, err = w.TestNotify(window.Until{Slots: changed.Slots, Values: []uint64{8}})
+		r.ErrorIs(err, window.ErrRange)
+		r.NoError(w.Fence(ctx))
+	})
+}
+
 func TestSlotsOfDifferentGoroutinesWakeTheirOwn(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		const n = 16
