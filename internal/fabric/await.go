@@ -34,10 +34,13 @@ func (o *op) await(ctx context.Context) error {
 	}
 	over, p, status, cause := o.phase.Load() == done, o.peer, o.status, o.err
 	o.bind.ops.give(o)
-	if !over {
-		return ErrClosed
+	switch {
+	case over:
+		return p.explain(ctx, status, cause)
+	case p.Err() != nil:
+		return p.Err()
 	}
-	return p.explain(ctx, status, cause)
+	return ErrClosed
 }
 
 // explain turns the status of a request that failed into the peer's error.
@@ -104,9 +107,9 @@ func (o *op) outlast() {
 }
 
 // over tells that no provider touches o's memory any more: it has completed, or
-// the fabric is closed, or an answer will not come.
+// the fabric or the completion queue is at its end, or an answer will not come.
 func (o *op) over() bool {
-	return o.phase.Load() == done || o.f.ended.Load() || o.asking && o.peer.fail.Load() != nil
+	return o.phase.Load() == done || o.f.ended.Load() || o.bind.dead.Load() || o.asking && o.peer.fail.Load() != nil
 }
 
 // finish ends o by its completion. A question may also fail after its answer, or

@@ -211,12 +211,16 @@ type binding struct {
 	stages      stages
 	mailboxes   sync.Map // *mailbox by the number of its queue pair
 	attention   attention
-	outstanding atomic.Int64  // signalled requests under way
+	room        int64         // signalled requests that cq has room for
+	outstanding atomic.Int64  // those under way
+	overrun     atomic.Bool   // cq has lost completions
+	dead        atomic.Bool   // and its queue pairs were told to end
 	completed   atomic.Uint64 // signalled requests that have completed, ever
 	qps         atomic.Int64
 }
 
-// cqDepth bounds the completions that may wait in a rank's queue.
+// cqDepth bounds the completions that may wait in a rank's queue. Fewer requests
+// than that are under way at once, half where receives complete there as well.
 const cqDepth = 1 << 14
 
 func (f *Fabric) bind(ctx context.Context, p driver.Provider) (*binding, error) {
@@ -228,8 +232,12 @@ func (f *Fabric) bind(ctx context.Context, p driver.Provider) (*binding, error) 
 	}
 	b.info = b.ctx.Info()
 	b.passive = b.info.SameHost && !f.listens(b)
+	depth := min(cqDepth, b.info.MaxCQDepth)
+	if b.room = int64(depth) * 7 / 8; f.listens(b) { // the rest: goroutines that post at the same time
+		b.room = int64(depth) / 2
+	}
 	if b.pd, err = b.ctx.AllocPD(); err == nil {
-		b.cq, err = b.ctx.CreateCQ(ctx, min(cqDepth, b.info.MaxCQDepth))
+		b.cq, err = b.ctx.CreateCQ(ctx, depth)
 	}
 	if err != nil {
 		return nil, errors.Join(err, b.ctx.Close())

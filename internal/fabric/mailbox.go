@@ -25,13 +25,16 @@ import (
 // The target's program takes no part in either: an event of the device has the
 // fabric take in what came, post the receive anew and ring the bell.
 type mailbox struct {
-	f     *Fabric
-	bind  *binding
-	qp    *verbs.QP
-	mr    *verbs.MR
-	reply letter // written with polling held
-	wr    [1]driver.WorkRequest
-	seg   [1]driver.Segment
+	f    *Fabric
+	bind *binding
+	qp   *verbs.QP
+	mr   *verbs.MR
+	// Written with polling held.
+	reply   letter
+	wr      [1]driver.WorkRequest
+	seg     [1]driver.Segment
+	again   [1]driver.RecvRequest
+	slotSeg [1]driver.Segment
 }
 
 // mailboxDepth is how many notices and letters of one peer may be on their way;
@@ -65,16 +68,25 @@ func (m *mailbox) open() {
 	if m == nil {
 		return
 	}
-	for i := range uint64(mailboxDepth) {
-		m.expect(i)
+	segs := pieces(m.mr, letterSize)
+	requests := make([]driver.RecvRequest, len(segs))
+	for i := range segs {
+		requests[i] = driver.RecvRequest{ID: uint64(i), Local: segs[i : i+1]}
+	}
+	for len(requests) > 0 {
+		n, err := m.qp.PostRecv(requests)
+		if err != nil {
+			return // the connection is over, which its peer learns
+		}
+		requests = requests[n:]
 	}
 }
 
-// expect posts the receive of slot i.
-func (m *mailbox) expect(i uint64) {
-	seg := driver.Segment{Mem: m.slot(i), LKey: m.mr.LKey()}
-	// An error means that the connection is over, which its peer learns.
-	_, _ = m.qp.PostRecv([]driver.RecvRequest{{ID: i, Local: []driver.Segment{seg}}})
+// expectAgain posts the receive of slot i once more. Called with polling held.
+func (m *mailbox) expectAgain(i uint64) {
+	m.slotSeg[0] = driver.Segment{Mem: m.slot(i), LKey: m.mr.LKey()}
+	m.again[0] = driver.RecvRequest{ID: i, Local: m.slotSeg[:]}
+	_, _ = m.qp.PostRecv(m.again[:]) // as in open
 }
 
 func (m *mailbox) slot(i uint64) []byte { return m.mr.Bytes()[i*letterSize:][:letterSize:letterSize] }
@@ -98,7 +110,7 @@ func (b *binding) received(wc *driver.Completion) {
 	if wc.Op == driver.OpRecv && wc.Bytes == letterSize {
 		m.read((*letter)(m.slot(wc.ID)))
 	}
-	m.expect(wc.ID)
+	m.expectAgain(wc.ID)
 }
 
 func (m *mailbox) read(l *letter) {

@@ -92,6 +92,9 @@ func (p *Peer) tryPost(o *op, from, n int) (int, error) {
 	if o.remote.retired != nil {
 		return 0, o.remote.retired
 	}
+	if p.bind.outstanding.Load() >= p.bind.room {
+		return 0, driver.ErrQueueFull
+	}
 	unsignaled := p.unsignaled
 	for i := range wrs {
 		unsignaled = p.sign(&wrs[i], unsignaled)

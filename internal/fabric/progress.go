@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"context"
+	"errors"
 
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -45,7 +46,8 @@ func (f *Fabric) poll() (settled int) {
 		}
 		n, err := b.cq.Poll(f.wc[:])
 		if err != nil {
-			continue // closed: whoever waits sees that from its peer
+			f.overran(b, err)
+			continue // or closed: whoever waits sees that from its peer
 		}
 		for i := range f.wc[:n] {
 			f.complete(b, &f.wc[i])
@@ -53,6 +55,20 @@ func (f *Fabric) poll() (settled int) {
 		settled += n
 	}
 	return settled
+}
+
+// overran ends everything if completions of b are lost, which operations would
+// wait for in vain. Called with polling held, which ending needs too.
+func (f *Fabric) overran(b *binding, err error) {
+	if !errors.Is(err, driver.ErrOverrun) || b.overrun.Swap(true) || f.begin() != nil {
+		return
+	}
+	go func() {
+		defer f.making.Done()
+		f.End(driver.ErrOverrun, "on "+b.name+": too many peers wrote at once")
+		b.dead.Store(true)
+		f.bell.Ring()
+	}()
 }
 
 func (f *Fabric) idle() bool {
