@@ -28,15 +28,17 @@ var (
 )
 
 var (
-	errSelfClosed  = fmt.Errorf("%w at this end; open another one", ErrClosed)
-	errReaderGone  = fmt.Errorf("%w by the reader; close this end, and open another pipe", ErrClosed)
-	errNoCard      = fmt.Errorf("%w: the other end's memory is too small to be a pipe's", ErrCorrupt)
-	errNoTally     = fmt.Errorf("%w: the reader's aggregate is not what its card says", ErrCorrupt)
-	errNotAPipe    = fmt.Errorf("%w: the other end is not a pipe of this version", ErrCorrupt)
-	errCredit      = fmt.Errorf("%w: more blocks were read than written", ErrCorrupt)
-	errBadFlag     = fmt.Errorf("%w: notification flag", ErrCorrupt)
-	errBadTag      = fmt.Errorf("%w: tag of freed memory", ErrCorrupt)
-	errPartElement = fmt.Errorf("%w: a block ends within an element", ErrCorrupt)
+	errSelfClosed    = fmt.Errorf("%w at this end; open another one", ErrClosed)
+	errReaderGone    = fmt.Errorf("%w by the reader; close this end, and open another pipe", ErrClosed)
+	errNoCard        = fmt.Errorf("%w: the other end's memory is too small to be a pipe's", ErrCorrupt)
+	errCarrierClosed = fmt.Errorf("%w: the pipe's carrier; open another one", ErrClosed)
+	errCarriedTally  = fmt.Errorf("%w: pipes over a carrier are not aggregated; open them without", ErrRange)
+	errNoTally       = fmt.Errorf("%w: the reader's aggregate is not what its card says", ErrCorrupt)
+	errNotAPipe      = fmt.Errorf("%w: the other end is not a pipe of this version", ErrCorrupt)
+	errCredit        = fmt.Errorf("%w: more blocks were read than written", ErrCorrupt)
+	errBadFlag       = fmt.Errorf("%w: notification flag", ErrCorrupt)
+	errBadTag        = fmt.Errorf("%w: tag of freed memory", ErrCorrupt)
+	errPartElement   = fmt.Errorf("%w: a block ends within an element", ErrCorrupt)
 )
 
 // An OpError says which operation on which pipe failed.
@@ -44,11 +46,14 @@ type OpError struct {
 	Op   string // such as "Write"
 	Pipe string // its name and incarnation, such as "halo#0"
 	Rank int    // that called, in the pipe's team
-	Peer int    // the other end, in the pipe's team
+	Peer int    // the other end, in the pipe's team; -1 if it is of many pipes together
 	Err  error
 }
 
 func (e *OpError) Error() string {
+	if e.Peer < 0 {
+		return fmt.Sprintf("%s by rank %d on pipes %s: %v", e.Op, e.Rank, e.Pipe, e.Err)
+	}
 	return fmt.Sprintf("%s by rank %d on pipe %s with rank %d: %v", e.Op, e.Rank, e.Pipe, e.Peer, e.Err)
 }
 

@@ -48,9 +48,9 @@ type far interface {
 	putStaged(ctx context.Context, to, from, n, flag int, value uint64, twice bool) error
 	// openCounter finds a word of a tally of the other end's rank.
 	openCounter(ctx context.Context, number uint32, group int) error
-	// count adds 1 to that word, behind all that was put before, and does nothing
+	// tell adds 1 to that word, behind all that was put before, and does nothing
 	// without one. It waits at most for room in a queue, which comes by itself.
-	count() error
+	tell() error
 	// get fetches len(dst) bytes of the other end's data. Aligned words are
 	// fetched whole.
 	get(ctx context.Context, from int, dst []byte) error
@@ -59,8 +59,9 @@ type far interface {
 // life is how ends learn of each other's fate.
 type life interface {
 	// await returns nil once ready is true, or else what became of the other
-	// end, or the cause of ctx's end. ready is called often.
-	await(ctx context.Context, ready func() bool) error
+	// end, or the cause of ctx's end. ready is called often; it looks at these
+	// flags, and at what ring tells of.
+	await(ctx context.Context, flags []int, ready func() bool) error
 	// fate returns what became of the other end, nil while it is well.
 	fate() error
 	// progress takes in what has arrived. It is false where nothing needs that.

@@ -181,7 +181,7 @@ func (l *fabricLink) openCounter(ctx context.Context, number uint32, group int) 
 	return nil
 }
 
-func (l *fabricLink) count() error {
+func (l *fabricLink) tell() error {
 	if l.tally == nil {
 		return nil
 	}
@@ -213,7 +213,7 @@ func (l *fabricLink) flush(ctx context.Context) error { return l.theirs.Load().P
 
 func (l *fabricLink) fate() error { return l.team.Fate(l.peer) }
 
-func (l *fabricLink) await(ctx context.Context, ready func() bool) error {
+func (l *fabricLink) await(ctx context.Context, _ []int, ready func() bool) error {
 	l.ready, l.seen, l.gone = ready, l.team.Health()-1, nil
 	err := l.team.Wait(ctx, l.look)
 	l.ready = nil

@@ -28,7 +28,7 @@ type tally struct {
 	memory
 	team   *fabric.Team
 	number uint32
-	ends atomic.Int32 // that may be put to, and the reader itself
+	ends   atomic.Int32 // that may be put to, and the reader itself
 }
 
 // groupSize is how many pipes share a word.
@@ -103,6 +103,6 @@ func (p *pipe) joinCounter(ctx context.Context, c counter) error {
 // to learn it.
 func (p *pipe) knock(ctx context.Context, c counter) {
 	if c.number != 0 && p.openCounter(ctx, c.number-1, c.group) == nil {
-		_ = p.count()
+		_ = p.tell()
 	}
 }

@@ -25,6 +25,7 @@ func (w *writerEnd) close(ctx context.Context) error {
 		return nil
 	}
 	err := w.drain(ctx)
+	w.counted(func(*WriterStats) {}) // a Stats that began before is over
 	w.registry.exit(w, w)
 	return err
 }
@@ -52,7 +53,7 @@ func (w *writerEnd) drain(ctx context.Context) error {
 	if err := w.sayClose(ctx); err != nil {
 		return err
 	}
-	err := w.await(ctx, func() bool { return w.flag(endFlag) != 0 })
+	err := w.await(ctx, w.watch[:], func() bool { return w.flag(endFlag) != 0 })
 	if err != nil {
 		return err
 	}
@@ -88,11 +89,11 @@ func (w *writerEnd) sayClose(ctx context.Context) error {
 		return nil
 	}
 	flag := rmalloc.Flag{Kind: rmalloc.Close}.Encode(w.slot.Lap())
-	err := w.putFlag(ctx, 0, nil, w.slot.Index(), flag)
-	if err == nil {
-		w.slot.Step()
+	if err := w.putFlag(ctx, 0, nil, w.slot.Index(), flag); err != nil {
+		return err
 	}
-	return err
+	w.slot.Step()
+	return w.tell()
 }
 
 func (w *writerEnd) stop() {}
@@ -114,4 +115,6 @@ func (w *writerEnd) leave() bool {
 }
 
 // gone tells that a rank puts nothing anywhere any more.
-func gone(fate error) bool { return errors.Is(fate, runtime.ErrRankDead) }
+func gone(fate error) bool {
+	return errors.Is(fate, runtime.ErrRankDead) || errors.Is(fate, errCarrierClosed)
+}

@@ -22,6 +22,7 @@ type writerEnd struct {
 	wants    uint64         // how often this end has waited for the reader
 	tags     tagSource
 	moved    func() bool // what waits look for
+	watch    [2]int      // the flags among that
 	freed    atomic.Uint64
 	freedAt  uint64 // freed before the wait
 	settled  bool   // nothing leaves from the stage any more
@@ -47,7 +48,7 @@ func newWriterEnd(p *pipe) (*writerEnd, error) {
 		return nil, err
 	}
 	w := &writerEnd{pipe: p, heap: heap, slot: rmalloc.NewCursor(p.spec.width)}
-	w.moved = w.hasMoved
+	w.moved, w.watch = w.hasMoved, [2]int{creditFlag, endFlag}
 	taker := rmalloc.NewTagTaker(p.spec.heap, p.spec.blocks)
 	if p.spec.sync == Deferred {
 		w.tags = &announcedTags{w: w, taker: taker}
@@ -153,13 +154,16 @@ func (w *writerEnd) allocLater(ctx context.Context, n int) (rmalloc.Addr, error)
 
 // want tells the reader that this end is about to wait.
 func (w *writerEnd) want(ctx context.Context, what uint64) error {
+	if err := w.putFlag(ctx, 0, nil, w.wantedFlag(), (w.wants+1)<<wantsBits|what); err != nil {
+		return err
+	}
 	w.wants++
-	return w.putFlag(ctx, 0, nil, w.wantedFlag(), w.wants<<wantsBits|what)
+	return w.tell()
 }
 
 // pause waits until something has moved.
 func (w *writerEnd) pause(ctx context.Context) error {
-	if err := w.await(ctx, w.moved); err != nil {
+	if err := w.await(ctx, w.watch[:], w.moved); err != nil {
 		return err
 	}
 	if w.flag(endFlag) != 0 {
@@ -235,9 +239,11 @@ func (w *writerEnd) write(ctx context.Context, a rmalloc.Addr) error {
 	}
 	w.slot.Step()
 	if !w.direct {
-		_, _, err = w.part(a, true)
+		if _, _, err = w.part(a, true); err != nil {
+			return err
+		}
 	}
-	return err
+	return w.tell()
 }
 
 // part returns where a block lies. With it the block is the reader's from here
