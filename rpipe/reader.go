@@ -29,8 +29,10 @@ func OpenReader[T any](ctx context.Context, t *runtime.Team, writer int, opts ..
 		if err := p.plug(ctx, pair, incarnation, false); err != nil {
 			return nil, err
 		}
-		end, err = newReaderEnd(p)
-		return end, err
+		if end, err = newReaderEnd(p); err != nil {
+			return nil, errors.Join(err, p.release())
+		}
+		return end, nil
 	})
 	if err != nil {
 		return nil, p.fail("OpenReader", err)

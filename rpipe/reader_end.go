@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"math/bits"
+	"sync"
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
 )
@@ -20,6 +21,13 @@ type readerEnd struct {
 	ending   bool   // the last block that is freed lets the writer go; under the mutex
 	polls    uint64 // that found no writer
 	arrived  func() bool
+	watch    [2]int // flags that arrived looks at
+
+	// calling is held by calls that read: Close, which may come from elsewhere,
+	// wakes one that waits and takes memory away only when it has left.
+	calling sync.Mutex
+	open    context.Context // until Close
+	endOpen context.CancelFunc
 }
 
 // books are the blocks that the reader has: where they lie, and which addresses
@@ -39,6 +47,7 @@ type books interface {
 func newReaderEnd(p *pipe) (*readerEnd, error) {
 	r := &readerEnd{pipe: p, returns: newReturns(p), taker: rmalloc.NewFlagTaker(p.spec.width, p.spec.heap)}
 	r.arrived = r.hasArrived
+	r.open, r.endOpen = context.WithCancel(context.Background())
 	var err error
 	if p.spec.pull {
 		r.books = newPulled(r)
@@ -50,6 +59,8 @@ func newReaderEnd(p *pipe) (*readerEnd, error) {
 
 // readBlock returns the next block, waiting for it.
 func (r *readerEnd) readBlock(ctx context.Context) (rmalloc.Addr, []byte, error) {
+	r.calling.Lock()
+	defer r.calling.Unlock()
 	for {
 		a, mem, ok, err := r.tryRead(ctx)
 		if ok || err != nil {
@@ -64,6 +75,8 @@ func (r *readerEnd) readBlock(ctx context.Context) (rmalloc.Addr, []byte, error)
 
 // poll is readBlock that looks once, and once more after making progress.
 func (r *readerEnd) poll() (a rmalloc.Addr, mem []byte, ok bool, err error) {
+	r.calling.Lock()
+	defer r.calling.Unlock()
 	if a, mem, ok, err = r.tryRead(context.Background()); !ok && err == nil && r.progress() {
 		a, mem, ok, err = r.tryRead(context.Background())
 	}
@@ -148,11 +161,15 @@ func (r *readerEnd) wait(ctx context.Context) error {
 	if !r.joined.Load() {
 		return r.meet(ctx)
 	}
-	return r.await(ctx, r.arrived)
+	r.watch = [2]int{r.taker.Index(), r.wantedFlag()}
+	return r.await(ctx, r.watch[:], r.arrived)
 }
 
 // meet connects to the writer. One that was closed before has nothing to say.
 func (r *readerEnd) meet(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(r.open, func() { cancel(errSelfClosed) })()
 	_, deserted, err := r.join(ctx, true)
 	if deserted {
 		r.endsUnwritten(ctx)
@@ -180,11 +197,11 @@ func (r *readerEnd) finish(ctx context.Context) {
 
 // freeBlock ends a block of the reader's.
 func (r *readerEnd) freeBlock(a rmalloc.Addr) error {
-	if err := r.usable(); err != nil {
-		return err
-	}
 	r.mu.Lock()
-	err := r.books.free(a)
+	err := r.usable() // the memory is there until Close has had the mutex
+	if err == nil {
+		err = r.books.free(a)
+	}
 	last := err == nil && r.ending && r.books.held() == 0
 	r.mu.Unlock()
 	if last {
@@ -199,6 +216,9 @@ func (r *readerEnd) close(ctx context.Context) error {
 		return nil
 	}
 	r.ring() // a Read may wait
+	r.endOpen()
+	r.calling.Lock() // it has left
+	defer r.calling.Unlock()
 	err := r.part(ctx)
 	r.registry.exit(r, r)
 	return err

@@ -31,7 +31,9 @@ func (w *writerEnd) stats() WriterStats {
 	defer w.mu.Unlock()
 	s := w.count
 	s.Heap = w.heap.Stats()
-	s.InFlight = int(uint32(s.Written) - uint32(w.flag(creditFlag)))
+	if !w.closed.Load() { // then the memory is there as long as the mutex is held
+		s.InFlight = int(uint32(s.Written) - uint32(w.flag(creditFlag)))
+	}
 	return s
 }
 

@@ -2,6 +2,7 @@ package rpipe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -27,8 +28,10 @@ func OpenWriter[T any](ctx context.Context, t *runtime.Team, reader int, opts ..
 		if err := p.plug(ctx, pair, incarnation, true); err != nil {
 			return nil, err
 		}
-		end, err = newWriterEnd(p)
-		return end, err
+		if end, err = newWriterEnd(p); err != nil {
+			return nil, errors.Join(err, p.release())
+		}
+		return end, nil
 	})
 	if err != nil {
 		return nil, p.fail("OpenWriter", err)
