@@ -83,7 +83,7 @@ var picture = []layer{
 		"it starts processes of any kind and knows nothing of what a rank does; it meets runtime in internal/bootstrap"},
 	{"window", "runtime internal/fabric internal/arena internal/atomics internal/wait internal/mutant verbs/driver",
 		"it works over any fabric and imports no provider; rpipe stands beside it, not below"},
-	{"rpipe", "runtime internal/fabric internal/element internal/arena internal/rmalloc internal/atomics internal/wait internal/mutant verbs/driver",
+	{"rpipe", "window runtime internal/fabric internal/element internal/arena internal/rmalloc internal/atomics internal/wait internal/mutant verbs/driver",
 		"it works over any fabric and imports no provider; window stands beside it, not below"},
 	{"collectives", "rpipe window runtime internal/fabric internal/arena internal/atomics internal/wait internal/mutant verbs/driver",
 		"algorithms are made of windows and pipes"},

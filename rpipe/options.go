@@ -13,19 +13,22 @@ import (
 type Option func(*options) error
 
 type options struct {
-	name   string
-	width  int
-	heap   int
-	blocks int
-	policy Policy
-	sync   Sync
-	pull   bool
-	twice  bool
-	fma    int
-	tally  *tally // of the aggregate that a reader belongs to
-	group  int    // its word there
+	name    string
+	width   int
+	heap    int
+	blocks  int
+	policy  Policy
+	sync    Sync
+	pull    bool
+	twice   bool
+	fma     int
+	tally   *tally   // of the aggregate that a reader belongs to
+	group   int      // its word there
+	carrier *Carrier // nil: the pipe lies on the fabric
 	// patience is how long the writer does not know what was read and freed.
 	patience time.Duration
+	// number is the incarnation; negative takes the next one.
+	number int
 }
 
 // Without options a pipe has these.
@@ -142,6 +145,17 @@ func WithFMA(bytes int) Option {
 	}
 }
 
+// numbered opens a certain incarnation. Names are opened so, or counted.
+func numbered(n int) Option {
+	return func(o *options) error { o.number = n; return nil }
+}
+
+// WithCarrier has the pipe run over a window, whose berths have room for it; both
+// ends give it. With nil it is as without.
+func WithCarrier(c *Carrier) Option {
+	return func(o *options) error { o.carrier = c; return nil }
+}
+
 func within(what string, n, least, most int) error {
 	if n < least || n > most {
 		return fmt.Errorf(what+": %w [%d, %d]", n, runtime.ErrRange, least, most)
@@ -151,7 +165,7 @@ func within(what string, n, least, most int) error {
 
 func collect(opts []Option) (options, error) {
 	o := options{name: "pipe", width: DefaultWidth, heap: DefaultHeap, blocks: DefaultBlocks, policy: NextFit{}, fma: -1,
-		patience: announceAfter}
+		number: -1, patience: announceAfter}
 	for _, opt := range opts {
 		if err := opt(&o); err != nil {
 			return o, err

@@ -18,7 +18,11 @@ type registry struct {
 }
 
 // A stopper is an open end that may touch the other one by itself.
-type stopper interface{ stop() }
+type stopper interface {
+	stop()
+	// leaves tells that the end was over this carrier, which is closed.
+	leaves(c *Carrier) bool
+}
 
 // A lingerer is an end that was closed, whose memory the other end may still put
 // to. leave gives it back once that has said that it will not.

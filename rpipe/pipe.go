@@ -53,18 +53,26 @@ func draft[T any](t *runtime.Team, peer int, opts []Option) (p *pipe, team *fabr
 
 // plug makes this end's memory for an incarnation of the pipe.
 func (p *pipe) plug(ctx context.Context, pair *pairing, incarnation int, writing bool) error {
+	if p.number < 0 {
+		p.number = incarnation
+	}
+	incarnation = p.number
 	w := linkEnd{pair.region(incarnation, writersEnd), writerFlags, p.writerData()}
 	r := linkEnd{pair.region(incarnation, readersEnd), p.readerFlags(), p.readerData()}
 	mine, theirs := w, r
 	if !writing {
 		mine, theirs = r, w
 	}
-	l, err := newFabricLink(ctx, pair.team, pair.team.Members[p.peer], mine, theirs, p.fma, p.prepare)
-	if err != nil {
-		return err
+	var err error
+	if p.carrier == nil {
+		p.link, err = newFabricLink(ctx, pair.team, pair.team.Members[p.peer], mine, theirs, p.fma, p.prepare)
+	} else {
+		p.link, err = p.board(ctx, pair.team, mine, theirs, writing)
 	}
-	p.link, p.name = l, fmt.Sprintf("%s#%d", p.name, incarnation)
-	return nil
+	if err == nil {
+		p.name = fmt.Sprintf("%s#%d", p.name, incarnation)
+	}
+	return err
 }
 
 // prepare writes this end's card.

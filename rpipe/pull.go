@@ -108,7 +108,7 @@ func (p *pulled) make(ctx context.Context, n int) (rmalloc.Addr, error) {
 		if !errors.Is(err, rmalloc.ErrFull) {
 			return 0, r.breaks(err)
 		}
-		if err := r.await(ctx, p.room); err != nil {
+		if err := r.await(ctx, nil, p.room); err != nil {
 			return 0, fmt.Errorf("%w (while blocks that were read and not freed fill this end's memory)", err)
 		}
 		if err := r.usable(); err != nil {

@@ -1,0 +1,229 @@
+package rpipe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/runtime"
+	"github.com/gopgas/gopgas/window"
+)
+
+// A Carrier is a window that carries pipes, which then use nothing but the
+// window's public calls: PutNotify, Get, Flush and waits for notification slots.
+// It is what the paper calls the portability layer, where rpipe runs on the windows
+// of MPI-3. Pipes behave the same over it, with two exceptions: their memory is set
+// aside when the carrier is made, and they end when any rank of its team is gone,
+// as waits on windows do.
+//
+// At each rank a carrier has berths, one for each end of a pipe:
+//
+//	window memory                          notification slots
+//	directory  8 bytes a berth: whose      0           news: an end that this rank waits for is open
+//	           end is there                1 ...       knocks: rank r waits for an end here
+//	berth 0    data of the end, stage      1 + ranks   flags of berth 0, its bell
+//	berth 1    ...                         ...
+type Carrier struct {
+	shape
+	w    *window.Window[byte]
+	team *fabric.Team
+	reg  *registry
+
+	mu     sync.Mutex
+	taken  []bool // by berth
+	closed atomic.Bool
+}
+
+// A shape is what all ranks of a carrier agree on.
+type shape struct {
+	Ends   int // berths at each rank
+	Width  int
+	Blocks int
+	Heap   int
+	Err    string // why this rank cannot
+}
+
+// newsSlot grows when an end opens that this rank waits for.
+const newsSlot = 0
+
+// OverWindow makes a window on t that carries pipes: at each rank up to so many
+// ends at a time of pipes with these options, or with smaller heaps, widths and
+// numbers of blocks. All ranks give the same. Open the pipes WithCarrier. Kind:
+// collective.
+func OverWindow(ctx context.Context, t *runtime.Team, ends int, opts ...Option) (*Carrier, error) {
+	if t == nil {
+		return nil, fmt.Errorf("OverWindow: %w", runtime.ErrTeam)
+	}
+	o, err := collect(opts)
+	if err == nil {
+		err = within("%d ends at each rank", ends, 1, maxEnds)
+	}
+	c := &Carrier{team: t.Fabric(fabric.Key{}), shape: shape{Ends: ends, Width: o.width, Blocks: o.blocks, Heap: o.heap}}
+	if err == nil {
+		c.reg, err = registryOf(c.team)
+	}
+	if err := c.agree(ctx, t, err); err != nil {
+		return nil, fmt.Errorf("OverWindow: %w", err)
+	}
+	slots := c.slotsOf(ends)
+	c.w, err = window.Allocate[byte](ctx, t, c.dataOf(ends), window.WithSlots(slots), window.WithName("carrier of pipes"))
+	if err != nil {
+		return nil, fmt.Errorf("OverWindow: %w", err)
+	}
+	c.taken = make([]bool, ends)
+	return c, nil
+}
+
+// maxEnds keeps a directory to a size that is read through in a moment.
+const maxEnds = 1 << 16
+
+// agree compares shapes with everyone. A rank that cannot says so, so that none
+// waits.
+func (c *Carrier) agree(ctx context.Context, t *runtime.Team, bad error) error {
+	if bad != nil {
+		c.Err = bad.Error()
+	}
+	mine, err := json.Marshal(c.shape)
+	if err != nil {
+		return err
+	}
+	all, err := t.Exchange(ctx, mine)
+	if bad != nil || err != nil {
+		return errors.Join(bad, err)
+	}
+	for rank, b := range all {
+		var other shape
+		if err := json.Unmarshal(b, &other); err != nil {
+			return fmt.Errorf("shape of rank %d: %w", rank, err)
+		}
+		if other != c.shape {
+			return fmt.Errorf("%w: rank %d has %v, rank %d has %v; give all ranks the same", runtime.ErrMismatch, t.Rank(), c.shape, rank, other)
+		}
+	}
+	return nil
+}
+
+func (s shape) String() string {
+	if s.Err != "" {
+		return "an error (" + s.Err + ")"
+	}
+	return fmt.Sprintf("%d ends of width %d, %d blocks, heap %d", s.Ends, s.Width, s.Blocks, s.Heap)
+}
+
+// pipe is the largest pipe that the carrier's berths have room for.
+func (s *shape) pipe() *spec { return &spec{heap: s.Heap, width: s.Width, blocks: s.Blocks} }
+
+// room is the size of a berth. Each end has a card, at most one ring of tags, and
+// a heap or a stage.
+func (s *shape) room() int { return cardSize + s.pipe().tagBytes() + s.Heap }
+
+// dataOf is where a berth's memory begins.
+func (s *shape) dataOf(berth int) int { return line(8*s.Ends) + berth*s.room() }
+
+// flags is how many slots a berth has, besides its bell.
+func (s *shape) flags() int { return s.pipe().readerFlags() }
+
+// slotsOf is a berth's first slot.
+func (c *Carrier) slotsOf(berth int) int { return 1 + len(c.team.Members) + berth*(c.flags()+1) }
+
+// Close ends the carrier at all ranks and gives its memory back. Pipes over it are
+// closed before, at both ends: those that are still open are of no more use.
+// Kind: collective.
+func (c *Carrier) Close(ctx context.Context) error {
+	if c.closed.Swap(true) {
+		return fmt.Errorf("Close of a carrier: %w", errCarrierClosed)
+	}
+	c.reg.desert(c)
+	if err := c.w.Free(ctx); err != nil {
+		return fmt.Errorf("Close of a carrier: %w", err)
+	}
+	return nil
+}
+
+// take returns a free berth.
+func (c *Carrier) take() (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed.Load() {
+		return 0, errCarrierClosed
+	}
+	for berth, taken := range c.taken {
+		if !taken {
+			c.taken[berth] = true
+			return berth, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: all %d ends of the carrier are open, or wait for the other end to close; give OverWindow more",
+		runtime.ErrExhausted, c.Ends)
+}
+
+// give takes a berth back as it was in the beginning.
+func (c *Carrier) give(berth int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed.Load() {
+		return nil
+	}
+	c.entry(berth).Store(0)
+	data := c.w.Local()[c.dataOf(berth):]
+	clear(data[:c.room()-c.Heap]) // what lies in a heap means nothing
+	for slot := c.slotsOf(berth); slot < c.slotsOf(berth+1); slot++ {
+		if _, err := c.w.ResetNotify(slot, 0); err != nil {
+			return err
+		}
+	}
+	c.taken[berth] = false
+	return nil
+}
+
+// entry is a berth's word in this rank's directory.
+func (c *Carrier) entry(berth int) *atomic.Uint64 { return atomics.Word64(c.w.Local()[8*berth:]) }
+
+// board makes an end's link over its carrier.
+func (p *pipe) board(ctx context.Context, t *fabric.Team, mine, theirs linkEnd, writing bool) (link, error) {
+	c := p.carrier
+	switch {
+	case c.team.Name != t.Name:
+		return nil, fmt.Errorf("%w: the carrier is one of team %s", runtime.ErrTeam, c.team.Name)
+	case p.options.tally != nil:
+		return nil, errCarriedTally
+	}
+	stage := 0
+	if p.spec.pull != writing { // this end has no heap
+		stage = p.spec.heap
+	}
+	return newWindowLink(ctx, c, p.peer, mine, theirs, stage, p.fma, p.prepare)
+}
+
+// desert has open ends over a carrier of no more use, and lets go of those that
+// linger.
+func (r *registry) desert(c *Carrier) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for s := range r.open {
+		if s.leaves(c) {
+			s.stop()
+		}
+	}
+	r.sweep()
+}
+
+// leaves breaks a pipe whose carrier is closed.
+func (p *pipe) leaves(c *Carrier) bool {
+	if p.carrier != c {
+		return false
+	}
+	_ = p.breaks(errCarrierClosed)
+	return true
+}
+
+// slot loads one of this rank's slots.
+func (c *Carrier) slot(i int) uint64 {
+	_, value, _, _ := c.w.TestNotify(window.Until{Slots: []int{i}, Condition: window.AtLeast})
+	return value
+}

@@ -1,0 +1,161 @@
+package rpipe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/window"
+)
+
+// A windowLink is a link over a carrier's window: a berth at each end. Flags are
+// notification slots; one more slot of the berth is its bell.
+type windowLink struct {
+	c      *Carrier
+	peer   int    // of the other end, in the carrier's team
+	hash   uint64 // of the other end's name
+	sizes  [2]int // of the data, mine and theirs
+	twice  int    // blocks above so many bytes leave as two puts
+	berth  int    // mine
+	mine   []byte // the berth's memory
+	slots  []int  // the berth's: flags, then the bell
+	theirs atomic.Pointer[farBerth]
+
+	under   []window.Request // puts from the stage that are under way
+	waiting atomic.Int32
+	until   window.Until // what await waits for
+}
+
+// A farBerth is the other end's.
+type farBerth struct {
+	data int    // where its memory begins
+	slot int    // its first
+	mem  []byte // all of the peer's memory, where it is mapped
+}
+
+// bulkAbove is where data and flag part: a put of more is not copied on its way,
+// and is under way while the next one begins.
+const bulkAbove = 4096
+
+// newWindowLink makes this end of a link in a free berth of the carrier.
+func newWindowLink(ctx context.Context, c *Carrier, peer int, mine, theirs linkEnd, stage, fma int, prepare func(data []byte)) (*windowLink, error) {
+	if mine.data+stage > c.room() || mine.flags > c.flags() {
+		return nil, fmt.Errorf("%w: an end takes %d bytes and %d flags, a berth of the carrier has %d and %d; give OverWindow the pipe's options",
+			ErrTooLarge, mine.data+stage, mine.flags, c.room(), c.flags())
+	}
+	berth, err := c.take()
+	if err != nil {
+		return nil, err
+	}
+	l := &windowLink{c: c, peer: peer, hash: nameHash(theirs.name), sizes: [2]int{mine.data, theirs.data}, twice: bulkAbove, berth: berth}
+	if fma >= 0 {
+		l.twice = fma
+	}
+	l.mine = c.w.Local()[c.dataOf(berth):c.dataOf(berth+1)]
+	for slot := c.slotsOf(berth); slot < c.slotsOf(berth+1); slot++ {
+		l.slots = append(l.slots, slot)
+	}
+	l.until = window.Until{Condition: window.NotEqual}
+	prepare(l.local())
+	if err := c.publish(ctx, berth, peer, nameHash(mine.name)); err != nil {
+		return nil, errors.Join(err, l.release())
+	}
+	return l, nil
+}
+
+// nameHash is what a directory has for a name, where 0 is nobody.
+func nameHash(name string) uint64 { return max(hash(name), 1) }
+
+func (l *windowLink) local() []byte { return l.mine[:l.sizes[0]] }
+
+func (l *windowLink) stage(n int) ([]byte, error) { return l.mine[l.sizes[0]:][:n], nil }
+
+func (l *windowLink) flag(i int) uint64 { return l.value(l.slots[i : i+1]) }
+
+// value loads a slot.
+func (l *windowLink) value(slot []int) uint64 {
+	// The condition always holds: nothing is waited for, and nothing polled.
+	_, value, _, _ := l.c.w.TestNotify(window.Until{Slots: slot, Condition: window.AtLeast})
+	return value
+}
+
+func (l *windowLink) connect(ctx context.Context, wait bool, check func(card []byte) error) (bool, error) {
+	find := l.c.find
+	if wait {
+		find = l.c.await
+	}
+	berth, err := find(ctx, l.peer, l.hash)
+	if berth < 0 || err != nil {
+		return false, l.verdict(err)
+	}
+	r := &farBerth{data: l.c.dataOf(berth), slot: l.c.slotsOf(berth)}
+	if r.mem, err = l.c.shared(ctx, l.peer); err != nil {
+		return false, l.verdict(err)
+	}
+	card := make([]byte, cardState)
+	if err := l.c.fetch(ctx, l.peer, r.mem, r.data, card); err != nil {
+		return false, l.verdict(err)
+	}
+	if err := check(card); err != nil {
+		return false, err
+	}
+	l.theirs.Store(r)
+	return true, nil
+}
+
+func (l *windowLink) remote() []byte {
+	if r := l.theirs.Load(); r != nil && r.mem != nil {
+		return r.mem[r.data:][:l.sizes[1]]
+	}
+	return nil
+}
+
+func (l *windowLink) putFlag(ctx context.Context, to int, src []byte, flag int, value uint64) error {
+	r := l.theirs.Load()
+	return l.verdict(l.c.w.PutNotify(ctx, l.peer, r.data+to, src, window.Signal{Slot: r.slot + flag, Value: value}))
+}
+
+// putStaged waits for no bulk put, since the stage stays as it is: if it waited
+// and gave up, the flag might be on its way all the same.
+func (l *windowLink) putStaged(ctx context.Context, to, from, n, flag int, value uint64, twice bool) error {
+	src := l.mine[l.sizes[0]+from:][:n]
+	if !twice && n <= l.twice {
+		return l.putFlag(ctx, to, src, flag, value)
+	}
+	if err := l.settle(window.Request.Done); err != nil {
+		return l.verdict(err)
+	}
+	req, err := l.c.w.StartPut(ctx, l.peer, l.theirs.Load().data+to, src)
+	if err != nil {
+		return l.verdict(err)
+	}
+	l.under = append(l.under, req)
+	if err := l.c.w.Order(l.peer); err != nil {
+		return l.verdict(err)
+	}
+	return l.putFlag(ctx, 0, nil, flag, value)
+}
+
+// settle takes leave of puts that were under way.
+func (l *windowLink) settle(which func(window.Request) bool) (err error) {
+	l.under = slices.DeleteFunc(l.under, func(r window.Request) bool {
+		if !which(r) {
+			return false
+		}
+		err = errors.Join(err, r.Wait(context.Background()))
+		return true
+	})
+	return err
+}
+
+// openCounter: a reader over a window has no tally.
+func (l *windowLink) openCounter(context.Context, uint32, int) error { return errNoTally }
+
+func (l *windowLink) tell() error { return nil }
+
+func (l *windowLink) get(ctx context.Context, from int, dst []byte) error {
+	r := l.theirs.Load()
+	return l.verdict(l.c.fetch(ctx, l.peer, r.mem, r.data+from, dst))
+}
