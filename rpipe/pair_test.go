@@ -212,35 +212,44 @@ func TestTryReadLearnsOfAWriterThatNeverWrote(t *testing.T) {
 // TestMemoryComesBack opens and closes many pipes whose memory would not fit the
 // heap together. What lingers for the other end's word goes in the end.
 func TestMemoryComesBack(t *testing.T) {
-	eachMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
-		opts = append(opts, rpipe.WithHeap(16<<20))
-		if r.Me == 0 {
-			for i := range 40 {
-				w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)
-				r.NoError(err)
-				r.NoError(w.Send(ctx, make([]byte, i)))
-				r.NoError(w.Close(ctx))
-			}
-			r.Less(used(r.World), int64(1<<20))
-			return
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		for name, opts := range modes {
+			t.Run(name, func(t *testing.T) {
+				c.Run(t, func(ctx context.Context, r *testjob.Rank) { openAndClose(ctx, r, opts) }, runtime.WithHeap(8<<20))
+			})
 		}
-		var last *rpipe.Reader[byte]
-		for i := range 40 {
-			rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, opts...)
-			r.NoError(err)
-			n, err := rd.Recv(ctx, nil)
-			r.NoError(err)
-			r.Equal(i, n)
-			_, err = rd.Read(ctx)
-			r.Equal(io.EOF, err)
-			r.NoError(rd.Close(ctx))
-			last = rd
-		}
-		for rpipe.Lingering(last) > 0 {
-			r.NoError(ctx.Err())
-			r.World.Fabric(key).Progress()
-			time.Sleep(time.Millisecond)
-		}
-		r.Less(used(r.World), int64(1<<20))
 	})
+}
+
+func openAndClose(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+	const pipes, little = 30, 300 << 10
+	opts = append(opts, rpipe.WithHeap(512<<10))
+	if r.Me == 0 {
+		for i := range pipes {
+			w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)
+			r.NoError(err)
+			r.NoError(w.Send(ctx, make([]byte, i)))
+			r.NoError(w.Close(ctx))
+		}
+		r.Less(used(r.World), int64(little))
+		return
+	}
+	var last *rpipe.Reader[byte]
+	for i := range pipes {
+		rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, opts...)
+		r.NoError(err)
+		n, err := rd.Recv(ctx, nil)
+		r.NoError(err)
+		r.Equal(i, n)
+		_, err = rd.Read(ctx)
+		r.Equal(io.EOF, err)
+		r.NoError(rd.Close(ctx))
+		last = rd
+	}
+	for rpipe.Lingering(last) > 0 {
+		r.NoError(ctx.Err())
+		r.World.Fabric(key).Progress()
+		time.Sleep(100 * time.Microsecond)
+	}
+	r.Less(used(r.World), int64(little))
 }
