@@ -192,7 +192,7 @@ func TestAFreedBlockBetweenHeldOnesIsUsedAgain(t *testing.T) {
 				again.Mem()[0] = 'B'
 				l.write(again)
 				readAgain := l.read(again)
-				r.Equal([]byte("aBc"), []byte{readA.Mem()[0], readAgain.Mem()[0], readC.Mem()[0]})
+				r.Equal("aBc", string([]byte{readA.Mem()[0], readAgain.Mem()[0], readC.Mem()[0]}))
 				r.ErrorIs(l.rd.Free(readB), rpipe.ErrStale)
 				l.close()
 			})

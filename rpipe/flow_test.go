@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
@@ -27,10 +28,8 @@ func TestAFullPipeStopsItsWriterUntilTheReaderGoesOn(t *testing.T) {
 					}
 					full, cancel := context.WithCancelCause(ctx)
 					enough := errors.New("enough")
-					go func() {
-						r.NoError(w.Flush(ctx))
-						cancel(enough)
-					}()
+					r.NoError(w.Flush(ctx))
+					time.AfterFunc(time.Millisecond, func() { cancel(enough) })
 					err := w.Send(full, []int64{-1})
 					r.ErrorIs(err, enough)
 					r.Equal(width, w.Stats().InFlight)
