@@ -18,14 +18,13 @@ var modes = map[string][]rpipe.Option{
 	"two-puts":       {rpipe.WithTwoPuts()},
 }
 
-// eachMode runs f on every transport with two ranks and every kind of pipe.
-func eachMode(t *testing.T, f func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option)) {
+// eachMode runs f on every transport with two ranks, over every link and with
+// every kind of pipe.
+func eachMode(t *testing.T, f pipeBody) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
-		for name, opts := range modes {
-			t.Run(name, func(t *testing.T) {
-				c.Run(t, func(ctx context.Context, r *testjob.Rank) { f(ctx, r, opts) })
-			})
-		}
+		eachLink(t, func(t *testing.T, over func(f pipeBody) pipeBody, opts []rpipe.Option) {
+			c.Run(t, func(ctx context.Context, r *testjob.Rank) { over(f)(ctx, r, opts) })
+		})
 	})
 }
 

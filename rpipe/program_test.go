@@ -118,9 +118,12 @@ func (p *program) read(ctx context.Context, r *rpipe.Reader[byte]) error {
 	}
 }
 
-func (p *program) run(ctx context.Context, r *testjob.Rank) {
-	ends(ctx, r, func(w *rpipe.Writer[byte]) { r.NoError(p.write(ctx, w)) },
-		func(rd *rpipe.Reader[byte]) { r.NoError(p.read(ctx, rd)) }, p.opts...)
+// run runs the program over a link.
+func (p *program) run(ctx context.Context, r *testjob.Rank, over func(f pipeBody) pipeBody) {
+	over(func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+		ends(ctx, r, func(w *rpipe.Writer[byte]) { r.NoError(p.write(ctx, w)) },
+			func(rd *rpipe.Reader[byte]) { r.NoError(p.read(ctx, rd)) }, opts...)
+	})(ctx, r, p.opts)
 }
 
 var policies = []rpipe.Policy{rpipe.NextFit{}, rpipe.FirstFit{}, rpipe.BestFit{}, rpipe.WorstFit{}}
@@ -155,9 +158,11 @@ func TestARandomProgramReadsWhatItWrote(t *testing.T) {
 		}
 		for seed := range programs {
 			p := drawProgram(seed, blocks)
-			t.Run(fmt.Sprint(seed), func(t *testing.T) {
-				c.Run(t, func(ctx context.Context, r *testjob.Rank) { p.run(ctx, r) })
-			})
+			for link, over := range links {
+				t.Run(fmt.Sprint(link, "/", seed), func(t *testing.T) {
+					c.Run(t, func(ctx context.Context, r *testjob.Rank) { p.run(ctx, r, over) })
+				})
+			}
 		}
 	})
 }
@@ -168,7 +173,9 @@ func TestARandomProgramOverAProviderAtItsWorst(t *testing.T) {
 	for seed := range uint64(16) {
 		p := drawProgram(seed, 150)
 		c := testjob.Config{Provider: "loop", Queued: true, Ranks: 2}
-		c.Run(t, func(ctx context.Context, r *testjob.Rank) { p.run(ctx, r) }, disturbed(seed))
+		for _, over := range links {
+			c.Run(t, func(ctx context.Context, r *testjob.Rank) { p.run(ctx, r, over) }, disturbed(seed))
+		}
 	}
 }
 
@@ -176,17 +183,20 @@ func TestAPipeOfARankToItself(t *testing.T) {
 	testjob.EachTransport(t, 1, func(t *testing.T, c testjob.Config) {
 		for seed := range uint64(16) {
 			p := drawProgram(seed, 100)
-			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-				w, err := rpipe.OpenWriter[byte](ctx, r.World, 0, p.opts...)
+			alone := func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+				w, err := rpipe.OpenWriter[byte](ctx, r.World, 0, opts...)
 				r.NoError(err)
-				rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, p.opts...)
+				rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, opts...)
 				r.NoError(err)
 				done := make(chan error, 1)
 				go func() { done <- errors.Join(p.write(ctx, w), w.Close(ctx)) }()
 				r.NoError(p.read(ctx, rd))
 				r.NoError(<-done)
 				r.NoError(rd.Close(ctx))
-			})
+			}
+			for _, over := range links {
+				c.Run(t, func(ctx context.Context, r *testjob.Rank) { over(alone)(ctx, r, p.opts) })
+			}
 		}
 	})
 }

@@ -1,0 +1,47 @@
+package rpipe_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A pipeBody is what a rank does with pipes that are opened with such options.
+type pipeBody = func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option)
+
+// links are what pipes can run over. Each wraps a body.
+var links = map[string]func(f pipeBody) pipeBody{
+	"fabric": func(f pipeBody) pipeBody { return f },
+	"window": overWindow,
+}
+
+// overWindow opens pipes over a carrier, which is there before and closed after
+// them, unless a rank is dead by then.
+func overWindow(f pipeBody) pipeBody {
+	return func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+		c := carrier(ctx, r, 2)
+		f(ctx, r, append(opts[:len(opts):len(opts)], rpipe.WithCarrier(c)))
+		if err := c.Close(ctx); err != nil {
+			r.ErrorIs(err, runtime.ErrRankDead)
+		}
+	}
+}
+
+// carrier makes one for pipes with any options that tests use.
+func carrier(ctx context.Context, r *testjob.Rank, ends int) *rpipe.Carrier {
+	c, err := rpipe.OverWindow(ctx, r.World, ends, rpipe.WithWidth(100))
+	r.NoError(err)
+	return c
+}
+
+// eachLink runs f as a subtest over every link and with every kind of pipe.
+func eachLink(t *testing.T, f func(t *testing.T, over func(f pipeBody) pipeBody, opts []rpipe.Option)) {
+	for link, over := range links {
+		for mode, opts := range modes {
+			t.Run(link+"/"+mode, func(t *testing.T) { f(t, over, opts) })
+		}
+	}
+}
