@@ -1,0 +1,173 @@
+package rpipe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A FanIn is one handle on the reading ends of many pipes. Their writers are
+// ordinary ones: OpenWriter with the same options.
+//
+//	writers 0 .. 63     pipes --> [word 0]
+//	writers 64 .. 127   pipes --> [word 1]    Read: which words have moved?
+//	...                              ...
+//
+// A writer adds 1 to the word of its group of 64 pipes behind each block, which
+// is one more work request in its queue (none on mapped ranks); the reader looks
+// at pipes of those groups only whose word differs from what it has taken. So what
+// a Read costs does not depend on how many pipes are idle, but for one word in 64
+// of them.
+//
+// Read, TryRead and All are called by one goroutine at a time; Free, Close and
+// Stats by any.
+type FanIn[T any] struct {
+	in      *fanIn
+	readers []Reader[T]
+}
+
+// OpenFanIn opens this rank's ends of pipes from other ranks of t, one for each
+// element of writers. A rank that is there several times is at the other end of
+// several pipes: its k-th OpenWriter of the name meets its k-th mention. It
+// connects to nobody yet. Each pipe takes memory of its own: with thousands of
+// them, give WithHeap, WithWidth and WithBlocks. A pipe of few of them takes a
+// page of the heap at each end, and one more at a writer whose reader is not
+// mapped. Kind: local.
+func OpenFanIn[T any](ctx context.Context, t *runtime.Team, writers []int, opts ...Option) (_ *FanIn[T], err error) {
+	if t == nil || len(writers) == 0 {
+		return nil, fmt.Errorf("OpenFanIn of %d writers: %w: give a team and at least one of its ranks", len(writers), runtime.ErrRange)
+	}
+	if err := uncarried(opts); err != nil {
+		return nil, fmt.Errorf("OpenFanIn: %w", err)
+	}
+	y, err := newTally(ctx, t, len(writers))
+	if err != nil {
+		return nil, fmt.Errorf("OpenFanIn: %w", err)
+	}
+	f := &FanIn[T]{in: newFanIn(y, len(writers)), readers: make([]Reader[T], 0, len(writers))}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close(ctx))
+		}
+	}()
+	for i, writer := range writers {
+		member := func(o *options) error { o.tally, o.group = y, i/groupSize; return nil }
+		r, err := OpenReader[T](ctx, t, writer, append(opts[:len(opts):len(opts)], member)...)
+		if err != nil {
+			return nil, err
+		}
+		y.hold()
+		f.in.add(r.end)
+		f.readers = append(f.readers, *r)
+	}
+	return f, nil
+}
+
+// Read returns the next block of any of the pipes, waiting for one, and the
+// position in OpenFanIn's writers of the rank that wrote it. Blocks of one writer
+// come in order. Among writers it goes in turn, so that each gets its blocks read,
+// however much the others write. io.EOF: all of them have closed their pipes, and
+// all was read.
+//
+// An error that comes with a position is of that one pipe: its rank is dead, or it
+// was opened with other options. What had arrived from there was read before. The
+// pipe counts as closed from there on, and the next Read goes on with the others.
+// Position -1: it is of the call, such as the end of ctx. Kind: as Reader.Read's.
+func (f *FanIn[T]) Read(ctx context.Context) (b Block[T], from int, err error) {
+	got, err := f.in.read(ctx)
+	if err != nil {
+		return b, got.from, f.failed("Read", got.from, err)
+	}
+	return f.readers[got.from].block(got.addr, got.mem), got.from, nil
+}
+
+// TryRead is Read without the wait: ok tells whether a block had arrived. Kind: as
+// Read's.
+func (f *FanIn[T]) TryRead() (b Block[T], from int, ok bool, err error) {
+	got, ok, err := f.in.poll()
+	if !ok || err != nil {
+		return b, got.from, false, f.failed("TryRead", got.from, err)
+	}
+	return f.readers[got.from].block(got.addr, got.mem), got.from, true, nil
+}
+
+func (f *FanIn[T]) failed(op string, from int, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, io.EOF):
+		return io.EOF
+	case from >= 0:
+		return f.in.ends[from].fail(op, err)
+	}
+	return f.in.fail(op, err)
+}
+
+// An Arrival is a block with the position of its writer.
+type Arrival[T any] struct {
+	Block[T]
+	From int
+}
+
+// All reads until all pipes have ended, which ends the loop without an error:
+//
+//	for b, err := range f.All(ctx) { ... }
+//
+// An error of one pipe does not end the loop: its Arrival says whose it is. Any
+// other does. Kind: as Read's.
+func (f *FanIn[T]) All(ctx context.Context) iter.Seq2[Arrival[T], error] {
+	return func(yield func(Arrival[T], error) bool) {
+		for {
+			b, from, err := f.Read(ctx)
+			if errors.Is(err, io.EOF) || !yield(Arrival[T]{b, from}, err) || err != nil && from < 0 {
+				return
+			}
+		}
+	}
+}
+
+// Free lets a block's writer have its memory again. ErrStale: it was freed before.
+// Kind: one-sided; it waits for nothing.
+func (f *FanIn[T]) Free(b Block[T]) error {
+	if i := f.in.find(b.owner); i >= 0 {
+		return f.readers[i].Free(b)
+	}
+	return f.in.fail("Free", ErrForeign)
+}
+
+// Stats returns what the readers did, all together. Kind: local.
+func (f *FanIn[T]) Stats() FanInStats { return f.in.stats() }
+
+// Close ends all pipes at this end, as Reader.Close does. The second call does
+// nothing. Kind: one-sided.
+func (f *FanIn[T]) Close(ctx context.Context) error { return f.in.close(ctx) }
+
+// FanInStats tell what a fan-in did.
+type FanInStats struct {
+	ReaderStats        // of all pipes
+	Open        int    // pipes that have not ended
+	Looks       uint64 // at pipes: at those of groups with something new
+}
+
+// uncarried refuses carriers, which have no memory for aggregates.
+func uncarried(opts []Option) error {
+	o, err := collect(opts)
+	if err == nil && o.carrier != nil {
+		err = errCarried
+	}
+	return err
+}
+
+var errCarried = fmt.Errorf("aggregates over a carrier: %w; open them without WithCarrier", errors.ErrUnsupported)
+
+// arrival is what came out of a pipe.
+type arrival struct {
+	from int
+	addr rmalloc.Addr
+	mem  []byte
+}

@@ -1,0 +1,69 @@
+package rpipe_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+func TestABlockOfAnAggregateIsOneMoreAddition(t *testing.T) {
+	alone(t, queued, func(ctx context.Context, r *testjob.Rank, l *loopback) {
+		f, err := rpipe.OpenFanIn[byte](ctx, r.World, []int{0})
+		r.NoError(err)
+		w, err := rpipe.OpenWriter[byte](ctx, r.World, 0)
+		r.NoError(err)
+		r.NoError(w.Send(ctx, []byte{1}))
+		b, err := w.Alloc(ctx, 100)
+		r.NoError(err)
+		cost := l.cost(func() { r.NoError(w.Write(ctx, b)) })
+		r.EqualValues(2, cost.Posted[driver.OpWrite], "block and flag")
+		r.EqualValues(1, cost.Posted[driver.OpAtomic], "the count behind them")
+		r.EqualValues(3, cost.Requests())
+		for range 2 {
+			b, _, err := f.Read(ctx)
+			r.NoError(err)
+			r.NoError(f.Free(b))
+		}
+		cost = l.cost(func() {
+			_, _, ok, err := f.TryRead()
+			r.NoError(err)
+			r.False(ok)
+		})
+		r.Zero(cost.Requests(), "reading is loads")
+		r.NoError(f.Close(ctx))
+		_ = w.Close(ctx)
+	})
+}
+
+func TestAFanInAllocatesNothingPerBlock(t *testing.T) {
+	if testjob.Race {
+		t.Skip("the race detector allocates")
+	}
+	for _, c := range []testjob.Config{mapped, queued} {
+		t.Run(c.String(), func(t *testing.T) {
+			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+				f, writers := fanOfMany(ctx, r, 100)
+				for _, w := range writers {
+					r.NoError(w.Send(ctx, nil))
+				}
+				for range writers {
+					b, _, err := f.Read(ctx)
+					r.NoError(err)
+					r.NoError(f.Free(b))
+				}
+				i := 0
+				r.Zero(testing.AllocsPerRun(500, func() {
+					b, _ := writers[i*7%100].Alloc(ctx, 8)
+					_ = writers[i*7%100].Write(ctx, b)
+					b, _, _ = f.Read(ctx)
+					_ = f.Free(b)
+					i++
+				}))
+				closeMany(ctx, r, f, writers)
+			})
+		})
+	}
+}
