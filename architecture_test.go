@@ -81,7 +81,7 @@ var picture = []layer{
 		"it is the job as its ranks see it; how the job was started is the launcher's business, and the two meet in internal/bootstrap"},
 	{"launcher", "internal/bootstrap",
 		"it starts processes of any kind and knows nothing of what a rank does; it meets runtime in internal/bootstrap"},
-	{"window", "runtime internal/fabric internal/arena internal/atomics internal/wait internal/mutant verbs/driver",
+	{"window", "runtime internal/fabric internal/element internal/arena internal/atomics internal/wait internal/mutant verbs/driver",
 		"it works over any fabric and imports no provider; rpipe stands beside it, not below"},
 	{"rpipe", "window runtime internal/fabric internal/element internal/arena internal/rmalloc internal/atomics internal/wait internal/mutant verbs/driver",
 		"it works over any fabric and imports no provider; window stands beside it, not below"},
@@ -167,7 +167,7 @@ func TestThePictureRefusesArrowsThatPointUp(t *testing.T) {
 		"verbs/tcp -> verbs", "verbs/shm -> verbs", "verbs/loop -> verbs/shm", "verbs/ibv -> runtime", "verbs/faulty -> verbs/loop",
 		"internal/fabric -> verbs/shm", "internal/fabric -> runtime", "internal/wait -> verbs/driver",
 		"launcher -> runtime", "runtime -> launcher", "internal/bootstrap -> runtime", "internal/bootstrap -> launcher",
-		"window -> verbs/shm", "window -> verbs/tcp", "window -> rpipe", "rpipe -> window", "runtime -> window",
+		"window -> verbs/shm", "window -> verbs/tcp", "window -> rpipe", "runtime -> window",
 		"window -> cmd/grun", "runtime -> examples/hello", "runtime -> bench", "launcher -> cmd/grun",
 		"runtime -> internal/testjob", "bench -> internal/testjob", "examples/hello -> internal/fabric", "unheard/of -> verbs",
 	} {

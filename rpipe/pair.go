@@ -39,16 +39,16 @@ func registryOf(t *fabric.Team) (*registry, error) {
 	return a.(*registry), nil
 }
 
-// enter has make open the next incarnation of a name, counts it if that works,
+// enter has begin open the next incarnation of a name, counts it if that works,
 // and looks after those that linger.
-func (r *registry) enter(name string, make func(incarnation int) (stopper, error)) error {
+func (r *registry) enter(name string, begin func(incarnation int) (stopper, error)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.open == nil {
 		return runtime.ErrClosed
 	}
 	r.sweep()
-	s, err := make(r.openings[name])
+	s, err := begin(r.openings[name])
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -102,7 +103,7 @@ func AtomicAnd[T Integer](ctx context.Context, w *Window[T], target, index int, 
 func fetch[T Number](ctx context.Context, w *Window[T], op string, target, index int, a driver.AtomicOp, v T, compare uint64) (T, error) {
 	if m := w.mapped(target); m != nil && uint(index) < uint(len(m.mem)) {
 		m.count(1)
-		return fromBits[T](atomics.Apply(bytesOf(m.mem[index:index+1]), a, toBits(v), compare)), nil
+		return fromBits[T](atomics.Apply(element.Bytes(m.mem[index:index+1]), a, toBits(v), compare)), nil
 	}
 	r, m, err := w.reachView(ctx, target, index, 1)
 	var old uint64
@@ -120,7 +121,7 @@ func fetch[T Number](ctx context.Context, w *Window[T], op string, target, index
 func update[T Number](ctx context.Context, w *Window[T], op string, target, index int, a driver.AtomicOp, v T) error {
 	if m := w.mapped(target); m != nil && uint(index) < uint(len(m.mem)) {
 		m.count(1)
-		atomics.Apply(bytesOf(m.mem[index:index+1]), a, toBits(v), 0)
+		atomics.Apply(element.Bytes(m.mem[index:index+1]), a, toBits(v), 0)
 		return nil
 	}
 	r, m, err := w.reachView(ctx, target, index, 1)

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -38,13 +39,13 @@ func addNative[T Number](p *T, delta T) T {
 		old := (*atomic.Uint32)(unsafe.Pointer(p)).Add(d) - d
 		return *(*T)(unsafe.Pointer(&old))
 	}
-	return fromBits[T](atomics.Apply(bytesOf(unsafe.Slice(p, 1)), driver.AtomicAdd, toBits(delta), 0))
+	return fromBits[T](atomics.Apply(element.Bytes(unsafe.Slice(p, 1)), driver.AtomicAdd, toBits(delta), 0))
 }
 
 // compareSwapNative is CompareSwap on mapped memory.
 func compareSwapNative[T Number](p *T, old, v T) T {
 	if unsafe.Sizeof(v) != 8 {
-		return fromBits[T](atomics.Apply(bytesOf(unsafe.Slice(p, 1)), driver.AtomicCmpSwap, toBits(v), toBits(old)))
+		return fromBits[T](atomics.Apply(element.Bytes(unsafe.Slice(p, 1)), driver.AtomicCmpSwap, toBits(v), toBits(old)))
 	}
 	word := (*atomic.Uint64)(unsafe.Pointer(p))
 	for {

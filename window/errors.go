@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -13,7 +14,7 @@ var (
 	// ErrRange: target, index, length or slot beyond the window.
 	ErrRange = runtime.ErrRange
 	// ErrType: elements that hold pointers or have no size.
-	ErrType = errors.New("unusable element type")
+	ErrType = element.ErrType
 	// ErrTeam: the team is nil or the calling rank is not in it.
 	ErrTeam = runtime.ErrTeam
 	// ErrFreed: the window was freed, or its job closed.

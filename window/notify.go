@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -35,7 +36,7 @@ func (w *Window[T]) PutNotify(ctx context.Context, target, index int, src []T, s
 	if len(src) == 0 {
 		err = r.PostFlag(ctx, flag)
 	} else {
-		err = r.WriteFlag(ctx, w.layout.offset(index), bytesOf(src), flag)
+		err = r.WriteFlag(ctx, w.layout.offset(index), element.Bytes(src), flag)
 	}
 	return w.failAt("PutNotify", target, index, len(src), err)
 }

@@ -1,6 +1,10 @@
 package window
 
-import "context"
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/internal/element"
+)
 
 // Put stores src at the target from index on. It returns at local completion:
 // src may be changed again; Flush tells when the target's memory is. Kind:
@@ -22,7 +26,7 @@ func (w *Window[T]) put(ctx context.Context, target, index int, src []T) error {
 		v.count(len(src))
 		copy(v.mem[index:], src)
 	default:
-		err = r.Write(ctx, w.layout.offset(index), bytesOf(src))
+		err = r.Write(ctx, w.layout.offset(index), element.Bytes(src))
 	}
 	return w.failAt("Put", target, index, len(src), err)
 }
@@ -47,7 +51,7 @@ func (w *Window[T]) get(ctx context.Context, target, index int, dst []T) error {
 		v.count(len(dst))
 		copy(dst, v.mem[index:])
 	default:
-		err = r.Read(ctx, w.layout.offset(index), bytesOf(dst))
+		err = r.Read(ctx, w.layout.offset(index), element.Bytes(dst))
 	}
 	return w.failAt("Get", target, index, len(dst), err)
 }

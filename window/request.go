@@ -3,6 +3,7 @@ package window
 import (
 	"context"
 
+	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/fabric"
 )
 
@@ -44,7 +45,7 @@ func (w *Window[T]) StartPut(ctx context.Context, target, index int, buf []T) (R
 		copy(v.mem[index:], buf)
 		return Request{}, nil
 	}
-	inner, err := r.StartWrite(ctx, w.layout.offset(index), bytesOf(buf))
+	inner, err := r.StartWrite(ctx, w.layout.offset(index), element.Bytes(buf))
 	return w.request("StartPut", target, index, len(buf), inner, err)
 }
 
@@ -61,7 +62,7 @@ func (w *Window[T]) StartGet(ctx context.Context, target, index int, buf []T) (R
 		copy(buf, v.mem[index:])
 		return Request{}, nil
 	}
-	inner, err := r.StartRead(ctx, w.layout.offset(index), bytesOf(buf))
+	inner, err := r.StartRead(ctx, w.layout.offset(index), element.Bytes(buf))
 	return w.request("StartGet", target, index, len(buf), inner, err)
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -29,12 +30,12 @@ type view[T any] struct {
 // fixed size and holds no pointers. All ranks give the same T, n and options;
 // otherwise all get runtime.ErrMismatch. Kind: collective.
 func Allocate[T any](ctx context.Context, t *runtime.Team, n int, opts ...Option) (*Window[T], error) {
-	typ, bad := describe[T]()
-	c, err := newCore(ctx, t, typ, sizeOf[T](), n, bad, opts)
+	typ, bad := element.Describe[T]()
+	c, err := newCore(ctx, t, typ, element.Size[T](), n, bad, opts)
 	if err != nil {
 		return nil, err
 	}
-	w := &Window[T]{core: c, local: elements[T](c.block.Bytes, n)}
+	w := &Window[T]{core: c, local: element.View[T](c.block.Bytes, n)}
 	w.views = make([]atomic.Pointer[view[T]], len(c.remotes))
 	w.scratch.New = func() any { return new([1]T) }
 	return w, nil
@@ -55,7 +56,7 @@ func (w *Window[T]) Shared(ctx context.Context, target int) ([]T, error) {
 	if err != nil {
 		return nil, w.failAt("Shared", target, -1, 0, err)
 	}
-	return elements[T](r.Mem, w.layout.elems), nil
+	return element.View[T](r.Mem, w.layout.elems), nil
 }
 
 // Len returns the number of elements at each rank. Kind: local.
@@ -79,7 +80,7 @@ func (w *Window[T]) reachView(ctx context.Context, target, index, count int) (*f
 	if err != nil || r.Mem == nil {
 		return r, nil, err
 	}
-	v := &view[T]{mem: elements[T](r.Mem, w.layout.elems), remote: r}
+	v := &view[T]{mem: element.View[T](r.Mem, w.layout.elems), remote: r}
 	if w.team.Counting() {
 		v.stats = &r.Peer.Stats
 	}
@@ -102,6 +103,6 @@ func (w *Window[T]) view(ctx context.Context, target, index, count int) (*fabric
 // count records an operation on n elements where that is wanted.
 func (v *view[T]) count(n int) {
 	if v.stats != nil {
-		v.stats.Count(n * sizeOf[T]())
+		v.stats.Count(n * element.Size[T]())
 	}
 }
