@@ -7,20 +7,20 @@ import (
 )
 
 type inner struct {
-	a int8
+	A int8
 	_ [3]bool
 }
 
 func TestDescribeSpellsTheStructureAndNotTheNames(t *testing.T) {
 	spelled, err := Describe[struct {
 		X int64
-		y [2]inner
+		Y [2]inner
 	}]()
 	require.NoError(t, err)
 	require.Equal(t, "struct{0:int64,8:[2]struct{0:int8,1:[3]bool}}", spelled)
 	type renamed struct {
 		Other  int64
-		fields [2]inner
+		Fields [2]inner
 	}
 	again, err := Describe[renamed]()
 	require.NoError(t, err)
