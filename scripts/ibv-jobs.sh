@@ -37,7 +37,10 @@ unset GRUN_ATOMICS
 # killed: the others learn of it, and the job ends with its signal's code.
 killed() {
 	"$bin/grun" -n 3 --provider ibv --timeout 100s "$bin/gups" -log2 20 >/tmp/killed 2>&1 & job=$!
-	sleep 4
+	for i in $(seq 60); do # until all are connected
+		[ "$(rdma resource show qp | grep -c 'state RTS')" -lt 6 ] || break
+		sleep 1
+	done
 	kill -9 "$(ranks | tail -n 1)"
 	wait $job
 	rc=$?
