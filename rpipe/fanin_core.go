@@ -179,7 +179,7 @@ func (f *fanIn) pop(ctx context.Context, i int) (arrival, bool, error) {
 	r.calling.Lock()
 	defer r.calling.Unlock()
 	before := r.taker.Count()
-	a, mem, ok, err := r.tryRead(ctx)
+	a, mem, ok, err := r.tryRead(ctx, true)
 	g.taken += r.taker.Count() - before
 	f.listen(r, m, g)
 	switch {

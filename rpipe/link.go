@@ -16,6 +16,7 @@ import "context"
 type link interface {
 	home
 	far
+	teller
 	life
 }
 
@@ -46,14 +47,19 @@ type far interface {
 	// they are until the other end tells that it has them. twice puts data and
 	// flag one after the other instead of together.
 	putStaged(ctx context.Context, to, from, n, flag int, value uint64, twice bool) error
-	// openCounter finds a word of a tally of the other end's rank.
-	openCounter(ctx context.Context, number uint32, group int) error
-	// tell adds 1 to that word, behind all that was put before, and does nothing
-	// without one. It waits at most for room in a queue, which comes by itself.
-	tell() error
 	// get fetches len(dst) bytes of the other end's data. Aligned words are
 	// fetched whole.
 	get(ctx context.Context, from int, dst []byte) error
+}
+
+// teller adds to a word of a tally at the other end's rank, by which a reader of
+// many pipes sees where something has come.
+type teller interface {
+	// openCounter finds the word.
+	openCounter(ctx context.Context, number uint32, group int) error
+	// tell adds 1 to it, behind all that was put before, and does nothing without
+	// one. It waits at most for room in a queue, which comes by itself.
+	tell() error
 }
 
 // life is how ends learn of each other's fate.

@@ -124,7 +124,9 @@ func WithSync(s Sync) Option {
 	}
 }
 
-// WithPull leaves blocks at the writer until the reader fetches them.
+// WithPull leaves blocks at the writer until the reader fetches them. A reader to
+// which the writer is not mapped has a heap of its own for what it fetches: when
+// blocks that were read and not freed fill it, Read waits for a Free.
 func WithPull() Option {
 	return func(o *options) error { o.pull = true; return nil }
 }

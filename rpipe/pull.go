@@ -29,14 +29,14 @@ func newPulled(r *readerEnd) *pulled {
 }
 
 // open uses or fetches a block.
-func (p *pulled) open(ctx context.Context, f rmalloc.Flag) (rmalloc.Addr, []byte, error) {
+func (p *pulled) open(ctx context.Context, f rmalloc.Flag, wait bool) (rmalloc.Addr, []byte, error) {
 	if err := p.prepare(); err != nil {
 		return 0, nil, err
 	}
 	if p.list != nil {
 		return p.use(f)
 	}
-	return p.fetch(ctx, f)
+	return p.fetch(ctx, f, wait)
 }
 
 // prepare decides, when the writer is known, how its blocks are reached.
@@ -74,9 +74,9 @@ func (p *pulled) use(f rmalloc.Flag) (rmalloc.Addr, []byte, error) {
 
 // fetch waits until this end has room, too: what was fetched and not freed
 // occupies it.
-func (p *pulled) fetch(ctx context.Context, f rmalloc.Flag) (rmalloc.Addr, []byte, error) {
+func (p *pulled) fetch(ctx context.Context, f rmalloc.Flag, wait bool) (rmalloc.Addr, []byte, error) {
 	r := p.r
-	a, err := p.make(ctx, f.Length)
+	a, err := p.make(ctx, f.Length, wait)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -95,7 +95,7 @@ func (p *pulled) fetch(ctx context.Context, f rmalloc.Flag) (rmalloc.Addr, []byt
 }
 
 // make takes a block of this end's own memory.
-func (p *pulled) make(ctx context.Context, n int) (rmalloc.Addr, error) {
+func (p *pulled) make(ctx context.Context, n int, wait bool) (rmalloc.Addr, error) {
 	r := p.r
 	for {
 		r.mu.Lock()
@@ -107,6 +107,9 @@ func (p *pulled) make(ctx context.Context, n int) (rmalloc.Addr, error) {
 		}
 		if !errors.Is(err, rmalloc.ErrFull) {
 			return 0, r.breaks(err)
+		}
+		if !wait {
+			return 0, err
 		}
 		if err := r.await(ctx, nil, p.room); err != nil {
 			return 0, fmt.Errorf("%w (while blocks that were read and not freed fill this end's memory)", err)

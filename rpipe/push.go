@@ -18,7 +18,7 @@ func newPushed(r *readerEnd) (*pushed, error) {
 	return &pushed{r: r, list: list, mem: r.local()[r.readerHeap():]}, err
 }
 
-func (p *pushed) open(_ context.Context, f rmalloc.Flag) (rmalloc.Addr, []byte, error) {
+func (p *pushed) open(_ context.Context, f rmalloc.Flag, _ bool) (rmalloc.Addr, []byte, error) {
 	r := p.r
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -66,8 +66,8 @@ func (r *Reader[T]) failed(op string, err error) error {
 	return r.end.fail(op, err)
 }
 
-// TryRead is Read without the wait: ok tells whether a block had arrived. It
-// makes progress. Kind: as Read's.
+// TryRead is Read without the wait: ok tells whether a block had arrived and, in
+// a pull pipe, there was room for it. It makes progress. Kind: as Read's.
 func (r *Reader[T]) TryRead() (b Block[T], ok bool, err error) {
 	a, mem, ok, err := r.end.poll()
 	if !ok || err != nil {

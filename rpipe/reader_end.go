@@ -2,6 +2,7 @@ package rpipe
 
 import (
 	"context"
+	"errors"
 	"io"
 	"math/bits"
 	"sync"
@@ -33,9 +34,10 @@ type readerEnd struct {
 // books are the blocks that the reader has: where they lie, and which addresses
 // are good.
 type books interface {
-	// open makes a block of a notification, waiting for room and for its bytes
-	// where they must be fetched. Called without the mutex, by Read alone.
-	open(ctx context.Context, f rmalloc.Flag) (rmalloc.Addr, []byte, error)
+	// open makes a block of a notification and waits for its bytes, where they
+	// must be fetched. Without room for them it waits, or fails with
+	// rmalloc.ErrFull. Called without the mutex, by Read alone.
+	open(ctx context.Context, f rmalloc.Flag, wait bool) (rmalloc.Addr, []byte, error)
 	// free ends a block. Called with the mutex held.
 	free(a rmalloc.Addr) error
 	// held is how many blocks there are. Called with the mutex held.
@@ -62,7 +64,7 @@ func (r *readerEnd) readBlock(ctx context.Context) (rmalloc.Addr, []byte, error)
 	r.calling.Lock()
 	defer r.calling.Unlock()
 	for {
-		a, mem, ok, err := r.tryRead(ctx)
+		a, mem, ok, err := r.tryRead(ctx, true)
 		if ok || err != nil {
 			return a, mem, err
 		}
@@ -77,8 +79,8 @@ func (r *readerEnd) readBlock(ctx context.Context) (rmalloc.Addr, []byte, error)
 func (r *readerEnd) poll() (a rmalloc.Addr, mem []byte, ok bool, err error) {
 	r.calling.Lock()
 	defer r.calling.Unlock()
-	if a, mem, ok, err = r.tryRead(context.Background()); !ok && err == nil && r.progress() {
-		a, mem, ok, err = r.tryRead(context.Background())
+	if a, mem, ok, err = r.tryRead(context.Background(), false); !ok && err == nil && r.progress() {
+		a, mem, ok, err = r.tryRead(context.Background(), false)
 	}
 	if ok || err != nil {
 		return a, mem, ok, err
@@ -104,8 +106,9 @@ func (r *readerEnd) seek() error {
 	return err
 }
 
-// tryRead is readBlock that waits for no notification.
-func (r *readerEnd) tryRead(ctx context.Context) (a rmalloc.Addr, mem []byte, ok bool, err error) {
+// tryRead is readBlock that waits for no notification, and without wait not for
+// this end's own memory either.
+func (r *readerEnd) tryRead(ctx context.Context, wait bool) (a rmalloc.Addr, mem []byte, ok bool, err error) {
 	if err := r.usable(); err != nil {
 		return 0, nil, false, err
 	}
@@ -118,7 +121,11 @@ func (r *readerEnd) tryRead(ctx context.Context) (a rmalloc.Addr, mem []byte, ok
 			return 0, nil, false, err
 		}
 	}
-	if a, mem, err = r.books.open(ctx, r.next); err != nil {
+	a, mem, err = r.books.open(ctx, r.next, wait)
+	if errors.Is(err, rmalloc.ErrFull) {
+		return 0, nil, false, nil
+	}
+	if err != nil {
 		return 0, nil, false, err
 	}
 	r.have = false

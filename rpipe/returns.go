@@ -70,10 +70,16 @@ func newReturns(p *pipe) *returns {
 	r.timer = time.AfterFunc(time.Hour, r.tick)
 	r.timer.Stop()
 	r.parcel.left = true
-	var cancel context.CancelFunc
-	r.noWait, cancel = context.WithCancel(context.Background())
-	cancel()
+	r.noWait = noWait()
 	return r
+}
+
+// noWait returns a context under which a put that finds no room in its queue
+// gives up at once.
+func noWait() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
 }
 
 // wasRead counts a block that was read. Called with mu held, as the next ones.
@@ -165,9 +171,13 @@ func (r *returns) serve() {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.muted {
-		_ = r.announce(r.noWait) // as in consider
-		r.later()
+	if r.muted {
+		return
+	}
+	err := r.announce(r.noWait)
+	r.later()
+	if err != nil {
+		r.owing.Store(false) // the timer's from here on: Read shall not look for it again and again
 	}
 }
 

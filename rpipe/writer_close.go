@@ -99,14 +99,14 @@ func (w *writerEnd) sayClose(ctx context.Context) error {
 func (w *writerEnd) stop() {}
 
 // leave gives the memory back once the reader puts nothing more here, and says
-// so to the reader.
+// so to the reader. It waits for nothing: it comes again.
 func (w *writerEnd) leave() bool {
 	switch end := w.flag(endFlag); {
 	case gone(w.fate()):
 	case end == 0 || end == deserted && !w.direct && !w.settled && w.up:
 		return false
 	case w.joined.Load():
-		if err := w.putFlag(context.Background(), 0, nil, w.byeFlag(), 1); err != nil && w.fate() == nil {
+		if err := w.putFlag(noWait(), 0, nil, w.byeFlag(), 1); err != nil && w.fate() == nil {
 			return false
 		}
 	}
