@@ -208,3 +208,30 @@ func TestCloseWakesARead(t *testing.T) {
 		})
 	})
 }
+
+// In a pull pipe over queues what was fetched occupies the reader's own memory.
+func TestAPullerThatKeepsItsBlocksIsStoppedByItsOwnMemory(t *testing.T) {
+	alone(t, queued, func(ctx context.Context, r *testjob.Rank, l *loopback) {
+		l.open(rpipe.WithPull(), rpipe.WithHeap(1024))
+		kept := l.read(l.write(l.alloc(1024)))
+		r.NoError(l.rd.Sync(ctx))
+		r.NoError(l.w.Flush(ctx))
+		l.write(l.alloc(1024)) // the writer's memory is free again
+		_, ok, err := l.rd.TryRead()
+		r.NoError(err)
+		r.False(ok)
+		over, cancel := context.WithCancelCause(ctx)
+		cancel(errors.New("late"))
+		_, err = l.rd.Read(over)
+		r.ErrorContains(err, "late")
+		r.ErrorContains(err, "fill this end's memory")
+		done := make(chan error, 1)
+		go func() {
+			b, err := l.rd.Read(ctx)
+			done <- errors.Join(err, l.rd.Free(b))
+		}()
+		l.free(kept)
+		r.NoError(<-done)
+		l.close()
+	})
+}
