@@ -84,7 +84,7 @@ var picture = []layer{
 	{"window", "runtime internal/fabric internal/element internal/arena internal/atomics internal/wait internal/mutant verbs/driver",
 		"it works over any fabric and imports no provider; rpipe stands beside it, not below"},
 	{"rpipe", "window runtime internal/fabric internal/element internal/arena internal/rmalloc internal/atomics internal/wait internal/mutant verbs/driver",
-		"it works over any fabric and imports no provider; window stands beside it, not below"},
+		"it works over any fabric and imports no provider; window is below its portability layer alone (ADR 8)"},
 	{"collectives", "rpipe window runtime internal/fabric internal/arena internal/atomics internal/wait internal/mutant verbs/driver",
 		"algorithms are made of windows and pipes"},
 	{"internal/testjob", "runtime launcher internal/bootstrap verbs/driver verbs/faulty verbs/ibv",
@@ -244,6 +244,15 @@ func TestNothingNeedsCgo(t *testing.T) {
 		require.NoError(t, err)
 		if path.Dir(file) != "verbs/ibv" || !strings.HasPrefix(string(source), "//go:build ibverbs\n") {
 			t.Errorf("%s imports C: the module builds without a C compiler, but for verbs/ibv behind //go:build ibverbs", file)
+		}
+	})
+}
+
+func TestPipesUseWindowsInTheirPortabilityLayerOnly(t *testing.T) {
+	const layer = "rpipe/carrier.go rpipe/directory.go rpipe/link_window.go rpipe/link_window_life.go"
+	eachImport(t, func(file, imported string) {
+		if path.Dir(file) == "rpipe" && !strings.HasSuffix(file, "_test.go") && short(imported) == "window" && !matches(layer, file) {
+			t.Errorf("%s imports %s: pipes stand beside windows; only %s stand on them (docs/adr/0008-pipes-over-windows.md)", file, imported, layer)
 		}
 	})
 }

@@ -187,11 +187,8 @@ func (c *Carrier) entry(berth int) *atomic.Uint64 { return atomics.Word64(c.w.Lo
 // board makes an end's link over its carrier.
 func (p *pipe) board(ctx context.Context, t *fabric.Team, mine, theirs linkEnd, writing bool) (link, error) {
 	c := p.carrier
-	switch {
-	case c.team.Name != t.Name:
+	if c.team.Name != t.Name {
 		return nil, fmt.Errorf("%w: the carrier is one of team %s", runtime.ErrTeam, c.team.Name)
-	case p.options.tally != nil:
-		return nil, errCarriedTally
 	}
 	stage := 0
 	if p.spec.pull != writing { // this end has no heap

@@ -80,23 +80,21 @@ func TestAReaderOutlivesItsWriter(t *testing.T) {
 	eachDeath(t, dieWriting, outliveWriter)
 }
 
-func eachDeath(t *testing.T, rank0, rank1 func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option)) {
+func eachDeath(t *testing.T, rank0, rank1 pipeBody) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
-		for name, opts := range modes {
-			t.Run(name, func(t *testing.T) {
-				start := time.Now()
-				err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
-					if r.Me == 0 {
-						rank0(ctx, r, opts)
-					} else {
-						rank1(ctx, r, opts)
-					}
-				})
-				require.ErrorContains(t, err, "ended without returning")
-				require.NotErrorIs(t, err, testjob.ErrWatchdog)
-				t.Logf("over after %v", time.Since(start))
+		eachLink(t, func(t *testing.T, over func(f pipeBody) pipeBody, opts []rpipe.Option) {
+			start := time.Now()
+			err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
+				if r.Me == 0 {
+					over(rank0)(ctx, r, opts)
+				} else {
+					over(rank1)(ctx, r, opts)
+				}
 			})
-		}
+			require.ErrorContains(t, err, "ended without returning")
+			require.NotErrorIs(t, err, testjob.ErrWatchdog)
+			t.Logf("over after %v", time.Since(start))
+		})
 	})
 }
 

@@ -95,4 +95,10 @@
 //
 // Whoever can write into a rank's memory can scribble over them: what cannot be
 // is [ErrCorrupt], and nothing outside the heap is touched.
+//
+// # Over a window
+//
+// [OverWindow] and [WithCarrier] run the same pipes over a window's public calls, as
+// the paper runs them on windows of MPI-3: flags are notification slots, and each
+// end lies in a berth of the window.
 package rpipe

@@ -6,7 +6,6 @@ import (
 
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/rmalloc"
-	"github.com/gopgas/gopgas/runtime"
 )
 
 // What can be wrong with a call; match with errors.Is. What became of the other
@@ -33,7 +32,6 @@ var (
 	errReaderGone    = fmt.Errorf("%w by the reader; close this end, and open another pipe", ErrClosed)
 	errNoCard        = fmt.Errorf("%w: the other end's memory is too small to be a pipe's", ErrCorrupt)
 	errCarrierClosed = fmt.Errorf("%w: the pipe's carrier; open another one", ErrClosed)
-	errCarriedTally  = fmt.Errorf("%w: pipes over a carrier are not aggregated; open them without", runtime.ErrRange)
 	errNoTally       = fmt.Errorf("%w: the reader's aggregate is not what its card says", ErrCorrupt)
 	errNotAPipe      = fmt.Errorf("%w: the other end is not a pipe of this version", ErrCorrupt)
 	errCredit        = fmt.Errorf("%w: more blocks were read than written", ErrCorrupt)

@@ -2,6 +2,7 @@ package rpipe_test
 
 import (
 	"context"
+	"maps"
 	"testing"
 
 	"github.com/gopgas/gopgas/internal/fabric"
@@ -12,7 +13,11 @@ import (
 	"github.com/gopgas/gopgas/verbs/faulty"
 )
 
-func TestMain(m *testing.M) { testjob.Main(m, bodiesOfDeath()) }
+func TestMain(m *testing.M) {
+	bodies := bodiesOfDeath()
+	maps.Copy(bodies, bodiesOverWindows())
+	testjob.Main(m, bodies)
+}
 
 // key opens a team's fabric to these tests.
 var key fabric.Key

@@ -1,0 +1,256 @@
+package rpipe_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// TestPipesOfACarrierUseTheirBerthsAgain opens and closes many more pipes than
+// there are berths, all ranks to all at a time.
+func TestPipesOfACarrierUseTheirBerthsAgain(t *testing.T) {
+	testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			small := []rpipe.Option{rpipe.WithHeap(4096), rpipe.WithWidth(3)}
+			c, err := rpipe.OverWindow(ctx, r.World, 2*r.N, small...)
+			r.NoError(err)
+			opts := append(small, rpipe.WithCarrier(c))
+			for round := range 4 {
+				var writers []*rpipe.Writer[int]
+				var readers []*rpipe.Reader[int]
+				for other := range r.N {
+					w, err := rpipe.OpenWriter[int](ctx, r.World, other, opts...)
+					r.NoError(err)
+					rd, err := rpipe.OpenReader[int](ctx, r.World, other, opts...)
+					r.NoError(err)
+					writers, readers = append(writers, w), append(readers, rd)
+				}
+				for to, w := range writers {
+					r.NoError(w.Send(ctx, []int{round, r.Me, to}))
+				}
+				for from, rd := range readers {
+					got := make([]int, 3)
+					_, err := rd.Recv(ctx, got)
+					r.NoError(err)
+					r.Equal([]int{round, from, r.Me}, got)
+				}
+				for i := range readers {
+					go func() { _, _ = readers[i].Read(ctx) }() // up to the end
+				}
+				for i := range writers {
+					r.NoError(writers[i].Close(ctx))
+				}
+				for i := range readers {
+					r.NoError(readers[i].Close(ctx))
+				}
+				r.NoError(r.World.Barrier(ctx), "berths that linger have been said goodbye to")
+			}
+			r.NoError(c.Close(ctx))
+		})
+	})
+}
+
+func TestACarrierWithoutABerthSaysSo(t *testing.T) {
+	mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		c, err := rpipe.OverWindow(ctx, r.World, 2, rpipe.WithHeap(4096), rpipe.WithWidth(4))
+		r.NoError(err)
+		opts := []rpipe.Option{rpipe.WithHeap(4096), rpipe.WithWidth(4), rpipe.WithCarrier(c)}
+		w, err := rpipe.OpenWriter[byte](ctx, r.World, 0, opts...)
+		r.NoError(err)
+		rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, opts...)
+		r.NoError(err)
+		_, err = rpipe.OpenWriter[byte](ctx, r.World, 0, opts...)
+		r.ErrorIs(err, runtime.ErrExhausted)
+		r.ErrorContains(err, "OverWindow")
+		for _, larger := range []rpipe.Option{rpipe.WithHeap(8192), rpipe.WithWidth(5)} {
+			_, err = rpipe.OpenReader[byte](ctx, r.World, 0, append(opts, larger)...)
+			r.ErrorIs(err, rpipe.ErrTooLarge)
+			r.ErrorContains(err, "OverWindow")
+		}
+		r.NoError(w.Send(ctx, []byte{1}))
+		_, err = rd.Recv(ctx, nil)
+		r.NoError(err)
+		r.NoError(c.Close(ctx))
+	})
+}
+
+// Ends that are still open as their carrier closes, and whatever follows, are
+// errors; none touches memory that is another window's by then.
+func TestPipesEndWithTheirCarrier(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		for mode, opts := range modes {
+			t.Run(mode, func(t *testing.T) {
+				c.Run(t, func(ctx context.Context, r *testjob.Rank) { outliveCarrier(ctx, r, opts) })
+			})
+		}
+	})
+}
+
+func outliveCarrier(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+	c := carrier(ctx, r, 4)
+	opts = append(opts[:len(opts):len(opts)], rpipe.WithCarrier(c))
+	var w, idle *rpipe.Writer[byte]
+	var rd *rpipe.Reader[byte]
+	var err error
+	if r.Me == 0 {
+		w, err = rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)
+		r.NoError(err)
+		r.NoError(w.Send(ctx, []byte("one")))
+	} else {
+		rd, err = rpipe.OpenReader[byte](ctx, r.World, 0, opts...)
+		r.NoError(err)
+		_, err = rd.Recv(ctx, nil)
+		r.NoError(err)
+	}
+	idle, err = rpipe.OpenWriter[byte](ctx, r.World, r.Right(), append(opts, rpipe.WithName("idle"))...)
+	r.NoError(err)
+	r.NoError(c.Close(ctx))
+	r.ErrorIs(c.Close(ctx), rpipe.ErrClosed)
+	_, err = rpipe.OpenWriter[byte](ctx, r.World, r.Right(), opts...)
+	r.ErrorIs(err, rpipe.ErrClosed)
+	if r.Me == 0 {
+		err := w.Send(ctx, []byte("two"))
+		r.ErrorIs(err, rpipe.ErrClosed)
+		r.ErrorContains(err, "carrier")
+		r.NoError(w.Close(ctx))
+	} else {
+		_, err = rd.Read(ctx)
+		r.ErrorIs(err, rpipe.ErrClosed)
+		r.NoError(rd.Close(ctx))
+	}
+	_, err = idle.Alloc(ctx, 1)
+	r.ErrorIs(err, rpipe.ErrClosed)
+	r.NoError(idle.Close(ctx))
+	r.Less(used(r.World), int64(1<<20), "the window's memory came back")
+}
+
+func TestRanksAgreeOnACarrier(t *testing.T) {
+	for name, test := range map[string]struct {
+		ends [2]int
+		opts [2][]rpipe.Option
+		kind error
+	}{
+		"ends":          {ends: [2]int{3, 4}, kind: runtime.ErrMismatch},
+		"a bad number":  {ends: [2]int{3, 0}},
+		"a bad option":  {ends: [2]int{3, 3}, opts: [2][]rpipe.Option{1: {rpipe.WithWidth(0)}}},
+		"heaps":         {ends: [2]int{3, 3}, opts: [2][]rpipe.Option{{rpipe.WithHeap(640)}, {rpipe.WithHeap(6400)}}, kind: runtime.ErrMismatch},
+		"no room in it": {ends: [2]int{1 << 10, 1 << 10}, kind: runtime.ErrExhausted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+				c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+					_, err := rpipe.OverWindow(ctx, r.World, test.ends[r.Me], test.opts[r.Me]...)
+					r.Error(err)
+					if test.kind != nil {
+						r.ErrorIs(err, test.kind)
+					} else if r.Me == 1 {
+						r.ErrorIs(err, runtime.ErrRange)
+					}
+				})
+			})
+		})
+	}
+}
+
+func TestWrongUsesOfCarriers(t *testing.T) {
+	testjob.Config{Provider: "loop", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		_, err := rpipe.OverWindow(ctx, nil, 1)
+		r.ErrorIs(err, runtime.ErrTeam)
+		c := carrier(ctx, r, 2)
+		team, err := r.World.Split(ctx, 0, r.Me)
+		r.NoError(err)
+		_, err = rpipe.OpenWriter[byte](ctx, team, 0, rpipe.WithCarrier(c))
+		r.ErrorIs(err, runtime.ErrTeam)
+		_, err = rpipe.OpenFanIn[byte](ctx, r.World, []int{0}, rpipe.WithCarrier(c))
+		r.ErrorContains(err, "without WithCarrier")
+		_, err = rpipe.OpenReader[byte](ctx, r.World, 0, rpipe.WithCarrier(nil))
+		r.NoError(err, "as without")
+		r.NoError(c.Close(ctx))
+	})
+}
+
+// Pipes of a carrier wait on a window, and waits on windows end when any rank of
+// their team is gone.
+func TestPipesOfACarrierEndWithAnyRankOfItsTeam(t *testing.T) {
+	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
+		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
+			c := carrier(ctx, r, 2)
+			switch r.Me {
+			case 0:
+				w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, rpipe.WithCarrier(c))
+				r.NoError(err)
+				r.NoError(w.Send(ctx, []byte("before")))
+				leave(ctx, r)
+				ctx = context.WithoutCancel(ctx)
+				for err == nil {
+					err = w.Send(ctx, []byte("never read"))
+				}
+				r.ErrorIs(err, runtime.ErrRankDead)
+			case 1:
+				rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, rpipe.WithCarrier(c))
+				r.NoError(err)
+				_, err = rd.Recv(ctx, nil)
+				r.NoError(err)
+				leave(ctx, r)
+				ctx = context.WithoutCancel(ctx)
+				for err == nil { // what arrived is read first
+					_, err = rd.Read(ctx)
+				}
+				r.ErrorIs(err, runtime.ErrRankDead)
+			case 2:
+				leave(ctx, r)
+				r.Die()
+			}
+		})
+		require.ErrorContains(t, err, "ended without returning")
+		require.NotErrorIs(t, err, testjob.ErrWatchdog)
+	})
+}
+
+// leave waits for all ranks, of which one may be dead by then.
+func leave(ctx context.Context, r *testjob.Rank) {
+	if err := r.World.Barrier(ctx); err != nil {
+		r.ErrorIs(err, runtime.ErrRankDead)
+	}
+}
+
+// bodiesOverWindows are run as processes.
+func bodiesOverWindows() map[string]testjob.Body {
+	return map[string]testjob.Body{"blocks over a window": func(ctx context.Context, r *testjob.Rank) {
+		for _, mode := range slices.Sorted(maps.Keys(modes)) {
+			overWindow(func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+				ends(ctx, r, func(w *rpipe.Writer[int]) {
+					for i := range 300 {
+						r.NoError(w.Send(ctx, make([]int, i*7)))
+					}
+				}, func(rd *rpipe.Reader[int]) {
+					for i := range 300 {
+						n, err := rd.Recv(ctx, nil)
+						r.NoError(err)
+						r.Equal(i*7, n)
+					}
+					_, err := rd.Read(ctx)
+					r.Equal(io.EOF, err)
+				}, append(opts, rpipe.WithWidth(5))...)
+			})(ctx, r, modes[mode])
+			fmt.Println("well:", mode)
+		}
+	}}
+}
+
+func TestProcessesHavePipesOverAWindow(t *testing.T) {
+	for _, j := range testjob.Processes(2) {
+		for name := range bodiesOverWindows() {
+			t.Run(j.String()+"/"+name, func(t *testing.T) { j.Run(t, name) })
+		}
+	}
+}
