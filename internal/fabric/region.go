@@ -17,6 +17,9 @@ type Region struct {
 	name string
 	mem  driver.Memory
 	mrs  map[*binding]*verbs.MR
+	// A part is a piece of another region that begins at offset there.
+	part   bool
+	offset int
 }
 
 // Bytes returns the region's memory.
@@ -26,12 +29,14 @@ func (r *Region) Bytes() []byte { return r.mem.Bytes }
 type regionTable struct {
 	mu      sync.Mutex
 	byName  map[string]*Region
+	whole   map[*Region]struct{}    // those that are not parts
 	askers  map[string]map[int]bool // ranks that asked for a region that is not there
 	awaited map[string][]*awaited   // regions of others that this rank waits for
 }
 
 func (t *regionTable) init() {
-	t.byName, t.askers, t.awaited = map[string]*Region{}, map[string]map[int]bool{}, map[string][]*awaited{}
+	t.byName, t.whole = map[string]*Region{}, map[*Region]struct{}{}
+	t.askers, t.awaited = map[string]map[int]bool{}, map[string][]*awaited{}
 }
 
 // Register makes mem reachable for every rank under a name that is unique
@@ -51,16 +56,46 @@ func (f *Fabric) Register(ctx context.Context, name string, mem driver.Memory) (
 	}
 	f.regions.mu.Lock()
 	defer f.regions.mu.Unlock()
-	if _, ok := f.regions.byName[name]; ok {
-		return nil, errors.Join(fmt.Errorf("%w: region %q exists", driver.ErrInvalid, name), r.deregister())
+	if err := f.publish(r); err != nil {
+		return nil, errors.Join(err, r.deregister())
 	}
-	f.regions.byName[name] = r
-	f.tellReady(name, f.regions.askers[name])
-	delete(f.regions.askers, name)
+	f.regions.whole[r] = struct{}{}
 	return r, nil
 }
 
-// Close withdraws the region: its keys are dead for every peer.
+// publish makes a region known under its name, and tells those who wait for it.
+// Called with the table's mutex held.
+func (f *Fabric) publish(r *Region) error {
+	if _, ok := f.regions.byName[r.name]; ok {
+		return fmt.Errorf("%w: region %q exists", driver.ErrInvalid, r.name)
+	}
+	f.regions.byName[r.name] = r
+	f.tellReady(r.name, f.regions.askers[r.name])
+	delete(f.regions.askers, r.name)
+	return nil
+}
+
+// Part makes n bytes at offset known under a name of their own. They are not
+// registered again: who finds the part has the key of the whole. Many small pieces
+// of memory cost one registration so. The caller closes parts ahead of the whole.
+func (r *Region) Part(name string, offset, n int) (*Region, error) {
+	if err := r.f.begin(); err != nil {
+		return nil, err
+	}
+	defer r.f.making.Done()
+	mem := r.mem
+	mem.Bytes, mem.Offset = mem.Bytes[offset:offset+n:offset+n], mem.Offset+int64(offset)
+	p := &Region{f: r.f, name: name, mem: mem, mrs: r.mrs, part: true, offset: r.offset + offset}
+	r.f.regions.mu.Lock()
+	defer r.f.regions.mu.Unlock()
+	if err := r.f.publish(p); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Close withdraws the region: its keys are dead for every peer. Of a part it
+// withdraws the name alone.
 func (r *Region) Close() error {
 	r.f.regions.mu.Lock()
 	defer r.f.regions.mu.Unlock()
@@ -68,6 +103,10 @@ func (r *Region) Close() error {
 		return nil
 	}
 	delete(r.f.regions.byName, r.name)
+	if r.part {
+		return nil
+	}
+	delete(r.f.regions.whole, r)
 	return r.deregister()
 }
 
@@ -84,7 +123,7 @@ func (t *regionTable) closeAll(b *binding) []*verbs.MR {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var mrs []*verbs.MR
-	for _, r := range t.byName {
+	for r := range t.whole {
 		if mr := r.mrs[b]; mr != nil {
 			mrs = append(mrs, mr)
 		}
@@ -103,7 +142,7 @@ func (t *regionTable) find(name string) *Region {
 func (t *regionTable) word(b *binding, at driver.RemoteAddr, width int) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, r := range t.byName {
+	for r := range t.whole {
 		mr := r.mrs[b]
 		if mr.RKey() != at.RKey {
 			continue
@@ -121,7 +160,7 @@ func (t *regionTable) word(b *binding, at driver.RemoteAddr, width int) []byte {
 func (t *regionTable) segment(b *binding, mem []byte) (driver.Segment, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, r := range t.byName {
+	for r := range t.whole {
 		if seg, ok := r.mrs[b].SegmentOf(mem); ok {
 			return seg, true
 		}
@@ -146,7 +185,7 @@ func regionOver(b *binding, r *Region, req regionRequest) (regionReply, error) {
 	if r == nil || b == nil {
 		return regionReply{}, fmt.Errorf("no region %q over %q here", req.Name, req.Provider)
 	}
-	return regionReply{Addr: r.mrs[b].Remote(0), Length: len(r.mem.Bytes)}, nil
+	return regionReply{Addr: r.mrs[b].Remote(0).Add(uint64(r.offset)), Length: len(r.mem.Bytes)}, nil
 }
 
 // A Remote is another rank's region, ready for use.
