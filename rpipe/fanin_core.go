@@ -331,6 +331,6 @@ func (f *fanIn) close(ctx context.Context) error {
 	}
 	f.calling.Lock() // it has left
 	defer f.calling.Unlock()
-	f.tally.drop()
+	f.tally.drop(false)
 	return errors.Join(errs...)
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/gopgas/gopgas/internal/arena"
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/fabric"
 )
@@ -36,12 +35,6 @@ type fabricLink struct {
 	gone  error
 }
 
-// A memory is a block of the heap that other ranks reach.
-type memory struct {
-	block  arena.Block
-	region *fabric.Region
-}
-
 // linkEnd says what one end of a link looks like.
 type linkEnd struct {
 	name  string
@@ -56,14 +49,8 @@ func newFabricLink(ctx context.Context, t *fabric.Team, peer int, mine, theirs l
 		sizes: [2]int{mine.data, theirs.data}, fma: fma}
 	l.look = l.lookOnce
 	var err error
-	if l.mine.block, err = t.Arena().Alloc(mine.data + 8*mine.flags); err != nil {
-		return nil, err
-	}
-	prepare(l.local())
-	if l.mine.region, err = t.Register(ctx, mine.name, l.mine.block.Memory); err != nil {
-		return nil, errors.Join(err, l.mine.release(t))
-	}
-	return l, nil
+	l.mine, err = newMemory(ctx, t, mine.name, mine.data+8*mine.flags, prepare)
+	return l, err
 }
 
 func (l *fabricLink) local() []byte { return l.mine.block.Bytes[:l.sizes[0]] }
@@ -77,27 +64,9 @@ func (l *fabricLink) stage(n int) ([]byte, error) {
 		return l.staged.block.Bytes, nil
 	}
 	var err error
-	if l.staged.block, err = l.team.Arena().Alloc(n); err != nil {
-		return nil, err
-	}
 	// Nobody knows the stage's name; its registration is for the device.
-	l.staged.region, err = l.team.Register(context.Background(), l.names[0]+"/stage", l.staged.block.Memory)
-	if err != nil {
-		return nil, errors.Join(err, l.staged.release(l.team))
-	}
-	return l.staged.block.Bytes, nil
-}
-
-func (m *memory) release(t *fabric.Team) error {
-	var errs []error
-	if m.region != nil {
-		errs = append(errs, m.region.Close())
-	}
-	if m.block.Bytes != nil {
-		errs = append(errs, t.Arena().Free(m.block))
-	}
-	*m = memory{}
-	return errors.Join(errs...)
+	l.staged, err = newMemory(context.Background(), l.team, l.names[0]+"/stage", n, unprepared)
+	return l.staged.block.Bytes, err
 }
 
 func (l *fabricLink) connect(ctx context.Context, wait bool, check func(card []byte) error) (bool, error) {
@@ -241,5 +210,6 @@ func (l *fabricLink) lookOnce() bool {
 }
 
 func (l *fabricLink) release() error {
-	return errors.Join(l.staged.release(l.team), l.mine.release(l.team))
+	orphaned := gone(l.fate())
+	return errors.Join(l.staged.release(l.team, orphaned), l.mine.release(l.team, orphaned))
 }

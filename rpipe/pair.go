@@ -15,6 +15,7 @@ type registry struct {
 	openings  map[string]int // how often a name was opened, by role, team and ranks
 	open      map[stopper]struct{}
 	lingering []lingerer
+	slabs     slabs
 }
 
 // A stopper is an open end that may touch the other one by itself.

@@ -253,3 +253,29 @@ func openAndClose(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 	}
 	r.Less(used(r.World), int64(little))
 }
+
+// A writer that closes without having written waits for no more than a Read.
+func TestAnUnusedWriterClosesWhenTheReaderLooks(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			if r.Me == 0 {
+				r.NoError(r.World.Barrier(ctx))
+				w, err := rpipe.OpenWriter[int](ctx, r.World, 1)
+				r.NoError(err)
+				r.NoError(w.Close(ctx))
+				r.NoError(r.World.Barrier(ctx))
+				return
+			}
+			rd, err := rpipe.OpenReader[int](ctx, r.World, 0)
+			r.NoError(err)
+			r.NoError(r.World.Barrier(ctx))
+			for err == nil {
+				r.NoError(ctx.Err())
+				_, _, err = rd.TryRead()
+			}
+			r.Equal(io.EOF, err)
+			r.NoError(r.World.Barrier(ctx), "before the reader closes")
+			r.NoError(rd.Close(ctx))
+		})
+	})
+}

@@ -149,6 +149,9 @@ func (r *readerEnd) look(ctx context.Context) (bool, error) {
 		return false, r.breaks(errBadFlag)
 	case f.Kind == rmalloc.Close:
 		r.eof = true
+		if !r.joined.Load() && r.fate() == nil {
+			_, _, _ = r.join(ctx, true) // the writer waits for the last word; Close tries again
+		}
 		r.finish(ctx)
 		return false, io.EOF
 	case f.Length%r.spec.size != 0:
@@ -259,7 +262,7 @@ func (r *readerEnd) leave() bool {
 	if !gone(r.fate()) && r.flag(r.byeFlag()) == 0 {
 		return false
 	}
-	r.options.tally.drop()
+	r.options.tally.drop(gone(r.fate()))
 	_ = r.release() // a lingering end has nobody to tell
 	return true
 }

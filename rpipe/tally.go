@@ -3,7 +3,6 @@ package rpipe
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -26,9 +25,10 @@ import (
 // The reader's card tells a writer of the word.
 type tally struct {
 	memory
-	team   *fabric.Team
-	number uint32
-	ends   atomic.Int32 // that may be put to, and the reader itself
+	team     *fabric.Team
+	number   uint32
+	ends     atomic.Int32 // that may be put to, and the reader itself
+	orphaned atomic.Bool  // a writer is dead
 }
 
 // groupSize is how many pipes share a word.
@@ -44,13 +44,8 @@ func newTally(ctx context.Context, t *runtime.Team, pipes int) (*tally, error) {
 	y := &tally{team: team, number: registry.number()}
 	y.ends.Store(1)
 	words := (pipes + groupSize - 1) / groupSize
-	if y.block, err = team.Arena().Alloc(8 * words); err != nil {
-		return nil, err
-	}
-	if y.region, err = team.Register(ctx, tallyName(team, t.Rank(), y.number), y.block.Memory); err != nil {
-		return nil, errors.Join(err, y.release(team))
-	}
-	return y, nil
+	y.memory, err = newMemory(ctx, team, tallyName(team, t.Rank(), y.number), 8*words, unprepared)
+	return y, err
 }
 
 // tallyName is what writers find a reader's tally by.
@@ -64,10 +59,16 @@ func (y *tally) word(group int) uint64 { return atomics.Word64(y.block.Bytes[8*g
 // hold counts an end that writers may count for.
 func (y *tally) hold() { y.ends.Add(1) }
 
-// drop gives the memory back behind the last one.
-func (y *tally) drop() {
-	if y != nil && y.ends.Add(-1) == 0 {
-		_ = y.release(y.team) // nobody puts anything there any more, and nobody is there to be told
+// drop gives the memory back behind the last one. orphaned: its writer is dead.
+func (y *tally) drop(orphaned bool) {
+	if y == nil {
+		return
+	}
+	if orphaned {
+		y.orphaned.Store(true)
+	}
+	if y.ends.Add(-1) == 0 {
+		_ = y.release(y.team, y.orphaned.Load()) // nobody puts anything there any more, and nobody is there to be told
 	}
 }
 
