@@ -25,11 +25,11 @@ gcc -O2 -Wall -Wextra -Werror -o "$bin/theirs" bench/counts/c/counts.c -libverbs
 cat >"$bin/run" <<'END'
 #!/bin/sh
 # In the machine. $1: the folder of the programs. A run of 640 operations and one
-# of 1280: what differs is what 640 cost, without the start of the program.
+# of 3200: what differs is what 2560 cost, without the start of the program.
 bin=$1
 for op in put_flush get fetch_add put_notify; do
 	for who in ours theirs; do
-		for n in 640 1280; do
+		for n in 640 3200; do
 			strace -f -c -P /dev/infiniband/uverbs0 -o /tmp/device "$bin/$who" $op $n >/tmp/counts &&
 				strace -f -c -o /tmp/all "$bin/$who" $op $n >/dev/null || { echo "FAIL $who $op $n"; exit 1; }
 			sed "s/^/counted $who $op $n /" /tmp/counts
@@ -48,7 +48,7 @@ for tool in ib_write_lat ib_read_lat ib_atomic_lat; do
 	wait $server
 done
 export GRUN_ATOMICS=nic
-"$bin/grun" -n 2 --provider ibv --timeout 60s "$bin/bench" put_notify_latency get_latency fetch_add_latency put_latency -size 8 -time 2s -json
+"$bin/grun" -n 2 --provider ibv --timeout 60s "$bin/bench" put_notify_latency get_latency fetch_add_latency put_latency -size 8 -time 1s -json
 END
-"$work/vm" -timeout "${TIMEOUT:-300}s" -bin "$bin/grun" -bin "$bin/ours" -bin "$bin/theirs" -bin "$bin/bench" -- sh "$bin/run" "$bin" |
+"$work/vm" -timeout "${TIMEOUT:-480}s" -bin "$bin/grun" -bin "$bin/ours" -bin "$bin/theirs" -bin "$bin/bench" -- sh "$bin/run" "$bin" |
 	tee "$work/counts.log" | awk -f scripts/ibv-counts.awk
