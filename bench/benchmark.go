@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/gopgas/gopgas/rpipe"
 )
 
 // A benchmark is one thing to measure.
@@ -15,8 +17,11 @@ type benchmark struct {
 	about string
 	sized bool // runs at every -size
 	unit  unit
-	setup func(ctx context.Context, h *harness, size int) (task, error)
+	setup setup
 }
+
+// A setup makes a benchmark's task at one rank, for operations on size bytes.
+type setup func(ctx context.Context, h *harness, size int) (task, error)
 
 // base is the name under which benchmarks are compared with each other.
 func (b *benchmark) base() string {
@@ -61,8 +66,15 @@ func megabytes() unit {
 	return unit{name: "MB/s", value: func(s float64, size int) float64 { return float64(size) / s / 1e6 }, higher: true}
 }
 
+// millions of operations a second.
+func millions() unit {
+	return unit{name: "M/s", value: func(s float64, _ int) float64 { return 1 / s / 1e6 }, higher: true}
+}
+
 // benchmarks returns all there are, in the order of reports.
-func benchmarks() []benchmark {
+func benchmarks() []benchmark { return append(windowBenchmarks(), pipeBenchmarks()...) }
+
+func windowBenchmarks() []benchmark {
 	return []benchmark{
 		{name: "put_latency", about: "put and flush", sized: true, unit: micros(), setup: putLatency},
 		{name: "put_latency_floor", about: "copy and full barrier, or a round trip of a raw socket", sized: true, unit: micros(), setup: putLatencyFloor},
@@ -86,6 +98,40 @@ func benchmarks() []benchmark {
 		{name: "switch_mapped", group: "switch", about: "write and flush by mapping", sized: true, unit: micros(), setup: switchMapped},
 		{name: "switch_fma", group: "switch", about: "write and flush, copied when posted", sized: true, unit: micros(), setup: switchFMA},
 		{name: "switch_bulk", group: "switch", about: "write and flush, from the caller's slice", sized: true, unit: micros(), setup: switchBulk},
+	}
+}
+
+func pipeBenchmarks() []benchmark {
+	fresh, crumbs, alloc, peers, rate := "rmalloc_fresh", "rmalloc_crumbs", "rpipe_alloc", "rpipe_peers", "aggregate_rate"
+	return []benchmark{
+		{name: "rpipe_latency", group: "rpipe_latency", about: "Alloc, Write, Read and Free, ping-pong, one way", sized: true, unit: oneWay(), setup: rpipeLatency},
+		{name: "rpipe_twoputs_latency", group: "rpipe_latency", about: "the same, data and flag as two puts", sized: true, unit: oneWay(), setup: rpipeTwoPutsLatency},
+		{name: "rpipe_read_latency", group: "rpipe_latency", about: "the same, fetched by the reader", sized: true, unit: oneWay(), setup: rpipeReadLatency},
+		{name: "rpipe_latency_floor", group: "rpipe_latency", about: "the same layout by hand, or with a raw socket", sized: true, unit: oneWay(), setup: rpipeLatencyFloor},
+		{name: "rpipe_bw", about: "blocks into a pipe", sized: true, unit: megabytes(), setup: rpipeBandwidth},
+		{name: "rpipe_bw_floor", about: "the same layout by hand, or a raw socket's stream", sized: true, unit: megabytes(), setup: rpipeBandwidthFloor},
+		{name: "rmalloc_fresh_next", group: fresh, about: "next fit, search alone, heap without blocks", sized: true, unit: micros(), setup: searching(rpipe.NextFit{})},
+		{name: "rmalloc_fresh_first", group: fresh, about: "first fit", sized: true, unit: micros(), setup: searching(rpipe.FirstFit{})},
+		{name: "rmalloc_fresh_best", group: fresh, about: "best fit", sized: true, unit: micros(), setup: searching(rpipe.BestFit{})},
+		{name: "rmalloc_fresh_worst", group: fresh, about: "worst fit", sized: true, unit: micros(), setup: searching(rpipe.WorstFit{})},
+		{name: "rmalloc_crumbs_next", group: crumbs, about: "next fit, search alone, heap of crumbs", sized: true, unit: micros(), setup: searchingCrumbs(rpipe.NextFit{})},
+		{name: "rmalloc_crumbs_first", group: crumbs, about: "first fit", sized: true, unit: micros(), setup: searchingCrumbs(rpipe.FirstFit{})},
+		{name: "rmalloc_crumbs_best", group: crumbs, about: "best fit", sized: true, unit: micros(), setup: searchingCrumbs(rpipe.BestFit{})},
+		{name: "rmalloc_crumbs_worst", group: crumbs, about: "worst fit", sized: true, unit: micros(), setup: searchingCrumbs(rpipe.WorstFit{})},
+		{name: "rpipe_alloc_next", group: alloc, about: "rpipe_latency in heaps of crumbs, next fit", sized: true, unit: oneWay(), setup: allocating(rpipe.NextFit{}, rpipe.Deferred)},
+		{name: "rpipe_alloc_next_immediate", group: alloc, about: "next fit, each Alloc asking what was freed", sized: true, unit: oneWay(), setup: allocating(rpipe.NextFit{}, rpipe.Immediate)},
+		{name: "rpipe_alloc_first", group: alloc, about: "first fit", sized: true, unit: oneWay(), setup: allocating(rpipe.FirstFit{}, rpipe.Deferred)},
+		{name: "rpipe_alloc_best", group: alloc, about: "best fit, each Alloc asking", sized: true, unit: oneWay(), setup: allocating(rpipe.BestFit{}, rpipe.Immediate)},
+		{name: "rpipe_alloc_worst", group: alloc, about: "worst fit, each Alloc asking", sized: true, unit: oneWay(), setup: allocating(rpipe.WorstFit{}, rpipe.Immediate)},
+		{name: "rpipe_peers_2", group: peers, about: "Alloc and Write, 2 pipes at random", unit: micros(), setup: rpipePeers(2)},
+		{name: "rpipe_peers_10", group: peers, about: "10 pipes", unit: micros(), setup: rpipePeers(10)},
+		{name: "rpipe_peers_100", group: peers, about: "100 pipes", unit: micros(), setup: rpipePeers(100)},
+		{name: "rpipe_peers_1000", group: peers, about: "1000 pipes", unit: micros(), setup: rpipePeers(1000)},
+		{name: "aggregate_rate_1", group: rate, about: "blocks of 8 bytes through a fan-in of one pipe", unit: millions(), setup: fanInRate(1)},
+		{name: "aggregate_rate_64", group: rate, about: "64 pipes at random", unit: millions(), setup: fanInRate(64)},
+		{name: "aggregate_rate_1000", group: rate, about: "1000 pipes at random", unit: millions(), setup: fanInRate(1000)},
+		{name: "nfp", about: "TryRead that finds nothing", unit: micros(), setup: polling},
+		{name: "nfp_floor", about: "a load", unit: micros(), setup: pollingFloor},
 	}
 }
 

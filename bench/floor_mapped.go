@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	goruntime "runtime"
 	"sync/atomic"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/gopgas/gopgas/window"
 )
@@ -157,20 +154,10 @@ func (p *rawPinger) send(context.Context, int) error {
 	return nil
 }
 
-// pollsBetweenYields lets a floor end on a machine with other work to do.
-const pollsBetweenYields = 1000
-
 func (p *rawPinger) receive(ctx context.Context) error {
 	p.received++
-	for polls := 1; atomic.LoadUint64(p.flag) < p.received; polls++ {
-		if polls%pollsBetweenYields != 0 {
-			continue
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		goruntime.Gosched()
-		unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0) //nolint:errcheck // never fails
+	if _, err := reach(ctx, p.flag, p.received); err != nil {
+		return err
 	}
 	p.sum += read(p.ours)
 	return nil

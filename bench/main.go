@@ -32,6 +32,20 @@
 // the mapping goes through the queue. "switch" stands for all three. Each
 // line's ratio is to the best of them at that size, and the one that a window would
 // take is marked with a star.
+//
+// # Pipes
+//
+// Other names that stand for several, which are compared in the same way:
+//
+//	rpipe_latency    a message pushed, as two puts, pulled, and by hand
+//	rpipe_alloc      the same in fragmented heaps: policies, and what each Alloc's
+//	                 asking costs (next fit with and without it)
+//	rmalloc_fresh    the search for a hole alone, no communication: nothing but one hole
+//	rmalloc_crumbs   the same where blocks come and go at random
+//	rpipe_peers      Alloc and Write at the writer, by the number of pipes
+//	aggregate_rate   blocks through many pipes to one reader
+//
+// scripts/pingpong.sh compares rpipe_latency with a C program.
 package main
 
 import (

@@ -69,8 +69,11 @@ func printTables(w io.Writer, group []benchmark, results []result) {
 }
 
 func heading(u unit) string {
-	if u.higher {
+	switch u.name {
+	case megabytes().name:
 		return "Bandwidth (" + u.name + ")"
+	case millions().name:
+		return "Rate (" + u.name + ")"
 	}
 	return "Latency (" + u.name + ")"
 }

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/rpipe"
+)
+
+// A duplex is two pipes between rank 0 and the target, one each way.
+type duplex struct {
+	w     *rpipe.Writer[byte]
+	r     *rpipe.Reader[byte]
+	size  int    // of the blocks that this rank writes
+	fill  []byte // what a block is filled with; nil: each of its lines changes
+	sum   byte
+	first bool // this is rank 0
+}
+
+// duplex opens the pipes for blocks of request bytes from rank 0 and of reply
+// bytes back. Other ranks have none. Kind: local.
+func (h *harness) duplex(ctx context.Context, request, reply int, opts ...rpipe.Option) (*duplex, error) {
+	d := &duplex{size: request, first: h.rank == 0}
+	if h.rank > target {
+		return d, nil
+	}
+	if h.rank == target {
+		d.size = reply
+	}
+	peer := target - h.rank
+	opts = append([]rpipe.Option{rpipe.WithHeap(pipeHeap(max(request, reply)))}, opts...)
+	var err error
+	if d.w, err = rpipe.OpenWriter[byte](ctx, h.world, peer, opts...); err != nil {
+		return nil, err
+	}
+	d.r, err = rpipe.OpenReader[byte](ctx, h.world, peer, opts...)
+	return d, err
+}
+
+// blocksAtOnce is for how many blocks of one size a pipe has room at least.
+const blocksAtOnce = 8
+
+// pipeHeap returns the heap of a pipe for blocks of a size: the usual one where
+// that has room for some of them.
+func pipeHeap(size int) int {
+	return min(max(rpipe.DefaultHeap, blocksAtOnce*stride(size)), rmalloc.MaxHeap)
+}
+
+// stride is what a block of a size takes of a heap.
+func stride(size int) int {
+	return max(size+rmalloc.Granule-1, rmalloc.Granule) / rmalloc.Granule * rmalloc.Granule
+}
+
+// send writes a block with new data in all of its lines.
+func (d *duplex) send(ctx context.Context, _ int) error { return write(ctx, d.w, d.size, d.fill) }
+
+func write(ctx context.Context, w *rpipe.Writer[byte], size int, fill []byte) error {
+	b, err := w.Alloc(ctx, size)
+	if err != nil {
+		return err
+	}
+	if fill != nil {
+		copy(b.Mem(), fill)
+	} else {
+		rewrite(b.Mem())
+	}
+	return w.Write(ctx, b)
+}
+
+// receive reads a block, looks at all of its lines and frees it.
+func (d *duplex) receive(ctx context.Context) (err error) {
+	d.sum, err = use(ctx, d.r, d.sum)
+	return err
+}
+
+func use(ctx context.Context, r *rpipe.Reader[byte], sum byte) (byte, error) {
+	b, err := r.Read(ctx)
+	if err != nil {
+		return sum, err
+	}
+	return sum + read(b.Mem()), r.Free(b)
+}
+
+// close ends both pipes; rank 0's ends first. Kind: collective.
+func (d *duplex) close(ctx context.Context) error {
+	if d.w == nil {
+		return nil
+	}
+	if d.first {
+		return errors.Join(d.w.Close(ctx), drain(ctx, d.r))
+	}
+	return errors.Join(drain(ctx, d.r), d.w.Close(ctx))
+}
+
+// drain closes a pipe after its writer.
+func drain(ctx context.Context, r *rpipe.Reader[byte]) error {
+	_, err := r.Read(ctx)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return errors.Join(err, r.Close(ctx))
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+)
+
+// polling is what it costs to look for a notification that is not there: a load
+// of its flag, and progress where nothing comes without.
+func polling(ctx context.Context, h *harness, _ int) (task, error) {
+	d, err := h.duplex(ctx, 1, 1)
+	if err != nil {
+		return task{}, err
+	}
+	// A pipe that was never used looks for its other end instead.
+	if err := h.pingPong(d.send, d.receive)(ctx, 1); err != nil {
+		return task{}, err
+	}
+	return task{free: d.close, run: h.origin(func(_ context.Context, n int) error {
+		for range n {
+			if _, ok, err := d.r.TryRead(); ok || err != nil {
+				return errors.Join(errUnexpected, err)
+			}
+		}
+		return nil
+	})}, nil
+}
+
+var errUnexpected = errors.New("a block where none was written")
+
+// pollingFloor is the load alone.
+func pollingFloor(_ context.Context, h *harness, _ int) (task, error) {
+	flag := new(uint64)
+	return task{run: h.origin(func(_ context.Context, n int) error {
+		for range n {
+			if atomic.LoadUint64(flag) != 0 {
+				return errUnexpected
+			}
+		}
+		return nil
+	})}, nil
+}

@@ -1,0 +1,43 @@
+package main
+
+import "context"
+
+// rpipeBandwidth streams blocks of one size into a pipe, and sends a byte back at
+// the end of each batch. Where memory is mapped, the writer fills each block at
+// the reader, which is the transfer; elsewhere a line of it changes at a time, and
+// the device moves it.
+func rpipeBandwidth(ctx context.Context, h *harness, size int) (task, error) {
+	d, err := h.duplex(ctx, size, 1)
+	if err != nil {
+		return task{}, err
+	}
+	if h.Mapped && h.rank == 0 {
+		d.fill = make([]byte, size)
+	}
+	return task{batch: underWay, run: h.streaming(d.send, d.receive), free: d.close}, nil
+}
+
+// streaming has rank 0 send and the target receive, and answer once at the end.
+func (h *harness) streaming(send func(ctx context.Context, to int) error, receive func(ctx context.Context) error) func(ctx context.Context, n int) error {
+	switch h.rank {
+	case 0:
+		return func(ctx context.Context, n int) error {
+			for range n {
+				if err := send(ctx, target); err != nil {
+					return err
+				}
+			}
+			return receive(ctx)
+		}
+	case target:
+		return func(ctx context.Context, n int) error {
+			for range n {
+				if err := receive(ctx); err != nil {
+					return err
+				}
+			}
+			return send(ctx, 0)
+		}
+	}
+	return func(context.Context, int) error { return nil }
+}

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Compares a pipe's ping-pong on mapped memory with a C program's in the same layout
+# (bench/c/pingpong.c): both pinned to the first two cores, in turns, so that both
+# see the same machine. It prints the medians over the turns and their ratios.
+#
+#	scripts/pingpong.sh [SIZE [TURNS]]     default: 8 15
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+size=${1:-8} turns=${2:-15}
+bin=$(mktemp -d)
+trap 'rm -rf "$bin"' EXIT
+CGO_ENABLED=0 go build -o "$bin/" ./cmd/grun ./bench
+gcc -O2 -Wall -Wextra -Werror -o "$bin/pingpong" bench/c/pingpong.c
+
+for ((i = 0; i < turns; i++)); do
+	"$bin/pingpong" "$size" 0.2
+	"$bin/grun" -n 2 --bind-to core --provider shm --timeout 60s "$bin/bench" rpipe_latency rpipe_latency_floor -size "$size" -time 200ms -json
+done | awk -v size="$size" '
+	match($0, /"benchmark":"[a-z_]+"/) {
+		name = substr($0, RSTART + 13, RLENGTH - 14)
+		match($0, /"median":[0-9.e+-]+/)
+		n[name]++
+		at[name, n[name]] = substr($0, RSTART + 9, RLENGTH - 9) + 0
+	}
+	function median(name, i, j, v, k) {
+		k = n[name]
+		for (i = 1; i <= k; i++)
+			for (j = i; j > 1 && at[name, j] < at[name, j - 1]; j--) {
+				v = at[name, j]; at[name, j] = at[name, j - 1]; at[name, j - 1] = v
+			}
+		return at[name, int((k + 1) / 2)]
+	}
+	END {
+		c = median("pingpong_c")
+		printf "# %d bytes, one way, medians of %d turns\n", size, n["pingpong_c"]
+		for (name in n) printf "%-24s %8.4f us  %5.2f of C\n", name, median(name), median(name) / c
+	}' | sort
