@@ -60,7 +60,7 @@ while read -r package folder; do
 	started=$SECONDS rc=0
 	# From its folder, as go test has it. test2json: each test ends with a line
 	# when it ends, not when the test around it does; the lines begin with ^V.
-	"$vm" -timeout "$((timeout + 60))s" -env GOPGAS_IBV_REQUIRED=1 -bin "$binary" -- \
+	"$vm" -timeout "$((timeout + 60))s" -env GOPGAS_IBV_REQUIRED=1 -env GOPGAS_PATIENCE=10 -bin "$binary" -- \
 		sh -c 'cd "$1" && shift && exec "$@"' sh "${folder#"$PWD"/}" "${binary##*/}" -test.v=test2json "-test.timeout=${timeout}s" ${args[@]+"${args[@]}"} 2>&1 |
 		sed -u 's/\x16//g' | tee "$work/log" | if ((verbose)); then cat; else summary; fi || rc=$?
 	mv "$work/log" "$log"
