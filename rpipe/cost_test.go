@@ -1,6 +1,7 @@
 package rpipe_test
 
 import (
+	"bytes"
 	"context"
 	"sync"
 	"testing"
@@ -246,6 +247,25 @@ func TestThePullersReadIsOneReadAndTheWriteAFlagAlone(t *testing.T) {
 		r.EqualValues(1, cost.Posted[driver.OpRead])
 		r.EqualValues(1, cost.Requests())
 		l.free(read)
+		l.close()
+	})
+}
+
+func TestTinyBlocksArePulledByAnAtomicWhereAskedFor(t *testing.T) {
+	alone(t, queued, func(_ context.Context, r *testjob.Rank, l *loopback) {
+		l.open(rpipe.WithPull(), rpipe.WithAtomicReads(4))
+		for n, op := range map[int]driver.Opcode{1: driver.OpFetchAdd, 4: driver.OpFetchAdd, 5: driver.OpRead, 100: driver.OpRead} {
+			b := l.alloc(n)
+			want := bytes.Repeat([]byte{byte(200 + n)}, n)
+			copy(b.Mem(), want)
+			l.write(b)
+			var read rpipe.Block[byte]
+			cost := l.cost(func() { read = l.read(b) })
+			r.EqualValues(1, cost.Posted[op], "%d bytes", n)
+			r.EqualValues(1, cost.Requests())
+			r.Equal(want, read.Mem())
+			l.free(read)
+		}
 		l.close()
 	})
 }

@@ -46,6 +46,7 @@
 // A push pipe moves the block as it is written. A pull pipe ([WithPull]) leaves
 // it at the writer, the reader fetches it when it reads, and the tag goes back
 // when that is done; where the writer is mapped, the reader uses it in place.
+// Tiny blocks can be fetched by an atomic ([WithAtomicReads]).
 //
 // # When the writer learns of freed memory
 //

@@ -47,6 +47,9 @@ type far interface {
 	// they are until the other end tells that it has them. twice puts data and
 	// flag one after the other instead of together.
 	putStaged(ctx context.Context, to, from, n, flag int, value uint64, twice bool) error
+	// put stores src at data offset to, at local completion. Of puts, and of a get
+	// behind them, each sees what the one before has put.
+	put(ctx context.Context, to int, src []byte) error
 	// get fetches len(dst) bytes of the other end's data. Aligned words are
 	// fetched whole.
 	get(ctx context.Context, from int, dst []byte) error
@@ -61,6 +64,18 @@ type teller interface {
 	// one. It waits at most for room in a queue, which comes by itself.
 	tell() error
 }
+
+// A wordGetter is a far end that an aligned word can be fetched from by an atomic.
+type wordGetter interface {
+	// wordReads returns up to how many bytes that is the thing to do; want counts
+	// unless it is negative.
+	wordReads(want int) int
+	// getWord is get of at most wordSize bytes from a word that nobody else
+	// accesses meanwhile.
+	getWord(ctx context.Context, from int, dst []byte) error
+}
+
+const wordSize = 8
 
 // life is how ends learn of each other's fate.
 type life interface {

@@ -2,6 +2,7 @@ package rpipe
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"slices"
 	"sync/atomic"
@@ -157,8 +158,37 @@ func (l *fabricLink) tell() error {
 	return l.tally.PostFlag(context.Background(), fabric.Flag{Offset: 8 * l.group, Add: true, Value: 1})
 }
 
+func (l *fabricLink) put(ctx context.Context, to int, src []byte) error {
+	r := l.theirs.Load()
+	if r.Mem == nil {
+		return r.Write(ctx, to, src)
+	}
+	copy(r.Mem[to:], src)
+	return nil
+}
+
 func (l *fabricLink) get(ctx context.Context, from int, dst []byte) error {
 	return load(ctx, l.theirs.Load(), from, dst)
+}
+
+// wordReads: perftest's and our own figures for Soft-RoCE have atomics ahead of
+// READs by a third; real devices differ, and can be told by option.
+func (l *fabricLink) wordReads(want int) int {
+	switch {
+	case want >= 0:
+		return want
+	case l.theirs.Load().Peer.Provider() == "ibv":
+		return wordSize
+	}
+	return 0
+}
+
+func (l *fabricLink) getWord(ctx context.Context, from int, dst []byte) error {
+	word, err := l.theirs.Load().ReadWord(ctx, from)
+	var b [wordSize]byte
+	binary.NativeEndian.PutUint64(b[:], word)
+	copy(dst, b[:])
+	return err
 }
 
 // load fetches bytes, and aligned words whole.

@@ -126,6 +126,16 @@ func (o *op) start(ctx context.Context, n int) (Request, error) {
 	return Request{}, err
 }
 
+// ReadWord fetches the word of 8 bytes at offset, a multiple of 8, by an atomic
+// that adds nothing, which some devices do sooner than a READ. It is the device's
+// own atomic: nobody else may access the word meanwhile.
+func (r *Remote) ReadWord(ctx context.Context, offset int) (uint64, error) {
+	o := r.Peer.bind.ops.take(r)
+	o.wr[0] = driver.WorkRequest{Op: driver.OpFetchAdd, Remote: r.addr.Add(uint64(offset))}
+	r.Peer.Stats.count(8)
+	return o.fetch(ctx, 8)
+}
+
 // Read fetches len(dst) bytes from offset. dst is filled when it returns nil
 // and nobody's but the caller's when it returns at all.
 func (r *Remote) Read(ctx context.Context, offset int, dst []byte) error {
