@@ -12,8 +12,8 @@ import (
 // start of its data, ahead of everything else, and looks at the other's. Numbers
 // are little-endian:
 //
-//	0      8     16         24      32     36      40    41    44     48     64          248
-//	magic  heap  type hash  size    width  blocks  pull  sync  tally  group  type, text  state
+//	0      8     16         24    32     36      40    41    42      44     48     64          248
+//	magic  heap  type hash  size  width  blocks  pull  sync  served  tally  group  type, text  state
 //
 // Only the state ever changes; it is a word by itself. Tally and group are the
 // reader's alone.
@@ -25,6 +25,7 @@ type spec struct {
 	blocks int
 	pull   bool
 	sync   Sync
+	served bool // no pipe, but a heap that one end serves to the other
 }
 
 const (
@@ -38,6 +39,7 @@ const (
 	cardBlocks = 36
 	cardPull   = 40
 	cardSync   = 41
+	cardServed = 42
 	cardTally  = 44           // number of the reader's tally plus 1, or 0
 	cardGroup  = 48           // word there
 	cardText   = 64           // the structure itself, as far as there is room
@@ -61,10 +63,7 @@ func (s *spec) encode(card []byte) {
 	le.PutUint64(card[cardSizeOf:], uint64(s.size))
 	le.PutUint32(card[cardWidth:], uint32(s.width))
 	le.PutUint32(card[cardBlocks:], uint32(s.blocks))
-	card[cardPull], card[cardSync] = 0, byte(s.sync)
-	if s.pull {
-		card[cardPull] = 1
-	}
+	card[cardPull], card[cardSync], card[cardServed] = truth(s.pull), byte(s.sync), truth(s.served)
 	copy(card[cardText:cardState], s.elem)
 }
 
@@ -77,7 +76,7 @@ func (s *spec) compare(card []byte, rank, peer int) error {
 	}
 	other := spec{elem: s.elem, size: int(le.Uint64(card[cardSizeOf:])), heap: int(le.Uint64(card[cardHeap:])),
 		width: int(le.Uint32(card[cardWidth:])), blocks: int(le.Uint32(card[cardBlocks:])),
-		pull: card[cardPull] != 0, sync: Sync(card[cardSync])}
+		pull: card[cardPull] != 0, sync: Sync(card[cardSync]), served: card[cardServed] != 0}
 	if le.Uint64(card[cardType:]) != hash(s.elem) {
 		if other.elem = text(card[cardText:]); other.elem == s.elem {
 			other.elem += "…" // where the texts end, the types differ
@@ -102,7 +101,17 @@ func (e *mismatch) Error() string {
 
 func (e *mismatch) Unwrap() error { return runtime.ErrMismatch }
 
+func truth(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 func (s *spec) String() string {
+	if s.served {
+		return fmt.Sprintf("a heap of %d bytes", s.heap)
+	}
 	kind := "push"
 	if s.pull {
 		kind = "pull"

@@ -185,14 +185,10 @@ func (c *Carrier) give(berth int) error {
 func (c *Carrier) entry(berth int) *atomic.Uint64 { return atomics.Word64(c.w.Local()[8*berth:]) }
 
 // board makes an end's link over its carrier.
-func (p *pipe) board(ctx context.Context, t *fabric.Team, mine, theirs linkEnd, writing bool) (link, error) {
+func (p *pipe) board(ctx context.Context, t *fabric.Team, mine, theirs linkEnd, stage int) (link, error) {
 	c := p.carrier
 	if c.team.Name != t.Name {
 		return nil, fmt.Errorf("%w: the carrier is one of team %s", runtime.ErrTeam, c.team.Name)
-	}
-	stage := 0
-	if p.spec.pull != writing { // this end has no heap
-		stage = p.spec.heap
 	}
 	return newWindowLink(ctx, c, p.peer, mine, theirs, stage, p.fma, p.prepare)
 }

@@ -97,6 +97,12 @@
 // Whoever can write into a rank's memory can scribble over them: what cannot be
 // is [ErrCorrupt], and nothing outside the heap is touched.
 //
+// # Memory without a reader
+//
+// [OpenHeap] and [ServeHeap] leave the reader out: a [Heap] is memory at a rank whose
+// program does nothing for it. Its client allocates there by the same shadow, and
+// puts, gets and frees.
+//
 // # Over a window
 //
 // [OverWindow] and [WithCarrier] run the same pipes over a window's public calls, as

@@ -17,6 +17,8 @@ var (
 	ErrForeign = errors.New("block of another pipe")
 	// ErrTooLarge: a block that the pipe's heap cannot hold, however empty.
 	ErrTooLarge = rmalloc.ErrTooLarge
+	// ErrFull: a Heap has no room just now.
+	ErrFull = errors.New("the heap is full: free blocks, or open it with a larger WithHeap or WithBlocks")
 	// ErrCorrupt: words in this end's memory are not what the other end can have
 	// written. The pipe is of no more use: close it.
 	ErrCorrupt = rmalloc.ErrCorrupt
@@ -30,6 +32,7 @@ var (
 var (
 	errSelfClosed    = fmt.Errorf("%w at this end; open another one", ErrClosed)
 	errReaderGone    = fmt.Errorf("%w by the reader; close this end, and open another pipe", ErrClosed)
+	errServerGone    = fmt.Errorf("%w by the server, whose memory is gone; close this end, and open another heap", ErrClosed)
 	errNoCard        = fmt.Errorf("%w: the other end's memory is too small to be a pipe's", ErrCorrupt)
 	errCarrierClosed = fmt.Errorf("%w: the pipe's carrier; open another one", ErrClosed)
 	errNoTally       = fmt.Errorf("%w: the reader's aggregate is not what its card says", ErrCorrupt)
@@ -39,6 +42,14 @@ var (
 	errBadTag        = fmt.Errorf("%w: tag of freed memory", ErrCorrupt)
 	errPartElement   = fmt.Errorf("%w: a block ends within an element", ErrCorrupt)
 )
+
+// advise says what to do about a block that never fits.
+func advise(err error) error {
+	if err != nil && errors.Is(err, ErrTooLarge) {
+		return fmt.Errorf("%w; raise WithHeap", err)
+	}
+	return err
+}
 
 // An OpError says which operation on which pipe failed.
 type OpError struct {

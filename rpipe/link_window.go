@@ -155,6 +155,14 @@ func (l *windowLink) openCounter(context.Context, uint32, int) error { return er
 
 func (l *windowLink) tell() error { return nil }
 
+func (l *windowLink) put(ctx context.Context, to int, src []byte) error {
+	err := l.c.w.Put(ctx, l.peer, l.theirs.Load().data+to, src)
+	if err == nil {
+		err = l.c.w.Order(l.peer)
+	}
+	return l.verdict(err)
+}
+
 func (l *windowLink) get(ctx context.Context, from int, dst []byte) error {
 	r := l.theirs.Load()
 	return l.verdict(l.c.fetch(ctx, l.peer, r.mem, r.data+from, dst))

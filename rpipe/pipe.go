@@ -59,15 +59,22 @@ func (p *pipe) plug(ctx context.Context, pair *pairing, incarnation int, writing
 	incarnation = p.number
 	w := linkEnd{pair.region(incarnation, writersEnd), writerFlags, p.writerData()}
 	r := linkEnd{pair.region(incarnation, readersEnd), p.readerFlags(), p.readerData()}
-	mine, theirs := w, r
-	if !writing {
-		mine, theirs = r, w
+	stage := 0
+	if p.spec.pull != writing { // this end has no heap
+		stage = p.spec.heap
 	}
-	var err error
+	if !writing {
+		w, r = r, w
+	}
+	return p.hook(ctx, pair.team, incarnation, w, r, stage)
+}
+
+// hook makes the link. stage is how much of one the end may ask for.
+func (p *pipe) hook(ctx context.Context, t *fabric.Team, incarnation int, mine, theirs linkEnd, stage int) (err error) {
 	if p.carrier == nil {
-		p.link, err = newFabricLink(ctx, pair.team, pair.team.Members[p.peer], mine, theirs, p.fma, p.prepare)
+		p.link, err = newFabricLink(ctx, t, t.Members[p.peer], mine, theirs, p.fma, p.prepare)
 	} else {
-		p.link, err = p.board(ctx, pair.team, mine, theirs, writing)
+		p.link, err = p.board(ctx, t, mine, theirs, stage)
 	}
 	if err == nil {
 		p.name = fmt.Sprintf("%s#%d", p.name, incarnation)

@@ -26,6 +26,7 @@ type writerEnd struct {
 	freed    atomic.Uint64
 	freedAt  uint64 // freed before the wait
 	settled  bool   // nothing leaves from the stage any more
+	bade     bool   // the reader was told that nothing is put there any more
 
 	mu    sync.Mutex // guards what follows: Free and Stats come from any goroutine
 	heap  *rmalloc.Heap
@@ -119,10 +120,7 @@ func (w *writerEnd) tryAlloc(n int) (rmalloc.Addr, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a, err := w.heap.Alloc(n)
-	if err != nil && errors.Is(err, ErrTooLarge) {
-		err = fmt.Errorf("%w; raise WithHeap", err)
-	}
-	return a, err
+	return a, advise(err)
 }
 
 // allocLater waits for room.

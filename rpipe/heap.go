@@ -1,0 +1,140 @@
+package rpipe
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/gopgas/gopgas/internal/element"
+	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A Heap is memory at another rank, the server, that this rank alone uses: it
+// allocates there by its own shadow, puts, gets and frees. The server's program
+// takes no part, so a rank can give its memory away and compute nothing, or
+// something else:
+//
+//	client                                          server
+//	h, err := rpipe.OpenHeap[float64](ctx, t, 1)    s, err := rpipe.ServeHeap(ctx, t, 0)
+//	b, err := h.Alloc(ctx, 1000)                    err = s.Wait(ctx)
+//	err = h.Put(ctx, b, 0, values)                  err = s.Close(ctx)
+//	err = h.Get(ctx, b, 0, values)
+//	err = h.Free(b)
+//	err = h.Close(ctx)
+//
+// A Get finds what this heap put before, from whichever goroutine, if the Put has
+// returned. All methods may be called from any goroutine.
+type Heap[T any] struct{ end *heapEnd }
+
+// A Remote is a block of a Heap. It is a value; copies are the same block.
+type Remote[T any] struct {
+	mem   []T
+	n     int
+	addr  rmalloc.Addr
+	owner *pipe
+}
+
+// Len returns the number of elements.
+func (b Remote[T]) Len() int { return b.n }
+
+// Mem returns the block's elements where the server's memory is mapped, else nil:
+// then Put and Get reach them. After Free the slice means nothing, and what is
+// stored into it may end up in another block.
+func (b Remote[T]) Mem() []T { return b.mem }
+
+// Addr returns where the block lies.
+func (b Remote[T]) Addr() Addr { return Addr(b.addr) }
+
+// OpenHeap opens a heap at another rank of t, which opens the other end by
+// ServeHeap with the same name and size. It does not wait for that: the two
+// connect on first use. WithName, WithHeap and WithCarrier are both ends'; WithBlocks
+// and WithPolicy are the client's alone; other options have no effect. Kind: local.
+func OpenHeap[T any](ctx context.Context, t *runtime.Team, server int, opts ...Option) (*Heap[T], error) {
+	p, team, err := draft[T](t, server, opts)
+	if err != nil {
+		return nil, p.fail("OpenHeap", err)
+	}
+	end, err := openHeap(ctx, p, team)
+	if err != nil {
+		return nil, p.fail("OpenHeap", err)
+	}
+	return &Heap[T]{end}, nil
+}
+
+// Alloc takes a block of n elements. Its memory holds what it held before. It asks
+// nobody: without room it fails with ErrFull at once. ErrTooLarge: the heap is
+// smaller. Kind: local once connected.
+func (h *Heap[T]) Alloc(ctx context.Context, n int) (Remote[T], error) {
+	size := element.Size[T]()
+	if n < 0 || n > math.MaxInt/size {
+		return Remote[T]{}, h.end.fail("Alloc", fmt.Errorf("%d elements of %d bytes: %w", n, size, runtime.ErrRange))
+	}
+	a, err := h.end.alloc(ctx, n*size)
+	if err != nil {
+		return Remote[T]{}, h.end.fail("Alloc", err)
+	}
+	b := Remote[T]{n: n, addr: a, owner: h.end.pipe}
+	if h.end.mem != nil {
+		b.mem = element.View[T](h.end.mem[a.Offset():], n)[:n:n]
+	}
+	return b, nil
+}
+
+// Put stores src in the block from an index on. It returns at local completion:
+// src may be changed again. ErrStale: the block was freed. Kind: one-sided.
+func (h *Heap[T]) Put(ctx context.Context, b Remote[T], index int, src []T) error {
+	at, err := h.place(b, index, len(src))
+	if err == nil && len(src) > 0 {
+		err = h.end.store(ctx, at, element.Bytes(src))
+	}
+	return h.end.fail("Put", err)
+}
+
+// Get fills dst from the block's elements from an index on. dst is filled when it
+// returns nil, and the caller's again when it returns at all. ErrStale: the block was
+// freed. Kind: one-sided.
+func (h *Heap[T]) Get(ctx context.Context, b Remote[T], index int, dst []T) error {
+	at, err := h.place(b, index, len(dst))
+	if err == nil && len(dst) > 0 {
+		err = h.end.load(ctx, at, element.Bytes(dst))
+	}
+	return h.end.fail("Get", err)
+}
+
+// place checks arguments and returns where in the heap the elements lie.
+func (h *Heap[T]) place(b Remote[T], index, count int) (int, error) {
+	if b.owner != h.end.pipe {
+		return 0, ErrForeign
+	}
+	if index < 0 || index > b.n-count {
+		return 0, fmt.Errorf("%d elements from index %d: %w [0, %d)", count, index, runtime.ErrRange, b.n)
+	}
+	return b.addr.Offset() + index*element.Size[T](), h.end.owns(b.addr)
+}
+
+// Free gives a block back. ErrStale: it was freed before. Kind: local.
+func (h *Heap[T]) Free(b Remote[T]) error {
+	err := error(ErrForeign)
+	if b.owner == h.end.pipe {
+		err = h.end.free(b.addr)
+	}
+	return h.end.fail("Free", err)
+}
+
+// Flush returns when everything that was put lies in the server's memory. It
+// fails where the server is dead, which puts and gets of mapped memory do not
+// notice. Kind: one-sided.
+func (h *Heap[T]) Flush(ctx context.Context) error { return h.end.fail("Flush", h.end.flushed(ctx)) }
+
+// Stats returns how full the heap is. It looks at all of its holes. Kind: local.
+func (h *Heap[T]) Stats() HeapStats { return h.end.stats() }
+
+// Name returns the heap's name with its incarnation, such as "cache#0". Kind:
+// local.
+func (h *Heap[T]) Name() string { return h.end.name }
+
+// Close tells the server that its memory is used no more, once the calls that
+// other goroutines are in have returned. What is in the heap is lost. The second
+// call does nothing. Kind: one-sided.
+func (h *Heap[T]) Close(ctx context.Context) error { return h.end.fail("Close", h.end.close(ctx)) }
