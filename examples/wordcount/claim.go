@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/window"
@@ -77,3 +78,12 @@ func (c *claims) progress(ctx context.Context) (int, error) {
 
 // free ends the claims once all ranks are through. Kind: collective.
 func (c *claims) free(ctx context.Context) error { return c.w.Free(ctx) }
+
+// fingerprint tells whether two ranks have listed the same files.
+func fingerprint(files []string) uint64 {
+	h := fnv.New64a()
+	for _, f := range files {
+		h.Write([]byte(f + "\x00"))
+	}
+	return h.Sum64()
+}

@@ -13,9 +13,9 @@
 //
 // # How it works
 //
-//	files.go   every rank lists the files
+//	corpus     every rank lists the files (examples/internal/corpus)
 //	claim.go   ranks claim files: FetchAdd on a counter at rank 0
-//	count.go   each counts the words of its files in a Go map
+//	corpus     each counts the words of its files in a Go map
 //	plan.go    ranks agree how large the table must be
 //	table.go   a hash table distributed over the ranks takes one update per word and rank
 //	top.go     each rank hands rank 0 its most frequent words
@@ -31,6 +31,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/gopgas/gopgas/examples/internal/corpus"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -64,9 +65,13 @@ func main() {
 	runtime.Main(o.run)
 }
 
+func (o *options) folder() *corpus.Folder {
+	return &corpus.Folder{Dir: o.dir, All: o.all, Program: "wordcount", Log: o.log}
+}
+
 // run is what each rank does.
 func (o *options) run(ctx context.Context, job *runtime.Job) error {
-	files, err := o.listFiles(job.World().Rank() == 0)
+	files, err := o.folder().List(job.World().Rank() == 0)
 	if err != nil {
 		return err
 	}
@@ -85,7 +90,7 @@ func (o *options) run(ctx context.Context, job *runtime.Job) error {
 }
 
 // countClaimed counts the files that this rank gets hold of.
-func (o *options) countClaimed(ctx context.Context, job *runtime.Job, files []string) (tally, error) {
+func (o *options) countClaimed(ctx context.Context, job *runtime.Job, files []string) (corpus.Tally, error) {
 	c, err := newClaims(ctx, job.World(), files)
 	if err != nil {
 		return nil, err
@@ -93,7 +98,7 @@ func (o *options) countClaimed(ctx context.Context, job *runtime.Job, files []st
 	if job.World().Rank() == 0 {
 		defer o.showProgress(ctx, c)()
 	}
-	words := tally{}
+	words := corpus.Tally{}
 	for {
 		mine, err := c.take(ctx)
 		if err != nil {
@@ -103,16 +108,16 @@ func (o *options) countClaimed(ctx context.Context, job *runtime.Job, files []st
 			break
 		}
 		job.Note("files claimed", int64(len(mine)))
-		if err := o.countFiles(ctx, words, mine, true); err != nil {
+		if err := o.folder().Count(ctx, words, mine, true); err != nil {
 			return nil, err
 		}
 	}
-	job.Note("words", words.total())
+	job.Note("words", words.Total())
 	return words, c.free(ctx)
 }
 
 // merge adds every rank's words to one table.
-func merge(ctx context.Context, team *runtime.Team, words tally) (*Table, error) {
+func merge(ctx context.Context, team *runtime.Team, words corpus.Tally) (*Table, error) {
 	plan := NewPlan(team.Size())
 	for w := range words {
 		plan.Add(w)
@@ -141,5 +146,9 @@ func (o *options) report(ctx context.Context, job *runtime.Job, table *Table, fi
 	if !o.verify {
 		return nil
 	}
-	return o.verifyAll(ctx, table, files)
+	check, err := o.folder().Recount(ctx, files)
+	if err != nil {
+		return err
+	}
+	return verify(ctx, table, check)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/examples/internal/corpus"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -138,9 +138,9 @@ func TestAMissingFolderIsAnError(t *testing.T) {
 // as happens in a folder that is in use.
 func TestAFileThatGoesIsLeftOut(t *testing.T) {
 	o := options{log: &lockedBuffer{}}
-	words := tally{}
+	words := corpus.Tally{}
 	missing := filepath.Join(t.TempDir(), "missing")
-	require.NoError(t, o.countFiles(context.Background(), words, []string{missing}, true))
+	require.NoError(t, o.folder().Count(context.Background(), words, []string{missing}, true))
 	require.Empty(t, words)
 	require.Contains(t, fmt.Sprint(o.log), "left out")
 }
@@ -159,9 +159,9 @@ func TestRanksThatListOtherFilesFindOut(t *testing.T) {
 
 // TestVerifyFindsEveryDifference damages the table in every way.
 func TestVerifyFindsEveryDifference(t *testing.T) {
-	right := tally{}
+	right := corpus.Tally{}
 	for _, w := range []string{"one", "two", "two", "three"} {
-		right.add([]byte(w))
+		right.Add([]byte(w))
 	}
 	for name, table := range map[string]map[string]uint64{
 		"count": {"one": 1, "two": 1, "three": 1},
@@ -171,21 +171,17 @@ func TestVerifyFindsEveryDifference(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var log lockedBuffer
 			o := options{log: &log}
-			require.NoError(t, local(1, "loop", func(ctx context.Context, job *runtime.Job) error {
+			require.ErrorContains(t, local(1, "loop", func(ctx context.Context, job *runtime.Job) error {
 				damaged, err := filled(ctx, job.World(), nil, []map[string]uint64{table})
 				if err != nil {
 					return err
 				}
-				want := tally{}
+				want := corpus.Tally{}
 				for w, n := range right {
 					want[w] = n
 				}
-				wrong, err := o.compare(ctx, damaged, want)
-				if wrong != 1 {
-					err = errors.Join(err, fmt.Errorf("%d differences", wrong))
-				}
-				return err
-			}))
+				return verify(ctx, damaged, o.folder().Against(want, 1))
+			}), "1 words differ from a sequential count of 3 words")
 			require.Equal(t, 1, strings.Count(log.String(), "\n"))
 		})
 	}
@@ -196,7 +192,7 @@ func TestVerifyFailsWhenFilesChange(t *testing.T) {
 	root := plant(t)
 	o := options{dir: root, log: &lockedBuffer{}, out: &lockedBuffer{}, verify: true}
 	err := local(2, "loop", func(ctx context.Context, job *runtime.Job) error {
-		files, err := o.listFiles(false)
+		files, err := o.folder().List(false)
 		if err != nil {
 			return err
 		}

@@ -1,35 +1,16 @@
-package main
+package corpus
 
 import (
 	"bufio"
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
-
-// lockedBuffer takes what several ranks print.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
 
 func split(t require.TestingT, r *bufio.Reader) []string {
 	var got []string
@@ -57,8 +38,8 @@ func TestWordsDoNotDependOnTheBuffer(t *testing.T) {
 func TestAReadErrorComesAfterTheWordsBeforeIt(t *testing.T) {
 	broken := errors.New("broken")
 	r := bufio.NewReader(iotest.DataErrReader(&failing{strings.NewReader("some words"), broken}))
-	words := tally{}
-	require.ErrorIs(t, eachWord(context.Background(), r, words.add), broken)
+	words := Tally{}
+	require.ErrorIs(t, eachWord(context.Background(), r, words.Add), broken)
 	require.Len(t, words, 2)
 }
 
@@ -70,9 +51,9 @@ func TestCountingEndsWithItsContext(t *testing.T) {
 }
 
 func TestAKnownWordIsCountedWithoutAllocation(t *testing.T) {
-	words, word := tally{}, []byte("known")
-	words.add(word)
-	require.Zero(t, testing.AllocsPerRun(100, func() { words.add(word) }))
+	words, word := Tally{}, []byte("known")
+	words.Add(word)
+	require.Zero(t, testing.AllocsPerRun(100, func() { words.Add(word) }))
 }
 
 // failing ends with an error instead of io.EOF.

@@ -1,20 +1,20 @@
-package main
+package corpus
 
 import (
 	"bufio"
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 )
 
-// A tally counts words. Pointers let a known word be counted without making a
+// A Tally counts words. Pointers let a known word be counted without making a
 // string of it.
-type tally map[string]*uint64
+type Tally map[string]*uint64
 
-func (t tally) add(word []byte) {
+// Add counts a word once more.
+func (t Tally) Add(word []byte) {
 	if n := t[string(word)]; n != nil {
 		*n++
 		return
@@ -23,7 +23,8 @@ func (t tally) add(word []byte) {
 	t[string(word)] = &n
 }
 
-func (t tally) total() (n int64) {
+// Total returns how many words were counted, each as often as it was.
+func (t Tally) Total() (n int64) {
 	for _, c := range t {
 		n += int64(*c)
 	}
@@ -37,37 +38,37 @@ const (
 	textHead = 8000
 )
 
-// countFiles counts the words of files. Those that cannot be read are left out
-// from where the error was; loud says so.
-func (o *options) countFiles(ctx context.Context, t tally, files []string, loud bool) error {
+// Count counts the words of files. Those that cannot be read are left out from
+// where the error was; loud says so.
+func (f *Folder) Count(ctx context.Context, t Tally, files []string, loud bool) error {
 	r := bufio.NewReaderSize(nil, bufferSize)
 	for _, path := range files {
-		err := o.countFile(ctx, t, path, r)
+		err := f.countFile(ctx, t, path, r)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err != nil && loud {
-			fmt.Fprintln(o.log, "wordcount: left out:", err)
+			f.leftOut(err)
 		}
 	}
 	return nil
 }
 
-func (o *options) countFile(ctx context.Context, t tally, path string, r *bufio.Reader) error {
-	f, err := os.Open(path)
+func (f *Folder) countFile(ctx context.Context, t Tally, path string, r *bufio.Reader) error {
+	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	r.Reset(f)
+	defer file.Close()
+	r.Reset(file)
 	head, err := r.Peek(textHead)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	if !o.all && bytes.IndexByte(head, 0) >= 0 {
+	if !f.All && bytes.IndexByte(head, 0) >= 0 {
 		return nil
 	}
-	return eachWord(ctx, r, t.add)
+	return eachWord(ctx, r, t.Add)
 }
 
 // eachWord hands every word of r to found, which must not keep it. It needs

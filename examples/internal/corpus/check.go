@@ -1,0 +1,63 @@
+package corpus
+
+import (
+	"context"
+	"fmt"
+)
+
+// shownDifferences bounds what is printed of counts that are wrong.
+const shownDifferences = 10
+
+// A Check compares counts with those of a sequential count.
+type Check struct {
+	folder      *Folder
+	want        Tally // what was not compared yet
+	files       int
+	words       int
+	occurrences int64
+	wrong       int
+}
+
+// Recount counts all files again, one after the other.
+func (f *Folder) Recount(ctx context.Context, files []string) (*Check, error) {
+	want := Tally{}
+	if err := f.Count(ctx, want, files, false); err != nil {
+		return nil, err
+	}
+	return f.Against(want, len(files)), nil
+}
+
+// Against makes a check of what counting some files should give. It uses want up.
+func (f *Folder) Against(want Tally, files int) *Check {
+	return &Check{folder: f, want: want, files: files, words: len(want), occurrences: want.Total()}
+}
+
+// Word compares a word's count. Each word comes once.
+func (c *Check) Word(word string, n uint64) {
+	var want uint64
+	if w := c.want[word]; w != nil {
+		want = *w
+	}
+	if n != want {
+		c.differs(word, n, want)
+	}
+	delete(c.want, word)
+}
+
+func (c *Check) differs(word string, counted, want uint64) {
+	if c.wrong++; c.wrong <= shownDifferences {
+		fmt.Fprintf(c.folder.Log, "%s: %.40q: counted %d times, %d times in the files\n", c.folder.Program, word, counted, want)
+	}
+}
+
+// Done says that all words were right, or returns an error.
+func (c *Check) Done() error {
+	for word, n := range c.want {
+		c.differs(word, 0, *n)
+	}
+	if c.wrong > 0 {
+		return fmt.Errorf("%d words differ from a sequential count of %d words; did a file change meanwhile?", c.wrong, c.words)
+	}
+	fmt.Fprintf(c.folder.Log, "%s: verified: all %d words, %d occurrences, in %d files\n", c.folder.Program, c.words, c.occurrences, c.files)
+	return nil
+}

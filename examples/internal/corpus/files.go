@@ -1,0 +1,53 @@
+// Package corpus is what the examples that count words share: which files there
+// are, the words of a file, and a sequential count to compare with.
+//
+//	files.go   the files below a folder, in an order that all ranks agree on
+//	count.go   words, and how often each was seen
+//	check.go   counts everything again, alone, and compares every word
+//
+// A word is a run of ASCII letters, in lower case, and ends where its file ends.
+package corpus
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+)
+
+// A Folder is where the files lie.
+type Folder struct {
+	Dir     string
+	All     bool      // .git folders and files that are no text as well
+	Program string    // who says what is said
+	Log     io.Writer // where
+}
+
+func (f *Folder) leftOut(err error) { fmt.Fprintf(f.Log, "%s: left out: %v\n", f.Program, err) }
+
+// List returns the regular files below the folder. The order is the same
+// at every rank, so that a file's number means the same everywhere. Folders
+// that cannot be read are left out; loud says so.
+func (f *Folder) List(loud bool) ([]string, error) {
+	root, err := filepath.EvalSymlinks(f.Dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil && path == root:
+			return err
+		case err != nil:
+			if loud {
+				f.leftOut(err)
+			}
+		case d.IsDir() && d.Name() == ".git" && path != root && !f.All:
+			return fs.SkipDir
+		case d.Type().IsRegular():
+			files = append(files, path)
+		}
+		return nil
+	})
+	return files, err
+}
