@@ -46,7 +46,7 @@ func (w *writerEnd) drain(ctx context.Context) error {
 	}
 	switch {
 	case w.deserted:
-		return w.putFlag(ctx, 0, nil, w.byeFlag(), 1)
+		return w.bid(ctx)
 	case w.broken.Load() != nil:
 		return nil
 	}
@@ -106,12 +106,22 @@ func (w *writerEnd) leave() bool {
 	case end == 0 || end == deserted && !w.direct && !w.settled && w.up:
 		return false
 	case w.joined.Load():
-		if err := w.putFlag(noWait(), 0, nil, w.byeFlag(), 1); err != nil && w.fate() == nil {
+		if err := w.bid(noWait()); err != nil && w.fate() == nil {
 			return false
 		}
 	}
 	_ = w.release() // a lingering end has nobody to tell
 	return true
+}
+
+// bid puts the bye flag, once: with it the reader's memory may be gone.
+func (w *writerEnd) bid(ctx context.Context) error {
+	if w.bade {
+		return nil
+	}
+	err := w.putFlag(ctx, 0, nil, w.byeFlag(), 1)
+	w.bade = err == nil
+	return err
 }
 
 // gone tells that a rank puts nothing anywhere any more.
