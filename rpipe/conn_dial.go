@@ -1,0 +1,133 @@
+package rpipe
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// Dial connects to a rank of t that listens, waiting until it does and accepts:
+// ctx should end some time. A listener of the same name and options is meant. Any
+// number of goroutines may dial; those that dial the same listener take turns.
+// Kind: one-sided; waits for the listener.
+func Dial(ctx context.Context, t *runtime.Team, rank int, opts ...Option) (*Conn, error) {
+	d, err := doorTo(t, rank, opts)
+	if err == nil {
+		err = d.take(ctx)
+	}
+	if err != nil {
+		return nil, &OpError{Op: "Dial", Pipe: "(new)", Rank: t.Rank(), Peer: rank, Err: err}
+	}
+	defer func() { <-d.turn }()
+	for {
+		c, err := d.knock(ctx, opts)
+		if !errors.Is(err, errReaderGone) {
+			return c, err
+		}
+	}
+}
+
+// doors are those of other ranks' listeners that this rank has dialed.
+type doors struct {
+	mu    sync.Mutex
+	doors map[string]*door
+}
+
+// Close has nothing to do: doors are pipes, which end with the job.
+func (*doors) Close() {}
+
+// A door is the way to a listener. It stays when the listener closes, and leads
+// to the next one then.
+type door struct {
+	team   *runtime.Team
+	rank   int // the listener's
+	name   string
+	turn   chan struct{}   // full while someone is at the door
+	w      *Writer[uint64] // nil until it is needed
+	number uint64          // of the next connection
+}
+
+func doorTo(t *runtime.Team, rank int, opts []Option) (*door, error) {
+	o, err := collect(opts)
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		return nil, runtime.ErrTeam
+	}
+	team := t.Fabric(fabric.Key{})
+	a, err := team.Attach("rpipe doors", func() fabric.Attachment { return &doors{doors: map[string]*door{}} })
+	if err != nil {
+		return nil, err
+	}
+	all := a.(*doors)
+	key := RankAddr{t.Name(), rank}.String() + "/" + o.name
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	d := all.doors[key]
+	if d == nil {
+		d = &door{team: t, rank: rank, name: o.name, turn: make(chan struct{}, 1)}
+		all.doors[key] = d
+	}
+	return d, nil
+}
+
+// take waits for one's turn at the door.
+func (d *door) take(ctx context.Context) error {
+	select {
+	case d.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// knock asks for one connection. errReaderGone: the listener closed meanwhile.
+func (d *door) knock(ctx context.Context, opts []Option) (*Conn, error) {
+	if d.w == nil {
+		w, err := OpenWriter[uint64](ctx, d.team, d.rank, doorOptions(d.name)...)
+		if err != nil {
+			return nil, err
+		}
+		d.w = w
+	}
+	number := d.number
+	d.number++
+	c, err := openConn(ctx, d.team, d.rank, dialed, slices.Concat(opts, []Option{numbered(int(number))}))
+	if err != nil {
+		return nil, err
+	}
+	if err = d.w.Send(ctx, []uint64{number}); err == nil {
+		err = d.answered(ctx, c)
+	}
+	if err == nil {
+		return c, nil
+	}
+	_ = c.Close()
+	if errors.Is(err, errReaderGone) {
+		_ = d.w.Close(ctx) // its reader has said all it has to say
+		d.w = nil
+	}
+	return nil, err
+}
+
+// answered waits until the listener has opened its end of c, or has closed.
+func (d *door) answered(ctx context.Context, c *Conn) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		end := d.w.end
+		if end.await(ctx, []int{endFlag}, func() bool { return end.flag(endFlag) != 0 }) == nil {
+			cancel(errReaderGone)
+		}
+	}()
+	err := c.reader.end.meet(ctx)
+	cancel(nil)
+	<-watched
+	return c.reader.end.fail("Dial", err)
+}

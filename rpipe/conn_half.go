@@ -1,0 +1,106 @@
+package rpipe
+
+import (
+	"context"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// A half is one direction of a Conn. Calls take turns; each ends when the
+// deadline passes or the direction is closed.
+type half struct {
+	turn  sync.Mutex
+	limit deadline
+	end   context.CancelCauseFunc
+	once  sync.Once
+}
+
+func (h *half) init() {
+	life, end := context.WithCancelCause(context.Background())
+	h.end = end
+	h.limit.init(life)
+}
+
+// begin waits for the call's turn, which the caller gives back by turn.Unlock.
+// Whoever has it meanwhile is bound by the same deadline.
+func (h *half) begin() (context.Context, error) {
+	h.turn.Lock()
+	ctx := h.limit.context()
+	if ctx.Err() != nil {
+		h.turn.Unlock()
+		return nil, context.Cause(ctx)
+	}
+	return ctx, nil
+}
+
+// close ends all calls with net.ErrClosed, those to come as well. Then it has
+// leave tell the other end, which may take that end's time: nobody waits for it.
+func (h *half) close(leave func()) {
+	h.once.Do(func() {
+		h.end(net.ErrClosed)
+		h.limit.stop()
+		go func() {
+			h.turn.Lock()
+			defer h.turn.Unlock()
+			leave()
+		}()
+	})
+}
+
+// A deadline is a context that ends at a time which can be moved. Once it has
+// ended, moving makes another one: calls that had begun end all the same.
+type deadline struct {
+	mu     sync.Mutex
+	parent context.Context
+	ctx    context.Context
+	expire context.CancelCauseFunc
+	timer  *time.Timer
+}
+
+func (d *deadline) init(parent context.Context) {
+	d.parent = parent
+	d.ctx, d.expire = context.WithCancelCause(parent)
+}
+
+func (d *deadline) context() context.Context {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.ctx
+}
+
+// set moves the deadline; the zero time takes it away.
+func (d *deadline) set(t time.Time) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.parent.Err() != nil {
+		return context.Cause(d.parent)
+	}
+	if d.timer != nil && !d.timer.Stop() {
+		<-d.ctx.Done() // by the timer, now
+	}
+	d.timer = nil
+	if d.ctx.Err() != nil {
+		d.ctx, d.expire = context.WithCancelCause(d.parent)
+	}
+	if t.IsZero() {
+		return nil
+	}
+	expire := d.expire
+	if left := time.Until(t); left > 0 {
+		d.timer = time.AfterFunc(left, func() { expire(os.ErrDeadlineExceeded) })
+	} else {
+		expire(os.ErrDeadlineExceeded)
+	}
+	return nil
+}
+
+// stop ends the timer. The parent has ended.
+func (d *deadline) stop() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.timer != nil {
+		d.timer.Stop()
+	}
+}
