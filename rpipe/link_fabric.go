@@ -26,6 +26,7 @@ type fabricLink struct {
 	fma    int       // bytes that are copied as they are posted; negative takes the fabric's switch point
 	mine   memory    // flags and data
 	staged memory    // the stage
+	shared *fanStage // whose memory that is, if others use it as well
 	theirs atomic.Pointer[fabric.Remote]
 	tally  *fabric.Remote // the other rank's, if this pipe belongs to an aggregate
 	group  int            // its word there
@@ -241,5 +242,9 @@ func (l *fabricLink) lookOnce() bool {
 
 func (l *fabricLink) release() error {
 	orphaned := gone(l.fate())
+	if l.shared != nil {
+		l.shared.drop()
+		l.staged = memory{}
+	}
 	return errors.Join(l.staged.release(l.team, orphaned), l.mine.release(l.team, orphaned))
 }

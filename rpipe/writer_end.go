@@ -216,6 +216,11 @@ func (w *writerEnd) awaitWidth(ctx context.Context) error {
 
 // write tells the reader of a block, behind the block itself.
 func (w *writerEnd) write(ctx context.Context, a rmalloc.Addr) error {
+	return w.writeFrom(ctx, a, a.Offset())
+}
+
+// writeFrom is write of a block that lies elsewhere in the stage, if there is one.
+func (w *writerEnd) writeFrom(ctx context.Context, a rmalloc.Addr, staged int) error {
 	if err := w.ready(ctx); err != nil {
 		return err
 	}
@@ -230,7 +235,7 @@ func (w *writerEnd) write(ctx context.Context, a rmalloc.Addr) error {
 	if w.direct || w.spec.pull || n == 0 {
 		err = w.putFlag(ctx, 0, nil, w.slot.Index(), flag)
 	} else {
-		err = w.putStaged(ctx, w.readerHeap()+offset, offset, n, w.slot.Index(), flag, w.twice)
+		err = w.putStaged(ctx, w.readerHeap()+offset, staged, n, w.slot.Index(), flag, w.twice)
 	}
 	if err != nil {
 		return err

@@ -1,0 +1,173 @@
+package rpipe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/gopgas/gopgas/internal/element"
+	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A FanOut writes each block to many readers, which open ordinary ends: OpenReader
+// with the same options. The block is filled once, in registered memory of the
+// writer's rank. From there it is copied into the heap of each reader that is
+// mapped, and leaves to each other one by a work request of its own; no other copy
+// is made.
+//
+//	Alloc, fill    [block]  --- copy, flag ------------->  heap of reader 1 (mapped)
+//	Write             |  \----- work request, flag ----->  heap of reader 2
+//	                  \-------- work request, flag ----->  heap of reader 3
+//
+// Its memory is free when all readers have read it that are not mapped. Readers
+// have heaps of their own, and free blocks in any order.
+//
+// A slow reader stops the writer, once its heap is full or as many blocks as the
+// pipe is wide wait for it. The others have got the block by then.
+//
+// A reader that dies or closes its end is out: one Write tells of it, having
+// written to the others, and the next ones go on without it.
+//
+// One goroutine at a time uses a FanOut.
+type FanOut[T any] struct{ out *fanOut }
+
+// OpenFanOut opens this rank's ends of pipes to other ranks of t, one for each
+// element of readers. It takes memory for one more heap, where blocks are filled.
+// Kind: local; it connects to readers on first use.
+func OpenFanOut[T any](ctx context.Context, t *runtime.Team, readers []int, opts ...Option) (_ *FanOut[T], err error) {
+	if t == nil || len(readers) == 0 {
+		return nil, fmt.Errorf("OpenFanOut to %d readers: %w: give a team and at least one of its ranks", len(readers), runtime.ErrRange)
+	}
+	o, err := collect(opts)
+	if err == nil {
+		err = o.fansOut()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("OpenFanOut: %w", err)
+	}
+	f := &FanOut[T]{}
+	if f.out, err = newFanOut(ctx, t, &o); err != nil {
+		return nil, fmt.Errorf("OpenFanOut: %w", err)
+	}
+	for _, reader := range readers {
+		w, err := OpenWriter[T](ctx, t, reader, opts...)
+		if err != nil {
+			return nil, errors.Join(err, f.Close(ctx))
+		}
+		f.out.add(w.end)
+	}
+	return f, nil
+}
+
+// fansOut tells what pipes a fan-out cannot have.
+func (o *options) fansOut() error {
+	switch {
+	case o.carrier != nil:
+		return errCarried
+	case o.pull:
+		return fmt.Errorf("pull: %w: a fan-out pushes", errors.ErrUnsupported)
+	}
+	return nil
+}
+
+// Alloc takes a block of n elements. Without room it waits until readers have read
+// some. ErrTooLarge: the heap is smaller. Kind: local.
+func (f *FanOut[T]) Alloc(ctx context.Context, n int) (Block[T], error) {
+	size := element.Size[T]()
+	if n < 0 || n > math.MaxInt/size {
+		return Block[T]{}, f.out.fail("Alloc", fmt.Errorf("%d elements of %d bytes: %w", n, size, runtime.ErrRange))
+	}
+	a, err := f.out.alloc(ctx, n*size)
+	if err != nil {
+		return Block[T]{}, f.out.fail("Alloc", err)
+	}
+	return Block[T]{mem: element.View[T](f.out.stage.block.Bytes[a.Offset():], n)[:n:n], addr: a, owner: f.out.id}, nil
+}
+
+// Write hands a block to all readers; each finds it behind those that were written
+// before. The block and what Mem returned are theirs from here on. It waits while
+// one of them has no room.
+//
+// When ctx ends first, the block is still the caller's, and some readers may have
+// it: Write of the same block goes on with the others, Free leaves them without it,
+// and until one of the two nothing else is written (ErrUnfinished).
+//
+// Any other error tells of readers that are out from here on, each by an OpError
+// with its rank; all others have the block. Without any reader left it is
+// ErrClosed. Kind: one-sided; completes at once.
+func (f *FanOut[T]) Write(ctx context.Context, b Block[T]) error {
+	a, err := b.own(f.out.id)
+	if err != nil {
+		return f.out.fail("Write", err)
+	}
+	return f.out.write(ctx, a)
+}
+
+// Free gives a block back that was not written to all. Kind: local.
+func (f *FanOut[T]) Free(b Block[T]) error {
+	a, err := b.own(f.out.id)
+	if err == nil {
+		err = f.out.free(a)
+	}
+	return f.out.fail("Free", err)
+}
+
+// Send writes a copy of src: Alloc, copy and Write in one. When ctx ends before all
+// readers have it, the others do not get it. Kind: one-sided.
+func (f *FanOut[T]) Send(ctx context.Context, src []T) error {
+	b, err := f.Alloc(ctx, len(src))
+	if err != nil {
+		return err
+	}
+	copy(b.mem, src)
+	if err := f.Write(ctx, b); err != nil {
+		_ = f.out.free(b.addr) // unless the readers have it
+		return err
+	}
+	return nil
+}
+
+// Flush returns when all blocks that were written lie in the readers' memory. Kind:
+// one-sided.
+func (f *FanOut[T]) Flush(ctx context.Context) error { return f.out.flush(ctx) }
+
+// Readers returns how many readers there are, without those that are out. Kind:
+// local.
+func (f *FanOut[T]) Readers() int { return f.out.left() }
+
+// Stats returns how full the memory is in which blocks are filled, and what was
+// written to each reader. Kind: local.
+func (f *FanOut[T]) Stats() (filled HeapStats, readers []WriterStats) {
+	for _, a := range f.out.arms {
+		readers = append(readers, a.w.stats())
+	}
+	return f.out.stage.heap.Stats(), readers
+}
+
+// Close tells all readers that no block follows, waits until they have read all of
+// them, and gives the memory back. It returns what became of readers that are gone
+// with blocks unread. The second call does nothing. Kind: one-sided.
+func (f *FanOut[T]) Close(ctx context.Context) error { return f.out.close(ctx) }
+
+// ErrUnfinished: another block has gone to some of the readers only, since ctx
+// ended meanwhile. Write or free that one first.
+var ErrUnfinished = errors.New("another block is written to some readers only: write or free it first")
+
+// A ring holds at most as many addresses as it was made for, first in first out.
+type ring struct {
+	list        []rmalloc.Addr
+	first, size int
+}
+
+func (r *ring) push(a rmalloc.Addr) {
+	r.list[(r.first+r.size)%len(r.list)] = a
+	r.size++
+}
+
+func (r *ring) pop() rmalloc.Addr {
+	a := r.list[r.first]
+	r.first, r.size = (r.first+1)%len(r.list), r.size-1
+	return a
+}

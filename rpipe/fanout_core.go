@@ -1,0 +1,351 @@
+package rpipe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A fanOut is a FanOut without its element type.
+type fanOut struct {
+	id      *pipe // whose its blocks are
+	team    *fabric.Team
+	stage   *fanStage
+	arms    []*arm
+	partial rmalloc.Addr // a block that some readers have, or 0
+	seen    uint64       // health, as of the last wait
+	heard   uint64       // health, as of the last write
+	moved   func() bool  // hasMoved, made once
+	roomier func() bool  // hasRoomier, made once
+}
+
+// An arm is the pipe to one reader.
+type arm struct {
+	w    *writerEnd
+	away ring         // blocks that leave from the stage, and are not known to be read
+	read uint32       // how many blocks were read, as far as they were taken from away
+	has  rmalloc.Addr // the block of fanOut.partial, if it was written here
+	lost error        // why the reader is out
+}
+
+func newFanOut(ctx context.Context, t *runtime.Team, o *options) (*fanOut, error) {
+	team := t.Fabric(fabric.Key{})
+	f := &fanOut{id: &pipe{rank: t.Rank(), peer: -1, name: o.name}, team: team, heard: team.Health() - 1}
+	f.moved, f.roomier = f.hasMoved, f.hasRoomier
+	var err error
+	f.stage, err = newFanStage(ctx, team, o.name, o.heap, o.blocks)
+	return f, err
+}
+
+// add takes in the next reader.
+func (f *fanOut) add(w *writerEnd) {
+	f.stage.share(w.link.(*fabricLink))
+	f.arms = append(f.arms, &arm{w: w, away: ring{list: make([]rmalloc.Addr, w.spec.width)}})
+}
+
+func (f *fanOut) left() (n int) {
+	for _, m := range f.arms {
+		if m.lost == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// alloc takes a block of n bytes.
+func (f *fanOut) alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
+	for {
+		if f.id.closed.Load() {
+			return 0, errSelfClosed
+		}
+		if err := f.takeIn(ctx); err != nil {
+			return 0, err
+		}
+		a, err := f.stage.heap.Alloc(n)
+		switch {
+		case err == nil:
+			return a, nil
+		case errors.Is(err, ErrTooLarge):
+			return 0, fmt.Errorf("%w; raise WithHeap", err)
+		case !errors.Is(err, rmalloc.ErrFull):
+			return 0, err
+		}
+		if err := f.pause(ctx); err != nil {
+			return 0, fmt.Errorf("%w (while waiting for %d bytes, until readers have read)", err, n)
+		}
+	}
+}
+
+// pause waits for news of readers that blocks are on their way to.
+func (f *fanOut) pause(ctx context.Context) error {
+	for _, m := range f.arms {
+		if m.lost == nil && m.away.size > 0 {
+			if err := m.w.want(ctx, wantsWidth); err != nil && m.w.fate() == nil {
+				return err
+			}
+		}
+	}
+	return f.team.Wait(ctx, f.moved)
+}
+
+func (f *fanOut) hasMoved() bool {
+	if f.team.Health() != f.seen {
+		return true
+	}
+	for _, m := range f.arms {
+		if m.lost == nil && m.away.size > 0 && (m.w.flag(creditFlag) != m.w.credit || m.w.flag(endFlag) != 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// takeIn learns what was read, and who is gone.
+func (f *fanOut) takeIn(ctx context.Context) error {
+	f.seen = f.team.Health()
+	for _, m := range f.arms {
+		if m.away.size == 0 {
+			continue
+		}
+		err := m.w.takeCredit()
+		if err == nil {
+			err = f.arrivedAt(m, uint32(m.w.credit)-m.read)
+		}
+		if err == nil && m.w.flag(endFlag) != 0 {
+			err = errReaderGone
+		}
+		if fate := m.w.fate(); fate != nil {
+			err = fate
+		}
+		if err != nil {
+			if err := f.forget(ctx, m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// arrivedAt tells that a reader has read so many blocks more.
+func (f *fanOut) arrivedAt(m *arm, n uint32) error {
+	m.read += n
+	for ; n > 0 && m.away.size > 0; n-- {
+		if a := m.away.pop(); a != 0 {
+			if err := f.stage.arrived(a); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// forget has nothing be on its way to a reader that reads no more: what has left
+// the stage is waited for where there is someone to take it.
+func (f *fanOut) forget(ctx context.Context, m *arm) error {
+	if err := m.w.flush(ctx); err != nil && ctx.Err() != nil {
+		return err
+	}
+	for m.away.size > 0 {
+		if a := m.away.pop(); a != 0 {
+			if err := f.stage.arrived(a); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// write hands a block to all readers: at once to those that have room, to the others
+// as they get some.
+func (f *fanOut) write(ctx context.Context, a rmalloc.Addr) error {
+	offset, n, err := f.stage.heap.Range(a)
+	switch {
+	case f.id.closed.Load():
+		err = errSelfClosed
+	case err == nil && f.partial != 0 && f.partial != a:
+		err = ErrUnfinished
+	}
+	if err != nil {
+		return f.fail("Write", err)
+	}
+	f.partial = a
+	out := f.buryDead(ctx)
+	for first := true; ; first = false {
+		lacking, err := f.offer(ctx, a, offset, n, !first, &out)
+		if err == nil && lacking > 0 && !first {
+			err = f.team.Wait(ctx, f.roomier)
+		}
+		if err != nil {
+			return errors.Join(errors.Join(out...), f.fail("Write", fmt.Errorf("%w (while %d readers have no room)", err, lacking)))
+		}
+		if lacking == 0 {
+			break
+		}
+		out = append(out, f.buryDead(ctx)...)
+	}
+	if f.left() == 0 {
+		out = append(out, f.fail("Write", errNobodyLeft))
+	}
+	if err := f.settle(a, n); err != nil || out != nil {
+		return errors.Join(errors.Join(out...), err)
+	}
+	return nil
+}
+
+// offer writes a block to those readers that lack it and have room. With ask the
+// others are told that it waits for them, ahead of the look at what room they have.
+// It returns how many lack it still.
+func (f *fanOut) offer(ctx context.Context, a rmalloc.Addr, offset, n int, ask bool, out *[]error) (lacking int, err error) {
+	for _, m := range f.arms {
+		if m.lost != nil || m.has == a {
+			continue
+		}
+		err := f.deliver(ctx, m, a, offset, n, ask)
+		switch {
+		case errors.Is(err, rmalloc.ErrFull):
+			lacking++
+		case err == nil:
+		case ctx.Err() != nil && m.w.usable() == nil && m.w.fate() == nil:
+			return lacking + 1, err
+		default:
+			*out = append(*out, f.lose(ctx, m, err))
+		}
+	}
+	return lacking, nil
+}
+
+// hasRoomier tells that a reader which lacks the block has read or freed some, or
+// is gone.
+func (f *fanOut) hasRoomier() bool {
+	if f.team.Health() != f.heard {
+		return true
+	}
+	for _, m := range f.arms {
+		if m.lost == nil && m.has != f.partial && (m.w.flag(creditFlag) != m.w.credit || m.w.flag(endFlag) != 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// buryDead takes readers out whose ranks are gone, before they are written to.
+func (f *fanOut) buryDead(ctx context.Context) (out []error) {
+	now := f.team.Health()
+	if now == f.heard {
+		return nil
+	}
+	f.heard = now
+	for _, m := range f.arms {
+		if fate := m.w.fate(); fate != nil && m.lost == nil {
+			out = append(out, f.lose(ctx, m, fate))
+		}
+	}
+	return out
+}
+
+// lose takes a reader out and returns what Write tells of it.
+func (f *fanOut) lose(ctx context.Context, m *arm, why error) error {
+	m.lost = why
+	_ = f.forget(ctx, m) // or when its memory is needed
+	return m.w.pipe.fail("Write", why)
+}
+
+var errNobodyLeft = fmt.Errorf("%w: no reader is left", ErrClosed)
+
+// deliver writes a block to one reader, or is ErrFull.
+func (f *fanOut) deliver(ctx context.Context, m *arm, a rmalloc.Addr, offset, n int, ask bool) error {
+	w := m.w
+	to, err := w.reserve(ctx, n, ask)
+	if err != nil {
+		return err
+	}
+	if w.direct {
+		copy(w.mem[to.Offset():], f.stage.block.Bytes[offset:][:n])
+	}
+	if err := w.writeFrom(ctx, to, offset); err != nil {
+		return errors.Join(err, w.free(to))
+	}
+	if m.has = a; w.direct || n == 0 {
+		a = 0
+	} else {
+		f.stage.leaves(a)
+	}
+	// The pipe's width has let it pass by the credit that was taken in: here, too.
+	err = f.arrivedAt(m, uint32(w.credit)-m.read)
+	m.away.push(a)
+	return err
+}
+
+// reserve takes a block that can be written without a wait, or is ErrFull. With ask
+// it tells the reader that it waits, and sees all that was freed before the reader
+// knew.
+func (w *writerEnd) reserve(ctx context.Context, n int, ask bool) (rmalloc.Addr, error) {
+	if err := w.ready(ctx); err != nil {
+		return 0, err
+	}
+	if ask {
+		if err := errors.Join(w.want(ctx, wantsMemory|wantsWidth), w.tags.ask(ctx)); err != nil {
+			return 0, err
+		}
+	}
+	if err := w.tags.take(ctx); err != nil {
+		return 0, err
+	}
+	if w.inFlight() >= w.spec.width {
+		return 0, rmalloc.ErrFull
+	}
+	return w.tryAlloc(n)
+}
+
+// settle ends a write: the block is the readers'.
+func (f *fanOut) settle(a rmalloc.Addr, n int) error {
+	f.partial = 0
+	for _, m := range f.arms {
+		m.has = 0
+	}
+	return f.stage.settle(a, n)
+}
+
+// free gives up a block.
+func (f *fanOut) free(a rmalloc.Addr) error {
+	_, n, err := f.stage.heap.Range(a)
+	switch {
+	case err != nil:
+		return err
+	case f.partial == a:
+		return f.settle(a, n)
+	}
+	return f.stage.settle(a, n)
+}
+
+func (f *fanOut) flush(ctx context.Context) error {
+	var errs []error
+	for _, m := range f.arms {
+		if m.lost == nil && m.w.up {
+			errs = append(errs, m.w.pipe.fail("Flush", m.w.flushed(ctx)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (f *fanOut) close(ctx context.Context) error {
+	if f.id.closed.Swap(true) {
+		return nil
+	}
+	var errs []error
+	for _, m := range f.arms {
+		err := m.w.close(ctx)
+		if m.lost == nil { // else Write has told
+			errs = append(errs, m.w.pipe.fail("Close", err))
+		}
+	}
+	f.stage.drop()
+	return errors.Join(errs...)
+}
+
+// fail wraps an error that is of no reader.
+func (f *fanOut) fail(op string, err error) error { return f.id.fail(op, err) }
