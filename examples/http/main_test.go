@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// TestEveryRankIsGreeted compares what the ranks print.
+func TestEveryRankIsGreeted(t *testing.T) {
+	for _, provider := range []string{"loop", "tcp"} {
+		for _, n := range []int{1, 2, 3, 4, 8} {
+			t.Run(fmt.Sprintf("%s/%d", provider, n), func(t *testing.T) {
+				var want []string
+				for rank := range n {
+					want = append(want, fmt.Sprintf("rank %d of %d: hello world/%d, one of %d", rank, n, rank, n))
+				}
+				got := printed(t, func() error {
+					ctx, cancel := context.WithTimeoutCause(context.Background(), 30*time.Second, errors.New("watchdog: 30 s"))
+					defer cancel()
+					return runtime.RunLocal(ctx, n, greet, runtime.WithProvider(provider))
+				})
+				slices.Sort(got)
+				require.Equal(t, want, got)
+			})
+		}
+	}
+}
+
+// printed returns the lines that do prints.
+func printed(t *testing.T, do func() error) []string {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	out := os.Stdout
+	os.Stdout = w
+	err = do() // prints less than a pipe holds
+	os.Stdout = out
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	text, err := io.ReadAll(r)
+	require.NoError(t, err)
+	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+}
