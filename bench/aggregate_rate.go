@@ -9,6 +9,9 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
+// manyBlocks is how many blocks the answer behind them does not matter for.
+const manyBlocks = 1024
+
 // fanInRate is how many small blocks a second go through n pipes, written into at
 // random, to one handle that reads them all.
 func fanInRate(n int) setup {
@@ -24,7 +27,7 @@ func fanInRate(n int) setup {
 				return task{}, err
 			}
 			send := func(ctx context.Context, _ int) error { return p.write(ctx, 1) }
-			return task{run: h.streaming(send, answer.receive), free: func(ctx context.Context) error {
+			return task{batch: manyBlocks, run: h.streaming(send, answer.receive), free: func(ctx context.Context) error {
 				return errors.Join(p.close(ctx), answer.close(ctx))
 			}}, p.connect(ctx)
 		}
@@ -38,7 +41,7 @@ func fanInRate(n int) setup {
 				return task{}, err
 			}
 		}
-		return task{run: h.streaming(answer.send, receive), free: func(ctx context.Context) error {
+		return task{batch: manyBlocks, run: h.streaming(answer.send, receive), free: func(ctx context.Context) error {
 			return errors.Join(drainAll(ctx, in), answer.close(ctx))
 		}}, nil
 	}
