@@ -35,6 +35,9 @@ func (m *machine) alloc(n int) error {
 
 func (m *machine) free(a Addr) error { return m.model.free(a, m.heap.Free(a)) }
 func (m *machine) send(a Addr) error { return m.model.send(a, m.heap.Send(a)) }
+func (m *machine) shrink(a Addr, n int) error {
+	return m.model.shrink(a, n, m.heap.Shrink(a, n))
+}
 func (m *machine) release(offset, count int) error {
 	return m.model.release(offset, count, m.heap.Release(offset, count))
 }
@@ -170,6 +173,7 @@ func TestAHeapDoesWhatItsModelDoes(t *testing.T) {
 					}
 				},
 				"free":     func(t *rapid.T) { must(m.free(m.someAddr(t))) },
+				"shrink":   func(t *rapid.T) { must(m.shrink(m.someAddr(t), rapid.IntRange(-1, 6*Granule).Draw(t, "keep"))) },
 				"release":  release,
 				"release2": release,
 				"release anything": func(t *rapid.T) {

@@ -117,6 +117,23 @@ func (m *model) send(a Addr, err error) error {
 	return err
 }
 
+// shrink gives back the granules of a block beyond n bytes.
+func (m *model) shrink(a Addr, n int, err error) error {
+	b, ok := m.blocks[a]
+	switch {
+	case !ok || b.sent:
+		return expect(err, ErrStale)
+	case n < 0 || n > b.length:
+		return expect(err, ErrInvalid)
+	}
+	begin := a.Offset() / Granule
+	for g := begin + granules(n); g < begin+granules(b.length); g++ {
+		m.owner[g] = 0
+	}
+	m.blocks[a] = modelBlock{length: n}
+	return err
+}
+
 // release takes out the sent blocks of a range, if they are just that.
 func (m *model) release(offset, count int, err error) error {
 	inside := map[Addr]bool{}
