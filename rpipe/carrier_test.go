@@ -254,3 +254,46 @@ func TestProcessesHavePipesOverAWindow(t *testing.T) {
 		}
 	}
 }
+
+func TestPipesOverAWindowAllocateNothingPerOperation(t *testing.T) {
+	if testjob.Race {
+		t.Skip("the race detector allocates")
+	}
+	for _, c := range []testjob.Config{mapped, queued} {
+		for mode, opts := range modes {
+			t.Run(c.String()+"/"+mode, func(t *testing.T) {
+				alone(t, c, func(ctx context.Context, r *testjob.Rank, l *loopback) {
+					over := carrier(ctx, r, 2)
+					l.open(append(opts[:len(opts):len(opts)], rpipe.WithWidth(8), rpipe.WithBlocks(16), rpipe.WithCarrier(over))...)
+					for _, size := range []int{100, 5000} { // below and above bulk
+						r.Zero(testing.AllocsPerRun(300, func() {
+							b, _ := l.w.Alloc(ctx, size)
+							_ = l.w.Write(ctx, b)
+							b, _ = l.rd.Read(ctx)
+							_ = l.rd.Free(b)
+						}), "%d bytes", size)
+					}
+					l.close()
+					r.NoError(over.Close(ctx))
+				})
+			})
+		}
+	}
+}
+
+func TestAWriteOverAWindowIsOnePostAndTwoInBulk(t *testing.T) {
+	alone(t, queued, func(ctx context.Context, r *testjob.Rank, l *loopback) {
+		over := carrier(ctx, r, 2)
+		l.open(rpipe.WithCarrier(over))
+		for size, posts := range map[int]uint64{1: 1, 4096: 1, 4097: 2, 100_000: 2} {
+			b := l.alloc(size)
+			cost := l.cost(func() { l.write(b) })
+			r.Equal([2]uint64{posts, 2}, [2]uint64{cost.PostCalls, cost.Requests()}, "%d bytes", size)
+			cost = l.cost(func() { b = l.read(b) })
+			r.Zero(cost.Requests())
+			l.free(b)
+		}
+		l.close()
+		r.NoError(over.Close(ctx))
+	})
+}

@@ -115,7 +115,7 @@ func (h *Heap[T]) place(b Remote[T], index, count int) (int, error) {
 
 // Free gives a block back. ErrStale: it was freed before. Kind: local.
 func (h *Heap[T]) Free(b Remote[T]) error {
-	err := error(ErrForeign)
+	err := ErrForeign
 	if b.owner == h.end.pipe {
 		err = h.end.free(b.addr)
 	}
