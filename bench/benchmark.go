@@ -108,6 +108,8 @@ func pipeBenchmarks() []benchmark {
 		{name: "rpipe_latency", group: "rpipe_latency", about: "Alloc, Write, Read and Free, ping-pong, one way", sized: true, unit: oneWay(), setup: rpipeLatency},
 		{name: "rpipe_twoputs_latency", group: "rpipe_latency", about: "the same, data and flag as two puts", sized: true, unit: oneWay(), setup: rpipeTwoPutsLatency},
 		{name: "rpipe_read_latency", group: "rpipe_latency", about: "the same, fetched by the reader", sized: true, unit: oneWay(), setup: rpipeReadLatency},
+		{name: "rpipe_window_latency", group: "rpipe_latency", about: "pushed over a window's public calls", sized: true, unit: oneWay(), setup: rpipeWindowLatency()},
+		{name: "rpipe_window_read_latency", group: "rpipe_latency", about: "pulled over a window's public calls", sized: true, unit: oneWay(), setup: rpipeWindowLatency(rpipe.WithPull())},
 		{name: "rpipe_latency_floor", group: "rpipe_latency", about: "the same layout by hand, or with a raw socket", sized: true, unit: oneWay(), setup: rpipeLatencyFloor},
 		{name: "rpipe_link_write_fabric", group: written, about: "rpipe_latency", sized: true, unit: oneWay(), setup: overFabric()},
 		{name: "rpipe_link_write_window", group: written, about: "the same over a window", sized: true, unit: oneWay(), setup: overWindow()},

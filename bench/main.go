@@ -37,7 +37,7 @@
 //
 // Other names that stand for several, which are compared in the same way:
 //
-//	rpipe_latency    a message pushed, as two puts, pulled, and by hand
+//	rpipe_latency    a message pushed, as two puts, pulled, over a window, and by hand
 //	rpipe_alloc      the same in fragmented heaps: policies, and what each Alloc's
 //	                 asking costs (next fit with and without it)
 //	rmalloc_fresh    the search for a hole alone, no communication: nothing but one hole
