@@ -48,6 +48,32 @@ func TestNamesInDocumentsExist(t *testing.T) {
 	require.Greater(t, checked, 100, "the documents name little: is the pattern right?")
 }
 
+// TestTestsInDocumentsExist looks for each `TestName`, `FuzzName` and `ExampleName`
+// in the tests, and for each name of a benchmark that stands in docs/rpipe.md in
+// bench.
+func TestTestsInDocumentsExist(t *testing.T) {
+	known := map[string]bool{}
+	for name := range declared(t) { // methods, such as TestNotify
+		known[name[strings.LastIndex(name, ".")+1:]] = true
+	}
+	declaration := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`)
+	for _, file := range files(t, "_test.go") {
+		for _, m := range declaration.FindAllStringSubmatch(read(t, file), -1) {
+			known[m[1]] = true
+		}
+	}
+	named := regexp.MustCompile("`((?:Test|Fuzz|Example)\\w*)`")
+	for _, doc := range files(t, ".md") {
+		for _, m := range named.FindAllStringSubmatch(prose(t, doc), -1) {
+			require.Truef(t, known[m[1]], "%s names %s, which there is not", doc, m[1])
+		}
+	}
+	table := read(t, "bench/benchmark.go")
+	for _, m := range regexp.MustCompile("`([a-z]+_[a-z_]+|nfp|switch)`").FindAllStringSubmatch(read(t, "docs/rpipe.md"), -1) {
+		require.Contains(t, table, `"`+m[1]+`"`)
+	}
+}
+
 // TestProgramsInDocumentsAreTested finds each ```go block of README and tutorial,
 // line by line, in a file that the tests compile or run.
 func TestProgramsInDocumentsAreTested(t *testing.T) {
