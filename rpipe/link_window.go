@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/window"
@@ -25,7 +26,7 @@ type windowLink struct {
 
 	under   []window.Request // puts from the stage that are under way
 	waiting atomic.Int32
-	until   window.Until // what await waits for
+	untils  sync.Pool // of *window.Until: what is waited for
 }
 
 // A farBerth is the other end's.
@@ -57,7 +58,7 @@ func newWindowLink(ctx context.Context, c *Carrier, peer int, mine, theirs linkE
 	for slot := c.slotsOf(berth); slot < c.slotsOf(berth+1); slot++ {
 		l.slots = append(l.slots, slot)
 	}
-	l.until = window.Until{Condition: window.NotEqual}
+	l.untils.New = func() any { return &window.Until{Condition: window.NotEqual} }
 	prepare(l.local())
 	if err := c.publish(ctx, berth, peer, nameHash(mine.name)); err != nil {
 		return nil, errors.Join(err, l.release())

@@ -8,11 +8,12 @@ import (
 )
 
 // await has a window's wait look at the flags that ready looks at, and at the
-// bell.
+// bell. Several goroutines may be in it.
 func (l *windowLink) await(ctx context.Context, flags []int, ready func() bool) error {
 	l.waiting.Add(1) // pairs with the load in ring: one of the two sees the other
 	defer l.waiting.Add(-1)
-	u := &l.until
+	u := l.untils.Get().(*window.Until)
+	defer l.untils.Put(u)
 	u.Slots = append(u.Slots[:0], l.slots[len(l.slots)-1])
 	for _, i := range flags {
 		u.Slots = append(u.Slots, l.slots[i])
