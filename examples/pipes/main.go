@@ -44,7 +44,7 @@ type options struct {
 func main() {
 	o := options{dir: ".", out: os.Stdout, log: os.Stderr}
 	flag.IntVar(&o.top, "top", 10, "print this many of the most frequent words")
-	flag.BoolVar(&o.all, "all", false, "count .git folders and binary files as well")
+	flag.BoolVar(&o.all, "all", false, "count hidden folders and binary files as well")
 	flag.BoolVar(&o.verify, "verify", true, "count again on one rank and compare every word")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: grun -n N ./examples/pipes [flags] [DIR]")

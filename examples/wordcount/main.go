@@ -8,8 +8,8 @@
 //
 //	tr -cs A-Za-z '\n' < FILE | tr A-Z a-z | sort | uniq -c
 //
-// Folders named .git and files with a NUL byte among their first 8000, which
-// are no text, are left out unless -all is given. Links are not followed.
+// Hidden folders, such as .git, and files with a NUL byte among their first 8000,
+// which are no text, are left out unless -all is given. Links are not followed.
 //
 // # How it works
 //
@@ -48,7 +48,7 @@ type options struct {
 func main() {
 	o := options{dir: ".", out: os.Stdout, log: os.Stderr}
 	flag.IntVar(&o.top, "top", 10, "print this many of the most frequent words")
-	flag.BoolVar(&o.all, "all", false, "count .git folders and binary files as well")
+	flag.BoolVar(&o.all, "all", false, "count hidden folders and binary files as well")
 	flag.BoolVar(&o.verify, "verify", false, "count again on one rank and compare every word")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: grun -n N ./examples/wordcount [flags] [DIR]")

@@ -33,6 +33,7 @@ func plant(t *testing.T) string {
 		"new\nline":             "odd name",
 		"nul.bin":               "binary the\x00the binary",
 		"sub/.git/config":       "the git config",
+		"sub/.cache/a/b":        "hidden from below",
 	}
 	for i := range 200 {
 		files[fmt.Sprintf("small/%03d.txt", i)] = fmt.Sprintf("file%d the small word%c", i, 'a'+i%26)
@@ -87,7 +88,7 @@ func requireLines(t *testing.T, want, got string) {
 
 func TestCountsAreThoseOfTheShell(t *testing.T) {
 	root := plant(t)
-	text := pipeline(t, root, "-not", "-path", "*/.git/*", "-not", "-name", "*.bin")
+	text := pipeline(t, root, "-not", "-path", filepath.Join(root, "*/.*/*"), "-not", "-name", "*.bin")
 	all := pipeline(t, root)
 	require.True(t, text != all)
 	everywhere(t, func(t *testing.T, n int, provider string) {

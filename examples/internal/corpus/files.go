@@ -13,12 +13,13 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"strings"
 )
 
 // A Folder is where the files lie.
 type Folder struct {
 	Dir     string
-	All     bool      // .git folders and files that are no text as well
+	All     bool      // hidden folders and files that are no text as well
 	Program string    // who says what is said
 	Log     io.Writer // where
 }
@@ -42,7 +43,7 @@ func (f *Folder) List(loud bool) ([]string, error) {
 			if loud {
 				f.leftOut(err)
 			}
-		case d.IsDir() && d.Name() == ".git" && path != root && !f.All:
+		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && path != root && !f.All:
 			return fs.SkipDir
 		case d.Type().IsRegular():
 			files = append(files, path)
