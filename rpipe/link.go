@@ -29,6 +29,8 @@ type home interface {
 	// stage returns n more bytes, made by the first call, which putStaged sends
 	// as they are and which get fills as they are.
 	stage(n int) ([]byte, error)
+	// alsoAwait is await for one more goroutine beside that which awaits.
+	alsoAwait(ctx context.Context, flags []int, ready func() bool) error
 }
 
 // far is the other end's memory.

@@ -31,8 +31,14 @@ type fabricLink struct {
 	tally  *fabric.Remote // the other rank's, if this pipe belongs to an aggregate
 	group  int            // its word there
 
+	own vigil // that of await
+}
+
+// A vigil is a goroutine's wait.
+type vigil struct {
+	l     *fabricLink
 	look  func() bool // lookOnce, made once
-	ready func() bool // what await waits for
+	ready func() bool // what it waits for
 	seen  uint64      // health when the peer's fate was last asked for
 	gone  error
 }
@@ -49,7 +55,7 @@ type linkEnd struct {
 func newFabricLink(ctx context.Context, t *fabric.Team, peer int, mine, theirs linkEnd, fma int, prepare func(data []byte)) (*fabricLink, error) {
 	l := &fabricLink{team: t, peer: peer, names: [2]string{mine.name, theirs.name}, flags: [2]int{mine.flags, theirs.flags},
 		sizes: [2]int{mine.data, theirs.data}, fma: fma}
-	l.look = l.lookOnce
+	l.own.init(l)
 	var err error
 	l.mine, err = newMemory(ctx, t, mine.name, mine.data+8*mine.flags, prepare)
 	return l, err
@@ -214,30 +220,43 @@ func (l *fabricLink) flush(ctx context.Context) error { return l.theirs.Load().P
 func (l *fabricLink) fate() error { return l.team.Fate(l.peer) }
 
 func (l *fabricLink) await(ctx context.Context, _ []int, ready func() bool) error {
-	l.ready, l.seen, l.gone = ready, l.team.Health()-1, nil
-	err := l.team.Wait(ctx, l.look)
-	l.ready = nil
-	if err == nil && l.gone != nil {
-		l.team.Progress() // what has arrived counts
+	return l.own.await(ctx, ready)
+}
+
+func (l *fabricLink) alsoAwait(ctx context.Context, _ []int, ready func() bool) error {
+	var v vigil
+	v.init(l)
+	return v.await(ctx, ready)
+}
+
+func (v *vigil) init(l *fabricLink) { v.l, v.look = l, v.lookOnce }
+
+func (v *vigil) await(ctx context.Context, ready func() bool) error {
+	team := v.l.team
+	v.ready, v.seen, v.gone = ready, team.Health()-1, nil
+	err := team.Wait(ctx, v.look)
+	v.ready = nil
+	if err == nil && v.gone != nil {
+		team.Progress() // what has arrived counts
 		if !ready() {
-			return l.gone
+			return v.gone
 		}
 	}
 	return err
 }
 
-// lookOnce is what await looks for.
-func (l *fabricLink) lookOnce() bool {
-	if l.ready() {
+// lookOnce looks for what the vigil waits for.
+func (v *vigil) lookOnce() bool {
+	if v.ready() {
 		return true
 	}
-	if now := l.team.Health(); now != l.seen {
-		l.seen, l.gone = now, l.fate()
-		if r := l.theirs.Load(); r != nil && l.gone == nil {
-			l.gone = r.Peer.Err()
+	if now := v.l.team.Health(); now != v.seen {
+		v.seen, v.gone = now, v.l.fate()
+		if r := v.l.theirs.Load(); r != nil && v.gone == nil {
+			v.gone = r.Peer.Err()
 		}
 	}
-	return l.gone != nil
+	return v.gone != nil
 }
 
 func (l *fabricLink) release() error {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/bits"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
 )
@@ -29,6 +30,7 @@ type readerEnd struct {
 	calling sync.Mutex
 	open    context.Context // until Close
 	endOpen context.CancelFunc
+	watched atomic.Pointer[watcher] // tells of arrivals, where that was asked for
 }
 
 // books are the blocks that the reader has: where they lie, and which addresses
@@ -62,7 +64,7 @@ func newReaderEnd(p *pipe) (*readerEnd, error) {
 // readBlock returns the next block, waiting for it.
 func (r *readerEnd) readBlock(ctx context.Context) (rmalloc.Addr, []byte, error) {
 	r.calling.Lock()
-	defer r.calling.Unlock()
+	defer r.called()
 	for {
 		a, mem, ok, err := r.tryRead(ctx, true)
 		if ok || err != nil {
@@ -78,7 +80,7 @@ func (r *readerEnd) readBlock(ctx context.Context) (rmalloc.Addr, []byte, error)
 // poll is readBlock that looks once, and once more after making progress.
 func (r *readerEnd) poll() (a rmalloc.Addr, mem []byte, ok bool, err error) {
 	r.calling.Lock()
-	defer r.calling.Unlock()
+	defer r.called()
 	if a, mem, ok, err = r.tryRead(context.Background(), false); !ok && err == nil && r.progress() {
 		a, mem, ok, err = r.tryRead(context.Background(), false)
 	}
@@ -87,6 +89,14 @@ func (r *readerEnd) poll() (a rmalloc.Addr, mem []byte, ok bool, err error) {
 	}
 	r.serve()
 	return 0, nil, false, r.seek()
+}
+
+// called ends a call that reads.
+func (r *readerEnd) called() {
+	r.calling.Unlock()
+	if r.watched.Load() != nil {
+		r.ring() // the watcher looks at what comes next
+	}
 }
 
 // seek looks now and then for a writer that has not written yet: it may have
@@ -163,8 +173,11 @@ func (r *readerEnd) look(ctx context.Context) (bool, error) {
 
 // hasArrived tells that Read has something to do.
 func (r *readerEnd) hasArrived() bool {
-	return !r.eof && uint8(r.flag(r.taker.Index())>>56) != r.taker.Lap()-1 || r.usable() != nil || r.waited()
+	return !r.eof && r.notified() || r.usable() != nil || r.waited()
 }
+
+// notified tells that there is a notification to take.
+func (r *readerEnd) notified() bool { return uint8(r.flag(r.taker.Index())>>56) != r.taker.Lap()-1 }
 
 // wait waits for a notification, on first use for the writer, too.
 func (r *readerEnd) wait(ctx context.Context) error {
@@ -229,6 +242,7 @@ func (r *readerEnd) close(ctx context.Context) error {
 	r.endOpen()
 	r.calling.Lock() // it has left
 	defer r.calling.Unlock()
+	r.watched.Load().join()
 	err := r.part(ctx)
 	r.registry.exit(r, r)
 	return err
@@ -255,7 +269,10 @@ func (r *readerEnd) part(ctx context.Context) error {
 	return nil
 }
 
-func (r *readerEnd) stop() { r.mute() }
+func (r *readerEnd) stop() {
+	r.mute()
+	r.watched.Load().stop()
+}
 
 // leave gives the memory back once the writer puts nothing more here.
 func (r *readerEnd) leave() bool {
