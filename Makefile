@@ -7,7 +7,7 @@ FUZZTIME ?= 50000x
 SOAK     ?= 600
 BENCH    ?= all
 
-.PHONY: help check format vet lint test race conformance ibv ibv-counts rdma fuzz bench microbench examples mutants soak leftovers
+.PHONY: help check format vet lint test race conformance ibv ibv-counts rdma fuzz bench pingpong microbench examples mutants soak leftovers
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ fuzz: ## Fuzz every decoder for FUZZTIME=50000x
 
 bench: ## What operations cost between two ranks; BENCH="put_latency switch"
 	go run ./cmd/grun -n 2 ./bench $(BENCH)
+
+pingpong: ## A pipe's ping-pong beside a C program's
+	scripts/pingpong.sh
 
 microbench: ## Benchmarks of packages
 	go test -run '^$$' -bench . -benchmem ./...
