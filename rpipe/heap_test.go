@@ -401,3 +401,42 @@ func TestMemoryOfHeapsComesBack(t *testing.T) {
 		})
 	})
 }
+
+// bodiesOfHeaps are run as processes, of which the server is killed.
+func bodiesOfHeaps() map[string]testjob.Body {
+	return map[string]testjob.Body{"a server is killed": func(ctx context.Context, r *testjob.Rank) {
+		if r.Me == 1 {
+			_, err := rpipe.ServeHeap(ctx, r.World, 0)
+			r.NoError(err)
+			leave(ctx, r)
+			r.Die()
+		}
+		h, err := rpipe.OpenHeap[int](ctx, r.World, 1)
+		r.NoError(err)
+		b, err := h.Alloc(ctx, 1000)
+		r.NoError(err)
+		leave(ctx, r)
+		ctx = context.WithoutCancel(ctx)
+		for err == nil {
+			err = errors.Join(h.Put(ctx, b, 0, make([]int, 1000)), h.Flush(ctx))
+		}
+		r.ErrorIs(err, runtime.ErrRankDead)
+		_, err = h.Alloc(ctx, 1)
+		r.ErrorIs(err, runtime.ErrRankDead)
+		clear(b.Mem()) // never faults
+		r.NoError(h.Close(ctx))
+		fmt.Println("the client lives")
+	}}
+}
+
+func TestAClientOutlivesItsServersProcess(t *testing.T) {
+	for _, j := range testjob.Processes(2) {
+		for name := range bodiesOfHeaps() {
+			t.Run(j.String(), func(t *testing.T) {
+				out := j.Try(t, name)
+				require.NotZero(t, out.ExitCode)
+				require.Contains(t, out.Output, "the client lives", out.Summary())
+			})
+		}
+	}
+}

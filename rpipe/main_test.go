@@ -16,6 +16,7 @@ import (
 func TestMain(m *testing.M) {
 	bodies := bodiesOfDeath()
 	maps.Copy(bodies, bodiesOverWindows())
+	maps.Copy(bodies, bodiesOfHeaps())
 	testjob.Main(m, bodies)
 }
 
