@@ -8,16 +8,8 @@ import (
 )
 
 // await has a window's wait look at the flags that ready looks at, and at the
-// bell. Several goroutines may be in it.
+// bell. Any number of goroutines may be in it.
 func (l *windowLink) await(ctx context.Context, flags []int, ready func() bool) error {
-	return l.awaitBy(ctx, &l.until, flags, ready)
-}
-
-func (l *windowLink) alsoAwait(ctx context.Context, flags []int, ready func() bool) error {
-	return l.awaitBy(ctx, &window.Until{Condition: window.NotEqual}, flags, ready)
-}
-
-func (l *windowLink) awaitBy(ctx context.Context, u *window.Until, flags []int, ready func() bool) error {
 	l.waiting.Add(1) // pairs with the load in ring: one of the two sees the other
 	defer l.waiting.Add(-1)
 	u := l.untils.Get().(*window.Until)
@@ -41,6 +33,10 @@ func (l *windowLink) awaitBy(ctx context.Context, u *window.Until, flags []int, 
 			return l.verdict(err)
 		}
 	}
+}
+
+func (l *windowLink) alsoAwait(ctx context.Context, flags []int, ready func() bool) error {
+	return l.await(ctx, flags, ready)
 }
 
 func (l *windowLink) ring() {
