@@ -16,6 +16,9 @@ type Flag struct {
 	Offset int // in the same region, a multiple of 8
 	Add    bool
 	Value  uint64
+	// Ahead: it may be set ahead of additions that were posted before, where the
+	// target's CPU is asked for those. Waiting for the answers takes a round trip.
+	Ahead bool
 }
 
 // WriteFlag stores src at offset and then the flag: whoever sees the flag with
@@ -108,7 +111,7 @@ func (r *Remote) PostFlag(ctx context.Context, flag Flag) error {
 // devices whose writes are silent the last of them wakes the target.
 func (o *op) flag(i int, at driver.RemoteAddr, flag Flag) int {
 	silent := o.bind.info.SilentWrites
-	o.ordered = true
+	o.ordered = !flag.Ahead
 	switch {
 	case flag.Add && o.f.asks(o.bind):
 		// Who applies it rings the bell there.
