@@ -112,7 +112,7 @@ func (l *fabricLink) remote() []byte {
 
 // flagOf names a flag of the other end.
 func (l *fabricLink) flagOf(i int, value uint64) fabric.Flag {
-	return fabric.Flag{Offset: l.sizes[1] + 8*i, Value: value}
+	return fabric.Flag{Offset: l.sizes[1] + 8*i, Value: value, Ahead: true}
 }
 
 func (l *fabricLink) putFlag(ctx context.Context, to int, src []byte, flag int, value uint64) error {

@@ -22,10 +22,12 @@ type options struct {
 	pull    bool
 	twice   bool
 	fma     int
-	atomic  int      // largest block that is fetched by an atomic; negative leaves it to the device
-	tally   *tally   // of the aggregate that a reader belongs to
-	group   int      // its word there
-	carrier *Carrier // nil: the pipe lies on the fabric
+	atomic  int           // largest block that is fetched by an atomic; negative leaves it to the device
+	tally   *tally        // of the aggregate that a reader belongs to
+	group   int           // its word there
+	batch   int           // bytes of a conveyor's block
+	bound   time.Duration // that a conveyor's record waits
+	carrier *Carrier      // nil: the pipe lies on the fabric
 	// patience is how long the writer does not know what was read and freed.
 	patience time.Duration
 	// number is the incarnation; negative takes the next one.

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/gopgas/gopgas/internal/element"
+	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -51,7 +52,11 @@ func (w *Writer[T]) Alloc(ctx context.Context, n int) (Block[T], error) {
 	if err != nil {
 		return Block[T]{}, w.end.fail("Alloc", err)
 	}
-	return Block[T]{mem: element.View[T](w.end.mem[a.Offset():], n)[:n:n], addr: a, owner: w.end.pipe}, nil
+	return w.block(a, n), nil
+}
+
+func (w *Writer[T]) block(a rmalloc.Addr, n int) Block[T] {
+	return Block[T]{mem: element.View[T](w.end.mem[a.Offset():], n)[:n:n], addr: a, owner: w.end.pipe}
 }
 
 // Write hands a block to the reader, which finds it behind those that were

@@ -33,27 +33,14 @@ func (w *writerEnd) close(ctx context.Context) error {
 // drain tells the reader that nothing follows, and waits until it has read
 // everything.
 func (w *writerEnd) drain(ctx context.Context) error {
-	if !w.joined.Load() {
-		if w.broken.Load() != nil {
-			return nil
-		}
-		w.abandon()
-		_, deserted, err := w.join(ctx, false)
-		if err != nil || !w.joined.Load() {
-			return nil //nolint:nilerr // nothing was written, and a reader that comes later sees the card
-		}
-		w.deserted = deserted
-	}
+	said, err := w.finish(ctx)
 	switch {
+	case err != nil || !said:
+		return err
 	case w.deserted:
 		return w.bid(ctx)
-	case w.broken.Load() != nil:
-		return nil
 	}
-	if err := w.sayClose(ctx); err != nil {
-		return err
-	}
-	err := w.await(ctx, w.watch[:], func() bool { return w.flag(endFlag) != 0 })
+	err = w.await(ctx, w.watch[:], func() bool { return w.flag(endFlag) != 0 })
 	if err != nil {
 		return err
 	}
@@ -71,6 +58,31 @@ func (w *writerEnd) drain(ctx context.Context) error {
 		return errReaderGone
 	}
 	return nil
+}
+
+// finish tells the reader that nothing follows, and waits for nobody but for width.
+// It is false where there is no reader to be told.
+func (w *writerEnd) finish(ctx context.Context) (said bool, err error) {
+	if !w.joined.Load() {
+		if w.broken.Load() != nil {
+			return false, nil
+		}
+		w.abandon()
+		_, deserted, err := w.join(ctx, false)
+		if err != nil || !w.joined.Load() {
+			return false, nil //nolint:nilerr // nothing was written, and a reader that comes later sees the card
+		}
+		w.deserted = deserted
+	}
+	switch {
+	case w.deserted || w.finished:
+		return true, nil
+	case w.broken.Load() != nil:
+		return false, nil
+	}
+	err = w.sayClose(ctx)
+	w.finished = err == nil
+	return err == nil, err
 }
 
 // unread is how many blocks the reader has not read.

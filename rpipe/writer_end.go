@@ -25,6 +25,7 @@ type writerEnd struct {
 	watch    [2]int      // the flags among that
 	freed    atomic.Uint64
 	freedAt  uint64 // freed before the wait
+	finished bool   // the reader was told that nothing follows
 	settled  bool   // nothing leaves from the stage any more
 	bade     bool   // the reader was told that nothing is put there any more
 
@@ -246,7 +247,8 @@ func (w *writerEnd) writeFrom(ctx context.Context, a rmalloc.Addr, staged int) e
 			return err
 		}
 	}
-	return w.tell()
+	_ = w.tell() // the block is the reader's; a failure is the peer's, which the next call meets
+	return nil
 }
 
 // part returns where a block lies. With it the block is the reader's from here

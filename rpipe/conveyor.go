@@ -1,0 +1,315 @@
+package rpipe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"sync/atomic"
+	"time"
+
+	"github.com/gopgas/gopgas/internal/element"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A Conveyor carries small records between all ranks of a team, from any to any:
+// for access to memory in no order, such as updates of a table that is spread over
+// ranks. Records for one rank are gathered in a block of the pipe to it, where they
+// are stored in the first place; the block leaves as one transfer with one flag.
+//
+//	Push(3, r)   [r r r r r r . .]  block for rank 3, at that rank or registered here
+//	Push(5, r)   [r r . . . . . .]  block for rank 5
+//	                 |
+//	                 +-- leaves when it is full (WithBatch), when its first record has
+//	                     waited for some time (WithBound), or by Flush
+//
+// At the other end Pull returns the records one by one with the rank that they come
+// from, through a FanIn. The idea is that of the conveyors in bale (Maley and
+// DeVinney, "Conveyors for Streaming Many-to-Many Communication", IA3 2019).
+//
+// Push, TryPush, Flush and Finish are called by one goroutine at a time, Pull,
+// TryPull and All by one, which may be another; Stats by any. When the reader of a
+// pipe does not keep up, Push waits for it. So ranks that only push, and do not pull
+// meanwhile, end up waiting for each other: pull in another goroutine, or use
+// TryPush and pull when it is false.
+type Conveyor[T any] struct {
+	lanes   []lane[T]
+	in      *FanIn[T]
+	current arrived[T]
+	clock   clock
+	count   conveyorCounts
+	done    bool // Finish was called
+	closed  atomic.Bool
+}
+
+// arrived is the block that Pull takes records from.
+type arrived[T any] struct {
+	block Block[T]
+	next  int
+	from  int
+	some  bool
+}
+
+// Without options a conveyor has these.
+const (
+	DefaultBatch = 4096
+	DefaultBound = 500 * time.Microsecond
+	// depth is how many blocks a pipe of a conveyor has room for.
+	depth = 16
+)
+
+// WithBatch sets how many bytes of records a conveyor gathers in a block.
+func WithBatch(bytes int) Option {
+	return func(o *options) error {
+		o.batch = bytes
+		return within("batch of %d bytes", bytes, 1, maxBatch)
+	}
+}
+
+// WithBound sets how long a record waits at most in a block that is not full before
+// it leaves; 0 has it wait for Flush. It is the writer's alone.
+func WithBound(d time.Duration) Option {
+	return func(o *options) error {
+		o.bound = d
+		if d < 0 {
+			return fmt.Errorf("bound of %v: %w: give 0 or more", d, runtime.ErrRange)
+		}
+		return nil
+	}
+}
+
+const maxBatch = 1 << 24
+
+// OpenConveyor opens a conveyor among all ranks of t, which all open it. The pipes
+// have room for 16 blocks each, unless WithHeap says otherwise. Kind: local; ranks
+// connect on first use.
+func OpenConveyor[T any](ctx context.Context, t *runtime.Team, opts ...Option) (_ *Conveyor[T], err error) {
+	if t == nil {
+		return nil, fmt.Errorf("OpenConveyor: %w", runtime.ErrTeam)
+	}
+	o, opts, err := conveyed(opts, element.Size[T]())
+	if err != nil {
+		return nil, fmt.Errorf("OpenConveyor: %w", err)
+	}
+	everyone := make([]int, t.Size())
+	for i := range everyone {
+		everyone[i] = i
+	}
+	c := &Conveyor[T]{lanes: make([]lane[T], 0, t.Size())}
+	if c.in, err = OpenFanIn[T](ctx, t, everyone, opts...); err != nil {
+		return nil, err
+	}
+	for to := range t.Size() {
+		w, err := OpenWriter[T](ctx, t, to, opts...)
+		if err != nil {
+			return nil, errors.Join(err, c.abandon(ctx))
+		}
+		c.lanes = append(c.lanes, lane[T]{w: w, batch: max(1, o.batch/element.Size[T]())})
+	}
+	c.clock.start(o.bound, c.late)
+	return c, nil
+}
+
+// conveyed returns the options of a conveyor's pipes.
+func conveyed(opts []Option, size int) (options, []Option, error) {
+	asked, err := collect(append([]Option{WithName("conveyor"), WithBatch(DefaultBatch), WithBound(DefaultBound), WithHeap(64)}, opts...))
+	switch {
+	case err != nil:
+		return asked, nil, err
+	case asked.carrier != nil:
+		return asked, nil, errCarried
+	case asked.pull:
+		return asked, nil, fmt.Errorf("pull: %w: a conveyor pushes", errors.ErrUnsupported)
+	}
+	heap := depth * line(max(asked.batch, size))
+	pipes := append([]Option{WithName(asked.name), WithHeap(heap), WithWidth(depth), WithBlocks(2 * depth)}, opts...)
+	o, err := collect(pipes)
+	if err == nil && o.heap < 2*line(max(asked.batch, size)) {
+		err = fmt.Errorf("heap of %d bytes for batches of %d: %w: give room for two", o.heap, asked.batch, runtime.ErrRange)
+	}
+	o.batch, o.bound = asked.batch, asked.bound
+	return o, pipes, err
+}
+
+// Push has a record carried to a rank. It is stored when Push returns; it leaves
+// later. It waits while there is no room for another block at that rank. Kind:
+// one-sided; local, but for one in so many records that fill a block.
+func (c *Conveyor[T]) Push(ctx context.Context, to int, record T) error {
+	return c.push(ctx, to, record, true)
+}
+
+// TryPush is Push without the wait: ok tells that the record was taken. Pull some
+// when it was not, so that other ranks can go on. Kind: as Push's.
+func (c *Conveyor[T]) TryPush(to int, record T) (ok bool, err error) {
+	err = c.push(c.clock.noWait, to, record, false)
+	if errors.Is(err, errNoRoom) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (c *Conveyor[T]) push(ctx context.Context, to int, record T, wait bool) error {
+	if uint(to) >= uint(len(c.lanes)) {
+		return fmt.Errorf("push to rank %d: %w [0, %d)", to, runtime.ErrRange, len(c.lanes))
+	}
+	if c.done {
+		return fmt.Errorf("push to rank %d: %w: Finish was called", to, ErrClosed)
+	}
+	l := &c.lanes[to]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	room, err := l.space(ctx, 1, wait)
+	if err != nil {
+		return err
+	}
+	room[0] = record
+	c.count.pushed.Add(1)
+	if l.commit(1) {
+		if err := l.send(ctx, wait); err == nil {
+			c.count.full.Add(1)
+			return nil
+		} else if !errors.Is(err, errNoRoom) && ctx.Err() == nil {
+			return err
+		} // else it leaves later
+	}
+	c.clock.arm()
+	return nil
+}
+
+// Flush has all records leave that were pushed. Kind: one-sided; it does not wait
+// until they have arrived.
+func (c *Conveyor[T]) Flush(ctx context.Context) error {
+	var errs []error
+	for i := range c.lanes {
+		errs = append(errs, c.flush(ctx, &c.lanes[i]))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Conveyor[T]) flush(ctx context.Context, l *lane[T]) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	had := l.filled
+	err := l.send(ctx, true)
+	if err == nil && had > 0 {
+		c.count.byHand.Add(1)
+	}
+	return err
+}
+
+// Finish is Flush, and tells all ranks that this one pushes no more. When all have
+// said so, and all records are pulled, Pull is io.EOF. Kind: one-sided.
+func (c *Conveyor[T]) Finish(ctx context.Context) error {
+	c.done = true
+	var errs []error
+	for i := range c.lanes {
+		l := &c.lanes[i]
+		err := c.flush(ctx, l)
+		if err == nil {
+			l.mu.Lock()
+			l.drop()
+			_, err = l.w.end.finish(ctx)
+			l.mu.Unlock()
+			err = l.w.end.pipe.fail("Finish", err)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Pull returns the next record and the rank that pushed it, waiting for one. Records
+// of one rank come in order; among ranks blocks come in turn. io.EOF: all ranks have
+// finished, and all was pulled. An error with a rank is of that rank alone, as
+// FanIn.Read has it; -1: it is of the call. Kind: as Reader.Read's.
+func (c *Conveyor[T]) Pull(ctx context.Context) (record T, from int, err error) {
+	for !c.current.some || c.current.next == c.current.block.Len() {
+		if err := c.turn(); err != nil {
+			return record, c.current.from, err
+		}
+		b, from, err := c.in.Read(ctx)
+		if err != nil {
+			return record, from, err
+		}
+		c.current = arrived[T]{block: b, from: from, some: true}
+	}
+	return c.take()
+}
+
+// TryPull is Pull without the wait: ok tells whether a record had arrived. Kind: as
+// Pull's.
+func (c *Conveyor[T]) TryPull() (record T, from int, ok bool, err error) {
+	for !c.current.some || c.current.next == c.current.block.Len() {
+		if err := c.turn(); err != nil {
+			return record, c.current.from, false, err
+		}
+		b, from, ok, err := c.in.TryRead()
+		if !ok || err != nil {
+			return record, from, false, err
+		}
+		c.current = arrived[T]{block: b, from: from, some: true}
+	}
+	record, from, err = c.take()
+	return record, from, err == nil, err
+}
+
+// take returns the next record of the block.
+func (c *Conveyor[T]) take() (T, int, error) {
+	record := c.current.block.mem[c.current.next]
+	c.current.next++
+	c.count.pulled.Add(1)
+	return record, c.current.from, nil
+}
+
+// turn frees the block whose records were all taken.
+func (c *Conveyor[T]) turn() error {
+	if !c.current.some {
+		return nil
+	}
+	c.current.some = false
+	return c.in.Free(c.current.block)
+}
+
+// A Record is one that was pulled, with the rank that pushed it.
+type Record[T any] struct {
+	Value T
+	From  int
+}
+
+// All pulls until all ranks have finished, which ends the loop without an error. An
+// error of one rank does not end it, any other does. Kind: as Pull's.
+func (c *Conveyor[T]) All(ctx context.Context) iter.Seq2[Record[T], error] {
+	return func(yield func(Record[T], error) bool) {
+		for {
+			v, from, err := c.Pull(ctx)
+			if errors.Is(err, io.EOF) || !yield(Record[T]{v, from}, err) || err != nil && from < 0 {
+				return
+			}
+		}
+	}
+}
+
+// Stats returns what the conveyor did. Kind: local.
+func (c *Conveyor[T]) Stats() ConveyorStats { return c.count.stats() }
+
+// Close finishes, waits until all ranks have pulled what this one has pushed, and
+// ends the conveyor here. Records that were not pulled are lost: pull up to io.EOF
+// before. The second call does nothing. Kind: one-sided.
+func (c *Conveyor[T]) Close(ctx context.Context) error {
+	if c.closed.Swap(true) {
+		return nil
+	}
+	err := c.Finish(ctx)
+	c.clock.stop()
+	return errors.Join(err, c.abandon(ctx))
+}
+
+// abandon closes all pipes: at first those to this rank, which nobody reads any
+// more.
+func (c *Conveyor[T]) abandon(ctx context.Context) error {
+	errs := []error{c.in.Close(ctx)}
+	for i := range c.lanes {
+		errs = append(errs, c.lanes[i].w.Close(ctx))
+	}
+	return errors.Join(errs...)
+}

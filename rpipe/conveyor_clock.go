@@ -1,0 +1,90 @@
+package rpipe
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A clock calls late at most bound after arm, in a goroutine of its own. Nothing
+// runs while it is not armed.
+type clock struct {
+	bound  time.Duration // 0: never
+	armed  atomic.Bool
+	late   func() (again bool)
+	noWait context.Context // has ended
+
+	mu    sync.Mutex // a tick ends before stop returns
+	timer *time.Timer
+}
+
+func (k *clock) start(bound time.Duration, late func() (again bool)) {
+	k.bound, k.late, k.noWait = bound, late, noWait()
+	if bound > 0 {
+		k.timer = time.AfterFunc(time.Hour, k.tick)
+		k.timer.Stop()
+	}
+}
+
+// arm sees to it that late is called in time.
+func (k *clock) arm() {
+	if k.bound > 0 && !k.armed.Load() && k.armed.CompareAndSwap(false, true) {
+		k.timer.Reset(k.bound)
+	}
+}
+
+func (k *clock) tick() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.armed.Store(false) // what comes from here on arms it anew
+	if k.late != nil && k.late() {
+		k.arm()
+	}
+}
+
+// stop waits for a tick that is under way. None follows.
+func (k *clock) stop() {
+	if k.bound > 0 {
+		k.timer.Stop()
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.late, k.bound = nil, 0
+}
+
+// late has all lanes send what they hold. It tells that some could not.
+func (c *Conveyor[T]) late() (again bool) {
+	for i := range c.lanes {
+		l := &c.lanes[i]
+		if !l.mu.TryLock() {
+			again = true // its push may wait for room
+			continue
+		}
+		had := l.filled
+		// An error is the next push's.
+		if err := l.send(c.clock.noWait, false); err != nil {
+			again = again || l.w.end.usable() == nil && l.w.end.fate() == nil
+		} else if had > 0 {
+			c.count.late.Add(1)
+		}
+		l.mu.Unlock()
+	}
+	return again
+}
+
+// ConveyorStats tell what a conveyor did.
+type ConveyorStats struct {
+	Pushed, Pulled uint64 // records
+	// Blocks that left when they were full, when their time was up, and by hand.
+	Full, Late, ByHand uint64
+}
+
+type conveyorCounts struct {
+	pushed, pulled, full, late, byHand atomic.Uint64
+}
+
+func (c *conveyorCounts) stats() ConveyorStats {
+	return ConveyorStats{Pushed: c.pushed.Load(), Pulled: c.pulled.Load(),
+		Full: c.full.Load(), Late: c.late.Load(), ByHand: c.byHand.Load()}
+}

@@ -1,0 +1,141 @@
+package rpipe
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/gopgas/gopgas/internal/rmalloc"
+)
+
+// A lane gathers what goes to one rank in a block, which leaves when it is full,
+// when the conveyor's time is up, or by hand.
+type lane[T any] struct {
+	w     *Writer[T]
+	batch int // elements of a block
+
+	mu     sync.Mutex // the conveyor's timer comes from elsewhere
+	block  Block[T]
+	filled int
+	open   bool
+	sealed bool // the block was shrunk to what it holds, and waits to be written
+	asked  bool // the reader knows that there is no room
+}
+
+// errNoRoom: what does not wait would have to.
+var errNoRoom = errors.New("no room")
+
+// space returns room for n elements at the end of the block, of which the caller
+// fills the first n. With wait it waits for a block, else it is errNoRoom.
+func (l *lane[T]) space(ctx context.Context, n int, wait bool) ([]T, error) {
+	if l.open && (l.sealed || l.filled+n > l.block.Len()) {
+		if err := l.send(ctx, wait); err != nil {
+			return nil, err
+		}
+	}
+	if !l.open {
+		if err := l.begin(ctx, n, wait); err != nil {
+			return nil, err
+		}
+	}
+	return l.block.mem[l.filled : l.filled+n : l.filled+n], nil
+}
+
+// begin takes a block.
+func (l *lane[T]) begin(ctx context.Context, n int, wait bool) (err error) {
+	n = max(n, l.batch)
+	if wait {
+		l.block, err = l.w.Alloc(ctx, n)
+		l.open = err == nil
+		return err
+	}
+	up, err := l.w.end.comesUp(ctx)
+	if err == nil && !up {
+		err = errNoRoom
+	}
+	var a rmalloc.Addr
+	if err == nil {
+		a, err = l.reserve(n * l.w.end.spec.size)
+	}
+	switch {
+	case err == nil:
+		l.block, l.open, l.asked = l.w.block(a, n), true, false
+		return nil
+	case errors.Is(err, errNoRoom):
+		return errNoRoom
+	}
+	return l.w.end.fail("Alloc", err)
+}
+
+// reserve takes a block of n bytes. The reader is told once that there is none.
+func (l *lane[T]) reserve(n int) (a rmalloc.Addr, err error) {
+	// To ask what was freed takes as long as a read does.
+	a, err = l.w.end.reserve(context.Background(), n, false)
+	if errors.Is(err, rmalloc.ErrFull) && !l.asked {
+		l.asked = true
+		a, err = l.w.end.reserve(context.Background(), n, true)
+	}
+	if errors.Is(err, rmalloc.ErrFull) {
+		err = errNoRoom
+	}
+	return a, err
+}
+
+// hasWidth tells that a block can be written without a wait. The reader is told
+// once that it cannot.
+func (l *lane[T]) hasWidth() (bool, error) {
+	ok, err := l.w.end.hasWidth()
+	if ok || err != nil || l.asked {
+		return ok, err
+	}
+	l.asked = true
+	if err := l.w.end.want(context.Background(), wantsWidth); err != nil {
+		return false, err
+	}
+	return l.w.end.hasWidth()
+}
+
+// commit keeps n elements that were filled, and tells that the block is full.
+func (l *lane[T]) commit(n int) (full bool) {
+	l.filled += n
+	return l.filled == l.block.Len()
+}
+
+// send writes the block, if it holds anything. Without wait it is errNoRoom while as
+// many blocks as the pipe is wide are not read yet.
+func (l *lane[T]) send(ctx context.Context, wait bool) error {
+	if !l.open || l.filled == 0 {
+		return nil
+	}
+	if !wait {
+		if ok, err := l.hasWidth(); err != nil {
+			return l.w.end.fail("Write", err)
+		} else if !ok {
+			return errNoRoom
+		}
+	}
+	if l.filled < l.block.Len() {
+		b, err := l.w.Shrink(l.block, l.filled)
+		if err != nil {
+			return err
+		}
+		l.block, l.sealed = b, true
+	}
+	if err := l.w.Write(ctx, l.block); err != nil {
+		l.sealed = true
+		if !wait && errors.Is(err, context.Canceled) {
+			return errNoRoom // in the queue to that rank
+		}
+		return err
+	}
+	l.open, l.sealed, l.asked, l.filled = false, false, false, 0
+	return nil
+}
+
+// drop gives back a block that nothing was put into.
+func (l *lane[T]) drop() {
+	if l.open && l.filled == 0 {
+		_ = l.w.Free(l.block) // the pipe ends
+		l.open = false
+	}
+}
