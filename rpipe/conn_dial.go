@@ -17,12 +17,12 @@ import (
 func Dial(ctx context.Context, t *runtime.Team, rank int, opts ...Option) (*Conn, error) {
 	d, err := doorTo(t, rank, opts)
 	if err == nil {
-		err = d.take(ctx)
+		err = d.turn.take(ctx)
 	}
 	if err != nil {
 		return nil, &OpError{Op: "Dial", Pipe: "(new)", Rank: t.Rank(), Peer: rank, Err: err}
 	}
-	defer func() { <-d.turn }()
+	defer d.turn.give()
 	for {
 		c, err := d.knock(ctx, opts)
 		if !errors.Is(err, errReaderGone) {
@@ -46,7 +46,7 @@ type door struct {
 	team   *runtime.Team
 	rank   int // the listener's
 	name   string
-	turn   chan struct{}   // full while someone is at the door
+	turn   turn            // of who is at the door
 	w      *Writer[uint64] // nil until it is needed
 	number uint64          // of the next connection
 }
@@ -70,20 +70,10 @@ func doorTo(t *runtime.Team, rank int, opts []Option) (*door, error) {
 	defer all.mu.Unlock()
 	d := all.doors[key]
 	if d == nil {
-		d = &door{team: t, rank: rank, name: o.name, turn: make(chan struct{}, 1)}
+		d = &door{team: t, rank: rank, name: o.name, turn: newTurn()}
 		all.doors[key] = d
 	}
 	return d, nil
-}
-
-// take waits for one's turn at the door.
-func (d *door) take(ctx context.Context) error {
-	select {
-	case d.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // knock asks for one connection. errReaderGone: the listener closed meanwhile.

@@ -52,3 +52,6 @@ func DataFlag(granule, length int) uint64 {
 
 // Tag is the word of freed granules in the first lap.
 func Tag(granule, count int) uint64 { return rmalloc.Range{Offset: granule, Count: count}.Tag(1) }
+
+// Written is how many blocks a sender has written.
+func Written[T any](s *Sender[T]) uint64 { return s.w.Stats().Written }
