@@ -103,7 +103,6 @@ func windowBenchmarks() []benchmark {
 
 func pipeBenchmarks() []benchmark {
 	fresh, crumbs, alloc, peers, rate := "rmalloc_fresh", "rmalloc_crumbs", "rpipe_alloc", "rpipe_peers", "aggregate_rate"
-	written, fetched := "rpipe_link_write", "rpipe_link_read"
 	return []benchmark{
 		{name: "rpipe_latency", group: "rpipe_latency", about: "Alloc, Write, Read and Free, ping-pong, one way", sized: true, unit: oneWay(), setup: rpipeLatency},
 		{name: "rpipe_twoputs_latency", group: "rpipe_latency", about: "the same, data and flag as two puts", sized: true, unit: oneWay(), setup: rpipeTwoPutsLatency},
@@ -111,10 +110,6 @@ func pipeBenchmarks() []benchmark {
 		{name: "rpipe_window_latency", group: "rpipe_latency", about: "pushed over a window's public calls", sized: true, unit: oneWay(), setup: rpipeWindowLatency()},
 		{name: "rpipe_window_read_latency", group: "rpipe_latency", about: "pulled over a window's public calls", sized: true, unit: oneWay(), setup: rpipeWindowLatency(rpipe.WithPull())},
 		{name: "rpipe_latency_floor", group: "rpipe_latency", about: "the same layout by hand, or with a raw socket", sized: true, unit: oneWay(), setup: rpipeLatencyFloor},
-		{name: "rpipe_link_write_fabric", group: written, about: "rpipe_latency", sized: true, unit: oneWay(), setup: overFabric()},
-		{name: "rpipe_link_write_window", group: written, about: "the same over a window", sized: true, unit: oneWay(), setup: overWindow()},
-		{name: "rpipe_link_read_fabric", group: fetched, about: "rpipe_read_latency", sized: true, unit: oneWay(), setup: overFabric(rpipe.WithPull())},
-		{name: "rpipe_link_read_window", group: fetched, about: "the same over a window", sized: true, unit: oneWay(), setup: overWindow(rpipe.WithPull())},
 		{name: "rpipe_bw", about: "blocks into a pipe", sized: true, unit: megabytes(), setup: rpipeBandwidth},
 		{name: "rpipe_bw_floor", about: "the same layout by hand, or a raw socket's stream", sized: true, unit: megabytes(), setup: rpipeBandwidthFloor},
 		{name: "rmalloc_fresh_next", group: fresh, about: "next fit, search alone, heap without blocks", sized: true, unit: micros(), setup: searching(rpipe.NextFit{})},
