@@ -42,6 +42,7 @@ ibv-counts: ## Requests and system calls over it, compared with a C program's
 
 rdma: ## All that is tested on a software RDMA device
 	scripts/ibv.sh
+	PACKAGES=./rpipe scripts/ibv.sh -run /ibv
 	scripts/ibv-jobs.sh
 	scripts/ibv-counts.sh
 
