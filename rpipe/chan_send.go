@@ -92,12 +92,12 @@ func (s *Sender[T]) TrySend(v T) (ok bool, err error) {
 	if err := s.ready(); err != nil {
 		return false, s.failed("TrySend", err)
 	}
-	if up, err := s.meet(); !up || err != nil {
+	if up, err := s.w.end.comesUp(s.noWait); !up || err != nil {
 		return false, s.failed("TrySend", err)
 	}
 	if len(s.values) == cap(s.values) {
-		if !s.w.end.takesNow() {
-			return false, nil
+		if ok, err := s.w.end.hasWidth(); !ok || err != nil {
+			return false, s.failed("TrySend", err)
 		}
 		if err := s.leave(s.noWait); err != nil {
 			return false, unlessLater(err)
@@ -114,26 +114,13 @@ func (s *Sender[T]) ready() error {
 	return s.lost
 }
 
-// meet connects to the receiver if that has opened its end.
-func (s *Sender[T]) meet() (bool, error) {
-	end := s.w.end
-	if !end.joined.Load() {
-		_, deserted, err := end.join(context.Background(), false)
-		if err != nil || !end.joined.Load() {
-			return false, err
-		}
-		end.deserted = deserted
-	}
-	if err := end.ready(context.Background()); err != nil {
-		return false, err
-	}
-	return true, nil
-}
-
 // gather takes a value in, and sends what is gathered if the pipe takes it now.
 func (s *Sender[T]) gather(v T) error {
 	s.values = append(s.values, v)
-	if s.stuck || !s.w.end.takesNow() {
+	if ok, err := s.w.end.hasWidth(); err != nil {
+		s.lost = s.failed("Send", err)
+		return s.lost
+	} else if !ok || s.stuck {
 		s.later()
 		return nil
 	}
@@ -172,18 +159,26 @@ func (s *Sender[T]) tick() {
 	if len(s.values) == 0 || s.lost != nil || s.closed {
 		return
 	}
-	end := s.w.end
-	switch s.stuck = false; {
-	case end.fate() != nil:
-		s.lost = end.fail("Send", end.fate())
-	case end.takesNow():
-		s.lost = unlessLater(s.leave(s.noWait))
-	default:
-		s.lost = end.fail("Send", end.ready(s.noWait))
-	}
+	s.stuck = false
+	s.lost = s.failed("Send", s.tryLeave())
 	if len(s.values) > 0 && s.lost == nil {
 		s.later()
 	}
+}
+
+// tryLeave sends what is gathered if the pipe takes it now.
+func (s *Sender[T]) tryLeave() error {
+	end := s.w.end
+	if err := end.fate(); err != nil {
+		return err
+	}
+	if err := end.ready(s.noWait); err != nil {
+		return err
+	}
+	if ok, err := end.hasWidth(); !ok || err != nil {
+		return err
+	}
+	return unlessLater(s.leave(s.noWait))
 }
 
 // unlessLater drops the error of a call that would have waited.
@@ -215,14 +210,12 @@ func (s *Sender[T]) Close(ctx context.Context) error {
 }
 
 func (s *Sender[T]) failed(op string, err error) error {
+	if err == nil {
+		return nil
+	}
 	var known *OpError
 	if errors.As(err, &known) {
 		return err
 	}
 	return s.w.end.fail(op, err)
-}
-
-// takesNow tells that a Write would not wait for the reader to read.
-func (w *writerEnd) takesNow() bool {
-	return w.inFlight() < w.spec.width || w.takeCredit() == nil && w.inFlight() < w.spec.width
 }

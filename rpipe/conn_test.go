@@ -1,9 +1,13 @@
 package rpipe_test
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net"
+	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/nettest"
@@ -15,8 +19,7 @@ import (
 
 // during runs f while a job of two ranks lasts, with what each sees.
 func during(t *testing.T, c testjob.Config, f func(ctx context.Context, a, b *testjob.Rank)) {
-	ranks, done := make(chan *testjob.Rank, 2), make(chan struct{})
-	var wait = make(chan error, 1)
+	ranks, done, wait := make(chan *testjob.Rank, 2), make(chan struct{}), make(chan error, 1)
 	go func() {
 		wait <- c.Try(t, func(ctx context.Context, r *testjob.Rank) {
 			ranks <- r
@@ -63,4 +66,123 @@ func TestConnsAreAsPackageNetWantsThem(t *testing.T) {
 	})
 }
 
-var _ = runtime.ErrClosed
+func TestAConnEndsOneWayAtATime(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			conn, err := rpipe.OpenConn(ctx, r.World, 1-r.Me)
+			r.NoError(err)
+			// More than both pipes hold, so that each end reads while the other writes.
+			question, answer := bytes.Repeat([]byte("question"), 100_000), bytes.Repeat([]byte("answer"), 100_000)
+			if r.Me == 0 {
+				n, err := conn.Write(question)
+				r.NoError(err)
+				r.Len(question, n)
+				r.NoError(conn.CloseWrite())
+				_, err = conn.Write([]byte{1})
+				r.ErrorIs(err, net.ErrClosed)
+				got, err := io.ReadAll(conn)
+				r.NoError(err)
+				r.True(bytes.Equal(answer, got))
+			} else {
+				got, err := io.ReadAll(conn)
+				r.NoError(err)
+				r.True(bytes.Equal(question, got))
+				_, err = conn.Write(answer)
+				r.NoError(err)
+			}
+			r.NoError(conn.Close())
+			r.NoError(conn.Close())
+			_, err = conn.Read(make([]byte, 1))
+			r.ErrorIs(err, net.ErrClosed)
+			r.ErrorIs(conn.SetDeadline(time.Time{}), net.ErrClosed)
+		})
+	})
+}
+
+// TestAClosedConnHasSentWhatWasWritten closes at once, and ends the job's body: the
+// other end reads everything all the same.
+func TestAClosedConnHasSentWhatWasWritten(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			conn, err := rpipe.OpenConn(ctx, r.World, 1-r.Me, rpipe.WithWidth(1))
+			r.NoError(err)
+			if r.Me == 0 {
+				_, err = conn.Write([]byte("last words"))
+				r.NoError(err)
+				r.NoError(conn.Close())
+				return
+			}
+			time.Sleep(5 * time.Millisecond) // the other end has closed, as a rule
+			got, err := io.ReadAll(conn)
+			r.NoError(err)
+			r.Equal("last words", string(got))
+		})
+	})
+}
+
+func TestAConnsErrorsAreThoseOfPackageNet(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			_, err := rpipe.OpenConn(ctx, r.World, r.Me)
+			r.ErrorIs(err, runtime.ErrRange)
+			r.ErrorContains(err, "Listen and Dial")
+			conn, err := rpipe.OpenConn(ctx, r.World, 1-r.Me)
+			r.NoError(err)
+			r.Equal(rpipe.RankAddr{Team: "world", Rank: 1 - r.Me}, conn.RemoteAddr())
+			r.Equal("rpipe", conn.LocalAddr().Network())
+			r.NoError(conn.SetReadDeadline(time.Now().Add(time.Millisecond)))
+			_, err = conn.Read(make([]byte, 1))
+			r.ErrorIs(err, os.ErrDeadlineExceeded)
+			var failure net.Error
+			r.ErrorAs(err, &failure)
+			r.True(failure.Timeout())
+			r.NoError(conn.SetReadDeadline(time.Time{}))
+			n, err := conn.Write(nil)
+			r.NoError(err)
+			r.Zero(n)
+			n, err = conn.Read(nil)
+			r.NoError(err)
+			r.Zero(n)
+			r.NoError(r.World.Barrier(ctx))
+			r.NoError(conn.Close())
+		})
+	})
+}
+
+func TestAConnLearnsOfADeadRank(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		_ = c.Try(t, func(ctx context.Context, r *testjob.Rank) {
+			conn, err := rpipe.OpenConn(ctx, r.World, 1-r.Me)
+			r.NoError(err)
+			if r.Me == 0 {
+				_, err = conn.Write([]byte("x"))
+				r.NoError(err)
+				r.NoError(conn.CloseWrite())
+				r.Die()
+			}
+			_, err = io.ReadAll(conn)
+			if err == nil { // the end came before death
+				_, err = conn.Write(make([]byte, 1<<20))
+			}
+			r.ErrorIs(err, runtime.ErrRankDead)
+		})
+	})
+}
+
+func TestAConnAllocatesNothingPerCall(t *testing.T) {
+	if testjob.Race {
+		t.Skip("the race detector allocates")
+	}
+	for _, config := range []testjob.Config{{Provider: "loop", Ranks: 2}, {Provider: "loop", Queued: true, Ranks: 2}} {
+		during(t, config, func(ctx context.Context, a, b *testjob.Rank) {
+			c1, c2 := connected(ctx, t, a, b)
+			defer c1.Close()
+			defer c2.Close()
+			buf := make([]byte, 1000)
+			require.Zero(t, testing.AllocsPerRun(200, func() {
+				_, _ = c1.Write(buf)
+				_, _ = io.ReadFull(c2, buf)
+			}))
+		})
+	}
+}

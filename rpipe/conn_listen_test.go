@@ -1,0 +1,246 @@
+package rpipe_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// echo accepts connections until the listener closes and sends back what comes.
+func echo(r *testjob.Rank, l net.Listener) (wait func()) {
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				r.ErrorIs(err, net.ErrClosed)
+				return
+			}
+			serving.Go(func() {
+				_, _ = io.Copy(c, c)
+				c.Close()
+			})
+		}
+	})
+	return serving.Wait
+}
+
+// ask sends a number over c and returns what comes back, up to the end.
+func ask(r *testjob.Rank, c *rpipe.Conn, n uint64) uint64 {
+	_, err := c.Write(binary.LittleEndian.AppendUint64(nil, n))
+	r.NoError(err)
+	r.NoError(c.CloseWrite())
+	got, err := io.ReadAll(c)
+	r.NoError(err)
+	r.Len(got, 8)
+	r.NoError(c.Close())
+	return binary.LittleEndian.Uint64(got)
+}
+
+func TestEveryRankDialsEveryRankFromManyGoroutines(t *testing.T) {
+	testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			l, err := rpipe.Listen(ctx, r.World)
+			r.NoError(err)
+			r.Equal(rpipe.RankAddr{Team: "world", Rank: r.Me}, l.Addr())
+			served := echo(r, l)
+			var all sync.WaitGroup
+			for to := range r.N {
+				for i := range 3 {
+					all.Go(func() {
+						c, err := rpipe.Dial(ctx, r.World, to)
+						r.NoError(err)
+						r.Equal(rpipe.RankAddr{Team: "world", Rank: to}, c.RemoteAddr())
+						r.EqualValues(r.Me*1000+to*10+i, ask(r, c, uint64(r.Me*1000+to*10+i)))
+					})
+				}
+			}
+			all.Wait()
+			r.NoError(r.World.Barrier(ctx))
+			r.NoError(l.Close())
+			r.NoError(l.Close())
+			served()
+		})
+	})
+}
+
+// TestDialsWaitForTheNextListener has listeners come and go while ranks dial.
+func TestDialsWaitForTheNextListener(t *testing.T) {
+	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			if r.Me > 0 {
+				short, cancel := context.WithTimeout(ctx, time.Millisecond)
+				_, err := rpipe.Dial(short, r.World, 0, rpipe.WithName("nobody's"))
+				r.ErrorIs(err, context.DeadlineExceeded)
+				cancel()
+				for range 4 {
+					c, err := rpipe.Dial(ctx, r.World, 0)
+					r.NoError(err)
+					r.Positive(r.Me)
+					r.NoError(c.Close())
+				}
+				return
+			}
+			for accepted := 0; accepted < 8; {
+				l, err := rpipe.Listen(ctx, r.World)
+				r.NoError(err)
+				for range 2 {
+					c, err := l.Accept()
+					r.NoError(err)
+					// A dialer that a closing listener turned away has closed this one.
+					if _, err = c.Read(make([]byte, 1)); errors.Is(err, io.EOF) {
+						accepted++
+					}
+					r.NoError(c.Close())
+					if accepted == 8 {
+						break
+					}
+				}
+				r.NoError(l.Close())
+			}
+		})
+	})
+}
+
+func TestAnEndedDialLeavesADeadConnection(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			if r.Me == 1 {
+				r.NoError(r.World.Barrier(ctx)) // rank 0 listens
+				short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+				_, err := rpipe.Dial(short, r.World, 0)
+				cancel()
+				r.ErrorIs(err, context.DeadlineExceeded)
+				r.NoError(r.World.Barrier(ctx)) // rank 0 accepts
+				c, err := rpipe.Dial(ctx, r.World, 0)
+				r.NoError(err)
+				r.EqualValues(5, ask(r, c, 5))
+				r.NoError(r.World.Barrier(ctx))
+				return
+			}
+			l, err := rpipe.Listen(ctx, r.World)
+			r.NoError(err)
+			r.NoError(r.World.Barrier(ctx))
+			r.NoError(r.World.Barrier(ctx))
+			served := echo(r, l)
+			r.NoError(r.World.Barrier(ctx))
+			r.NoError(l.Close())
+			served()
+		})
+	})
+}
+
+func TestDialAndListenThatDifferSaySo(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			if r.Me == 1 {
+				_, err := rpipe.Dial(ctx, r.World, 0, rpipe.WithWidth(3))
+				r.ErrorIs(err, runtime.ErrMismatch)
+				r.NoError(r.World.Barrier(ctx))
+				return
+			}
+			l, err := rpipe.Listen(ctx, r.World)
+			r.NoError(err)
+			c, err := l.Accept()
+			r.NoError(err)
+			_, err = c.Read(make([]byte, 1))
+			r.Error(err)
+			c.Close()
+			r.NoError(r.World.Barrier(ctx))
+			r.NoError(l.Close())
+		})
+	})
+}
+
+func TestAcceptEndsWithItsListenerAndWithItsJob(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		accepts := make(chan error, 4)
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			for _, close := range []bool{true, false} {
+				l, err := rpipe.Listen(ctx, r.World)
+				r.NoError(err)
+				go func() {
+					_, err := l.Accept()
+					accepts <- err
+				}()
+				if close {
+					r.NoError(l.Close())
+				}
+			}
+		})
+		for range 4 {
+			err := <-accepts
+			if !errors.Is(err, net.ErrClosed) && !errors.Is(err, runtime.ErrClosed) && !errors.Is(err, runtime.ErrAborted) {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestConnectionsGiveTheirMemoryBack makes more connections than the heap holds.
+func TestConnectionsGiveTheirMemoryBack(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			heap := rpipe.WithHeap(8 << 20)
+			if r.Me == 0 {
+				l, err := rpipe.Listen(ctx, r.World, heap)
+				r.NoError(err)
+				served := echo(r, l)
+				r.NoError(r.World.Barrier(ctx))
+				r.NoError(l.Close())
+				served()
+				return
+			}
+			for i := range uint64(40) {
+				c, err := rpipe.Dial(ctx, r.World, 0, heap)
+				r.NoError(err)
+				r.Equal(i, ask(r, c, i))
+			}
+			r.NoError(r.World.Barrier(ctx))
+		})
+	})
+}
+
+func TestHTTPIsServedOverPipes(t *testing.T) {
+	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			body := strings.Repeat("a page that is larger than the heaps of the pipes ", 20_000)
+			if r.Me == 0 {
+				l, err := rpipe.Listen(ctx, r.World)
+				r.NoError(err)
+				server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) })}
+				served := make(chan error, 1)
+				go func() { served <- server.Serve(l) }()
+				defer func() {
+					r.NoError(server.Shutdown(ctx))
+					r.ErrorIs(<-served, http.ErrServerClosed)
+				}()
+			}
+			transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return rpipe.Dial(ctx, r.World, 0) }}
+			defer transport.CloseIdleConnections()
+			for range 3 {
+				request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://rank0/", nil)
+				r.NoError(err)
+				response, err := (&http.Client{Transport: transport}).Do(request)
+				r.NoError(err)
+				got, err := io.ReadAll(response.Body)
+				r.NoError(err)
+				r.NoError(response.Body.Close())
+				r.True(body == string(got))
+			}
+			transport.CloseIdleConnections()
+			r.NoError(r.World.Barrier(ctx))
+		})
+	})
+}
