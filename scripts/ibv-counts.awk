@@ -39,7 +39,7 @@ END {
 		for (j = 1; j <= c; j++) if (calls[j] != "write/device") compare(operations[i], calls[j], 0)
 	}
 	if (!o) { print "nothing was counted"; failed = 1 }
-	for (tool in lasts) printf "%-20s %8.2f us (perftest, median)\n", tool, lasts[tool]
+	for (tool in lasts) printf "%-20s %8.2f us (perftest: median)\n", tool, lasts[tool]
 	for (i = 1; i <= f; i++) print figures[i]
 	exit failed
 }

@@ -47,6 +47,7 @@ for tool in ib_write_lat ib_read_lat ib_atomic_lat; do
 	kill $server 2>/dev/null # some never end by themselves
 	wait $server
 done
+"$bin/theirs" put_flush 5000 | awk '$1 == "microseconds" { print "lasts put_flush_in_C", $2 }'
 export GRUN_ATOMICS=nic
 "$bin/grun" -n 2 --provider ibv --timeout 60s "$bin/bench" put_notify_latency get_latency fetch_add_latency put_latency -size 8 -time 1s -json
 END

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { SIZE = 8, DEPTH = 256, SIGNAL_EVERY = DEPTH / 4, RECEIVES = 64 };
@@ -35,6 +36,12 @@ static void *must(void *p, const char *what) {
 		exit(1);
 	}
 	return p;
+}
+
+static double now(void) { // in microseconds
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
 }
 
 static void ok(int rc, const char *what) {
@@ -212,8 +219,11 @@ int main(int argc, char **argv) {
 	connect_end(&a, b.qp->qp_num, gid, index);
 	connect_end(&b, a.qp->qp_num, gid, index);
 	receives = 0;
+	double began = now();
 	for (uint64_t i = 1; i <= n; i++)
 		run(&a, &b, i);
+	double each = (now() - began) / n;
 	printf("posts %lu\nrequests %lu\ncompletions %lu\nreceives %lu\npolls %lu\n", posts, requests, completions, receives, polls);
+	printf("microseconds %.2f\n", each);
 	return 0;
 }
