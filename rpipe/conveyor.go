@@ -208,10 +208,8 @@ func (c *Conveyor[T]) Finish(ctx context.Context) error {
 		err := c.flush(ctx, l)
 		if err == nil {
 			l.mu.Lock()
-			l.drop()
-			_, err = l.w.end.finish(ctx)
+			err = l.finish(ctx)
 			l.mu.Unlock()
-			err = l.w.end.pipe.fail("Finish", err)
 		}
 		errs = append(errs, err)
 	}
@@ -290,7 +288,14 @@ func (c *Conveyor[T]) All(ctx context.Context) iter.Seq2[Record[T], error] {
 }
 
 // Stats returns what the conveyor did. Kind: local.
-func (c *Conveyor[T]) Stats() ConveyorStats { return c.count.stats() }
+func (c *Conveyor[T]) Stats() ConveyorStats {
+	s := ConveyorStats{Pushed: c.count.pushed.Load(), Pulled: c.count.pulled.Load(),
+		Full: c.count.full.Load(), ByHand: c.count.byHand.Load()}
+	for i := range c.lanes {
+		s.Late += c.lanes[i].inTime.Load()
+	}
+	return s
+}
 
 // Close finishes, waits until all ranks have pulled what this one has pushed, and
 // ends the conveyor here. Records that were not pulled are lost: pull up to io.EOF

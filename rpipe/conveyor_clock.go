@@ -56,19 +56,7 @@ func (k *clock) stop() {
 // late has all lanes send what they hold. It tells that some could not.
 func (c *Conveyor[T]) late() (again bool) {
 	for i := range c.lanes {
-		l := &c.lanes[i]
-		if !l.mu.TryLock() {
-			again = true // its push may wait for room
-			continue
-		}
-		had := l.filled
-		// An error is the next push's.
-		if err := l.send(c.clock.noWait, false); err != nil {
-			again = again || l.w.end.usable() == nil && l.w.end.fate() == nil
-		} else if had > 0 {
-			c.count.late.Add(1)
-		}
-		l.mu.Unlock()
+		again = c.lanes[i].late(c.clock.noWait) || again
 	}
 	return again
 }
@@ -81,10 +69,5 @@ type ConveyorStats struct {
 }
 
 type conveyorCounts struct {
-	pushed, pulled, full, late, byHand atomic.Uint64
-}
-
-func (c *conveyorCounts) stats() ConveyorStats {
-	return ConveyorStats{Pushed: c.pushed.Load(), Pulled: c.pulled.Load(),
-		Full: c.full.Load(), Late: c.late.Load(), ByHand: c.byHand.Load()}
+	pushed, pulled, full, byHand atomic.Uint64
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
 )
@@ -18,8 +19,9 @@ type lane[T any] struct {
 	block  Block[T]
 	filled int
 	open   bool
-	sealed bool // the block was shrunk to what it holds, and waits to be written
-	asked  bool // the reader knows that there is no room
+	sealed bool          // the block was shrunk to what it holds, and waits to be written
+	asked  bool          // the reader knows that there is no room
+	inTime atomic.Uint64 // blocks that left since their time was up
 }
 
 // errNoRoom: what does not wait would have to.
@@ -132,10 +134,31 @@ func (l *lane[T]) send(ctx context.Context, wait bool) error {
 	return nil
 }
 
-// drop gives back a block that nothing was put into.
-func (l *lane[T]) drop() {
-	if l.open && l.filled == 0 {
-		_ = l.w.Free(l.block) // the pipe ends
+// late sends what has waited long enough. It tells that this must be tried again.
+func (l *lane[T]) late(noWait context.Context) (again bool) {
+	if !l.mu.TryLock() {
+		return true // whoever fills the block may wait for room
+	}
+	defer l.mu.Unlock()
+	had := l.filled
+	if err := l.send(noWait, false); err != nil { // the next push meets it, too
+		return l.w.end.usable() == nil && l.w.end.fate() == nil
+	}
+	if had > 0 {
+		l.inTime.Add(1)
+	}
+	return false
+}
+
+// finish sends what there is, and tells the reader that nothing follows.
+func (l *lane[T]) finish(ctx context.Context) error {
+	if err := l.send(ctx, true); err != nil {
+		return err
+	}
+	if l.open { // and nothing is in it
+		_ = l.w.Free(l.block)
 		l.open = false
 	}
+	_, err := l.w.end.finish(ctx)
+	return l.w.end.fail("Finish", err)
 }

@@ -26,6 +26,7 @@ type fanIn struct {
 	seen   uint64      // health, as it was last heeded
 	ready  func() bool // hasNews, made once
 	closed atomic.Bool
+	ended  func(i int, err error) // nil, or what is told that a pipe has ended, and why
 	byEnd  map[*pipe]int
 
 	// calling is held by calls that read. Close wakes one that waits and takes
@@ -44,7 +45,7 @@ type member struct {
 type group struct {
 	first, n int
 	turn     int    // the pipe that comes next, counted from first
-	taken    uint64 // what was taken of what the word counts
+	taken    uint64 // what was taken, as far as the word counts it; it may be ahead of the word
 	latest   uint64 // the word
 	// vague: the word does not tell. A writer died, perhaps between a block and its
 	// count, or the word is not what writers made it. Then pipes are looked at.
@@ -186,7 +187,7 @@ func (f *fanIn) pop(ctx context.Context, i int) (arrival, bool, error) {
 	case ok:
 		return arrival{i, a, mem}, true, nil
 	case errors.Is(err, io.EOF):
-		f.retire(i)
+		f.retire(i, nil)
 		return nobody, false, nil
 	case f.closed.Load():
 		return nobody, false, errSelfClosed
@@ -197,7 +198,7 @@ func (f *fanIn) pop(ctx context.Context, i int) (arrival, bool, error) {
 		err = m.doomed
 	}
 	if err != nil {
-		f.retire(i)
+		f.retire(i, err)
 	}
 	return arrival{from: i}, false, err
 }
@@ -214,12 +215,15 @@ func (f *fanIn) listen(r *readerEnd, m *member, g *group) {
 
 // retire has a pipe count as ended. What its writer put there beyond the end, it
 // counted as well.
-func (f *fanIn) retire(i int) {
+func (f *fanIn) retire(i int, err error) {
 	if r := f.ends[i]; !r.eof {
 		f.groups[i/groupSize].vague = true
 	}
 	f.pipes[i].over = true
 	f.open.Add(-1)
+	if f.ended != nil {
+		f.ended(i, err)
+	}
 }
 
 // hasSome tells that there is something to look at in a group.
@@ -229,8 +233,11 @@ func (f *fanIn) hasSome(g *group) bool {
 		g.vague = true // counts grow
 	}
 	g.latest = word
-	if !g.vague {
-		return int64(word-g.taken) > 0
+	// More was taken than was counted: counts are on their way behind their blocks,
+	// or a pipe's flags lie. The others' blocks must not wait for the word to catch up.
+	ahead := int64(word-g.taken) < 0
+	if !g.vague && !ahead {
+		return word != g.taken
 	}
 	for i := g.first; i < g.first+g.n; i++ {
 		if m := &f.pipes[i]; !m.over && (m.doomed != nil || f.ends[i].hasArrived()) {
@@ -290,7 +297,7 @@ func (f *fanIn) meetNext(ctx context.Context) error {
 	switch {
 	case deserted:
 		r.endsUnwritten(ctx)
-		f.retire(i)
+		f.retire(i, nil)
 	case err != nil && r.usable() != nil:
 		m.doomed = err
 		f.groups[i/groupSize].vague = true

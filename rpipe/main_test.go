@@ -17,6 +17,7 @@ func TestMain(m *testing.M) {
 	bodies := bodiesOfDeath()
 	maps.Copy(bodies, bodiesOverWindows())
 	maps.Copy(bodies, bodiesOfHeaps())
+	maps.Copy(bodies, bodiesOfAggregates())
 	testjob.Main(m, bodies)
 }
 

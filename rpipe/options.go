@@ -26,6 +26,7 @@ type options struct {
 	tally   *tally        // of the aggregate that a reader belongs to
 	group   int           // its word there
 	batch   int           // bytes of a conveyor's block
+	workers int           // that run handlers
 	bound   time.Duration // that a conveyor's record waits
 	carrier *Carrier      // nil: the pipe lies on the fabric
 	// patience is how long the writer does not know what was read and freed.

@@ -1,0 +1,240 @@
+package rpipe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A Handler answers messages of other ranks. request is good until it returns; the
+// reply, which is nobody's but the handler's, is copied then. What it returns when
+// no reply is wanted is dropped. ctx ends with the Active.
+//
+// A handler may call others, but it holds one of its rank's workers meanwhile: where
+// handlers of all workers wait for each other's ranks, they wait for ever.
+type Handler func(ctx context.Context, from int, request []byte) (reply []byte, err error)
+
+// Handlers are a rank's handlers by name.
+type Handlers map[string]Handler
+
+// An Active carries active messages between all ranks of a team: a message names the
+// handler that runs where it arrives (von Eicken, Culler, Goldstein and Schauser,
+// "Active Messages", ISCA 1992).
+//
+//	rank 0                                       rank 1
+//	Call "add"  --- requests, by conveyor --->   fan-in -> workers: handler "add"
+//	reply       <-- replies, by conveyor ----
+//
+// Messages to one rank share blocks of a pipe. Requests and replies have pipes of
+// their own: a reply never waits for requests, and those who call take replies
+// always, so that the two cannot block each other.
+//
+// Nothing grows without bound: so many handlers run at a time as there are workers
+// (WithWorkers); while they are busy, requests stay where they arrived, and when
+// that memory is full, Call and Send wait. A rank that is slow slows down those who
+// call it.
+//
+// All methods may be called by any goroutine.
+type Active struct {
+	handlers map[uint64]Handler
+	requests *mailer
+	replies  *mailer
+	calls    calls
+	target   target
+	answers  *FanIn[byte]
+	rank     int
+	end      context.CancelFunc
+	alive    context.Context // until Close has ended
+	heard    chan struct{}   // closed when no reply follows
+	closing  atomic.Bool
+	closed   sync.Once
+}
+
+// DefaultWorkers is how many handlers of a rank run at a time without WithWorkers.
+const DefaultWorkers = 16
+
+// WithWorkers sets how many handlers run at a time at this rank. It is this rank's
+// alone.
+func WithWorkers(n int) Option {
+	return func(o *options) error { o.workers = n; return within("%d workers", n, 1, 1<<16) }
+}
+
+// OpenActive opens active messages among all ranks of t, which all open them, and
+// serves this rank's handlers from then on. It takes the options of OpenConveyor and
+// WithWorkers; a message and its reply may be as large as the pipes' heaps, less 24
+// bytes. Kind: local; ranks connect on first use.
+func OpenActive(ctx context.Context, t *runtime.Team, handlers Handlers, opts ...Option) (_ *Active, err error) {
+	if t == nil {
+		return nil, fmt.Errorf("OpenActive: %w", runtime.ErrTeam)
+	}
+	a := &Active{rank: t.Rank(), handlers: make(map[uint64]Handler, len(handlers)), heard: make(chan struct{})}
+	for name, h := range handlers {
+		if a.handlers[hash(name)] != nil || h == nil {
+			return nil, fmt.Errorf("OpenActive: handler %q is nil, or its name is too like another one's: rename it", name)
+		}
+		a.handlers[hash(name)] = h
+	}
+	o, pipes, err := conveyed(append([]Option{WithName("active"), WithWorkers(DefaultWorkers)}, opts...), frameHeader)
+	if err != nil {
+		return nil, fmt.Errorf("OpenActive: %w", err)
+	}
+	if err := a.open(ctx, t, &o, pipes); err != nil {
+		return nil, errors.Join(err, a.release(ctx))
+	}
+	return a, nil
+}
+
+func (a *Active) open(ctx context.Context, t *runtime.Team, o *options, pipes []Option) (err error) {
+	everyone := make([]int, t.Size())
+	for i := range everyone {
+		everyone[i] = i
+	}
+	a.calls.init(t.Size())
+	a.alive, a.end = context.WithCancel(context.WithoutCancel(ctx))
+	requests := append(pipes[:len(pipes):len(pipes)], WithName(o.name+"/requests"))
+	replies := append(pipes[:len(pipes):len(pipes)], WithName(o.name+"/replies"))
+	if a.target.in, err = OpenFanIn[byte](ctx, t, everyone, requests...); err != nil {
+		return err
+	}
+	if a.answers, err = OpenFanIn[byte](ctx, t, everyone, replies...); err != nil {
+		return err
+	}
+	if a.requests, err = newMailer(ctx, t, o, requests); err != nil {
+		return err
+	}
+	if a.replies, err = newMailer(ctx, t, o, replies); err != nil {
+		return err
+	}
+	a.answers.in.ended = a.calls.lose
+	go a.listen()
+	a.serve(o.workers)
+	return nil
+}
+
+// Call has the handler of a name run at a rank and returns its reply. It waits for
+// room on the way there and for the reply. When ctx ends first, the handler may run
+// all the same. A RemoteError tells what went wrong there; runtime.ErrRankDead: the
+// rank died, before or after. The connection is as good as before after either.
+// Kind: one-sided; the target's workers run the handler.
+func (a *Active) Call(ctx context.Context, rank int, name string, request []byte) ([]byte, error) {
+	c, id, err := a.calls.begin(rank)
+	if err == nil && a.closing.Load() {
+		a.calls.forget(id)
+		err = errSelfClosed
+	}
+	if err != nil {
+		return nil, a.failed("call of", name, rank, err)
+	}
+	err = a.requests.put(ctx, rank, &frame{kind: frameRequest, name: hash(name), id: id, payload: request}, true)
+	if err != nil {
+		a.calls.forget(id)
+		return nil, a.failed("call of", name, rank, err)
+	}
+	select {
+	case r := <-c.done:
+		if r.err != nil {
+			return nil, r.explain(name, rank)
+		}
+		return r.reply, nil
+	case <-ctx.Done():
+		a.calls.forget(id)
+		return nil, a.failed("call of", name, rank, context.Cause(ctx))
+	}
+}
+
+// Send has the handler of a name run at a rank, without a reply: what becomes of it
+// is not told. The message leaves with others, or after a while (WithBound), or by
+// Flush. It waits for room on the way there. Kind: one-sided.
+func (a *Active) Send(ctx context.Context, rank int, name string, request []byte) error {
+	err := a.calls.reachable(rank)
+	if err == nil && a.closing.Load() {
+		err = errSelfClosed
+	}
+	if err == nil {
+		err = a.requests.put(ctx, rank, &frame{kind: frameRequest, name: hash(name), payload: request}, false)
+	}
+	return a.failed("message to", name, rank, err)
+}
+
+// Flush has all messages leave that were sent. Kind: one-sided; it does not wait
+// until they have arrived.
+func (a *Active) Flush(ctx context.Context) error {
+	var errs []error
+	for i := range a.requests.drops {
+		d := &a.requests.drops[i]
+		err := d.enter(ctx)
+		if err == nil {
+			err = d.send(ctx, true)
+			d.leave()
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func (a *Active) failed(what, name string, rank int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %q at rank %d by rank %d: %w", what, name, rank, a.rank, err)
+}
+
+// Stats returns what was handled here. Kind: local.
+func (a *Active) Stats() ActiveStats {
+	return ActiveStats{Handled: a.target.handled.Load(), Failed: a.target.failures.Load(), Running: int(a.target.running.Load())}
+}
+
+// ActiveStats tell what a rank's handlers did.
+type ActiveStats struct {
+	Handled uint64 // messages, those of no handler among them
+	Failed  uint64 // of them: the handler failed or panicked, or there is none
+	Running int    // handlers
+}
+
+// Close calls nobody any more, and serves the others until they have closed as well
+// and all their messages are handled. When ctx ends before, the error says so, and
+// messages may be lost. The second call does nothing. Kind: collective.
+func (a *Active) Close(ctx context.Context) (err error) {
+	a.closed.Do(func() {
+		a.closing.Store(true)
+		err = a.requests.finish(ctx)
+		err = errors.Join(err, until(ctx, a.target.done))
+		err = errors.Join(err, a.replies.finish(ctx))
+		err = errors.Join(err, until(ctx, a.heard), a.release(ctx))
+	})
+	return err
+}
+
+// until waits for done.
+func until(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w (while other ranks have not closed)", context.Cause(ctx))
+	}
+}
+
+// release ends all pipes.
+func (a *Active) release(ctx context.Context) error {
+	if a.end != nil {
+		a.end()
+	}
+	var errs []error
+	for _, in := range []*FanIn[byte]{a.target.in, a.answers} {
+		if in != nil {
+			errs = append(errs, in.Close(ctx))
+		}
+	}
+	for _, m := range []*mailer{a.requests, a.replies} {
+		if m != nil {
+			m.clock.stop()
+			errs = append(errs, m.close(ctx))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,111 @@
+package rpipe
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A mailer sends frames to all ranks of a team. Those for one rank share blocks.
+type mailer struct {
+	drops []drop
+	clock clock
+}
+
+// A drop is where frames for one rank are put. Several goroutines come; the turn is
+// theirs one after the other, and those that wait for it look at their ctx.
+type drop struct {
+	lane[byte]
+	turn    chan struct{}
+	waiting atomic.Int32
+}
+
+func newMailer(ctx context.Context, t *runtime.Team, o *options, pipes []Option) (*mailer, error) {
+	m := &mailer{drops: make([]drop, 0, t.Size())}
+	for to := range t.Size() {
+		w, err := OpenWriter[byte](ctx, t, to, pipes...)
+		if err != nil {
+			return m, err
+		}
+		m.drops = append(m.drops, drop{lane: lane[byte]{w: w, batch: o.batch &^ 7}, turn: make(chan struct{}, 1)})
+	}
+	m.clock.start(o.bound, m.late)
+	return m, nil
+}
+
+// put has a frame carried to a rank. It waits for room there. now: it leaves at
+// once, with what others want to send just now; else when there is more, or its
+// time is up.
+func (m *mailer) put(ctx context.Context, to int, f *frame, now bool) error {
+	d := &m.drops[to]
+	if err := d.enter(ctx); err != nil {
+		return err
+	}
+	defer d.leave()
+	room, err := d.space(ctx, frameSize(len(f.payload)), true)
+	if err != nil {
+		return err
+	}
+	f.encode(room)
+	if d.commit(len(room)) || now && (d.waiting.Load() == 0 || m.clock.bound == 0) {
+		return d.send(ctx, true)
+	}
+	m.clock.arm()
+	return nil
+}
+
+// enter waits for this goroutine's turn.
+func (d *drop) enter(ctx context.Context) error {
+	select {
+	case d.turn <- struct{}{}:
+	default:
+		d.waiting.Add(1)
+		defer d.waiting.Add(-1)
+		select {
+		case d.turn <- struct{}{}:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	d.mu.Lock() // the clock tries it only
+	return nil
+}
+
+func (d *drop) leave() {
+	d.mu.Unlock()
+	<-d.turn
+}
+
+// late has all frames leave whose time is up.
+func (m *mailer) late() (again bool) {
+	for i := range m.drops {
+		again = m.drops[i].late(m.clock.noWait) || again
+	}
+	return again
+}
+
+// finish has all frames leave, and tells all ranks that none follow.
+func (m *mailer) finish(ctx context.Context) error {
+	var errs []error
+	for i := range m.drops {
+		d := &m.drops[i]
+		err := d.enter(ctx)
+		if err == nil {
+			err = d.finish(ctx)
+			d.leave()
+		}
+		errs = append(errs, err)
+	}
+	m.clock.stop()
+	return errors.Join(errs...)
+}
+
+func (m *mailer) close(ctx context.Context) error {
+	var errs []error
+	for i := range m.drops {
+		errs = append(errs, m.drops[i].w.Close(ctx))
+	}
+	return errors.Join(errs...)
+}

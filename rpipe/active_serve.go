@@ -1,0 +1,145 @@
+package rpipe
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+// A target runs the handlers of messages that arrive.
+type target struct {
+	in       *FanIn[byte]
+	work     chan message // without room: what is not taken stays in the pipes
+	done     chan struct{}
+	handled  atomic.Uint64
+	failures atomic.Uint64
+	running  atomic.Int64
+}
+
+// A message is a request with the block that it lies in.
+type message struct {
+	frame
+	from  int
+	block *shared
+}
+
+// A shared block is freed behind the last of its messages.
+type shared struct {
+	block Block[byte]
+	left  atomic.Int64
+}
+
+// serve starts so many workers and what hands them their messages.
+func (a *Active) serve(workers int) {
+	t := &a.target
+	t.work, t.done = make(chan message), make(chan struct{})
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(a.worker)
+	}
+	go func() {
+		a.receive()
+		close(t.work)
+		all.Wait()
+		close(t.done)
+	}()
+}
+
+// receive hands out messages until all ranks have closed. Those of a rank that is
+// gone are none any more, which is its callers' business.
+func (a *Active) receive() {
+	for b, err := range a.target.in.All(a.alive) {
+		if err != nil {
+			continue
+		}
+		if err := a.handOut(b); err != nil {
+			a.target.failures.Add(1)
+			_ = a.target.in.Free(b.Block) // its memory can be used, whatever it held
+		}
+	}
+}
+
+// handOut hands the messages of a block to workers, waiting for those. It refuses a
+// block that is not made of requests before anyone has any of it.
+func (a *Active) handOut(b Arrival[byte]) error {
+	n, err := countFrames(b.Mem())
+	if err != nil || n == 0 {
+		return errors.Join(err, errNoMessage)
+	}
+	s := &shared{block: b.Block}
+	s.left.Store(int64(n))
+	for rest := b.Mem(); len(rest) > 0; {
+		m := message{from: b.From, block: s}
+		m.frame, rest, _ = decodeFrame(rest) // as counted
+		select {
+		case a.target.work <- m:
+		case <-a.alive.Done():
+			return nil
+		}
+	}
+	return nil
+}
+
+var errNoMessage = fmt.Errorf("%w: a block without messages", ErrCorrupt)
+
+// worker runs one handler after the other.
+func (a *Active) worker() {
+	for m := range a.target.work {
+		a.handle(&m)
+	}
+}
+
+// handle runs a message's handler and sends its reply, if one is wanted.
+func (a *Active) handle(m *message) {
+	t := &a.target
+	t.running.Add(1)
+	answer := frame{kind: frameReply, id: m.id}
+	reply, why, err := a.run(m)
+	if answer.payload = reply; err != nil {
+		answer.kind, answer.reason, answer.payload = frameFailure, why, []byte(err.Error())
+		t.failures.Add(1)
+	}
+	t.running.Add(-1)
+	t.handled.Add(1)
+	if m.id != 0 {
+		a.answer(m.from, &answer)
+	}
+	if m.block.left.Add(-1) == 0 {
+		_ = t.in.Free(m.block.block) // fails when the pipe is of no more use
+	}
+}
+
+// answer sends a reply. One that cannot be sent is nobody's business here: its
+// caller's rank is gone, or this one closes.
+func (a *Active) answer(to int, f *frame) {
+	err := a.replies.put(a.alive, to, f, true)
+	if err != nil && errors.Is(err, ErrTooLarge) {
+		f = &frame{kind: frameFailure, reason: replyTooLarge, id: f.id}
+		_ = a.replies.put(a.alive, to, f, true)
+	}
+}
+
+// maxText bounds what is told of an error.
+const maxText = 256
+
+// run calls the handler, and survives it.
+func (a *Active) run(m *message) (reply []byte, why reason, err error) {
+	h := a.handlers[m.name]
+	if h == nil || m.kind != frameRequest {
+		return nil, noHandler, errors.New("")
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			reply, why, err = nil, panicked, cutText(fmt.Sprint(p))
+		}
+	}()
+	reply, err = h(a.alive, m.from, m.payload)
+	if err != nil {
+		err = cutText(err.Error())
+	}
+	return reply, failedItself, err
+}
+
+// cutText is an error whose text fits a message.
+func cutText(s string) error { return errors.New(s[:min(len(s), maxText)]) }
