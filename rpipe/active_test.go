@@ -20,8 +20,8 @@ import (
 
 var wire = binary.LittleEndian
 
-// echo returns the request, and from whom it came.
-func echo(_ context.Context, from int, request []byte) ([]byte, error) {
+// echoFrom returns the request, and from whom it came.
+func echoFrom(_ context.Context, from int, request []byte) ([]byte, error) {
 	return wire.AppendUint32(bytes.Clone(request), uint32(from)), nil
 }
 
@@ -29,7 +29,7 @@ func TestCallsReturnTheirOwnReplies(t *testing.T) {
 	testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			const callers, rounds = 4, 40
-			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{"echo": echo}, rpipe.WithBatch(512))
+			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{"echo": echoFrom}, rpipe.WithBatch(512))
 			r.NoError(err)
 			var all sync.WaitGroup
 			errs := make(chan error, callers)
@@ -92,7 +92,7 @@ func TestErrorsOfHandlersAreTheCallers(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{
-				"echo":   echo,
+				"echo":   echoFrom,
 				"fails":  func(context.Context, int, []byte) ([]byte, error) { return nil, errors.New("not today") },
 				"panics": func(context.Context, int, []byte) ([]byte, error) { panic("at the target") },
 				"floods": func(context.Context, int, []byte) ([]byte, error) { return make([]byte, 1<<20), nil },
@@ -134,7 +134,7 @@ func TestACallEndsWithItsContext(t *testing.T) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			release := make(chan struct{})
 			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{
-				"echo": echo,
+				"echo": echoFrom,
 				"waits": func(ctx context.Context, _ int, b []byte) ([]byte, error) {
 					select {
 					case <-release:
@@ -209,7 +209,7 @@ func TestAFullTargetStopsItsCallers(t *testing.T) {
 func TestRequestsDoNotHoldUpReplies(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{"echo": echo},
+			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{"echo": echoFrom},
 				rpipe.WithWorkers(1), rpipe.WithBatch(128), rpipe.WithHeap(256))
 			r.NoError(err)
 			var all sync.WaitGroup
@@ -237,8 +237,12 @@ func TestCallsOfADeadRankFail(t *testing.T) {
 		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
 			called := make(chan struct{}, 10)
 			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{
-				"echo":  echo,
-				"waits": func(ctx context.Context, _ int, _ []byte) ([]byte, error) { called <- struct{}{}; <-ctx.Done(); return nil, nil },
+				"echo": echoFrom,
+				"waits": func(ctx context.Context, _ int, _ []byte) ([]byte, error) {
+					called <- struct{}{}
+					<-ctx.Done()
+					return nil, nil
+				},
 			})
 			r.NoError(err)
 			if r.Me == 2 {

@@ -92,7 +92,7 @@ func fanOutToTheDead(ctx context.Context, r *testjob.Rank) {
 func callsOfTheDead(ctx context.Context, r *testjob.Rank) {
 	var called atomic.Int32
 	a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{
-		"echo": echo,
+		"echo": echoFrom,
 		"dies": func(ctx context.Context, _ int, _ []byte) ([]byte, error) {
 			if called.Add(1) == 2 {
 				r.Die() // both others wait for their replies
