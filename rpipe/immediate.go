@@ -24,31 +24,37 @@ func newFetchedTags(w *writerEnd, taker rmalloc.TagTaker) *fetchedTags {
 
 // take is one read, or, where the reader is mapped, some loads.
 func (t *fetchedTags) take(ctx context.Context) error {
+	_, err := t.fetch(ctx)
+	return err
+}
+
+// fetch takes what one look at the ring shows. It is true when that was all tags,
+// so that more of them may follow.
+func (t *fetchedTags) fetch(ctx context.Context) (more bool, err error) {
 	w := t.w
 	if err := w.takeCredit(); err != nil {
-		return err
+		return false, err
 	}
 	if remote := w.remote(); remote != nil {
 		ring := remote[w.tagsAt():]
-		for more := true; more; {
-			var err error
+		for more = true; more; {
 			if more, err = t.settle(atomics.Word64(ring[8*t.taker.Index():]).Load()); err != nil {
-				return err
+				return false, err
 			}
 		}
-		return nil
+		return false, nil
 	}
 	index, n := t.taker.Window(tagWindow)
 	window := t.window[:8*n]
 	if err := w.get(ctx, w.tagsAt()+8*index, window); err != nil {
-		return err
+		return false, err
 	}
 	for ; len(window) > 0; window = window[8:] {
 		if more, err := t.settle(native.Uint64(window)); !more || err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // settle takes one tag. It is false when there are no more.
@@ -66,12 +72,19 @@ func (t *fetchedTags) settle(word uint64) (more bool, err error) {
 }
 
 // ask reads behind the word that this end waits: the reader has either published
-// a tag before, which is read, or sees the word as it does.
+// a tag before, which is read, or sees the word as it does. It reads all of those
+// tags, however many windows they fill: a reader that owes nothing rings nobody.
 func (t *fetchedTags) ask(ctx context.Context) error {
 	if err := t.w.flush(ctx); err != nil {
 		return err
 	}
-	return t.take(ctx)
+	for more := true; more; {
+		var err error
+		if more, err = t.fetch(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // publisher is immediate synchronization at the reader: each tag is stored in
