@@ -180,6 +180,7 @@ func TestAFullTargetStopsItsCallers(t *testing.T) {
 			r.NoError(err)
 			sent := 0
 			if r.Me == 0 {
+				r.NoError(a.Send(ctx, 1, "holds", nil)) // connects
 				for err == nil {
 					short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 					if err = a.Send(short, 1, "holds", make([]byte, 100)); err == nil {
