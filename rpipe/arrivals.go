@@ -44,7 +44,7 @@ type watcher struct {
 
 func (r *readerEnd) arrivals() <-chan struct{} {
 	r.calling.Lock()
-	defer r.calling.Unlock()
+	defer r.called()
 	if w := r.watched.Load(); w != nil {
 		return w.arrived
 	}

@@ -172,3 +172,28 @@ func TestArrivalsTellOfADeadWriter(t *testing.T) {
 		})
 	})
 }
+
+// Nothing arrives any more once the reader begins to look.
+func TestArrivalsTellOfWhatWasThereBefore(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			for range 50 {
+				ends(ctx, r, func(w *rpipe.Writer[int]) {
+					r.NoError(w.Send(ctx, []int{1}))
+					r.NoError(w.Flush(ctx))
+					r.NoError(r.World.Barrier(ctx))
+				}, func(rd *rpipe.Reader[int]) {
+					r.NoError(r.World.Barrier(ctx))
+					select {
+					case <-rd.Arrivals():
+					case <-ctx.Done():
+						r.NoError(context.Cause(ctx))
+					}
+					_, ok, err := rd.TryRead()
+					r.NoError(err)
+					r.True(ok)
+				}, rpipe.WithHeap(64))
+			}
+		})
+	})
+}
