@@ -48,6 +48,12 @@
 // when that is done; where the writer is mapped, the reader uses it in place.
 // Tiny blocks can be fetched by an atomic ([WithAtomicReads]).
 //
+// # Views
+//
+// A [Conn] is a net.Conn, over a pipe each way; [Listen] and [Dial] make as many
+// as a program wants, so that net/http runs between ranks. [Sender] and [Receiver]
+// are a channel of values. [Reader.Arrivals] is a Go channel for select.
+//
 // # When the writer learns of freed memory
 //
 // [Deferred]: what is freed waits at the reader in a sorted list, where neighbours
