@@ -108,9 +108,12 @@ func (c *calls) lose(rank int, err error) {
 	}
 }
 
-// listen takes replies, always: nobody's reply waits for another call.
+// listen takes replies, always: nobody's reply waits for another call. It ends when
+// all ranks, this one among them, have sent their last, or with the job: then nobody
+// waits for a handler that still runs.
 func (a *Active) listen() {
 	defer close(a.heard)
+	defer a.end()
 	for b, err := range a.answers.All(a.alive) {
 		if err == nil {
 			err = a.hear(b)

@@ -267,3 +267,32 @@ func TestCallsOfADeadRankFail(t *testing.T) {
 		require.ErrorContains(t, err, "rank 2")
 	})
 }
+
+// A job that ends takes its active messages with it; what waits says so.
+func TestActiveMessagesEndWithTheJob(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		late := make(chan error, 2)
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{
+				"echo":  echoFrom,
+				"waits": func(ctx context.Context, _ int, _ []byte) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() },
+			})
+			r.NoError(err)
+			_, err = a.Call(ctx, 1-r.Me, "echo", nil)
+			r.NoError(err)
+			r.NoError(r.World.Barrier(ctx))
+			go func() {
+				_, err := a.Call(context.WithoutCancel(ctx), 1-r.Me, "waits", nil)
+				late <- err
+			}()
+		})
+		for range 2 {
+			select {
+			case err := <-late:
+				require.Error(t, err)
+			case <-time.After(testjob.Watchdog):
+				require.Fail(t, "a call outlives its job")
+			}
+		}
+	})
+}
