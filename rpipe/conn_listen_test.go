@@ -167,14 +167,14 @@ func TestAcceptEndsWithItsListenerAndWithItsJob(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		accepts := make(chan error, 4)
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			for _, close := range []bool{true, false} {
+			for _, early := range []bool{true, false} {
 				l, err := rpipe.Listen(ctx, r.World)
 				r.NoError(err)
 				go func() {
 					_, err := l.Accept()
 					accepts <- err
 				}()
-				if close {
+				if early {
 					r.NoError(l.Close())
 				}
 			}
