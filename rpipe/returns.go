@@ -3,6 +3,7 @@ package rpipe
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,15 +39,16 @@ type returns struct {
 
 // A parcel is an announcement.
 type parcel struct {
-	words  []byte // tags
+	words  []byte // tags that are still to be put
 	at     int    // in the ring of tags
 	credit uint64 // the flag behind them
 	wanted uint64 // what the writer waited for as it was packed
 	left   bool   // the writer has it
 }
 
-// longParcel is how many bytes of tags are worth waiting for.
-const longParcel = 32 << 10
+// pieceBytes is how many bytes of tags go in one put: so many are copied on the
+// way to any device.
+const pieceBytes = 32 << 10
 
 // A tagSink is where freed ranges go. All calls come under the returns' mutex.
 type tagSink interface {
@@ -148,10 +150,13 @@ func (r *returns) deliver(ctx context.Context) error {
 	if p.left {
 		return nil
 	}
-	if len(p.words) > longParcel {
-		ctx = context.WithoutCancel(ctx) // half of it would be copied again and again
+	for len(p.words) > pieceBytes {
+		// Nothing new is told until the last piece is there.
+		if err := r.put(ctx, pieceBytes, r.told); err != nil {
+			return err
+		}
 	}
-	if err := r.p.putFlag(ctx, r.p.tagsAt()+p.at, p.words, creditFlag, p.credit); err != nil {
+	if err := r.put(ctx, len(p.words), p.credit); err != nil {
 		return err
 	}
 	// Who waits for memory is not served by word of what was read.
@@ -162,6 +167,28 @@ func (r *returns) deliver(ctx context.Context) error {
 	r.told = p.credit
 	r.writes++
 	return nil
+}
+
+// put puts the next n bytes of the parcel at the writer, and a credit. Whatever
+// ctx allows, that is a put which waits for nothing: of one that gave up while it
+// was under way nobody could tell whether the writer sees it, and tags that come
+// once more, when they were taken, are mistaken for others a lap later.
+func (r *returns) put(ctx context.Context, n int, credit uint64) error {
+	p := &r.parcel
+	for {
+		err := r.p.putFlag(r.noWait, r.p.tagsAt()+p.at, p.words[:n], creditFlag, credit)
+		if err == nil {
+			p.words, p.at = p.words[n:], p.at+n
+			return nil
+		}
+		if ctx.Err() != nil || !errors.Is(err, context.Canceled) {
+			return err
+		}
+		// This flag tells nothing new, and waits for room in the queue.
+		if err := r.p.putFlag(ctx, 0, nil, creditFlag, r.told); err != nil {
+			return err
+		}
+	}
 }
 
 // serve announces what there is, if the writer waits for it.

@@ -24,6 +24,9 @@ type Flag struct {
 // WriteFlag stores src at offset and then the flag: whoever sees the flag with
 // an atomic load sees the data. It returns at local completion. Both are posted
 // in one call on one queue pair, which keeps their order.
+//
+// Under a ctx that has ended it does what takes no wait: src is copied, and an
+// error means that a flag which does not add was not posted.
 func (r *Remote) WriteFlag(ctx context.Context, offset int, src []byte, flag Flag) error {
 	p := r.Peer
 	if r.Mem != nil {
@@ -36,7 +39,10 @@ func (r *Remote) WriteFlag(ctx context.Context, offset int, src []byte, flag Fla
 		r.storeFlag(flag)
 		return nil
 	}
-	path := p.PathOf(len(src))
+	path, hurried := p.PathOf(len(src)), ctx.Err() != nil
+	if hurried && len(src) <= stageSize {
+		path = FMA // by way of a stage, where the device copies less
+	}
 	if len(src) > r.MaxMessage() || flag.Add && !p.bind.info.ExtendedAtomics {
 		return r.writeThenFlag(ctx, offset, src, flag)
 	}
@@ -50,6 +56,12 @@ func (r *Remote) WriteFlag(ctx context.Context, offset int, src []byte, flag Fla
 	} else {
 		o.write(0, path, data, src)
 		n += o.flag(1, word, flag)
+	}
+	if hurried && o.borrowed {
+		// Nobody could tell whether the flag was on its way.
+		p.bind.ops.give(o)
+		p.f.Progress() // stages may come back
+		return context.Cause(ctx)
 	}
 	p.Stats.count(len(src) + 8)
 	req, err := o.start(ctx, n)

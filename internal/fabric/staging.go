@@ -90,7 +90,7 @@ type loan struct {
 // write's source is free at once.
 func (o *op) lend(i int, mem []byte, fill, stage bool) error {
 	b := o.bind
-	seg, ok := driver.Segment{Mem: mem}, !b.info.LocalKeys || len(mem) == 0
+	seg, ok := driver.Segment{Mem: mem}, !b.info.LocalKeys && !stage || len(mem) == 0
 	if !ok && !stage {
 		seg, ok = o.f.regions.segment(b, mem)
 	}

@@ -1,0 +1,83 @@
+package rpipe_test
+
+import (
+	"context"
+	"io"
+	"testing"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// Whatever becomes of a Sync, and whether or not the device copies so many tags by
+// itself, each of them gets to the writer once. One that came again would stay in
+// the ring and be met a lap later.
+func TestTagsAreDeliveredOnceThoughASyncIsGivenUp(t *testing.T) {
+	const blocks, heap, rounds = 24, 24 * 64, 60
+	for name, extra := range map[string][]runtime.Option{
+		"bulk":      {runtime.WithFMAMax(1)},
+		"disturbed": {runtime.WithFMAMax(16), disturbed(3)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+				for link, over := range links {
+					t.Run(link, func(t *testing.T) {
+						c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+							over(exchange(heap, rounds, func(i int) int { return 2 + i%23 }))(ctx, r, []rpipe.Option{rpipe.WithHeap(heap), rpipe.WithWidth(blocks), rpipe.WithBlocks(blocks)})
+						}, extra...)
+					})
+				}
+			})
+		})
+	}
+}
+
+// More tags than one put copies leave in several, of which the last one tells.
+func TestAnAnnouncementOfManyTagsArrivesWhole(t *testing.T) {
+	const blocks, heap = 10_000, 10_000 * 64
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			all := func(int) int { return blocks }
+			exchange(heap, 2, all)(ctx, r, []rpipe.Option{rpipe.WithHeap(heap), rpipe.WithWidth(blocks), rpipe.WithBlocks(blocks)})
+		})
+	})
+}
+
+// exchange has the reader free every second block of a batch before the others, and
+// announce both halves twice. Behind each batch the writer's heap is empty.
+func exchange(heap, rounds int, batch func(i int) int) pipeBody {
+	return func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+		over, cancel := context.WithCancel(ctx)
+		cancel()
+		ends(ctx, r, func(w *rpipe.Writer[byte]) {
+			for i := range rounds {
+				for range batch(i) {
+					r.NoError(w.Send(ctx, []byte{byte(i)}))
+				}
+				b, err := w.Alloc(ctx, heap)
+				r.NoError(err, "all was freed")
+				r.NoError(w.Free(b))
+			}
+		}, func(rd *rpipe.Reader[byte]) {
+			for i := range rounds {
+				var got []rpipe.Block[byte]
+				for range batch(i) {
+					b, err := rd.Read(ctx)
+					r.NoError(err)
+					r.EqualValues(i, b.Mem()[0])
+					got = append(got, b)
+				}
+				for first := range 2 {
+					for k := first; k < len(got); k += 2 {
+						r.NoError(rd.Free(got[k]))
+					}
+					_ = rd.Sync(over) // there may be no room in the queue
+					r.NoError(rd.Sync(ctx))
+				}
+			}
+			_, err := rd.Read(ctx)
+			r.Equal(io.EOF, err)
+		}, opts...)
+	}
+}
