@@ -75,6 +75,9 @@ func OpenFanIn[T any](ctx context.Context, t *runtime.Team, writers []int, opts 
 // however much the others write. io.EOF: all of them have closed their pipes, and
 // all was read.
 //
+// A pull pipe whose blocks here were not freed and leave no room for its next one is
+// passed over until a Free: the others go on.
+//
 // An error that comes with a position is of that one pipe: its rank is dead, or it
 // was opened with other options. What had arrived from there was read before. The
 // pipe counts as closed from there on, and the next Read goes on with the others.
@@ -87,8 +90,8 @@ func (f *FanIn[T]) Read(ctx context.Context) (b Block[T], from int, err error) {
 	return f.readers[got.from].block(got.addr, got.mem), got.from, nil
 }
 
-// TryRead is Read without the wait: ok tells whether a block had arrived. Kind: as
-// Read's.
+// TryRead is Read without the wait: ok tells whether a block had arrived for which
+// there was room. Kind: as Read's.
 func (f *FanIn[T]) TryRead() (b Block[T], from int, ok bool, err error) {
 	got, ok, err := f.in.poll()
 	if !ok || err != nil {

@@ -21,7 +21,7 @@ type fanIn struct {
 	turn   int          // the group that comes next
 	open   atomic.Int64 // pipes that have not ended
 	looks  atomic.Uint64
-	stuck  int         // a pipe whose block is taken from the ring and not handed out, or -1
+	stuck  int         // a pipe whose block is taken from the ring and not handed out, as a call's context ended, or -1
 	met    int         // pipes whose writers were looked for
 	seen   uint64      // health, as it was last heeded
 	ready  func() bool // hasNews, made once
@@ -37,6 +37,7 @@ type fanIn struct {
 // A member is what the fan-in knows of a pipe beside its end.
 type member struct {
 	over   bool
+	full   bool   // its next block finds no room at this end before a Free
 	doomed error  // what became of the writer; what has arrived is read first
 	wants  uint64 // how often the writer has waited, as far as it was looked at
 }
@@ -45,6 +46,7 @@ type member struct {
 type group struct {
 	first, n int
 	turn     int    // the pipe that comes next, counted from first
+	full     int    // pipes whose next blocks find no room
 	taken    uint64 // what was taken, as far as the word counts it; it may be ahead of the word
 	latest   uint64 // the word
 	// vague: the word does not tell. A writer died, perhaps between a block and its
@@ -97,9 +99,21 @@ func (f *fanIn) read(ctx context.Context) (arrival, error) {
 			if got, ok, late := f.take(ctx); ok || late != nil {
 				return got, late
 			}
-			return nobody, fmt.Errorf("%w (while none of %d pipes had a block)", err, f.open.Load())
+			return nobody, fmt.Errorf("%w (while %s)", err, f.lack())
 		}
 	}
+}
+
+// lack says what a read waits for.
+func (f *fanIn) lack() string {
+	full := 0
+	for i := range f.groups {
+		full += f.groups[i].full
+	}
+	if full == 0 {
+		return fmt.Sprintf("none of %d pipes had a block", f.open.Load())
+	}
+	return fmt.Sprintf("of %d pipes, %d had a block and no memory for it, which a Free gives, and the others had none", f.open.Load(), full)
 }
 
 // nobody is where errors come from that are of no pipe.
@@ -159,29 +173,43 @@ func (f *fanIn) visit(ctx context.Context, g *group) (arrival, bool, error) {
 		if g.turn++; g.turn == g.n {
 			g.turn = 0
 		}
-		if f.pipes[i].over {
+		if !f.mayHave(i) {
 			continue
 		}
 		if got, ok, err := f.pop(ctx, i); ok || err != nil {
 			return got, ok, err
 		}
 	}
-	if !g.vague && int64(word-g.taken) > 0 {
+	if !g.vague && g.full == 0 && int64(word-g.taken) > 0 {
 		g.vague = true
 		f.met = min(f.met, g.first) // perhaps a writer that differs has knocked
 	}
 	return nobody, false, nil
 }
 
-// pop returns the next block of a pipe, if there is one.
+// mayHave tells that a look at a pipe is not in vain from the start.
+func (f *fanIn) mayHave(i int) bool {
+	m := &f.pipes[i]
+	return !m.over && (!m.full || m.doomed != nil || f.hasRoom(i))
+}
+
+// hasRoom tells that a block for which there was no room may have some now.
+func (f *fanIn) hasRoom(i int) bool {
+	p, ok := f.ends[i].books.(*pulled)
+	return !ok || p.hasRoom()
+}
+
+// pop returns the next block of a pipe, if there is one and room for it: a pipe
+// that waits for its own blocks to be freed does not keep the others waiting.
 func (f *fanIn) pop(ctx context.Context, i int) (arrival, bool, error) {
 	f.looks.Add(1)
 	r, m, g := f.ends[i], &f.pipes[i], &f.groups[i/groupSize]
 	r.calling.Lock()
 	defer r.calling.Unlock()
 	before := r.taker.Count()
-	a, mem, ok, err := r.tryRead(ctx, true)
+	a, mem, ok, err := r.tryRead(ctx, false)
 	g.taken += r.taker.Count() - before
+	f.fills(i, !ok && err == nil && r.have)
 	f.listen(r, m, g)
 	switch {
 	case ok:
@@ -203,6 +231,18 @@ func (f *fanIn) pop(ctx context.Context, i int) (arrival, bool, error) {
 	return arrival{from: i}, false, err
 }
 
+// fills notes whether a pipe's next block has no room.
+func (f *fanIn) fills(i int, full bool) {
+	m, g := &f.pipes[i], &f.groups[i/groupSize]
+	switch {
+	case full && !m.full:
+		g.full++
+	case !full && m.full:
+		g.full--
+	}
+	m.full = full
+}
+
 // listen heeds that the writer waits for memory or width, which its group's word
 // counts, too.
 func (f *fanIn) listen(r *readerEnd, m *member, g *group) {
@@ -219,6 +259,7 @@ func (f *fanIn) retire(i int, err error) {
 	if r := f.ends[i]; !r.eof {
 		f.groups[i/groupSize].vague = true
 	}
+	f.fills(i, false)
 	f.pipes[i].over = true
 	f.open.Add(-1)
 	if f.ended != nil {
@@ -236,11 +277,12 @@ func (f *fanIn) hasSome(g *group) bool {
 	// More was taken than was counted: counts are on their way behind their blocks,
 	// or a pipe's flags lie. The others' blocks must not wait for the word to catch up.
 	ahead := int64(word-g.taken) < 0
-	if !g.vague && !ahead {
+	// What came behind a block without room is counted, and not there to be taken.
+	if !g.vague && !ahead && g.full == 0 {
 		return word != g.taken
 	}
 	for i := g.first; i < g.first+g.n; i++ {
-		if m := &f.pipes[i]; !m.over && (m.doomed != nil || f.ends[i].hasArrived()) {
+		if m := &f.pipes[i]; f.mayHave(i) && (m.full || m.doomed != nil || f.ends[i].hasArrived()) {
 			return true
 		}
 	}
