@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/runtime"
@@ -38,13 +39,20 @@ type FanIn[T any] struct {
 // give WithHeap, WithWidth and WithBlocks. With a heap of 512 bytes, width 4 and 4
 // blocks a pipe takes 0.9 KiB at the reader and 0.4 KiB at the writer, which has 0.5
 // KiB more for its stage where the reader is not mapped: 10,000 pipes are 9 MiB of
-// the reader's heap. Kind: local.
+// the reader's heap. Ranks that are not in the team and bad options fail before
+// anything is opened. Kind: local.
 func OpenFanIn[T any](ctx context.Context, t *runtime.Team, writers []int, opts ...Option) (_ *FanIn[T], err error) {
 	if t == nil || len(writers) == 0 {
 		return nil, fmt.Errorf("OpenFanIn of %d writers: %w: give a team and at least one of its ranks", len(writers), runtime.ErrRange)
 	}
 	if err := uncarried(opts); err != nil {
 		return nil, fmt.Errorf("OpenFanIn: %w", err)
+	}
+	// An opening counts even where a later one fails, which would shift the pairs to come.
+	for _, end := range []int{slices.Min(writers), slices.Max(writers)} {
+		if p, _, err := draft[T](t, end, opts); err != nil {
+			return nil, p.fail("OpenFanIn", err)
+		}
 	}
 	y, err := newTally(ctx, t, len(writers))
 	if err != nil {

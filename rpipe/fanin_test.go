@@ -305,3 +305,47 @@ func TestAFanInsErrors(t *testing.T) {
 		r.ErrorIs(err, rpipe.ErrClosed)
 	})
 }
+
+// An opening that fails for its arguments is none: the pairs to come are those that
+// would have come without it.
+func TestAFanInThatCannotBeOpenedShiftsNoPairs(t *testing.T) {
+	for name, open := range map[string]func(ctx context.Context, r *testjob.Rank) error{
+		"a rank beyond the team": func(ctx context.Context, r *testjob.Rank) error {
+			_, err := rpipe.OpenFanIn[byte](ctx, r.World, []int{0, 99})
+			return err
+		},
+		"a negative rank": func(ctx context.Context, r *testjob.Rank) error {
+			_, err := rpipe.OpenFanIn[byte](ctx, r.World, []int{0, 0, -1})
+			return err
+		},
+		"an option": func(ctx context.Context, r *testjob.Rank) error {
+			_, err := rpipe.OpenFanIn[byte](ctx, r.World, []int{0}, rpipe.WithWidth(0))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+				c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+					if r.Me == 0 {
+						w, err := rpipe.OpenWriter[byte](ctx, r.World, 1)
+						r.NoError(err)
+						r.NoError(w.Send(ctx, []byte{7}))
+						r.NoError(w.Close(ctx))
+						return
+					}
+					r.ErrorIs(open(ctx, r), runtime.ErrRange)
+					f, err := rpipe.OpenFanIn[byte](ctx, r.World, []int{0})
+					r.NoError(err)
+					b, from, err := f.Read(ctx)
+					r.NoError(err)
+					r.Zero(from)
+					r.Equal([]byte{7}, b.Mem())
+					r.NoError(f.Free(b))
+					_, _, err = f.Read(ctx)
+					r.Equal(io.EOF, err)
+					r.NoError(f.Close(ctx))
+				})
+			})
+		})
+	}
+}
