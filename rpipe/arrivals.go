@@ -115,7 +115,7 @@ func (w *watcher) news() bool {
 	at := [2]int{r.taker.Index(), r.wantedFlag()}
 	elsewhere := at != w.flags
 	w.flags = at
-	w.over = r.eof || r.usable() != nil
+	w.over = r.eof || r.usable() != nil || r.forsaken()
 	w.due = !w.over && w.place != w.told && (r.have || r.notified())
 	return w.over || w.due || elsewhere
 }

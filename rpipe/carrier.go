@@ -196,6 +196,8 @@ func (p *pipe) board(ctx context.Context, t *fabric.Team, mine, theirs linkEnd, 
 // desert has open ends over a carrier of no more use, and lets go of those that
 // linger.
 func (r *registry) desert(c *Carrier) {
+	r.insisting.Lock() // who speaks over the carrier has ended
+	defer r.insisting.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for s := range r.open {

@@ -96,7 +96,7 @@
 //	notification  lap 8 | kind 2 | offset 24 (granules of 64 bytes) | length 30 (bytes)
 //	tag           lap 8 | zero 7 | offset 24 (granules) | count 25 (granules)
 //	credit        tags in all 32 | blocks read 32
-//	wanted        how often the writer has waited 62 | for width 1 | for memory 1
+//	wanted        how often the writer has waited 62 | for width 1 | for memory 1; all ones: it has given up
 //	end           1 all was read, 2 closed before that
 //	bye           1
 //

@@ -40,6 +40,7 @@ var (
 	errCredit        = fmt.Errorf("%w: more blocks were read than written", ErrCorrupt)
 	errBadFlag       = fmt.Errorf("%w: notification flag", ErrCorrupt)
 	errBadTag        = fmt.Errorf("%w: tag of freed memory", ErrCorrupt)
+	errWriterGaveUp  = fmt.Errorf("%w at the writer's end, which has given up: blocks may be missing; close this end, and open another pipe", ErrCorrupt)
 	errPartElement   = fmt.Errorf("%w: a block ends within an element", ErrCorrupt)
 )
 

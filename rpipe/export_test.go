@@ -13,8 +13,12 @@ func WithPatience(d time.Duration) Option {
 }
 
 // Lingering is how many closed ends of this rank still wait for the other one.
-func Lingering[T any](r *Reader[T]) int {
-	g := r.end.registry
+func Lingering[T any](r *Reader[T]) int { return r.end.registry.count() }
+
+// LingeringBy is Lingering by a writer of that rank.
+func LingeringBy[T any](w *Writer[T]) int { return w.end.registry.count() }
+
+func (g *registry) count() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.sweep()
@@ -55,3 +59,6 @@ func Tag(granule, count int) uint64 { return rmalloc.Range{Offset: granule, Coun
 
 // Written is how many blocks a sender has written.
 func Written[T any](s *Sender[T]) uint64 { return s.w.Stats().Written }
+
+// Withdraw takes the memory of a reader's end away while its writer uses it.
+func Withdraw[T any](r *Reader[T]) error { return r.end.link.(*fabricLink).mine.region.Close() }

@@ -38,6 +38,10 @@ const (
 	wantsBits = iota
 )
 
+// gaveUp is a wantedFlag that says that the writer's end is corrupt, and that it
+// writes nothing more.
+const gaveUp = ^uint64(0)
+
 // The data of both ends: the card, the ring of tags and the heap, each at one of
 // the ends or at both:
 //

@@ -1,8 +1,10 @@
 package rpipe
 
 import (
+	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/runtime"
@@ -16,6 +18,13 @@ type registry struct {
 	open      map[stopper]struct{}
 	lingering []lingerer
 	slabs     slabs
+	timer     *time.Timer   // looks after those that linger
+	pause     time.Duration // that it waits
+
+	insisting sync.Mutex // held, ahead of mu, while the timer does
+	round     []lingerer // that it looks after
+	life      context.Context
+	endLife   context.CancelFunc
 }
 
 // A stopper is an open end that may touch the other one by itself.
@@ -25,14 +34,12 @@ type stopper interface {
 	leaves(c *Carrier) bool
 }
 
-// A lingerer is an end that was closed, whose memory the other end may still put
-// to. leave gives it back once that has said that it will not.
-type lingerer interface{ leave() (left bool) }
-
 // registryOf returns the registry of a team's rank.
 func registryOf(t *fabric.Team) (*registry, error) {
 	a, err := t.Attach("rpipe", func() fabric.Attachment {
-		return &registry{openings: map[string]int{}, open: map[stopper]struct{}{}}
+		r := &registry{openings: map[string]int{}, open: map[stopper]struct{}{}}
+		r.life, r.endLife = context.WithCancel(context.Background())
+		return r
 	})
 	if err != nil {
 		return nil, err
@@ -65,41 +72,6 @@ func (r *registry) number() uint32 {
 	n := r.openings["tally"]
 	r.openings["tally"]++
 	return uint32(n)
-}
-
-// exit takes out an end that was closed, and keeps it as long as it lingers.
-func (r *registry) exit(s stopper, l lingerer) {
-	s.stop()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.open == nil { // the job has ended and has taken everything back
-		return
-	}
-	delete(r.open, s)
-	r.lingering = append(r.lingering, l)
-	r.sweep()
-}
-
-// sweep lets go of those that need not linger any more.
-func (r *registry) sweep() {
-	still := r.lingering[:0]
-	for _, l := range r.lingering {
-		if !l.leave() {
-			still = append(still, l)
-		}
-	}
-	clear(r.lingering[len(still):])
-	r.lingering = still
-}
-
-// Close stops everything that is open: the job ends.
-func (r *registry) Close() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for s := range r.open {
-		s.stop()
-	}
-	r.open, r.lingering = nil, nil
 }
 
 // A pairing is what two ends find each other by.

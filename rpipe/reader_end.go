@@ -31,6 +31,7 @@ type readerEnd struct {
 	open    context.Context // until Close
 	endOpen context.CancelFunc
 	watched atomic.Pointer[watcher] // tells of arrivals, where that was asked for
+	parting parting
 }
 
 // books are the blocks that the reader has: where they lie, and which addresses
@@ -152,6 +153,11 @@ func (r *readerEnd) look(ctx context.Context) (bool, error) {
 		return false, io.EOF
 	}
 	f, verdict := r.taker.Take(r.flag(r.taker.Index()))
+	if verdict == rmalloc.NotYet && r.forsaken() {
+		if f, verdict = r.taker.Take(r.flag(r.taker.Index())); verdict == rmalloc.NotYet { // what has arrived counts
+			return false, r.breaks(errWriterGaveUp)
+		}
+	}
 	switch {
 	case verdict == rmalloc.NotYet:
 		return false, nil
@@ -173,8 +179,12 @@ func (r *readerEnd) look(ctx context.Context) (bool, error) {
 
 // hasArrived tells that Read has something to do.
 func (r *readerEnd) hasArrived() bool {
-	return !r.eof && r.notified() || r.usable() != nil || r.waited()
+	return !r.eof && (r.notified() || r.forsaken()) || r.usable() != nil || r.waited()
 }
+
+// forsaken tells that the writer writes nothing more and does not say where the
+// end is.
+func (r *readerEnd) forsaken() bool { return r.flag(r.wantedFlag()) == gaveUp }
 
 // notified tells that there is a notification to take.
 func (r *readerEnd) notified() bool { return uint8(r.flag(r.taker.Index())>>56) != r.taker.Lap()-1 }
@@ -255,31 +265,85 @@ func (r *readerEnd) part(ctx context.Context) error {
 	}
 	if !r.joined.Load() {
 		r.abandon()
-		if _, _, err := r.join(ctx, false); err != nil || !r.joined.Load() {
+		_, err := r.joinLast(ctx)
+		switch {
+		case err != nil && r.reachable():
+			return err
+		case err != nil:
 			return nil //nolint:nilerr // a writer that cannot be reached has nothing to be told
+		case !r.joined.Load():
+			r.parting.unseen = true
+			return nil
 		}
 	}
-	why := uint64(deserted)
-	if r.eof {
-		why = drained
-	}
-	if err := r.end(ctx, why); err != nil && r.fate() == nil {
+	if err := r.sayEnd(ctx); err != nil && r.fate() == nil {
 		return err
 	}
 	return nil
 }
 
+// sayEnd puts the last word at the writer.
+func (r *readerEnd) sayEnd(ctx context.Context) error {
+	why := uint64(deserted)
+	if r.eof {
+		why = drained
+	}
+	return r.end(ctx, why)
+}
+
+// stop has nothing be put at the writer any more, and a watcher end.
 func (r *readerEnd) stop() {
 	r.mute()
 	r.watched.Load().stop()
 }
 
-// leave gives the memory back once the writer puts nothing more here.
-func (r *readerEnd) leave() bool {
-	if !gone(r.fate()) && r.flag(r.byeFlag()) == 0 {
+// insist says what close could not: that the reader is gone.
+func (r *readerEnd) insist(ctx context.Context) { r.parting.speak(ctx, r.isDue, r.say) }
+
+// isDue tells that there is something to say.
+func (r *readerEnd) isDue() bool {
+	switch {
+	case r.fate() != nil:
 		return false
+	case !r.joined.Load():
+		return r.broken.Load() == nil && !r.parting.alone && (!r.parting.unseen || r.flag(r.byeFlag()) != 0)
 	}
-	r.options.tally.drop(gone(r.fate()))
-	_ = r.release() // a lingering end has nobody to tell
-	return true
+	return !r.hasEnded()
+}
+
+// say does what can be done now. What fails is tried again.
+func (r *readerEnd) say(ctx context.Context) {
+	if !r.joined.Load() {
+		r.rejoin(ctx, &r.parting, r.flag(r.byeFlag()) != 0)
+	}
+	_ = r.sayEnd(ctx)
+}
+
+// hasEnded tells that the last word is at the writer.
+func (r *readerEnd) hasEnded() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.muted
+}
+
+// leave gives the memory back once the writer puts nothing more here and knows that
+// this end does not either.
+func (r *readerEnd) leave() bool {
+	return r.parting.leave(r.mayLeave, func() {
+		r.mute()
+		r.options.tally.drop(gone(r.fate()))
+		_ = r.release() // a lingering end has nobody to tell
+	})
+}
+
+func (r *readerEnd) mayLeave() bool {
+	switch {
+	case gone(r.fate()):
+		return true
+	case r.flag(r.byeFlag()) == 0:
+		return false
+	case !r.joined.Load():
+		return r.parting.alone
+	}
+	return r.hasEnded()
 }

@@ -68,9 +68,15 @@ func (w *writerEnd) finish(ctx context.Context) (said bool, err error) {
 			return false, nil
 		}
 		w.abandon()
-		_, deserted, err := w.join(ctx, false)
-		if err != nil || !w.joined.Load() {
-			return false, nil //nolint:nilerr // nothing was written, and a reader that comes later sees the card
+		deserted, err := w.joinLast(ctx)
+		switch {
+		case err != nil && w.reachable():
+			return false, err
+		case err != nil:
+			return false, nil //nolint:nilerr // nothing was written for the reader to miss
+		case !w.joined.Load():
+			w.parting.unseen = true
+			return false, nil
 		}
 		w.deserted = deserted
 	}
@@ -78,10 +84,12 @@ func (w *writerEnd) finish(ctx context.Context) (said bool, err error) {
 	case w.deserted || w.finished:
 		return true, nil
 	case w.broken.Load() != nil:
+		if err := w.giveUp(ctx); err != nil && w.fate() == nil {
+			return false, err
+		}
 		return false, nil
 	}
 	err = w.sayClose(ctx)
-	w.finished = err == nil
 	return err == nil, err
 }
 
@@ -92,12 +100,18 @@ func (w *writerEnd) unread() uint32 {
 	return uint32(w.count.Written) - uint32(w.credit)
 }
 
-// sayClose puts the last notification.
+// sayClose puts the last notification, once there is width for it.
 func (w *writerEnd) sayClose(ctx context.Context) error {
 	if err := w.awaitWidth(ctx); err != nil && !errors.Is(err, errReaderGone) {
 		return err
 	}
+	return w.putClose(ctx)
+}
+
+// putClose puts the last notification, unless the reader has gone.
+func (w *writerEnd) putClose(ctx context.Context) error {
 	if w.flag(endFlag) != 0 {
+		w.finished = true
 		return nil
 	}
 	flag := rmalloc.Flag{Kind: rmalloc.Close}.Encode(w.slot.Lap())
@@ -105,25 +119,87 @@ func (w *writerEnd) sayClose(ctx context.Context) error {
 		return err
 	}
 	w.slot.Step()
+	w.finished = true
+	return w.tell()
+}
+
+// giveUp tells the reader that this end is corrupt. Which notification is free is
+// not known any more: that flag is of the writer's alone.
+func (w *writerEnd) giveUp(ctx context.Context) error {
+	if w.flag(endFlag) == 0 {
+		if err := w.putFlag(ctx, 0, nil, w.wantedFlag(), gaveUp); err != nil {
+			return err
+		}
+	}
+	w.finished = true
 	return w.tell()
 }
 
 func (w *writerEnd) stop() {}
 
+// insist says what close could not: that nothing follows, as soon as the reader has
+// made room for it.
+func (w *writerEnd) insist(ctx context.Context) { w.parting.speak(ctx, w.owes, w.say) }
+
+// owes tells that there is something to say.
+func (w *writerEnd) owes() bool {
+	switch {
+	case w.fate() != nil:
+		return false
+	case !w.joined.Load():
+		return w.broken.Load() == nil && !w.parting.alone && (!w.parting.unseen || w.flag(endFlag) != 0)
+	}
+	return !w.finished && !w.deserted || w.unsettled()
+}
+
+// unsettled tells that the reader has gone while something may be leaving from the
+// stage.
+func (w *writerEnd) unsettled() bool {
+	return w.flag(endFlag) == deserted && !w.direct && !w.settled && w.up
+}
+
+// say does what can be done now. What fails is tried again.
+func (w *writerEnd) say(ctx context.Context) {
+	if !w.joined.Load() {
+		w.deserted = w.rejoin(ctx, &w.parting, w.flag(endFlag) != 0)
+	}
+	if w.joined.Load() && !w.finished && !w.deserted {
+		w.finishLater(ctx)
+	}
+	if w.unsettled() {
+		w.settled = w.flush(ctx) == nil
+	}
+}
+
+// finishLater is finish of an end that lingers.
+func (w *writerEnd) finishLater(ctx context.Context) {
+	if w.broken.Load() != nil {
+		_ = w.giveUp(ctx)
+		return
+	}
+	if room, err := w.hasWidth(); room && err == nil {
+		_ = w.putClose(ctx)
+	}
+}
+
 // leave gives the memory back once the reader puts nothing more here, and says
 // so to the reader. It waits for nothing: it comes again.
 func (w *writerEnd) leave() bool {
-	switch end := w.flag(endFlag); {
+	return w.parting.leave(w.mayLeave, func() {
+		_ = w.release() // a lingering end has nobody to tell
+	})
+}
+
+func (w *writerEnd) mayLeave() bool {
+	switch {
 	case gone(w.fate()):
-	case end == 0 || end == deserted && !w.direct && !w.settled && w.up:
+		return true
+	case w.flag(endFlag) == 0 || w.unsettled():
 		return false
-	case w.joined.Load():
-		if err := w.bid(noWait()); err != nil && w.fate() == nil {
-			return false
-		}
+	case !w.joined.Load():
+		return w.parting.alone
 	}
-	_ = w.release() // a lingering end has nobody to tell
-	return true
+	return w.bid(noWait()) == nil || w.fate() != nil
 }
 
 // bid puts the bye flag, once: with it the reader's memory may be gone.

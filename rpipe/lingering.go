@@ -1,0 +1,107 @@
+package rpipe
+
+import (
+	"context"
+	"time"
+)
+
+// Ends that were closed linger until the other one puts nothing more there. They are
+// looked after as other pipes are opened and closed, and by a timer, so that what
+// Close could not say is said without any further call of the program:
+//
+//	Close   ----> lingering ----> leave: memory goes back
+//	                ^    |
+//	                +----+ insist, after 1 ms, 2, 4 and so on
+const (
+	sweepSoon   = time.Millisecond
+	sweepSeldom = 256 * time.Millisecond
+)
+
+// A lingerer is an end that was closed, whose memory the other end may still put
+// to. leave gives it back once that has said that it will not.
+type lingerer interface{ leave() (left bool) }
+
+// An insister is a lingerer that may have something to tell the other end. It waits
+// for no more than a moment.
+type insister interface{ insist(ctx context.Context) }
+
+// exit takes out an end that was closed, and keeps it as long as it lingers.
+func (r *registry) exit(s stopper, l lingerer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.open == nil { // the job has ended and has taken everything back
+		s.stop()
+		return
+	}
+	delete(r.open, s)
+	r.lingering = append(r.lingering, l)
+	r.sweep()
+	r.pause = 0
+	r.later()
+}
+
+// sweep lets go of those that need not linger any more.
+func (r *registry) sweep() {
+	still := r.lingering[:0]
+	for _, l := range r.lingering {
+		if !l.leave() {
+			still = append(still, l)
+		}
+	}
+	clear(r.lingering[len(still):])
+	r.lingering = still
+}
+
+// later has the timer look after those that linger, if any do.
+func (r *registry) later() {
+	if len(r.lingering) == 0 {
+		return
+	}
+	r.pause = min(max(2*r.pause, sweepSoon), sweepSeldom)
+	if r.timer == nil {
+		r.timer = time.AfterFunc(r.pause, r.tick)
+		return
+	}
+	r.timer.Reset(r.pause)
+}
+
+// tick has those that linger say what they have to say. Meanwhile pipes are opened
+// and closed.
+func (r *registry) tick() {
+	r.insisting.Lock()
+	defer r.insisting.Unlock()
+	r.mu.Lock()
+	r.round = append(r.round[:0], r.lingering...)
+	r.mu.Unlock()
+	for _, l := range r.round {
+		if l, ok := l.(insister); ok {
+			l.insist(r.life)
+		}
+	}
+	clear(r.round)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sweep()
+	r.later()
+}
+
+// Close stops everything that is open or lingers: the job ends.
+func (r *registry) Close() {
+	r.endLife()
+	r.insisting.Lock()
+	defer r.insisting.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for s := range r.open {
+		s.stop()
+	}
+	for _, l := range r.lingering {
+		if s, ok := l.(stopper); ok {
+			s.stop()
+		}
+	}
+	r.open, r.lingering = nil, nil
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+}

@@ -1,0 +1,77 @@
+package rpipe
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// lastMoment is how long an end that closes, or was closed, tries at a time to reach
+// the other one.
+const lastMoment = time.Second
+
+// A parting is what an end remembers that closes or was closed. One of the registry's
+// sweeps may look after it while the timer does.
+type parting struct {
+	mu       sync.Mutex // held for moments
+	speaking bool       // to the other end; meanwhile the memory stays
+	left     bool       // the memory is given back
+	unseen   bool       // the other end was not there: it finds the card
+	alone    bool       // the other end has said its last word and is not there any more
+}
+
+// speak runs say, which has something to tell the other end, if due says so.
+func (b *parting) speak(ctx context.Context, due func() bool, say func(ctx context.Context)) {
+	b.mu.Lock()
+	b.speaking = !b.left && due()
+	speaking := b.speaking
+	b.mu.Unlock()
+	if !speaking {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, lastMoment)
+	defer cancel()
+	say(ctx)
+	b.mu.Lock()
+	b.speaking = false
+	b.mu.Unlock()
+}
+
+// leave runs release, if may says so.
+func (b *parting) leave(may func() bool, release func()) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.speaking || !may() {
+		return false
+	}
+	b.left = true
+	release()
+	return true
+}
+
+// joinLast is join of an end that closes, and does not wait for one that is not
+// open. Contexts that have ended are no reason to leave the other end without a
+// word: then it takes a moment of its own.
+func (p *pipe) joinLast(ctx context.Context) (deserted bool, err error) {
+	_, deserted, err = p.join(ctx, false)
+	if err == nil || ctx.Err() == nil || !p.reachable() {
+		return deserted, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastMoment)
+	defer cancel()
+	_, deserted, err = p.join(ctx, false)
+	return deserted, err
+}
+
+// reachable tells that the other end is there, as far as is known, and fits.
+func (p *pipe) reachable() bool { return p.broken.Load() == nil && p.fate() == nil }
+
+// rejoin looks once more for an end that was not met. heard tells that it has said
+// its last word: then it is there, and waits for this end's.
+func (p *pipe) rejoin(ctx context.Context, b *parting, heard bool) (deserted bool) {
+	_, deserted, err := p.join(ctx, false)
+	if err == nil && !p.joined.Load() {
+		b.unseen, b.alone = true, heard
+	}
+	return deserted
+}

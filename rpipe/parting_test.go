@@ -1,0 +1,104 @@
+package rpipe_test
+
+import (
+	"context"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+)
+
+// ended returns a context as a program has it that was called off.
+func ended(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	return ctx
+}
+
+// eachPair runs one body at the writer's rank and one at the reader's.
+func eachPair(t *testing.T, write, read pipeBody, more ...rpipe.Option) {
+	eachMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+		opts = append(opts, more...)
+		switch r.Me {
+		case 0:
+			write(ctx, r, opts)
+		case 1:
+			read(ctx, r, opts)
+		}
+	})
+}
+
+func TestAWriterThatIsCalledOffWithItsWidthFullEndsThePipe(t *testing.T) {
+	eachPair(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)
+		r.NoError(err)
+		r.NoError(w.Send(ctx, []byte{1}))
+		r.ErrorIs(w.Close(ended(ctx)), context.Canceled)
+		r.NoError(r.World.Barrier(ctx), "now the reader begins")
+		r.NoError(r.World.Barrier(ctx), "it has read the end")
+	}, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+		rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, opts...)
+		r.NoError(err)
+		r.NoError(r.World.Barrier(ctx))
+		_, err = rd.Recv(ctx, nil)
+		r.NoError(err)
+		_, err = rd.Read(ctx)
+		r.Equal(io.EOF, err)
+		r.NoError(r.World.Barrier(ctx))
+		r.NoError(rd.Close(ctx))
+	}, rpipe.WithWidth(1))
+}
+
+func TestAnUnusedWriterThatIsCalledOffEndsThePipe(t *testing.T) {
+	eachPair(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)
+		r.NoError(err)
+		r.NoError(r.World.Barrier(ctx))
+		time.Sleep(time.Millisecond) // the reader waits, most times
+		if err := w.Close(ended(ctx)); err != nil {
+			r.ErrorIs(err, context.Canceled)
+		}
+		r.NoError(r.World.Barrier(ctx))
+	}, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+		rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, opts...)
+		r.NoError(err)
+		_, ok, err := rd.TryRead() // meets the writer, if that is there
+		r.NoError(err)
+		r.False(ok)
+		r.NoError(r.World.Barrier(ctx))
+		_, err = rd.Read(ctx)
+		r.Equal(io.EOF, err)
+		r.NoError(r.World.Barrier(ctx))
+		r.NoError(rd.Close(ctx))
+	})
+}
+
+func TestAnUnusedReaderThatIsCalledOffLetsItsWriterGo(t *testing.T) {
+	eachPair(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)
+		r.NoError(err)
+		r.NoError(w.Send(ctx, []byte{1}))
+		r.NoError(r.World.Barrier(ctx))
+		r.ErrorIs(w.Send(ctx, []byte{2}), rpipe.ErrClosed)
+		r.ErrorIs(w.Close(ctx), rpipe.ErrClosed, "a block was not read")
+		r.NoError(r.World.Barrier(ctx))
+	}, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+		rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, opts...)
+		r.NoError(err)
+		r.NoError(r.World.Barrier(ctx))
+		if err := rd.Close(ended(ctx)); err != nil {
+			r.ErrorIs(err, context.Canceled)
+		}
+		r.NoError(r.World.Barrier(ctx))
+	}, rpipe.WithWidth(1))
+}
+
+// gone waits until no end of this rank lingers.
+func gone(ctx context.Context, r *testjob.Rank, rd *rpipe.Reader[byte]) {
+	for rpipe.Lingering(rd) > 0 {
+		r.NoError(ctx.Err())
+		time.Sleep(100 * time.Microsecond)
+	}
+}
