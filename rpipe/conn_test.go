@@ -51,7 +51,7 @@ func TestConnsAreAsPackageNetWantsThem(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		for name, opts := range map[string][]rpipe.Option{
 			"default": nil,
-			"tiny":    {rpipe.WithHeap(256), rpipe.WithWidth(2)},
+			"tiny":    {rpipe.WithHeap(2048), rpipe.WithWidth(2)},
 			"pull":    {rpipe.WithPull(), rpipe.WithSync(rpipe.Immediate)},
 		} {
 			t.Run(name, func(t *testing.T) {
