@@ -40,7 +40,7 @@ func (p *pulled) open(ctx context.Context, f rmalloc.Flag, wait bool) (rmalloc.A
 }
 
 // prepare decides, when the writer is known, how its blocks are reached.
-func (p *pulled) prepare() (err error) {
+func (p *pulled) prepare() error {
 	r := p.r
 	switch {
 	case p.mem != nil:
@@ -49,15 +49,29 @@ func (p *pulled) prepare() (err error) {
 		return r.fate() // blocks died with the writer
 	}
 	if remote := r.remote(); remote != nil {
-		p.list, err = rmalloc.NewHeld(r.spec.heap, r.spec.blocks)
-		p.mem = remote[r.writerHeap():]
+		list, err := rmalloc.NewHeld(r.spec.heap, r.spec.blocks)
+		if err == nil {
+			p.decide(list, nil, remote[r.writerHeap():])
+		}
 		return err
 	}
-	if p.heap, err = rmalloc.New(rmalloc.Config{Size: r.spec.heap, Blocks: r.spec.blocks}); err != nil {
+	heap, err := rmalloc.New(rmalloc.Config{Size: r.spec.heap, Blocks: r.spec.blocks})
+	if err != nil {
 		return err
 	}
-	p.mem, err = r.stage(r.spec.heap)
+	mem, err := r.stage(r.spec.heap)
+	if err == nil {
+		p.decide(nil, heap, mem)
+	}
 	return err
+}
+
+// decide shows what prepare came to to Stats, Free and Close, too. Nothing of it
+// changes later on, so that Read looks at it without the mutex.
+func (p *pulled) decide(list *rmalloc.Held, heap *rmalloc.Heap, mem []byte) {
+	p.r.mu.Lock()
+	defer p.r.mu.Unlock()
+	p.list, p.heap, p.mem = list, heap, mem
 }
 
 func (p *pulled) use(f rmalloc.Flag) (rmalloc.Addr, []byte, error) {
