@@ -32,7 +32,8 @@ func (w *writerEnd) stats() WriterStats {
 	s := w.count
 	s.Heap = w.heap.Stats()
 	if !w.closed.Load() { // then the memory is there as long as the mutex is held
-		s.InFlight = int(uint32(s.Written) - uint32(w.flag(creditFlag)))
+		// The reader may have read a block that is not counted yet.
+		s.InFlight = max(int(int32(uint32(s.Written)-uint32(w.flag(creditFlag)))), 0)
 	}
 	return s
 }
