@@ -208,6 +208,9 @@ func (f *fanIn) pop(ctx context.Context, i int) (arrival, bool, error) {
 	defer r.calling.Unlock()
 	before := r.taker.Count()
 	a, mem, ok, err := r.tryRead(ctx, false)
+	if !ok && err == nil && m.doomed != nil && f.team.Progress() { // what has arrived counts
+		a, mem, ok, err = r.tryRead(ctx, false)
+	}
 	g.taken += r.taker.Count() - before
 	f.fills(i, !ok && err == nil && r.have)
 	f.listen(r, m, g)
