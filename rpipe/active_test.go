@@ -28,7 +28,8 @@ func echoFrom(_ context.Context, from int, request []byte) ([]byte, error) {
 func TestCallsReturnTheirOwnReplies(t *testing.T) {
 	testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			const callers, rounds = 4, 40
+			const callers = 4
+			rounds := fewer(40)
 			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{"echo": echoFrom}, rpipe.WithBatch(512))
 			r.NoError(err)
 			var all sync.WaitGroup

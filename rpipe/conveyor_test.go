@@ -26,7 +26,8 @@ func TestRandomUpdatesArriveOnce(t *testing.T) {
 	for _, batch := range []int{8, 100, 4096} {
 		testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
 			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-				const updates, size = 3000, 128
+				const size = 128
+				updates := fewer(3000)
 				v, err := rpipe.OpenConveyor[update](ctx, r.World, rpipe.WithBatch(batch))
 				r.NoError(err)
 				pulled := make(chan []uint32)
@@ -70,7 +71,7 @@ func TestRandomUpdatesArriveOnce(t *testing.T) {
 func TestOneGoroutinePushesAndPulls(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			const records = 500
+			records := fewer(500)
 			v, err := rpipe.OpenConveyor[int64](ctx, r.World, rpipe.WithBatch(64), rpipe.WithHeap(128), rpipe.WithWidth(2))
 			r.NoError(err)
 			next := make([]int64, r.N)

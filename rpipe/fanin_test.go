@@ -18,6 +18,14 @@ import (
 // small makes pipes that take little memory.
 var small = []rpipe.Option{rpipe.WithHeap(512), rpipe.WithWidth(4), rpipe.WithBlocks(4)}
 
+// fewer is n, or less of it where the race detector slows everything down.
+func fewer(n int) int {
+	if testjob.Race {
+		return n / 5
+	}
+	return n
+}
+
 // everyone returns all ranks of a job but the first.
 func everyone(n int) (ranks []int) {
 	for i := 1; i < n; i++ {
@@ -31,7 +39,7 @@ func TestAFanInReadsAllWritersInOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			testjob.EachTransport(t, 4, func(t *testing.T, c testjob.Config) {
 				c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-					const blocks = 100
+					blocks := fewer(100)
 					opts := append(opts, rpipe.WithHeap(4096), rpipe.WithWidth(5))
 					if r.Me > 0 {
 						w, err := rpipe.OpenWriter[int](ctx, r.World, 0, opts...)
