@@ -48,12 +48,14 @@ func (w *writerEnd) drain(ctx context.Context) error {
 		return err
 	}
 	if w.flag(endFlag) == drained {
+		_ = w.bid(ctx) // or as this end lingers
 		return nil
 	}
 	if err := w.flush(ctx); err != nil { // what left from the stage has arrived
 		return err
 	}
 	w.settled = true
+	_ = w.bid(ctx)
 	if w.unread() > 0 {
 		return errReaderGone
 	}
