@@ -252,9 +252,10 @@ func (v *vigil) lookOnce() bool {
 	}
 	if now := v.l.team.Health(); now != v.seen {
 		v.seen, v.gone = now, v.l.fate()
-		if r := v.l.theirs.Load(); r != nil && v.gone == nil {
-			v.gone = r.Peer.Err()
-		}
+	}
+	// A peer that refuses may be a rank that is well, which is no news of health.
+	if r := v.l.theirs.Load(); r != nil && v.gone == nil {
+		v.gone = r.Peer.Err()
 	}
 	return v.gone != nil
 }

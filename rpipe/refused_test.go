@@ -1,0 +1,46 @@
+package rpipe_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+)
+
+// A rank that is well may refuse what is written, since its memory is gone. Who
+// waits for it then learns of that, though its health tells nothing.
+func TestAWaitEndsWhenThePeerRefusesWhatWasWritten(t *testing.T) {
+	c := testjob.Config{Provider: "tcp", Ranks: 2}
+	// The reader's end is beyond use: its rank need not end well.
+	over := make(chan struct{})
+	_ = c.Try(t, func(ctx context.Context, r *testjob.Rank) {
+		opts := []rpipe.Option{rpipe.WithWidth(2)}
+		if r.Me == 1 {
+			rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, opts...)
+			r.NoError(err)
+			r.NoError(r.World.Barrier(ctx))
+			r.NoError(rpipe.Withdraw(rd))
+			r.NoError(r.World.Barrier(ctx))
+			select {
+			case <-over:
+			case <-ctx.Done():
+			}
+			return
+		}
+		defer close(over)
+		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)
+		r.NoError(err)
+		r.NoError(w.Send(ctx, []byte{1}))
+		r.NoError(w.Flush(ctx))
+		r.NoError(r.World.Barrier(ctx))
+		r.NoError(r.World.Barrier(ctx))
+		for err == nil { // at the latest the one that the width stops
+			err = w.Send(ctx, []byte{2})
+		}
+		var refused *fabric.RankError
+		r.ErrorAs(err, &refused)
+		r.Equal(1, refused.Rank)
+	})
+}
