@@ -52,7 +52,7 @@ func TestConnsAreAsPackageNetWantsThem(t *testing.T) {
 		for name, opts := range map[string][]rpipe.Option{
 			"default": nil,
 			"tiny":    {rpipe.WithHeap(2048), rpipe.WithWidth(2)},
-			"pull":    {rpipe.WithPull(), rpipe.WithSync(rpipe.Immediate)},
+			"pull":    {rpipe.WithPull()},
 		} {
 			t.Run(name, func(t *testing.T) {
 				during(t, c, func(ctx context.Context, a, b *testjob.Rank) {
