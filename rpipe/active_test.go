@@ -193,6 +193,10 @@ func TestAFullTargetStopsItsCallers(t *testing.T) {
 				r.NoError(ctx.Err())
 				r.LessOrEqual(sent, 20, "as many as 1 KiB holds, with those in work")
 			}
+			for r.Me == 1 && at.Load() == 0 {
+				r.NoError(ctx.Err())
+				time.Sleep(time.Millisecond)
+			}
 			r.NoError(r.World.Barrier(ctx))
 			if r.Me == 1 {
 				r.LessOrEqual(at.Load(), int32(workers))
