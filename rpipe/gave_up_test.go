@@ -37,7 +37,7 @@ func TestAWriterWhoseEndIsCorruptTellsItsReader(t *testing.T) {
 						r.ErrorContains(err, "at the writer's end")
 						r.NotErrorIs(err, io.EOF)
 					}
-					for range rd.Arrivals() { //nolint:revive // it is closed
+					for range rd.Arrivals() { // until it is closed
 					}
 					r.NoError(rd.Close(ctx))
 					gone(ctx, r, rd)
