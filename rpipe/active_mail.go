@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -102,10 +103,20 @@ func (m *mailer) finish(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// close ends the pipes. Whoever is still at one of them leaves first: a handler that
+// answers was told to. A pipe that is not left is given back when the job ends.
 func (m *mailer) close(ctx context.Context) error {
+	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
 	var errs []error
 	for i := range m.drops {
-		errs = append(errs, m.drops[i].w.Close(ctx))
+		d := &m.drops[i]
+		err := d.enter(leaving)
+		if err == nil {
+			err = d.w.Close(ctx)
+			d.leave()
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
