@@ -55,8 +55,8 @@ func TestConnsAreAsPackageNetWantsThem(t *testing.T) {
 			"pull":    {rpipe.WithPull()},
 		} {
 			t.Run(name, func(t *testing.T) {
-				if c.NIC && name == "tiny" {
-					t.Skip("it was seen to hang on a busy machine, and why is not known yet")
+				if !c.Mapped() && os.Getenv("GOPGAS_SOAK") == "" {
+					t.Skip("it was seen to hang on a busy machine, and why is not known yet; GOPGAS_SOAK=1 runs it")
 				}
 				during(t, c, func(ctx context.Context, a, b *testjob.Rank) {
 					nettest.TestConn(t, func() (net.Conn, net.Conn, func(), error) {
