@@ -28,9 +28,9 @@ func (h *half) init() {
 func (h *half) begin() (context.Context, error) {
 	h.turn.Lock()
 	ctx := h.limit.context()
-	if ctx.Err() != nil {
+	if err := h.limit.passed(ctx); err != nil {
 		h.turn.Unlock()
-		return nil, context.Cause(ctx)
+		return nil, err
 	}
 	return ctx, nil
 }
@@ -42,11 +42,17 @@ func (h *half) close(leave func()) {
 		h.end(net.ErrClosed)
 		h.limit.stop()
 		go func() {
-			h.turn.Lock()
-			defer h.turn.Unlock()
+			h.empty()
 			leave()
 		}()
 	})
+}
+
+// empty waits until the call under way has left. Those behind it learn that they
+// came too late, and do not wait for what close does next.
+func (h *half) empty() {
+	h.turn.Lock()
+	defer h.turn.Unlock()
 }
 
 // A deadline is a context that ends at a time which can be moved. Once it has
@@ -68,6 +74,15 @@ func (d *deadline) context() context.Context {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.ctx
+}
+
+// passed returns why calls under ctx end. What has ended for good comes before a
+// deadline that has passed.
+func (d *deadline) passed(ctx context.Context) error {
+	if d.parent.Err() != nil {
+		return context.Cause(d.parent)
+	}
+	return context.Cause(ctx)
 }
 
 // set moves the deadline; the zero time takes it away.
