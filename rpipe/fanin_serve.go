@@ -1,0 +1,114 @@
+package rpipe
+
+import (
+	"context"
+	"errors"
+	"io"
+)
+
+// visit looks at the pipes of a group, each in its turn, for the next block. If
+// there is nothing, all that the word counted before was taken; it does not tell
+// the truth if it says otherwise.
+func (f *fanIn) visit(ctx context.Context, g *group) (arrival, bool, error) {
+	word := f.tally.word(g.first / groupSize)
+	for range g.n {
+		i := g.first + g.turn
+		if g.turn++; g.turn == g.n {
+			g.turn = 0
+		}
+		if !f.mayHave(i) {
+			continue
+		}
+		if got, ok, err := f.pop(ctx, i); ok || err != nil {
+			return got, ok, err
+		}
+	}
+	if !g.vague && g.full == 0 && int64(word-g.taken) > 0 {
+		g.vague = true
+		f.met = min(f.met, g.first) // perhaps a writer that differs has knocked
+	}
+	return nobody, false, nil
+}
+
+// mayHave tells that a look at a pipe is not in vain from the start.
+func (f *fanIn) mayHave(i int) bool {
+	m := &f.pipes[i]
+	return !m.over && (!m.full || m.doomed != nil || f.hasRoom(i))
+}
+
+// hasRoom tells that a block for which there was no room may have some now.
+func (f *fanIn) hasRoom(i int) bool {
+	p, ok := f.ends[i].books.(*pulled)
+	return !ok || p.hasRoom()
+}
+
+// pop returns the next block of a pipe, if there is one and room for it: a pipe
+// that waits for its own blocks to be freed does not keep the others waiting.
+func (f *fanIn) pop(ctx context.Context, i int) (arrival, bool, error) {
+	f.looks.Add(1)
+	r, m, g := f.ends[i], &f.pipes[i], &f.groups[i/groupSize]
+	r.calling.Lock()
+	defer r.called()
+	before := r.taker.Count()
+	a, mem, ok, err := r.tryRead(ctx, false)
+	if !ok && err == nil && m.doomed != nil && f.team.Progress() { // what has arrived counts
+		a, mem, ok, err = r.tryRead(ctx, false)
+	}
+	g.taken += r.taker.Count() - before
+	f.fills(i, !ok && err == nil && r.have)
+	f.listen(r, m, g)
+	switch {
+	case ok:
+		return arrival{i, a, mem}, true, nil
+	case errors.Is(err, io.EOF):
+		f.retire(i, nil)
+		return nobody, false, nil
+	case f.closed.Load():
+		return nobody, false, errSelfClosed
+	case err != nil && ctx.Err() != nil && r.usable() == nil:
+		f.stuck = i
+		return nobody, false, err
+	case err == nil:
+		err = m.doomed
+	}
+	if err != nil {
+		f.retire(i, err)
+	}
+	return arrival{from: i}, false, err
+}
+
+// fills notes whether a pipe's next block has no room.
+func (f *fanIn) fills(i int, full bool) {
+	m, g := &f.pipes[i], &f.groups[i/groupSize]
+	switch {
+	case full && !m.full:
+		g.full++
+	case !full && m.full:
+		g.full--
+	}
+	m.full = full
+}
+
+// listen heeds that the writer waits for memory or width, which its group's word
+// counts, too.
+func (f *fanIn) listen(r *readerEnd, m *member, g *group) {
+	if wants := r.flag(r.wantedFlag()) >> wantsBits; wants != m.wants {
+		g.taken += wants - m.wants
+		m.wants = wants
+		r.serve()
+	}
+}
+
+// retire has a pipe count as ended. What its writer put there beyond the end, it
+// counted as well.
+func (f *fanIn) retire(i int, err error) {
+	if r := f.ends[i]; !r.eof {
+		f.groups[i/groupSize].vague = true
+	}
+	f.fills(i, false)
+	f.pipes[i].over = true
+	f.open.Add(-1)
+	if f.ended != nil {
+		f.ended(i, err)
+	}
+}
