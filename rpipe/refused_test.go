@@ -12,7 +12,15 @@ import (
 // A rank that is well may refuse what is written, since its memory is gone. Who
 // waits for it then learns of that, though its health tells nothing.
 func TestAWaitEndsWhenThePeerRefusesWhatWasWritten(t *testing.T) {
-	c := testjob.Config{Provider: "tcp", Ranks: 2}
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		if c.Mapped() {
+			t.Skip("stores are not refused")
+		}
+		refused(t, c)
+	})
+}
+
+func refused(t *testing.T, c testjob.Config) {
 	// The reader's end is beyond use: its rank need not end well.
 	over := make(chan struct{})
 	_ = c.Try(t, func(ctx context.Context, r *testjob.Rank) {

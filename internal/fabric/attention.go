@@ -81,10 +81,12 @@ func (f *Fabric) lookAgain(b *binding) {
 	f.completionEvent(b)
 }
 
-// armAll is what goroutines do that are about to sleep.
-func (f *Fabric) armAll() {
+// beforeSleep is what goroutines do that are about to sleep: they have devices ring,
+// and look where looks of those who poll spare themselves the trouble.
+func (f *Fabric) beforeSleep() {
 	for _, b := range f.bindings {
 		// As above, or every completion rings anyway.
 		_ = b.cq.Arm(false)
 	}
+	f.look()
 }

@@ -106,7 +106,7 @@ func (f *Fabric) open(ctx context.Context) error {
 			return fmt.Errorf("provider %s: %w", p.Name(), err)
 		}
 	}
-	f.bell.OnPark(f.armAll)
+	f.bell.OnPark(f.beforeSleep)
 	for _, b := range f.bindings {
 		f.attend(b)
 	}

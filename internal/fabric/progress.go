@@ -13,10 +13,10 @@ import (
 // Of several goroutines one polls. Another one that comes meanwhile leaves word
 // and goes on waiting; the first polls once more on its behalf, since what it
 // came for may have arrived behind the first look.
-func (f *Fabric) Progress() bool {
-	if f.idle() {
-		return false
-	}
+func (f *Fabric) Progress() bool { return !f.idle() && f.look() }
+
+// look is Progress that also polls what is idle.
+func (f *Fabric) look() bool {
 	for {
 		if !f.polling.TryLock() {
 			f.missed.Store(true)
@@ -41,9 +41,6 @@ func (f *Fabric) Progress() bool {
 // poll settles the completions that are there. Called with polling held.
 func (f *Fabric) poll() (settled int) {
 	for _, b := range f.bindings {
-		if b.idle() {
-			continue
-		}
 		n, err := b.cq.Poll(f.wc[:])
 		if err != nil {
 			f.overran(b, err)
@@ -80,8 +77,9 @@ func (f *Fabric) idle() bool {
 	return true
 }
 
-// idle tells that polling b would be in vain: nothing of ours is under way, and
-// its targets need no help.
+// idle tells that polling b would be in vain, as a rule: nothing of ours that will
+// complete is under way, and its targets need no help. Unsignalled requests complete
+// when they fail, which rings the bell: whoever is about to sleep looks for that.
 func (b *binding) idle() bool {
 	return b.outstanding.Load() == 0 && (b.passive || b.qps.Load() == 0)
 }
