@@ -63,8 +63,11 @@ type teller interface {
 	// openCounter finds the word.
 	openCounter(ctx context.Context, number uint32, group int) error
 	// tell adds 1 to it, behind all that was put before, and does nothing without
-	// one. It waits at most for room in a queue, which comes by itself.
-	tell() error
+	// one. It waits at most for room in a queue; when ctx ends meanwhile it is no
+	// error, and the addition leaves later.
+	tell(ctx context.Context) error
+	// hush ends that: nothing is added any more unless tell is called.
+	hush()
 }
 
 // A wordGetter is a far end that an aligned word can be fetched from by an atomic.

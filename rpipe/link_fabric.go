@@ -28,8 +28,7 @@ type fabricLink struct {
 	staged memory    // the stage
 	shared *fanStage // whose memory that is, if others use it as well
 	theirs atomic.Pointer[fabric.Remote]
-	tally  *fabric.Remote // the other rank's, if this pipe belongs to an aggregate
-	group  int            // its word there
+	herald // of the other rank's tally, if this pipe belongs to an aggregate
 
 	own vigil // that of await
 }
@@ -154,15 +153,10 @@ func (l *fabricLink) openCounter(ctx context.Context, number uint32, group int) 
 	case r == nil || group >= r.Len/8:
 		return errNoTally
 	}
-	l.tally, l.group = r, group
-	return nil
-}
-
-func (l *fabricLink) tell() error {
-	if l.tally == nil {
-		return nil
+	l.add = func(ctx context.Context, n uint64) error {
+		return r.PostFlag(ctx, fabric.Flag{Offset: 8 * group, Add: true, Value: n})
 	}
-	return l.tally.PostFlag(context.Background(), fabric.Flag{Offset: 8 * l.group, Add: true, Value: 1})
+	return nil
 }
 
 func (l *fabricLink) put(ctx context.Context, to int, src []byte) error {
@@ -261,6 +255,7 @@ func (v *vigil) lookOnce() bool {
 }
 
 func (l *fabricLink) release() error {
+	l.hush()
 	orphaned := gone(l.fate())
 	if l.shared != nil {
 		l.shared.drop()

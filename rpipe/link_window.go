@@ -154,7 +154,9 @@ func (l *windowLink) settle(which func(window.Request) bool) (err error) {
 // openCounter: a reader over a window has no tally.
 func (l *windowLink) openCounter(context.Context, uint32, int) error { return errNoTally }
 
-func (l *windowLink) tell() error { return nil }
+func (l *windowLink) tell(context.Context) error { return nil }
+
+func (l *windowLink) hush() {}
 
 func (l *windowLink) put(ctx context.Context, to int, src []byte) error {
 	err := l.c.w.Put(ctx, l.peer, l.theirs.Load().data+to, src)

@@ -104,6 +104,6 @@ func (p *pipe) joinCounter(ctx context.Context, c counter) error {
 // to learn it.
 func (p *pipe) knock(ctx context.Context, c counter) {
 	if c.number != 0 && p.openCounter(ctx, c.number-1, c.group) == nil {
-		_ = p.tell()
+		_ = p.tell(ctx)
 	}
 }

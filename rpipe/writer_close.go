@@ -122,7 +122,7 @@ func (w *writerEnd) putClose(ctx context.Context) error {
 	}
 	w.slot.Step()
 	w.finished = true
-	return w.tell()
+	return w.tell(ctx)
 }
 
 // giveUp tells the reader that this end is corrupt. Which notification is free is
@@ -134,10 +134,10 @@ func (w *writerEnd) giveUp(ctx context.Context) error {
 		}
 	}
 	w.finished = true
-	return w.tell()
+	return w.tell(ctx)
 }
 
-func (w *writerEnd) stop() {}
+func (w *writerEnd) stop() { w.hush() }
 
 // insist says what close could not: that nothing follows, as soon as the reader has
 // made room for it.
@@ -209,6 +209,7 @@ func (w *writerEnd) bid(ctx context.Context) error {
 	if w.bade {
 		return nil
 	}
+	w.hush() // what it would tell of was read, or is lost
 	err := w.putFlag(ctx, 0, nil, w.byeFlag(), 1)
 	w.bade = err == nil
 	return err

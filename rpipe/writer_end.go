@@ -158,7 +158,7 @@ func (w *writerEnd) want(ctx context.Context, what uint64) error {
 		return err
 	}
 	w.wants++
-	return w.tell()
+	return w.tell(ctx)
 }
 
 // pause waits until something has moved.
@@ -248,7 +248,7 @@ func (w *writerEnd) writeFrom(ctx context.Context, a rmalloc.Addr, staged int) e
 			return err
 		}
 	}
-	_ = w.tell() // the block is the reader's; a failure is the peer's, which the next call meets
+	_ = w.tell(ctx) // the block is the reader's; a failure is the peer's, which the next call meets
 	return nil
 }
 

@@ -1,0 +1,79 @@
+package rpipe_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+)
+
+// A block whose count finds no room in the queue until ctx ends is the reader's all
+// the same, and the reader learns of it without a further call of the writer.
+func TestACountThatFindsNoRoomComesByItself(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		var full atomic.Bool
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			if r.Me == 1 {
+				f, err := rpipe.OpenFanIn[int](ctx, r.World, []int{0})
+				r.NoError(err)
+				for i := range 4 {
+					b, _, err := f.Read(ctx)
+					r.NoError(err)
+					r.Equal(i, b.Mem()[0])
+					r.NoError(f.Free(b))
+					r.NoError(r.World.Barrier(ctx))
+				}
+				r.NoError(f.Close(ctx))
+				return
+			}
+			w, err := rpipe.OpenWriter[int](ctx, r.World, 1)
+			r.NoError(err)
+			r.NoError(w.Send(ctx, []int{0}))
+			w.Crowd(&full)
+			r.NoError(r.World.Barrier(ctx))
+			for i := range 3 {
+				full.Store(true)
+				b, err := w.Alloc(ctx, 1)
+				r.NoError(err)
+				b.Mem()[0] = 1 + i
+				short, cancel := context.WithTimeout(ctx, time.Millisecond)
+				r.NoError(w.Write(short, b))
+				cancel()
+				r.ErrorIs(w.Write(ctx, b), rpipe.ErrStale)
+				r.ErrorIs(w.Free(b), rpipe.ErrStale)
+				full.Store(false)
+				r.NoError(r.World.Barrier(ctx)) // read
+			}
+			_ = w.Close(ctx)
+		})
+	})
+}
+
+// What is owed goes with the next count, and nothing goes once the reader's memory
+// may be gone.
+func TestAHeraldPaysWhatItOwes(t *testing.T) {
+	testjob.Config{Provider: "loop", Ranks: 1}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		h := rpipe.NewHerald()
+		r.NoError(h.Tell(ctx))
+		r.EqualValues(1, h.Told())
+		h.Full.Store(true)
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		for range 3 {
+			r.NoError(h.Tell(ended))
+		}
+		r.EqualValues(1, h.Told())
+		h.Full.Store(false)
+		r.NoError(h.Tell(ctx))
+		r.Eventually(func() bool { return h.Told() == 5 }, 10*time.Second, time.Millisecond)
+		h.Full.Store(true)
+		r.NoError(h.Tell(ended))
+		h.Hush()
+		h.Full.Store(false)
+		h.Tick()
+		r.EqualValues(5, h.Told())
+	})
+}
