@@ -1,6 +1,7 @@
 package rpipe
 
 import (
+	"errors"
 	"time"
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
@@ -61,4 +62,12 @@ func Tag(granule, count int) uint64 { return rmalloc.Range{Offset: granule, Coun
 func Written[T any](s *Sender[T]) uint64 { return s.w.Stats().Written }
 
 // Withdraw takes the memory of a reader's end away while its writer uses it.
-func Withdraw[T any](r *Reader[T]) error { return r.end.link.(*fabricLink).mine.region.Close() }
+func Withdraw[T any](r *Reader[T]) error { return r.end.link.(*fabricLink).mine.withdraw() }
+
+// withdraw takes the memory away from all that know it.
+func (m *memory) withdraw() error {
+	if m.slab != nil {
+		return errors.New("a piece of a slab has no keys of its own")
+	}
+	return errors.Join(m.region.Close(), m.whole.Close())
+}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"slices"
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/runtime"
@@ -29,7 +28,7 @@ import (
 // Stats by any.
 type FanIn[T any] struct {
 	in      *fanIn
-	readers []Reader[T]
+	readers []*Reader[T]
 }
 
 // OpenFanIn opens this rank's ends of pipes from other ranks of t, one for each
@@ -39,42 +38,53 @@ type FanIn[T any] struct {
 // give WithHeap, WithWidth and WithBlocks. With a heap of 512 bytes, width 4 and 4
 // blocks a pipe takes 0.9 KiB at the reader and 0.4 KiB at the writer, which has 0.5
 // KiB more for its stage where the reader is not mapped: 10,000 pipes are 9 MiB of
-// the reader's heap. Ranks that are not in the team and bad options fail before
-// anything is opened. Kind: local.
-func OpenFanIn[T any](ctx context.Context, t *runtime.Team, writers []int, opts ...Option) (_ *FanIn[T], err error) {
+// the reader's heap. When it fails, for want of memory for one of them, say, none was
+// opened. Kind: local.
+func OpenFanIn[T any](ctx context.Context, t *runtime.Team, writers []int, opts ...Option) (*FanIn[T], error) {
+	var o opening
+	f, err := addFanIn[T](ctx, &o, t, writers, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.open(ctx); err != nil {
+		f.in.tally.drop(false)
+		return nil, fmt.Errorf("OpenFanIn: %w", err)
+	}
+	f.opened()
+	return f, nil
+}
+
+// addFanIn gathers the ends of a fan-in. When they are opened, it is.
+func addFanIn[T any](ctx context.Context, o *opening, t *runtime.Team, writers []int, opts []Option) (*FanIn[T], error) {
 	if t == nil || len(writers) == 0 {
 		return nil, fmt.Errorf("OpenFanIn of %d writers: %w: give a team and at least one of its ranks", len(writers), runtime.ErrRange)
 	}
 	if err := uncarried(opts); err != nil {
 		return nil, fmt.Errorf("OpenFanIn: %w", err)
 	}
-	// An opening counts even where a later one fails, which would shift the pairs to come.
-	for _, end := range []int{slices.Min(writers), slices.Max(writers)} {
-		if p, _, err := draft[T](t, end, opts); err != nil {
-			return nil, p.fail("OpenFanIn", err)
-		}
-	}
 	y, err := newTally(ctx, t, len(writers))
 	if err != nil {
 		return nil, fmt.Errorf("OpenFanIn: %w", err)
 	}
-	f := &FanIn[T]{in: newFanIn(y, len(writers)), readers: make([]Reader[T], 0, len(writers))}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close(ctx))
-		}
-	}()
+	f := &FanIn[T]{in: newFanIn(y, len(writers)), readers: make([]*Reader[T], 0, len(writers))}
 	for i, writer := range writers {
 		member := func(o *options) error { o.tally, o.group = y, i/groupSize; return nil }
-		r, err := OpenReader[T](ctx, t, writer, append(opts[:len(opts):len(opts)], member)...)
+		r, err := addReader[T](ctx, o, t, writer, append(opts[:len(opts):len(opts)], member))
 		if err != nil {
-			return nil, err
+			y.drop(false)
+			return nil, fmt.Errorf("OpenFanIn: %w", err)
 		}
-		y.hold()
-		f.in.add(r.end)
-		f.readers = append(f.readers, *r)
+		f.readers = append(f.readers, r)
 	}
 	return f, nil
+}
+
+// opened takes in the ends that were opened.
+func (f *FanIn[T]) opened() {
+	for _, r := range f.readers {
+		f.in.tally.hold()
+		f.in.add(r.end)
+	}
 }
 
 // Read returns the next block of any of the pipes, waiting for one, and the

@@ -35,7 +35,7 @@ func (p *pipe) enterHeap(ctx context.Context, t *fabric.Team, end string, begin 
 	if end == serversEnd {
 		pair.writer, pair.reader = p.peer, p.rank
 	}
-	return p.registry.enter(pair.key(end), func(incarnation int) (stopper, error) {
+	return p.registry.enter(ctx, birth{name: pair.key(end), fail: unwrapped, make: func(incarnation int) (stopper, error) {
 		mine := linkEnd{pair.region(incarnation, clientsEnd), heapFlags, cardSize}
 		theirs := linkEnd{pair.region(incarnation, serversEnd), heapFlags, cardSize + p.spec.heap}
 		if end == serversEnd {
@@ -44,9 +44,15 @@ func (p *pipe) enterHeap(ctx context.Context, t *fabric.Team, end string, begin 
 		if err := p.hook(ctx, t, incarnation, mine, theirs, 0); err != nil {
 			return nil, err
 		}
-		return begin()
-	})
+		s, err := begin()
+		if err != nil {
+			return nil, errors.Join(err, p.release())
+		}
+		return s, nil
+	}})
 }
+
+func unwrapped(err error) error { return err }
 
 // A heapEnd is a Heap without its element type.
 type heapEnd struct {

@@ -13,33 +13,57 @@ import (
 // piece of a slab.
 type memory struct {
 	block  arena.Block
-	region *fabric.Region
+	whole  *fabric.Region // a block of its own as it is registered
 	slab   *slab
-	addr   rmalloc.Addr // in the slab
+	addr   rmalloc.Addr   // in the slab
+	region *fabric.Region // by which others find it, once it has appeared
 }
 
 // newMemory makes n bytes known under a name. prepare fills them before others can
 // see them.
 func newMemory(ctx context.Context, t *fabric.Team, name string, n int, prepare func(mem []byte)) (memory, error) {
+	m, err := reserve(ctx, t, name, n)
+	if err != nil {
+		return m, err
+	}
+	prepare(m.block.Bytes)
+	if err := m.appear(name); err != nil {
+		return memory{}, errors.Join(err, m.release(t, false))
+	}
+	return m, nil
+}
+
+// reserve returns n bytes for a name under which nobody finds them yet.
+func reserve(ctx context.Context, t *fabric.Team, name string, n int) (memory, error) {
 	if n > slabPiece {
-		return register(ctx, t, name, n, prepare)
+		return register(ctx, t, name+"/memory", n)
 	}
 	r, err := registryOf(t)
 	if err != nil {
 		return memory{}, err
 	}
-	return r.slabs.take(ctx, t, name, n, prepare)
+	return r.slabs.take(ctx, t, n)
 }
 
-func register(ctx context.Context, t *fabric.Team, name string, n int, prepare func(mem []byte)) (m memory, err error) {
+// register makes a block of its own. Nobody asks for it by this name.
+func register(ctx context.Context, t *fabric.Team, name string, n int) (m memory, err error) {
 	if m.block, err = t.Arena().Alloc(n); err != nil {
 		return memory{}, err
 	}
-	prepare(m.block.Bytes)
-	if m.region, err = t.Register(ctx, name, m.block.Memory); err != nil {
+	if m.whole, err = t.Register(ctx, name, m.block.Memory); err != nil {
 		return memory{}, errors.Join(err, t.Arena().Free(m.block))
 	}
 	return m, nil
+}
+
+// appear lets others find the memory by its name.
+func (m *memory) appear(name string) (err error) {
+	whole, at := m.whole, 0
+	if m.slab != nil {
+		whole, at = m.slab.whole, m.addr.Offset()
+	}
+	m.region, err = whole.Part(name, at, len(m.block.Bytes))
+	return err
 }
 
 // unprepared leaves memory as it is.
@@ -50,15 +74,19 @@ func unprepared([]byte) {}
 func (m *memory) release(t *fabric.Team, orphaned bool) error {
 	old := *m
 	*m = memory{}
+	var err error
+	if old.region != nil {
+		err = old.region.Close()
+	}
 	switch {
-	case old.region == nil:
-		return nil
+	case old.whole != nil:
+		return errors.Join(err, old.whole.Close(), t.Arena().Free(old.block))
 	case old.slab == nil:
-		return errors.Join(old.region.Close(), t.Arena().Free(old.block))
+		return err
 	}
-	r, err := registryOf(t)
-	if err != nil {
-		return nil //nolint:nilerr // the job ends and takes everything back
+	r, gone := registryOf(t)
+	if gone != nil {
+		return err // the job ends and takes everything back
 	}
-	return r.slabs.give(t, &old, orphaned)
+	return errors.Join(err, r.slabs.give(t, &old, orphaned))
 }

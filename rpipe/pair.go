@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/internal/fabric"
-	"github.com/gopgas/gopgas/runtime"
 )
 
 // A registry is what a rank knows of all its pipes. It hangs on the rank's fabric,
@@ -30,6 +29,10 @@ type registry struct {
 // A stopper is an open end that may touch the other one by itself.
 type stopper interface {
 	stop()
+	// appear lets the other end find this one, release takes back one that was not
+	// used yet.
+	appear(ctx context.Context) error
+	release() error
 	// leaves tells that the end was over this carrier, which is closed.
 	leaves(c *Carrier) bool
 }
@@ -45,24 +48,6 @@ func registryOf(t *fabric.Team) (*registry, error) {
 		return nil, err
 	}
 	return a.(*registry), nil
-}
-
-// enter has begin open the next incarnation of a name, counts it if that works,
-// and looks after those that linger.
-func (r *registry) enter(name string, begin func(incarnation int) (stopper, error)) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.open == nil {
-		return runtime.ErrClosed
-	}
-	r.sweep()
-	s, err := begin(r.openings[name])
-	if err != nil {
-		return err
-	}
-	r.openings[name]++
-	r.open[s] = struct{}{}
-	return nil
 }
 
 // number returns the next number of a tally, from 0.

@@ -23,21 +23,11 @@ func OpenReader[T any](ctx context.Context, t *runtime.Team, writer int, opts ..
 	if err != nil {
 		return nil, p.fail("OpenReader", err)
 	}
-	var end *readerEnd
-	pair := &pairing{team: team, name: p.name, writer: writer, reader: p.rank}
-	err = p.registry.enter(pair.key(readersEnd), func(incarnation int) (stopper, error) {
-		if err := p.plug(ctx, pair, incarnation, false); err != nil {
-			return nil, err
-		}
-		if end, err = newReaderEnd(p); err != nil {
-			return nil, errors.Join(err, p.release())
-		}
-		return end, nil
-	})
-	if err != nil {
-		return nil, p.fail("OpenReader", err)
+	r := &Reader[T]{}
+	if err := p.registry.enter(ctx, p.reading(ctx, team, &r.end)); err != nil {
+		return nil, err
 	}
-	return &Reader[T]{end}, nil
+	return r, nil
 }
 
 // Read returns the next block that was written, waiting for it: it polls the

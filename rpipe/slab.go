@@ -31,12 +31,12 @@ type slabs struct {
 	made int
 }
 
-// take returns n bytes, which are zero, under a name.
-func (s *slabs) take(ctx context.Context, t *fabric.Team, name string, n int, prepare func(mem []byte)) (memory, error) {
+// take returns n bytes, which are zero.
+func (s *slabs) take(ctx context.Context, t *fabric.Team, n int) (memory, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := len(s.list) - 1; i >= 0; i-- {
-		m, err := s.list[i].take(name, n, prepare)
+		m, err := s.list[i].take(n)
 		if !errors.Is(err, rmalloc.ErrFull) {
 			return m, err
 		}
@@ -45,11 +45,11 @@ func (s *slabs) take(ctx context.Context, t *fabric.Team, name string, n int, pr
 	if err != nil {
 		return memory{}, err
 	}
-	return b.take(name, n, prepare)
+	return b.take(n)
 }
 
 func (s *slabs) grow(ctx context.Context, t *fabric.Team) (*slab, error) {
-	m, err := register(ctx, t, fmt.Sprintf("rpipe/slab#%d", s.made), slabSize, unprepared)
+	m, err := register(ctx, t, fmt.Sprintf("rpipe/slab#%d", s.made), slabSize)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (s *slabs) grow(ctx context.Context, t *fabric.Team) (*slab, error) {
 	return b, nil
 }
 
-func (b *slab) take(name string, n int, prepare func(mem []byte)) (memory, error) {
+func (b *slab) take(n int) (memory, error) {
 	a, err := b.heap.Alloc(n)
 	if err != nil {
 		return memory{}, err
@@ -70,26 +70,21 @@ func (b *slab) take(name string, n int, prepare func(mem []byte)) (memory, error
 	m := memory{slab: b, addr: a}
 	m.block.Bytes = cut(b.block.Bytes, a.Offset(), n)
 	clear(m.block.Bytes)
-	prepare(m.block.Bytes)
-	if m.region, err = b.region.Part(name, a.Offset(), n); err != nil {
-		return memory{}, errors.Join(err, b.heap.Free(a))
-	}
 	return m, nil
 }
 
-// give takes a piece back. It is not used again if the rank that puts to it is
+// give takes a piece back, which nobody finds any more. It is not used again if the rank that puts to it is
 // dead: something may be on its way still. A slab without pieces goes, unless it is
 // the last.
 func (s *slabs) give(t *fabric.Team, m *memory, orphaned bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := m.slab
-	err := m.region.Close()
 	if orphaned {
 		b.lost = true
-		return err
+		return nil
 	}
-	err = errors.Join(err, b.heap.Free(m.addr))
+	err := b.heap.Free(m.addr)
 	if b.lost || b.heap.Live() > 0 || len(s.list) == 1 {
 		return err
 	}

@@ -2,7 +2,6 @@ package rpipe
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
@@ -11,8 +10,8 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A Writer is the end of a pipe that blocks go into. Alloc, Write, Send, Flush
-// and Close are called by one goroutine at a time; Free and Stats by any.
+// A Writer is the end of a pipe that blocks go into. One goroutine at a time uses
+// it; what blocks hold may be filled by others.
 type Writer[T any] struct{ end *writerEnd }
 
 // OpenWriter opens this rank's end of a pipe to another rank of t, which opens
@@ -23,21 +22,11 @@ func OpenWriter[T any](ctx context.Context, t *runtime.Team, reader int, opts ..
 	if err != nil {
 		return nil, p.fail("OpenWriter", err)
 	}
-	var end *writerEnd
-	pair := &pairing{team: team, name: p.name, writer: p.rank, reader: reader}
-	err = p.registry.enter(pair.key(writersEnd), func(incarnation int) (stopper, error) {
-		if err := p.plug(ctx, pair, incarnation, true); err != nil {
-			return nil, err
-		}
-		if end, err = newWriterEnd(p); err != nil {
-			return nil, errors.Join(err, p.release())
-		}
-		return end, nil
-	})
-	if err != nil {
-		return nil, p.fail("OpenWriter", err)
+	w := &Writer[T]{}
+	if err := p.registry.enter(ctx, p.writing(ctx, team, &w.end)); err != nil {
+		return nil, err
 	}
-	return &Writer[T]{end}, nil
+	return w, nil
 }
 
 // Alloc takes a block of n elements in the reader's heap, from this end's shadow

@@ -1,0 +1,122 @@
+package rpipe
+
+import (
+	"context"
+	"errors"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A birth is an end that is about to be opened.
+type birth struct {
+	name string // that incarnations are counted by
+	make func(incarnation int) (stopper, error)
+	fail func(err error) error // says which end an error is of
+}
+
+// enter opens ends, each the next incarnation of its name, and looks after those
+// that linger. All are made before other ranks can find any: ends of an opening that
+// fails, for want of memory in the middle of thousands, count for nothing, and the
+// pairs to come are those that would have come without it.
+func (r *registry) enter(ctx context.Context, births ...birth) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.open == nil {
+		return births[0].fail(runtime.ErrClosed)
+	}
+	r.sweep()
+	ends := make([]stopper, 0, len(births))
+	for i := range births {
+		b := &births[i]
+		s, err := b.make(r.openings[b.name])
+		if err != nil {
+			return errors.Join(b.fail(err), r.undo(births, ends))
+		}
+		r.openings[b.name]++
+		ends = append(ends, s)
+	}
+	for i, s := range ends {
+		// That fails with the job alone, or with the carrier: nobody finds any of them then.
+		if err := s.appear(ctx); err != nil {
+			return errors.Join(births[i].fail(err), r.undo(births, ends))
+		}
+	}
+	for _, s := range ends {
+		r.open[s] = struct{}{}
+	}
+	return nil
+}
+
+// undo takes back ends that were made.
+func (r *registry) undo(births []birth, ends []stopper) error {
+	var errs []error
+	for i, s := range ends {
+		r.openings[births[i].name]--
+		errs = append(errs, s.release())
+	}
+	return errors.Join(errs...)
+}
+
+// reading is the birth of a reader's end, which end shows then.
+func (p *pipe) reading(ctx context.Context, t *fabric.Team, end **readerEnd) birth {
+	pair := &pairing{team: t, name: p.name, writer: p.peer, reader: p.rank}
+	return p.birth("OpenReader", pair.key(readersEnd), func(incarnation int) (_ stopper, err error) {
+		if err := p.plug(ctx, pair, incarnation, false); err != nil {
+			return nil, err
+		}
+		if *end, err = newReaderEnd(p); err != nil {
+			return nil, errors.Join(err, p.release())
+		}
+		return *end, nil
+	})
+}
+
+// writing is the birth of a writer's end, which end shows then.
+func (p *pipe) writing(ctx context.Context, t *fabric.Team, end **writerEnd) birth {
+	pair := &pairing{team: t, name: p.name, writer: p.rank, reader: p.peer}
+	return p.birth("OpenWriter", pair.key(writersEnd), func(incarnation int) (_ stopper, err error) {
+		if err := p.plug(ctx, pair, incarnation, true); err != nil {
+			return nil, err
+		}
+		if *end, err = newWriterEnd(p); err != nil {
+			return nil, errors.Join(err, p.release())
+		}
+		return *end, nil
+	})
+}
+
+func (p *pipe) birth(op, name string, make func(incarnation int) (stopper, error)) birth {
+	return birth{name: name, make: make, fail: func(err error) error { return p.fail(op, err) }}
+}
+
+// An opening gathers ends that are opened together.
+type opening struct {
+	registry *registry
+	births   []birth
+}
+
+// addReader gathers the end of a pipe from a rank. It is there once open was called.
+func addReader[T any](ctx context.Context, o *opening, t *runtime.Team, writer int, opts []Option) (*Reader[T], error) {
+	p, team, err := draft[T](t, writer, opts)
+	if err != nil {
+		return nil, p.fail("OpenReader", err)
+	}
+	r := &Reader[T]{}
+	o.registry, o.births = p.registry, append(o.births, p.reading(ctx, team, &r.end))
+	return r, nil
+}
+
+// addWriter gathers the end of a pipe to a rank. It is there once open was called.
+func addWriter[T any](ctx context.Context, o *opening, t *runtime.Team, reader int, opts []Option) (*Writer[T], error) {
+	p, team, err := draft[T](t, reader, opts)
+	if err != nil {
+		return nil, p.fail("OpenWriter", err)
+	}
+	w := &Writer[T]{}
+	o.registry, o.births = p.registry, append(o.births, p.writing(ctx, team, &w.end))
+	return w, nil
+}
+
+// open opens what was gathered, which is not nothing.
+func (o *opening) open(ctx context.Context) error { return o.registry.enter(ctx, o.births...) }
