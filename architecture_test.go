@@ -85,6 +85,8 @@ var picture = []layer{
 		"it works over any fabric and imports no provider; rpipe stands beside it, not below"},
 	{"rpipe", "window runtime internal/fabric internal/element internal/arena internal/rmalloc internal/atomics internal/wait internal/mutant verbs/driver",
 		"it works over any fabric and imports no provider; window is below its portability layer alone (ADR 8)"},
+	{"collectives/internal/*", "internal/element internal/atomics internal/wait",
+		"algorithms know bytes, operators and members, and nobody who calls them"},
 	{"collectives", "rpipe window runtime internal/fabric internal/arena internal/atomics internal/wait internal/mutant verbs/driver",
 		"algorithms are made of windows and pipes"},
 	{"internal/testjob", "runtime launcher internal/bootstrap verbs/driver verbs/faulty verbs/ibv",

@@ -1,0 +1,90 @@
+package message
+
+// Args are the arguments of a collective call at one member, checked by the
+// caller. All lengths, counts and offsets are in bytes and multiples of Elem.
+//
+//	               Send                          Recv
+//	Broadcast      -                             the data: read at the root, written elsewhere
+//	Reduce         this member's vector          the result, at the root (unused elsewhere)
+//	AllReduce      this member's vector          the result
+//	Gather         this member's block           all blocks, at the root (unused elsewhere)
+//	Scatter        all blocks, at the root       this member's block
+//	AllGather      this member's block           all blocks
+//	ReduceScatter  all blocks                    this member's block of the result
+//	AllToAll       a block for each member       a block from each member
+//	Scan           this member's vector          a0∘...∘a(rank)
+//	ExScan         this member's vector          a0∘...∘a(rank-1); not written at member 0
+//
+// Send is never changed, unless it is Recv: in the collectives of one vector
+// they may be the same slice, and where one of them is a block and the other
+// all blocks, the block may be this member's own among all. AllToAll's do not
+// overlap.
+//
+// An Args may be used again for another call; an algorithm changes nothing in it.
+type Args struct {
+	Root       int // Broadcast, Reduce, Gather, Scatter
+	Elem       int // bytes of an element, at least 1
+	Send, Recv []byte
+
+	// Blocks of different lengths: block i of a buffer is the Counts[i] bytes at
+	// Offsets[i]. Counts and offsets are both set or both nil; without them all
+	// blocks have the same length and follow one another. They describe the
+	// buffer of all blocks, and are the same at all members, but for AllToAll
+	// (each has its own) and for Gather and Scatter by algorithms without
+	// EveryCount (only the root's are looked at).
+	SendCounts, SendOffsets []int // Scatter, AllToAll
+	RecvCounts, RecvOffsets []int // Gather, AllGather, ReduceScatter, AllToAll
+
+	Combine     Combine
+	Commutative bool // the operator commutes: any order of combination will do
+	Ordered     bool // combine exactly as ((a0∘a1)∘a2)∘..., though it commutes
+
+	Segment int // bytes of a step of pipelined algorithms; 0: DefaultSegment
+
+	// Scratch returns n bytes of any content, the call's own until it returns.
+	// See Arena.
+	Scratch func(n int) []byte
+}
+
+// DefaultSegment is the step of pipelined algorithms that are not told one.
+const DefaultSegment = 64 << 10
+
+// segment returns the step of pipelined algorithms, in whole elements.
+func (a *Args) segment() int {
+	s := a.Segment
+	if s <= 0 {
+		s = DefaultSegment
+	}
+	return max(s/a.Elem, 1) * a.Elem
+}
+
+// inOrder: contributions are combined in the members' order.
+func (a *Args) inOrder() bool { return !a.Commutative || a.Ordered }
+
+// An Arena is memory for Args.Scratch that grows to what calls need and is then
+// used again, so that calls allocate nothing in steady state. It is used by one
+// goroutine at a time; its zero value is ready.
+type Arena struct {
+	mem    []byte
+	used   int
+	wanted int // by this call so far
+}
+
+// Take returns n bytes of any content, valid until Reset.
+func (s *Arena) Take(n int) []byte {
+	s.wanted += n
+	if s.used+n > len(s.mem) { // what was taken before stays with its takers
+		s.mem, s.used = make([]byte, max(n, s.wanted)), 0
+	}
+	taken := s.mem[s.used : s.used+n : s.used+n]
+	s.used += n
+	return taken
+}
+
+// Reset takes everything back: the next call may begin.
+func (s *Arena) Reset() {
+	if s.wanted > len(s.mem) {
+		s.mem = make([]byte, s.wanted)
+	}
+	s.used, s.wanted = 0, 0
+}

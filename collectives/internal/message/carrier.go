@@ -1,0 +1,40 @@
+package message
+
+import "context"
+
+// Combine computes dst = left ∘ right, element by element. All three have the
+// same length, a multiple of the element's size; dst may be left or right
+// itself, and no other overlap is allowed.
+type Combine func(dst, left, right []byte)
+
+// A Carrier moves the messages of collective calls between the members of a
+// team, in order between any two. It is used by one goroutine at a time. A
+// transfer of no bytes moves nothing, at either end. After an error the carrier
+// is of no more use: the team is broken.
+type Carrier interface { //nolint:interfacebloat // one small interface for each pair of these would say less
+	// Rank is this member, from 0 to Size-1.
+	Rank() int
+	// Size is the number of members.
+	Size() int
+	// Send returns when src may be changed again. It may wait for room at the
+	// receiver: members that all send first would wait for each other for ever,
+	// so algorithms use Exchange there.
+	Send(ctx context.Context, to int, src []byte) error
+	// Recv fills dst with the next bytes from a member; sender and receiver give
+	// the same length.
+	Recv(ctx context.Context, from int, dst []byte) error
+	// Fold is Recv that combines what comes, where it lies, with acc in place of
+	// copying it: acc = acc∘came, or came∘acc if left. elem is the size of an
+	// element.
+	Fold(ctx context.Context, from int, acc []byte, left bool, f Combine, elem int) error
+	// Exchange is Send and Recv at once; lengths may differ and be 0. src and
+	// dst do not overlap.
+	Exchange(ctx context.Context, to int, src []byte, from int, dst []byte) error
+	// ExchangeFold is Send and Fold at once; lengths may differ and be 0. src
+	// and acc do not overlap.
+	ExchangeFold(ctx context.Context, to int, src []byte, from int, acc []byte, left bool, f Combine, elem int) error
+}
+
+// A Func is an algorithm: every member of the carrier calls the same with Args
+// that agree.
+type Func func(ctx context.Context, c Carrier, a *Args) error
