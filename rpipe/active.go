@@ -67,7 +67,7 @@ func WithWorkers(n int) Option {
 // serves this rank's handlers from then on. It takes the options of OpenConveyor and
 // WithWorkers; a message and its reply may be as large as the pipes' heaps, less 24
 // bytes. Kind: local; ranks connect on first use.
-func OpenActive(ctx context.Context, t *runtime.Team, handlers Handlers, opts ...Option) (_ *Active, err error) {
+func OpenActive(ctx context.Context, t *runtime.Team, handlers Handlers, opts ...Option) (*Active, error) {
 	if t == nil {
 		return nil, fmt.Errorf("OpenActive: %w", runtime.ErrTeam)
 	}
@@ -83,32 +83,23 @@ func OpenActive(ctx context.Context, t *runtime.Team, handlers Handlers, opts ..
 		return nil, fmt.Errorf("OpenActive: %w", err)
 	}
 	if err := a.open(ctx, t, &o, pipes); err != nil {
-		return nil, errors.Join(err, a.release(ctx))
+		return nil, err
 	}
 	return a, nil
 }
 
-func (a *Active) open(ctx context.Context, t *runtime.Team, o *options, pipes []Option) (err error) {
-	everyone := make([]int, t.Size())
-	for i := range everyone {
-		everyone[i] = i
-	}
+func (a *Active) open(ctx context.Context, t *runtime.Team, o *options, pipes []Option) error {
 	a.calls.init(t.Size())
 	a.alive, a.end = context.WithCancel(context.WithoutCancel(ctx))
 	requests := append(pipes[:len(pipes):len(pipes)], WithName(o.name+"/requests"))
 	replies := append(pipes[:len(pipes):len(pipes)], WithName(o.name+"/replies"))
-	if a.target.in, err = OpenFanIn[byte](ctx, t, everyone, requests...); err != nil {
-		return err
+	m, err := openMeshes[byte](ctx, t, requests, replies)
+	if err != nil {
+		a.end()
+		return fmt.Errorf("OpenActive: %w", err)
 	}
-	if a.answers, err = OpenFanIn[byte](ctx, t, everyone, replies...); err != nil {
-		return err
-	}
-	if a.requests, err = newMailer(ctx, t, o, requests); err != nil {
-		return err
-	}
-	if a.replies, err = newMailer(ctx, t, o, replies); err != nil {
-		return err
-	}
+	a.target.in, a.requests = m[0].in, newMailer(m[0].out, o)
+	a.answers, a.replies = m[1].in, newMailer(m[1].out, o)
 	a.answers.in.ended = a.calls.lose
 	go a.listen()
 	a.serve(o.workers)
@@ -221,20 +212,14 @@ func until(ctx context.Context, done <-chan struct{}) error {
 
 // release ends all pipes.
 func (a *Active) release(ctx context.Context) error {
-	if a.end != nil {
-		a.end()
-	}
+	a.end()
 	var errs []error
 	for _, in := range []*FanIn[byte]{a.target.in, a.answers} {
-		if in != nil {
-			errs = append(errs, in.Close(ctx))
-		}
+		errs = append(errs, in.Close(ctx))
 	}
 	for _, m := range []*mailer{a.requests, a.replies} {
-		if m != nil {
-			m.clock.stop()
-			errs = append(errs, m.close(ctx))
-		}
+		m.clock.stop()
+		errs = append(errs, m.close(ctx))
 	}
 	return errors.Join(errs...)
 }

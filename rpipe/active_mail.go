@@ -5,8 +5,6 @@ import (
 	"errors"
 	"sync/atomic"
 	"time"
-
-	"github.com/gopgas/gopgas/runtime"
 )
 
 // A mailer sends frames to all ranks of a team. Those for one rank share blocks.
@@ -23,17 +21,14 @@ type drop struct {
 	waiting atomic.Int32
 }
 
-func newMailer(ctx context.Context, t *runtime.Team, o *options, pipes []Option) (*mailer, error) {
-	m := &mailer{drops: make([]drop, 0, t.Size())}
-	for to := range t.Size() {
-		w, err := OpenWriter[byte](ctx, t, to, pipes...)
-		if err != nil {
-			return m, err
-		}
-		m.drops = append(m.drops, drop{lane: lane[byte]{w: w, batch: o.batch &^ 7}, turn: make(chan struct{}, 1)})
+func newMailer(writers []*Writer[byte], o *options) *mailer {
+	m := &mailer{drops: make([]drop, len(writers))}
+	for to, w := range writers {
+		d := &m.drops[to]
+		d.w, d.batch, d.turn = w, o.batch&^7, make(chan struct{}, 1)
 	}
 	m.clock.start(o.bound, m.late)
-	return m, nil
+	return m
 }
 
 // put has a frame carried to a rank. It waits for room there. now: it leaves at

@@ -84,7 +84,7 @@ const maxBatch = 1 << 24
 // OpenConveyor opens a conveyor among all ranks of t, which all open it. The pipes
 // have room for 16 blocks each, unless WithHeap says otherwise. Kind: local; ranks
 // connect on first use.
-func OpenConveyor[T any](ctx context.Context, t *runtime.Team, opts ...Option) (_ *Conveyor[T], err error) {
+func OpenConveyor[T any](ctx context.Context, t *runtime.Team, opts ...Option) (*Conveyor[T], error) {
 	if t == nil {
 		return nil, fmt.Errorf("OpenConveyor: %w", runtime.ErrTeam)
 	}
@@ -92,20 +92,13 @@ func OpenConveyor[T any](ctx context.Context, t *runtime.Team, opts ...Option) (
 	if err != nil {
 		return nil, fmt.Errorf("OpenConveyor: %w", err)
 	}
-	everyone := make([]int, t.Size())
-	for i := range everyone {
-		everyone[i] = i
+	m, err := openMeshes[T](ctx, t, opts)
+	if err != nil {
+		return nil, fmt.Errorf("OpenConveyor: %w", err)
 	}
-	c := &Conveyor[T]{lanes: make([]lane[T], 0, t.Size())}
-	if c.in, err = OpenFanIn[T](ctx, t, everyone, opts...); err != nil {
-		return nil, err
-	}
-	for to := range t.Size() {
-		w, err := OpenWriter[T](ctx, t, to, opts...)
-		if err != nil {
-			return nil, errors.Join(err, c.abandon(ctx))
-		}
-		c.lanes = append(c.lanes, lane[T]{w: w, batch: max(1, o.batch/element.Size[T]())})
+	c := &Conveyor[T]{in: m[0].in, lanes: make([]lane[T], t.Size())}
+	for to, w := range m[0].out {
+		c.lanes[to].w, c.lanes[to].batch = w, max(1, o.batch/element.Size[T]())
 	}
 	c.clock.start(o.bound, c.late)
 	return c, nil

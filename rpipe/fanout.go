@@ -34,9 +34,9 @@ import (
 type FanOut[T any] struct{ out *fanOut }
 
 // OpenFanOut opens this rank's ends of pipes to other ranks of t, one for each
-// element of readers. It takes memory for one more heap, where blocks are filled.
-// Kind: local; it connects to readers on first use.
-func OpenFanOut[T any](ctx context.Context, t *runtime.Team, readers []int, opts ...Option) (_ *FanOut[T], err error) {
+// element of readers: of all, or of none. It takes memory for one more heap, where
+// blocks are filled. Kind: local; it connects to readers on first use.
+func OpenFanOut[T any](ctx context.Context, t *runtime.Team, readers []int, opts ...Option) (*FanOut[T], error) {
 	if t == nil || len(readers) == 0 {
 		return nil, fmt.Errorf("OpenFanOut to %d readers: %w: give a team and at least one of its ranks", len(readers), runtime.ErrRange)
 	}
@@ -47,18 +47,31 @@ func OpenFanOut[T any](ctx context.Context, t *runtime.Team, readers []int, opts
 	if err != nil {
 		return nil, fmt.Errorf("OpenFanOut: %w", err)
 	}
-	f := &FanOut[T]{}
-	if f.out, err = newFanOut(ctx, t, &o); err != nil {
+	out, err := newFanOut(ctx, t, &o)
+	if err != nil {
 		return nil, fmt.Errorf("OpenFanOut: %w", err)
 	}
-	for _, reader := range readers {
-		w, err := OpenWriter[T](ctx, t, reader, opts...)
-		if err != nil {
-			return nil, errors.Join(err, f.Close(ctx))
-		}
-		f.out.add(w.end)
+	if err := openArms[T](ctx, out, t, readers, opts); err != nil {
+		out.stage.drop()
+		return nil, fmt.Errorf("OpenFanOut: %w", err)
 	}
-	return f, nil
+	return &FanOut[T]{out}, nil
+}
+
+// openArms opens the pipes to all readers.
+func openArms[T any](ctx context.Context, out *fanOut, t *runtime.Team, readers []int, opts []Option) error {
+	var o opening
+	writers, err := addWriters[T](ctx, &o, t, readers, opts)
+	if err == nil {
+		err = o.open(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	for _, w := range writers {
+		out.add(w.end)
+	}
+	return nil
 }
 
 // fansOut tells what pipes a fan-out cannot have.

@@ -118,5 +118,18 @@ func addWriter[T any](ctx context.Context, o *opening, t *runtime.Team, reader i
 	return w, nil
 }
 
+// addWriters gathers the ends of pipes to many ranks.
+func addWriters[T any](ctx context.Context, o *opening, t *runtime.Team, readers []int, opts []Option) ([]*Writer[T], error) {
+	writers := make([]*Writer[T], 0, len(readers))
+	for _, reader := range readers {
+		w, err := addWriter[T](ctx, o, t, reader, opts)
+		if err != nil {
+			return nil, err
+		}
+		writers = append(writers, w)
+	}
+	return writers, nil
+}
+
 // open opens what was gathered, which is not nothing.
 func (o *opening) open(ctx context.Context) error { return o.registry.enter(ctx, o.births...) }

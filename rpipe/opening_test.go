@@ -1,0 +1,88 @@
+package rpipe_test
+
+import (
+	"context"
+	"io"
+	"testing"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// little is less memory than the openings of these tests take.
+const little = 16 << 20
+
+// tooMuch is how many ends there is no memory for, though there is for many.
+const tooMuch = 40
+
+// An opening that finds memory for some of its ends only is none: the writer's first
+// end, which looks for the reader's all the while, meets the one that is opened next.
+func TestAnOpeningWithoutMemoryShiftsNoPairs(t *testing.T) {
+	for name, open := range map[string]func(ctx context.Context, r *testjob.Rank) error{
+		"fan-in": func(ctx context.Context, r *testjob.Rank) error {
+			_, err := rpipe.OpenFanIn[byte](ctx, r.World, make([]int, tooMuch))
+			return err
+		},
+		"fan-out": func(ctx context.Context, r *testjob.Rank) error {
+			_, err := rpipe.OpenFanOut[byte](ctx, r.World, make([]int, tooMuch), rpipe.WithBlocks(1<<15), rpipe.WithHeap(1<<21))
+			return err
+		},
+		"conveyor": func(ctx context.Context, r *testjob.Rank) error {
+			_, err := rpipe.OpenConveyor[byte](ctx, r.World, rpipe.WithName("pipe"), rpipe.WithHeap(little/2))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+				c.Run(t, func(ctx context.Context, r *testjob.Rank) { pairBesideFailure(ctx, r, open) }, runtime.WithHeap(little))
+			})
+		})
+	}
+}
+
+func pairBesideFailure(ctx context.Context, r *testjob.Rank, open func(ctx context.Context, r *testjob.Rank) error) {
+	if r.Me == 0 {
+		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1)
+		r.NoError(err)
+		r.NoError(w.Send(ctx, []byte{7}))
+		r.NoError(w.Close(ctx))
+		return
+	}
+	back, err := rpipe.OpenWriter[byte](ctx, r.World, 0, rpipe.WithName("other")) // what all pipes share is there
+	r.NoError(err)
+	before := used(r.World)
+	for range 3 {
+		r.ErrorIs(open(ctx, r), runtime.ErrExhausted)
+		r.LessOrEqual(used(r.World), before+1<<19, "what was taken is given back, but for a slab")
+	}
+	f, err := rpipe.OpenFanIn[byte](ctx, r.World, []int{0})
+	r.NoError(err)
+	b, from, err := f.Read(ctx)
+	r.NoError(err)
+	r.Zero(from)
+	r.Equal([]byte{7}, b.Mem())
+	r.NoError(f.Free(b))
+	_, _, err = f.Read(ctx)
+	r.Equal(io.EOF, err)
+	r.NoError(f.Close(ctx))
+	r.NoError(back.Close(ctx))
+}
+
+// Both meshes of active messages are opened, or none.
+func TestActiveMessagesWithoutMemoryShiftNoPairs(t *testing.T) {
+	c := testjob.Config{Provider: "loop", Ranks: 2}
+	c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		if r.Me == 1 {
+			_, err := rpipe.OpenActive(ctx, r.World, nil, rpipe.WithHeap(5<<20)) // there is room for three of four
+			r.ErrorIs(err, runtime.ErrExhausted)
+		}
+		a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{"echo": echoFrom})
+		r.NoError(err)
+		for to := range r.N {
+			_, err := a.Call(ctx, to, "echo", []byte("hello"))
+			r.NoError(err)
+		}
+		r.NoError(a.Close(ctx))
+	}, runtime.WithHeap(little))
+}
