@@ -12,10 +12,11 @@ import (
 // start of its data, ahead of everything else, and looks at the other's. Numbers
 // are little-endian:
 //
-//	0      8     16         24    32     36      40    41    42      44     48     64          248
-//	magic  heap  type hash  size  width  blocks  pull  sync  served  tally  group  type, text  state
+//	0      8     16         24    32     36      40    41    42      44     48     64          240       248
+//	magic  heap  type hash  size  width  blocks  pull  sync  served  tally  group  type, text  disowned  state
 //
-// Only the state ever changes; it is a word by itself. Tally and group are the
+// Only the last two ever change; each is a word by itself. Disowned is the other
+// end's to store, if the two differ: it puts nothing here. Tally and group are the
 // reader's alone.
 type spec struct {
 	elem   string // structure of the element's type
@@ -40,9 +41,10 @@ const (
 	cardPull   = 40
 	cardSync   = 41
 	cardServed = 42
-	cardTally  = 44           // number of the reader's tally plus 1, or 0
-	cardGroup  = 48           // word there
-	cardText   = 64           // the structure itself, as far as there is room
+	cardTally  = 44 // number of the reader's tally plus 1, or 0
+	cardGroup  = 48 // word there
+	cardText   = 64 // the structure itself, as far as there is room
+	cardDisown = cardSize - 16
 	cardState  = cardSize - 8 // stateOpen or stateClosed
 
 	magic = 0x0165706970726f67 // "gorpipe", version 1
@@ -64,7 +66,7 @@ func (s *spec) encode(card []byte) {
 	le.PutUint32(card[cardWidth:], uint32(s.width))
 	le.PutUint32(card[cardBlocks:], uint32(s.blocks))
 	card[cardPull], card[cardSync], card[cardServed] = truth(s.pull), byte(s.sync), truth(s.served)
-	copy(card[cardText:cardState], s.elem)
+	copy(card[cardText:cardDisown], s.elem)
 }
 
 // compare looks at the other end's card: nil when it says what s says, else
@@ -78,7 +80,7 @@ func (s *spec) compare(card []byte, rank, peer int) error {
 		width: int(le.Uint32(card[cardWidth:])), blocks: int(le.Uint32(card[cardBlocks:])),
 		pull: card[cardPull] != 0, sync: Sync(card[cardSync]), served: card[cardServed] != 0}
 	if le.Uint64(card[cardType:]) != hash(s.elem) {
-		if other.elem = text(card[cardText:]); other.elem == s.elem {
+		if other.elem = text(card[cardText:cardDisown]); other.elem == s.elem {
 			other.elem += "…" // where the texts end, the types differ
 		}
 	}

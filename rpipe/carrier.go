@@ -26,7 +26,7 @@ import (
 //	window memory                          notification slots
 //	directory  8 bytes a berth: whose      0           news: an end that this rank waits for is open
 //	           end is there                1 ...       knocks: rank r waits for an end here
-//	berth 0    data of the end, stage      1 + ranks   flags of berth 0, its bell
+//	berth 0    data of the end, stage      1 + ranks   flags of berth 0, disowned, its bell
 //	berth 1    ...                         ...
 type Carrier struct {
 	shape
@@ -125,11 +125,11 @@ func (s *shape) room() int { return cardSize + s.pipe().tagBytes() + s.Heap }
 // dataOf is where a berth's memory begins.
 func (s *shape) dataOf(berth int) int { return line(8*s.Ends) + berth*s.room() }
 
-// flags is how many slots a berth has, besides its bell.
+// flags is how many slots a berth has for flags.
 func (s *shape) flags() int { return s.pipe().readerFlags() }
 
 // slotsOf is a berth's first slot.
-func (c *Carrier) slotsOf(berth int) int { return 1 + len(c.team.Members) + berth*(c.flags()+1) }
+func (c *Carrier) slotsOf(berth int) int { return 1 + len(c.team.Members) + berth*(c.flags()+2) }
 
 // Close ends the carrier at all ranks and gives its memory back. Pipes over it are
 // closed before, at both ends: those that are still open are of no more use.
@@ -185,12 +185,12 @@ func (c *Carrier) give(berth int) error {
 func (c *Carrier) entry(berth int) *atomic.Uint64 { return atomics.Word64(c.w.Local()[8*berth:]) }
 
 // board makes an end's link over its carrier.
-func (p *pipe) board(t *fabric.Team, mine, theirs linkEnd, stage int) (link, error) {
+func (p *pipe) board(ctx context.Context, t *fabric.Team, mine, theirs linkEnd, stage int) (link, error) {
 	c := p.carrier
 	if c.team.Name != t.Name {
 		return nil, fmt.Errorf("%w: the carrier is one of team %s", runtime.ErrTeam, c.team.Name)
 	}
-	return newWindowLink(c, p.peer, mine, theirs, stage, p.fma, p.prepare)
+	return newWindowLink(ctx, c, p.peer, mine, theirs, stage, p.fma, p.prepare)
 }
 
 // desert has open ends over a carrier of no more use, and lets go of those that

@@ -78,7 +78,10 @@
 // context, with the death of the other end ([runtime.ErrRankDead], after what
 // has arrived was read) and with the job. An end that is closed while the other
 // one may still put something into its memory lingers: the memory is given back
-// as later pipes are opened and closed, or when the job ends.
+// once that one has said that it will not, which a timer looks for. An end whose
+// other end is never opened lingers until the job ends, so that who opens it all the
+// same learns that it comes too late. Ends that do not match linger until both have
+// found that out.
 //
 // # Layout
 //

@@ -22,13 +22,12 @@ type link interface {
 
 // home is this end's memory.
 type home interface {
-	// appear lets the other end find this one. Until then it is nobody's loss to
-	// release it.
-	appear(ctx context.Context) error
 	// local returns the data. It stays where it is until release.
 	local() []byte
 	// flag loads a flag. It sees all that was put ahead of it.
 	flag(i int) uint64
+	// disowned tells that the other end has disowned this one.
+	disowned() bool
 	// stage returns n more bytes, made by the first call, which putStaged sends
 	// as they are and which get fills as they are.
 	stage(n int) ([]byte, error)
@@ -42,6 +41,9 @@ type far interface {
 	// its data. With wait it waits until the other end is open; otherwise it is
 	// false while that is not.
 	connect(ctx context.Context, wait bool, check func(card []byte) error) (bool, error)
+	// disown tells the other end, whose card check has refused, that nothing is put
+	// there. It is false if that did not get through.
+	disown(ctx context.Context) bool
 	// remote returns the other end's data where it can be loaded and stored
 	// directly, else nil.
 	remote() []byte

@@ -28,7 +28,8 @@ type fabricLink struct {
 	staged memory    // the stage
 	shared *fanStage // whose memory that is, if others use it as well
 	theirs atomic.Pointer[fabric.Remote]
-	herald // of the other rank's tally, if this pipe belongs to an aggregate
+	misfit *fabric.Remote // the other end, if its card was refused
+	herald                // of the other rank's tally, if this pipe belongs to an aggregate
 
 	own vigil // that of await
 }
@@ -49,20 +50,16 @@ type linkEnd struct {
 	data  int // bytes
 }
 
-// newFabricLink makes this end of a link, whose data prepare fills. The other end
-// finds it once it appears.
+// newFabricLink makes this end of a link. prepare fills its data before the
+// other end can see it.
 func newFabricLink(ctx context.Context, t *fabric.Team, peer int, mine, theirs linkEnd, fma int, prepare func(data []byte)) (*fabricLink, error) {
 	l := &fabricLink{team: t, peer: peer, names: [2]string{mine.name, theirs.name}, flags: [2]int{mine.flags, theirs.flags},
 		sizes: [2]int{mine.data, theirs.data}, fma: fma}
 	l.own.init(l)
 	var err error
-	if l.mine, err = reserve(ctx, t, mine.name, mine.data+8*mine.flags); err == nil {
-		prepare(l.mine.block.Bytes)
-	}
+	l.mine, err = newMemory(ctx, t, mine.name, mine.data+8*mine.flags, prepare)
 	return l, err
 }
-
-func (l *fabricLink) appear(context.Context) error { return l.mine.appear(l.names[0]) }
 
 func (l *fabricLink) local() []byte { return l.mine.block.Bytes[:l.sizes[0]] }
 
@@ -97,6 +94,7 @@ func (l *fabricLink) connect(ctx context.Context, wait bool, check func(card []b
 		return false, err
 	}
 	if err := check(card); err != nil {
+		l.misfit = r
 		return false, err
 	}
 	if r.Len < l.sizes[1]+8*l.flags[1] {

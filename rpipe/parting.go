@@ -3,6 +3,7 @@ package rpipe
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,6 +19,9 @@ type parting struct {
 	left     bool       // the memory is given back
 	unseen   bool       // the other end was not there: it finds the card
 	alone    bool       // the other end has said its last word and is not there any more
+
+	differs atomic.Bool // the cards do
+	disowns atomic.Bool // and the other end knows
 }
 
 // speak runs say, which has something to tell the other end, if due says so.
@@ -68,10 +72,50 @@ func (p *pipe) reachable() bool { return p.broken.Load() == nil && p.fate() == n
 
 // rejoin looks once more for an end that was not met. heard tells that it has said
 // its last word: then it is there, and waits for this end's.
-func (p *pipe) rejoin(ctx context.Context, b *parting, heard bool) (deserted bool) {
+func (p *pipe) rejoin(ctx context.Context, heard bool) (deserted bool) {
+	b := &p.parting
+	if b.differs.Load() {
+		p.disownOther(ctx)
+		return false
+	}
 	_, deserted, err := p.join(ctx, false)
 	if err == nil && !p.joined.Load() {
 		b.unseen, b.alone = true, heard
 	}
 	return deserted
+}
+
+// Two ends that differ put nothing into each other's memory, but that each tells
+// the other one so, which then need not show its card any longer:
+//
+//	writer                                 reader
+//	finds the cards differ                 finds the cards differ
+//	disowned               ------------->  gives memory back
+//	gives memory back      <-------------  disowned
+
+// disownOther tells the other end that nothing is put there, if the two differ and
+// it does not know.
+func (p *pipe) disownOther(ctx context.Context) {
+	if b := &p.parting; b.differs.Load() && !b.disowns.Load() {
+		b.disowns.Store(p.disown(ctx))
+	}
+}
+
+// owesUnmet tells that an end that was closed without being connected has something
+// to say to the other one, or to hear from it.
+func (p *pipe) owesUnmet(heard bool) bool {
+	b := &p.parting
+	switch {
+	case b.differs.Load():
+		return !b.disowns.Load()
+	case p.broken.Load() != nil:
+		return false
+	}
+	return !b.alone && (!b.unseen || heard || p.disowned())
+}
+
+// mayLeaveUnmet tells that such an end is of no more use to anyone.
+func (p *pipe) mayLeaveUnmet(heard bool) bool {
+	b := &p.parting
+	return heard && b.alone || b.disowns.Load() && p.disowned()
 }

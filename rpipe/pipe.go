@@ -25,6 +25,7 @@ type pipe struct {
 	joined   atomic.Bool
 	broken   atomic.Pointer[error] // why the pipe is of no more use
 	closed   atomic.Bool           // this end was closed
+	parting  parting
 }
 
 // draft checks what a pipe is opened with.
@@ -74,7 +75,7 @@ func (p *pipe) hook(ctx context.Context, t *fabric.Team, incarnation int, mine, 
 	if p.carrier == nil {
 		p.link, err = newFabricLink(ctx, t, t.Members[p.peer], mine, theirs, p.fma, p.prepare)
 	} else {
-		p.link, err = p.board(t, mine, theirs, stage)
+		p.link, err = p.board(ctx, t, mine, theirs, stage)
 	}
 	if err == nil {
 		p.name = fmt.Sprintf("%s#%d", p.name, incarnation)
@@ -101,6 +102,10 @@ func (p *pipe) join(ctx context.Context, wait bool) (joined, deserted bool, err 
 	})
 	if err != nil && (errors.Is(err, runtime.ErrMismatch) || errors.Is(err, ErrCorrupt)) {
 		p.knock(ctx, counter)
+		if errors.Is(err, runtime.ErrMismatch) {
+			p.parting.differs.Store(true)
+			p.disownOther(ctx)
+		}
 		return false, false, p.breaks(err)
 	}
 	if !ok || err != nil {

@@ -31,7 +31,6 @@ type readerEnd struct {
 	open    context.Context // until Close
 	endOpen context.CancelFunc
 	watched atomic.Pointer[watcher] // tells of arrivals, where that was asked for
-	parting parting
 }
 
 // books are the blocks that the reader has: where they lie, and which addresses
@@ -306,7 +305,7 @@ func (r *readerEnd) isDue() bool {
 	case r.fate() != nil:
 		return false
 	case !r.joined.Load():
-		return r.broken.Load() == nil && !r.parting.alone && (!r.parting.unseen || r.flag(r.byeFlag()) != 0)
+		return r.owesUnmet(r.flag(r.byeFlag()) != 0)
 	}
 	return !r.hasEnded()
 }
@@ -314,7 +313,7 @@ func (r *readerEnd) isDue() bool {
 // say does what can be done now. What fails is tried again.
 func (r *readerEnd) say(ctx context.Context) {
 	if !r.joined.Load() {
-		r.rejoin(ctx, &r.parting, r.flag(r.byeFlag()) != 0)
+		r.rejoin(ctx, r.flag(r.byeFlag()) != 0)
 	}
 	_ = r.sayEnd(ctx)
 }
@@ -340,10 +339,8 @@ func (r *readerEnd) mayLeave() bool {
 	switch {
 	case gone(r.fate()):
 		return true
-	case r.flag(r.byeFlag()) == 0:
-		return false
 	case !r.joined.Load():
-		return r.parting.alone
+		return r.mayLeaveUnmet(r.flag(r.byeFlag()) != 0)
 	}
-	return r.hasEnded()
+	return r.flag(r.byeFlag()) != 0 && r.hasEnded()
 }

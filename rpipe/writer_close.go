@@ -149,7 +149,7 @@ func (w *writerEnd) owes() bool {
 	case w.fate() != nil:
 		return false
 	case !w.joined.Load():
-		return w.broken.Load() == nil && !w.parting.alone && (!w.parting.unseen || w.flag(endFlag) != 0)
+		return w.owesUnmet(w.flag(endFlag) != 0)
 	}
 	return !w.finished && !w.deserted || w.unsettled()
 }
@@ -163,7 +163,7 @@ func (w *writerEnd) unsettled() bool {
 // say does what can be done now. What fails is tried again.
 func (w *writerEnd) say(ctx context.Context) {
 	if !w.joined.Load() {
-		w.deserted = w.rejoin(ctx, &w.parting, w.flag(endFlag) != 0)
+		w.deserted = w.rejoin(ctx, w.flag(endFlag) != 0)
 	}
 	if w.joined.Load() && !w.finished && !w.deserted {
 		w.finishLater(ctx)
@@ -196,10 +196,10 @@ func (w *writerEnd) mayLeave() bool {
 	switch {
 	case gone(w.fate()):
 		return true
+	case !w.joined.Load():
+		return w.mayLeaveUnmet(w.flag(endFlag) != 0)
 	case w.flag(endFlag) == 0 || w.unsettled():
 		return false
-	case !w.joined.Load():
-		return w.parting.alone
 	}
 	return w.bid(noWait()) == nil || w.fate() != nil
 }

@@ -28,7 +28,6 @@ type writerEnd struct {
 	finished bool   // the reader was told that nothing follows
 	settled  bool   // nothing leaves from the stage any more
 	bade     bool   // the reader was told that nothing is put there any more
-	parting  parting
 
 	mu    sync.Mutex // guards what follows: Free and Stats come from any goroutine
 	heap  *rmalloc.Heap

@@ -1,0 +1,26 @@
+package rpipe
+
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/window"
+)
+
+// Ends that differ never connect, and agree on no more than where a card lies: the
+// word that says so has a place of its own in it, over a window a slot.
+
+func (l *fabricLink) disowned() bool { return atomics.Word64(l.local()[cardDisown:]).Load() != 0 }
+
+// disown comes behind what the herald owes, which tells the other end to look.
+func (l *fabricLink) disown(ctx context.Context) bool {
+	return l.owed.Load() == 0 && l.misfit.PostFlag(ctx, fabric.Flag{Offset: cardDisown, Value: 1}) == nil
+}
+
+func (l *windowLink) disowned() bool { return l.value(l.slots[len(l.slots)-2:][:1]) != 0 }
+
+func (l *windowLink) disown(ctx context.Context) bool {
+	word := window.Signal{Slot: l.misfit.slot + l.c.flags(), Value: 1}
+	return l.c.w.PutNotify(ctx, l.peer, 0, nil, word) == nil
+}
