@@ -109,25 +109,6 @@ func TestOnePipesSlowReaderStopsNoOther(t *testing.T) {
 	})
 }
 
-func TestTheWritersOwnFreeMakesRoomForAnAllocThatWaits(t *testing.T) {
-	alone(t, mapped, func(ctx context.Context, r *testjob.Rank, l *loopback) {
-		l.open(rpipe.WithHeap(1024))
-		b := l.alloc(1024)
-		done := make(chan error, 1)
-		go func() {
-			b, err := l.w.Alloc(ctx, 1024)
-			done <- errors.Join(err, l.w.Free(b))
-		}()
-		for l.w.Stats().MemoryWaits == 0 {
-			r.NoError(ctx.Err())
-			r.World.Fabric(key).Progress()
-		}
-		r.NoError(l.w.Free(b))
-		r.NoError(<-done)
-		l.close()
-	})
-}
-
 func TestAReadThatIsGivenUpLosesNothing(t *testing.T) {
 	eachMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		ends(ctx, r, func(w *rpipe.Writer[byte]) {

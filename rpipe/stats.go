@@ -27,11 +27,9 @@ type ReaderStats struct {
 }
 
 func (w *writerEnd) stats() WriterStats {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	s := w.count
 	s.Heap = w.heap.Stats()
-	if !w.closed.Load() { // then the memory is there as long as the mutex is held
+	if !w.closed.Load() {
 		// The reader may have read a block that is not counted yet.
 		s.InFlight = max(int(int32(uint32(s.Written)-uint32(w.flag(creditFlag)))), 0)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/gopgas/gopgas/internal/element"
-	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -18,19 +17,13 @@ func (w *Writer[T]) Shrink(b Block[T], n int) (Block[T], error) {
 		err = fmt.Errorf("%d elements of a block of %d: %w", n, b.Len(), runtime.ErrRange)
 	}
 	if err == nil {
-		err = w.end.shrink(a, n*element.Size[T]())
+		err = w.end.heap.Shrink(a, n*element.Size[T]())
 	}
 	if err != nil {
 		return b, w.end.fail("Shrink", err)
 	}
 	b.mem = b.mem[:n:n]
 	return b, nil
-}
-
-func (w *writerEnd) shrink(a rmalloc.Addr, n int) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.heap.Shrink(a, n)
 }
 
 // hasWidth tells that a block can be written without a wait for the reader.
