@@ -50,6 +50,8 @@ type far interface {
 	// putFlag stores src (which may be empty) at data offset to, then value in a
 	// flag. It returns at local completion: src may be used again.
 	putFlag(ctx context.Context, to int, src []byte, flag int, value uint64) error
+	// putLast stores the last flag there is, behind what was added to a tally, too.
+	putLast(ctx context.Context, flag int, value uint64) error
 	// putStaged is putFlag of n bytes from the stage's offset from, which stay as
 	// they are until the other end tells that it has them. twice puts data and
 	// flag one after the other instead of together.

@@ -124,6 +124,14 @@ func (l *fabricLink) putFlag(ctx context.Context, to int, src []byte, flag int, 
 	return r.WriteFlag(ctx, to, src, l.flagOf(flag, value))
 }
 
+// putLast: where the target's CPU is asked for additions, other flags overtake
+// them. Behind this one the tally may be gone.
+func (l *fabricLink) putLast(ctx context.Context, flag int, value uint64) error {
+	last := l.flagOf(flag, value)
+	last.Ahead = l.add == nil
+	return l.theirs.Load().PostFlag(ctx, last)
+}
+
 func (l *fabricLink) putStaged(ctx context.Context, to, from, n, flag int, value uint64, twice bool) error {
 	r := l.theirs.Load()
 	src := fabric.Source{Region: l.staged.region, Offset: from, N: n, Path: l.path(r, n)}

@@ -121,6 +121,11 @@ func (l *windowLink) putFlag(ctx context.Context, to int, src []byte, flag int, 
 	return l.verdict(l.c.w.PutNotify(ctx, l.peer, r.data+to, src, window.Signal{Slot: r.slot + flag, Value: value}))
 }
 
+// putLast: a window's signals never overtake each other.
+func (l *windowLink) putLast(ctx context.Context, flag int, value uint64) error {
+	return l.putFlag(ctx, 0, nil, flag, value)
+}
+
 // putStaged waits for no bulk put, since the stage stays as it is: if it waited
 // and gave up, the flag might be on its way all the same.
 func (l *windowLink) putStaged(ctx context.Context, to, from, n, flag int, value uint64, twice bool) error {

@@ -210,7 +210,7 @@ func (w *writerEnd) bid(ctx context.Context) error {
 		return nil
 	}
 	w.hush() // what it would tell of was read, or is lost
-	err := w.putFlag(ctx, 0, nil, w.byeFlag(), 1)
+	err := w.putLast(ctx, w.byeFlag(), 1)
 	w.bade = err == nil
 	return err
 }
