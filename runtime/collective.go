@@ -2,54 +2,32 @@ package runtime
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 
 	"github.com/gopgas/gopgas/internal/fabric"
 )
 
-// enter begins a collective call and returns its number. leave ends it. A rank
-// that cannot take part says so to the others, who may not know why.
-func (t *Team) enter(c fabric.Collective) (uint64, error) {
-	if t == nil {
-		return 0, fmt.Errorf("%s: %w: it gave Split a negative color", c, ErrTeam)
-	}
-	if !t.calling.TryLock() {
-		return 0, fmt.Errorf("team %s: %w: %s began while another collective call of this rank was under way; "+
-			"make them one at a time, or split a team for each goroutine", t.name, ErrMismatch, c)
-	}
-	if err := t.err(); err != nil {
-		t.calling.Unlock()
-		return 0, t.failed(c, err)
-	}
-	t.seq++
-	return t.seq, nil
-}
-
-func (t *Team) leave() { t.calling.Unlock() }
-
 // collective makes one collective call: a barrier, where calls that differ meet
 // and find out, and then what the call does beyond it. then gets a context that
 // ends with the team, and the number of the call.
 func (t *Team) collective(ctx context.Context, c fabric.Collective, then func(ctx context.Context, seq uint64) error) error {
-	seq, err := t.enter(c)
+	call := fabric.Call{Kind: c}
+	seq, err := t.enter(ctx, call)
 	if err != nil {
 		return err
 	}
-	defer t.leave()
-	if err := t.barrier.arrive(ctx, seq, c); err != nil {
-		return t.failed(c, err)
+	if err = t.barrier.arrive(ctx, seq, c); err == nil && then != nil {
+		err = t.within(ctx, func(ctx context.Context) error { return then(ctx, seq) })
 	}
-	if then == nil {
-		return nil
-	}
+	return t.finish(seq, call, err)
+}
+
+// within has f end with the team.
+func (t *Team) within(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(t.whole, func() { cancel(context.Cause(t.whole)) })()
-	if err := then(ctx, seq); err != nil {
-		return t.failed(c, err)
-	}
-	return nil
+	return f(ctx)
 }
 
 // sync is a barrier and nothing more.

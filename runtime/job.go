@@ -32,6 +32,8 @@ type Job struct {
 	broken map[string]*TeamError // teams that broke before this rank knew them
 	notes  map[string]int64
 
+	serving sync.WaitGroup // goroutines of teams; begun under mu while the job is open
+
 	closing sync.Once
 	closed  error
 }
@@ -198,12 +200,32 @@ func (j *Job) release() error {
 			errs = append(errs, err)
 		}
 	}
-	j.abort(ErrClosed)
+	j.endServing()
 	errs = append(errs, j.fabric.Close())
 	if j.server != nil {
 		errs = append(errs, j.server.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// beginServing lets a goroutine of a team begin, unless the job is over.
+func (j *Job) beginServing() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.aborted.Err() != nil {
+		return false
+	}
+	j.serving.Add(1)
+	return true
+}
+
+// endServing ends all collective calls and waits for the goroutines that run them.
+func (j *Job) endServing() {
+	j.mu.Lock()
+	j.abort(ErrClosed)
+	j.mu.Unlock()
+	j.fabric.Poke()
+	j.serving.Wait()
 }
 
 // reportStats hands the launcher what this rank did.

@@ -32,6 +32,7 @@ type breakMessage struct {
 	Rank              int
 	Kind              string       // name of the kind of error, "" for cancelled
 	Gone              *goneMessage // the rank that is gone, if that is why
+	Mismatch          *MismatchError
 }
 
 type goneMessage struct {
@@ -55,24 +56,42 @@ func newBreakMessage(t *Team, call string, err error) breakMessage {
 	if errors.As(err, &gone) {
 		m.Gone = &goneMessage{gone.Rank, gone.Cause}
 	}
+	errors.As(err, &m.Mismatch)
 	return m
 }
 
 // err is what the message says, as an error.
 func (m *breakMessage) err() *TeamError {
 	e := &TeamError{Team: m.Team, Rank: m.Rank, Call: m.Call, Reason: kinds[m.Kind], Cause: m.Cause}
-	if m.Gone != nil && e.Reason != nil {
+	switch {
+	case m.Mismatch != nil:
+		e.Reason = m.Mismatch
+	case m.Gone != nil && e.Reason != nil:
 		e.Reason = &RankError{Rank: m.Gone.Rank, Kind: e.Reason, Cause: m.Gone.Cause}
 	}
 	return e
 }
 
 // told takes a message of another rank.
-func (j *Job) told(_ int, service string, payload []byte) {
-	var m breakMessage
-	if service != breakService || json.Unmarshal(payload, &m) != nil {
-		return
+func (j *Job) told(from int, service string, payload []byte) {
+	switch service {
+	case breakService:
+		take(payload, func(m breakMessage) { j.toldBroken(&m) })
+	case askService:
+		take(payload, func(m askMessage) { j.asked(from, m) })
 	}
+}
+
+// take decodes a message; what is none is dropped.
+func take[M any](payload []byte, handle func(M)) {
+	var m M
+	if json.Unmarshal(payload, &m) == nil {
+		handle(m)
+	}
+}
+
+// toldBroken takes the word that a team is broken.
+func (j *Job) toldBroken(m *breakMessage) {
 	e := m.err()
 	j.mu.Lock()
 	t := j.teams[m.Team]

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/arena"
@@ -23,8 +22,7 @@ type Team struct {
 	rank    int
 	inner   *fabric.Team
 
-	calling sync.Mutex // held during a collective call
-	seq     uint64     // collective calls so far
+	stream  stream
 	barrier barrier
 
 	broken atomic.Pointer[TeamError]
@@ -44,7 +42,8 @@ func (j *Job) newTeam(ctx context.Context, name string, members []int) (*Team, e
 	t := &Team{job: j, name: name, members: members, rank: slices.Index(members, j.fabric.Rank())}
 	t.whole, t.end = context.WithCancelCause(j.aborted)
 	t.inner = &fabric.Team{Fabric: j.fabric, Name: name, Rank: t.rank, Members: members,
-		Sync: t.sync, Swap: t.swap, Err: t.err, Failed: t.failed}
+		Whole: t.whole, Sync: t.sync, Swap: t.swap, Err: t.err, Failed: t.failed,
+		Begin: t.enter, End: t.finish, Start: t.start, Differs: t.differs}
 	block, region, err := t.prepare(ctx)
 	card := teamCard{Mapped: j.fabric.MapsAll(), Atomics: j.opts.atomics}
 	if err != nil {
@@ -58,6 +57,7 @@ func (j *Job) newTeam(ctx context.Context, name string, members []int) (*Team, e
 		// The others may have their team, which this rank will not be in.
 		return nil, errors.Join(t.failed(fabric.Split, err), t.discard(block, region))
 	}
+	t.inner.Mapped = mapped
 	t.barrier = newBarrier(t, block, mapped)
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -6,29 +6,6 @@ import (
 	"sync/atomic"
 )
 
-// A Collective names a call that all ranks of a team make together. The calls
-// carry it, so that ranks which make different ones find out.
-type Collective uint8
-
-const (
-	Barrier Collective = iota + 1
-	Fence
-	Exchange
-	Split
-	Allocate
-	Free
-	Close
-)
-
-var collectiveNames = [...]string{"nothing", "Barrier", "Fence", "Exchange", "Split", "Allocate", "Free", "Close"}
-
-func (c Collective) String() string {
-	if int(c) < len(collectiveNames) {
-		return collectiveNames[c]
-	}
-	return "unknown collective"
-}
-
 // A Team is what runtime shows of a team to the packages between it and the
 // fabric.
 type Team struct {
@@ -37,6 +14,9 @@ type Team struct {
 	Rank    int           // of this process in the team
 	Members []int         // world ranks by team rank
 	Windows atomic.Uint64 // made so far: the same at every member
+	Mapped  bool          // all members use each other's memory directly
+	// Whole ends when the team breaks or the job does; its cause tells which.
+	Whole context.Context
 
 	// Sync is a barrier among the team that completes no operations. All ranks
 	// name the same collective.
@@ -48,6 +28,20 @@ type Team struct {
 	// Failed breaks the team when err says that this rank's collective call
 	// ended early, and returns what the caller shall return.
 	Failed func(c Collective, err error) error
+
+	// Begin takes a number for a blocking collective call, and returns it when all
+	// calls before have ended. End ends the call: with an error it breaks the team.
+	// It returns what the caller shall return.
+	Begin func(ctx context.Context, c Call) (seq uint64, err error)
+	End   func(seq uint64, c Call, err error) error
+	// Start takes a number for a collective call that runs on a goroutine of the
+	// team's, behind all before. Without an error from Start itself, done gets what
+	// became of it, whatever that is.
+	Start func(ctx context.Context, c Call, run func(ctx context.Context, seq uint64) error, done func(error)) error
+	// Differs is for a rank that gets, in the call of this number, what belongs to
+	// another call of a member's. It has the member compare, and returns how the
+	// team breaks of it.
+	Differs func(ctx context.Context, seq uint64, member int) error
 }
 
 // Await returns nil once ready is true, or earlier what became of the team or

@@ -1,0 +1,148 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+)
+
+// A collective call that takes long may wait for members that make another one.
+// Where no message between them shows it, this does: the rank that waits tells
+// some members what it is doing, and one that is doing, or has done, something
+// else under the same number breaks the team.
+//
+//	waiting since 100 ms                       member
+//	call 7 is AllReduce of 4 float64, Sum  ->  call 7 is Barrier: break the team
+//	                                       ->  has not made call 7 yet: nothing
+//
+// Calls that are quick pay for it with one look at a flag.
+const (
+	inquireAfter = 100 * time.Millisecond
+	// inquireBackoff doublings later a waiting rank asks no less often.
+	inquireBackoff = 3
+	// inquireOf is how many members are asked at a time.
+	inquireOf = 8
+)
+
+// askService is the message that tells a member what this rank is doing.
+const askService = "team.ask"
+
+type askMessage struct {
+	Team string
+	Seq  uint64
+	Call fabric.Call
+}
+
+// An inquiry looks now and then whether a call takes long.
+type inquiry struct {
+	timer *time.Timer
+	armed bool
+	last  uint64 // what it saw: the latest call,
+	under uint64 // the one under way,
+	round int    // and how often it asked about that
+}
+
+// attend has the inquiry look. Called with the stream's mutex held.
+func (t *Team) attend() {
+	q := &t.stream.inquiry
+	if q.armed || len(t.members) == 1 {
+		return
+	}
+	q.armed = true
+	if q.timer == nil {
+		q.timer = time.AfterFunc(inquireAfter, t.inquire)
+		return
+	}
+	q.timer.Reset(inquireAfter)
+}
+
+// inquire is one look. It asks about a call that was under way at the look before,
+// too, and looks no more once nothing has happened in between.
+func (t *Team) inquire() {
+	s := &t.stream
+	s.mu.Lock()
+	q := &s.inquiry
+	under := s.ended.Load() + 1
+	if under > s.last {
+		under = 0
+	}
+	if t.whole.Err() != nil || under == 0 && q.last == s.last {
+		q.armed, q.round = false, 0
+		s.mu.Unlock()
+		return
+	}
+	ask := under != 0 && under == q.under
+	if ask {
+		q.round++
+	} else {
+		q.round = 0
+	}
+	q.last, q.under = s.last, under
+	round := q.round
+	call, _ := s.remember(under)
+	q.timer.Reset(inquireAfter << min(round, inquireBackoff))
+	s.mu.Unlock()
+	if ask {
+		t.askSome(round-1, under, call)
+	}
+}
+
+// askSome asks the next few members, so that in time all are asked.
+func (t *Team) askSome(round int, seq uint64, c fabric.Call) {
+	others := len(t.members) - 1
+	for i := range min(inquireOf, others) {
+		t.ask((t.rank+1+(round*inquireOf+i)%others)%len(t.members), seq, c)
+	}
+}
+
+// ask tells a member what this rank is doing. One that cannot be told is dead or
+// leaving, which is found elsewhere.
+func (t *Team) ask(member int, seq uint64, c fabric.Call) {
+	payload, err := json.Marshal(askMessage{t.name, seq, c})
+	if err == nil {
+		_ = t.job.client.Tell(t.members[member], askService, payload)
+	}
+}
+
+// asked compares what another rank is doing with what this one does or did.
+func (j *Job) asked(from int, m askMessage) {
+	j.mu.Lock()
+	t := j.teams[m.Team]
+	j.mu.Unlock()
+	if t == nil {
+		return
+	}
+	t.stream.mu.Lock()
+	mine, known := t.stream.remember(m.Seq)
+	t.stream.mu.Unlock()
+	if known && mine != m.Call {
+		_ = t.failed(mine.Kind, &MismatchError{Team: t.name, Rank: t.members[t.rank], Call: mine.String(),
+			Other: from, OtherDid: m.Call.String()})
+	}
+}
+
+// differsFor bounds the wait for a member that compares.
+const differsFor = 5 * time.Second
+
+var errNoDifference = errors.New("what a member sent belongs to another collective call")
+
+// differs waits for a member to find out how its calls differ from this rank's.
+func (t *Team) differs(ctx context.Context, seq uint64, member int) error {
+	t.stream.mu.Lock()
+	c, known := t.stream.remember(seq)
+	t.stream.mu.Unlock()
+	if known {
+		t.ask(member, seq, c)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, differsFor, errNoDifference)
+	defer cancel()
+	err := t.inner.Await(ctx, func() bool { return false })
+	if errors.Is(err, errNoDifference) {
+		return &MismatchError{Team: t.name, Rank: t.members[t.rank], Call: c.String(),
+			Other: t.members[member], OtherDid: "something else"}
+	}
+	return err
+}

@@ -1,0 +1,95 @@
+package runtime_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// isMismatch checks that err names two calls.
+func isMismatch(r *testjob.Rank, err error, calls ...string) {
+	r.ErrorIs(err, runtime.ErrMismatch)
+	var m *runtime.MismatchError
+	r.ErrorAs(err, &m)
+	r.ElementsMatch(calls, []string{m.Call, m.OtherDid})
+}
+
+// TestWaitingForAMemberThatDoesSomethingElseEnds has the members wait in ways
+// that show them nothing of each other.
+func TestWaitingForAMemberThatDoesSomethingElseEnds(t *testing.T) {
+	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
+		f := streamOf(r)
+		c := fabric.Call{Kind: fabric.Broadcast, Root: 1, Count: 8, Of: "int"}
+		if r.Me == r.N-1 {
+			c = fabric.Call{Kind: fabric.Broadcast, Root: 0, Count: 8, Of: "int"}
+		}
+		seq, err := f.Begin(ctx, c)
+		r.NoError(err)
+		err = f.End(seq, c, f.Await(ctx, func() bool { return false }))
+		isMismatch(r, err, "Broadcast of 8 int, root 1", "Broadcast of 8 int, root 0")
+		isMismatch(r, r.World.Barrier(ctx), "Broadcast of 8 int, root 1", "Broadcast of 8 int, root 0")
+	})
+}
+
+func TestABarrierAndAnotherCallFindOut(t *testing.T) {
+	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
+		f := streamOf(r)
+		var err error
+		if r.Me == 0 {
+			var seq uint64
+			seq, err = f.Begin(ctx, allReduce)
+			r.NoError(err)
+			err = f.End(seq, allReduce, f.Await(ctx, func() bool { return false }))
+		} else {
+			err = r.World.Barrier(ctx)
+		}
+		isMismatch(r, err, "AllReduce of 4 float64, Sum", "Barrier")
+	})
+}
+
+func TestAMemberThatHasPassedAnsweredForWhatItDid(t *testing.T) {
+	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
+		f := streamOf(r)
+		if r.Me > 0 {
+			isMismatch(r, r.World.Barrier(ctx), "AllReduce of 4 float64, Sum", "Barrier")
+			return
+		}
+		for range 10 { // which wait for nobody
+			seq, err := f.Begin(ctx, allReduce)
+			r.NoError(err)
+			r.NoError(f.End(seq, allReduce, nil))
+		}
+		<-f.Whole.Done() // no call of this rank is under way
+		isMismatch(r, context.Cause(f.Whole), "AllReduce of 4 float64, Sum", "Barrier")
+	})
+}
+
+func TestALongWaitForALateMemberIsNoMismatch(t *testing.T) {
+	testjob.Config{Provider: "loop", Ranks: 3}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		if r.Me == 0 {
+			time.Sleep(350 * time.Millisecond) // the others ask meanwhile
+		}
+		r.NoError(r.World.Barrier(ctx))
+		r.NoError(r.World.Barrier(ctx))
+	})
+}
+
+func TestWhatBelongsToAnotherCallNamesBoth(t *testing.T) {
+	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
+		f := streamOf(r)
+		c := fabric.Call{Kind: fabric.Reduce, Root: r.Me, Count: 1, Of: "int8, Max"}
+		seq, err := f.Begin(ctx, c) // fails where others have found out before
+		if err == nil {
+			err = f.End(seq, c, f.Differs(ctx, seq, r.Right()))
+		}
+		r.ErrorIs(err, runtime.ErrMismatch)
+		var m *runtime.MismatchError
+		r.ErrorAs(err, &m)
+		r.NotEqual(m.Call, m.OtherDid)
+		r.Contains(m.Call, "Reduce of 1 int8, Max, root ")
+	})
+}

@@ -1,0 +1,169 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+)
+
+// A stream is the order of a team's collective calls, as this rank makes them.
+// Each takes the next number, the same at every member, and runs when all before
+// it have ended:
+//
+//	Barrier  Start(AllReduce)  Start(Broadcast)  Barrier
+//	   1             2                 3            4       number
+//	 caller        goroutine of the team          caller    who runs it
+//
+// Blocking calls run where they are made. Those that were started run on one
+// goroutine, which is there while there are any.
+type stream struct {
+	mu       sync.Mutex
+	last     uint64 // number of the latest call
+	blocking uint64 // of the latest that blocks; 0 when it never began
+	queue    []started
+	serving  bool // the goroutine is there
+	past     [remembered]fabric.Call
+	inquiry  inquiry
+
+	ended  atomic.Uint64 // all calls up to this number have ended
+	behind atomic.Int64  // calls that wait for their turn
+}
+
+// remembered is how many calls a rank can still be asked about.
+const remembered = 64
+
+// A started call waits in the queue.
+type started struct {
+	ctx  context.Context
+	call fabric.Call
+	seq  uint64
+	run  func(ctx context.Context, seq uint64) error
+	done func(error)
+}
+
+// number gives a call its place. Called with the mutex held.
+func (s *stream) number(c fabric.Call) uint64 {
+	s.last++
+	s.past[s.last%remembered] = c
+	return s.last
+}
+
+// remember returns the call of a number if this rank has made it, and not too
+// long ago. Called with the mutex held.
+func (s *stream) remember(seq uint64) (fabric.Call, bool) {
+	if seq == 0 || seq > s.last || s.last-seq >= remembered {
+		return fabric.Call{}, false
+	}
+	return s.past[seq%remembered], true
+}
+
+// enter begins a blocking collective call and returns its number, when it is its
+// turn. leave ends it. A rank that cannot take part says so to the others, who
+// may not know why.
+func (t *Team) enter(ctx context.Context, c fabric.Call) (uint64, error) {
+	if t == nil {
+		return 0, fmt.Errorf("%s: %w: it gave Split a negative color", c.Kind, ErrTeam)
+	}
+	if err := t.err(); err != nil {
+		return 0, t.failed(c.Kind, err)
+	}
+	s := &t.stream
+	s.mu.Lock()
+	if s.blocking > s.ended.Load() {
+		s.mu.Unlock()
+		return 0, fmt.Errorf("team %s: %w: %s began while another collective call of this rank was under way; "+
+			"make them one at a time, or split a team for each goroutine", t.name, ErrMismatch, c.Kind)
+	}
+	seq := s.number(c)
+	s.blocking = seq
+	t.attend()
+	s.mu.Unlock()
+	if s.ended.Load() == seq-1 {
+		return seq, nil
+	}
+	if err := t.awaitTurn(ctx, seq); err != nil {
+		s.mu.Lock()
+		s.blocking = 0
+		s.mu.Unlock()
+		return 0, t.failed(c.Kind, err)
+	}
+	return seq, nil
+}
+
+// awaitTurn waits until all calls before seq have ended. When it fails, so does
+// the team: nobody's turn comes any more.
+func (t *Team) awaitTurn(ctx context.Context, seq uint64) error {
+	t.stream.behind.Add(1)
+	defer t.stream.behind.Add(-1)
+	return t.inner.Await(ctx, func() bool { return t.stream.ended.Load() == seq-1 })
+}
+
+// leave ends the call of a number. The store pairs with the load in awaitTurn.
+func (t *Team) leave(seq uint64) {
+	t.stream.ended.Store(seq)
+	if t.stream.behind.Load() > 0 {
+		t.job.fabric.Bell().Ring()
+	}
+}
+
+// finish ends a call that began, and takes the consequences of err.
+func (t *Team) finish(seq uint64, c fabric.Call, err error) error {
+	if err != nil {
+		err = t.failed(c.Kind, err)
+	}
+	t.leave(seq)
+	return err
+}
+
+// start begins a collective call that does not block.
+func (t *Team) start(ctx context.Context, c fabric.Call, run func(context.Context, uint64) error, done func(error)) error {
+	if err := t.err(); err != nil {
+		return t.failed(c.Kind, err)
+	}
+	s := &t.stream
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.serving {
+		if !t.job.beginServing() {
+			return ErrClosed
+		}
+		s.serving = true
+		go t.serve()
+	}
+	s.queue = append(s.queue, started{ctx, c, s.number(c), run, done})
+	t.attend()
+	return nil
+}
+
+// serve runs started calls until there are none.
+func (t *Team) serve() {
+	defer t.job.serving.Done()
+	s := &t.stream
+	for {
+		s.mu.Lock()
+		if len(s.queue) == 0 {
+			s.serving, s.queue = false, nil
+			s.mu.Unlock()
+			return
+		}
+		next := s.queue[0]
+		s.queue[0] = started{} // what it holds can go
+		s.queue = s.queue[1:]
+		s.mu.Unlock()
+		next.done(t.runStarted(&next))
+	}
+}
+
+func (t *Team) runStarted(next *started) error {
+	if err := t.awaitTurn(next.ctx, next.seq); err != nil {
+		return t.failed(next.call.Kind, err)
+	}
+	err := t.err()
+	if err == nil {
+		err = next.run(next.ctx, next.seq)
+	}
+	return t.finish(next.seq, next.call, err)
+}

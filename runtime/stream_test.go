@@ -1,0 +1,191 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+var allReduce = fabric.Call{Kind: fabric.AllReduce, Count: 4, Of: "float64, Sum"}
+
+// streamOf returns what packages above the runtime see of the world.
+func streamOf(r *testjob.Rank) *fabric.Team { return r.World.Fabric(fabric.Key{}) }
+
+// A pending call was started; wait returns what became of it.
+type pending struct{ done chan error }
+
+func (p *pending) wait(ctx context.Context) error {
+	select {
+	case err := <-p.done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// start starts a call of f's. When that fails, wait tells.
+func start(ctx context.Context, f *fabric.Team, run func(context.Context, uint64) error) *pending {
+	p := &pending{make(chan error, 1)}
+	if err := f.Start(ctx, allReduce, run, func(err error) { p.done <- err }); err != nil {
+		p.done <- err
+	}
+	return p
+}
+
+// forever is what a call does that waits for a member which never comes.
+func forever(f *fabric.Team) func(context.Context, uint64) error {
+	return func(ctx context.Context, _ uint64) error { return f.Await(ctx, func() bool { return false }) }
+}
+
+func TestCallsRunInTheOrderOfTheirStart(t *testing.T) {
+	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
+		var order []uint64 // calls run one after the other, so nothing guards it
+		var first uint64
+		for range 20 {
+			var calls []*pending
+			for range 3 {
+				calls = append(calls, start(ctx, streamOf(r), func(_ context.Context, seq uint64) error {
+					order = append(order, seq)
+					return nil
+				}))
+			}
+			r.NoError(r.World.Barrier(ctx), "it comes behind what was started")
+			r.Zero(len(order) % 3)
+			seq, err := streamOf(r).Begin(ctx, allReduce)
+			r.NoError(err)
+			order = append(order[:0], seq)
+			r.NoError(streamOf(r).End(seq, allReduce, nil))
+			for _, c := range calls {
+				r.NoError(c.wait(ctx))
+			}
+			if first != 0 {
+				r.Equal(first+5, order[0], "three started, a barrier, and one that began")
+			}
+			first, order = order[0], nil
+		}
+	})
+}
+
+func TestAStartedCallRunsWhileTheProgramComputes(t *testing.T) {
+	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
+		var ran atomic.Bool
+		c := start(ctx, streamOf(r), func(context.Context, uint64) error { ran.Store(true); return nil })
+		r.NoError(c.wait(ctx), "nobody made another call")
+		r.True(ran.Load())
+		r.NoError(r.World.Barrier(ctx))
+	})
+}
+
+func TestABlockingCallBehindAStartedOneWaitsForIt(t *testing.T) {
+	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
+		release := make(chan struct{})
+		var ended atomic.Bool
+		c := start(ctx, streamOf(r), func(context.Context, uint64) error {
+			<-release
+			ended.Store(true)
+			return nil
+		})
+		barrier := make(chan error, 1)
+		go func() {
+			err := r.World.Barrier(ctx)
+			if !ended.Load() {
+				err = errors.New("passed what was started before")
+			}
+			barrier <- err
+		}()
+		close(release)
+		r.NoError(<-barrier)
+		r.NoError(c.wait(ctx))
+	})
+}
+
+func TestAStartedCallThatFailsBreaksTheTeamAndThoseBehindIt(t *testing.T) {
+	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
+		team, err := r.World.Split(ctx, 0, 0)
+		r.NoError(err)
+		f := team.Fabric(fabric.Key{})
+		wrong := errors.New("the input is wrong")
+		first := start(ctx, f, func(ctx context.Context, seq uint64) error {
+			if r.Me == 0 {
+				return wrong
+			}
+			return forever(f)(ctx, seq)
+		})
+		second := start(ctx, f, func(context.Context, uint64) error { return nil })
+		if err := first.wait(ctx); r.Me == 0 {
+			r.ErrorIs(err, wrong)
+		} else {
+			r.ErrorIs(err, runtime.ErrTeamBroken)
+			r.ErrorContains(err, wrong.Error())
+		}
+		r.ErrorIs(second.wait(ctx), runtime.ErrTeamBroken)
+		r.ErrorIs(team.Barrier(ctx), runtime.ErrTeamBroken)
+		r.NoError(r.World.Barrier(ctx), "other teams go on")
+	})
+}
+
+func TestACallThatGivesUpItsTurnBreaksTheTeam(t *testing.T) {
+	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
+		team, err := r.World.Split(ctx, 0, 0)
+		r.NoError(err)
+		f := team.Fabric(fabric.Key{})
+		stuck := start(ctx, f, forever(f))
+		mine, cancel := context.WithCancel(ctx)
+		if r.Me == 0 {
+			cancel()
+		}
+		defer cancel()
+		if err := team.Barrier(mine); r.Me == 0 {
+			r.ErrorIs(err, context.Canceled)
+		} else {
+			r.ErrorIs(err, runtime.ErrTeamBroken)
+		}
+		r.ErrorIs(stuck.wait(ctx), runtime.ErrTeamBroken)
+	})
+}
+
+func TestTheJobsEndEndsStartedCalls(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		ended, begun := make(chan error, 2), make(chan struct{})
+		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
+			f := streamOf(r)
+			r.NoError(f.Start(ctx, allReduce, forever(f), func(err error) { ended <- err }))
+			if r.Me > 0 {
+				close(begun)
+			} else {
+				<-begun
+				r.Job.Abort(errors.New("enough"))
+			}
+			<-r.Job.Context().Done()
+		})
+		require.ErrorIs(t, err, runtime.ErrAborted)
+		for range 2 {
+			require.ErrorIs(t, <-ended, runtime.ErrAborted)
+		}
+	})
+}
+
+func TestBarriersAllocateNothing(t *testing.T) {
+	if testjob.Race {
+		t.Skip("the race detector allocates")
+	}
+	const rounds = 100
+	testjob.Config{Provider: "loop", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		call := func() { r.NoError(r.World.Barrier(ctx)) }
+		call()
+		if r.Me == 0 {
+			r.LessOrEqual(testing.AllocsPerRun(rounds, call), 1.0, "parking allocates, and the other rank's is counted, too")
+			return
+		}
+		for range rounds + 1 {
+			call()
+		}
+	})
+}
