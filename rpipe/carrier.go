@@ -185,12 +185,12 @@ func (c *Carrier) give(berth int) error {
 func (c *Carrier) entry(berth int) *atomic.Uint64 { return atomics.Word64(c.w.Local()[8*berth:]) }
 
 // board makes an end's link over its carrier.
-func (p *pipe) board(ctx context.Context, t *fabric.Team, mine, theirs linkEnd, stage int) (link, error) {
+func (p *pipe) board(t *fabric.Team, mine, theirs linkEnd, stage int) (link, error) {
 	c := p.carrier
 	if c.team.Name != t.Name {
 		return nil, fmt.Errorf("%w: the carrier is one of team %s", runtime.ErrTeam, c.team.Name)
 	}
-	return newWindowLink(ctx, c, p.peer, mine, theirs, stage, p.fma, p.prepare)
+	return newWindowLink(c, p.peer, mine, theirs, stage, p.fma, p.prepare)
 }
 
 // desert has open ends over a carrier of no more use, and lets go of those that

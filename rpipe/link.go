@@ -22,6 +22,9 @@ type link interface {
 
 // home is this end's memory.
 type home interface {
+	// appear lets the other end find this one. Until then it is nobody's loss to
+	// release it.
+	appear(ctx context.Context) error
 	// local returns the data. It stays where it is until release.
 	local() []byte
 	// flag loads a flag. It sees all that was put ahead of it.

@@ -50,16 +50,20 @@ type linkEnd struct {
 	data  int // bytes
 }
 
-// newFabricLink makes this end of a link. prepare fills its data before the
-// other end can see it.
+// newFabricLink makes this end of a link, whose data prepare fills. The other end
+// finds it once it appears.
 func newFabricLink(ctx context.Context, t *fabric.Team, peer int, mine, theirs linkEnd, fma int, prepare func(data []byte)) (*fabricLink, error) {
 	l := &fabricLink{team: t, peer: peer, names: [2]string{mine.name, theirs.name}, flags: [2]int{mine.flags, theirs.flags},
 		sizes: [2]int{mine.data, theirs.data}, fma: fma}
 	l.own.init(l)
 	var err error
-	l.mine, err = newMemory(ctx, t, mine.name, mine.data+8*mine.flags, prepare)
+	if l.mine, err = reserve(ctx, t, mine.name, mine.data+8*mine.flags); err == nil {
+		prepare(l.mine.block.Bytes)
+	}
 	return l, err
 }
+
+func (l *fabricLink) appear(context.Context) error { return l.mine.appear(l.names[0]) }
 
 func (l *fabricLink) local() []byte { return l.mine.block.Bytes[:l.sizes[0]] }
 

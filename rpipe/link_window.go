@@ -12,17 +12,17 @@ import (
 )
 
 // A windowLink is a link over a carrier's window: a berth at each end. Flags are
-// notification slots; two more slots of the berth are the word of
-// being disowned and its bell.
+// notification slots; two more slots of the berth are the
+// word of being disowned and its bell.
 type windowLink struct {
 	c      *Carrier
-	peer   int    // of the other end, in the carrier's team
-	hash   uint64 // of the other end's name
-	sizes  [2]int // of the data, mine and theirs
-	twice  int    // blocks above so many bytes leave as two puts
-	berth  int    // mine
-	mine   []byte // the berth's memory
-	slots  []int  // the berth's: flags, the word of being disowned, the bell
+	peer   int       // of the other end, in the carrier's team
+	hashes [2]uint64 // of the names, mine and theirs
+	sizes  [2]int    // of the data, mine and theirs
+	twice  int       // blocks above so many bytes leave as two puts
+	berth  int       // mine
+	mine   []byte    // the berth's memory
+	slots  []int     // the berth's: flags, the word of being disowned, the bell
 	theirs atomic.Pointer[farBerth]
 	misfit *farBerth // the other end, if its card was refused
 
@@ -42,8 +42,9 @@ type farBerth struct {
 // and is under way while the next one begins.
 const bulkAbove = 4096
 
-// newWindowLink makes this end of a link in a free berth of the carrier.
-func newWindowLink(ctx context.Context, c *Carrier, peer int, mine, theirs linkEnd, stage, fma int, prepare func(data []byte)) (*windowLink, error) {
+// newWindowLink makes this end of a link in a free berth of the carrier, whose data
+// prepare fills. The other end finds it once it appears.
+func newWindowLink(c *Carrier, peer int, mine, theirs linkEnd, stage, fma int, prepare func(data []byte)) (*windowLink, error) {
 	if mine.data+stage > c.room() || mine.flags > c.flags() {
 		return nil, fmt.Errorf("%w: an end takes %d bytes and %d flags, a berth of the carrier has %d and %d; give OverWindow the pipe's options",
 			ErrTooLarge, mine.data+stage, mine.flags, c.room(), c.flags())
@@ -52,7 +53,7 @@ func newWindowLink(ctx context.Context, c *Carrier, peer int, mine, theirs linkE
 	if err != nil {
 		return nil, err
 	}
-	l := &windowLink{c: c, peer: peer, hash: nameHash(theirs.name), sizes: [2]int{mine.data, theirs.data}, twice: bulkAbove, berth: berth}
+	l := &windowLink{c: c, peer: peer, hashes: [2]uint64{nameHash(mine.name), nameHash(theirs.name)}, sizes: [2]int{mine.data, theirs.data}, twice: bulkAbove, berth: berth}
 	if fma >= 0 {
 		l.twice = fma
 	}
@@ -62,10 +63,17 @@ func newWindowLink(ctx context.Context, c *Carrier, peer int, mine, theirs linkE
 	}
 	l.untils.New = func() any { return &window.Until{Condition: window.NotEqual} }
 	prepare(l.local())
-	if err := c.publish(ctx, berth, peer, nameHash(mine.name)); err != nil {
-		return nil, errors.Join(err, l.release())
-	}
 	return l, nil
+}
+
+// appear enters this end into the directory. An end whose other one is gone by then
+// is as good as before.
+func (l *windowLink) appear(ctx context.Context) error {
+	err := l.c.publish(ctx, l.berth, l.peer, l.hashes[0])
+	if err != nil && gone(l.fate()) && !l.c.closed.Load() {
+		return nil
+	}
+	return l.verdict(err)
 }
 
 // nameHash is what a directory has for a name, where 0 is nobody.
@@ -89,7 +97,7 @@ func (l *windowLink) connect(ctx context.Context, wait bool, check func(card []b
 	if wait {
 		find = l.c.await
 	}
-	berth, err := find(ctx, l.peer, l.hash)
+	berth, err := find(ctx, l.peer, l.hashes[1])
 	if berth < 0 || err != nil {
 		return false, l.verdict(err)
 	}

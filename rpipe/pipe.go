@@ -75,7 +75,7 @@ func (p *pipe) hook(ctx context.Context, t *fabric.Team, incarnation int, mine, 
 	if p.carrier == nil {
 		p.link, err = newFabricLink(ctx, t, t.Members[p.peer], mine, theirs, p.fma, p.prepare)
 	} else {
-		p.link, err = p.board(ctx, t, mine, theirs, stage)
+		p.link, err = p.board(t, mine, theirs, stage)
 	}
 	if err == nil {
 		p.name = fmt.Sprintf("%s#%d", p.name, incarnation)
