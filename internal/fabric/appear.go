@@ -162,6 +162,9 @@ func (f *Fabric) regionReady(from int, m readyMessage) {
 
 func (f *Fabric) serveRegion(from int, req regionRequest) (regionReply, error) {
 	b := f.binding(req.Provider)
+	if req.ID != 0 {
+		return regionOver(b, f.regions.numbered(req.ID), req)
+	}
 	r := f.regions.find(req.Name)
 	if r == nil && req.Await && b != nil {
 		if r = f.regions.wanted(req.Name, from); r == nil {

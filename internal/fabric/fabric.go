@@ -46,6 +46,7 @@ type Fabric struct {
 	head     arena.Block // the bell, and what flushes read
 	bindings []*binding
 	regions  regionTable
+	reached  reached
 	health   health
 	attached attachments
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gopgas/gopgas/verbs"
 	"github.com/gopgas/gopgas/verbs/driver"
@@ -20,6 +21,7 @@ type Region struct {
 	// A part is a piece of another region that begins at offset there.
 	part   bool
 	offset int
+	id     uint64 // of a whole region
 }
 
 // Bytes returns the region's memory.
@@ -32,6 +34,8 @@ type regionTable struct {
 	whole   map[*Region]struct{}    // those that are not parts
 	askers  map[string]map[int]bool // ranks that asked for a region that is not there
 	awaited map[string][]*awaited   // regions of others that this rank waits for
+	lastID  uint64
+	spans   atomic.Pointer[[]span] // where the whole ones lie; nil when that has changed
 }
 
 func (t *regionTable) init() {
@@ -59,7 +63,10 @@ func (f *Fabric) Register(ctx context.Context, name string, mem driver.Memory) (
 	if err := f.publish(r); err != nil {
 		return nil, errors.Join(err, r.deregister())
 	}
+	f.regions.lastID++
+	r.id = f.regions.lastID
 	f.regions.whole[r] = struct{}{}
+	f.regions.spans.Store(nil)
 	return r, nil
 }
 
@@ -107,6 +114,7 @@ func (r *Region) Close() error {
 		return nil
 	}
 	delete(r.f.regions.whole, r)
+	r.f.regions.spans.Store(nil)
 	return r.deregister()
 }
 
@@ -171,7 +179,8 @@ func (t *regionTable) segment(b *binding, mem []byte) (driver.Segment, bool) {
 // regionRequest and regionReply are the messages of the "region" service.
 type regionRequest struct {
 	Provider, Name string
-	Await          bool // tell me when it is there
+	ID             uint64 // instead of the name, unless 0
+	Await          bool   // tell me when it is there
 }
 
 type regionReply struct {
@@ -183,7 +192,7 @@ type regionReply struct {
 // regionOver tells where r is found over b; either may be nil.
 func regionOver(b *binding, r *Region, req regionRequest) (regionReply, error) {
 	if r == nil || b == nil {
-		return regionReply{}, fmt.Errorf("no region %q over %q here", req.Name, req.Provider)
+		return regionReply{}, fmt.Errorf("no region %q (%d) over %q here", req.Name, req.ID, req.Provider)
 	}
 	return regionReply{Addr: r.mrs[b].Remote(0).Add(uint64(r.offset)), Length: len(r.mem.Bytes)}, nil
 }

@@ -1,0 +1,133 @@
+package fabric
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// Memory in a registered region has a place that other ranks can be told: the
+// region's number, which is never used again, and an offset.
+//
+//	owner                                    another rank
+//	RegionOf(mem) = 7, 4096     7, 4096 ->   Reach(owner, 7), Mem[4096:]
+//
+// The first Reach of a region asks its owner; later ones find it here.
+
+// A span is where a region lies.
+type span struct {
+	base, size uintptr
+	id         uint64
+}
+
+// RegionOf returns the place of mem, if all of it lies in one region of this
+// rank's.
+func (f *Fabric) RegionOf(mem []byte) (id uint64, offset int, ok bool) {
+	if len(mem) == 0 {
+		return 0, 0, false
+	}
+	at := address(mem)
+	spans := f.regions.spansNow()
+	i, found := slices.BinarySearchFunc(spans, at, func(s span, at uintptr) int { return cmp.Compare(s.base, at) })
+	if !found {
+		i--
+	}
+	if i < 0 || at-spans[i].base > spans[i].size || uintptr(len(mem)) > spans[i].size-(at-spans[i].base) {
+		return 0, 0, false
+	}
+	return spans[i].id, int(at - spans[i].base), true
+}
+
+// spansNow returns where the regions lie, by address. They are gathered when
+// somebody asks for the first time after one came or went.
+func (t *regionTable) spansNow() []span {
+	if s := t.spans.Load(); s != nil {
+		return *s
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	spans := make([]span, 0, len(t.whole))
+	for r := range t.whole {
+		spans = append(spans, span{address(r.mem.Bytes), uintptr(len(r.mem.Bytes)), r.id})
+	}
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.base, b.base) })
+	t.spans.Store(&spans)
+	return spans
+}
+
+// ID returns the region's number, which no other one of this rank's ever has.
+func (r *Region) ID() uint64 { return r.id }
+
+func (t *regionTable) numbered(id uint64) *Region {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for r := range t.whole {
+		if r.id == id {
+			return r
+		}
+	}
+	return nil
+}
+
+// reached are the regions of other ranks that were asked for by number.
+type reached struct {
+	mu sync.RWMutex
+	at map[place]*Remote
+}
+
+type place struct {
+	rank int
+	id   uint64
+}
+
+// maxReached bounds what is remembered of regions that may be gone by now.
+const maxReached = 1 << 10
+
+// Reach returns the region of a number that rank registered; a rank may be told
+// by its owner only that it is there. The first call for a region may wait.
+func (f *Fabric) Reach(ctx context.Context, rank int, id uint64) (*Remote, error) {
+	if r := f.Reached(rank, id); r != nil {
+		return r, nil
+	}
+	r, err := f.reach(ctx, rank, id)
+	if err != nil {
+		return nil, err
+	}
+	f.reached.mu.Lock()
+	defer f.reached.mu.Unlock()
+	if f.reached.at == nil || len(f.reached.at) == maxReached {
+		f.reached.at = map[place]*Remote{}
+	}
+	f.reached.at[place{rank, id}] = r
+	return r, nil
+}
+
+// Reached returns what an earlier Reach found, or nil.
+func (f *Fabric) Reached(rank int, id uint64) *Remote {
+	f.reached.mu.RLock()
+	defer f.reached.mu.RUnlock()
+	return f.reached.at[place{rank, id}]
+}
+
+func (f *Fabric) reach(ctx context.Context, rank int, id uint64) (*Remote, error) {
+	p, err := f.Peer(ctx, rank)
+	if err != nil {
+		return nil, err
+	}
+	if p.qp == nil {
+		r := f.regions.numbered(id)
+		if r == nil {
+			return nil, fmt.Errorf("%w: no region %d", driver.ErrInvalid, id)
+		}
+		return &Remote{Peer: p, Len: len(r.mem.Bytes), Mem: r.mem.Bytes}, nil
+	}
+	var rep regionReply
+	if err := f.call(ctx, rank, "region", regionRequest{Provider: p.bind.name, ID: id}, &rep); err != nil {
+		return nil, err
+	}
+	return f.remote(ctx, p, rep)
+}
