@@ -25,7 +25,6 @@ func (w *writerEnd) close(ctx context.Context) error {
 		return nil
 	}
 	err := w.drain(ctx)
-	w.counted(func(*WriterStats) {}) // a Stats that began before is over
 	w.registry.exit(w, w)
 	return err
 }
@@ -97,8 +96,6 @@ func (w *writerEnd) finish(ctx context.Context) (said bool, err error) {
 
 // unread is how many blocks the reader has not read.
 func (w *writerEnd) unread() uint32 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	return uint32(w.count.Written) - uint32(w.credit)
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
 )
@@ -23,15 +21,11 @@ type writerEnd struct {
 	tags     tagSource
 	moved    func() bool // what waits look for
 	watch    [2]int      // the flags among that
-	freed    atomic.Uint64
-	freedAt  uint64 // freed before the wait
-	finished bool   // the reader was told that nothing follows
-	settled  bool   // nothing leaves from the stage any more
-	bade     bool   // the reader was told that nothing is put there any more
-
-	mu    sync.Mutex // guards what follows: Free and Stats come from any goroutine
-	heap  *rmalloc.Heap
-	count WriterStats
+	finished bool        // the reader was told that nothing follows
+	settled  bool        // nothing leaves from the stage any more
+	bade     bool        // the reader was told that nothing is put there any more
+	heap     *rmalloc.Heap
+	count    WriterStats
 }
 
 // A tagSource takes in what the reader freed.
@@ -118,17 +112,14 @@ func (w *writerEnd) alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
 }
 
 func (w *writerEnd) tryAlloc(n int) (rmalloc.Addr, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	a, err := w.heap.Alloc(n)
 	return a, advise(err)
 }
 
 // allocLater waits for room.
 func (w *writerEnd) allocLater(ctx context.Context, n int) (rmalloc.Addr, error) {
-	w.counted(func(s *WriterStats) { s.MemoryWaits++ })
+	w.count.MemoryWaits++
 	for {
-		w.freedAt = w.freed.Load()
 		if err := w.want(ctx, wantsMemory); err != nil {
 			return 0, err
 		}
@@ -172,7 +163,7 @@ func (w *writerEnd) pause(ctx context.Context) error {
 }
 
 func (w *writerEnd) hasMoved() bool {
-	return w.flag(creditFlag) != w.credit || w.flag(endFlag) != 0 || w.freed.Load() != w.freedAt
+	return w.flag(creditFlag) != w.credit || w.flag(endFlag) != 0
 }
 
 // takeCredit takes in how many blocks were read, which the reader says and
@@ -200,9 +191,8 @@ func (w *writerEnd) awaitWidth(ctx context.Context) error {
 	if err := w.takeCredit(); err != nil || w.inFlight() < w.spec.width {
 		return err
 	}
-	w.counted(func(s *WriterStats) { s.WidthWaits++ })
+	w.count.WidthWaits++
 	for {
-		w.freedAt = w.freed.Load()
 		if err := w.want(ctx, wantsWidth); err != nil {
 			return err
 		}
@@ -255,8 +245,6 @@ func (w *writerEnd) writeFrom(ctx context.Context, a rmalloc.Addr, staged int) e
 // on. Where a post can fail, that comes after it: then the block may be written
 // again.
 func (w *writerEnd) part(a rmalloc.Addr, with bool) (offset, n int, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	offset, n, err = w.heap.Range(a)
 	if err == nil && with {
 		err = w.heap.Send(a)
@@ -268,20 +256,11 @@ func (w *writerEnd) part(a rmalloc.Addr, with bool) (offset, n int, err error) {
 
 // free gives back a block that was not written.
 func (w *writerEnd) free(a rmalloc.Addr) error {
-	w.mu.Lock()
-	err := w.heap.Free(a)
-	w.mu.Unlock()
-	if err == nil {
-		w.freed.Add(1)
-		w.ring() // an Alloc may wait
-	}
-	return err
+	return w.heap.Free(a)
 }
 
 // reclaim gives back what a tag says.
 func (w *writerEnd) reclaim(r rmalloc.Range) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if err := w.heap.Release(r.Offset, r.Count); err != nil {
 		return w.breaks(err)
 	}
@@ -295,10 +274,4 @@ func (w *writerEnd) flushed(ctx context.Context) error {
 		return err
 	}
 	return w.flush(ctx)
-}
-
-func (w *writerEnd) counted(f func(s *WriterStats)) {
-	w.mu.Lock()
-	f(&w.count)
-	w.mu.Unlock()
 }
