@@ -1,0 +1,5 @@
+package vector
+
+import "unsafe"
+
+func address(mem []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(mem))) }

@@ -1,0 +1,4 @@
+package vector
+
+// assembly is what AVX2 has.
+var assembly = table{}

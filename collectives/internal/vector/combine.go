@@ -1,0 +1,62 @@
+package vector
+
+import (
+	"reflect"
+
+	"golang.org/x/sys/cpu"
+)
+
+// A Combine sets dst = left ∘ right, element by element. All three are as long,
+// a multiple of an element, and dst may be left or right itself but overlaps
+// neither otherwise. No alignment is needed. Slices of different lengths are a
+// fault of the program's: it panics.
+type Combine = func(dst, left, right []byte)
+
+// An Op is a predefined operation.
+type Op uint8
+
+// The operations. Sum and Prod exist for all numbers and wrap around for
+// integers, Min and Max for all but complex ones, And, Or and Xor for integers.
+const (
+	Sum Op = iota
+	Prod
+	Min
+	Max
+	And
+	Or
+	Xor
+
+	ops = iota
+)
+
+// String names the operation.
+func (o Op) String() string {
+	names := [ops]string{"Sum", "Prod", "Min", "Max", "And", "Or", "Xor"}
+	if int(o) >= len(names) {
+		return "unknown operation"
+	}
+	return names[o]
+}
+
+// table holds a Combine for each operation on each type that has it.
+type table [reflect.Complex128 + 1][ops]Combine
+
+// get returns nil for what the table does not have.
+func (t *table) get(k reflect.Kind, op Op) Combine {
+	if int(k) >= len(t) || int(op) >= ops {
+		return nil
+	}
+	return t[k][op]
+}
+
+// For returns the fastest form of op over elements of type T, a number type or
+// one made of it, or nil where there is no such operation.
+func For[T any](op Op) Combine {
+	k := reflect.TypeFor[T]().Kind()
+	if cpu.X86.HasAVX2 && !race {
+		if f := assembly.get(k, op); f != nil {
+			return f
+		}
+	}
+	return plain.get(k, op)
+}

@@ -1,0 +1,79 @@
+package vector
+
+import (
+	"math"
+	"reflect"
+)
+
+// A Loc is a value and where it was found, which MinLoc and MaxLoc reduce.
+type Loc[T ordered] struct {
+	Value T
+	Index int64
+}
+
+// ForLoc returns MinLoc (op is Min) or MaxLoc (Max) over elements Loc[T], or
+// nil for other operations and types.
+//
+// Which Loc comes first is a total order, so they commute and associate: the
+// value that op picks, and the lowest index among those that have it. A NaN
+// comes before all other values, as in Min and Max, and of -0 and +0 it is -0
+// for Min and +0 for Max.
+func ForLoc[T any](op Op) Combine {
+	return located.get(reflect.TypeFor[T]().Kind(), op)
+}
+
+// pick sets each element to the operand that comes first, the left one if they
+// are the same.
+func pick[T ordered](dst, left, right []byte, first func(a, b *Loc[T]) bool) {
+	d, l, r := operands[Loc[T]](dst, left, right)
+	l, r = l[:len(d)], r[:len(d)]
+	for i := range d {
+		p := &l[i]
+		if first(&r[i], p) {
+			p = &r[i]
+		}
+		d[i] = *p
+	}
+}
+
+func minLoc[T integer](dst, left, right []byte) {
+	pick(dst, left, right, func(a, b *Loc[T]) bool {
+		return a.Value < b.Value || a.Value == b.Value && a.Index < b.Index
+	})
+}
+
+func maxLoc[T integer](dst, left, right []byte) {
+	pick(dst, left, right, func(a, b *Loc[T]) bool {
+		return a.Value > b.Value || a.Value == b.Value && a.Index < b.Index
+	})
+}
+
+func minLocFloat[T float](dst, left, right []byte) {
+	pick(dst, left, right, func(a, b *Loc[T]) bool {
+		if a.Value < b.Value || a.Value > b.Value {
+			return a.Value < b.Value
+		}
+		return settle(a, b, math.Signbit(float64(a.Value)))
+	})
+}
+
+func maxLocFloat[T float](dst, left, right []byte) {
+	pick(dst, left, right, func(a, b *Loc[T]) bool {
+		if a.Value < b.Value || a.Value > b.Value {
+			return a.Value > b.Value
+		}
+		return settle(a, b, !math.Signbit(float64(a.Value)))
+	})
+}
+
+// settle: a comes first, of two that are neither less nor greater. If they are
+// zeros of unlike signs, preferred says whether a's is the better.
+func settle[T float](a, b *Loc[T], preferred bool) bool {
+	if m, n := a.Value != a.Value, b.Value != b.Value; m || n {
+		return m && (!n || a.Index < b.Index)
+	}
+	if math.Signbit(float64(a.Value)) != math.Signbit(float64(b.Value)) {
+		return preferred
+	}
+	return a.Index < b.Index
+}

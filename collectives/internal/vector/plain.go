@@ -1,0 +1,114 @@
+package vector
+
+import (
+	"fmt"
+
+	"github.com/gopgas/gopgas/internal/element"
+)
+
+type integer interface {
+	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr
+}
+
+type float interface{ ~float32 | ~float64 }
+
+type ordered interface{ integer | float }
+
+type number interface {
+	ordered | ~complex64 | ~complex128
+}
+
+// operands views all three as elements. They are as long; who loops over them
+// says so again, for the compiler to leave out the bounds checks.
+func operands[T any](dst, left, right []byte) (d, l, r []T) {
+	if len(left) != len(dst) || len(right) != len(dst) {
+		unequal(dst, left, right)
+	}
+	n := len(dst) / element.Size[T]()
+	return element.View[T](dst, n), element.View[T](left, n), element.View[T](right, n)
+}
+
+// unequal is where both forms end when the lengths differ.
+func unequal(dst, left, right []byte) {
+	panic(fmt.Sprintf("vector: combining %d and %d bytes into %d", len(left), len(right), len(dst)))
+}
+
+func sum[T number](dst, left, right []byte) {
+	d, l, r := operands[T](dst, left, right)
+	l, r = l[:len(d)], r[:len(d)]
+	for i := range d {
+		d[i] = l[i] + r[i]
+	}
+}
+
+func prod[T ordered](dst, left, right []byte) {
+	d, l, r := operands[T](dst, left, right)
+	l, r = l[:len(d)], r[:len(d)]
+	for i := range d {
+		d[i] = l[i] * r[i]
+	}
+}
+
+// prodComplex64 computes in double precision, as Go's operator does.
+func prodComplex64(dst, left, right []byte) {
+	d, l, r := operands[complex64](dst, left, right)
+	l, r = l[:len(d)], r[:len(d)]
+	for i := range d {
+		d[i] = complex64(multiply(complex128(l[i]), complex128(r[i])))
+	}
+}
+
+func prodComplex128(dst, left, right []byte) {
+	d, l, r := operands[complex128](dst, left, right)
+	l, r = l[:len(d)], r[:len(d)]
+	for i := range d {
+		d[i] = multiply(l[i], r[i])
+	}
+}
+
+// multiply rounds the products explicitly, which keeps the compiler from fusing
+// them with the sums where the machine could.
+func multiply(x, y complex128) complex128 {
+	a, b, c, d := real(x), imag(x), real(y), imag(y)
+	return complex(float64(a*c)-float64(b*d), float64(a*d)+float64(b*c))
+}
+
+func minimum[T ordered](dst, left, right []byte) {
+	d, l, r := operands[T](dst, left, right)
+	l, r = l[:len(d)], r[:len(d)]
+	for i := range d {
+		d[i] = min(l[i], r[i])
+	}
+}
+
+func maximum[T ordered](dst, left, right []byte) {
+	d, l, r := operands[T](dst, left, right)
+	l, r = l[:len(d)], r[:len(d)]
+	for i := range d {
+		d[i] = max(l[i], r[i])
+	}
+}
+
+func and[T integer](dst, left, right []byte) {
+	d, l, r := operands[T](dst, left, right)
+	l, r = l[:len(d)], r[:len(d)]
+	for i := range d {
+		d[i] = l[i] & r[i]
+	}
+}
+
+func or[T integer](dst, left, right []byte) {
+	d, l, r := operands[T](dst, left, right)
+	l, r = l[:len(d)], r[:len(d)]
+	for i := range d {
+		d[i] = l[i] | r[i]
+	}
+}
+
+func xor[T integer](dst, left, right []byte) {
+	d, l, r := operands[T](dst, left, right)
+	l, r = l[:len(d)], r[:len(d)]
+	for i := range d {
+		d[i] = l[i] ^ r[i]
+	}
+}
