@@ -247,9 +247,18 @@ func (f *Fabric) remote(ctx context.Context, p *Peer, rep regionReply) (*Remote,
 	if err == nil {
 		r.Mem = mem
 	} else if !errors.Is(err, driver.ErrUnsupported) {
-		return nil, fmt.Errorf("map memory of rank %d: %w", p.rank, err)
+		return nil, f.blame(ctx, p.rank, fmt.Errorf("map memory of rank %d: %w", p.rank, err))
 	}
 	return r, nil
+}
+
+// blame returns what became of a rank, if word of that comes within a moment, else
+// err: a rank that ends takes its memory back before others are told.
+func (f *Fabric) blame(ctx context.Context, rank int, err error) error {
+	ctx, cancel := context.WithTimeout(ctx, lostGrace)
+	defer cancel()
+	_ = f.Wait(ctx, func() bool { return f.health.of(rank) != nil || f.closed.Load() })
+	return f.health.orElse(rank, err)
 }
 
 // call makes a JSON request to another rank.
