@@ -48,16 +48,21 @@ func TestNotificationsThatCannotBeAreCorrupt(t *testing.T) {
 	}
 }
 
+// A reader that enters blocks in its books when it frees them finds out then.
 func TestABlockOnTopOfAHeldOneIsCorrupt(t *testing.T) {
 	alone(t, mapped, func(ctx context.Context, r *testjob.Rank, l *loopback) {
 		l.open(rpipe.WithWidth(8))
 		scribble(l.rd.Memory().Flags(1), rpipe.DataFlag(5, 64))
 		scribble(l.rd.Memory().Flags(2), rpipe.DataFlag(5, 64))
-		_, err := l.rd.Read(ctx)
+		b, err := l.rd.Read(ctx)
 		r.NoError(err)
-		_, err = l.rd.Read(ctx)
+		if _, err = l.rd.Read(ctx); err == nil {
+			err = l.rd.Free(b)
+		}
 		r.ErrorIs(err, rpipe.ErrCorrupt)
 		r.ErrorContains(err, "in use")
+		_, err = l.rd.Read(ctx)
+		r.ErrorIs(err, rpipe.ErrCorrupt)
 		r.NoError(l.rd.Close(ctx))
 	})
 }

@@ -2,6 +2,7 @@ package rpipe
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
 )
@@ -11,6 +12,18 @@ type pushed struct {
 	r    *readerEnd
 	list *rmalloc.Held
 	mem  []byte
+	// What Read takes without the mutex waits here until somebody has it: each
+	// block at its number. Read moves returns.read on, and who has the mutex this.
+	recent [recentBlocks]recentBlock
+	listed atomic.Uint64
+}
+
+// recentBlocks bounds the blocks that are read and not in the list.
+const recentBlocks = 64
+
+type recentBlock struct {
+	addr   rmalloc.Addr
+	length int
 }
 
 func newPushed(r *readerEnd) (*pushed, error) {
@@ -22,15 +35,51 @@ func (p *pushed) open(_ context.Context, f rmalloc.Flag, _ bool) (rmalloc.Addr, 
 	r := p.r
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err := p.enlist(); err != nil {
+		return 0, nil, err
+	}
 	a, err := p.list.Take(f.Offset, f.Length)
 	if err != nil {
 		return 0, nil, r.breaks(err)
 	}
+	p.listed.Add(1)
 	r.wasRead()
 	return a, cut(p.mem, a.Offset(), f.Length), nil
 }
 
+// openQuietly is open without the mutex. It is false where there are too many
+// recent blocks.
+func (p *pushed) openQuietly(f rmalloc.Flag) (rmalloc.Addr, []byte, bool) {
+	n := p.r.read.Load()
+	if n-p.listed.Load() == recentBlocks {
+		return 0, nil, false
+	}
+	a, err := p.list.Name(f.Offset, f.Length)
+	if err != nil {
+		return 0, nil, false
+	}
+	p.recent[n%recentBlocks] = recentBlock{a, f.Length}
+	p.r.countQuietly()
+	return a, cut(p.mem, a.Offset(), f.Length), true
+}
+
+// enlist takes recent blocks into the list. Called with the mutex held.
+func (p *pushed) enlist() error {
+	n := p.r.read.Load()
+	for i := p.listed.Load(); i != n; i++ {
+		b := &p.recent[i%recentBlocks]
+		if err := p.list.Enter(b.addr, b.length); err != nil {
+			return p.r.breaks(err)
+		}
+	}
+	p.listed.Store(n)
+	return nil
+}
+
 func (p *pushed) free(a rmalloc.Addr) error {
+	if err := p.enlist(); err != nil {
+		return err
+	}
 	freed, err := p.list.Free(a)
 	if err != nil {
 		return err
@@ -38,7 +87,10 @@ func (p *pushed) free(a rmalloc.Addr) error {
 	return p.r.freed(freed)
 }
 
-func (p *pushed) held() int { return p.list.Len() }
+func (p *pushed) held() int {
+	_ = p.enlist() // a lying writer's pipe is broken, and says so to whoever uses it
+	return p.list.Len()
+}
 
 func (p *pushed) borrows() bool { return false }
 

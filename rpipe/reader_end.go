@@ -16,6 +16,7 @@ type readerEnd struct {
 	*pipe
 	*returns // its mutex guards the books, too
 	books    books
+	quick    *pushed // books whose blocks can be opened without the mutex, or nil
 	taker    rmalloc.FlagTaker
 	next     rmalloc.Flag // taken from the ring, and not handed out yet
 	have     bool
@@ -56,13 +57,17 @@ func newReaderEnd(p *pipe) (*readerEnd, error) {
 	if p.spec.pull {
 		r.books = newPulled(r)
 	} else {
-		r.books, err = newPushed(r)
+		r.quick, err = newPushed(r)
+		r.books = r.quick
 	}
 	return r, err
 }
 
 // readBlock returns the next block, waiting for it.
 func (r *readerEnd) readBlock(ctx context.Context) (rmalloc.Addr, []byte, error) {
+	if a, mem, ok := r.readQuietly(); ok {
+		return a, mem, nil
+	}
 	r.calling.Lock()
 	defer r.called()
 	for {
@@ -73,8 +78,33 @@ func (r *readerEnd) readBlock(ctx context.Context) (rmalloc.Addr, []byte, error)
 		if err := r.wait(ctx); err != nil && !r.hasArrived() {
 			return 0, nil, err
 		}
+		if a, mem, ok := r.readQuietly(); ok {
+			return a, mem, nil
+		}
 		r.serve()
 	}
+}
+
+// readQuietly is tryRead of a block that has arrived, without a lock, where there is
+// nothing but the block to be looked after. A Close from elsewhere may be under way:
+// what was loaded before that was seen is good.
+func (r *readerEnd) readQuietly() (rmalloc.Addr, []byte, bool) {
+	if r.quick == nil || r.have || r.eof || !r.joined.Load() || r.watched.Load() != nil || r.broken.Load() != nil {
+		return 0, nil, false
+	}
+	word := r.flag(r.taker.Index())
+	if r.closed.Load() {
+		return 0, nil, false
+	}
+	f, ok := r.taker.TakeData(word, r.spec.size)
+	if !ok {
+		return 0, nil, false
+	}
+	a, mem, ok := r.quick.openQuietly(f)
+	if !ok {
+		r.next, r.have = f, true
+	}
+	return a, mem, ok
 }
 
 // poll is readBlock that looks once, and once more after making progress.

@@ -22,14 +22,15 @@ const announceAfter = time.Millisecond
 // queue meanwhile: what does not get through is tried again by the timer.
 type returns struct {
 	p     *pipe
-	owing atomic.Bool   // something is not announced yet
+	often int           // blocks of which the writer hears at once
+	owing atomic.Bool   // something is not announced yet, and the timer knows
 	heard atomic.Uint64 // the writer's wanted flag as it was last served
+	read  atomic.Uint64 // blocks; moved by the goroutine that reads
+	told  atomic.Uint64 // the credit that was announced last; moved under the mutex
 
 	mu     sync.Mutex
 	tags   tagSink
-	read   uint64 // blocks
 	parcel parcel // on its way, or stuck
-	told   uint64 // the credit that was announced last
 	timer  *time.Timer
 	armed  bool
 	muted  bool // nothing is put at the writer any more
@@ -63,7 +64,7 @@ type tagSink interface {
 }
 
 func newReturns(p *pipe) *returns {
-	r := &returns{p: p}
+	r := &returns{p: p, often: max(p.spec.width/2, 1)}
 	if p.spec.sync == Deferred {
 		r.tags = newAnnouncer(&p.spec)
 	} else {
@@ -86,9 +87,26 @@ func noWait() context.Context {
 
 // wasRead counts a block that was read. Called with mu held, as the next ones.
 func (r *returns) wasRead() {
-	r.read++
-	unheard := uint32(r.read) - uint32(r.told)
-	r.consider(wantsWidth, int(unheard) >= max(r.p.spec.width/2, 1))
+	r.read.Store(r.read.Load() + 1)
+	r.considerRead()
+}
+
+func (r *returns) considerRead() { r.consider(wantsWidth, r.unheard() >= r.often) }
+
+// unheard is how many blocks were read of which the writer has not heard.
+func (r *returns) unheard() int { return int(uint32(r.read.Load()) - uint32(r.told.Load())) }
+
+// countQuietly counts a block that was read, without the mutex as long as the writer
+// need not hear of it now. Either the load of owing shows that nobody would announce
+// it, or whoever has stored that sees the block.
+func (r *returns) countQuietly() {
+	r.read.Store(r.read.Load() + 1)
+	if r.owing.Load() && r.unheard() < r.often && r.p.flag(r.p.wantedFlag()) == r.heard.Load() {
+		return
+	}
+	r.mu.Lock()
+	r.considerRead()
+	r.mu.Unlock()
 }
 
 // freed takes a range that is the writer's again.
@@ -117,11 +135,14 @@ func (r *returns) consider(kind uint64, now bool) {
 
 // later arms the timer, if something is left to announce.
 func (r *returns) later() {
-	if r.armed || r.parcel.left && uint32(r.told) == uint32(r.read) && !r.tags.owes() {
+	if r.parcel.left && r.unheard() == 0 && !r.tags.owes() {
+		return
+	}
+	r.owing.Store(true)
+	if r.armed {
 		return
 	}
 	r.armed = true
-	r.owing.Store(true)
 	r.timer.Reset(r.p.patience)
 }
 
@@ -135,9 +156,9 @@ func (r *returns) announce(ctx context.Context) error {
 	if err != nil {
 		return r.p.breaks(err)
 	}
-	credit := uint64(tail)<<32 | uint64(uint32(r.read))
-	r.owing.Store(false)
-	if credit == r.told {
+	r.owing.Store(false) // before the load of what was read
+	credit := uint64(tail)<<32 | uint64(uint32(r.read.Load()))
+	if credit == r.told.Load() {
 		return nil
 	}
 	r.parcel = parcel{words: words, at: at, credit: credit, wanted: wanted}
@@ -152,7 +173,7 @@ func (r *returns) deliver(ctx context.Context) error {
 	}
 	for len(p.words) > pieceBytes {
 		// Nothing new is told until the last piece is there.
-		if err := r.put(ctx, pieceBytes, r.told); err != nil {
+		if err := r.put(ctx, pieceBytes, r.told.Load()); err != nil {
 			return err
 		}
 	}
@@ -160,11 +181,11 @@ func (r *returns) deliver(ctx context.Context) error {
 		return err
 	}
 	// Who waits for memory is not served by word of what was read.
-	if p.wanted&wantsMemory == 0 || p.credit>>32 != r.told>>32 {
+	if p.wanted&wantsMemory == 0 || p.credit>>32 != r.told.Load()>>32 {
 		r.heard.Store(p.wanted)
 	}
 	p.left = true
-	r.told = p.credit
+	r.told.Store(p.credit)
 	r.writes++
 	return nil
 }
@@ -185,7 +206,7 @@ func (r *returns) put(ctx context.Context, n int, credit uint64) error {
 			return err
 		}
 		// This flag tells nothing new, and waits for room in the queue.
-		if err := r.p.putFlag(ctx, 0, nil, creditFlag, r.told); err != nil {
+		if err := r.p.putFlag(ctx, 0, nil, creditFlag, r.told.Load()); err != nil {
 			return err
 		}
 	}

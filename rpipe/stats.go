@@ -39,5 +39,5 @@ func (w *writerEnd) stats() WriterStats {
 func (r *readerEnd) stats() ReaderStats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return ReaderStats{Read: r.read, Held: r.books.held(), Announcements: r.writes}
+	return ReaderStats{Read: r.read.Load(), Held: r.books.held(), Announcements: r.writes}
 }

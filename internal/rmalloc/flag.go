@@ -83,3 +83,17 @@ func (t *FlagTaker) Take(word uint64) (Flag, Verdict) {
 	t.Step()
 	return f, Ready
 }
+
+// TakeData is Take of a word that announces a block of whole elements of size
+// bytes. Of any other it is false, and takes nothing.
+func (t *FlagTaker) TakeData(word uint64, size int) (Flag, bool) {
+	if word>>flagKindShift != uint64(t.Lap())<<(lapShift-flagKindShift)|uint64(Data) {
+		return Flag{}, false
+	}
+	f := decodeFlag(word)
+	if !f.fits(t.size) || size > 1 && f.Length%size != 0 {
+		return Flag{}, false
+	}
+	t.Step()
+	return f, true
+}

@@ -28,27 +28,43 @@ func NewHeld(size, blocks int) (*Held, error) {
 	}, nil
 }
 
-// Take enters a block of length bytes that begins at granule offset, and gives
-// it an address. ErrCorrupt: it reaches beyond the heap, a block that begins there is
-// held already, or more are held than the heap may have. (That a block begins
-// within another is found by Pending, when both have been freed.)
+// Take is Name and Enter in one.
 func (h *Held) Take(offset, length int) (Addr, error) {
+	a, err := h.Name(offset, length)
+	if err == nil {
+		err = h.Enter(a, length)
+	}
+	return a, err
+}
+
+// Name gives a block of length bytes that begins at granule offset an address, by
+// which Enter makes it known. It touches nothing that the other methods do: the
+// goroutine that is notified of blocks needs no lock for it. ErrCorrupt: the block
+// reaches beyond the heap.
+func (h *Held) Name(offset, length int) (Addr, error) {
 	if offset < 0 || offset >= h.total || length < 0 || length > (h.total-offset)*Granule || length > MaxBlock {
 		return 0, fmt.Errorf("%w: block of %d bytes at granule %d of %d", ErrCorrupt, length, offset, h.total)
 	}
-	if h.find(uint32(offset)) != 0 {
-		return 0, fmt.Errorf("%w: another block at granule %d, which is in use", ErrCorrupt, offset)
+	h.generation = h.generation.next()
+	return at(uint32(offset), h.generation), nil
+}
+
+// Enter makes a block known that Name has named with the same length. ErrCorrupt: a
+// block that begins there is held already, or more are held than the heap may have.
+// (That a block begins within another is found by Pending, when both have been
+// freed.)
+func (h *Held) Enter(a Addr, length int) error {
+	if h.find(a.granule()) != 0 {
+		return fmt.Errorf("%w: another block at granule %d, which is in use", ErrCorrupt, a.granule())
 	}
 	if h.live == h.blocks {
-		return 0, fmt.Errorf("%w: more than %d blocks at a time", ErrCorrupt, h.blocks)
+		return fmt.Errorf("%w: more than %d blocks at a time", ErrCorrupt, h.blocks)
 	}
 	i := h.slot()
-	h.generation = h.generation.next()
-	a := at(uint32(offset), h.generation)
 	h.spans[i] = span{addr: a, count: uint32(granules(length)), bytes: uint32(length)}
 	h.enter(i)
 	h.live++
-	return a, nil
+	return nil
 }
 
 // Range returns where in the heap a block begins and how long it is, in bytes.
