@@ -1,6 +1,7 @@
 package rpipe
 
 import (
+	"context"
 	"errors"
 	"time"
 
