@@ -16,7 +16,10 @@ type duplex struct {
 	size  int    // of the blocks that this rank writes
 	fill  []byte // what a block is filled with; nil: each of its lines changes
 	sum   byte
-	first bool // this is rank 0
+	first bool              // this is rank 0
+	next  rpipe.Block[byte] // allocated ahead
+	kept  rpipe.Block[byte] // read, and freed when the answer has left
+	keeps bool
 }
 
 // duplex opens the pipes for blocks of request bytes from rank 0 and of reply
@@ -61,12 +64,16 @@ func write(ctx context.Context, w *rpipe.Writer[byte], size int, fill []byte) er
 	if err != nil {
 		return err
 	}
-	if fill != nil {
-		copy(b.Mem(), fill)
-	} else {
-		rewrite(b.Mem())
-	}
+	fillWith(b.Mem(), fill)
 	return w.Write(ctx, b)
+}
+
+func fillWith(mem, fill []byte) {
+	if fill != nil {
+		copy(mem, fill)
+	} else {
+		rewrite(mem)
+	}
 }
 
 // receive reads a block, looks at all of its lines and frees it.
@@ -81,6 +88,39 @@ func use(ctx context.Context, r *rpipe.Reader[byte], sum byte) (byte, error) {
 		return sum, err
 	}
 	return sum + read(b.Mem()), r.Free(b)
+}
+
+// ahead allocates the block that sendAhead writes next.
+func (d *duplex) ahead(ctx context.Context) (err error) {
+	if d.w != nil {
+		d.next, err = d.w.Alloc(ctx, d.size)
+	}
+	return err
+}
+
+// sendAhead is send that keeps the books while the message travels: it frees what
+// was read, and allocates the next block.
+func (d *duplex) sendAhead(ctx context.Context, _ int) error {
+	fillWith(d.next.Mem(), d.fill)
+	if err := d.w.Write(ctx, d.next); err != nil {
+		return err
+	}
+	if d.keeps {
+		d.keeps = false
+		if err := d.r.Free(d.kept); err != nil {
+			return err
+		}
+	}
+	return d.ahead(ctx)
+}
+
+// keep is receive of a block that sendAhead frees.
+func (d *duplex) keep(ctx context.Context) (err error) {
+	if d.kept, err = d.r.Read(ctx); err == nil {
+		d.sum += read(d.kept.Mem())
+		d.keeps = true
+	}
+	return err
 }
 
 // close ends both pipes; rank 0's ends first. Kind: collective.
