@@ -76,3 +76,10 @@ func (m *memory) withdraw() error {
 	}
 	return errors.Join(m.region.Close(), m.whole.Close())
 }
+
+// Lingering is how many closed ends of the client's rank still wait for the other
+// one.
+func (h *Heap[T]) Lingering() int { return h.end.registry.count() }
+
+// Lingering is the same of the server's rank.
+func (s *Server) Lingering() int { return s.end.registry.count() }

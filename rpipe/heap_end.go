@@ -11,12 +11,7 @@ import (
 )
 
 // The two ends of a heap. Each has a card; behind the server's lies the heap. Each
-// has one flag, the other end's last word:
-//
-//	client                      server
-//	puts, gets   ------------>  heap
-//	goneFlag     <------------  Close
-//	bye          ------------>  goneFlag: Wait returns, the memory may go
+// has one flag, the other end's last word.
 const (
 	goneFlag  = 0
 	heapFlags = 1
@@ -56,10 +51,9 @@ func unwrapped(err error) error { return err }
 
 // A heapEnd is a Heap without its element type.
 type heapEnd struct {
-	*pipe
-	up    atomic.Bool // connected
-	mem   []byte      // the server's memory where it is mapped; set before up
-	gate  gate
+	heapSide
+	up    atomic.Bool  // connected
+	mem   []byte       // the server's memory where it is mapped; set before up
 	using sync.RWMutex // held for reading by whoever uses the server's memory
 
 	mu    sync.Mutex // guards the shadow
@@ -72,7 +66,7 @@ func openHeap(ctx context.Context, p *pipe, t *fabric.Team) (h *heapEnd, err err
 		if err != nil {
 			return nil, err
 		}
-		h = &heapEnd{pipe: p, gate: newGate(), books: books}
+		h = &heapEnd{heapSide: heapSide{pipe: p, gate: newGate()}, books: books}
 		return h, nil
 	})
 	return h, err
@@ -200,36 +194,4 @@ func (h *heapEnd) close(ctx context.Context) error {
 	err := h.farewell(ctx)
 	h.registry.exit(h, h)
 	return err
-}
-
-func (h *heapEnd) stop() {}
-
-func (h *heapEnd) leave() bool { return h.leaveHeap() }
-
-// farewell has the other end know that nothing more is put there. One that cannot
-// be reached need not.
-func (p *pipe) farewell(ctx context.Context) error {
-	if !p.joined.Load() {
-		if p.broken.Load() != nil {
-			return nil
-		}
-		p.abandon()
-		if _, _, err := p.join(ctx, false); err != nil || !p.joined.Load() {
-			return nil //nolint:nilerr // it finds the card
-		}
-	}
-	if err := p.putFlag(ctx, 0, nil, goneFlag, 1); err != nil && p.fate() == nil {
-		return err
-	}
-	return nil
-}
-
-// leaveHeap gives the memory of an end back once the other one puts nothing more
-// there.
-func (p *pipe) leaveHeap() bool {
-	if !gone(p.fate()) && p.flag(goneFlag) == 0 {
-		return false
-	}
-	_ = p.release() // a lingering end has nobody to tell
-	return true
 }

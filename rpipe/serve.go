@@ -19,7 +19,7 @@ func ServeHeap(ctx context.Context, t *runtime.Team, client int, opts ...Option)
 	}
 	s := &Server{}
 	err = p.enterHeap(ctx, team, serversEnd, func() (stopper, error) {
-		s.end = &serverEnd{pipe: p, gate: newGate()}
+		s.end = &serverEnd{heapSide: heapSide{pipe: p, gate: newGate()}}
 		return s.end, nil
 	})
 	if err != nil {
@@ -43,8 +43,7 @@ func (s *Server) Close(ctx context.Context) error { return s.end.fail("Close", s
 func (s *Server) Name() string { return s.end.name }
 
 type serverEnd struct {
-	*pipe
-	gate   gate
+	heapSide
 	unused bool // the client had closed the heap before the two were connected
 }
 
@@ -76,7 +75,3 @@ func (s *serverEnd) close(ctx context.Context) error {
 	s.registry.exit(s, s)
 	return err
 }
-
-func (s *serverEnd) stop() {}
-
-func (s *serverEnd) leave() bool { return s.leaveHeap() }

@@ -1,0 +1,96 @@
+package rpipe
+
+import "context"
+
+// A heapSide is what both ends of a heap have. An end that closes puts its last word
+// at the other one, and gives its memory back when it has that one's:
+//
+//	client                                 server
+//	puts nothing after it
+//	goneFlag               ------------->  Wait returns; Close
+//	gives memory back      <-------------  goneFlag
+//	                                       gives memory back
+//
+// What Close could not say is said as the end lingers in its rank's registry.
+type heapSide struct {
+	*pipe
+	gate gate
+	told bool // the other end knows that nothing more is put there
+}
+
+// farewell has the other end know that nothing more is put there. One that cannot
+// be reached need not.
+func (s *heapSide) farewell(ctx context.Context) error {
+	if !s.joined.Load() {
+		if s.broken.Load() != nil {
+			return nil
+		}
+		s.abandon()
+		_, err := s.joinLast(ctx)
+		switch {
+		case err != nil && s.reachable():
+			return err
+		case err != nil:
+			return nil //nolint:nilerr // the other end is not there, or of another kind
+		case !s.joined.Load():
+			s.parting.unseen = true
+			return nil
+		}
+	}
+	if err := s.sayGone(ctx); err != nil && s.fate() == nil {
+		return err
+	}
+	return nil
+}
+
+func (s *heapSide) sayGone(ctx context.Context) error {
+	err := s.putFlag(ctx, 0, nil, goneFlag, 1)
+	s.told = err == nil
+	return err
+}
+
+// heard tells that the other end puts nothing more here.
+func (s *heapSide) heard() bool { return s.flag(goneFlag) != 0 }
+
+func (s *heapSide) stop() {}
+
+// insist says what close could not.
+func (s *heapSide) insist(ctx context.Context) { s.parting.speak(ctx, s.owes, s.say) }
+
+func (s *heapSide) owes() bool {
+	switch {
+	case s.fate() != nil:
+		return false
+	case !s.joined.Load():
+		return s.owesUnmet(s.heard())
+	}
+	return !s.told
+}
+
+// say does what can be done now. What fails is tried again.
+func (s *heapSide) say(ctx context.Context) {
+	if !s.joined.Load() {
+		s.rejoin(ctx, s.heard())
+	}
+	if s.joined.Load() && !s.told {
+		_ = s.sayGone(ctx)
+	}
+}
+
+// leave gives the memory back once the other end puts nothing more here, and knows
+// that this one does not either.
+func (s *heapSide) leave() bool {
+	return s.parting.leave(s.mayLeave, func() {
+		_ = s.release() // a lingering end has nobody to tell
+	})
+}
+
+func (s *heapSide) mayLeave() bool {
+	switch {
+	case gone(s.fate()):
+		return true
+	case !s.joined.Load():
+		return s.mayLeaveUnmet(s.heard())
+	}
+	return s.heard() && s.told
+}

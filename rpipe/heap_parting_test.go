@@ -1,0 +1,117 @@
+package rpipe_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// eachHeapPair runs one body at the client's rank and one at the server's.
+func eachHeapPair(t *testing.T, client func(ctx context.Context, r *testjob.Rank, h *rpipe.Heap[int64]), server func(ctx context.Context, r *testjob.Rank, s *rpipe.Server)) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		for link, over := range links {
+			t.Run(link, func(t *testing.T) {
+				c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+					over(func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+						if r.Me == 0 {
+							h, err := rpipe.OpenHeap[int64](ctx, r.World, 1, opts...)
+							r.NoError(err)
+							client(ctx, r, h)
+							return
+						}
+						s, err := rpipe.ServeHeap(ctx, r.World, 0, opts...)
+						r.NoError(err)
+						server(ctx, r, s)
+					})(ctx, r, nil)
+				})
+			})
+		}
+	})
+}
+
+// untilNone waits until no end lingers at either rank.
+func untilNone(ctx context.Context, r *testjob.Rank, lingering func() int) {
+	for lingering() > 0 {
+		r.NoError(ctx.Err())
+		r.World.Fabric(key).Progress()
+		time.Sleep(100 * time.Microsecond)
+	}
+	r.NoError(r.World.Barrier(ctx), "none lingers")
+}
+
+// uses are what a client may have done with its heap before an end closes.
+var uses = map[string]func(ctx context.Context, r *testjob.Rank, h *rpipe.Heap[int64]){
+	"used": func(ctx context.Context, r *testjob.Rank, h *rpipe.Heap[int64]) {
+		b, err := h.Alloc(ctx, 1)
+		r.NoError(err)
+		r.NoError(h.Put(ctx, b, 0, []int64{1}))
+	},
+	"unused": func(context.Context, *testjob.Rank, *rpipe.Heap[int64]) {},
+}
+
+func TestAClientThatIsCalledOffLetsItsServerGo(t *testing.T) {
+	for name, use := range uses {
+		t.Run(name, func(t *testing.T) {
+			eachHeapPair(t, func(ctx context.Context, r *testjob.Rank, h *rpipe.Heap[int64]) {
+				use(ctx, r, h)
+				r.NoError(r.World.Barrier(ctx))
+				time.Sleep(time.Millisecond) // the server has met this end, most times
+				_ = h.Close(ended(ctx))
+				untilNone(ctx, r, h.Lingering)
+			}, func(ctx context.Context, r *testjob.Rank, s *rpipe.Server) {
+				r.NoError(r.World.Barrier(ctx))
+				r.NoError(s.Wait(ctx))
+				r.NoError(s.Close(ctx))
+				untilNone(ctx, r, s.Lingering)
+			})
+		})
+	}
+}
+
+func TestAServerThatIsCalledOffLetsItsClientGo(t *testing.T) {
+	for name, use := range uses {
+		t.Run(name, func(t *testing.T) {
+			eachHeapPair(t, func(ctx context.Context, r *testjob.Rank, h *rpipe.Heap[int64]) {
+				use(ctx, r, h)
+				r.NoError(r.World.Barrier(ctx))
+				b, err := h.Alloc(ctx, 1)
+				for ; err == nil; b, err = h.Alloc(ctx, 1) {
+					r.NoError(h.Free(b))
+				}
+				r.ErrorIs(err, rpipe.ErrClosed)
+				r.NoError(h.Close(ctx))
+				untilNone(ctx, r, h.Lingering)
+			}, func(ctx context.Context, r *testjob.Rank, s *rpipe.Server) {
+				r.NoError(r.World.Barrier(ctx))
+				_ = s.Close(ended(ctx))
+				untilNone(ctx, r, s.Lingering)
+			})
+		})
+	}
+}
+
+func TestNeitherEndOfAHeapLingersWhereTheyDiffer(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			if r.Me == 0 {
+				h, err := rpipe.OpenHeap[byte](ctx, r.World, 1, rpipe.WithHeap(640))
+				r.NoError(err)
+				_, err = h.Alloc(ctx, 1)
+				r.ErrorIs(err, runtime.ErrMismatch)
+				r.NoError(h.Close(ctx))
+				untilNone(ctx, r, h.Lingering)
+				return
+			}
+			s, err := rpipe.ServeHeap(ctx, r.World, 0, rpipe.WithHeap(6<<20))
+			r.NoError(err)
+			r.ErrorIs(s.Wait(ctx), runtime.ErrMismatch)
+			r.NoError(s.Close(ctx))
+			untilNone(ctx, r, s.Lingering)
+			r.Less(used(r.World), int64(5<<20))
+		})
+	})
+}
