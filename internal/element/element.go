@@ -14,8 +14,10 @@ var ErrType = errors.New("unusable element type")
 
 // Describe checks that memory of type T means the same at every rank and spells
 // its structure, by which ranks of different programs compare their types.
-func Describe[T any]() (string, error) {
-	t := reflect.TypeFor[T]()
+func Describe[T any]() (string, error) { return DescribeType(reflect.TypeFor[T]()) }
+
+// DescribeType is Describe of a type that is a value.
+func DescribeType(t reflect.Type) (string, error) {
 	if t.Size() == 0 {
 		return "", fmt.Errorf("%w: %v has no size", ErrType, t)
 	}
