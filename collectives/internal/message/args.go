@@ -14,6 +14,8 @@ package message
 //	AllToAll       a block for each member       a block from each member
 //	Scan           this member's vector          a0∘...∘a(rank)
 //	ExScan         this member's vector          a0∘...∘a(rank-1); not written at member 0
+//	NeighbourAllGather  this member's block      a block from each edge in
+//	NeighbourAllToAll   a block for each edge out  a block from each edge in
 //
 // Send is never changed, unless it is Recv: in the collectives of one vector
 // they may be the same slice, and where one of them is a block and the other
@@ -40,6 +42,9 @@ type Args struct {
 	Ordered     bool // combine exactly as ((a0∘a1)∘a2)∘..., though it commutes
 
 	Segment int // bytes of a step of pipelined algorithms; 0: DefaultSegment
+
+	Hosts      *Hosts      // two-level algorithms: who shares a host
+	Neighbours *Neighbours // neighbourhood algorithms: the edges at this member
 
 	// Scratch returns n bytes of any content, the call's own until it returns.
 	// See Arena.

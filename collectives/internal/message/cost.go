@@ -1,0 +1,85 @@
+package message
+
+import "math/bits"
+
+// The costs that the headers of the algorithms claim, as functions of the
+// members, the bytes and the segment.
+
+func rootEach(n, m, _ int) Cost { return Cost{n - 1, (n - 1) * m} }
+
+func logarithmic(n, m, _ int) Cost { return Cost{ceilLog2(n), ceilLog2(n) * m} }
+
+func eachBlock(n, m, _ int) Cost { return Cost{n - 1, (n - 1) * m / n} }
+
+func treeBlocks(n, m, _ int) Cost { return Cost{ceilLog2(n), (n - 1) * m / n} }
+
+func twice(once func(n, m, seg int) Cost) func(n, m, seg int) Cost {
+	return func(n, m, seg int) Cost {
+		c := once(n, m, seg)
+		return Cost{2 * c.Rounds, 2 * c.Bytes}
+	}
+}
+
+func scatterRing(n, m, _ int) Cost { return Cost{ceilLog2(n) + n - 1, 2 * (n - 1) * m / n} }
+
+func pipeline(n, m, seg int) Cost {
+	if n == 1 || m == 0 {
+		return Cost{}
+	}
+	seg = min(seg, m)
+	return Cost{n - 2 + (m+seg-1)/seg, (n-2)*seg + m}
+}
+
+func chunkedRing(n, m, seg int) Cost {
+	chunks := (m + n*seg - 1) / (n * seg)
+	return Cost{2 * chunks * (n - 1), 2 * (n - 1) * m / n}
+}
+
+// logTwo returns log2 p, p, and 1 if n is no power of two.
+func logTwo(n int) (log, p, odd int) {
+	log = bits.Len(uint(n)) - 1
+	p = 1 << log
+	return log, p, min(n-p, 1)
+}
+
+func doubling(n, m, _ int) Cost {
+	log, _, odd := logTwo(n)
+	return Cost{log + 2*odd, (log + 2*odd) * m}
+}
+
+func halvingGather(n, m, _ int) Cost {
+	log, p, odd := logTwo(n)
+	return Cost{2*log + odd, 2*(p-1)*m/p + odd*m}
+}
+
+func halvingDoubling(n, m, _ int) Cost {
+	log, p, odd := logTwo(n)
+	return Cost{2 * (log + odd), 2*(p-1)*m/p + 2*odd*m}
+}
+
+func doublingBlocks(n, m, _ int) Cost {
+	log, p, odd := logTwo(n)
+	return Cost{log + 2*odd, (p-1)*m/p + odd*(m+2*m/n)}
+}
+
+func halvingBlocks(n, m, _ int) Cost {
+	log, p, odd := logTwo(n)
+	return Cost{log + 2*odd, (p-1)*m/p + odd*(m+2*m/n)}
+}
+
+func neighbourExchange(n, m, _ int) Cost { return Cost{n / 2, (n - 1) * m / n} }
+
+func turns(n, m, _ int) Cost {
+	if n == 1 {
+		return Cost{}
+	}
+	return Cost{3*n - 4, (3*n - 4) * m / n}
+}
+
+func bruck(n, m, _ int) Cost {
+	blocks := 0
+	for dist := range n {
+		blocks += bits.OnesCount(uint(dist))
+	}
+	return Cost{ceilLog2(n), blocks * m / n}
+}

@@ -1,0 +1,24 @@
+package message
+
+import "context"
+
+// GatherLinear: the root takes the block of each member in turn.
+//
+//	1 --> 0, 2 --> 0, 3 --> 0, ...
+//
+// Cost: n-1 rounds, m(n-1)/n bytes.
+func GatherLinear(ctx context.Context, c Carrier, a *Args) error {
+	n, rank := c.Size(), c.Rank()
+	if rank != a.Root {
+		return c.Send(ctx, a.Root, a.Send)
+	}
+	b := a.gathered()
+	copy(b.of(a.Recv, rank), a.Send)
+	for i := 1; i < n; i++ {
+		from := rankOf(i, rank, n)
+		if err := c.Recv(ctx, from, b.of(a.Recv, from)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package message
+
+import "context"
+
+// ReduceBinomial: vectors are combined up the binomial tree of tree.go.
+//
+//	round 1   1 --> 0, 3 --> 2, 5 --> 4, 7 --> 6
+//	round 2   2 --> 0, 6 --> 4
+//	round 3   4 --> 0
+//
+// What hangs on a member follows it, so combining in this tree keeps the
+// members' order if it begins at member 0. Operators that do not commute are
+// reduced to member 0, which sends the result to the root.
+//
+// Cost: L rounds, L m bytes; one more of each where the operator does not
+// commute and the root is not member 0.
+//
+// (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
+// Operations in MPICH", 2005, section 4.4.)
+func ReduceBinomial(ctx context.Context, c Carrier, a *Args) error {
+	if a.Commutative || a.Root == 0 {
+		return reduceBinomial(ctx, c, a, a.Root, nil)
+	}
+	switch c.Rank() {
+	case 0:
+		sum := a.Scratch(len(a.Send))
+		if err := reduceBinomial(ctx, c, a, 0, sum); err != nil {
+			return err
+		}
+		return c.Send(ctx, a.Root, sum)
+	case a.Root:
+		if err := reduceBinomial(ctx, c, a, 0, nil); err != nil {
+			return err
+		}
+		return c.Recv(ctx, 0, a.Recv)
+	default:
+		return reduceBinomial(ctx, c, a, 0, nil)
+	}
+}
+
+// reduceBinomial leaves the result at the root in acc, which others may use on
+// the way; without acc that is the root's Recv and scratch memory elsewhere.
+func reduceBinomial(ctx context.Context, c Carrier, a *Args, root int, acc []byte) error {
+	n := c.Size()
+	v := turned(c.Rank(), root, n)
+	low := lowest(v, n)
+	sum := a.Send // as long as nothing is combined with it
+	if v == 0 {
+		if acc == nil {
+			acc = a.Recv
+		}
+		copy(acc, a.Send)
+		sum = acc
+	}
+	for mask := 1; mask < low && v+mask < n; mask <<= 1 {
+		if v != 0 && mask == 1 {
+			if acc == nil {
+				acc = a.Scratch(len(a.Send))
+			}
+			copy(acc, a.Send)
+			sum = acc
+		}
+		if err := c.Fold(ctx, rankOf(v+mask, root, n), sum, false, a.Combine, a.Elem); err != nil {
+			return err
+		}
+	}
+	if v == 0 {
+		return nil
+	}
+	return c.Send(ctx, rankOf(v-low, root, n), sum)
+}

@@ -1,0 +1,52 @@
+package message
+
+import "context"
+
+// ReduceLinear: the root takes the vector of each member in turn and combines
+// it where it lies. Nobody relays.
+//
+//	1 --> 0, 2 --> 0, 3 --> 0, ...
+//
+// Cost: n-1 rounds, (n-1)m bytes, all of them the root's. Exact: where order
+// matters the root begins with member 0 and takes its own vector when it is its
+// turn.
+func ReduceLinear(ctx context.Context, c Carrier, a *Args) error {
+	return reduceLinear(ctx, c, a, a.Root)
+}
+
+func reduceLinear(ctx context.Context, c Carrier, a *Args, root int) error {
+	n, rank := c.Size(), c.Rank()
+	if rank != root {
+		return c.Send(ctx, root, a.Send)
+	}
+	if a.inOrder() && root > 0 {
+		return reduceLinearInOrder(ctx, c, a)
+	}
+	copy(a.Recv, a.Send)
+	for i := 1; i < n; i++ {
+		if err := c.Fold(ctx, rankOf(i, root, n), a.Recv, false, a.Combine, a.Elem); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reduceLinearInOrder is the part of a root that is not member 0.
+func reduceLinearInOrder(ctx context.Context, c Carrier, a *Args) error {
+	own := a.Send
+	if same(a.Send, a.Recv) {
+		own = a.Scratch(len(a.Send))
+		copy(own, a.Send)
+	}
+	if err := c.Recv(ctx, 0, a.Recv); err != nil {
+		return err
+	}
+	for i := 1; i < c.Size(); i++ {
+		if i == c.Rank() {
+			a.Combine(a.Recv, a.Recv, own)
+		} else if err := c.Fold(ctx, i, a.Recv, false, a.Combine, a.Elem); err != nil {
+			return err
+		}
+	}
+	return nil
+}

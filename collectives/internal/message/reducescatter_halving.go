@@ -1,0 +1,77 @@
+package message
+
+import "context"
+
+// ReduceScatterHalving: members p/2 apart split what both hold into the blocks
+// of the lower and of the upper half of the members, then members p/4 apart
+// what is left, and so on.
+//
+//	p = 4      hold        round 1      round 2
+//	member 0   abcd        ab..         A...
+//	member 1   abcd        ab..         .B..
+//	member 2   abcd        ..cd         ..C.
+//	member 3   abcd        ..cd         ...D
+//
+// Needs an operator that commutes, since the first to be combined are not
+// neighbours, and blocks that follow one another; m bytes of scratch memory.
+//
+// Cost: log2 p rounds, m(p-1)/p bytes; 2 rounds, m and a block more if n is no
+// power of two.
+//
+// (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
+// Operations in MPICH", 2005, section 4.3.)
+func ReduceScatterHalving(ctx context.Context, c Carrier, a *Args) error {
+	n, rank := c.Size(), c.Rank()
+	q, b := pairsOf(n), a.reduced()
+	v, stands := q.virtual(rank)
+	if !stands {
+		if err := c.Send(ctx, rank-1, b.span(a.Send, 0, n)); err != nil {
+			return err
+		}
+		return c.Recv(ctx, rank-1, a.Recv)
+	}
+	if n == 1 {
+		copy(a.Recv, b.of(a.Send, 0))
+		return nil
+	}
+	src, acc := a.Send, a.Scratch(len(a.Send))
+	if q.paired(v) {
+		whole := b.span(acc, 0, n)
+		copy(whole, b.span(src, 0, n))
+		src = acc
+		if err := c.Fold(ctx, rank+1, whole, true, a.Combine, a.Elem); err != nil {
+			return err
+		}
+	}
+	if err := halve(ctx, c, a, q, v, src, acc); err != nil {
+		return err
+	}
+	copy(a.Recv, b.of(acc, rank))
+	if q.paired(v) {
+		return c.Send(ctx, rank+1, b.of(acc, rank+1))
+	}
+	return nil
+}
+
+// halve leaves in acc the combined blocks of those for whom v stands.
+func halve(ctx context.Context, c Carrier, a *Args, q pairs, v int, src, acc []byte) error {
+	b := a.reduced()
+	lo, hi := 0, q.p
+	for mask := q.p >> 1; mask > 0; mask >>= 1 {
+		peer, mid := q.member(v^mask), lo+mask
+		give := b.span(src, q.member(mid), q.member(hi))
+		if v&mask != 0 {
+			give = b.span(src, q.member(lo), q.member(mid))
+			lo = mid
+		} else {
+			hi = mid
+		}
+		keep := b.span(acc, q.member(lo), q.member(hi))
+		copy(keep, b.span(src, q.member(lo), q.member(hi)))
+		if err := c.ExchangeFold(ctx, peer, give, peer, keep, true, a.Combine, a.Elem); err != nil {
+			return err
+		}
+		src = acc
+	}
+	return nil
+}

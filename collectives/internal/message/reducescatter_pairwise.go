@@ -1,0 +1,76 @@
+package message
+
+import "context"
+
+// ReduceScatterPairwise: each member sends every other its block, in n-1
+// rounds.
+//
+//	round k   r --> r+k, r-k --> r
+//
+// An operator that commutes is applied as blocks come. Where order matters, the
+// blocks are kept in n-1 blocks of scratch memory and combined at the end, from
+// left to right.
+//
+// Cost: n-1 rounds, m(n-1)/n bytes. Exact.
+//
+// (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
+// Operations in MPICH", 2005, section 4.3.)
+func ReduceScatterPairwise(ctx context.Context, c Carrier, a *Args) error {
+	return reducePairwise(ctx, c, a, a.reduced(), a.Recv)
+}
+
+// reducePairwise leaves this member's block of the result in dst, which may be
+// its block of Send.
+func reducePairwise(ctx context.Context, c Carrier, a *Args, b blocks, dst []byte) error {
+	if a.inOrder() {
+		return reducePairwiseInOrder(ctx, c, a, b, dst)
+	}
+	n, rank := c.Size(), c.Rank()
+	copy(dst, b.of(a.Send, rank))
+	for k := 1; k < n; k++ {
+		to, from := (rank+k)%n, (rank+n-k)%n
+		if err := c.ExchangeFold(ctx, to, b.of(a.Send, to), from, dst, true, a.Combine, a.Elem); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reducePairwiseInOrder keeps what comes from member i as block
+// turned(i, rank+1, n) of scratch memory.
+func reducePairwiseInOrder(ctx context.Context, c Carrier, a *Args, b blocks, dst []byte) error {
+	n, rank := c.Size(), c.Rank()
+	own, places := b.of(a.Send, rank), alike(len(dst), nil, nil)
+	kept := a.Scratch(len(dst) * (n - 1))
+	for k := 1; k < n; k++ {
+		to, from := (rank+k)%n, (rank+n-k)%n
+		place := places.of(kept, turned(from, rank+1, n))
+		if err := c.Exchange(ctx, to, b.of(a.Send, to), from, place); err != nil {
+			return err
+		}
+	}
+	sum := own
+	for i := range n {
+		came := own
+		if i != rank {
+			came = places.of(kept, turned(i, rank+1, n))
+		}
+		switch {
+		case i == 0:
+			sum = came
+		case i == n-1:
+			a.Combine(dst, sum, came)
+		default:
+			into := sum
+			if i == 1 && rank == 0 {
+				into = came // sum is Send yet
+			}
+			a.Combine(into, sum, came)
+			sum = into
+		}
+	}
+	if n == 1 {
+		copy(dst, own)
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package message
+
+import "context"
+
+// ringReduce combines block i of all members' src in acc at member i, in n-1
+// steps around the ring: a block starts at the member after its own and comes
+// home last. The operator must commute. acc has the places of all blocks, may
+// be src, and src keeps its content else.
+//
+//	n = 3, step 0      step 1
+//	0 --2--> 1         0 --1--> 1
+//	1 --0--> 2         1 --2--> 2
+//	2 --1--> 0         2 --0--> 0
+func ringReduce(ctx context.Context, c Carrier, a *Args, src, acc []byte, b blocks) error {
+	n, rank := c.Size(), c.Rank()
+	before, after := (rank+n-1)%n, (rank+1)%n
+	give := b.of(src, before)
+	for step := 2; step <= n; step++ {
+		i := (rank + n - step + n) % n
+		sum := b.of(acc, i)
+		copy(sum, b.of(src, i))
+		if err := c.ExchangeFold(ctx, after, give, before, sum, true, a.Combine, a.Elem); err != nil {
+			return err
+		}
+		give = sum
+	}
+	return nil
+}
+
+// ringAllGather passes every block around the ring, in n-1 steps. Block v is
+// that of the member with number v from first on, and has its place in data.
+func ringAllGather(ctx context.Context, c Carrier, first int, data []byte, b blocks) error {
+	n, rank := c.Size(), c.Rank()
+	v := turned(rank, first, n)
+	before, after := (rank+n-1)%n, (rank+1)%n
+	for step := range n - 1 {
+		give, take := (v+n-step)%n, (v+n-step-1)%n
+		if err := c.Exchange(ctx, after, b.of(data, give), before, b.of(data, take)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

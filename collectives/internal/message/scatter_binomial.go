@@ -1,0 +1,68 @@
+package message
+
+import "context"
+
+// ScatterBinomial: blocks part down the tree of tree.go.
+//
+//	round 1   0 --> 4 (4 5 6 7)
+//	round 2   0 --> 2 (2 3), 4 --> 6 (6 7)
+//	round 3   0 --> 1, 2 --> 3, 4 --> 5, 6 --> 7
+//
+// Cost: L rounds (at most one more if the root is not member 0), m(n-1)/n bytes.
+// Members that relay take scratch memory for all that hangs on them; they need
+// to know the others' counts.
+//
+// (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
+// Operations in MPICH", 2005.)
+func ScatterBinomial(ctx context.Context, c Carrier, a *Args) error {
+	n := c.Size()
+	r := branch{b: a.scattered(), root: a.Root, n: n}
+	v := turned(c.Rank(), a.Root, n)
+	low := lowest(v, n)
+	end := min(v+low, n)
+	mem := a.Recv // of a member on which nobody hangs
+	if end-v > 1 && v != 0 {
+		first, second := r.sizes(v, end)
+		mem = a.Scratch(first + second)
+	}
+	if err := r.fill(ctx, c, mem, v, low, end); err != nil {
+		return err
+	}
+	for mask := low >> 1; mask > 0; mask >>= 1 {
+		if v+mask >= n {
+			continue
+		}
+		if err := r.give(ctx, c, a.Send, mem, v, v+mask, min(v+2*mask, n)); err != nil {
+			return err
+		}
+	}
+	if v == 0 {
+		mem = r.b.of(a.Send, a.Root)
+	}
+	copy(a.Recv, mem)
+	return nil
+}
+
+// fill receives what hangs on v in mem, if v is not the root.
+func (r branch) fill(ctx context.Context, c Carrier, mem []byte, v, low, end int) error {
+	switch parent := rankOf(v-low, r.root, r.n); {
+	case v == 0:
+		return nil
+	case v == low:
+		one, two := r.cut(mem, v, end)
+		return recvParts(ctx, c, parent, one, two)
+	default:
+		return c.Recv(ctx, parent, mem)
+	}
+}
+
+// give sends the run i to j-1 to the child i of v: at the root from all,
+// elsewhere from mem, which begins with v's block.
+func (r branch) give(ctx context.Context, c Carrier, all, mem []byte, v, i, j int) error {
+	child := rankOf(i, r.root, r.n)
+	if v != 0 {
+		return c.Send(ctx, child, r.held(mem, v, i, j))
+	}
+	one, two := r.lying(all, i, j)
+	return sendParts(ctx, c, child, one, two)
+}

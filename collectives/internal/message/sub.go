@@ -1,0 +1,60 @@
+package message
+
+import "context"
+
+// A Sub is the carrier of some members of another carrier, numbered in the
+// order of a list.
+type Sub struct {
+	over    Carrier
+	members []int // ranks of over
+	rank    int   // this member's place in members
+}
+
+// NewSub returns a carrier between members, ranks of over of which this member
+// is one. The list belongs to it.
+func NewSub(over Carrier, members []int) *Sub {
+	s := &Sub{}
+	s.among(over, members)
+	return s
+}
+
+// among makes s the carrier between members; nothing is allocated.
+func (s *Sub) among(over Carrier, members []int) {
+	s.over, s.members, s.rank = over, members, none
+	for i, m := range members {
+		if m == over.Rank() {
+			s.rank = i
+		}
+	}
+}
+
+// Rank implements Carrier.
+func (s *Sub) Rank() int { return s.rank }
+
+// Size implements Carrier.
+func (s *Sub) Size() int { return len(s.members) }
+
+// Send implements Carrier.
+func (s *Sub) Send(ctx context.Context, to int, src []byte) error {
+	return s.over.Send(ctx, s.members[to], src)
+}
+
+// Recv implements Carrier.
+func (s *Sub) Recv(ctx context.Context, from int, dst []byte) error {
+	return s.over.Recv(ctx, s.members[from], dst)
+}
+
+// Fold implements Carrier.
+func (s *Sub) Fold(ctx context.Context, from int, acc []byte, left bool, f Combine, elem int) error {
+	return s.over.Fold(ctx, s.members[from], acc, left, f, elem)
+}
+
+// Exchange implements Carrier.
+func (s *Sub) Exchange(ctx context.Context, to int, src []byte, from int, dst []byte) error {
+	return s.over.Exchange(ctx, s.members[to], src, s.members[from], dst)
+}
+
+// ExchangeFold implements Carrier.
+func (s *Sub) ExchangeFold(ctx context.Context, to int, src []byte, from int, acc []byte, left bool, f Combine, elem int) error {
+	return s.over.ExchangeFold(ctx, s.members[to], src, s.members[from], acc, left, f, elem)
+}

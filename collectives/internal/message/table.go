@@ -1,0 +1,56 @@
+package message
+
+// table lists all algorithms, of each collective the one for long data last.
+var table = []Algorithm{
+	{Broadcast, "linear", BroadcastLinear, 0, false, rootEach},
+	{Broadcast, "binomial", BroadcastBinomial, 0, false, logarithmic},
+	{Broadcast, "two-level", BroadcastTwoLevel, HostMap, false, nil},
+	{Broadcast, "scatter-all-gather", BroadcastScatterAllGather, 0, false, scatterRing},
+	{Broadcast, "chain", BroadcastChain, 0, false, pipeline},
+
+	{Reduce, "linear", ReduceLinear, 0, true, rootEach},
+	{Reduce, "binomial", ReduceBinomial, 0, false, logarithmic},
+	{Reduce, "two-level", ReduceTwoLevel, HostMap, false, nil},
+	{Reduce, "rabenseifner", ReduceRabenseifner, 0, false, halvingGather},
+	{Reduce, "pairwise", ReducePairwise, 0, true, twice(eachBlock)},
+	{Reduce, "chain", ReduceChain, Commuting, false, pipeline},
+
+	{AllReduce, "linear", AllReduceLinear, 0, true, twice(rootEach)},
+	{AllReduce, "recursive-doubling", AllReduceRecursiveDoubling, 0, false, doubling},
+	{AllReduce, "reduce-broadcast", AllReduceReduceBroadcast, 0, false, twice(logarithmic)},
+	{AllReduce, "two-level", AllReduceTwoLevel, HostMap, false, nil},
+	{AllReduce, "rabenseifner", AllReduceRabenseifner, 0, false, halvingDoubling},
+	{AllReduce, "pairwise", AllReducePairwise, 0, true, twice(eachBlock)},
+	{AllReduce, "ring", AllReduceRing, Commuting, false, twice(eachBlock)},
+	{AllReduce, "chunked-ring", AllReduceChunkedRing, Commuting, false, chunkedRing},
+
+	{Gather, "binomial", GatherBinomial, PackedBlocks | EveryCount, false, treeBlocks},
+	{Gather, "linear", GatherLinear, 0, false, eachBlock},
+
+	{Scatter, "binomial", ScatterBinomial, PackedBlocks | EveryCount, false, treeBlocks},
+	{Scatter, "linear", ScatterLinear, 0, false, eachBlock},
+
+	{AllGather, "linear", AllGatherLinear, 0, false, turns},
+	{AllGather, "bruck", AllGatherBruck, 0, false, treeBlocks},
+	{AllGather, "recursive-doubling", AllGatherRecursiveDoubling, PackedBlocks, false, doublingBlocks},
+	{AllGather, "two-level", AllGatherTwoLevel, PackedBlocks | HostMap | HostRuns, false, nil},
+	{AllGather, "neighbour-exchange", AllGatherNeighbourExchange, PackedBlocks | EvenSize, false, neighbourExchange},
+	{AllGather, "ring", AllGatherRing, 0, false, eachBlock},
+
+	{ReduceScatter, "recursive-halving", ReduceScatterHalving, Commuting | PackedBlocks, false, halvingBlocks},
+	{ReduceScatter, "pairwise", ReduceScatterPairwise, 0, true, eachBlock},
+	{ReduceScatter, "ring", ReduceScatterRing, Commuting, false, eachBlock},
+
+	{AllToAll, "linear", AllToAllLinear, 0, false, turns},
+	{AllToAll, "bruck", AllToAllBruck, EqualBlocks, false, bruck},
+	{AllToAll, "pairwise", AllToAllPairwise, 0, false, eachBlock},
+
+	{Scan, "recursive-doubling", ScanRecursiveDoubling, 0, false, logarithmic},
+	{Scan, "linear", ScanLinear, 0, true, pipeline},
+
+	{ExScan, "recursive-doubling", ExScanRecursiveDoubling, 0, false, logarithmic},
+	{ExScan, "linear", ExScanLinear, 0, true, pipeline},
+
+	{NeighbourAllGather, "hops", NeighbourAllGatherHops, 0, false, nil},
+	{NeighbourAllToAll, "hops", NeighbourAllToAllHops, 0, false, nil},
+}

@@ -1,0 +1,43 @@
+package message
+
+import "context"
+
+// none stands for a member that there is not, beyond the end of a line.
+const none = -1
+
+// exchange is c.Exchange where either member may be none.
+func exchange(ctx context.Context, c Carrier, to int, src []byte, from int, dst []byte) error {
+	switch {
+	case to == none && from == none:
+		return nil
+	case from == none:
+		return c.Send(ctx, to, src)
+	case to == none:
+		return c.Recv(ctx, from, dst)
+	default:
+		return c.Exchange(ctx, to, src, from, dst)
+	}
+}
+
+// exchangeFold is c.ExchangeFold where either member may be none and what comes
+// stands on the left.
+func exchangeFold(ctx context.Context, c Carrier, a *Args, to int, src []byte, from int, acc []byte) error {
+	switch {
+	case to == none && from == none:
+		return nil
+	case from == none:
+		return c.Send(ctx, to, src)
+	case to == none:
+		return c.Fold(ctx, from, acc, true, a.Combine, a.Elem)
+	default:
+		return c.ExchangeFold(ctx, to, src, from, acc, true, a.Combine, a.Elem)
+	}
+}
+
+// inLine returns member i of a line of n, or none.
+func inLine(i, n int) int {
+	if i < 0 || i >= n {
+		return none
+	}
+	return i
+}
