@@ -1,0 +1,67 @@
+package board
+
+import "context"
+
+// AllGather gives every member everyone's block. Their lengths may differ and
+// are known to all.
+func (b *Board) AllGather(ctx context.Context, seq, signature uint64, a *Args) error {
+	if err := b.begin(seq, signature); err != nil {
+		return err
+	}
+	return b.end(b.allGather(ctx, a))
+}
+
+func (b *Board) allGather(ctx context.Context, a *Args) error {
+	blocks := a.recvTable(len(a.Send))
+	copyTo(blocks.block(b.rank), a.Send)
+	if b.n == 1 {
+		return nil
+	}
+	longest := blocks.longest(b.n)
+	if b.asks(longest) {
+		in := a.SendAt
+		if in.Region == 0 {
+			in = a.RecvAt.shift(blocks.offset(b.rank))
+		}
+		if k, err := b.ask(ctx, in, Place{}); k != 0 || err != nil {
+			return b.pullAll(ctx, a, blocks, k, err)
+		}
+	}
+	size := whole(b.bay, a.Elem)
+	for c := range max(chunks(longest, size), 1) {
+		k := b.next()
+		if err := b.put(ctx, k, hold{k, everyone}, cut(a.Send, c, size)); err != nil {
+			return err
+		}
+		if err := b.meet(ctx, k); err != nil {
+			return err
+		}
+		for m := range b.peers {
+			if chunk := blocks.chunk(m, c, size); m != b.rank {
+				copy(chunk, b.got(m, k, len(chunk)))
+			}
+		}
+		b.leave(k)
+	}
+	return nil
+}
+
+// pullAll copies all blocks from where they lie, which was posted in turn k.
+// Each member begins with the next one's, so that they do not all read the same
+// memory at once.
+func (b *Board) pullAll(ctx context.Context, a *Args, blocks table, k uint64, err error) error {
+	if err != nil {
+		return err
+	}
+	for i := 1; i < b.n; i++ {
+		m := (b.rank + i) % b.n
+		in, _ := b.placesOf(m, k)
+		block, err := b.at(m, in, 0, blocks.len(m))
+		if err != nil {
+			return err
+		}
+		copy(blocks.block(m), block)
+	}
+	b.leave(k)
+	return b.finish(ctx)
+}

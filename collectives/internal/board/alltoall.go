@@ -1,0 +1,105 @@
+package board
+
+import "context"
+
+// AllToAll gives every member a block of each; all are as long.
+func (b *Board) AllToAll(ctx context.Context, seq, signature uint64, a *Args) error {
+	if err := b.begin(seq, signature); err != nil {
+		return err
+	}
+	return b.end(b.allToAll(ctx, a))
+}
+
+func (b *Board) allToAll(ctx context.Context, a *Args) error {
+	each := len(a.Send) / b.n
+	from, to := table{buf: a.Send, each: each}, table{buf: a.Recv, each: each}
+	copyTo(to.block(b.rank), from.block(b.rank))
+	if b.n == 1 {
+		return nil
+	}
+	if b.asks(each) {
+		if k, err := b.ask(ctx, a.SendAt, Place{}); k != 0 || err != nil {
+			return b.pullOwn(ctx, to, k, err)
+		}
+	}
+	return b.trade(ctx, a, from, to, each)
+}
+
+// trade posts chunks of the blocks for all others side by side, the longest of
+// all members' having a given size; each takes its own.
+func (b *Board) trade(ctx context.Context, a *Args, from, to table, longest int) error {
+	size := b.stride(longest, a.Elem)
+	for c := range max(chunks(longest, size), 1) {
+		k := b.next()
+		if err := b.spread(ctx, k, from, c, size); err != nil {
+			return err
+		}
+		if err := b.meet(ctx, k); err != nil {
+			return err
+		}
+		for i := 1; i < b.n; i++ {
+			m := (b.rank + i) % b.n
+			copy(to.chunk(m, c, size), b.got(m, k, b.n*size)[b.rank*size:])
+		}
+		b.leave(k)
+	}
+	return nil
+}
+
+// pullOwn copies this member's block from where each member's lie, which was
+// posted in turn k.
+func (b *Board) pullOwn(ctx context.Context, to table, k uint64, err error) error {
+	if err != nil {
+		return err
+	}
+	for i := 1; i < b.n; i++ {
+		m := (b.rank + i) % b.n
+		in, _ := b.placesOf(m, k)
+		block, err := b.at(m, in, b.rank*to.each, to.each)
+		if err != nil {
+			return err
+		}
+		copy(to.block(m), block)
+	}
+	b.leave(k)
+	return b.finish(ctx)
+}
+
+// AllToAllV is AllToAll of blocks whose lengths are known to the two members
+// they pass between. All meet first to learn the longest.
+func (b *Board) AllToAllV(ctx context.Context, seq, signature uint64, a *Args) error {
+	if err := b.begin(seq, signature); err != nil {
+		return err
+	}
+	return b.end(b.allToAllV(ctx, a))
+}
+
+func (b *Board) allToAllV(ctx context.Context, a *Args) error {
+	from, to := a.sendTable(len(a.Send)/b.n), a.recvTable(len(a.Recv)/b.n)
+	copyTo(to.block(b.rank), from.block(b.rank))
+	if b.n == 1 {
+		return nil
+	}
+	k := b.next()
+	l, list, err := b.space(ctx, k, hold{k, everyone}, (b.n+1)*lengthSize)
+	if err != nil {
+		return err
+	}
+	longest := b.listLengths(list, from)
+	b.post(l, k)
+	if err := b.meet(ctx, k); err != nil {
+		return err
+	}
+	for m := range b.peers {
+		if m == b.rank {
+			continue
+		}
+		theirs, err := b.compare(m, k, to.len(m))
+		if err != nil {
+			return err
+		}
+		longest = max(longest, theirs)
+	}
+	b.leave(k)
+	return b.trade(ctx, a, from, to, longest)
+}

@@ -1,0 +1,144 @@
+package board
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var teams = []int{1, 2, 3, 4, 5, 7, 8}
+
+// play makes calls one after the other at all members at once. What a member
+// gave to a call it overwrites as soon as the call returns.
+func play(ctx context.Context, t require.TestingT, r *rig, calls []call) {
+	err := r.each(func(b *Board) error {
+		for i := range calls {
+			c := &calls[i]
+			a := c.args(r, b.rank)
+			if err := c.make(ctx, b, uint64(i), a); err != nil {
+				return fmt.Errorf("call %d, %v: member %d: %w", i, *c, b.rank, err)
+			}
+			if err := c.verify(b.n, b.rank, a); err != nil {
+				return fmt.Errorf("call %d, %w", i, err)
+			}
+			fill(a.Send, 0, b.rank)
+			fill(a.Recv, 1, b.rank)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+}
+
+func TestEveryCollectiveGivesWhatASequentialProgramGives(t *testing.T) {
+	for _, n := range teams {
+		for k := range kinds {
+			t.Run(fmt.Sprintf("%s/%d", kindNames[k], n), func(t *testing.T) {
+				r, ctx := newRig(t, n, tiny), watchdog(t)
+				for i, bytes := range thresholds(tiny, n) {
+					for _, op := range operators {
+						var calls []call
+						for shape := range 6 {
+							calls = append(calls, call{kind: k, root: (i + shape) % n, elems: bytes / op.elem, op: op,
+								seed: uint64(bytes*31 + shape), same: shape%2 == 1, placed: []int{0, -1, 0b10110101}[shape/2]})
+						}
+						play(ctx, t, r, calls)
+					}
+				}
+			})
+		}
+	}
+}
+
+// thresholds returns lengths around all lengths where something changes.
+func thresholds(with tuning, n int) (sizes []int) {
+	for _, at := range []int{0, 16, inline / n, inline, with.bay / n, with.last, with.place, with.alone, with.bay, 4 * with.bay, 9 * with.bay} {
+		for _, d := range []int{-16, 0, 16} {
+			sizes = append(sizes, max(at+d, 0))
+		}
+	}
+	return sizes
+}
+
+func TestRandomProgramsGiveWhatSequentialOnesGive(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.SampledFrom(teams).Draw(rt, "members")
+		with := tuning{
+			bay:   64 * rapid.IntRange(4, 16).Draw(rt, "bay"),
+			last:  rapid.IntRange(41, 256).Draw(rt, "last"),
+			alone: rapid.IntRange(0, 512).Draw(rt, "alone"),
+			place: rapid.IntRange(0, 512).Draw(rt, "place"),
+			pipe:  rapid.IntRange(1, 256).Draw(rt, "pipe"),
+			block: rapid.IntRange(16, 128).Draw(rt, "block"),
+		}
+		calls := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) call {
+			return call{
+				kind:   kind(rapid.IntRange(0, int(kinds)-1).Draw(rt, "kind")),
+				root:   rapid.IntRange(0, n-1).Draw(rt, "root"),
+				elems:  rapid.IntRange(0, 300).Draw(rt, "elems"),
+				op:     rapid.SampledFrom(operators).Draw(rt, "op"),
+				seed:   rapid.Uint64().Draw(rt, "seed"),
+				same:   rapid.Bool().Draw(rt, "same"),
+				placed: rapid.SampledFrom([]int{0, -1, 1, 0b1010}).Draw(rt, "placed"),
+			}
+		}), 1, 60).Draw(rt, "calls")
+		play(watchdog(t), rt, newRig(t, n, with), calls)
+	})
+}
+
+// TestTenThousandCallsInARow has every slot used again many times, by all roots
+// in turn, without anything that keeps members together.
+func TestTenThousandCallsInARow(t *testing.T) {
+	for _, n := range []int{2, 3, 8} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(uint64(n), 1))
+			calls := make([]call, 10_000)
+			for i := range calls {
+				calls[i] = call{kind: kind(random.IntN(int(kinds))), root: random.IntN(n), elems: random.IntN(12),
+					op: operators[random.IntN(len(operators))], seed: random.Uint64()}
+				if random.IntN(8) == 0 {
+					calls[i].elems *= 20
+					calls[i].placed = random.IntN(3) - 1
+				}
+			}
+			play(watchdog(t), t, newRig(t, n, tiny), calls)
+		})
+	}
+}
+
+// TestRootsRunAheadOnlyAsFarAsThereAreLines: runs of calls in which the root, or
+// the others, do not wait.
+func TestRootsRunAheadOnlyAsFarAsThereAreLines(t *testing.T) {
+	for _, n := range []int{2, 3, 5} {
+		for _, k := range []kind{broadcast, gather, scatter, reduce, scan} {
+			for _, elems := range []int{1, 10, 40} {
+				calls := make([]call, 500)
+				for i := range calls {
+					calls[i] = call{kind: k, root: i / 100 % n, elems: elems, op: operators[0], seed: uint64(i)}
+				}
+				play(watchdog(t), t, newRig(t, n, tiny), calls)
+			}
+		}
+	}
+}
+
+func TestTheMeasuredTuningAgreesToo(t *testing.T) {
+	for _, n := range []int{2, 3, 4} {
+		r := newRig(t, n, measured)
+		for k := range kinds {
+			var calls []call
+			for i, bytes := range []int{8, 40, 48, 4 << 10, 8 << 10, 16<<10 + 8, 64 << 10, 200_000} {
+				for placed := range 2 {
+					calls = append(calls, call{kind: k, root: i % n, elems: bytes / 8, op: operators[placed], seed: uint64(i), placed: -placed})
+				}
+			}
+			play(watchdog(t), t, r, calls)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package board
+
+import "context"
+
+// Broadcast gives every member the root's data. The root does not wait for the
+// others, unless they read it where it lies.
+func (b *Board) Broadcast(ctx context.Context, seq, signature uint64, a *Args) error {
+	if err := b.begin(seq, signature); err != nil {
+		return err
+	}
+	return b.end(b.broadcast(ctx, a))
+}
+
+func (b *Board) broadcast(ctx context.Context, a *Args) error {
+	if b.n == 1 {
+		return nil
+	}
+	if b.asks(len(a.Recv)) {
+		if k, at, err := b.learn(ctx, a.Root, a.RecvAt); k != 0 || err != nil {
+			return b.pull(ctx, a, k, at, a.Recv, err)
+		}
+	}
+	return b.relay(ctx, a)
+}
+
+// relay streams the root's data through its bays; all others copy it out.
+func (b *Board) relay(ctx context.Context, a *Args) error {
+	size := b.stream(len(a.Recv), a.Elem)
+	for c := range max(chunks(len(a.Recv), size), 1) {
+		k := b.next()
+		chunk := cut(a.Recv, c, size)
+		if b.rank == a.Root {
+			if err := b.put(ctx, k, hold{k, everyone}, chunk); err != nil {
+				return err
+			}
+			b.ring()
+		} else {
+			if _, err := b.see(ctx, a.Root, k); err != nil {
+				return err
+			}
+			copy(chunk, b.got(a.Root, k, len(chunk)))
+		}
+		b.leave(k)
+	}
+	return nil
+}
+
+// learn tells all where the root's buffer lies, and returns the turn that it
+// was told in, or 0 if the others do not reach it there.
+func (b *Board) learn(ctx context.Context, root int, at Place) (uint64, Place, error) {
+	k := b.next()
+	if b.rank == root {
+		if err := b.sayPlaces(ctx, k, at, Place{}); err != nil {
+			return 0, Place{}, err
+		}
+	} else {
+		l, err := b.see(ctx, root, k)
+		if err != nil {
+			return 0, Place{}, err
+		}
+		at, _ = l.places()
+	}
+	if at.Region == 0 {
+		b.leave(k)
+		return 0, Place{}, nil
+	}
+	return k, at, nil
+}
+
+// pull copies what lies at a place of the root's to dst, at all others; the root
+// waits for them.
+func (b *Board) pull(ctx context.Context, a *Args, k uint64, at Place, dst []byte, err error) error {
+	if err != nil {
+		return err
+	}
+	if b.rank == a.Root {
+		if err := b.allLeft(ctx, k); err != nil {
+			return err
+		}
+		b.leave(k)
+		return nil
+	}
+	src, err := b.at(a.Root, at, 0, len(dst))
+	if err != nil {
+		return err
+	}
+	copy(dst, src)
+	b.left = k
+	b.tell()
+	return nil
+}

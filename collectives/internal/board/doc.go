@@ -1,0 +1,55 @@
+// Package board holds the algorithms of collective calls between members that
+// map each other's memory: ranks of one host, or of one process.
+//
+// Each member has a board, a block of memory that it writes and all others
+// read. A call is one or more turns. In a turn a member posts what it has to
+// say on a line of its own board, and reads the lines of others:
+//
+//	member 0's board                            member 1's board
+//	left    the turn it has left                left
+//	lines   | turn | seq | signature | 40 B |   lines
+//	        | ...              32 of them   |
+//	bays    | 4 of 64 KiB                   |   bays
+//	arrived, release (member 0's only)
+//
+// Turn k uses line k mod 32, and bay k mod 4 for what does not fit in a line.
+// A turn's number, the call's signature and up to 40 bytes of data travel in
+// one cache line. The number is stored last and looked at first, so all of the
+// line is there when the number is.
+//
+// # Waiting
+//
+// Nobody waits but for what it needs: the root of a broadcast posts and leaves,
+// a contributor to a reduction too. A line may be written again when all members
+// have left the turn before, 32 turns ago, in which it was used, and a bay in
+// the same way. Whoever passes a gate, where all members meet, knows
+// that all others left the turns before; where calls have no gates members say
+// on their left word how far they are, once in 16 turns (2 if bays are in use)
+// and ahead of every wait.
+//
+// Two members meet by reading each other's lines. More meet at a counter in the
+// memory of member 0: the last one to come does what there is to do for all (it
+// combines small vectors) and releases them, so that a call of ranks that share
+// cores costs each of them one wake-up.
+//
+// # Large data
+//
+// What does not fit in a bay is cut into chunks of a turn each, so that copying
+// in, combining and copying out overlap between members. Buffers that the
+// others map (Place) are not copied: members post where they lie, and each
+// combines its share of all inputs straight into all outputs. The call decides
+// in its first turn, the same way at all members.
+//
+// # Order
+//
+// Operators are applied as ((a0∘a1)∘a2)∘... whatever the size and the number of
+// members, so that results are the same bits in every run, and right for
+// operators that do not commute.
+//
+// # Faults
+//
+// A member that finds another in a different call returns a [*Differs] before
+// any of its data is used; what others wrote is checked before it serves as an
+// index or a length. A Board is of no more use after an error: the caller ends
+// the team, and with it everyone's wait.
+package board

@@ -1,0 +1,90 @@
+package board
+
+// pair combines this member's operand with that of the other of two.
+func (b *Board) pair(f Combine, dst, mine, theirs []byte) {
+	if b.rank == 0 {
+		f(dst, mine, theirs)
+	} else {
+		f(dst, theirs, mine)
+	}
+}
+
+// fold sets dst to in[0]∘in[1]∘..., and the members' also to the same if it is
+// not nil. dst may be one of the operands, and also[m] the operand of m, but
+// they overlap none otherwise. It goes piece by piece, so that what lies between
+// two operands stays in a core's own cache.
+func (b *Board) fold(a *Args, dst []byte, in, also [][]byte) {
+	step := b.piece(a.Elem)
+	if len(in) <= 2 && also == nil {
+		step = max(len(dst), 1)
+	}
+	for from := 0; from < len(dst); from += step {
+		to := min(from+step, len(dst))
+		b.foldPiece(a.Combine, dst[from:to], in, from, to)
+		for m, out := range also {
+			if m != b.rank {
+				copy(out[from:to], dst[from:to])
+			}
+		}
+	}
+}
+
+// foldPiece writes dst with the last operand only, so it may be any of them.
+func (b *Board) foldPiece(f Combine, dst []byte, in [][]byte, from, to int) {
+	last := in[len(in)-1][from:to]
+	switch len(in) {
+	case 1:
+		copyTo(dst, last)
+		return
+	case 2:
+		f(dst, in[0][from:to], last)
+		return
+	}
+	part := b.scratch[:to-from]
+	f(part, in[0][from:to], in[1][from:to])
+	for _, operand := range in[2 : len(in)-1] {
+		f(part, part, operand[from:to])
+	}
+	f(dst, part, last)
+}
+
+// piece returns how many bytes fold combines at a time: whole elements.
+func (b *Board) piece(elem int) int {
+	if elem > len(b.scratch) {
+		b.scratch = make([]byte, elem) // once for elements of such a size
+	}
+	return len(b.scratch) / elem * elem
+}
+
+// copyTo copies src to dst unless they are the same.
+func copyTo(dst, src []byte) {
+	if len(src) > 0 && !same(dst, src) {
+		copy(dst, src)
+	}
+}
+
+// share returns where a member's part of n bytes begins and ends: whole
+// elements, and about as many for each member.
+func (b *Board) share(n, elem, member int) (from, to int) {
+	elems := n / elem
+	return elems * member / b.n * elem, elems * (member + 1) / b.n * elem
+}
+
+// whole returns the largest number of whole elements' bytes up to n, but one
+// element at least.
+func whole(n, elem int) int { return max(n/elem, 1) * elem }
+
+// cut returns chunk number c of buf.
+func cut(buf []byte, c, size int) []byte {
+	from := min(c*size, len(buf))
+	return buf[from:min(from+size, len(buf))]
+}
+
+// chunks returns how many chunks of a size n bytes are.
+func chunks(n, size int) int { return (n + size - 1) / size }
+
+// stream returns the size of a stream's chunks: short ones have the reader
+// begin early, long ones cost fewer turns.
+func (b *Board) stream(n, elem int) int {
+	return whole(min(max(n/bays, b.pipe), b.bay), elem)
+}

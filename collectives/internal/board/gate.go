@@ -1,0 +1,89 @@
+package board
+
+import (
+	"context"
+	"encoding/binary"
+)
+
+// meet returns once all members have posted turn k.
+func (b *Board) meet(ctx context.Context, k uint64) error {
+	if b.n == 2 {
+		b.ring()
+		if _, err := b.see(ctx, 1-b.rank, k); err != nil {
+			return err
+		}
+		b.met(k)
+		return nil
+	}
+	if !b.arrive() {
+		return b.pass(ctx, k)
+	}
+	if err := b.checkAll(k); err != nil {
+		return err
+	}
+	b.open(k)
+	return nil
+}
+
+// arrive counts this member, which has posted, and tells whether it is the last
+// to come. The counter is never set back: each gate adds a member's worth.
+func (b *Board) arrive() bool { return b.arrived.Add(1)%uint64(b.n) == 0 }
+
+// checkAll compares everyone's call with this member's: the last one to come
+// does it for all.
+func (b *Board) checkAll(k uint64) error {
+	for m := range b.peers {
+		l := &b.peers[m].lines[k%lines]
+		if l.turn.Load() != k {
+			return b.elsewhere(m)
+		}
+		if err := b.check(l, m, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// elsewhere says where a member is that arrived in another turn: in the call of
+// its latest line.
+func (b *Board) elsewhere(m int) error {
+	latest := &b.peers[m].lines[0]
+	for i := range b.peers[m].lines {
+		if l := &b.peers[m].lines[i]; l.turn.Load() > latest.turn.Load() {
+			latest = l
+		}
+	}
+	if latest.seq == b.seq && latest.signature == b.signature {
+		return ErrCorrupt
+	}
+	return &Differs{Member: m, Seq: latest.seq, Theirs: latest.signature}
+}
+
+// open lets all members pass the gate of turn k.
+func (b *Board) open(k uint64) {
+	b.release.turn.Store(k) // pairs with the load in pass
+	b.met(k)
+	b.ring()
+}
+
+// pass waits for the last one to come.
+func (b *Board) pass(ctx context.Context, k uint64) error {
+	if err := b.wait(ctx, &b.release.turn, k); err != nil {
+		return err
+	}
+	b.met(k)
+	return nil
+}
+
+// The release line's data is written by the last one to come and read before
+// the next gate. A result that does not fit lies in the writer's bay.
+
+func (b *Board) sayWho() { binary.NativeEndian.PutUint64(b.release.data[:], uint64(b.rank)) }
+
+func (b *Board) who() (int, error) {
+	who := binary.NativeEndian.Uint64(b.release.data[:])
+	if who >= uint64(b.n) {
+		return 0, ErrCorrupt
+	}
+	return int(who), nil
+}

@@ -1,0 +1,169 @@
+package board
+
+import "context"
+
+// Gather gives the root everyone's block; all are as long. Only the root waits,
+// unless the blocks are written where its buffer lies.
+func (b *Board) Gather(ctx context.Context, seq, signature uint64, a *Args) error {
+	if err := b.begin(seq, signature); err != nil {
+		return err
+	}
+	return b.end(b.gather(ctx, a))
+}
+
+func (b *Board) gather(ctx context.Context, a *Args) error {
+	size := len(a.Send)
+	blocks := table{buf: a.Recv, each: size}
+	if b.rank == a.Root {
+		copyTo(blocks.block(b.rank), a.Send)
+	}
+	if b.n == 1 {
+		return nil
+	}
+	if b.asks(size) {
+		if k, at, err := b.learn(ctx, a.Root, a.RecvAt); k != 0 || err != nil {
+			return b.push(ctx, a, k, at, err)
+		}
+	}
+	return b.collect(ctx, a, blocks, size)
+}
+
+// collect streams the blocks, the longest of which has a given size, to the root.
+func (b *Board) collect(ctx context.Context, a *Args, blocks table, longest int) error {
+	size := b.stream(longest, a.Elem)
+	for c := range max(chunks(longest, size), 1) {
+		k := b.next()
+		if b.rank == a.Root {
+			if err := b.seeAll(ctx, k); err != nil {
+				return err
+			}
+			for m := range b.peers {
+				if chunk := blocks.chunk(m, c, size); m != b.rank {
+					copy(chunk, b.got(m, k, len(chunk)))
+				}
+			}
+		} else {
+			if err := b.put(ctx, k, hold{k, a.Root}, cut(a.Send, c, size)); err != nil {
+				return err
+			}
+			b.bell[a.Root].Ring()
+		}
+		b.leave(k)
+	}
+	return nil
+}
+
+// push has all others write their blocks to their places behind the root's,
+// which it told in turn k; the root waits for them.
+func (b *Board) push(ctx context.Context, a *Args, k uint64, at Place, err error) error {
+	if err != nil {
+		return err
+	}
+	if b.rank != a.Root {
+		size := len(a.Send)
+		dst, err := b.at(a.Root, at, b.rank*size, size)
+		if err != nil {
+			return err
+		}
+		copy(dst, a.Send)
+	}
+	b.leave(k)
+	k = b.next()
+	if b.rank == a.Root {
+		if err := b.seeAll(ctx, k); err != nil {
+			return err
+		}
+	} else {
+		if err := b.put(ctx, k, hold{}, nil); err != nil {
+			return err
+		}
+		b.bell[a.Root].Ring()
+	}
+	b.leave(k)
+	return nil
+}
+
+// GatherV is Gather of blocks whose lengths the root alone knows, so that the
+// others wait for it to say how long the longest is.
+func (b *Board) GatherV(ctx context.Context, seq, signature uint64, a *Args) error {
+	if err := b.begin(seq, signature); err != nil {
+		return err
+	}
+	return b.end(b.gatherV(ctx, a))
+}
+
+func (b *Board) gatherV(ctx context.Context, a *Args) error {
+	blocks := a.recvTable(len(a.Send))
+	if b.rank == a.Root {
+		copyTo(blocks.block(b.rank), a.Send)
+	}
+	if b.n == 1 {
+		return nil
+	}
+	longest, err := b.rootSays(ctx, a.Root, blocks.longest(b.n))
+	if err != nil {
+		return err
+	}
+	if err := b.agreeWithRoot(ctx, a, blocks); err != nil {
+		return err
+	}
+	return b.collect(ctx, a, blocks, longest)
+}
+
+// rootSays returns the length that the root says.
+func (b *Board) rootSays(ctx context.Context, root, length int) (int, error) {
+	k := b.next()
+	if b.rank == root {
+		l, err := b.line(ctx, k)
+		if err != nil {
+			return 0, err
+		}
+		putLength(l.data[:], 0, length)
+		b.post(l, k)
+		b.ring()
+	} else {
+		l, err := b.see(ctx, root, k)
+		if err != nil {
+			return 0, err
+		}
+		if length, err = lengthAt(l.data[:], 0); err != nil {
+			return 0, err
+		}
+	}
+	b.leave(k)
+	return length, nil
+}
+
+// agreeWithRoot compares the lengths of the others' blocks with what the root
+// expects.
+func (b *Board) agreeWithRoot(ctx context.Context, a *Args, blocks table) error {
+	k := b.next()
+	if b.rank != a.Root {
+		l, err := b.line(ctx, k)
+		if err != nil {
+			return err
+		}
+		putLength(l.data[:], 0, len(a.Send))
+		b.post(l, k)
+		b.bell[a.Root].Ring()
+		b.leave(k)
+		return nil
+	}
+	if err := b.seeAll(ctx, k); err != nil {
+		return err
+	}
+	for m := range b.peers {
+		if m == b.rank {
+			continue
+		}
+		theirs, err := lengthAt(b.got(m, k, inline), 0)
+		if err != nil {
+			return err
+		}
+		if theirs != blocks.len(m) {
+			return &LengthError{Member: m, Theirs: theirs, Mine: blocks.len(m)}
+		}
+	}
+	b.leave(k)
+	return nil
+}

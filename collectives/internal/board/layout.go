@@ -1,0 +1,66 @@
+package board
+
+import "sync/atomic"
+
+// What a board consists of. Lines that different members write never share a
+// cache line, nor do those that are polled in turn.
+const (
+	lineSize = 64
+	// inline is how many bytes of data fit in a line behind its head.
+	inline = 40
+	// lines and bays are powers of two. A member is at most that many turns
+	// ahead of the others.
+	lines = 32
+	bays  = 4
+
+	leftOffset    = 0 * lineSize
+	arrivedOffset = 2 * lineSize // on member 0's board only, as the next
+	releaseOffset = 4 * lineSize
+	linesOffset   = 8 * lineSize
+	// baysOffset begins a page.
+	baysOffset = 4096
+	// baySize is the longest chunk. Four of 64 KiB keep a copy going at full
+	// speed and stay in a core's own cache.
+	baySize = 64 << 10
+)
+
+// A line is what a member says in a turn.
+type line struct {
+	turn      atomic.Uint64 // stored last; its reader's load is in Board.see or behind a gate
+	seq       uint64        // of the call
+	signature uint64        // of the call
+	data      [inline]byte
+}
+
+// A word lies in a line of its own.
+type word struct {
+	atomic.Uint64
+	_ [lineSize - 8]byte
+}
+
+// A peer is a member's board as this member maps it.
+type peer struct {
+	left  *word
+	lines *[lines]line
+	bays  [bays][]byte
+}
+
+// Size is how many bytes of memory each member of a team of that many gives to
+// its board. They begin at a multiple of 64 and are zero at first.
+func Size(members int) int { return sizeWith(members, baySize) }
+
+func sizeWith(members, bay int) int {
+	if members < 2 {
+		return 0
+	}
+	return baysOffset + bays*bay
+}
+
+func newPeer(mem []byte, bay int) peer {
+	p := peer{left: wordAt(mem, leftOffset), lines: linesAt(mem, linesOffset)}
+	for i := range p.bays {
+		from := baysOffset + i*bay
+		p.bays[i] = mem[from : from+bay : from+bay]
+	}
+	return p
+}

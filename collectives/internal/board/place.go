@@ -1,0 +1,94 @@
+package board
+
+import (
+	"context"
+	"encoding/binary"
+)
+
+// asks tells whether a call on that many bytes begins with asking where buffers
+// lie.
+func (b *Board) asks(size int) bool { return b.view != nil && size >= b.place }
+
+// ask says where this member's input and output lie, and returns the turn in
+// which all said so, or 0 if one has no input that all others reach. Who says
+// no knows the answer and waits for nobody.
+func (b *Board) ask(ctx context.Context, in, out Place) (uint64, error) {
+	k := b.next()
+	if err := b.sayPlaces(ctx, k, in, out); err != nil {
+		return 0, err
+	}
+	if in.Region == 0 {
+		b.leave(k)
+		return 0, nil
+	}
+	for m := range b.peers {
+		l, err := b.see(ctx, m, k)
+		if err != nil {
+			return 0, err
+		}
+		if in, _ := l.places(); in.Region == 0 {
+			b.leave(k)
+			return 0, nil
+		}
+	}
+	b.met(k)
+	return k, nil
+}
+
+// sayPlaces posts turn k with two places.
+func (b *Board) sayPlaces(ctx context.Context, k uint64, in, out Place) error {
+	l, err := b.line(ctx, k)
+	if err != nil {
+		return err
+	}
+	for i, v := range [...]uint64{in.Region, in.Offset, out.Region, out.Offset} {
+		binary.NativeEndian.PutUint64(l.data[8*i:], v)
+	}
+	b.post(l, k)
+	b.ring()
+	return nil
+}
+
+func (l *line) places() (in, out Place) {
+	word := func(i int) uint64 { return binary.NativeEndian.Uint64(l.data[8*i:]) }
+	return Place{word(0), word(1)}, Place{word(2), word(3)}
+}
+
+// placesOf returns what a member said in turn k.
+func (b *Board) placesOf(m int, k uint64) (in, out Place) {
+	return b.peers[m].lines[k%lines].places()
+}
+
+// at returns n bytes that lie an offset behind a member's place.
+func (b *Board) at(m int, p Place, offset, n int) ([]byte, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	mem := b.view(m, p.Region, p.Offset+uint64(offset), n)
+	if len(mem) != n {
+		return nil, ErrCorrupt
+	}
+	return mem, nil
+}
+
+// shift returns the place of what lies n bytes on.
+func (p Place) shift(n int) Place {
+	if p.Region != 0 {
+		p.Offset += uint64(n)
+	}
+	return p
+}
+
+// finish returns when all members have done their part: memory that was used in
+// place is its owner's again.
+func (b *Board) finish(ctx context.Context) error {
+	k := b.next()
+	if err := b.put(ctx, k, hold{until: k}, nil); err != nil {
+		return err
+	}
+	if err := b.meet(ctx, k); err != nil {
+		return err
+	}
+	b.leave(k)
+	return nil
+}

@@ -1,0 +1,63 @@
+package board
+
+import "context"
+
+// Reduce gives the root the combination of all vectors.
+func (b *Board) Reduce(ctx context.Context, seq, signature uint64, a *Args) error {
+	if err := b.begin(seq, signature); err != nil {
+		return err
+	}
+	return b.end(b.reduce(ctx, a))
+}
+
+func (b *Board) reduce(ctx context.Context, a *Args) error {
+	size := len(a.Send)
+	if b.n == 1 {
+		copyTo(a.Recv, a.Send)
+		return nil
+	}
+	if b.asks(size) {
+		in, out := a.SendAt, Place{}
+		if b.rank == a.Root {
+			in, out = Place{}, a.RecvAt
+			if out.Region != 0 {
+				in = a.inPlace()
+			}
+		}
+		if k, err := b.ask(ctx, in, out); k != 0 || err != nil {
+			return b.reduceInPlace(ctx, a, k, a.Root, err)
+		}
+	}
+	if b.n == 2 || size <= b.alone {
+		return b.reduceAlone(ctx, a)
+	}
+	return b.shared(ctx, a, a.Root)
+}
+
+// reduceAlone streams all vectors to the root, which combines them alone; only
+// the root waits.
+func (b *Board) reduceAlone(ctx context.Context, a *Args) error {
+	size := b.stream(len(a.Send), a.Elem)
+	for c := range max(chunks(len(a.Send), size), 1) {
+		k := b.next()
+		mine := cut(a.Send, c, size)
+		if b.rank != a.Root {
+			if err := b.put(ctx, k, hold{k, a.Root}, mine); err != nil {
+				return err
+			}
+			b.bell[a.Root].Ring()
+			b.leave(k)
+			continue
+		}
+		if err := b.seeAll(ctx, k); err != nil {
+			return err
+		}
+		for m := range b.peers {
+			b.in[m] = b.got(m, k, len(mine))
+		}
+		b.in[b.rank] = mine
+		b.fold(a, cut(a.Recv, c, size), b.in, nil)
+		b.leave(k)
+	}
+	return nil
+}

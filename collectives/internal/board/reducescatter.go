@@ -1,0 +1,76 @@
+package board
+
+import "context"
+
+// ReduceScatter gives every member its block of the combination of all vectors.
+// The blocks' lengths may differ and are known to all.
+func (b *Board) ReduceScatter(ctx context.Context, seq, signature uint64, a *Args) error {
+	if err := b.begin(seq, signature); err != nil {
+		return err
+	}
+	return b.end(b.reduceScatter(ctx, a))
+}
+
+func (b *Board) reduceScatter(ctx context.Context, a *Args) error {
+	blocks := table{a.Send, len(a.Recv), a.RecvCounts, a.RecvOffsets}
+	if b.n == 1 {
+		copyTo(a.Recv, blocks.block(0))
+		return nil
+	}
+	longest := blocks.longest(b.n)
+	if b.asks(longest) {
+		if k, err := b.ask(ctx, a.SendAt, Place{}); k != 0 || err != nil {
+			return b.combineOwn(ctx, a, blocks, k, err)
+		}
+	}
+	size := b.stride(longest, a.Elem)
+	for c := range max(chunks(longest, size), 1) {
+		k := b.next()
+		if err := b.spread(ctx, k, blocks, c, size); err != nil {
+			return err
+		}
+		if err := b.meet(ctx, k); err != nil {
+			return err
+		}
+		out := cut(a.Recv, c, size)
+		for m := range b.peers {
+			b.in[m] = b.got(m, k, b.n*size)[b.rank*size:][:len(out)]
+		}
+		b.in[b.rank] = blocks.chunk(b.rank, c, size)
+		b.fold(a, out, b.in, nil)
+		b.leave(k)
+	}
+	return nil
+}
+
+// spread posts chunk c of the blocks for all others side by side.
+func (b *Board) spread(ctx context.Context, k uint64, blocks table, c, size int) error {
+	l, space, err := b.space(ctx, k, hold{k, everyone}, b.n*size)
+	if err != nil {
+		return err
+	}
+	for m := range b.peers {
+		if m != b.rank {
+			copy(space[m*size:], blocks.chunk(m, c, size))
+		}
+	}
+	b.post(l, k)
+	return nil
+}
+
+// combineOwn combines this member's block of all vectors where they lie, which
+// was posted in turn k.
+func (b *Board) combineOwn(ctx context.Context, a *Args, blocks table, k uint64, err error) error {
+	if err != nil {
+		return err
+	}
+	for m := range b.peers {
+		in, _ := b.placesOf(m, k)
+		if b.in[m], err = b.at(m, in, blocks.offset(b.rank), len(a.Recv)); err != nil {
+			return err
+		}
+	}
+	b.leave(k)
+	b.fold(a, a.Recv, b.in, nil)
+	return b.finish(ctx)
+}

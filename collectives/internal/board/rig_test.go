@@ -1,0 +1,134 @@
+package board
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gopgas/gopgas/internal/wait"
+)
+
+// tiny has every threshold within a few hundred bytes.
+var tiny = tuning{bay: 512, last: 128, alone: 256, place: 192, pipe: 64, block: 48}
+
+// patience bounds every wait of these tests; it is no measure of speed.
+const patience = 30 * time.Second
+
+var errStuck = errors.New("a member waits for something that does not come")
+
+func watchdog(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, errStuck)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// arenaRegion is the region of each member's memory that all others reach.
+const arenaRegion = 7
+
+// A rig is a team in one process.
+type rig struct {
+	boards []*Board
+	mem    [][]byte
+	bells  []*wait.Bell
+	arenas [][]byte
+}
+
+func newRig(t testing.TB, n int, with tuning) *rig {
+	t.Helper()
+	r := &rig{}
+	var ringers []wait.Ringer
+	for range n {
+		r.mem = append(r.mem, lineAligned(sizeWith(n, with.bay)))
+		r.bells = append(r.bells, wait.NewLocal())
+		r.arenas = append(r.arenas, make([]byte, 512*with.bay))
+	}
+	for _, bell := range r.bells {
+		ringers = append(ringers, bell)
+	}
+	for rank := range n {
+		b, err := newWith(Config{Rank: rank, Size: n, Mem: r.mem, Bells: ringers, View: r.view,
+			Await: func(ctx context.Context, ready func() bool) error { return r.bells[rank].Wait(ctx, ready) }}, with)
+		require.NoError(t, err)
+		r.boards = append(r.boards, b)
+	}
+	return r
+}
+
+func (r *rig) view(member int, region, offset uint64, n int) []byte {
+	if region != arenaRegion || offset > uint64(len(r.arenas[member])) || uint64(n) > uint64(len(r.arenas[member]))-offset {
+		return nil
+	}
+	return r.arenas[member][offset:][:n:n]
+}
+
+// each runs f for every member at once and returns the first error.
+func (r *rig) each(f func(b *Board) error) error {
+	var all errgroup.Group
+	for _, b := range r.boards {
+		all.Go(func() error { return f(b) })
+	}
+	return all.Wait()
+}
+
+// lineAligned returns n bytes that begin at a multiple of a line.
+func lineAligned(n int) []byte {
+	mem := make([]byte, n+lineSize)
+	for !aligned(mem) {
+		mem = mem[1:]
+	}
+	return mem[:n:n]
+}
+
+// An operator commutes or not. One is not even associative: results are those of
+// one order of combination.
+type operator struct {
+	name    string
+	elem    int
+	combine Combine
+}
+
+var operators = []operator{
+	{"sum of int64", 8, func(dst, left, right []byte) {
+		for i := 0; i < len(dst); i += 8 {
+			put64(dst[i:], get64(left[i:])+get64(right[i:]))
+		}
+	}},
+	{"what only one order of combination gives, as with floats", 8, func(dst, left, right []byte) {
+		for i := 0; i < len(dst); i += 8 {
+			put64(dst[i:], 31*get64(left[i:])+get64(right[i:]))
+		}
+	}},
+	{"composition of affine maps", 16, func(dst, left, right []byte) {
+		for i := 0; i < len(dst); i += 16 {
+			a, b, c, d := get64(left[i:]), get64(left[i+8:]), get64(right[i:]), get64(right[i+8:])
+			put64(dst[i:], a*c)
+			put64(dst[i+8:], a*d+b)
+		}
+	}},
+	{"maximum of bytes", 1, func(dst, left, right []byte) {
+		for i := range dst {
+			dst[i] = max(left[i], right[i])
+		}
+	}},
+}
+
+func get64(b []byte) uint64    { return binary.NativeEndian.Uint64(b) }
+func put64(b []byte, v uint64) { binary.NativeEndian.PutUint64(b, v) }
+
+// fill writes bytes that nothing else writes: they depend on the seed, and on
+// who does it.
+func fill(mem []byte, seed uint64, member int) {
+	x := seed*0x9e3779b97f4a7c15 + uint64(member+1)*0xbf58476d1ce4e5b9
+	for i := range mem {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		mem[i] = byte(x >> 32)
+	}
+}

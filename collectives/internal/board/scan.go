@@ -1,0 +1,113 @@
+package board
+
+import "context"
+
+// Scan gives every member the combination of all vectors up to its own.
+func (b *Board) Scan(ctx context.Context, seq, signature uint64, a *Args) error {
+	if err := b.begin(seq, signature); err != nil {
+		return err
+	}
+	return b.end(b.scan(ctx, a, true))
+}
+
+// ExScan gives every member the combination of all vectors ahead of its own;
+// member 0, which has none, gets nothing.
+func (b *Board) ExScan(ctx context.Context, seq, signature uint64, a *Args) error {
+	if err := b.begin(seq, signature); err != nil {
+		return err
+	}
+	return b.end(b.scan(ctx, a, false))
+}
+
+func (b *Board) scan(ctx context.Context, a *Args, inclusive bool) error {
+	switch {
+	case b.n == 1:
+		if inclusive {
+			copyTo(a.Recv, a.Send)
+		}
+		return nil
+	case b.n > 2 && len(a.Send) <= b.last:
+		return b.scanTogether(ctx, a, inclusive)
+	}
+	return b.scanChain(ctx, a, inclusive)
+}
+
+// scanTogether has all members post their vectors and meet; each combines what
+// it needs.
+func (b *Board) scanTogether(ctx context.Context, a *Args, inclusive bool) error {
+	k := b.next()
+	if err := b.put(ctx, k, hold{k, everyone}, a.Send); err != nil {
+		return err
+	}
+	if err := b.meet(ctx, k); err != nil {
+		return err
+	}
+	for m := range b.peers {
+		b.in[m] = b.got(m, k, len(a.Send))
+	}
+	operands := b.in[:b.rank]
+	if inclusive {
+		operands = b.in[:b.rank+1]
+	}
+	if len(operands) > 0 {
+		b.fold(a, a.Recv, operands, nil)
+	}
+	b.leave(k)
+	return nil
+}
+
+// scanChain hands results from member to member, a chunk in a turn, so that
+// long vectors are combined by all members at once:
+//
+//	a0 ──> a0∘a1 ──> a0∘a1∘a2 ──> ...
+func (b *Board) scanChain(ctx context.Context, a *Args, inclusive bool) error {
+	size := b.stream(len(a.Send), a.Elem)
+	for c := range max(chunks(len(a.Send), size), 1) {
+		k := b.next()
+		mine := cut(a.Send, c, size)
+		var before []byte
+		if b.rank > 0 {
+			if _, err := b.see(ctx, b.rank-1, k); err != nil {
+				return err
+			}
+			before = b.got(b.rank-1, k, len(mine))
+		}
+		if b.rank+1 < b.n {
+			if err := b.handOn(ctx, a, k, before, mine); err != nil {
+				return err
+			}
+		}
+		b.prefix(a, cut(a.Recv, c, size), before, mine, inclusive)
+		b.leave(k)
+	}
+	return nil
+}
+
+// handOn posts before∘mine for the next member.
+func (b *Board) handOn(ctx context.Context, a *Args, k uint64, before, mine []byte) error {
+	l, space, err := b.space(ctx, k, hold{k, b.rank + 1}, len(mine))
+	if err != nil {
+		return err
+	}
+	if b.rank == 0 {
+		copy(space, mine)
+	} else {
+		a.Combine(space, before, mine)
+	}
+	b.post(l, k)
+	b.bell[b.rank+1].Ring()
+	return nil
+}
+
+// prefix writes this member's result.
+func (b *Board) prefix(a *Args, dst, before, mine []byte, inclusive bool) {
+	switch {
+	case b.rank == 0 && inclusive:
+		copyTo(dst, mine)
+	case b.rank == 0:
+	case inclusive:
+		a.Combine(dst, before, mine)
+	default:
+		copy(dst, before)
+	}
+}

@@ -1,0 +1,112 @@
+package board
+
+import "context"
+
+// Scatter gives every member its block of the root's; all are as long. The root
+// does not wait for the others, unless they read it where it lies.
+func (b *Board) Scatter(ctx context.Context, seq, signature uint64, a *Args) error {
+	if err := b.begin(seq, signature); err != nil {
+		return err
+	}
+	return b.end(b.scatter(ctx, a))
+}
+
+func (b *Board) scatter(ctx context.Context, a *Args) error {
+	size := len(a.Recv)
+	blocks := table{buf: a.Send, each: size}
+	if b.rank == a.Root {
+		copyTo(a.Recv, blocks.block(b.rank))
+	}
+	if b.n == 1 {
+		return nil
+	}
+	if b.asks(size) {
+		if k, at, err := b.learn(ctx, a.Root, a.SendAt); k != 0 || err != nil {
+			return b.pull(ctx, a, k, at.shift(b.rank*size), a.Recv, err)
+		}
+	}
+	return b.hand(ctx, a, blocks, size)
+}
+
+// hand streams chunks of all blocks side by side, the longest of which has a
+// given size; each member takes its own.
+func (b *Board) hand(ctx context.Context, a *Args, blocks table, longest int) error {
+	size := b.stride(longest, a.Elem)
+	for c := range max(chunks(longest, size), 1) {
+		k := b.next()
+		if b.rank == a.Root {
+			l, space, err := b.space(ctx, k, hold{k, everyone}, b.n*size)
+			if err != nil {
+				return err
+			}
+			for m := range b.peers {
+				if m != b.rank {
+					copy(space[m*size:], blocks.chunk(m, c, size))
+				}
+			}
+			b.post(l, k)
+			b.ring()
+		} else {
+			if _, err := b.see(ctx, a.Root, k); err != nil {
+				return err
+			}
+			copy(cut(a.Recv, c, size), b.got(a.Root, k, b.n*size)[b.rank*size:])
+		}
+		b.leave(k)
+	}
+	return nil
+}
+
+// stride returns the size of the chunks that lie side by side, one for each
+// member, when the longest block has a given size.
+func (b *Board) stride(longest, elem int) int {
+	return min(whole(b.bay/b.n, elem), max(longest, elem))
+}
+
+// ScatterV is Scatter of blocks whose lengths the root alone knows.
+func (b *Board) ScatterV(ctx context.Context, seq, signature uint64, a *Args) error {
+	if err := b.begin(seq, signature); err != nil {
+		return err
+	}
+	return b.end(b.scatterV(ctx, a))
+}
+
+func (b *Board) scatterV(ctx context.Context, a *Args) error {
+	blocks := a.sendTable(len(a.Recv))
+	if b.rank == a.Root {
+		copyTo(a.Recv, blocks.block(b.rank))
+	}
+	if b.n == 1 {
+		return nil
+	}
+	longest, err := b.rootLists(ctx, a, blocks)
+	if err != nil {
+		return err
+	}
+	return b.hand(ctx, a, blocks, longest)
+}
+
+// rootLists has the root say how long all blocks are, and returns the longest
+// length. Each member compares its own.
+func (b *Board) rootLists(ctx context.Context, a *Args, blocks table) (int, error) {
+	k, longest := b.next(), 0
+	if b.rank == a.Root {
+		l, list, err := b.space(ctx, k, hold{k, everyone}, (b.n+1)*lengthSize)
+		if err != nil {
+			return 0, err
+		}
+		longest = b.listLengths(list, blocks)
+		b.post(l, k)
+		b.ring()
+	} else {
+		if _, err := b.see(ctx, a.Root, k); err != nil {
+			return 0, err
+		}
+		var err error
+		if longest, err = b.compare(a.Root, k, len(a.Recv)); err != nil {
+			return 0, err
+		}
+	}
+	b.leave(k)
+	return longest, nil
+}

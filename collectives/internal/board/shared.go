@@ -1,0 +1,102 @@
+package board
+
+import "context"
+
+// shared reduces vectors of any length. Each member combines its share of every
+// chunk, and the root, or everyone, takes the shares together:
+//
+//	turn      0        1        2        3        4
+//	chunk 0   copy in  combine  copy out
+//	chunk 1            copy in  combine  copy out
+//	chunk 2                     copy in  combine  copy out
+//	               gate     gate     gate     gate
+//
+// A reduce-scatter and a gather (Rabenseifner, "Optimization of Collective
+// Reduction Operations", 2004) in memory, with one gate for each chunk and one
+// more. The result of a share takes the place of the member's own operand.
+func (b *Board) shared(ctx context.Context, a *Args, root int) error {
+	size := whole(b.bay, a.Elem)
+	n := chunks(len(a.Send), size)
+	takes := root == everyone || root == b.rank
+	first := b.turn + 1
+	for t := range n + 2 {
+		k := b.next()
+		l, space, err := b.space(ctx, k, hold{k + 2, everyone}, len(cut(a.Send, t, size)))
+		if err != nil {
+			return err
+		}
+		copy(space, cut(a.Send, t, size))
+		if t > 0 && t <= n {
+			b.combineShare(a, first+uint64(t-1), len(cut(a.Send, t-1, size)))
+		}
+		if t > 1 && takes {
+			b.takeShares(a, first+uint64(t-2), cut(a.Recv, t-2, size))
+		}
+		if t <= n {
+			b.post(l, k)
+			if err := b.meet(ctx, k); err != nil {
+				return err
+			}
+		}
+		b.leave(k)
+	}
+	return nil
+}
+
+// combineShare combines this member's share of the chunk of turn k.
+func (b *Board) combineShare(a *Args, k uint64, size int) {
+	from, to := b.share(size, a.Elem, b.rank)
+	for m := range b.peers {
+		b.in[m] = b.got(m, k, size)[from:to]
+	}
+	b.fold(a, b.in[b.rank], b.in, nil)
+}
+
+// takeShares copies everyone's share of the chunk of turn k to its place.
+func (b *Board) takeShares(a *Args, k uint64, dst []byte) {
+	for m := range b.peers {
+		from, to := b.share(len(dst), a.Elem, m)
+		copy(dst[from:to], b.got(m, k, len(dst))[from:to])
+	}
+}
+
+// inPlace returns where the others find this member's operand: where it lies,
+// or in the result's memory, to which it is copied.
+func (a *Args) inPlace() Place {
+	if a.SendAt.Region != 0 || a.RecvAt.Region == 0 {
+		return a.SendAt
+	}
+	copyTo(a.Recv, a.Send)
+	return a.RecvAt
+}
+
+// reduceInPlace has each member combine its share of all vectors, where they
+// lie, into the results of everyone, or of the root. Where they lie was posted
+// in turn k.
+//
+//	in   0 │ a00 a01 │    1 │ a10 a11 │      member 0 does the left share,
+//	out  0 │ x0  x1  │    1 │ x0  x1  │      member 1 the right one
+func (b *Board) reduceInPlace(ctx context.Context, a *Args, k uint64, root int, err error) error {
+	if err != nil {
+		return err
+	}
+	from, to := b.share(len(a.Send), a.Elem, b.rank)
+	for m := range b.peers {
+		in, out := b.placesOf(m, k)
+		if b.in[m], err = b.at(m, in, from, to-from); err != nil {
+			return err
+		}
+		if root == everyone || root == m {
+			if b.views[m], err = b.at(m, out, from, to-from); err != nil {
+				return err
+			}
+		}
+	}
+	b.leave(k)
+	if root == everyone {
+		b.fold(a, b.views[b.rank], b.in, b.views)
+	} else {
+		b.fold(a, b.views[root], b.in, nil)
+	}
+	return b.finish(ctx)
+}

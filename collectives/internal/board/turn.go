@@ -1,0 +1,180 @@
+package board
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// everyone stands for all members where one could be meant.
+const everyone = -1
+
+// A hold says when a bay is free.
+type hold struct {
+	until uint64 // when this turn was left
+	by    int    // by this member, or everyone
+}
+
+// next begins a turn.
+func (b *Board) next() uint64 {
+	b.turn++
+	return b.turn
+}
+
+// line returns this member's line of turn k once it may be written.
+func (b *Board) line(ctx context.Context, k uint64) (*line, error) {
+	if k > b.known+lines {
+		if err := b.allLeft(ctx, k-lines); err != nil {
+			return nil, err
+		}
+	}
+	return &b.peers[b.rank].lines[k%lines], nil
+}
+
+// space returns n bytes for data of turn k, on the line where they fit, in the
+// bay else, once they may be written. The bay is held as told.
+func (b *Board) space(ctx context.Context, k uint64, h hold, n int) (*line, []byte, error) {
+	l, err := b.line(ctx, k)
+	if err != nil {
+		return nil, nil, err
+	}
+	if n <= inline {
+		return l, l.data[:n], nil
+	}
+	if err := b.free(ctx, b.held[k%bays]); err != nil {
+		return nil, nil, err
+	}
+	b.held[k%bays], b.bayed = h, h.until
+	return l, b.peers[b.rank].bays[k%bays][:n], nil
+}
+
+// free returns once a hold is over.
+func (b *Board) free(ctx context.Context, h hold) error {
+	switch {
+	case h.until <= b.known:
+		return nil
+	case h.by == everyone:
+		return b.allLeft(ctx, h.until)
+	}
+	return b.wait(ctx, &b.peers[h.by].left.Uint64, h.until)
+}
+
+// put posts turn k with data. The caller rings.
+func (b *Board) put(ctx context.Context, k uint64, h hold, data []byte) error {
+	l, space, err := b.space(ctx, k, h, len(data))
+	if err != nil {
+		return err
+	}
+	copy(space, data)
+	b.post(l, k)
+	return nil
+}
+
+// post shows this member's line of turn k, and the bay, to all.
+func (b *Board) post(l *line, k uint64) {
+	l.seq, l.signature = b.seq, b.signature
+	l.turn.Store(k) // pairs with the load in see, or with what follows arrive
+}
+
+// ring wakes the others that wait, after something was posted.
+func (b *Board) ring() {
+	for _, bell := range b.bells {
+		bell.Ring()
+	}
+}
+
+// see returns what a member says in turn k, once it does.
+func (b *Board) see(ctx context.Context, m int, k uint64) (*line, error) {
+	l := &b.peers[m].lines[k%lines]
+	if err := b.wait(ctx, &l.turn, k); err != nil {
+		return nil, err
+	}
+	return l, b.check(l, m, k)
+}
+
+// seeAll returns once all others have said what they say in turn k.
+func (b *Board) seeAll(ctx context.Context, k uint64) error {
+	for m := range b.peers {
+		if m == b.rank {
+			continue
+		}
+		if _, err := b.see(ctx, m, k); err != nil {
+			return err
+		}
+	}
+	b.known = max(b.known, k-1)
+	return nil
+}
+
+// check tells whether a member's line of turn k belongs to this call.
+func (b *Board) check(l *line, m int, k uint64) error {
+	if l.turn.Load() != k {
+		return ErrCorrupt
+	}
+	if l.signature != b.signature || l.seq != b.seq {
+		return &Differs{Member: m, Seq: l.seq, Theirs: l.signature}
+	}
+	return nil
+}
+
+// got returns the n bytes that a member put in turn k, and has posted.
+func (b *Board) got(m int, k uint64, n int) []byte {
+	if n <= inline {
+		return b.peers[m].lines[k%lines].data[:n]
+	}
+	b.bayed = max(b.bayed, k)
+	return b.peers[m].bays[k%bays][:n]
+}
+
+// met notes that all members have entered turn k, and that all know it.
+func (b *Board) met(k uint64) {
+	b.known = max(b.known, k-1)
+	b.told = max(b.told, k-1)
+}
+
+// leave ends a turn: this member has no more use for what others posted in it.
+// Those who wait for that should not have to wait until its next call, so it is
+// told now and then where no gate tells it.
+func (b *Board) leave(k uint64) {
+	b.left = k
+	if behind := k - b.told; behind >= lines/2 || behind >= 2 && b.bayed > b.told {
+		b.tell()
+	}
+}
+
+// tell says which turn this member has left.
+func (b *Board) tell() {
+	b.told = b.left
+	b.peers[b.rank].left.Store(b.left) // pairs with the load in wait
+	b.ring()
+}
+
+// allLeft returns once all others have left turn k.
+func (b *Board) allLeft(ctx context.Context, k uint64) error {
+	all := ^uint64(0)
+	for m := range b.peers {
+		if m == b.rank {
+			continue
+		}
+		left := &b.peers[m].left.Uint64
+		if err := b.wait(ctx, left, k); err != nil {
+			return err
+		}
+		all = min(all, left.Load())
+	}
+	b.known = max(b.known, all)
+	return nil
+}
+
+// wait returns once a word is want or more. A member that waits has told which
+// turn it left, but for the latest; so whoever is furthest behind waits for
+// nobody who waits for it.
+func (b *Board) wait(ctx context.Context, w *atomic.Uint64, want uint64) error {
+	if w.Load() >= want {
+		return nil
+	}
+	if b.left >= b.told+2 {
+		b.tell()
+	}
+	b.word, b.want = w, want
+	return b.await(ctx, b.ready)
+}
