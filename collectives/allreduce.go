@@ -1,0 +1,22 @@
+package collectives
+
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// AllReduce combines all members' vectors, element by element, and gives the
+// result to everyone: out[i] = in0[i] ∘ in1[i] ∘ ... All vectors are as long. in
+// and out may be the same slice. Kind: collective; returns when out is complete,
+// and in may be changed.
+func AllReduce[T any](ctx context.Context, t *runtime.Team, op Op[T], in, out []T, opts ...Option) error {
+	c := AllReduceCall(op, in, out, opts...)
+	return run(ctx, t, &c)
+}
+
+// AllReduceCall returns the call of [AllReduce].
+func AllReduceCall[T any](op Op[T], in, out []T, opts ...Option) Call {
+	return by(newCall(fabric.AllReduce, 0, len(in), in, out, opts), op)
+}

@@ -1,0 +1,35 @@
+package collectives
+
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// AllToAll gives each member a block from each: block i of in goes to rank i,
+// block j of out comes from rank j. All blocks are as long; in and out are apart.
+// Kind: collective; returns when out is complete, and in may be changed.
+func AllToAll[T any](ctx context.Context, t *runtime.Team, in, out []T, opts ...Option) error {
+	c := AllToAllCall(in, out, opts...)
+	return run(ctx, t, &c)
+}
+
+// AllToAllCall returns the call of [AllToAll].
+func AllToAllCall[T any](in, out []T, opts ...Option) Call {
+	return newCall(fabric.AllToAll, 0, len(in), in, out, opts)
+}
+
+// AllToAllV is [AllToAll] with blocks of different lengths, each member's own:
+// what one sends to another is as long as what that expects.
+func AllToAllV[T any](ctx context.Context, t *runtime.Team, in []T, to Blocks, out []T, from Blocks, opts ...Option) error {
+	c := AllToAllVCall(in, to, out, from, opts...)
+	return run(ctx, t, &c)
+}
+
+// AllToAllVCall returns the call of [AllToAllV].
+func AllToAllVCall[T any](in []T, to Blocks, out []T, from Blocks, opts ...Option) Call {
+	c := newCall(fabric.AllToAllV, 0, fabric.Varied, in, out, opts)
+	c.sendBlocks, c.recvBlocks, c.vary = to, from, true
+	return c
+}

@@ -1,0 +1,25 @@
+package collectives
+
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// Broadcast gives the root's data to everyone. data is as long at all members: it
+// is read at the root, and written elsewhere. Kind: collective; returns when this
+// member has its part done: the root need not wait for anyone.
+func Broadcast[T any](ctx context.Context, t *runtime.Team, root int, data []T, opts ...Option) error {
+	c := BroadcastCall(root, data, opts...)
+	return run(ctx, t, &c)
+}
+
+// BroadcastCall returns the call of [Broadcast].
+func BroadcastCall[T any](root int, data []T, opts ...Option) Call {
+	return newCall(fabric.Broadcast, root, len(data), nil, data, opts)
+}
+
+// Barrier returns when all members have called it. It completes no operations:
+// it is [runtime.Team.Barrier]. Kind: collective.
+func Barrier(ctx context.Context, t *runtime.Team) error { return t.Barrier(ctx) }

@@ -1,0 +1,88 @@
+package collectives
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"sync"
+
+	"github.com/gopgas/gopgas/internal/arena"
+	"github.com/gopgas/gopgas/internal/element"
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A Buffer is memory in the rank's heap. Members that map each other's memory
+// read and write it in place, so that long calls on buffers, or parts of them,
+// copy nothing.
+type Buffer[T any] struct {
+	core *buffer
+	mem  []T
+}
+
+// A buffer is a Buffer without its element type.
+type buffer struct {
+	team   *fabric.Team
+	block  arena.Block
+	region *fabric.Region
+	once   sync.Once
+	err    error
+}
+
+// Alloc returns a buffer of n elements, which are zero. ErrExhausted: the heap has
+// no room. Kind: local.
+func Alloc[T any](t *runtime.Team, n int) (*Buffer[T], error) {
+	g, err := groupOf(t)
+	if err != nil {
+		return nil, &OpError{Op: "Alloc", Team: t.Name(), Rank: t.Rank(), Err: err}
+	}
+	b, err := allocate[T](g, n)
+	if err != nil {
+		return nil, &OpError{Op: "Alloc", Team: t.Name(), Rank: t.Rank(), Err: err}
+	}
+	return b, nil
+}
+
+func allocate[T any](g *group, n int) (*Buffer[T], error) {
+	if _, err := element.Describe[T](); err != nil {
+		return nil, err
+	}
+	size := element.Size[T]()
+	if n < 0 || n > math.MaxInt/size {
+		return nil, fmt.Errorf("%d elements of %d bytes: %w", n, size, ErrRange)
+	}
+	b := &buffer{team: g.team}
+	var err error
+	if b.block, err = g.team.Arena().Alloc(n * size); err != nil {
+		return nil, err
+	}
+	// Others find it by its number; the name is for errors.
+	name := g.team.Name + "/buffer" + strconv.FormatUint(g.buffers.Add(1), 10)
+	if b.region, err = g.team.Register(context.Background(), name, b.block.Memory); err != nil {
+		_ = b.free() // of memory that nobody knows
+		return nil, err
+	}
+	return &Buffer[T]{b, element.View[T](b.block.Bytes, n)[:n:n]}, nil
+}
+
+// Mem returns the buffer's elements. After Free the slice means nothing.
+func (b *Buffer[T]) Mem() []T { return b.mem }
+
+// Free gives the memory back, when no call uses it any more, here or at another
+// member: a member that has returned from a call may be ahead of others which still
+// read its memory, so there is a Barrier or another call in between. The second call
+// does nothing. Kind: local.
+func (b *Buffer[T]) Free() error { return b.core.free() }
+
+func (b *buffer) free() error {
+	b.once.Do(func() {
+		if b.region != nil {
+			b.err = b.region.Close()
+		}
+		if err := b.team.Arena().Free(b.block); b.err == nil {
+			b.err = err
+		}
+	})
+	return b.err
+}

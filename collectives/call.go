@@ -1,0 +1,206 @@
+package collectives
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+
+	"github.com/gopgas/gopgas/collectives/internal/message"
+	"github.com/gopgas/gopgas/internal/element"
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A Call is a collective call with its arguments, which is not made yet: [Start]
+// starts it, [Plan] makes it often. Each collective has a function that returns
+// one.
+type Call struct {
+	kind       fabric.Collective
+	root       int
+	count      int // elements that all members agree on, or fabric.Varied
+	size       int // bytes of an element
+	typ        reflect.Type
+	op         string
+	combine    message.Combine
+	commutes   bool
+	send, recv []byte
+	// Where all members' blocks lie, in the calls that have such.
+	sendBlocks, recvBlocks Blocks
+	vary                   bool // blocks have lengths of their own
+	options
+}
+
+// Blocks says how the members' blocks lie in a slice, in elements: Counts[i]
+// from Offsets[i] on is that of rank i. Without offsets they follow one another.
+// They do not overlap.
+type Blocks struct {
+	Counts  []int
+	Offsets []int
+}
+
+// newCall begins a call on elements of type T.
+func newCall[T any](kind fabric.Collective, root, count int, send, recv []T, opts []Option) Call {
+	c := Call{kind: kind, root: root, count: count, size: element.Size[T](), typ: reflect.TypeFor[T](),
+		send: element.Bytes(send), recv: element.Bytes(recv)}
+	for _, opt := range opts {
+		opt(&c.options)
+	}
+	return c
+}
+
+// by has the call combine elements.
+func by[T any](c Call, op Op[T]) Call {
+	c.op, c.combine, c.commutes = op.name, op.f, op.commutes
+	return c
+}
+
+// elements returns how many elements bytes are.
+func (c *Call) elements(bytes []byte) int { return len(bytes) / c.size }
+
+// check looks at the arguments as a member of n does that has a rank.
+func (c *Call) check(rank, n int) error {
+	if c.typ == nil {
+		return fmt.Errorf("an empty Call: %w", errors.ErrUnsupported)
+	}
+	if c.size == 0 {
+		return fmt.Errorf("%w: %v has no size", ErrType, c.typ)
+	}
+	if uint(c.root) >= uint(n) {
+		return fmt.Errorf("root %d: %w [0, %d)", c.root, runtime.ErrRange, n)
+	}
+	switch c.kind {
+	case fabric.Reduce, fabric.AllReduce, fabric.ReduceScatter, fabric.ReduceScatterV, fabric.Scan, fabric.ExScan:
+		if c.combine == nil || c.op == "" {
+			return ErrOp
+		}
+	}
+	return c.checkLengths(rank, n)
+}
+
+func (c *Call) checkLengths(rank, n int) error {
+	send, recv := c.elements(c.send), c.elements(c.recv)
+	switch c.kind {
+	case fabric.Reduce:
+		if rank != c.root {
+			return nil
+		}
+		return c.oneVector(send, recv)
+	case fabric.AllReduce, fabric.Scan, fabric.ExScan:
+		return c.oneVector(send, recv)
+	case fabric.Gather, fabric.GatherV:
+		if rank != c.root {
+			return nil
+		}
+		return c.checkBlocks("output", c.recv, &c.recvBlocks, "input", c.send, rank, n)
+	case fabric.Scatter, fabric.ScatterV:
+		if rank != c.root {
+			return nil
+		}
+		return c.checkBlocks("input", c.send, &c.sendBlocks, "output", c.recv, rank, n)
+	case fabric.AllGather, fabric.AllGatherV:
+		return c.checkBlocks("output", c.recv, &c.recvBlocks, "input", c.send, rank, n)
+	case fabric.ReduceScatter, fabric.ReduceScatterV:
+		return c.checkBlocks("input", c.send, &c.sendBlocks, "output", c.recv, rank, n)
+	case fabric.AllToAll, fabric.AllToAllV:
+		return c.checkAllToAll(rank, n)
+	}
+	return nil
+}
+
+// oneVector checks a collective of one vector, in which output and input may be
+// the same.
+func (c *Call) oneVector(send, recv int) error {
+	switch {
+	case recv != send:
+		return lengthError("output", recv, send)
+	case overlap(c.send, c.recv):
+		return ErrOverlap
+	}
+	return nil
+}
+
+// checkBlocks checks a buffer of all members' blocks against one of them, which
+// may be this member's own in place.
+func (c *Call) checkBlocks(allName string, all []byte, b *Blocks, oneName string, one []byte, rank, n int) error {
+	count, lo := c.elements(one), rank*len(one)
+	if c.vary {
+		if err := b.check(allName, c.elements(all), n); err != nil {
+			return err
+		}
+		if want := b.Counts[rank]; count != want {
+			return lengthError(oneName, count, want)
+		}
+		lo = b.offset(rank) * c.size
+	} else if len(one) > math.MaxInt/n || len(all) != n*len(one) {
+		return lengthError(allName, c.elements(all), n*count)
+	}
+	if !within(one, all, lo) {
+		return ErrOverlap
+	}
+	return nil
+}
+
+func (c *Call) checkAllToAll(rank, n int) error {
+	send, recv := c.elements(c.send), c.elements(c.recv)
+	if !c.vary {
+		switch {
+		case send%n != 0:
+			return fmt.Errorf("input has %d elements, which are not the same number for each of %d members: %w", send, n, ErrLength)
+		case recv != send:
+			return lengthError("output", recv, send)
+		}
+	} else {
+		if err := errors.Join(c.sendBlocks.check("input", send, n), c.recvBlocks.check("output", recv, n)); err != nil {
+			return err
+		}
+		if to, from := c.sendBlocks.Counts[rank], c.recvBlocks.Counts[rank]; to != from {
+			return fmt.Errorf("block of %d elements for this rank itself and of %d from it: %w", to, from, ErrLength)
+		}
+	}
+	if len(c.send) > 0 && (overlap(c.send, c.recv) || same(c.send, c.recv)) {
+		return ErrOverlap
+	}
+	return nil
+}
+
+func same(x, y []byte) bool { return len(x) > 0 && len(y) > 0 && &x[0] == &y[0] }
+
+// check looks at the blocks of n members in a slice.
+func (b *Blocks) check(what string, elements, n int) error {
+	if len(b.Counts) != n || b.Offsets != nil && len(b.Offsets) != n {
+		return fmt.Errorf("blocks of %s: %d counts and %d offsets for %d members: %w", what, len(b.Counts), len(b.Offsets), n, ErrLength)
+	}
+	at := 0
+	for i, count := range b.Counts {
+		if b.Offsets != nil {
+			at = b.Offsets[i]
+		}
+		if count < 0 || at < 0 || at > elements || count > elements-at {
+			return fmt.Errorf("block %d of %s: %d elements from %d on of %d: %w", i, what, count, at, elements, ErrLength)
+		}
+		at += count
+	}
+	return nil
+}
+
+// total returns how many elements the blocks hold.
+func (b *Blocks) total() int {
+	sum := 0
+	for _, count := range b.Counts {
+		sum += count
+	}
+	return sum
+}
+
+// offset returns where block i begins.
+func (b *Blocks) offset(i int) int {
+	if b.Offsets != nil {
+		return b.Offsets[i]
+	}
+	at := 0
+	for _, count := range b.Counts[:i] {
+		at += count
+	}
+	return at
+}

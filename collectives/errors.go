@@ -1,0 +1,50 @@
+package collectives
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gopgas/gopgas/internal/element"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// What can be wrong with a call; match with errors.Is. What became of other
+// members is one of package runtime's: ErrRankDead, ErrTeamBroken, ErrMismatch.
+var (
+	// ErrLength: slices whose lengths do not fit the call.
+	ErrLength = errors.New("lengths do not fit")
+	// ErrOverlap: input and output share memory without being the same.
+	ErrOverlap = errors.New("input and output overlap; give the same slice, or two that are apart")
+	// ErrRange: a root that the team does not have.
+	ErrRange = runtime.ErrRange
+	// ErrType: elements that hold pointers or have no size.
+	ErrType = element.ErrType
+	// ErrOp: an operator that was not made by this package, or that its elements do
+	// not have.
+	ErrOp = errors.New("not an operator of these elements; use one of this package's, or NewOp")
+	// ErrAlgorithm: an algorithm that is unknown, or cannot do the call.
+	ErrAlgorithm = errors.New("unusable algorithm")
+	// ErrFreed: the buffer or the plan was freed.
+	ErrFreed = errors.New("it was freed")
+	// ErrBusy: the plan was started and not waited for.
+	ErrBusy = errors.New("plan is under way: wait for its request first")
+)
+
+// An OpError says which call of which team failed.
+type OpError struct {
+	Op   string // such as "AllReduce of 4 float64, Sum"
+	Team string
+	Rank int // that called, in the team
+	Err  error
+}
+
+func (e *OpError) Error() string {
+	return fmt.Sprintf("%s by rank %d of team %s: %v", e.Op, e.Rank, e.Team, e.Err)
+}
+
+func (e *OpError) Unwrap() error { return e.Err }
+
+// lengthError says how long a slice should be.
+func lengthError(what string, got, want int) error {
+	return fmt.Errorf("%s has %d elements, not %d: %w", what, got, want, ErrLength)
+}

@@ -1,0 +1,63 @@
+package collectives
+
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// Gather brings all members' blocks to the root, in the order of ranks. All
+// blocks are as long; out holds all of them, is looked at by the root only, and
+// may have in in its place. Kind: collective; returns when this member's part is
+// done, and in may be changed.
+func Gather[T any](ctx context.Context, t *runtime.Team, root int, in, out []T, opts ...Option) error {
+	c := GatherCall(root, in, out, opts...)
+	return run(ctx, t, &c)
+}
+
+// GatherCall returns the call of [Gather].
+func GatherCall[T any](root int, in, out []T, opts ...Option) Call {
+	return newCall(fabric.Gather, root, len(in), in, out, opts)
+}
+
+// GatherV is [Gather] with blocks of different lengths. The root gives where they
+// go; the others' blocks are not looked at.
+func GatherV[T any](ctx context.Context, t *runtime.Team, root int, in, out []T, blocks Blocks, opts ...Option) error {
+	c := GatherVCall(root, in, out, blocks, opts...)
+	return run(ctx, t, &c)
+}
+
+// GatherVCall returns the call of [GatherV].
+func GatherVCall[T any](root int, in, out []T, blocks Blocks, opts ...Option) Call {
+	c := newCall(fabric.GatherV, root, fabric.Varied, in, out, opts)
+	c.recvBlocks, c.vary = blocks, true
+	return c
+}
+
+// AllGather brings all members' blocks to everyone, in the order of ranks. All
+// blocks are as long; out holds all of them, and may have in in its place. Kind:
+// collective; returns when out is complete, and in may be changed.
+func AllGather[T any](ctx context.Context, t *runtime.Team, in, out []T, opts ...Option) error {
+	c := AllGatherCall(in, out, opts...)
+	return run(ctx, t, &c)
+}
+
+// AllGatherCall returns the call of [AllGather].
+func AllGatherCall[T any](in, out []T, opts ...Option) Call {
+	return newCall(fabric.AllGather, 0, len(in), in, out, opts)
+}
+
+// AllGatherV is [AllGather] with blocks of different lengths, which are the same
+// at all members.
+func AllGatherV[T any](ctx context.Context, t *runtime.Team, in, out []T, blocks Blocks, opts ...Option) error {
+	c := AllGatherVCall(in, out, blocks, opts...)
+	return run(ctx, t, &c)
+}
+
+// AllGatherVCall returns the call of [AllGatherV].
+func AllGatherVCall[T any](in, out []T, blocks Blocks, opts ...Option) Call {
+	c := newCall(fabric.AllGatherV, 0, blocks.total(), in, out, opts)
+	c.recvBlocks, c.vary = blocks, true
+	return c
+}

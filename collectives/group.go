@@ -1,0 +1,193 @@
+package collectives
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/collectives/internal/message"
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A group is what a team's collective calls share at one member. All but the
+// first rows belong to the call whose turn it is.
+type group struct {
+	handle  *runtime.Team
+	team    *fabric.Team
+	shapes  shapes
+	guide   guide
+	buffers atomic.Uint64 // made so far
+
+	pipes pipes
+	args  message.Args
+	arena message.Arena
+	// Counts and offsets in bytes.
+	sendCounts, sendOffsets, recvCounts, recvOffsets []int
+
+	bound binding
+}
+
+// groupOf returns the team's group, which the first call makes.
+func groupOf(t *runtime.Team) (*group, error) {
+	if t == nil {
+		return nil, runtime.ErrTeam
+	}
+	team := t.Fabric(fabric.Key{})
+	if g, ok := team.Above.Load().(*group); ok {
+		return g, nil
+	}
+	g := &group{handle: t, team: team, guide: newGuide()}
+	g.pipes = pipes{group: g, partners: make([]partner, t.Size())}
+	g.args.Scratch = g.arena.Take
+	if !team.Above.CompareAndSwap(nil, g) {
+		g = team.Above.Load().(*group) //nolint:forcetypeassert // nothing else is stored there
+	}
+	return g, nil
+}
+
+// run makes a blocking call.
+func run(ctx context.Context, t *runtime.Team, c *Call) error {
+	g, call, err := admit(t, c)
+	if err != nil {
+		return err
+	}
+	return g.run(ctx, &call, c)
+}
+
+// run makes a call that was admitted.
+func (g *group) run(ctx context.Context, call *fabric.Call, c *Call) error {
+	seq, err := g.team.Begin(ctx, *call)
+	if err == nil {
+		err = g.team.End(seq, *call, g.perform(ctx, seq, call, c))
+	}
+	return g.fail(call, err)
+}
+
+// admit checks a call's arguments: what is wrong with them is found before anyone
+// else learns of the call.
+func admit(t *runtime.Team, c *Call) (*group, fabric.Call, error) {
+	g, err := groupOf(t)
+	if err != nil {
+		return nil, fabric.Call{}, &OpError{Op: c.kind.String(), Team: t.Name(), Rank: t.Rank(), Err: err}
+	}
+	call := fabric.Call{Kind: c.kind}
+	if err := c.check(g.team.Rank, len(g.team.Members)); err != nil {
+		return nil, call, g.fail(&call, err)
+	}
+	s := g.shapes.of(c)
+	if s.err != nil {
+		return nil, call, g.fail(&call, s.err)
+	}
+	call = s.call(c)
+	if err := g.guide.allows(c, g.team); err != nil {
+		return nil, call, g.fail(&call, err)
+	}
+	return g, call, nil
+}
+
+// fail wraps what a call failed with.
+func (g *group) fail(call *fabric.Call, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &OpError{Op: call.String(), Team: g.team.Name, Rank: g.team.Rank, Err: err}
+}
+
+// perform does a call's work, when it is its turn.
+func (g *group) perform(ctx context.Context, seq uint64, call *fabric.Call, c *Call) error {
+	way := g.guide.choose(c, g.team)
+	err := g.byMessages(g.bound.to(ctx, g.team), seq, call, c, way)
+	if err == nil {
+		return nil
+	}
+	return g.verdict(ctx, err)
+}
+
+// byMessages runs an algorithm of messages.
+func (g *group) byMessages(ctx context.Context, seq uint64, call *fabric.Call, c *Call, way *way) error {
+	a := &g.args
+	a.Root, a.Elem, a.Send, a.Recv = c.root, c.size, c.send, c.recv
+	a.Combine, a.Commutative, a.Ordered = c.combine, c.commutes, c.ordered
+	g.layOut(c)
+	g.pipes.begin(seq, call.Mark, c.size)
+	err := way.Run(ctx, &g.pipes, a)
+	a.Send, a.Recv, a.Combine = nil, nil, nil // the caller's
+	g.arena.Reset()
+	return err
+}
+
+// layOut turns blocks into counts and offsets in bytes.
+func (g *group) layOut(c *Call) {
+	a := &g.args
+	a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets = nil, nil, nil, nil
+	if !c.vary {
+		return
+	}
+	if c.sendBlocks.Counts != nil {
+		g.sendCounts, g.sendOffsets = c.sendBlocks.bytes(c.size, g.sendCounts, g.sendOffsets)
+		a.SendCounts, a.SendOffsets = g.sendCounts, g.sendOffsets
+	}
+	if c.recvBlocks.Counts != nil {
+		g.recvCounts, g.recvOffsets = c.recvBlocks.bytes(c.size, g.recvCounts, g.recvOffsets)
+		a.RecvCounts, a.RecvOffsets = g.recvCounts, g.recvOffsets
+	}
+	if c.kind == fabric.ReduceScatterV { // whose blocks algorithms name by where they end up
+		a.RecvCounts, a.RecvOffsets, a.SendCounts, a.SendOffsets = a.SendCounts, a.SendOffsets, nil, nil
+	}
+}
+
+// bytes returns counts and offsets in bytes, in slices that are used again.
+func (b *Blocks) bytes(size int, counts, offsets []int) ([]int, []int) {
+	counts, offsets = counts[:0], offsets[:0]
+	at := 0
+	for i, count := range b.Counts {
+		if b.Offsets != nil {
+			at = b.Offsets[i]
+		}
+		counts, offsets = append(counts, count*size), append(offsets, at*size)
+		at += count
+	}
+	return counts, offsets
+}
+
+// verdict says why a call failed: what became of the team comes before what an
+// algorithm saw of it.
+func (g *group) verdict(ctx context.Context, err error) error {
+	if bad := g.team.Err(); bad != nil {
+		return bad
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// A binding is a context that ends with the caller's and with the team. Calls that
+// come with the same context as the one before use the same again.
+type binding struct {
+	outer  context.Context
+	inner  context.Context
+	cancel context.CancelCauseFunc
+	stop   func() bool
+}
+
+// errTeamEnded ends what waits below. Why the team ended is the verdict's to say:
+// as the cause of a context it could be taken for a pipe's own.
+var errTeamEnded = errors.New("the team has ended")
+
+func (b *binding) to(ctx context.Context, t *fabric.Team) context.Context {
+	if b.outer != nil && reflect.TypeOf(ctx).Comparable() && b.outer == ctx {
+		return b.inner
+	}
+	if b.cancel != nil {
+		b.stop()
+		b.cancel(nil)
+	}
+	b.outer = ctx
+	b.inner, b.cancel = context.WithCancelCause(ctx)
+	cancel := b.cancel
+	b.stop = context.AfterFunc(t.Whole, func() { cancel(errTeamEnded) })
+	return b.inner
+}

@@ -1,0 +1,101 @@
+package collectives
+
+import (
+	"fmt"
+	"io"
+	"math/bits"
+	"os"
+	"strings"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+)
+
+// The environment of a job.
+const (
+	// envExplain lists what shall explain itself; "collectives" is us.
+	envExplain = "GRUN_EXPLAIN"
+	// envWays is "messages" for a job whose collectives do without mapped memory.
+	envWays = "GRUN_COLLECTIVES"
+)
+
+// A guide chooses ways, and says which if it is asked to.
+type guide struct {
+	ways   ways
+	boards bool // they may be used
+	out    io.Writer
+	said   map[topic]bool
+}
+
+// A topic is what is explained once.
+type topic struct {
+	kind  fabric.Collective
+	size  int // power of two
+	shape string
+}
+
+func newGuide() guide {
+	g := guide{ways: newWays(), boards: os.Getenv(envWays) != "messages"}
+	if strings.Contains(os.Getenv(envExplain), "collectives") {
+		g.out, g.said = os.Stderr, map[topic]bool{}
+	}
+	return g
+}
+
+// hasBoard tells whether a team's members can use boards for a call.
+func (g *guide) hasBoard(c *Call, t *fabric.Team) bool {
+	return g.boards && t.Mapped && fitsBoard(c, len(t.Members))
+}
+
+// allows returns why a call cannot be done as it asks.
+func (g *guide) allows(c *Call, t *fabric.Team) error {
+	if c.algorithm == "" {
+		return nil
+	}
+	_, err := g.ways.named(c, len(t.Members), g.hasBoard(c, t))
+	return err
+}
+
+// choose returns how a call is done. All members choose the same.
+func (g *guide) choose(c *Call, t *fabric.Team) *way {
+	n, board := len(t.Members), g.hasBoard(c, t)
+	var w *way
+	if c.algorithm != "" {
+		w, _ = g.ways.named(c, n, board) // admitted before
+	} else {
+		w = g.ways.best(c, n, board)
+	}
+	if g.out != nil && t.Rank == 0 {
+		g.explain(c, t, w, board)
+	}
+	return w
+}
+
+// explain says once for each shape of a call how it is done, and why.
+func (g *guide) explain(c *Call, t *fabric.Team, w *way, board bool) {
+	size := c.bytes(len(t.Members))
+	about := topic{c.kind, bits.Len(uint(size)), c.typ.String() + c.op + c.algorithm}
+	if g.said[about] {
+		return
+	}
+	g.said[about] = true
+	why := "the rule for its size and members"
+	switch {
+	case c.algorithm != "":
+		why = "the call asks for it"
+	case w.board:
+		why = "all members map each other's memory"
+	case t.Mapped && !g.boards:
+		why = envWays + "=messages, and the rule for its size and members"
+	case t.Mapped && !board:
+		why = "its elements are too large for a board"
+	}
+	fmt.Fprintf(g.out, "gopgas: team %s: %s of %v%s, %d ranks, %d bytes: %s (%s)\n",
+		t.Name, c.kind, c.typ, byOp(c), len(t.Members), size, w.Name, why)
+}
+
+func byOp(c *Call) string {
+	if c.op == "" {
+		return ""
+	}
+	return " by " + c.op
+}

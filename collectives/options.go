@@ -1,0 +1,18 @@
+package collectives
+
+// An Option adjusts a call. All members give the same.
+type Option func(*options)
+
+type options struct {
+	ordered   bool
+	algorithm string
+}
+
+// Deterministic combines exactly as ((a0∘a1)∘a2)∘... in the order of ranks, so that
+// floating-point results have the same bits whatever the lengths, the algorithm
+// and the provider. It costs nothing where members map each other's memory.
+func Deterministic() Option { return func(o *options) { o.ordered = true } }
+
+// WithAlgorithm takes an algorithm by its name, as [Call.Algorithms] lists them, in
+// place of the one that was measured to be best.
+func WithAlgorithm(name string) Option { return func(o *options) { o.algorithm = name } }

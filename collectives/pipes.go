@@ -1,0 +1,205 @@
+package collectives
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/gopgas/gopgas/collectives/internal/message"
+	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// pipes are the message.Carrier of a team: a pipe each way between this member
+// and those that it exchanged messages with. A message is one block or several,
+// none of which takes more than a quarter of a pipe's heap:
+//
+//	0      8      16       24
+//	| call | mark | length | bytes ...
+//	  number and hash      of the whole message
+//
+// So a block of another call is told before a byte of it is used.
+type pipes struct {
+	group    *group
+	partners []partner
+	seq      uint64 // of the call
+	mark     uint64
+	step     int // bytes of a block, in whole elements
+	large    []byte
+}
+
+// A partner is another member.
+type partner struct {
+	out *rpipe.Writer[byte]
+	in  *rpipe.Reader[byte]
+}
+
+const (
+	headerSize = 24
+	// pipeHeap holds a few blocks on their way while others are made and used.
+	pipeHeap = 1 << 20
+	// blockSize is the longest block without its header.
+	blockSize = pipeHeap/4 - headerSize
+	// pipeName is not a name that programs are likely to give their pipes.
+	pipeName = "(collectives)"
+	// lead is how many blocks an exchange sends ahead of what it received. With a
+	// heap of four, a member waits for room only at one that is further behind,
+	// so they never wait in a circle.
+	lead = 2
+)
+
+// begin prepares for a call on elements of a size.
+func (p *pipes) begin(seq, mark uint64, elem int) {
+	p.seq, p.mark, p.step = seq, mark, blockSize
+	if elem <= blockSize {
+		p.step -= blockSize % elem
+	}
+}
+
+func (p *pipes) Rank() int { return p.group.team.Rank }
+
+func (p *pipes) Size() int { return len(p.group.team.Members) }
+
+// A sink is where a message goes.
+type sink struct {
+	dst  []byte
+	left bool            // what comes is the left operand
+	f    message.Combine // nil: copy
+}
+
+func (s *sink) take(at int, came []byte) {
+	into := s.dst[at : at+len(came)]
+	switch {
+	case s.f == nil:
+		copy(into, came)
+	case s.left:
+		s.f(into, came, into)
+	default:
+		s.f(into, into, came)
+	}
+}
+
+func (p *pipes) Send(ctx context.Context, to int, src []byte) error {
+	return p.transfer(ctx, to, src, to, sink{})
+}
+
+func (p *pipes) Recv(ctx context.Context, from int, dst []byte) error {
+	return p.transfer(ctx, from, nil, from, sink{dst: dst})
+}
+
+func (p *pipes) Exchange(ctx context.Context, to int, src []byte, from int, dst []byte) error {
+	return p.transfer(ctx, to, src, from, sink{dst: dst})
+}
+
+func (p *pipes) Fold(ctx context.Context, from int, acc []byte, left bool, f message.Combine, elem int) error {
+	return p.ExchangeFold(ctx, from, nil, from, acc, left, f, elem)
+}
+
+func (p *pipes) ExchangeFold(ctx context.Context, to int, src []byte, from int, acc []byte, left bool, f message.Combine, elem int) error {
+	into := sink{acc, left, f}
+	if elem <= blockSize {
+		return p.transfer(ctx, to, src, from, into)
+	}
+	// Blocks end within elements, which come together here.
+	if len(p.large) < len(acc) {
+		p.large = make([]byte, len(acc))
+	}
+	came := p.large[:len(acc)]
+	if err := p.transfer(ctx, to, src, from, sink{dst: came}); err != nil {
+		return err
+	}
+	into.take(0, came)
+	return nil
+}
+
+// transfer sends and receives, block by block in turns.
+func (p *pipes) transfer(ctx context.Context, to int, src []byte, from int, into sink) error {
+	if err := p.open(ctx, to, len(src)); err != nil {
+		return err
+	}
+	if err := p.open(ctx, from, len(into.dst)); err != nil {
+		return err
+	}
+	sent, got := 0, 0
+	for sent < len(src) || got < len(into.dst) {
+		for sent < len(src) && (got >= len(into.dst) || sent < got+lead*p.step) {
+			if err := p.put(ctx, to, src, sent); err != nil {
+				return err
+			}
+			sent += p.step
+		}
+		if got < len(into.dst) {
+			if err := p.get(ctx, from, &into, got); err != nil {
+				return err
+			}
+			got += p.step
+		}
+	}
+	return nil
+}
+
+// open opens the pipes with a member, unless there is nothing to be moved.
+func (p *pipes) open(ctx context.Context, member, bytes int) error {
+	if bytes == 0 || p.partners[member].in != nil {
+		return nil
+	}
+	in, err := rpipe.OpenReader[byte](ctx, p.group.handle, member, rpipe.WithName(pipeName), rpipe.WithHeap(pipeHeap))
+	if err != nil {
+		return err
+	}
+	out, err := rpipe.OpenWriter[byte](ctx, p.group.handle, member, rpipe.WithName(pipeName), rpipe.WithHeap(pipeHeap))
+	if err != nil {
+		return err // and the team is broken, which has no other use for the reader
+	}
+	p.partners[member] = partner{out, in}
+	return nil
+}
+
+// put sends the block of src that begins at an offset.
+func (p *pipes) put(ctx context.Context, to int, src []byte, at int) error {
+	body := src[at:min(at+p.step, len(src))]
+	out := p.partners[to].out
+	b, err := out.Alloc(ctx, headerSize+len(body))
+	if err != nil {
+		return err
+	}
+	mem := b.Mem()
+	binary.LittleEndian.PutUint64(mem[0:], p.seq)
+	binary.LittleEndian.PutUint64(mem[8:], p.mark)
+	binary.LittleEndian.PutUint64(mem[16:], uint64(len(src)))
+	copy(mem[headerSize:], body)
+	return out.Write(ctx, b)
+}
+
+// get takes the block that goes to an offset.
+func (p *pipes) get(ctx context.Context, from int, into *sink, at int) error {
+	in := p.partners[from].in
+	b, err := in.Read(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.check(ctx, from, b.Mem(), len(into.dst), at); err != nil {
+		return err
+	}
+	into.take(at, b.Mem()[headerSize:])
+	return in.Free(b)
+}
+
+// check compares a block's header with what is expected.
+func (p *pipes) check(ctx context.Context, from int, mem []byte, length, at int) error {
+	if len(mem) < headerSize {
+		return fmt.Errorf("block of %d bytes from rank %d: %w", len(mem), from, rpipe.ErrCorrupt)
+	}
+	seq := binary.LittleEndian.Uint64(mem[0:])
+	if seq != p.seq || binary.LittleEndian.Uint64(mem[8:]) != p.mark {
+		return p.group.team.Differs(ctx, min(seq, p.seq), from) // what is left of a call before differed there
+	}
+	if says := binary.LittleEndian.Uint64(mem[16:]); says != uint64(length) {
+		return fmt.Errorf("%w: rank %d has %d bytes for rank %d, which expects %d; counts agree at both",
+			runtime.ErrMismatch, from, says, p.Rank(), length)
+	}
+	if len(mem)-headerSize != min(p.step, length-at) {
+		return fmt.Errorf("block of %d bytes from rank %d: %w", len(mem), from, rpipe.ErrCorrupt)
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package collectives
+
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// Reduce combines all members' vectors, element by element, and gives the result
+// to the root. All vectors are as long; out is looked at by the root only, where it
+// may be in. Kind: collective; returns when this member's part is done, and in may
+// be changed.
+func Reduce[T any](ctx context.Context, t *runtime.Team, root int, op Op[T], in, out []T, opts ...Option) error {
+	c := ReduceCall(root, op, in, out, opts...)
+	return run(ctx, t, &c)
+}
+
+// ReduceCall returns the call of [Reduce].
+func ReduceCall[T any](root int, op Op[T], in, out []T, opts ...Option) Call {
+	return by(newCall(fabric.Reduce, root, len(in), in, out, opts), op)
+}
+
+// ReduceScatter combines all members' vectors of one block for each member, and
+// gives each its block of the result: in is as long as all members' out together.
+// out may be this member's own block of in. Kind: collective; returns when out is
+// complete, and in may be changed.
+func ReduceScatter[T any](ctx context.Context, t *runtime.Team, op Op[T], in, out []T, opts ...Option) error {
+	c := ReduceScatterCall(op, in, out, opts...)
+	return run(ctx, t, &c)
+}
+
+// ReduceScatterCall returns the call of [ReduceScatter].
+func ReduceScatterCall[T any](op Op[T], in, out []T, opts ...Option) Call {
+	return by(newCall(fabric.ReduceScatter, 0, len(out), in, out, opts), op)
+}
+
+// ReduceScatterV is [ReduceScatter] with blocks of different lengths, which are
+// the same at all members.
+func ReduceScatterV[T any](ctx context.Context, t *runtime.Team, op Op[T], in []T, blocks Blocks, out []T, opts ...Option) error {
+	c := ReduceScatterVCall(op, in, blocks, out, opts...)
+	return run(ctx, t, &c)
+}
+
+// ReduceScatterVCall returns the call of [ReduceScatterV].
+func ReduceScatterVCall[T any](op Op[T], in []T, blocks Blocks, out []T, opts ...Option) Call {
+	c := by(newCall(fabric.ReduceScatterV, 0, blocks.total(), in, out, opts), op)
+	c.sendBlocks, c.vary = blocks, true
+	return c
+}

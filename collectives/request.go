@@ -1,0 +1,75 @@
+package collectives
+
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A Request is a call that was started. Its methods may be called from any
+// goroutine. It need not be waited for: the call goes on by itself, and the team's
+// later calls come behind it.
+type Request struct {
+	done chan struct{} // closed at the end
+	err  error         // set before that
+}
+
+// Start starts a call, which makes progress while the program computes. The calls
+// of a team run one after the other in the order in which they were started, which
+// is the same at all members; a blocking call comes behind those that were started
+// before. The call's slices belong to it until it has ended. When ctx ends first,
+// it ends early, and the team is broken. Kind: collective; does not wait.
+func Start(ctx context.Context, t *runtime.Team, c Call) (*Request, error) {
+	g, call, err := admit(t, &c)
+	if err != nil {
+		return nil, err
+	}
+	r := &Request{done: make(chan struct{})}
+	if err := g.start(ctx, call, &c, r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// start starts a call that was admitted. r ends with it.
+func (g *group) start(ctx context.Context, call fabric.Call, c *Call, r *Request) error {
+	return g.fail(&call, g.team.Start(ctx, call,
+		func(ctx context.Context, seq uint64) error { return g.perform(ctx, seq, &call, c) },
+		func(err error) { r.end(g.fail(&call, err)) }))
+}
+
+func (r *Request) end(err error) {
+	r.err = err
+	close(r.done)
+}
+
+// Wait waits for the end of the call and returns what became of it. When ctx ends
+// first the call goes on. Kind: local.
+func (r *Request) Wait(ctx context.Context) error {
+	select {
+	case <-r.done:
+		return r.err
+	default:
+	}
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Test tells whether the call has ended, and then what became of it. Kind: local.
+func (r *Request) Test() (ended bool, err error) {
+	select {
+	case <-r.done:
+		return true, r.err
+	default:
+		return false, nil
+	}
+}
+
+// Done returns a channel that is closed when the call has ended, for select. Kind:
+// local.
+func (r *Request) Done() <-chan struct{} { return r.done }

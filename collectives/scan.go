@@ -1,0 +1,33 @@
+package collectives
+
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// Scan combines the vectors of all members up to this one: out[i] = in0[i] ∘ ... ∘
+// in(rank)[i]. All vectors are as long. in and out may be the same slice. Kind:
+// collective; returns when out is complete, and in may be changed.
+func Scan[T any](ctx context.Context, t *runtime.Team, op Op[T], in, out []T, opts ...Option) error {
+	c := ScanCall(op, in, out, opts...)
+	return run(ctx, t, &c)
+}
+
+// ScanCall returns the call of [Scan].
+func ScanCall[T any](op Op[T], in, out []T, opts ...Option) Call {
+	return by(newCall(fabric.Scan, 0, len(in), in, out, opts), op)
+}
+
+// ExScan is [Scan] without this member's own vector. At rank 0 out is not
+// written.
+func ExScan[T any](ctx context.Context, t *runtime.Team, op Op[T], in, out []T, opts ...Option) error {
+	c := ExScanCall(op, in, out, opts...)
+	return run(ctx, t, &c)
+}
+
+// ExScanCall returns the call of [ExScan].
+func ExScanCall[T any](op Op[T], in, out []T, opts ...Option) Call {
+	return by(newCall(fabric.ExScan, 0, len(in), in, out, opts), op)
+}

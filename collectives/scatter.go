@@ -1,0 +1,36 @@
+package collectives
+
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// Scatter gives each member its block of the root's, in the order of ranks. All
+// blocks are as long; in holds all of them, is looked at by the root only, and may
+// have out in its place. Kind: collective; returns when this member's part is
+// done.
+func Scatter[T any](ctx context.Context, t *runtime.Team, root int, in, out []T, opts ...Option) error {
+	c := ScatterCall(root, in, out, opts...)
+	return run(ctx, t, &c)
+}
+
+// ScatterCall returns the call of [Scatter].
+func ScatterCall[T any](root int, in, out []T, opts ...Option) Call {
+	return newCall(fabric.Scatter, root, len(out), in, out, opts)
+}
+
+// ScatterV is [Scatter] with blocks of different lengths. The root gives where
+// they lie; the others' blocks are not looked at.
+func ScatterV[T any](ctx context.Context, t *runtime.Team, root int, in []T, blocks Blocks, out []T, opts ...Option) error {
+	c := ScatterVCall(root, in, blocks, out, opts...)
+	return run(ctx, t, &c)
+}
+
+// ScatterVCall returns the call of [ScatterV].
+func ScatterVCall[T any](root int, in []T, blocks Blocks, out []T, opts ...Option) Call {
+	c := newCall(fabric.ScatterV, root, fabric.Varied, in, out, opts)
+	c.sendBlocks, c.vary = blocks, true
+	return c
+}

@@ -1,0 +1,214 @@
+package collectives
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/gopgas/gopgas/collectives/internal/message"
+	"github.com/gopgas/gopgas/internal/fabric"
+)
+
+// A rule says which algorithm is best for a collective up to a size and a number
+// of members. The first rule that applies, and whose algorithm can do the call,
+// counts.
+type rule struct {
+	collective message.Collective
+	upTo       int // bytes of the longest buffer of the call
+	members    int
+	name       string
+}
+
+// always is more than there are bytes or members.
+const always = math.MaxInt
+
+// rules are the selection among algorithms of messages. Boards come before them:
+// where all members map each other's memory nothing is quicker. The last rule of a
+// collective can do every call.
+var rules = [...]rule{
+	{message.Broadcast, 64 << 10, always, "binomial"},
+	{message.Broadcast, always, 3, "chain"},
+	{message.Broadcast, always, always, "scatter-all-gather"},
+
+	{message.Reduce, 64 << 10, always, "binomial"},
+	{message.Reduce, always, always, "rabenseifner"},
+	{message.Reduce, 4 << 10, always, "linear"},
+	{message.Reduce, always, always, "pairwise"},
+
+	{message.AllReduce, 16 << 10, always, "recursive-doubling"},
+	{message.AllReduce, 512 << 10, always, "rabenseifner"},
+	{message.AllReduce, always, always, "ring"},
+	{message.AllReduce, always, always, "rabenseifner"},
+	{message.AllReduce, 4 << 10, always, "linear"},
+	{message.AllReduce, always, always, "pairwise"},
+
+	{message.Gather, 64 << 10, always, "binomial"},
+	{message.Gather, always, always, "linear"},
+
+	{message.Scatter, 64 << 10, always, "binomial"},
+	{message.Scatter, always, always, "linear"},
+
+	{message.AllGather, 64 << 10, always, "recursive-doubling"},
+	{message.AllGather, 64 << 10, always, "bruck"},
+	{message.AllGather, always, always, "ring"},
+
+	{message.ReduceScatter, 64 << 10, always, "recursive-halving"},
+	{message.ReduceScatter, always, always, "pairwise"},
+
+	{message.AllToAll, 8 << 10, always, "bruck"},
+	{message.AllToAll, always, always, "pairwise"},
+
+	{message.Scan, always, always, "recursive-doubling"},
+	{message.Scan, always, always, "linear"},
+
+	{message.ExScan, always, always, "recursive-doubling"},
+	{message.ExScan, always, always, "linear"},
+
+	{message.NeighbourAllGather, always, always, "hops"},
+	{message.NeighbourAllToAll, always, always, "hops"},
+}
+
+// onBoard is the name of what is done in mapped memory.
+const onBoard = "board"
+
+// A way is how a call is done.
+type way struct {
+	message.Algorithm
+	board bool
+}
+
+// A ranked way is a rule's.
+type ranked struct {
+	rule
+	way *way
+}
+
+// ways are all ways, by collective: those that rules prefer, and all others.
+type ways struct {
+	board  way
+	ranked map[message.Collective][]ranked
+}
+
+func newWays() ways {
+	w := ways{board: way{Algorithm: message.Algorithm{Name: onBoard, Exact: true}, board: true}, ranked: map[message.Collective][]ranked{}}
+	for _, r := range rules {
+		if al, ok := message.Find(r.collective, r.name); ok {
+			w.ranked[r.collective] = append(w.ranked[r.collective], ranked{r, &way{Algorithm: al}})
+		}
+	}
+	return w
+}
+
+// best returns the first way by the rules that can do a call among n members.
+func (w *ways) best(c *Call, n int, board bool) *way {
+	if board {
+		return &w.board
+	}
+	size, list := c.bytes(n), w.ranked[c.family()]
+	for i := range list {
+		if r := &list[i]; size <= r.upTo && n <= r.members && c.fits(r.way, n) == "" {
+			return r.way
+		}
+	}
+	return list[len(list)-1].way
+}
+
+// named returns the way that a call asks for.
+func (w *ways) named(c *Call, n int, board bool) (*way, error) {
+	if c.algorithm == onBoard {
+		if !board {
+			return nil, fmt.Errorf("%w: the members do not use each other's memory; leave the choice open", ErrAlgorithm)
+		}
+		return &w.board, nil
+	}
+	al, ok := message.Find(c.family(), c.algorithm)
+	if !ok {
+		return nil, fmt.Errorf("%w: %s is not by %q; choose one of %s", ErrAlgorithm, c.kind, c.algorithm,
+			strings.Join(namesOf(c.family()), ", "))
+	}
+	named := &way{Algorithm: al}
+	if why := c.fits(named, n); why != "" {
+		return nil, fmt.Errorf("%w: %s by %q: %s; leave the choice open", ErrAlgorithm, c.kind, c.algorithm, why)
+	}
+	return named, nil
+}
+
+// fits returns why a way cannot do a call, "" if it can. All members find the
+// same.
+func (c *Call) fits(w *way, n int) string {
+	reduces := c.combine != nil && n > 1
+	switch needs := w.Needs; {
+	case reduces && c.ordered && !w.Exact:
+		return "it does not combine from left to right"
+	case reduces && !c.commutes && needs&message.Commuting != 0:
+		return "its operator must commute"
+	case needs&message.EvenSize != 0 && n%2 != 0 && n > 1:
+		return "it needs an even number of members"
+	case needs&message.EqualBlocks != 0 && c.vary:
+		return "it needs blocks of one length"
+	case needs&message.EveryCount != 0 && c.count == fabric.Varied:
+		return "all members must know all counts"
+	case needs&message.PackedBlocks != 0 && (c.sendBlocks.Offsets != nil || c.recvBlocks.Offsets != nil):
+		return "it needs blocks that follow one another"
+	case needs&(message.HostMap|message.HostRuns) != 0:
+		return "it is for members on several hosts"
+	}
+	return ""
+}
+
+// family returns the collective whose algorithms do a call.
+func (c *Call) family() message.Collective {
+	switch c.kind {
+	case fabric.Broadcast:
+		return message.Broadcast
+	case fabric.Reduce:
+		return message.Reduce
+	case fabric.AllReduce:
+		return message.AllReduce
+	case fabric.Gather, fabric.GatherV:
+		return message.Gather
+	case fabric.Scatter, fabric.ScatterV:
+		return message.Scatter
+	case fabric.AllGather, fabric.AllGatherV:
+		return message.AllGather
+	case fabric.ReduceScatter, fabric.ReduceScatterV:
+		return message.ReduceScatter
+	case fabric.AllToAll, fabric.AllToAllV:
+		return message.AllToAll
+	case fabric.Scan:
+		return message.Scan
+	case fabric.ExScan:
+		return message.ExScan
+	case fabric.NeighborAllGather, fabric.NeighborAllGatherV:
+		return message.NeighbourAllGather
+	}
+	return message.NeighbourAllToAll
+}
+
+// bytes returns the length of a call's longest buffer as all members know it, 0
+// where they do not.
+func (c *Call) bytes(n int) int {
+	switch {
+	case c.count == fabric.Varied:
+		return 0
+	case c.vary:
+		return c.count * c.size
+	}
+	switch c.kind {
+	case fabric.Gather, fabric.AllGather, fabric.Scatter, fabric.ReduceScatter:
+		return n * c.count * c.size
+	}
+	return c.count * c.size
+}
+
+func namesOf(c message.Collective) []string {
+	names := []string{onBoard}
+	for _, al := range message.Algorithms(c) {
+		names = append(names, al.Name)
+	}
+	return names
+}
+
+// Algorithms returns the names of the algorithms for a call, which [WithAlgorithm]
+// takes. Kind: local.
+func (c Call) Algorithms() []string { return namesOf(c.family()) }
