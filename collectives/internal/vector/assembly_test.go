@@ -1,6 +1,7 @@
 package vector
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"reflect"
 	"testing"
@@ -101,6 +102,40 @@ func TestAssemblyIsThePlainFormOnRandomOperands(t *testing.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		require.Empty(t, k.compare(rng, n, offsets, rapid.IntRange(0, aliases-1).Draw(t, "alias")))
 	})
+}
+
+// Long slices are written another way, if dst is no operand and is aligned.
+func TestAssemblyOfLongSlicesIsThatOfShortOnes(t *testing.T) {
+	const n, short = 8<<20 + 4*128 + 48, 48 << 10
+	rng := rand.New(rand.NewPCG(5, 6))
+	l, _ := in(n, 0)
+	r, _ := in(n, 5)
+	d, whole := in(n+64, 0)
+	want, guard := make([]byte, n), bytes.Repeat([]byte{0xA5}, 64)
+	for _, k := range kernels(t) {
+		fill(rng, k.kind, l[:1<<16+16])
+		fill(rng, k.kind, r[:1<<16])
+		for at := 1 << 16; at < n; at *= 2 {
+			copy(l[at+16:], l[:at])
+			copy(r[at:], r[:at])
+		}
+		f := assembly.get(k.kind, k.op)
+		for at := 0; at < n; at += short {
+			end := min(at+short, n)
+			f(want[at:end], l[at:end], r[at:end])
+		}
+		offset := 16 * rng.IntN(3)
+		if rng.IntN(8) == 0 {
+			offset++
+		}
+		got, behind := d[offset:][:n], whole[address(d)-address(whole):][n+offset:][:64]
+		copy(behind, guard)
+		f(got, l, r)
+		require.Truef(t, same(k.kind, want, got), "%v of %v at %d", k.op, k.kind, offset)
+		require.Equal(t, guard, behind)
+		f(l, l, r)
+		require.Truef(t, same(k.kind, want, l), "%v of %v in place", k.op, k.kind)
+	}
 }
 
 // Every operation of every type has a form in AVX2.

@@ -8,8 +8,7 @@
 //
 // [For] looks up the [Combine] of an operation and a type, [ForLoc] that of
 // MinLoc and MaxLoc; both allocate nothing and keep nothing. [Func] and
-// [Slices] make one of what a program brings. [Many] reduces many operands in
-// one pass over memory. All of it is local.
+// [Slices] make one of what a program brings. All of it is local.
 //
 // # Two forms, one result
 //
