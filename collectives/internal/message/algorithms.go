@@ -61,9 +61,9 @@ type Algorithm struct {
 	Needs      Needs
 	Exact      bool // can combine as Args.Ordered asks
 	// Cost is what a call with n members and m bytes costs, in segments of seg
-	// where it has such; m is a multiple of n elements. It is exact if n is a
-	// power of two, and else no less than what it costs. It is nil for
-	// algorithms that are made of others, and for neighbours.
+	// where it has such: exactly, if what it cuts can be cut evenly, if the root
+	// is member 0 and the operator commutes. It is nil for algorithms that are
+	// made of others, and for neighbours.
 	Cost func(n, m, seg int) Cost
 }
 

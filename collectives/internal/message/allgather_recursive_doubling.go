@@ -13,8 +13,8 @@ import "context"
 //
 // Needs blocks that follow one another.
 //
-// Cost: log2 p rounds, m(p-1)/p bytes; 2 rounds, m and up to two blocks more if
-// n is no power of two.
+// Cost: log2 p rounds, m(p-1)/n bytes; 2 rounds and less than 2m more if n is no
+// power of two.
 //
 // (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
 // Operations in MPICH", 2005, section 4.1.)

@@ -40,7 +40,7 @@ func newNet(n, room int) *net {
 		for to := range n {
 			w.queues[from][to] = make(chan packet, room)
 		}
-		w.members = append(w.members, &member{net: w, rank: from})
+		w.members = append(w.members, &member{net: w, rank: from, sent: make([]int, n)})
 	}
 	return w
 }
@@ -93,6 +93,7 @@ type member struct {
 	calls int
 	fail  int // the call that fails, from 1; 0: none
 	part  []byte
+	sent  []int // bytes, by member
 }
 
 var errInjected = errors.New("the carrier failed")
@@ -140,6 +141,7 @@ func (m *member) move(ctx context.Context, to int, src []byte, from int, in inco
 	if len(src) == 0 && len(in.dst) == 0 {
 		return nil
 	}
+	m.sent[to] += len(src)
 	sent := later(m.clock, message.Cost{Rounds: m.clock.Rounds + 1, Bytes: m.clock.Bytes + len(src)})
 	arrived, done := message.Cost{}, 0
 	out, first := m.packet(src, sent), true

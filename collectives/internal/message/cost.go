@@ -57,14 +57,15 @@ func halvingDoubling(n, m, _ int) Cost {
 	return Cost{2 * (log + odd), 2*(p-1)*m/p + 2*odd*m}
 }
 
+// doublingBlocks counts, in each round, the largest run of blocks for which a
+// virtual rank stands.
 func doublingBlocks(n, m, _ int) Cost {
 	log, p, odd := logTwo(n)
-	return Cost{log + 2*odd, (p-1)*m/p + odd*(m+2*m/n)}
-}
-
-func halvingBlocks(n, m, _ int) Cost {
-	log, p, odd := logTwo(n)
-	return Cost{log + 2*odd, (p-1)*m/p + odd*(m+2*m/n)}
+	blocks := odd * (n + 1)
+	for run := 1; run < p; run <<= 1 {
+		blocks += run + min(run, n-p)
+	}
+	return Cost{log + 2*odd, blocks * m / n}
 }
 
 func neighbourExchange(n, m, _ int) Cost { return Cost{n / 2, (n - 1) * m / n} }

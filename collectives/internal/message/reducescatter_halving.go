@@ -15,7 +15,7 @@ import "context"
 // Needs an operator that commutes, since the first to be combined are not
 // neighbours, and blocks that follow one another; m bytes of scratch memory.
 //
-// Cost: log2 p rounds, m(p-1)/p bytes; 2 rounds, m and a block more if n is no
+// Cost: log2 p rounds, m(p-1)/n bytes; 2 rounds and less than 2m more if n is no
 // power of two.
 //
 // (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication

@@ -37,7 +37,7 @@ var table = []Algorithm{
 	{AllGather, "neighbour-exchange", AllGatherNeighbourExchange, PackedBlocks | EvenSize, false, neighbourExchange},
 	{AllGather, "ring", AllGatherRing, 0, false, eachBlock},
 
-	{ReduceScatter, "recursive-halving", ReduceScatterHalving, Commuting | PackedBlocks, false, halvingBlocks},
+	{ReduceScatter, "recursive-halving", ReduceScatterHalving, Commuting | PackedBlocks, false, doublingBlocks},
 	{ReduceScatter, "pairwise", ReduceScatterPairwise, 0, true, eachBlock},
 	{ReduceScatter, "ring", ReduceScatterRing, Commuting, false, eachBlock},
 
