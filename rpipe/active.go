@@ -65,7 +65,8 @@ func WithWorkers(n int) Option {
 
 // OpenActive opens active messages among all ranks of t, which all open them, and
 // serves this rank's handlers from then on. It takes the options of OpenConveyor and
-// WithWorkers; a message and its reply may be as large as the pipes' heaps, less 24
+// WithWorkers, and takes four ends of a carrier for each rank; a message and its
+// reply may be as large as the pipes' heaps, less 24
 // bytes. Kind: local; ranks connect on first use.
 func OpenActive(ctx context.Context, t *runtime.Team, handlers Handlers, opts ...Option) (*Active, error) {
 	if t == nil {

@@ -27,10 +27,10 @@ func echoFrom(_ context.Context, from int, request []byte) ([]byte, error) {
 
 func TestCallsReturnTheirOwnReplies(t *testing.T) {
 	testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
-		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		overAll(t, c, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 			const callers = 4
 			rounds := fewer(40)
-			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{"echo": echoFrom}, rpipe.WithBatch(512))
+			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{"echo": echoFrom}, append(opts, rpipe.WithBatch(512))...)
 			r.NoError(err)
 			var all sync.WaitGroup
 			errs := make(chan error, callers)
@@ -64,14 +64,14 @@ func TestCallsReturnTheirOwnReplies(t *testing.T) {
 
 func TestMessagesArriveBeforeCloseReturns(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
-		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		overAll(t, c, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 			const messages = 500
 			var sum atomic.Int64
 			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{
 				"add": func(_ context.Context, _ int, b []byte) ([]byte, error) {
 					sum.Add(int64(wire.Uint32(b)))
 					return nil, nil
-				}})
+				}}, opts...)
 			r.NoError(err)
 			for i := range messages {
 				r.NoError(a.Send(ctx, i%r.N, "add", wire.AppendUint32(nil, uint32(i))))
@@ -91,13 +91,13 @@ func TestMessagesArriveBeforeCloseReturns(t *testing.T) {
 // What fails at the target is an error of the call, and of nothing else.
 func TestErrorsOfHandlersAreTheCallers(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
-		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		overAll(t, c, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{
 				"echo":   echoFrom,
 				"fails":  func(context.Context, int, []byte) ([]byte, error) { return nil, errors.New("not today") },
 				"panics": func(context.Context, int, []byte) ([]byte, error) { panic("at the target") },
 				"floods": func(context.Context, int, []byte) ([]byte, error) { return make([]byte, 1<<20), nil },
-			})
+			}, opts...)
 			r.NoError(err)
 			if r.Me == 0 {
 				for _, want := range []struct {
@@ -132,7 +132,7 @@ func TestErrorsOfHandlersAreTheCallers(t *testing.T) {
 // A call whose time is up says so at once; what comes later disturbs nobody.
 func TestACallEndsWithItsContext(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
-		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		overAll(t, c, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 			release := make(chan struct{})
 			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{
 				"echo": echoFrom,
@@ -142,7 +142,7 @@ func TestACallEndsWithItsContext(t *testing.T) {
 					case <-ctx.Done():
 					}
 					return b, nil
-				}})
+				}}, opts...)
 			r.NoError(err)
 			if r.Me == 0 {
 				short, cancel := context.WithTimeoutCause(ctx, 5*time.Millisecond, errors.New("enough"))
@@ -165,7 +165,7 @@ func TestACallEndsWithItsContext(t *testing.T) {
 // wait: nothing grows.
 func TestAFullTargetStopsItsCallers(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
-		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		overAll(t, c, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 			const workers = 3
 			release := make(chan struct{})
 			var at atomic.Int32
@@ -177,7 +177,7 @@ func TestAFullTargetStopsItsCallers(t *testing.T) {
 					case <-ctx.Done():
 					}
 					return nil, nil
-				}}, rpipe.WithWorkers(workers), rpipe.WithBatch(256), rpipe.WithHeap(1024))
+				}}, append(opts, rpipe.WithWorkers(workers), rpipe.WithBatch(256), rpipe.WithHeap(1024))...)
 			r.NoError(err)
 			sent := 0
 			if r.Me == 0 {
@@ -214,9 +214,9 @@ func TestAFullTargetStopsItsCallers(t *testing.T) {
 // through whatever requests do.
 func TestRequestsDoNotHoldUpReplies(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
-		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		overAll(t, c, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{"echo": echoFrom},
-				rpipe.WithWorkers(1), rpipe.WithBatch(128), rpipe.WithHeap(256))
+				append(opts, rpipe.WithWorkers(1), rpipe.WithBatch(128), rpipe.WithHeap(256))...)
 			r.NoError(err)
 			var all sync.WaitGroup
 			var failed atomic.Pointer[error]

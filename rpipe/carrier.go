@@ -25,18 +25,28 @@ import (
 //
 //	window memory                          notification slots
 //	directory  8 bytes a berth: whose      0           news: an end that this rank waits for is open
-//	           end is there                1 ...       knocks: rank r waits for an end here
-//	berth 0    data of the end, stage      1 + ranks   flags of berth 0, disowned, its bell
-//	berth 1    ...                         ...
+//	           end is there                1           bell: waits of this rank look again
+//	berth 0    data of the end, stage      2 ...       knocks: rank r waits for an end here
+//	berth 1    ...                         2 + ranks   flags of berth 0, disowned
+//	                                       ...         flags of berth 1 ...
+//	                                       the last    counts of fan-ins, one a berth
+//
+// A fan-in takes a berth for each of its pipes; a fan-out one for each of its pipes,
+// and one where its blocks are filled; a conveyor two for each rank, and active
+// messages four.
 type Carrier struct {
 	shape
 	w    *window.Window[byte]
 	team *fabric.Team
 	reg  *registry
 
-	mu     sync.Mutex
-	taken  []bool // by berth
-	closed atomic.Bool
+	waiting atomic.Int32
+	untils  sync.Pool // of *window.Until: what is waited for
+
+	mu      sync.Mutex
+	taken   []bool // by berth
+	counted []bool // by slot of a count
+	closed  atomic.Bool
 }
 
 // A shape is what all ranks of a carrier agree on.
@@ -49,7 +59,11 @@ type shape struct {
 }
 
 // newsSlot grows when an end opens that this rank waits for.
-const newsSlot = 0
+const (
+	newsSlot = iota
+	bellSlot
+	firstKnock
+)
 
 // OverWindow makes a window on t that carries pipes: at each rank up to so many
 // ends at a time of pipes with these options, or with smaller heaps, widths and
@@ -70,12 +84,13 @@ func OverWindow(ctx context.Context, t *runtime.Team, ends int, opts ...Option) 
 	if err := c.agree(ctx, t, err); err != nil {
 		return nil, fmt.Errorf("OverWindow: %w", err)
 	}
-	slots := c.slotsOf(ends)
+	slots := c.slotsOf(ends) + ends
 	c.w, err = window.Allocate[byte](ctx, t, c.dataOf(ends), window.WithSlots(slots), window.WithName("carrier of pipes"))
 	if err != nil {
 		return nil, fmt.Errorf("OverWindow: %w", err)
 	}
-	c.taken = make([]bool, ends)
+	c.taken, c.counted = make([]bool, ends), make([]bool, ends)
+	c.untils.New = func() any { return &window.Until{Condition: window.NotEqual} }
 	return c, nil
 }
 
@@ -129,7 +144,9 @@ func (s *shape) dataOf(berth int) int { return line(8*s.Ends) + berth*s.room() }
 func (s *shape) flags() int { return s.pipe().readerFlags() }
 
 // slotsOf is a berth's first slot.
-func (c *Carrier) slotsOf(berth int) int { return 1 + len(c.team.Members) + berth*(c.flags()+2) }
+func (c *Carrier) slotsOf(berth int) int {
+	return firstKnock + len(c.team.Members) + berth*(c.flags()+1)
+}
 
 // Close ends the carrier at all ranks and gives its memory back. Pipes over it are
 // closed before, at both ends: those that are still open are of no more use.
@@ -215,10 +232,4 @@ func (p *pipe) leaves(c *Carrier) bool {
 	}
 	_ = p.breaks(errCarrierClosed)
 	return true
-}
-
-// slot loads one of this rank's slots.
-func (c *Carrier) slot(i int) uint64 {
-	_, value, _, _ := c.w.TestNotify(window.Until{Slots: []int{i}, Condition: window.AtLeast})
-	return value
 }

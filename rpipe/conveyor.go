@@ -82,7 +82,8 @@ func WithBound(d time.Duration) Option {
 const maxBatch = 1 << 24
 
 // OpenConveyor opens a conveyor among all ranks of t, which all open it. The pipes
-// have room for 16 blocks each, unless WithHeap says otherwise. Kind: local; ranks
+// have room for 16 blocks each, unless WithHeap says otherwise. Over a carrier it takes
+// two ends for each rank. Kind: local; ranks
 // connect on first use.
 func OpenConveyor[T any](ctx context.Context, t *runtime.Team, opts ...Option) (*Conveyor[T], error) {
 	if t == nil {
@@ -110,8 +111,6 @@ func conveyed(opts []Option, size int) (options, []Option, error) {
 	switch {
 	case err != nil:
 		return asked, nil, err
-	case asked.carrier != nil:
-		return asked, nil, errCarried
 	case asked.pull:
 		return asked, nil, fmt.Errorf("pull: %w: a conveyor pushes", errors.ErrUnsupported)
 	}

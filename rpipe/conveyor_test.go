@@ -25,10 +25,10 @@ type update struct {
 func TestRandomUpdatesArriveOnce(t *testing.T) {
 	for _, batch := range []int{8, 100, 4096} {
 		testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
-			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			overAll(t, c, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 				const size = 128
 				updates := fewer(3000)
-				v, err := rpipe.OpenConveyor[update](ctx, r.World, rpipe.WithBatch(batch))
+				v, err := rpipe.OpenConveyor[update](ctx, r.World, append(opts, rpipe.WithBatch(batch))...)
 				r.NoError(err)
 				pulled := make(chan []uint32)
 				go func() {
@@ -70,9 +70,9 @@ func TestRandomUpdatesArriveOnce(t *testing.T) {
 // are full all the time.
 func TestOneGoroutinePushesAndPulls(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
-		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		overAll(t, c, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 			records := fewer(500)
-			v, err := rpipe.OpenConveyor[int64](ctx, r.World, rpipe.WithBatch(64), rpipe.WithHeap(128), rpipe.WithWidth(2))
+			v, err := rpipe.OpenConveyor[int64](ctx, r.World, append(opts, rpipe.WithBatch(64), rpipe.WithHeap(128), rpipe.WithWidth(2))...)
 			r.NoError(err)
 			next := make([]int64, r.N)
 			got := 0
@@ -120,8 +120,8 @@ func TestOneGoroutinePushesAndPulls(t *testing.T) {
 // Records leave by themselves when their time is up.
 func TestARecordDoesNotWaitForOthers(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
-		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			v, err := rpipe.OpenConveyor[int](ctx, r.World)
+		overAll(t, c, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+			v, err := rpipe.OpenConveyor[int](ctx, r.World, opts...)
 			r.NoError(err)
 			for i := range 10 {
 				if r.Me == i%2 {
@@ -187,8 +187,8 @@ func TestAConveyorAllocatesNothingPerRecord(t *testing.T) {
 	}
 	for _, c := range []testjob.Config{mapped, queued} {
 		t.Run(c.String(), func(t *testing.T) {
-			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-				v, err := rpipe.OpenConveyor[update](ctx, r.World, rpipe.WithBatch(256))
+			overAll(t, c, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+				v, err := rpipe.OpenConveyor[update](ctx, r.World, append(opts, rpipe.WithBatch(256))...)
 				r.NoError(err)
 				round := func() {
 					for i := range 32 {

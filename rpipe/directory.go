@@ -25,7 +25,7 @@ import (
 // publish makes an end known to the rank that looks for it.
 func (c *Carrier) publish(ctx context.Context, berth, peer int, hash uint64) error {
 	c.entry(berth).Store(hash)
-	knocked, err := c.w.ResetNotify(1+peer, 0)
+	knocked, err := c.w.ResetNotify(firstKnock+peer, 0)
 	if err != nil || knocked == 0 {
 		return err
 	}
@@ -34,7 +34,7 @@ func (c *Carrier) publish(ctx context.Context, berth, peer int, hash uint64) err
 
 // knock has the peer tell this rank of the next end that opens there for it.
 func (c *Carrier) knock(ctx context.Context, peer int) error {
-	err := c.w.PutNotify(ctx, peer, 0, nil, window.Signal{Slot: 1 + c.team.Rank, Value: 1})
+	err := c.w.PutNotify(ctx, peer, 0, nil, window.Signal{Slot: firstKnock + c.team.Rank, Value: 1})
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,12 @@ type FanIn[T any] struct {
 // blocks a pipe takes 0.9 KiB at the reader and 0.4 KiB at the writer, which has 0.5
 // KiB more for its stage where the reader is not mapped: 10,000 pipes are 9 MiB of
 // the reader's heap. When it fails, for want of memory for one of them, say, none was
-// opened. Kind: local.
+// opened.
+//
+// WithCarrier has all pipes run over a window, and the summary be notification slots
+// of it. Then the death of any rank of the carrier's team ends all of it, as waits on
+// windows do: what has arrived is read, and from then on Read fails with position -1.
+// Kind: local.
 func OpenFanIn[T any](ctx context.Context, t *runtime.Team, writers []int, opts ...Option) (*FanIn[T], error) {
 	var o opening
 	f, err := addFanIn[T](ctx, &o, t, writers, opts)
@@ -59,14 +64,15 @@ func addFanIn[T any](ctx context.Context, o *opening, t *runtime.Team, writers [
 	if t == nil || len(writers) == 0 {
 		return nil, fmt.Errorf("OpenFanIn of %d writers: %w: give a team and at least one of its ranks", len(writers), runtime.ErrRange)
 	}
-	if err := uncarried(opts); err != nil {
-		return nil, fmt.Errorf("OpenFanIn: %w", err)
-	}
-	y, err := newTally(ctx, t, len(writers))
+	common, err := collect(opts)
 	if err != nil {
 		return nil, fmt.Errorf("OpenFanIn: %w", err)
 	}
-	f := &FanIn[T]{in: newFanIn(y, len(writers)), readers: make([]*Reader[T], 0, len(writers))}
+	y, err := newTally(ctx, t, len(writers), common.carrier)
+	if err != nil {
+		return nil, fmt.Errorf("OpenFanIn: %w", err)
+	}
+	f := &FanIn[T]{in: newFanIn(y, len(writers), common.carrier), readers: make([]*Reader[T], 0, len(writers))}
 	for i, writer := range writers {
 		member := func(o *options) error { o.tally, o.group = y, i/groupSize; return nil }
 		r, err := addReader[T](ctx, o, t, writer, append(opts[:len(opts):len(opts)], member))
@@ -175,17 +181,6 @@ type FanInStats struct {
 	Open        int    // pipes that have not ended
 	Looks       uint64 // at pipes: at those of groups with something new
 }
-
-// uncarried refuses carriers, which have no memory for aggregates.
-func uncarried(opts []Option) error {
-	o, err := collect(opts)
-	if err == nil && o.carrier != nil {
-		err = errCarried
-	}
-	return err
-}
-
-var errCarried = fmt.Errorf("aggregates over a carrier: %w; open them without WithCarrier", errors.ErrUnsupported)
 
 // arrival is what came out of a pipe.
 type arrival struct {

@@ -14,6 +14,7 @@ import (
 type fanIn struct {
 	tally  *tally
 	team   *fabric.Team
+	over   *Carrier // nil: the pipes lie on the fabric
 	ends   []*readerEnd
 	pipes  []member
 	groups []group
@@ -53,8 +54,8 @@ type group struct {
 	vague bool
 }
 
-func newFanIn(y *tally, n int) *fanIn {
-	f := &fanIn{tally: y, team: y.team, stuck: -1, seen: y.team.Health() - 1, byEnd: make(map[*pipe]int, n)}
+func newFanIn(y *tally, n int, over *Carrier) *fanIn {
+	f := &fanIn{tally: y, team: y.team, over: over, stuck: -1, seen: y.team.Health() - 1, byEnd: make(map[*pipe]int, n)}
 	f.ready = f.hasNews
 	return f
 }
@@ -94,7 +95,7 @@ func (f *fanIn) read(ctx context.Context) (arrival, error) {
 			}
 			continue
 		}
-		if err := f.team.Wait(ctx, f.ready); err != nil {
+		if err := f.wait(ctx); err != nil {
 			if got, ok, late := f.take(ctx); ok || late != nil {
 				return got, late
 			}
@@ -107,7 +108,7 @@ func (f *fanIn) read(ctx context.Context) (arrival, error) {
 func (f *fanIn) poll() (got arrival, ok bool, err error) {
 	f.calling.Lock()
 	defer f.calling.Unlock()
-	if got, ok, err = f.take(context.Background()); !ok && err == nil && f.team.Progress() {
+	if got, ok, err = f.take(context.Background()); !ok && err == nil && f.ends[0].progress() {
 		got, ok, err = f.take(context.Background())
 	}
 	if !ok && err == nil && f.met < len(f.ends) {

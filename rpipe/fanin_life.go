@@ -28,7 +28,7 @@ func (f *fanIn) close(ctx context.Context) error {
 	if f.closed.Swap(true) {
 		return nil
 	}
-	f.team.Bell().Ring() // a Read may wait
+	f.ends[0].ring() // a Read may wait
 	var errs []error
 	for _, r := range f.ends {
 		errs = append(errs, r.pipe.fail("Close", r.close(ctx)))

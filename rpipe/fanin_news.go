@@ -2,6 +2,41 @@ package rpipe
 
 import "context"
 
+// wait waits until there is news.
+func (f *fanIn) wait(ctx context.Context) error {
+	if f.over == nil {
+		return f.team.Wait(ctx, f.ready)
+	}
+	u := f.over.enlist()
+	defer f.over.dismiss(u)
+	for !f.ready() {
+		u.Slots = f.watched(u.Slots[:1])
+		if done, err := f.over.sleep(ctx, u, f.ready); done || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watched adds the slots that ready looks at: counts, and where those do not tell,
+// the flags of pipes.
+func (f *fanIn) watched(slots []int) []int {
+	slots = append(slots, f.tally.counts.(*windowCounts).slots...)
+	for i := range f.groups {
+		g := &f.groups[i]
+		if f.countsTell(g) {
+			continue
+		}
+		for k := g.first; k < g.first+g.n; k++ {
+			if r := f.ends[k]; !f.pipes[k].over {
+				flags := r.link.(*windowLink).slots
+				slots = append(slots, flags[r.taker.Index()], flags[r.wantedFlag()])
+			}
+		}
+	}
+	return slots
+}
+
 // hasNews is what read waits for.
 func (f *fanIn) hasNews() bool {
 	if f.closed.Load() || f.team.Health() != f.seen {
@@ -22,11 +57,7 @@ func (f *fanIn) hasSome(g *group) bool {
 		g.vague = true // counts grow
 	}
 	g.latest = word
-	// More was taken than was counted: counts are on their way behind their blocks,
-	// or a pipe's flags lie. The others' blocks must not wait for the word to catch up.
-	ahead := int64(word-g.taken) < 0
-	// What came behind a block without room is counted, and not there to be taken.
-	if !g.vague && !ahead && g.full == 0 {
+	if f.countsTell(g) {
 		return word != g.taken
 	}
 	for i := g.first; i < g.first+g.n; i++ {
@@ -35,6 +66,16 @@ func (f *fanIn) hasSome(g *group) bool {
 		}
 	}
 	return false
+}
+
+// countsTell tells that the word shows whether there is something, as it was last
+// looked at.
+func (f *fanIn) countsTell(g *group) bool {
+	// More was taken than was counted: counts are on their way behind their blocks,
+	// or a pipe's flags lie. The others' blocks must not wait for the word to catch up.
+	ahead := int64(g.latest-g.taken) < 0
+	// What came behind a block without room is counted, and not there to be taken.
+	return !g.vague && !ahead && g.full == 0
 }
 
 // heed learns of ranks that are gone.

@@ -14,11 +14,11 @@ var twoFit = []rpipe.Option{rpipe.WithPull(), rpipe.WithHeap(128), rpipe.WithWid
 
 func TestAPullPipeWithoutRoomKeepsNoOtherWaiting(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
-		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		overAll(t, c, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 			if r.Me == 0 {
-				writeFullAndOther(ctx, r)
+				writeFullAndOther(ctx, r, append(opts, twoFit...))
 			} else {
-				readPastFull(ctx, r, c.Mapped())
+				readPastFull(ctx, r, c.Mapped(), append(opts, twoFit...))
 			}
 		})
 	})
@@ -26,10 +26,10 @@ func TestAPullPipeWithoutRoomKeepsNoOtherWaiting(t *testing.T) {
 
 // writeFullAndOther writes four blocks to pipe 0, which are more than fit, and one
 // to pipe 1 once that has no room.
-func writeFullAndOther(ctx context.Context, r *testjob.Rank) {
-	full, err := rpipe.OpenWriter[byte](ctx, r.World, 1, twoFit...)
+func writeFullAndOther(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+	full, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)
 	r.NoError(err)
-	other, err := rpipe.OpenWriter[byte](ctx, r.World, 1, twoFit...)
+	other, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)
 	r.NoError(err)
 	done := make(chan error, 1)
 	go func() {
@@ -55,8 +55,8 @@ func sixtyFour(value byte) []byte {
 	return b
 }
 
-func readPastFull(ctx context.Context, r *testjob.Rank, mapped bool) {
-	f, err := rpipe.OpenFanIn[byte](ctx, r.World, []int{0, 0}, twoFit...)
+func readPastFull(ctx context.Context, r *testjob.Rank, mapped bool, opts []rpipe.Option) {
+	f, err := rpipe.OpenFanIn[byte](ctx, r.World, []int{0, 0}, opts...)
 	r.NoError(err)
 	read := func(from int, value byte) rpipe.Block[byte] {
 		b, at, err := f.Read(ctx)

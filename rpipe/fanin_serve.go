@@ -51,7 +51,7 @@ func (f *fanIn) pop(ctx context.Context, i int) (arrival, bool, error) {
 	defer r.called()
 	before := r.taker.Count()
 	a, mem, ok, err := r.tryRead(ctx, false)
-	if !ok && err == nil && m.doomed != nil && f.team.Progress() { // what has arrived counts
+	if !ok && err == nil && m.doomed != nil && r.progress() { // what has arrived counts
 		a, mem, ok, err = r.tryRead(ctx, false)
 	}
 	g.taken += r.taker.Count() - before

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -35,12 +36,12 @@ func everyone(n int) (ranks []int) {
 }
 
 func TestAFanInReadsAllWritersInOrder(t *testing.T) {
-	for name, opts := range modes {
+	for name, mode := range modes {
 		t.Run(name, func(t *testing.T) {
 			testjob.EachTransport(t, 4, func(t *testing.T, c testjob.Config) {
-				c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+				overAll(t, c, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 					blocks := fewer(100)
-					opts := append(opts, rpipe.WithHeap(4096), rpipe.WithWidth(5))
+					opts = slices.Concat(opts, mode, []rpipe.Option{rpipe.WithHeap(4096), rpipe.WithWidth(5)})
 					if r.Me > 0 {
 						w, err := rpipe.OpenWriter[int](ctx, r.World, 0, opts...)
 						r.NoError(err)
@@ -77,12 +78,12 @@ func TestAFanInReadsAllWritersInOrder(t *testing.T) {
 // block waits for at most one of each other pipe.
 func TestNoWriterStarves(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
-		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		overAll(t, c, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 			const blocks = 60
-			var flood []rpipe.Option
+			opts = append(opts, rpipe.WithHeap(32<<10))
 			switch r.Me {
 			case 1: // has more to say than anyone reads
-				w, err := rpipe.OpenWriter[int](ctx, r.World, 0, flood...)
+				w, err := rpipe.OpenWriter[int](ctx, r.World, 0, opts...)
 				r.NoError(err)
 				for err == nil {
 					err = w.Send(ctx, []int{0})
@@ -90,14 +91,14 @@ func TestNoWriterStarves(t *testing.T) {
 				r.ErrorIs(err, rpipe.ErrClosed)
 				_ = w.Close(ctx)
 			case 2:
-				w, err := rpipe.OpenWriter[int](ctx, r.World, 0, flood...)
+				w, err := rpipe.OpenWriter[int](ctx, r.World, 0, opts...)
 				r.NoError(err)
 				for i := range blocks {
 					r.NoError(w.Send(ctx, []int{i}))
 				}
 				r.NoError(w.Close(ctx))
 			case 0:
-				f, err := rpipe.OpenFanIn[int](ctx, r.World, []int{1, 2}, flood...)
+				f, err := rpipe.OpenFanIn[int](ctx, r.World, []int{1, 2}, opts...)
 				r.NoError(err)
 				run, longest := 0, 0
 				for quiet := 0; quiet < blocks; {
@@ -251,13 +252,13 @@ func TestAFanInLearnsOfWritersThatWriteNothing(t *testing.T) {
 	testjob.EachTransport(t, 4, func(t *testing.T, c testjob.Config) {
 		for _, late := range []bool{false, true} {
 			t.Run(fmt.Sprintf("late=%v", late), func(t *testing.T) {
-				c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+				overAll(t, c, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 					if r.Me == 0 && late {
 						r.NoError(r.World.Barrier(ctx))
 					}
 					switch r.Me {
 					case 0:
-						f, err := rpipe.OpenFanIn[int](ctx, r.World, everyone(r.N), small...)
+						f, err := rpipe.OpenFanIn[int](ctx, r.World, everyone(r.N), append(opts, small...)...)
 						r.NoError(err)
 						differ := 0
 						for b, err := range f.All(ctx) {
@@ -268,7 +269,7 @@ func TestAFanInLearnsOfWritersThatWriteNothing(t *testing.T) {
 						r.Equal(1, differ)
 						r.NoError(f.Close(ctx))
 					case 2:
-						w, err := rpipe.OpenWriter[int](ctx, r.World, 0)
+						w, err := rpipe.OpenWriter[int](ctx, r.World, 0, append(opts, rpipe.WithHeap(4096))...)
 						r.NoError(err)
 						if late {
 							r.NoError(r.World.Barrier(ctx))
@@ -277,7 +278,7 @@ func TestAFanInLearnsOfWritersThatWriteNothing(t *testing.T) {
 						r.NoError(w.Close(ctx))
 						return
 					default:
-						w, err := rpipe.OpenWriter[int](ctx, r.World, 0, small...)
+						w, err := rpipe.OpenWriter[int](ctx, r.World, 0, append(opts, small...)...)
 						r.NoError(err)
 						r.NoError(w.Close(ctx))
 						if late {

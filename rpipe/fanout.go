@@ -30,6 +30,9 @@ import (
 // A reader that dies or closes its end is out: one Write tells of it, having
 // written to the others, and the next ones go on without it.
 //
+// Over a carrier (WithCarrier) the death of any rank of the carrier's team ends all
+// waits, as those on windows do. Close then.
+//
 // One goroutine at a time uses a FanOut.
 type FanOut[T any] struct{ out *fanOut }
 
@@ -76,10 +79,7 @@ func openArms[T any](ctx context.Context, out *fanOut, t *runtime.Team, readers 
 
 // fansOut tells what pipes a fan-out cannot have.
 func (o *options) fansOut() error {
-	switch {
-	case o.carrier != nil:
-		return errCarried
-	case o.pull:
+	if o.pull {
 		return fmt.Errorf("pull: %w: a fan-out pushes", errors.ErrUnsupported)
 	}
 	return nil
@@ -96,7 +96,7 @@ func (f *FanOut[T]) Alloc(ctx context.Context, n int) (Block[T], error) {
 	if err != nil {
 		return Block[T]{}, f.out.fail("Alloc", err)
 	}
-	return Block[T]{mem: element.View[T](f.out.stage.block.Bytes[a.Offset():], n)[:n:n], addr: a, owner: f.out.id}, nil
+	return Block[T]{mem: element.View[T](f.out.stage.bytes()[a.Offset():], n)[:n:n], addr: a, owner: f.out.id}, nil
 }
 
 // Write hands a block to all readers; each finds it behind those that were written

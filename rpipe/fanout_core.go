@@ -14,6 +14,7 @@ import (
 type fanOut struct {
 	id      *pipe // whose its blocks are
 	team    *fabric.Team
+	over    *Carrier // nil: the pipes lie on the fabric
 	stage   *fanStage
 	arms    []*arm
 	partial rmalloc.Addr // a block that some readers have, or 0
@@ -34,16 +35,16 @@ type arm struct {
 
 func newFanOut(ctx context.Context, t *runtime.Team, o *options) (*fanOut, error) {
 	team := t.Fabric(fabric.Key{})
-	f := &fanOut{id: &pipe{rank: t.Rank(), peer: -1, name: o.name}, team: team, heard: team.Health() - 1}
+	f := &fanOut{id: &pipe{rank: t.Rank(), peer: -1, name: o.name}, team: team, over: o.carrier, heard: team.Health() - 1}
 	f.moved, f.roomier = f.hasMoved, f.hasRoomier
 	var err error
-	f.stage, err = newFanStage(ctx, team, o.name, o.heap, o.blocks)
+	f.stage, err = newFanStage(ctx, team, o)
 	return f, err
 }
 
 // add takes in the next reader.
 func (f *fanOut) add(w *writerEnd) {
-	f.stage.share(w.link.(*fabricLink))
+	f.stage.share(w.link)
 	f.arms = append(f.arms, &arm{w: w, away: ring{list: make([]rmalloc.Addr, w.spec.width)}})
 }
 
@@ -80,85 +81,6 @@ func (f *fanOut) alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
 	}
 }
 
-// pause waits for news of readers that blocks are on their way to.
-func (f *fanOut) pause(ctx context.Context) error {
-	for _, m := range f.arms {
-		if m.lost == nil && m.away.size > 0 {
-			if err := m.w.want(ctx, wantsWidth); err != nil && m.w.fate() == nil {
-				return err
-			}
-		}
-	}
-	return f.team.Wait(ctx, f.moved)
-}
-
-func (f *fanOut) hasMoved() bool {
-	if f.team.Health() != f.seen {
-		return true
-	}
-	for _, m := range f.arms {
-		if m.lost == nil && m.away.size > 0 && (m.w.flag(creditFlag) != m.w.credit || m.w.flag(endFlag) != 0) {
-			return true
-		}
-	}
-	return false
-}
-
-// takeIn learns what was read, and who is gone.
-func (f *fanOut) takeIn(ctx context.Context) error {
-	f.seen = f.team.Health()
-	for _, m := range f.arms {
-		if m.away.size == 0 {
-			continue
-		}
-		err := m.w.takeCredit()
-		if err == nil {
-			err = f.arrivedAt(m, uint32(m.w.credit)-m.read)
-		}
-		if err == nil && m.w.flag(endFlag) != 0 {
-			err = errReaderGone
-		}
-		if fate := m.w.fate(); fate != nil {
-			err = fate
-		}
-		if err != nil {
-			if err := f.forget(ctx, m); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// arrivedAt tells that a reader has read so many blocks more.
-func (f *fanOut) arrivedAt(m *arm, n uint32) error {
-	m.read += n
-	for ; n > 0 && m.away.size > 0; n-- {
-		if a := m.away.pop(); a != 0 {
-			if err := f.stage.arrived(a); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// forget has nothing be on its way to a reader that reads no more: what has left
-// the stage is waited for where there is someone to take it.
-func (f *fanOut) forget(ctx context.Context, m *arm) error {
-	if err := m.w.flush(ctx); err != nil && ctx.Err() != nil {
-		return err
-	}
-	for m.away.size > 0 {
-		if a := m.away.pop(); a != 0 {
-			if err := f.stage.arrived(a); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // write hands a block to all readers: at once to those that have room, to the others
 // as they get some.
 func (f *fanOut) write(ctx context.Context, a rmalloc.Addr) error {
@@ -177,7 +99,7 @@ func (f *fanOut) write(ctx context.Context, a rmalloc.Addr) error {
 	for first := true; ; first = false {
 		lacking, err := f.offer(ctx, a, offset, n, !first, &out)
 		if err == nil && lacking > 0 && !first {
-			err = f.team.Wait(ctx, f.roomier)
+			err = f.wait(ctx, f.roomier)
 		}
 		if err != nil {
 			return errors.Join(errors.Join(out...), f.fail("Write", fmt.Errorf("%w (while %d readers have no room)", err, lacking)))
@@ -218,44 +140,6 @@ func (f *fanOut) offer(ctx context.Context, a rmalloc.Addr, offset, n int, ask b
 	return lacking, nil
 }
 
-// hasRoomier tells that a reader which lacks the block has read or freed some, or
-// is gone.
-func (f *fanOut) hasRoomier() bool {
-	if f.team.Health() != f.heard {
-		return true
-	}
-	for _, m := range f.arms {
-		if m.lost == nil && m.has != f.partial && (m.w.flag(creditFlag) != m.w.credit || m.w.flag(endFlag) != 0) {
-			return true
-		}
-	}
-	return false
-}
-
-// buryDead takes readers out whose ranks are gone, before they are written to.
-func (f *fanOut) buryDead(ctx context.Context) (out []error) {
-	now := f.team.Health()
-	if now == f.heard {
-		return nil
-	}
-	f.heard = now
-	for _, m := range f.arms {
-		if fate := m.w.fate(); fate != nil && m.lost == nil {
-			out = append(out, f.lose(ctx, m, fate))
-		}
-	}
-	return out
-}
-
-// lose takes a reader out and returns what Write tells of it.
-func (f *fanOut) lose(ctx context.Context, m *arm, why error) error {
-	m.lost = why
-	_ = f.forget(ctx, m) // or when its memory is needed
-	return m.w.pipe.fail("Write", why)
-}
-
-var errNobodyLeft = fmt.Errorf("%w: no reader is left", ErrClosed)
-
 // deliver writes a block to one reader, or is ErrFull.
 func (f *fanOut) deliver(ctx context.Context, m *arm, a rmalloc.Addr, offset, n int, ask bool) error {
 	w := m.w
@@ -264,7 +148,7 @@ func (f *fanOut) deliver(ctx context.Context, m *arm, a rmalloc.Addr, offset, n 
 		return err
 	}
 	if w.direct {
-		copy(w.mem[to.Offset():], f.stage.block.Bytes[offset:][:n])
+		copy(w.mem[to.Offset():], f.stage.bytes()[offset:][:n])
 	}
 	if err := w.writeFrom(ctx, to, offset); err != nil {
 		return errors.Join(err, w.free(to))
@@ -321,31 +205,3 @@ func (f *fanOut) free(a rmalloc.Addr) error {
 	}
 	return f.stage.settle(a, n)
 }
-
-func (f *fanOut) flush(ctx context.Context) error {
-	var errs []error
-	for _, m := range f.arms {
-		if m.lost == nil && m.w.up {
-			errs = append(errs, m.w.pipe.fail("Flush", m.w.flushed(ctx)))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (f *fanOut) close(ctx context.Context) error {
-	if f.id.closed.Swap(true) {
-		return nil
-	}
-	var errs []error
-	for _, m := range f.arms {
-		err := m.w.close(ctx)
-		if m.lost == nil { // else Write has told
-			errs = append(errs, m.w.pipe.fail("Close", err))
-		}
-	}
-	f.stage.drop()
-	return errors.Join(errs...)
-}
-
-// fail wraps an error that is of no reader.
-func (f *fanOut) fail(op string, err error) error { return f.id.fail(op, err) }

@@ -2,7 +2,6 @@ package rpipe
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/fabric"
@@ -12,8 +11,7 @@ import (
 // A fanStage is the memory that the blocks of a fan-out are filled in, and that
 // they leave from to readers which are not mapped.
 type fanStage struct {
-	memory
-	team *fabric.Team
+	site
 	heap *rmalloc.Heap
 	away map[rmalloc.Addr]voyage
 	ends atomic.Int32 // links that it may leave over, and the fan-out itself
@@ -25,31 +23,39 @@ type voyage struct {
 	granules int // 0: it is still its owner's
 }
 
-func newFanStage(ctx context.Context, t *fabric.Team, name string, size, blocks int) (*fanStage, error) {
-	s := &fanStage{team: t, away: map[rmalloc.Addr]voyage{}}
+// site is where a stage lies.
+type site interface {
+	bytes() []byte
+	// lend makes it the stage of a link.
+	lend(s *fanStage, l link)
+	giveUp()
+}
+
+func newFanStage(ctx context.Context, t *fabric.Team, o *options) (*fanStage, error) {
+	s := &fanStage{away: map[rmalloc.Addr]voyage{}}
 	var err error
-	if s.heap, err = rmalloc.New(rmalloc.Config{Size: size, Blocks: blocks}); err != nil {
-		return nil, err
-	}
-	r, err := registryOf(t)
-	if err != nil {
+	if s.heap, err = rmalloc.New(rmalloc.Config{Size: o.heap, Blocks: o.blocks}); err != nil {
 		return nil, err
 	}
 	s.ends.Store(1)
-	s.memory, err = newMemory(ctx, t, fmt.Sprintf("rpipe/%s/fan#%d/%s", t.Name, r.number(), name), size, unprepared)
+	if o.carrier != nil {
+		s.site, err = newBerthSite(o.carrier, o.heap)
+	} else {
+		s.site, err = newFabricSite(ctx, t, o)
+	}
 	return s, err
 }
 
 // share makes it the stage of a link.
-func (s *fanStage) share(l *fabricLink) {
+func (s *fanStage) share(l link) {
 	s.ends.Add(1)
-	l.shared, l.staged = s, s.memory
+	s.lend(s, l)
 }
 
 // drop gives the memory back behind the last one.
 func (s *fanStage) drop() {
-	if s.ends.Add(-1) == 0 {
-		_ = s.release(s.team, false) // nobody is there to be told
+	if s != nil && s.ends.Add(-1) == 0 {
+		s.giveUp() // nobody is there to be told what becomes of it
 	}
 }
 

@@ -17,12 +17,12 @@ import (
 
 func TestAFanOutReachesAllReaders(t *testing.T) {
 	modes := map[string][]rpipe.Option{"deferred": {}, "immediate": {rpipe.WithSync(rpipe.Immediate)}, "two-puts": {rpipe.WithTwoPuts()}}
-	for name, opts := range modes {
+	for name, mode := range modes {
 		t.Run(name, func(t *testing.T) {
 			testjob.EachTransport(t, 4, func(t *testing.T, c testjob.Config) {
-				c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+				overAll(t, c, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 					const blocks = 300
-					opts := append(opts, rpipe.WithHeap(8192), rpipe.WithWidth(7))
+					opts = slices.Concat(opts, mode, []rpipe.Option{rpipe.WithHeap(8192), rpipe.WithWidth(7)})
 					content := func(i int) []int32 { return slices.Repeat([]int32{int32(i)}, i%200) }
 					if r.Me > 0 {
 						rd, err := rpipe.OpenReader[int32](ctx, r.World, 0, opts...)
@@ -126,9 +126,9 @@ func TestAFanOutGoesOnWithoutAReader(t *testing.T) {
 // The write goes on where it stopped.
 func TestASlowReaderStopsAFanOutWhenTheOthersHaveTheBlock(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
-		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		overAll(t, c, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 			const width = 4
-			opts := []rpipe.Option{rpipe.WithWidth(width), rpipe.WithHeap(64 * 64)}
+			opts = append(opts, rpipe.WithWidth(width), rpipe.WithHeap(64*64))
 			switch r.Me {
 			case 0:
 				f, err := rpipe.OpenFanOut[int](ctx, r.World, []int{1, 2}, opts...)

@@ -18,7 +18,7 @@ func (l *fabricLink) disown(ctx context.Context) bool {
 	return l.owed.Load() == 0 && l.misfit.PostFlag(ctx, fabric.Flag{Offset: cardDisown, Value: 1}) == nil
 }
 
-func (l *windowLink) disowned() bool { return l.value(l.slots[len(l.slots)-2:][:1]) != 0 }
+func (l *windowLink) disowned() bool { return l.c.value(l.slots[len(l.slots)-1:]) != 0 }
 
 func (l *windowLink) disown(ctx context.Context) bool {
 	word := window.Signal{Slot: l.misfit.slot + l.c.flags(), Value: 1}

@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/window"
 )
 
 // A windowLink is a link over a carrier's window: a berth at each end. Flags are
-// notification slots; two more slots of the berth are the
-// word of being disowned and its bell.
+// notification slots; one more slot of the berth is the word of being disowned.
 type windowLink struct {
 	c      *Carrier
 	peer   int       // of the other end, in the carrier's team
@@ -22,13 +20,14 @@ type windowLink struct {
 	twice  int       // blocks above so many bytes leave as two puts
 	berth  int       // mine
 	mine   []byte    // the berth's memory
-	slots  []int     // the berth's: flags, the word of being disowned, the bell
+	staged []byte    // the stage, behind the data unless it is shared
+	shared *fanStage // whose memory that is, if others use it as well
+	slots  []int     // the berth's: flags, then the word of being disowned
 	theirs atomic.Pointer[farBerth]
 	misfit *farBerth // the other end, if its card was refused
 
-	under   []window.Request // puts from the stage that are under way
-	waiting atomic.Int32
-	untils  sync.Pool // of *window.Until: what is waited for
+	under []window.Request // puts from the stage that are under way
+	herald
 }
 
 // A farBerth is the other end's.
@@ -58,10 +57,10 @@ func newWindowLink(c *Carrier, peer int, mine, theirs linkEnd, stage, fma int, p
 		l.twice = fma
 	}
 	l.mine = c.w.Local()[c.dataOf(berth):c.dataOf(berth+1)]
+	l.staged = l.mine[mine.data:]
 	for slot := c.slotsOf(berth); slot < c.slotsOf(berth+1); slot++ {
 		l.slots = append(l.slots, slot)
 	}
-	l.untils.New = func() any { return &window.Until{Condition: window.NotEqual} }
 	prepare(l.local())
 	return l, nil
 }
@@ -81,16 +80,11 @@ func nameHash(name string) uint64 { return max(hash(name), 1) }
 
 func (l *windowLink) local() []byte { return l.mine[:l.sizes[0]] }
 
-func (l *windowLink) stage(n int) ([]byte, error) { return l.mine[l.sizes[0]:][:n], nil }
+func (l *windowLink) stage(n int) ([]byte, error) { return l.staged[:n], nil }
 
-func (l *windowLink) flag(i int) uint64 { return l.value(l.slots[i : i+1]) }
+func (l *windowLink) words() []atomic.Uint64 { return nil }
 
-// value loads a slot.
-func (l *windowLink) value(slot []int) uint64 {
-	// The condition always holds: nothing is waited for, and nothing polled.
-	_, value, _, _ := l.c.w.TestNotify(window.Until{Slots: slot, Condition: window.AtLeast})
-	return value
-}
+func (l *windowLink) flag(i int) uint64 { return l.c.value(l.slots[i : i+1]) }
 
 func (l *windowLink) connect(ctx context.Context, wait bool, check func(card []byte) error) (bool, error) {
 	find := l.c.find
@@ -137,7 +131,7 @@ func (l *windowLink) putLast(ctx context.Context, flag int, value uint64) error 
 // putStaged waits for no bulk put, since the stage stays as it is: if it waited
 // and gave up, the flag might be on its way all the same.
 func (l *windowLink) putStaged(ctx context.Context, to, from, n, flag int, value uint64, twice bool) error {
-	src := l.mine[l.sizes[0]+from:][:n]
+	src := l.staged[from:][:n]
 	if !twice && n <= l.twice {
 		return l.putFlag(ctx, to, src, flag, value)
 	}
@@ -167,12 +161,16 @@ func (l *windowLink) settle(which func(window.Request) bool) (err error) {
 	return err
 }
 
-// openCounter: a reader over a window has no tally.
-func (l *windowLink) openCounter(context.Context, uint32, int) error { return errNoTally }
-
-func (l *windowLink) tell(context.Context) error { return nil }
-
-func (l *windowLink) hush() {}
+// openCounter: a group is the slot of its count.
+func (l *windowLink) openCounter(_ context.Context, _ uint32, group int) error {
+	if !l.c.counts(group) {
+		return errNoTally
+	}
+	l.add = func(ctx context.Context, n uint64) error {
+		return l.verdict(l.c.w.PutNotify(ctx, l.peer, 0, nil, window.Signal{Slot: group, Add: true, Value: n}))
+	}
+	return nil
+}
 
 func (l *windowLink) put(ctx context.Context, to int, src []byte) error {
 	err := l.c.w.Put(ctx, l.peer, l.theirs.Load().data+to, src)

@@ -7,29 +7,18 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// await has a window's wait look at the flags that ready looks at, and at the
-// bell. Any number of goroutines may be in it.
+// await has a window's wait look at the flags that ready looks at. Any number of
+// goroutines may be in it.
 func (l *windowLink) await(ctx context.Context, flags []int, ready func() bool) error {
-	l.waiting.Add(1) // pairs with the load in ring: one of the two sees the other
-	defer l.waiting.Add(-1)
-	u := l.untils.Get().(*window.Until)
-	defer l.untils.Put(u)
-	u.Slots = append(u.Slots[:0], l.slots[len(l.slots)-1])
+	u := l.c.enlist()
+	defer l.c.dismiss(u)
 	for _, i := range flags {
 		u.Slots = append(u.Slots, l.slots[i])
 	}
 	for {
-		u.Values = u.Values[:0]
-		for i := range u.Slots {
-			u.Values = append(u.Values, l.value(u.Slots[i:i+1]))
-		}
-		if ready() {
+		if done, err := l.c.sleep(ctx, u, ready); done {
 			return nil
-		}
-		if _, _, err := l.c.w.WaitNotify(ctx, *u); err != nil {
-			if ready() { // what has arrived counts
-				return nil
-			}
+		} else if err != nil {
 			return l.verdict(err)
 		}
 	}
@@ -39,13 +28,7 @@ func (l *windowLink) alsoAwait(ctx context.Context, flags []int, ready func() bo
 	return l.await(ctx, flags, ready)
 }
 
-func (l *windowLink) ring() {
-	if l.waiting.Load() == 0 {
-		return
-	}
-	// Puts at one's own rank fail with the job alone, and then waits end anyway.
-	_ = l.c.w.PutNotify(context.Background(), l.c.team.Rank, 0, nil, window.Signal{Slot: l.slots[len(l.slots)-1], Add: true, Value: 1})
-}
+func (l *windowLink) ring() { l.c.ring() }
 
 // progress looks for what never comes.
 func (l *windowLink) progress() bool {
@@ -74,16 +57,15 @@ func (l *windowLink) verdict(err error) error {
 	if gone := l.fate(); gone != nil {
 		return gone
 	}
-	if errors.Is(err, window.ErrFreed) {
-		return errCarrierClosed
-	}
-	return err
+	return l.c.verdict(err)
 }
 
 // release gives the berth back. One whose other end is gone stays taken: what
 // was on its way may still arrive, and the window has lost a rank anyway.
 func (l *windowLink) release() error {
+	l.hush()
 	err := l.settle(func(window.Request) bool { return true })
+	l.shared.drop()
 	if l.fate() != nil {
 		return err
 	}

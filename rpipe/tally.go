@@ -11,10 +11,10 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A tally is memory of a rank that reads from many pipes: words which count what
-// was put into the pipes of one group each. Whoever puts something there for the
-// reader to look at (a notification, the close, its wish for memory) adds 1 to the
-// word behind it:
+// A tally is words of a rank that reads from many pipes, which count what was put
+// into the pipes of one group each. Whoever puts something there for the reader to
+// look at (a notification, the close, its wish for memory) adds 1 to the word
+// behind it:
 //
 //	writer                        reader
 //	block, flag   ------------->  pipe 130
@@ -24,42 +24,43 @@ import (
 //
 // The reader's card tells a writer of the word.
 type tally struct {
-	memory
+	counts
 	team     *fabric.Team
-	number   uint32
 	ends     atomic.Int32 // that may be put to, and the reader itself
 	orphaned atomic.Bool  // a writer is dead
+}
+
+// counts are where the words lie.
+type counts interface {
+	// word loads the count of a group. Who sees it sees what was counted.
+	word(group int) uint64
+	// counter is what a card says of it.
+	counter(group int) counter
+	// giveUp takes the words back. orphaned: a rank that added to them is dead.
+	giveUp(orphaned bool)
 }
 
 // groupSize is how many pipes share a word.
 const groupSize = 64
 
-// newTally makes the words for so many pipes.
-func newTally(ctx context.Context, t *runtime.Team, pipes int) (*tally, error) {
-	team := t.Fabric(fabric.Key{})
-	registry, err := registryOf(team)
-	if err != nil {
-		return nil, err
-	}
-	y := &tally{team: team, number: registry.number()}
+// newTally makes the words for so many pipes, over a carrier if there is one.
+func newTally(ctx context.Context, t *runtime.Team, pipes int, c *Carrier) (*tally, error) {
+	y := &tally{team: t.Fabric(fabric.Key{})}
 	y.ends.Store(1)
-	words := (pipes + groupSize - 1) / groupSize
-	y.memory, err = newMemory(ctx, team, tallyName(team, t.Rank(), y.number), 8*words, unprepared)
+	groups := (pipes + groupSize - 1) / groupSize
+	var err error
+	if c != nil {
+		y.counts, err = newWindowCounts(c, groups)
+	} else {
+		y.counts, err = newFabricCounts(ctx, y.team, groups)
+	}
 	return y, err
 }
-
-// tallyName is what writers find a reader's tally by.
-func tallyName(t *fabric.Team, reader int, number uint32) string {
-	return fmt.Sprintf("rpipe/%s/tally#%d/%d", t.Name, number, reader)
-}
-
-// word loads the count of a group. Who sees it sees what was counted.
-func (y *tally) word(group int) uint64 { return atomics.Word64(y.block.Bytes[8*group:]).Load() }
 
 // hold counts an end that writers may count for.
 func (y *tally) hold() { y.ends.Add(1) }
 
-// drop gives the memory back behind the last one. orphaned: its writer is dead.
+// drop gives the words back behind the last one. orphaned: its writer is dead.
 func (y *tally) drop(orphaned bool) {
 	if y == nil {
 		return
@@ -68,16 +69,49 @@ func (y *tally) drop(orphaned bool) {
 		y.orphaned.Store(true)
 	}
 	if y.ends.Add(-1) == 0 {
-		_ = y.release(y.team, y.orphaned.Load()) // nobody puts anything there any more, and nobody is there to be told
+		y.giveUp(y.orphaned.Load())
 	}
 }
 
 // encode writes the tally into the reader's card.
 func (y *tally) encode(card []byte, group int) {
 	if y != nil {
-		binary.LittleEndian.PutUint32(card[cardTally:], y.number+1)
-		binary.LittleEndian.PutUint32(card[cardGroup:], uint32(group))
+		c := y.counter(group)
+		binary.LittleEndian.PutUint32(card[cardTally:], c.number)
+		binary.LittleEndian.PutUint32(card[cardGroup:], uint32(c.group))
 	}
+}
+
+// fabricCounts lie in memory of their own.
+type fabricCounts struct {
+	memory
+	team   *fabric.Team
+	number uint32
+}
+
+func newFabricCounts(ctx context.Context, t *fabric.Team, groups int) (*fabricCounts, error) {
+	registry, err := registryOf(t)
+	if err != nil {
+		return nil, err
+	}
+	y := &fabricCounts{team: t, number: registry.number()}
+	y.memory, err = newMemory(ctx, t, tallyName(t, t.Rank, y.number), 8*groups, unprepared)
+	return y, err
+}
+
+// tallyName is what writers find a reader's tally by.
+func tallyName(t *fabric.Team, reader int, number uint32) string {
+	return fmt.Sprintf("rpipe/%s/tally#%d/%d", t.Name, number, reader)
+}
+
+func (y *fabricCounts) word(group int) uint64 {
+	return atomics.Word64(y.block.Bytes[8*group:]).Load()
+}
+
+func (y *fabricCounts) counter(group int) counter { return counter{y.number + 1, group} }
+
+func (y *fabricCounts) giveUp(orphaned bool) {
+	_ = y.release(y.team, orphaned) // nobody puts anything there any more, and nobody is there to be told
 }
 
 // A counter is the tally's word as its writer knows it from the reader's card.

@@ -1,0 +1,98 @@
+package rpipe_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// overAll runs a body as a job over the fabric, and as one over a window that has
+// room for what aggregates take without options.
+func overAll(t *testing.T, c testjob.Config, body pipeBody) {
+	t.Run("fabric", func(t *testing.T) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) { body(ctx, r, nil) })
+	})
+	t.Run("window", func(t *testing.T) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			over, err := rpipe.OverWindow(ctx, r.World, 4*r.N+8, rpipe.WithHeap(64<<10))
+			r.NoError(err)
+			opts := []rpipe.Option{rpipe.WithCarrier(over)}
+			body(ctx, r, opts[:1:1])
+			r.NoError(over.Close(ctx))
+		})
+	})
+}
+
+// Waits on windows end when any rank of their team is gone, and so do those of
+// aggregates over a carrier, after what has arrived.
+func TestAggregatesOverACarrierEndWithAnyRank(t *testing.T) {
+	testjob.EachTransport(t, 4, func(t *testing.T, c testjob.Config) {
+		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
+			over, err := rpipe.OverWindow(ctx, r.World, 8, rpipe.WithHeap(4096))
+			r.NoError(err)
+			opts := []rpipe.Option{rpipe.WithHeap(4096), rpipe.WithCarrier(over)}
+			switch r.Me {
+			case 0:
+				f, err := rpipe.OpenFanIn[int](ctx, r.World, []int{1, 2}, opts...)
+				r.NoError(err)
+				leave(ctx, r)
+				ctx := context.WithoutCancel(ctx)
+				sum, from := 0, 0
+				for err == nil { // what has arrived is read first
+					var b rpipe.Block[int]
+					if b, from, err = f.Read(ctx); err == nil {
+						sum += b.Mem()[0]
+					}
+				}
+				r.Equal(1+2, sum)
+				r.ErrorIs(err, runtime.ErrRankDead)
+				r.Equal(-1, from)
+			case 1, 2:
+				f, err := rpipe.OpenFanOut[int](ctx, r.World, []int{0}, opts...)
+				r.NoError(err)
+				r.NoError(f.Send(ctx, []int{r.Me}))
+				r.NoError(f.Flush(ctx))
+				leave(ctx, r)
+				ctx := context.WithoutCancel(ctx)
+				for err == nil { // nobody frees
+					err = f.Send(ctx, []int{0})
+				}
+				r.ErrorIs(err, runtime.ErrRankDead)
+			case 3:
+				leave(ctx, r)
+				r.Die()
+			}
+		})
+		require.ErrorContains(t, err, "rank 3: body ended without returning")
+		require.NotErrorIs(t, err, testjob.ErrWatchdog)
+	})
+}
+
+// A carrier that closes ends a Read that waits.
+func TestAFanInEndsWithItsCarrier(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			over := carrier(ctx, r, 2)
+			f, err := rpipe.OpenFanIn[int](ctx, r.World, []int{0, 1}, rpipe.WithCarrier(over))
+			r.NoError(err)
+			ended := make(chan error, 1)
+			go func() {
+				_, _, err := f.Read(ctx)
+				ended <- err
+			}()
+			r.NoError(over.Close(ctx))
+			r.ErrorIs(<-ended, rpipe.ErrClosed)
+			for err = nil; err == nil || err != io.EOF && !errors.Is(err, rpipe.ErrClosed); {
+				_, _, err = f.Read(ctx)
+			}
+			r.NoError(f.Close(ctx))
+		})
+	})
+}

@@ -1,0 +1,143 @@
+package rpipe
+
+import (
+	"context"
+	"fmt"
+)
+
+// pause waits for news of readers that blocks are on their way to.
+func (f *fanOut) pause(ctx context.Context) error {
+	for _, m := range f.arms {
+		if m.lost == nil && m.away.size > 0 {
+			if err := m.w.want(ctx, wantsWidth); err != nil && m.w.fate() == nil {
+				return err
+			}
+		}
+	}
+	return f.wait(ctx, f.moved)
+}
+
+func (f *fanOut) hasMoved() bool {
+	if f.team.Health() != f.seen {
+		return true
+	}
+	for _, m := range f.arms {
+		if m.lost == nil && m.away.size > 0 && (m.w.flag(creditFlag) != m.w.credit || m.w.flag(endFlag) != 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasRoomier tells that a reader which lacks the block has read or freed some, or
+// is gone.
+func (f *fanOut) hasRoomier() bool {
+	if f.team.Health() != f.heard {
+		return true
+	}
+	for _, m := range f.arms {
+		if m.lost == nil && m.has != f.partial && (m.w.flag(creditFlag) != m.w.credit || m.w.flag(endFlag) != 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// wait waits until ready, which looks at what readers say.
+func (f *fanOut) wait(ctx context.Context, ready func() bool) error {
+	if f.over == nil {
+		return f.team.Wait(ctx, ready)
+	}
+	u := f.over.enlist()
+	defer f.over.dismiss(u)
+	for _, m := range f.arms {
+		if m.lost == nil {
+			flags := m.w.link.(*windowLink).slots
+			u.Slots = append(u.Slots, flags[creditFlag], flags[endFlag])
+		}
+	}
+	for {
+		if done, err := f.over.sleep(ctx, u, ready); done || err != nil {
+			return err
+		}
+	}
+}
+
+// takeIn learns what was read, and who is gone.
+func (f *fanOut) takeIn(ctx context.Context) error {
+	f.seen = f.team.Health()
+	for _, m := range f.arms {
+		if m.away.size == 0 {
+			continue
+		}
+		err := m.w.takeCredit()
+		if err == nil {
+			err = f.arrivedAt(m, uint32(m.w.credit)-m.read)
+		}
+		if err == nil && m.w.flag(endFlag) != 0 {
+			err = errReaderGone
+		}
+		if fate := m.w.fate(); fate != nil {
+			err = fate
+		}
+		if err != nil {
+			if err := f.forget(ctx, m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// arrivedAt tells that a reader has read so many blocks more.
+func (f *fanOut) arrivedAt(m *arm, n uint32) error {
+	m.read += n
+	for ; n > 0 && m.away.size > 0; n-- {
+		if a := m.away.pop(); a != 0 {
+			if err := f.stage.arrived(a); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// forget has nothing be on its way to a reader that reads no more: what has left
+// the stage is waited for where there is someone to take it.
+func (f *fanOut) forget(ctx context.Context, m *arm) error {
+	if err := m.w.flush(ctx); err != nil && ctx.Err() != nil {
+		return err
+	}
+	for m.away.size > 0 {
+		if a := m.away.pop(); a != 0 {
+			if err := f.stage.arrived(a); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// buryDead takes readers out whose ranks are gone, before they are written to.
+func (f *fanOut) buryDead(ctx context.Context) (out []error) {
+	now := f.team.Health()
+	if now == f.heard {
+		return nil
+	}
+	f.heard = now
+	for _, m := range f.arms {
+		if fate := m.w.fate(); fate != nil && m.lost == nil {
+			out = append(out, f.lose(ctx, m, fate))
+		}
+	}
+	return out
+}
+
+// lose takes a reader out and returns what Write tells of it.
+func (f *fanOut) lose(ctx context.Context, m *arm, why error) error {
+	m.lost = why
+	_ = f.forget(ctx, m) // or when its memory is needed
+	return m.w.pipe.fail("Write", why)
+}
+
+var errNobodyLeft = fmt.Errorf("%w: no reader is left", ErrClosed)

@@ -1,0 +1,59 @@
+package rpipe
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+)
+
+// fabricSite is registered memory.
+type fabricSite struct {
+	memory
+	team *fabric.Team
+}
+
+func newFabricSite(ctx context.Context, t *fabric.Team, o *options) (*fabricSite, error) {
+	r, err := registryOf(t)
+	if err != nil {
+		return nil, err
+	}
+	m, err := newMemory(ctx, t, fmt.Sprintf("rpipe/%s/fan#%d/%s", t.Name, r.number(), o.name), o.heap, unprepared)
+	return &fabricSite{m, t}, err
+}
+
+func (m *fabricSite) bytes() []byte { return m.block.Bytes }
+
+func (m *fabricSite) lend(s *fanStage, l link) {
+	to := l.(*fabricLink)
+	to.shared, to.staged = s, m.memory
+}
+
+func (m *fabricSite) giveUp() { _ = m.release(m.team, false) }
+
+// berthSite is a carrier's berth where no end lies.
+type berthSite struct {
+	c     *Carrier
+	berth int
+	mem   []byte
+}
+
+func newBerthSite(c *Carrier, size int) (*berthSite, error) {
+	if size > c.room() {
+		return nil, fmt.Errorf("%w: %d bytes, where a berth of the carrier has %d; give OverWindow the pipes' options", ErrTooLarge, size, c.room())
+	}
+	berth, err := c.take()
+	if err != nil {
+		return nil, err
+	}
+	return &berthSite{c, berth, c.w.Local()[c.dataOf(berth):][:size]}, nil
+}
+
+func (b *berthSite) bytes() []byte { return b.mem }
+
+func (b *berthSite) lend(s *fanStage, l link) {
+	to := l.(*windowLink)
+	to.shared, to.staged = s, b.mem
+}
+
+func (b *berthSite) giveUp() { _ = b.c.give(b.berth) }
