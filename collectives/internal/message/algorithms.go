@@ -1,9 +1,6 @@
 package message
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
 
 // A Collective is what a call does.
 type Collective uint8
@@ -34,12 +31,8 @@ func (c Collective) String() string {
 	return names[c]
 }
 
-// Reduces reports whether the collective combines.
-func (c Collective) Reduces() bool {
-	return c == Reduce || c == AllReduce || c == ReduceScatter || c == Scan || c == ExScan
-}
-
-// Needs are what an algorithm cannot do without.
+// Needs are what an algorithm cannot do without. All members must find them met,
+// or none.
 type Needs uint8
 
 // The needs of algorithms.
@@ -50,7 +43,8 @@ const (
 	PackedBlocks                   // blocks that follow one another in the members' order
 	EveryCount                     // the counts of all blocks at all members
 	HostMap                        // to know who shares a host
-	HostRuns                       // hosts whose members follow one another
+	HostRuns                       // hosts whose members follow one another (Hosts.Runs)
+	OrderedHosts                   // HostRuns, where the operator does not commute
 )
 
 // An Algorithm is a way to do a collective, as data to choose from.
@@ -90,44 +84,4 @@ func Find(c Collective, name string) (Algorithm, bool) {
 		}
 	}
 	return Algorithm{}, false
-}
-
-// ErrUnfit: an algorithm cannot do the call.
-var ErrUnfit = errors.New("algorithm does not fit the call")
-
-// Fits returns nil if the algorithm can do the call of n members that a
-// describes, and an ErrUnfit that says why not. It looks at lengths, counts and
-// options only, which are the same at all members, so that all get the same
-// answer; but a Gather's and Scatter's counts are to be those of the root.
-func (al *Algorithm) Fits(n int, a *Args) error {
-	why := ""
-	reduces := al.Collective.Reduces()
-	switch {
-	case reduces && a.Ordered && !al.Exact && n > 1:
-		why = "it does not combine from left to right"
-	case reduces && !a.Commutative && al.Needs&Commuting != 0 && n > 1:
-		why = "it needs an operator that commutes"
-	case al.Needs&EvenSize != 0 && n%2 != 0 && n > 1:
-		why = fmt.Sprintf("it needs an even number of members, not %d", n)
-	case al.Needs&EqualBlocks != 0 && (a.SendCounts != nil || a.RecvCounts != nil):
-		why = "it needs blocks of one length"
-	case al.Needs&PackedBlocks != 0 && !al.packed(n, a):
-		why = "it needs blocks that follow one another"
-	case al.Needs&HostMap != 0 && a.Hosts == nil:
-		why = "it needs to know who shares a host"
-	case al.Needs&HostRuns != 0 && !a.Hosts.Runs(), al.Needs&HostMap != 0 && reduces && !a.Commutative && !a.Hosts.Runs():
-		why = "it needs hosts whose members follow one another"
-	}
-	if why == "" {
-		return nil
-	}
-	return fmt.Errorf("%w: %s %q: %s", ErrUnfit, al.Collective, al.Name, why)
-}
-
-// packed: the blocks of the call follow one another.
-func (al *Algorithm) packed(n int, a *Args) bool {
-	if al.Collective == Scatter {
-		return a.scattered().packed(n)
-	}
-	return a.gathered().packed(n)
 }

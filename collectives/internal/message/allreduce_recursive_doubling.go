@@ -28,13 +28,12 @@ func AllReduceRecursiveDoubling(ctx context.Context, c Carrier, a *Args) error {
 	}
 	// What is sent must not change while the peer's is combined with it: it is
 	// Send as it came, then copies of the result so far.
-	src, copied := a.Send, q.p > 1 && (q.paired(v) || q.p > 2 || same(a.Send, a.Recv))
-	var spare []byte
-	if copied {
-		spare = a.Scratch(len(a.Send))
-	}
+	src, spare := a.Send, []byte(nil)
 	for mask := 1; mask < q.p; mask <<= 1 {
 		if mask > 1 || q.paired(v) || same(a.Send, a.Recv) {
+			if spare == nil {
+				spare = a.Scratch(len(a.Send))
+			}
 			copy(spare, a.Recv)
 			src = spare
 		}

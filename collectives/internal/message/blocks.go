@@ -68,15 +68,5 @@ func (b blocks) span(buf []byte, i, j int) []byte {
 	return buf[lo:hi]
 }
 
-// packed: n blocks follow one another in the members' order.
-func (b blocks) packed(n int) bool {
-	for i := 1; i < n && b.counts != nil; i++ {
-		if b.offsets[i] != b.offsets[i-1]+b.counts[i-1] {
-			return false
-		}
-	}
-	return true
-}
-
 // same: x and y are the same slice.
 func same(x, y []byte) bool { return len(x) > 0 && len(y) > 0 && &x[0] == &y[0] }

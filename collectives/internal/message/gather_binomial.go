@@ -34,10 +34,11 @@ func GatherBinomial(ctx context.Context, c Carrier, a *Args) error {
 			return err
 		}
 	}
-	switch parent := rankOf(v-low, a.Root, n); {
-	case v == 0:
+	parent := rankOf(v-low, a.Root, n)
+	switch v {
+	case 0:
 		return nil
-	case v == low:
+	case low:
 		one, two := r.cut(mem, v, end)
 		return sendParts(ctx, c, parent, one, two)
 	default:

@@ -46,7 +46,7 @@ func drawProblem(t *rapid.T, al *message.Algorithm) *problem {
 	if al.Needs&message.EvenSize != 0 {
 		p.n = rapid.SampledFrom([]int{1, 2, 4, 6, 8, 10}).Draw(t, "even members")
 	}
-	if al.Collective.Reduces() {
+	if reduces(al.Collective) {
 		ops = slices.DeleteFunc(ops, func(o operator) bool {
 			return o.ordered && !al.Exact || !o.commutes && al.Needs&message.Commuting != 0
 		})
@@ -66,7 +66,7 @@ func drawProblem(t *rapid.T, al *message.Algorithm) *problem {
 	p.drawHosts(t)
 	p.draw(t)
 	for i, a := range p.args {
-		require.NoError(t, al.Fits(p.n, a), "member %d", i)
+		require.Zero(t, unmet(al, p.n, a), "the problem does not fit")
 		if p.sent[i] == nil {
 			p.sent[i] = slices.Clone(a.Send)
 		}
@@ -80,7 +80,7 @@ func (p *problem) drawHosts(t *rapid.T) {
 		return
 	}
 	host := rapid.SliceOfN(rapid.IntRange(5, 7), p.n, p.n).Draw(t, "hosts")
-	if p.al.Needs&message.HostRuns != 0 || p.al.Collective.Reduces() && !p.op.commutes {
+	if p.al.Needs&message.HostRuns != 0 || p.al.Needs&message.OrderedHosts != 0 && !p.op.commutes {
 		slices.Sort(host)
 	}
 	for _, a := range p.args {

@@ -55,19 +55,18 @@ func reducePairwiseInOrder(ctx context.Context, c Carrier, a *Args, b blocks, ds
 		if i != rank {
 			came = places.of(kept, turned(i, rank+1, n))
 		}
+		into := sum
 		switch {
 		case i == 0:
 			sum = came
+			continue
 		case i == n-1:
-			a.Combine(dst, sum, came)
-		default:
-			into := sum
-			if i == 1 && rank == 0 {
-				into = came // sum is Send yet
-			}
-			a.Combine(into, sum, came)
-			sum = into
+			into = dst
+		case i == 1 && rank == 0:
+			into = came // sum is Send yet
 		}
+		a.Combine(into, sum, came)
+		sum = into
 	}
 	if n == 1 {
 		copy(dst, own)

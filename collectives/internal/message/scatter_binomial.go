@@ -45,10 +45,11 @@ func ScatterBinomial(ctx context.Context, c Carrier, a *Args) error {
 
 // fill receives what hangs on v in mem, if v is not the root.
 func (r branch) fill(ctx context.Context, c Carrier, mem []byte, v, low, end int) error {
-	switch parent := rankOf(v-low, r.root, r.n); {
-	case v == 0:
+	parent := rankOf(v-low, r.root, r.n)
+	switch v {
+	case 0:
 		return nil
-	case v == low:
+	case low:
 		one, two := r.cut(mem, v, end)
 		return recvParts(ctx, c, parent, one, two)
 	default:

@@ -10,7 +10,7 @@ var table = []Algorithm{
 
 	{Reduce, "linear", ReduceLinear, 0, true, rootEach},
 	{Reduce, "binomial", ReduceBinomial, 0, false, logarithmic},
-	{Reduce, "two-level", ReduceTwoLevel, HostMap, false, nil},
+	{Reduce, "two-level", ReduceTwoLevel, HostMap | OrderedHosts, false, nil},
 	{Reduce, "rabenseifner", ReduceRabenseifner, 0, false, halvingGather},
 	{Reduce, "pairwise", ReducePairwise, 0, true, twice(eachBlock)},
 	{Reduce, "chain", ReduceChain, Commuting, false, pipeline},
@@ -18,7 +18,7 @@ var table = []Algorithm{
 	{AllReduce, "linear", AllReduceLinear, 0, true, twice(rootEach)},
 	{AllReduce, "recursive-doubling", AllReduceRecursiveDoubling, 0, false, doubling},
 	{AllReduce, "reduce-broadcast", AllReduceReduceBroadcast, 0, false, twice(logarithmic)},
-	{AllReduce, "two-level", AllReduceTwoLevel, HostMap, false, nil},
+	{AllReduce, "two-level", AllReduceTwoLevel, HostMap | OrderedHosts, false, nil},
 	{AllReduce, "rabenseifner", AllReduceRabenseifner, 0, false, halvingDoubling},
 	{AllReduce, "pairwise", AllReducePairwise, 0, true, twice(eachBlock)},
 	{AllReduce, "ring", AllReduceRing, Commuting, false, twice(eachBlock)},
