@@ -2,5 +2,5 @@
 
 package vector
 
-// assembly is empty: this architecture has the plain form only.
-var assembly table
+// They are empty: this architecture has the plain form only.
+var assembly, locatedAssembly table

@@ -3,6 +3,7 @@ package vector
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"testing"
 	"time"
@@ -61,17 +62,19 @@ func report(b *testing.B, n int, took []float64) {
 
 // BenchmarkForLoc measures MinLoc of values of which either comes first.
 func BenchmarkForLoc(b *testing.B) {
+	kernels(b)
 	for _, k := range []reflect.Kind{reflect.Int32, reflect.Float64} {
-		for _, n := range where[1:] {
+		for _, n := range []int{16, 16 << 10, 256 << 10, 16 << 20} {
 			b.Run(fmt.Sprintf("%v/%d", k, n), func(b *testing.B) {
 				l, r, d := make([]byte, n), make([]byte, n), make([]byte, n)
-				for i := range l {
-					l[i], r[i] = byte(i*i*7>>3), byte(i*i*13>>3)
-				}
-				f := located.get(k, Min)
-				took := times(b, func() { f(d, l, r) }, func() { copy(d, l) })
+				rng := rand.New(rand.NewPCG(7, 8))
+				fill(rng, reflect.Uint8, l)
+				fill(rng, reflect.Uint8, r)
+				fast, slow := locatedAssembly.get(k, Min), locatedPlain.get(k, Min)
+				took := times(b, func() { fast(d, l, r) }, func() { slow(d, l, r) }, func() { copy(d, l) })
 				report(b, n, took)
-				b.ReportMetric(took[1]/took[0], "x-memcpy")
+				b.ReportMetric(took[1]/took[0], "x-plain")
+				b.ReportMetric(took[2]/took[0], "x-memcpy")
 			})
 		}
 	}

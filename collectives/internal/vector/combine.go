@@ -52,7 +52,11 @@ func (t *table) get(k reflect.Kind, op Op) Combine {
 // For returns the fastest form of op over elements of type T, a number type or
 // one made of it, or nil where there is no such operation.
 func For[T any](op Op) Combine {
-	k := reflect.TypeFor[T]().Kind()
+	return fastest(&assembly, &plain, reflect.TypeFor[T]().Kind(), op)
+}
+
+// fastest returns the form that this processor is the fastest with.
+func fastest(assembly, plain *table, k reflect.Kind, op Op) Combine {
 	if cpu.X86.HasAVX2 && !race {
 		if f := assembly.get(k, op); f != nil {
 			return f

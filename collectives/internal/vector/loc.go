@@ -5,7 +5,8 @@ import (
 	"reflect"
 )
 
-// A Loc is a value and where it was found, which MinLoc and MaxLoc reduce.
+// A Loc is a value and where it was found, which MinLoc and MaxLoc reduce. It is
+// 16 bytes for every T.
 type Loc[T ordered] struct {
 	Value T
 	Index int64
@@ -19,51 +20,55 @@ type Loc[T ordered] struct {
 // comes before all other values, as in Min and Max, and of -0 and +0 it is -0
 // for Min and +0 for Max.
 func ForLoc[T any](op Op) Combine {
-	return located.get(reflect.TypeFor[T]().Kind(), op)
+	return fastest(&locatedAssembly, &locatedPlain, reflect.TypeFor[T]().Kind(), op)
 }
 
-// pick sets each element to the operand that comes first, the left one if they
-// are the same.
-func pick[T ordered](dst, left, right []byte, first func(a, b *Loc[T]) bool) {
+func minLoc[T integer](dst, left, right []byte) {
 	d, l, r := operands[Loc[T]](dst, left, right)
 	l, r = l[:len(d)], r[:len(d)]
 	for i := range d {
-		p := &l[i]
-		if first(&r[i], p) {
-			p = &r[i]
+		p, q := &l[i], &r[i]
+		if q.Value < p.Value || q.Value == p.Value && q.Index < p.Index {
+			p = q
 		}
 		d[i] = *p
 	}
 }
 
-func minLoc[T integer](dst, left, right []byte) {
-	pick(dst, left, right, func(a, b *Loc[T]) bool {
-		return a.Value < b.Value || a.Value == b.Value && a.Index < b.Index
-	})
-}
-
 func maxLoc[T integer](dst, left, right []byte) {
-	pick(dst, left, right, func(a, b *Loc[T]) bool {
-		return a.Value > b.Value || a.Value == b.Value && a.Index < b.Index
-	})
+	d, l, r := operands[Loc[T]](dst, left, right)
+	l, r = l[:len(d)], r[:len(d)]
+	for i := range d {
+		p, q := &l[i], &r[i]
+		if q.Value > p.Value || q.Value == p.Value && q.Index < p.Index {
+			p = q
+		}
+		d[i] = *p
+	}
 }
 
 func minLocFloat[T float](dst, left, right []byte) {
-	pick(dst, left, right, func(a, b *Loc[T]) bool {
-		if a.Value < b.Value || a.Value > b.Value {
-			return a.Value < b.Value
+	d, l, r := operands[Loc[T]](dst, left, right)
+	l, r = l[:len(d)], r[:len(d)]
+	for i := range d {
+		p, q := &l[i], &r[i]
+		if q.Value < p.Value || !(q.Value > p.Value) && settle(q, p, math.Signbit(float64(q.Value))) {
+			p = q
 		}
-		return settle(a, b, math.Signbit(float64(a.Value)))
-	})
+		d[i] = *p
+	}
 }
 
 func maxLocFloat[T float](dst, left, right []byte) {
-	pick(dst, left, right, func(a, b *Loc[T]) bool {
-		if a.Value < b.Value || a.Value > b.Value {
-			return a.Value > b.Value
+	d, l, r := operands[Loc[T]](dst, left, right)
+	l, r = l[:len(d)], r[:len(d)]
+	for i := range d {
+		p, q := &l[i], &r[i]
+		if q.Value > p.Value || !(q.Value < p.Value) && settle(q, p, !math.Signbit(float64(q.Value))) {
+			p = q
 		}
-		return settle(a, b, !math.Signbit(float64(a.Value)))
-	})
+		d[i] = *p
+	}
 }
 
 // settle: a comes first, of two that are neither less nor greater. If they are

@@ -2,8 +2,8 @@ package vector
 
 import "reflect"
 
-// located is the table of MinLoc and MaxLoc by the type of the values.
-var located = table{
+// locatedPlain has MinLoc and MaxLoc by the type of the values.
+var locatedPlain = table{
 	reflect.Int:     {Min: minLoc[int], Max: maxLoc[int]},
 	reflect.Int8:    {Min: minLoc[int8], Max: maxLoc[int8]},
 	reflect.Int16:   {Min: minLoc[int16], Max: maxLoc[int16]},

@@ -1,7 +1,10 @@
 package vector
 
 import (
+	"bytes"
+	"encoding/binary"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"testing"
 
@@ -96,8 +99,59 @@ func TestLocWalksAllElements(t *testing.T) {
 func TestLocHasAllRealTypes(t *testing.T) {
 	for _, k := range kinds {
 		real := k != reflect.Complex64 && k != reflect.Complex128
-		require.Equal(t, real, located.get(k, Min) != nil, k)
-		require.Equal(t, real, located.get(k, Max) != nil, k)
+		require.Equal(t, real, locatedPlain.get(k, Min) != nil, k)
+		require.Equal(t, real, locatedPlain.get(k, Max) != nil, k)
 	}
 	require.NotNil(t, ForLoc[celsius](Min))
+}
+
+// Both forms choose the same operand, to the bits of a NaN.
+func TestAssemblyOfLocIsThePlainForm(t *testing.T) {
+	kernels(t)
+	const loc = 16
+	rng := rand.New(rand.NewPCG(9, 10))
+	for _, k := range kinds {
+		for op, fast := range locatedAssembly[k] {
+			require.Equal(t, locatedPlain.get(k, Op(op)) == nil, fast == nil)
+			for n := 0; fast != nil && n < 100*loc; n += loc {
+				l, _ := in(n, rng.IntN(64))
+				r, _ := in(n, rng.IntN(64))
+				got, whole := in(n, rng.IntN(64))
+				guards, want := bytes.Clone(whole), make([]byte, n)
+				fillLocs(rng, k, l)
+				fillLocs(rng, k, r)
+				locatedPlain.get(k, Op(op))(want, l, r)
+				fast(got, l, r)
+				fast(l, l, r)
+				for at := 0; at < n; at += loc {
+					for _, g := range [][]byte{got, l} {
+						require.Equalf(t, want[at:at+sizes[k]], g[at:at+sizes[k]], "%v of %v: value", Op(op), k)
+						require.Equalf(t, want[at+8:at+loc], g[at+8:at+loc], "%v of %v: index", Op(op), k)
+					}
+				}
+				copy(got, guards[address(got)-address(whole):])
+				require.Equal(t, guards, whole)
+			}
+		}
+	}
+}
+
+// fillLocs makes Locs of few values and indices, so that many are equal, and of
+// any bits, which are padding too.
+func fillLocs(rng *rand.Rand, k reflect.Kind, mem []byte) {
+	fill(rng, k, mem[:len(mem)/sizes[k]*sizes[k]])
+	for at := 0; at < len(mem); at += 16 {
+		switch rng.IntN(4) {
+		case 0:
+			clear(mem[at : at+sizes[k]])
+			mem[at+sizes[k]-1] = byte(rng.IntN(2)) << 7
+		case 1: // the least in absolute value that is not 0, or the least of all
+			clear(mem[at : at+sizes[k]])
+			mem[at] = 1
+			mem[at+sizes[k]-1] |= byte(rng.IntN(2)) << 7
+		}
+		if rng.IntN(2) == 0 {
+			binary.NativeEndian.PutUint64(mem[at+8:], uint64(rng.Int64N(3)-1))
+		}
+	}
 }

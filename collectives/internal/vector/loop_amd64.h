@@ -1,7 +1,7 @@
 // KERNEL is a whole kernel: dst = left ∘ right over slices of bytes, 128 bytes a
 // turn, then 32, then the pieces of 16, 8, 4, 2 and 1 bytes of which the rest is
-// made. OP(l, r, d) is ∘ on vectors; it may use Y8 to Y14, and Y15, which the
-// kernel may set beforehand. In a piece the upper elements of the vectors are
+// made. OP(l, r, d) is ∘ on vectors; it may use Y8 to Y15, some of which the
+// kernel may have set. In a piece the upper elements of the vectors are
 // zero and what becomes of them is dropped. A piece never splits an element,
 // because the lengths are multiples of an element and elements are powers of two.
 //
