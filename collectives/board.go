@@ -1,4 +1,153 @@
 package collectives
 
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gopgas/gopgas/collectives/internal/board"
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+const (
+	// boardRoom is what one element for each member may take on a board.
+	boardRoom = 32 << 10
+	// placedFrom is from where on it is worthwhile to find out where slices lie.
+	placedFrom = 4 << 10
+)
+
 // fitsBoard tells whether a call among n members can be done on boards.
-func fitsBoard(*Call, int) bool { return false }
+func fitsBoard(c *Call, n int) bool {
+	return c.size <= boardRoom/n && c.kind < fabric.NeighborAllGather
+}
+
+// onBoard makes a call in mapped memory.
+func (g *group) onBoard(ctx context.Context, seq uint64, c *Call) error {
+	if g.board == nil {
+		if err := g.makeBoard(g.bound.to(ctx, g.team)); err != nil {
+			return err
+		}
+	}
+	g.ctx = ctx
+	a := &g.boardArgs
+	l := g.layOut(c)
+	*a = board.Args{Root: c.root, Elem: c.size, Send: c.send, Recv: c.recv, Combine: c.combine,
+		SendAt: g.placeOf(c.send), RecvAt: g.placeOf(c.recv),
+		SendCounts: l.sendCounts, SendOffsets: l.sendOffsets, RecvCounts: l.recvCounts, RecvOffsets: l.recvOffsets}
+	err := g.boardCall(ctx, c.kind, seq)
+	*a, g.ctx = board.Args{}, nil // the caller's
+	return g.boardVerdict(ctx, seq, err)
+}
+
+func (g *group) boardCall(ctx context.Context, kind fabric.Collective, seq uint64) error {
+	b, a, mark := g.board, &g.boardArgs, g.chain
+	switch kind {
+	case fabric.Broadcast:
+		return b.Broadcast(ctx, seq, mark, a)
+	case fabric.Reduce:
+		return b.Reduce(ctx, seq, mark, a)
+	case fabric.AllReduce:
+		return b.AllReduce(ctx, seq, mark, a)
+	case fabric.Gather:
+		return b.Gather(ctx, seq, mark, a)
+	case fabric.GatherV:
+		return b.GatherV(ctx, seq, mark, a)
+	case fabric.AllGather, fabric.AllGatherV:
+		return b.AllGather(ctx, seq, mark, a)
+	case fabric.Scatter:
+		return b.Scatter(ctx, seq, mark, a)
+	case fabric.ScatterV:
+		return b.ScatterV(ctx, seq, mark, a)
+	case fabric.ReduceScatter, fabric.ReduceScatterV:
+		return b.ReduceScatter(ctx, seq, mark, a)
+	case fabric.AllToAll:
+		return b.AllToAll(ctx, seq, mark, a)
+	case fabric.AllToAllV:
+		return b.AllToAllV(ctx, seq, mark, a)
+	case fabric.Scan:
+		return b.Scan(ctx, seq, mark, a)
+	case fabric.ExScan:
+		return b.ExScan(ctx, seq, mark, a)
+	}
+	return errors.ErrUnsupported
+}
+
+// boardVerdict has members whose calls met compare them.
+func (g *group) boardVerdict(ctx context.Context, seq uint64, err error) error {
+	var differs *board.Differs
+	var length *board.LengthError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &differs):
+		if differs.Seq != 0 {
+			seq = min(seq, differs.Seq)
+		}
+		return g.team.Differs(ctx, seq, differs.Member)
+	case errors.As(err, &length):
+		return fmt.Errorf("%w: %w", runtime.ErrMismatch, err)
+	}
+	return err
+}
+
+// makeBoard connects to all members' boards. All of them come here in the same
+// call.
+func (g *group) makeBoard(ctx context.Context) error {
+	n, me := len(g.team.Members), g.team.Rank
+	name := g.team.Name + "/board"
+	cfg := board.Config{Rank: me, Size: n, Mem: make([][]byte, n), Bells: make([]wait.Ringer, n), Await: g.team.Await, View: g.view}
+	if n > 1 {
+		block, err := g.team.Arena().Alloc(board.Size(n))
+		if err != nil {
+			return err
+		}
+		if _, err := g.team.Register(ctx, name, block.Memory); err != nil {
+			return errors.Join(err, g.team.Arena().Free(block))
+		}
+		cfg.Mem[me] = block.Bytes
+	}
+	for m, rank := range g.team.Members {
+		if m == me {
+			continue
+		}
+		r, err := g.team.AwaitRegion(ctx, rank, name)
+		if err != nil {
+			return err
+		}
+		cfg.Mem[m], cfg.Bells[m] = r.Mem, r.Peer.Bell()
+	}
+	var err error
+	g.board, err = board.New(cfg)
+	return err
+}
+
+// placeOf tells where a slice lies, if others can find it.
+func (g *group) placeOf(mem []byte) board.Place {
+	if len(mem) < placedFrom {
+		return board.Place{}
+	}
+	id, offset, ok := g.team.RegionOf(mem)
+	if !ok {
+		return board.Place{}
+	}
+	return board.Place{Region: id, Offset: uint64(offset)}
+}
+
+// view returns memory of another member's where that is mapped. What others say
+// about it is checked.
+func (g *group) view(member int, region, offset uint64, n int) []byte {
+	rank := g.team.Members[member]
+	r := g.team.Reached(rank, region)
+	if r == nil {
+		var err error
+		if r, err = g.team.Reach(g.bound.to(g.ctx, g.team), rank, region); err != nil {
+			return nil
+		}
+	}
+	if size := uint64(len(r.Mem)); n < 0 || offset > size || uint64(n) > size-offset {
+		return nil
+	}
+	return r.Mem[offset:][:n:n]
+}

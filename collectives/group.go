@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"sync/atomic"
 
+	"github.com/gopgas/gopgas/collectives/internal/board"
 	"github.com/gopgas/gopgas/collectives/internal/message"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/runtime"
@@ -20,14 +21,21 @@ type group struct {
 	guide   guide
 	buffers atomic.Uint64 // made so far
 
-	pipes pipes
-	args  message.Args
-	arena message.Arena
-	// Counts and offsets in bytes.
-	sendCounts, sendOffsets, recvCounts, recvOffsets []int
-
-	bound binding
+	// chain is a hash of all calls up to this one: it differs from then on where one
+	// did, though it was of a kind in which nobody waits for the other.
+	chain     uint64
+	layout    layout
+	board     *board.Board // nil until a call is made on it
+	boardArgs board.Args
+	ctx       context.Context // of the call on the board
+	pipes     pipes
+	args      message.Args
+	arena     message.Arena
+	bound     binding
 }
+
+// A layout is blocks by counts and offsets in bytes.
+type layout struct{ sendCounts, sendOffsets, recvCounts, recvOffsets []int }
 
 // groupOf returns the team's group, which the first call makes.
 func groupOf(t *runtime.Team) (*group, error) {
@@ -97,45 +105,53 @@ func (g *group) fail(call *fabric.Call, err error) error {
 
 // perform does a call's work, when it is its turn.
 func (g *group) perform(ctx context.Context, seq uint64, call *fabric.Call, c *Call) error {
-	way := g.guide.choose(c, g.team)
-	err := g.byMessages(g.bound.to(ctx, g.team), seq, call, c, way)
-	if err == nil {
-		return nil
+	g.chain = mix(g.chain, call.Mark)
+	var err error
+	if way := g.guide.choose(c, g.team); way.board {
+		err = g.onBoard(ctx, seq, c)
+	} else {
+		err = g.byMessages(g.bound.to(ctx, g.team), seq, c, way)
 	}
-	return g.verdict(ctx, err)
+	if err != nil {
+		return g.verdict(ctx, err)
+	}
+	return nil
 }
 
 // byMessages runs an algorithm of messages.
-func (g *group) byMessages(ctx context.Context, seq uint64, call *fabric.Call, c *Call, way *way) error {
+func (g *group) byMessages(ctx context.Context, seq uint64, c *Call, way *way) error {
 	a := &g.args
 	a.Root, a.Elem, a.Send, a.Recv = c.root, c.size, c.send, c.recv
 	a.Combine, a.Commutative, a.Ordered = c.combine, c.commutes, c.ordered
-	g.layOut(c)
-	g.pipes.begin(seq, call.Mark, c.size)
+	l := g.layOut(c)
+	a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets = l.sendCounts, l.sendOffsets, l.recvCounts, l.recvOffsets
+	g.pipes.begin(seq, g.chain, c.size)
 	err := way.Run(ctx, &g.pipes, a)
 	a.Send, a.Recv, a.Combine = nil, nil, nil // the caller's
 	g.arena.Reset()
 	return err
 }
 
-// layOut turns blocks into counts and offsets in bytes.
-func (g *group) layOut(c *Call) {
-	a := &g.args
-	a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets = nil, nil, nil, nil
+// layOut turns a call's blocks into counts and offsets in bytes, nil where they
+// are all alike.
+func (g *group) layOut(c *Call) layout {
 	if !c.vary {
-		return
+		return layout{}
 	}
+	var used layout
+	l := &g.layout
 	if c.sendBlocks.Counts != nil {
-		g.sendCounts, g.sendOffsets = c.sendBlocks.bytes(c.size, g.sendCounts, g.sendOffsets)
-		a.SendCounts, a.SendOffsets = g.sendCounts, g.sendOffsets
+		l.sendCounts, l.sendOffsets = c.sendBlocks.bytes(c.size, l.sendCounts, l.sendOffsets)
+		used.sendCounts, used.sendOffsets = l.sendCounts, l.sendOffsets
 	}
 	if c.recvBlocks.Counts != nil {
-		g.recvCounts, g.recvOffsets = c.recvBlocks.bytes(c.size, g.recvCounts, g.recvOffsets)
-		a.RecvCounts, a.RecvOffsets = g.recvCounts, g.recvOffsets
+		l.recvCounts, l.recvOffsets = c.recvBlocks.bytes(c.size, l.recvCounts, l.recvOffsets)
+		used.recvCounts, used.recvOffsets = l.recvCounts, l.recvOffsets
 	}
 	if c.kind == fabric.ReduceScatterV { // whose blocks algorithms name by where they end up
-		a.RecvCounts, a.RecvOffsets, a.SendCounts, a.SendOffsets = a.SendCounts, a.SendOffsets, nil, nil
+		used.recvCounts, used.recvOffsets, used.sendCounts, used.sendOffsets = used.sendCounts, used.sendOffsets, nil, nil
 	}
+	return used
 }
 
 // bytes returns counts and offsets in bytes, in slices that are used again.

@@ -11,12 +11,12 @@ import (
 
 // A collective call that takes long may wait for members that make another one.
 // Where no message between them shows it, this does: the rank that waits tells
-// some members what it is doing, and one that is doing, or has done, something
-// else under the same number breaks the team.
+// some members what it is doing and did before, and one that is doing, or has
+// done, something else under the same number breaks the team.
 //
 //	waiting since 100 ms                       member
 //	call 7 is AllReduce of 4 float64, Sum  ->  call 7 is Barrier: break the team
-//	                                       ->  has not made call 7 yet: nothing
+//	     6 is Barrier ...                  ->  has not made call 7 yet: 6, ...
 //
 // Calls that are quick pay for it with one look at a flag.
 const (
@@ -31,9 +31,25 @@ const (
 const askService = "team.ask"
 
 type askMessage struct {
-	Team string
-	Seq  uint64
-	Call fabric.Call
+	Team  string
+	Seq   uint64
+	Calls []fabric.Call // that of Seq and those before, the latest first
+}
+
+// recounted is how many calls are told.
+const recounted = 16
+
+// recount returns the call of a number and those before. Called with the mutex
+// held.
+func (s *stream) recount(seq uint64) (calls []fabric.Call) {
+	for ; len(calls) < recounted; seq-- {
+		c, known := s.remember(seq)
+		if !known {
+			break
+		}
+		calls = append(calls, c)
+	}
+	return calls
 }
 
 // An inquiry looks now and then whether a call takes long.
@@ -82,26 +98,26 @@ func (t *Team) inquire() {
 	}
 	q.last, q.under = s.last, under
 	round := q.round
-	call, _ := s.remember(under)
+	calls := s.recount(under)
 	q.timer.Reset(inquireAfter << min(round, inquireBackoff))
 	s.mu.Unlock()
 	if ask {
-		t.askSome(round-1, under, call)
+		t.askSome(round-1, under, calls)
 	}
 }
 
 // askSome asks the next few members, so that in time all are asked.
-func (t *Team) askSome(round int, seq uint64, c fabric.Call) {
+func (t *Team) askSome(round int, seq uint64, calls []fabric.Call) {
 	others := len(t.members) - 1
 	for i := range min(inquireOf, others) {
-		t.ask((t.rank+1+(round*inquireOf+i)%others)%len(t.members), seq, c)
+		t.ask((t.rank+1+(round*inquireOf+i)%others)%len(t.members), seq, calls)
 	}
 }
 
 // ask tells a member what this rank is doing. One that cannot be told is dead or
 // leaving, which is found elsewhere.
-func (t *Team) ask(member int, seq uint64, c fabric.Call) {
-	payload, err := json.Marshal(askMessage{t.name, seq, c})
+func (t *Team) ask(member int, seq uint64, calls []fabric.Call) {
+	payload, err := json.Marshal(askMessage{t.name, seq, calls})
 	if err == nil {
 		_ = t.job.client.Tell(t.members[member], askService, payload)
 	}
@@ -115,28 +131,36 @@ func (j *Job) asked(from int, m askMessage) {
 	if t == nil {
 		return
 	}
-	t.stream.mu.Lock()
-	mine, known := t.stream.remember(m.Seq)
-	t.stream.mu.Unlock()
-	if known && mine != m.Call {
+	if mine, theirs, differ := t.stream.compare(m); differ {
 		_ = t.failed(mine.Kind, &MismatchError{Team: t.name, Rank: t.members[t.rank], Call: mine.String(),
-			Other: from, OtherDid: m.Call.String()})
+			Other: from, OtherDid: theirs.String()})
 	}
 }
 
+// compare returns the first two calls of the same number that differ.
+func (s *stream) compare(m askMessage) (mine, theirs fabric.Call, differ bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, c := range m.Calls {
+		if own, known := s.remember(m.Seq - uint64(i)); known && own != c {
+			mine, theirs, differ = own, c, true
+		}
+	}
+	return mine, theirs, differ
+}
+
 // differsFor bounds the wait for a member that compares.
-const differsFor = 5 * time.Second
+const differsFor = 2 * time.Second
 
 var errNoDifference = errors.New("what a member sent belongs to another collective call")
 
 // differs waits for a member to find out how its calls differ from this rank's.
 func (t *Team) differs(ctx context.Context, seq uint64, member int) error {
 	t.stream.mu.Lock()
-	c, known := t.stream.remember(seq)
+	c, _ := t.stream.remember(seq)
+	calls := t.stream.recount(seq)
 	t.stream.mu.Unlock()
-	if known {
-		t.ask(member, seq, c)
-	}
+	t.ask(member, seq, calls)
 	ctx, cancel := context.WithTimeoutCause(ctx, differsFor, errNoDifference)
 	defer cancel()
 	err := t.inner.Await(ctx, func() bool { return false })
