@@ -54,7 +54,7 @@ func allocate[T any](g *group, n int) (*Buffer[T], error) {
 	}
 	b := &buffer{team: g.team}
 	var err error
-	if b.block, err = g.team.Arena().Alloc(n * size); err != nil {
+	if b.block, err = g.team.Arena().Alloc(max(1, n) * size); err != nil {
 		return nil, err
 	}
 	// Others find it by its number; the name is for errors.

@@ -1,0 +1,400 @@
+package collectives_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gopgas/gopgas/collectives"
+	"github.com/gopgas/gopgas/internal/testjob"
+)
+
+// An affine is the map x -> A x + B over the integers modulo 2^32. Maps compose, and
+// do not commute.
+type affine struct{ A, B uint32 }
+
+func compose(f, g affine) affine { return affine{f.A * g.A, f.A*g.B + f.B} }
+
+// A scenario is a call of random shape, the same at all members.
+type scenario struct {
+	n, root   int
+	count     int   // elements of a block, or of the vector
+	counts    []int // of blocks with lengths of their own
+	offsets   []int
+	matrix    [][]int // AllToAllV: from i to j
+	seed      uint64
+	inPlace   bool
+	buffers   bool // slices lie in the rank's heap
+	algorithm string
+	free      []func() error // at this rank
+}
+
+// element returns element i of what a rank brings.
+func (s *scenario) element(rank, i int) affine {
+	x := (s.seed ^ uint64(rank)<<32 ^ uint64(i)) * 0x9e3779b97f4a7c15
+	return affine{uint32(x>>32) | 1, uint32(x)}
+}
+
+// brings returns n elements of a rank, from number at on.
+func (s *scenario) brings(rank, at, n int) []affine {
+	v := make([]affine, n)
+	for i := range v {
+		v[i] = s.element(rank, at+i)
+	}
+	return v
+}
+
+// combined returns the vectors of ranks lo to hi-1, combined in their order.
+func (s *scenario) combined(lo, hi, at, n int) []affine {
+	v := s.brings(lo, at, n)
+	for r := lo + 1; r < hi; r++ {
+		for i := range v {
+			v[i] = compose(v[i], s.element(r, at+i))
+		}
+	}
+	return v
+}
+
+// blocks are where all members' blocks lie, with gaps.
+func (s *scenario) blocks() collectives.Blocks { return collectives.Blocks{Counts: s.counts, Offsets: s.offsets} }
+
+func (s *scenario) span() int {
+	end := 0
+	for i, c := range s.counts {
+		end = max(end, s.offsets[i]+c)
+	}
+	return end
+}
+
+// memory returns n elements, in a buffer if the scenario says so.
+func (s *scenario) memory(r *testjob.Rank, n int) []affine {
+	if !s.buffers {
+		return make([]affine, n)
+	}
+	b, err := collectives.Alloc[affine](r.World, n)
+	r.NoError(err)
+	s.free = append(s.free, b.Free)
+	return b.Mem()
+}
+
+// holding returns memory that holds v.
+func (s *scenario) holding(r *testjob.Rank, v []affine) []affine {
+	m := s.memory(r, len(v))
+	copy(m, v)
+	return m
+}
+
+func (s *scenario) opts() []collectives.Option {
+	if s.algorithm == "" {
+		return nil
+	}
+	return []collectives.Option{collectives.WithAlgorithm(s.algorithm)}
+}
+
+// A trial makes a call of the scenario, and checks what it gives. call is nil
+// where it only names the algorithms.
+type trial struct {
+	name string
+	call func(s *scenario, r *testjob.Rank) (c collectives.Call, check func())
+}
+
+// matches checks a result.
+func matches(r *testjob.Rank, s *scenario, want, got []affine) {
+	if !slices.Equal(want, got) {
+		r.Equal(want, got, "%+v", *s)
+	}
+}
+
+var composition = collectives.NewOp("compose", false, compose)
+
+// xorOp commutes, so that all algorithms can do it.
+var xorOp = collectives.NewOp("xor", true, func(a, b affine) affine { return affine{a.A ^ b.A, a.B ^ b.B} })
+
+// trials are all collectives. op is the operator, fold its meaning for ranks lo to
+// hi-1.
+func trials(op collectives.Op[affine], fold func(s *scenario, lo, hi, at, n int) []affine) []trial {
+	return []trial{
+		{"Broadcast", func(s *scenario, r *testjob.Rank) (collectives.Call, func()) {
+			data := s.memory(r, s.count)
+			want := s.brings(s.root, 0, s.count)
+			if r.Me == s.root {
+				copy(data, want)
+			}
+			return collectives.BroadcastCall(s.root, data, s.opts()...), func() { matches(r, s, want, data) }
+		}},
+		{"Reduce", func(s *scenario, r *testjob.Rank) (collectives.Call, func()) {
+			in, out := s.holding(r, s.brings(r.Me, 0, s.count)), []affine(nil)
+			if r.Me == s.root {
+				if out = in; !s.inPlace {
+					out = s.memory(r, s.count)
+				}
+			}
+			return collectives.ReduceCall(s.root, op, in, out, s.opts()...), func() {
+				if r.Me == s.root {
+					matches(r, s, fold(s, 0, s.n, 0, s.count), out)
+				}
+			}
+		}},
+		{"AllReduce", func(s *scenario, r *testjob.Rank) (collectives.Call, func()) {
+			in := s.holding(r, s.brings(r.Me, 0, s.count))
+			out := in
+			if !s.inPlace {
+				out = s.memory(r, s.count)
+			}
+			return collectives.AllReduceCall(op, in, out, s.opts()...), func() {
+				matches(r, s, fold(s, 0, s.n, 0, s.count), out)
+				if !s.inPlace {
+					matches(r, s, s.brings(r.Me, 0, s.count), in)
+				}
+			}
+		}},
+		{"Scan", func(s *scenario, r *testjob.Rank) (collectives.Call, func()) {
+			in := s.holding(r, s.brings(r.Me, 0, s.count))
+			out := in
+			if !s.inPlace {
+				out = s.memory(r, s.count)
+			}
+			return collectives.ScanCall(op, in, out, s.opts()...), func() {
+				matches(r, s, fold(s, 0, r.Me+1, 0, s.count), out)
+			}
+		}},
+		{"ExScan", func(s *scenario, r *testjob.Rank) (collectives.Call, func()) {
+			in, out := s.holding(r, s.brings(r.Me, 0, s.count)), s.memory(r, s.count)
+			return collectives.ExScanCall(op, in, out, s.opts()...), func() {
+				want := make([]affine, s.count)
+				if r.Me > 0 {
+					want = fold(s, 0, r.Me, 0, s.count)
+				}
+				matches(r, s, want, out)
+			}
+		}},
+		{"ReduceScatter", func(s *scenario, r *testjob.Rank) (collectives.Call, func()) {
+			in := s.holding(r, s.brings(r.Me, 0, s.n*s.count))
+			out := s.memory(r, s.count)
+			if s.inPlace {
+				out = in[r.Me*s.count:][:s.count]
+			}
+			return collectives.ReduceScatterCall(op, in, out, s.opts()...), func() {
+				matches(r, s, fold(s, 0, s.n, r.Me*s.count, s.count), out)
+			}
+		}},
+		{"ReduceScatterV", func(s *scenario, r *testjob.Rank) (collectives.Call, func()) {
+			in := s.holding(r, s.brings(r.Me, 0, s.span()))
+			out := s.memory(r, s.counts[r.Me])
+			return collectives.ReduceScatterVCall(op, in, s.blocks(), out, s.opts()...), func() {
+				matches(r, s, fold(s, 0, s.n, s.offsets[r.Me], s.counts[r.Me]), out)
+			}
+		}},
+	}
+}
+
+// moves are the collectives that only move data.
+func moves() []trial {
+	return []trial{
+		{"Gather", func(s *scenario, r *testjob.Rank) (collectives.Call, func()) {
+			return gathers(s, r, r.Me == s.root, func(in, out []affine) collectives.Call {
+				return collectives.GatherCall(s.root, in, out, s.opts()...)
+			})
+		}},
+		{"AllGather", func(s *scenario, r *testjob.Rank) (collectives.Call, func()) {
+			return gathers(s, r, true, func(in, out []affine) collectives.Call {
+				return collectives.AllGatherCall(in, out, s.opts()...)
+			})
+		}},
+		{"GatherV", func(s *scenario, r *testjob.Rank) (collectives.Call, func()) {
+			return gathersV(s, r, r.Me == s.root, func(in, out []affine) collectives.Call {
+				return collectives.GatherVCall(s.root, in, out, s.blocks(), s.opts()...)
+			})
+		}},
+		{"AllGatherV", func(s *scenario, r *testjob.Rank) (collectives.Call, func()) {
+			return gathersV(s, r, true, func(in, out []affine) collectives.Call {
+				return collectives.AllGatherVCall(in, out, s.blocks(), s.opts()...)
+			})
+		}},
+		{"Scatter", func(s *scenario, r *testjob.Rank) (collectives.Call, func()) {
+			var in []affine
+			out := s.memory(r, s.count)
+			if r.Me == s.root {
+				in = s.holding(r, s.brings(s.root, 0, s.n*s.count))
+				if s.inPlace {
+					out = in[r.Me*s.count:][:s.count]
+				}
+			}
+			return collectives.ScatterCall(s.root, in, out, s.opts()...), func() {
+				matches(r, s, s.brings(s.root, r.Me*s.count, s.count), out)
+			}
+		}},
+		{"ScatterV", func(s *scenario, r *testjob.Rank) (collectives.Call, func()) {
+			var in []affine
+			var blocks collectives.Blocks
+			if r.Me == s.root {
+				in, blocks = s.holding(r, s.brings(s.root, 0, s.span())), s.blocks()
+			}
+			out := s.memory(r, s.counts[r.Me])
+			return collectives.ScatterVCall(s.root, in, blocks, out, s.opts()...), func() {
+				matches(r, s, s.brings(s.root, s.offsets[r.Me], s.counts[r.Me]), out)
+			}
+		}},
+		{"AllToAll", func(s *scenario, r *testjob.Rank) (collectives.Call, func()) {
+			in, out := s.holding(r, s.brings(r.Me, 0, s.n*s.count)), s.memory(r, s.n*s.count)
+			return collectives.AllToAllCall(in, out, s.opts()...), func() {
+				for from := range s.n {
+					matches(r, s, s.brings(from, r.Me*s.count, s.count), out[from*s.count:][:s.count])
+				}
+			}
+		}},
+		{"AllToAllV", func(s *scenario, r *testjob.Rank) (collectives.Call, func()) {
+			to, from := collectives.Blocks{Counts: s.matrix[r.Me]}, collectives.Blocks{}
+			total := 0
+			for rank := range s.n {
+				from.Counts = append(from.Counts, s.matrix[rank][r.Me])
+				total += s.matrix[rank][r.Me]
+			}
+			in, out := s.holding(r, s.brings(r.Me, 0, sum(to.Counts))), s.memory(r, total)
+			return collectives.AllToAllVCall(in, to, out, from, s.opts()...), func() {
+				at := 0
+				for rank, count := range from.Counts {
+					matches(r, s, s.brings(rank, sum(s.matrix[rank][:r.Me]), count), out[at:][:count])
+					at += count
+				}
+			}
+		}},
+	}
+}
+
+func gathers(s *scenario, r *testjob.Rank, receives bool, call func(in, out []affine) collectives.Call) (collectives.Call, func()) {
+	in, out := s.holding(r, s.brings(r.Me, 0, s.count)), []affine(nil)
+	if receives {
+		out = s.memory(r, s.n*s.count)
+		if s.inPlace {
+			own := out[r.Me*s.count:][:s.count]
+			copy(own, in)
+			in = own
+		}
+	}
+	return call(in, out), func() {
+		for from := 0; from < s.n && receives; from++ {
+			matches(r, s, s.brings(from, 0, s.count), out[from*s.count:][:s.count])
+		}
+	}
+}
+
+func gathersV(s *scenario, r *testjob.Rank, receives bool, call func(in, out []affine) collectives.Call) (collectives.Call, func()) {
+	in, out := s.holding(r, s.brings(r.Me, 0, s.counts[r.Me])), []affine(nil)
+	if receives {
+		out = s.memory(r, s.span())
+	}
+	return call(in, out), func() {
+		for from := 0; from < s.n && receives; from++ {
+			matches(r, s, s.brings(from, 0, s.counts[from]), out[s.offsets[from]:][:s.counts[from]])
+		}
+	}
+}
+
+func sum(counts []int) int {
+	total := 0
+	for _, c := range counts {
+		total += c
+	}
+	return total
+}
+
+// edges are the lengths in bytes around which calls are done in another way.
+var edges = []int{0, 8, 16, 40, 48, 4 << 10, 8 << 10, 16 << 10, 64 << 10, 256 << 10, 512 << 10}
+
+// draw makes a scenario of n ranks whose longest buffer has about an edge's bytes.
+func draw(rnd *rand.Rand, n int, most int) *scenario {
+	var edge int
+	for edge = edges[rnd.IntN(len(edges))]; edge > most; {
+		edge = edges[rnd.IntN(len(edges))]
+	}
+	count := max(0, edge/8+rnd.IntN(3)-1)
+	if rnd.IntN(2) == 0 {
+		count = (count + n - 1) / n
+	}
+	s := &scenario{n: n, root: rnd.IntN(n), count: count, seed: rnd.Uint64(), inPlace: rnd.IntN(2) == 0, buffers: rnd.IntN(2) == 0}
+	at := 0
+	for range n {
+		c := rnd.IntN(2*count/n + 2)
+		at += rnd.IntN(2) // a gap
+		s.counts, s.offsets = append(s.counts, c), append(s.offsets, at)
+		at += c
+		var row []int
+		for range n {
+			row = append(row, rnd.IntN(2*count/n+2))
+		}
+		s.matrix = append(s.matrix, row)
+	}
+	return s
+}
+
+func xored(s *scenario, lo, hi, at, n int) []affine {
+	v := s.brings(lo, at, n)
+	for r := lo + 1; r < hi; r++ {
+		for i := range v {
+			e := s.element(r, at+i)
+			v[i] = affine{v[i].A ^ e.A, v[i].B ^ e.B}
+		}
+	}
+	return v
+}
+
+func allTrials() []trial {
+	list := moves()
+	list = append(list, trials(composition, (*scenario).combined)...)
+	for _, tr := range trials(xorOp, xored) {
+		tr.name += " of what commutes"
+		list = append(list, tr)
+	}
+	return list
+}
+
+// sample is how often each pair of call and algorithm is drawn.
+func sample() int {
+	if testjob.Soak() {
+		return 40
+	}
+	return 2
+}
+
+// TestCallsAgreeWithASequentialModel makes every call by every algorithm, and by the
+// one that is chosen, among all numbers of members.
+func TestCallsAgreeWithASequentialModel(t *testing.T) {
+	for _, tr := range allTrials() {
+		t.Run(tr.name, func(t *testing.T) {
+			testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
+				seed := rand.Uint64()
+				t.Logf("seed %d", seed)
+				c.Run(t, func(ctx context.Context, r *testjob.Rank) { tryAll(ctx, r, tr, seed) })
+			})
+		})
+	}
+}
+
+// tryAll makes the calls of a trial; all ranks draw the same.
+func tryAll(ctx context.Context, r *testjob.Rank, tr trial, seed uint64) {
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	any, _ := tr.call(draw(rnd, r.N, 0), r)
+	for _, name := range append([]string{""}, any.Algorithms()...) {
+		for range sample() {
+			s := draw(rnd, r.N, 64<<10)
+			s.algorithm = name
+			c, check := tr.call(s, r)
+			plan, err := collectives.Plan(ctx, r.World, c)
+			if name != "" && err != nil {
+				r.ErrorIs(err, collectives.ErrAlgorithm, fmt.Sprint(name))
+				continue
+			}
+			r.NoError(err, "%+v", *s)
+			r.NoError(plan.Run(ctx), "%s %+v", name, *s)
+			check()
+			r.NoError(plan.Free(ctx))
+			r.NoError(collectives.Barrier(ctx, r.World), "others may still read what is freed now")
+			for _, free := range s.free {
+				r.NoError(free())
+			}
+		}
+	}
+}
