@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"iter"
 	"sync/atomic"
 	"time"
 
@@ -28,11 +26,11 @@ import (
 // from, through a FanIn. The idea is that of the conveyors in bale (Maley and
 // DeVinney, "Conveyors for Streaming Many-to-Many Communication", IA3 2019).
 //
-// Push, TryPush, Flush and Finish are called by one goroutine at a time, Pull,
-// TryPull and All by one, which may be another; Stats by any. When the reader of a
-// pipe does not keep up, Push waits for it. So ranks that only push, and do not pull
-// meanwhile, end up waiting for each other: pull in another goroutine, or use
-// TryPush and pull when it is false.
+// Push, TryPush, Flush, TryFlush and Finish are called by one goroutine at a time,
+// Pull, TryPull and All by one, which may be another; Stats by any. When the reader
+// of a pipe does not keep up, Push, Flush and Finish wait for it. So ranks that only
+// push, and do not pull meanwhile, end up waiting for each other: pull in another
+// goroutine, or use TryPush and TryFlush, and pull when they are false.
 type Conveyor[T any] struct {
 	lanes   []lane[T]
 	in      *FanIn[T]
@@ -41,14 +39,6 @@ type Conveyor[T any] struct {
 	count   conveyorCounts
 	done    bool // Finish was called
 	closed  atomic.Bool
-}
-
-// arrived is the block that Pull takes records from.
-type arrived[T any] struct {
-	block Block[T]
-	next  int
-	from  int
-	some  bool
 }
 
 // Without options a conveyor has these.
@@ -174,20 +164,37 @@ func (c *Conveyor[T]) push(ctx context.Context, to int, record T, wait bool) err
 func (c *Conveyor[T]) Flush(ctx context.Context) error {
 	var errs []error
 	for i := range c.lanes {
-		errs = append(errs, c.flush(ctx, &c.lanes[i]))
+		errs = append(errs, c.flush(ctx, &c.lanes[i], true))
 	}
 	return errors.Join(errs...)
 }
 
-func (c *Conveyor[T]) flush(ctx context.Context, l *lane[T]) error {
+func (c *Conveyor[T]) flush(ctx context.Context, l *lane[T], wait bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	had := l.filled
-	err := l.send(ctx, true)
+	err := l.send(ctx, wait)
 	if err == nil && had > 0 {
 		c.count.byHand.Add(1)
 	}
 	return err
+}
+
+// TryFlush is Flush without the wait: ok tells that all records have left. Pull some
+// when it is false, so that other ranks can go on. Kind: as Flush's.
+func (c *Conveyor[T]) TryFlush() (ok bool, err error) {
+	var errs []error
+	ok = true
+	for i := range c.lanes {
+		err := c.flush(c.clock.noWait, &c.lanes[i], false)
+		if errors.Is(err, errNoRoom) {
+			ok = false
+			continue
+		}
+		errs = append(errs, err)
+	}
+	err = errors.Join(errs...)
+	return ok && err == nil, err
 }
 
 // Finish is Flush, and tells all ranks that this one pushes no more. When all have
@@ -197,7 +204,7 @@ func (c *Conveyor[T]) Finish(ctx context.Context) error {
 	var errs []error
 	for i := range c.lanes {
 		l := &c.lanes[i]
-		err := c.flush(ctx, l)
+		err := c.flush(ctx, l, true)
 		if err == nil {
 			l.mu.Lock()
 			err = l.finish(ctx)
@@ -206,77 +213,6 @@ func (c *Conveyor[T]) Finish(ctx context.Context) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
-}
-
-// Pull returns the next record and the rank that pushed it, waiting for one. Records
-// of one rank come in order; among ranks blocks come in turn. io.EOF: all ranks have
-// finished, and all was pulled. An error with a rank is of that rank alone, as
-// FanIn.Read has it; -1: it is of the call. Kind: as Reader.Read's.
-func (c *Conveyor[T]) Pull(ctx context.Context) (record T, from int, err error) {
-	for !c.current.some || c.current.next == c.current.block.Len() {
-		if err := c.turn(); err != nil {
-			return record, c.current.from, err
-		}
-		b, from, err := c.in.Read(ctx)
-		if err != nil {
-			return record, from, err
-		}
-		c.current = arrived[T]{block: b, from: from, some: true}
-	}
-	return c.take()
-}
-
-// TryPull is Pull without the wait: ok tells whether a record had arrived. Kind: as
-// Pull's.
-func (c *Conveyor[T]) TryPull() (record T, from int, ok bool, err error) {
-	for !c.current.some || c.current.next == c.current.block.Len() {
-		if err := c.turn(); err != nil {
-			return record, c.current.from, false, err
-		}
-		b, from, ok, err := c.in.TryRead()
-		if !ok || err != nil {
-			return record, from, false, err
-		}
-		c.current = arrived[T]{block: b, from: from, some: true}
-	}
-	record, from, err = c.take()
-	return record, from, err == nil, err
-}
-
-// take returns the next record of the block.
-func (c *Conveyor[T]) take() (T, int, error) {
-	record := c.current.block.mem[c.current.next]
-	c.current.next++
-	c.count.pulled.Add(1)
-	return record, c.current.from, nil
-}
-
-// turn frees the block whose records were all taken.
-func (c *Conveyor[T]) turn() error {
-	if !c.current.some {
-		return nil
-	}
-	c.current.some = false
-	return c.in.Free(c.current.block)
-}
-
-// A Record is one that was pulled, with the rank that pushed it.
-type Record[T any] struct {
-	Value T
-	From  int
-}
-
-// All pulls until all ranks have finished, which ends the loop without an error. An
-// error of one rank does not end it, any other does. Kind: as Pull's.
-func (c *Conveyor[T]) All(ctx context.Context) iter.Seq2[Record[T], error] {
-	return func(yield func(Record[T], error) bool) {
-		for {
-			v, from, err := c.Pull(ctx)
-			if errors.Is(err, io.EOF) || !yield(Record[T]{v, from}, err) || err != nil && from < 0 {
-				return
-			}
-		}
-	}
 }
 
 // Stats returns what the conveyor did. Kind: local.

@@ -72,7 +72,7 @@ func TestOneGoroutinePushesAndPulls(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
 		overAll(t, c, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 			records := fewer(500)
-			v, err := rpipe.OpenConveyor[int64](ctx, r.World, append(opts, rpipe.WithBatch(64), rpipe.WithHeap(128), rpipe.WithWidth(2))...)
+			v, err := rpipe.OpenConveyor[int64](ctx, r.World, append(opts, rpipe.WithBatch(64), rpipe.WithHeap(128), rpipe.WithWidth(2), rpipe.WithBound(0))...)
 			r.NoError(err)
 			next := make([]int64, r.N)
 			got := 0
@@ -100,6 +100,10 @@ func TestOneGoroutinePushesAndPulls(t *testing.T) {
 						pull()
 					}
 				}
+			}
+			for left := false; !left; pull() {
+				left, err = v.TryFlush()
+				r.NoError(err)
 			}
 			for got < records*r.N {
 				x, from, err := v.Pull(ctx)
