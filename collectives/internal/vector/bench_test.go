@@ -79,3 +79,11 @@ func BenchmarkForLoc(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkLookup is what a reduction of one element costs with its lookup.
+func BenchmarkLookup(b *testing.B) {
+	l, r := make([]byte, 8), make([]byte, 8)
+	for b.Loop() {
+		For[float64](Sum)(l, l, r)
+	}
+}

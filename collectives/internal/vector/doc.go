@@ -20,7 +20,7 @@
 //
 // The assembly is one loop, in loop_amd64.h, around one macro for each
 // operation. Under the race detector, which does not see what assembly reads
-// and writes, the plain form is used.
+// and writes, the plain form is used. Like copy, a kernel is not preempted.
 //
 // # Floating point
 //

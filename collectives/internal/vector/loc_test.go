@@ -98,9 +98,9 @@ func TestLocWalksAllElements(t *testing.T) {
 
 func TestLocHasAllRealTypes(t *testing.T) {
 	for _, k := range kinds {
-		real := k != reflect.Complex64 && k != reflect.Complex128
-		require.Equal(t, real, locatedPlain.get(k, Min) != nil, k)
-		require.Equal(t, real, locatedPlain.get(k, Max) != nil, k)
+		has := k != reflect.Complex64 && k != reflect.Complex128
+		require.Equal(t, has, locatedPlain.get(k, Min) != nil, k)
+		require.Equal(t, has, locatedPlain.get(k, Max) != nil, k)
 	}
 	require.NotNil(t, ForLoc[celsius](Min))
 }

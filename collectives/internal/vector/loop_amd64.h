@@ -1,9 +1,9 @@
 // KERNEL is a whole kernel: dst = left ∘ right over slices of bytes, 128 bytes a
 // turn, then 32, then the pieces of 16, 8, 4, 2 and 1 bytes of which the rest is
 // made. OP(l, r, d) is ∘ on vectors; it may use Y8 to Y15, some of which the
-// kernel may have set. In a piece the upper elements of the vectors are
-// zero and what becomes of them is dropped. A piece never splits an element,
-// because the lengths are multiples of an element and elements are powers of two.
+// kernel may have set. In a piece the upper elements of the vectors are zero and
+// what becomes of them is dropped. A piece never splits an element, because the
+// lengths are multiples of an element and elements are powers of two.
 //
 //	DI dst   SI left   DX right   CX bytes to go, less what the next turn needs
 //

@@ -1,7 +1,7 @@
 package vector
 
-// Func makes a Combine of a function of two elements. T holds no pointers, and
-// memory is aligned for it.
+// Func makes a Combine of a function of two elements. T has a size and no
+// pointers, and memory is aligned for it.
 func Func[T any](f func(left, right T) T) Combine {
 	return func(dst, left, right []byte) {
 		d, l, r := operands[T](dst, left, right)
@@ -12,8 +12,7 @@ func Func[T any](f func(left, right T) T) Combine {
 }
 
 // Slices makes a Combine of a function of slices, which are as long and of
-// which dst may be left or right itself. T holds no pointers, and memory is
-// aligned for it.
+// which dst may be left or right itself. T is as in Func.
 func Slices[T any](f func(dst, left, right []T)) Combine {
 	return func(dst, left, right []byte) { f(operands[T](dst, left, right)) }
 }
