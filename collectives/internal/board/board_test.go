@@ -7,33 +7,52 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
 var teams = []int{1, 2, 3, 4, 5, 7, 8}
 
-// play makes calls one after the other at all members at once. What a member
-// gave to a call it overwrites as soon as the call returns.
+// play makes calls one after the other at all members at once.
 func play(ctx context.Context, t require.TestingT, r *rig, calls []call) {
-	err := r.each(func(b *Board) error {
+	require.NoError(t, r.each(func(b *Board) error {
 		for i := range calls {
-			c := &calls[i]
-			a := c.args(r, b.rank)
-			if err := c.make(ctx, b, uint64(i), a); err != nil {
-				return fmt.Errorf("call %d, %v: member %d: %w", i, *c, b.rank, err)
+			if err := b.one(ctx, r, i, &calls[i]); err != nil {
+				return err
 			}
-			if err := c.verify(b.n, b.rank, a); err != nil {
-				return fmt.Errorf("call %d, %w", i, err)
-			}
-			fill(a.Send, 0, b.rank)
-			fill(a.Recv, 1, b.rank)
 		}
 		return nil
-	})
-	require.NoError(t, err)
+	}))
+}
+
+// one makes and verifies a call at one member. What the member gave to it is
+// overwritten as soon as the call returns.
+func (b *Board) one(ctx context.Context, r *rig, i int, c *call) error {
+	a := c.args(r, b.rank)
+	if err := c.make(ctx, b, uint64(i), a); err != nil {
+		return fmt.Errorf("call %d, %v: member %d: %w", i, *c, b.rank, err)
+	}
+	if err := c.verify(b.n, b.rank, a); err != nil {
+		return fmt.Errorf("call %d, %w", i, err)
+	}
+	fill(a.Send, 0, b.rank)
+	fill(a.Recv, 1, b.rank)
+	return nil
+}
+
+// randomCalls returns calls of few elements, and now and then up to twenty times
+// as many on memory that some, all or none reach.
+func randomCalls(seed uint64, n, calls, elems int) []call {
+	random := rand.New(rand.NewPCG(seed, 1))
+	list := make([]call, calls)
+	for i := range list {
+		list[i] = call{kind: kind(random.IntN(int(kinds))), root: random.IntN(n), elems: random.IntN(elems),
+			op: operators[random.IntN(len(operators))], seed: random.Uint64()}
+		if random.IntN(8) == 0 {
+			list[i].elems *= 20
+			list[i].placed = random.IntN(3) - 1
+		}
+	}
+	return list
 }
 
 func TestEveryCollectiveGivesWhatASequentialProgramGives(t *testing.T) {
@@ -97,17 +116,7 @@ func TestRandomProgramsGiveWhatSequentialOnesGive(t *testing.T) {
 func TestTenThousandCallsInARow(t *testing.T) {
 	for _, n := range []int{2, 3, 8} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			random := rand.New(rand.NewPCG(uint64(n), 1))
-			calls := make([]call, 10_000)
-			for i := range calls {
-				calls[i] = call{kind: kind(random.IntN(int(kinds))), root: random.IntN(n), elems: random.IntN(12),
-					op: operators[random.IntN(len(operators))], seed: random.Uint64()}
-				if random.IntN(8) == 0 {
-					calls[i].elems *= 20
-					calls[i].placed = random.IntN(3) - 1
-				}
-			}
-			play(watchdog(t), t, newRig(t, n, tiny), calls)
+			play(watchdog(t), t, newRig(t, n, tiny), randomCalls(uint64(n), n, 10_000, 12))
 		})
 	}
 }

@@ -32,6 +32,9 @@ func (b *Board) gather(ctx context.Context, a *Args) error {
 func (b *Board) collect(ctx context.Context, a *Args, blocks table, longest int) error {
 	size := b.stream(longest, a.Elem)
 	for c := range max(chunks(longest, size), 1) {
+		if c > 0 && ctx.Err() != nil { // longest is the root's word, however long
+			return context.Cause(ctx)
+		}
 		k := b.next()
 		if b.rank == a.Root {
 			if err := b.seeAll(ctx, k); err != nil {

@@ -155,10 +155,19 @@ func (c *call) buffers(r *rig, m int, a *Args, send, recv int) {
 
 // make carries the call out at one member.
 func (c *call) make(ctx context.Context, b *Board, seq uint64, a *Args) error {
-	do := [kinds]func(context.Context, uint64, uint64, *Args) error{b.AllReduce, b.Reduce, b.Broadcast, b.Gather, b.GatherV, b.Scatter, b.ScatterV,
-		b.AllGather, b.AllGather, b.ReduceScatter, b.ReduceScatter, b.AllToAll, b.AllToAllV, b.Scan, b.ExScan}[c.kind]
-	return do(ctx, seq, uint64(c.kind)<<32|uint64(c.elems), a)
+	return c.makeWith(ctx, b, seq, c.signature(), a)
 }
+
+func (c *call) signature() uint64 { return uint64(c.kind)<<32 | uint64(c.elems) }
+
+func (c *call) makeWith(ctx context.Context, b *Board, seq, signature uint64, a *Args) error {
+	return methods[c.kind](b, ctx, seq, signature, a)
+}
+
+var methods = [kinds]func(b *Board, ctx context.Context, seq, signature uint64, a *Args) error{
+	(*Board).AllReduce, (*Board).Reduce, (*Board).Broadcast, (*Board).Gather, (*Board).GatherV, (*Board).Scatter, (*Board).ScatterV,
+	(*Board).AllGather, (*Board).AllGather, (*Board).ReduceScatter, (*Board).ReduceScatter, (*Board).AllToAll, (*Board).AllToAllV,
+	(*Board).Scan, (*Board).ExScan}
 
 // sent is what a member's Send, or the root's data, holds when the call begins.
 func (c *call) sent(n, m int) []byte {

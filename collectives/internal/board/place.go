@@ -64,7 +64,11 @@ func (b *Board) at(m int, p Place, offset, n int) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
 	}
-	mem := b.view(m, p.Region, p.Offset+uint64(offset), n)
+	begin := p.Offset + uint64(offset)
+	if begin < p.Offset {
+		return nil, ErrCorrupt
+	}
+	mem := b.view(m, p.Region, begin, n)
 	if len(mem) != n {
 		return nil, ErrCorrupt
 	}
