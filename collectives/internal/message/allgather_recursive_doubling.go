@@ -17,7 +17,7 @@ import "context"
 // power of two.
 //
 // (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
-// Operations in MPICH", 2005, section 4.1.)
+// Operations in MPICH", 2005)
 func AllGatherRecursiveDoubling(ctx context.Context, c Carrier, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	q, b := pairsOf(n), a.gathered()

@@ -13,7 +13,7 @@ import "context"
 // two.
 //
 // (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
-// Operations in MPICH", 2005, section 4.5.)
+// Operations in MPICH", 2005)
 func AllReduceRecursiveDoubling(ctx context.Context, c Carrier, a *Args) error {
 	q, rank := pairsOf(c.Size()), c.Rank()
 	v, stands := q.virtual(rank)

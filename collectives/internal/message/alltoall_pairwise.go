@@ -11,7 +11,7 @@ import "context"
 // Cost: n-1 rounds, m(n-1)/n bytes.
 //
 // (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
-// Operations in MPICH", 2005, section 4.2.)
+// Operations in MPICH", 2005)
 func AllToAllPairwise(ctx context.Context, c Carrier, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	out, in := a.toAll(n)

@@ -10,11 +10,11 @@ import "slices"
 //	host     a   a   a   b   b   c   c
 //	leader   *           *       *           the first member, or the root
 type Hosts struct {
-	// Within and Among are the algorithms inside a host and between its leaders;
-	// NewHosts sets them, the caller may set others. They are called with
-	// commutative operators or in the members' order, and blocks that follow one
-	// another.
-	Within, Among Parts
+	// Within and Among are the algorithms inside a host and between leaders.
+	// NewHosts sets some for short data, and the caller may set others that need
+	// nothing but blocks that follow one another.
+	Within Within
+	Among  Among
 
 	groups [][]int // members by host, in the order of their first members
 	of     []int   // member -> index in groups
@@ -26,17 +26,18 @@ type Hosts struct {
 	counts, offsets []int
 }
 
-// Parts are the algorithms of which two-level ones are made.
-type Parts struct {
-	Broadcast, Reduce, AllReduce, Gather, AllGather Func
-}
+// Within are the algorithms inside a host.
+type Within struct{ Broadcast, Reduce, Gather Func }
+
+// Among are the algorithms between the leaders of hosts.
+type Among struct{ Broadcast, Reduce, AllReduce, AllGather Func }
 
 // NewHosts returns the Hosts of members of which member i is on host[i]; any
 // numbers will do.
 func NewHosts(host []int) *Hosts {
 	h := &Hosts{
-		Within: Parts{BroadcastBinomial, ReduceBinomial, AllReduceRecursiveDoubling, GatherLinear, AllGatherRing},
-		Among:  Parts{BroadcastBinomial, ReduceBinomial, AllReduceRecursiveDoubling, GatherLinear, AllGatherRing},
+		Within: Within{BroadcastBinomial, ReduceBinomial, GatherLinear},
+		Among:  Among{BroadcastBinomial, ReduceBinomial, AllReduceRecursiveDoubling, AllGatherRing},
 		of:     make([]int, len(host)),
 		runs:   true,
 	}

@@ -3,6 +3,7 @@ package message_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 
@@ -83,16 +84,37 @@ func (p *problem) drawHosts(t *rapid.T) {
 	if p.al.Needs&message.HostRuns != 0 || p.al.Needs&message.OrderedHosts != 0 && !p.op.commutes {
 		slices.Sort(host)
 	}
+	within := message.Within{
+		Broadcast: drawPart(t, "within", message.Broadcast),
+		Reduce:    drawPart(t, "within", message.Reduce),
+		Gather:    drawPart(t, "within", message.Gather),
+	}
+	among := message.Among{
+		Broadcast: drawPart(t, "among", message.Broadcast),
+		Reduce:    drawPart(t, "among", message.Reduce),
+		AllReduce: drawPart(t, "among", message.AllReduce),
+		AllGather: drawPart(t, "among", message.AllGather),
+	}
+	defaults := rapid.Bool().Draw(t, "default parts")
 	for _, a := range p.args {
 		a.Hosts = message.NewHosts(host)
+		if !defaults {
+			a.Hosts.Within, a.Hosts.Among = within, among
+		}
 	}
+}
+
+// drawPart draws an algorithm that can be part of any.
+func drawPart(t *rapid.T, level string, c message.Collective) message.Func {
+	all := slices.DeleteFunc(message.Algorithms(c), func(al message.Algorithm) bool { return al.Needs&^message.PackedBlocks != 0 })
+	return all[rapid.IntRange(0, len(all)-1).Draw(t, fmt.Sprintf("%s %s", level, c))].Run
 }
 
 // draw fills in the buffers and what must come out.
 func (p *problem) draw(t *rapid.T) {
 	switch p.al.Collective {
 	case message.Broadcast, message.Reduce, message.AllReduce, message.Scan, message.ExScan:
-		p.drawVectors(rapid.IntRange(0, 60).Draw(t, "elements") * p.elem)
+		p.drawVectors(rapid.IntRange(0, 300).Draw(t, "elements") * p.elem)
 	case message.AllToAll:
 		p.drawAllToAll(t)
 	default:

@@ -16,7 +16,7 @@ import "context"
 // commute and the root is not member 0.
 //
 // (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
-// Operations in MPICH", 2005, section 4.4.)
+// Operations in MPICH", 2005)
 func ReduceBinomial(ctx context.Context, c Carrier, a *Args) error {
 	if a.Commutative || a.Root == 0 {
 		return reduceBinomial(ctx, c, a, a.Root, nil)

@@ -14,7 +14,7 @@ import "context"
 // Cost: n-1 rounds, m(n-1)/n bytes. Exact.
 //
 // (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
-// Operations in MPICH", 2005, section 4.3.)
+// Operations in MPICH", 2005)
 func ReduceScatterPairwise(ctx context.Context, c Carrier, a *Args) error {
 	return reducePairwise(ctx, c, a, a.reduced(), a.Recv)
 }
