@@ -96,14 +96,15 @@ func (b *Board) GatherV(ctx context.Context, seq, signature uint64, a *Args) err
 }
 
 func (b *Board) gatherV(ctx context.Context, a *Args) error {
-	blocks := a.recvTable(len(a.Send))
+	blocks, longest := a.recvTable(len(a.Send)), 0
 	if b.rank == a.Root {
 		copyTo(blocks.block(b.rank), a.Send)
+		longest = blocks.longest(b.n)
 	}
 	if b.n == 1 {
 		return nil
 	}
-	longest, err := b.rootSays(ctx, a.Root, blocks.longest(b.n))
+	longest, err := b.rootSays(ctx, a.Root, longest)
 	if err != nil {
 		return err
 	}
