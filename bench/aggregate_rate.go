@@ -58,7 +58,7 @@ func useAny(ctx context.Context, in *rpipe.FanIn[byte], sum *byte) error {
 }
 
 // drainAll closes pipes after their writers.
-func drainAll(ctx context.Context, in *rpipe.FanIn[byte]) error {
+func drainAll[T any](ctx context.Context, in *rpipe.FanIn[T]) error {
 	_, _, err := in.Read(ctx)
 	if errors.Is(err, io.EOF) {
 		err = nil

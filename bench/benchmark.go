@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -16,6 +17,7 @@ type benchmark struct {
 	group string // another name for all of a group, as "switch"
 	about string
 	sized bool // runs at every -size
+	bytes int  // of one operation, if it does not and they are more than 8
 	unit  unit
 	setup setup
 }
@@ -72,7 +74,10 @@ func millions() unit {
 }
 
 // benchmarks returns all there are, in the order of reports.
-func benchmarks() []benchmark { return append(windowBenchmarks(), pipeBenchmarks()...) }
+func benchmarks() []benchmark {
+	return slices.Concat(windowBenchmarks(), pipeBenchmarks(), conveyorBenchmarks[[8]byte](), conveyorBenchmarks[[16]byte](),
+		conveyorBenchmarks[[64]byte](), pollBenchmarks())
+}
 
 func windowBenchmarks() []benchmark {
 	return []benchmark{
@@ -132,6 +137,24 @@ func pipeBenchmarks() []benchmark {
 		{name: "aggregate_rate_1", group: rate, about: "blocks of 8 bytes through a fan-in of one pipe", unit: millions(), setup: fanInRate(1)},
 		{name: "aggregate_rate_64", group: rate, about: "64 pipes at random", unit: millions(), setup: fanInRate(64)},
 		{name: "aggregate_rate_1000", group: rate, about: "1000 pipes at random", unit: millions(), setup: fanInRate(1000)},
+	}
+}
+
+// conveyorBenchmarks are of records of one type.
+func conveyorBenchmarks[R record]() []benchmark {
+	var r R
+	name := fmt.Sprintf("conveyor_rate_%d", len(r))
+	return []benchmark{
+		{name: name + "_one", group: name, about: fmt.Sprintf("records of %d bytes by conveyor to one rank", len(r)), bytes: len(r), unit: millions(), setup: conveyorRate[R]},
+		{name: name + "_pipe", group: name, about: "the same, each a block of a pipe", bytes: len(r), unit: millions(), setup: pipesRate[R]},
+		{name: name + "_floor", group: name, about: "the same as a loop of stores, or a raw socket's stream", bytes: len(r), unit: millions(), setup: conveyorRateFloor[R]},
+		{name: name + "_all", group: name, about: "by conveyor from each rank to all, and pulled there", bytes: len(r), unit: millions(), setup: conveyorRateAll[R]},
+		{name: name + "_all_pipes", group: name, about: "the same, each a block of a pipe", bytes: len(r), unit: millions(), setup: pipesRateAll[R]},
+	}
+}
+
+func pollBenchmarks() []benchmark {
+	return []benchmark{
 		{name: "nfp", about: "TryRead that finds nothing", unit: micros(), setup: polling},
 		{name: "nfp_floor", about: "a load", unit: micros(), setup: pollingFloor},
 	}

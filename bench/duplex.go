@@ -135,7 +135,7 @@ func (d *duplex) close(ctx context.Context) error {
 }
 
 // drain closes a pipe after its writer.
-func drain(ctx context.Context, r *rpipe.Reader[byte]) error {
+func drain[T any](ctx context.Context, r *rpipe.Reader[T]) error {
 	_, err := r.Read(ctx)
 	if errors.Is(err, io.EOF) {
 		err = nil

@@ -44,6 +44,8 @@
 //	rmalloc_crumbs   the same where blocks come and go at random
 //	rpipe_peers      Alloc and Write at the writer, by the number of pipes
 //	aggregate_rate   blocks through many pipes to one reader
+//	conveyor_rate_8, conveyor_rate_16, conveyor_rate_64
+//	                 small records by conveyor, and each in a block of its own
 //
 // scripts/pingpong.sh compares rpipe_latency with a C program.
 package main
@@ -183,7 +185,7 @@ func (o *options) run(ctx context.Context, job *runtime.Job) error {
 func (o *options) runGroup(ctx context.Context, h *harness, group []benchmark) error {
 	sizes := o.sizes
 	if !group[0].sized {
-		sizes = []int{8}
+		sizes = []int{max(group[0].bytes, 8)}
 	}
 	var results []result
 	for _, size := range sizes {

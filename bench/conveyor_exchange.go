@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	goruntime "runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gopgas/gopgas/rpipe"
+)
+
+// conveyorRateAll is how many records a second each rank gets to all ranks, itself
+// among them, in turn, while it pulls what they have for it.
+func conveyorRateAll[R record](ctx context.Context, h *harness, _ int) (task, error) {
+	c, err := rpipe.OpenConveyor[R](ctx, h.world)
+	if err != nil {
+		return task{}, err
+	}
+	p := &exchange[R]{carrying: carrying[R]{c: c}, rank: h.rank, ranks: h.world.Size()}
+	return task{batch: manyBlocks, run: p.run, free: p.close}, nil
+}
+
+// An exchange is a rank's part of records from all to all: record i of rank r goes to
+// rank r + i.
+type exchange[R record] struct {
+	carrying[R]
+	rank, ranks int
+	left        int // records that this rank has to pull yet
+}
+
+// incoming is how many of n records of each rank are for one.
+func incoming(n, rank, ranks int) (sum int) {
+	for from := range ranks {
+		first := (rank - from + ranks) % ranks
+		sum += max(0, (n-first+ranks-1)/ranks)
+	}
+	return sum
+}
+
+func (p *exchange[R]) run(ctx context.Context, n int) error {
+	p.left = incoming(n, p.rank, p.ranks)
+	for i := range n {
+		p.next[0] = byte(i)
+		err := p.pulling(ctx, func() (bool, error) { return p.c.TryPush((p.rank+i)%p.ranks, p.next) })
+		if err != nil {
+			return err
+		}
+	}
+	if err := p.pulling(ctx, p.c.TryFlush); err != nil {
+		return err
+	}
+	return p.pull(ctx, p.left)
+}
+
+// pulling does something, and pulls while there is no room for it.
+func (p *exchange[R]) pulling(ctx context.Context, do func() (bool, error)) error {
+	for {
+		ok, err := do()
+		if ok || err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := p.pullSome(); err != nil {
+			return err
+		}
+		goruntime.Gosched()
+	}
+}
+
+// pullSome pulls what is there.
+func (p *exchange[R]) pullSome() error {
+	for {
+		r, _, ok, err := p.c.TryPull()
+		if !ok || err != nil {
+			return err
+		}
+		p.sum += r[0]
+		p.left--
+	}
+}
+
+// pipesRateAll is conveyorRateAll with a block of a pipe for each record.
+func pipesRateAll[R record](ctx context.Context, h *harness, _ int) (task, error) {
+	opts := singly[R]("singly all")
+	ranks := make([]int, h.world.Size())
+	for i := range ranks {
+		ranks[i] = i
+	}
+	in, err := rpipe.OpenFanIn[R](ctx, h.world, ranks, opts...)
+	if err != nil {
+		return task{}, err
+	}
+	p := &spread[R]{in: in, rank: h.rank}
+	for to := range ranks {
+		w, err := rpipe.OpenWriter[R](ctx, h.world, to, opts...)
+		if err != nil {
+			return task{}, err
+		}
+		p.out = append(p.out, w)
+	}
+	return task{batch: manyBlocks, run: p.run, free: p.close}, nil
+}
+
+// A spread is a rank's part of blocks from all to all.
+type spread[R record] struct {
+	in   *rpipe.FanIn[R]
+	out  []*rpipe.Writer[R]
+	rank int
+	sum  byte
+}
+
+// run reads in another goroutine: ranks that only write wait for each other.
+func (p *spread[R]) run(ctx context.Context, n int) error {
+	all, ctx := errgroup.WithContext(ctx)
+	all.Go(func() error { return p.read(ctx, incoming(n, p.rank, len(p.out))) })
+	all.Go(func() error { return p.write(ctx, n) })
+	return all.Wait()
+}
+
+func (p *spread[R]) write(ctx context.Context, n int) error {
+	for i := range n {
+		if err := writeRecord(ctx, p.out[(p.rank+i)%len(p.out)], byte(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *spread[R]) read(ctx context.Context, n int) error {
+	for range n {
+		b, _, err := p.in.Read(ctx)
+		if err != nil {
+			return err
+		}
+		p.sum += b.Mem()[0][0]
+		if err := p.in.Free(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close ends the pipes. Kind: collective.
+func (p *spread[R]) close(ctx context.Context) error {
+	var all errgroup.Group
+	for _, w := range p.out {
+		all.Go(func() error { return w.Close(ctx) })
+	}
+	err := drainAll(ctx, p.in)
+	return errors.Join(err, all.Wait())
+}
