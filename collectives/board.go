@@ -38,7 +38,10 @@ func (g *group) onBoard(ctx context.Context, seq uint64, c *Call) error {
 		SendCounts: l.sendCounts, SendOffsets: l.sendOffsets, RecvCounts: l.recvCounts, RecvOffsets: l.recvOffsets}
 	err := g.boardCall(ctx, c.kind, seq)
 	*a, g.ctx = board.Args{}, nil // the caller's
-	return g.boardVerdict(ctx, seq, err)
+	if err != nil {
+		return g.boardVerdict(ctx, seq, err)
+	}
+	return nil
 }
 
 func (g *group) boardCall(ctx context.Context, kind fabric.Collective, seq uint64) error {
@@ -79,8 +82,6 @@ func (g *group) boardVerdict(ctx context.Context, seq uint64, err error) error {
 	var differs *board.Differs
 	var length *board.LengthError
 	switch {
-	case err == nil:
-		return nil
 	case errors.As(err, &differs):
 		if differs.Seq != 0 {
 			seq = min(seq, differs.Seq)

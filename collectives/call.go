@@ -43,8 +43,8 @@ type Blocks struct {
 func newCall[T any](kind fabric.Collective, root, count int, send, recv []T, opts []Option) Call {
 	c := Call{kind: kind, root: root, count: count, size: element.Size[T](), typ: reflect.TypeFor[T](),
 		send: element.Bytes(send), recv: element.Bytes(recv)}
-	for _, opt := range opts {
-		opt(&c.options)
+	if len(opts) > 0 {
+		c.options = collect(opts)
 	}
 	return c
 }

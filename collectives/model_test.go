@@ -58,7 +58,9 @@ func (s *scenario) combined(lo, hi, at, n int) []affine {
 }
 
 // blocks are where all members' blocks lie, with gaps.
-func (s *scenario) blocks() collectives.Blocks { return collectives.Blocks{Counts: s.counts, Offsets: s.offsets} }
+func (s *scenario) blocks() collectives.Blocks {
+	return collectives.Blocks{Counts: s.counts, Offsets: s.offsets}
+}
 
 func (s *scenario) span() int {
 	end := 0

@@ -8,6 +8,15 @@ type options struct {
 	algorithm string
 }
 
+// collect applies options. It allocates, as options do.
+func collect(opts []Option) options {
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return o
+}
+
 // Deterministic combines exactly as ((a0∘a1)∘a2)∘... in the order of ranks, so that
 // floating-point results have the same bits whatever the lengths, the algorithm
 // and the provider. It costs nothing where members map each other's memory.

@@ -1,0 +1,115 @@
+package collectives_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/gopgas/gopgas/collectives"
+	"github.com/gopgas/gopgas/internal/testjob"
+)
+
+// A repeated call is one that all ranks make again and again.
+type repeated struct {
+	name string
+	make func(r *testjob.Rank) func(ctx context.Context) error
+}
+
+func repeatedCalls(count int) []repeated {
+	return []repeated{
+		{"AllReduce", func(r *testjob.Rank) func(context.Context) error {
+			in, out := make([]float64, count), make([]float64, count)
+			return func(ctx context.Context) error {
+				return collectives.AllReduce(ctx, r.World, collectives.Sum[float64](), in, out)
+			}
+		}},
+		{"AllReduce of places", func(r *testjob.Rank) func(context.Context) error {
+			in, out := make([]collectives.Loc[float32], count), make([]collectives.Loc[float32], count)
+			return func(ctx context.Context) error {
+				return collectives.AllReduce(ctx, r.World, collectives.MinLoc[float32](), in, out)
+			}
+		}},
+		{"Broadcast", func(r *testjob.Rank) func(context.Context) error {
+			data := make([]int32, count)
+			return func(ctx context.Context) error { return collectives.Broadcast(ctx, r.World, 0, data) }
+		}},
+		{"Reduce", func(r *testjob.Rank) func(context.Context) error {
+			data := make([]int32, count)
+			return func(ctx context.Context) error {
+				return collectives.Reduce(ctx, r.World, 0, collectives.Max[int32](), data, data)
+			}
+		}},
+		{"AllGather", func(r *testjob.Rank) func(context.Context) error {
+			in, out := make([]int64, count), make([]int64, r.N*count)
+			return func(ctx context.Context) error { return collectives.AllGather(ctx, r.World, in, out) }
+		}},
+		{"AllGatherV", func(r *testjob.Rank) func(context.Context) error {
+			blocks := collectives.Blocks{Counts: make([]int, r.N)}
+			for i := range blocks.Counts {
+				blocks.Counts[i] = count
+			}
+			in, out := make([]int64, count), make([]int64, r.N*count)
+			return func(ctx context.Context) error { return collectives.AllGatherV(ctx, r.World, in, out, blocks) }
+		}},
+		{"ReduceScatter", func(r *testjob.Rank) func(context.Context) error {
+			in, out := make([]float32, r.N*count), make([]float32, count)
+			return func(ctx context.Context) error {
+				return collectives.ReduceScatter(ctx, r.World, collectives.Sum[float32](), in, out)
+			}
+		}},
+		{"AllToAll", func(r *testjob.Rank) func(context.Context) error {
+			in, out := make([]byte, r.N*count), make([]byte, r.N*count)
+			return func(ctx context.Context) error { return collectives.AllToAll(ctx, r.World, in, out) }
+		}},
+		{"Scan", func(r *testjob.Rank) func(context.Context) error {
+			data := make([]int16, count)
+			return func(ctx context.Context) error {
+				return collectives.Scan(ctx, r.World, collectives.Sum[int16](), data, data)
+			}
+		}},
+		{"a plan", func(r *testjob.Rank) func(context.Context) error {
+			data := make([]int64, count)
+			plan, err := collectives.Plan(r.Job.Context(), r.World, collectives.AllReduceCall(collectives.Xor[int64](), data, data))
+			r.NoError(err)
+			return plan.Run
+		}},
+	}
+}
+
+// TestBlockingCallsAllocateNothing counts the allocations of all ranks together,
+// since they share a process. What waits may park, which allocates.
+func TestBlockingCallsAllocateNothing(t *testing.T) {
+	if testjob.Race {
+		t.Skip("the race detector allocates")
+	}
+	const rounds = 200
+	for _, count := range []int{1, 3000} {
+		for _, call := range repeatedCalls(count) {
+			t.Run(fmt.Sprint(call.name, " of ", count), func(t *testing.T) {
+				for _, c := range []testjob.Config{{Provider: "loop", Ranks: 1}, {Provider: "loop", Ranks: 2},
+					{Provider: "loop", Queued: true, Ranks: 2}} {
+					c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+						again := call.make(r)
+						one := func() { r.NoError(again(ctx)) }
+						for range 50 {
+							one()
+						}
+						if r.Me > 0 {
+							for range rounds + 1 {
+								one()
+							}
+							return
+						}
+						allocs := testing.AllocsPerRun(rounds, one)
+						if r.N == 1 {
+							r.Zero(allocs)
+						} else {
+							r.LessOrEqual(allocs, 8.0)
+						}
+						t.Logf("%d ranks: %v", r.N, allocs)
+					})
+				}
+			})
+		}
+	}
+}
