@@ -1,6 +1,11 @@
 package rpipe
 
-import "context"
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/wait"
+)
 
 // A link is what a pipe's end stands on: some memory of its own that the other
 // end reaches, and the other end's. It has two parts, data and flags:
@@ -36,6 +41,16 @@ type home interface {
 	stage(n int) ([]byte, error)
 	// alsoAwait is await for one more goroutine beside that which awaits.
 	alsoAwait(ctx context.Context, flags []int, ready func() bool) error
+}
+
+// An inMemory link's flags lie side by side, for those that load and store them often.
+type inMemory interface {
+	// words returns this end's. After release they can be loaded all the same, and
+	// mean nothing.
+	words() []atomic.Uint64
+	// farWords returns the other end's where a store is all it takes to put one, and
+	// then what wakes its rank; else nil.
+	farWords() ([]atomic.Uint64, wait.Ringer)
 }
 
 // far is the other end's memory.

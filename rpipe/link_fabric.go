@@ -9,6 +9,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/wait"
 )
 
 // A fabricLink is a link over two regions, one of each end:
@@ -69,6 +70,18 @@ func (l *fabricLink) local() []byte { return l.mine.block.Bytes[:l.sizes[0]] }
 
 func (l *fabricLink) flag(i int) uint64 {
 	return atomics.Word64(l.mine.block.Bytes[l.sizes[0]+8*i:]).Load()
+}
+
+func (l *fabricLink) words() []atomic.Uint64 {
+	return atomics.Words64(l.mine.block.Bytes[l.sizes[0]:][:8*l.flags[0]])
+}
+
+func (l *fabricLink) farWords() ([]atomic.Uint64, wait.Ringer) {
+	r := l.theirs.Load()
+	if r == nil || r.Mem == nil || l.herald.add != nil {
+		return nil, nil
+	}
+	return atomics.Words64(r.Mem[l.sizes[1]:][:8*l.flags[1]]), r.Peer.Bell()
 }
 
 func (l *fabricLink) stage(n int) ([]byte, error) {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/internal/wait"
 )
 
 // A readerEnd is a Reader without its element type.
@@ -16,7 +17,8 @@ type readerEnd struct {
 	*pipe
 	*returns // its mutex guards the books, too
 	books    books
-	quick    *pushed // books whose blocks can be opened without the mutex, or nil
+	quick    *pushed         // books whose blocks can be opened without the mutex, or nil
+	flags    []atomic.Uint64 // as the link has them, or nil
 	taker    rmalloc.FlagTaker
 	next     rmalloc.Flag // taken from the ring, and not handed out yet
 	have     bool
@@ -52,20 +54,30 @@ type books interface {
 func newReaderEnd(p *pipe) (*readerEnd, error) {
 	r := &readerEnd{pipe: p, returns: newReturns(p), taker: rmalloc.NewFlagTaker(p.spec.width, p.spec.heap)}
 	r.arrived = r.hasArrived
+	if by, ok := p.link.(inMemory); ok {
+		r.flags = by.words()
+	}
 	r.open, r.endOpen = context.WithCancel(context.Background())
 	var err error
 	if p.spec.pull {
 		r.books = newPulled(r)
 	} else {
-		r.quick, err = newPushed(r)
-		r.books = r.quick
+		var books *pushed
+		books, err = newPushed(r)
+		if r.books = books; r.flags != nil {
+			r.quick = books
+		}
 	}
 	return r, err
 }
 
 // readBlock returns the next block, waiting for it.
 func (r *readerEnd) readBlock(ctx context.Context) (rmalloc.Addr, []byte, error) {
-	if a, mem, ok := r.readQuietly(); ok {
+	a, mem, ok := r.readQuietly()
+	if !ok && r.comesAtOnce() {
+		a, mem, ok = r.readQuietly()
+	}
+	if ok {
 		return a, mem, nil
 	}
 	r.calling.Lock()
@@ -85,6 +97,16 @@ func (r *readerEnd) readBlock(ctx context.Context) (rmalloc.Addr, []byte, error)
 	}
 }
 
+// comesAtOnce looks for a notification for a moment, where that is all it takes.
+func (r *readerEnd) comesAtOnce() bool {
+	if r.quick == nil || r.have {
+		return false
+	}
+	flag := &r.flags[r.taker.Index()]
+	old := flag.Load()
+	return r.taker.Awaits(old) && wait.Glance(flag, old)
+}
+
 // readQuietly is tryRead of a block that has arrived, without a lock, where there is
 // nothing but the block to be looked after. A Close from elsewhere may be under way:
 // what was loaded before that was seen is good.
@@ -92,7 +114,7 @@ func (r *readerEnd) readQuietly() (rmalloc.Addr, []byte, bool) {
 	if r.quick == nil || r.have || r.eof || !r.joined.Load() || r.watched.Load() != nil || r.broken.Load() != nil {
 		return 0, nil, false
 	}
-	word := r.flag(r.taker.Index())
+	word := r.flags[r.taker.Index()].Load()
 	if r.closed.Load() {
 		return 0, nil, false
 	}
@@ -216,7 +238,7 @@ func (r *readerEnd) hasArrived() bool {
 func (r *readerEnd) forsaken() bool { return r.flag(r.wantedFlag()) == gaveUp }
 
 // notified tells that there is a notification to take.
-func (r *readerEnd) notified() bool { return uint8(r.flag(r.taker.Index())>>56) != r.taker.Lap()-1 }
+func (r *readerEnd) notified() bool { return !r.taker.Awaits(r.flag(r.taker.Index())) }
 
 // wait waits for a notification, on first use for the writer, too.
 func (r *readerEnd) wait(ctx context.Context) error {

@@ -99,14 +99,13 @@ func (r *returns) unheard() int { return int(uint32(r.read.Load()) - uint32(r.to
 // countQuietly counts a block that was read, without the mutex as long as the writer
 // need not hear of it now. Either the load of owing shows that nobody would announce
 // it, or whoever has stored that sees the block.
-func (r *returns) countQuietly() {
+func (r *returns) countQuietly(wanted *atomic.Uint64) {
 	r.read.Store(r.read.Load() + 1)
-	if r.owing.Load() && r.unheard() < r.often && r.p.flag(r.p.wantedFlag()) == r.heard.Load() {
-		return
+	if !r.owing.Load() || r.unheard() >= r.often || wanted.Load() != r.heard.Load() {
+		r.mu.Lock()
+		r.considerRead()
+		r.mu.Unlock()
 	}
-	r.mu.Lock()
-	r.considerRead()
-	r.mu.Unlock()
 }
 
 // freed takes a range that is the writer's again.

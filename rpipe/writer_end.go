@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/internal/wait"
 )
 
 // A writerEnd is a Writer without its element type.
@@ -14,6 +16,7 @@ type writerEnd struct {
 	up       bool           // connected, and mem is there
 	deserted bool           // the reader was closed before this end was connected
 	direct   bool           // the reader is mapped: what is put is stored at once
+	near     near           // how, where no more than a store is needed
 	mem      []byte         // the heap, as Mem shows it
 	slot     rmalloc.Cursor // where the next notification goes
 	credit   uint64         // what creditFlag said last
@@ -26,6 +29,13 @@ type writerEnd struct {
 	bade     bool        // the reader was told that nothing is put there any more
 	heap     *rmalloc.Heap
 	count    WriterStats
+}
+
+// near is a reader whose notifications are stores.
+type near struct {
+	flags []atomic.Uint64 // the reader's; nil: it is not near
+	end   *atomic.Uint64  // of this end: the reader has gone
+	bell  wait.Ringer
 }
 
 // A tagSource takes in what the reader freed.
@@ -91,6 +101,10 @@ func (w *writerEnd) comeUp(ctx context.Context) error {
 			return err
 		}
 		w.mem = mem
+	}
+	if by, ok := w.link.(inMemory); ok {
+		w.near.end = &by.words()[endFlag]
+		w.near.flags, w.near.bell = by.farWords()
 	}
 	w.up = true
 	return nil
@@ -207,7 +221,29 @@ func (w *writerEnd) awaitWidth(ctx context.Context) error {
 
 // write tells the reader of a block, behind the block itself.
 func (w *writerEnd) write(ctx context.Context, a rmalloc.Addr) error {
+	if w.writeNear(a) {
+		return nil
+	}
 	return w.writeFrom(ctx, a, a.Offset())
+}
+
+// writeNear is writeFrom where all of it is a store. It is false, and has done
+// nothing, where there is something else to be done, or to be said.
+func (w *writerEnd) writeNear(a rmalloc.Addr) bool {
+	if w.near.flags == nil || w.inFlight() >= w.spec.width || w.near.end.Load() != 0 || w.usable() != nil {
+		return false
+	}
+	n, ok := w.heap.Hand(a)
+	if !ok {
+		return false
+	}
+	flag := rmalloc.Flag{Kind: rmalloc.Data, Offset: a.Offset() / rmalloc.Granule, Length: n}
+	w.near.flags[w.slot.Index()].Store(flag.Encode(w.slot.Lap())) // behind the block, and before the look at who waits
+	w.near.bell.Ring()
+	w.slot.Step()
+	w.count.Written++
+	w.count.Bytes += uint64(n)
+	return true
 }
 
 // writeFrom is write of a block that lies elsewhere in the stage, if there is one.

@@ -12,6 +12,12 @@ func Word64(mem []byte) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(mem[:8:len(mem)])))
 }
 
+// Words64 views mem, 8-aligned, as words for atomics. What is left of a last one is
+// not among them.
+func Words64(mem []byte) []atomic.Uint64 {
+	return unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(mem))), len(mem)/8)
+}
+
 // Word32 views the first 4 bytes of mem, 4-aligned, as a word for atomics.
 func Word32(mem []byte) *atomic.Uint32 {
 	return (*atomic.Uint32)(unsafe.Pointer(unsafe.SliceData(mem[:4:len(mem)])))

@@ -84,6 +84,9 @@ func (t *FlagTaker) Take(word uint64) (Flag, Verdict) {
 	return f, Ready
 }
 
+// Awaits tells that word, loaded from entry Index, is still that of the lap before.
+func (t *FlagTaker) Awaits(word uint64) bool { return uint8(word>>lapShift) == t.lap-1 }
+
 // TakeData is Take of a word that announces a block of whole elements of size
 // bytes. Of any other it is false, and takes nothing.
 func (t *FlagTaker) TakeData(word uint64, size int) (Flag, bool) {

@@ -116,6 +116,18 @@ func (h *Heap) Send(a Addr) error {
 	return nil
 }
 
+// Hand is Range and Send in one. Of an address that is not good it is false, and
+// does nothing.
+func (h *Heap) Hand(a Addr) (length int, ok bool) {
+	s := &h.holes.spans[h.holes.lookup(a)]
+	if s.addr != a || s.bytes&sentBit != 0 {
+		return 0, false
+	}
+	length = int(s.bytes)
+	s.bytes |= sentBit
+	return length, true
+}
+
 // Free gives back a block that was not sent. ErrStale: the caller owns no such
 // block (any more).
 func (h *Heap) Free(a Addr) error {

@@ -3,6 +3,7 @@ package wait
 import (
 	"context"
 	goruntime "runtime"
+	"sync/atomic"
 )
 
 // How long to look before sleeping. Measured on two cores with two to eight
@@ -11,6 +12,9 @@ import (
 const (
 	polls  = 100
 	yields = 1000
+	// glances are polls of one word, which cost a third of a nanosecond each: a
+	// message between two cores takes as long.
+	glances = 600
 	// goschedEvery lets this process's own goroutines run now and then between
 	// yields to other processes, which keep this thread's P. Not at the first:
 	// Gosched may wake an idle thread, which costs more than most waits last
@@ -19,6 +23,18 @@ const (
 	// ctxEvery is how many yields pass between looks at the context.
 	ctxEvery = 64
 )
+
+// Glance polls a word for as long as a message between two cores takes, and tells
+// whether it is another than old. It is for what comes soon or else is waited for by
+// Wait, whose polls cost more, since they look at everything that may end the wait.
+func Glance(word *atomic.Uint64, old uint64) bool {
+	for range glances {
+		if word.Load() != old {
+			return true
+		}
+	}
+	return false
+}
 
 func (b *Bell) spin(ctx context.Context, ready func() bool) (done bool, err error) {
 	for range polls {
