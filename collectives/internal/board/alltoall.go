@@ -39,7 +39,7 @@ func (b *Board) trade(ctx context.Context, a *Args, from, to table, longest int)
 		}
 		for i := 1; i < b.n; i++ {
 			m := (b.rank + i) % b.n
-			copy(to.chunk(m, c, size), b.got(m, k, b.n*size)[b.rank*size:])
+			copy(to.chunk(m, c, size), b.mine(m, k, size))
 		}
 		b.leave(k)
 	}

@@ -34,27 +34,14 @@ func (b *Board) reduceScatter(ctx context.Context, a *Args) error {
 		}
 		out := cut(a.Recv, c, size)
 		for m := range b.peers {
-			b.in[m] = b.got(m, k, b.n*size)[b.rank*size:][:len(out)]
+			if m != b.rank {
+				b.in[m] = b.mine(m, k, size)[:len(out)]
+			}
 		}
 		b.in[b.rank] = blocks.chunk(b.rank, c, size)
 		b.fold(a, out, b.in, nil)
 		b.leave(k)
 	}
-	return nil
-}
-
-// spread posts chunk c of the blocks for all others side by side.
-func (b *Board) spread(ctx context.Context, k uint64, blocks table, c, size int) error {
-	l, space, err := b.space(ctx, k, hold{k, everyone}, b.n*size)
-	if err != nil {
-		return err
-	}
-	for m := range b.peers {
-		if m != b.rank {
-			copy(space[m*size:], blocks.chunk(m, c, size))
-		}
-	}
-	b.post(l, k)
 	return nil
 }
 

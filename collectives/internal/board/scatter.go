@@ -14,12 +14,18 @@ func (b *Board) Scatter(ctx context.Context, seq, signature uint64, a *Args) err
 func (b *Board) scatter(ctx context.Context, a *Args) error {
 	size := len(a.Recv)
 	blocks := table{buf: a.Send, each: size}
-	if b.rank == a.Root {
+	if b.n > 1 {
+		if err := b.scatterOut(ctx, a, blocks, size); err != nil {
+			return err
+		}
+	}
+	if b.rank == a.Root { // last, since the others wait for theirs
 		copyTo(a.Recv, blocks.block(b.rank))
 	}
-	if b.n == 1 {
-		return nil
-	}
+	return nil
+}
+
+func (b *Board) scatterOut(ctx context.Context, a *Args, blocks table, size int) error {
 	if b.asks(size) {
 		if k, at, err := b.learn(ctx, a.Root, a.SendAt); k != 0 || err != nil {
 			return b.pull(ctx, a, k, at.shift(b.rank*size), a.Recv, err)
@@ -35,32 +41,50 @@ func (b *Board) hand(ctx context.Context, a *Args, blocks table, longest int) er
 	for c := range max(chunks(longest, size), 1) {
 		k := b.next()
 		if b.rank == a.Root {
-			l, space, err := b.space(ctx, k, hold{k, everyone}, b.n*size)
-			if err != nil {
+			if err := b.spread(ctx, k, blocks, c, size); err != nil {
 				return err
 			}
-			for m := range b.peers {
-				if m != b.rank {
-					copy(space[m*size:], blocks.chunk(m, c, size))
-				}
-			}
-			b.post(l, k)
 			b.ring()
 		} else {
 			if _, err := b.see(ctx, a.Root, k); err != nil {
 				return err
 			}
-			copy(cut(a.Recv, c, size), b.got(a.Root, k, b.n*size)[b.rank*size:])
+			copy(cut(a.Recv, c, size), b.mine(a.Root, k, size))
 		}
 		b.leave(k)
 	}
 	return nil
 }
 
+// spread posts chunk c of the blocks for all others side by side.
+func (b *Board) spread(ctx context.Context, k uint64, blocks table, c, size int) error {
+	l, space, err := b.space(ctx, k, hold{k, everyone}, (b.n-1)*size)
+	if err != nil {
+		return err
+	}
+	for m := range b.peers {
+		if m != b.rank {
+			copy(space, blocks.chunk(m, c, size))
+			space = space[size:]
+		}
+	}
+	b.post(l, k)
+	return nil
+}
+
+// mine returns what member m spread in turn k for this one.
+func (b *Board) mine(m int, k uint64, size int) []byte {
+	place := b.rank
+	if place > m {
+		place--
+	}
+	return b.got(m, k, (b.n-1)*size)[place*size:][:size]
+}
+
 // stride returns the size of the chunks that lie side by side, one for each
-// member, when the longest block has a given size.
+// other member, when the longest block has a given size.
 func (b *Board) stride(longest, elem int) int {
-	return min(whole(b.bay/b.n, elem), max(longest, elem))
+	return min(whole(b.bay/(b.n-1), elem), max(longest, elem))
 }
 
 // ScatterV is Scatter of blocks whose lengths the root alone knows.
@@ -89,7 +113,8 @@ func (b *Board) scatterV(ctx context.Context, a *Args) error {
 // rootLists has the root say how long all blocks are, and returns the longest
 // length. Each member compares its own.
 func (b *Board) rootLists(ctx context.Context, a *Args, blocks table) (int, error) {
-	k, longest := b.next(), 0
+	var longest int
+	k := b.next()
 	if b.rank == a.Root {
 		l, list, err := b.space(ctx, k, hold{k, everyone}, (b.n+1)*lengthSize)
 		if err != nil {
