@@ -7,8 +7,8 @@ import "context"
 //	turn of 0: 0 --> 1, 2, 3     turn of 1: 1 --> 2, 3, 0     ...
 //
 // Where the carrier has room for the blocks a member waits twice, for those
-// before it and for those after it, however many there are: for short blocks
-// and more members than cores.
+// before it and for those after it, however many there are: for carriers whose
+// messages cost less than waiting does.
 //
 // Cost: 3n-4 rounds and as many blocks.
 func AllToAllLinear(ctx context.Context, c Carrier, a *Args) error {

@@ -3,18 +3,18 @@ package message
 // Args are the arguments of a collective call at one member, checked by the
 // caller. All lengths, counts and offsets are in bytes and multiples of Elem.
 //
-//	               Send                          Recv
-//	Broadcast      -                             the data: read at the root, written elsewhere
-//	Reduce         this member's vector          the result, at the root (unused elsewhere)
-//	AllReduce      this member's vector          the result
-//	Gather         this member's block           all blocks, at the root (unused elsewhere)
-//	Scatter        all blocks, at the root       this member's block
-//	AllGather      this member's block           all blocks
-//	ReduceScatter  all blocks                    this member's block of the result
-//	AllToAll       a block for each member       a block from each member
-//	Scan           this member's vector          a0∘...∘a(rank)
-//	ExScan         this member's vector          a0∘...∘a(rank-1); not written at member 0
-//	NeighbourAllGather  this member's block      a block from each edge in
+//	                    Send                       Recv
+//	Broadcast           -                          the data: read at the root, written elsewhere
+//	Reduce              this member's vector       the result, at the root (unused elsewhere)
+//	AllReduce           this member's vector       the result
+//	Gather              this member's block        all blocks, at the root (unused elsewhere)
+//	Scatter             all blocks, at the root    this member's block
+//	AllGather           this member's block        all blocks
+//	ReduceScatter       all blocks                 this member's block of the result
+//	AllToAll            a block for each member    a block from each member
+//	Scan                this member's vector       a0∘...∘a(rank)
+//	ExScan              this member's vector       a0∘...∘a(rank-1); not written at member 0
+//	NeighbourAllGather  this member's block        a block from each edge in
 //	NeighbourAllToAll   a block for each edge out  a block from each edge in
 //
 // Send is never changed, unless it is Recv: in the collectives of one vector
@@ -33,9 +33,10 @@ type Args struct {
 	// blocks have the same length and follow one another. They describe the
 	// buffer of all blocks, and are the same at all members, but for AllToAll
 	// (each has its own) and for Gather and Scatter by algorithms without
-	// EveryCount (only the root's are looked at).
-	SendCounts, SendOffsets []int // Scatter, AllToAll
-	RecvCounts, RecvOffsets []int // Gather, AllGather, ReduceScatter, AllToAll
+	// EveryCount (only the root's are looked at). Neighbours' blocks are those of
+	// their edges, in the order of the lists.
+	SendCounts, SendOffsets []int // Scatter, AllToAll, NeighbourAllToAll
+	RecvCounts, RecvOffsets []int // AllToAll, NeighbourAllToAll and all others with blocks
 
 	Combine     Combine
 	Commutative bool // the operator commutes: any order of combination will do
@@ -51,8 +52,9 @@ type Args struct {
 	Scratch func(n int) []byte
 }
 
-// DefaultSegment is the step of pipelined algorithms that are not told one.
-const DefaultSegment = 64 << 10
+// DefaultSegment is the step of pipelined algorithms that are not told one: long
+// enough that waking its receiver costs little beside moving it.
+const DefaultSegment = 128 << 10
 
 // segment returns the step of pipelined algorithms, in whole elements.
 func (a *Args) segment() int {

@@ -24,7 +24,7 @@
 // n is the number of members, m the bytes of the longest buffer of the call
 // (the whole vector, or all blocks together), L = ceil(log2 n), and p the
 // largest power of two that is not above n. Where n is no power of two, the
-// first 2(n-p) members form pairs of which one stands for both.
+// first 2(n-p) members form pairs of which one stands for both (pairs.go).
 //
 // # Order of combination
 //
