@@ -56,11 +56,9 @@ func (b *Board) pullAll(ctx context.Context, a *Args, blocks table, k uint64, er
 	for i := 1; i < b.n; i++ {
 		m := (b.rank + i) % b.n
 		in, _ := b.placesOf(m, k)
-		block, err := b.at(m, in, 0, blocks.len(m))
-		if err != nil {
+		if err := b.copyFrom(m, in, blocks.block(m)); err != nil {
 			return err
 		}
-		copy(blocks.block(m), block)
 	}
 	b.leave(k)
 	return b.finish(ctx)

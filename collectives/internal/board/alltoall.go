@@ -55,11 +55,25 @@ func (b *Board) pullOwn(ctx context.Context, to table, k uint64, err error) erro
 	for i := 1; i < b.n; i++ {
 		m := (b.rank + i) % b.n
 		in, _ := b.placesOf(m, k)
-		block, err := b.at(m, in, b.rank*to.each, to.each)
+		if err := b.copyFrom(m, in.shift(b.rank*to.each), to.block(m)); err != nil {
+			return err
+		}
+	}
+	b.leave(k)
+	return b.finish(ctx)
+}
+
+// pullListed is pullOwn for lists.
+func (b *Board) pullListed(ctx context.Context, to table, k uint64) error {
+	for i := 1; i < b.n; i++ {
+		m := (b.rank + i) % b.n
+		e, err := b.look(m, k, to.len(m))
 		if err != nil {
 			return err
 		}
-		copy(to.block(m), block)
+		if err := b.copyFrom(m, e.at, to.block(m)); err != nil {
+			return err
+		}
 	}
 	b.leave(k)
 	return b.finish(ctx)
@@ -81,24 +95,24 @@ func (b *Board) allToAllV(ctx context.Context, a *Args) error {
 		return nil
 	}
 	k := b.next()
-	l, list, err := b.space(ctx, k, hold{k, everyone}, (b.n+1)*lengthSize)
+	longest, err := b.list(ctx, k, from, a.SendAt)
 	if err != nil {
 		return err
 	}
-	longest := b.listLengths(list, from)
-	b.post(l, k)
 	if err := b.meet(ctx, k); err != nil {
 		return err
 	}
+	placed := true
 	for m := range b.peers {
-		if m == b.rank {
-			continue
-		}
-		theirs, err := b.compare(m, k, to.len(m))
+		e, err := b.look(m, k, to.len(m))
 		if err != nil {
 			return err
 		}
-		longest = max(longest, theirs)
+		longest = max(longest, e.longest)
+		placed = placed && e.at.Region != 0
+	}
+	if placed && b.asks(longest) {
+		return b.pullListed(ctx, to, k)
 	}
 	b.leave(k)
 	return b.trade(ctx, a, from, to, longest)

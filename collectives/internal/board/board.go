@@ -79,7 +79,7 @@ func newWith(c Config, t tuning) (*Board, error) {
 	if c.Size == 1 {
 		return b, nil
 	}
-	if (c.Size+1)*lengthSize > t.bay {
+	if listSize(c.Size) > t.bay {
 		return nil, fmt.Errorf("board: %d members are more than a bay has room for; use messages", c.Size)
 	}
 	for m, mem := range c.Mem {

@@ -1,6 +1,7 @@
 package board
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -86,7 +87,7 @@ func some(i int) []operator {
 
 // thresholds returns lengths around all lengths where something changes.
 func thresholds(with tuning, n int) (sizes []int) {
-	for _, at := range []int{0, 16, inline / n, inline, with.bay / n, with.last, with.place, with.alone, with.bay, 4 * with.bay, 9 * with.bay} {
+	for _, at := range []int{0, 16, inline / n, inline, with.bay / n, with.bay / max(n-1, 1), with.last, with.place, with.alone, with.bay, 4 * with.bay, 9 * with.bay} {
 		for _, d := range []int{-16, 0, 16} {
 			sizes = append(sizes, max(at+d, 0))
 		}
@@ -157,6 +158,23 @@ func TestTheMeasuredTuningAgreesToo(t *testing.T) {
 				}
 			}
 			play(watchdog(t), t, r, calls)
+		}
+	}
+}
+
+// TestPlacedBuffersAreUsedWhereTheyLie: nothing of them passes through the bays.
+func TestPlacedBuffersAreUsedWhereTheyLie(t *testing.T) {
+	for _, n := range []int{2, 3} {
+		for _, k := range []kind{allReduce, reduce, broadcast, gather, scatter, allGather, reduceScatter, allToAll} {
+			for placed := range 2 {
+				r := newRig(t, n, tiny)
+				play(watchdog(t), t, r, []call{{kind: k, elems: tiny.bay, op: operators[0], seed: 1, placed: -placed}})
+				staged := false
+				for _, mem := range r.mem {
+					staged = staged || !bytes.Equal(mem[baysOffset:], make([]byte, bays*tiny.bay))
+				}
+				require.Equal(t, placed == 0, staged, "%s of %d, placed %d", kindNames[k], n, placed)
+			}
 		}
 	}
 }

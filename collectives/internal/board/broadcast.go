@@ -80,11 +80,9 @@ func (b *Board) pull(ctx context.Context, a *Args, k uint64, at Place, dst []byt
 		b.leave(k)
 		return nil
 	}
-	src, err := b.at(a.Root, at, 0, len(dst))
-	if err != nil {
+	if err := b.copyFrom(a.Root, at, dst); err != nil {
 		return err
 	}
-	copy(dst, src)
 	b.left = k
 	b.tell()
 	return nil

@@ -230,15 +230,29 @@ func TestWhatNobodyCanHaveWrittenIsCorrupt(t *testing.T) {
 	put64(b.release.data[:], 3)
 	_, err := b.who()
 	require.ErrorIs(t, err, ErrCorrupt)
-	_, err = lengthAt([]byte{0, 0, 0, 0, 0, 0, 0, 0x80}, 0)
+	_, err = b.at(0, Place{Region: arenaRegion, Offset: ^uint64(0)}.shift(8), 8)
 	require.ErrorIs(t, err, ErrCorrupt)
-	_, err = b.at(0, Place{Region: arenaRegion, Offset: ^uint64(0)}, 8, 8)
-	require.ErrorIs(t, err, ErrCorrupt)
-	_, err = b.at(0, Place{Region: arenaRegion + 1}, 0, 8)
+	_, err = b.at(0, Place{Region: arenaRegion + 1}, 8)
 	require.ErrorIs(t, err, ErrCorrupt)
 	b.peers[0].lines[1].turn.Store(33)
 	_, err = b.see(watchdog(t), 0, 1)
 	require.ErrorIs(t, err, ErrCorrupt)
+}
+
+func TestListsThatNobodyCanHaveWrittenAreCorrupt(t *testing.T) {
+	const n = 2 // length and offset for 0 and 1, the longest, region, offset
+	b := newRig(t, n, tiny).boards[1]
+	for what, words := range map[string][2*n + 3]uint64{
+		"a block longer than the longest": {0, 0, 9, 0, 8},
+		"a block longer than memory":      {0, 0, 1 << 63, 0, 1 << 63},
+		"an offset that wraps around":     {0, 0, 8, ^uint64(0), 8, arenaRegion, 1},
+	} {
+		for i, w := range words {
+			put64(b.peers[0].bays[1][8*i:], w)
+		}
+		_, err := b.look(0, 1, 8)
+		require.ErrorIs(t, err, ErrCorrupt, what)
+	}
 }
 
 func TestNewRefusesWhatIsNoTeam(t *testing.T) {

@@ -22,7 +22,7 @@ func (b *Board) gather(ctx context.Context, a *Args) error {
 	}
 	if b.asks(size) {
 		if k, at, err := b.learn(ctx, a.Root, a.RecvAt); k != 0 || err != nil {
-			return b.push(ctx, a, k, at, err)
+			return b.push(ctx, a, k, at.shift(b.rank*size), err)
 		}
 	}
 	return b.collect(ctx, a, blocks, size)
@@ -56,15 +56,14 @@ func (b *Board) collect(ctx context.Context, a *Args, blocks table, longest int)
 	return nil
 }
 
-// push has all others write their blocks to their places behind the root's,
+// push has all others write their blocks to their places in the root's memory,
 // which it told in turn k; the root waits for them.
 func (b *Board) push(ctx context.Context, a *Args, k uint64, at Place, err error) error {
 	if err != nil {
 		return err
 	}
 	if b.rank != a.Root {
-		size := len(a.Send)
-		dst, err := b.at(a.Root, at, b.rank*size, size)
+		dst, err := b.at(a.Root, at, len(a.Send))
 		if err != nil {
 			return err
 		}
@@ -87,7 +86,7 @@ func (b *Board) push(ctx context.Context, a *Args, k uint64, at Place, err error
 }
 
 // GatherV is Gather of blocks whose lengths the root alone knows, so that the
-// others wait for it to say how long the longest is.
+// others wait for it to list them.
 func (b *Board) GatherV(ctx context.Context, seq, signature uint64, a *Args) error {
 	if err := b.begin(seq, signature); err != nil {
 		return err
@@ -96,78 +95,16 @@ func (b *Board) GatherV(ctx context.Context, seq, signature uint64, a *Args) err
 }
 
 func (b *Board) gatherV(ctx context.Context, a *Args) error {
-	blocks, longest := a.recvTable(len(a.Send)), 0
+	blocks := a.recvTable(len(a.Send))
 	if b.rank == a.Root {
 		copyTo(blocks.block(b.rank), a.Send)
-		longest = blocks.longest(b.n)
 	}
 	if b.n == 1 {
 		return nil
 	}
-	longest, err := b.rootSays(ctx, a.Root, longest)
-	if err != nil {
-		return err
+	k, e, err := b.rootLists(ctx, a.Root, blocks, a.RecvAt, len(a.Send))
+	if err != nil || e.at.Region != 0 {
+		return b.push(ctx, a, k, e.at, err)
 	}
-	if err := b.agreeWithRoot(ctx, a, blocks); err != nil {
-		return err
-	}
-	return b.collect(ctx, a, blocks, longest)
-}
-
-// rootSays returns the length that the root says.
-func (b *Board) rootSays(ctx context.Context, root, length int) (int, error) {
-	k := b.next()
-	if b.rank == root {
-		l, err := b.line(ctx, k)
-		if err != nil {
-			return 0, err
-		}
-		putLength(l.data[:], 0, length)
-		b.post(l, k)
-		b.ring()
-	} else {
-		l, err := b.see(ctx, root, k)
-		if err != nil {
-			return 0, err
-		}
-		if length, err = lengthAt(l.data[:], 0); err != nil {
-			return 0, err
-		}
-	}
-	b.leave(k)
-	return length, nil
-}
-
-// agreeWithRoot compares the lengths of the others' blocks with what the root
-// expects.
-func (b *Board) agreeWithRoot(ctx context.Context, a *Args, blocks table) error {
-	k := b.next()
-	if b.rank != a.Root {
-		l, err := b.line(ctx, k)
-		if err != nil {
-			return err
-		}
-		putLength(l.data[:], 0, len(a.Send))
-		b.post(l, k)
-		b.bell[a.Root].Ring()
-		b.leave(k)
-		return nil
-	}
-	if err := b.seeAll(ctx, k); err != nil {
-		return err
-	}
-	for m := range b.peers {
-		if m == b.rank {
-			continue
-		}
-		theirs, err := lengthAt(b.got(m, k, inline), 0)
-		if err != nil {
-			return err
-		}
-		if theirs != blocks.len(m) {
-			return &LengthError{Member: m, Theirs: theirs, Mine: blocks.len(m)}
-		}
-	}
-	b.leave(k)
-	return nil
+	return b.collect(ctx, a, blocks, e.longest)
 }

@@ -25,11 +25,11 @@ func (b *Board) reduceInPlace(ctx context.Context, a *Args, k uint64, root int, 
 	from, to := b.share(len(a.Send), a.Elem, b.rank)
 	for m := range b.peers {
 		in, out := b.placesOf(m, k)
-		if b.in[m], err = b.at(m, in, from, to-from); err != nil {
+		if b.in[m], err = b.at(m, in.shift(from), to-from); err != nil {
 			return err
 		}
 		if root == everyone || root == m {
-			if b.views[m], err = b.at(m, out, from, to-from); err != nil {
+			if b.views[m], err = b.at(m, out.shift(from), to-from); err != nil {
 				return err
 			}
 		}

@@ -59,26 +59,32 @@ func (b *Board) placesOf(m int, k uint64) (in, out Place) {
 	return b.peers[m].lines[k%lines].places()
 }
 
-// at returns n bytes that lie an offset behind a member's place.
-func (b *Board) at(m int, p Place, offset, n int) ([]byte, error) {
+// at returns n bytes at a place of a member's.
+func (b *Board) at(m int, p Place, n int) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
 	}
-	begin := p.Offset + uint64(offset)
-	if begin < p.Offset {
-		return nil, ErrCorrupt
-	}
-	mem := b.view(m, p.Region, begin, n)
+	mem := b.view(m, p.Region, p.Offset, n)
 	if len(mem) != n {
 		return nil, ErrCorrupt
 	}
 	return mem, nil
 }
 
-// shift returns the place of what lies n bytes on.
+// copyFrom fills dst from a place of a member's.
+func (b *Board) copyFrom(m int, p Place, dst []byte) error {
+	src, err := b.at(m, p, len(dst))
+	copy(dst, src)
+	return err
+}
+
+// shift returns the place of what lies n bytes on, which a View may not have.
 func (p Place) shift(n int) Place {
 	if p.Region != 0 {
 		p.Offset += uint64(n)
+		if p.Offset < uint64(n) { // beyond all memory, not back at its beginning
+			p.Offset = ^uint64(0)
+		}
 	}
 	return p
 }

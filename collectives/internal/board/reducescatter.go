@@ -53,7 +53,7 @@ func (b *Board) combineOwn(ctx context.Context, a *Args, blocks table, k uint64,
 	}
 	for m := range b.peers {
 		in, _ := b.placesOf(m, k)
-		if b.in[m], err = b.at(m, in, blocks.offset(b.rank), len(a.Recv)); err != nil {
+		if b.in[m], err = b.at(m, in.shift(blocks.offset(b.rank)), len(a.Recv)); err != nil {
 			return err
 		}
 	}

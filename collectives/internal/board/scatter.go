@@ -103,35 +103,9 @@ func (b *Board) scatterV(ctx context.Context, a *Args) error {
 	if b.n == 1 {
 		return nil
 	}
-	longest, err := b.rootLists(ctx, a, blocks)
-	if err != nil {
-		return err
+	k, e, err := b.rootLists(ctx, a.Root, blocks, a.SendAt, len(a.Recv))
+	if err != nil || e.at.Region != 0 {
+		return b.pull(ctx, a, k, e.at, a.Recv, err)
 	}
-	return b.hand(ctx, a, blocks, longest)
-}
-
-// rootLists has the root say how long all blocks are, and returns the longest
-// length. Each member compares its own.
-func (b *Board) rootLists(ctx context.Context, a *Args, blocks table) (int, error) {
-	var longest int
-	k := b.next()
-	if b.rank == a.Root {
-		l, list, err := b.space(ctx, k, hold{k, everyone}, (b.n+1)*lengthSize)
-		if err != nil {
-			return 0, err
-		}
-		longest = b.listLengths(list, blocks)
-		b.post(l, k)
-		b.ring()
-	} else {
-		if _, err := b.see(ctx, a.Root, k); err != nil {
-			return 0, err
-		}
-		var err error
-		if longest, err = b.compare(a.Root, k, len(a.Recv)); err != nil {
-			return 0, err
-		}
-	}
-	b.leave(k)
-	return longest, nil
+	return b.hand(ctx, a, blocks, e.longest)
 }

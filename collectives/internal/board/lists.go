@@ -1,0 +1,81 @@
+package board
+
+import (
+	"context"
+	"encoding/binary"
+)
+
+// A list says where the blocks of one member's buffer lie, for others that know
+// nothing but the length of their own:
+//
+//	length, offset of the block for member 0, 1, ..., n-1 | longest length | place of the buffer
+//
+// The place's region is 0 unless the blocks can be used where they lie.
+func listSize(n int) int { return 8 * (2*n + 3) }
+
+// An entry is what one member takes from another's list.
+type entry struct {
+	longest int
+	at      Place // of its own block
+}
+
+// list posts turn k with a list of blocks, and returns the longest length.
+func (b *Board) list(ctx context.Context, k uint64, blocks table, at Place) (longest int, err error) {
+	l, list, err := b.space(ctx, k, hold{k, everyone}, listSize(b.n))
+	if err != nil {
+		return 0, err
+	}
+	put := func(v uint64) {
+		binary.NativeEndian.PutUint64(list, v)
+		list = list[8:]
+	}
+	for m := range b.peers {
+		put(uint64(blocks.len(m)))
+		put(uint64(blocks.offset(m)))
+	}
+	longest = blocks.longest(b.n)
+	put(uint64(longest))
+	put(at.Region)
+	put(at.Offset)
+	b.post(l, k)
+	return longest, nil
+}
+
+// look returns this member's entry in the list that a member posted in turn k,
+// if it has the length that this one expects.
+func (b *Board) look(m int, k uint64, mine int) (entry, error) {
+	list := b.got(m, k, listSize(b.n))
+	word := func(i int) uint64 { return binary.NativeEndian.Uint64(list[8*i:]) }
+	theirs, offset, longest := word(2*b.rank), word(2*b.rank+1), word(2*b.n)
+	at := Place{Region: word(2*b.n + 1), Offset: word(2*b.n+2) + offset}
+	if theirs > longest || longest > maxLength || at.Offset < offset {
+		return entry{}, ErrCorrupt
+	}
+	if int(theirs) != mine {
+		return entry{}, &LengthError{Member: m, Theirs: int(theirs), Mine: mine}
+	}
+	return entry{int(longest), at}, nil
+}
+
+// maxLength is more than a buffer can have.
+const maxLength = 1 << 48
+
+// rootLists has the root list its blocks; each of the others compares the length
+// of its own. It returns the longest length and, if the blocks are used where
+// they lie, where this member's is, and the turn, which has not been left then.
+func (b *Board) rootLists(ctx context.Context, root int, blocks table, at Place, mine int) (k uint64, e entry, err error) {
+	k = b.next()
+	if b.rank == root {
+		if b.asks(blocks.longest(b.n)) {
+			e.at = at
+		}
+		e.longest, err = b.list(ctx, k, blocks, e.at)
+		b.ring()
+	} else if _, err = b.see(ctx, root, k); err == nil {
+		e, err = b.look(root, k, mine)
+	}
+	if err == nil && e.at.Region == 0 {
+		b.leave(k)
+	}
+	return k, e, err
+}
