@@ -13,12 +13,17 @@ func eachBlock(n, m, _ int) Cost { return Cost{n - 1, (n - 1) * m / n} }
 
 func treeBlocks(n, m, _ int) Cost { return Cost{ceilLog2(n), (n - 1) * m / n} }
 
-func twice(once func(n, m, seg int) Cost) func(n, m, seg int) Cost {
+type costFunc func(n, m, seg int) Cost
+
+// plus is one after the other.
+func plus(one, two costFunc) costFunc {
 	return func(n, m, seg int) Cost {
-		c := once(n, m, seg)
-		return Cost{2 * c.Rounds, 2 * c.Bytes}
+		c, d := one(n, m, seg), two(n, m, seg)
+		return Cost{c.Rounds + d.Rounds, c.Bytes + d.Bytes}
 	}
 }
+
+func twice(once costFunc) costFunc { return plus(once, once) }
 
 func scatterRing(n, m, _ int) Cost { return Cost{ceilLog2(n) + n - 1, 2 * (n - 1) * m / n} }
 

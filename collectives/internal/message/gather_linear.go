@@ -8,9 +8,13 @@ import "context"
 //
 // Cost: n-1 rounds, m(n-1)/n bytes.
 func GatherLinear(ctx context.Context, c Carrier, a *Args) error {
+	return gatherLinear(ctx, c, a, a.Root)
+}
+
+func gatherLinear(ctx context.Context, c Carrier, a *Args, root int) error {
 	n, rank := c.Size(), c.Rank()
-	if rank != a.Root {
-		return c.Send(ctx, a.Root, a.Send)
+	if rank != root {
+		return c.Send(ctx, root, a.Send)
 	}
 	b := a.gathered()
 	copy(b.of(a.Recv, rank), a.Send)

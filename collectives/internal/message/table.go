@@ -31,17 +31,20 @@ var table = []Algorithm{
 	{Scatter, "linear", ScatterLinear, 0, false, eachBlock},
 
 	{AllGather, "linear", AllGatherLinear, 0, false, turns},
+	{AllGather, "gather-broadcast", AllGatherGatherBroadcast, PackedBlocks, false, plus(eachBlock, rootEach)},
 	{AllGather, "bruck", AllGatherBruck, 0, false, treeBlocks},
 	{AllGather, "recursive-doubling", AllGatherRecursiveDoubling, PackedBlocks, false, doublingBlocks},
 	{AllGather, "two-level", AllGatherTwoLevel, PackedBlocks | HostMap | HostRuns, false, nil},
 	{AllGather, "neighbour-exchange", AllGatherNeighbourExchange, PackedBlocks | EvenSize, false, neighbourExchange},
 	{AllGather, "ring", AllGatherRing, 0, false, eachBlock},
 
+	{ReduceScatter, "reduce-scatter", ReduceScatterReduceScatter, PackedBlocks, true, plus(rootEach, eachBlock)},
 	{ReduceScatter, "recursive-halving", ReduceScatterHalving, Commuting | PackedBlocks, false, doublingBlocks},
 	{ReduceScatter, "pairwise", ReduceScatterPairwise, 0, true, eachBlock},
 	{ReduceScatter, "ring", ReduceScatterRing, Commuting, false, eachBlock},
 
 	{AllToAll, "linear", AllToAllLinear, 0, false, turns},
+	{AllToAll, "gather-scatter", AllToAllGatherScatter, EqualBlocks, false, twice(rootEach)},
 	{AllToAll, "bruck", AllToAllBruck, EqualBlocks, false, bruck},
 	{AllToAll, "pairwise", AllToAllPairwise, 0, false, eachBlock},
 

@@ -1,0 +1,38 @@
+package message
+
+import "context"
+
+// ReduceScatterReduceScatter: member 0 takes and combines all vectors, then
+// sends each member its block. Nothing needs fewer messages, and the others wait
+// once: for short vectors where members outnumber cores.
+//
+//	1 --> 0, 2 --> 0, 3 --> 0      0 --> 1, 0 --> 2, 0 --> 3
+//
+// Needs blocks that follow one another, and m bytes of scratch memory.
+//
+// Cost: 2(n-1) rounds; (n-1)m and m(n-1)/n bytes, all of them member 0's. Exact.
+func ReduceScatterReduceScatter(ctx context.Context, c Carrier, a *Args) error {
+	n, rank := c.Size(), c.Rank()
+	b := a.reduced()
+	if rank != 0 {
+		if err := c.Send(ctx, 0, b.span(a.Send, 0, n)); err != nil {
+			return err
+		}
+		return c.Recv(ctx, 0, a.Recv)
+	}
+	sum := a.Scratch(len(a.Send))
+	whole := b.span(sum, 0, n)
+	copy(whole, b.span(a.Send, 0, n))
+	for from := 1; from < n; from++ {
+		if err := c.Fold(ctx, from, whole, false, a.Combine, a.Elem); err != nil {
+			return err
+		}
+	}
+	for to := 1; to < n; to++ {
+		if err := c.Send(ctx, to, b.of(sum, to)); err != nil {
+			return err
+		}
+	}
+	copy(a.Recv, b.of(sum, 0))
+	return nil
+}
