@@ -15,7 +15,9 @@ import (
 // no reply is wanted is dropped. ctx ends with the Active.
 //
 // A handler may call others, but it holds one of its rank's workers meanwhile: where
-// handlers of all workers wait for each other's ranks, they wait for ever.
+// handlers of all workers wait for each other's ranks, they wait for ever. So does a
+// worker whose caller takes no replies since its process is stopped. A handler that
+// panics, or ends its goroutine, is its caller's error.
 type Handler func(ctx context.Context, from int, request []byte) (reply []byte, err error)
 
 // Handlers are a rank's handlers by name.
@@ -49,6 +51,7 @@ type Active struct {
 	rank     int
 	end      context.CancelFunc
 	alive    context.Context // until Close has ended
+	within   context.Context // alive, as handlers have it
 	heard    chan struct{}   // closed when no reply follows
 	closing  atomic.Bool
 	closed   sync.Once
@@ -92,6 +95,7 @@ func OpenActive(ctx context.Context, t *runtime.Team, handlers Handlers, opts ..
 func (a *Active) open(ctx context.Context, t *runtime.Team, o *options, pipes []Option) error {
 	a.calls.init(t.Size())
 	a.alive, a.end = context.WithCancel(context.WithoutCancel(ctx))
+	a.within = context.WithValue(a.alive, handlerOf{a}, true)
 	requests := append(pipes[:len(pipes):len(pipes)], WithName(o.name+"/requests"))
 	replies := append(pipes[:len(pipes):len(pipes)], WithName(o.name+"/replies"))
 	m, err := openMeshes[byte](ctx, t, requests, replies)
@@ -187,10 +191,14 @@ type ActiveStats struct {
 	Running int    // handlers
 }
 
-// Close calls nobody any more, and serves the others until they have closed as well
+// Close calls nobody any more, nor do this rank's handlers, and serves the others until they have closed as well
 // and all their messages are handled. When ctx ends before, the error says so, and
-// messages may be lost. The second call does nothing. Kind: collective.
+// messages may be lost. The second call does nothing. A handler cannot close what
+// waits for it. Kind: collective.
 func (a *Active) Close(ctx context.Context) (err error) {
+	if ctx.Value(handlerOf{a}) != nil {
+		return errCloseWithin
+	}
 	a.closed.Do(func() {
 		a.closing.Store(true)
 		err = a.requests.finish(ctx)
@@ -200,6 +208,11 @@ func (a *Active) Close(ctx context.Context) (err error) {
 	})
 	return err
 }
+
+// handlerOf is the key of a context that a handler has.
+type handlerOf struct{ a *Active }
+
+var errCloseWithin = errors.New("active messages cannot be closed by a handler, for whose end Close would wait: have another goroutine close them")
 
 // until waits for done.
 func until(ctx context.Context, done <-chan struct{}) error {

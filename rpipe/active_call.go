@@ -1,6 +1,7 @@
 package rpipe
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -131,15 +132,13 @@ func (a *Active) listen() {
 	}
 }
 
-// hear takes the replies of a block.
-func (a *Active) hear(b Arrival[byte]) error {
-	for rest := b.Mem(); len(rest) > 0; {
+// hear takes the replies of a block, whose memory can be used again, whatever it held.
+func (a *Active) hear(b Arrival[byte]) (err error) {
+	for rest := b.Mem(); len(rest) > 0 && err == nil; {
 		var f frame
-		var err error
-		if f, rest, err = decodeFrame(rest); err != nil {
-			return err
+		if f, rest, err = decodeFrame(rest); err == nil {
+			a.calls.settle(b.From, &f)
 		}
-		a.calls.settle(b.From, &f)
 	}
-	return a.answers.Free(b.Block)
+	return errors.Join(err, a.answers.Free(b.Block))
 }

@@ -36,7 +36,7 @@ func (a *Active) serve(workers int) {
 	t.work, t.done = make(chan message), make(chan struct{})
 	var all sync.WaitGroup
 	for range workers {
-		all.Go(a.worker)
+		all.Go(func() { a.worker(&all) })
 	}
 	go func() {
 		a.receive()
@@ -83,21 +83,44 @@ func (a *Active) handOut(b Arrival[byte]) error {
 
 var errNoMessage = fmt.Errorf("%w: a block without messages", ErrCorrupt)
 
-// worker runs one handler after the other.
-func (a *Active) worker() {
+// worker runs one handler after the other. One whose handler ends its goroutine has
+// a successor.
+func (a *Active) worker(all *sync.WaitGroup) {
+	over := false
+	defer func() {
+		if !over {
+			all.Go(func() { a.worker(all) })
+		}
+	}()
 	for m := range a.target.work {
 		a.handle(&m)
 	}
+	over = true
 }
 
 // handle runs a message's handler and sends its reply, if one is wanted.
 func (a *Active) handle(m *message) {
+	o := outcome{why: panicked, err: errNoReturn}
+	a.target.running.Add(1)
+	defer a.conclude(m, &o) // even where the handler ends the goroutine
+	o.reply, o.why, o.err = a.run(m)
+}
+
+// An outcome is what a handler came to.
+type outcome struct {
+	reply []byte
+	why   reason
+	err   error
+}
+
+var errNoReturn = errors.New("it has ended its goroutine")
+
+// conclude sends the reply, and frees a block behind its last message.
+func (a *Active) conclude(m *message, o *outcome) {
 	t := &a.target
-	t.running.Add(1)
-	answer := frame{kind: frameReply, id: m.id}
-	reply, why, err := a.run(m)
-	if answer.payload = reply; err != nil {
-		answer.kind, answer.reason, answer.payload = frameFailure, why, []byte(err.Error())
+	answer := frame{kind: frameReply, id: m.id, payload: o.reply}
+	if o.err != nil {
+		answer.kind, answer.reason, answer.payload = frameFailure, o.why, []byte(o.err.Error())
 		t.failures.Add(1)
 	}
 	t.running.Add(-1)
@@ -134,7 +157,7 @@ func (a *Active) run(m *message) (reply []byte, why reason, err error) {
 			reply, why, err = nil, panicked, cutText(fmt.Sprint(p))
 		}
 	}()
-	reply, err = h(a.alive, m.from, m.payload)
+	reply, err = h(a.within, m.from, m.payload)
 	if err != nil {
 		err = cutText(err.Error())
 	}

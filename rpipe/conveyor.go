@@ -226,21 +226,17 @@ func (c *Conveyor[T]) Stats() ConveyorStats {
 }
 
 // Close finishes, waits until all ranks have pulled what this one has pushed, and
-// ends the conveyor here. Records that were not pulled are lost: pull up to io.EOF
-// before. The second call does nothing. Kind: one-sided.
+// ends the conveyor here. Records that were not pulled are lost, and those who push
+// more for this rank get ErrClosed: pull up to io.EOF before. The second call does
+// nothing. Kind: one-sided.
 func (c *Conveyor[T]) Close(ctx context.Context) error {
 	if c.closed.Swap(true) {
 		return nil
 	}
-	err := c.Finish(ctx)
+	// Pipes to this rank first, which nobody reads any more: ranks that are full of
+	// each other's records, and all close, would wait for each other.
+	errs := []error{c.in.Close(ctx), c.Finish(ctx)}
 	c.clock.stop()
-	return errors.Join(err, c.abandon(ctx))
-}
-
-// abandon closes all pipes: at first those to this rank, which nobody reads any
-// more.
-func (c *Conveyor[T]) abandon(ctx context.Context) error {
-	errs := []error{c.in.Close(ctx)}
 	for i := range c.lanes {
 		errs = append(errs, c.lanes[i].w.Close(ctx))
 	}

@@ -19,6 +19,7 @@ type lane[T any] struct {
 	block  Block[T]
 	filled int
 	open   bool
+	over   bool          // the reader was told that nothing follows
 	sealed bool          // the block was shrunk to what it holds, and waits to be written
 	asked  bool          // the reader knows that there is no room
 	inTime atomic.Uint64 // blocks that left since their time was up
@@ -30,6 +31,9 @@ var errNoRoom = errors.New("no room")
 // space returns room for n elements at the end of the block, of which the caller
 // fills the first n. With wait it waits for a block, else it is errNoRoom.
 func (l *lane[T]) space(ctx context.Context, n int, wait bool) ([]T, error) {
+	if l.over {
+		return nil, errSelfClosed
+	}
 	if l.open && (l.sealed || l.filled+n > l.block.Len()) {
 		if err := l.send(ctx, wait); err != nil {
 			return nil, err
@@ -40,7 +44,7 @@ func (l *lane[T]) space(ctx context.Context, n int, wait bool) ([]T, error) {
 			return nil, err
 		}
 	}
-	return l.block.mem[l.filled : l.filled+n : l.filled+n], nil
+	return l.block.Mem()[l.filled : l.filled+n : l.filled+n], nil
 }
 
 // begin takes a block.
@@ -57,7 +61,7 @@ func (l *lane[T]) begin(ctx context.Context, n int, wait bool) (err error) {
 	}
 	var a rmalloc.Addr
 	if err == nil {
-		a, err = l.reserve(n * l.w.end.spec.size)
+		a, err = l.reserve(ctx, n*l.w.end.spec.size)
 	}
 	switch {
 	case err == nil:
@@ -70,14 +74,18 @@ func (l *lane[T]) begin(ctx context.Context, n int, wait bool) (err error) {
 }
 
 // reserve takes a block of n bytes. The reader is told once that there is none.
-func (l *lane[T]) reserve(n int) (a rmalloc.Addr, err error) {
-	// To ask what was freed takes as long as a read does.
-	a, err = l.w.end.reserve(context.Background(), n, false)
-	if errors.Is(err, rmalloc.ErrFull) && !l.asked {
-		l.asked = true
-		a, err = l.w.end.reserve(context.Background(), n, true)
+func (l *lane[T]) reserve(ctx context.Context, n int) (a rmalloc.Addr, err error) {
+	if l.w.end.spec.sync == Immediate { // to ask what was freed takes as long as a read does
+		brief, cancel := context.WithTimeoutCause(context.Background(), lastMoment, errNoRoom)
+		defer cancel()
+		ctx = brief
 	}
-	if errors.Is(err, rmalloc.ErrFull) {
+	a, err = l.w.end.reserve(ctx, n, false)
+	if errors.Is(err, rmalloc.ErrFull) && !l.asked {
+		a, err = l.w.end.reserve(ctx, n, true)
+		l.asked = err == nil || errors.Is(err, rmalloc.ErrFull)
+	}
+	if errors.Is(err, rmalloc.ErrFull) || errors.Is(err, context.Canceled) {
 		err = errNoRoom
 	}
 	return a, err
@@ -85,15 +93,19 @@ func (l *lane[T]) reserve(n int) (a rmalloc.Addr, err error) {
 
 // hasWidth tells that a block can be written without a wait. The reader is told
 // once that it cannot.
-func (l *lane[T]) hasWidth() (bool, error) {
+func (l *lane[T]) hasWidth(noWait context.Context) (bool, error) {
 	ok, err := l.w.end.hasWidth()
 	if ok || err != nil || l.asked {
 		return ok, err
 	}
-	l.asked = true
-	if err := l.w.end.want(context.Background(), wantsWidth); err != nil {
+	err = l.w.end.want(noWait, wantsWidth)
+	if errors.Is(err, context.Canceled) {
+		return false, nil // in the queue to that rank: it is asked again
+	}
+	if err != nil {
 		return false, err
 	}
+	l.asked = true
 	return l.w.end.hasWidth()
 }
 
@@ -110,7 +122,7 @@ func (l *lane[T]) send(ctx context.Context, wait bool) error {
 		return nil
 	}
 	if !wait {
-		if ok, err := l.hasWidth(); err != nil {
+		if ok, err := l.hasWidth(ctx); err != nil {
 			return l.w.end.fail("Write", err)
 		} else if !ok {
 			return errNoRoom
@@ -141,8 +153,8 @@ func (l *lane[T]) late(noWait context.Context) (again bool) {
 	}
 	defer l.mu.Unlock()
 	had := l.filled
-	if err := l.send(noWait, false); err != nil { // the next push meets it, too
-		return l.w.end.usable() == nil && l.w.end.fate() == nil
+	if err := l.send(noWait, false); err != nil {
+		return errors.Is(err, errNoRoom) // anything else the next push meets, too
 	}
 	if had > 0 {
 		l.inTime.Add(1)
@@ -160,5 +172,6 @@ func (l *lane[T]) finish(ctx context.Context) error {
 		l.open = false
 	}
 	_, err := l.w.end.finish(ctx)
+	l.over = l.over || err == nil
 	return l.w.end.fail("Finish", err)
 }

@@ -111,7 +111,10 @@ func (f *fanIn) meetNext(ctx context.Context) error {
 	}
 	r.calling.Lock()
 	defer r.called()
-	_, deserted, err := r.join(ctx, false)
+	asking, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(r.open, func() { cancel(errSelfClosed) })() // Close does not wait for a rank that does not answer
+	_, deserted, err := r.join(asking, false)
 	switch {
 	case deserted:
 		r.endsUnwritten(ctx)
