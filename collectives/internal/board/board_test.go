@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -15,11 +16,18 @@ import (
 var teams = []int{1, 2, 3, 4, 5, 7, 8}
 
 // play makes calls one after the other at all members at once.
-func play(ctx context.Context, t require.TestingT, r *rig, calls []call) {
+func play(t require.TestingT, r *rig, calls []call) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	progress := time.AfterFunc(patience, func() { cancel(errStuck) })
+	defer progress.Stop()
 	require.NoError(t, r.each(func(b *Board) error {
 		for i := range calls {
 			if err := b.one(ctx, r, i, &calls[i]); err != nil {
 				return err
+			}
+			if i%64 == 0 {
+				progress.Reset(patience)
 			}
 		}
 		return nil
@@ -61,7 +69,7 @@ func TestEveryCollectiveGivesWhatASequentialProgramGives(t *testing.T) {
 	for _, n := range teams {
 		for k := range kinds {
 			t.Run(fmt.Sprintf("%s/%d", kindNames[k], n), func(t *testing.T) {
-				r, ctx := newRig(t, n, tiny), watchdog(t)
+				r := newRig(t, n, tiny)
 				for i, bytes := range thresholds(tiny, n) {
 					for _, op := range some(i) {
 						var calls []call
@@ -69,7 +77,7 @@ func TestEveryCollectiveGivesWhatASequentialProgramGives(t *testing.T) {
 							calls = append(calls, call{kind: k, root: (i + shape) % n, elems: bytes / op.elem, op: op,
 								seed: uint64(bytes*31 + shape), same: shape%2 == 1, placed: []int{0, -1, 0b10110101}[shape/2]})
 						}
-						play(ctx, t, r, calls)
+						play(t, r, calls)
 					}
 				}
 			})
@@ -117,7 +125,7 @@ func TestRandomProgramsGiveWhatSequentialOnesGive(t *testing.T) {
 				placed: rapid.SampledFrom([]int{0, -1, 1, 0b1010}).Draw(rt, "placed"),
 			}
 		}), 1, 60).Draw(rt, "calls")
-		play(watchdog(t), rt, newRig(t, n, with), calls)
+		play(rt, newRig(t, n, with), calls)
 	})
 }
 
@@ -126,7 +134,7 @@ func TestRandomProgramsGiveWhatSequentialOnesGive(t *testing.T) {
 func TestTenThousandCallsInARow(t *testing.T) {
 	for _, n := range []int{2, 3, 8} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			play(watchdog(t), t, newRig(t, n, tiny), randomCalls(uint64(n), n, 10_000, 12))
+			play(t, newRig(t, n, tiny), randomCalls(uint64(n), n, 10_000, 12))
 		})
 	}
 }
@@ -141,7 +149,7 @@ func TestRootsRunAheadOnlyAsFarAsThereAreLines(t *testing.T) {
 				for i := range calls {
 					calls[i] = call{kind: k, root: i / 100 % n, elems: elems, op: operators[0], seed: uint64(i)}
 				}
-				play(watchdog(t), t, newRig(t, n, tiny), calls)
+				play(t, newRig(t, n, tiny), calls)
 			}
 		}
 	}
@@ -157,7 +165,7 @@ func TestTheMeasuredTuningAgreesToo(t *testing.T) {
 					calls = append(calls, call{kind: k, root: i % n, elems: bytes / 8, op: operators[placed], seed: uint64(i), placed: -placed})
 				}
 			}
-			play(watchdog(t), t, r, calls)
+			play(t, r, calls)
 		}
 	}
 }
@@ -168,7 +176,7 @@ func TestPlacedBuffersAreUsedWhereTheyLie(t *testing.T) {
 		for _, k := range []kind{allReduce, reduce, broadcast, gather, scatter, allGather, reduceScatter, allToAll} {
 			for placed := range 2 {
 				r := newRig(t, n, tiny)
-				play(watchdog(t), t, r, []call{{kind: k, elems: tiny.bay, op: operators[0], seed: 1, placed: -placed}})
+				play(t, r, []call{{kind: k, elems: tiny.bay, op: operators[0], seed: 1, placed: -placed}})
 				staged := false
 				for _, mem := range r.mem {
 					staged = staged || !bytes.Equal(mem[baysOffset:], make([]byte, bays*tiny.bay))
