@@ -1,0 +1,154 @@
+package main
+
+import (
+	"math"
+
+	"github.com/gopgas/gopgas/collectives"
+)
+
+// A clustering is Lloyd's algorithm at one rank: its part of the points, and
+// centres that are the same at all ranks. What it finds out about its own points
+// is whole numbers, and the sums of those over all ranks are the same in any
+// order: so all results are, to the last bit, however the points are divided.
+//
+// (Lloyd, "Least Squares Quantization in PCM", 1982.)
+type clustering struct {
+	data    *dataset
+	first   int     // number of the first point of this part
+	points  []int32 // this part
+	owner   []int32 // the centre nearest to each of them
+	centres []float64
+
+	// tally is what ranks add up: for each cluster the sum of its points, then the
+	// clusters' sizes, then how many points changed their cluster.
+	tally []int64
+}
+
+// sums, sizes and moved are the parts of a tally.
+func (c *clustering) sums() []int64  { return c.tally[:c.data.clusters*c.data.dim] }
+func (c *clustering) sizes() []int64 { return c.tally[c.data.clusters*c.data.dim:][:c.data.clusters] }
+func (c *clustering) moved() *int64  { return &c.tally[len(c.tally)-1] }
+
+// peers are how a part learns of the other parts.
+type peers struct {
+	add      func() error // adds everyone's tally to this one's
+	farthest func(mine collectives.Loc[float64]) (collectives.Loc[float64], error)
+}
+
+// newClustering makes a part with the points [from, to).
+func newClustering(d *dataset, from, to int) *clustering {
+	c := &clustering{data: d, first: from, points: d.part(from, to), owner: make([]int32, to-from),
+		centres: make([]float64, d.clusters*d.dim), tally: make([]int64, d.clusters*(d.dim+1)+1)}
+	for i := range c.owner {
+		c.owner[i] = -1
+	}
+	return c
+}
+
+// begin chooses the first centres: point 0, and then always the point that is
+// farthest from those chosen before.
+//
+// (Gonzalez, "Clustering to Minimize the Maximum Intercluster Distance", 1985.)
+func (c *clustering) begin(p peers) error {
+	dim, next := c.data.dim, 0
+	gap := make([]float64, len(c.owner)) // between each point and the centres so far
+	for i := range gap {
+		gap[i] = math.Inf(1)
+	}
+	for k := range c.data.clusters {
+		centre := c.centres[k*dim:][:dim]
+		for j, x := range c.data.part(next, next+1) { // whose ever it is
+			centre[j] = float64(x)
+		}
+		mine := collectives.Loc[float64]{Value: -1} // of a rank without points
+		for i := range gap {
+			gap[i] = min(gap[i], distance(c.points[i*dim:][:dim], centre))
+			if gap[i] > mine.Value {
+				mine = collectives.Loc[float64]{Value: gap[i], Index: int64(c.first + i)}
+			}
+		}
+		found, err := p.farthest(mine)
+		if err != nil {
+			return err
+		}
+		next = int(found.Index)
+	}
+	return nil
+}
+
+// step gives each point to the nearest centre and moves the centres into the
+// middle of their points. A cluster without points stays where it is.
+func (c *clustering) step(p peers) error {
+	clear(c.tally)
+	dim, sums, sizes, moved := c.data.dim, c.sums(), c.sizes(), c.moved()
+	for i := range c.owner {
+		point := c.points[i*dim:][:dim]
+		best := c.nearest(point)
+		if best != c.owner[i] {
+			c.owner[i] = best
+			*moved++
+		}
+		sizes[best]++
+		for j, x := range point {
+			sums[int(best)*dim+j] += int64(x)
+		}
+	}
+	if err := p.add(); err != nil {
+		return err
+	}
+	for i, size := range sizes {
+		for j := range dim {
+			if size > 0 {
+				c.centres[i*dim+j] = float64(sums[i*dim+j]) / float64(size)
+			}
+		}
+	}
+	return nil
+}
+
+// nearest returns the centre nearest to a point, the first of several.
+func (c *clustering) nearest(point []int32) int32 {
+	dim, best, least := len(point), 0, math.Inf(1)
+	for k := range c.data.clusters {
+		if d := distance(point, c.centres[k*dim:][:dim]); d < least {
+			best, least = k, d
+		}
+	}
+	return int32(best)
+}
+
+// distance is Euclid's, squared.
+func distance(point []int32, centre []float64) float64 {
+	sum := 0.0
+	for j, x := range point {
+		d := float64(x) - centre[j]
+		sum += d * d
+	}
+	return sum
+}
+
+// spread is the sum of squared distances of this part's points from their
+// centres.
+func (c *clustering) spread() float64 {
+	sum, dim := 0.0, c.data.dim
+	for i, k := range c.owner {
+		sum += distance(c.points[i*dim:][:dim], c.centres[int(k)*dim:][:dim])
+	}
+	return sum
+}
+
+// alone clusters all points in one part, in as many steps.
+func alone(d *dataset, steps int) (*clustering, error) {
+	c := newClustering(d, 0, d.points)
+	p := peers{
+		add:      func() error { return nil },
+		farthest: func(mine collectives.Loc[float64]) (collectives.Loc[float64], error) { return mine, nil },
+	}
+	err := c.begin(p)
+	for range steps {
+		if err == nil {
+			err = c.step(p)
+		}
+	}
+	return c, err
+}

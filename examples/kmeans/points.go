@@ -1,0 +1,83 @@
+package main
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// The data: clusters of points around centres, all in whole units. Point i is a
+// function of the seed and of i, so that every rank can make any of them.
+//
+//	cluster  uniform among k
+//	point    its cluster's centre, plus a normal deviation in each dimension
+//
+// Centres are uniform in a cube, each the farthest from the others of a few that
+// were drawn. The numbers are those of PCG, begun anew with (seed, i) for each
+// point.
+const (
+	halfCube   = 1_000_000
+	deviation  = 130_000
+	candidates = 20
+)
+
+// A dataset is all points of all ranks, none of which is stored.
+type dataset struct {
+	points   int
+	dim      int
+	clusters int
+	seed     uint64
+	centres  []int32
+}
+
+func newDataset(points, dim, clusters int, seed uint64) *dataset {
+	d := &dataset{points: points, dim: dim, clusters: clusters, seed: seed}
+	numbers := rand.New(rand.NewPCG(seed, math.MaxUint64))
+	for range clusters {
+		var best []int32
+		widest := -1.0
+		for range candidates {
+			drawn := make([]int32, dim)
+			for j := range drawn {
+				drawn[j] = int32(numbers.IntN(2*halfCube+1) - halfCube)
+			}
+			if gap := d.gap(drawn); gap > widest {
+				best, widest = drawn, gap
+			}
+		}
+		d.centres = append(d.centres, best...)
+	}
+	return d
+}
+
+// gap is the squared distance of a point from the nearest centre so far.
+func (d *dataset) gap(point []int32) float64 {
+	least := math.Inf(1)
+	for c := 0; c < len(d.centres); c += d.dim {
+		sum := 0.0
+		for j, x := range d.centres[c:][:d.dim] {
+			sum += float64(x-point[j]) * float64(x-point[j])
+		}
+		least = min(least, sum)
+	}
+	return least
+}
+
+// part returns the points [from, to), one after the other.
+func (d *dataset) part(from, to int) []int32 {
+	out := make([]int32, 0, (to-from)*d.dim)
+	var pcg rand.PCG
+	numbers := rand.New(&pcg)
+	for i := from; i < to; i++ {
+		pcg.Seed(d.seed, uint64(i))
+		c := numbers.IntN(d.clusters)
+		for _, centre := range d.centres[c*d.dim:][:d.dim] {
+			out = append(out, centre+int32(math.Round(deviation*numbers.NormFloat64())))
+		}
+	}
+	return out
+}
+
+// share returns the range of points that a rank has.
+func share(points, rank, size int) (from, to int) {
+	return points/size*rank + min(rank, points%size), points/size*(rank+1) + min(rank+1, points%size)
+}
