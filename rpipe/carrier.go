@@ -216,12 +216,12 @@ func (r *registry) desert(c *Carrier) {
 	r.insisting.Lock() // who speaks over the carrier has ended
 	defer r.insisting.Unlock()
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	for s := range r.open {
 		if s.leaves(c) {
 			s.stop()
 		}
 	}
+	r.mu.Unlock()
 	r.sweep()
 }
 

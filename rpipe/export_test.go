@@ -21,9 +21,11 @@ func Lingering[T any](r *Reader[T]) int { return r.end.registry.count() }
 func LingeringBy[T any](w *Writer[T]) int { return w.end.registry.count() }
 
 func (g *registry) count() int {
+	g.sweep()
+	g.sweeping.Lock()
+	defer g.sweeping.Unlock()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.sweep()
 	return len(g.lingering)
 }
 

@@ -28,33 +28,46 @@ type insister interface{ insist(ctx context.Context) }
 // exit takes out an end that was closed, and keeps it as long as it lingers.
 func (r *registry) exit(s stopper, l lingerer) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.open == nil { // the job has ended and has taken everything back
+	over := r.open == nil // the job has ended and has taken everything back
+	if !over {
+		delete(r.open, s)
+		r.lingering = append(r.lingering, l)
+		r.pause = 0
+	}
+	r.mu.Unlock()
+	if over {
 		s.stop()
 		return
 	}
-	delete(r.open, s)
-	r.lingering = append(r.lingering, l)
 	r.sweep()
-	r.pause = 0
 	r.later()
 }
 
 // sweep lets go of those that need not linger any more.
 func (r *registry) sweep() {
-	still := r.lingering[:0]
-	for _, l := range r.lingering {
+	r.sweeping.Lock()
+	defer r.sweeping.Unlock()
+	r.mu.Lock()
+	all := r.lingering
+	r.lingering = nil
+	r.mu.Unlock()
+	still := all[:0]
+	for _, l := range all {
 		if !l.leave() {
 			still = append(still, l)
 		}
 	}
-	clear(r.lingering[len(still):])
-	r.lingering = still
+	clear(all[len(still):])
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lingering = append(still, r.lingering...)
 }
 
 // later has the timer look after those that linger, if any do.
 func (r *registry) later() {
-	if len(r.lingering) == 0 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.open == nil || len(r.lingering) == 0 {
 		return
 	}
 	r.pause = min(max(2*r.pause, sweepSoon), sweepSeldom)
@@ -70,26 +83,35 @@ func (r *registry) later() {
 func (r *registry) tick() {
 	r.insisting.Lock()
 	defer r.insisting.Unlock()
-	r.mu.Lock()
-	r.round = append(r.round[:0], r.lingering...)
-	r.mu.Unlock()
-	for _, l := range r.round {
+	for _, l := range r.gather() {
 		if l, ok := l.(insister); ok {
 			l.insist(r.life)
 		}
 	}
 	clear(r.round)
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.sweep()
 	r.later()
+}
+
+// gather returns those that linger. Called with insisting held.
+func (r *registry) gather() []lingerer {
+	r.sweeping.Lock() // none is left out
+	defer r.sweeping.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.round = append(r.round[:0], r.lingering...)
+	return r.round
 }
 
 // Close stops everything that is open or lingers: the job ends.
 func (r *registry) Close() {
 	r.endLife()
+	_ = r.opening.take(context.Background()) // registrations and what they wait for come to their end
+	defer r.opening.give()
 	r.insisting.Lock()
 	defer r.insisting.Unlock()
+	r.sweeping.Lock()
+	defer r.sweeping.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for s := range r.open {

@@ -20,9 +20,14 @@ type birth struct {
 // fails, for want of memory in the middle of thousands, count for nothing, and the
 // pairs to come are those that would have come without it.
 func (r *registry) enter(ctx context.Context, births ...birth) error {
+	if err := r.opening.take(ctx); err != nil {
+		return births[0].fail(err)
+	}
+	defer r.opening.give()
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.open == nil {
+	over := r.open == nil
+	r.mu.Unlock()
+	if over {
 		return births[0].fail(runtime.ErrClosed)
 	}
 	r.sweep()
@@ -42,6 +47,8 @@ func (r *registry) enter(ctx context.Context, births ...birth) error {
 			return errors.Join(births[i].fail(err), r.undo(births, ends))
 		}
 	}
+	r.mu.Lock() // Close has not been here: it waits for its turn to open
+	defer r.mu.Unlock()
 	for _, s := range ends {
 		r.open[s] = struct{}{}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gopgas/gopgas/internal/fabric"
@@ -11,19 +12,29 @@ import (
 
 // A registry is what a rank knows of all its pipes. It hangs on the rank's fabric,
 // which closes it ahead of itself.
+//
+// Memory is registered and given back, which may take its time, without mu held: by
+// one opening after the other, and by one sweep after the other.
+//
+// Locks: opening, insisting, sweeping, mu, in this order.
 type registry struct {
-	mu        sync.Mutex
-	openings  map[string]int // how often a name was opened, by role, team and ranks
-	open      map[stopper]struct{}
-	lingering []lingerer
-	slabs     slabs
-	timer     *time.Timer   // looks after those that linger
-	pause     time.Duration // that it waits
+	slabs    slabs
+	tallies  atomic.Uint32  // made so far
+	opening  turn           // who opens ends has it
+	openings map[string]int // how often a name was opened, by role, team and ranks
 
-	insisting sync.Mutex // held, ahead of mu, while the timer does
-	round     []lingerer // that it looks after
+	insisting sync.Mutex // held while the timer looks after those that linger
+	round     []lingerer // those
 	life      context.Context
 	endLife   context.CancelFunc
+
+	sweeping sync.Mutex // held while those that linger are asked to leave
+
+	mu        sync.Mutex // held for moments
+	open      map[stopper]struct{}
+	lingering []lingerer // but for those that the sweep asks
+	timer     *time.Timer
+	pause     time.Duration // that the timer waits
 }
 
 // A stopper is an open end that may touch the other one by itself.
@@ -40,7 +51,7 @@ type stopper interface {
 // registryOf returns the registry of a team's rank.
 func registryOf(t *fabric.Team) (*registry, error) {
 	a, err := t.Attach("rpipe", func() fabric.Attachment {
-		r := &registry{openings: map[string]int{}, open: map[stopper]struct{}{}}
+		r := &registry{openings: map[string]int{}, open: map[stopper]struct{}{}, opening: newTurn(), slabs: slabs{growing: newTurn()}}
 		r.life, r.endLife = context.WithCancel(context.Background())
 		return r
 	})
@@ -51,13 +62,7 @@ func registryOf(t *fabric.Team) (*registry, error) {
 }
 
 // number returns the next number of a tally, from 0.
-func (r *registry) number() uint32 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n := r.openings["tally"]
-	r.openings["tally"]++
-	return uint32(n)
-}
+func (r *registry) number() uint32 { return r.tallies.Add(1) - 1 }
 
 // A pairing is what two ends find each other by.
 type pairing struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/gopgas/gopgas/internal/fabric"
@@ -26,13 +27,37 @@ const (
 
 // slabs are a rank's.
 type slabs struct {
-	mu   sync.Mutex
-	list []*slab
-	made int
+	growing turn // who registers another one has it
+	made    int  // by those who had it
+	mu      sync.Mutex
+	list    []*slab
 }
 
 // take returns n bytes, which are zero.
 func (s *slabs) take(ctx context.Context, t *fabric.Team, n int) (memory, error) {
+	m, err := s.find(n)
+	if !errors.Is(err, rmalloc.ErrFull) {
+		return m, err
+	}
+	if err := s.growing.take(ctx); err != nil {
+		return memory{}, err
+	}
+	defer s.growing.give()
+	if m, err := s.find(n); !errors.Is(err, rmalloc.ErrFull) { // somebody else has grown them
+		return m, err
+	}
+	b, err := s.grow(ctx, t)
+	if err != nil {
+		return memory{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = append(s.list, b)
+	return b.take(n)
+}
+
+// find takes n bytes from the slabs that there are.
+func (s *slabs) find(n int) (memory, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := len(s.list) - 1; i >= 0; i-- {
@@ -41,11 +66,7 @@ func (s *slabs) take(ctx context.Context, t *fabric.Team, n int) (memory, error)
 			return m, err
 		}
 	}
-	b, err := s.grow(ctx, t)
-	if err != nil {
-		return memory{}, err
-	}
-	return b.take(n)
+	return memory{}, rmalloc.ErrFull
 }
 
 func (s *slabs) grow(ctx context.Context, t *fabric.Team) (*slab, error) {
@@ -57,9 +78,8 @@ func (s *slabs) grow(ctx context.Context, t *fabric.Team) (*slab, error) {
 	if err != nil {
 		return nil, errors.Join(err, m.release(t, false))
 	}
-	b := &slab{memory: m, heap: heap}
-	s.list, s.made = append(s.list, b), s.made+1
-	return b, nil
+	s.made++
+	return &slab{memory: m, heap: heap}, nil
 }
 
 func (b *slab) take(n int) (memory, error) {
@@ -73,26 +93,30 @@ func (b *slab) take(n int) (memory, error) {
 	return m, nil
 }
 
-// give takes a piece back, which nobody finds any more. It is not used again if the rank that puts to it is
-// dead: something may be on its way still. A slab without pieces goes, unless it is
-// the last.
+// give takes a piece back, which nobody finds any more. It is not used again if the
+// rank that puts to it is dead: something may be on its way still. A slab without
+// pieces goes, unless it is the last.
 func (s *slabs) give(t *fabric.Team, m *memory, orphaned bool) error {
+	empty, err := s.put(m, orphaned)
+	if empty {
+		err = errors.Join(err, m.slab.release(t, false))
+	}
+	return err
+}
+
+// put is give without the slab, of which it tells whether it shall go.
+func (s *slabs) put(m *memory, orphaned bool) (empty bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := m.slab
 	if orphaned {
 		b.lost = true
-		return nil
+		return false, nil
 	}
-	err := b.heap.Free(m.addr)
+	err = b.heap.Free(m.addr)
 	if b.lost || b.heap.Live() > 0 || len(s.list) == 1 {
-		return err
+		return false, err
 	}
-	for i := range s.list {
-		if s.list[i] == b {
-			s.list = append(s.list[:i], s.list[i+1:]...)
-			break
-		}
-	}
-	return errors.Join(err, b.release(t, false))
+	s.list = slices.DeleteFunc(s.list, func(o *slab) bool { return o == b })
+	return true, err
 }
