@@ -28,6 +28,7 @@ type Call struct {
 	// Where all members' blocks lie, in the calls that have such.
 	sendBlocks, recvBlocks Blocks
 	vary                   bool // blocks have lengths of their own
+	graph                  *Graph
 	options
 }
 
@@ -104,6 +105,8 @@ func (c *Call) checkLengths(rank, n int) error {
 		return c.checkBlocks("input", c.send, &c.sendBlocks, "output", c.recv, rank, n)
 	case fabric.AllToAll, fabric.AllToAllV:
 		return c.checkAllToAll(rank, n)
+	case fabric.NeighborAllGather, fabric.NeighborAllGatherV, fabric.NeighborAllToAll, fabric.NeighborAllToAllV:
+		return c.checkNeighbors()
 	}
 	return nil
 }

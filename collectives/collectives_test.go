@@ -8,7 +8,7 @@ import (
 	"github.com/gopgas/gopgas/internal/testjob"
 )
 
-func TestMain(m *testing.M) { testjob.Main(m, nil) }
+func TestMain(m *testing.M) { testjob.Main(m, bodies) }
 
 func TestAllReduceSumsEverywhere(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {

@@ -2,8 +2,7 @@ package collectives
 
 import (
 	"context"
-	"errors"
-	"reflect"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/collectives/internal/board"
@@ -20,6 +19,7 @@ type group struct {
 	shapes  shapes
 	guide   guide
 	buffers atomic.Uint64 // made so far
+	graphs  atomic.Uint64 // the same at every member
 
 	// chain is a hash of all calls up to this one: it differs from then on where one
 	// did, though it was of a kind in which nobody waits for the other.
@@ -81,6 +81,9 @@ func admit(t *runtime.Team, c *Call) (*group, fabric.Call, error) {
 		return nil, fabric.Call{}, &OpError{Op: c.kind.String(), Team: t.Name(), Rank: t.Rank(), Err: err}
 	}
 	call := fabric.Call{Kind: c.kind}
+	if c.graph != nil && c.graph.group != g {
+		return nil, call, g.fail(&call, fmt.Errorf("%w: the graph is of team %s", runtime.ErrTeam, c.graph.handle.Name()))
+	}
 	if err := c.check(g.team.Rank, len(g.team.Members)); err != nil {
 		return nil, call, g.fail(&call, err)
 	}
@@ -123,6 +126,9 @@ func (g *group) byMessages(ctx context.Context, seq uint64, c *Call, way *way) e
 	a := &g.args
 	a.Root, a.Elem, a.Send, a.Recv = c.root, c.size, c.send, c.recv
 	a.Combine, a.Commutative, a.Ordered = c.combine, c.commutes, c.ordered
+	if c.graph != nil {
+		a.Neighbours = c.graph.edges
+	}
 	l := g.layOut(c)
 	a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets = l.sendCounts, l.sendOffsets, l.recvCounts, l.recvOffsets
 	g.pipes.begin(seq, g.chain, c.size)
@@ -135,16 +141,20 @@ func (g *group) byMessages(ctx context.Context, seq uint64, c *Call, way *way) e
 // layOut turns a call's blocks into counts and offsets in bytes, nil where they
 // are all alike.
 func (g *group) layOut(c *Call) layout {
-	if !c.vary {
-		return layout{}
-	}
 	var used layout
 	l := &g.layout
+	if !c.vary && c.graph == nil {
+		return used
+	}
 	if c.sendBlocks.Counts != nil {
 		l.sendCounts, l.sendOffsets = c.sendBlocks.bytes(c.size, l.sendCounts, l.sendOffsets)
 		used.sendCounts, used.sendOffsets = l.sendCounts, l.sendOffsets
 	}
-	if c.recvBlocks.Counts != nil {
+	switch {
+	case c.graph != nil:
+		l.recvCounts, l.recvOffsets = c.graph.layOut(c, l.recvCounts, l.recvOffsets)
+		used.recvCounts, used.recvOffsets = l.recvCounts, l.recvOffsets
+	case c.recvBlocks.Counts != nil:
 		l.recvCounts, l.recvOffsets = c.recvBlocks.bytes(c.size, l.recvCounts, l.recvOffsets)
 		used.recvCounts, used.recvOffsets = l.recvCounts, l.recvOffsets
 	}
@@ -178,32 +188,4 @@ func (g *group) verdict(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	return err
-}
-
-// A binding is a context that ends with the caller's and with the team. Calls that
-// come with the same context as the one before use the same again.
-type binding struct {
-	outer  context.Context
-	inner  context.Context
-	cancel context.CancelCauseFunc
-	stop   func() bool
-}
-
-// errTeamEnded ends what waits below. Why the team ended is the verdict's to say:
-// as the cause of a context it could be taken for a pipe's own.
-var errTeamEnded = errors.New("the team has ended")
-
-func (b *binding) to(ctx context.Context, t *fabric.Team) context.Context {
-	if b.outer != nil && reflect.TypeOf(ctx).Comparable() && b.outer == ctx {
-		return b.inner
-	}
-	if b.cancel != nil {
-		b.stop()
-		b.cancel(nil)
-	}
-	b.outer = ctx
-	b.inner, b.cancel = context.WithCancelCause(ctx)
-	cancel := b.cancel
-	b.stop = context.AfterFunc(t.Whole, func() { cancel(errTeamEnded) })
-	return b.inner
 }

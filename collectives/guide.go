@@ -94,8 +94,11 @@ func (g *guide) explain(c *Call, t *fabric.Team, w *way, board bool) {
 }
 
 func byOp(c *Call) string {
-	if c.op == "" {
+	switch {
+	case c.op == "":
 		return ""
+	case c.graph != nil:
+		return " along " + c.op
 	}
 	return " by " + c.op
 }

@@ -1,0 +1,124 @@
+package collectives
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/gopgas/gopgas/collectives/internal/message"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A Graph says who exchanges blocks with whom in a team: each member has edges to
+// some members and from some, itself among them if it likes.
+type Graph struct {
+	handle  *runtime.Team
+	group   *group
+	in, out []int
+	slots   []int // edges[i] in brings block slots[i]; nil: block i
+	edges   *message.Neighbours
+	label   string
+}
+
+// NewGraph makes a graph of the edges that each member gives: in are the ranks that
+// it receives from, out those that it sends to. Several edges from one member to
+// another match in the order of their lists. [runtime.ErrMismatch]: an edge that one
+// end does not know. Kind: collective.
+func NewGraph(ctx context.Context, t *runtime.Team, in, out []int) (*Graph, error) {
+	g, err := newGraph(ctx, t, in, out, nil)
+	if err != nil {
+		return nil, &OpError{Op: "NewGraph", Team: t.Name(), Rank: t.Rank(), Err: err}
+	}
+	return g, nil
+}
+
+func newGraph(ctx context.Context, t *runtime.Team, in, out, slots []int) (*Graph, error) {
+	group, err := groupOf(t)
+	if err != nil {
+		return nil, err
+	}
+	mine, err := json.Marshal([2][]int{in, out})
+	if err != nil {
+		return nil, err
+	}
+	all, err := t.Exchange(ctx, mine)
+	if err != nil {
+		return nil, err
+	}
+	if err := matchEdges(all); err != nil {
+		return nil, err
+	}
+	g := &Graph{handle: t, group: group, in: slices.Clone(in), out: slices.Clone(out), slots: slots,
+		label: "graph " + strconv.FormatUint(group.graphs.Add(1), 10)}
+	g.edges, err = message.NewNeighbours(t.Rank(), t.Size(), in, out)
+	return g, err
+}
+
+// matchEdges checks that both ends of each edge know it. All members find the same.
+func matchEdges(all [][]byte) error {
+	type edge struct{ from, to int }
+	sent := map[edge]int{}
+	n := len(all)
+	for rank, b := range all {
+		var ends [2][]int
+		if err := json.Unmarshal(b, &ends); err != nil {
+			return fmt.Errorf("edges of rank %d: %w", rank, err)
+		}
+		for _, m := range slices.Concat(ends[0], ends[1]) {
+			if uint(m) >= uint(n) {
+				return fmt.Errorf("edge between ranks %d and %d: %w [0, %d)", rank, m, ErrRange, n)
+			}
+		}
+		for _, from := range ends[0] {
+			sent[edge{from, rank}]--
+		}
+		for _, to := range ends[1] {
+			sent[edge{rank, to}]++
+		}
+	}
+	for from := range n { // in an order that is the same everywhere
+		for to := range n {
+			if more := sent[edge{from, to}]; more != 0 {
+				return fmt.Errorf("%w: rank %d lists %+d more edges to rank %d than that lists from it; list each at both ends",
+					runtime.ErrMismatch, from, more, to)
+			}
+		}
+	}
+	return nil
+}
+
+// In returns the ranks that this member receives from. Kind: local.
+func (g *Graph) In() []int {
+	if g.slots == nil {
+		return slices.Clone(g.in)
+	}
+	in := make([]int, len(g.in))
+	for i, slot := range g.slots {
+		in[slot] = g.in[i]
+	}
+	return in
+}
+
+// Out returns the ranks that this member sends to. Kind: local.
+func (g *Graph) Out() []int { return slices.Clone(g.out) }
+
+// layOut returns counts and offsets, in bytes, of the blocks that come along the
+// edges: as from says, or alike.
+func (g *Graph) layOut(c *Call, counts, offsets []int) ([]int, []int) {
+	counts, offsets = counts[:0], offsets[:0]
+	for i := range g.in {
+		slot := i
+		if g.slots != nil {
+			slot = g.slots[i]
+		}
+		if c.vary {
+			counts, offsets = append(counts, c.recvBlocks.Counts[slot]*c.size), append(offsets, c.recvBlocks.offset(slot)*c.size)
+			continue
+		}
+		each := len(c.recv) / len(g.in)
+		counts, offsets = append(counts, each), append(offsets, slot*each)
+	}
+	return counts, offsets
+}

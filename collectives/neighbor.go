@@ -1,0 +1,94 @@
+package collectives
+
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+)
+
+// NeighborAllGather sends in along every edge out of this member, and fills block i
+// of out from edge i in. All blocks are as long. in and out are apart. Kind:
+// collective; returns when out is complete, and in may be changed.
+func NeighborAllGather[T any](ctx context.Context, g *Graph, in, out []T, opts ...Option) error {
+	c := NeighborAllGatherCall(g, in, out, opts...)
+	return run(ctx, g.handle, &c)
+}
+
+// NeighborAllGatherCall returns the call of [NeighborAllGather].
+func NeighborAllGatherCall[T any](g *Graph, in, out []T, opts ...Option) Call {
+	return along(newCall(fabric.NeighborAllGather, 0, len(in), in, out, opts), g)
+}
+
+// NeighborAllGatherV is [NeighborAllGather] with blocks of different lengths: from
+// says where those from the edges in go.
+func NeighborAllGatherV[T any](ctx context.Context, g *Graph, in, out []T, from Blocks, opts ...Option) error {
+	c := NeighborAllGatherVCall(g, in, out, from, opts...)
+	return run(ctx, g.handle, &c)
+}
+
+// NeighborAllGatherVCall returns the call of [NeighborAllGatherV].
+func NeighborAllGatherVCall[T any](g *Graph, in, out []T, from Blocks, opts ...Option) Call {
+	c := newCall(fabric.NeighborAllGatherV, 0, fabric.Varied, in, out, opts)
+	c.recvBlocks, c.vary = from, true
+	return along(c, g)
+}
+
+// NeighborAllToAll sends block i of in along edge i out of this member, and fills
+// block i of out from edge i in. All blocks are as long. in and out are apart. Kind:
+// collective; returns when out is complete, and in may be changed.
+func NeighborAllToAll[T any](ctx context.Context, g *Graph, in, out []T, opts ...Option) error {
+	c := NeighborAllToAllCall(g, in, out, opts...)
+	return run(ctx, g.handle, &c)
+}
+
+// NeighborAllToAllCall returns the call of [NeighborAllToAll].
+func NeighborAllToAllCall[T any](g *Graph, in, out []T, opts ...Option) Call {
+	return along(newCall(fabric.NeighborAllToAll, 0, fabric.Varied, in, out, opts), g)
+}
+
+// NeighborAllToAllV is [NeighborAllToAll] with blocks of different lengths: what one
+// end of an edge sends is as long as what the other expects.
+func NeighborAllToAllV[T any](ctx context.Context, g *Graph, in []T, to Blocks, out []T, from Blocks, opts ...Option) error {
+	c := NeighborAllToAllVCall(g, in, to, out, from, opts...)
+	return run(ctx, g.handle, &c)
+}
+
+// NeighborAllToAllVCall returns the call of [NeighborAllToAllV].
+func NeighborAllToAllVCall[T any](g *Graph, in []T, to Blocks, out []T, from Blocks, opts ...Option) Call {
+	c := newCall(fabric.NeighborAllToAllV, 0, fabric.Varied, in, out, opts)
+	c.sendBlocks, c.recvBlocks, c.vary = to, from, true
+	return along(c, g)
+}
+
+// along has the call follow a graph's edges, which members compare by number.
+func along(c Call, g *Graph) Call {
+	c.graph, c.op = g, g.label
+	return c
+}
+
+// checkNeighbors checks a call along a graph's edges.
+func (c *Call) checkNeighbors() error {
+	g := c.graph
+	ins, outs, send, recv := len(g.in), len(g.out), c.elements(c.send), c.elements(c.recv)
+	if overlap(c.send, c.recv) || same(c.send, c.recv) {
+		return ErrOverlap
+	}
+	switch c.kind {
+	case fabric.NeighborAllGather:
+		if recv != ins*send {
+			return lengthError("output", recv, ins*send)
+		}
+	case fabric.NeighborAllToAll:
+		if each := max(send/max(outs, 1), recv/max(ins, 1)); send != outs*each || recv != ins*each {
+			return lengthError("output", recv, ins*each)
+		}
+	case fabric.NeighborAllToAllV:
+		if err := c.sendBlocks.check("input", send, outs); err != nil {
+			return err
+		}
+		return c.recvBlocks.check("output", recv, ins)
+	default:
+		return c.recvBlocks.check("output", recv, ins)
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+package collectives_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/collectives"
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// bodies are what processes of tests run.
+var bodies = map[string]testjob.Body{"sums": sums, "killed": killed}
+
+// sums makes calls that use boards, buffers in place, and pipes.
+func sums(ctx context.Context, r *testjob.Rank) {
+	for _, n := range []int{1, 1000, 300000} {
+		in, err := collectives.Alloc[int64](r.World, n)
+		r.NoError(err)
+		out, err := collectives.Alloc[int64](r.World, n)
+		r.NoError(err)
+		for i := range in.Mem() {
+			in.Mem()[i] = int64(i + r.Me)
+		}
+		slice := make([]int64, n)
+		for range 10 {
+			r.NoError(collectives.AllReduce(ctx, r.World, collectives.Sum[int64](), in.Mem(), out.Mem()))
+			r.NoError(collectives.AllReduce(ctx, r.World, collectives.Sum[int64](), in.Mem(), slice))
+			r.NoError(collectives.Broadcast(ctx, r.World, r.N-1, slice))
+			for i := range slice {
+				if want := int64(r.N*i + r.N*(r.N-1)/2); slice[i] != want || out.Mem()[i] != want {
+					r.Equal(want, slice[i], "slice, element %d of %d", i, n)
+					r.Equal(want, out.Mem()[i], "buffer, element %d of %d", i, n)
+				}
+			}
+		}
+	}
+}
+
+// killed has a rank die by SIGKILL among calls of the others.
+func killed(ctx context.Context, r *testjob.Rank) {
+	x := make([]float64, 3000)
+	var err error
+	for calls := 0; err == nil; calls++ {
+		if r.Me == 1 && calls == 100 {
+			r.Die()
+		}
+		err = collectives.AllReduce(ctx, r.World, collectives.Max[float64](), x, x)
+	}
+	r.ErrorIs(err, runtime.ErrRankDead)
+	var dead *runtime.RankError
+	r.ErrorAs(err, &dead)
+	r.Equal(1, dead.Rank)
+}
+
+func TestProcessesAgree(t *testing.T) {
+	for _, job := range testjob.Processes(3) {
+		t.Run(job.String(), func(t *testing.T) { job.Run(t, "sums") })
+	}
+}
+
+func TestAKilledProcessEndsTheCallsOfAllOthers(t *testing.T) {
+	for _, job := range testjob.Processes(4) {
+		t.Run(job.String(), func(t *testing.T) {
+			out := job.Try(t, "killed")
+			require.Equal(t, 137, out.ExitCode, "%s\n%s", out.Summary(), out.Output)
+			require.NotContains(t, out.Output, "Error Trace", "a survivor learned something else")
+		})
+	}
+}
