@@ -1,11 +1,17 @@
 package rpipe
 
-import "github.com/gopgas/gopgas/internal/rmalloc"
+import (
+	"github.com/gopgas/gopgas/internal/element"
+	"github.com/gopgas/gopgas/internal/rmalloc"
+)
 
 // A Block is a piece of a pipe's heap: at the writer one that was allocated, at
 // the reader one that has arrived. It is a value; copies are the same block.
+//
+// Four words: the compiler keeps no larger struct in registers.
 type Block[T any] struct {
-	mem   []T
+	first *T
+	n     int
 	addr  rmalloc.Addr
 	owner *pipe
 }
@@ -14,10 +20,10 @@ type Block[T any] struct {
 // itself where that is mapped, and registered memory elsewhere; at the reader
 // they are where they arrived. After Write or Free the slice means nothing, and
 // what is stored into it may end up in another block.
-func (b Block[T]) Mem() []T { return b.mem }
+func (b Block[T]) Mem() []T { return element.Slice(b.first, b.n) }
 
 // Len returns the number of elements.
-func (b Block[T]) Len() int { return len(b.mem) }
+func (b Block[T]) Len() int { return b.n }
 
 // Addr returns where the block lies.
 func (b Block[T]) Addr() Addr { return Addr(b.addr) }

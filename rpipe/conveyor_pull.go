@@ -52,7 +52,7 @@ func (c *Conveyor[T]) TryPull() (record T, from int, ok bool, err error) {
 
 // take returns the next record of the block.
 func (c *Conveyor[T]) take() (T, int, error) {
-	record := c.current.block.mem[c.current.next]
+	record := c.current.block.Mem()[c.current.next]
 	c.current.next++
 	c.count.pulled.Add(1)
 	return record, c.current.from, nil

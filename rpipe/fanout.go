@@ -96,7 +96,7 @@ func (f *FanOut[T]) Alloc(ctx context.Context, n int) (Block[T], error) {
 	if err != nil {
 		return Block[T]{}, f.out.fail("Alloc", err)
 	}
-	return Block[T]{mem: element.View[T](f.out.stage.bytes()[a.Offset():], n)[:n:n], addr: a, owner: f.out.id}, nil
+	return Block[T]{first: element.First[T](f.out.stage.bytes()[a.Offset():]), n: n, addr: a, owner: f.out.id}, nil
 }
 
 // Write hands a block to all readers; each finds it behind those that were written
@@ -134,7 +134,7 @@ func (f *FanOut[T]) Send(ctx context.Context, src []T) error {
 	if err != nil {
 		return err
 	}
-	copy(b.mem, src)
+	copy(b.Mem(), src)
 	if err := f.Write(ctx, b); err != nil {
 		_ = f.out.free(b.addr) // unless the readers have it
 		return err

@@ -44,8 +44,7 @@ func (r *Reader[T]) Read(ctx context.Context) (Block[T], error) {
 }
 
 func (r *Reader[T]) block(a rmalloc.Addr, mem []byte) Block[T] {
-	n := len(mem) / element.Size[T]()
-	return Block[T]{mem: element.View[T](mem, n)[:n:n], addr: a, owner: r.end.pipe}
+	return Block[T]{first: element.First[T](mem), n: len(mem) / element.Size[T](), addr: a, owner: r.end.pipe}
 }
 
 // failed wraps an error. The end of a pipe is none.
@@ -74,7 +73,7 @@ func (r *Reader[T]) Recv(ctx context.Context, dst []T) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	copy(dst, b.mem)
+	copy(dst, b.Mem())
 	return b.Len(), r.Free(b)
 }
 

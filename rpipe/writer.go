@@ -45,7 +45,7 @@ func (w *Writer[T]) Alloc(ctx context.Context, n int) (Block[T], error) {
 }
 
 func (w *Writer[T]) block(a rmalloc.Addr, n int) Block[T] {
-	return Block[T]{mem: element.View[T](w.end.mem[a.Offset():], n)[:n:n], addr: a, owner: w.end.pipe}
+	return Block[T]{first: element.First[T](w.end.mem[a.Offset():]), n: n, addr: a, owner: w.end.pipe}
 }
 
 // Write hands a block to the reader, which finds it behind those that were
@@ -77,7 +77,7 @@ func (w *Writer[T]) Send(ctx context.Context, src []T) error {
 	if err != nil {
 		return err
 	}
-	copy(b.mem, src)
+	copy(b.Mem(), src)
 	if err := w.Write(ctx, b); err != nil {
 		_ = w.end.free(b.addr) // unless the reader has it
 		return err

@@ -22,7 +22,7 @@ func (w *Writer[T]) Shrink(b Block[T], n int) (Block[T], error) {
 	if err != nil {
 		return b, w.end.fail("Shrink", err)
 	}
-	b.mem = b.mem[:n:n]
+	b.n = n
 	return b, nil
 }
 

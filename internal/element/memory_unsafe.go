@@ -13,6 +13,12 @@ func View[T any](mem []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(mem))), n)
 }
 
+// First views the start of mem as the first of its values. Slice is the way back.
+func First[T any](mem []byte) *T { return (*T)(unsafe.Pointer(unsafe.SliceData(mem))) }
+
+// Slice returns the n values from first on.
+func Slice[T any](first *T, n int) []T { return unsafe.Slice(first, n) }
+
 // Bytes views values as bytes.
 func Bytes[T any](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*Size[T]())
