@@ -82,8 +82,6 @@ func (l *windowLink) local() []byte { return l.mine[:l.sizes[0]] }
 
 func (l *windowLink) stage(n int) ([]byte, error) { return l.staged[:n], nil }
 
-func (l *windowLink) words() []atomic.Uint64 { return nil }
-
 func (l *windowLink) flag(i int) uint64 { return l.c.value(l.slots[i : i+1]) }
 
 func (l *windowLink) connect(ctx context.Context, wait bool, check func(card []byte) error) (bool, error) {
