@@ -1,0 +1,40 @@
+package rpipe_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// News of a writer's death may come ahead of its last block, which has arrived but
+// which nobody has taken in: the block is read first.
+func TestABlockThatNobodyHasTakenInComesAheadOfItsWritersDeath(t *testing.T) {
+	_ = testjob.Config{Provider: "loop", Ranks: 2}.Try(t, func(ctx context.Context, r *testjob.Rank) {
+		if r.Me == 1 {
+			w, err := rpipe.OpenWriter[int](ctx, r.World, 0, small...)
+			r.NoError(err)
+			r.NoError(r.World.Barrier(ctx), "the reader is there")
+			r.NoError(w.Send(ctx, []int{7}))
+			r.Die()
+		}
+		f, err := rpipe.OpenFanIn[int](ctx, r.World, []int{1}, small...)
+		r.NoError(err)
+		f.Hide(0)
+		r.NoError(r.World.Barrier(ctx))
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second) // the death ends the job's
+		defer cancel()
+		team := r.World.Fabric(key)
+		r.NoError(team.Wait(ctx, func() bool { return team.Fate(team.Members[1]) != nil }))
+		b, _, err := f.Read(ctx)
+		r.NoError(err)
+		r.Equal([]int{7}, b.Mem())
+		r.NoError(f.Free(b))
+		_, _, err = f.Read(ctx)
+		r.ErrorIs(err, runtime.ErrRankDead)
+		r.NoError(f.Close(ctx))
+	})
+}
