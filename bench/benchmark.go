@@ -42,8 +42,9 @@ type task struct {
 	run func(ctx context.Context, n int) error
 	// free gives back what setup took. It is collective and may be nil.
 	free func(ctx context.Context) error
-	// batch is the least number of operations that makes sense, if not 1.
-	batch int
+	// batch is the least number of operations that makes sense, if not 1, and most
+	// the largest, if there is one.
+	batch, most int
 	// taken: a window would choose this way.
 	taken bool
 }
@@ -76,7 +77,7 @@ func millions() unit {
 // benchmarks returns all there are, in the order of reports.
 func benchmarks() []benchmark {
 	return slices.Concat(windowBenchmarks(), pipeBenchmarks(), conveyorBenchmarks[[8]byte](), conveyorBenchmarks[[16]byte](),
-		conveyorBenchmarks[[64]byte](), pollBenchmarks())
+		conveyorBenchmarks[[64]byte](), pollBenchmarks(), collectiveBenchmarks())
 }
 
 func windowBenchmarks() []benchmark {

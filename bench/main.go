@@ -47,7 +47,16 @@
 //	conveyor_rate_8, conveyor_rate_16, conveyor_rate_64
 //	                 small records by conveyor, and each in a block of its own
 //
-// scripts/pingpong.sh compares rpipe_latency with a C program.
+//	coll_broadcast, coll_reduce, coll_allreduce, coll_gather, coll_allgather, coll_scatter,
+//	coll_reducescatter, coll_alltoall, coll_scan
+//	                 collective calls among all ranks, in buffers of the heap and in
+//	                 the caller's slices; coll_barrier is a barrier
+//
+// Each collective call gets new input, and its time lasts until the last rank has
+// its result.
+//
+// scripts/pingpong.sh compares rpipe_latency with a C program, scripts/collectives.sh
+// the collectives with MPI's.
 package main
 
 import (

@@ -22,14 +22,18 @@ func (s *series) calibrate(ctx context.Context, during time.Duration) error {
 	}
 	s.samples = make([]float64, 0, capacity)
 	s.n = max(s.task.batch, 1)
+	most := maxBatch
+	if s.task.most > 0 {
+		most = s.task.most
+	}
 	for end := time.Now().Add(during); ; {
 		took, err := s.batch(ctx)
 		if err != nil {
 			return err
 		}
 		switch {
-		case took < batchTime && s.n < maxBatch:
-			s.n *= 2
+		case took < batchTime && s.n < most:
+			s.n = min(2*s.n, most)
 		case time.Now().After(end):
 			return s.end(ctx)
 		}

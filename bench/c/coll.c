@@ -1,0 +1,184 @@
+// Collectives by MPI, measured as bench/coll_task.go does: batches between two
+// barriers, timed at rank 0, each call with new input, of doubles, with rank 0 as
+// the root.
+//
+//	mpirun -np N coll SECONDS SIZE[,SIZE...] NAME...
+//
+// It prints lines like bench -json does. scripts/collectives.sh compares the two.
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { LINE = 64, REWRITE_MAX = 4 << 10, SEVERAL_MAX = 256 << 10, SEVERAL = 4, MANY = 64, MAX_BATCH = 1 << 20, SAMPLES = 1 << 15 };
+
+static const double ROOM_MAX = 2147483648., BATCH_TIME = 100e-6;
+
+static int rank, ranks;
+
+// What is measured, and whether input and output are one vector or a block for
+// each rank. The size of what is cut is that of all blocks.
+static const struct collective {
+	const char *name;
+	int in_blocks, out_blocks, cut;
+} collectives[] = {
+	{"barrier", 0, 0, 0}, {"broadcast", 0, 0, 0}, {"reduce", 0, 0, 0}, {"allreduce", 0, 0, 0}, {"gather", 0, 1, 0},
+	{"allgather", 0, 1, 0}, {"scatter", 1, 0, 0}, {"reducescatter", 1, 0, 1}, {"alltoall", 1, 1, 0}, {"scan", 0, 0, 0},
+};
+
+// One collective at one size.
+static struct task {
+	const struct collective *c;
+	int count, inputs, small;
+	size_t in_bytes, out_bytes;
+	double *in[SEVERAL], *out;
+} t;
+
+static double now(void) {
+	struct timespec s;
+	clock_gettime(CLOCK_MONOTONIC, &s);
+	return s.tv_sec + s.tv_nsec / 1e9;
+}
+
+static void call(double *in) {
+	switch (t.c - collectives) {
+	case 0: MPI_Barrier(MPI_COMM_WORLD); break;
+	case 1: MPI_Bcast(rank == 0 ? in : t.out, t.count, MPI_DOUBLE, 0, MPI_COMM_WORLD); break;
+	case 2: MPI_Reduce(in, t.out, t.count, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD); break;
+	case 3: MPI_Allreduce(in, t.out, t.count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); break;
+	case 4: MPI_Gather(in, t.count, MPI_DOUBLE, t.out, t.count, MPI_DOUBLE, 0, MPI_COMM_WORLD); break;
+	case 5: MPI_Allgather(in, t.count, MPI_DOUBLE, t.out, t.count, MPI_DOUBLE, MPI_COMM_WORLD); break;
+	case 6: MPI_Scatter(in, t.count, MPI_DOUBLE, t.out, t.count, MPI_DOUBLE, 0, MPI_COMM_WORLD); break;
+	case 7: MPI_Reduce_scatter_block(in, t.out, t.count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); break;
+	case 8: MPI_Alltoall(in, t.count, MPI_DOUBLE, t.out, t.count, MPI_DOUBLE, MPI_COMM_WORLD); break;
+	case 9: MPI_Scan(in, t.out, t.count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); break;
+	}
+}
+
+// Changes a byte of every cache line.
+static void rewrite(double *mem, size_t bytes) {
+	for (size_t i = 0; i < bytes; i += LINE)
+		((volatile char *)mem)[i]++;
+}
+
+static void look(double *mem, size_t bytes) {
+	for (size_t i = 0; i < bytes; i += LINE)
+		(void)((volatile char *)mem)[i];
+}
+
+static double batch(int n) {
+	for (int i = 0; i < t.inputs; i++)
+		rewrite(t.in[i], t.in_bytes);
+	look(t.out, t.out_bytes);
+	MPI_Barrier(MPI_COMM_WORLD);
+	double began = now();
+	for (int i = 0; i < n; i++) {
+		double *in = t.in[i % t.inputs];
+		if (t.small)
+			rewrite(in, t.in_bytes);
+		call(in);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	return now() - began;
+}
+
+// Rank 0 tells how many calls come next; none ends the series.
+static double announced(int n, int *told) {
+	*told = n;
+	MPI_Bcast(told, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	return *told > 0 ? batch(*told) : 0;
+}
+
+static int ascending(const void *a, const void *b) {
+	double d = *(const double *)a - *(const double *)b;
+	return (d > 0) - (d < 0);
+}
+
+// Finds out how many calls fill a batch. One slow call is a batch.
+static int calibrate(double seconds) {
+	int told, most = t.small ? MAX_BATCH : t.inputs, n = t.small ? 1 : most;
+	double first = announced(n, &told);
+	if (t.small && first < 5e-3)
+		n = MANY;
+	for (double end = now() + seconds;;) {
+		double took = announced(n, &told);
+		if (took < BATCH_TIME && n < most)
+			n = 2 * n < most ? 2 * n : most;
+		else if (now() >= end)
+			return n;
+	}
+}
+
+static void measure(double seconds, int size) {
+	static double samples[SAMPLES];
+	int told, taken = 0, n = calibrate(seconds / 8);
+	for (double end = now() + seconds; taken < SAMPLES && (taken == 0 || now() < end); taken++)
+		samples[taken] = announced(n, &told) / n * 1e6;
+	announced(0, &told);
+	qsort(samples, taken, sizeof *samples, ascending);
+	printf("{\"benchmark\":\"coll_%s\",\"ranks\":%d,\"size\":%d,\"unit\":\"us\",\"min\":%g,\"median\":%g,\"p99\":%g}\n",
+		t.c->name, ranks, size, samples[0], samples[taken / 2], samples[taken * 99 / 100]);
+	fflush(stdout);
+}
+
+static double *room(size_t bytes) {
+	void *mem = NULL;
+	if (posix_memalign(&mem, 4096, bytes)) {
+		fprintf(stderr, "coll: no memory for %zu bytes\n", bytes);
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	}
+	for (size_t i = 0; i < bytes / sizeof(double); i++)
+		((double *)mem)[i] = 1;
+	return mem;
+}
+
+static void run(const struct collective *c, int size, double seconds) {
+	int block = (c->cut ? size / ranks : size) / (int)sizeof(double), told;
+	memset(&t, 0, sizeof t);
+	t.c = c;
+	t.count = block > 1 ? block : 1;
+	t.in_bytes = sizeof(double) * t.count * (c->in_blocks ? ranks : 1);
+	t.out_bytes = sizeof(double) * t.count * (c->out_blocks ? ranks : 1);
+	if (ranks * (double)(t.in_bytes + t.out_bytes) > ROOM_MAX)
+		return;
+	t.small = size <= REWRITE_MAX;
+	t.inputs = t.small || size > SEVERAL_MAX ? 1 : SEVERAL;
+	for (int i = 0; i < t.inputs; i++)
+		t.in[i] = room(t.in_bytes);
+	t.out = room(t.out_bytes);
+	if (rank == 0)
+		measure(seconds, size);
+	else
+		do // what rank 0 announces, until it announces none
+			announced(0, &told);
+		while (told > 0);
+	for (int i = 0; i < t.inputs; i++)
+		free(t.in[i]);
+	free(t.out);
+}
+
+int main(int argc, char **argv) {
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	if (argc < 4) {
+		if (rank == 0)
+			fprintf(stderr, "usage: coll SECONDS SIZE[,SIZE...] NAME...\n");
+		MPI_Finalize();
+		return 2;
+	}
+	for (int a = 3; a < argc; a++)
+		for (size_t i = 0; i < sizeof collectives / sizeof *collectives; i++) {
+			if (strcmp(argv[a], collectives[i].name))
+				continue;
+			for (char *at = argv[2]; *at; at += *at == ',') {
+				run(&collectives[i], (int)strtol(at, &at, 10), strtod(argv[1], NULL));
+				if (i == 0)
+					break; // a barrier has no size
+			}
+		}
+	MPI_Finalize();
+	return 0;
+}

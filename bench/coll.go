@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/collectives"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A collective is one that is measured, with float64 and rank 0 as its root. The
+// size of a measurement is that of one vector, or of one member's block, as in
+// OSU's programs; a reduce-scatter's is that of its input.
+type collective struct {
+	name, about string
+	// in and out are how many vectors or blocks of count elements input and output
+	// have among n members.
+	in, out func(n int) int
+	// cut: the size is that of all blocks together.
+	cut  bool
+	call func(ctx context.Context, t *runtime.Team, in, out []float64) error
+}
+
+func one(int) int    { return 1 }
+func each(n int) int { return n }
+
+func collectiveCalls() []collective {
+	sum := collectives.Sum[float64]()
+	return []collective{
+		{"broadcast", "Broadcast from rank 0", one, one, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
+			if t.Rank() == 0 {
+				out = in
+			}
+			return collectives.Broadcast(ctx, t, 0, out)
+		}},
+		{"reduce", "Reduce to rank 0", one, one, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
+			return collectives.Reduce(ctx, t, 0, sum, in, out)
+		}},
+		{"allreduce", "AllReduce", one, one, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
+			return collectives.AllReduce(ctx, t, sum, in, out)
+		}},
+		{"gather", "Gather of blocks at rank 0", one, each, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
+			return collectives.Gather(ctx, t, 0, in, out)
+		}},
+		{"allgather", "AllGather of blocks", one, each, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
+			return collectives.AllGather(ctx, t, in, out)
+		}},
+		{"scatter", "Scatter of rank 0's blocks", each, one, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
+			return collectives.Scatter(ctx, t, 0, in, out)
+		}},
+		{"reducescatter", "ReduceScatter", each, one, true, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
+			return collectives.ReduceScatter(ctx, t, sum, in, out)
+		}},
+		{"alltoall", "AllToAll of blocks", each, each, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
+			return collectives.AllToAll(ctx, t, in, out)
+		}},
+		{"scan", "Scan", one, one, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
+			return collectives.Scan(ctx, t, sum, in, out)
+		}},
+	}
+}
+
+// count returns how many elements a vector or block has.
+func (c *collective) count(size, n int) int {
+	if c.cut {
+		size /= n
+	}
+	return max(1, size/elementSize)
+}
+
+// collectiveBenchmarks are all collectives, each from buffers of the heap, from the
+// caller's slices, and as the copy without which it cannot be.
+func collectiveBenchmarks() []benchmark {
+	all := []benchmark{{name: "coll_barrier", about: "Barrier", unit: micros(), setup: barrierLatency}}
+	for _, c := range collectiveCalls() {
+		name := "coll_" + c.name
+		all = append(all,
+			benchmark{name: name + "_arena", group: name, about: c.about + ", in buffers of the heap", sized: true, unit: micros(), setup: c.measure(inArena)},
+			benchmark{name: name + "_slices", group: name, about: "the same in the caller's slices", sized: true, unit: micros(), setup: c.measure(inSlices)},
+			benchmark{name: name + "_floor", group: name, about: "a barrier, and a copy of what each rank gets", sized: true, unit: micros(), setup: c.floor()})
+	}
+	return all
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/gopgas/gopgas/collectives"
+	"github.com/gopgas/gopgas/internal/element"
+)
+
+// Collectives are timed in batches between two barriers, at rank 0: so the time is
+// that until the last rank has got its result, also where the root need not wait.
+//
+//	untimed    rewrite all inputs, read the outputs; barrier
+//	timed      n calls; barrier
+//
+// Every call has new input. Up to rewriteMax bytes it is rewritten ahead of each
+// call, which is timed; longer ones have some inputs, one for each call of the
+// batch, so that the batch outweighs the barrier. bench/c/coll.c does the same.
+const (
+	elementSize = 8
+	rewriteMax  = 4 << 10
+	severalMax  = 256 << 10
+	several     = 4  // inputs above rewriteMax, up to severalMax; above that one
+	manyCalls   = 64 // of a batch, at least, up to rewriteMax
+	// roomMax is the most that the ranks' inputs and outputs may take together.
+	roomMax = 2 << 30
+)
+
+// A maker makes room for count elements, and says how to give it back.
+type maker func(h *harness, count int) (mem []float64, free func() error, err error)
+
+func inSlices(_ *harness, count int) ([]float64, func() error, error) {
+	return make([]float64, count), func() error { return nil }, nil
+}
+
+func inArena(h *harness, count int) ([]float64, func() error, error) {
+	b, err := collectives.Alloc[float64](h.world, count)
+	if err != nil {
+		return nil, nil, err
+	}
+	return b.Mem(), b.Free, nil
+}
+
+// A collTask is a collective at one rank.
+type collTask struct {
+	h     *harness
+	small bool // inputs are rewritten ahead of each call
+	in    [][]float64
+	out   []float64
+	frees []func() error
+	sum   byte
+}
+
+func (c collective) measure(room maker) setup {
+	return func(_ context.Context, h *harness, size int) (task, error) {
+		t, err := c.prepare(h, size, room)
+		if err != nil {
+			return task{}, err
+		}
+		return t.task(func(ctx context.Context, in []float64) error { return c.call(ctx, h.world, in, t.out) }), nil
+	}
+}
+
+// floor copies what the rank gets, from memory of its own, after a barrier.
+func (c collective) floor() setup {
+	return func(_ context.Context, h *harness, size int) (task, error) {
+		likewise := c
+		likewise.in = c.out
+		t, err := likewise.prepare(h, size, inSlices)
+		if err != nil {
+			return task{}, err
+		}
+		return t.task(func(ctx context.Context, in []float64) error {
+			copy(t.out, in)
+			return h.world.Barrier(ctx)
+		}), nil
+	}
+}
+
+// prepare makes inputs and outputs, as long at all ranks.
+func (c *collective) prepare(h *harness, size int, room maker) (*collTask, error) {
+	n := h.world.Size()
+	count := c.count(size, n)
+	in, out := c.in(n)*count, c.out(n)*count
+	if n*(in+out) > roomMax/elementSize {
+		return nil, errSkip
+	}
+	t := &collTask{h: h, small: size <= rewriteMax}
+	inputs := 1
+	if !t.small && size <= severalMax {
+		inputs = several
+	}
+	for range inputs {
+		mem, err := t.take(room, in)
+		if err != nil {
+			return nil, err
+		}
+		for i := range mem {
+			mem[i] = 1 // what is rewritten are its last bits: no number gets out of hand
+		}
+		t.in = append(t.in, mem)
+	}
+	var err error
+	t.out, err = t.take(room, out)
+	return t, err
+}
+
+func (t *collTask) take(room maker, count int) ([]float64, error) {
+	mem, free, err := room(t.h, count)
+	if err != nil {
+		return nil, errors.Join(err, t.release())
+	}
+	t.frees = append(t.frees, free)
+	return mem, nil
+}
+
+func (t *collTask) release() error {
+	var errs []error
+	for _, free := range t.frees {
+		errs = append(errs, free())
+	}
+	return errors.Join(errs...)
+}
+
+// task runs batches of call.
+func (t *collTask) task(call func(ctx context.Context, in []float64) error) task {
+	batch, most := manyCalls, maxBatch
+	if !t.small {
+		batch, most = len(t.in), len(t.in)
+	}
+	return task{batch: batch, most: most, prepare: t.renew, free: t.free, run: func(ctx context.Context, n int) error {
+		for i := range n {
+			in := t.in[i%len(t.in)]
+			if t.small {
+				rewrite(element.Bytes(in))
+			}
+			if err := call(ctx, in); err != nil {
+				return err
+			}
+		}
+		return t.h.world.Barrier(ctx)
+	}}
+}
+
+// renew is what happens between batches.
+func (t *collTask) renew() {
+	for _, in := range t.in {
+		rewrite(element.Bytes(in))
+	}
+	t.sum += read(element.Bytes(t.out))
+}
+
+// free gives the memory back once nobody reads it. Kind: collective.
+func (t *collTask) free(ctx context.Context) error {
+	if err := t.h.world.Barrier(ctx); err != nil {
+		return err
+	}
+	return t.release()
+}
