@@ -19,6 +19,13 @@ import (
 
 // during runs f while a job of two ranks lasts, with what each sees.
 func during(t *testing.T, c testjob.Config, f func(ctx context.Context, a, b *testjob.Rank)) {
+	a, b, end := begin(t, c)
+	f(a.Job.Context(), a, b)
+	end()
+}
+
+// begin starts a job of two ranks, which lasts until end.
+func begin(t *testing.T, c testjob.Config) (a, b *testjob.Rank, end func()) {
 	ranks, done, wait := make(chan *testjob.Rank, 2), make(chan struct{}), make(chan error, 1)
 	go func() {
 		wait <- c.Try(t, func(ctx context.Context, r *testjob.Rank) {
@@ -29,13 +36,14 @@ func during(t *testing.T, c testjob.Config, f func(ctx context.Context, a, b *te
 			}
 		})
 	}()
-	a, b := <-ranks, <-ranks
+	a, b = <-ranks, <-ranks
 	if a.Me > b.Me {
 		a, b = b, a
 	}
-	f(a.Job.Context(), a, b)
-	close(done)
-	require.NoError(t, <-wait)
+	return a, b, func() {
+		close(done)
+		require.NoError(t, <-wait)
+	}
 }
 
 // connected opens both ends of a connection.
@@ -55,11 +63,11 @@ func TestConnsAreAsPackageNetWantsThem(t *testing.T) {
 			"pull":    {rpipe.WithPull()},
 		} {
 			t.Run(name, func(t *testing.T) {
-				during(t, c, func(ctx context.Context, a, b *testjob.Rank) {
-					nettest.TestConn(t, func() (net.Conn, net.Conn, func(), error) {
-						c1, c2 := connected(ctx, t, a, b, opts...)
-						return c1, c2, func() { c1.Close(); c2.Close() }, nil
-					})
+				// Each of its tests gets a job, and so a watchdog, of its own.
+				nettest.TestConn(t, func() (net.Conn, net.Conn, func(), error) {
+					a, b, end := begin(t, c)
+					c1, c2 := connected(a.Job.Context(), t, a, b, opts...)
+					return c1, c2, func() { c1.Close(); c2.Close(); end() }, nil
 				})
 			})
 		}
