@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/collectives"
+	"github.com/gopgas/gopgas/examples/internal/progress"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -116,12 +117,12 @@ func (o *options) cluster(ctx context.Context, team *runtime.Team, c *clustering
 	if err := c.begin(p); err != nil {
 		return 0, err
 	}
-	progress := o.newProgress(team.Rank())
+	progress := progress.New(o.log, "kmeans", team.Rank() == 0)
 	for step := 1; ; step++ {
 		if err := c.step(p); err != nil {
 			return 0, err
 		}
-		progress.tell(step, *c.moved())
+		progress.Tell("step %d: %d points changed their cluster", step, *c.moved())
 		if *c.moved() == 0 || step == o.steps {
 			return step, addUp.Free(ctx)
 		}

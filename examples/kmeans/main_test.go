@@ -144,19 +144,3 @@ func TestThePictureHasPointsAndCentres(t *testing.T) {
 	o.svg = filepath.Join(t.TempDir(), "there is no folder", "clusters.svg")
 	require.ErrorIs(t, local(2, o.run), os.ErrNotExist)
 }
-
-func TestLongRunsTellHowFarTheyAre(t *testing.T) {
-	var log strings.Builder
-	o := options{log: &log}
-	p := o.newProgress(0)
-	p.tell(1, 10)
-	require.Empty(t, log.String(), "not at once")
-	p.next = time.Time{}
-	p.tell(2, 9)
-	p.tell(3, 8)
-	require.Equal(t, "kmeans: step 2: 9 points changed their cluster\n", log.String())
-	other := o.newProgress(1)
-	other.next = time.Time{}
-	other.tell(2, 9)
-	require.Equal(t, 1, strings.Count(log.String(), "\n"), "rank 0 alone")
-}

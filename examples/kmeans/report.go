@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"time"
@@ -13,33 +12,6 @@ import (
 	"github.com/gopgas/gopgas/examples/internal/plot"
 	"github.com/gopgas/gopgas/runtime"
 )
-
-// Progress is told when it takes long.
-const (
-	progressAfter = 2 * time.Second
-	progressEvery = time.Second
-)
-
-// A progress tells at rank 0 how far the steps are.
-type progress struct {
-	log  io.Writer // nil at other ranks
-	next time.Time
-}
-
-func (o *options) newProgress(rank int) *progress {
-	p := &progress{next: time.Now().Add(progressAfter)}
-	if rank == 0 {
-		p.log = o.log
-	}
-	return p
-}
-
-func (p *progress) tell(step int, moved int64) {
-	if now := time.Now(); p.log != nil && now.After(p.next) {
-		p.next = now.Add(progressEvery)
-		fmt.Fprintf(p.log, "kmeans: step %d: %d points changed their cluster\n", step, moved)
-	}
-}
 
 // report prints the clusters at rank 0, and draws them. Kind: collective.
 func (o *options) report(ctx context.Context, team *runtime.Team, c *clustering, steps int, took time.Duration) error {
