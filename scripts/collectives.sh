@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Compares collective calls with those of Open MPI and MPICH (bench/c/coll.c), as many
+# of the two as are installed: all take turns, collective by collective, so that
+# they see the same machine. It prints tables of medians over the turns, in
+# Markdown; what was measured is kept in FIGURES, one line each, if that is set.
+#
+#	scripts/collectives.sh [TURNS [RANKS [PROVIDERS]]]     default: 3 "2 4 8" "shm tcp"
+#	NAMES="allreduce scan" SIZES=8,1M TIME=200 LIMIT=60 scripts/collectives.sh 5 2 shm
+#
+# TIME is in milliseconds, for a size; LIMIT in seconds, for a run of a program.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+turns=${1:-3} ranks=${2:-2 4 8} providers=${3:-shm tcp}
+names=${NAMES:-barrier broadcast reduce allreduce gather allgather scatter reducescatter alltoall scan}
+millis=${TIME:-60} limit=${LIMIT:-60}
+bin=$(mktemp -d)
+trap 'rm -rf "$bin"' EXIT
+CGO_ENABLED=0 go build -o "$bin/" ./cmd/grun ./bench
+peers=()
+for mpi in openmpi mpich; do
+	if command -v "mpicc.$mpi" >/dev/null; then
+		"mpicc.$mpi" -O2 -Wall -Wextra -Werror -o "$bin/coll.$mpi" bench/c/coll.c
+		peers+=("$mpi")
+	fi
+done
+((${#peers[@]})) || echo "neither mpicc.openmpi nor mpicc.mpich is here: nothing to compare with" >&2
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+# sizes prints those of a collective: blocks for each rank get as large as vectors all together.
+sizes() {
+	case $1 in
+	gather | allgather | scatter | alltoall) echo "${SIZES:-8,4K,64K,1M}" ;;
+	*) echo "${SIZES:-8,4K,64K,1M,16M}" ;;
+	esac
+}
+
+bytes() { sed 's/K/*1024/g; s/M/*1048576/g; s/,/\n/g' <<<"$1" | bc | paste -sd, -; }
+
+ours() { # provider ranks name
+	local bind=none names="coll_$3_arena coll_$3_slices"
+	(($2 <= $(nproc))) && bind=core
+	[[ $3 == barrier ]] && names=coll_barrier
+	# shellcheck disable=SC2086 # names are several
+	"$bin/grun" -n "$2" --bind-to $bind --provider "$1" --timeout "${limit}s" "$bin/bench" $names -size "$(sizes "$3")" -time "${millis}ms" -json
+}
+
+openmpi() {
+	local flags=(--bind-to core) btl=(--mca btl self,vader)
+	(($2 > $(nproc))) && flags=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
+	[[ $1 == tcp ]] && btl=(--mca btl self,tcp --mca btl_tcp_if_include lo)
+	timeout "$limit" mpirun.openmpi -np "$2" "${flags[@]}" --mca pml ob1 "${btl[@]}" "$bin/coll.openmpi" "$(seconds)" "$(bytes "$(sizes "$3")")" "$3"
+}
+
+mpich() {
+	local flags=(-bind-to core) vars=()
+	(($2 > $(nproc))) && flags=()
+	[[ $1 == tcp ]] && vars=(UCX_TLS=self,tcp UCX_NET_DEVICES=lo MPIR_CVAR_NOLOCAL=1)
+	env "${vars[@]}" timeout "$limit" mpirun.mpich -np "$2" "${flags[@]}" "$bin/coll.mpich" "$(seconds)" "$(bytes "$(sizes "$3")")" "$3"
+}
+
+seconds() { echo "scale=3; $millis/1000" | bc; }
+
+# A run that does not finish in time counts with the sizes that it got to.
+figures=${FIGURES:-$bin/figures}
+for ((turn = 1; turn <= turns; turn++)); do
+	for n in $ranks; do
+		for provider in $providers; do
+			for name in $names; do
+				for who in ours ${peers[@]+"${peers[@]}"}; do
+					("$who" "$provider" "$n" "$name" 2>>"$bin/errors" || echo "$who $provider $n $name failed in turn $turn" >&2) |
+						sed "s/^/$who $provider /"
+				done
+			done
+		done
+	done
+done >"$figures"
+awk -f scripts/collectives.awk "$figures"
