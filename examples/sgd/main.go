@@ -19,9 +19,10 @@
 //	train.go    the steps, on all ranks and alone
 //	report.go   what is printed, drawn and checked
 //
-// To check the result rank 0 trains alone, once with the shares of the ranks one
-// after the other, where every parameter must have the same bits, and once with
-// whole batches, where rounding differs. Then the network must know new samples.
+// To check the result, rank 0 trains alone with the shares of the ranks one after
+// the other: every parameter must have the same bits at every rank. With whole
+// batches rounding differs, and training makes much of it in the end; there the
+// first losses must agree. Then the network must know new samples.
 package main
 
 import (
@@ -70,7 +71,7 @@ func main() {
 	flag.Float64Var(&o.rate, "rate", 0.2, "how far a step goes")
 	flag.Float64Var(&o.accuracy, "accuracy", 0.95, "share of new samples that must be told right, with -check")
 	flag.Uint64Var(&o.seed, "seed", 1, "other samples and other weights to begin with")
-	flag.BoolVar(&o.check, "check", true, "compare with one rank's result; takes up to twice as long again as one rank does")
+	flag.BoolVar(&o.check, "check", true, "compare with one rank's result; takes as long again as one rank does")
 	flag.StringVar(&o.svg, "svg", "", "draw the loss and what was learnt into this `file`")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), help)

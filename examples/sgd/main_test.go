@@ -66,10 +66,10 @@ func TestTheNetworkLearns(t *testing.T) {
 
 // TestSharesChangeRoundingOnly measures what the bound of the check is for.
 func TestSharesChangeRoundingOnly(t *testing.T) {
-	o := options{steps: 600, batch: 96, hidden: 24, rate: 0.2, seed: 1}
-	whole, err := o.alone(t.Context(), 1)
+	o := options{batch: 96, hidden: 24, rate: 0.2, seed: 1}
+	whole, err := o.alone(t.Context(), 1, early)
 	require.NoError(t, err)
-	shared, err := o.alone(t.Context(), 8)
+	shared, err := o.alone(t.Context(), 8, early)
 	require.NoError(t, err)
 	most := 0.0
 	for i, v := range whole.net.params {
@@ -78,6 +78,17 @@ func TestSharesChangeRoundingOnly(t *testing.T) {
 	t.Logf("a parameter differs by up to %g", most)
 	require.NotZero(t, most)
 	require.Less(t, most, drift/100)
+}
+
+func TestAWrongLossIsFound(t *testing.T) {
+	o := small(io.Discard)
+	tr, err := o.alone(t.Context(), 3, o.steps)
+	require.NoError(t, err)
+	require.NoError(t, o.compareLosses(t.Context(), tr))
+	tr.losses[early-1] *= 1 + 2*drift
+	require.ErrorContains(t, o.compareLosses(t.Context(), tr), fmt.Sprintf("the loss of step %d is", early-1))
+	tr.losses[0] = math.NaN()
+	require.ErrorContains(t, o.compareLosses(t.Context(), tr), "the loss of step 0 is NaN")
 }
 
 func TestAWrongBitIsFound(t *testing.T) {

@@ -114,14 +114,14 @@ func (t *trainer) train(ctx context.Context, team *runtime.Team) error {
 	return nil
 }
 
-// alone makes all steps on one rank, with each batch divided into shares as it
-// would be among ranks.
-func (o *options) alone(ctx context.Context, ranks int) (*trainer, error) {
+// alone makes steps on one rank, with each batch divided into shares as it would
+// be among ranks.
+func (o *options) alone(ctx context.Context, ranks, steps int) (*trainer, error) {
 	net := newNetwork(o.hidden)
 	net.draw(o.seed)
 	sum := make([]float64, len(net.params)+1)
 	t := o.newTrainer(net, make([]float64, len(sum)))
-	for step := range o.steps {
+	for step := range steps {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
