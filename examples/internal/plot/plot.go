@@ -13,7 +13,7 @@ import (
 // Sizes in pixels.
 const (
 	side   = 480 // of a panel's square
-	margin = 50  // around it
+	margin = 70  // around it, where labels stand
 )
 
 // colours tell up to this many kinds apart, then they are used again.
@@ -93,10 +93,10 @@ func (p *Panel) write(w io.Writer) {
 	text(side/2, -16, "middle", p.Title)
 	text(0, -4, "start", p.Y)
 	text(side/2, side+32, "middle", p.X)
-	text(0, side+16, "start", fmt.Sprintf("%.4g", lo.X))
-	text(side, side+16, "end", fmt.Sprintf("%.4g", hi.X))
-	text(-4, side, "end", fmt.Sprintf("%.4g", lo.Y))
-	text(-4, 12, "end", fmt.Sprintf("%.4g", hi.Y))
+	text(0, side+16, "start", fmt.Sprintf("%.3g", lo.X))
+	text(side, side+16, "end", fmt.Sprintf("%.3g", hi.X))
+	text(-4, side, "end", fmt.Sprintf("%.3g", lo.Y))
+	text(-4, 12, "end", fmt.Sprintf("%.3g", hi.Y))
 }
 
 // span returns the corners of all that can be drawn.
