@@ -26,7 +26,7 @@ const module = "github.com/gopgas/gopgas"
 // module. Data flows down, and so do imports:
 //
 //	user programs, examples, bench
-//	          collectives
+//	          collectives -> its internal board, message, vector
 //	         rpipe   window
 //	            runtime
 //	        internal/fabric
@@ -174,6 +174,8 @@ func TestThePictureRefusesArrowsThatPointUp(t *testing.T) {
 		"window -> verbs/shm", "window -> verbs/tcp", "window -> rpipe", "runtime -> window",
 		"window -> cmd/grun", "runtime -> examples/hello", "runtime -> bench", "launcher -> cmd/grun",
 		"runtime -> internal/testjob", "bench -> internal/testjob", "examples/hello -> internal/fabric", "unheard/of -> verbs",
+		"collectives -> verbs/shm", "runtime -> collectives", "rpipe -> collectives", "collectives/internal/message -> runtime",
+		"collectives/internal/board -> collectives/internal/message",
 	} {
 		from, to, _ := strings.Cut(arrow, " -> ")
 		require.Contains(t, wrongArrow(from, to), from, arrow)

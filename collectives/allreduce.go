@@ -18,5 +18,8 @@ func AllReduce[T any](ctx context.Context, t *runtime.Team, op Op[T], in, out []
 
 // AllReduceCall returns the call of [AllReduce].
 func AllReduceCall[T any](op Op[T], in, out []T, opts ...Option) Call {
-	return by(newCall(fabric.AllReduce, 0, len(in), in, out, opts), op)
+	var c Call
+	fill(&c, fabric.AllReduce, 0, len(in), in, out, opts)
+	by(&c, &op)
+	return c
 }

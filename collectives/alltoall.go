@@ -17,7 +17,9 @@ func AllToAll[T any](ctx context.Context, t *runtime.Team, in, out []T, opts ...
 
 // AllToAllCall returns the call of [AllToAll].
 func AllToAllCall[T any](in, out []T, opts ...Option) Call {
-	return newCall(fabric.AllToAll, 0, len(in), in, out, opts)
+	var c Call
+	fill(&c, fabric.AllToAll, 0, len(in), in, out, opts)
+	return c
 }
 
 // AllToAllV is [AllToAll] with blocks of different lengths, each member's own:
@@ -29,7 +31,8 @@ func AllToAllV[T any](ctx context.Context, t *runtime.Team, in []T, to Blocks, o
 
 // AllToAllVCall returns the call of [AllToAllV].
 func AllToAllVCall[T any](in []T, to Blocks, out []T, from Blocks, opts ...Option) Call {
-	c := newCall(fabric.AllToAllV, 0, fabric.Varied, in, out, opts)
+	var c Call
+	fill(&c, fabric.AllToAllV, 0, fabric.Varied, in, out, opts)
 	c.sendBlocks, c.recvBlocks, c.vary = to, from, true
 	return c
 }

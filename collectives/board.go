@@ -32,12 +32,16 @@ func (g *group) onBoard(ctx context.Context, seq uint64, c *Call) error {
 	}
 	g.ctx = ctx
 	a := &g.boardArgs
-	l := g.layOut(c)
-	*a = board.Args{Root: c.root, Elem: c.size, Send: c.send, Recv: c.recv, Combine: c.combine,
-		SendAt: g.placeOf(c.send), RecvAt: g.placeOf(c.recv),
-		SendCounts: l.sendCounts, SendOffsets: l.sendOffsets, RecvCounts: l.recvCounts, RecvOffsets: l.recvOffsets}
+	a.Root, a.Elem, a.Send, a.Recv, a.Combine = c.root, c.size, c.send, c.recv, c.combine
+	a.SendAt, a.RecvAt = g.placeOf(c.send), g.placeOf(c.recv)
+	if c.vary {
+		l := g.layOut(c)
+		a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets = l.sendCounts, l.sendOffsets, l.recvCounts, l.recvOffsets
+	} else if a.SendCounts != nil || a.RecvCounts != nil {
+		a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets = nil, nil, nil, nil
+	}
 	err := g.boardCall(ctx, c.kind, seq)
-	*a, g.ctx = board.Args{}, nil // the caller's
+	a.Send, a.Recv = nil, nil // the caller's
 	if err != nil {
 		return g.boardVerdict(ctx, seq, err)
 	}

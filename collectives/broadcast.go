@@ -17,7 +17,9 @@ func Broadcast[T any](ctx context.Context, t *runtime.Team, root int, data []T, 
 
 // BroadcastCall returns the call of [Broadcast].
 func BroadcastCall[T any](root int, data []T, opts ...Option) Call {
-	return newCall(fabric.Broadcast, root, len(data), nil, data, opts)
+	var c Call
+	fill(&c, fabric.Broadcast, root, len(data), nil, data, opts)
+	return c
 }
 
 // Barrier returns when all members have called it. It completes no operations:

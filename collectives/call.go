@@ -40,20 +40,18 @@ type Blocks struct {
 	Offsets []int
 }
 
-// newCall begins a call on elements of type T.
-func newCall[T any](kind fabric.Collective, root, count int, send, recv []T, opts []Option) Call {
-	c := Call{kind: kind, root: root, count: count, size: element.Size[T](), typ: reflect.TypeFor[T](),
-		send: element.Bytes(send), recv: element.Bytes(recv)}
+// fill begins a call on elements of type T.
+func fill[T any](c *Call, kind fabric.Collective, root, count int, send, recv []T, opts []Option) {
+	c.kind, c.root, c.count, c.size, c.typ = kind, root, count, element.Size[T](), reflect.TypeFor[T]()
+	c.send, c.recv = element.Bytes(send), element.Bytes(recv)
 	if len(opts) > 0 {
 		c.options = collect(opts)
 	}
-	return c
 }
 
 // by has the call combine elements.
-func by[T any](c Call, op Op[T]) Call {
+func by[T any](c *Call, op *Op[T]) {
 	c.op, c.combine, c.commutes = op.name, op.f, op.commutes
-	return c
 }
 
 // elements returns how many elements bytes are.

@@ -18,7 +18,9 @@ func Gather[T any](ctx context.Context, t *runtime.Team, root int, in, out []T, 
 
 // GatherCall returns the call of [Gather].
 func GatherCall[T any](root int, in, out []T, opts ...Option) Call {
-	return newCall(fabric.Gather, root, len(in), in, out, opts)
+	var c Call
+	fill(&c, fabric.Gather, root, len(in), in, out, opts)
+	return c
 }
 
 // GatherV is [Gather] with blocks of different lengths. The root gives where they
@@ -30,7 +32,8 @@ func GatherV[T any](ctx context.Context, t *runtime.Team, root int, in, out []T,
 
 // GatherVCall returns the call of [GatherV].
 func GatherVCall[T any](root int, in, out []T, blocks Blocks, opts ...Option) Call {
-	c := newCall(fabric.GatherV, root, fabric.Varied, in, out, opts)
+	var c Call
+	fill(&c, fabric.GatherV, root, fabric.Varied, in, out, opts)
 	c.recvBlocks, c.vary = blocks, true
 	return c
 }
@@ -45,7 +48,9 @@ func AllGather[T any](ctx context.Context, t *runtime.Team, in, out []T, opts ..
 
 // AllGatherCall returns the call of [AllGather].
 func AllGatherCall[T any](in, out []T, opts ...Option) Call {
-	return newCall(fabric.AllGather, 0, len(in), in, out, opts)
+	var c Call
+	fill(&c, fabric.AllGather, 0, len(in), in, out, opts)
+	return c
 }
 
 // AllGatherV is [AllGather] with blocks of different lengths, which are the same
@@ -57,7 +62,8 @@ func AllGatherV[T any](ctx context.Context, t *runtime.Team, in, out []T, blocks
 
 // AllGatherVCall returns the call of [AllGatherV].
 func AllGatherVCall[T any](in, out []T, blocks Blocks, opts ...Option) Call {
-	c := newCall(fabric.AllGatherV, 0, blocks.total(), in, out, opts)
+	var c Call
+	fill(&c, fabric.AllGatherV, 0, blocks.total(), in, out, opts)
 	c.recvBlocks, c.vary = blocks, true
 	return c
 }

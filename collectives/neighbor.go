@@ -16,7 +16,10 @@ func NeighborAllGather[T any](ctx context.Context, g *Graph, in, out []T, opts .
 
 // NeighborAllGatherCall returns the call of [NeighborAllGather].
 func NeighborAllGatherCall[T any](g *Graph, in, out []T, opts ...Option) Call {
-	return along(newCall(fabric.NeighborAllGather, 0, len(in), in, out, opts), g)
+	var c Call
+	fill(&c, fabric.NeighborAllGather, 0, len(in), in, out, opts)
+	c.along(g)
+	return c
 }
 
 // NeighborAllGatherV is [NeighborAllGather] with blocks of different lengths: from
@@ -28,9 +31,11 @@ func NeighborAllGatherV[T any](ctx context.Context, g *Graph, in, out []T, from 
 
 // NeighborAllGatherVCall returns the call of [NeighborAllGatherV].
 func NeighborAllGatherVCall[T any](g *Graph, in, out []T, from Blocks, opts ...Option) Call {
-	c := newCall(fabric.NeighborAllGatherV, 0, fabric.Varied, in, out, opts)
+	var c Call
+	fill(&c, fabric.NeighborAllGatherV, 0, fabric.Varied, in, out, opts)
 	c.recvBlocks, c.vary = from, true
-	return along(c, g)
+	c.along(g)
+	return c
 }
 
 // NeighborAllToAll sends block i of in along edge i out of this member, and fills
@@ -43,7 +48,10 @@ func NeighborAllToAll[T any](ctx context.Context, g *Graph, in, out []T, opts ..
 
 // NeighborAllToAllCall returns the call of [NeighborAllToAll].
 func NeighborAllToAllCall[T any](g *Graph, in, out []T, opts ...Option) Call {
-	return along(newCall(fabric.NeighborAllToAll, 0, fabric.Varied, in, out, opts), g)
+	var c Call
+	fill(&c, fabric.NeighborAllToAll, 0, fabric.Varied, in, out, opts)
+	c.along(g)
+	return c
 }
 
 // NeighborAllToAllV is [NeighborAllToAll] with blocks of different lengths: what one
@@ -55,16 +63,15 @@ func NeighborAllToAllV[T any](ctx context.Context, g *Graph, in []T, to Blocks, 
 
 // NeighborAllToAllVCall returns the call of [NeighborAllToAllV].
 func NeighborAllToAllVCall[T any](g *Graph, in []T, to Blocks, out []T, from Blocks, opts ...Option) Call {
-	c := newCall(fabric.NeighborAllToAllV, 0, fabric.Varied, in, out, opts)
+	var c Call
+	fill(&c, fabric.NeighborAllToAllV, 0, fabric.Varied, in, out, opts)
 	c.sendBlocks, c.recvBlocks, c.vary = to, from, true
-	return along(c, g)
+	c.along(g)
+	return c
 }
 
 // along has the call follow a graph's edges, which members compare by number.
-func along(c Call, g *Graph) Call {
-	c.graph, c.op = g, g.label
-	return c
-}
+func (c *Call) along(g *Graph) { c.graph, c.op = g, g.label }
 
 // checkNeighbors checks a call along a graph's edges.
 func (c *Call) checkNeighbors() error {

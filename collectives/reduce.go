@@ -18,7 +18,10 @@ func Reduce[T any](ctx context.Context, t *runtime.Team, root int, op Op[T], in,
 
 // ReduceCall returns the call of [Reduce].
 func ReduceCall[T any](root int, op Op[T], in, out []T, opts ...Option) Call {
-	return by(newCall(fabric.Reduce, root, len(in), in, out, opts), op)
+	var c Call
+	fill(&c, fabric.Reduce, root, len(in), in, out, opts)
+	by(&c, &op)
+	return c
 }
 
 // ReduceScatter combines all members' vectors of one block for each member, and
@@ -32,7 +35,10 @@ func ReduceScatter[T any](ctx context.Context, t *runtime.Team, op Op[T], in, ou
 
 // ReduceScatterCall returns the call of [ReduceScatter].
 func ReduceScatterCall[T any](op Op[T], in, out []T, opts ...Option) Call {
-	return by(newCall(fabric.ReduceScatter, 0, len(out), in, out, opts), op)
+	var c Call
+	fill(&c, fabric.ReduceScatter, 0, len(out), in, out, opts)
+	by(&c, &op)
+	return c
 }
 
 // ReduceScatterV is [ReduceScatter] with blocks of different lengths, which are
@@ -44,7 +50,9 @@ func ReduceScatterV[T any](ctx context.Context, t *runtime.Team, op Op[T], in []
 
 // ReduceScatterVCall returns the call of [ReduceScatterV].
 func ReduceScatterVCall[T any](op Op[T], in []T, blocks Blocks, out []T, opts ...Option) Call {
-	c := by(newCall(fabric.ReduceScatterV, 0, blocks.total(), in, out, opts), op)
+	var c Call
+	fill(&c, fabric.ReduceScatterV, 0, blocks.total(), in, out, opts)
+	by(&c, &op)
 	c.sendBlocks, c.vary = blocks, true
 	return c
 }

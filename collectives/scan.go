@@ -17,7 +17,10 @@ func Scan[T any](ctx context.Context, t *runtime.Team, op Op[T], in, out []T, op
 
 // ScanCall returns the call of [Scan].
 func ScanCall[T any](op Op[T], in, out []T, opts ...Option) Call {
-	return by(newCall(fabric.Scan, 0, len(in), in, out, opts), op)
+	var c Call
+	fill(&c, fabric.Scan, 0, len(in), in, out, opts)
+	by(&c, &op)
+	return c
 }
 
 // ExScan is [Scan] without this member's own vector. At rank 0 out is not
@@ -29,5 +32,8 @@ func ExScan[T any](ctx context.Context, t *runtime.Team, op Op[T], in, out []T, 
 
 // ExScanCall returns the call of [ExScan].
 func ExScanCall[T any](op Op[T], in, out []T, opts ...Option) Call {
-	return by(newCall(fabric.ExScan, 0, len(in), in, out, opts), op)
+	var c Call
+	fill(&c, fabric.ExScan, 0, len(in), in, out, opts)
+	by(&c, &op)
+	return c
 }

@@ -18,7 +18,9 @@ func Scatter[T any](ctx context.Context, t *runtime.Team, root int, in, out []T,
 
 // ScatterCall returns the call of [Scatter].
 func ScatterCall[T any](root int, in, out []T, opts ...Option) Call {
-	return newCall(fabric.Scatter, root, len(out), in, out, opts)
+	var c Call
+	fill(&c, fabric.Scatter, root, len(out), in, out, opts)
+	return c
 }
 
 // ScatterV is [Scatter] with blocks of different lengths. The root gives where
@@ -30,7 +32,8 @@ func ScatterV[T any](ctx context.Context, t *runtime.Team, root int, in []T, blo
 
 // ScatterVCall returns the call of [ScatterV].
 func ScatterVCall[T any](root int, in []T, blocks Blocks, out []T, opts ...Option) Call {
-	c := newCall(fabric.ScatterV, root, fabric.Varied, in, out, opts)
+	var c Call
+	fill(&c, fabric.ScatterV, root, fabric.Varied, in, out, opts)
 	c.sendBlocks, c.vary = blocks, true
 	return c
 }
