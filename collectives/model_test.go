@@ -2,7 +2,6 @@ package collectives_test
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -272,20 +271,25 @@ func tryAll(ctx context.Context, r *testjob.Rank, tr trial, seed uint64) {
 		for range sample() {
 			s := draw(rnd, r.N, 64<<10)
 			s.algorithm = name
-			c, check := tr.call(s, r)
-			plan, err := collectives.Plan(ctx, r.World, c)
-			if name != "" && err != nil {
-				r.ErrorIs(err, collectives.ErrAlgorithm, fmt.Sprint(name))
-				continue
-			}
-			r.NoError(err, "%+v", *s)
-			r.NoError(plan.Run(ctx), "%s %+v", name, *s)
-			check()
-			r.NoError(plan.Free(ctx))
-			r.NoError(collectives.Barrier(ctx, r.World), "others may still read what is freed now")
-			for _, free := range s.free {
-				r.NoError(free())
-			}
+			try(ctx, r, tr, s)
 		}
+	}
+}
+
+// try makes a scenario's call, unless its algorithm cannot.
+func try(ctx context.Context, r *testjob.Rank, tr trial, s *scenario) {
+	c, check := tr.call(s, r)
+	plan, err := collectives.Plan(ctx, r.World, c)
+	if s.algorithm != "" && err != nil {
+		r.ErrorIs(err, collectives.ErrAlgorithm, s.algorithm)
+		return
+	}
+	r.NoError(err, "%+v", *s)
+	r.NoError(plan.Run(ctx), "%+v", *s)
+	check()
+	r.NoError(plan.Free(ctx))
+	r.NoError(collectives.Barrier(ctx, r.World), "others may still read what is freed now")
+	for _, free := range s.free {
+		r.NoError(free())
 	}
 }

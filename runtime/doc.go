@@ -20,8 +20,11 @@
 //
 // A local call concerns this rank only. A one-sided call concerns another rank
 // whose program takes no part; any goroutine may make it. A collective call is
-// made by all ranks of a team, in the same order everywhere and one at a time;
-// ranks that make different ones get [ErrMismatch].
+// made by all ranks of a team, in the same order everywhere. The calls of a team
+// run one after the other: a call that was started without waiting (package
+// collectives does) goes on behind those before it, and a blocking one comes behind
+// both. Two blocking calls at a time are a mistake. Ranks that make different ones
+// get [ErrMismatch]: when they meet, or 100 ms later when one waits in vain.
 //
 // # When something goes wrong
 //
