@@ -55,23 +55,54 @@ func connected(ctx context.Context, t testing.TB, a, b *testjob.Rank, opts ...rp
 	return c1, c2
 }
 
+// connModes are the connections that package net's test is run with.
+var connModes = map[string][]rpipe.Option{
+	"default": nil,
+	"tiny":    {rpipe.WithHeap(2048), rpipe.WithWidth(2)},
+	"pull":    {rpipe.WithPull()},
+}
+
 func TestConnsAreAsPackageNetWantsThem(t *testing.T) {
+	eachConnMode(t, func(t *testing.T, c testjob.Config, opts []rpipe.Option) {
+		// Each of its tests gets a job, and so a watchdog, of its own.
+		nettest.TestConn(t, func() (net.Conn, net.Conn, func(), error) {
+			a, b, end := begin(t, c)
+			c1, c2 := connected(a.Job.Context(), t, a, b, opts...)
+			return c1, c2, func() { c1.Close(); c2.Close(); end() }, nil
+		})
+	})
+}
+
+func TestConnsOverAWindowAreAsPackageNetWantsThem(t *testing.T) {
+	eachConnMode(t, func(t *testing.T, c testjob.Config, opts []rpipe.Option) {
+		nettest.TestConn(t, func() (c1, c2 net.Conn, stop func(), err error) {
+			a, b, end := begin(t, c)
+			ctx := a.Job.Context()
+			opened := make(chan net.Conn, 1)
+			go func() { opened <- overCarrier(ctx, b, opts) }()
+			c1 = overCarrier(ctx, a, opts)
+			c2 = <-opened
+			return c1, c2, func() { c1.Close(); c2.Close(); end() }, nil
+		})
+	})
+}
+
+func eachConnMode(t *testing.T, test func(t *testing.T, c testjob.Config, opts []rpipe.Option)) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
-		for name, opts := range map[string][]rpipe.Option{
-			"default": nil,
-			"tiny":    {rpipe.WithHeap(2048), rpipe.WithWidth(2)},
-			"pull":    {rpipe.WithPull()},
-		} {
-			t.Run(name, func(t *testing.T) {
-				// Each of its tests gets a job, and so a watchdog, of its own.
-				nettest.TestConn(t, func() (net.Conn, net.Conn, func(), error) {
-					a, b, end := begin(t, c)
-					c1, c2 := connected(a.Job.Context(), t, a, b, opts...)
-					return c1, c2, func() { c1.Close(); c2.Close(); end() }, nil
-				})
-			})
+		for name, opts := range connModes {
+			t.Run(name, func(t *testing.T) { test(t, c, opts) })
 		}
 	})
+}
+
+// overCarrier opens a rank's end of a connection over a carrier of its own.
+func overCarrier(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) net.Conn {
+	opts = append([]rpipe.Option{rpipe.WithHeap(rpipe.DefaultConnHeap)}, opts...)
+	carrier, err := rpipe.OverWindow(ctx, r.World, 2, opts...)
+	r.NoError(err)
+	c, err := rpipe.OpenConn(ctx, r.World, 1-r.Me, append(opts, rpipe.WithCarrier(carrier))...)
+	r.NoError(err)
+	return c
 }
 
 func TestAConnEndsOneWayAtATime(t *testing.T) {
