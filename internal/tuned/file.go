@@ -1,0 +1,77 @@
+package tuned
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Load reads the table in a file, and tells it from others by the returned mark. A
+// table of another machine than this is ErrForeign.
+func Load(path string) (t *Table, mark string, err error) {
+	data, err := read(path)
+	if err != nil {
+		return nil, "", err
+	}
+	if t, err = Decode(data); err != nil {
+		return nil, "", fmt.Errorf("%s: %w", path, err)
+	}
+	here, err := Here()
+	if err != nil {
+		return nil, "", err
+	}
+	if t.Machine != here {
+		return nil, "", fmt.Errorf("%s: on %v, and this is %v: %w", path, t.Machine, here, ErrForeign)
+	}
+	return t, fmt.Sprintf("%x", sha256.Sum256(data))[:8], nil
+}
+
+// read reads a file that is not too large to be a table.
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	return io.ReadAll(io.LimitReader(f, maxBytes+1))
+}
+
+// Save writes a table to a file, whose directory it makes. Whoever reads the file
+// meanwhile finds the table before or this one, and none that is half written.
+func (t *Table) Save(path string) error {
+	data, err := t.Encode()
+	if err != nil {
+		return err
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
+}
+
+// DefaultPath returns where the table of a machine is kept for this user.
+func DefaultPath(m Machine) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("where to keep the table: %w; set XDG_CACHE_HOME, or name a file", err)
+	}
+	return filepath.Join(cache, "grun", "tuned", m.key()+".json"), nil
+}

@@ -1,0 +1,62 @@
+package tuned
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+)
+
+// A Machine is what measurements hold for.
+type Machine struct {
+	CPU   string `json:"cpu"`
+	Cores int    `json:"cores"` // all of them, whichever this process may run on
+	Arch  string `json:"arch"`
+}
+
+// cpuInfo is where the kernel describes processors.
+const cpuInfo = "/proc/cpuinfo"
+
+// Here returns the machine that this process runs on.
+func Here() (Machine, error) {
+	f, err := os.Open(cpuInfo)
+	if err != nil {
+		return Machine{}, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	return parseMachine(f)
+}
+
+// parseMachine reads the kernel's description of processors.
+func parseMachine(r io.Reader) (Machine, error) {
+	m := Machine{Arch: runtime.GOARCH}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxBytes)
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), ":")
+		switch strings.TrimSpace(name) {
+		case "processor":
+			m.Cores++
+		case "model name":
+			m.CPU = strings.TrimSpace(value)
+		}
+	}
+	return m, lines.Err()
+}
+
+// String describes a machine in a few words.
+func (m Machine) String() string {
+	cpu := m.CPU
+	if cpu == "" {
+		cpu = "unnamed CPU"
+	}
+	return fmt.Sprintf("%s, %d cores, %s", cpu, m.Cores, m.Arch)
+}
+
+// key names the machine's file.
+func (m Machine) key() string {
+	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q %d %q", m.CPU, m.Cores, m.Arch)))[:16]
+}
