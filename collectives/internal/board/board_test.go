@@ -24,6 +24,7 @@ func play(t require.TestingT, r *rig, calls []call) {
 	require.NoError(t, r.each(func(b *Board) error {
 		for i := range calls {
 			if err := b.one(ctx, r, i, &calls[i]); err != nil {
+				cancel(err)
 				return err
 			}
 			if i%64 == 0 {
@@ -185,4 +186,22 @@ func TestPlacedBuffersAreUsedWhereTheyLie(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestWhoeverWaitsHasSaidHowFarItIs: others may need that to come to where it
+// waits for them.
+func TestWhoeverWaitsHasSaidHowFarItIs(t *testing.T) {
+	r := newRig(t, 2, tiny)
+	c := call{kind: broadcast, elems: 1, op: operators[0]}
+	for i := range 5 {
+		require.NoError(t, r.boards[0].one(watchdog(t), r, i, &c))
+	}
+	for i := range 5 {
+		require.NoError(t, r.boards[1].one(watchdog(t), r, i, &c))
+	}
+	require.Zero(t, r.boards[0].peers[1].left.Load())
+	ended, cancel := context.WithCancelCause(context.Background())
+	cancel(errBroken)
+	require.ErrorIs(t, r.boards[1].one(ended, r, 5, &c), errBroken)
+	require.Equal(t, uint64(5), r.boards[0].peers[1].left.Load())
 }

@@ -124,7 +124,7 @@ func (p *process) random() error {
 	r.arenas[p.rank] = p.arena
 	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, errStuck)
 	defer cancel()
-	for i, c := range randomCalls(uint64(p.n), p.n, 2000, 500) {
+	for i, c := range randomCalls(uint64(p.n), p.n, 600, 500) {
 		if err := p.Board.one(ctx, r, i, &c); err != nil {
 			return err
 		}
