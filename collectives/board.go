@@ -23,8 +23,8 @@ func fitsBoard(c *Call, n int) bool {
 	return c.size <= boardRoom/n && c.kind < fabric.NeighborAllGather
 }
 
-// onBoard makes a call in mapped memory.
-func (g *group) onBoard(ctx context.Context, seq uint64, c *Call) error {
+// onBoard makes a call in mapped memory, by copies only if it shall be staged.
+func (g *group) onBoard(ctx context.Context, seq uint64, c *Call, staged bool) error {
 	if g.board == nil {
 		if err := g.makeBoard(g.bound.to(ctx, g.team)); err != nil {
 			return err
@@ -33,7 +33,10 @@ func (g *group) onBoard(ctx context.Context, seq uint64, c *Call) error {
 	g.ctx = ctx
 	a := &g.boardArgs
 	a.Root, a.Elem, a.Send, a.Recv, a.Combine = c.root, c.size, c.send, c.recv, c.combine
-	a.SendAt, a.RecvAt = g.placeOf(c.send), g.placeOf(c.recv)
+	a.SendAt, a.RecvAt = board.Place{}, board.Place{}
+	if !staged {
+		a.SendAt, a.RecvAt = g.placeOf(c.send), g.placeOf(c.recv)
+	}
 	if c.vary {
 		l := g.layOut(c)
 		a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets = l.sendCounts, l.sendOffsets, l.recvCounts, l.recvOffsets

@@ -39,7 +39,9 @@
 // algorithm of messages is chosen by the length of the data, the number of members
 // and what the operator allows. GRUN_EXPLAIN=collectives has rank 0 say, once for
 // each shape of a call, which one and why; [WithAlgorithm] takes another one, and
-// GRUN_COLLECTIVES=messages does without boards.
+// GRUN_COLLECTIVES=messages does without boards. What grun tune measured on this
+// machine comes before the built-in rules: GRUN_TUNED names its file for a job, and
+// is off for one that does without. A file that is no good is a warning.
 //
 // # Order of combination
 //

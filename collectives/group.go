@@ -46,7 +46,11 @@ func groupOf(t *runtime.Team) (*group, error) {
 	if g, ok := team.Above.Load().(*group); ok {
 		return g, nil
 	}
-	g := &group{handle: t, team: team, guide: newGuide()}
+	measured, err := tuningOf(team.Fabric)
+	if err != nil {
+		return nil, err
+	}
+	g := &group{handle: t, team: team, shapes: shapes{tuned: measured.mark}, guide: newGuide(team, measured)}
 	g.pipes = pipes{group: g, partners: make([]partner, t.Size())}
 	g.args.Scratch = g.arena.Take
 	if !team.Above.CompareAndSwap(nil, g) {
@@ -111,7 +115,7 @@ func (g *group) perform(ctx context.Context, seq uint64, call *fabric.Call, c *C
 	g.chain = mix(g.chain, call.Mark)
 	var err error
 	if way := g.guide.choose(c, g.team); way.board {
-		err = g.onBoard(ctx, seq, c)
+		err = g.onBoard(ctx, seq, c, way.staged)
 	} else {
 		err = g.byMessages(g.bound.to(ctx, g.team), seq, c, way)
 	}

@@ -24,6 +24,7 @@ type guide struct {
 	boards bool // they may be used
 	out    io.Writer
 	said   map[topic]bool
+	file   string // of what was measured, "" without
 }
 
 // A topic is what is explained once.
@@ -33,8 +34,11 @@ type topic struct {
 	shape string
 }
 
-func newGuide() guide {
-	g := guide{ways: newWays(), boards: os.Getenv(envWays) != "messages"}
+func newGuide(t *fabric.Team, measured *tuning) guide {
+	g := guide{ways: newWays(), boards: os.Getenv(envWays) != "messages", file: measured.path}
+	if g.boards || !t.Mapped { // messages in mapped memory are not what was measured
+		g.ways.tuned = measured.rank(pathOf(t), len(t.Members))
+	}
 	if strings.Contains(os.Getenv(envExplain), "collectives") {
 		g.out, g.said = os.Stderr, map[topic]bool{}
 	}
@@ -82,6 +86,8 @@ func (g *guide) explain(c *Call, t *fabric.Team, w *way, board bool) {
 	switch {
 	case c.algorithm != "":
 		why = "the call asks for it"
+	case w == g.ways.measured(c, len(t.Members), board):
+		why = "measured to be best here, in " + g.file
 	case w.board:
 		why = "all members map each other's memory"
 	case t.Mapped && !g.boards:

@@ -68,13 +68,18 @@ var rules = [...]rule{
 	{message.NeighbourAllToAll, always, always, "hops"},
 }
 
-// onBoard is the name of what is done in mapped memory.
-const onBoard = "board"
+// The names of what is done in mapped memory: in place, where the slices lie in the
+// heap, and by copies in any case.
+const (
+	onBoard       = "board"
+	stagedOnBoard = "board-staged"
+)
 
 // A way is how a call is done.
 type way struct {
 	message.Algorithm
-	board bool
+	board  bool
+	staged bool // on a board, by copies
 }
 
 // A ranked way is a rule's.
@@ -86,6 +91,7 @@ type ranked struct {
 // ways are all ways, by collective: those that rules prefer, and all others.
 type ways struct {
 	board  way
+	tuned  map[message.Collective][]ranked // by what was measured here
 	ranked map[message.Collective][]ranked
 }
 
@@ -99,8 +105,30 @@ func newWays() ways {
 	return w
 }
 
-// best returns the first way by the rules that can do a call among n members.
+// measured returns the way that was measured to be best, nil if that was not, or
+// cannot do the call.
+func (w *ways) measured(c *Call, n int, board bool) *way {
+	if w.tuned == nil || n == 1 {
+		return nil
+	}
+	size, list := c.bytes(n), w.tuned[c.family()]
+	for i := range list {
+		if r := &list[i]; size <= r.upTo {
+			if r.way.board && !board || !r.way.board && c.fits(r.way, n) != "" {
+				return nil
+			}
+			return r.way
+		}
+	}
+	return nil
+}
+
+// best returns the way that was measured to be best, or else the first by the
+// rules that can do a call among n members.
 func (w *ways) best(c *Call, n int, board bool) *way {
+	if way := w.measured(c, n, board); way != nil {
+		return way
+	}
 	if board {
 		return &w.board
 	}
@@ -115,18 +143,16 @@ func (w *ways) best(c *Call, n int, board bool) *way {
 
 // named returns the way that a call asks for.
 func (w *ways) named(c *Call, n int, board bool) (*way, error) {
-	if c.algorithm == onBoard {
-		if !board {
-			return nil, fmt.Errorf("%w: the members do not use each other's memory; leave the choice open", ErrAlgorithm)
-		}
-		return &w.board, nil
-	}
-	al, ok := message.Find(c.family(), c.algorithm)
-	if !ok {
+	named, ok := wayNamed(c.family(), c.algorithm)
+	switch {
+	case !ok:
 		return nil, fmt.Errorf("%w: %s is not by %q; choose one of %s", ErrAlgorithm, c.kind, c.algorithm,
 			strings.Join(namesOf(c.family()), ", "))
+	case named.board && !board:
+		return nil, fmt.Errorf("%w: the members do not use each other's memory; leave the choice open", ErrAlgorithm)
+	case named.board:
+		return named, nil
 	}
-	named := &way{Algorithm: al}
 	if why := c.fits(named, n); why != "" {
 		return nil, fmt.Errorf("%w: %s by %q: %s; leave the choice open", ErrAlgorithm, c.kind, c.algorithm, why)
 	}
@@ -202,7 +228,7 @@ func (c *Call) bytes(n int) int {
 }
 
 func namesOf(c message.Collective) []string {
-	names := []string{onBoard}
+	names := []string{onBoard, stagedOnBoard}
 	for _, al := range message.Algorithms(c) {
 		names = append(names, al.Name)
 	}

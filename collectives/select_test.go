@@ -61,9 +61,9 @@ func TestSizeChoosesTheAlgorithm(t *testing.T) {
 
 func TestTheGuideExplainsEachShapeOnce(t *testing.T) {
 	var out bytes.Buffer
-	g := newGuide()
-	g.out, g.said = &out, map[topic]bool{}
 	team := &fabric.Team{Name: "world", Members: []int{0, 1, 2, 3}, Mapped: true}
+	g := newGuide(team, &tuning{})
+	g.out, g.said = &out, map[topic]bool{}
 	small, large := make([]float64, 1), make([]float64, 1<<20)
 	for range 3 {
 		for _, c := range []Call{AllReduceCall(Sum[float64](), small, small), BroadcastCall(1, large),

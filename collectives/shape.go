@@ -30,6 +30,7 @@ type shapes struct {
 	latest atomic.Pointer[shape]
 	mu     sync.Mutex
 	all    map[shapeKey]*shape
+	tuned  string // by which table choices are made, the same at all members
 }
 
 // of returns the shape of a call.
@@ -42,7 +43,7 @@ func (s *shapes) of(c *Call) *shape {
 	defer s.mu.Unlock()
 	found := s.all[key]
 	if found == nil {
-		found = newShape(key)
+		found = newShape(key, s.tuned)
 		if s.all == nil {
 			s.all = map[shapeKey]*shape{}
 		}
@@ -52,7 +53,7 @@ func (s *shapes) of(c *Call) *shape {
 	return found
 }
 
-func newShape(key shapeKey) *shape {
+func newShape(key shapeKey, tuned string) *shape {
 	s := &shape{shapeKey: key}
 	if s.of, s.err = element.DescribeType(key.typ); s.err != nil {
 		return s
@@ -65,6 +66,9 @@ func newShape(key shapeKey) *shape {
 	}
 	if key.algorithm != "" {
 		s.of += ", by " + key.algorithm
+	}
+	if tuned != "" {
+		s.of += ", tuned by " + tuned
 	}
 	s.hash = fnvOffset
 	for _, b := range []byte(s.of) {

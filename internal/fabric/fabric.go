@@ -121,6 +121,16 @@ func (f *Fabric) Rank() int { return f.cfg.Rank }
 // Arena returns the heap that registered memory comes from.
 func (f *Fabric) Arena() *arena.Arena { return f.arena }
 
+// Providers returns the names of all that may carry what this rank sends, in order
+// of preference.
+func (f *Fabric) Providers() []string {
+	names := make([]string, len(f.bindings))
+	for i, b := range f.bindings {
+		names[i] = b.name
+	}
+	return names
+}
+
 // Bell returns this rank's event count.
 func (f *Fabric) Bell() *wait.Bell { return f.bell }
 

@@ -1,0 +1,118 @@
+package collectives
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/gopgas/gopgas/collectives/internal/message"
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/tuned"
+)
+
+// A tuning is what grun tune measured, as a rank's job uses it. Without a table, or
+// with one that is no good, there is nothing in it.
+type tuning struct {
+	path  string
+	table *tuned.Table
+	mark  string // tells tables apart, "" without
+}
+
+// Close has nothing to end.
+func (*tuning) Close() {}
+
+// tuningOf returns the tuning of a rank, which reads its file once.
+func tuningOf(f *fabric.Fabric) (*tuning, error) {
+	a, err := f.Attach("collectives/tuned", func() fabric.Attachment {
+		warnings := io.Discard
+		if f.Rank() == 0 {
+			warnings = os.Stderr
+		}
+		return newTuning(os.Getenv(tuned.Env), warnings)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.(*tuning), nil //nolint:forcetypeassert // nothing else has this name
+}
+
+// newTuning reads a file, unless there is none to read.
+func newTuning(path string, warnings io.Writer) *tuning {
+	if path == "" || path == tuned.Off {
+		return &tuning{}
+	}
+	table, mark, err := tuned.Load(path)
+	if err == nil {
+		err = known(table)
+	}
+	if err != nil {
+		fmt.Fprintf(warnings, "gopgas: %s=%s is not used: %v\n", tuned.Env, path, err)
+		return &tuning{}
+	}
+	return &tuning{path, table, mark}
+}
+
+// known finds rules for what this version does not have.
+func known(t *tuned.Table) error {
+	for _, r := range t.Rules {
+		c, ok := collectiveNamed(r.Collective)
+		if ok {
+			_, ok = wayNamed(c, r.Algorithm)
+		}
+		if !ok {
+			return fmt.Errorf("no %s by %q: %w", r.Collective, r.Algorithm, tuned.ErrDamaged)
+		}
+	}
+	return nil
+}
+
+func collectiveNamed(name string) (message.Collective, bool) {
+	for c := message.Broadcast; c <= message.NeighbourAllToAll; c++ {
+		if c.String() == name {
+			return c, true
+		}
+	}
+	return 0, false
+}
+
+// wayNamed returns a way to do a collective.
+func wayNamed(c message.Collective, name string) (*way, bool) {
+	switch name {
+	case onBoard:
+		return &way{Algorithm: message.Algorithm{Name: onBoard, Exact: true}, board: true}, true
+	case stagedOnBoard:
+		return &way{Algorithm: message.Algorithm{Name: stagedOnBoard, Exact: true}, board: true, staged: true}, true
+	}
+	al, ok := message.Find(c, name)
+	return &way{Algorithm: al}, ok
+}
+
+// rank returns what was measured for n members on a path, by collective.
+func (t *tuning) rank(path string, n int) map[message.Collective][]ranked {
+	if t.table == nil {
+		return nil
+	}
+	list := map[message.Collective][]ranked{}
+	for _, r := range t.table.For(path, n) {
+		c, _ := collectiveNamed(r.Collective) // known
+		w, _ := wayNamed(c, r.Algorithm)
+		upTo := r.UpTo
+		if upTo == 0 {
+			upTo = always
+		}
+		list[c] = append(list[c], ranked{rule{c, upTo, n, r.Algorithm}, w})
+	}
+	return list
+}
+
+// pathOf says how the members of a team reach each other, "" if not all in one
+// way.
+func pathOf(t *fabric.Team) string {
+	if t.Mapped {
+		return tuned.Mapped
+	}
+	if providers := t.Providers(); len(providers) == 1 {
+		return providers[0]
+	}
+	return ""
+}

@@ -1,0 +1,117 @@
+package collectives
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/collectives/internal/message"
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/tuned"
+)
+
+// save writes a table of this machine to a file.
+func save(t *testing.T, rules ...tuned.Rule) string {
+	t.Helper()
+	here, err := tuned.Here()
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "table.json")
+	table := tuned.Table{Machine: here, Rules: rules}
+	require.NoError(t, table.Save(path))
+	return path
+}
+
+// measuredWays are choices that the built-in rules do not make.
+var measuredWays = []tuned.Rule{
+	{Collective: "all-reduce", Path: tuned.Mapped, Members: 4, UpTo: 100, Algorithm: "ring"},
+	{Collective: "all-reduce", Path: tuned.Mapped, Members: 4, UpTo: 1000, Algorithm: stagedOnBoard},
+	{Collective: "all-reduce", Path: tuned.Mapped, Members: 4, Algorithm: onBoard},
+	{Collective: "broadcast", Path: tuned.Mapped, Members: 4, Algorithm: "linear"},
+}
+
+func TestWhatWasMeasuredComesBeforeTheRules(t *testing.T) {
+	var warnings bytes.Buffer
+	measured := newTuning(save(t, measuredWays...), &warnings)
+	require.Empty(t, warnings.String())
+	team := &fabric.Team{Name: "world", Members: []int{0, 1, 2}, Mapped: true}
+	g := newGuide(team, measured)
+	sum, vector := Sum[float64](), make([]float64, 1000)
+	odd := NewOp("odd", false, func(a, _ float64) float64 { return a })
+	name := func(c Call) string { return g.choose(&c, team).Name }
+	require.Equal(t, "ring", name(AllReduceCall(sum, vector[:1], vector[:1])))
+	require.Equal(t, stagedOnBoard, name(AllReduceCall(sum, vector[:100], vector[:100])))
+	require.Equal(t, onBoard, name(AllReduceCall(sum, vector, vector)))
+	require.Equal(t, "linear", name(BroadcastCall(0, vector)))
+	require.Equal(t, onBoard, name(AllReduceCall(odd, vector[:1], vector[:1])), "a ring cannot do that")
+	require.Equal(t, onBoard, name(ScanCall(sum, vector, vector)), "nobody measured that")
+	require.Equal(t, "chain", name(BroadcastCall(0, vector, WithAlgorithm("chain"))), "the call asks for it")
+
+	team.Members = []int{0, 1, 2, 3, 4}
+	g = newGuide(team, measured)
+	require.Equal(t, onBoard, name(BroadcastCall(0, vector)), "nobody measured so many members")
+}
+
+func TestATableThatIsNoGoodIsAWarningAndNoMore(t *testing.T) {
+	damaged := filepath.Join(t.TempDir(), "damaged.json")
+	require.NoError(t, os.WriteFile(damaged, []byte("{"), 0o600))
+	foreign := filepath.Join(t.TempDir(), "foreign.json")
+	table := tuned.Table{Machine: tuned.Machine{CPU: "another", Cores: 1000}}
+	require.NoError(t, table.Save(foreign))
+	for path, want := range map[string]string{
+		damaged: "not a table", foreign: "another machine", damaged + ".absent": "no such file",
+		save(t, tuned.Rule{Collective: "all-reduce", Path: "tcp", Members: 2, Algorithm: "magic"}):  `no all-reduce by "magic"`,
+		save(t, tuned.Rule{Collective: "all-to-none", Path: "tcp", Members: 2, Algorithm: "board"}): "no all-to-none",
+	} {
+		var warnings bytes.Buffer
+		got := newTuning(path, &warnings)
+		require.Equal(t, &tuning{}, got, path)
+		require.Equal(t, 1, strings.Count(warnings.String(), "\n"))
+		require.Contains(t, warnings.String(), path)
+		require.Contains(t, warnings.String(), want)
+		require.Empty(t, got.rank(tuned.Mapped, 2))
+	}
+	var warnings bytes.Buffer
+	require.Equal(t, &tuning{}, newTuning(tuned.Off, &warnings))
+	require.Equal(t, &tuning{}, newTuning("", &warnings))
+	require.Empty(t, warnings.String())
+}
+
+func TestTheGuideNamesTheTable(t *testing.T) {
+	path := save(t, measuredWays...)
+	team := &fabric.Team{Name: "world", Members: []int{0, 1, 2, 3}, Mapped: true}
+	g := newGuide(team, newTuning(path, os.Stderr))
+	var out bytes.Buffer
+	g.out, g.said = &out, map[topic]bool{}
+	c := AllReduceCall(Sum[float64](), make([]float64, 1), make([]float64, 1))
+	g.choose(&c, team)
+	require.Equal(t, "gopgas: team world: AllReduce of float64 by Sum, 4 ranks, 8 bytes: ring (measured to be best here, in "+path+")\n", out.String())
+}
+
+// TestMembersWithOtherTablesMakeOtherCalls: what they would do does not fit
+// together, so that it is an error and no deadlock.
+func TestMembersWithOtherTablesMakeOtherCalls(t *testing.T) {
+	one, two := newTuning(save(t, measuredWays...), os.Stderr), newTuning(save(t, measuredWays[3]), os.Stderr)
+	c := BroadcastCall(0, make([]int, 1))
+	mark := func(tuned string) fabric.Call {
+		s := shapes{tuned: tuned}
+		return s.of(&c).call(&c)
+	}
+	require.NotEqual(t, mark(one.mark).Mark, mark(two.mark).Mark)
+	require.NotEqual(t, mark(one.mark).Mark, mark("").Mark)
+	require.Contains(t, mark(one.mark).Of, "tuned by "+one.mark)
+	require.Equal(t, mark(one.mark), mark(one.mark))
+}
+
+func TestEveryCollectiveHasAName(t *testing.T) {
+	for c := message.Broadcast; c <= message.NeighbourAllToAll; c++ {
+		found, ok := collectiveNamed(c.String())
+		require.True(t, ok)
+		require.Equal(t, c, found)
+	}
+	_, ok := collectiveNamed("collective 12")
+	require.False(t, ok)
+}
