@@ -200,6 +200,8 @@ func (a *Active) Close(ctx context.Context) (err error) {
 		return errCloseWithin
 	}
 	a.closed.Do(func() {
+		ctx, cancel := withMoment(ctx)
+		defer cancel()
 		a.closing.Store(true)
 		err = a.requests.finish(ctx)
 		err = errors.Join(err, until(ctx, a.target.done))

@@ -16,7 +16,7 @@ import (
 // bodiesOfAggregates run as processes of which rank 2 is killed; the others say that
 // they live.
 func bodiesOfAggregates() map[string]testjob.Body {
-	return map[string]testjob.Body{"fan-in": fanInOfTheDead, "fan-out": fanOutToTheDead, "active": callsOfTheDead}
+	return map[string]testjob.Body{"fan-in": fanInOfTheDead, "fan-out": fanOutToTheDead, "active": callsOfTheDead, "conveyor": recordsOfTheDead}
 }
 
 func fanInOfTheDead(ctx context.Context, r *testjob.Rank) {
@@ -111,6 +111,45 @@ func callsOfTheDead(ctx context.Context, r *testjob.Rank) {
 		r.NoError(err)
 	}
 	_ = a.Close(ctx) // what was for the dead is lost
+	r.NoError(ctx.Err())
+	fmt.Println("lives", r.Me)
+}
+
+func recordsOfTheDead(ctx context.Context, r *testjob.Rank) {
+	const records = 3000
+	v, err := rpipe.OpenConveyor[int](ctx, r.World, rpipe.WithBatch(64), rpipe.WithHeap(1024), rpipe.WithWidth(8))
+	r.NoError(err)
+	pushed := make(chan struct{})
+	go func() {
+		defer close(pushed)
+		for i := range records {
+			for to := range r.N {
+				if err := v.Push(ctx, to, i); err != nil && to != 2 {
+					fmt.Println("push", err)
+				}
+			}
+			if r.Me == 2 && i == records/3 {
+				r.Die()
+			}
+		}
+		_ = v.Finish(ctx) // what was for the dead is lost
+	}()
+	var next [3]int
+	dead := 0
+	for u, err := range v.All(ctx) {
+		if err != nil {
+			r.ErrorIs(err, runtime.ErrRankDead)
+			r.Equal(2, u.From)
+			dead++
+			continue
+		}
+		r.Equal(next[u.From], u.Value)
+		next[u.From]++
+	}
+	<-pushed
+	r.Equal(1, dead)
+	r.Equal([2]int{records, records}, [2]int(next[:2]))
+	_ = v.Close(ctx)
 	r.NoError(ctx.Err())
 	fmt.Println("lives", r.Me)
 }

@@ -233,6 +233,8 @@ func (c *Conveyor[T]) Close(ctx context.Context) error {
 	if c.closed.Swap(true) {
 		return nil
 	}
+	ctx, cancel := withMoment(ctx)
+	defer cancel()
 	// Pipes to this rank first, which nobody reads any more: ranks that are full of
 	// each other's records, and all close, would wait for each other.
 	errs := []error{c.in.Close(ctx), c.Finish(ctx)}

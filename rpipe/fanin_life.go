@@ -29,6 +29,8 @@ func (f *fanIn) close(ctx context.Context) error {
 		return nil
 	}
 	f.ends[0].ring() // a Read may wait
+	ctx, cancel := withMoment(ctx)
+	defer cancel()
 	var errs []error
 	for _, r := range f.ends {
 		errs = append(errs, r.pipe.fail("Close", r.close(ctx)))

@@ -19,6 +19,8 @@ func (f *fanOut) close(ctx context.Context) error {
 	if f.id.closed.Swap(true) {
 		return nil
 	}
+	ctx, cancel := withMoment(ctx)
+	defer cancel()
 	var errs []error
 	for _, m := range f.arms {
 		err := m.w.close(ctx)

@@ -2,6 +2,7 @@ package rpipe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/gopgas/gopgas/internal/element"
@@ -34,11 +35,17 @@ func (w *writerEnd) hasWidth() (bool, error) {
 	return w.inFlight() < w.spec.width, nil
 }
 
-// comesUp is ready that does not wait for a reader to open: it is false then.
+// comesUp is ready that does not wait for a reader to open, nor for long for its rank
+// to say whether it has: it is false then.
 func (w *writerEnd) comesUp(noWait context.Context) (bool, error) {
 	if !w.up && !w.joined.Load() && w.usable() == nil {
-		_, deserted, err := w.join(context.Background(), false)
-		if err != nil || !w.joined.Load() {
+		brief, cancel := context.WithTimeoutCause(context.Background(), lastMoment, errNoRoom)
+		defer cancel()
+		_, deserted, err := w.join(brief, false)
+		if errors.Is(err, errNoRoom) || err == nil && !w.joined.Load() {
+			return false, nil
+		}
+		if err != nil {
 			return false, err
 		}
 		w.deserted = deserted

@@ -1,0 +1,164 @@
+package rpipe_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+)
+
+// aggregates are those that a rank has with others.
+type aggregates struct {
+	in       *rpipe.FanIn[int] // from rank 1
+	out      *rpipe.FanOut[int]
+	conveyor *rpipe.Conveyor[int]
+	active   *rpipe.Active
+}
+
+func openAggregates(ctx context.Context, r *testjob.Rank) (a aggregates, w *rpipe.Writer[int]) {
+	var err error
+	a.conveyor, err = rpipe.OpenConveyor[int](ctx, r.World, rpipe.WithBatch(64), rpipe.WithHeap(256), rpipe.WithWidth(2))
+	r.NoError(err)
+	a.active, err = rpipe.OpenActive(ctx, r.World, rpipe.Handlers{"echo": echoFrom}, rpipe.WithHeap(8192))
+	r.NoError(err)
+	if r.Me == 0 {
+		a.in, err = rpipe.OpenFanIn[int](ctx, r.World, []int{1, 1}, small...)
+		r.NoError(err)
+		a.out, err = rpipe.OpenFanOut[int](ctx, r.World, []int{1}, append(small, rpipe.WithName("out"))...)
+		r.NoError(err)
+		return a, nil
+	}
+	w, err = rpipe.OpenWriter[int](ctx, r.World, 0, small...)
+	r.NoError(err)
+	_, err = rpipe.OpenReader[int](ctx, r.World, 0, append(small, rpipe.WithName("out"))...)
+	r.NoError(err)
+	return a, w
+}
+
+// besideTheStopped has rank 1's process stopped: no call of rank 0 lasts longer than its
+// context then, whether the two were connected before or not.
+func besideTheStopped(connected bool) testjob.Body {
+	return func(ctx context.Context, r *testjob.Rank) {
+		a, w := openAggregates(ctx, r)
+		all, err := r.World.Exchange(ctx, binary.LittleEndian.AppendUint32(nil, uint32(os.Getpid())))
+		r.NoError(err)
+		if connected {
+			a.connect(ctx, r, w)
+			r.NoError(r.World.Barrier(ctx))
+		}
+		if r.Me == 1 {
+			<-ctx.Done() // rank 0 lets this process go on, and ends
+			return
+		}
+		pid := int(binary.LittleEndian.Uint32(all[1]))
+		r.NoError(unix.Kill(pid, unix.SIGSTOP))
+		late := a.attend(ctx)
+		r.NoError(unix.Kill(pid, unix.SIGCONT))
+		if len(late) == 0 {
+			fmt.Println("all in time")
+		}
+		for _, name := range late {
+			fmt.Println("late:", name)
+		}
+		os.Exit(3) // the job is over
+	}
+}
+
+// connect sends something over every pipe.
+func (a *aggregates) connect(ctx context.Context, r *testjob.Rank, w *rpipe.Writer[int]) {
+	r.NoError(a.conveyor.Push(ctx, 1-r.Me, 1))
+	_, _, err := a.conveyor.Pull(ctx)
+	r.NoError(err)
+	_, err = a.active.Call(ctx, 1-r.Me, "echo", nil)
+	r.NoError(err)
+	if r.Me == 1 {
+		r.NoError(w.Send(ctx, []int{1}))
+		return
+	}
+	_, _, err = a.in.Read(ctx)
+	r.NoError(err)
+	r.NoError(a.out.Send(ctx, []int{1}))
+}
+
+// attend makes calls with little time, and returns the names of those that took much.
+func (a *aggregates) attend(ctx context.Context) (late []string) {
+	calls := []attempt{
+		{"Read of a fan-in", func(ctx context.Context) error { _, _, err := a.in.Read(ctx); return err }},
+		{"Send of a fan-out", func(ctx context.Context) error { return a.out.Send(ctx, []int{1}) }},
+		{"TryPush", func(ctx context.Context) error {
+			ok, err := a.conveyor.TryPush(1, 1)
+			if err == nil && !ok {
+				return io.EOF
+			}
+			return errors.Join(err, context.Cause(ctx))
+		}},
+		{"Push", func(ctx context.Context) error { return a.conveyor.Push(ctx, 1, 1) }},
+		{"Pull", func(ctx context.Context) error { _, _, err := a.conveyor.Pull(ctx); return err }},
+		{"Call", func(ctx context.Context) error {
+			_, err := a.active.Call(ctx, 1, "echo", make([]byte, 1000))
+			return err
+		}},
+		{"Send of a message", func(ctx context.Context) error { return a.active.Send(ctx, 1, "echo", make([]byte, 1000)) }},
+	}
+	closes := []attempt{
+		{"Close of active messages", a.active.Close}, {"Close of a conveyor", a.conveyor.Close},
+		{"Close of a fan-in", a.in.Close}, {"Close of a fan-out", a.out.Close},
+	}
+	for _, c := range calls {
+		late = append(late, inTime(ctx, c)...)
+	}
+	return append(late, inTime(ctx, closes...)...) // all at once
+}
+
+// An attempt is a call that may take no longer than its context.
+type attempt struct {
+	name string
+	call func(ctx context.Context) error
+}
+
+// inTime makes calls, again and again until they fail or close something, and returns
+// the names of those that do not end soon after their context.
+func inTime(ctx context.Context, attempts ...attempt) (late []string) {
+	const little, much = 100 * time.Millisecond, 5 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, little)
+	defer cancel()
+	ended := make([]chan struct{}, len(attempts))
+	for i, a := range attempts {
+		ended[i] = make(chan struct{})
+		go func() {
+			defer close(ended[i])
+			for a.call(ctx) == nil && ctx.Err() == nil { // until it waits
+			}
+		}()
+	}
+	patience := time.After(little + much)
+	for i, a := range attempts {
+		select {
+		case <-ended[i]:
+		case <-patience:
+			return append(late, a.name)
+		}
+	}
+	return nil
+}
+
+func TestAStoppedRankHoldsNobodyUp(t *testing.T) {
+	for _, j := range testjob.Processes(2) {
+		for _, body := range []string{"beside the stopped", "beside the stopped, not connected"} {
+			t.Run(j.String()+"/"+body, func(t *testing.T) {
+				out := j.Try(t, body)
+				require.Contains(t, out.Output, "all in time", "%s\n%s", out.Summary(), out.Output)
+			})
+		}
+	}
+}
