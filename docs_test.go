@@ -74,7 +74,7 @@ func TestTestsInDocumentsExist(t *testing.T) {
 	}
 }
 
-// TestProgramsInDocumentsAreTested finds each ```go block of README and tutorial,
+// TestProgramsInDocumentsAreTested finds each ```go block of README, tutorial and collectives,
 // line by line, in a file that the tests compile or run.
 func TestProgramsInDocumentsAreTested(t *testing.T) {
 	var sources []string
@@ -84,7 +84,7 @@ func TestProgramsInDocumentsAreTested(t *testing.T) {
 		}
 	}
 	block := regexp.MustCompile("(?s)```go\n(.*?)```")
-	for _, doc := range []string{"README.md", "docs/tutorial.md"} {
+	for _, doc := range []string{"README.md", "docs/tutorial.md", "docs/collectives.md"} {
 		blocks := block.FindAllStringSubmatch(read(t, doc), -1)
 		require.NotEmpty(t, blocks, doc)
 	blocks:
