@@ -18,7 +18,7 @@ func (b *Board) allGather(ctx context.Context, a *Args) error {
 		return nil
 	}
 	longest := blocks.longest(b.n)
-	if b.asks(longest) && (b.n == 2 || longest > b.bay) { // up to a bay one gate does
+	if b.asks(longest, b.bay) {
 		in := a.SendAt
 		if in.Region == 0 {
 			in = a.RecvAt.shift(blocks.offset(b.rank))

@@ -16,7 +16,7 @@ func (b *Board) allReduce(ctx context.Context, a *Args) error {
 		copyTo(a.Recv, a.Send)
 		return nil
 	}
-	if b.asks(size) {
+	if b.asks(size, b.last) {
 		var in Place
 		if a.RecvAt.Region != 0 {
 			in = a.inPlace()

@@ -17,7 +17,7 @@ func (b *Board) allToAll(ctx context.Context, a *Args) error {
 	if b.n == 1 {
 		return nil
 	}
-	if b.asks(each) {
+	if b.asks(each, b.bay/(b.n-1)) {
 		if k, err := b.ask(ctx, a.SendAt, Place{}); k != 0 || err != nil {
 			return b.pullOwn(ctx, to, k, err)
 		}
@@ -111,7 +111,7 @@ func (b *Board) allToAllV(ctx context.Context, a *Args) error {
 		longest = max(longest, e.longest)
 		placed = placed && e.at.Region != 0
 	}
-	if placed && b.asks(longest) {
+	if placed && b.asks(longest, b.bay/(b.n-1)) {
 		return b.pullListed(ctx, to, k)
 	}
 	b.leave(k)

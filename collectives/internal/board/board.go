@@ -25,15 +25,18 @@ type Config struct {
 // A tuning is where one way of doing things gives way to another. It is the
 // same at all members.
 type tuning struct {
-	bay   int // bytes of a bay
-	last  int // up to here the last of more than two members to come combines alone
-	alone int // up to here the root of a reduction of more than two combines alone
-	place int // from here it is worthwhile to ask where buffers lie
-	pipe  int // the shortest chunk of a pipeline
-	block int // the piece that is combined in a core's own cache
+	bay      int // bytes of a bay
+	last     int // up to here the last of more than two members to come combines alone
+	alone    int // up to here the root of a reduction of more than two combines alone
+	place    int // from here it is worthwhile to ask where buffers lie
+	pipe     int // the shortest chunk of a pipeline
+	pipeMost int // the longest
+	block    int // the piece that is combined in a core's own cache
 }
 
-var measured = tuning{bay: baySize, last: 8 << 10, alone: 16 << 10, place: 8 << 10, pipe: 16 << 10, block: 8 << 10}
+func measured(members int) tuning {
+	return tuning{bay: baySize(members), last: 16 << 10, alone: 32 << 10, place: 8 << 10, pipe: 16 << 10, pipeMost: 64 << 10, block: 8 << 10}
+}
 
 // A Board makes collective calls at one member of a team. It is used by one
 // goroutine at a time.
@@ -67,7 +70,7 @@ type Board struct {
 }
 
 // New returns a member's board.
-func New(c Config) (*Board, error) { return newWith(c, measured) }
+func New(c Config) (*Board, error) { return newWith(c, measured(c.Size)) }
 
 func newWith(c Config, t tuning) (*Board, error) {
 	if c.Size < 1 || c.Rank < 0 || c.Rank >= c.Size || len(c.Mem) != c.Size || len(c.Bells) != c.Size || c.Await == nil {

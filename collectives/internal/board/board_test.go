@@ -108,12 +108,13 @@ func TestRandomProgramsGiveWhatSequentialOnesGive(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.SampledFrom(teams).Draw(rt, "members")
 		with := tuning{
-			bay:   64 * rapid.IntRange(4, 16).Draw(rt, "bay"),
-			last:  rapid.IntRange(41, 256).Draw(rt, "last"),
-			alone: rapid.IntRange(0, 512).Draw(rt, "alone"),
-			place: rapid.IntRange(0, 512).Draw(rt, "place"),
-			pipe:  rapid.IntRange(1, 256).Draw(rt, "pipe"),
-			block: rapid.IntRange(16, 128).Draw(rt, "block"),
+			bay:      64 * rapid.IntRange(4, 16).Draw(rt, "bay"),
+			last:     rapid.IntRange(41, 256).Draw(rt, "last"),
+			alone:    rapid.IntRange(0, 512).Draw(rt, "alone"),
+			place:    rapid.IntRange(0, 512).Draw(rt, "place"),
+			pipe:     rapid.IntRange(1, 256).Draw(rt, "pipe"),
+			pipeMost: rapid.IntRange(64, 1024).Draw(rt, "pipeMost"),
+			block:    rapid.IntRange(16, 128).Draw(rt, "block"),
 		}
 		calls := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) call {
 			return call{
@@ -158,7 +159,7 @@ func TestRootsRunAheadOnlyAsFarAsThereAreLines(t *testing.T) {
 
 func TestTheMeasuredTuningAgreesToo(t *testing.T) {
 	for _, n := range []int{2, 3, 4} {
-		r := newRig(t, n, measured)
+		r := newRig(t, n, measured(n))
 		for k := range kinds {
 			var calls []call
 			for i, bytes := range []int{8, 40, 48, 4 << 10, 8 << 10, 16<<10 + 8, 64 << 10, 200_000} {

@@ -9,7 +9,7 @@
 //	left    the turn it has left                left
 //	lines   | turn | seq | signature | 40 B |   lines
 //	        | ...              32 of them   |
-//	bays    | 4 of 64 KiB                   |   bays
+//	bays    | 4 of 64 KiB or more           |   bays
 //	arrived, release (member 0's only)
 //
 // Turn k uses line k mod 32, and bay k mod 4 for what does not fit in a line.

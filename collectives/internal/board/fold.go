@@ -86,5 +86,5 @@ func chunks(n, size int) int { return (n + size - 1) / size }
 // stream returns the size of a stream's chunks: short ones have the reader
 // begin early, long ones cost fewer turns.
 func (b *Board) stream(n, elem int) int {
-	return whole(min(max(n/bays, b.pipe), b.bay), elem)
+	return whole(min(max(n/bays, b.pipe), b.pipeMost, b.bay), elem)
 }

@@ -20,7 +20,7 @@ func (b *Board) gather(ctx context.Context, a *Args) error {
 	if b.n == 1 {
 		return nil
 	}
-	if b.asks(size) {
+	if b.asks(size, 0) {
 		if k, at, err := b.learn(ctx, a.Root, a.RecvAt); k != 0 || err != nil {
 			return b.push(ctx, a, k, at.shift(b.rank*size), err)
 		}

@@ -19,10 +19,12 @@ const (
 	linesOffset   = 8 * lineSize
 	// baysOffset begins a page.
 	baysOffset = 4096
-	// baySize is the longest chunk. Four of 64 KiB keep a copy going at full
-	// speed and stay in a core's own cache.
-	baySize = 64 << 10
 )
+
+// baySize returns the longest chunk. Four of 64 KiB keep a copy going at full
+// speed and stay in a core's own cache; with more members, whose chunks lie side
+// by side in a bay and who may share cores, waiting costs more than cache.
+func baySize(members int) int { return min(max(members*32<<10, 64<<10), 256<<10) }
 
 // A line is what a member says in a turn.
 type line struct {
@@ -47,7 +49,7 @@ type peer struct {
 
 // Size is how many bytes of memory each member of a team of that many gives to
 // its board. They begin at a multiple of 64 and are zero at first.
-func Size(members int) int { return sizeWith(members, baySize) }
+func Size(members int) int { return sizeWith(members, baySize(members)) }
 
 func sizeWith(members, bay int) int {
 	if members < 2 {

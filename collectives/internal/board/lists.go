@@ -66,7 +66,7 @@ const maxLength = 1 << 48
 func (b *Board) rootLists(ctx context.Context, root int, blocks table, at Place, mine int) (k uint64, e entry, err error) {
 	k = b.next()
 	if b.rank == root {
-		if b.asks(blocks.longest(b.n)) {
+		if b.asks(blocks.longest(b.n), 0) {
 			e.at = at
 		}
 		e.longest, err = b.list(ctx, k, blocks, e.at)

@@ -6,8 +6,11 @@ import (
 )
 
 // asks tells whether a call on that many bytes begins with asking where buffers
-// lie.
-func (b *Board) asks(size int) bool { return b.view != nil && size >= b.place }
+// lie. More than two members do not up to a size at which copying needs one wait,
+// since asking and being done with it are two.
+func (b *Board) asks(size, quick int) bool {
+	return b.view != nil && size >= b.place && (b.n == 2 || size > quick)
+}
 
 // ask says where this member's input and output lie, and returns the turn in
 // which all said so, or 0 if one has no input that all others reach. Who says

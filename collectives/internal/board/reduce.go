@@ -16,7 +16,7 @@ func (b *Board) reduce(ctx context.Context, a *Args) error {
 		copyTo(a.Recv, a.Send)
 		return nil
 	}
-	if b.asks(size) {
+	if b.asks(size, b.alone) {
 		in, out := a.SendAt, Place{}
 		if b.rank == a.Root {
 			in, out = Place{}, a.RecvAt

@@ -18,7 +18,7 @@ func (b *Board) reduceScatter(ctx context.Context, a *Args) error {
 		return nil
 	}
 	longest := blocks.longest(b.n)
-	if b.asks(longest) {
+	if b.asks(longest, b.bay/(b.n-1)) {
 		if k, err := b.ask(ctx, a.SendAt, Place{}); k != 0 || err != nil {
 			return b.combineOwn(ctx, a, blocks, k, err)
 		}

@@ -26,7 +26,7 @@ func (b *Board) scatter(ctx context.Context, a *Args) error {
 }
 
 func (b *Board) scatterOut(ctx context.Context, a *Args, blocks table, size int) error {
-	if b.asks(size) {
+	if b.asks(size, 0) {
 		if k, at, err := b.learn(ctx, a.Root, a.SendAt); k != 0 || err != nil {
 			return b.pull(ctx, a, k, at.shift(b.rank*size), a.Recv, err)
 		}
