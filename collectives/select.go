@@ -7,6 +7,7 @@ import (
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/runtime"
 )
 
 // A rule says which algorithm is best for a collective up to a size and a number
@@ -238,3 +239,20 @@ func namesOf(c message.Collective) []string {
 // Algorithms returns the names of the algorithms for a call, which [WithAlgorithm]
 // takes. Kind: local.
 func (c Call) Algorithms() []string { return namesOf(c.family()) }
+
+// Choice returns the name of the algorithm by which a team does a call. Kind: local.
+func (c Call) Choice(t *runtime.Team) (string, error) {
+	g, _, err := admit(t, &c)
+	if err != nil {
+		return "", err
+	}
+	n, board := t.Size(), g.guide.hasBoard(&c, g.team)
+	if c.algorithm != "" {
+		w, err := g.guide.ways.named(&c, n, board)
+		if err != nil {
+			return "", err
+		}
+		return w.Name, nil
+	}
+	return g.guide.ways.best(&c, n, board).Name, nil
+}

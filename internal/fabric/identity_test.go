@@ -33,12 +33,15 @@ func TestMemoryOutsideOfRegionsHasNoPlace(t *testing.T) {
 	f := r.ranks[0]
 	before, err := f.Arena().Alloc(64)
 	require.NoError(t, err)
-	block, err := f.Arena().Alloc(128)
+	block, err := f.Arena().Alloc(192)
 	require.NoError(t, err)
-	_, err = f.Register(watched(t), "part of the block", block.Memory)
+	part := block.Memory
+	part.Bytes = part.Bytes[64:128]
+	_, err = f.Register(watched(t), "part of the block", part)
 	require.NoError(t, err)
-	for name, mem := range map[string][]byte{"none": nil, "empty": block.Bytes[:0], "ahead": before.Bytes,
-		"elsewhere": make([]byte, 64), "inside": block.Bytes[64:]} {
+	for name, mem := range map[string][]byte{"none": nil, "empty": block.Bytes[:0], "before": before.Bytes,
+		"elsewhere": make([]byte, 64), "ahead": block.Bytes[:64], "behind": block.Bytes[128:], "beyond the end": block.Bytes[100:129],
+		"from ahead": block.Bytes[63:100], "inside": block.Bytes[64:128]} {
 		_, _, ok := f.RegionOf(mem)
 		require.Equal(t, name == "inside", ok, name)
 	}
