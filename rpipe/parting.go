@@ -58,10 +58,10 @@ func (b *parting) leave(may func() bool, release func()) bool {
 // word: then it takes a moment of its own.
 func (p *pipe) joinLast(ctx context.Context) (deserted bool, err error) {
 	_, deserted, err = p.join(ctx, false)
-	if err == nil || ctx.Err() == nil || ctx.Value(moment{}) != nil || !p.reachable() {
+	if err == nil || ctx.Err() == nil || !p.reachable() {
 		return deserted, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastMoment)
+	ctx, cancel := momentOf(ctx)
 	defer cancel()
 	_, deserted, err = p.join(ctx, false)
 	return deserted, err
