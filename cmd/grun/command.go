@@ -92,7 +92,7 @@ func newCommand() *command {
 	c.first.define(flags)
 	c.define(flags)
 	c.complete()
-	c.root.AddCommand(newDoctor(c), newVersion())
+	c.root.AddCommand(newDoctor(c), newTune(), newVersion())
 	return c
 }
 
@@ -153,7 +153,7 @@ func (o *options) environment() (env []string, err error) {
 	if o.stats {
 		env = append(env, bootstrap.EnvStats+"=1")
 	}
-	return env, nil
+	return append(env, tunedVars()...), nil
 }
 
 // spec translates the flags; programs and streams are added by the caller.

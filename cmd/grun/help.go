@@ -26,7 +26,8 @@ const examples = `  grun -n 4 ./examples/hello               four ranks of a pac
   grun -n 2 -x GOGC=off ./prog             with an environment variable
   grun -n 1 ./server : -n 8 ./worker       several programs in one job
   grun -np 4 -bind-to numa ./prog          mpirun's spelling works too
-  grun doctor                              what this machine can do, and how to mend it`
+  grun doctor                              what this machine can do, and how to mend it
+  grun tune                                which collective algorithms are best on it`
 
 func newVersion() *cobra.Command {
 	return &cobra.Command{

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/gopgas/gopgas/collectives"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A tuneCall is a collective to be measured, under the name that tables have for it.
+type tuneCall struct {
+	name string
+	// in and out: input and output have a block for each member.
+	in, out bool
+	make    func(in, out []float64, opts ...collectives.Option) collectives.Call
+}
+
+const tuneElement = 8
+
+func tuneCalls() []tuneCall {
+	sum := collectives.Sum[float64]()
+	return []tuneCall{
+		{"broadcast", false, false, func(_, out []float64, opts ...collectives.Option) collectives.Call {
+			return collectives.BroadcastCall(0, out, opts...)
+		}},
+		{"reduce", false, false, func(in, out []float64, opts ...collectives.Option) collectives.Call {
+			return collectives.ReduceCall(0, sum, in, out, opts...)
+		}},
+		{"all-reduce", false, false, func(in, out []float64, opts ...collectives.Option) collectives.Call {
+			return collectives.AllReduceCall(sum, in, out, opts...)
+		}},
+		{"gather", false, true, func(in, out []float64, opts ...collectives.Option) collectives.Call {
+			return collectives.GatherCall(0, in, out, opts...)
+		}},
+		{"scatter", true, false, func(in, out []float64, opts ...collectives.Option) collectives.Call {
+			return collectives.ScatterCall(0, in, out, opts...)
+		}},
+		{"all-gather", false, true, func(in, out []float64, opts ...collectives.Option) collectives.Call {
+			return collectives.AllGatherCall(in, out, opts...)
+		}},
+		{"reduce-scatter", true, false, func(in, out []float64, opts ...collectives.Option) collectives.Call {
+			return collectives.ReduceScatterCall(sum, in, out, opts...)
+		}},
+		{"all-to-all", true, true, func(in, out []float64, opts ...collectives.Option) collectives.Call {
+			return collectives.AllToAllCall(in, out, opts...)
+		}},
+		{"scan", false, false, func(in, out []float64, opts ...collectives.Option) collectives.Call {
+			return collectives.ScanCall(sum, in, out, opts...)
+		}},
+		{"exscan", false, false, func(in, out []float64, opts ...collectives.Option) collectives.Call {
+			return collectives.ExScanCall(sum, in, out, opts...)
+		}},
+	}
+}
+
+// longest returns how many blocks the longer of input and output has.
+func (c *tuneCall) longest(n int) int {
+	if c.in || c.out {
+		return n
+	}
+	return 1
+}
+
+// call returns the call on count elements, or on blocks of count.
+func (c *tuneCall) call(t *runtime.Team, room *tuneRoom, count int, opts ...collectives.Option) collectives.Call {
+	length := func(blocks bool) int {
+		if blocks {
+			return count * t.Size()
+		}
+		return count
+	}
+	return c.make(room.in[:length(c.in)], room.out[:length(c.out)], opts...)
+}
+
+// A tuneRoom is input and output of calls, in the heap, where boards can use them in
+// place.
+type tuneRoom struct {
+	in, out []float64
+	free    func() error
+}
+
+// allocate makes room for the largest call.
+func (t *tuner) allocate(c tuneCall) (*tuneRoom, error) {
+	count := max(t.world.Size(), int(t.max)/tuneElement)
+	in, err := collectives.Alloc[float64](t.world, count)
+	if err != nil {
+		return nil, err
+	}
+	out, err := collectives.Alloc[float64](t.world, count)
+	if err != nil {
+		return nil, errors.Join(err, in.Free())
+	}
+	room := &tuneRoom{in.Mem(), out.Mem(), func() error { return errors.Join(in.Free(), out.Free()) }}
+	for i := range room.in {
+		room.in[i] = 1
+	}
+	return room, nil
+}
+
+// renew rewrites what a call of so many elements uses, a number of every cache
+// line.
+func (r *tuneRoom) renew(count int) {
+	for _, mem := range [][]float64{r.in[:count], r.out[:count]} { // a broadcast's output is its root's input
+		for i := 0; i < count; i += cacheLine / tuneElement {
+			mem[i] = 3 - mem[i] // and back the next time: nothing grows
+		}
+	}
+}

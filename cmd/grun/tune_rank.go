@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/gopgas/gopgas/collectives"
+	"github.com/gopgas/gopgas/internal/tuned"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A tuneLine is what rank 0 prints for the grun that started it, in JSON: samples,
+// and how much is done.
+type tuneLine struct {
+	Sample *sample `json:"sample,omitempty"`
+	Done   float64 `json:"done,omitempty"` // 1: all
+}
+
+// A sample is what a call took by an algorithm.
+type sample struct {
+	Collective string  `json:"collective"`
+	Path       string  `json:"path"`
+	Members    int     `json:"members"`
+	Bytes      int     `json:"bytes"` // of the longest buffer
+	Algorithm  string  `json:"algorithm"`
+	Chosen     bool    `json:"chosen"` // without a table
+	Micros     float64 `json:"micros"` // the median
+	Least      float64 `json:"least"`
+}
+
+// A tuner measures algorithms at a rank. Rank 0 keeps the time and tells the others
+// what to do next.
+type tuner struct {
+	tuneOptions
+	world *runtime.Team
+	path  string
+	out   *json.Encoder
+	next  []int64 // candidate and calls of a batch
+}
+
+// A candidate is a call by an algorithm.
+type candidate struct {
+	name   string
+	chosen bool
+	plan   *collectives.Planned
+	count  int // elements of its longest buffer
+	calls  int // of a batch
+	took   []time.Duration
+}
+
+const (
+	tuneBatch = time.Millisecond // at least, where there is time for it
+	// hopeless: an algorithm that takes so many times as long as another in its
+	// first batch gets no second.
+	hopeless   = 3
+	few        = 3  // batches of a candidate, at least
+	enough     = 25 // at most
+	cacheLine  = 64 // bytes
+	endOfTurns = -1
+)
+
+// measure is what each rank does: every collective at every size.
+func (o *tuneOptions) measure(ctx context.Context, job *runtime.Job) error {
+	t := &tuner{tuneOptions: *o, world: job.World(), path: o.providers[0], out: json.NewEncoder(io.Discard), next: make([]int64, 2)}
+	if t.world.Rank() == 0 {
+		t.out = json.NewEncoder(os.Stdout)
+	}
+	all, end := o.calls(), time.Now().Add(o.time)
+	left := len(all) * len(o.sizes())
+	total := float64(left)
+	for _, c := range all {
+		room, err := t.allocate(c)
+		if err != nil {
+			return err
+		}
+		counts := t.counts(c)
+		left -= len(o.sizes()) - len(counts)
+		for _, count := range counts {
+			if err := t.compare(ctx, c, room, count, time.Until(end)/time.Duration(left)); err != nil {
+				return err
+			}
+			left--
+			if err := t.out.Encode(tuneLine{Done: 1 - float64(left)/total}); err != nil {
+				return err
+			}
+		}
+		if err := t.world.Barrier(ctx); err != nil { // the others may still read
+			return err
+		}
+		if err := room.free(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// counts returns the counts of elements that make the sizes of a collective.
+func (t *tuner) counts(c tuneCall) []int {
+	var counts []int
+	for _, size := range t.sizes() {
+		counts = append(counts, max(1, size/tuneElement/c.longest(t.world.Size())))
+	}
+	return slices.Compact(counts)
+}
+
+// compare measures a collective of one size by all algorithms that can do it, in
+// turns.
+func (t *tuner) compare(ctx context.Context, c tuneCall, room *tuneRoom, count int, share time.Duration) error {
+	list, err := t.candidates(ctx, c, room, count)
+	if err != nil {
+		return err
+	}
+	if t.world.Rank() != 0 {
+		return t.follow(ctx, list, room)
+	}
+	if err := t.lead(ctx, list, room, share); err != nil {
+		return err
+	}
+	for _, cand := range list {
+		slices.Sort(cand.took)
+		err := t.out.Encode(tuneLine{Sample: &sample{c.name, t.path, t.world.Size(), count * tuneElement * c.longest(t.world.Size()), cand.name, cand.chosen,
+			micros(cand.took[len(cand.took)/2]), micros(cand.took[0])}})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// candidates plans a call by each algorithm, once, which opens what it needs.
+func (t *tuner) candidates(ctx context.Context, c tuneCall, room *tuneRoom, count int) ([]*candidate, error) {
+	open := c.call(t.world, room, count)
+	chosen, err := open.Choice(t.world)
+	if err != nil {
+		return nil, err
+	}
+	var list []*candidate
+	for _, name := range open.Algorithms() {
+		plan, err := collectives.Plan(ctx, t.world, c.call(t.world, room, count, collectives.WithAlgorithm(name)))
+		if err != nil {
+			continue // it cannot do this
+		}
+		if name == "board" {
+			t.path = tuned.Mapped
+		}
+		if err := plan.Run(ctx); err != nil {
+			return nil, err
+		}
+		list = append(list, &candidate{name: name, chosen: name == chosen, plan: plan, count: count * c.longest(t.world.Size()), calls: 1})
+	}
+	return list, nil
+}
+
+func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
+
+// lead has all ranks make batches until the time is over, and every candidate that
+// is not hopeless has had a few.
+func (t *tuner) lead(ctx context.Context, list []*candidate, room *tuneRoom, share time.Duration) error {
+	end, longest := time.Now().Add(share), min(tuneBatch, max(0, share)/time.Duration(2*few*len(list)))
+	hope := slices.Clone(list)
+	for round := 0; round < enough && (round < few || time.Now().Before(end)); round++ {
+		best := time.Duration(-1)
+		for _, cand := range hope {
+			took, err := t.batch(ctx, list, cand, room)
+			for err == nil && took < longest/2 && round == 0 {
+				cand.calls *= 2
+				took, err = t.batch(ctx, list, cand, room)
+			}
+			if err != nil {
+				return err
+			}
+			each := max(1, took/time.Duration(cand.calls))
+			cand.took = append(cand.took, each)
+			if best < 0 || each < best {
+				best = each
+			}
+		}
+		if round == 0 {
+			hope = slices.DeleteFunc(hope, func(c *candidate) bool { return c.took[0] > hopeless*best && !c.chosen })
+		}
+	}
+	t.next[0] = endOfTurns
+	return collectives.Broadcast(ctx, t.world, 0, t.next)
+}
+
+// batch announces a candidate's calls and makes them.
+func (t *tuner) batch(ctx context.Context, list []*candidate, cand *candidate, room *tuneRoom) (time.Duration, error) {
+	t.next[0], t.next[1] = int64(slices.Index(list, cand)), int64(cand.calls)
+	if err := collectives.Broadcast(ctx, t.world, 0, t.next); err != nil {
+		return 0, err
+	}
+	return t.repeat(ctx, cand, cand.calls, room)
+}
+
+// follow makes the batches that rank 0 announces.
+func (t *tuner) follow(ctx context.Context, list []*candidate, room *tuneRoom) error {
+	for {
+		if err := collectives.Broadcast(ctx, t.world, 0, t.next); err != nil {
+			return err
+		}
+		if t.next[0] == endOfTurns {
+			return nil
+		}
+		if _, err := t.repeat(ctx, list[t.next[0]], int(t.next[1]), room); err != nil {
+			return err
+		}
+	}
+}
+
+// repeat makes calls with new input between two barriers.
+func (t *tuner) repeat(ctx context.Context, cand *candidate, calls int, room *tuneRoom) (time.Duration, error) {
+	room.renew(cand.count)
+	if err := t.world.Barrier(ctx); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	for range calls {
+		if err := cand.plan.Run(ctx); err != nil {
+			return 0, err
+		}
+	}
+	err := t.world.Barrier(ctx)
+	return time.Since(began), err
+}
