@@ -12,15 +12,17 @@ import (
 )
 
 const (
-	// boardRoom is what one element for each member may take on a board.
-	boardRoom = 32 << 10
+	// boardRoom is what one element for each member may take on a board, and
+	// boardMembers how many members may have one.
+	boardRoom    = 32 << 10
+	boardMembers = 1 << 10
 	// placedFrom is from where on it is worthwhile to find out where slices lie.
 	placedFrom = 4 << 10
 )
 
 // fitsBoard tells whether a call among n members can be done on boards.
 func fitsBoard(c *Call, n int) bool {
-	return c.size <= boardRoom/n && c.kind < fabric.NeighborAllGather
+	return n <= boardMembers && c.size <= boardRoom/n && c.kind < fabric.NeighborAllGather
 }
 
 // onBoard makes a call in mapped memory, by copies only if it shall be staged.

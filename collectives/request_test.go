@@ -145,12 +145,13 @@ func TestAPlanThatIsUnderWayIsBusy(t *testing.T) {
 
 func TestBuffersAreZeroAndGiveTheirMemoryBack(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
+		const n = 100000
 		for range 7 {
-			b, err := collectives.Alloc[[3]int32](r.World, 4<<20) // of 48 MiB, in a heap of 256
+			b, err := collectives.Alloc[[3]int32](r.World, n) // most of a MiB, in a heap of 4
 			r.NoError(err)
-			r.Len(b.Mem(), 4<<20)
-			r.Zero(b.Mem()[4<<20-1])
-			b.Mem()[4<<20-1][2] = 1
+			r.Len(b.Mem(), n)
+			r.Zero(b.Mem()[n-1])
+			b.Mem()[n-1][2] = 1
 			r.NoError(b.Free())
 			r.NoError(b.Free())
 		}
@@ -162,5 +163,5 @@ func TestBuffersAreZeroAndGiveTheirMemoryBack(t *testing.T) {
 		} {
 			r.ErrorIs(alloc(), want)
 		}
-	})
+	}, runtime.WithHeap(4<<20))
 }
