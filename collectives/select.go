@@ -32,11 +32,13 @@ var rules = [...]rule{
 	{message.Broadcast, always, always, "scatter-all-gather"},
 
 	{message.Reduce, 64 << 10, always, "binomial"},
+	{message.Reduce, always, 2, "binomial"}, // the bytes that there are, and the other goes on
 	{message.Reduce, always, always, "rabenseifner"},
 	{message.Reduce, 4 << 10, always, "linear"},
 	{message.Reduce, always, always, "pairwise"},
 
 	{message.AllReduce, 16 << 10, always, "recursive-doubling"},
+	{message.AllReduce, 256 << 10, 2, "recursive-doubling"}, // one exchange in place of two halves
 	{message.AllReduce, 512 << 10, always, "rabenseifner"},
 	{message.AllReduce, always, always, "ring"},
 	{message.AllReduce, always, always, "rabenseifner"},
