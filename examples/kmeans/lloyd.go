@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"math"
 
 	"github.com/gopgas/gopgas/collectives"
@@ -138,11 +139,11 @@ func (c *clustering) spread() float64 {
 }
 
 // alone clusters all points in one part, in as many steps.
-func alone(d *dataset, steps int) (*clustering, error) {
+func alone(ctx context.Context, d *dataset, steps int) (*clustering, error) {
 	c := newClustering(d, 0, d.points)
 	p := peers{
-		add:      func() error { return nil },
-		farthest: func(mine collectives.Loc[float64]) (collectives.Loc[float64], error) { return mine, nil },
+		add:      ctx.Err,
+		farthest: func(mine collectives.Loc[float64]) (collectives.Loc[float64], error) { return mine, ctx.Err() },
 	}
 	err := c.begin(p)
 	for range steps {

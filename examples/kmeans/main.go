@@ -51,11 +51,11 @@ const help = `usage: grun -n N ./examples/kmeans [flags]
 Divides random points among N ranks and finds the clusters that they form. The
 result has the same bits for every N.
 
-  grun -n 4 ./examples/kmeans                                      the defaults, checked
-  grun -n 4 ./examples/kmeans -svg clusters.svg                    a picture
-  grun -n 4 --provider tcp ./examples/kmeans                       over sockets
-  grun -n 4 -x GRUN_EXPLAIN=collectives ./examples/kmeans          which algorithms do the calls
-  grun -n 8 ./examples/kmeans -points 5000000 -dim 16 -check=false more to do
+  grun -n 4 ./examples/kmeans                                  the defaults, checked
+  grun -n 4 ./examples/kmeans -svg clusters.svg                a picture
+  grun -n 4 --provider tcp ./examples/kmeans                   over sockets
+  grun -n 4 -x GRUN_EXPLAIN=collectives ./examples/kmeans      which algorithms do the calls
+  grun -n 8 ./examples/kmeans -points 2000000 -dim 16          more to do
 
 `
 

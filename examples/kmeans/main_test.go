@@ -61,7 +61,7 @@ func TestMoreRanksThanPoints(t *testing.T) {
 
 func TestTheClustersThatWereMadeAreFound(t *testing.T) {
 	d := newDataset(5000, 2, 6, 1)
-	c, err := alone(d, 100)
+	c, err := alone(t.Context(), d, 100)
 	require.NoError(t, err)
 	require.Zero(t, *c.moved())
 	total := int64(0)
@@ -73,6 +73,13 @@ func TestTheClustersThatWereMadeAreFound(t *testing.T) {
 		total += size
 	}
 	require.EqualValues(t, 5000, total)
+}
+
+func TestTheCheckEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := alone(ctx, newDataset(50, 2, 3, 1), 5)
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 func TestAWrongBitIsFound(t *testing.T) {

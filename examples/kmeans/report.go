@@ -42,7 +42,7 @@ func (o *options) report(ctx context.Context, team *runtime.Team, c *clustering,
 func (o *options) compare(ctx context.Context, team *runtime.Team, c *clustering, steps int) error {
 	centres, tally := make([]float64, len(c.centres)), make([]int64, len(c.tally))
 	if team.Rank() == 0 {
-		one, err := alone(c.data, steps)
+		one, err := alone(ctx, c.data, steps)
 		if err != nil {
 			return err
 		}
