@@ -51,7 +51,7 @@ func groupOf(t *runtime.Team) (*group, error) {
 		return nil, err
 	}
 	g := &group{handle: t, team: team, shapes: shapes{tuned: measured.mark}, guide: newGuide(team, measured)}
-	g.pipes = pipes{group: g, partners: make([]partner, t.Size())}
+	g.pipes = pipes{group: g, partners: make([]partner, t.Size()), heap: heapFor(t.Size())}
 	g.args.Scratch = g.arena.Take
 	if !team.Above.CompareAndSwap(nil, g) {
 		g = team.Above.Load().(*group) //nolint:forcetypeassert // nothing else is stored there

@@ -22,6 +22,7 @@ import (
 type pipes struct {
 	group    *group
 	partners []partner
+	heap     int    // bytes of each pipe's
 	seq      uint64 // of the call
 	mark     uint64
 	step     int // bytes of a block, in whole elements
@@ -36,10 +37,11 @@ type partner struct {
 
 const (
 	headerSize = 24
-	// pipeHeap holds a few blocks on their way while others are made and used.
-	pipeHeap = 1 << 20
-	// blockSize is the longest block without its header.
-	blockSize = pipeHeap/4 - headerSize
+	// mostHeap holds a few blocks on their way while others are made and used. A
+	// member that exchanges messages with very many has smaller heaps, which take
+	// allHeaps together, but no less than leastHeap each.
+	mostHeap, leastHeap = 1 << 20, 64 << 10
+	allHeaps            = 64 << 20
 	// pipeName is not a name that programs are likely to give their pipes.
 	pipeName = "(collectives)"
 	// lead is how many blocks an exchange sends ahead of what it received. With a
@@ -48,11 +50,17 @@ const (
 	lead = 2
 )
 
+// heapFor returns the size of a pipe's heap in a team of n, the same at both ends.
+func heapFor(n int) int { return min(max(allHeaps/n&^(leastHeap-1), leastHeap), mostHeap) }
+
+// block returns the longest block without its header.
+func (p *pipes) block() int { return p.heap/4 - headerSize }
+
 // begin prepares for a call on elements of a size.
 func (p *pipes) begin(seq, mark uint64, elem int) {
-	p.seq, p.mark, p.step = seq, mark, blockSize
-	if elem <= blockSize {
-		p.step -= blockSize % elem
+	p.seq, p.mark, p.step = seq, mark, p.block()
+	if elem <= p.step {
+		p.step -= p.step % elem
 	}
 }
 
@@ -97,7 +105,7 @@ func (p *pipes) Fold(ctx context.Context, from int, acc []byte, left bool, f mes
 
 func (p *pipes) ExchangeFold(ctx context.Context, to int, src []byte, from int, acc []byte, left bool, f message.Combine, elem int) error {
 	into := sink{acc, left, f}
-	if elem <= blockSize {
+	if elem <= p.block() {
 		return p.transfer(ctx, to, src, from, into)
 	}
 	// Blocks end within elements, which come together here.
@@ -143,11 +151,11 @@ func (p *pipes) open(ctx context.Context, member, bytes int) error {
 	if bytes == 0 || p.partners[member].in != nil {
 		return nil
 	}
-	in, err := rpipe.OpenReader[byte](ctx, p.group.handle, member, rpipe.WithName(pipeName), rpipe.WithHeap(pipeHeap))
+	in, err := rpipe.OpenReader[byte](ctx, p.group.handle, member, rpipe.WithName(pipeName), rpipe.WithHeap(p.heap))
 	if err != nil {
 		return err
 	}
-	out, err := rpipe.OpenWriter[byte](ctx, p.group.handle, member, rpipe.WithName(pipeName), rpipe.WithHeap(pipeHeap))
+	out, err := rpipe.OpenWriter[byte](ctx, p.group.handle, member, rpipe.WithName(pipeName), rpipe.WithHeap(p.heap))
 	if err != nil {
 		return err // and the team is broken, which has no other use for the reader
 	}
@@ -163,12 +171,16 @@ func (p *pipes) put(ctx context.Context, to int, src []byte, at int) error {
 	if err != nil {
 		return err
 	}
-	mem := b.Mem()
+	p.header(b.Mem(), len(src))
+	copy(b.Mem()[headerSize:], body)
+	return out.Write(ctx, b)
+}
+
+// header writes a block's header.
+func (p *pipes) header(mem []byte, length int) {
 	binary.LittleEndian.PutUint64(mem[0:], p.seq)
 	binary.LittleEndian.PutUint64(mem[8:], p.mark)
-	binary.LittleEndian.PutUint64(mem[16:], uint64(len(src)))
-	copy(mem[headerSize:], body)
-	return out.Write(ctx, b)
+	binary.LittleEndian.PutUint64(mem[16:], uint64(length))
 }
 
 // get takes the block that goes to an offset.
