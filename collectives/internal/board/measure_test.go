@@ -33,7 +33,7 @@ func BenchmarkProcesses(b *testing.B) {
 		b.Fatal(err)
 	}
 	for range b.N {
-		fmt.Print(runProcesses(b, n, "measure", measureEnv+"="+what))
+		fmt.Print(runProcesses(context.Background(), b, n, "measure", measureEnv+"="+what))
 	}
 }
 

@@ -90,7 +90,7 @@ func openProcess(fd, rank, n int) (*process, error) {
 }
 
 // runProcesses has n processes run a program and returns what they print.
-func runProcesses(t testing.TB, n int, program string, env ...string) string {
+func runProcesses(ctx context.Context, t testing.TB, n int, program string, env ...string) string {
 	t.Helper()
 	fd, err := unix.MemfdCreate("team", unix.MFD_CLOEXEC)
 	require.NoError(t, err)
@@ -101,7 +101,7 @@ func runProcesses(t testing.TB, n int, program string, env ...string) string {
 	var out strings.Builder
 	var members []*exec.Cmd
 	for rank := range n {
-		cmd := exec.CommandContext(watchdog(t), os.Args[0])
+		cmd := exec.CommandContext(ctx, os.Args[0])
 		cmd.Env = append(append(os.Environ(), env...), fmt.Sprintf("%s=%d %d %s", memberEnv, rank, n, program))
 		cmd.ExtraFiles = []*os.File{file}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -134,6 +134,6 @@ func (p *process) random() error {
 
 func TestProcessesAgreeWithASequentialProgram(t *testing.T) {
 	for _, n := range []int{2, 5} {
-		t.Run(strconv.Itoa(n), func(t *testing.T) { runProcesses(t, n, "random") })
+		t.Run(strconv.Itoa(n), func(t *testing.T) { runProcesses(watchdog(t), t, n, "random") })
 	}
 }
