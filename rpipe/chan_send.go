@@ -147,7 +147,7 @@ func (s *Sender[T]) leave(ctx context.Context) error {
 }
 
 // later has the timer look after what is gathered.
-func (s *Sender[T]) later() { s.timer.Reset(s.w.end.patience) }
+func (s *Sender[T]) later() { s.timer.Reset(beat) }
 
 // tick sends what is gathered, if nobody else does: who has the turn will.
 func (s *Sender[T]) tick() {

@@ -58,8 +58,8 @@
 //
 // [Deferred]: what is freed waits at the reader in a sorted list, where neighbours
 // become one range, and is announced in one write: once it is a quarter of the
-// heap or half of the blocks, once half of the width was read, when the writer
-// waits for it, and after a millisecond at the latest. Alloc posts nothing.
+// heap or half of the blocks, once half of the width was read, within a millisecond
+// when the writer waits for it, and after eight in any case. Alloc posts nothing.
 //
 // [Immediate]: the reader stores each tag at home, and each Alloc fetches those
 // that are new, by one read. Free posts nothing. It is the default of [BestFit]

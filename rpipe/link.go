@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
@@ -48,9 +49,15 @@ type inMemory interface {
 	// words returns this end's. After release they can be loaded all the same, and
 	// mean nothing.
 	words() []atomic.Uint64
-	// farWords returns the other end's where a store is all it takes to put one, and
-	// then what wakes its rank; else nil.
-	farWords() ([]atomic.Uint64, wait.Ringer)
+	// near returns how the other end is reached where it is mapped.
+	near() near
+}
+
+// near is a mapped end.
+type near struct {
+	team  *fabric.Team    // whose health moves when the end's rank dies; nil: it is not mapped
+	flags []atomic.Uint64 // the end's where a store is all it takes to put one, else nil
+	bell  wait.Ringer     // what then wakes its rank
 }
 
 // far is the other end's memory.

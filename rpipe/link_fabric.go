@@ -9,7 +9,6 @@ import (
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/fabric"
-	"github.com/gopgas/gopgas/internal/wait"
 )
 
 // A fabricLink is a link over two regions, one of each end:
@@ -76,12 +75,16 @@ func (l *fabricLink) words() []atomic.Uint64 {
 	return atomics.Words64(l.mine.block.Bytes[l.sizes[0]:][:8*l.flags[0]])
 }
 
-func (l *fabricLink) farWords() ([]atomic.Uint64, wait.Ringer) {
+func (l *fabricLink) near() (n near) {
 	r := l.theirs.Load()
-	if r == nil || r.Mem == nil || l.herald.add != nil {
-		return nil, nil
+	if r == nil || r.Mem == nil {
+		return n
 	}
-	return atomics.Words64(r.Mem[l.sizes[1]:][:8*l.flags[1]]), r.Peer.Bell()
+	n.team = l.team
+	if l.herald.add == nil {
+		n.flags, n.bell = atomics.Words64(r.Mem[l.sizes[1]:][:8*l.flags[1]]), r.Peer.Bell()
+	}
+	return n
 }
 
 func (l *fabricLink) stage(n int) ([]byte, error) {

@@ -19,6 +19,7 @@ import (
 // Locks: opening, insisting, sweeping, mu, in this order.
 type registry struct {
 	slabs    slabs
+	reminder reminder
 	tallies  atomic.Uint32  // made so far
 	opening  turn           // who opens ends has it
 	openings map[string]int // how often a name was opened, by role, team and ranks

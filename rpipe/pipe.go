@@ -15,17 +15,18 @@ import (
 
 // A pipe is what both ends have.
 type pipe struct {
+	joined atomic.Bool
+	closed atomic.Bool           // this end was closed
+	broken atomic.Pointer[error] // why the pipe is of no more use
+	words  []atomic.Uint64       // this end's flags where they lie side by side, else nil
 	spec
-	options
 	link
 	registry *registry
 	name     string // with the incarnation
 	rank     int    // of this end
 	peer     int    // of the other end
-	joined   atomic.Bool
-	broken   atomic.Pointer[error] // why the pipe is of no more use
-	closed   atomic.Bool           // this end was closed
 	parting  parting
+	options
 }
 
 // draft checks what a pipe is opened with.
@@ -77,10 +78,22 @@ func (p *pipe) hook(ctx context.Context, t *fabric.Team, incarnation int, mine, 
 	} else {
 		p.link, err = p.board(t, mine, theirs, stage)
 	}
-	if err == nil {
-		p.name = fmt.Sprintf("%s#%d", p.name, incarnation)
+	if err != nil {
+		return err
 	}
-	return err
+	if by, ok := p.link.(inMemory); ok {
+		p.words = by.words()
+	}
+	p.name = fmt.Sprintf("%s#%d", p.name, incarnation)
+	return nil
+}
+
+// flag is the link's, without a call where that can be.
+func (p *pipe) flag(i int) uint64 {
+	if p.words != nil {
+		return p.words[i].Load()
+	}
+	return p.link.flag(i)
 }
 
 // prepare writes this end's card.

@@ -59,7 +59,7 @@ func (p *pushed) openQuietly(f rmalloc.Flag) (rmalloc.Addr, []byte, bool) {
 		return 0, nil, false
 	}
 	p.recent[n%recentBlocks] = recentBlock{a, f.Length}
-	p.r.countQuietly(&p.r.flags[p.r.wantedFlag()])
+	p.r.countQuietly(&p.r.words[p.r.wantedFlag()])
 	return a, cut(p.mem, a.Offset(), f.Length), true
 }
 

@@ -17,8 +17,7 @@ type readerEnd struct {
 	*pipe
 	*returns // its mutex guards the books, too
 	books    books
-	quick    *pushed         // books whose blocks can be opened without the mutex, or nil
-	flags    []atomic.Uint64 // as the link has them, or nil
+	quick    *pushed // books whose blocks can be opened without the mutex, or nil
 	taker    rmalloc.FlagTaker
 	next     rmalloc.Flag // taken from the ring, and not handed out yet
 	have     bool
@@ -54,9 +53,6 @@ type books interface {
 func newReaderEnd(p *pipe) (*readerEnd, error) {
 	r := &readerEnd{pipe: p, returns: newReturns(p), taker: rmalloc.NewFlagTaker(p.spec.width, p.spec.heap)}
 	r.arrived = r.hasArrived
-	if by, ok := p.link.(inMemory); ok {
-		r.flags = by.words()
-	}
 	r.open, r.endOpen = context.WithCancel(context.Background())
 	var err error
 	if p.spec.pull {
@@ -64,7 +60,7 @@ func newReaderEnd(p *pipe) (*readerEnd, error) {
 	} else {
 		var books *pushed
 		books, err = newPushed(r)
-		if r.books = books; r.flags != nil {
+		if r.books = books; p.words != nil {
 			r.quick = books
 		}
 	}
@@ -102,7 +98,7 @@ func (r *readerEnd) comesAtOnce() bool {
 	if r.quick == nil || r.have {
 		return false
 	}
-	flag := &r.flags[r.taker.Index()]
+	flag := &r.words[r.taker.Index()]
 	old := flag.Load()
 	return r.taker.Awaits(old) && wait.Glance(flag, old)
 }
@@ -114,7 +110,7 @@ func (r *readerEnd) readQuietly() (rmalloc.Addr, []byte, bool) {
 	if r.quick == nil || r.have || r.eof || !r.joined.Load() || r.watched.Load() != nil || r.broken.Load() != nil {
 		return 0, nil, false
 	}
-	word := r.flags[r.taker.Index()].Load()
+	word := r.words[r.taker.Index()].Load()
 	if r.closed.Load() {
 		return 0, nil, false
 	}
@@ -131,16 +127,31 @@ func (r *readerEnd) readQuietly() (rmalloc.Addr, []byte, bool) {
 
 // poll is readBlock that looks once, and once more after making progress.
 func (r *readerEnd) poll() (a rmalloc.Addr, mem []byte, ok bool, err error) {
+	if a, mem, ok := r.readQuietly(); ok {
+		return a, mem, true, nil
+	}
 	r.calling.Lock()
 	defer r.called()
-	if a, mem, ok, err = r.tryRead(context.Background(), false); !ok && err == nil && r.progress() {
-		a, mem, ok, err = r.tryRead(context.Background(), false)
+	ctx := context.Background()
+	if !r.joined.Load() { // that takes a word from the writer's rank, which may have been stopped
+		brief, cancel := context.WithTimeoutCause(r.open, lastMoment, errNoRoom)
+		defer cancel()
+		ctx = brief
 	}
-	if ok || err != nil {
-		return a, mem, ok, err
+	if a, mem, ok, err = r.tryRead(ctx, false); !ok && err == nil && r.progress() {
+		a, mem, ok, err = r.tryRead(ctx, false)
 	}
-	r.serve()
-	return 0, nil, false, r.seek()
+	if !ok && err == nil {
+		r.serve()
+		err = r.seek(ctx)
+	}
+	switch {
+	case errors.Is(err, errNoRoom):
+		err = nil
+	case err != nil && r.closed.Load():
+		err = errSelfClosed
+	}
+	return a, mem, ok, err
 }
 
 // called ends a call that reads.
@@ -154,16 +165,16 @@ func (r *readerEnd) called() {
 // seek looks now and then for a writer that has not written yet: it may have
 // been closed, or be another kind of pipe. Looking is a message to its rank, so
 // it comes at the polls 1, 2, 4, 8 and so on.
-func (r *readerEnd) seek() error {
+func (r *readerEnd) seek(ctx context.Context) error {
 	if r.joined.Load() {
 		return r.fate()
 	}
 	if r.polls++; bits.OnesCount64(r.polls) != 1 {
 		return nil
 	}
-	_, deserted, err := r.join(context.Background(), false)
+	_, deserted, err := r.join(ctx, false)
 	if deserted {
-		r.endsUnwritten(context.Background())
+		r.endsUnwritten(ctx)
 	}
 	return err
 }

@@ -13,27 +13,29 @@ import (
 
 var native = binary.NativeEndian
 
-// announceAfter bounds how long the writer does not know what was read and freed.
-const announceAfter = time.Millisecond
+// announceAfter is about how long the writer does not know what was read and freed,
+// while it does not wait for that: the longer, the fewer announcements pipes take
+// that little goes through.
+const announceAfter = 8 * beat
 
 // returns is what goes back from the reader to the writer: how many blocks were
 // read, and what was freed. It leaves, in one write, as soon as there is much of
 // it or the writer waits for it, else a moment later. Nobody waits for room in a
-// queue meanwhile: what does not get through is tried again by the timer.
+// queue meanwhile: what does not get through is tried again when the reminder comes.
 type returns struct {
 	p     *pipe
 	often int           // blocks of which the writer hears at once
-	owing atomic.Bool   // something is not announced yet, and the timer knows
+	owing atomic.Bool   // something is not announced yet, and the reminder comes
 	heard atomic.Uint64 // the writer's wanted flag as it was last served
 	read  atomic.Uint64 // blocks; moved by the goroutine that reads
 	told  atomic.Uint64 // the credit that was announced last; moved under the mutex
 
 	mu     sync.Mutex
 	tags   tagSink
-	parcel parcel // on its way, or stuck
-	timer  *time.Timer
-	armed  bool
-	muted  bool // nothing is put at the writer any more
+	parcel parcel        // on its way, or stuck
+	armed  bool          // the reminder comes
+	since  time.Duration // as it has seen, for how long something is not announced
+	muted  bool          // nothing is put at the writer any more
 	writes uint64
 	noWait context.Context // has ended
 }
@@ -70,8 +72,6 @@ func newReturns(p *pipe) *returns {
 	} else {
 		r.tags = &publisher{entries: p.local()[p.tagsAt():], ring: rmalloc.NewTagRing(p.spec.blocks)}
 	}
-	r.timer = time.AfterFunc(time.Hour, r.tick)
-	r.timer.Stop()
 	r.parcel.left = true
 	r.noWait = noWait()
 	return r
@@ -117,7 +117,7 @@ func (r *returns) freed(freed rmalloc.Range) error {
 	return nil
 }
 
-// consider announces what there is, if it shall leave now, and has a timer do so
+// consider announces what there is, if it shall leave now, and has the reminder do so
 // otherwise. The load of the writer's word comes after what was freed is stored:
 // either it shows that the writer waits, or the writer sees that.
 func (r *returns) consider(kind uint64, now bool) {
@@ -132,7 +132,7 @@ func (r *returns) consider(kind uint64, now bool) {
 	r.later()
 }
 
-// later arms the timer, if something is left to announce.
+// later has the reminder come, if something is left to announce.
 func (r *returns) later() {
 	if r.parcel.left && r.unheard() == 0 && !r.tags.owes() {
 		return
@@ -142,7 +142,7 @@ func (r *returns) later() {
 		return
 	}
 	r.armed = true
-	r.timer.Reset(r.p.patience)
+	r.p.registry.reminder.add(r)
 }
 
 // announce puts all there is at the writer, ahead of it what got stuck.
@@ -155,6 +155,7 @@ func (r *returns) announce(ctx context.Context) error {
 	if err != nil {
 		return r.p.breaks(err)
 	}
+	r.since = 0
 	r.owing.Store(false) // before the load of what was read
 	credit := uint64(tail)<<32 | uint64(uint32(r.read.Load()))
 	if credit == r.told.Load() {
@@ -224,7 +225,7 @@ func (r *returns) serve() {
 	err := r.announce(r.noWait)
 	r.later()
 	if err != nil {
-		r.owing.Store(false) // the timer's from here on: Read shall not look for it again and again
+		r.owing.Store(false) // the reminder's from here on: Read shall not look for it again and again
 	}
 }
 
@@ -245,12 +246,20 @@ func (r *returns) sync(ctx context.Context) error {
 	return err
 }
 
-// tick announces what has waited long enough.
+// tick announces what the writer waits for, or what has waited long enough.
 func (r *returns) tick() {
-	r.mu.Lock()
+	if !r.mu.TryLock() { // by a sync, maybe, which waits for room in the queue to the writer
+		r.p.registry.reminder.add(r)
+		return
+	}
 	defer r.mu.Unlock()
 	r.armed = false
 	if r.muted {
+		return
+	}
+	stuck := !r.parcel.left
+	if r.since += beat; r.since < r.p.patience && !stuck && r.p.flag(r.p.wantedFlag()) == r.heard.Load() {
+		r.later()
 		return
 	}
 	if r.announce(r.noWait) == nil || r.p.fate() == nil {
@@ -278,5 +287,4 @@ func (r *returns) mute() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.muted = true
-	r.timer.Stop()
 }

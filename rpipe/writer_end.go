@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/rmalloc"
-	"github.com/gopgas/gopgas/internal/wait"
 )
 
 // A writerEnd is a Writer without its element type.
@@ -16,26 +15,21 @@ type writerEnd struct {
 	up       bool           // connected, and mem is there
 	deserted bool           // the reader was closed before this end was connected
 	direct   bool           // the reader is mapped: what is put is stored at once
-	near     near           // how, where no more than a store is needed
-	mem      []byte         // the heap, as Mem shows it
-	slot     rmalloc.Cursor // where the next notification goes
 	credit   uint64         // what creditFlag said last
-	wants    uint64         // how often this end has waited for the reader
+	near     near           // then
+	health   uint64         // of near.team, as the reader was last seen to be well
+	slot     rmalloc.Cursor // where the next notification goes
+	mem      []byte         // the heap, as Mem shows it
+	count    WriterStats
+	heap     rmalloc.Heap
 	tags     tagSource
+
+	wants    uint64      // how often this end has waited for the reader
 	moved    func() bool // what waits look for
 	watch    [2]int      // the flags among that
 	finished bool        // the reader was told that nothing follows
 	settled  bool        // nothing leaves from the stage any more
 	bade     bool        // the reader was told that nothing is put there any more
-	heap     *rmalloc.Heap
-	count    WriterStats
-}
-
-// near is a reader whose notifications are stores.
-type near struct {
-	flags []atomic.Uint64 // the reader's; nil: it is not near
-	end   *atomic.Uint64  // of this end: the reader has gone
-	bell  wait.Ringer
 }
 
 // A tagSource takes in what the reader freed.
@@ -53,7 +47,7 @@ func newWriterEnd(p *pipe) (*writerEnd, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &writerEnd{pipe: p, heap: heap, slot: rmalloc.NewCursor(p.spec.width)}
+	w := &writerEnd{pipe: p, heap: *heap, slot: rmalloc.NewCursor(p.spec.width)}
 	w.moved, w.watch = w.hasMoved, [2]int{creditFlag, endFlag}
 	taker := rmalloc.NewTagTaker(p.spec.heap, p.spec.blocks)
 	if p.spec.sync == Deferred {
@@ -77,6 +71,23 @@ func (w *writerEnd) ready(ctx context.Context) error {
 	if w.deserted || w.flag(endFlag) != 0 {
 		return errReaderGone
 	}
+	return w.isWell()
+}
+
+// isWell returns what became of a mapped reader's rank, of which stores would tell
+// nothing. It costs a load while no rank dies.
+func (w *writerEnd) isWell() error {
+	if w.near.team == nil {
+		return nil
+	}
+	now := w.near.team.Health()
+	if now == w.health {
+		return nil
+	}
+	if err := w.fate(); err != nil {
+		return err
+	}
+	w.health = now
 	return nil
 }
 
@@ -103,8 +114,7 @@ func (w *writerEnd) comeUp(ctx context.Context) error {
 		w.mem = mem
 	}
 	if by, ok := w.link.(inMemory); ok {
-		w.near.end = &by.words()[endFlag]
-		w.near.flags, w.near.bell = by.farWords()
+		w.near = by.near()
 	}
 	w.up = true
 	return nil
@@ -119,6 +129,9 @@ func (w *writerEnd) alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
 		return 0, err
 	}
 	a, err := w.tryAlloc(n)
+	if err == nil && w.direct {
+		atomics.PrefetchWrite(w.mem[a.Offset():])
+	}
 	if err == nil || !errors.Is(err, rmalloc.ErrFull) {
 		return a, err
 	}
@@ -230,7 +243,7 @@ func (w *writerEnd) write(ctx context.Context, a rmalloc.Addr) error {
 // writeNear is writeFrom where all of it is a store. It is false, and has done
 // nothing, where there is something else to be done, or to be said.
 func (w *writerEnd) writeNear(a rmalloc.Addr) bool {
-	if w.near.flags == nil || w.inFlight() >= w.spec.width || w.near.end.Load() != 0 || w.usable() != nil {
+	if w.near.flags == nil || w.inFlight() >= w.spec.width || w.words[endFlag].Load() != 0 || w.near.team.Health() != w.health || w.usable() != nil {
 		return false
 	}
 	n, ok := w.heap.Hand(a)
@@ -240,9 +253,7 @@ func (w *writerEnd) writeNear(a rmalloc.Addr) bool {
 	flag := rmalloc.Flag{Kind: rmalloc.Data, Offset: a.Offset() / rmalloc.Granule, Length: n}
 	w.near.flags[w.slot.Index()].Store(flag.Encode(w.slot.Lap())) // behind the block, and before the look at who waits
 	w.near.bell.Ring()
-	w.slot.Step()
-	w.count.Written++
-	w.count.Bytes += uint64(n)
+	w.wrote(n)
 	return true
 }
 
@@ -254,7 +265,7 @@ func (w *writerEnd) writeFrom(ctx context.Context, a rmalloc.Addr, staged int) e
 	if err := w.awaitWidth(ctx); err != nil {
 		return err
 	}
-	offset, n, err := w.part(a, w.direct)
+	offset, n, err := w.heap.Range(a)
 	if err != nil {
 		return err
 	}
@@ -267,33 +278,21 @@ func (w *writerEnd) writeFrom(ctx context.Context, a rmalloc.Addr, staged int) e
 	if err != nil {
 		return err
 	}
-	w.slot.Step()
-	if !w.direct {
-		if _, _, err = w.part(a, true); err != nil {
-			return err
-		}
-	}
+	_ = w.heap.Send(a) // it is this end's: Range has said so
+	w.wrote(n)
 	_ = w.tell(ctx) // the block is the reader's; a failure is the peer's, which the next call meets
 	return nil
 }
 
-// part returns where a block lies. With it the block is the reader's from here
-// on. Where a post can fail, that comes after it: then the block may be written
-// again.
-func (w *writerEnd) part(a rmalloc.Addr, with bool) (offset, n int, err error) {
-	offset, n, err = w.heap.Range(a)
-	if err == nil && with {
-		err = w.heap.Send(a)
-		w.count.Written++
-		w.count.Bytes += uint64(n)
-	}
-	return offset, n, err
+// wrote counts a block whose notification has left.
+func (w *writerEnd) wrote(n int) {
+	w.slot.Step()
+	w.count.Written++
+	w.count.Bytes += uint64(n)
 }
 
 // free gives back a block that was not written.
-func (w *writerEnd) free(a rmalloc.Addr) error {
-	return w.heap.Free(a)
-}
+func (w *writerEnd) free(a rmalloc.Addr) error { return w.heap.Free(a) }
 
 // reclaim gives back what a tag says.
 func (w *writerEnd) reclaim(r rmalloc.Range) error {

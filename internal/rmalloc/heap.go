@@ -119,10 +119,11 @@ func (h *Heap) Send(a Addr) error {
 // Hand is Range and Send in one. Of an address that is not good it is false, and
 // does nothing.
 func (h *Heap) Hand(a Addr) (length int, ok bool) {
-	s := &h.holes.spans[h.holes.lookup(a)]
-	if s.addr != a || s.bytes&sentBit != 0 {
+	i := h.owned(a)
+	if i == 0 {
 		return 0, false
 	}
+	s := &h.holes.spans[i]
 	length = int(s.bytes)
 	s.bytes |= sentBit
 	return length, true

@@ -196,3 +196,21 @@ func TestTheSteadyStateAllocatesNothing(t *testing.T) {
 		require.Zero(t, testing.AllocsPerRun(5000, step))
 	})
 }
+
+// An address that is made up may be like what stands at the head of the books.
+func TestNothingIsHandedAtAMadeUpAddress(t *testing.T) {
+	h, err := New(Config{Size: 4096})
+	require.NoError(t, err)
+	for generation := range generation(8) {
+		_, ok := h.Hand(at(0, generation))
+		require.False(t, ok)
+	}
+	a, err := h.Alloc(100)
+	require.NoError(t, err)
+	n, ok := h.Hand(a)
+	require.True(t, ok)
+	require.Equal(t, 100, n)
+	_, ok = h.Hand(a)
+	require.False(t, ok, "it is the other end's")
+	require.NoError(t, h.Release(0, 2))
+}
