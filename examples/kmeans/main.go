@@ -55,7 +55,7 @@ result has the same bits for every N.
   grun -n 4 ./examples/kmeans -svg clusters.svg                a picture
   grun -n 4 --provider tcp ./examples/kmeans                   over sockets
   grun -n 4 -x GRUN_EXPLAIN=collectives ./examples/kmeans      which algorithms do the calls
-  grun -n 8 ./examples/kmeans -points 2000000 -dim 16          more to do
+  grun -n 8 ./examples/kmeans -points 2000000 -clusters 50     more to do
 
 `
 
