@@ -37,6 +37,9 @@ func (c *Receiver[T]) Recv(ctx context.Context) (v T, err error) {
 		return v, c.r.end.fail("Recv", err)
 	}
 	defer c.turn.give()
+	if err := c.open(); err != nil {
+		return v, c.r.end.fail("Recv", err)
+	}
 	for len(c.rest) == 0 {
 		if c.block, err = c.r.Read(ctx); err != nil {
 			return v, err
@@ -55,6 +58,9 @@ func (c *Receiver[T]) TryRecv() (v T, ok bool, err error) {
 		return v, false, nil
 	}
 	defer c.turn.give()
+	if err := c.open(); err != nil {
+		return v, false, c.r.end.fail("TryRecv", err)
+	}
 	for len(c.rest) == 0 {
 		if c.block, ok, err = c.r.TryRead(); !ok || err != nil {
 			return v, false, err
@@ -65,6 +71,15 @@ func (c *Receiver[T]) TryRecv() (v T, ok bool, err error) {
 	}
 	v, err = c.next()
 	return v, err == nil, err
+}
+
+// open returns why nothing can be received. Called in one's turn, as the next ones:
+// values lie in memory that goes only when Close has had its turn.
+func (c *Receiver[T]) open() error {
+	if c.r.end.closed.Load() {
+		return errSelfClosed
+	}
+	return nil
 }
 
 // opened takes a block's values. There may be none in what others than a Sender
@@ -108,4 +123,12 @@ func (c *Receiver[T]) Arrivals() <-chan struct{} { return c.r.Arrivals() }
 
 // Close ends the channel at this end. Values that were not received are lost, and
 // the sender learns that. The second call does nothing. Kind: one-sided.
-func (c *Receiver[T]) Close(ctx context.Context) error { return c.r.Close(ctx) }
+func (c *Receiver[T]) Close(ctx context.Context) error {
+	end := c.r.end
+	if !end.shut() {
+		return nil
+	}
+	_ = c.turn.take(context.Background()) // who has it comes back now
+	defer c.turn.give()
+	return end.fail("Close", end.depart(ctx))
+}

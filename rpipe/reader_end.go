@@ -307,11 +307,25 @@ func (r *readerEnd) freeBlock(a rmalloc.Addr) error {
 
 // close ends the pipe at this end.
 func (r *readerEnd) close(ctx context.Context) error {
-	if r.closed.Swap(true) {
+	if !r.shut() {
 		return nil
+	}
+	return r.depart(ctx)
+}
+
+// shut has all calls fail from now on, those that wait as well. It is true for the
+// first caller, who lets the end depart.
+func (r *readerEnd) shut() bool {
+	if r.closed.Swap(true) {
+		return false
 	}
 	r.ring() // a Read may wait
 	r.endOpen()
+	return true
+}
+
+// depart takes leave of the writer. The memory may go.
+func (r *readerEnd) depart(ctx context.Context) error {
 	r.calling.Lock() // it has left
 	defer r.calling.Unlock()
 	r.watched.Load().join()
