@@ -49,6 +49,7 @@ type door struct {
 	turn   turn            // of who is at the door
 	w      *Writer[uint64] // nil until it is needed
 	number uint64          // of the next connection
+	calls  []*Conn         // which the listener may not have heard, the latest last
 }
 
 func doorTo(t *runtime.Team, rank int, opts []Option) (*door, error) {
@@ -85,24 +86,67 @@ func (d *door) knock(ctx context.Context, opts []Option) (*Conn, error) {
 		}
 		d.w = w
 	}
+	// While nobody listens, or has too much to answer, there is no connection yet.
+	b, err := d.w.Alloc(ctx, 1)
+	if err != nil {
+		return nil, d.turnedAway(ctx, err)
+	}
+	c, err := d.call(ctx, b, opts)
+	if err != nil {
+		_ = d.w.Free(b) // unless the listener has it
+		return nil, err
+	}
+	if err := d.answered(ctx, c); err != nil {
+		_ = c.Close()
+		return nil, d.turnedAway(ctx, err)
+	}
+	return c, nil
+}
+
+// call opens the next connection and tells the listener of it.
+func (d *door) call(ctx context.Context, b Block[uint64], opts []Option) (*Conn, error) {
 	number := d.number
 	d.number++
 	c, err := openConn(ctx, d.team, d.rank, dialed, slices.Concat(opts, []Option{numbered(int(number))}))
 	if err != nil {
 		return nil, err
 	}
-	if err = d.w.Send(ctx, []uint64{number}); err == nil {
-		err = d.answered(ctx, c)
+	b.Mem()[0] = number
+	if err := d.w.Write(ctx, b); err != nil {
+		c.disappear()
+		return nil, err
 	}
-	if err == nil {
-		return c, nil
+	d.calls = append(d.calls, c)
+	d.calls = slices.Delete(d.calls, 0, len(d.calls)-d.unheard())
+	return c, nil
+}
+
+// unheard is how many of the last calls the listener has not heard, as far as is
+// known.
+func (d *door) unheard() int {
+	_ = d.w.end.takeCredit() // what is corrupt the next call meets
+	return min(d.w.end.inFlight(), len(d.calls))
+}
+
+// turnedAway shuts the door if its listener has closed. The next one never hears of
+// calls that this one did not.
+func (d *door) turnedAway(ctx context.Context, err error) error {
+	if !errors.Is(err, errReaderGone) {
+		return err
 	}
+	for _, c := range d.calls[len(d.calls)-d.unheard():] {
+		c.disappear()
+	}
+	_ = d.w.Close(ctx) // its reader has said all it has to say
+	d.w, d.calls = nil, nil
+	return err
+}
+
+// disappear closes a connection whose other end is never opened.
+func (c *Conn) disappear() {
+	c.reader.end.parting.vain.Store(true)
+	c.writer.end.parting.vain.Store(true)
 	_ = c.Close()
-	if errors.Is(err, errReaderGone) {
-		_ = d.w.Close(ctx) // its reader has said all it has to say
-		d.w = nil
-	}
-	return nil, err
 }
 
 // answered waits until the listener has opened its end of c, or has closed.

@@ -22,6 +22,7 @@ type parting struct {
 
 	differs atomic.Bool // the cards do
 	disowns atomic.Bool // and the other end knows
+	vain    atomic.Bool // the other end is never opened
 }
 
 // speak runs say, which has something to tell the other end, if due says so.
@@ -117,5 +118,5 @@ func (p *pipe) owesUnmet(heard bool) bool {
 // mayLeaveUnmet tells that such an end is of no more use to anyone.
 func (p *pipe) mayLeaveUnmet(heard bool) bool {
 	b := &p.parting
-	return heard && b.alone || b.disowns.Load() && p.disowned()
+	return b.vain.Load() || heard && b.alone || b.disowns.Load() && p.disowned()
 }
