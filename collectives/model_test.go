@@ -266,8 +266,8 @@ func TestCallsAgreeWithASequentialModel(t *testing.T) {
 // tryAll makes the calls of a trial; all ranks draw the same.
 func tryAll(ctx context.Context, r *testjob.Rank, tr trial, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
-	any, _ := tr.call(draw(rnd, r.N, 0), r)
-	for _, name := range append([]string{""}, any.Algorithms()...) {
+	empty, _ := tr.call(draw(rnd, r.N, 0), r)
+	for _, name := range append([]string{""}, empty.Algorithms()...) {
 		for range sample() {
 			s := draw(rnd, r.N, 64<<10)
 			s.algorithm = name

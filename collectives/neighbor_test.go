@@ -53,7 +53,7 @@ func TestBlocksFollowTheEdgesOfAGraph(t *testing.T) {
 				_, in, out := drawEdges(rnd, r.N, r.Me)
 				g, err := collectives.NewGraph(ctx, r.World, in, out)
 				r.NoError(err)
-				r.Equal(len(in), len(g.In()))
+				r.Len(g.In(), len(in))
 				r.True(slices.Equal(out, g.Out()))
 				alongEdges(ctx, r, g, in, out)
 			}
