@@ -20,46 +20,22 @@ func (b *Board) ExScan(ctx context.Context, seq, signature uint64, a *Args) erro
 }
 
 func (b *Board) scan(ctx context.Context, a *Args, inclusive bool) error {
-	switch {
-	case b.n == 1:
+	if b.n == 1 {
 		if inclusive {
 			copyTo(a.Recv, a.Send)
 		}
 		return nil
-	case b.n > 2 && len(a.Send) <= b.last:
-		return b.scanTogether(ctx, a, inclusive)
 	}
 	return b.scanChain(ctx, a, inclusive)
-}
-
-// scanTogether has all members post their vectors and meet; each combines what
-// it needs.
-func (b *Board) scanTogether(ctx context.Context, a *Args, inclusive bool) error {
-	k := b.next()
-	if err := b.put(ctx, k, hold{k, everyone}, a.Send); err != nil {
-		return err
-	}
-	if err := b.meet(ctx, k); err != nil {
-		return err
-	}
-	for m := range b.peers {
-		b.in[m] = b.got(m, k, len(a.Send))
-	}
-	operands := b.in[:b.rank]
-	if inclusive {
-		operands = b.in[:b.rank+1]
-	}
-	if len(operands) > 0 {
-		b.fold(a, a.Recv, operands, nil)
-	}
-	b.leave(k)
-	return nil
 }
 
 // scanChain hands results from member to member, a chunk in a turn, so that
 // long vectors are combined by all members at once:
 //
 //	a0 ──> a0∘a1 ──> a0∘a1∘a2 ──> ...
+//
+// Short ones go the same way. To meet would take as many wake-ups, and have all
+// members wait for each other, who need not: so they run ahead, turn after turn.
 func (b *Board) scanChain(ctx context.Context, a *Args, inclusive bool) error {
 	size := b.stream(len(a.Send), a.Elem)
 	for c := range max(chunks(len(a.Send), size), 1) {
