@@ -1,0 +1,90 @@
+package rpipe_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// bodiesOfConns run as three processes, of which the last is killed with connections
+// of its own under way; the others go on with theirs.
+func bodiesOfConns() map[string]testjob.Body {
+	return map[string]testjob.Body{"connections": connsOfTheDead}
+}
+
+func connsOfTheDead(ctx context.Context, r *testjob.Rank) {
+	l, err := rpipe.Listen(ctx, r.World)
+	r.NoError(err)
+	var served atomic.Int32
+	if r.Me == 0 {
+		go serveAll(l, &served)
+	}
+	toServer, err := rpipe.Dial(ctx, r.World, 0)
+	r.NoError(err)
+	leave(ctx, r) // everyone listens and is served
+	if r.Me == 2 {
+		go func() { _, _ = toServer.Write(make([]byte, 10<<20)) }()
+		time.Sleep(5 * time.Millisecond) // in the middle of it, as a rule
+		r.Die()
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second) // the death ends the job's
+	defer cancel()
+	_, err = rpipe.Dial(ctx, r.World, 2) // does not accept
+	r.ErrorIs(err, runtime.ErrRankDead)
+	toDead, err := rpipe.OpenConn(ctx, r.World, 2)
+	if err == nil {
+		_, err = toDead.Read(make([]byte, 1))
+	}
+	r.ErrorIs(err, runtime.ErrRankDead)
+	r.EqualValues(r.Me, ask(r, toServer, uint64(r.Me)))
+	const dials = 5
+	for i := range uint64(dials) {
+		c, err := rpipe.Dial(ctx, r.World, 0)
+		r.NoError(err)
+		r.Equal(i, ask(r, c, i))
+	}
+	fmt.Println("lives", r.Me)
+	for r.Me == 0 && served.Load() < 3+2*dials { // the other rank's last one among them
+		r.NoError(ctx.Err())
+		time.Sleep(time.Millisecond)
+	}
+	r.NoError(l.Close())
+}
+
+// serveAll sends back what comes over any connection, each of which ends some time,
+// with an error where its rank dies.
+func serveAll(l net.Listener, served *atomic.Int32) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			_, _ = io.Copy(c, c)
+			c.Close()
+			served.Add(1)
+		}()
+	}
+}
+
+func TestConnectionsOfOtherProcessesOutliveOne(t *testing.T) {
+	for _, j := range testjob.Processes(3) {
+		t.Run(j.String(), func(t *testing.T) {
+			out := j.Try(t, "connections")
+			require.NotZero(t, out.ExitCode)
+			for _, rank := range []string{"lives 0", "lives 1"} {
+				require.Contains(t, out.Output, rank, out.Summary())
+			}
+		})
+	}
+}
