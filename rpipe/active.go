@@ -226,13 +226,25 @@ func until(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
+// leave ends the pipes of requests. Handlers that still run have their requests in
+// them: then that comes behind the last of those.
+func (a *Active) leave(ctx context.Context) error {
+	select {
+	case <-a.target.done:
+		return a.target.in.Close(ctx)
+	default:
+	}
+	go func() {
+		<-a.target.done
+		_ = a.target.in.Close(noWait()) // there is nobody to tell
+	}()
+	return nil
+}
+
 // release ends all pipes.
 func (a *Active) release(ctx context.Context) error {
 	a.end()
-	var errs []error
-	for _, in := range []*FanIn[byte]{a.target.in, a.answers} {
-		errs = append(errs, in.Close(ctx))
-	}
+	errs := []error{a.leave(ctx), a.answers.Close(ctx)}
 	for _, m := range []*mailer{a.requests, a.replies} {
 		m.clock.stop()
 		errs = append(errs, m.close(ctx))

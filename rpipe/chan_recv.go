@@ -118,8 +118,13 @@ func (c *Receiver[T]) All(ctx context.Context) iter.Seq2[T, error] {
 }
 
 // Arrivals returns a channel for select, as Reader's Arrivals does. A value says
-// that TryRecv may find some: call it until it does not.
-func (c *Receiver[T]) Arrivals() <-chan struct{} { return c.r.Arrivals() }
+// that TryRecv may find some: call it until it does not. The first call waits for its
+// turn among those that receive.
+func (c *Receiver[T]) Arrivals() <-chan struct{} {
+	_ = c.turn.take(context.Background())
+	defer c.turn.give()
+	return c.r.Arrivals()
+}
 
 // Close ends the channel at this end. Values that were not received are lost, and
 // the sender learns that. The second call does nothing. Kind: one-sided.

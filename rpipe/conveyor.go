@@ -27,10 +27,11 @@ import (
 // DeVinney, "Conveyors for Streaming Many-to-Many Communication", IA3 2019).
 //
 // Push, TryPush, Flush, TryFlush and Finish are called by one goroutine at a time,
-// Pull, TryPull and All by one, which may be another; Stats by any. When the reader
-// of a pipe does not keep up, Push, Flush and Finish wait for it. So ranks that only
-// push, and do not pull meanwhile, end up waiting for each other: pull in another
-// goroutine, or use TryPush and TryFlush, and pull when they are false.
+// Pull, TryPull and All by one, which may be another; Close when neither is in a
+// call; Stats by any. When the reader of a pipe does not keep up, Push, Flush and
+// Finish wait for it. So ranks that only push, and do not pull meanwhile, end up
+// waiting for each other: pull in another goroutine, or use TryPush and TryFlush, and
+// pull when they are false.
 type Conveyor[T any] struct {
 	lanes   []lane[T]
 	in      *FanIn[T]

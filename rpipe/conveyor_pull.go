@@ -51,8 +51,11 @@ func (c *Conveyor[T]) TryPull() (record T, from int, ok bool, err error) {
 }
 
 // take returns the next record of the block.
-func (c *Conveyor[T]) take() (T, int, error) {
-	record := c.current.block.Mem()[c.current.next]
+func (c *Conveyor[T]) take() (record T, from int, err error) {
+	if c.closed.Load() {
+		return record, -1, c.in.in.fail("Pull", errSelfClosed)
+	}
+	record = c.current.block.Mem()[c.current.next]
 	c.current.next++
 	c.count.pulled.Add(1)
 	return record, c.current.from, nil

@@ -54,6 +54,9 @@ func (f *fanIn) pop(ctx context.Context, i int) (arrival, bool, error) {
 	if !ok && err == nil && m.doomed != nil && r.progress() { // what has arrived counts
 		a, mem, ok, err = r.tryRead(ctx, false)
 	}
+	if err != nil && f.closed.Load() {
+		return nobody, false, errSelfClosed // the pipe's memory may be gone
+	}
 	g.taken += r.taker.Count() - before
 	f.fills(i, !ok && err == nil && r.have)
 	f.listen(r, m, g)
@@ -63,8 +66,6 @@ func (f *fanIn) pop(ctx context.Context, i int) (arrival, bool, error) {
 	case errors.Is(err, io.EOF):
 		f.retire(i, nil)
 		return nobody, false, nil
-	case f.closed.Load():
-		return nobody, false, errSelfClosed
 	case err != nil && ctx.Err() != nil && r.usable() == nil:
 		f.stuck = i
 		return nobody, false, err

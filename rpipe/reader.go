@@ -11,8 +11,9 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A Reader is the end of a pipe that blocks come out of. Read, TryRead, Recv and
-// All are called by one goroutine at a time; Free, Sync, Close and Stats by any.
+// A Reader is the end of a pipe that blocks come out of. Read, TryRead, Recv, All
+// and Arrivals are called by one goroutine at a time; Free, Sync, Close and Stats by
+// any.
 type Reader[T any] struct{ end *readerEnd }
 
 // OpenReader opens this rank's end of a pipe from another rank of t, which opens

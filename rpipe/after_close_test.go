@@ -1,0 +1,133 @@
+package rpipe_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+)
+
+// What was read and not handed out yet lies in memory that Close gives away.
+
+func TestRecordsOfAConveyorEndWithIt(t *testing.T) {
+	testjob.EachTransport(t, 1, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			v, err := rpipe.OpenConveyor[int64](ctx, r.World)
+			r.NoError(err)
+			for i := range int64(3) {
+				r.NoError(v.Push(ctx, 0, i))
+			}
+			r.NoError(v.Flush(ctx))
+			first, _, err := v.Pull(ctx)
+			r.NoError(err)
+			r.Zero(first)
+			_ = v.Close(ctx) // records are lost, which may be an error
+			_, _, err = v.Pull(ctx)
+			r.ErrorIs(err, rpipe.ErrClosed)
+			_, _, ok, err := v.TryPull()
+			r.ErrorIs(err, rpipe.ErrClosed)
+			r.False(ok)
+		})
+	})
+}
+
+func TestARequestStaysAsItIsUntilItsHandlerReturns(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			const request = "the request"
+			began, goOn, seen := make(chan struct{}), make(chan struct{}), make(chan string, 1)
+			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{"slow": func(_ context.Context, _ int, request []byte) ([]byte, error) {
+				close(began)
+				<-goOn
+				seen <- string(request)
+				return nil, nil
+			}})
+			r.NoError(err)
+			if r.Me == 0 {
+				r.NoError(a.Send(ctx, 1, "slow", []byte(request)))
+				r.NoError(a.Flush(ctx))
+			} else {
+				<-began
+				brief, cancel := context.WithTimeout(ctx, time.Millisecond)
+				defer cancel()
+				r.Error(a.Close(brief), "a handler runs")
+				for range 8 { // what is opened now gets the memory that was given away
+					w, err := rpipe.OpenWriter[byte](ctx, r.World, 0)
+					r.NoError(err)
+					defer func() { _ = w.Close(noTime()) }()
+				}
+				close(goOn)
+				r.Equal(request, <-seen)
+			}
+			r.NoError(r.World.Barrier(ctx))
+			if r.Me == 0 {
+				_ = a.Close(noTime())
+			}
+		})
+	})
+}
+
+// noTime is a context that has ended.
+func noTime() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+func TestAFanInIsClosedBesideItsReader(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			for range 20 {
+				if r.Me == 1 {
+					w, err := rpipe.OpenWriter[byte](ctx, r.World, 0)
+					r.NoError(err)
+					_ = w.Send(ctx, []byte{1})
+					_ = w.Close(noTime())
+					continue
+				}
+				f, err := rpipe.OpenFanIn[byte](ctx, r.World, []int{1})
+				r.NoError(err)
+				over := make(chan struct{})
+				go func() {
+					defer close(over)
+					for {
+						if _, _, _, err := f.TryRead(); err != nil {
+							return
+						}
+					}
+				}()
+				time.Sleep(100 * time.Microsecond)
+				_ = f.Close(noTime())
+				<-over
+			}
+		})
+	})
+}
+
+func TestAReceiverIsAskedForArrivalsWhileItReceives(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			const n = 200
+			if r.Me == 0 {
+				s, err := rpipe.OpenSender[int](ctx, r.World, 1)
+				r.NoError(err)
+				for i := range n {
+					r.NoError(s.Send(ctx, i))
+				}
+				r.NoError(s.Close(ctx))
+				return
+			}
+			rc, err := rpipe.OpenReceiver[int](ctx, r.World, 0)
+			r.NoError(err)
+			go rc.Arrivals()
+			for i := range n {
+				v, err := rc.Recv(ctx)
+				r.NoError(err)
+				r.Equal(i, v)
+			}
+			r.NoError(rc.Close(ctx))
+		})
+	})
+}
