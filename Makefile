@@ -7,7 +7,7 @@ FUZZTIME ?= 50000x
 SOAK     ?= 600
 BENCH    ?= all
 
-.PHONY: help check format vet lint test race conformance ibv ibv-counts rdma fuzz bench pingpong microbench examples mutants soak leftovers
+.PHONY: help check format vet lint test race conformance ibv ibv-counts rdma fuzz bench pingpong peers microbench examples mutants soak leftovers
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ bench: ## What operations cost between two ranks; BENCH="put_latency switch"
 
 pingpong: ## A pipe's ping-pong beside a C program's
 	scripts/pingpong.sh
+
+peers: ## Collective calls beside those of Open MPI and MPICH, where they are installed
+	scripts/collectives.sh
 
 microbench: ## Benchmarks of packages
 	go test -run '^$$' -bench . -benchmem ./...

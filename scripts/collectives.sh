@@ -61,6 +61,8 @@ mpich() {
 
 seconds() { echo "scale=3; $millis/1000" | bc; }
 
+failed() { echo "$1 failed or took too long in turn $turn: $(tail -n 1 "$bin/errors")" >&2; }
+
 # A run that does not finish in time counts with the sizes that it got to.
 figures=${FIGURES:-$bin/figures}
 for ((turn = 1; turn <= turns; turn++)); do
@@ -68,8 +70,7 @@ for ((turn = 1; turn <= turns; turn++)); do
 		for provider in $providers; do
 			for name in $names; do
 				for who in ours ${peers[@]+"${peers[@]}"}; do
-					("$who" "$provider" "$n" "$name" 2>>"$bin/errors" || echo "$who $provider $n $name failed in turn $turn" >&2) |
-						sed "s/^/$who $provider /"
+					("$who" "$provider" "$n" "$name" 2>"$bin/errors" || failed "$who $provider $n $name") | sed "s/^/$who $provider /"
 				done
 			done
 		done
