@@ -5,7 +5,6 @@ import (
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/fabric"
-	"github.com/gopgas/gopgas/window"
 )
 
 // Ends that differ never connect, and agree on no more than where a card lies: the
@@ -16,11 +15,4 @@ func (l *fabricLink) disowned() bool { return atomics.Word64(l.local()[cardDisow
 // disown comes behind what the herald owes, which tells the other end to look.
 func (l *fabricLink) disown(ctx context.Context) bool {
 	return l.owed.Load() == 0 && l.misfit.PostFlag(ctx, fabric.Flag{Offset: cardDisown, Value: 1}) == nil
-}
-
-func (l *windowLink) disowned() bool { return l.c.value(l.slots[len(l.slots)-1:]) != 0 }
-
-func (l *windowLink) disown(ctx context.Context) bool {
-	word := window.Signal{Slot: l.misfit.slot + l.c.flags(), Value: 1}
-	return l.c.w.PutNotify(ctx, l.peer, 0, nil, word) == nil
 }

@@ -71,3 +71,10 @@ func (l *windowLink) release() error {
 	}
 	return errors.Join(err, l.c.give(l.berth))
 }
+
+func (l *windowLink) disowned() bool { return l.c.value(l.slots[len(l.slots)-1:]) != 0 }
+
+func (l *windowLink) disown(ctx context.Context) bool {
+	word := window.Signal{Slot: l.misfit.slot + l.c.flags(), Value: 1}
+	return l.c.w.PutNotify(ctx, l.peer, 0, nil, word) == nil
+}
