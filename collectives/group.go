@@ -50,7 +50,8 @@ func groupOf(t *runtime.Team) (*group, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &group{handle: t, team: team, shapes: shapes{tuned: measured.mark}, guide: newGuide(team, measured)}
+	g := &group{handle: t, team: team, guide: newGuide(team, measured)}
+	g.shapes.tuned, g.shapes.boards = measured.mark, g.guide.boards
 	g.pipes = pipes{group: g, partners: make([]partner, t.Size()), heap: heapFor(t.Size())}
 	g.args.Scratch = g.arena.Take
 	if !team.Above.CompareAndSwap(nil, g) {

@@ -31,6 +31,7 @@ type shapes struct {
 	mu     sync.Mutex
 	all    map[shapeKey]*shape
 	tuned  string // by which table choices are made, the same at all members
+	boards bool   // they may be used, the same at all members
 }
 
 // of returns the shape of a call.
@@ -43,7 +44,7 @@ func (s *shapes) of(c *Call) *shape {
 	defer s.mu.Unlock()
 	found := s.all[key]
 	if found == nil {
-		found = newShape(key, s.tuned)
+		found = s.make(key)
 		if s.all == nil {
 			s.all = map[shapeKey]*shape{}
 		}
@@ -53,7 +54,7 @@ func (s *shapes) of(c *Call) *shape {
 	return found
 }
 
-func newShape(key shapeKey, tuned string) *shape {
+func (all *shapes) make(key shapeKey) *shape {
 	s := &shape{shapeKey: key}
 	if s.of, s.err = element.DescribeType(key.typ); s.err != nil {
 		return s
@@ -67,8 +68,11 @@ func newShape(key shapeKey, tuned string) *shape {
 	if key.algorithm != "" {
 		s.of += ", by " + key.algorithm
 	}
-	if tuned != "" {
-		s.of += ", tuned by " + tuned
+	if all.tuned != "" {
+		s.of += ", tuned by " + all.tuned
+	}
+	if !all.boards {
+		s.of += ", without boards"
 	}
 	s.hash = fnvOffset
 	for _, b := range []byte(s.of) {

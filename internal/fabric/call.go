@@ -79,6 +79,9 @@ func (c Call) String() string {
 	default:
 		s += fmt.Sprintf(" of %d %s", c.Count, c.Of)
 	}
+	if c.Kind == AllGatherV || c.Kind == ReduceScatterV { // whose counts may differ though their sum does not
+		s += fmt.Sprintf(", blocks #%04x", c.Mark&0xffff)
+	}
 	if c.Kind.rooted() {
 		s += fmt.Sprintf(", root %d", c.Root)
 	}
