@@ -3,6 +3,7 @@ package board
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -47,9 +48,7 @@ func numbers(list string) (all []int) {
 
 func (p *process) measure() error {
 	if p.n == 2 {
-		var cpus unix.CPUSet
-		cpus.Set(p.rank)
-		if err := unix.SchedSetaffinity(0, &cpus); err != nil {
+		if err := pin(p.rank); err != nil {
 			return err
 		}
 	}
@@ -67,6 +66,18 @@ func (p *process) measure() error {
 		}
 	}
 	return nil
+}
+
+// pin has all threads of this process, and those that they make, run on one core.
+func pin(core int) error {
+	var cpus unix.CPUSet
+	cpus.Set(core)
+	threads, err := os.ReadDir("/proc/self/task")
+	for _, thread := range threads {
+		id, _ := strconv.Atoi(thread.Name())
+		err = errors.Join(err, unix.SchedSetaffinity(id, &cpus))
+	}
+	return err
 }
 
 func (p *process) say(format string, args ...any) {
