@@ -14,7 +14,7 @@
 // writes words straight into memory at the rank that adds them up, where mapped,
 // and waits when that one is behind; nobody asks for anything.
 //
-//	corpus      the files, their words, and a sequential count (examples/internal/corpus)
+//	corpus      the command line, the files, their words, and a sequential count (examples/internal/corpus)
 //	stream.go   words and counts through a pipe
 //	reduce.go   who sends what to whom
 //	report.go   rank 0 prints the most frequent words and checks all of them
@@ -22,53 +22,23 @@ package main
 
 import (
 	"context"
-	"flag"
-	"fmt"
-	"io"
-	"os"
 
 	"github.com/gopgas/gopgas/examples/internal/corpus"
 	"github.com/gopgas/gopgas/runtime"
 )
 
 // options are the command line.
-type options struct {
-	dir    string
-	top    int
-	all    bool
-	verify bool
-	out    io.Writer // results
-	log    io.Writer // everything else
-}
+type options struct{ corpus.Options }
 
 func main() {
-	o := options{dir: ".", out: os.Stdout, log: os.Stderr}
-	flag.IntVar(&o.top, "top", 10, "print this many of the most frequent words")
-	flag.BoolVar(&o.all, "all", false, "count hidden folders and binary files as well")
-	flag.BoolVar(&o.verify, "verify", true, "count again on one rank and compare every word")
-	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: grun -n N ./examples/pipes [flags] [DIR]")
-		flag.PrintDefaults()
-	}
-	flag.Parse()
-	if flag.NArg() > 1 || o.top < 0 {
-		flag.Usage()
-		os.Exit(2)
-	}
-	if flag.NArg() == 1 {
-		o.dir = flag.Arg(0)
-	}
+	o := options{corpus.Parse("pipes", true)}
 	runtime.Main(o.run)
-}
-
-func (o *options) folder() *corpus.Folder {
-	return &corpus.Folder{Dir: o.dir, All: o.all, Program: "pipes", Log: o.log}
 }
 
 // run is what each rank does.
 func (o *options) run(ctx context.Context, job *runtime.Job) error {
 	world := job.World()
-	files, err := o.folder().List(world.Rank() == 0)
+	files, err := o.Folder().List(world.Rank() == 0)
 	if err != nil {
 		return err
 	}
@@ -82,7 +52,7 @@ func (o *options) run(ctx context.Context, job *runtime.Job) error {
 		return err
 	}
 	o.print(all)
-	if !o.verify {
+	if !o.Verify {
 		return nil
 	}
 	return o.check(ctx, all, files)

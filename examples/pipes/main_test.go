@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/examples/internal/corpus"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -97,7 +98,7 @@ func TestEveryWordIsAddedUp(t *testing.T) {
 	}
 	everywhere(t, func(t *testing.T, n int, opts []runtime.Option) {
 		var out, log lockedBuffer
-		o := options{dir: root, top: len(words) + 1, verify: true, out: &out, log: &log}
+		o := options{corpus.Options{Program: "pipes", Dir: root, Top: len(words) + 1, Verify: true, Out: &out, Log: &log}}
 		require.NoError(t, local(n, o.run, opts...))
 		require.True(t, text.String() == out.String(), "%.2000s", out.String())
 		require.Contains(t, log.String(), fmt.Sprintf("verified: all %d words", len(words)))
@@ -106,13 +107,13 @@ func TestEveryWordIsAddedUp(t *testing.T) {
 
 func TestAFolderWithoutWords(t *testing.T) {
 	var out lockedBuffer
-	o := options{dir: t.TempDir(), top: 10, verify: true, out: &out, log: &lockedBuffer{}}
+	o := options{corpus.Options{Program: "pipes", Dir: t.TempDir(), Top: 10, Verify: true, Out: &out, Log: &lockedBuffer{}}}
 	require.NoError(t, local(3, o.run, runtime.WithProvider("loop")))
 	require.Empty(t, out.String())
 }
 
 func TestAMissingFolderIsAnError(t *testing.T) {
-	o := options{dir: filepath.Join(t.TempDir(), "missing"), log: &lockedBuffer{}}
+	o := options{corpus.Options{Program: "pipes", Dir: filepath.Join(t.TempDir(), "missing"), Log: &lockedBuffer{}}}
 	require.ErrorIs(t, local(2, o.run, runtime.WithProvider("loop")), os.ErrNotExist)
 }
 
@@ -120,7 +121,7 @@ func TestAMissingFolderIsAnError(t *testing.T) {
 func TestARankThatFailsEndsTheOthers(t *testing.T) {
 	root, _ := plant(t)
 	broken := errors.New("broken")
-	o := options{dir: root, log: &lockedBuffer{}}
+	o := options{corpus.Options{Program: "pipes", Dir: root, Log: &lockedBuffer{}}}
 	err := local(3, func(ctx context.Context, job *runtime.Job) error {
 		if job.World().Rank() == 1 {
 			return broken
@@ -140,8 +141,8 @@ func TestWrongCountsAreFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log lockedBuffer
-			o := options{dir: root, log: &log}
-			files, err := o.folder().List(true)
+			o := options{corpus.Options{Program: "pipes", Dir: root, Log: &log}}
+			files, err := o.Folder().List(true)
 			require.NoError(t, err)
 			damaged := maps.Clone(want)
 			damage(damaged)

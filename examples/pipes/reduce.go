@@ -48,7 +48,7 @@ func (o *options) countShare(ctx context.Context, world *runtime.Team, files []s
 		if some = append(some, files[i]); len(some) < filesAtOnce && i+world.Size() < len(files) {
 			continue
 		}
-		if err := o.folder().Count(ctx, words, some, true); err != nil {
+		if err := o.Folder().Count(ctx, words, some, true); err != nil {
 			return err
 		}
 		for word, n := range words {

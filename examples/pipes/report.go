@@ -14,14 +14,14 @@ func (o *options) print(all counts) {
 	words := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
 		return cmp.Or(cmp.Compare(all[b], all[a]), cmp.Compare(a, b))
 	})
-	for _, w := range words[:min(o.top, len(words))] {
-		fmt.Fprintln(o.out, all[w], w)
+	for _, w := range words[:min(o.Top, len(words))] {
+		fmt.Fprintln(o.Out, all[w], w)
 	}
 }
 
 // check compares every word with a sequential count.
 func (o *options) check(ctx context.Context, all counts, files []string) error {
-	check, err := o.folder().Recount(ctx, files)
+	check, err := o.Folder().Recount(ctx, files)
 	if err != nil {
 		return err
 	}

@@ -26,52 +26,23 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/gopgas/gopgas/examples/internal/corpus"
 	"github.com/gopgas/gopgas/runtime"
 )
 
 // options are the command line.
-type options struct {
-	dir    string
-	top    int
-	all    bool
-	verify bool
-	out    io.Writer // results
-	log    io.Writer // everything else
-}
+type options struct{ corpus.Options }
 
 func main() {
-	o := options{dir: ".", out: os.Stdout, log: os.Stderr}
-	flag.IntVar(&o.top, "top", 10, "print this many of the most frequent words")
-	flag.BoolVar(&o.all, "all", false, "count hidden folders and binary files as well")
-	flag.BoolVar(&o.verify, "verify", false, "count again on one rank and compare every word")
-	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: grun -n N ./examples/wordcount [flags] [DIR]")
-		flag.PrintDefaults()
-	}
-	flag.Parse()
-	if flag.NArg() > 1 || o.top < 0 {
-		flag.Usage()
-		os.Exit(2)
-	}
-	if flag.NArg() == 1 {
-		o.dir = flag.Arg(0)
-	}
+	o := options{corpus.Parse("wordcount", false)}
 	runtime.Main(o.run)
-}
-
-func (o *options) folder() *corpus.Folder {
-	return &corpus.Folder{Dir: o.dir, All: o.all, Program: "wordcount", Log: o.log}
 }
 
 // run is what each rank does.
 func (o *options) run(ctx context.Context, job *runtime.Job) error {
-	files, err := o.folder().List(job.World().Rank() == 0)
+	files, err := o.Folder().List(job.World().Rank() == 0)
 	if err != nil {
 		return err
 	}
@@ -108,7 +79,7 @@ func (o *options) countClaimed(ctx context.Context, job *runtime.Job, files []st
 			break
 		}
 		job.Note("files claimed", int64(len(mine)))
-		if err := o.folder().Count(ctx, words, mine, true); err != nil {
+		if err := o.Folder().Count(ctx, words, mine, true); err != nil {
 			return nil, err
 		}
 	}
@@ -136,17 +107,17 @@ func merge(ctx context.Context, team *runtime.Team, words corpus.Tally) (*Table,
 
 // report prints the most frequent words at rank 0.
 func (o *options) report(ctx context.Context, job *runtime.Job, table *Table, files []string) error {
-	best, err := table.Top(ctx, o.top)
+	best, err := table.Top(ctx, o.Top)
 	if err != nil || job.World().Rank() != 0 {
 		return err
 	}
 	for _, e := range best {
-		fmt.Fprintln(o.out, e.Count, e.Word)
+		fmt.Fprintln(o.Out, e.Count, e.Word)
 	}
-	if !o.verify {
+	if !o.Verify {
 		return nil
 	}
-	check, err := o.folder().Recount(ctx, files)
+	check, err := o.Folder().Recount(ctx, files)
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func pipeline(t *testing.T, root string, only ...string) string {
 // count runs the program on n ranks and returns what it printed.
 func count(n int, provider string, o options) (out, log string, err error) {
 	var outBuf, logBuf lockedBuffer
-	o.out, o.log = &outBuf, &logBuf
+	o.Out, o.Log = &outBuf, &logBuf
 	err = local(n, provider, o.run)
 	return outBuf.String(), logBuf.String(), err
 }
@@ -92,16 +92,16 @@ func TestCountsAreThoseOfTheShell(t *testing.T) {
 	all := pipeline(t, root)
 	require.True(t, text != all)
 	everywhere(t, func(t *testing.T, n int, provider string) {
-		out, log, err := count(n, provider, options{dir: root, top: every, verify: true})
+		out, log, err := count(n, provider, options{corpus.Options{Program: "wordcount", Dir: root, Top: every, Verify: true}})
 		require.NoError(t, err)
 		requireLines(t, text, out)
 		require.Contains(t, log, fmt.Sprintf("verified: all %d words", strings.Count(text, "\n")))
 
-		out, _, err = count(n, provider, options{dir: root, top: every, all: true})
+		out, _, err = count(n, provider, options{corpus.Options{Program: "wordcount", Dir: root, Top: every, All: true}})
 		require.NoError(t, err)
 		requireLines(t, all, out)
 
-		out, _, err = count(n, provider, options{dir: root, top: 10})
+		out, _, err = count(n, provider, options{corpus.Options{Program: "wordcount", Dir: root, Top: 10}})
 		require.NoError(t, err)
 		requireLines(t, strings.Join(strings.SplitAfter(text, "\n")[:10], ""), out)
 	})
@@ -111,7 +111,7 @@ func TestFoldersWithoutWords(t *testing.T) {
 	root := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(root, "numbers"), []byte("1 2 3\n"), 0o644))
 	everywhere(t, func(t *testing.T, n int, provider string) {
-		out, _, err := count(n, provider, options{dir: root, top: 10, verify: true})
+		out, _, err := count(n, provider, options{corpus.Options{Program: "wordcount", Dir: root, Top: 10, Verify: true}})
 		require.NoError(t, err)
 		require.Empty(t, out)
 	})
@@ -119,31 +119,31 @@ func TestFoldersWithoutWords(t *testing.T) {
 
 func TestOneFileAndALinkToAFolder(t *testing.T) {
 	root := plant(t)
-	out, _, err := count(2, "loop", options{dir: filepath.Join(root, "plain.txt"), top: 1})
+	out, _, err := count(2, "loop", options{corpus.Options{Program: "wordcount", Dir: filepath.Join(root, "plain.txt"), Top: 1}})
 	require.NoError(t, err)
 	require.Equal(t, "3 the\n", out)
 
 	link := filepath.Join(t.TempDir(), "link")
 	require.NoError(t, os.Symlink(filepath.Join(root, "sub/deep"), link))
-	out, _, err = count(2, "loop", options{dir: link, top: 1})
+	out, _, err = count(2, "loop", options{corpus.Options{Program: "wordcount", Dir: link, Top: 1}})
 	require.NoError(t, err)
 	require.Equal(t, "3 main\n", out)
 }
 
 func TestAMissingFolderIsAnError(t *testing.T) {
-	_, _, err := count(3, "loop", options{dir: filepath.Join(t.TempDir(), "missing"), top: 1})
+	_, _, err := count(3, "loop", options{corpus.Options{Program: "wordcount", Dir: filepath.Join(t.TempDir(), "missing"), Top: 1}})
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
 // TestAFileThatGoesIsLeftOut lists a file and removes it before it is counted,
 // as happens in a folder that is in use.
 func TestAFileThatGoesIsLeftOut(t *testing.T) {
-	o := options{log: &lockedBuffer{}}
+	o := options{corpus.Options{Program: "wordcount", Log: &lockedBuffer{}}}
 	words := corpus.Tally{}
 	missing := filepath.Join(t.TempDir(), "missing")
-	require.NoError(t, o.folder().Count(context.Background(), words, []string{missing}, true))
+	require.NoError(t, o.Folder().Count(context.Background(), words, []string{missing}, true))
 	require.Empty(t, words)
-	require.Contains(t, fmt.Sprint(o.log), "left out")
+	require.Contains(t, fmt.Sprint(o.Log), "left out")
 }
 
 func TestRanksThatListOtherFilesFindOut(t *testing.T) {
@@ -171,7 +171,7 @@ func TestVerifyFindsEveryDifference(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log lockedBuffer
-			o := options{log: &log}
+			o := options{corpus.Options{Program: "wordcount", Log: &log}}
 			require.ErrorContains(t, local(1, "loop", func(ctx context.Context, job *runtime.Job) error {
 				damaged, err := filled(ctx, job.World(), nil, []map[string]uint64{table})
 				if err != nil {
@@ -181,7 +181,7 @@ func TestVerifyFindsEveryDifference(t *testing.T) {
 				for w, n := range right {
 					want[w] = n
 				}
-				return verify(ctx, damaged, o.folder().Against(want, 1))
+				return verify(ctx, damaged, o.Folder().Against(want, 1))
 			}), "1 words differ from a sequential count of 3 words")
 			require.Equal(t, 1, strings.Count(log.String(), "\n"))
 		})
@@ -191,9 +191,9 @@ func TestVerifyFindsEveryDifference(t *testing.T) {
 // TestVerifyFailsWhenFilesChange has the count and its repetition differ.
 func TestVerifyFailsWhenFilesChange(t *testing.T) {
 	root := plant(t)
-	o := options{dir: root, log: &lockedBuffer{}, out: &lockedBuffer{}, verify: true}
+	o := options{corpus.Options{Program: "wordcount", Dir: root, Log: &lockedBuffer{}, Out: &lockedBuffer{}, Verify: true}}
 	err := local(2, "loop", func(ctx context.Context, job *runtime.Job) error {
-		files, err := o.folder().List(false)
+		files, err := o.Folder().List(false)
 		if err != nil {
 			return err
 		}

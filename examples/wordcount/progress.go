@@ -18,7 +18,7 @@ const (
 // showProgress tells the terminal how many files are claimed until the
 // returned function is called. It reads the counter where it lies.
 func (o *options) showProgress(ctx context.Context, c *claims) (stop func()) {
-	terminal, ok := o.log.(*os.File)
+	terminal, ok := o.Log.(*os.File)
 	if !ok || !term.IsTerminal(int(terminal.Fd())) {
 		return func() {}
 	}
