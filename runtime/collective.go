@@ -11,15 +11,18 @@ import (
 // and find out, and then what the call does beyond it. then gets a context that
 // ends with the team, and the number of the call.
 func (t *Team) collective(ctx context.Context, c fabric.Collective, then func(ctx context.Context, seq uint64) error) error {
-	call := fabric.Call{Kind: c}
-	seq, err := t.enter(ctx, call)
+	seq, err := t.enter(ctx, fabric.Call{Kind: c})
 	if err != nil {
 		return err
 	}
 	if err = t.barrier.arrive(ctx, seq, c); err == nil && then != nil {
 		err = t.within(ctx, func(ctx context.Context) error { return then(ctx, seq) })
 	}
-	return t.finish(seq, call, err)
+	if err != nil {
+		err = t.failed(c, err)
+	}
+	t.leave(seq)
+	return err
 }
 
 // within has f end with the team.

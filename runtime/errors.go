@@ -46,6 +46,10 @@ type TeamError struct {
 }
 
 func (e *TeamError) Error() string {
+	var differ *MismatchError
+	if errors.As(e.Reason, &differ) { // which names the team and both calls
+		return differ.Error() + "; the team is broken, go on with another"
+	}
 	return fmt.Sprintf("team %s is broken: %s at rank %d ended early (%s); go on with another team",
 		e.Team, e.Call, e.Rank, e.Cause)
 }

@@ -61,13 +61,14 @@ type inquiry struct {
 	round int    // and how often it asked about that
 }
 
-// attend has the inquiry look. Called with the stream's mutex held.
+// attend has the inquiry look, which it does not do. Called with the stream's
+// mutex held.
 func (t *Team) attend() {
 	q := &t.stream.inquiry
-	if q.armed || len(t.members) == 1 {
-		return
-	}
 	q.armed = true
+	if len(t.members) == 1 {
+		return // nobody to ask, ever
+	}
 	if q.timer == nil {
 		q.timer = time.AfterFunc(inquireAfter, t.inquire)
 		return

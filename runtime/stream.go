@@ -79,7 +79,9 @@ func (t *Team) enter(ctx context.Context, c fabric.Call) (uint64, error) {
 	}
 	seq := s.number(c)
 	s.blocking = seq
-	t.attend()
+	if !s.inquiry.armed {
+		t.attend()
+	}
 	s.mu.Unlock()
 	if s.ended.Load() == seq-1 {
 		return seq, nil
@@ -134,7 +136,9 @@ func (t *Team) start(ctx context.Context, c fabric.Call, run func(context.Contex
 		go t.serve()
 	}
 	s.queue = append(s.queue, started{ctx, c, s.number(c), run, done})
-	t.attend()
+	if !s.inquiry.armed {
+		t.attend()
+	}
 	return nil
 }
 
