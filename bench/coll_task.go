@@ -22,7 +22,7 @@ const (
 	rewriteMax  = 4 << 10
 	severalMax  = 256 << 10
 	several     = 4  // inputs above rewriteMax, up to severalMax; above that one
-	manyCalls   = 64 // of a batch, at least, up to rewriteMax
+	manyCalls   = 16 // of a batch, at least, up to rewriteMax
 	// roomMax is the most that the ranks' inputs and outputs may take together.
 	roomMax = 2 << 30
 )

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { LINE = 64, REWRITE_MAX = 4 << 10, SEVERAL_MAX = 256 << 10, SEVERAL = 4, MANY = 64, MAX_BATCH = 1 << 20, SAMPLES = 1 << 15 };
+enum { LINE = 64, REWRITE_MAX = 4 << 10, SEVERAL_MAX = 256 << 10, SEVERAL = 4, MANY = 16, MAX_BATCH = 1 << 20, SAMPLES = 1 << 15 };
 
 static const double ROOM_MAX = 2147483648., BATCH_TIME = 100e-6;
 
