@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
+	goruntime "runtime"
 	"strings"
 )
 
@@ -26,13 +26,13 @@ func Here() (Machine, error) {
 	if err != nil {
 		return Machine{}, err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close()
 	return parseMachine(f)
 }
 
 // parseMachine reads the kernel's description of processors.
 func parseMachine(r io.Reader) (Machine, error) {
-	m := Machine{Arch: runtime.GOARCH}
+	m := Machine{Arch: goruntime.GOARCH}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxBytes)
 	for lines.Scan() {

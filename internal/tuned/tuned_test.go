@@ -180,7 +180,7 @@ func FuzzDecode(f *testing.F) {
 		require.NoError(t, err)
 		twice, err := Decode(again)
 		require.NoError(t, err)
-		require.Equal(t, len(decoded.Rules), len(twice.Rules))
+		require.Len(t, twice.Rules, len(decoded.Rules))
 		for n := range 10 {
 			require.Equal(t, decoded.For("b", n), twice.For("b", n))
 		}
