@@ -54,31 +54,31 @@ func (s *shapes) of(c *Call) *shape {
 	return found
 }
 
-func (all *shapes) make(key shapeKey) *shape {
-	s := &shape{shapeKey: key}
-	if s.of, s.err = element.DescribeType(key.typ); s.err != nil {
-		return s
+func (s *shapes) make(key shapeKey) *shape {
+	made := &shape{shapeKey: key}
+	if made.of, made.err = element.DescribeType(key.typ); made.err != nil {
+		return made
 	}
 	if key.op != "" {
-		s.of += ", " + key.op
+		made.of += ", " + key.op
 	}
 	if key.ordered {
-		s.of += ", deterministic"
+		made.of += ", deterministic"
 	}
 	if key.algorithm != "" {
-		s.of += ", by " + key.algorithm
+		made.of += ", by " + key.algorithm
 	}
-	if all.tuned != "" {
-		s.of += ", tuned by " + all.tuned
+	if s.tuned != "" {
+		made.of += ", tuned by " + s.tuned
 	}
-	if !all.boards {
-		s.of += ", without boards"
+	if !s.boards {
+		made.of += ", without boards"
 	}
-	s.hash = fnvOffset
-	for _, b := range []byte(s.of) {
-		s.hash = mix(s.hash, uint64(b))
+	made.hash = fnvOffset
+	for _, b := range []byte(made.of) {
+		made.hash = mix(made.hash, uint64(b))
 	}
-	return s
+	return made
 }
 
 // call is what members compare of c.
