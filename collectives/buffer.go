@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/arena"
 	"github.com/gopgas/gopgas/internal/element"
@@ -27,6 +28,7 @@ type buffer struct {
 	block  arena.Block
 	region *fabric.Region
 	once   sync.Once
+	freed  atomic.Bool
 	err    error
 }
 
@@ -66,17 +68,31 @@ func allocate[T any](g *group, n int) (*Buffer[T], error) {
 	return &Buffer[T]{b, element.View[T](b.block.Bytes, n)[:n:n]}, nil
 }
 
-// Mem returns the buffer's elements. After Free the slice means nothing.
-func (b *Buffer[T]) Mem() []T { return b.mem }
+// Mem returns the buffer's elements, nil after Free. A slice that was taken before
+// shows what others make of the memory from then on: no call may use it. Kind: local.
+func (b *Buffer[T]) Mem() []T {
+	if b == nil || b.core == nil || b.core.freed.Load() {
+		return nil
+	}
+	return b.mem
+}
 
 // Free gives the memory back, when no call uses it any more, here or at another
 // member: a member that has returned from a call may be ahead of others which still
-// read its memory, so there is a Barrier or another call in between. The second call
-// does nothing. Kind: local.
-func (b *Buffer[T]) Free() error { return b.core.free() }
+// read its memory. So between the last call on it and Free there is one that returns
+// nowhere before all members have come: Barrier, AllReduce, AllGather, AllToAll or
+// ReduceScatter of at least one element. A call with a root, a scan, or one along a
+// graph is not enough. The second call does nothing. Kind: local.
+func (b *Buffer[T]) Free() error {
+	if b == nil || b.core == nil {
+		return nil // the first was never made
+	}
+	return b.core.free()
+}
 
 func (b *buffer) free() error {
 	b.once.Do(func() {
+		b.freed.Store(true)
 		if b.region != nil {
 			b.err = b.region.Close()
 		}

@@ -19,12 +19,12 @@ var (
 	ErrRange = runtime.ErrRange
 	// ErrType: elements that hold pointers or have no size.
 	ErrType = element.ErrType
-	// ErrOp: an operator that was not made by this package, or that its elements do
-	// not have.
-	ErrOp = errors.New("not an operator of these elements; use one of this package's, or NewOp")
+	// ErrOp: an operator that was not made by this package, has no name or no
+	// function, or that its elements do not have.
+	ErrOp = errors.New("not an operator of these elements; use one of this package's, or NewOp with a name and a function")
 	// ErrAlgorithm: an algorithm that is unknown, or cannot do the call.
 	ErrAlgorithm = errors.New("unusable algorithm")
-	// ErrFreed: the buffer or the plan was freed.
+	// ErrFreed: the plan was freed.
 	ErrFreed = errors.New("it was freed")
 	// ErrBusy: the plan was started and not waited for.
 	ErrBusy = errors.New("plan is under way: wait for its request first")

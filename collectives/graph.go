@@ -89,8 +89,20 @@ func matchEdges(all [][]byte) error {
 	return nil
 }
 
-// In returns the ranks that this member receives from. Kind: local.
+// team returns the graph's team, nil for no graph.
+func (g *Graph) team() *runtime.Team {
+	if g == nil {
+		return nil
+	}
+	return g.handle
+}
+
+// In returns the ranks that this member receives from, none for no graph. Kind:
+// local.
 func (g *Graph) In() []int {
+	if g == nil {
+		return nil
+	}
 	if g.slots == nil {
 		return slices.Clone(g.in)
 	}
@@ -101,8 +113,13 @@ func (g *Graph) In() []int {
 	return in
 }
 
-// Out returns the ranks that this member sends to. Kind: local.
-func (g *Graph) Out() []int { return slices.Clone(g.out) }
+// Out returns the ranks that this member sends to, none for no graph. Kind: local.
+func (g *Graph) Out() []int {
+	if g == nil {
+		return nil
+	}
+	return slices.Clone(g.out)
+}
 
 // layOut returns counts and offsets, in bytes, of the blocks that come along the
 // edges: as from says, or alike.

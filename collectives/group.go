@@ -86,8 +86,8 @@ func admit(t *runtime.Team, c *Call) (*group, fabric.Call, error) {
 		return nil, fabric.Call{}, &OpError{Op: c.kind.String(), Team: t.Name(), Rank: t.Rank(), Err: err}
 	}
 	call := fabric.Call{Kind: c.kind}
-	if c.graph != nil && c.graph.group != g {
-		return nil, call, g.fail(&call, fmt.Errorf("%w: the graph is of team %s", runtime.ErrTeam, c.graph.handle.Name()))
+	if err := c.checkGraph(g); err != nil {
+		return nil, call, g.fail(&call, err)
 	}
 	if err := c.check(g.team.Rank, len(g.team.Members)); err != nil {
 		return nil, call, g.fail(&call, err)
@@ -101,6 +101,18 @@ func admit(t *runtime.Team, c *Call) (*group, fabric.Call, error) {
 		return nil, call, g.fail(&call, err)
 	}
 	return g, call, nil
+}
+
+// checkGraph tells whether the graph of a call, where it has to have one, is the
+// group's.
+func (c *Call) checkGraph(g *group) error {
+	switch {
+	case c.kind < fabric.NeighborAllGather || c.graph != nil && c.graph.group == g:
+		return nil
+	case c.graph.team() == nil:
+		return fmt.Errorf("%w: the graph is nil; make one by NewGraph or NewCart", runtime.ErrTeam)
+	}
+	return fmt.Errorf("%w: the graph is of team %s", runtime.ErrTeam, c.graph.handle.Name())
 }
 
 // fail wraps what a call failed with.

@@ -77,7 +77,7 @@ func (g *guide) choose(c *Call, t *fabric.Team) *way {
 // explain says once for each shape of a call how it is done, and why.
 func (g *guide) explain(c *Call, t *fabric.Team, w *way, board bool) {
 	size := c.bytes(len(t.Members))
-	about := topic{c.kind, bits.Len(uint(size)), c.typ.String() + c.op + c.algorithm}
+	about := topic{c.kind, bits.Len(uint(size)), c.typ.String() + byOp(c) + c.algorithm}
 	if g.said[about] {
 		return
 	}
@@ -100,11 +100,15 @@ func (g *guide) explain(c *Call, t *fabric.Team, w *way, board bool) {
 }
 
 func byOp(c *Call) string {
+	how := ""
 	switch {
-	case c.op == "":
-		return ""
 	case c.graph != nil:
-		return " along " + c.op
+		how = " along " + c.op
+	case c.op != "":
+		how = " by " + c.op
 	}
-	return " by " + c.op
+	if c.ordered {
+		how += ", deterministic"
+	}
+	return how
 }

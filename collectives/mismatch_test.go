@@ -65,6 +65,8 @@ func TestCallsThatDifferAreNamedAtAllMembers(t *testing.T) {
 				var m *runtime.MismatchError
 				r.ErrorAs(err, &m)
 				r.NotEqual(m.Call, m.OtherDid)
+				r.ErrorContains(err, m.Error())
+				r.NotContains(err.Error(), "ended early", "what counts is how they differ")
 				for _, text := range []string{m.Call, m.OtherDid} {
 					r.Contains(d.texts, text)
 				}

@@ -267,7 +267,7 @@ func TestCallsAgreeWithASequentialModel(t *testing.T) {
 func tryAll(ctx context.Context, r *testjob.Rank, tr trial, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	empty, _ := tr.call(draw(rnd, r.N, 0), r)
-	for _, name := range append([]string{""}, empty.Algorithms()...) {
+	for _, name := range append([]string{""}, empty.Algorithms(nil)...) {
 		for range sample() {
 			s := draw(rnd, r.N, 64<<10)
 			s.algorithm = name

@@ -11,7 +11,7 @@ import (
 // collective; returns when out is complete, and in may be changed.
 func NeighborAllGather[T any](ctx context.Context, g *Graph, in, out []T, opts ...Option) error {
 	c := NeighborAllGatherCall(g, in, out, opts...)
-	return run(ctx, g.handle, &c)
+	return run(ctx, g.team(), &c)
 }
 
 // NeighborAllGatherCall returns the call of [NeighborAllGather].
@@ -26,7 +26,7 @@ func NeighborAllGatherCall[T any](g *Graph, in, out []T, opts ...Option) Call {
 // says where those from the edges in go.
 func NeighborAllGatherV[T any](ctx context.Context, g *Graph, in, out []T, from Blocks, opts ...Option) error {
 	c := NeighborAllGatherVCall(g, in, out, from, opts...)
-	return run(ctx, g.handle, &c)
+	return run(ctx, g.team(), &c)
 }
 
 // NeighborAllGatherVCall returns the call of [NeighborAllGatherV].
@@ -43,7 +43,7 @@ func NeighborAllGatherVCall[T any](g *Graph, in, out []T, from Blocks, opts ...O
 // collective; returns when out is complete, and in may be changed.
 func NeighborAllToAll[T any](ctx context.Context, g *Graph, in, out []T, opts ...Option) error {
 	c := NeighborAllToAllCall(g, in, out, opts...)
-	return run(ctx, g.handle, &c)
+	return run(ctx, g.team(), &c)
 }
 
 // NeighborAllToAllCall returns the call of [NeighborAllToAll].
@@ -58,7 +58,7 @@ func NeighborAllToAllCall[T any](g *Graph, in, out []T, opts ...Option) Call {
 // end of an edge sends is as long as what the other expects.
 func NeighborAllToAllV[T any](ctx context.Context, g *Graph, in []T, to Blocks, out []T, from Blocks, opts ...Option) error {
 	c := NeighborAllToAllVCall(g, in, to, out, from, opts...)
-	return run(ctx, g.handle, &c)
+	return run(ctx, g.team(), &c)
 }
 
 // NeighborAllToAllVCall returns the call of [NeighborAllToAllV].
@@ -71,7 +71,11 @@ func NeighborAllToAllVCall[T any](g *Graph, in []T, to Blocks, out []T, from Blo
 }
 
 // along has the call follow a graph's edges, which members compare by number.
-func (c *Call) along(g *Graph) { c.graph, c.op = g, g.label }
+func (c *Call) along(g *Graph) {
+	if g != nil {
+		c.graph, c.op = g, g.label
+	}
+}
 
 // checkNeighbors checks a call along a graph's edges.
 func (c *Call) checkNeighbors() error {

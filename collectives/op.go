@@ -71,13 +71,19 @@ func MaxLoc[T Ordered]() Op[Loc[T]] { return Op[Loc[T]]{"MaxLoc", vector.ForLoc[
 // NewOp makes an operator of an associative function. commutes says that
 // f(a, b) is f(b, a). Members compare names, which stand for what f does. f is
 // called by any goroutine, one call at a time. Kind: local; make it once, it
-// allocates.
+// allocates. Calls by one without a name or a function are [ErrOp].
 func NewOp[T any](name string, commutes bool, f func(left, right T) T) Op[T] {
+	if f == nil {
+		return Op[T]{name: name}
+	}
 	return Op[T]{name, vector.Func(f), commutes}
 }
 
 // NewSliceOp is NewOp of a function of slices, dst[i] = left[i] ∘ right[i]. All
 // three are as long, and dst may be left or right itself. Kind: local.
 func NewSliceOp[T any](name string, commutes bool, f func(dst, left, right []T)) Op[T] {
+	if f == nil {
+		return Op[T]{name: name}
+	}
 	return Op[T]{name, vector.Slices(f), commutes}
 }

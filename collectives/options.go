@@ -1,6 +1,6 @@
 package collectives
 
-// An Option adjusts a call. All members give the same.
+// An Option adjusts a call. All members give the same. One that is nil does nothing.
 type Option func(*options)
 
 type options struct {
@@ -12,7 +12,9 @@ type options struct {
 func collect(opts []Option) options {
 	var o options
 	for _, opt := range opts {
-		opt(&o)
+		if opt != nil {
+			opt(&o)
+		}
 	}
 	return o
 }

@@ -39,7 +39,7 @@ func TestDeterministicSumsHaveTheSameBitsEverywhere(t *testing.T) {
 		for _, n := range []int{1, 5, 600, 20000} {
 			want := leftToRight(r.N, n)
 			call := collectives.AllReduceCall(sum, terms(r.Me, n), make([]float64, n))
-			for _, name := range append([]string{""}, call.Algorithms()...) {
+			for _, name := range append([]string{""}, call.Algorithms(nil)...) {
 				opts := []collectives.Option{collectives.Deterministic()}
 				if name != "" {
 					opts = append(opts, collectives.WithAlgorithm(name))

@@ -2,6 +2,8 @@ package collectives
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/gopgas/gopgas/internal/fabric"
@@ -21,12 +23,19 @@ type Planned struct {
 	freed bool
 }
 
+// errUnplanned is what a Planned gives that Plan did not return.
+var errUnplanned = fmt.Errorf("an empty Planned, make it by Plan: %w", errors.ErrUnsupported)
+
 // Plan prepares a call. Members that make it together need not all have planned
-// it. Kind: local.
-func Plan(_ context.Context, t *runtime.Team, c Call) (*Planned, error) {
+// it. It waits for nobody, and gives the cause of ctx's end when that has ended.
+// Kind: local.
+func Plan(ctx context.Context, t *runtime.Team, c Call) (*Planned, error) {
 	g, call, err := admit(t, &c)
 	if err != nil {
 		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, g.fail(&call, context.Cause(ctx))
 	}
 	return &Planned{group: g, call: call, c: c}, nil
 }
@@ -34,7 +43,7 @@ func Plan(_ context.Context, t *runtime.Team, c Call) (*Planned, error) {
 // Run makes the call. Kind: as that of the call.
 func (p *Planned) Run(ctx context.Context) error {
 	if err := p.begin(nil); err != nil {
-		return p.group.fail(&p.call, err)
+		return p.fail(err)
 	}
 	return p.group.run(ctx, &p.call, &p.c)
 }
@@ -44,7 +53,7 @@ func (p *Planned) Run(ctx context.Context) error {
 func (p *Planned) Start(ctx context.Context) (*Request, error) {
 	r := &Request{done: make(chan struct{})}
 	if err := p.begin(r); err != nil {
-		return nil, p.group.fail(&p.call, err)
+		return nil, p.fail(err)
 	}
 	if err := p.group.start(ctx, p.call, &p.c, r); err != nil {
 		r.end(err)
@@ -53,8 +62,18 @@ func (p *Planned) Start(ctx context.Context) (*Request, error) {
 	return r, nil
 }
 
+func (p *Planned) fail(err error) error {
+	if p == nil || p.group == nil {
+		return &OpError{Op: "Planned", Rank: -1, Err: err}
+	}
+	return p.group.fail(&p.call, err)
+}
+
 // begin makes r the request that is under way; nil is none.
 func (p *Planned) begin(r *Request) error {
+	if p == nil || p.group == nil {
+		return errUnplanned
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.freed {
@@ -72,6 +91,9 @@ func (p *Planned) begin(r *Request) error {
 // Free waits until what was started has ended, and lets go of the call's slices.
 // The second call does nothing. Kind: local.
 func (p *Planned) Free(ctx context.Context) error {
+	if p == nil || p.group == nil {
+		return p.fail(errUnplanned)
+	}
 	p.mu.Lock()
 	p.freed = true
 	under := p.under

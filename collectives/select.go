@@ -147,19 +147,37 @@ func (w *ways) best(c *Call, n int, board bool) *way {
 // named returns the way that a call asks for.
 func (w *ways) named(c *Call, n int, board bool) (*way, error) {
 	named, ok := wayNamed(c.family(), c.algorithm)
-	switch {
-	case !ok:
-		return nil, fmt.Errorf("%w: %s is not by %q; choose one of %s", ErrAlgorithm, c.kind, c.algorithm,
-			strings.Join(namesOf(c.family()), ", "))
-	case named.board && !board:
-		return nil, fmt.Errorf("%w: the members do not use each other's memory; leave the choice open", ErrAlgorithm)
-	case named.board:
-		return named, nil
+	why := "there is none of this name"
+	if ok {
+		why = c.cannot(named, n, board)
 	}
-	if why := c.fits(named, n); why != "" {
-		return nil, fmt.Errorf("%w: %s by %q: %s; leave the choice open", ErrAlgorithm, c.kind, c.algorithm, why)
+	if why != "" {
+		return nil, fmt.Errorf("%w: %s by %q: %s; choose one of %s, or leave the choice open", ErrAlgorithm, c.kind, c.algorithm,
+			why, strings.Join(c.usable(n, board), ", "))
 	}
 	return named, nil
+}
+
+// cannot returns why a way cannot do a call of members that have boards or none, ""
+// if it can.
+func (c *Call) cannot(w *way, n int, board bool) string {
+	switch {
+	case !w.board:
+		return c.fits(w, n)
+	case !board:
+		return "the members do not use each other's memory for it"
+	}
+	return ""
+}
+
+// usable returns the names of the ways that can do a call.
+func (c *Call) usable(n int, board bool) (names []string) {
+	for _, name := range namesOf(c.family()) {
+		if w, ok := wayNamed(c.family(), name); ok && c.cannot(w, n, board) == "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // fits returns why a way cannot do a call, "" if it can. All members find the
@@ -238,9 +256,20 @@ func namesOf(c message.Collective) []string {
 	return names
 }
 
-// Algorithms returns the names of the algorithms for a call, which [WithAlgorithm]
-// takes. Kind: local.
-func (c Call) Algorithms() []string { return namesOf(c.family()) }
+// Algorithms returns the names of the algorithms by which a team can do a call, which
+// [WithAlgorithm] takes: none if it cannot be done at all. For a nil team it returns
+// the names of all that there are for the collective. Kind: local.
+func (c Call) Algorithms(t *runtime.Team) []string {
+	if t == nil && c.typ != nil {
+		return namesOf(c.family())
+	}
+	c.algorithm = ""
+	g, _, err := admit(t, &c)
+	if err != nil {
+		return nil
+	}
+	return c.usable(t.Size(), g.guide.hasBoard(&c, g.team))
+}
 
 // Choice returns the name of the algorithm by which a team does a call. Kind: local.
 func (c Call) Choice(t *runtime.Team) (string, error) {

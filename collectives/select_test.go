@@ -71,7 +71,7 @@ func TestTheGuideExplainsEachShapeOnce(t *testing.T) {
 	small, large := make([]float64, 1), make([]float64, 1<<20)
 	for range 3 {
 		for _, c := range []Call{AllReduceCall(Sum[float64](), small, small), BroadcastCall(1, large),
-			BroadcastCall(1, large, WithAlgorithm("chain"))} {
+			BroadcastCall(1, large, WithAlgorithm("chain")), AllReduceCall(Sum[float64](), small, small, Deterministic())} {
 			g.choose(&c, team)
 		}
 	}
@@ -83,6 +83,7 @@ func TestTheGuideExplainsEachShapeOnce(t *testing.T) {
 		"gopgas: team world: AllReduce of float64 by Sum, 4 ranks, 8 bytes: board (all members map each other's memory)",
 		"gopgas: team world: Broadcast of float64, 4 ranks, 8388608 bytes: board (all members map each other's memory)",
 		"gopgas: team world: Broadcast of float64, 4 ranks, 8388608 bytes: chain (the call asks for it)",
+		"gopgas: team world: AllReduce of float64 by Sum, deterministic, 4 ranks, 8 bytes: board (all members map each other's memory)",
 		"gopgas: team world: AllReduce of float64 by Max, 4 ranks, 8 bytes: recursive-doubling " +
 			"(GRUN_COLLECTIVES=messages, and the rule for its size and members)",
 	}, lines)

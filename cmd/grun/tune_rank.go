@@ -139,7 +139,7 @@ func (t *tuner) candidates(ctx context.Context, c tuneCall, room *tuneRoom, coun
 		return nil, err
 	}
 	var list []*candidate
-	for _, name := range open.Algorithms() {
+	for _, name := range open.Algorithms(t.world) {
 		plan, err := collectives.Plan(ctx, t.world, c.call(t.world, room, count, collectives.WithAlgorithm(name)))
 		if err != nil {
 			continue // it cannot do this

@@ -194,7 +194,7 @@ func TestThePageOnCollectivesListsAllAlgorithms(t *testing.T) {
 		"ReduceScatter": collectives.ReduceScatterCall(sum, x, x), "AllToAll": collectives.AllToAllCall(x, x),
 		"Scan": collectives.ScanCall(sum, x, x), "ExScan": collectives.ExScanCall(sum, x, x),
 	} {
-		for _, algorithm := range call.Algorithms() {
+		for _, algorithm := range call.Algorithms(nil) {
 			var row string
 			for line := range strings.Lines(string(page)) {
 				if cells := strings.Split(line, "|"); len(cells) > 3 && strings.Contains(cells[1], "`"+algorithm+"`") &&
