@@ -27,7 +27,7 @@ func TestRandomUpdatesArriveOnce(t *testing.T) {
 		testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
 			overAll(t, c, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 				const size = 128
-				updates := fewer(3000)
+				updates := fewer(1000)
 				v, err := rpipe.OpenConveyor[update](ctx, r.World, append(opts, rpipe.WithBatch(batch))...)
 				r.NoError(err)
 				pulled := make(chan []uint32)
