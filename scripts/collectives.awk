@@ -1,5 +1,8 @@
-# Turns what scripts/collectives.sh measured, lines of "who provider {json}", into
-# tables: a row for each collective and way of ours, a column for each size.
+# Turns what scripts/collectives.sh measured, lines of "who provider turn {json}",
+# into tables: a row for each collective and way of ours, a column for each size. A
+# cell is our time in us, that of the better peer and whose it is, and their ratio,
+# all of the turn whose ratio is the median: only what ran within the same
+# seconds is compared.
 
 function text(name, pattern) {
 	pattern = "\"" name "\":\"?[^,}\"]+"
@@ -9,26 +12,39 @@ function text(name, pattern) {
 	return pattern
 }
 
-function median(key, k, v, i, j, x) {
-	k = count[key]
-	for (i = 1; i <= k; i++) v[i] = at[key, i]
-	for (i = 2; i <= k; i++)
-		for (j = i; j > 1 && v[j] < v[j - 1]; j--) { x = v[j]; v[j] = v[j - 1]; v[j - 1] = x }
-	return v[int((k + 1) / 2)]
-}
-
 function us(v) { return v < 9.995 ? sprintf("%.2f", v) : v < 99.95 ? sprintf("%.1f", v) : sprintf("%.0f", v) }
 
 function size_text(s) { return s >= 1048576 ? s / 1048576 " MiB" : s >= 1024 ? s / 1024 " KiB" : s " B" }
 
 function listed(list, item) { return index(" " list " ", " " item " ") }
 
-# better is the lesser of the peers' medians, 0 without any.
-function better(where, a, b) {
-	a = (("openmpi" where) in count) ? median("openmpi" where) : 0
-	b = (("mpich" where) in count) ? median("mpich" where) : 0
-	who_better = !a || (b && b < a) ? "M" : "O"
-	return !a || (b && b < a) ? b : a
+# peer returns the lesser of the peers' times in a turn, 0 without any.
+function peer(turn, where, a, b) {
+	a = at["openmpi", turn, where]; b = at["mpich", turn, where]
+	whose = !a || (b && b < a) ? "M" : "O"
+	return whose == "M" ? b : a
+}
+
+# cell returns the text of a cell.
+function cell(way, where, turn, n, ours, theirs, i, k, r, x) {
+	n = 0
+	for (turn = 1; turn <= turns; turn++)
+		if (ours = at[way, turn, where]) {
+			theirs = peer(turn, where)
+			n++
+			ratio[n] = theirs ? ours / theirs : 0
+			said[n] = us(ours) (theirs ? sprintf(" / %s%s = ", us(theirs), whose) : "")
+		}
+	if (!n) return ""
+	for (i = 2; i <= n; i++)
+		for (k = i; k > 1 && ratio[k] < ratio[k - 1]; k--) {
+			x = ratio[k]; ratio[k] = ratio[k - 1]; ratio[k - 1] = x
+			x = said[k]; said[k] = said[k - 1]; said[k - 1] = x
+		}
+	k = int((n + 1) / 2); r = ratio[k]
+	if (!r) return said[k]
+	cells++; behind += r > 1
+	return said[k] (r > 1 ? sprintf("**%.2f**", r) : sprintf("%.2f", r))
 }
 
 /"benchmark"/ {
@@ -39,8 +55,8 @@ function better(where, a, b) {
 	if (!listed(names, name)) names = names " " name
 	if (!listed(sizes, size)) sizes = sizes " " size
 	if (!listed(jobs, $2 ":" n)) jobs = jobs " " $2 ":" n
-	key = way SUBSEP $2 SUBSEP n SUBSEP name SUBSEP size
-	at[key, ++count[key]] = text("median") + 0
+	if ($3 + 0 > turns) turns = $3 + 0
+	at[way, $3 + 0, $2 ":" n ":" name ":" size] = text("median") + 0
 }
 
 END {
@@ -56,23 +72,14 @@ END {
 		print ""
 		for (i = 1; i <= nn; i++)
 			for (w = 1; w <= 2; w++) {
-				way = w == 1 ? "arena" : "slices"
 				line = ""; found = 0
 				for (s = 1; s <= ns; s++) {
-					where = SUBSEP part[1] SUBSEP part[2] SUBSEP list[i] SUBSEP by[s]
-					cell = ""
-					if ((way where) in count) {
-						found = 1; ours = median(way where); peer = better(where)
-						cell = us(ours)
-						if (peer) {
-							cell = cell " " us(peer) who_better " " (ours > peer ? sprintf("**%.2f**", ours / peer) : sprintf("%.2f", ours / peer))
-							cells++; behind += ours > peer
-						}
-					}
-					line = line " " cell " |"
+					c = cell(w == 1 ? "arena" : "slices", job[j] ":" list[i] ":" by[s])
+					if (c) found = 1
+					line = line " " c " |"
 				}
-				if (found) printf "| %s | %s |%s\n", list[i], way, line
+				if (found) printf "| %s | %s |%s\n", list[i], list[i] == "barrier" ? "" : w == 1 ? "arena" : "slices", line
 			}
 	}
-	printf "\nBehind in %d of %d cells.\n", behind, cells
+	printf "\nBehind in %d of %d cells, by turns: %d.\n", behind, cells, turns
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Compares collective calls with those of Open MPI and MPICH (bench/c/coll.c), as many
 # of the two as are installed: all take turns, collective by collective, so that
-# they see the same machine. It prints tables of medians over the turns, in
-# Markdown; what was measured is kept in FIGURES, one line each, if that is set.
+# they see the same machine. It prints tables in Markdown; what was measured is kept
+# in FIGURES, one line each, if that is set.
 #
 #	scripts/collectives.sh [TURNS [RANKS [PROVIDERS]]]     default: 3 "2 4 8" "shm tcp"
 #	NAMES="allreduce scan" SIZES=8,1M TIME=200 LIMIT=60 scripts/collectives.sh 5 2 shm
@@ -70,7 +70,7 @@ for ((turn = 1; turn <= turns; turn++)); do
 		for provider in $providers; do
 			for name in $names; do
 				for who in ours ${peers[@]+"${peers[@]}"}; do
-					("$who" "$provider" "$n" "$name" 2>"$bin/errors" || failed "$who $provider $n $name") | sed "s/^/$who $provider /"
+					("$who" "$provider" "$n" "$name" 2>"$bin/errors" || failed "$who $provider $n $name") | sed "s/^/$who $provider $turn /"
 				done
 			done
 		done
