@@ -2,6 +2,7 @@ package collectives
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -69,13 +70,24 @@ func run(ctx context.Context, t *runtime.Team, c *Call) error {
 	return g.run(ctx, &call, c)
 }
 
+// errPanicked is what the others learn of an operator that panicked.
+var errPanicked = errors.New("its operator panicked")
+
 // run makes a call that was admitted.
 func (g *group) run(ctx context.Context, call *fabric.Call, c *Call) error {
 	seq, err := g.team.Begin(ctx, *call)
-	if err == nil {
-		err = g.team.End(seq, *call, g.perform(ctx, seq, call, c))
+	if err != nil {
+		return g.fail(call, err)
 	}
-	return g.fail(call, err)
+	returned := false
+	defer func() {
+		if !returned { // the program may recover, and the others would wait for ever
+			_ = g.team.End(seq, *call, errPanicked)
+		}
+	}()
+	err = g.perform(ctx, seq, call, c)
+	returned = true
+	return g.fail(call, g.team.End(seq, *call, err))
 }
 
 // admit checks a call's arguments: what is wrong with them is found before anyone
