@@ -74,7 +74,7 @@ func (s *fanStage) settle(a rmalloc.Addr, n int) error {
 		delete(s.away, a)
 		return s.heap.Free(a)
 	}
-	v.granules = max(1, (n+rmalloc.Granule-1)/rmalloc.Granule)
+	v.granules = rmalloc.Granules(n)
 	s.away[a] = v
 	return s.heap.Send(a)
 }

@@ -104,7 +104,7 @@ func (p *pulled) fetch(ctx context.Context, f rmalloc.Flag, wait bool) (rmalloc.
 		return 0, nil, errors.Join(err, p.heap.Free(a)) // to be fetched again
 	}
 	r.wasRead()
-	err = r.freed(rmalloc.Range{Offset: f.Offset, Count: max(1, (f.Length+rmalloc.Granule-1)/rmalloc.Granule)})
+	err = r.freed(rmalloc.Range{Offset: f.Offset, Count: rmalloc.Granules(f.Length)})
 	return a, mem, err
 }
 

@@ -64,5 +64,5 @@ func (g generation) next() generation {
 	return g
 }
 
-// granules returns how many granules a block of n bytes takes.
-func granules(n int) int { return max((n+Granule-1)/Granule, 1) }
+// Granules returns how many granules a block of n bytes takes.
+func Granules(n int) int { return max((n+Granule-1)/Granule, 1) }

@@ -37,7 +37,7 @@ func BenchmarkStream(b *testing.B) {
 				}
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i = (i + 1) % len(flight) {
-					_ = h.Release(flight[i].Offset()/Granule, granules(size))
+					_ = h.Release(flight[i].Offset()/Granule, Granules(size))
 					flight[i], _ = h.Alloc(size)
 					_ = h.Send(flight[i])
 				}
@@ -74,7 +74,7 @@ func fragmented(b *testing.B, p Policy, mean int) {
 		if live[i].count > 0 {
 			_ = h.Release(live[i].offset, live[i].count)
 		}
-		live[i] = block{a.Offset() / Granule, granules(n)}
+		live[i] = block{a.Offset() / Granule, Granules(n)}
 	}
 	for i := range 20 * blocks {
 		replace(i % blocks)

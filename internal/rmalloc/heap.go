@@ -62,7 +62,7 @@ func (h *Heap) Alloc(n int) (Addr, error) {
 	if n < 0 || n > h.config.Size || n > MaxBlock {
 		return 0, h.refuse(n)
 	}
-	count := granules(n)
+	count := Granules(n)
 	if h.live == h.config.Blocks || count > h.holes.Granules() {
 		return 0, ErrFull
 	}

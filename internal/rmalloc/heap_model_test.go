@@ -115,7 +115,7 @@ func (m *machine) liveRun(t *rapid.T) Range {
 	}
 	first := rapid.IntRange(0, len(starts)-1).Draw(t, "first")
 	last := min(first+rapid.IntRange(0, 3).Draw(t, "more"), len(starts)-1)
-	end := starts[last] + granules(m.model.blocks[owner[starts[last]]].length)
+	end := starts[last] + Granules(m.model.blocks[owner[starts[last]]].length)
 	return Range{starts[first], end - starts[first]}
 }
 

@@ -188,7 +188,7 @@ func TestTheSteadyStateAllocatesNothing(t *testing.T) {
 			live = live[:len(live)-1]
 			_, length, _ := h.Range(a)
 			_ = h.Send(a)
-			_ = h.Release(a.Offset()/Granule, granules(length))
+			_ = h.Release(a.Offset()/Granule, Granules(length))
 		}
 		for range 20000 {
 			step()

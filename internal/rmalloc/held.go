@@ -61,7 +61,7 @@ func (h *Held) Enter(a Addr, length int) error {
 		return fmt.Errorf("%w: more than %d blocks at a time", ErrCorrupt, h.blocks)
 	}
 	i := h.slot()
-	h.spans[i] = span{addr: a, count: uint32(granules(length)), bytes: uint32(length)}
+	h.spans[i] = span{addr: a, count: uint32(Granules(length)), bytes: uint32(length)}
 	h.enter(i)
 	h.live++
 	return nil

@@ -46,7 +46,7 @@ func TestHeldBlocksAreFoundUntilTheyAreFreed(t *testing.T) {
 				for a, b := range held {
 					r, err := h.Free(a)
 					require.NoError(t, err)
-					require.Equal(t, Range{b.offset, granules(b.length)}, r)
+					require.Equal(t, Range{b.offset, Granules(b.length)}, r)
 					delete(held, a)
 					delete(begins, b.offset)
 					gone = append(gone, a)

@@ -67,7 +67,7 @@ func (m *model) place(count int) int {
 
 // alloc enters the block that the heap has placed, or failed to place.
 func (m *model) alloc(n int, a Addr, err error) error {
-	count := granules(n)
+	count := Granules(n)
 	want := m.place(count)
 	switch {
 	case n > len(m.owner)*Granule:
@@ -127,7 +127,7 @@ func (m *model) shrink(a Addr, n int, err error) error {
 		return expect(err, ErrInvalid)
 	}
 	begin := a.Offset() / Granule
-	for g := begin + granules(n); g < begin+granules(b.length); g++ {
+	for g := begin + Granules(n); g < begin+Granules(b.length); g++ {
 		m.owner[g] = 0
 	}
 	m.blocks[a] = modelBlock{length: n}
@@ -170,7 +170,7 @@ func (m *model) stats() Stats {
 	s := Stats{Size: len(m.owner) * Granule, Blocks: len(m.blocks)}
 	for _, b := range m.blocks {
 		s.Payload += b.length
-		s.Used += granules(b.length) * Granule
+		s.Used += Granules(b.length) * Granule
 	}
 	for _, r := range m.holes() {
 		s.Holes++

@@ -35,7 +35,7 @@ func alloc(t testing.TB, h *Heap, n int) Addr {
 // release brings back a block that was sent, as a tag does.
 func release(t testing.TB, h *Heap, a Addr, n int) {
 	t.Helper()
-	require.NoError(t, h.Release(a.Offset()/Granule, granules(n)))
+	require.NoError(t, h.Release(a.Offset()/Granule, Granules(n)))
 }
 
 // What no ring can do: A and C are kept while B's memory is used again.

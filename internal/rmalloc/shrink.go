@@ -17,7 +17,7 @@ func (h *Heap) Shrink(a Addr, n int) error {
 	}
 	h.payload -= int(s.bytes) - n
 	s.bytes = uint32(n)
-	if keep := uint32(granules(n)); keep < s.count {
+	if keep := uint32(Granules(n)); keep < s.count {
 		h.holes.split(i, keep)
 	}
 	return nil
