@@ -9,8 +9,9 @@ import (
 
 // A barrier lets a team's members pass together.
 type barrier interface {
-	// arrive returns when all members have arrived with the same number and
-	// the same collective, or with a *MismatchError.
+	// arrive returns when all members have arrived with the same number and the
+	// same collective, or with a *MismatchError. It finds calls before that differed,
+	// too, where nobody had to wait for the other.
 	arrive(ctx context.Context, seq uint64, c fabric.Collective) error
 }
 

@@ -16,8 +16,8 @@ import (
 // It needs one atomic per member; among the ranks of one host it beats
 // dissemination, and by more the more ranks share a core.
 //
-//	arrive word:  63      48 47       40 39          24 23          0
-//	              arrived    collective  call number    first to come
+//	arrive word:  63      48 47       40 39            16 15          0
+//	              arrived    collective  hash of calls    first to come
 //	release word: number of the last call that everyone made
 type central struct {
 	team    *Team
@@ -26,8 +26,8 @@ type central struct {
 	bells   []wait.Ringer // of the other members
 }
 
-func packArrival(count uint64, c fabric.Collective, seq uint64, first int) uint64 {
-	return count<<48 | uint64(c)<<40 | seq&0xffff<<24 | uint64(first)&0xffffff
+func packArrival(count uint64, c fabric.Collective, chain uint64, first int) uint64 {
+	return count<<48 | uint64(c)<<40 | chain>>40<<16 | uint64(first)&0xffff
 }
 
 func (b *central) arrive(ctx context.Context, seq uint64, c fabric.Collective) error {
@@ -36,7 +36,7 @@ func (b *central) arrive(ctx context.Context, seq uint64, c fabric.Collective) e
 			return err
 		}
 	}
-	last, err := b.count(seq, c)
+	last, err := b.count(ctx, seq, c)
 	if err != nil {
 		return err
 	}
@@ -52,16 +52,16 @@ func (b *central) arrive(ctx context.Context, seq uint64, c fabric.Collective) e
 }
 
 // count adds this rank and tells whether it came last.
-func (b *central) count(seq uint64, c fabric.Collective) (last bool, err error) {
+func (b *central) count(ctx context.Context, seq uint64, c fabric.Collective) (last bool, err error) {
 	t := b.team
 	for {
 		old := b.arrived.Load()
 		count := old >> 48
-		word := packArrival(1, c, seq, t.rank)
+		word := packArrival(1, c, t.stream.met, t.rank)
 		if count > 0 {
-			first := int(old & 0xffffff)
-			if word = packArrival(count+1, c, seq, first); word-1<<48 != old {
-				return false, t.mismatch(c, first, fabric.Collective(old>>40&0xff))
+			first := int(old & 0xffff)
+			if word = packArrival(count+1, c, t.stream.met, first); word-1<<48 != old {
+				return false, t.mismatch(ctx, seq, c, first, fabric.Collective(old>>40&0xff))
 			}
 		}
 		if b.arrived.CompareAndSwap(old, word) {
@@ -70,10 +70,14 @@ func (b *central) count(seq uint64, c fabric.Collective) (last bool, err error) 
 	}
 }
 
-// mismatch names two calls that met; other is a rank of the team.
-func (t *Team) mismatch(c fabric.Collective, other int, did fabric.Collective) error {
+// mismatch names two calls that met; other is a rank of the team. Where they are
+// alike it was a call before them that differed.
+func (t *Team) mismatch(ctx context.Context, seq uint64, c fabric.Collective, other int, did fabric.Collective) error {
 	if other < 0 || other >= len(t.members) {
 		other = t.rank // the word in shared memory was overwritten
+	}
+	if did == c && other != t.rank {
+		return t.differs(ctx, seq, other)
 	}
 	return &MismatchError{Team: t.name, Rank: t.members[t.rank], Call: c.String(),
 		Other: t.members[other], OtherDid: did.String()}

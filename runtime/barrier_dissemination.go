@@ -15,8 +15,8 @@ import (
 // 1988.) A flag holds the call's number and collective; it only grows, so that
 // a member that is one call ahead does no harm.
 //
-//	flag: 63       8 7          0
-//	      call number collective
+//	flag: 63      24 23           8 7          0
+//	      call number hash of calls collective
 type dissemination struct {
 	team     *Team
 	mem      []byte
@@ -31,29 +31,33 @@ func (b *dissemination) arrive(ctx context.Context, seq uint64, c fabric.Collect
 			return err
 		}
 		offset := roundsOffset + round*lineSize
-		if err := partner.PostFlag(ctx, fabric.Flag{Offset: offset, Value: seq<<8 | uint64(c)}); err != nil {
+		if err := partner.PostFlag(ctx, fabric.Flag{Offset: offset, Value: seq<<24 | b.mark(c)}); err != nil {
 			return err
 		}
 		flag := atomics.Word64(b.mem[offset:])
-		if err := b.team.inner.Await(ctx, func() bool { return flag.Load()>>8 >= seq }); err != nil {
+		if err := b.team.inner.Await(ctx, func() bool { return flag.Load()>>24 >= seq }); err != nil {
 			return err
 		}
-		if err := b.check(flag, seq, c, round); err != nil {
+		if err := b.check(ctx, flag, seq, c, round); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// mark is what members compare of this call and those before.
+func (b *dissemination) mark(c fabric.Collective) uint64 {
+	return b.team.stream.met>>48<<8 | uint64(c)
+}
+
 // check compares this rank's collective with that of the member 2^round back.
-func (b *dissemination) check(flag *atomic.Uint64, seq uint64, c fabric.Collective, round int) error {
+func (b *dissemination) check(ctx context.Context, flag *atomic.Uint64, seq uint64, c fabric.Collective, round int) error {
 	v := flag.Load()
-	did := fabric.Collective(v & 0xff)
-	if v>>8 != seq || did == c {
+	if v>>24 != seq || v&0xffffff == b.mark(c) {
 		return nil
 	}
 	n := len(b.team.members)
-	return b.team.mismatch(c, ((b.team.rank-1<<round)%n+n)%n, did)
+	return b.team.mismatch(ctx, seq, c, ((b.team.rank-1<<round)%n+n)%n, fabric.Collective(v&0xff))
 }
 
 func (b *dissemination) partner(ctx context.Context, round int) (*fabric.Remote, error) {

@@ -26,6 +26,8 @@ type stream struct {
 	queue    []started
 	serving  bool // the goroutine is there
 	past     [remembered]fabric.Call
+	chain    uint64 // a hash of all calls so far
+	met      uint64 // the same up to the latest that blocks
 	inquiry  inquiry
 
 	ended  atomic.Uint64 // all calls up to this number have ended
@@ -44,10 +46,14 @@ type started struct {
 	done func(error)
 }
 
+// fnvPrime mixes calls, as the hash of Fowler, Noll and Vo does.
+const fnvPrime = 1099511628211
+
 // number gives a call its place. Called with the mutex held.
 func (s *stream) number(c fabric.Call) uint64 {
 	s.last++
 	s.past[s.last%remembered] = c
+	s.chain = (s.chain ^ c.Mark ^ uint64(c.Kind)) * fnvPrime
 	return s.last
 }
 
@@ -78,7 +84,7 @@ func (t *Team) enter(ctx context.Context, c fabric.Call) (uint64, error) {
 			"make them one at a time, or split a team for each goroutine", t.name, ErrMismatch, c.Kind)
 	}
 	seq := s.number(c)
-	s.blocking = seq
+	s.blocking, s.met = seq, s.chain
 	if !s.inquiry.armed {
 		t.attend()
 	}
