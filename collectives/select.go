@@ -28,7 +28,10 @@ const always = math.MaxInt
 // collective can do every call.
 var rules = [...]rule{
 	{message.Broadcast, 64 << 10, always, "binomial"},
-	{message.Broadcast, always, 3, "chain"},
+	{message.Broadcast, always, 2, "binomial"},
+	{message.Broadcast, always, 4, "chain"}, // n-2 segments more than the data, in place of twice the data
+	{message.Broadcast, 1 << 20, always, "scatter-all-gather"},
+	{message.Broadcast, always, 8, "chain"},
 	{message.Broadcast, always, always, "scatter-all-gather"},
 
 	{message.Reduce, 64 << 10, always, "binomial"},
@@ -38,7 +41,8 @@ var rules = [...]rule{
 	{message.Reduce, always, always, "pairwise"},
 
 	{message.AllReduce, 16 << 10, always, "recursive-doubling"},
-	{message.AllReduce, 256 << 10, 2, "recursive-doubling"}, // one exchange in place of two halves
+	{message.AllReduce, 128 << 10, always, "rabenseifner"},
+	{message.AllReduce, 512 << 10, 2, "recursive-doubling"}, // one exchange in place of two halves
 	{message.AllReduce, 512 << 10, always, "rabenseifner"},
 	{message.AllReduce, always, always, "ring"},
 	{message.AllReduce, always, always, "rabenseifner"},
@@ -61,10 +65,10 @@ var rules = [...]rule{
 	{message.AllToAll, 8 << 10, always, "bruck"},
 	{message.AllToAll, always, always, "pairwise"},
 
-	{message.Scan, always, always, "recursive-doubling"},
+	{message.Scan, 8 << 10, always, "recursive-doubling"},
 	{message.Scan, always, always, "linear"},
 
-	{message.ExScan, always, always, "recursive-doubling"},
+	{message.ExScan, 8 << 10, always, "recursive-doubling"},
 	{message.ExScan, always, always, "linear"},
 
 	{message.NeighbourAllGather, always, always, "hops"},
