@@ -62,7 +62,8 @@
 // was. Members whose calls differ, in the collective, the root, the length, the
 // type, the operator or an option, get [runtime.ErrMismatch] and a
 // [runtime.MismatchError] that names two of the calls: at once where messages show it,
-// else after the 100 ms for which a member has waited in vain. A dead rank is
+// else after the 100 ms for which a member has waited in vain, and where nobody
+// waited at the next Barrier, Fence or Split at the latest. A dead rank is
 // [runtime.ErrRankDead] to all; a call that was cancelled at one member is
 // [runtime.ErrTeamBroken] to the others. After these the team is of no more use.
 package collectives
