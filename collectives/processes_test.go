@@ -12,7 +12,7 @@ import (
 )
 
 // bodies are what processes of tests run.
-var bodies = map[string]testjob.Body{"sums": sums, "killed": killed, "panics": panics}
+var bodies = map[string]testjob.Body{"sums": sums, "killed": killed, "panics": panics, "crowd": crowd, "cut": cut}
 
 // sums makes calls that use boards, buffers in place, and pipes.
 func sums(ctx context.Context, r *testjob.Rank) {
