@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/gopgas/gopgas/collectives"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
@@ -122,4 +124,14 @@ func TestTheNamesOfAlgorithmsAreOfThoseThatCanBeUsed(t *testing.T) {
 		r.Empty(collectives.Call{}.Algorithms(r.World))
 		r.Empty(collectives.Call{}.Algorithms(nil))
 	})
+}
+
+func TestARequestThatWasNeverMadeIsAnError(t *testing.T) {
+	for _, r := range []*collectives.Request{nil, {}} {
+		require.ErrorIs(t, r.Wait(t.Context()), errors.ErrUnsupported)
+		ended, err := r.Test()
+		require.True(t, ended)
+		require.ErrorIs(t, err, errors.ErrUnsupported)
+		require.Nil(t, r.Done())
+	}
 }

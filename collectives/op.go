@@ -70,7 +70,8 @@ func MaxLoc[T Ordered]() Op[Loc[T]] { return Op[Loc[T]]{"MaxLoc", vector.ForLoc[
 
 // NewOp makes an operator of an associative function. commutes says that
 // f(a, b) is f(b, a). Members compare names, which stand for what f does. f is
-// called by any goroutine, one call at a time. Kind: local; make it once, it
+// called by any goroutine, one call at a time. If it panics the team is broken; in a
+// call that was started nobody can recover. Kind: local; make it once, it
 // allocates. Calls by one without a name or a function are [ErrOp].
 func NewOp[T any](name string, commutes bool, f func(left, right T) T) Op[T] {
 	if f == nil {

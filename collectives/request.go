@@ -2,6 +2,8 @@ package collectives
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/runtime"
@@ -14,6 +16,9 @@ type Request struct {
 	done chan struct{} // closed at the end
 	err  error         // set before that
 }
+
+// errUnstarted is what a Request gives that Start did not return.
+var errUnstarted = fmt.Errorf("an empty Request, make it by Start: %w", errors.ErrUnsupported)
 
 // Start starts a call, which makes progress while the program computes. The calls
 // of a team run one after the other in the order in which they were started, which
@@ -47,6 +52,9 @@ func (r *Request) end(err error) {
 // Wait waits for the end of the call and returns what became of it. When ctx ends
 // first the call goes on. Kind: local.
 func (r *Request) Wait(ctx context.Context) error {
+	if r == nil || r.done == nil {
+		return errUnstarted
+	}
 	select {
 	case <-r.done:
 		return r.err
@@ -62,6 +70,9 @@ func (r *Request) Wait(ctx context.Context) error {
 
 // Test tells whether the call has ended, and then what became of it. Kind: local.
 func (r *Request) Test() (ended bool, err error) {
+	if r == nil || r.done == nil {
+		return true, errUnstarted
+	}
 	select {
 	case <-r.done:
 		return true, r.err
@@ -72,4 +83,9 @@ func (r *Request) Test() (ended bool, err error) {
 
 // Done returns a channel that is closed when the call has ended, for select. Kind:
 // local.
-func (r *Request) Done() <-chan struct{} { return r.done }
+func (r *Request) Done() <-chan struct{} {
+	if r == nil {
+		return nil
+	}
+	return r.done
+}
