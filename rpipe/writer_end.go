@@ -25,6 +25,7 @@ type writerEnd struct {
 	tags     tagSource
 
 	wants    uint64      // how often this end has waited for the reader
+	asked    uint64      // credit as it said so last
 	moved    func() bool // what waits look for
 	watch    [2]int      // the flags among that
 	finished bool        // the reader was told that nothing follows
@@ -169,8 +170,11 @@ func (w *writerEnd) allocLater(ctx context.Context, n int) (rmalloc.Addr, error)
 	}
 }
 
-// want tells the reader that this end is about to wait.
+// want tells the reader that this end is about to wait. The reader answers once, by
+// credit that moves: an answer that comes ahead of the wait, and is taken in then, ends
+// the wait all the same, since what is freed behind it is told to nobody.
 func (w *writerEnd) want(ctx context.Context, what uint64) error {
+	w.asked = w.credit
 	if err := w.putFlag(ctx, 0, nil, w.wantedFlag(), (w.wants+1)<<wantsBits|what); err != nil {
 		return err
 	}
@@ -190,7 +194,7 @@ func (w *writerEnd) pause(ctx context.Context) error {
 }
 
 func (w *writerEnd) hasMoved() bool {
-	return w.flag(creditFlag) != w.credit || w.flag(endFlag) != 0
+	return w.flag(creditFlag) != w.asked || w.flag(endFlag) != 0
 }
 
 // takeCredit takes in how many blocks were read, which the reader says and
