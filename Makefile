@@ -7,7 +7,7 @@ FUZZTIME ?= 50000x
 SOAK     ?= 600
 BENCH    ?= all
 
-.PHONY: help check format vet lint test race conformance ibv ibv-counts rdma fuzz bench pingpong peers microbench examples mutants soak leftovers
+.PHONY: help check format vet lint test race conformance ibv ibv-upper ibv-counts rdma fuzz bench pingpong peers microbench examples mutants soak leftovers
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,12 +37,15 @@ conformance: ## The provider suite; PROVIDER="loop tcp shm", or ibv on an emulat
 ibv: ## Jobs over a software RDMA device on an emulated machine
 	scripts/ibv-jobs.sh
 
+ibv-upper: ## Pipes and collectives over it
+	PACKAGES="./rpipe ./collectives" scripts/ibv.sh -run /ibv
+
 ibv-counts: ## Requests and system calls over it, compared with a C program's
 	scripts/ibv-counts.sh
 
 rdma: ## All that is tested on a software RDMA device
 	scripts/ibv.sh
-	PACKAGES=./rpipe scripts/ibv.sh -run /ibv
+	PACKAGES="./rpipe ./collectives" scripts/ibv.sh -run /ibv
 	scripts/ibv-jobs.sh
 	scripts/ibv-counts.sh
 
