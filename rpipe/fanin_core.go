@@ -52,6 +52,7 @@ type group struct {
 	// vague: the word does not tell. A writer died, perhaps between a block and its
 	// count, or the word is not what writers made it. Then pipes are looked at.
 	vague bool
+	met   uint64 // the word as all writers were looked for last, since it counted what was not there
 }
 
 func newFanIn(y *tally, n int, over *Carrier) *fanIn {

@@ -60,6 +60,9 @@ func (f *fanIn) hasSome(g *group) bool {
 	if f.countsTell(g) {
 		return word != g.taken
 	}
+	if g.vague && g.full == 0 && word != g.met {
+		return true
+	}
 	for i := g.first; i < g.first+g.n; i++ {
 		if m := &f.pipes[i]; f.mayHave(i) && (m.full || m.doomed != nil || f.ends[i].hasArrived()) {
 			return true

@@ -23,8 +23,8 @@ func (f *fanIn) visit(ctx context.Context, g *group) (arrival, bool, error) {
 			return got, ok, err
 		}
 	}
-	if !g.vague && g.full == 0 && int64(word-g.taken) > 0 {
-		g.vague = true
+	if g.full == 0 && word != g.met && (g.vague || int64(word-g.taken) > 0) {
+		g.vague, g.met = true, word
 		f.met = min(f.met, g.first) // perhaps a writer that differs has knocked
 	}
 	return nobody, false, nil
