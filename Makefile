@@ -37,15 +37,15 @@ conformance: ## The provider suite; PROVIDER="loop tcp shm", or ibv on an emulat
 ibv: ## Jobs over a software RDMA device on an emulated machine
 	scripts/ibv-jobs.sh
 
-ibv-upper: ## Pipes and collectives over it
-	PACKAGES="./rpipe ./collectives" scripts/ibv.sh -run /ibv
+ibv-upper: ## Pipes and collectives over it; ten minutes
+	TIMEOUT=900 PACKAGES="./rpipe ./collectives" scripts/ibv.sh -run /ibv
 
 ibv-counts: ## Requests and system calls over it, compared with a C program's
 	scripts/ibv-counts.sh
 
 rdma: ## All that is tested on a software RDMA device
 	scripts/ibv.sh
-	PACKAGES="./rpipe ./collectives" scripts/ibv.sh -run /ibv
+	TIMEOUT=900 PACKAGES="./rpipe ./collectives" scripts/ibv.sh -run /ibv
 	scripts/ibv-jobs.sh
 	scripts/ibv-counts.sh
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"testing"
-	"time"
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
@@ -24,7 +23,7 @@ func TestAConnIsMovedByNoTimer(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-					conn, err := rpipe.OpenConn(ctx, r.World, 1-r.Me, append(opts, rpipe.WithPatience(time.Hour))...)
+					conn, err := rpipe.OpenConn(ctx, r.World, 1-r.Me, append(opts, rpipe.WithoutReminder())...)
 					r.NoError(err)
 					const bytes = 64 << 10
 					if r.Me == 0 {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -153,7 +152,7 @@ func TestRecordsLeaveTogether(t *testing.T) {
 		alone(t, c, func(ctx context.Context, r *testjob.Rank, l *loopback) {
 			const batch = 128
 			v, err := rpipe.OpenConveyor[int64](ctx, r.World, rpipe.WithBatch(8*batch), rpipe.WithBound(0),
-				rpipe.WithPatience(time.Hour))
+				rpipe.WithoutReminder())
 			r.NoError(err)
 			r.NoError(v.Push(ctx, 0, -1))
 			r.NoError(v.Flush(ctx))

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/testjob"
@@ -164,7 +163,7 @@ func TestScribblesNeverLeadAstray(t *testing.T) {
 			mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
 				for seed := range uint64(200) {
 					scribbled(ctx, r, seed, append(opts, rpipe.WithWidth(5), rpipe.WithHeap(2048), rpipe.WithBlocks(6),
-						rpipe.WithPatience(time.Hour)))
+						rpipe.WithoutReminder()))
 				}
 			})
 		})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
@@ -55,7 +54,7 @@ type loopback struct {
 // open opens the pipe and connects both ends. What is not pressing waits until it
 // is asked for.
 func (l *loopback) open(opts ...rpipe.Option) {
-	opts = append(opts, rpipe.WithPatience(time.Hour))
+	opts = append(opts, rpipe.WithoutReminder())
 	var err error
 	l.w, err = rpipe.OpenWriter[byte](l.ctx, l.r.World, 0, opts...)
 	l.r.NoError(err)

@@ -3,15 +3,14 @@ package rpipe
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
 )
 
-// WithPatience sets how long the writer does not know what was read and freed,
-// so that tests count only what they ask for.
-func WithPatience(d time.Duration) Option {
-	return func(o *options) error { o.patience = d; return nil }
+// WithoutReminder has the reader tell the writer what was read and freed only when it
+// does something itself, so that tests count only what they ask for.
+func WithoutReminder() Option {
+	return func(o *options) error { o.patience = -1; return nil }
 }
 
 // Lingering is how many closed ends of this rank still wait for the other one.

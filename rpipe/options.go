@@ -29,7 +29,9 @@ type options struct {
 	workers int           // that run handlers
 	bound   time.Duration // that a conveyor's record waits
 	carrier *Carrier      // nil: the pipe lies on the fabric
-	// patience is how long the writer does not know what was read and freed.
+	// patience is how long the writer does not know what was read and freed, while it
+	// does not wait for that. Negative: nobody reminds the reader, which tells it when
+	// it does something itself.
 	patience time.Duration
 	// number is the incarnation; negative takes the next one.
 	number int

@@ -138,7 +138,7 @@ func (r *returns) later() {
 		return
 	}
 	r.owing.Store(true)
-	if r.armed {
+	if r.armed || r.p.patience < 0 {
 		return
 	}
 	r.armed = true
