@@ -89,7 +89,7 @@ func TestAFanInEndsWithItsCarrier(t *testing.T) {
 			}()
 			r.NoError(over.Close(ctx))
 			r.ErrorIs(<-ended, rpipe.ErrClosed)
-			for err = nil; err == nil || err != io.EOF && !errors.Is(err, rpipe.ErrClosed); {
+			for err = nil; err == nil || !errors.Is(err, io.EOF) && !errors.Is(err, rpipe.ErrClosed); {
 				_, _, err = f.Read(ctx)
 			}
 			r.NoError(f.Close(ctx))

@@ -21,6 +21,7 @@ import (
 // may come from several goroutines, which the caller keeps in order.
 type link interface {
 	home
+	finder
 	far
 	teller
 	life
@@ -60,8 +61,8 @@ type near struct {
 	bell  wait.Ringer     // what then wakes its rank
 }
 
-// far is the other end's memory.
-type far interface {
+// finder finds the other end.
+type finder interface {
 	// connect finds the other end and has check look at the card at the start of
 	// its data. With wait it waits until the other end is open; otherwise it is
 	// false while that is not.
@@ -69,6 +70,10 @@ type far interface {
 	// disown tells the other end, whose card check has refused, that nothing is put
 	// there. It is false if that did not get through.
 	disown(ctx context.Context) bool
+}
+
+// far is the other end's memory.
+type far interface {
 	// remote returns the other end's data where it can be loaded and stored
 	// directly, else nil.
 	remote() []byte

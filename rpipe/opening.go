@@ -93,8 +93,8 @@ func (p *pipe) writing(ctx context.Context, t *fabric.Team, end **writerEnd) bir
 	})
 }
 
-func (p *pipe) birth(op, name string, make func(incarnation int) (stopper, error)) birth {
-	return birth{name: name, make: make, fail: func(err error) error { return p.fail(op, err) }}
+func (p *pipe) birth(op, name string, end func(incarnation int) (stopper, error)) birth {
+	return birth{name: name, make: end, fail: func(err error) error { return p.fail(op, err) }}
 }
 
 // An opening gathers ends that are opened together.
