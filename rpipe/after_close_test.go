@@ -50,21 +50,24 @@ func TestARequestStaysAsItIsUntilItsHandlerReturns(t *testing.T) {
 				r.NoError(a.Flush(ctx))
 			} else {
 				<-began
-				brief, cancel := context.WithTimeout(ctx, time.Millisecond)
-				defer cancel()
-				r.Error(a.Close(brief), "a handler runs")
-				for range 8 { // what is opened now gets the memory that was given away
-					w, err := rpipe.OpenWriter[byte](ctx, r.World, 0)
+			}
+			brief, cancel := context.WithTimeout(ctx, time.Millisecond)
+			defer cancel()
+			if err := a.Close(brief); r.Me == 1 {
+				r.Error(err, "a handler runs")
+			}
+			r.NoError(r.World.Barrier(ctx)) // what is put there no more can be given away
+			if r.Me == 1 {
+				for range 16 { // what is opened now gets that memory
+					rd, err := rpipe.OpenReader[byte](ctx, r.World, 0)
 					r.NoError(err)
-					defer func() { _ = w.Close(noTime()) }()
+					defer func() { _ = rd.Close(noTime()) }()
+					time.Sleep(time.Millisecond)
 				}
 				close(goOn)
 				r.Equal(request, <-seen)
 			}
 			r.NoError(r.World.Barrier(ctx))
-			if r.Me == 0 {
-				_ = a.Close(noTime())
-			}
 		})
 	})
 }
