@@ -2,13 +2,16 @@ package verbs
 
 import "github.com/gopgas/gopgas/verbs/driver"
 
-const allFlags = Signaled | Inline | Fence | Solicited
+const allFlags = Signaled | Inline | Fence | Solicited | Announced
 
 // checkSend says why the provider must not see wr, or nil. It allocates only
 // to say so.
 func (q *QP) checkSend(wr *WorkRequest) error {
 	if wr.Flags&^allFlags != 0 {
 		return invalid("unknown flags %#x", uint8(wr.Flags&^allFlags))
+	}
+	if wr.Flags&Announced != 0 && wr.Op != OpWrite {
+		return invalid("only a WRITE is announced, not a %v", wr.Op)
 	}
 	if len(wr.Local) > q.cfg.MaxSegments {
 		return invalid("%d segments, this QP takes %d", len(wr.Local), q.cfg.MaxSegments)

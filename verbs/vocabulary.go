@@ -81,6 +81,7 @@ const (
 	Inline    = driver.Inline
 	Fence     = driver.Fence
 	Solicited = driver.Solicited
+	Announced = driver.Announced
 )
 
 // Completion statuses.

@@ -20,7 +20,8 @@ type Signal struct {
 
 // PutNotify is Put followed by a signal: whoever sees the signal, through
 // WaitNotify or TestNotify, sees the data. It returns at local completion. With
-// an empty src it only signals. Kind: one-sided.
+// an empty src it only signals. When ctx ends first, a signal that stores was not
+// sent; once it is on its way the call succeeds. Kind: one-sided.
 func (w *Window[T]) PutNotify(ctx context.Context, target, index int, src []T, s Signal) error {
 	if uint(s.Slot) >= uint(w.layout.slots) {
 		return w.failSlot("PutNotify", target, s.Slot, ErrRange)

@@ -25,8 +25,8 @@ type Flag struct {
 // an atomic load sees the data. It returns at local completion. Both are posted
 // in one call on one queue pair, which keeps their order.
 //
-// Under a ctx that has ended it does what takes no wait: src is copied, and an
-// error means that a flag which does not add was not posted.
+// An error for ctx means that a flag which does not add was not posted. Under a
+// ctx that has ended before, it does what takes no wait: src is copied.
 func (r *Remote) WriteFlag(ctx context.Context, offset int, src []byte, flag Flag) error {
 	p := r.Peer
 	if r.Mem != nil {
@@ -51,10 +51,10 @@ func (r *Remote) WriteFlag(ctx context.Context, offset int, src []byte, flag Fla
 	n := 1
 	if mutant.FlagBeforeData {
 		n = o.flag(0, word, flag)
-		o.write(n, path, data, src)
+		o.announced(n, path, data, src)
 		n++
 	} else {
-		o.write(0, path, data, src)
+		o.announced(0, path, data, src)
 		n += o.flag(1, word, flag)
 	}
 	if hurried && o.borrowed {
@@ -68,7 +68,7 @@ func (r *Remote) WriteFlag(ctx context.Context, offset int, src []byte, flag Fla
 	if err != nil {
 		return err
 	}
-	return req.Wait(ctx)
+	return req.handOver(ctx)
 }
 
 // writeThenFlag is WriteFlag where more than one request would tell of its
@@ -81,12 +81,24 @@ func (r *Remote) writeThenFlag(ctx context.Context, offset int, src []byte, flag
 		}
 		offset, src = offset+most, src[most:]
 	}
-	req, err := r.StartWrite(ctx, offset, src)
+	o := r.Peer.bind.ops.take(r)
+	o.announced(0, r.Peer.PathOf(len(src)), r.addr.Add(uint64(offset)), src)
+	r.Peer.Stats.count(len(src))
+	req, err := o.start(ctx, 1)
 	if err != nil {
 		return err
 	}
-	err = r.PostFlag(ctx, flag)
-	return errors.Join(req.Wait(ctx), err)
+	if err = r.PostFlag(ctx, flag); err != nil {
+		return errors.Join(req.Wait(ctx), err)
+	}
+	return req.handOver(ctx)
+}
+
+// announced fills request i with a write that arrives, once it is posted, whoever
+// gives up: a flag behind it says so.
+func (o *op) announced(i int, path Path, to driver.RemoteAddr, src []byte) {
+	o.write(i, path, to, src)
+	o.wr[i].Flags |= driver.Announced
 }
 
 // storeFlag sets a flag in mapped memory. The atomic orders the data before it,

@@ -1,8 +1,11 @@
 package fabric_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -36,6 +39,45 @@ func TestAWriteFlagThatMustNotWaitIsPostedWholeOrNotAtAll(t *testing.T) {
 			require.NoError(t, remote.Peer.Flush(watched(t)))
 			require.EqualValues(t, 3, mem[0])
 			require.EqualValues(t, 7, mem[8+len(src)-1])
+		})
+	}
+}
+
+// Who gives up in the middle knows as much: the flag is there, with all of its
+// data, or it never comes.
+func TestAWriteFlagThatGivesUpIsPostedWholeOrNotAtAll(t *testing.T) {
+	const size = 256 << 10
+	for name, plan := range map[string]faulty.Plan{
+		"slow":        {DelayStarts: 0.5, DelayCompletions: 0.5},
+		"few atomics": {DelayStarts: 0.5, DelayCompletions: 0.5, HideExtendedAtomics: true},
+		"crowded":     {DelayStarts: 0.5, DelayCompletions: 0.5, QueueFull: 0.3, PartialPosts: 0.3},
+		"held":        {DelayStarts: 0.5, DelayCompletions: 0.5, HideCanceler: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan.MaxDelay, plan.MaxPolls = time.Millisecond, 1000
+			remote, mem := pair(t, 64+size, 1, plan)
+			src, last := make([]byte, size), uint64(0)
+			gaveUp := 0
+			for round := range uint64(200) {
+				for i := range src {
+					src[i] = byte(round)
+				}
+				ctx, cancel := context.WithTimeout(watched(t), time.Duration(round%20)*10*time.Microsecond)
+				err := remote.WriteFlag(ctx, 64, src, fabric.Flag{Value: round + 1})
+				cancel()
+				clear(src)
+				require.NoError(t, remote.Peer.Flush(watched(t)))
+				if err == nil {
+					last = round + 1
+					require.Equal(t, bytes.Repeat([]byte{byte(round)}, size), mem[64:])
+				} else {
+					require.ErrorIs(t, err, context.DeadlineExceeded)
+					gaveUp++
+				}
+				require.Equal(t, last, binary.NativeEndian.Uint64(mem))
+			}
+			require.NotZero(t, gaveUp)
+			require.NotZero(t, last)
 		})
 	}
 }

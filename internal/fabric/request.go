@@ -27,6 +27,20 @@ func (r Request) Wait(ctx context.Context) error {
 	return r.o.settle(ctx)
 }
 
+// handOver is Wait for the source of a write whose flag is posted. When ctx ends
+// first the source is the caller's as well, and both arrive all the same.
+func (r Request) handOver(ctx context.Context) error {
+	if r.o == nil {
+		return nil
+	}
+	f, p := r.o.f, r.o.peer
+	err := r.Wait(ctx)
+	if err == nil || ctx.Err() == nil || f.ended.Load() {
+		return err
+	}
+	return p.Err()
+}
+
 // Done tells whether Wait would return at once. It makes progress.
 func (r Request) Done() bool {
 	if r.o == nil || r.o.uses.Load() != r.use || r.o.phase.Load() == done {

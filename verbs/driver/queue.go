@@ -98,8 +98,9 @@ type Mapper interface {
 // A Canceler is a QP that can give a posted request's memory back early.
 type Canceler interface {
 	// Cancel ends the request: when it returns, the provider will neither read
-	// nor write the memory of the request's segments again, whether or not
-	// it took effect at the target, and a completion (Canceled, or what it
-	// came to before) is or will be queued. Unknown ids are ignored.
+	// nor write the memory of the request's segments again, and a completion
+	// (Canceled, or what it came to before) is or will be queued. Whether it took
+	// effect at the target is open, but an Announced WRITE does so in its place,
+	// from a copy. Unknown ids are ignored.
 	Cancel(id uint64)
 }

@@ -54,6 +54,9 @@ const (
 	Fence
 	// Solicited marks a SEND or WRITE_WITH_IMM that shall wake the peer.
 	Solicited
+	// Announced marks a WRITE that a request posted behind it tells of: when it
+	// is canceled it takes effect all the same.
+	Announced
 )
 
 // WholeRead is the longest READ that sees each aligned word whole, in bytes, if

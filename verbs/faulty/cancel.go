@@ -18,15 +18,27 @@ func (q *qp) cancelHere(id uint64) (number uint64, below bool) {
 	defer q.dev.unlock()
 	for i := range q.sends.count {
 		r := q.sends.at(i)
-		if r.wr.ID != id || r.phase > started {
+		if r.wr.ID != id || r.phase > started || r.canceled {
 			continue
 		}
 		if r.phase == started {
 			return r.number, true
 		}
-		q.finish(r, driver.Completion{Status: driver.Canceled, Op: r.wr.Op, QP: q.num})
+		q.cancel(r)
 		q.dev.progress()
 		return 0, false
 	}
 	return q.recvs.find(id)
+}
+
+// cancel ends a request that waits. An Announced WRITE goes on with a copy of its bytes.
+func (q *qp) cancel(r *request) {
+	c := driver.Completion{ID: r.wr.ID, Status: driver.Canceled, Op: r.wr.Op, QP: q.num}
+	if r.wr.Flags&driver.Announced == 0 {
+		q.finish(r, c)
+		return
+	}
+	r.detach()
+	q.owe(r, c)
+	r.canceled = true
 }

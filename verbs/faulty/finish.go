@@ -14,15 +14,25 @@ func (q *qp) finish(r *request, c driver.Completion) {
 	if r.phase == started {
 		q.sendCQ.below--
 	}
+	if !r.canceled {
+		c.ID = r.wr.ID
+		q.owe(r, c)
+	}
+	if r.phase = done; r.told {
+		r.phase = delivered
+	}
+	r.release()
+}
+
+// owe has c polled for r once its delay is over.
+func (q *qp) owe(r *request, c driver.Completion) {
 	if c.Status == driver.Canceled {
 		q.canceled++
 	}
 	if r.wr.Flags&driver.Signaled != 0 {
 		q.owed++
 	}
-	c.ID = r.wr.ID
-	r.phase, r.end, r.due = done, c, q.dev.hold(r.late)
-	r.release()
+	r.end, r.due = c, q.dev.hold(r.late)
 }
 
 // ended takes a completion from below.
@@ -70,11 +80,14 @@ func (q *qp) deliver() (arrival, bool) {
 func (q *qp) deliverCanceled() (arrival, bool) {
 	for i := 0; i < q.sends.count && q.canceled > 0; i++ {
 		r := q.sends.at(i)
-		if r.phase == done && r.end.Status == driver.Canceled && q.dev.over(r.due) {
-			c, _ := q.conclude(r)
-			r.phase = delivered
-			return c, true
+		if r.told || r.phase != done && !r.canceled || r.end.Status != driver.Canceled || !q.dev.over(r.due) {
+			continue
 		}
+		c, _ := q.conclude(r)
+		if r.told = true; r.phase == done {
+			r.phase = delivered
+		}
+		return c, true
 	}
 	return arrival{}, false
 }

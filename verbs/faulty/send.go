@@ -25,22 +25,33 @@ type request struct {
 	doom   driver.Status
 	cut    *Cut
 
-	end driver.Completion // once done
+	end driver.Completion // once done, or canceled
 	due hold
+
+	canceled bool // while it was waiting; it goes on
+	told     bool // its completion is delivered
 }
 
 // set copies wr: the caller may change it and its segments' slice, and the
 // memory of an inline request, as soon as PostSend has returned.
 func (r *request) set(number uint64, wr *driver.WorkRequest) {
 	r.number, r.wr, r.phase = number, *wr, waiting
+	r.canceled, r.told = false, false
 	r.segs = append(r.segs[:0], wr.Local...)
+	r.wr.Local = r.segs
 	if wr.Flags&driver.Inline != 0 {
-		r.inline = r.inline[:0]
-		for i := range wr.Local {
-			r.inline = append(r.inline, wr.Local[i].Mem...)
-		}
-		r.segs = append(r.segs[:0], driver.Segment{Mem: r.inline})
+		r.detach()
 	}
+}
+
+// detach copies the request's bytes, so that its memory is the caller's again.
+func (r *request) detach() {
+	r.inline = r.inline[:0]
+	for i := range r.wr.Local {
+		r.inline = append(r.inline, r.wr.Local[i].Mem...)
+	}
+	clear(r.segs)
+	r.segs = append(r.segs[:0], driver.Segment{Mem: r.inline})
 	r.wr.Local = r.segs
 }
 

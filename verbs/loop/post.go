@@ -80,6 +80,9 @@ func (q *qp) drain(after *aftermath) {
 			q.stuck(&out, after)
 			return
 		}
+		if p.canceled {
+			p.wr.Flags &^= driver.Signaled
+		}
 		q.complete(&p.wr, &out, after)
 		q.sends.pop()
 	}
@@ -222,12 +225,12 @@ func (q *qp) PostRecv(wrs []driver.RecvRequest) (int, error) {
 	return n, err
 }
 
-// Cancel takes the request out of its queue if it still waits there; what was
-// carried out has been completed already.
+// Cancel ends the request if it still waits in its queue; what was carried out
+// has been completed already.
 func (q *qp) Cancel(id uint64) {
 	var after aftermath
 	q.mu.Lock()
-	if op, ok := q.sends.remove(id); ok {
+	if op, ok := q.sends.cancel(id); ok {
 		q.sendCQ.push(driver.Completion{ID: id, Status: driver.Canceled, Op: op, QP: q.num})
 		after.own = true
 		q.drain(&after)

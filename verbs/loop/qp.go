@@ -142,9 +142,11 @@ func (q *qp) fail(status driver.Status, cause error, after *aftermath) {
 		if p == nil {
 			break
 		}
-		q.sendCQ.push(driver.Completion{ID: p.wr.ID, Status: status, Op: p.wr.Op, QP: q.num, Err: cause})
+		if !p.canceled {
+			q.sendCQ.push(driver.Completion{ID: p.wr.ID, Status: status, Op: p.wr.Op, QP: q.num, Err: cause})
+			status, cause = driver.Flushed, nil
+		}
 		q.sends.pop()
-		status, cause = driver.Flushed, nil
 	}
 	q.recvMu.Lock()
 	for {

@@ -5,9 +5,21 @@ import "github.com/gopgas/gopgas/verbs/driver"
 // pendingSend is a request that could not be carried out when it was posted.
 // Its slices are kept from one use of the slot to the next.
 type pendingSend struct {
-	wr     driver.WorkRequest
-	segs   []driver.Segment
-	inline []byte
+	wr       driver.WorkRequest
+	segs     []driver.Segment
+	inline   []byte
+	canceled bool // completed already
+}
+
+// detach copies the request's bytes, so that its memory is the caller's again.
+func (p *pendingSend) detach() {
+	p.inline = p.inline[:0]
+	for i := range p.wr.Local {
+		p.inline = append(p.inline, p.wr.Local[i].Mem...)
+	}
+	clear(p.segs)
+	p.segs = append(p.segs[:0], driver.Segment{Mem: p.inline})
+	p.wr.Local = p.segs
 }
 
 // sendQueue is a ring of requests that wait. It stays empty, and without
@@ -27,16 +39,12 @@ func (s *sendQueue) push(wr *driver.WorkRequest) error {
 	}
 	p := s.at(s.count)
 	s.count++
-	p.wr = *wr
+	p.wr, p.canceled = *wr, false
 	p.segs = append(p.segs[:0], wr.Local...)
-	if wr.Flags&driver.Inline != 0 {
-		p.inline = p.inline[:0]
-		for i := range wr.Local {
-			p.inline = append(p.inline, wr.Local[i].Mem...)
-		}
-		p.segs = append(p.segs[:0], driver.Segment{Mem: p.inline})
-	}
 	p.wr.Local = p.segs
+	if wr.Flags&driver.Inline != 0 {
+		p.detach()
+	}
 	return nil
 }
 
@@ -58,13 +66,20 @@ func (s *sendQueue) pop() {
 	s.count--
 }
 
-// remove takes out the oldest request with this id.
-func (s *sendQueue) remove(id uint64) (driver.Opcode, bool) {
+// cancel takes out the oldest request with this id; an Announced WRITE stays,
+// with a copy of its bytes.
+func (s *sendQueue) cancel(id uint64) (driver.Opcode, bool) {
 	for i := range s.count {
-		if s.at(i).wr.ID != id {
+		p := s.at(i)
+		if p.wr.ID != id || p.canceled {
 			continue
 		}
-		op := s.at(i).wr.Op
+		op := p.wr.Op
+		if p.wr.Flags&driver.Announced != 0 {
+			p.canceled = true
+			p.detach()
+			return op, true
+		}
 		for ; i > 0; i-- { // the slots swap, so that none shares its slices
 			*s.at(i), *s.at(i - 1) = *s.at(i - 1), *s.at(i)
 		}

@@ -237,7 +237,8 @@ func gather(dst []byte, segments []driver.Segment, skip int) {
 }
 
 // Cancel gives the memory of requests that still wait back: those that have
-// not begun never will, of one that has the rest is copied.
+// not begun never will, of one that has the rest is copied, and of an Announced
+// WRITE everything.
 func (q *QP) Cancel(id uint64) {
 	q.mu.Lock()
 	defer q.unlock()
@@ -247,7 +248,7 @@ func (q *QP) Cancel(id uint64) {
 			continue
 		}
 		p.canceled = true
-		if p.sent > 0 {
+		if p.sent > 0 || p.wr.Flags&driver.Announced != 0 {
 			p.detach()
 		} else {
 			p.void()

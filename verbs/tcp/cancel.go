@@ -5,7 +5,8 @@ import "github.com/gopgas/gopgas/verbs/driver"
 // Cancel ends the requests with this id on the send queue. When it returns,
 // their memory is the caller's: frames that had not started are dropped, what
 // is left of one under way is copied aside, and a response in reception is
-// thrown away as it comes. The peer may have applied a request, or its front.
+// thrown away as it comes. The peer may have applied a request, or its front; an
+// Announced WRITE goes on from a copy.
 func (q *qp) Cancel(id uint64) {
 	q.mu.Lock()
 	for i := range q.sq.count {
@@ -25,8 +26,11 @@ func (q *qp) cancel(r *request) {
 		q.in.to.drop()
 	}
 	q.out.detach(r, nil)
-	clear(r.Local)
-	r.saved = nil
-	r.dropped, r.reported = true, true
+	if r.reported = true; r.Flags&driver.Announced != 0 {
+		r.capture()
+	} else {
+		clear(r.Local)
+		r.saved, r.dropped = nil, true
+	}
 	q.sendCQ.push(driver.Completion{ID: r.ID, Status: driver.Canceled, Op: r.Op, QP: q.num})
 }

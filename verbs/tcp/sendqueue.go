@@ -15,14 +15,14 @@ const (
 // A request is one slot of a send queue.
 type request struct {
 	driver.WorkRequest        // Local is the slot's own array
-	saved              []byte // inline payload that had to wait
+	saved              []byte // the payload, once it was captured
 	length             int    // bytes in all
 	framed             int    // bytes in frames so far
 	received           int    // bytes of the response so far
 	seq                uint64 // how many requests were framed before it
 	stage              stage
 	reported           bool // has its completion already
-	dropped            bool // canceled: its memory is not ours any more
+	dropped            bool // canceled, and nothing more of it leaves
 }
 
 // answered tells whether a response with data comes back.
@@ -94,7 +94,8 @@ func (s *sendQueue) push(wr *driver.WorkRequest) *request {
 // unpush takes back the request that was pushed last.
 func (s *sendQueue) unpush() { s.count-- }
 
-// capture copies an inline payload that could not be framed at once.
+// capture copies the payload, if it is inline and could not be framed at once, or
+// was canceled.
 func (r *request) capture() {
 	r.saved = make([]byte, 0, r.length)
 	for i := range r.Local {

@@ -20,6 +20,7 @@ func orderCases() []testCase {
 		{"WritesToOneWordNeverGoBack", writesInOrder},
 		{"AlignedWordsAreNeverTorn", neverTorn},
 		{"DataIsVisibleBeforeItsFlag", dataBeforeFlag},
+		{"DataIsVisibleBeforeItsFlagThoughItWasCanceled", canceledDataBeforeFlag},
 		{"DataIsVisibleBeforeTheSendBehindIt", dataBeforeSend},
 		{"ReadCompletesAfterEarlierWritesWereApplied", readAfterWrites},
 		{"AtomicCompletesAfterEarlierWritesWereApplied", atomicAfterWrites},
@@ -133,6 +134,32 @@ func dataBeforeFlag(t *testing.T, h Harness) {
 		}
 	})
 	require.NoError(t, broken)
+}
+
+// canceledDataBeforeFlag cancels a WRITE that waits, with its flag, behind a SEND
+// for which there is no receive yet.
+func canceledDataBeforeFlag(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	const size, flag = 8 << 10, 32 << 10
+	fill(a.bytes(0, size), 5)
+	binary.NativeEndian.PutUint64(a.bytes(flag, 8), 1)
+	a.post(verbs.WorkRequest{ID: 1, Op: verbs.OpSend, Flags: verbs.Signaled, Local: segs(a.at(flag, 8))},
+		verbs.WorkRequest{ID: 2, Op: verbs.OpWrite, Flags: verbs.Signaled | verbs.Announced, Local: segs(a.at(0, size)), Remote: b.mr.Remote(0)},
+		verbs.WorkRequest{ID: 3, Op: verbs.OpWrite, Flags: verbs.Signaled, Local: segs(a.at(flag, 8)), Remote: b.mr.Remote(flag)})
+	if !a.qp.Cancel(2) {
+		t.Skip("the provider cannot cancel one request")
+	}
+	clear(a.bytes(0, size)) // the memory is ours again
+	b.watch(a, func() bool { return word64(b.bytes(flag, 8)).Load() == 1 }, func() {
+		b.postRecv(verbs.RecvRequest{ID: 9, Local: segs(b.at(flag+64, 8))})
+		statuses := map[uint64]verbs.Status{}
+		for range 3 {
+			wc := a.sent()
+			statuses[wc.ID] = wc.Status
+		}
+		require.Equal(t, map[uint64]verbs.Status{1: verbs.Success, 2: verbs.Canceled, 3: verbs.Success}, statuses)
+	})
+	require.Equal(t, pattern(size, 5), b.bytes(0, size))
 }
 
 func dataBeforeSend(t *testing.T, h Harness) {
