@@ -18,6 +18,7 @@ import (
 // A Job is a running job as one rank sees it.
 type Job struct {
 	opts    options
+	host    string // what tells this rank's from others
 	fabric  *fabric.Fabric
 	client  *bootstrap.Client
 	server  *bootstrap.Server // of a world of one
@@ -65,12 +66,16 @@ func initAt(ctx context.Context, p place, opts []Option) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	host, err := o.host(p.env.Rank, p.env.Size)
+	if err != nil {
+		return nil, err
+	}
 	if p.local == nil {
 		if hint := unusedDevices(p.env.Rank); hint != "" {
 			fmt.Fprintln(os.Stderr, hint)
 		}
 	}
-	w, err := o.wire(p.local, p.env.LocalSize == p.env.Size)
+	w, err := o.wire(p.local, o.oneHost(p.env))
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +85,7 @@ func initAt(ctx context.Context, p place, opts []Option) (*Job, error) {
 			o.heap = sharedHeap()
 		}
 	}
-	j := &Job{opts: o, teams: map[string]*Team{}, broken: map[string]*TeamError{}, notes: map[string]int64{}}
+	j := &Job{opts: o, host: host, teams: map[string]*Team{}, broken: map[string]*TeamError{}, notes: map[string]int64{}}
 	j.aborted, j.abort = context.WithCancelCause(context.Background())
 	j.ended, j.end = context.WithCancelCause(j.aborted)
 	j.fabric, err = fabric.New(ctx, fabric.Config{Rank: p.env.Rank, Providers: w.providers, Heap: o.heap,

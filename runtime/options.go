@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,6 +25,7 @@ type options struct {
 	peerTimeout time.Duration
 	atomics     string
 	rdma        rdmaSettings
+	hosts       []string // by rank; nil: each finds out where it is
 	wrap        func(driver.Provider) driver.Provider
 }
 
@@ -135,6 +137,11 @@ func collect(opts []Option) (options, error) {
 	if s := os.Getenv(bootstrap.EnvRDMA); s != "" {
 		if o.rdma, err = parseRDMA(s); err != nil {
 			return o, fmt.Errorf("%s: %w", bootstrap.EnvRDMA, err)
+		}
+	}
+	if s := os.Getenv(bootstrap.EnvHosts); s != "" {
+		if err := o.setHosts(strings.Split(s, ",")); err != nil {
+			return o, fmt.Errorf("%s: %w", bootstrap.EnvHosts, err)
 		}
 	}
 	for _, opt := range opts {

@@ -28,7 +28,7 @@ type wiring struct {
 }
 
 // wire turns the name of a provider into providers. local carries the ranks of
-// this process; oneHost tells that the job has no others elsewhere.
+// this process; oneHost tells that all ranks share memory.
 func (o *options) wire(local *localWire, oneHost bool) (wiring, error) {
 	w := wiring{shared: true}
 	switch o.provider {
@@ -58,13 +58,13 @@ func (o *options) wire(local *localWire, oneHost bool) (wiring, error) {
 // wireAuto takes the nearest provider that reaches everyone.
 func (o *options) wireAuto(local *localWire, oneHost bool) (wiring, error) {
 	w := wiring{shared: local == nil}
-	switch {
-	case local != nil:
+	if local != nil {
 		w.providers = []driver.Provider{local}
-	case oneHost:
+	} else {
 		w.providers = []driver.Provider{shm.New(shm.Config{})}
-	default:
-		w.providers = []driver.Provider{shm.New(shm.Config{}), o.tcp()}
+	}
+	if !oneHost {
+		w.providers = append(w.providers, o.tcp())
 	}
 	o.wrapAll(w.providers)
 	return w, nil

@@ -32,6 +32,7 @@ type Team struct {
 
 // teamCard is what members tell each other when a team is made.
 type teamCard struct {
+	Host    string `json:",omitempty"` // this rank's, see WithHosts; in the world's cards
 	Mapped  bool   // this rank maps the memory of its peers
 	Atomics string // who applies them, see WithAtomics
 	Err     string // why this rank could not prepare
@@ -46,10 +47,13 @@ func (j *Job) newTeam(ctx context.Context, name string, members []int) (*Team, e
 		Begin: t.enter, End: t.finish, Start: t.start, Differs: t.differs}
 	block, region, err := t.prepare(ctx)
 	card := teamCard{Mapped: j.fabric.MapsAll(), Atomics: j.opts.atomics}
+	if j.world == nil {
+		card.Host = j.host
+	}
 	if err != nil {
 		card.Err = err.Error()
 	}
-	mapped, err2 := t.meet(ctx, card)
+	cards, err2 := t.meet(ctx, card)
 	if err == nil {
 		err = err2
 	}
@@ -57,8 +61,12 @@ func (j *Job) newTeam(ctx context.Context, name string, members []int) (*Team, e
 		// The others may have their team, which this rank will not be in.
 		return nil, errors.Join(t.failed(fabric.Split, err), t.discard(block, region))
 	}
-	t.inner.Mapped = mapped
-	t.barrier = newBarrier(t, block, mapped)
+	if j.world == nil {
+		j.fabric.SetHosts(hostsIn(cards))
+	}
+	t.inner.Hosts = j.fabric.HostsOf(members)
+	t.inner.Mapped = !slices.ContainsFunc(cards, func(c teamCard) bool { return !c.Mapped })
+	t.barrier = newBarrier(t, block, t.inner.Mapped)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.teams[name] = t
@@ -94,33 +102,32 @@ func (t *Team) discard(block arena.Block, region *fabric.Region) error {
 // region names the team's barrier memory, the same at every member.
 func (t *Team) region() string { return "team/" + t.name }
 
-// meet exchanges cards. It tells whether all members map each other's memory,
-// and fails at all of them if one could not prepare.
-func (t *Team) meet(ctx context.Context, card teamCard) (mapped bool, err error) {
+// meet exchanges cards, and returns those of all members. It fails at all of them
+// if one could not prepare.
+func (t *Team) meet(ctx context.Context, card teamCard) ([]teamCard, error) {
 	mine, err := json.Marshal(card)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	cards, err := t.job.client.Exchange(ctx, t.region(), t.members, mine)
+	texts, err := t.job.client.Exchange(ctx, t.region(), t.members, mine)
 	if err != nil {
-		return false, explain(err)
+		return nil, explain(err)
 	}
-	mapped = true
-	for i, c := range cards {
-		var other teamCard
-		if err := json.Unmarshal(c, &other); err != nil {
-			return false, fmt.Errorf("team %s: card of rank %d: %w", t.name, t.members[i], err)
+	cards := make([]teamCard, len(texts))
+	for i, text := range texts {
+		other := &cards[i]
+		if err := json.Unmarshal(text, other); err != nil {
+			return nil, fmt.Errorf("team %s: card of rank %d: %w", t.name, t.members[i], err)
 		}
 		if other.Err != "" && i != t.rank {
-			return false, fmt.Errorf("team %s: rank %d: %s", t.name, t.members[i], other.Err)
+			return nil, fmt.Errorf("team %s: rank %d: %s", t.name, t.members[i], other.Err)
 		}
 		if other.Atomics != card.Atomics {
-			return false, fmt.Errorf("team %s: %w: atomics by %q at rank %d, by %q at rank %d; set GRUN_ATOMICS for all",
+			return nil, fmt.Errorf("team %s: %w: atomics by %q at rank %d, by %q at rank %d; set GRUN_ATOMICS for all",
 				t.name, ErrMismatch, card.Atomics, t.members[t.rank], other.Atomics, t.members[i])
 		}
-		mapped = mapped && other.Mapped
 	}
-	return mapped, nil
+	return cards, nil
 }
 
 // explain turns a bootstrap error into one of this package.

@@ -22,6 +22,7 @@ const (
 	EnvFMAMax      = "GRUN_FMA_MAX"      // largest transfer by CPU stores; 0 queues everything
 	EnvStats       = "GRUN_STATS"        // 1: report statistics when closing
 	EnvPeerTimeout = "GRUN_PEER_TIMEOUT" // silence after which a peer is unreachable, for instance 30s
+	EnvHosts       = "GRUN_HOSTS"        // a name for each rank's host, for instance a,a,b; without it ranks find out
 )
 
 // SecretSize is the length of a job's secret in bytes.

@@ -49,6 +49,7 @@ type Fabric struct {
 	reached  reached
 	health   health
 	attached attachments
+	hosts    atomic.Pointer[[]int] // by rank of the world; nil until they are known
 
 	peersMu   sync.Mutex
 	peers     map[int]*dial

@@ -147,7 +147,7 @@ func (f *Fabric) connect(ctx context.Context, rank int) (*Peer, error) {
 		return &Peer{f: f, rank: rank, bell: f.bell}, nil
 	}
 	var errs []error
-	for _, b := range f.bindings {
+	for _, b := range f.waysTo(rank) {
 		p, err := f.connectOver(ctx, rank, b)
 		if err == nil {
 			return p, nil

@@ -1,0 +1,87 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+func TestRanksOfOneHostShareMemoryAndOthersDoNot(t *testing.T) {
+	hosts := []string{"a", "b", "a", "c", "b"}
+	require.NoError(t, local(t, len(hosts), func(ctx context.Context, job *runtime.Job) error {
+		world := job.World()
+		team := world.Fabric(fabric.Key{})
+		if !slices.Equal(team.Hosts, []int{0, 1, 0, 3, 1}) || team.Mapped {
+			return fmt.Errorf("hosts %v, mapped: %v", team.Hosts, team.Mapped)
+		}
+		me := world.Rank()
+		for rank, host := range hosts {
+			p, err := team.Peer(ctx, rank)
+			if err != nil {
+				return err
+			}
+			want := "tcp"
+			switch {
+			case rank == me:
+				want = "self"
+			case host == hosts[me]:
+				want = "loop"
+			}
+			if p.Provider() != want || (p.Bell() == nil) != (want == "tcp") {
+				return fmt.Errorf("rank %d reaches rank %d over %s, want %s", me, rank, p.Provider(), want)
+			}
+		}
+		half, err := world.Split(ctx, me%2, -me)
+		if err != nil {
+			return err
+		}
+		want := [][]int{{1, 0, 0}, {3, 1}}[me%2] // from the last rank to the first
+		if got := half.Fabric(fabric.Key{}).Hosts; !slices.Equal(got, want) {
+			return fmt.Errorf("hosts of a half: %v, want %v", got, want)
+		}
+		return world.Barrier(ctx)
+	}, runtime.WithHosts(hosts...)))
+}
+
+func TestRanksOfOneMachineAreOnOneHost(t *testing.T) {
+	for _, provider := range []string{"loop", "tcp"} {
+		require.NoError(t, local(t, 3, func(ctx context.Context, job *runtime.Job) error {
+			team := job.World().Fabric(fabric.Key{})
+			if !slices.Equal(team.Hosts, []int{0, 0, 0}) || team.Mapped != (provider == "loop") {
+				return fmt.Errorf("hosts %v, mapped: %v", team.Hosts, team.Mapped)
+			}
+			return job.World().Barrier(ctx)
+		}, runtime.WithProvider(provider)))
+	}
+}
+
+func TestAProviderThatIsAskedForReachesEveryHostThatItCan(t *testing.T) {
+	require.NoError(t, local(t, 2, func(ctx context.Context, job *runtime.Job) error {
+		p, err := job.World().Fabric(fabric.Key{}).Peer(ctx, 1-job.World().Rank())
+		if err == nil && p.Provider() != "loop" {
+			err = fmt.Errorf("over %s", p.Provider())
+		}
+		return err
+	}, runtime.WithProvider("loop"), runtime.WithHosts("a", "b")))
+}
+
+func TestHostsAreNamedForAllRanks(t *testing.T) {
+	nothing := func(context.Context, *runtime.Job) error { return nil }
+	require.ErrorContains(t, local(t, 2, nothing, runtime.WithHosts("a")), "GRUN_HOSTS")
+	require.ErrorContains(t, local(t, 1, nothing, runtime.WithHosts()), "a name for each rank")
+	t.Setenv("GRUN_HOSTS", "a,,b")
+	require.ErrorContains(t, local(t, 3, nothing), "GRUN_HOSTS")
+	t.Setenv("GRUN_HOSTS", "x,y")
+	require.NoError(t, local(t, 2, func(_ context.Context, job *runtime.Job) error {
+		if hosts := job.World().Fabric(fabric.Key{}).Hosts; !slices.Equal(hosts, []int{0, 1}) {
+			return fmt.Errorf("hosts %v", hosts)
+		}
+		return nil
+	}))
+}
