@@ -145,9 +145,21 @@ func (h *health) refused(rank int, wc *driver.Completion) {
 // Wait returns nil once ready is true, or the cause of ctx's end. It makes
 // progress meanwhile.
 func (f *Fabric) Wait(ctx context.Context, ready func() bool) error {
-	return f.bell.Wait(ctx, func() bool {
-		return ready() || f.Progress() && ready()
-	})
+	look := func() bool { return ready() || f.Progress() && ready() }
+	if f.calls() {
+		return f.bell.WaitCalling(ctx, look)
+	}
+	return f.bell.Wait(ctx, look)
+}
+
+// calls tells whether Progress makes system calls.
+func (f *Fabric) calls() bool {
+	for _, b := range f.bindings {
+		if b.info.CallingPolls && !b.idle() {
+			return true
+		}
+	}
+	return false
 }
 
 // awaitRoom waits until the queue to p may have room again: until there was a

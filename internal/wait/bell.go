@@ -107,7 +107,16 @@ func (b *Bell) broadcast() {
 // ready is called often and by the waiting goroutine only; it should make
 // progress as well as look. ctx is not looked at when ready is true at once.
 func (b *Bell) Wait(ctx context.Context, ready func() bool) error {
-	done, err := b.spin(ctx, ready)
+	return b.wait(ctx, polls, ready)
+}
+
+// WaitCalling is Wait for a ready that makes system calls.
+func (b *Bell) WaitCalling(ctx context.Context, ready func() bool) error {
+	return b.wait(ctx, calls, ready)
+}
+
+func (b *Bell) wait(ctx context.Context, looks int, ready func() bool) error {
+	done, err := b.spin(ctx, looks, ready)
 	if done || err != nil {
 		return err
 	}

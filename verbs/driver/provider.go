@@ -83,6 +83,8 @@ type DeviceInfo struct {
 	// SilentWrites: a WRITE or an atomic does not ring the target's bell. A
 	// WRITE_WITH_IMM with Solicited does, where a receive was posted.
 	SilentWrites bool
+	// CallingPolls: a Poll that finds nothing makes system calls.
+	CallingPolls bool
 	// SameHost: reaches only ranks of this host.
 	SameHost bool
 	// MapsMemory: its QPs are Mappers. A peer's memory may refuse all the same.

@@ -33,7 +33,8 @@ type device struct {
 	links     []*link // by slot, which is what the epoll tells
 	freeSlots []int32
 	linkGen   int32
-	hot       *link   // the one that spoke last, or nil
+	last      *link   // the one that spoke last, or nil
+	hot       *link   // the same if it had spoken before as well, else nil
 	strangers []*link // accepted and not identified yet, oldest first
 	scratch   []byte  // receives go here first
 	events    [64]unix.EpollEvent

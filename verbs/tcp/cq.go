@@ -56,7 +56,7 @@ func (c *completionQueue) state() error {
 
 // Wait returns when Poll has something to say.
 func (c *completionQueue) Wait(ctx context.Context) error {
-	return c.dev.bell.Wait(ctx, func() bool {
+	return c.dev.bell.WaitCalling(ctx, func() bool {
 		if c.count.Load() > 0 {
 			return true
 		}

@@ -76,8 +76,8 @@ func (l *link) drop() {
 		l.timer.Stop()
 	}
 	d.links[l.slot] = nil
-	if d.hot == l {
-		d.hot = nil
+	if d.last == l {
+		d.last, d.hot = nil, nil
 	}
 	d.freeSlots = append(d.freeSlots, l.slot)
 	d.strangers = remove(d.strangers, l)

@@ -31,9 +31,8 @@ type server struct {
 // spinning is how many polls within one tick make a program that polls.
 const spinning = 64
 
-// hotRounds is every how many polls the epoll is asked. In between, only the
-// connection that spoke last is looked at, which saves a system call when it
-// speaks again.
+// hotRounds is every how many polls the epoll is asked while one connection speaks
+// again and again. In between only that is looked at, which saves a system call.
 const hotRounds = 4
 
 func (d *device) openEpoll() error {
@@ -114,12 +113,21 @@ func (d *device) round() bool {
 		}
 		if l := d.links[e.Fd]; l != nil && l.gen == e.Pad {
 			if l.phase == phaseStream {
-				d.hot = l
+				d.spoke(l)
 			}
 			l.handle(e.Events)
 		}
 	}
 	return n > 0
+}
+
+// spoke notes whose turn it was. Where peers take turns, a look at one of them alone
+// is in vain.
+func (d *device) spoke(l *link) {
+	if d.hot = nil; d.last == l {
+		d.hot = l
+	}
+	d.last = l
 }
 
 // note remembers that someone may be waiting for what just happened.

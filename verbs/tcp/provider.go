@@ -61,7 +61,7 @@ func describe(detail string) driver.DeviceInfo {
 		Provider: "tcp", Name: DeviceName, Detail: detail,
 		MaxQPDepth: maxDepth, MaxCQDepth: maxCQDepth, MaxSegments: maxSegments,
 		MaxMessage: maxMessage, MaxInline: maxInline,
-		ExtendedAtomics: true, CoherentAtomics: true, AppliedWrites: true,
+		ExtendedAtomics: true, CoherentAtomics: true, AppliedWrites: true, CallingPolls: true,
 	}
 }
 
