@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gopgas/gopgas/collectives/internal/board"
 	"github.com/gopgas/gopgas/internal/fabric"
@@ -25,15 +26,22 @@ func fitsBoard(c *Call, n int) bool {
 	return n <= boardMembers && c.size <= boardRoom/n && c.kind < fabric.NeighborAllGather
 }
 
+// A meeting is a board and those who meet there.
+type meeting struct {
+	board   *board.Board
+	members []int // by team rank
+	args    board.Args
+}
+
 // onBoard makes a call in mapped memory, by copies only if it shall be staged.
 func (g *group) onBoard(ctx context.Context, seq uint64, c *Call, staged bool) error {
-	if g.board == nil {
-		if err := g.makeBoard(g.bound.to(ctx, g.team)); err != nil {
+	if g.meeting == nil {
+		var err error
+		if g.meeting, err = g.meetOn(g.bound.to(ctx, g.team), "/board", everyone(len(g.team.Members))); err != nil {
 			return err
 		}
 	}
-	g.ctx = ctx
-	a := &g.boardArgs
+	a := &g.meeting.args
 	a.Root, a.Elem, a.Send, a.Recv, a.Combine = c.root, c.size, c.send, c.recv, c.combine
 	a.SendAt, a.RecvAt = board.Place{}, board.Place{}
 	if !staged {
@@ -48,13 +56,22 @@ func (g *group) onBoard(ctx context.Context, seq uint64, c *Call, staged bool) e
 	err := g.boardCall(ctx, c.kind, seq)
 	a.Send, a.Recv = nil, nil // the caller's
 	if err != nil {
-		return g.boardVerdict(ctx, seq, err)
+		return g.boardVerdict(ctx, seq, g.meeting, err)
 	}
 	return nil
 }
 
+// everyone lists the members of a team of n.
+func everyone(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
 func (g *group) boardCall(ctx context.Context, kind fabric.Collective, seq uint64) error {
-	b, a, mark := g.board, &g.boardArgs, g.chain
+	b, a, mark := g.meeting.board, &g.meeting.args, g.chain
 	switch kind {
 	case fabric.Broadcast:
 		return b.Broadcast(ctx, seq, mark, a)
@@ -87,7 +104,7 @@ func (g *group) boardCall(ctx context.Context, kind fabric.Collective, seq uint6
 }
 
 // boardVerdict has members whose calls met compare them.
-func (g *group) boardVerdict(ctx context.Context, seq uint64, err error) error {
+func (g *group) boardVerdict(ctx context.Context, seq uint64, at *meeting, err error) error {
 	var differs *board.Differs
 	var length *board.LengthError
 	switch {
@@ -95,42 +112,44 @@ func (g *group) boardVerdict(ctx context.Context, seq uint64, err error) error {
 		if differs.Seq != 0 {
 			seq = min(seq, differs.Seq)
 		}
-		return g.team.Differs(ctx, seq, differs.Member)
+		return g.team.Differs(ctx, seq, at.members[differs.Member])
 	case errors.As(err, &length):
 		return fmt.Errorf("%w: %w", runtime.ErrMismatch, err)
 	}
 	return err
 }
 
-// makeBoard connects to all members' boards. All of them come here in the same
-// call.
-func (g *group) makeBoard(ctx context.Context) error {
-	n, me := len(g.team.Members), g.team.Rank
-	name := g.team.Name + "/board"
-	cfg := board.Config{Rank: me, Size: n, Mem: make([][]byte, n), Bells: make([]wait.Ringer, n), Await: g.team.Await, View: g.view}
+// meetOn connects to the boards of members, this one among them. All of them come
+// here in the same call.
+func (g *group) meetOn(ctx context.Context, name string, members []int) (*meeting, error) {
+	n, me := len(members), slices.Index(members, g.team.Rank)
+	name = g.team.Name + name
+	cfg := board.Config{Rank: me, Size: n, Mem: make([][]byte, n), Bells: make([]wait.Ringer, n), Await: g.team.Await,
+		View: func(member int, region, offset uint64, n int) []byte {
+			return g.view(members[member], region, offset, n)
+		}}
 	if n > 1 {
 		block, err := g.team.Arena().Alloc(board.Size(n))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if _, err := g.team.Register(ctx, name, block.Memory); err != nil {
-			return errors.Join(err, g.team.Arena().Free(block))
+			return nil, errors.Join(err, g.team.Arena().Free(block))
 		}
 		cfg.Mem[me] = block.Bytes
 	}
-	for m, rank := range g.team.Members {
-		if m == me {
+	for i, m := range members {
+		if i == me {
 			continue
 		}
-		r, err := g.team.AwaitRegion(ctx, rank, name)
+		r, err := g.team.AwaitRegion(ctx, g.team.Members[m], name)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		cfg.Mem[m], cfg.Bells[m] = r.Mem, r.Peer.Bell()
+		cfg.Mem[i], cfg.Bells[i] = r.Mem, r.Peer.Bell()
 	}
-	var err error
-	g.board, err = board.New(cfg)
-	return err
+	b, err := board.New(cfg)
+	return &meeting{board: b, members: members}, err
 }
 
 // placeOf tells where a slice lies, if others can find it.

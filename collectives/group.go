@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/gopgas/gopgas/collectives/internal/board"
 	"github.com/gopgas/gopgas/collectives/internal/message"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/runtime"
@@ -24,15 +23,15 @@ type group struct {
 
 	// chain is a hash of all calls up to this one: it differs from then on where one
 	// did, though it was of a kind in which nobody waits for the other.
-	chain     uint64
-	layout    layout
-	board     *board.Board // nil until a call is made on it
-	boardArgs board.Args
-	ctx       context.Context // of the call on the board
-	pipes     pipes
-	args      message.Args
-	arena     message.Arena
-	bound     binding
+	chain   uint64
+	layout  layout
+	meeting *meeting        // nil until a call is made on the board
+	hosting *hosting        // nil where there are no two levels
+	ctx     context.Context // of the call
+	pipes   pipes
+	args    message.Args
+	arena   message.Arena
+	bound   binding
 }
 
 // A layout is blocks by counts and offsets in bytes.
@@ -55,6 +54,9 @@ func groupOf(t *runtime.Team) (*group, error) {
 	g.shapes.tuned, g.shapes.boards = measured.mark, g.guide.boards
 	g.pipes = pipes{group: g, partners: make([]partner, t.Size()), heap: heapFor(t.Size())}
 	g.args.Scratch = g.arena.Take
+	if g.guide.crew.levels() {
+		g.hosting = newHosting(g)
+	}
 	if !team.Above.CompareAndSwap(nil, g) {
 		g = team.Above.Load().(*group) //nolint:forcetypeassert // nothing else is stored there
 	}
@@ -137,7 +139,7 @@ func (g *group) fail(call *fabric.Call, err error) error {
 
 // perform does a call's work, when it is its turn.
 func (g *group) perform(ctx context.Context, seq uint64, call *fabric.Call, c *Call) error {
-	g.chain = mix(g.chain, call.Mark)
+	g.chain, g.ctx = mix(g.chain, call.Mark), ctx
 	var err error
 	if way := g.guide.choose(c, g.team); way.board {
 		err = g.onBoard(ctx, seq, c, way.staged)
@@ -161,7 +163,13 @@ func (g *group) byMessages(ctx context.Context, seq uint64, c *Call, way *way) e
 	l := g.layOut(c)
 	a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets = l.sendCounts, l.sendOffsets, l.recvCounts, l.recvOffsets
 	g.pipes.begin(seq, g.chain, c.size)
-	err := way.Run(ctx, &g.pipes, a)
+	var err error
+	if way.Needs&message.HostMap != 0 {
+		a.Hosts, err = g.hosting.serve(ctx, c)
+	}
+	if err == nil {
+		err = way.Run(ctx, &g.pipes, a)
+	}
 	a.Send, a.Recv, a.Combine = nil, nil, nil // the caller's
 	g.arena.Reset()
 	return err

@@ -21,6 +21,7 @@ const (
 // A guide chooses ways, and says which if it is asked to.
 type guide struct {
 	ways   ways
+	crew   crew
 	boards bool // they may be used
 	out    io.Writer
 	said   map[topic]bool
@@ -35,9 +36,9 @@ type topic struct {
 }
 
 func newGuide(t *fabric.Team, measured *tuning) guide {
-	g := guide{ways: newWays(), boards: os.Getenv(envWays) != "messages", file: measured.path}
+	g := guide{ways: newWays(), crew: crewOf(t), boards: os.Getenv(envWays) != "messages", file: measured.path}
 	if g.boards || !t.Mapped { // messages in mapped memory are not what was measured
-		g.ways.tuned = measured.rank(pathOf(t), len(t.Members))
+		g.ways.tuned = measured.rank(pathOf(t, g.crew), g.crew.n)
 	}
 	if strings.Contains(os.Getenv(envExplain), "collectives") {
 		g.out, g.said = os.Stderr, map[topic]bool{}
@@ -47,7 +48,7 @@ func newGuide(t *fabric.Team, measured *tuning) guide {
 
 // hasBoard tells whether a team's members can use boards for a call.
 func (g *guide) hasBoard(c *Call, t *fabric.Team) bool {
-	return g.boards && t.Mapped && fitsBoard(c, len(t.Members))
+	return g.boards && t.Mapped && fitsBoard(c, g.crew.n)
 }
 
 // allows returns why a call cannot be done as it asks.
@@ -55,18 +56,18 @@ func (g *guide) allows(c *Call, t *fabric.Team) error {
 	if c.algorithm == "" {
 		return nil
 	}
-	_, err := g.ways.named(c, len(t.Members), g.hasBoard(c, t))
+	_, err := g.ways.named(c, g.crew, g.hasBoard(c, t))
 	return err
 }
 
 // choose returns how a call is done. All members choose the same.
 func (g *guide) choose(c *Call, t *fabric.Team) *way {
-	n, board := len(t.Members), g.hasBoard(c, t)
+	board := g.hasBoard(c, t)
 	var w *way
 	if c.algorithm != "" {
-		w, _ = g.ways.named(c, n, board) // admitted before
+		w, _ = g.ways.named(c, g.crew, board) // admitted before
 	} else {
-		w = g.ways.best(c, n, board)
+		w = g.ways.best(c, g.crew, board)
 	}
 	if g.out != nil && t.Rank == 0 {
 		g.explain(c, t, w, board)
@@ -76,27 +77,42 @@ func (g *guide) choose(c *Call, t *fabric.Team) *way {
 
 // explain says once for each shape of a call how it is done, and why.
 func (g *guide) explain(c *Call, t *fabric.Team, w *way, board bool) {
-	size := c.bytes(len(t.Members))
+	size, rule := c.bytes(g.crew.n), "the rule for its size and members"
+	if g.crew.hosts > 1 {
+		rule = "the rule for its size, members and hosts"
+	}
 	about := topic{c.kind, bits.Len(uint(size)), c.typ.String() + byOp(c) + c.algorithm}
 	if g.said[about] {
 		return
 	}
 	g.said[about] = true
-	why := "the rule for its size and members"
+	why := rule
 	switch {
 	case c.algorithm != "":
 		why = "the call asks for it"
-	case w == g.ways.measured(c, len(t.Members), board):
+	case w == g.ways.measured(c, g.crew, board):
 		why = "measured to be best here, in " + g.file
 	case w.board:
 		why = "all members map each other's memory"
 	case t.Mapped && !g.boards:
-		why = envWays + "=messages, and the rule for its size and members"
+		why = envWays + "=messages, and " + rule
 	case t.Mapped && !board:
 		why = "its elements are too large for a board"
 	}
-	fmt.Fprintf(g.out, "gopgas: team %s: %s of %v%s, %d ranks, %d bytes: %s (%s)\n",
-		t.Name, c.kind, c.typ, byOp(c), len(t.Members), size, w.Name, why)
+	fmt.Fprintf(g.out, "gopgas: team %s: %s of %v%s, %v, %d bytes: %s (%s)\n",
+		t.Name, c.kind, c.typ, byOp(c), g.crew, size, w.Name, why)
+}
+
+// explainHost says how the members of a host do their part of two-level calls.
+func (g *guide) explainHost(t *fabric.Team, n int, board bool) {
+	if g.out == nil || t.Rank != 0 {
+		return
+	}
+	how := "messages, since not all of them map the others' memory"
+	if board {
+		how = onBoard
+	}
+	fmt.Fprintf(g.out, "gopgas: team %s: %v; within a host, that of rank 0 with %d of them: %s\n", t.Name, g.crew, n, how)
 }
 
 func byOp(c *Call) string {

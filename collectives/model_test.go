@@ -22,6 +22,7 @@ type scenario struct {
 	count     int   // elements of a block, or of the vector
 	counts    []int // of blocks with lengths of their own
 	offsets   []int
+	packed    bool    // those blocks follow one another
 	matrix    [][]int // AllToAllV: from i to j
 	seed      uint64
 	inPlace   bool
@@ -56,8 +57,11 @@ func (s *scenario) combined(lo, hi, at, n int) []affine {
 	return v
 }
 
-// blocks are where all members' blocks lie, with gaps.
+// blocks are where all members' blocks lie, with gaps unless they are packed.
 func (s *scenario) blocks() collectives.Blocks {
+	if s.packed {
+		return collectives.Blocks{Counts: s.counts}
+	}
 	return collectives.Blocks{Counts: s.counts, Offsets: s.offsets}
 }
 
@@ -204,11 +208,14 @@ func draw(rnd *rand.Rand, n int, most int) *scenario {
 	if rnd.IntN(2) == 0 {
 		count = (count + n - 1) / n
 	}
-	s := &scenario{n: n, root: rnd.IntN(n), count: count, seed: rnd.Uint64(), inPlace: rnd.IntN(2) == 0, buffers: rnd.IntN(2) == 0}
+	s := &scenario{n: n, root: rnd.IntN(n), count: count, seed: rnd.Uint64(), inPlace: rnd.IntN(2) == 0, buffers: rnd.IntN(2) == 0,
+		packed: rnd.IntN(2) == 0}
 	at := 0
 	for range n {
 		c := rnd.IntN(2*count/n + 2)
-		at += rnd.IntN(2) // a gap
+		if !s.packed {
+			at += rnd.IntN(2) // a gap
+		}
 		s.counts, s.offsets = append(s.counts, c), append(s.offsets, at)
 		at += c
 		var row []int

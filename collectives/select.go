@@ -11,12 +11,13 @@ import (
 )
 
 // A rule says which algorithm is best for a collective up to a size and a number
-// of members. The first rule that applies, and whose algorithm can do the call,
-// counts.
+// of members, that are on so many hosts or more. The first rule that applies, and
+// whose algorithm can do the call, counts.
 type rule struct {
 	collective message.Collective
 	upTo       int // bytes of the longest buffer of the call
 	members    int
+	hosts      int
 	name       string
 }
 
@@ -27,52 +28,56 @@ const always = math.MaxInt
 // where all members map each other's memory nothing is quicker. The last rule of a
 // collective can do every call.
 var rules = [...]rule{
-	{message.Broadcast, 64 << 10, always, "binomial"},
-	{message.Broadcast, always, 2, "binomial"},
-	{message.Broadcast, always, 4, "chain"}, // n-2 segments more than the data, in place of twice the data
-	{message.Broadcast, 1 << 20, always, "scatter-all-gather"},
-	{message.Broadcast, always, 8, "chain"},
-	{message.Broadcast, always, always, "scatter-all-gather"},
+	{message.Broadcast, always, always, 2, "two-level"},
+	{message.Broadcast, 64 << 10, always, 1, "binomial"},
+	{message.Broadcast, always, 2, 1, "binomial"},
+	{message.Broadcast, always, 4, 1, "chain"}, // n-2 segments more than the data, in place of twice the data
+	{message.Broadcast, 1 << 20, always, 1, "scatter-all-gather"},
+	{message.Broadcast, always, 8, 1, "chain"},
+	{message.Broadcast, always, always, 1, "scatter-all-gather"},
 
-	{message.Reduce, 64 << 10, always, "binomial"},
-	{message.Reduce, always, 2, "binomial"}, // the bytes that there are, and the other goes on
-	{message.Reduce, always, always, "rabenseifner"},
-	{message.Reduce, 4 << 10, always, "linear"},
-	{message.Reduce, always, always, "pairwise"},
+	{message.Reduce, always, always, 2, "two-level"},
+	{message.Reduce, 64 << 10, always, 1, "binomial"},
+	{message.Reduce, always, 2, 1, "binomial"}, // the bytes that there are, and the other goes on
+	{message.Reduce, always, always, 1, "rabenseifner"},
+	{message.Reduce, 4 << 10, always, 1, "linear"},
+	{message.Reduce, always, always, 1, "pairwise"},
 
-	{message.AllReduce, 16 << 10, always, "recursive-doubling"},
-	{message.AllReduce, 128 << 10, always, "rabenseifner"},
-	{message.AllReduce, 512 << 10, 2, "recursive-doubling"}, // one exchange in place of two halves
-	{message.AllReduce, 512 << 10, always, "rabenseifner"},
-	{message.AllReduce, always, always, "ring"},
-	{message.AllReduce, always, always, "rabenseifner"},
-	{message.AllReduce, 4 << 10, always, "linear"},
-	{message.AllReduce, always, always, "pairwise"},
+	{message.AllReduce, always, always, 2, "two-level"},
+	{message.AllReduce, 16 << 10, always, 1, "recursive-doubling"},
+	{message.AllReduce, 128 << 10, always, 1, "rabenseifner"},
+	{message.AllReduce, 512 << 10, 2, 1, "recursive-doubling"}, // one exchange in place of two halves
+	{message.AllReduce, 512 << 10, always, 1, "rabenseifner"},
+	{message.AllReduce, always, always, 1, "ring"},
+	{message.AllReduce, always, always, 1, "rabenseifner"},
+	{message.AllReduce, 4 << 10, always, 1, "linear"},
+	{message.AllReduce, always, always, 1, "pairwise"},
 
-	{message.Gather, 64 << 10, always, "binomial"},
-	{message.Gather, always, always, "linear"},
+	{message.Gather, 64 << 10, always, 1, "binomial"},
+	{message.Gather, always, always, 1, "linear"},
 
-	{message.Scatter, 64 << 10, always, "binomial"},
-	{message.Scatter, always, always, "linear"},
+	{message.Scatter, 64 << 10, always, 1, "binomial"},
+	{message.Scatter, always, always, 1, "linear"},
 
-	{message.AllGather, 64 << 10, always, "recursive-doubling"},
-	{message.AllGather, 64 << 10, always, "bruck"},
-	{message.AllGather, always, always, "ring"},
+	{message.AllGather, always, always, 2, "two-level"},
+	{message.AllGather, 64 << 10, always, 1, "recursive-doubling"},
+	{message.AllGather, 64 << 10, always, 1, "bruck"},
+	{message.AllGather, always, always, 1, "ring"},
 
-	{message.ReduceScatter, 64 << 10, always, "recursive-halving"},
-	{message.ReduceScatter, always, always, "pairwise"},
+	{message.ReduceScatter, 64 << 10, always, 1, "recursive-halving"},
+	{message.ReduceScatter, always, always, 1, "pairwise"},
 
-	{message.AllToAll, 8 << 10, always, "bruck"},
-	{message.AllToAll, always, always, "pairwise"},
+	{message.AllToAll, 8 << 10, always, 1, "bruck"},
+	{message.AllToAll, always, always, 1, "pairwise"},
 
-	{message.Scan, 8 << 10, always, "recursive-doubling"},
-	{message.Scan, always, always, "linear"},
+	{message.Scan, 8 << 10, always, 1, "recursive-doubling"},
+	{message.Scan, always, always, 1, "linear"},
 
-	{message.ExScan, 8 << 10, always, "recursive-doubling"},
-	{message.ExScan, always, always, "linear"},
+	{message.ExScan, 8 << 10, always, 1, "recursive-doubling"},
+	{message.ExScan, always, always, 1, "linear"},
 
-	{message.NeighbourAllGather, always, always, "hops"},
-	{message.NeighbourAllToAll, always, always, "hops"},
+	{message.NeighbourAllGather, always, always, 1, "hops"},
+	{message.NeighbourAllToAll, always, always, 1, "hops"},
 }
 
 // The names of what is done in mapped memory: in place, where the slices lie in the
@@ -114,14 +119,14 @@ func newWays() ways {
 
 // measured returns the way that was measured to be best, nil if that was not, or
 // cannot do the call.
-func (w *ways) measured(c *Call, n int, board bool) *way {
-	if w.tuned == nil || n == 1 {
+func (w *ways) measured(c *Call, of crew, board bool) *way {
+	if w.tuned == nil || of.n == 1 {
 		return nil
 	}
-	size, list := c.bytes(n), w.tuned[c.family()]
+	size, list := c.bytes(of.n), w.tuned[c.family()]
 	for i := range list {
 		if r := &list[i]; size <= r.upTo {
-			if r.way.board && !board || !r.way.board && c.fits(r.way, n) != "" {
+			if r.way.board && !board || !r.way.board && c.fits(r.way, of) != "" {
 				return nil
 			}
 			return r.way
@@ -131,17 +136,23 @@ func (w *ways) measured(c *Call, n int, board bool) *way {
 }
 
 // best returns the way that was measured to be best, or else the first by the
-// rules that can do a call among n members.
-func (w *ways) best(c *Call, n int, board bool) *way {
-	if way := w.measured(c, n, board); way != nil {
+// rules that can do a call.
+func (w *ways) best(c *Call, of crew, board bool) *way {
+	if way := w.measured(c, of, board); way != nil {
 		return way
 	}
 	if board {
 		return &w.board
 	}
-	size, list := c.bytes(n), w.ranked[c.family()]
+	return w.byRule(c.family(), c, c.bytes(of.n), of)
+}
+
+// byRule returns the first way by the rules to do a collective that is all of a call,
+// or a part of it.
+func (w *ways) byRule(what message.Collective, c *Call, size int, of crew) *way {
+	list := w.ranked[what]
 	for i := range list {
-		if r := &list[i]; size <= r.upTo && n <= r.members && c.fits(r.way, n) == "" {
+		if r := &list[i]; size <= r.upTo && of.n <= r.members && of.hosts >= r.hosts && c.fits(r.way, of) == "" {
 			return r.way
 		}
 	}
@@ -149,25 +160,25 @@ func (w *ways) best(c *Call, n int, board bool) *way {
 }
 
 // named returns the way that a call asks for.
-func (w *ways) named(c *Call, n int, board bool) (*way, error) {
+func (w *ways) named(c *Call, of crew, board bool) (*way, error) {
 	named, ok := wayNamed(c.family(), c.algorithm)
 	why := "there is none of this name"
 	if ok {
-		why = c.cannot(named, n, board)
+		why = c.cannot(named, of, board)
 	}
 	if why != "" {
 		return nil, fmt.Errorf("%w: %s by %q: %s; choose one of %s, or leave the choice open", ErrAlgorithm, c.kind, c.algorithm,
-			why, strings.Join(c.usable(n, board), ", "))
+			why, strings.Join(c.usable(of, board), ", "))
 	}
 	return named, nil
 }
 
 // cannot returns why a way cannot do a call of members that have boards or none, ""
 // if it can.
-func (c *Call) cannot(w *way, n int, board bool) string {
+func (c *Call) cannot(w *way, of crew, board bool) string {
 	switch {
 	case !w.board:
-		return c.fits(w, n)
+		return c.fits(w, of)
 	case !board:
 		return "the members do not use each other's memory for it"
 	}
@@ -175,9 +186,9 @@ func (c *Call) cannot(w *way, n int, board bool) string {
 }
 
 // usable returns the names of the ways that can do a call.
-func (c *Call) usable(n int, board bool) (names []string) {
+func (c *Call) usable(of crew, board bool) (names []string) {
 	for _, name := range namesOf(c.family()) {
-		if w, ok := wayNamed(c.family(), name); ok && c.cannot(w, n, board) == "" {
+		if w, ok := wayNamed(c.family(), name); ok && c.cannot(w, of, board) == "" {
 			names = append(names, name)
 		}
 	}
@@ -186,7 +197,8 @@ func (c *Call) usable(n int, board bool) (names []string) {
 
 // fits returns why a way cannot do a call, "" if it can. All members find the
 // same.
-func (c *Call) fits(w *way, n int) string {
+func (c *Call) fits(w *way, of crew) string {
+	n := of.n
 	reduces := c.combine != nil && n > 1
 	switch needs := w.Needs; {
 	case reduces && c.ordered && !w.Exact:
@@ -201,8 +213,14 @@ func (c *Call) fits(w *way, n int) string {
 		return "all members must know all counts"
 	case needs&message.PackedBlocks != 0 && (c.sendBlocks.Offsets != nil || c.recvBlocks.Offsets != nil):
 		return "it needs blocks that follow one another"
-	case needs&(message.HostMap|message.HostRuns) != 0:
+	case needs&message.HostMap != 0 && of.hosts < 2:
 		return "it is for members on several hosts"
+	case needs&message.HostMap != 0 && !of.shared:
+		return "no two members share a host"
+	case needs&message.HostRuns != 0 && !of.runs:
+		return "it needs hosts whose members follow one another"
+	case needs&message.OrderedHosts != 0 && reduces && !c.commutes && !of.runs:
+		return "its operator must commute, or the members of each host follow one another"
 	}
 	return ""
 }
@@ -272,7 +290,7 @@ func (c Call) Algorithms(t *runtime.Team) []string {
 	if err != nil {
 		return nil
 	}
-	return c.usable(t.Size(), g.guide.hasBoard(&c, g.team))
+	return c.usable(g.guide.crew, g.guide.hasBoard(&c, g.team))
 }
 
 // Choice returns the name of the algorithm by which a team does a call. Kind: local.
@@ -281,13 +299,13 @@ func (c Call) Choice(t *runtime.Team) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	n, board := t.Size(), g.guide.hasBoard(&c, g.team)
+	board := g.guide.hasBoard(&c, g.team)
 	if c.algorithm != "" {
-		w, err := g.guide.ways.named(&c, n, board)
+		w, err := g.guide.ways.named(&c, g.guide.crew, board)
 		if err != nil {
 			return "", err
 		}
 		return w.Name, nil
 	}
-	return g.guide.ways.best(&c, n, board).Name, nil
+	return g.guide.ways.best(&c, g.guide.crew, board).Name, nil
 }

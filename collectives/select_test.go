@@ -38,8 +38,8 @@ func TestThereIsAWayForEveryCall(t *testing.T) {
 		for n := 1; n < 20; n++ {
 			for _, count := range []int{0, 1, 1 << 10, 1 << 20} {
 				c.count = min(c.count, count) // Varied stays
-				way := w.best(&c, n, false)
-				require.Empty(t, c.fits(way, n), "%s of %d among %d by %s", c.kind, count, n, way.Name)
+				way := w.best(&c, together(n), false)
+				require.Empty(t, c.fits(way, together(n)), "%s of %d among %d by %s", c.kind, count, n, way.Name)
 				require.NotNil(t, way.Run)
 			}
 		}
@@ -48,7 +48,7 @@ func TestThereIsAWayForEveryCall(t *testing.T) {
 
 func TestSizeChoosesTheAlgorithm(t *testing.T) {
 	w := newWays()
-	name := func(c Call, n int) string { return w.best(&c, n, false).Name }
+	name := func(c Call, n int) string { return w.best(&c, together(n), false).Name }
 	small, large := make([]float64, 1), make([]float64, 1<<20)
 	sum := Sum[float64]()
 	require.Equal(t, "recursive-doubling", name(AllReduceCall(sum, small, small), 4))
@@ -64,7 +64,7 @@ func TestSizeChoosesTheAlgorithm(t *testing.T) {
 	odd := NewOp("odd", false, func(a, _ float64) float64 { return a })
 	require.Equal(t, "rabenseifner", name(AllReduceCall(odd, large, large), 4), "a ring needs an operator that commutes")
 	require.Equal(t, "pairwise", name(AllReduceCall(sum, large, large, Deterministic()), 4))
-	require.Equal(t, "board", w.best(new(BroadcastCall(0, small)), 4, true).Name)
+	require.Equal(t, "board", w.best(new(BroadcastCall(0, small)), together(4), true).Name)
 }
 
 func TestTheGuideExplainsEachShapeOnce(t *testing.T) {

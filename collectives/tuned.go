@@ -100,14 +100,17 @@ func (t *tuning) rank(path string, n int) map[message.Collective][]ranked {
 		if upTo == 0 {
 			upTo = always
 		}
-		list[c] = append(list[c], ranked{rule{c, upTo, n, r.Algorithm}, w})
+		list[c] = append(list[c], ranked{rule{c, upTo, n, 1, r.Algorithm}, w})
 	}
 	return list
 }
 
 // pathOf says how the members of a team reach each other, "" if not all in one
-// way.
-func pathOf(t *fabric.Team) string {
+// way, or on several hosts: what is measured is a machine.
+func pathOf(t *fabric.Team, of crew) string {
+	if of.hosts > 1 {
+		return ""
+	}
 	if t.Mapped {
 		return tuned.Mapped
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/gopgas/gopgas/runtime"
@@ -14,11 +15,14 @@ import (
 
 // A Config is one way to run a job in this process.
 type Config struct {
-	Provider string // loop, shm, tcp or ibv
+	Provider string // loop, shm, tcp, ibv or auto
 	Queued   bool   // mapping is off: every operation goes through a queue pair
 	NIC      bool   // only what RDMA NICs are able to do
 	Atomics  string // by whom on NICs: "" and cpu, or nic
 	Ranks    int
+	// Hosts has a letter for each rank's pretended host, such as "aab"; "" is one
+	// host for all. Between them Provider auto takes tcp.
+	Hosts string
 }
 
 // heap is small, so that leaks show, and large enough for every test.
@@ -36,6 +40,9 @@ func (c Config) Options() []runtime.Option {
 	if c.NIC {
 		opts = append(opts, runtime.WithWrap(func(p driver.Provider) driver.Provider { return faulty.New(p, nic) }))
 	}
+	if c.Hosts != "" {
+		opts = append(opts, runtime.WithHosts(strings.Split(c.Hosts, "")...))
+	}
 	return opts
 }
 
@@ -46,7 +53,7 @@ var nic = faulty.Plan{HideMapper: true, HideCanceler: true, HideExtendedAtomics:
 
 // Mapped tells whether ranks reach each other's memory by loads and stores.
 func (c Config) Mapped() bool {
-	return !c.Queued && !c.NIC && c.Provider != "tcp" && c.Provider != "ibv"
+	return !c.Queued && !c.NIC && (c.Provider == "loop" || c.Provider == "shm")
 }
 
 func (c Config) String() string {
@@ -61,6 +68,9 @@ func (c Config) String() string {
 	}
 	if c.Atomics != "" {
 		name += "-atomics"
+	}
+	if c.Hosts != "" {
+		return fmt.Sprintf("%s/%s", name, c.Hosts)
 	}
 	return fmt.Sprintf("%s/%d", name, c.Ranks)
 }
@@ -87,9 +97,34 @@ func Transports(n int) []Config {
 // use them: then tests run on those too.
 var onDevices = ibv.Built && len(ibv.Present()) > 0
 
+// Apart lists ways to run jobs of ranks on several pretended hosts, whose members are
+// alone, as many as elsewhere, more, or mixed.
+func Apart() []Config {
+	var list []Config
+	for i, hosts := range [...]string{"abbb", "aabbb", "aabb", "abcc", "abab", "aabbccc", "abcabcab", "aaaabbbb"} {
+		c := Config{Provider: "auto", Ranks: len(hosts), Hosts: hosts}
+		switch i % 4 {
+		case 1:
+			c.Provider = "tcp"
+		case 3:
+			c.Provider, c.Queued = "loop", true
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// EachApart runs f as a subtest on several pretended hosts.
+func EachApart(t *testing.T, f func(t *testing.T, c Config)) {
+	t.Helper()
+	for _, c := range Apart() {
+		t.Run(c.String(), func(t *testing.T) { f(t, c) })
+	}
+}
+
 // sizes are the numbers of ranks that tests run with: one, powers of two, and
 // neither.
-var sizes = [...]int{1, 2, 3, 4, 7, 8}
+var sizes = [...]int{1, 2, 3, 4, 5, 7, 8}
 
 // Soak tells whether tests shall take their time.
 func Soak() bool { return os.Getenv("GOPGAS_SOAK") == "1" }

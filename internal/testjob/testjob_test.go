@@ -47,7 +47,7 @@ func TestSamplesHoldEveryTransportAndEverySize(t *testing.T) {
 func TestSoakingRunsEveryPair(t *testing.T) {
 	t.Setenv("GOPGAS_SOAK", "1")
 	require.Len(t, Matrix("TestA", 1), len(Transports(1))*len(sizes))
-	require.Len(t, Matrix("TestA", 4), len(Transports(1))*3)
+	require.Len(t, Matrix("TestA", 4), len(Transports(1))*4)
 }
 
 func TestRanksOfOneProcessRunOnEveryTransport(t *testing.T) {

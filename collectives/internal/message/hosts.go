@@ -64,6 +64,10 @@ func (h *Hosts) Count() int { return len(h.groups) }
 // Runs reports whether the members of every host follow one another.
 func (h *Hosts) Runs() bool { return h.runs }
 
+// Beside returns the members that share a member's host, itself among them, in their
+// order. Nobody changes the list.
+func (h *Hosts) Beside(member int) []int { return h.groups[h.of[member]] }
+
 // enter makes the carriers of a call: root leads its host, the first members
 // lead the others. It returns this member's leader in local.
 func (h *Hosts) enter(c Carrier, root int) (leader int) {

@@ -1,0 +1,128 @@
+package collectives_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/collectives"
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// twoLevels are the trials of collectives that have a two-level algorithm.
+func twoLevels() []trial {
+	return slices.DeleteFunc(allTrials(), func(tr trial) bool {
+		name, _, _ := strings.Cut(tr.name, " of ")
+		return !slices.Contains([]string{"Broadcast", "Reduce", "AllReduce", "AllGather", "AllGatherV"}, name)
+	})
+}
+
+// inTwoLevels tells whether members on hosts, a letter for each, can make the call of
+// a trial so.
+func inTwoLevels(tr trial, s *scenario, hosts string) bool {
+	runs := true
+	for i := range hosts {
+		runs = runs && (i == 0 || hosts[i] == hosts[i-1] || !strings.Contains(hosts[:i], hosts[i:i+1]))
+	}
+	switch tr.name {
+	case "Reduce", "AllReduce", "AllGather": // of what does not commute
+		return runs
+	case "AllGatherV":
+		return runs && s.packed
+	}
+	return true
+}
+
+// TestTwoLevelCallsAgreeWithASequentialModel makes every call that knows hosts, by
+// name and as it is chosen, on several pretended hosts.
+func TestTwoLevelCallsAgreeWithASequentialModel(t *testing.T) {
+	testjob.EachApart(t, func(t *testing.T, c testjob.Config) {
+		seed := rand.Uint64()
+		t.Logf("seed %d", seed)
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			rnd := rand.New(rand.NewPCG(seed, 1))
+			for _, tr := range twoLevels() {
+				for range 2 * sample() {
+					s := draw(rnd, r.N, 600<<10/r.N)
+					call, _ := tr.call(s, r)
+					choice, err := call.Choice(r.World)
+					r.NoError(err)
+					able := inTwoLevels(tr, s, c.Hosts)
+					r.Equal(able, choice == "two-level", "%s by %s, %+v", tr.name, choice, *s)
+					r.Equal(able, slices.Contains(call.Algorithms(r.World), "two-level"))
+					try(ctx, r, tr, s)
+					s.algorithm, s.free = "two-level", nil
+					try(ctx, r, tr, s)
+				}
+			}
+		})
+	})
+}
+
+func TestTeamsOfOneHostOrOneMemberOfEachHaveOneLevel(t *testing.T) {
+	c := testjob.Config{Provider: "auto", Ranks: 5, Hosts: "aabbb"}
+	c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		x := make([]int64, 100)
+		call := collectives.AllReduceCall(collectives.Sum[int64](), x, x)
+		for name, color := range map[string]int{"one host": int(c.Hosts[r.Me]), "one of each": []int{0, 1, 0, 1, 2}[r.Me]} {
+			team, err := r.World.Split(ctx, color, 0)
+			r.NoError(err)
+			r.NotContains(call.Algorithms(team), "two-level", name)
+			x[0] = 1
+			r.NoError(collectives.AllReduce(ctx, team, collectives.Sum[int64](), x, x))
+			r.EqualValues(team.Size(), x[0], name)
+			err = collectives.AllReduce(ctx, team, collectives.Sum[int64](), x, x, collectives.WithAlgorithm("two-level"))
+			r.ErrorIs(err, collectives.ErrAlgorithm)
+		}
+	})
+}
+
+func TestADeadRankEndsTwoLevelCallsOfAllOthers(t *testing.T) {
+	for _, dead := range []int{0, 2, 4} { // a leader, and two who are led
+		for _, count := range []int{1, 1 << 16} {
+			c := testjob.Config{Provider: "auto", Ranks: 5, Hosts: "aaabb"}
+			err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
+				x := make([]float64, count)
+				var err error
+				for calls := 0; err == nil; calls++ {
+					if r.Me == dead && calls == 3 {
+						r.Die()
+					}
+					err = collectives.AllReduce(ctx, r.World, collectives.Max[float64](), x, x)
+				}
+				r.ErrorIs(err, runtime.ErrRankDead)
+			})
+			require.ErrorContains(t, err, "body ended without returning")
+			require.Equal(t, 1, strings.Count(err.Error(), "body ended without returning"), "%v", err)
+		}
+	}
+}
+
+// TestTwoLevelCallsThatDifferAreNamed: who meets on a host's board is named by its
+// number in the team.
+func TestTwoLevelCallsThatDifferAreNamed(t *testing.T) {
+	for odd := range 5 {
+		c := testjob.Config{Provider: "auto", Ranks: 5, Hosts: "abbab"}
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			sum, x := collectives.Sum[int64](), make([]int64, 9)
+			count := 4
+			if r.Me == odd {
+				count = 5
+			}
+			err := collectives.AllReduce(ctx, r.World, sum, x, x)
+			if err == nil { // the others may be ahead, and have found the difference
+				err = collectives.AllReduce(ctx, r.World, sum, x[:count], x[:count])
+			}
+			r.ErrorIs(err, runtime.ErrMismatch)
+			var m *runtime.MismatchError
+			r.ErrorAs(err, &m)
+			r.ElementsMatch([]string{"AllReduce of 4 int64, Sum", "AllReduce of 5 int64, Sum"}, []string{m.Call, m.OtherDid})
+			r.True(m.Rank == odd || m.Other == odd, "%v", err)
+		})
+	}
+}
