@@ -17,8 +17,7 @@ type binding struct {
 	stop   func() bool
 }
 
-// errTeamEnded ends what waits below. Why the team ended is the verdict's to say:
-// as the cause of a context it could be taken for a pipe's own.
+// errTeamEnded ends what waits below. Why the team ended is the verdict's to say.
 var errTeamEnded = errors.New("the team has ended")
 
 func (b *binding) to(ctx context.Context, t *fabric.Team) context.Context {

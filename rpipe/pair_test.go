@@ -279,3 +279,41 @@ func TestAnUnusedWriterClosesWhenTheReaderLooks(t *testing.T) {
 		})
 	})
 }
+
+// TestACauseThatLooksLikeAMismatchIsNoJudgementOfThePipe: a wait for the other end may
+// end with the error of another pipe, say, and the pipe is none the worse.
+func TestACauseThatLooksLikeAMismatchIsNoJudgementOfThePipe(t *testing.T) {
+	use := func(ctx context.Context, r *testjob.Rank, opts ...rpipe.Option) {
+		if r.Me == 1 {
+			r.NoError(r.World.Barrier(ctx)) // the reader has waited in vain
+			w, err := rpipe.OpenWriter[byte](ctx, r.World, 0, opts...)
+			r.NoError(err)
+			r.NoError(w.Send(ctx, []byte{5}))
+			r.NoError(w.Close(ctx))
+			return
+		}
+		rd, err := rpipe.OpenReader[byte](ctx, r.World, 1, opts...)
+		r.NoError(err)
+		for _, cause := range []error{runtime.ErrMismatch, rpipe.ErrCorrupt} {
+			ended, cancel := context.WithCancelCause(ctx)
+			time.AfterFunc(time.Millisecond, func() { cancel(cause) })
+			_, err = rd.Read(ended)
+			r.ErrorIs(err, cause)
+		}
+		r.NoError(r.World.Barrier(ctx))
+		b, err := rd.Read(ctx)
+		r.NoError(err)
+		r.Equal([]byte{5}, b.Mem())
+		r.NoError(rd.Free(b))
+		r.NoError(rd.Close(ctx))
+	}
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			use(ctx, r)
+			carrier, err := rpipe.OverWindow(ctx, r.World, 2)
+			r.NoError(err)
+			use(ctx, r, rpipe.WithCarrier(carrier))
+			r.NoError(carrier.Close(ctx))
+		})
+	})
+}

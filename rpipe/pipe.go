@@ -107,15 +107,18 @@ func (p *pipe) prepare(card []byte) {
 // before it was connected, and will put nothing here.
 func (p *pipe) join(ctx context.Context, wait bool) (joined, deserted bool, err error) {
 	var counter counter
+	var refused error
 	ok, err := p.connect(ctx, wait, func(card []byte) error {
 		if binary.LittleEndian.Uint64(card[cardMagic:]) == magic {
 			counter = counterOf(card)
 		}
-		return p.compare(card, p.rank, p.peer)
+		refused = p.compare(card, p.rank, p.peer)
+		return refused
 	})
-	if err != nil && (errors.Is(err, runtime.ErrMismatch) || errors.Is(err, ErrCorrupt)) {
+	// The cause of ctx's end may be any error, and says nothing about the card.
+	if refused != nil || errors.Is(err, ErrCorrupt) && ctx.Err() == nil {
 		p.knock(ctx, counter)
-		if errors.Is(err, runtime.ErrMismatch) {
+		if errors.Is(refused, runtime.ErrMismatch) {
 			p.parting.differs.Store(true)
 			p.disownOther(ctx)
 		}
