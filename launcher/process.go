@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	goruntime "runtime"
 	"strconv"
 	"sync"
 	"syscall"
@@ -42,7 +43,7 @@ func (j *job) command(rank, local int, p Program, path string) (*exec.Cmd, *unix
 		},
 	}
 	place := bootstrap.Env{
-		JobID: j.id, Rank: rank, Size: j.size, LocalRank: local, LocalSize: j.size,
+		JobID: j.id, Rank: rank, Size: j.size, LocalRank: local, LocalSize: j.size, LocalCores: goruntime.NumCPU(),
 		Addr: j.addr, Secret: j.secret,
 	}
 	// Later entries win.

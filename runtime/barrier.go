@@ -23,20 +23,24 @@ const (
 	// team's first member.
 	arriveOffset  = 0
 	releaseOffset = lineSize
-	// roundsOffset: one word for each round of the dissemination barrier.
+	// releaseOffset is the word of the member above in the tree barrier, too.
+	// roundsOffset: one word for each round of the dissemination barrier, or for
+	// each member below in the tree barrier.
 	roundsOffset = 2 * lineSize
 	maxRounds    = 32
 	barrierSize  = roundsOffset + maxRounds*lineSize
 )
 
 // newBarrier picks the algorithm: members that map each other's memory count
-// in one place, others pass messages.
-func newBarrier(t *Team, block arena.Block, mapped bool) barrier {
+// in one place, others pass messages, the fewest where messages take turns at cores.
+func newBarrier(t *Team, block arena.Block) barrier {
 	switch {
 	case len(t.members) == 1:
 		return alone{}
-	case mapped:
+	case t.inner.Mapped:
 		return &central{team: t}
+	case t.inner.Crowded:
+		return &tree{team: t, mem: block.Bytes}
 	}
 	return &dissemination{team: t, mem: block.Bytes, partners: make([]*fabric.Remote, maxRounds)}
 }

@@ -3,7 +3,6 @@ package runtime
 import (
 	"context"
 	"math/bits"
-	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/fabric"
@@ -31,33 +30,18 @@ func (b *dissemination) arrive(ctx context.Context, seq uint64, c fabric.Collect
 			return err
 		}
 		offset := roundsOffset + round*lineSize
-		if err := partner.PostFlag(ctx, fabric.Flag{Offset: offset, Value: seq<<24 | b.mark(c)}); err != nil {
+		if err := partner.PostFlag(ctx, fabric.Flag{Offset: offset, Value: seq<<24 | mark(b.team, c)}); err != nil {
 			return err
 		}
 		flag := atomics.Word64(b.mem[offset:])
 		if err := b.team.inner.Await(ctx, func() bool { return flag.Load()>>24 >= seq }); err != nil {
 			return err
 		}
-		if err := b.check(ctx, flag, seq, c, round); err != nil {
+		if err := compare(ctx, b.team, flag, seq, c, ((b.team.rank-1<<round)%n+n)%n); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// mark is what members compare of this call and those before.
-func (b *dissemination) mark(c fabric.Collective) uint64 {
-	return b.team.stream.met>>48<<8 | uint64(c)
-}
-
-// check compares this rank's collective with that of the member 2^round back.
-func (b *dissemination) check(ctx context.Context, flag *atomic.Uint64, seq uint64, c fabric.Collective, round int) error {
-	v := flag.Load()
-	if v>>24 != seq || v&0xffffff == b.mark(c) {
-		return nil
-	}
-	n := len(b.team.members)
-	return b.team.mismatch(ctx, seq, c, ((b.team.rank-1<<round)%n+n)%n, fabric.Collective(v&0xff))
 }
 
 func (b *dissemination) partner(ctx context.Context, round int) (*fabric.Remote, error) {

@@ -26,6 +26,20 @@ func (o *options) setHosts(names []string) error {
 	return nil
 }
 
+// WithCores says how many cores this host has for all of its ranks, where that is
+// less than grun may use, in a container with a quota for instance. Where ranks
+// outnumber cores, those that do not map each other's memory take ways with the
+// fewest messages. All ranks of a host say the same.
+func WithCores(n int) Option {
+	return func(o *options) error {
+		if n < 1 {
+			return fmt.Errorf("%d cores: a host has at least one", n)
+		}
+		o.cores = n
+		return nil
+	}
+}
+
 // host returns what tells a rank's host from others.
 func (o *options) host(rank, size int) (string, error) {
 	switch {
@@ -63,4 +77,15 @@ func hostsIn(cards []teamCard) []int {
 		hosts[i] = slices.IndexFunc(cards, func(c teamCard) bool { return c.Host == card.Host })
 	}
 	return hosts
+}
+
+// crowded tells whether members share cores, on some host. All find the same.
+func crowded(hosts []int, cards []teamCard) bool {
+	members := make(map[int]int)
+	for _, host := range hosts {
+		if members[host]++; members[host] > cards[slices.Index(hosts, host)].Cores {
+			return true
+		}
+	}
+	return false
 }

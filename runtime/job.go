@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 type Job struct {
 	opts    options
 	host    string // what tells this rank's from others
+	cores   int    // that its ranks share
 	fabric  *fabric.Fabric
 	client  *bootstrap.Client
 	server  *bootstrap.Server // of a world of one
@@ -85,7 +87,7 @@ func initAt(ctx context.Context, p place, opts []Option) (*Job, error) {
 			o.heap = sharedHeap()
 		}
 	}
-	j := &Job{opts: o, host: host, teams: map[string]*Team{}, broken: map[string]*TeamError{}, notes: map[string]int64{}}
+	j := &Job{opts: o, host: host, cores: cmp.Or(o.cores, p.env.LocalCores), teams: map[string]*Team{}, broken: map[string]*TeamError{}, notes: map[string]int64{}}
 	j.aborted, j.abort = context.WithCancelCause(context.Background())
 	j.ended, j.end = context.WithCancelCause(j.aborted)
 	j.fabric, err = fabric.New(ctx, fabric.Config{Rank: p.env.Rank, Providers: w.providers, Heap: o.heap,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	goruntime "runtime"
 	"sync"
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
@@ -46,7 +47,7 @@ func newLocalHost(n int) *localHost {
 }
 
 func (h *localHost) place(rank int) place {
-	env := bootstrap.Env{Rank: rank, Size: h.size, LocalRank: rank, LocalSize: h.size, Secret: h.secret}
+	env := bootstrap.Env{Rank: rank, Size: h.size, LocalRank: rank, LocalSize: h.size, LocalCores: goruntime.NumCPU(), Secret: h.secret}
 	return place{env: env, local: h.wire, conn: func(context.Context) (net.Conn, error) {
 		mine, theirs := net.Pipe()
 		h.server.Attach(theirs)

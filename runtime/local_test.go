@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -20,12 +21,30 @@ func local(t *testing.T, n int, body runtime.Body, opts ...runtime.Option) error
 	return runtime.RunLocal(ctx, n, body, opts...)
 }
 
+// barriers are the kinds of them: options, and sizes of teams.
+var barriers = map[string]struct {
+	opts []runtime.Option
+	of   []int
+}{
+	"central":       {nil, []int{1, 2, 3, 4, 7, 8}},
+	"dissemination": {[]runtime.Option{runtime.WithFMAMax(0), runtime.WithCores(100)}, []int{2, 3, 4, 7, 8}},
+	"tree":          {[]runtime.Option{runtime.WithFMAMax(0), runtime.WithCores(1)}, []int{2, 3, 8, 9, 10, 18, 75}},
+}
+
+func eachBarrier(t *testing.T, test func(t *testing.T, n int, opts []runtime.Option)) {
+	for name, b := range barriers {
+		for _, n := range b.of {
+			t.Run(fmt.Sprintf("%s/%d", name, n), func(t *testing.T) { test(t, n, b.opts) })
+		}
+	}
+}
+
 func TestBarrierHoldsEveryoneBack(t *testing.T) {
-	for _, n := range []int{1, 2, 3, 4, 7, 8} {
+	eachBarrier(t, func(t *testing.T, n int, opts []runtime.Option) {
 		arrived := make([]int, n)
 		require.NoError(t, local(t, n, func(ctx context.Context, job *runtime.Job) error {
 			world := job.World()
-			for round := 1; round <= 200; round++ {
+			for round := 1; round <= 800/n; round++ {
 				arrived[world.Rank()] = round
 				if err := world.Barrier(ctx); err != nil {
 					return err
@@ -40,6 +59,31 @@ func TestBarrierHoldsEveryoneBack(t *testing.T) {
 				}
 			}
 			return nil
-		}), "%d ranks", n)
-	}
+		}, opts...))
+	})
+}
+
+func TestBarriersNameTheMemberThatMadeAnotherCall(t *testing.T) {
+	eachBarrier(t, func(t *testing.T, n int, opts []runtime.Option) {
+		if n == 1 {
+			return
+		}
+		odd := n / 2
+		require.NoError(t, local(t, n, func(ctx context.Context, job *runtime.Job) error {
+			world := job.World()
+			kind := fabric.Barrier
+			if world.Rank() == odd {
+				kind = fabric.Fence
+			}
+			err := world.Fabric(fabric.Key{}).Sync(ctx, kind)
+			var m *runtime.MismatchError
+			switch {
+			case !errors.As(err, &m):
+				return fmt.Errorf("%s met another call: %w", kind, err)
+			case m.Rank != odd && m.Other != odd || (m.Rank == odd) != (m.Call == "Fence") || (m.Other == odd) != (m.OtherDid == "Fence"):
+				return fmt.Errorf("rank %d is to blame, not: %w", odd, err)
+			}
+			return nil
+		}, opts...))
+	})
 }

@@ -26,6 +26,7 @@ type options struct {
 	atomics     string
 	rdma        rdmaSettings
 	hosts       []string // by rank; nil: each finds out where it is
+	cores       int      // 0: as the launcher says
 	wrap        func(driver.Provider) driver.Provider
 }
 

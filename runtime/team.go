@@ -33,6 +33,7 @@ type Team struct {
 // teamCard is what members tell each other when a team is made.
 type teamCard struct {
 	Host    string `json:",omitempty"` // this rank's, see WithHosts; in the world's cards
+	Cores   int    // that this rank's host has for its ranks
 	Mapped  bool   // this rank maps the memory of its peers
 	Atomics string // who applies them, see WithAtomics
 	Err     string // why this rank could not prepare
@@ -46,7 +47,7 @@ func (j *Job) newTeam(ctx context.Context, name string, members []int) (*Team, e
 		Whole: t.whole, Sync: t.sync, Swap: t.swap, Err: t.err, Failed: t.failed,
 		Begin: t.enter, End: t.finish, Start: t.start, Differs: t.differs}
 	block, region, err := t.prepare(ctx)
-	card := teamCard{Mapped: j.fabric.MapsAll(), Atomics: j.opts.atomics}
+	card := teamCard{Cores: j.cores, Mapped: j.fabric.MapsAll(), Atomics: j.opts.atomics}
 	if j.world == nil {
 		card.Host = j.host
 	}
@@ -66,7 +67,8 @@ func (j *Job) newTeam(ctx context.Context, name string, members []int) (*Team, e
 	}
 	t.inner.Hosts = j.fabric.HostsOf(members)
 	t.inner.Mapped = !slices.ContainsFunc(cards, func(c teamCard) bool { return !c.Mapped })
-	t.barrier = newBarrier(t, block, t.inner.Mapped)
+	t.inner.Crowded = crowded(t.inner.Hosts, cards)
+	t.barrier = newBarrier(t, block)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.teams[name] = t

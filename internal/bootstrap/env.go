@@ -13,6 +13,7 @@ const (
 	EnvSize        = "GRUN_SIZE"         // ranks in the job
 	EnvLocalRank   = "GRUN_LOCAL_RANK"   // number among the ranks of this host
 	EnvLocalSize   = "GRUN_LOCAL_SIZE"   // ranks on this host
+	EnvLocalCores  = "GRUN_LOCAL_CORES"  // cores of this host that they share
 	EnvAddr        = "GRUN_ADDR"         // host:port of the rendezvous
 	EnvSecret      = "GRUN_SECRET"       // SecretSize bytes in hex; never on a command line
 	EnvProvider    = "GRUN_PROVIDER"     // auto, shm, tcp or ibv
@@ -33,6 +34,7 @@ type Env struct {
 	JobID                string
 	Rank, Size           int
 	LocalRank, LocalSize int
+	LocalCores           int
 	Addr                 string // host:port of the rendezvous
 	Secret               []byte
 }
@@ -53,7 +55,7 @@ func fromEnv(lookup func(string) (string, bool)) (env Env, ok bool, err error) {
 		to   *int
 	}{
 		{EnvRank, &env.Rank}, {EnvSize, &env.Size},
-		{EnvLocalRank, &env.LocalRank}, {EnvLocalSize, &env.LocalSize},
+		{EnvLocalRank, &env.LocalRank}, {EnvLocalSize, &env.LocalSize}, {EnvLocalCores, &env.LocalCores},
 	} {
 		text, _ := lookup(field.name)
 		n, convErr := strconv.Atoi(text)
@@ -94,6 +96,7 @@ func (e Env) Vars() []string {
 		EnvSize + "=" + strconv.Itoa(e.Size),
 		EnvLocalRank + "=" + strconv.Itoa(e.LocalRank),
 		EnvLocalSize + "=" + strconv.Itoa(e.LocalSize),
+		EnvLocalCores + "=" + strconv.Itoa(e.LocalCores),
 		EnvAddr + "=" + e.Addr,
 		EnvSecret + "=" + hex.EncodeToString(e.Secret),
 	}

@@ -20,7 +20,7 @@ func lookupIn(vars []string) func(string) (string, bool) {
 }
 
 func TestEnvironmentTellsARankItsPlace(t *testing.T) {
-	want := Env{JobID: "j", Rank: 5, Size: 8, LocalRank: 1, LocalSize: 4, Addr: "127.0.0.1:9", Secret: testSecret}
+	want := Env{JobID: "j", Rank: 5, Size: 8, LocalRank: 1, LocalSize: 4, LocalCores: 3, Addr: "127.0.0.1:9", Secret: testSecret}
 	got, ok, err := fromEnv(lookupIn(want.Vars()))
 	require.NoError(t, err)
 	require.True(t, ok)
@@ -36,7 +36,7 @@ func TestWithoutAJobThereIsNoGrun(t *testing.T) {
 func TestImpossibleEnvironmentNamesTheVariable(t *testing.T) {
 	good := Env{JobID: "j", Rank: 0, Size: 2, LocalRank: 0, LocalSize: 2, Addr: "h:1", Secret: testSecret}.Vars()
 	for _, bad := range []string{
-		EnvRank + "=2", EnvRank + "=-1", EnvRank + "=x", EnvSize + "=", EnvLocalRank + "=2", EnvLocalSize + "=3",
+		EnvRank + "=2", EnvRank + "=-1", EnvRank + "=x", EnvSize + "=", EnvLocalRank + "=2", EnvLocalSize + "=3", EnvLocalCores + "=",
 		EnvAddr + "=", EnvSecret + "=00", EnvSecret + "=secret",
 	} {
 		_, ok, err := fromEnv(lookupIn(append(good[:len(good):len(good)], bad)))

@@ -16,6 +16,7 @@ type Team struct {
 	Windows atomic.Uint64 // made so far: the same at every member
 	Mapped  bool          // all members use each other's memory directly
 	Hosts   []int         // by team rank: members of one number share a host
+	Crowded bool          // members share cores, on some host
 	// Above is what package collectives keeps for the team.
 	Above atomic.Value
 	// Whole ends when the team breaks or the job does; its cause tells which.
