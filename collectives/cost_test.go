@@ -87,7 +87,7 @@ func TestBlockingCallsAllocateNothing(t *testing.T) {
 		for _, call := range repeatedCalls(count) {
 			t.Run(fmt.Sprint(call.name, " of ", count), func(t *testing.T) {
 				for _, c := range []testjob.Config{{Provider: "loop", Ranks: 1}, {Provider: "loop", Ranks: 2},
-					{Provider: "loop", Queued: true, Ranks: 2}} {
+					{Provider: "loop", Queued: true, Ranks: 2}, {Provider: "auto", Ranks: 3, Hosts: "aab"}} {
 					c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 						again := call.make(r)
 						one := func() { r.NoError(again(ctx)) }
@@ -106,7 +106,7 @@ func TestBlockingCallsAllocateNothing(t *testing.T) {
 						} else {
 							r.LessOrEqual(allocs, 8.0)
 						}
-						t.Logf("%d ranks: %v", r.N, allocs)
+						t.Logf("%v: %v", c, allocs)
 					})
 				}
 			})

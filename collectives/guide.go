@@ -110,9 +110,9 @@ func (g *guide) explainHost(t *fabric.Team, n int, board bool) {
 	}
 	how := "messages, since not all of them map the others' memory"
 	if board {
-		how = onBoard
+		how = "a board"
 	}
-	fmt.Fprintf(g.out, "gopgas: team %s: %v; within a host, that of rank 0 with %d of them: %s\n", t.Name, g.crew, n, how)
+	fmt.Fprintf(g.out, "gopgas: team %s, %v: the %d on the host of rank 0 use %s\n", t.Name, g.crew, n, how)
 }
 
 func byOp(c *Call) string {

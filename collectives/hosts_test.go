@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,6 +13,8 @@ import (
 	"github.com/gopgas/gopgas/collectives"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
+	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/faulty"
 )
 
 // twoLevels are the trials of collectives that have a two-level algorithm.
@@ -124,5 +127,28 @@ func TestTwoLevelCallsThatDifferAreNamed(t *testing.T) {
 			r.ElementsMatch([]string{"AllReduce of 4 int64, Sum", "AllReduce of 5 int64, Sum"}, []string{m.Call, m.OtherDid})
 			r.True(m.Rank == odd || m.Other == odd, "%v", err)
 		})
+	}
+}
+
+// TestAHostWithAMemberThatMapsNothingHasNoBoard: the others there map each other's
+// memory, and learn that it does not.
+func TestAHostWithAMemberThatMapsNothingHasNoBoard(t *testing.T) {
+	for range 5 {
+		var first atomic.Bool
+		wrap := func(p driver.Provider) driver.Provider {
+			if p.Name() == "loop" && !first.Swap(true) { // some rank's
+				return faulty.New(p, faulty.Plan{HideMapper: true})
+			}
+			return p
+		}
+		c := testjob.Config{Provider: "auto", Ranks: 7, Hosts: "aaabbbb"}
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			for _, count := range []int{1, 1000, 20000} {
+				x := make([]int64, count)
+				x[count-1] = int64(r.Me)
+				r.NoError(collectives.AllReduce(ctx, r.World, collectives.Sum[int64](), x, x))
+				r.EqualValues(21, x[count-1])
+			}
+		}, runtime.WithWrap(wrap))
 	}
 }

@@ -55,18 +55,29 @@ func killed(ctx context.Context, r *testjob.Rank) {
 	r.Equal(1, dead.Rank)
 }
 
+// apart are processes on several pretended hosts, which share memory within them.
+var apart = []testjob.Job{{Provider: "auto", Ranks: 4, Hosts: "aabb"}, {Provider: "auto", Ranks: 4, Hosts: "abcb"}}
+
 func TestProcessesAgree(t *testing.T) {
-	for _, job := range testjob.Processes(3) {
+	for _, job := range append(testjob.Processes(3), apart...) {
 		t.Run(job.String(), func(t *testing.T) { job.Run(t, "sums") })
 	}
 }
 
 func TestAKilledProcessEndsTheCallsOfAllOthers(t *testing.T) {
-	for _, job := range testjob.Processes(4) {
+	for _, job := range append(testjob.Processes(4), apart...) {
 		t.Run(job.String(), func(t *testing.T) {
 			out := job.Try(t, "killed")
 			require.Equal(t, 137, out.ExitCode, "%s\n%s", out.Summary(), out.Output)
 			require.NotContains(t, out.Output, "Error Trace", "a survivor learned something else")
 		})
 	}
+}
+
+func TestProcessesOnSeveralHostsExplainHowTheyMeet(t *testing.T) {
+	job := testjob.Job{Provider: "auto", Ranks: 3, Hosts: "aab", Env: []string{"GRUN_EXPLAIN=collectives"}}
+	out := job.Try(t, "sums")
+	require.Zero(t, out.ExitCode, out.Output)
+	require.Contains(t, out.Output, "AllReduce of int64 by Sum, 3 ranks on 2 hosts, 8 bytes: two-level (the rule for its size, members and hosts)")
+	require.Contains(t, out.Output, "team world, 3 ranks on 2 hosts: the 2 on the host of rank 0 use a board\n")
 }

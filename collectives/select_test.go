@@ -67,6 +67,52 @@ func TestSizeChoosesTheAlgorithm(t *testing.T) {
 	require.Equal(t, "board", w.best(new(BroadcastCall(0, small)), together(4), true).Name)
 }
 
+func TestHostsChooseTheAlgorithm(t *testing.T) {
+	w := newWays()
+	large := make([]float64, 1<<18)
+	sum, odd := Sum[float64](), NewOp("odd", false, func(a, _ float64) float64 { return a })
+	blocks, gap := Blocks{Counts: []int{1, 2, 0, 1}}, Blocks{Counts: []int{1, 2, 0, 1}, Offsets: []int{0, 1, 3, 4}}
+	calls := []Call{
+		BroadcastCall(0, large), BroadcastCall(0, large[:1]), ReduceCall(0, sum, large, large), AllReduceCall(sum, large, large),
+		AllReduceCall(odd, large, large), ReduceCall(0, odd, large, large),
+		AllGatherCall(large[:1], large[:4]), AllGatherVCall(large, large, blocks), AllGatherVCall(large, large, gap),
+		AllReduceCall(sum, large, large, Deterministic()), ScanCall(sum, large, large),
+	}
+	for hosts, want := range map[string]string{"aaaa": "-----------", "abcd": "-----------", "aabb": "********---", "abbb": "********---", "abab": "****-------"} {
+		team := &fabric.Team{Members: []int{4, 7, 2, 9}}
+		for i := range hosts {
+			team.Hosts = append(team.Hosts, int(hosts[i]))
+		}
+		for i, c := range calls {
+			way := w.best(&c, crewOf(team), false)
+			require.Empty(t, c.fits(way, crewOf(team)))
+			require.Equal(t, want[i] == '*', way.Name == "two-level", "%s, call %d: %s", hosts, i, way.Name)
+		}
+	}
+	require.Equal(t, together(2), crewOf(&fabric.Team{Members: []int{0, 1}}))
+}
+
+func TestAWayThatHostsDoNotAllowSaysWhy(t *testing.T) {
+	x := make([]int64, 4)
+	sum, odd := Sum[int64](), NewOp("odd", false, func(a, _ int64) int64 { return a })
+	mixed := crew{n: 4, hosts: 2, shared: true}
+	for why, asked := range map[string]struct {
+		c  Call
+		of crew
+	}{
+		"several hosts":                    {AllReduceCall(sum, x, x, WithAlgorithm("two-level")), together(4)},
+		"no two members share a host":      {AllReduceCall(sum, x, x, WithAlgorithm("two-level")), crew{n: 4, hosts: 4, runs: true}},
+		"hosts whose members follow":       {AllGatherCall(x[:1], x, WithAlgorithm("two-level")), mixed},
+		"its operator must commute, or":    {ReduceCall(0, odd, x, x, WithAlgorithm("two-level")), mixed},
+		"it does not combine from left to": {ReduceCall(0, sum, x, x, Deterministic(), WithAlgorithm("two-level")), mixed},
+	} {
+		w := newWays()
+		_, err := w.named(&asked.c, asked.of, false)
+		require.ErrorIs(t, err, ErrAlgorithm)
+		require.ErrorContains(t, err, why)
+	}
+}
+
 func TestTheGuideExplainsEachShapeOnce(t *testing.T) {
 	var out bytes.Buffer
 	team := &fabric.Team{Name: "world", Members: []int{0, 1, 2, 3}, Mapped: true}
@@ -91,4 +137,16 @@ func TestTheGuideExplainsEachShapeOnce(t *testing.T) {
 		"gopgas: team world: AllReduce of float64 by Max, 4 ranks, 8 bytes: recursive-doubling " +
 			"(GRUN_COLLECTIVES=messages, and the rule for its size and members)",
 	}, lines)
+
+	out.Reset()
+	team.Hosts, team.Mapped = []int{0, 0, 2, 2}, false
+	g = newGuide(team, &tuning{})
+	g.out, g.said = &out, map[topic]bool{}
+	c = BroadcastCall(1, large)
+	g.choose(&c, team)
+	g.explainHost(team, 2, true)
+	g.explainHost(team, 2, false)
+	require.Equal(t, "gopgas: team world: Broadcast of float64, 4 ranks on 2 hosts, 8388608 bytes: two-level (the rule for its size, members and hosts)\n"+
+		"gopgas: team world, 4 ranks on 2 hosts: the 2 on the host of rank 0 use a board\n"+
+		"gopgas: team world, 4 ranks on 2 hosts: the 2 on the host of rank 0 use messages, since not all of them map the others' memory\n", out.String())
 }

@@ -53,6 +53,10 @@ func TestWhatWasMeasuredComesBeforeTheRules(t *testing.T) {
 	team.Members = []int{0, 1, 2, 3, 4}
 	g = newGuide(team, measured)
 	require.Equal(t, onBoard, name(BroadcastCall(0, vector)), "nobody measured so many members")
+
+	team.Members, team.Hosts = []int{0, 1, 2}, []int{0, 0, 2}
+	g = newGuide(team, measured)
+	require.Equal(t, onBoard, name(BroadcastCall(0, vector)), "a machine was measured, and not several")
 }
 
 func TestATableThatIsNoGoodIsAWarningAndNoMore(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,6 +25,7 @@ type Job struct {
 	Provider string   // "" takes what grun would: shm on one host
 	Queued   bool     // mapping is off
 	Atomics  string   // as in Config
+	Hosts    string   // as in Config
 	Env      []string // NAME=value, for the ranks on top
 }
 
@@ -43,6 +45,9 @@ func (j Job) String() string {
 	}
 	if j.Atomics != "" {
 		name += "-atomics"
+	}
+	if j.Hosts != "" {
+		name += "-" + j.Hosts
 	}
 	return name
 }
@@ -78,6 +83,9 @@ func (j Job) Try(t testing.TB, body string) Outcome {
 	}
 	if j.Atomics != "" {
 		env = append(env, bootstrap.EnvAtomics+"="+j.Atomics)
+	}
+	if j.Hosts != "" {
+		env = append(env, bootstrap.EnvHosts+"="+strings.Join(strings.Split(j.Hosts, ""), ","))
 	}
 	result, err := launcher.Run(ctx, launcher.Spec{
 		Programs: []launcher.Program{{Path: exe, N: j.Ranks}},

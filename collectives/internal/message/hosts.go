@@ -11,8 +11,9 @@ import "slices"
 //	leader   *           *       *           the first member, or the root
 type Hosts struct {
 	// Within and Among are the algorithms inside a host and between leaders.
-	// NewHosts sets some for short data, and the caller may set others that need
-	// nothing but blocks that follow one another.
+	// NewHosts sets some for short data, and the caller may set others for each
+	// call. Their needs are those of the call; all members have the counts of all
+	// blocks, which follow one another.
 	Within Within
 	Among  Among
 

@@ -85,15 +85,15 @@ func (p *problem) drawHosts(t *rapid.T) {
 		slices.Sort(host)
 	}
 	within := message.Within{
-		Broadcast: drawPart(t, "within", message.Broadcast),
-		Reduce:    drawPart(t, "within", message.Reduce),
-		Gather:    drawPart(t, "within", message.Gather),
+		Broadcast: p.drawPart(t, "within", message.Broadcast),
+		Reduce:    p.drawPart(t, "within", message.Reduce),
+		Gather:    p.drawPart(t, "within", message.Gather),
 	}
 	among := message.Among{
-		Broadcast: drawPart(t, "among", message.Broadcast),
-		Reduce:    drawPart(t, "among", message.Reduce),
-		AllReduce: drawPart(t, "among", message.AllReduce),
-		AllGather: drawPart(t, "among", message.AllGather),
+		Broadcast: p.drawPart(t, "among", message.Broadcast),
+		Reduce:    p.drawPart(t, "among", message.Reduce),
+		AllReduce: p.drawPart(t, "among", message.AllReduce),
+		AllGather: p.drawPart(t, "among", message.AllGather),
 	}
 	defaults := rapid.Bool().Draw(t, "default parts")
 	for _, a := range p.args {
@@ -104,9 +104,13 @@ func (p *problem) drawHosts(t *rapid.T) {
 	}
 }
 
-// drawPart draws an algorithm that can be part of any.
-func drawPart(t *rapid.T, level string, c message.Collective) message.Func {
-	all := slices.DeleteFunc(message.Algorithms(c), func(al message.Algorithm) bool { return al.Needs&^message.PackedBlocks != 0 })
+// drawPart draws an algorithm that can be a part of this one.
+func (p *problem) drawPart(t *rapid.T, level string, c message.Collective) message.Func {
+	met := message.PackedBlocks | message.EveryCount
+	if p.op.commutes {
+		met |= message.Commuting
+	}
+	all := slices.DeleteFunc(message.Algorithms(c), func(al message.Algorithm) bool { return al.Needs&^met != 0 })
 	return all[rapid.IntRange(0, len(all)-1).Draw(t, fmt.Sprintf("%s %s", level, c))].Run
 }
 

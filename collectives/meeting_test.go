@@ -1,0 +1,31 @@
+package collectives
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/collectives/internal/board"
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// TestWhoDiffersOnAHostsBoardIsAskedByTheTeamsNumber: on a board of some members of a
+// team each has another number than in the team.
+func TestWhoDiffersOnAHostsBoardIsAskedByTheTeamsNumber(t *testing.T) {
+	differ := errors.New("they differ")
+	var seq uint64
+	var member int
+	g := &group{team: &fabric.Team{Differs: func(_ context.Context, s uint64, m int) error {
+		seq, member = s, m
+		return differ
+	}}}
+	at := &meeting{members: []int{1, 2, 4}}
+	require.ErrorIs(t, g.boardVerdict(t.Context(), 7, at, fmt.Errorf("turn: %w", &board.Differs{Member: 2, Seq: 5})), differ)
+	require.Equal(t, 4, member)
+	require.EqualValues(t, 5, seq)
+	require.ErrorIs(t, g.boardVerdict(t.Context(), 7, at, &board.LengthError{}), runtime.ErrMismatch)
+}
