@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -68,6 +69,26 @@ func thisHost() string {
 	}
 	processes, _ := os.Readlink("/proc/self/ns/pid")
 	return strings.TrimSpace(string(boot)) + " " + processes
+}
+
+// maps tells whether this rank maps the memory of all members: in a job that reaches
+// nobody else, or, of a team within one host of several, after connecting to them.
+func (t *Team) maps(ctx context.Context) bool {
+	f := t.job.fabric
+	if f.MapsAll() {
+		return true
+	}
+	hosts := f.HostsOf(t.members)
+	apart := slices.ContainsFunc(hosts, func(h int) bool { return h != hosts[0] })
+	if t.job.world == nil || apart || !f.MapsHost() {
+		return false
+	}
+	for _, rank := range t.members {
+		if p, err := f.Peer(ctx, rank); err != nil || p.Bell() == nil {
+			return false // what is wrong with the rank shows where it is needed
+		}
+	}
+	return true
 }
 
 // hostsIn numbers the hosts that members' cards name, by their first members.

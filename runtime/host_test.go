@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/runtime"
+	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/faulty"
 )
 
 func TestRanksOfOneHostShareMemoryAndOthersDoNot(t *testing.T) {
@@ -84,4 +87,47 @@ func TestHostsAreNamedForAllRanks(t *testing.T) {
 		}
 		return nil
 	}))
+}
+
+// byHost splits the world by host and returns whether the parts are mapped, as all
+// members see it.
+func byHost(t *testing.T, hosts []string, opts ...runtime.Option) []bool {
+	mapped := make([]bool, len(hosts))
+	require.NoError(t, local(t, len(hosts), func(ctx context.Context, job *runtime.Job) error {
+		me := job.World().Rank()
+		team, err := job.World().Split(ctx, int(hosts[me][0]), 0)
+		if err != nil {
+			return err
+		}
+		mapped[me] = team.Fabric(fabric.Key{}).Mapped
+		for range 20 {
+			if err := team.Barrier(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, append(opts, runtime.WithHosts(hosts...))...))
+	return mapped
+}
+
+func TestATeamWithinAHostIsMapped(t *testing.T) {
+	hosts := []string{"a", "b", "a", "c", "b", "b"}
+	require.Equal(t, []bool{true, true, true, true, true, true}, byHost(t, hosts))
+	require.Equal(t, make([]bool, 6), byHost(t, hosts, runtime.WithFMAMax(0)))
+	require.Equal(t, make([]bool, 6), byHost(t, hosts, runtime.WithProvider("tcp")))
+}
+
+func TestATeamWithAMemberThatMapsNothingIsNotMapped(t *testing.T) {
+	hosts := []string{"a", "b", "a", "b", "a", "b"}
+	var first atomic.Bool
+	mapped := byHost(t, hosts, runtime.WithWrap(func(p driver.Provider) driver.Provider {
+		if p.Name() == "loop" && !first.Swap(true) { // some rank's
+			return faulty.New(p, faulty.Plan{HideMapper: true})
+		}
+		return p
+	}))
+	require.NotEqual(t, mapped[0], mapped[1])
+	for rank := 2; rank < len(hosts); rank++ {
+		require.Equal(t, mapped[rank%2], mapped[rank])
+	}
 }

@@ -34,7 +34,7 @@ type Team struct {
 type teamCard struct {
 	Host    string `json:",omitempty"` // this rank's, see WithHosts; in the world's cards
 	Cores   int    // that this rank's host has for its ranks
-	Mapped  bool   // this rank maps the memory of its peers
+	Mapped  bool   // this rank maps the memory of all members
 	Atomics string // who applies them, see WithAtomics
 	Err     string // why this rank could not prepare
 }
@@ -47,7 +47,7 @@ func (j *Job) newTeam(ctx context.Context, name string, members []int) (*Team, e
 		Whole: t.whole, Sync: t.sync, Swap: t.swap, Err: t.err, Failed: t.failed,
 		Begin: t.enter, End: t.finish, Start: t.start, Differs: t.differs}
 	block, region, err := t.prepare(ctx)
-	card := teamCard{Cores: j.cores, Mapped: j.fabric.MapsAll(), Atomics: j.opts.atomics}
+	card := teamCard{Cores: j.cores, Mapped: t.maps(ctx), Atomics: j.opts.atomics}
 	if j.world == nil {
 		card.Host = j.host
 	}

@@ -1,5 +1,7 @@
 package fabric
 
+import "slices"
+
 // SetHosts tells on which host each rank of the world is: those of one number share
 // one. Before it is called all ranks count as on one host.
 func (f *Fabric) SetHosts(host []int) { f.hosts.Store(&host) }
@@ -31,4 +33,10 @@ func (f *Fabric) waysTo(rank int) []*binding {
 		return f.bindings
 	}
 	return far
+}
+
+// MapsHost tells whether memory of other ranks on this host is likely to be used
+// directly. Connecting to them shows whether it is.
+func (f *Fabric) MapsHost() bool {
+	return f.Mapping() && slices.ContainsFunc(f.bindings, func(b *binding) bool { return b.info.SameHost && b.info.MapsMemory })
 }
