@@ -34,14 +34,16 @@
 //	mapped memory    pipes (package rpipe), one each way between two members
 //
 // Where all members of a team map each other's memory, they meet on boards, small
-// pieces of memory that each writes and all read; what is long and lies in the heap
-// ([Alloc]) is read and written in place, the rest goes through one copy. Else an
-// algorithm of messages is chosen by the length of the data, the number of members
-// and what the operator allows. GRUN_EXPLAIN=collectives has rank 0 say, once for
-// each shape of a call, which one and why; [WithAlgorithm] takes another one, and
+// pieces of memory that each writes and all read; what is long and lies in the
+// heap ([Alloc]) is read and written in place, the rest goes through one copy.
+// Else an algorithm of messages is chosen by the length of the data, the number of
+// members, their hosts and what the operator allows; among members on several
+// hosts, those of each still meet on a board of theirs where the algorithm has a
+// part for them. GRUN_EXPLAIN=collectives has rank 0 say, once for each shape of a
+// call, which one and why; [WithAlgorithm] takes another one, and
 // GRUN_COLLECTIVES=messages does without boards. What grun tune measured on this
-// machine comes before the built-in rules: GRUN_TUNED names its file for a job, and
-// is off for one that does without. A file that is no good is a warning.
+// machine comes before the built-in rules: GRUN_TUNED names its file for a job,
+// and is off for one that does without. A file that is no good is a warning.
 //
 // # Order of combination
 //

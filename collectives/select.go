@@ -25,7 +25,9 @@ type rule struct {
 const always = math.MaxInt
 
 // rules are the selection among algorithms of messages. Boards come before them:
-// where all members map each other's memory nothing is quicker. The last rule of a
+// where all members map each other's memory nothing is quicker. On several hosts
+// those of two levels come first, whatever the size: only what leaders have travels
+// between hosts, and each level is done by the rules for one. The last rule of a
 // collective can do every call.
 var rules = [...]rule{
 	{message.Broadcast, always, always, 2, "two-level"},

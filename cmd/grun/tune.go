@@ -26,8 +26,8 @@ for --time altogether: other programs should rest meanwhile. Nothing is saved
 unless all of it ends well.
 
 Teams of other sizes choose as the next larger one that was measured, and larger
-ones as without a table. A built-in choice stays unless another algorithm was
-quicker by more than 7 percent.
+ones as without a table, as do teams on several hosts. A built-in choice stays
+unless another algorithm was quicker by more than 7 percent.
 
   GRUN_TUNED=off          a job chooses as if nothing had been measured
   GRUN_TUNED=FILE         by another table than this machine's own

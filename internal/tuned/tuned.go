@@ -22,7 +22,8 @@
 // the order of their sizes, and the last one has none.
 //
 // A path is how members reach each other: "mapped", or a provider's name where
-// messages are queued.
+// messages are queued. All of them are on the machine that was measured: a table
+// says nothing about teams on several hosts.
 //
 // Files come from outside: whatever they hold, Load returns a table that is
 // consistent, or an error that says what to do.
