@@ -107,10 +107,16 @@ func (h *hosting) meet(ctx context.Context) error {
 	if h.meeting, err = h.group.meetOn(ctx, "/host", h.members); err != nil {
 		return err
 	}
+	gather, gatherV := h.by((*board.Board).Gather), h.by((*board.Board).GatherV)
 	h.onBoard = message.Within{
 		Broadcast: h.by((*board.Board).Broadcast),
 		Reduce:    h.by((*board.Board).Reduce),
-		Gather:    h.by(gatherOn),
+		Gather: func(ctx context.Context, c message.Carrier, a *message.Args) error {
+			if a.RecvCounts != nil {
+				return gatherV(ctx, c, a)
+			}
+			return gather(ctx, c, a)
+		},
 	}
 	return nil
 }
@@ -158,12 +164,4 @@ func (h *hosting) by(do func(*board.Board, context.Context, uint64, uint64, *boa
 		}
 		return nil
 	}
-}
-
-// gatherOn gathers blocks of one length, or of many.
-func gatherOn(b *board.Board, ctx context.Context, seq, mark uint64, a *board.Args) error {
-	if a.RecvCounts != nil {
-		return b.GatherV(ctx, seq, mark, a)
-	}
-	return b.Gather(ctx, seq, mark, a)
 }
