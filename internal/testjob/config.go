@@ -97,11 +97,11 @@ func Transports(n int) []Config {
 // use them: then tests run on those too.
 var onDevices = ibv.Built && len(ibv.Present()) > 0
 
-// Apart lists ways to run jobs of ranks on several pretended hosts, whose members are
+// Apart lists ways to run jobs of 1 to 8 ranks on pretended hosts, whose members are
 // alone, as many as elsewhere, more, or mixed.
 func Apart() []Config {
 	var list []Config
-	for i, hosts := range [...]string{"abbb", "aabbb", "aabb", "abcc", "abab", "aabbccc", "abcabcab", "aaaabbbb"} {
+	for i, hosts := range [...]string{"abbb", "aabbb", "aabb", "abcc", "abab", "aabbccc", "abcabcab", "aaaabbbb", "aab", "abbaab", "a", "ab"} {
 		c := Config{Provider: "auto", Ranks: len(hosts), Hosts: hosts}
 		switch i % 4 {
 		case 1:
