@@ -78,8 +78,8 @@ func (g *guide) choose(c *Call, t *fabric.Team) *way {
 // explain says once for each shape of a call how it is done, and why.
 func (g *guide) explain(c *Call, t *fabric.Team, w *way, board bool) {
 	size, rule := c.bytes(g.crew.n), "the rule for its size and members"
-	if g.crew.hosts > 1 {
-		rule = "the rule for its size, members and hosts"
+	if g.crew.hosts > 1 || g.crew.crowded {
+		rule = "the rule for its size, members and where they are"
 	}
 	about := topic{c.kind, bits.Len(uint(size)), c.typ.String() + byOp(c) + c.algorithm}
 	if g.said[about] {

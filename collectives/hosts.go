@@ -12,10 +12,11 @@ import (
 // A crew is what choices depend on of those who make a call together. It is the same
 // at all of them.
 type crew struct {
-	n      int
-	hosts  int  // that they are on
-	shared bool // some are on one host
-	runs   bool // those of each host follow one another
+	n       int
+	hosts   int  // that they are on
+	shared  bool // some are on one host
+	runs    bool // those of each host follow one another
+	crowded bool // some host has more of them than cores
 }
 
 // together are n members on one host.
@@ -28,17 +29,32 @@ func crewOf(t *fabric.Team) crew {
 		return together(n)
 	}
 	h := message.NewHosts(t.Hosts)
-	return crew{n: n, hosts: h.Count(), shared: h.Count() < n, runs: h.Runs()}
+	return crew{n: n, hosts: h.Count(), shared: h.Count() < n, runs: h.Runs(), crowded: t.Crowded}
+}
+
+// are reports whether a crew is where a rule wants it.
+func (w crew) are(at where) bool {
+	switch at {
+	case severalHosts:
+		return w.hosts > 1
+	case sharedCores:
+		return w.crowded
+	}
+	return true
 }
 
 // levels reports whether a crew can do something else within hosts than among them.
 func (w crew) levels() bool { return w.hosts > 1 && w.shared }
 
 func (w crew) String() string {
-	if w.hosts == 1 {
-		return fmt.Sprintf("%d ranks", w.n)
+	about := fmt.Sprintf("%d ranks", w.n)
+	if w.hosts > 1 {
+		about += fmt.Sprintf(" on %d hosts", w.hosts)
 	}
-	return fmt.Sprintf("%d ranks on %d hosts", w.n, w.hosts)
+	if w.crowded {
+		about += " that share cores"
+	}
+	return about
 }
 
 // A hosting is what the two-level calls of a team use at a member: messages among
@@ -69,6 +85,7 @@ func (h *hosting) serve(ctx context.Context, c *Call) (*message.Hosts, error) {
 	}
 	ways, size := &h.group.guide.ways, c.bytes(len(h.group.team.Members))
 	among, within := together(h.hosts.Count()), together(len(h.members))
+	within.crowded = h.group.guide.crew.crowded
 	h.hosts.Among = message.Among{
 		Broadcast: ways.byRule(message.Broadcast, c, size, among).Run,
 		Reduce:    ways.byRule(message.Reduce, c, size, among).Run,

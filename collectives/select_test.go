@@ -32,15 +32,46 @@ func anyCalls() (list []Call) {
 	}
 }
 
+// crowd are n members on one host that share cores.
+func crowd(n int) crew {
+	of := together(n)
+	of.crowded = true
+	return of
+}
+
+func TestSharedCoresChooseTheAlgorithm(t *testing.T) {
+	w := newWays()
+	name := func(c Call, of crew) string { return w.best(&c, of, false).Name }
+	small, large, sum := make([]float64, 8), make([]float64, 1<<18), Sum[float64]()
+	for _, c := range []struct {
+		call           Call
+		apart, crowded string
+	}{
+		{BroadcastCall(0, large), "chain", "binomial"},
+		{AllReduceCall(sum, small, small), "recursive-doubling", "linear"},
+		{AllReduceCall(sum, large[:10000], large[:10000]), "rabenseifner", "reduce-broadcast"},
+		{AllToAllCall(small, small), "bruck", "gather-scatter"},
+		{ScanCall(sum, small, small), "recursive-doubling", "linear"},
+		{AllReduceCall(sum, small, small, Deterministic()), "linear", "linear"},
+	} {
+		require.Equal(t, c.apart, name(c.call, together(8)))
+		require.Equal(t, c.crowded, name(c.call, crowd(8)))
+		require.NotEqual(t, "two-level", name(c.call, crowd(8)))
+	}
+	require.True(t, crewOf(&fabric.Team{Members: []int{0, 1}, Hosts: []int{0, 0}, Crowded: true}).crowded)
+}
+
 func TestThereIsAWayForEveryCall(t *testing.T) {
 	w := newWays()
 	for _, c := range anyCalls() {
 		for n := 1; n < 20; n++ {
 			for _, count := range []int{0, 1, 1 << 10, 1 << 20} {
 				c.count = min(c.count, count) // Varied stays
-				way := w.best(&c, together(n), false)
-				require.Empty(t, c.fits(way, together(n)), "%s of %d among %d by %s", c.kind, count, n, way.Name)
-				require.NotNil(t, way.Run)
+				for _, of := range []crew{together(n), crowd(n)} {
+					way := w.best(&c, of, false)
+					require.Empty(t, c.fits(way, of), "%s of %d among %v by %s", c.kind, count, of, way.Name)
+					require.NotNil(t, way.Run)
+				}
 			}
 		}
 	}
@@ -146,7 +177,7 @@ func TestTheGuideExplainsEachShapeOnce(t *testing.T) {
 	g.choose(&c, team)
 	g.explainHost(team, 2, true)
 	g.explainHost(team, 2, false)
-	require.Equal(t, "gopgas: team world: Broadcast of float64, 4 ranks on 2 hosts, 8388608 bytes: two-level (the rule for its size, members and hosts)\n"+
+	require.Equal(t, "gopgas: team world: Broadcast of float64, 4 ranks on 2 hosts, 8388608 bytes: two-level (the rule for its size, members and where they are)\n"+
 		"gopgas: team world, 4 ranks on 2 hosts: the 2 on the host of rank 0 use a board\n"+
 		"gopgas: team world, 4 ranks on 2 hosts: the 2 on the host of rank 0 use messages, since not all of them map the others' memory\n", out.String())
 }
