@@ -29,7 +29,7 @@ type server struct {
 }
 
 // spinning is how many polls within one tick make a program that polls.
-const spinning = 64
+const spinning = 8
 
 // hotRounds is every how many polls the epoll is asked while one connection speaks
 // again and again. In between only that is looked at, which saves a system call.
