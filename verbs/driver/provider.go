@@ -68,6 +68,9 @@ type DeviceInfo struct {
 	MaxSegments int    // scatter/gather segments of one work request
 	MaxMessage  uint64 // bytes of one work request
 	MaxInline   int    // bytes that PostSend copies before it returns; see [Inline]
+	// LazyInline: of an Inline payload only what cannot leave at once is copied,
+	// so that large ones are worthwhile.
+	LazyInline bool
 
 	// LocalKeys: segments must name registered memory by LKey. Without it a
 	// zero LKey stands for memory that only the CPU knows.

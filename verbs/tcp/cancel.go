@@ -27,7 +27,7 @@ func (q *qp) cancel(r *request) {
 	}
 	q.out.detach(r, nil)
 	if r.reported = true; r.Flags&driver.Announced != 0 {
-		r.capture()
+		q.sq.capture(r, 0)
 	} else {
 		clear(r.Local)
 		r.saved, r.dropped = nil, true

@@ -132,3 +132,27 @@ func (o *outbox) detach(req *request, mr *region) {
 		}
 	}
 }
+
+// unsent returns where in req's payload the first byte lies that is queued or will
+// be: what lies before it has left.
+func (o *outbox) unsent(req *request) int {
+	at := req.framed
+	for i := range o.pieces {
+		if o.pieces[i].req == req {
+			at -= len(o.pieces[i].mem)
+		}
+	}
+	return at
+}
+
+// move has what is queued of req leave from its captured payload. The last of its
+// pieces ends where its frames do.
+func (o *outbox) move(req *request) {
+	end := req.framed
+	for i := len(o.pieces) - 1; i >= 0; i-- {
+		if p := &o.pieces[i]; p.req == req {
+			start := end - len(p.mem)
+			p.mem, end = req.saved[start:end:end], start
+		}
+	}
+}

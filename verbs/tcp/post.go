@@ -14,16 +14,40 @@ import (
 func (q *qp) PostSend(wrs []driver.WorkRequest) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	urgent := false
+	n, err := len(wrs), error(nil)
+	urgent, lent := false, false
 	for i := range wrs {
-		if err := q.post(&wrs[i]); err != nil {
-			q.leave(urgent)
-			return i, err
+		if err = q.post(&wrs[i]); err != nil {
+			n = i
+			break
 		}
 		urgent = urgent || !combines(&wrs[i])
+		lent = lent || lends(&wrs[i])
 	}
-	q.leave(urgent)
-	return len(wrs), nil
+	q.leave(urgent || lent)
+	if lent {
+		q.takeOver(n)
+	}
+	return n, err
+}
+
+// lends tells whether a payload that is the caller's again after the post is sent
+// from where it lies.
+func lends(wr *driver.WorkRequest) bool {
+	return wr.Flags&driver.Inline != 0 && wr.Length() > copyMax
+}
+
+// takeOver copies what the socket did not take of such payloads among the last n
+// requests.
+func (q *qp) takeOver(n int) {
+	for i := max(0, q.sq.count-n); i < q.sq.count; i++ {
+		if r := q.sq.at(i); r.Flags&driver.Inline != 0 && r.length > copyMax && r.saved == nil {
+			if unsent := q.out.unsent(r); unsent < r.framed || r.framed < r.length {
+				q.sq.capture(r, unsent)
+				q.out.move(r)
+			}
+		}
+	}
 }
 
 func combines(wr *driver.WorkRequest) bool {
@@ -55,8 +79,8 @@ func (q *qp) post(wr *driver.WorkRequest) error {
 	if q.link != nil && !q.out.blocked {
 		q.fill()
 	}
-	if wr.Flags&driver.Inline != 0 && r.stage == stageQueued {
-		r.capture()
+	if wr.Flags&driver.Inline != 0 && r.stage == stageQueued && r.length <= copyMax {
+		q.sq.capture(r, 0)
 	}
 	return nil
 }

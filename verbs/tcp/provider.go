@@ -20,7 +20,7 @@ const DefaultPeerTimeout = 30 * time.Second
 const (
 	maxDepth   = 16 << 10
 	maxCQDepth = 1 << 20
-	maxInline  = 64 << 10
+	maxInline  = 256 << 10
 )
 
 // Config says how the provider meets the network. The zero value serves every
@@ -60,7 +60,7 @@ func describe(detail string) driver.DeviceInfo {
 	return driver.DeviceInfo{
 		Provider: "tcp", Name: DeviceName, Detail: detail,
 		MaxQPDepth: maxDepth, MaxCQDepth: maxCQDepth, MaxSegments: maxSegments,
-		MaxMessage: maxMessage, MaxInline: maxInline,
+		MaxMessage: maxMessage, MaxInline: maxInline, LazyInline: true,
 		ExtendedAtomics: true, CoherentAtomics: true, AppliedWrites: true, CallingPolls: true,
 	}
 }

@@ -133,9 +133,9 @@ func (q *qp) putOutgoing(r *request) bool {
 	case driver.OpWriteImm:
 		f.kind, f.imm = kindWriteImm, r.Imm
 	}
-	inline := r.Flags&driver.Inline != 0 && r.saved == nil
 	need := headerSizes[f.kind]
-	if inline || n <= copyMax {
+	copied := r.length <= copyMax
+	if copied {
 		need += n
 	}
 	if !q.out.fits(need, requestRoom) {
@@ -149,7 +149,7 @@ func (q *qp) putOutgoing(r *request) bool {
 		f.flags = flagLast | q.ask(r)
 	}
 	q.out.put(&f)
-	q.gather(r, n, inline || n <= copyMax)
+	q.gather(r, n, copied)
 	r.stage = stageFramed
 	if r.framed += n; r.framed == r.length {
 		q.sq.passed(r)

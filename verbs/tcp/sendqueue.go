@@ -53,6 +53,8 @@ type sendQueue struct {
 	credits  uint64 // receives that the peer has ever posted
 	consumed uint64 // of those, how many requests have taken
 
+	spares [][]byte // for payloads that are captured
+
 	// reads holds the slots that await a response, oldest first.
 	reads     [maxReads]*request
 	readHead  int
@@ -94,15 +96,33 @@ func (s *sendQueue) push(wr *driver.WorkRequest) *request {
 // unpush takes back the request that was pushed last.
 func (s *sendQueue) unpush() { s.count-- }
 
-// capture copies the payload, if it is inline and could not be framed at once, or
-// was canceled.
-func (r *request) capture() {
-	r.saved = make([]byte, 0, r.length)
+// capture copies the payload from an offset on, if it is inline and could not leave
+// at once, or was canceled.
+func (s *sendQueue) capture(r *request, from int) {
+	r.saved = s.buffer(r.length)
+	at := 0
 	for i := range r.Local {
-		r.saved = append(r.saved, r.Local[i].Mem...)
+		m := r.Local[i].Mem
+		if skip := max(0, from-at); skip < len(m) {
+			copy(r.saved[at+skip:], m[skip:])
+		}
+		at += len(m)
 	}
 	clear(r.Local)
 	r.Local = append(r.Local[:0], driver.Segment{Mem: r.saved})
+}
+
+// maxSpares is how many buffers of captured payloads a queue keeps for the next.
+const maxSpares = 4
+
+// buffer returns n bytes, which hold anything.
+func (s *sendQueue) buffer(n int) []byte {
+	if last := len(s.spares) - 1; last >= 0 && cap(s.spares[last]) >= n {
+		b := s.spares[last]
+		s.spares = s.spares[:last]
+		return b[:n]
+	}
+	return make([]byte, n)
 }
 
 // next is the first request that is not all in frames, or nil.
@@ -151,6 +171,9 @@ func (s *sendQueue) finished(r *request) bool {
 func (s *sendQueue) pop() {
 	r := &s.slots[s.head]
 	clear(r.Local)
+	if cap(r.saved) > copyMax && len(s.spares) < maxSpares {
+		s.spares = append(s.spares, r.saved)
+	}
 	r.Local, r.saved = r.Local[:0], nil
 	if s.head++; s.head == len(s.slots) {
 		s.head = 0

@@ -115,3 +115,25 @@ func TestQueuePairConnectedWithItself(t *testing.T) {
 	a.success()
 	require.Equal(t, src[:8], old)
 }
+
+// The peer stands still, so that the sockets fill up in the middle of payloads.
+func TestInlineWritesToAStalledPeerLeaveTheirSourcesFree(t *testing.T) {
+	const rounds = 60
+	a, b, qa, _ := pair(t, rounds*maxInline)
+	settled(t, a, b, qa)
+	resume := b.stall()
+	want := make([]byte, rounds*maxInline)
+	for i := range rounds {
+		n := []int{copyMax + 1, 3 * copyMax, 64<<10 + 1, 100_001, maxInline - 3, maxInline}[i%6]
+		src := randomBytes(n)
+		copy(want[i*maxInline:], src)
+		third := n / 3
+		post(t, qa, driver.WorkRequest{Op: driver.OpWrite, Flags: driver.Inline, Remote: b.at(uint64(i * maxInline)),
+			Local: []driver.Segment{{Mem: src[:1]}, {Mem: src[1:third]}, {Mem: src[third:]}}},
+			driver.WorkRequest{Op: driver.OpWrite, Flags: driver.Inline, Local: segment(src[:8]), Remote: b.at(uint64(i * maxInline))})
+		clear(src)
+	}
+	resume()
+	settled(t, a, b, qa)
+	require.True(t, bytes.Equal(want, b.mem))
+}
