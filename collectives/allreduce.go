@@ -12,13 +12,14 @@ import (
 // and out may be the same slice. Kind: collective; returns when out is complete,
 // and in may be changed.
 func AllReduce[T any](ctx context.Context, t *runtime.Team, op Op[T], in, out []T, opts ...Option) error {
-	c := AllReduceCall(op, in, out, opts...)
+	var c Call
+	fill(&c, fabric.AllReduce, 0, len(in), in, out, opts)
+	by(&c, &op)
 	return run(ctx, t, &c)
 }
 
 // AllReduceCall returns the call of [AllReduce].
-func AllReduceCall[T any](op Op[T], in, out []T, opts ...Option) Call {
-	var c Call
+func AllReduceCall[T any](op Op[T], in, out []T, opts ...Option) (c Call) {
 	fill(&c, fabric.AllReduce, 0, len(in), in, out, opts)
 	by(&c, &op)
 	return c

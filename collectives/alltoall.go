@@ -11,13 +11,13 @@ import (
 // block j of out comes from rank j. All blocks are as long; in and out are apart.
 // Kind: collective; returns when out is complete, and in may be changed.
 func AllToAll[T any](ctx context.Context, t *runtime.Team, in, out []T, opts ...Option) error {
-	c := AllToAllCall(in, out, opts...)
+	var c Call
+	fill(&c, fabric.AllToAll, 0, len(in), in, out, opts)
 	return run(ctx, t, &c)
 }
 
 // AllToAllCall returns the call of [AllToAll].
-func AllToAllCall[T any](in, out []T, opts ...Option) Call {
-	var c Call
+func AllToAllCall[T any](in, out []T, opts ...Option) (c Call) {
 	fill(&c, fabric.AllToAll, 0, len(in), in, out, opts)
 	return c
 }

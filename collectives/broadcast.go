@@ -11,13 +11,13 @@ import (
 // is read at the root, and written elsewhere. Kind: collective; returns when this
 // member has its part done: the root need not wait for anyone.
 func Broadcast[T any](ctx context.Context, t *runtime.Team, root int, data []T, opts ...Option) error {
-	c := BroadcastCall(root, data, opts...)
+	var c Call
+	fill(&c, fabric.Broadcast, root, len(data), nil, data, opts)
 	return run(ctx, t, &c)
 }
 
 // BroadcastCall returns the call of [Broadcast].
-func BroadcastCall[T any](root int, data []T, opts ...Option) Call {
-	var c Call
+func BroadcastCall[T any](root int, data []T, opts ...Option) (c Call) {
 	fill(&c, fabric.Broadcast, root, len(data), nil, data, opts)
 	return c
 }

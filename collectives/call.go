@@ -3,7 +3,7 @@ package collectives
 import (
 	"errors"
 	"fmt"
-	"math"
+	"math/bits"
 	"reflect"
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
@@ -17,17 +17,17 @@ import (
 // one.
 type Call struct {
 	kind       fabric.Collective
+	commutes   bool
+	vary       bool // blocks have lengths of their own
 	root       int
 	count      int // elements that all members agree on, or fabric.Varied
 	size       int // bytes of an element
 	typ        reflect.Type
 	op         string
 	combine    message.Combine
-	commutes   bool
 	send, recv []byte
 	// Where all members' blocks lie, in the calls that have such.
 	sendBlocks, recvBlocks Blocks
-	vary                   bool // blocks have lengths of their own
 	graph                  *Graph
 	options
 }
@@ -78,15 +78,14 @@ func (c *Call) check(rank, n int) error {
 }
 
 func (c *Call) checkLengths(rank, n int) error {
-	send, recv := c.elements(c.send), c.elements(c.recv)
 	switch c.kind {
 	case fabric.Reduce:
 		if rank != c.root {
 			return nil
 		}
-		return c.oneVector(send, recv)
+		return c.oneVector()
 	case fabric.AllReduce, fabric.Scan, fabric.ExScan:
-		return c.oneVector(send, recv)
+		return c.oneVector()
 	case fabric.Gather, fabric.GatherV:
 		if rank != c.root {
 			return nil
@@ -111,10 +110,10 @@ func (c *Call) checkLengths(rank, n int) error {
 
 // oneVector checks a collective of one vector, in which output and input may be
 // the same.
-func (c *Call) oneVector(send, recv int) error {
+func (c *Call) oneVector() error {
 	switch {
-	case recv != send:
-		return lengthError("output", recv, send)
+	case len(c.recv) != len(c.send):
+		return lengthError("output", c.elements(c.recv), c.elements(c.send))
 	case overlap(c.send, c.recv):
 		return ErrOverlap
 	}
@@ -124,17 +123,17 @@ func (c *Call) oneVector(send, recv int) error {
 // checkBlocks checks a buffer of all members' blocks against one of them, which
 // may be this member's own in place.
 func (c *Call) checkBlocks(allName string, all []byte, b *Blocks, oneName string, one []byte, rank, n int) error {
-	count, lo := c.elements(one), rank*len(one)
+	lo := rank * len(one)
 	if c.vary {
 		if err := b.check(allName, c.elements(all), n); err != nil {
 			return err
 		}
-		if want := b.Counts[rank]; count != want {
+		if count, want := c.elements(one), b.Counts[rank]; count != want {
 			return lengthError(oneName, count, want)
 		}
 		lo = b.offset(rank) * c.size
-	} else if len(one) > math.MaxInt/n || len(all) != n*len(one) {
-		return lengthError(allName, c.elements(all), n*count)
+	} else if high, want := bits.Mul(uint(len(one)), uint(n)); high != 0 || uint(len(all)) != want {
+		return lengthError(allName, c.elements(all), n*c.elements(one))
 	}
 	if !within(one, all, lo) {
 		return ErrOverlap
@@ -143,15 +142,16 @@ func (c *Call) checkBlocks(allName string, all []byte, b *Blocks, oneName string
 }
 
 func (c *Call) checkAllToAll(rank, n int) error {
-	send, recv := c.elements(c.send), c.elements(c.recv)
+	send := c.elements(c.send)
 	if !c.vary {
 		switch {
 		case send%n != 0:
 			return fmt.Errorf("input has %d elements, which are not the same number for each of %d members: %w", send, n, ErrLength)
-		case recv != send:
-			return lengthError("output", recv, send)
+		case len(c.recv) != len(c.send):
+			return lengthError("output", c.elements(c.recv), send)
 		}
 	} else {
+		recv := c.elements(c.recv)
 		if err := errors.Join(c.sendBlocks.check("input", send, n), c.recvBlocks.check("output", recv, n)); err != nil {
 			return err
 		}

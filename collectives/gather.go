@@ -12,13 +12,13 @@ import (
 // may have in in its place. Kind: collective; returns when this member's part is
 // done, and in may be changed.
 func Gather[T any](ctx context.Context, t *runtime.Team, root int, in, out []T, opts ...Option) error {
-	c := GatherCall(root, in, out, opts...)
+	var c Call
+	fill(&c, fabric.Gather, root, len(in), in, out, opts)
 	return run(ctx, t, &c)
 }
 
 // GatherCall returns the call of [Gather].
-func GatherCall[T any](root int, in, out []T, opts ...Option) Call {
-	var c Call
+func GatherCall[T any](root int, in, out []T, opts ...Option) (c Call) {
 	fill(&c, fabric.Gather, root, len(in), in, out, opts)
 	return c
 }
@@ -42,13 +42,13 @@ func GatherVCall[T any](root int, in, out []T, blocks Blocks, opts ...Option) Ca
 // blocks are as long; out holds all of them, and may have in in its place. Kind:
 // collective; returns when out is complete, and in may be changed.
 func AllGather[T any](ctx context.Context, t *runtime.Team, in, out []T, opts ...Option) error {
-	c := AllGatherCall(in, out, opts...)
+	var c Call
+	fill(&c, fabric.AllGather, 0, len(in), in, out, opts)
 	return run(ctx, t, &c)
 }
 
 // AllGatherCall returns the call of [AllGather].
-func AllGatherCall[T any](in, out []T, opts ...Option) Call {
-	var c Call
+func AllGatherCall[T any](in, out []T, opts ...Option) (c Call) {
 	fill(&c, fabric.AllGather, 0, len(in), in, out, opts)
 	return c
 }

@@ -65,11 +65,13 @@ func groupOf(t *runtime.Team) (*group, error) {
 
 // run makes a blocking call.
 func run(ctx context.Context, t *runtime.Team, c *Call) error {
-	g, call, err := admit(t, c)
+	g, d, err := admit(t, c)
 	if err != nil {
 		return err
 	}
-	return g.run(ctx, &call, c)
+	err = g.run(ctx, &d.call, c)
+	g.shapes.release(d)
+	return err
 }
 
 // errPanicked is what the others learn of an operator that panicked.
@@ -77,44 +79,47 @@ var errPanicked = errors.New("its operator panicked")
 
 // run makes a call that was admitted.
 func (g *group) run(ctx context.Context, call *fabric.Call, c *Call) error {
-	seq, err := g.team.Begin(ctx, *call)
+	seq, err := g.team.Calls.Begin(ctx, call)
 	if err != nil {
 		return g.fail(call, err)
 	}
 	returned := false
 	defer func() {
 		if !returned { // the program may recover, and the others would wait for ever
-			_ = g.team.End(seq, *call, errPanicked)
+			_ = g.team.Calls.End(seq, call, errPanicked)
 		}
 	}()
 	err = g.perform(ctx, seq, call, c)
 	returned = true
-	return g.fail(call, g.team.End(seq, *call, err))
+	return g.fail(call, g.team.Calls.End(seq, call, err))
 }
 
 // admit checks a call's arguments: what is wrong with them is found before anyone
 // else learns of the call.
-func admit(t *runtime.Team, c *Call) (*group, fabric.Call, error) {
+func admit(t *runtime.Team, c *Call) (*group, *described, error) {
 	g, err := groupOf(t)
 	if err != nil {
-		return nil, fabric.Call{}, &OpError{Op: c.kind.String(), Team: t.Name(), Rank: t.Rank(), Err: err}
+		return nil, nil, &OpError{Op: c.kind.String(), Team: t.Name(), Rank: t.Rank(), Err: err}
 	}
-	call := fabric.Call{Kind: c.kind}
 	if err := c.checkGraph(g); err != nil {
-		return nil, call, g.fail(&call, err)
+		return nil, nil, g.refuse(c, err)
 	}
 	if err := c.check(g.team.Rank, len(g.team.Members)); err != nil {
-		return nil, call, g.fail(&call, err)
+		return nil, nil, g.refuse(c, err)
 	}
-	s := g.shapes.of(c)
-	if s.err != nil {
-		return nil, call, g.fail(&call, s.err)
+	d, err := g.shapes.describe(c)
+	if err != nil {
+		return nil, nil, g.refuse(c, err)
 	}
-	call = s.call(c)
 	if err := g.guide.allows(c, g.team); err != nil {
-		return nil, call, g.fail(&call, err)
+		return nil, nil, g.fail(&d.call, err)
 	}
-	return g, call, nil
+	return g, d, nil
+}
+
+// refuse wraps what is wrong with a call that cannot be described.
+func (g *group) refuse(c *Call, err error) error {
+	return g.fail(&fabric.Call{Kind: c.kind}, err)
 }
 
 // checkGraph tells whether the graph of a call, where it has to have one, is the

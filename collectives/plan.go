@@ -15,7 +15,7 @@ import (
 // time.
 type Planned struct {
 	group *group
-	call  fabric.Call
+	call  *fabric.Call
 	c     Call
 
 	mu    sync.Mutex
@@ -30,14 +30,14 @@ var errUnplanned = fmt.Errorf("an empty Planned, make it by Plan: %w", errors.Er
 // it. It waits for nobody, and gives the cause of ctx's end when that has ended.
 // Kind: local.
 func Plan(ctx context.Context, t *runtime.Team, c Call) (*Planned, error) {
-	g, call, err := admit(t, &c)
+	g, d, err := admit(t, &c)
 	if err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {
-		return nil, g.fail(&call, context.Cause(ctx))
+		return nil, g.fail(&d.call, context.Cause(ctx))
 	}
-	return &Planned{group: g, call: call, c: c}, nil
+	return &Planned{group: g, call: &d.call, c: c}, nil
 }
 
 // Run makes the call. Kind: as that of the call.
@@ -45,7 +45,7 @@ func (p *Planned) Run(ctx context.Context) error {
 	if err := p.begin(nil); err != nil {
 		return p.fail(err)
 	}
-	return p.group.run(ctx, &p.call, &p.c)
+	return p.group.run(ctx, p.call, &p.c)
 }
 
 // Start starts the call. [ErrBusy]: it was started before and has not ended. Kind:
@@ -66,7 +66,7 @@ func (p *Planned) fail(err error) error {
 	if p == nil || p.group == nil {
 		return &OpError{Op: "Planned", Rank: -1, Err: err}
 	}
-	return p.group.fail(&p.call, err)
+	return p.group.fail(p.call, err)
 }
 
 // begin makes r the request that is under way; nil is none.

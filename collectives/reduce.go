@@ -12,13 +12,14 @@ import (
 // may be in. Kind: collective; returns when this member's part is done, and in may
 // be changed.
 func Reduce[T any](ctx context.Context, t *runtime.Team, root int, op Op[T], in, out []T, opts ...Option) error {
-	c := ReduceCall(root, op, in, out, opts...)
+	var c Call
+	fill(&c, fabric.Reduce, root, len(in), in, out, opts)
+	by(&c, &op)
 	return run(ctx, t, &c)
 }
 
 // ReduceCall returns the call of [Reduce].
-func ReduceCall[T any](root int, op Op[T], in, out []T, opts ...Option) Call {
-	var c Call
+func ReduceCall[T any](root int, op Op[T], in, out []T, opts ...Option) (c Call) {
 	fill(&c, fabric.Reduce, root, len(in), in, out, opts)
 	by(&c, &op)
 	return c
@@ -29,13 +30,14 @@ func ReduceCall[T any](root int, op Op[T], in, out []T, opts ...Option) Call {
 // out may be this member's own block of in. Kind: collective; returns when out is
 // complete, and in may be changed.
 func ReduceScatter[T any](ctx context.Context, t *runtime.Team, op Op[T], in, out []T, opts ...Option) error {
-	c := ReduceScatterCall(op, in, out, opts...)
+	var c Call
+	fill(&c, fabric.ReduceScatter, 0, len(out), in, out, opts)
+	by(&c, &op)
 	return run(ctx, t, &c)
 }
 
 // ReduceScatterCall returns the call of [ReduceScatter].
-func ReduceScatterCall[T any](op Op[T], in, out []T, opts ...Option) Call {
-	var c Call
+func ReduceScatterCall[T any](op Op[T], in, out []T, opts ...Option) (c Call) {
 	fill(&c, fabric.ReduceScatter, 0, len(out), in, out, opts)
 	by(&c, &op)
 	return c

@@ -26,22 +26,22 @@ var errUnstarted = fmt.Errorf("an empty Request, make it by Start: %w", errors.E
 // before. The call's slices belong to it until it has ended. When ctx ends first,
 // it ends early, and the team is broken. Kind: collective; does not wait.
 func Start(ctx context.Context, t *runtime.Team, c Call) (*Request, error) {
-	g, call, err := admit(t, &c)
+	g, d, err := admit(t, &c)
 	if err != nil {
 		return nil, err
 	}
 	r := &Request{done: make(chan struct{})}
-	if err := g.start(ctx, call, &c, r); err != nil {
+	if err := g.start(ctx, &d.call, &c, r); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
 // start starts a call that was admitted. r ends with it.
-func (g *group) start(ctx context.Context, call fabric.Call, c *Call, r *Request) error {
-	return g.fail(&call, g.team.Start(ctx, call,
-		func(ctx context.Context, seq uint64) error { return g.perform(ctx, seq, &call, c) },
-		func(err error) { r.end(g.fail(&call, err)) }))
+func (g *group) start(ctx context.Context, call *fabric.Call, c *Call, r *Request) error {
+	return g.fail(call, g.team.Calls.Start(ctx, call,
+		func(ctx context.Context, seq uint64) error { return g.perform(ctx, seq, call, c) },
+		func(err error) { r.end(g.fail(call, err)) }))
 }
 
 func (r *Request) end(err error) {

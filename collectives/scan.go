@@ -11,13 +11,14 @@ import (
 // in(rank)[i]. All vectors are as long. in and out may be the same slice. Kind:
 // collective; returns when out is complete, and in may be changed.
 func Scan[T any](ctx context.Context, t *runtime.Team, op Op[T], in, out []T, opts ...Option) error {
-	c := ScanCall(op, in, out, opts...)
+	var c Call
+	fill(&c, fabric.Scan, 0, len(in), in, out, opts)
+	by(&c, &op)
 	return run(ctx, t, &c)
 }
 
 // ScanCall returns the call of [Scan].
-func ScanCall[T any](op Op[T], in, out []T, opts ...Option) Call {
-	var c Call
+func ScanCall[T any](op Op[T], in, out []T, opts ...Option) (c Call) {
 	fill(&c, fabric.Scan, 0, len(in), in, out, opts)
 	by(&c, &op)
 	return c
@@ -26,13 +27,14 @@ func ScanCall[T any](op Op[T], in, out []T, opts ...Option) Call {
 // ExScan is [Scan] without this member's own vector. At rank 0 out is not
 // written.
 func ExScan[T any](ctx context.Context, t *runtime.Team, op Op[T], in, out []T, opts ...Option) error {
-	c := ExScanCall(op, in, out, opts...)
+	var c Call
+	fill(&c, fabric.ExScan, 0, len(in), in, out, opts)
+	by(&c, &op)
 	return run(ctx, t, &c)
 }
 
 // ExScanCall returns the call of [ExScan].
-func ExScanCall[T any](op Op[T], in, out []T, opts ...Option) Call {
-	var c Call
+func ExScanCall[T any](op Op[T], in, out []T, opts ...Option) (c Call) {
 	fill(&c, fabric.ExScan, 0, len(in), in, out, opts)
 	by(&c, &op)
 	return c

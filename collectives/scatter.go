@@ -12,13 +12,13 @@ import (
 // have out in its place. Kind: collective; returns when this member's part is
 // done.
 func Scatter[T any](ctx context.Context, t *runtime.Team, root int, in, out []T, opts ...Option) error {
-	c := ScatterCall(root, in, out, opts...)
+	var c Call
+	fill(&c, fabric.Scatter, root, len(out), in, out, opts)
 	return run(ctx, t, &c)
 }
 
 // ScatterCall returns the call of [Scatter].
-func ScatterCall[T any](root int, in, out []T, opts ...Option) Call {
-	var c Call
+func ScatterCall[T any](root int, in, out []T, opts ...Option) (c Call) {
 	fill(&c, fabric.Scatter, root, len(out), in, out, opts)
 	return c
 }

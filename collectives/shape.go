@@ -10,12 +10,13 @@ import (
 )
 
 // A shape is what calls have in common that differ in lengths and roots only.
-// Programs make few, and most of the time the one that they made before.
+// Programs make few.
 type shape struct {
 	shapeKey
-	of   string // as fabric.Call has it
-	hash uint64
-	err  error
+	of    string // as fabric.Call has it
+	hash  uint64
+	err   error
+	calls map[place]*described // that are kept
 }
 
 type shapeKey struct {
@@ -25,23 +26,77 @@ type shapeKey struct {
 	algorithm string
 }
 
-// shapes are those that a rank has met.
+// A place is what calls of one shape differ in, as far as members compare it.
+type place struct {
+	kind        fabric.Collective
+	root, count int
+	blocks      uint64 // a hash of their counts, where all members know them
+}
+
+// A described call is what members compare of calls that are alike.
+type described struct {
+	*shape
+	place
+	call fabric.Call
+	kept bool // for the next such call
+}
+
+// A rank keeps the descriptions of keptMost calls, and the latest of them at hand.
+// Those of others are made each time, where the one before was that is done with.
+const (
+	keptMost = 1 << 10
+	handBits = 6
+)
+
+// shapes are those that a rank has met, and its calls by them.
 type shapes struct {
-	latest atomic.Pointer[shape]
+	hand   [1 << handBits]atomic.Pointer[described]
 	mu     sync.Mutex
 	all    map[shapeKey]*shape
+	kept   int
+	spare  sync.Pool
 	tuned  string // by which table choices are made, the same at all members
 	boards bool   // they may be used, the same at all members
 }
 
-// of returns the shape of a call.
-func (s *shapes) of(c *Call) *shape {
-	key := shapeKey{c.typ, c.op, c.ordered, c.algorithm}
-	if latest := s.latest.Load(); latest != nil && latest.shapeKey == key {
-		return latest
+// describe returns what members compare of a call. It goes back by release.
+func (s *shapes) describe(c *Call) (*described, error) {
+	at := place{c.kind, c.root, c.count, c.blocksHash()}
+	hand := &s.hand[at.slot(c.size)]
+	if d := hand.Load(); d != nil && d.place == at && d.fits(c) {
+		return d, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	of := s.of(c)
+	if of.err != nil {
+		return nil, of.err
+	}
+	d := of.calls[at]
+	if d == nil {
+		d = s.add(of, at)
+	}
+	if d.kept {
+		hand.Store(d)
+	}
+	return d, nil
+}
+
+// slot returns which calls a call takes the place of at hand.
+func (p *place) slot(size int) uint64 {
+	const golden = 0x9e3779b97f4a7c15 // 2^64 by the golden ratio, which scatters (Knuth)
+	word := uint64(p.kind) ^ uint64(p.count)<<8 ^ uint64(size)<<40 ^ uint64(p.root)<<48 ^ p.blocks
+	return word * golden >> (64 - handBits)
+}
+
+// fits tells whether a call is of the shape.
+func (s *shape) fits(c *Call) bool {
+	return s.typ == c.typ && s.op == c.op && s.ordered == c.ordered && s.algorithm == c.algorithm
+}
+
+// of returns the shape of a call. Called with the mutex held.
+func (s *shapes) of(c *Call) *shape {
+	key := shapeKey{c.typ, c.op, c.ordered, c.algorithm}
 	found := s.all[key]
 	if found == nil {
 		found = s.make(key)
@@ -50,12 +105,34 @@ func (s *shapes) of(c *Call) *shape {
 		}
 		s.all[key] = found
 	}
-	s.latest.Store(found)
 	return found
 }
 
+// add describes a call that is not kept yet. Called with the mutex held.
+func (s *shapes) add(of *shape, at place) *described {
+	if s.kept == keptMost {
+		d, _ := s.spare.Get().(*described)
+		if d == nil {
+			d = new(described)
+		}
+		*d = described{shape: of, place: at, call: of.call(at)}
+		return d
+	}
+	d := &described{shape: of, place: at, call: of.call(at), kept: true}
+	of.calls[at] = d
+	s.kept++
+	return d
+}
+
+// release says that a call has ended.
+func (s *shapes) release(d *described) {
+	if !d.kept {
+		s.spare.Put(d)
+	}
+}
+
 func (s *shapes) make(key shapeKey) *shape {
-	made := &shape{shapeKey: key}
+	made := &shape{shapeKey: key, calls: map[place]*described{}}
 	if made.of, made.err = element.DescribeType(key.typ); made.err != nil {
 		return made
 	}
@@ -81,16 +158,24 @@ func (s *shapes) make(key shapeKey) *shape {
 	return made
 }
 
-// call is what members compare of c.
-func (s *shape) call(c *Call) fabric.Call {
-	mark := mix(mix(mix(s.hash, uint64(c.kind)), uint64(c.root)), uint64(c.count))
+// call is what members compare of calls at a place.
+func (s *shape) call(at place) fabric.Call {
+	mark := mix(mix(mix(s.hash, uint64(at.kind)), uint64(at.root)), uint64(at.count))
+	if at.blocks != 0 {
+		mark = mix(mark, at.blocks)
+	}
+	return fabric.Call{Kind: at.kind, Root: at.root, Count: at.count, Of: s.of, Mark: mark}
+}
+
+// blocksHash is a hash of the counts that all members must know.
+func (c *Call) blocksHash() uint64 {
 	switch c.kind {
 	case fabric.AllGatherV:
-		mark = mixAll(mark, c.recvBlocks.Counts)
+		return mixAll(fnvOffset, c.recvBlocks.Counts)
 	case fabric.ReduceScatterV:
-		mark = mixAll(mark, c.sendBlocks.Counts)
+		return mixAll(fnvOffset, c.sendBlocks.Counts)
 	}
-	return fabric.Call{Kind: c.kind, Root: c.root, Count: c.count, Of: s.of, Mark: mark}
+	return 0
 }
 
 // The hash of Fowler, Noll and Vo, over words.

@@ -6,7 +6,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/testjob"
 )
+
+func describe(t *testing.T, s *shapes, c Call) fabric.Call {
+	t.Helper()
+	d, err := s.describe(&c)
+	require.NoError(t, err)
+	defer s.release(d)
+	return d.call
+}
 
 // TestCallsAreEqualOnlyIfMembersMustMakeThemTogether compares calls as members do.
 func TestCallsAreEqualOnlyIfMembersMustMakeThemTogether(t *testing.T) {
@@ -24,13 +33,62 @@ func TestCallsAreEqualOnlyIfMembersMustMakeThemTogether(t *testing.T) {
 	seen, marks := map[string]bool{}, map[uint64]bool{}
 	for i := range unlike {
 		for _, s := range []*shapes{boards, messages} {
-			c := s.of(&unlike[i]).call(&unlike[i])
+			c := describe(t, s, unlike[i])
 			require.False(t, seen[c.String()], "%s", c)
 			require.False(t, marks[c.Mark], "%s", c)
 			seen[c.String()], marks[c.Mark] = true, true
 		}
 	}
 	a, b := GatherVCall(1, x[:2], nil, Blocks{}), GatherVCall(1, x, x, blocks(2, 4))
-	require.Equal(t, boards.of(&a).call(&a), boards.of(&b).call(&b), "each member has a block of its own length")
-	require.Equal(t, fabric.Varied, boards.of(&a).call(&a).Count)
+	require.Equal(t, describe(t, boards, a), describe(t, boards, b), "each member has a block of its own length")
+	require.Equal(t, fabric.Varied, describe(t, boards, a).Count)
+}
+
+// TestMoreCallsThanAreKeptAreDescribedTheSame makes calls of so many lengths that the
+// last ones are described anew each time, some while others are under way.
+func TestMoreCallsThanAreKeptAreDescribedTheSame(t *testing.T) {
+	x, s := make([]byte, keptMost+100), &shapes{boards: true}
+	var under *described
+	for n := range x {
+		want := fabric.Call{Kind: fabric.Broadcast, Root: 1, Count: n, Of: "uint8"}
+		want.Mark = mix(mix(mix(hashOf(want.Of), uint64(want.Kind)), 1), uint64(n))
+		for range 3 {
+			require.Equal(t, want, describe(t, s, BroadcastCall(1, x[:n])))
+		}
+		if under != nil {
+			require.Equal(t, n-1, under.call.Count)
+			s.release(under)
+		}
+		c := BroadcastCall(1, x[:n])
+		var err error
+		under, err = s.describe(&c)
+		require.NoError(t, err)
+	}
+	require.Equal(t, keptMost, s.kept)
+}
+
+func hashOf(text string) uint64 {
+	hash := uint64(fnvOffset)
+	for _, b := range []byte(text) {
+		hash = mix(hash, uint64(b))
+	}
+	return hash
+}
+
+// TestDescribingACallAgainAllocatesNothing: not those that are kept, nor the others.
+func TestDescribingACallAgainAllocatesNothing(t *testing.T) {
+	if testjob.Race {
+		t.Skip("the race detector allocates")
+	}
+	x, s := make([]byte, keptMost+100), &shapes{boards: true}
+	for n := range x {
+		describe(t, s, BroadcastCall(0, x[:n]))
+	}
+	n := 0
+	require.Less(t, testing.AllocsPerRun(2*len(x), func() {
+		c := BroadcastCall(0, x[:n%len(x)])
+		d, _ := s.describe(&c)
+		s.release(d)
+		n++
+	}), 1.0, "the garbage collector may take what is spare")
 }

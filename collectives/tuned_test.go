@@ -101,8 +101,7 @@ func TestMembersWithOtherTablesMakeOtherCalls(t *testing.T) {
 	one, two := newTuning(save(t, measuredWays...), os.Stderr), newTuning(save(t, measuredWays[3]), os.Stderr)
 	c := BroadcastCall(0, make([]int, 1))
 	mark := func(tuned string) fabric.Call {
-		s := shapes{tuned: tuned}
-		return s.of(&c).call(&c)
+		return describe(t, &shapes{tuned: tuned}, c)
 	}
 	require.NotEqual(t, mark(one.mark).Mark, mark(two.mark).Mark)
 	require.NotEqual(t, mark(one.mark).Mark, mark("").Mark)

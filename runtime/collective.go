@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	"github.com/gopgas/gopgas/internal/fabric"
@@ -11,18 +12,18 @@ import (
 // and find out, and then what the call does beyond it. then gets a context that
 // ends with the team, and the number of the call.
 func (t *Team) collective(ctx context.Context, c fabric.Collective, then func(ctx context.Context, seq uint64) error) error {
-	seq, err := t.enter(ctx, fabric.Call{Kind: c})
+	if t == nil {
+		return fmt.Errorf("%s: %w: it gave Split a negative color", c, ErrTeam)
+	}
+	call := &t.stream.plain[c]
+	seq, err := t.stream.Begin(ctx, call)
 	if err != nil {
 		return err
 	}
 	if err = t.barrier.arrive(ctx, seq, c); err == nil && then != nil {
 		err = t.within(ctx, func(ctx context.Context) error { return then(ctx, seq) })
 	}
-	if err != nil {
-		err = t.failed(c, err)
-	}
-	t.leave(seq)
-	return err
+	return t.stream.End(seq, call, err)
 }
 
 // within has f end with the team.

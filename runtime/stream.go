@@ -20,6 +20,9 @@ import (
 // Blocking calls run where they are made. Those that were started run on one
 // goroutine, which is there while there are any.
 type stream struct {
+	team  *Team
+	plain [fabric.Close + 1]fabric.Call // what describes runtime's own calls, by kind
+
 	mu       sync.Mutex
 	last     uint64 // number of the latest call
 	blocking uint64 // of the latest that blocks; 0 when it never began
@@ -40,7 +43,7 @@ const remembered = 64
 // A started call waits in the queue.
 type started struct {
 	ctx  context.Context
-	call fabric.Call
+	call *fabric.Call
 	seq  uint64
 	run  func(ctx context.Context, seq uint64) error
 	done func(error)
@@ -49,10 +52,17 @@ type started struct {
 // fnvPrime mixes calls, as the hash of Fowler, Noll and Vo does.
 const fnvPrime = 1099511628211
 
+func (s *stream) init(t *Team) {
+	s.team = t
+	for kind := range s.plain {
+		s.plain[kind].Kind = fabric.Collective(kind)
+	}
+}
+
 // number gives a call its place. Called with the mutex held.
-func (s *stream) number(c fabric.Call) uint64 {
+func (s *stream) number(c *fabric.Call) uint64 {
 	s.last++
-	s.past[s.last%remembered] = c
+	s.past[s.last%remembered] = *c
 	s.chain = (s.chain ^ c.Mark ^ uint64(c.Kind)) * fnvPrime
 	return s.last
 }
@@ -66,17 +76,14 @@ func (s *stream) remember(seq uint64) (fabric.Call, bool) {
 	return s.past[seq%remembered], true
 }
 
-// enter begins a blocking collective call and returns its number, when it is its
-// turn. leave ends it. A rank that cannot take part says so to the others, who
+// Begin begins a blocking collective call and returns its number, when it is its
+// turn. End ends it. A rank that cannot take part says so to the others, who
 // may not know why.
-func (t *Team) enter(ctx context.Context, c fabric.Call) (uint64, error) {
-	if t == nil {
-		return 0, fmt.Errorf("%s: %w: it gave Split a negative color", c.Kind, ErrTeam)
-	}
+func (s *stream) Begin(ctx context.Context, c *fabric.Call) (uint64, error) {
+	t := s.team
 	if err := t.err(); err != nil {
 		return 0, t.failed(c.Kind, err)
 	}
-	s := &t.stream
 	s.mu.Lock()
 	if s.blocking > s.ended.Load() {
 		s.mu.Unlock()
@@ -92,7 +99,7 @@ func (t *Team) enter(ctx context.Context, c fabric.Call) (uint64, error) {
 	if s.ended.Load() == seq-1 {
 		return seq, nil
 	}
-	if err := t.awaitTurn(ctx, seq); err != nil {
+	if err := s.awaitTurn(ctx, seq); err != nil {
 		s.mu.Lock()
 		s.blocking = 0
 		s.mu.Unlock()
@@ -103,35 +110,31 @@ func (t *Team) enter(ctx context.Context, c fabric.Call) (uint64, error) {
 
 // awaitTurn waits until all calls before seq have ended. When it fails, so does
 // the team: nobody's turn comes any more.
-func (t *Team) awaitTurn(ctx context.Context, seq uint64) error {
-	t.stream.behind.Add(1)
-	defer t.stream.behind.Add(-1)
-	return t.inner.Await(ctx, func() bool { return t.stream.ended.Load() == seq-1 })
+func (s *stream) awaitTurn(ctx context.Context, seq uint64) error {
+	s.behind.Add(1)
+	defer s.behind.Add(-1)
+	return s.team.inner.Await(ctx, func() bool { return s.ended.Load() == seq-1 })
 }
 
-// leave ends the call of a number. The store pairs with the load in awaitTurn.
-func (t *Team) leave(seq uint64) {
-	t.stream.ended.Store(seq)
-	if t.stream.behind.Load() > 0 {
-		t.job.fabric.Bell().Ring()
-	}
-}
-
-// finish ends a call that began, and takes the consequences of err.
-func (t *Team) finish(seq uint64, c fabric.Call, err error) error {
+// End ends a call that began, and takes the consequences of err. The store pairs
+// with the load in awaitTurn.
+func (s *stream) End(seq uint64, c *fabric.Call, err error) error {
 	if err != nil {
-		err = t.failed(c.Kind, err)
+		err = s.team.failed(c.Kind, err)
 	}
-	t.leave(seq)
+	s.ended.Store(seq)
+	if s.behind.Load() > 0 {
+		s.team.job.fabric.Bell().Ring()
+	}
 	return err
 }
 
-// start begins a collective call that does not block.
-func (t *Team) start(ctx context.Context, c fabric.Call, run func(context.Context, uint64) error, done func(error)) error {
+// Start begins a collective call that does not block.
+func (s *stream) Start(ctx context.Context, c *fabric.Call, run func(context.Context, uint64) error, done func(error)) error {
+	t := s.team
 	if err := t.err(); err != nil {
 		return t.failed(c.Kind, err)
 	}
-	s := &t.stream
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.serving {
@@ -139,7 +142,7 @@ func (t *Team) start(ctx context.Context, c fabric.Call, run func(context.Contex
 			return ErrClosed
 		}
 		s.serving = true
-		go t.serve()
+		go s.serve()
 	}
 	s.queue = append(s.queue, started{ctx, c, s.number(c), run, done})
 	if !s.inquiry.armed {
@@ -149,9 +152,8 @@ func (t *Team) start(ctx context.Context, c fabric.Call, run func(context.Contex
 }
 
 // serve runs started calls until there are none.
-func (t *Team) serve() {
-	defer t.job.serving.Done()
-	s := &t.stream
+func (s *stream) serve() {
+	defer s.team.job.serving.Done()
 	for {
 		s.mu.Lock()
 		if len(s.queue) == 0 {
@@ -163,17 +165,17 @@ func (t *Team) serve() {
 		s.queue[0] = started{} // what it holds can go
 		s.queue = s.queue[1:]
 		s.mu.Unlock()
-		next.done(t.runStarted(&next))
+		next.done(s.runStarted(&next))
 	}
 }
 
-func (t *Team) runStarted(next *started) error {
-	if err := t.awaitTurn(next.ctx, next.seq); err != nil {
-		return t.failed(next.call.Kind, err)
+func (s *stream) runStarted(next *started) error {
+	if err := s.awaitTurn(next.ctx, next.seq); err != nil {
+		return s.team.failed(next.call.Kind, err)
 	}
-	err := t.err()
+	err := s.team.err()
 	if err == nil {
 		err = next.run(next.ctx, next.seq)
 	}
-	return t.finish(next.seq, next.call, err)
+	return s.End(next.seq, next.call, err)
 }

@@ -33,7 +33,7 @@ func (p *pending) wait(ctx context.Context) error {
 // start starts a call of f's. When that fails, wait tells.
 func start(ctx context.Context, f *fabric.Team, run func(context.Context, uint64) error) *pending {
 	p := &pending{make(chan error, 1)}
-	if err := f.Start(ctx, allReduce, run, func(err error) { p.done <- err }); err != nil {
+	if err := f.Calls.Start(ctx, &allReduce, run, func(err error) { p.done <- err }); err != nil {
 		p.done <- err
 	}
 	return p
@@ -58,10 +58,10 @@ func TestCallsRunInTheOrderOfTheirStart(t *testing.T) {
 			}
 			r.NoError(r.World.Barrier(ctx), "it comes behind what was started")
 			r.Zero(len(order) % 3)
-			seq, err := streamOf(r).Begin(ctx, allReduce)
+			seq, err := streamOf(r).Calls.Begin(ctx, &allReduce)
 			r.NoError(err)
 			order = append(order[:0], seq)
-			r.NoError(streamOf(r).End(seq, allReduce, nil))
+			r.NoError(streamOf(r).Calls.End(seq, &allReduce, nil))
 			for _, c := range calls {
 				r.NoError(c.wait(ctx))
 			}
@@ -156,7 +156,7 @@ func TestTheJobsEndEndsStartedCalls(t *testing.T) {
 		ended, begun := make(chan error, 2), make(chan struct{})
 		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
 			f := streamOf(r)
-			r.NoError(f.Start(ctx, allReduce, forever(f), func(err error) { ended <- err }))
+			r.NoError(f.Calls.Start(ctx, &allReduce, forever(f), func(err error) { ended <- err }))
 			if r.Me > 0 {
 				close(begun)
 			} else {

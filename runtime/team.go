@@ -45,7 +45,8 @@ func (j *Job) newTeam(ctx context.Context, name string, members []int) (*Team, e
 	t.whole, t.end = context.WithCancelCause(j.aborted)
 	t.inner = &fabric.Team{Fabric: j.fabric, Name: name, Rank: t.rank, Members: members,
 		Whole: t.whole, Sync: t.sync, Swap: t.swap, Err: t.err, Failed: t.failed,
-		Begin: t.enter, End: t.finish, Start: t.start, Differs: t.differs}
+		Calls: &t.stream, Differs: t.differs}
+	t.stream.init(t)
 	block, region, err := t.prepare(ctx)
 	card := teamCard{Cores: j.cores, Mapped: t.maps(ctx), Atomics: j.opts.atomics}
 	if j.world == nil {

@@ -33,19 +33,27 @@ type Team struct {
 	// ended early, and returns what the caller shall return.
 	Failed func(c Collective, err error) error
 
-	// Begin takes a number for a blocking collective call, and returns it when all
-	// calls before have ended. End ends the call: with an error it breaks the team.
-	// It returns what the caller shall return.
-	Begin func(ctx context.Context, c Call) (seq uint64, err error)
-	End   func(seq uint64, c Call, err error) error
-	// Start takes a number for a collective call that runs on a goroutine of the
-	// team's, behind all before. Without an error from Start itself, done gets what
-	// became of it, whatever that is.
-	Start func(ctx context.Context, c Call, run func(ctx context.Context, seq uint64) error, done func(error)) error
+	// Calls is the order of the team's collective calls.
+	Calls Stream
 	// Differs is for a rank that gets, in the call of this number, what belongs to
 	// another call of a member's. It has the member compare, and returns how the
 	// team breaks of it.
 	Differs func(ctx context.Context, seq uint64, member int) error
+}
+
+// A Stream is the order of a team's collective calls at this rank. A call's
+// description stays as it is until the call has ended; nobody looks at it later.
+type Stream interface {
+	// Begin takes a number for a blocking collective call, and returns it when all
+	// calls before have ended.
+	Begin(ctx context.Context, c *Call) (seq uint64, err error)
+	// End ends a call that began: with an error it breaks the team. It returns what
+	// the caller shall return.
+	End(seq uint64, c *Call, err error) error
+	// Start takes a number for a collective call that runs on a goroutine of the
+	// team's, behind all before. Without an error from Start itself, done gets what
+	// became of it, whatever that is.
+	Start(ctx context.Context, c *Call, run func(ctx context.Context, seq uint64) error, done func(error)) error
 }
 
 // Await returns nil once ready is true, or earlier what became of the team or
