@@ -23,7 +23,7 @@ const (
 
 // fitsBoard tells whether a call among n members can be done on boards.
 func fitsBoard(c *Call, n int) bool {
-	return n <= boardMembers && c.size <= boardRoom/n && c.kind < fabric.NeighborAllGather
+	return n <= boardMembers && c.size <= boardRoom && c.size*n <= boardRoom && c.kind < fabric.NeighborAllGather
 }
 
 // A meeting is a board and those who meet there.
@@ -152,11 +152,16 @@ func (g *group) meetOn(ctx context.Context, name string, members []int) (*meetin
 	return &meeting{board: b, members: members}, err
 }
 
-// placeOf tells where a slice lies, if others can find it.
+// placeOf tells where a slice lies, if others can find it and that is worthwhile.
 func (g *group) placeOf(mem []byte) board.Place {
 	if len(mem) < placedFrom {
 		return board.Place{}
 	}
+	return g.find(mem)
+}
+
+// find is placeOf of any slice.
+func (g *group) find(mem []byte) board.Place {
 	id, offset, ok := g.team.RegionOf(mem)
 	if !ok {
 		return board.Place{}

@@ -24,11 +24,11 @@ func (b *Board) allGather(ctx context.Context, a *Args) error {
 			in = a.RecvAt.shift(blocks.offset(b.rank))
 		}
 		if k, err := b.ask(ctx, in, Place{}); k != 0 || err != nil {
-			return b.pullAll(ctx, a, blocks, k, err)
+			return b.pullAll(ctx, a, &blocks, k, err)
 		}
 	}
-	size := whole(b.bay, a.Elem)
-	for c := range max(chunks(longest, size), 1) {
+	size := fitting(longest, b.bay, a.Elem)
+	for c := range chunks(longest, size) {
 		k := b.next()
 		if err := b.put(ctx, k, hold{k, everyone}, cut(a.Send, c, size)); err != nil {
 			return err
@@ -49,7 +49,7 @@ func (b *Board) allGather(ctx context.Context, a *Args) error {
 // pullAll copies all blocks from where they lie, which was posted in turn k.
 // Each member begins with the next one's, so that they do not all read the same
 // memory at once.
-func (b *Board) pullAll(ctx context.Context, a *Args, blocks table, k uint64, err error) error {
+func (b *Board) pullAll(ctx context.Context, a *Args, blocks *table, k uint64, err error) error {
 	if err != nil {
 		return err
 	}

@@ -12,12 +12,12 @@ func (b *Board) AllToAll(ctx context.Context, seq, signature uint64, a *Args) er
 
 func (b *Board) allToAll(ctx context.Context, a *Args) error {
 	each := len(a.Send) / b.n
-	from, to := table{buf: a.Send, each: each}, table{buf: a.Recv, each: each}
+	from, to := &table{buf: a.Send, each: each}, &table{buf: a.Recv, each: each}
 	copyTo(to.block(b.rank), from.block(b.rank))
 	if b.n == 1 {
 		return nil
 	}
-	if b.asks(each, b.bay/(b.n-1)) {
+	if b.asks(each, b.lane) {
 		if k, err := b.ask(ctx, a.SendAt, Place{}); k != 0 || err != nil {
 			return b.pullOwn(ctx, to, k, err)
 		}
@@ -27,9 +27,9 @@ func (b *Board) allToAll(ctx context.Context, a *Args) error {
 
 // trade posts chunks of the blocks for all others side by side, the longest of
 // all members' having a given size; each takes its own.
-func (b *Board) trade(ctx context.Context, a *Args, from, to table, longest int) error {
+func (b *Board) trade(ctx context.Context, a *Args, from, to *table, longest int) error {
 	size := b.stride(longest, a.Elem)
-	for c := range max(chunks(longest, size), 1) {
+	for c := range chunks(longest, size) {
 		k := b.next()
 		if err := b.spread(ctx, k, from, c, size); err != nil {
 			return err
@@ -48,7 +48,7 @@ func (b *Board) trade(ctx context.Context, a *Args, from, to table, longest int)
 
 // pullOwn copies this member's block from where each member's lie, which was
 // posted in turn k.
-func (b *Board) pullOwn(ctx context.Context, to table, k uint64, err error) error {
+func (b *Board) pullOwn(ctx context.Context, to *table, k uint64, err error) error {
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (b *Board) pullOwn(ctx context.Context, to table, k uint64, err error) erro
 }
 
 // pullListed is pullOwn for lists.
-func (b *Board) pullListed(ctx context.Context, to table, k uint64) error {
+func (b *Board) pullListed(ctx context.Context, to *table, k uint64) error {
 	for i := 1; i < b.n; i++ {
 		m := (b.rank + i) % b.n
 		e, err := b.look(m, k, to.len(m))
@@ -95,7 +95,7 @@ func (b *Board) allToAllV(ctx context.Context, a *Args) error {
 		return nil
 	}
 	k := b.next()
-	longest, err := b.list(ctx, k, from, a.SendAt)
+	longest, err := b.list(ctx, k, &from, a.SendAt)
 	if err != nil {
 		return err
 	}
@@ -111,9 +111,9 @@ func (b *Board) allToAllV(ctx context.Context, a *Args) error {
 		longest = max(longest, e.longest)
 		placed = placed && e.at.Region != 0
 	}
-	if placed && b.asks(longest, b.bay/(b.n-1)) {
-		return b.pullListed(ctx, to, k)
+	if placed && b.asks(longest, b.lane) {
+		return b.pullListed(ctx, &to, k)
 	}
 	b.leave(k)
-	return b.trade(ctx, a, from, to, longest)
+	return b.trade(ctx, a, &from, &to, longest)
 }

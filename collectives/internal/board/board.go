@@ -43,6 +43,7 @@ func measured(members int) tuning {
 type Board struct {
 	tuning
 	rank, n int
+	lane    int           // of a bay, for each of the others
 	bells   []wait.Ringer // of the others
 	bell    []wait.Ringer // by member
 	peers   []peer
@@ -76,7 +77,7 @@ func newWith(c Config, t tuning) (*Board, error) {
 	if c.Size < 1 || c.Rank < 0 || c.Rank >= c.Size || len(c.Mem) != c.Size || len(c.Bells) != c.Size || c.Await == nil {
 		return nil, fmt.Errorf("board: member %d of %d with %d boards and %d bells", c.Rank, c.Size, len(c.Mem), len(c.Bells))
 	}
-	b := &Board{tuning: t, rank: c.Rank, n: c.Size, await: c.Await, view: c.View, bell: c.Bells,
+	b := &Board{tuning: t, rank: c.Rank, n: c.Size, lane: t.bay / max(c.Size-1, 1), await: c.Await, view: c.View, bell: c.Bells,
 		in: make([][]byte, c.Size), views: make([][]byte, c.Size), scratch: make([]byte, t.block)}
 	b.ready = func() bool { return b.word.Load() >= b.want }
 	if c.Size == 1 {

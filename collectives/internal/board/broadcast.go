@@ -26,7 +26,7 @@ func (b *Board) broadcast(ctx context.Context, a *Args) error {
 // relay streams the root's data through its bays; all others copy it out.
 func (b *Board) relay(ctx context.Context, a *Args) error {
 	size := b.stream(len(a.Recv), a.Elem)
-	for c := range max(chunks(len(a.Recv), size), 1) {
+	for c := range chunks(len(a.Recv), size) {
 		k := b.next()
 		chunk := cut(a.Recv, c, size)
 		if b.rank == a.Root {

@@ -14,9 +14,9 @@ func (b *Board) pair(f Combine, dst, mine, theirs []byte) {
 // they overlap none otherwise. It goes piece by piece, so that what lies between
 // two operands stays in a core's own cache.
 func (b *Board) fold(a *Args, dst []byte, in, also [][]byte) {
-	step := b.piece(a.Elem)
-	if len(in) <= 2 && also == nil {
-		step = max(len(dst), 1)
+	step := max(len(dst), 1)
+	if step > len(b.scratch) && (len(in) > 2 || also != nil) {
+		step = b.piece(a.Elem)
 	}
 	for from := 0; from < len(dst); from += step {
 		to := min(from+step, len(dst))
@@ -80,11 +80,25 @@ func cut(buf []byte, c, size int) []byte {
 	return buf[from:min(from+size, len(buf))]
 }
 
-// chunks returns how many chunks of a size n bytes are.
-func chunks(n, size int) int { return (n + size - 1) / size }
+// chunks returns how many chunks of a size n bytes are: one, if there are none.
+func chunks(n, size int) int {
+	if n <= size { // most calls, which need not divide
+		return 1
+	}
+	return (n + size - 1) / size
+}
+
+// fitting returns the size of the chunks of n bytes that have up to most, which is
+// an element at least.
+func fitting(n, most, elem int) int {
+	if n <= most {
+		return max(n, elem)
+	}
+	return whole(most, elem)
+}
 
 // stream returns the size of a stream's chunks: short ones have the reader
 // begin early, long ones cost fewer turns.
 func (b *Board) stream(n, elem int) int {
-	return whole(min(max(n/bays, b.pipe), b.pipeMost, b.bay), elem)
+	return fitting(n, min(max(n/bays, b.pipe), b.pipeMost, b.bay), elem)
 }

@@ -13,7 +13,7 @@ func (b *Board) Gather(ctx context.Context, seq, signature uint64, a *Args) erro
 
 func (b *Board) gather(ctx context.Context, a *Args) error {
 	size := len(a.Send)
-	blocks := table{buf: a.Recv, each: size}
+	blocks := &table{buf: a.Recv, each: size}
 	if b.rank == a.Root {
 		copyTo(blocks.block(b.rank), a.Send)
 	}
@@ -29,9 +29,9 @@ func (b *Board) gather(ctx context.Context, a *Args) error {
 }
 
 // collect streams the blocks, the longest of which has a given size, to the root.
-func (b *Board) collect(ctx context.Context, a *Args, blocks table, longest int) error {
+func (b *Board) collect(ctx context.Context, a *Args, blocks *table, longest int) error {
 	size := b.stream(longest, a.Elem)
-	for c := range max(chunks(longest, size), 1) {
+	for c := range chunks(longest, size) {
 		if c > 0 && ctx.Err() != nil { // longest is the root's word, however long
 			return context.Cause(ctx)
 		}
@@ -102,9 +102,9 @@ func (b *Board) gatherV(ctx context.Context, a *Args) error {
 	if b.n == 1 {
 		return nil
 	}
-	k, e, err := b.rootLists(ctx, a.Root, blocks, a.RecvAt, len(a.Send))
+	k, e, err := b.rootLists(ctx, a.Root, &blocks, a.RecvAt, len(a.Send))
 	if err != nil || e.at.Region != 0 {
 		return b.push(ctx, a, k, e.at, err)
 	}
-	return b.collect(ctx, a, blocks, e.longest)
+	return b.collect(ctx, a, &blocks, e.longest)
 }

@@ -20,7 +20,7 @@ type entry struct {
 }
 
 // list posts turn k with a list of blocks, and returns the longest length.
-func (b *Board) list(ctx context.Context, k uint64, blocks table, at Place) (longest int, err error) {
+func (b *Board) list(ctx context.Context, k uint64, blocks *table, at Place) (longest int, err error) {
 	l, list, err := b.space(ctx, k, hold{k, everyone}, listSize(b.n))
 	if err != nil {
 		return 0, err
@@ -63,7 +63,7 @@ const maxLength = 1 << 48
 // rootLists has the root list its blocks; each of the others compares the length
 // of its own. It returns the longest length and, if the blocks are used where
 // they lie, where this member's is, and the turn, which has not been left then.
-func (b *Board) rootLists(ctx context.Context, root int, blocks table, at Place, mine int) (k uint64, e entry, err error) {
+func (b *Board) rootLists(ctx context.Context, root int, blocks *table, at Place, mine int) (k uint64, e entry, err error) {
 	k = b.next()
 	if b.rank == root {
 		if b.asks(blocks.longest(b.n), 0) {

@@ -38,7 +38,7 @@ func (b *Board) reduce(ctx context.Context, a *Args) error {
 // the root waits.
 func (b *Board) reduceAlone(ctx context.Context, a *Args) error {
 	size := b.stream(len(a.Send), a.Elem)
-	for c := range max(chunks(len(a.Send), size), 1) {
+	for c := range chunks(len(a.Send), size) {
 		k := b.next()
 		mine := cut(a.Send, c, size)
 		if b.rank != a.Root {

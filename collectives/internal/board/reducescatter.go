@@ -12,19 +12,19 @@ func (b *Board) ReduceScatter(ctx context.Context, seq, signature uint64, a *Arg
 }
 
 func (b *Board) reduceScatter(ctx context.Context, a *Args) error {
-	blocks := table{a.Send, len(a.Recv), a.RecvCounts, a.RecvOffsets}
+	blocks := &table{a.Send, len(a.Recv), a.RecvCounts, a.RecvOffsets}
 	if b.n == 1 {
 		copyTo(a.Recv, blocks.block(0))
 		return nil
 	}
 	longest := blocks.longest(b.n)
-	if b.asks(longest, b.bay/(b.n-1)) {
+	if b.asks(longest, b.lane) {
 		if k, err := b.ask(ctx, a.SendAt, Place{}); k != 0 || err != nil {
 			return b.combineOwn(ctx, a, blocks, k, err)
 		}
 	}
 	size := b.stride(longest, a.Elem)
-	for c := range max(chunks(longest, size), 1) {
+	for c := range chunks(longest, size) {
 		k := b.next()
 		if err := b.spread(ctx, k, blocks, c, size); err != nil {
 			return err
@@ -47,7 +47,7 @@ func (b *Board) reduceScatter(ctx context.Context, a *Args) error {
 
 // combineOwn combines this member's block of all vectors where they lie, which
 // was posted in turn k.
-func (b *Board) combineOwn(ctx context.Context, a *Args, blocks table, k uint64, err error) error {
+func (b *Board) combineOwn(ctx context.Context, a *Args, blocks *table, k uint64, err error) error {
 	if err != nil {
 		return err
 	}

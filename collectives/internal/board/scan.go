@@ -38,7 +38,7 @@ func (b *Board) scan(ctx context.Context, a *Args, inclusive bool) error {
 // members wait for each other, who need not: so they run ahead, turn after turn.
 func (b *Board) scanChain(ctx context.Context, a *Args, inclusive bool) error {
 	size := b.stream(len(a.Send), a.Elem)
-	for c := range max(chunks(len(a.Send), size), 1) {
+	for c := range chunks(len(a.Send), size) {
 		k := b.next()
 		mine := cut(a.Send, c, size)
 		var before []byte

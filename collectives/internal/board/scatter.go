@@ -13,7 +13,7 @@ func (b *Board) Scatter(ctx context.Context, seq, signature uint64, a *Args) err
 
 func (b *Board) scatter(ctx context.Context, a *Args) error {
 	size := len(a.Recv)
-	blocks := table{buf: a.Send, each: size}
+	blocks := &table{buf: a.Send, each: size}
 	if b.n > 1 {
 		if err := b.scatterOut(ctx, a, blocks, size); err != nil {
 			return err
@@ -25,7 +25,7 @@ func (b *Board) scatter(ctx context.Context, a *Args) error {
 	return nil
 }
 
-func (b *Board) scatterOut(ctx context.Context, a *Args, blocks table, size int) error {
+func (b *Board) scatterOut(ctx context.Context, a *Args, blocks *table, size int) error {
 	if b.asks(size, 0) {
 		if k, at, err := b.learn(ctx, a.Root, a.SendAt); k != 0 || err != nil {
 			return b.pull(ctx, a, k, at.shift(b.rank*size), a.Recv, err)
@@ -36,9 +36,9 @@ func (b *Board) scatterOut(ctx context.Context, a *Args, blocks table, size int)
 
 // hand streams chunks of all blocks side by side, the longest of which has a
 // given size; each member takes its own.
-func (b *Board) hand(ctx context.Context, a *Args, blocks table, longest int) error {
+func (b *Board) hand(ctx context.Context, a *Args, blocks *table, longest int) error {
 	size := b.stride(longest, a.Elem)
-	for c := range max(chunks(longest, size), 1) {
+	for c := range chunks(longest, size) {
 		k := b.next()
 		if b.rank == a.Root {
 			if err := b.spread(ctx, k, blocks, c, size); err != nil {
@@ -57,7 +57,7 @@ func (b *Board) hand(ctx context.Context, a *Args, blocks table, longest int) er
 }
 
 // spread posts chunk c of the blocks for all others side by side.
-func (b *Board) spread(ctx context.Context, k uint64, blocks table, c, size int) error {
+func (b *Board) spread(ctx context.Context, k uint64, blocks *table, c, size int) error {
 	l, space, err := b.space(ctx, k, hold{k, everyone}, (b.n-1)*size)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (b *Board) mine(m int, k uint64, size int) []byte {
 // stride returns the size of the chunks that lie side by side, one for each
 // other member, when the longest block has a given size.
 func (b *Board) stride(longest, elem int) int {
-	return min(whole(b.bay/(b.n-1), elem), max(longest, elem))
+	return fitting(longest, b.lane, elem)
 }
 
 // ScatterV is Scatter of blocks whose lengths the root alone knows.
@@ -103,9 +103,9 @@ func (b *Board) scatterV(ctx context.Context, a *Args) error {
 	if b.n == 1 {
 		return nil
 	}
-	k, e, err := b.rootLists(ctx, a.Root, blocks, a.SendAt, len(a.Recv))
+	k, e, err := b.rootLists(ctx, a.Root, &blocks, a.SendAt, len(a.Recv))
 	if err != nil || e.at.Region != 0 {
 		return b.pull(ctx, a, k, e.at, a.Recv, err)
 	}
-	return b.hand(ctx, a, blocks, e.longest)
+	return b.hand(ctx, a, &blocks, e.longest)
 }

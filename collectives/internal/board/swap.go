@@ -12,8 +12,8 @@ import "context"
 // is as much as if each combined half and passed the result on, with one wait
 // in place of two. Chunks are posted a turn ahead.
 func (b *Board) swap(ctx context.Context, a *Args) error {
-	size := whole(b.bay, a.Elem)
-	n := max(chunks(len(a.Send), size), 1)
+	size := fitting(len(a.Send), b.bay, a.Elem)
+	n := chunks(len(a.Send), size)
 	first := b.turn + 1
 	if err := b.swapPut(ctx, cut(a.Send, 0, size)); err != nil {
 		return err
