@@ -26,6 +26,7 @@ type pipes struct {
 	seq      uint64 // of the call
 	mark     uint64
 	step     int // bytes of a block, in whole elements
+	head     [headerSize]byte
 	large    []byte
 }
 
@@ -165,15 +166,8 @@ func (p *pipes) open(ctx context.Context, member, bytes int) error {
 
 // put sends the block of src that begins at an offset.
 func (p *pipes) put(ctx context.Context, to int, src []byte, at int) error {
-	body := src[at:min(at+p.step, len(src))]
-	out := p.partners[to].out
-	b, err := out.Alloc(ctx, headerSize+len(body))
-	if err != nil {
-		return err
-	}
-	p.header(b.Mem(), len(src))
-	copy(b.Mem()[headerSize:], body)
-	return out.Write(ctx, b)
+	p.header(p.head[:], len(src))
+	return p.partners[to].out.SendParts(ctx, p.head[:], src[at:min(at+p.step, len(src))])
 }
 
 // header writes a block's header.

@@ -164,6 +164,12 @@ func (l *fabricLink) putStaged(ctx context.Context, to, from, n, flag int, value
 	return r.PostFlag(ctx, l.flagOf(flag, value))
 }
 
+func (l *fabricLink) mostCopied() int { return l.theirs.Load().MaxCopied() }
+
+func (l *fabricLink) putCopied(ctx context.Context, to int, head, body []byte, flag int, value uint64) error {
+	return l.theirs.Load().WriteFlagCopied(ctx, to, head, body, l.flagOf(flag, value))
+}
+
 func (l *fabricLink) path(r *fabric.Remote, n int) fabric.Path {
 	switch {
 	case l.fma < 0:

@@ -71,19 +71,9 @@ func (w *Writer[T]) Free(b Block[T]) error {
 }
 
 // Send writes a copy of src: Alloc, copy and Write in one. src is the caller's
-// when it returns. Kind: one-sided.
-func (w *Writer[T]) Send(ctx context.Context, src []T) error {
-	b, err := w.Alloc(ctx, len(src))
-	if err != nil {
-		return err
-	}
-	copy(b.Mem(), src)
-	if err := w.Write(ctx, b); err != nil {
-		_ = w.end.free(b.addr) // unless the reader has it
-		return err
-	}
-	return nil
-}
+// when it returns. Where the provider copies only what cannot leave at once, large
+// data leaves from where it lies. Kind: one-sided.
+func (w *Writer[T]) Send(ctx context.Context, src []T) error { return w.SendParts(ctx, nil, src) }
 
 // Flush returns when all blocks that were written lie in the reader's memory, in
 // a pull pipe their notifications: whoever is told of it sees them, even where

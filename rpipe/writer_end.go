@@ -24,6 +24,9 @@ type writerEnd struct {
 	heap     rmalloc.Heap
 	tags     tagSource
 
+	copier    copier // of blocks that lie elsewhere
+	mostParts int    // bytes that it takes at once, 0 for none
+
 	wants    uint64      // how often this end has waited for the reader
 	asked    uint64      // credit as it said so last
 	moved    func() bool // what waits look for
@@ -116,6 +119,9 @@ func (w *writerEnd) comeUp(ctx context.Context) error {
 	}
 	if by, ok := w.link.(inMemory); ok {
 		w.near = by.near()
+	}
+	if by, ok := w.link.(copier); ok && !w.direct && !w.spec.pull && !w.twice {
+		w.copier, w.mostParts = by, by.mostCopied()
 	}
 	w.up = true
 	return nil
@@ -263,6 +269,17 @@ func (w *writerEnd) writeNear(a rmalloc.Addr) bool {
 
 // writeFrom is write of a block that lies elsewhere in the stage, if there is one.
 func (w *writerEnd) writeFrom(ctx context.Context, a rmalloc.Addr, staged int) error {
+	return w.writeBy(ctx, a, func(offset, n int, flag uint64) error {
+		if w.direct || w.spec.pull || n == 0 {
+			return w.putFlag(ctx, 0, nil, w.slot.Index(), flag)
+		}
+		return w.putStaged(ctx, w.readerHeap()+offset, staged, n, w.slot.Index(), flag, w.twice)
+	})
+}
+
+// writeBy has put move a block, of so many bytes at an offset of the heap, and then
+// its flag.
+func (w *writerEnd) writeBy(ctx context.Context, a rmalloc.Addr, put func(offset, n int, flag uint64) error) error {
 	if err := w.ready(ctx); err != nil {
 		return err
 	}
@@ -274,12 +291,7 @@ func (w *writerEnd) writeFrom(ctx context.Context, a rmalloc.Addr, staged int) e
 		return err
 	}
 	flag := rmalloc.Flag{Kind: rmalloc.Data, Offset: offset / rmalloc.Granule, Length: n}.Encode(w.slot.Lap())
-	if w.direct || w.spec.pull || n == 0 {
-		err = w.putFlag(ctx, 0, nil, w.slot.Index(), flag)
-	} else {
-		err = w.putStaged(ctx, w.readerHeap()+offset, staged, n, w.slot.Index(), flag, w.twice)
-	}
-	if err != nil {
+	if err := put(offset, n, flag); err != nil {
 		return err
 	}
 	_ = w.heap.Send(a) // it is this end's: Range has said so

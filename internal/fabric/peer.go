@@ -258,7 +258,7 @@ func (f *Fabric) newQP(ctx context.Context, b *binding) (*verbs.QP, *mailbox, er
 		receives = mailboxDepth
 	}
 	qp, err := b.pd.CreateQP(ctx, verbs.QPConfig{SendCQ: b.cq, RecvCQ: b.cq, SendDepth: sendDepth, RecvDepth: receives,
-		MaxSegments: 1, MaxInline: min(b.info.MaxInline, maxInline)})
+		MaxSegments: 1, MaxInline: b.inlineMax()})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,0 +1,111 @@
+package rpipe_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+)
+
+// parts returns two slices that are told from those of other rounds.
+func parts(round int) (head, body []byte) {
+	sizes := []int{0, 1, 4 << 10, 4<<10 - 1, 5000, 100_000, 256 << 10, 256<<10 + 1, 300_000}
+	block := make([]byte, []int{0, 3, 24}[round%3]+sizes[round%len(sizes)])
+	dice := rand.New(rand.NewPCG(uint64(round), 0))
+	for i := range block {
+		block[i] = byte(dice.Uint32())
+	}
+	n := []int{0, 3, 24}[round%3]
+	return block[:n:n], block[n:]
+}
+
+func TestPartsArriveAsOneBlock(t *testing.T) {
+	const rounds = 60
+	for name, opts := range map[string][]rpipe.Option{"push": nil, "pull": {rpipe.WithPull()}, "two puts": {rpipe.WithTwoPuts()}} {
+		t.Run(name, func(t *testing.T) {
+			testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
+				opts := append([]rpipe.Option{rpipe.WithHeap(1 << 20)}, opts...)
+				if r.Me == 0 {
+					w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)
+					r.NoError(err)
+					for round := range rounds {
+						head, body := parts(round)
+						r.NoError(w.SendParts(ctx, head, body))
+						clear(head) // both are ours again
+						clear(body)
+					}
+					r.NoError(w.Close(ctx))
+				} else if r.Me == 1 {
+					rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, opts...)
+					r.NoError(err)
+					for round := range rounds {
+						b, err := rd.Read(ctx)
+						r.NoError(err)
+						head, body := parts(round)
+						r.True(bytes.Equal(append(head, body...), b.Mem()), "round %d", round)
+						r.NoError(rd.Free(b))
+						if round == rounds/2 {
+							time.Sleep(20 * time.Millisecond) // until the writer, and its sockets, have no room
+						}
+					}
+					r.NoError(rd.Close(ctx))
+				}
+			})
+		})
+	}
+}
+
+// A writer that gives up while it waits for room has its memory back, and nothing
+// half written arrives.
+func TestPartsThatFindNoRoomAreNotSent(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		during(t, c, func(ctx context.Context, a, b *testjob.Rank) {
+			w, err := rpipe.OpenWriter[byte](ctx, a.World, b.Me, rpipe.WithHeap(64<<10))
+			require.NoError(t, err)
+			rd, err := rpipe.OpenReader[byte](ctx, b.World, a.Me, rpipe.WithHeap(64<<10))
+			require.NoError(t, err)
+			body := bytes.Repeat([]byte{7}, 20_000)
+			sent := 0
+			for {
+				brief, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+				err := w.SendParts(brief, []byte{1, 2}, body)
+				cancel()
+				if err != nil {
+					require.True(t, errors.Is(err, context.DeadlineExceeded), "%v", err)
+					break
+				}
+				sent++
+			}
+			require.Equal(t, 3, sent)
+			for range 2 * sent {
+				block, err := rd.Read(ctx)
+				require.NoError(t, err)
+				require.Equal(t, append([]byte{1, 2}, body...), block.Mem())
+				require.NoError(t, rd.Free(block))
+				require.NoError(t, w.SendParts(ctx, []byte{1, 2}, body))
+			}
+		})
+	})
+}
+
+// Large parts leave from where they lie, where the device copies no more than it must.
+func TestLargePartsAreNotCopied(t *testing.T) {
+	alone(t, testjob.Config{Provider: "tcp", Queued: true, Ranks: 1}, func(_ context.Context, r *testjob.Rank, l *loopback) {
+		l.open(rpipe.WithHeap(1 << 20))
+		head, body := make([]byte, 24), make([]byte, 100_000)
+		l.spy.start()
+		cost := l.cost(func() { r.NoError(l.w.SendParts(l.ctx, head, body)) })
+		seen := l.spy.stop()
+		r.EqualValues(3, cost.Requests(), "two parts and a flag")
+		r.Same(&head[0], &seen[0].Mem[0])
+		r.Same(&body[0], &seen[1].Mem[0])
+		l.close()
+	})
+}
