@@ -59,8 +59,7 @@ var rules = [...]rule{
 	{message.Reduce, always, always, anywhere, "pairwise"},
 
 	{message.AllReduce, always, always, severalHosts, "two-level"},
-	{message.AllReduce, 8 << 10, always, sharedCores, "linear"},
-	{message.AllReduce, 128 << 10, always, sharedCores, "reduce-broadcast"},
+	{message.AllReduce, 256 << 10, always, sharedCores, "linear"},
 	{message.AllReduce, 2 << 20, always, sharedCores, "rabenseifner"},
 	{message.AllReduce, 16 << 10, always, anywhere, "recursive-doubling"},
 	{message.AllReduce, 128 << 10, always, anywhere, "rabenseifner"},
@@ -75,7 +74,6 @@ var rules = [...]rule{
 	{message.Gather, 64 << 10, always, anywhere, "binomial"},
 	{message.Gather, always, always, anywhere, "linear"},
 
-	{message.Scatter, always, always, sharedCores, "linear"},
 	{message.Scatter, 64 << 10, always, anywhere, "binomial"},
 	{message.Scatter, always, always, anywhere, "linear"},
 
