@@ -20,6 +20,8 @@ type Config struct {
 	// are no such bytes; also of this member's own. It is nil at all members or
 	// at none.
 	View func(member int, region, offset uint64, n int) []byte
+	// Crowded: members share cores, so that who waits makes way at once.
+	Crowded bool
 }
 
 // A tuning is where one way of doing things gives way to another. It is the
@@ -43,7 +45,8 @@ func measured(members int) tuning {
 type Board struct {
 	tuning
 	rank, n int
-	lane    int           // of a bay, for each of the others
+	lane    int // of a bay, for each of the others
+	crowded bool
 	bells   []wait.Ringer // of the others
 	bell    []wait.Ringer // by member
 	peers   []peer
@@ -77,7 +80,7 @@ func newWith(c Config, t tuning) (*Board, error) {
 	if c.Size < 1 || c.Rank < 0 || c.Rank >= c.Size || len(c.Mem) != c.Size || len(c.Bells) != c.Size || c.Await == nil {
 		return nil, fmt.Errorf("board: member %d of %d with %d boards and %d bells", c.Rank, c.Size, len(c.Mem), len(c.Bells))
 	}
-	b := &Board{tuning: t, rank: c.Rank, n: c.Size, lane: t.bay / max(c.Size-1, 1), await: c.Await, view: c.View, bell: c.Bells,
+	b := &Board{tuning: t, rank: c.Rank, n: c.Size, lane: t.bay / max(c.Size-1, 1), crowded: c.Crowded, await: c.Await, view: c.View, bell: c.Bells,
 		in: make([][]byte, c.Size), views: make([][]byte, c.Size), scratch: make([]byte, t.block)}
 	b.ready = func() bool { return b.word.Load() >= b.want }
 	if c.Size == 1 {
