@@ -38,7 +38,7 @@ func (r *readerEnd) readBlock(ctx context.Context) (rmalloc.Addr, []byte, error)
 
 // comesAtOnce looks for a notification for a moment, where that is all it takes.
 func (r *readerEnd) comesAtOnce() bool {
-	if r.quick == nil || r.have {
+	if r.quick == nil || r.have || r.remote() == nil {
 		return false
 	}
 	flag := &r.words[r.taker.Index()]
