@@ -41,8 +41,7 @@ const (
 // how many bytes move in all. The last rule of a collective can do every call.
 var rules = [...]rule{
 	{message.Broadcast, always, always, severalHosts, "two-level"},
-	{message.Broadcast, 256 << 10, always, sharedCores, "binomial"},
-	{message.Broadcast, always, always, sharedCores, "linear"}, // from memory that stays in a cache
+	{message.Broadcast, always, always, sharedCores, "binomial"},
 	{message.Broadcast, 64 << 10, always, anywhere, "binomial"},
 	{message.Broadcast, always, 2, anywhere, "binomial"},
 	{message.Broadcast, always, 4, anywhere, "chain"}, // n-2 segments more than the data, in place of twice the data
