@@ -34,6 +34,7 @@ func (b *Board) relay(ctx context.Context, a *Args) error {
 				return err
 			}
 			b.ring()
+			b.ahead(k)
 		} else {
 			if _, err := b.see(ctx, a.Root, k); err != nil {
 				return err

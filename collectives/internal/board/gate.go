@@ -9,6 +9,7 @@ import (
 func (b *Board) meet(ctx context.Context, k uint64) error {
 	if b.n == 2 {
 		b.ring()
+		b.expect(&b.peers[1-b.rank].lines[k%lines], k)
 		if _, err := b.see(ctx, 1-b.rank, k); err != nil {
 			return err
 		}
@@ -68,6 +69,7 @@ func (b *Board) open(k uint64) {
 
 // pass waits for the last one to come.
 func (b *Board) pass(ctx context.Context, k uint64) error {
+	b.expect(b.release, k)
 	if err := b.wait(ctx, &b.release.turn, k); err != nil {
 		return err
 	}

@@ -50,6 +50,7 @@ func (b *Board) collect(ctx context.Context, a *Args, blocks *table, longest int
 				return err
 			}
 			b.bell[a.Root].Ring()
+			b.ahead(k)
 		}
 		b.leave(k)
 	}

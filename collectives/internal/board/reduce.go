@@ -46,6 +46,7 @@ func (b *Board) reduceAlone(ctx context.Context, a *Args) error {
 				return err
 			}
 			b.bell[a.Root].Ring()
+			b.ahead(k)
 			b.leave(k)
 			continue
 		}

@@ -72,6 +72,7 @@ func (b *Board) handOn(ctx context.Context, a *Args, k uint64, before, mine []by
 	}
 	b.post(l, k)
 	b.bell[b.rank+1].Ring()
+	b.ahead(k)
 	return nil
 }
 

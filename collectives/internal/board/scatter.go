@@ -45,6 +45,7 @@ func (b *Board) hand(ctx context.Context, a *Args, blocks *table, longest int) e
 				return err
 			}
 			b.ring()
+			b.ahead(k)
 		} else {
 			if _, err := b.see(ctx, a.Root, k); err != nil {
 				return err

@@ -25,6 +25,7 @@ func (b *Board) swap(ctx context.Context, a *Args) error {
 				return err
 			}
 		}
+		b.expect(&b.peers[1-b.rank].lines[k%lines], k)
 		if _, err := b.see(ctx, 1-b.rank, k); err != nil {
 			return err
 		}

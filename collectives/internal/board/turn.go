@@ -77,6 +77,11 @@ func (b *Board) post(l *line, k uint64) {
 	l.turn.Store(k) // pairs with the load in see, or with what follows arrive
 }
 
+// ahead fetches this member's line of the turn after k, which the others read long
+// ago and have still: to take it from them lasts as long as a message. For members
+// that others wait for and who wait for nobody themselves.
+func (b *Board) ahead(k uint64) { prefetchWrite(&b.peers[b.rank].lines[(k+1)%lines]) }
+
 // ring wakes the others that wait, after something was posted.
 func (b *Board) ring() {
 	for _, bell := range b.bells {
@@ -91,6 +96,15 @@ func (b *Board) see(ctx context.Context, m int, k uint64) (*line, error) {
 		return nil, err
 	}
 	return l, b.check(l, m, k)
+}
+
+// expect polls for what a member posts in turn k that waits for this one, too: it
+// is about to come. What comes from one that runs ahead is not polled for, which
+// would take the line out of its hands.
+func (b *Board) expect(l *line, k uint64) {
+	if now := l.turn.Load(); now < k && !b.crowded {
+		wait.Glance(&l.turn, now)
+	}
 }
 
 // seeAll returns once all others have said what they say in turn k.
@@ -171,15 +185,11 @@ func (b *Board) allLeft(ctx context.Context, k uint64) error {
 // turn it left, but for the latest; so whoever is furthest behind waits for
 // nobody who waits for it.
 func (b *Board) wait(ctx context.Context, w *atomic.Uint64, want uint64) error {
-	now := w.Load()
-	if now >= want {
+	if w.Load() >= want {
 		return nil
 	}
 	if b.left >= b.told+2 {
 		b.tell()
-	}
-	if !b.crowded && wait.Glance(w, now) && w.Load() >= want {
-		return nil
 	}
 	b.word, b.want = w, want
 	return b.await(ctx, b.ready)
