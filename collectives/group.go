@@ -69,7 +69,7 @@ func run(ctx context.Context, t *runtime.Team, c *Call) error {
 	if err != nil {
 		return err
 	}
-	err = g.run(ctx, &d.call, c)
+	err = g.run(ctx, d, c)
 	g.shapes.release(d)
 	return err
 }
@@ -78,8 +78,9 @@ func run(ctx context.Context, t *runtime.Team, c *Call) error {
 var errPanicked = errors.New("its operator panicked")
 
 // run makes a call that was admitted.
-func (g *group) run(ctx context.Context, call *fabric.Call, c *Call) error {
-	seq, err := g.team.Calls.Begin(ctx, call)
+func (g *group) run(ctx context.Context, d *described, c *Call) error {
+	call := &d.call
+	seq, err := g.team.Calls.Begin(ctx, call, d.kept)
 	if err != nil {
 		return g.fail(call, err)
 	}

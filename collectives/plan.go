@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -15,7 +14,7 @@ import (
 // time.
 type Planned struct {
 	group *group
-	call  *fabric.Call
+	what  *described
 	c     Call
 
 	mu    sync.Mutex
@@ -37,7 +36,7 @@ func Plan(ctx context.Context, t *runtime.Team, c Call) (*Planned, error) {
 	if ctx.Err() != nil {
 		return nil, g.fail(&d.call, context.Cause(ctx))
 	}
-	return &Planned{group: g, call: &d.call, c: c}, nil
+	return &Planned{group: g, what: d, c: c}, nil
 }
 
 // Run makes the call. Kind: as that of the call.
@@ -45,7 +44,7 @@ func (p *Planned) Run(ctx context.Context) error {
 	if err := p.begin(nil); err != nil {
 		return p.fail(err)
 	}
-	return p.group.run(ctx, p.call, &p.c)
+	return p.group.run(ctx, p.what, &p.c)
 }
 
 // Start starts the call. [ErrBusy]: it was started before and has not ended. Kind:
@@ -55,7 +54,7 @@ func (p *Planned) Start(ctx context.Context) (*Request, error) {
 	if err := p.begin(r); err != nil {
 		return nil, p.fail(err)
 	}
-	if err := p.group.start(ctx, p.call, &p.c, r); err != nil {
+	if err := p.group.start(ctx, &p.what.call, &p.c, r); err != nil {
 		r.end(err)
 		return nil, err
 	}
@@ -66,7 +65,7 @@ func (p *Planned) fail(err error) error {
 	if p == nil || p.group == nil {
 		return &OpError{Op: "Planned", Rank: -1, Err: err}
 	}
-	return p.group.fail(p.call, err)
+	return p.group.fail(&p.what.call, err)
 }
 
 // begin makes r the request that is under way; nil is none.

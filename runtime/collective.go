@@ -16,7 +16,7 @@ func (t *Team) collective(ctx context.Context, c fabric.Collective, then func(ct
 		return fmt.Errorf("%s: %w: it gave Split a negative color", c, ErrTeam)
 	}
 	call := &t.stream.plain[c]
-	seq, err := t.stream.Begin(ctx, call)
+	seq, err := t.stream.Begin(ctx, call, true)
 	if err != nil {
 		return err
 	}

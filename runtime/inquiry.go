@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/gopgas/gopgas/internal/fabric"
@@ -55,17 +56,18 @@ func (s *stream) recount(seq uint64) (calls []fabric.Call) {
 // An inquiry looks now and then whether a call takes long.
 type inquiry struct {
 	timer *time.Timer
-	armed bool
+	armed atomic.Bool
 	last  uint64 // what it saw: the latest call,
 	under uint64 // the one under way,
 	round int    // and how often it asked about that
 }
 
-// attend has the inquiry look, which it does not do. Called with the stream's
-// mutex held.
+// attend has the inquiry look, if it does not. Called with the stream's mutex held.
 func (t *Team) attend() {
 	q := &t.stream.inquiry
-	q.armed = true
+	if q.armed.Swap(true) {
+		return
+	}
 	if len(t.members) == 1 {
 		return // nobody to ask, ever
 	}
@@ -81,13 +83,16 @@ func (t *Team) attend() {
 func (t *Team) inquire() {
 	s := &t.stream
 	s.mu.Lock()
+	s.hold()
 	q := &s.inquiry
 	under := s.ended.Load() + 1
 	if under > s.last {
 		under = 0
 	}
 	if t.whole.Err() != nil || under == 0 && q.last == s.last {
-		q.armed, q.round = false, 0
+		q.armed.Store(false)
+		q.round = 0
+		s.release()
 		s.mu.Unlock()
 		return
 	}
@@ -101,6 +106,7 @@ func (t *Team) inquire() {
 	round := q.round
 	calls := s.recount(under)
 	q.timer.Reset(inquireAfter << min(round, inquireBackoff))
+	s.release()
 	s.mu.Unlock()
 	if ask {
 		t.askSome(round-1, under, calls)
@@ -142,6 +148,8 @@ func (j *Job) asked(from int, m askMessage) {
 func (s *stream) compare(m askMessage) (mine, theirs fabric.Call, differ bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.hold()
+	defer s.release()
 	for i, c := range m.Calls {
 		if own, known := s.remember(m.Seq - uint64(i)); known && own != c {
 			mine, theirs, differ = own, c, true
@@ -157,10 +165,13 @@ var errNoDifference = errors.New("what a member sent belongs to another collecti
 
 // differs waits for a member to find out how its calls differ from this rank's.
 func (t *Team) differs(ctx context.Context, seq uint64, member int) error {
-	t.stream.mu.Lock()
-	c, _ := t.stream.remember(seq)
-	calls := t.stream.recount(seq)
-	t.stream.mu.Unlock()
+	s := &t.stream
+	s.mu.Lock()
+	s.hold()
+	c, _ := s.remember(seq)
+	calls := s.recount(seq)
+	s.release()
+	s.mu.Unlock()
 	t.ask(member, seq, calls)
 	ctx, cancel := context.WithTimeoutCause(ctx, differsFor, errNoDifference)
 	defer cancel()

@@ -27,7 +27,7 @@ func TestWaitingForAMemberThatDoesSomethingElseEnds(t *testing.T) {
 		if r.Me == r.N-1 {
 			c = fabric.Call{Kind: fabric.Broadcast, Root: 0, Count: 8, Of: "int"}
 		}
-		seq, err := f.Calls.Begin(ctx, &c)
+		seq, err := f.Calls.Begin(ctx, &c, true)
 		r.NoError(err)
 		err = f.Calls.End(seq, &c, f.Await(ctx, func() bool { return false }))
 		isMismatch(r, err, "Broadcast of 8 int, root 1", "Broadcast of 8 int, root 0")
@@ -41,7 +41,7 @@ func TestABarrierAndAnotherCallFindOut(t *testing.T) {
 		var err error
 		if r.Me == 0 {
 			var seq uint64
-			seq, err = f.Calls.Begin(ctx, &allReduce)
+			seq, err = f.Calls.Begin(ctx, &allReduce, true)
 			r.NoError(err)
 			err = f.Calls.End(seq, &allReduce, f.Await(ctx, func() bool { return false }))
 		} else {
@@ -59,7 +59,7 @@ func TestAMemberThatHasPassedAnsweredForWhatItDid(t *testing.T) {
 			return
 		}
 		for range 10 { // which wait for nobody
-			seq, err := f.Calls.Begin(ctx, &allReduce)
+			seq, err := f.Calls.Begin(ctx, &allReduce, true)
 			r.NoError(err)
 			r.NoError(f.Calls.End(seq, &allReduce, nil))
 		}
@@ -82,7 +82,7 @@ func TestWhatBelongsToAnotherCallNamesBoth(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		f := streamOf(r)
 		c := fabric.Call{Kind: fabric.Reduce, Root: r.Me, Count: 1, Of: "int8, Max"}
-		seq, err := f.Calls.Begin(ctx, &c) // fails where others have found out before
+		seq, err := f.Calls.Begin(ctx, &c, true) // fails where others have found out before
 		if err == nil {
 			err = f.Calls.End(seq, &c, f.Differs(ctx, seq, r.Right()))
 		}

@@ -22,19 +22,28 @@ import (
 type stream struct {
 	team  *Team
 	plain [fabric.Close + 1]fabric.Call // what describes runtime's own calls, by kind
+	quick quick
+	met   uint64 // a hash of all calls up to the latest that blocks, for that one
 
+	// While calls are quick, these are not up to date: hold sees to that.
 	mu       sync.Mutex
 	last     uint64 // number of the latest call
 	blocking uint64 // of the latest that blocks; 0 when it never began
 	queue    []started
 	serving  bool // the goroutine is there
-	past     [remembered]fabric.Call
+	past     [remembered]record
 	chain    uint64 // a hash of all calls so far
-	met      uint64 // the same up to the latest that blocks
 	inquiry  inquiry
 
 	ended  atomic.Uint64 // all calls up to this number have ended
 	behind atomic.Int64  // calls that wait for their turn
+}
+
+// A record is what is remembered of a call.
+type record struct {
+	seq   uint64
+	chain uint64 // a hash of all calls up to this one
+	call  fabric.Call
 }
 
 // remembered is how many calls a rank can still be asked about.
@@ -62,9 +71,13 @@ func (s *stream) init(t *Team) {
 // number gives a call its place. Called with the mutex held.
 func (s *stream) number(c *fabric.Call) uint64 {
 	s.last++
-	s.past[s.last%remembered] = *c
-	s.chain = (s.chain ^ c.Mark ^ uint64(c.Kind)) * fnvPrime
+	s.chain = chained(s.chain, c)
+	s.past[s.last%remembered] = record{s.last, s.chain, *c}
 	return s.last
+}
+
+func chained(before uint64, c *fabric.Call) uint64 {
+	return (before ^ c.Mark ^ uint64(c.Kind)) * fnvPrime
 }
 
 // remember returns the call of a number if this rank has made it, and not too
@@ -73,18 +86,30 @@ func (s *stream) remember(seq uint64) (fabric.Call, bool) {
 	if seq == 0 || seq > s.last || s.last-seq >= remembered {
 		return fabric.Call{}, false
 	}
-	return s.past[seq%remembered], true
+	if r := &s.past[seq%remembered]; r.seq == seq {
+		return r.call, true
+	}
+	return s.quick.past[seq%remembered].call, true
 }
 
 // Begin begins a blocking collective call and returns its number, when it is its
 // turn. End ends it. A rank that cannot take part says so to the others, who
 // may not know why.
-func (s *stream) Begin(ctx context.Context, c *fabric.Call) (uint64, error) {
-	t := s.team
-	if err := t.err(); err != nil {
-		return 0, t.failed(c.Kind, err)
+func (s *stream) Begin(ctx context.Context, c *fabric.Call, lasts bool) (uint64, error) {
+	if err := s.team.err(); err != nil {
+		return 0, s.team.failed(c.Kind, err)
 	}
+	if seq, ok := s.beginQuick(c); ok {
+		return seq, nil
+	}
+	return s.begin(ctx, c, lasts)
+}
+
+// begin is Begin of a call that is not quick.
+func (s *stream) begin(ctx context.Context, c *fabric.Call, lasts bool) (uint64, error) {
+	t := s.team
 	s.mu.Lock()
+	s.hold()
 	if s.blocking > s.ended.Load() {
 		s.mu.Unlock()
 		return 0, fmt.Errorf("team %s: %w: %s began while another collective call of this rank was under way; "+
@@ -92,9 +117,10 @@ func (s *stream) Begin(ctx context.Context, c *fabric.Call) (uint64, error) {
 	}
 	seq := s.number(c)
 	s.blocking, s.met = seq, s.chain
-	if !s.inquiry.armed {
-		t.attend()
+	if lasts {
+		s.quick.learn(c)
 	}
+	t.attend()
 	s.mu.Unlock()
 	if s.ended.Load() == seq-1 {
 		return seq, nil
@@ -116,17 +142,26 @@ func (s *stream) awaitTurn(ctx context.Context, seq uint64) error {
 	return s.team.inner.Await(ctx, func() bool { return s.ended.Load() == seq-1 })
 }
 
-// End ends a call that began, and takes the consequences of err. The store pairs
-// with the load in awaitTurn.
+// End ends a call that began, and takes the consequences of err.
 func (s *stream) End(seq uint64, c *fabric.Call, err error) error {
 	if err != nil {
 		err = s.team.failed(c.Kind, err)
 	}
+	if !s.quick.end() {
+		s.end(seq)
+	}
+	return err
+}
+
+// end is End of a call that is not quick. The store pairs with the load in awaitTurn.
+func (s *stream) end(seq uint64) {
+	s.mu.Lock()
 	s.ended.Store(seq)
+	s.release()
+	s.mu.Unlock()
 	if s.behind.Load() > 0 {
 		s.team.job.fabric.Bell().Ring()
 	}
-	return err
 }
 
 // Start begins a collective call that does not block.
@@ -137,17 +172,17 @@ func (s *stream) Start(ctx context.Context, c *fabric.Call, run func(context.Con
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.hold()
 	if !s.serving {
 		if !t.job.beginServing() {
+			s.release()
 			return ErrClosed
 		}
 		s.serving = true
 		go s.serve()
 	}
 	s.queue = append(s.queue, started{ctx, c, s.number(c), run, done})
-	if !s.inquiry.armed {
-		t.attend()
-	}
+	t.attend()
 	return nil
 }
 

@@ -58,7 +58,7 @@ func TestCallsRunInTheOrderOfTheirStart(t *testing.T) {
 			}
 			r.NoError(r.World.Barrier(ctx), "it comes behind what was started")
 			r.Zero(len(order) % 3)
-			seq, err := streamOf(r).Calls.Begin(ctx, &allReduce)
+			seq, err := streamOf(r).Calls.Begin(ctx, &allReduce, true)
 			r.NoError(err)
 			order = append(order[:0], seq)
 			r.NoError(streamOf(r).Calls.End(seq, &allReduce, nil))

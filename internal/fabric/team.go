@@ -45,8 +45,9 @@ type Team struct {
 // description stays as it is until the call has ended; nobody looks at it later.
 type Stream interface {
 	// Begin takes a number for a blocking collective call, and returns it when all
-	// calls before have ended.
-	Begin(ctx context.Context, c *Call) (seq uint64, err error)
+	// calls before have ended. The next one by a description that lasts, which never
+	// changes, is quicker.
+	Begin(ctx context.Context, c *Call, lasts bool) (seq uint64, err error)
 	// End ends a call that began: with an error it breaks the team. It returns what
 	// the caller shall return.
 	End(seq uint64, c *Call, err error) error
