@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 	"reflect"
+	"slices"
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
 	"github.com/gopgas/gopgas/internal/element"
@@ -183,6 +184,16 @@ func (b *Blocks) check(what string, elements, n int) error {
 		at += count
 	}
 	return nil
+}
+
+// clone returns blocks that the program does not change.
+func (b *Blocks) clone() Blocks {
+	return Blocks{slices.Clone(b.Counts), slices.Clone(b.Offsets)}
+}
+
+// own has a call that goes on without the program keep what was checked of it.
+func (c *Call) own() {
+	c.sendBlocks, c.recvBlocks = c.sendBlocks.clone(), c.recvBlocks.clone()
 }
 
 // total returns how many elements the blocks hold.

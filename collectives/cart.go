@@ -49,8 +49,12 @@ func (c *Cart) check(t *runtime.Team) error {
 		}
 		size *= d
 	}
-	if size != t.Size() || len(c.periodic) != len(c.dims) {
-		return fmt.Errorf("dimensions %v, %d of them periodic or not, for %d members: %w", c.dims, len(c.periodic), t.Size(), ErrLength)
+	if size != t.Size() {
+		return fmt.Errorf("dimensions %v make %d places for %d members: %w; give dimensions whose product is the team's size",
+			c.dims, size, t.Size(), ErrLength)
+	}
+	if len(c.periodic) != len(c.dims) {
+		return fmt.Errorf("%d dimensions, and %d that are said to be periodic or not: %w; say it of each", len(c.dims), len(c.periodic), ErrLength)
 	}
 	return nil
 }

@@ -99,6 +99,9 @@ func (g *group) run(ctx context.Context, d *described, c *Call) error {
 // else learns of the call.
 func admit(t *runtime.Team, c *Call) (*group, *described, error) {
 	g, err := groupOf(t)
+	if c.kind >= fabric.NeighborAllGather && c.graph.team() == nil {
+		err = errNoGraph // and no team, where the graph would give it
+	}
 	if err != nil {
 		return nil, nil, &OpError{Op: c.kind.String(), Team: t.Name(), Rank: t.Rank(), Err: err}
 	}
@@ -123,14 +126,13 @@ func (g *group) refuse(c *Call, err error) error {
 	return g.fail(&fabric.Call{Kind: c.kind}, err)
 }
 
+var errNoGraph = fmt.Errorf("%w: the graph is nil; make one by NewGraph or NewCart", runtime.ErrTeam)
+
 // checkGraph tells whether the graph of a call, where it has to have one, is the
 // group's.
 func (c *Call) checkGraph(g *group) error {
-	switch {
-	case c.kind < fabric.NeighborAllGather || c.graph != nil && c.graph.group == g:
+	if c.kind < fabric.NeighborAllGather || c.graph.group == g {
 		return nil
-	case c.graph.team() == nil:
-		return fmt.Errorf("%w: the graph is nil; make one by NewGraph or NewCart", runtime.ErrTeam)
 	}
 	return fmt.Errorf("%w: the graph is of team %s", runtime.ErrTeam, c.graph.handle.Name())
 }

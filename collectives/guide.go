@@ -64,9 +64,12 @@ func (g *guide) allows(c *Call, t *fabric.Team) error {
 func (g *guide) choose(c *Call, t *fabric.Team) *way {
 	board := g.hasBoard(c, t)
 	var w *way
-	if c.algorithm != "" {
+	switch {
+	case c.algorithm != "":
 		w, _ = g.ways.named(c, g.crew, board) // admitted before
-	} else {
+	case board && g.ways.tuned == nil:
+		w = &g.ways.board // as best would find, for the shortest calls
+	default:
 		w = g.ways.best(c, g.crew, board)
 	}
 	if g.out != nil && t.Rank == 0 {
@@ -97,10 +100,25 @@ func (g *guide) explain(c *Call, t *fabric.Team, w *way, board bool) {
 	case t.Mapped && !g.boards:
 		why = envWays + "=messages, and " + rule
 	case t.Mapped && !board:
-		why = "its elements are too large for a board"
+		why = noBoard(c, g.crew.n)
 	}
-	fmt.Fprintf(g.out, "gopgas: team %s: %s of %v%s, %v, %d bytes: %s (%s)\n",
-		t.Name, c.kind, c.typ, byOp(c), g.crew, size, w.Name, why)
+	length := "blocks of any length"
+	if c.count != fabric.Varied {
+		length = fmt.Sprintf("%d bytes", size)
+	}
+	fmt.Fprintf(g.out, "gopgas: team %s: %s of %v%s, %v, %s: %s (%s)\n",
+		t.Name, c.kind, c.typ, byOp(c), g.crew, length, w.Name, why)
+}
+
+// noBoard says why members that map each other's memory have no board for a call.
+func noBoard(c *Call, n int) string {
+	switch {
+	case c.graph != nil:
+		return "neighbors meet in pairs"
+	case n > boardMembers:
+		return fmt.Sprintf("a board is for %d members at most", boardMembers)
+	}
+	return "its elements are too large for a board"
 }
 
 // explainHost says how the members of a host do their part of two-level calls.

@@ -29,6 +29,7 @@ var errUnplanned = fmt.Errorf("an empty Planned, make it by Plan: %w", errors.Er
 // it. It waits for nobody, and gives the cause of ctx's end when that has ended.
 // Kind: local.
 func Plan(ctx context.Context, t *runtime.Team, c Call) (*Planned, error) {
+	c.own()
 	g, d, err := admit(t, &c)
 	if err != nil {
 		return nil, err

@@ -26,6 +26,7 @@ var errUnstarted = fmt.Errorf("an empty Request, make it by Start: %w", errors.E
 // before. The call's slices belong to it until it has ended. When ctx ends first,
 // it ends early, and the team is broken. Kind: collective; does not wait.
 func Start(ctx context.Context, t *runtime.Team, c Call) (*Request, error) {
+	c.own()
 	g, d, err := admit(t, &c)
 	if err != nil {
 		return nil, err

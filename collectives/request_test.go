@@ -121,6 +121,32 @@ func TestAPlanIsMadeAsOftenAsItIsRun(t *testing.T) {
 	})
 }
 
+func TestWhatGoesOnWithoutTheProgramKeepsItsBlocks(t *testing.T) {
+	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
+		counts := make([]int, r.N)
+		for i := range counts {
+			counts[i] = i + 1
+		}
+		all := make([]int, r.N*(r.N+1)/2)
+		mine := make([]int, r.Me+1)
+		mine[r.Me] = r.Me
+		call := collectives.AllGatherVCall(mine, all, collectives.Blocks{Counts: counts})
+		plan, err := collectives.Plan(ctx, r.World, call)
+		r.NoError(err)
+		request, err := collectives.Start(ctx, r.World, call)
+		r.NoError(err)
+		for i := range counts {
+			counts[i] = 1 << 40
+		}
+		r.NoError(request.Wait(ctx))
+		r.NoError(plan.Run(ctx))
+		for i := range r.N {
+			r.Equal(i, all[(i+1)*(i+2)/2-1])
+		}
+		r.NoError(plan.Free(ctx))
+	})
+}
+
 func TestAPlanThatIsUnderWayIsBusy(t *testing.T) {
 	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
 		said := make(chan struct{})

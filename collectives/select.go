@@ -144,9 +144,10 @@ func newWays() ways {
 }
 
 // measured returns the way that was measured to be best, nil if that was not, or
-// cannot do the call.
+// cannot do the call. Blocks whose lengths not all members know were not measured:
+// they may be of any size.
 func (w *ways) measured(c *Call, of crew, board bool) *way {
-	if w.tuned == nil || of.n == 1 {
+	if w.tuned == nil || of.n == 1 || c.count == fabric.Varied {
 		return nil
 	}
 	size, list := c.bytes(of.n), w.tuned[c.family()]

@@ -66,6 +66,11 @@ func (s *shapes) describe(c *Call) (*described, error) {
 	if d := hand.Load(); d != nil && d.place == at && d.fits(c) {
 		return d, nil
 	}
+	return s.fetch(c, at, hand)
+}
+
+// fetch describes a call that is not at hand.
+func (s *shapes) fetch(c *Call, at place, hand *atomic.Pointer[described]) (*described, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := s.of(c)

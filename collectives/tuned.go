@@ -100,7 +100,7 @@ func (t *tuning) rank(path string, n int) map[message.Collective][]ranked {
 		if upTo == 0 {
 			upTo = always
 		}
-		list[c] = append(list[c], ranked{rule{c, upTo, n, 1, r.Algorithm}, w})
+		list[c] = append(list[c], ranked{rule{c, upTo, n, anywhere, r.Algorithm}, w})
 	}
 	return list
 }

@@ -31,6 +31,7 @@ var measuredWays = []tuned.Rule{
 	{Collective: "all-reduce", Path: tuned.Mapped, Members: 4, UpTo: 1000, Algorithm: stagedOnBoard},
 	{Collective: "all-reduce", Path: tuned.Mapped, Members: 4, Algorithm: onBoard},
 	{Collective: "broadcast", Path: tuned.Mapped, Members: 4, Algorithm: "linear"},
+	{Collective: "all-to-all", Path: tuned.Mapped, Members: 4, Algorithm: "pairwise"},
 }
 
 func TestWhatWasMeasuredComesBeforeTheRules(t *testing.T) {
@@ -49,6 +50,9 @@ func TestWhatWasMeasuredComesBeforeTheRules(t *testing.T) {
 	require.Equal(t, onBoard, name(AllReduceCall(odd, vector[:1], vector[:1])), "a ring cannot do that")
 	require.Equal(t, onBoard, name(ScanCall(sum, vector, vector)), "nobody measured that")
 	require.Equal(t, "chain", name(BroadcastCall(0, vector, WithAlgorithm("chain"))), "the call asks for it")
+	each := Blocks{Counts: []int{1, 1, 1}}
+	require.Equal(t, "pairwise", name(AllToAllCall(vector[:3], vector[3:6])))
+	require.Equal(t, onBoard, name(AllToAllVCall(vector[:3], each, vector[3:6], each)), "its blocks may have any length")
 
 	team.Members = []int{0, 1, 2, 3, 4}
 	g = newGuide(team, measured)

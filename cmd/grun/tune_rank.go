@@ -53,7 +53,7 @@ type candidate struct {
 }
 
 const (
-	tuneBatch = time.Millisecond // at least, where there is time for it
+	tuneBatch = time.Millisecond // where there is time for it
 	// hopeless: an algorithm that takes so many times as long as another in its
 	// first batch gets no second.
 	hopeless   = 3
@@ -160,7 +160,7 @@ func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 // lead has all ranks make batches until the time is over, and every candidate that
 // is not hopeless has had a few.
 func (t *tuner) lead(ctx context.Context, list []*candidate, room *tuneRoom, share time.Duration) error {
-	end, longest := time.Now().Add(share), min(tuneBatch, max(0, share)/time.Duration(2*few*len(list)))
+	end, longest := time.Now().Add(share), batchFor(share, len(list))
 	hope := slices.Clone(list)
 	for round := 0; round < enough && (round < few || time.Now().Before(end)); round++ {
 		best := time.Duration(-1)
@@ -185,6 +185,14 @@ func (t *tuner) lead(ctx context.Context, list []*candidate, room *tuneRoom, sha
 	}
 	t.next[0] = endOfTurns
 	return collectives.Broadcast(ctx, t.world, 0, t.next)
+}
+
+// batchFor returns how long a batch of n candidates takes: tuneBatch, less where a
+// few of each would not fit, and more where enough of each leave time, which makes
+// them more exact.
+func batchFor(share time.Duration, n int) time.Duration {
+	share = max(0, share)
+	return max(min(tuneBatch, share/time.Duration(2*few*n)), share/time.Duration(enough*n))
 }
 
 // batch announces a candidate's calls and makes them.

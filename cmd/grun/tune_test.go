@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -141,4 +142,20 @@ func TestTheFeedTellsSamplesFromNoise(t *testing.T) {
 	_, err := f.Write([]byte("hello\n"))
 	require.NoError(t, err)
 	require.ErrorContains(t, f.err, "hello")
+}
+
+func TestBatchesFillTheTimeThereIs(t *testing.T) {
+	for _, c := range []struct {
+		share time.Duration
+		n     int
+		want  time.Duration
+	}{
+		{0, 3, 0},
+		{-time.Second, 3, 0},
+		{enough * 10 * tuneBatch, 10, tuneBatch},
+		{enough * 100 * tuneBatch, 10, 10 * tuneBatch},
+		{2 * few * 10 * tuneBatch / 4, 10, tuneBatch / 4},
+	} {
+		require.Equal(t, c.want, batchFor(c.share, c.n), "%v for %d", c.share, c.n)
+	}
 }

@@ -27,6 +27,10 @@
 // on their left word how far they are, once in 16 turns (2 if bays are in use)
 // and ahead of every wait.
 //
+// Who runs ahead has its next line fetched to write it, which takes it out of
+// the others' caches before the next call. Members with a core each that meet poll for
+// each other's word alone before they look at all that may end the wait.
+//
 // Two members meet by reading each other's lines. More meet at a counter in the
 // memory of member 0: the last one to come does what there is to do for all (it
 // combines small vectors) and releases them, so that a call of ranks that share
