@@ -170,7 +170,7 @@ func (g *group) byMessages(ctx context.Context, seq uint64, c *Call, way *way) e
 	}
 	l := g.layOut(c)
 	a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets = l.sendCounts, l.sendOffsets, l.recvCounts, l.recvOffsets
-	g.pipes.begin(seq, g.chain, c.size)
+	g.pipes.begin(seq, g.chain, c.size, c.count == fabric.Varied || c.graph != nil)
 	var err error
 	if way.Needs&message.HostMap != 0 {
 		a.Hosts, err = g.hosting.serve(ctx, c)

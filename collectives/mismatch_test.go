@@ -90,6 +90,63 @@ func TestBlocksOfUnlikeLengthsAreAMismatch(t *testing.T) {
 	})
 }
 
+// TestABlockThatOneEndTakesForEmptyIsAMismatch has a member wait for what another one
+// has not got.
+func TestABlockThatOneEndTakesForEmptyIsAMismatch(t *testing.T) {
+	each := func(r *testjob.Rank, count int) collectives.Blocks {
+		b := collectives.Blocks{Counts: make([]int, r.N)}
+		for i := range b.Counts {
+			if i != r.Me {
+				b.Counts[i] = count
+			}
+		}
+		return b
+	}
+	for name, call := range map[string]func(ctx context.Context, r *testjob.Rank) error{
+		"all to all": func(ctx context.Context, r *testjob.Rank) error {
+			out, in := each(r, 2), each(r, 2)
+			if r.Me == 0 {
+				out.Counts[1] = 0
+			}
+			x := make([]int32, 2*r.N)
+			return collectives.AllToAllV(ctx, r.World, x, out, make([]int32, 2*r.N), in)
+		},
+		"scatter": func(ctx context.Context, r *testjob.Rank) error {
+			mine := make([]int32, 3)
+			if r.Me == 0 {
+				return collectives.ScatterV(ctx, r.World, 0, make([]int32, 2*r.N), each(r, 0), mine[:0])
+			}
+			return collectives.ScatterV(ctx, r.World, 0, nil, collectives.Blocks{}, mine)
+		},
+		"neighbours": func(ctx context.Context, r *testjob.Rank) error {
+			ring, err := collectives.NewCart(ctx, r.World, []int{r.N}, []bool{true})
+			r.NoError(err)
+			blocks := make([]int32, 4)
+			if r.Me == 0 {
+				blocks = nil
+			}
+			return collectives.NeighborAllToAll(ctx, ring.Graph, blocks, append([]int32{}, blocks...))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
+				err := call(ctx, r)
+				if err == nil { // it had nothing to wait for: its next call tells
+					err = collectives.Barrier(ctx, r.World)
+				}
+				if err == nil {
+					err = collectives.Barrier(ctx, r.World)
+				}
+				r.Error(err)
+				if !errors.Is(err, runtime.ErrMismatch) {
+					r.ErrorIs(err, runtime.ErrTeamBroken)
+					r.ErrorContains(err, "match")
+				}
+			})
+		})
+	}
+}
+
 func TestADeadRankEndsTheCallsOfAllOthers(t *testing.T) {
 	for _, count := range []int{1, 1 << 16} {
 		testjob.EachTransport(t, 4, func(t *testing.T, c testjob.Config) {

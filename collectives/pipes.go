@@ -18,14 +18,17 @@ import (
 //	| call | mark | length | bytes ...
 //	  number and hash      of the whole message
 //
-// So a block of another call is told before a byte of it is used.
+// So a block of another call is told before a byte of it is used. A message of no
+// bytes is no block, but for calls in which only its two ends know how long it is:
+// there it is a header, or one end would wait for what the other has not got.
 type pipes struct {
 	group    *group
 	partners []partner
 	heap     int    // bytes of each pipe's
 	seq      uint64 // of the call
 	mark     uint64
-	step     int // bytes of a block, in whole elements
+	step     int  // bytes of a block, in whole elements
+	telling  bool // of empty messages
 	head     [headerSize]byte
 	large    []byte
 }
@@ -58,8 +61,8 @@ func heapFor(n int) int { return min(max(allHeaps/n&^(leastHeap-1), leastHeap), 
 func (p *pipes) block() int { return p.heap/4 - headerSize }
 
 // begin prepares for a call on elements of a size.
-func (p *pipes) begin(seq, mark uint64, elem int) {
-	p.seq, p.mark, p.step = seq, mark, p.block()
+func (p *pipes) begin(seq, mark uint64, elem int, telling bool) {
+	p.seq, p.mark, p.step, p.telling = seq, mark, p.block(), telling
 	if elem <= p.step {
 		p.step -= p.step % elem
 	}
@@ -89,11 +92,11 @@ func (s *sink) take(at int, came []byte) {
 }
 
 func (p *pipes) Send(ctx context.Context, to int, src []byte) error {
-	return p.transfer(ctx, to, src, to, sink{})
+	return p.transfer(ctx, to, src, nobody, sink{})
 }
 
 func (p *pipes) Recv(ctx context.Context, from int, dst []byte) error {
-	return p.transfer(ctx, from, nil, from, sink{dst: dst})
+	return p.transfer(ctx, nobody, nil, from, sink{dst: dst})
 }
 
 func (p *pipes) Exchange(ctx context.Context, to int, src []byte, from int, dst []byte) error {
@@ -101,7 +104,7 @@ func (p *pipes) Exchange(ctx context.Context, to int, src []byte, from int, dst 
 }
 
 func (p *pipes) Fold(ctx context.Context, from int, acc []byte, left bool, f message.Combine, elem int) error {
-	return p.ExchangeFold(ctx, from, nil, from, acc, left, f, elem)
+	return p.ExchangeFold(ctx, nobody, nil, from, acc, left, f, elem)
 }
 
 func (p *pipes) ExchangeFold(ctx context.Context, to int, src []byte, from int, acc []byte, left bool, f message.Combine, elem int) error {
@@ -121,35 +124,50 @@ func (p *pipes) ExchangeFold(ctx context.Context, to int, src []byte, from int, 
 	return nil
 }
 
+// nobody is the member that nothing goes to, or comes from.
+const nobody = -1
+
 // transfer sends and receives, block by block in turns.
 func (p *pipes) transfer(ctx context.Context, to int, src []byte, from int, into sink) error {
-	if err := p.open(ctx, to, len(src)); err != nil {
+	out, in := p.blocks(to, len(src)), p.blocks(from, len(into.dst))
+	if err := p.open(ctx, to, out); err != nil {
 		return err
 	}
-	if err := p.open(ctx, from, len(into.dst)); err != nil {
+	if err := p.open(ctx, from, in); err != nil {
 		return err
 	}
 	sent, got := 0, 0
-	for sent < len(src) || got < len(into.dst) {
-		for sent < len(src) && (got >= len(into.dst) || sent < got+lead*p.step) {
-			if err := p.put(ctx, to, src, sent); err != nil {
+	for sent < out || got < in {
+		for sent < out && (got >= in || sent < got+lead) {
+			if err := p.put(ctx, to, src, sent*p.step); err != nil {
 				return err
 			}
-			sent += p.step
+			sent++
 		}
-		if got < len(into.dst) {
-			if err := p.get(ctx, from, &into, got); err != nil {
+		if got < in {
+			if err := p.get(ctx, from, &into, got*p.step); err != nil {
 				return err
 			}
-			got += p.step
+			got++
 		}
 	}
 	return nil
 }
 
+// blocks returns how many blocks a message of so many bytes is.
+func (p *pipes) blocks(member, bytes int) int {
+	switch {
+	case member == nobody || bytes == 0 && !p.telling:
+		return 0
+	case bytes == 0:
+		return 1
+	}
+	return (bytes + p.step - 1) / p.step
+}
+
 // open opens the pipes with a member, unless there is nothing to be moved.
-func (p *pipes) open(ctx context.Context, member, bytes int) error {
-	if bytes == 0 || p.partners[member].in != nil {
+func (p *pipes) open(ctx context.Context, member, blocks int) error {
+	if blocks == 0 || p.partners[member].in != nil {
 		return nil
 	}
 	in, err := rpipe.OpenReader[byte](ctx, p.group.handle, member, rpipe.WithName(pipeName), rpipe.WithHeap(p.heap))

@@ -24,7 +24,7 @@ func TestManyMembersHaveSmallPipes(t *testing.T) {
 func callByHand(ctx context.Context, r *testjob.Rank, elem int, f func(ctx context.Context, p *pipes) error) error {
 	g, err := groupOf(r.World)
 	r.NoError(err)
-	g.pipes.begin(1, 0xabc, elem)
+	g.pipes.begin(1, 0xabc, elem, false)
 	return g.verdict(ctx, f(g.bound.to(ctx, g.team), &g.pipes))
 }
 

@@ -9,7 +9,7 @@ type Combine func(dst, left, right []byte)
 
 // A Carrier moves the messages of collective calls between the members of a
 // team, in order between any two. It is used by one goroutine at a time. A
-// transfer of no bytes moves nothing, at either end. After an error the carrier
+// transfer of no bytes moves no more than word of it. After an error the carrier
 // is of no more use: the team is broken.
 type Carrier interface { //nolint:interfacebloat // one small interface for each pair of these would say less
 	// Rank is this member, from 0 to Size-1.
