@@ -200,17 +200,25 @@ func (s *stream) serve() {
 		s.queue[0] = started{} // what it holds can go
 		s.queue = s.queue[1:]
 		s.mu.Unlock()
-		next.done(s.runStarted(&next))
+		s.runStarted(&next)
 	}
 }
 
-func (s *stream) runStarted(next *started) error {
+// runStarted makes a call when it is its turn. done hears of its end before those
+// behind it begin.
+func (s *stream) runStarted(next *started) {
+	t := s.team
 	if err := s.awaitTurn(next.ctx, next.seq); err != nil {
-		return s.team.failed(next.call.Kind, err)
+		next.done(t.failed(next.call.Kind, err))
+		return
 	}
-	err := s.team.err()
+	err := t.err()
 	if err == nil {
 		err = next.run(next.ctx, next.seq)
 	}
-	return s.End(next.seq, next.call, err)
+	if err != nil {
+		err = t.failed(next.call.Kind, err)
+	}
+	next.done(err)
+	s.end(next.seq)
 }

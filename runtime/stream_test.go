@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -103,6 +104,18 @@ func TestABlockingCallBehindAStartedOneWaitsForIt(t *testing.T) {
 		close(release)
 		r.NoError(<-barrier)
 		r.NoError(c.wait(ctx))
+	})
+}
+
+func TestTheEndOfAStartedCallIsToldAheadOfThoseBehindIt(t *testing.T) {
+	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
+		var told atomic.Bool
+		r.NoError(streamOf(r).Calls.Start(ctx, &allReduce, func(context.Context, uint64) error { return nil }, func(error) {
+			time.Sleep(5 * time.Millisecond) // those behind could come first
+			told.Store(true)
+		}))
+		r.NoError(r.World.Barrier(ctx))
+		r.True(told.Load())
 	})
 }
 

@@ -53,7 +53,7 @@ type Stream interface {
 	End(seq uint64, c *Call, err error) error
 	// Start takes a number for a collective call that runs on a goroutine of the
 	// team's, behind all before. Without an error from Start itself, done gets what
-	// became of it, whatever that is.
+	// became of it, whatever that is, ahead of the calls behind it.
 	Start(ctx context.Context, c *Call, run func(ctx context.Context, seq uint64) error, done func(error)) error
 }
 
