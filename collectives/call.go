@@ -35,7 +35,8 @@ type Call struct {
 
 // Blocks says how the members' blocks lie in a slice, in elements: Counts[i]
 // from Offsets[i] on is that of rank i. Without offsets they follow one another.
-// They do not overlap.
+// They do not overlap. Where counts are the same at all members, all of them give
+// offsets, each its own, or none does.
 type Blocks struct {
 	Counts  []int
 	Offsets []int

@@ -147,6 +147,24 @@ func TestABlockThatOneEndTakesForEmptyIsAMismatch(t *testing.T) {
 	}
 }
 
+// Members choose by whether blocks follow one another.
+func TestOffsetsAtSomeMembersAreAMismatch(t *testing.T) {
+	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
+		b := collectives.Blocks{Counts: make([]int, r.N)}
+		for i := range b.Counts {
+			b.Counts[i] = 1
+		}
+		if r.Me == 1 {
+			b.Offsets = make([]int, r.N)
+			for i := range b.Offsets {
+				b.Offsets[i] = i
+			}
+		}
+		err := collectives.AllGatherV(ctx, r.World, make([]int64, 1), make([]int64, r.N), b)
+		r.ErrorIs(err, runtime.ErrMismatch)
+	})
+}
+
 func TestADeadRankEndsTheCallsOfAllOthers(t *testing.T) {
 	for _, count := range []int{1, 1 << 16} {
 		testjob.EachTransport(t, 4, func(t *testing.T, c testjob.Config) {

@@ -176,11 +176,21 @@ func (s *shape) call(at place) fabric.Call {
 func (c *Call) blocksHash() uint64 {
 	switch c.kind {
 	case fabric.AllGatherV:
-		return mixAll(fnvOffset, c.recvBlocks.Counts)
+		return c.recvBlocks.hash()
 	case fabric.ReduceScatterV:
-		return mixAll(fnvOffset, c.sendBlocks.Counts)
+		return c.sendBlocks.hash()
 	}
 	return 0
+}
+
+// hash tells blocks of other counts apart, and those with offsets from those without:
+// members choose by both.
+func (b *Blocks) hash() uint64 {
+	hash := mixAll(fnvOffset, b.Counts)
+	if b.Offsets != nil {
+		hash = mix(hash, 1)
+	}
+	return hash
 }
 
 // The hash of Fowler, Noll and Vo, over words.

@@ -62,6 +62,31 @@ func TestPartsArriveAsOneBlock(t *testing.T) {
 	}
 }
 
+func TestALongHeadArrivesAsWell(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			head, body := bytes.Repeat([]byte{7}, 300_000), bytes.Repeat([]byte{8}, 5000)
+			if r.Me == 0 {
+				w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, rpipe.WithHeap(1<<20))
+				r.NoError(err)
+				r.NoError(w.SendParts(ctx, head[:1], body[:1])) // it knows the device from here on
+				r.NoError(w.SendParts(ctx, head, body))
+				r.NoError(w.Close(ctx))
+				return
+			}
+			rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, rpipe.WithHeap(1<<20))
+			r.NoError(err)
+			for _, want := range [][]byte{{7, 8}, append(head, body...)} {
+				b, err := rd.Read(ctx)
+				r.NoError(err)
+				r.True(bytes.Equal(want, b.Mem()))
+				r.NoError(rd.Free(b))
+			}
+			r.NoError(rd.Close(ctx))
+		})
+	})
+}
+
 // A writer that gives up while it waits for room has its memory back, and nothing
 // half written arrives.
 func TestPartsThatFindNoRoomAreNotSent(t *testing.T) {

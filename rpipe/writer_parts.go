@@ -14,7 +14,8 @@ func (w *Writer[T]) SendParts(ctx context.Context, head, body []T) error {
 	if err != nil {
 		return err
 	}
-	if size := element.Size[T]() * len(body); size >= partsFrom && size <= w.end.mostParts {
+	most := w.end.mostParts / element.Size[T]()
+	if element.Size[T]()*len(body) >= partsFrom && max(len(head), len(body)) <= most {
 		err = w.end.fail("Write", w.end.writeParts(ctx, b.addr, element.Bytes(head), element.Bytes(body)))
 	} else {
 		copy(b.Mem(), head)

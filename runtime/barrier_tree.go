@@ -48,6 +48,7 @@ func (b *tree) arrive(ctx context.Context, seq uint64, c fabric.Collective) erro
 			return err
 		}
 	}
+	b.team.inner.Progress() // or they wait for company, while this rank computes
 	return nil
 }
 

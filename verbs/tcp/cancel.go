@@ -27,7 +27,7 @@ func (q *qp) cancel(r *request) {
 	}
 	q.out.detach(r, nil)
 	if r.reported = true; r.Flags&driver.Announced != 0 {
-		q.sq.capture(r, 0)
+		q.sq.capture(r, r.framed) // what is in frames was copied just now, or has left
 	} else {
 		clear(r.Local)
 		r.saved, r.dropped = nil, true

@@ -136,3 +136,25 @@ func TestRequestsBehindACanceledOneAreServed(t *testing.T) {
 	require.EqualValues(t, 2, a.success().ID)
 	require.Equal(t, []byte{1, 0, 3}, b.mem[:3])
 }
+
+// A write that was flushed is over, though its frames may still leave.
+func TestFlushedWritesNeverTouchTheirMemoryAgain(t *testing.T) {
+	const size = 12 << 20
+	a, b, qa, qb := pair(t, size)
+	settled(t, a, b, qa)
+	settled(t, b, a, qb)
+	resume := b.stall()
+	nowhere := driver.RemoteAddr{Addr: 4096, RKey: driver.Key{Hi: 1, Lo: 3}}
+	post(t, qb, driver.WorkRequest{ID: 5, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(make([]byte, 100)), Remote: nowhere})
+	src := bytes.Repeat([]byte{1}, size)
+	post(t, qa, driver.WorkRequest{ID: 1, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(src), Remote: b.at(0)})
+	require.Equal(t, driver.Flushed, a.next().Status, "by the refusal of the other end's")
+	for i := range src {
+		src[i] = 0xff
+	}
+	resume()
+	require.NotEqual(t, driver.Success, b.next().Status)
+	b.token.Lock()
+	defer b.token.Unlock()
+	require.Equal(t, -1, bytes.IndexByte(b.mem, 0xff), "the source was read after it was given back")
+}

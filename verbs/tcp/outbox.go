@@ -133,6 +133,15 @@ func (o *outbox) detach(req *request, mr *region) {
 	}
 }
 
+// own copies aside what is queued from the memory of any request.
+func (o *outbox) own() {
+	for i := range o.pieces {
+		if p := &o.pieces[i]; p.req != nil {
+			*p = piece{mem: append([]byte(nil), p.mem...)}
+		}
+	}
+}
+
 // unsent returns where in req's payload the first byte lies that is queued or will
 // be: what lies before it has left.
 func (o *outbox) unsent(req *request) int {

@@ -1,6 +1,10 @@
 package tcp
 
-import "github.com/gopgas/gopgas/verbs/driver"
+import (
+	"slices"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
 
 // stage says how far a request has come.
 type stage uint8
@@ -115,14 +119,34 @@ func (s *sendQueue) capture(r *request, from int) {
 // maxSpares is how many buffers of captured payloads a queue keeps for the next.
 const maxSpares = 4
 
-// buffer returns n bytes, which hold anything.
+// buffer returns n bytes, which hold anything. Small payloads leave the spares to
+// those that are worth it.
 func (s *sendQueue) buffer(n int) []byte {
-	if last := len(s.spares) - 1; last >= 0 && cap(s.spares[last]) >= n {
-		b := s.spares[last]
-		s.spares = s.spares[:last]
-		return b[:n]
+	for i := len(s.spares) - 1; i >= 0 && n > copyMax; i-- {
+		if b := s.spares[i]; cap(b) >= n {
+			s.spares = slices.Delete(s.spares, i, i+1)
+			return b[:n]
+		}
 	}
 	return make([]byte, n)
+}
+
+// spare keeps a buffer that nothing refers to, in place of a smaller one if need be.
+// What was captured of canceled requests may be of any length, and is not kept.
+func (s *sendQueue) spare(b []byte) {
+	if cap(b) <= copyMax || cap(b) > maxInline {
+		return
+	}
+	if len(s.spares) < maxSpares {
+		s.spares = append(s.spares, b)
+		return
+	}
+	for i := range s.spares {
+		if cap(s.spares[i]) < cap(b) {
+			s.spares[i] = b
+			return
+		}
+	}
 }
 
 // next is the first request that is not all in frames, or nil.
@@ -171,9 +195,7 @@ func (s *sendQueue) finished(r *request) bool {
 func (s *sendQueue) pop() {
 	r := &s.slots[s.head]
 	clear(r.Local)
-	if cap(r.saved) > copyMax && len(s.spares) < maxSpares {
-		s.spares = append(s.spares, r.saved)
-	}
+	s.spare(r.saved)
 	r.Local, r.saved = r.Local[:0], nil
 	if s.head++; s.head == len(s.slots) {
 		s.head = 0
