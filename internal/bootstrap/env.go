@@ -84,6 +84,9 @@ func (e Env) check() error {
 	if e.LocalRank >= e.LocalSize {
 		return &EnvError{EnvLocalRank, strconv.Itoa(e.LocalRank), "want less than " + EnvLocalSize}
 	}
+	if e.LocalCores < 1 {
+		return &EnvError{EnvLocalCores, strconv.Itoa(e.LocalCores), "want at least 1"}
+	}
 	return nil
 }
 

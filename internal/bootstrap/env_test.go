@@ -34,9 +34,9 @@ func TestWithoutAJobThereIsNoGrun(t *testing.T) {
 }
 
 func TestImpossibleEnvironmentNamesTheVariable(t *testing.T) {
-	good := Env{JobID: "j", Rank: 0, Size: 2, LocalRank: 0, LocalSize: 2, Addr: "h:1", Secret: testSecret}.Vars()
+	good := Env{JobID: "j", Rank: 0, Size: 2, LocalRank: 0, LocalSize: 2, LocalCores: 1, Addr: "h:1", Secret: testSecret}.Vars()
 	for _, bad := range []string{
-		EnvRank + "=2", EnvRank + "=-1", EnvRank + "=x", EnvSize + "=", EnvLocalRank + "=2", EnvLocalSize + "=3", EnvLocalCores + "=",
+		EnvRank + "=2", EnvRank + "=-1", EnvRank + "=x", EnvSize + "=", EnvLocalRank + "=2", EnvLocalSize + "=3", EnvLocalCores + "=", EnvLocalCores + "=0",
 		EnvAddr + "=", EnvSecret + "=00", EnvSecret + "=secret",
 	} {
 		_, ok, err := fromEnv(lookupIn(append(good[:len(good):len(good)], bad)))
