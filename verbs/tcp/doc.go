@@ -31,7 +31,7 @@
 // nothing. A slow peer therefore slows its own queue pair only, and what a peer
 // can make a device remember is bounded: 64 answers to READs and atomics.
 // Inline payloads that cannot leave yet are kept, at most SendDepth times
-// MaxInline bytes.
+// MaxInline bytes; so are Announced WRITEs that were canceled, whole.
 //
 // A connection that breaks ends the oldest request with RetryExceeded, the
 // others with Flushed, and is told of by EventQPFatal; a clean close by the
