@@ -178,7 +178,7 @@ func (g *group) byMessages(ctx context.Context, seq uint64, c *Call, way *way) e
 	if err == nil {
 		err = way.Run(ctx, &g.pipes, a)
 	}
-	g.team.Progress() // or what was sent last waits for company, while this rank computes
+	g.team.Progress()                         // or what was sent last waits for company, while this rank computes
 	a.Send, a.Recv, a.Combine = nil, nil, nil // the caller's
 	g.arena.Reset()
 	return err
