@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -66,6 +67,10 @@ func (j Job) Run(t testing.TB, body string) {
 	require.Zero(t, out.ExitCode, "%s\n%s", out.Summary(), out.Output)
 }
 
+// grace is for what survivors of a death do, on a busy machine and under the race
+// detector.
+const grace = 15 * time.Second
+
 // Try is Run for jobs that do not end well. Jobs of processes run one at a
 // time on a host, whichever packages' tests start them.
 func (j Job) Try(t testing.TB, body string) Outcome {
@@ -89,7 +94,7 @@ func (j Job) Try(t testing.TB, body string) Outcome {
 	}
 	result, err := launcher.Run(ctx, launcher.Spec{
 		Programs: []launcher.Program{{Path: exe, N: j.Ranks}},
-		Env:      env, Stdout: out, Stderr: out, Tag: true, Guardian: true,
+		Env:      env, Stdout: out, Stderr: out, Tag: true, Guardian: true, Grace: grace,
 	})
 	require.NoError(t, err, "%s", out)
 	require.NoError(t, ctx.Err(), "%s", out)
