@@ -25,7 +25,7 @@ var (
 	// ErrAlgorithm: an algorithm that is unknown, or cannot do the call.
 	ErrAlgorithm = errors.New("unusable algorithm")
 	// ErrFreed: the plan was freed.
-	ErrFreed = errors.New("it was freed")
+	ErrFreed = errors.New("it was freed; plan the call again")
 	// ErrBusy: the plan was started and not waited for.
 	ErrBusy = errors.New("plan is under way: wait for its request first")
 )

@@ -69,7 +69,9 @@ func (r *Request) Wait(ctx context.Context) error {
 	}
 }
 
-// Test tells whether the call has ended, and then what became of it. Kind: local.
+// Test tells whether the call has ended, and then what became of it. It looks and does
+// not help: a program that has nothing else to do is better off with Wait, which leaves
+// the core to those that do the work. Kind: local.
 func (r *Request) Test() (ended bool, err error) {
 	if r == nil || r.done == nil {
 		return true, errUnstarted

@@ -1,0 +1,37 @@
+package collectives
+
+import (
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// Algorithms returns the names of the algorithms by which a team can do a call, which
+// [WithAlgorithm] takes: none if it cannot be done at all. For a nil team it returns
+// the names of all that there are for the collective. Kind: local.
+func (c Call) Algorithms(t *runtime.Team) []string {
+	if t == nil && c.typ != nil {
+		return namesOf(c.family())
+	}
+	c.algorithm = ""
+	g, _, err := admit(t, &c)
+	if err != nil {
+		return nil
+	}
+	return c.usable(g.guide.crew, g.guide.hasBoard(&c, g.team))
+}
+
+// Choice returns the name of the algorithm by which a team does a call. Kind: local.
+func (c Call) Choice(t *runtime.Team) (string, error) {
+	g, _, err := admit(t, &c)
+	if err != nil {
+		return "", err
+	}
+	board := g.guide.hasBoard(&c, g.team)
+	if c.algorithm != "" {
+		w, err := g.guide.ways.named(&c, g.guide.crew, board)
+		if err != nil {
+			return "", err
+		}
+		return w.Name, nil
+	}
+	return g.guide.ways.best(&c, g.guide.crew, board).Name, nil
+}

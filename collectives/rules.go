@@ -1,0 +1,103 @@
+package collectives
+
+import (
+	"math"
+
+	"github.com/gopgas/gopgas/collectives/internal/message"
+)
+
+// A rule says which algorithm is best for a collective up to a size and a number
+// of members, and where they are. The first rule that applies, and whose algorithm
+// can do the call, counts.
+type rule struct {
+	collective message.Collective
+	upTo       int // bytes of the longest buffer of the call
+	members    int
+	where      where
+	name       string
+}
+
+// always is more than there are bytes or members.
+const always = math.MaxInt
+
+// where is what rules ask of the members' places.
+type where uint8
+
+const (
+	anywhere     where = iota
+	severalHosts       // they are on two hosts or more
+	sharedCores        // some host has more of them than cores
+)
+
+// rules are the selection among algorithms of messages. Boards come before them:
+// where all members map each other's memory next to nothing is quicker. On several hosts
+// those of two levels come first, whatever the size: only what leaders have travels
+// between hosts, and each level is done by the rules for one. Members that share
+// cores do little at the same time: what counts is how many messages there are, and
+// how many bytes move in all. The last rule of a collective can do every call.
+var rules = [...]rule{
+	{message.Broadcast, always, always, severalHosts, "two-level"},
+	{message.Broadcast, always, always, sharedCores, "binomial"},
+	{message.Broadcast, 64 << 10, always, anywhere, "binomial"},
+	{message.Broadcast, always, 2, anywhere, "binomial"},
+	{message.Broadcast, always, 4, anywhere, "chain"}, // n-2 segments more than the data, in place of twice the data
+	{message.Broadcast, 1 << 20, always, anywhere, "scatter-all-gather"},
+	{message.Broadcast, always, 8, anywhere, "chain"},
+	{message.Broadcast, always, always, anywhere, "scatter-all-gather"},
+
+	{message.Reduce, always, always, severalHosts, "two-level"},
+	{message.Reduce, 32 << 10, always, sharedCores, "linear"},
+	{message.Reduce, always, always, sharedCores, "binomial"},
+	{message.Reduce, 64 << 10, always, anywhere, "binomial"},
+	{message.Reduce, always, 2, anywhere, "binomial"}, // the bytes that there are, and the other goes on
+	{message.Reduce, always, always, anywhere, "rabenseifner"},
+	{message.Reduce, 4 << 10, always, anywhere, "linear"},
+	{message.Reduce, always, always, anywhere, "pairwise"},
+
+	{message.AllReduce, always, always, severalHosts, "two-level"},
+	{message.AllReduce, 256 << 10, always, sharedCores, "linear"},
+	{message.AllReduce, 2 << 20, always, sharedCores, "rabenseifner"},
+	{message.AllReduce, 16 << 10, always, anywhere, "recursive-doubling"},
+	{message.AllReduce, 128 << 10, always, anywhere, "rabenseifner"},
+	{message.AllReduce, 512 << 10, 2, anywhere, "recursive-doubling"}, // one exchange in place of two halves
+	{message.AllReduce, 512 << 10, always, anywhere, "rabenseifner"},
+	{message.AllReduce, always, always, anywhere, "ring"},
+	{message.AllReduce, always, always, anywhere, "rabenseifner"},
+	{message.AllReduce, 4 << 10, always, anywhere, "linear"},
+	{message.AllReduce, always, always, anywhere, "pairwise"},
+
+	{message.Gather, always, always, sharedCores, "linear"},
+	{message.Gather, 64 << 10, always, anywhere, "binomial"},
+	{message.Gather, always, always, anywhere, "linear"},
+
+	{message.Scatter, 64 << 10, always, anywhere, "binomial"},
+	{message.Scatter, always, always, anywhere, "linear"},
+
+	{message.AllGather, always, always, severalHosts, "two-level"},
+	{message.AllGather, 8 << 10, always, sharedCores, "gather-broadcast"},
+	{message.AllGather, 64 << 10, always, anywhere, "recursive-doubling"},
+	{message.AllGather, 64 << 10, always, anywhere, "bruck"},
+	{message.AllGather, always, always, anywhere, "ring"},
+
+	{message.ReduceScatter, 8 << 10, 4, sharedCores, "ring"},
+	{message.ReduceScatter, 512 << 10, 4, sharedCores, "recursive-halving"},
+	{message.ReduceScatter, 512 << 10, always, sharedCores, "reduce-scatter"},
+	{message.ReduceScatter, 64 << 10, always, anywhere, "recursive-halving"},
+	{message.ReduceScatter, always, always, anywhere, "pairwise"},
+
+	{message.AllToAll, 32 << 10, always, sharedCores, "gather-scatter"},
+	{message.AllToAll, 128 << 10, always, sharedCores, "bruck"},
+	{message.AllToAll, 8 << 10, always, anywhere, "bruck"},
+	{message.AllToAll, always, always, anywhere, "pairwise"},
+
+	{message.Scan, always, always, sharedCores, "linear"},
+	{message.Scan, 8 << 10, always, anywhere, "recursive-doubling"},
+	{message.Scan, always, always, anywhere, "linear"},
+
+	{message.ExScan, always, always, sharedCores, "linear"},
+	{message.ExScan, 8 << 10, always, anywhere, "recursive-doubling"},
+	{message.ExScan, always, always, anywhere, "linear"},
+
+	{message.NeighbourAllGather, always, always, anywhere, "hops"},
+	{message.NeighbourAllToAll, always, always, anywhere, "hops"},
+}
