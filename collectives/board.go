@@ -3,13 +3,11 @@ package collectives
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/gopgas/gopgas/collectives/internal/board"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/wait"
-	"github.com/gopgas/gopgas/runtime"
 )
 
 const (
@@ -114,7 +112,7 @@ func (g *group) boardVerdict(ctx context.Context, seq uint64, at *meeting, err e
 		}
 		return g.team.Differs(ctx, seq, at.members[differs.Member])
 	case errors.As(err, &length):
-		return fmt.Errorf("%w: %w", runtime.ErrMismatch, err)
+		return g.unlike(at.members[length.Member], length.Theirs, length.Mine)
 	}
 	return err
 }

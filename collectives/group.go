@@ -24,6 +24,7 @@ type group struct {
 	// chain is a hash of all calls up to this one: it differs from then on where one
 	// did, though it was of a kind in which nobody waits for the other.
 	chain   uint64
+	kind    fabric.Collective
 	layout  layout
 	meeting *meeting        // nil until a call is made on the board
 	hosting *hosting        // nil where there are no two levels
@@ -147,7 +148,7 @@ func (g *group) fail(call *fabric.Call, err error) error {
 
 // perform does a call's work, when it is its turn.
 func (g *group) perform(ctx context.Context, seq uint64, call *fabric.Call, c *Call) error {
-	g.chain, g.ctx = mix(g.chain, call.Mark), ctx
+	g.chain, g.kind, g.ctx = mix(g.chain, call.Mark), call.Kind, ctx
 	var err error
 	if way := g.guide.choose(c, g.team); way.board {
 		err = g.onBoard(ctx, seq, c, way.staged)
@@ -234,4 +235,11 @@ func (g *group) verdict(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	return err
+}
+
+// unlike names two members that take a block between them to be of other lengths, in
+// bytes.
+func (g *group) unlike(member, theirs, mine int) error {
+	return &runtime.MismatchError{Team: g.team.Name, Rank: g.team.Members[g.team.Rank], Other: g.team.Members[member],
+		Call: fmt.Sprintf("%v with a block of %d bytes between the two", g.kind, mine), OtherDid: fmt.Sprintf("%v with one of %d", g.kind, theirs)}
 }

@@ -19,13 +19,15 @@ func TestWhoDiffersOnAHostsBoardIsAskedByTheTeamsNumber(t *testing.T) {
 	differ := errors.New("they differ")
 	var seq uint64
 	var member int
-	g := &group{team: &fabric.Team{Differs: func(_ context.Context, s uint64, m int) error {
+	g := &group{team: &fabric.Team{Members: []int{6, 7, 8, 9, 5}, Differs: func(_ context.Context, s uint64, m int) error {
 		seq, member = s, m
 		return differ
 	}}}
+	g.kind = fabric.AllToAllV
 	at := &meeting{members: []int{1, 2, 4}}
 	require.ErrorIs(t, g.boardVerdict(t.Context(), 7, at, fmt.Errorf("turn: %w", &board.Differs{Member: 2, Seq: 5})), differ)
 	require.Equal(t, 4, member)
 	require.EqualValues(t, 5, seq)
-	require.ErrorIs(t, g.boardVerdict(t.Context(), 7, at, &board.LengthError{}), runtime.ErrMismatch)
+	require.Equal(t, &runtime.MismatchError{Rank: 6, Other: 7, Call: "AllToAllV with a block of 8 bytes between the two", OtherDid: "AllToAllV with one of 0"},
+		g.boardVerdict(t.Context(), 7, at, &board.LengthError{Member: 0, Theirs: 0, Mine: 8}))
 }

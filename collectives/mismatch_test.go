@@ -138,7 +138,8 @@ func TestABlockThatOneEndTakesForEmptyIsAMismatch(t *testing.T) {
 					err = collectives.Barrier(ctx, r.World)
 				}
 				r.Error(err)
-				if !errors.Is(err, runtime.ErrMismatch) {
+				var named *runtime.MismatchError
+				if !errors.As(err, &named) {
 					r.ErrorIs(err, runtime.ErrTeamBroken)
 					r.ErrorContains(err, "match")
 				}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
 	"github.com/gopgas/gopgas/rpipe"
-	"github.com/gopgas/gopgas/runtime"
 )
 
 // pipes are the message.Carrier of a team: a pipe each way between this member
@@ -219,8 +219,7 @@ func (p *pipes) check(ctx context.Context, from int, mem []byte, length, at int)
 		return p.group.team.Differs(ctx, min(seq, p.seq), from) // what is left of a call before differed there
 	}
 	if says := binary.LittleEndian.Uint64(mem[16:]); says != uint64(length) {
-		return fmt.Errorf("%w: rank %d has %d bytes for rank %d, which expects %d; counts agree at both",
-			runtime.ErrMismatch, from, says, p.Rank(), length)
+		return p.group.unlike(from, int(min(says, math.MaxInt)), length)
 	}
 	if len(mem)-headerSize != min(p.step, length-at) {
 		return fmt.Errorf("block of %d bytes from rank %d: %w", len(mem), from, rpipe.ErrCorrupt)
