@@ -3,7 +3,6 @@ package rpipe_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -32,7 +31,8 @@ func TestPartsArriveAsOneBlock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 				opts := append([]rpipe.Option{rpipe.WithHeap(1 << 20)}, opts...)
-				if r.Me == 0 {
+				switch r.Me {
+				case 0:
 					w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)
 					r.NoError(err)
 					for round := range rounds {
@@ -42,7 +42,7 @@ func TestPartsArriveAsOneBlock(t *testing.T) {
 						clear(body)
 					}
 					r.NoError(w.Close(ctx))
-				} else if r.Me == 1 {
+				case 1:
 					rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, opts...)
 					r.NoError(err)
 					for round := range rounds {
@@ -103,7 +103,7 @@ func TestPartsThatFindNoRoomAreNotSent(t *testing.T) {
 				err := w.SendParts(brief, []byte{1, 2}, body)
 				cancel()
 				if err != nil {
-					require.True(t, errors.Is(err, context.DeadlineExceeded), "%v", err)
+					require.ErrorIs(t, err, context.DeadlineExceeded)
 					break
 				}
 				sent++
