@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
 	"github.com/gopgas/gopgas/internal/fabric"
@@ -25,6 +26,7 @@ type group struct {
 	// did, though it was of a kind in which nobody waits for the other.
 	chain   uint64
 	kind    fabric.Collective
+	ended   time.Time // the call by messages before
 	layout  layout
 	meeting *meeting        // nil until a call is made on the board
 	hosting *hosting        // nil where there are no two levels
@@ -179,10 +181,22 @@ func (g *group) byMessages(ctx context.Context, seq uint64, c *Call, way *way) e
 	if err == nil {
 		err = way.Run(ctx, &g.pipes, a)
 	}
-	g.team.Progress()                         // or what was sent last waits for company, while this rank computes
+	g.sendOff()
 	a.Send, a.Recv, a.Combine = nil, nil, nil // the caller's
 	g.arena.Reset()
 	return err
+}
+
+// company is how soon one call follows another for what they send to leave together.
+const company = 50 * time.Microsecond
+
+// sendOff has what was sent last leave now, and not with what this rank sends when it
+// has computed; but calls in quick succession save a system call each.
+func (g *group) sendOff() {
+	before := g.ended
+	if g.ended = time.Now(); g.ended.Sub(before) > company {
+		g.team.Progress()
+	}
 }
 
 // layOut turns a call's blocks into counts and offsets in bytes, nil where they

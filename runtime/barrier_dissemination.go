@@ -23,7 +23,7 @@ type dissemination struct {
 }
 
 func (b *dissemination) arrive(ctx context.Context, seq uint64, c fabric.Collective) error {
-	n := len(b.team.members)
+	n, there := len(b.team.members), false
 	for round := range bits.Len(uint(n - 1)) {
 		partner, err := b.partner(ctx, round)
 		if err != nil {
@@ -34,6 +34,7 @@ func (b *dissemination) arrive(ctx context.Context, seq uint64, c fabric.Collect
 			return err
 		}
 		flag := atomics.Word64(b.mem[offset:])
+		there = flag.Load()>>24 >= seq
 		if err := b.team.inner.Await(ctx, func() bool { return flag.Load()>>24 >= seq }); err != nil {
 			return err
 		}
@@ -41,7 +42,9 @@ func (b *dissemination) arrive(ctx context.Context, seq uint64, c fabric.Collect
 			return err
 		}
 	}
-	b.team.inner.Progress() // or the last flag waits for company, while this rank computes
+	if there { // and so nothing has sent this rank's last flag, which would wait for company while it computes
+		b.team.inner.Progress()
+	}
 	return nil
 }
 

@@ -48,7 +48,9 @@ func (b *tree) arrive(ctx context.Context, seq uint64, c fabric.Collective) erro
 			return err
 		}
 	}
-	b.team.inner.Progress() // or they wait for company, while this rank computes
+	if len(b.below) > 0 { // or the flags wait for company, while this rank computes
+		b.team.inner.Progress()
+	}
 	return nil
 }
 
