@@ -15,7 +15,7 @@ import (
 
 // parts returns two slices that are told from those of other rounds.
 func parts(round int) (head, body []byte) {
-	sizes := []int{0, 1, 4 << 10, 4<<10 - 1, 5000, 100_000, 256 << 10, 256<<10 + 1, 300_000}
+	sizes := []int{0, 1, 16 << 10, 16<<10 - 1, 17_000, 100_000, 256 << 10, 256<<10 + 1, 300_000}
 	block := make([]byte, []int{0, 3, 24}[round%3]+sizes[round%len(sizes)])
 	dice := rand.New(rand.NewPCG(uint64(round), 0))
 	for i := range block {
@@ -65,7 +65,7 @@ func TestPartsArriveAsOneBlock(t *testing.T) {
 func TestALongHeadArrivesAsWell(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			head, body := bytes.Repeat([]byte{7}, 300_000), bytes.Repeat([]byte{8}, 5000)
+			head, body := bytes.Repeat([]byte{7}, 300_000), bytes.Repeat([]byte{8}, 20_000)
 			if r.Me == 0 {
 				w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, rpipe.WithHeap(1<<20))
 				r.NoError(err)

@@ -28,8 +28,9 @@ func (w *Writer[T]) SendParts(ctx context.Context, head, body []T) error {
 	return err
 }
 
-// partsFrom is from how many bytes on a copy costs more than another request.
-const partsFrom = 4 << 10
+// partsFrom is from how many bytes on a copy costs more than another request, which
+// leaves at once.
+const partsFrom = 16 << 10
 
 // A copier is a far end that takes over what is put, at best without a copy.
 type copier interface {

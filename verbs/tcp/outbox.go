@@ -9,6 +9,7 @@ const (
 	bufferMax   = requestRoom + 4<<10 // the rest is for answers
 	bufferMin   = 2 << 10             // what an idle connection keeps
 	copyMax     = 2 << 10             // larger payloads leave from where they lie
+	inlineCopy  = 16 << 10            // but inline ones, up to this, are copied and may wait for company
 	batchMax    = 2 * maxPayload      // bytes of one system call, about
 	maxPieces   = 64                  // pieces of one system call
 	pieceSlack  = 1 + maxSegments     // pieces that one frame may need

@@ -34,14 +34,14 @@ func (q *qp) PostSend(wrs []driver.WorkRequest) (int, error) {
 // lends tells whether a payload that is the caller's again after the post is sent
 // from where it lies.
 func lends(wr *driver.WorkRequest) bool {
-	return wr.Flags&driver.Inline != 0 && wr.Length() > copyMax
+	return wr.Flags&driver.Inline != 0 && wr.Length() > inlineCopy
 }
 
 // takeOver copies what the socket did not take of such payloads among the last n
 // requests.
 func (q *qp) takeOver(n int) {
 	for i := max(0, q.sq.count-n); i < q.sq.count; i++ {
-		if r := q.sq.at(i); r.Flags&driver.Inline != 0 && r.length > copyMax && r.saved == nil {
+		if r := q.sq.at(i); r.Flags&driver.Inline != 0 && r.length > inlineCopy && r.saved == nil {
 			if unsent := q.out.unsent(r); unsent < r.framed || r.framed < r.length {
 				q.sq.capture(r, unsent)
 				q.out.move(r)
@@ -79,7 +79,7 @@ func (q *qp) post(wr *driver.WorkRequest) error {
 	if q.link != nil && !q.out.blocked {
 		q.fill()
 	}
-	if wr.Flags&driver.Inline != 0 && r.stage == stageQueued && r.length <= copyMax {
+	if wr.Flags&driver.Inline != 0 && r.stage == stageQueued && r.length <= inlineCopy {
 		q.sq.capture(r, 0)
 	}
 	return nil

@@ -134,7 +134,7 @@ func (q *qp) putOutgoing(r *request) bool {
 		f.kind, f.imm = kindWriteImm, r.Imm
 	}
 	need := headerSizes[f.kind]
-	copied := r.length <= copyMax
+	copied := r.length <= copyMax || r.length <= inlineCopy && r.Flags&driver.Inline != 0 && r.saved == nil
 	if copied {
 		need += n
 	}

@@ -124,7 +124,7 @@ func TestInlineWritesToAStalledPeerLeaveTheirSourcesFree(t *testing.T) {
 	resume := b.stall()
 	want := make([]byte, rounds*maxInline)
 	for i := range rounds {
-		n := []int{copyMax + 1, 3 * copyMax, 64<<10 + 1, 100_001, maxInline - 3, maxInline}[i%6]
+		n := []int{copyMax + 1, inlineCopy, inlineCopy + 1, 64<<10 + 1, 100_001, maxInline - 3, maxInline}[i%7]
 		src := randomBytes(n)
 		copy(want[i*maxInline:], src)
 		third := n / 3
