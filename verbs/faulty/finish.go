@@ -116,10 +116,30 @@ func (q *qp) judge(r *request) driver.Completion {
 	case c.Status == driver.Flushed && r.number < q.blamed:
 		c.Status, c.Err = driver.RetryExceeded, q.cause
 		q.failed = true
+	case c.Status == driver.Flushed && q.takeCause(&c):
+		q.failed = true
 	case c.Status == driver.Flushed:
 		q.flushing = true
 	case c.Status != driver.Success:
 		q.failed = true
 	}
 	return c
+}
+
+// takeCause gives c the cause that a request has which passed it below, if one has:
+// the cause comes first.
+func (q *qp) takeCause(c *driver.Completion) bool {
+	for i := range q.sends.count {
+		end := &q.sends.at(i).end
+		if q.sends.at(i).phase != done {
+			continue
+		}
+		switch end.Status {
+		case driver.Success, driver.Flushed, driver.Canceled:
+			continue
+		}
+		c.Status, c.Err = end.Status, end.Err
+		return true
+	}
+	return false
 }
