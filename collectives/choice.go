@@ -1,8 +1,6 @@
 package collectives
 
-import (
-	"github.com/gopgas/gopgas/runtime"
-)
+import "github.com/gopgas/gopgas/runtime"
 
 // Algorithms returns the names of the algorithms by which a team can do a call, which
 // [WithAlgorithm] takes: none if it cannot be done at all. For a nil team it returns
