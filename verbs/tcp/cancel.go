@@ -25,7 +25,7 @@ func (q *qp) cancel(r *request) {
 	if q.in.left > 0 && q.in.frame.kind == kindData && q.sq.oldestRead() == r {
 		q.in.to.drop()
 	}
-	q.out.detach(r, nil)
+	q.out.detach(func(p *piece) bool { return p.req == r })
 	if r.reported = true; r.Flags&driver.Announced != 0 {
 		q.sq.capture(r, r.framed) // what is in frames was copied just now, or has left
 	} else {

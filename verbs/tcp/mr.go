@@ -73,7 +73,7 @@ func (r *region) Close() error {
 // forget ends this connection's use of r: what is on its way out is copied
 // aside, and what is on its way in is thrown away and refused.
 func (q *qp) forget(r *region) {
-	q.out.detach(nil, r)
+	q.out.detach(func(p *piece) bool { return p.mr == r })
 	if q.in.mr == r {
 		q.in.mr = nil
 		q.in.to.drop()

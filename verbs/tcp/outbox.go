@@ -123,21 +123,11 @@ func (o *outbox) left(n int) {
 	o.pieces = o.pieces[:rest]
 }
 
-// detach copies aside what is queued from the memory of req or mr, so that
-// their owner may have it back.
-func (o *outbox) detach(req *request, mr *region) {
+// detach copies aside what is queued in these pieces, so that the owner of their
+// memory may have it back.
+func (o *outbox) detach(these func(*piece) bool) {
 	for i := range o.pieces {
-		p := &o.pieces[i]
-		if req != nil && p.req == req || mr != nil && p.mr == mr {
-			*p = piece{mem: append([]byte(nil), p.mem...)}
-		}
-	}
-}
-
-// own copies aside what is queued from the memory of any request.
-func (o *outbox) own() {
-	for i := range o.pieces {
-		if p := &o.pieces[i]; p.req != nil {
+		if p := &o.pieces[i]; these(p) {
 			*p = piece{mem: append([]byte(nil), p.mem...)}
 		}
 	}

@@ -154,7 +154,8 @@ func (q *qp) guard() {
 // fail ends everything outstanding: the oldest request with first, the others
 // and all receives with Flushed. The connection is the caller's affair.
 func (q *qp) fail(first driver.Status, cause error) {
-	q.out.own() // what is in frames may still leave, when its memory is the caller's again
+	// What is in frames may still leave, when its memory is the caller's again.
+	q.out.detach(func(p *piece) bool { return p.req != nil })
 	for ; q.sq.count > 0; q.sq.pop() {
 		if r := q.sq.at(0); !r.reported {
 			q.sendCQ.push(driver.Completion{ID: r.ID, Op: r.Op, Status: first, QP: q.num, Err: cause})
