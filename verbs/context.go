@@ -71,6 +71,18 @@ func (c *Context) CreateCQ(ctx context.Context, depth int) (*CQ, error) {
 	return &CQ{ctx: c, drv: drv}, nil
 }
 
+// NewLanding makes a landing that is shut, where a peer's writes go to memory that
+// its owner may take back: driver.ErrUnsupported without DeviceInfo.Landings. It is
+// local.
+func (c *Context) NewLanding(ctx context.Context) (Landing, error) {
+	const op = "new landing"
+	if c.closed.Load() {
+		return nil, c.fail(op, 0, driver.ErrClosed)
+	}
+	l, err := c.drv.NewLanding(ctx)
+	return l, c.fail(op, 0, err)
+}
+
 // Close releases the device with everything that was made on it: requests
 // outstanding at peers complete with an error there. It is idempotent.
 func (c *Context) Close() error {

@@ -13,6 +13,7 @@ type (
 	Memory      = driver.Memory
 	Kind        = driver.Kind
 	Access      = driver.Access
+	Landing     = driver.Landing
 	State       = driver.State
 	Attr        = driver.Attr
 	Opcode      = driver.Opcode

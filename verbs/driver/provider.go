@@ -51,6 +51,9 @@ type Context interface {
 	// RegMR makes mem usable as a source or destination with the rights in
 	// access. mem must stay valid until the MR is closed.
 	RegMR(ctx context.Context, mem Memory, access Access) (MR, error)
+	// NewLanding makes a landing that is shut; ErrUnsupported without
+	// DeviceInfo.Landings.
+	NewLanding(ctx context.Context) (Landing, error)
 	CreateCQ(ctx context.Context, depth int) (CQ, error)
 	CreateQP(ctx context.Context, cfg QPConfig) (QP, error)
 	// Close releases the device; its QPs, CQs and MRs are dead afterwards.
@@ -71,6 +74,8 @@ type DeviceInfo struct {
 	// LazyInline: of an Inline payload only what cannot leave at once is copied,
 	// so that large ones are worthwhile.
 	LazyInline bool
+	// Landings: it can make a [Landing].
+	Landings bool
 
 	// LocalKeys: segments must name registered memory by LKey. Without it a
 	// zero LKey stands for memory that only the CPU knows.

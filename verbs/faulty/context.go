@@ -67,6 +67,11 @@ func (d *device) RegMR(ctx context.Context, mem driver.Memory, access driver.Acc
 	return d.inner.RegMR(ctx, mem, access)
 }
 
+// NewLanding returns the wrapped provider's landing.
+func (d *device) NewLanding(ctx context.Context) (driver.Landing, error) {
+	return d.inner.NewLanding(ctx)
+}
+
 func (d *device) CreateCQ(ctx context.Context, depth int) (driver.CQ, error) {
 	below := max(depth, min(depth+extraDepth, d.inner.Info().MaxCQDepth))
 	inner, err := d.inner.CreateCQ(ctx, below)

@@ -97,6 +97,12 @@ func (d *device) Close() error {
 	return errors.Join(errs...)
 }
 
+// NewLanding: there is none, since a device refuses writes to what it does not know,
+// which ends the connection.
+func (d *device) NewLanding(context.Context) (driver.Landing, error) {
+	return nil, driver.ErrUnsupported
+}
+
 func (d *device) CreateCQ(_ context.Context, depth int) (driver.CQ, error) {
 	if limit := d.hw.info().MaxCQDepth; depth < 1 || depth > limit {
 		return nil, fmt.Errorf("%w: CQ depth %d, the device takes 1 to %d", driver.ErrInvalid, depth, limit)

@@ -31,6 +31,11 @@ func (c *loopContext) RegMR(_ context.Context, mem driver.Memory, access driver.
 	return c.keys.add(mem.Bytes, access)
 }
 
+// NewLanding: there is none, since writes are applied before anybody could give up.
+func (c *loopContext) NewLanding(context.Context) (driver.Landing, error) {
+	return nil, driver.ErrUnsupported
+}
+
 func (c *loopContext) CreateCQ(_ context.Context, depth int) (driver.CQ, error) {
 	q := &cq{bell: c.bell, ring: make([]driver.Completion, depth)}
 	q.ready = q.worthPolling

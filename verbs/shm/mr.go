@@ -91,6 +91,11 @@ func (c *Context) RegMR(_ context.Context, mem driver.Memory, access driver.Acce
 	return &MR{ctx: c, key: key, addr: e.offset}, nil
 }
 
+// NewLanding: there is none, since peers map memory.
+func (c *Context) NewLanding(context.Context) (driver.Landing, error) {
+	return nil, fmt.Errorf("shm: landing: %w", driver.ErrUnsupported)
+}
+
 // region is what an entry of the table says.
 type region struct {
 	fd, inode, offset, length uint64

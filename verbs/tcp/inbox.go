@@ -19,6 +19,7 @@ type inbox struct {
 	left    int   // payload bytes still to come
 	to      sink
 	mr      *region // that to writes into, while it does
+	late    bool    // what is thrown away comes too late for a landing, and counts as applied
 	pending kind    // of the request whose last frame is still to come, or 0
 	message int     // payload bytes of that request so far
 

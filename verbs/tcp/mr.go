@@ -12,12 +12,15 @@ import (
 // A region is registered memory. Its key is 128 random bits: who was not told
 // it cannot name the region.
 type region struct {
-	dev    *device
+	dev     *device
+	access  driver.Access
+	key     driver.Key
+	landing bool // its memory comes and goes
+
+	// Guarded by dev.regionMu.
 	mem    []byte
-	access driver.Access
 	addr   uint64
-	key    driver.Key
-	closed bool // guarded by dev.regionMu
+	closed bool
 }
 
 // addrBase keeps remote addresses as well aligned as the memory itself, and
@@ -38,13 +41,18 @@ func (d *device) RegMR(_ context.Context, mem driver.Memory, access driver.Acces
 	}
 	r := &region{dev: d, mem: mem.Bytes, access: access, key: newKey()}
 	r.addr = addrBase + position(mem.Bytes)%addrBase
+	return r, d.enter(r)
+}
+
+// enter puts a region into service.
+func (d *device) enter(r *region) error {
 	d.regionMu.Lock()
 	defer d.regionMu.Unlock()
 	if d.regions == nil {
-		return nil, driver.ErrClosed
+		return driver.ErrClosed
 	}
 	d.regions[r.key] = r
-	return r, nil
+	return nil
 }
 
 func (r *region) Addr() uint64     { return r.addr }
@@ -61,21 +69,27 @@ func (r *region) Close() error {
 	delete(d.regions, r.key)
 	d.regionMu.Unlock()
 	if known {
-		for _, q := range d.queuePairs() {
-			q.mu.Lock()
-			q.forget(r)
-			q.mu.Unlock()
-		}
+		d.forget(r)
 	}
 	return nil
 }
 
+// forget ends all use of the memory that r had.
+func (d *device) forget(r *region) {
+	for _, q := range d.queuePairs() {
+		q.mu.Lock()
+		q.forget(r)
+		q.mu.Unlock()
+	}
+}
+
 // forget ends this connection's use of r: what is on its way out is copied
-// aside, and what is on its way in is thrown away and refused.
+// aside, and what is on its way in is thrown away and refused, unless it comes too
+// late for a landing.
 func (q *qp) forget(r *region) {
 	q.out.detach(func(p *piece) bool { return p.mr == r })
 	if q.in.mr == r {
-		q.in.mr = nil
+		q.in.mr, q.in.late = nil, r.landing
 		q.in.to.drop()
 	}
 	q.answers.revoke(r)
@@ -93,8 +107,8 @@ func (d *device) locateAt(key driver.Key, addr uint64, n int, need driver.Access
 		return nil, nil, true
 	}
 	d.regionMu.RLock()
+	defer d.regionMu.RUnlock()
 	r := d.regions[key]
-	d.regionMu.RUnlock()
 	if r == nil || r.access&need != need || addr < r.addr {
 		return nil, nil, false
 	}

@@ -60,18 +60,23 @@ func (q *qp) open(f *frame) error {
 	if err := in.sequence(f); err != nil {
 		return err
 	}
+	in.late = false
 	switch f.kind {
 	case kindWrite, kindWriteImm:
 		if f.kind == kindWriteImm && f.last() && !q.mayConsume() {
 			return fmt.Errorf("%w: WRITE_WITH_IMM without a receive", errProtocol)
 		}
 		mr, mem, ok := q.dev.locate(f, driver.RemoteWrite)
-		if !ok {
+		switch {
+		case ok:
+			in.mr = mr
+			in.to.into(mem)
+		case q.dev.late(f):
+			in.late = true
+			in.to.drop()
+		default:
 			q.refuse(driver.RemoteAccess)
-			return nil
 		}
-		in.mr = mr
-		in.to.into(mem)
 	case kindSend:
 		return q.openSend(f)
 	case kindData:
@@ -116,7 +121,7 @@ func (q *qp) finish() error {
 	in.mr = nil
 	switch f.kind {
 	case kindWrite, kindWriteImm, kindSend:
-		if in.to.discard { // the region was closed meanwhile
+		if in.to.discard && !in.late { // the region was closed meanwhile
 			q.refuse(driver.RemoteAccess)
 			return nil
 		}
@@ -145,14 +150,14 @@ func (q *qp) applyShort(f *frame, payload []byte) error {
 		return err
 	}
 	_, mem, ok := q.dev.locate(f, driver.RemoteWrite)
-	if !ok {
+	switch {
+	case !ok && !q.dev.late(f):
 		q.refuse(driver.RemoteAccess)
 		return nil
-	}
-	if isWord(mem) {
+	case isWord(mem):
 		atomics.Word64(mem).Store(binary.NativeEndian.Uint64(payload))
-	} else {
-		copy(mem, payload)
+	default:
+		copy(mem, payload) // nothing, if it comes too late for a landing
 	}
 	q.dev.note()
 	if f.last() {

@@ -56,6 +56,7 @@ func Run(t *testing.T, h Harness) {
 		{"Lifetime", lifetimeCases()},
 		{"Waiting", waitingCases()},
 		{"Mapping", mappingCases()},
+		{"Landing", landingCases()},
 		{"Cost", costCases()},
 		{"Stress", stressCases()},
 	} {
