@@ -19,9 +19,10 @@ const (
 	placedFrom = 4 << 10
 )
 
-// fitsBoard tells whether a call among n members can be done on boards.
+// fitsBoard tells whether a call among n members can be done on boards. One along a
+// graph always can: an edge has a queue of its own, which takes elements in pieces.
 func fitsBoard(c *Call, n int) bool {
-	return n <= boardMembers && c.size <= boardRoom && c.size*n <= boardRoom && c.kind < fabric.NeighborAllGather
+	return c.graph != nil || n <= boardMembers && c.size <= boardRoom && c.size*n <= boardRoom
 }
 
 // A meeting is a board and those who meet there.
@@ -33,6 +34,9 @@ type meeting struct {
 
 // onBoard makes a call in mapped memory, by copies only if it shall be staged.
 func (g *group) onBoard(ctx context.Context, seq uint64, c *Call, staged bool) error {
+	if c.graph != nil {
+		return g.onEdges(ctx, seq, c, staged)
+	}
 	if g.meeting == nil {
 		var err error
 		if g.meeting, err = g.meetOn(g.bound.to(ctx, g.team), "/board", everyone(len(g.team.Members))); err != nil {

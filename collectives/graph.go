@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/gopgas/gopgas/collectives/internal/board"
 	"github.com/gopgas/gopgas/collectives/internal/message"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -21,6 +22,7 @@ type Graph struct {
 	in, out []int
 	slots   []int // edges[i] in brings block slots[i]; nil: block i
 	edges   *message.Neighbours
+	queued  *board.Edges // nil until a call goes along them in mapped memory
 	label   string
 }
 

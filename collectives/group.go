@@ -24,17 +24,18 @@ type group struct {
 
 	// chain is a hash of all calls up to this one: it differs from then on where one
 	// did, though it was of a kind in which nobody waits for the other.
-	chain   uint64
-	kind    fabric.Collective
-	ended   time.Time // the call by messages before
-	layout  layout
-	meeting *meeting        // nil until a call is made on the board
-	hosting *hosting        // nil where there are no two levels
-	ctx     context.Context // of the call
-	pipes   pipes
-	args    message.Args
-	arena   message.Arena
-	bound   binding
+	chain    uint64
+	kind     fabric.Collective
+	ended    time.Time // the call by messages before
+	layout   layout
+	meeting  *meeting        // nil until a call is made on the board
+	hosting  *hosting        // nil where there are no two levels
+	crossing *crossing       // nil until a call is made along a graph in mapped memory
+	ctx      context.Context // of the call
+	pipes    pipes
+	args     message.Args
+	arena    message.Arena
+	bound    binding
 }
 
 // A layout is blocks by counts and offsets in bytes.

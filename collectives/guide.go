@@ -112,10 +112,7 @@ func (g *guide) explain(c *Call, t *fabric.Team, w *way, board bool) {
 
 // noBoard says why members that map each other's memory have no board for a call.
 func noBoard(c *Call, n int) string {
-	switch {
-	case c.graph != nil:
-		return "neighbors meet in pairs"
-	case n > boardMembers:
+	if n > boardMembers {
 		return fmt.Sprintf("a board is for %d members at most", boardMembers)
 	}
 	return "its elements are too large for a board"
