@@ -39,7 +39,7 @@ func (c *Call) fits(w *way, of crew) string {
 		return "its operator must commute"
 	case needs&message.EvenSize != 0 && n%2 != 0 && n > 1:
 		return "it needs an even number of members"
-	case needs&message.EqualBlocks != 0 && c.vary:
+	case needs&message.EqualBlocks != 0 && (c.vary || of.uneven):
 		return "it needs blocks of one length"
 	case needs&message.EveryCount != 0 && c.count == fabric.Varied:
 		return "all members must know all counts"

@@ -177,9 +177,8 @@ func (g *group) byMessages(ctx context.Context, seq uint64, c *Call, way *way) e
 	g.pipes.begin(seq, g.chain, c.size, c.count == fabric.Varied || c.graph != nil)
 	var err error
 	if way.Needs&message.HostMap != 0 {
-		a.Hosts, err = g.hosting.serve(ctx, c)
-	}
-	if err == nil {
+		err = g.hosting.run(ctx, c, way, a)
+	} else {
 		err = way.Run(ctx, &g.pipes, a)
 	}
 	g.sendOff()

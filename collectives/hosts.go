@@ -17,6 +17,7 @@ type crew struct {
 	shared  bool // some are on one host
 	runs    bool // those of each host follow one another
 	crowded bool // some host has more of them than cores
+	uneven  bool // they speak for hosts of unlike numbers of members
 }
 
 // together are n members on one host.
@@ -60,48 +61,56 @@ func (w crew) String() string {
 // A hosting is what the two-level calls of a team use at a member: messages among
 // hosts, and within its host a board, if all members there map each other's memory.
 type hosting struct {
-	group   *group
-	hosts   *message.Hosts
-	members []int    // of this host, by team rank
-	met     bool     // they have found out whether they can have a board
-	meeting *meeting // nil without
-	onBoard message.Within
+	group          *group
+	hosts          *message.Hosts
+	members        []int // of this host, by team rank
+	leaders, local crew  // among hosts, and within this one
+	met            bool  // they have found out whether they can have a board
+	meeting        *meeting
+	parts          map[message.Collective]message.Func // on the board, nil without
+	call           Call                                // whose parts are chosen
+	size           int                                 // of its longest buffer
 }
 
 func newHosting(g *group) *hosting {
 	h := &hosting{group: g, hosts: message.NewHosts(g.team.Hosts)}
 	h.members = h.hosts.Beside(g.team.Rank)
+	h.leaders, h.local = together(h.hosts.Count()), together(len(h.members))
+	h.leaders.uneven, h.local.crowded = !h.hosts.Even(), g.guide.crew.crowded
+	h.hosts.Among, h.hosts.Within = h.among, h.within
 	return h
 }
 
-// serve returns the hosts for a call, with what is best for it within them and among
-// them.
-func (h *hosting) serve(ctx context.Context, c *Call) (*message.Hosts, error) {
+// run makes a call in two levels.
+func (h *hosting) run(ctx context.Context, c *Call, way *way, a *message.Args) error {
 	if !h.met {
 		if err := h.meet(ctx); err != nil {
-			return nil, err
+			return err
 		}
 		h.met = true
 	}
-	ways, size := &h.group.guide.ways, c.bytes(len(h.group.team.Members))
-	among, within := together(h.hosts.Count()), together(len(h.members))
-	within.crowded = h.group.guide.crew.crowded
-	h.hosts.Among = message.Among{
-		Broadcast: ways.byRule(message.Broadcast, c, size, among).Run,
-		Reduce:    ways.byRule(message.Reduce, c, size, among).Run,
-		AllReduce: ways.byRule(message.AllReduce, c, size, among).Run,
-		AllGather: ways.byRule(message.AllGather, c, size, among).Run,
+	h.call, h.size = *c, c.bytes(len(h.group.team.Members))
+	a.Hosts = h.hosts
+	err := way.Run(ctx, &h.group.pipes, a)
+	h.call = Call{} // what it holds is the caller's
+	return err
+}
+
+// among returns what is best for a part of the call among hosts.
+func (h *hosting) among(part message.Collective) message.Func {
+	size := h.size
+	if part == message.AllToAll { // of all members of a host together
+		size *= len(h.members)
 	}
-	if h.meeting != nil && fitsBoard(c, len(h.members)) {
-		h.hosts.Within = h.onBoard
-		return h.hosts, nil
+	return h.group.guide.ways.byRule(part, &h.call, size, h.leaders).Run
+}
+
+// within returns what is best for a part of the call on this host.
+func (h *hosting) within(part message.Collective) message.Func {
+	if h.meeting != nil && fitsBoard(&h.call, len(h.members)) {
+		return h.parts[part]
 	}
-	h.hosts.Within = message.Within{
-		Broadcast: ways.byRule(message.Broadcast, c, size, within).Run,
-		Reduce:    ways.byRule(message.Reduce, c, size, within).Run,
-		Gather:    ways.byRule(message.Gather, c, size, within).Run,
-	}
-	return h.hosts, nil
+	return h.group.guide.ways.byRule(part, &h.call, h.size, h.local).Run
 }
 
 // meet makes a board for the members of this host if they can have one. All of them
@@ -124,16 +133,13 @@ func (h *hosting) meet(ctx context.Context) error {
 	if h.meeting, err = h.group.meetOn(ctx, "/host", h.members); err != nil {
 		return err
 	}
-	gather, gatherV := h.by((*board.Board).Gather), h.by((*board.Board).GatherV)
-	h.onBoard = message.Within{
-		Broadcast: h.by((*board.Board).Broadcast),
-		Reduce:    h.by((*board.Board).Reduce),
-		Gather: func(ctx context.Context, c message.Carrier, a *message.Args) error {
-			if a.RecvCounts != nil {
-				return gatherV(ctx, c, a)
-			}
-			return gather(ctx, c, a)
-		},
+	h.parts = map[message.Collective]message.Func{
+		message.Broadcast: h.by((*board.Board).Broadcast),
+		message.Reduce:    h.by((*board.Board).Reduce),
+		message.Gather:    h.byLengths((*board.Board).Gather, (*board.Board).GatherV),
+		message.Scatter:   h.byLengths((*board.Board).Scatter, (*board.Board).ScatterV),
+		message.Scan:      h.by((*board.Board).Scan),
+		message.ExScan:    h.by((*board.Board).ExScan),
 	}
 	return nil
 }
@@ -167,18 +173,32 @@ func (h *hosting) agree(ctx context.Context, yes bool) (bool, error) {
 	return vote[0] == 1, err
 }
 
+// A boardCall is a collective on a board.
+type boardCall = func(*board.Board, context.Context, uint64, uint64, *board.Args) error
+
 // by returns a part of a two-level algorithm that is done on this host's board.
-func (h *hosting) by(do func(*board.Board, context.Context, uint64, uint64, *board.Args) error) message.Func {
+func (h *hosting) by(do boardCall) message.Func {
 	return func(ctx context.Context, _ message.Carrier, a *message.Args) error {
 		g, b := h.group, &h.meeting.args
 		b.Root, b.Elem, b.Send, b.Recv, b.Combine = a.Root, a.Elem, a.Send, a.Recv, a.Combine
 		b.SendAt, b.RecvAt = g.placeOf(a.Send), g.placeOf(a.Recv)
-		b.RecvCounts, b.RecvOffsets = a.RecvCounts, a.RecvOffsets
+		b.SendCounts, b.SendOffsets, b.RecvCounts, b.RecvOffsets = a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets
 		err := do(h.meeting.board, ctx, g.pipes.seq, g.pipes.mark, b)
 		b.Send, b.Recv, b.Combine = nil, nil, nil // the caller's
 		if err != nil {
 			return g.boardVerdict(ctx, g.pipes.seq, h.meeting, err)
 		}
 		return nil
+	}
+}
+
+// byLengths is by for blocks that are alike, or not.
+func (h *hosting) byLengths(alike, unlike boardCall) message.Func {
+	same, varied := h.by(alike), h.by(unlike)
+	return func(ctx context.Context, c message.Carrier, a *message.Args) error {
+		if a.SendCounts != nil || a.RecvCounts != nil {
+			return varied(ctx, c, a)
+		}
+		return same(ctx, c, a)
 	}
 }

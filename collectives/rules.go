@@ -66,10 +66,12 @@ var rules = [...]rule{
 	{message.AllReduce, 4 << 10, always, anywhere, "linear"},
 	{message.AllReduce, always, always, anywhere, "pairwise"},
 
+	{message.Gather, 512 << 10, always, severalHosts, "two-level"},
 	{message.Gather, always, always, sharedCores, "linear"},
 	{message.Gather, 64 << 10, always, anywhere, "binomial"},
 	{message.Gather, always, always, anywhere, "linear"},
 
+	{message.Scatter, 512 << 10, always, severalHosts, "two-level"},
 	{message.Scatter, 64 << 10, always, anywhere, "binomial"},
 	{message.Scatter, always, always, anywhere, "linear"},
 
@@ -79,21 +81,25 @@ var rules = [...]rule{
 	{message.AllGather, 64 << 10, always, anywhere, "bruck"},
 	{message.AllGather, always, always, anywhere, "ring"},
 
+	{message.ReduceScatter, always, always, severalHosts, "two-level"},
 	{message.ReduceScatter, 8 << 10, 4, sharedCores, "ring"},
 	{message.ReduceScatter, 512 << 10, 4, sharedCores, "recursive-halving"},
 	{message.ReduceScatter, 512 << 10, always, sharedCores, "reduce-scatter"},
 	{message.ReduceScatter, 64 << 10, always, anywhere, "recursive-halving"},
 	{message.ReduceScatter, always, always, anywhere, "pairwise"},
 
+	{message.AllToAll, 32 << 10, always, severalHosts, "two-level"},
 	{message.AllToAll, 32 << 10, always, sharedCores, "gather-scatter"},
 	{message.AllToAll, 128 << 10, always, sharedCores, "bruck"},
 	{message.AllToAll, 8 << 10, always, anywhere, "bruck"},
 	{message.AllToAll, always, always, anywhere, "pairwise"},
 
+	{message.Scan, 256 << 10, always, severalHosts, "two-level"},
 	{message.Scan, always, always, sharedCores, "linear"},
 	{message.Scan, 8 << 10, always, anywhere, "recursive-doubling"},
 	{message.Scan, always, always, anywhere, "linear"},
 
+	{message.ExScan, 256 << 10, always, severalHosts, "two-level"},
 	{message.ExScan, always, always, sharedCores, "linear"},
 	{message.ExScan, 8 << 10, always, anywhere, "recursive-doubling"},
 	{message.ExScan, always, always, anywhere, "linear"},

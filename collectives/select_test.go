@@ -107,9 +107,17 @@ func TestHostsChooseTheAlgorithm(t *testing.T) {
 		BroadcastCall(0, large), BroadcastCall(0, large[:1]), ReduceCall(0, sum, large, large), AllReduceCall(sum, large, large),
 		AllReduceCall(odd, large, large), ReduceCall(0, odd, large, large),
 		AllGatherCall(large[:1], large[:4]), AllGatherVCall(large, large, blocks), AllGatherVCall(large, large, gap),
-		AllReduceCall(sum, large, large, Deterministic()), ScanCall(sum, large, large),
+		AllReduceCall(sum, large, large, Deterministic()), ScanCall(sum, large[:1], large[:1]), ExScanCall(odd, large[:1], large[:1]),
+		GatherCall(0, large[:1], large[:4]), ScatterCall(0, large[:4], large[:1]), AllToAllCall(large[:4], make([]float64, 4)),
+		ReduceScatterCall(sum, large, large[:len(large)/4]), ReduceScatterCall(odd, large[:4], large[:1]),
+		ReduceScatterVCall(sum, large, blocks, large), ReduceScatterVCall(sum, large, gap, large),
+		GatherVCall(0, large, large, blocks), ScatterVCall(0, large, blocks, large), AllToAllVCall(large, blocks, large, blocks),
+		ScanCall(sum, large, large), AllToAllCall(large, make([]float64, len(large))),
+		GatherCall(0, large, make([]float64, 4*len(large))), ScatterCall(0, make([]float64, 4*len(large)), large),
 	}
-	for hosts, want := range map[string]string{"aaaa": "-----------", "abcd": "-----------", "aabb": "********---", "abbb": "********---", "abab": "****-------"} {
+	const none, ordered, mixed = "--------------------------", "********--********--------", "****--------****-*--------"
+	for hosts, want := range map[string]string{"aaaa": none, "abcd": none, "aabb": ordered, "abbb": ordered, "abab": mixed} {
+		require.Len(t, want, len(calls))
 		team := &fabric.Team{Members: []int{4, 7, 2, 9}}
 		for i := range hosts {
 			team.Hosts = append(team.Hosts, int(hosts[i]))

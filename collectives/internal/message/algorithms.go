@@ -40,7 +40,7 @@ const (
 	Commuting    Needs = 1 << iota // an operator that commutes
 	EvenSize                       // an even number of members, or one
 	EqualBlocks                    // blocks of one length
-	PackedBlocks                   // blocks that follow one another in the members' order
+	PackedBlocks                   // blocks that follow one another in the members' order, from 0 on
 	EveryCount                     // the counts of all blocks at all members
 	HostMap                        // to know who shares a host
 	HostRuns                       // hosts whose members follow one another (Hosts.Runs)

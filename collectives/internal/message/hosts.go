@@ -10,38 +10,30 @@ import "slices"
 //	host     a   a   a   b   b   c   c
 //	leader   *           *       *           the first member, or the root
 type Hosts struct {
-	// Within and Among are the algorithms inside a host and between leaders.
-	// NewHosts sets some for short data, and the caller may set others for each
-	// call. Their needs are those of the call; all members have the counts of all
-	// blocks, which follow one another.
-	Within Within
-	Among  Among
+	// Within and Among return the algorithm for a part of a call inside a host and
+	// between leaders. NewHosts sets some for short data, and the caller may set
+	// others. Their needs are those of the call; all members have the counts of all
+	// blocks, which follow one another, and are of one length if they are so in the
+	// call, but for what AllToAll sends between hosts that are not Even.
+	Within, Among func(Collective) Func
 
 	groups [][]int // members by host, in the order of their first members
 	of     []int   // member -> index in groups
 	runs   bool    // members of a host follow one another
 
-	leaders         []int // by host, in this call
-	local, leading  Sub
-	args            Args // of the part under way
-	counts, offsets []int
+	leaders        []int // by host, in this call
+	local, leading Sub
+	args           Args  // of the part under way
+	counts         []int // of blocks, by host
+	offsets        []int
+	ownCounts      []int // of blocks, by member of this host
+	ownOffsets     []int
 }
-
-// Within are the algorithms inside a host.
-type Within struct{ Broadcast, Reduce, Gather Func }
-
-// Among are the algorithms between the leaders of hosts.
-type Among struct{ Broadcast, Reduce, AllReduce, AllGather Func }
 
 // NewHosts returns the Hosts of members of which member i is on host[i]; any
 // numbers will do.
 func NewHosts(host []int) *Hosts {
-	h := &Hosts{
-		Within: Within{BroadcastBinomial, ReduceBinomial, GatherLinear},
-		Among:  Among{BroadcastBinomial, ReduceBinomial, AllReduceRecursiveDoubling, AllGatherRing},
-		of:     make([]int, len(host)),
-		runs:   true,
-	}
+	h := &Hosts{Within: forShort, Among: forShort, of: make([]int, len(host)), runs: true}
 	var names []int
 	for member, name := range host {
 		i := slices.Index(names, name)
@@ -56,7 +48,18 @@ func NewHosts(host []int) *Hosts {
 	}
 	h.leaders = make([]int, len(h.groups))
 	h.counts, h.offsets = make([]int, len(h.groups)), make([]int, len(h.groups))
+	h.ownCounts, h.ownOffsets = make([]int, len(host)), make([]int, len(host))
 	return h
+}
+
+// forShort returns an algorithm for a part of little data.
+func forShort(c Collective) Func {
+	return [...]Func{
+		Broadcast: BroadcastBinomial, Reduce: ReduceBinomial, AllReduce: AllReduceRecursiveDoubling,
+		Gather: GatherLinear, Scatter: ScatterLinear, AllGather: AllGatherRing,
+		ReduceScatter: ReduceScatterPairwise, AllToAll: AllToAllPairwise,
+		Scan: ScanRecursiveDoubling, ExScan: ExScanRecursiveDoubling,
+	}[c]
 }
 
 // Count returns the number of hosts.
@@ -64,6 +67,11 @@ func (h *Hosts) Count() int { return len(h.groups) }
 
 // Runs reports whether the members of every host follow one another.
 func (h *Hosts) Runs() bool { return h.runs }
+
+// Even reports whether all hosts have as many members.
+func (h *Hosts) Even() bool {
+	return !slices.ContainsFunc(h.groups, func(group []int) bool { return len(group) != len(h.groups[0]) })
+}
 
 // Beside returns the members that share a member's host, itself among them, in their
 // order. Nobody changes the list.
@@ -76,6 +84,19 @@ func (h *Hosts) enter(c Carrier, root int) (leader int) {
 		h.leaders[i] = group[0]
 	}
 	h.leaders[h.of[root]] = root
+	return h.split(c)
+}
+
+// enterLast is enter with the last members as leaders.
+func (h *Hosts) enterLast(c Carrier) (leader int) {
+	for i, group := range h.groups {
+		h.leaders[i] = group[len(group)-1]
+	}
+	return h.split(c)
+}
+
+// split makes the carriers of a call when the leaders are known.
+func (h *Hosts) split(c Carrier) (leader int) {
 	mine := h.of[c.Rank()]
 	h.local.among(c, h.groups[mine])
 	h.leading.among(c, h.leaders)
@@ -85,9 +106,13 @@ func (h *Hosts) enter(c Carrier, root int) (leader int) {
 // leads: this member is its host's leader.
 func (h *Hosts) leads() bool { return h.leading.rank != none }
 
-// part returns a copy of a for a part of the call.
+// alone: this member has its host to itself.
+func (h *Hosts) alone() bool { return h.local.Size() == 1 }
+
+// part returns a copy of a for a part of the call, without its blocks.
 func (h *Hosts) part(a *Args, root int, send, recv []byte) *Args {
 	h.args = *a
 	h.args.Root, h.args.Send, h.args.Recv, h.args.Hosts = root, send, recv, nil
+	h.args.SendCounts, h.args.SendOffsets, h.args.RecvCounts, h.args.RecvOffsets = nil, nil, nil, nil
 	return &h.args
 }

@@ -84,17 +84,8 @@ func (p *problem) drawHosts(t *rapid.T) {
 	if p.al.Needs&message.HostRuns != 0 || p.al.Needs&message.OrderedHosts != 0 && !p.op.commutes {
 		slices.Sort(host)
 	}
-	within := message.Within{
-		Broadcast: p.drawPart(t, "within", message.Broadcast),
-		Reduce:    p.drawPart(t, "within", message.Reduce),
-		Gather:    p.drawPart(t, "within", message.Gather),
-	}
-	among := message.Among{
-		Broadcast: p.drawPart(t, "among", message.Broadcast),
-		Reduce:    p.drawPart(t, "among", message.Reduce),
-		AllReduce: p.drawPart(t, "among", message.AllReduce),
-		AllGather: p.drawPart(t, "among", message.AllGather),
-	}
+	even := message.NewHosts(host).Even()
+	within, among := p.drawParts(t, "within", true), p.drawParts(t, "among", even)
 	defaults := rapid.Bool().Draw(t, "default parts")
 	for _, a := range p.args {
 		a.Hosts = message.NewHosts(host)
@@ -104,14 +95,22 @@ func (p *problem) drawHosts(t *rapid.T) {
 	}
 }
 
-// drawPart draws an algorithm that can be a part of this one.
-func (p *problem) drawPart(t *rapid.T, level string, c message.Collective) message.Func {
+// drawParts draws algorithms that can be parts of this one. Blocks are alike in a
+// part if they are in the call, and hosts are even.
+func (p *problem) drawParts(t *rapid.T, level string, even bool) func(message.Collective) message.Func {
 	met := message.PackedBlocks | message.EveryCount
 	if p.op.commutes {
 		met |= message.Commuting
 	}
-	all := slices.DeleteFunc(message.Algorithms(c), func(al message.Algorithm) bool { return al.Needs&^met != 0 })
-	return all[rapid.IntRange(0, len(all)-1).Draw(t, fmt.Sprintf("%s %s", level, c))].Run
+	if even && p.al.Needs&message.EqualBlocks != 0 {
+		met |= message.EqualBlocks
+	}
+	var parts []message.Func
+	for c := message.Broadcast; c <= message.ExScan; c++ {
+		all := slices.DeleteFunc(message.Algorithms(c), func(al message.Algorithm) bool { return al.Needs&^met != 0 })
+		parts = append(parts, all[rapid.IntRange(0, len(all)-1).Draw(t, fmt.Sprintf("%s %s", level, c))].Run)
+	}
+	return func(c message.Collective) message.Func { return parts[c] }
 }
 
 // draw fills in the buffers and what must come out.

@@ -25,9 +25,11 @@ var table = []Algorithm{
 	{AllReduce, "chunked-ring", AllReduceChunkedRing, Commuting, false, chunkedRing},
 
 	{Gather, "binomial", GatherBinomial, PackedBlocks | EveryCount, false, treeBlocks},
+	{Gather, "two-level", GatherTwoLevel, EqualBlocks | HostMap, false, nil},
 	{Gather, "linear", GatherLinear, 0, false, eachBlock},
 
 	{Scatter, "binomial", ScatterBinomial, PackedBlocks | EveryCount, false, treeBlocks},
+	{Scatter, "two-level", ScatterTwoLevel, EqualBlocks | HostMap, false, nil},
 	{Scatter, "linear", ScatterLinear, 0, false, eachBlock},
 
 	{AllGather, "linear", AllGatherLinear, 0, false, turns},
@@ -40,18 +42,22 @@ var table = []Algorithm{
 
 	{ReduceScatter, "reduce-scatter", ReduceScatterReduceScatter, PackedBlocks, true, plus(rootEach, eachBlock)},
 	{ReduceScatter, "recursive-halving", ReduceScatterHalving, Commuting | PackedBlocks, false, doublingBlocks},
+	{ReduceScatter, "two-level", ReduceScatterTwoLevel, PackedBlocks | HostMap | OrderedHosts, false, nil},
 	{ReduceScatter, "pairwise", ReduceScatterPairwise, 0, true, eachBlock},
 	{ReduceScatter, "ring", ReduceScatterRing, Commuting, false, eachBlock},
 
 	{AllToAll, "linear", AllToAllLinear, 0, false, turns},
 	{AllToAll, "gather-scatter", AllToAllGatherScatter, EqualBlocks, false, twice(rootEach)},
+	{AllToAll, "two-level", AllToAllTwoLevel, EqualBlocks | HostMap, false, nil},
 	{AllToAll, "bruck", AllToAllBruck, EqualBlocks, false, bruck},
 	{AllToAll, "pairwise", AllToAllPairwise, 0, false, eachBlock},
 
 	{Scan, "recursive-doubling", ScanRecursiveDoubling, 0, false, logarithmic},
+	{Scan, "two-level", ScanTwoLevel, HostMap | HostRuns, false, nil},
 	{Scan, "linear", ScanLinear, 0, true, pipeline},
 
 	{ExScan, "recursive-doubling", ExScanRecursiveDoubling, 0, false, logarithmic},
+	{ExScan, "two-level", ExScanTwoLevel, HostMap | HostRuns, false, nil},
 	{ExScan, "linear", ExScanLinear, 0, true, pipeline},
 
 	{NeighbourAllGather, "hops", NeighbourAllGatherHops, 0, false, nil},

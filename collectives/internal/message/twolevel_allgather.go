@@ -28,21 +28,17 @@ func AllGatherTwoLevel(ctx context.Context, c Carrier, a *Args) error {
 		gather.Recv = a.Recv
 		gather.RecvCounts, gather.RecvOffsets = a.RecvCounts[group[0]:end], a.RecvOffsets[group[0]:end]
 	}
-	if err := h.Within.Gather(ctx, &h.local, gather); err != nil {
+	if err := h.Within(Gather)(ctx, &h.local, gather); err != nil {
 		return err
 	}
 	if h.leads() {
-		for i, group := range h.groups {
-			lo, _ := b.bounds(group[0])
-			_, hi := b.bounds(group[len(group)-1])
-			h.counts[i], h.offsets[i] = hi-lo, lo
-		}
+		h.layOut(b)
 		among := h.part(a, 0, host, a.Recv)
 		among.RecvCounts, among.RecvOffsets = h.counts, h.offsets
-		if err := h.Among.AllGather(ctx, &h.leading, among); err != nil {
+		if err := h.Among(AllGather)(ctx, &h.leading, among); err != nil {
 			return err
 		}
 	}
 	all := h.part(a, leader, nil, b.span(a.Recv, 0, n))
-	return h.Within.Broadcast(ctx, &h.local, all)
+	return h.Within(Broadcast)(ctx, &h.local, all)
 }

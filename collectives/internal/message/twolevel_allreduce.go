@@ -21,14 +21,14 @@ import "context"
 func AllReduceTwoLevel(ctx context.Context, c Carrier, a *Args) error {
 	h := a.Hosts
 	leader := h.enter(c, 0)
-	sum, err := h.reduceWithin(ctx, a, leader, a.Recv, true)
+	sum, err := h.reduceWithin(ctx, a, leader, a.Send, a.Recv, true)
 	if err != nil {
 		return err
 	}
 	if h.leads() {
-		if err := h.Among.AllReduce(ctx, &h.leading, h.part(a, 0, sum, a.Recv)); err != nil {
+		if err := h.Among(AllReduce)(ctx, &h.leading, h.part(a, 0, sum, a.Recv)); err != nil {
 			return err
 		}
 	}
-	return h.Within.Broadcast(ctx, &h.local, h.part(a, leader, nil, a.Recv))
+	return h.Within(Broadcast)(ctx, &h.local, h.part(a, leader, nil, a.Recv))
 }

@@ -21,9 +21,9 @@ func BroadcastTwoLevel(ctx context.Context, c Carrier, a *Args) error {
 // broadcast gives a.Recv of the leader of host first to all.
 func (h *Hosts) broadcast(ctx context.Context, a *Args, leader, first int) error {
 	if h.leads() {
-		if err := h.Among.Broadcast(ctx, &h.leading, h.part(a, first, nil, a.Recv)); err != nil {
+		if err := h.Among(Broadcast)(ctx, &h.leading, h.part(a, first, nil, a.Recv)); err != nil {
 			return err
 		}
 	}
-	return h.Within.Broadcast(ctx, &h.local, h.part(a, leader, nil, a.Recv))
+	return h.Within(Broadcast)(ctx, &h.local, h.part(a, leader, nil, a.Recv))
 }

@@ -19,25 +19,25 @@ import "context"
 func ReduceTwoLevel(ctx context.Context, c Carrier, a *Args) error {
 	h := a.Hosts
 	leader := h.enter(c, a.Root)
-	sum, err := h.reduceWithin(ctx, a, leader, a.Recv, c.Rank() == a.Root)
+	sum, err := h.reduceWithin(ctx, a, leader, a.Send, a.Recv, c.Rank() == a.Root)
 	if err != nil || !h.leads() {
 		return err
 	}
-	return h.Among.Reduce(ctx, &h.leading, h.part(a, h.of[a.Root], sum, a.Recv))
+	return h.Among(Reduce)(ctx, &h.leading, h.part(a, h.of[a.Root], sum, a.Recv))
 }
 
-// reduceWithin reduces a host's vectors to its leader and returns there where
-// the sum is: in into, if that may be used, or in scratch memory, or in Send
-// where the leader is alone.
-func (h *Hosts) reduceWithin(ctx context.Context, a *Args, leader int, into []byte, usable bool) ([]byte, error) {
+// reduceWithin reduces the vectors that a host's members send to its leader and
+// returns there where the sum is: in into, if that may be used, or in scratch
+// memory, or in send where the leader is alone.
+func (h *Hosts) reduceWithin(ctx context.Context, a *Args, leader int, send, into []byte, usable bool) ([]byte, error) {
 	sum := into
 	switch {
-	case h.local.Size() == 1:
-		return a.Send, nil
+	case h.alone():
+		return send, nil
 	case !h.leads():
 		sum = nil
 	case !usable:
-		sum = a.Scratch(len(a.Send))
+		sum = a.Scratch(len(send))
 	}
-	return sum, h.Within.Reduce(ctx, &h.local, h.part(a, leader, a.Send, sum))
+	return sum, h.Within(Reduce)(ctx, &h.local, h.part(a, leader, send, sum))
 }
