@@ -17,10 +17,15 @@ type collective struct {
 	in, out func(n int) int
 	// cut: the size is that of all blocks together.
 	cut  bool
-	call func(ctx context.Context, t *runtime.Team, in, out []float64) error
+	call collectiveCall
+	// open returns call where it needs something made for the team; nil where not.
+	open func(ctx context.Context, t *runtime.Team) (collectiveCall, error)
 }
 
+type collectiveCall = func(ctx context.Context, t *runtime.Team, in, out []float64) error
+
 func one(int) int    { return 1 }
+func two(int) int    { return 2 }
 func each(n int) int { return n }
 
 func collectiveCalls() []collective {
@@ -31,32 +36,44 @@ func collectiveCalls() []collective {
 				out = in
 			}
 			return collectives.Broadcast(ctx, t, 0, out)
-		}},
+		}, nil},
 		{"reduce", "Reduce to rank 0", one, one, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
 			return collectives.Reduce(ctx, t, 0, sum, in, out)
-		}},
+		}, nil},
 		{"allreduce", "AllReduce", one, one, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
 			return collectives.AllReduce(ctx, t, sum, in, out)
-		}},
+		}, nil},
 		{"gather", "Gather of blocks at rank 0", one, each, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
 			return collectives.Gather(ctx, t, 0, in, out)
-		}},
+		}, nil},
 		{"allgather", "AllGather of blocks", one, each, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
 			return collectives.AllGather(ctx, t, in, out)
-		}},
+		}, nil},
 		{"scatter", "Scatter of rank 0's blocks", each, one, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
 			return collectives.Scatter(ctx, t, 0, in, out)
-		}},
+		}, nil},
 		{"reducescatter", "ReduceScatter", each, one, true, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
 			return collectives.ReduceScatter(ctx, t, sum, in, out)
-		}},
+		}, nil},
 		{"alltoall", "AllToAll of blocks", each, each, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
 			return collectives.AllToAll(ctx, t, in, out)
-		}},
+		}, nil},
 		{"scan", "Scan", one, one, false, func(ctx context.Context, t *runtime.Team, in, out []float64) error {
 			return collectives.Scan(ctx, t, sum, in, out)
-		}},
+		}, nil},
+		{"neighbor_alltoall", "NeighborAllToAll of blocks on a ring", two, two, false, nil, alongRing},
 	}
+}
+
+// alongRing returns an exchange of blocks with both neighbors on a ring of all ranks.
+func alongRing(ctx context.Context, t *runtime.Team) (collectiveCall, error) {
+	ring, err := collectives.NewCart(ctx, t, []int{t.Size()}, []bool{true})
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, _ *runtime.Team, in, out []float64) error {
+		return collectives.NeighborAllToAll(ctx, ring.Graph, in, out)
+	}, nil
 }
 
 // count returns how many elements a vector or block has.

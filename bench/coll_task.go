@@ -53,12 +53,18 @@ type collTask struct {
 }
 
 func (c collective) measure(room maker) setup {
-	return func(_ context.Context, h *harness, size int) (task, error) {
+	return func(ctx context.Context, h *harness, size int) (task, error) {
 		t, err := c.prepare(h, size, room)
 		if err != nil {
 			return task{}, err
 		}
-		return t.task(func(ctx context.Context, in []float64) error { return c.call(ctx, h.world, in, t.out) }), nil
+		call := c.call
+		if c.open != nil {
+			if call, err = c.open(ctx, h.world); err != nil {
+				return task{}, err
+			}
+		}
+		return t.task(func(ctx context.Context, in []float64) error { return call(ctx, h.world, in, t.out) }), nil
 	}
 }
 

@@ -48,7 +48,7 @@
 //	                 small records by conveyor, and each in a block of its own
 //
 //	coll_broadcast, coll_reduce, coll_allreduce, coll_gather, coll_allgather, coll_scatter,
-//	coll_reducescatter, coll_alltoall, coll_scan
+//	coll_reducescatter, coll_alltoall, coll_scan, coll_neighbor_alltoall
 //	                 collective calls among all ranks, in buffers of the heap and in
 //	                 the caller's slices; coll_barrier is a barrier
 //

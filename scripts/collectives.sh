@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 turns=${1:-3} ranks=${2:-2 4 8} providers=${3:-shm tcp}
-names=${NAMES:-barrier broadcast reduce allreduce gather allgather scatter reducescatter alltoall scan}
+names=${NAMES:-barrier broadcast reduce allreduce gather allgather scatter reducescatter alltoall scan neighbor_alltoall}
 millis=${TIME:-60} limit=${LIMIT:-60}
 bin=$(mktemp -d)
 trap 'rm -rf "$bin"' EXIT
@@ -30,7 +30,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # sizes prints those of a collective: blocks for each rank get as large as vectors all together.
 sizes() {
 	case $1 in
-	gather | allgather | scatter | alltoall) echo "${SIZES:-8,4K,64K,1M}" ;;
+	gather | allgather | scatter | alltoall | neighbor_alltoall) echo "${SIZES:-8,4K,64K,1M}" ;;
 	*) echo "${SIZES:-8,4K,64K,1M,16M}" ;;
 	esac
 }

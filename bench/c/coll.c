@@ -18,14 +18,20 @@ static const double ROOM_MAX = 2147483648., BATCH_TIME = 100e-6;
 
 static int rank, ranks;
 
-// What is measured, and whether input and output are one vector or a block for
-// each rank. The size of what is cut is that of all blocks.
+static MPI_Comm ring;
+
+enum { EACH = 0 };
+
+// What is measured, and of how many blocks input and output are: of one vector, of
+// one for EACH rank, or of two, one for each neighbor on a ring. The size of what is
+// cut is that of all blocks.
 static const struct collective {
 	const char *name;
 	int in_blocks, out_blocks, cut;
 } collectives[] = {
-	{"barrier", 0, 0, 0}, {"broadcast", 0, 0, 0}, {"reduce", 0, 0, 0}, {"allreduce", 0, 0, 0}, {"gather", 0, 1, 0},
-	{"allgather", 0, 1, 0}, {"scatter", 1, 0, 0}, {"reducescatter", 1, 0, 1}, {"alltoall", 1, 1, 0}, {"scan", 0, 0, 0},
+	{"barrier", 1, 1, 0}, {"broadcast", 1, 1, 0}, {"reduce", 1, 1, 0}, {"allreduce", 1, 1, 0}, {"gather", 1, EACH, 0},
+	{"allgather", 1, EACH, 0}, {"scatter", EACH, 1, 0}, {"reducescatter", EACH, 1, 1}, {"alltoall", EACH, EACH, 0}, {"scan", 1, 1, 0},
+	{"neighbor_alltoall", 2, 2, 0},
 };
 
 // One collective at one size.
@@ -54,6 +60,7 @@ static void call(double *in) {
 	case 7: MPI_Reduce_scatter_block(in, t.out, t.count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); break;
 	case 8: MPI_Alltoall(in, t.count, MPI_DOUBLE, t.out, t.count, MPI_DOUBLE, MPI_COMM_WORLD); break;
 	case 9: MPI_Scan(in, t.out, t.count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); break;
+	case 10: MPI_Neighbor_alltoall(in, t.count, MPI_DOUBLE, t.out, t.count, MPI_DOUBLE, ring); break;
 	}
 }
 
@@ -139,8 +146,8 @@ static void run(const struct collective *c, int size, double seconds) {
 	memset(&t, 0, sizeof t);
 	t.c = c;
 	t.count = block > 1 ? block : 1;
-	t.in_bytes = sizeof(double) * t.count * (c->in_blocks ? ranks : 1);
-	t.out_bytes = sizeof(double) * t.count * (c->out_blocks ? ranks : 1);
+	t.in_bytes = sizeof(double) * t.count * (c->in_blocks == EACH ? ranks : c->in_blocks);
+	t.out_bytes = sizeof(double) * t.count * (c->out_blocks == EACH ? ranks : c->out_blocks);
 	if (ranks * (double)(t.in_bytes + t.out_bytes) > ROOM_MAX)
 		return;
 	t.small = size <= REWRITE_MAX;
@@ -169,6 +176,7 @@ int main(int argc, char **argv) {
 		MPI_Finalize();
 		return 2;
 	}
+	MPI_Cart_create(MPI_COMM_WORLD, 1, (int[]){ranks}, (int[]){1}, 0, &ring);
 	for (int a = 3; a < argc; a++)
 		for (size_t i = 0; i < sizeof collectives / sizeof *collectives; i++) {
 			if (strcmp(argv[a], collectives[i].name))
