@@ -31,8 +31,10 @@ const (
 
 // rules are the selection among algorithms of messages. Boards come before them:
 // where all members map each other's memory next to nothing is quicker. On several hosts
-// those of two levels come first, whatever the size: only what leaders have travels
-// between hosts, and each level is done by the rules for one. Members that share
+// those of two levels come first: only leaders talk to other hosts, and each level is
+// done by the rules for one. Where they combine, or all get the same, that saves bytes
+// between hosts, whatever the size; where every block has its own way to go it saves
+// messages and costs copies, and is for short ones. Members that share
 // cores do little at the same time: what counts is how many messages there are, and
 // how many bytes move in all. The last rule of a collective can do every call.
 var rules = [...]rule{
@@ -66,12 +68,12 @@ var rules = [...]rule{
 	{message.AllReduce, 4 << 10, always, anywhere, "linear"},
 	{message.AllReduce, always, always, anywhere, "pairwise"},
 
-	{message.Gather, 512 << 10, always, severalHosts, "two-level"},
+	{message.Gather, 128 << 10, always, severalHosts, "two-level"}, // a message less for each block, and a copy more
 	{message.Gather, always, always, sharedCores, "linear"},
 	{message.Gather, 64 << 10, always, anywhere, "binomial"},
 	{message.Gather, always, always, anywhere, "linear"},
 
-	{message.Scatter, 512 << 10, always, severalHosts, "two-level"},
+	{message.Scatter, 128 << 10, always, severalHosts, "two-level"},
 	{message.Scatter, 64 << 10, always, anywhere, "binomial"},
 	{message.Scatter, always, always, anywhere, "linear"},
 
@@ -88,18 +90,18 @@ var rules = [...]rule{
 	{message.ReduceScatter, 64 << 10, always, anywhere, "recursive-halving"},
 	{message.ReduceScatter, always, always, anywhere, "pairwise"},
 
-	{message.AllToAll, 32 << 10, always, severalHosts, "two-level"},
+	{message.AllToAll, 32 << 10, always, severalHosts, "two-level"}, // a message for each two hosts; four copies, by leaders alone
 	{message.AllToAll, 32 << 10, always, sharedCores, "gather-scatter"},
 	{message.AllToAll, 128 << 10, always, sharedCores, "bruck"},
 	{message.AllToAll, 8 << 10, always, anywhere, "bruck"},
 	{message.AllToAll, always, always, anywhere, "pairwise"},
 
-	{message.Scan, 256 << 10, always, severalHosts, "two-level"},
+	{message.Scan, 16 << 10, always, severalHosts, "two-level"}, // linear goes from host to host once, too, and pipelines
 	{message.Scan, always, always, sharedCores, "linear"},
 	{message.Scan, 8 << 10, always, anywhere, "recursive-doubling"},
 	{message.Scan, always, always, anywhere, "linear"},
 
-	{message.ExScan, 256 << 10, always, severalHosts, "two-level"},
+	{message.ExScan, 16 << 10, always, severalHosts, "two-level"},
 	{message.ExScan, always, always, sharedCores, "linear"},
 	{message.ExScan, 8 << 10, always, anywhere, "recursive-doubling"},
 	{message.ExScan, always, always, anywhere, "linear"},

@@ -14,7 +14,7 @@ import (
 func TestOnlyLeadersTalkToOtherHosts(t *testing.T) {
 	host := []int{4, 4, 4, 2, 2, 9, 9}
 	const root = 4 // leads host 2 in place of member 3
-	for _, c := range []message.Collective{message.Broadcast, message.Reduce, message.AllReduce, message.AllGather} {
+	for c := message.Broadcast; c <= message.ExScan; c++ {
 		t.Run(c.String(), func(t *testing.T) {
 			al, ok := message.Find(c, "two-level")
 			require.True(t, ok)
@@ -24,20 +24,112 @@ func TestOnlyLeadersTalkToOtherHosts(t *testing.T) {
 				a.Root, a.Hosts = root, message.NewHosts(host)
 				return al.Run(ctx, m, a)
 			})
-			leaders := map[int]bool{0: true, 3: true, 5: true}
-			if c == message.Broadcast || c == message.Reduce {
-				leaders = map[int]bool{0: true, root: true, 5: true}
+			leaders := []int{0, 3, 5}
+			switch c {
+			case message.Broadcast, message.Reduce, message.Gather, message.Scatter:
+				leaders = []int{0, root, 5}
+			case message.Scan, message.ExScan:
+				leaders = []int{2, 4, 6}
 			}
 			between := 0
 			for from, m := range w.members {
 				for to, n := range m.sent {
 					if n > 0 && host[from] != host[to] {
-						require.True(t, leaders[from] && leaders[to], "%d to %d", from, to)
+						require.Contains(t, leaders, from, "to %d", to)
+						require.Contains(t, leaders, to, "from %d", from)
 						between++
 					}
 				}
 			}
 			require.Positive(t, between)
+		})
+	}
+}
+
+// A level is what a two-level algorithm does within hosts or among them, and on how
+// many bytes.
+type level []struct {
+	part  message.Collective
+	bytes int
+}
+
+// levels returns what an algorithm does with m bytes on each of so many hosts of s
+// members.
+func levels(c message.Collective, m, hosts, s int) (within, among level) {
+	switch c {
+	case message.AllReduce:
+		return level{{message.Reduce, m}, {message.Broadcast, m}}, level{{c, m}}
+	case message.Gather, message.Scatter:
+		return level{{c, m / hosts}}, level{{c, m}}
+	case message.AllGather:
+		return level{{message.Gather, m / hosts}, {message.Broadcast, m}}, level{{c, m}}
+	case message.ReduceScatter:
+		return level{{message.Reduce, m}, {message.Scatter, m / hosts}}, level{{c, m}}
+	case message.AllToAll:
+		return level{{message.Gather, s * m}, {message.Scatter, s * m}}, level{{c, s * m}}
+	case message.Scan, message.ExScan:
+		return level{{c, m}, {message.Broadcast, m}}, level{{message.ExScan, m}}
+	}
+	return level{{c, m}}, level{{c, m}}
+}
+
+// partOf returns the algorithm that is each part in tests of costs.
+func partOf(c message.Collective) message.Algorithm {
+	name := map[message.Collective]string{
+		message.Broadcast: "binomial", message.Reduce: "binomial", message.Gather: "linear", message.Scatter: "linear",
+		message.AllGather: "ring", message.ReduceScatter: "pairwise", message.AllToAll: "pairwise",
+	}[c]
+	if name == "" {
+		name = "recursive-doubling"
+	}
+	al, ok := message.Find(c, name)
+	if !ok {
+		panic(name)
+	}
+	return al
+}
+
+// cost adds up what the parts cost members that make them one after the other.
+func (l level) cost(members int) (sum message.Cost) {
+	for _, p := range l {
+		al := partOf(p.part)
+		cost := al.Cost(members, p.bytes, 0)
+		sum.Rounds, sum.Bytes = sum.Rounds+cost.Rounds, sum.Bytes+cost.Bytes
+	}
+	return sum
+}
+
+// TestTwoLevelCallsCostWhatTheirLevelsDo counts each level where the other costs
+// nothing.
+func TestTwoLevelCallsCostWhatTheirLevelsDo(t *testing.T) {
+	run := func(c message.Collective) message.Func { return partOf(c).Run }
+	free := func(message.Collective) message.Func {
+		return func(context.Context, message.Carrier, *message.Args) error { return nil }
+	}
+	for c := message.Broadcast; c <= message.ExScan; c++ {
+		t.Run(c.String(), func(t *testing.T) {
+			al, ok := message.Find(c, "two-level")
+			require.True(t, ok)
+			for _, hosts := range []int{2, 3, 4, 7} {
+				for _, s := range []int{1, 2, 3, 4} {
+					var of []int
+					for i := range hosts * s {
+						of = append(of, i/s)
+					}
+					m := hosts * s * 24
+					within, among := levels(c, m, hosts, s)
+					counted := costOf(t, &al, hosts*s, m, func(a *message.Args) {
+						a.Hosts = message.NewHosts(of)
+						a.Hosts.Within, a.Hosts.Among = free, run
+					})
+					require.Equal(t, among.cost(hosts), counted, "among %d hosts of %d", hosts, s)
+					counted = costOf(t, &al, hosts*s, m, func(a *message.Args) {
+						a.Hosts = message.NewHosts(of)
+						a.Hosts.Within, a.Hosts.Among = run, free
+					})
+					require.Equal(t, within.cost(s), counted, "within %d hosts of %d", hosts, s)
+				}
+			}
 		})
 	}
 }
@@ -50,6 +142,15 @@ func TestHostsKnowWhetherTheirMembersFollowOneAnother(t *testing.T) {
 		require.False(t, message.NewHosts(host).Runs(), "%v", host)
 	}
 	require.Equal(t, 3, message.NewHosts([]int{7, 5, 7, 6}).Count())
+}
+
+func TestHostsKnowWhetherTheyAreEven(t *testing.T) {
+	for _, host := range [][]int{{1}, {1, 1, 1}, {3, 1, 1, 3}, {1, 2, 3}} {
+		require.True(t, message.NewHosts(host).Even(), "%v", host)
+	}
+	for _, host := range [][]int{{1, 2, 1}, {1, 1, 2, 2, 3}} {
+		require.False(t, message.NewHosts(host).Even(), "%v", host)
+	}
 }
 
 func TestASubTeamNumbersItsMembersInTheOrderOfItsList(t *testing.T) {
