@@ -102,17 +102,18 @@ func TestTeamsOfOneHostOrOneMemberOfEachHaveOneLevel(t *testing.T) {
 }
 
 func TestADeadRankEndsTwoLevelCallsOfAllOthers(t *testing.T) {
-	for _, dead := range []int{0, 2, 4} { // a leader, and two who are led
-		for _, count := range []int{1, 1 << 16} {
+	for first := range 10 { // of the kinds of calls, the one that the dead rank does not make
+		for i, dead := range []int{0, 2, 4} { // a leader, and two who are led
+			count := []int{1, 1 << 12, 1 << 16}[(first+i)%3]
 			c := testjob.Config{Provider: "auto", Ranks: 5, Hosts: "aaabb"}
 			err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
-				x := make([]float64, count)
-				var err error
-				for calls := 0; err == nil; calls++ {
-					if r.Me == dead && calls == 3 {
-						r.Die()
-					}
-					err = collectives.AllReduce(ctx, r.World, collectives.Max[float64](), x, x)
+				x := make([]int64, 1)
+				err := collectives.AllReduce(ctx, r.World, collectives.Sum[int64](), x, x)
+				if r.Me == dead {
+					r.Die()
+				}
+				for calls := first; err == nil; calls++ { // the others may be ahead
+					err = mixed(ctx, r.World, calls, count)
 				}
 				r.ErrorIs(err, runtime.ErrRankDead)
 			})
@@ -125,25 +126,56 @@ func TestADeadRankEndsTwoLevelCallsOfAllOthers(t *testing.T) {
 // TestTwoLevelCallsThatDifferAreNamed: who meets on a host's board is named by its
 // number in the team.
 func TestTwoLevelCallsThatDifferAreNamed(t *testing.T) {
-	for odd := range 5 {
-		c := testjob.Config{Provider: "auto", Ranks: 5, Hosts: "abbab"}
-		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			sum, x := collectives.Sum[int64](), make([]int64, 9)
-			count := 4
-			if r.Me == odd {
-				count = 5
+	sum := collectives.Sum[int64]()
+	x := func(n int) []int64 { return make([]int64, n) }
+	for name, of := range map[string]func(n, members int) collectives.Call{
+		"AllReduce":     func(n, _ int) collectives.Call { v := x(n); return collectives.AllReduceCall(sum, v, v) },
+		"Gather":        func(n, members int) collectives.Call { return collectives.GatherCall(1, x(n), x(n*members)) },
+		"Scatter":       func(n, members int) collectives.Call { return collectives.ScatterCall(1, x(n*members), x(n)) },
+		"ReduceScatter": func(n, members int) collectives.Call { return collectives.ReduceScatterCall(sum, x(n*members), x(n)) },
+		"AllToAll": func(n, members int) collectives.Call {
+			return collectives.AllToAllCall(x(n*members), x(n*members))
+		},
+		"Scan":   func(n, _ int) collectives.Call { return collectives.ScanCall(sum, x(n), x(n)) },
+		"ExScan": func(n, _ int) collectives.Call { return collectives.ExScanCall(sum, x(n), x(n)) },
+	} {
+		for odd := range 5 {
+			c := testjob.Config{Provider: "auto", Ranks: 5, Hosts: "abbab"}
+			if strings.Contains(name, "Scan") {
+				c.Hosts = "aabbb"
 			}
-			err := collectives.AllReduce(ctx, r.World, sum, x, x)
-			if err == nil { // the others may be ahead, and have found the difference
-				err = collectives.AllReduce(ctx, r.World, sum, x[:count], x[:count])
-			}
-			r.ErrorIs(err, runtime.ErrMismatch)
-			var m *runtime.MismatchError
-			r.ErrorAs(err, &m)
-			r.ElementsMatch([]string{"AllReduce of 4 int64, Sum", "AllReduce of 5 int64, Sum"}, []string{m.Call, m.OtherDid})
-			r.True(m.Rank == odd || m.Other == odd, "%v", err)
-		})
+			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+				count := 4
+				if r.Me == odd {
+					count = 5
+				}
+				v := x(9)
+				err := collectives.AllReduce(ctx, r.World, sum, v, v)
+				if err == nil { // the others may be ahead, and have found the difference
+					err = makeCall(ctx, r, of(count, r.N))
+				}
+				if err == nil { // it waited for nobody
+					err = collectives.Barrier(ctx, r.World)
+				}
+				r.ErrorIs(err, runtime.ErrMismatch, name)
+				var m *runtime.MismatchError
+				r.ErrorAs(err, &m)
+				r.NotEqual(m.Call, m.OtherDid)
+				for _, text := range []string{m.Call, m.OtherDid} {
+					r.Regexp("^"+name+" of (4|5|20|25) int64", text)
+				}
+				r.True(m.Rank == odd || m.Other == odd, "%v", err)
+			})
+		}
 	}
+}
+
+func makeCall(ctx context.Context, r *testjob.Rank, c collectives.Call) error {
+	plan, err := collectives.Plan(ctx, r.World, c)
+	if err != nil {
+		return err
+	}
+	return plan.Run(ctx)
 }
 
 // TestAHostWithAMemberThatMapsNothingHasNoBoard: the others there map each other's

@@ -138,13 +138,13 @@ func cut(ctx context.Context, r *testjob.Rank) {
 }
 
 func TestThousandCallsOfACrowd(t *testing.T) {
-	for _, job := range testjob.Processes(8) {
+	for _, job := range append(testjob.Processes(8), apart...) {
 		t.Run(job.String(), func(t *testing.T) { job.Run(t, "crowd") })
 	}
 }
 
 func TestAProcessKilledInLongCallsEndsThoseOfAllOthers(t *testing.T) {
-	for _, job := range testjob.Processes(5) {
+	for _, job := range append(testjob.Processes(5), apart...) {
 		t.Run(job.String(), func(t *testing.T) {
 			out := job.Try(t, "cut")
 			require.Equal(t, 137, out.ExitCode, "%s\n%s", out.Summary(), out.Output)
