@@ -24,25 +24,51 @@ const (
 	arriveOffset  = 0
 	releaseOffset = lineSize
 	// releaseOffset is the word of the member above in the tree barrier, too.
-	// roundsOffset: one word for each round of the dissemination barrier, or for
-	// each member below in the tree barrier.
-	roundsOffset = 2 * lineSize
+	// belowOffset: one word for each member below there.
+	belowOffset = 2 * lineSize
+	// roundsOffset: one word for each round of the dissemination barrier.
+	roundsOffset = belowOffset + treeArity*lineSize
 	maxRounds    = 32
 	barrierSize  = roundsOffset + maxRounds*lineSize
 )
 
 // newBarrier picks the algorithm: members that map each other's memory count
-// in one place, others pass messages, the fewest where messages take turns at cores.
+// in one place, and of those on several hosts leaders alone talk to other hosts.
+// Others pass messages, the fewest where messages take turns at cores.
 func newBarrier(t *Team, block arena.Block) barrier {
+	n, hosts := len(t.members), groupsOf(t.inner.Hosts)
 	switch {
-	case len(t.members) == 1:
+	case n == 1:
 		return alone{}
 	case t.inner.Mapped:
 		return &central{team: t}
+	case len(hosts) > 1 && len(hosts) < n:
+		return newLed(t, block.Bytes, hosts)
 	case t.inner.Crowded:
-		return &tree{team: t, mem: block.Bytes}
+		return &tree{team: t, mem: block.Bytes, circle: line(t.rank, n)}
 	}
-	return &dissemination{team: t, mem: block.Bytes, partners: make([]*fabric.Remote, maxRounds)}
+	return newDissemination(t, block.Bytes, line(t.rank, n))
+}
+
+// A circle is members, by team rank, among whom a barrier passes, and this one's
+// place there.
+type circle struct {
+	members []int
+	me      int
+}
+
+// line is the circle of all n members of a team.
+func line(rank, n int) circle {
+	c := circle{make([]int, n), rank}
+	for i := range c.members {
+		c.members[i] = i
+	}
+	return c
+}
+
+// resolve finds the barrier memory of a member of the circle.
+func (c *circle) resolve(ctx context.Context, t *Team, i int) (*fabric.Remote, error) {
+	return t.job.fabric.Resolve(ctx, t.members[c.members[i]], t.region())
 }
 
 // alone is the barrier of a team of one.

@@ -17,14 +17,19 @@ import (
 //	flag: 63      24 23           8 7          0
 //	      call number hash of calls collective
 type dissemination struct {
+	circle
 	team     *Team
 	mem      []byte
 	partners []*fabric.Remote // by round
 }
 
+func newDissemination(t *Team, mem []byte, among circle) *dissemination {
+	return &dissemination{circle: among, team: t, mem: mem, partners: make([]*fabric.Remote, bits.Len(uint(len(among.members)-1)))}
+}
+
 func (b *dissemination) arrive(ctx context.Context, seq uint64, c fabric.Collective) error {
-	n, there := len(b.team.members), false
-	for round := range bits.Len(uint(n - 1)) {
+	n, there := len(b.members), false
+	for round := range b.partners {
 		partner, err := b.partner(ctx, round)
 		if err != nil {
 			return err
@@ -38,7 +43,7 @@ func (b *dissemination) arrive(ctx context.Context, seq uint64, c fabric.Collect
 		if err := b.team.inner.Await(ctx, func() bool { return flag.Load()>>24 >= seq }); err != nil {
 			return err
 		}
-		if err := compare(ctx, b.team, flag, seq, c, ((b.team.rank-1<<round)%n+n)%n); err != nil {
+		if err := compare(ctx, b.team, flag, seq, c, b.members[((b.me-1<<round)%n+n)%n]); err != nil {
 			return err
 		}
 	}
@@ -50,9 +55,7 @@ func (b *dissemination) arrive(ctx context.Context, seq uint64, c fabric.Collect
 
 func (b *dissemination) partner(ctx context.Context, round int) (*fabric.Remote, error) {
 	if b.partners[round] == nil {
-		t := b.team
-		to := t.members[(t.rank+1<<round)%len(t.members)]
-		r, err := t.job.fabric.Resolve(ctx, to, t.region())
+		r, err := b.resolve(ctx, b.team, (b.me+1<<round)%len(b.members))
 		if err != nil {
 			return nil, err
 		}

@@ -15,74 +15,83 @@ import (
 // one another: it is for members that share cores, where the messages' cost is what
 // they wait for. Its flags are those of dissemination.
 type tree struct {
+	circle
 	team  *Team
 	mem   []byte
 	above *fabric.Remote // nil until it is needed
 	below []*fabric.Remote
+	posts bool // some below do not see this rank's stores
 }
 
 // treeArity is how many members a member has below it at most. Each has a word.
 const treeArity = 8
 
 func (b *tree) arrive(ctx context.Context, seq uint64, c fabric.Collective) error {
+	if err := b.up(ctx, seq, c); err != nil {
+		return err
+	}
+	return b.down(ctx, seq, c)
+}
+
+// up returns when all below have arrived, and has told the member above.
+func (b *tree) up(ctx context.Context, seq uint64, c fabric.Collective) error {
 	if err := b.connect(ctx); err != nil {
 		return err
 	}
-	me, value := b.team.rank, seq<<24|mark(b.team, c)
 	for i := range b.below {
-		if err := b.await(ctx, roundsOffset+i*lineSize, seq, c, me*treeArity+1+i); err != nil {
+		if err := b.await(ctx, belowOffset+i*lineSize, seq, c, b.me*treeArity+1+i); err != nil {
 			return err
 		}
 	}
+	if b.above == nil {
+		return nil
+	}
+	slot := (b.me - 1) % treeArity
+	return b.above.PostFlag(ctx, fabric.Flag{Offset: belowOffset + slot*lineSize, Value: seq<<24 | mark(b.team, c)})
+}
+
+// down waits for the word of the member above, if there is one, and passes it on.
+func (b *tree) down(ctx context.Context, seq uint64, c fabric.Collective) error {
 	if b.above != nil {
-		slot := (me - 1) % treeArity
-		if err := b.above.PostFlag(ctx, fabric.Flag{Offset: roundsOffset + slot*lineSize, Value: value}); err != nil {
-			return err
-		}
-		if err := b.await(ctx, releaseOffset, seq, c, (me-1)/treeArity); err != nil {
+		if err := b.await(ctx, releaseOffset, seq, c, (b.me-1)/treeArity); err != nil {
 			return err
 		}
 	}
 	for _, r := range b.below {
-		if err := r.PostFlag(ctx, fabric.Flag{Offset: releaseOffset, Value: value}); err != nil {
+		if err := r.PostFlag(ctx, fabric.Flag{Offset: releaseOffset, Value: seq<<24 | mark(b.team, c)}); err != nil {
 			return err
 		}
 	}
-	if len(b.below) > 0 { // or the flags wait for company, while this rank computes
+	if b.posts { // or the flags wait for company, while this rank computes
 		b.team.inner.Progress()
 	}
 	return nil
 }
 
 // await waits for the flag of another member, and compares its call with this one.
-func (b *tree) await(ctx context.Context, offset int, seq uint64, c fabric.Collective, member int) error {
+func (b *tree) await(ctx context.Context, offset int, seq uint64, c fabric.Collective, from int) error {
 	flag := atomics.Word64(b.mem[offset:])
 	if err := b.team.inner.Await(ctx, func() bool { return flag.Load()>>24 >= seq }); err != nil {
 		return err
 	}
-	return compare(ctx, b.team, flag, seq, c, member)
+	return compare(ctx, b.team, flag, seq, c, b.members[from])
 }
 
 // connect finds the memory of the members above and below.
 func (b *tree) connect(ctx context.Context) (err error) {
-	me := b.team.rank
-	if me > 0 && b.above == nil {
-		if b.above, err = b.resolve(ctx, (me-1)/treeArity); err != nil {
+	if b.me > 0 && b.above == nil {
+		if b.above, err = b.resolve(ctx, b.team, (b.me-1)/treeArity); err != nil {
 			return err
 		}
 	}
-	for child := me*treeArity + 1 + len(b.below); child <= min((me+1)*treeArity, len(b.team.members)-1); child++ {
-		r, err := b.resolve(ctx, child)
+	for child := b.me*treeArity + 1 + len(b.below); child <= min((b.me+1)*treeArity, len(b.members)-1); child++ {
+		r, err := b.resolve(ctx, b.team, child)
 		if err != nil {
 			return err
 		}
-		b.below = append(b.below, r)
+		b.below, b.posts = append(b.below, r), b.posts || r.Mem == nil
 	}
 	return nil
-}
-
-func (b *tree) resolve(ctx context.Context, member int) (*fabric.Remote, error) {
-	return b.team.job.fabric.Resolve(ctx, b.team.members[member], b.team.region())
 }
 
 // mark is what members compare of a call and those before.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -117,7 +118,7 @@ func TestTwoCollectiveCallsAtOnceAreAMismatch(t *testing.T) {
 // TestNoBarrierIsReleasedEarlyByACancelledOne cancels one rank's barriers at
 // any moment. Whenever one returns nil, all must have come to it.
 func TestNoBarrierIsReleasedEarlyByACancelledOne(t *testing.T) {
-	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
+	onePlaceOrSeveral(t, func(t *testing.T, c testjob.Config) {
 		for range 5 {
 			arrived := make([]atomic.Int64, c.Ranks)
 			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -150,6 +151,39 @@ func TestNoBarrierIsReleasedEarlyByACancelledOne(t *testing.T) {
 			})
 		}
 	})
+}
+
+// onePlaceOrSeveral runs f as a subtest with two ranks or more, on one host and on
+// several.
+func onePlaceOrSeveral(t *testing.T, f func(t *testing.T, c testjob.Config)) {
+	testjob.Each(t, 2, f)
+	testjob.EachApart(t, func(t *testing.T, c testjob.Config) {
+		if c.Ranks > 1 {
+			f(t, c)
+		}
+	})
+}
+
+func TestADeadRankEndsTheBarriersOfAllHosts(t *testing.T) {
+	const hosts = "abbaccc"
+	for dead := range len(hosts) {
+		c := testjob.Config{Provider: "auto", Ranks: len(hosts), Hosts: hosts}
+		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
+			var err error
+			for calls := 0; err == nil; calls++ {
+				if r.Me == dead && calls == 5 {
+					r.Die()
+				}
+				err = r.World.Barrier(ctx)
+			}
+			r.ErrorIs(err, runtime.ErrRankDead)
+			var gone *runtime.RankError
+			r.ErrorAs(err, &gone)
+			r.Equal(dead, gone.Rank)
+		})
+		require.ErrorContains(t, err, fmt.Sprintf("rank %d: body ended without returning", dead))
+		require.Equal(t, 1, strings.Count(err.Error(), "body ended without returning"), "%v", err)
+	}
 }
 
 func TestADeadRankIsNamedByItsContextToo(t *testing.T) {

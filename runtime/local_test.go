@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
+	"slices"
 	"testing"
 	"time"
 
@@ -23,18 +25,31 @@ func local(t *testing.T, n int, body runtime.Body, opts ...runtime.Option) error
 
 // barriers are the kinds of them: options, and sizes of teams.
 var barriers = map[string]struct {
-	opts []runtime.Option
-	of   []int
+	opts  []runtime.Option
+	of    []int
+	hosts func(rank int) string // nil: one for all
 }{
-	"central":       {nil, []int{1, 2, 3, 4, 7, 8}},
-	"dissemination": {[]runtime.Option{runtime.WithFMAMax(0), runtime.WithCores(100)}, []int{2, 3, 4, 7, 8}},
-	"tree":          {[]runtime.Option{runtime.WithFMAMax(0), runtime.WithCores(1)}, []int{2, 3, 8, 9, 10, 18, 75}},
+	"central":       {nil, []int{1, 2, 3, 4, 7, 8}, nil},
+	"dissemination": {[]runtime.Option{runtime.WithFMAMax(0), runtime.WithCores(100)}, []int{2, 3, 4, 7, 8}, nil},
+	"tree":          {[]runtime.Option{runtime.WithFMAMax(0), runtime.WithCores(1)}, []int{2, 3, 8, 9, 10, 18, 75}, nil},
+	"led by turns":  {nil, []int{3, 4, 7, 8}, func(rank int) string { return "ab"[rank%2:][:1] }},
+	"led in rows":   {nil, []int{3, 5, 8, 30}, func(rank int) string { return fmt.Sprint(bits.Len(uint(rank))) }},
+	"led by flags":  {[]runtime.Option{runtime.WithFMAMax(0)}, []int{4, 7}, func(rank int) string { return fmt.Sprint(rank / 3) }},
+	"one each":      {nil, []int{2, 3, 5}, func(rank int) string { return fmt.Sprint(rank) }},
 }
 
 func eachBarrier(t *testing.T, test func(t *testing.T, n int, opts []runtime.Option)) {
 	for name, b := range barriers {
 		for _, n := range b.of {
-			t.Run(fmt.Sprintf("%s/%d", name, n), func(t *testing.T) { test(t, n, b.opts) })
+			opts := b.opts
+			if b.hosts != nil {
+				var names []string
+				for rank := range n {
+					names = append(names, b.hosts(rank))
+				}
+				opts = append(slices.Clip(opts), runtime.WithHosts(names...))
+			}
+			t.Run(fmt.Sprintf("%s/%d", name, n), func(t *testing.T) { test(t, n, opts) })
 		}
 	}
 }

@@ -1,0 +1,66 @@
+package runtime
+
+import (
+	"context"
+	"slices"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+)
+
+// led is for members on several hosts, some of which hold more than one: flags pass
+// up a tree within each host to its first member, who passes the barrier among
+// these by dissemination, and down again.
+//
+//	host a: 0 1 2    1 2 --> 0         0 --> 1 2
+//	host b: 3 4        4 --> 3  0<->3  3 --> 4
+//
+// So only leaders talk to other hosts, in ceil(log2 H) rounds between H of them.
+// Within a host flags are stores, where its members map each other's memory: they
+// need not agree whether they all do, as those who share a counter must. (Two levels:
+// Karonis, de Supinski, Foster, Gropp, Lusk and Bresnahan, "Exploiting Hierarchy in
+// Parallel Computer Networks to Optimize Collective Operation Performance", 2000.)
+type led struct {
+	within tree
+	among  *dissemination // nil but at leaders
+}
+
+// newLed returns the barrier of members in groups, which are those on one host.
+func newLed(t *Team, mem []byte, groups [][]int) *led {
+	mine := slices.IndexFunc(groups, func(group []int) bool { return slices.Contains(group, t.rank) })
+	here := circle{groups[mine], slices.Index(groups[mine], t.rank)}
+	b := &led{within: tree{team: t, mem: mem, circle: here}}
+	if here.me == 0 {
+		leaders := circle{make([]int, len(groups)), mine}
+		for i, group := range groups {
+			leaders.members[i] = group[0]
+		}
+		b.among = newDissemination(t, mem, leaders)
+	}
+	return b
+}
+
+func (b *led) arrive(ctx context.Context, seq uint64, c fabric.Collective) error {
+	if err := b.within.up(ctx, seq, c); err != nil {
+		return err
+	}
+	if b.among != nil {
+		if err := b.among.arrive(ctx, seq, c); err != nil {
+			return err
+		}
+	}
+	return b.within.down(ctx, seq, c)
+}
+
+// groupsOf returns the members of each host, in the order of their first ones.
+func groupsOf(hosts []int) (groups [][]int) {
+	at := make(map[int]int)
+	for member, host := range hosts {
+		i, seen := at[host]
+		if !seen {
+			i = len(groups)
+			at[host], groups = i, append(groups, nil)
+		}
+		groups[i] = append(groups[i], member)
+	}
+	return groups
+}
