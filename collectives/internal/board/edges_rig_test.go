@@ -66,7 +66,7 @@ func newEdgeRig(t testing.TB, n int, with tuning) *edgeRig {
 		bell := wait.NewLocal()
 		q, err := newQueuesWith(Config{Rank: rank, Size: n, Await: bell.Wait, View: r.view}, with)
 		require.NoError(t, err)
-		r.bells, r.arenas = append(r.bells, bell), append(r.arenas, make([]byte, 2<<20))
+		r.bells, r.arenas = append(r.bells, bell), append(r.arenas, make([]byte, max(1<<17, 19*with.bay)))
 		r.queues = append(r.queues, q)
 	}
 	return r

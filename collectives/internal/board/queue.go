@@ -34,15 +34,19 @@ const (
 	queueBaysOffset = 4096
 )
 
-// queueBay returns the bytes of a bay. A member may have a queue to each of the
-// others, which take some 16 MiB together, and more where there are more than a
-// thousand members.
-func queueBay(members int) int { return min(max(4<<20/members&^4095, 4<<10), 64<<10) }
+// queueBay returns the bytes of a bay. Few members have large ones, which cost fewer
+// waits, as long as what passes through those of all of them stays in caches. A member
+// that has a queue to each of very many gives some 20 MiB to all.
+func queueBay(members int) int {
+	const page = 4 << 10
+	return max(min(512<<10/members, 256<<10), min(4<<20/members, 16<<10), page) &^ (page - 1)
+}
 
 // edgeTuning is the tuning of queues.
 func edgeTuning(members int) tuning {
 	t := measured(members)
 	t.bay = queueBay(members)
+	t.pipeMost = t.bay
 	return t
 }
 
