@@ -2,6 +2,7 @@ package collectives_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,7 +13,7 @@ import (
 )
 
 // bodies are what processes of tests run.
-var bodies = map[string]testjob.Body{"sums": sums, "killed": killed, "panics": panics, "crowd": crowd, "cut": cut}
+var bodies = map[string]testjob.Body{"sums": sums, "model": model, "killed": killed, "panics": panics, "crowd": crowd, "cut": cut}
 
 // sums makes calls that use boards, buffers in place, and pipes.
 func sums(ctx context.Context, r *testjob.Rank) {
@@ -61,6 +62,26 @@ var apart = []testjob.Job{{Provider: "auto", Ranks: 4, Hosts: "aabb"}, {Provider
 func TestProcessesAgree(t *testing.T) {
 	for _, job := range append(testjob.Processes(3), apart...) {
 		t.Run(job.String(), func(t *testing.T) { job.Run(t, "sums") })
+	}
+}
+
+// model makes all calls, as they are chosen and in two levels.
+func model(ctx context.Context, r *testjob.Rank) {
+	rnd := rand.New(rand.NewPCG(uint64(r.N), 7)) // the same at all ranks
+	for _, tr := range allTrials() {
+		for _, name := range []string{"", "two-level"} {
+			for range 4 {
+				s := draw(rnd, r.N, 256<<10)
+				s.algorithm = name
+				try(ctx, r, tr, s)
+			}
+		}
+	}
+}
+
+func TestProcessesOnSeveralHostsAgreeWithASequentialModel(t *testing.T) {
+	for _, job := range apart {
+		t.Run(job.String(), func(t *testing.T) { job.Run(t, "model") })
 	}
 }
 

@@ -19,7 +19,7 @@ type step struct {
 // same order, each by itself choosing whether it blocks, starts, or plans a call, and
 // when it waits for what it started.
 func TestARandomProgramGivesWhatTheModelSays(t *testing.T) {
-	testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
+	program := func(t *testing.T, c testjob.Config) {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -46,7 +46,9 @@ func TestARandomProgramGivesWhatTheModelSays(t *testing.T) {
 				settle(ctx, r, s)
 			}
 		})
-	})
+	}
+	testjob.Each(t, 1, program)
+	testjob.EachApart(t, program)
 }
 
 // makeSomehow makes a call, or starts it.

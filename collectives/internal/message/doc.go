@@ -33,6 +33,13 @@
 // in any order, unless Args.Ordered asks for ((a0∘a1)∘a2)∘... exactly, which
 // gives the same bits whatever the algorithm: those that can are marked.
 //
+// # Hosts
+//
+// Where some members share a host, two-level algorithms (twolevel_*.go) do one
+// thing within hosts and another among their leaders, each by an algorithm of one
+// level that Hosts name, or on a board. Of H hosts, only the leaders' messages pass
+// between two.
+//
 // # Waiting
 //
 // Carrier.Send may wait until its receiver takes the bytes. No algorithm has a
