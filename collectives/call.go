@@ -158,13 +158,18 @@ func (c *Call) checkAllToAll(rank, n int) error {
 			return err
 		}
 		if to, from := c.sendBlocks.Counts[rank], c.recvBlocks.Counts[rank]; to != from {
-			return fmt.Errorf("block of %d elements for this rank itself and of %d from it: %w", to, from, ErrLength)
+			return loopError(to, from)
 		}
 	}
 	if len(c.send) > 0 && (overlap(c.send, c.recv) || same(c.send, c.recv)) {
 		return ErrOverlap
 	}
 	return nil
+}
+
+// loopError says that a member sends itself another length than it expects.
+func loopError(to, from int) error {
+	return fmt.Errorf("block of %d elements for this rank itself and of %d from it: %w", to, from, ErrLength)
 }
 
 func same(x, y []byte) bool { return len(x) > 0 && len(y) > 0 && &x[0] == &y[0] }

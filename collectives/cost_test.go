@@ -61,6 +61,20 @@ func repeatedCalls(count int) []repeated {
 			in, out := make([]byte, r.N*count), make([]byte, r.N*count)
 			return func(ctx context.Context) error { return collectives.AllToAll(ctx, r.World, in, out) }
 		}},
+		{"NeighborAllToAll", func(r *testjob.Rank) func(context.Context) error {
+			ring, err := collectives.NewCart(r.Job.Context(), r.World, []int{r.N}, []bool{true})
+			r.NoError(err)
+			in, out := make([]int16, 2*count), make([]int16, 2*count)
+			return func(ctx context.Context) error { return collectives.NeighborAllToAll(ctx, ring.Graph, in, out) }
+		}},
+		{"NeighborAllGatherV", func(r *testjob.Rank) func(context.Context) error {
+			ring, err := collectives.NewCart(r.Job.Context(), r.World, []int{r.N}, []bool{true})
+			r.NoError(err)
+			in, out, from := make([]int16, count), make([]int16, 2*count), collectives.Blocks{Counts: []int{count, count}}
+			return func(ctx context.Context) error {
+				return collectives.NeighborAllGatherV(ctx, ring.Graph, in, out, from)
+			}
+		}},
 		{"Scan", func(r *testjob.Rank) func(context.Context) error {
 			data := make([]int16, count)
 			return func(ctx context.Context) error {

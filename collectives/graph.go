@@ -21,10 +21,14 @@ type Graph struct {
 	group   *group
 	in, out []int
 	slots   []int // edges[i] in brings block slots[i]; nil: block i
+	loops   []loop
 	edges   *message.Neighbours
 	queued  *board.Edges // nil until a call goes along them in mapped memory
 	label   string
 }
+
+// A loop is an edge from this member to itself: the places of its blocks.
+type loop struct{ out, in int }
 
 // NewGraph makes a graph of the edges that each member gives: in are the ranks that
 // it receives from, out those that it sends to. Several edges from one member to
@@ -56,8 +60,31 @@ func newGraph(ctx context.Context, t *runtime.Team, in, out, slots []int) (*Grap
 	}
 	g := &Graph{handle: t, group: group, in: slices.Clone(in), out: slices.Clone(out), slots: slots,
 		label: "graph " + strconv.FormatUint(group.graphs.Add(1), 10)}
+	g.loops = g.findLoops(t.Rank())
 	g.edges, err = message.NewNeighbours(t.Rank(), t.Size(), in, out)
 	return g, err
+}
+
+// findLoops returns the edges from a member to itself, which match in the order of
+// their lists.
+func (g *Graph) findLoops(rank int) (loops []loop) {
+	at := 0
+	for place, m := range g.out {
+		if m != rank {
+			continue
+		}
+		at += slices.Index(g.in[at:], rank) + 1 // as often there as here
+		loops = append(loops, loop{place, g.slot(at - 1)})
+	}
+	return loops
+}
+
+// slot returns which block edge i in brings.
+func (g *Graph) slot(i int) int {
+	if g.slots == nil {
+		return i
+	}
+	return g.slots[i]
 }
 
 // matchEdges checks that both ends of each edge know it. All members find the same.
@@ -111,12 +138,9 @@ func (g *Graph) In() []int {
 	if g == nil {
 		return nil
 	}
-	if g.slots == nil {
-		return slices.Clone(g.in)
-	}
-	in := make([]int, len(g.in))
-	for i, slot := range g.slots {
-		in[slot] = g.in[i]
+	in := slices.Clone(g.in)
+	for i, m := range g.in {
+		in[g.slot(i)] = m
 	}
 	return in
 }
@@ -134,10 +158,7 @@ func (g *Graph) Out() []int {
 func (g *Graph) layOut(c *Call, counts, offsets []int) ([]int, []int) {
 	counts, offsets = counts[:0], offsets[:0]
 	for i := range g.in {
-		slot := i
-		if g.slots != nil {
-			slot = g.slots[i]
-		}
+		slot := g.slot(i)
 		if c.vary {
 			counts, offsets = append(counts, c.recvBlocks.Counts[slot]*c.size), append(offsets, c.recvBlocks.offset(slot)*c.size)
 			continue

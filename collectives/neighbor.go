@@ -97,9 +97,27 @@ func (c *Call) checkNeighbors() error {
 		if err := c.sendBlocks.check("input", send, outs); err != nil {
 			return err
 		}
-		return c.recvBlocks.check("output", recv, ins)
+		return c.checkArriving(recv, ins)
 	default:
-		return c.recvBlocks.check("output", recv, ins)
+		return c.checkArriving(recv, ins)
+	}
+	return nil
+}
+
+// checkArriving checks the blocks that come along edges in, of which those from this
+// member itself are as long as it sends them.
+func (c *Call) checkArriving(recv, ins int) error {
+	if err := c.recvBlocks.check("output", recv, ins); err != nil {
+		return err
+	}
+	for _, l := range c.graph.loops {
+		to := c.elements(c.send)
+		if c.kind == fabric.NeighborAllToAllV {
+			to = c.sendBlocks.Counts[l.out]
+		}
+		if from := c.recvBlocks.Counts[l.in]; to != from {
+			return loopError(to, from)
+		}
 	}
 	return nil
 }
