@@ -34,8 +34,9 @@
 //	mapped memory    pipes (package rpipe), one each way between two members
 //
 // Where all members of a team map each other's memory, they meet on boards, small
-// pieces of memory that each writes and all read; what is long and lies in the
-// heap ([Alloc]) is read and written in place, the rest goes through one copy.
+// pieces of memory that each writes and all read, and along the edges of a graph in
+// queues, one each way between two neighbors; what is long and lies in the heap
+// ([Alloc]) is read and written in place, the rest goes through one copy.
 // Else an algorithm of messages is chosen by the length of the data, the number of
 // members, their hosts and what the operator allows; among members on several
 // hosts, those of each still meet on a board of theirs where the algorithm has a

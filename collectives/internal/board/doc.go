@@ -44,6 +44,20 @@
 // combines its share of all inputs straight into all outputs. The call decides
 // in its first turn, the same way at all members.
 //
+// # Edges
+//
+// A call along the edges of a graph concerns neighbors only, and the two ends of an
+// edge alone know how long its block is: turns, which all members count, are not for
+// it. [Edges] go by [Queues], one from each member to each that it has an edge to, with
+// a count of its own and the lines and bays of a board:
+//
+//	member 0's queue to 1    taken | 32 lines | 4 bays    member 1 takes, and writes taken
+//	member 1's queue to 0    taken | 32 lines | 4 bays
+//
+// Members put into all queues what there is room for, and take what has come, until
+// all is done. Blocks that the others map are read where they lie, straight into the
+// other's output, and their owner waits for that.
+//
 // # Order
 //
 // Operators are applied as ((a0∘a1)∘a2)∘... whatever the size and the number of
@@ -54,6 +68,7 @@
 //
 // A member that finds another in a different call returns a [*Differs] before
 // any of its data is used; what others wrote is checked before it serves as an
-// index or a length. A Board is of no more use after an error: the caller ends
-// the team, and with it everyone's wait.
+// index or a length, and a block of another length than expected is a
+// [*LengthError]. A Board, or a team's Queues, are of no more use after an error:
+// the caller ends the team, and with it everyone's wait.
 package board
