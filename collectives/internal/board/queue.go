@@ -1,11 +1,6 @@
 package board
 
-import (
-	"encoding/binary"
-	"fmt"
-
-	"github.com/gopgas/gopgas/internal/wait"
-)
+import "fmt"
 
 // A queue leads from one member to another, in memory of the first, who writes
 // all of it but one word. One end puts in, the other takes out, and nobody else
@@ -66,86 +61,4 @@ func newQueue(mem []byte, bay int) (queue, error) {
 		q.bays[i] = mem[from : from+bay : from+bay]
 	}
 	return q, nil
-}
-
-// A sender is the end of a queue at the member that it leads from.
-type sender struct {
-	queue
-	member int         // at the other end
-	bell   wait.Ringer // its bell
-	posted uint64      // lines, so far
-	known  uint64      // of them that the other has taken
-	held   [bays]uint64
-}
-
-// took tells whether the other has taken line k.
-func (s *sender) took(k uint64) (bool, error) {
-	if k <= s.known {
-		return true, nil
-	}
-	taken := s.taken.Load() // pairs with the store in tell
-	if taken < s.known || taken > s.posted {
-		return false, ErrCorrupt
-	}
-	s.known = taken
-	return k <= taken, nil
-}
-
-// free tells whether the next line may be written, with its bay if that is used.
-func (s *sender) free(bay bool) (bool, error) {
-	k := s.posted + 1
-	last := k - min(k, lines)
-	if bay {
-		last = max(last, s.held[k%bays])
-	}
-	return s.took(last)
-}
-
-// line returns the next line, which is free, and its number.
-func (s *sender) line() (*line, uint64) {
-	k := s.posted + 1
-	return &s.lines[k%lines], k
-}
-
-// post shows the next line to the other member.
-func (s *sender) post(l *line, seq, signature uint64, length int) {
-	binary.NativeEndian.PutUint64(l.data[:], uint64(length))
-	l.seq, l.signature = seq, signature
-	s.posted++
-	l.turn.Store(s.posted) // pairs with the load in take
-	s.bell.Ring()
-}
-
-// A receiver is the end of a queue at the member that it leads to.
-type receiver struct {
-	queue
-	member int
-	bell   wait.Ringer
-	got    uint64 // lines, so far
-	told   uint64 // of them that the other may know of
-}
-
-// next returns the next line, nil while it is not there.
-func (r *receiver) next() (*line, error) {
-	k := r.got + 1
-	l := &r.lines[k%lines]
-	switch now := l.turn.Load(); { // pairs with the store in post
-	case now == k:
-		return l, nil
-	case now > k:
-		return nil, ErrCorrupt
-	}
-	return nil, nil
-}
-
-// took notes that the next line was taken. The other is told at once if it may wait
-// for more than lines, and else often enough for it never to wait for a line that
-// was taken.
-func (r *receiver) took(tell bool) {
-	r.got++
-	if tell || r.got-r.told >= lines/2 {
-		r.told = r.got
-		r.taken.Store(r.got) // pairs with the load in the sender's took
-		r.bell.Ring()
-	}
 }
