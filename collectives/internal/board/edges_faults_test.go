@@ -186,15 +186,17 @@ func TestWordsThatNobodyCanHaveWrittenAreCorrupt(t *testing.T) {
 		q.lines[2].turn.Store(2)
 		require.ErrorIs(t, e.AllToAll(watchdog(t), 0, 0, &Args{Recv: make([]byte, 500)}), ErrCorrupt, what)
 	}
-	r := newEdgeRig(t, 2, tiny)
-	e := r.edges(t, oneWay())[0]
-	e.outs[0].queue.taken.Store(7)
-	x := exchange{graph: oneWay(), size: 100}
-	var err error
-	for i := uint64(0); err == nil; i++ {
-		err = x.make(watchdog(t), r.rig, e, i)
+	for what, taken := range map[string][2]uint64{"more than there are": {7, 7}, "less than before": {bays, bays - 1}} {
+		r := newEdgeRig(t, 2, tiny)
+		e := r.edges(t, oneWay())[0]
+		x := exchange{graph: oneWay(), size: tiny.pipe}
+		var err error
+		for i := uint64(0); i < 3*bays && err == nil; i++ {
+			e.outs[0].queue.taken.Store(taken[i/(2*bays)])
+			err = x.make(watchdog(t), r.rig, e, i)
+		}
+		require.ErrorIs(t, err, ErrCorrupt, what)
 	}
-	require.ErrorIs(t, err, ErrCorrupt)
 }
 
 func TestEdgesThatCannotBeAreRefused(t *testing.T) {

@@ -15,10 +15,12 @@ import (
 )
 
 // A digraph has edges in and out by member, those between the same two in one order
-// at both ends.
-type digraph struct{ in, out [][]int }
+// at both ends. Edge i in of member m fills block slots[m][i].
+type digraph struct{ in, out, slots [][]int }
 
-func newDigraph(n int) *digraph { return &digraph{make([][]int, n), make([][]int, n)} }
+func newDigraph(n int) *digraph {
+	return &digraph{make([][]int, n), make([][]int, n), make([][]int, n)}
+}
 
 // join adds an edge. In the list of where it leads, it gets a place among those from
 // other members.
@@ -37,6 +39,11 @@ func randomDigraph(random *rand.Rand, n, edges int) *digraph {
 	g := newDigraph(n)
 	for range edges {
 		g.join(random.IntN(n), random.IntN(n), random.IntN(4))
+	}
+	for m := range g.slots {
+		if random.IntN(2) == 0 {
+			g.slots[m] = random.Perm(len(g.in[m]))
+		}
 	}
 	return g
 }
@@ -87,7 +94,7 @@ func (r *edgeRig) edges(t require.TestingT, g *digraph) (all []*Edges) {
 		for _, other := range from {
 			require.NoError(t, q.LeadFrom(other, r.mem[[2]int{other, m}], r.bells[other]))
 		}
-		e, err := q.Edges(g.in[m], g.out[m], nil)
+		e, err := q.Edges(g.in[m], g.out[m], g.slots[m])
 		require.NoError(t, err)
 		all = append(all, e)
 	}
@@ -148,12 +155,16 @@ func (x *exchange) args(r *rig, m int) (a *Args, want []byte) {
 	if x.vary {
 		gap = 3
 	}
-	var sent, got [][]byte
+	sent, got := [][]byte(nil), make([][]byte, len(x.graph.in[m]))
 	for i, to := range x.graph.out[m] {
 		sent = append(sent, x.block(m, to, nth(x.graph.out[m], i)))
 	}
 	for i, from := range x.graph.in[m] {
-		got = append(got, x.block(from, m, nth(x.graph.in[m], i)))
+		place := i
+		if slots := x.graph.slots[m]; slots != nil {
+			place = slots[i]
+		}
+		got[place] = x.block(from, m, nth(x.graph.in[m], i))
 	}
 	var data []byte
 	data, a.SendCounts, a.SendOffsets = lay(sent, gap)

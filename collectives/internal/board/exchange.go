@@ -55,7 +55,7 @@ func (e *Edges) move(ctx context.Context) error {
 func (e *Edges) rewind() {
 	for i := range e.outs {
 		o := &e.outs[i]
-		o.edge, o.at, o.lent = 0, 0, 0
+		o.edge, o.at = 0, 0
 	}
 	for i := range e.ins {
 		in := &e.ins[i]
