@@ -229,6 +229,61 @@ func exchanges(ctx context.Context, r *testjob.Rank) {
 	}
 }
 
+// torn has rank 1 die at a moment of its own among long exchanges.
+func torn(ctx context.Context, r *testjob.Rank) {
+	if r.Me == 1 {
+		time.AfterFunc(time.Duration(rand.IntN(200))*time.Millisecond, r.Die)
+	}
+	g := circle(ctx, r, r.World)
+	b, err := collectives.Alloc[int64](r.World, 1<<18)
+	out := make([]int64, 1<<18)
+	for i := 0; err == nil; i++ {
+		in := b.Mem()
+		if i%2 == 0 {
+			in = make([]int64, 1<<18)
+		}
+		err = collectives.NeighborAllToAll(ctx, g, in, out)
+	}
+	r.ErrorIs(err, runtime.ErrRankDead)
+}
+
+func TestAProcessKilledInLongExchangesEndsThoseOfAllOthers(t *testing.T) {
+	for _, job := range testjob.Processes(5) {
+		t.Run(job.String(), func(t *testing.T) {
+			out := job.Try(t, "torn")
+			require.Equal(t, 137, out.ExitCode, "%s\n%s", out.Summary(), out.Output)
+			require.NotContains(t, out.Output, "Error Trace", "a survivor learned something else")
+		})
+	}
+}
+
+// TestThirtyMembersExchangeWithEveryone has more edges at a member than there are
+// cores to serve them.
+func TestThirtyMembersExchangeWithEveryone(t *testing.T) {
+	testjob.Config{Provider: "loop", Ranks: 30}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		everyone := make([]int, r.N)
+		for i := range everyone {
+			everyone[i] = i
+		}
+		g, err := collectives.NewGraph(ctx, r.World, everyone, everyone)
+		r.NoError(err)
+		for round := range 5 {
+			for _, count := range []int{1, 3000} {
+				in, out := make([]int32, r.N*count), make([]int32, r.N*count)
+				for i := range in {
+					in[i] = int32(r.Me<<16 | i/count<<8 | round)
+				}
+				r.NoError(collectives.NeighborAllToAll(ctx, g, in, out))
+				for i, got := range out {
+					if want := int32(i/count<<16 | r.Me<<8 | round); got != want {
+						r.Equal(want, got, "element %d of %d", i, count)
+					}
+				}
+			}
+		}
+	})
+}
+
 func TestProcessesExchangeAlongEdges(t *testing.T) {
 	for _, job := range append(testjob.Processes(5), testjob.Processes(2)...) {
 		t.Run(job.String(), func(t *testing.T) { job.Run(t, "exchanges") })

@@ -13,7 +13,7 @@ import (
 )
 
 // bodies are what processes of tests run.
-var bodies = map[string]testjob.Body{"sums": sums, "model": model, "killed": killed, "panics": panics, "crowd": crowd, "cut": cut, "exchanges": exchanges}
+var bodies = map[string]testjob.Body{"sums": sums, "model": model, "killed": killed, "panics": panics, "crowd": crowd, "cut": cut, "exchanges": exchanges, "torn": torn}
 
 // sums makes calls that use boards, buffers in place, and pipes.
 func sums(ctx context.Context, r *testjob.Rank) {
