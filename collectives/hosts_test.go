@@ -200,3 +200,41 @@ func TestAHostWithAMemberThatMapsNothingHasNoBoard(t *testing.T) {
 		}, runtime.WithWrap(wrap))
 	}
 }
+
+// TestElementsTooLargeForAHostsBoardGoByMessages has a board for short elements, and
+// then elements that do not fit.
+func TestElementsTooLargeForAHostsBoardGoByMessages(t *testing.T) {
+	type large struct{ first, last [5000]int32 }
+	plus := collectives.NewOp("plus", true, func(a, b large) large {
+		a.first[0], a.last[4999] = a.first[0]+b.first[0], a.last[4999]+b.last[4999]
+		return a
+	})
+	c := testjob.Config{Provider: "auto", Ranks: 5, Hosts: "aabbb"}
+	c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		x := []int64{1}
+		r.NoError(collectives.AllReduce(ctx, r.World, collectives.Sum[int64](), x, x))
+		mine := func(rank int) []large { return []large{{first: [5000]int32{int32(rank)}, last: [5000]int32{4999: 1}}} }
+		two := collectives.WithAlgorithm("two-level")
+
+		sum, all := mine(r.Me), make([]large, r.N)
+		r.NoError(collectives.Scan(ctx, r.World, plus, sum, sum, two))
+		r.EqualValues(r.Me*(r.Me+1)/2, sum[0].first[0])
+		r.EqualValues(r.Me+1, sum[0].last[4999])
+
+		r.NoError(collectives.Gather(ctx, r.World, 3, mine(r.Me), all, two))
+		for rank := 0; r.Me == 3 && rank < r.N; rank++ {
+			r.EqualValues(rank, all[rank].first[0])
+		}
+		out := make([]large, r.N)
+		for rank := range all {
+			all[rank] = mine(10*r.Me + rank)[0]
+		}
+		r.NoError(collectives.AllToAll(ctx, r.World, all, out, two))
+		for rank := range out {
+			r.EqualValues(10*rank+r.Me, out[rank].first[0])
+		}
+		r.NoError(collectives.ReduceScatter(ctx, r.World, plus, all, sum, two))
+		r.EqualValues(100+5*r.Me, sum[0].first[0])
+		r.EqualValues(r.N, sum[0].last[4999])
+	})
+}
