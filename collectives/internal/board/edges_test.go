@@ -39,7 +39,7 @@ func TestBlocksOfAllLengthsGoAround(t *testing.T) {
 	for _, n := range teams {
 		tunings := []tuning{tiny}
 		if n == 2 {
-			tunings = append(tunings, edgeTuning(n))
+			tunings = append(tunings, edgeTuning(n, false))
 		}
 		for _, with := range tunings {
 			var calls []exchange

@@ -37,11 +37,15 @@ func queueBay(members int) int {
 	return max(min(512<<10/members, 256<<10), min(4<<20/members, 16<<10), page) &^ (page - 1)
 }
 
-// edgeTuning is the tuning of queues.
-func edgeTuning(members int) tuning {
+// edgeTuning is the tuning of queues. To wait until a block was read costs members
+// that share cores one more turn at them.
+func edgeTuning(members int, crowded bool) tuning {
 	t := measured(members)
 	t.bay = queueBay(members)
 	t.pipeMost = t.bay
+	if crowded {
+		t.place = 32 << 10
+	}
 	return t
 }
 
