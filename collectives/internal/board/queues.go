@@ -23,7 +23,9 @@ type Queues struct {
 
 // NewQueues returns a member's queues, of which there are none yet. Of c, Mem and
 // Bells are not used.
-func NewQueues(c Config) (*Queues, error) { return newQueuesWith(c, edgeTuning(max(c.Size, 1), c.Crowded)) }
+func NewQueues(c Config) (*Queues, error) {
+	return newQueuesWith(c, edgeTuning(max(c.Size, 1), c.Crowded))
+}
 
 func newQueuesWith(c Config, t tuning) (*Queues, error) {
 	if c.Size < 1 || c.Rank < 0 || c.Rank >= c.Size || c.Await == nil {
