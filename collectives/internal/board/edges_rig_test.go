@@ -211,7 +211,7 @@ func (x *exchange) do(ctx context.Context, e *Edges, seq uint64, a *Args) error 
 func (x *exchange) signature() uint64 { return uint64(x.size)<<1 | 1 }
 
 // along makes calls one after the other at all members at once.
-func (r *edgeRig) along(t require.TestingT, ctx context.Context, calls []exchange) {
+func (r *edgeRig) along(ctx context.Context, t require.TestingT, calls []exchange) {
 	edges := map[*digraph][]*Edges{}
 	for _, x := range calls {
 		if edges[x.graph] == nil {

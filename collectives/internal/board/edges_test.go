@@ -31,7 +31,7 @@ func TestBlocksGoAlongTheEdgesOfAnyGraphs(t *testing.T) {
 			}
 			calls = append(calls, x)
 		}
-		newEdgeRig(t, n, with).along(rt, watchdog(t), calls)
+		newEdgeRig(t, n, with).along(watchdog(t), rt, calls)
 	})
 }
 
@@ -52,7 +52,7 @@ func TestBlocksOfAllLengthsGoAround(t *testing.T) {
 					}
 				}
 			}
-			newEdgeRig(t, n, with).along(t, watchdog(t), calls)
+			newEdgeRig(t, n, with).along(watchdog(t), t, calls)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func TestManyExchangesInARow(t *testing.T) {
 		for i := range calls {
 			calls[i] = exchange{graph: graphs[random.IntN(3)], gather: i%3 == 0, vary: i%2 == 0, size: random.IntN(12) << random.IntN(6), seed: uint64(i)}
 		}
-		newEdgeRig(t, n, tiny).along(t, watchdog(t), calls)
+		newEdgeRig(t, n, tiny).along(watchdog(t), t, calls)
 	}
 }
 
@@ -117,7 +117,7 @@ func (r *edgeRig) runAhead(t *testing.T, e *Edges, x *exchange) (calls int) {
 func TestWhatOthersReachIsReadWhereItLies(t *testing.T) {
 	for placed := range 2 {
 		r := newEdgeRig(t, 3, tiny)
-		r.along(t, watchdog(t), []exchange{{graph: circle(3), size: tiny.bay, seed: 1, placed: -placed},
+		r.along(watchdog(t), t, []exchange{{graph: circle(3), size: tiny.bay, seed: 1, placed: -placed},
 			{graph: circle(3), size: tiny.place, seed: 1, placed: -placed, gather: true}})
 		staged := false
 		for _, mem := range r.mem {
