@@ -64,6 +64,55 @@ func TestBlocksOfAllLengthsGoAround(t *testing.T) {
 	})
 }
 
+// TestExchangesThatAreStartedRunInOrderWithOtherCalls: along two graphs, planned and not,
+// while the program looks on.
+func TestExchangesThatAreStartedRunInOrderWithOtherCalls(t *testing.T) {
+	testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			ring := circle(ctx, r, r.World)
+			back, err := collectives.NewGraph(ctx, r.World, []int{r.Right()}, []int{r.Left()})
+			r.NoError(err)
+			const calls, count = 40, 700
+			var requests []*collectives.Request
+			outs, sums := make([][]int, calls), make([][]int, calls)
+			for i := range calls {
+				in := make([]int, 2*count)
+				for k := range in {
+					in[k] = r.Me<<32 | i<<16 | k
+				}
+				outs[i], sums[i] = make([]int, 2*count), []int{i}
+				call := collectives.NeighborAllToAllCall(ring, in, outs[i])
+				if i%2 == 1 {
+					call = collectives.NeighborAllGatherVCall(back, in, outs[i], collectives.Blocks{Counts: []int{2 * count}})
+				}
+				plan, err := collectives.Plan(ctx, r.World, call)
+				r.NoError(err)
+				req, err := plan.Start(ctx)
+				r.NoError(err)
+				requests = append(requests, req)
+				req, err = collectives.Start(ctx, r.World, collectives.AllReduceCall(collectives.Sum[int](), sums[i], sums[i]))
+				r.NoError(err)
+				requests = append(requests, req)
+			}
+			for _, req := range requests {
+				r.NoError(req.Wait(ctx))
+			}
+			for i, out := range outs {
+				r.Equal(r.N*i, sums[i][0])
+				for k, got := range out {
+					want := []int{r.Left(), r.Right()}[k/count]<<32 | i<<16 | (k+count)%(2*count)
+					if i%2 == 1 {
+						want = r.Right()<<32 | i<<16 | k
+					}
+					if got != want {
+						r.Equal(want, got, "call %d, element %d", i, k)
+					}
+				}
+			}
+		})
+	})
+}
+
 // TestGraphsWithoutEndTakeNoMoreMemory: those between the same members use the same
 // queues.
 func TestGraphsWithoutEndTakeNoMoreMemory(t *testing.T) {
