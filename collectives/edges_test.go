@@ -283,15 +283,16 @@ func torn(ctx context.Context, r *testjob.Rank) {
 	if r.Me == 1 {
 		time.AfterFunc(time.Duration(rand.IntN(200))*time.Millisecond, r.Die)
 	}
-	g := circle(ctx, r, r.World)
 	b, err := collectives.Alloc[int64](r.World, 1<<18)
+	r.NoError(err)
+	ring, err := collectives.NewCart(ctx, r.World, []int{r.N}, []bool{true})
 	out := make([]int64, 1<<18)
 	for i := 0; err == nil; i++ {
 		in := b.Mem()
 		if i%2 == 0 {
 			in = make([]int64, 1<<18)
 		}
-		err = collectives.NeighborAllToAll(ctx, g, in, out)
+		err = collectives.NeighborAllToAll(ctx, ring.Graph, in, out)
 	}
 	r.ErrorIs(err, runtime.ErrRankDead)
 }
