@@ -5,7 +5,7 @@ import "context"
 // AllGather gives every member everyone's block. Their lengths may differ and
 // are known to all.
 func (b *Board) AllGather(ctx context.Context, seq, signature uint64, a *Args) error {
-	if err := b.begin(seq, signature); err != nil {
+	if err := b.begin(seq, signature, a); err != nil {
 		return err
 	}
 	return b.end(b.allGather(ctx, a))
@@ -13,7 +13,7 @@ func (b *Board) AllGather(ctx context.Context, seq, signature uint64, a *Args) e
 
 func (b *Board) allGather(ctx context.Context, a *Args) error {
 	blocks := a.recvTable(len(a.Send))
-	copyTo(blocks.block(b.rank), a.Send)
+	b.copyTo(blocks.block(b.rank), a.Send)
 	if b.n == 1 {
 		return nil
 	}

@@ -4,7 +4,7 @@ import "context"
 
 // AllReduce gives every member the combination of all vectors.
 func (b *Board) AllReduce(ctx context.Context, seq, signature uint64, a *Args) error {
-	if err := b.begin(seq, signature); err != nil {
+	if err := b.begin(seq, signature, a); err != nil {
 		return err
 	}
 	return b.end(b.allReduce(ctx, a))
@@ -13,13 +13,13 @@ func (b *Board) AllReduce(ctx context.Context, seq, signature uint64, a *Args) e
 func (b *Board) allReduce(ctx context.Context, a *Args) error {
 	size := len(a.Send)
 	if b.n == 1 {
-		copyTo(a.Recv, a.Send)
+		b.copyTo(a.Recv, a.Send)
 		return nil
 	}
 	if b.asks(size, b.last) {
 		var in Place
 		if a.RecvAt.Region != 0 {
-			in = a.inPlace()
+			in = b.inPlace(a)
 		}
 		if k, err := b.ask(ctx, in, a.RecvAt); k != 0 || err != nil {
 			return b.reduceInPlace(ctx, a, k, everyone, err)

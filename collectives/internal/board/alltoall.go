@@ -4,7 +4,7 @@ import "context"
 
 // AllToAll gives every member a block of each; all are as long.
 func (b *Board) AllToAll(ctx context.Context, seq, signature uint64, a *Args) error {
-	if err := b.begin(seq, signature); err != nil {
+	if err := b.begin(seq, signature, a); err != nil {
 		return err
 	}
 	return b.end(b.allToAll(ctx, a))
@@ -13,7 +13,7 @@ func (b *Board) AllToAll(ctx context.Context, seq, signature uint64, a *Args) er
 func (b *Board) allToAll(ctx context.Context, a *Args) error {
 	each := len(a.Send) / b.n
 	from, to := &table{buf: a.Send, each: each}, &table{buf: a.Recv, each: each}
-	copyTo(to.block(b.rank), from.block(b.rank))
+	b.copyTo(to.block(b.rank), from.block(b.rank))
 	if b.n == 1 {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (b *Board) pullListed(ctx context.Context, to *table, k uint64) error {
 // AllToAllV is AllToAll of blocks whose lengths are known to the two members
 // they pass between. All meet first to learn the longest.
 func (b *Board) AllToAllV(ctx context.Context, seq, signature uint64, a *Args) error {
-	if err := b.begin(seq, signature); err != nil {
+	if err := b.begin(seq, signature, a); err != nil {
 		return err
 	}
 	return b.end(b.allToAllV(ctx, a))
@@ -90,7 +90,7 @@ func (b *Board) AllToAllV(ctx context.Context, seq, signature uint64, a *Args) e
 
 func (b *Board) allToAllV(ctx context.Context, a *Args) error {
 	from, to := a.sendTable(len(a.Send)/b.n), a.recvTable(len(a.Recv)/b.n)
-	copyTo(to.block(b.rank), from.block(b.rank))
+	b.copyTo(to.block(b.rank), from.block(b.rank))
 	if b.n == 1 {
 		return nil
 	}

@@ -61,6 +61,7 @@ type Board struct {
 	known          uint64     // all others have left it
 	told           uint64     // all others know that this member has left it
 	bayed          uint64     // the latest in which bays were used
+	cached         bool       // what all members write in this call stays in caches
 	held           [bays]hold // when a bay of this member's is free
 
 	word  *atomic.Uint64 // what this member waits for to be want
@@ -107,8 +108,8 @@ func newWith(c Config, t tuning) (*Board, error) {
 func (b *Board) Fits(elem int) bool { return elem <= b.bay/b.n }
 
 // begin opens a call.
-func (b *Board) begin(seq, signature uint64) error {
-	b.seq, b.signature = seq, signature
+func (b *Board) begin(seq, signature uint64, a *Args) error {
+	b.seq, b.signature, b.cached = seq, signature, cached(b.n, len(a.Recv))
 	return b.failure
 }
 

@@ -31,6 +31,7 @@ type Edges struct {
 	busy      int   // queues' ends that have something left to do
 	seq       uint64
 	signature uint64
+	cached    bool // what all members write in this call stays in caches
 	whole     bool // all edges out carry all of what is sent
 	src, dst  table
 	srcAt     Place

@@ -34,7 +34,7 @@ func (b *Board) foldPiece(f Combine, dst []byte, in [][]byte, from, to int) {
 	last := in[len(in)-1][from:to]
 	switch len(in) {
 	case 1:
-		copyTo(dst, last)
+		b.copyTo(dst, last)
 		return
 	case 2:
 		f(dst, in[0][from:to], last)
@@ -54,13 +54,6 @@ func (b *Board) piece(elem int) int {
 		b.scratch = make([]byte, elem) // once for elements of such a size
 	}
 	return len(b.scratch) / elem * elem
-}
-
-// copyTo copies src to dst unless they are the same.
-func copyTo(dst, src []byte) {
-	if len(src) > 0 && !same(dst, src) {
-		copy(dst, src)
-	}
 }
 
 // share returns where a member's part of n bytes begins and ends: whole

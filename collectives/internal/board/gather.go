@@ -5,7 +5,7 @@ import "context"
 // Gather gives the root everyone's block; all are as long. Only the root waits,
 // unless the blocks are written where its buffer lies.
 func (b *Board) Gather(ctx context.Context, seq, signature uint64, a *Args) error {
-	if err := b.begin(seq, signature); err != nil {
+	if err := b.begin(seq, signature, a); err != nil {
 		return err
 	}
 	return b.end(b.gather(ctx, a))
@@ -15,7 +15,7 @@ func (b *Board) gather(ctx context.Context, a *Args) error {
 	size := len(a.Send)
 	blocks := &table{buf: a.Recv, each: size}
 	if b.rank == a.Root {
-		copyTo(blocks.block(b.rank), a.Send)
+		b.copyTo(blocks.block(b.rank), a.Send)
 	}
 	if b.n == 1 {
 		return nil
@@ -89,7 +89,7 @@ func (b *Board) push(ctx context.Context, a *Args, k uint64, at Place, err error
 // GatherV is Gather of blocks whose lengths the root alone knows, so that the
 // others wait for it to list them.
 func (b *Board) GatherV(ctx context.Context, seq, signature uint64, a *Args) error {
-	if err := b.begin(seq, signature); err != nil {
+	if err := b.begin(seq, signature, a); err != nil {
 		return err
 	}
 	return b.end(b.gatherV(ctx, a))
@@ -98,7 +98,7 @@ func (b *Board) GatherV(ctx context.Context, seq, signature uint64, a *Args) err
 func (b *Board) gatherV(ctx context.Context, a *Args) error {
 	blocks := a.recvTable(len(a.Send))
 	if b.rank == a.Root {
-		copyTo(blocks.block(b.rank), a.Send)
+		b.copyTo(blocks.block(b.rank), a.Send)
 	}
 	if b.n == 1 {
 		return nil

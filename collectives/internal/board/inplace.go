@@ -4,11 +4,11 @@ import "context"
 
 // inPlace returns where the others find this member's operand: where it lies,
 // or in the result's memory, to which it is copied.
-func (a *Args) inPlace() Place {
+func (b *Board) inPlace(a *Args) Place {
 	if a.SendAt.Region != 0 || a.RecvAt.Region == 0 {
 		return a.SendAt
 	}
-	copyTo(a.Recv, a.Send)
+	b.copyTo(a.Recv, a.Send)
 	return a.RecvAt
 }
 

@@ -87,7 +87,7 @@ func (p *process) say(format string, args ...any) {
 }
 
 func (p *process) gate(seq uint64) error {
-	if err := p.begin(seq, 0); err != nil {
+	if err := p.begin(seq, 0, &Args{}); err != nil {
 		return err
 	}
 	return p.end(p.finish(context.Background()))

@@ -119,7 +119,8 @@ func (e *Edges) fetch(in *incoming, at Place, block []byte) (int, error) {
 	if len(mem) != len(block) {
 		return 0, ErrCorrupt
 	}
-	return copy(block, mem), nil
+	copyLong(block, mem, e.cached)
+	return len(block), nil
 }
 
 // piece returns the chunk of a block from a byte on: short ones have the other

@@ -77,7 +77,9 @@ func (b *Board) at(m int, p Place, n int) ([]byte, error) {
 // copyFrom fills dst from a place of a member's.
 func (b *Board) copyFrom(m int, p Place, dst []byte) error {
 	src, err := b.at(m, p, len(dst))
-	copy(dst, src)
+	if err == nil {
+		copyLong(dst, src, b.cached)
+	}
 	return err
 }
 

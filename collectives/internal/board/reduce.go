@@ -4,7 +4,7 @@ import "context"
 
 // Reduce gives the root the combination of all vectors.
 func (b *Board) Reduce(ctx context.Context, seq, signature uint64, a *Args) error {
-	if err := b.begin(seq, signature); err != nil {
+	if err := b.begin(seq, signature, a); err != nil {
 		return err
 	}
 	return b.end(b.reduce(ctx, a))
@@ -13,7 +13,7 @@ func (b *Board) Reduce(ctx context.Context, seq, signature uint64, a *Args) erro
 func (b *Board) reduce(ctx context.Context, a *Args) error {
 	size := len(a.Send)
 	if b.n == 1 {
-		copyTo(a.Recv, a.Send)
+		b.copyTo(a.Recv, a.Send)
 		return nil
 	}
 	if b.asks(size, b.alone) {
@@ -21,7 +21,7 @@ func (b *Board) reduce(ctx context.Context, a *Args) error {
 		if b.rank == a.Root {
 			in, out = Place{}, a.RecvAt
 			if out.Region != 0 {
-				in = a.inPlace()
+				in = b.inPlace(a)
 			}
 		}
 		if k, err := b.ask(ctx, in, out); k != 0 || err != nil {

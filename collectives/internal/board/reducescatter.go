@@ -5,7 +5,7 @@ import "context"
 // ReduceScatter gives every member its block of the combination of all vectors.
 // The blocks' lengths may differ and are known to all.
 func (b *Board) ReduceScatter(ctx context.Context, seq, signature uint64, a *Args) error {
-	if err := b.begin(seq, signature); err != nil {
+	if err := b.begin(seq, signature, a); err != nil {
 		return err
 	}
 	return b.end(b.reduceScatter(ctx, a))
@@ -14,7 +14,7 @@ func (b *Board) ReduceScatter(ctx context.Context, seq, signature uint64, a *Arg
 func (b *Board) reduceScatter(ctx context.Context, a *Args) error {
 	blocks := &table{a.Send, len(a.Recv), a.RecvCounts, a.RecvOffsets}
 	if b.n == 1 {
-		copyTo(a.Recv, blocks.block(0))
+		b.copyTo(a.Recv, blocks.block(0))
 		return nil
 	}
 	longest := blocks.longest(b.n)

@@ -4,7 +4,7 @@ import "context"
 
 // Scan gives every member the combination of all vectors up to its own.
 func (b *Board) Scan(ctx context.Context, seq, signature uint64, a *Args) error {
-	if err := b.begin(seq, signature); err != nil {
+	if err := b.begin(seq, signature, a); err != nil {
 		return err
 	}
 	return b.end(b.scan(ctx, a, true))
@@ -13,7 +13,7 @@ func (b *Board) Scan(ctx context.Context, seq, signature uint64, a *Args) error 
 // ExScan gives every member the combination of all vectors ahead of its own;
 // member 0, which has none, gets nothing.
 func (b *Board) ExScan(ctx context.Context, seq, signature uint64, a *Args) error {
-	if err := b.begin(seq, signature); err != nil {
+	if err := b.begin(seq, signature, a); err != nil {
 		return err
 	}
 	return b.end(b.scan(ctx, a, false))
@@ -22,7 +22,7 @@ func (b *Board) ExScan(ctx context.Context, seq, signature uint64, a *Args) erro
 func (b *Board) scan(ctx context.Context, a *Args, inclusive bool) error {
 	if b.n == 1 {
 		if inclusive {
-			copyTo(a.Recv, a.Send)
+			b.copyTo(a.Recv, a.Send)
 		}
 		return nil
 	}
@@ -80,7 +80,7 @@ func (b *Board) handOn(ctx context.Context, a *Args, k uint64, before, mine []by
 func (b *Board) prefix(a *Args, dst, before, mine []byte, inclusive bool) {
 	switch {
 	case b.rank == 0 && inclusive:
-		copyTo(dst, mine)
+		b.copyTo(dst, mine)
 	case b.rank == 0:
 	case inclusive:
 		a.Combine(dst, before, mine)

@@ -5,7 +5,7 @@ import "context"
 // Scatter gives every member its block of the root's; all are as long. The root
 // does not wait for the others, unless they read it where it lies.
 func (b *Board) Scatter(ctx context.Context, seq, signature uint64, a *Args) error {
-	if err := b.begin(seq, signature); err != nil {
+	if err := b.begin(seq, signature, a); err != nil {
 		return err
 	}
 	return b.end(b.scatter(ctx, a))
@@ -20,7 +20,7 @@ func (b *Board) scatter(ctx context.Context, a *Args) error {
 		}
 	}
 	if b.rank == a.Root { // last, since the others wait for theirs
-		copyTo(a.Recv, blocks.block(b.rank))
+		b.copyTo(a.Recv, blocks.block(b.rank))
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (b *Board) stride(longest, elem int) int {
 
 // ScatterV is Scatter of blocks whose lengths the root alone knows.
 func (b *Board) ScatterV(ctx context.Context, seq, signature uint64, a *Args) error {
-	if err := b.begin(seq, signature); err != nil {
+	if err := b.begin(seq, signature, a); err != nil {
 		return err
 	}
 	return b.end(b.scatterV(ctx, a))
@@ -99,7 +99,7 @@ func (b *Board) ScatterV(ctx context.Context, seq, signature uint64, a *Args) er
 func (b *Board) scatterV(ctx context.Context, a *Args) error {
 	blocks := a.sendTable(len(a.Recv))
 	if b.rank == a.Root {
-		copyTo(a.Recv, blocks.block(b.rank))
+		b.copyTo(a.Recv, blocks.block(b.rank))
 	}
 	if b.n == 1 {
 		return nil
