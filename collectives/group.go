@@ -32,7 +32,7 @@ type group struct {
 	hosting  *hosting        // nil where there are no two levels
 	crossing *crossing       // nil until a call is made along a graph in mapped memory
 	ctx      context.Context // of the call
-	pipes    pipes
+	pipes    *pipes
 	args     message.Args
 	arena    message.Arena
 	bound    binding
@@ -56,7 +56,7 @@ func groupOf(t *runtime.Team) (*group, error) {
 	}
 	g := &group{handle: t, team: team, guide: newGuide(team, measured)}
 	g.shapes.tuned, g.shapes.boards = measured.mark, g.guide.boards
-	g.pipes = pipes{group: g, partners: make([]partner, t.Size()), heap: heapFor(t.Size())}
+	g.pipes = newPipes(g)
 	g.args.Scratch = g.arena.Take
 	if g.guide.crew.levels() {
 		g.hosting = newHosting(g)
@@ -179,7 +179,7 @@ func (g *group) byMessages(ctx context.Context, seq uint64, c *Call, way *way) e
 	if way.Needs&message.HostMap != 0 {
 		err = g.hosting.run(ctx, c, way, a)
 	} else {
-		err = way.Run(ctx, &g.pipes, a)
+		err = way.Run(ctx, g.pipes, a)
 	}
 	g.sendOff()
 	a.Send, a.Recv, a.Combine = nil, nil, nil // the caller's

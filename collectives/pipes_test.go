@@ -25,7 +25,7 @@ func callByHand(ctx context.Context, r *testjob.Rank, elem int, f func(ctx conte
 	g, err := groupOf(r.World)
 	r.NoError(err)
 	g.pipes.begin(1, 0xabc, elem, false)
-	return g.verdict(ctx, f(g.bound.to(ctx, g.team), &g.pipes))
+	return g.verdict(ctx, f(g.bound.to(ctx, g.team), g.pipes))
 }
 
 // TestExchangesOfUnlikeLengthsNeverWaitInACircle sends around a ring, where each
@@ -73,7 +73,7 @@ func TestBlocksThatAreNoMessagesAreRefused(t *testing.T) {
 					if r.Me == 0 {
 						return p.Recv(ctx, 1, make([]byte, 8))
 					}
-					r.NoError(p.open(ctx, 0, 1))
+					r.NoError(p.open(ctx, 0))
 					return write(ctx, p, p.partners[0].out)
 				})
 				if r.Me == 0 {

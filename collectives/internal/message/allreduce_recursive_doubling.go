@@ -50,7 +50,7 @@ func AllReduceRecursiveDoubling(ctx context.Context, c Carrier, a *Args) error {
 
 // servedByPair is the part of a member for which the one below stands.
 func servedByPair(ctx context.Context, c Carrier, a *Args) error {
-	if err := c.Send(ctx, c.Rank()-1, a.Send); err != nil {
+	if err := c.SendFold(ctx, c.Rank()-1, a.Send); err != nil {
 		return err
 	}
 	return c.Recv(ctx, c.Rank()-1, a.Recv)

@@ -20,17 +20,21 @@ type Carrier interface { //nolint:interfacebloat // one small interface for each
 	// receiver: members that all send first would wait for each other for ever,
 	// so algorithms use Exchange there.
 	Send(ctx context.Context, to int, src []byte) error
+	// SendFold is Send to a member that folds what comes.
+	SendFold(ctx context.Context, to int, src []byte) error
 	// Recv fills dst with the next bytes from a member; sender and receiver give
 	// the same length.
 	Recv(ctx context.Context, from int, dst []byte) error
 	// Fold is Recv that combines what comes, where it lies, with acc in place of
 	// copying it: acc = acc∘came, or came∘acc if left. elem is the size of an
-	// element.
+	// element. The other end calls SendFold or ExchangeFold.
 	Fold(ctx context.Context, from int, acc []byte, left bool, f Combine, elem int) error
 	// Exchange is Send and Recv at once; lengths may differ and be 0. src and
 	// dst do not overlap.
 	Exchange(ctx context.Context, to int, src []byte, from int, dst []byte) error
-	// ExchangeFold is Send and Fold at once; lengths may differ and be 0. src
+	// ExchangeAll is Exchange with all others at once.
+	ExchangeAll(ctx context.Context, all All) error
+	// ExchangeFold is SendFold and Fold at once; lengths may differ and be 0. src
 	// and acc do not overlap.
 	ExchangeFold(ctx context.Context, to int, src []byte, from int, acc []byte, left bool, f Combine, elem int) error
 }

@@ -13,7 +13,10 @@ import (
 	"github.com/gopgas/gopgas/collectives/internal/message"
 )
 
-var errLengths = errors.New("sender and receiver differ in length")
+var (
+	errLengths = errors.New("sender and receiver differ in length")
+	errFolds   = errors.New("sender and receiver differ in whether the message is folded")
+)
 
 // packetSize is no multiple of most elements, so that these arrive in pieces.
 const packetSize = 20
@@ -22,6 +25,7 @@ const packetSize = 20
 type packet struct {
 	n       int
 	message int          // bytes of the whole message, in its first packet
+	folded  bool         // the sender knows that it is folded
 	stamp   message.Cost // when the message has arrived, on the sender's clock
 	data    [packetSize]byte
 }
@@ -102,23 +106,31 @@ func (m *member) Rank() int { return m.rank }
 func (m *member) Size() int { return len(m.net.members) }
 
 func (m *member) Send(ctx context.Context, to int, src []byte) error {
-	return m.move(ctx, to, src, m.rank, incoming{})
+	return m.move(ctx, to, src, false, m.rank, incoming{})
+}
+
+func (m *member) SendFold(ctx context.Context, to int, src []byte) error {
+	return m.move(ctx, to, src, true, m.rank, incoming{})
 }
 
 func (m *member) Recv(ctx context.Context, from int, dst []byte) error {
-	return m.move(ctx, m.rank, nil, from, incoming{dst: dst})
+	return m.move(ctx, m.rank, nil, false, from, incoming{dst: dst})
 }
 
 func (m *member) Fold(ctx context.Context, from int, acc []byte, left bool, f message.Combine, elem int) error {
-	return m.move(ctx, m.rank, nil, from, incoming{dst: acc, left: left, fold: f, elem: elem})
+	return m.move(ctx, m.rank, nil, false, from, incoming{dst: acc, left: left, fold: f, elem: elem})
 }
 
 func (m *member) Exchange(ctx context.Context, to int, src []byte, from int, dst []byte) error {
-	return m.move(ctx, to, src, from, incoming{dst: dst})
+	return m.move(ctx, to, src, false, from, incoming{dst: dst})
+}
+
+func (m *member) ExchangeAll(ctx context.Context, all message.All) error {
+	return message.ExchangeInTurns(ctx, m, &all)
 }
 
 func (m *member) ExchangeFold(ctx context.Context, to int, src []byte, from int, acc []byte, left bool, f message.Combine, elem int) error {
-	return m.move(ctx, to, src, from, incoming{dst: acc, left: left, fold: f, elem: elem})
+	return m.move(ctx, to, src, true, from, incoming{dst: acc, left: left, fold: f, elem: elem})
 }
 
 // incoming is a message on its way in.
@@ -130,7 +142,7 @@ type incoming struct {
 }
 
 // move sends src and takes what comes at the same time, packet by packet.
-func (m *member) move(ctx context.Context, to int, src []byte, from int, in incoming) error {
+func (m *member) move(ctx context.Context, to int, src []byte, folded bool, from int, in incoming) error {
 	m.calls++
 	if m.calls == m.fail {
 		return errInjected
@@ -144,7 +156,7 @@ func (m *member) move(ctx context.Context, to int, src []byte, from int, in inco
 	m.sent[to] += len(src)
 	sent := later(m.clock, message.Cost{Rounds: m.clock.Rounds + 1, Bytes: m.clock.Bytes + len(src)})
 	arrived, done := message.Cost{}, 0
-	out, first := m.packet(src, sent), true
+	out, first := m.packet(src, folded, sent), true
 	for len(src) > 0 || done < len(in.dst) {
 		var send, recv chan packet
 		if len(src) > 0 {
@@ -156,11 +168,14 @@ func (m *member) move(ctx context.Context, to int, src []byte, from int, in inco
 		select {
 		case send <- out:
 			src = src[out.n:]
-			out = m.packet(src, sent)
+			out = m.packet(src, folded, sent)
 			out.message = 0
 		case p := <-recv:
 			if first && p.message != len(in.dst) || !first && p.message != 0 {
 				return fmt.Errorf("%w: %d came from %d, %d wanted at %d", errLengths, p.message, from, len(in.dst), m.rank)
+			}
+			if p.folded != (in.fold != nil) {
+				return fmt.Errorf("%w: from %d at %d", errFolds, from, m.rank)
 			}
 			first, arrived = false, p.stamp
 			done = m.take(&in, done, p.data[:p.n])
@@ -173,8 +188,8 @@ func (m *member) move(ctx context.Context, to int, src []byte, from int, in inco
 	return nil
 }
 
-func (m *member) packet(src []byte, stamp message.Cost) packet {
-	p := packet{message: len(src), stamp: stamp}
+func (m *member) packet(src []byte, folded bool, stamp message.Cost) packet {
+	p := packet{message: len(src), folded: folded, stamp: stamp}
 	p.n = copy(p.data[:], src)
 	return p
 }

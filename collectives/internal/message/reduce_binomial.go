@@ -67,5 +67,5 @@ func reduceBinomial(ctx context.Context, c Carrier, a *Args, root int, acc []byt
 	if v == 0 {
 		return nil
 	}
-	return c.Send(ctx, rankOf(v-low, root, n), sum)
+	return c.SendFold(ctx, rankOf(v-low, root, n), sum)
 }

@@ -42,5 +42,5 @@ func ReduceChain(ctx context.Context, c Carrier, a *Args) error {
 		}
 		ready = next
 	}
-	return exchange(ctx, c, after, ready, none, nil)
+	return exchangeFold(ctx, c, a, after, ready, none, nil)
 }

@@ -16,10 +16,13 @@ func ReduceLinear(ctx context.Context, c Carrier, a *Args) error {
 
 func reduceLinear(ctx context.Context, c Carrier, a *Args, root int) error {
 	n, rank := c.Size(), c.Rank()
-	if rank != root {
+	ordered := a.inOrder() && root > 0
+	switch {
+	case rank != root && ordered && rank == 0:
 		return c.Send(ctx, root, a.Send)
-	}
-	if a.inOrder() && root > 0 {
+	case rank != root:
+		return c.SendFold(ctx, root, a.Send)
+	case ordered:
 		return reduceLinearInOrder(ctx, c, a)
 	}
 	copy(a.Recv, a.Send)

@@ -21,7 +21,7 @@ func ReduceRabenseifner(ctx context.Context, c Carrier, a *Args) error {
 	v, _ := q.virtual(rank)
 	h := halving{pairs: q, v: v, b: shares(len(a.Send), q.p, a.Elem), root: a.Root}
 	if stands := h.member(v); stands != rank {
-		return c.Send(ctx, stands, a.Send)
+		return c.SendFold(ctx, stands, a.Send)
 	}
 	src, acc := a.Send, a.Recv
 	if rank != a.Root {

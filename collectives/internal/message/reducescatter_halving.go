@@ -25,7 +25,7 @@ func ReduceScatterHalving(ctx context.Context, c Carrier, a *Args) error {
 	q, b := pairsOf(n), a.reduced()
 	v, stands := q.virtual(rank)
 	if !stands {
-		if err := c.Send(ctx, rank-1, b.span(a.Send, 0, n)); err != nil {
+		if err := c.SendFold(ctx, rank-1, b.span(a.Send, 0, n)); err != nil {
 			return err
 		}
 		return c.Recv(ctx, rank-1, a.Recv)

@@ -15,7 +15,7 @@ func ReduceScatterReduceScatter(ctx context.Context, c Carrier, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	b := a.reduced()
 	if rank != 0 {
-		if err := c.Send(ctx, 0, b.span(a.Send, 0, n)); err != nil {
+		if err := c.SendFold(ctx, 0, b.span(a.Send, 0, n)); err != nil {
 			return err
 		}
 		return c.Recv(ctx, 0, a.Recv)

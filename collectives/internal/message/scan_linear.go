@@ -21,5 +21,5 @@ func ScanLinear(ctx context.Context, c Carrier, a *Args) error {
 		}
 		ready = next
 	}
-	return exchange(ctx, c, after, ready, none, nil)
+	return exchangeFold(ctx, c, a, after, ready, none, nil)
 }

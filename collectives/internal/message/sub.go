@@ -39,6 +39,11 @@ func (s *Sub) Send(ctx context.Context, to int, src []byte) error {
 	return s.over.Send(ctx, s.members[to], src)
 }
 
+// SendFold implements Carrier.
+func (s *Sub) SendFold(ctx context.Context, to int, src []byte) error {
+	return s.over.SendFold(ctx, s.members[to], src)
+}
+
 // Recv implements Carrier.
 func (s *Sub) Recv(ctx context.Context, from int, dst []byte) error {
 	return s.over.Recv(ctx, s.members[from], dst)
@@ -52,6 +57,15 @@ func (s *Sub) Fold(ctx context.Context, from int, acc []byte, left bool, f Combi
 // Exchange implements Carrier.
 func (s *Sub) Exchange(ctx context.Context, to int, src []byte, from int, dst []byte) error {
 	return s.over.Exchange(ctx, s.members[to], src, s.members[from], dst)
+}
+
+// ExchangeAll implements Carrier.
+func (s *Sub) ExchangeAll(ctx context.Context, all All) error {
+	if all.members != nil { // of a carrier above this one
+		return ExchangeInTurns(ctx, s, &all)
+	}
+	all.members = s.members
+	return s.over.ExchangeAll(ctx, all)
 }
 
 // ExchangeFold implements Carrier.

@@ -38,6 +38,7 @@ var table = []Algorithm{
 	{AllGather, "recursive-doubling", AllGatherRecursiveDoubling, PackedBlocks, false, doublingBlocks},
 	{AllGather, "two-level", AllGatherTwoLevel, PackedBlocks | HostMap | HostRuns, false, nil},
 	{AllGather, "neighbour-exchange", AllGatherNeighbourExchange, PackedBlocks | EvenSize, false, neighbourExchange},
+	{AllGather, "direct", AllGatherDirect, 0, false, eachBlock},
 	{AllGather, "ring", AllGatherRing, 0, false, eachBlock},
 
 	{ReduceScatter, "reduce-scatter", ReduceScatterReduceScatter, PackedBlocks, true, plus(rootEach, eachBlock)},
@@ -50,6 +51,7 @@ var table = []Algorithm{
 	{AllToAll, "gather-scatter", AllToAllGatherScatter, EqualBlocks, false, twice(rootEach)},
 	{AllToAll, "two-level", AllToAllTwoLevel, EqualBlocks | HostMap, false, nil},
 	{AllToAll, "bruck", AllToAllBruck, EqualBlocks, false, bruck},
+	{AllToAll, "direct", AllToAllDirect, 0, false, eachBlock},
 	{AllToAll, "pairwise", AllToAllPairwise, 0, false, eachBlock},
 
 	{Scan, "recursive-doubling", ScanRecursiveDoubling, 0, false, logarithmic},

@@ -26,7 +26,7 @@ func exchangeFold(ctx context.Context, c Carrier, a *Args, to int, src []byte, f
 	case to == none && from == none:
 		return nil
 	case from == none:
-		return c.Send(ctx, to, src)
+		return c.SendFold(ctx, to, src)
 	case to == none:
 		return c.Fold(ctx, from, acc, true, a.Combine, a.Elem)
 	default:

@@ -1,0 +1,21 @@
+package message
+
+import "context"
+
+// AllToAllDirect: each member exchanges blocks with all others at once.
+//
+//	0 --> 1, 2, 3     1 --> 0, 2, 3     ...     all at the same time
+//
+// A member waits once, however many there are: for members that share cores, and for
+// networks that carry many messages at a time.
+//
+// Cost: n-1 rounds, m(n-1)/n bytes.
+//
+// (The "scattered destination" algorithm without its batches: Thakur, Rabenseifner and
+// Gropp, "Optimization of Collective Communication Operations in MPICH", 2005)
+func AllToAllDirect(ctx context.Context, c Carrier, a *Args) error {
+	n, rank := c.Size(), c.Rank()
+	out, in := a.toAll(n)
+	copy(in.of(a.Recv, rank), out.of(a.Send, rank))
+	return c.ExchangeAll(ctx, All{src: a.Send, dst: a.Recv, out: out, in: in, rank: rank, n: n})
+}

@@ -1,0 +1,151 @@
+package collectives
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// onTCP are jobs of n ranks whose long messages go by rendezvous.
+func onTCP(n int) testjob.Config { return testjob.Config{Provider: "tcp", Ranks: n} }
+
+// long is a message of so many blocks and a little more.
+func long(p *pipes, blocks, seed int) []byte {
+	mem := make([]byte, blocks*p.block()+7)
+	for i := range mem {
+		mem[i] = byte(i*13 + i>>9 + seed)
+	}
+	return mem
+}
+
+// TestLongMessagesLandWhereTheyGo sends messages around the lengths from which they go
+// by rendezvous, and finds that they do.
+func TestLongMessagesLandWhereTheyGo(t *testing.T) {
+	onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
+		for round := range 3 {
+			for blocks := range longFrom + 3 {
+				r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *pipes) error {
+					taken := p.partners[1-r.Me].taken
+					src, dst := long(p, blocks, r.Me+round), make([]byte, blocks*p.block()+7)
+					if err := p.Exchange(ctx, 1-r.Me, src, 1-r.Me, dst); err != nil {
+						return err
+					}
+					r.True(bytes.Equal(long(p, blocks, 1-r.Me+round), dst), "%d blocks differ", blocks)
+					r.Equal(blocks+1 >= longFrom, p.partners[1-r.Me].taken > taken, "%d blocks", blocks)
+					return nil
+				}))
+			}
+		}
+	})
+}
+
+// TestFoldedMessagesTakeNoRendezvous: what is combined is best combined where it lies.
+func TestFoldedMessagesTakeNoRendezvous(t *testing.T) {
+	onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
+		xor := func(dst, left, right []byte) {
+			for i := range dst {
+				dst[i] = left[i] ^ right[i]
+			}
+		}
+		r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *pipes) error {
+			acc := long(p, 6, 0)
+			if err := p.ExchangeFold(ctx, 1-r.Me, long(p, 6, 0), 1-r.Me, acc, false, xor, 1); err != nil {
+				return err
+			}
+			r.Equal(make([]byte, len(acc)), acc)
+			r.Zero(p.partners[1-r.Me].taken)
+			return nil
+		}))
+	})
+}
+
+// TestMemoryOfAMessageThatWasGivenUpIsTheCallersAgain cancels the receiver in the middle
+// of what comes, at many moments.
+func TestMemoryOfAMessageThatWasGivenUpIsTheCallersAgain(t *testing.T) {
+	enough := errors.New("enough")
+	onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
+		const size = 16 << 20
+		for round := range 20 {
+			team, err := r.World.Split(ctx, 0, 0)
+			r.NoError(err)
+			mem := make([]byte, size)
+			mine, cancel := ctx, context.CancelFunc(func() {})
+			if r.Me == 0 {
+				mem = bytes.Repeat([]byte{0xff}, size)
+			} else {
+				mine, cancel = context.WithTimeoutCause(ctx, time.Duration(round)*time.Millisecond/4, enough)
+			}
+			err = Broadcast(mine, team, 0, mem)
+			seen := bytes.Clone(mem)
+			if r.Me == 1 && err != nil {
+				r.ErrorIs(err, enough)
+			}
+			cancel()
+			r.NoError(r.World.Barrier(ctx)) // behind all that the other has sent
+			r.True(bytes.Equal(seen, mem), "the message came to memory that was the caller's again")
+		}
+	})
+}
+
+// TestLongMessagesOfUnlikeLengthsAreNamed has the two ends of a message, of which one or
+// both take it to be long, differ in its length.
+func TestLongMessagesOfUnlikeLengthsAreNamed(t *testing.T) {
+	const block = mostHeap / 4
+	for _, lengths := range [][2]int{{1, 4 * block}, {4 * block, 1}, {4 * block, 5 * block}, {5 * block, 4 * block}} {
+		onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
+			counts, none := Blocks{Counts: []int{0, 0}}, Blocks{Counts: []int{0, 0}}
+			counts.Counts[1-r.Me] = lengths[r.Me]
+			mem := make([]byte, lengths[r.Me])
+			var err error
+			if r.Me == 0 {
+				err = AllToAllV(ctx, r.World, mem, counts, nil, none)
+			} else {
+				err = AllToAllV(ctx, r.World, nil, none, mem, counts)
+			}
+			if err == nil {
+				err = r.World.Barrier(ctx)
+			}
+			r.ErrorIs(err, runtime.ErrMismatch)
+			var unlike *runtime.MismatchError
+			r.ErrorAs(err, &unlike)
+			r.Contains(err.Error(), fmt.Sprint(lengths[0]))
+			r.Contains(err.Error(), fmt.Sprint(lengths[1]))
+		})
+	}
+}
+
+// TestAMemberThatGivesUpAmidLongMessagesEndsThoseOfAllOthers looks after that whether
+// anything comes to memory that is the callers' again.
+func TestAMemberThatGivesUpAmidLongMessagesEndsThoseOfAllOthers(t *testing.T) {
+	enough := errors.New("enough")
+	onTCP(4).Run(t, func(ctx context.Context, r *testjob.Rank) {
+		in, out := bytes.Repeat([]byte{byte(r.Me + 1)}, 4*4*mostHeap), make([]byte, 4*4*mostHeap)
+		for round := range 8 {
+			team, err := r.World.Split(ctx, 0, 0)
+			r.NoError(err)
+			mine, cancel := ctx, context.CancelFunc(func() {})
+			if r.Me == round%4 {
+				mine, cancel = context.WithTimeoutCause(ctx, time.Duration(1+3*round)*time.Millisecond, enough)
+			}
+			for err == nil {
+				clear(out)
+				err = AllToAll(mine, team, in, out, WithAlgorithm([]string{"direct", "pairwise"}[round%2]))
+			}
+			seen := bytes.Clone(out)
+			cancel()
+			if r.Me == round%4 {
+				r.ErrorIs(err, enough)
+			} else {
+				r.ErrorIs(err, runtime.ErrTeamBroken)
+			}
+			r.NoError(r.World.Barrier(ctx)) // behind all that others have sent
+			r.True(bytes.Equal(seen, out), "a message came to memory that was the caller's again")
+		}
+	})
+}

@@ -1,0 +1,226 @@
+package collectives
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/gopgas/gopgas/collectives/internal/message"
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/rpipe"
+)
+
+// nobody is the member that nothing goes to, or comes from.
+const nobody = -1
+
+// A source is where a message comes from.
+type source struct {
+	src    []byte
+	folded bool // its receiver combines it
+}
+
+// A sink is where a message goes.
+type sink struct {
+	dst    []byte
+	folded bool            // it is combined, now or later
+	left   bool            // what comes is the left operand
+	f      message.Combine // nil: copy
+}
+
+func (s *sink) take(at int, came []byte) {
+	into := s.dst[at : at+len(came)]
+	switch {
+	case s.f == nil:
+		copy(into, came)
+	case s.left:
+		s.f(into, came, into)
+	default:
+		s.f(into, into, came)
+	}
+}
+
+// A course is the way of a message to a member, or from one.
+type course struct {
+	member int
+	bytes  int
+	blocks int
+	done   int            // blocks that were sent, or taken
+	long   bool           // by rendezvous: headers tell of all blocks but the first
+	number uint64         // among the long ones between the two
+	at     fabric.Address // where the receiver's memory is, once it has said so
+}
+
+// transfer sends and receives, block by block in turns.
+func (p *pipes) transfer(ctx context.Context, to, from int, what source, into sink) error {
+	p.one = [2]course{}
+	out, in := &p.one[0], &p.one[1]
+	defer p.shut(in)
+	if err := p.leaving(ctx, out, to, len(what.src), what.folded); err != nil {
+		return err
+	}
+	if err := p.coming(ctx, in, from, &into); err != nil {
+		return err
+	}
+	for out.done < out.blocks || in.done < in.blocks {
+		for out.done < out.blocks && (in.done == in.blocks || out.done < in.done+lead) {
+			if err := p.awaitWay(ctx, p.one[:1]); err != nil {
+				return err
+			}
+			if err := p.put(ctx, out, what.src); err != nil {
+				return err
+			}
+		}
+		if in.done < in.blocks {
+			if err := p.get(ctx, in, &into); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// leaving begins the course of a message to a member.
+func (p *pipes) leaving(ctx context.Context, c *course, to, bytes int, folded bool) error {
+	err := p.course(ctx, c, to, bytes, folded)
+	if c.long {
+		with := &p.partners[to]
+		with.given++
+		c.number = with.given
+	}
+	return err
+}
+
+// coming begins the course of a message from a member.
+func (p *pipes) coming(ctx context.Context, c *course, from int, into *sink) error {
+	err := p.course(ctx, c, from, len(into.dst), into.folded)
+	if err != nil || !c.long {
+		return err
+	}
+	with := &p.partners[from]
+	with.taken++
+	c.number = with.taken
+	return p.offer(ctx, c, into.dst)
+}
+
+// shut takes back the memory that a message comes to.
+func (p *pipes) shut(in *course) {
+	if in.long {
+		p.partners[in.member].landing.Shut()
+	}
+}
+
+// course fills in the way of a message of so many bytes.
+func (p *pipes) course(ctx context.Context, c *course, member, bytes int, folded bool) error {
+	if member == nobody || bytes == 0 && !p.telling {
+		return nil
+	}
+	if err := p.open(ctx, member); err != nil {
+		return err
+	}
+	c.member, c.bytes, c.blocks = member, bytes, p.cut(bytes)
+	if folded || c.blocks < longFrom || !p.partners[member].lands {
+		return nil
+	}
+	err := p.reach(ctx, member)
+	c.long = err == nil
+	return err
+}
+
+// cut returns of how many blocks a message of so many bytes is.
+func (p *pipes) cut(bytes int) int { return max(1, (bytes+p.step-1)/p.step) }
+
+// mayGo tells whether the next block of a message may be sent without a wait for its
+// receiver, or for what was sent to it before.
+func (p *pipes) mayGo(c *course) bool {
+	return !c.lands() || p.offered(c) && p.partners[c.member].berths.Peer.Clear()
+}
+
+// anyMayGo tells whether one of several messages has a block that may.
+func (p *pipes) anyMayGo(outs []course) bool {
+	for i := range outs {
+		if c := &outs[i]; c.done < c.blocks && p.mayGo(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// awaitWay returns once one of several messages may go on.
+func (p *pipes) awaitWay(ctx context.Context, outs []course) error {
+	p.waiting = outs
+	if p.way() {
+		return nil
+	}
+	return p.group.team.Await(ctx, p.way)
+}
+
+// span returns which bytes the next block of a message is.
+func (p *pipes) span(c *course) (lo, hi int) {
+	return c.done * p.step, min((c.done+1)*p.step, c.bytes)
+}
+
+// lands tells whether the next block does not travel with its header.
+func (c *course) lands() bool { return c.long && c.done > 0 }
+
+// put sends the next block of src.
+func (p *pipes) put(ctx context.Context, c *course, src []byte) error {
+	lo, hi := p.span(c)
+	block := src[lo:hi]
+	if c.lands() {
+		if err := p.land(ctx, c, lo, block); err != nil {
+			return err
+		}
+		block = nil
+	}
+	c.done++
+	p.header(p.head[:], len(src))
+	return p.partners[c.member].out.SendParts(ctx, p.head[:], block)
+}
+
+// header writes a block's header.
+func (p *pipes) header(mem []byte, length int) {
+	binary.LittleEndian.PutUint64(mem[0:], p.seq)
+	binary.LittleEndian.PutUint64(mem[8:], p.mark)
+	binary.LittleEndian.PutUint64(mem[16:], uint64(length))
+}
+
+// get takes the next block.
+func (p *pipes) get(ctx context.Context, c *course, into *sink) error {
+	in := p.partners[c.member].in
+	b, err := in.Read(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.check(ctx, c, b.Mem()); err != nil {
+		return err
+	}
+	if !c.lands() {
+		lo, _ := p.span(c)
+		into.take(lo, b.Mem()[headerSize:])
+	}
+	c.done++
+	return in.Free(b)
+}
+
+// check compares a block's header with what is expected.
+func (p *pipes) check(ctx context.Context, c *course, mem []byte) error {
+	if len(mem) < headerSize {
+		return fmt.Errorf("block of %d bytes from rank %d: %w", len(mem), c.member, rpipe.ErrCorrupt)
+	}
+	seq := binary.LittleEndian.Uint64(mem[0:])
+	if seq != p.seq || binary.LittleEndian.Uint64(mem[8:]) != p.mark {
+		return p.group.team.Differs(ctx, min(seq, p.seq), c.member) // what is left of a call before differed there
+	}
+	if says := binary.LittleEndian.Uint64(mem[16:]); says != uint64(c.bytes) {
+		return p.group.unlike(c.member, int(min(says, math.MaxInt)), c.bytes)
+	}
+	lo, hi := p.span(c)
+	if c.lands() {
+		hi = lo
+	}
+	if len(mem)-headerSize != hi-lo {
+		return fmt.Errorf("block of %d bytes from rank %d: %w", len(mem), c.member, rpipe.ErrCorrupt)
+	}
+	return nil
+}
