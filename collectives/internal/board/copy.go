@@ -12,7 +12,7 @@ const (
 )
 
 // cached tells whether what n members write, some bytes each, stays in caches.
-func cached(n, bytes int) bool { return bytes <= cachedMost/n }
+func cached(n, bytes int) bool { return n*bytes <= cachedMost }
 
 // copyLong copies src to dst, which is as long, through the caches or as it comes.
 func copyLong(dst, src []byte, cached bool) {
