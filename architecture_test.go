@@ -89,7 +89,7 @@ var picture = []layer{
 		"algorithms know bytes, operators and members, and nobody who calls them"},
 	{"internal/tuned", "",
 		"it is a file that grun writes and collectives read, and knows neither"},
-	{"collectives", "collectives/internal/* rpipe runtime internal/fabric internal/element internal/arena internal/tuned internal/wait",
+	{"collectives", "collectives/internal/* rpipe runtime internal/fabric internal/element internal/atomics internal/arena internal/tuned internal/wait",
 		"it chooses among algorithms, which move bytes in mapped memory and through pipes"},
 	{"internal/testjob", "runtime launcher internal/bootstrap verbs/driver verbs/faulty verbs/ibv",
 		"it runs jobs for tests"},

@@ -29,12 +29,9 @@ type pipes struct {
 	telling  bool // of empty messages
 	head     [headerSize]byte
 	large    []byte
-	place    [berthNumber]byte
+	place    [offerNumber]byte
 	rendezvous
-	one       [2]course // out and in
-	outs, ins []course  // by member
-	waiting   []course  // one of which shall go on
-	way       func() bool
+	one [2]course // out and in
 }
 
 // A partner is another member.
@@ -44,7 +41,7 @@ type partner struct {
 	// For long messages, of which so many were given to the other and taken from it.
 	lands        bool // the other may have landings
 	landing      fabric.Landing
-	berths       *fabric.Remote // the other's, nil until the first
+	offers       *fabric.Remote // the other's, nil until the first
 	given, taken uint64
 }
 
@@ -68,8 +65,8 @@ func heapFor(n int) int { return min(max(allHeaps/n&^(leastHeap-1), leastHeap), 
 
 func newPipes(g *group) *pipes {
 	n := len(g.team.Members)
-	p := &pipes{group: g, partners: make([]partner, n), heap: heapFor(n), outs: make([]course, n), ins: make([]course, n)}
-	p.way = func() bool { return p.anyMayGo(p.waiting) }
+	p := &pipes{group: g, partners: make([]partner, n), heap: heapFor(n)}
+	p.ready = func() bool { return p.number.Load() >= p.want }
 	return p
 }
 

@@ -17,50 +17,58 @@ import (
 //
 //	receiver                          sender
 //	               <----------------  block 0: header, bytes
-//	where dst is   ---------------->  the receiver's berth
-//	               <================  more, into dst
-//	               <----------------  block 1: header: it is there
-//	                      ...
+//	where dst is   ---------------->  the receiver's offer
+//	               <================  the next bytes, into dst
+//	               <----------------  block 1: header: they are there, and so on
 //
 // Who receives has said where before it waits for anything, so that members which
 // exchange long messages around a ring do not wait in a circle.
 type rendezvous struct {
-	berths []byte // of all members, by rank; nil without such a device
+	offers []byte         // to this member, of all members, by rank; nil without such a device
+	number *atomic.Uint64 // of the offer that this member waits for
+	want   uint64         // what it shall be
+	ready  func() bool    // that it is, as Await wants it
 }
 
-// longFrom is of how many blocks a message is for which a rendezvous takes less time
-// than a copy.
-const longFrom = 3
+const (
+	// longFrom is of how many blocks a message is for which a rendezvous takes less
+	// time than a copy.
+	longFrom = 3
+	// landed is how long all blocks of a long message are but the first. Longer ones
+	// save little, and two that travel towards each other fill the sockets' buffers
+	// with what is out of the caches when it is read.
+	landed = 1 << 20
+)
 
-// A berth is where a member's memory is that takes its next long message:
+// An offer says where a member's memory is that takes its next long message:
 //
 //	0         8        16       24     32     40       48        56
 //	| address | key hi | key lo | call | mark | length | number | 0 |
 //
 // The number counts the long messages from one member to the other.
 const (
-	berthSize   = 64
-	berthNumber = 48
+	offerSize   = 64
+	offerNumber = 48
 )
 
 // prepare makes what others write to. All members come here ahead of their first
 // message, so that whoever has a long one for them finds it.
 func (p *pipes) prepare(ctx context.Context, peer *fabric.Peer) error {
-	if p.berths != nil || !peer.Lands() {
+	if p.offers != nil || !peer.Lands() {
 		return nil
 	}
 	team := p.group.team
-	block, err := team.Arena().Alloc(berthSize * len(team.Members))
+	block, err := team.Arena().Alloc(offerSize * len(team.Members))
 	if err != nil {
 		return err
 	}
-	if _, err = team.Register(ctx, p.berthsName(), block.Memory); err == nil {
-		p.berths = block.Bytes
+	if _, err = team.Register(ctx, p.offersName(), block.Memory); err == nil {
+		p.offers = block.Bytes
 	}
 	return err
 }
 
-func (p *pipes) berthsName() string { return p.group.team.Name + "/berths" }
+func (p *pipes) offersName() string { return p.group.team.Name + "/offers" }
 
 // reach makes ready for long messages with a partner.
 func (p *pipes) reach(ctx context.Context, member int) (err error) {
@@ -68,7 +76,7 @@ func (p *pipes) reach(ctx context.Context, member int) (err error) {
 	if with.landing != nil {
 		return nil
 	}
-	if with.berths, err = p.group.team.AwaitRegion(ctx, p.group.team.Members[member], p.berthsName()); err != nil {
+	if with.offers, err = p.group.team.AwaitRegion(ctx, p.group.team.Members[member], p.offersName()); err != nil {
 		return err
 	}
 	with.landing, err = p.group.team.NewLanding(ctx)
@@ -82,41 +90,30 @@ func (p *pipes) offer(ctx context.Context, c *course, dst []byte) error {
 	for i, word := range [...]uint64{at.Addr, at.RKey.Hi, at.RKey.Lo, p.seq, p.mark, uint64(len(dst))} {
 		binary.NativeEndian.PutUint64(p.place[8*i:], word)
 	}
-	lo := p.Rank() * berthSize
-	return with.berths.WriteFlag(ctx, lo, p.place[:], fabric.Flag{Offset: lo + berthNumber, Value: c.number})
+	lo := p.Rank() * offerSize
+	return with.offers.WriteFlag(ctx, lo, p.place[:], fabric.Flag{Offset: lo + offerNumber, Value: c.number})
 }
 
-// offered tells whether the receiver of a long message has said where it goes.
-func (p *pipes) offered(c *course) bool {
-	return c.at != (fabric.Address{}) || p.berth(c.member).Load() >= c.number
+// land starts to write what begins at an offset of a long message where its receiver
+// says, once it has.
+func (p *pipes) land(ctx context.Context, c *course, offset int, block []byte) (fabric.Request, error) {
+	at, err := p.offered(ctx, c)
+	if err != nil {
+		return fabric.Request{}, err
+	}
+	return p.partners[c.member].offers.Peer.StartLand(ctx, at.Add(uint64(offset)), block)
 }
 
-// berth returns the number in a member's berth.
-func (p *pipes) berth(member int) *atomic.Uint64 {
-	return atomics.Word64(p.berths[member*berthSize+berthNumber:])
-}
-
-// land writes what begins at an offset of a long message where the receiver said.
-func (p *pipes) land(ctx context.Context, c *course, offset int, block []byte) (err error) {
-	if c.at == (fabric.Address{}) {
-		if c.at, err = p.said(ctx, c); err != nil {
-			return err
+// offered returns where the receiver of a long message wants it.
+func (p *pipes) offered(ctx context.Context, c *course) (at fabric.Address, err error) {
+	offer := p.offers[c.member*offerSize:][:offerSize]
+	p.number, p.want = atomics.Word64(offer[offerNumber:]), c.number
+	if !p.ready() {
+		if err := p.group.team.Await(ctx, p.ready); err != nil {
+			return at, err
 		}
 	}
-	peer := p.partners[c.member].berths.Peer
-	for at, most := c.at.Add(uint64(offset)), peer.Landable(); len(block) > 0; {
-		piece := block[:min(len(block), most)]
-		if err := peer.Land(ctx, at, piece); err != nil {
-			return err
-		}
-		at, block = at.Add(uint64(len(piece))), block[len(piece):]
-	}
-	return nil
-}
-
-// said returns what the receiver of a long message has said.
-func (p *pipes) said(ctx context.Context, c *course) (at fabric.Address, err error) {
-	word := func(i int) uint64 { return binary.NativeEndian.Uint64(p.berths[c.member*berthSize+8*i:]) }
+	word := func(i int) uint64 { return binary.NativeEndian.Uint64(offer[8*i:]) }
 	if word(3) != p.seq || word(4) != p.mark {
 		return at, p.group.team.Differs(ctx, min(word(3), p.seq), c.member)
 	}

@@ -79,6 +79,7 @@ var rules = [...]rule{
 
 	{message.AllGather, always, always, severalHosts, "two-level"},
 	{message.AllGather, 8 << 10, always, sharedCores, "gather-broadcast"},
+	{message.AllGather, 512 << 10, always, sharedCores, "direct"},
 	{message.AllGather, 64 << 10, always, anywhere, "recursive-doubling"},
 	{message.AllGather, 64 << 10, always, anywhere, "bruck"},
 	{message.AllGather, always, always, anywhere, "ring"},
@@ -92,7 +93,7 @@ var rules = [...]rule{
 
 	{message.AllToAll, 32 << 10, always, severalHosts, "two-level"}, // a message for each two hosts; four copies, by leaders alone
 	{message.AllToAll, 32 << 10, always, sharedCores, "gather-scatter"},
-	{message.AllToAll, 128 << 10, always, sharedCores, "bruck"},
+	{message.AllToAll, 512 << 10, always, sharedCores, "direct"},
 	{message.AllToAll, 8 << 10, always, anywhere, "bruck"},
 	{message.AllToAll, always, always, anywhere, "pairwise"},
 

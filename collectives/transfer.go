@@ -48,11 +48,11 @@ type course struct {
 	done   int            // blocks that were sent, or taken
 	long   bool           // by rendezvous: headers tell of all blocks but the first
 	number uint64         // among the long ones between the two
-	at     fabric.Address // where the receiver's memory is, once it has said so
+	under  fabric.Request // what is under way of a long one that leaves
 }
 
 // transfer sends and receives, block by block in turns.
-func (p *pipes) transfer(ctx context.Context, to, from int, what source, into sink) error {
+func (p *pipes) transfer(ctx context.Context, to, from int, what source, into sink) (err error) {
 	p.one = [2]course{}
 	out, in := &p.one[0], &p.one[1]
 	defer p.shut(in)
@@ -64,20 +64,25 @@ func (p *pipes) transfer(ctx context.Context, to, from int, what source, into si
 	}
 	for out.done < out.blocks || in.done < in.blocks {
 		for out.done < out.blocks && (in.done == in.blocks || out.done < in.done+lead) {
-			if err := p.awaitWay(ctx, p.one[:1]); err != nil {
-				return err
-			}
 			if err := p.put(ctx, out, what.src); err != nil {
-				return err
+				return p.giveUp(out, err)
 			}
 		}
 		if in.done < in.blocks {
 			if err := p.get(ctx, in, &into); err != nil {
-				return err
+				return p.giveUp(out, err)
 			}
 		}
 	}
-	return nil
+	return out.under.Wait(ctx)
+}
+
+// giveUp takes back the memory that a message leaves from, and returns why.
+func (p *pipes) giveUp(out *course, err error) error {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = out.under.Wait(ended) // err is the reason
+	return err
 }
 
 // leaving begins the course of a message to a member.
@@ -123,40 +128,21 @@ func (p *pipes) course(ctx context.Context, c *course, member, bytes int, folded
 		return nil
 	}
 	err := p.reach(ctx, member)
-	c.long = err == nil
+	if c.long = err == nil; c.long {
+		c.blocks = 1 + (bytes-p.step+landed-1)/landed
+	}
 	return err
 }
 
 // cut returns of how many blocks a message of so many bytes is.
 func (p *pipes) cut(bytes int) int { return max(1, (bytes+p.step-1)/p.step) }
 
-// mayGo tells whether the next block of a message may be sent without a wait for its
-// receiver, or for what was sent to it before.
-func (p *pipes) mayGo(c *course) bool {
-	return !c.lands() || p.offered(c) && p.partners[c.member].berths.Peer.Clear()
-}
-
-// anyMayGo tells whether one of several messages has a block that may.
-func (p *pipes) anyMayGo(outs []course) bool {
-	for i := range outs {
-		if c := &outs[i]; c.done < c.blocks && p.mayGo(c) {
-			return true
-		}
-	}
-	return false
-}
-
-// awaitWay returns once one of several messages may go on.
-func (p *pipes) awaitWay(ctx context.Context, outs []course) error {
-	p.waiting = outs
-	if p.way() {
-		return nil
-	}
-	return p.group.team.Await(ctx, p.way)
-}
-
 // span returns which bytes the next block of a message is.
 func (p *pipes) span(c *course) (lo, hi int) {
+	if c.lands() {
+		lo = p.step + (c.done-1)*landed
+		return lo, min(lo+landed, c.bytes)
+	}
 	return c.done * p.step, min((c.done+1)*p.step, c.bytes)
 }
 
@@ -168,7 +154,11 @@ func (p *pipes) put(ctx context.Context, c *course, src []byte) error {
 	lo, hi := p.span(c)
 	block := src[lo:hi]
 	if c.lands() {
-		if err := p.land(ctx, c, lo, block); err != nil {
+		err := c.under.Wait(ctx)
+		if err == nil {
+			c.under, err = p.land(ctx, c, lo, block)
+		}
+		if err != nil {
 			return err
 		}
 		block = nil

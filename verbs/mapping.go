@@ -37,13 +37,6 @@ func (q *QP) PeerBell() (wait.Ringer, bool) {
 	return nil, false
 }
 
-// Backlogged tells whether an inline payload that is posted now would be copied, since
-// others wait to leave. It is local.
-func (q *QP) Backlogged() bool {
-	b, ok := q.drv.(driver.Backlogger)
-	return ok && b.Backlogged()
-}
-
 // Cancel ends the request id: when it returns true, the provider will neither
 // read nor write its memory again, and a completion is or will be queued. It
 // returns false where the provider cannot: move the QP to ERR and drain it.

@@ -27,21 +27,26 @@ func (f *Fabric) NewLanding(ctx context.Context) (Landing, error) {
 // Lands tells whether what is written to p may go to a landing of its.
 func (p *Peer) Lands() bool { return p.bind != nil && p.bind.info.Landings }
 
-// Landable is how much of a transfer to p may be posted at once: what the device would
-// copy of it, if it cannot send all, takes little time beside the transfer itself.
-func (p *Peer) Landable() int { return min(p.bind.inlineMax(), 256<<10) }
+// landTail is how much of a transfer the device takes over when all the rest is under
+// way: what it must copy of that takes less time than to learn that the peer has it.
+const landTail = 768 << 10
 
-// Land writes src, no more than Landable, to a landing of p's, in order with all other
-// writes to p. src is the caller's again when it returns, which waits for room in the
-// queue at most: what does not leave at once is copied, so wait for Clear before. An
-// error means that it was not posted; a failure later is the peer's error.
-func (p *Peer) Land(ctx context.Context, at Address, src []byte) error {
+// StartLand writes src, of at most MaxMessage bytes, to a landing of p's, in order with
+// all other writes to p. src belongs to the operation until the request's Wait, which
+// takes until the peer has almost all of it.
+func (p *Peer) StartLand(ctx context.Context, at Address, src []byte) (req Request, err error) {
+	tail := max(0, len(src)-landTail)
+	if tail > 0 {
+		o := p.bind.ops.take(&p.head)
+		o.write(0, Bulk, at, src[:tail])
+		p.Stats.count(tail)
+		if req, err = o.start(ctx, 1); err != nil {
+			return req, err
+		}
+	}
 	o := p.bind.ops.take(&p.head)
-	o.copied(0, at, src)
-	p.Stats.count(len(src))
-	_, err := o.start(ctx, 1)
-	return err
+	o.copied(0, at.Add(uint64(tail)), src[tail:])
+	p.Stats.count(len(src) - tail)
+	_, err = o.start(ctx, 1)
+	return req, err
 }
-
-// Clear tells whether nothing posted to p waits to leave, or nothing ever will.
-func (p *Peer) Clear() bool { return !p.qp.Backlogged() || p.fail.Load() != nil || p.f.closed.Load() }

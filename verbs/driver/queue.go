@@ -95,13 +95,6 @@ type Mapper interface {
 	PeerBell() wait.Ringer
 }
 
-// A Backlogger is a QP whose device takes inline payloads without a copy only while
-// nothing waits to leave ([DeviceInfo.LazyInline]).
-type Backlogger interface {
-	// Backlogged tells whether something does. When that ends the bell is rung.
-	Backlogged() bool
-}
-
 // A Canceler is a QP that can give a posted request's memory back early.
 type Canceler interface {
 	// Cancel ends the request: when it returns, the provider will neither read

@@ -70,7 +70,7 @@
 //	kind flags op  width length
 //
 // op is an atomic operation, or the status in a NAK; width is that of an
-// atomic; length counts the payload behind the header, at most 256 KiB, or the
+// atomic; length counts the payload behind the header, at most 1 MiB, or the
 // bytes that a READ asks for. Behind them, by kind:
 //
 //	 1 WRITE           8 addr  16 key (16)                                payload

@@ -148,7 +148,6 @@ func (q *qp) serve(l *link, events uint32) {
 	if events&unix.EPOLLOUT != 0 {
 		q.out.blocked = false
 		l.watch(unix.EPOLLIN)
-		q.dev.note()
 	}
 	if events&^unix.EPOLLOUT != 0 {
 		if err := q.fillInbox(l.fd); err != nil {

@@ -128,13 +128,6 @@ func (q *qp) flush() {
 	}
 }
 
-// Backlogged tells whether the socket is full, or not everything may leave yet.
-func (q *qp) Backlogged() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return !q.out.empty() || q.sq.next() != nil
-}
-
 // block waits until the socket can be written.
 func (q *qp) block() {
 	q.out.blocked = true

@@ -20,7 +20,7 @@ const DefaultPeerTimeout = 30 * time.Second
 const (
 	maxDepth   = 16 << 10
 	maxCQDepth = 1 << 20
-	maxInline  = 256 << 10
+	maxInline  = 1 << 20
 )
 
 // Config says how the provider meets the network. The zero value serves every

@@ -39,7 +39,7 @@ func TestWriteThenReadGivesTheSameBytes(t *testing.T) {
 }
 
 func TestInlineWriteLeavesTheSourceFree(t *testing.T) {
-	a, b, qa, _ := pair(t, 1<<20)
+	a, b, qa, _ := pair(t, maxInline)
 	src := randomBytes(maxInline)
 	want := bytes.Clone(src)
 	post(t, qa, driver.WorkRequest{Op: driver.OpWrite, Flags: driver.Signaled | driver.Inline, Local: segment(src), Remote: b.at(0)})
@@ -65,7 +65,7 @@ func TestSendFillsTheReceive(t *testing.T) {
 }
 
 func TestWriteWithImmediate(t *testing.T) {
-	a, b, qa, qb := pair(t, 1<<20)
+	a, b, qa, qb := pair(t, 2*maxPayload)
 	src := randomBytes(maxPayload + 10)
 	_, err := qb.PostRecv([]driver.RecvRequest{{ID: 9}})
 	require.NoError(t, err)

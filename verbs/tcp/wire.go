@@ -9,7 +9,7 @@ import (
 
 // Limits of the wire format.
 const (
-	maxPayload = 256 << 10 // bytes behind one frame header
+	maxPayload = 1 << 20 // bytes behind one frame header
 	maxMessage = 1 << 30   // bytes of one request
 	maxHeader  = 48        // the longest frame header
 )

@@ -63,7 +63,7 @@ func TestDecodeRefusesWhatNobodyWrites(t *testing.T) {
 		"kind 0":        make([]byte, maxHeader),
 		"unknown kind":  append([]byte{byte(kindEnd)}, make([]byte, maxHeader)...),
 		"unknown flag":  append([]byte{byte(kindSend), flagsKnown}, make([]byte, maxHeader)...),
-		"long payload":  append([]byte{byte(kindSend), 0, 0, 0, 1, 0, 4, 0}, make([]byte, maxHeader)...),
+		"long payload":  append([]byte{byte(kindSend), 0, 0, 0, 1, 0, 16, 0}, make([]byte, maxHeader)...),
 		"ACK with body": append([]byte{byte(kindAck), 0, 0, 0, 1, 0, 0, 0}, make([]byte, maxHeader)...),
 		"huge READ":     append([]byte{byte(kindRead), 1, 0, 0, 1, 0, 0, 0x40}, make([]byte, maxHeader)...),
 	} {
