@@ -33,7 +33,7 @@ type rendezvous struct {
 const (
 	// longFrom is of how many blocks a message is for which a rendezvous takes less
 	// time than a copy.
-	longFrom = 3
+	longFrom = 4
 	// landed is how long all blocks of a long message are but the first. Longer ones
 	// save little, and two that travel towards each other fill the sockets' buffers
 	// with what is out of the caches when it is read.

@@ -79,7 +79,6 @@ var rules = [...]rule{
 
 	{message.AllGather, always, always, severalHosts, "two-level"},
 	{message.AllGather, 8 << 10, always, sharedCores, "gather-broadcast"},
-	{message.AllGather, 512 << 10, always, sharedCores, "direct"},
 	{message.AllGather, 64 << 10, always, anywhere, "recursive-doubling"},
 	{message.AllGather, 64 << 10, always, anywhere, "bruck"},
 	{message.AllGather, always, always, anywhere, "ring"},

@@ -6,7 +6,7 @@ import (
 
 // Sizes of one receive.
 const (
-	scratchSize = 16 << 10 // what a device reads at once into its own buffer
+	scratchSize = 64 << 10 // what a device reads at once into its own buffer
 	directMin   = 4 << 10  // payloads from here on are read into their destination
 	behindMax   = 4 << 10  // what is read along behind such a payload
 	shortWrite  = 8        // a WRITE this long is applied as a whole, see begin
@@ -51,9 +51,6 @@ func (q *qp) fillInbox(fd int) error {
 		n, errno = receiveVector(fd, in.vector)
 		clear(in.vector)
 	} else {
-		if in.frame.bodySize >= directMin { // the next is likely to be as long
-			scratch = scratch[:behindMax]
-		}
 		n, errno = receive(fd, scratch)
 	}
 	switch {

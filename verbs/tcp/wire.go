@@ -10,8 +10,8 @@ import (
 // Limits of the wire format.
 const (
 	maxPayload = 1 << 20 // bytes behind one frame header
-	maxMessage = 1 << 30   // bytes of one request
-	maxHeader  = 48        // the longest frame header
+	maxMessage = 1 << 30 // bytes of one request
+	maxHeader  = 48      // the longest frame header
 )
 
 // kind is the first byte of a frame.
