@@ -5,11 +5,37 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/gopgas/gopgas/collectives"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/faulty"
 )
+
+// TestLongMessagesAgreeOnABadDay is the same for messages that go by rendezvous, of which
+// the device takes over next to nothing.
+func TestLongMessagesAgreeOnABadDay(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	wrap := runtime.WithWrap(func(p driver.Provider) driver.Provider {
+		return faulty.New(p, faulty.Plan{Seed: seed, QueueFull: 0.1, PartialPosts: 0.3, DelayStarts: 0.3, MaxInline: 64, HideMapper: true})
+	})
+	testjob.Config{Provider: "tcp", Ranks: 3}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		const block = 300_000 // words
+		in, out := make([]int64, r.N*block), make([]int64, r.N*block)
+		for round := range 3 {
+			for i := range in {
+				in[i] = int64(round)<<56 | int64(r.Me)<<48 | int64(i)
+			}
+			r.NoError(collectives.AllToAll(ctx, r.World, in, out))
+			for i, v := range out {
+				if want := int64(round)<<56 | int64(i/block)<<48 | int64(r.Me*block+i%block); v != want {
+					r.Equal(want, v, "word %d", i)
+				}
+			}
+		}
+	}, wrap)
+}
 
 // TestCallsAgreeOnABadDay has the network delay, reorder and refuse for a moment
 // whatever it may.

@@ -35,7 +35,7 @@ const landTail = 768 << 10
 // all other writes to p. src belongs to the operation until the request's Wait, which
 // takes until the peer has almost all of it.
 func (p *Peer) StartLand(ctx context.Context, at Address, src []byte) (req Request, err error) {
-	tail := max(0, len(src)-landTail)
+	tail := max(0, len(src)-min(landTail, p.bind.inlineMax()))
 	if tail > 0 {
 		o := p.bind.ops.take(&p.head)
 		o.write(0, Bulk, at, src[:tail])
