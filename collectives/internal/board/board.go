@@ -27,6 +27,7 @@ type Config struct {
 // A tuning is where one way of doing things gives way to another. It is the
 // same at all members.
 type tuning struct {
+	pocket   int // up to here data lies in a pocket
 	bay      int // bytes of a bay
 	last     int // up to here the last of more than two members to come combines alone
 	alone    int // up to here the root of a reduction of more than two combines alone
@@ -37,7 +38,7 @@ type tuning struct {
 }
 
 func measured(members int) tuning {
-	return tuning{bay: baySize(members), last: 16 << 10, alone: 32 << 10, place: 8 << 10, pipe: 16 << 10, pipeMost: 64 << 10, block: 8 << 10}
+	return tuning{pocket: pocketSize, bay: baySize(members), last: 16 << 10, alone: 32 << 10, place: 8 << 10, pipe: 16 << 10, pipeMost: 64 << 10, block: 8 << 10}
 }
 
 // A Board makes collective calls at one member of a team. It is used by one
@@ -55,14 +56,15 @@ type Board struct {
 	arrived *word
 	release *line
 
-	seq, signature uint64     // of this call
-	turn           uint64     // the latest that was begun
-	left           uint64     // the latest that this member has left
-	known          uint64     // all others have left it
-	told           uint64     // all others know that this member has left it
-	bayed          uint64     // the latest in which bays were used
-	cached         bool       // what all members write in this call stays in caches
-	held           [bays]hold // when a bay of this member's is free
+	seq, signature uint64      // of this call
+	turn           uint64      // the latest that was begun
+	left           uint64      // the latest that this member has left
+	known          uint64      // all others have left it
+	told           uint64      // all others know that this member has left it
+	bayed          uint64      // the latest in which bays were used
+	cached         bool        // what all members write in this call stays in caches
+	held           [bays]hold  // when a bay of this member's is free
+	pocketed       [lines]hold // when a pocket is
 
 	word  *atomic.Uint64 // what this member waits for to be want
 	want  uint64

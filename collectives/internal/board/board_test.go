@@ -96,7 +96,7 @@ func some(i int) []operator {
 
 // thresholds returns lengths around all lengths where something changes.
 func thresholds(with tuning, n int) (sizes []int) {
-	for _, at := range []int{0, 16, inline / n, inline, with.bay / n, with.bay / max(n-1, 1), with.last, with.place, with.alone, with.bay, 4 * with.bay, 9 * with.bay} {
+	for _, at := range []int{0, 16, inline / n, inline, with.pocket / n, with.pocket, with.bay / n, with.bay / max(n-1, 1), with.last, with.place, with.alone, with.bay, 4 * with.bay, 9 * with.bay} {
 		for _, d := range []int{-16, 0, 16} {
 			sizes = append(sizes, max(at+d, 0))
 		}
@@ -108,6 +108,7 @@ func TestRandomProgramsGiveWhatSequentialOnesGive(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.SampledFrom(teams).Draw(rt, "members")
 		with := tuning{
+			pocket:   rapid.IntRange(0, 200).Draw(rt, "pocket"),
 			bay:      64 * rapid.IntRange(4, 16).Draw(rt, "bay"),
 			last:     rapid.IntRange(41, 256).Draw(rt, "last"),
 			alone:    rapid.IntRange(0, 512).Draw(rt, "alone"),
@@ -181,7 +182,7 @@ func TestPlacedBuffersAreUsedWhereTheyLie(t *testing.T) {
 				play(t, r, []call{{kind: k, elems: tiny.bay, op: operators[0], seed: 1, placed: -placed}})
 				staged := false
 				for _, mem := range r.mem {
-					staged = staged || !bytes.Equal(mem[baysOffset:], make([]byte, bays*tiny.bay))
+					staged = staged || !bytes.Equal(mem[pocketsOffset:], make([]byte, lines*pocketSize+bays*tiny.bay))
 				}
 				require.Equal(t, placed == 0, staged, "%s of %d, placed %d", kindNames[k], n, placed)
 			}

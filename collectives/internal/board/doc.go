@@ -9,11 +9,12 @@
 //	left    the turn it has left                left
 //	lines   | turn | seq | signature | 40 B |   lines
 //	        | ...              32 of them   |
+//	pockets | 32 of 1 KiB                   |   pockets
 //	bays    | 4 of 64 KiB or more           |   bays
 //	arrived, release (member 0's only)
 //
-// Turn k uses line k mod 32, and bay k mod 4 for what does not fit in a line.
-// A turn's number, the call's signature and up to 40 bytes of data travel in
+// Turn k uses line k mod 32, for what does not fit there pocket k mod 32, and for what
+// does not fit there either bay k mod 4. A turn's number, the call's signature and up to 40 bytes of data travel in
 // one cache line. The number is stored last and looked at first, so all of the
 // line is there when the number is.
 //
@@ -21,8 +22,8 @@
 //
 // Nobody waits but for what it needs: the root of a broadcast posts and leaves,
 // a contributor to a reduction too. A line may be written again when all members
-// have left the turn before, 32 turns ago, in which it was used, and a bay in
-// the same way. Whoever passes a gate, where all members meet, knows
+// have left the turn before, 32 turns ago, in which it was used, and a pocket or a
+// bay in the same way. Whoever passes a gate, where all members meet, knows
 // that all others left the turns before; where calls have no gates members say
 // on their left word how far they are, once in 16 turns (2 if bays are in use)
 // and ahead of every wait.

@@ -248,7 +248,7 @@ func TestListsThatNobodyCanHaveWrittenAreCorrupt(t *testing.T) {
 		"an offset that wraps around":     {0, 0, 8, ^uint64(0), 8, arenaRegion, 1},
 	} {
 		for i, w := range words {
-			put64(b.peers[0].bays[1][8*i:], w)
+			put64(b.got(0, 1, listSize(n))[8*i:], w)
 		}
 		_, err := b.look(0, 1, 8)
 		require.ErrorIs(t, err, ErrCorrupt, what)

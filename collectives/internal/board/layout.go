@@ -12,13 +12,17 @@ const (
 	// ahead of the others.
 	lines = 32
 	bays  = 4
+	// A pocket goes with each line, for data that is longer and yet too short to have
+	// members wait for a bay.
+	pocketSize = 1 << 10
 
 	leftOffset    = 0 * lineSize
 	arrivedOffset = 2 * lineSize // on member 0's board only, as the next
 	releaseOffset = 4 * lineSize
 	linesOffset   = 8 * lineSize
-	// baysOffset begins a page.
-	baysOffset = 4096
+	// These begin pages.
+	pocketsOffset = 4096
+	baysOffset    = pocketsOffset + lines*pocketSize
 )
 
 // baySize returns the longest chunk. Four of 64 KiB keep a copy going at full
@@ -42,10 +46,14 @@ type word struct {
 
 // A peer is a member's board as this member maps it.
 type peer struct {
-	left  *word
-	lines *[lines]line
-	bays  [bays][]byte
+	left    *word
+	lines   *[lines]line
+	pockets []byte
+	bays    [bays][]byte
 }
+
+// pocket returns the first n bytes of the pocket of turn k.
+func (p *peer) pocket(k uint64, n int) []byte { return p.pockets[k%lines*pocketSize:][:n] }
 
 // Size is how many bytes of memory each member of a team of that many gives to
 // its board. They begin at a multiple of 64 and are zero at first.
@@ -59,7 +67,7 @@ func sizeWith(members, bay int) int {
 }
 
 func newPeer(mem []byte, bay int) peer {
-	p := peer{left: wordAt(mem, leftOffset), lines: linesAt(mem, linesOffset)}
+	p := peer{left: wordAt(mem, leftOffset), lines: linesAt(mem, linesOffset), pockets: mem[pocketsOffset:baysOffset:baysOffset]}
 	for i := range p.bays {
 		from := baysOffset + i*bay
 		p.bays[i] = mem[from : from+bay : from+bay]

@@ -14,7 +14,7 @@ import (
 )
 
 // tiny has every threshold within a few hundred bytes.
-var tiny = tuning{bay: 512, last: 128, alone: 256, place: 192, pipe: 64, pipeMost: 256, block: 48}
+var tiny = tuning{pocket: 60, bay: 512, last: 128, alone: 256, place: 192, pipe: 64, pipeMost: 256, block: 48}
 
 // patience bounds every wait of these tests; it is no measure of speed.
 const patience = 30 * time.Second

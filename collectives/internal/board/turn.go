@@ -32,8 +32,8 @@ func (b *Board) line(ctx context.Context, k uint64) (*line, error) {
 	return &b.peers[b.rank].lines[k%lines], nil
 }
 
-// space returns n bytes for data of turn k, on the line where they fit, in the
-// bay else, once they may be written. The bay is held as told.
+// space returns n bytes for data of turn k, on the line where they fit, in the pocket
+// or in the bay else, once they may be written. Both are held as told.
 func (b *Board) space(ctx context.Context, k uint64, h hold, n int) (*line, []byte, error) {
 	l, err := b.line(ctx, k)
 	if err != nil {
@@ -42,11 +42,19 @@ func (b *Board) space(ctx context.Context, k uint64, h hold, n int) (*line, []by
 	if n <= inline {
 		return l, l.data[:n], nil
 	}
-	if err := b.free(ctx, b.held[k%bays]); err != nil {
+	mine, held := &b.peers[b.rank], &b.held[k%bays]
+	if n <= b.pocket {
+		held = &b.pocketed[k%lines]
+	}
+	if err := b.free(ctx, *held); err != nil {
 		return nil, nil, err
 	}
-	b.held[k%bays], b.bayed = h, h.until
-	return l, b.peers[b.rank].bays[k%bays][:n], nil
+	*held = h
+	if n <= b.pocket {
+		return l, mine.pocket(k, n), nil
+	}
+	b.bayed = h.until
+	return l, mine.bays[k%bays][:n], nil
 }
 
 // free returns once a hold is over.
@@ -136,6 +144,9 @@ func (b *Board) check(l *line, m int, k uint64) error {
 func (b *Board) got(m int, k uint64, n int) []byte {
 	if n <= inline {
 		return b.peers[m].lines[k%lines].data[:n]
+	}
+	if n <= b.pocket {
+		return b.peers[m].pocket(k, n)
 	}
 	b.bayed = max(b.bayed, k)
 	return b.peers[m].bays[k%bays][:n]
