@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/memory"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -147,5 +149,48 @@ func TestAMemberThatGivesUpAmidLongMessagesEndsThoseOfAllOthers(t *testing.T) {
 			r.NoError(r.World.Barrier(ctx)) // behind all that others have sent
 			r.True(bytes.Equal(seen, out), "a message came to memory that was the caller's again")
 		}
+	})
+}
+
+// TestWhatIsSaidToBeThereIs has a sender give up while the socket is full, after it has
+// told of a block that the device had not sent.
+func TestWhatIsSaidToBeThereIs(t *testing.T) {
+	onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
+		g, err := groupOf(r.World)
+		r.NoError(err)
+		const flood = 128 << 20
+		src := bytes.Repeat([]byte{7}, mostHeap/4-headerSize+landed)
+		r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *pipes) error { // first contact
+			return p.Exchange(ctx, 1-r.Me, src, 1-r.Me, make([]byte, len(src)))
+		}))
+		if r.Me == 1 {
+			_, err := g.team.Register(ctx, "flood", memory.Heap(flood))
+			r.NoError(err)
+			dst := make([]byte, len(src))
+			r.NoError(r.World.Barrier(ctx))
+			r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *pipes) error { return p.Recv(ctx, 0, dst) }))
+			r.True(bytes.Equal(src, dst), "%d of %d bytes are there", bytes.Count(dst, []byte{7}), len(dst))
+			return
+		}
+		far, err := g.team.AwaitRegion(ctx, g.team.Members[1], "flood")
+		r.NoError(err)
+		r.NoError(r.World.Barrier(ctx))
+		var full fabric.Request
+		r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *pipes) error {
+			p.one = [2]course{}
+			out := &p.one[0]
+			r.NoError(p.leaving(ctx, out, 1, len(src), false))
+			r.NoError(p.put(ctx, out, src))
+			_, err := p.offered(ctx, out) // or there would be nothing to tell of yet
+			r.NoError(err)
+			full, err = far.StartWrite(ctx, 0, make([]byte, flood))
+			r.NoError(err)
+			for out.done < out.blocks {
+				r.NoError(p.put(ctx, out, src))
+			}
+			_ = p.giveUp(out, nil)
+			return nil
+		}))
+		r.NoError(full.Wait(ctx))
 	})
 }

@@ -24,8 +24,12 @@ func (f *Fabric) NewLanding(ctx context.Context) (Landing, error) {
 	return nil, nil
 }
 
-// Lands tells whether what is written to p may go to a landing of its.
-func (p *Peer) Lands() bool { return p.bind != nil && p.bind.info.Landings }
+// Lands tells whether what is written to p may go to a landing of its. Both ends find
+// the same: where there is another provider, one of them alone may have fallen back to it.
+func (p *Peer) Lands() bool {
+	ways := p.f.waysTo(p.rank)
+	return len(ways) == 1 && ways[0] == p.bind && p.bind.info.Landings
+}
 
 // landTail is how much of a transfer the device takes over when all the rest is under
 // way: what it must copy of that takes less time than to learn that the peer has it.
@@ -38,7 +42,7 @@ func (p *Peer) StartLand(ctx context.Context, at Address, src []byte) (req Reque
 	tail := max(0, len(src)-min(landTail, p.bind.inlineMax()))
 	if tail > 0 {
 		o := p.bind.ops.take(&p.head)
-		o.write(0, Bulk, at, src[:tail])
+		o.announced(0, Bulk, at, src[:tail]) // what the caller posts next says that it is there
 		p.Stats.count(tail)
 		if req, err = o.start(ctx, 1); err != nil {
 			return req, err

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,6 +51,7 @@ type device struct {
 
 	qpMu  sync.Mutex
 	qps   map[uint32]*qp
+	allQP []*qp // the same, or nil; a slice that is never changed
 	qpNum uint32
 
 	flushMu sync.Mutex
@@ -138,7 +141,7 @@ func (d *device) addQP(q *qp) error {
 	}
 	d.qpNum++
 	q.num = d.qpNum
-	d.qps[q.num] = q
+	d.qps[q.num], d.allQP = q, nil
 	return nil
 }
 
@@ -146,6 +149,7 @@ func (d *device) removeQP(q *qp) {
 	d.qpMu.Lock()
 	defer d.qpMu.Unlock()
 	delete(d.qps, q.num)
+	d.allQP = nil
 }
 
 func (d *device) queuePair(num uint32) *qp {
@@ -157,11 +161,10 @@ func (d *device) queuePair(num uint32) *qp {
 func (d *device) queuePairs() []*qp {
 	d.qpMu.Lock()
 	defer d.qpMu.Unlock()
-	all := make([]*qp, 0, len(d.qps))
-	for _, q := range d.qps {
-		all = append(all, q)
+	if d.allQP == nil {
+		d.allQP = slices.Collect(maps.Values(d.qps))
 	}
-	return all
+	return d.allQP
 }
 
 // announce tells of an event without making anyone wait for the listener.

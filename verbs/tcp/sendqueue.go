@@ -116,12 +116,8 @@ func (s *sendQueue) capture(r *request, from int) {
 	r.Local = append(r.Local[:0], driver.Segment{Mem: r.saved})
 }
 
-// maxSpares is how many buffers of captured payloads a queue keeps for the next, and
-// maxSpare how long they may be.
-const (
-	maxSpares = 4
-	maxSpare  = 256 << 10
-)
+// maxSpares is how many buffers of captured payloads a queue keeps for the next.
+const maxSpares = 2
 
 // buffer returns n bytes, which hold anything. Small payloads leave the spares to
 // those that are worth it.
@@ -138,7 +134,7 @@ func (s *sendQueue) buffer(n int) []byte {
 // spare keeps a buffer that nothing refers to, in place of a smaller one if need be.
 // What was captured of canceled requests may be of any length, and is not kept.
 func (s *sendQueue) spare(b []byte) {
-	if cap(b) <= copyMax || cap(b) > maxSpare {
+	if cap(b) <= copyMax || cap(b) > maxInline {
 		return
 	}
 	if len(s.spares) < maxSpares {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -136,4 +137,29 @@ func TestInlineWritesToAStalledPeerLeaveTheirSourcesFree(t *testing.T) {
 	resume()
 	settled(t, a, b, qa)
 	require.True(t, bytes.Equal(want, b.mem))
+}
+
+// TestBuffersOfCapturedPayloadsAreUsedAgain has a socket that takes nothing.
+func TestBuffersOfCapturedPayloadsAreUsedAgain(t *testing.T) {
+	for _, n := range []int{256 << 10, maxInline} {
+		a, b, qa, _ := pair(t, 16<<20)
+		settled(t, a, b, qa)
+		flood, src, allocated := make([]byte, 16<<20), randomBytes(n), uint64(0)
+		for round := range 6 {
+			resume := b.stall()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			post(t, qa, driver.WorkRequest{Op: driver.OpWrite, Local: segment(flood), Remote: b.at(0)})
+			for range maxSpares {
+				post(t, qa, driver.WorkRequest{Op: driver.OpWrite, Flags: driver.Inline, Local: segment(src), Remote: b.at(0)})
+			}
+			runtime.ReadMemStats(&after)
+			if round > 1 { // the first make them
+				allocated += after.TotalAlloc - before.TotalAlloc
+			}
+			resume()
+			settled(t, a, b, qa)
+		}
+		require.Less(t, allocated, uint64(n), "for payloads of %d bytes", n)
+	}
 }

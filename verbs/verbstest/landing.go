@@ -45,10 +45,10 @@ func landingsAsSaid(t *testing.T, h Harness) {
 
 // landingSizes are less than a word, a word, what travels with the header, and more
 // than a frame.
-var landingSizes = [...]int{1, 8, 5000, 300_000}
+var landingSizes = [...]int{1, 8, 5000, 1<<20 + 300_000}
 
 func landingArrives(t *testing.T, h Harness) {
-	a, b := newPair(t, h, withMemory(512<<10))
+	a, b := newPair(t, h, withMemory(2<<20))
 	l := b.newLanding()
 	for round, n := range landingSizes {
 		mem := make([]byte, n)
@@ -64,7 +64,7 @@ func landingArrives(t *testing.T, h Harness) {
 }
 
 func landingShut(t *testing.T, h Harness) {
-	a, b := newPair(t, h, withMemory(512<<10))
+	a, b := newPair(t, h, withMemory(2<<20))
 	l := b.newLanding()
 	for _, n := range landingSizes {
 		mem := make([]byte, n)
@@ -79,7 +79,7 @@ func landingShut(t *testing.T, h Harness) {
 }
 
 func landingReopened(t *testing.T, h Harness) {
-	a, b := newPair(t, h, withMemory(512<<10))
+	a, b := newPair(t, h, withMemory(2<<20))
 	l := b.newLanding()
 	for _, n := range landingSizes {
 		old := l.Open(make([]byte, n))
