@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
+	goruntime "runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -147,13 +147,13 @@ func TestBuffersOfCapturedPayloadsAreUsedAgain(t *testing.T) {
 		flood, src, allocated := make([]byte, 16<<20), randomBytes(n), uint64(0)
 		for round := range 6 {
 			resume := b.stall()
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
+			var before, after goruntime.MemStats
+			goruntime.ReadMemStats(&before)
 			post(t, qa, driver.WorkRequest{Op: driver.OpWrite, Local: segment(flood), Remote: b.at(0)})
 			for range maxSpares {
 				post(t, qa, driver.WorkRequest{Op: driver.OpWrite, Flags: driver.Inline, Local: segment(src), Remote: b.at(0)})
 			}
-			runtime.ReadMemStats(&after)
+			goruntime.ReadMemStats(&after)
 			if round > 1 { // the first make them
 				allocated += after.TotalAlloc - before.TotalAlloc
 			}
