@@ -126,7 +126,7 @@ func (g *group) boardVerdict(ctx context.Context, seq uint64, at *meeting, err e
 func (g *group) meetOn(ctx context.Context, name string, members []int) (*meeting, error) {
 	n, me := len(members), slices.Index(members, g.team.Rank)
 	name = g.team.Name + name
-	cfg := board.Config{Rank: me, Size: n, Mem: make([][]byte, n), Bells: make([]wait.Ringer, n), Crowded: g.team.Crowded, Await: g.await,
+	cfg := board.Config{Rank: me, Size: n, Mem: make([][]byte, n), Bells: make([]wait.Ringer, n), Crowded: g.team.Crowded, Await: g.team.AwaitMapped,
 		View: func(member int, region, offset uint64, n int) []byte {
 			return g.view(members[member], region, offset, n)
 		}}

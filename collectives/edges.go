@@ -57,7 +57,7 @@ func (g *group) onEdges(ctx context.Context, seq uint64, c *Call, staged bool) e
 func (g *group) join(ctx context.Context, graph *Graph) error {
 	if g.crossing == nil {
 		queues, err := board.NewQueues(board.Config{Rank: g.team.Rank, Size: len(g.team.Members), Crowded: g.team.Crowded,
-			Await: g.await, View: g.view})
+			Await: g.team.AwaitMapped, View: g.view})
 		if err != nil {
 			return err
 		}

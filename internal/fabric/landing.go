@@ -13,7 +13,8 @@ type Landing = driver.Landing
 // An Address is where an open landing is, as its owner tells the peer.
 type Address = driver.RemoteAddr
 
-// NewLanding makes a landing on the first device that has such; nil without one.
+// NewLanding makes a landing on the first device that has such: driver.ErrUnsupported
+// without one.
 // Those who write to it reach this rank over the same provider.
 func (f *Fabric) NewLanding(ctx context.Context) (Landing, error) {
 	for _, b := range f.bindings {
@@ -21,7 +22,7 @@ func (f *Fabric) NewLanding(ctx context.Context) (Landing, error) {
 			return b.ctx.NewLanding(ctx)
 		}
 	}
-	return nil, nil
+	return nil, driver.ErrUnsupported
 }
 
 // Lands tells whether what is written to p may go to a landing of its. Both ends find

@@ -145,8 +145,13 @@ func (h *health) refused(rank int, wc *driver.Completion) {
 // Wait returns nil once ready is true, or the cause of ctx's end. It makes
 // progress meanwhile.
 func (f *Fabric) Wait(ctx context.Context, ready func() bool) error {
+	return f.wait(ctx, f.calls(), ready)
+}
+
+// wait is Wait that looks a few times, or often, before it makes way for others.
+func (f *Fabric) wait(ctx context.Context, few bool, ready func() bool) error {
 	look := func() bool { return ready() || f.Progress() && ready() }
-	if f.calls() {
+	if few {
 		return f.bell.WaitCalling(ctx, look)
 	}
 	return f.bell.Wait(ctx, look)
