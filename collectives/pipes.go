@@ -43,6 +43,7 @@ type partner struct {
 	landing      fabric.Landing
 	offers       *fabric.Remote // the other's, nil until the first
 	given, taken uint64
+	sent, landed uint64 // pieces of them
 }
 
 const (
@@ -66,7 +67,7 @@ func heapFor(n int) int { return min(max(allHeaps/n&^(leastHeap-1), leastHeap), 
 func newPipes(g *group) *pipes {
 	n := len(g.team.Members)
 	p := &pipes{group: g, partners: make([]partner, n), heap: heapFor(n)}
-	p.ready = func() bool { return p.number.Load() >= p.want }
+	p.ready = func() bool { return p.word.Load() >= p.want }
 	return p
 }
 

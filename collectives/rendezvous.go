@@ -12,21 +12,21 @@ import (
 
 // Long messages that are copied where they arrive go by rendezvous, if there is a
 // device with landings: the receiver says where its memory is, and the sender writes
-// there. All but the first block, which travels meanwhile, are never copied out of a
-// pipe.
+// there, piece by piece. Pieces are never copied out of a pipe. Where each member has a
+// core of its own a first block travels by the pipe meanwhile.
 //
 //	receiver                          sender
 //	               <----------------  block 0: header, bytes
 //	where dst is   ---------------->  the receiver's offer
-//	               <================  the next bytes, into dst
-//	               <----------------  block 1: header: they are there, and so on
+//	               <================  a piece, into dst, and how many have landed
+//	               <================  the next one, and so on
 //
 // Who receives has said where before it waits for anything, so that members which
 // exchange long messages around a ring do not wait in a circle.
 type rendezvous struct {
 	offers []byte         // to this member, of all members, by rank; nil without such a device
-	number *atomic.Uint64 // of the offer that this member waits for
-	want   uint64         // what it shall be
+	word   *atomic.Uint64 // of the offers that this member waits for
+	want   uint64         // what it shall be at least
 	ready  func() bool    // that it is, as Await wants it
 }
 
@@ -34,21 +34,24 @@ const (
 	// longFrom is of how many blocks a message is for which a rendezvous takes less
 	// time than a copy.
 	longFrom = 4
-	// landed is how long all blocks of a long message are but the first. Longer ones
+	// longest is how long the pieces of a long message are, but the last. Longer ones
 	// save little, and two that travel towards each other fill the sockets' buffers
 	// with what is out of the caches when it is read.
-	landed = 1 << 20
+	longest = 1 << 20
 )
 
-// An offer says where a member's memory is that takes its next long message:
+// An offer says where a member's memory is that takes its next long message, and what
+// landed of those that it sent itself:
 //
-//	0         8        16       24     32     40       48        56
-//	| address | key hi | key lo | call | mark | length | number | 0 |
+//	0         8        16       24     32     40       48       56
+//	| address | key hi | key lo | call | mark | length | number | landed |
 //
-// The number counts the long messages from one member to the other.
+// The number counts the long messages from one member to the other; landed counts
+// pieces, the other way.
 const (
 	offerSize   = 64
 	offerNumber = 48
+	offerLanded = 56
 )
 
 // prepare makes what others write to. All members come here ahead of their first
@@ -94,24 +97,36 @@ func (p *pipes) offer(ctx context.Context, c *course, dst []byte) error {
 	return with.offers.WriteFlag(ctx, lo, p.place[:], fabric.Flag{Offset: lo + offerNumber, Value: c.number})
 }
 
-// land starts to write what begins at an offset of a long message where its receiver
-// says, once it has.
-func (p *pipes) land(ctx context.Context, c *course, offset int, block []byte) (fabric.Request, error) {
+// land starts to write the next piece, which begins at an offset of a long message,
+// where its receiver says, once it has.
+func (p *pipes) land(ctx context.Context, c *course, offset int, piece []byte) (fabric.Request, error) {
 	at, err := p.offered(ctx, c)
 	if err != nil {
 		return fabric.Request{}, err
 	}
-	return p.partners[c.member].offers.Peer.StartLand(ctx, at.Add(uint64(offset)), block)
+	landed := fabric.Flag{Offset: p.Rank()*offerSize + offerLanded, Value: c.piece()}
+	return p.partners[c.member].offers.StartLand(ctx, at.Add(uint64(offset)), piece, landed, c.pieces() == 1)
+}
+
+// landed waits for the next piece of a long message.
+func (p *pipes) landed(ctx context.Context, c *course) error {
+	return p.told(ctx, p.offers[c.member*offerSize:][:offerSize], offerLanded, c.piece())
+}
+
+// told waits for a word of an offer.
+func (p *pipes) told(ctx context.Context, offer []byte, word int, want uint64) error {
+	p.word, p.want = atomics.Word64(offer[word:]), want
+	if p.ready() {
+		return nil
+	}
+	return p.group.team.Await(ctx, p.ready)
 }
 
 // offered returns where the receiver of a long message wants it.
 func (p *pipes) offered(ctx context.Context, c *course) (at fabric.Address, err error) {
 	offer := p.offers[c.member*offerSize:][:offerSize]
-	p.number, p.want = atomics.Word64(offer[offerNumber:]), c.number
-	if !p.ready() {
-		if err := p.group.team.Await(ctx, p.ready); err != nil {
-			return at, err
-		}
+	if err := p.told(ctx, offer, offerNumber, c.number); err != nil {
+		return at, err
 	}
 	word := func(i int) uint64 { return binary.NativeEndian.Uint64(offer[8*i:]) }
 	if word(3) != p.seq || word(4) != p.mark {

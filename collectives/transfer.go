@@ -44,10 +44,12 @@ func (s *sink) take(at int, came []byte) {
 type course struct {
 	member int
 	bytes  int
-	blocks int
-	done   int            // blocks that were sent, or taken
-	long   bool           // by rendezvous: headers tell of all blocks but the first
+	blocks int            // and pieces
+	done   int            // that were sent, or taken
+	long   bool           // by rendezvous: all but the first ones are pieces that land
+	eager  int            // how many blocks of it travel ahead of them
 	number uint64         // among the long ones between the two
+	before uint64         // pieces of earlier ones
 	under  fabric.Request // what is under way of a long one that leaves
 }
 
@@ -91,7 +93,8 @@ func (p *pipes) leaving(ctx context.Context, c *course, to, bytes int, folded bo
 	if c.long {
 		with := &p.partners[to]
 		with.given++
-		c.number = with.given
+		c.number, c.before = with.given, with.sent
+		with.sent += c.pieces()
 	}
 	return err
 }
@@ -104,7 +107,8 @@ func (p *pipes) coming(ctx context.Context, c *course, from int, into *sink) err
 	}
 	with := &p.partners[from]
 	with.taken++
-	c.number = with.taken
+	c.number, c.before = with.taken, with.landed
+	with.landed += c.pieces()
 	return p.offer(ctx, c, into.dst)
 }
 
@@ -129,9 +133,21 @@ func (p *pipes) course(ctx context.Context, c *course, member, bytes int, folded
 	}
 	err := p.reach(ctx, member)
 	if c.long = err == nil; c.long {
-		c.blocks = 1 + (bytes-p.step+landed-1)/landed
+		c.eager = p.eager()
+		c.blocks = c.eager + (bytes-c.eager*p.step+longest-1)/longest
 	}
 	return err
+}
+
+// eager returns how many blocks of a long message travel by the pipe, so that something
+// is on its way before the sender has heard where the rest goes. Where members share
+// cores, others use that time. Where the two ends alone know how long it is, they find
+// by the first block if they do not agree.
+func (p *pipes) eager() int {
+	if p.group.team.Crowded && !p.telling {
+		return 0
+	}
+	return 1
 }
 
 // cut returns of how many blocks a message of so many bytes is.
@@ -140,32 +156,32 @@ func (p *pipes) cut(bytes int) int { return max(1, (bytes+p.step-1)/p.step) }
 // span returns which bytes the next block of a message is.
 func (p *pipes) span(c *course) (lo, hi int) {
 	if c.lands() {
-		lo = p.step + (c.done-1)*landed
-		return lo, min(lo+landed, c.bytes)
+		lo = c.eager*p.step + (c.done-c.eager)*longest
+		return lo, min(lo+longest, c.bytes)
 	}
 	return c.done * p.step, min((c.done+1)*p.step, c.bytes)
 }
 
-// lands tells whether the next block does not travel with its header.
-func (c *course) lands() bool { return c.long && c.done > 0 }
+// lands tells whether a piece is next.
+func (c *course) lands() bool { return c.long && c.done >= c.eager }
 
-// put sends the next block of src.
-func (p *pipes) put(ctx context.Context, c *course, src []byte) error {
+// pieces returns how many there are.
+func (c *course) pieces() uint64 { return uint64(c.blocks - c.eager) }
+
+// piece returns the number of the next one among all between the two.
+func (c *course) piece() uint64 { return c.before + uint64(c.done-c.eager) + 1 }
+
+// put sends the next block or piece of src.
+func (p *pipes) put(ctx context.Context, c *course, src []byte) (err error) {
 	lo, hi := p.span(c)
-	block := src[lo:hi]
-	if c.lands() {
-		err := c.under.Wait(ctx)
-		if err == nil {
-			c.under, err = p.land(ctx, c, lo, block)
-		}
-		if err != nil {
-			return err
-		}
-		block = nil
+	if !c.lands() {
+		p.header(p.head[:], len(src))
+		err = p.partners[c.member].out.SendParts(ctx, p.head[:], src[lo:hi])
+	} else if err = c.under.Wait(ctx); err == nil {
+		c.under, err = p.land(ctx, c, lo, src[lo:hi])
 	}
 	c.done++
-	p.header(p.head[:], len(src))
-	return p.partners[c.member].out.SendParts(ctx, p.head[:], block)
+	return err
 }
 
 // header writes a block's header.
@@ -175,8 +191,13 @@ func (p *pipes) header(mem []byte, length int) {
 	binary.LittleEndian.PutUint64(mem[16:], uint64(length))
 }
 
-// get takes the next block.
+// get takes the next block or piece.
 func (p *pipes) get(ctx context.Context, c *course, into *sink) error {
+	if c.lands() {
+		err := p.landed(ctx, c)
+		c.done++
+		return err
+	}
 	in := p.partners[c.member].in
 	b, err := in.Read(ctx)
 	if err != nil {
@@ -185,10 +206,8 @@ func (p *pipes) get(ctx context.Context, c *course, into *sink) error {
 	if err := p.check(ctx, c, b.Mem()); err != nil {
 		return err
 	}
-	if !c.lands() {
-		lo, _ := p.span(c)
-		into.take(lo, b.Mem()[headerSize:])
-	}
+	lo, _ := p.span(c)
+	into.take(lo, b.Mem()[headerSize:])
 	c.done++
 	return in.Free(b)
 }
@@ -206,9 +225,6 @@ func (p *pipes) check(ctx context.Context, c *course, mem []byte) error {
 		return p.group.unlike(c.member, int(min(says, math.MaxInt)), c.bytes)
 	}
 	lo, hi := p.span(c)
-	if c.lands() {
-		hi = lo
-	}
 	if len(mem)-headerSize != hi-lo {
 		return fmt.Errorf("block of %d bytes from rank %d: %w", len(mem), c.member, rpipe.ErrCorrupt)
 	}

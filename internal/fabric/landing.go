@@ -36,22 +36,28 @@ func (p *Peer) Lands() bool {
 // way: what it must copy of that takes less time than to learn that the peer has it.
 const landTail = 768 << 10
 
-// StartLand writes src, of at most MaxMessage bytes, to a landing of p's, in order with
-// all other writes to p. src belongs to the operation until the request's Wait, which
-// takes until the peer has almost all of it.
-func (p *Peer) StartLand(ctx context.Context, at Address, src []byte) (req Request, err error) {
-	tail := max(0, len(src)-min(landTail, p.bind.inlineMax()))
+// StartLand writes src, of at most MaxMessage bytes, to a landing of r's rank, and then
+// sets the flag. src belongs to the operation until the request's Wait, which takes
+// until the peer has almost all of it. If it is the last of what goes there, the device
+// may take over as much as it can, and nobody waits.
+func (r *Remote) StartLand(ctx context.Context, at Address, src []byte, flag Flag, last bool) (req Request, err error) {
+	b, over := r.Peer.bind, landTail
+	if last {
+		over = len(src)
+	}
+	tail := max(0, len(src)-min(over, b.inlineMax()))
 	if tail > 0 {
-		o := p.bind.ops.take(&p.head)
-		o.announced(0, Bulk, at, src[:tail]) // what the caller posts next says that it is there
-		p.Stats.count(tail)
+		o := b.ops.take(r)
+		o.announced(0, Bulk, at, src[:tail]) // the flag says that it is there
+		r.Peer.Stats.count(tail)
 		if req, err = o.start(ctx, 1); err != nil {
 			return req, err
 		}
 	}
-	o := p.bind.ops.take(&p.head)
+	o := b.ops.take(r)
 	o.copied(0, at.Add(uint64(tail)), src[tail:])
-	p.Stats.count(len(src) - tail)
-	_, err = o.start(ctx, 1)
+	n := 1 + o.flag(1, r.addr.Add(uint64(flag.Offset)), flag)
+	r.Peer.Stats.count(len(src) - tail + 8)
+	_, err = o.start(ctx, n)
 	return req, err
 }

@@ -29,6 +29,7 @@ func (d *device) accept() {
 		if len(d.strangers) >= maxStrangers {
 			d.strangers[0].drop()
 		}
+		accepted(fd)
 		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) //nolint:errcheck // slower without
 		if l, err := d.addLink(fd, nil, phaseHello, unix.EPOLLIN); err == nil {
 			d.strangers = append(d.strangers, l)

@@ -64,7 +64,7 @@ func rawPair(b *testing.B) (ends [2]int) {
 		b.Fatal(err)
 	}
 	defer unix.Close(fd) //nolint:errcheck // only the connection is wanted
-	ends[0], err = dial(netipPort(at.endpoints[0].Addr(), port))
+	ends[0], err = dial(netipPort(at.endpoints[0].Addr(), port), unpaced)
 	if err != nil {
 		b.Fatal(err)
 	}

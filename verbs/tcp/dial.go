@@ -104,8 +104,12 @@ func (q *qp) dial() {
 	for q.dialing.next < len(q.peer.endpoints) {
 		to := q.peer.endpoints[q.dialing.next]
 		q.dialing.next++
+		congestion := ""
+		if q.dev.within(to) {
+			congestion = unpaced
+		}
 		var fd int
-		if fd, err = dial(to); err != nil {
+		if fd, err = dial(to, congestion); err != nil {
 			q.dialing.failed(err)
 			continue
 		}

@@ -9,6 +9,8 @@ const (
 	scratchSize = 64 << 10 // what a device reads at once into its own buffer
 	directMin   = 4 << 10  // payloads from here on are read into their destination
 	behindMax   = 4 << 10  // what is read along behind such a payload
+	longFrame   = 64 << 10 // behind a payload from here on, one is read for its header first:
+	briefRead   = 2 << 10  // what is read so is neither copied twice nor told to the sender by itself
 	shortWrite  = 8        // a WRITE this long is applied as a whole, see begin
 )
 
@@ -27,6 +29,7 @@ type inbox struct {
 	fronts int // bytes in front
 
 	vector []unix.Iovec
+	brief  bool // the last frame was long, and so is the next, perhaps
 	dead   bool // whatever comes is thrown away
 }
 
@@ -38,41 +41,57 @@ func (in *inbox) stop() {
 	in.to.drop()
 }
 
-// fillInbox reads once from the socket and processes what came. An error ends
-// the connection.
+// fillInbox reads from the socket and processes what came, once, and as long as it
+// seems that more of a payload is there. An error ends the connection.
 func (q *qp) fillInbox(fd int) error {
+	for {
+		full, err := q.readInbox(fd)
+		if err != nil || !full || q.in.left < directMin {
+			return err
+		}
+	}
+}
+
+// readInbox reads once, and tells whether as much came as there was room for.
+func (q *qp) readInbox(fd int) (full bool, err error) {
 	in, scratch := &q.in, q.dev.scratch
-	direct := 0
-	var n int
+	var n, direct, room int
 	var errno unix.Errno
 	if in.left >= directMin && !in.to.discard {
 		direct = in.left
 		in.vector = append(in.to.vector(in.vector[:0], direct), iovec(scratch[:behindMax]))
+		room = direct + behindMax
 		n, errno = receiveVector(fd, in.vector)
 		clear(in.vector)
 	} else {
+		if in.brief {
+			in.brief, scratch = false, scratch[:briefRead]
+		}
+		room = len(scratch)
 		n, errno = receive(fd, scratch)
 	}
 	switch {
 	case errno == unix.EAGAIN || errno == unix.EINTR:
-		return nil
+		return false, nil
 	case errno != 0:
-		return errno
+		return false, errno
 	case n == 0:
-		return errPeerClosed
+		return false, errPeerClosed
 	}
+	full = n == room
 	if direct > 0 {
 		inPlace := min(n, direct)
 		in.to.off += inPlace
 		in.left -= inPlace
+		in.brief = direct >= longFrame
 		n -= inPlace
 		if in.left == 0 {
 			if err := q.finish(); err != nil {
-				return err
+				return false, err
 			}
 		}
 	}
-	return q.process(scratch[:n])
+	return full, q.process(scratch[:n])
 }
 
 // process consumes all of b: payload for the frame in reception, and frames.

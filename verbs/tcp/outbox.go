@@ -95,7 +95,7 @@ func (o *outbox) write(fd int) unix.Errno {
 		for i := range o.pieces {
 			o.vector = append(o.vector, iovec(o.pieces[i].mem))
 		}
-		n, errno = sendVector(fd, o.vector, o.queued)
+		n, errno = sendVector(fd, o.vector)
 		clear(o.vector)
 	}
 	if errno != 0 {

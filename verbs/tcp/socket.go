@@ -27,6 +27,7 @@ func listen(ip netip.Addr) (fd int, port uint16, err error) {
 	if family == unix.AF_INET6 && ip.IsUnspecified() {
 		err = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)
 	}
+	control(fd, unpaced)
 	err = errors.Join(err, unix.Bind(fd, sa), unix.Listen(fd, unix.SOMAXCONN))
 	if err == nil {
 		port, err = localPort(fd)
@@ -49,12 +50,14 @@ func localPort(fd int) (uint16, error) {
 	return 0, errors.Join(err, unix.EAFNOSUPPORT)
 }
 
-// dial starts a connection; the socket becomes writable when it stands.
-func dial(to netip.AddrPort) (fd int, err error) {
+// dial starts a connection, with the system's congestion control or the named one; the
+// socket becomes writable when it stands.
+func dial(to netip.AddrPort, congestion string) (fd int, err error) {
 	sa, family := sockaddr(to)
 	if fd, err = unix.Socket(family, socketType, unix.IPPROTO_TCP); err != nil {
 		return -1, err
 	}
+	control(fd, congestion)
 	if err = unix.Connect(fd, sa); err != nil && err != unix.EINPROGRESS {
 		unix.Close(fd) //nolint:errcheck // the first error counts
 		return -1, err
@@ -69,6 +72,7 @@ func dialSelf() (fd int, err error) {
 	if fd, err = unix.Socket(family, socketType, unix.IPPROTO_TCP); err != nil {
 		return -1, err
 	}
+	control(fd, unpaced)
 	if err = unix.Bind(fd, sa); err == nil {
 		if sa, err = unix.Getsockname(fd); err == nil {
 			err = unix.Connect(fd, sa)

@@ -1,0 +1,66 @@
+package tcp
+
+import (
+	"net/netip"
+	"slices"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Connections within a machine have no network to spare, and the system's congestion
+// control may be one that paces, as BBR does: its timers then take the cores from those
+// who send and receive (8 ranks on 2 cores: an all-to-all of 1 MiB takes 12 ms, without
+// 8). A socket that has begun to pace goes on with it whatever it is told later. So
+// listeners do not pace, nor do those who dial this machine, and connections from others
+// are given back what is usual as soon as they are accepted.
+
+// unpaced is the congestion control within a machine, which Linux always has: RFC 5681.
+const unpaced = "reno"
+
+// usual is the system's own congestion control, or "" if it does not tell.
+var usual = sync.OnceValue(func() string {
+	fd, err := unix.Socket(unix.AF_INET, socketType, unix.IPPROTO_TCP)
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(fd) //nolint:errcheck // nothing was sent
+	name, err := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+	if err != nil {
+		return ""
+	}
+	return name
+})
+
+// control sets a socket's congestion control. Without it the connection is slower.
+func control(fd int, name string) {
+	if name != "" {
+		unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, name) //nolint:errcheck // see above
+	}
+}
+
+// within tells whether an endpoint is on this machine.
+func (d *device) within(to netip.AddrPort) bool {
+	return to.Addr().IsLoopback() || slices.ContainsFunc(d.endpoints, func(own netip.AddrPort) bool { return own.Addr() == to.Addr() })
+}
+
+// accepted gives a connection from another machine the usual congestion control.
+func accepted(fd int) {
+	here, err := unix.Getsockname(fd)
+	if err != nil {
+		return
+	}
+	if there, err := unix.Getpeername(fd); err != nil || hostOf(here) != hostOf(there) {
+		control(fd, usual())
+	}
+}
+
+func hostOf(a unix.Sockaddr) netip.Addr {
+	switch a := a.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrFrom4(a.Addr)
+	case *unix.SockaddrInet6:
+		return netip.AddrFrom16(a.Addr)
+	}
+	return netip.Addr{}
+}
