@@ -6,38 +6,48 @@ import (
 	"github.com/gopgas/gopgas/collectives/internal/message"
 )
 
-// ExchangeAll sends to all, and then takes what comes from each: the pipes have room for
-// short messages, so that nobody waits but for what comes. Long ones are exchanged with
-// one member after the other, since those on their way should be few enough for caches.
+// ExchangeAll sends all, and then takes what comes: the pipes have room for
+// short messages, so that nobody waits but for what comes. Long ones are exchanged
+// step by step, since those on their way should be few enough for caches.
 // Who does so need not be everyone: to each member it is the same in what order messages
 // go between others.
-func (p *pipes) ExchangeAll(ctx context.Context, all message.All) error {
-	n, rank := all.Size(), all.Rank()
+func (p *pipes) ExchangeAll(ctx context.Context, b message.Batch) error {
 	short := true
-	for i := range n {
-		longest := max(len(all.Out(i)), len(all.In(i)))
-		if i == rank || longest == 0 && !p.telling {
-			continue
-		}
-		if err := p.open(ctx, all.Member(i)); err != nil { // those who send to this one wait for it
+	for k := range b.Steps() {
+		s := b.Step(k)
+		if err := p.meet(ctx, s.To, len(s.Src)); err != nil { // those who send to this one wait for it
 			return err
 		}
-		short = short && p.cut(longest) <= lead
+		if err := p.meet(ctx, s.From, len(s.Dst)); err != nil {
+			return err
+		}
+		short = short && p.cut(max(len(s.Src), len(s.Dst)))*b.Most() <= lead
 	}
 	if !short {
-		return message.ExchangeInTurns(ctx, p, &all)
+		return message.ExchangeInTurns(ctx, p, &b)
 	}
-	for k := 1; k < n; k++ {
-		to := (rank + k) % n
-		if err := p.Send(ctx, all.Member(to), all.Out(to)); err != nil {
-			return err
+	for k := range b.Steps() {
+		if s := b.Step(k); s.To != nobody {
+			if err := p.Send(ctx, s.To, s.Src); err != nil {
+				return err
+			}
 		}
 	}
-	for k := 1; k < n; k++ {
-		from := (rank + n - k) % n
-		if err := p.Recv(ctx, all.Member(from), all.In(from)); err != nil {
-			return err
+	for k := range b.Steps() {
+		if s := b.Step(k); s.From != nobody {
+			if err := p.Recv(ctx, s.From, s.Dst); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// meet opens the pipes with a member that a message of so many bytes goes to, or comes
+// from.
+func (p *pipes) meet(ctx context.Context, member, bytes int) error {
+	if member == nobody || bytes == 0 && !p.telling {
+		return nil
+	}
+	return p.open(ctx, member)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // nobody is the member that nothing goes to, or comes from.
-const nobody = -1
+const nobody = message.Nobody
 
 // A source is where a message comes from.
 type source struct {

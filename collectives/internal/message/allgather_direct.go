@@ -15,5 +15,5 @@ func AllGatherDirect(ctx context.Context, c Carrier, a *Args) error {
 	b := a.gathered()
 	own := b.of(a.Recv, rank)
 	copy(own, a.Send)
-	return c.ExchangeAll(ctx, All{src: own, spread: true, dst: a.Recv, in: b, rank: rank, n: n})
+	return c.ExchangeAll(ctx, Batch{src: own, spread: true, dst: a.Recv, in: b, rank: rank, n: n})
 }

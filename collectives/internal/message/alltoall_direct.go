@@ -17,5 +17,5 @@ func AllToAllDirect(ctx context.Context, c Carrier, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	out, in := a.toAll(n)
 	copy(in.of(a.Recv, rank), out.of(a.Send, rank))
-	return c.ExchangeAll(ctx, All{src: a.Send, dst: a.Recv, out: out, in: in, rank: rank, n: n})
+	return c.ExchangeAll(ctx, Batch{src: a.Send, dst: a.Recv, out: out, in: in, rank: rank, n: n})
 }

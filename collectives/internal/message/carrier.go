@@ -32,8 +32,8 @@ type Carrier interface { //nolint:interfacebloat // one small interface for each
 	// Exchange is Send and Recv at once; lengths may differ and be 0. src and
 	// dst do not overlap.
 	Exchange(ctx context.Context, to int, src []byte, from int, dst []byte) error
-	// ExchangeAll is Exchange with all others at once.
-	ExchangeAll(ctx context.Context, all All) error
+	// ExchangeAll is Exchange with several others at once.
+	ExchangeAll(ctx context.Context, b Batch) error
 	// ExchangeFold is SendFold and Fold at once; lengths may differ and be 0. src
 	// and acc do not overlap.
 	ExchangeFold(ctx context.Context, to int, src []byte, from int, acc []byte, left bool, f Combine, elem int) error

@@ -125,8 +125,8 @@ func (m *member) Exchange(ctx context.Context, to int, src []byte, from int, dst
 	return m.move(ctx, to, src, false, from, incoming{dst: dst})
 }
 
-func (m *member) ExchangeAll(ctx context.Context, all message.All) error {
-	return message.ExchangeInTurns(ctx, m, &all)
+func (m *member) ExchangeAll(ctx context.Context, b message.Batch) error {
+	return message.ExchangeInTurns(ctx, m, &b)
 }
 
 func (m *member) ExchangeFold(ctx context.Context, to int, src []byte, from int, acc []byte, left bool, f message.Combine, elem int) error {

@@ -3,7 +3,7 @@ package message
 import "context"
 
 // NeighbourAllToAllHops: each member sends a block of its own along every edge out
-// and takes a block from every edge in, the nearest members first.
+// and takes a block from every edge in, the nearest members first, or all at once.
 //
 // Cost: as many rounds as a member has hops, and their bytes; more where
 // members wait for one another.
@@ -11,17 +11,7 @@ func NeighbourAllToAllHops(ctx context.Context, c Carrier, a *Args) error {
 	g := a.Neighbours
 	out := alike(len(a.Send)/max(g.outs, 1), a.SendCounts, a.SendOffsets)
 	in := alike(len(a.Recv)/max(g.ins, 1), a.RecvCounts, a.RecvOffsets)
-	for _, h := range g.hops {
-		var src, dst []byte
-		if h.out.member != none {
-			src = out.of(a.Send, h.out.place)
-		}
-		if h.in.member != none {
-			dst = in.of(a.Recv, h.in.place)
-		}
-		if err := h.follow(ctx, c, src, dst); err != nil {
-			return err
-		}
-	}
-	return nil
+	b := Batch{src: a.Send, out: out, dst: a.Recv, in: in, graph: g, rank: c.Rank(), n: c.Size()}
+	b.loop()
+	return c.ExchangeAll(ctx, b)
 }

@@ -22,10 +22,14 @@ var ErrNeighbour = errors.New("no such neighbour")
 type Neighbours struct {
 	hops      []hop
 	ins, outs int
+	most      int // edges from one member to another, at the most
 }
 
 // A hop is an edge in, an edge out, or one of each at the same distance.
 type hop struct{ in, out edge }
+
+// loops tells whether it leads from a member to itself: then both edges do.
+func (h hop) loops(rank int) bool { return h.in.member == rank || h.out.member == rank }
 
 // An edge leads to or from a member and has a place in its list. Without
 // member it is none.
@@ -46,7 +50,7 @@ func NewNeighbours(rank, n int, in, out []int) (*Neighbours, error) {
 		return nil, fmt.Errorf("%w: member %d sends to itself %d times and receives from itself %d times: list it as often in both",
 			ErrNeighbour, rank, loopsOut, loopsIn)
 	}
-	g := &Neighbours{ins: len(in), outs: len(out)}
+	g := &Neighbours{ins: len(in), outs: len(out), most: max(repeats(ins), repeats(outs))}
 	for len(ins) > 0 || len(outs) > 0 {
 		step := hop{in: edge{member: none}, out: edge{member: none}}
 		takesIn := len(ins) > 0 && (len(outs) == 0 || ins[0].distance <= outs[0].distance)
@@ -76,4 +80,18 @@ func edges(members []int, rank, n int, distance func(member int) int) (all []edg
 	}
 	slices.SortStableFunc(all, func(x, y edge) int { return cmp.Compare(x.distance, y.distance) })
 	return all, loops, nil
+}
+
+// repeats returns how many edges of a list, which is sorted, are of one member at the
+// most.
+func repeats(list []edge) (most int) {
+	run := 0
+	for i, e := range list {
+		if i > 0 && e.member != list[i-1].member {
+			run = 0
+		}
+		run++
+		most = max(most, run)
+	}
+	return most
 }

@@ -60,12 +60,12 @@ func (s *Sub) Exchange(ctx context.Context, to int, src []byte, from int, dst []
 }
 
 // ExchangeAll implements Carrier.
-func (s *Sub) ExchangeAll(ctx context.Context, all All) error {
-	if all.members != nil { // of a carrier above this one
-		return ExchangeInTurns(ctx, s, &all)
+func (s *Sub) ExchangeAll(ctx context.Context, b Batch) error {
+	if b.members != nil { // of a carrier above this one
+		return ExchangeInTurns(ctx, s, &b)
 	}
-	all.members = s.members
-	return s.over.ExchangeAll(ctx, all)
+	b.members = s.members
+	return s.over.ExchangeAll(ctx, b)
 }
 
 // ExchangeFold implements Carrier.
