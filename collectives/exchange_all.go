@@ -21,7 +21,8 @@ func (p *pipes) ExchangeAll(ctx context.Context, b message.Batch) error {
 		if err := p.meet(ctx, s.From, len(s.Dst)); err != nil {
 			return err
 		}
-		short = short && p.cut(max(len(s.Src), len(s.Dst)))*b.Most() <= lead
+		blocks := p.cut(max(len(s.Src), len(s.Dst)))
+		short = short && blocks < longFrom && blocks*b.Most() <= lead
 	}
 	if !short {
 		return message.ExchangeInTurns(ctx, p, &b)

@@ -12,11 +12,9 @@ import (
 
 // Long messages that are copied where they arrive go by rendezvous, if there is a
 // device with landings: the receiver says where its memory is, and the sender writes
-// there, piece by piece. Pieces are never copied out of a pipe. Where each member has a
-// core of its own a first block travels by the pipe meanwhile.
+// there, piece by piece. Pieces are never copied out of a pipe.
 //
 //	receiver                          sender
-//	               <----------------  block 0: header, bytes
 //	where dst is   ---------------->  the receiver's offer
 //	               <================  a piece, into dst, and how many have landed
 //	               <================  the next one, and so on
@@ -33,7 +31,7 @@ type rendezvous struct {
 const (
 	// longFrom is of how many blocks a message is for which a rendezvous takes less
 	// time than a copy.
-	longFrom = 4
+	longFrom = 2
 	// longest is how long the pieces of a long message are, but the last. Longer ones
 	// save little, and two that travel towards each other fill the sockets' buffers
 	// with what is out of the caches when it is read.

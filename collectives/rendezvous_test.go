@@ -47,6 +47,32 @@ func TestLongMessagesLandWhereTheyGo(t *testing.T) {
 	})
 }
 
+// TestManyLongMessagesAtOnce has all exchange messages with all, around the length from
+// which who sends waits for who receives.
+func TestManyLongMessagesAtOnce(t *testing.T) {
+	for blocks := 1; blocks < longFrom+2; blocks++ {
+		onTCP(4).Run(t, func(ctx context.Context, r *testjob.Rank) {
+			size := blocks * (heapFor(4)/4 - headerSize)
+			src, dst := make([]byte, 4*size), make([]byte, 4*size)
+			for to := range 4 {
+				copy(src[to*size:], bytes.Repeat([]byte{byte(16*r.Me + to)}, size))
+			}
+			for range 3 {
+				r.NoError(AllToAll(ctx, r.World, src, dst, WithAlgorithm("direct")))
+				for from := range 4 {
+					r.Equal(size, bytes.Count(dst[from*size:][:size], []byte{byte(16*from + r.Me)}))
+				}
+			}
+			ring, err := NewCart(ctx, r.World, []int{4}, []bool{true})
+			r.NoError(err)
+			r.NoError(NeighborAllToAll(ctx, ring.Graph, src[:2*size], dst[:2*size]))
+			lower, higher := (r.Me+3)%4, (r.Me+1)%4
+			r.Equal(size, bytes.Count(dst[:size], []byte{byte(16*lower + 1)}))
+			r.Equal(size, bytes.Count(dst[size:2*size], []byte{byte(16 * higher)}))
+		})
+	}
+}
+
 // TestFoldedMessagesTakeNoRendezvous: what is combined is best combined where it lies.
 func TestFoldedMessagesTakeNoRendezvous(t *testing.T) {
 	onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {

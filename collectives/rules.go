@@ -78,7 +78,7 @@ var rules = [...]rule{
 	{message.Scatter, always, always, anywhere, "linear"},
 
 	{message.AllGather, always, always, severalHosts, "two-level"},
-	{message.AllGather, 8 << 10, always, sharedCores, "gather-broadcast"},
+	{message.AllGather, 32 << 10, always, sharedCores, "gather-broadcast"},
 	{message.AllGather, 64 << 10, always, anywhere, "recursive-doubling"},
 	{message.AllGather, 64 << 10, always, anywhere, "bruck"},
 	{message.AllGather, always, always, anywhere, "ring"},
@@ -102,6 +102,7 @@ var rules = [...]rule{
 	{message.Scan, always, always, anywhere, "linear"},
 
 	{message.ExScan, 16 << 10, always, severalHosts, "two-level"},
+	{message.ExScan, always, 2, anywhere, "recursive-doubling"}, // one message, in one piece
 	{message.ExScan, always, always, sharedCores, "linear"},
 	{message.ExScan, 8 << 10, always, anywhere, "recursive-doubling"},
 	{message.ExScan, always, always, anywhere, "linear"},

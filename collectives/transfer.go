@@ -46,8 +46,8 @@ type course struct {
 	bytes  int
 	blocks int            // and pieces
 	done   int            // that were sent, or taken
-	long   bool           // by rendezvous: all but the first ones are pieces that land
-	eager  int            // how many blocks of it travel ahead of them
+	long   bool           // by rendezvous: in pieces that land
+	ahead  int            // how many blocks without bytes go ahead of them
 	number uint64         // among the long ones between the two
 	before uint64         // pieces of earlier ones
 	under  fabric.Request // what is under way of a long one that leaves
@@ -133,43 +133,44 @@ func (p *pipes) course(ctx context.Context, c *course, member, bytes int, folded
 	}
 	err := p.reach(ctx, member)
 	if c.long = err == nil; c.long {
-		c.eager = p.eager()
-		c.blocks = c.eager + (bytes-c.eager*p.step+longest-1)/longest
+		c.ahead = p.ahead()
+		c.blocks = c.ahead + (bytes+longest-1)/longest
 	}
 	return err
 }
 
-// eager returns how many blocks of a long message travel by the pipe, so that something
-// is on its way before the sender has heard where the rest goes. Where members share
-// cores, others use that time. Where the two ends alone know how long it is, they find
-// by the first block if they do not agree.
-func (p *pipes) eager() int {
-	if p.group.team.Crowded && !p.telling {
-		return 0
+// ahead returns how many headers go ahead of a long message. Where the two ends alone
+// know how long it is, they find by one if they do not agree.
+func (p *pipes) ahead() int {
+	if p.telling {
+		return 1
 	}
-	return 1
+	return 0
 }
 
 // cut returns of how many blocks a message of so many bytes is.
 func (p *pipes) cut(bytes int) int { return max(1, (bytes+p.step-1)/p.step) }
 
-// span returns which bytes the next block of a message is.
+// span returns which bytes the next block or piece of a message is.
 func (p *pipes) span(c *course) (lo, hi int) {
-	if c.lands() {
-		lo = c.eager*p.step + (c.done-c.eager)*longest
+	switch {
+	case c.lands():
+		lo = (c.done - c.ahead) * longest
 		return lo, min(lo+longest, c.bytes)
+	case c.long:
+		return 0, 0
 	}
 	return c.done * p.step, min((c.done+1)*p.step, c.bytes)
 }
 
 // lands tells whether a piece is next.
-func (c *course) lands() bool { return c.long && c.done >= c.eager }
+func (c *course) lands() bool { return c.long && c.done >= c.ahead }
 
 // pieces returns how many there are.
-func (c *course) pieces() uint64 { return uint64(c.blocks - c.eager) }
+func (c *course) pieces() uint64 { return uint64(c.blocks - c.ahead) }
 
 // piece returns the number of the next one among all between the two.
-func (c *course) piece() uint64 { return c.before + uint64(c.done-c.eager) + 1 }
+func (c *course) piece() uint64 { return c.before + uint64(c.done-c.ahead) + 1 }
 
 // put sends the next block or piece of src.
 func (p *pipes) put(ctx context.Context, c *course, src []byte) (err error) {
