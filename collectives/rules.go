@@ -57,6 +57,8 @@ var rules = [...]rule{
 	{message.Reduce, always, always, anywhere, "pairwise"},
 
 	{message.AllReduce, always, always, severalHosts, "two-level"},
+	{message.AllReduce, 32 << 10, 4, sharedCores, "linear"},
+	{message.AllReduce, 2 << 20, 4, sharedCores, "rabenseifner"},
 	{message.AllReduce, 256 << 10, always, sharedCores, "linear"},
 	{message.AllReduce, 2 << 20, always, sharedCores, "rabenseifner"},
 	{message.AllReduce, 16 << 10, always, anywhere, "recursive-doubling"},
