@@ -21,8 +21,7 @@ func (p *pipes) ExchangeAll(ctx context.Context, b message.Batch) error {
 		if err := p.meet(ctx, s.From, len(s.Dst)); err != nil {
 			return err
 		}
-		blocks := p.cut(max(len(s.Src), len(s.Dst)))
-		short = short && blocks < longFrom && blocks*b.Most() <= lead
+		short = short && p.fits(s.To, len(s.Src), b.Most()) && p.fits(s.From, len(s.Dst), b.Most())
 	}
 	if !short {
 		return message.ExchangeInTurns(ctx, p, &b)
@@ -51,4 +50,12 @@ func (p *pipes) meet(ctx context.Context, member, bytes int) error {
 		return nil
 	}
 	return p.open(ctx, member)
+}
+
+// fits tells whether a pipe has room for so many messages with a member, which do not
+// wait for who receives them.
+func (p *pipes) fits(member, bytes, messages int) bool {
+	blocks := p.cut(bytes)
+	long := member != nobody && p.partners[member].lands && blocks >= longFrom
+	return !long && blocks*messages <= lead
 }

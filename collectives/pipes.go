@@ -38,6 +38,9 @@ type pipes struct {
 type partner struct {
 	out *rpipe.Writer[byte]
 	in  *rpipe.Reader[byte]
+	// A block that was read while something else was waited for.
+	early rpipe.Block[byte]
+	kept  bool
 	// For long messages, of which so many were given to the other and taken from it.
 	lands        bool // the other may have landings
 	landing      fabric.Landing
@@ -67,7 +70,7 @@ func heapFor(n int) int { return min(max(allHeaps/n&^(leastHeap-1), leastHeap), 
 func newPipes(g *group) *pipes {
 	n := len(g.team.Members)
 	p := &pipes{group: g, partners: make([]partner, n), heap: heapFor(n)}
-	p.ready = func() bool { return p.word.Load() >= p.want }
+	p.ready = func() bool { return p.there() || !p.other.kept && p.other.in.Arrived() }
 	return p
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/rpipe"
 )
 
 // Long messages that are copied where they arrive go by rendezvous, if there is a
@@ -25,7 +26,8 @@ type rendezvous struct {
 	offers []byte         // to this member, of all members, by rank; nil without such a device
 	word   *atomic.Uint64 // of the offers that this member waits for
 	want   uint64         // what it shall be at least
-	ready  func() bool    // that it is, as Await wants it
+	other  *partner       // whose word it is
+	ready  func() bool    // that it is, or that a block of the other's came first
 }
 
 const (
@@ -108,22 +110,60 @@ func (p *pipes) land(ctx context.Context, c *course, offset int, piece []byte) (
 
 // landed waits for the next piece of a long message.
 func (p *pipes) landed(ctx context.Context, c *course) error {
-	return p.told(ctx, p.offers[c.member*offerSize:][:offerSize], offerLanded, c.piece())
+	return p.told(ctx, c, p.offers[c.member*offerSize:][:offerSize], offerLanded, c.piece())
 }
 
-// told waits for a word of an offer.
-func (p *pipes) told(ctx context.Context, offer []byte, word int, want uint64) error {
-	p.word, p.want = atomics.Word64(offer[word:]), want
-	if p.ready() {
-		return nil
+// told waits for a word of the other member's. Blocks that come by its pipe meanwhile
+// tell if it is in another call, in which nobody would ever write the word.
+func (p *pipes) told(ctx context.Context, c *course, offer []byte, word int, want uint64) error {
+	p.word, p.want, p.other = atomics.Word64(offer[word:]), want, &p.partners[c.member]
+	for !p.ready() || !p.there() {
+		if err := p.group.team.Await(ctx, p.ready); err != nil {
+			return err
+		}
+		if p.there() {
+			break
+		}
+		if err := p.readEarly(ctx, c, word == offerLanded); err != nil {
+			return err
+		}
 	}
-	return p.group.team.Await(ctx, p.ready)
+	return nil
+}
+
+// there tells whether the word is what it shall be.
+func (p *pipes) there() bool { return p.word.Load() >= p.want }
+
+// readEarly takes a block that came ahead of a word. One of the same call is kept for
+// the message that it belongs to, but for one in place of a piece: the member that
+// sent it takes the message to be short.
+func (p *pipes) readEarly(ctx context.Context, c *course, short bool) error {
+	b, err := p.other.in.Read(ctx)
+	if err != nil {
+		return err
+	}
+	p.other.early, p.other.kept = b, true
+	says, err := p.check(ctx, c, b.Mem())
+	if err == nil && short && !p.there() { // a word that was written before the block is there by now
+		err = p.group.unlike(c.member, says, c.bytes)
+	}
+	return err
+}
+
+// next returns the next block of a member's.
+func (p *pipes) next(ctx context.Context, with *partner) (rpipe.Block[byte], error) {
+	if !with.kept {
+		return with.in.Read(ctx)
+	}
+	b := with.early
+	with.early, with.kept = rpipe.Block[byte]{}, false
+	return b, nil
 }
 
 // offered returns where the receiver of a long message wants it.
 func (p *pipes) offered(ctx context.Context, c *course) (at fabric.Address, err error) {
 	offer := p.offers[c.member*offerSize:][:offerSize]
-	if err := p.told(ctx, offer, offerNumber, c.number); err != nil {
+	if err := p.told(ctx, c, offer, offerNumber, c.number); err != nil {
 		return at, err
 	}
 	word := func(i int) uint64 { return binary.NativeEndian.Uint64(offer[8*i:]) }

@@ -199,35 +199,44 @@ func (p *pipes) get(ctx context.Context, c *course, into *sink) error {
 		c.done++
 		return err
 	}
-	in := p.partners[c.member].in
-	b, err := in.Read(ctx)
+	with := &p.partners[c.member]
+	b, err := p.next(ctx, with)
 	if err != nil {
 		return err
 	}
-	if err := p.check(ctx, c, b.Mem()); err != nil {
+	if err := p.checkBlock(ctx, c, b.Mem()); err != nil {
 		return err
 	}
 	lo, _ := p.span(c)
 	into.take(lo, b.Mem()[headerSize:])
 	c.done++
-	return in.Free(b)
+	return with.in.Free(b)
 }
 
-// check compares a block's header with what is expected.
-func (p *pipes) check(ctx context.Context, c *course, mem []byte) error {
-	if len(mem) < headerSize {
-		return fmt.Errorf("block of %d bytes from rank %d: %w", len(mem), c.member, rpipe.ErrCorrupt)
+// checkBlock compares a block with what is expected.
+func (p *pipes) checkBlock(ctx context.Context, c *course, mem []byte) error {
+	says, err := p.check(ctx, c, mem)
+	if err != nil {
+		return err
 	}
-	seq := binary.LittleEndian.Uint64(mem[0:])
-	if seq != p.seq || binary.LittleEndian.Uint64(mem[8:]) != p.mark {
-		return p.group.team.Differs(ctx, min(seq, p.seq), c.member) // what is left of a call before differed there
+	if says != c.bytes {
+		return p.group.unlike(c.member, says, c.bytes)
 	}
-	if says := binary.LittleEndian.Uint64(mem[16:]); says != uint64(c.bytes) {
-		return p.group.unlike(c.member, int(min(says, math.MaxInt)), c.bytes)
-	}
-	lo, hi := p.span(c)
-	if len(mem)-headerSize != hi-lo {
+	if lo, hi := p.span(c); len(mem)-headerSize != hi-lo {
 		return fmt.Errorf("block of %d bytes from rank %d: %w", len(mem), c.member, rpipe.ErrCorrupt)
 	}
 	return nil
+}
+
+// check finds whether a block is of this call, and returns of how many bytes its
+// message is.
+func (p *pipes) check(ctx context.Context, c *course, mem []byte) (bytes int, err error) {
+	if len(mem) < headerSize {
+		return 0, fmt.Errorf("block of %d bytes from rank %d: %w", len(mem), c.member, rpipe.ErrCorrupt)
+	}
+	seq := binary.LittleEndian.Uint64(mem[0:])
+	if seq != p.seq || binary.LittleEndian.Uint64(mem[8:]) != p.mark {
+		return 0, p.group.team.Differs(ctx, min(seq, p.seq), c.member) // what is left of a call before differed there
+	}
+	return int(min(binary.LittleEndian.Uint64(mem[16:]), math.MaxInt)), nil
 }

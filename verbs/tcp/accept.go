@@ -16,7 +16,7 @@ const acceptPause = 100 * time.Millisecond
 // that strangers who keep silent cannot lock anyone out.
 func (d *device) accept() {
 	for {
-		fd, _, err := unix.Accept4(d.listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		fd, from, err := unix.Accept4(d.listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		if err == unix.EINTR || err == unix.ECONNABORTED {
 			continue
 		}
@@ -29,7 +29,7 @@ func (d *device) accept() {
 		if len(d.strangers) >= maxStrangers {
 			d.strangers[0].drop()
 		}
-		accepted(fd)
+		d.accepted(fd, from)
 		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) //nolint:errcheck // slower without
 		if l, err := d.addLink(fd, nil, phaseHello, unix.EPOLLIN); err == nil {
 			d.strangers = append(d.strangers, l)

@@ -105,7 +105,7 @@ func (q *qp) dial() {
 		to := q.peer.endpoints[q.dialing.next]
 		q.dialing.next++
 		congestion := ""
-		if q.dev.within(to) {
+		if q.dev.within(to.Addr()) {
 			congestion = unpaced
 		}
 		var fd int

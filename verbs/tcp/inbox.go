@@ -11,6 +11,7 @@ const (
 	behindMax   = 4 << 10  // what is read along behind such a payload
 	longFrame   = 64 << 10 // behind a payload from here on, one is read for its header first:
 	briefRead   = 2 << 10  // what is read so is neither copied twice nor told to the sender by itself
+	readsInTurn = 4        // of one connection before it is another's turn
 	shortWrite  = 8        // a WRITE this long is applied as a whole, see begin
 )
 
@@ -41,15 +42,17 @@ func (in *inbox) stop() {
 	in.to.drop()
 }
 
-// fillInbox reads from the socket and processes what came, once, and as long as it
-// seems that more of a payload is there. An error ends the connection.
+// fillInbox reads from the socket and processes what came, once, and a few times more
+// if it seems that the rest of a payload is there: others wait for their turn. An error
+// ends the connection.
 func (q *qp) fillInbox(fd int) error {
-	for {
+	for range readsInTurn {
 		full, err := q.readInbox(fd)
 		if err != nil || !full || q.in.left < directMin {
 			return err
 		}
 	}
+	return nil
 }
 
 // readInbox reads once, and tells whether as much came as there was room for.

@@ -18,7 +18,8 @@ import (
 // unpaced is the congestion control within a machine, which Linux always has: RFC 5681.
 const unpaced = "reno"
 
-// usual is the system's own congestion control, or "" if it does not tell.
+// usual is the system's own congestion control, which everyone may choose, or "" if it
+// does not tell.
 var usual = sync.OnceValue(func() string {
 	fd, err := unix.Socket(unix.AF_INET, socketType, unix.IPPROTO_TCP)
 	if err != nil {
@@ -39,18 +40,14 @@ func control(fd int, name string) {
 	}
 }
 
-// within tells whether an endpoint is on this machine.
-func (d *device) within(to netip.AddrPort) bool {
-	return to.Addr().IsLoopback() || slices.ContainsFunc(d.endpoints, func(own netip.AddrPort) bool { return own.Addr() == to.Addr() })
+// within tells whether an address is of this machine.
+func (d *device) within(a netip.Addr) bool {
+	return a.IsLoopback() || slices.ContainsFunc(d.endpoints, func(own netip.AddrPort) bool { return own.Addr().Unmap() == a.Unmap() })
 }
 
 // accepted gives a connection from another machine the usual congestion control.
-func accepted(fd int) {
-	here, err := unix.Getsockname(fd)
-	if err != nil {
-		return
-	}
-	if there, err := unix.Getpeername(fd); err != nil || hostOf(here) != hostOf(there) {
+func (d *device) accepted(fd int, from unix.Sockaddr) {
+	if !d.within(hostOf(from)) {
 		control(fd, usual())
 	}
 }
@@ -60,7 +57,7 @@ func hostOf(a unix.Sockaddr) netip.Addr {
 	case *unix.SockaddrInet4:
 		return netip.AddrFrom4(a.Addr)
 	case *unix.SockaddrInet6:
-		return netip.AddrFrom16(a.Addr)
+		return netip.AddrFrom16(a.Addr).Unmap()
 	}
 	return netip.Addr{}
 }

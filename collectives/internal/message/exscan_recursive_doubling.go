@@ -16,7 +16,7 @@ import "context"
 func ExScanRecursiveDoubling(ctx context.Context, c Carrier, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	own := a.Send
-	if rank > 0 && same(a.Send, a.Recv) {
+	if rank > 0 && rank+1 < n && same(a.Send, a.Recv) { // what comes would overwrite what leaves
 		own = a.Scratch(len(a.Send))
 		copy(own, a.Send)
 	}

@@ -50,7 +50,7 @@ func NewNeighbours(rank, n int, in, out []int) (*Neighbours, error) {
 		return nil, fmt.Errorf("%w: member %d sends to itself %d times and receives from itself %d times: list it as often in both",
 			ErrNeighbour, rank, loopsOut, loopsIn)
 	}
-	g := &Neighbours{ins: len(in), outs: len(out), most: max(repeats(ins), repeats(outs))}
+	g := &Neighbours{ins: len(in), outs: len(out), most: max(repeats(ins, rank), repeats(outs, rank))}
 	for len(ins) > 0 || len(outs) > 0 {
 		step := hop{in: edge{member: none}, out: edge{member: none}}
 		takesIn := len(ins) > 0 && (len(outs) == 0 || ins[0].distance <= outs[0].distance)
@@ -82,13 +82,16 @@ func edges(members []int, rank, n int, distance func(member int) int) (all []edg
 	return all, loops, nil
 }
 
-// repeats returns how many edges of a list, which is sorted, are of one member at the
-// most.
-func repeats(list []edge) (most int) {
+// repeats returns how many edges of a list, which is sorted, are of one other member at
+// the most.
+func repeats(list []edge, rank int) (most int) {
 	run := 0
 	for i, e := range list {
 		if i > 0 && e.member != list[i-1].member {
 			run = 0
+		}
+		if e.member == rank {
+			continue
 		}
 		run++
 		most = max(most, run)

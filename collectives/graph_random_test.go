@@ -1,0 +1,62 @@
+package collectives_test
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/gopgas/gopgas/collectives"
+	"github.com/gopgas/gopgas/internal/testjob"
+)
+
+// TestAlongAnyGraph sends blocks of any lengths, around those at which they travel in
+// another way, along the edges of graphs at random: one way only, several between two
+// members, loops.
+func TestAlongAnyGraph(t *testing.T) {
+	rounds := uint64(12)
+	if os.Getenv("GOPGAS_SOAK") != "" {
+		rounds = 200
+	}
+	for seed := range rounds {
+		ranks := 2 + int(seed%4)
+		testjob.Config{Provider: "tcp", Ranks: ranks}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			mine := edgesAtRandom(seed, ranks, r.Me)
+			g, err := collectives.NewGraph(ctx, r.World, mine.in, mine.out)
+			r.NoError(err)
+			got := make([]byte, len(mine.comes))
+			for range 2 {
+				clear(got)
+				r.NoError(collectives.NeighborAllToAllV(ctx, g, mine.leaves, collectives.Blocks{Counts: mine.outs}, got, collectives.Blocks{Counts: mine.ins}))
+				r.True(bytes.Equal(mine.comes, got), "seed %d", seed)
+			}
+		})
+	}
+}
+
+// A corner is a member's part of a graph.
+type corner struct {
+	in, out, ins, outs []int
+	comes, leaves      []byte
+}
+
+// edgesAtRandom returns a member's part of a graph that is the same at all.
+func edgesAtRandom(seed uint64, ranks, me int) (c corner) {
+	const block = 1<<18 - 24
+	lengths := []int{0, 1, 4096, block - 1, block, block + 1, 2 * block, 2*block + 1, 1<<20 - 1, 1 << 20, 1<<20 + 1}
+	rnd := rand.New(rand.NewPCG(seed, 7))
+	for range 1 + rnd.IntN(3*ranks) {
+		from, to := rnd.IntN(ranks), rnd.IntN(ranks)
+		for range 1 + rnd.IntN(2)*rnd.IntN(3) {
+			mem := bytes.Repeat([]byte{byte(rnd.Uint32())}, lengths[rnd.IntN(len(lengths))])
+			if to == me {
+				c.in, c.ins, c.comes = append(c.in, from), append(c.ins, len(mem)), append(c.comes, mem...)
+			}
+			if from == me {
+				c.out, c.outs, c.leaves = append(c.out, to), append(c.outs, len(mem)), append(c.leaves, mem...)
+			}
+		}
+	}
+	return c
+}
