@@ -185,7 +185,7 @@ func TestWhatIsSaidToBeThereIs(t *testing.T) {
 		g, err := groupOf(r.World)
 		r.NoError(err)
 		const flood = 128 << 20
-		src := bytes.Repeat([]byte{7}, mostHeap/4-headerSize+longest)
+		src := bytes.Repeat([]byte{7}, 2*longest)
 		r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *pipes) error { // first contact
 			return p.Exchange(ctx, 1-r.Me, src, 1-r.Me, make([]byte, len(src)))
 		}))
