@@ -46,7 +46,7 @@ func (p *pipes) ExchangeAll(ctx context.Context, b message.Batch) error {
 // meet opens the pipes with a member that a message of so many bytes goes to, or comes
 // from.
 func (p *pipes) meet(ctx context.Context, member, bytes int) error {
-	if member == nobody || bytes == 0 && !p.telling {
+	if p.nothing(member, bytes) {
 		return nil
 	}
 	return p.open(ctx, member)

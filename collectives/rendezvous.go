@@ -20,6 +20,7 @@ import (
 //	               <================  a piece, into dst, and how many have landed
 //	               <================  the next one, and so on
 //
+// Where the two ends alone know how long a message is, its header goes ahead by the pipe.
 // Who receives has said where before it waits for anything, so that members which
 // exchange long messages around a ring do not wait in a circle.
 type rendezvous struct {
@@ -117,14 +118,12 @@ func (p *pipes) landed(ctx context.Context, c *course) error {
 // tell if it is in another call, in which nobody would ever write the word.
 func (p *pipes) told(ctx context.Context, c *course, offer []byte, word int, want uint64) error {
 	p.word, p.want, p.other = atomics.Word64(offer[word:]), want, &p.partners[c.member]
-	for !p.ready() || !p.there() {
-		if err := p.group.team.Await(ctx, p.ready); err != nil {
-			return err
+	for !p.there() {
+		err := p.group.team.Await(ctx, p.ready)
+		if err == nil && !p.there() {
+			err = p.readEarly(ctx, c, word == offerLanded)
 		}
-		if p.there() {
-			break
-		}
-		if err := p.readEarly(ctx, c, word == offerLanded); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -121,14 +121,14 @@ func (p *pipes) shut(in *course) {
 
 // course fills in the way of a message of so many bytes.
 func (p *pipes) course(ctx context.Context, c *course, member, bytes int, folded bool) error {
-	if member == nobody || bytes == 0 && !p.telling {
+	if p.nothing(member, bytes) {
 		return nil
 	}
 	if err := p.open(ctx, member); err != nil {
 		return err
 	}
 	c.member, c.bytes, c.blocks = member, bytes, p.cut(bytes)
-	if folded || c.blocks < longFrom || !p.partners[member].lands {
+	if folded || !p.partners[member].lands || c.blocks < longFrom {
 		return nil
 	}
 	err := p.reach(ctx, member)
@@ -138,6 +138,9 @@ func (p *pipes) course(ctx context.Context, c *course, member, bytes int, folded
 	}
 	return err
 }
+
+// nothing tells that a message is none.
+func (p *pipes) nothing(member, bytes int) bool { return member == nobody || bytes == 0 && !p.telling }
 
 // ahead returns how many headers go ahead of a long message. Where the two ends alone
 // know how long it is, they find by one if they do not agree.

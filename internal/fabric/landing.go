@@ -38,11 +38,11 @@ const landTail = 768 << 10
 
 // StartLand writes src, of at most MaxMessage bytes, to a landing of r's rank, and then
 // sets the flag. src belongs to the operation until the request's Wait, which takes
-// until the peer has almost all of it. If it is the last of what goes there, the device
-// may take over as much as it can, and nobody waits.
-func (r *Remote) StartLand(ctx context.Context, at Address, src []byte, flag Flag, last bool) (req Request, err error) {
+// until the peer has almost all of it. Where it is alone, not one of several pieces, the
+// device takes over as much of it as it can, so that nobody waits.
+func (r *Remote) StartLand(ctx context.Context, at Address, src []byte, flag Flag, alone bool) (req Request, err error) {
 	b, over := r.Peer.bind, landTail
-	if last {
+	if alone {
 		over = len(src)
 	}
 	tail := max(0, len(src)-min(over, b.inlineMax()))
