@@ -68,8 +68,8 @@ func (l *link) greeted() error {
 	if q == nil {
 		return errUnproven
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	if !hmac.Equal(mac, l.hs.mac("hello", q.secret)) {
 		return errUnproven
 	}
@@ -83,14 +83,10 @@ func (q *qp) greet(l *link) error {
 	case q.state == driver.StateErr || q.link != nil:
 		return errUnproven
 	case q.state == driver.StateReset || q.state == driver.StateInit:
-		if len(q.parked) == maxParked {
-			q.parked[0].drop()
-			q.parked = q.parked[1:]
-		}
 		q.dev.strangers = remove(q.dev.strangers, l)
-		q.parked = append(q.parked, l)
 		l.q, l.phase = q, phaseParked
 		l.expire(q.timeout)
+		q.park(l)
 		return nil
 	case q.peer.qp != l.hs.dialerQP:
 		return errUnproven
@@ -101,15 +97,41 @@ func (q *qp) greet(l *link) error {
 	return l.write(l.hs.challenge(q.secret, q.peer.token))
 }
 
+// park keeps a dialer that came too early, in place of the oldest if there are many.
+func (q *qp) park(l *link) {
+	if len(q.parked) == maxParked {
+		q.parked[0].unparked(q)
+		q.parked = q.parked[1:]
+	}
+	q.parked = append(q.parked, l)
+}
+
 // unpark goes on with the dialers that came too early.
 func (q *qp) unpark() {
 	parked := q.parked
 	q.parked = nil
 	for _, l := range parked {
-		if err := q.greet(l); err != nil {
-			l.drop()
+		switch {
+		case l.phase == phaseStream && q.link == nil:
+			q.share(&l.mu)
+			q.admit(l)
+		case l.phase == phaseStream || q.greet(l) != nil:
+			l.unparked(q)
 		}
 	}
+}
+
+// unparked ends the wait of a dialer for q in vain. Called with token and q's lock.
+func (l *link) unparked(q *qp) {
+	if l.phase != phaseStream {
+		l.drop()
+		return
+	}
+	if q.mu.Load() != &l.mu {
+		l.mu.Lock() // the token is held: see share
+		defer l.mu.Unlock()
+	}
+	l.turnAway()
 }
 
 // proven reads the dialer's proof; from here on it is the peer.
@@ -119,14 +141,14 @@ func (l *link) proven() error {
 		return err
 	}
 	q := l.q
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	if q.link != nil || !q.connecting() || !hmac.Equal(l.hs.buf[:macSize], l.hs.mac("proof", q.secret, q.peer.token)) {
 		return errUnproven
 	}
 	if err := l.write(l.hs.mac("welcome", q.secret, q.peer.token)); err != nil {
 		return err
 	}
-	q.established(l)
+	l.started(q)
 	return nil
 }

@@ -11,12 +11,12 @@ import (
 
 // A QP address on the wire: who to dial and the secret that proves it.
 //
-//	0     4       6       8      12          28
-//	magic version count   QP     token       count x { IP as 16 bytes, port }
+//	0     4       6       8      12          28       36
+//	magic version count   QP     token       device   count x { IP as 16 bytes, port }
 const (
 	addressMagic   = 0x51544750 // "PGTQ"
-	addressVersion = 1
-	addressFixed   = 28
+	addressVersion = 2
+	addressFixed   = 36
 	endpointSize   = 18
 	maxEndpoints   = 16
 	tokenSize      = 16
@@ -29,12 +29,19 @@ type token [tokenSize]byte
 type address struct {
 	qp        uint32
 	token     token
+	device    uint64 // drawn at random: who has the same is on the same device
 	endpoints []netip.AddrPort
 }
 
 func newToken() (t token) {
 	rand.Read(t[:])
 	return t
+}
+
+func newDeviceID() uint64 {
+	var b [8]byte
+	rand.Read(b[:])
+	return binary.LittleEndian.Uint64(b[:])
 }
 
 func (a *address) encode() []byte {
@@ -44,6 +51,7 @@ func (a *address) encode() []byte {
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(a.endpoints)))
 	b = binary.LittleEndian.AppendUint32(b, a.qp)
 	b = append(b, a.token[:]...)
+	b = binary.LittleEndian.AppendUint64(b, a.device)
 	for _, e := range a.endpoints {
 		ip := e.Addr().As16()
 		b = append(b, ip[:]...)
@@ -69,6 +77,7 @@ func decodeAddress(b []byte) (address, error) {
 	}
 	a.qp = binary.LittleEndian.Uint32(b[8:])
 	copy(a.token[:], b[12:])
+	a.device = binary.LittleEndian.Uint64(b[28:])
 	for b = b[addressFixed:]; len(b) > 0; b = b[endpointSize:] {
 		ip := netip.AddrFrom16([16]byte(b)).Unmap()
 		port := binary.LittleEndian.Uint16(b[16:])

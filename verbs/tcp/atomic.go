@@ -17,10 +17,10 @@ func (q *qp) putQuestion(r *request) bool {
 			f.flags |= q.ask(r)
 		}
 	}
-	if !q.out.fits(headerSizes[f.kind], requestRoom) {
+	if !q.link.out.fits(headerSizes[f.kind], requestRoom) {
 		return false
 	}
-	q.out.put(&f)
+	q.put(&f)
 	q.sq.passed(r)
 	return true
 }

@@ -8,7 +8,7 @@ import "github.com/gopgas/gopgas/verbs/driver"
 // thrown away as it comes. The peer may have applied a request, or its front; an
 // Announced WRITE goes on from a copy.
 func (q *qp) Cancel(id uint64) {
-	q.mu.Lock()
+	q.lock()
 	for i := range q.sq.count {
 		r := q.sq.at(i)
 		if r.ID == id && !r.reported && !q.sq.finished(r) {
@@ -17,15 +17,17 @@ func (q *qp) Cancel(id uint64) {
 	}
 	q.flush()
 	q.retire()
-	q.mu.Unlock()
+	q.unlock()
 	q.dev.ring()
 }
 
 func (q *qp) cancel(r *request) {
-	if q.in.left > 0 && q.in.frame.kind == kindData && q.sq.oldestRead() == r {
-		q.in.to.drop()
+	if l := q.link; l != nil {
+		if l.in.q == q && l.in.left > 0 && l.in.frame.kind == kindData && q.sq.oldestRead() == r {
+			l.in.to.drop()
+		}
+		l.out.detach(func(p *piece) bool { return p.req == r })
 	}
-	q.out.detach(func(p *piece) bool { return p.req == r })
 	if r.reported = true; r.Flags&driver.Announced != 0 {
 		q.sq.capture(r, r.framed) // what is in frames was copied just now, or has left
 	} else {

@@ -44,8 +44,8 @@ func TestSmallWritesTravelTogether(t *testing.T) {
 }
 
 func segmentsOut(t *testing.T, q *qp) uint32 {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	info, err := unix.GetsockoptTCPInfo(q.link.fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 	require.NoError(t, err)
 	return info.Data_segs_out
@@ -138,14 +138,14 @@ func TestClosedRegionEndsAReadThatIsUnderWay(t *testing.T) {
 	copy(b.mem, bytes.Repeat([]byte{1}, size))
 	dst := make([]byte, size)
 	resume := a.stall() // takes nothing: the response fills the sockets
-	qa.mu.Lock()
+	qa.lock()
 	qa.sq.push(&driver.WorkRequest{ID: 1, Op: driver.OpRead, Flags: driver.Signaled, Local: segment(dst), Remote: b.at(0)})
 	qa.flush()
-	qa.mu.Unlock()
+	qa.unlock()
 	eventually(t, "the response to be stuck", func() bool {
-		qb.mu.Lock()
-		defer qb.mu.Unlock()
-		return qb.out.blocked
+		qb.lock()
+		defer qb.unlock()
+		return qb.link.out.blocked
 	})
 	require.NoError(t, b.mr.Close())
 	for i := range b.mem {

@@ -19,8 +19,10 @@ import (
 
 // A device is one open context: a listening socket, an epoll with that and all
 // connections in it, and one goroutine. Locks are taken in this order: token,
-// qp.mu, then any one of the others.
+// a queue pair's, then any one of the others. Of queue pairs' locks nobody takes a
+// second one without the token.
 type device struct {
+	id        uint64
 	endpoints []netip.AddrPort
 	timeout   time.Duration
 	bell      *wait.Bell
@@ -35,10 +37,11 @@ type device struct {
 	links     []*link // by slot, which is what the epoll tells
 	freeSlots []int32
 	linkGen   int32
-	last      *link   // the one that spoke last, or nil
-	hot       *link   // the same if it had spoken before as well, else nil
-	strangers []*link // accepted and not identified yet, oldest first
-	scratch   []byte  // receives go here first
+	last      *link          // the one that spoke last, or nil
+	hot       *link          // the same if it had spoken before as well, else nil
+	hosts     map[uint64]*qp // by device: who dialed there and has a lane free beside it
+	strangers []*link        // accepted and not identified yet, oldest first
+	scratch   []byte         // receives go here first
 	events    [64]unix.EpollEvent
 	server    server
 	watchdog  watchdog
@@ -63,6 +66,7 @@ type device struct {
 
 func openDevice(listener int, endpoints []netip.AddrPort, timeout time.Duration, opts driver.Options) (*device, error) {
 	d := &device{
+		id: newDeviceID(), hosts: make(map[uint64]*qp),
 		listener: listener, endpoints: endpoints, timeout: timeout,
 		bell: opts.Bell, onEvent: opts.OnEvent, scratch: make([]byte, scratchSize),
 		regions: make(map[driver.Key]*region), qps: make(map[uint32]*qp),

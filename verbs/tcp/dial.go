@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/hmac"
 	"errors"
 	"fmt"
@@ -24,6 +25,8 @@ const (
 // peer's device is still there.
 type dialer struct {
 	link  *link // the attempt in progress, or nil
+	joins *link // the connection that it wants to share, or nil
+	host  *qp   // whose connection it waits for, to share it, or nil
 	knock bool
 	next  int // endpoint to try
 	gone  int // endpoints of this round where nobody listens
@@ -32,14 +35,20 @@ type dialer struct {
 	timer *time.Timer // the next round, or giving up
 }
 
-func (d *dialer) stop() {
+// stopDialing ends whatever q does to be connected. Called with token and q's lock.
+func (q *qp) stopDialing() {
+	d := q.dialing
+	q.dialing = dialer{}
+	d.unfollow()
 	if d.timer != nil {
 		d.timer.Stop()
 	}
 	if d.link != nil {
 		d.link.drop()
 	}
-	*d = dialer{}
+	if d.joins != nil {
+		d.joins.unparked(q)
+	}
 }
 
 // connecting tells whether q knows its peer but is not connected yet.
@@ -47,8 +56,9 @@ func (q *qp) connecting() bool {
 	return q.link == nil && (q.state == driver.StateRTR || q.state == driver.StateRTS || q.state == driver.StateSQD)
 }
 
-// connect starts to connect q with its peer. The one with the lower secret
-// dials. Called with token and mu held.
+// connect starts to connect q with its peer. The device with the lower number dials, so
+// that all queue pairs of two devices look for company at the same one; on one device
+// it is the queue pair with the lower secret. Called with token and q's lock.
 func (q *qp) connect(peer []byte) error {
 	to, err := decodeAddress(peer)
 	if err != nil {
@@ -56,11 +66,12 @@ func (q *qp) connect(peer []byte) error {
 	}
 	q.peer, q.state = to, driver.StateRTR
 	q.dialing = dialer{pause: firstPause, until: time.Now().Add(q.timeout)}
-	switch bytes.Compare(q.secret[:], to.token[:]) {
+	order := cmp.Or(cmp.Compare(q.dev.id, to.device), bytes.Compare(q.secret[:], to.token[:]))
+	switch order {
 	case 0:
 		return q.connectSelf()
 	case -1:
-		q.dial()
+		q.seek()
 	default:
 		q.dialing.knock, q.dialing.pause = true, firstKnock
 		q.rest(nil)
@@ -69,15 +80,15 @@ func (q *qp) connect(peer []byte) error {
 	return nil
 }
 
-// afterwards runs f with token and mu held, unless q is connected by then.
+// afterwards runs f with token and lock, unless q is connected by then.
 func (q *qp) afterwards(pause time.Duration, f func()) *time.Timer {
 	secret := q.secret
 	return time.AfterFunc(pause, func() {
 		q.dev.token.Lock()
 		defer q.dev.ring()
 		defer q.dev.token.Unlock()
-		q.mu.Lock()
-		defer q.mu.Unlock()
+		q.lock()
+		defer q.unlock()
 		if q.connecting() && q.secret == secret {
 			f()
 		}
@@ -89,7 +100,7 @@ func (q *qp) connectSelf() error {
 	if err == nil {
 		var l *link
 		if l, err = q.dev.addLink(fd, q, phaseStream, unix.EPOLLIN); err == nil {
-			q.established(l)
+			l.started(q)
 			return nil
 		}
 	}
@@ -204,28 +215,11 @@ func (l *link) welcomed() error {
 		return err
 	}
 	q := l.q
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	if !q.connecting() || !hmac.Equal(l.hs.buf[:macSize], l.hs.mac("welcome", q.peer.token, q.secret)) {
 		return errUnproven
 	}
-	q.established(l)
+	l.started(q)
 	return nil
-}
-
-// established makes l the connection of q. Called with token and mu held.
-func (q *qp) established(l *link) {
-	q.dialing.link = nil
-	q.dialing.stop()
-	if l.timer != nil {
-		l.timer.Stop()
-	}
-	l.phase = phaseStream
-	q.link = l
-	q.guard()
-	q.out.reset()
-	q.in.reset()
-	q.rq.reconnect()
-	q.ackDue = q.rq.count > 0
-	q.flush()
 }

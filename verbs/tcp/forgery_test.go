@@ -136,15 +136,15 @@ func TestBrokenProtocolEndsTheConnection(t *testing.T) {
 
 func TestTooManyReadsEndTheConnection(t *testing.T) {
 	v := newVictim(t)
-	v.q.mu.Lock() // so that none is answered before all have come
+	v.q.lock() // so that none is answered before all have come
 	var all []byte
 	for range 200 {
 		b := make([]byte, headerSizes[kindRead])
 		(&frame{kind: kindRead, flags: flagLast, length: 1, addr: v.ro.Addr(), key: v.ro.RKey()}).encode(b)
 		all = append(all, b...)
 	}
-	require.ErrorIs(t, v.q.process(all), errProtocol)
-	v.q.mu.Unlock()
+	require.ErrorIs(t, v.q.link.process(all), errProtocol)
+	v.q.unlock()
 }
 
 func TestTruncatedFrameThenEndIsAnErrorNotSilence(t *testing.T) {
@@ -176,8 +176,8 @@ func TestFramesInCrumbs(t *testing.T) {
 		v.peer.send(stream[i : i+1])
 	}
 	eventually(t, "both writes", func() bool {
-		v.q.mu.Lock()
-		defer v.q.mu.Unlock()
+		v.q.lock()
+		defer v.q.unlock()
 		return v.q.done == 2
 	})
 	require.Equal(t, "0123456789abcdefABCDEFGH", string(v.all[128:152]))

@@ -13,7 +13,7 @@ import (
 // Messages of the handshake; the package comment draws them.
 const (
 	helloMagic   = 0x48544750 // "PGTH"
-	helloVersion = 1
+	helloVersion = 2
 
 	offHelloVersion  = 4
 	offHelloAcceptor = 8

@@ -108,7 +108,7 @@ func (n *node) event() driver.AsyncEvent {
 }
 
 func (q *qp) currentState() driver.State {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	return q.state
 }

@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,26 +21,34 @@ const (
 	phaseStream                 // frames flow
 )
 
-// A link is one socket in the device's epoll. Until phaseStream the device's
-// token guards all of it, afterwards its queue pair's lock does.
+// A link is one socket in the device's epoll. The device's token guards it, and from
+// phaseStream on mu what frames flow through. mu is then also the lock of the queue
+// pairs on its lanes.
 type link struct {
-	dev   *device
-	q     *qp // nil until a good hello
-	fd    int
-	slot  int32
-	gen   int32
-	phase phase
+	dev      *device
+	q        *qp // whose handshake this is: nil until a good hello
+	fd       int
+	slot     int32
+	gen      int32
+	phase    phase
+	outgoing bool // this device dialled: it is for this end to have others join
 
 	timer *time.Timer // cuts a handshake that takes too long
 	due   time.Time
 	hs    handshake
+	asked joinRequest // acceptor: what the dialer's second queue pair said
 
-	silence silence // guarded by the token
+	silence silence
+
+	mu    sync.Mutex
+	lanes [maxLanes]lane
+	out   outbox
+	in    inbox
 }
 
 // addLink takes a socket into the epoll. Called with the token held.
 func (d *device) addLink(fd int, q *qp, p phase, events uint32) (*link, error) {
-	l := &link{dev: d, q: q, fd: fd, phase: p}
+	l := &link{dev: d, q: q, fd: fd, phase: p, outgoing: p == phaseDial}
 	slot := len(d.links)
 	if n := len(d.freeSlots); n > 0 {
 		slot = int(d.freeSlots[n-1])
@@ -65,11 +74,14 @@ func (l *link) watch(events uint32) {
 	unix.EpollCtl(l.dev.epfd, unix.EPOLL_CTL_MOD, l.fd, &event) //nolint:errcheck // the socket is in the set
 }
 
-// drop closes the socket. Called with the token held, and with the lock of its
-// queue pair when it is in phaseStream. It is idempotent.
+// up tells whether the socket is open. Called with the token held.
+func (l *link) up() bool { return l.dev.links[l.slot] == l }
+
+// drop closes the socket. Called with the token held, and with mu in phaseStream. It is
+// idempotent.
 func (l *link) drop() {
 	d := l.dev
-	if d.links[l.slot] != l {
+	if !l.up() {
 		return
 	}
 	if l.timer != nil {
@@ -81,6 +93,9 @@ func (l *link) drop() {
 	}
 	d.freeSlots = append(d.freeSlots, l.slot)
 	d.strangers = remove(d.strangers, l)
+	l.out.reset()
+	l.out.broken = true
+	l.in.stop()
 	unix.Close(l.fd) //nolint:errcheck // nothing to be done about it
 }
 
@@ -102,7 +117,7 @@ func (l *link) expire(timeout time.Duration) {
 
 // cut ends a handshake; the dialer tries again.
 func (l *link) cut(cause error) {
-	if l.dev.links[l.slot] != l {
+	if !l.up() {
 		return
 	}
 	l.drop()
@@ -110,8 +125,8 @@ func (l *link) cut(cause error) {
 	if q == nil {
 		return
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	q.parked = remove(q.parked, l)
 	if q.dialing.link == l {
 		q.redial(cause)
@@ -130,7 +145,7 @@ func remove(from []*link, l *link) []*link {
 // handle reacts to what the epoll said about the socket. Token held.
 func (l *link) handle(events uint32) {
 	if l.phase == phaseStream {
-		l.q.serve(l, events)
+		l.serve(events)
 		return
 	}
 	if err := l.advance(); err != nil {
@@ -139,44 +154,66 @@ func (l *link) handle(events uint32) {
 }
 
 // serve moves bytes both ways, then does what became possible.
-func (q *qp) serve(l *link, events uint32) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.link != l {
+func (l *link) serve(events uint32) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.up() {
 		return
 	}
 	if events&unix.EPOLLOUT != 0 {
-		q.out.blocked = false
+		l.out.blocked = false
 		l.watch(unix.EPOLLIN)
 	}
 	if events&^unix.EPOLLOUT != 0 {
-		if err := q.fillInbox(l.fd); err != nil {
-			q.broke(err)
-			q.disconnect()
+		if err := l.fillInbox(); err != nil {
+			l.lost(err)
 			return
 		}
-		q.retire()
+		for i := range l.lanes {
+			if q := l.live(i); q != nil {
+				q.retire()
+			}
+		}
 	}
-	q.flush()
+	l.flush()
 }
 
-// disconnect closes whatever connects q with its peer, after what is queued
-// was offered to the socket once. Called with token and mu held.
-func (q *qp) disconnect() {
-	q.dialing.stop()
-	for _, l := range q.parked {
-		l.drop()
+// flush moves frames from the queues to the socket until either has enough.
+func (l *link) flush() {
+	for !l.out.blocked && !l.out.broken {
+		l.fill()
+		if l.out.empty() {
+			break
+		}
+		switch errno := l.out.write(l.fd); {
+		case errno == unix.EAGAIN || errno == 0 && !l.out.empty():
+			l.block()
+		case errno == unix.EINTR:
+		case errno != 0:
+			l.out.broken = true // the reader finds out, behind what the peer still said
+			return
+		}
 	}
-	q.parked = nil
-	if q.link == nil {
-		return
+	if l.out.empty() && !l.out.broken && !l.needed() {
+		unix.Shutdown(l.fd, unix.SHUT_WR) //nolint:errcheck // it is over either way
 	}
-	if !q.out.empty() && !q.out.broken {
-		q.out.write(q.link.fd)
+}
+
+// fill turns into frames what may leave: of each queue pair one round in turn, so that
+// neither waits for the other, until the outbox has enough.
+func (l *link) fill() {
+	for more := true; more; {
+		more = false
+		for i := range l.lanes {
+			if q := l.live(i); q != nil && l.out.open() && q.round() {
+				more = true
+			}
+		}
 	}
-	q.link.drop()
-	q.link = nil
-	q.out.reset()
-	q.in.reset()
-	q.answers = answers{}
+}
+
+// block waits until the socket can be written.
+func (l *link) block() {
+	l.out.blocked = true
+	l.watch(unix.EPOLLIN | unix.EPOLLOUT)
 }

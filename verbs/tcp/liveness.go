@@ -41,24 +41,38 @@ func (d *device) lookRound() {
 	now := time.Now()
 	for _, l := range d.links {
 		if l != nil && l.phase == phaseStream {
-			l.q.look(l, now)
+			l.look(now)
 		}
 	}
 	d.watchdog.timer.Reset(d.watchdog.every)
 }
 
-// look breaks a connection whose peer has been silent for too long. Token held.
-func (q *qp) look(l *link, now time.Time) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.link != l || q.state == driver.StateErr {
+// look breaks the queue pairs whose peer has been silent for too long. Token held.
+func (l *link) look(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	info, err := unix.GetsockoptTCPInfo(l.fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+	if err != nil {
 		return
 	}
-	info, err := unix.GetsockoptTCPInfo(l.fd, unix.IPPROTO_TCP, unix.TCP_INFO)
-	if err == nil && l.silence.over(info, now, q.timeout) {
-		q.broke(errSilent)
-		q.disconnect()
+	for i := range l.lanes {
+		if q := l.live(i); q != nil && q.state != driver.StateErr && l.silence.over(info, now, q.timeout) {
+			q.broke(errSilent)
+			q.disconnect()
+		}
 	}
+}
+
+// guard has the connection watched with the shortest timeout that now holds.
+func (l *link) guard() {
+	var least time.Duration
+	for i := range l.lanes {
+		if q := l.live(i); q != nil && (least == 0 || q.timeout < least) {
+			least = q.timeout
+		}
+	}
+	tune(l.fd, least) //nolint:errcheck // the connection works without
+	l.dev.watchOver(least)
 }
 
 // leastSilence is the shortest silence that means anything: the kernel answers

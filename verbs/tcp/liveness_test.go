@@ -15,8 +15,8 @@ import (
 func vanish(t *testing.T, q *qp) {
 	t.Helper()
 	drop := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 0}}
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	err := unix.SetsockoptSockFprog(q.link.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &drop[0]})
 	require.NoError(t, err)
 }

@@ -77,9 +77,9 @@ func (r *region) Close() error {
 // forget ends all use of the memory that r had.
 func (d *device) forget(r *region) {
 	for _, q := range d.queuePairs() {
-		q.mu.Lock()
+		q.lock()
 		q.forget(r)
-		q.mu.Unlock()
+		q.unlock()
 	}
 }
 
@@ -87,12 +87,16 @@ func (d *device) forget(r *region) {
 // aside, and what is on its way in is thrown away and refused, unless it comes too
 // late for a landing.
 func (q *qp) forget(r *region) {
-	q.out.detach(func(p *piece) bool { return p.mr == r })
-	if q.in.mr == r {
-		q.in.mr, q.in.late = nil, r.landing
-		q.in.to.drop()
-	}
 	q.answers.revoke(r)
+	l := q.link
+	if l == nil {
+		return
+	}
+	l.out.detach(func(p *piece) bool { return p.mr == r })
+	if l.in.mr == r {
+		l.in.mr, l.in.late = nil, r.landing
+		l.in.to.drop()
+	}
 }
 
 // locate finds the memory that f names, if the peer may use it so.

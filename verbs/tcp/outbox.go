@@ -20,6 +20,7 @@ const (
 // a request or to a region lies in their memory; the others are in the buffer.
 type piece struct {
 	mem []byte
+	q   *qp // whose it is, unless it is in the buffer
 	req *request
 	mr  *region
 }

@@ -19,9 +19,9 @@ func TestNobodyPacesWithinAMachine(t *testing.T) {
 	a, b, qa, qb := pair(t, 64)
 	settled(t, a, b, qa)
 	for _, q := range []*qp{qa, qb} { // one has dialled, the other accepted
-		q.mu.Lock()
+		q.lock()
 		require.Equal(t, unpaced, congestionControl(t, q.link.fd))
-		q.mu.Unlock()
+		q.unlock()
 	}
 }
 

@@ -3,8 +3,6 @@ package tcp
 import (
 	"fmt"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -12,8 +10,8 @@ import (
 // somebody waits for is posted, anything is polled, combineMax bytes are there,
 // or CombineDelay is over.
 func (q *qp) PostSend(wrs []driver.WorkRequest) (int, error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	n, err := len(wrs), error(nil)
 	urgent, lent := false, false
 	for i := range wrs {
@@ -42,12 +40,22 @@ func lends(wr *driver.WorkRequest) bool {
 func (q *qp) takeOver(n int) {
 	for i := max(0, q.sq.count-n); i < q.sq.count; i++ {
 		if r := q.sq.at(i); r.Flags&driver.Inline != 0 && r.length > inlineCopy && r.saved == nil {
-			if unsent := q.out.unsent(r); unsent < r.framed || r.framed < r.length {
+			if unsent := q.unsent(r); unsent < r.framed || r.framed < r.length {
 				q.sq.capture(r, unsent)
-				q.out.move(r)
+				if q.link != nil {
+					q.link.out.move(r)
+				}
 			}
 		}
 	}
+}
+
+// unsent returns where in r's payload the first byte lies that has not left.
+func (q *qp) unsent(r *request) int {
+	if q.link == nil {
+		return 0
+	}
+	return q.link.out.unsent(r)
 }
 
 func combines(wr *driver.WorkRequest) bool {
@@ -76,7 +84,7 @@ func (q *qp) post(wr *driver.WorkRequest) error {
 		return fmt.Errorf("%w: %d bytes in one request", driver.ErrInvalid, r.length)
 	}
 	r.normalise()
-	if q.link != nil && !q.out.blocked {
+	if q.link != nil && !q.link.out.blocked {
 		q.fill()
 	}
 	if wr.Flags&driver.Inline != 0 && r.stage == stageQueued && r.length <= inlineCopy {
@@ -87,11 +95,11 @@ func (q *qp) post(wr *driver.WorkRequest) error {
 
 // leave sends what was posted, or remembers to.
 func (q *qp) leave(urgent bool) {
-	if urgent || q.out.queued >= combineMax {
-		q.flush()
-		return
-	}
-	if q.link != nil {
+	switch {
+	case q.link == nil:
+	case urgent || q.link.out.queued >= combineMax:
+		q.link.flush()
+	default:
 		q.later()
 	}
 }
@@ -104,41 +112,18 @@ func (q *qp) later() {
 	}
 }
 
-// flush moves frames from the queues to the socket until either has enough.
+// flush sends what may leave.
 func (q *qp) flush() {
-	if q.link == nil || q.out.broken {
-		return
+	if q.link != nil {
+		q.link.flush()
 	}
-	for !q.out.blocked {
-		q.fill()
-		if q.out.empty() {
-			break
-		}
-		switch errno := q.out.write(q.link.fd); {
-		case errno == unix.EAGAIN || errno == 0 && !q.out.empty():
-			q.block()
-		case errno == unix.EINTR:
-		case errno != 0:
-			q.out.broken = true // the reader finds out, behind what the peer still said
-			return
-		}
-	}
-	if q.state == driver.StateErr && q.out.empty() {
-		unix.Shutdown(q.link.fd, unix.SHUT_WR) //nolint:errcheck // it is over either way
-	}
-}
-
-// block waits until the socket can be written.
-func (q *qp) block() {
-	q.out.blocked = true
-	q.link.watch(unix.EPOLLIN | unix.EPOLLOUT)
 }
 
 // PostRecv offers receives. Each is a credit that the peer hears of with the
 // next acknowledgement, or at once when it is short of them.
 func (q *qp) PostRecv(wrs []driver.RecvRequest) (int, error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	for i := range wrs {
 		switch {
 		case q.closed:

@@ -4,37 +4,41 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// A qp is one queue pair and, once connected, the two ends of its stream. mu
-// guards everything but the fields that never change; the device's token comes
-// before it, completion queues and the table of regions after it.
+// A qp is one queue pair. Its lock guards everything but the fields that never change;
+// the device's token comes before it, completion queues and the table of regions after
+// it. See lock.
 type qp struct {
 	dev            *device
 	num            uint32
 	sendCQ, recvCQ *completionQueue
 
-	mu      sync.Mutex
-	state   driver.State
-	life    uint32 // resets so far
-	closed  bool
-	secret  token
-	peer    address
-	timeout time.Duration // without a sign of life
-	link    *link         // established, or nil
-	parked  []*link       // accepted before this side knew its peer
-	dialing dialer
+	own      sync.Mutex
+	mu       atomic.Pointer[sync.Mutex] // own, or that of the connection it was on last
+	state    driver.State
+	life     uint32 // resets so far
+	closed   bool
+	secret   token
+	peer     address
+	timeout  time.Duration // without a sign of life
+	link     *link         // established, or nil; changed with the token, and so are:
+	lane     uint8         // of link
+	parked   []*link       // who dialled before this side knew its peer
+	dialing  dialer
+	follower *qp // waits for this one's connection, to share it
 
 	sq      sendQueue // this side as origin
 	rq      recvQueue // this side as target, and below
 	answers answers
+	pending kind   // of the peer's request whose last frame is still to come, or 0
+	message int    // payload bytes of that request so far
 	done    uint64 // requests of the peer that were applied
 	ackDue  bool
-	out     outbox
-	in      inbox
 	dirty   bool // in the device's list of queue pairs to be flushed
 }
 
@@ -52,6 +56,7 @@ func (d *device) CreateQP(_ context.Context, cfg driver.QPConfig) (driver.QP, er
 		return nil, fmt.Errorf("%w: %d segments, %d bytes inline", driver.ErrInvalid, segments, cfg.MaxInline)
 	}
 	q := &qp{dev: d, sendCQ: send, recvCQ: recv, secret: newToken(), timeout: d.timeout}
+	q.mu.Store(&q.own)
 	q.sq = newSendQueue(cfg.SendDepth, segments)
 	q.rq = newRecvQueue(cfg.RecvDepth, segments)
 	if err := d.addQP(q); err != nil {
@@ -64,9 +69,9 @@ func (q *qp) Num() uint32 { return q.num }
 
 // Address holds this incarnation's secret; a reset makes a new one.
 func (q *qp) Address() []byte {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return (&address{qp: q.num, token: q.secret, endpoints: q.dev.endpoints}).encode()
+	q.lock()
+	defer q.unlock()
+	return (&address{qp: q.num, token: q.secret, device: q.dev.id, endpoints: q.dev.endpoints}).encode()
 }
 
 // Modify changes the state. None of the transitions waits for the peer: one
@@ -78,8 +83,8 @@ func (q *qp) Modify(ctx context.Context, to driver.State, attr driver.Attr) erro
 	q.dev.token.Lock()
 	defer q.dev.ring()
 	defer q.dev.token.Unlock()
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	if q.closed {
 		return driver.ErrClosed
 	}
@@ -123,8 +128,6 @@ func (q *qp) reset() {
 	q.disconnect()
 	q.sq.reset()
 	q.rq.reset()
-	q.out.reset()
-	q.in.reset()
 	q.answers, q.done, q.ackDue = answers{}, 0, false
 	q.peer, q.secret = address{}, newToken()
 	q.state = driver.StateReset
@@ -140,22 +143,33 @@ func (q *qp) start(timeout time.Duration) {
 		q.timeout = timeout
 	}
 	if q.link != nil {
-		q.guard()
+		q.link.guard()
 	}
 	q.flush()
 }
 
-// guard has the connection watched with the timeout that now holds.
-func (q *qp) guard() {
-	tune(q.link.fd, q.timeout) //nolint:errcheck // the connection works without
-	q.dev.watchOver(q.timeout)
+// disconnect ends whatever connects q with its peer. Called with token and q's lock.
+func (q *qp) disconnect() {
+	if q.dev.hosts[q.peer.device] == q {
+		delete(q.dev.hosts, q.peer.device)
+	}
+	q.stopDialing()
+	for _, l := range q.parked {
+		l.unparked(q)
+	}
+	q.parked = nil
+	if q.link != nil {
+		q.link.leave(q)
+	}
 }
 
 // fail ends everything outstanding: the oldest request with first, the others
 // and all receives with Flushed. The connection is the caller's affair.
 func (q *qp) fail(first driver.Status, cause error) {
 	// What is in frames may still leave, when its memory is the caller's again.
-	q.out.detach(func(p *piece) bool { return p.req != nil })
+	if q.link != nil {
+		q.link.out.detach(func(p *piece) bool { return p.q == q && p.req != nil })
+	}
 	for ; q.sq.count > 0; q.sq.pop() {
 		if r := q.sq.at(0); !r.reported {
 			q.sendCQ.push(driver.Completion{ID: r.ID, Op: r.Op, Status: first, QP: q.num, Err: cause})
@@ -184,13 +198,13 @@ func (q *qp) broke(cause error) {
 	q.dev.announce(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Life: q.life, Err: lost(cause)})
 }
 
-// linger moves q to ERR but keeps the connection until the refusal is out and
-// the peer has hung up.
+// linger moves q to ERR but keeps its lane until the refusal is out and the peer has
+// left it, too. What else comes there is thrown away.
 func (q *qp) linger(cause error) {
 	if q.state == driver.StateErr {
 		return
 	}
-	q.in.stop()
+	q.link.in.release(q)
 	q.fail(driver.Flushed, cause)
 	q.dev.announce(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Life: q.life, Err: cause})
 }
@@ -200,8 +214,8 @@ func (q *qp) linger(cause error) {
 func (q *qp) Close() error {
 	q.dev.token.Lock()
 	defer q.dev.token.Unlock()
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	if q.closed {
 		return nil
 	}

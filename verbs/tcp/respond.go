@@ -56,8 +56,8 @@ func (a *answers) revoke(r *region) {
 // open decides where the payload of the frame in reception goes. Refusals are
 // answered; an error means that the peer broke the protocol.
 func (q *qp) open(f *frame) error {
-	in := &q.in
-	if err := in.sequence(f); err != nil {
+	in := &q.link.in
+	if err := q.sequence(f); err != nil {
 		return err
 	}
 	in.late = false
@@ -86,15 +86,15 @@ func (q *qp) open(f *frame) error {
 }
 
 // sequence checks that the frames of one request follow each other.
-func (in *inbox) sequence(f *frame) error {
+func (q *qp) sequence(f *frame) error {
 	if f.kind > kindAbort {
 		return nil // an answer, which may come in between
 	}
-	if in.pending != 0 && f.kind != in.pending && f.kind != kindAbort || in.pending == 0 && f.kind == kindAbort {
-		return fmt.Errorf("%w: frame kind %d within a request of kind %d", errProtocol, f.kind, in.pending)
+	if q.pending != 0 && f.kind != q.pending && f.kind != kindAbort || q.pending == 0 && f.kind == kindAbort {
+		return fmt.Errorf("%w: frame kind %d within a request of kind %d", errProtocol, f.kind, q.pending)
 	}
 	if !f.last() && f.kind <= kindSend {
-		in.pending = f.kind
+		q.pending = f.kind
 	}
 	return nil
 }
@@ -104,12 +104,12 @@ func (q *qp) openSend(f *frame) error {
 		return fmt.Errorf("%w: SEND without a receive", errProtocol)
 	}
 	recv := q.rq.first()
-	if f.bodySize > total(recv.Local)-q.in.message {
+	if f.bodySize > total(recv.Local)-q.message {
 		q.failReceive(driver.LocalLength)
 		q.refuse(driver.RemoteInvalid)
 		return nil
 	}
-	q.in.to.scatter(recv.Local, q.in.message)
+	q.link.in.to.scatter(recv.Local, q.message)
 	return nil
 }
 
@@ -117,21 +117,21 @@ func (q *qp) mayConsume() bool { return q.rq.count > 0 && q.rq.consumed < q.rq.a
 
 // finish applies what the frame in reception asks for, its payload complete.
 func (q *qp) finish() error {
-	f, in := &q.in.frame, &q.in
-	in.mr = nil
+	in := &q.link.in
+	f := &in.frame
 	switch f.kind {
 	case kindWrite, kindWriteImm, kindSend:
 		if in.to.discard && !in.late { // the region was closed meanwhile
 			q.refuse(driver.RemoteAccess)
 			return nil
 		}
-		in.message += f.bodySize
+		q.message += f.bodySize
 		q.dev.note()
 		if f.last() {
 			q.arrived(f)
 		}
 	case kindAbort:
-		in.message, in.pending = 0, 0
+		q.message, q.pending = 0, 0
 		q.applied(f)
 	case kindRead:
 		return q.applyRead(f)
@@ -146,7 +146,7 @@ func (q *qp) finish() error {
 // applyShort applies a WRITE of at most eight bytes; eight aligned ones as one
 // atomic store, behind everything before them.
 func (q *qp) applyShort(f *frame, payload []byte) error {
-	if err := q.in.sequence(f); err != nil {
+	if err := q.sequence(f); err != nil {
 		return err
 	}
 	_, mem, ok := q.dev.locate(f, driver.RemoteWrite)
@@ -169,14 +169,14 @@ func (q *qp) applyShort(f *frame, payload []byte) error {
 // arrived ends a WRITE, WRITE_WITH_IMM or SEND.
 func (q *qp) arrived(f *frame) {
 	if f.kind != kindWrite {
-		wc := driver.Completion{ID: q.rq.first().ID, Op: driver.OpRecv, Bytes: q.in.message, QP: q.num}
+		wc := driver.Completion{ID: q.rq.first().ID, Op: driver.OpRecv, Bytes: q.message, QP: q.num}
 		if f.kind == kindWriteImm {
 			wc.Op, wc.HasImm, wc.Imm = driver.OpRecvImm, true, f.imm
 		}
 		q.rq.pop()
 		q.recvCQ.push(wc)
 	}
-	q.in.message, q.in.pending = 0, 0
+	q.message, q.pending = 0, 0
 	q.applied(f)
 }
 

@@ -17,9 +17,9 @@ func (q *qp) openData(f *frame) error {
 		return fmt.Errorf("%w: response of the wrong length", errProtocol)
 	}
 	if r.dropped {
-		q.in.to.drop()
+		q.link.in.to.drop()
 	} else {
-		q.in.to.scatter(r.Local, r.received)
+		q.link.in.to.scatter(r.Local, r.received)
 	}
 	return nil
 }
@@ -77,7 +77,8 @@ func putNative(b []byte, v uint64) {
 	}
 }
 
-// applyNak fails the request that the peer refused and all that follow.
+// applyNak fails the request that the peer refused and all that follow, and leaves the
+// connection.
 func (q *qp) applyNak(f *frame) error {
 	status := driver.Status(f.op)
 	read := q.sq.oldestRead()
@@ -91,7 +92,8 @@ func (q *qp) applyNak(f *frame) error {
 		status = driver.Flushed // it was canceled: nobody waits for the cause
 	}
 	q.fail(status, nil)
-	return errRefused
+	q.disconnect()
+	return nil
 }
 
 // retire takes finished requests off the send queue.

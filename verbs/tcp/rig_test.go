@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
@@ -85,6 +86,32 @@ func pair(t testing.TB, size int) (a, b *node, qa, qb *qp) {
 	connect(t, qa, qb.Address())
 	connect(t, qb, qa.Address())
 	return a, b, qa, qb
+}
+
+// attach has q believe that it is connected, with a peer that neither reads nor writes.
+func (n *node) attach(q *qp) {
+	n.t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, socketType, 0)
+	require.NoError(n.t, err)
+	n.t.Cleanup(func() { unix.Close(fds[1]) }) //nolint:errcheck // nothing was sent
+	n.token.Lock()
+	defer n.token.Unlock()
+	l, err := n.addLink(fds[0], nil, phaseStream, unix.EPOLLIN)
+	require.NoError(n.t, err)
+	q.lock()
+	defer q.unlock()
+	q.state = driver.StateRTS
+	l.started(q)
+}
+
+// hears has q's connection process what f says, as if it came from the peer.
+func (n *node) hears(q *qp, f func(*link)) {
+	n.token.Lock()
+	defer n.token.Unlock()
+	q.lock()
+	l := q.link
+	defer l.mu.Unlock()
+	f(l)
 }
 
 // next waits for one completion.

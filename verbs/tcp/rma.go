@@ -5,47 +5,59 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// fill turns into frames what may leave: acknowledgements, one answer and one
-// frame of a request in turn, until the outbox has enough.
+// fill turns into frames what may leave of q, until the outbox has enough.
 func (q *qp) fill() {
-	for q.out.open() {
-		q.putAck()
-		answered := q.putAnswer()
-		if !q.putRequest() && !answered {
-			return
-		}
+	for q.link.out.open() && q.round() {
 	}
 }
 
+// round queues an acknowledgement, one answer and one frame of a request, of those that
+// may leave, and tells whether there may be more.
+func (q *qp) round() bool {
+	q.putAck()
+	answered := q.putAnswer()
+	requested := q.putRequest()
+	if q.state == driver.StateErr && q.answers.count == 0 && q.link.needed() && !q.link.lanes[q.lane].ended {
+		q.link.end(q.lane)
+	}
+	return answered || requested
+}
+
+// put queues a frame without a payload, or the header of one with.
+func (q *qp) put(f *frame) {
+	f.lane = q.lane
+	q.link.out.put(f)
+}
+
 func (q *qp) putAck() {
-	if !q.ackDue || !q.out.fits(headerSizes[kindAck], bufferMax) {
+	if !q.ackDue || !q.link.out.fits(headerSizes[kindAck], bufferMax) {
 		return
 	}
 	q.ackDue = false
 	q.rq.advertised = q.rq.posted
-	q.out.put(&frame{kind: kindAck, seq: q.done, credits: q.rq.posted})
+	q.put(&frame{kind: kindAck, seq: q.done, credits: q.rq.posted})
 }
 
 // putAnswer queues one frame of the oldest answer that is owed.
 func (q *qp) putAnswer() bool {
 	a := q.answers.first()
-	if a == nil || !q.out.fits(maxHeader+copyMax, bufferMax) {
+	if a == nil || !q.link.out.fits(maxHeader+copyMax, bufferMax) {
 		return false
 	}
 	switch a.kind {
 	case kindNak:
 		q.linger(errRegionClosed)
-		q.out.put(&frame{kind: kindNak, op: uint8(a.status), seq: a.seq})
+		q.put(&frame{kind: kindNak, op: uint8(a.status), seq: a.seq})
 	case kindValue:
-		q.out.put(&frame{kind: kindValue, value: a.value})
+		q.put(&frame{kind: kindValue, value: a.value})
 	case kindData:
 		n := min(len(a.mem), maxPayload)
 		f := frame{kind: kindData, length: uint32(n)}
 		if n == len(a.mem) {
 			f.flags = flagLast
 		}
-		q.out.put(&f)
-		q.putPayload(piece{mem: a.mem[:n:n], mr: a.mr})
+		q.put(&f)
+		q.putPayload(piece{mem: a.mem[:n:n], q: q, mr: a.mr})
 		if a.mem = a.mem[n:]; f.flags == 0 {
 			return true
 		}
@@ -59,12 +71,12 @@ func (q *qp) putAnswer() bool {
 func (q *qp) putPayload(p piece) {
 	n := len(p.mem)
 	switch {
-	case n > copyMax || !q.out.fits(n, bufferMax):
-		q.out.refer(p)
+	case n > copyMax || !q.link.out.fits(n, bufferMax):
+		q.link.out.refer(p)
 	case n <= driver.WholeRead && areWords(p.mem):
-		atomics.LoadWords(q.out.extend(n), p.mem)
+		atomics.LoadWords(q.link.out.extend(n), p.mem)
 	default:
-		copy(q.out.extend(n), p.mem)
+		copy(q.link.out.extend(n), p.mem)
 	}
 }
 
@@ -102,10 +114,10 @@ func (q *qp) putDropped(r *request) bool {
 		q.sq.framed++
 		return true
 	}
-	if !q.out.fits(headerSizes[kindAbort], requestRoom) {
+	if !q.link.out.fits(headerSizes[kindAbort], requestRoom) {
 		return false
 	}
-	q.out.put(&frame{kind: kindAbort, flags: flagLast | q.ask(r)})
+	q.put(&frame{kind: kindAbort, flags: flagLast | q.ask(r)})
 	if r.consumes() {
 		q.sq.consumed--
 	}
@@ -138,7 +150,7 @@ func (q *qp) putOutgoing(r *request) bool {
 	if copied {
 		need += n
 	}
-	if !q.out.fits(need, requestRoom) {
+	if !q.link.out.fits(need, requestRoom) {
 		return false
 	}
 	if r.stage == stageQueued && r.consumes() {
@@ -148,7 +160,7 @@ func (q *qp) putOutgoing(r *request) bool {
 	if r.framed+n == r.length {
 		f.flags = flagLast | q.ask(r)
 	}
-	q.out.put(&f)
+	q.put(&f)
 	q.gather(r, n, copied)
 	r.stage = stageFramed
 	if r.framed += n; r.framed == r.length {
@@ -161,7 +173,7 @@ func (q *qp) putOutgoing(r *request) bool {
 func (q *qp) gather(r *request, n int, copied bool) {
 	var into []byte
 	if copied {
-		into = q.out.extend(n)
+		into = q.link.out.extend(n)
 	}
 	skip := r.framed
 	for i := 0; n > 0; i++ {
@@ -175,7 +187,7 @@ func (q *qp) gather(r *request, n int, copied bool) {
 		if copied {
 			into = into[copy(into, m):]
 		} else {
-			q.out.refer(piece{mem: m, req: r})
+			q.link.out.refer(piece{mem: m, q: q, req: r})
 		}
 		n, skip = n-len(m), 0
 	}

@@ -84,10 +84,10 @@ func (d *device) flushWaiting() {
 	d.waiting, d.spare = d.spare[:0], nil
 	d.flushMu.Unlock()
 	for _, q := range list {
-		q.mu.Lock()
+		q.lock()
 		q.dirty = false
 		q.flush()
-		q.mu.Unlock()
+		q.unlock()
 	}
 	clear(list)
 	d.flushMu.Lock()

@@ -9,9 +9,9 @@ import (
 
 // Limits of the wire format.
 const (
-	maxPayload = 1 << 20 // bytes behind one frame header
-	maxMessage = 1 << 30 // bytes of one request
-	maxHeader  = 48      // the longest frame header
+	maxPayload = 1 << 20  // bytes behind one frame header
+	maxMessage = 1 << 30  // bytes of one request
+	maxHeader  = joinSize // the longest frame header
 )
 
 // kind is the first byte of a frame.
@@ -28,7 +28,10 @@ const (
 	kindNak                      // a request was refused
 	kindData                     // answers the oldest READ
 	kindValue                    // answers the oldest atomic
-	kindEnd
+	kindJoin                     // asks for the connection's second lane
+	kindJoined                   // grants it
+	kindEnd                      // this end has nothing more to do with the lane
+	kinds
 )
 
 // Where the fields of a frame lie. The package comment has the picture.
@@ -51,19 +54,21 @@ const (
 
 // Flags of a frame.
 const (
-	flagLast  = 1 << iota // the request, or the response, ends here
-	flagAsk               // an acknowledgement is wanted
-	flagReply             // kindAtomic: the old value is wanted
+	flagLast   = 1 << iota // the request, or the response, ends here
+	flagAsk                // an acknowledgement is wanted
+	flagReply              // kindAtomic: the old value is wanted
+	flagSecond             // of the connection's second lane
 	flagsKnown
 )
 
-var headerSizes = [kindEnd]int{
+var headerSizes = [kinds]int{
 	kindWrite: 32, kindWriteImm: 36, kindSend: 8, kindRead: 32, kindAtomic: 48,
 	kindAbort: 8, kindAck: 24, kindNak: 16, kindData: 8, kindValue: 16,
+	kindJoin: joinSize, kindJoined: joinedSize, kindEnd: 8,
 }
 
 // maxLengths says what offLength may hold, by kind.
-var maxLengths = [kindEnd]uint32{
+var maxLengths = [kinds]uint32{
 	kindWrite: maxPayload, kindWriteImm: maxPayload, kindSend: maxPayload,
 	kindRead: maxMessage, kindData: maxPayload,
 }
@@ -71,7 +76,8 @@ var maxLengths = [kindEnd]uint32{
 // frame is a decoded header. Which fields are meaningful follows from kind.
 type frame struct {
 	kind     kind
-	flags    uint8
+	lane     uint8
+	flags    uint8 // but for flagSecond, which is lane
 	op       uint8
 	width    uint8
 	length   uint32
@@ -95,7 +101,7 @@ func (f *frame) decode(b []byte) (int, error) {
 		return 0, nil
 	}
 	k := kind(b[offKind])
-	if k == 0 || k >= kindEnd {
+	if k == 0 || k >= kinds {
 		return 0, fmt.Errorf("%w: frame kind %d", errProtocol, k)
 	}
 	size := headerSizes[k]
@@ -107,6 +113,7 @@ func (f *frame) decode(b []byte) (int, error) {
 	if f.flags >= flagsKnown || f.length > maxLengths[k] {
 		return 0, fmt.Errorf("%w: flags %#x, length %d in a frame of kind %d", errProtocol, f.flags, f.length, k)
 	}
+	f.lane, f.flags = f.flags/flagSecond, f.flags&^flagSecond
 	f.bodySize = int(f.length)
 	switch k {
 	case kindWrite, kindWriteImm, kindRead, kindAtomic:
@@ -139,7 +146,7 @@ func (f *frame) decodeRequest(b []byte) {
 
 // encode writes the header to b, which holds headerSizes[f.kind] bytes.
 func (f *frame) encode(b []byte) {
-	b[offKind], b[offFlags], b[offOp], b[offWidth] = byte(f.kind), f.flags, f.op, f.width
+	b[offKind], b[offFlags], b[offOp], b[offWidth] = byte(f.kind), f.flags|f.lane*flagSecond, f.op, f.width
 	binary.LittleEndian.PutUint32(b[offLength:], f.length)
 	switch f.kind {
 	case kindWrite, kindWriteImm, kindRead, kindAtomic:

@@ -12,8 +12,9 @@ import (
 
 // drawFrame draws a frame that may travel, with the fields of its kind only.
 func drawFrame(t *rapid.T) frame {
-	f := frame{kind: kind(rapid.IntRange(1, int(kindEnd)-1).Draw(t, "kind"))}
-	f.flags = rapid.Uint8Range(0, flagsKnown-1).Draw(t, "flags")
+	f := frame{kind: kind(rapid.IntRange(1, int(kinds)-1).Draw(t, "kind"))}
+	f.flags = rapid.Uint8Range(0, flagSecond-1).Draw(t, "flags")
+	f.lane = rapid.Uint8Range(0, maxLanes-1).Draw(t, "lane")
 	f.length = rapid.Uint32Range(0, maxLengths[f.kind]).Draw(t, "length")
 	f.bodySize = int(f.length)
 	u64 := rapid.Uint64()
@@ -61,7 +62,7 @@ func TestFramesSurviveTheWire(t *testing.T) {
 func TestDecodeRefusesWhatNobodyWrites(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"kind 0":        make([]byte, maxHeader),
-		"unknown kind":  append([]byte{byte(kindEnd)}, make([]byte, maxHeader)...),
+		"unknown kind":  append([]byte{byte(kinds)}, make([]byte, maxHeader)...),
 		"unknown flag":  append([]byte{byte(kindSend), flagsKnown}, make([]byte, maxHeader)...),
 		"long payload":  append([]byte{byte(kindSend), 0, 0, 0, 1, 0, 16, 0}, make([]byte, maxHeader)...),
 		"ACK with body": append([]byte{byte(kindAck), 0, 0, 0, 1, 0, 0, 0}, make([]byte, maxHeader)...),
@@ -74,7 +75,7 @@ func TestDecodeRefusesWhatNobodyWrites(t *testing.T) {
 }
 
 func FuzzFrames(f *testing.F) {
-	for k := kindWrite; k < kindEnd; k++ {
+	for k := kindWrite; k < kinds; k++ {
 		b := make([]byte, headerSizes[k])
 		(&frame{kind: k, flags: flagLast, seq: 3, addr: 9}).encode(b)
 		f.Add(b)
@@ -99,7 +100,7 @@ func TestAddressSurvivesTheExchange(t *testing.T) {
 	q := n.newQP(1)
 	a, err := decodeAddress(q.Address())
 	require.NoError(t, err)
-	require.Equal(t, address{qp: q.num, token: q.secret, endpoints: n.endpoints}, a)
+	require.Equal(t, address{qp: q.num, token: q.secret, device: n.id, endpoints: n.endpoints}, a)
 }
 
 func TestEveryResetMakesAFreshSecret(t *testing.T) {
@@ -153,14 +154,20 @@ func FuzzConnection(f *testing.F) {
 	seed(frame{kind: kindValue, flags: flagLast})
 	seed(frame{kind: kindAck})
 	seed(frame{kind: kindNak, op: 5})
+	seed(frame{kind: kindJoin, lane: second})
+	seed(frame{kind: kindJoined, lane: second})
+	seed(frame{kind: kindEnd})
+	seed(frame{kind: kindWrite, lane: second, flags: flagLast}, 1)
 	f.Fuzz(func(t *testing.T, b []byte, cut uint16) {
 		node.t = t
 		q := offline(t, node)
 		defer q.Close() //nolint:errcheck // always nil
-		i := min(int(cut), len(b))
-		if q.process(b[:i]) == nil {
-			q.process(b[i:]) //nolint:errcheck // either outcome is fine
-		}
+		node.hears(q, func(l *link) {
+			i := min(int(cut), len(b))
+			if l.process(b[:i]) == nil {
+				l.process(b[i:]) //nolint:errcheck // either outcome is fine
+			}
+		})
 		for i, v := range mem {
 			if (i < guard || i >= guard+64) && v != 0 {
 				t.Fatalf("byte %d outside of the region changed", i-guard)
@@ -175,15 +182,15 @@ func offline(t testing.TB, n *node) *qp {
 	q := n.newQP(8)
 	_, err := q.PostRecv([]driver.RecvRequest{{Local: segment(make([]byte, 40))}})
 	require.NoError(t, err)
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.state = driver.StateRTS
+	n.attach(q)
+	q.lock()
+	defer q.unlock()
 	q.rq.advertised = q.rq.posted
 	for _, op := range []driver.Opcode{driver.OpRead, driver.OpFetchAdd} {
 		r := q.sq.push(&driver.WorkRequest{Op: op, Local: segment(make([]byte, 8))})
 		r.normalise()
 	}
 	q.fill()
-	q.out.reset()
+	q.link.out.reset()
 	return q
 }

@@ -1,0 +1,190 @@
+package tcp
+
+import (
+	"crypto/hmac"
+	"encoding/binary"
+	"time"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// followFor is how long a queue pair waits for the connection that another one is making
+// to the same device, before it makes its own.
+const followFor = 100 * time.Millisecond
+
+// A joinRequest is what a dialer says to have a second queue pair on a connection that
+// stands: a hello and a proof at once, since both ends' nonces are known.
+type joinRequest struct {
+	acceptorQP, dialerQP uint32
+	hello, proof         [macSize]byte
+}
+
+// Where the fields of kindJoin and kindJoined lie behind the first eight bytes.
+const (
+	offJoinAcceptor = 8
+	offJoinDialer   = 12
+	offJoinHello    = 16
+	offJoinProof    = offJoinHello + macSize
+	joinSize        = offJoinProof + macSize
+	offJoinedMAC    = 8
+	joinedSize      = offJoinedMAC + macSize
+)
+
+// joinMAC is a MAC of the second queue pair's handshake, for the numbers given and the
+// nonces of the first one's.
+func (l *link) joinMAC(label string, acceptorQP, dialerQP uint32, secrets ...token) []byte {
+	h := handshake{dialer: l.hs.dialer, acceptor: l.hs.acceptor, acceptorQP: acceptorQP, dialerQP: dialerQP}
+	return h.mac(label, secrets...)
+}
+
+// seek finds q a way to its peer's device: the connection of a queue pair that was first,
+// if it has a lane free, or one of its own. Called with token and q's lock.
+func (q *qp) seek() {
+	d, device := q.dev, q.peer.device
+	if device == d.id {
+		q.dial()
+		return
+	}
+	host := d.hosts[device]
+	if host == nil {
+		d.hosts[device] = q
+		q.dial()
+		return
+	}
+	delete(d.hosts, device)
+	if host.link != nil {
+		q.join(host.link)
+		return
+	}
+	host.follower, q.dialing.host = q, host
+	q.dialing.timer = q.afterwards(followFor, func() {
+		if q.dialing.host != host {
+			return // it runs again, as it was told to while it waited to run
+		}
+		q.dialing.unfollow()
+		if host.link != nil {
+			q.join(host.link)
+			return
+		}
+		q.dial()
+	})
+}
+
+// joined tells who waits for q's connection that it stands.
+func (q *qp) joined() {
+	if f := q.follower; f != nil {
+		f.dialing.timer.Reset(0)
+	}
+}
+
+// unfollow ends the wait for another queue pair's connection.
+func (d *dialer) unfollow() {
+	if d.host != nil {
+		d.host.follower, d.host = nil, nil
+	}
+}
+
+// join asks for the second lane of l.
+func (q *qp) join(l *link) {
+	if !l.up() || !l.outgoing || l.lanes[second].state != laneFree {
+		q.dial()
+		return
+	}
+	q.share(&l.mu)
+	l.lanes[second] = lane{state: laneJoining, q: q}
+	q.dialing.joins = l
+	q.dialing.timer = q.afterwards(time.Until(q.dialing.until), func() { q.unreachable(errSilent) })
+	acceptor, dialer := q.peer.qp, q.num
+	b := l.out.extend(joinSize)
+	(&frame{kind: kindJoin, lane: second}).encode(b)
+	binary.LittleEndian.PutUint32(b[offJoinAcceptor:], acceptor)
+	binary.LittleEndian.PutUint32(b[offJoinDialer:], dialer)
+	copy(b[offJoinHello:], l.joinMAC("join", acceptor, dialer, q.peer.token))
+	copy(b[offJoinProof:], l.joinMAC("join proof", acceptor, dialer, q.peer.token, q.secret))
+	l.flush()
+}
+
+// turnedAway has q go on without l: the dialer by itself.
+func (q *qp) turnedAway(l *link) {
+	q.parked = remove(q.parked, l)
+	if q.dialing.joins == l {
+		q.dialing.joins = nil
+		q.dialing.timer.Stop()
+		q.dial()
+	}
+}
+
+// control handles what is said about lanes, b being the whole frame. Called with token
+// and mu held.
+func (l *link) control(f *frame, b []byte) error {
+	lane := &l.lanes[f.lane]
+	switch {
+	case f.kind == kindEnd:
+		return l.peerEnded(f.lane)
+	case f.kind == kindJoin && f.lane == second && !l.outgoing && lane.state == laneFree:
+		l.asked = joinRequest{acceptorQP: binary.LittleEndian.Uint32(b[offJoinAcceptor:]), dialerQP: binary.LittleEndian.Uint32(b[offJoinDialer:])}
+		copy(l.asked.hello[:], b[offJoinHello:])
+		copy(l.asked.proof[:], b[offJoinProof:])
+		l.requested()
+		return nil
+	case f.kind == kindJoined && l.outgoing && lane.state == laneJoining:
+		q := lane.q
+		if !hmac.Equal(b[offJoinedMAC:joinedSize], l.joinMAC("joined", q.peer.qp, q.num, q.peer.token, q.secret)) {
+			return errUnproven
+		}
+		l.established(q, second)
+		return nil
+	case f.kind == kindJoined && lane.state == laneOver:
+		return nil // the queue pair did not wait
+	}
+	return errProtocol
+}
+
+// requested finds the queue pair that is asked for. Who does not know its secret learns
+// no more than that there is nothing for it.
+func (l *link) requested() {
+	a := &l.asked
+	q := l.dev.queuePair(a.acceptorQP)
+	if q == nil || q.link != nil || q.dialing.joins != nil || !hmac.Equal(a.hello[:], l.joinMAC("join", a.acceptorQP, a.dialerQP, q.secret)) {
+		l.turnAway()
+		return
+	}
+	if m := q.mu.Load(); m != &l.mu {
+		m.Lock() // the token is held: see share
+		q.mu.Store(&l.mu)
+		m.Unlock()
+	}
+	q.admit(l)
+}
+
+// admit takes a queue pair of the peer as this one's, or parks it until q knows its peer.
+// Called with the token held, and l.mu as the lock of q.
+func (q *qp) admit(l *link) {
+	a := &l.asked
+	switch {
+	case q.link != nil || q.state == driver.StateErr:
+		l.turnAway()
+	case q.state == driver.StateReset || q.state == driver.StateInit:
+		l.lanes[second] = lane{state: laneJoining, q: q}
+		q.park(l)
+	case q.peer.qp != a.dialerQP || !hmac.Equal(a.proof[:], l.joinMAC("join proof", a.acceptorQP, a.dialerQP, q.secret, q.peer.token)):
+		l.turnAway()
+	default:
+		b := l.out.extend(joinedSize)
+		(&frame{kind: kindJoined, lane: second}).encode(b)
+		copy(b[offJoinedMAC:], l.joinMAC("joined", a.acceptorQP, a.dialerQP, q.secret, q.peer.token))
+		l.established(q, second)
+	}
+}
+
+// turnAway refuses the second lane. Called with token and mu held.
+func (l *link) turnAway() {
+	l.lanes[second] = lane{state: laneOver}
+	l.end(second)
+	if !l.occupied() {
+		l.out.write(l.fd)
+		l.drop()
+		return
+	}
+	l.flush()
+}
