@@ -29,6 +29,7 @@ type Config struct {
 	// DeviceAtomics has devices whose atomics must not be mixed with the CPU's
 	// apply all of them; without it the CPUs do.
 	DeviceAtomics bool
+	OwnCore       bool          // no other rank needs the core that this one waits on
 	PeerTimeout   time.Duration // until a silent connection counts as lost; 0 takes the provider's default
 }
 
@@ -109,6 +110,9 @@ func (f *Fabric) open(ctx context.Context) error {
 		}
 	}
 	f.bell.OnPark(f.beforeSleep)
+	if f.cfg.OwnCore {
+		f.bell.OwnCore()
+	}
 	for _, b := range f.bindings {
 		f.attend(b)
 	}

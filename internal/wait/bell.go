@@ -40,6 +40,7 @@ type Bell struct {
 	fd      int
 	offset  int64
 	parks   atomic.Uint64
+	alone   bool   // see OwnCore
 	onPark  func() // nil, or what has those ring who do so only on demand
 	mu      sync.Mutex
 	led     bool          // a goroutine of this process is in the futex
@@ -74,6 +75,10 @@ func (b *Bell) Location() (fd int, offset int64, ok bool) {
 // looks for the last time: some devices ring only when they are asked to. It is
 // called before anyone waits.
 func (b *Bell) OnPark(f func()) { b.onPark = f }
+
+// OwnCore says that this process has a core to itself, which nobody needs while it waits.
+// It is called before anyone waits.
+func (b *Bell) OwnCore() { b.alone = true }
 
 // Parks counts how often a goroutine of this process went to sleep here.
 func (b *Bell) Parks() uint64 { return b.parks.Load() }
@@ -113,6 +118,9 @@ func (b *Bell) Wait(ctx context.Context, ready func() bool) error {
 
 // WaitCalling is Wait for a ready that makes system calls.
 func (b *Bell) WaitCalling(ctx context.Context, ready func() bool) error {
+	if b.alone {
+		return b.wait(ctx, callsAlone, ready)
+	}
 	return b.wait(ctx, calls, ready)
 }
 

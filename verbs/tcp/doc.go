@@ -1,6 +1,6 @@
 // Package tcp is the provider for ranks of different hosts on plain Ethernet,
-// and for the loopback: one TCP connection carries what a pair of queue pairs
-// has to say to each other, and the target's progress applies it.
+// and for the loopback: a TCP connection carries what one or two pairs of queue pairs
+// of two devices have to say to each other, and the target's progress applies it.
 //
 //	origin                                        target
 //	PostSend -> send queue -> frames ==socket==>  checks key, bounds, rights;
@@ -33,7 +33,10 @@
 // Inline payloads that cannot leave yet are kept, at most SendDepth times
 // MaxInline bytes; so are Announced WRITEs that were canceled, whole.
 //
-// A connection that breaks ends the oldest request with RetryExceeded, the
+// Two queue pairs that share a connection send frames in turn, of 1 MiB at most, and
+// neither's errors end the other. A third one to the same device has its own connection.
+//
+// A connection that breaks ends the oldest request of each with RetryExceeded, the
 // others with Flushed, and is told of by EventQPFatal; a clean close by the
 // peer is no different. Nothing is resent on a new connection.
 //
@@ -48,11 +51,11 @@
 //
 // # Connecting
 //
-// Each device listens on one port. Of two queue pairs the one with the lower
-// secret dials; the other may hear of it before it knows its own peer, and only
-// knocks at the dialer's port to learn whether there is still someone. K is
-// the acceptor's secret followed by the dialer's, and every MAC is HMAC-SHA256
-// over a label, both queue pair numbers and both nonces.
+// Each device listens on one port. Of two devices the one with the lower number dials,
+// of two queue pairs of one device that with the lower secret; the other may hear of it
+// before it knows its own peer, and only knocks at the dialer's port to learn whether
+// there is still someone. K is the acceptor's secret followed by the dialer's, and every
+// MAC is HMAC-SHA256 over a label, both queue pair numbers and both nonces.
 //
 //	dialer                                              acceptor
 //	"PGTH" version 0 | acceptor QP | dialer QP |
@@ -61,6 +64,18 @@
 //	MAC(K, "proof")                                       -->   32 bytes
 //	                <--   MAC(K, "welcome")                     32 bytes
 //	frames                                               <->
+//
+// A second queue pair of the dialer joins the connection, on its lane 1, where the first
+// has lane 0. Both nonces are known, so that two frames will do:
+//
+//	JOIN  acceptor QP | dialer QP |
+//	    MAC(acceptor's secret, "join") |
+//	    MAC(K, "join proof")                              -->   80 bytes
+//	                         <--   JOINED  MAC(K, "joined")     40 bytes
+//	frames of both                                       <->
+//
+// Who is turned away hears END instead, and dials. A queue pair that leaves says END, and
+// nobody has its lane again: what was under way to it would be taken for another's.
 //
 // # Frames
 //
@@ -83,9 +98,13 @@
 //	 8 NAK             8 the request that was refused
 //	 9 DATA            of the oldest READ that has no response yet        payload
 //	10 VALUE           8 of the oldest such atomic
+//	11 JOIN            8 acceptor QP  12 dialer QP  16 MAC  48 MAC
+//	12 JOINED          8 MAC
+//	13 END             this side has nothing more to do with the lane
 //
-// Requests are numbered in the order of their last frames, which carry the
-// flag 1; flag 2 asks for an acknowledgement, flag 4 for an atomic's old value.
+// Requests of a lane are numbered in the order of their last frames, which carry the
+// flag 1; flag 2 asks for an acknowledgement, flag 4 for an atomic's old value, and
+// flag 8 says that the frame is of lane 1.
 // A frame that breaks these rules ends the connection with an error on both
 // sides.
 package tcp

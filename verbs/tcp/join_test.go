@@ -1,0 +1,196 @@
+package tcp
+
+import (
+	"encoding/binary"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// join asks for the second lane, for a queue pair of n by one that has these secrets.
+func (i *impostor) join(q *qp, own address, acceptor, dialer token) {
+	l := &link{hs: i.hs}
+	b := make([]byte, joinSize)
+	(&frame{kind: kindJoin, lane: second}).encode(b)
+	binary.LittleEndian.PutUint32(b[offJoinAcceptor:], q.num)
+	binary.LittleEndian.PutUint32(b[offJoinDialer:], own.qp)
+	copy(b[offJoinHello:], l.joinMAC("join", q.num, own.qp, acceptor))
+	copy(b[offJoinProof:], l.joinMAC("join proof", q.num, own.qp, acceptor, dialer))
+	i.send(b)
+}
+
+// hears reads the next frame without a payload.
+func (i *impostor) hears() (frame, []byte) {
+	i.t.Helper()
+	b := make([]byte, 8, maxHeader)
+	_, err := io.ReadFull(i.conn, b)
+	require.NoError(i.t, err)
+	b = b[:headerSizes[b[offKind]]]
+	_, err = io.ReadFull(i.conn, b[8:])
+	require.NoError(i.t, err)
+	var f frame
+	_, err = f.decode(b)
+	require.NoError(i.t, err)
+	return f, b
+}
+
+// hearsOf waits for a frame of a kind, and passes acknowledgements by.
+func (i *impostor) hearsOf(k kind) (frame, []byte) {
+	i.t.Helper()
+	for {
+		f, b := i.hears()
+		if f.kind == k {
+			return f, b
+		}
+		require.Equal(i.t, kindAck, f.kind)
+	}
+}
+
+// host is a queue pair of a node on a connection with an impostor, whose second lane is
+// free.
+func host(t *testing.T) (*node, *impostor) {
+	n := newNode(t, 64, driver.AllAccess)
+	return n, authenticate(t, n, n.newQP(4))
+}
+
+// writes has the impostor write a word by a lane, and hears that it was applied.
+func (i *impostor) writes(n *node, lane uint8, value uint64) {
+	i.t.Helper()
+	word := binary.NativeEndian.AppendUint64(nil, value)
+	i.frame(frame{kind: kindWrite, lane: lane, flags: flagLast | flagAsk, length: 8, addr: n.mr.Addr(), key: n.mr.RKey()}, word...)
+	f, _ := i.hearsOf(kindAck)
+	require.Equal(i.t, lane, f.lane)
+	require.Equal(i.t, value, atomics.Word64(n.mem).Load())
+}
+
+func TestPeerJoins(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		n, i := host(t)
+		q, own := n.newQP(4), address{qp: 12, token: token{1}, endpoints: n.endpoints}
+		if !early {
+			connect(t, q, own.encode())
+		}
+		i.join(q, own, q.secret, own.token)
+		if early { // it is kept until the queue pair knows its peer
+			i.writes(n, 0, 1)
+			connect(t, q, own.encode())
+		}
+		_, b := i.hearsOf(kindJoined)
+		require.Equal(t, (&link{hs: i.hs}).joinMAC("joined", q.num, own.qp, q.secret, own.token), b[offJoinedMAC:joinedSize])
+		i.writes(n, second, 2)
+		i.writes(n, 0, 3)
+
+		i.frame(frame{kind: kindEnd, lane: second})
+		require.Equal(t, q.num, n.event().QP)
+		require.Equal(t, driver.StateErr, q.currentState())
+		i.hearsOf(kindEnd)
+		i.writes(n, 0, 4)
+		i.frame(frame{kind: kindWrite, lane: second, length: 20}, make([]byte, 20)...) // late
+		i.writes(n, 0, 5)
+		i.join(n.newQP(4), own, token{}, own.token) // a lane is used once
+		i.hangsUp()
+	}
+}
+
+func TestWhoMayNotJoinIsTurnedAway(t *testing.T) {
+	for name, join := range map[string]func(n *node, i *impostor, q *qp, own address){
+		"the queue pair's secret unknown": func(_ *node, i *impostor, q *qp, own address) { i.join(q, own, token{9}, own.token) },
+		"the peer's secret unknown":       func(_ *node, i *impostor, q *qp, own address) { i.join(q, own, q.secret, token{9}) },
+		"another peer": func(_ *node, i *impostor, q *qp, own address) {
+			own.qp++
+			i.join(q, own, q.secret, own.token)
+		},
+		"no such queue pair": func(_ *node, i *impostor, q *qp, own address) {
+			i.join(&qp{num: 99}, own, q.secret, own.token)
+		},
+		"said on another connection": func(n *node, i *impostor, q *qp, own address) {
+			hs := i.hs
+			i.hs.acceptor[0]++
+			i.join(q, own, q.secret, own.token)
+			i.hs = hs
+		},
+		"one that is connected": func(n *node, i *impostor, _ *qp, own address) {
+			q := n.newQP(4)
+			authenticate(t, n, q)
+			i.join(q, own, q.secret, own.token)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, i := host(t)
+			q, own := n.newQP(4), address{qp: 12, token: token{1}, endpoints: n.endpoints}
+			connect(t, q, own.encode())
+			join(n, i, q, own)
+			f, _ := i.hearsOf(kindEnd)
+			require.EqualValues(t, second, f.lane)
+			i.writes(n, 0, 1)
+			require.Equal(t, driver.StateRTS, q.currentState(), "it waits for its peer")
+			require.Nil(t, q.connection())
+		})
+	}
+}
+
+func TestWordsOutOfTurnAboutLanesEndTheConnection(t *testing.T) {
+	for name, f := range map[string]frame{
+		"a frame of nobody":   {kind: kindAck, lane: second},
+		"end of nobody":       {kind: kindEnd, lane: second},
+		"nobody asked":        {kind: kindJoined, lane: second},
+		"the first one joins": {kind: kindJoin},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, i := host(t)
+			i.frame(f)
+			i.hangsUp()
+			require.ErrorIs(t, n.event().Err, errProtocol)
+		})
+	}
+}
+
+// TestUnprovenWelcomeIsNotBelieved answers a queue pair that joins by what anybody could
+// say.
+func TestUnprovenWelcomeIsNotBelieved(t *testing.T) {
+	n := newNode(t, 64, driver.AllAccess)
+	q, r := n.newQP(4), n.newQP(4)
+	n.attach(q)
+	n.hears(q, func(l *link) { l.outgoing = true })
+	n.token.Lock()
+	n.hosts[^uint64(0)] = q
+	n.token.Unlock()
+	connect(t, r, (&address{qp: 3, device: ^uint64(0), endpoints: addrPorts("127.0.0.1:1")}).encode())
+	b := make([]byte, joinedSize)
+	(&frame{kind: kindJoined, lane: second}).encode(b)
+	n.hears(q, func(l *link) {
+		require.Equal(t, laneJoining, l.lanes[second].state)
+		require.ErrorIs(t, l.process(b), errUnproven)
+	})
+	require.Nil(t, r.connection())
+}
+
+// TestQueuePairThatGivesUpDoesNotJoinLater resets one that waits for its peer's answer.
+func TestQueuePairThatGivesUpDoesNotJoinLater(t *testing.T) {
+	for range 20 {
+		a, b, qa, qb := pair(t, 64)
+		settled(t, a, b, qa)
+		ra, rb := a.newQP(8), b.newQP(8)
+		connect(t, ra, rb.Address())
+		if a.id < b.id { // else it waits without a word
+			eventually(t, "the peer to hear of it", func() bool {
+				b.token.Lock()
+				defer b.token.Unlock()
+				return len(rb.parked) == 1
+			})
+		}
+		require.NoError(t, ra.Modify(t.Context(), driver.StateReset, driver.Attr{}))
+		works(t, a, b, qa)
+		works(t, b, a, qb)
+		require.NoError(t, ra.Modify(t.Context(), driver.StateInit, driver.Attr{}))
+		connect(t, ra, rb.Address())
+		connect(t, rb, ra.Address())
+		works(t, a, b, ra)
+		require.NoError(t, qa.Close())
+		works(t, b, a, rb)
+	}
+}

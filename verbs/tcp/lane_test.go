@@ -1,0 +1,230 @@
+package tcp
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// duo connects two nodes by two queue pairs, of which the second joins the first.
+func duo(t *testing.T, size int) (a, b *node, first, second [2]*qp) {
+	t.Helper()
+	a, b, qa, qb := pair(t, size)
+	settled(t, a, b, qa)
+	ra, rb := a.newQP(128), b.newQP(128)
+	connect(t, ra, rb.Address())
+	connect(t, rb, ra.Address())
+	settled(t, b, a, rb)
+	settled(t, a, b, ra)
+	return a, b, [2]*qp{qa, qb}, [2]*qp{ra, rb}
+}
+
+func (q *qp) connection() *link {
+	q.lock()
+	defer q.unlock()
+	return q.link
+}
+
+func (n *node) connections() (count int) {
+	n.token.Lock()
+	defer n.token.Unlock()
+	for _, l := range n.links {
+		if l != nil && l.phase == phaseStream {
+			count++
+		}
+	}
+	return count
+}
+
+func TestTwoQueuePairsShareAConnectionAndNoMore(t *testing.T) {
+	for range 20 { // whichever device dials
+		a, b, first, second := duo(t, 64)
+		for i := range first {
+			require.Same(t, first[i].connection(), second[i].connection())
+		}
+		third, fourth := a.newQP(4), b.newQP(4)
+		connect(t, fourth, third.Address())
+		connect(t, third, fourth.Address())
+		settled(t, a, b, third)
+		require.NotSame(t, first[0].connection(), third.connection())
+		require.Equal(t, 2, a.connections())
+		require.Equal(t, 2, b.connections())
+	}
+}
+
+// TestQueuePairsConnectInAnyOrder has both ends of two pairs begin in every order, with
+// nothing in between.
+func TestQueuePairsConnectInAnyOrder(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	for range 100 {
+		a, b := newNode(t, 64, driver.AllAccess), newNode(t, 64, driver.AllAccess)
+		qa, qb, ra, rb := a.newQP(8), b.newQP(8), a.newQP(8), b.newQP(8)
+		ends := [][2]*qp{{qa, qb}, {qb, qa}, {ra, rb}, {rb, ra}}
+		rnd.Shuffle(len(ends), func(i, j int) { ends[i], ends[j] = ends[j], ends[i] })
+		for _, e := range ends {
+			connect(t, e[0], e[1].Address())
+		}
+		for _, q := range []*qp{qa, ra} {
+			works(t, a, b, q)
+		}
+		for _, q := range []*qp{qb, rb} {
+			works(t, b, a, q)
+		}
+		require.NoError(t, a.Close())
+		require.NoError(t, b.Close())
+	}
+}
+
+// TestSecondQueuePairDoesNotDependOnTheFirst leaves the first one's peer without a word.
+func TestSecondQueuePairDoesNotDependOnTheFirst(t *testing.T) {
+	for range 4 { // whichever device dials
+		a, b := newNode(t, 64, driver.AllAccess), newNode(t, 64, driver.AllAccess)
+		qa, qb, ra, rb := a.newQP(8), b.newQP(8), a.newQP(8), b.newQP(8)
+		connect(t, qa, qb.Address())
+		connect(t, ra, rb.Address())
+		connect(t, rb, ra.Address())
+		works(t, a, b, ra)
+		connect(t, qb, qa.Address())
+		works(t, a, b, qa)
+	}
+}
+
+func TestTrafficOfTwoQueuePairsBothWays(t *testing.T) {
+	const most = 200 << 10
+	a, b, first, second := duo(t, 4*most)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	type way struct {
+		from, to *node
+		q        *qp
+		area     uint64
+		want     []byte
+	}
+	ways := []way{{a, b, first[0], 0, nil}, {a, b, second[0], 2 * most, nil}, {b, a, first[1], 0, nil}, {b, a, second[1], 2 * most, nil}}
+	lengths := []int{1, 8, 500, briefRead, directMin, longFrame - 1, longFrame, scratchSize, most}
+	for i := range ways {
+		ways[i].want = make([]byte, 2*most)
+	}
+	for round := range 100 {
+		for range 20 {
+			w := &ways[rnd.IntN(len(ways))]
+			n := lengths[rnd.IntN(len(lengths))]
+			at := rnd.IntN(len(w.want) - n)
+			src := bytes.Repeat([]byte{byte(rnd.Uint32())}, n)
+			copy(w.want[at:], src)
+			post(t, w.q, driver.WorkRequest{Op: driver.OpWrite, Local: segment(src), Remote: w.to.at(w.area + uint64(at))})
+		}
+		for _, w := range ways {
+			settled(t, w.from, w.to, w.q)
+			require.True(t, bytes.Equal(w.want, w.to.mem[w.area:][:2*most]), "round %d", round)
+		}
+	}
+}
+
+func TestRefusalEndsItsQueuePairAlone(t *testing.T) {
+	for i := range 2 {
+		a, b, first, second := duo(t, 64)
+		wrong, other := first[0], second
+		if i == 1 {
+			wrong, other = second[0], first
+		}
+		to := b.at(0)
+		to.RKey.Lo++
+		post(t, wrong, driver.WorkRequest{ID: 1, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(make([]byte, 16)), Remote: to},
+			driver.WorkRequest{ID: 2, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(make([]byte, 64)), Remote: b.at(0)})
+		require.Equal(t, driver.RemoteAccess, a.next().Status)
+		require.Equal(t, driver.Flushed, a.next().Status)
+		require.Equal(t, driver.EventQPFatal, b.event().Kind)
+		for range 10 {
+			works(t, a, b, other[0])
+			works(t, b, a, other[1])
+		}
+		require.Empty(t, b.events)
+		require.Equal(t, make([]byte, 53), b.mem[11:])
+		eventually(t, "the lane to be left", func() bool { return wrong.connection() == nil })
+		require.NotNil(t, other[0].connection())
+	}
+}
+
+// TestClosedQueuePairLeavesTheOtherItsConnection closes one end in the middle of what it
+// sends.
+func TestClosedQueuePairLeavesTheOtherItsConnection(t *testing.T) {
+	const size = 8 << 20
+	a, b, first, second := duo(t, size)
+	for i := range b.mem {
+		b.mem[i] = 0x55
+	}
+	resume := b.stall()
+	long := bytes.Repeat([]byte{0xaa}, size/2)
+	for range 4 { // more than the sockets hold
+		post(t, first[0], driver.WorkRequest{ID: 1, Op: driver.OpWrite, Local: segment(long), Remote: b.at(0)})
+	}
+	src := bytes.Repeat([]byte{7}, size/4)
+	post(t, second[0], driver.WorkRequest{ID: 2, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(src), Remote: b.at(size / 2)})
+	require.NoError(t, first[0].Close())
+	clear(long) // it is the caller's again
+	resume()
+	require.EqualValues(t, 2, a.success().ID)
+	require.True(t, bytes.Equal(src, b.mem[size/2:][:len(src)]))
+	require.Equal(t, -1, bytes.IndexByte(b.mem[:size/2], 0), "what was the caller's again has left")
+	e := b.event()
+	require.Equal(t, driver.EventQPFatal, e.Kind)
+	require.Equal(t, first[1].num, e.QP)
+	for range 10 {
+		works(t, a, b, second[0])
+		works(t, b, a, second[1])
+	}
+	again, peer := a.newQP(8), b.newQP(8)
+	connect(t, again, peer.Address())
+	connect(t, peer, again.Address())
+	works(t, a, b, again)
+}
+
+func TestLastQueuePairClosesTheConnection(t *testing.T) {
+	a, b, first, second := duo(t, 64)
+	require.NoError(t, first[0].Close())
+	require.Equal(t, first[1].num, b.event().QP)
+	require.NoError(t, second[1].Close())
+	require.Equal(t, second[0].num, a.event().QP)
+	for _, n := range []*node{a, b} {
+		eventually(t, "the connection to be closed", func() bool { return n.connections() == 0 })
+	}
+}
+
+func TestLostConnectionEndsBoth(t *testing.T) {
+	a, b, _, _ := duo(t, 64)
+	require.NoError(t, b.Close())
+	for range 2 {
+		e := a.event()
+		require.Equal(t, driver.EventQPFatal, e.Kind)
+		require.ErrorIs(t, e.Err, driver.ErrLost)
+	}
+	eventually(t, "the connection to be closed", func() bool { return a.connections() == 0 })
+}
+
+func TestQueuePairMovesFromConnectionToConnection(t *testing.T) {
+	a, b, first, second := duo(t, 64)
+	for i := range 50 {
+		q, p := first[0], first[1]
+		if i%2 == 1 {
+			q, p = second[0], second[1]
+		}
+		require.NoError(t, q.Modify(t.Context(), driver.StateReset, driver.Attr{}))
+		require.NoError(t, p.Modify(t.Context(), driver.StateReset, driver.Attr{}))
+		require.NoError(t, q.Modify(t.Context(), driver.StateInit, driver.Attr{}))
+		require.NoError(t, p.Modify(t.Context(), driver.StateInit, driver.Attr{}))
+		if i%3 == 0 {
+			q, p = p, q
+		}
+		connect(t, q, p.Address())
+		connect(t, p, q.Address())
+		for _, both := range [][2]*qp{first, second} {
+			works(t, a, b, both[0])
+			works(t, b, a, both[1])
+		}
+	}
+	require.LessOrEqual(t, a.connections(), 2)
+}
