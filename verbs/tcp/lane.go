@@ -81,6 +81,7 @@ func (l *link) started(q *qp) {
 		l.timer.Stop()
 	}
 	l.phase, l.q = phaseStream, nil
+	l.dev.streams++
 	q.share(&l.mu)
 	l.established(q, 0)
 }

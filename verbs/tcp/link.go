@@ -88,6 +88,9 @@ func (l *link) drop() {
 		l.timer.Stop()
 	}
 	d.links[l.slot] = nil
+	if l.phase == phaseStream {
+		d.streams--
+	}
 	if d.last == l {
 		d.last, d.hot = nil, nil
 	}

@@ -121,10 +121,11 @@ func (d *device) round() bool {
 	return n > 0
 }
 
-// spoke notes whose turn it was. Where peers take turns, a look at one of them alone
-// is in vain.
+// spoke notes whose turn it was. Where there are several peers, looks at one of them
+// alone are in vain, and those who share cores make way for others after each (4 ranks
+// on 2 cores, 8 bytes to both neighbours: 38 us, without 29).
 func (d *device) spoke(l *link) {
-	if d.hot = nil; d.last == l {
+	if d.hot = nil; d.last == l && d.streams == 1 {
 		d.hot = l
 	}
 	d.last = l
