@@ -37,7 +37,7 @@ type device struct {
 	links     []*link // by slot, which is what the epoll tells
 	freeSlots []int32
 	linkGen   int32
-	streams   int     // links that frames flow on
+	streams   int            // links that frames flow on
 	last      *link          // the one that spoke last, or nil
 	hot       *link          // the same if it had spoken before as well, else nil
 	hosts     map[uint64]*qp // by device: who dialed there and has a lane free beside it
