@@ -39,6 +39,9 @@ const (
 // how many bytes move in all. The last rule of a collective can do every call.
 var rules = [...]rule{
 	{message.Broadcast, always, always, severalHosts, "two-level"},
+	{message.Broadcast, always, 4, sharedCores, "linear"},
+	{message.Broadcast, 1 << 10, always, sharedCores, "binomial"},
+	{message.Broadcast, 32 << 10, 8, sharedCores, "linear"},
 	{message.Broadcast, always, always, sharedCores, "binomial"},
 	{message.Broadcast, 64 << 10, always, anywhere, "binomial"},
 	{message.Broadcast, always, 2, anywhere, "binomial"},
@@ -49,7 +52,7 @@ var rules = [...]rule{
 
 	{message.Reduce, always, always, severalHosts, "two-level"},
 	{message.Reduce, 32 << 10, always, sharedCores, "linear"},
-	{message.Reduce, always, always, sharedCores, "binomial"},
+	{message.Reduce, always, always, sharedCores, "chain"}, // who has passed a segment on makes way for the next
 	{message.Reduce, 64 << 10, always, anywhere, "binomial"},
 	{message.Reduce, always, 2, anywhere, "binomial"}, // the bytes that there are, and the other goes on
 	{message.Reduce, always, always, anywhere, "rabenseifner"},
@@ -58,9 +61,9 @@ var rules = [...]rule{
 
 	{message.AllReduce, always, always, severalHosts, "two-level"},
 	{message.AllReduce, 32 << 10, 4, sharedCores, "linear"},
-	{message.AllReduce, 2 << 20, 4, sharedCores, "rabenseifner"},
+	{message.AllReduce, always, 4, sharedCores, "rabenseifner"},
 	{message.AllReduce, 256 << 10, always, sharedCores, "linear"},
-	{message.AllReduce, 2 << 20, always, sharedCores, "rabenseifner"},
+	{message.AllReduce, always, always, sharedCores, "rabenseifner"},
 	{message.AllReduce, 16 << 10, always, anywhere, "recursive-doubling"},
 	{message.AllReduce, 128 << 10, always, anywhere, "rabenseifner"},
 	{message.AllReduce, 512 << 10, 2, anywhere, "recursive-doubling"}, // one exchange in place of two halves
@@ -76,19 +79,22 @@ var rules = [...]rule{
 	{message.Gather, always, always, anywhere, "linear"},
 
 	{message.Scatter, 128 << 10, always, severalHosts, "two-level"},
+	{message.Scatter, always, always, sharedCores, "linear"},
 	{message.Scatter, 64 << 10, always, anywhere, "binomial"},
 	{message.Scatter, always, always, anywhere, "linear"},
 
 	{message.AllGather, always, always, severalHosts, "two-level"},
 	{message.AllGather, 32 << 10, always, sharedCores, "gather-broadcast"},
+	{message.AllGather, always, always, sharedCores, "recursive-doubling"},
 	{message.AllGather, 64 << 10, always, anywhere, "recursive-doubling"},
 	{message.AllGather, 64 << 10, always, anywhere, "bruck"},
 	{message.AllGather, always, always, anywhere, "ring"},
 
 	{message.ReduceScatter, always, always, severalHosts, "two-level"},
-	{message.ReduceScatter, 8 << 10, 4, sharedCores, "ring"},
+	{message.ReduceScatter, 32 << 10, always, sharedCores, "reduce-scatter"},
 	{message.ReduceScatter, 512 << 10, 4, sharedCores, "recursive-halving"},
-	{message.ReduceScatter, 512 << 10, always, sharedCores, "reduce-scatter"},
+	{message.ReduceScatter, always, 4, sharedCores, "pairwise"},
+	{message.ReduceScatter, always, always, sharedCores, "recursive-halving"},
 	{message.ReduceScatter, 64 << 10, always, anywhere, "recursive-halving"},
 	{message.ReduceScatter, always, always, anywhere, "pairwise"},
 
