@@ -53,6 +53,7 @@ var rules = [...]rule{
 	{message.Reduce, always, always, severalHosts, "two-level"},
 	{message.Reduce, 32 << 10, always, sharedCores, "linear"},
 	{message.Reduce, always, always, sharedCores, "chain"}, // who has passed a segment on makes way for the next
+	{message.Reduce, always, always, sharedCores, "binomial"},
 	{message.Reduce, 64 << 10, always, anywhere, "binomial"},
 	{message.Reduce, always, 2, anywhere, "binomial"}, // the bytes that there are, and the other goes on
 	{message.Reduce, always, always, anywhere, "rabenseifner"},
@@ -86,6 +87,7 @@ var rules = [...]rule{
 	{message.AllGather, always, always, severalHosts, "two-level"},
 	{message.AllGather, 32 << 10, always, sharedCores, "gather-broadcast"},
 	{message.AllGather, always, always, sharedCores, "recursive-doubling"},
+	{message.AllGather, 2 << 20, always, sharedCores, "neighbour-exchange"},
 	{message.AllGather, 64 << 10, always, anywhere, "recursive-doubling"},
 	{message.AllGather, 64 << 10, always, anywhere, "bruck"},
 	{message.AllGather, always, always, anywhere, "ring"},
@@ -95,6 +97,7 @@ var rules = [...]rule{
 	{message.ReduceScatter, 512 << 10, 4, sharedCores, "recursive-halving"},
 	{message.ReduceScatter, always, 4, sharedCores, "pairwise"},
 	{message.ReduceScatter, always, always, sharedCores, "recursive-halving"},
+	{message.ReduceScatter, 512 << 10, always, sharedCores, "reduce-scatter"},
 	{message.ReduceScatter, 64 << 10, always, anywhere, "recursive-halving"},
 	{message.ReduceScatter, always, always, anywhere, "pairwise"},
 
