@@ -9,7 +9,6 @@ import (
 var (
 	errProtocol     = errors.New("tcp: the peer broke the protocol")
 	errPeerClosed   = errors.New("tcp: the peer closed the connection")
-	errRefused      = errors.New("tcp: the peer refused a request")
 	errRegionClosed = errors.New("tcp: a region was closed while a peer read it")
 	errUnproven     = errors.New("tcp: the other end does not know the secret of the queue pair")
 	errSilent       = errors.New("tcp: no sign of life from the peer")
