@@ -143,11 +143,12 @@ func TestFlushedWritesNeverTouchTheirMemoryAgain(t *testing.T) {
 	a, b, qa, qb := pair(t, size)
 	settled(t, a, b, qa)
 	settled(t, b, a, qb)
-	resume := b.stall()
+	resume, refuse := b.stall(), a.stall()
 	nowhere := driver.RemoteAddr{Addr: 4096, RKey: driver.Key{Hi: 1, Lo: 3}}
 	post(t, qb, driver.WorkRequest{ID: 5, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(make([]byte, 100)), Remote: nowhere})
 	src := bytes.Repeat([]byte{1}, size)
 	post(t, qa, driver.WorkRequest{ID: 1, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(src), Remote: b.at(0)})
+	refuse() // with frames of the write under way
 	require.Equal(t, driver.Flushed, a.next().Status, "by the refusal of the other end's")
 	for i := range src {
 		src[i] = 0xff

@@ -37,9 +37,10 @@ type dialer struct {
 
 // stopDialing ends whatever q does to be connected. Called with token and q's lock.
 func (q *qp) stopDialing() {
+	q.leadOn()
+	q.unfollow()
 	d := q.dialing
 	q.dialing = dialer{}
-	d.unfollow()
 	if d.timer != nil {
 		d.timer.Stop()
 	}

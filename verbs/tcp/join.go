@@ -3,6 +3,7 @@ package tcp
 import (
 	"crypto/hmac"
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/gopgas/gopgas/verbs/driver"
@@ -46,7 +47,7 @@ func (q *qp) seek() {
 		return
 	}
 	host := d.hosts[device]
-	if host == nil {
+	if host == nil || !q.mayJoin(host) {
 		d.hosts[device] = q
 		q.dial()
 		return
@@ -61,8 +62,8 @@ func (q *qp) seek() {
 		if q.dialing.host != host {
 			return // it runs again, as it was told to while it waited to run
 		}
-		q.dialing.unfollow()
-		if host.link != nil {
+		q.unfollow()
+		if host.link != nil && q.mayJoin(host) {
 			q.join(host.link)
 			return
 		}
@@ -70,23 +71,31 @@ func (q *qp) seek() {
 	})
 }
 
-// joined tells who waits for q's connection that it stands.
-func (q *qp) joined() {
-	if f := q.follower; f != nil {
-		f.dialing.timer.Reset(0)
-	}
+// mayJoin tells whether another queue pair's peer is on the same device as that of q. The
+// device's number alone would not do: anyone may claim to have it, but not listen there.
+func (q *qp) mayJoin(host *qp) bool {
+	return host.peer.device == q.peer.device && slices.Equal(host.peer.endpoints, q.peer.endpoints)
 }
 
 // unfollow ends the wait for another queue pair's connection.
-func (d *dialer) unfollow() {
-	if d.host != nil {
-		d.host.follower, d.host = nil, nil
+func (q *qp) unfollow() {
+	if h := q.dialing.host; h != nil && h.follower == q {
+		h.follower = nil
+	}
+	q.dialing.host = nil
+}
+
+// leadOn tells who waits for q's connection to look again: it stands, or will not.
+func (q *qp) leadOn() {
+	if f := q.follower; f != nil {
+		q.follower = nil
+		f.dialing.timer.Reset(0)
 	}
 }
 
 // join asks for the second lane of l.
 func (q *qp) join(l *link) {
-	if !l.up() || !l.outgoing || l.lanes[second].state != laneFree {
+	if !l.up() || l.shut || !l.outgoing || l.lanes[second].state != laneFree {
 		q.dial()
 		return
 	}
@@ -145,7 +154,7 @@ func (l *link) control(f *frame, b []byte) error {
 func (l *link) requested() {
 	a := &l.asked
 	q := l.dev.queuePair(a.acceptorQP)
-	if q == nil || q.link != nil || q.dialing.joins != nil || !hmac.Equal(a.hello[:], l.joinMAC("join", a.acceptorQP, a.dialerQP, q.secret)) {
+	if q == nil || l.shut || q.link != nil || q.dialing.joins != nil || !hmac.Equal(a.hello[:], l.joinMAC("join", a.acceptorQP, a.dialerQP, q.secret)) {
 		l.turnAway()
 		return
 	}

@@ -3,7 +3,9 @@ package tcp
 import (
 	"encoding/binary"
 	"io"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -104,6 +106,9 @@ func TestWhoMayNotJoinIsTurnedAway(t *testing.T) {
 			own.qp++
 			i.join(q, own, q.secret, own.token)
 		},
+		"the secret of one that knows no peer yet": func(n *node, i *impostor, _ *qp, own address) {
+			i.join(n.newQP(4), own, token{9}, own.token)
+		},
 		"no such queue pair": func(_ *node, i *impostor, q *qp, own address) {
 			i.join(&qp{num: 99}, own, q.secret, own.token)
 		},
@@ -157,9 +162,10 @@ func TestUnprovenWelcomeIsNotBelieved(t *testing.T) {
 	n.attach(q)
 	n.hears(q, func(l *link) { l.outgoing = true })
 	n.token.Lock()
-	n.hosts[^uint64(0)] = q
+	q.peer = address{qp: 2, device: ^uint64(0), endpoints: addrPorts("127.0.0.1:1")}
+	n.hosts[q.peer.device] = q
 	n.token.Unlock()
-	connect(t, r, (&address{qp: 3, device: ^uint64(0), endpoints: addrPorts("127.0.0.1:1")}).encode())
+	connect(t, r, q.peer.encode())
 	b := make([]byte, joinedSize)
 	(&frame{kind: kindJoined, lane: second}).encode(b)
 	n.hears(q, func(l *link) {
@@ -193,4 +199,132 @@ func TestQueuePairThatGivesUpDoesNotJoinLater(t *testing.T) {
 		require.NoError(t, qa.Close())
 		works(t, b, a, rb)
 	}
+}
+
+// dialing returns two nodes, of which the first dials.
+func dialing(t *testing.T) (d, a *node) {
+	d, a = newNode(t, 64, driver.AllAccess), newNode(t, 64, driver.AllAccess)
+	if d.id > a.id {
+		d, a = a, d
+	}
+	return d, a
+}
+
+func TestQueuePairsThatConnectAtOnceShare(t *testing.T) {
+	shared := 0
+	for i := range 50 {
+		a, b := newNode(t, 64, driver.AllAccess), newNode(t, 64, driver.AllAccess)
+		qa, qb, ra, rb := a.newQP(8), b.newQP(8), a.newQP(8), b.newQP(8)
+		var both sync.WaitGroup
+		both.Go(func() {
+			connect(t, qa, qb.Address())
+			connect(t, ra, rb.Address())
+		})
+		both.Go(func() {
+			ends := [][2]*qp{{qb, qa}, {rb, ra}}
+			connect(t, ends[i%2][0], ends[i%2][1].Address())
+			connect(t, ends[1-i%2][0], ends[1-i%2][1].Address())
+		})
+		both.Wait()
+		works(t, a, b, qa)
+		works(t, b, a, qb)
+		works(t, a, b, ra)
+		works(t, b, a, rb)
+		if qa.connection() == ra.connection() {
+			shared++
+		}
+		require.NoError(t, a.Close())
+		require.NoError(t, b.Close())
+	}
+	require.Positive(t, shared, "whoever takes too long is left alone")
+}
+
+// TestJoinThatCrossesARefusal has a queue pair ask to join a connection which the peer
+// has just ended, for what the first one did there.
+func TestJoinThatCrossesARefusal(t *testing.T) {
+	d, a := dialing(t)
+	qd, qa, rd, ra := d.newQP(8), a.newQP(8), d.newQP(8), a.newQP(8)
+	connect(t, qd, qa.Address())
+	connect(t, qa, qd.Address())
+	settled(t, d, a, qd)
+	connect(t, ra, rd.Address())
+	address, wrong := ra.Address(), a.at(0)
+	wrong.RKey.Lo++
+
+	hear := d.stall()
+	post(t, qd, driver.WorkRequest{ID: 1, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(make([]byte, 16)), Remote: wrong})
+	eventually(t, "the refusal", func() bool {
+		a.token.Lock()
+		defer a.token.Unlock()
+		return qa.link != nil && qa.link.shut
+	})
+	rd.lock()
+	require.NoError(t, rd.connect(address))
+	rd.start(0)
+	require.NotNil(t, rd.dialing.joins)
+	rd.unlock()
+	hear()
+	require.Equal(t, driver.RemoteAccess, d.next().Status)
+	works(t, d, a, rd)
+	require.Equal(t, driver.StateRTS, ra.currentState())
+}
+
+// TestClaimedDeviceHoldsUpNobody has a peer claim to be on the device of another one.
+func TestClaimedDeviceHoldsUpNobody(t *testing.T) {
+	d, v := dialing(t)
+	liar := newNode(t, 64, driver.AllAccess)
+	liar.id = v.id
+	q, mine := liar.newQP(4), d.newQP(4)
+	connect(t, mine, q.Address())
+	connect(t, q, mine.Address())
+	settled(t, d, liar, mine)
+	defer liar.stall()() // it answers nothing more
+	rd, rv := d.newQP(4), v.newQP(4)
+	connect(t, rd, rv.Address())
+	connect(t, rv, rd.Address())
+	require.Eventually(t, func() bool { return rd.connection() != nil }, d.timeout/2, time.Millisecond)
+	works(t, d, v, rd)
+}
+
+// TestFollowerOfOneThatGoesElsewhere waits for the connection of a queue pair, which then
+// connects to another device.
+func TestFollowerOfOneThatGoesElsewhere(t *testing.T) {
+	d, a := dialing(t)
+	other := newNode(t, 64, driver.AllAccess)
+	for other.id < d.id {
+		other = newNode(t, 64, driver.AllAccess)
+	}
+	host, r := d.newQP(4), d.newQP(4)
+	silent, pr, po := a.newQP(4), a.newQP(4), other.newQP(4)
+	connect(t, host, silent.Address())
+	connect(t, r, pr.Address())
+	connect(t, pr, r.Address())
+	renew(t, host)
+	connect(t, host, po.Address())
+	connect(t, po, host.Address())
+	settled(t, d, other, host)
+	works(t, d, a, r)
+	d.token.Lock()
+	defer d.token.Unlock()
+	require.Equal(t, laneFree, host.link.lanes[second].state, "the other device was asked")
+}
+
+func TestConnectionLostWhileAnotherJoins(t *testing.T) {
+	d, a := dialing(t)
+	qd, qa, rd, ra := d.newQP(8), a.newQP(8), d.newQP(8), a.newQP(8)
+	connect(t, qd, qa.Address())
+	connect(t, qa, qd.Address())
+	settled(t, d, a, qd)
+	connect(t, rd, ra.Address())
+	eventually(t, "the peer to hear of it", func() bool {
+		a.token.Lock()
+		defer a.token.Unlock()
+		return len(ra.parked) == 1
+	})
+	a.hears(qa, func(l *link) { l.lost(errSilent) })
+	a.token.Lock()
+	require.Empty(t, ra.parked)
+	a.token.Unlock()
+	connect(t, ra, rd.Address())
+	works(t, d, a, rd)
 }

@@ -71,7 +71,6 @@ func (l *link) established(q *qp, i int) {
 	l.guard()
 	q.rq.reconnect()
 	q.ackDue = q.rq.count > 0
-	q.joined()
 	l.flush()
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -212,10 +213,8 @@ func TestQueuePairMovesFromConnectionToConnection(t *testing.T) {
 		if i%2 == 1 {
 			q, p = second[0], second[1]
 		}
-		require.NoError(t, q.Modify(t.Context(), driver.StateReset, driver.Attr{}))
-		require.NoError(t, p.Modify(t.Context(), driver.StateReset, driver.Attr{}))
-		require.NoError(t, q.Modify(t.Context(), driver.StateInit, driver.Attr{}))
-		require.NoError(t, p.Modify(t.Context(), driver.StateInit, driver.Attr{}))
+		renew(t, q)
+		renew(t, p)
 		if i%3 == 0 {
 			q, p = p, q
 		}
@@ -227,4 +226,95 @@ func TestQueuePairMovesFromConnectionToConnection(t *testing.T) {
 		}
 	}
 	require.LessOrEqual(t, a.connections(), 2)
+}
+
+// TestQueuePairsTakeTurns has one queue pair send without end through a socket that takes
+// less than a frame: the other's requests, and what it owes, leave in between.
+func TestQueuePairsTakeTurns(t *testing.T) {
+	const size, bulk = 16 << 20, 40
+	for _, swapped := range []bool{false, true} {
+		a, b, busy, quick := duo(t, size)
+		if swapped {
+			busy, quick = quick, busy
+		}
+		narrow(t, busy[0])
+		src := make([]byte, size)
+		for i := range uint64(bulk) {
+			post(t, busy[0], driver.WorkRequest{ID: 100 + i, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(src), Remote: b.at(0)})
+		}
+		post(t, quick[0], driver.WorkRequest{ID: 7, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(src[:4096]), Remote: b.at(0)})
+		post(t, quick[1], driver.WorkRequest{ID: 8, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(src[:8]), Remote: a.at(0)})
+		require.EqualValues(t, 8, b.success().ID)
+		before := 0
+		for a.success().ID != 7 {
+			before++
+		}
+		require.Less(t, before, bulk/2, "of those that were posted before")
+		for ; before < bulk; before++ {
+			a.success()
+		}
+	}
+}
+
+// narrow gives a connection small buffers.
+func narrow(t *testing.T, q *qp) {
+	t.Helper()
+	require.NoError(t, unix.SetsockoptInt(q.connection().fd, unix.SOL_SOCKET, unix.SO_SNDBUF, 256<<10))
+}
+
+// TestCloseInReception closes the end that something long is on its way to.
+func TestCloseInReception(t *testing.T) {
+	const size = 64 << 20
+	for i := range 2 {
+		a, b, reading, other := duo(t, size)
+		if i == 1 {
+			reading, other = other, reading
+		}
+		for i := range a.mem {
+			a.mem[i] = 0xaa
+		}
+		dst := make([]byte, size)
+		post(t, reading[1], driver.WorkRequest{ID: 1, Op: driver.OpRead, Flags: driver.Signaled, Local: segment(dst), Remote: a.at(0)})
+		eventually(t, "something of it", func() bool {
+			reading[1].lock()
+			defer reading[1].unlock()
+			return bytes.IndexByte(dst[:4096], 0xaa) >= 0
+		})
+		require.NoError(t, reading[1].Close())
+		clear(dst)
+		for range 10 {
+			works(t, b, a, other[1])
+			works(t, a, b, other[0])
+		}
+		require.Equal(t, -1, bytes.IndexByte(dst, 0xaa), "written to after it was the caller's again")
+	}
+}
+
+// TestNextConnectionBeginsAnew resets both ends in the middle of a request of several
+// frames.
+func TestNextConnectionBeginsAnew(t *testing.T) {
+	const size = 12 << 20
+	a, b, first, other := duo(t, size)
+	resume := b.stall()
+	post(t, first[0], driver.WorkRequest{ID: 1, Op: driver.OpWrite, Local: segment(make([]byte, size)), Remote: b.at(0)})
+	require.NoError(t, first[0].Modify(t.Context(), driver.StateReset, driver.Attr{}))
+	resume()
+	b.event()
+	renew(t, first[0])
+	renew(t, first[1])
+	connect(t, first[0], first[1].Address())
+	connect(t, first[1], first[0].Address())
+	_, err := first[1].PostRecv([]driver.RecvRequest{{ID: 9, Local: segment(make([]byte, 100))}})
+	require.NoError(t, err)
+	post(t, first[0], driver.WorkRequest{ID: 2, Op: driver.OpSend, Flags: driver.Signaled, Local: segment(make([]byte, 50))})
+	require.Equal(t, 50, b.success().Bytes)
+	require.EqualValues(t, 2, a.success().ID)
+	works(t, a, b, other[0])
+}
+
+// renew brings a queue pair to where it may be connected.
+func renew(t *testing.T, q *qp) {
+	t.Helper()
+	require.NoError(t, q.Modify(t.Context(), driver.StateReset, driver.Attr{}))
+	require.NoError(t, q.Modify(t.Context(), driver.StateInit, driver.Attr{}))
 }

@@ -42,6 +42,8 @@ type link struct {
 
 	mu    sync.Mutex
 	lanes [maxLanes]lane
+	turn  int  // of the lane whose frames come next
+	shut  bool // nothing more is sent
 	out   outbox
 	in    inbox
 }
@@ -198,6 +200,7 @@ func (l *link) flush() {
 		}
 	}
 	if l.out.empty() && !l.out.broken && !l.needed() {
+		l.shut = true
 		unix.Shutdown(l.fd, unix.SHUT_WR) //nolint:errcheck // it is over either way
 	}
 }
@@ -205,12 +208,10 @@ func (l *link) flush() {
 // fill turns into frames what may leave: of each queue pair one round in turn, so that
 // neither waits for the other, until the outbox has enough.
 func (l *link) fill() {
-	for more := true; more; {
-		more = false
-		for i := range l.lanes {
-			if q := l.live(i); q != nil && l.out.open() && q.round() {
-				more = true
-			}
+	for idle := 0; idle < maxLanes && l.out.open(); l.turn = (l.turn + 1) % maxLanes {
+		idle++
+		if q := l.live(l.turn); q != nil && q.round() {
+			idle = 0
 		}
 	}
 }
