@@ -159,3 +159,27 @@ func TestFlushedWritesNeverTouchTheirMemoryAgain(t *testing.T) {
 	defer b.token.Unlock()
 	require.Equal(t, -1, bytes.IndexByte(b.mem, 0xff), "the source was read after it was given back")
 }
+
+// TestCancelLeavesTheOthersPayloadAlone cancels a READ while the response to another queue
+// pair's, on the same connection, is in reception.
+func TestCancelLeavesTheOthersPayloadAlone(t *testing.T) {
+	n := newNode(t, 8, 0)
+	q, other := n.newQP(4), n.newQP(4)
+	n.attach(q)
+	dst := make([]byte, 100)
+	n.hears(q, func(l *link) {
+		other.mu.Store(&l.mu)
+		other.state = driver.StateRTS
+		l.established(other, second)
+		for _, of := range []*qp{q, other} {
+			of.sq.push(&driver.WorkRequest{ID: 1, Op: driver.OpRead, Local: segment(dst)})
+			of.fill()
+		}
+		b := make([]byte, headerSizes[kindData])
+		(&frame{kind: kindData, lane: second, flags: flagLast, length: 100}).encode(b)
+		require.NoError(t, l.process(append(b, bytes.Repeat([]byte{1}, 60)...)))
+	})
+	q.Cancel(1)
+	n.hears(other, func(l *link) { require.NoError(t, l.process(bytes.Repeat([]byte{1}, 40))) })
+	require.Equal(t, bytes.Repeat([]byte{1}, 100), dst)
+}

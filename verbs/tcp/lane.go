@@ -19,8 +19,7 @@ const second = 1
 // would be taken for those of the next.
 type lane struct {
 	state laneState
-	q     *qp  // while joining or live
-	ended bool // the peer was told that it is over
+	q     *qp // while joining or live
 }
 
 type laneState uint8
@@ -88,11 +87,9 @@ func (l *link) started(q *qp) {
 // leave takes q off its lane, and closes a connection that carries no other; what is
 // queued is offered to the socket once more. Called with token and mu held.
 func (l *link) leave(q *qp) {
-	mine := &l.lanes[q.lane]
-	ended := mine.ended
+	l.lanes[q.lane] = lane{state: laneOver}
 	q.link, q.answers = nil, answers{}
 	q.pending, q.message = 0, 0
-	*mine = lane{state: laneOver, ended: true}
 	l.in.release(q)
 	switch {
 	case !l.up():
@@ -105,17 +102,12 @@ func (l *link) leave(q *qp) {
 		return
 	}
 	l.out.detach(func(p *piece) bool { return p.q == q })
-	if !ended {
-		l.end(q.lane)
-	}
+	l.end(q.lane)
 	l.flush()
 }
 
 // end tells the peer that a lane is over.
-func (l *link) end(lane uint8) {
-	l.lanes[lane].ended = true
-	l.out.put(&frame{kind: kindEnd, lane: lane})
-}
+func (l *link) end(lane uint8) { l.out.put(&frame{kind: kindEnd, lane: lane}) }
 
 // occupied tells whether any queue pair is on the connection or about to be.
 func (l *link) occupied() bool {
@@ -151,7 +143,7 @@ func (l *link) lost(cause error) {
 	for i := range l.lanes {
 		q := l.lanes[i].q
 		state := l.lanes[i].state
-		l.lanes[i] = lane{state: laneOver, ended: true}
+		l.lanes[i] = lane{state: laneOver}
 		switch state {
 		case laneLive:
 			q.broke(cause)
@@ -169,7 +161,7 @@ func (l *link) peerEnded(i uint8) error {
 	case laneFree:
 		return errProtocol
 	case laneJoining:
-		l.lanes[i] = lane{state: laneOver, ended: true}
+		l.lanes[i] = lane{state: laneOver}
 		q.turnedAway(l)
 		if !l.occupied() {
 			l.drop()

@@ -16,11 +16,7 @@ func (q *qp) fill() {
 func (q *qp) round() bool {
 	q.putAck()
 	answered := q.putAnswer()
-	requested := q.putRequest()
-	if q.state == driver.StateErr && q.answers.count == 0 && q.link.needed() && !q.link.lanes[q.lane].ended {
-		q.link.end(q.lane)
-	}
-	return answered || requested
+	return q.putRequest() || answered
 }
 
 // put queues a frame without a payload, or the header of one with.
