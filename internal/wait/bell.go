@@ -1,6 +1,6 @@
 // Package wait is the only place in gopgas where anything waits for memory to
-// change: poll about a hundred times, or a few times where that takes system calls,
-// yield up to a thousand times, then park.
+// change: poll about a hundred times, or a few times where that takes system calls (once
+// where ranks share cores), yield up to a thousand times, then park.
 //
 // Each rank has one [Bell], an event count. Whoever makes a condition true
 // stores it with an atomic and rings; whoever waits announces itself, looks

@@ -93,13 +93,13 @@ func (q *qp) leadOn() {
 	}
 }
 
-// join asks for the second lane of l.
+// join asks for the second lane of l, or dials if there is nothing to be had.
 func (q *qp) join(l *link) {
+	q.share(&l.mu)
 	if !l.up() || l.shut || !l.outgoing || l.lanes[second].state != laneFree {
 		q.dial()
 		return
 	}
-	q.share(&l.mu)
 	l.lanes[second] = lane{state: laneJoining, q: q}
 	q.dialing.joins = l
 	q.dialing.timer = q.afterwards(time.Until(q.dialing.until), func() { q.unreachable(errSilent) })
