@@ -52,7 +52,7 @@ var rules = [...]rule{
 
 	{message.Reduce, always, always, severalHosts, "two-level"},
 	{message.Reduce, 32 << 10, always, sharedCores, "linear"},
-	{message.Reduce, always, always, sharedCores, "chain"}, // who has passed a segment on makes way for the next
+	{message.Reduce, always, 8, sharedCores, "chain"}, // who has passed a segment on makes way for the next
 	{message.Reduce, always, always, sharedCores, "binomial"},
 	{message.Reduce, 64 << 10, always, anywhere, "binomial"},
 	{message.Reduce, always, 2, anywhere, "binomial"}, // the bytes that there are, and the other goes on
@@ -80,14 +80,13 @@ var rules = [...]rule{
 	{message.Gather, always, always, anywhere, "linear"},
 
 	{message.Scatter, 128 << 10, always, severalHosts, "two-level"},
-	{message.Scatter, always, always, sharedCores, "linear"},
+	{message.Scatter, always, 8, sharedCores, "linear"},
 	{message.Scatter, 64 << 10, always, anywhere, "binomial"},
 	{message.Scatter, always, always, anywhere, "linear"},
 
 	{message.AllGather, always, always, severalHosts, "two-level"},
 	{message.AllGather, 32 << 10, always, sharedCores, "gather-broadcast"},
-	{message.AllGather, always, always, sharedCores, "recursive-doubling"},
-	{message.AllGather, 2 << 20, always, sharedCores, "neighbour-exchange"},
+	{message.AllGather, 2 << 20, always, sharedCores, "recursive-doubling"},
 	{message.AllGather, 64 << 10, always, anywhere, "recursive-doubling"},
 	{message.AllGather, 64 << 10, always, anywhere, "bruck"},
 	{message.AllGather, always, always, anywhere, "ring"},
@@ -95,6 +94,7 @@ var rules = [...]rule{
 	{message.ReduceScatter, always, always, severalHosts, "two-level"},
 	{message.ReduceScatter, 32 << 10, always, sharedCores, "reduce-scatter"},
 	{message.ReduceScatter, 512 << 10, 4, sharedCores, "recursive-halving"},
+	{message.ReduceScatter, 512 << 10, 4, sharedCores, "reduce-scatter"}, // what does not commute
 	{message.ReduceScatter, always, 4, sharedCores, "pairwise"},
 	{message.ReduceScatter, always, always, sharedCores, "recursive-halving"},
 	{message.ReduceScatter, 512 << 10, always, sharedCores, "reduce-scatter"},

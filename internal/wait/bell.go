@@ -1,6 +1,6 @@
 // Package wait is the only place in gopgas where anything waits for memory to
-// change: poll about a hundred times, or a few times where that takes system calls (once
-// where ranks share cores), yield up to a thousand times, then park.
+// change: poll about a hundred times, or where that takes system calls once (32 times if
+// nobody else needs the core), yield up to a thousand times, then park.
 //
 // Each rank has one [Bell], an event count. Whoever makes a condition true
 // stores it with an atomic and rings; whoever waits announces itself, looks
@@ -76,7 +76,8 @@ func (b *Bell) Location() (fd int, offset int64, ok bool) {
 // called before anyone waits.
 func (b *Bell) OnPark(f func()) { b.onPark = f }
 
-// OwnCore says that this process has a core to itself, which nobody needs while it waits.
+// OwnCore says that this process has a core to itself, which no other process needs while
+// it waits.
 // It is called before anyone waits.
 func (b *Bell) OwnCore() { b.alone = true }
 

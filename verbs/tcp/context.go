@@ -38,9 +38,8 @@ type device struct {
 	freeSlots []int32
 	linkGen   int32
 	streams   int            // links that frames flow on
-	last      *link          // the one that spoke last, or nil
-	hot       *link          // the same if it had spoken before as well, else nil
-	hosts     map[uint64]*qp // by device: who dialed there and has a lane free beside it
+	hot       *link          // the one that frames flow on, if it is the only one and has spoken, or nil
+	leaders   map[uint64]*qp // by device: who dialed there and has a lane free beside it
 	strangers []*link        // accepted and not identified yet, oldest first
 	scratch   []byte         // receives go here first
 	events    [64]unix.EpollEvent
@@ -67,7 +66,7 @@ type device struct {
 
 func openDevice(listener int, endpoints []netip.AddrPort, timeout time.Duration, opts driver.Options) (*device, error) {
 	d := &device{
-		id: newDeviceID(), hosts: make(map[uint64]*qp),
+		id: newDeviceID(), leaders: make(map[uint64]*qp),
 		listener: listener, endpoints: endpoints, timeout: timeout,
 		bell: opts.Bell, onEvent: opts.OnEvent, scratch: make([]byte, scratchSize),
 		regions: make(map[driver.Key]*region), qps: make(map[uint32]*qp),

@@ -24,15 +24,15 @@ const (
 // waits to be dialled uses it as well, to knock: it only finds out whether the
 // peer's device is still there.
 type dialer struct {
-	link  *link // the attempt in progress, or nil
-	joins *link // the connection that it wants to share, or nil
-	host  *qp   // whose connection it waits for, to share it, or nil
-	knock bool
-	next  int // endpoint to try
-	gone  int // endpoints of this round where nobody listens
-	pause time.Duration
-	until time.Time   // give up
-	timer *time.Timer // the next round, or giving up
+	link   *link // the attempt in progress, or nil
+	joins  *link // the connection that it wants to share, or nil
+	leader *qp   // whose connection it waits for, to share it, or nil
+	knock  bool
+	next   int // endpoint to try
+	gone   int // endpoints of this round where nobody listens
+	pause  time.Duration
+	until  time.Time   // give up
+	timer  *time.Timer // the next round, or giving up
 }
 
 // stopDialing ends whatever q does to be connected. Called with token and q's lock.

@@ -46,25 +46,25 @@ func (q *qp) seek() {
 		q.dial()
 		return
 	}
-	host := d.hosts[device]
-	if host == nil || !q.mayJoin(host) {
-		d.hosts[device] = q
+	leader := d.leaders[device]
+	if leader == nil || !q.mayJoin(leader) {
+		d.leaders[device] = q
 		q.dial()
 		return
 	}
-	delete(d.hosts, device)
-	if host.link != nil {
-		q.join(host.link)
+	delete(d.leaders, device)
+	if leader.link != nil {
+		q.join(leader.link)
 		return
 	}
-	host.follower, q.dialing.host = q, host
+	leader.follower, q.dialing.leader = q, leader
 	q.dialing.timer = q.afterwards(followFor, func() {
-		if q.dialing.host != host {
+		if q.dialing.leader != leader {
 			return // it runs again, as it was told to while it waited to run
 		}
 		q.unfollow()
-		if host.link != nil && q.mayJoin(host) {
-			q.join(host.link)
+		if leader.link != nil && q.mayJoin(leader) {
+			q.join(leader.link)
 			return
 		}
 		q.dial()
@@ -73,16 +73,16 @@ func (q *qp) seek() {
 
 // mayJoin tells whether another queue pair's peer is on the same device as that of q. The
 // device's number alone would not do: anyone may claim to have it, but not listen there.
-func (q *qp) mayJoin(host *qp) bool {
-	return host.peer.device == q.peer.device && slices.Equal(host.peer.endpoints, q.peer.endpoints)
+func (q *qp) mayJoin(leader *qp) bool {
+	return leader.peer.device == q.peer.device && slices.Equal(leader.peer.endpoints, q.peer.endpoints)
 }
 
 // unfollow ends the wait for another queue pair's connection.
 func (q *qp) unfollow() {
-	if h := q.dialing.host; h != nil && h.follower == q {
+	if h := q.dialing.leader; h != nil && h.follower == q {
 		h.follower = nil
 	}
-	q.dialing.host = nil
+	q.dialing.leader = nil
 }
 
 // leadOn tells who waits for q's connection to look again: it stands, or will not.
@@ -167,11 +167,11 @@ func (l *link) requested() {
 }
 
 // admit takes a queue pair of the peer as this one's, or parks it until q knows its peer.
-// Called with the token held, and l.mu as the lock of q.
+// Called with the token held, and l.mu as the lock of q, which is on no connection.
 func (q *qp) admit(l *link) {
 	a := &l.asked
 	switch {
-	case q.link != nil || q.state == driver.StateErr:
+	case q.state == driver.StateErr:
 		l.turnAway()
 	case q.state == driver.StateReset || q.state == driver.StateInit:
 		l.lanes[second] = lane{state: laneJoining, q: q}

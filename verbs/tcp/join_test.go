@@ -52,9 +52,9 @@ func (i *impostor) hearsOf(k kind) (frame, []byte) {
 	}
 }
 
-// host is a queue pair of a node on a connection with an impostor, whose second lane is
+// leading is a queue pair of a node on a connection with an impostor, whose second lane is
 // free.
-func host(t *testing.T) (*node, *impostor) {
+func leading(t *testing.T) (*node, *impostor) {
 	n := newNode(t, 64, driver.AllAccess)
 	return n, authenticate(t, n, n.newQP(4))
 }
@@ -71,7 +71,7 @@ func (i *impostor) writes(n *node, lane uint8, value uint64) {
 
 func TestPeerJoins(t *testing.T) {
 	for _, early := range []bool{false, true} {
-		n, i := host(t)
+		n, i := leading(t)
 		q, own := n.newQP(4), address{qp: 12, token: token{1}, endpoints: n.endpoints}
 		if !early {
 			connect(t, q, own.encode())
@@ -125,7 +125,7 @@ func TestWhoMayNotJoinIsTurnedAway(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n, i := host(t)
+			n, i := leading(t)
 			q, own := n.newQP(4), address{qp: 12, token: token{1}, endpoints: n.endpoints}
 			connect(t, q, own.encode())
 			join(n, i, q, own)
@@ -146,7 +146,7 @@ func TestWordsOutOfTurnAboutLanesEndTheConnection(t *testing.T) {
 		"the first one joins": {kind: kindJoin},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n, i := host(t)
+			n, i := leading(t)
 			i.frame(f)
 			i.hangsUp()
 			require.ErrorIs(t, n.event().Err, errProtocol)
@@ -163,7 +163,7 @@ func TestUnprovenWelcomeIsNotBelieved(t *testing.T) {
 	n.hears(q, func(l *link) { l.outgoing = true })
 	n.token.Lock()
 	q.peer = address{qp: 2, device: ^uint64(0), endpoints: addrPorts("127.0.0.1:1")}
-	n.hosts[q.peer.device] = q
+	n.leaders[q.peer.device] = q
 	n.token.Unlock()
 	connect(t, r, q.peer.encode())
 	b := make([]byte, joinedSize)
@@ -294,19 +294,19 @@ func TestFollowerOfOneThatGoesElsewhere(t *testing.T) {
 	for other.id < d.id {
 		other = newNode(t, 64, driver.AllAccess)
 	}
-	host, r := d.newQP(4), d.newQP(4)
+	leader, r := d.newQP(4), d.newQP(4)
 	silent, pr, po := a.newQP(4), a.newQP(4), other.newQP(4)
-	connect(t, host, silent.Address())
+	connect(t, leader, silent.Address())
 	connect(t, r, pr.Address())
 	connect(t, pr, r.Address())
-	renew(t, host)
-	connect(t, host, po.Address())
-	connect(t, po, host.Address())
-	settled(t, d, other, host)
+	renew(t, leader)
+	connect(t, leader, po.Address())
+	connect(t, po, leader.Address())
+	settled(t, d, other, leader)
 	works(t, d, a, r)
 	d.token.Lock()
 	defer d.token.Unlock()
-	require.Equal(t, laneFree, host.link.lanes[second].state, "the other device was asked")
+	require.Equal(t, laneFree, leader.link.lanes[second].state, "the other device was asked")
 }
 
 func TestConnectionLostWhileAnotherJoins(t *testing.T) {

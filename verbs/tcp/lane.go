@@ -60,7 +60,9 @@ func (q *qp) share(m *sync.Mutex) {
 
 // established gives q a lane of l. Called with the token held, and l.mu as the lock of q.
 func (l *link) established(q *qp, i int) {
-	q.dialing.link = nil
+	if q.dialing.link == l {
+		q.dialing.link = nil
+	}
 	if q.dialing.joins == l {
 		q.dialing.joins = nil
 	}
@@ -80,6 +82,7 @@ func (l *link) started(q *qp) {
 	}
 	l.phase, l.q = phaseStream, nil
 	l.dev.streams++
+	l.dev.hot = nil
 	q.share(&l.mu)
 	l.established(q, 0)
 }
@@ -103,6 +106,7 @@ func (l *link) leave(q *qp) {
 	}
 	l.out.detach(func(p *piece) bool { return p.q == q })
 	l.end(q.lane)
+	l.guard()
 	l.flush()
 }
 

@@ -93,8 +93,8 @@ func (l *link) drop() {
 	if l.phase == phaseStream {
 		d.streams--
 	}
-	if d.last == l {
-		d.last, d.hot = nil, nil
+	if d.hot == l {
+		d.hot = nil
 	}
 	d.freeSlots = append(d.freeSlots, l.slot)
 	d.strangers = remove(d.strangers, l)
@@ -199,7 +199,7 @@ func (l *link) flush() {
 			return
 		}
 	}
-	if l.out.empty() && !l.out.broken && !l.needed() {
+	if l.out.empty() && !l.out.broken && !l.shut && !l.needed() {
 		l.shut = true
 		unix.Shutdown(l.fd, unix.SHUT_WR) //nolint:errcheck // it is over either way
 	}

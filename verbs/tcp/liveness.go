@@ -71,8 +71,10 @@ func (l *link) guard() {
 			least = q.timeout
 		}
 	}
-	tune(l.fd, least) //nolint:errcheck // the connection works without
-	l.dev.watchOver(least)
+	if least > 0 {
+		tune(l.fd, least) //nolint:errcheck // the connection works without
+		l.dev.watchOver(least)
+	}
 }
 
 // leastSilence is the shortest silence that means anything: the kernel answers

@@ -83,7 +83,7 @@ func (d *device) forget(r *region) {
 	}
 }
 
-// forget ends this connection's use of r: what is on its way out is copied
+// forget ends q's use of r, and that of the connection it is on: what is on its way out is copied
 // aside, and what is on its way in is thrown away and refused, unless it comes too
 // late for a landing.
 func (q *qp) forget(r *region) {

@@ -22,7 +22,7 @@ func (q *qp) PostSend(wrs []driver.WorkRequest) (int, error) {
 		urgent = urgent || !combines(&wrs[i])
 		lent = lent || lends(&wrs[i])
 	}
-	q.leave(urgent || lent)
+	q.dispatch(urgent || lent)
 	if lent {
 		q.takeOver(n)
 	}
@@ -93,8 +93,8 @@ func (q *qp) post(wr *driver.WorkRequest) error {
 	return nil
 }
 
-// leave sends what was posted, or remembers to.
-func (q *qp) leave(urgent bool) {
+// dispatch sends what was posted, or remembers to.
+func (q *qp) dispatch(urgent bool) {
 	switch {
 	case q.link == nil:
 	case urgent || q.link.out.queued >= combineMax:

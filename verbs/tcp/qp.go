@@ -19,7 +19,7 @@ type qp struct {
 	sendCQ, recvCQ *completionQueue
 
 	own      sync.Mutex
-	mu       atomic.Pointer[sync.Mutex] // own, or that of the connection it was on last
+	mu       atomic.Pointer[sync.Mutex] // own, or that of the connection it was on, or wanted to be on, last
 	state    driver.State
 	life     uint32 // resets so far
 	closed   bool
@@ -123,7 +123,7 @@ func mayFollow(from, to driver.State) bool {
 	return false
 }
 
-// reset forgets peer, requests and completions. Called with token and mu held.
+// reset forgets peer, requests and completions. Called with token and q's lock.
 func (q *qp) reset() {
 	q.disconnect()
 	q.sq.reset()
@@ -150,8 +150,8 @@ func (q *qp) start(timeout time.Duration) {
 
 // disconnect ends whatever connects q with its peer. Called with token and q's lock.
 func (q *qp) disconnect() {
-	if q.dev.hosts[q.peer.device] == q {
-		delete(q.dev.hosts, q.peer.device)
+	if q.dev.leaders[q.peer.device] == q {
+		delete(q.dev.leaders, q.peer.device)
 	}
 	q.stopDialing()
 	for _, l := range q.parked {

@@ -247,7 +247,7 @@ func TestPairsThatComeAndGo(t *testing.T) {
 					return false
 				}
 			}
-			return len(n.hosts) == 0 && len(n.strangers) == 0
+			return len(n.leaders) == 0 && len(n.strangers) == 0
 		})
 	}
 }

@@ -67,7 +67,7 @@ func (d *device) handBack() {
 	s.seen = s.polls
 }
 
-// flushLater has q flushed by the next poll or tick. Called with q.mu held.
+// flushLater has q flushed by the next poll or tick. Called with q's lock.
 func (d *device) flushLater(q *qp) {
 	d.flushMu.Lock()
 	d.waiting = append(d.waiting, q)
