@@ -38,6 +38,8 @@ func (w crew) are(at where) bool {
 		return w.hosts > 1
 	case sharedCores:
 		return w.crowded
+	case sharedByTwos:
+		return w.crowded && w.n&(w.n-1) == 0
 	}
 	return true
 }

@@ -27,6 +27,7 @@ const (
 	anywhere     where = iota
 	severalHosts       // they are on two hosts or more
 	sharedCores        // some host has more of them than cores
+	sharedByTwos       // likewise, and they are a power of two
 )
 
 // rules are the selection among algorithms of messages. Boards come before them:
@@ -86,7 +87,8 @@ var rules = [...]rule{
 
 	{message.AllGather, always, always, severalHosts, "two-level"},
 	{message.AllGather, 32 << 10, always, sharedCores, "gather-broadcast"},
-	{message.AllGather, 2 << 20, always, sharedCores, "recursive-doubling"},
+	{message.AllGather, always, always, sharedByTwos, "recursive-doubling"},
+	{message.AllGather, 512 << 10, always, sharedCores, "recursive-doubling"},
 	{message.AllGather, 64 << 10, always, anywhere, "recursive-doubling"},
 	{message.AllGather, 64 << 10, always, anywhere, "bruck"},
 	{message.AllGather, always, always, anywhere, "ring"},
