@@ -43,6 +43,8 @@ func TestSharedCoresChooseTheAlgorithm(t *testing.T) {
 	w := newWays()
 	name := func(c Call, of crew) string { return w.best(&c, of, false).Name }
 	small, large, sum := make([]float64, 8), make([]float64, 1<<18), Sum[float64]()
+	ordered := sum // as if it did not commute
+	ordered.commutes = false
 	for _, c := range []struct {
 		call           Call
 		apart, crowded string
@@ -57,6 +59,21 @@ func TestSharedCoresChooseTheAlgorithm(t *testing.T) {
 		require.Equal(t, c.apart, name(c.call, together(8)))
 		require.Equal(t, c.crowded, name(c.call, crowd(8)))
 		require.NotEqual(t, "two-level", name(c.call, crowd(8)))
+	}
+	for _, c := range []struct {
+		call Call
+		n    int
+		want string
+	}{
+		{AllGatherCall(large[:1<<15], large), 8, "recursive-doubling"},
+		{AllGatherCall(large[:1<<15], large[:6<<15]), 6, "ring"},
+		{ReduceCall(0, sum, large, large), 8, "chain"},
+		{ReduceCall(0, sum, large, large), 9, "binomial"},
+		{ReduceCall(0, ordered, large, large), 8, "binomial"},
+		{ReduceScatterCall(sum, large[:1<<15], large[:1<<13]), 4, "recursive-halving"},
+		{ReduceScatterCall(ordered, large[:1<<15], large[:1<<13]), 4, "reduce-scatter"},
+	} {
+		require.Equal(t, c.want, name(c.call, crowd(c.n)))
 	}
 	require.True(t, crewOf(&fabric.Team{Members: []int{0, 1}, Hosts: []int{0, 0}, Crowded: true}).crowded)
 }

@@ -77,8 +77,7 @@ func (b *Bell) Location() (fd int, offset int64, ok bool) {
 func (b *Bell) OnPark(f func()) { b.onPark = f }
 
 // OwnCore says that this process has a core to itself, which no other process needs while
-// it waits.
-// It is called before anyone waits.
+// it waits. It is called before anyone waits.
 func (b *Bell) OwnCore() { b.alone = true }
 
 // Parks counts how often a goroutine of this process went to sleep here.

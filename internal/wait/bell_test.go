@@ -107,6 +107,25 @@ func TestAPanickingConditionLeavesNoWaiterBehind(t *testing.T) {
 	})
 }
 
+// TestLooksThatCallAreFewWhereTheCoreIsShared counts the looks ahead of the first yield,
+// which is where the context is looked at.
+func TestLooksThatCallAreFewWhereTheCoreIsShared(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		b := bell()
+		looks := func(wait func(context.Context, func() bool) error) (n int) {
+			require.ErrorIs(t, wait(ended, func() bool { n++; return false }), context.Canceled)
+			return n
+		}
+		require.Equal(t, polls, looks(b.Wait))
+		require.Equal(t, calls, looks(b.WaitCalling))
+		b.OwnCore()
+		require.Equal(t, polls, looks(b.Wait))
+		require.Equal(t, callsAlone, looks(b.WaitCalling))
+	})
+}
+
 func TestRingWithoutWaitersLeavesTheSequenceAlone(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
 		b := bell()

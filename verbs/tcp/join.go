@@ -158,11 +158,7 @@ func (l *link) requested() {
 		l.turnAway()
 		return
 	}
-	if m := q.mu.Load(); m != &l.mu {
-		m.Lock() // the token is held: see share
-		q.mu.Store(&l.mu)
-		m.Unlock()
-	}
+	l.adopt(q)
 	q.admit(l)
 }
 
@@ -191,8 +187,7 @@ func (l *link) turnAway() {
 	l.lanes[second] = lane{state: laneOver}
 	l.end(second)
 	if !l.occupied() {
-		l.out.write(l.fd)
-		l.drop()
+		l.hangUp()
 		return
 	}
 	l.flush()

@@ -58,6 +58,15 @@ func (q *qp) share(m *sync.Mutex) {
 	old.Unlock()
 }
 
+// adopt has l's lock, which is held, guard q from here on.
+func (l *link) adopt(q *qp) {
+	if old := q.mu.Load(); old != &l.mu {
+		old.Lock()
+		q.mu.Store(&l.mu)
+		old.Unlock()
+	}
+}
+
 // established gives q a lane of l. Called with the token held, and l.mu as the lock of q.
 func (l *link) established(q *qp, i int) {
 	if q.dialing.link == l {
@@ -87,8 +96,8 @@ func (l *link) started(q *qp) {
 	l.established(q, 0)
 }
 
-// leave takes q off its lane, and closes a connection that carries no other; what is
-// queued is offered to the socket once more. Called with token and mu held.
+// leave takes q off its lane, and closes a connection that carries no other. Called with
+// token and mu held.
 func (l *link) leave(q *qp) {
 	l.lanes[q.lane] = lane{state: laneOver}
 	q.link, q.answers = nil, answers{}
@@ -98,16 +107,22 @@ func (l *link) leave(q *qp) {
 	case !l.up():
 		return
 	case !l.occupied():
-		if !l.out.empty() && !l.out.broken {
-			l.out.write(l.fd)
-		}
-		l.drop()
+		l.hangUp()
 		return
 	}
 	l.out.detach(func(p *piece) bool { return p.q == q })
 	l.end(q.lane)
 	l.guard()
 	l.flush()
+}
+
+// hangUp closes a connection that carries nobody; what is queued is offered to the socket
+// once more.
+func (l *link) hangUp() {
+	if !l.out.empty() && !l.out.broken {
+		l.out.write(l.fd)
+	}
+	l.drop()
 }
 
 // end tells the peer that a lane is over.

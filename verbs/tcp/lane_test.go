@@ -238,12 +238,14 @@ func TestQueuePairsTakeTurns(t *testing.T) {
 			busy, quick = quick, busy
 		}
 		narrow(t, busy[0])
+		resume := b.stall() // until all is posted
 		src := make([]byte, size)
 		for i := range uint64(bulk) {
 			post(t, busy[0], driver.WorkRequest{ID: 100 + i, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(src), Remote: b.at(0)})
 		}
 		post(t, quick[0], driver.WorkRequest{ID: 7, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(src[:4096]), Remote: b.at(0)})
 		post(t, quick[1], driver.WorkRequest{ID: 8, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(src[:8]), Remote: a.at(0)})
+		resume()
 		require.EqualValues(t, 8, b.success().ID)
 		before := 0
 		for a.success().ID != 7 {
