@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/gopgas/gopgas/collectives/internal/bulk"
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
@@ -111,7 +112,7 @@ func (b *Board) Fits(elem int) bool { return elem <= b.bay/b.n }
 
 // begin opens a call.
 func (b *Board) begin(seq, signature uint64, a *Args) error {
-	b.seq, b.signature, b.cached = seq, signature, cached(b.n, len(a.Recv))
+	b.seq, b.signature, b.cached = seq, signature, bulk.Cached(b.n, len(a.Recv))
 	return b.failure
 }
 

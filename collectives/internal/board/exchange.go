@@ -3,6 +3,7 @@ package board
 import (
 	"context"
 
+	"github.com/gopgas/gopgas/collectives/internal/bulk"
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
@@ -25,7 +26,7 @@ func (e *Edges) exchange(ctx context.Context, seq, signature uint64, a *Args) er
 	if e.failure != nil {
 		return e.failure
 	}
-	e.seq, e.signature, e.cached = seq, signature, cached(e.n, len(a.Recv))
+	e.seq, e.signature, e.cached = seq, signature, bulk.Cached(e.n, len(a.Recv))
 	e.dst, e.srcAt = a.recvTable(len(a.Recv)/max(e.in, 1)), a.SendAt
 	err := e.move(ctx)
 	e.src.buf, e.dst.buf = nil, nil // the caller's
@@ -71,7 +72,7 @@ func (e *Edges) copyLoops() error {
 		if len(src) != len(dst) {
 			return &LengthError{Member: e.rank, Theirs: len(src), Mine: len(dst)}
 		}
-		copyLong(dst, src, e.cached)
+		bulk.Copy(dst, src, e.cached)
 	}
 	return nil
 }

@@ -1,6 +1,10 @@
 package board
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/gopgas/gopgas/collectives/internal/bulk"
+)
 
 // advance moves a piece along each edge on which one can be moved, and tells whether
 // there was any.
@@ -119,7 +123,7 @@ func (e *Edges) fetch(in *incoming, at Place, block []byte) (int, error) {
 	if len(mem) != len(block) {
 		return 0, ErrCorrupt
 	}
-	copyLong(block, mem, e.cached)
+	bulk.Copy(block, mem, e.cached)
 	return len(block), nil
 }
 

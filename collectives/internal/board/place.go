@@ -3,6 +3,8 @@ package board
 import (
 	"context"
 	"encoding/binary"
+
+	"github.com/gopgas/gopgas/collectives/internal/bulk"
 )
 
 // asks tells whether a call on that many bytes begins with asking where buffers
@@ -78,9 +80,16 @@ func (b *Board) at(m int, p Place, n int) ([]byte, error) {
 func (b *Board) copyFrom(m int, p Place, dst []byte) error {
 	src, err := b.at(m, p, len(dst))
 	if err == nil {
-		copyLong(dst, src, b.cached)
+		bulk.Copy(dst, src, b.cached)
 	}
 	return err
+}
+
+// copyTo copies src to dst unless they are the same.
+func (b *Board) copyTo(dst, src []byte) {
+	if len(src) > 0 && !same(dst, src) {
+		bulk.Copy(dst[:len(src)], src, b.cached)
+	}
 }
 
 // shift returns the place of what lies n bytes on, which a View may not have.

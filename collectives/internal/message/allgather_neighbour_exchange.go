@@ -21,7 +21,7 @@ import "context"
 func AllGatherNeighbourExchange(ctx context.Context, c Carrier, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	b := a.gathered()
-	copy(b.of(a.Recv, rank), a.Send)
+	a.keep(c, b.of(a.Recv, rank), a.Send)
 	if n == 1 {
 		return nil
 	}

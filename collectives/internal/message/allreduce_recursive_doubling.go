@@ -20,7 +20,7 @@ func AllReduceRecursiveDoubling(ctx context.Context, c Carrier, a *Args) error {
 	if !stands {
 		return servedByPair(ctx, c, a)
 	}
-	copy(a.Recv, a.Send)
+	a.keep(c, a.Recv, a.Send)
 	if q.paired(v) {
 		if err := c.Fold(ctx, rank+1, a.Recv, false, a.Combine, a.Elem); err != nil {
 			return err

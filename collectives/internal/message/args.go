@@ -1,5 +1,7 @@
 package message
 
+import "github.com/gopgas/gopgas/collectives/internal/bulk"
+
 // Args are the arguments of a collective call at one member, checked by the
 // caller. All lengths, counts and offsets are in bytes and multiples of Elem.
 //
@@ -67,6 +69,12 @@ func (a *Args) segment() int {
 
 // inOrder: contributions are combined in the members' order.
 func (a *Args) inOrder() bool { return !a.Commutative || a.Ordered }
+
+// keep copies to Recv what the member gives itself: through the caches if what all
+// receive stays there, since others are sent it from Recv, or the program reads it.
+func (a *Args) keep(c Carrier, dst, src []byte) {
+	bulk.Copy(dst, src, bulk.Cached(c.Size(), len(a.Recv)))
+}
 
 // An Arena is memory for Args.Scratch that grows to what calls need and is then
 // used again, so that calls allocate nothing in steady state. It is used by one

@@ -25,7 +25,7 @@ func reduceLinear(ctx context.Context, c Carrier, a *Args, root int) error {
 	case ordered:
 		return reduceLinearInOrder(ctx, c, a)
 	}
-	copy(a.Recv, a.Send)
+	a.keep(c, a.Recv, a.Send)
 	for i := 1; i < n; i++ {
 		if err := c.Fold(ctx, rankOf(i, root, n), a.Recv, false, a.Combine, a.Elem); err != nil {
 			return err
