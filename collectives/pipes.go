@@ -105,24 +105,24 @@ func (p *pipes) Exchange(ctx context.Context, to int, src []byte, from int, dst 
 	return p.transfer(ctx, to, from, source{src: src}, sink{dst: dst})
 }
 
-func (p *pipes) Fold(ctx context.Context, from int, acc []byte, left bool, f message.Combine, elem int) error {
-	return p.ExchangeFold(ctx, nobody, nil, from, acc, left, f, elem)
+func (p *pipes) Fold(ctx context.Context, from int, f message.Folding) error {
+	return p.ExchangeFold(ctx, nobody, nil, from, f)
 }
 
-func (p *pipes) ExchangeFold(ctx context.Context, to int, src []byte, from int, acc []byte, left bool, f message.Combine, elem int) error {
-	what, into := source{src, true}, sink{acc, true, left, f}
-	if elem <= p.block() {
-		return p.transfer(ctx, to, from, what, into)
+func (p *pipes) ExchangeFold(ctx context.Context, to int, src []byte, from int, f message.Folding) error {
+	what := source{src, true}
+	if f.Elem <= p.block() {
+		return p.transfer(ctx, to, from, what, sink{dst: f.Dst, folded: true, folding: f})
 	}
 	// Blocks end within elements, which come together here.
-	if len(p.large) < len(acc) {
-		p.large = make([]byte, len(acc))
+	if len(p.large) < len(f.Dst) {
+		p.large = make([]byte, len(f.Dst))
 	}
-	came := p.large[:len(acc)]
+	came := p.large[:len(f.Dst)]
 	if err := p.transfer(ctx, to, from, what, sink{dst: came, folded: true}); err != nil {
 		return err
 	}
-	into.take(0, came)
+	f.Take(0, came)
 	return nil
 }
 

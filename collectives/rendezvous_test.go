@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gopgas/gopgas/collectives/internal/message"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/memory"
 	"github.com/gopgas/gopgas/internal/testjob"
@@ -83,7 +84,7 @@ func TestFoldedMessagesTakeNoRendezvous(t *testing.T) {
 		}
 		r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *pipes) error {
 			acc := long(p, 6, 0)
-			if err := p.ExchangeFold(ctx, 1-r.Me, long(p, 6, 0), 1-r.Me, acc, false, xor, 1); err != nil {
+			if err := p.ExchangeFold(ctx, 1-r.Me, long(p, 6, 0), 1-r.Me, message.Folding{Dst: acc, Own: acc, Combine: xor, Elem: 1}); err != nil {
 				return err
 			}
 			r.Equal(make([]byte, len(acc)), acc)

@@ -22,22 +22,17 @@ type source struct {
 
 // A sink is where a message goes.
 type sink struct {
-	dst    []byte
-	folded bool            // it is combined, now or later
-	left   bool            // what comes is the left operand
-	f      message.Combine // nil: copy
+	dst     []byte
+	folded  bool            // it is combined, now or later
+	folding message.Folding // how, if now
 }
 
 func (s *sink) take(at int, came []byte) {
-	into := s.dst[at : at+len(came)]
-	switch {
-	case s.f == nil:
-		copy(into, came)
-	case s.left:
-		s.f(into, came, into)
-	default:
-		s.f(into, into, came)
+	if s.folding.Combine != nil {
+		s.folding.Take(at, came)
+		return
 	}
+	copy(s.dst[at:], came)
 }
 
 // A course is the way of a message to a member, or from one.

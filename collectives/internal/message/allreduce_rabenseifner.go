@@ -23,11 +23,10 @@ func AllReduceRabenseifner(ctx context.Context, c Carrier, a *Args) error {
 	}
 	src := a.Send
 	if q.paired(v) {
-		copy(a.Recv, a.Send)
-		src = a.Recv
-		if err := c.Fold(ctx, rank+1, a.Recv, false, a.Combine, a.Elem); err != nil {
+		if err := c.Fold(ctx, rank+1, a.behind(a.Recv, src)); err != nil {
 			return err
 		}
+		src = a.Recv
 	}
 	if q.p == 1 {
 		copy(a.Recv, src)

@@ -1,6 +1,9 @@
 package message
 
-import "context"
+import (
+	"context"
+	"math/bits"
+)
 
 // AllReduceRecursiveDoubling: in round k members 2^k apart exchange what they
 // have combined and combine it further, the lower one's on the left.
@@ -20,32 +23,45 @@ func AllReduceRecursiveDoubling(ctx context.Context, c Carrier, a *Args) error {
 	if !stands {
 		return servedByPair(ctx, c, a)
 	}
-	a.keep(c, a.Recv, a.Send)
+	sum := a.Send
 	if q.paired(v) {
-		if err := c.Fold(ctx, rank+1, a.Recv, false, a.Combine, a.Elem); err != nil {
+		if err := c.Fold(ctx, rank+1, a.behind(a.Recv, sum)); err != nil {
 			return err
 		}
+		sum = a.Recv
 	}
-	// What is sent must not change while the peer's is combined with it: it is
-	// Send as it came, then copies of the result so far.
-	src, spare := a.Send, []byte(nil)
-	for mask := 1; mask < q.p; mask <<= 1 {
-		if mask > 1 || q.paired(v) || same(a.Send, a.Recv) {
-			if spare == nil {
-				spare = a.Scratch(len(a.Send))
-			}
-			copy(spare, a.Recv)
-			src = spare
-		}
-		peer := q.member(v ^ mask)
-		if err := c.ExchangeFold(ctx, peer, src, peer, a.Recv, v&mask != 0, a.Combine, a.Elem); err != nil {
-			return err
-		}
+	if sum, err := doubled(ctx, c, a, q, v, sum); err != nil {
+		return err
+	} else if !same(sum, a.Recv) {
+		a.keep(c, a.Recv, sum)
 	}
 	if q.paired(v) {
 		return c.Send(ctx, rank+1, a.Recv)
 	}
 	return nil
+}
+
+// doubled combines what pairs have, from sum on, and returns the memory in which the
+// result lies: what is sent must not change while the peer's is combined with it, so
+// that Recv and a spare take turns, and Recv comes last if it can.
+func doubled(ctx context.Context, c Carrier, a *Args, q pairs, v int, sum []byte) ([]byte, error) {
+	two := [2][]byte{a.Recv}
+	if q.p > 2 || same(sum, a.Recv) {
+		two[1] = a.Scratch(len(a.Recv))
+	}
+	turn := bits.Len(uint(q.p)) & 1 // of the first round: 0 where rounds are odd in number
+	if same(sum, a.Recv) {
+		turn = 1
+	}
+	for mask := 1; mask < q.p; mask <<= 1 {
+		peer, next := q.member(v^mask), a.behind(two[turn], sum)
+		next.Left = v&mask != 0
+		if err := c.ExchangeFold(ctx, peer, sum, peer, next); err != nil {
+			return nil, err
+		}
+		sum, turn = two[turn], 1-turn
+	}
+	return sum, nil
 }
 
 // servedByPair is the part of a member for which the one below stands.

@@ -70,6 +70,16 @@ func (a *Args) segment() int {
 // inOrder: contributions are combined in the members' order.
 func (a *Args) inOrder() bool { return !a.Commutative || a.Ordered }
 
+// behind has what comes combined behind what this member has: dst = own∘came.
+func (a *Args) behind(dst, own []byte) Folding {
+	return Folding{Dst: dst, Own: own, Combine: a.Combine, Elem: a.Elem}
+}
+
+// ahead has it combined ahead of that: dst = came∘own.
+func (a *Args) ahead(dst, own []byte) Folding {
+	return Folding{Dst: dst, Own: own, Left: true, Combine: a.Combine, Elem: a.Elem}
+}
+
 // keep copies to Recv what the member gives itself: through the caches if what all
 // receive stays there, since others are sent it from Recv, or the program reads it.
 func (a *Args) keep(c Carrier, dst, src []byte) {

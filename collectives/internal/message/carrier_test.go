@@ -117,8 +117,8 @@ func (m *member) Recv(ctx context.Context, from int, dst []byte) error {
 	return m.move(ctx, m.rank, nil, false, from, incoming{dst: dst})
 }
 
-func (m *member) Fold(ctx context.Context, from int, acc []byte, left bool, f message.Combine, elem int) error {
-	return m.move(ctx, m.rank, nil, false, from, incoming{dst: acc, left: left, fold: f, elem: elem})
+func (m *member) Fold(ctx context.Context, from int, f message.Folding) error {
+	return m.move(ctx, m.rank, nil, false, from, incoming{dst: f.Dst, fold: &f})
 }
 
 func (m *member) Exchange(ctx context.Context, to int, src []byte, from int, dst []byte) error {
@@ -129,16 +129,14 @@ func (m *member) ExchangeAll(ctx context.Context, b message.Batch) error {
 	return message.ExchangeInTurns(ctx, m, &b)
 }
 
-func (m *member) ExchangeFold(ctx context.Context, to int, src []byte, from int, acc []byte, left bool, f message.Combine, elem int) error {
-	return m.move(ctx, to, src, true, from, incoming{dst: acc, left: left, fold: f, elem: elem})
+func (m *member) ExchangeFold(ctx context.Context, to int, src []byte, from int, f message.Folding) error {
+	return m.move(ctx, to, src, true, from, incoming{dst: f.Dst, fold: &f})
 }
 
 // incoming is a message on its way in.
 type incoming struct {
 	dst  []byte
-	left bool
-	fold message.Combine
-	elem int
+	fold *message.Folding // nil: copied
 }
 
 // move sends src and takes what comes at the same time, packet by packet.
@@ -201,14 +199,9 @@ func (m *member) take(in *incoming, done int, piece []byte) int {
 		return done + copy(in.dst[done:], piece)
 	}
 	m.part = append(m.part, piece...)
-	whole := len(m.part) / in.elem * in.elem
-	lo := done - done%in.elem
-	acc, came := in.dst[lo:lo+whole], m.part[:whole]
-	if in.left {
-		in.fold(acc, came, acc)
-	} else {
-		in.fold(acc, acc, came)
-	}
+	elem := in.fold.Elem
+	whole := len(m.part) / elem * elem
+	in.fold.Take(done-done%elem, m.part[:whole])
 	m.part = m.part[:copy(m.part, m.part[whole:])]
 	return done + len(piece)
 }

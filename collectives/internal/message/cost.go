@@ -35,6 +35,14 @@ func pipeline(n, m, seg int) Cost {
 	return Cost{n - 2 + (m+seg-1)/seg, (n-2)*seg + m}
 }
 
+// unlessTwo is pipeline that has no use for segments between two.
+func unlessTwo(n, m, seg int) Cost {
+	if n == 2 {
+		seg = m
+	}
+	return pipeline(n, m, seg)
+}
+
 func chunkedRing(n, m, seg int) Cost {
 	chunks := (m + n*seg - 1) / (n * seg)
 	return Cost{2 * chunks * (n - 1), 2 * (n - 1) * m / n}

@@ -34,7 +34,7 @@ func ExScanRecursiveDoubling(ctx context.Context, c Carrier, a *Args) error {
 		if dist == 1 {
 			err = exchange(ctx, c, to, src, from, a.Recv)
 		} else {
-			err = exchangeFold(ctx, c, a, to, src, from, a.Recv)
+			err = exchangeFold(ctx, c, to, src, from, a.ahead(a.Recv, a.Recv))
 		}
 		if err != nil {
 			return err

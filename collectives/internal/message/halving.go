@@ -42,9 +42,9 @@ func (h *halving) reduce(ctx context.Context, c Carrier, a *Args, src, acc []byt
 		} else {
 			h.hi = mid
 		}
-		keep := h.b.span(acc, h.lo, h.hi)
-		copy(keep, h.b.span(src, h.lo, h.hi))
-		if err := c.ExchangeFold(ctx, peer, give, peer, keep, upper, a.Combine, a.Elem); err != nil {
+		keep := a.behind(h.b.span(acc, h.lo, h.hi), h.b.span(src, h.lo, h.hi))
+		keep.Left = upper
+		if err := c.ExchangeFold(ctx, peer, give, peer, keep); err != nil {
 			return err
 		}
 		src = acc

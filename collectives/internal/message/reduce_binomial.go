@@ -45,26 +45,22 @@ func reduceBinomial(ctx context.Context, c Carrier, a *Args, root int, acc []byt
 	v := turned(c.Rank(), root, n)
 	low := lowest(v, n)
 	sum := a.Send // as long as nothing is combined with it
-	if v == 0 {
-		if acc == nil {
-			acc = a.Recv
-		}
-		copy(acc, a.Send)
-		sum = acc
+	if v == 0 && acc == nil {
+		acc = a.Recv
 	}
 	for mask := 1; mask < low && v+mask < n; mask <<= 1 {
-		if v != 0 && mask == 1 {
-			if acc == nil {
-				acc = a.Scratch(len(a.Send))
-			}
-			copy(acc, a.Send)
-			sum = acc
+		if acc == nil {
+			acc = a.Scratch(len(a.Send))
 		}
-		if err := c.Fold(ctx, rankOf(v+mask, root, n), sum, false, a.Combine, a.Elem); err != nil {
+		if err := c.Fold(ctx, rankOf(v+mask, root, n), a.behind(acc, sum)); err != nil {
 			return err
 		}
+		sum = acc
 	}
 	if v == 0 {
+		if n == 1 {
+			copy(acc, sum)
+		}
 		return nil
 	}
 	return c.SendFold(ctx, rankOf(v-low, root, n), sum)

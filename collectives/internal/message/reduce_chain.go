@@ -16,8 +16,12 @@ func ReduceChain(ctx context.Context, c Carrier, a *Args) error {
 	step := min(a.segment(), len(a.Send))
 	before, after := (rank+n-1)%n, (rank+1)%n
 	first, last := before == a.Root, rank == a.Root
+	if n == 1 {
+		copy(a.Recv, a.Send)
+		return nil
+	}
 	if first {
-		before = none // and so it is where the root is alone
+		before = none
 	}
 	if last {
 		after = none
@@ -36,11 +40,10 @@ func ReduceChain(ctx context.Context, c Carrier, a *Args) error {
 		case !first:
 			next = two[k%2][:len(own)]
 		}
-		copy(next, own)
-		if err := exchangeFold(ctx, c, a, after, ready, before, next); err != nil {
+		if err := exchangeFold(ctx, c, after, ready, before, a.ahead(next, own)); err != nil {
 			return err
 		}
 		ready = next
 	}
-	return exchangeFold(ctx, c, a, after, ready, none, nil)
+	return exchangeFold(ctx, c, after, ready, none, Folding{})
 }

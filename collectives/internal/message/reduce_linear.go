@@ -25,11 +25,15 @@ func reduceLinear(ctx context.Context, c Carrier, a *Args, root int) error {
 	case ordered:
 		return reduceLinearInOrder(ctx, c, a)
 	}
-	a.keep(c, a.Recv, a.Send)
+	sum := a.Send
 	for i := 1; i < n; i++ {
-		if err := c.Fold(ctx, rankOf(i, root, n), a.Recv, false, a.Combine, a.Elem); err != nil {
+		if err := c.Fold(ctx, rankOf(i, root, n), a.behind(a.Recv, sum)); err != nil {
 			return err
 		}
+		sum = a.Recv
+	}
+	if n == 1 {
+		copy(a.Recv, a.Send)
 	}
 	return nil
 }
@@ -47,7 +51,7 @@ func reduceLinearInOrder(ctx context.Context, c Carrier, a *Args) error {
 	for i := 1; i < c.Size(); i++ {
 		if i == c.Rank() {
 			a.Combine(a.Recv, a.Recv, own)
-		} else if err := c.Fold(ctx, i, a.Recv, false, a.Combine, a.Elem); err != nil {
+		} else if err := c.Fold(ctx, i, a.behind(a.Recv, a.Recv)); err != nil {
 			return err
 		}
 	}

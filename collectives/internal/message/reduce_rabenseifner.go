@@ -28,13 +28,13 @@ func ReduceRabenseifner(ctx context.Context, c Carrier, a *Args) error {
 		acc = a.Scratch(len(a.Send))
 	}
 	if q.paired(v) {
-		copy(acc, src)
-		src = acc
 		lower := q.member(v)
-		other := 2*lower + 1 - rank
-		if err := c.Fold(ctx, other, acc, other < rank, a.Combine, a.Elem); err != nil {
+		other, sum := 2*lower+1-rank, a.behind(acc, src)
+		sum.Left = other < rank
+		if err := c.Fold(ctx, other, sum); err != nil {
 			return err
 		}
+		src = acc
 	}
 	if n == 1 {
 		copy(acc, src)

@@ -36,18 +36,16 @@ func ReduceScatterHalving(ctx context.Context, c Carrier, a *Args) error {
 	}
 	src, acc := a.Send, a.Scratch(len(a.Send))
 	if q.paired(v) {
-		whole := b.span(acc, 0, n)
-		copy(whole, b.span(src, 0, n))
-		src = acc
-		if err := c.Fold(ctx, rank+1, whole, true, a.Combine, a.Elem); err != nil {
+		if err := c.Fold(ctx, rank+1, a.ahead(b.span(acc, 0, n), b.span(src, 0, n))); err != nil {
 			return err
 		}
+		src = acc
 	}
 	if err := halve(ctx, c, a, q, v, src, acc); err != nil {
 		return err
 	}
-	copy(a.Recv, b.of(acc, rank))
 	if q.paired(v) {
+		copy(a.Recv, b.of(acc, rank))
 		return c.Send(ctx, rank+1, b.of(acc, rank+1))
 	}
 	return nil
@@ -66,9 +64,11 @@ func halve(ctx context.Context, c Carrier, a *Args, q pairs, v int, src, acc []b
 		} else {
 			hi = mid
 		}
-		keep := b.span(acc, q.member(lo), q.member(hi))
-		copy(keep, b.span(src, q.member(lo), q.member(hi)))
-		if err := c.ExchangeFold(ctx, peer, give, peer, keep, true, a.Combine, a.Elem); err != nil {
+		keep := a.ahead(b.span(acc, q.member(lo), q.member(hi)), b.span(src, q.member(lo), q.member(hi)))
+		if mask == 1 && !q.paired(v) {
+			keep.Dst = a.Recv // which may be what it is combined with, in place
+		}
+		if err := c.ExchangeFold(ctx, peer, give, peer, keep); err != nil {
 			return err
 		}
 		src = acc

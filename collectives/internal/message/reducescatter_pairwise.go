@@ -26,12 +26,16 @@ func reducePairwise(ctx context.Context, c Carrier, a *Args, b blocks, dst []byt
 		return reducePairwiseInOrder(ctx, c, a, b, dst)
 	}
 	n, rank := c.Size(), c.Rank()
-	copy(dst, b.of(a.Send, rank))
+	sum := b.of(a.Send, rank)
 	for k := 1; k < n; k++ {
 		to, from := (rank+k)%n, (rank+n-k)%n
-		if err := c.ExchangeFold(ctx, to, b.of(a.Send, to), from, dst, true, a.Combine, a.Elem); err != nil {
+		if err := c.ExchangeFold(ctx, to, b.of(a.Send, to), from, a.ahead(dst, sum)); err != nil {
 			return err
 		}
+		sum = dst
+	}
+	if n == 1 {
+		copy(dst, sum)
 	}
 	return nil
 }

@@ -22,11 +22,15 @@ func ReduceScatterReduceScatter(ctx context.Context, c Carrier, a *Args) error {
 	}
 	sum := a.Scratch(len(a.Send))
 	whole := b.span(sum, 0, n)
-	copy(whole, b.span(a.Send, 0, n))
+	own := b.span(a.Send, 0, n)
 	for from := 1; from < n; from++ {
-		if err := c.Fold(ctx, from, whole, false, a.Combine, a.Elem); err != nil {
+		if err := c.Fold(ctx, from, a.behind(whole, own)); err != nil {
 			return err
 		}
+		own = whole
+	}
+	if n == 1 {
+		copy(whole, own)
 	}
 	for to := 1; to < n; to++ {
 		if err := c.Send(ctx, to, b.of(sum, to)); err != nil {

@@ -37,8 +37,7 @@ func ReduceScatterRing(ctx context.Context, c Carrier, a *Args) error {
 		if step == n {
 			sum = a.Recv
 		}
-		copy(sum, b.of(a.Send, i))
-		if err := c.ExchangeFold(ctx, after, give, before, sum, true, a.Combine, a.Elem); err != nil {
+		if err := c.ExchangeFold(ctx, after, give, before, a.ahead(sum, b.of(a.Send, i))); err != nil {
 			return err
 		}
 		give = sum

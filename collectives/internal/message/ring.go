@@ -18,8 +18,7 @@ func ringReduce(ctx context.Context, c Carrier, a *Args, src, acc []byte, b bloc
 	for step := 2; step <= n; step++ {
 		i := (rank + n - step + n) % n
 		sum := b.of(acc, i)
-		copy(sum, b.of(src, i))
-		if err := c.ExchangeFold(ctx, after, give, before, sum, true, a.Combine, a.Elem); err != nil {
+		if err := c.ExchangeFold(ctx, after, give, before, a.ahead(sum, b.of(src, i))); err != nil {
 			return err
 		}
 		give = sum

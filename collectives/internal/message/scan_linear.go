@@ -7,19 +7,39 @@ import "context"
 //
 //	0 --s2--> 1 --s1--> 2 --s0--> 3
 //
-// Cost: with s segments, n-2+s rounds; m bytes and n-2 segments. Exact.
+// Cost: with s segments, n-2+s rounds; m bytes and n-2 segments; two members have one. Exact.
 func ScanLinear(ctx context.Context, c Carrier, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	before, after := inLine(rank-1, n), inLine(rank+1, n)
+	step := a.segment()
+	if n == 2 { // there is nobody to pass anything on to
+		step = len(a.Send)
+	}
+	if before == none {
+		return scanFirst(ctx, c, a, after, step)
+	}
 	var ready []byte // combined and not sent on
-	for lo, step := 0, a.segment(); lo < len(a.Send); lo += step {
+	for lo := 0; lo < len(a.Send); lo += step {
 		hi := min(lo+step, len(a.Send))
 		next := a.Recv[lo:hi]
-		copy(next, a.Send[lo:hi])
-		if err := exchangeFold(ctx, c, a, after, ready, before, next); err != nil {
+		if err := exchangeFold(ctx, c, after, ready, before, a.ahead(next, a.Send[lo:hi])); err != nil {
 			return err
 		}
 		ready = next
 	}
-	return exchangeFold(ctx, c, a, after, ready, none, nil)
+	return exchangeFold(ctx, c, after, ready, none, Folding{})
+}
+
+// scanFirst sends each segment, which the others wait for, ahead of keeping it.
+func scanFirst(ctx context.Context, c Carrier, a *Args, after, step int) error {
+	for lo := 0; lo < len(a.Send); lo += step {
+		hi := min(lo+step, len(a.Send))
+		if after != none {
+			if err := c.SendFold(ctx, after, a.Send[lo:hi]); err != nil {
+				return err
+			}
+		}
+		a.keep(c, a.Recv[lo:hi], a.Send[lo:hi])
+	}
+	return nil
 }

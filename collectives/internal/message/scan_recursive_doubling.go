@@ -15,26 +15,26 @@ import "context"
 // (Hillis and Steele, "Data Parallel Algorithms", 1986.)
 func ScanRecursiveDoubling(ctx context.Context, c Carrier, a *Args) error {
 	n, rank := c.Size(), c.Rank()
-	copy(a.Recv, a.Send)
-	// What is sent must not change while what comes is combined with it: it is
-	// Send as it came, then copies of the result so far.
-	var spare []byte
+	// What is sent must not change while what comes is combined with it: Recv and a
+	// spare take turns.
+	sum, spare := a.Send, []byte(nil)
 	for dist := 1; dist < n; dist <<= 1 {
-		to, from, src := inLine(rank+dist, n), inLine(rank-dist, n), a.Recv
-		switch {
-		case to == none || from == none:
-		case dist == 1 && !same(a.Send, a.Recv):
-			src = a.Send
-		default:
+		to, from, next := inLine(rank+dist, n), inLine(rank-dist, n), a.Recv
+		if to != none && from != none && same(sum, a.Recv) {
 			if spare == nil {
 				spare = a.Scratch(len(a.Send))
 			}
-			copy(spare, a.Recv)
-			src = spare
+			next = spare
 		}
-		if err := exchangeFold(ctx, c, a, to, src, from, a.Recv); err != nil {
+		if err := exchangeFold(ctx, c, to, sum, from, a.ahead(next, sum)); err != nil {
 			return err
 		}
+		if from != none {
+			sum = next
+		}
+	}
+	if !same(sum, a.Recv) {
+		copy(a.Recv, sum)
 	}
 	return nil
 }

@@ -50,8 +50,8 @@ func (s *Sub) Recv(ctx context.Context, from int, dst []byte) error {
 }
 
 // Fold implements Carrier.
-func (s *Sub) Fold(ctx context.Context, from int, acc []byte, left bool, f Combine, elem int) error {
-	return s.over.Fold(ctx, s.members[from], acc, left, f, elem)
+func (s *Sub) Fold(ctx context.Context, from int, f Folding) error {
+	return s.over.Fold(ctx, s.members[from], f)
 }
 
 // Exchange implements Carrier.
@@ -69,6 +69,6 @@ func (s *Sub) ExchangeAll(ctx context.Context, b Batch) error {
 }
 
 // ExchangeFold implements Carrier.
-func (s *Sub) ExchangeFold(ctx context.Context, to int, src []byte, from int, acc []byte, left bool, f Combine, elem int) error {
-	return s.over.ExchangeFold(ctx, s.members[to], src, s.members[from], acc, left, f, elem)
+func (s *Sub) ExchangeFold(ctx context.Context, to int, src []byte, from int, f Folding) error {
+	return s.over.ExchangeFold(ctx, s.members[to], src, s.members[from], f)
 }

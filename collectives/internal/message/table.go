@@ -56,7 +56,7 @@ var table = []Algorithm{
 
 	{Scan, "recursive-doubling", ScanRecursiveDoubling, 0, false, logarithmic},
 	{Scan, "two-level", ScanTwoLevel, HostMap | HostRuns, false, nil},
-	{Scan, "linear", ScanLinear, 0, true, pipeline},
+	{Scan, "linear", ScanLinear, 0, true, unlessTwo},
 
 	{ExScan, "recursive-doubling", ExScanRecursiveDoubling, 0, false, logarithmic},
 	{ExScan, "two-level", ExScanTwoLevel, HostMap | HostRuns, false, nil},

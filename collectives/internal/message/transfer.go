@@ -19,18 +19,17 @@ func exchange(ctx context.Context, c Carrier, to int, src []byte, from int, dst 
 	}
 }
 
-// exchangeFold is c.ExchangeFold where either member may be none and what comes
-// stands on the left.
-func exchangeFold(ctx context.Context, c Carrier, a *Args, to int, src []byte, from int, acc []byte) error {
+// exchangeFold is c.ExchangeFold where either member may be none.
+func exchangeFold(ctx context.Context, c Carrier, to int, src []byte, from int, f Folding) error {
 	switch {
 	case to == none && from == none:
 		return nil
 	case from == none:
 		return c.SendFold(ctx, to, src)
 	case to == none:
-		return c.Fold(ctx, from, acc, true, a.Combine, a.Elem)
+		return c.Fold(ctx, from, f)
 	default:
-		return c.ExchangeFold(ctx, to, src, from, acc, true, a.Combine, a.Elem)
+		return c.ExchangeFold(ctx, to, src, from, f)
 	}
 }
 
