@@ -85,7 +85,7 @@ var picture = []layer{
 		"it works over any fabric and imports no provider; rpipe stands beside it, not below"},
 	{"rpipe", "window runtime internal/fabric internal/element internal/arena internal/rmalloc internal/atomics internal/wait internal/mutant verbs/driver",
 		"it works over any fabric and imports no provider; window is below its portability layer alone (ADR 8)"},
-	{"collectives/internal/*", "internal/element internal/atomics internal/wait",
+	{"collectives/internal/*", "collectives/internal/bulk internal/element internal/atomics internal/wait",
 		"algorithms know bytes, operators and members, and nobody who calls them"},
 	{"internal/tuned", "",
 		"it is a file that grun writes and collectives read, and knows neither"},

@@ -29,8 +29,8 @@ type pipes struct {
 	telling  bool // of empty messages
 	head     [headerSize]byte
 	large    []byte
-	place    [offerNumber]byte
-	rendezvous
+	place    [offerLanded]byte
+	rows
 	one [2]course // out and in
 }
 
@@ -42,9 +42,10 @@ type partner struct {
 	early rpipe.Block[byte]
 	kept  bool
 	// For long messages, of which so many were given to the other and taken from it.
+	there        *fabric.Remote // its rows
+	notes        notes
 	lands        bool // the other may have landings
 	landing      fabric.Landing
-	offers       *fabric.Remote // the other's, nil until the first
 	given, taken uint64
 	sent, landed uint64 // pieces of them
 }
@@ -70,7 +71,8 @@ func heapFor(n int) int { return min(max(allHeaps/n&^(leastHeap-1), leastHeap), 
 func newPipes(g *group) *pipes {
 	n := len(g.team.Members)
 	p := &pipes{group: g, partners: make([]partner, n), heap: heapFor(n)}
-	p.ready = func() bool { return p.there() || !p.other.kept && p.other.in.Arrived() }
+	p.slots = slotsFor(n)
+	p.ready = func() bool { return p.there() || p.strays() }
 	return p
 }
 
@@ -133,7 +135,7 @@ func (p *pipes) open(ctx context.Context, member int) error {
 	}
 	peer, err := p.group.team.Peer(ctx, p.group.team.Members[member])
 	if err == nil {
-		err = p.prepare(ctx, peer)
+		err = p.prepare(ctx)
 	}
 	if err != nil {
 		return err
@@ -146,6 +148,10 @@ func (p *pipes) open(ctx context.Context, member int) error {
 	if err != nil {
 		return err // and the team is broken, which has no other use for the reader
 	}
-	p.partners[member] = partner{out: out, in: in, lands: peer.Lands()}
+	there, err := p.group.team.AwaitRegion(ctx, p.group.team.Members[member], p.rowsName())
+	if err != nil {
+		return err
+	}
+	p.partners[member] = partner{out: out, in: in, lands: peer.Lands(), there: there}
 	return nil
 }

@@ -58,10 +58,10 @@ func TestBlocksThatAreNoMessagesAreRefused(t *testing.T) {
 			return out.Send(ctx, []byte{1, 2, 3})
 		},
 		"of another length than it says": func(ctx context.Context, p *pipes, out *rpipe.Writer[byte]) error {
-			b, err := out.Alloc(ctx, headerSize+7)
+			b, err := out.Alloc(ctx, headerSize+noteMost+7)
 			if err == nil {
 				clear(b.Mem())
-				p.header(b.Mem(), 8)
+				p.header(b.Mem(), noteMost+8)
 				err = out.Write(ctx, b)
 			}
 			return err
@@ -71,7 +71,7 @@ func TestBlocksThatAreNoMessagesAreRefused(t *testing.T) {
 			testjob.Config{Provider: "loop", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
 				err := callByHand(ctx, r, 1, func(ctx context.Context, p *pipes) error {
 					if r.Me == 0 {
-						return p.Recv(ctx, 1, make([]byte, 8))
+						return p.Recv(ctx, 1, make([]byte, noteMost+8))
 					}
 					r.NoError(p.open(ctx, 0))
 					return write(ctx, p, p.partners[0].out)

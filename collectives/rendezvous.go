@@ -4,11 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
-	"sync/atomic"
 
-	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/fabric"
-	"github.com/gopgas/gopgas/rpipe"
 )
 
 // Long messages that are copied where they arrive go by rendezvous, if there is a
@@ -23,14 +20,6 @@ import (
 // Where the two ends alone know how long a message is, its header goes ahead by the pipe.
 // Who receives has said where before it waits for anything, so that members which
 // exchange long messages around a ring do not wait in a circle.
-type rendezvous struct {
-	offers []byte         // to this member, of all members, by rank; nil without such a device
-	word   *atomic.Uint64 // of the offers that this member waits for
-	want   uint64         // what it shall be at least
-	other  *partner       // whose word it is
-	ready  func() bool    // that it is, or that a block of the other's came first
-}
-
 const (
 	// longFrom is of how many blocks a message is for which a rendezvous takes less
 	// time than a copy.
@@ -50,40 +39,16 @@ const (
 // The number counts the long messages from one member to the other; landed counts
 // pieces, the other way.
 const (
-	offerSize   = 64
 	offerNumber = 48
 	offerLanded = 56
 )
 
-// prepare makes what others write to. All members come here ahead of their first
-// message, so that whoever has a long one for them finds it.
-func (p *pipes) prepare(ctx context.Context, peer *fabric.Peer) error {
-	if p.offers != nil || !peer.Lands() {
-		return nil
-	}
-	team := p.group.team
-	block, err := team.Arena().Alloc(offerSize * len(team.Members))
-	if err != nil {
-		return err
-	}
-	if _, err = team.Register(ctx, p.offersName(), block.Memory); err == nil {
-		p.offers = block.Bytes
-	}
-	return err
-}
-
-func (p *pipes) offersName() string { return p.group.team.Name + "/offers" }
-
 // reach makes ready for long messages with a partner.
 func (p *pipes) reach(ctx context.Context, member int) (err error) {
 	with := &p.partners[member]
-	if with.landing != nil {
-		return nil
+	if with.landing == nil {
+		with.landing, err = p.group.team.NewLanding(ctx)
 	}
-	if with.offers, err = p.group.team.AwaitRegion(ctx, p.group.team.Members[member], p.offersName()); err != nil {
-		return err
-	}
-	with.landing, err = p.group.team.NewLanding(ctx)
 	return err
 }
 
@@ -91,11 +56,10 @@ func (p *pipes) reach(ctx context.Context, member int) (err error) {
 func (p *pipes) offer(ctx context.Context, c *course, dst []byte) error {
 	with := &p.partners[c.member]
 	at := with.landing.Open(dst)
-	for i, word := range [...]uint64{at.Addr, at.RKey.Hi, at.RKey.Lo, p.seq, p.mark, uint64(len(dst))} {
+	for i, word := range [...]uint64{at.Addr, at.RKey.Hi, at.RKey.Lo, p.seq, p.mark, uint64(len(dst)), c.number} {
 		binary.NativeEndian.PutUint64(p.place[8*i:], word)
 	}
-	lo := p.Rank() * offerSize
-	return with.offers.WriteFlag(ctx, lo, p.place[:], fabric.Flag{Offset: lo + offerNumber, Value: c.number})
+	return with.there.WriteWhole(ctx, p.Rank()*p.rowSize()+rowOffer, p.place[:])
 }
 
 // land starts to write the next piece, which begins at an offset of a long message,
@@ -105,64 +69,19 @@ func (p *pipes) land(ctx context.Context, c *course, offset int, piece []byte) (
 	if err != nil {
 		return fabric.Request{}, err
 	}
-	landed := fabric.Flag{Offset: p.Rank()*offerSize + offerLanded, Value: c.piece()}
-	return p.partners[c.member].offers.StartLand(ctx, at.Add(uint64(offset)), piece, landed, c.pieces() == 1)
+	landed := fabric.Flag{Offset: p.Rank()*p.rowSize() + rowOffer + offerLanded, Value: c.piece()}
+	return p.partners[c.member].there.StartLand(ctx, at.Add(uint64(offset)), piece, landed, c.pieces() == 1)
 }
 
 // landed waits for the next piece of a long message.
 func (p *pipes) landed(ctx context.Context, c *course) error {
-	return p.told(ctx, c, p.offers[c.member*offerSize:][:offerSize], offerLanded, c.piece())
-}
-
-// told waits for a word of the other member's. Blocks that come by its pipe meanwhile
-// tell if it is in another call, in which nobody would ever write the word.
-func (p *pipes) told(ctx context.Context, c *course, offer []byte, word int, want uint64) error {
-	p.word, p.want, p.other = atomics.Word64(offer[word:]), want, &p.partners[c.member]
-	for !p.there() {
-		err := p.group.team.Await(ctx, p.ready)
-		if err == nil && !p.there() {
-			err = p.readEarly(ctx, c, word == offerLanded)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// there tells whether the word is what it shall be.
-func (p *pipes) there() bool { return p.word.Load() >= p.want }
-
-// readEarly takes a block that came ahead of a word. One of the same call is kept for
-// the message that it belongs to, but for one in place of a piece: the member that
-// sent it takes the message to be short.
-func (p *pipes) readEarly(ctx context.Context, c *course, short bool) error {
-	b, err := p.other.in.Read(ctx)
-	if err != nil {
-		return err
-	}
-	p.other.early, p.other.kept = b, true
-	says, err := p.check(ctx, c, b.Mem())
-	if err == nil && short && !p.there() { // a word that was written before the block is there by now
-		err = p.group.unlike(c.member, says, c.bytes)
-	}
-	return err
-}
-
-// next returns the next block of a member's.
-func (p *pipes) next(ctx context.Context, with *partner) (rpipe.Block[byte], error) {
-	if !with.kept {
-		return with.in.Read(ctx)
-	}
-	b := with.early
-	with.early, with.kept = rpipe.Block[byte]{}, false
-	return b, nil
+	return p.told(ctx, c, p.row(c.member)[rowOffer+offerLanded:], c.piece(), true)
 }
 
 // offered returns where the receiver of a long message wants it.
 func (p *pipes) offered(ctx context.Context, c *course) (at fabric.Address, err error) {
-	offer := p.offers[c.member*offerSize:][:offerSize]
-	if err := p.told(ctx, c, offer, offerNumber, c.number); err != nil {
+	offer := p.row(c.member)[rowOffer:]
+	if err := p.told(ctx, c, offer[offerNumber:], c.number, false); err != nil {
 		return at, err
 	}
 	word := func(i int) uint64 { return binary.NativeEndian.Uint64(offer[8*i:]) }

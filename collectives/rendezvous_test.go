@@ -126,7 +126,7 @@ func TestMemoryOfAMessageThatWasGivenUpIsTheCallersAgain(t *testing.T) {
 // both take it to be long, differ in its length.
 func TestLongMessagesOfUnlikeLengthsAreNamed(t *testing.T) {
 	const block = mostHeap / 4
-	for _, lengths := range [][2]int{{1, 4 * block}, {4 * block, 1}, {4 * block, 5 * block}, {5 * block, 4 * block}} {
+	for _, lengths := range [][2]int{{1, 4 * block}, {4 * block, 1}, {1000, 4 * block}, {4 * block, 1000}, {4 * block, 5 * block}, {5 * block, 4 * block}} {
 		onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
 			counts, none := Blocks{Counts: []int{0, 0}}, Blocks{Counts: []int{0, 0}}
 			counts.Counts[1-r.Me] = lengths[r.Me]

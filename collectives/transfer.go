@@ -41,6 +41,7 @@ type course struct {
 	bytes  int
 	blocks int            // and pieces
 	done   int            // that were sent, or taken
+	short  bool           // by a note
 	long   bool           // by rendezvous: in pieces that land
 	ahead  int            // how many blocks without bytes go ahead of them
 	number uint64         // among the long ones between the two
@@ -123,6 +124,7 @@ func (p *pipes) course(ctx context.Context, c *course, member, bytes int, folded
 		return err
 	}
 	c.member, c.bytes, c.blocks = member, bytes, p.cut(bytes)
+	c.short = bytes <= noteMost
 	if folded || !p.partners[member].lands || c.blocks < longFrom {
 		return nil
 	}
@@ -173,7 +175,9 @@ func (c *course) piece() uint64 { return c.before + uint64(c.done-c.ahead) + 1 }
 // put sends the next block or piece of src.
 func (p *pipes) put(ctx context.Context, c *course, src []byte) (err error) {
 	lo, hi := p.span(c)
-	if !c.lands() {
+	if c.short {
+		err = p.sendNote(ctx, c, src)
+	} else if !c.lands() {
 		p.header(p.head[:], len(src))
 		err = p.partners[c.member].out.SendParts(ctx, p.head[:], src[lo:hi])
 	} else if err = c.under.Wait(ctx); err == nil {
@@ -192,13 +196,17 @@ func (p *pipes) header(mem []byte, length int) {
 
 // get takes the next block or piece.
 func (p *pipes) get(ctx context.Context, c *course, into *sink) error {
+	if c.short {
+		c.done++
+		return p.takeNote(ctx, c, into)
+	}
 	if c.lands() {
 		err := p.landed(ctx, c)
 		c.done++
 		return err
 	}
 	with := &p.partners[c.member]
-	b, err := p.next(ctx, with)
+	b, err := p.next(ctx, c)
 	if err != nil {
 		return err
 	}

@@ -164,3 +164,21 @@ func (o *op) flag(i int, at driver.RemoteAddr, flag Flag) int {
 	o.wr[i+1] = driver.WorkRequest{Op: driver.OpWriteImm, Flags: driver.Solicited, Remote: at}
 	return 2
 }
+
+// WriteWhole stores mem, whole aligned words, at offset, the last word behind all
+// others: whoever sees that by an atomic load sees them. mem is the caller's again when
+// it returns. It may overtake additions, as a Flag that is Ahead.
+//
+// An error for ctx means that nothing was posted.
+func (r *Remote) WriteWhole(ctx context.Context, offset int, mem []byte) error {
+	last := len(mem) - 8
+	if r.Mem != nil || !r.Peer.bind.info.WholeWrites || len(mem) > driver.WholeWrite || mutant.FlagBeforeData {
+		flag := Flag{Offset: offset + last, Value: binary.NativeEndian.Uint64(mem[last:]), Ahead: true}
+		return r.WriteFlag(ctx, offset, mem[:last], flag)
+	}
+	o := r.Peer.bind.ops.take(r)
+	o.write(0, FMA, r.addr.Add(uint64(offset)), mem)
+	r.Peer.Stats.count(len(mem))
+	_, err := o.start(ctx, 1)
+	return err
+}

@@ -25,7 +25,9 @@
 //
 // Aligned words of 64 bits are read and written whole, one at a time, by a WRITE
 // of 8 bytes, and by a READ whose address and length are multiples of 8 and
-// which is no longer than [WholeRead].
+// which is no longer than [WholeRead]. Where the device says
+// [DeviceInfo.WholeWrites], the last word of a WRITE of aligned words, no longer
+// than [WholeWrite], is written behind all others.
 //
 // The first request that fails moves its QP to [StateErr]; it completes with
 // the cause and every later one with [Flushed], signalled or not.

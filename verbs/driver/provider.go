@@ -88,6 +88,9 @@ type DeviceInfo struct {
 	// AppliedWrites: a completed WRITE, too, means that everything posted up to
 	// it has been applied to the target's memory.
 	AppliedWrites bool
+	// WholeWrites: whoever sees the last word of a WRITE of aligned words by an
+	// atomic load sees all of it, up to [WholeWrite] bytes.
+	WholeWrites bool
 	// SilentWrites: a WRITE or an atomic does not ring the target's bell. A
 	// WRITE_WITH_IMM with Solicited does, where a receive was posted.
 	SilentWrites bool

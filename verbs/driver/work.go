@@ -63,6 +63,10 @@ const (
 // it goes to one segment.
 const WholeRead = 512
 
+// WholeWrite is the longest WRITE, in bytes, that devices with
+// [DeviceInfo.WholeWrites] apply with its last word behind all others.
+const WholeWrite = 128
+
 // A Segment is a piece of local memory.
 type Segment struct {
 	Mem  []byte

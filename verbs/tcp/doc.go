@@ -24,8 +24,9 @@
 // # Promises
 //
 // A WRITE or SEND completes when the target has said that it was applied, a
-// READ or an atomic with its response. A WRITE of eight bytes that are aligned
-// is one atomic store, behind everything before it. The peer's posted receives
+// READ or an atomic with its response. The last word of a WRITE of at most 128
+// bytes, aligned words, is one atomic store, behind everything before it, and the
+// others are there with it. The peer's posted receives
 // are credit: a SEND or WRITE_WITH_IMM for which there is none waits in the
 // send queue of its origin, with the requests behind it, and costs the target
 // nothing. A slow peer therefore slows its own queue pair only, and what a peer

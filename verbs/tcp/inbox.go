@@ -10,13 +10,13 @@ import (
 
 // Sizes of one receive.
 const (
-	scratchSize = 64 << 10 // what a device reads at once into its own buffer
-	directMin   = 4 << 10  // payloads from here on are read into their destination
-	behindMax   = 4 << 10  // what is read along behind such a payload
-	longFrame   = 32 << 10 // behind a payload from here on, one is read for its header first:
-	briefRead   = 2 << 10  // what is read so is neither copied twice nor told to the sender by itself
-	readsInTurn = 4        // of one connection before it is another's turn
-	shortWrite  = 8        // a WRITE this long is applied as a whole, see begin
+	scratchSize = 64 << 10          // what a device reads at once into its own buffer
+	directMin   = 4 << 10           // payloads from here on are read into their destination
+	behindMax   = 4 << 10           // what is read along behind such a payload
+	longFrame   = 32 << 10          // behind a payload from here on, one is read for its header first:
+	briefRead   = 2 << 10           // what is read so is neither copied twice nor told to the sender by itself
+	readsInTurn = 4                 // of one connection before it is another's turn
+	shortWrite  = driver.WholeWrite // a WRITE this long is applied as a whole, see begin
 )
 
 // inbox is the receiving half of a connection: a parser that keeps only what

@@ -60,7 +60,7 @@ func describe(detail string) driver.DeviceInfo {
 	return driver.DeviceInfo{
 		Provider: "tcp", Name: DeviceName, Detail: detail,
 		MaxQPDepth: maxDepth, MaxCQDepth: maxCQDepth, MaxSegments: maxSegments,
-		MaxMessage: maxMessage, MaxInline: maxInline, LazyInline: true, Landings: true,
+		MaxMessage: maxMessage, MaxInline: maxInline, LazyInline: true, WholeWrites: true, Landings: true,
 		ExtendedAtomics: true, CoherentAtomics: true, AppliedWrites: true, CallingPolls: true,
 	}
 }

@@ -143,8 +143,8 @@ func (q *qp) finish() error {
 	return nil
 }
 
-// applyShort applies a WRITE of at most eight bytes; eight aligned ones as one
-// atomic store, behind everything before them.
+// applyShort applies a WRITE that is there as a whole; the last word of aligned ones by
+// an atomic store, behind everything before it.
 func (q *qp) applyShort(f *frame, payload []byte) error {
 	if err := q.sequence(f); err != nil {
 		return err
@@ -154,8 +154,10 @@ func (q *qp) applyShort(f *frame, payload []byte) error {
 	case !ok && !q.dev.late(f):
 		q.refuse(driver.RemoteAccess)
 		return nil
-	case isWord(mem):
-		atomics.Word64(mem).Store(binary.NativeEndian.Uint64(payload))
+	case len(mem) > 0 && areWords(mem):
+		last := len(mem) - 8
+		copy(mem, payload[:last])
+		atomics.Word64(mem[last:]).Store(binary.NativeEndian.Uint64(payload[last:]))
 	default:
 		copy(mem, payload) // nothing, if it comes too late for a landing
 	}

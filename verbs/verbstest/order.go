@@ -20,6 +20,7 @@ func orderCases() []testCase {
 		{"WritesToOneWordNeverGoBack", writesInOrder},
 		{"AlignedWordsAreNeverTorn", neverTorn},
 		{"DataIsVisibleBeforeItsFlag", dataBeforeFlag},
+		{"LastWordOfAShortWriteIsWrittenLast", lastWordLast},
 		{"DataIsVisibleBeforeItsFlagThoughItWasCanceled", canceledDataBeforeFlag},
 		{"DataIsVisibleBeforeTheSendBehindIt", dataBeforeSend},
 		{"ReadCompletesAfterEarlierWritesWereApplied", readAfterWrites},
@@ -131,6 +132,43 @@ func dataBeforeFlag(t *testing.T, h Harness) {
 		}
 		for range rounds {
 			require.Equal(t, verbs.Success, a.sent().Status)
+		}
+	})
+	require.NoError(t, broken)
+}
+
+// lastWordLast posts short writes of all lengths, where the device keeps their order:
+// many at a time, so that they also arrive in pieces.
+func lastWordLast(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	if !a.ctx.Info().WholeWrites {
+		t.Skip("the device does not say so")
+	}
+	const rounds, size = 400, driver.WholeWrite
+	length := func(i int) int { return 8 + i*8%size }
+	for i := range rounds {
+		fill(a.bytes(i*size, length(i)-8), i)
+		put64(a.bytes(i*size+length(i)-8, 8), uint64(i+1))
+	}
+	var broken error
+	seen := 0
+	ready := func() bool {
+		for seen < rounds && word64(b.bytes(seen*size+length(seen)-8, 8)).Load() == uint64(seen+1) {
+			if n := length(seen) - 8; string(b.bytes(seen*size, n)) != string(pattern(n, seen)) {
+				broken = errors.Join(broken, fmt.Errorf("the last of %d bytes was seen without the others", n+8))
+			}
+			seen++
+		}
+		return seen == rounds
+	}
+	b.watch(a, ready, func() {
+		for i := range rounds {
+			wr := verbs.WorkRequest{ID: uint64(i), Op: verbs.OpWrite, Local: segs(a.at(i*size, length(i))), Remote: b.mr.Remote(i * size)}
+			if i%16 == 15 || i == rounds-1 {
+				a.do(wr)
+			} else {
+				a.post(wr)
+			}
 		}
 	})
 	require.NoError(t, broken)
