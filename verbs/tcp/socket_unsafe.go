@@ -59,8 +59,5 @@ func iovec(b []byte) unix.Iovec {
 // position is where b starts, as far as alignment is concerned.
 func position(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
 
-// isWord tells whether b is eight aligned bytes.
-func isWord(b []byte) bool { return len(b) == 8 && areWords(b) }
-
 // areWords tells whether b is aligned words of eight bytes.
 func areWords(b []byte) bool { return len(b)%8 == 0 && position(b)%8 == 0 }
