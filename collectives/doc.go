@@ -31,7 +31,7 @@
 //	   |            \
 //	internal/board   internal/message       one algorithm per file
 //	   |              |
-//	mapped memory    pipes (package rpipe), one each way between two members
+//	mapped memory    messages: short ones in slots, others by pipes (package rpipe)
 //
 // Where all members of a team map each other's memory, they meet on boards, small
 // pieces of memory that each writes and all read, and along the edges of a graph in

@@ -6,12 +6,12 @@ import (
 	"github.com/gopgas/gopgas/collectives/internal/message"
 )
 
-// ExchangeAll sends all, and then takes what comes: the pipes have room for
-// short messages, so that nobody waits but for what comes. Long ones are exchanged
+// ExchangeAll sends all, and then takes what comes: there is room for a few messages on
+// their way to each member, so that nobody waits but for what comes. Long ones are exchanged
 // step by step, since those on their way should be few enough for caches.
 // Who does so need not be everyone: to each member it is the same in what order messages
 // go between others.
-func (p *pipes) ExchangeAll(ctx context.Context, b message.Batch) error {
+func (p *carrier) ExchangeAll(ctx context.Context, b message.Batch) error {
 	short := true
 	for k := range b.Steps() {
 		s := b.Step(k)
@@ -43,18 +43,18 @@ func (p *pipes) ExchangeAll(ctx context.Context, b message.Batch) error {
 	return nil
 }
 
-// meet opens the pipes with a member that a message of so many bytes goes to, or comes
+// meet makes ready for a member that a message of so many bytes goes to, or comes
 // from.
-func (p *pipes) meet(ctx context.Context, member, bytes int) error {
+func (p *carrier) meet(ctx context.Context, member, bytes int) error {
 	if p.nothing(member, bytes) {
 		return nil
 	}
 	return p.open(ctx, member)
 }
 
-// fits tells whether a pipe has room for so many messages with a member, which do not
-// wait for who receives them.
-func (p *pipes) fits(member, bytes, messages int) bool {
+// fits tells whether there is room for so many messages on their way to a member, which
+// do not wait for who receives them.
+func (p *carrier) fits(member, bytes, messages int) bool {
 	blocks := p.cut(bytes)
 	long := member != nobody && p.partners[member].lands && blocks >= longFrom
 	return !long && blocks*messages <= lead

@@ -32,7 +32,7 @@ type group struct {
 	hosting  *hosting        // nil where there are no two levels
 	crossing *crossing       // nil until a call is made along a graph in mapped memory
 	ctx      context.Context // of the call
-	pipes    *pipes
+	carrier  *carrier
 	args     message.Args
 	arena    message.Arena
 	bound    binding
@@ -56,7 +56,7 @@ func groupOf(t *runtime.Team) (*group, error) {
 	}
 	g := &group{handle: t, team: team, guide: newGuide(team, measured)}
 	g.shapes.tuned, g.shapes.boards = measured.mark, g.guide.boards
-	g.pipes = newPipes(g)
+	g.carrier = newCarrier(g)
 	g.args.Scratch = g.arena.Take
 	if g.guide.crew.levels() {
 		g.hosting = newHosting(g)
@@ -174,12 +174,12 @@ func (g *group) byMessages(ctx context.Context, seq uint64, c *Call, way *way) e
 	}
 	l := g.layOut(c)
 	a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets = l.sendCounts, l.sendOffsets, l.recvCounts, l.recvOffsets
-	g.pipes.begin(seq, g.chain, c.size, c.count == fabric.Varied || c.graph != nil)
+	g.carrier.begin(seq, g.chain, c.size, c.count == fabric.Varied || c.graph != nil)
 	var err error
 	if way.Needs&message.HostMap != 0 {
 		err = g.hosting.run(ctx, c, way, a)
 	} else {
-		err = way.Run(ctx, g.pipes, a)
+		err = way.Run(ctx, g.carrier, a)
 	}
 	g.sendOff()
 	a.Send, a.Recv, a.Combine = nil, nil, nil // the caller's

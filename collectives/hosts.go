@@ -40,7 +40,7 @@ func (h *hosting) run(ctx context.Context, c *Call, way *way, a *message.Args) e
 	}
 	h.call, h.size = *c, c.bytes(len(h.group.team.Members))
 	a.Hosts = h.hosts
-	err := way.Run(ctx, h.group.pipes, a)
+	err := way.Run(ctx, h.group.carrier, a)
 	h.call = Call{} // what it holds is the caller's
 	return err
 }
@@ -114,7 +114,7 @@ func (h *hosting) agree(ctx context.Context, yes bool) (bool, error) {
 	if yes {
 		vote[0] = 1
 	}
-	err := message.AllReduceRecursiveDoubling(ctx, message.NewSub(h.group.pipes, h.members), &message.Args{
+	err := message.AllReduceRecursiveDoubling(ctx, message.NewSub(h.group.carrier, h.members), &message.Args{
 		Elem: 1, Send: vote, Recv: vote, Commutative: true,
 		Combine: func(dst, left, right []byte) { dst[0] = left[0] & right[0] },
 		Scratch: func(n int) []byte { return make([]byte, n) },
@@ -132,10 +132,10 @@ func (h *hosting) by(do boardCall) message.Func {
 		b.Root, b.Elem, b.Send, b.Recv, b.Combine = a.Root, a.Elem, a.Send, a.Recv, a.Combine
 		b.SendAt, b.RecvAt = g.placeOf(a.Send), g.placeOf(a.Recv)
 		b.SendCounts, b.SendOffsets, b.RecvCounts, b.RecvOffsets = a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets
-		err := do(h.meeting.board, ctx, g.pipes.seq, g.pipes.mark, b)
+		err := do(h.meeting.board, ctx, g.carrier.seq, g.carrier.mark, b)
 		b.Send, b.Recv, b.Combine = nil, nil, nil // the caller's
 		if err != nil {
-			return g.boardVerdict(ctx, g.pipes.seq, h.meeting, err)
+			return g.boardVerdict(ctx, g.carrier.seq, h.meeting, err)
 		}
 		return nil
 	}

@@ -43,8 +43,8 @@ const (
 	offerLanded = 56
 )
 
-// reach makes ready for long messages with a partner.
-func (p *pipes) reach(ctx context.Context, member int) (err error) {
+// makeLanding makes ready for long messages with a partner.
+func (p *carrier) makeLanding(ctx context.Context, member int) (err error) {
 	with := &p.partners[member]
 	if with.landing == nil {
 		with.landing, err = p.group.team.NewLanding(ctx)
@@ -53,34 +53,40 @@ func (p *pipes) reach(ctx context.Context, member int) (err error) {
 }
 
 // offer tells a member where its long message goes.
-func (p *pipes) offer(ctx context.Context, c *course, dst []byte) error {
+func (p *carrier) offer(ctx context.Context, c *course, dst []byte) error {
 	with := &p.partners[c.member]
+	if err := p.reach(ctx, c.member); err != nil {
+		return err
+	}
 	at := with.landing.Open(dst)
 	for i, word := range [...]uint64{at.Addr, at.RKey.Hi, at.RKey.Lo, p.seq, p.mark, uint64(len(dst)), c.number} {
 		binary.NativeEndian.PutUint64(p.place[8*i:], word)
 	}
-	return with.there.WriteWhole(ctx, p.Rank()*p.rowSize()+rowOffer, p.place[:])
+	return with.there.WriteWhole(ctx, rowOffer, p.place[:])
 }
 
 // land starts to write the next piece, which begins at an offset of a long message,
 // where its receiver says, once it has.
-func (p *pipes) land(ctx context.Context, c *course, offset int, piece []byte) (fabric.Request, error) {
+func (p *carrier) land(ctx context.Context, c *course, offset int, piece []byte) (fabric.Request, error) {
 	at, err := p.offered(ctx, c)
+	if err == nil {
+		err = p.reach(ctx, c.member)
+	}
 	if err != nil {
 		return fabric.Request{}, err
 	}
-	landed := fabric.Flag{Offset: p.Rank()*p.rowSize() + rowOffer + offerLanded, Value: c.piece()}
+	landed := fabric.Flag{Offset: rowOffer + offerLanded, Value: c.piece()}
 	return p.partners[c.member].there.StartLand(ctx, at.Add(uint64(offset)), piece, landed, c.pieces() == 1)
 }
 
 // landed waits for the next piece of a long message.
-func (p *pipes) landed(ctx context.Context, c *course) error {
-	return p.told(ctx, c, p.row(c.member)[rowOffer+offerLanded:], c.piece(), true)
+func (p *carrier) landed(ctx context.Context, c *course) error {
+	return p.told(ctx, c, p.partners[c.member].eager.row[rowOffer+offerLanded:], c.piece(), true)
 }
 
 // offered returns where the receiver of a long message wants it.
-func (p *pipes) offered(ctx context.Context, c *course) (at fabric.Address, err error) {
-	offer := p.row(c.member)[rowOffer:]
+func (p *carrier) offered(ctx context.Context, c *course) (at fabric.Address, err error) {
+	offer := p.partners[c.member].eager.row[rowOffer:]
 	if err := p.told(ctx, c, offer[offerNumber:], c.number, false); err != nil {
 		return at, err
 	}

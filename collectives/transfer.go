@@ -41,7 +41,7 @@ type course struct {
 	bytes  int
 	blocks int            // and pieces
 	done   int            // that were sent, or taken
-	short  bool           // by a note
+	short  bool           // sent eagerly
 	long   bool           // by rendezvous: in pieces that land
 	ahead  int            // how many blocks without bytes go ahead of them
 	number uint64         // among the long ones between the two
@@ -50,7 +50,7 @@ type course struct {
 }
 
 // transfer sends and receives, block by block in turns.
-func (p *pipes) transfer(ctx context.Context, to, from int, what source, into sink) (err error) {
+func (p *carrier) transfer(ctx context.Context, to, from int, what source, into sink) (err error) {
 	p.one = [2]course{}
 	out, in := &p.one[0], &p.one[1]
 	defer p.shut(in)
@@ -76,7 +76,7 @@ func (p *pipes) transfer(ctx context.Context, to, from int, what source, into si
 }
 
 // giveUp takes back the memory that a message leaves from, and returns why.
-func (p *pipes) giveUp(out *course, err error) error {
+func (p *carrier) giveUp(out *course, err error) error {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	_ = out.under.Wait(ended) // err is the reason
@@ -84,7 +84,7 @@ func (p *pipes) giveUp(out *course, err error) error {
 }
 
 // leaving begins the course of a message to a member.
-func (p *pipes) leaving(ctx context.Context, c *course, to, bytes int, folded bool) error {
+func (p *carrier) leaving(ctx context.Context, c *course, to, bytes int, folded bool) error {
 	err := p.course(ctx, c, to, bytes, folded)
 	if c.long {
 		with := &p.partners[to]
@@ -96,7 +96,7 @@ func (p *pipes) leaving(ctx context.Context, c *course, to, bytes int, folded bo
 }
 
 // coming begins the course of a message from a member.
-func (p *pipes) coming(ctx context.Context, c *course, from int, into *sink) error {
+func (p *carrier) coming(ctx context.Context, c *course, from int, into *sink) error {
 	err := p.course(ctx, c, from, len(into.dst), into.folded)
 	if err != nil || !c.long {
 		return err
@@ -109,14 +109,14 @@ func (p *pipes) coming(ctx context.Context, c *course, from int, into *sink) err
 }
 
 // shut takes back the memory that a message comes to.
-func (p *pipes) shut(in *course) {
+func (p *carrier) shut(in *course) {
 	if in.long {
 		p.partners[in.member].landing.Shut()
 	}
 }
 
 // course fills in the way of a message of so many bytes.
-func (p *pipes) course(ctx context.Context, c *course, member, bytes int, folded bool) error {
+func (p *carrier) course(ctx context.Context, c *course, member, bytes int, folded bool) error {
 	if p.nothing(member, bytes) {
 		return nil
 	}
@@ -124,11 +124,11 @@ func (p *pipes) course(ctx context.Context, c *course, member, bytes int, folded
 		return err
 	}
 	c.member, c.bytes, c.blocks = member, bytes, p.cut(bytes)
-	c.short = bytes <= noteMost
+	c.short = bytes <= eagerMost
 	if folded || !p.partners[member].lands || c.blocks < longFrom {
 		return nil
 	}
-	err := p.reach(ctx, member)
+	err := p.makeLanding(ctx, member)
 	if c.long = err == nil; c.long {
 		c.ahead = p.ahead()
 		c.blocks = c.ahead + (bytes+longest-1)/longest
@@ -137,11 +137,13 @@ func (p *pipes) course(ctx context.Context, c *course, member, bytes int, folded
 }
 
 // nothing tells that a message is none.
-func (p *pipes) nothing(member, bytes int) bool { return member == nobody || bytes == 0 && !p.telling }
+func (p *carrier) nothing(member, bytes int) bool {
+	return member == nobody || bytes == 0 && !p.telling
+}
 
 // ahead returns how many headers go ahead of a long message. Where the two ends alone
 // know how long it is, they find by one if they do not agree.
-func (p *pipes) ahead() int {
+func (p *carrier) ahead() int {
 	if p.telling {
 		return 1
 	}
@@ -149,10 +151,10 @@ func (p *pipes) ahead() int {
 }
 
 // cut returns of how many blocks a message of so many bytes is.
-func (p *pipes) cut(bytes int) int { return max(1, (bytes+p.step-1)/p.step) }
+func (p *carrier) cut(bytes int) int { return max(1, (bytes+p.step-1)/p.step) }
 
 // span returns which bytes the next block or piece of a message is.
-func (p *pipes) span(c *course) (lo, hi int) {
+func (p *carrier) span(c *course) (lo, hi int) {
 	switch {
 	case c.lands():
 		lo = (c.done - c.ahead) * longest
@@ -173,10 +175,10 @@ func (c *course) pieces() uint64 { return uint64(c.blocks - c.ahead) }
 func (c *course) piece() uint64 { return c.before + uint64(c.done-c.ahead) + 1 }
 
 // put sends the next block or piece of src.
-func (p *pipes) put(ctx context.Context, c *course, src []byte) (err error) {
+func (p *carrier) put(ctx context.Context, c *course, src []byte) (err error) {
 	lo, hi := p.span(c)
 	if c.short {
-		err = p.sendNote(ctx, c, src)
+		err = p.sendEager(ctx, c, src)
 	} else if !c.lands() {
 		p.header(p.head[:], len(src))
 		err = p.partners[c.member].out.SendParts(ctx, p.head[:], src[lo:hi])
@@ -188,17 +190,17 @@ func (p *pipes) put(ctx context.Context, c *course, src []byte) (err error) {
 }
 
 // header writes a block's header.
-func (p *pipes) header(mem []byte, length int) {
+func (p *carrier) header(mem []byte, length int) {
 	binary.LittleEndian.PutUint64(mem[0:], p.seq)
 	binary.LittleEndian.PutUint64(mem[8:], p.mark)
 	binary.LittleEndian.PutUint64(mem[16:], uint64(length))
 }
 
 // get takes the next block or piece.
-func (p *pipes) get(ctx context.Context, c *course, into *sink) error {
+func (p *carrier) get(ctx context.Context, c *course, into *sink) error {
 	if c.short {
 		c.done++
-		return p.takeNote(ctx, c, into)
+		return p.takeEager(ctx, c, into)
 	}
 	if c.lands() {
 		err := p.landed(ctx, c)
@@ -220,7 +222,7 @@ func (p *pipes) get(ctx context.Context, c *course, into *sink) error {
 }
 
 // checkBlock compares a block with what is expected.
-func (p *pipes) checkBlock(ctx context.Context, c *course, mem []byte) error {
+func (p *carrier) checkBlock(ctx context.Context, c *course, mem []byte) error {
 	says, err := p.check(ctx, c, mem)
 	if err != nil {
 		return err
@@ -234,9 +236,9 @@ func (p *pipes) checkBlock(ctx context.Context, c *course, mem []byte) error {
 	return nil
 }
 
-// check finds whether a block is of this call, and returns of how many bytes its
-// message is.
-func (p *pipes) check(ctx context.Context, c *course, mem []byte) (bytes int, err error) {
+// check finds whether a block or a short message is of this call, and returns of how
+// many bytes the whole message is.
+func (p *carrier) check(ctx context.Context, c *course, mem []byte) (bytes int, err error) {
 	if len(mem) < headerSize {
 		return 0, fmt.Errorf("block of %d bytes from rank %d: %w", len(mem), c.member, rpipe.ErrCorrupt)
 	}

@@ -165,14 +165,14 @@ func (o *op) flag(i int, at driver.RemoteAddr, flag Flag) int {
 	return 2
 }
 
-// WriteWhole stores mem, whole aligned words, at offset, the last word behind all
-// others: whoever sees that by an atomic load sees them. mem is the caller's again when
-// it returns. It may overtake additions, as a Flag that is Ahead.
+// WriteWhole stores mem, aligned words, at offset, the last word behind all others:
+// whoever sees that by an atomic load sees them. mem is the caller's again when it
+// returns. The last word may overtake additions, as a Flag that is Ahead.
 //
-// An error for ctx means that nothing was posted.
+// An error for ctx means that the last word was not posted.
 func (r *Remote) WriteWhole(ctx context.Context, offset int, mem []byte) error {
-	last := len(mem) - 8
-	if r.Mem != nil || !r.Peer.bind.info.WholeWrites || len(mem) > driver.WholeWrite || mutant.FlagBeforeData {
+	if r.Mem != nil || !r.Peer.bind.wholeWrite(len(mem)) || mutant.FlagBeforeData {
+		last := len(mem) - 8
 		flag := Flag{Offset: offset + last, Value: binary.NativeEndian.Uint64(mem[last:]), Ahead: true}
 		return r.WriteFlag(ctx, offset, mem[:last], flag)
 	}
@@ -181,4 +181,9 @@ func (r *Remote) WriteWhole(ctx context.Context, offset int, mem []byte) error {
 	r.Peer.Stats.count(len(mem))
 	_, err := o.start(ctx, 1)
 	return err
+}
+
+// wholeWrite tells whether one inline request writes n bytes as WriteWhole does.
+func (b *binding) wholeWrite(n int) bool {
+	return b.info.WholeWrites && !b.info.SilentWrites && n <= min(driver.WholeWrite, b.info.MaxInline)
 }

@@ -32,3 +32,31 @@ func TestFramesOfAllLengthsFollowOneAnother(t *testing.T) {
 		require.True(t, bytes.Equal(want, b.mem), "round %d", round)
 	}
 }
+
+// TestAShortWriteIsAppliedWhenAllOfItIsThere cuts writes of all lengths up to the longest
+// that is applied as a whole, anywhere: the memory stays as it was until the last byte.
+func TestAShortWriteIsAppliedWhenAllOfItIsThere(t *testing.T) {
+	n := newNode(t, 2*shortWrite, driver.AllAccess)
+	q := n.newQP(16)
+	n.attach(q)
+	untouched := make([]byte, len(n.mem))
+	for size := 1; size <= shortWrite; size++ {
+		for _, at := range []int{0, 8, 3} {
+			payload := bytes.Repeat([]byte{byte(size)}, size)
+			f := frame{kind: kindWrite, flags: flagLast, length: uint32(size), addr: n.at(uint64(at)).Addr, key: n.mr.RKey()}
+			b := make([]byte, headerSizes[kindWrite])
+			f.encode(b)
+			b = append(b, payload...)
+			for cut := 1; cut < len(b); cut++ {
+				clear(n.mem)
+				n.hears(q, func(l *link) {
+					require.NoError(t, l.process(b[:cut]))
+					require.Equal(t, untouched, n.mem, "%d bytes at %d, of which %d of %d came", size, at, cut, len(b))
+					require.NoError(t, l.process(b[cut:]))
+				})
+				require.Equal(t, payload, n.mem[at:at+size])
+				require.Equal(t, untouched[at+size:], n.mem[at+size:])
+			}
+		}
+	}
+}

@@ -14,6 +14,6 @@ func AllGatherDirect(ctx context.Context, c Carrier, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	b := a.gathered()
 	own := b.of(a.Recv, rank)
-	a.keep(c, own, a.Send)
+	a.copyTo(c, own, a.Send)
 	return c.ExchangeAll(ctx, Batch{src: own, spread: true, dst: a.Recv, in: b, rank: rank, n: n})
 }

@@ -22,7 +22,7 @@ func AllGatherLinear(ctx context.Context, c Carrier, a *Args) error {
 			}
 			continue
 		}
-		a.keep(c, b.of(a.Recv, rank), a.Send)
+		a.copyTo(c, b.of(a.Recv, rank), a.Send)
 		for k := 1; k < n; k++ {
 			if err := c.Send(ctx, (rank+k)%n, a.Send); err != nil {
 				return err

@@ -21,7 +21,7 @@ import "context"
 func AllGatherNeighbourExchange(ctx context.Context, c Carrier, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	b := a.gathered()
-	a.keep(c, b.of(a.Recv, rank), a.Send)
+	a.copyTo(c, b.of(a.Recv, rank), a.Send)
 	if n == 1 {
 		return nil
 	}

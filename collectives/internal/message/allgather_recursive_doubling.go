@@ -28,7 +28,7 @@ func AllGatherRecursiveDoubling(ctx context.Context, c Carrier, a *Args) error {
 		}
 		return c.Recv(ctx, rank-1, b.span(a.Recv, 0, n))
 	}
-	a.keep(c, b.of(a.Recv, rank), a.Send)
+	a.copyTo(c, b.of(a.Recv, rank), a.Send)
 	if q.paired(v) {
 		if err := c.Recv(ctx, rank+1, b.of(a.Recv, rank+1)); err != nil {
 			return err

@@ -18,6 +18,6 @@ import "context"
 // Theory, Practice, and Experience", 2007, "bucket algorithms".)
 func AllGatherRing(ctx context.Context, c Carrier, a *Args) error {
 	b := a.gathered()
-	a.keep(c, b.of(a.Recv, c.Rank()), a.Send)
+	a.copyTo(c, b.of(a.Recv, c.Rank()), a.Send)
 	return ringAllGather(ctx, c, 0, a.Recv, b)
 }

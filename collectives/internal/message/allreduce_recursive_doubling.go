@@ -30,10 +30,12 @@ func AllReduceRecursiveDoubling(ctx context.Context, c Carrier, a *Args) error {
 		}
 		sum = a.Recv
 	}
-	if sum, err := doubled(ctx, c, a, q, v, sum); err != nil {
+	sum, err := doubled(ctx, c, a, q, v, sum)
+	if err != nil {
 		return err
-	} else if !same(sum, a.Recv) {
-		a.keep(c, a.Recv, sum)
+	}
+	if !same(sum, a.Recv) {
+		a.copyTo(c, a.Recv, sum)
 	}
 	if q.paired(v) {
 		return c.Send(ctx, rank+1, a.Recv)

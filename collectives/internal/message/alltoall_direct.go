@@ -16,6 +16,6 @@ import "context"
 func AllToAllDirect(ctx context.Context, c Carrier, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	out, in := a.toAll(n)
-	a.keep(c, in.of(a.Recv, rank), out.of(a.Send, rank))
+	a.copyTo(c, in.of(a.Recv, rank), out.of(a.Send, rank))
 	return c.ExchangeAll(ctx, Batch{src: a.Send, dst: a.Recv, out: out, in: in, rank: rank, n: n})
 }

@@ -21,7 +21,7 @@ func AllToAllLinear(ctx context.Context, c Carrier, a *Args) error {
 			}
 			continue
 		}
-		a.keep(c, in.of(a.Recv, rank), out.of(a.Send, rank))
+		a.copyTo(c, in.of(a.Recv, rank), out.of(a.Send, rank))
 		for k := 1; k < n; k++ {
 			to := (rank + k) % n
 			if err := c.Send(ctx, to, out.of(a.Send, to)); err != nil {

@@ -15,7 +15,7 @@ import "context"
 func AllToAllPairwise(ctx context.Context, c Carrier, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	out, in := a.toAll(n)
-	a.keep(c, in.of(a.Recv, rank), out.of(a.Send, rank))
+	a.copyTo(c, in.of(a.Recv, rank), out.of(a.Send, rank))
 	for k := 1; k < n; k++ {
 		to, from := (rank+k)%n, (rank+n-k)%n
 		if n&(n-1) == 0 {

@@ -80,9 +80,9 @@ func (a *Args) ahead(dst, own []byte) Folding {
 	return Folding{Dst: dst, Own: own, Left: true, Combine: a.Combine, Elem: a.Elem}
 }
 
-// keep copies to Recv what the member gives itself: through the caches if what all
-// receive stays there, since others are sent it from Recv, or the program reads it.
-func (a *Args) keep(c Carrier, dst, src []byte) {
+// copyTo copies src to dst, Recv or a part of it: through the caches if what all receive
+// stays there, since it is sent on from Recv, or read by the program.
+func (a *Args) copyTo(c Carrier, dst, src []byte) {
 	bulk.Copy(dst, src, bulk.Cached(c.Size(), len(a.Recv)))
 }
 

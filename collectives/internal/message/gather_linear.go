@@ -17,7 +17,7 @@ func gatherLinear(ctx context.Context, c Carrier, a *Args, root int) error {
 		return c.Send(ctx, root, a.Send)
 	}
 	b := a.gathered()
-	a.keep(c, b.of(a.Recv, rank), a.Send)
+	a.copyTo(c, b.of(a.Recv, rank), a.Send)
 	for i := 1; i < n; i++ {
 		from := rankOf(i, rank, n)
 		if err := c.Recv(ctx, from, b.of(a.Recv, from)); err != nil {

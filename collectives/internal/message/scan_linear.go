@@ -39,7 +39,7 @@ func scanFirst(ctx context.Context, c Carrier, a *Args, after, step int) error {
 				return err
 			}
 		}
-		a.keep(c, a.Recv[lo:hi], a.Send[lo:hi])
+		a.copyTo(c, a.Recv[lo:hi], a.Send[lo:hi])
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func ScanRecursiveDoubling(ctx context.Context, c Carrier, a *Args) error {
 		}
 	}
 	if !same(sum, a.Recv) {
-		copy(a.Recv, sum)
+		a.copyTo(c, a.Recv, sum)
 	}
 	return nil
 }

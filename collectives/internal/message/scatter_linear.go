@@ -19,6 +19,6 @@ func ScatterLinear(ctx context.Context, c Carrier, a *Args) error {
 			return err
 		}
 	}
-	a.keep(c, a.Recv, b.of(a.Send, rank))
+	a.copyTo(c, a.Recv, b.of(a.Send, rank))
 	return nil
 }

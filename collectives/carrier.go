@@ -8,18 +8,21 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
-// pipes are the message.Carrier of a team: a pipe each way between this member
-// and those that it exchanged messages with. A message is one block or several,
-// none of which takes more than a quarter of a pipe's heap:
+// A carrier is the message.Carrier of a team. A message goes in one of three ways,
+// which both ends know by its length: eagerly if it is short, by rendezvous if it is
+// long and lands where it goes, and else by the pipe that there is each way between
+// this member and those that it exchanged messages with: as one block or several,
+// none of which takes more than a quarter of a pipe's heap. A short message and every
+// block have a header:
 //
 //	0      8      16       24
 //	| call | mark | length | bytes ...
 //	  number and hash      of the whole message
 //
-// So a block of another call is told before a byte of it is used. A message of no
-// bytes is no block, but for calls in which only its two ends know how long it is:
-// there it is a header, or one end would wait for what the other has not got.
-type pipes struct {
+// So what is of another call is told before a byte of it is used. A message of no
+// bytes is none, but for calls in which only its two ends know how long it is: there
+// it is a header, or one end would wait for what the other has not got.
+type carrier struct {
 	group    *group
 	partners []partner
 	heap     int    // bytes of each pipe's
@@ -30,8 +33,9 @@ type pipes struct {
 	head     [headerSize]byte
 	large    []byte
 	place    [offerLanded]byte
-	rows
-	one [2]course // out and in
+	slot     [slotSize]byte
+	watch    watch
+	one      [2]course // out and in
 }
 
 // A partner is another member.
@@ -41,9 +45,9 @@ type partner struct {
 	// A block that was read while something else was waited for.
 	early rpipe.Block[byte]
 	kept  bool
+	there *fabric.Remote // this member's row there, nil until something is written to it
+	eager eager
 	// For long messages, of which so many were given to the other and taken from it.
-	there        *fabric.Remote // its rows
-	notes        notes
 	lands        bool // the other may have landings
 	landing      fabric.Landing
 	given, taken uint64
@@ -68,50 +72,49 @@ const (
 // heapFor returns the size of a pipe's heap in a team of n, the same at both ends.
 func heapFor(n int) int { return min(max(allHeaps/n&^(leastHeap-1), leastHeap), mostHeap) }
 
-func newPipes(g *group) *pipes {
+func newCarrier(g *group) *carrier {
 	n := len(g.team.Members)
-	p := &pipes{group: g, partners: make([]partner, n), heap: heapFor(n)}
-	p.slots = slotsFor(n)
-	p.ready = func() bool { return p.there() || p.strays() }
+	p := &carrier{group: g, partners: make([]partner, n), heap: heapFor(n)}
+	p.watch.ready = func() bool { return p.there() || p.strays() }
 	return p
 }
 
 // block returns the longest block without its header.
-func (p *pipes) block() int { return p.heap/4 - headerSize }
+func (p *carrier) block() int { return p.heap/4 - headerSize }
 
 // begin prepares for a call on elements of a size.
-func (p *pipes) begin(seq, mark uint64, elem int, telling bool) {
+func (p *carrier) begin(seq, mark uint64, elem int, telling bool) {
 	p.seq, p.mark, p.step, p.telling = seq, mark, p.block(), telling
 	if elem <= p.step {
 		p.step -= p.step % elem
 	}
 }
 
-func (p *pipes) Rank() int { return p.group.team.Rank }
+func (p *carrier) Rank() int { return p.group.team.Rank }
 
-func (p *pipes) Size() int { return len(p.group.team.Members) }
+func (p *carrier) Size() int { return len(p.group.team.Members) }
 
-func (p *pipes) Send(ctx context.Context, to int, src []byte) error {
+func (p *carrier) Send(ctx context.Context, to int, src []byte) error {
 	return p.transfer(ctx, to, nobody, source{src: src}, sink{})
 }
 
-func (p *pipes) SendFold(ctx context.Context, to int, src []byte) error {
+func (p *carrier) SendFold(ctx context.Context, to int, src []byte) error {
 	return p.transfer(ctx, to, nobody, source{src, true}, sink{})
 }
 
-func (p *pipes) Recv(ctx context.Context, from int, dst []byte) error {
+func (p *carrier) Recv(ctx context.Context, from int, dst []byte) error {
 	return p.transfer(ctx, nobody, from, source{}, sink{dst: dst})
 }
 
-func (p *pipes) Exchange(ctx context.Context, to int, src []byte, from int, dst []byte) error {
+func (p *carrier) Exchange(ctx context.Context, to int, src []byte, from int, dst []byte) error {
 	return p.transfer(ctx, to, from, source{src: src}, sink{dst: dst})
 }
 
-func (p *pipes) Fold(ctx context.Context, from int, f message.Folding) error {
+func (p *carrier) Fold(ctx context.Context, from int, f message.Folding) error {
 	return p.ExchangeFold(ctx, nobody, nil, from, f)
 }
 
-func (p *pipes) ExchangeFold(ctx context.Context, to int, src []byte, from int, f message.Folding) error {
+func (p *carrier) ExchangeFold(ctx context.Context, to int, src []byte, from int, f message.Folding) error {
 	what := source{src, true}
 	if f.Elem <= p.block() {
 		return p.transfer(ctx, to, from, what, sink{dst: f.Dst, folded: true, folding: f})
@@ -128,15 +131,17 @@ func (p *pipes) ExchangeFold(ctx context.Context, to int, src []byte, from int, 
 	return nil
 }
 
-// open opens the pipes with another member, unless they are.
-func (p *pipes) open(ctx context.Context, member int) error {
+// open makes what messages with another member take at this end, unless it is there:
+// the pipes, and the row. It does not wait for the other one.
+func (p *carrier) open(ctx context.Context, member int) error {
 	if p.partners[member].in != nil {
 		return nil
 	}
 	peer, err := p.group.team.Peer(ctx, p.group.team.Members[member])
-	if err == nil {
-		err = p.prepare(ctx)
+	if err != nil {
+		return err
 	}
+	row, err := p.newRow(ctx, member)
 	if err != nil {
 		return err
 	}
@@ -148,10 +153,6 @@ func (p *pipes) open(ctx context.Context, member int) error {
 	if err != nil {
 		return err // and the team is broken, which has no other use for the reader
 	}
-	there, err := p.group.team.AwaitRegion(ctx, p.group.team.Members[member], p.rowsName())
-	if err != nil {
-		return err
-	}
-	p.partners[member] = partner{out: out, in: in, lands: peer.Lands(), there: there}
+	p.partners[member] = partner{out: out, in: in, lands: peer.Lands(), eager: eager{row: row}}
 	return nil
 }

@@ -21,11 +21,11 @@ func TestManyMembersHaveSmallPipes(t *testing.T) {
 }
 
 // callByHand runs f as a call of one team that moves messages by itself.
-func callByHand(ctx context.Context, r *testjob.Rank, elem int, f func(ctx context.Context, p *pipes) error) error {
+func callByHand(ctx context.Context, r *testjob.Rank, elem int, f func(ctx context.Context, p *carrier) error) error {
 	g, err := groupOf(r.World)
 	r.NoError(err)
-	g.pipes.begin(1, 0xabc, elem, false)
-	return g.verdict(ctx, f(g.bound.to(ctx, g.team), g.pipes))
+	g.carrier.begin(1, 0xabc, elem, false)
+	return g.verdict(ctx, f(g.bound.to(ctx, g.team), g.carrier))
 }
 
 // TestExchangesOfUnlikeLengthsNeverWaitInACircle sends around a ring, where each
@@ -39,7 +39,7 @@ func TestExchangesOfUnlikeLengthsNeverWaitInACircle(t *testing.T) {
 		}
 		for range 3 {
 			clear(dst)
-			r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *pipes) error {
+			r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *carrier) error {
 				return p.Exchange(ctx, r.Right(), src, r.Left(), dst)
 			}))
 			for i := range dst {
@@ -53,15 +53,15 @@ func TestExchangesOfUnlikeLengthsNeverWaitInACircle(t *testing.T) {
 
 // What lies where a message should be is never taken for one.
 func TestBlocksThatAreNoMessagesAreRefused(t *testing.T) {
-	for name, write := range map[string]func(ctx context.Context, p *pipes, out *rpipe.Writer[byte]) error{
-		"short": func(ctx context.Context, _ *pipes, out *rpipe.Writer[byte]) error {
+	for name, write := range map[string]func(ctx context.Context, p *carrier, out *rpipe.Writer[byte]) error{
+		"short": func(ctx context.Context, _ *carrier, out *rpipe.Writer[byte]) error {
 			return out.Send(ctx, []byte{1, 2, 3})
 		},
-		"of another length than it says": func(ctx context.Context, p *pipes, out *rpipe.Writer[byte]) error {
-			b, err := out.Alloc(ctx, headerSize+noteMost+7)
+		"of another length than it says": func(ctx context.Context, p *carrier, out *rpipe.Writer[byte]) error {
+			b, err := out.Alloc(ctx, headerSize+eagerMost+7)
 			if err == nil {
 				clear(b.Mem())
-				p.header(b.Mem(), noteMost+8)
+				p.header(b.Mem(), eagerMost+8)
 				err = out.Write(ctx, b)
 			}
 			return err
@@ -69,9 +69,9 @@ func TestBlocksThatAreNoMessagesAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			testjob.Config{Provider: "loop", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
-				err := callByHand(ctx, r, 1, func(ctx context.Context, p *pipes) error {
+				err := callByHand(ctx, r, 1, func(ctx context.Context, p *carrier) error {
 					if r.Me == 0 {
-						return p.Recv(ctx, 1, make([]byte, noteMost+8))
+						return p.Recv(ctx, 1, make([]byte, eagerMost+8))
 					}
 					r.NoError(p.open(ctx, 0))
 					return write(ctx, p, p.partners[0].out)
