@@ -14,15 +14,14 @@ type watch struct {
 	word  *atomic.Uint64 // that becomes want or more; nil: a block comes by the pipe
 	want  uint64
 	other *partner
-	ready func() bool // that, or something else came first
+	ready func() bool // that, or something else came
 }
 
 // told waits for a word of another member's. What else comes from there meanwhile tells
-// if it is in another call, in which nobody would ever write the word; instead says that
-// nothing else can come in this call either.
-func (p *carrier) told(ctx context.Context, c *course, word []byte, want uint64, instead bool) error {
+// if it is in another call, in which nobody would ever write the word.
+func (p *carrier) told(ctx context.Context, c *course, word []byte, want uint64) error {
 	p.watch.word, p.watch.want = atomics.Word64(word), want
-	return p.await(ctx, c, instead)
+	return p.await(ctx, c)
 }
 
 // next returns the next block of a member's.
@@ -33,19 +32,22 @@ func (p *carrier) next(ctx context.Context, c *course) (b rpipe.Block[byte], err
 		return b, nil
 	}
 	p.watch.word = nil
-	if err := p.await(ctx, c, true); err != nil {
+	if err := p.await(ctx, c); err != nil {
 		return b, err
 	}
 	return with.in.Read(ctx)
 }
 
 // await waits for what is watched.
-func (p *carrier) await(ctx context.Context, c *course, instead bool) error {
+func (p *carrier) await(ctx context.Context, c *course) error {
 	p.watch.other = &p.partners[c.member]
 	for !p.there() {
+		if mem := p.usurper(c); mem != nil && !p.there() { // what came before it is there by now
+			return p.disagree(ctx, c, mem)
+		}
 		err := p.group.team.Await(ctx, p.watch.ready)
 		if err == nil && !p.there() {
-			err = p.hear(ctx, c, instead)
+			err = p.look(ctx)
 		}
 		if err != nil {
 			return err
@@ -68,31 +70,63 @@ func (p *carrier) strays() bool {
 	return !with.kept && with.in.Arrived() || with.eager.stray()
 }
 
-// hear looks at what came ahead of what is watched for. What belongs to this call waits
-// for its turn, unless nothing but the awaited can come: the member that sent it takes
-// the message to be of another length.
-func (p *carrier) hear(ctx context.Context, c *course, instead bool) error {
+// look takes note of what came ahead of what is watched for. What is of this call waits
+// for its turn.
+func (p *carrier) look(ctx context.Context) error {
 	with := p.watch.other
-	mem := with.eager.nextSlot()
-	switch {
-	case !with.kept && with.in.Arrived():
+	if !with.kept && with.in.Arrived() {
 		b, err := with.in.Read(ctx)
 		if err != nil {
 			return err
 		}
 		with.early, with.kept = b, true
-		mem = b.Mem()
-	case with.eager.came():
-		with.eager.seen = with.eager.taken + 1
-	default:
-		return nil
 	}
+	with.eager.look()
+	return nil
+}
+
+// usurper returns what came from a member that tells that nobody sends what is waited
+// for: it is of another call, or has the turn of the awaited message and came in another
+// way than that would.
+func (p *carrier) usurper(c *course) []byte {
+	with := &p.partners[c.member]
+	if with.kept && p.usurps(c, with.early.Mem()) {
+		return with.early.Mem()
+	}
+	if mem := with.eager.nextSlot(); with.eager.came() && p.usurps(c, mem) {
+		return mem
+	}
+	return nil
+}
+
+func (p *carrier) usurps(c *course, mem []byte) bool {
+	return !p.ofCall(mem) || !c.out && turnOf(mem) == c.turn
+}
+
+// disagree says in what the two ends of a message differ.
+func (p *carrier) disagree(ctx context.Context, c *course, mem []byte) error {
 	says, err := p.check(ctx, c, mem)
-	if err != nil || !instead || p.there() { // what was written before this is there by now
+	switch {
+	case err != nil:
 		return err
-	}
-	if says == c.bytes {
+	case says == c.bytes:
 		return fmt.Errorf("message of %d bytes from rank %d, not in the way of such: %w", says, c.member, rpipe.ErrCorrupt)
 	}
 	return p.group.unlike(c.member, says, c.bytes)
+}
+
+// inTurn compares what came with the message whose turn it is. That one came, too, if
+// this is a later one, since all ways keep their order together.
+func (p *carrier) inTurn(ctx context.Context, c *course, mem []byte) error {
+	if turnOf(mem) == c.turn {
+		return nil
+	}
+	p.watch.other = &p.partners[c.member]
+	if err := p.look(ctx); err != nil {
+		return err
+	}
+	if mem := p.usurper(c); mem != nil {
+		return p.disagree(ctx, c, mem)
+	}
+	return fmt.Errorf("message %d from rank %d in place of %d: %w", turnOf(mem), c.member, c.turn, rpipe.ErrCorrupt)
 }

@@ -15,11 +15,13 @@ import (
 // none of which takes more than a quarter of a pipe's heap. A short message and every
 // block have a header:
 //
-//	0      8      16       24
-//	| call | mark | length | bytes ...
+//	0      8      16       24     32
+//	| call | mark | length | turn | bytes ...
 //	  number and hash      of the whole message
 //
-// So what is of another call is told before a byte of it is used. A message of no
+// So what is of another call is told before a byte of it is used. The turn counts all
+// messages from one member to the other, in whatever way they go: one that went in
+// another way than its receiver expects is not taken for one that comes later. A message of no
 // bytes is none, but for calls in which only its two ends know how long it is: there
 // it is a header, or one end would wait for what the other has not got.
 type carrier struct {
@@ -47,6 +49,8 @@ type partner struct {
 	kept  bool
 	there *fabric.Remote // this member's row there, nil until something is written to it
 	eager eager
+	// Messages to the other and from it, in all ways.
+	outgoing, incoming uint64
 	// For long messages, of which so many were given to the other and taken from it.
 	lands        bool // the other may have landings
 	landing      fabric.Landing
@@ -55,7 +59,7 @@ type partner struct {
 }
 
 const (
-	headerSize = 24
+	headerSize = 32
 	// mostHeap holds a few blocks on their way while others are made and used. A
 	// member that exchanges messages with very many has smaller heaps, which take
 	// allHeaps together, but no less than leastHeap each.

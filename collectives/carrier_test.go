@@ -61,7 +61,7 @@ func TestBlocksThatAreNoMessagesAreRefused(t *testing.T) {
 			b, err := out.Alloc(ctx, headerSize+eagerMost+7)
 			if err == nil {
 				clear(b.Mem())
-				p.header(b.Mem(), eagerMost+8)
+				p.header(b.Mem(), &course{bytes: eagerMost + 8, turn: 1})
 				err = out.Write(ctx, b)
 			}
 			return err

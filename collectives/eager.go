@@ -18,8 +18,8 @@ import (
 //
 // A slot:
 //
-//	0      8      16       24         120
-//	| call | mark | length | bytes    | number |
+//	0      8      16       24     32         120
+//	| call | mark | length | turn | bytes    | number |
 //
 // The number counts the eager messages from one member to the other. Who takes them says
 // how many it took, each time that is half of the slots; and who has sent as many as
@@ -53,6 +53,13 @@ func (e *eager) came() bool { return e.next() > e.taken }
 // stray tells whether it is, and was not looked at.
 func (e *eager) stray() bool { return e.seen <= e.taken && e.came() }
 
+// look takes note of it.
+func (e *eager) look() {
+	if e.came() {
+		e.seen = e.taken + 1
+	}
+}
+
 // sendEager sends a short message.
 func (p *carrier) sendEager(ctx context.Context, c *course, src []byte) error {
 	with := &p.partners[c.member]
@@ -64,7 +71,7 @@ func (p *carrier) sendEager(ctx context.Context, c *course, src []byte) error {
 		return err
 	}
 	e.sent++
-	p.header(p.slot[:], len(src))
+	p.header(p.slot[:], c)
 	n := copy(p.slot[headerSize:], src)
 	clear(p.slot[headerSize+n:]) // what was sent to others
 	binary.NativeEndian.PutUint64(p.slot[slotNumber:], e.sent)
@@ -77,7 +84,7 @@ func (p *carrier) awaitSlot(ctx context.Context, c *course, e *eager) error {
 		return nil
 	}
 	taken := e.row[rowTaken:]
-	if err := p.told(ctx, c, taken, e.sent+1-slots, false); err != nil {
+	if err := p.told(ctx, c, taken, e.sent+1-slots); err != nil {
 		return err
 	}
 	if says := atomics.Word64(taken).Load(); says > e.sent {
@@ -91,7 +98,7 @@ func (p *carrier) takeEager(ctx context.Context, c *course, into *sink) error {
 	with := &p.partners[c.member]
 	e := &with.eager
 	mem := e.nextSlot()
-	if err := p.told(ctx, c, mem[slotNumber:], e.taken+1, true); err != nil {
+	if err := p.told(ctx, c, mem[slotNumber:], e.taken+1); err != nil {
 		return err
 	}
 	says, err := p.check(ctx, c, mem)
@@ -100,7 +107,11 @@ func (p *carrier) takeEager(ctx context.Context, c *course, into *sink) error {
 		return err
 	case e.next() != e.taken+1:
 		return fmt.Errorf("message %d from rank %d in place of %d: %w", e.next(), c.member, e.taken+1, rpipe.ErrCorrupt)
-	case says != c.bytes:
+	}
+	if err := p.inTurn(ctx, c, mem); err != nil {
+		return err
+	}
+	if says != c.bytes {
 		return p.group.unlike(c.member, says, c.bytes)
 	}
 	into.take(0, mem[headerSize:][:c.bytes])

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -88,6 +89,15 @@ func TestShortMessagesFillAllSlotsOfALine(t *testing.T) {
 	})
 }
 
+// callTelling is callByHand of a call in which the two ends of a message alone know its
+// length.
+func callTelling(ctx context.Context, r *testjob.Rank, f func(ctx context.Context, p *carrier) error) error {
+	g, err := groupOf(r.World)
+	r.NoError(err)
+	g.carrier.begin(1, 0xabc, 1, true)
+	return g.verdict(ctx, f(g.bound.to(ctx, g.team), g.carrier))
+}
+
 // TestShortMessagesOfUnlikeLengthsAreNamed has the two ends of a message
 // differ in its length where that makes them wait for different things.
 func TestShortMessagesOfUnlikeLengthsAreNamed(t *testing.T) {
@@ -97,15 +107,12 @@ func TestShortMessagesOfUnlikeLengthsAreNamed(t *testing.T) {
 				if r.Me > 1 {
 					return
 				}
-				g, err := groupOf(r.World)
-				r.NoError(err)
-				g.carrier.begin(1, 0xabc, 1, true)
-				err = g.verdict(ctx, func() error {
+				err := callTelling(ctx, r, func(ctx context.Context, p *carrier) error {
 					if r.Me == 0 {
-						return g.carrier.Send(g.bound.to(ctx, g.team), 1, make([]byte, lengths[0]))
+						return p.Send(ctx, 1, make([]byte, lengths[0]))
 					}
-					return g.carrier.Recv(g.bound.to(ctx, g.team), 0, make([]byte, lengths[1]))
-				}())
+					return p.Recv(ctx, 0, make([]byte, lengths[1]))
+				})
 				if r.Me == 0 {
 					r.NoError(err)
 					return
@@ -123,13 +130,14 @@ func TestShortMessagesOfUnlikeLengthsAreNamed(t *testing.T) {
 func TestSlotsThatHoldNoMessageAreRefused(t *testing.T) {
 	for name, what := range map[string]struct {
 		length, wanted int
-		number         uint64
+		number, turn   uint64
 		err            error
 	}{
-		"longer than a slot":    {1 << 60, 8, 1, runtime.ErrMismatch},
-		"of less than no bytes": {-1, 8, 1, runtime.ErrMismatch},
-		"another's number":      {8, 8, 7, rpipe.ErrCorrupt},
-		"in place of a block":   {1000, 1000, 1, rpipe.ErrCorrupt},
+		"longer than a slot":    {1 << 60, 8, 1, 1, runtime.ErrMismatch},
+		"of less than no bytes": {-1, 8, 1, 1, runtime.ErrMismatch},
+		"another's number":      {8, 8, 7, 1, rpipe.ErrCorrupt},
+		"out of turn":           {8, 8, 1, 2, rpipe.ErrCorrupt},
+		"in place of a block":   {1000, 1000, 1, 1, rpipe.ErrCorrupt},
 	} {
 		t.Run(name, func(t *testing.T) {
 			testjob.Config{Provider: "loop", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -139,7 +147,7 @@ func TestSlotsThatHoldNoMessageAreRefused(t *testing.T) {
 					}
 					r.NoError(p.open(ctx, 0))
 					r.NoError(p.reach(ctx, 0))
-					p.header(p.slot[:], what.length)
+					p.header(p.slot[:], &course{bytes: what.length, turn: what.turn})
 					binary.NativeEndian.PutUint64(p.slot[slotNumber:], what.number)
 					return p.partners[0].there.WriteWhole(ctx, slot(1), p.slot[:])
 				})
@@ -149,6 +157,100 @@ func TestSlotsThatHoldNoMessageAreRefused(t *testing.T) {
 				}
 				r.NoError(err)
 			})
+		})
+	}
+}
+
+// TestMessagesThatChangedPlacesAreNamed sends a long and a short message to a member that
+// expects the short one first, and finds both when it looks.
+func TestMessagesThatChangedPlacesAreNamed(t *testing.T) {
+	for _, lengths := range [][2]int{{1000, 8}, {8, 1000}} {
+		testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
+			if r.Me > 1 {
+				return
+			}
+			err := callTelling(ctx, r, func(ctx context.Context, p *carrier) error {
+				if r.Me == 0 {
+					return errors.Join(p.Send(ctx, 1, make([]byte, lengths[0])), p.Send(ctx, 1, make([]byte, lengths[1])))
+				}
+				r.NoError(p.open(ctx, 0))
+				p.watch.other = &p.partners[0]
+				r.NoError(p.group.team.Await(ctx, func() bool { return p.watch.other.in.Arrived() && p.watch.other.eager.came() }))
+				return p.Recv(ctx, 0, make([]byte, lengths[1]))
+			})
+			if r.Me == 0 {
+				r.NoError(err)
+				return
+			}
+			r.ErrorIs(err, runtime.ErrMismatch)
+			r.Contains(err.Error(), fmt.Sprintf("one of %d", lengths[0]))
+		})
+	}
+}
+
+// TestWhatWasSeenBeforeItsTurnIsNotForgotten has a message come, in another way than it is
+// expected, while its receiver waits for something else.
+func TestWhatWasSeenBeforeItsTurnIsNotForgotten(t *testing.T) {
+	for _, lengths := range [][2]int{{1000, 8}, {8, 1000}} {
+		onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
+			err := callTelling(ctx, r, func(ctx context.Context, p *carrier) error {
+				long := make([]byte, 4*p.block())
+				if r.Me == 0 { // waits for an offer, which comes behind the other's message
+					if err := p.Send(ctx, 1, long); err != nil {
+						return err
+					}
+					return p.Recv(ctx, 1, make([]byte, lengths[1]))
+				}
+				if err := p.Send(ctx, 0, make([]byte, lengths[0])); err != nil {
+					return err
+				}
+				return p.Recv(ctx, 0, long)
+			})
+			if r.Me == 0 {
+				r.ErrorIs(err, runtime.ErrMismatch)
+				r.Contains(err.Error(), fmt.Sprintf("one of %d", lengths[0]))
+				return
+			}
+			r.NoError(err)
+		})
+	}
+}
+
+// TestWhatComesWhileOneWaitsForASlotKeepsItsTurn sends more than there are slots to a
+// member that sends something itself before it takes any.
+func TestWhatComesWhileOneWaitsForASlotKeepsItsTurn(t *testing.T) {
+	for _, size := range []int{8, 1000} {
+		testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
+			if r.Me > 1 {
+				return
+			}
+			r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *carrier) error {
+				few, mem := make([]byte, 8), make([]byte, size)
+				for k := range 20 {
+					if r.Me == 1 {
+						mem[0] = byte(k)
+						if err := p.Send(ctx, 0, mem); err != nil {
+							return err
+						}
+					}
+					for range 2*slots + k {
+						move := p.Recv
+						if r.Me == 0 {
+							move = p.Send
+						}
+						if err := move(ctx, 1-r.Me, few); err != nil {
+							return err
+						}
+					}
+					if r.Me == 0 {
+						if err := p.Recv(ctx, 1, mem); err != nil {
+							return err
+						}
+						r.Equal(byte(k), mem[0])
+					}
+				}
+				return nil
+			}))
 		})
 	}
 }

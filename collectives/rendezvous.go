@@ -81,13 +81,13 @@ func (p *carrier) land(ctx context.Context, c *course, offset int, piece []byte)
 
 // landed waits for the next piece of a long message.
 func (p *carrier) landed(ctx context.Context, c *course) error {
-	return p.told(ctx, c, p.partners[c.member].eager.row[rowOffer+offerLanded:], c.piece(), true)
+	return p.told(ctx, c, p.partners[c.member].eager.row[rowOffer+offerLanded:], c.piece())
 }
 
 // offered returns where the receiver of a long message wants it.
 func (p *carrier) offered(ctx context.Context, c *course) (at fabric.Address, err error) {
 	offer := p.partners[c.member].eager.row[rowOffer:]
-	if err := p.told(ctx, c, offer[offerNumber:], c.number, false); err != nil {
+	if err := p.told(ctx, c, offer[offerNumber:], c.number); err != nil {
 		return at, err
 	}
 	word := func(i int) uint64 { return binary.NativeEndian.Uint64(offer[8*i:]) }

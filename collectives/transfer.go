@@ -38,6 +38,8 @@ func (s *sink) take(at int, came []byte) {
 // A course is the way of a message to a member, or from one.
 type course struct {
 	member int
+	out    bool   // to it, or else from it
+	turn   uint64 // among all messages that way
 	bytes  int
 	blocks int            // and pieces
 	done   int            // that were sent, or taken
@@ -85,9 +87,15 @@ func (p *carrier) giveUp(out *course, err error) error {
 
 // leaving begins the course of a message to a member.
 func (p *carrier) leaving(ctx context.Context, c *course, to, bytes int, folded bool) error {
+	c.out = true
 	err := p.course(ctx, c, to, bytes, folded)
+	if err != nil || c.blocks == 0 {
+		return err
+	}
+	with := &p.partners[to]
+	with.outgoing++
+	c.turn = with.outgoing
 	if c.long {
-		with := &p.partners[to]
 		with.given++
 		c.number, c.before = with.given, with.sent
 		with.sent += c.pieces()
@@ -98,10 +106,15 @@ func (p *carrier) leaving(ctx context.Context, c *course, to, bytes int, folded 
 // coming begins the course of a message from a member.
 func (p *carrier) coming(ctx context.Context, c *course, from int, into *sink) error {
 	err := p.course(ctx, c, from, len(into.dst), into.folded)
-	if err != nil || !c.long {
+	if err != nil || c.blocks == 0 {
 		return err
 	}
 	with := &p.partners[from]
+	with.incoming++
+	c.turn = with.incoming
+	if !c.long {
+		return nil
+	}
 	with.taken++
 	c.number, c.before = with.taken, with.landed
 	with.landed += c.pieces()
@@ -180,7 +193,7 @@ func (p *carrier) put(ctx context.Context, c *course, src []byte) (err error) {
 	if c.short {
 		err = p.sendEager(ctx, c, src)
 	} else if !c.lands() {
-		p.header(p.head[:], len(src))
+		p.header(p.head[:], c)
 		err = p.partners[c.member].out.SendParts(ctx, p.head[:], src[lo:hi])
 	} else if err = c.under.Wait(ctx); err == nil {
 		c.under, err = p.land(ctx, c, lo, src[lo:hi])
@@ -189,12 +202,21 @@ func (p *carrier) put(ctx context.Context, c *course, src []byte) (err error) {
 	return err
 }
 
-// header writes a block's header.
-func (p *carrier) header(mem []byte, length int) {
+// header writes the header of a message, or of a block of it.
+func (p *carrier) header(mem []byte, c *course) {
 	binary.LittleEndian.PutUint64(mem[0:], p.seq)
 	binary.LittleEndian.PutUint64(mem[8:], p.mark)
-	binary.LittleEndian.PutUint64(mem[16:], uint64(length))
+	binary.LittleEndian.PutUint64(mem[16:], uint64(c.bytes))
+	binary.LittleEndian.PutUint64(mem[24:], c.turn)
 }
+
+// ofCall tells whether a header is of this call.
+func (p *carrier) ofCall(mem []byte) bool {
+	return len(mem) >= headerSize && binary.LittleEndian.Uint64(mem[0:]) == p.seq && binary.LittleEndian.Uint64(mem[8:]) == p.mark
+}
+
+// turnOf returns the turn in a header.
+func turnOf(mem []byte) uint64 { return binary.LittleEndian.Uint64(mem[24:]) }
 
 // get takes the next block or piece.
 func (p *carrier) get(ctx context.Context, c *course, into *sink) error {
@@ -227,6 +249,9 @@ func (p *carrier) checkBlock(ctx context.Context, c *course, mem []byte) error {
 	if err != nil {
 		return err
 	}
+	if err := p.inTurn(ctx, c, mem); err != nil {
+		return err
+	}
 	if says != c.bytes {
 		return p.group.unlike(c.member, says, c.bytes)
 	}
@@ -242,8 +267,8 @@ func (p *carrier) check(ctx context.Context, c *course, mem []byte) (bytes int, 
 	if len(mem) < headerSize {
 		return 0, fmt.Errorf("block of %d bytes from rank %d: %w", len(mem), c.member, rpipe.ErrCorrupt)
 	}
-	seq := binary.LittleEndian.Uint64(mem[0:])
-	if seq != p.seq || binary.LittleEndian.Uint64(mem[8:]) != p.mark {
+	if !p.ofCall(mem) {
+		seq := binary.LittleEndian.Uint64(mem)
 		return 0, p.group.team.Differs(ctx, min(seq, p.seq), c.member) // what is left of a call before differed there
 	}
 	return int(min(binary.LittleEndian.Uint64(mem[16:]), math.MaxInt)), nil

@@ -60,3 +60,27 @@ func TestAShortWriteIsAppliedWhenAllOfItIsThere(t *testing.T) {
 		}
 	}
 }
+
+// TestAQueuePairMayEndAmidAShortWrite has it end while the front of a write for it is kept,
+// and the connection live on for the other lane: the rest is passed by.
+func TestAQueuePairMayEndAmidAShortWrite(t *testing.T) {
+	for _, size := range []int{1, 8, shortWrite} {
+		_, b, first, _ := duo(t, 4096)
+		q := first[1]
+		l := q.connection()
+		f := frame{kind: kindWrite, flags: flagLast, lane: q.lane, length: uint32(size), addr: b.mr.Addr(), key: b.mr.RKey()}
+		raw := make([]byte, headerSizes[kindWrite]+size)
+		f.encode(raw)
+		hears := func(mem []byte) {
+			b.token.Lock()
+			defer b.token.Unlock()
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			require.NoError(t, l.process(mem))
+		}
+		hears(raw[:len(raw)-1])
+		require.NoError(t, q.Modify(t.Context(), driver.StateErr, driver.Attr{}))
+		hears(raw[len(raw)-1:])
+		require.Zero(t, l.in.fronts, "%d bytes", size)
+	}
+}

@@ -1,0 +1,21 @@
+package fabric
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// TestWriteWholeIsOneRequestWhereTheDeviceSaysSo asks for what is one, and for what takes two.
+func TestWriteWholeIsOneRequestWhereTheDeviceSaysSo(t *testing.T) {
+	says := driver.DeviceInfo{WholeWrites: true, MaxInline: 1 << 10}
+	require.True(t, (&binding{info: says}).wholeWrite(driver.WholeWrite))
+	require.False(t, (&binding{info: says}).wholeWrite(driver.WholeWrite+8))
+	brief, silent, other := says, says, says
+	brief.MaxInline, silent.SilentWrites, other.WholeWrites = 64, true, false
+	require.False(t, (&binding{info: brief}).wholeWrite(72))
+	require.False(t, (&binding{info: silent}).wholeWrite(8))
+	require.False(t, (&binding{info: other}).wholeWrite(8))
+}
