@@ -32,10 +32,18 @@ func (p *carrier) next(ctx context.Context, c *course) (b rpipe.Block[byte], err
 		return b, nil
 	}
 	p.watch.word = nil
-	if err := p.await(ctx, c); err != nil {
-		return b, err
+	for ok := false; !ok && err == nil; {
+		if err = p.await(ctx, c); err != nil {
+			return b, err
+		}
+		stray := p.usurper(c)
+		if b, ok, err = with.in.TryRead(); !ok && err == nil { // the other waits for room, it seems
+			if err = p.well(ctx); err == nil && stray != nil {
+				err = p.disagree(ctx, c, stray)
+			}
+		}
 	}
-	return with.in.Read(ctx)
+	return b, err
 }
 
 // await waits for what is watched.
@@ -56,6 +64,14 @@ func (p *carrier) await(ctx context.Context, c *course) error {
 	return nil
 }
 
+// well tells what ends a wait that goes on.
+func (p *carrier) well(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return p.group.team.Err()
+}
+
 // there tells whether what is watched for has come.
 func (p *carrier) there() bool {
 	if p.watch.word == nil {
@@ -74,15 +90,17 @@ func (p *carrier) strays() bool {
 // for its turn.
 func (p *carrier) look(ctx context.Context) error {
 	with := p.watch.other
-	if !with.kept && with.in.Arrived() {
-		b, err := with.in.Read(ctx)
-		if err != nil {
-			return err
-		}
-		with.early, with.kept = b, true
-	}
 	with.eager.look()
-	return nil
+	if with.kept || !with.in.Arrived() {
+		return nil
+	}
+	b, ok, err := with.in.TryRead()
+	if ok {
+		with.early, with.kept = b, true
+	} else if err == nil { // the other waits for room, it seems
+		err = p.well(ctx)
+	}
+	return err
 }
 
 // usurper returns what came from a member that tells that nobody sends what is waited
@@ -99,6 +117,8 @@ func (p *carrier) usurper(c *course) []byte {
 	return nil
 }
 
+// usurps: what leaves waits for slots and offers, ahead of which anything may come that
+// is of this call.
 func (p *carrier) usurps(c *course, mem []byte) bool {
 	return !p.ofCall(mem) || !c.out && turnOf(mem) == c.turn
 }

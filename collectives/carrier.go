@@ -9,8 +9,8 @@ import (
 )
 
 // A carrier is the message.Carrier of a team. A message goes in one of three ways,
-// which both ends know by its length: eagerly if it is short, by rendezvous if it is
-// long and lands where it goes, and else by the pipe that there is each way between
+// which both ends know by its length and use: eagerly if it is short, by rendezvous if
+// it is long and not combined where a device has landings, and else by the pipe that there is each way between
 // this member and those that it exchanged messages with: as one block or several,
 // none of which takes more than a quarter of a pipe's heap. A short message and every
 // block have a header:

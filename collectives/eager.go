@@ -22,7 +22,7 @@ import (
 //	| call | mark | length | turn | bytes    | number |
 //
 // The number counts the eager messages from one member to the other. Who takes them says
-// how many it took, each time that is half of the slots; and who has sent as many as
+// how many it took, at each multiple of half of the slots; and who has sent as many as
 // there are slots waits for that.
 const (
 	slots      = 64

@@ -17,9 +17,10 @@ import (
 //	               <================  a piece, into dst, and how many have landed
 //	               <================  the next one, and so on
 //
-// Where the two ends alone know how long a message is, its header goes ahead by the pipe.
 // Who receives has said where before it waits for anything, so that members which
-// exchange long messages around a ring do not wait in a circle.
+// exchange long messages around a ring do not wait in a circle. Where the two ends alone
+// know how long a message is, its header goes ahead by the pipe, and who also receives
+// takes the front of that first: all send theirs, whatever lengths they expect.
 const (
 	// longFrom is of how many blocks a message is for which a rendezvous takes less
 	// time than a copy.
@@ -43,19 +44,14 @@ const (
 	offerLanded = 56
 )
 
-// makeLanding makes ready for long messages with a partner.
-func (p *carrier) makeLanding(ctx context.Context, member int) (err error) {
-	with := &p.partners[member]
-	if with.landing == nil {
-		with.landing, err = p.group.team.NewLanding(ctx)
-	}
-	return err
-}
-
 // offer tells a member where its long message goes.
 func (p *carrier) offer(ctx context.Context, c *course, dst []byte) error {
 	with := &p.partners[c.member]
-	if err := p.reach(ctx, c.member); err != nil {
+	err := p.reach(ctx, c.member)
+	if err == nil && with.landing == nil {
+		with.landing, err = p.group.team.NewLanding(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	at := with.landing.Open(dst)

@@ -149,6 +149,27 @@ func TestLongMessagesOfUnlikeLengthsAreNamed(t *testing.T) {
 	}
 }
 
+// TestMessagesThatAllTakeToBeOfAnotherLengthAreNamed goes around a ring, and between two,
+// where each member sends a length that the next does not expect.
+func TestMessagesThatAllTakeToBeOfAnotherLengthAreNamed(t *testing.T) {
+	const long = mostHeap
+	for _, lengths := range [][2]int{{long, 8}, {8, long}, {long, 1000}, {1000, long}, {1000, 8}, {8, 1000}, {long, 0}, {0, long}, {long, long + 1}} {
+		for _, n := range []int{2, 3} {
+			onTCP(n).Run(t, func(ctx context.Context, r *testjob.Rank) {
+				to, from := Blocks{Counts: make([]int, n)}, Blocks{Counts: make([]int, n)}
+				to.Counts[r.Right()], from.Counts[r.Left()] = lengths[0], lengths[1]
+				err := AllToAllV(ctx, r.World, make([]byte, lengths[0]), to, make([]byte, lengths[1]), from)
+				if err == nil {
+					err = r.World.Barrier(ctx)
+				}
+				if !errors.Is(err, runtime.ErrTeamBroken) { // one finds it first
+					r.ErrorIs(err, runtime.ErrMismatch)
+				}
+			})
+		}
+	}
+}
+
 // TestAMemberThatGivesUpAmidLongMessagesEndsThoseOfAllOthers looks after that whether
 // anything comes to memory that is the callers' again.
 func TestAMemberThatGivesUpAmidLongMessagesEndsThoseOfAllOthers(t *testing.T) {

@@ -63,7 +63,7 @@ func (p *carrier) transfer(ctx context.Context, to, from int, what source, into 
 		return err
 	}
 	for out.done < out.blocks || in.done < in.blocks {
-		for out.done < out.blocks && (in.done == in.blocks || out.done < in.done+lead) {
+		for out.done < out.blocks && p.mayPut(out, in) {
 			if err := p.put(ctx, out, what.src); err != nil {
 				return p.giveUp(out, err)
 			}
@@ -75,6 +75,19 @@ func (p *carrier) transfer(ctx context.Context, to, from int, what source, into 
 		}
 	}
 	return out.under.Wait(ctx)
+}
+
+// mayPut tells whether it is time to send a block or piece, rather than to take one.
+// Where two ends may differ in the length of a message, what comes tells that before this
+// member waits for an offer, which the other may never make.
+func (p *carrier) mayPut(out, in *course) bool {
+	switch {
+	case in.done == in.blocks:
+		return true
+	case p.telling && in.done == 0 && out.lands():
+		return false
+	}
+	return out.done < in.done+lead
 }
 
 // giveUp takes back the memory that a message leaves from, and returns why.
@@ -100,7 +113,7 @@ func (p *carrier) leaving(ctx context.Context, c *course, to, bytes int, folded 
 		c.number, c.before = with.given, with.sent
 		with.sent += c.pieces()
 	}
-	return err
+	return nil
 }
 
 // coming begins the course of a message from a member.
@@ -123,8 +136,8 @@ func (p *carrier) coming(ctx context.Context, c *course, from int, into *sink) e
 
 // shut takes back the memory that a message comes to.
 func (p *carrier) shut(in *course) {
-	if in.long {
-		p.partners[in.member].landing.Shut()
+	if landing := p.partners[in.member].landing; in.long && landing != nil {
+		landing.Shut()
 	}
 }
 
@@ -141,12 +154,9 @@ func (p *carrier) course(ctx context.Context, c *course, member, bytes int, fold
 	if folded || !p.partners[member].lands || c.blocks < longFrom {
 		return nil
 	}
-	err := p.makeLanding(ctx, member)
-	if c.long = err == nil; c.long {
-		c.ahead = p.ahead()
-		c.blocks = c.ahead + (bytes+longest-1)/longest
-	}
-	return err
+	c.long, c.ahead = true, p.ahead()
+	c.blocks = c.ahead + (bytes+longest-1)/longest
+	return nil
 }
 
 // nothing tells that a message is none.

@@ -156,7 +156,7 @@ func (l *link) header(b []byte) (rest []byte, err error) {
 
 // begin starts the frame at the front of b and returns the bytes it took, 0
 // when b is too short. A write of at most shortWrite bytes counts as part of the
-// header, so that it is never seen half applied.
+// header, and is applied when all of it is there.
 func (l *link) begin(b []byte) (int, error) {
 	in := &l.in
 	size, err := in.frame.decode(b)
