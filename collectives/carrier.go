@@ -10,10 +10,10 @@ import (
 
 // A carrier is the message.Carrier of a team. A message goes in one of three ways,
 // which both ends know by its length and use: eagerly if it is short, by rendezvous if
-// it is long and not combined where a device has landings, and else by the pipe that there is each way between
-// this member and those that it exchanged messages with: as one block or several,
-// none of which takes more than a quarter of a pipe's heap. A short message and every
-// block have a header:
+// it is long and not combined where a device has landings, and else by the pipe that
+// there is each way between this member and those that it exchanged messages with: as
+// one block or several, none of which takes more than a quarter of a pipe's heap. A
+// short message and every block have a header:
 //
 //	0      8      16       24     32
 //	| call | mark | length | turn | bytes ...
@@ -21,9 +21,9 @@ import (
 //
 // So what is of another call is told before a byte of it is used. The turn counts all
 // messages from one member to the other, in whatever way they go: one that went in
-// another way than its receiver expects is not taken for one that comes later. A message of no
-// bytes is none, but for calls in which only its two ends know how long it is: there
-// it is a header, or one end would wait for what the other has not got.
+// another way than its receiver expects is not taken for one that comes later. A
+// message of no bytes is none, but for calls in which only its two ends know how long
+// it is: there it is a header, or one end would wait for what the other has not got.
 type carrier struct {
 	group    *group
 	partners []partner
@@ -136,7 +136,7 @@ func (p *carrier) ExchangeFold(ctx context.Context, to int, src []byte, from int
 }
 
 // open makes what messages with another member take at this end, unless it is there:
-// the pipes, and the row. It does not wait for the other one.
+// the pipes, and the row. It does not wait for the other one to do the same.
 func (p *carrier) open(ctx context.Context, member int) error {
 	if p.partners[member].in != nil {
 		return nil
