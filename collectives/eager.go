@@ -101,18 +101,11 @@ func (p *carrier) takeEager(ctx context.Context, c *course, into *sink) error {
 	if err := p.told(ctx, c, mem[slotNumber:], e.taken+1); err != nil {
 		return err
 	}
-	says, err := p.check(ctx, c, mem)
-	switch {
-	case err != nil:
-		return err
-	case e.next() != e.taken+1:
-		return fmt.Errorf("message %d from rank %d in place of %d: %w", e.next(), c.member, e.taken+1, rpipe.ErrCorrupt)
+	if number := e.next(); number != e.taken+1 {
+		return fmt.Errorf("short message %d from rank %d in place of %d: %w", number, c.member, e.taken+1, rpipe.ErrCorrupt)
 	}
-	if err := p.inTurn(ctx, c, mem); err != nil {
+	if err := p.expect(ctx, c, mem); err != nil {
 		return err
-	}
-	if says != c.bytes {
-		return p.group.unlike(c.member, says, c.bytes)
 	}
 	into.take(0, mem[headerSize:][:c.bytes])
 	if e.taken++; e.taken%(slots/2) != 0 {

@@ -98,6 +98,18 @@ func callTelling(ctx context.Context, r *testjob.Rank, f func(ctx context.Contex
 	return g.verdict(ctx, f(g.bound.to(ctx, g.team), g.carrier))
 }
 
+// isNamed requires that the receiver of a message, and nobody else, has learned what was
+// sent and what it expected.
+func isNamed(r *testjob.Rank, receiver int, err error, lengths [2]int) {
+	if r.Me != receiver {
+		r.NoError(err)
+		return
+	}
+	r.ErrorIs(err, runtime.ErrMismatch)
+	r.Contains(err.Error(), fmt.Sprintf("a block of %d bytes", lengths[1]))
+	r.Contains(err.Error(), fmt.Sprintf("one of %d", lengths[0]))
+}
+
 // TestShortMessagesOfUnlikeLengthsAreNamed has the two ends of a message
 // differ in its length where that makes them wait for different things.
 func TestShortMessagesOfUnlikeLengthsAreNamed(t *testing.T) {
@@ -113,13 +125,7 @@ func TestShortMessagesOfUnlikeLengthsAreNamed(t *testing.T) {
 					}
 					return p.Recv(ctx, 0, make([]byte, lengths[1]))
 				})
-				if r.Me == 0 {
-					r.NoError(err)
-					return
-				}
-				r.ErrorIs(err, runtime.ErrMismatch)
-				r.Contains(err.Error(), fmt.Sprintf("a block of %d bytes", lengths[1]))
-				r.Contains(err.Error(), fmt.Sprintf("one of %d", lengths[0]))
+				isNamed(r, 1, err, lengths)
 			})
 		})
 	}
@@ -178,12 +184,7 @@ func TestMessagesThatChangedPlacesAreNamed(t *testing.T) {
 				r.NoError(p.group.team.Await(ctx, func() bool { return p.watch.other.in.Arrived() && p.watch.other.eager.came() }))
 				return p.Recv(ctx, 0, make([]byte, lengths[1]))
 			})
-			if r.Me == 0 {
-				r.NoError(err)
-				return
-			}
-			r.ErrorIs(err, runtime.ErrMismatch)
-			r.Contains(err.Error(), fmt.Sprintf("one of %d", lengths[0]))
+			isNamed(r, 1, err, lengths)
 		})
 	}
 }
@@ -206,12 +207,7 @@ func TestWhatWasSeenBeforeItsTurnIsNotForgotten(t *testing.T) {
 				}
 				return p.Recv(ctx, 0, long)
 			})
-			if r.Me == 0 {
-				r.ErrorIs(err, runtime.ErrMismatch)
-				r.Contains(err.Error(), fmt.Sprintf("one of %d", lengths[0]))
-				return
-			}
-			r.NoError(err)
+			isNamed(r, 0, err, lengths)
 		})
 	}
 }

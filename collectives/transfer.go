@@ -255,20 +255,25 @@ func (p *carrier) get(ctx context.Context, c *course, into *sink) error {
 
 // checkBlock compares a block with what is expected.
 func (p *carrier) checkBlock(ctx context.Context, c *course, mem []byte) error {
-	says, err := p.check(ctx, c, mem)
-	if err != nil {
+	if err := p.expect(ctx, c, mem); err != nil {
 		return err
-	}
-	if err := p.inTurn(ctx, c, mem); err != nil {
-		return err
-	}
-	if says != c.bytes {
-		return p.group.unlike(c.member, says, c.bytes)
 	}
 	if lo, hi := p.span(c); len(mem)-headerSize != hi-lo {
 		return fmt.Errorf("block of %d bytes from rank %d: %w", len(mem), c.member, rpipe.ErrCorrupt)
 	}
 	return nil
+}
+
+// expect compares what came in the way of a message with the message.
+func (p *carrier) expect(ctx context.Context, c *course, mem []byte) error {
+	says, err := p.check(ctx, c, mem)
+	if err == nil {
+		err = p.inTurn(ctx, c, mem)
+	}
+	if err == nil && says != c.bytes {
+		err = p.group.unlike(c.member, says, c.bytes)
+	}
+	return err
 }
 
 // check finds whether a block or a short message is of this call, and returns of how

@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 export GOFLAGS="${GOFLAGS:--buildvcs=false}"
 timeout=${TIMEOUT:-240}
 mkdir -p .cache/vm
-work=$(mktemp -d .cache/vm/tests-XXXXXX) # apart from other runs
+work=$(mktemp -d -p .cache/vm) # apart from other runs
 trap 'rm -rf "$work"' EXIT
 vm=$work/vm
 

@@ -137,8 +137,9 @@ func dataBeforeFlag(t *testing.T, h Harness) {
 	require.NoError(t, broken)
 }
 
-// lastWordLast posts short writes of all lengths, where the device keeps their order:
-// many at a time, so that they also arrive in pieces.
+// lastWordLast posts short writes of all lengths, many at a time, to one who looks at the
+// last word of each. Where the CPU writes them, in memory of Go's, the race detector finds
+// another order, which is rarely seen.
 func lastWordLast(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	if !a.ctx.Info().WholeWrites {

@@ -13,13 +13,13 @@ import "context"
 // (Worringen, "Pipelining and Overlapping for MPI Collective Operations", 2003.)
 func ReduceChain(ctx context.Context, c Carrier, a *Args) error {
 	n, rank := c.Size(), c.Rank()
-	step := min(a.segment(), len(a.Send))
-	before, after := (rank+n-1)%n, (rank+1)%n
-	first, last := before == a.Root, rank == a.Root
 	if n == 1 {
 		copy(a.Recv, a.Send)
 		return nil
 	}
+	step := min(a.segment(), len(a.Send))
+	before, after := (rank+n-1)%n, (rank+1)%n
+	first, last := before == a.Root, rank == a.Root
 	if first {
 		before = none
 	}
