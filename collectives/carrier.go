@@ -28,6 +28,7 @@ type carrier struct {
 	group    *group
 	partners []partner
 	heap     int    // bytes of each pipe's
+	ring     int    // and of that beside it
 	seq      uint64 // of the call
 	mark     uint64
 	step     int  // bytes of a block, in whole elements
@@ -79,6 +80,7 @@ func heapFor(n int) int { return min(max(allHeaps/n&^(leastHeap-1), leastHeap), 
 func newCarrier(g *group) *carrier {
 	n := len(g.team.Members)
 	p := &carrier{group: g, partners: make([]partner, n), heap: heapFor(n)}
+	p.ring = ringFor(p.heap)
 	p.watch.ready = func() bool { return p.there() || p.strays() }
 	return p
 }

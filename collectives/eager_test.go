@@ -9,15 +9,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// letter is message k of a stream, around the length up to which they are short.
+// shortMost is how long an eager message is at most in a small team.
+const shortMost = mostHeap / 4 / ringPart
+
+// letter is message k of a stream: around the lengths up to which they fit in a slot, and
+// up to which they are short, in turns.
 func letter(k, from int) []byte {
-	return bytes.Repeat([]byte{byte(k*5 + from + 1)}, 1+k*37%(3*eagerMost))
+	lengths := [...]int{1 + k*37%(3*slotMost), 1 + k*4099%(3*shortMost/2)}
+	return bytes.Repeat([]byte{byte(k*5 + from + 1)}, lengths[k/7%2])
 }
 
 // TestShortMessagesComeInOrderAmongOthers streams messages of all lengths to one that is
@@ -61,32 +69,35 @@ func TestShortMessagesComeInOrderAmongOthers(t *testing.T) {
 	})
 }
 
-// TestShortMessagesFillAllSlotsOfALine passes them on along a line whose last member is
-// late: all slots on the way fill up, and nobody waits in a circle.
-func TestShortMessagesFillAllSlotsOfALine(t *testing.T) {
-	testjob.All(t, 3, func(ctx context.Context, r *testjob.Rank) {
-		last := r.World.Size() - 1
-		r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *carrier) error {
-			mem := make([]byte, 8)
-			for k := range 10 * slots {
-				if r.Me == 0 {
-					mem[0], mem[1] = byte(k), byte(k>>8)
-				} else if err := p.Recv(ctx, r.Me-1, mem); err != nil {
-					return err
-				}
-				if r.Me == last && k%100 == 0 {
-					time.Sleep(5 * time.Millisecond)
-				}
-				r.Equal([]byte{byte(k), byte(k >> 8), 0, 0, 0, 0, 0, 0}, mem)
-				if r.Me < last {
-					if err := p.Send(ctx, r.Me+1, mem); err != nil {
+// TestShortMessagesFillAllRoomOfALine passes them on along a line whose last member is
+// late: all slots on the way fill up, or rings, and nobody waits in a circle.
+func TestShortMessagesFillAllRoomOfALine(t *testing.T) {
+	for _, size := range []int{8, shortMost} {
+		testjob.All(t, 3, func(ctx context.Context, r *testjob.Rank) {
+			last := r.World.Size() - 1
+			r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *carrier) error {
+				mem, want := make([]byte, size), make([]byte, size)
+				for k := range 10 * slots {
+					want[0], want[size-1] = byte(k), byte(k>>8)
+					if r.Me == 0 {
+						copy(mem, want)
+					} else if err := p.Recv(ctx, r.Me-1, mem); err != nil {
 						return err
 					}
+					if r.Me == last && k%100 == 0 {
+						time.Sleep(5 * time.Millisecond)
+					}
+					r.Equal(want, mem)
+					if r.Me < last {
+						if err := p.Send(ctx, r.Me+1, mem); err != nil {
+							return err
+						}
+					}
 				}
-			}
-			return nil
-		}))
-	})
+				return nil
+			}))
+		})
+	}
 }
 
 // callTelling is callByHand of a call in which the two ends of a message alone know its
@@ -113,7 +124,8 @@ func isNamed(r *testjob.Rank, receiver int, err error, lengths [2]int) {
 // TestShortMessagesOfUnlikeLengthsAreNamed has the two ends of a message
 // differ in its length where that makes them wait for different things.
 func TestShortMessagesOfUnlikeLengthsAreNamed(t *testing.T) {
-	for _, lengths := range [][2]int{{8, 9}, {9, 8}, {0, 8}, {8, 0}, {8, eagerMost + 1}, {eagerMost + 1, 8}, {0, 1000}, {1000, 0}} {
+	for _, lengths := range [][2]int{{8, 9}, {9, 8}, {0, 8}, {8, 0}, {8, slotMost + 1}, {slotMost + 1, 8}, {0, 1000}, {1000, 0},
+		{1000, 1001}, {8, shortMost + 1}, {shortMost + 1, 8}, {1000, shortMost + 1}, {shortMost + 1, 1000}} {
 		t.Run(fmt.Sprint(lengths), func(t *testing.T) {
 			testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 				if r.Me > 1 {
@@ -143,7 +155,7 @@ func TestSlotsThatHoldNoMessageAreRefused(t *testing.T) {
 		"of less than no bytes": {-1, 8, 1, 1, runtime.ErrMismatch},
 		"another's number":      {8, 8, 7, 1, rpipe.ErrCorrupt},
 		"out of turn":           {8, 8, 1, 2, rpipe.ErrCorrupt},
-		"in place of a block":   {1000, 1000, 1, 1, rpipe.ErrCorrupt},
+		"in place of a block":   {shortMost + 1, shortMost + 1, 1, 1, rpipe.ErrCorrupt},
 	} {
 		t.Run(name, func(t *testing.T) {
 			testjob.Config{Provider: "loop", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -170,7 +182,7 @@ func TestSlotsThatHoldNoMessageAreRefused(t *testing.T) {
 // TestMessagesThatChangedPlacesAreNamed sends a long and a short message to a member that
 // expects the short one first, and finds both when it looks.
 func TestMessagesThatChangedPlacesAreNamed(t *testing.T) {
-	for _, lengths := range [][2]int{{1000, 8}, {8, 1000}} {
+	for _, lengths := range [][2]int{{shortMost + 1, 8}, {8, shortMost + 1}} {
 		testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me > 1 {
 				return
@@ -192,7 +204,7 @@ func TestMessagesThatChangedPlacesAreNamed(t *testing.T) {
 // TestWhatWasSeenBeforeItsTurnIsNotForgotten has a message come, in another way than it is
 // expected, while its receiver waits for something else.
 func TestWhatWasSeenBeforeItsTurnIsNotForgotten(t *testing.T) {
-	for _, lengths := range [][2]int{{1000, 8}, {8, 1000}} {
+	for _, lengths := range [][2]int{{shortMost + 1, 8}, {8, shortMost + 1}} {
 		onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
 			err := callTelling(ctx, r, func(ctx context.Context, p *carrier) error {
 				long := make([]byte, 4*p.block())
@@ -215,7 +227,7 @@ func TestWhatWasSeenBeforeItsTurnIsNotForgotten(t *testing.T) {
 // TestWhatComesWhileOneWaitsForASlotKeepsItsTurn sends more than there are slots to a
 // member that sends something itself before it takes any.
 func TestWhatComesWhileOneWaitsForASlotKeepsItsTurn(t *testing.T) {
-	for _, size := range []int{8, 1000} {
+	for _, size := range []int{8, shortMost, shortMost + 1} {
 		testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me > 1 {
 				return
@@ -251,14 +263,14 @@ func TestWhatComesWhileOneWaitsForASlotKeepsItsTurn(t *testing.T) {
 	}
 }
 
-// fillSlots exchanges a message with rank 1 and fills all slots there, at rank 0.
-func fillSlots(ctx context.Context, r *testjob.Rank) {
+// fillRoom exchanges a message with rank 1 and fills all room for such there, at rank 0.
+func fillRoom(ctx context.Context, r *testjob.Rank, size, room int) {
 	r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *carrier) error {
-		if err := p.Exchange(ctx, 1-r.Me, make([]byte, 8), 1-r.Me, make([]byte, 8)); err != nil {
+		if err := p.Exchange(ctx, 1-r.Me, make([]byte, size), 1-r.Me, make([]byte, size)); err != nil {
 			return err
 		}
-		for range (1 - r.Me) * (slots - 1) { // one was taken, and not told of yet
-			if err := p.Send(ctx, 1, make([]byte, 8)); err != nil {
+		for range (1 - r.Me) * (room - 1) { // one was taken, and not told of yet
+			if err := p.Send(ctx, 1, make([]byte, size)); err != nil {
 				return err
 			}
 		}
@@ -266,32 +278,76 @@ func fillSlots(ctx context.Context, r *testjob.Rank) {
 	}))
 }
 
-func TestWhoWaitsForASlotEndsWithItsContext(t *testing.T) {
-	testjob.Config{Provider: "tcp", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
-		fillSlots(ctx, r)
-		if r.Me == 0 {
-			brief, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
-			defer cancel()
-			err := callByHand(brief, r, 1, func(ctx context.Context, p *carrier) error { return p.Send(ctx, 1, make([]byte, 8)) })
-			r.ErrorIs(err, context.DeadlineExceeded)
-		}
-		r.NoError(r.World.Barrier(ctx))
-	})
+// rooms is how many messages of which size there is room for.
+var rooms = map[int]int{8: slots, shortMost: ringPart}
+
+func TestWhoWaitsForRoomEndsWithItsContext(t *testing.T) {
+	for size, room := range rooms {
+		testjob.Config{Provider: "tcp", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			fillRoom(ctx, r, size, room)
+			if r.Me == 0 {
+				brief, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+				defer cancel()
+				err := callByHand(brief, r, 1, func(ctx context.Context, p *carrier) error { return p.Send(ctx, 1, make([]byte, size)) })
+				r.ErrorIs(err, context.DeadlineExceeded)
+			}
+			r.NoError(r.World.Barrier(ctx))
+		})
+	}
 }
 
 func TestMoreTakenThanWereSentIsRefused(t *testing.T) {
-	testjob.Config{Provider: "loop", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
-		fillSlots(ctx, r)
-		err := callByHand(ctx, r, 1, func(ctx context.Context, p *carrier) error {
+	words := map[int]fabric.Flag{8: {Offset: rowTaken, Value: slots + 1}, shortMost: {Offset: rowFreed, Value: 1 << 40}}
+	for size, room := range rooms {
+		testjob.Config{Provider: "loop", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			fillRoom(ctx, r, size, room)
+			err := callByHand(ctx, r, 1, func(ctx context.Context, p *carrier) error {
+				if r.Me == 0 {
+					return p.Send(ctx, 1, make([]byte, size))
+				}
+				return p.partners[0].there.PostFlag(ctx, words[size])
+			})
 			if r.Me == 0 {
-				return p.Send(ctx, 1, make([]byte, 8))
+				r.ErrorIs(err, rpipe.ErrCorrupt)
+				return
 			}
-			return p.partners[0].there.PostFlag(ctx, fabric.Flag{Offset: rowTaken, Value: slots + 1})
+			r.NoError(err)
 		})
-		if r.Me == 0 {
-			r.ErrorIs(err, rpipe.ErrCorrupt)
-			return
+	}
+}
+
+// TestRingsHoldWhatIsUnderWay goes through rings with messages of any lengths: those that are
+// under way never overlap, and when all were taken there is room for as many as an exchange
+// is ahead, and one more, however long, whatever was told of that.
+func TestRingsHoldWhatIsUnderWay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := &carrier{ring: ringFor(heapFor(rapid.IntRange(2, 3000).Draw(t, "members")))}
+		ring, half := uint64(p.ring), uint64(p.ring/2)
+		type span struct{ from, to int }
+		var underWay []span
+		var ends []uint64
+		var filled, told uint64
+		for _, size := range rapid.SliceOfN(rapid.IntRange(slotMost+1, p.short()), 1, 200).Draw(t, "sizes") {
+			begin, end := p.inRing(&course{bytes: size}, filled)
+			mine := span{begin - rowRing, begin - rowRing + size}
+			require.True(t, mine.from >= 0 && mine.to <= p.ring, "%v in %d", mine, p.ring)
+			for taken := rapid.IntRange(0, 3).Draw(t, "taken"); len(ends) > 0 && (taken > 0 || end-told > ring); taken-- {
+				if ends[0]/half != told/half {
+					told = ends[0]
+				}
+				underWay, ends = underWay[1:], ends[1:]
+			}
+			require.LessOrEqual(t, end-told, ring, "all were taken, and there is no room")
+			if len(ends) == 0 {
+				for k, to := 0, filled; k <= lead; k++ {
+					_, to = p.inRing(&course{bytes: p.short()}, to)
+					require.LessOrEqual(t, to-told, ring, "%d more", k)
+				}
+			}
+			for _, other := range underWay {
+				require.True(t, mine.to <= other.from || other.to <= mine.from, "%v and %v", mine, other)
+			}
+			underWay, ends, filled = append(underWay, mine), append(ends, end), end
 		}
-		r.NoError(err)
 	})
 }

@@ -126,7 +126,7 @@ func TestMemoryOfAMessageThatWasGivenUpIsTheCallersAgain(t *testing.T) {
 // both take it to be long, differ in its length.
 func TestLongMessagesOfUnlikeLengthsAreNamed(t *testing.T) {
 	const block = mostHeap / 4
-	for _, lengths := range [][2]int{{1, 4 * block}, {4 * block, 1}, {1000, 4 * block}, {4 * block, 1000}, {4 * block, 5 * block}, {5 * block, 4 * block}} {
+	for _, lengths := range [][2]int{{1, 4 * block}, {4 * block, 1}, {shortMost + 1, 4 * block}, {4 * block, shortMost + 1}, {4 * block, 5 * block}, {5 * block, 4 * block}} {
 		onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
 			counts, none := Blocks{Counts: []int{0, 0}}, Blocks{Counts: []int{0, 0}}
 			counts.Counts[1-r.Me] = lengths[r.Me]
@@ -153,7 +153,7 @@ func TestLongMessagesOfUnlikeLengthsAreNamed(t *testing.T) {
 // where each member sends a length that the next does not expect.
 func TestMessagesThatAllTakeToBeOfAnotherLengthAreNamed(t *testing.T) {
 	const long = mostHeap
-	for _, lengths := range [][2]int{{long, 8}, {8, long}, {long, 1000}, {1000, long}, {1000, 8}, {8, 1000}, {long, 0}, {0, long}, {long, long + 1}} {
+	for _, lengths := range [][2]int{{long, 8}, {8, long}, {long, shortMost + 1}, {shortMost + 1, long}, {shortMost + 1, 8}, {8, shortMost + 1}, {long, 0}, {0, long}, {long, long + 1}} {
 		for _, n := range []int{2, 3} {
 			onTCP(n).Run(t, func(ctx context.Context, r *testjob.Rank) {
 				to, from := Blocks{Counts: make([]int, n)}, Blocks{Counts: make([]int, n)}

@@ -8,17 +8,22 @@ import (
 // Beside the pipes, a member has a row for each other one that it exchanges messages
 // with, memory that the other alone writes:
 //
-//	0       64      128
-//	| offer | taken | slot | slot | ...
+//	0       64      72      128              8 KiB + 128
+//	| offer | taken | freed | slot | slot | ... | ring
 //
-// The offer says where the other takes a long message (rendezvous), the slots hold its
-// short messages to this member, and taken is how many of this member's it took (eager).
+// The offer says where the other takes a long message (rendezvous). Slots and ring hold
+// its short messages to this member; taken is how many of this member's it took, and freed
+// up to where it has no more use for the ring there (eager).
 const (
 	rowOffer = 0
 	rowTaken = 64
+	rowFreed = 72
 	rowSlots = 128
-	rowSize  = rowSlots + slots*slotSize
+	rowRing  = rowSlots + slots*slotSize
 )
+
+// rowSize returns the bytes of a row.
+func (p *carrier) rowSize() int { return rowRing + p.ring }
 
 // rowName names the memory that a member of the team writes to.
 func (p *carrier) rowName(member int) string {
@@ -28,7 +33,7 @@ func (p *carrier) rowName(member int) string {
 // newRow makes the row of a member.
 func (p *carrier) newRow(ctx context.Context, member int) ([]byte, error) {
 	team := p.group.team
-	block, err := team.Arena().Alloc(rowSize)
+	block, err := team.Arena().Alloc(p.rowSize())
 	if err != nil {
 		return nil, err
 	}

@@ -183,6 +183,34 @@ func (r *Remote) WriteWhole(ctx context.Context, offset int, mem []byte) error {
 	return err
 }
 
+// WriteWholeBehind is WriteWhole of mem behind body, which it stores at another offset:
+// whoever sees the last word of mem sees all of both.
+func (r *Remote) WriteWholeBehind(ctx context.Context, bodyOffset int, body []byte, offset int, mem []byte) error {
+	if r.Mem != nil {
+		copy(r.Mem[bodyOffset:], body)
+		return r.WriteWhole(ctx, offset, mem)
+	}
+	b, at := r.Peer.bind, r.addr.Add(uint64(bodyOffset))
+	o := b.ops.take(r)
+	if b.wholeWrite(len(mem)) && len(body) <= b.inlineMax() && !mutant.FlagBeforeData {
+		o.copied(0, at, body)
+		o.copied(1, r.addr.Add(uint64(offset)), mem)
+		r.Peer.Stats.count(len(body) + len(mem))
+		_, err := o.start(ctx, 2)
+		return err
+	}
+	o.announced(0, r.Peer.PathOf(len(body)), at, body)
+	r.Peer.Stats.count(len(body))
+	req, err := o.start(ctx, 1)
+	if err != nil {
+		return err
+	}
+	if err = r.WriteWhole(ctx, offset, mem); err != nil {
+		return errors.Join(req.Wait(ctx), err)
+	}
+	return req.handOver(ctx)
+}
+
 // wholeWrite tells whether one inline request writes n bytes as WriteWhole does.
 func (b *binding) wholeWrite(n int) bool {
 	return b.info.WholeWrites && !b.info.SilentWrites && n <= min(driver.WholeWrite, b.info.MaxInline)

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/verbs/faulty"
 )
@@ -79,5 +82,41 @@ func TestAWriteFlagThatGivesUpIsPostedWholeOrNotAtAll(t *testing.T) {
 			require.NotZero(t, gaveUp)
 			require.NotZero(t, last)
 		})
+	}
+}
+
+// Who sees the last word sees what was written behind it and what before, and the sender has
+// its memory back at once.
+func TestTheLastWordTellsOfWhatLiesElsewhere(t *testing.T) {
+	for name, plan := range map[string]faulty.Plan{
+		"mapped":  {},
+		"inline":  {HideMapper: true},
+		"slow":    {HideMapper: true, DelayStarts: 0.5, DelayCompletions: 0.5, MaxPolls: 100},
+		"staged":  {HideMapper: true, NeedLocalKeys: true, MaxInline: 64, HideExtendedAtomics: true},
+		"crowded": {HideMapper: true, QueueFull: 0.3, PartialPosts: 0.3, MaxPolls: 100},
+	} {
+		for _, size := range []int{8, 1000, 16 << 10, 100_000} {
+			t.Run(fmt.Sprint(name, size), func(t *testing.T) {
+				const head = 128
+				remote, mem := pair(t, head+size, 1, plan)
+				body, slot := make([]byte, size), make([]byte, head)
+				last := atomics.Word64(mem[head-8:])
+				for round := range uint64(100) {
+					for i := range body {
+						body[i] = byte(round + 1)
+					}
+					slot[0] = byte(round + 1)
+					binary.NativeEndian.PutUint64(slot[head-8:], round+1)
+					require.NoError(t, remote.WriteWholeBehind(watched(t), head, body, 0, slot))
+					clear(body)
+					clear(slot)
+					for ctx := watched(t); last.Load() != round+1; runtime.Gosched() {
+						require.NoError(t, ctx.Err())
+					}
+					require.Equal(t, byte(round+1), mem[0])
+					require.Equal(t, bytes.Repeat([]byte{byte(round + 1)}, size), mem[head:])
+				}
+			})
+		}
 	}
 }
