@@ -53,6 +53,7 @@ func (p *carrier) await(ctx context.Context, c *course) error {
 		if mem := p.usurper(c); mem != nil && !p.there() { // what came before it is there by now
 			return p.disagree(ctx, c, mem)
 		}
+		p.waited = true
 		err := p.group.team.Await(ctx, p.watch.ready)
 		if err == nil && !p.there() {
 			err = p.look(ctx)

@@ -33,6 +33,7 @@ type carrier struct {
 	mark     uint64
 	step     int  // bytes of a block, in whole elements
 	telling  bool // of empty messages
+	waited   bool // for others, in this call
 	head     [headerSize]byte
 	large    []byte
 	place    [offerLanded]byte
@@ -90,7 +91,7 @@ func (p *carrier) block() int { return p.heap/4 - headerSize }
 
 // begin prepares for a call on elements of a size.
 func (p *carrier) begin(seq, mark uint64, elem int, telling bool) {
-	p.seq, p.mark, p.step, p.telling = seq, mark, p.block(), telling
+	p.seq, p.mark, p.step, p.telling, p.waited = seq, mark, p.block(), telling, false
 	if elem <= p.step {
 		p.step -= p.step % elem
 	}

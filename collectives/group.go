@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
 	"github.com/gopgas/gopgas/internal/fabric"
@@ -26,7 +25,7 @@ type group struct {
 	// did, though it was of a kind in which nobody waits for the other.
 	chain    uint64
 	kind     fabric.Collective
-	ended    time.Time // the call by messages before
+	pace     pace // of calls by messages
 	layout   layout
 	meeting  *meeting        // nil until a call is made on the board
 	hosting  *hosting        // nil where there are no two levels
@@ -54,7 +53,7 @@ func groupOf(t *runtime.Team) (*group, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &group{handle: t, team: team, guide: newGuide(team, measured)}
+	g := &group{handle: t, team: team, guide: newGuide(team, measured), pace: newPace()}
 	g.shapes.tuned, g.shapes.boards = measured.mark, g.guide.boards
 	g.carrier = newCarrier(g)
 	g.args.Scratch = g.arena.Take
@@ -166,6 +165,7 @@ func (g *group) perform(ctx context.Context, seq uint64, call *fabric.Call, c *C
 
 // byMessages runs an algorithm of messages.
 func (g *group) byMessages(ctx context.Context, seq uint64, c *Call, way *way) error {
+	g.pace.begin()
 	a := &g.args
 	a.Root, a.Elem, a.Send, a.Recv = c.root, c.size, c.send, c.recv
 	a.Combine, a.Commutative, a.Ordered = c.combine, c.commutes, c.ordered
@@ -181,22 +181,10 @@ func (g *group) byMessages(ctx context.Context, seq uint64, c *Call, way *way) e
 	} else {
 		err = way.Run(ctx, g.carrier, a)
 	}
-	g.sendOff()
+	g.pace.end(g.carrier.waited, g.team.Progress)
 	a.Send, a.Recv, a.Combine = nil, nil, nil // the caller's
 	g.arena.Reset()
 	return err
-}
-
-// company is how soon one call follows another for what they send to leave together.
-const company = 50 * time.Microsecond
-
-// sendOff has what was sent last leave now, and not with what this rank sends when it
-// has computed; but calls in quick succession save a system call each.
-func (g *group) sendOff() {
-	before := g.ended
-	if g.ended = time.Now(); g.ended.Sub(before) > company {
-		g.team.Progress()
-	}
 }
 
 // layOut turns a call's blocks into counts and offsets in bytes, nil where they
