@@ -24,7 +24,9 @@ func (f *Fabric) look() bool {
 				return false
 			}
 		}
-		f.missed.Store(false)
+		if f.missed.Load() { // a load costs less than a store
+			f.missed.Store(false)
+		}
 		f.looks++
 		settled := f.poll()
 		f.polling.Unlock()

@@ -33,7 +33,7 @@ const spinning = 8
 
 // hotRounds is every how many polls the epoll is asked while there is one connection. In
 // between only that is looked at, which saves a system call.
-const hotRounds = 8
+const hotRounds = 64
 
 func (d *device) openEpoll() error {
 	inner, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
