@@ -118,7 +118,7 @@ func (p *carrier) usurper(c *course) []byte {
 	return nil
 }
 
-// usurps: what leaves waits for slots and offers, ahead of which anything may come that
+// usurps: what leaves waits for room and offers, ahead of which anything may come that
 // is of this call.
 func (p *carrier) usurps(c *course, mem []byte) bool {
 	return !p.ofCall(mem) || !c.out && turnOf(mem) == c.turn

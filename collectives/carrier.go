@@ -28,12 +28,12 @@ type carrier struct {
 	group    *group
 	partners []partner
 	heap     int    // bytes of each pipe's
-	ring     int    // and of that beside it
+	ring     int    // of each row's
 	seq      uint64 // of the call
 	mark     uint64
 	step     int  // bytes of a block, in whole elements
 	telling  bool // of empty messages
-	waited   bool // for others, in this call
+	waited   bool // for a word or block of another's, in this call
 	head     [headerSize]byte
 	large    []byte
 	place    [offerLanded]byte
@@ -64,7 +64,7 @@ const (
 	headerSize = 32
 	// mostHeap holds a few blocks on their way while others are made and used. A
 	// member that exchanges messages with very many has smaller heaps, which take
-	// allHeaps together, but no less than leastHeap each.
+	// allHeaps together, but no less than leastHeap each. Rows take a quarter more.
 	mostHeap, leastHeap = 1 << 20, 64 << 10
 	allHeaps            = 64 << 20
 	// pipeName is not a name that programs are likely to give their pipes.

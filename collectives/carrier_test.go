@@ -58,10 +58,10 @@ func TestBlocksThatAreNoMessagesAreRefused(t *testing.T) {
 			return out.Send(ctx, []byte{1, 2, 3})
 		},
 		"of another length than it says": func(ctx context.Context, p *carrier, out *rpipe.Writer[byte]) error {
-			b, err := out.Alloc(ctx, headerSize+p.short()+7)
+			b, err := out.Alloc(ctx, headerSize+p.eagerMost()+7)
 			if err == nil {
 				clear(b.Mem())
-				p.header(b.Mem(), &course{bytes: p.short() + 8, turn: 1})
+				p.header(b.Mem(), &course{bytes: p.eagerMost() + 8, turn: 1})
 				err = out.Write(ctx, b)
 			}
 			return err
@@ -71,7 +71,7 @@ func TestBlocksThatAreNoMessagesAreRefused(t *testing.T) {
 			testjob.Config{Provider: "loop", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
 				err := callByHand(ctx, r, 1, func(ctx context.Context, p *carrier) error {
 					if r.Me == 0 {
-						return p.Recv(ctx, 1, make([]byte, p.short()+8))
+						return p.Recv(ctx, 1, make([]byte, p.eagerMost()+8))
 					}
 					r.NoError(p.open(ctx, 0))
 					return write(ctx, p, p.partners[0].out)

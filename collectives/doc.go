@@ -31,7 +31,7 @@
 //	   |            \
 //	internal/board   internal/message       one algorithm per file
 //	   |              |
-//	mapped memory    messages: short ones in slots, others by pipes (package rpipe)
+//	mapped memory    messages: short ones eagerly, others by pipes (package rpipe) or rendezvous
 //
 // Where all members of a team map each other's memory, they meet on boards, small
 // pieces of memory that each writes and all read, and along the edges of a graph in

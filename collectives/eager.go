@@ -22,12 +22,12 @@ import (
 //	| call | mark | length | turn | bytes    | number |
 //
 // If there are more bytes than fit in it, they all lie in a ring, one message's behind the
-// other's, and are written ahead of the slot. The ring is short, so that it stays in a
-// core's own cache, where the heap of a pipe does not.
+// other's, and are written ahead of the slot. The ring is short, so that those of a few
+// members stay in a core's own cache, where the heaps of pipes do not.
 //
 // The number counts the eager messages from one member to the other. Who takes them says
-// how many it took, and how far it has freed the ring, whenever it has come past a half of
-// either; and who has sent as many as there is room for waits for that.
+// how many it took, and how far it has freed the ring, each when it has come past another
+// half of the room; and who has sent as many as there is room for waits for that.
 const (
 	slots      = 64
 	slotSize   = 128
@@ -41,15 +41,15 @@ const (
 type eager struct {
 	row           []byte // this member's, which the other writes
 	sent, taken   uint64
-	filled, freed uint64 // how many bytes of the rings, over and over
+	filled, freed uint64 // up to where the other's ring and this one's are, over and over
 	seen          uint64 // the latest of the other's that was looked at
 }
 
 // ringFor returns the size of a ring beside a pipe's heap.
 func ringFor(heap int) int { return heap / 4 }
 
-// short returns how many bytes an eager message has at most.
-func (p *carrier) short() int { return p.ring / ringPart }
+// eagerMost returns how many bytes an eager message has at most.
+func (p *carrier) eagerMost() int { return p.ring / ringPart }
 
 // slot returns where in a row message k lies.
 func slot(k uint64) int { return rowSlots + int(k%slots)*slotSize }
@@ -76,15 +76,16 @@ func (e *eager) look() {
 // ringed tells whether the bytes of a short message lie in the ring.
 func (c *course) ringed() bool { return c.bytes > slotMost }
 
-// inRing returns where in a row the bytes of a message begin that follow others in the ring,
-// and where they end, over and over. They lie in one piece, of whole cache lines.
-func (p *carrier) inRing(c *course, others uint64) (begin int, end uint64) {
+// inRing returns where in a row the bytes of a message begin that follow what lies in the
+// ring up to from, and where they end, over and over. They lie in one piece, of whole cache
+// lines.
+func (p *carrier) inRing(c *course, from uint64) (begin int, end uint64) {
 	const line = 64
 	ring, size := uint64(p.ring), uint64(c.bytes+line-1)&^(line-1)
-	if left := ring - others%ring; left < size {
-		others += left
+	if left := ring - from%ring; left < size {
+		from += left
 	}
-	return rowRing + int(others%ring), others + size
+	return rowRing + int(from%ring), from + size
 }
 
 // sendEager sends a short message.
@@ -170,11 +171,17 @@ func (p *carrier) takeRinged(ctx context.Context, c *course, into *sink) error {
 
 // tell tells the sender how much was taken by now, if that has come past a half of the room.
 func (p *carrier) tell(ctx context.Context, c *course, word int, before, now uint64, room int) error {
-	if half := uint64(room / 2); before/half == now/half {
+	if !newHalf(before, now, room) {
 		return nil
 	}
 	if err := p.reach(ctx, c.member); err != nil {
 		return err
 	}
 	return p.partners[c.member].there.PostFlag(ctx, fabric.Flag{Offset: word, Value: now, Ahead: true})
+}
+
+// newHalf tells whether what is counted over and over has come to another half of the room.
+func newHalf(before, now uint64, room int) bool {
+	half := uint64(room / 2)
+	return before/half != now/half
 }

@@ -224,9 +224,9 @@ func TestWhatWasSeenBeforeItsTurnIsNotForgotten(t *testing.T) {
 	}
 }
 
-// TestWhatComesWhileOneWaitsForASlotKeepsItsTurn sends more than there are slots to a
+// TestWhatComesWhileOneWaitsForRoomKeepsItsTurn sends more than there is room for to a
 // member that sends something itself before it takes any.
-func TestWhatComesWhileOneWaitsForASlotKeepsItsTurn(t *testing.T) {
+func TestWhatComesWhileOneWaitsForRoomKeepsItsTurn(t *testing.T) {
 	for _, size := range []int{8, shortMost, shortMost + 1} {
 		testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me > 1 {
@@ -322,25 +322,26 @@ func TestMoreTakenThanWereSentIsRefused(t *testing.T) {
 func TestRingsHoldWhatIsUnderWay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &carrier{ring: ringFor(heapFor(rapid.IntRange(2, 3000).Draw(t, "members")))}
-		ring, half := uint64(p.ring), uint64(p.ring/2)
+		ring := uint64(p.ring)
 		type span struct{ from, to int }
 		var underWay []span
 		var ends []uint64
-		var filled, told uint64
-		for _, size := range rapid.SliceOfN(rapid.IntRange(slotMost+1, p.short()), 1, 200).Draw(t, "sizes") {
+		var filled, freed, told uint64
+		for _, size := range rapid.SliceOfN(rapid.IntRange(slotMost+1, p.eagerMost()), 1, 200).Draw(t, "sizes") {
 			begin, end := p.inRing(&course{bytes: size}, filled)
 			mine := span{begin - rowRing, begin - rowRing + size}
 			require.True(t, mine.from >= 0 && mine.to <= p.ring, "%v in %d", mine, p.ring)
 			for taken := rapid.IntRange(0, 3).Draw(t, "taken"); len(ends) > 0 && (taken > 0 || end-told > ring); taken-- {
-				if ends[0]/half != told/half {
+				if newHalf(freed, ends[0], p.ring) {
 					told = ends[0]
 				}
+				freed = ends[0]
 				underWay, ends = underWay[1:], ends[1:]
 			}
 			require.LessOrEqual(t, end-told, ring, "all were taken, and there is no room")
 			if len(ends) == 0 {
 				for k, to := 0, filled; k <= lead; k++ {
-					_, to = p.inRing(&course{bytes: p.short()}, to)
+					_, to = p.inRing(&course{bytes: p.eagerMost()}, to)
 					require.LessOrEqual(t, to-told, ring, "%d more", k)
 				}
 			}

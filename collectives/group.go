@@ -53,7 +53,7 @@ func groupOf(t *runtime.Team) (*group, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &group{handle: t, team: team, guide: newGuide(team, measured), pace: newPace()}
+	g := &group{handle: t, team: team, guide: newGuide(team, measured), pace: newPace(team.Crowded)}
 	g.shapes.tuned, g.shapes.boards = measured.mark, g.guide.boards
 	g.carrier = newCarrier(g)
 	g.args.Scratch = g.arena.Take
@@ -177,15 +177,19 @@ func (g *group) byMessages(ctx context.Context, seq uint64, c *Call, way *way) e
 	g.carrier.begin(seq, g.chain, c.size, c.count == fabric.Varied || c.graph != nil)
 	var err error
 	if way.Needs&message.HostMap != 0 {
+		g.carrier.waited = true // on the host's board, perhaps
 		err = g.hosting.run(ctx, c, way, a)
 	} else {
 		err = way.Run(ctx, g.carrier, a)
 	}
-	g.pace.end(g.carrier.waited, g.team.Progress)
+	g.pace.end(g.carrier.waited, g.sendOff)
 	a.Send, a.Recv, a.Combine = nil, nil, nil // the caller's
 	g.arena.Reset()
 	return err
 }
+
+// sendOff has what was sent last leave.
+func (g *group) sendOff() { g.team.Progress() }
 
 // layOut turns a call's blocks into counts and offsets in bytes, nil where they
 // are all alike.

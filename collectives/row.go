@@ -2,7 +2,11 @@ package collectives
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
+
+	"github.com/gopgas/gopgas/rpipe"
 )
 
 // Beside the pipes, a member has a row for each other one that it exchanges messages
@@ -37,16 +41,26 @@ func (p *carrier) newRow(ctx context.Context, member int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = team.Register(ctx, p.rowName(member), block.Memory)
-	return block.Bytes, err
+	if _, err = team.Register(ctx, p.rowName(member), block.Memory); err != nil {
+		return nil, errors.Join(err, team.Arena().Free(block))
+	}
+	return block.Bytes, nil
 }
 
 // reach finds this member's row at a partner, which makes it when it comes to its first
 // message with this one. So no member waits here before its own rows are made.
-func (p *carrier) reach(ctx context.Context, member int) (err error) {
+func (p *carrier) reach(ctx context.Context, member int) error {
 	with := &p.partners[member]
-	if with.there == nil {
-		with.there, err = p.group.team.AwaitRegion(ctx, p.group.team.Members[member], p.rowName(p.Rank()))
+	if with.there != nil {
+		return nil
 	}
-	return err
+	there, err := p.group.team.AwaitRegion(ctx, p.group.team.Members[member], p.rowName(p.Rank()))
+	if err != nil {
+		return err
+	}
+	if there.Len < p.rowSize() {
+		return fmt.Errorf("row of %d bytes at rank %d, not of %d: %w", there.Len, member, p.rowSize(), rpipe.ErrCorrupt)
+	}
+	with.there = there
+	return nil
 }

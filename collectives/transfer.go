@@ -150,7 +150,7 @@ func (p *carrier) course(ctx context.Context, c *course, member, bytes int, fold
 		return err
 	}
 	c.member, c.bytes, c.blocks = member, bytes, p.cut(bytes)
-	c.short = bytes <= p.short()
+	c.short = bytes <= p.eagerMost()
 	if folded || !p.partners[member].lands || c.blocks < longFrom {
 		return nil
 	}

@@ -183,8 +183,10 @@ func (r *Remote) WriteWhole(ctx context.Context, offset int, mem []byte) error {
 	return err
 }
 
-// WriteWholeBehind is WriteWhole of mem behind body, which it stores at another offset:
-// whoever sees the last word of mem sees all of both.
+// WriteWholeBehind is WriteWhole of mem behind body, of at most MaxMessage bytes, which it
+// stores at another offset: whoever sees the last word of mem sees all of both. Both are
+// the caller's again when it returns, and an error for ctx means that the last word was
+// not posted.
 func (r *Remote) WriteWholeBehind(ctx context.Context, bodyOffset int, body []byte, offset int, mem []byte) error {
 	if r.Mem != nil {
 		copy(r.Mem[bodyOffset:], body)
@@ -192,7 +194,7 @@ func (r *Remote) WriteWholeBehind(ctx context.Context, bodyOffset int, body []by
 	}
 	b, at := r.Peer.bind, r.addr.Add(uint64(bodyOffset))
 	o := b.ops.take(r)
-	if b.wholeWrite(len(mem)) && len(body) <= b.inlineMax() && !mutant.FlagBeforeData {
+	if b.wholeWrite(len(mem)) && len(body) <= b.inlineMax() {
 		o.copied(0, at, body)
 		o.copied(1, r.addr.Add(uint64(offset)), mem)
 		r.Peer.Stats.count(len(body) + len(mem))

@@ -13,7 +13,10 @@ import (
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/faulty"
+	"github.com/gopgas/gopgas/verbs/loop"
+	"github.com/gopgas/gopgas/verbs/tcp"
 )
 
 // Who cannot wait learns whether the flag is on its way: data that a post can copy
@@ -85,38 +88,84 @@ func TestAWriteFlagThatGivesUpIsPostedWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// Who sees the last word sees what was written behind it and what before, and the sender has
-// its memory back at once.
+// Who sees the last word sees what was written with it and what elsewhere before, and the
+// sender has its memory back at once.
 func TestTheLastWordTellsOfWhatLiesElsewhere(t *testing.T) {
 	for name, plan := range map[string]faulty.Plan{
 		"mapped":  {},
-		"inline":  {HideMapper: true},
-		"slow":    {HideMapper: true, DelayStarts: 0.5, DelayCompletions: 0.5, MaxPolls: 100},
+		"queued":  {HideMapper: true},
+		"slow":    {DelayStarts: 0.5, DelayCompletions: 0.5, MaxPolls: 100},
 		"staged":  {HideMapper: true, NeedLocalKeys: true, MaxInline: 64, HideExtendedAtomics: true},
-		"crowded": {HideMapper: true, QueueFull: 0.3, PartialPosts: 0.3, MaxPolls: 100},
+		"crowded": {QueueFull: 0.3, PartialPosts: 0.3, MaxPolls: 100},
 	} {
-		for _, size := range []int{8, 1000, 16 << 10, 100_000} {
-			t.Run(fmt.Sprint(name, size), func(t *testing.T) {
-				const head = 128
-				remote, mem := pair(t, head+size, 1, plan)
-				body, slot := make([]byte, size), make([]byte, head)
-				last := atomics.Word64(mem[head-8:])
-				for round := range uint64(100) {
-					for i := range body {
-						body[i] = byte(round + 1)
-					}
-					slot[0] = byte(round + 1)
-					binary.NativeEndian.PutUint64(slot[head-8:], round+1)
-					require.NoError(t, remote.WriteWholeBehind(watched(t), head, body, 0, slot))
-					clear(body)
-					clear(slot)
-					for ctx := watched(t); last.Load() != round+1; runtime.Gosched() {
-						require.NoError(t, ctx.Err())
-					}
-					require.Equal(t, byte(round+1), mem[0])
-					require.Equal(t, bytes.Repeat([]byte{byte(round + 1)}, size), mem[head:])
-				}
-			})
+		wire := loop.New()
+		for over, open := range map[string]func() driver.Provider{
+			"loop": func() driver.Provider { return faulty.New(wire, plan) },
+			"tcp":  func() driver.Provider { return faulty.New(tcp.New(tcp.Config{}), plan) },
+		} {
+			for _, size := range []int{8, 1000, 16 << 10, 100_000} {
+				t.Run(fmt.Sprint(name, over, size), func(t *testing.T) { writeBehind(t, newRigOver(t, 2, 0, open), size) })
+			}
 		}
+	}
+}
+
+// writeBehind writes round by round, each when the one before was seen.
+func writeBehind(t *testing.T, r *rig, size int) {
+	const head = 128
+	mem := r.region(t, 1, head+size, "x")
+	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
+	require.NoError(t, err)
+	body, slot := make([]byte, size), make([]byte, head)
+	last := atomics.Word64(mem[head-8:])
+	for round := range uint64(100) {
+		for i := range body {
+			body[i] = byte(round + 1)
+		}
+		slot[0] = byte(round + 1)
+		binary.NativeEndian.PutUint64(slot[head-8:], round+1)
+		require.NoError(t, remote.WriteWholeBehind(watched(t), head, body, 0, slot))
+		clear(body)
+		clear(slot)
+		for ctx := watched(t); last.Load() != round+1; runtime.Gosched() {
+			require.NoError(t, ctx.Err())
+			r.ranks[0].Progress()
+		}
+		require.Equal(t, byte(round+1), mem[0])
+		require.Equal(t, bytes.Repeat([]byte{byte(round + 1)}, size), mem[head:])
+	}
+}
+
+// Who gives up in the middle knows whether the last word is on its way, and if so all is.
+func TestALastWordThatGivesUpIsPostedOrNot(t *testing.T) {
+	const head, size = 128, 100_000
+	for name, plan := range map[string]faulty.Plan{
+		"slow":    {DelayStarts: 0.5, DelayCompletions: 0.5, MaxDelay: time.Millisecond, MaxPolls: 1000},
+		"crowded": {QueueFull: 0.5, PartialPosts: 0.5, MaxDelay: time.Millisecond, MaxPolls: 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			remote, mem := pair(t, head+size, 1, plan)
+			body, slot := make([]byte, size), make([]byte, head)
+			last := uint64(0)
+			for round := range uint64(200) {
+				for i := range body {
+					body[i] = byte(round)
+				}
+				binary.NativeEndian.PutUint64(slot[head-8:], round+1)
+				ctx, cancel := context.WithTimeout(watched(t), time.Duration(round%20)*10*time.Microsecond)
+				err := remote.WriteWholeBehind(ctx, head, body, 0, slot)
+				cancel()
+				clear(body)
+				require.NoError(t, remote.Peer.Flush(watched(t)))
+				if err == nil {
+					last = round + 1
+					require.Equal(t, bytes.Repeat([]byte{byte(round)}, size), mem[head:])
+				} else {
+					require.ErrorIs(t, err, context.DeadlineExceeded)
+				}
+				require.Equal(t, last, binary.NativeEndian.Uint64(mem[head-8:]))
+			}
+			require.NotZero(t, last)
+		})
 	}
 }
