@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"runtime"
+	goruntime "runtime"
 	"testing"
 	"time"
 
@@ -127,7 +127,7 @@ func writeBehind(t *testing.T, r *rig, size int) {
 		require.NoError(t, remote.WriteWholeBehind(watched(t), head, body, 0, slot))
 		clear(body)
 		clear(slot)
-		for ctx := watched(t); last.Load() != round+1; runtime.Gosched() {
+		for ctx := watched(t); last.Load() != round+1; goruntime.Gosched() {
 			require.NoError(t, ctx.Err())
 			r.ranks[0].Progress()
 		}
