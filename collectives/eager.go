@@ -132,7 +132,7 @@ func (p *carrier) awaitRoom(ctx context.Context, c *course, word int, sent, end 
 		return err
 	}
 	if says := atomics.Word64(taken).Load(); says > sent {
-		return fmt.Errorf("rank %d took %d of %d short messages or bytes: %w", c.member, says, sent, rpipe.ErrCorrupt)
+		return fmt.Errorf("rank %d says it took %d of %d short messages, or bytes of them: %w", c.member, says, sent, rpipe.ErrCorrupt)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func (f *Fabric) look() bool {
 				return false
 			}
 		}
-		if f.missed.Load() { // a load costs less than a store
+		if f.missed.Load() { // a store locks the bus, a load does not
 			f.missed.Store(false)
 		}
 		f.looks++

@@ -10,7 +10,7 @@ import (
 // Calls below do not tell the scheduler. None of them blocks; what they copy takes no
 // longer than a copy of as much by the program itself; and who tells loses its place
 // to another goroutine of the rank, whose thread then has to be woken. They are package
-// syscall's, which unix's forward to by a detour of 20 ns.
+// syscall's, which those of package unix come to by a detour.
 
 func send(fd int, b []byte) (int, unix.Errno) {
 	raceSending()
