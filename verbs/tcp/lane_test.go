@@ -150,6 +150,27 @@ func TestRefusalEndsItsQueuePairAlone(t *testing.T) {
 	}
 }
 
+// TestRefusalOfWhatIsStillOnItsWay has a WRITE refused at its first frame, when the last
+// is far from framed.
+func TestRefusalOfWhatIsStillOnItsWay(t *testing.T) {
+	for i := range 2 {
+		a, b, first, second := duo(t, 64)
+		wrong, other := first[0], second
+		if i == 1 {
+			wrong, other = second[0], first
+		}
+		narrow(t, wrong)
+		to := b.at(0)
+		to.RKey.Lo++
+		post(t, wrong, driver.WorkRequest{ID: 1, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(make([]byte, 64<<20)), Remote: to})
+		require.Equal(t, driver.RemoteAccess, a.next().Status)
+		for range 10 {
+			works(t, a, b, other[0])
+			works(t, b, a, other[1])
+		}
+	}
+}
+
 // TestClosedQueuePairLeavesTheOtherItsConnection closes one end in the middle of what it
 // sends.
 func TestClosedQueuePairLeavesTheOtherItsConnection(t *testing.T) {

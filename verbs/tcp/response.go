@@ -82,7 +82,7 @@ func putNative(b []byte, v uint64) {
 func (q *qp) applyNak(f *frame) error {
 	status := driver.Status(f.op)
 	read := q.sq.oldestRead()
-	known := f.seq >= q.sq.acked && f.seq < q.sq.seq || read != nil && read.seq == f.seq
+	known := f.seq >= q.sq.acked && f.seq < q.sq.begun() || read != nil && read.seq == f.seq
 	if !known || status == driver.Success || status > driver.GeneralError {
 		return fmt.Errorf("%w: refusal of request %d, %d framed", errProtocol, f.seq, q.sq.seq)
 	}

@@ -157,6 +157,14 @@ func (s *sendQueue) next() *request {
 	return s.at(s.framed)
 }
 
+// begun returns how many requests were framed, in full or in part.
+func (s *sendQueue) begun() uint64 {
+	if r := s.next(); r != nil && r.stage == stageFramed {
+		return s.seq + 1
+	}
+	return s.seq
+}
+
 // passed moves the cursor behind r, whose last frame was just queued.
 func (s *sendQueue) passed(r *request) {
 	r.stage, r.seq = stageSent, s.seq
