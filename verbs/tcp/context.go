@@ -39,6 +39,7 @@ type device struct {
 	linkGen   int32
 	streams   int            // links that frames flow on
 	hot       *link          // the one that frames flow on, if it is the only one and has spoken, or nil
+	hotLeft   int            // polls that look at it alone, before the epoll is asked
 	leaders   map[uint64]*qp // by device: who dialed there and has a lane free beside it
 	strangers []*link        // accepted and not identified yet, oldest first
 	scratch   []byte         // receives go here first

@@ -181,6 +181,9 @@ func (l *link) serve(events uint32) {
 		}
 	}
 	l.flush()
+	if l.out.blocked {
+		l.dev.hotLeft = 0 // the epoll tells when there is room
+	}
 }
 
 // flush moves frames from the queues to the socket until either has enough.

@@ -31,9 +31,10 @@ type server struct {
 // spinning is how many polls within one tick make a program that polls.
 const spinning = 8
 
-// hotRounds is every how many polls the epoll is asked while there is one connection. In
-// between only that is looked at, which saves a system call.
-const hotRounds = 8
+// hotPolls is how many polls look at the one connection alone while there is no other,
+// before the epoll is asked again, which costs a system call: for who else connects. A
+// tick, and a full socket, have it asked at the next poll.
+const hotPolls = 64
 
 func (d *device) openEpoll() error {
 	inner, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
@@ -89,9 +90,11 @@ func (d *device) poll() {
 		return
 	}
 	d.polled()
-	if d.hot == nil || d.server.polls%hotRounds == 0 {
+	if d.hot == nil || d.hotLeft == 0 {
+		d.hotLeft = hotPolls
 		d.round()
 	} else {
+		d.hotLeft--
 		d.hot.handle(unix.EPOLLIN)
 	}
 	d.token.Unlock()

@@ -60,6 +60,7 @@ func (d *device) handBack() {
 		return
 	}
 	defer d.token.Unlock()
+	d.hotLeft = 0
 	s := &d.server
 	if s.polls == s.seen && !s.armed.Load() && !d.closed {
 		s.arm(d.epfd, true)
