@@ -19,7 +19,7 @@ import (
 )
 
 // shortMost is how long an eager message is at most in a small team.
-const shortMost = mostHeap / 4 / ringPart
+var shortMost = ringFor(mostHeap) / ringPart
 
 // letter is message k of a stream: around the lengths up to which they fit in a slot, and
 // up to which they are short, in turns.

@@ -24,6 +24,28 @@ func duo(t *testing.T, size int) (a, b *node, first, second [2]*qp) {
 	return a, b, [2]*qp{qa, qb}, [2]*qp{ra, rb}
 }
 
+// eachOfTwo runs a test of one of two queue pairs that share a connection beside the other:
+// of the first, and of the second.
+func eachOfTwo(t *testing.T, size int, test func(t *testing.T, a, b *node, one, other [2]*qp)) {
+	t.Run("first", func(t *testing.T) {
+		a, b, first, second := duo(t, size)
+		test(t, a, b, first, second)
+	})
+	t.Run("second", func(t *testing.T) {
+		a, b, first, second := duo(t, size)
+		test(t, a, b, second, first)
+	})
+}
+
+// goesOn requires that a queue pair is not disturbed.
+func goesOn(t *testing.T, a, b *node, q [2]*qp) {
+	t.Helper()
+	for range 10 {
+		works(t, a, b, q[0])
+		works(t, b, a, q[1])
+	}
+}
+
 func (q *qp) connection() *link {
 	q.lock()
 	defer q.unlock()
@@ -126,49 +148,33 @@ func TestTrafficOfTwoQueuePairsBothWays(t *testing.T) {
 }
 
 func TestRefusalEndsItsQueuePairAlone(t *testing.T) {
-	for i := range 2 {
-		a, b, first, second := duo(t, 64)
-		wrong, other := first[0], second
-		if i == 1 {
-			wrong, other = second[0], first
-		}
+	eachOfTwo(t, 64, func(t *testing.T, a, b *node, wrong, other [2]*qp) {
 		to := b.at(0)
 		to.RKey.Lo++
-		post(t, wrong, driver.WorkRequest{ID: 1, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(make([]byte, 16)), Remote: to},
+		post(t, wrong[0], driver.WorkRequest{ID: 1, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(make([]byte, 16)), Remote: to},
 			driver.WorkRequest{ID: 2, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(make([]byte, 64)), Remote: b.at(0)})
 		require.Equal(t, driver.RemoteAccess, a.next().Status)
 		require.Equal(t, driver.Flushed, a.next().Status)
 		require.Equal(t, driver.EventQPFatal, b.event().Kind)
-		for range 10 {
-			works(t, a, b, other[0])
-			works(t, b, a, other[1])
-		}
+		goesOn(t, a, b, other)
 		require.Empty(t, b.events)
 		require.Equal(t, make([]byte, 53), b.mem[11:])
-		eventually(t, "the lane to be left", func() bool { return wrong.connection() == nil })
+		eventually(t, "the lane to be left", func() bool { return wrong[0].connection() == nil })
 		require.NotNil(t, other[0].connection())
-	}
+	})
 }
 
 // TestRefusalOfWhatIsStillOnItsWay has a WRITE refused at its first frame, when the last
 // is far from framed.
 func TestRefusalOfWhatIsStillOnItsWay(t *testing.T) {
-	for i := range 2 {
-		a, b, first, second := duo(t, 64)
-		wrong, other := first[0], second
-		if i == 1 {
-			wrong, other = second[0], first
-		}
-		narrow(t, wrong)
+	eachOfTwo(t, 64, func(t *testing.T, a, b *node, wrong, other [2]*qp) {
+		narrow(t, wrong[0])
 		to := b.at(0)
 		to.RKey.Lo++
-		post(t, wrong, driver.WorkRequest{ID: 1, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(make([]byte, 64<<20)), Remote: to})
+		post(t, wrong[0], driver.WorkRequest{ID: 1, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(make([]byte, 64<<20)), Remote: to})
 		require.Equal(t, driver.RemoteAccess, a.next().Status)
-		for range 10 {
-			works(t, a, b, other[0])
-			works(t, b, a, other[1])
-		}
-	}
+		goesOn(t, a, b, other)
+	})
 }
 
 // TestClosedQueuePairLeavesTheOtherItsConnection closes one end in the middle of what it
@@ -288,11 +294,7 @@ func narrow(t *testing.T, q *qp) {
 // TestCloseInReception closes the end that something long is on its way to.
 func TestCloseInReception(t *testing.T) {
 	const size = 64 << 20
-	for i := range 2 {
-		a, b, reading, other := duo(t, size)
-		if i == 1 {
-			reading, other = other, reading
-		}
+	eachOfTwo(t, size, func(t *testing.T, a, b *node, reading, other [2]*qp) {
 		for i := range a.mem {
 			a.mem[i] = 0xaa
 		}
@@ -305,12 +307,9 @@ func TestCloseInReception(t *testing.T) {
 		})
 		require.NoError(t, reading[1].Close())
 		clear(dst)
-		for range 10 {
-			works(t, b, a, other[1])
-			works(t, a, b, other[0])
-		}
+		goesOn(t, a, b, other)
 		require.Equal(t, -1, bytes.IndexByte(dst, 0xaa), "written to after it was the caller's again")
-	}
+	})
 }
 
 // TestNextConnectionBeginsAnew resets both ends in the middle of a request of several
