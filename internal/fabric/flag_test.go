@@ -141,12 +141,12 @@ func TestALastWordThatGivesUpIsPostedOrNot(t *testing.T) {
 	const head, size = 128, 100_000
 	for name, plan := range map[string]faulty.Plan{
 		"slow":    {DelayStarts: 0.5, DelayCompletions: 0.5, MaxDelay: time.Millisecond, MaxPolls: 1000},
-		"crowded": {QueueFull: 0.5, PartialPosts: 0.5, MaxDelay: time.Millisecond, MaxPolls: 1000},
+		"crowded": {QueueFull: 0.9, PartialPosts: 0.5, MaxDelay: time.Millisecond, MaxPolls: 1000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			remote, mem := pair(t, head+size, 1, plan)
 			body, slot := make([]byte, size), make([]byte, head)
-			last := uint64(0)
+			last, gaveUp := uint64(0), 0
 			for round := range uint64(200) {
 				for i := range body {
 					body[i] = byte(round)
@@ -162,10 +162,14 @@ func TestALastWordThatGivesUpIsPostedOrNot(t *testing.T) {
 					require.Equal(t, bytes.Repeat([]byte{byte(round)}, size), mem[head:])
 				} else {
 					require.ErrorIs(t, err, context.DeadlineExceeded)
+					gaveUp++
 				}
 				require.Equal(t, last, binary.NativeEndian.Uint64(mem[head-8:]))
 			}
 			require.NotZero(t, last)
+			if plan.QueueFull > 0 { // else there is nothing to wait for before the last word is posted
+				require.NotZero(t, gaveUp)
+			}
 		})
 	}
 }
