@@ -60,6 +60,7 @@ func alone(ctx context.Context, r *testjob.Rank, calls [2]teamCall, n int,
 	r.NoError(err)
 	w, err := window.Allocate[int](ctx, team, 1)
 	r.NoError(err)
+	r.NoError(r.World.Barrier(ctx)) // the news of a broken team may come before the end of a call
 	last := calls[0]
 	if r.Me == r.N-1 {
 		last = calls[1]

@@ -10,12 +10,14 @@ import (
 )
 
 // both makes a team of everyone, so that the world stays whole when it breaks,
-// and a window of it.
+// and a window of it. Everyone has both when it returns: the news of a team that
+// broke may come before the end of a call that others have left.
 func both(ctx context.Context, r *testjob.Rank) (*runtime.Team, *window.Window[int]) {
 	team, err := r.World.Split(ctx, 0, r.Me)
 	r.NoError(err)
 	w, err := window.Allocate[int](ctx, team, 4)
 	r.NoError(err)
+	r.NoError(r.World.Barrier(ctx))
 	return team, w
 }
 
