@@ -131,14 +131,10 @@ func (g *group) meetOn(ctx context.Context, name string, members []int) (*meetin
 			return g.view(members[member], region, offset, n)
 		}}
 	if n > 1 {
-		block, err := g.team.Arena().Alloc(board.Size(n))
-		if err != nil {
+		var err error
+		if cfg.Mem[me], err = g.reserve(ctx, name, board.Size(n)); err != nil {
 			return nil, err
 		}
-		if _, err := g.team.Register(ctx, name, block.Memory); err != nil {
-			return nil, errors.Join(err, g.team.Arena().Free(block))
-		}
-		cfg.Mem[me] = block.Bytes
 	}
 	for i, m := range members {
 		if i == me {

@@ -2,6 +2,7 @@ package collectives
 
 import (
 	"context"
+	"errors"
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
 	"github.com/gopgas/gopgas/internal/fabric"
@@ -148,7 +149,7 @@ func (p *carrier) open(ctx context.Context, member int) error {
 	if err != nil {
 		return err
 	}
-	row, err := p.newRow(ctx, member)
+	row, err := p.group.reserve(ctx, p.rowName(member), p.rowSize())
 	if err != nil {
 		return err
 	}
@@ -162,4 +163,21 @@ func (p *carrier) open(ctx context.Context, member int) error {
 	}
 	p.partners[member] = partner{out: out, in: in, lands: peer.Lands(), eager: eager{row: row}}
 	return nil
+}
+
+// close closes all pipes, which are empty: no call is under way at any member. A writer
+// waits for its reader, so all readers are closed first.
+func (p *carrier) close(ctx context.Context) error {
+	var errs []error
+	for i := range p.partners {
+		if in := p.partners[i].in; in != nil {
+			errs = append(errs, in.Close(ctx))
+		}
+	}
+	for i := range p.partners {
+		if out := p.partners[i].out; out != nil {
+			errs = append(errs, out.Close(ctx))
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -2,7 +2,6 @@ package collectives
 
 import (
 	"context"
-	"errors"
 	"strconv"
 
 	"github.com/gopgas/gopgas/collectives/internal/board"
@@ -89,14 +88,11 @@ func (g *group) leadTo(ctx context.Context, member int) error {
 	if err != nil {
 		return err
 	}
-	block, err := g.team.Arena().Alloc(board.QueueSize(len(g.team.Members)))
+	mem, err := g.reserve(ctx, g.queueTo(member), board.QueueSize(len(g.team.Members)))
 	if err != nil {
 		return err
 	}
-	if _, err := g.team.Register(ctx, g.queueTo(member), block.Memory); err != nil {
-		return errors.Join(err, g.team.Arena().Free(block))
-	}
-	return g.crossing.queues.LeadTo(member, block.Bytes, p.Bell())
+	return g.crossing.queues.LeadTo(member, mem, p.Bell())
 }
 
 // queueTo is the name of each member's queue to a member.

@@ -27,6 +27,7 @@ type group struct {
 	kind     fabric.Collective
 	pace     pace // of calls by messages
 	layout   layout
+	pieces   []piece         // what others read and write here
 	meeting  *meeting        // nil until a call is made on the board
 	hosting  *hosting        // nil where there are no two levels
 	crossing *crossing       // nil until a call is made along a graph in mapped memory

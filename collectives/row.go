@@ -2,7 +2,6 @@ package collectives
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -32,19 +31,6 @@ func (p *carrier) rowSize() int { return rowRing + p.ring }
 // rowName names the memory that a member of the team writes to.
 func (p *carrier) rowName(member int) string {
 	return p.group.team.Name + "/row/" + strconv.Itoa(member)
-}
-
-// newRow makes the row of a member.
-func (p *carrier) newRow(ctx context.Context, member int) ([]byte, error) {
-	team := p.group.team
-	block, err := team.Arena().Alloc(p.rowSize())
-	if err != nil {
-		return nil, err
-	}
-	if _, err = team.Register(ctx, p.rowName(member), block.Memory); err != nil {
-		return nil, errors.Join(err, team.Arena().Free(block))
-	}
-	return block.Bytes, nil
 }
 
 // reach finds this member's row at a partner, which makes it when it comes to its first

@@ -16,6 +16,8 @@ var (
 	ErrUnreachable = fabric.ErrUnreachable
 	// ErrTeamBroken: a member's collective call was cancelled or failed.
 	ErrTeamBroken = errors.New("team is broken")
+	// ErrTeamFreed: [Team.Free] gave back what the team's calls need.
+	ErrTeamFreed = errors.New("team was freed")
 	// ErrAborted: a rank called Abort or its body returned an error.
 	ErrAborted = fabric.ErrAborted
 	// ErrClosed: the job, or what the call was made on, is closed.
@@ -36,7 +38,7 @@ var (
 type RankError = fabric.RankError
 
 // A TeamError says who broke a team and how; errors.Is finds [ErrTeamBroken]
-// and whatever Reason is.
+// and whatever Reason is. Of a team that was freed it finds [ErrTeamFreed] alone.
 type TeamError struct {
 	Team   string // the team's name in the job
 	Rank   int    // who broke it, in the world
@@ -47,6 +49,9 @@ type TeamError struct {
 
 func (e *TeamError) Error() string {
 	var differ *MismatchError
+	if e.freed() {
+		return fmt.Sprintf("team %s: %v; go on with another", e.Team, ErrTeamFreed)
+	}
 	if errors.As(e.Reason, &differ) { // which names the team and both calls
 		return differ.Error() + "; the team is broken, go on with another"
 	}
@@ -56,11 +61,16 @@ func (e *TeamError) Error() string {
 
 // Unwrap lets errors.Is and errors.As find the reason.
 func (e *TeamError) Unwrap() []error {
-	if e.Reason == nil {
+	switch {
+	case e.freed():
+		return []error{ErrTeamFreed}
+	case e.Reason == nil:
 		return []error{ErrTeamBroken}
 	}
 	return []error{ErrTeamBroken, e.Reason}
 }
+
+func (e *TeamError) freed() bool { return e.Reason == ErrTeamFreed } //nolint:errorlint // as release sets it
 
 // A MismatchError names two collective calls that met.
 type MismatchError struct {

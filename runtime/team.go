@@ -24,6 +24,8 @@ type Team struct {
 
 	stream  stream
 	barrier barrier
+	block   arena.Block    // the barrier's memory
+	known   *fabric.Region // as others find it
 
 	broken atomic.Pointer[TeamError]
 	whole  context.Context // ends when the team breaks or the job does
@@ -47,7 +49,7 @@ func (j *Job) newTeam(ctx context.Context, name string, members []int) (*Team, e
 		Whole: t.whole, Sync: t.sync, Swap: t.swap, Err: t.err, Failed: t.failed,
 		Calls: &t.stream, Differs: t.differs}
 	t.stream.init(t)
-	block, region, err := t.prepare(ctx)
+	err := t.prepare(ctx)
 	card := teamCard{Cores: j.cores, Mapped: t.maps(ctx), Atomics: j.opts.atomics}
 	if j.world == nil {
 		card.Host = j.host
@@ -61,7 +63,7 @@ func (j *Job) newTeam(ctx context.Context, name string, members []int) (*Team, e
 	}
 	if err != nil {
 		// The others may have their team, which this rank will not be in.
-		return nil, errors.Join(t.failed(fabric.Split, err), t.discard(block, region))
+		return nil, errors.Join(t.failed(fabric.Split, err), t.discard())
 	}
 	if j.world == nil {
 		j.fabric.SetHosts(hostsIn(cards))
@@ -69,7 +71,7 @@ func (j *Job) newTeam(ctx context.Context, name string, members []int) (*Team, e
 	t.inner.Hosts = j.fabric.HostsOf(members)
 	t.inner.Mapped = !slices.ContainsFunc(cards, func(c teamCard) bool { return !c.Mapped })
 	t.inner.Crowded = crowded(t.inner.Hosts, cards)
-	t.barrier = newBarrier(t, block)
+	t.barrier = newBarrier(t, t.block)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.teams[name] = t
@@ -80,24 +82,23 @@ func (j *Job) newTeam(ctx context.Context, name string, members []int) (*Team, e
 }
 
 // prepare allocates and publishes this rank's part of the team's barrier.
-func (t *Team) prepare(ctx context.Context) (arena.Block, *fabric.Region, error) {
-	block, err := t.job.fabric.Arena().Alloc(barrierSize)
-	if err != nil {
-		return block, nil, err
+func (t *Team) prepare(ctx context.Context) (err error) {
+	if t.block, err = t.job.fabric.Arena().Alloc(barrierSize); err != nil {
+		return err
 	}
-	region, err := t.job.fabric.Register(ctx, t.region(), block.Memory)
-	return block, region, err
+	t.known, err = t.job.fabric.Register(ctx, t.region(), t.block.Memory)
+	return err
 }
 
-// discard takes back what prepare made for a team that does not come about.
-func (t *Team) discard(block arena.Block, region *fabric.Region) error {
+// discard takes back what prepare made for a team that does not come about, or is freed.
+func (t *Team) discard() error {
 	t.end(nil)
 	var errs []error
-	if region != nil {
-		errs = append(errs, region.Close())
+	if t.known != nil {
+		errs = append(errs, t.known.Close())
 	}
-	if block.Bytes != nil {
-		errs = append(errs, t.job.fabric.Arena().Free(block))
+	if t.block.Bytes != nil {
+		errs = append(errs, t.job.fabric.Arena().Free(t.block))
 	}
 	return errors.Join(errs...)
 }

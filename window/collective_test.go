@@ -33,6 +33,7 @@ func TestDifferentCollectiveCallsMeetInMismatch(t *testing.T) {
 			_, err := team.Exchange(ctx, nil)
 			return err
 		},
+		"Team.Free": func(ctx context.Context, team *runtime.Team, _ *window.Window[int]) error { return team.Free(ctx) },
 		"Split": func(ctx context.Context, team *runtime.Team, _ *window.Window[int]) error {
 			_, err := team.Split(ctx, 0, 0)
 			return err

@@ -13,6 +13,7 @@ const (
 	Split
 	Allocate
 	Free
+	FreeTeam
 	Close
 	Broadcast
 	Reduce
@@ -35,7 +36,7 @@ const (
 	NeighborAllToAllV
 )
 
-var collectiveNames = [...]string{"nothing", "Barrier", "Fence", "Exchange", "Split", "Allocate", "Free", "Close",
+var collectiveNames = [...]string{"nothing", "Barrier", "Fence", "Exchange", "Split", "Allocate", "Free", "Team.Free", "Close",
 	"Broadcast", "Reduce", "AllReduce", "Gather", "GatherV", "AllGather", "AllGatherV", "Scatter", "ScatterV",
 	"ReduceScatter", "ReduceScatterV", "AllToAll", "AllToAllV", "Scan", "ExScan",
 	"NeighborAllGather", "NeighborAllGatherV", "NeighborAllToAll", "NeighborAllToAllV"}

@@ -3,6 +3,7 @@ package fabric
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/mutant"
@@ -24,9 +25,17 @@ func (p *Peer) Flush(ctx context.Context) error {
 
 // FlushAll flushes every peer that this rank is connected to, and returns the
 // first error.
-func (f *Fabric) FlushAll(ctx context.Context) error {
+func (f *Fabric) FlushAll(ctx context.Context) error { return flush(ctx, f.connected()) }
+
+// FlushTo flushes those of ranks that this rank is connected to, and returns the
+// first error.
+func (f *Fabric) FlushTo(ctx context.Context, ranks []int) error {
+	return flush(ctx, slices.DeleteFunc(f.connected(), func(p *Peer) bool { return !slices.Contains(ranks, p.rank) }))
+}
+
+func flush(ctx context.Context, peers []*Peer) error {
 	var first error
-	for _, p := range f.connected() {
+	for _, p := range peers {
 		if err := p.Flush(ctx); err != nil && first == nil {
 			first = err
 		}

@@ -17,7 +17,7 @@ type Team struct {
 	Mapped  bool          // all members use each other's memory directly
 	Hosts   []int         // by team rank: members of one number share a host
 	Crowded bool          // members share cores, on some host
-	// Above is what package collectives keeps for the team.
+	// Above is what package collectives keeps for the team, a [Keeper].
 	Above atomic.Value
 	// Whole ends when the team breaks or the job does; its cause tells which.
 	Whole context.Context
@@ -39,6 +39,16 @@ type Team struct {
 	// another call of a member's. It has the member compare, and returns how the
 	// team breaks of it.
 	Differs func(ctx context.Context, seq uint64, member int) error
+}
+
+// A Keeper keeps memory for a team's calls. Both are called once, when the team is freed
+// and none of its calls is under way.
+type Keeper interface {
+	// Leave has this rank write nothing more to what others keep for the team. What it
+	// wrote may be on its way.
+	Leave(ctx context.Context) error
+	// Release gives the memory back, when all members have left.
+	Release() error
 }
 
 // A Stream is the order of a team's collective calls at this rank. A call's

@@ -1,0 +1,103 @@
+package collectives_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/gopgas/gopgas/collectives"
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/runtime"
+	"github.com/gopgas/gopgas/window"
+)
+
+// usedBy tells how much of its heap a rank uses.
+func usedBy(r *testjob.Rank) int64 { return r.World.Fabric(fabric.Key{}).Arena().Used() }
+
+// liveOf makes a team, has it make calls of all kinds, and frees it.
+func liveOf(ctx context.Context, r *testjob.Rank, seed uint64) *runtime.Team {
+	team, err := r.World.Split(ctx, 0, -r.Me)
+	r.NoError(err)
+	within, rnd, list := *r, rand.New(rand.NewPCG(seed, 1)), allTrials()
+	within.World, within.Me = team, team.Rank()
+	for range 12 {
+		try(ctx, &within, list[rnd.IntN(len(list))], draw(rnd, r.N, 3<<20))
+	}
+	x := make([]int, 1)
+	ring, err := collectives.NewCart(ctx, team, []int{r.N}, []bool{true})
+	r.NoError(err)
+	r.NoError(collectives.NeighborAllToAll(ctx, ring.Graph, make([]int, 2000), make([]int, 2000)))
+	started, err := collectives.Start(ctx, team, collectives.ScanCall(collectives.Sum[int](), x, x))
+	r.NoError(err)
+	r.NoError(team.Free(ctx))
+	ended, err := started.Test()
+	r.NoError(err)
+	r.True(ended, "Free comes behind what was started")
+	return team
+}
+
+// slab is what pipes keep for those that come.
+const slab = 256 << 10
+
+// TestFreedTeamsLeaveNothingBehind compares the heap before teams that were used in all
+// ways, and after them.
+func TestFreedTeamsLeaveNothingBehind(t *testing.T) {
+	run := func(t *testing.T, c testjob.Config) {
+		seed := rand.Uint64()
+		t.Logf("seed %d", seed)
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			before := usedBy(r)
+			for round := range 4 {
+				liveOf(ctx, r, seed+uint64(round))
+			}
+			r.Eventually(func() bool { return usedBy(r) <= before+slab }, testjob.Watchdog/2, time.Millisecond, "pipes linger for a moment")
+		})
+	}
+	testjob.EachTransport(t, 4, run)
+	testjob.EachApart(t, run)
+}
+
+func TestAFreedTeamMakesNoCalls(t *testing.T) {
+	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
+		team, err := r.World.Split(ctx, 0, 0)
+		r.NoError(err)
+		child, err := team.Split(ctx, 0, 0)
+		r.NoError(err)
+		x := make([]int, r.N)
+		buffer, err := collectives.Alloc[int](team, 10)
+		r.NoError(err)
+		r.NoError(collectives.AllToAll(ctx, team, x, make([]int, r.N)))
+		plan, err := collectives.Plan(ctx, team, collectives.BroadcastCall(0, x))
+		r.NoError(err)
+		r.NoError(team.Free(ctx))
+		for name, call := range map[string]func() error{
+			"Broadcast": func() error { return collectives.Broadcast(ctx, team, 0, x) },
+			"Start": func() error {
+				_, err := collectives.Start(ctx, team, collectives.BroadcastCall(0, x))
+				return err
+			},
+			"Plan":    func() error { return plan.Run(ctx) },
+			"Barrier": func() error { return team.Barrier(ctx) },
+			"Split": func() error {
+				_, err := team.Split(ctx, 0, 0)
+				return err
+			},
+			"Allocate": func() error {
+				_, err := window.Allocate[int](ctx, team, 1)
+				return err
+			},
+			"Free": func() error { return team.Free(ctx) },
+		} {
+			err := call()
+			r.ErrorIs(err, runtime.ErrTeamFreed, name)
+			r.NotErrorIs(err, runtime.ErrTeamBroken, name)
+			r.ErrorContains(err, team.Name())
+		}
+		r.NoError(buffer.Free())
+		r.NoError(collectives.Broadcast(ctx, child, 0, x), "teams made of it go on")
+		r.NoError(r.World.Barrier(ctx))
+		r.NoError(child.Free(ctx))
+	})
+}

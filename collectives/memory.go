@@ -1,0 +1,50 @@
+package collectives
+
+import (
+	"context"
+	"errors"
+
+	"github.com/gopgas/gopgas/internal/arena"
+	"github.com/gopgas/gopgas/internal/fabric"
+)
+
+// A piece is memory of this member's that others of the team read or write: a board, a
+// row, a queue.
+type piece struct {
+	block  arena.Block
+	region *fabric.Region
+}
+
+// reserve makes n bytes that others find by name. The team keeps them until it is freed.
+func (g *group) reserve(ctx context.Context, name string, n int) ([]byte, error) {
+	block, err := g.team.Arena().Alloc(n)
+	if err != nil {
+		return nil, err
+	}
+	region, err := g.team.Register(ctx, name, block.Memory)
+	if err != nil {
+		return nil, errors.Join(err, g.team.Arena().Free(block))
+	}
+	g.pieces = append(g.pieces, piece{block, region})
+	return block.Bytes, nil
+}
+
+var _ fabric.Keeper = (*group)(nil)
+
+// Leave closes the pipes. Rows and boards need no farewell.
+func (g *group) Leave(ctx context.Context) error { return g.carrier.close(ctx) }
+
+// Release gives back what the team kept.
+func (g *group) Release() error {
+	var errs []error
+	for i := range g.carrier.partners {
+		if l := g.carrier.partners[i].landing; l != nil {
+			errs = append(errs, l.Close())
+		}
+	}
+	for _, p := range g.pieces {
+		errs = append(errs, p.region.Close(), g.team.Arena().Free(p.block))
+	}
+	g.pieces, g.meeting, g.hosting, g.crossing = nil, nil, nil, nil
+	return errors.Join(errs...)
+}
