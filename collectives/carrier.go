@@ -2,7 +2,6 @@ package collectives
 
 import (
 	"context"
-	"errors"
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
 	"github.com/gopgas/gopgas/internal/fabric"
@@ -142,7 +141,7 @@ func (p *carrier) ExchangeFold(ctx context.Context, to int, src []byte, from int
 // open makes what messages with another member take at this end, unless it is there:
 // the pipes, and the row. It does not wait for the other one to do the same.
 func (p *carrier) open(ctx context.Context, member int) error {
-	if p.partners[member].in != nil {
+	if p.partners[member].out != nil {
 		return nil
 	}
 	peer, err := p.group.team.Peer(ctx, p.group.team.Members[member])
@@ -157,27 +156,8 @@ func (p *carrier) open(ctx context.Context, member int) error {
 	if err != nil {
 		return err
 	}
-	out, err := rpipe.OpenWriter[byte](ctx, p.group.handle, member, rpipe.WithName(pipeName), rpipe.WithHeap(p.heap))
-	if err != nil {
-		return err // and the team is broken, which has no other use for the reader
-	}
-	p.partners[member] = partner{out: out, in: in, lands: peer.Lands(), eager: eager{row: row}}
-	return nil
-}
-
-// close closes all pipes, which are empty: no call is under way at any member. A writer
-// waits for its reader, so all readers are closed first.
-func (p *carrier) close(ctx context.Context) error {
-	var errs []error
-	for i := range p.partners {
-		if in := p.partners[i].in; in != nil {
-			errs = append(errs, in.Close(ctx))
-		}
-	}
-	for i := range p.partners {
-		if out := p.partners[i].out; out != nil {
-			errs = append(errs, out.Close(ctx))
-		}
-	}
-	return errors.Join(errs...)
+	with := &p.partners[member]
+	*with = partner{in: in, lands: peer.Lands(), eager: eager{row: row}}
+	with.out, err = rpipe.OpenWriter[byte](ctx, p.group.handle, member, rpipe.WithName(pipeName), rpipe.WithHeap(p.heap))
+	return err
 }

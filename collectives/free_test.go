@@ -2,6 +2,7 @@ package collectives_test
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ func liveOf(ctx context.Context, r *testjob.Rank, seed uint64) *runtime.Team {
 	r.NoError(err)
 	within, rnd, list := *r, rand.New(rand.NewPCG(seed, 1)), allTrials()
 	within.World, within.Me = team, team.Rank()
-	for range 12 {
+	for range 6 {
 		try(ctx, &within, list[rnd.IntN(len(list))], draw(rnd, r.N, 3<<20))
 	}
 	x := make([]int, 1)
@@ -49,7 +50,7 @@ func TestFreedTeamsLeaveNothingBehind(t *testing.T) {
 		t.Logf("seed %d", seed)
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			before := usedBy(r)
-			for round := range 4 {
+			for round := range 3 {
 				liveOf(ctx, r, seed+uint64(round))
 			}
 			r.Eventually(func() bool { return usedBy(r) <= before+slab }, testjob.Watchdog/2, time.Millisecond, "pipes linger for a moment")
@@ -99,5 +100,66 @@ func TestAFreedTeamMakesNoCalls(t *testing.T) {
 		r.NoError(collectives.Broadcast(ctx, child, 0, x), "teams made of it go on")
 		r.NoError(r.World.Barrier(ctx))
 		r.NoError(child.Free(ctx))
+	})
+}
+
+// TestABrokenTeamIsFreedWithWhatItsCallsLeft has a member give up in the middle of calls
+// of all lengths.
+func TestABrokenTeamIsFreedWithWhatItsCallsLeft(t *testing.T) {
+	enough := errors.New("enough")
+	run := func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			before := usedBy(r)
+			for round := range 6 {
+				team, err := r.World.Split(ctx, 0, 0)
+				r.NoError(err)
+				mine, cancel := context.WithCancelCause(ctx)
+				if r.Me == round%r.N {
+					time.AfterFunc(time.Duration(round)*time.Millisecond, func() { cancel(enough) })
+				}
+				sum, x := collectives.Sum[int](), make([]int, 1<<(4*round))
+				var started *collectives.Request
+				for err == nil {
+					if started, err = collectives.Start(mine, team, collectives.AllReduceCall(sum, x, x)); err == nil {
+						err = collectives.Gather(mine, team, 0, x, make([]int, r.N*len(x)))
+					}
+				}
+				cancel(nil)
+				r.True(errors.Is(err, enough) || errors.Is(err, runtime.ErrTeamBroken), "%v", err)
+				r.NoError(team.Free(ctx))
+				r.ErrorIs(team.Barrier(ctx), runtime.ErrTeamFreed)
+				if started != nil {
+					ended, _ := started.Test()
+					r.True(ended)
+				}
+			}
+			r.Eventually(func() bool { return usedBy(r) <= before+slab }, testjob.Watchdog/2, time.Millisecond, "pipes linger for a moment")
+		})
+	}
+	testjob.EachTransport(t, 4, run)
+	testjob.EachApart(t, run)
+}
+
+// TestFreeTellsOfAnEarlierCallThatFailedElsewhere and frees the team all the same.
+func TestFreeTellsOfAnEarlierCallThatFailedElsewhere(t *testing.T) {
+	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			team, err := r.World.Split(ctx, 0, 0)
+			r.NoError(err)
+			r.NoError(team.Barrier(ctx))
+			r.NoError(r.World.Barrier(ctx), "all have left the call before")
+			over, cancel := context.WithCancel(ctx)
+			cancel()
+			if r.Me == 0 {
+				r.ErrorIs(collectives.Reduce(over, team, 0, collectives.Sum[int](), []int{1}, []int{0}), context.Canceled)
+				r.NoError(team.Free(ctx))
+			} else if err := team.Free(ctx); err != nil { // else it had the news before
+				var broken *runtime.TeamError
+				r.ErrorAs(err, &broken)
+				r.Equal(0, broken.Rank)
+				r.ErrorIs(err, runtime.ErrTeamBroken)
+			}
+			r.ErrorIs(team.Barrier(ctx), runtime.ErrTeamFreed)
+		})
 	})
 }

@@ -31,17 +31,14 @@ func (g *group) reserve(ctx context.Context, name string, n int) ([]byte, error)
 
 var _ fabric.Keeper = (*group)(nil)
 
-// Leave closes the pipes. Rows and boards need no farewell.
-func (g *group) Leave(ctx context.Context) error { return g.carrier.close(ctx) }
+// Leave closes the pipes, and tells which there were. Rows and boards need no farewell.
+func (g *group) Leave(ctx context.Context) (card []byte, err error) {
+	return g.carrier.opened(), g.carrier.close(ctx)
+}
 
 // Release gives back what the team kept.
-func (g *group) Release() error {
-	var errs []error
-	for i := range g.carrier.partners {
-		if l := g.carrier.partners[i].landing; l != nil {
-			errs = append(errs, l.Close())
-		}
-	}
+func (g *group) Release(cards [][]byte) error {
+	errs := []error{g.carrier.release(cards)}
 	for _, p := range g.pieces {
 		errs = append(errs, p.region.Close(), g.team.Arena().Free(p.block))
 	}

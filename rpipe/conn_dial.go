@@ -144,8 +144,8 @@ func (d *door) turnedAway(ctx context.Context, err error) error {
 
 // disappear closes a connection whose other end is never opened.
 func (c *Conn) disappear() {
-	c.reader.end.parting.vain.Store(true)
-	c.writer.end.parting.vain.Store(true)
+	c.reader.Alone(fabric.Key{})
+	c.writer.Alone(fabric.Key{})
 	_ = c.Close()
 }
 

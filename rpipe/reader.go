@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/gopgas/gopgas/internal/element"
+	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -125,3 +126,8 @@ func (r *Reader[T]) Free(b Block[T]) error {
 // writer learns that the reader has closed. Blocks that were read mean nothing
 // any more. The second call does nothing. Kind: one-sided.
 func (r *Reader[T]) Close(ctx context.Context) error { return r.end.fail("Close", r.end.close(ctx)) }
+
+// Alone is for this module's own packages: nobody else can make a key. It tells that the
+// writer's end was never opened and never will be, for which this one, which is closed,
+// would keep its memory.
+func (r *Reader[T]) Alone(fabric.Key) { r.end.parting.vain.Store(true) }

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/gopgas/gopgas/internal/element"
+	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -95,3 +96,6 @@ func (w *Writer[T]) Name() string { return w.end.name }
 // gone, the error says so; the pipe is closed all the same. The second call does
 // nothing. Kind: one-sided.
 func (w *Writer[T]) Close(ctx context.Context) error { return w.end.fail("Close", w.end.close(ctx)) }
+
+// Alone is [Reader.Alone], of the reader's end.
+func (w *Writer[T]) Alone(fabric.Key) { w.end.parting.vain.Store(true) }

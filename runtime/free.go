@@ -14,48 +14,102 @@ import (
 // calls that were started it waits for those. From then on the team's calls return
 // [ErrTeamFreed].
 //
-// What the program made of the team comes first: a window that is left can be freed no
-// more, and keeps its memory until the job closes, as all of a team that is broken does.
-// Teams that were split from this one, and buffers, are not concerned. The world is freed
-// by [Job.Close], and not by this: [ErrTeam].
+// A team that is broken is freed in the same way, if all its members live. Those that had
+// not heard of it get that error from Free, which is done all the same.
 //
-// Kind: collective; returns when all members have called it. When it fails at some
-// members, the team is broken there, and their memory stays.
+// What the program made of the team comes first: a window that is left can be freed no
+// more, and keeps its memory until the job closes. Teams that were split from this one,
+// and buffers, are not concerned. The world is freed by [Job.Close], and not by this:
+// [ErrTeam].
+//
+// Kind: collective; returns when all members have called it. When it fails itself (ctx
+// ends, a member is dead or makes another call) the team is broken, and its memory stays.
 func (t *Team) Free(ctx context.Context) error {
 	if t != nil && t == t.job.world {
 		return fmt.Errorf("%s: %w: it is the world, which Job.Close ends", fabric.FreeTeam, ErrTeam)
 	}
-	return t.collective(ctx, fabric.FreeTeam, func(ctx context.Context, seq uint64) error {
-		if err := t.leave(ctx); err != nil {
-			return err
-		}
-		// Not a barrier of the team's: that would have to be over before its memory goes.
-		if _, err := t.exchange(ctx, seq, nil); err != nil {
-			return err
-		}
-		return t.release()
-	})
+	known := t != nil && t.broken.Load() != nil
+	err := t.collective(ctx, fabric.FreeTeam, t.part)
+	if !brokenBefore(err) {
+		return err
+	}
+	if bad := t.partBroken(ctx); bad != nil || known {
+		return bad
+	}
+	return err
 }
 
-// leave returns when all that this rank wrote for the team's calls is where it belongs.
-func (t *Team) leave(ctx context.Context) error {
+// part is what members do that have met, in the call of a number.
+func (t *Team) part(ctx context.Context, seq uint64) error {
+	return t.partBy(ctx, func(card []byte) ([][]byte, error) { return t.exchange(ctx, seq, card) })
+}
+
+// partBy is part with an exchange among all members. That is none of the team's own,
+// which would have to be over before its memory goes.
+func (t *Team) partBy(ctx context.Context, exchange func([]byte) ([][]byte, error)) error {
+	card, err := t.leave(ctx)
+	if err != nil {
+		return err
+	}
+	cards, err := exchange(card)
+	if err != nil {
+		return err
+	}
+	return t.release(cards)
+}
+
+// brokenBefore tells whether Free failed because of an earlier call, so that all members
+// come to free what is broken.
+func brokenBefore(err error) bool {
+	var m *MismatchError
+	var e *TeamError
+	free := fabric.FreeTeam.String()
+	switch {
+	case errors.As(err, &m):
+		return m.Call != free && m.OtherDid != free
+	case errors.As(err, &e):
+		return e.Call != free
+	}
+	return false
+}
+
+// partBroken is part for members of a broken team, whose calls have ended or are about to.
+func (t *Team) partBroken(ctx context.Context) error {
+	if err := t.stream.awaitIdle(ctx); err != nil {
+		return err
+	}
+	exchange := func(step string, mine []byte) ([][]byte, error) {
+		all, err := t.job.client.Exchange(ctx, t.name+"/"+step, t.members, mine)
+		return all, explain(err)
+	}
+	// Until all have come, some may not know that the team is broken. They would take a
+	// pipe that is closed for the reason.
+	if _, err := exchange("free", nil); err != nil {
+		return err
+	}
+	return t.partBy(ctx, func(card []byte) ([][]byte, error) { return exchange("freed", card) })
+}
+
+// leave returns when all that this rank wrote for the team's calls is where it belongs,
+// and what the others' release is told.
+func (t *Team) leave(ctx context.Context) (card []byte, err error) {
 	if above := t.above(); above != nil {
-		if err := above.Leave(ctx); err != nil {
-			return err
+		if card, err = above.Leave(ctx); err != nil {
+			return nil, err
 		}
 	}
-	return t.job.fabric.FlushTo(ctx, t.members)
+	return card, t.job.fabric.FlushTo(ctx, t.members)
 }
 
 // release gives the team's memory back. Nobody writes there any more.
-func (t *Team) release() error {
+func (t *Team) release(cards [][]byte) error {
 	t.job.mu.Lock()
 	delete(t.job.teams, t.name)
 	t.job.mu.Unlock()
-	t.breaks(&TeamError{Team: t.name, Rank: t.members[t.rank], Call: fabric.FreeTeam.String(), Reason: ErrTeamFreed})
+	t.broken.Store(&TeamError{Team: t.name, Rank: t.members[t.rank], Call: fabric.FreeTeam.String(), Reason: ErrTeamFreed})
 	var err error
 	if above := t.above(); above != nil {
-		err = above.Release()
+		err = above.Release(cards)
 	}
 	return errors.Join(err, t.discard())
 }

@@ -129,6 +129,7 @@ func (s *stream) begin(ctx context.Context, c *fabric.Call, lasts bool) (uint64,
 		s.mu.Lock()
 		s.blocking = 0
 		s.mu.Unlock()
+		s.ring()
 		return 0, t.failed(c.Kind, err)
 	}
 	return seq, nil
@@ -159,9 +160,30 @@ func (s *stream) end(seq uint64) {
 	s.ended.Store(seq)
 	s.release()
 	s.mu.Unlock()
+	s.ring()
+}
+
+// ring wakes those that wait for calls to end.
+func (s *stream) ring() {
 	if s.behind.Load() > 0 {
 		s.team.job.fabric.Bell().Ring()
 	}
+}
+
+// awaitIdle waits until no call is under way, on a team that is broken.
+func (s *stream) awaitIdle(ctx context.Context) error {
+	s.behind.Add(1)
+	defer s.behind.Add(-1)
+	return s.team.job.fabric.Wait(ctx, s.idle)
+}
+
+// idle tells whether no call is under way. On a team that is broken none begins any more.
+func (s *stream) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hold()
+	defer s.release()
+	return !s.serving && s.blocking <= s.ended.Load()
 }
 
 // Start begins a collective call that does not block.
@@ -194,6 +216,7 @@ func (s *stream) serve() {
 		if len(s.queue) == 0 {
 			s.serving, s.queue = false, nil
 			s.mu.Unlock()
+			s.ring()
 			return
 		}
 		next := s.queue[0]

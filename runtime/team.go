@@ -76,6 +76,7 @@ func (j *Job) newTeam(ctx context.Context, name string, members []int) (*Team, e
 	defer j.mu.Unlock()
 	j.teams[name] = t
 	if e := j.broken[name]; e != nil {
+		delete(j.broken, name)
 		t.breaks(e)
 	}
 	return t, nil

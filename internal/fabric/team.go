@@ -45,10 +45,11 @@ type Team struct {
 // and none of its calls is under way.
 type Keeper interface {
 	// Leave has this rank write nothing more to what others keep for the team. What it
-	// wrote may be on its way.
-	Leave(ctx context.Context) error
-	// Release gives the memory back, when all members have left.
-	Release() error
+	// wrote may be on its way. It returns what the others' Release is told.
+	Leave(ctx context.Context) (card []byte, err error)
+	// Release gives the memory back, when all members have left. Cards are by team rank,
+	// and empty of members that had no keeper.
+	Release(cards [][]byte) error
 }
 
 // A Stream is the order of a team's collective calls at this rank. A call's

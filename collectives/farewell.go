@@ -1,0 +1,72 @@
+package collectives
+
+import (
+	"context"
+	"errors"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/rpipe"
+)
+
+// Members of a team that is freed close their pipes, and tell each other which they had
+// opened: where a call has failed, one end may be there alone, and would wait for the
+// other for ever.
+const (
+	openedIn  = 1 << 0
+	openedOut = 1 << 1
+)
+
+// opened returns a byte for each member: which ends of pipes there are here.
+func (p *carrier) opened() []byte {
+	card := make([]byte, len(p.partners))
+	for i := range p.partners {
+		if p.partners[i].in != nil {
+			card[i] |= openedIn
+		}
+		if p.partners[i].out != nil {
+			card[i] |= openedOut
+		}
+	}
+	return card
+}
+
+// close closes all pipes. A writer waits for its reader, so all readers are closed first.
+// Blocks that nobody read are of calls that have failed.
+func (p *carrier) close(ctx context.Context) error {
+	var errs []error
+	for i := range p.partners {
+		if in := p.partners[i].in; in != nil {
+			errs = append(errs, in.Close(ctx))
+		}
+	}
+	for i := range p.partners {
+		if out := p.partners[i].out; out != nil {
+			if err := out.Close(ctx); !errors.Is(err, rpipe.ErrClosed) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// release gives back what pipes and landings have left, when all members have closed
+// theirs. Cards are what they had opened.
+func (p *carrier) release(cards [][]byte) error {
+	var errs []error
+	for i := range p.partners {
+		with, theirs := &p.partners[i], byte(0)
+		if card := cards[i]; len(card) > p.Rank() {
+			theirs = card[p.Rank()]
+		}
+		if with.in != nil && theirs&openedOut == 0 {
+			with.in.Alone(fabric.Key{})
+		}
+		if with.out != nil && theirs&openedIn == 0 {
+			with.out.Alone(fabric.Key{})
+		}
+		if with.landing != nil {
+			errs = append(errs, with.landing.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
