@@ -31,22 +31,24 @@ func (p *carrier) opened() []byte {
 }
 
 // close closes all pipes. A writer waits for its reader, so all readers are closed first.
-// Blocks that nobody read are of calls that have failed.
+// Blocks that nobody read are of calls that have failed. When ctx ends the rest is left as
+// it is: each end would try for a moment of its own.
 func (p *carrier) close(ctx context.Context) error {
-	var errs []error
 	for i := range p.partners {
-		if in := p.partners[i].in; in != nil {
-			errs = append(errs, in.Close(ctx))
-		}
-	}
-	for i := range p.partners {
-		if out := p.partners[i].out; out != nil {
-			if err := out.Close(ctx); !errors.Is(err, rpipe.ErrClosed) {
-				errs = append(errs, err)
+		if in := p.partners[i].in; in != nil && ctx.Err() == nil {
+			if err := in.Close(ctx); err != nil {
+				return err
 			}
 		}
 	}
-	return errors.Join(errs...)
+	for i := range p.partners {
+		if out := p.partners[i].out; out != nil && ctx.Err() == nil {
+			if err := out.Close(ctx); err != nil && !errors.Is(err, rpipe.ErrClosed) {
+				return err
+			}
+		}
+	}
+	return context.Cause(ctx)
 }
 
 // release gives back what pipes and landings have left, when all members have closed
@@ -68,5 +70,7 @@ func (p *carrier) release(cards [][]byte) error {
 			errs = append(errs, with.landing.Close())
 		}
 	}
+	rpipe.Forget(fabric.Key{}, p.group.team)
+	p.partners, p.large = nil, nil
 	return errors.Join(errs...)
 }

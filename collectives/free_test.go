@@ -10,6 +10,7 @@ import (
 	"github.com/gopgas/gopgas/collectives"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/window"
 )
@@ -87,6 +88,10 @@ func TestAFreedTeamMakesNoCalls(t *testing.T) {
 			},
 			"Allocate": func() error {
 				_, err := window.Allocate[int](ctx, team, 1)
+				return err
+			},
+			"OpenReader": func() error {
+				_, err := rpipe.OpenReader[int](ctx, team, 0)
 				return err
 			},
 			"Free": func() error { return team.Free(ctx) },

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/gopgas/gopgas/collectives/internal/message"
 	"github.com/gopgas/gopgas/internal/arena"
 	"github.com/gopgas/gopgas/internal/fabric"
 )
@@ -42,6 +43,6 @@ func (g *group) Release(cards [][]byte) error {
 	for _, p := range g.pieces {
 		errs = append(errs, p.region.Close(), g.team.Arena().Free(p.block))
 	}
-	g.pieces, g.meeting, g.hosting, g.crossing = nil, nil, nil, nil
+	g.pieces, g.meeting, g.hosting, g.crossing, g.arena = nil, nil, nil, nil, message.Arena{}
 	return errors.Join(errs...)
 }

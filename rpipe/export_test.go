@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/rmalloc"
 )
 
@@ -89,4 +90,15 @@ func (s *Server) Lingering() int { return s.end.registry.count() }
 func Busy[T any](r *Reader[T]) (over func()) {
 	r.end.mu.Lock()
 	return r.end.mu.Unlock
+}
+
+// Counted returns of how many names openings are counted.
+func Counted(t *fabric.Team) int {
+	r, err := registryOf(t)
+	if err != nil {
+		return 0
+	}
+	_ = r.opening.take(context.Background())
+	defer r.opening.give()
+	return len(r.openings)
 }

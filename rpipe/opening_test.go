@@ -5,6 +5,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
@@ -85,4 +86,24 @@ func TestActiveMessagesWithoutMemoryShiftNoPairs(t *testing.T) {
 		}
 		r.NoError(a.Close(ctx))
 	}, runtime.WithHeap(little))
+}
+
+// TestOpeningsOfATeamThatWasFreedAreForgotten and not those of a team split from it,
+// whose name begins alike.
+func TestOpeningsOfATeamThatWasFreedAreForgotten(t *testing.T) {
+	testjob.Config{Provider: "loop", Ranks: 1}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		team, err := r.World.Split(ctx, 0, 0)
+		r.NoError(err)
+		child, err := team.Split(ctx, 0, 0)
+		r.NoError(err)
+		for i, of := range []*runtime.Team{r.World, team, child} {
+			_, err := rpipe.OpenWriter[byte](ctx, of, 0)
+			r.NoError(err)
+			r.Equal(i+1, rpipe.Counted(r.World.Fabric(fabric.Key{})))
+		}
+		rpipe.Forget(fabric.Key{}, team.Fabric(fabric.Key{}))
+		r.Equal(2, rpipe.Counted(r.World.Fabric(fabric.Key{})))
+		rpipe.Forget(fabric.Key{}, child.Fabric(fabric.Key{}))
+		r.Equal(1, rpipe.Counted(r.World.Fabric(fabric.Key{})))
+	})
 }

@@ -3,6 +3,8 @@ package rpipe
 import (
 	"context"
 	"fmt"
+	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,6 +62,18 @@ func registryOf(t *fabric.Team) (*registry, error) {
 		return nil, err
 	}
 	return a.(*registry), nil
+}
+
+// Forget is for this module's own packages: nobody else can make a key. It has openings
+// of a team's pipes be counted no more, since the team was freed.
+func Forget(_ fabric.Key, t *fabric.Team) {
+	r, err := registryOf(t)
+	if err != nil {
+		return // the job has ended, and the counts with it
+	}
+	_ = r.opening.take(context.Background()) // who has it is done with it soon
+	defer r.opening.give()
+	maps.DeleteFunc(r.openings, func(name string, _ int) bool { return strings.HasPrefix(name, t.Name+"/") })
 }
 
 // number returns the next number of a tally, from 0.

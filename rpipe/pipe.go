@@ -49,6 +49,9 @@ func draft[T any](t *runtime.Team, peer int, opts []Option) (p *pipe, team *fabr
 	o := &p.options
 	p.spec = spec{elem: elem, size: element.Size[T](), heap: o.heap, width: o.width, blocks: o.blocks, pull: o.pull, sync: o.sync}
 	team = t.Fabric(fabric.Key{})
+	if err := team.Err(); errors.Is(err, runtime.ErrTeamFreed) {
+		return p, nil, err
+	}
 	p.registry, err = registryOf(team)
 	return p, team, err
 }

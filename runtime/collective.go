@@ -58,10 +58,14 @@ func (t *Team) exchange(ctx context.Context, seq uint64, mine []byte) ([][]byte,
 // err returns what became of the team, nil while it is whole: a death before
 // its consequences, which may be known here first.
 func (t *Team) err() error {
+	e := t.broken.Load()
+	if e != nil && e.freed() {
+		return e
+	}
 	if err := t.job.fabric.Gone(t.members); err != nil {
 		return err
 	}
-	if e := t.broken.Load(); e != nil {
+	if e != nil {
 		return e
 	}
 	if t.job.aborted.Err() != nil {

@@ -106,6 +106,7 @@ func (t *Team) release(cards [][]byte) error {
 	t.job.mu.Lock()
 	delete(t.job.teams, t.name)
 	t.job.mu.Unlock()
+	t.stream.unattended()
 	t.broken.Store(&TeamError{Team: t.name, Rank: t.members[t.rank], Call: fabric.FreeTeam.String(), Reason: ErrTeamFreed})
 	var err error
 	if above := t.above(); above != nil {

@@ -36,6 +36,23 @@ func TestTeamsOfSomeAreFreedWithoutTheOthers(t *testing.T) {
 	})
 }
 
+// TestATeamThatWasFreedSaysSo though a member has died since.
+func TestATeamThatWasFreedSaysSo(t *testing.T) {
+	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
+		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
+			team, err := r.World.Split(ctx, 0, 0)
+			r.NoError(err)
+			r.NoError(team.Free(ctx))
+			if r.Me == r.N-1 {
+				r.Die()
+			}
+			r.ErrorIs(r.World.Barrier(ctx), runtime.ErrRankDead)
+			r.ErrorIs(team.Barrier(ctx), runtime.ErrTeamFreed)
+		})
+		require.ErrorContains(t, err, "ended without returning")
+	})
+}
+
 // TestAFreeThatIsGivenUpBreaksTheTeam has rank 0 do so ahead of all others.
 func TestAFreeThatIsGivenUpBreaksTheTeam(t *testing.T) {
 	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {

@@ -78,6 +78,15 @@ func (t *Team) attend() {
 	q.timer.Reset(inquireAfter)
 }
 
+// unattended ends the looks: no call comes any more.
+func (s *stream) unattended() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.inquiry.timer != nil {
+		s.inquiry.timer.Stop()
+	}
+}
+
 // inquire is one look. It asks about a call that was under way at the look before,
 // too, and looks no more once nothing has happened in between.
 func (t *Team) inquire() {

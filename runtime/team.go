@@ -101,6 +101,7 @@ func (t *Team) discard() error {
 	if t.block.Bytes != nil {
 		errs = append(errs, t.job.fabric.Arena().Free(t.block))
 	}
+	t.known, t.block = nil, arena.Block{}
 	return errors.Join(errs...)
 }
 
