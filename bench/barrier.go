@@ -8,7 +8,7 @@ import (
 
 // barrierLatency is the time of a barrier among all ranks.
 func barrierLatency(_ context.Context, h *harness, _ int) (task, error) {
-	return task{run: func(ctx context.Context, n int) error {
+	return task{together: true, run: func(ctx context.Context, n int) error {
 		for range n {
 			if err := h.world.Barrier(ctx); err != nil {
 				return err

@@ -45,6 +45,9 @@ type task struct {
 	// batch is the least number of operations that makes sense, if not 1, and most
 	// the largest, if there is one.
 	batch, most int
+	// together: all ranks do the work, and the time is from the first one's begin to the
+	// last one's end. Else it is rank 0's.
+	together bool
 	// taken: a window would choose this way.
 	taken bool
 }

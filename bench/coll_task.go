@@ -8,11 +8,13 @@ import (
 	"github.com/gopgas/gopgas/internal/element"
 )
 
-// Collectives are timed in batches between two barriers, at rank 0: so the time is
-// that until the last rank has got its result, also where the root need not wait.
+// Collectives are timed in batches between two barriers, from when the first rank begins
+// until the last one has ended, also where the root need not wait. Where ranks share
+// cores, a single one may leave the first barrier when others have done half of the work.
 //
 //	untimed    rewrite all inputs, read the outputs; barrier
-//	timed      n calls; barrier
+//	timed      n calls
+//	untimed    barrier
 //
 // Every call has new input. Up to rewriteMax bytes it is rewritten ahead of each
 // call, which is timed; longer ones have some inputs, one for each call of the
@@ -135,7 +137,7 @@ func (t *collTask) task(call func(ctx context.Context, in []float64) error) task
 	if !t.small {
 		batch, most = len(t.in), len(t.in)
 	}
-	return task{batch: batch, most: most, prepare: t.renew, free: t.free, run: func(ctx context.Context, n int) error {
+	return task{batch: batch, most: most, together: true, prepare: t.renew, free: t.free, run: func(ctx context.Context, n int) error {
 		for i := range n {
 			in := t.in[i%len(t.in)]
 			if t.small {
@@ -145,7 +147,7 @@ func (t *collTask) task(call func(ctx context.Context, in []float64) error) task
 				return err
 			}
 		}
-		return t.h.world.Barrier(ctx)
+		return nil
 	}}
 }
 

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/collectives"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/window"
@@ -19,6 +22,7 @@ type harness struct {
 	rank    int
 	control *window.Window[uint64]
 	batches uint64 // that rank 0 has announced
+	latest  collectives.Op[time.Duration]
 }
 
 // A way is how rank 0 reaches the target.
@@ -32,7 +36,7 @@ type way struct {
 const target = 1
 
 func newHarness(ctx context.Context, job *runtime.Job) (*harness, error) {
-	h := &harness{world: job.World(), rank: job.World().Rank()}
+	h := &harness{world: job.World(), rank: job.World().Rank(), latest: collectives.Max[time.Duration]()}
 	var err error
 	if h.control, err = window.Allocate[uint64](ctx, h.world, 1, window.WithName("control")); err != nil {
 		return nil, err
@@ -119,8 +123,8 @@ func (h *harness) compare(ctx context.Context, group []benchmark, size int, each
 // errSkip: a task makes no sense for these ranks.
 var errSkip = errors.New("does not apply")
 
-// batch runs the n operations that were announced at all ranks and returns the
-// time at rank 0. Kind: collective.
+// batch runs the n operations that were announced at all ranks and returns their time
+// at rank 0. Kind: collective.
 func (h *harness) batch(ctx context.Context, t *task, n int) (time.Duration, error) {
 	if t.prepare != nil {
 		t.prepare()
@@ -129,9 +133,33 @@ func (h *harness) batch(ctx context.Context, t *task, n int) (time.Duration, err
 	if err := h.world.Barrier(ctx); err != nil {
 		return 0, err
 	}
-	began := time.Now()
+	began := clock()
 	err := t.run(ctx, n)
-	return time.Since(began), err
+	ended := clock()
+	if err != nil || !t.together {
+		return ended - began, err
+	}
+	return h.span(ctx, began, ended)
+}
+
+// span returns, at rank 0, the time from the first begin of a rank to the last end.
+// Nobody gets in the way of who has not ended.
+func (h *harness) span(ctx context.Context, began, ended time.Duration) (time.Duration, error) {
+	if err := h.world.Barrier(ctx); err != nil {
+		return 0, err
+	}
+	ends := []time.Duration{-began, ended}
+	err := collectives.Reduce(ctx, h.world, 0, h.latest, ends, ends)
+	return ends[0] + ends[1], err
+}
+
+// clock is the same for all processes of a machine, which benchmarks run on.
+func clock() time.Duration {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		panic(err) // there is no Linux without it
+	}
+	return time.Duration(now.Nano())
 }
 
 // announce tells all other ranks how many operations come next; none ends the
