@@ -115,6 +115,8 @@ func (g *group) boardVerdict(ctx context.Context, seq uint64, at *meeting, err e
 			seq = min(seq, differs.Seq)
 		}
 		return g.team.Differs(ctx, seq, at.members[differs.Member])
+	case errors.Is(err, board.ErrGone):
+		return g.team.Await(ctx, func() bool { return false }) // until word of that comes
 	case errors.As(err, &length):
 		return g.unlike(at.members[length.Member], length.Theirs, length.Mine)
 	}
@@ -127,6 +129,7 @@ func (g *group) meetOn(ctx context.Context, name string, members []int) (*meetin
 	n, me := len(members), slices.Index(members, g.team.Rank)
 	name = g.team.Name + name
 	cfg := board.Config{Rank: me, Size: n, Mem: make([][]byte, n), Bells: make([]wait.Ringer, n), Crowded: g.team.Crowded, Await: g.team.AwaitMapped,
+		Dead: func(member int) bool { return g.team.Fate(g.team.Members[members[member]]) != nil },
 		View: func(member int, region, offset uint64, n int) []byte {
 			return g.view(members[member], region, offset, n)
 		}}

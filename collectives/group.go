@@ -91,12 +91,23 @@ func (g *group) run(ctx context.Context, d *described, c *Call) error {
 	returned := false
 	defer func() {
 		if !returned { // the program may recover, and the others would wait for ever
+			g.abandon()
 			_ = g.team.Calls.End(seq, call, errPanicked)
 		}
 	}()
 	err = g.perform(ctx, seq, call, c)
 	returned = true
 	return g.fail(call, g.team.Calls.End(seq, call, err))
+}
+
+// abandon has others use nothing any more of what a call lent that panicked.
+func (g *group) abandon() {
+	if g.meeting != nil {
+		g.meeting.board.Abandon(errPanicked)
+	}
+	if g.hosting != nil && g.hosting.meeting != nil {
+		g.hosting.meeting.board.Abandon(errPanicked)
+	}
 }
 
 // admit checks a call's arguments: what is wrong with them is found before anyone

@@ -53,6 +53,9 @@ func (b *Board) pullAll(ctx context.Context, a *Args, blocks *table, k uint64, e
 	if err != nil {
 		return err
 	}
+	if err := b.borrow(everyone, k); err != nil {
+		return err
+	}
 	for i := 1; i < b.n; i++ {
 		m := (b.rank + i) % b.n
 		in, _ := b.placesOf(m, k)

@@ -52,6 +52,9 @@ func (b *Board) pullOwn(ctx context.Context, to *table, k uint64, err error) err
 	if err != nil {
 		return err
 	}
+	if err := b.borrow(everyone, k); err != nil {
+		return err
+	}
 	for i := 1; i < b.n; i++ {
 		m := (b.rank + i) % b.n
 		in, _ := b.placesOf(m, k)
@@ -65,6 +68,9 @@ func (b *Board) pullOwn(ctx context.Context, to *table, k uint64, err error) err
 
 // pullListed is pullOwn for lists.
 func (b *Board) pullListed(ctx context.Context, to *table, k uint64) error {
+	if err := b.borrow(everyone, k); err != nil {
+		return err
+	}
 	for i := 1; i < b.n; i++ {
 		m := (b.rank + i) % b.n
 		e, err := b.look(m, k, to.len(m))

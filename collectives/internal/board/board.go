@@ -21,6 +21,8 @@ type Config struct {
 	// are no such bytes; also of this member's own. It is nil at all members or
 	// at none.
 	View func(member int, region, offset uint64, n int) []byte
+	// Dead tells that a member does nothing any more. It is nil where members cannot die.
+	Dead func(member int) bool
 	// Crowded: members share cores, so that who waits makes way at once.
 	Crowded bool
 }
@@ -54,6 +56,7 @@ type Board struct {
 	peers   []peer
 	await   func(ctx context.Context, ready func() bool) error
 	view    func(member int, region, offset uint64, n int) []byte
+	dead    func(member int) bool
 	arrived *word
 	release *line
 
@@ -84,7 +87,7 @@ func newWith(c Config, t tuning) (*Board, error) {
 	if c.Size < 1 || c.Rank < 0 || c.Rank >= c.Size || len(c.Mem) != c.Size || len(c.Bells) != c.Size || c.Await == nil {
 		return nil, fmt.Errorf("board: member %d of %d with %d boards and %d bells", c.Rank, c.Size, len(c.Mem), len(c.Bells))
 	}
-	b := &Board{tuning: t, rank: c.Rank, n: c.Size, lane: t.bay / max(c.Size-1, 1), crowded: c.Crowded, await: c.Await, view: c.View, bell: c.Bells,
+	b := &Board{tuning: t, rank: c.Rank, n: c.Size, lane: t.bay / max(c.Size-1, 1), crowded: c.Crowded, await: c.Await, view: c.View, dead: deadBy(c.Dead), bell: c.Bells,
 		in: make([][]byte, c.Size), views: make([][]byte, c.Size), scratch: make([]byte, t.block)}
 	b.ready = func() bool { return b.word.Load() >= b.want }
 	if c.Size == 1 {
@@ -106,6 +109,14 @@ func newWith(c Config, t tuning) (*Board, error) {
 	return b, nil
 }
 
+// deadBy returns what tells of deaths, where nobody dies as well.
+func deadBy(f func(member int) bool) func(member int) bool {
+	if f == nil {
+		return func(int) bool { return false }
+	}
+	return f
+}
+
 // Fits tells whether elements of a size can be used here: one for each member
 // must fit in a bay.
 func (b *Board) Fits(elem int) bool { return elem <= b.bay/b.n }
@@ -119,7 +130,7 @@ func (b *Board) begin(seq, signature uint64, a *Args) error {
 // end closes it. After an error there is no other call.
 func (b *Board) end(err error) error {
 	if err != nil {
-		b.failure = err
+		b.Abandon(err)
 	}
 	return err
 }

@@ -81,6 +81,9 @@ func (b *Board) pull(ctx context.Context, a *Args, k uint64, at Place, dst []byt
 		b.leave(k)
 		return nil
 	}
+	if err := b.borrow(a.Root, k); err != nil {
+		return err
+	}
 	if err := b.copyFrom(a.Root, at, dst); err != nil {
 		return err
 	}

@@ -70,6 +70,8 @@
 // A member that finds another in a different call returns a [*Differs] before
 // any of its data is used; what others wrote is checked before it serves as an
 // index or a length, and a block of another length than expected is a
-// [*LengthError]. A Board, or a team's Queues, are of no more use after an error:
+// [*LengthError]. A member that gives up while others use its memory where it lies
+// waits until they have stopped, and those that come later find that it has gone
+// ([ErrGone]). A Board, or a team's Queues, are of no more use after an error:
 // the caller ends the team, and with it everyone's wait.
 package board

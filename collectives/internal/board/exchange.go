@@ -31,7 +31,7 @@ func (e *Edges) exchange(ctx context.Context, seq, signature uint64, a *Args) er
 	err := e.move(ctx)
 	e.src.buf, e.dst.buf = nil, nil // the caller's
 	if err != nil {
-		e.failure = err
+		e.giveUp(err)
 	}
 	return err
 }

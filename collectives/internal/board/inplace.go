@@ -22,6 +22,9 @@ func (b *Board) reduceInPlace(ctx context.Context, a *Args, k uint64, root int, 
 	if err != nil {
 		return err
 	}
+	if err := b.borrow(everyone, k); err != nil {
+		return err
+	}
 	from, to := b.share(len(a.Send), a.Elem, b.rank)
 	for m := range b.peers {
 		in, out := b.placesOf(m, k)
@@ -34,11 +37,11 @@ func (b *Board) reduceInPlace(ctx context.Context, a *Args, k uint64, root int, 
 			}
 		}
 	}
-	b.leave(k)
 	if root == everyone {
 		b.fold(a, b.views[b.rank], b.in, b.views)
 	} else {
 		b.fold(a, b.views[root], b.in, nil)
 	}
+	b.leave(k)
 	return b.finish(ctx)
 }

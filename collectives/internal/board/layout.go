@@ -17,8 +17,10 @@ const (
 	pocketSize = 1 << 10
 
 	leftOffset    = 0 * lineSize
+	goneOffset    = leftOffset + 8
 	arrivedOffset = 2 * lineSize // on member 0's board only, as the next
 	releaseOffset = 4 * lineSize
+	usingOffset   = 6 * lineSize
 	linesOffset   = 8 * lineSize
 	// These begin pages.
 	pocketsOffset = 4096
@@ -47,6 +49,8 @@ type word struct {
 // A peer is a member's board as this member maps it.
 type peer struct {
 	left    *word
+	gone    *atomic.Uint64 // its call has failed (lent.go)
+	using   *atomic.Uint64 // the latest turn in which it used what others lent
 	lines   *[lines]line
 	pockets []byte
 	bays    [bays][]byte
@@ -67,7 +71,8 @@ func sizeWith(members, bay int) int {
 }
 
 func newPeer(mem []byte, bay int) peer {
-	p := peer{left: wordAt(mem, leftOffset), lines: linesAt(mem, linesOffset), pockets: mem[pocketsOffset:baysOffset:baysOffset]}
+	p := peer{left: wordAt(mem, leftOffset), gone: &wordAt(mem, goneOffset).Uint64, using: &wordAt(mem, usingOffset).Uint64,
+		lines: linesAt(mem, linesOffset), pockets: mem[pocketsOffset:baysOffset:baysOffset]}
 	for i := range p.bays {
 		from := baysOffset + i*bay
 		p.bays[i] = mem[from : from+bay : from+bay]

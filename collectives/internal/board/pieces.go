@@ -123,6 +123,9 @@ func (e *Edges) fetch(in *incoming, at Place, block []byte) (int, error) {
 	if len(mem) != len(block) {
 		return 0, ErrCorrupt
 	}
+	if err := in.borrow(); err != nil {
+		return 0, err
+	}
 	bulk.Copy(block, mem, e.cached)
 	return len(block), nil
 }

@@ -1,12 +1,17 @@
 package board
 
-import "fmt"
+import (
+	"fmt"
+	"sync/atomic"
+)
 
 // A queue leads from one member to another, in memory of the first, who writes
-// all of it but one word. One end puts in, the other takes out, and nobody else
+// all of it but two words. One end puts in, the other takes out, and nobody else
 // looks at it:
 //
 //	taken   how many lines the other has taken, which it writes
+//	using   the latest line by which it was lent what it uses, which it writes
+//	gone    the first one's call has failed
 //	lines   | number | seq | signature | length | 32 B |   32 of them
 //	bays    | 4 of 4 KiB or more                       |
 //
@@ -15,6 +20,8 @@ import "fmt"
 // that the other finds out at once when it expects another one.
 type queue struct {
 	taken *word
+	using *atomic.Uint64
+	gone  *atomic.Uint64
 	lines *[lines]line
 	bays  [bays][]byte
 }
@@ -24,7 +31,9 @@ const (
 	short = inline - 8
 
 	takenOffset      = 0 * lineSize
-	queueLinesOffset = 2 * lineSize
+	goneLineOffset   = 1 * lineSize
+	usingLineOffset  = 2 * lineSize
+	queueLinesOffset = 4 * lineSize
 	// queueBaysOffset begins a page.
 	queueBaysOffset = 4096
 )
@@ -59,7 +68,8 @@ func newQueue(mem []byte, bay int) (queue, error) {
 	if size := queueSizeWith(bay); len(mem) < size || !aligned(mem) {
 		return queue{}, fmt.Errorf("board: a queue has %d bytes, %d at a multiple of %d are needed", len(mem), size, lineSize)
 	}
-	q := queue{taken: wordAt(mem, takenOffset), lines: linesAt(mem, queueLinesOffset)}
+	q := queue{taken: wordAt(mem, takenOffset), using: &wordAt(mem, usingLineOffset).Uint64, gone: &wordAt(mem, goneLineOffset).Uint64,
+		lines: linesAt(mem, queueLinesOffset)}
 	for i := range q.bays {
 		from := queueBaysOffset + i*bay
 		q.bays[i] = mem[from : from+bay : from+bay]

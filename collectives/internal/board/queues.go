@@ -16,6 +16,7 @@ type Queues struct {
 	crowded bool
 	await   func(ctx context.Context, ready func() bool) error
 	view    func(member int, region, offset uint64, n int) []byte
+	dead    func(member int) bool
 	to      []*sender   // by member, nil where there is none yet
 	from    []*receiver // likewise
 	failure error
@@ -31,7 +32,7 @@ func newQueuesWith(c Config, t tuning) (*Queues, error) {
 	if c.Size < 1 || c.Rank < 0 || c.Rank >= c.Size || c.Await == nil {
 		return nil, fmt.Errorf("board: queues of member %d of %d", c.Rank, c.Size)
 	}
-	return &Queues{tuning: t, rank: c.Rank, n: c.Size, crowded: c.Crowded, await: c.Await, view: c.View,
+	return &Queues{tuning: t, rank: c.Rank, n: c.Size, crowded: c.Crowded, await: c.Await, view: c.View, dead: deadBy(c.Dead),
 		to: make([]*sender, c.Size), from: make([]*receiver, c.Size)}, nil
 }
 

@@ -1,0 +1,106 @@
+package board
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// lent is longer than what is copied at once, so that it is used where it lies.
+const lent = 1 << 10
+
+// gone is a context of a caller that has given up.
+func gone() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+// at returns a member's memory that others reach, and where it is.
+func (r *rig) at(m int) ([]byte, Place) { return r.arenas[m][:lent], Place{Region: arenaRegion} }
+
+// TestWhatWasLentIsNotUsedBehindItsOwner has the root of a broadcast give up before the
+// other comes.
+func TestWhatWasLentIsNotUsedBehindItsOwner(t *testing.T) {
+	r := newRig(t, 2, tiny)
+	for m, ctx := range []context.Context{gone(), watchdog(t)} {
+		mem, at := r.at(m)
+		a := &Args{Elem: 1, Recv: mem, RecvAt: at}
+		want := []error{context.Canceled, ErrGone}[m]
+		require.ErrorIs(t, r.boards[m].Broadcast(ctx, 1, 1, a), want)
+	}
+}
+
+// TestWhatWasLentAlongAnEdgeIsNotUsedBehindItsOwner is the same for queues.
+func TestWhatWasLentAlongAnEdgeIsNotUsedBehindItsOwner(t *testing.T) {
+	r := newEdgeRig(t, 2, tiny)
+	g := newDigraph(2)
+	g.join(0, 1, 0)
+	edges := r.edges(t, g)
+	mem, at := r.at(0)
+	require.ErrorIs(t, edges[0].AllGather(gone(), 1, 1, &Args{Elem: 1, Send: mem, SendAt: at}), context.Canceled)
+	require.ErrorIs(t, edges[1].AllGather(watchdog(t), 1, 1, &Args{Elem: 1, Recv: make([]byte, lent)}), ErrGone)
+}
+
+// TestWhoGivesUpWaitsForThoseThatUseItsMemory and not for the dead.
+func TestWhoGivesUpWaitsForThoseThatUseItsMemory(t *testing.T) {
+	for name, leave := range map[string]func(b *Board, dead chan struct{}){
+		"done": func(b *Board, _ chan struct{}) { b.leave(1); b.tell() },
+		"dead": func(_ *Board, dead chan struct{}) { close(dead) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, dead := newRig(t, 2, tiny), make(chan struct{})
+			r.boards[0].dead = func(int) bool {
+				select {
+				case <-dead:
+					return true
+				default:
+					return false
+				}
+			}
+			require.NoError(t, r.boards[1].borrow(0, r.boards[0].next()))
+			over := make(chan struct{})
+			go func() {
+				defer close(over)
+				r.boards[0].Abandon(context.Canceled)
+			}()
+			overAfter(t, over, func() { leave(r.boards[1], dead) })
+			require.ErrorIs(t, r.boards[1].borrow(0, 1), ErrGone)
+		})
+	}
+}
+
+// TestWhoGivesUpWaitsForThoseThatReadAlongAnEdge is the same for queues.
+func TestWhoGivesUpWaitsForThoseThatReadAlongAnEdge(t *testing.T) {
+	r := newEdgeRig(t, 2, tiny)
+	g := newDigraph(2)
+	g.join(0, 1, 0)
+	edges, reader := r.edges(t, g), r.queues[1].from[0]
+	require.NoError(t, reader.borrow())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		mem, at := r.at(0)
+		assert.ErrorIs(t, edges[0].AllGather(gone(), 1, 1, &Args{Elem: 1, Send: mem, SendAt: at}), context.Canceled)
+	}()
+	overAfter(t, over, func() { reader.took(true) })
+}
+
+// overAfter checks that something is over when what it waits for was done, not before.
+func overAfter(t *testing.T, over chan struct{}, do func()) {
+	t.Helper()
+	select {
+	case <-over:
+		require.Fail(t, "the memory is used still")
+	case <-time.After(20 * time.Millisecond):
+	}
+	do()
+	select {
+	case <-over:
+	case <-watchdog(t).Done():
+		require.Fail(t, "nobody uses the memory any more")
+	}
+}
