@@ -1,6 +1,10 @@
 package board
 
-import "context"
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/collectives/internal/bulk"
+)
 
 // combineLast has more than two members post their vectors and count
 // themselves; the last to come combines all and releases the others with the
@@ -51,7 +55,7 @@ func (b *Board) combineForAll(a *Args, k uint64) error {
 	}
 	b.fold(a, a.Recv, b.in, nil)
 	if len(a.Recv) > inline {
-		copy(b.got(b.rank, k, len(a.Recv)), a.Recv)
+		bulk.Store(b.got(b.rank, k, len(a.Recv)), a.Recv)
 		b.sayWho()
 	} else {
 		copy(b.release.data[:], a.Recv)

@@ -73,7 +73,7 @@ func (e *Edges) put(o *outgoing) (did bool, err error) {
 	case staged:
 		l.setPlace(Place{})
 		o.held[k%bays] = k
-		n = copy(o.bays[k%bays], e.piece(block, o.at))
+		n = bulk.Store(o.bays[k%bays], e.piece(block, o.at))
 	default:
 		copy(l.data[8:], block)
 	}

@@ -1,6 +1,10 @@
 package board
 
-import "context"
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/collectives/internal/bulk"
+)
 
 // Scan gives every member the combination of all vectors up to its own.
 func (b *Board) Scan(ctx context.Context, seq, signature uint64, a *Args) error {
@@ -66,7 +70,7 @@ func (b *Board) handOn(ctx context.Context, a *Args, k uint64, before, mine []by
 		return err
 	}
 	if b.rank == 0 {
-		copy(space, mine)
+		bulk.Store(space, mine)
 	} else {
 		a.Combine(space, before, mine)
 	}

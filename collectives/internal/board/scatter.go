@@ -1,6 +1,10 @@
 package board
 
-import "context"
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/collectives/internal/bulk"
+)
 
 // Scatter gives every member its block of the root's; all are as long. The root
 // does not wait for the others, unless they read it where it lies.
@@ -65,7 +69,7 @@ func (b *Board) spread(ctx context.Context, k uint64, blocks *table, c, size int
 	}
 	for m := range b.peers {
 		if m != b.rank {
-			copy(space, blocks.chunk(m, c, size))
+			bulk.Store(space, blocks.chunk(m, c, size))
 			space = space[size:]
 		}
 	}

@@ -1,6 +1,10 @@
 package board
 
-import "context"
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/collectives/internal/bulk"
+)
 
 // shared reduces vectors of any length. Each member combines its share of every
 // chunk, and the root, or everyone, takes the shares together:
@@ -25,7 +29,7 @@ func (b *Board) shared(ctx context.Context, a *Args, root int) error {
 		if err != nil {
 			return err
 		}
-		copy(space, cut(a.Send, t, size))
+		bulk.Store(space, cut(a.Send, t, size))
 		if t > 0 && t <= n {
 			b.combineShare(a, first+uint64(t-1), len(cut(a.Send, t-1, size)))
 		}

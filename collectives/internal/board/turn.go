@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/gopgas/gopgas/collectives/internal/bulk"
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
@@ -74,7 +75,7 @@ func (b *Board) put(ctx context.Context, k uint64, h hold, data []byte) error {
 	if err != nil {
 		return err
 	}
-	copy(space, data)
+	bulk.Store(space, data)
 	b.post(l, k)
 	return nil
 }

@@ -1,0 +1,40 @@
+package bulk
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestStoreCopiesWhatACopyDoes at all alignments, around the length from which lines are
+// stored whole, and nothing beside it.
+func TestStoreCopiesWhatACopyDoes(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		mem, src := make([]byte, 3*storeFrom), make([]byte, 3*storeFrom)
+		for i := range src {
+			mem[i], src[i] = byte(random.Uint32()), byte(random.Uint32())
+		}
+		at, from, n, room := random.IntN(70), random.IntN(70), random.IntN(2*storeFrom), random.IntN(2*storeFrom)
+		want := bytes.Clone(mem)
+		copied := copy(want[at:][:room], src[from:][:n])
+		require.Equal(t, copied, Store(mem[at:][:room], src[from:][:n]))
+		require.True(t, bytes.Equal(want, mem), "%d bytes from %d to %d, room for %d", n, from, at, room)
+	}
+	require.Zero(t, Store(nil, nil))
+}
+
+// BenchmarkStore is for memory that no other core has.
+func BenchmarkStore(b *testing.B) {
+	dst, src := make([]byte, 64<<10), make([]byte, 64<<10)
+	for name, f := range map[string]func(dst, src []byte) int{"store": Store, "copy": func(dst, src []byte) int { return copy(dst, src) }} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(dst)))
+			for b.Loop() {
+				f(dst, src)
+			}
+		})
+	}
+}
