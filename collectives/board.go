@@ -129,7 +129,7 @@ func (g *group) meetOn(ctx context.Context, name string, members []int) (*meetin
 	n, me := len(members), slices.Index(members, g.team.Rank)
 	name = g.team.Name + name
 	cfg := board.Config{Rank: me, Size: n, Mem: make([][]byte, n), Bells: make([]wait.Ringer, n), Crowded: g.team.Crowded, Await: g.team.AwaitMapped,
-		Dead: func(member int) bool { return g.team.Fate(g.team.Members[members[member]]) != nil },
+		Dead: func(member int) bool { return g.dead(members[member]) },
 		View: func(member int, region, offset uint64, n int) []byte {
 			return g.view(members[member], region, offset, n)
 		}}
@@ -152,6 +152,9 @@ func (g *group) meetOn(ctx context.Context, name string, members []int) (*meetin
 	b, err := board.New(cfg)
 	return &meeting{board: b, members: members}, err
 }
+
+// dead tells that a member does nothing any more.
+func (g *group) dead(member int) bool { return g.team.Fate(g.team.Members[member]) != nil }
 
 // placeOf tells where a slice lies, if others can find it and that is worthwhile.
 func (g *group) placeOf(mem []byte) board.Place {

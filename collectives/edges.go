@@ -56,7 +56,7 @@ func (g *group) onEdges(ctx context.Context, seq uint64, c *Call, staged bool) e
 func (g *group) join(ctx context.Context, graph *Graph) error {
 	if g.crossing == nil {
 		queues, err := board.NewQueues(board.Config{Rank: g.team.Rank, Size: len(g.team.Members), Crowded: g.team.Crowded,
-			Await: g.team.AwaitMapped, View: g.view, Dead: func(member int) bool { return g.team.Fate(g.team.Members[member]) != nil }})
+			Await: g.team.AwaitMapped, View: g.view, Dead: g.dead})
 		if err != nil {
 			return err
 		}

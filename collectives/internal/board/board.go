@@ -109,7 +109,7 @@ func newWith(c Config, t tuning) (*Board, error) {
 	return b, nil
 }
 
-// deadBy returns what tells of deaths, where nobody dies as well.
+// deadBy returns f, or what tells of no deaths.
 func deadBy(f func(member int) bool) func(member int) bool {
 	if f == nil {
 		return func(int) bool { return false }

@@ -6,7 +6,7 @@ import "golang.org/x/sys/cpu"
 // lines without fetching them.
 var wholeLines = cpu.X86.HasERMS
 
-// storeLines copies n bytes by REP MOVSB.
+// storeLines copies n bytes by REP MOVSB. They may overlap.
 //
 //go:noescape
 func storeLines(dst, src *byte, n int)

@@ -26,6 +26,24 @@ func TestStoreCopiesWhatACopyDoes(t *testing.T) {
 	require.Zero(t, Store(nil, nil))
 }
 
+func TestStoreMovesWhatOverlaps(t *testing.T) {
+	for _, apart := range []int{0, 1, 100, storeFrom, 2 * storeFrom} {
+		for _, back := range []bool{false, true} {
+			mem := make([]byte, 5*storeFrom)
+			for i := range mem {
+				mem[i] = byte(i * 7 >> 3)
+			}
+			to, from := mem[apart:], mem[:2*storeFrom]
+			if back {
+				to, from = mem, mem[apart:][:2*storeFrom]
+			}
+			want := bytes.Clone(from)
+			Store(to, from)
+			require.True(t, bytes.Equal(want, to[:len(want)]), "%d bytes apart, back: %v", apart, back)
+		}
+	}
+}
+
 // BenchmarkStore is for memory that no other core has.
 func BenchmarkStore(b *testing.B) {
 	dst, src := make([]byte, 64<<10), make([]byte, 64<<10)
