@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/bulk"
 	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -35,7 +36,7 @@ func (r *Remote) WriteFlag(ctx context.Context, offset int, src []byte, flag Fla
 			copy(r.Mem[offset:], src)
 			return nil
 		}
-		copy(r.Mem[offset:], src)
+		bulk.Store(r.Mem[offset:], src)
 		r.storeFlag(flag)
 		return nil
 	}
@@ -189,7 +190,7 @@ func (r *Remote) WriteWhole(ctx context.Context, offset int, mem []byte) error {
 // not posted.
 func (r *Remote) WriteWholeBehind(ctx context.Context, bodyOffset int, body []byte, offset int, mem []byte) error {
 	if r.Mem != nil {
-		copy(r.Mem[bodyOffset:], body)
+		bulk.Store(r.Mem[bodyOffset:], body)
 		return r.WriteWhole(ctx, offset, mem)
 	}
 	b, at := r.Peer.bind, r.addr.Add(uint64(bodyOffset))

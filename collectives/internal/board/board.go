@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/gopgas/gopgas/collectives/internal/bulk"
+	"github.com/gopgas/gopgas/internal/bulk"
 	"github.com/gopgas/gopgas/internal/wait"
 )
 

@@ -3,7 +3,7 @@ package board
 import (
 	"context"
 
-	"github.com/gopgas/gopgas/collectives/internal/bulk"
+	"github.com/gopgas/gopgas/internal/bulk"
 	"github.com/gopgas/gopgas/internal/wait"
 )
 

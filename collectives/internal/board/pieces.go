@@ -3,7 +3,7 @@ package board
 import (
 	"encoding/binary"
 
-	"github.com/gopgas/gopgas/collectives/internal/bulk"
+	"github.com/gopgas/gopgas/internal/bulk"
 )
 
 // advance moves a piece along each edge on which one can be moved, and tells whether

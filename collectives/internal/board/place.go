@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 
-	"github.com/gopgas/gopgas/collectives/internal/bulk"
+	"github.com/gopgas/gopgas/internal/bulk"
 )
 
 // asks tells whether a call on that many bytes begins with asking where buffers

@@ -3,7 +3,7 @@ package board
 import (
 	"context"
 
-	"github.com/gopgas/gopgas/collectives/internal/bulk"
+	"github.com/gopgas/gopgas/internal/bulk"
 )
 
 // Scan gives every member the combination of all vectors up to its own.

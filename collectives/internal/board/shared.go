@@ -3,7 +3,7 @@ package board
 import (
 	"context"
 
-	"github.com/gopgas/gopgas/collectives/internal/bulk"
+	"github.com/gopgas/gopgas/internal/bulk"
 )
 
 // shared reduces vectors of any length. Each member combines its share of every

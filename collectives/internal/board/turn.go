@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/gopgas/gopgas/collectives/internal/bulk"
+	"github.com/gopgas/gopgas/internal/bulk"
 	"github.com/gopgas/gopgas/internal/wait"
 )
 

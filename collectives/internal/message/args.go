@@ -1,6 +1,6 @@
 package message
 
-import "github.com/gopgas/gopgas/collectives/internal/bulk"
+import "github.com/gopgas/gopgas/internal/bulk"
 
 // Args are the arguments of a collective call at one member, checked by the
 // caller. All lengths, counts and offsets are in bytes and multiples of Elem.

@@ -1,6 +1,8 @@
-//go:build !amd64
+//go:build !amd64 || race
 
 package bulk
+
+// The race detector sees what Go copies only.
 
 const wholeLines = false
 

@@ -1,3 +1,5 @@
+//go:build !race
+
 package bulk
 
 import "golang.org/x/sys/cpu"

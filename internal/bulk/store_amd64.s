@@ -1,3 +1,5 @@
+//go:build !race
+
 #include "textflag.h"
 
 // func storeLines(dst, src *byte, n int)

@@ -1,4 +1,4 @@
-// Package bulk copies vectors of collective calls.
+// Package bulk copies what is long, between cores.
 //
 // Go's runtime copies 1 MiB and more around the caches on some processors, by stores
 // that need not fetch lines for that. That is right for what is longer than the caches.
