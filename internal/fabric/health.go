@@ -3,6 +3,8 @@ package fabric
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,7 +72,8 @@ func (h *health) watch(p *Peer) {
 	}
 }
 
-// set records the first thing that became of a rank and wakes everyone.
+// set records the first thing that became of a rank and wakes everyone. Whoever
+// sees it, by whichever way, sees it by all: what it asks of the rank next fails.
 func (h *health) set(e *RankError) {
 	h.mu.Lock()
 	if h.gone[e.Rank] != nil {
@@ -80,10 +83,31 @@ func (h *health) set(e *RankError) {
 	h.gone[e.Rank] = e
 	h.any.Store(true)
 	p := h.peers[e.Rank]
-	h.mu.Unlock()
-	h.epoch.Add(1)
 	if p != nil {
-		p.lose(e)
+		p.fail.CompareAndSwap(nil, e)
+	}
+	h.epoch.Add(1)
+	h.mu.Unlock()
+	if p != nil {
+		p.cut()
+	}
+	h.f.bell.Ring()
+}
+
+// end is set for every rank, of what became of the job.
+func (h *health) end(e *RankError) {
+	h.mu.Lock()
+	if h.ended == nil {
+		h.ended = e
+	}
+	lost := slices.Collect(maps.Values(h.peers))
+	for _, p := range lost {
+		p.fail.CompareAndSwap(nil, h.fate(p.rank))
+	}
+	h.epoch.Add(1)
+	h.mu.Unlock()
+	for _, p := range lost {
+		p.cut()
 	}
 	h.f.bell.Ring()
 }
@@ -142,20 +166,17 @@ func (f *Fabric) Poke() {
 
 // End has every operation, under way or to come, fail with kind.
 func (f *Fabric) End(kind error, cause string) {
-	f.health.mu.Lock()
-	if f.health.ended == nil {
-		f.health.ended = &RankError{Kind: kind, Cause: cause}
-	}
-	f.health.mu.Unlock()
-	for _, p := range f.connected() {
-		p.lose(&RankError{Rank: p.rank, Kind: kind, Cause: cause})
-	}
-	f.Poke()
+	f.health.end(&RankError{Kind: kind, Cause: cause})
 }
 
 // lose marks the peer and flushes whatever is under way to it.
 func (p *Peer) lose(e *RankError) {
 	p.fail.CompareAndSwap(nil, e)
+	p.cut()
+}
+
+// cut flushes whatever is under way to a peer that is marked.
+func (p *Peer) cut() {
 	if p.qp != nil {
 		// An error here means that the queue pair is in ERR or closed already.
 		_ = p.qp.Modify(context.WithoutCancel(p.f.ctx), driver.StateErr, driver.Attr{})

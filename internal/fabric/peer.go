@@ -144,7 +144,9 @@ func (f *Fabric) connect(ctx context.Context, rank int) (*Peer, error) {
 		return nil, gone
 	}
 	if rank == f.cfg.Rank && f.Mapping() && f.Coherent() {
-		return &Peer{f: f, rank: rank, bell: f.bell}, nil
+		p := &Peer{f: f, rank: rank, bell: f.bell}
+		f.health.watch(p)
+		return p, nil
 	}
 	var errs []error
 	for _, b := range f.waysTo(rank) {
