@@ -44,7 +44,7 @@ func (g *group) onBoard(ctx context.Context, seq uint64, c *Call, staged bool) e
 		}
 	}
 	a := &g.meeting.args
-	a.Root, a.Elem, a.Send, a.Recv, a.Combine = c.root, c.size, c.send, c.recv, c.combine
+	a.Root, a.Elem, a.Send, a.Recv, a.Combine, a.ByProgram = c.root, c.size, c.send, c.recv, c.combine, c.byProgram
 	a.SendAt, a.RecvAt = board.Place{}, board.Place{}
 	if !staged {
 		a.SendAt, a.RecvAt = g.placeOf(c.send), g.placeOf(c.recv)

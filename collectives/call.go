@@ -19,6 +19,7 @@ import (
 type Call struct {
 	kind       fabric.Collective
 	commutes   bool
+	byProgram  bool
 	vary       bool // blocks have lengths of their own
 	root       int
 	count      int // elements that all members agree on, or fabric.Varied
@@ -53,7 +54,7 @@ func fill[T any](c *Call, kind fabric.Collective, root, count int, send, recv []
 
 // by has the call combine elements.
 func by[T any](c *Call, op *Op[T]) {
-	c.op, c.combine, c.commutes = op.name, op.f, op.commutes
+	c.op, c.combine, c.commutes, c.byProgram = op.name, op.f, op.commutes, op.byProgram
 }
 
 // elements returns how many elements bytes are.

@@ -25,34 +25,35 @@ type Number interface {
 // Of one that commutes the order is free, which shows in the last bits of
 // floating-point numbers; [Deterministic] fixes it.
 type Op[T any] struct {
-	name     string
-	f        message.Combine
-	commutes bool
+	name      string
+	f         message.Combine
+	commutes  bool
+	byProgram bool // it may take any time
 }
 
 // Name returns the operator's name, by which members compare theirs. Kind: local.
 func (op Op[T]) Name() string { return op.name }
 
 // Sum adds. Integers wrap around. Kind: local.
-func Sum[T Number]() Op[T] { return Op[T]{"Sum", vector.For[T](vector.Sum), true} }
+func Sum[T Number]() Op[T] { return Op[T]{"Sum", vector.For[T](vector.Sum), true, false} }
 
 // Prod multiplies. Integers wrap around. Kind: local.
-func Prod[T Number]() Op[T] { return Op[T]{"Prod", vector.For[T](vector.Prod), true} }
+func Prod[T Number]() Op[T] { return Op[T]{"Prod", vector.For[T](vector.Prod), true, false} }
 
 // Min is Go's min: NaN if one is, and -0 is less than +0. Kind: local.
-func Min[T Ordered]() Op[T] { return Op[T]{"Min", vector.For[T](vector.Min), true} }
+func Min[T Ordered]() Op[T] { return Op[T]{"Min", vector.For[T](vector.Min), true, false} }
 
 // Max is Go's max: NaN if one is, and +0 is greater than -0. Kind: local.
-func Max[T Ordered]() Op[T] { return Op[T]{"Max", vector.For[T](vector.Max), true} }
+func Max[T Ordered]() Op[T] { return Op[T]{"Max", vector.For[T](vector.Max), true, false} }
 
 // And is bitwise. Kind: local.
-func And[T Integer]() Op[T] { return Op[T]{"And", vector.For[T](vector.And), true} }
+func And[T Integer]() Op[T] { return Op[T]{"And", vector.For[T](vector.And), true, false} }
 
 // Or is bitwise. Kind: local.
-func Or[T Integer]() Op[T] { return Op[T]{"Or", vector.For[T](vector.Or), true} }
+func Or[T Integer]() Op[T] { return Op[T]{"Or", vector.For[T](vector.Or), true, false} }
 
 // Xor is bitwise. Kind: local.
-func Xor[T Integer]() Op[T] { return Op[T]{"Xor", vector.For[T](vector.Xor), true} }
+func Xor[T Integer]() Op[T] { return Op[T]{"Xor", vector.For[T](vector.Xor), true, false} }
 
 // A Loc is a value and where it was found.
 type Loc[T Ordered] struct {
@@ -62,11 +63,15 @@ type Loc[T Ordered] struct {
 
 // MinLoc takes the least value, and of equal ones the lowest index. A NaN is less
 // than all else. Kind: local.
-func MinLoc[T Ordered]() Op[Loc[T]] { return Op[Loc[T]]{"MinLoc", vector.ForLoc[T](vector.Min), true} }
+func MinLoc[T Ordered]() Op[Loc[T]] {
+	return Op[Loc[T]]{"MinLoc", vector.ForLoc[T](vector.Min), true, false}
+}
 
 // MaxLoc takes the greatest value, and of equal ones the lowest index. A NaN is
 // greater than all else. Kind: local.
-func MaxLoc[T Ordered]() Op[Loc[T]] { return Op[Loc[T]]{"MaxLoc", vector.ForLoc[T](vector.Max), true} }
+func MaxLoc[T Ordered]() Op[Loc[T]] {
+	return Op[Loc[T]]{"MaxLoc", vector.ForLoc[T](vector.Max), true, false}
+}
 
 // NewOp makes an operator of an associative function. commutes says that
 // f(a, b) is f(b, a). Members compare names, which stand for what f does. f is
@@ -77,7 +82,7 @@ func NewOp[T any](name string, commutes bool, f func(left, right T) T) Op[T] {
 	if f == nil {
 		return Op[T]{name: name}
 	}
-	return Op[T]{name, vector.Func(f), commutes}
+	return Op[T]{name, vector.Func(f), commutes, true}
 }
 
 // NewSliceOp is NewOp of a function of slices, dst[i] = left[i] ∘ right[i]. All
@@ -86,5 +91,5 @@ func NewSliceOp[T any](name string, commutes bool, f func(dst, left, right []T))
 	if f == nil {
 		return Op[T]{name: name}
 	}
-	return Op[T]{name, vector.Slices(f), commutes}
+	return Op[T]{name, vector.Slices(f), commutes, true}
 }

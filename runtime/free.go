@@ -15,7 +15,9 @@ import (
 // [ErrTeamFreed].
 //
 // A team that is broken is freed in the same way, if all its members live. Those that had
-// not heard of it get that error from Free, which is done all the same.
+// not heard of it get that error from Free, which is done all the same. Nothing more can
+// break it: if a member that lives never comes, or gives up, the others wait until their
+// ctx ends.
 //
 // What the program made of the team comes first: a window that is left can be freed no
 // more, and keeps its memory until the job closes. Teams that were split from this one,

@@ -47,22 +47,16 @@ func (b *Board) allGather(ctx context.Context, a *Args) error {
 }
 
 // pullAll copies all blocks from where they lie, which was posted in turn k.
-// Each member begins with the next one's, so that they do not all read the same
-// memory at once.
 func (b *Board) pullAll(ctx context.Context, a *Args, blocks *table, k uint64, err error) error {
 	if err != nil {
-		return err
-	}
-	if err := b.borrow(everyone, k); err != nil {
 		return err
 	}
 	for i := 1; i < b.n; i++ {
 		m := (b.rank + i) % b.n
 		in, _ := b.placesOf(m, k)
-		if err := b.copyFrom(m, in, blocks.block(m)); err != nil {
+		if b.in[m], err = b.at(m, in, blocks.len(m)); err != nil {
 			return err
 		}
 	}
-	b.leave(k)
-	return b.finish(ctx)
+	return b.takeBlocks(ctx, blocks, k)
 }

@@ -52,15 +52,25 @@ func (b *Board) pullOwn(ctx context.Context, to *table, k uint64, err error) err
 	if err != nil {
 		return err
 	}
+	for i := 1; i < b.n; i++ {
+		m := (b.rank + i) % b.n
+		in, _ := b.placesOf(m, k)
+		if b.in[m], err = b.at(m, in.shift(b.rank*to.each), to.len(m)); err != nil {
+			return err
+		}
+	}
+	return b.takeBlocks(ctx, to, k)
+}
+
+// takeBlocks copies the others' blocks from where they were lent in turn k. Each member
+// begins with the next one's, so that they do not all read the same memory at once.
+func (b *Board) takeBlocks(ctx context.Context, to *table, k uint64) error {
 	if err := b.borrow(everyone, k); err != nil {
 		return err
 	}
 	for i := 1; i < b.n; i++ {
 		m := (b.rank + i) % b.n
-		in, _ := b.placesOf(m, k)
-		if err := b.copyFrom(m, in.shift(b.rank*to.each), to.block(m)); err != nil {
-			return err
-		}
+		b.copyTo(to.block(m), b.in[m])
 	}
 	b.leave(k)
 	return b.finish(ctx)
@@ -68,21 +78,17 @@ func (b *Board) pullOwn(ctx context.Context, to *table, k uint64, err error) err
 
 // pullListed is pullOwn for lists.
 func (b *Board) pullListed(ctx context.Context, to *table, k uint64) error {
-	if err := b.borrow(everyone, k); err != nil {
-		return err
-	}
 	for i := 1; i < b.n; i++ {
 		m := (b.rank + i) % b.n
 		e, err := b.look(m, k, to.len(m))
 		if err != nil {
 			return err
 		}
-		if err := b.copyFrom(m, e.at, to.block(m)); err != nil {
+		if b.in[m], err = b.at(m, e.at, to.len(m)); err != nil {
 			return err
 		}
 	}
-	b.leave(k)
-	return b.finish(ctx)
+	return b.takeBlocks(ctx, to, k)
 }
 
 // AllToAllV is AllToAll of blocks whose lengths are known to the two members

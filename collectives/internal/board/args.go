@@ -39,7 +39,8 @@ type Args struct {
 	SendCounts, SendOffsets []int // ScatterV, AllToAllV
 	RecvCounts, RecvOffsets []int // GatherV, AllGather, ReduceScatter, AllToAllV
 
-	Combine Combine
+	Combine   Combine
+	ByProgram bool // Combine is the program's, and may take any time
 }
 
 // A Place is memory of a member as the others find it. Region 0 is memory that

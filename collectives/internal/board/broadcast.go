@@ -81,12 +81,14 @@ func (b *Board) pull(ctx context.Context, a *Args, k uint64, at Place, dst []byt
 		b.leave(k)
 		return nil
 	}
+	src, err := b.at(a.Root, at, len(dst))
+	if err != nil {
+		return err
+	}
 	if err := b.borrow(a.Root, k); err != nil {
 		return err
 	}
-	if err := b.copyFrom(a.Root, at, dst); err != nil {
-		return err
-	}
+	b.copyTo(dst, src)
 	b.left = k
 	b.tell()
 	return nil

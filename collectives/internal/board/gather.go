@@ -64,11 +64,11 @@ func (b *Board) push(ctx context.Context, a *Args, k uint64, at Place, err error
 		return err
 	}
 	if b.rank != a.Root {
-		if err := b.borrow(a.Root, k); err != nil {
-			return err
-		}
 		dst, err := b.at(a.Root, at, len(a.Send))
 		if err != nil {
+			return err
+		}
+		if err := b.borrow(a.Root, k); err != nil {
 			return err
 		}
 		copy(dst, a.Send)

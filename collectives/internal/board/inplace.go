@@ -22,12 +22,10 @@ func (b *Board) reduceInPlace(ctx context.Context, a *Args, k uint64, root int, 
 	if err != nil {
 		return err
 	}
-	if err := b.borrow(everyone, k); err != nil {
-		return err
-	}
 	from, to := b.share(len(a.Send), a.Elem, b.rank)
 	for m := range b.peers {
 		in, out := b.placesOf(m, k)
+		b.views[m] = nil
 		if b.in[m], err = b.at(m, in.shift(from), to-from); err != nil {
 			return err
 		}
@@ -37,11 +35,41 @@ func (b *Board) reduceInPlace(ctx context.Context, a *Args, k uint64, root int, 
 			}
 		}
 	}
-	if root == everyone {
+	if err := b.borrow(everyone, k); err != nil {
+		return err
+	}
+	switch {
+	case a.ByProgram:
+		err = b.foldByProgram(a, to-from)
+	case root == everyone:
 		b.fold(a, b.views[b.rank], b.in, b.views)
-	} else {
+	default:
 		b.fold(a, b.views[root], b.in, nil)
+	}
+	if err != nil {
+		return err
 	}
 	b.leave(k)
 	return b.finish(ctx)
+}
+
+// foldByProgram is fold of n bytes into all views by an operator that may take longer than
+// an owner that gives up waits: it writes to this member's own memory, and what it has
+// done goes to memory that is lent still.
+func (b *Board) foldByProgram(a *Args, n int) error {
+	step := b.piece(a.Elem)
+	for from := 0; from < n; from += step {
+		to := min(from+step, n)
+		part := b.scratch[:to-from]
+		b.foldPiece(a.Combine, part, b.in, from, to)
+		if b.anyGone(everyone) {
+			return ErrGone
+		}
+		for _, out := range b.views {
+			if out != nil {
+				copy(out[from:to], part)
+			}
+		}
+	}
+	return nil
 }

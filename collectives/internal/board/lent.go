@@ -17,8 +17,10 @@ import (
 //	leave turn k, or post the next
 //
 // All accesses are sequentially consistent, so that one of the two sees the other
-// (Dekker's argument, as in package wait). A borrower is done soon: it waits for nobody
-// meanwhile. Along an edge the turn is the line in which the memory was lent.
+// (Dekker's argument, as in package wait). A borrower is done soon, and waits for nobody
+// meanwhile: what it needs to reach the memory is there before. Only operators of the
+// program's may last; they write to no memory of others, see foldByProgram. Along an edge
+// the turn is the line in which the memory was lent.
 
 const (
 	// usedFor bounds the wait for one that does not get on: a process that was stopped in
@@ -35,12 +37,23 @@ var ErrGone = errors.New("a member has given up the call in which its memory was
 // does until it leaves that turn or posts the next one.
 func (b *Board) borrow(of int, k uint64) error {
 	b.peers[b.rank].using.Store(k) // pairs with the load in uses
-	for m := range b.peers {
-		if (m == of || of == everyone) && b.peers[m].gone.Load() != 0 {
-			return ErrGone
-		}
+	if b.anyGone(of) {
+		return ErrGone
 	}
 	return nil
+}
+
+// anyGone tells whether a member, or one of all, has given up.
+func (b *Board) anyGone(of int) bool {
+	if of != everyone {
+		return b.peers[of].gone.Load() != 0
+	}
+	for m := range b.peers {
+		if b.peers[m].gone.Load() != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // uses tells whether a member may be using what this one lent in this turn, or the one

@@ -1,7 +1,9 @@
 package board
 
 import (
+	"bytes"
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -71,6 +73,37 @@ func TestWhoGivesUpWaitsForThoseThatUseItsMemory(t *testing.T) {
 			require.ErrorIs(t, r.boards[1].borrow(0, 1), ErrGone)
 		})
 	}
+}
+
+// TestAnOperatorOfTheProgramsWritesToNobodysMemory has one last longer than the owner of
+// what it works on waits.
+func TestAnOperatorOfTheProgramsWritesToNobodysMemory(t *testing.T) {
+	r, begun, returned := newRig(t, 2, tiny), make(chan struct{}), make(chan struct{})
+	r.boards[0].dead = func(int) bool { return true } // so that it waits for nobody
+	call := func(ctx context.Context, m int, combine Combine) error {
+		mem, at := r.at(m)
+		return r.boards[m].AllReduce(ctx, 1, 1, &Args{Elem: 1, Send: mem, SendAt: at, Recv: mem, RecvAt: at, Combine: combine, ByProgram: true})
+	}
+	var once sync.Once
+	slow := make(chan error, 1)
+	go func() {
+		slow <- call(watchdog(t), 1, func(dst, _, _ []byte) {
+			once.Do(func() { close(begun) })
+			<-returned
+			dst[0] = 1
+		})
+	}()
+	ctx, cancel := context.WithCancel(watchdog(t))
+	go func() {
+		<-begun
+		cancel()
+	}()
+	require.ErrorIs(t, call(ctx, 0, func([]byte, []byte, []byte) {}), context.Canceled)
+	mine, _ := r.at(0)
+	before := bytes.Clone(mine)
+	close(returned)
+	require.ErrorIs(t, <-slow, ErrGone)
+	require.Equal(t, before, mine)
 }
 
 // TestWhoGivesUpWaitsForThoseThatReadAlongAnEdge is the same for queues.

@@ -76,15 +76,6 @@ func (b *Board) at(m int, p Place, n int) ([]byte, error) {
 	return mem, nil
 }
 
-// copyFrom fills dst from a place of a member's.
-func (b *Board) copyFrom(m int, p Place, dst []byte) error {
-	src, err := b.at(m, p, len(dst))
-	if err == nil {
-		bulk.Copy(dst, src, b.cached)
-	}
-	return err
-}
-
 // copyTo copies src to dst unless they are the same.
 func (b *Board) copyTo(dst, src []byte) {
 	if len(src) > 0 && !same(dst, src) {

@@ -51,14 +51,14 @@ func (b *Board) combineOwn(ctx context.Context, a *Args, blocks *table, k uint64
 	if err != nil {
 		return err
 	}
-	if err := b.borrow(everyone, k); err != nil {
-		return err
-	}
 	for m := range b.peers {
 		in, _ := b.placesOf(m, k)
 		if b.in[m], err = b.at(m, in.shift(blocks.offset(b.rank)), len(a.Recv)); err != nil {
 			return err
 		}
+	}
+	if err := b.borrow(everyone, k); err != nil {
+		return err
 	}
 	b.fold(a, a.Recv, b.in, nil)
 	b.leave(k)

@@ -52,7 +52,13 @@ func newRig(t testing.TB, n int, with tuning) *rig {
 		ringers = append(ringers, bell)
 	}
 	for rank := range n {
-		b, err := newWith(Config{Rank: rank, Size: n, Mem: r.mem, Bells: ringers, View: r.view,
+		b, err := newWith(Config{Rank: rank, Size: n, Mem: r.mem, Bells: ringers,
+			View: func(m int, region, offset uint64, n int) []byte {
+				if b := r.boards[rank]; b.turn > 0 && b.peers[rank].using.Load() == b.turn {
+					t.Error("memory is sought, which may last, while others' is borrowed")
+				}
+				return r.view(m, region, offset, n)
+			},
 			Await: func(ctx context.Context, ready func() bool) error { return r.bells[rank].Wait(ctx, ready) }}, with)
 		require.NoError(t, err)
 		r.boards = append(r.boards, b)
