@@ -163,6 +163,26 @@ func TestDeathEndsWhatIsUnderWay(t *testing.T) {
 	require.NoError(t, r.ranks[0].Gone([]int{0}))
 }
 
+// TestWhoConnectsToOneThatEndedHearsWhy when the news ends its context.
+func TestWhoConnectsToOneThatEndedHearsWhy(t *testing.T) {
+	r, wire, cause := &rig{}, loop.New(), errors.New("the job is aborted")
+	ctx, cancel := context.WithCancelCause(watched(t))
+	defer cancel(nil)
+	for rank := range 2 {
+		f, err := fabric.New(t.Context(), fabric.Config{Rank: rank, Heap: 1 << 20, Providers: []driver.Provider{wire}},
+			func(c context.Context, to int, service string, payload []byte) ([]byte, error) {
+				defer cancel(cause)
+				defer r.ranks[to].Close() //nolint:errcheck // closed again below
+				return r.ranks[to].Serve(c, rank, service, payload)
+			})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, f.Close()) })
+		r.ranks = append(r.ranks, f)
+	}
+	_, err := r.ranks[0].Peer(ctx, 1)
+	require.ErrorIs(t, err, cause)
+}
+
 func TestWhatIsNotThereIsAnError(t *testing.T) {
 	r := newRig(t, 2, -1, faulty.Plan{})
 	r.region(t, 0, 8, "x")

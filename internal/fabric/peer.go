@@ -164,12 +164,16 @@ func (f *Fabric) connect(ctx context.Context, rank int) (*Peer, error) {
 }
 
 // awaitNews waits a moment for word of what became of a rank whose end of a
-// connection vanished while it was being made, and returns that, or err.
+// connection vanished while it was being made, and returns that, or what ended ctx
+// meanwhile, which may be the news itself, or err.
 func (f *Fabric) awaitNews(ctx context.Context, rank int, err error) error {
-	ctx, cancel := context.WithTimeout(ctx, lostGrace)
+	grace, cancel := context.WithTimeout(ctx, lostGrace)
 	defer cancel()
 	// Without news err itself is the answer.
-	_ = f.Wait(ctx, func() bool { return f.health.of(rank) != nil })
+	_ = f.Wait(grace, func() bool { return f.health.of(rank) != nil })
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
 	return f.health.orElse(rank, err)
 }
 
