@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"net"
-	"sync"
 	"testing"
 	"time"
 
@@ -58,9 +57,8 @@ func (c *tap) Write(b []byte) (int, error) {
 }
 
 func TestReplayedHandshakeFails(t *testing.T) {
-	var mu sync.Mutex
-	var names []int
-	s := NewServer(2, testSecret, Hooks{Joined: func(rank int) { mu.Lock(); names = append(names, rank); mu.Unlock() }})
+	joined := make(chan int, 2)
+	s := NewServer(2, testSecret, Hooks{Joined: func(rank int) { joined <- rank }})
 	addr := listen(t, s)
 	conn, err := net.Dial("tcp", addr)
 	require.NoError(t, err)
@@ -68,6 +66,7 @@ func TestReplayedHandshakeFails(t *testing.T) {
 	size, err := join(recorded, testSecret, 0)
 	require.NoError(t, err)
 	require.Equal(t, 2, size)
+	require.Equal(t, 0, <-joined)
 	conn.Close()
 
 	again, err := net.Dial("tcp", addr)
@@ -78,9 +77,7 @@ func TestReplayedHandshakeFails(t *testing.T) {
 	again.SetReadDeadline(time.Now().Add(30 * time.Second))
 	answer, _ := io.ReadAll(again)
 	require.LessOrEqual(t, len(answer), headerSize+nonceSize, "a challenge at most, no welcome")
-	mu.Lock()
-	defer mu.Unlock()
-	require.Equal(t, []int{0}, names)
+	require.Empty(t, joined)
 }
 
 func TestProofCannotBeReflected(t *testing.T) {
