@@ -129,7 +129,7 @@ type boardCall = func(*board.Board, context.Context, uint64, uint64, *board.Args
 func (h *hosting) by(do boardCall) message.Func {
 	return func(ctx context.Context, _ message.Carrier, a *message.Args) error {
 		g, b := h.group, &h.meeting.args
-		b.Root, b.Elem, b.Send, b.Recv, b.Combine = a.Root, a.Elem, a.Send, a.Recv, a.Combine
+		b.Root, b.Elem, b.Send, b.Recv, b.Combine, b.ByProgram = a.Root, a.Elem, a.Send, a.Recv, a.Combine, h.call.byProgram
 		b.SendAt, b.RecvAt = g.placeOf(a.Send), g.placeOf(a.Recv)
 		b.SendCounts, b.SendOffsets, b.RecvCounts, b.RecvOffsets = a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets
 		err := do(h.meeting.board, ctx, g.carrier.seq, g.carrier.mark, b)

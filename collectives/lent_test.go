@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -138,4 +139,75 @@ func (l *loan) lend(ctx context.Context, r *testjob.Rank, root, quitter int, aft
 	r.NoError(r.World.Barrier(ctx))
 	r.NoError(buffer.Free())
 	_ = team.Free(ctx) // a member that has succeeded learns of it here
+}
+
+// TestAnOperatorThatLastsLeavesOthersMemoryAlone has one of the program's last longer than
+// the owner of what it works on waits for it.
+func TestAnOperatorThatLastsLeavesOthersMemoryAlone(t *testing.T) {
+	allReduce := func(op collectives.Op[byte], in, out []byte) collectives.Call {
+		return collectives.AllReduceCall(op, in, out)
+	}
+	reduce := func(op collectives.Op[byte], in, out []byte) collectives.Call {
+		return collectives.ReduceCall(0, op, in, out)
+	}
+	t.Run("one host", func(t *testing.T) {
+		t.Parallel()
+		outlast(t, testjob.Config{Provider: "shm", Ranks: 2}, allReduce)
+	})
+	t.Run("two hosts", func(t *testing.T) {
+		t.Parallel()
+		outlast(t, testjob.Config{Provider: "auto", Ranks: 4, Hosts: "aabb"}, reduce)
+	})
+}
+
+// outlast has rank 0 give a call up while rank 1's operator is at work, which waits until
+// rank 0 has its memory back.
+func outlast(t *testing.T, c testjob.Config, call func(op collectives.Op[byte], in, out []byte) collectives.Call) {
+	const size = 1 << 19
+	enough := errors.New("enough")
+	begun, returned := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		team, err := r.World.Split(ctx, 0, 0)
+		r.NoError(err)
+		buffer, err := collectives.Alloc[byte](r.World, 2*size)
+		r.NoError(err)
+		op := collectives.NewSliceOp("slow", true, func(dst, left, right []byte) {
+			if r.Me == 1 {
+				once.Do(func() { close(begun) })
+				select {
+				case <-returned:
+				case <-ctx.Done():
+				}
+			}
+			for i := range dst {
+				dst[i] = left[i] ^ right[i]
+			}
+		})
+		buffer.Mem()[0], buffer.Mem()[size-1] = byte(r.Me), byte(r.Me)
+		plan, err := collectives.Plan(ctx, team, call(op, buffer.Mem()[:size], buffer.Mem()[size:]))
+		r.NoError(err)
+		mine, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		if r.Me == 0 {
+			go func() {
+				<-begun
+				cancel(enough)
+			}()
+		}
+		err = plan.Run(mine)
+		if r.Me == 0 {
+			r.ErrorIs(err, enough)
+			garbage := bytes.Repeat([]byte{0xee}, 2*size)
+			copy(buffer.Mem(), garbage)
+			close(returned)
+			r.NoError(r.World.Barrier(ctx))
+			r.True(bytes.Equal(garbage, buffer.Mem()), "memory was written that was the caller's again")
+			return
+		}
+		if r.Me == 1 {
+			r.ErrorIs(err, runtime.ErrTeamBroken)
+		} // others may have done their part before
+		r.NoError(r.World.Barrier(ctx))
+	})
 }

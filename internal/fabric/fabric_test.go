@@ -163,24 +163,31 @@ func TestDeathEndsWhatIsUnderWay(t *testing.T) {
 	require.NoError(t, r.ranks[0].Gone([]int{0}))
 }
 
-// TestWhoConnectsToOneThatEndedHearsWhy when the news ends its context.
-func TestWhoConnectsToOneThatEndedHearsWhy(t *testing.T) {
-	r, wire, cause := &rig{}, loop.New(), errors.New("the job is aborted")
-	ctx, cancel := context.WithCancelCause(watched(t))
-	defer cancel(nil)
-	for rank := range 2 {
-		f, err := fabric.New(t.Context(), fabric.Config{Rank: rank, Heap: 1 << 20, Providers: []driver.Provider{wire}},
-			func(c context.Context, to int, service string, payload []byte) ([]byte, error) {
-				defer cancel(cause)
-				defer r.ranks[to].Close() //nolint:errcheck // closed again below
-				return r.ranks[to].Serve(c, rank, service, payload)
-			})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, f.Close()) })
-		r.ranks = append(r.ranks, f)
+// TestWhoReachesForOneThatEndsHearsWhy when the news ends its context.
+func TestWhoReachesForOneThatEndsHearsWhy(t *testing.T) {
+	for _, last := range []string{"connect", "region"} { // what the other answers before it ends
+		t.Run(last, func(t *testing.T) {
+			r, wire, cause := &rig{}, loop.New(), errors.New("the job is aborted")
+			ctx, cancel := context.WithCancelCause(watched(t))
+			defer cancel(nil)
+			for rank := range 2 {
+				f, err := fabric.New(t.Context(), fabric.Config{Rank: rank, Heap: 1 << 20, FMAMax: -1, Providers: []driver.Provider{wire}},
+					func(c context.Context, to int, service string, payload []byte) ([]byte, error) {
+						if service == last {
+							defer cancel(cause)
+							defer r.ranks[to].Close() //nolint:errcheck // closed again below
+						}
+						return r.ranks[to].Serve(c, rank, service, payload)
+					})
+				require.NoError(t, err)
+				t.Cleanup(func() { require.NoError(t, f.Close()) })
+				r.ranks = append(r.ranks, f)
+			}
+			r.region(t, 1, 8, "x")
+			_, err := r.ranks[0].Resolve(ctx, 1, "x")
+			require.ErrorIs(t, err, cause)
+		})
 	}
-	_, err := r.ranks[0].Peer(ctx, 1)
-	require.ErrorIs(t, err, cause)
 }
 
 func TestWhatIsNotThereIsAnError(t *testing.T) {

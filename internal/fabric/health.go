@@ -94,7 +94,8 @@ func (h *health) set(e *RankError) {
 	h.f.bell.Ring()
 }
 
-// end is set for every rank, of what became of the job.
+// end is set for every rank, of what became of the job. Gone names none of them: it is
+// the job that is over.
 func (h *health) end(e *RankError) {
 	h.mu.Lock()
 	if h.ended == nil {

@@ -158,23 +158,9 @@ func (f *Fabric) connect(ctx context.Context, rank int) (*Peer, error) {
 	}
 	err := errors.Join(errs...)
 	if errors.Is(err, driver.ErrLost) {
-		return nil, f.awaitNews(ctx, rank, err)
+		return nil, f.blame(ctx, rank, err)
 	}
 	return nil, f.health.orElse(rank, err)
-}
-
-// awaitNews waits a moment for word of what became of a rank whose end of a
-// connection vanished while it was being made, and returns that, or what ended ctx
-// meanwhile, which may be the news itself, or err.
-func (f *Fabric) awaitNews(ctx context.Context, rank int, err error) error {
-	grace, cancel := context.WithTimeout(ctx, lostGrace)
-	defer cancel()
-	// Without news err itself is the answer.
-	_ = f.Wait(grace, func() bool { return f.health.of(rank) != nil })
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	return f.health.orElse(rank, err)
 }
 
 func (f *Fabric) connectOver(ctx context.Context, rank int, b *binding) (_ *Peer, err error) {

@@ -252,12 +252,16 @@ func (f *Fabric) remote(ctx context.Context, p *Peer, rep regionReply) (*Remote,
 	return r, nil
 }
 
-// blame returns what became of a rank, if word of that comes within a moment, else
-// err: a rank that ends takes its memory back before others are told.
+// blame returns what became of a rank, if word of that comes within a moment, or what
+// ended ctx meanwhile, which may be the word itself, else err: a rank that ends takes
+// its memory and its end of a connection back before others are told.
 func (f *Fabric) blame(ctx context.Context, rank int, err error) error {
-	ctx, cancel := context.WithTimeout(ctx, lostGrace)
+	grace, cancel := context.WithTimeout(ctx, lostGrace)
 	defer cancel()
-	_ = f.Wait(ctx, func() bool { return f.health.of(rank) != nil || f.closed.Load() })
+	_ = f.Wait(grace, func() bool { return f.health.of(rank) != nil || f.closed.Load() })
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
 	return f.health.orElse(rank, err)
 }
 

@@ -89,6 +89,9 @@ func (b *Board) pull(ctx context.Context, a *Args, k uint64, at Place, dst []byt
 		return err
 	}
 	b.copyTo(dst, src)
+	if err := b.lent(a.Root); err != nil {
+		return err
+	}
 	b.left = k
 	b.tell()
 	return nil

@@ -46,6 +46,9 @@ func (b *Board) reduceInPlace(ctx context.Context, a *Args, k uint64, root int, 
 	default:
 		b.fold(a, b.views[root], b.in, nil)
 	}
+	if err == nil {
+		err = b.lent(everyone)
+	}
 	if err != nil {
 		return err
 	}
@@ -62,8 +65,8 @@ func (b *Board) foldByProgram(a *Args, n int) error {
 		to := min(from+step, n)
 		part := b.scratch[:to-from]
 		b.foldPiece(a.Combine, part, b.in, from, to)
-		if b.anyGone(everyone) {
-			return ErrGone
+		if err := b.lent(everyone); err != nil {
+			return err
 		}
 		for _, out := range b.views {
 			if out != nil {

@@ -14,17 +14,18 @@ import (
 //	using = k                           gone = 1
 //	if gone: use nothing, give up       wait while others use what was lent in turn k
 //	read, write                         the memory is the caller's
+//	if gone: forget it, give up
 //	leave turn k, or post the next
 //
 // All accesses are sequentially consistent, so that one of the two sees the other
 // (Dekker's argument, as in package wait). A borrower is done soon, and waits for nobody
 // meanwhile: what it needs to reach the memory is there before. Only operators of the
-// program's may last; they write to no memory of others, see foldByProgram. Along an edge
-// the turn is the line in which the memory was lent.
+// program's may last longer than the owner waits; they write to no memory of others, see
+// foldByProgram. Along an edge the turn is the line in which the memory was lent.
 
 const (
-	// usedFor bounds the wait for one that does not get on: a process that was stopped in
-	// the middle of a copy.
+	// usedFor bounds the wait for one that does not get on: an operator that lasts, or a
+	// process that was stopped in the middle of a copy.
 	usedFor = 5 * time.Second
 	// unusedPause lets those run that are waited for. Nobody is in a hurry any more.
 	unusedPause = 20 * time.Microsecond
@@ -37,23 +38,18 @@ var ErrGone = errors.New("a member has given up the call in which its memory was
 // does until it leaves that turn or posts the next one.
 func (b *Board) borrow(of int, k uint64) error {
 	b.peers[b.rank].using.Store(k) // pairs with the load in uses
-	if b.anyGone(of) {
-		return ErrGone
-	}
-	return nil
+	return b.lent(of)
 }
 
-// anyGone tells whether a member, or one of all, has given up.
-func (b *Board) anyGone(of int) bool {
-	if of != everyone {
-		return b.peers[of].gone.Load() != 0
-	}
+// lent returns ErrGone if another member, or one of all, has given up. What was read
+// before it returned nil is what the owner lent.
+func (b *Board) lent(of int) error {
 	for m := range b.peers {
-		if b.peers[m].gone.Load() != 0 {
-			return true
+		if (m == of || of == everyone) && b.peers[m].gone.Load() != 0 {
+			return ErrGone
 		}
 	}
-	return false
+	return nil
 }
 
 // uses tells whether a member may be using what this one lent in this turn, or the one
@@ -88,6 +84,11 @@ func (b *Board) Abandon(err error) {
 // borrow says that the next line's memory is used, until that line is taken.
 func (r *receiver) borrow() error {
 	r.using.Store(r.got + 1) // pairs with the load in lends
+	return r.lent()
+}
+
+// lent is the same for the member at the other end.
+func (r *receiver) lent() error {
 	if r.gone.Load() != 0 {
 		return ErrGone
 	}

@@ -3,6 +3,7 @@ package board
 import (
 	"bytes"
 	"context"
+	goruntime "runtime"
 	"sync"
 	"testing"
 	"time"
@@ -104,6 +105,44 @@ func TestAnOperatorOfTheProgramsWritesToNobodysMemory(t *testing.T) {
 	close(returned)
 	require.ErrorIs(t, <-slow, ErrGone)
 	require.Equal(t, before, mine)
+}
+
+// TestWhatWasReadBehindItsOwnerIsNoResult has an operator last longer than the owner of an
+// operand waits, which gives up when its own part is done.
+func TestWhatWasReadBehindItsOwnerIsNoResult(t *testing.T) {
+	r, begun, returned := newRig(t, 2, tiny), make(chan struct{}), make(chan struct{})
+	r.boards[0].dead = func(int) bool { return true } // so that it waits for nobody
+	call := func(ctx context.Context, m int, combine Combine) error {
+		mem, at := r.at(m)
+		return r.boards[m].ReduceScatter(ctx, 1, 1, &Args{Elem: 1, Send: mem, SendAt: at, Recv: make([]byte, lent/2), Combine: combine, ByProgram: true})
+	}
+	slow := make(chan error, 1)
+	go func() {
+		slow <- call(watchdog(t), 1, func([]byte, []byte, []byte) {
+			close(begun)
+			<-returned
+		})
+	}()
+	ctx, cancel := context.WithCancel(watchdog(t))
+	go func() {
+		<-begun
+		for finish := &r.boards[1].peers[0].lines[2].turn; finish.Load() != 2; {
+			goruntime.Gosched()
+		}
+		cancel()
+	}()
+	require.ErrorIs(t, call(ctx, 0, func([]byte, []byte, []byte) {}), context.Canceled)
+	close(returned)
+	require.ErrorIs(t, <-slow, ErrGone)
+}
+
+// TestWhatIsGoneIsNotCorrupt has the owner take back what it lent.
+func TestWhatIsGoneIsNotCorrupt(t *testing.T) {
+	r := newRig(t, 2, tiny)
+	mem, at := r.at(0)
+	require.ErrorIs(t, r.boards[0].Broadcast(gone(), 1, 1, &Args{Elem: 1, Recv: mem, RecvAt: at}), context.Canceled)
+	r.arenas[0] = nil
+	require.ErrorIs(t, r.boards[1].Broadcast(watchdog(t), 1, 1, &Args{Elem: 1, Recv: make([]byte, lent)}), ErrGone)
 }
 
 // TestWhoGivesUpWaitsForThoseThatReadAlongAnEdge is the same for queues.

@@ -120,14 +120,14 @@ func (e *Edges) fetch(in *incoming, at Place, block []byte) (int, error) {
 		return 0, ErrCorrupt
 	}
 	mem := e.view(in.member, at.Region, at.Offset, len(block))
-	if len(mem) != len(block) {
-		return 0, ErrCorrupt
-	}
 	if err := in.borrow(); err != nil {
 		return 0, err
 	}
+	if len(mem) != len(block) {
+		return 0, ErrCorrupt
+	}
 	bulk.Copy(block, mem, e.cached)
-	return len(block), nil
+	return len(block), in.lent()
 }
 
 // piece returns the chunk of a block from a byte on: short ones have the other
