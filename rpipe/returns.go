@@ -138,7 +138,7 @@ func (r *returns) later() {
 		return
 	}
 	r.owing.Store(true)
-	if r.armed || r.p.patience < 0 {
+	if r.armed || r.p.patience < 0 && r.parcel.left { // what is stuck has nobody else
 		return
 	}
 	r.armed = true
