@@ -19,7 +19,7 @@ import (
 type Call struct {
 	kind       fabric.Collective
 	commutes   bool
-	byProgram  bool
+	byProgram  bool // the operator is, and may take any time
 	vary       bool // blocks have lengths of their own
 	root       int
 	count      int // elements that all members agree on, or fabric.Varied

@@ -34,26 +34,31 @@ type Op[T any] struct {
 // Name returns the operator's name, by which members compare theirs. Kind: local.
 func (op Op[T]) Name() string { return op.name }
 
+// builtIn makes an operator of ours. All of them commute.
+func builtIn[T any](name string, f message.Combine) Op[T] {
+	return Op[T]{name: name, f: f, commutes: true}
+}
+
 // Sum adds. Integers wrap around. Kind: local.
-func Sum[T Number]() Op[T] { return Op[T]{"Sum", vector.For[T](vector.Sum), true, false} }
+func Sum[T Number]() Op[T] { return builtIn[T]("Sum", vector.For[T](vector.Sum)) }
 
 // Prod multiplies. Integers wrap around. Kind: local.
-func Prod[T Number]() Op[T] { return Op[T]{"Prod", vector.For[T](vector.Prod), true, false} }
+func Prod[T Number]() Op[T] { return builtIn[T]("Prod", vector.For[T](vector.Prod)) }
 
 // Min is Go's min: NaN if one is, and -0 is less than +0. Kind: local.
-func Min[T Ordered]() Op[T] { return Op[T]{"Min", vector.For[T](vector.Min), true, false} }
+func Min[T Ordered]() Op[T] { return builtIn[T]("Min", vector.For[T](vector.Min)) }
 
 // Max is Go's max: NaN if one is, and +0 is greater than -0. Kind: local.
-func Max[T Ordered]() Op[T] { return Op[T]{"Max", vector.For[T](vector.Max), true, false} }
+func Max[T Ordered]() Op[T] { return builtIn[T]("Max", vector.For[T](vector.Max)) }
 
 // And is bitwise. Kind: local.
-func And[T Integer]() Op[T] { return Op[T]{"And", vector.For[T](vector.And), true, false} }
+func And[T Integer]() Op[T] { return builtIn[T]("And", vector.For[T](vector.And)) }
 
 // Or is bitwise. Kind: local.
-func Or[T Integer]() Op[T] { return Op[T]{"Or", vector.For[T](vector.Or), true, false} }
+func Or[T Integer]() Op[T] { return builtIn[T]("Or", vector.For[T](vector.Or)) }
 
 // Xor is bitwise. Kind: local.
-func Xor[T Integer]() Op[T] { return Op[T]{"Xor", vector.For[T](vector.Xor), true, false} }
+func Xor[T Integer]() Op[T] { return builtIn[T]("Xor", vector.For[T](vector.Xor)) }
 
 // A Loc is a value and where it was found.
 type Loc[T Ordered] struct {
@@ -64,13 +69,13 @@ type Loc[T Ordered] struct {
 // MinLoc takes the least value, and of equal ones the lowest index. A NaN is less
 // than all else. Kind: local.
 func MinLoc[T Ordered]() Op[Loc[T]] {
-	return Op[Loc[T]]{"MinLoc", vector.ForLoc[T](vector.Min), true, false}
+	return builtIn[Loc[T]]("MinLoc", vector.ForLoc[T](vector.Min))
 }
 
 // MaxLoc takes the greatest value, and of equal ones the lowest index. A NaN is
 // greater than all else. Kind: local.
 func MaxLoc[T Ordered]() Op[Loc[T]] {
-	return Op[Loc[T]]{"MaxLoc", vector.ForLoc[T](vector.Max), true, false}
+	return builtIn[Loc[T]]("MaxLoc", vector.ForLoc[T](vector.Max))
 }
 
 // NewOp makes an operator of an associative function. commutes says that
@@ -82,7 +87,7 @@ func NewOp[T any](name string, commutes bool, f func(left, right T) T) Op[T] {
 	if f == nil {
 		return Op[T]{name: name}
 	}
-	return Op[T]{name, vector.Func(f), commutes, true}
+	return Op[T]{name: name, f: vector.Func(f), commutes: commutes, byProgram: true}
 }
 
 // NewSliceOp is NewOp of a function of slices, dst[i] = left[i] ∘ right[i]. All
@@ -91,5 +96,5 @@ func NewSliceOp[T any](name string, commutes bool, f func(dst, left, right []T))
 	if f == nil {
 		return Op[T]{name: name}
 	}
-	return Op[T]{name, vector.Slices(f), commutes, true}
+	return Op[T]{name: name, f: vector.Slices(f), commutes: commutes, byProgram: true}
 }

@@ -72,11 +72,7 @@ func (b *Board) takeBlocks(ctx context.Context, to *table, k uint64) error {
 		m := (b.rank + i) % b.n
 		b.copyTo(to.block(m), b.in[m])
 	}
-	if err := b.lent(everyone); err != nil {
-		return err
-	}
-	b.leave(k)
-	return b.finish(ctx)
+	return b.finish(ctx, k)
 }
 
 // pullListed is pullOwn for lists.

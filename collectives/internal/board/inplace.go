@@ -46,14 +46,10 @@ func (b *Board) reduceInPlace(ctx context.Context, a *Args, k uint64, root int, 
 	default:
 		b.fold(a, b.views[root], b.in, nil)
 	}
-	if err == nil {
-		err = b.lent(everyone)
-	}
 	if err != nil {
 		return err
 	}
-	b.leave(k)
-	return b.finish(ctx)
+	return b.finish(ctx, k)
 }
 
 // foldByProgram is fold of n bytes into all views by an operator that may take longer than

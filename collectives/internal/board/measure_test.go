@@ -90,7 +90,7 @@ func (p *process) gate(seq uint64) error {
 	if err := p.begin(seq, 0, &Args{}); err != nil {
 		return err
 	}
-	return p.end(p.finish(context.Background()))
+	return p.end(p.finish(context.Background(), p.turn))
 }
 
 // time returns the median time of a call on vectors, or blocks, of a size.

@@ -95,10 +95,14 @@ func (p Place) shift(n int) Place {
 	return p
 }
 
-// finish returns when all members have done their part: memory that was used in
-// place is its owner's again.
-func (b *Board) finish(ctx context.Context) error {
-	k := b.next()
+// finish ends turn k, in which memory was used in place, and returns when all members
+// have done their part: it is its owner's again.
+func (b *Board) finish(ctx context.Context, k uint64) error {
+	if err := b.lent(everyone); err != nil {
+		return err
+	}
+	b.leave(k)
+	k = b.next()
 	if err := b.put(ctx, k, hold{until: k}, nil); err != nil {
 		return err
 	}

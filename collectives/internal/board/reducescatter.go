@@ -61,9 +61,5 @@ func (b *Board) combineOwn(ctx context.Context, a *Args, blocks *table, k uint64
 		return err
 	}
 	b.fold(a, a.Recv, b.in, nil)
-	if err := b.lent(everyone); err != nil {
-		return err
-	}
-	b.leave(k)
-	return b.finish(ctx)
+	return b.finish(ctx, k)
 }
