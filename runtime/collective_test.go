@@ -16,8 +16,6 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-func TestMain(m *testing.M) { testjob.Main(m, nil) }
-
 func TestExchangeHandsEverythingToEveryone(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		for round := range 5 {

@@ -22,6 +22,8 @@ var (
 	ErrAborted = fabric.ErrAborted
 	// ErrClosed: the job, or what the call was made on, is closed.
 	ErrClosed = fabric.ErrClosed
+	// ErrJoinedBefore: this process has joined its job before.
+	ErrJoinedBefore = errors.New("this process has joined its job before: call Run or Init once, and do all work in one body")
 	// ErrMismatch: the ranks of a team made different collective calls, or the
 	// same one with arguments that must agree and do not.
 	ErrMismatch = errors.New("collective calls do not match")

@@ -49,7 +49,8 @@ type place struct {
 }
 
 // Init joins the job that the environment describes, or makes a world of one
-// rank. ctx bounds Init only. Kind: collective; returns when all ranks have
+// rank. ctx bounds Init only. Under grun a process joins its job once: a second
+// Init returns [ErrJoinedBefore]. Kind: collective; returns when all ranks have
 // joined.
 func Init(ctx context.Context, opts ...Option) (*Job, error) {
 	env, ok, err := bootstrap.FromEnv()
@@ -114,7 +115,7 @@ func (j *Job) join(ctx context.Context, p place) (err error) {
 		}
 	}
 	if err != nil {
-		return err
+		return explain(err)
 	}
 	members := make([]int, j.client.Size())
 	for i := range members {
@@ -163,7 +164,7 @@ func (j *Job) Note(name string, n int64) {
 // meanwhile, and gives everything back. The second call does nothing. Kind:
 // collective.
 func (j *Job) Close(ctx context.Context) error {
-	j.closing.Do(func() { j.closed = errors.Join(j.parting(ctx), j.release()) })
+	j.closing.Do(func() { j.closed = errors.Join(j.parting(ctx), j.release(j.client.Close)) })
 	return j.closed
 }
 
@@ -191,20 +192,29 @@ func (j *Job) parting(ctx context.Context) error {
 
 // shutdown ends this rank's part without waiting for the others.
 func (j *Job) shutdown() error {
-	j.closing.Do(func() { j.closed = j.release() })
+	j.closing.Do(func() { j.closed = j.release(j.client.Close) })
+	return j.closed
+}
+
+// die is shutdown of a rank that counts as dead from now on.
+func (j *Job) die(cause string) error {
+	j.closing.Do(func() {
+		j.closed = j.release(func(ctx context.Context) error { return j.client.Die(ctx, cause) })
+	})
 	return j.closed
 }
 
 // goodbyeTimeout bounds the launcher's answer to the last message.
 const goodbyeTimeout = 5 * time.Second
 
-func (j *Job) release() error {
+// release gives everything back. part says goodbye to the launcher.
+func (j *Job) release(part func(context.Context) error) error {
 	var errs []error
 	if j.client != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), goodbyeTimeout)
 		defer cancel()
 		j.reportStats()
-		if err := j.client.Close(ctx); err != nil && !errors.Is(err, bootstrap.ErrLost) {
+		if err := part(ctx); err != nil && !errors.Is(err, bootstrap.ErrLost) {
 			errs = append(errs, err)
 		}
 	}

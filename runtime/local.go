@@ -64,15 +64,7 @@ func (h *localHost) runRank(ctx context.Context, rank int, body Body, opts []Opt
 		*err = initErr
 		return
 	}
-	returned := false
-	defer func() {
-		if !returned {
-			h.server.RankDied(rank, "its body ended without returning")
-			*err = errors.Join(fmt.Errorf("rank %d: body ended without returning", rank), job.shutdown())
-		}
-	}()
-	*err = job.run(ctx, body)
-	returned = true
+	*err = job.run(ctx, body, func(e error) { *err = e })
 }
 
 // initAlone makes a world of one rank.

@@ -17,28 +17,69 @@ type Body func(ctx context.Context, job *Job) error
 
 // Main runs body as this process's rank and exits: with 0 once every rank is
 // done, else with 1 after printing the error. It is the whole of a main
-// function. Kind: collective.
+// function, and works once: see [Run]. Kind: collective.
 func Main(body Body, opts ...Option) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := Run(ctx, body, opts...)
+	err := start(ctx, body, opts, exit)
 	stop()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)
-		os.Exit(1)
+		exit(err)
 	}
 }
 
+// exit ends a program that failed.
+func exit(err error) {
+	fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)
+	os.Exit(1)
+}
+
 // Run joins the job, runs body, and closes the job. An error of body aborts
-// the job: the other ranks get [ErrAborted]. Kind: collective.
+// the job: the other ranks get [ErrAborted]. A body that ends its goroutine, as
+// the standard library's runtime.Goexit and testing.T.FailNow do, counts as a
+// rank that died: the others get [ErrRankDead], and Run does not return.
+//
+// Under grun a process joins its job once: a second Run or [Init] returns
+// [ErrJoinedBefore]. Kind: collective.
 func Run(ctx context.Context, body Body, opts ...Option) error {
+	return start(ctx, body, opts, func(error) {})
+}
+
+func start(ctx context.Context, body Body, opts []Option, vanished func(error)) error {
 	job, err := Init(ctx, opts...)
 	if err != nil {
 		return err
 	}
-	return job.run(ctx, body)
+	return job.run(ctx, body, vanished)
 }
 
-func (j *Job) run(ctx context.Context, body Body) error {
+// run runs body and closes the job. When body ends this goroutine, run does not
+// return: vanished takes the error. A panic of body goes on at once, with the
+// job as it is.
+func (j *Job) run(ctx context.Context, body Body, vanished func(error)) (err error) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		if p := recover(); p != nil {
+			panic(p)
+		}
+		vanished(j.vanish())
+	}()
+	err = j.runBody(ctx, body)
+	returned = true
+	return err
+}
+
+// vanish ends this rank's part when its body ended without returning. Nobody
+// closes the job then, so the rank counts as dead.
+func (j *Job) vanish() error {
+	const what = "body ended without returning"
+	err := fmt.Errorf("rank %d: %s: it called runtime.Goexit, or testing.T.FailNow", j.fabric.Rank(), what)
+	return errors.Join(err, j.die("its "+what))
+}
+
+func (j *Job) runBody(ctx context.Context, body Body) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(j.aborted, func() { cancel(context.Cause(j.aborted)) })()

@@ -139,7 +139,11 @@ func (t *Team) meet(ctx context.Context, card teamCard) ([]teamCard, error) {
 // explain turns a bootstrap error into one of this package.
 func explain(err error) error {
 	var dead *bootstrap.PeerDeadError
-	if !errors.As(err, &dead) {
+	var refused *bootstrap.RefusedError
+	switch {
+	case errors.As(err, &refused) && refused.Joined:
+		return fmt.Errorf("%w (%w)", ErrJoinedBefore, err)
+	case !errors.As(err, &dead):
 		return err
 	}
 	kind := ErrRankDead

@@ -36,6 +36,7 @@ func (e *EnvError) Error() string {
 type RefusedError struct {
 	Rank   int
 	Reason string
+	Joined bool // the rank has joined before
 }
 
 func (e *RefusedError) Error() string {

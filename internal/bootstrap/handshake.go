@@ -61,7 +61,7 @@ func join(conn io.ReadWriter, secret []byte, rank int) (size int, err error) {
 		return 0, ErrHandshake
 	}
 	if rest[4] != codeOK {
-		return 0, &RefusedError{Rank: rank, Reason: string(rest[5:])}
+		return 0, &RefusedError{Rank: rank, Reason: string(rest[5:]), Joined: rest[4] == codeJoined}
 	}
 	return int(binary.LittleEndian.Uint32(rest)), nil
 }
@@ -89,13 +89,19 @@ func greet(conn io.ReadWriter, secret []byte) (*session, error) {
 	return s, nil
 }
 
-// welcome ends the server's side; an empty reason lets the rank in.
-func (s *session) welcome(conn io.Writer, size int, reason string) error {
+// welcome ends the server's side; it lets the rank in, or says why not.
+func (s *session) welcome(conn io.Writer, size int, refusal *RefusedError) error {
 	rest := binary.LittleEndian.AppendUint32(nil, uint32(size))
-	if reason == "" {
+	switch {
+	case refusal == nil:
 		rest = append(rest, codeOK)
-	} else {
-		rest = append(append(rest, codeError), reason[:min(len(reason), maxReason)]...)
+	case refusal.Joined:
+		rest = append(rest, codeJoined)
+	default:
+		rest = append(rest, codeError)
+	}
+	if refusal != nil {
+		rest = append(rest, refusal.Reason[:min(len(refusal.Reason), maxReason)]...)
 	}
 	return send(conn, kindWelcome, append(s.prove(roleServer, rest), rest...))
 }

@@ -14,8 +14,8 @@ import (
 // connection, and must not call [Server.Close].
 type Hooks struct {
 	Joined   func(rank int)
-	Left     func(rank int) // said goodbye
-	Aborted  func(rank int, cause string)
+	Left     func(rank int)               // said goodbye
+	Aborted  func(rank int, cause string) // by Client.Abort or Client.Die
 	Reported func(rank int, name string, payload []byte)
 	// Lost: the connection ended without goodbye. With a launcher the process
 	// is the truth, and it calls [Server.RankDied] when that has ended. Where
@@ -137,7 +137,9 @@ func (s *Server) start(conn net.Conn, stranger bool) {
 // RankDied tells everyone that a rank has died: exchanges with it fail, now
 // and later, and so do calls to it. For a rank that has left it does nothing.
 func (s *Server) RankDied(rank int, cause string) {
-	s.depart(rank, dead, cut(cause))
+	if s.depart(rank, dead, cut(cause)) {
+		s.members[rank].out.discard() // its process takes no more messages
+	}
 }
 
 // depart moves a rank to left or dead and tells the others.
@@ -156,7 +158,6 @@ func (s *Server) depart(rank int, to state, cause string) bool {
 	news := message{kind: kindLeft, rank: rank}
 	if to == dead {
 		news = message{kind: kindDead, rank: rank, name: cause}
-		m.out.discard()
 	}
 	s.broadcast(news)
 	return true

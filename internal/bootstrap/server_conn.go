@@ -58,38 +58,42 @@ func (s *Server) admit(conn net.Conn) (rank int, err error) {
 	}
 	refusal := s.enter(conn, session.rank)
 	if err := session.welcome(conn, s.size, refusal); err != nil {
-		if refusal == "" {
+		if refusal == nil {
 			s.lost(int(session.rank), err)
 		}
 		return 0, err
 	}
-	if refusal != "" {
-		return 0, &RefusedError{Rank: int(session.rank), Reason: refusal}
+	if refusal != nil {
+		return 0, refusal
 	}
 	conn.SetDeadline(time.Time{}) //nolint:errcheck // as above
 	return int(session.rank), nil
 }
 
 // enter marks a rank as joined, or says why not.
-func (s *Server) enter(conn net.Conn, rank uint32) (refusal string) {
+func (s *Server) enter(conn net.Conn, rank uint32) *RefusedError {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.known(conn)
+	refused := &RefusedError{Rank: int(rank)}
 	if s.closed {
-		return "the job is over"
+		refused.Reason = "the job is over"
+		return refused
 	}
 	if uint64(rank) >= uint64(s.size) {
-		return fmt.Sprintf("the job has %d ranks", s.size)
+		refused.Reason = fmt.Sprintf("the job has %d ranks", s.size)
+		return refused
 	}
 	switch m := &s.members[rank]; m.state {
 	case absent:
 		m.state = joined
-		return ""
+		return nil
 	case dead:
-		return "it was declared dead: " + m.cause
+		refused.Reason = "it was declared dead: " + m.cause
 	default:
-		return "this rank has joined before; each process calls runtime.Init once"
+		refused.Joined, refused.Reason = true, "this rank has joined before"
 	}
+	return refused
 }
 
 // lost reports a connection that ended without goodbye.
@@ -128,7 +132,7 @@ func (s *Server) read(rank int, conn net.Conn) error {
 		}
 		switch m.kind {
 		case kindGoodbye:
-			return s.goodbye(rank)
+			return s.goodbye(rank, m)
 		case kindExchange:
 			err = s.contribute(rank, m)
 		case kindCall, kindTell, kindReply:
@@ -148,11 +152,18 @@ func (s *Server) read(rank int, conn net.Conn) error {
 	}
 }
 
-func (s *Server) goodbye(rank int) error {
-	if !s.depart(rank, left, "") {
+func (s *Server) goodbye(rank int, m message) error {
+	to := left
+	if m.code == codeDead {
+		to = dead
+		if s.hooks.Aborted != nil { // ahead of what others do about the death
+			s.hooks.Aborted(rank, m.name)
+		}
+	}
+	if !s.depart(rank, to, m.name) {
 		return errors.New("goodbye of a rank that was declared dead")
 	}
-	if s.hooks.Left != nil {
+	if to == left && s.hooks.Left != nil {
 		s.hooks.Left(rank)
 	}
 	frame, err := (&message{kind: kindFarewell}).frame()

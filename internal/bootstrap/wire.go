@@ -39,12 +39,12 @@ const (
 	kindAbort    // rank gave up, name cause
 	kindReport   // name, parts[0]
 	kindOverflow // id of a call that was dropped, 0 for a Tell
-	kindGoodbye
+	kindGoodbye  // code codeOK, or codeDead and name cause
 	kindFarewell
 	kindEnd
 )
 
-// Codes of kindReply and kindFailed.
+// Codes of kindWelcome, kindReply, kindFailed and kindGoodbye.
 const (
 	codeOK uint8 = iota
 	codeError
@@ -52,6 +52,7 @@ const (
 	codeLeft
 	codeMismatch
 	codeTooLarge
+	codeJoined
 )
 
 func appendHeader(b []byte, k kind, body int) []byte {
