@@ -17,6 +17,11 @@
 //	                                 |
 //	                               sweep
 //
+// A timeout, the end of the context and a program that does not start lead to
+// SIGTERM at once. So do SIGTERM and SIGINT to the launcher, which are passed on
+// as they are. Whatever the reason, SIGKILL follows KillWait after the first such
+// signal.
+//
 // The first failure ends the job: the rendezvous announces the death at once,
 // so that every survivor's wait returns with an error, and the survivors get a
 // short grace to end by themselves. The sweep kills whatever the ranks left

@@ -43,8 +43,7 @@ type job struct {
 
 // Run starts a job and returns when all of it has ended. The error is about
 // the launcher: how the ranks did is in the Result, whose ExitCode is valid in
-// any case. The end of ctx ends the job as a SIGTERM to each rank would, and
-// kills after KillWait.
+// any case. The end of ctx ends the job as its Timeout does.
 func Run(ctx context.Context, spec Spec) (result Result, err error) {
 	if err := spec.check(); err != nil {
 		return Result{ExitCode: ExitInternal}, err
@@ -62,19 +61,18 @@ func Run(ctx context.Context, spec Spec) (result Result, err error) {
 			result.ExitCode, err = ExitInternal, lost
 		}
 	}()
-	if err := j.start(paths); err != nil {
-		j.kill()
-		return failed(err)
-	}
-	return j.supervise(ctx)
+	return j.supervise(ctx, j.start(paths))
 }
 
-func failed(err error) (Result, error) {
+func failed(err error) (Result, error) { return Result{ExitCode: codeOf(err)}, err }
+
+// codeOf returns the exit code for an error of the launcher.
+func codeOf(err error) int {
 	var start *StartError
 	if errors.As(err, &start) {
-		return Result{ExitCode: start.Code}, err
+		return start.Code
 	}
-	return Result{ExitCode: ExitInternal}, err
+	return ExitInternal
 }
 
 // resolve finds the programs as seen from here, whatever the ranks' working
@@ -136,8 +134,10 @@ func newJob(spec Spec) (j *job, err error) {
 	return j, nil
 }
 
-// start starts the ranks, program by program.
+// start starts the ranks, program by program. After an error those that run are
+// in j.ranks.
 func (j *job) start(paths []string) error {
+	defer j.await()
 	for i, program := range j.spec.Programs {
 		for range program.N {
 			rank := len(j.ranks)
@@ -148,12 +148,6 @@ func (j *job) start(paths []string) error {
 			j.ranks = append(j.ranks, p)
 		}
 	}
-	for _, p := range j.ranks {
-		go func() {
-			status, err := p.wait()
-			j.post(event{kind: exited, rank: p.rank, status: status, err: err})
-		}()
-	}
 	j.input.start()
 	if j.spec.Started != nil {
 		j.spec.Started()
@@ -161,11 +155,13 @@ func (j *job) start(paths []string) error {
 	return nil
 }
 
-// kill ends the ranks of a job that could not be started as a whole.
-func (j *job) kill() {
+// await turns the exits of all ranks that were started into events.
+func (j *job) await() {
 	for _, p := range j.ranks {
-		p.cmd.Process.Kill() //nolint:errcheck // gone is fine
-		p.wait()             //nolint:errcheck // nothing to learn
+		go func() {
+			status, err := p.wait()
+			j.post(event{kind: exited, rank: p.rank, status: status, err: err})
+		}()
 	}
 }
 

@@ -23,6 +23,7 @@ type Result struct {
 	ExitCode int       // what the launcher should exit with
 	Failures []Failure // in the order in which they were seen, without ranks that were ended because of them
 	TimedOut bool
+	Killed   []int // ranks that did not end within KillWait
 	Reports  []Report
 }
 

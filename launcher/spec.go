@@ -34,12 +34,13 @@ type Spec struct {
 	Bind      Binding
 	Timeout   time.Duration // 0: none
 	Grace     time.Duration // from the first failure to SIGTERM; 0: 1 s, negative: none
-	KillWait  time.Duration // from SIGTERM to SIGKILL; 0: 2 s, negative: none
+	KillWait  time.Duration // from the first SIGTERM or SIGINT to SIGKILL; 0: 2 s, negative: none
 	KeepGoing bool          // a failure does not end the job
 
 	// Started is called once every rank runs its program.
 	Started func()
-	// Signals are passed on to all ranks. The second SIGINT or SIGTERM kills.
+	// Signals are passed on to all ranks. SIGINT and SIGTERM end the job: what
+	// still runs after KillWait, or at the second of them, is killed.
 	Signals <-chan os.Signal
 	// Guardian starts this executable again, twice, to clean up should this
 	// process be killed. Its main must call GuardianMain first.

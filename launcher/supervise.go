@@ -38,7 +38,7 @@ type phase uint8
 const (
 	running     phase = iota
 	grace             // told of the failure, may end by itself
-	terminating       // SIGTERM was sent
+	terminating       // told by a signal to end
 	killing           // SIGKILL was sent
 )
 
@@ -49,7 +49,8 @@ type supervision struct {
 	alive    int
 	joins    int
 	result   Result
-	stopping syscall.Signal // the last SIGINT or SIGTERM that was passed on
+	stopping syscall.Signal // the first SIGINT or SIGTERM that was passed on
+	ended    bool           // the launcher itself ends the job: what ranks do now is no failure of theirs
 	err      error
 }
 
@@ -74,8 +75,9 @@ func (j *job) post(e event) {
 	}
 }
 
-// supervise runs until every rank has ended.
-func (j *job) supervise(ctx context.Context) (Result, error) {
+// supervise runs until every rank that was started has ended. It ends them if not
+// all were, as failure says.
+func (j *job) supervise(ctx context.Context, failure error) (Result, error) {
 	j.alive = len(j.ranks)
 	j.timer = time.NewTimer(0)
 	j.timer.Stop()
@@ -83,6 +85,9 @@ func (j *job) supervise(ctx context.Context) (Result, error) {
 	var timeout <-chan time.Time
 	if j.spec.Timeout > 0 {
 		timeout = time.After(j.spec.Timeout)
+	}
+	if j.err = failure; failure != nil {
+		j.end()
 	}
 	done := ctx.Done()
 	for j.alive > 0 {
@@ -92,14 +97,14 @@ func (j *job) supervise(ctx context.Context) (Result, error) {
 		case sig := <-j.spec.Signals:
 			j.forward(sig)
 		case <-j.timer.C:
-			j.enter(j.phase + 1)
+			j.escalate()
 		case <-timeout:
 			j.result.TimedOut = true
-			j.enter(terminating)
+			j.end()
 		case <-done:
 			done = nil
 			j.err = context.Cause(ctx)
-			j.enter(terminating)
+			j.end()
 		}
 	}
 	j.drain()
@@ -150,22 +155,51 @@ func (j *job) handle(e event) {
 	}
 }
 
-// enter moves to a later phase.
-func (j *job) enter(next phase) {
-	if next <= j.phase {
-		return
-	}
-	j.phase = next
-	switch next {
-	case grace:
+// forgive gives the survivors of a failure time to end by themselves.
+func (j *job) forgive() {
+	if j.phase == running {
+		j.phase = grace
 		j.timer.Reset(orDefault(j.spec.Grace, defaultGrace))
-	case terminating:
-		j.signalAll(syscall.SIGTERM)
-		j.timer.Reset(orDefault(j.spec.KillWait, defaultKillWait))
-	case killing:
-		j.timer.Stop()
-		j.signalAll(syscall.SIGKILL)
 	}
+}
+
+// end has the launcher end the job, for whatever reason.
+func (j *job) end() {
+	j.ended = true
+	if j.phase < terminating {
+		j.tell(syscall.SIGTERM)
+	}
+}
+
+// tell sends the ranks a signal that asks them to end. The first one starts the
+// time until SIGKILL, whether it is the launcher's or was passed on.
+func (j *job) tell(sig syscall.Signal) {
+	j.signalAll(sig)
+	if j.phase < terminating {
+		j.phase = terminating
+		j.timer.Reset(orDefault(j.spec.KillWait, defaultKillWait))
+	}
+}
+
+// escalate does what follows when the time of a phase is over.
+func (j *job) escalate() {
+	if j.phase < terminating {
+		j.end()
+	} else {
+		j.slay()
+	}
+}
+
+// slay kills the ranks that are left.
+func (j *job) slay() {
+	j.phase, j.ended = killing, true
+	j.timer.Stop()
+	for _, p := range j.ranks {
+		if !p.ended {
+			j.result.Killed = append(j.result.Killed, p.rank)
+		}
+	}
+	j.signalAll(syscall.SIGKILL)
 }
 
 func (j *job) signalAll(sig syscall.Signal) {
@@ -174,18 +208,18 @@ func (j *job) signalAll(sig syscall.Signal) {
 	}
 }
 
-// forward passes a signal on. A second SIGINT or SIGTERM kills.
+// forward passes a signal on. SIGINT and SIGTERM ask the ranks to end; the second
+// of them kills.
 func (j *job) forward(s os.Signal) {
 	sig, ok := s.(syscall.Signal)
-	if !ok {
-		return
-	}
-	if sig == syscall.SIGINT || sig == syscall.SIGTERM {
-		if j.stopping != 0 {
-			j.enter(killing)
-			return
-		}
+	switch {
+	case !ok:
+	case sig != syscall.SIGINT && sig != syscall.SIGTERM:
+		j.signalAll(sig)
+	case j.stopping == 0:
 		j.stopping = sig
+		j.tell(sig)
+	case j.phase < killing:
+		j.slay()
 	}
-	j.signalAll(sig)
 }

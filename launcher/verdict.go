@@ -14,7 +14,7 @@ func (j *job) judge(p *process) {
 	code, sig, reason := describe(p.status)
 	switch {
 	case p.failed:
-		if j.phase < terminating { // else the code is that of the launcher's own signal
+		if !j.ended { // else the code is that of the launcher's own signal
 			j.setCode(p.rank, code)
 		}
 	case code != 0:
@@ -40,16 +40,15 @@ func (p *process) epitaph(host string) string {
 	return reason + " on " + host
 }
 
-// fail records a failure and begins the end of the job. What ranks do once
-// they were told to end is no failure of theirs.
+// fail records a failure and begins the end of the job.
 func (j *job) fail(p *process, f Failure) {
 	p.failed = true
-	if j.phase < terminating {
+	if !j.ended {
 		f.Rank, f.Host = p.rank, j.host
 		j.result.Failures = append(j.result.Failures, f)
 	}
 	if !j.spec.KeepGoing {
-		j.enter(grace)
+		j.forgive()
 	}
 }
 
@@ -81,7 +80,7 @@ func (j *job) exitCode() int {
 	case len(j.result.Failures) > 0:
 		return j.result.Failures[0].Code
 	case j.err != nil:
-		return ExitInternal
+		return codeOf(j.err)
 	case j.phase == killing && j.stopping != 0:
 		return exitSignal + int(j.stopping)
 	}

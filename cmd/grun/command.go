@@ -111,7 +111,7 @@ func (o *options) define(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.stats, "stats", false, "print what each rank sent to each peer when the job ends")
 	flags.Var(span{&o.timeout}, "timeout", "end the job after this time, with exit code 124")
 	flags.Var(span{&o.grace}, "grace", "time that survivors of a failure get to end by themselves before SIGTERM")
-	flags.Var(span{&o.killWait}, "kill-wait", "time from SIGTERM to SIGKILL")
+	flags.Var(span{&o.killWait}, "kill-wait", "time from the first SIGTERM or SIGINT to SIGKILL")
 	flags.BoolVar(&o.keepGoing, "keep-going", false, "let survivors of a failure run on")
 	flags.BoolVar(&o.tag, "tag-output", false, `put "[rank] " before each line of output`)
 	flags.StringVar(&o.outputDir, "output", "", "write what rank N prints to DIR/rank-N.log instead")

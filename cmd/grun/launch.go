@@ -53,6 +53,9 @@ func (c *command) conclude(result launcher.Result, err error) error {
 	if result.TimedOut {
 		fmt.Fprintf(os.Stderr, "grun: timed out after %v; the ranks were ended\n", c.timeout)
 	}
+	if len(result.Killed) > 0 {
+		fmt.Fprintf(os.Stderr, "grun: %s did not end when asked to, and had to be killed\n", launcher.Ranks(result.Killed))
+	}
 	if summary := result.Summary(); summary != "" {
 		fmt.Fprintln(os.Stderr, "grun:", summary)
 	}
