@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -22,9 +23,7 @@ func bench(t *testing.T, n int, args []string, opts ...runtime.Option) (string, 
 	var out strings.Builder
 	o, err := parse(append(args, "-time", "1ms"), &out)
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeoutCause(context.Background(), 30*time.Second, errors.New("watchdog: 30 s"))
-	defer cancel()
-	err = runtime.RunLocal(ctx, n, o.run, opts...)
+	err = testjob.RunLocal(t.Context(), n, o.run, opts...)
 	return out.String(), err
 }
 

@@ -7,20 +7,18 @@ import (
 	"math/bits"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
 )
 
 // local runs body on n ranks under a watchdog.
 func local(t *testing.T, n int, body runtime.Body, opts ...runtime.Option) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(context.Background(), 30*time.Second, errors.New("watchdog: 30 s"))
-	defer cancel()
-	return runtime.RunLocal(ctx, n, body, opts...)
+	return testjob.RunLocal(t.Context(), n, body, opts...)
 }
 
 // barriers are the kinds of them: options, and sizes of teams.

@@ -2,14 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/window"
 )
@@ -18,9 +17,7 @@ import (
 var jobs = []int{1, 2, 3, 4, 8}
 
 func local(n int, provider string, body runtime.Body) error {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), 30*time.Second, errors.New("watchdog: 30 s"))
-	defer cancel()
-	return runtime.RunLocal(ctx, n, body, runtime.WithProvider(provider))
+	return testjob.RunLocal(context.Background(), n, body, runtime.WithProvider(provider))
 }
 
 func TestNoUpdateIsLost(t *testing.T) {

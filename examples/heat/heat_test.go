@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -15,9 +15,7 @@ func TestHeatIsTheSameHoweverTheRingIsDivided(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4} {
 		for _, fma := range []int{-1, 0} {
 			t.Run(fmt.Sprintf("%d ranks, switch point %d", n, fma), func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-				defer cancel()
-				require.NoError(t, runtime.RunLocal(ctx, n, heat, runtime.WithFMAMax(fma)))
+				require.NoError(t, testjob.RunLocal(t.Context(), n, heat, runtime.WithFMAMax(fma)))
 			})
 		}
 	}

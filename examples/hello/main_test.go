@@ -1,18 +1,16 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -26,9 +24,7 @@ func TestEveryRankWasGreetedByItsLeftNeighbour(t *testing.T) {
 					want = append(want, fmt.Sprintf("rank %d of %d: rank %d was here", rank, n, (rank+n-1)%n))
 				}
 				got := printed(t, func() error {
-					ctx, cancel := context.WithTimeoutCause(context.Background(), 30*time.Second, errors.New("watchdog: 30 s"))
-					defer cancel()
-					return runtime.RunLocal(ctx, n, hello, runtime.WithProvider(provider))
+					return testjob.RunLocal(t.Context(), n, hello, runtime.WithProvider(provider))
 				})
 				slices.Sort(got)
 				require.Equal(t, want, got)

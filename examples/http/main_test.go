@@ -1,18 +1,16 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -26,9 +24,7 @@ func TestEveryRankIsGreeted(t *testing.T) {
 					want = append(want, fmt.Sprintf("rank %d of %d: hello world/%d, one of %d", rank, n, rank, n))
 				}
 				got := printed(t, func() error {
-					ctx, cancel := context.WithTimeoutCause(context.Background(), 30*time.Second, errors.New("watchdog: 30 s"))
-					defer cancel()
-					return runtime.RunLocal(ctx, n, greet, runtime.WithProvider(provider))
+					return testjob.RunLocal(t.Context(), n, greet, runtime.WithProvider(provider))
 				})
 				slices.Sort(got)
 				require.Equal(t, want, got)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -10,10 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -21,9 +20,7 @@ import (
 var jobs = []int{1, 2, 3, 4, 8}
 
 func local(n int, body runtime.Body, opts ...runtime.Option) error {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), 30*time.Second, errors.New("watchdog: 30 s"))
-	defer cancel()
-	return runtime.RunLocal(ctx, n, body, opts...)
+	return testjob.RunLocal(context.Background(), n, body, opts...)
 }
 
 func small(out io.Writer) options {

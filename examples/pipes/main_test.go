@@ -11,11 +11,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/examples/internal/corpus"
+	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -34,9 +34,7 @@ func everywhere(t *testing.T, test func(t *testing.T, n int, opts []runtime.Opti
 
 // local runs body on n ranks of this process under a watchdog.
 func local(n int, body runtime.Body, opts ...runtime.Option) error {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), 30*time.Second, errors.New("watchdog: 30 s"))
-	defer cancel()
-	return runtime.RunLocal(ctx, n, body, opts...)
+	return testjob.RunLocal(context.Background(), n, body, opts...)
 }
 
 // plant makes a folder and returns what its files hold, word by word.

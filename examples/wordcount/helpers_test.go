@@ -2,15 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -37,9 +36,7 @@ var jobs = []int{1, 2, 3, 4, 8}
 
 // local runs body on n ranks of this process under a watchdog.
 func local(n int, provider string, body runtime.Body) error {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), 30*time.Second, errors.New("watchdog: 30 s"))
-	defer cancel()
-	return runtime.RunLocal(ctx, n, body, runtime.WithProvider(provider))
+	return testjob.RunLocal(context.Background(), n, body, runtime.WithProvider(provider))
 }
 
 // everywhere runs test for each provider and size of job.

@@ -57,3 +57,17 @@ func (p *Peer) stats(rank int) PeerStats {
 	return PeerStats{Peer: rank, Provider: p.Provider(), Ops: p.Stats.ops.Load(), Bytes: p.Stats.bytes.Load(),
 		Sends: p.Stats.sends.Load(), Stalls: p.Stats.stalls.Load(), Retries: p.Stats.retries.Load()}
 }
+
+// Steps counts what this rank has come through: waits that ended well, requests that
+// completed, operations that began. It stands still while the rank waits in vain,
+// which a test's watchdog looks for. Mapped memory is read and written uncounted.
+func (f *Fabric) Steps() uint64 {
+	n := f.bell.Ended()
+	for _, b := range f.bindings {
+		n += b.completed.Load()
+	}
+	for _, s := range f.PeerStats() {
+		n += s.Ops
+	}
+	return n
+}

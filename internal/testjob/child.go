@@ -20,15 +20,20 @@ func runBody(name string, bodies map[string]Body) int {
 		fmt.Fprintf(os.Stderr, "no body %q in this test binary\n", name)
 		return 2
 	}
-	ctx, cancel := WithWatchdog(context.Background())
-	defer cancel()
-	err := runtime.Run(ctx, func(ctx context.Context, job *runtime.Job) error {
+	var s steps
+	ctx, stop, err := s.watched()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	defer stop()
+	err = runtime.Run(ctx, s.counted(func(ctx context.Context, job *runtime.Job) error {
 		return guard(func(t require.TestingT) {
 			r := newRank(t, job)
 			r.die = func() { _ = unix.Kill(os.Getpid(), unix.SIGKILL) }
 			body(ctx, r)
 		})
-	})
+	}))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -9,8 +9,10 @@
 // A test's body gets a [Rank]: its job, and assertions. An assertion that fails
 // ends the rank, which counts as dead, so that the others end as well.
 //
-// Every job runs under a watchdog of 30 seconds: waits that should end, and do
-// not, fail with an error that names it.
+// Every job runs under a watchdog: when none of its ranks makes a step for 30
+// seconds, waits fail with [ErrWatchdog]. How long the job takes as a whole does not
+// matter. Steps are counted by the fabric of each rank (waits that ended, requests that
+// completed), so that tests need not count them; processes tell each other theirs.
 //
 // # Which configurations
 //

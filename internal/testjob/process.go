@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
+	"github.com/gopgas/gopgas/internal/watchdog"
 	"github.com/gopgas/gopgas/launcher"
 )
 
@@ -76,12 +77,13 @@ const grace = 15 * time.Second
 func (j Job) Try(t testing.TB, body string) Outcome {
 	t.Helper()
 	defer lock(t)()
-	ctx, cancel := WithWatchdog(t.Context())
-	defer cancel()
+	told := newSheet(t, j.Ranks)
+	ctx, stop := watchdog.With(t.Context(), told.whole)
+	defer stop()
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	out := &buffer{}
-	env := append([]string{envBody + "=" + body, bootstrap.EnvProvider + "=" + j.Provider,
+	env := append([]string{envBody + "=" + body, envSteps + "=" + told.file.Name(), bootstrap.EnvProvider + "=" + j.Provider,
 		bootstrap.EnvHeap + "=" + strconv.Itoa(heap)}, j.Env...)
 	if j.Queued {
 		env = append(env, bootstrap.EnvFMAMax+"=0")

@@ -2,33 +2,17 @@ package testjob
 
 import (
 	"context"
-	"errors"
-	"os"
 	goruntime "runtime"
-	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/watchdog"
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// Watchdog bounds every job of a test: 30 seconds, times GOPGAS_PATIENCE on an
-// emulated machine.
-var Watchdog = 30 * time.Second * time.Duration(patience())
-
-func patience() int {
-	n, err := strconv.Atoi(os.Getenv("GOPGAS_PATIENCE"))
-	if err != nil {
-		return 1
-	}
-	return max(1, n)
-}
-
-// ErrWatchdog is the cause of the end of a job that took longer: something that
-// should have ended or failed did not.
-var ErrWatchdog = errors.New("watchdog: the job took too long")
+// ErrWatchdog is the cause of the end of a job in which no rank makes a step.
+var ErrWatchdog = watchdog.ErrStuck
 
 // A Rank is a job as one rank of a test sees it. A failed assertion ends it.
 type Rank struct {
@@ -62,9 +46,7 @@ func (c Config) Run(t testing.TB, body Body, opts ...runtime.Option) {
 // Try is Run for jobs that do not end well.
 func (c Config) Try(t testing.TB, body Body, opts ...runtime.Option) error {
 	t.Helper()
-	ctx, cancel := WithWatchdog(t.Context())
-	defer cancel()
-	return runtime.RunLocal(ctx, c.Ranks, func(ctx context.Context, job *runtime.Job) error {
+	return RunLocal(t.Context(), c.Ranks, func(ctx context.Context, job *runtime.Job) error {
 		body(ctx, newRank(t, job))
 		return nil
 	}, append(c.Options(), opts...)...)
@@ -76,9 +58,10 @@ func All(t *testing.T, atLeast int, body Body, opts ...runtime.Option) {
 	Each(t, atLeast, func(t *testing.T, c Config) { c.Run(t, body, opts...) })
 }
 
-// WithWatchdog returns a context that ends with ErrWatchdog.
+// WithWatchdog returns a context for one wait, which ends with ErrWatchdog when that
+// takes too long. A job has one of its own, which looks at steps.
 func WithWatchdog(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, Watchdog, ErrWatchdog)
+	return watchdog.With(ctx)
 }
 
 func newRank(t require.TestingT, job *runtime.Job) *Rank {

@@ -19,6 +19,7 @@ func TestMain(m *testing.M) {
 			r.NoError(r.World.Barrier(ctx))
 		},
 		"assert": func(ctx context.Context, r *Rank) { r.Equal(0, r.Me, "only rank 0 is right") },
+		"hangs":  hangs,
 		"die": func(ctx context.Context, r *Rank) {
 			if r.Me == 1 {
 				r.Die()

@@ -40,6 +40,7 @@ type Bell struct {
 	fd      int
 	offset  int64
 	parks   atomic.Uint64
+	ended   atomic.Uint64
 	alone   bool   // see OwnCore
 	onPark  func() // nil, or what has those ring who do so only on demand
 	mu      sync.Mutex
@@ -82,6 +83,10 @@ func (b *Bell) OwnCore() { b.alone = true }
 
 // Parks counts how often a goroutine of this process went to sleep here.
 func (b *Bell) Parks() uint64 { return b.parks.Load() }
+
+// Ended counts the waits of this process whose condition came true after the waiter had
+// made way for others. It stands still while all who wait do so in vain.
+func (b *Bell) Ended() uint64 { return b.ended.Load() }
 
 // Waiting tells whether someone sleeps here or is about to.
 func (b *Bell) Waiting() bool { return b.words.waiters.Load() > 0 }

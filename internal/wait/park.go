@@ -19,6 +19,7 @@ func (b *Bell) park(ctx context.Context, ready func() bool) error {
 			b.onPark()
 		}
 		if !mutant.MissingWaiterCheck && ready() {
+			b.ended.Add(1)
 			return nil
 		}
 		if ctx.Err() != nil {

@@ -60,6 +60,7 @@ func (b *Bell) spin(ctx context.Context, looks int, ready func() bool) (done boo
 			schedYield()
 		}
 		if ready() {
+			b.ended.Add(1)
 			return true, nil
 		}
 	}

@@ -1,0 +1,33 @@
+package testjob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	goruntime "runtime"
+	"time"
+
+	"github.com/gopgas/gopgas/internal/watchdog"
+)
+
+// outlived shows where goroutines wait when a job goes on after the watchdog ended
+// its context, and ends this process. The caller calls stop when the job is over.
+func outlived(ctx context.Context) (stop func()) {
+	over := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		if !errors.Is(context.Cause(ctx), watchdog.ErrStuck) {
+			return
+		}
+		late := time.NewTimer(2 * watchdog.Patience())
+		defer late.Stop()
+		select {
+		case <-over:
+		case <-late.C:
+			stacks := make([]byte, 4<<20)
+			fmt.Fprintf(os.Stderr, "%s\n", stacks[:goruntime.Stack(stacks, true)])
+			panic("a job waits on, although its context has ended")
+		}
+	})
+	return func() { close(over) }
+}

@@ -1,0 +1,124 @@
+package testjob
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/bootstrap"
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/watchdog"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// RunLocal is runtime.RunLocal under a watchdog that looks at the steps of all ranks.
+func RunLocal(ctx context.Context, n int, body runtime.Body, opts ...runtime.Option) error {
+	var s steps
+	ctx, stop := watchdog.With(ctx, s.sum)
+	defer stop()
+	defer outlived(ctx)()
+	return runtime.RunLocal(ctx, n, s.counted(body), opts...)
+}
+
+// steps are those of the ranks of this process: what their fabrics count, and that
+// a body begins or ends.
+type steps struct {
+	bodies atomic.Uint64
+	mu     sync.Mutex
+	ranks  []func() uint64
+}
+
+// counted returns a body whose rank's steps count.
+func (s *steps) counted(body runtime.Body) runtime.Body {
+	return func(ctx context.Context, job *runtime.Job) error {
+		s.mu.Lock()
+		s.ranks = append(s.ranks, job.World().Fabric(fabric.Key{}).Steps)
+		s.mu.Unlock()
+		s.bodies.Add(1)
+		defer s.bodies.Add(1)
+		return body(ctx, job)
+	}
+}
+
+func (s *steps) sum() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.bodies.Load()
+	for _, of := range s.ranks {
+		n += of()
+	}
+	return n
+}
+
+// envSteps names the file in which the processes of a job tell each other their
+// steps.
+const envSteps = "GOPGAS_TESTJOB_STEPS"
+
+// A sheet is that file: 8 bytes of each rank, and 8 that a rank writes whose
+// watchdog has ended its context. The test's watchdog counts those too, so that it
+// leaves ranks the time to say where they wait.
+type sheet struct {
+	file  *os.File
+	ranks int
+}
+
+// newSheet makes the sheet of a job.
+func newSheet(t testing.TB, ranks int) *sheet {
+	file, err := os.Create(filepath.Join(t.TempDir(), "steps"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, file.Close()) })
+	require.NoError(t, file.Truncate(int64(8*(ranks+1))))
+	return &sheet{file, ranks}
+}
+
+func (s *sheet) byRanks() uint64 { return s.sum(s.ranks) }
+
+func (s *sheet) whole() uint64 { return s.sum(s.ranks + 1) }
+
+func (s *sheet) sum(words int) (n uint64) {
+	b := make([]byte, 8*words)
+	_, _ = s.file.ReadAt(b, 0) // what cannot be read stands still
+	for ; len(b) > 0; b = b[8:] {
+		n += binary.LittleEndian.Uint64(b)
+	}
+	return n
+}
+
+// tell writes one of the words.
+func (s *sheet) tell(word int, n uint64) {
+	_, _ = s.file.WriteAt(binary.LittleEndian.AppendUint64(nil, n), int64(8*word))
+}
+
+// watched returns a context for this process, a rank of a job. It ends when no
+// rank makes a step.
+func (s *steps) watched() (ctx context.Context, stop context.CancelFunc, err error) {
+	env, ok, err := bootstrap.FromEnv()
+	if err == nil && !ok {
+		err = errors.New("a body runs in a job only")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	file, err := os.OpenFile(os.Getenv(envSteps), os.O_RDWR, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := &sheet{file, env.Size}
+	ctx, stop = watchdog.With(context.Background(), func() uint64 {
+		all.tell(env.Rank, s.sum())
+		return all.byRanks()
+	})
+	context.AfterFunc(ctx, func() {
+		if errors.Is(context.Cause(ctx), ErrWatchdog) {
+			all.tell(env.Size, 1)
+		}
+	})
+	return ctx, stop, nil
+}

@@ -1,0 +1,80 @@
+package testjob
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/watchdog"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// TestAWaitThatEndsIsAStep has rank 1 sleep in a barrier until rank 0 comes.
+func TestAWaitThatEndsIsAStep(t *testing.T) {
+	EachTransport(t, 2, func(t *testing.T, c Config) {
+		var s steps
+		var asleep, over uint64
+		var parks atomic.Pointer[func() uint64]
+		require.NoError(t, runtime.RunLocal(watchdog.Context(t), 2, s.counted(func(ctx context.Context, job *runtime.Job) error {
+			r := newRank(t, job)
+			r.NoError(r.World.Barrier(ctx))
+			if r.Me == 1 {
+				bell := r.World.Fabric(fabric.Key{}).Bell()
+				before := bell.Parks()
+				since := func() uint64 { return bell.Parks() - before }
+				parks.Store(&since)
+			} else {
+				r.Eventually(func() bool { f := parks.Load(); return f != nil && (*f)() > 0 },
+					watchdog.Patience(), watchdog.Patience()/10000)
+				asleep = s.sum()
+			}
+			r.NoError(r.World.Barrier(ctx))
+			if r.Me == 1 {
+				over = s.sum()
+			}
+			return nil
+		}), c.Options()...))
+		require.Greater(t, over, asleep)
+	})
+}
+
+// hangs is a body of which rank 1 never comes to the barrier.
+func hangs(ctx context.Context, r *Rank) {
+	if r.Me == 1 {
+		<-ctx.Done()
+		return
+	}
+	r.NoError(r.World.Barrier(ctx))
+}
+
+func TestAJobWithoutStepsEnds(t *testing.T) {
+	t.Setenv("GOPGAS_PATIENCE", "0.01")
+	err := RunLocal(t.Context(), 2, func(ctx context.Context, job *runtime.Job) error {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})
+	require.ErrorIs(t, err, ErrWatchdog)
+}
+
+func TestProcessesWithoutStepsSayWhereTheyWait(t *testing.T) {
+	t.Setenv("GOPGAS_PATIENCE", "0.1")
+	out := Job{Ranks: 2}.Try(t, "hangs")
+	require.NotZero(t, out.ExitCode)
+	require.Contains(t, out.Output, "steps_test.go", "the line that waits")
+	require.Contains(t, out.Output, ErrWatchdog.Error())
+}
+
+func TestTheSheetHoldsTheStepsOfAllProcesses(t *testing.T) {
+	s := newSheet(t, 3)
+	require.Zero(t, s.whole())
+	s.tell(0, 5)
+	s.tell(2, 7)
+	s.tell(0, 6)
+	require.EqualValues(t, 13, s.byRanks())
+	s.tell(3, 1) // a watchdog has ended a context
+	require.EqualValues(t, 13, s.byRanks())
+	require.EqualValues(t, 14, s.whole())
+}

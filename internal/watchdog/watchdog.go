@@ -1,0 +1,103 @@
+// Package watchdog ends a test that makes no progress, however long the test takes
+// as a whole.
+//
+//	once a second:  steps moved        -> patience starts anew
+//	                steps stood still  -> one look less
+//	after 30 looks in vain: the context ends with ErrStuck
+//
+// Steps are counts that stand still while all who wait do so in vain, such as
+// wait.Bell.Ended. A watchdog without steps bounds one wait: a test that waits
+// again takes another one. It counts looks, not the clock: a process that gets no
+// core does not look either, and loses no patience.
+package watchdog
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// ErrStuck is the cause of a context that a watchdog has ended.
+var ErrStuck = errors.New("watchdog: no step was made for too long: something that should have ended or failed did not")
+
+// looks is how often a watchdog looks in vain until it ends its context.
+const looks = 30
+
+// Patience returns how long a wait may last: 30 seconds, times GOPGAS_PATIENCE on
+// an emulated machine. It is for what takes a time, such as a socket's deadline.
+func Patience() time.Duration { return looks * interval() }
+
+func interval() time.Duration {
+	times, err := strconv.ParseFloat(os.Getenv("GOPGAS_PATIENCE"), 64)
+	if err != nil || times <= 0 {
+		times = 1
+	}
+	return time.Duration(times * float64(time.Second))
+}
+
+// With returns a context that ends with ErrStuck once the sum of steps has stood
+// still for Patience. The caller calls stop when the waits under it are over.
+func With(ctx context.Context, steps ...func() uint64) (watched context.Context, stop context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	d := &dog{ctx: ctx, cancel: cancel, steps: steps}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.timer = time.AfterFunc(interval(), d.tick)
+	return ctx, d.stop
+}
+
+// Context is With for a test, whose end stops the watchdog. The context outlasts
+// the test's own, so that what the test cleans up may wait.
+func Context(t testing.TB, steps ...func() uint64) context.Context {
+	t.Helper()
+	ctx, stop := With(context.Background(), steps...)
+	t.Cleanup(stop)
+	return ctx
+}
+
+// A dog looks at one context's steps.
+type dog struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	steps  []func() uint64
+
+	mu     sync.Mutex
+	timer  *time.Timer
+	seen   uint64
+	missed int // looks since the steps moved
+}
+
+func (d *dog) tick() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ctx.Err() == nil && d.look() {
+		d.timer.Reset(interval())
+	}
+}
+
+// look tells whether there is patience left.
+func (d *dog) look() bool {
+	var sum uint64
+	for _, count := range d.steps {
+		sum += count()
+	}
+	if d.missed++; sum != d.seen {
+		d.seen, d.missed = sum, 0
+	}
+	if d.missed < looks {
+		return true
+	}
+	d.cancel(ErrStuck)
+	return false
+}
+
+func (d *dog) stop() {
+	d.cancel(nil)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.timer.Stop()
+}
