@@ -20,6 +20,9 @@ var (
 	ErrTeamFreed = errors.New("team was freed")
 	// ErrAborted: a rank called Abort or its body returned an error.
 	ErrAborted = fabric.ErrAborted
+	// ErrLauncherLost: grun died, or gave no answer for the peer timeout. It is an
+	// ErrAborted, too.
+	ErrLauncherLost = fabric.ErrLauncherLost
 	// ErrClosed: the job, or what the call was made on, is closed.
 	ErrClosed = fabric.ErrClosed
 	// ErrJoinedBefore: this process has joined its job before.

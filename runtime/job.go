@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/internal/fabric"
@@ -105,7 +104,7 @@ func initAt(ctx context.Context, p place, opts []Option) (*Job, error) {
 
 // join connects to the launcher and makes the world.
 func (j *Job) join(ctx context.Context, p place) (err error) {
-	events := bootstrap.Events{Call: j.fabric.Serve, Tell: j.told, Dead: j.rankDied, Abort: j.jobAborted, Lost: j.launcherLost}
+	events := bootstrap.Events{Call: j.fabric.Serve, Tell: j.told, Dead: j.rankDied, Abort: j.jobAborted, Lost: j.launcherLost, Silence: j.opts.peerTimeout}
 	if p.conn == nil {
 		j.client, err = bootstrap.Dial(ctx, p.env.Addr, p.env.Secret, p.env.Rank, events)
 	} else {
@@ -184,7 +183,7 @@ func (j *Job) parting(ctx context.Context) error {
 		_, err := j.client.Exchange(ctx, fmt.Sprint("close", living), living, nil)
 		var gone *bootstrap.PeerDeadError
 		if !errors.As(err, &gone) {
-			return err
+			return explain(err)
 		}
 		living = slices.DeleteFunc(living, func(r int) bool { return r == gone.Rank })
 	}
@@ -204,17 +203,13 @@ func (j *Job) die(cause string) error {
 	return j.closed
 }
 
-// goodbyeTimeout bounds the launcher's answer to the last message.
-const goodbyeTimeout = 5 * time.Second
-
 // release gives everything back. part says goodbye to the launcher.
 func (j *Job) release(part func(context.Context) error) error {
 	var errs []error
 	if j.client != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), goodbyeTimeout)
-		defer cancel()
 		j.reportStats()
-		if err := part(ctx); err != nil && !errors.Is(err, bootstrap.ErrLost) {
+		// The client bounds the launcher's silence, and so this.
+		if err := part(context.Background()); err != nil && !errors.Is(err, bootstrap.ErrLost) {
 			errs = append(errs, err)
 		}
 	}

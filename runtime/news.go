@@ -14,14 +14,19 @@ func (j *Job) rankDied(rank int, cause string) {
 
 // jobAborted ends everything since a rank gave the job up.
 func (j *Job) jobAborted(rank int, cause string) {
-	j.abort(&RankError{Rank: rank, Kind: ErrAborted, Cause: cause})
-	j.fabric.End(ErrAborted, fmt.Sprintf("by rank %d: %s", rank, cause))
+	j.giveUp(&RankError{Rank: rank, Kind: ErrAborted, Cause: cause}, fmt.Sprintf("by rank %d: %s", rank, cause))
 }
 
-// launcherLost ends the job of a process whose launcher is gone: it could not
-// be told of deaths any more, and nobody would clean up after it.
+// launcherLost ends the job of a process whose launcher is gone, or silent: it
+// could not be told of deaths any more, and nobody would clean up after it.
 func (j *Job) launcherLost(err error) {
-	j.jobAborted(j.fabric.Rank(), err.Error())
+	j.giveUp(&RankError{Rank: j.fabric.Rank(), Kind: ErrLauncherLost, Cause: err.Error()}, err.Error())
+}
+
+// giveUp ends everything at this rank; cause is why, for those that use others.
+func (j *Job) giveUp(e *RankError, cause string) {
+	j.abort(e)
+	j.fabric.End(e.Kind, cause)
 }
 
 // breakService is the message that tells members of a broken team.

@@ -61,7 +61,9 @@ func WithStats() Option {
 }
 
 // WithPeerTimeout sets how long a connection may be silent until its rank
-// counts as unreachable.
+// counts as unreachable, or the launcher as lost ([ErrLauncherLost]). What takes
+// less than 2 s to notice is noticed then. While this process is stopped it does
+// not count the launcher's silence.
 func WithPeerTimeout(d time.Duration) Option {
 	return func(o *options) error { o.peerTimeout = d; return nil }
 }

@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	goruntime "runtime"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -56,30 +60,63 @@ func TestMainWhoseBodyEndsItsGoroutineEndsTheJob(t *testing.T) {
 	require.Contains(t, out.String(), "barrier: rank 1: rank is dead (its body ended without returning)")
 }
 
-// placed has this process be the only rank of a job. It returns what a rank
-// that gave up said.
-func placed(t *testing.T) (aborts <-chan string) {
+// placed has this process be rank 0 of a job of n. It returns what a rank that
+// gave up said. through is between the rank and its launcher.
+func placed(t *testing.T, n int, through func(rank, launcher net.Conn)) (aborts <-chan string) {
 	causes := make(chan string, 1)
-	place := bootstrap.Env{JobID: "test", Size: 1, LocalSize: 1, LocalCores: 1, Secret: make([]byte, bootstrap.SecretSize)}
-	server := bootstrap.NewServer(1, place.Secret, bootstrap.Hooks{Aborted: func(_ int, cause string) { causes <- cause }})
+	place := bootstrap.Env{JobID: "test", Size: n, LocalSize: n, LocalCores: 1, Secret: make([]byte, bootstrap.SecretSize)}
+	server := bootstrap.NewServer(n, place.Secret, bootstrap.Hooks{Aborted: func(_ int, cause string) { causes <- cause }})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	place.Addr = l.Addr().String()
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(context.Background(), l) }()
+	var relays sync.WaitGroup
+	relays.Go(func() {
+		for rank, err := l.Accept(); err == nil; rank, err = l.Accept() {
+			ours, theirs := net.Pipe()
+			server.Attach(theirs)
+			relays.Go(func() {
+				_, _ = io.Copy(ours, rank)
+				_ = ours.Close()
+			})
+			relays.Go(func() {
+				through(rank, ours)
+				_ = rank.Close()
+			})
+		}
+	})
 	t.Cleanup(func() {
+		require.NoError(t, l.Close())
 		require.NoError(t, server.Close())
-		require.NoError(t, <-served)
+		relays.Wait()
 	})
 	for _, v := range place.Vars() {
-		name, value, _ := bytes.Cut([]byte(v), []byte("="))
-		t.Setenv(string(name), string(value))
+		name, value, _ := strings.Cut(v, "=")
+		t.Setenv(name, value)
 	}
 	return causes
 }
 
+// whole relays all that the launcher says.
+func whole(rank, launcher net.Conn) { _, _ = io.Copy(rank, launcher) }
+
+// welcome relays what the launcher says until the rank has joined, and nothing
+// more: the launcher is stopped then.
+func welcome(rank, launcher net.Conn) {
+	const challengeAndWelcome = 8 + 32 + 8 + 32 + 5
+	_, _ = io.CopyN(rank, launcher, challengeAndWelcome)
+	_, _ = io.Copy(io.Discard, launcher)
+}
+
+func TestALauncherThatDoesNotAnswerEndsInit(t *testing.T) {
+	placed(t, 2, welcome)
+	_, err := runtime.Init(t.Context(), runtime.WithPeerTimeout(time.Second))
+	require.ErrorIs(t, err, runtime.ErrLauncherLost)
+	require.ErrorIs(t, err, runtime.ErrAborted)
+	require.ErrorContains(t, err, "launcher does not answer within 2s")
+}
+
 func TestRunWhoseBodyEndsItsGoroutineTellsTheLauncher(t *testing.T) {
-	aborts := placed(t)
+	aborts := placed(t, 1, whole)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -94,7 +131,7 @@ func TestRunWhoseBodyEndsItsGoroutineTellsTheLauncher(t *testing.T) {
 }
 
 func TestASecondRunOfAProcessSaysThatThereIsOne(t *testing.T) {
-	placed(t)
+	placed(t, 1, whole)
 	body := func(context.Context, *runtime.Job) error { return nil }
 	require.NoError(t, runtime.Run(t.Context(), body))
 	require.ErrorIs(t, runtime.Run(t.Context(), body), runtime.ErrJoinedBefore)

@@ -143,6 +143,10 @@ func explain(err error) error {
 	switch {
 	case errors.As(err, &refused) && refused.Joined:
 		return fmt.Errorf("%w (%w)", ErrJoinedBefore, err)
+	case errors.Is(err, bootstrap.ErrLost):
+		return fmt.Errorf("%w (%w)", ErrLauncherLost, err)
+	case errors.Is(err, bootstrap.ErrClosed):
+		return ErrClosed
 	case !errors.As(err, &dead):
 		return err
 	}

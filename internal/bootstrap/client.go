@@ -25,8 +25,13 @@ type Events struct {
 	Dead func(rank int, cause string)
 	// Abort says that a rank gave the job up.
 	Abort func(rank int, cause string)
-	// Lost says that the rendezvous itself is gone. It is the last event.
+	// Lost says that the rendezvous itself is gone, or silent for too long. It is
+	// the last event.
 	Lost func(err error)
+	// Silence bounds how long the rendezvous may leave the client without an
+	// answer, in time that this process was running; 0 takes DefaultSilence, and
+	// less than 2 s takes these.
+	Silence time.Duration
 }
 
 // A Client is one rank's connection to the rendezvous. Its methods may be
@@ -42,6 +47,8 @@ type Client struct {
 	ctx    context.Context // ends with the connection; the cause is ErrClosed or wraps ErrLost
 	cancel context.CancelCauseFunc
 	io     sync.WaitGroup // reader and writer
+
+	silence silence
 
 	mu        sync.Mutex
 	lastID    uint64
@@ -141,6 +148,7 @@ func NewClient(ctx context.Context, conn net.Conn, secret []byte, rank int, ev E
 		farewell:  make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	c.listen(ev.Silence)
 	c.io.Go(c.read)
 	c.io.Go(c.write)
 	go c.tell()
@@ -205,6 +213,7 @@ func (c *Client) end(cause error) {
 	c.mu.Lock()
 	first := c.ctx.Err() == nil
 	c.cancel(cause)
+	c.silence.timer.Stop()
 	calls, exchanges := c.calls, c.exchanges
 	c.calls, c.exchanges = make(map[uint64]*call), make(map[string]chan result)
 	c.mu.Unlock()
@@ -232,18 +241,18 @@ func (c *Client) write() {
 	for frames := c.out.take(); frames != nil; frames = c.out.take() {
 		buffers := net.Buffers(frames)
 		if _, err := buffers.WriteTo(c.conn); err != nil {
-			c.end(fmt.Errorf("%w: %w", ErrLost, err))
+			c.end(fmt.Errorf("%w: grun died or was killed (%w)", ErrLost, err))
 			return
 		}
 	}
 }
 
 func (c *Client) read() {
-	r := bufio.NewReader(c.conn)
+	r := bufio.NewReader(hearing{c.conn, &c.silence})
 	for {
 		m, err := readMessage(r)
 		if err != nil {
-			c.end(fmt.Errorf("%w: %w", ErrLost, err))
+			c.end(fmt.Errorf("%w: grun died or was killed (%w)", ErrLost, err))
 			return
 		}
 		c.handle(m)

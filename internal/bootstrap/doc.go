@@ -18,7 +18,8 @@
 // A rank dials, both ends prove that they know the job's secret, and the rank
 // has joined. It leaves by [Client.Close], which the server acknowledges. A
 // connection that ends without that goodbye is lost ([Hooks].Lost). A rank
-// number joins once.
+// number joins once. A client asks now and then whether the server still answers,
+// and ends the connection when it does not for [Events].Silence.
 //
 // # Wire format
 //
@@ -27,7 +28,7 @@
 //	offset  size
 //	0       4     bytes in the body
 //	4       2     magic, "GP"
-//	6       1     version, 1
+//	6       1     version, 2
 //	7       1     kind
 //	8             body
 //

@@ -8,8 +8,10 @@ import (
 var (
 	// ErrClosed: this client has said goodbye.
 	ErrClosed = errors.New("bootstrap client closed")
-	// ErrLost: the connection to the rendezvous broke; grun is gone.
-	ErrLost = errors.New("rendezvous lost: grun died or was killed")
+	// ErrLost: the connection to the rendezvous broke; grun is gone, or silent.
+	ErrLost = errors.New("rendezvous lost")
+	// ErrSilent: the rendezvous gave no answer for the bound of a silence.
+	ErrSilent = errors.New("launcher does not answer")
 	// ErrHandshake: the other end did not prove that it knows the job's secret.
 	ErrHandshake = errors.New("bootstrap handshake failed: check that " + EnvAddr + " and " + EnvSecret + " come from the same grun")
 	// ErrTooLarge: a message is longer than MaxMessage.

@@ -137,6 +137,8 @@ func (s *Server) read(rank int, conn net.Conn) error {
 			err = s.contribute(rank, m)
 		case kindCall, kindTell, kindReply:
 			err = s.route(rank, m)
+		case kindPing:
+			err = s.answer(rank)
 		case kindAbort:
 			s.abort(rank, m.name)
 		case kindReport:
@@ -170,6 +172,13 @@ func (s *Server) goodbye(rank int, m message) error {
 	out := s.members[rank].out
 	out.put(frame, len(frame))
 	out.close()
+	return err
+}
+
+// answer tells a rank that the server is there.
+func (s *Server) answer(rank int) error {
+	frame, err := (&message{kind: kindPong}).frame()
+	s.members[rank].out.put(frame, len(frame))
 	return err
 }
 

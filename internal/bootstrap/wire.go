@@ -17,7 +17,7 @@ const (
 	headerSize = 8
 
 	magic   = 0x5047 // "GP"
-	version = 1
+	version = 2
 )
 
 // kind says what a frame is.
@@ -41,6 +41,8 @@ const (
 	kindOverflow // id of a call that was dropped, 0 for a Tell
 	kindGoodbye  // code codeOK, or codeDead and name cause
 	kindFarewell
+	kindPing // do you answer?
+	kindPong
 	kindEnd
 )
 

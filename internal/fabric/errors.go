@@ -11,6 +11,9 @@ var (
 	ErrUnreachable = errors.New("rank is unreachable")
 	ErrAborted     = errors.New("job aborted")
 	ErrClosed      = errors.New("job closed")
+	// ErrLauncherLost is an ErrAborted: no rank gave the job up, but its launcher
+	// is gone, or does not answer.
+	ErrLauncherLost = fmt.Errorf("%w: launcher lost", ErrAborted)
 )
 
 // A RankError says what became of a rank; errors.Is finds its Kind.

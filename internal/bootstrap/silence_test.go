@@ -1,0 +1,112 @@
+package bootstrap
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// mute is a connection whose far end is not heard any more once it is silent.
+type mute struct {
+	net.Conn
+	silent atomic.Bool
+}
+
+func (m *mute) Read(b []byte) (int, error) {
+	for {
+		n, err := m.Conn.Read(b)
+		if err != nil || !m.silent.Load() {
+			return n, err
+		}
+	}
+}
+
+// muted joins rank 0 of a job of two, whose clock is the test's: it looks when
+// the test calls look.
+func muted(t *testing.T, ev Events) (*Client, *mute) {
+	conn := &mute{Conn: overPipe(t, newServer(t, 2, Hooks{}))}
+	ev.Silence = time.Hour
+	c, err := NewClient(watchdog(t), conn, testSecret, 0, ev)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		c.end(ErrClosed)
+		c.io.Wait()
+	})
+	c.silence.heard.Store(false) // the welcome
+	return c, conn
+}
+
+func TestARendezvousThatAnswersIsNeverLost(t *testing.T) {
+	c, _ := muted(t, Events{Lost: func(err error) { t.Error(err) }})
+	for range 10 * looks {
+		c.look()
+		require.Eventually(t, c.silence.heard.Load, 30*time.Second, time.Millisecond, "no answer to a ping")
+	}
+	require.NoError(t, c.ctx.Err())
+}
+
+func TestARendezvousThatDoesNotAnswerEndsEveryWait(t *testing.T) {
+	lost := make(chan error, 1)
+	c, conn := muted(t, Events{Lost: func(err error) { lost <- err }})
+	conn.silent.Store(true)
+	errs := make(chan error, 3)
+	go func() { _, err := c.Exchange(context.Background(), "k", ranks(2), nil); errs <- err }()
+	go func() { _, err := c.Call(context.Background(), 1, "s", nil); errs <- err }()
+	go func() { errs <- c.Close(context.Background()) }()
+	require.Eventually(t, func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.exchanges) == 1 && len(c.calls) == 1
+	}, 30*time.Second, time.Millisecond)
+	for range looks - 1 {
+		c.look()
+	}
+	require.NoError(t, c.ctx.Err(), "lost too early")
+	c.look()
+	for range cap(errs) {
+		err := receive(t, errs)
+		require.ErrorIs(t, err, ErrSilent)
+		require.ErrorIs(t, err, ErrLost)
+		require.ErrorContains(t, err, "raise GRUN_PEER_TIMEOUT")
+	}
+	require.ErrorIs(t, receive(t, lost), ErrSilent)
+}
+
+func TestASilenceBeginsAnewWithEverySignOfLife(t *testing.T) {
+	c, conn := muted(t, Events{})
+	for range 3 {
+		conn.silent.Store(true)
+		for range looks - 1 {
+			c.look()
+		}
+		conn.silent.Store(false)
+		c.post(message{kind: kindPing}) //nolint:errcheck // seen below
+		require.Eventually(t, c.silence.heard.Load, 30*time.Second, time.Millisecond)
+		c.look()
+	}
+	require.NoError(t, c.ctx.Err())
+}
+
+func TestSilencesAreBounded(t *testing.T) {
+	for asked, want := range map[time.Duration]time.Duration{0: DefaultSilence, time.Millisecond: leastSilence, time.Minute: time.Minute} {
+		c, err := NewClient(watchdog(t), overPipe(t, newServer(t, 1, Hooks{})), testSecret, 0, Events{Silence: asked})
+		require.NoError(t, err)
+		require.Equal(t, want, c.silence.bound)
+		require.NoError(t, c.Close(watchdog(t)))
+	}
+}
+
+func TestBytesOfALongMessageAreSignsOfLife(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	defer theirs.Close()
+	var s silence
+	go theirs.Write([]byte{1}) //nolint:errcheck // read below
+	_, err := hearing{ours, &s}.Read(make([]byte, 1))
+	require.NoError(t, err)
+	require.True(t, s.heard.Load())
+}
