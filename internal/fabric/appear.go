@@ -2,7 +2,9 @@ package fabric
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
+	"time"
 )
 
 // Whoever asks for a region that is not there yet is told when it is:
@@ -15,7 +17,9 @@ import (
 //	region           ->            found
 //
 // Looking and remembering are one step under the table's mutex, and so are
-// registering and looking who asked: nobody is forgotten in between.
+// registering and looking who asked: no asker is forgotten in between. The word
+// that it is there may be lost all the same, so the asker asks again, ever more
+// rarely: see askAgain.
 
 // An awaited region is one that a goroutine of this rank waits for.
 type awaited struct {
@@ -34,16 +38,25 @@ func (f *Fabric) AwaitRegion(ctx context.Context, rank int, name string) (*Remot
 	a := &awaited{rank: rank, name: name}
 	f.regions.expect(a)
 	defer f.regions.forget(a)
-	for {
+	for patience := askAgain; ; patience = min(2*patience, askAgainMost) {
 		r, err := f.ask(ctx, p, name)
 		if r != nil || err != nil {
 			return r, err
 		}
-		if err := f.awaitReady(ctx, a); err != nil {
+		if err := f.awaitReady(ctx, a, patience); err != nil {
 			return nil, err
 		}
 	}
 }
+
+// A rank that waits for a region asks for it again after askAgain, and from then
+// on after twice as long each time, up to askAgainMost.
+const (
+	askAgain     = time.Second
+	askAgainMost = 16 * time.Second
+)
+
+var errAskAgain = errors.New("no word of the region so far")
 
 // TryRegion is Resolve whose Remote is nil while rank has no such region.
 func (f *Fabric) TryRegion(ctx context.Context, rank int, name string) (*Remote, error) {
@@ -72,8 +85,11 @@ func (f *Fabric) ask(ctx context.Context, p *Peer, name string) (*Remote, error)
 	return f.remote(ctx, p, rep)
 }
 
-// awaitReady waits for the word that a's region is there.
-func (f *Fabric) awaitReady(ctx context.Context, a *awaited) error {
+// awaitReady waits for the word that a's region is there, and no longer than
+// patience: then it is time to ask again.
+func (f *Fabric) awaitReady(ctx context.Context, a *awaited, patience time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errAskAgain)
+	defer cancel()
 	var gone error
 	seen := f.Health() - 1
 	err := f.Wait(ctx, func() bool {
@@ -86,7 +102,7 @@ func (f *Fabric) awaitReady(ctx context.Context, a *awaited) error {
 		return gone != nil || f.closed.Load()
 	})
 	switch {
-	case a.ready.Swap(false):
+	case a.ready.Swap(false), errors.Is(err, errAskAgain):
 		return nil
 	case gone != nil:
 		return gone
@@ -134,8 +150,8 @@ func (t *regionTable) wanted(name string, from int) *Region {
 // readyMessage is the "region-ready" service's.
 type readyMessage struct{ Name string }
 
-// tellReady tells those who asked for a region that it is there now. Who does
-// not answer is gone, or closing, and needs it no more.
+// tellReady tells those who asked for a region that it is there now. Whom it
+// cannot tell asks again.
 func (f *Fabric) tellReady(name string, askers map[int]bool) {
 	for rank := range askers {
 		f.making.Go(func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,4 +191,27 @@ func TestAWriteFromMemoryThatStaysIsOnePostThatNobodyWaitsFor(t *testing.T) {
 		_ = remote.Peer.Flush(t.Context())
 	})
 	require.Zero(t, allocs)
+}
+
+func TestALostWordThatARegionIsThereDelaysItsAsker(t *testing.T) {
+	for _, fail := range []bool{false, true} {
+		var lost atomic.Bool
+		wire := loop.New()
+		r := newRigThrough(t, 2, -1, func() driver.Provider { return wire }, func(next fabric.Control) fabric.Control {
+			return func(ctx context.Context, rank int, service string, payload []byte) ([]byte, error) {
+				if service != "region-ready" || lost.Swap(true) {
+					return next(ctx, rank, service, payload)
+				}
+				if fail {
+					return nil, errors.New("messages pile up")
+				}
+				return []byte("{}"), nil
+			}
+		})
+		done := r.awaiting(watched(t), 1, 1, "late")
+		require.Eventually(t, r.ranks[0].Bell().Waiting, testWatch, time.Millisecond)
+		r.region(t, 1, 64, "late")
+		require.NoError(t, <-done)
+		require.True(t, lost.Load(), "the word was never sent")
+	}
 }

@@ -46,10 +46,15 @@ func newRig(t *testing.T, n int, fmaMax int, plan faulty.Plan) *rig {
 
 // newRigOver opens n ranks, each over a provider of its own.
 func newRigOver(t *testing.T, n int, fmaMax int, open func() driver.Provider) *rig {
+	return newRigThrough(t, n, fmaMax, open, func(next fabric.Control) fabric.Control { return next })
+}
+
+// newRigThrough is newRigOver with something between a rank and its control messages.
+func newRigThrough(t *testing.T, n int, fmaMax int, open func() driver.Provider, through func(fabric.Control) fabric.Control) *rig {
 	r := &rig{}
 	for rank := range n {
 		f, err := fabric.New(t.Context(), fabric.Config{Rank: rank, Heap: 1 << 20, FMAMax: fmaMax,
-			Providers: []driver.Provider{open()}}, r.control(rank))
+			Providers: []driver.Provider{open()}}, through(r.control(rank)))
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, f.Close()) })
 		r.ranks = append(r.ranks, f)
