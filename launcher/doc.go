@@ -27,6 +27,13 @@
 // short grace to end by themselves. The sweep kills whatever the ranks left
 // behind: every process whose environment names this job.
 //
+// # At a terminal
+//
+// Ranks have process groups of their own, so the terminal's signals reach the
+// launcher only, which passes them on: SIGTSTP stops the ranks and then this
+// process, and when it goes on so do they. The launcher reads the terminal for
+// them, and only in the foreground; in the background it waits.
+//
 // # Nothing stays behind
 //
 // Ranks are killed by the kernel when the thread that forked them ends

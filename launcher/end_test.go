@@ -27,13 +27,14 @@ func TestRanksThatIgnoreAForwardedSignalAreKilled(t *testing.T) {
 
 func TestTimeToKillCountsFromTheFirstSignal(t *testing.T) {
 	j := &job{spec: Spec{KillWait: time.Hour}}
-	j.timer = time.NewTimer(time.Hour)
-	defer j.timer.Stop()
+	j.timer = newAlarm()
+	defer j.timer.off()
 	j.forward(syscall.SIGINT)
 	require.Equal(t, terminating, j.phase)
-	require.True(t, j.timer.Stop(), "the time until SIGKILL runs")
+	kill := j.timer.at
+	require.False(t, kill.IsZero())
 	j.end() // a timeout, for instance
-	require.False(t, j.timer.Stop(), "it does not start again")
+	require.Equal(t, kill, j.timer.at)
 	j.escalate()
 	require.Equal(t, killing, j.phase)
 }

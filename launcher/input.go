@@ -11,6 +11,7 @@ import (
 type input struct {
 	spec  *Spec
 	pipes []*os.File
+	quit  chan struct{} // closed when the job is over
 }
 
 // open returns what a rank reads, nil for nothing.
@@ -29,7 +30,7 @@ func (in *input) open(rank int) (*os.File, error) {
 
 // start begins to copy. With several readers the slowest sets the pace. The
 // copying goroutine ends when the source does, or all readers have; one that
-// waits in the source's Read stays there.
+// waits in the source's Read stays there. A terminal is read in its foreground only.
 func (in *input) start() {
 	if len(in.pipes) > 0 {
 		go in.copy()
@@ -38,10 +39,11 @@ func (in *input) start() {
 
 func (in *input) copy() {
 	defer in.close()
+	source := readerOf(in.spec.Stdin, in.quit)
 	chunk := make([]byte, 64<<10)
 	open := in.pipes
 	for len(open) > 0 {
-		n, err := in.spec.Stdin.Read(chunk)
+		n, err := source.Read(chunk)
 		var still []*os.File
 		for _, w := range open {
 			if _, err := w.Write(chunk[:n]); err == nil {

@@ -116,7 +116,7 @@ func newJob(spec Spec) (j *job, err error) {
 	if j.output, err = newOutput(&j.spec); err != nil {
 		return nil, err
 	}
-	j.input = &input{spec: &j.spec}
+	j.input = &input{spec: &j.spec, quit: j.over}
 	if spec.Guardian {
 		if j.guardians, err = startGuardians(j.id); err != nil {
 			return nil, err

@@ -70,7 +70,8 @@ func (o *output) connect(rank int, w io.Writer, owned []*os.File) (*os.File, []*
 	if w == nil {
 		return nil, owned, nil
 	}
-	if f, ok := w.(*os.File); ok && !o.spec.Tag {
+	// A rank in a process group of its own is never in the terminal's foreground.
+	if f, ok := w.(*os.File); ok && !o.spec.Tag && !stopsOutput(f) {
 		return f, owned, nil
 	}
 	r, pipe, err := os.Pipe()

@@ -23,16 +23,17 @@ type Spec struct {
 	Env      []string  // NAME=value for all ranks, on top of this process's environment
 	Dir      string    // working directory of the ranks
 
-	Stdin   io.Reader   // nil: ranks read end-of-file
+	Stdin   io.Reader   // nil: ranks read end-of-file; a terminal is read in its foreground only
 	StdinTo StdinTarget // who gets it; default rank 0
 	// Stdout and Stderr take what the ranks print. Files are handed to the
-	// ranks as they are unless Tag is set; other writers get whole lines.
+	// ranks as they are unless Tag is set or they are a terminal that stops output
+	// from the background (stty tostop); other writers get whole lines.
 	Stdout, Stderr io.Writer
 	Tag            bool   // put "[rank] " before each line
 	OutputDir      string // instead: what rank N prints goes to DIR/rank-N.log
 
 	Bind      Binding
-	Timeout   time.Duration // 0: none
+	Timeout   time.Duration // 0: none; stops by SIGTSTP do not count, here and below
 	Grace     time.Duration // from the first failure to SIGTERM; 0: 1 s, negative: none
 	KillWait  time.Duration // from the first SIGTERM or SIGINT to SIGKILL; 0: 2 s, negative: none
 	KeepGoing bool          // a failure does not end the job
@@ -40,7 +41,8 @@ type Spec struct {
 	// Started is called once every rank runs its program.
 	Started func()
 	// Signals are passed on to all ranks. SIGINT and SIGTERM end the job: what
-	// still runs after KillWait, or at the second of them, is killed.
+	// still runs after KillWait, or at the second of them, is killed. SIGTSTP stops
+	// this process as well, and the ranks go on when it does.
 	Signals <-chan os.Signal
 	// Guardian starts this executable again, twice, to clean up should this
 	// process be killed. Its main must call GuardianMain first.

@@ -45,7 +45,8 @@ const (
 // supervision is the state of the loop that watches the ranks.
 type supervision struct {
 	phase    phase
-	timer    *time.Timer // moves to the next phase
+	timer    *alarm // moves to the next phase
+	limit    *alarm // Spec.Timeout
 	alive    int
 	joins    int
 	result   Result
@@ -79,12 +80,11 @@ func (j *job) post(e event) {
 // all were, as failure says.
 func (j *job) supervise(ctx context.Context, failure error) (Result, error) {
 	j.alive = len(j.ranks)
-	j.timer = time.NewTimer(0)
-	j.timer.Stop()
-	defer j.timer.Stop()
-	var timeout <-chan time.Time
+	j.timer, j.limit = newAlarm(), newAlarm()
+	defer j.timer.off()
+	defer j.limit.off()
 	if j.spec.Timeout > 0 {
-		timeout = time.After(j.spec.Timeout)
+		j.limit.set(j.spec.Timeout)
 	}
 	if j.err = failure; failure != nil {
 		j.end()
@@ -98,7 +98,8 @@ func (j *job) supervise(ctx context.Context, failure error) (Result, error) {
 			j.forward(sig)
 		case <-j.timer.C:
 			j.escalate()
-		case <-timeout:
+		case <-j.limit.C:
+			j.limit.off()
 			j.result.TimedOut = true
 			j.end()
 		case <-done:
@@ -159,7 +160,7 @@ func (j *job) handle(e event) {
 func (j *job) forgive() {
 	if j.phase == running {
 		j.phase = grace
-		j.timer.Reset(orDefault(j.spec.Grace, defaultGrace))
+		j.timer.set(orDefault(j.spec.Grace, defaultGrace))
 	}
 }
 
@@ -177,7 +178,7 @@ func (j *job) tell(sig syscall.Signal) {
 	j.signalAll(sig)
 	if j.phase < terminating {
 		j.phase = terminating
-		j.timer.Reset(orDefault(j.spec.KillWait, defaultKillWait))
+		j.timer.set(orDefault(j.spec.KillWait, defaultKillWait))
 	}
 }
 
@@ -193,7 +194,7 @@ func (j *job) escalate() {
 // slay kills the ranks that are left.
 func (j *job) slay() {
 	j.phase, j.ended = killing, true
-	j.timer.Stop()
+	j.timer.off()
 	for _, p := range j.ranks {
 		if !p.ended {
 			j.result.Killed = append(j.result.Killed, p.rank)
@@ -214,6 +215,8 @@ func (j *job) forward(s os.Signal) {
 	sig, ok := s.(syscall.Signal)
 	switch {
 	case !ok:
+	case sig == syscall.SIGTSTP:
+		j.suspend()
 	case sig != syscall.SIGINT && sig != syscall.SIGTERM:
 		j.signalAll(sig)
 	case j.stopping == 0:
@@ -222,4 +225,18 @@ func (j *job) forward(s os.Signal) {
 	case j.phase < killing:
 		j.slay()
 	}
+}
+
+// suspend stops the ranks and this process until the shell continues it. Timers
+// do not count that time.
+func (j *job) suspend() {
+	began := time.Now()
+	j.signalAll(syscall.SIGTSTP)
+	if err := Suspend(); err != nil && j.err == nil {
+		j.err = err
+	}
+	j.signalAll(syscall.SIGCONT)
+	stopped := time.Since(began)
+	j.timer.putOff(stopped)
+	j.limit.putOff(stopped)
 }

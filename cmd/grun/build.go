@@ -145,8 +145,13 @@ func goBuild(abs, source, target string, lock *os.File, signals <-chan os.Signal
 				fmt.Fprintln(os.Stderr, "grun: building", source)
 			}
 		case sig := <-signals:
-			if s, ok := sig.(syscall.Signal); ok && (s == syscall.SIGINT || s == syscall.SIGTERM || s == syscall.SIGHUP) {
+			switch s, _ := sig.(syscall.Signal); s {
+			case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP:
 				cancel(&codedError{128 + int(s), fmt.Errorf("%v while building %s", s, source)})
+			case syscall.SIGTSTP: // the terminal stops the go command as well
+				if err := launcher.Suspend(); err != nil {
+					cancel(&codedError{launcher.ExitInternal, err})
+				}
 			}
 		}
 	}

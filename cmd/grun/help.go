@@ -16,8 +16,9 @@ to the program.
 When a rank fails, the others are told at once, get --grace to end by
 themselves, then SIGTERM, then SIGKILL; one line says which rank was first and
 why. SIGINT and SIGTERM to grun are passed on: ranks that still run --kill-wait
-later, or at the second one, are killed. Nothing is left running, even if grun
-itself is killed.
+later, or at the second one, are killed. Ctrl-Z stops the ranks with grun, fg or
+bg continues them, and --timeout does not count the time between. Nothing is left
+running, even if grun itself is killed.
 
 Exit codes: the first failing rank's own; 128 + the signal that killed it;
 124 --timeout; 126 PROG cannot be run; 127 PROG not found; 70 grun failed.`

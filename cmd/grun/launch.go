@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	goruntime "runtime"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/gopgas/gopgas/launcher"
 	"github.com/spf13/pflag"
@@ -21,11 +19,8 @@ func (c *command) launch(args []string) error {
 	if err != nil {
 		return err
 	}
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT,
-		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGCONT)
-	defer signal.Stop(signals)
-
+	signals, stop := catchSignals()
+	defer stop()
 	programs, err := c.programs(args)
 	if err != nil {
 		return err

@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -54,9 +52,8 @@ func (o *tuneOptions) tune(out, news io.Writer) error {
 
 // runJobs measures with each provider and number of ranks.
 func (o *tuneOptions) runJobs(news io.Writer) ([]sample, error) {
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
+	signals, stop := catchSignals()
+	defer stop()
 	var samples []sample
 	jobs := len(o.providers) * len(o.ranks)
 	for _, provider := range o.providers {

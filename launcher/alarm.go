@@ -1,0 +1,34 @@
+package launcher
+
+import "time"
+
+// An alarm is a timer that does not count the time in which this process and the
+// ranks are stopped.
+type alarm struct {
+	*time.Timer
+	at time.Time // zero: not set
+}
+
+// newAlarm returns an alarm that is not set.
+func newAlarm() *alarm {
+	a := &alarm{Timer: time.NewTimer(0)}
+	a.off()
+	return a
+}
+
+func (a *alarm) set(d time.Duration) {
+	a.at = time.Now().Add(d)
+	a.Reset(d)
+}
+
+func (a *alarm) off() {
+	a.at = time.Time{}
+	a.Stop()
+}
+
+// putOff moves the alarm, if it is set, by the time of a stop.
+func (a *alarm) putOff(by time.Duration) {
+	if !a.at.IsZero() {
+		a.set(time.Until(a.at) + by)
+	}
+}
