@@ -21,22 +21,46 @@ func (t *Team) failed(c fabric.Collective, err error) error {
 	if t.job.aborted.Err() != nil || t.broken.Load() != nil {
 		return err
 	}
-	m := newBreakMessage(t, c.String(), err)
-	t.breaks(m.err())
-	t.tellBroken(m)
+	m := newBreakMessage(&TeamError{Team: t.name, Rank: t.job.fabric.Rank(), Call: c.String(), Reason: err, Cause: err.Error()})
+	e := m.err()
+	t.breaks(e)
+	t.job.remember(e)
+	for i, rank := range t.members {
+		if i != t.rank {
+			t.job.tellBroken(rank, m)
+		}
+	}
 	return err
 }
 
-// tellBroken tells the other members, as far as they can be told.
-func (t *Team) tellBroken(m breakMessage) {
-	payload, err := json.Marshal(m)
-	if err != nil {
-		return
+// remember keeps how a team broke that this rank does not know, or could not make.
+func (j *Job) remember(e *TeamError) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.teams[e.Team] == nil {
+		j.broken[e.Team] = e
 	}
-	for i, rank := range t.members {
-		if i != t.rank {
-			// A member that cannot be told is dead or leaving.
-			_ = t.job.client.Tell(rank, breakService, payload)
-		}
+}
+
+// tellBroken tells a rank that a team is broken. One that hears nothing of it is dead,
+// or leaving, or waits: then it asks what this rank does ([Job.asked]), and is told again.
+func (j *Job) tellBroken(rank int, m breakMessage) {
+	if payload, err := json.Marshal(m); err == nil {
+		_ = j.client.Tell(rank, breakService, payload)
 	}
+}
+
+// brokenFor returns how a team broke as this rank knows it, nil while it is whole or
+// when it was freed.
+func (j *Job) brokenFor(name string) *TeamError {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e := j.broken[name]
+	if t := j.teams[name]; t != nil {
+		e = t.broken.Load()
+	}
+	if e != nil && e.freed() {
+		return nil
+	}
+	return e
 }

@@ -139,8 +139,13 @@ func (t *Team) ask(member int, seq uint64, calls []fabric.Call) {
 	}
 }
 
-// asked compares what another rank is doing with what this one does or did.
+// asked compares what another rank is doing with what this one does or did. A rank
+// that waits in a team which is broken has not heard of it.
 func (j *Job) asked(from int, m askMessage) {
+	if e := j.brokenFor(m.Team); e != nil {
+		j.tellBroken(from, newBreakMessage(e))
+		return
+	}
 	j.mu.Lock()
 	t := j.teams[m.Team]
 	j.mu.Unlock()

@@ -31,7 +31,7 @@ type Job struct {
 
 	mu     sync.Mutex
 	teams  map[string]*Team
-	broken map[string]*TeamError // teams that broke before this rank knew them
+	broken map[string]*TeamError // teams that broke before this rank knew them, or that it could not make
 	notes  map[string]int64
 
 	serving sync.WaitGroup // goroutines of teams; begun under mu while the job is open

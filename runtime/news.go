@@ -49,19 +49,19 @@ type goneMessage struct {
 var kinds = map[string]error{"mismatch": ErrMismatch, "dead": ErrRankDead, "unreachable": ErrUnreachable,
 	"exhausted": ErrExhausted}
 
-// newBreakMessage describes err, with which this rank's call ended early.
-func newBreakMessage(t *Team, call string, err error) breakMessage {
-	m := breakMessage{Team: t.name, Call: call, Cause: err.Error(), Rank: t.job.fabric.Rank()}
+// newBreakMessage describes how a team broke.
+func newBreakMessage(e *TeamError) breakMessage {
+	m := breakMessage{Team: e.Team, Call: e.Call, Cause: e.Cause, Rank: e.Rank}
 	for name, kind := range kinds {
-		if errors.Is(err, kind) {
+		if errors.Is(e.Reason, kind) {
 			m.Kind = name
 		}
 	}
 	var gone *RankError
-	if errors.As(err, &gone) {
+	if errors.As(e.Reason, &gone) {
 		m.Gone = &goneMessage{gone.Rank, gone.Cause}
 	}
-	errors.As(err, &m.Mismatch)
+	errors.As(e.Reason, &m.Mismatch)
 	return m
 }
 
@@ -98,11 +98,9 @@ func take[M any](payload []byte, handle func(M)) {
 // toldBroken takes the word that a team is broken.
 func (j *Job) toldBroken(m *breakMessage) {
 	e := m.err()
+	j.remember(e)
 	j.mu.Lock()
 	t := j.teams[m.Team]
-	if t == nil {
-		j.broken[m.Team] = e
-	}
 	j.mu.Unlock()
 	if t != nil {
 		t.breaks(e)
