@@ -5,14 +5,13 @@ import (
 	"io"
 	"math/bits"
 	"os"
-	"strings"
 
 	"github.com/gopgas/gopgas/internal/fabric"
 )
 
 // The environment of a job.
 const (
-	// envExplain lists what shall explain itself; "collectives" is us.
+	// envExplain is "collectives" for a job whose collectives say how they are done.
 	envExplain = "GRUN_EXPLAIN"
 	// envWays is "messages" for a job whose collectives do without mapped memory.
 	envWays = "GRUN_COLLECTIVES"
@@ -40,7 +39,7 @@ func newGuide(t *fabric.Team, measured *tuning) guide {
 	if g.boards || !t.Mapped { // messages in mapped memory are not what was measured
 		g.ways.tuned = measured.rank(pathOf(t, g.crew), g.crew.n)
 	}
-	if strings.Contains(os.Getenv(envExplain), "collectives") {
+	if os.Getenv(envExplain) == "collectives" {
 		g.out, g.said = os.Stderr, map[topic]bool{}
 	}
 	return g

@@ -59,6 +59,9 @@ func Init(ctx context.Context, opts ...Option) (*Job, error) {
 	if ok {
 		return initAt(ctx, place{env: env}, opts)
 	}
+	if hint := bootstrap.Foreign(); hint != "" {
+		fmt.Fprintln(os.Stderr, "gopgas:", hint)
+	}
 	return initAlone(ctx, opts)
 }
 

@@ -2,14 +2,10 @@ package runtime
 
 import (
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -36,12 +32,12 @@ func WithProvider(name string) Option {
 	return func(o *options) error { o.provider = name; return nil }
 }
 
-// WithHeap bounds the memory that this rank can allocate for windows, in bytes.
-// Only what is allocated occupies memory.
+// WithHeap bounds the memory that this rank can allocate for windows, in bytes:
+// 64 KiB at least and 64 TiB at most. Only what is allocated occupies memory.
 func WithHeap(bytes int64) Option {
 	return func(o *options) error {
-		if bytes < minHeap {
-			return fmt.Errorf("heap of %d bytes: need at least %d", bytes, minHeap)
+		if bytes < minHeap || bytes > maxHeap {
+			return fmt.Errorf("heap of %d bytes: need at least %d (64 KiB) and at most %d (64 TiB)", bytes, minHeap, maxHeap)
 		}
 		o.heap = bytes
 		return nil
@@ -52,7 +48,13 @@ func WithHeap(bytes int64) Option {
 // they are posted, larger ones leave from the caller's slice. 0 turns mapped
 // memory off as well, so that every operation goes through a queue pair.
 func WithFMAMax(bytes int) Option {
-	return func(o *options) error { o.fmaMax = bytes; return nil }
+	return func(o *options) error {
+		if bytes < 0 || int64(bytes) > maxHeap {
+			return fmt.Errorf("switch point of %d bytes: need at least 0 and at most %d", bytes, maxHeap)
+		}
+		o.fmaMax = bytes
+		return nil
+	}
 }
 
 // WithStats counts operations on mapped memory too, for grun --stats.
@@ -63,9 +65,15 @@ func WithStats() Option {
 // WithPeerTimeout sets how long a connection may be silent until its rank
 // counts as unreachable, or the launcher as lost ([ErrLauncherLost]). What takes
 // less than 2 s to notice is noticed then. While this process is stopped it does
-// not count the launcher's silence.
+// not count the launcher's silence. Between 100 ms and 24 h; without it, 30 s.
 func WithPeerTimeout(d time.Duration) Option {
-	return func(o *options) error { o.peerTimeout = d; return nil }
+	return func(o *options) error {
+		if d < minPeerTimeout || d > maxPeerTimeout {
+			return fmt.Errorf("peer timeout of %v: need at least %v and at most %v", d, minPeerTimeout, maxPeerTimeout)
+		}
+		o.peerTimeout = d
+		return nil
+	}
 }
 
 // WithAtomics says who applies atomics in memory that devices reach whose own
@@ -103,49 +111,20 @@ func WithWrap(wrap func(driver.Provider) driver.Provider) Option {
 
 const (
 	minHeap = 64 << 10
+	// maxHeap leaves room for other mappings in 47 bits of addresses.
+	maxHeap = 64 << 40
+	// minPeerTimeout leaves a peer that is well, on a busy machine, time to answer.
+	minPeerTimeout = 100 * time.Millisecond
+	maxPeerTimeout = 24 * time.Hour
 	// localHeap is the default for ranks whose memory lies on the Go heap.
 	localHeap = 1 << 30
 )
 
 // collect reads the environment, then applies opts.
 func collect(opts []Option) (options, error) {
-	o := options{fmaMax: -1, atomics: "cpu", provider: os.Getenv(bootstrap.EnvProvider), stats: os.Getenv(bootstrap.EnvStats) == "1"}
-	var err error
-	if s := os.Getenv(bootstrap.EnvHeap); s != "" {
-		if o.heap, err = ParseSize(s); err != nil {
-			return o, fmt.Errorf("%s: %w", bootstrap.EnvHeap, err)
-		}
-		if o.heap < minHeap {
-			return o, fmt.Errorf("%s=%s: need at least %d bytes", bootstrap.EnvHeap, s, minHeap)
-		}
-	}
-	if s := os.Getenv(bootstrap.EnvFMAMax); s != "" {
-		if o.fmaMax, err = strconv.Atoi(s); err != nil || o.fmaMax < 0 {
-			return o, fmt.Errorf("%s=%q: not a number of bytes", bootstrap.EnvFMAMax, s)
-		}
-	}
-	if s := os.Getenv(bootstrap.EnvPeerTimeout); s != "" {
-		if o.peerTimeout, err = time.ParseDuration(s); err != nil {
-			return o, fmt.Errorf("%s: %w", bootstrap.EnvPeerTimeout, err)
-		}
-		if o.peerTimeout <= 0 {
-			return o, fmt.Errorf("%s=%s: a connection cannot be silent for so long; write 30s", bootstrap.EnvPeerTimeout, s)
-		}
-	}
-	if s := os.Getenv(bootstrap.EnvAtomics); s != "" {
-		if err := o.setAtomics(s); err != nil {
-			return o, fmt.Errorf("%s: %w", bootstrap.EnvAtomics, err)
-		}
-	}
-	if s := os.Getenv(bootstrap.EnvRDMA); s != "" {
-		if o.rdma, err = parseRDMA(s); err != nil {
-			return o, fmt.Errorf("%s: %w", bootstrap.EnvRDMA, err)
-		}
-	}
-	if s := os.Getenv(bootstrap.EnvHosts); s != "" {
-		if err := o.setHosts(strings.Split(s, ",")); err != nil {
-			return o, fmt.Errorf("%s: %w", bootstrap.EnvHosts, err)
-		}
+	o := options{fmaMax: -1, atomics: "cpu"}
+	if err := o.readEnvironment(); err != nil {
+		return o, err
 	}
 	for _, opt := range opts {
 		if err := opt(&o); err != nil {

@@ -2,7 +2,10 @@ package runtime_test
 
 import (
 	"context"
+	"math"
+	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -26,29 +29,64 @@ func TestSizesAreReadInEveryUnit(t *testing.T) {
 func TestWrongOptionsSayWhatToDo(t *testing.T) {
 	nothing := func(context.Context, *runtime.Job) error { return nil }
 	require.ErrorContains(t, local(t, 1, nothing, runtime.WithHeap(1)), "need at least")
+	require.ErrorContains(t, local(t, 1, nothing, runtime.WithHeap(math.MaxInt64)), "at most")
+	require.ErrorContains(t, local(t, 1, nothing, runtime.WithFMAMax(-1)), "at least 0")
+	require.ErrorContains(t, local(t, 1, nothing, runtime.WithPeerTimeout(time.Nanosecond)), "need at least 100ms")
 	require.ErrorContains(t, local(t, 1, nothing, runtime.WithProvider("carrier pigeon")), "choose auto, shm, tcp, ibv or loop")
 	require.ErrorContains(t, local(t, 1, nothing, runtime.WithRDMA("mtu=1500")), "256, 512")
 	require.ErrorIs(t, local(t, 0, nothing), runtime.ErrRange)
 }
 
-func TestAWrongEnvironmentSaysWhatToDo(t *testing.T) {
+func TestAWrongEnvironmentNamesTheVariableItsValueAndWhatItTakes(t *testing.T) {
 	nothing := func(context.Context, *runtime.Job) error { return nil }
-	for name, text := range map[string]string{"GRUN_HEAP": "plenty", "GRUN_FMA_MAX": "x", "GRUN_PEER_TIMEOUT": "soon", "GRUN_RDMA": "speed=11"} {
-		t.Run(name, func(t *testing.T) {
-			t.Setenv(name, text)
-			require.ErrorContains(t, local(t, 1, nothing), text)
+	for _, c := range []struct{ name, text, want string }{
+		{"GRUN_PROVIDER", "pigeon", "auto or shm or tcp or ibv or loop"},
+		{"GRUN_HEAP", "plenty", "512MiB"},
+		{"GRUN_HEAP", "4K", "need at least 65536"},
+		{"GRUN_HEAP", "9223372036854775807", "at most 70368744177664 (64 TiB)"},
+		{"GRUN_HEAP", "8388607T", "at most 70368744177664 (64 TiB)"},
+		{"GRUN_FMA_MAX", "x", "write 65536"},
+		{"GRUN_FMA_MAX", "-5", "write 65536"},
+		{"GRUN_FMA_MAX", "9223372036854775807", "at most"},
+		{"GRUN_PEER_TIMEOUT", "soon", "30s"},
+		{"GRUN_PEER_TIMEOUT", "-3s", "need at least 100ms"},
+		{"GRUN_PEER_TIMEOUT", "1ns", "need at least 100ms"},
+		{"GRUN_PEER_TIMEOUT", "99999h", "at most 24h"},
+		{"GRUN_RDMA", "speed=11", "speed"},
+		{"GRUN_ATOMICS", "gpu", "cpu or nic"},
+		{"GRUN_HOSTS", "a,,b", "a name for each rank"},
+		{"GRUN_STATS", "yes", "choose 0 or 1"},
+		{"GRUN_COLLECTIVES", "mesages", "choose messages"},
+		{"GRUN_EXPLAIN", "colectives", "choose collectives"},
+		{"GRUN_TUNED", "/no/such/file", "no such file"},
+	} {
+		t.Run(c.name+"="+c.text, func(t *testing.T) {
+			t.Setenv(c.name, c.text)
+			err := local(t, 1, nothing)
+			var env *runtime.EnvError
+			require.ErrorAs(t, err, &env)
+			require.Equal(t, c.name, env.Name)
+			require.Equal(t, c.text, env.Value)
+			require.Contains(t, env.Want, c.want)
+			require.ErrorContains(t, err, c.text)
 		})
 	}
-	for name, text := range map[string]string{"GRUN_FMA_MAX": "-5", "GRUN_PEER_TIMEOUT": "-3s"} {
-		t.Run("negative "+name, func(t *testing.T) {
-			t.Setenv(name, text)
-			require.ErrorContains(t, local(t, 1, nothing), text)
-		})
+}
+
+func TestARightEnvironmentIsTaken(t *testing.T) {
+	file := t.TempDir() + "/table.json"
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for name, texts := range map[string][]string{
+		"GRUN_HEAP": {"", "64K"}, "GRUN_FMA_MAX": {"0", "4096", "64K"}, "GRUN_PEER_TIMEOUT": {"100ms", "24h"}, "GRUN_ATOMICS": {"cpu"},
+		"GRUN_STATS": {"", "0", "1"}, "GRUN_COLLECTIVES": {"", "messages"}, "GRUN_EXPLAIN": {"", "collectives"}, "GRUN_TUNED": {"", "off", file},
+	} {
+		for _, text := range texts {
+			t.Run(name+"="+text, func(t *testing.T) {
+				t.Setenv(name, text)
+				require.NoError(t, local(t, 1, func(context.Context, *runtime.Job) error { return nil }))
+			})
+		}
 	}
-	t.Run("too small", func(t *testing.T) {
-		t.Setenv("GRUN_HEAP", "4K")
-		require.ErrorContains(t, local(t, 1, nothing), "need at least")
-	})
 }
 
 func TestWithoutALauncherAProgramIsAWorldOfOne(t *testing.T) {

@@ -21,8 +21,11 @@ const (
 	EnvAtomics     = "GRUN_ATOMICS"      // cpu or nic
 	EnvRDMA        = "GRUN_RDMA"         // device=mlx5_0,port=1 and more, see ibv.ParseConfig
 	EnvFMAMax      = "GRUN_FMA_MAX"      // largest transfer by CPU stores; 0 queues everything
-	EnvStats       = "GRUN_STATS"        // 1: report statistics when closing
+	EnvStats       = "GRUN_STATS"        // 1: report statistics when closing; or 0
 	EnvPeerTimeout = "GRUN_PEER_TIMEOUT" // silence after which a peer is unreachable, for instance 30s
+	EnvCollectives = "GRUN_COLLECTIVES"  // messages: collectives do without mapped memory
+	EnvExplain     = "GRUN_EXPLAIN"      // collectives: say how calls are done
+	EnvTuned       = "GRUN_TUNED"        // a file of grun tune, or off
 	EnvHosts       = "GRUN_HOSTS"        // a name for each rank's host, for instance a,a,b; without it ranks find out
 )
 
@@ -60,32 +63,56 @@ func fromEnv(lookup func(string) (string, bool)) (env Env, ok bool, err error) {
 		text, _ := lookup(field.name)
 		n, convErr := strconv.Atoi(text)
 		if convErr != nil || n < 0 {
-			return Env{}, true, &EnvError{field.name, text, "want a number from 0"}
+			return Env{}, true, misplaced(field.name, text, "a number from 0")
 		}
 		*field.to = n
 	}
 	if env.Addr, _ = lookup(EnvAddr); env.Addr == "" {
-		return Env{}, true, &EnvError{EnvAddr, "", "want host:port"}
+		return Env{}, true, misplaced(EnvAddr, "", "host:port")
 	}
 	text, _ := lookup(EnvSecret)
 	if env.Secret, err = hex.DecodeString(text); err != nil || len(env.Secret) != SecretSize {
-		return Env{}, true, &EnvError{EnvSecret, "", "want 32 bytes in hex"}
+		return Env{}, true, misplaced(EnvSecret, "", "32 bytes in hex")
 	}
 	return env, true, env.check()
 }
 
+// Foreign says that another launcher started this process, in words for its user,
+// or "". It speaks at one process of each job.
+func Foreign() string { return foreign(os.LookupEnv) }
+
+func foreign(lookup func(string) (string, bool)) string {
+	if id, _ := lookup(EnvJobID); id != "" {
+		return ""
+	}
+	for _, name := range []string{"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"} {
+		switch rank, ok := lookup(name); {
+		case ok && rank == "0":
+			return "started by another launcher (" + name + " is set): each process is a job of its own with one rank; start it with grun -n N ./prog"
+		case ok:
+			return ""
+		}
+	}
+	return ""
+}
+
+// misplaced is the error of a variable that grun sets.
+func misplaced(name, value, want string) error {
+	return &EnvError{name, value, "want " + want + "; start the program with grun, or unset " + EnvJobID}
+}
+
 func (e Env) check() error {
 	if e.Rank >= e.Size {
-		return &EnvError{EnvRank, strconv.Itoa(e.Rank), "want less than " + EnvSize}
+		return misplaced(EnvRank, strconv.Itoa(e.Rank), "less than "+EnvSize)
 	}
 	if e.LocalSize > e.Size {
-		return &EnvError{EnvLocalSize, strconv.Itoa(e.LocalSize), "want at most " + EnvSize}
+		return misplaced(EnvLocalSize, strconv.Itoa(e.LocalSize), "at most "+EnvSize)
 	}
 	if e.LocalRank >= e.LocalSize {
-		return &EnvError{EnvLocalRank, strconv.Itoa(e.LocalRank), "want less than " + EnvLocalSize}
+		return misplaced(EnvLocalRank, strconv.Itoa(e.LocalRank), "less than "+EnvLocalSize)
 	}
 	if e.LocalCores < 1 {
-		return &EnvError{EnvLocalCores, strconv.Itoa(e.LocalCores), "want at least 1"}
+		return misplaced(EnvLocalCores, strconv.Itoa(e.LocalCores), "at least 1")
 	}
 	return nil
 }

@@ -47,3 +47,13 @@ func TestImpossibleEnvironmentNamesTheVariable(t *testing.T) {
 		require.NotContains(t, err.Error(), "secret\"", "values of the secret are not shown")
 	}
 }
+
+func TestAnotherLauncherIsNamedAtOneProcessOfAJob(t *testing.T) {
+	for _, name := range []string{"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"} {
+		require.Contains(t, foreign(lookupIn([]string{name + "=0"})), name+" is set")
+		require.Contains(t, foreign(lookupIn([]string{name + "=0"})), "start it with grun -n N")
+		require.Empty(t, foreign(lookupIn([]string{name + "=1"})), "rank 0 says it")
+		require.Empty(t, foreign(lookupIn([]string{name + "=0", EnvJobID + "=j"})), "grun started it")
+	}
+	require.Empty(t, foreign(lookupIn([]string{"OMPI_MCA_btl=tcp"})), "a setting for MPI programs")
+}

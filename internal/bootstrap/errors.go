@@ -27,11 +27,11 @@ var (
 	ErrMismatch = errors.New("exchange mismatch: all members must name the same key and members, once")
 )
 
-// An EnvError is a variable of grun's environment that makes no sense.
+// An EnvError is a variable of the environment with a value that it cannot have.
 type EnvError struct{ Name, Value, Want string }
 
 func (e *EnvError) Error() string {
-	return fmt.Sprintf("environment variable %s=%q: %s; start the program with grun, or unset %s", e.Name, e.Value, e.Want, EnvJobID)
+	return fmt.Sprintf("environment variable %s=%q: %s", e.Name, e.Value, e.Want)
 }
 
 // A RefusedError is why the server does not let a rank join that knows the secret.

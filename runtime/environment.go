@@ -1,0 +1,98 @@
+package runtime
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gopgas/gopgas/internal/bootstrap"
+)
+
+// An EnvError is a variable of the environment with a value that it cannot have. It
+// says what the variable takes.
+type EnvError = bootstrap.EnvError
+
+// A variable is what the environment may say about a job. One that is empty says
+// nothing.
+type variable struct {
+	name string
+	set  func(o *options, text string) error // or what the variable takes
+}
+
+// variables are all that users set. Those that grun sets are bootstrap's
+// (bootstrap.FromEnv). Some are read where they are used, in package collectives:
+// what they take is checked here, where a mistake ends Init at every rank alike.
+func variables() []variable {
+	return []variable{
+		{bootstrap.EnvProvider, oneOf(func(o *options, name string) { o.provider = name }, "auto", "shm", "tcp", "ibv", "loop")},
+		{bootstrap.EnvHeap, sized(func(bytes int64) Option { return WithHeap(bytes) })},
+		{bootstrap.EnvFMAMax, sized(func(bytes int64) Option { return WithFMAMax(int(bytes)) })},
+		{bootstrap.EnvPeerTimeout, setPeerTimeout},
+		{bootstrap.EnvAtomics, (*options).setAtomics},
+		{bootstrap.EnvRDMA, func(o *options, text string) error { return WithRDMA(text)(o) }},
+		{bootstrap.EnvHosts, func(o *options, text string) error { return o.setHosts(strings.Split(text, ",")) }},
+		{bootstrap.EnvStats, oneOf(func(o *options, text string) { o.stats = text == "1" }, "0", "1")},
+		{bootstrap.EnvCollectives, oneOf(nil, "messages")},
+		{bootstrap.EnvExplain, oneOf(nil, "collectives")},
+		{bootstrap.EnvTuned, checkTuned},
+	}
+}
+
+// readEnvironment sets what the environment says.
+func (o *options) readEnvironment() error {
+	for _, v := range variables() {
+		text := os.Getenv(v.name)
+		if text == "" {
+			continue
+		}
+		if err := v.set(o, text); err != nil {
+			return &EnvError{Name: v.name, Value: text, Want: err.Error()}
+		}
+	}
+	return nil
+}
+
+// oneOf is for a variable that takes one of some words.
+func oneOf(set func(*options, string), words ...string) func(*options, string) error {
+	return func(o *options, text string) error {
+		if !slices.Contains(words, text) {
+			return fmt.Errorf("choose %s, or leave it unset", strings.Join(words, " or "))
+		}
+		if set != nil {
+			set(o, text)
+		}
+		return nil
+	}
+}
+
+// sized is for a variable that takes a number of bytes.
+func sized(with func(bytes int64) Option) func(*options, string) error {
+	return func(o *options, text string) error {
+		bytes, err := ParseSize(text)
+		if err != nil {
+			return err
+		}
+		return with(bytes)(o)
+	}
+}
+
+func setPeerTimeout(o *options, text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return fmt.Errorf("%w; write 30s or 500ms", err)
+	}
+	return WithPeerTimeout(d)(o)
+}
+
+// checkTuned finds a file that is not there. What is in it, collectives find out.
+func checkTuned(_ *options, text string) error {
+	if text == "off" {
+		return nil
+	}
+	if _, err := os.Stat(text); err != nil {
+		return fmt.Errorf("%w; name a file that grun tune wrote, or off", err)
+	}
+	return nil
+}
