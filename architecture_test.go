@@ -48,7 +48,7 @@ const providers = "verbs/loop verbs/shm verbs/tcp verbs/ibv"
 var picture = []layer{
 	{"internal/mutant", "",
 		"switches know nothing"},
-	{"internal/watchdog", "",
+	{"internal/testwatch", "",
 		"it looks at counts, whosever they are"},
 	{"internal/wait", "internal/mutant",
 		"waiting is below everything that waits"},
@@ -62,7 +62,7 @@ var picture = []layer{
 		"it wraps any provider, so it knows none, and verbs calls it, not the other way round"},
 	{"verbs/faulty", "verbs/driver internal/wait",
 		"it wraps any provider, so it knows none, and verbs calls it, not the other way round"},
-	{"verbs/verbstest", "verbs verbs/driver internal/wait internal/memory internal/watchdog",
+	{"verbs/verbstest", "verbs verbs/driver internal/wait internal/memory internal/testwatch",
 		"the suite is for any provider, so it knows none"},
 	{"verbs/*", "verbs/driver internal/wait internal/memory internal/mutant internal/atomics",
 		"a provider implements driver and is called by verbs, which it does not know; no provider knows another"},
@@ -95,7 +95,7 @@ var picture = []layer{
 		"it is a file that grun writes and collectives read, and knows neither"},
 	{"collectives", "collectives/internal/* rpipe runtime internal/fabric internal/element internal/atomics internal/arena internal/tuned internal/wait",
 		"it chooses among algorithms, which move bytes in mapped memory and through pipes"},
-	{"internal/testjob", "runtime launcher internal/bootstrap internal/fabric internal/watchdog verbs/driver verbs/faulty verbs/ibv",
+	{"internal/testjob", "runtime launcher internal/bootstrap internal/fabric internal/testwatch verbs/driver verbs/faulty verbs/ibv",
 		"it runs jobs for tests"},
 	{"internal/tools/*", "", "tools are apart"},
 	{"cmd/grun", "launcher runtime collectives internal/tuned internal/bootstrap internal/wait verbs verbs/driver",
@@ -113,7 +113,7 @@ var picture = []layer{
 }
 
 // forTests are packages for tests and benchmarks: no program contains them.
-const forTests = "verbs/verbstest internal/testjob internal/watchdog"
+const forTests = "verbs/verbstest internal/testjob internal/testwatch"
 
 // system are the packages that may speak to the kernel by themselves.
 const system = "internal/wait internal/memory internal/testjob verbs/shm verbs/tcp verbs/ibv runtime launcher cmd/grun bench bench/*"
@@ -179,7 +179,7 @@ func TestThePictureRefusesArrowsThatPointUp(t *testing.T) {
 		"launcher -> runtime", "runtime -> launcher", "internal/bootstrap -> runtime", "internal/bootstrap -> launcher",
 		"window -> verbs/shm", "window -> verbs/tcp", "window -> rpipe", "runtime -> window",
 		"window -> cmd/grun", "runtime -> examples/hello", "runtime -> bench", "launcher -> cmd/grun",
-		"runtime -> internal/testjob", "bench -> internal/watchdog", "bench -> internal/testjob", "examples/hello -> internal/fabric", "unheard/of -> verbs",
+		"runtime -> internal/testjob", "bench -> internal/testwatch", "bench -> internal/testjob", "examples/hello -> internal/fabric", "unheard/of -> verbs",
 		"collectives -> verbs/shm", "runtime -> collectives", "rpipe -> collectives", "collectives/internal/message -> runtime",
 		"collectives/internal/board -> collectives/internal/message",
 	} {
@@ -188,7 +188,7 @@ func TestThePictureRefusesArrowsThatPointUp(t *testing.T) {
 	}
 	for _, arrow := range []string{
 		"verbs -> verbs/driver", "verbs/tcp -> internal/wait", "runtime -> verbs/tcp", "window -> runtime",
-		"cmd/grun -> launcher", "examples/hello -> window", "internal/testjob -> launcher", "internal/testjob -> internal/watchdog",
+		"cmd/grun -> launcher", "examples/hello -> window", "internal/testjob -> launcher", "internal/testjob -> internal/testwatch",
 	} {
 		from, to, _ := strings.Cut(arrow, " -> ")
 		require.Empty(t, wrongArrow(from, to), arrow)

@@ -3,18 +3,18 @@ package launcher
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // envBody makes the test binary run one of the bodies instead of the tests.
@@ -61,7 +61,7 @@ type outcome struct {
 // run runs a job under a watchdog and checks that nothing of it is left.
 func run(t *testing.T, spec Spec) outcome {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(context.Background(), 30*time.Second, fmt.Errorf("watchdog of %s", t.Name()))
+	ctx, cancel := testwatch.With(context.Background())
 	defer cancel()
 	o := outcome{stdout: &buffer{}, stderr: &buffer{}}
 	if spec.Stdout == nil {

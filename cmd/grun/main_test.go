@@ -16,6 +16,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // grunPath is grun, built once: go run would turn every exit code into 1.
@@ -50,7 +52,7 @@ const envMark = "GRUN_TEST_MARK"
 // newJob prepares grun under a watchdog, with a directory for temporary files
 // in which nothing may be left.
 func newJob(t *testing.T, args ...string) *job {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := testwatch.With(context.Background())
 	t.Cleanup(cancel)
 	j := &job{cmd: exec.CommandContext(ctx, grunPath, args...), mark: envMark + "=" + uuid.NewString()}
 	tmp := t.TempDir()

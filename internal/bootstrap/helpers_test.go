@@ -5,10 +5,11 @@ import (
 	"context"
 	"net"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -17,7 +18,7 @@ var testSecret = bytes.Repeat([]byte{7}, SecretSize)
 
 // watchdog is the context of a test: whatever waits longer is a failure.
 func watchdog(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := testwatch.With(context.Background())
 	t.Cleanup(cancel)
 	return ctx
 }

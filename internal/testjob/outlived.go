@@ -8,7 +8,7 @@ import (
 	goruntime "runtime"
 	"time"
 
-	"github.com/gopgas/gopgas/internal/watchdog"
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // outlived shows where goroutines wait when a job goes on after the watchdog ended
@@ -16,10 +16,10 @@ import (
 func outlived(ctx context.Context) (stop func()) {
 	over := make(chan struct{})
 	context.AfterFunc(ctx, func() {
-		if !errors.Is(context.Cause(ctx), watchdog.ErrStuck) {
+		if !errors.Is(context.Cause(ctx), testwatch.ErrStuck) {
 			return
 		}
-		late := time.NewTimer(2 * watchdog.Patience())
+		late := time.NewTimer(2 * testwatch.Patience())
 		defer late.Stop()
 		select {
 		case <-over:

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
-	"github.com/gopgas/gopgas/internal/watchdog"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/launcher"
 )
 
@@ -78,7 +78,7 @@ func (j Job) Try(t testing.TB, body string) Outcome {
 	t.Helper()
 	defer lock(t)()
 	told := newSheet(t, j.Ranks)
-	ctx, stop := watchdog.With(t.Context(), told.whole)
+	ctx, stop := testwatch.With(t.Context(), told.whole)
 	defer stop()
 	exe, err := os.Executable()
 	require.NoError(t, err)

@@ -7,12 +7,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gopgas/gopgas/internal/watchdog"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
 )
 
+// Watchdog is how long one wait of a test may last.
+var Watchdog = testwatch.Patience()
+
 // ErrWatchdog is the cause of the end of a job in which no rank makes a step.
-var ErrWatchdog = watchdog.ErrStuck
+var ErrWatchdog = testwatch.ErrStuck
 
 // A Rank is a job as one rank of a test sees it. A failed assertion ends it.
 type Rank struct {
@@ -61,7 +64,7 @@ func All(t *testing.T, atLeast int, body Body, opts ...runtime.Option) {
 // WithWatchdog returns a context for one wait, which ends with ErrWatchdog when that
 // takes too long. A job has one of its own, which looks at steps.
 func WithWatchdog(ctx context.Context) (context.Context, context.CancelFunc) {
-	return watchdog.With(ctx)
+	return testwatch.With(ctx)
 }
 
 func newRank(t require.TestingT, job *runtime.Job) *Rank {

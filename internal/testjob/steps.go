@@ -14,14 +14,14 @@ import (
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/internal/fabric"
-	"github.com/gopgas/gopgas/internal/watchdog"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
 )
 
 // RunLocal is runtime.RunLocal under a watchdog that looks at the steps of all ranks.
 func RunLocal(ctx context.Context, n int, body runtime.Body, opts ...runtime.Option) error {
 	var s steps
-	ctx, stop := watchdog.With(ctx, s.sum)
+	ctx, stop := testwatch.With(ctx, s.sum)
 	defer stop()
 	defer outlived(ctx)()
 	return runtime.RunLocal(ctx, n, s.counted(body), opts...)
@@ -111,7 +111,7 @@ func (s *steps) watched() (ctx context.Context, stop context.CancelFunc, err err
 		return nil, nil, err
 	}
 	all := &sheet{file, env.Size}
-	ctx, stop = watchdog.With(context.Background(), func() uint64 {
+	ctx, stop = testwatch.With(context.Background(), func() uint64 {
 		all.tell(env.Rank, s.sum())
 		return all.byRanks()
 	})

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/fabric"
-	"github.com/gopgas/gopgas/internal/watchdog"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -18,7 +18,7 @@ func TestAWaitThatEndsIsAStep(t *testing.T) {
 		var s steps
 		var asleep, over uint64
 		var parks atomic.Pointer[func() uint64]
-		require.NoError(t, runtime.RunLocal(watchdog.Context(t), 2, s.counted(func(ctx context.Context, job *runtime.Job) error {
+		require.NoError(t, runtime.RunLocal(testwatch.Context(t), 2, s.counted(func(ctx context.Context, job *runtime.Job) error {
 			r := newRank(t, job)
 			r.NoError(r.World.Barrier(ctx))
 			if r.Me == 1 {
@@ -28,7 +28,7 @@ func TestAWaitThatEndsIsAStep(t *testing.T) {
 				parks.Store(&since)
 			} else {
 				r.Eventually(func() bool { f := parks.Load(); return f != nil && (*f)() > 0 },
-					watchdog.Patience(), watchdog.Patience()/10000)
+					testwatch.Patience(), testwatch.Patience()/10000)
 				asleep = s.sum()
 			}
 			r.NoError(r.World.Barrier(ctx))

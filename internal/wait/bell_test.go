@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 func TestWaitReturnsAtOnceWhenReadyWithoutLookingAtTheContext(t *testing.T) {
@@ -26,7 +28,7 @@ func TestRingWakesAParkedWaiter(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
 		b := bell()
 		var flag atomic.Bool
-		result := waited(watchdog(t), b, flag.Load)
+		result := waited(testwatch.Context(t), b, flag.Load)
 		untilParked(t, b, 0)
 		flag.Store(true)
 		b.Ring()
@@ -38,7 +40,7 @@ func TestRingWithoutItsConditionLeavesTheWaiterWaiting(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
 		b := bell()
 		var flag atomic.Bool
-		result := waited(watchdog(t), b, flag.Load)
+		result := waited(testwatch.Context(t), b, flag.Load)
 		for range uint64(5) {
 			before := b.Parks()
 			b.Ring()
@@ -55,7 +57,7 @@ func TestCancellationWakesAParkedWaiterWithItsCause(t *testing.T) {
 	cause := errors.New("the job was aborted")
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
 		b := bell()
-		ctx, cancel := context.WithCancelCause(watchdog(t))
+		ctx, cancel := context.WithCancelCause(testwatch.Context(t))
 		result := waited(ctx, b, never)
 		untilParked(t, b, 0)
 		cancel(cause)
@@ -78,10 +80,10 @@ func TestCancellationOfOneWaiterLeavesTheOthersWaiting(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
 		b := bell()
 		var flag atomic.Bool
-		ctx, cancel := context.WithCancel(watchdog(t))
+		ctx, cancel := context.WithCancel(testwatch.Context(t))
 		first := waited(ctx, b, never)
 		untilParked(t, b, 0)
-		second := waited(watchdog(t), b, flag.Load)
+		second := waited(testwatch.Context(t), b, flag.Load)
 		untilParked(t, b, 1)
 		cancel()
 		require.ErrorIs(t, <-first, context.Canceled)
@@ -97,7 +99,7 @@ func TestAPanickingConditionLeavesNoWaiterBehind(t *testing.T) {
 		b := bell()
 		looks := 0
 		require.Panics(t, func() {
-			_ = b.park(watchdog(t), func() bool {
+			_ = b.park(testwatch.Context(t), func() bool {
 				looks++
 				panic("condition")
 			})
@@ -141,7 +143,7 @@ func TestTwoViewsOfOneSharedBellRingEachOther(t *testing.T) {
 	for _, pair := range [][2]*Bell{{owner, peer}, {peer, owner}} {
 		flag.Store(false)
 		before := pair[0].Parks()
-		result := waited(watchdog(t), pair[0], flag.Load)
+		result := waited(testwatch.Context(t), pair[0], flag.Load)
 		untilParked(t, pair[0], before)
 		flag.Store(true)
 		pair[1].Ring()
@@ -157,7 +159,7 @@ func TestManyParkedWaitersShareOneThread(t *testing.T) {
 	var flag atomic.Bool
 	results := make([]<-chan error, waiters)
 	for i := range results {
-		results[i] = waited(watchdog(t), b, flag.Load)
+		results[i] = waited(testwatch.Context(t), b, flag.Load)
 	}
 	untilParked(t, b, waiters-1)
 	require.Less(t, threads(t)-before, waiters/4)
@@ -217,7 +219,7 @@ func TestWaitingTellsOfAWaiterUntilItLeaves(t *testing.T) {
 		b := bell()
 		require.False(t, b.Waiting())
 		var flag atomic.Bool
-		result := waited(watchdog(t), b, flag.Load)
+		result := waited(testwatch.Context(t), b, flag.Load)
 		untilParked(t, b, 0)
 		require.True(t, b.Waiting())
 		flag.Store(true)

@@ -3,48 +3,36 @@ package wait
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // errLostWakeup is what a test fails with when a waiter sleeps although its
 // condition holds.
 var errLostWakeup = errors.New("a waiter sleeps although its condition is true and the bell was rung")
 
-// patience bounds every wait of these tests; it is no measure of speed.
-const patience = 30 * time.Second
-
-// watchdog returns a context that ends a stuck wait with errLostWakeup.
-func watchdog(t testing.TB) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, errLostWakeup)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 // A guard ends a stress test that makes no progress, however long it takes as
 // a whole.
 type guard struct {
 	context.Context
-	timer *time.Timer
+	stop   context.CancelFunc
+	rounds atomic.Uint64
 }
 
 func newGuard() *guard {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	return &guard{ctx, time.AfterFunc(patience, func() { cancel(errLostWakeup) })}
+	g := &guard{}
+	g.Context, g.stop = testwatch.With(context.Background(), g.rounds.Load)
+	return g
 }
 
 // progress says that round n was reached.
-func (g *guard) progress(n uint64) {
-	if n%1024 == 0 {
-		g.timer.Reset(patience)
-	}
-}
-
-func (g *guard) stop() { g.timer.Stop() }
+func (g *guard) progress(n uint64) { g.rounds.Store(n) }
 
 // sharedMemory returns pages that other processes could map. They stay until
 // this process ends, as a heap's do: the ring of a canceled wait may come late.
@@ -67,7 +55,7 @@ func onEachBackend(t *testing.T, f func(t *testing.T, bell func() *Bell)) {
 // than n times.
 func untilParked(t *testing.T, b *Bell, n uint64) {
 	t.Helper()
-	require.Eventually(t, func() bool { return b.Parks() > n }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return b.Parks() > n }, testwatch.Patience(), time.Millisecond)
 }
 
 // waited runs Wait in a goroutine and hands its result over.

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // A device that rings only on demand is asked after the waiter has announced
@@ -17,7 +19,7 @@ func TestWhoeverParksAsksForTheRingBeforeTheLastLook(t *testing.T) {
 			require.True(t, b.Waiting())
 			asked.Store(true)
 		})
-		result := waited(watchdog(t), b, flag.Load)
+		result := waited(testwatch.Context(t), b, flag.Load)
 		untilParked(t, b, 0)
 		require.True(t, asked.Load())
 		asked.Store(false)
@@ -36,7 +38,7 @@ func TestWhatComesBetweenTheAskingAndTheLastLookIsSeen(t *testing.T) {
 		b := bell()
 		var flag atomic.Bool
 		b.OnPark(func() { flag.Store(true) }) // and nobody rings
-		require.NoError(t, b.Wait(watchdog(t), flag.Load))
+		require.NoError(t, b.Wait(testwatch.Context(t), flag.Load))
 		require.Zero(t, b.Parks())
 	})
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 const rounds = 100_000
@@ -97,7 +99,7 @@ func TestNoWakeupIsLostAmongManyWaitersOfOneBell(t *testing.T) {
 func TestAWaiterLooksAgainBetweenAnnouncingItselfAndSleeping(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
 		b := bell()
-		ctx, rescue := context.WithCancelCause(watchdog(t))
+		ctx, rescue := context.WithCancelCause(testwatch.Context(t))
 		defer rescue(nil)
 		looks, flag := 0, false
 		result := waited(ctx, b, func() bool {
@@ -110,7 +112,7 @@ func TestAWaiterLooksAgainBetweenAnnouncingItselfAndSleeping(t *testing.T) {
 			}
 			return false
 		})
-		require.Eventually(t, func() bool { return len(result) == 1 || b.Parks() > 0 }, patience, patience/10_000)
+		require.Eventually(t, func() bool { return len(result) == 1 || b.Parks() > 0 }, testwatch.Patience(), testwatch.Patience()/10_000)
 		if b.Parks() > 0 {
 			rescue(errLostWakeup)
 			<-result
@@ -138,7 +140,7 @@ func TestCancellationRacingWithRingsAlwaysEndsTheWait(t *testing.T) {
 				require.ErrorIs(t, err, context.Canceled)
 			}
 			racers.Wait()
-			require.NotErrorIs(t, context.Cause(guard), errLostWakeup)
+			require.NotErrorIs(t, context.Cause(guard), testwatch.ErrStuck)
 		}
 		require.Zero(t, b.words.waiters.Load())
 	})

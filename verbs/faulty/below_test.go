@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/loop"
@@ -120,15 +121,15 @@ func TestDeviceFatalEndsEveryQueuePair(t *testing.T) {
 	events := make(chan driver.AsyncEvent, 4)
 	bell := wait.NewLocal()
 	p := New(loop.New(), Plan{DelayStarts: 1, MaxDelay: ages, MaxPolls: 1 << 40})
-	ctx, err := p.Open(watchdog(t), "loop0", driver.Options{Bell: bell, OnEvent: func(e driver.AsyncEvent) { events <- e }})
+	ctx, err := p.Open(testwatch.Context(t), "loop0", driver.Options{Bell: bell, OnEvent: func(e driver.AsyncEvent) { events <- e }})
 	require.NoError(t, err)
 	defer ctx.Close()
-	cq, err := ctx.CreateCQ(watchdog(t), 4)
+	cq, err := ctx.CreateCQ(testwatch.Context(t), 4)
 	require.NoError(t, err)
-	qp, err := ctx.CreateQP(watchdog(t), driver.QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 2, RecvDepth: 1})
+	qp, err := ctx.CreateQP(testwatch.Context(t), driver.QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 2, RecvDepth: 1})
 	require.NoError(t, err)
 	for _, s := range []driver.State{driver.StateInit, driver.StateRTR, driver.StateRTS} {
-		require.NoError(t, qp.Modify(watchdog(t), s, driver.Attr{Peer: qp.Address()}))
+		require.NoError(t, qp.Modify(testwatch.Context(t), s, driver.Attr{Peer: qp.Address()}))
 	}
 	n, err := qp.PostSend([]driver.WorkRequest{{ID: 1, Op: driver.OpSend}, {ID: 2, Op: driver.OpSend}})
 	require.NoError(t, err)
@@ -136,7 +137,7 @@ func TestDeviceFatalEndsEveryQueuePair(t *testing.T) {
 
 	ctx.(*device).observe(driver.AsyncEvent{Kind: driver.EventDeviceFatal, Err: driver.ErrLost})
 	require.Equal(t, driver.EventDeviceFatal, (<-events).Kind)
-	require.NoError(t, cq.Wait(watchdog(t)))
+	require.NoError(t, cq.Wait(testwatch.Context(t)))
 	wc := make([]driver.Completion, 4)
 	n, err = cq.Poll(wc)
 	require.NoError(t, err)

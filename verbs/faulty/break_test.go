@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/loop"
@@ -136,7 +137,7 @@ func TestReconnectingAfterACutWorks(t *testing.T) {
 	a.event()
 	b.event()
 	for _, e := range []*end{a, b} {
-		require.NoError(t, e.qp.Modify(watchdog(t), verbs.StateReset, driver.Attr{}))
+		require.NoError(t, e.qp.Modify(testwatch.Context(t), verbs.StateReset, driver.Attr{}))
 	}
 	connect(t, a.qp, b.qp)
 	for id := range uint64(20) {
@@ -164,7 +165,7 @@ func TestHeldRequestsAreLostWithThePeer(t *testing.T) {
 func TestModifyToErrFlushesWhatIsHeld(t *testing.T) {
 	a, b := pair(t, Plan{DelayStarts: 1, MaxDelay: ages, MaxPolls: 1 << 40})
 	a.post(a.write(1, b, 0), a.write(2, b, 8))
-	require.NoError(t, a.qp.Modify(watchdog(t), verbs.StateErr, driver.Attr{}))
+	require.NoError(t, a.qp.Modify(testwatch.Context(t), verbs.StateErr, driver.Attr{}))
 	a.expect(1, driver.Flushed, driver.Flushed)
 	require.Zero(t, b.get(0))
 }
@@ -176,7 +177,7 @@ func TestResetForgetsWhatIsHeldAndWhatWasNotPolled(t *testing.T) {
 		a.post(a.write(id, b, 0))
 	}
 	for range 2 {
-		require.NoError(t, a.qp.Modify(watchdog(t), verbs.StateReset, driver.Attr{}))
+		require.NoError(t, a.qp.Modify(testwatch.Context(t), verbs.StateReset, driver.Attr{}))
 		a.nothing(100)
 	}
 }
@@ -184,11 +185,11 @@ func TestResetForgetsWhatIsHeldAndWhatWasNotPolled(t *testing.T) {
 func TestDrainedQueueStartsNothingUntilItGoesOn(t *testing.T) {
 	a, b := pair(t, Plan{DelayCompletions: 0.5})
 	a.set(0, 1)
-	require.NoError(t, a.qp.Modify(watchdog(t), verbs.StateSQD, driver.Attr{}))
+	require.NoError(t, a.qp.Modify(testwatch.Context(t), verbs.StateSQD, driver.Attr{}))
 	a.post(a.write(1, b, 0))
 	a.nothing(100)
 	require.Zero(t, b.get(0))
-	require.NoError(t, a.qp.Modify(watchdog(t), verbs.StateRTS, driver.Attr{}))
+	require.NoError(t, a.qp.Modify(testwatch.Context(t), verbs.StateRTS, driver.Attr{}))
 	a.expect(1, driver.Success)
 	require.Equal(t, uint64(1), b.get(0))
 }

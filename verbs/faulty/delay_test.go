@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -31,7 +32,7 @@ func TestHeldCompletionWakesAWaiterOnceItIsDue(t *testing.T) {
 	a, b := pair(t, Plan{DelayCompletions: 1, MaxDelay: 5 * time.Millisecond, MaxPolls: 1 << 30})
 	for id := range uint64(20) {
 		a.post(a.write(id, b, 8))
-		require.NoError(t, a.cq.Wait(watchdog(t)))
+		require.NoError(t, a.cq.Wait(testwatch.Context(t)))
 		var wc [2]driver.Completion
 		n, err := a.cq.Poll(wc[:])
 		require.NoError(t, err)

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/loop"
 )
@@ -24,8 +25,8 @@ func TestCloseWithRequestsHeldLeavesNothingBehind(t *testing.T) { // goleak look
 func TestClosingTheDeviceWakesWhoWaits(t *testing.T) {
 	a, _ := pair(t, Plan{DelayStarts: 1})
 	var g errgroup.Group
-	g.Go(func() error { return a.cq.Wait(watchdog(t)) })
-	require.Eventually(t, func() bool { return a.bell.Parks() > 0 }, patience, patience/10000)
+	g.Go(func() error { return a.cq.Wait(testwatch.Context(t)) })
+	require.Eventually(t, func() bool { return a.bell.Parks() > 0 }, testwatch.Patience(), testwatch.Patience()/10_000)
 	require.NoError(t, a.ctx.Close())
 	require.NoError(t, g.Wait())
 	_, err := a.cq.Poll(make([]driver.Completion, 1))
@@ -34,11 +35,11 @@ func TestClosingTheDeviceWakesWhoWaits(t *testing.T) {
 
 func TestClosingACompletionQueueWakesWhoWaits(t *testing.T) {
 	a, _ := pair(t, Plan{DelayStarts: 1})
-	spare, err := a.ctx.CreateCQ(watchdog(t), 4)
+	spare, err := a.ctx.CreateCQ(testwatch.Context(t), 4)
 	require.NoError(t, err)
 	var g errgroup.Group
-	g.Go(func() error { return spare.Wait(watchdog(t)) })
-	require.Eventually(t, func() bool { return a.bell.Parks() > 0 }, patience, patience/10000)
+	g.Go(func() error { return spare.Wait(testwatch.Context(t)) })
+	require.Eventually(t, func() bool { return a.bell.Parks() > 0 }, testwatch.Patience(), testwatch.Patience()/10_000)
 	require.NoError(t, spare.Close())
 	require.NoError(t, g.Wait())
 	_, err = spare.Poll(make([]driver.Completion, 1))
@@ -57,7 +58,7 @@ func TestClosedQueuePairTellsThePeer(t *testing.T) {
 func TestCompletionsBeyondTheDepthOverrunTheQueue(t *testing.T) {
 	wire := loop.New()
 	a, b := open(t, New(wire, Plan{DelayCompletions: 0.5})), open(t, wire)
-	small, err := a.ctx.CreateCQ(watchdog(t), 2)
+	small, err := a.ctx.CreateCQ(testwatch.Context(t), 2)
 	require.NoError(t, err)
 	a.cq = small
 	a.qp = a.newQP()
@@ -72,7 +73,7 @@ func TestCompletionsBeyondTheDepthOverrunTheQueue(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err = a.cq.Poll(nil)
 		return err != nil
-	}, patience, patience/10000)
+	}, testwatch.Patience(), testwatch.Patience()/10_000)
 	for range 100 {
 		_, err = a.cq.Poll(make([]driver.Completion, 1))
 		require.ErrorIs(t, err, driver.ErrOverrun, "an overrun queue stays unusable")
@@ -85,13 +86,13 @@ func TestQueuePairNeedsCompletionQueuesOfItsContext(t *testing.T) {
 	var ctxs [2]driver.Context
 	for i := range ctxs {
 		var err error
-		ctxs[i], err = p.Open(watchdog(t), "loop0", driver.Options{})
+		ctxs[i], err = p.Open(testwatch.Context(t), "loop0", driver.Options{})
 		require.NoError(t, err)
 		defer ctxs[i].Close()
-		cqs[i], err = ctxs[i].CreateCQ(watchdog(t), 4)
+		cqs[i], err = ctxs[i].CreateCQ(testwatch.Context(t), 4)
 		require.NoError(t, err)
 	}
-	_, err := ctxs[0].CreateQP(watchdog(t), driver.QPConfig{SendCQ: cqs[0], RecvCQ: cqs[1], SendDepth: 1, RecvDepth: 1})
+	_, err := ctxs[0].CreateQP(testwatch.Context(t), driver.QPConfig{SendCQ: cqs[0], RecvCQ: cqs[1], SendDepth: 1, RecvDepth: 1})
 	require.ErrorIs(t, err, driver.ErrInvalid)
 }
 

@@ -7,12 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/loop"
 )
 
 func TestPlanWithoutFaultsHandsOutTheWrappedProvidersContext(t *testing.T) {
-	ctx, err := New(loop.New(), Plan{Seed: 7}).Open(watchdog(t), "loop0", driver.Options{})
+	ctx, err := New(loop.New(), Plan{Seed: 7}).Open(testwatch.Context(t), "loop0", driver.Options{})
 	require.NoError(t, err)
 	_, faulty := ctx.(*device)
 	require.False(t, faulty)
@@ -22,9 +23,9 @@ func TestPlanWithoutFaultsHandsOutTheWrappedProvidersContext(t *testing.T) {
 func TestNameAndDevicesAreTheWrappedProviders(t *testing.T) {
 	p := New(loop.New(), Plan{DelayStarts: 1})
 	require.Equal(t, "loop", p.Name())
-	devices, err := p.Devices(watchdog(t))
+	devices, err := p.Devices(testwatch.Context(t))
 	require.NoError(t, err)
-	want, err := loop.New().Devices(watchdog(t))
+	want, err := loop.New().Devices(testwatch.Context(t))
 	require.NoError(t, err)
 	want[0].MapsMemory = false // stores would go around the faults
 	require.Equal(t, want, devices)
@@ -46,7 +47,7 @@ func TestNonsenseInAPlanIsRefusedByOpen(t *testing.T) {
 		"cut at request 0":    {Cuts: []Cut{{}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := New(loop.New(), plan).Open(watchdog(t), "loop0", driver.Options{})
+			_, err := New(loop.New(), plan).Open(testwatch.Context(t), "loop0", driver.Options{})
 			require.ErrorIs(t, err, driver.ErrInvalid)
 			require.ErrorContains(t, err, "faulty plan")
 		})
@@ -68,16 +69,16 @@ func TestPlanHidesCapabilities(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := New(loop.New(), c.plan)
-			devices, err := p.Devices(watchdog(t))
+			devices, err := p.Devices(testwatch.Context(t))
 			require.NoError(t, err)
 			require.Equal(t, c.allWidths, devices[0].ExtendedAtomics)
-			ctx, err := p.Open(watchdog(t), "loop0", driver.Options{})
+			ctx, err := p.Open(testwatch.Context(t), "loop0", driver.Options{})
 			require.NoError(t, err)
 			defer ctx.Close()
 			require.Equal(t, c.allWidths, ctx.Info().ExtendedAtomics)
-			cq, err := ctx.CreateCQ(watchdog(t), 4)
+			cq, err := ctx.CreateCQ(testwatch.Context(t), 4)
 			require.NoError(t, err)
-			qp, err := ctx.CreateQP(watchdog(t), driver.QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 1, RecvDepth: 1})
+			qp, err := ctx.CreateQP(testwatch.Context(t), driver.QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 1, RecvDepth: 1})
 			require.NoError(t, err)
 			_, maps := qp.(driver.Mapper)
 			_, cancels := qp.(driver.Canceler)
@@ -90,15 +91,15 @@ func TestPlanHidesCapabilities(t *testing.T) {
 func TestHiddenAtomicsAreRefusedEvenWhenPosted(t *testing.T) {
 	wire := loop.New()
 	p := New(wire, Plan{HideExtendedAtomics: true})
-	ctx, err := p.Open(watchdog(t), "loop0", driver.Options{})
+	ctx, err := p.Open(testwatch.Context(t), "loop0", driver.Options{})
 	require.NoError(t, err)
 	defer ctx.Close()
-	cq, err := ctx.CreateCQ(watchdog(t), 4)
+	cq, err := ctx.CreateCQ(testwatch.Context(t), 4)
 	require.NoError(t, err)
-	qp, err := ctx.CreateQP(watchdog(t), driver.QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 1, RecvDepth: 1})
+	qp, err := ctx.CreateQP(testwatch.Context(t), driver.QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 1, RecvDepth: 1})
 	require.NoError(t, err)
 	for _, s := range []driver.State{driver.StateInit, driver.StateRTR, driver.StateRTS} {
-		require.NoError(t, qp.Modify(watchdog(t), s, driver.Attr{Peer: qp.Address()})) // connected to itself
+		require.NoError(t, qp.Modify(testwatch.Context(t), s, driver.Attr{Peer: qp.Address()})) // connected to itself
 	}
 	n, err := qp.PostSend([]driver.WorkRequest{{Op: driver.OpAtomic, Atomic: driver.AtomicAdd, Width: 4}})
 	require.Zero(t, n)

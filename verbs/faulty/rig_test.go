@@ -1,15 +1,14 @@
 package faulty
 
 import (
-	"context"
 	"encoding/binary"
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs"
 	"github.com/gopgas/gopgas/verbs/driver"
@@ -18,18 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds every wait of these tests; it is no measure of speed.
-const patience = 30 * time.Second
-
 // ages is a hold that no test outlives.
 const ages = time.Hour
-
-func watchdog(t testing.TB) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, errors.New("the test's watchdog"))
-	t.Cleanup(cancel)
-	return ctx
-}
 
 // end is one end of a connection.
 type end struct {
@@ -52,14 +41,14 @@ func open(t testing.TB, p driver.Provider) *end {
 	t.Helper()
 	e := &end{t: t, bell: wait.NewLocal(), events: make(chan driver.AsyncEvent, 16)}
 	var err error
-	e.ctx, err = verbs.Open(watchdog(t), p, "", driver.Options{Bell: e.bell, OnEvent: func(ev driver.AsyncEvent) { e.events <- ev }})
+	e.ctx, err = verbs.Open(testwatch.Context(t), p, "", driver.Options{Bell: e.bell, OnEvent: func(ev driver.AsyncEvent) { e.events <- ev }})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.ctx.Close()) })
 	e.pd, err = e.ctx.AllocPD()
 	require.NoError(t, err)
-	e.cq, err = e.ctx.CreateCQ(watchdog(t), 4*depth)
+	e.cq, err = e.ctx.CreateCQ(testwatch.Context(t), 4*depth)
 	require.NoError(t, err)
-	e.mr, err = e.pd.RegMR(watchdog(t), driver.Memory{Bytes: make([]byte, memory)}, driver.AllAccess)
+	e.mr, err = e.pd.RegMR(testwatch.Context(t), driver.Memory{Bytes: make([]byte, memory)}, driver.AllAccess)
 	require.NoError(t, err)
 	e.qp = e.newQP()
 	return e
@@ -67,15 +56,15 @@ func open(t testing.TB, p driver.Provider) *end {
 
 func (e *end) newQP() *verbs.QP {
 	e.t.Helper()
-	qp, err := e.pd.CreateQP(watchdog(e.t), verbs.QPConfig{SendCQ: e.cq, RecvCQ: e.cq, SendDepth: depth, RecvDepth: depth, MaxInline: 64})
+	qp, err := e.pd.CreateQP(testwatch.Context(e.t), verbs.QPConfig{SendCQ: e.cq, RecvCQ: e.cq, SendDepth: depth, RecvDepth: depth, MaxInline: 64})
 	require.NoError(e.t, err)
 	return qp
 }
 
 func connect(t testing.TB, a, b *verbs.QP) {
 	t.Helper()
-	require.NoError(t, a.Connect(watchdog(t), b.Address(), 0))
-	require.NoError(t, b.Connect(watchdog(t), a.Address(), 0))
+	require.NoError(t, a.Connect(testwatch.Context(t), b.Address(), 0))
+	require.NoError(t, b.Connect(testwatch.Context(t), a.Address(), 0))
 }
 
 // pair connects an end with the plan's faults to one that has none.
@@ -139,7 +128,7 @@ func (e *end) next() driver.Completion {
 				return wc[0]
 			}
 		}
-		require.NoError(e.t, e.cq.Wait(watchdog(e.t)))
+		require.NoError(e.t, e.cq.Wait(testwatch.Context(e.t)))
 	}
 }
 
@@ -169,7 +158,7 @@ func (e *end) event() driver.AsyncEvent {
 	select {
 	case ev := <-e.events:
 		return ev
-	case <-watchdog(e.t).Done():
+	case <-testwatch.Context(e.t).Done():
 		require.Fail(e.t, "no event came")
 		return driver.AsyncEvent{}
 	}

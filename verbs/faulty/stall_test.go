@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -25,7 +26,7 @@ func TestStallEndsByTheClockAndWakesTheWaiter(t *testing.T) {
 	for id := range uint64(3) {
 		posted := time.Now()
 		a.post(a.write(id, b, 0))
-		require.NoError(t, a.cq.Wait(watchdog(t)))
+		require.NoError(t, a.cq.Wait(testwatch.Context(t)))
 		require.GreaterOrEqual(t, time.Since(posted), long)
 		var wc [1]driver.Completion
 		n, err := a.cq.Poll(wc[:])
@@ -44,8 +45,8 @@ func TestRequestHeldByAStallGoesOutThoughNobodyPolls(t *testing.T) {
 func TestStalledQueuePairCanBeResetAndClosed(t *testing.T) {
 	a, b := pair(t, Plan{Stall: Stall{Every: 1, For: ages}})
 	a.post(a.write(1, b, 0))
-	require.NoError(t, a.qp.Modify(watchdog(t), verbs.StateErr, driver.Attr{}))
-	require.NoError(t, a.qp.Modify(watchdog(t), verbs.StateReset, driver.Attr{}))
+	require.NoError(t, a.qp.Modify(testwatch.Context(t), verbs.StateErr, driver.Attr{}))
+	require.NoError(t, a.qp.Modify(testwatch.Context(t), verbs.StateReset, driver.Attr{}))
 	require.NoError(t, a.qp.Close())
 	require.Zero(t, b.get(0))
 }

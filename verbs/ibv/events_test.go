@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -59,7 +60,7 @@ func TestNothingRunsWhileNothingIsOutstanding(t *testing.T) {
 	a.post(driver.WorkRequest{ID: 1, Op: driver.OpWrite, Flags: driver.Signaled, Local: a.segment(8), Remote: b.at(0)})
 	require.True(t, a.dev.watchdog.running.Load())
 	require.Equal(t, uint64(1), a.next().ID)
-	require.Eventually(t, func() bool { return !a.dev.watchdog.running.Load() }, watchdogTime, time.Millisecond)
+	require.Eventually(t, func() bool { return !a.dev.watchdog.running.Load() }, testwatch.Patience(), time.Millisecond)
 	require.False(t, b.dev.watchdog.running.Load(), "a target has nothing to watch over")
 	for len(a.events) > 0 {
 		require.Equal(t, driver.EventCompletion, (<-a.events).Kind)
@@ -83,7 +84,7 @@ func TestTheWatchdogKeepsWhatNobodyPolls(t *testing.T) {
 	for id := range uint64(16) {
 		a.post(driver.WorkRequest{ID: id, Op: driver.OpWrite, Flags: driver.Signaled, Local: a.segment(8), Remote: b.at(0)})
 	}
-	require.Eventually(t, func() bool { return !a.dev.watchdog.running.Load() }, watchdogTime, time.Millisecond)
+	require.Eventually(t, func() bool { return !a.dev.watchdog.running.Load() }, testwatch.Patience(), time.Millisecond)
 	for id := range uint64(16) {
 		wc := a.next()
 		require.Equal(t, id, wc.ID)

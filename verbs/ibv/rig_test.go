@@ -3,20 +3,16 @@
 package ibv
 
 import (
-	"context"
-	"errors"
 	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
-
-// watchdogTime bounds every wait of these tests.
-const watchdogTime = 30 * time.Second
 
 // impatient gives up a peer after a fraction of a second.
 var impatient = Config{PeerTimeout: 300 * time.Millisecond}
@@ -111,7 +107,7 @@ func (e *end) receive(ids ...uint64) {
 // next waits for a completion.
 func (e *end) next() driver.Completion {
 	e.t.Helper()
-	ctx, cancel := context.WithTimeoutCause(e.t.Context(), watchdogTime, errors.New("no completion came"))
+	ctx, cancel := testwatch.With(e.t.Context())
 	defer cancel()
 	var wc [1]driver.Completion
 	for {
@@ -136,7 +132,7 @@ func (e *end) none() {
 // event waits for news of a kind; others are passed over.
 func (e *end) event(kind driver.EventKind) driver.AsyncEvent {
 	e.t.Helper()
-	for late := time.After(watchdogTime); ; {
+	for late := time.After(testwatch.Patience()); ; {
 		select {
 		case ev := <-e.events:
 			if ev.Kind == kind {

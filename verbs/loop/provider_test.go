@@ -2,7 +2,6 @@ package loop
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -10,12 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-const watchdog = 30 * time.Second
 
 // end is one rank's end, without the checks of package verbs in between.
 type end struct {
@@ -76,7 +74,7 @@ func (e *end) post(op driver.Opcode, id uint64, to driver.RemoteAddr) {
 
 func (e *end) next() driver.Completion {
 	e.t.Helper()
-	ctx, cancel := context.WithTimeoutCause(context.Background(), watchdog, errors.New("no completion came"))
+	ctx, cancel := testwatch.With(context.Background())
 	defer cancel()
 	require.NoError(e.t, e.cq.Wait(ctx))
 	wc := make([]driver.Completion, 1)
@@ -91,7 +89,7 @@ func (e *end) event() driver.AsyncEvent {
 	select {
 	case ev := <-e.events:
 		return ev
-	case <-time.After(watchdog):
+	case <-time.After(testwatch.Patience()):
 		e.t.Fatal("no event came")
 		return driver.AsyncEvent{}
 	}
@@ -111,7 +109,7 @@ func TestAPeerThatNeverConnectsEndsInRetryExceeded(t *testing.T) {
 
 func TestAPeerThatConnectsInTimeStopsTheTimer(t *testing.T) {
 	a, b := newEnds(t)
-	a.connect(b, watchdog)
+	a.connect(b, testwatch.Patience())
 	a.post(driver.OpWrite, 1, b.remote(0))
 	require.NotNil(t, a.qp.(*qp).timer)
 	b.connect(a, 0)
@@ -123,7 +121,7 @@ func TestAPeerThatConnectsInTimeStopsTheTimer(t *testing.T) {
 
 func TestATimerThatWasStoppedTooLateBreaksNothing(t *testing.T) {
 	a, b := newEnds(t)
-	a.connect(b, watchdog)
+	a.connect(b, testwatch.Patience())
 	a.post(driver.OpWrite, 1, b.remote(0))
 	q := a.qp.(*qp)
 	stale := q.timer
@@ -152,7 +150,7 @@ func TestASendThatWaitsFailsOnceItsPeerBreaks(t *testing.T) {
 
 func TestASendThatWaitsSurvivesThePeersReset(t *testing.T) {
 	a, b := newEnds(t)
-	a.connect(b, watchdog)
+	a.connect(b, testwatch.Patience())
 	b.connect(a, 0)
 	a.post(driver.OpSend, 1, driver.RemoteAddr{})
 	b.modify(driver.StateReset, driver.Attr{})
@@ -266,7 +264,7 @@ func TestEndsThatBreakEachOtherDoNotDeadlock(t *testing.T) {
 		go func() { both.Wait(); close(done) }()
 		select {
 		case <-done:
-		case <-time.After(watchdog):
+		case <-time.After(testwatch.Patience()):
 			t.Fatal("deadlock")
 		}
 		require.NoError(t, a.ctx.Close())

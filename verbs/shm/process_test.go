@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -49,7 +50,7 @@ func (r *rank) word(offset int) *atomic.Uint64 {
 // await waits on the bell until the word has the value.
 func (r *rank) await(offset int, want uint64) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := testwatch.With(context.Background())
 	defer cancel()
 	w := r.word(offset)
 	require.NoError(r.t, r.bell.Wait(ctx, func() bool { return w.Load() == want }), "waiting for %d, is %d", want, w.Load())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -27,8 +28,24 @@ func newImpostor(t testing.TB, n *node) *impostor {
 	conn, err := net.Dial("tcp", n.endpoints[0].String())
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() }) //nolint:errcheck // it may be closed already
-	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
-	return &impostor{t: t, conn: conn}
+	return &impostor{t: t, conn: patient{conn.(*net.TCPConn)}}
+}
+
+// patient is a connection on which each read and write is bounded.
+type patient struct{ *net.TCPConn }
+
+func (c patient) Read(b []byte) (int, error) {
+	if err := c.SetReadDeadline(time.Now().Add(testwatch.Patience())); err != nil {
+		return 0, err
+	}
+	return c.TCPConn.Read(b)
+}
+
+func (c patient) Write(b []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(testwatch.Patience())); err != nil {
+		return 0, err
+	}
+	return c.TCPConn.Write(b)
 }
 
 func (i *impostor) send(b []byte) {
@@ -96,7 +113,7 @@ func (i *impostor) frame(f frame, body ...byte) {
 // event waits for one asynchronous event.
 func (n *node) event() driver.AsyncEvent {
 	n.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := testwatch.With(context.Background())
 	defer cancel()
 	select {
 	case e := <-n.events:

@@ -52,7 +52,7 @@ func TestStoppedPeerIsNoVanishedHost(t *testing.T) {
 	for range 4 { // shuts the window
 		post(t, qa, driver.WorkRequest{Op: driver.OpWrite, Local: segment(src), Remote: b.at(0)})
 	}
-	time.Sleep(leastSilence * 3 / 2) // as long as it takes to lose patience, were that wrongly lost
+	time.Sleep(leastSilence * 3 / 2) // as long as it takes to lose testwatch.Patience(), were that wrongly lost
 	require.Empty(t, a.events)
 	require.Equal(t, driver.StateRTS, qa.currentState())
 	resume()

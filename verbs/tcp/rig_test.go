@@ -9,12 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
-
-// patience bounds every wait of these tests; none of them is about speed.
-const patience = 30 * time.Second
 
 // A node is a device with what one rank needs of it.
 type node struct {
@@ -117,7 +115,7 @@ func (n *node) hears(q *qp, f func(*link)) {
 // next waits for one completion.
 func (n *node) next() driver.Completion {
 	n.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := testwatch.With(context.Background())
 	defer cancel()
 	var wc [1]driver.Completion
 	for {
@@ -150,7 +148,7 @@ func segment(b []byte) []driver.Segment { return []driver.Segment{{Mem: b}} }
 // eventually waits for cond, which no completion announces.
 func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	require.Eventually(t, cond, patience, time.Millisecond, what)
+	require.Eventually(t, cond, testwatch.Patience(), time.Millisecond, what)
 }
 
 func netipPort(a netip.Addr, port uint16) netip.AddrPort { return netip.AddrPortFrom(a, port) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -130,7 +131,7 @@ func TestSilentStrangersLockNobodyOut(t *testing.T) {
 	connect(t, qa, qb.Address())
 	connect(t, qb, qa.Address())
 	works(t, a, b, qa)
-	require.NoError(t, silent[0].SetReadDeadline(time.Now().Add(patience)))
+	require.NoError(t, silent[0].SetReadDeadline(time.Now().Add(testwatch.Patience())))
 	_, err := silent[0].Read(make([]byte, 1))
 	require.ErrorIs(t, err, io.EOF, "the oldest stranger made room")
 	a.token.Lock()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -63,7 +64,7 @@ func (e *end) connect(peer []byte) error {
 
 // done waits for the completion of a request.
 func (e *end) done(id uint64) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := testwatch.With(context.Background())
 	defer cancel()
 	var wc [1]driver.Completion
 	for {

@@ -1,15 +1,13 @@
 package trace_test
 
 import (
-	"context"
-	"errors"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/faulty"
@@ -41,26 +39,19 @@ type end struct {
 	mr *verbs.MR
 }
 
-func watchdog(t testing.TB) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(context.Background(), 30*time.Second, errors.New("the test's watchdog"))
-	t.Cleanup(cancel)
-	return ctx
-}
-
 func open(t testing.TB, p driver.Provider) *end {
 	t.Helper()
-	ctx, err := verbs.Open(watchdog(t), p, "", driver.Options{})
+	ctx, err := verbs.Open(testwatch.Context(t), p, "", driver.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, ctx.Close()) })
 	pd, err := ctx.AllocPD()
 	require.NoError(t, err)
 	e := &end{t: t}
-	e.cq, err = ctx.CreateCQ(watchdog(t), 32)
+	e.cq, err = ctx.CreateCQ(testwatch.Context(t), 32)
 	require.NoError(t, err)
-	e.mr, err = pd.RegMR(watchdog(t), driver.Memory{Bytes: make([]byte, 4096)}, driver.AllAccess)
+	e.mr, err = pd.RegMR(testwatch.Context(t), driver.Memory{Bytes: make([]byte, 4096)}, driver.AllAccess)
 	require.NoError(t, err)
-	e.qp, err = pd.CreateQP(watchdog(t), verbs.QPConfig{SendCQ: e.cq, RecvCQ: e.cq, SendDepth: 8, RecvDepth: 8, MaxSegments: 2, MaxInline: 64})
+	e.qp, err = pd.CreateQP(testwatch.Context(t), verbs.QPConfig{SendCQ: e.cq, RecvCQ: e.cq, SendDepth: 8, RecvDepth: 8, MaxSegments: 2, MaxInline: 64})
 	require.NoError(t, err)
 	return e
 }
@@ -70,8 +61,8 @@ func pair(t testing.TB, opts ...trace.Option) (p *trace.Provider, a, b *end) {
 	t.Helper()
 	p = trace.New(loop.New(), opts...)
 	a, b = open(t, p), open(t, p)
-	require.NoError(t, a.qp.Connect(watchdog(t), b.qp.Address(), 0))
-	require.NoError(t, b.qp.Connect(watchdog(t), a.qp.Address(), 0))
+	require.NoError(t, a.qp.Connect(testwatch.Context(t), b.qp.Address(), 0))
+	require.NoError(t, b.qp.Connect(testwatch.Context(t), a.qp.Address(), 0))
 	return p, a, b
 }
 
@@ -98,7 +89,7 @@ func (e *end) next() driver.Completion {
 		if n == 1 {
 			return wc[0]
 		}
-		require.NoError(e.t, e.cq.Wait(watchdog(e.t)))
+		require.NoError(e.t, e.cq.Wait(testwatch.Context(e.t)))
 	}
 }
 
@@ -166,7 +157,7 @@ func TestPollsAndWaitsAreCounted(t *testing.T) {
 		require.NoError(t, err)
 	}
 	a.post(driver.WorkRequest{Op: driver.OpWrite, Flags: driver.Signaled, Local: []driver.Segment{a.at(0, 8)}, Remote: b.mr.Remote(0)})
-	require.NoError(t, a.cq.Wait(watchdog(t)))
+	require.NoError(t, a.cq.Wait(testwatch.Context(t)))
 	a.next()
 	s := p.Snapshot()
 	require.Equal(t, uint64(4), s.Polls)
@@ -178,8 +169,8 @@ func TestOnlyRequestsThatWereTakenCount(t *testing.T) {
 	// Every post of two is taken in part while a completion is at hand.
 	p := trace.New(faulty.New(loop.New(), faulty.Plan{PartialPosts: 1}))
 	a, b := open(t, p), open(t, p)
-	require.NoError(t, a.qp.Connect(watchdog(t), b.qp.Address(), 0))
-	require.NoError(t, b.qp.Connect(watchdog(t), a.qp.Address(), 0))
+	require.NoError(t, a.qp.Connect(testwatch.Context(t), b.qp.Address(), 0))
+	require.NoError(t, b.qp.Connect(testwatch.Context(t), a.qp.Address(), 0))
 	wr := driver.WorkRequest{Op: driver.OpWrite, Flags: driver.Signaled, Local: []driver.Segment{a.at(0, 8)}, Remote: b.mr.Remote(0)}
 	taken, refused := 0, 0
 	for range 20 {
@@ -201,7 +192,7 @@ func TestOnlyRequestsThatWereTakenCount(t *testing.T) {
 
 func TestMapsAndCancelsAreCountedAndMappedStoresAreNot(t *testing.T) {
 	p, a, b := pair(t)
-	view, err := a.qp.Map(watchdog(t), b.mr.Remote(0), 8, driver.RemoteWrite)
+	view, err := a.qp.Map(testwatch.Context(t), b.mr.Remote(0), 8, driver.RemoteWrite)
 	require.NoError(t, err)
 	view[0] = 1
 	require.True(t, a.qp.Cancel(99))
@@ -217,10 +208,10 @@ func TestResetSetsEveryCounterToZero(t *testing.T) {
 	_, err := b.qp.PostRecv([]driver.RecvRequest{{ID: 1}})
 	require.NoError(t, err)
 	a.post(driver.WorkRequest{Op: driver.OpSend, Flags: driver.Signaled | driver.Fence | driver.Solicited | driver.Inline})
-	require.NoError(t, a.cq.Wait(watchdog(t)))
+	require.NoError(t, a.cq.Wait(testwatch.Context(t)))
 	a.next()
 	a.qp.Cancel(1)
-	_, err = a.qp.Map(watchdog(t), b.mr.Remote(0), 8, driver.RemoteRead)
+	_, err = a.qp.Map(testwatch.Context(t), b.mr.Remote(0), 8, driver.RemoteRead)
 	require.NoError(t, err)
 	require.NotZero(t, p.Snapshot().Total)
 	p.Reset()
@@ -287,12 +278,12 @@ func TestCapabilitiesPassThroughExactly(t *testing.T) {
 		"neither": {faulty.Plan{HideMapper: true, HideCanceler: true}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, err := trace.New(faulty.New(loop.New(), c.plan)).Open(watchdog(t), "loop0", driver.Options{})
+			ctx, err := trace.New(faulty.New(loop.New(), c.plan)).Open(testwatch.Context(t), "loop0", driver.Options{})
 			require.NoError(t, err)
 			defer ctx.Close()
-			cq, err := ctx.CreateCQ(watchdog(t), 1)
+			cq, err := ctx.CreateCQ(testwatch.Context(t), 1)
 			require.NoError(t, err)
-			qp, err := ctx.CreateQP(watchdog(t), driver.QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 1, RecvDepth: 1})
+			qp, err := ctx.CreateQP(testwatch.Context(t), driver.QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 1, RecvDepth: 1})
 			require.NoError(t, err)
 			_, maps := qp.(driver.Mapper)
 			_, cancels := qp.(driver.Canceler)
@@ -304,17 +295,17 @@ func TestCapabilitiesPassThroughExactly(t *testing.T) {
 
 func TestForeignCompletionQueueIsRefused(t *testing.T) {
 	wire := loop.New()
-	plain, err := wire.Open(watchdog(t), "loop0", driver.Options{})
+	plain, err := wire.Open(testwatch.Context(t), "loop0", driver.Options{})
 	require.NoError(t, err)
 	defer plain.Close()
-	cq, err := plain.CreateCQ(watchdog(t), 1)
+	cq, err := plain.CreateCQ(testwatch.Context(t), 1)
 	require.NoError(t, err)
-	ctx, err := trace.New(wire).Open(watchdog(t), "loop0", driver.Options{})
+	ctx, err := trace.New(wire).Open(testwatch.Context(t), "loop0", driver.Options{})
 	require.NoError(t, err)
 	defer ctx.Close()
-	_, err = ctx.CreateQP(watchdog(t), driver.QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 1, RecvDepth: 1})
+	_, err = ctx.CreateQP(testwatch.Context(t), driver.QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 1, RecvDepth: 1})
 	require.ErrorIs(t, err, driver.ErrInvalid)
-	_, err = trace.New(wire).Open(watchdog(t), "no such device", driver.Options{})
+	_, err = trace.New(wire).Open(testwatch.Context(t), "no such device", driver.Options{})
 	require.ErrorIs(t, err, driver.ErrInvalid)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -36,7 +37,7 @@ func orderCases() []testCase {
 func (s *side) watch(peer *side, ready func() bool, post func()) {
 	s.t.Helper()
 	var g errgroup.Group
-	ctx := deadline(s.t)
+	ctx := testwatch.Context(s.t, s.posts.Load, peer.posts.Load)
 	g.Go(func() error { return s.hear(ctx, ready) })
 	post()
 	peer.tell(s)
@@ -78,7 +79,7 @@ func neverTorn(t *testing.T, h Harness) {
 	const rounds = 300
 	written, stored, last := word64(b.bytes(64, 8)), word64(b.bytes(128, 8)), word64(b.bytes(128+driver.WholeRead-8, 8))
 	whole := func(v uint64) bool { return v == 0 || v == ^uint64(0) }
-	ctx, stop := context.WithCancel(deadline(t))
+	ctx, stop := context.WithCancel(t.Context())
 	var g errgroup.Group
 	g.Go(func() error {
 		for v := uint64(0); ctx.Err() == nil; v = ^v {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -18,6 +19,7 @@ import (
 // polled for done.
 func (s *side) post(wrs ...verbs.WorkRequest) {
 	s.t.Helper()
+	s.posts.Add(1)
 	for len(wrs) > 0 {
 		n, err := s.qp.PostSend(wrs)
 		wrs = wrs[n:]
@@ -70,7 +72,7 @@ func (s *side) completion(cq *verbs.CQ) verbs.Completion {
 // next waits for one completion, no longer than the watchdog allows. It may
 // be called from any goroutine.
 func next(cq *verbs.CQ) (verbs.Completion, error) {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), watchdog, errors.New("no completion came"))
+	ctx, cancel := testwatch.With(context.Background())
 	defer cancel()
 	var wc [1]verbs.Completion
 	for {
@@ -147,7 +149,7 @@ func segs(s ...verbs.Segment) []verbs.Segment { return s }
 // postPatiently posts one request while another goroutine polls.
 func postPatiently(t *testing.T, qp *verbs.QP, wr verbs.WorkRequest) {
 	t.Helper()
-	for end := time.Now().Add(watchdog); ; goruntime.Gosched() {
+	for end := time.Now().Add(testwatch.Patience()); ; goruntime.Gosched() {
 		n, err := qp.PostSend([]verbs.WorkRequest{wr})
 		if n == 1 {
 			return

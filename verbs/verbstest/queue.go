@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -130,7 +131,7 @@ func pollBatches(t *testing.T, h Harness) {
 	for _, wc := range a.early {
 		ids = append(ids, wc.ID)
 	}
-	for end := time.Now().Add(watchdog); len(ids) < 10; {
+	for end := time.Now().Add(testwatch.Patience()); len(ids) < 10; {
 		require.True(t, time.Now().Before(end), "got %v only", ids)
 		var wc [3]verbs.Completion
 		n, err := a.scq.Poll(wc[:])
@@ -146,7 +147,7 @@ func pollBatches(t *testing.T, h Harness) {
 // is the provider's business, so it tries until some were lost.
 func overrun(t *testing.T, h Harness) {
 	a, b := newPair(t, h, withCQDepth(2), withDepth(64))
-	for end := time.Now().Add(watchdog); ; {
+	for end := time.Now().Add(testwatch.Patience()); ; {
 		require.True(t, time.Now().Before(end), "no completion was ever lost")
 		posted := 0
 		for range 60 {

@@ -2,20 +2,17 @@ package verbstest
 
 import (
 	"context"
-	"errors"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
-
-// watchdog bounds every wait of the suite.
-const watchdog = 30 * time.Second
 
 // config sizes a rig.
 type config struct {
@@ -47,7 +44,8 @@ type side struct {
 	events chan verbs.AsyncEvent
 	early  []verbs.Completion // polled from scq while posting
 
-	offered int // receives posted for notices
+	offered int           // receives posted for notices
+	posts   atomic.Uint64 // calls of post: a watchdog's steps
 }
 
 // newPair returns two ends that are connected.
@@ -148,7 +146,7 @@ func connect(t *testing.T, a, b *verbs.QP) {
 // deadline returns a context that the watchdog ends.
 func deadline(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(context.Background(), watchdog, errors.New("the suite's watchdog"))
+	ctx, cancel := testwatch.With(context.Background())
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -195,11 +196,11 @@ func reconnect(t *testing.T, h Harness) {
 
 func connectLater(t *testing.T, h Harness) {
 	a, b := newStrangers(t, h)
-	require.NoError(t, a.qp.Connect(deadline(t), b.qp.Address(), watchdog), "connecting is local")
+	require.NoError(t, a.qp.Connect(deadline(t), b.qp.Address(), testwatch.Patience()), "connecting is local")
 	fill(a.bytes(0, 100), 1)
 	a.post(verbs.WorkRequest{ID: 5, Op: verbs.OpWrite, Flags: verbs.Signaled, Local: segs(a.at(0, 100)), Remote: b.mr.Remote(0)})
 	time.Sleep(time.Millisecond) // only makes it likelier that the request is under way
-	require.NoError(t, b.qp.Connect(deadline(t), a.qp.Address(), watchdog))
+	require.NoError(t, b.qp.Connect(deadline(t), a.qp.Address(), testwatch.Patience()))
 	require.Equal(t, verbs.Success, a.sent().Status)
 	a.flush(b)
 	require.Equal(t, pattern(100, 1), b.bytes(0, 100))

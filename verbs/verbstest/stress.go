@@ -64,7 +64,7 @@ func sharedQueue(t *testing.T, h Harness) {
 	for i := range told {
 		told[i] = make(chan verbs.Completion, 1)
 	}
-	g, ctx := errgroup.WithContext(deadline(t))
+	g, ctx := errgroup.WithContext(t.Context())
 	g.Go(func() error {
 		for range workers * rounds {
 			wc, err := next(a.scq)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs"
 )
 
@@ -118,12 +120,14 @@ func bellOnAtomic(t *testing.T, h Harness) {
 func pingPong(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	const rounds = 1000
+	var played atomic.Uint64
 	play := func(me, peer *side, first bool) error {
 		word := word64(me.bytes(64, 8))
 		source, to := segment(t, me.mr, 0, 8), peer.mr.Remote(64)
-		ctx, cancel := context.WithTimeoutCause(context.Background(), watchdog, errors.New("a wake-up was lost"))
+		ctx, cancel := testwatch.With(context.Background(), played.Load)
 		defer cancel()
 		for i := range uint64(rounds) {
+			played.Add(1)
 			if !first {
 				if err := me.hear(ctx, func() bool { return word.Load() == i+1 }); err != nil {
 					return fmt.Errorf("round %d: %w", i, err)

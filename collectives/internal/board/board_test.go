@@ -7,28 +7,26 @@ import (
 	"math/rand/v2"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 var teams = []int{1, 2, 3, 4, 5, 7, 8}
 
 // play makes calls one after the other at all members at once.
 func play(t require.TestingT, r *rig, calls []call) {
-	ctx, cancel := context.WithCancelCause(context.Background())
+	watched, stop := testwatch.With(context.Background(), r.made.Load)
+	defer stop()
+	ctx, cancel := context.WithCancelCause(watched)
 	defer cancel(nil)
-	progress := time.AfterFunc(patience, func() { cancel(errStuck) })
-	defer progress.Stop()
 	require.NoError(t, r.each(func(b *Board) error {
 		for i := range calls {
 			if err := b.one(ctx, r, i, &calls[i]); err != nil {
 				cancel(err)
 				return err
-			}
-			if i%64 == 0 {
-				progress.Reset(patience)
 			}
 		}
 		return nil
@@ -47,6 +45,7 @@ func (b *Board) one(ctx context.Context, r *rig, i int, c *call) error {
 	}
 	fill(a.Send, 0, b.rank)
 	fill(a.Recv, 1, b.rank)
+	r.made.Add(1)
 	return nil
 }
 
@@ -196,10 +195,10 @@ func TestWhoeverWaitsHasSaidHowFarItIs(t *testing.T) {
 	r := newRig(t, 2, tiny)
 	c := call{kind: broadcast, elems: 1, op: operators[0]}
 	for i := range 5 {
-		require.NoError(t, r.boards[0].one(watchdog(t), r, i, &c))
+		require.NoError(t, r.boards[0].one(testwatch.Context(t), r, i, &c))
 	}
 	for i := range 5 {
-		require.NoError(t, r.boards[1].one(watchdog(t), r, i, &c))
+		require.NoError(t, r.boards[1].one(testwatch.Context(t), r, i, &c))
 	}
 	require.Zero(t, r.boards[0].peers[1].left.Load())
 	ended, cancel := context.WithCancelCause(context.Background())

@@ -11,13 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // broken carries out what each member does and returns everyone's error. The first
 // error ends all others' waits.
 func (r *edgeRig) broken(t testing.TB, g *digraph, f func(ctx context.Context, e *Edges) error) []error {
 	edges := r.edges(t, g)
-	ctx, breakTeam := context.WithCancelCause(watchdog(t))
+	ctx, breakTeam := context.WithCancelCause(testwatch.Context(t))
 	defer breakTeam(nil)
 	errs := make([]error, len(edges))
 	var all errgroup.Group
@@ -94,7 +96,7 @@ func TestEndsOfAnEdgeThatDisagreeAreNamed(t *testing.T) {
 	loop.join(0, 0, 0)
 	e := newEdgeRig(t, 1, tiny).edges(t, loop)[0]
 	var length *LengthError
-	require.ErrorAs(t, e.AllToAll(watchdog(t), 0, 0, &Args{Send: make([]byte, 3), Recv: make([]byte, 2)}), &length)
+	require.ErrorAs(t, e.AllToAll(testwatch.Context(t), 0, 0, &Args{Send: make([]byte, 3), Recv: make([]byte, 2)}), &length)
 }
 
 // TestAMemberThatStopsEndsTheOthersExchangesWithTheCause: it does not come to the last
@@ -184,7 +186,7 @@ func TestWordsThatNobodyCanHaveWrittenAreCorrupt(t *testing.T) {
 		}
 		spoil(&q, &q.lines[1])
 		q.lines[2].turn.Store(2)
-		require.ErrorIs(t, e.AllToAll(watchdog(t), 0, 0, &Args{Recv: make([]byte, 500)}), ErrCorrupt, what)
+		require.ErrorIs(t, e.AllToAll(testwatch.Context(t), 0, 0, &Args{Recv: make([]byte, 500)}), ErrCorrupt, what)
 	}
 	for what, taken := range map[string][2]uint64{"more than there are": {7, 7}, "less than before": {bays, bays - 1}} {
 		r := newEdgeRig(t, 2, tiny)
@@ -193,7 +195,7 @@ func TestWordsThatNobodyCanHaveWrittenAreCorrupt(t *testing.T) {
 		var err error
 		for i := uint64(0); i < 3*bays && err == nil; i++ {
 			e.outs[0].queue.taken.Store(taken[i/(2*bays)])
-			err = x.make(watchdog(t), r.rig, e, i)
+			err = x.make(testwatch.Context(t), r.rig, e, i)
 		}
 		require.ErrorIs(t, err, ErrCorrupt, what)
 	}

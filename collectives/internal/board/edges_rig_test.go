@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
@@ -198,6 +199,7 @@ func (x *exchange) make(ctx context.Context, r *rig, e *Edges, seq uint64) error
 		return fmt.Errorf("call %d, %v: member %d of %d: Send was changed", seq, x, e.rank, e.n)
 	}
 	fill(a.Send, 0, e.rank)
+	r.made.Add(1)
 	return nil
 }
 
@@ -211,14 +213,16 @@ func (x *exchange) do(ctx context.Context, e *Edges, seq uint64, a *Args) error 
 func (x *exchange) signature() uint64 { return uint64(x.size)<<1 | 1 }
 
 // along makes calls one after the other at all members at once.
-func (r *edgeRig) along(ctx context.Context, t require.TestingT, calls []exchange) {
+func (r *edgeRig) along(t require.TestingT, calls []exchange) {
 	edges := map[*digraph][]*Edges{}
 	for _, x := range calls {
 		if edges[x.graph] == nil {
 			edges[x.graph] = r.edges(t, x.graph)
 		}
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	watched, stop := testwatch.With(context.Background(), r.made.Load)
+	defer stop()
+	ctx, cancel := context.WithCancelCause(watched)
 	defer cancel(nil)
 	var all errgroup.Group
 	for m := range r.queues {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
@@ -21,7 +22,7 @@ var errBroken = errors.New("the team is broken")
 // broken carries out what each member does and returns everyone's error. The
 // first error ends all others' waits.
 func (r *rig) broken(t testing.TB, f func(ctx context.Context, b *Board) error) []error {
-	ctx, breakTeam := context.WithCancelCause(watchdog(t))
+	ctx, breakTeam := context.WithCancelCause(testwatch.Context(t))
 	defer breakTeam(nil)
 	errs := make([]error, len(r.boards))
 	var all errgroup.Group
@@ -235,7 +236,7 @@ func TestWhatNobodyCanHaveWrittenIsCorrupt(t *testing.T) {
 	_, err = b.at(0, Place{Region: arenaRegion + 1}, 8)
 	require.ErrorIs(t, err, ErrCorrupt)
 	b.peers[0].lines[1].turn.Store(33)
-	_, err = b.see(watchdog(t), 0, 1)
+	_, err = b.see(testwatch.Context(t), 0, 1)
 	require.ErrorIs(t, err, ErrCorrupt)
 }
 

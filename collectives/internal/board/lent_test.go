@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // lent is longer than what is copied at once, so that it is used where it lies.
@@ -29,7 +31,7 @@ func (r *rig) at(m int) ([]byte, Place) { return r.arenas[m][:lent], Place{Regio
 // other comes.
 func TestWhatWasLentIsNotUsedBehindItsOwner(t *testing.T) {
 	r := newRig(t, 2, tiny)
-	for m, ctx := range []context.Context{gone(), watchdog(t)} {
+	for m, ctx := range []context.Context{gone(), testwatch.Context(t)} {
 		mem, at := r.at(m)
 		a := &Args{Elem: 1, Recv: mem, RecvAt: at}
 		want := []error{context.Canceled, ErrGone}[m]
@@ -45,7 +47,7 @@ func TestWhatWasLentAlongAnEdgeIsNotUsedBehindItsOwner(t *testing.T) {
 	edges := r.edges(t, g)
 	mem, at := r.at(0)
 	require.ErrorIs(t, edges[0].AllGather(gone(), 1, 1, &Args{Elem: 1, Send: mem, SendAt: at}), context.Canceled)
-	require.ErrorIs(t, edges[1].AllGather(watchdog(t), 1, 1, &Args{Elem: 1, Recv: make([]byte, lent)}), ErrGone)
+	require.ErrorIs(t, edges[1].AllGather(testwatch.Context(t), 1, 1, &Args{Elem: 1, Recv: make([]byte, lent)}), ErrGone)
 }
 
 // TestWhoGivesUpWaitsForThoseThatUseItsMemory and not for the dead.
@@ -88,13 +90,13 @@ func TestAnOperatorOfTheProgramsWritesToNobodysMemory(t *testing.T) {
 	var once sync.Once
 	slow := make(chan error, 1)
 	go func() {
-		slow <- call(watchdog(t), 1, func(dst, _, _ []byte) {
+		slow <- call(testwatch.Context(t), 1, func(dst, _, _ []byte) {
 			once.Do(func() { close(begun) })
 			<-returned
 			dst[0] = 1
 		})
 	}()
-	ctx, cancel := context.WithCancel(watchdog(t))
+	ctx, cancel := context.WithCancel(testwatch.Context(t))
 	go func() {
 		<-begun
 		cancel()
@@ -118,12 +120,12 @@ func TestWhatWasReadBehindItsOwnerIsNoResult(t *testing.T) {
 	}
 	slow := make(chan error, 1)
 	go func() {
-		slow <- call(watchdog(t), 1, func([]byte, []byte, []byte) {
+		slow <- call(testwatch.Context(t), 1, func([]byte, []byte, []byte) {
 			close(begun)
 			<-returned
 		})
 	}()
-	ctx, cancel := context.WithCancel(watchdog(t))
+	ctx, cancel := context.WithCancel(testwatch.Context(t))
 	go func() {
 		<-begun
 		for finish := &r.boards[1].peers[0].lines[2].turn; finish.Load() != 2; {
@@ -142,7 +144,7 @@ func TestWhatIsGoneIsNotCorrupt(t *testing.T) {
 	mem, at := r.at(0)
 	require.ErrorIs(t, r.boards[0].Broadcast(gone(), 1, 1, &Args{Elem: 1, Recv: mem, RecvAt: at}), context.Canceled)
 	r.arenas[0] = nil
-	require.ErrorIs(t, r.boards[1].Broadcast(watchdog(t), 1, 1, &Args{Elem: 1, Recv: make([]byte, lent)}), ErrGone)
+	require.ErrorIs(t, r.boards[1].Broadcast(testwatch.Context(t), 1, 1, &Args{Elem: 1, Recv: make([]byte, lent)}), ErrGone)
 }
 
 // TestWhoGivesUpWaitsForThoseThatReadAlongAnEdge is the same for queues.
@@ -172,7 +174,7 @@ func overAfter(t *testing.T, over chan struct{}, do func()) {
 	do()
 	select {
 	case <-over:
-	case <-watchdog(t).Done():
+	case <-testwatch.Context(t).Done():
 		require.Fail(t, "nobody uses the memory any more")
 	}
 }

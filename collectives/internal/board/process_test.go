@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
@@ -89,7 +90,8 @@ func openProcess(fd, rank, n int) (*process, error) {
 	return p, err
 }
 
-// runProcesses has n processes run a program and returns what they print.
+// runProcesses has n processes run a program and returns what they print. Each has a
+// watchdog of its own.
 func runProcesses(ctx context.Context, t testing.TB, n int, program string, env ...string) string {
 	t.Helper()
 	fd, err := unix.MemfdCreate("team", unix.MFD_CLOEXEC)
@@ -122,8 +124,8 @@ func runProcesses(ctx context.Context, t testing.TB, n int, program string, env 
 func (p *process) random() error {
 	r := &rig{boards: make([]*Board, p.n), arenas: make([][]byte, p.n)}
 	r.arenas[p.rank] = p.arena
-	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, errStuck)
-	defer cancel()
+	ctx, stop := testwatch.With(context.Background(), r.made.Load)
+	defer stop()
 	for i, c := range randomCalls(uint64(p.n), p.n, 600, 500) {
 		if err := p.Board.one(ctx, r, i, &c); err != nil {
 			return err
@@ -134,6 +136,6 @@ func (p *process) random() error {
 
 func TestProcessesAgreeWithASequentialProgram(t *testing.T) {
 	for _, n := range []int{2, 5} {
-		t.Run(strconv.Itoa(n), func(t *testing.T) { runProcesses(watchdog(t), t, n, "random") })
+		t.Run(strconv.Itoa(n), func(t *testing.T) { runProcesses(t.Context(), t, n, "random") })
 	}
 }

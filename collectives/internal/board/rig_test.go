@@ -3,9 +3,8 @@ package board
 import (
 	"context"
 	"encoding/binary"
-	"errors"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -16,18 +15,6 @@ import (
 // tiny has every threshold within a few hundred bytes.
 var tiny = tuning{pocket: 60, bay: 512, last: 128, alone: 256, place: 192, pipe: 64, pipeMost: 256, block: 48}
 
-// patience bounds every wait of these tests; it is no measure of speed.
-const patience = 30 * time.Second
-
-var errStuck = errors.New("a member waits for something that does not come")
-
-func watchdog(t testing.TB) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, errStuck)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 // arenaRegion is the region of each member's memory that all others reach.
 const arenaRegion = 7
 
@@ -37,6 +24,7 @@ type rig struct {
 	mem    [][]byte
 	bells  []*wait.Bell
 	arenas [][]byte
+	made   atomic.Uint64 // calls, by all members: a watchdog's steps
 }
 
 func newRig(t testing.TB, n int, with tuning) *rig {
@@ -131,10 +119,16 @@ func put64(b []byte, v uint64) { binary.NativeEndian.PutUint64(b, v) }
 // who does it.
 func fill(mem []byte, seed uint64, member int) {
 	x := seed*0x9e3779b97f4a7c15 + uint64(member+1)*0xbf58476d1ce4e5b9
-	for i := range mem {
+	next := func() uint64 {
 		x ^= x << 13
 		x ^= x >> 7
 		x ^= x << 17
-		mem[i] = byte(x >> 32)
+		return x
+	}
+	for ; len(mem) >= 8; mem = mem[8:] {
+		put64(mem, next())
+	}
+	for i := range mem {
+		mem[i] = byte(next() >> 32)
 	}
 }

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 var (
@@ -35,6 +37,7 @@ type packet struct {
 type net struct {
 	members []*member
 	queues  [][]chan packet // from, to
+	moved   atomic.Uint64   // packets, and messages: a watchdog's steps
 }
 
 func newNet(n, room int) *net {
@@ -52,7 +55,7 @@ func newNet(n, room int) *net {
 // run calls f at every member and returns what each returns. The first to fail
 // ends the others.
 func (w *net) run(f func(ctx context.Context, m *member) error) []error {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), 30*time.Second, errors.New("members wait for each other for ever"))
+	ctx, cancel := testwatch.With(context.Background(), w.moved.Load)
 	defer cancel()
 	errs := make([]error, len(w.members))
 	var all sync.WaitGroup
@@ -142,6 +145,7 @@ type incoming struct {
 // move sends src and takes what comes at the same time, packet by packet.
 func (m *member) move(ctx context.Context, to int, src []byte, folded bool, from int, in incoming) error {
 	m.calls++
+	m.net.moved.Add(1)
 	if m.calls == m.fail {
 		return errInjected
 	}
@@ -169,6 +173,7 @@ func (m *member) move(ctx context.Context, to int, src []byte, folded bool, from
 			out = m.packet(src, folded, sent)
 			out.message = 0
 		case p := <-recv:
+			m.net.moved.Add(1)
 			if first && p.message != len(in.dst) || !first && p.message != 0 {
 				return fmt.Errorf("%w: %d came from %d, %d wanted at %d", errLengths, p.message, from, len(in.dst), m.rank)
 			}

@@ -1,4 +1,4 @@
-// Package watchdog ends a test that makes no progress, however long the test takes
+// Package testwatch ends a test that makes no progress, however long the test takes
 // as a whole.
 //
 //	once a second:  steps moved        -> patience starts anew
@@ -9,7 +9,7 @@
 // wait.Bell.Ended. A watchdog without steps bounds one wait: a test that waits
 // again takes another one. It counts looks, not the clock: a process that gets no
 // core does not look either, and loses no patience.
-package watchdog
+package testwatch
 
 import (
 	"context"
