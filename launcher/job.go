@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/gopgas/gopgas/internal/bootstrap"
+	"github.com/gopgas/gopgas/internal/memory"
 )
 
 // sweepPatience bounds the sweep at the end of a job. Only processes that
@@ -28,6 +29,7 @@ type job struct {
 	secret []byte
 	size   int
 
+	room      *memory.Memfd // in which the ranks claim memory
 	server    *bootstrap.Server
 	placement *placement
 	spawner   *spawner
@@ -127,6 +129,11 @@ func newJob(spec Spec) (j *job, err error) {
 		dismiss(j.guardians)
 		return nil, fmt.Errorf("rendezvous: %w", err)
 	}
+	if j.room, err = memory.NewRoom(); err != nil {
+		listener.Close()
+		dismiss(j.guardians)
+		return nil, err
+	}
 	j.addr = listener.Addr().String()
 	j.server = bootstrap.NewServer(j.size, j.secret, j.hooks())
 	go j.server.Serve(context.Background(), listener) //nolint:errcheck // ends with Close
@@ -175,5 +182,6 @@ func (j *job) release() error {
 	lost := j.output.finish()
 	dismiss(j.guardians)
 	j.spawner.stop()
+	j.room.Close() //nolint:errcheck // the ranks are gone
 	return lost
 }

@@ -32,8 +32,9 @@ type Arena struct {
 	ranges freeList
 }
 
-// New returns an arena of limit bytes, in a memfd when shared.
-func New(limit int64, shared bool) (*Arena, error) {
+// New returns an arena of limit bytes, in a memfd when shared, whose pages it claims
+// in room.
+func New(limit int64, shared bool, room *memory.Room) (*Arena, error) {
 	limit = roundUp(limit)
 	a := &Arena{limit: limit}
 	if !shared {
@@ -43,6 +44,7 @@ func New(limit int64, shared bool) (*Arena, error) {
 	if err != nil {
 		return nil, fmt.Errorf("heap of %s: %w", size(limit), err)
 	}
+	m.Share(room)
 	a.memfd, a.ranges = m, freeList{{0, limit}}
 	return a, nil
 }

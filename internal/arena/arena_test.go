@@ -8,7 +8,7 @@ import (
 )
 
 func TestFreedBlocksAreFoundAgainAndReadZero(t *testing.T) {
-	a, err := New(16*Page, true)
+	a, err := New(16*Page, true, nil)
 	require.NoError(t, err)
 	defer a.Close()
 	b1, err := a.Alloc(3 * Page)
@@ -27,7 +27,7 @@ func TestFreedBlocksAreFoundAgainAndReadZero(t *testing.T) {
 
 func TestExhaustionSaysWhatToDo(t *testing.T) {
 	for _, shared := range []bool{true, false} {
-		a, err := New(4*Page, shared)
+		a, err := New(4*Page, shared, nil)
 		require.NoError(t, err)
 		_, err = a.Alloc(5 * Page)
 		require.ErrorIs(t, err, ErrExhausted)

@@ -16,6 +16,7 @@ const (
 	EnvLocalCores  = "GRUN_LOCAL_CORES"  // cores of this host that they share
 	EnvAddr        = "GRUN_ADDR"         // host:port of the rendezvous
 	EnvSecret      = "GRUN_SECRET"       // SecretSize bytes in hex; never on a command line
+	EnvRoom        = "GRUN_ROOM"         // the file in which ranks of this host claim memory, see memory.Room; may lack
 	EnvProvider    = "GRUN_PROVIDER"     // auto, shm, tcp or ibv
 	EnvHeap        = "GRUN_HEAP"         // size of the arena, for instance 1GiB
 	EnvAtomics     = "GRUN_ATOMICS"      // cpu or nic
@@ -40,6 +41,7 @@ type Env struct {
 	LocalCores           int
 	Addr                 string // host:port of the rendezvous
 	Secret               []byte
+	Room                 string // path of a memory.Room's memfd; "": none
 }
 
 // FromEnv reads what grun put into the environment. ok is false when this
@@ -53,6 +55,7 @@ func fromEnv(lookup func(string) (string, bool)) (env Env, ok bool, err error) {
 		return Env{}, false, nil
 	}
 	env.JobID = id
+	env.Room, _ = lookup(EnvRoom)
 	for _, field := range []struct {
 		name string
 		to   *int
@@ -129,5 +132,6 @@ func (e Env) Vars() []string {
 		EnvLocalCores + "=" + strconv.Itoa(e.LocalCores),
 		EnvAddr + "=" + e.Addr,
 		EnvSecret + "=" + hex.EncodeToString(e.Secret),
+		EnvRoom + "=" + e.Room,
 	}
 }

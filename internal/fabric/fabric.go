@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/internal/arena"
+	"github.com/gopgas/gopgas/internal/memory"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs"
 	"github.com/gopgas/gopgas/verbs/driver"
@@ -24,6 +25,7 @@ type Config struct {
 	Providers []driver.Provider // in order of preference
 	Heap      int64             // bytes of registered memory that can be allocated
 	Shared    bool              // the heap is a memfd, so that other processes can map it
+	Room      *memory.Room      // where a shared heap claims pages; the Fabric closes it; nil: none
 	FMAMax    int               // switch point in bytes; 0 also turns mapping off; negative takes the default
 	Stats     bool              // count operations on mapped memory too
 	// DeviceAtomics has devices whose atomics must not be mixed with the CPU's
@@ -90,7 +92,7 @@ func New(ctx context.Context, cfg Config, control Control) (*Fabric, error) {
 
 func (f *Fabric) open(ctx context.Context) error {
 	var err error
-	if f.arena, err = arena.New(f.cfg.Heap, f.cfg.Shared); err != nil {
+	if f.arena, err = arena.New(f.cfg.Heap, f.cfg.Shared, f.cfg.Room); err != nil {
 		return err
 	}
 	if f.head, err = f.arena.Alloc(headSize); err != nil {
@@ -183,6 +185,7 @@ func (f *Fabric) Close() error {
 	if f.arena != nil {
 		errs = append(errs, f.arena.Close())
 	}
+	errs = append(errs, f.cfg.Room.Close())
 	return errors.Join(errs...)
 }
 

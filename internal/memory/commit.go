@@ -15,11 +15,24 @@ const commitStep = 64 << 20
 
 // maxAllowance is how much may be committed in small pieces between two looks
 // at the host's memory, which cost more than the pieces. It is never more than
-// a small part of what was left at the last look.
+// a small part of what was left at the last look, and that part is left to all
+// processes of a Room together.
 const (
 	maxAllowance = 16 << 20
 	allowanceDiv = 64
 )
+
+// fits is how much may be taken at once: page tables and the small pieces of
+// everybody need the rest.
+func (h headroom) fits() int64 { return h.bytes - h.bytes/allowanceDiv }
+
+// fit refuses more.
+func (h headroom) fit(n int64) error {
+	if n <= h.fits() {
+		return nil
+	}
+	return fmt.Errorf("%w: %d MiB more are needed, %s has %d MiB left; %s", ErrNoMemory, n>>20, h.where, h.bytes>>20, advice)
+}
 
 // Commit makes the pages of [off, off+n) present, so that no later access can
 // run out of memory. Contents stay. It fails with ErrNoMemory, before anything
@@ -27,21 +40,25 @@ const (
 // may be present afterwards.
 //
 // What the kernel would answer by killing a process is foreseen from
-// /proc/meminfo and the memory cgroup's limits; processes that allocate at the
-// same time can still outrun that.
+// /proc/meminfo and the memory cgroup's limits. Processes of one Room are foreseen
+// together; others that allocate at the same time can still outrun that.
 func (m *Memfd) Commit(off, n int64) error {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if err := m.check(off, n); err != nil || n == 0 {
 		return err
 	}
-	if err := m.foresee(off, n); err != nil {
+	c, err := m.foresee(off, n)
+	if err != nil {
 		return fmt.Errorf("memory: committing %d bytes: %w", n, err)
 	}
+	defer c.end()
 	for end := off + n; off < end; off += commitStep {
-		if err := m.commitPart(off, min(commitStep, end-off)); err != nil {
+		part := min(commitStep, end-off)
+		if err := m.commitPart(off, part); err != nil {
 			return fmt.Errorf("memory: committing %d bytes: %w", n, err)
 		}
+		c.took(part)
 	}
 	return nil
 }
@@ -57,21 +74,22 @@ func (m *Memfd) check(off, n int64) error {
 	return nil
 }
 
-// foresee compares what is missing with what host and cgroup have left.
-func (m *Memfd) foresee(off, n int64) error {
+// foresee compares what is missing with what host and cgroup have left, and claims
+// it.
+func (m *Memfd) foresee(off, n int64) (claim, error) {
 	if m.allowance.Add(-n) >= 0 {
-		return nil
+		return claim{}, nil
 	}
-	left := readHeadroom(os.DirFS("/"))
-	m.allowance.Store(min(left.bytes/allowanceDiv, maxAllowance))
-	if n <= left.bytes {
-		return nil
+	c, left, err := m.room.claim(func(fits int64) int64 {
+		if n <= fits {
+			return n
+		}
+		return m.missing(off, n)
+	})
+	if err == nil {
+		m.allowance.Store(min(left.bytes/allowanceDiv/m.room.size(), maxAllowance))
 	}
-	if missing := m.missing(off, n); missing > left.bytes {
-		return fmt.Errorf("%w: %d MiB more are needed, %s has %d MiB left; %s",
-			ErrNoMemory, missing>>20, left.where, left.bytes>>20, advice)
-	}
-	return nil
+	return c, err
 }
 
 const advice = "ask for less, raise the limit, or free some: `free -m`, stale files in /dev/shm (`df /dev/shm`), memory.max of the memory cgroup"

@@ -3,17 +3,19 @@ package memory
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io/fs"
 	"math"
-	"path"
 	"strconv"
 	"strings"
+
+	"github.com/gopgas/gopgas/internal/cgroup"
 )
 
 // headroom is how much memory can be taken before the kernel starts killing.
 type headroom struct {
 	bytes int64
-	where string // who sets the limit
+	where string // what sets the limit
 }
 
 // readHeadroom takes the least of what the host and every memory cgroup above
@@ -26,91 +28,52 @@ func readHeadroom(root fs.FS) headroom {
 			least = headroom{bytes: bytes, where: where}
 		}
 	}
-	if host := readFields(root, "proc/meminfo"); host["MemAvailable:"] > 0 {
-		consider((host["MemAvailable:"]+host["SwapFree:"])<<10, "the host")
+	if meminfo, err := fs.ReadFile(root, "proc/meminfo"); err == nil {
+		if host := fields(meminfo); host["MemAvailable:"] > 0 {
+			consider((host["MemAvailable:"]+host["SwapFree:"])<<10, "the host")
+		}
 	}
-	for _, h := range memoryCgroups(root) {
-		for dir := h.group; ; dir = path.Dir(dir) {
-			if left, ok := h.left(root, path.Join(h.mount, dir)); ok {
-				consider(left, "memory cgroup "+dir)
-			}
-			if dir == "/" {
-				break
-			}
+	for _, g := range cgroup.Above(root, "memory") {
+		if left, limit, ok := leftOf(g); ok {
+			consider(left, fmt.Sprintf("memory cgroup %s, whose limit is %d MiB,", g.Name, limit>>20))
 		}
 	}
 	return least
 }
 
-// hierarchy is a cgroup tree with a memory controller and our place in it.
-type hierarchy struct {
-	mount, group string
-	limit, usage string // file names
-	cache        string // field of memory.stat: what the kernel would drop first
-}
-
-// memoryCgroups finds this process's place in cgroup v2 and v1.
-func memoryCgroups(root fs.FS) []hierarchy {
-	data, err := fs.ReadFile(root, "proc/self/cgroup")
-	if err != nil {
-		return nil
+// leftOf is the limit of one group less its use; ok is false without a limit.
+// The kernel drops a part of the page cache before it kills.
+func leftOf(g cgroup.Group) (left, limit int64, ok bool) {
+	limitFile, usageFile, cache := "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+	if g.V2 {
+		limitFile, usageFile, cache = "memory.max", "memory.current", "inactive_file"
 	}
-	var found []hierarchy
-	for line := range strings.Lines(string(data)) {
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(parts) != 3 {
-			continue
-		}
-		group := path.Join("/", parts[2])
-		switch parts[1] {
-		case "":
-			found = append(found, hierarchy{"sys/fs/cgroup", group, "memory.max", "memory.current", "inactive_file"})
-		case "memory":
-			found = append(found, hierarchy{"sys/fs/cgroup/memory", group,
-				"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"})
-		}
-	}
-	return found
-}
-
-// left is the limit of one group less its use; ok is false without a limit.
-func (h hierarchy) left(root fs.FS, dir string) (left int64, ok bool) {
-	limit, ok := readNumber(root, path.Join(dir, h.limit))
+	limit, ok = g.Number(limitFile)
 	if !ok {
-		return 0, false
+		return 0, 0, false
 	}
-	usage, ok := readNumber(root, path.Join(dir, h.usage))
+	usage, ok := g.Number(usageFile)
 	if !ok {
-		return 0, false
+		return 0, 0, false
 	}
-	return limit - usage + readFields(root, path.Join(dir, "memory.stat"))[h.cache], true
+	left = limit - usage
+	if stat, err := g.Read("memory.stat"); err == nil {
+		left += fields(stat)[cache]
+	}
+	return left, limit, true
 }
 
-// readNumber reads a file that holds one number ("max" is none).
-func readNumber(root fs.FS, name string) (int64, bool) {
-	data, err := fs.ReadFile(root, name)
-	if err != nil {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(string(bytes.TrimSpace(data)), 10, 64)
-	return n, err == nil
-}
-
-// readFields reads a file of lines "name number …".
-func readFields(root fs.FS, name string) map[string]int64 {
-	fields := map[string]int64{}
-	data, err := fs.ReadFile(root, name)
-	if err != nil {
-		return fields
-	}
+// fields reads lines "name number …".
+func fields(data []byte) map[string]int64 {
+	found := map[string]int64{}
 	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
 		parts := strings.Fields(lines.Text())
 		if len(parts) < 2 {
 			continue
 		}
 		if n, err := strconv.ParseInt(parts[1], 10, 64); err == nil {
-			fields[parts[0]] = n
+			found[parts[0]] = n
 		}
 	}
-	return fields
+	return found
 }

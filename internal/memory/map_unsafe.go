@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -25,3 +26,6 @@ func overlay(mem []byte) error {
 }
 
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// wordAt is the first word of a mapping.
+func wordAt(mem []byte) *atomic.Int64 { return (*atomic.Int64)(unsafe.Pointer(unsafe.SliceData(mem))) }

@@ -20,6 +20,7 @@ const resizeSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW
 type Memfd struct {
 	mem       []byte       // the mapping; never shorter-lived than the process
 	allowance atomic.Int64 // bytes that foresee lets pass unseen
+	room      *Room        // where memory is claimed; nil: this process is alone
 
 	mu     sync.RWMutex // held for reading while a call uses fd
 	fd     int
@@ -79,6 +80,9 @@ func wholePages(size int64) (int64, error) {
 	}
 	return rounded, nil
 }
+
+// Share has commits from now on claim memory in a Room. The Memfd does not close it.
+func (m *Memfd) Share(r *Room) { m.room = r }
 
 // Bytes is the whole mapping. After Close it reads garbage.
 func (m *Memfd) Bytes() []byte { return m.mem }

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+// newCgroup makes a cgroup with a limit, of whichever version has the controller
+// here, and returns its directory. It skips the test where that is not allowed.
+func newCgroup(t *testing.T, controller string, limits map[string]string) string {
+	const root = "/sys/fs/cgroup"
+	parent := filepath.Join(root, controller)
+	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err == nil {
+		parent = root
+		os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+"+controller), 0)
+	}
+	dir := filepath.Join(parent, "gopgas-test-"+uuid.NewString())
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Skip("this test needs a cgroup of its own:", err)
+	}
+	t.Cleanup(func() {
+		eventually(t, "the end of the cgroup", func() bool { return os.Remove(dir) == nil })
+	})
+	written := 0
+	for file, limit := range limits {
+		if os.WriteFile(filepath.Join(dir, file), []byte(limit), 0) == nil {
+			written++
+		}
+	}
+	if written == 0 {
+		t.Skip("this test needs the cgroup controller", controller)
+	}
+	return dir
+}
+
+// within has the job run in a cgroup.
+func (j *job) within(dir string) {
+	j.cmd.Args = append([]string{"sh", "-c", `echo $$ >$0/cgroup.procs && exec "$@"`, dir}, j.cmd.Args...)
+	j.cmd.Path = "/bin/sh"
+}
+
+func TestRanksThatTogetherNeedMoreThanTheirCgroupHasAreToldSo(t *testing.T) {
+	const limit = 256
+	bytes := strconv.Itoa(limit << 20)
+	dir := newCgroup(t, "memory", map[string]string{"memory.max": bytes, "memory.swap.max": "0", "memory.limit_in_bytes": bytes})
+	program := filepath.Join(t.TempDir(), "memory")
+	out, err := exec.Command("go", "build", "-o", program, "./testdata/memory").CombinedOutput()
+	require.NoError(t, err, string(out))
+	for _, args := range [][]string{{"windows", "70"}, {"windows", "200"}, {"buffers", "40"}} {
+		for _, provider := range []string{"shm", "tcp"} {
+			j := newJob(t, append([]string{"-n", "4", "--provider", provider, program}, args...)...)
+			j.within(dir)
+			require.Equal(t, 0, j.run(t), j.stderr.String())
+			said := strings.Split(strings.TrimSpace(j.stdout.String()), "\n")
+			require.Len(t, said, 4)
+			for _, line := range said {
+				require.Regexp(t, `^exhausted=true: .*\d+ MiB more are needed, memory cgroup \S+, whose limit is 256 MiB, has \d+ MiB left`, line)
+			}
+		}
+	}
+}
