@@ -26,7 +26,8 @@ type Planned struct {
 var errUnplanned = fmt.Errorf("an empty Planned, make it by Plan: %w", errors.ErrUnsupported)
 
 // Plan prepares a call. Members that make it together need not all have planned
-// it. It waits for nobody, and gives the cause of ctx's end when that has ended.
+// it. It does not wait. It gives the cause of ctx's end when that has ended, or what
+// became of the team when that is not whole.
 // Kind: local.
 func Plan(ctx context.Context, t *runtime.Team, c Call) (*Planned, error) {
 	c.own()
@@ -36,6 +37,9 @@ func Plan(ctx context.Context, t *runtime.Team, c Call) (*Planned, error) {
 	}
 	if ctx.Err() != nil {
 		return nil, g.fail(&d.call, context.Cause(ctx))
+	}
+	if err := g.team.Err(); err != nil {
+		return nil, g.fail(&d.call, err)
 	}
 	return &Planned{group: g, what: d, c: c}, nil
 }

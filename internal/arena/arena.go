@@ -23,6 +23,10 @@ const Page = 4096
 // ErrExhausted is wrapped by the errors of Alloc for want of room or memory.
 var ErrExhausted = errors.New("heap exhausted")
 
+// ErrClosed is wrapped by the errors of Alloc after Close, which is a part of the
+// end of the rank's job.
+var ErrClosed = errors.New("job closed")
+
 // An Arena allocates blocks. Its methods may be called from any goroutine.
 type Arena struct {
 	mu     sync.Mutex
@@ -30,6 +34,7 @@ type Arena struct {
 	used   int64
 	memfd  *memory.Memfd // nil: blocks lie on the Go heap
 	ranges freeList
+	closed bool
 }
 
 // New returns an arena of limit bytes, in a memfd when shared, whose pages it claims
@@ -63,6 +68,9 @@ func (a *Arena) Alloc(n int) (Block, error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.closed {
+		return Block{}, ErrClosed
+	}
 	if int64(n) > a.limit-a.used {
 		return Block{}, a.exhausted(int64(n))
 	}
@@ -89,12 +97,13 @@ func (a *Arena) exhausted(want int64) error {
 }
 
 // Free gives the block's memory back to the system. Slices of it that are
-// still around stay readable: they see zeros, or what a later block holds.
+// still around stay readable: they see zeros, or what a later block holds. After
+// Close there is nothing to give back.
 func (a *Arena) Free(b Block) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.used -= b.n
-	if a.memfd == nil {
+	if a.memfd == nil || a.closed {
 		return nil
 	}
 	err := a.memfd.Punch(b.off, b.n)
@@ -111,7 +120,9 @@ func (a *Arena) Used() int64 {
 
 // Close ends the arena; slices of its blocks stay readable and mean nothing.
 func (a *Arena) Close() error {
-	if a.memfd == nil {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed = true; a.memfd == nil {
 		return nil
 	}
 	return a.memfd.Close()

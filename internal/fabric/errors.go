@@ -3,6 +3,8 @@ package fabric
 import (
 	"errors"
 	"fmt"
+
+	"github.com/gopgas/gopgas/internal/arena"
 )
 
 // What can become of ranks and jobs. Package runtime exports these to users.
@@ -10,7 +12,7 @@ var (
 	ErrRankDead    = errors.New("rank is dead")
 	ErrUnreachable = errors.New("rank is unreachable")
 	ErrAborted     = errors.New("job aborted")
-	ErrClosed      = errors.New("job closed")
+	ErrClosed      = arena.ErrClosed
 	// ErrLauncherLost is an ErrAborted: no rank gave the job up, but its launcher
 	// is gone, or does not answer.
 	ErrLauncherLost = fmt.Errorf("%w: launcher lost", ErrAborted)

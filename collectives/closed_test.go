@@ -1,0 +1,83 @@
+package collectives_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/gopgas/gopgas/collectives"
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/runtime"
+	"github.com/gopgas/gopgas/window"
+)
+
+// TestEveryCallAfterCloseSaysSo makes each call that needs the job once it is closed.
+func TestEveryCallAfterCloseSaysSo(t *testing.T) {
+	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
+		w, err := window.Allocate[int64](ctx, r.World, 8)
+		r.NoError(err)
+		r.NoError(w.PutValue(ctx, r.Right(), 0, 1))
+		team, err := r.World.Split(ctx, 0, 0)
+		r.NoError(err)
+		graph, err := collectives.NewGraph(ctx, r.World, []int{r.Left()}, []int{r.Right()})
+		r.NoError(err)
+		plan, err := collectives.Plan(ctx, r.World, collectives.AllGatherCall([]int{1}, make([]int, r.N)))
+		r.NoError(err)
+		writer, err := rpipe.OpenWriter[int](ctx, r.World, r.Right())
+		r.NoError(err)
+		reader, err := rpipe.OpenReader[int](ctx, r.World, r.Left())
+		r.NoError(err)
+		r.NoError(r.Job.Close(ctx))
+		one, all := []int{1}, make([]int, r.N)
+		var bad []string
+		right, left, x := r.Right(), r.Left(), rpipe.WithName("x")
+		gather := collectives.AllGatherCall(one, all)
+		calls := []struct {
+			name string
+			call func() error
+		}{
+			{"Barrier", func() error { return r.World.Barrier(ctx) }},
+			{"Barrier of another team", func() error { return team.Barrier(ctx) }},
+			{"Exchange", func() error { return second(r.World.Exchange(ctx, nil)) }},
+			{"Split", func() error { return second(r.World.Split(ctx, 0, 0)) }},
+			{"Team.Free", func() error { return team.Free(ctx) }},
+			{"Allocate", func() error { return second(window.Allocate[int](ctx, r.World, 8)) }},
+			{"Fence", func() error { return w.Fence(ctx) }},
+			{"Window.Free", func() error { return w.Free(ctx) }},
+			{"Alloc", func() error { return second(collectives.Alloc[int](r.World, 8)) }},
+			{"AllGather", func() error { return collectives.AllGather(ctx, r.World, one, all) }},
+			{"Start", func() error { return second(collectives.Start(ctx, r.World, gather)) }},
+			{"Plan", func() error { return second(collectives.Plan(ctx, r.World, gather)) }},
+			{"Planned.Run", func() error { return plan.Run(ctx) }},
+			{"Planned.Start", func() error { return second(plan.Start(ctx)) }},
+			{"NewGraph", func() error { return second(collectives.NewGraph(ctx, r.World, nil, nil)) }},
+			{"NewCart", func() error { return second(collectives.NewCart(ctx, r.World, []int{r.N}, []bool{true})) }},
+			{"NeighborAllGather", func() error { return collectives.NeighborAllGather(ctx, graph, one, []int{0}) }},
+			{"OpenWriter", func() error { return second(rpipe.OpenWriter[int](ctx, r.World, right, x)) }},
+			{"OpenReader", func() error { return second(rpipe.OpenReader[int](ctx, r.World, left, x)) }},
+			{"OpenSender", func() error { return second(rpipe.OpenSender[int](ctx, r.World, right, x)) }},
+			{"OpenReceiver", func() error { return second(rpipe.OpenReceiver[int](ctx, r.World, left, x)) }},
+			{"Dial", func() error { return second(rpipe.Dial(ctx, r.World, right, x)) }},
+			{"Listen", func() error { return second(rpipe.Listen(ctx, r.World, x)) }},
+			{"OpenHeap", func() error { return second(rpipe.OpenHeap[int](ctx, r.World, right, x)) }},
+			{"ServeHeap", func() error { return second(rpipe.ServeHeap(ctx, r.World, left, x)) }},
+			{"OpenFanIn", func() error { return second(rpipe.OpenFanIn[int](ctx, r.World, []int{left}, x)) }},
+			{"OpenFanOut", func() error { return second(rpipe.OpenFanOut[int](ctx, r.World, []int{right}, x)) }},
+			{"OpenActive", func() error { return second(rpipe.OpenActive(ctx, r.World, nil, x)) }},
+			{"OpenConveyor", func() error { return second(rpipe.OpenConveyor[int](ctx, r.World, x)) }},
+			{"OverWindow", func() error { return second(rpipe.OverWindow(ctx, r.World, 4, x)) }},
+			{"Send", func() error { return writer.Send(ctx, one) }},
+			{"Read", func() error { return second(reader.Read(ctx)) }},
+		}
+		for _, c := range calls {
+			if err := c.call(); !errors.Is(err, runtime.ErrClosed) {
+				bad = append(bad, fmt.Sprint(c.name, ": ", err))
+			}
+		}
+		r.Empty(bad)
+	})
+}
+
+func second[T any](_ T, err error) error { return err }

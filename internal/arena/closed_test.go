@@ -1,0 +1,21 @@
+package arena
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAClosedArenaSaysSo(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		a, err := New(1<<20, shared)
+		require.NoError(t, err)
+		b, err := a.Alloc(100)
+		require.NoError(t, err)
+		require.NoError(t, a.Close())
+		_, err = a.Alloc(100)
+		require.ErrorIs(t, err, ErrClosed)
+		require.NotErrorIs(t, err, ErrExhausted)
+		require.NoError(t, a.Free(b), "there is nothing to give back")
+	}
+}
