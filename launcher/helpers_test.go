@@ -61,7 +61,8 @@ type outcome struct {
 // run runs a job under a watchdog and checks that nothing of it is left.
 func run(t *testing.T, spec Spec) outcome {
 	t.Helper()
-	ctx, cancel := testwatch.With(context.Background())
+	mark := envMark + "=" + uuid.NewString()
+	ctx, cancel := testwatch.With(context.Background(), testwatch.Processes(testwatch.Marked(mark)))
 	defer cancel()
 	o := outcome{stdout: &buffer{}, stderr: &buffer{}}
 	if spec.Stdout == nil {
@@ -70,7 +71,6 @@ func run(t *testing.T, spec Spec) outcome {
 	if spec.Stderr == nil {
 		spec.Stderr = o.stderr
 	}
-	mark := envMark + "=" + uuid.NewString()
 	spec.Env = append(spec.Env, mark)
 	spec.Guardian = true
 	t.Cleanup(func() { killMarked(mark) })

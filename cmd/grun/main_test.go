@@ -52,15 +52,16 @@ const envMark = "GRUN_TEST_MARK"
 // newJob prepares grun under a watchdog, with a directory for temporary files
 // in which nothing may be left.
 func newJob(t *testing.T, args ...string) *job {
-	ctx, cancel := testwatch.With(context.Background())
+	mark := envMark + "=" + uuid.NewString()
+	ctx, cancel := testwatch.With(context.Background(), testwatch.Processes(testwatch.Marked(mark)))
 	t.Cleanup(cancel)
-	j := &job{cmd: exec.CommandContext(ctx, grunPath, args...), mark: envMark + "=" + uuid.NewString()}
+	j := &job{cmd: exec.CommandContext(ctx, grunPath, args...), mark: mark}
 	tmp := t.TempDir()
 	j.cmd.Env = append(os.Environ(), j.mark, "TMPDIR="+tmp)
 	j.cmd.Stdout, j.cmd.Stderr = &j.stdout, &j.stderr
 	j.cmd.WaitDelay = 5 * time.Second
 	t.Cleanup(func() {
-		if ctx.Err() == context.DeadlineExceeded {
+		if errors.Is(context.Cause(ctx), testwatch.ErrStuck) {
 			t.Error("watchdog: grun did not end")
 		}
 		j.killLeft()
@@ -131,7 +132,7 @@ func guardians() (pids []string) {
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for begin := time.Now(); !holds(); time.Sleep(2 * time.Millisecond) {
-		if time.Since(begin) > 30*time.Second {
+		if time.Since(begin) > testwatch.Patience() {
 			t.Fatal(what, "did not happen")
 		}
 	}

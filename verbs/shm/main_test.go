@@ -141,13 +141,7 @@ func runRole(role string) int {
 			t.code = 0
 		}
 	}()
-	select {
-	case code := <-t.done:
-		return code
-	case <-time.After(60 * time.Second):
-		fmt.Fprintln(os.Stderr, "role", role, "hangs")
-		return 3
-	}
+	return <-t.done
 }
 
 // roleT is as much of testing.TB as the rig uses, for a process that is no test.
