@@ -30,3 +30,14 @@ func TestAMemberThatMissedTheWordOfABrokenTeamHearsItWhenItWaits(t *testing.T) {
 		})
 	}
 }
+
+func TestARankWhoseBodyReturnedIsNotToldThatItCalledClose(t *testing.T) {
+	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
+		if r.Me == 0 {
+			err := r.World.Barrier(ctx)
+			r.ErrorIs(err, runtime.ErrMismatch)
+			r.ErrorContains(err, "rank 0 called Barrier")
+			r.ErrorContains(err, "'s body returned, or called Close")
+		}
+	})
+}

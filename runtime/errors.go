@@ -85,8 +85,15 @@ type MismatchError struct {
 }
 
 func (e *MismatchError) Error() string {
-	return fmt.Sprintf("team %s: %v: rank %d called %s while rank %d called %s",
-		e.Team, ErrMismatch, e.Rank, e.Call, e.Other, e.OtherDid)
+	return fmt.Sprintf("team %s: %v: %s while %s", e.Team, ErrMismatch, did(e.Rank, e.Call), did(e.Other, e.OtherDid))
+}
+
+// did says what a rank did. Run closes the job for a body that returns.
+func did(rank int, call string) string {
+	if call == fabric.Close.String() {
+		return fmt.Sprintf("rank %d's body returned, or called %s", rank, call)
+	}
+	return fmt.Sprintf("rank %d called %s", rank, call)
 }
 
 func (e *MismatchError) Unwrap() error { return ErrMismatch }
