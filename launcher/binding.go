@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,13 +27,14 @@ func ParseBinding(text string) (Binding, error) {
 
 // A placement deals sets of cores out to the ranks of this host.
 type placement struct {
-	all  unix.CPUSet   // what this process may use
-	sets []unix.CPUSet // one after the other; none: unbound
+	all   unix.CPUSet   // what this process may use
+	sets  []unix.CPUSet // one after the other; none: unbound
+	quota float64       // cores' time that all of them together may use
 }
 
 // newPlacement reads the topology under sys, normally /sys/devices/system.
 func newPlacement(b Binding, sys string) (*placement, error) {
-	p := &placement{}
+	p := &placement{quota: quota(os.DirFS("/"))}
 	if err := unix.SchedGetaffinity(0, &p.all); err != nil {
 		return nil, fmt.Errorf("read affinity mask: %w", err)
 	}
@@ -98,10 +100,21 @@ func readList(path, otherwise string) string {
 // and the number of cores that the rank may use.
 func (p *placement) of(i int) (cpus *unix.CPUSet, cores int) {
 	if len(p.sets) == 0 {
-		return nil, p.all.Count()
+		return nil, p.within(p.all.Count())
 	}
 	set := &p.sets[i%len(p.sets)]
-	return set, set.Count()
+	return set, p.within(set.Count())
+}
+
+// within is a number of cores, or what the quota leaves of it, rounded up as the
+// Go runtime does for GOMAXPROCS.
+func (p *placement) within(cores int) int {
+	return int(min(float64(cores), math.Ceil(p.quota)))
+}
+
+// shared returns how many ranks can keep a core busy at the same time.
+func (p *placement) shared() int {
+	return int(max(1, min(float64(p.all.Count()), math.Floor(p.quota))))
 }
 
 // parseCPUList reads the kernel's lists: 0-3,8,10-11.

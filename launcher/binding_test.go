@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -71,6 +72,7 @@ func TestRanksGoRoundTheNodesThatHaveCoresForThem(t *testing.T) {
 	}))
 	require.NoError(t, err)
 	mask := allowed(t)
+	p.quota = math.Inf(1)
 	for i := range 3 {
 		set, cores := p.of(i)
 		require.Equal(t, mask, *set)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	goruntime "runtime"
 	"strconv"
 	"sync"
 	"syscall"
@@ -43,7 +42,7 @@ func (j *job) command(rank, local int, p Program, path string) (*exec.Cmd, *unix
 		},
 	}
 	place := bootstrap.Env{
-		JobID: j.id, Rank: rank, Size: j.size, LocalRank: local, LocalSize: j.size, LocalCores: goruntime.NumCPU(),
+		JobID: j.id, Rank: rank, Size: j.size, LocalRank: local, LocalSize: j.size, LocalCores: j.placement.shared(),
 		Addr: j.addr, Secret: j.secret, Room: fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), j.room.FD()),
 	}
 	// Later entries win.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -65,4 +66,13 @@ func TestRanksThatTogetherNeedMoreThanTheirCgroupHasAreToldSo(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestRanksShareTheCoresThatTheirCgroupAllows(t *testing.T) {
+	dir := newCgroup(t, "cpu", map[string]string{"cpu.max": "100000 100000", "cpu.cfs_quota_us": "100000"})
+	j := newJob(t, "-n", "2", "sh", "-c", "echo $GRUN_LOCAL_CORES $GOMAXPROCS")
+	j.cmd.Env = slices.DeleteFunc(j.cmd.Env, func(v string) bool { return strings.HasPrefix(v, "GOMAXPROCS=") })
+	j.within(dir)
+	require.Equal(t, 0, j.run(t), j.stderr.String())
+	require.Equal(t, "1 2\n1 2\n", j.stdout.String())
 }
