@@ -44,6 +44,14 @@ func Glance(word *atomic.Uint64, old uint64) bool {
 	return false
 }
 
+// Moved returns once a word is another than old, which a goroutine of this process is
+// about to store: between it and the store lie a few instructions, and no wait.
+func Moved(word *atomic.Uint64, old uint64) {
+	for !Glance(word, old) {
+		goruntime.Gosched()
+	}
+}
+
 func (b *Bell) spin(ctx context.Context, looks int, ready func() bool) (done bool, err error) {
 	for range looks {
 		if ready() {

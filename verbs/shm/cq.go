@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -62,19 +63,21 @@ func powerOfTwo(n int) int {
 	return p
 }
 
-// push queues wc, or breaks the queue when it is full.
+// push queues wc, or breaks the queue when it is full. A slot whose completion is
+// popped, and whose turn says otherwise, belongs to a pop that is about to store it.
 func (q *CQ) push(wc *driver.Completion, owner *QP) {
 	for {
 		at := q.tail.Load()
 		s := &q.slots[at&uint64(len(q.slots)-1)]
-		if at-q.head.Load() >= q.depth || s.turn.Load() < at {
-			if q.tail.Load() != at {
-				continue // at was old: others pushed and popped meanwhile
-			}
+		full, turn := at-q.head.Load() >= q.depth, s.turn.Load()
+		switch {
+		case q.tail.Load() != at: // at was old: others pushed and popped meanwhile
+		case full:
 			q.overrun.Store(true)
 			return
-		}
-		if s.turn.Load() == at && q.tail.CompareAndSwap(at, at+1) {
+		case turn < at:
+			wait.Moved(&s.turn, turn)
+		case q.tail.CompareAndSwap(at, at+1):
 			s.wc, s.owner, s.epoch = *wc, owner, owner.epoch
 			s.turn.Store(at + 1)
 			return

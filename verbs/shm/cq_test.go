@@ -2,6 +2,7 @@ package shm
 
 import (
 	"context"
+	goruntime "runtime"
 	"sync"
 	"testing"
 
@@ -102,6 +103,24 @@ func TestCQLosesAndRepeatsNothingUnderContention(t *testing.T) {
 	for id, n := range seen {
 		require.EqualValues(t, 1, n, "completion %d", id)
 	}
+}
+
+func TestCQPushWaitsForAPopThatIsUnderWay(t *testing.T) {
+	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(1)) // the pop goes on when the push lets it
+	cq, owner := newTestCQ(t, 4)
+	for id := range uint64(4) {
+		cq.push(&driver.Completion{ID: id}, owner)
+	}
+	cq.head.Add(1) // a pop has taken the first completion, and not stored its slot's turn
+	go cq.slots[0].turn.Store(4)
+	cq.push(&driver.Completion{ID: 4}, owner)
+	var wc [8]driver.Completion
+	n, err := cq.Poll(wc[:])
+	require.NoError(t, err)
+	require.Equal(t, 4, n)
+	require.Equal(t, uint64(4), wc[3].ID)
+	_, err = cq.Poll(wc[:])
+	require.NoError(t, err)
 }
 
 func TestClosedCQSaysSoAndLetsWaitersGo(t *testing.T) {

@@ -19,6 +19,7 @@ func stressCases() []testCase {
 		{"RandomRequestsLeaveTheMemoryOfAModel", randomModel},
 		{"ManyGoroutinesPostToOneQueue", sharedQueue},
 		{"ManyQueuesBetweenTwoContexts", manyQueues},
+		{"SeveralPollersOfAFullQueueLoseNothing", severalPollers},
 	}
 }
 
@@ -78,6 +79,32 @@ func sharedQueue(t *testing.T, h Harness) {
 	for w := range workers {
 		mine := segment(t, a.mr, w*4096, 4096)
 		g.Go(func() error { return worker(ctx, a, b, w, mine, rounds, workers, told[w]) })
+	}
+	require.NoError(t, g.Wait())
+}
+
+// severalPollers has as many goroutines as the completion queue is deep post and poll:
+// each has one request outstanding, and takes whichever completion it finds.
+func severalPollers(t *testing.T, h Harness) {
+	const depth, rounds = 4, 1000
+	a, b := newPair(t, h, withCQDepth(depth))
+	g, ctx := errgroup.WithContext(deadline(t))
+	for range depth {
+		write := verbs.WorkRequest{Op: verbs.OpWrite, Flags: verbs.Signaled, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)}
+		g.Go(func() error {
+			for round := range rounds {
+				for taken := 0; taken == 0; {
+					var err error
+					if taken, err = a.qp.PostSend([]verbs.WorkRequest{write}); err != nil && !errors.Is(err, driver.ErrQueueFull) || ctx.Err() != nil {
+						return errors.Join(err, context.Cause(ctx))
+					}
+				}
+				if wc, err := next(a.scq); err != nil || wc.Status != verbs.Success {
+					return fmt.Errorf("round %d: %+v: %v", round, wc, err)
+				}
+			}
+			return nil
+		})
 	}
 	require.NoError(t, g.Wait())
 }
