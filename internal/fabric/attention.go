@@ -35,7 +35,7 @@ func (f *Fabric) attend(b *binding) {
 	if !f.listens(b) || !errors.Is(f.arm(b), driver.ErrUnsupported) {
 		return
 	}
-	f.admitting.Go(func() {
+	f.listening.Go(func() {
 		for b.cq.Wait(f.ctx) == nil {
 			f.Progress()
 		}

@@ -56,9 +56,9 @@ type Fabric struct {
 
 	peersMu   sync.Mutex
 	peers     map[int]*dial
-	inbound   []*inbound
-	admitting sync.WaitGroup // inbound connections that are being made
-	making    sync.WaitGroup // calls that make what Close takes back
+	inbound   map[int]*inbound // by the rank that posts on the other end
+	listening sync.WaitGroup   // goroutines that take in what devices tell of by no event
+	making    sync.WaitGroup   // calls that make what Close takes back
 
 	polling sync.Mutex
 	missed  atomic.Bool // a goroutine came to poll while another did
@@ -67,7 +67,7 @@ type Fabric struct {
 	closed  atomic.Bool     // Close has begun
 	ended   atomic.Bool     // nothing is under way any more
 	ctx     context.Context // ends on Close: for what runs on behalf of peers
-	cancel  context.CancelFunc
+	cancel  context.CancelCauseFunc
 }
 
 // headSize is the size of the head block: the bell's words, then zeros that a
@@ -80,8 +80,8 @@ const (
 
 // New opens the devices of all providers and the rank's heap.
 func New(ctx context.Context, cfg Config, control Control) (*Fabric, error) {
-	f := &Fabric{cfg: cfg, control: control, bell: wait.NewLocal(), peers: map[int]*dial{}}
-	f.ctx, f.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	f := &Fabric{cfg: cfg, control: control, bell: wait.NewLocal(), peers: map[int]*dial{}, inbound: map[int]*inbound{}}
+	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	f.regions.init()
 	f.health.init(f)
 	if err := f.open(ctx); err != nil {
@@ -171,7 +171,7 @@ func (f *Fabric) Close() error {
 	if !f.shut() {
 		return nil
 	}
-	f.cancel()
+	f.cancel(ErrClosed)
 	f.End(ErrClosed, "")
 	f.attached.close()
 	f.drain()

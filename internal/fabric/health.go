@@ -202,7 +202,8 @@ func (f *Fabric) asyncEvent(b *binding, ev driver.AsyncEvent) {
 	}
 	rank, passive, ok := f.rankOf(b, ev.QP)
 	if !ok || passive && !errors.Is(ev.Err, driver.ErrLost) {
-		// A peer that broke the rules, or gave its end of the connection up, learns of that itself.
+		// A peer that broke the rules, or gave its end of the connection up, learns of that
+		// itself. An attempt of its own that came to nothing says nothing of the peer.
 		return
 	}
 	f.health.suspect(rank, cause)
@@ -220,9 +221,9 @@ func (f *Fabric) rankOf(b *binding, qp uint32) (rank int, passive, ok bool) {
 	f.health.mu.Unlock()
 	f.peersMu.Lock()
 	defer f.peersMu.Unlock()
-	for _, in := range f.inbound {
+	for from, in := range f.inbound {
 		if in.bind == b && in.qp.Num() == qp {
-			return in.from, true, true
+			return from, true, true
 		}
 	}
 	return 0, false, false

@@ -68,7 +68,8 @@ const (
 	signalEvery = sendDepth / 4
 )
 
-// dial is a connection that exists or is being made.
+// dial is a connection that exists or is being made. Others read it once done is
+// closed.
 type dial struct {
 	done chan struct{}
 	peer *Peer
@@ -77,7 +78,6 @@ type dial struct {
 
 // inbound is the passive end of a peer's connection to this rank.
 type inbound struct {
-	from int
 	bind *binding
 	qp   *verbs.QP
 	mail *mailbox
@@ -93,50 +93,49 @@ type connectReply struct {
 	Head    regionReply
 }
 
-// Peer returns the connection to a rank, which it makes on first use.
+// Peer returns the connection to a rank, which it makes on first use. The fabric
+// makes it, not the caller: an attempt goes on when ctx ends, so that no half of a
+// connection is left at the rank, and the next caller finds it.
 func (f *Fabric) Peer(ctx context.Context, rank int) (*Peer, error) {
-	for {
-		f.peersMu.Lock()
-		if f.closed.Load() {
-			f.peersMu.Unlock()
-			return nil, ErrClosed
-		}
-		d := f.peers[rank]
-		if d == nil {
-			d = &dial{done: make(chan struct{})}
-			f.peers[rank] = d
-			f.peersMu.Unlock()
-			return f.makePeer(ctx, rank, d)
-		}
-		f.peersMu.Unlock()
-		select {
-		case <-d.done:
-			if d.err == nil {
-				return d.peer, nil
-			}
-			// The goroutine that dialled gave up, perhaps since its context
-			// ended; this one tries for itself.
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+	d, err := f.dial(rank)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-d.done:
+		return d.peer, d.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 }
 
-// makePeer connects on behalf of everyone who waits for d. A failed attempt
+// dial returns the connection to a rank that is there or being made; without one it
+// begins to make one.
+func (f *Fabric) dial(rank int) (*dial, error) {
+	f.peersMu.Lock()
+	defer f.peersMu.Unlock()
+	if f.closed.Load() {
+		return nil, ErrClosed
+	}
+	d := f.peers[rank]
+	if d == nil {
+		d = &dial{done: make(chan struct{})}
+		f.peers[rank] = d
+		f.making.Go(func() { f.makePeer(rank, d) })
+	}
+	return d, nil
+}
+
+// makePeer connects on behalf of all callers that wait for d. A failed attempt
 // leaves the table, so that the next caller tries again.
-func (f *Fabric) makePeer(ctx context.Context, rank int, d *dial) (*Peer, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(f.ctx, func() { cancel(ErrClosed) })
-	d.peer, d.err = f.connect(ctx, rank)
-	stop()
-	cancel(nil)
+func (f *Fabric) makePeer(rank int, d *dial) {
+	d.peer, d.err = f.connect(f.ctx, rank)
 	f.peersMu.Lock()
 	if d.err != nil {
 		delete(f.peers, rank)
 	}
 	f.peersMu.Unlock()
 	close(d.done)
-	return d.peer, d.err
 }
 
 func (f *Fabric) connect(ctx context.Context, rank int) (*Peer, error) {
@@ -177,25 +176,36 @@ func (f *Fabric) connectOver(ctx context.Context, rank int, b *binding) (_ *Peer
 	if err := f.call(ctx, rank, "connect", connectRequest{b.name, qp.Address()}, &rep); err != nil {
 		return nil, err
 	}
-	if err := qp.Connect(ctx, rep.Address, f.cfg.PeerTimeout); err != nil {
+	p, err := f.join(ctx, &Peer{f: f, rank: rank, bind: b, qp: qp, mail: mail}, &rep)
+	if err != nil {
+		// The rank is gone where this fails, or its next connection replaces this one.
+		_ = f.call(ctx, rank, "disconnect", struct{}{}, &struct{}{})
 		return nil, err
 	}
-	mail.open()
-	p := &Peer{f: f, rank: rank, bind: b, qp: qp, mail: mail}
+	return p, nil
+}
+
+// join connects p's queue pair with the one that the rank made for it.
+func (f *Fabric) join(ctx context.Context, p *Peer, rep *connectReply) (*Peer, error) {
+	if err := p.qp.Connect(ctx, rep.Address, f.cfg.PeerTimeout); err != nil {
+		return nil, err
+	}
+	p.mail.open()
 	head, err := f.remote(ctx, p, rep.Head)
 	if err != nil {
 		return nil, err
 	}
 	p.head = *head
-	if bell, ok := qp.PeerBell(); ok && f.Mapping() {
+	if bell, ok := p.qp.PeerBell(); ok && f.Mapping() {
 		p.bell = bell
 	}
 	f.health.watch(p)
 	return p, nil
 }
 
-// serveConnect makes the passive end of a connection. It answers before it is
-// connected, since the peer needs the address to come.
+// serveConnect makes the passive end of a connection. It is ready before the peer
+// hears of it: some devices lose what comes earlier, and the peer learns why it
+// fails.
 func (f *Fabric) serveConnect(ctx context.Context, from int, req connectRequest) (connectReply, error) {
 	b := f.binding(req.Provider)
 	if b == nil {
@@ -206,41 +216,29 @@ func (f *Fabric) serveConnect(ctx context.Context, from int, req connectRequest)
 		return connectReply{}, err
 	}
 	address := qp.Address()
-	if err := f.admit(&inbound{from, b, qp, mail}, req.Address); err != nil {
+	if err := qp.Connect(f.ctx, req.Address, f.cfg.PeerTimeout); err != nil {
 		return connectReply{}, errors.Join(err, f.dropQP(b, qp, mail))
 	}
+	mail.open()
+	f.admit(from, &inbound{b, qp, mail})
+	f.bell.Ring()
 	head, err := f.serveRegion(from, regionRequest{Provider: req.Provider, Name: headRegion})
 	return connectReply{Address: address, Head: head}, err
 }
 
-// admit connects an incoming queue pair: in the background, unless it has a
-// mailbox. Such devices lose what comes before they are connected, and the peer
-// would send it again only after seconds.
-func (f *Fabric) admit(in *inbound, peer []byte) error {
-	connect := func() error {
-		err := in.qp.Connect(f.ctx, peer, f.cfg.PeerTimeout)
-		if err == nil {
-			in.mail.open()
-		}
-		f.bell.Ring()
-		return err
-	}
-	if in.mail != nil {
-		if err := connect(); err != nil {
-			return err
-		}
-	}
+// admit has in be the passive end of a rank's connection, or none with nil. A rank
+// has one connection to this one: an earlier end is that of an attempt that failed.
+func (f *Fabric) admit(from int, in *inbound) {
 	f.peersMu.Lock()
-	defer f.peersMu.Unlock()
-	if f.closed.Load() {
-		return ErrClosed
+	before := f.inbound[from]
+	if delete(f.inbound, from); in != nil {
+		f.inbound[from] = in
 	}
-	f.inbound = append(f.inbound, in)
-	if in.mail == nil {
-		// A failure here is one at the peer as well, which reports it.
-		f.admitting.Go(func() { _ = connect() })
+	f.peersMu.Unlock()
+	if before != nil {
+		// An error means that the peer is stopped in the middle of a request.
+		_ = f.dropQP(before.bind, before.qp, before.mail)
 	}
-	return nil
 }
 
 // newQP makes a queue pair, with a mailbox if it needs one.
@@ -273,7 +271,7 @@ func (f *Fabric) closePeers() error {
 	f.making.Wait()
 	f.peersMu.Lock()
 	dials := slices.Collect(maps.Values(f.peers))
-	inbound := f.inbound
+	inbound := slices.Collect(maps.Values(f.inbound))
 	f.peersMu.Unlock()
 	var errs []error
 	for _, d := range dials {
@@ -282,7 +280,7 @@ func (f *Fabric) closePeers() error {
 			errs = append(errs, f.dropQP(d.peer.bind, d.peer.qp, d.peer.mail))
 		}
 	}
-	f.admitting.Wait()
+	f.listening.Wait()
 	for _, in := range inbound {
 		errs = append(errs, f.dropQP(in.bind, in.qp, in.mail))
 	}

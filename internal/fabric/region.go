@@ -290,6 +290,8 @@ func (f *Fabric) Serve(ctx context.Context, from int, service string, payload []
 	switch service {
 	case "connect":
 		return serve(payload, func(req connectRequest) (connectReply, error) { return f.serveConnect(ctx, from, req) })
+	case "disconnect":
+		return serve(payload, func(struct{}) (struct{}, error) { f.admit(from, nil); return struct{}{}, nil })
 	case "region":
 		return serve(payload, func(req regionRequest) (regionReply, error) { return f.serveRegion(from, req) })
 	case "region-ready":

@@ -42,7 +42,9 @@ type AsyncEvent struct {
 	Kind EventKind
 	QP   uint32 // number of the QP that it concerns, 0 for the device
 	Life uint32 // how often the QP had been reset then: late news of an earlier connection shows by it
-	Err  error  // the cause as the provider saw it
+	// Err is the cause as the provider saw it. It wraps ErrLost where a connection that
+	// stood is gone, or the peer's process.
+	Err error
 }
 
 // A Context is one open device.

@@ -188,7 +188,9 @@ func TestPeerThatNeverConnectsIsGivenUp(t *testing.T) {
 		a, b := newNodeWith(t, cfg, 64, 0), newNodeWith(t, cfg, 64, 0)
 		qa, qb := a.newQP(4), b.newQP(4)
 		connect(t, qa, qb.Address())
-		require.ErrorIs(t, a.event().Err, driver.ErrLost)
+		event := a.event()
+		require.Equal(t, driver.EventQPFatal, event.Kind)
+		require.NotErrorIs(t, event.Err, driver.ErrLost, "nothing that stood was lost")
 		require.Equal(t, driver.StateErr, qa.currentState())
 	}
 }

@@ -167,11 +167,14 @@ func (d *dialer) failed(cause error) {
 	}
 }
 
+// unreachable gives up. Nothing that stood is lost: the peer may live and have
+// another queue pair by now.
 func (q *qp) unreachable(cause error) {
 	if cause == nil {
 		cause = errSilent
 	}
-	q.broke(fmt.Errorf("tcp: connecting with the peer, for at most %v: %w", q.timeout, cause))
+	cause = fmt.Errorf("tcp: connecting with the peer, for at most %v: %w", q.timeout, cause)
+	q.broke(lost(cause), cause)
 	q.disconnect()
 }
 

@@ -165,7 +165,7 @@ func (l *link) lost(cause error) {
 		l.lanes[i] = lane{state: laneOver}
 		switch state {
 		case laneLive:
-			q.broke(cause)
+			q.lost(cause)
 			q.disconnect()
 		case laneJoining:
 			q.turnedAway(l)
@@ -186,7 +186,7 @@ func (l *link) peerEnded(i uint8) error {
 			l.drop()
 		}
 	case laneLive:
-		q.broke(errPeerClosed)
+		q.lost(errPeerClosed)
 		q.disconnect()
 	}
 	return nil

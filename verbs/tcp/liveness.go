@@ -57,7 +57,7 @@ func (l *link) look(now time.Time) {
 	}
 	for i := range l.lanes {
 		if q := l.live(i); q != nil && q.state != driver.StateErr && l.silence.over(info, now, q.timeout) {
-			q.broke(errSilent)
+			q.lost(errSilent)
 			q.disconnect()
 		}
 	}

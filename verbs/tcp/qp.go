@@ -189,13 +189,19 @@ func (q *qp) failReceive(status driver.Status) {
 	q.rq.pop()
 }
 
-// broke is fail for a connection that was lost: it is news as well.
-func (q *qp) broke(cause error) {
+// broke is fail for a connection that is over, or will not come about: it is news as well.
+func (q *qp) broke(cause, news error) {
 	if q.state == driver.StateErr || q.state == driver.StateReset {
 		return
 	}
-	q.fail(driver.RetryExceeded, lost(cause))
-	q.dev.announce(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Life: q.life, Err: lost(cause)})
+	q.fail(driver.RetryExceeded, cause)
+	q.dev.announce(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Life: q.life, Err: news})
+}
+
+// lost is broke for a connection that stood.
+func (q *qp) lost(cause error) {
+	cause = lost(cause)
+	q.broke(cause, cause)
 }
 
 // linger moves q to ERR but keeps its lane until the refusal is out and the peer has

@@ -1,0 +1,169 @@
+package fabric_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/tcp"
+)
+
+// pastGrace is longer than a fabric waits for word of a death.
+const pastGrace = 1200 * time.Millisecond
+
+func TestAFirstOperationWhoseContextEndsLeavesTheConnectionToTheNext(t *testing.T) {
+	steps := []string{"connect request", "target's queue pair", "connect answer", "origin's queue pair", "region request", "region answer"}
+	var rigs []*tallied
+	for _, w := range ways() {
+		before := descriptors(t)
+		plain := w.rig(t)
+		plain.use(t, 1)
+		want, files := plain.held(), descriptors(t)-before
+		for _, step := range steps {
+			before := descriptors(t)
+			r := w.rig(t)
+			cancelAt(t, r, step)
+			r.use(t, 7)
+			require.Equal(t, want, r.held(), "%s, %s", w.name, step)
+			require.Equal(t, files, descriptors(t)-before, "%s, %s", w.name, step)
+			rigs = append(rigs, r)
+		}
+	}
+	time.Sleep(2*shortTimeout + pastGrace) // in which what was left behind would break
+	for _, r := range rigs {
+		for rank, f := range r.ranks {
+			require.NoError(t, f.Gone([]int{1 - rank}))
+		}
+		r.use(t, 8)
+	}
+}
+
+// cancelAt ends the first operation's context while it is at a step of connecting.
+func cancelAt(t *testing.T, r *tallied, step string) {
+	reached, release := r.holdAt(step)
+	ctx, cancel := context.WithCancelCause(watched(t))
+	ended := make(chan error, 1)
+	go func() {
+		_, err := r.ranks[0].Resolve(ctx, 1, "x")
+		ended <- err
+	}()
+	select {
+	case <-reached:
+	case <-watched(t).Done():
+		require.Fail(t, "never came there", step)
+	}
+	cancel(errMade)
+	select {
+	case err := <-ended:
+		require.ErrorIs(t, err, errMade)
+	case <-watched(t).Done():
+		require.Fail(t, "did not end with its context", step)
+	}
+	release()
+}
+
+func TestManyContextsThatEndShareOneAttempt(t *testing.T) {
+	for _, w := range ways() {
+		r := w.rig(t)
+		reached, release := r.holdAt("connect answer")
+		for range 10 {
+			ctx, cancel := context.WithCancelCause(watched(t))
+			ended := make(chan error, 1)
+			go func() {
+				_, err := r.ranks[0].Resolve(ctx, 1, "x")
+				ended <- err
+			}()
+			<-reached
+			cancel(errMade)
+			require.ErrorIs(t, <-ended, errMade)
+		}
+		release()
+		r.use(t, 3)
+		require.EqualValues(t, 1, r.tallies[0].qps.Load(), w.name)
+		require.EqualValues(t, 1, r.tallies[1].qps.Load(), w.name)
+	}
+}
+
+func TestAnAttemptThatFailsIsTakenBackAtTheTarget(t *testing.T) {
+	var rigs []*tallied
+	for _, w := range ways() {
+		for _, atOrigin := range []bool{true, false} {
+			r := w.rig(t)
+			before := r.held()
+			hook := &r.tallies[1].onRTR
+			switch maps := w.name == "shm" || w.name == "loop-mapped"; {
+			case atOrigin && maps:
+				hook = &r.tallies[0].onMap // by then the queue pairs are connected
+			case atOrigin:
+				hook = &r.tallies[0].onRTR
+			}
+			failed := fails(hook)
+			_, err := r.ranks[0].Resolve(watched(t), 1, "x")
+			require.ErrorContains(t, err, errMade.Error())
+			require.True(t, failed.Load())
+			require.Equal(t, before, r.held(), w.name)
+			rigs = append(rigs, r)
+		}
+	}
+	time.Sleep(2*shortTimeout + pastGrace)
+	for _, r := range rigs {
+		require.NoError(t, r.ranks[1].Gone([]int{0}))
+		r.use(t, 5)
+		require.EqualValues(t, 1, r.tallies[1].qps.Load())
+	}
+}
+
+// TestAPassiveEndThatIsNeverUsedSaysNothingOfItsOrigin has an origin vanish from its
+// attempt without a word, which a later connection replaces.
+func TestAPassiveEndThatIsNeverUsedSaysNothingOfItsOrigin(t *testing.T) {
+	w := ways()[4]
+	r := w.rig(t)
+	for range 4 { // whichever side dials
+		_, err := r.ranks[1].Serve(t.Context(), 0, "connect", connectPayload(t, "tcp", deadAddress(t)))
+		require.NoError(t, err)
+		require.EqualValues(t, 1, r.tallies[1].qps.Load(), "the earlier one is replaced")
+		select {
+		case <-r.tallies[1].broken:
+		case <-watched(t).Done():
+			require.Fail(t, "the passive end still waits")
+		}
+	}
+	time.Sleep(pastGrace)
+	require.NoError(t, r.ranks[1].Gone([]int{0}))
+	r.use(t, 9)
+	require.EqualValues(t, 1, r.tallies[1].qps.Load())
+}
+
+// deadAddress is that of a queue pair that is closed, on a device that is open.
+func deadAddress(t *testing.T) []byte {
+	c, err := tcp.New(tcp.Config{Listen: "127.0.0.1"}).Open(t.Context(), "", driver.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	cq, err := c.CreateCQ(t.Context(), 4)
+	require.NoError(t, err)
+	qp, err := c.CreateQP(t.Context(), driver.QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 1})
+	require.NoError(t, err)
+	address := qp.Address()
+	require.NoError(t, qp.Close())
+	return address
+}
+
+func TestCloseEndsAnAttemptThatNobodyWaitsFor(t *testing.T) {
+	r := ways()[0].rig(t)
+	reached, release := r.holdAt("connect answer")
+	defer release()
+	ctx, cancel := context.WithCancelCause(watched(t))
+	go func() {
+		<-reached
+		cancel(errMade)
+	}()
+	_, err := r.ranks[0].Resolve(ctx, 1, "x")
+	require.ErrorIs(t, err, errMade)
+	require.NoError(t, r.ranks[0].Close())
+	_, err = r.ranks[0].Resolve(watched(t), 1, "x")
+	require.ErrorIs(t, err, fabric.ErrClosed)
+}

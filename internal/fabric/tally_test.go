@@ -1,0 +1,300 @@
+package fabric_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/faulty"
+	"github.com/gopgas/gopgas/verbs/loop"
+	"github.com/gopgas/gopgas/verbs/shm"
+	"github.com/gopgas/gopgas/verbs/tcp"
+)
+
+// A tally counts what a device holds. Its hooks may be nil; one that returns an
+// error takes the place of the call.
+type tally struct {
+	driver.Provider
+	qps, mrs atomic.Int64
+	onRTR    atomic.Pointer[func() error]
+	onMap    atomic.Pointer[func() error]
+	broken   chan driver.AsyncEvent // what the fabric was told of queue pairs
+}
+
+func newTally(p driver.Provider) *tally {
+	return &tally{Provider: p, broken: make(chan driver.AsyncEvent, 64)}
+}
+
+func run(hook *atomic.Pointer[func() error]) error {
+	if f := hook.Load(); f != nil {
+		return (*f)()
+	}
+	return nil
+}
+
+func (y *tally) Open(ctx context.Context, name string, opts driver.Options) (driver.Context, error) {
+	next := opts.OnEvent
+	opts.OnEvent = func(ev driver.AsyncEvent) {
+		next(ev)
+		if ev.Kind == driver.EventQPFatal {
+			y.broken <- ev
+		}
+	}
+	c, err := y.Provider.Open(ctx, name, opts)
+	return tallyContext{c, y}, err
+}
+
+type tallyContext struct {
+	driver.Context
+	y *tally
+}
+
+func (c tallyContext) RegMR(ctx context.Context, mem driver.Memory, access driver.Access) (driver.MR, error) {
+	mr, err := c.Context.RegMR(ctx, mem, access)
+	if err != nil {
+		return nil, err
+	}
+	c.y.mrs.Add(1)
+	return tallyMR{mr, c.y}, nil
+}
+
+func (c tallyContext) CreateQP(ctx context.Context, cfg driver.QPConfig) (driver.QP, error) {
+	qp, err := c.Context.CreateQP(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	c.y.qps.Add(1)
+	counted := tallyQP{QP: qp, Canceler: qp.(driver.Canceler), y: c.y}
+	if mapper, ok := qp.(driver.Mapper); ok {
+		return tallyMapper{counted, mapper}, nil
+	}
+	return counted, nil
+}
+
+type tallyMR struct {
+	driver.MR
+	y *tally
+}
+
+func (m tallyMR) Close() error {
+	m.y.mrs.Add(-1)
+	return m.MR.Close()
+}
+
+type tallyQP struct {
+	driver.QP
+	driver.Canceler
+	y *tally
+}
+
+func (q tallyQP) Modify(ctx context.Context, to driver.State, attr driver.Attr) error {
+	if to == driver.StateRTR {
+		if err := run(&q.y.onRTR); err != nil {
+			return err
+		}
+	}
+	return q.QP.Modify(ctx, to, attr)
+}
+
+func (q tallyQP) Close() error {
+	q.y.qps.Add(-1)
+	return q.QP.Close()
+}
+
+type tallyMapper struct {
+	tallyQP
+	driver.Mapper
+}
+
+func (q tallyMapper) Map(ctx context.Context, at driver.RemoteAddr, n int, access driver.Access) ([]byte, error) {
+	if err := run(&q.y.onMap); err != nil {
+		return nil, err
+	}
+	return q.Mapper.Map(ctx, at, n, access)
+}
+
+// A way is a provider to connect over, and how.
+type way struct {
+	name   string
+	fmaMax int
+	open   func(wire *loop.Provider, y func(driver.Provider) *tally) (driver.Provider, *tally)
+}
+
+// shortTimeout is the peer timeout of connections in these tests.
+const shortTimeout = 100 * time.Millisecond
+
+func ways() []way {
+	plain := func(p func(*loop.Provider) driver.Provider) func(*loop.Provider, func(driver.Provider) *tally) (driver.Provider, *tally) {
+		return func(wire *loop.Provider, count func(driver.Provider) *tally) (driver.Provider, *tally) {
+			y := count(p(wire))
+			return y, y
+		}
+	}
+	onLoop := func(wire *loop.Provider) driver.Provider { return wire }
+	return []way{
+		{"loop-mapped", -1, plain(onLoop)},
+		{"loop-queued", 0, plain(onLoop)},
+		{"loop-with-mailboxes", 0, func(wire *loop.Provider, count func(driver.Provider) *tally) (driver.Provider, *tally) {
+			y := count(wire)
+			return faulty.New(y, faulty.Plan{HideMapper: true, HideExtendedAtomics: true, HideCoherentAtomics: true}), y
+		}},
+		{"shm", -1, plain(func(*loop.Provider) driver.Provider { return shm.New(shm.Config{}) })},
+		{"tcp", -1, plain(func(*loop.Provider) driver.Provider {
+			return tcp.New(tcp.Config{Listen: "127.0.0.1", PeerTimeout: shortTimeout})
+		})},
+	}
+}
+
+// A tallied rig is two ranks whose resources are counted and whose control
+// messages can be held up.
+type tallied struct {
+	ranks   [2]*fabric.Fabric
+	tallies [2]*tally
+	mem     []byte // of rank 1, under the name "x"
+	hold    atomic.Pointer[func(step string)]
+	calls   sync.WaitGroup
+}
+
+func (w way) rig(t *testing.T) *tallied {
+	r := &tallied{}
+	wire := loop.New()
+	for rank := range r.ranks {
+		p, y := w.open(wire, newTally)
+		f, err := fabric.New(t.Context(), fabric.Config{Rank: rank, Heap: 1 << 20, FMAMax: w.fmaMax, Shared: w.name == "shm",
+			Providers: []driver.Provider{p}, PeerTimeout: shortTimeout}, r.control(rank))
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, f.Close()) })
+		r.ranks[rank], r.tallies[rank] = f, y
+	}
+	block, err := r.ranks[1].Arena().Alloc(64)
+	require.NoError(t, err)
+	region, err := r.ranks[1].Register(t.Context(), "x", block.Memory)
+	require.NoError(t, err)
+	r.mem = region.Bytes()
+	t.Cleanup(r.calls.Wait)
+	return r
+}
+
+// control carries requests as the launcher does: when ctx ends the caller waits no
+// more, and the target serves the request all the same.
+func (r *tallied) control(from int) fabric.Control {
+	type answer struct {
+		payload []byte
+		err     error
+	}
+	return func(ctx context.Context, rank int, service string, payload []byte) ([]byte, error) {
+		done := make(chan answer, 1)
+		r.calls.Go(func() {
+			r.at(service + " request")
+			var a answer
+			a.payload, a.err = r.ranks[rank].Serve(context.Background(), from, service, payload)
+			r.at(service + " answer")
+			done <- a
+		})
+		select {
+		case a := <-done:
+			return a.payload, a.err
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func (r *tallied) at(step string) {
+	if hold := r.hold.Load(); hold != nil {
+		(*hold)(step)
+	}
+}
+
+// holdAt stops the first to come to a step of connecting until release is called.
+func (r *tallied) holdAt(step string) (reached <-chan struct{}, release func()) {
+	there, free := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	stop := func() error {
+		first := false
+		once.Do(func() { first = true })
+		if first {
+			close(there)
+			<-free
+		}
+		return nil
+	}
+	switch step {
+	case "origin's queue pair":
+		r.tallies[0].onRTR.Store(&stop)
+	case "target's queue pair":
+		r.tallies[1].onRTR.Store(&stop)
+	default:
+		hold := func(now string) {
+			if now == step {
+				_ = stop()
+			}
+		}
+		r.hold.Store(&hold)
+	}
+	return there, func() { close(free) }
+}
+
+// use puts bytes into rank 1's memory and sees them there.
+func (r *tallied) use(t *testing.T, value byte) {
+	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
+	require.NoError(t, err)
+	if remote.Mem != nil {
+		remote.Mem[0] = value
+	} else {
+		require.NoError(t, remote.Write(watched(t), 0, []byte{value}))
+		require.NoError(t, remote.Peer.Flush(watched(t)))
+	}
+	require.Equal(t, value, r.mem[0])
+}
+
+// held is what two ranks hold.
+type held struct{ qps, mrs [2]int64 }
+
+func (r *tallied) held() (h held) {
+	for i, y := range r.tallies {
+		h.qps[i], h.mrs[i] = y.qps.Load(), y.mrs.Load()
+	}
+	return h
+}
+
+// descriptors counts those of this process. The first pipe has Go open some for good.
+func descriptors(t *testing.T) int {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(r.Close(), w.Close()))
+	open, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	return len(open)
+}
+
+// connectPayload is a request to connect to a queue pair of an address.
+func connectPayload(t *testing.T, provider string, address []byte) []byte {
+	payload, err := json.Marshal(map[string]any{"Provider": provider, "Address": address})
+	require.NoError(t, err)
+	return payload
+}
+
+var errMade = errors.New("made for the test")
+
+// fails has a hook fail once, and returns what tells whether it did.
+func fails(hook *atomic.Pointer[func() error]) *atomic.Bool {
+	var done atomic.Bool
+	f := func() error {
+		if done.Swap(true) {
+			return nil
+		}
+		return errMade
+	}
+	hook.Store(&f)
+	return &done
+}
