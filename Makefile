@@ -6,8 +6,10 @@ RANKS    ?= 1 2 3 4 8
 FUZZTIME ?= 50000x
 SOAK     ?= 600
 BENCH    ?= all
+CHAOS    ?= 500
+SEED     ?= $(shell date +%s)
 
-.PHONY: help check format vet lint test race conformance ibv ibv-upper ibv-counts rdma fuzz bench pingpong peers microbench examples mutants soak leftovers
+.PHONY: help check format vet lint test race conformance ibv ibv-upper ibv-counts rdma fuzz bench pingpong peers microbench examples mutants soak chaos leftovers
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +74,10 @@ mutants: ## Break the memory model on purpose; tests must notice
 
 soak: ## Repeat tests and examples for SOAK=600 seconds, all configurations
 	GOPGAS_SOAK=1 scripts/soak.sh $(SOAK)
+
+chaos: ## Random cancellations and kills against a model: CHAOS=500 of each, from SEED
+	go test -count=1 -timeout 60m ./chaos -seed $(SEED) -cancels $(CHAOS) -kills $(CHAOS)
+	scripts/leftovers.sh
 
 leftovers: ## Look for processes and files that jobs left behind
 	scripts/leftovers.sh

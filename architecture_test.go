@@ -108,6 +108,8 @@ var picture = []layer{
 		"an example shows what users can import"},
 	{"litmus", "rpipe window runtime verbs verbs/driver verbs/faulty internal/wait internal/mutant",
 		"it holds what users are promised, through what users can reach"},
+	{"chaos", "collectives rpipe window runtime verbs/driver verbs/faulty internal/fabric",
+		"it uses what users use, and looks at the heap through the fabric"},
 	{"bench", "bench/* collectives rpipe window runtime launcher verbs verbs/* internal/*",
 		"nothing imports a benchmark but its own parts"},
 	{"bench/*", "bench/* collectives rpipe window runtime launcher verbs verbs/* internal/*",
