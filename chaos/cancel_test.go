@@ -7,6 +7,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // TestCancellationsHarmNoOtherOperation runs random programs whose contexts end at random.
@@ -65,7 +66,7 @@ func (p *player) holdsNoMore(f func(context.Context), slack int64) func(context.
 	return func(ctx context.Context) {
 		before := p.heap()
 		f(ctx)
-		p.Eventually(func() bool { return p.heap() <= before+slack }, testjob.Watchdog, time.Millisecond,
+		p.Eventually(func() bool { return p.heap() <= before+slack }, testwatch.Patience(), time.Millisecond,
 			"%v: rank %d: memory is left in the heap", p.trial, p.Me)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 func TestAClosedArenaSaysSo(t *testing.T) {
 	for _, shared := range []bool{false, true} {
-		a, err := New(1<<20, shared)
+		a, err := New(1<<20, shared, nil)
 		require.NoError(t, err)
 		b, err := a.Alloc(100)
 		require.NoError(t, err)
