@@ -30,7 +30,8 @@ var (
 	// ErrMismatch: the ranks of a team made different collective calls, or the
 	// same one with arguments that must agree and do not.
 	ErrMismatch = errors.New("collective calls do not match")
-	// ErrExhausted: the rank's heap has no room left.
+	// ErrExhausted: the rank's heap has no room left, or its process no file
+	// descriptors. A [RankError] names the rank where that may be another one.
 	ErrExhausted = arena.ErrExhausted
 	// ErrTeam: the team is nil, as Split returns it to ranks that join none.
 	ErrTeam = errors.New("not a team of this rank")

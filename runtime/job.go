@@ -13,6 +13,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/memory"
 )
 
 // A Job is a running job as one rank sees it.
@@ -100,7 +101,7 @@ func initAt(ctx context.Context, p place, opts []Option) (*Job, error) {
 		return nil, fmt.Errorf("rank %d: %w", p.env.Rank, err)
 	}
 	if err := j.join(ctx, p); err != nil {
-		return nil, errors.Join(fmt.Errorf("rank %d cannot join the job: %w", p.env.Rank, err), j.shutdown())
+		return nil, errors.Join(fmt.Errorf("rank %d cannot join the job: %w", p.env.Rank, memory.Descriptors(err)), j.shutdown())
 	}
 	return j, nil
 }

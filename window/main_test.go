@@ -12,7 +12,9 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-func TestMain(m *testing.M) { testjob.Main(m, nil) }
+func TestMain(m *testing.M) {
+	testjob.Main(m, map[string]testjob.Body{"descriptors": withoutDescriptors, "limit": limitIsRaised})
+}
 
 // allocate makes a window of the world.
 func allocate[T any](ctx context.Context, r *testjob.Rank, n int, opts ...window.Option) *window.Window[T] {

@@ -9,7 +9,6 @@
 package arena
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 
@@ -21,7 +20,7 @@ import (
 const Page = 4096
 
 // ErrExhausted is wrapped by the errors of Alloc for want of room or memory.
-var ErrExhausted = errors.New("heap exhausted")
+var ErrExhausted = driver.ErrExhausted
 
 // ErrClosed is wrapped by the errors of Alloc after Close, which is a part of the
 // end of the rank's job.
@@ -85,14 +84,14 @@ func (a *Arena) Alloc(n int) (Block, error) {
 	}
 	if err := a.memfd.Commit(off, want); err != nil {
 		a.ranges.give(off, want)
-		return Block{}, fmt.Errorf("%w: %w", ErrExhausted, err)
+		return Block{}, fmt.Errorf("heap %w: %w", ErrExhausted, err)
 	}
 	a.used += want
 	return Block{Memory: a.memfd.Memory(off, int64(n)), off: off, n: want}, nil
 }
 
 func (a *Arena) exhausted(want int64) error {
-	return fmt.Errorf("%w: %s in all, %s in use, need %s in one piece; raise GRUN_HEAP (grun --heap)",
+	return fmt.Errorf("heap %w: %s in all, %s in use, need %s in one piece; raise GRUN_HEAP (grun --heap)",
 		ErrExhausted, size(a.limit), size(a.used), size(want))
 }
 

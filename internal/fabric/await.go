@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/gopgas/gopgas/verbs/driver"
@@ -45,15 +46,20 @@ func (o *op) await(ctx context.Context) error {
 
 // explain turns the status of a request that failed into the peer's error.
 func (p *Peer) explain(ctx context.Context, status driver.Status, cause error) error {
-	if status == driver.Flushed || status == driver.RetryExceeded {
+	if (status == driver.Flushed || status == driver.RetryExceeded) && !errors.Is(cause, driver.ErrExhausted) {
 		return p.f.verdict(ctx, p, detail(status, cause))
 	}
 	p.refusedBy(status, cause)
 	return p.Err()
 }
 
-// refusedBy records that the target refused a request.
+// refusedBy records that the target refused a request, or that this rank has none left
+// of what it takes.
 func (p *Peer) refusedBy(status driver.Status, cause error) {
+	if mine := exhausted(p.f.cfg.Rank, cause); mine != nil {
+		p.fail.CompareAndSwap(nil, mine)
+		return
+	}
 	p.fail.CompareAndSwap(nil, &RankError{Rank: p.rank, Kind: &StatusError{status}, Cause: detail(status, cause)})
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/gopgas/gopgas/internal/arena"
+	"github.com/gopgas/gopgas/internal/memory"
+	"github.com/gopgas/gopgas/verbs/driver"
 )
 
 // What can become of ranks and jobs. Package runtime exports these to users.
@@ -21,7 +23,7 @@ var (
 // A RankError says what became of a rank; errors.Is finds its Kind.
 type RankError struct {
 	Rank  int    // in the world
-	Kind  error  // ErrRankDead, ErrUnreachable, or what a transfer failed with
+	Kind  error  // ErrRankDead, ErrUnreachable, driver.ErrExhausted, or what a transfer failed with
 	Cause string // as the launcher or the provider saw it
 }
 
@@ -33,3 +35,17 @@ func (e *RankError) Error() string {
 }
 
 func (e *RankError) Unwrap() error { return e.Kind }
+
+// exhausted returns the error of a rank that has none left of what a connection needs;
+// nil for other errors.
+func exhausted(rank int, err error) *RankError {
+	if !errors.Is(err, driver.ErrExhausted) {
+		return nil
+	}
+	cause := err.Error()
+	var none *memory.DescriptorError
+	if errors.As(err, &none) {
+		cause = none.Error()
+	}
+	return &RankError{Rank: rank, Kind: driver.ErrExhausted, Cause: cause}
+}

@@ -206,6 +206,10 @@ func (f *Fabric) asyncEvent(b *binding, ev driver.AsyncEvent) {
 		// itself. An attempt of its own that came to nothing says nothing of the peer.
 		return
 	}
+	if errors.Is(ev.Err, driver.ErrExhausted) {
+		f.health.refused(rank, driver.RetryExceeded, ev.Err)
+		return
+	}
 	f.health.suspect(rank, cause)
 }
 

@@ -89,8 +89,9 @@ type connectRequest struct {
 }
 
 type connectReply struct {
-	Address []byte
-	Head    regionReply
+	Address   []byte
+	Head      regionReply
+	Exhausted string // in place of both: what the rank has none left of
 }
 
 // Peer returns the connection to a rank, which it makes on first use. The fabric
@@ -153,6 +154,9 @@ func (f *Fabric) connect(ctx context.Context, rank int) (*Peer, error) {
 		if err == nil {
 			return p, nil
 		}
+		if mine := exhausted(f.cfg.Rank, err); mine != nil && !errors.As(err, new(*RankError)) {
+			err = mine
+		}
 		errs = append(errs, fmt.Errorf("connect to rank %d over %s: %w", rank, b.name, err))
 	}
 	err := errors.Join(errs...)
@@ -175,6 +179,9 @@ func (f *Fabric) connectOver(ctx context.Context, rank int, b *binding) (_ *Peer
 	var rep connectReply
 	if err := f.call(ctx, rank, "connect", connectRequest{b.name, qp.Address()}, &rep); err != nil {
 		return nil, err
+	}
+	if rep.Exhausted != "" {
+		return nil, &RankError{Rank: rank, Kind: driver.ErrExhausted, Cause: rep.Exhausted}
 	}
 	p, err := f.join(ctx, &Peer{f: f, rank: rank, bind: b, qp: qp, mail: mail}, &rep)
 	if err != nil {
@@ -203,10 +210,20 @@ func (f *Fabric) join(ctx context.Context, p *Peer, rep *connectReply) (*Peer, e
 	return p, nil
 }
 
-// serveConnect makes the passive end of a connection. It is ready before the peer
+// serveConnect makes the passive end of a connection, or tells the peer what this
+// rank has none left of.
+func (f *Fabric) serveConnect(ctx context.Context, from int, req connectRequest) (connectReply, error) {
+	rep, err := f.makePassive(ctx, from, req)
+	if mine := exhausted(f.cfg.Rank, err); mine != nil {
+		return connectReply{Exhausted: mine.Cause}, nil
+	}
+	return rep, err
+}
+
+// makePassive makes the passive end of a connection. It is ready before the peer
 // hears of it: some devices lose what comes earlier, and the peer learns why it
 // fails.
-func (f *Fabric) serveConnect(ctx context.Context, from int, req connectRequest) (connectReply, error) {
+func (f *Fabric) makePassive(ctx context.Context, from int, req connectRequest) (connectReply, error) {
 	b := f.binding(req.Provider)
 	if b == nil {
 		return connectReply{}, fmt.Errorf("%w: provider %q is not open at this rank", driver.ErrUnsupported, req.Provider)

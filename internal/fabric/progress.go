@@ -125,22 +125,22 @@ func (f *Fabric) failed(b *binding, wc *driver.Completion) {
 	if !ok || passive || f.closed.Load() {
 		return
 	}
-	switch wc.Status {
-	case driver.Flushed: // the consequence of another failure
-	case driver.RetryExceeded:
+	switch {
+	case wc.Status == driver.Flushed: // the consequence of another failure
+	case wc.Status == driver.RetryExceeded && !errors.Is(wc.Err, driver.ErrExhausted):
 		f.health.suspect(rank, detail(wc.Status, wc.Err))
 	default:
-		f.health.refused(rank, wc)
+		f.health.refused(rank, wc.Status, wc.Err)
 	}
 }
 
 // refused marks the peer whose queue pair failed although the rank is well.
-func (h *health) refused(rank int, wc *driver.Completion) {
+func (h *health) refused(rank int, status driver.Status, cause error) {
 	h.mu.Lock()
 	p := h.peers[rank]
 	h.mu.Unlock()
 	if p != nil {
-		p.refusedBy(wc.Status, wc.Err)
+		p.refusedBy(status, cause)
 	}
 }
 

@@ -246,6 +246,8 @@ func (f *Fabric) remote(ctx context.Context, p *Peer, rep regionReply) (*Remote,
 	mem, err := p.qp.Map(ctx, rep.Addr, rep.Length, driver.AllAccess)
 	if err == nil {
 		r.Mem = mem
+	} else if mine := exhausted(f.cfg.Rank, err); mine != nil {
+		return nil, mine
 	} else if !errors.Is(err, driver.ErrUnsupported) {
 		return nil, f.blame(ctx, p.rank, fmt.Errorf("map memory of rank %d: %w", p.rank, err))
 	}

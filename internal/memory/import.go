@@ -92,6 +92,8 @@ func hint(err error) error {
 	switch {
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		return fmt.Errorf("%w (run all ranks of a host as one user, without set-user-ID, in one container)", err)
+	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
+		return Descriptors(err)
 	case errors.Is(err, unix.ENOENT):
 		return fmt.Errorf("%w (the process ended, closed it, or lives in another PID namespace)", err)
 	}

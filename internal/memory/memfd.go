@@ -36,7 +36,7 @@ func NewMemfd(name string, size int64) (*Memfd, error) {
 	}
 	fd, err := createSealable(name)
 	if err != nil {
-		return nil, fmt.Errorf("memory: creating memfd %q: %w", name, err)
+		return nil, fmt.Errorf("memory: creating memfd %q: %w", name, Descriptors(err))
 	}
 	mem, err := sizeAndMap(fd, size)
 	if err != nil {

@@ -13,4 +13,5 @@ var (
 	ErrInvalid     = errors.New("invalid argument")
 	ErrOverrun     = errors.New("completion queue overrun") // completions were lost; the CQ is unusable
 	ErrLost        = errors.New("connection lost")
+	ErrExhausted   = errors.New("exhausted") // memory, or the file descriptors of a process
 )

@@ -83,6 +83,9 @@ func (c *Context) peerAt(addr *address) (*peer, error) {
 
 func importPeer(id peerID, addr *address) (*peer, error) {
 	control, err := memory.Import(int(id.pid), int(id.fd), headerSize)
+	if errors.Is(err, driver.ErrExhausted) {
+		return nil, err // of this process: the peer is well
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", driver.ErrLost, err)
 	}

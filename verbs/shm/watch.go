@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gopgas/gopgas/internal/memory"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -27,6 +28,8 @@ func openDeath(pid, self int) (*death, error) {
 	switch {
 	case errors.Is(err, unix.ESRCH):
 		return nil, fmt.Errorf("%w: process %d has ended", driver.ErrLost, pid)
+	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
+		return nil, memory.Descriptors(err)
 	case err != nil:
 		return nil, nil //nolint:nilerr // see above
 	}

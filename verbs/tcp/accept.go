@@ -20,6 +20,9 @@ func (d *device) accept() {
 		if err == unix.EINTR || err == unix.ECONNABORTED {
 			continue
 		}
+		if exhausted(err) && d.makeRoom() {
+			continue
+		}
 		if err != nil {
 			if err != unix.EAGAIN {
 				d.pauseAccepting()

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gopgas/gopgas/internal/memory"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -77,7 +78,7 @@ func openDevice(listener int, endpoints []netip.AddrPort, timeout time.Duration,
 	}
 	if err := d.openEpoll(); err != nil {
 		unix.Close(listener) //nolint:errcheck // the first error counts
-		return nil, fmt.Errorf("tcp: opening epoll: %w", err)
+		return nil, fmt.Errorf("tcp: opening epoll: %w", memory.Descriptors(err))
 	}
 	d.startTicker()
 	d.goes.Go(d.run)

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gopgas/gopgas/internal/memory"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -33,6 +34,7 @@ type dialer struct {
 	pause  time.Duration
 	until  time.Time   // give up
 	timer  *time.Timer // the next round, or giving up
+	spare  int         // a descriptor kept for the connection, by which its want shows at once; 0: none
 }
 
 // stopDialing ends whatever q does to be connected. Called with token and q's lock.
@@ -41,6 +43,7 @@ func (q *qp) stopDialing() {
 	q.unfollow()
 	d := q.dialing
 	q.dialing = dialer{}
+	d.giveSpare()
 	if d.timer != nil {
 		d.timer.Stop()
 	}
@@ -65,8 +68,12 @@ func (q *qp) connect(peer []byte) error {
 	if err != nil {
 		return err
 	}
+	spare, err := q.dev.keepSpare()
+	if err != nil {
+		return fmt.Errorf("tcp: connecting queue pair %d: %w", q.num, err)
+	}
 	q.peer, q.state = to, driver.StateRTR
-	q.dialing = dialer{pause: firstPause, until: time.Now().Add(q.timeout)}
+	q.dialing = dialer{pause: firstPause, until: time.Now().Add(q.timeout), spare: spare}
 	order := cmp.Or(cmp.Compare(q.dev.id, to.device), bytes.Compare(q.secret[:], to.token[:]))
 	switch order {
 	case 0:
@@ -97,6 +104,7 @@ func (q *qp) afterwards(pause time.Duration, f func()) *time.Timer {
 }
 
 func (q *qp) connectSelf() error {
+	q.dialing.giveSpare()
 	fd, err := dialSelf()
 	if err == nil {
 		var l *link
@@ -106,7 +114,7 @@ func (q *qp) connectSelf() error {
 		}
 	}
 	q.state = driver.StateInit
-	return fmt.Errorf("tcp: connecting queue pair %d with itself: %w", q.num, err)
+	return fmt.Errorf("tcp: connecting queue pair %d with itself: %w", q.num, memory.Descriptors(err))
 }
 
 // dial tries the peer's endpoints from the next one on. One that fails at once
@@ -121,7 +129,14 @@ func (q *qp) dial() {
 			congestion = unpaced
 		}
 		var fd int
-		if fd, err = dial(to, congestion); err != nil {
+		if fd, err = dial(to, congestion); exhausted(err) && q.dialing.giveSpare() {
+			fd, err = dial(to, congestion)
+		}
+		if exhausted(err) {
+			q.unreachable(memory.Descriptors(err))
+			return
+		}
+		if err != nil {
 			q.dialing.failed(err)
 			continue
 		}

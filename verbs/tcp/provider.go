@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/gopgas/gopgas/internal/memory"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -85,6 +86,9 @@ func (p *provider) Open(ctx context.Context, name string, opts driver.Options) (
 	fd, port, err := listen(bind)
 	if err != nil && p.cfg.Listen == "" { // a kernel without IPv6
 		fd, port, err = listen(netip.IPv4Unspecified())
+	}
+	if exhausted(err) {
+		return nil, fmt.Errorf("tcp: listening on %v: %w", bind, memory.Descriptors(err))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("tcp: listening on %v: %w; set Listen to an address of this host", bind, err)
