@@ -81,7 +81,7 @@ func initAt(ctx context.Context, p place, opts []Option) (*Job, error) {
 			fmt.Fprintln(os.Stderr, hint)
 		}
 	}
-	w, err := o.wire(p.local, o.oneHost(p.env))
+	w, err := o.wire(p.local, p.env)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ type options struct {
 	peerTimeout time.Duration
 	atomics     string
 	rdma        rdmaSettings
+	iface       string   // where tcp listens; "": see tcp
 	hosts       []string // by rank; nil: each finds out where it is
 	cores       int      // 0: as the launcher says
 	wrap        func(driver.Provider) driver.Provider
@@ -93,6 +94,16 @@ func WithRDMA(settings string) Option {
 		o.rdma, err = parseRDMA(settings)
 		return err
 	}
+}
+
+// WithIface says where the provider tcp listens and is reached, as GRUN_IFACE does: at
+// the first address of an interface such as "eth0", or in a subnet such as
+// "10.1.0.0/16" or "fd00::/64", or at an address. Without it that is the loopback
+// interface where grun or RunLocal has started all ranks on this host, and else every
+// interface. Ranks may differ. Init fails with an error that lists this host's interfaces
+// where it has none such.
+func WithIface(name string) Option {
+	return func(o *options) error { o.iface = name; return nil }
 }
 
 func (o *options) setAtomics(by string) error {

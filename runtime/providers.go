@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/ibv"
 	"github.com/gopgas/gopgas/verbs/loop"
@@ -28,8 +29,8 @@ type wiring struct {
 }
 
 // wire turns the name of a provider into providers. local carries the ranks of
-// this process; oneHost tells that all ranks share memory.
-func (o *options) wire(local *localWire, oneHost bool) (wiring, error) {
+// this process; env tells where this rank is.
+func (o *options) wire(local *localWire, env bootstrap.Env) (wiring, error) {
 	w := wiring{shared: true}
 	switch o.provider {
 	case "loop":
@@ -42,12 +43,12 @@ func (o *options) wire(local *localWire, oneHost bool) (wiring, error) {
 		w.providers = []driver.Provider{shm.New(shm.Config{})}
 	case "tcp":
 		w.shared = local == nil
-		w.providers = []driver.Provider{o.tcp()}
+		w.providers = []driver.Provider{o.tcp(env)}
 	case "ibv":
 		w.shared = local == nil
 		w.providers = []driver.Provider{o.ibv()}
 	case "", "auto":
-		return o.wireAuto(local, oneHost)
+		return o.wireAuto(local, env)
 	default:
 		return w, fmt.Errorf("unknown provider %q; choose auto, shm, tcp, ibv or loop", o.provider)
 	}
@@ -56,15 +57,15 @@ func (o *options) wire(local *localWire, oneHost bool) (wiring, error) {
 }
 
 // wireAuto takes the nearest provider that reaches everyone.
-func (o *options) wireAuto(local *localWire, oneHost bool) (wiring, error) {
+func (o *options) wireAuto(local *localWire, env bootstrap.Env) (wiring, error) {
 	w := wiring{shared: local == nil}
 	if local != nil {
 		w.providers = []driver.Provider{local}
 	} else {
 		w.providers = []driver.Provider{shm.New(shm.Config{})}
 	}
-	if !oneHost {
-		w.providers = append(w.providers, o.tcp())
+	if !o.oneHost(env) {
+		w.providers = append(w.providers, o.tcp(env))
 	}
 	o.wrapAll(w.providers)
 	return w, nil
@@ -81,7 +82,15 @@ func unusedDevices(rank int) string {
 		strings.Join(devices, ", "))
 }
 
-func (o *options) tcp() driver.Provider { return tcp.New(tcp.Config{PeerTimeout: o.peerTimeout}) }
+// tcp listens for this host's processes only where those are all ranks, though they
+// may pretend to be on several hosts.
+func (o *options) tcp(env bootstrap.Env) driver.Provider {
+	listen := o.iface
+	if listen == "" && env.LocalSize == env.Size {
+		listen = "127.0.0.1"
+	}
+	return tcp.New(tcp.Config{Listen: listen, PeerTimeout: o.peerTimeout})
+}
 
 func (o *options) ibv() driver.Provider {
 	cfg := o.rdma

@@ -15,6 +15,7 @@ import (
 // options are grun's flags.
 type options struct {
 	provider      string
+	iface         string
 	heap          string
 	peerTimeout   time.Duration
 	stats         bool
@@ -105,6 +106,7 @@ func (p *program) define(flags *pflag.FlagSet) {
 // define adds the flags that the job has once.
 func (o *options) define(flags *pflag.FlagSet) {
 	flags.StringVar(&o.provider, "provider", "", "who moves the bytes: auto, shm, tcp or ibv")
+	flags.StringVar(&o.iface, "iface", "", "where tcp listens: an interface, or a subnet such as 10.1.0.0/16")
 	flags.StringVar(&o.heap, "heap", "", "size of each rank's symmetric heap, such as 1GiB")
 	o.grace, o.killWait = time.Second, 2*time.Second
 	flags.Var(span{&o.peerTimeout}, "peer-timeout", "silence after which a peer counts as unreachable")
@@ -143,6 +145,9 @@ func (o *options) environment() (env []string, err error) {
 		env = append(env, bootstrap.EnvProvider+"="+o.provider)
 	default:
 		return nil, fmt.Errorf("provider %q; choose auto, shm, tcp or ibv", o.provider)
+	}
+	if o.iface != "" {
+		env = append(env, bootstrap.EnvIface+"="+o.iface)
 	}
 	if o.heap != "" {
 		env = append(env, bootstrap.EnvHeap+"="+o.heap)

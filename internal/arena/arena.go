@@ -9,6 +9,7 @@
 package arena
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 

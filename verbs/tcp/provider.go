@@ -2,10 +2,12 @@ package tcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/gopgas/gopgas/internal/memory"
 	"github.com/gopgas/gopgas/verbs/driver"
@@ -27,8 +29,10 @@ const (
 // Config says how the provider meets the network. The zero value serves every
 // interface of the host.
 type Config struct {
-	// Listen is the host name or IP address to bind and to be dialled at. Empty
-	// binds all interfaces and offers all of their addresses.
+	// Listen says where to bind and to be dialled: at an address of this host, IPv4
+	// or IPv6, at the first one in a subnet such as 10.1.0.0/16, or at the first one
+	// of an interface such as eth0. Without such an address Open fails with an
+	// *InterfaceError. Empty binds all interfaces and offers their addresses.
 	Listen string
 	// PeerTimeout bounds how long a peer that is connecting or connected may
 	// show no sign of life; 0 means DefaultPeerTimeout, and an established
@@ -49,8 +53,8 @@ type provider struct{ cfg Config }
 
 func (p *provider) Name() string { return "tcp" }
 
-func (p *provider) Devices(ctx context.Context) ([]driver.DeviceInfo, error) {
-	addrs, err := p.addresses(ctx)
+func (p *provider) Devices(context.Context) ([]driver.DeviceInfo, error) {
+	addrs, err := p.addresses()
 	if err != nil || len(addrs) == 0 {
 		return nil, err
 	}
@@ -67,11 +71,11 @@ func describe(detail string) driver.DeviceInfo {
 }
 
 // Open binds the listening socket and starts the device's one goroutine.
-func (p *provider) Open(ctx context.Context, name string, opts driver.Options) (driver.Context, error) {
+func (p *provider) Open(_ context.Context, name string, opts driver.Options) (driver.Context, error) {
 	if name != "" && name != DeviceName {
 		return nil, fmt.Errorf("%w: tcp has no device %q, only %q", driver.ErrInvalid, name, DeviceName)
 	}
-	addrs, err := p.addresses(ctx)
+	addrs, err := p.addresses()
 	if err != nil {
 		return nil, err
 	}
@@ -81,11 +85,14 @@ func (p *provider) Open(ctx context.Context, name string, opts driver.Options) (
 	bind := netip.IPv6Unspecified()
 	if p.cfg.Listen != "" {
 		bind = addrs[0]
-		addrs = addrs[:1]
 	}
 	fd, port, err := listen(bind)
 	if err != nil && p.cfg.Listen == "" { // a kernel without IPv6
 		fd, port, err = listen(netip.IPv4Unspecified())
+	}
+	if errors.Is(err, unix.EADDRNOTAVAIL) {
+		have, err := nics()
+		return nil, errors.Join(notHere(p.cfg.Listen, have), err)
 	}
 	if exhausted(err) {
 		return nil, fmt.Errorf("tcp: listening on %v: %w", bind, memory.Descriptors(err))
@@ -100,41 +107,12 @@ func (p *provider) Open(ctx context.Context, name string, opts driver.Options) (
 	return openDevice(fd, endpoints, p.cfg.PeerTimeout, opts)
 }
 
-// addresses lists where peers may dial, the likeliest first.
-func (p *provider) addresses(ctx context.Context) ([]netip.Addr, error) {
-	if p.cfg.Listen == "" {
-		return interfaceAddresses()
+// addresses lists where peers may dial.
+func (p *provider) addresses() ([]netip.Addr, error) {
+	have, err := nics()
+	if err != nil || p.cfg.Listen == "" {
+		return reachable(have), err
 	}
-	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", p.cfg.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("tcp: resolving Listen: %w", err)
-	}
-	for i := range found {
-		found[i] = found[i].Unmap()
-	}
-	return found, nil
-}
-
-func interfaceAddresses() ([]netip.Addr, error) {
-	all, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil, fmt.Errorf("tcp: listing interface addresses: %w", err)
-	}
-	var outside, loopback []netip.Addr
-	for _, a := range all {
-		prefix, err := netip.ParsePrefix(a.String())
-		if err != nil {
-			continue
-		}
-		switch ip := prefix.Addr().Unmap(); {
-		case ip.IsLoopback():
-			loopback = append(loopback, ip)
-		case !ip.IsLinkLocalUnicast():
-			outside = append(outside, ip)
-		}
-	}
-	if len(outside) == 0 {
-		return loopback, nil // a host without a network still reaches itself
-	}
-	return outside[:min(len(outside), maxEndpoints)], nil
+	ip, err := choose(p.cfg.Listen, have)
+	return []netip.Addr{ip}, err
 }
