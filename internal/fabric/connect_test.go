@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/memory"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/tcp"
 )
@@ -166,4 +168,20 @@ func TestCloseEndsAnAttemptThatNobodyWaitsFor(t *testing.T) {
 	require.NoError(t, r.ranks[0].Close())
 	_, err = r.ranks[0].Resolve(watched(t), 1, "x")
 	require.ErrorIs(t, err, fabric.ErrClosed)
+}
+
+func TestAConnectionThatBreaksForWantOfDescriptorsIsNoNewsOfItsPeer(t *testing.T) {
+	r := ways()[1].rig(t)
+	r.use(t, 1)
+	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
+	require.NoError(t, err)
+	y := r.tallies[0]
+	y.tell(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: y.lastQP.Load(), Err: memory.Descriptors(unix.EMFILE)})
+	err = remote.Write(watched(t), 0, []byte{1})
+	require.ErrorIs(t, err, driver.ErrExhausted)
+	var rank *fabric.RankError
+	require.ErrorAs(t, err, &rank)
+	require.Zero(t, rank.Rank, "the rank that has none left")
+	time.Sleep(pastGrace)
+	require.NoError(t, r.ranks[0].Gone([]int{1}))
 }

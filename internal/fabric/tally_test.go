@@ -28,6 +28,8 @@ type tally struct {
 	onRTR    atomic.Pointer[func() error]
 	onMap    atomic.Pointer[func() error]
 	broken   chan driver.AsyncEvent // what the fabric was told of queue pairs
+	tell     func(driver.AsyncEvent)
+	lastQP   atomic.Uint32
 }
 
 func newTally(p driver.Provider) *tally {
@@ -43,6 +45,7 @@ func run(hook *atomic.Pointer[func() error]) error {
 
 func (y *tally) Open(ctx context.Context, name string, opts driver.Options) (driver.Context, error) {
 	next := opts.OnEvent
+	y.tell = next
 	opts.OnEvent = func(ev driver.AsyncEvent) {
 		next(ev)
 		if ev.Kind == driver.EventQPFatal {
@@ -73,6 +76,7 @@ func (c tallyContext) CreateQP(ctx context.Context, cfg driver.QPConfig) (driver
 		return nil, err
 	}
 	c.y.qps.Add(1)
+	c.y.lastQP.Store(qp.Num())
 	counted := tallyQP{QP: qp, Canceler: qp.(driver.Canceler), y: c.y}
 	if mapper, ok := qp.(driver.Mapper); ok {
 		return tallyMapper{counted, mapper}, nil
