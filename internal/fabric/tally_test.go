@@ -133,16 +133,22 @@ type way struct {
 	open   func(wire *loop.Provider, y func(driver.Provider) *tally) (driver.Provider, *tally)
 }
 
-// shortTimeout is the peer timeout of connections in these tests.
-const shortTimeout = 100 * time.Millisecond
+// plain is a provider with a tally around it.
+func plain(p func(*loop.Provider) driver.Provider) func(*loop.Provider, func(driver.Provider) *tally) (driver.Provider, *tally) {
+	return func(wire *loop.Provider, count func(driver.Provider) *tally) (driver.Provider, *tally) {
+		y := count(p(wire))
+		return y, y
+	}
+}
+
+// overTCP is tcp with a peer timeout; 0 is the default.
+func overTCP(timeout time.Duration) way {
+	return way{"tcp", -1, plain(func(*loop.Provider) driver.Provider {
+		return tcp.New(tcp.Config{Listen: "127.0.0.1", PeerTimeout: timeout})
+	})}
+}
 
 func ways() []way {
-	plain := func(p func(*loop.Provider) driver.Provider) func(*loop.Provider, func(driver.Provider) *tally) (driver.Provider, *tally) {
-		return func(wire *loop.Provider, count func(driver.Provider) *tally) (driver.Provider, *tally) {
-			y := count(p(wire))
-			return y, y
-		}
-	}
 	onLoop := func(wire *loop.Provider) driver.Provider { return wire }
 	return []way{
 		{"loop-mapped", -1, plain(onLoop)},
@@ -152,9 +158,7 @@ func ways() []way {
 			return faulty.New(y, faulty.Plan{HideMapper: true, HideExtendedAtomics: true, HideCoherentAtomics: true}), y
 		}},
 		{"shm", -1, plain(func(*loop.Provider) driver.Provider { return shm.New(shm.Config{}) })},
-		{"tcp", -1, plain(func(*loop.Provider) driver.Provider {
-			return tcp.New(tcp.Config{Listen: "127.0.0.1", PeerTimeout: shortTimeout})
-		})},
+		overTCP(0),
 	}
 }
 
@@ -174,7 +178,7 @@ func (w way) rig(t *testing.T) *tallied {
 	for rank := range r.ranks {
 		p, y := w.open(wire, newTally)
 		f, err := fabric.New(t.Context(), fabric.Config{Rank: rank, Heap: 1 << 20, FMAMax: w.fmaMax, Shared: w.name == "shm",
-			Providers: []driver.Provider{p}, PeerTimeout: shortTimeout}, r.control(rank))
+			Providers: []driver.Provider{p}}, r.control(rank))
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, f.Close()) })
 		r.ranks[rank], r.tallies[rank] = f, y
@@ -220,7 +224,7 @@ func (r *tallied) at(step string) {
 }
 
 // holdAt stops the first to come to a step of connecting until release is called.
-func (r *tallied) holdAt(step string) (reached <-chan struct{}, release func()) {
+func (r *tallied) holdAt(t *testing.T, step string) (reached <-chan struct{}, release func()) {
 	there, free := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	stop := func() error {
@@ -245,7 +249,9 @@ func (r *tallied) holdAt(step string) (reached <-chan struct{}, release func()) 
 		}
 		r.hold.Store(&hold)
 	}
-	return there, func() { close(free) }
+	release = sync.OnceFunc(func() { close(free) })
+	t.Cleanup(release)
+	return there, release
 }
 
 // use puts bytes into rank 1's memory and sees them there.

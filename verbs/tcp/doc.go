@@ -56,7 +56,8 @@
 // of two queue pairs of one device that with the lower secret; the other may hear of it
 // before it knows its own peer, and only knocks at the dialer's port to learn whether
 // there is still someone. K is the acceptor's secret followed by the dialer's, and every
-// MAC is HMAC-SHA256 over a label, both queue pair numbers and both nonces.
+// MAC is HMAC-SHA256 over a label, both queue pair numbers and both nonces. Both keep a
+// descriptor from RTR until they are connected: Modify fails where there is none.
 //
 //	dialer                                              acceptor
 //	"PGTH" version 0 | acceptor QP | dialer QP |
