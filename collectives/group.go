@@ -8,6 +8,7 @@ import (
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -83,6 +84,7 @@ var errPanicked = errors.New("its operator panicked")
 
 // run makes a call that was admitted.
 func (g *group) run(ctx context.Context, d *described, c *Call) error {
+	ctx = wait.Context(ctx)
 	call := &d.call
 	seq, err := g.team.Calls.Begin(ctx, call, d.kept)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -30,6 +31,7 @@ var errUnplanned = fmt.Errorf("an empty Planned, make it by Plan: %w", errors.Er
 // became of the team when that is not whole.
 // Kind: local.
 func Plan(ctx context.Context, t *runtime.Team, c Call) (*Planned, error) {
+	ctx = wait.Context(ctx)
 	c.own()
 	g, d, err := admit(t, &c)
 	if err != nil {
@@ -95,6 +97,7 @@ func (p *Planned) begin(r *Request) error {
 // Free waits until what was started has ended, and lets go of the call's slices.
 // The second call does nothing. Kind: local.
 func (p *Planned) Free(ctx context.Context) error {
+	ctx = wait.Context(ctx)
 	if p == nil || p.group == nil {
 		return p.fail(errUnplanned)
 	}

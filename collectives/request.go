@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -40,6 +41,7 @@ func Start(ctx context.Context, t *runtime.Team, c Call) (*Request, error) {
 
 // start starts a call that was admitted. r ends with it.
 func (g *group) start(ctx context.Context, call *fabric.Call, c *Call, r *Request) error {
+	ctx = wait.Context(ctx)
 	return g.fail(call, g.team.Calls.Start(ctx, call,
 		func(ctx context.Context, seq uint64) error { return g.perform(ctx, seq, call, c) },
 		func(err error) { r.end(g.fail(call, err)) }))
@@ -53,6 +55,7 @@ func (r *Request) end(err error) {
 // Wait waits for the end of the call and returns what became of it. When ctx ends
 // first the call goes on. Kind: local.
 func (r *Request) Wait(ctx context.Context) error {
+	ctx = wait.Context(ctx)
 	if r == nil || r.done == nil {
 		return errUnstarted
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/wait"
 )
 
 // collective makes one collective call: a barrier, where calls that differ meet
@@ -28,6 +29,7 @@ func (t *Team) collective(ctx context.Context, c fabric.Collective, then func(ct
 
 // within has f end with the team.
 func (t *Team) within(ctx context.Context, f func(context.Context) error) error {
+	ctx = wait.Context(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(t.whole, func() { cancel(context.Cause(t.whole)) })()

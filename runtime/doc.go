@@ -28,9 +28,10 @@
 //
 // # When something goes wrong
 //
-// Every call that can wait takes a context and ends with an error. A rank that
-// died is [ErrRankDead] to all within a second; a connection without a sign of
-// life for the peer timeout is [ErrUnreachable], and a launcher without one
+// Every call that can wait takes a context and ends with an error. A nil context,
+// here and in packages window and collectives, is one that never ends. A rank that
+// died is [ErrRankDead] to all within a second; a connection without a sign of life
+// for the peer timeout is [ErrUnreachable], and a launcher without one
 // [ErrLauncherLost]. A collective call that was cancelled or failed at one rank
 // breaks its team: every member gets [ErrTeamBroken], now or at its next call.
 // Other teams go on. [Team.Free] gives back what a team takes, whether it is

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/wait"
 )
 
 // Free gives back the memory that the team's calls use: that of its barrier, and what
@@ -77,6 +78,7 @@ func brokenBefore(err error) bool {
 
 // partBroken is part for members of a broken team, whose calls have ended or are about to.
 func (t *Team) partBroken(ctx context.Context) error {
+	ctx = wait.Context(ctx)
 	if err := t.stream.awaitIdle(ctx); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/memory"
+	"github.com/gopgas/gopgas/internal/wait"
 )
 
 // A Job is a running job as one rank sees it.
@@ -68,6 +69,7 @@ func Init(ctx context.Context, opts ...Option) (*Job, error) {
 
 // initAt joins the job at p.
 func initAt(ctx context.Context, p place, opts []Option) (*Job, error) {
+	ctx = wait.Context(ctx)
 	o, err := collect(opts)
 	if err != nil {
 		return nil, err
@@ -175,6 +177,7 @@ func (j *Job) Close(ctx context.Context) error {
 // this rank has posted is on its way. Ranks that died meanwhile are waited for
 // no more; the living serve each other to the end.
 func (j *Job) parting(ctx context.Context) error {
+	ctx = wait.Context(ctx)
 	err := j.world.sync(ctx, fabric.Close)
 	if flushed := j.fabric.FlushAll(ctx); err == nil {
 		err = flushed

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
+	"github.com/gopgas/gopgas/internal/wait"
 )
 
 // RunLocal runs n ranks as goroutines of this process and returns their errors
@@ -58,6 +59,7 @@ func (h *localHost) place(rank int) place {
 // runRank stores what came of a rank in err, where it is found even when the
 // body ends this goroutine.
 func (h *localHost) runRank(ctx context.Context, rank int, body Body, opts []Option, err *error) {
+	ctx = wait.Context(ctx)
 	job, initErr := initAt(ctx, h.place(rank), opts)
 	if initErr != nil {
 		h.server.RankDied(rank, "it could not join: "+initErr.Error())

@@ -8,6 +8,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+
+	"github.com/gopgas/gopgas/internal/wait"
 )
 
 // A Body is what a rank does. ctx ends when the job is aborted or interrupted;
@@ -45,6 +47,7 @@ func Run(ctx context.Context, body Body, opts ...Option) error {
 }
 
 func start(ctx context.Context, body Body, opts []Option, vanished func(error)) error {
+	ctx = wait.Context(ctx)
 	job, err := Init(ctx, opts...)
 	if err != nil {
 		return err

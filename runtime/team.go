@@ -146,7 +146,7 @@ func explain(err error) error {
 	case errors.Is(err, bootstrap.ErrLost):
 		return fmt.Errorf("%w (%w)", ErrLauncherLost, err)
 	case errors.Is(err, bootstrap.ErrClosed):
-		return ErrClosed
+		return fmt.Errorf("%w (%w)", ErrClosed, err)
 	case !errors.As(err, &dead):
 		return err
 	}

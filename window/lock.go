@@ -8,6 +8,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -58,6 +59,7 @@ const (
 // them. When a rank of the team is gone while the call would have to wait, it
 // fails, since that rank may be the holder. Kind: one-sided.
 func (w *Window[T]) Lock(ctx context.Context, target int, m Mode) (Held, error) {
+	ctx = wait.Context(ctx)
 	r, err := w.remote(ctx, target)
 	if err == nil && m != Shared && m != Exclusive {
 		err = fmt.Errorf("%w: lock mode %d", driver.ErrInvalid, m)
@@ -78,6 +80,7 @@ func (w *Window[T]) Lock(ctx context.Context, target int, m Mode) (Held, error) 
 // Unlock completes this rank's operations on the target, as Flush does, and
 // releases the lock. Kind: one-sided.
 func (l Held) Unlock(ctx context.Context) error {
+	ctx = wait.Context(ctx)
 	h := l.h
 	if h == nil {
 		return &OpError{Op: "Unlock", Window: "(none)", Rank: -1, Target: -1, Index: -1, Err: ErrNotHeld}

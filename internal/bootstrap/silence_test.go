@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mute is a connection whose far end is not heard any more once it is silent.
+// mute is a connection to a far end that is stopped while it is silent: it takes
+// what is sent into its buffer, and says nothing.
 type mute struct {
 	net.Conn
 	silent atomic.Bool
@@ -23,6 +24,13 @@ func (m *mute) Read(b []byte) (int, error) {
 			return n, err
 		}
 	}
+}
+
+func (m *mute) Write(b []byte) (int, error) {
+	if m.silent.Load() {
+		return len(b), nil
+	}
+	return m.Conn.Write(b)
 }
 
 // muted joins rank 0 of a job of two, whose clock is the test's: it looks when

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync/atomic"
 	"time"
+
+	"github.com/gopgas/gopgas/internal/wait"
 )
 
 // Whoever asks for a region that is not there yet is told when it is:
@@ -31,6 +33,7 @@ type awaited struct {
 // AwaitRegion is Resolve that waits until rank has registered the region. It
 // ends early with what became of the rank, or with the cause of ctx's end.
 func (f *Fabric) AwaitRegion(ctx context.Context, rank int, name string) (*Remote, error) {
+	ctx = wait.Context(ctx)
 	p, err := f.Peer(ctx, rank)
 	if err != nil {
 		return nil, err

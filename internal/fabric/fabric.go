@@ -80,6 +80,7 @@ const (
 
 // New opens the devices of all providers and the rank's heap.
 func New(ctx context.Context, cfg Config, control Control) (*Fabric, error) {
+	ctx = wait.Context(ctx)
 	f := &Fabric{cfg: cfg, control: control, bell: wait.NewLocal(), peers: map[int]*dial{}, inbound: map[int]*inbound{}}
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	f.regions.init()

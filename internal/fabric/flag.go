@@ -8,6 +8,7 @@ import (
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/bulk"
 	"github.com/gopgas/gopgas/internal/mutant"
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -40,7 +41,7 @@ func (r *Remote) WriteFlag(ctx context.Context, offset int, src []byte, flag Fla
 		r.storeFlag(flag)
 		return nil
 	}
-	path, hurried := p.PathOf(len(src)), ctx.Err() != nil
+	path, hurried := p.PathOf(len(src)), wait.Context(ctx).Err() != nil
 	if hurried && len(src) <= stageSize {
 		path = FMA // by way of a stage, where the device copies less
 	}

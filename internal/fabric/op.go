@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -74,7 +75,7 @@ func (o *op) post(ctx context.Context, n int) (posted int, err error) {
 			if err := p.f.awaitRoom(ctx, p, before); err != nil {
 				return posted, err
 			}
-			if ctx.Err() != nil {
+			if wait.Context(ctx).Err() != nil {
 				return posted, context.Cause(ctx)
 			}
 		default:

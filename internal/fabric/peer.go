@@ -98,6 +98,7 @@ type connectReply struct {
 // makes it, not the caller: an attempt goes on when ctx ends, so that no half of a
 // connection is left at the rank, and the next caller finds it.
 func (f *Fabric) Peer(ctx context.Context, rank int) (*Peer, error) {
+	ctx = wait.Context(ctx)
 	d, err := f.dial(rank)
 	if err != nil {
 		return nil, err

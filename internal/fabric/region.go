@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -46,6 +47,7 @@ func (t *regionTable) init() {
 // Register makes mem reachable for every rank under a name that is unique
 // among the rank's regions.
 func (f *Fabric) Register(ctx context.Context, name string, mem driver.Memory) (*Region, error) {
+	ctx = wait.Context(ctx)
 	if err := f.begin(); err != nil {
 		return nil, err
 	}
@@ -239,6 +241,7 @@ func (f *Fabric) Resolve(ctx context.Context, rank int, name string) (*Remote, e
 
 // remote makes a Remote of what the peer said about a region.
 func (f *Fabric) remote(ctx context.Context, p *Peer, rep regionReply) (*Remote, error) {
+	ctx = wait.Context(ctx)
 	r := &Remote{Peer: p, Len: rep.Length, addr: rep.Addr}
 	if !f.Mapping() {
 		return r, nil
@@ -258,6 +261,7 @@ func (f *Fabric) remote(ctx context.Context, p *Peer, rep regionReply) (*Remote,
 // ended ctx meanwhile, which may be the word itself, else err: a rank that ends takes
 // its memory and its end of a connection back before others are told.
 func (f *Fabric) blame(ctx context.Context, rank int, err error) error {
+	ctx = wait.Context(ctx)
 	grace, cancel := context.WithTimeout(ctx, lostGrace)
 	defer cancel()
 	_ = f.Wait(grace, func() bool { return f.health.of(rank) != nil || f.closed.Load() })
@@ -269,6 +273,7 @@ func (f *Fabric) blame(ctx context.Context, rank int, err error) error {
 
 // call makes a JSON request to another rank.
 func (f *Fabric) call(ctx context.Context, rank int, service string, req, rep any) error {
+	ctx = wait.Context(ctx)
 	payload, err := json.Marshal(req)
 	if err != nil {
 		return err

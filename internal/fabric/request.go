@@ -3,6 +3,8 @@ package fabric
 import (
 	"context"
 	"errors"
+
+	"github.com/gopgas/gopgas/internal/wait"
 )
 
 // ErrEnded: the request was waited for already.
@@ -35,7 +37,7 @@ func (r Request) handOver(ctx context.Context) error {
 	}
 	f, p := r.o.f, r.o.peer
 	err := r.Wait(ctx)
-	if err == nil || ctx.Err() == nil || f.ended.Load() {
+	if err == nil || wait.Context(ctx).Err() == nil || f.ended.Load() {
 		return err
 	}
 	return p.Err()

@@ -130,6 +130,7 @@ func (b *Bell) WaitCalling(ctx context.Context, ready func() bool) error {
 }
 
 func (b *Bell) wait(ctx context.Context, looks int, ready func() bool) error {
+	ctx = Context(ctx)
 	done, err := b.spin(ctx, looks, ready)
 	if done || err != nil {
 		return err
