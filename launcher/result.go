@@ -43,13 +43,17 @@ type Failure struct {
 	Reason string         // "died of SIGSEGV", "exited with code 7", ...
 }
 
-// Summary says in one line what went wrong, or nothing.
+// Summary says in one line what went wrong first, or nothing.
 func (r Result) Summary() string {
 	if len(r.Failures) == 0 {
 		return ""
 	}
 	f := r.Failures[0]
-	return fmt.Sprintf("rank %d on %s %s (first of %d failures)", f.Rank, f.Host, f.Reason, len(r.Failures))
+	what := fmt.Sprintf("rank %d on %s %s", f.Rank, f.Host, f.Reason)
+	if len(r.Failures) > 1 {
+		what += fmt.Sprintf(" (first of %d failures)", len(r.Failures))
+	}
+	return what
 }
 
 // A StartError is a program that could not be started.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/launcher"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -135,30 +134,6 @@ func (c *command) complete() {
 			panic(err) // a flag of this name is defined above
 		}
 	}
-}
-
-// environment says with variables what the flags say.
-func (o *options) environment() (env []string, err error) {
-	switch o.provider {
-	case "":
-	case "auto", "shm", "tcp", "ibv":
-		env = append(env, bootstrap.EnvProvider+"="+o.provider)
-	default:
-		return nil, fmt.Errorf("provider %q; choose auto, shm, tcp or ibv", o.provider)
-	}
-	if o.iface != "" {
-		env = append(env, bootstrap.EnvIface+"="+o.iface)
-	}
-	if o.heap != "" {
-		env = append(env, bootstrap.EnvHeap+"="+o.heap)
-	}
-	if o.peerTimeout > 0 {
-		env = append(env, bootstrap.EnvPeerTimeout+"="+o.peerTimeout.String())
-	}
-	if o.stats {
-		env = append(env, bootstrap.EnvStats+"=1")
-	}
-	return append(env, tunedVars()...), nil
 }
 
 // spec translates the flags; programs and streams are added by the caller.

@@ -103,7 +103,7 @@ func TestKilledRankEndsTheJob(t *testing.T) {
 	signalAll(t, []string{pid}, syscall.SIGKILL)
 	j.cmd.Wait()
 	require.Equal(t, 137, j.cmd.ProcessState.ExitCode())
-	require.Regexp(t, `^grun: rank 1 on \S+ died of SIGKILL \(first of 1 failures\)\n$`, j.stderr.String())
+	require.Regexp(t, `^grun: rank 1 on \S+ died of SIGKILL\n$`, j.stderr.String())
 	require.Empty(t, j.left())
 	out.awaitEnd(t)
 }

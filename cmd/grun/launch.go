@@ -34,7 +34,7 @@ func (c *command) launch(args []string) error {
 	spec.Guardian = true
 	result, err := launcher.Run(context.Background(), spec)
 	c.code = result.ExitCode
-	if c.stats {
+	if c.stats || asksForStats(programs) {
 		printStats(os.Stderr, result.Reports)
 	}
 	return c.conclude(result, err)
@@ -78,6 +78,9 @@ func (c *command) programs(args []string) ([]launcher.Program, error) {
 			return nil, err
 		}
 		programs = append(programs, next)
+	}
+	if err := c.checkVars(programs); err != nil {
+		return nil, err
 	}
 	return programs, c.fits(programs)
 }

@@ -145,7 +145,7 @@ func TestExitCodesReachTheShell(t *testing.T) {
 		says string
 	}{
 		{[]string{"-n", "3", "true"}, 0, ""},
-		{[]string{"-n", "3", "sh", "-c", "test $GRUN_RANK = 1 && exit 7; sleep 100"}, 7, "exited with code 7 (first of 1 failures)"},
+		{[]string{"-n", "3", "sh", "-c", "test $GRUN_RANK = 1 && exit 7; sleep 100"}, 7, "exited with code 7\n"},
 		{[]string{"-n", "2", "--grace", "0", "sh", "-c", "test $GRUN_RANK = 1 && kill -SEGV $$; sleep 100"}, 139, "died of SIGSEGV"},
 		{[]string{"-n", "2", "--timeout", "50ms", "sleep", "100"}, 124, "timed out after 50ms"},
 		{[]string{"-n", "2", "no-such-program-anywhere"}, 127, "no-such-program-anywhere"},
@@ -161,6 +161,16 @@ func TestExitCodesReachTheShell(t *testing.T) {
 		{[]string{"--no-such-flag", "true"}, 2, "unknown flag"},
 		{[]string{"--stdin", "9", "true"}, 70, "rank 9 of 1"},
 		{[]string{"--provider", "pigeon", "true"}, 2, "choose auto, shm, tcp or ibv"},
+		{[]string{"--heap", "much", "true"}, 2, "--heap much"},
+		{[]string{"--provider", "tcp", "-x", "GRUN_PROVIDER=shm", "true"}, 2, "--provider tcp and -x GRUN_PROVIDER=shm contradict each other"},
+		{[]string{"--heap", "1GiB", "true", ":", "-x", "GRUN_HEAP=2GiB", "true"}, 2, "--heap 1GiB and -x GRUN_HEAP=2GiB contradict"},
+		{[]string{"--peer-timeout", "3", "-x", "GRUN_PEER_TIMEOUT=4s", "true"}, 2, "--peer-timeout 3s and -x GRUN_PEER_TIMEOUT=4s contradict"},
+		{[]string{"--stats", "-x", "GRUN_STATS=0", "true"}, 2, "--stats and -x GRUN_STATS=0 contradict"},
+		{[]string{"--provider", "tcp", "-x", "GRUN_PROVIDER=tcp", "true"}, 0, ""},
+		{[]string{"-x", "GRUN_RANK=1", "true"}, 2, "grun itself sets GRUN_RANK"},
+		{[]string{"-x", "GRUN_TUNED=/no/table", "true"}, 2, "GRUN_TUNED=/no/table: stat /no/table: no such file or directory; name a file"},
+		{[]string{"-x", "GRUN_TUNED=off", "true"}, 0, ""},
+		{[]string{"--wdir", "/etc", "-x", "GRUN_TUNED=passwd", "true"}, 0, ""},
 		{[]string{"--bind-to", "socket", "true"}, 2, "choose none, core or numa"},
 	} {
 		code, _, stderr := grun(t, c.args...)
@@ -170,6 +180,25 @@ func TestExitCodesReachTheShell(t *testing.T) {
 			require.Empty(t, stderr)
 		}
 	}
+}
+
+func TestTableOfTheEnvironmentThatIsNotThereIsAnError(t *testing.T) {
+	t.Setenv("GRUN_TUNED", "/no/table")
+	code, _, stderr := grun(t, "true")
+	require.Equal(t, 2, code)
+	require.Contains(t, stderr, "GRUN_TUNED=/no/table")
+	code, _, stderr = grun(t, "-x", "GRUN_TUNED=off", "true")
+	require.Equal(t, 0, code, stderr)
+}
+
+func TestStatisticsAreAskedForByTheirVariableToo(t *testing.T) {
+	for _, args := range [][]string{{"--stats", "true"}, {"-x", "GRUN_STATS=1", "true"}, {"true", ":", "-x", "GRUN_STATS=1", "true"}} {
+		_, _, stderr := grun(t, args...)
+		require.Contains(t, stderr, "no rank reported statistics", args)
+	}
+	t.Setenv("GRUN_STATS", "1")
+	_, _, stderr := grun(t, "true")
+	require.Contains(t, stderr, "no rank reported statistics")
 }
 
 func TestMPISpellingWorks(t *testing.T) {

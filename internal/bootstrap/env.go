@@ -3,7 +3,9 @@ package bootstrap
 import (
 	"encoding/hex"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // The environment that grun gives to every rank.
@@ -119,6 +121,11 @@ func (e Env) check() error {
 		return misplaced(EnvLocalCores, strconv.Itoa(e.LocalCores), "at least 1")
 	}
 	return nil
+}
+
+// SetsVar tells whether grun sets a variable itself, for each rank.
+func SetsVar(name string) bool {
+	return slices.ContainsFunc(Env{}.Vars(), func(v string) bool { return strings.HasPrefix(v, name+"=") })
 }
 
 // Vars is the inverse of FromEnv: the environment variables that say e, each

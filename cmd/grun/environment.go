@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gopgas/gopgas/internal/bootstrap"
+	"github.com/gopgas/gopgas/internal/tuned"
+	"github.com/gopgas/gopgas/launcher"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A setting is a flag that was given, and the variable that tells the ranks.
+type setting struct{ flag, name, value string }
+
+// settings returns the flags that were given among those that have a variable.
+func (o *options) settings() (list []setting, err error) {
+	switch o.provider {
+	case "":
+	case "auto", "shm", "tcp", "ibv":
+		list = append(list, setting{"--provider " + o.provider, bootstrap.EnvProvider, o.provider})
+	default:
+		return nil, fmt.Errorf("provider %q; choose auto, shm, tcp or ibv", o.provider)
+	}
+	if o.iface != "" {
+		list = append(list, setting{"--iface " + o.iface, bootstrap.EnvIface, o.iface})
+	}
+	if o.heap != "" {
+		if _, err := runtime.ParseSize(o.heap); err != nil {
+			return nil, fmt.Errorf("--heap %s: %w", o.heap, err)
+		}
+		list = append(list, setting{"--heap " + o.heap, bootstrap.EnvHeap, o.heap})
+	}
+	if o.peerTimeout > 0 {
+		text := o.peerTimeout.String()
+		list = append(list, setting{"--peer-timeout " + text, bootstrap.EnvPeerTimeout, text})
+	}
+	if o.stats {
+		list = append(list, setting{"--stats", bootstrap.EnvStats, "1"})
+	}
+	return list, nil
+}
+
+// environment says with variables what the flags say.
+func (o *options) environment() (env []string, err error) {
+	list, err := o.settings()
+	for _, s := range list {
+		env = append(env, s.name+"="+s.value)
+	}
+	return append(env, tunedVars()...), err
+}
+
+// checkVars refuses variables of -x that say other than a flag, or that only grun
+// can set, and tables of grun tune that are not there.
+func (o *options) checkVars(programs []launcher.Program) error {
+	list, err := o.settings()
+	if err != nil {
+		return err
+	}
+	here := os.Getenv(tuned.Env)
+	for _, p := range programs {
+		table := here
+		for _, v := range p.Env {
+			name, value, _ := strings.Cut(v, "=")
+			for _, s := range list {
+				if name == s.name && value != s.value {
+					return fmt.Errorf("%s and -x %s contradict each other; give one of them", s.flag, v)
+				}
+			}
+			if bootstrap.SetsVar(name) {
+				return fmt.Errorf("-x %s: grun itself sets %s", v, name)
+			}
+			if name == tuned.Env {
+				table = value
+			}
+		}
+		if err := o.checkTable(table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkTable finds a file that is not there. What is in it, the ranks find out.
+func (o *options) checkTable(path string) error {
+	if path == "" || path == tuned.Off {
+		return nil
+	}
+	seen := path
+	if !filepath.IsAbs(path) {
+		seen = filepath.Join(o.wdir, path)
+	}
+	if _, err := os.Stat(seen); err != nil {
+		return fmt.Errorf("%s=%s: %w; name a file that grun tune wrote, or off", tuned.Env, path, err)
+	}
+	return nil
+}
+
+// asksForStats tells whether a variable asks for what --stats does.
+func asksForStats(programs []launcher.Program) bool {
+	const asked = bootstrap.EnvStats + "=1"
+	return slices.Contains(os.Environ(), asked) || slices.ContainsFunc(programs, func(p launcher.Program) bool {
+		return slices.Contains(p.Env, asked)
+	})
+}
