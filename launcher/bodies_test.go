@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -19,6 +20,24 @@ var bodies = map[string]func() int{
 		}
 		return leave(c)
 	}),
+	// Ranks end with one error each, of which that of rank 2 is another.
+	"say last": func() int {
+		rank := os.Getenv(bootstrap.EnvRank)
+		text := "prog: rank " + rank + ": index 9\nclose by rank " + rank
+		if rank == "2" {
+			text = "prog: rank 2: index 10"
+		}
+		if !bootstrap.SayLast(text) {
+			fmt.Fprintln(os.Stderr, text)
+		}
+		return 1
+	},
+	"say too much": func() int {
+		if bootstrap.SayLast(strings.Repeat("x", bootstrap.MaxLastWords)) {
+			return 95
+		}
+		return 0
+	},
 	"leave":        member(func(c *bootstrap.Client, _ chan string) int { return leave(c) }),
 	"forget close": member(func(c *bootstrap.Client, _ chan string) int { return 0 }),
 	"never join":   func() int { return 0 },

@@ -6,6 +6,7 @@
 //	 |-- spawner    one locked thread that forks every rank
 //	 |-- supervise  one loop: exits, joins, goodbyes, signals, timers
 //	 |-- output     tags whole lines, or one file per rank
+//	 |-- words      the errors that end ranks: the same one of many ranks is printed once
 //	 |-- room       where the ranks of this host claim memory before they take it
 //	 |-- bootstrap  the rendezvous, which is told of every death
 //	 `-- guardians  two processes that clean up if this one is killed

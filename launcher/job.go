@@ -36,6 +36,7 @@ type job struct {
 	guardians []*guardian
 	input     *input
 	output    *output
+	words     *lastWords // nil: ranks print their errors themselves
 	ranks     []*process
 	events    chan event
 	over      chan struct{} // closed when nobody takes events any more
@@ -129,7 +130,7 @@ func newJob(spec Spec) (j *job, err error) {
 		dismiss(j.guardians)
 		return nil, fmt.Errorf("rendezvous: %w", err)
 	}
-	if j.room, err = memory.NewRoom(); err != nil {
+	if err := j.makeFiles(); err != nil {
 		listener.Close()
 		dismiss(j.guardians)
 		return nil, err
@@ -139,6 +140,20 @@ func newJob(spec Spec) (j *job, err error) {
 	go j.server.Serve(context.Background(), listener) //nolint:errcheck // ends with Close
 	j.spawner = newSpawner()
 	return j, nil
+}
+
+// makeFiles makes what ranks open by its path.
+func (j *job) makeFiles() (err error) {
+	if j.room, err = memory.NewRoom(); err != nil {
+		return err
+	}
+	if j.spec.OutputDir != "" || j.spec.Stderr == nil {
+		return nil
+	}
+	if j.words, err = newLastWords(j.size); err != nil {
+		return errors.Join(err, j.room.Close())
+	}
+	return nil
 }
 
 // start starts the ranks, program by program. After an error those that run are
@@ -180,6 +195,10 @@ func (j *job) release() error {
 	j.server.Close() //nolint:errcheck // never fails
 	sweep(j.id, time.Now().Add(sweepPatience))
 	lost := j.output.finish()
+	if j.words != nil {
+		j.words.summarize(j.spec.Stderr)
+		j.words.close()
+	}
 	dismiss(j.guardians)
 	j.spawner.stop()
 	j.room.Close() //nolint:errcheck // the ranks are gone

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 )
@@ -81,13 +82,27 @@ func (o *output) connect(rank int, w io.Writer, owned []*os.File) (*os.File, []*
 	if o.sinks[w] == nil {
 		o.sinks[w] = &sink{w: w}
 	}
-	to, tag := o.sinks[w], ""
-	if o.spec.Tag {
-		tag = fmt.Sprintf("[%d] ", rank)
-	}
+	to, tag := o.sinks[w], o.tag(rank)
 	o.readers = append(o.readers, r)
 	o.copiers.Go(func() { copyLines(to, r, tag) })
 	return pipe, append(owned, pipe), nil
+}
+
+// say prints text for a rank, as the rank itself would to its stderr.
+func (o *output) say(rank int, text string) {
+	to := o.sinks[o.spec.Stderr]
+	if to == nil { // the ranks have the file
+		to = &sink{w: o.spec.Stderr}
+	}
+	copyLines(to, strings.NewReader(text), o.tag(rank))
+}
+
+// tag stands before each line of a rank.
+func (o *output) tag(rank int) string {
+	if !o.spec.Tag {
+		return ""
+	}
+	return fmt.Sprintf("[%d] ", rank)
 }
 
 // finish returns when everything printed has been written. Processes of the

@@ -3,7 +3,6 @@ package launcher
 import (
 	"context"
 	"fmt"
-	"os"
 	"syscall"
 	"time"
 
@@ -16,7 +15,7 @@ type event struct {
 	rank    int
 	status  syscall.WaitStatus // exited
 	err     error              // exited
-	text    string             // aborted: cause; reported: name
+	text    string             // aborted: cause; reported: name; spoke: its last words
 	payload []byte             // reported
 }
 
@@ -30,16 +29,8 @@ const (
 	reported
 	lost
 	silent
-)
-
-// A phase of a job only ever moves forward.
-type phase uint8
-
-const (
-	running     phase = iota
-	grace             // told of the failure, may end by itself
-	terminating       // told by a signal to end
-	killing           // SIGKILL was sent
+	spoke
+	silenced // all of them
 )
 
 // supervision is the state of the loop that watches the ranks.
@@ -52,6 +43,7 @@ type supervision struct {
 	result   Result
 	stopping syscall.Signal // the first SIGINT or SIGTERM that was passed on
 	ended    bool           // the launcher itself ends the job: what ranks do now is no failure of theirs
+	hearing  bool           // ranks may have said why they end
 	err      error
 }
 
@@ -90,7 +82,8 @@ func (j *job) supervise(ctx context.Context, failure error) (Result, error) {
 		j.end()
 	}
 	done := ctx.Done()
-	for j.alive > 0 {
+	j.listen()
+	for j.alive > 0 || j.hearing {
 		select {
 		case e := <-j.events:
 			j.handle(e)
@@ -113,6 +106,23 @@ func (j *job) supervise(ctx context.Context, failure error) (Result, error) {
 	return j.result, j.err
 }
 
+// listen has the ranks' last words become events, until all ranks have ended.
+func (j *job) listen() {
+	if j.words == nil {
+		return
+	}
+	j.hearing = true
+	go j.words.read(j.post)
+	j.hush()
+}
+
+// hush ends the ranks' last words if no rank is left.
+func (j *job) hush() {
+	if j.alive == 0 && j.words != nil {
+		j.words.end()
+	}
+}
+
 // drain handles what was posted before the last exit.
 func (j *job) drain() {
 	for {
@@ -126,7 +136,20 @@ func (j *job) drain() {
 }
 
 func (j *job) handle(e event) {
-	p := j.ranks[e.rank]
+	switch e.kind {
+	case spoke:
+		if j.words.hear(e.rank, e.text) {
+			j.output.say(e.rank, e.text)
+		}
+	case silenced:
+		j.hearing = false
+	default:
+		j.follow(j.ranks[e.rank], e)
+	}
+}
+
+// follow handles what a process did.
+func (j *job) follow(p *process, e event) {
 	switch e.kind {
 	case exited:
 		p.ended, p.status = true, e.status
@@ -136,6 +159,7 @@ func (j *job) handle(e event) {
 		}
 		j.judge(p)
 		j.server.RankDied(p.rank, p.epitaph(j.host))
+		j.hush()
 	case joined:
 		p.joined = true
 		j.joins++
@@ -154,89 +178,4 @@ func (j *job) handle(e event) {
 	case reported:
 		j.result.Reports = append(j.result.Reports, Report{Rank: e.rank, Name: e.text, Payload: e.payload})
 	}
-}
-
-// forgive gives the survivors of a failure time to end by themselves.
-func (j *job) forgive() {
-	if j.phase == running {
-		j.phase = grace
-		j.timer.set(orDefault(j.spec.Grace, defaultGrace))
-	}
-}
-
-// end has the launcher end the job, for whatever reason.
-func (j *job) end() {
-	j.ended = true
-	if j.phase < terminating {
-		j.tell(syscall.SIGTERM)
-	}
-}
-
-// tell sends the ranks a signal that asks them to end. The first one starts the
-// time until SIGKILL, whether it is the launcher's or was passed on.
-func (j *job) tell(sig syscall.Signal) {
-	j.signalAll(sig)
-	if j.phase < terminating {
-		j.phase = terminating
-		j.timer.set(orDefault(j.spec.KillWait, defaultKillWait))
-	}
-}
-
-// escalate does what follows when the time of a phase is over.
-func (j *job) escalate() {
-	if j.phase < terminating {
-		j.end()
-	} else {
-		j.slay()
-	}
-}
-
-// slay kills the ranks that are left.
-func (j *job) slay() {
-	j.phase, j.ended = killing, true
-	j.timer.off()
-	for _, p := range j.ranks {
-		if !p.ended {
-			j.result.Killed = append(j.result.Killed, p.rank)
-		}
-	}
-	j.signalAll(syscall.SIGKILL)
-}
-
-func (j *job) signalAll(sig syscall.Signal) {
-	for _, p := range j.ranks {
-		p.signal(sig)
-	}
-}
-
-// forward passes a signal on. SIGINT and SIGTERM ask the ranks to end; the second
-// of them kills.
-func (j *job) forward(s os.Signal) {
-	sig, ok := s.(syscall.Signal)
-	switch {
-	case !ok:
-	case sig == syscall.SIGTSTP:
-		j.suspend()
-	case sig != syscall.SIGINT && sig != syscall.SIGTERM:
-		j.signalAll(sig)
-	case j.stopping == 0:
-		j.stopping = sig
-		j.tell(sig)
-	case j.phase < killing:
-		j.slay()
-	}
-}
-
-// suspend stops the ranks and this process until the shell continues it. Timers
-// do not count that time.
-func (j *job) suspend() {
-	began := time.Now()
-	j.signalAll(syscall.SIGTSTP)
-	if err := Suspend(); err != nil && j.err == nil {
-		j.err = err
-	}
-	j.signalAll(syscall.SIGCONT)
-	stopped := time.Since(began)
-	j.timer.putOff(stopped)
-	j.limit.putOff(stopped)
 }

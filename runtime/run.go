@@ -18,8 +18,9 @@ import (
 type Body func(ctx context.Context, job *Job) error
 
 // Main runs body as this process's rank and exits: with 0 once every rank is
-// done, else with 1 after printing the error. It is the whole of a main
-// function, and works once: see [Run]. Kind: collective.
+// done, else with 1 after printing the error, which grun does in its place: the
+// same error of many ranks it prints once. It is the whole of a main function, and works
+// once: see [Run]. Kind: collective.
 func Main(body Body, opts ...Option) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := start(ctx, body, opts, exit)
@@ -31,7 +32,7 @@ func Main(body Body, opts ...Option) {
 
 // exit ends a program that failed.
 func exit(err error) {
-	fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)
+	complain(fmt.Sprintf("%s: %v", filepath.Base(os.Args[0]), err))
 	os.Exit(1)
 }
 

@@ -19,6 +19,7 @@ const (
 	EnvAddr        = "GRUN_ADDR"         // host:port of the rendezvous
 	EnvSecret      = "GRUN_SECRET"       // SecretSize bytes in hex; never on a command line
 	EnvRoom        = "GRUN_ROOM"         // the file in which ranks of this host claim memory, see memory.Room; may lack
+	EnvLastWords   = "GRUN_LAST_WORDS"   // the pipe that takes the error which ends a rank, see LastWords; may lack
 	EnvProvider    = "GRUN_PROVIDER"     // auto, shm, tcp or ibv
 	EnvHeap        = "GRUN_HEAP"         // size of the arena, for instance 1GiB
 	EnvAtomics     = "GRUN_ATOMICS"      // cpu or nic
@@ -45,6 +46,7 @@ type Env struct {
 	Addr                 string // host:port of the rendezvous
 	Secret               []byte
 	Room                 string // path of a memory.Room's memfd; "": none
+	LastWords            string // path of the pipe for last words; "": none
 }
 
 // FromEnv reads what grun put into the environment. ok is false when this
@@ -59,6 +61,7 @@ func fromEnv(lookup func(string) (string, bool)) (env Env, ok bool, err error) {
 	}
 	env.JobID = id
 	env.Room, _ = lookup(EnvRoom)
+	env.LastWords, _ = lookup(EnvLastWords)
 	for _, field := range []struct {
 		name string
 		to   *int
@@ -141,5 +144,6 @@ func (e Env) Vars() []string {
 		EnvAddr + "=" + e.Addr,
 		EnvSecret + "=" + hex.EncodeToString(e.Secret),
 		EnvRoom + "=" + e.Room,
+		EnvLastWords + "=" + e.LastWords,
 	}
 }

@@ -1,0 +1,102 @@
+package launcher
+
+import (
+	"os"
+	"syscall"
+	"time"
+)
+
+// A phase of a job only ever moves forward.
+type phase uint8
+
+const (
+	running     phase = iota
+	grace             // told of the failure, may end by itself
+	terminating       // told by a signal to end
+	killing           // SIGKILL was sent
+)
+
+// forgive gives the survivors of a failure time to end by themselves.
+func (j *job) forgive() {
+	if j.phase == running {
+		j.phase = grace
+		j.timer.set(orDefault(j.spec.Grace, defaultGrace))
+	}
+}
+
+// end has the launcher end the job, for whatever reason.
+func (j *job) end() {
+	j.ended = true
+	if j.phase < terminating {
+		j.tell(syscall.SIGTERM)
+	}
+}
+
+// tell sends the ranks a signal that asks them to end. The first one starts the
+// time until SIGKILL, whether it is the launcher's or was passed on.
+func (j *job) tell(sig syscall.Signal) {
+	j.signalAll(sig)
+	if j.phase < terminating {
+		j.phase = terminating
+		j.timer.set(orDefault(j.spec.KillWait, defaultKillWait))
+	}
+}
+
+// escalate does what follows when the time of a phase is over.
+func (j *job) escalate() {
+	if j.phase < terminating {
+		j.end()
+	} else {
+		j.slay()
+	}
+}
+
+// slay kills the ranks that are left.
+func (j *job) slay() {
+	j.phase, j.ended = killing, true
+	j.timer.off()
+	for _, p := range j.ranks {
+		if !p.ended {
+			j.result.Killed = append(j.result.Killed, p.rank)
+		}
+	}
+	j.signalAll(syscall.SIGKILL)
+}
+
+func (j *job) signalAll(sig syscall.Signal) {
+	for _, p := range j.ranks {
+		p.signal(sig)
+	}
+}
+
+// forward passes a signal on. SIGINT and SIGTERM ask the ranks to end; the second
+// of them kills.
+func (j *job) forward(s os.Signal) {
+	sig, ok := s.(syscall.Signal)
+	switch {
+	case !ok:
+	case sig == syscall.SIGTSTP:
+		j.suspend()
+	case sig != syscall.SIGINT && sig != syscall.SIGTERM:
+		j.signalAll(sig)
+	case j.stopping == 0:
+		j.stopping = sig
+		j.tell(sig)
+	case j.phase < killing:
+		j.slay()
+	}
+}
+
+// suspend stops the ranks and this process until the shell continues it. Timers
+// do not count that time.
+func (j *job) suspend() {
+	began := time.Now()
+	j.signalAll(syscall.SIGTSTP)
+	if err := Suspend(); err != nil && j.err == nil {
+		j.err = err
+	}
+	j.signalAll(syscall.SIGCONT)
+	stopped := time.Since(began)
+	j.timer.putOff(stopped)
+	j.limit.putOff(stopped)
+}
