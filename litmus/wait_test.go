@@ -14,11 +14,6 @@ import (
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
-var errSlept = errors.New("the waiter slept through its wake-up")
-
-// patience is how long a waiter may sleep although its condition holds.
-const patience = 2 * time.Second
-
 // TestRingAtEveryMoment rings after each of a waiter's looks in turn, the last
 // one before it sleeps among them. Forbidden: that it sleeps on.
 func TestRingAtEveryMoment(t *testing.T) {
@@ -26,7 +21,7 @@ func TestRingAtEveryMoment(t *testing.T) {
 	require.Greater(t, last, 100)
 	for look := 1; look <= last; look++ {
 		bell := wait.NewLocal()
-		ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errSlept)
+		ctx, cancel := testjob.WithWatchdog(t.Context())
 		var condition atomic.Bool
 		looks := 0
 		err := bell.Wait(ctx, func() bool {
@@ -37,7 +32,7 @@ func TestRingAtEveryMoment(t *testing.T) {
 			}
 			return was
 		})
-		require.NoError(t, errors.Join(err, context.Cause(ctx)), "rung after look %d of %d", look, last)
+		require.NoError(t, errors.Join(err, context.Cause(ctx)), "the waiter slept through its wake-up: rung after look %d of %d", look, last)
 		cancel()
 	}
 }
@@ -76,10 +71,7 @@ func wakeUp(ctx context.Context, r *testjob.Rank) {
 			tell(ctx, r, w, r.Right(), 0, round)
 			continue
 		}
-		soon, cancel := context.WithTimeoutCause(ctx, testjob.Watchdog/2, errSlept)
-		hear(soon, r, w, 0, round)
-		r.NoError(context.Cause(soon))
-		cancel()
+		hear(ctx, r, w, 0, round) // until the job's watchdog ends it
 	}
 	r.NoError(w.Fence(ctx))
 }

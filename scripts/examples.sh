@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs every example under grun: on shared memory, with everything queued, and
-# on tcp, with each number of ranks. Programs are built once.
+# on tcp, with each number of ranks. Programs are built once. A run takes less than a
+# second, and has ten minutes: one that needs them hangs, however busy the machine is.
 #
 #	scripts/examples.sh [RANKS...]     default: 1 2 3 4 8
 set -euo pipefail
@@ -16,7 +17,7 @@ try() { # name, ranks, environment..., of which the last is the provider's
 	local name=$1 n=$2 log=$bin/log
 	shift 2
 	runs=$((runs + 1))
-	if ! env "$@" "$bin/grun" -n "$n" --timeout 60s "$bin/$name" </dev/null >"$log" 2>&1; then
+	if ! env "$@" "$bin/grun" -n "$n" --timeout 10m "$bin/$name" </dev/null >"$log" 2>&1; then
 		failed=$((failed + 1))
 		echo "FAIL: $* grun -n $n $name"
 		sed 's/^/    /' "$log" | tail -30

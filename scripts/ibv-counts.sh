@@ -8,6 +8,8 @@
 # perftest's latencies and ours, shown only, too.
 #
 #	scripts/ibv-counts.sh
+#
+# The machine is ended when it prints nothing for TIMEOUT=900 seconds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export GOFLAGS="${GOFLAGS:--buildvcs=false}"
@@ -49,7 +51,7 @@ for tool in ib_write_lat ib_read_lat ib_atomic_lat; do
 done
 "$bin/theirs" put_flush 5000 | awk '$1 == "microseconds" { print "lasts put_flush_in_C", $2 }'
 export GRUN_ATOMICS=nic
-"$bin/grun" -n 2 --provider ibv --timeout 60s "$bin/bench" put_notify_latency get_latency fetch_add_latency put_latency -size 8 -time 1s -json
+"$bin/grun" -n 2 --provider ibv --timeout 10m "$bin/bench" put_notify_latency get_latency fetch_add_latency put_latency -size 8 -time 1s -json
 END
-"$work/vm" -timeout "${TIMEOUT:-480}s" -bin "$bin/grun" -bin "$bin/ours" -bin "$bin/theirs" -bin "$bin/bench" -- sh "$bin/run" "$bin" |
+"$work/vm" -timeout "${TIMEOUT:-900}s" -bin "$bin/grun" -bin "$bin/ours" -bin "$bin/theirs" -bin "$bin/bench" -- sh "$bin/run" "$bin" |
 	tee "$work/counts.log" | awk -f scripts/ibv-counts.awk

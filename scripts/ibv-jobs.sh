@@ -5,6 +5,8 @@
 # killed; what a program says that was built without RDMA.
 #
 #	scripts/ibv-jobs.sh
+#
+# The machine is ended when it prints nothing for TIMEOUT=900 seconds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export GOFLAGS="${GOFLAGS:--buildvcs=false}"
@@ -28,16 +30,16 @@ try() {
 for by in cpu nic; do
 	export GRUN_ATOMICS=$by
 	echo "atomics by $by"
-	try "$bin/grun" -n 2 --provider ibv --timeout 100s "$bin/hello"
-	try "$bin/grun" -n 4 --provider ibv --timeout 100s --stats "$bin/wordcount" -verify window
-	try "$bin/grun" -n 3 --provider ibv --timeout 100s "$bin/gups" -log2 10
+	try "$bin/grun" -n 2 --provider ibv --timeout 10m "$bin/hello"
+	try "$bin/grun" -n 4 --provider ibv --timeout 10m --stats "$bin/wordcount" -verify window
+	try "$bin/grun" -n 3 --provider ibv --timeout 10m "$bin/gups" -log2 10
 done
 unset GRUN_ATOMICS
 
 # killed: the others learn of it, and the job ends with its signal's code.
 killed() {
-	"$bin/grun" -n 3 --provider ibv --timeout 100s "$bin/gups" -log2 20 >/tmp/killed 2>&1 & job=$!
-	for i in $(seq 60); do # until all are connected
+	"$bin/grun" -n 3 --provider ibv --timeout 10m "$bin/gups" -log2 20 >/tmp/killed 2>&1 & job=$!
+	for i in $(seq 600); do # until all are connected
 		[ "$(rdma resource show qp | grep -c 'state RTS')" -lt 6 ] || break
 		sleep 1
 	done
@@ -65,15 +67,15 @@ try without
 
 # settings: those that devices know are taken, and others refused.
 settings() {
-	GRUN_RDMA=device=rxe0,port=1,mtu=1024,retries=3 "$bin/grun" -n 2 --provider ibv --timeout 60s "$bin/hello" &&
-		! GRUN_RDMA=device=rxe7 "$bin/grun" -n 2 --provider ibv --timeout 60s "$bin/hello" >/tmp/said 2>&1 || return 1
+	GRUN_RDMA=device=rxe0,port=1,mtu=1024,retries=3 "$bin/grun" -n 2 --provider ibv --timeout 10m "$bin/hello" &&
+		! GRUN_RDMA=device=rxe7 "$bin/grun" -n 2 --provider ibv --timeout 10m "$bin/hello" >/tmp/said 2>&1 || return 1
 	cat /tmp/said
 	grep -q 'no device "rxe7" among \["rxe0"\]' /tmp/said
 }
 try settings
-cd litmus && try "$bin/litmus.test" -test.v -test.run /ibv
+cd litmus && try "$bin/litmus.test" -test.v -test.timeout=0 -test.run /ibv
 exit $failed
 END
 programs=(-bin "$bin/grun")
 for p in hello wordcount gups litmus.test; do programs+=(-bin "$bin/$p"); done
-exec "$work/vm" -timeout "${TIMEOUT:-420}s" -env GOPGAS_PATIENCE=10 "${programs[@]}" -- sh "$bin/run" "$bin"
+exec "$work/vm" -timeout "${TIMEOUT:-900}s" -env GOPGAS_PATIENCE=10 "${programs[@]}" -- sh "$bin/run" "$bin"

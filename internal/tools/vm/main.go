@@ -25,8 +25,8 @@
 //
 // What the command prints, standard error too, comes line by line on standard
 // output, among it what the kernel has to complain about. The exit code is the
-// command's, up to 111, which stands for all above; 124 if it took longer than
-// -timeout; 125 if there was no machine to run it. (go run makes 1 of all but 0.)
+// command's, up to 111, which stands for all above; 124 if it
+// printed nothing for -timeout; 125 if there was no machine to run it. (go run makes 1 of all but 0.)
 //
 // # How it works
 //
@@ -148,7 +148,7 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	flags.StringVar(&o.cache, "cache", ".cache/vm", "the `folder` that keeps the kernel for the next run")
 	flags.IntVar(&o.memory, "memory", 1024, "the machine's memory in `MiB`")
 	flags.IntVar(&o.cpus, "cpus", 2, "the machine's `processors`")
-	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "end the machine after this `time`")
+	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "end the machine when it prints nothing for this `time`")
 	flags.BoolVar(&o.verbose, "v", false, "show what the kernel says while it boots, and how QEMU is started")
 	flags.BoolVar(&o.prepare, "prepare", false, "only install and fetch what is missing; takes no COMMAND")
 	flags.Func("env", "`NAME=VALUE` in COMMAND's environment; may be repeated", func(s string) error {

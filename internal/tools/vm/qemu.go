@@ -17,13 +17,16 @@ import (
 // ready is the line that init.sh prints when the command begins.
 const ready = "vm: ready"
 
-// startTime is far more than a start takes, 4 seconds or 20 where others work.
+// startTime is far more than a start takes, 4 seconds or 20 where others work, without
+// a line.
 // Once in more than a hundred starts nothing came, and the next did well: so
 // there is another attempt, as long as no command has begun.
 const (
-	startTime = 90 * time.Second
+	startTime = 4 * time.Minute
 	attempts  = 3
 )
+
+var errSilent = errors.New("the machine was silent for too long")
 
 var errNoStart = errors.New("the machine did not start; -v shows how far it came")
 
@@ -45,10 +48,8 @@ func boot(ctx context.Context, o options, vmlinux string, image *os.File, out io
 }
 
 // attend starts a machine and relays its console to out. It ends the machine when
-// that is not ready in time, takes too long, or ctx ends.
-func attend(ctx context.Context, command []string, image *os.File, start, timeout time.Duration, out io.Writer) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
+// that is not ready in time, prints nothing for too long, or ctx ends.
+func attend(ctx context.Context, command []string, image *os.File, start, silence time.Duration, out io.Writer) (int, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
@@ -64,13 +65,15 @@ func attend(ctx context.Context, command []string, image *os.File, start, timeou
 	}
 	late := time.AfterFunc(start, func() { stop(errNoStart) })
 	defer late.Stop()
-	relay(out, console, func() { late.Stop() }) // until the machine has ended
+	silent := time.AfterFunc(silence, func() { stop(errSilent) })
+	defer silent.Stop()
+	relay(out, console, func() { late.Stop() }, func() { silent.Reset(silence) }) // until the machine has ended
 	err = cmd.Wait()
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errNoStart):
 		return exitFailed, cause
-	case errors.Is(cause, context.DeadlineExceeded):
-		return exitTimeout, fmt.Errorf("the command took longer than %v, and the machine was ended: raise -timeout", timeout)
+	case errors.Is(cause, errSilent):
+		return exitTimeout, fmt.Errorf("the command printed nothing for %v, and the machine was ended: raise -timeout", silence)
 	case cause != nil:
 		return exitFailed, errors.New("whoever started this is gone, and the machine was ended")
 	case cmd.ProcessState == nil || cmd.ProcessState.ExitCode() < 0:
@@ -112,10 +115,11 @@ func qemu(o options, vmlinux string) []string {
 }
 
 // relay copies lines as they come, without what a terminal's line has at its end.
-// It keeps the line ready to itself and calls begun.
-func relay(out io.Writer, console io.Reader, begun func()) {
+// It keeps the line ready to itself and calls begun; it calls heard for each line.
+func relay(out io.Writer, console io.Reader, begun, heard func()) {
 	for r := bufio.NewReader(console); ; {
 		line, err := r.ReadString('\n')
+		heard()
 		switch line = strings.TrimRight(line, "\r\n"); {
 		case line == ready:
 			begun()

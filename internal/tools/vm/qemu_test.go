@@ -50,7 +50,7 @@ func TestTheConsoleComesOutLineByLine(t *testing.T) {
 	require.Equal(t, "image\none\n\ntwo\n", out)
 }
 
-func TestAMachineThatTakesTooLongIsEnded(t *testing.T) {
+func TestAMachineThatIsSilentForTooLongIsEnded(t *testing.T) {
 	code, out, err := attended(t.Context(), t, "echo begun; exec sleep 60", 100*time.Millisecond)
 	require.ErrorContains(t, err, "-timeout")
 	require.Equal(t, exitTimeout, code)
@@ -65,9 +65,10 @@ func TestAMachineThatDoesNotStartIsEndedEarlier(t *testing.T) {
 
 func TestTheLineBeforeTheCommandIsForTheToolAlone(t *testing.T) {
 	var out bytes.Buffer
-	begun := 0
-	relay(&out, strings.NewReader("of the kernel\r\n"+ready+"\r\nof the command\r\n"), func() { begun++ })
+	begun, heard := 0, 0
+	relay(&out, strings.NewReader("of the kernel\r\n"+ready+"\r\nof the command\r\n"), func() { begun++ }, func() { heard++ })
 	require.Equal(t, 1, begun)
+	require.GreaterOrEqual(t, heard, 3, "each line is a sign of life")
 	require.Equal(t, "of the kernel\nof the command\n", out.String())
 	require.Contains(t, string(initScript), `echo "`+ready+`"`)
 }
