@@ -75,12 +75,16 @@ func loans() []loan {
 // use its memory in, and write there as soon as its call has returned: nobody who succeeds
 // sees that, and nobody writes there any more.
 func TestMemoryOfACallThatWasGivenUpIsTheCallersAgain(t *testing.T) {
+	rounds := 3
+	if testjob.Soak() {
+		rounds = 30
+	}
 	for _, c := range []testjob.Config{{Provider: "shm", Ranks: 2}, {Provider: "shm", Ranks: 4}, {Provider: "loop", Ranks: 3}} {
 		for _, l := range loans() {
 			t.Run(c.String()+"/"+l.name, func(t *testing.T) {
 				c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 					rnd := rand.New(rand.NewPCG(1, 2))
-					for round := range 8 {
+					for round := range rounds {
 						l.lend(ctx, r, round%r.N, (round+1)%r.N, time.Duration(rnd.IntN(1500))*time.Microsecond)
 						l.lend(ctx, r, round%r.N, round%r.N, time.Duration(rnd.IntN(1500))*time.Microsecond)
 					}

@@ -129,7 +129,7 @@ type attempt struct {
 // inTime makes calls, again and again until they fail or close something, and returns
 // the names of those that do not end soon after their context.
 func inTime(ctx context.Context, attempts ...attempt) (late []string) {
-	const little, much = 100 * time.Millisecond, 5 * time.Second
+	const little = 100 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, little)
 	defer cancel()
 	ended := make([]chan struct{}, len(attempts))
@@ -141,7 +141,7 @@ func inTime(ctx context.Context, attempts ...attempt) (late []string) {
 			}
 		}()
 	}
-	patience := time.After(little + much)
+	patience := time.After(testjob.Watchdog / 2)
 	for i, a := range attempts {
 		select {
 		case <-ended[i]:
@@ -155,6 +155,9 @@ func inTime(ctx context.Context, attempts ...attempt) (late []string) {
 func TestAStoppedRankHoldsNobodyUp(t *testing.T) {
 	for _, j := range testjob.Processes(2) {
 		for _, body := range []string{"beside the stopped", "beside the stopped, not connected"} {
+			if j.Queued && body != "beside the stopped" { // what is not connected has no queues yet
+				continue
+			}
 			t.Run(j.String()+"/"+body, func(t *testing.T) {
 				out := j.Try(t, body)
 				require.Contains(t, out.Output, "all in time", "%s\n%s", out.Summary(), out.Output)

@@ -37,7 +37,7 @@ func connsOfTheDead(ctx context.Context, r *testjob.Rank) {
 		time.Sleep(5 * time.Millisecond) // in the middle of it, as a rule
 		r.Die()
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second) // the death ends the job's
+	ctx, cancel := testjob.WithWatchdog(context.WithoutCancel(ctx)) // the death ends the job's
 	defer cancel()
 	_, err = rpipe.Dial(ctx, r.World, 2) // does not accept
 	r.ErrorIs(err, runtime.ErrRankDead)

@@ -3,7 +3,6 @@ package rpipe_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
@@ -25,7 +24,7 @@ func TestABlockThatNobodyHasTakenInComesAheadOfItsWritersDeath(t *testing.T) {
 		r.NoError(err)
 		f.Hide(0)
 		r.NoError(r.World.Barrier(ctx))
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second) // the death ends the job's
+		ctx, cancel := testjob.WithWatchdog(context.WithoutCancel(ctx)) // the death ends the job's
 		defer cancel()
 		team := r.World.Fabric(key)
 		r.NoError(team.Wait(ctx, func() bool { return team.Fate(team.Members[1]) != nil }))

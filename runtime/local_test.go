@@ -12,6 +12,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -54,10 +55,10 @@ func eachBarrier(t *testing.T, test func(t *testing.T, n int, opts []runtime.Opt
 
 func TestBarrierHoldsEveryoneBack(t *testing.T) {
 	eachBarrier(t, func(t *testing.T, n int, opts []runtime.Option) {
-		arrived := make([]int, n)
+		arrived, rounds := make([]int, n), testwatch.Rounds(800/n)
 		require.NoError(t, local(t, n, func(ctx context.Context, job *runtime.Job) error {
 			world := job.World()
-			for round := 1; round <= 800/n; round++ {
+			for round := 1; round <= rounds; round++ {
 				arrived[world.Rank()] = round
 				if err := world.Barrier(ctx); err != nil {
 					return err

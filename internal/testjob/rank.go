@@ -11,6 +11,9 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
+// Race tells whether the race detector is on.
+const Race = testwatch.Race
+
 // Watchdog is how long one wait of a test may last.
 var Watchdog = testwatch.Patience()
 

@@ -31,6 +31,15 @@ const looks = 30
 // an emulated machine. It is for what takes a time, such as a socket's deadline.
 func Patience() time.Duration { return looks * interval() }
 
+// Rounds returns how often a test repeats something: n times, or a fifth of that under
+// the race detector, which takes ten times as long.
+func Rounds(n int) int {
+	if Race {
+		return max(1, n/5)
+	}
+	return n
+}
+
 func interval() time.Duration {
 	times, err := strconv.ParseFloat(os.Getenv("GOPGAS_PATIENCE"), 64)
 	if err != nil || times <= 0 {

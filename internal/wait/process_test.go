@@ -66,7 +66,7 @@ func answerTurns() error {
 	if err != nil {
 		return err
 	}
-	return tb.play(1, 2*rounds)
+	return tb.play(1, 2*uint32(rounds()))
 }
 
 func TestNoWakeupIsLostBetweenProcesses(t *testing.T) {
@@ -86,13 +86,13 @@ func TestNoWakeupIsLostBetweenProcesses(t *testing.T) {
 	require.NoError(t, peer.Start())
 
 	// The peer takes some milliseconds to start: the first wait is a long one.
-	played := tb.play(0, 2*rounds)
+	played := tb.play(0, 2*uint32(rounds()))
 	if played != nil {
 		require.NoError(t, peer.Process.Kill())
 	}
 	ended := peer.Wait()
 	require.NoError(t, played)
 	require.NoError(t, ended)
-	require.Equal(t, uint32(2*rounds), tb.turn.Load())
-	t.Logf("slept %d times in %d rounds", tb.bells[0].Parks(), rounds)
+	require.Equal(t, uint32(2*rounds()), tb.turn.Load())
+	t.Logf("slept %d times in %d rounds", tb.bells[0].Parks(), rounds())
 }

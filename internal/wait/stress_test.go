@@ -13,7 +13,8 @@ import (
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
-const rounds = 100_000
+// rounds is how often a turn goes to and fro.
+func rounds() uint64 { return uint64(testwatch.Rounds(100_000)) }
 
 // waits are the two ways into a bell: with the polling that most waits end in,
 // and straight to sleep, where wake-ups can be lost.
@@ -40,7 +41,7 @@ func pingPong(bells [2]*Bell, wait func(*Bell, context.Context, func() bool) err
 	g, ctx := errgroup.WithContext(guard)
 	for side := range uint64(2) {
 		g.Go(func() error {
-			for n := side; n < 2*rounds; n += 2 {
+			for n := side; n < 2*rounds(); n += 2 {
 				if err := wait(bells[side], ctx, func() bool { return turn.Load() == n }); err != nil {
 					return fmt.Errorf("turn %d: %w", n, err)
 				}

@@ -295,9 +295,7 @@ func narrow(t *testing.T, q *qp) {
 func TestCloseInReception(t *testing.T) {
 	const size = 64 << 20
 	eachOfTwo(t, size, func(t *testing.T, a, b *node, reading, other [2]*qp) {
-		for i := range a.mem {
-			a.mem[i] = 0xaa
-		}
+		copy(a.mem, bytes.Repeat([]byte{0xaa}, size))
 		dst := make([]byte, size)
 		post(t, reading[1], driver.WorkRequest{ID: 1, Op: driver.OpRead, Flags: driver.Signaled, Local: segment(dst), Remote: a.at(0)})
 		eventually(t, "something of it", func() bool {

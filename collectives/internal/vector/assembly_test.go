@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/cpu"
 	"pgregory.net/rapid"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // The ways in which dst lies to the operands.
@@ -112,7 +114,10 @@ func TestAssemblyOfLongSlicesIsThatOfShortOnes(t *testing.T) {
 	r, _ := in(n, 5)
 	d, whole := in(n+64, 0)
 	want, guard := make([]byte, n), bytes.Repeat([]byte{0xA5}, 64)
-	for _, k := range kernels(t) {
+	for i, k := range kernels(t) {
+		if testwatch.Race && i%4 != 0 { // it does not see what assembly does
+			continue
+		}
 		fill(rng, k.kind, l[:1<<16+16])
 		fill(rng, k.kind, r[:1<<16])
 		for at := 1 << 16; at < n; at *= 2 {

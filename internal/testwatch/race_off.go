@@ -1,6 +1,6 @@
 //go:build !race
 
-package testjob
+package testwatch
 
 // Race tells whether the race detector is on.
 const Race = false
