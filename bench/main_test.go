@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -158,8 +159,8 @@ func TestACancelledBenchmarkEnds(t *testing.T) {
 			select {
 			case err := <-ended:
 				require.ErrorContains(t, err, "enough")
-			case <-time.After(30 * time.Second):
-				require.Fail(t, "still running after 30 s")
+			case <-testwatch.Context(t).Done():
+				require.Fail(t, "still running")
 			}
 		})
 	}

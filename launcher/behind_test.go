@@ -4,8 +4,11 @@ import (
 	"os"
 	goruntime "runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 func TestNothingIsLeftBehind(t *testing.T) {
@@ -37,7 +40,8 @@ func TestHundredQuickJobsLeakNothing(t *testing.T) {
 		once()
 	}
 	require.Equal(t, before, descriptors(t))
-	require.LessOrEqual(t, goruntime.NumGoroutine(), goroutines+5, "those of the last job may be ending")
+	require.Eventually(t, func() bool { return goruntime.NumGoroutine() <= goroutines+5 }, testwatch.Patience(), time.Millisecond,
+		"those of the last job may be ending")
 }
 
 func descriptors(t *testing.T) int {

@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 	if name := os.Getenv(envBody); name != "" {
 		os.Exit(bodies[name]())
 	}
+	testwatch.HeedSignals()
 	goleak.VerifyTestMain(m)
 }
 

@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 	if err := build.Run(); err != nil {
 		panic(err)
 	}
+	testwatch.HeedSignals()
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)

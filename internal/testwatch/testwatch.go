@@ -15,8 +15,10 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/signal"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -66,6 +68,16 @@ func Context(t testing.TB, steps ...func() uint64) context.Context {
 	ctx, stop := With(context.Background(), steps...)
 	t.Cleanup(stop)
 	return ctx
+}
+
+// HeedSignals has the processes that this one starts heed signals which a shell has it
+// ignore: an interrupt, when the tests run in the background. A TestMain calls it.
+func HeedSignals() {
+	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP} {
+		if signal.Ignored(sig) { // a child inherits that, but not a handler
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
 }
 
 // A dog looks at one context's steps.
