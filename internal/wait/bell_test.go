@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -125,6 +126,21 @@ func TestLooksThatCallAreFewWhereTheCoreIsShared(t *testing.T) {
 		b.OwnCore()
 		require.Equal(t, polls, looks(b.Wait))
 		require.Equal(t, callsAlone, looks(b.WaitCalling))
+	})
+}
+
+// TestWaitersGoToSleepEarlyWhereTheirYieldsLastLong has looks take as long as yields do
+// whose core another program computes on.
+func TestWaitersGoToSleepEarlyWhereTheirYieldsLastLong(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
+		b, looks := bell(), 0
+		require.NoError(t, b.Wait(testwatch.Context(t), func() bool {
+			if looks++; looks > polls {
+				time.Sleep(enough)
+			}
+			return b.Waiting() // it is about to sleep
+		}))
+		require.LessOrEqual(t, looks, polls+4)
 	})
 }
 

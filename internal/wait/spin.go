@@ -4,6 +4,7 @@ import (
 	"context"
 	goruntime "runtime"
 	"sync/atomic"
+	"time"
 )
 
 // How long to look before sleeping. Measured on two cores with two to eight
@@ -28,6 +29,10 @@ const (
 	// Gosched may wake an idle thread, which costs more than most waits last
 	// (8 ranks on 2 cores: barrier of 30 us instead of 9).
 	goschedEvery = 16
+	// enough ends the yields early. A thousand take less, unless programs that never wait
+	// need this core: then each yield lasts as long as their turns, milliseconds, while one
+	// who sleeps is woken at once.
+	enough = 5 * time.Millisecond
 	// ctxEvery is how many yields pass between looks at the context.
 	ctxEvery = 64
 )
@@ -58,6 +63,7 @@ func (b *Bell) spin(ctx context.Context, looks int, ready func() bool) (done boo
 			return true, nil
 		}
 	}
+	began := time.Now()
 	for i := range yields {
 		if i%ctxEvery == 0 && ctx.Err() != nil {
 			return false, context.Cause(ctx)
@@ -70,6 +76,9 @@ func (b *Bell) spin(ctx context.Context, looks int, ready func() bool) (done boo
 		if ready() {
 			b.ended.Add(1)
 			return true, nil
+		}
+		if (i&(i-1) == 0 || i%goschedEvery == 0) && time.Since(began) > enough {
+			return false, nil
 		}
 	}
 	return false, nil

@@ -94,25 +94,19 @@ func TestNoWakeupIsLostAmongManyWaitersOfOneBell(t *testing.T) {
 	})
 }
 
-// The bell is rung from the very last look before the waiter announces itself:
-// nobody waits yet, so nothing is woken, and only the look between announcing
-// and sleeping finds the condition true.
+// The bell is rung after the last look ahead of the announcement: nobody waits yet, so
+// nothing is woken, and only the look between announcing and sleeping finds the
+// condition true.
 func TestAWaiterLooksAgainBetweenAnnouncingItselfAndSleeping(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
 		b := bell()
+		var flag atomic.Bool
+		flag.Store(true)
+		b.Ring()
 		ctx, rescue := context.WithCancelCause(testwatch.Context(t))
 		defer rescue(nil)
-		looks, flag := 0, false
-		result := waited(ctx, b, func() bool {
-			if flag {
-				return true
-			}
-			if looks++; looks == polls+yields {
-				flag = true
-				b.Ring()
-			}
-			return false
-		})
+		result := make(chan error, 1)
+		go func() { result <- b.park(ctx, flag.Load) }() // as a wait goes on after its looks
 		require.Eventually(t, func() bool { return len(result) == 1 || b.Parks() > 0 }, testwatch.Patience(), testwatch.Patience()/10_000)
 		if b.Parks() > 0 {
 			rescue(errLostWakeup)
