@@ -14,6 +14,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -32,7 +33,7 @@ func letter(k, from int) []byte {
 // late, and then both ways.
 func TestShortMessagesComeInOrderAmongOthers(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
-		const many = 20 * slots
+		many := testwatch.Rounds(20) * slots
 		if r.Me > 1 {
 			return
 		}

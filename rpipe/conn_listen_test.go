@@ -51,7 +51,8 @@ func ask(r *testjob.Rank, c *rpipe.Conn, n uint64) uint64 {
 func TestEveryRankDialsEveryRankFromManyGoroutines(t *testing.T) {
 	testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			l, err := rpipe.Listen(ctx, r.World)
+			small := rpipe.WithHeap(64 << 10) // there are hundreds of pipes
+			l, err := rpipe.Listen(ctx, r.World, small)
 			r.NoError(err)
 			r.Equal(rpipe.RankAddr{Team: "world", Rank: r.Me}, l.Addr())
 			served := echo(r, l)
@@ -59,7 +60,7 @@ func TestEveryRankDialsEveryRankFromManyGoroutines(t *testing.T) {
 			for to := range r.N {
 				for i := range 3 {
 					all.Go(func() {
-						c, err := rpipe.Dial(ctx, r.World, to)
+						c, err := rpipe.Dial(ctx, r.World, to, small)
 						r.NoError(err)
 						r.Equal(rpipe.RankAddr{Team: "world", Rank: to}, c.RemoteAddr())
 						r.EqualValues(r.Me*1000+to*10+i, ask(r, c, uint64(r.Me*1000+to*10+i)))
