@@ -160,6 +160,7 @@ func (j *job) makeFiles() (err error) {
 // in j.ranks.
 func (j *job) start(paths []string) error {
 	defer j.await()
+	defer j.output.begin()
 	for i, program := range j.spec.Programs {
 		for range program.N {
 			rank := len(j.ranks)

@@ -23,6 +23,7 @@ const (
 type output struct {
 	spec    *Spec
 	sinks   map[io.Writer]*sink
+	pending []func() // copiers that have not begun
 	copiers sync.WaitGroup
 	readers []*os.File
 }
@@ -84,7 +85,7 @@ func (o *output) connect(rank int, w io.Writer, owned []*os.File) (*os.File, []*
 	}
 	to, tag := o.sinks[w], o.tag(rank)
 	o.readers = append(o.readers, r)
-	o.copiers.Go(func() { copyLines(to, r, tag) })
+	o.pending = append(o.pending, func() { copyLines(to, r, tag) })
 	return pipe, append(owned, pipe), nil
 }
 
@@ -103,6 +104,16 @@ func (o *output) tag(rank int) string {
 		return ""
 	}
 	return fmt.Sprintf("[%d] ", rank)
+}
+
+// begin begins to copy. No rank is started any more: where the terminal stops output
+// from the background, it would also stop a rank that is not in its own process
+// group yet, and nothing would continue that one.
+func (o *output) begin() {
+	for _, copier := range o.pending {
+		o.copiers.Go(copier)
+	}
+	o.pending = nil
 }
 
 // finish returns when everything printed has been written. Processes of the

@@ -10,17 +10,16 @@ if [[ "${1:-}" != inside ]]; then
 	go build -o "$dir/grun" ./cmd/grun
 	export dir
 	# What is typed: a line for whoever reads the terminal, and Ctrl-Z for a job
-	# that runs in the foreground.
+	# that runs in the foreground. It ends with the directory.
 	typed() {
 		echo hello
-		while [[ ! -e "$dir/foreground" ]]; do sleep 0.05; done
+		while [[ -d "$dir" && ! -e "$dir/foreground" ]]; do sleep 0.05; done
 		printf '\032'
-		while [[ ! -e "$dir/over" ]]; do sleep 0.05; done
+		while [[ -d "$dir" ]]; do sleep 0.05; done
 	}
 	rc=0
-	# shellcheck disable=SC2016 # $0 is for the shell inside
-	typed | timeout --kill-after=5 50 script -qec "bash --norc --noprofile -i $PWD/scripts/jobcontrol.sh inside" /dev/null >"$dir/log" 2>&1 || rc=$?
-	touch "$dir/over"
+	timeout --kill-after=5 50 script -qefc "bash --norc --noprofile -i $PWD/scripts/jobcontrol.sh inside" /dev/null \
+		< <(typed) >"$dir/log" 2>&1 || rc=$?
 	cat "$dir/log"
 	grep -q 'all is well' "$dir/log" || exit $((rc ? rc : 1))
 	exit 0
@@ -29,7 +28,6 @@ fi
 set +eu
 set -m
 PATH=$dir:$PATH
-trap 'touch "$dir/over" "$dir/foreground"' EXIT
 
 fail() {
 	echo "jobcontrol: $1"
