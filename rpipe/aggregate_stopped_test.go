@@ -94,6 +94,7 @@ func (a *aggregates) connect(ctx context.Context, r *testjob.Rank, w *rpipe.Writ
 func (a *aggregates) attend(ctx context.Context) (late []string) {
 	calls := []attempt{
 		{"Read of a fan-in", func(ctx context.Context) error { _, _, err := a.in.Read(ctx); return err }},
+		{"TryRead of a fan-in", func(ctx context.Context) error { _, _, _, err := a.in.TryRead(); return err }},
 		{"Send of a fan-out", func(ctx context.Context) error { return a.out.Send(ctx, []int{1}) }},
 		{"TryPush", func(ctx context.Context) error {
 			ok, err := a.conveyor.TryPush(1, 1)

@@ -35,7 +35,7 @@ type watcher struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 
-	place uint64 // how far reading had come at the last look
+	place uint64 // how many calls had read at the last look
 	told  uint64 // and at the last value
 	flags [2]int // of the notification to come, and of a writer that waits
 	due   bool   // a value is
@@ -77,7 +77,7 @@ func (w *watcher) join() {
 	}
 }
 
-// nowhere is no place that reading comes to.
+// nowhere is no number of calls.
 const nowhere = ^uint64(0)
 
 func (w *watcher) run() {
@@ -108,14 +108,11 @@ func (w *watcher) news() bool {
 		return false
 	}
 	defer r.calling.Unlock()
-	w.place = r.taker.Count() << 1
-	if r.have { // taken, but there was no room to fetch it
-		w.place |= 1
-	}
+	w.place = r.calls
 	at := [2]int{r.taker.Index(), r.wantedFlag()}
 	elsewhere := at != w.flags
 	w.flags = at
 	w.over = r.eof || r.usable() != nil || r.forsaken()
-	w.due = !w.over && w.place != w.told && (r.have || r.notified())
+	w.due = !w.over && w.place != w.told && r.hasNext()
 	return w.over || w.due || elsewhere
 }

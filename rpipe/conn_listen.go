@@ -107,8 +107,11 @@ func (l *Listener) hear(ctx context.Context) (*knock, error) {
 		case at < 0:
 			return nil, l.gone
 		}
-		if k := l.open(at); k != nil {
+		if k := l.open(ctx, at); k != nil {
 			return k, nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
 		}
 	}
 }
@@ -133,11 +136,12 @@ func (l *Listener) ended(f *fabric.Team) bool {
 }
 
 // open takes a knock from a door. One that brings something else is shut for
-// good: other ranks do not suffer from it.
-func (l *Listener) open(rank int) *knock {
+// good: other ranks do not suffer from it. A rank that does not answer keeps its door,
+// which is looked at again after all others.
+func (l *Listener) open(ctx context.Context, rank int) *knock {
 	l.first = rank + 1
-	b, ok, err := l.doors[rank].TryRead()
-	if err == nil && !ok {
+	b, ok, err := l.doors[rank].tryRead(ctx)
+	if err == nil && !ok || ctx.Err() != nil {
 		return nil
 	}
 	if err == nil && b.Len() == 1 {

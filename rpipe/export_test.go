@@ -103,3 +103,16 @@ func Counted(t *fabric.Team) int {
 	defer r.opening.give()
 	return len(r.openings)
 }
+
+// LookAtDoor waits for a knock of a rank, and takes it under brief as Accept does.
+func LookAtDoor(ctx context.Context, l *Listener, rank int, brief context.Context) error {
+	door := l.doors[rank].end
+	if err := l.team.Fabric(fabric.Key{}).Wait(ctx, door.hasArrived); err != nil {
+		return err
+	}
+	_, _, _, err := door.poll(brief)
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}

@@ -21,7 +21,6 @@ type fanIn struct {
 	turn   int          // the group that comes next
 	open   atomic.Int64 // pipes that have not ended
 	looks  atomic.Uint64
-	stuck  int         // a pipe whose block is taken from the ring and not handed out, as a call's context ended, or -1
 	met    int         // pipes whose writers were looked for
 	seen   uint64      // health, as it was last heeded
 	ready  func() bool // hasNews, made once
@@ -37,7 +36,8 @@ type fanIn struct {
 // A member is what the fan-in knows of a pipe beside its end.
 type member struct {
 	over   bool
-	full   bool   // its next block finds no room at this end before a Free
+	full   bool   // its next block is taken from the ring and not handed out: no room, or no answer
+	silent bool   // its writer's rank did not answer in time
 	doomed error  // what became of the writer; what has arrived is read first
 	wants  uint64 // how often the writer has waited, as far as it was looked at
 }
@@ -46,7 +46,7 @@ type member struct {
 type group struct {
 	first, n int
 	turn     int    // the pipe that comes next, counted from first
-	full     int    // pipes whose next blocks find no room
+	full     int    // pipes whose next blocks are taken and not handed out
 	taken    uint64 // what was taken, as far as the word counts it; it may be ahead of the word
 	latest   uint64 // the word
 	// vague: the word does not tell. A writer died, perhaps between a block and its
@@ -56,7 +56,7 @@ type group struct {
 }
 
 func newFanIn(y *tally, n int, over *Carrier) *fanIn {
-	f := &fanIn{tally: y, team: y.team, over: over, stuck: -1, seen: y.team.Health() - 1, byEnd: make(map[*pipe]int, n)}
+	f := &fanIn{tally: y, team: y.team, over: over, seen: y.team.Health() - 1, byEnd: make(map[*pipe]int, n)}
 	f.ready = f.hasNews
 	return f
 }
@@ -112,7 +112,7 @@ func (f *fanIn) poll() (got arrival, ok bool, err error) {
 	if got, ok, err = f.take(context.Background()); !ok && err == nil && f.ends[0].progress() {
 		got, ok, err = f.take(context.Background())
 	}
-	if !ok && err == nil && f.met < len(f.ends) {
+	if !ok && err == nil && f.met < len(f.ends) && (!f.pipes[f.met].silent || f.ends[f.met].seeks()) {
 		err = f.meetNext(context.Background())
 	}
 	return got, ok, err
@@ -125,13 +125,6 @@ func (f *fanIn) take(ctx context.Context) (arrival, bool, error) {
 		return nobody, false, errSelfClosed
 	}
 	f.heed()
-	if f.stuck >= 0 {
-		i := f.stuck
-		f.stuck = -1
-		if got, ok, err := f.pop(ctx, i); ok || err != nil {
-			return got, ok, err
-		}
-	}
 	for range f.groups {
 		g := &f.groups[f.turn]
 		if f.turn++; f.turn == len(f.groups) {
@@ -155,8 +148,10 @@ var nobody = arrival{from: -1}
 // lack says what a read waits for.
 func (f *fanIn) lack() string {
 	full := 0
-	for i := range f.groups {
-		full += f.groups[i].full
+	for i, r := range f.ends {
+		if f.pipes[i].full && !r.books.hasRoom() {
+			full++
+		}
 	}
 	if full == 0 {
 		return fmt.Sprintf("none of %d pipes had a block", f.open.Load())

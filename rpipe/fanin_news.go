@@ -1,6 +1,9 @@
 package rpipe
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // wait waits until there is news.
 func (f *fanIn) wait(ctx context.Context) error {
@@ -64,7 +67,7 @@ func (f *fanIn) hasSome(g *group) bool {
 		return true
 	}
 	for i := g.first; i < g.first+g.n; i++ {
-		if m := &f.pipes[i]; f.mayHave(i) && (m.full || m.doomed != nil || f.ends[i].hasArrived()) {
+		if m := &f.pipes[i]; !m.over && (m.doomed != nil || f.ends[i].hasArrived()) {
 			return true
 		}
 	}
@@ -77,7 +80,7 @@ func (f *fanIn) countsTell(g *group) bool {
 	// More was taken than was counted: counts are on their way behind their blocks,
 	// or a pipe's flags lie. The others' blocks must not wait for the word to catch up.
 	ahead := int64(g.latest-g.taken) < 0
-	// What came behind a block without room is counted, and not there to be taken.
+	// What came behind a block that is not handed out is counted, and not there to be taken.
 	return !g.vague && !ahead && g.full == 0
 }
 
@@ -114,10 +117,10 @@ func (f *fanIn) meetNext(ctx context.Context) error {
 	}
 	r.calling.Lock()
 	defer r.called()
-	asking, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(r.open, func() { cancel(errSelfClosed) })() // Close does not wait for a rank that does not answer
+	asking, cancel := r.briefly(ctx) // nor do the others' blocks, and Close, wait for a rank that does not answer
+	defer cancel()
 	_, deserted, err := r.join(asking, false)
+	m.silent = errors.Is(err, errNoRoom)
 	switch {
 	case deserted:
 		r.endsUnwritten(ctx)
@@ -128,6 +131,8 @@ func (f *fanIn) meetNext(ctx context.Context) error {
 	case err != nil && ctx.Err() != nil:
 		f.met = i
 		return err
+	case m.silent:
+		f.met = i
 	}
 	return nil
 }

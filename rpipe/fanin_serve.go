@@ -33,32 +33,32 @@ func (f *fanIn) visit(ctx context.Context, g *group) (arrival, bool, error) {
 // mayHave tells that a look at a pipe is not in vain from the start.
 func (f *fanIn) mayHave(i int) bool {
 	m := &f.pipes[i]
-	return !m.over && (!m.full || m.doomed != nil || f.hasRoom(i))
-}
-
-// hasRoom tells that a block for which there was no room may have some now.
-func (f *fanIn) hasRoom(i int) bool {
-	p, ok := f.ends[i].books.(*pulled)
-	return !ok || p.hasRoom()
+	return !m.over && (!m.full || m.doomed != nil || f.ends[i].hasArrived())
 }
 
 // pop returns the next block of a pipe, if there is one and room for it: a pipe
-// that waits for its own blocks to be freed does not keep the others waiting.
+// that waits for its own blocks to be freed, or for its rank to answer, does not keep
+// the others waiting.
 func (f *fanIn) pop(ctx context.Context, i int) (arrival, bool, error) {
 	f.looks.Add(1)
 	r, m, g := f.ends[i], &f.pipes[i], &f.groups[i/groupSize]
 	r.calling.Lock()
 	defer r.called()
 	before := r.taker.Count()
-	a, mem, ok, err := r.tryRead(ctx, false)
+	asking, cancel := r.briefly(ctx)
+	defer cancel()
+	a, mem, ok, err := r.tryRead(asking, false)
 	if !ok && err == nil && m.doomed != nil && r.progress() { // what has arrived counts
-		a, mem, ok, err = r.tryRead(ctx, false)
+		a, mem, ok, err = r.tryRead(asking, false)
+	}
+	if errors.Is(err, errNoRoom) {
+		err = nil
 	}
 	if err != nil && f.closed.Load() {
 		return nobody, false, errSelfClosed // the pipe's memory may be gone
 	}
 	g.taken += r.taker.Count() - before
-	f.fills(i, !ok && err == nil && r.have)
+	f.fills(i, !ok && r.have)
 	f.listen(r, m, g)
 	switch {
 	case ok:
@@ -67,7 +67,6 @@ func (f *fanIn) pop(ctx context.Context, i int) (arrival, bool, error) {
 		f.retire(i, nil)
 		return nobody, false, nil
 	case err != nil && ctx.Err() != nil && r.usable() == nil:
-		f.stuck = i
 		return nobody, false, err
 	case err == nil:
 		err = m.doomed
@@ -78,7 +77,7 @@ func (f *fanIn) pop(ctx context.Context, i int) (arrival, bool, error) {
 	return arrival{from: i}, false, err
 }
 
-// fills notes whether a pipe's next block has no room.
+// fills notes whether a pipe's next block is taken and not handed out.
 func (f *fanIn) fills(i int, full bool) {
 	m, g := &f.pipes[i], &f.groups[i/groupSize]
 	switch {
@@ -96,8 +95,8 @@ func (f *fanIn) listen(r *readerEnd, m *member, g *group) {
 	if wants := r.flag(r.wantedFlag()) >> wantsBits; wants != m.wants {
 		g.taken += wants - m.wants
 		m.wants = wants
-		r.serve()
 	}
+	r.serve()
 }
 
 // retire has a pipe count as ended. What its writer put there beyond the end, it

@@ -18,6 +18,7 @@ type pulled struct {
 	mem     []byte        // the writer's heap, mapped, or this end's own
 	heap    *rmalloc.Heap // of what is fetched
 	freed   atomic.Uint64 // fetched blocks that were freed
+	full    bool          // there was no room for the block that comes next
 	freedAt uint64        // freed, as room was looked for
 	room    func() bool
 }
@@ -123,7 +124,7 @@ func (p *pulled) make(ctx context.Context, n int, wait bool) (rmalloc.Addr, erro
 	for {
 		r.mu.Lock()
 		a, err := p.heap.Alloc(n)
-		p.freedAt = p.freed.Load()
+		p.full, p.freedAt = errors.Is(err, rmalloc.ErrFull), p.freed.Load()
 		r.mu.Unlock()
 		if err == nil {
 			return a, nil
@@ -143,7 +144,10 @@ func (p *pulled) make(ctx context.Context, n int, wait bool) (rmalloc.Addr, erro
 	}
 }
 
-func (p *pulled) hasRoom() bool { return p.freed.Load() != p.freedAt || p.r.usable() != nil }
+// hasRoom is true once a Free may have made the room that was looked for.
+func (p *pulled) hasRoom() bool {
+	return !p.full || p.freed.Load() != p.freedAt || p.r.usable() != nil
+}
 
 func (p *pulled) free(a rmalloc.Addr) error {
 	switch {

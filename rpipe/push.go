@@ -47,6 +47,9 @@ func (p *pushed) open(_ context.Context, f rmalloc.Flag, _ bool) (rmalloc.Addr, 
 	return a, cut(p.mem, a.Offset(), f.Length), nil
 }
 
+// hasRoom: a block lies in the room that it takes.
+func (p *pushed) hasRoom() bool { return true }
+
 // openQuietly is open without the mutex. It is false where there are too many
 // recent blocks.
 func (p *pushed) openQuietly(f rmalloc.Flag) (rmalloc.Addr, []byte, bool) {

@@ -57,15 +57,19 @@ func (r *Reader[T]) failed(op string, err error) error {
 	return r.end.fail(op, err)
 }
 
-// Arrived tells whether Read has something to return, which may be an error. It takes a
-// few loads and makes no progress: for those who wait for something else as well. Kind:
-// local.
+// Arrived tells whether Read has something to return, which may be an error, or the
+// writer waits to hear what was read, which TryRead tells it. It takes a few loads and
+// makes no progress: for those who wait for something else as well. Kind: local.
 func (r *Reader[T]) Arrived() bool { return r.end.hasArrived() }
 
 // TryRead is Read without the wait: ok tells whether a block had arrived and, in
 // a pull pipe, there was room for it. It makes progress. Kind: as Read's.
 func (r *Reader[T]) TryRead() (b Block[T], ok bool, err error) {
-	a, mem, ok, err := r.end.poll()
+	return r.tryRead(context.Background())
+}
+
+func (r *Reader[T]) tryRead(ctx context.Context) (b Block[T], ok bool, err error) {
+	a, mem, ok, err := r.end.poll(ctx)
 	if !ok || err != nil {
 		return Block[T]{}, false, r.failed("TryRead", err)
 	}

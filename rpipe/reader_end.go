@@ -20,6 +20,7 @@ type readerEnd struct {
 	eof      bool   // no notification follows
 	ending   bool   // the last block that is freed lets the writer go; under the mutex
 	polls    uint64 // that found no writer
+	calls    uint64 // that read, and have ended
 	arrived  func() bool
 	watch    [2]int // flags that arrived looks at
 
@@ -38,6 +39,8 @@ type books interface {
 	// must be fetched. Without room for them it waits, or fails with
 	// rmalloc.ErrFull. Called without the mutex, by Read alone.
 	open(ctx context.Context, f rmalloc.Flag, wait bool) (rmalloc.Addr, []byte, error)
+	// hasRoom tells that open would not wait for room. Called by Read alone.
+	hasRoom() bool
 	// free ends a block. Called with the mutex held.
 	free(a rmalloc.Addr) error
 	// held is how many blocks there are. Called with the mutex held.

@@ -69,18 +69,14 @@ func (r *readerEnd) readQuietly() (rmalloc.Addr, []byte, bool) {
 }
 
 // poll is readBlock that looks once, and once more after making progress.
-func (r *readerEnd) poll() (a rmalloc.Addr, mem []byte, ok bool, err error) {
+func (r *readerEnd) poll(ctx context.Context) (a rmalloc.Addr, mem []byte, ok bool, err error) {
 	if a, mem, ok := r.readQuietly(); ok {
 		return a, mem, true, nil
 	}
 	r.calling.Lock()
 	defer r.called()
-	ctx := context.Background()
-	if !r.joined.Load() { // that takes a word from the writer's rank, which may have been stopped
-		brief, cancel := context.WithTimeoutCause(r.open, lastMoment, errNoRoom)
-		defer cancel()
-		ctx = brief
-	}
+	ctx, cancel := r.briefly(ctx)
+	defer cancel()
 	if a, mem, ok, err = r.tryRead(ctx, false); !ok && err == nil && r.progress() {
 		a, mem, ok, err = r.tryRead(ctx, false)
 	}
@@ -97,8 +93,23 @@ func (r *readerEnd) poll() (a rmalloc.Addr, mem []byte, ok bool, err error) {
 	return a, mem, ok, err
 }
 
+// briefly bounds how long a call that does not wait asks the writer's rank to connect:
+// its process may be stopped. The call ends with errNoRoom then, and reads nothing.
+func (r *readerEnd) briefly(ctx context.Context) (context.Context, context.CancelFunc) {
+	if r.joined.Load() {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, lastMoment, errNoRoom)
+	stop := context.AfterFunc(r.open, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
 // called ends a call that reads.
 func (r *readerEnd) called() {
+	r.calls++
 	r.calling.Unlock()
 	if r.watched.Load() != nil {
 		r.ring() // the watcher looks at what comes next
@@ -112,7 +123,7 @@ func (r *readerEnd) seek(ctx context.Context) error {
 	if r.joined.Load() {
 		return r.fate()
 	}
-	if r.polls++; bits.OnesCount64(r.polls) != 1 {
+	if !r.seeks() {
 		return nil
 	}
 	_, deserted, err := r.join(ctx, false)
@@ -122,11 +133,20 @@ func (r *readerEnd) seek(ctx context.Context) error {
 	return err
 }
 
+// seeks counts a poll, and tells whether it looks for the writer.
+func (r *readerEnd) seeks() bool {
+	r.polls++
+	return bits.OnesCount64(r.polls) == 1
+}
+
 // tryRead is readBlock that waits for no notification, and without wait not for
-// this end's own memory either.
+// this end's own memory either. Without wait it reads only what hasNext tells of.
 func (r *readerEnd) tryRead(ctx context.Context, wait bool) (a rmalloc.Addr, mem []byte, ok bool, err error) {
 	if err := r.usable(); err != nil {
 		return 0, nil, false, err
+	}
+	if !wait && !r.hasNext() {
+		return 0, nil, false, nil
 	}
 	if ok, err := r.look(ctx); !ok || err != nil {
 		return 0, nil, false, err
@@ -182,10 +202,22 @@ func (r *readerEnd) look(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// hasArrived tells that Read has something to do.
-func (r *readerEnd) hasArrived() bool {
-	return !r.eof && (r.notified() || r.forsaken()) || r.usable() != nil || r.waited()
+// hasNext tells that the next read returns something: a block for which there is room,
+// the end, or an error. A block that was taken from the ring and not handed out counts:
+// no notification follows it. Reads that wait and reads that do not both go by this.
+func (r *readerEnd) hasNext() bool {
+	switch {
+	case r.usable() != nil || r.eof:
+		return true
+	case r.have:
+		return r.books.hasRoom()
+	}
+	return r.notified() || r.forsaken()
 }
+
+// hasArrived tells that the next read has something to do: it returns something, or
+// tells the writer, which waits for that, what was read.
+func (r *readerEnd) hasArrived() bool { return r.hasNext() || r.waited() }
 
 // forsaken tells that the writer writes nothing more and does not say where the
 // end is.

@@ -1,0 +1,112 @@
+package rpipe_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+)
+
+// over is a context that has ended: a call under it takes what has arrived, and gives up
+// where it would ask the other rank.
+func over(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	return ctx
+}
+
+func TestABlockWhoseReadGaveUpStillCountsAsArrived(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			if r.Me == 0 {
+				w, err := rpipe.OpenWriter[int](ctx, r.World, 1, small...)
+				r.NoError(err)
+				r.NoError(w.Send(ctx, []int{42}))
+				r.NoError(w.Flush(ctx))
+				r.NoError(r.World.Barrier(ctx))
+				r.NoError(w.Close(ctx))
+				return
+			}
+			rd, err := rpipe.OpenReader[int](ctx, r.World, 0, small...)
+			r.NoError(err)
+			r.NoError(r.World.Barrier(ctx))
+			_, err = rd.Read(over(ctx)) // it has taken the notification, and not met the writer
+			r.ErrorIs(err, context.Canceled)
+			r.True(rd.Arrived())
+			b, ok, err := rd.TryRead()
+			r.NoError(err)
+			r.True(ok)
+			r.Equal([]int{42}, b.Mem())
+			r.NoError(rd.Free(b))
+			r.NoError(rd.Close(ctx))
+		})
+	})
+}
+
+func TestAcceptTakesAKnockThatGaveUpWaitingForItsRank(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			if r.Me == 0 {
+				dialed, err := rpipe.Dial(ctx, r.World, 1)
+				r.NoError(err)
+				r.NoError(dialed.Close())
+				r.NoError(r.World.Barrier(ctx))
+				return
+			}
+			l, err := rpipe.Listen(ctx, r.World)
+			r.NoError(err)
+			r.NoError(rpipe.LookAtDoor(ctx, l, 0, over(ctx)))
+			accepted, err := l.Accept()
+			r.NoError(err)
+			r.NoError(accepted.Close())
+			r.NoError(r.World.Barrier(ctx)) // the dialer knows that it was accepted
+			r.NoError(l.Close())
+		})
+	})
+}
+
+func TestArrivalsTellOfABlockForWhichAFreeMadeRoom(t *testing.T) {
+	queued.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, twoFit...)
+		r.NoError(err)
+		w, err := rpipe.OpenWriter[byte](ctx, r.World, 0, twoFit...)
+		r.NoError(err)
+		sent := make(chan error, 1)
+		go func() {
+			for i := range byte(3) {
+				if err := w.Send(ctx, sixtyFour(i)); err != nil {
+					sent <- err
+					return
+				}
+			}
+			sent <- nil
+		}()
+		var held []rpipe.Block[byte]
+		for lacking := false; len(held) < 3; {
+			select {
+			case <-rd.Arrivals():
+			case <-time.After(20 * time.Millisecond): // time for a value that should not come
+				if !lacking {
+					continue
+				}
+				lacking = false
+				r.NoError(rd.Free(held[0]))
+				continue
+			case <-ctx.Done():
+				r.NoError(context.Cause(ctx))
+			}
+			b, ok, err := rd.TryRead()
+			r.NoError(err)
+			if ok {
+				r.Equal(sixtyFour(byte(len(held))), b.Mem())
+				held = append(held, b)
+			}
+			lacking = !ok
+		}
+		r.NoError(<-sent)
+		r.NoError(rd.Close(ctx))
+		_ = w.Close(ctx)
+	})
+}
