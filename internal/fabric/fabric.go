@@ -229,7 +229,8 @@ type binding struct {
 	cq          *verbs.CQ
 	ops         opTable
 	stages      stages
-	mailboxes   sync.Map // *mailbox by the number of its queue pair
+	mailboxes   sync.Map     // *mailbox by the number of its queue pair
+	due         atomic.Int64 // answers that wait for room in a send queue
 	attention   attention
 	room        int64         // signalled requests that cq has room for
 	outstanding atomic.Int64  // those under way

@@ -30,15 +30,15 @@ type mailbox struct {
 	qp   *verbs.QP
 	mr   *verbs.MR
 	// Written with polling held.
-	reply   letter
+	due     []uint64 // slots whose answers found no room in the send queue, in order
 	wr      [1]driver.WorkRequest
 	seg     [1]driver.Segment
 	again   [1]driver.RecvRequest
 	slotSeg [1]driver.Segment
 }
 
-// mailboxDepth is how many notices and letters of one peer may be on their way;
-// more of them wait at the sender.
+// mailboxDepth is how many notices and letters of one peer may be on their way, or
+// fewer where the device takes fewer; more of them wait at the sender.
 const mailboxDepth = 64
 
 // listens tells whether b's queue pairs need mailboxes.
@@ -54,11 +54,11 @@ func (f *Fabric) newMailbox(ctx context.Context, b *binding, qp *verbs.QP) (*mai
 	if !f.listens(b) {
 		return nil, nil
 	}
-	mr, err := b.pd.RegMR(ctx, memory.Heap(mailboxDepth*letterSize), driver.LocalWrite)
+	mr, err := b.pd.RegMR(ctx, memory.Heap(b.receives()*letterSize), driver.LocalWrite)
 	if err != nil {
 		return nil, err
 	}
-	m := &mailbox{f: f, bind: b, qp: qp, mr: mr}
+	m := &mailbox{f: f, bind: b, qp: qp, mr: mr, due: make([]uint64, 0, b.receives())}
 	b.mailboxes.Store(qp.Num(), m)
 	return m, nil
 }
@@ -97,32 +97,42 @@ func (m *mailbox) close() error {
 		return nil
 	}
 	m.bind.mailboxes.Delete(m.qp.Num())
+	m.bind.due.Add(-int64(len(m.due)))
 	return m.mr.Close()
 }
 
 // received takes the completion of a receive. Called with polling held.
 func (b *binding) received(wc *driver.Completion) {
 	box, ok := b.mailboxes.Load(wc.QP)
-	if !ok || wc.Status != driver.Success || wc.ID >= mailboxDepth {
+	if !ok || wc.Status != driver.Success || wc.ID >= uint64(b.receives()) {
 		return
 	}
 	m := box.(*mailbox)
 	if wc.Op == driver.OpRecv && wc.Bytes == letterSize {
-		m.read((*letter)(m.slot(wc.ID)))
+		m.read(wc.ID)
+		return
 	}
 	m.expectAgain(wc.ID)
 }
 
-func (m *mailbox) read(l *letter) {
+// read takes the letter in slot i. A question keeps its slot until its answer has left:
+// a peer never has more questions unanswered than this rank has receives.
+func (m *mailbox) read(i uint64) {
+	l := (*letter)(m.slot(i))
 	switch l[letterKind] {
 	case kindAsk:
 		m.apply(l)
+		m.due = append(m.due, i)
+		m.bind.due.Add(1)
+		m.answer()
+		return
 	case kindAnswer:
 		m.answered(l)
 	}
+	m.expectAgain(i)
 }
 
-// apply does what a letter asks for and answers it.
+// apply does what a letter asks for and turns it into the answer.
 func (m *mailbox) apply(l *letter) {
 	status, old := driver.RemoteAccess, uint64(0)
 	a, ok := l.atomic()
@@ -130,18 +140,41 @@ func (m *mailbox) apply(l *letter) {
 		status, old = driver.Success, atomics.Apply(word, a.Op, a.Operand, a.Compare)
 		m.f.bell.Ring()
 	}
-	m.reply = *l
-	m.reply.answer(status, old)
-	m.seg[0].Mem = m.reply[:]
-	m.wr[0] = driver.WorkRequest{ID: roomID, Op: driver.OpSend, Local: m.seg[:],
-		Flags: driver.Inline | driver.Signaled | driver.Solicited}
-	if n, _ := m.qp.PostSend(m.wr[:]); n == 1 {
-		m.bind.outstanding.Add(1)
+	l.answer(status, old)
+}
+
+// answer posts the answers that are due, in order, and the receive of each again. In a
+// full queue requests are under way: the next completion of one of them posts the rest.
+func (m *mailbox) answer() {
+	for len(m.due) > 0 {
+		i := m.due[0]
+		m.seg[0].Mem = m.slot(i)
+		m.wr[0] = driver.WorkRequest{ID: roomID, Op: driver.OpSend, Local: m.seg[:],
+			Flags: driver.Inline | driver.Signaled | driver.Solicited}
+		n, err := m.qp.PostSend(m.wr[:])
+		switch {
+		case n == 1:
+			m.bind.outstanding.Add(1)
+		case errors.Is(err, driver.ErrQueueFull):
+			return
+		default: // the connection is over, which the peer learns
+			_ = m.qp.Modify(m.f.ctx, driver.StateErr, driver.Attr{})
+		}
+		m.due = m.due[:copy(m.due, m.due[1:])]
+		m.bind.due.Add(-1)
+		m.expectAgain(i)
+	}
+}
+
+// roomFor takes the completion of a request, which left room for answers that are due.
+// Called with polling held.
+func (b *binding) roomFor(wc *driver.Completion) {
+	if b.due.Load() == 0 {
 		return
 	}
-	// The connection is over, or the peer breaks the rules and asks more at once
-	// than answers have room: it learns by the end of the connection.
-	_ = m.qp.Modify(m.f.ctx, driver.StateErr, driver.Attr{})
+	if box, ok := b.mailboxes.Load(wc.QP); ok {
+		box.(*mailbox).answer()
+	}
 }
 
 // answered hands an answer to the operation that asked.
@@ -172,8 +205,8 @@ func (o *op) ask(i int, at driver.RemoteAddr, a Atomic) {
 // askID is the id of a question in its operation's present use.
 func askID(id, use uint64) uint64 { return id | (use|1<<31)<<32 }
 
-// maxAsking bounds the unanswered questions to one peer.
-const maxAsking = mailboxDepth / 2
+// maxAsking bounds the unanswered questions to one peer over b.
+func (b *binding) maxAsking() uint64 { return uint64(max(1, b.receives()/2)) }
 
 // errCrowded: too many questions to the peer are unanswered.
 var errCrowded = errors.New("too many unanswered questions")
@@ -202,10 +235,10 @@ func (p *Peer) keepOrder(ctx context.Context, o *op) error {
 	switch {
 	case asked == p.answered.Load():
 		return nil
-	case o.asking && asked < maxAsking:
+	case o.asking && asked < p.bind.maxAsking():
 		return nil
 	case o.asking:
-		return p.awaitAnswers(ctx, asked-maxAsking+1)
+		return p.awaitAnswers(ctx, asked-p.bind.maxAsking()+1)
 	case o.ordered:
 		return p.awaitAnswers(ctx, p.questions())
 	}

@@ -104,7 +104,7 @@ func (p *Peer) tryPost(o *op, from, n int) (int, error) {
 		}
 	}
 	if o.asking {
-		if p.asked.Load()-p.answered.Load() >= maxAsking {
+		if p.asked.Load()-p.answered.Load() >= p.bind.maxAsking() {
 			return 0, errCrowded
 		}
 		p.asked.Add(1) // ahead of the answer
@@ -125,7 +125,7 @@ func (p *Peer) sign(wr *driver.WorkRequest, unsignaled int) int {
 	if p.fence {
 		wr.Flags |= driver.Fence
 	}
-	if wr.Flags&driver.Signaled == 0 && unsignaled+1 >= signalEvery {
+	if wr.Flags&driver.Signaled == 0 && unsignaled+1 >= p.bind.signalEvery() {
 		wr.Flags |= driver.Signaled
 		wr.ID = roomID
 	}

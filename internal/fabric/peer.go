@@ -60,13 +60,18 @@ func (p *Peer) Err() error {
 	return nil
 }
 
-// Depth of the queues between two ranks.
-const (
-	sendDepth = 256
-	// signalEvery bounds the unsignalled posts in a row: a queue's room comes
-	// back only with a completion.
-	signalEvery = sendDepth / 4
-)
+// sendDepth is the depth of a send queue between two ranks, unless the device takes less.
+const sendDepth = 256
+
+// sends is the depth of b's send queues.
+func (b *binding) sends() int { return min(sendDepth, b.info.MaxQPDepth) }
+
+// signalEvery bounds the unsignalled posts in a row: a queue's room comes back only with
+// a completion.
+func (b *binding) signalEvery() int { return max(1, b.sends()/4) }
+
+// receives is the depth of b's receive queues where it has mailboxes.
+func (b *binding) receives() int { return min(mailboxDepth, b.info.MaxQPDepth) }
 
 // dial is a connection that exists or is being made. Others read it once done is
 // closed.
@@ -263,9 +268,9 @@ func (f *Fabric) admit(from int, in *inbound) {
 func (f *Fabric) newQP(ctx context.Context, b *binding) (*verbs.QP, *mailbox, error) {
 	receives := 0
 	if f.listens(b) {
-		receives = mailboxDepth
+		receives = b.receives()
 	}
-	qp, err := b.pd.CreateQP(ctx, verbs.QPConfig{SendCQ: b.cq, RecvCQ: b.cq, SendDepth: sendDepth, RecvDepth: receives,
+	qp, err := b.pd.CreateQP(ctx, verbs.QPConfig{SendCQ: b.cq, RecvCQ: b.cq, SendDepth: b.sends(), RecvDepth: receives,
 		MaxSegments: 1, MaxInline: b.inlineMax()})
 	if err != nil {
 		return nil, nil, err

@@ -104,6 +104,7 @@ func (f *Fabric) complete(b *binding, wc *driver.Completion) {
 		b.outstanding.Add(-1)
 		b.completed.Add(1)
 	}
+	b.roomFor(wc)
 	if wc.Status != driver.Success && wc.Status != driver.Canceled {
 		f.failed(b, wc)
 	}

@@ -19,6 +19,8 @@ type Config struct {
 	Queued   bool   // mapping is off: every operation goes through a queue pair
 	NIC      bool   // only what RDMA NICs are able to do
 	Atomics  string // by whom on NICs: "" and cpu, or nic
+	Shallow  bool   // queues of 8 requests
+	Refusing bool   // queues that are full now and then, whatever is in them
 	Ranks    int
 	// Hosts has a letter for each rank's pretended host, such as "aab"; "" is one
 	// host for all. Between them Provider auto takes tcp.
@@ -37,8 +39,8 @@ func (c Config) Options() []runtime.Option {
 	if c.Atomics != "" {
 		opts = append(opts, runtime.WithAtomics(c.Atomics))
 	}
-	if c.NIC {
-		opts = append(opts, runtime.WithWrap(func(p driver.Provider) driver.Provider { return faulty.New(p, nic) }))
+	if plan := c.plan(); c.NIC || c.Shallow || c.Refusing {
+		opts = append(opts, runtime.WithWrap(func(p driver.Provider) driver.Provider { return faulty.New(p, plan) }))
 	}
 	if c.Hosts != "" {
 		opts = append(opts, runtime.WithHosts(strings.Split(c.Hosts, "")...))
@@ -50,6 +52,23 @@ func (c Config) Options() []runtime.Option {
 var nic = faulty.Plan{HideMapper: true, HideCanceler: true, HideExtendedAtomics: true, HideAppliedWrites: true,
 	HideCoherentAtomics: true,
 	NeedLocalKeys:       true, MaxInline: 256}
+
+// shallow is the depth of queues that are full in every test.
+const shallow = 8
+
+// plan is what verbs/faulty does to the configuration's provider.
+func (c Config) plan() (plan faulty.Plan) {
+	if c.NIC {
+		plan = nic
+	}
+	if c.Shallow {
+		plan.MaxDepth = shallow
+	}
+	if c.Refusing {
+		plan.QueueFull, plan.PartialPosts = 0.2, 0.2
+	}
+	return plan
+}
 
 // Mapped tells whether ranks reach each other's memory by loads and stores.
 func (c Config) Mapped() bool {
@@ -68,6 +87,12 @@ func (c Config) String() string {
 	}
 	if c.Atomics != "" {
 		name += "-atomics"
+	}
+	if c.Shallow {
+		name += "-shallow"
+	}
+	if c.Refusing {
+		name += "-refusing"
 	}
 	if c.Hosts != "" {
 		return fmt.Sprintf("%s/%s", name, c.Hosts)
@@ -91,6 +116,17 @@ func Transports(n int) []Config {
 		list = append(list, Config{Provider: "ibv", Ranks: n}, Config{Provider: "ibv", Atomics: "nic", Ranks: n})
 	}
 	return list
+}
+
+// Strained lists transports whose queues are often full, for jobs of n ranks. Full queues
+// show what waits for room in vain.
+func Strained(n int) []Config {
+	return []Config{
+		{Provider: "tcp", Shallow: true, Ranks: n},
+		{Provider: "loop", Queued: true, Shallow: true, Ranks: n},
+		{Provider: "loop", NIC: true, Shallow: true, Ranks: n},
+		{Provider: "loop", NIC: true, Refusing: true, Ranks: n},
+	}
 }
 
 // onDevices tells that this machine has RDMA devices and this test binary can
@@ -126,26 +162,57 @@ func EachApart(t *testing.T, f func(t *testing.T, c Config)) {
 // neither.
 var sizes = [...]int{1, 2, 3, 4, 5, 7, 8}
 
+// only returns those of the configurations, strained ones among them, that GOPGAS_ONLY
+// names: its value is a part of their names, such as "shallow". It is nil without one.
+func only(counts []int) (list []Config) {
+	part := os.Getenv("GOPGAS_ONLY")
+	if part == "" {
+		return nil
+	}
+	list = []Config{} // perhaps none
+	for _, n := range counts {
+		for _, c := range append(Transports(n), Strained(n)...) {
+			if strings.Contains(c.String(), part) {
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
+
+// strained is the strained transport of n ranks that a test of this name runs on.
+func strained(hash, n int) Config {
+	all := Strained(n)
+	return all[hash%len(all)]
+}
+
+func hashOf(name string) int {
+	h := fnv.New32a()
+	h.Write([]byte(name))
+	return int(h.Sum32() >> 1)
+}
+
 // Soak tells whether tests shall take their time.
 func Soak() bool { return os.Getenv("GOPGAS_SOAK") == "1" }
 
 // Matrix lists the configurations of atLeast ranks or more that a test of this
 // name runs on: all of them when soaking, else a sample with every transport
-// and every number of ranks.
+// and every number of ranks, and one that is strained; or those of GOPGAS_ONLY.
 func Matrix(name string, atLeast int) []Config {
-	h := fnv.New32a()
-	h.Write([]byte(name))
-	shift := int(h.Sum32() >> 1)
+	shift := hashOf(name)
 	var counts []int
 	for _, n := range sizes {
 		if n >= atLeast {
 			counts = append(counts, n)
 		}
 	}
+	if list := only(counts); list != nil {
+		return list
+	}
 	var list []Config
 	if Soak() {
 		for _, n := range counts {
-			list = append(list, Transports(n)...)
+			list = append(append(list, Transports(n)...), Strained(n)...)
 		}
 		return list
 	}
@@ -153,7 +220,7 @@ func Matrix(name string, atLeast int) []Config {
 	for i := range max(len(counts), ways) {
 		list = append(list, Transports(counts[i%len(counts)])[(i+shift)%ways])
 	}
-	return list
+	return append(list, strained(shift, counts[shift/len(Strained(1))%len(counts)]))
 }
 
 // Each runs f as a subtest on the matrix of configurations with atLeast ranks or
@@ -165,10 +232,19 @@ func Each(t *testing.T, atLeast int, f func(t *testing.T, c Config)) {
 	}
 }
 
-// EachTransport runs f as a subtest on every transport with n ranks.
+// EachTransport runs f as a subtest on every transport with n ranks, and on one that is
+// strained; or on those of GOPGAS_ONLY.
 func EachTransport(t *testing.T, n int, f func(t *testing.T, c Config)) {
 	t.Helper()
-	for _, c := range Transports(n) {
+	list := only([]int{n})
+	switch {
+	case list != nil:
+	case Soak():
+		list = append(Transports(n), Strained(n)...)
+	default:
+		list = append(Transports(n), strained(hashOf(t.Name()), n))
+	}
+	for _, c := range list {
 		t.Run(c.String(), func(t *testing.T) { f(t, c) })
 	}
 }

@@ -17,7 +17,9 @@
 // # Which configurations
 //
 // A test runs on a sample in which each provider and each number of ranks
-// appears, and which differs from test to test. GOPGAS_SOAK=1 runs all pairs.
+// appears, and which differs from test to test, and on one configuration whose
+// queues are often full ([Strained]). GOPGAS_SOAK=1 runs all pairs. GOPGAS_ONLY=part
+// runs those whose names, such as "tcp-shallow/2", have that part.
 // Under the race detector, which cannot see memory that is shared by processes,
 // shm is left out.
 //

@@ -37,7 +37,7 @@ func TestSamplesHoldEveryTransportAndEverySize(t *testing.T) {
 			c.Ranks = 0
 			transports[c] = true
 		}
-		require.Len(t, transports, len(Transports(1)))
+		require.Len(t, transports, len(Transports(1))+1, "one of them strained")
 		require.Len(t, counts, len(sizes))
 	}
 	for _, c := range Matrix("TestA", 3) {
@@ -47,8 +47,19 @@ func TestSamplesHoldEveryTransportAndEverySize(t *testing.T) {
 
 func TestSoakingRunsEveryPair(t *testing.T) {
 	t.Setenv("GOPGAS_SOAK", "1")
-	require.Len(t, Matrix("TestA", 1), len(Transports(1))*len(sizes))
-	require.Len(t, Matrix("TestA", 4), len(Transports(1))*4)
+	all := len(Transports(1)) + len(Strained(1))
+	require.Len(t, Matrix("TestA", 1), all*len(sizes))
+	require.Len(t, Matrix("TestA", 4), all*4)
+}
+
+func TestOnlyTheNamedConfigurationsRun(t *testing.T) {
+	t.Setenv("GOPGAS_ONLY", "tcp-shallow")
+	require.Len(t, Matrix("TestA", 1), len(sizes))
+	for _, c := range Matrix("TestA", 1) {
+		require.Equal(t, Config{Provider: "tcp", Shallow: true, Ranks: c.Ranks}, c)
+	}
+	t.Setenv("GOPGAS_ONLY", "none of them")
+	require.Empty(t, Matrix("TestA", 1))
 }
 
 func TestRanksOfOneProcessRunOnEveryTransport(t *testing.T) {

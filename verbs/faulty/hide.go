@@ -12,6 +12,9 @@ func (p *Plan) hide(info *driver.DeviceInfo) {
 	if p.MaxInline > 0 {
 		info.MaxInline = min(info.MaxInline, p.MaxInline)
 	}
+	if p.MaxDepth > 0 {
+		info.MaxQPDepth = min(info.MaxQPDepth, p.MaxDepth)
+	}
 	if p.hidesMapper() {
 		info.MapsMemory = false
 	}

@@ -42,6 +42,7 @@ type Plan struct {
 	HideCoherentAtomics bool
 	NeedLocalKeys       bool // segments must name registered memory
 	MaxInline           int  // lowers what the device takes; 0 leaves it
+	MaxDepth            int  // of a queue pair's queues, likewise
 }
 
 // A Target chooses queue pairs: the Nth that was created on the Nth context
@@ -61,7 +62,7 @@ func (p *Plan) hidesMapper() bool { return p.HideMapper || p.faults() && !p.Keep
 
 func (p *Plan) passive() bool {
 	return !p.faults() && !p.HideMapper && !p.HideCanceler && !p.HideExtendedAtomics &&
-		!p.HideAppliedWrites && !p.HideCoherentAtomics && !p.NeedLocalKeys && p.MaxInline == 0
+		!p.HideAppliedWrites && !p.HideCoherentAtomics && !p.NeedLocalKeys && p.MaxInline == 0 && p.MaxDepth == 0
 }
 
 func (p *Plan) setDefaults() {
@@ -89,6 +90,8 @@ func (p *Plan) check() error {
 	switch {
 	case p.MaxDelay < 0 || p.MaxPolls < 0:
 		return invalid("MaxDelay %v and MaxPolls %d must not be negative", p.MaxDelay, p.MaxPolls)
+	case p.MaxInline < 0 || p.MaxDepth < 0:
+		return invalid("MaxInline %d and MaxDepth %d must not be negative", p.MaxInline, p.MaxDepth)
 	case p.KeepMapper && p.HideMapper:
 		return invalid("KeepMapper and HideMapper contradict each other")
 	case p.Stall.Every < 0 || p.Stall.For < 0 || p.Stall.Every > 0 && p.Stall.For == 0:
