@@ -103,11 +103,13 @@ func (q *qp) mayStart(r *request) bool {
 }
 
 // putDropped passes a canceled request by; when the peer has seen its front, a
-// frame tells it that there is no more.
+// frame tells it that there is no more. Of another the peer never says anything: its slot
+// is free now.
 func (q *qp) putDropped(r *request) bool {
 	if r.stage == stageQueued {
 		r.stage = stageDone
 		q.sq.framed++
+		q.retire()
 		return true
 	}
 	if !q.link.out.fits(headerSizes[kindAbort], requestRoom) {

@@ -23,6 +23,7 @@ func queueCases() []testCase {
 		{"LostCompletionsAreReported", overrun},
 		{"SizesBeyondTheDeviceAreRefused", sizes},
 		{"TwoQueuesShareOneCQ", sharedCQ},
+		{"CanceledRequestsLeaveTheirSlotsThoughThePeerComesLater", canceledAhead},
 	}
 }
 
@@ -226,4 +227,32 @@ func sharedCQ(t *testing.T, h Harness) {
 		count[wc.QP]++
 	}
 	require.Len(t, count, 3)
+}
+
+// canceledAhead fills the queue before the peer is connected, and cancels everything.
+func canceledAhead(t *testing.T, h Harness) {
+	a, b := newStrangers(t, h)
+	if h.Wrap != nil {
+		t.Skip("a wrapper may hold requests elsewhere")
+	}
+	require.NoError(t, a.qp.Connect(deadline(t), b.qp.Address(), 0))
+	for i := range a.cfg.depth {
+		a.post(verbs.WorkRequest{ID: uint64(1 + i), Op: verbs.OpRead, Flags: verbs.Signaled, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)})
+	}
+	for i := range a.cfg.depth {
+		if !a.qp.Cancel(uint64(1 + i)) {
+			t.Skip("the device takes no request back")
+		}
+		a.sent()
+	}
+	require.NoError(t, b.qp.Connect(deadline(t), a.qp.Address(), 0))
+	for i := range 3 * a.cfg.depth {
+		write := verbs.WorkRequest{ID: uint64(100 + i), Op: verbs.OpWrite, Flags: verbs.Signaled, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)}
+		for ctx, taken := deadline(t), 0; taken == 0; {
+			require.NoError(t, ctx.Err(), "no slot is free")
+			taken, _ = a.qp.PostSend([]verbs.WorkRequest{write})
+			_, _ = a.scq.Poll(nil)
+		}
+		require.Equal(t, write.ID, a.sent().ID)
+	}
 }
