@@ -2,8 +2,12 @@ package runtime
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/wait"
@@ -19,6 +23,11 @@ import (
 // not heard of it get that error from Free, which is done all the same. Nothing more can
 // break it: if a member that lives never comes, or gives up, the others wait until their
 // ctx ends.
+//
+// It gives back as well what calls on the team gave up that ended early at this rank: an
+// Allocate or a Split that the others may have completed, and windows whose Free failed.
+// That stays until the job closes where a member still has the window open, or may be in
+// a call of the team that was split.
 //
 // What the program made of the team comes first: a window that is left can be freed no
 // more, and keeps its memory until the job closes. Teams that were split from this one,
@@ -54,11 +63,27 @@ func (t *Team) partBy(ctx context.Context, exchange func([]byte) ([][]byte, erro
 	if err != nil {
 		return err
 	}
-	cards, err := exchange(card)
+	mine, err := json.Marshal(card)
 	if err != nil {
 		return err
 	}
+	texts, err := exchange(mine)
+	if err != nil {
+		return err
+	}
+	cards := make([]freeCard, len(texts))
+	for i, text := range texts {
+		if err := json.Unmarshal(text, &cards[i]); err != nil {
+			return fmt.Errorf("team %s: card of rank %d: %w", t.name, t.members[i], err)
+		}
+	}
 	return t.release(cards)
+}
+
+// freeCard is what members tell each other when they free a team.
+type freeCard struct {
+	Above []byte   `json:",omitempty"` // of the keeper's
+	Uses  []string `json:",omitempty"` // names of other members' memory that this rank may use on
 }
 
 // brokenBefore tells whether Free failed because of an earlier call, so that all members
@@ -96,27 +121,46 @@ func (t *Team) partBroken(ctx context.Context) error {
 
 // leave returns when all that this rank wrote for the team's calls is where it belongs,
 // and what the others' release is told.
-func (t *Team) leave(ctx context.Context) (card []byte, err error) {
+func (t *Team) leave(ctx context.Context) (card freeCard, err error) {
 	if above := t.above(); above != nil {
-		if card, err = above.Leave(ctx); err != nil {
-			return nil, err
+		if card.Above, err = above.Leave(ctx); err != nil {
+			return card, err
 		}
 	}
+	card.Uses = append(t.inner.Uses(), t.splits()...)
 	return card, t.job.fabric.FlushTo(ctx, t.members)
 }
 
+// splits returns the names of the barrier memory of teams split from this one, unless
+// they are broken and this rank is in none of their calls.
+func (t *Team) splits() (names []string) {
+	t.job.mu.Lock()
+	all := slices.Collect(maps.Values(t.job.teams))
+	t.job.mu.Unlock()
+	for _, s := range all {
+		if strings.HasPrefix(s.name, t.name+".") && (s.broken.Load() == nil || !s.stream.idle()) {
+			names = append(names, s.region())
+		}
+	}
+	return names
+}
+
 // release gives the team's memory back. Nobody writes there any more.
-func (t *Team) release(cards [][]byte) error {
+func (t *Team) release(cards []freeCard) error {
 	t.job.mu.Lock()
 	delete(t.job.teams, t.name)
 	t.job.mu.Unlock()
 	t.stream.unattended()
 	t.broken.Store(&TeamError{Team: t.name, Rank: t.members[t.rank], Call: fabric.FreeTeam.String(), Reason: ErrTeamFreed})
+	kept, used := make([][]byte, len(cards)), []string(nil)
+	for i, card := range cards {
+		kept[i], used = card.Above, append(used, card.Uses...)
+	}
 	var err error
 	if above := t.above(); above != nil {
-		err = above.Release(cards)
+		err = above.Release(kept)
 	}
-	return errors.Join(err, t.discard())
+	return errors.Join(err, t.inner.Discharge(used), t.discard())
 }
 
 // above returns what keeps memory for the team, nil where nothing does.

@@ -126,7 +126,7 @@ func (j *Job) join(ctx context.Context, p place) (err error) {
 	for i := range members {
 		members[i] = i
 	}
-	j.world, err = j.newTeam(ctx, "world", members)
+	j.world, err = j.newTeam(ctx, nil, "world", members)
 	return err
 }
 
@@ -257,6 +257,7 @@ func (j *Job) reportStats() {
 	for _, p := range j.fabric.PeerStats() {
 		stats.Peers = append(stats.Peers, bootstrap.PeerStats(p))
 	}
+	stats.Quarantined = j.fabric.Arena().Quarantined()
 	j.mu.Lock()
 	report, err := json.Marshal(stats)
 	j.mu.Unlock()

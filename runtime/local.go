@@ -27,7 +27,7 @@ func RunLocal(ctx context.Context, n int, body Body, opts ...Option) error {
 	errs := make([]error, n)
 	var ranks sync.WaitGroup
 	for rank := range n {
-		ranks.Go(func() { host.runRank(ctx, rank, body, opts, &errs[rank]) })
+		ranks.Go(func() { host.runRank(ctx, host.place(rank), body, opts, &errs[rank]) })
 	}
 	ranks.Wait()
 	return errors.Join(errs...)
@@ -58,11 +58,11 @@ func (h *localHost) place(rank int) place {
 
 // runRank stores what came of a rank in err, where it is found even when the
 // body ends this goroutine.
-func (h *localHost) runRank(ctx context.Context, rank int, body Body, opts []Option, err *error) {
+func (h *localHost) runRank(ctx context.Context, p place, body Body, opts []Option, err *error) {
 	ctx = wait.Context(ctx)
-	job, initErr := initAt(ctx, h.place(rank), opts)
+	job, initErr := initAt(ctx, p, opts)
 	if initErr != nil {
-		h.server.RankDied(rank, "it could not join: "+initErr.Error())
+		h.server.RankDied(p.env.Rank, "it could not join: "+initErr.Error())
 		*err = initErr
 		return
 	}

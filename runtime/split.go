@@ -29,7 +29,7 @@ func (t *Team) Split(ctx context.Context, color, key int) (*Team, error) {
 			return err
 		}
 		// The call's number makes the name unique; all members are at the same.
-		made, err = t.job.newTeam(ctx, fmt.Sprintf("%s.%d.%d", t.name, seq, color), members)
+		made, err = t.job.newTeam(ctx, t, fmt.Sprintf("%s.%d.%d", t.name, seq, color), members)
 		return err
 	})
 	return made, err

@@ -41,8 +41,8 @@ type teamCard struct {
 	Err     string // why this rank could not prepare
 }
 
-// newTeam makes a team of members, this rank among them. All of them call it.
-func (j *Job) newTeam(ctx context.Context, name string, members []int) (*Team, error) {
+// newTeam makes a team of members of parent, this rank among them. All of them call it.
+func (j *Job) newTeam(ctx context.Context, parent *Team, name string, members []int) (*Team, error) {
 	t := &Team{job: j, name: name, members: members, rank: slices.Index(members, j.fabric.Rank())}
 	t.whole, t.end = context.WithCancelCause(j.aborted)
 	t.inner = &fabric.Team{Fabric: j.fabric, Name: name, Rank: t.rank, Members: members,
@@ -63,7 +63,7 @@ func (j *Job) newTeam(ctx context.Context, name string, members []int) (*Team, e
 	}
 	if err != nil {
 		// The others may have their team, which this rank will not be in.
-		return nil, errors.Join(t.failed(fabric.Split, err), t.discard())
+		return nil, errors.Join(t.failed(fabric.Split, err), t.giveUp(parent, err))
 	}
 	if j.world == nil {
 		j.fabric.SetHosts(hostsIn(cards))
@@ -89,6 +89,17 @@ func (t *Team) prepare(ctx context.Context) (err error) {
 	}
 	t.known, err = t.job.fabric.Register(ctx, t.region(), t.block.Memory)
 	return err
+}
+
+// giveUp is discard of a team split from parent that ended with err at this rank. Members
+// that have the team use this rank's memory until they hear of it.
+func (t *Team) giveUp(parent *Team, err error) error {
+	if !fabric.Undecided(err) || parent == nil {
+		return t.discard()
+	}
+	t.end(nil)
+	parent.inner.Quarantine(t.known, t.block)
+	return nil
 }
 
 // discard takes back what prepare made for a team that does not come about, or is freed.
@@ -138,6 +149,10 @@ func (t *Team) meet(ctx context.Context, card teamCard) ([]teamCard, error) {
 
 // explain turns a bootstrap error into one of this package.
 func explain(err error) error {
+	var left *bootstrap.AbandonedError
+	if errors.As(err, &left) {
+		return &fabric.UndecidedError{Err: left.Cause}
+	}
 	var dead *bootstrap.PeerDeadError
 	var refused *bootstrap.RefusedError
 	switch {

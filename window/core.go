@@ -54,12 +54,14 @@ func newCore(ctx context.Context, t *runtime.Team, typ string, size, elems int, 
 	if bad == nil {
 		bad = c.prepare(ctx, size, elems, o.slots)
 	}
+	team.Enter(c.region)
 	card := windowCard{Type: typ, Size: size, Elems: elems, Slots: o.slots}
 	if bad != nil {
 		card.Err, card.Kind = bad.Error(), kindOf(bad)
 	}
 	if err := c.agree(ctx, card, bad); err != nil {
-		return nil, errors.Join(c.fail("Allocate", err), c.release())
+		team.Left(c.region)
+		return nil, errors.Join(c.fail("Allocate", err), c.giveUp(bad == nil && fabric.Undecided(err)))
 	}
 	return c, nil
 }
@@ -108,8 +110,12 @@ func (w windowCard) String() string {
 	return fmt.Sprintf("%d x %s of %d bytes and %d slots", w.Elems, w.Type, w.Size, w.Slots)
 }
 
-// release gives this rank's memory back.
-func (c *core) release() error {
+// giveUp gives this rank's memory back, unless other members may still use it.
+func (c *core) giveUp(used bool) error {
+	if used {
+		c.team.Quarantine(c.mine, c.block)
+		return nil
+	}
 	var errs []error
 	if c.mine != nil {
 		errs = append(errs, c.mine.Close())

@@ -90,8 +90,8 @@ func (c *core) leave(call fabric.Collective, err error) error {
 // Free ends the window at all ranks and gives its memory back. Operations on it
 // return ErrFreed afterwards; slices of its memory read garbage but never
 // fault. Operations that other goroutines of this rank began before must have
-// ended where the target is mapped: their stores cannot be called back. Kind:
-// collective.
+// ended where the target is mapped: their stores cannot be called back. When Free
+// fails, this rank's memory stays until [runtime.Team.Free]. Kind: collective.
 func (w *Window[T]) Free(ctx context.Context) error {
 	if w.freed.Swap(true) {
 		return w.fail("Free", ErrFreed)
@@ -101,6 +101,9 @@ func (w *Window[T]) Free(ctx context.Context) error {
 	}
 	w.team.Bell().Ring() // for those who wait for notifications and locks
 	err := w.closeGates(ctx)
+	if err == nil {
+		w.team.Left(w.region)
+	}
 	for i := range w.remotes {
 		if r := w.remotes[i].Load(); r != nil {
 			r.Retire(ErrFreed)
@@ -110,13 +113,12 @@ func (w *Window[T]) Free(ctx context.Context) error {
 		err = w.flushReached(ctx)
 	}
 	if err != nil {
-		return w.fail("Free", w.team.Failed(fabric.Free, err))
+		err = w.team.Failed(fabric.Free, err)
+	} else {
+		err = w.team.Sync(ctx, fabric.Free)
 	}
-	if err := w.team.Sync(ctx, fabric.Free); err != nil {
-		// Others may still be at work on this memory: it stays until Close.
-		return w.fail("Free", err)
-	}
-	return w.fail("Free", w.release())
+	// After a failure others may still be at work on this memory.
+	return w.fail("Free", errors.Join(err, w.giveUp(err != nil)))
 }
 
 // closeGates waits until no goroutine of this rank acquires a lock any more:

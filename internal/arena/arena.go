@@ -6,6 +6,9 @@
 // rank whose peers share its process has blocks on the Go heap.
 //
 //	Alloc: first fit, commit      Free: give the pages back, never unmap
+//
+// A block that its owner gave up while other ranks may still write to it is
+// quarantined: it stays in use, and is counted, until Release.
 package arena
 
 import (
@@ -29,12 +32,13 @@ var ErrClosed = errors.New("job closed")
 
 // An Arena allocates blocks. Its methods may be called from any goroutine.
 type Arena struct {
-	mu     sync.Mutex
-	limit  int64
-	used   int64
-	memfd  *memory.Memfd // nil: blocks lie on the Go heap
-	ranges freeList
-	closed bool
+	mu          sync.Mutex
+	limit       int64
+	used        int64
+	quarantined int64         // of those in use
+	memfd       *memory.Memfd // nil: blocks lie on the Go heap
+	ranges      freeList
+	closed      bool
 }
 
 // New returns an arena of limit bytes, in a memfd when shared, whose pages it claims
@@ -92,8 +96,12 @@ func (a *Arena) Alloc(n int) (Block, error) {
 }
 
 func (a *Arena) exhausted(want int64) error {
-	return fmt.Errorf("heap %w: %s in all, %s in use, need %s in one piece; raise GRUN_HEAP (grun --heap)",
-		ErrExhausted, size(a.limit), size(a.used), size(want))
+	given := ""
+	if a.quarantined > 0 {
+		given = fmt.Sprintf(" (%s of that quarantined: calls that ended early gave it up, Team.Free gives it back)", size(a.quarantined))
+	}
+	return fmt.Errorf("heap %w: %s in all, %s in use%s, need %s in one piece; raise GRUN_HEAP (grun --heap)",
+		ErrExhausted, size(a.limit), size(a.used), given, size(want))
 }
 
 // Free gives the block's memory back to the system. Slices of it that are
@@ -102,6 +110,11 @@ func (a *Arena) exhausted(want int64) error {
 func (a *Arena) Free(b Block) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	return a.free(b)
+}
+
+// free is Free for a caller that holds mu.
+func (a *Arena) free(b Block) error {
 	a.used -= b.n
 	if a.memfd == nil || a.closed {
 		return nil
@@ -109,6 +122,29 @@ func (a *Arena) Free(b Block) error {
 	err := a.memfd.Punch(b.off, b.n)
 	a.ranges.give(b.off, b.n)
 	return err
+}
+
+// Quarantine keeps a block that its owner gave up until Release: other ranks may
+// still write to it.
+func (a *Arena) Quarantine(b Block) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.quarantined += b.n
+}
+
+// Release frees a block that was quarantined.
+func (a *Arena) Release(b Block) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.quarantined -= b.n
+	return a.free(b)
+}
+
+// Quarantined returns the bytes of Used that are quarantined.
+func (a *Arena) Quarantined() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.quarantined
 }
 
 // Used returns the bytes that are allocated, in whole pages.

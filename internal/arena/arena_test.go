@@ -45,6 +45,26 @@ func TestExhaustionSaysWhatToDo(t *testing.T) {
 	}
 }
 
+func TestExhaustionSaysWhatIsQuarantined(t *testing.T) {
+	for _, shared := range []bool{true, false} {
+		a, err := New(4*Page, shared)
+		require.NoError(t, err)
+		b, err := a.Alloc(3 * Page)
+		require.NoError(t, err)
+		a.Quarantine(b)
+		_, err = a.Alloc(2 * Page)
+		require.ErrorContains(t, err, "12 KiB in use (12 KiB of that quarantined")
+		require.ErrorContains(t, err, "Team.Free gives it back")
+		require.EqualValues(t, 3*Page, a.Quarantined())
+		require.NoError(t, a.Release(b))
+		require.Zero(t, a.Quarantined())
+		require.Zero(t, a.Used())
+		_, err = a.Alloc(5 * Page)
+		require.NotContains(t, err.Error(), "quarantined")
+		require.NoError(t, a.Close())
+	}
+}
+
 // TestBlocksNeverOverlap compares random allocations with a map of pages.
 func TestBlocksNeverOverlap(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

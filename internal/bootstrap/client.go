@@ -214,7 +214,7 @@ func (c *Client) end(cause error) {
 	first := c.ctx.Err() == nil
 	c.cancel(cause)
 	c.silence.timer.Stop()
-	calls, exchanges := c.calls, c.exchanges
+	calls := c.calls // exchanges end by c.ctx
 	c.calls, c.exchanges = make(map[uint64]*call), make(map[string]chan result)
 	c.mu.Unlock()
 	if !first {
@@ -222,9 +222,6 @@ func (c *Client) end(cause error) {
 	}
 	for _, call := range calls {
 		call.done <- result{err: cause}
-	}
-	for _, done := range exchanges {
-		done <- result{err: cause}
 	}
 	c.conn.Close()
 	c.out.discard()

@@ -10,7 +10,8 @@ import (
 // same list of ranks with this one in it. It returns everyone's bytes in the
 // order of members. It fails with *PeerDeadError when a member is dead or
 // gets dead or has left, and with ErrMismatch when lists differ. The end of
-// ctx abandons it here only: what this rank brought still counts. Exchanges
+// ctx abandons it here only: what this rank brought still counts, and it gets
+// an *AbandonedError. With any other error it fails at all members. Exchanges
 // with different keys are independent; a key serves once.
 func (c *Client) Exchange(ctx context.Context, key string, members []int, mine []byte) ([][]byte, error) {
 	if err := c.checkMembers(members); err != nil {
@@ -35,7 +36,11 @@ func (c *Client) Exchange(ctx context.Context, key string, members []int, mine [
 	if err := c.request(ctx, m); err != nil {
 		return nil, err
 	}
-	return c.await(ctx, done)
+	all, gaveUp, err := c.await(ctx, done)
+	if gaveUp {
+		return nil, &AbandonedError{err}
+	}
+	return all, err
 }
 
 func (c *Client) checkMembers(members []int) error {
@@ -82,7 +87,7 @@ func (c *Client) Call(ctx context.Context, rank int, service string, payload []b
 	if err := c.request(ctx, m); err != nil {
 		return nil, err
 	}
-	parts, err := c.await(ctx, p.done)
+	parts, _, err := c.await(ctx, p.done)
 	if err != nil {
 		return nil, err
 	}
@@ -149,12 +154,12 @@ func (c *Client) post(m message) error {
 }
 
 // await prefers a result that is there to the end of ctx or of the connection:
-// what came to its end for the others did so here.
-func (c *Client) await(ctx context.Context, done chan result) ([][]byte, error) {
+// what came to its end for the others did so here. gaveUp tells that there is none.
+func (c *Client) await(ctx context.Context, done chan result) (parts [][]byte, gaveUp bool, err error) {
 	var cause error
 	select {
 	case r := <-done:
-		return r.parts, r.err
+		return r.parts, false, r.err
 	case <-ctx.Done():
 		cause = context.Cause(ctx)
 	case <-c.ctx.Done():
@@ -162,9 +167,9 @@ func (c *Client) await(ctx context.Context, done chan result) ([][]byte, error) 
 	}
 	select {
 	case r := <-done:
-		return r.parts, r.err
+		return r.parts, false, r.err
 	default:
-		return nil, cause
+		return nil, true, cause
 	}
 }
 

@@ -60,6 +60,13 @@ func (e *PeerDeadError) Error() string {
 	return fmt.Sprintf("rank %d is dead: %s", e.Rank, e.Cause)
 }
 
+// An AbandonedError says that this rank gave an exchange up, to which it had brought its
+// bytes. The others may succeed.
+type AbandonedError struct{ Cause error }
+
+func (e *AbandonedError) Error() string { return e.Cause.Error() }
+func (e *AbandonedError) Unwrap() error { return e.Cause }
+
 // A RemoteError is what a peer's Call handler returned.
 type RemoteError struct {
 	Rank    int

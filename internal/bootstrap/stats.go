@@ -9,6 +9,9 @@ type RankStats struct {
 	Peers []PeerStats      `json:"peers"`
 	Parks uint64           `json:"parks"`           // times that a wait went to sleep
 	Notes map[string]int64 `json:"notes,omitempty"` // the program's own numbers
+	// Quarantined is bytes of the heap that calls which ended early gave up, and which
+	// were not given back.
+	Quarantined int64 `json:"quarantined,omitempty"`
 }
 
 // PeerStats is what a rank did to one peer.

@@ -25,7 +25,8 @@ type Team struct {
 	// Sync is a barrier among the team that completes no operations. All ranks
 	// name the same collective.
 	Sync func(ctx context.Context, c Collective) error
-	// Swap is Sync, and hands everyone's bytes to everyone, by team rank.
+	// Swap is Sync, and hands everyone's bytes to everyone, by team rank. Unless it fails
+	// with an [UndecidedError], it has failed at all members.
 	Swap func(ctx context.Context, c Collective, mine []byte) ([][]byte, error)
 	// Err returns what became of the team, nil while it is whole.
 	Err func() error
@@ -39,6 +40,8 @@ type Team struct {
 	// another call of a member's. It has the member compare, and returns how the
 	// team breaks of it.
 	Differs func(ctx context.Context, seq uint64, member int) error
+
+	quarantine quarantine
 }
 
 // A Keeper keeps memory for a team's calls. Both are called once, when the team is freed

@@ -1,0 +1,256 @@
+package runtime_test
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/arena"
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/runtime"
+	"github.com/gopgas/gopgas/window"
+)
+
+var key fabric.Key
+
+func arenaOf(job *runtime.Job) *arena.Arena { return job.World().Fabric(key).Arena() }
+
+// A trial has rank 0 give up a collective call of a team in which all others succeed.
+type trial struct {
+	*require.Assertions
+	gate *runtime.Gate
+	job  *runtime.Job
+	me   int
+	team *runtime.Team
+	// The others have returned from the call, rank 0 has made a window of its own, the
+	// others have used what they have, and rank 0 has looked at its own window.
+	returned, made, used *event
+}
+
+// An event happens when so many ranks have come to it.
+type event struct {
+	missing atomic.Int64
+	came    chan struct{}
+}
+
+func newEvent(ranks int) *event {
+	e := &event{came: make(chan struct{})}
+	e.missing.Store(int64(ranks))
+	return e
+}
+
+func (e *event) come() {
+	if e.missing.Add(-1) == 0 {
+		close(e.came)
+	}
+}
+
+// await ends with ctx, too: then a later step fails.
+func (e *event) await(ctx context.Context) {
+	select {
+	case <-e.came:
+	case <-ctx.Done():
+	}
+}
+
+// elems is the length of windows in trials, of which each member writes a share.
+const (
+	elems = 512
+	share = elems / 8
+)
+
+// try runs body on the matrix of configurations.
+func try(t *testing.T, body func(ctx context.Context, r *trial)) {
+	t.Helper()
+	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
+		ctx, cancel := testjob.WithWatchdog(t.Context())
+		defer cancel()
+		gate := &runtime.Gate{}
+		returned, made, used := newEvent(c.Ranks-1), newEvent(1), newEvent(c.Ranks-1)
+		require.NoError(t, runtime.RunLocalBehind(ctx, c.Ranks, gate, func(ctx context.Context, job *runtime.Job) error {
+			team, err := job.World().Split(ctx, 0, 0)
+			if err != nil {
+				return err
+			}
+			body(ctx, &trial{require.New(t), gate, job, team.Rank(), team, returned, made, used})
+			return nil
+		}, c.Options()...))
+	})
+}
+
+// giveUp has rank 0 make a call whose outcome it does not hear, and give it up when all
+// others have returned from it. The exchanges of the call have names that begin so.
+func (r *trial) giveUp(ctx context.Context, prefix string, call func(context.Context) error) {
+	over, cancel := context.WithCancel(ctx)
+	caught := r.gate.Hold(prefix)
+	go func() {
+		defer cancel()
+		select {
+		case <-caught:
+			r.returned.await(ctx)
+		case <-ctx.Done():
+		}
+	}()
+	r.ErrorIs(call(over), context.Canceled)
+	r.NoError(ctx.Err())
+	r.gate.Open()
+}
+
+// another makes a window of rank 0 alone, in memory that is free.
+func (r *trial) another(ctx context.Context, self *runtime.Team) *window.Window[uint64] {
+	w, err := window.Allocate[uint64](ctx, self, elems)
+	r.NoError(err)
+	r.made.come()
+	return w
+}
+
+// untouched says that nobody wrote to rank 0's other window.
+func (r *trial) untouched(ctx context.Context, w *window.Window[uint64]) {
+	r.used.await(ctx)
+	r.Equal(make([]uint64, elems), w.Local(), "the others wrote to another window")
+}
+
+// put writes to a place of its own in rank 0's part of a window.
+func (r *trial) put(ctx context.Context, w *window.Window[uint64]) {
+	r.NoError(w.Put(ctx, 0, (r.me-1)*share, slices.Repeat([]uint64{0xdead}, share)))
+	r.NoError(w.Flush(ctx, 0), "the connection is well")
+}
+
+// allocate has rank 0 give up Allocate, and the others put to its memory. It returns
+// their window.
+func (r *trial) allocate(ctx context.Context, self *runtime.Team) *window.Window[uint64] {
+	if r.me != 0 {
+		w, err := window.Allocate[uint64](ctx, r.team, elems)
+		r.NoError(err)
+		r.put(ctx, w)
+		r.returned.come()
+		r.made.await(ctx)
+		r.put(ctx, w)
+		r.used.come()
+		return w
+	}
+	r.giveUp(ctx, r.team.Name()+"/", func(ctx context.Context) error {
+		_, err := window.Allocate[uint64](ctx, r.team, elems)
+		return err
+	})
+	r.GreaterOrEqual(arenaOf(r.job).Quarantined(), int64(8*elems))
+	w := r.another(ctx, self)
+	r.untouched(ctx, w)
+	r.NoError(w.Free(ctx))
+	return nil
+}
+
+func TestAllocateGivenUpAtOneRankKeepsItsMemoryQuarantinedUntilTheTeamIsFreed(t *testing.T) {
+	try(t, func(ctx context.Context, r *trial) {
+		self, err := r.team.Split(ctx, r.me, 0)
+		r.NoError(err)
+		before := arenaOf(r.job).Used()
+		w := r.allocate(ctx, self)
+		if r.me != 0 {
+			r.ErrorIs(w.Free(ctx), runtime.ErrTeamBroken)
+			r.Positive(arenaOf(r.job).Quarantined(), "rank 0 may have the window")
+		}
+		r.free(ctx)
+		r.Zero(arenaOf(r.job).Quarantined())
+		r.Less(arenaOf(r.job).Used(), before, "the team's own memory is free, too")
+	})
+}
+
+// free frees the team, which is broken.
+func (r *trial) free(ctx context.Context) {
+	if err := r.team.Free(ctx); err != nil {
+		r.ErrorIs(err, runtime.ErrTeamBroken) // of a rank that had not heard
+	}
+	r.ErrorIs(r.team.Barrier(ctx), runtime.ErrTeamFreed)
+}
+
+func TestMemoryStaysQuarantinedWhileAMemberHasTheWindowOpen(t *testing.T) {
+	try(t, func(ctx context.Context, r *trial) {
+		self, err := r.team.Split(ctx, r.me, 0)
+		r.NoError(err)
+		w := r.allocate(ctx, self)
+		r.free(ctx)
+		var mine *window.Window[uint64]
+		if r.me == 0 {
+			r.GreaterOrEqual(arenaOf(r.job).Quarantined(), int64(8*elems))
+			mine, err = window.Allocate[uint64](ctx, self, elems)
+			r.NoError(err)
+		}
+		r.NoError(r.job.World().Barrier(ctx))
+		if r.me != 0 {
+			r.put(ctx, w)
+		}
+		r.NoError(r.job.World().Barrier(ctx))
+		if r.me == 0 {
+			r.Equal(make([]uint64, elems), mine.Local())
+		}
+	})
+}
+
+func TestSplitGivenUpAtOneRankKeepsItsMemoryQuarantined(t *testing.T) {
+	try(t, func(ctx context.Context, r *trial) {
+		self, err := r.job.World().Split(ctx, r.me, 0)
+		r.NoError(err)
+		if r.me == 0 {
+			r.giveUp(ctx, "team/"+r.team.Name()+".", func(ctx context.Context) error {
+				_, err := r.team.Split(ctx, 0, 0)
+				return err
+			})
+			r.Positive(arenaOf(r.job).Quarantined())
+			r.untouched(ctx, r.another(ctx, self))
+		} else {
+			split, err := r.team.Split(ctx, 0, 0)
+			r.NoError(err)
+			r.returned.come()
+			r.made.await(ctx)
+			// Rank 0 does not come; some members write before they hear of it.
+			r.ErrorIs(split.Barrier(ctx), runtime.ErrTeamBroken)
+			r.used.come()
+		}
+		r.NoError(r.job.World().Barrier(ctx))
+		r.free(ctx)
+		r.Zero(arenaOf(r.job).Quarantined())
+	})
+}
+
+// TestARankThatNeverBroughtItsCardQuarantinesNothing: rank 0 gives up ahead of all others,
+// which cannot agree without it. They do not know, and may keep theirs once.
+func TestARankThatNeverBroughtItsCardQuarantinesNothing(t *testing.T) {
+	for name, elems := range map[string]int{"given up": elems, "refused and given up": -1} {
+		t.Run(name, func(t *testing.T) {
+			testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
+				gone := make(chan struct{})
+				c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+					team, err := r.World.Split(ctx, 0, 0)
+					r.NoError(err)
+					before := arenaOf(r.Job).Used()
+					if r.Me == 0 {
+						over, cancel := context.WithCancel(ctx)
+						cancel()
+						_, err = window.Allocate[uint64](over, team, elems)
+						r.ErrorIs(err, context.Canceled)
+						r.Equal(before, arenaOf(r.Job).Used())
+						close(gone)
+					} else {
+						<-gone
+						_, err = window.Allocate[uint64](ctx, team, elems)
+						r.ErrorIs(err, runtime.ErrTeamBroken)
+					}
+					kept := arenaOf(r.Job).Quarantined()
+					r.Equal(before+kept, arenaOf(r.Job).Used())
+					_, err = window.Allocate[uint64](ctx, team, elems)
+					r.ErrorIs(err, runtime.ErrTeamBroken)
+					_, err = team.Split(ctx, 0, 0)
+					r.ErrorIs(err, runtime.ErrTeamBroken)
+					r.Equal(kept, arenaOf(r.Job).Quarantined(), "a team that is broken agrees on nothing")
+					r.Equal(before+kept, arenaOf(r.Job).Used())
+					r.NoError(r.World.Barrier(ctx))
+				})
+			})
+		})
+	}
+}
