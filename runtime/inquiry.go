@@ -18,6 +18,7 @@ import (
 //	waiting since 100 ms                       member
 //	call 7 is AllReduce of 4 float64, Sum  ->  call 7 is Barrier: break the team
 //	     6 is Barrier ...                  ->  has not made call 7 yet: 6, ...
+//	                                       ->  closes the job, makes no call 7: break the team
 //
 // Calls that are quick pay for it with one look at a flag.
 const (
@@ -158,6 +159,13 @@ func (j *Job) asked(from int, m askMessage) {
 	}
 }
 
+// close says that this rank makes no more calls, apart from the world's last.
+func (s *stream) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing = true
+}
+
 // compare returns the first two calls of the same number that differ.
 func (s *stream) compare(m askMessage) (mine, theirs fabric.Call, differ bool) {
 	s.mu.Lock()
@@ -165,7 +173,12 @@ func (s *stream) compare(m askMessage) (mine, theirs fabric.Call, differ bool) {
 	s.hold()
 	defer s.release()
 	for i, c := range m.Calls {
-		if own, known := s.remember(m.Seq - uint64(i)); known && own != c {
+		seq := m.Seq - uint64(i)
+		own, known := s.remember(seq)
+		if s.closing && seq > s.last {
+			own, known = s.plain[fabric.Close], true
+		}
+		if known && own != c {
 			mine, theirs, differ = own, c, true
 		}
 	}

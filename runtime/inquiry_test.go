@@ -93,3 +93,30 @@ func TestWhatBelongsToAnotherCallNamesBoth(t *testing.T) {
 		r.Contains(m.Call, "Reduce of 1 int8, Max, root ")
 	})
 }
+
+// TestATeamsCallsEndWhenAMemberHasReturned: its body has, and the job waits for the others.
+func TestATeamsCallsEndWhenAMemberHasReturned(t *testing.T) {
+	for name, call := range map[string]func(ctx context.Context, team *runtime.Team) error{
+		"Barrier":  func(ctx context.Context, team *runtime.Team) error { return team.Barrier(ctx) },
+		"FreeTeam": func(ctx context.Context, team *runtime.Team) error { return team.Free(ctx) },
+		"Split": func(ctx context.Context, team *runtime.Team) error {
+			_, err := team.Split(ctx, 0, 0)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
+				team, err := r.World.Split(ctx, 0, 0)
+				r.NoError(err)
+				if r.Me < r.N-1 {
+					err := call(ctx, team)
+					r.ErrorIs(err, runtime.ErrMismatch)
+					r.ErrorContains(err, "called Close")
+					var e *runtime.MismatchError
+					r.ErrorAs(err, &e)
+					r.Contains([]int{e.Rank, e.Other}, r.N-1)
+				}
+			})
+		})
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"slices"
@@ -166,18 +167,32 @@ func (j *Job) Note(name string, n int64) {
 }
 
 // Close waits until all ranks that live have closed, serving this rank's memory
-// meanwhile, and gives everything back. The second call does nothing. Kind:
-// collective.
+// meanwhile, and gives everything back. A rank that holds a window's lock gets an
+// error that says so, and so do those that wait for it. The second call does nothing.
+// Kind: collective.
 func (j *Job) Close(ctx context.Context) error {
-	j.closing.Do(func() { j.closed = errors.Join(j.parting(ctx), j.release(j.client.Close)) })
+	ctx = wait.Context(ctx)
+	j.closing.Do(func() { j.closed = errors.Join(j.part(ctx), j.parting(ctx), j.release(j.client.Close)) })
 	return j.closed
+}
+
+// part tells the others what this rank, which is about to close, keeps them waiting for.
+func (j *Job) part(ctx context.Context) error {
+	j.mu.Lock()
+	teams := slices.Collect(maps.Values(j.teams))
+	j.mu.Unlock()
+	var errs []error
+	for _, t := range teams {
+		t.stream.close()
+		errs = append(errs, t.inner.Part(ctx))
+	}
+	return errors.Join(errs...)
 }
 
 // parting is the collective part of Close: all have come, and everything that
 // this rank has posted is on its way. Ranks that died meanwhile are waited for
 // no more; the living serve each other to the end.
 func (j *Job) parting(ctx context.Context) error {
-	ctx = wait.Context(ctx)
 	err := j.world.sync(ctx, fabric.Close)
 	if flushed := j.fabric.FlushAll(ctx); err == nil {
 		err = flushed

@@ -31,6 +31,7 @@ type stream struct {
 	blocking uint64 // of the latest that blocks; 0 when it never began
 	queue    []started
 	serving  bool // the goroutine is there
+	closing  bool // this rank closes the job
 	past     [remembered]record
 	chain    uint64 // a hash of all calls so far
 	inquiry  inquiry

@@ -23,6 +23,7 @@ type core struct {
 	mine    *fabric.Region
 	remotes []atomic.Pointer[fabric.Remote] // by target, once it was reached
 	gates   []atomic.Bool                   // by target: a goroutine of this rank is acquiring its lock
+	locks   locks                           // that this rank holds
 	freed   atomic.Bool
 }
 
@@ -54,7 +55,7 @@ func newCore(ctx context.Context, t *runtime.Team, typ string, size, elems int, 
 	if bad == nil {
 		bad = c.prepare(ctx, size, elems, o.slots)
 	}
-	team.Enter(c.region)
+	team.Enter(c.region, c.part)
 	card := windowCard{Type: typ, Size: size, Elems: elems, Slots: o.slots}
 	if bad != nil {
 		card.Err, card.Kind = bad.Error(), kindOf(bad)

@@ -21,6 +21,9 @@ var (
 	ErrFreed = errors.New("window was freed")
 	// ErrNotHeld: an unlock without the lock.
 	ErrNotHeld = errors.New("lock is not held")
+	// ErrHeld: the holder of a lock freed the window, or closed the job. The holder gets it,
+	// and so does a rank that waits for the lock: a [runtime.RankError] names the holder.
+	ErrHeld = errors.New("lock was not released")
 	// ErrNotShared: the target's memory cannot be mapped here.
 	ErrNotShared = errors.New("memory of the target cannot be mapped here; use Get and Put")
 	// ErrEnded: the request was waited for already.

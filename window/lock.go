@@ -43,21 +43,26 @@ type held struct {
 // in the waiters and sleeps; whoever releases wakes all waiters, and they try
 // again. A waiting writer holds newcomers off, so that readers cannot starve it.
 //
-//	state:   63             32 31              0
-//	         writer's rank + 1  shared holders
+//	state:   63     62             32 31              0
+//	         left   writer's rank + 1  shared holders
 //	pending: writers that wait
 //	waiters: one bit per rank      wake: grows at a waiter when it shall try again
+//
+// A holder that goes without releasing it sets left, and its rank in the writer's place.
+// The lock is of no more use: all that wait for it, or come later, get an error.
 //
 // Waiter: set bit, try, sleep. Holder: release, read bits, wake. All are atomics
 // at the same rank, so that one of the two sees the other.
 const (
 	writerShift = 32
+	leftBit     = uint64(1) << 63
 	pendingAt   = 8 // behind the state word
 )
 
 // Lock waits for the target's lock. Locks are advisory: accesses do not ask for
 // them. When a rank of the team is gone while the call would have to wait, it
-// fails, since that rank may be the holder. Kind: one-sided.
+// fails, since that rank may be the holder. A holder releases the lock before it frees the
+// window or closes the job, or the call fails with [ErrHeld]. Kind: one-sided.
 func (w *Window[T]) Lock(ctx context.Context, target int, m Mode) (Held, error) {
 	ctx = wait.Context(ctx)
 	r, err := w.remote(ctx, target)
@@ -74,7 +79,12 @@ func (w *Window[T]) Lock(ctx context.Context, target int, m Mode) (Held, error) 
 		}
 		return Held{}, w.failAt("Lock", target, -1, 0, err)
 	}
-	return Held{&held{core: w.core, target: target, mode: m}}, nil
+	h := &held{core: w.core, target: target, mode: m}
+	if !w.locks.add(h) {
+		err := errors.Join(ErrFreed, w.unlock(context.WithoutCancel(ctx), r, m))
+		return Held{}, w.failAt("Lock", target, -1, 0, err)
+	}
+	return Held{h}, nil
 }
 
 // Unlock completes this rank's operations on the target, as Flush does, and
@@ -89,6 +99,9 @@ func (l Held) Unlock(ctx context.Context) error {
 	r, err := c.remote(ctx, h.target)
 	if err == nil && h.gone.Swap(true) {
 		err = ErrNotHeld
+	}
+	if err == nil && !c.locks.remove(h) {
+		err = ErrHeld // others have been told
 	}
 	if err == nil {
 		// The lock is released even where the flush fails or ctx ends.
@@ -127,7 +140,7 @@ func (c *core) acquire(ctx context.Context, r *fabric.Remote, target int, m Mode
 func (c *core) try(ctx context.Context, r *fabric.Remote, m Mode) (bool, error) {
 	if m == Exclusive {
 		seen, err := c.at(ctx, r, c.layout.lock, driver.AtomicCmpSwap, uint64(c.team.Rank+1)<<writerShift, 0)
-		return seen == 0 && err == nil, err
+		return seen == 0 && err == nil, errors.Join(err, c.leftBy(seen))
 	}
 	writers, err := c.at(ctx, r, c.layout.lock+pendingAt, driver.AtomicLoad, 0, 0)
 	if err != nil || writers > 0 {
@@ -140,7 +153,7 @@ func (c *core) try(ctx context.Context, r *fabric.Remote, m Mode) (bool, error) 
 			return true, nil
 		}
 	}
-	return false, err
+	return false, errors.Join(err, c.leftBy(seen))
 }
 
 // queue waits for the lock among the others. However it ends, this rank's marks

@@ -90,9 +90,11 @@ func (c *core) leave(call fabric.Collective, err error) error {
 // Free ends the window at all ranks and gives its memory back. Operations on it
 // return ErrFreed afterwards; slices of its memory read garbage but never
 // fault. Operations that other goroutines of this rank began before must have
-// ended where the target is mapped: their stores cannot be called back. When Free
-// fails, this rank's memory stays until [runtime.Team.Free]. Kind: collective.
+// ended where the target is mapped: their stores cannot be called back. A rank that
+// holds a lock gets [ErrHeld]; the window ends all the same. When Free fails otherwise,
+// this rank's memory stays until [runtime.Team.Free]. Kind: collective.
 func (w *Window[T]) Free(ctx context.Context) error {
+	held := w.part(ctx)
 	if w.freed.Swap(true) {
 		return w.fail("Free", ErrFreed)
 	}
@@ -118,7 +120,7 @@ func (w *Window[T]) Free(ctx context.Context) error {
 		err = w.team.Sync(ctx, fabric.Free)
 	}
 	// After a failure others may still be at work on this memory.
-	return w.fail("Free", errors.Join(err, w.giveUp(err != nil)))
+	return w.fail("Free", errors.Join(held, err, w.giveUp(err != nil)))
 }
 
 // closeGates waits until no goroutine of this rank acquires a lock any more:

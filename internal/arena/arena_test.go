@@ -47,7 +47,7 @@ func TestExhaustionSaysWhatToDo(t *testing.T) {
 
 func TestExhaustionSaysWhatIsQuarantined(t *testing.T) {
 	for _, shared := range []bool{true, false} {
-		a, err := New(4*Page, shared)
+		a, err := New(4*Page, shared, nil)
 		require.NoError(t, err)
 		b, err := a.Alloc(3 * Page)
 		require.NoError(t, err)

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -23,7 +24,7 @@ import (
 type quarantine struct {
 	mu      sync.Mutex
 	kept    []quarantined
-	entered map[string]struct{} // what this rank uses, by the name of the region at all members
+	entered map[string]Part // what this rank uses, by the name of the region at all members
 }
 
 type quarantined struct {
@@ -31,14 +32,18 @@ type quarantined struct {
 	block  arena.Block
 }
 
+// A Part tells the others what this rank keeps them waiting for in a window, and returns
+// it as an error. The job is about to close here.
+type Part func(ctx context.Context) error
+
 // Enter records that this rank uses, or is about to use, the members' regions of a name.
-func (t *Team) Enter(name string) {
+func (t *Team) Enter(name string, part Part) {
 	t.quarantine.mu.Lock()
 	defer t.quarantine.mu.Unlock()
 	if t.quarantine.entered == nil {
-		t.quarantine.entered = map[string]struct{}{}
+		t.quarantine.entered = map[string]Part{}
 	}
-	t.quarantine.entered[name] = struct{}{}
+	t.quarantine.entered[name] = part
 }
 
 // Left ends what Enter began.
@@ -53,6 +58,18 @@ func (t *Team) Uses() []string {
 	t.quarantine.mu.Lock()
 	defer t.quarantine.mu.Unlock()
 	return slices.Collect(maps.Keys(t.quarantine.entered))
+}
+
+// Part calls the Part of all that was entered and not left.
+func (t *Team) Part(ctx context.Context) error {
+	t.quarantine.mu.Lock()
+	all := slices.Collect(maps.Values(t.quarantine.entered))
+	t.quarantine.mu.Unlock()
+	var errs []error
+	for _, part := range all {
+		errs = append(errs, part(ctx))
+	}
+	return errors.Join(errs...)
 }
 
 // Quarantine keeps memory that this rank gives up and other members may use. Discharge

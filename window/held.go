@@ -1,0 +1,99 @@
+package window
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// locks are those of a window that this rank holds.
+type locks struct {
+	mu    sync.Mutex
+	held  map[*held]struct{}
+	ended bool // no more come
+}
+
+// add enters a lock that was acquired. It is false when the window or the job has ended.
+func (l *locks) add(h *held) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held == nil {
+		l.held = map[*held]struct{}{}
+	}
+	if !l.ended {
+		l.held[h] = struct{}{}
+	}
+	return !l.ended
+}
+
+// remove takes a lock out that is to be released. It is false when end has done so.
+func (l *locks) remove(h *held) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, ok := l.held[h]
+	delete(l.held, h)
+	return ok
+}
+
+// end lets no more locks come, and returns those that are held.
+func (l *locks) end() map[*held]struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	held := l.held
+	l.held, l.ended = nil, true
+	return held
+}
+
+// part leaves the locks that this rank holds, as the window or the job ends here. All
+// that wait for one get an error that names this rank. It returns [ErrHeld] if there are any.
+func (c *core) part(ctx context.Context) error {
+	var errs []error
+	for h := range c.locks.end() {
+		err := fmt.Errorf("%w: this rank holds it (%v); unlock before Free and before the body returns", ErrHeld, h.mode)
+		errs = append(errs, c.failAt("Lock", h.target, -1, 0, errors.Join(err, c.abandon(ctx, h))))
+	}
+	return errors.Join(errs...)
+}
+
+// abandon marks a lock that this rank holds and will not release, and wakes all that wait.
+func (c *core) abandon(ctx context.Context, h *held) error {
+	r := c.remotes[h.target].Load() // it was reached for the lock
+	err := c.within(ctx, r, func() error { return c.markLeft(context.WithoutCancel(ctx), r) }, func() {})
+	if err != nil && c.team.Gone(c.team.Members[h.target:h.target+1]) != nil {
+		return nil //nolint:nilerr // those that wait for a dead rank's lock have heard
+	}
+	return err
+}
+
+// markLeft sets left and this rank in the lock's state, unless another rank has.
+func (c *core) markLeft(ctx context.Context, r *fabric.Remote) error {
+	seen, err := c.at(ctx, r, c.layout.lock, driver.AtomicLoad, 0, 0)
+	for err == nil && seen&leftBit == 0 {
+		old := seen
+		marked := leftBit | uint64(c.team.Rank+1)<<writerShift | old&(1<<writerShift-1)
+		if seen, err = c.at(ctx, r, c.layout.lock, driver.AtomicCmpSwap, marked, old); seen == old {
+			break
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return c.wakeAll(ctx, r)
+}
+
+// leftBy returns an error that names the rank by which a lock in this state was left, nil
+// if it was not.
+func (c *core) leftBy(state uint64) error {
+	if state&leftBit == 0 {
+		return nil
+	}
+	e := &fabric.RankError{Rank: -1, Kind: ErrHeld, Cause: "it freed the window or closed the job while it held the lock; unlock before"}
+	if rank := int(state&^leftBit>>writerShift) - 1; rank >= 0 && rank < len(c.team.Members) {
+		e.Rank = c.team.Members[rank]
+	}
+	return e
+}
