@@ -45,6 +45,10 @@ func openTable(fd int) (table, error) {
 	}, nil
 }
 
+// processRounds is how often processes hand the turn to and fro. Where both need one core
+// with a third, each time takes milliseconds.
+const processRounds = 10_000
+
 // play takes every second turn, starting with the side's own number.
 func (tb table) play(side, turns uint32) error {
 	guard := newGuard()
@@ -66,7 +70,7 @@ func answerTurns() error {
 	if err != nil {
 		return err
 	}
-	return tb.play(1, 2*uint32(rounds()))
+	return tb.play(1, 2*processRounds)
 }
 
 func TestNoWakeupIsLostBetweenProcesses(t *testing.T) {
@@ -86,13 +90,13 @@ func TestNoWakeupIsLostBetweenProcesses(t *testing.T) {
 	require.NoError(t, peer.Start())
 
 	// The peer takes some milliseconds to start: the first wait is a long one.
-	played := tb.play(0, 2*uint32(rounds()))
+	played := tb.play(0, 2*processRounds)
 	if played != nil {
 		require.NoError(t, peer.Process.Kill())
 	}
 	ended := peer.Wait()
 	require.NoError(t, played)
 	require.NoError(t, ended)
-	require.Equal(t, uint32(2*rounds()), tb.turn.Load())
-	t.Logf("slept %d times in %d rounds", tb.bells[0].Parks(), rounds())
+	require.Equal(t, uint32(2*processRounds), tb.turn.Load())
+	t.Logf("slept %d times in %d rounds", tb.bells[0].Parks(), processRounds)
 }
