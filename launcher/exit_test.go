@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 func TestExitCodeIsThatOfTheFirstFailingRank(t *testing.T) {
@@ -102,7 +104,7 @@ func TestStoppedRanksAreKilled(t *testing.T) {
 }
 
 func TestSurvivorsHearOfADeathAtOnceAndMayEndByThemselves(t *testing.T) {
-	o := run(t, Spec{Programs: []Program{ranks(4, "one dies")}, Grace: 20 * time.Second})
+	o := run(t, Spec{Programs: []Program{ranks(4, "one dies")}, Grace: testwatch.Patience()})
 	require.NoError(t, o.err)
 	require.Equal(t, 137, o.ExitCode)
 	require.Equal(t, Failure{Rank: 3, Host: o.Failures[0].Host, Code: 137, Signal: syscall.SIGKILL, Reason: "died of SIGKILL"}, o.Failures[0])
@@ -130,7 +132,7 @@ func TestRankThatNeverJoinsIsAnnounced(t *testing.T) {
 		"exits first": append(sh(1, "exit 0"), ranks(1, "wait for news")),
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := run(t, Spec{Programs: programs, Grace: 20 * time.Second})
+			o := run(t, Spec{Programs: programs, Grace: testwatch.Patience()})
 			require.Equal(t, 1, o.ExitCode)
 			require.Equal(t, 0, o.Failures[0].Rank)
 			require.Contains(t, o.Failures[0].Reason, "without ever calling runtime.Init")
@@ -142,14 +144,14 @@ func TestRankThatNeverJoinsIsAnnounced(t *testing.T) {
 func TestRankWhoseProgramDiedWithinAShellIsDead(t *testing.T) {
 	wrapped := ranks(1, "forget close")
 	wrapped.Path, wrapped.Args = "sh", []string{"-c", "/proc/" + strconv.Itoa(os.Getpid()) + "/exe; sleep 1; exit 6"}
-	o := run(t, Spec{Programs: []Program{wrapped, ranks(1, "wait after all joined")}, Grace: 20 * time.Second})
+	o := run(t, Spec{Programs: []Program{wrapped, ranks(1, "wait after all joined")}, Grace: testwatch.Patience()})
 	require.Equal(t, 6, o.ExitCode)
 	require.Equal(t, Failure{Rank: 0, Host: o.Failures[0].Host, Code: 6, Reason: "lost its connection to grun without Close"}, o.Failures[0])
 	require.Contains(t, o.stdout.String(), "dead 0: lost its connection")
 }
 
 func TestAbortNamesTheRankThatGaveUp(t *testing.T) {
-	o := run(t, Spec{Programs: []Program{ranks(3, "abort")}, Grace: 20 * time.Second})
+	o := run(t, Spec{Programs: []Program{ranks(3, "abort")}, Grace: testwatch.Patience()})
 	require.Equal(t, 5, o.ExitCode)
 	require.Equal(t, "aborted: wrong input", o.Failures[0].Reason)
 	require.Equal(t, 1, o.Failures[0].Rank)

@@ -57,7 +57,7 @@ func TestNothingTicksForARankThatHasClosed(t *testing.T) {
 				_, _, err = v.Pull(ctx)
 			}
 			r.NoError(r.World.Barrier(ctx))
-			r.Eventually(func() bool { return !v.Ticks() }, 10*time.Second, time.Millisecond)
+			r.Eventually(func() bool { return !v.Ticks() }, testjob.Watchdog, time.Millisecond)
 			_ = v.Close(ctx)
 		})
 	})

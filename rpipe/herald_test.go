@@ -68,7 +68,7 @@ func TestAHeraldPaysWhatItOwes(t *testing.T) {
 		r.EqualValues(1, h.Told())
 		h.Full.Store(false)
 		r.NoError(h.Tell(ctx))
-		r.Eventually(func() bool { return h.Told() == 5 }, 10*time.Second, time.Millisecond)
+		r.Eventually(func() bool { return h.Told() == 5 }, testjob.Watchdog, time.Millisecond)
 		h.Full.Store(true)
 		r.NoError(h.Tell(ended))
 		h.Hush()

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // family is a rank with children that try to get away.
@@ -45,9 +47,9 @@ type watched struct {
 }
 
 func (w *watched) await(t *testing.T, word string, n int) {
-	w.r.SetReadDeadline(time.Now().Add(30 * time.Second))
 	chunk := make([]byte, 512)
 	for strings.Count(w.text.String(), word) < n {
+		w.r.SetReadDeadline(time.Now().Add(testwatch.Patience()))
 		got, err := w.r.Read(chunk)
 		require.NoError(t, err)
 		w.text.Write(chunk[:got])
@@ -56,7 +58,7 @@ func (w *watched) await(t *testing.T, word string, n int) {
 
 func (w *watched) awaitEnd(t *testing.T) {
 	defer w.r.Close()
-	w.r.SetReadDeadline(time.Now().Add(30 * time.Second))
+	w.r.SetReadDeadline(time.Now().Add(testwatch.Patience()))
 	_, err := w.text.ReadFrom(w.r)
 	require.NoError(t, err)
 }

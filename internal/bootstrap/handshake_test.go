@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 func TestWrongSecretGetsNothing(t *testing.T) {
@@ -74,7 +76,7 @@ func TestReplayedHandshakeFails(t *testing.T) {
 	defer again.Close()
 	_, err = again.Write(recorded.said.Bytes())
 	require.NoError(t, err)
-	again.SetReadDeadline(time.Now().Add(30 * time.Second))
+	again.SetReadDeadline(time.Now().Add(testwatch.Patience()))
 	answer, _ := io.ReadAll(again)
 	require.LessOrEqual(t, len(answer), headerSize+nonceSize, "a challenge at most, no welcome")
 	require.Empty(t, joined)
@@ -102,7 +104,7 @@ func TestGarbageIsCutWithoutAWord(t *testing.T) {
 		require.NoError(t, err)
 		_, err = conn.Write(garbage)
 		require.NoError(t, err)
-		conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+		conn.SetReadDeadline(time.Now().Add(testwatch.Patience()))
 		said, _ := io.ReadAll(conn) // a reset says that garbage was left unread: as good as EOF
 		require.Empty(t, said, name)
 		conn.Close()
@@ -114,14 +116,14 @@ func TestGarbageIsCutWithoutAWord(t *testing.T) {
 	_, err = expect(conn, kindChallenge, nonceSize, nonceSize)
 	require.NoError(t, err)
 	send(conn, kindProof, make([]byte, proofSize))
-	conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+	conn.SetReadDeadline(time.Now().Add(testwatch.Patience()))
 	said, _ := io.ReadAll(conn)
 	require.Empty(t, said)
 	require.Eventually(t, func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return len(s.conns)+len(s.strangers) == 0
-	}, 30*time.Second, time.Millisecond, "and forgotten")
+	}, testwatch.Patience(), time.Millisecond, "and forgotten")
 }
 
 func TestHalfOpenStrangersDoNotKeepRanksOut(t *testing.T) {

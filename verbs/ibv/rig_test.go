@@ -132,7 +132,7 @@ func (e *end) none() {
 // event waits for news of a kind; others are passed over.
 func (e *end) event(kind driver.EventKind) driver.AsyncEvent {
 	e.t.Helper()
-	for late := time.After(testwatch.Patience()); ; {
+	for late := testwatch.Context(e.t).Done(); ; {
 		select {
 		case ev := <-e.events:
 			if ev.Kind == kind {

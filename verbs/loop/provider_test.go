@@ -89,7 +89,7 @@ func (e *end) event() driver.AsyncEvent {
 	select {
 	case ev := <-e.events:
 		return ev
-	case <-time.After(testwatch.Patience()):
+	case <-testwatch.Context(e.t).Done():
 		e.t.Fatal("no event came")
 		return driver.AsyncEvent{}
 	}
@@ -264,7 +264,7 @@ func TestEndsThatBreakEachOtherDoNotDeadlock(t *testing.T) {
 		go func() { both.Wait(); close(done) }()
 		select {
 		case <-done:
-		case <-time.After(testwatch.Patience()):
+		case <-testwatch.Context(t).Done():
 			t.Fatal("deadlock")
 		}
 		require.NoError(t, a.ctx.Close())

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 func TestTheCommandsExitCodeComesThrough(t *testing.T) {
@@ -102,7 +104,7 @@ func TestTheMachineDiesWithItsParent(t *testing.T) {
 	require.Eventually(t, func() bool {
 		stat, err := os.ReadFile(process)
 		return err != nil || strings.Contains(string(stat), ") Z ") // nobody may reap it
-	}, 30*time.Second, 10*time.Millisecond)
+	}, testwatch.Patience(), 10*time.Millisecond)
 }
 
 func TestTheMachineIsWhatTheFlagsSay(t *testing.T) {
