@@ -32,7 +32,7 @@ func (t trial) play(ctx context.Context, r *testjob.Rank) {
 	before := p.heap()
 	p.allocate(ctx, r.World)
 	p.memory(ctx)
-	p.teams(ctx)
+	p.holdsNoMore(p.teams, slabs+halves)(ctx)
 	p.holdsNoMore(p.pipes, slabs)(ctx)
 	if t.linger { // a connection that a cancelled step left behind ends meanwhile
 		time.Sleep(peerTimeout * 3 / 2)
@@ -55,8 +55,11 @@ func (p *player) memory(ctx context.Context) {
 	p.NoError(p.World.Barrier(ctx))
 }
 
+// halves bounds the memory of teams that some of their members did not get, in bytes.
+const halves = 64 << 10
+
 // slabs bounds the memory that rpipe keeps for small pipes, in bytes.
-const slabs = 1 << 20
+const slabs = 512 << 10
 
 // heap returns how much of this rank's heap is taken, in bytes.
 func (p *player) heap() int64 { return p.World.Fabric(fabric.Key{}).Arena().Used() }

@@ -7,7 +7,7 @@
 //	        fence, then compare memory, sums, signals, messages with the model
 //
 // A trial of cancellations runs in this process. A fuse ends the context of a
-// step at its k-th look, after some microseconds, or before the step. The step may then
+// step at its k-th look, after some time, or before the step. The step may then
 // return the context's error and nothing else. Later steps without a fuse must succeed:
 // a cancellation harms no other operation, and no rank counts as dead.
 //

@@ -19,7 +19,7 @@ type fuse struct {
 }
 
 // drawFuse returns a fuse below ctx: none in two of five steps, else a context that has
-// ended, ends at its k-th look, or ends after some microseconds.
+// ended, ends at its k-th look or 20 ms later, or ends after some microseconds.
 func drawFuse(ctx context.Context, rng *rand.Rand) fuse {
 	inner, stop := context.WithCancel(ctx)
 	switch rng.IntN(10) {
@@ -28,7 +28,8 @@ func drawFuse(ctx context.Context, rng *rand.Rand) fuse {
 		return fuse{inner, inner, "ended before", stop}
 	case 1, 2, 3:
 		looks := 1 + rng.IntN(12)
-		return fuse{&countdown{Context: inner, stop: stop, left: looks}, inner, fmt.Sprintf("look %d", looks), stop}
+		timer := time.AfterFunc(20*time.Millisecond, stop) // a waiter that sleeps does not look
+		return fuse{&countdown{Context: inner, stop: stop, left: looks}, inner, fmt.Sprintf("look %d", looks), func() { timer.Stop(); stop() }}
 	case 4, 5:
 		after := time.Duration(math.Pow(10, 3+4*rng.Float64())) // 1 us to 10 ms
 		timed, stopTimed := context.WithTimeout(inner, after)

@@ -16,9 +16,7 @@ func (p *player) teams(ctx context.Context) {
 		p.NoError(err, "%v: rank %d: Split", p.trial, p.Me)
 		calls := []func(context.Context, *runtime.Team){p.barrier, p.reduce, p.start, p.swapAll, p.split, p.fence, p.window, p.window}
 		calls[p.shared.IntN(len(calls))](ctx, team)
-		if err := team.Free(ctx); !errors.Is(err, runtime.ErrTeamBroken) {
-			p.NoError(err, "%v: rank %d: Free", p.trial, p.Me)
-		}
+		p.mayBeBroken(team.Free(ctx), "Team.Free")
 	}
 }
 
@@ -119,18 +117,32 @@ func (p *player) fence(ctx context.Context, team *runtime.Team) {
 	})
 }
 
-// split makes a team of a team, which its members free as far as they got it.
+// split makes a team of a team. Its members free it if all of them got it.
 func (p *player) split(ctx context.Context, team *runtime.Team) {
-	p.fused(ctx, "Split", func(ctx context.Context) error {
-		_, err := team.Split(ctx, p.Me%2, 0)
+	var child *runtime.Team
+	p.fused(ctx, "Split", func(ctx context.Context) (err error) {
+		child, err = team.Split(ctx, p.Me%2, 0)
 		return err
 	})
+	for rank, has := range swap(ctx, p, child != nil) {
+		if rank%2 == p.Me%2 && !has {
+			return
+		}
+	}
+	p.mayBeBroken(child.Free(ctx), "Free")
+}
+
+// mayBeBroken checks an error of a call on a team that a cancellation may have broken.
+func (p *player) mayBeBroken(err error, call string) {
+	if !errors.Is(err, runtime.ErrTeamBroken) {
+		p.NoError(err, "%v: rank %d: %s", p.trial, p.Me, call)
+	}
 }
 
 // window makes a window that some members may get and others not. Those that got it go on
 // writing into it while all members make another one: no write may land there.
 func (p *player) window(ctx context.Context, team *runtime.Team) {
-	const elements = 4096
+	const elements = slabs/8 + 10_000 // one that stays shows beside the slabs
 	var doomed *window.Window[int64]
 	outer := ctx
 	p.fused(ctx, "Allocate", func(ctx context.Context) (err error) {
@@ -151,6 +163,9 @@ func (p *player) window(ctx context.Context, team *runtime.Team) {
 		}
 	}
 	p.NoError(w.Free(ctx))
+	if doomed != nil {
+		p.mayBeBroken(doomed.Free(ctx), "Window.Free")
+	}
 }
 
 // scribble writes all over a window, as far as it can be reached.

@@ -151,7 +151,7 @@ func (t *Team) meet(ctx context.Context, card teamCard) ([]teamCard, error) {
 func explain(err error) error {
 	var left *bootstrap.AbandonedError
 	if errors.As(err, &left) {
-		return &fabric.UndecidedError{Err: left.Cause}
+		return &fabric.UndecidedError{Err: explain(left.Cause)}
 	}
 	var dead *bootstrap.PeerDeadError
 	var refused *bootstrap.RefusedError

@@ -13,9 +13,9 @@ import (
 
 func TestHeatIsTheSameHoweverTheRingIsDivided(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4} {
-		for _, fma := range []int{-1, 0} {
-			t.Run(fmt.Sprintf("%d ranks, switch point %d", n, fma), func(t *testing.T) {
-				require.NoError(t, testjob.RunLocal(t.Context(), n, heat, runtime.WithFMAMax(fma)))
+		for name, opts := range map[string][]runtime.Option{"mapped": nil, "queued": {runtime.WithFMAMax(0)}} {
+			t.Run(fmt.Sprintf("%d ranks, %s", n, name), func(t *testing.T) {
+				require.NoError(t, testjob.RunLocal(t.Context(), n, heat, opts...))
 			})
 		}
 	}
