@@ -29,8 +29,11 @@ func drawTrial(seed uint64) trial {
 	ways := testjob.Transports(2 + rng.IntN(4))
 	t := trial{seed: seed, config: ways[rng.IntN(len(ways))], width: []int{1, 16, 700, 12_000}[rng.IntN(4)]}
 	t.linger = t.config.Provider == "tcp" && rng.IntN(3) == 0
-	if !t.config.Mapped() && !t.config.NIC && rng.IntN(2) == 0 {
-		t.faults = drawFaults(rng)
+	if c := &t.config; !c.Mapped() {
+		c.Shallow, c.Refusing = rng.IntN(4) == 0, rng.IntN(4) == 0
+		if !c.NIC && !c.Shallow && !c.Refusing {
+			t.faults = drawFaults(rng)
+		}
 	}
 	return t
 }
