@@ -105,7 +105,7 @@ func Counted(t *fabric.Team) int {
 }
 
 // LookAtDoor waits for a knock of a rank, and takes it under brief as Accept does.
-func LookAtDoor(ctx context.Context, l *Listener, rank int, brief context.Context) error {
+func LookAtDoor(ctx, brief context.Context, l *Listener, rank int) error {
 	door := l.doors[rank].end
 	if err := l.team.Fabric(fabric.Key{}).Wait(ctx, door.hasArrived); err != nil {
 		return err

@@ -57,7 +57,7 @@ func TestAcceptTakesAKnockThatGaveUpWaitingForItsRank(t *testing.T) {
 			}
 			l, err := rpipe.Listen(ctx, r.World)
 			r.NoError(err)
-			r.NoError(rpipe.LookAtDoor(ctx, l, 0, over(ctx)))
+			r.NoError(rpipe.LookAtDoor(ctx, over(ctx), l, 0))
 			accepted, err := l.Accept()
 			r.NoError(err)
 			r.NoError(accepted.Close())

@@ -2,7 +2,6 @@ package runtime_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,7 +24,7 @@ func TestAMemberThatMissedTheWordOfABrokenTeamHearsItWhenItWaits(t *testing.T) {
 				r.ErrorIs(err, runtime.ErrTeamBroken)
 				r.ErrorIs(err, runtime.ErrUnreachable)
 				var e *runtime.TeamError
-				r.True(errors.As(err, &e))
+				r.ErrorAs(err, &e)
 				r.Equal(1, e.Rank)
 			}
 			r.NoError(r.World.Barrier(ctx))

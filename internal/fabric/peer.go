@@ -221,7 +221,7 @@ func (f *Fabric) join(ctx context.Context, p *Peer, rep *connectReply) (*Peer, e
 func (f *Fabric) serveConnect(ctx context.Context, from int, req connectRequest) (connectReply, error) {
 	rep, err := f.makePassive(ctx, from, req)
 	if mine := exhausted(f.cfg.Rank, err); mine != nil {
-		return connectReply{Exhausted: mine.Cause}, nil
+		return connectReply{Exhausted: mine.Cause}, nil //nolint:nilerr // the reply says it
 	}
 	return rep, err
 }

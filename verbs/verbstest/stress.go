@@ -100,7 +100,7 @@ func severalPollers(t *testing.T, h Harness) {
 					}
 				}
 				if wc, err := next(a.scq); err != nil || wc.Status != verbs.Success {
-					return fmt.Errorf("round %d: %+v: %v", round, wc, err)
+					return errors.Join(fmt.Errorf("round %d: %+v", round, wc), err)
 				}
 			}
 			return nil
