@@ -168,17 +168,17 @@ func (p *player) window(ctx context.Context, team *runtime.Team) {
 	}
 }
 
-// scribble writes all over a window, as far as it can be reached.
+// scribble writes all over this rank's share of a window, as far as it can be reached.
 func (p *player) scribble(ctx context.Context, w *window.Window[int64]) {
 	if w == nil {
 		return
 	}
-	dead := make([]int64, w.Len())
+	dead := make([]int64, w.Len()/p.N)
 	for i := range dead {
 		dead[i] = 0xdead
 	}
 	for target := range p.N {
-		err := errors.Join(w.Put(ctx, target, 0, dead), w.Flush(ctx, target))
+		err := errors.Join(w.Put(ctx, target, p.Me*len(dead), dead), w.Flush(ctx, target))
 		for _, harm := range []error{runtime.ErrRankDead, runtime.ErrUnreachable} {
 			p.NotErrorIs(err, harm, p.at("Put", target))
 		}

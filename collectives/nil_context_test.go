@@ -35,6 +35,7 @@ func TestANilContextIsOneThatNeverEnds(t *testing.T) {
 		_, err = window.FetchAdd(none, w, r.Left(), 0, 1)
 		r.NoError(err)
 		r.NoError(window.AtomicAdd(none, w, r.Left(), 0, 1))
+		r.NoError(w.Fence(none))
 		put, err := w.StartPut(none, r.Right(), 0, long)
 		r.NoError(err)
 		r.NoError(put.Wait(none))
