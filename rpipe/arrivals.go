@@ -54,7 +54,7 @@ func (r *readerEnd) arrivals() <-chan struct{} {
 		// A writer that was closed before says no more. One that is opened later
 		// finds this end, and its end comes as a notification.
 		if _, deserted, err := r.join(w.ctx, false); err == nil && deserted {
-			r.endsUnwritten(w.ctx)
+			r.eof = true
 		}
 	}
 	r.watched.Store(w)

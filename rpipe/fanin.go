@@ -96,8 +96,8 @@ func (f *FanIn[T]) opened() {
 // Read returns the next block of any of the pipes, waiting for one, and the
 // position in OpenFanIn's writers of the rank that wrote it. Blocks of one writer
 // come in order. Among writers it goes in turn, so that each gets its blocks read,
-// however much the others write. io.EOF: all of them have closed their pipes, and
-// all was read.
+// however much the others write. io.EOF: all of them have closed their pipes, all was
+// read, and the writers know that, as from Reader.Read.
 //
 // A pull pipe whose blocks here were not freed and leave no room for its next one is
 // passed over until a Free: the others go on.

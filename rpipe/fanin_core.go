@@ -36,7 +36,7 @@ type fanIn struct {
 // A member is what the fan-in knows of a pipe beside its end.
 type member struct {
 	over   bool
-	full   bool   // its next block is taken from the ring and not handed out: no room, or no answer
+	full   bool   // its next block, or its end, is taken from the ring and not handed out: no room, or no answer
 	silent bool   // its writer's rank did not answer in time
 	doomed error  // what became of the writer; what has arrived is read first
 	wants  uint64 // how often the writer has waited, as far as it was looked at

@@ -123,8 +123,8 @@ func (f *fanIn) meetNext(ctx context.Context) error {
 	m.silent = errors.Is(err, errNoRoom)
 	switch {
 	case deserted:
-		r.endsUnwritten(ctx)
-		f.retire(i, nil)
+		r.eof = true
+		f.fills(i, true) // the end comes next
 	case err != nil && r.usable() != nil:
 		m.doomed = err
 		f.groups[i/groupSize].vague = true

@@ -58,7 +58,7 @@ func (f *fanIn) pop(ctx context.Context, i int) (arrival, bool, error) {
 		return nobody, false, errSelfClosed // the pipe's memory may be gone
 	}
 	g.taken += r.taker.Count() - before
-	f.fills(i, !ok && r.have)
+	f.fills(i, !ok && (r.have || r.eof))
 	f.listen(r, m, g)
 	switch {
 	case ok:
@@ -77,7 +77,7 @@ func (f *fanIn) pop(ctx context.Context, i int) (arrival, bool, error) {
 	return arrival{from: i}, false, err
 }
 
-// fills notes whether a pipe's next block is taken and not handed out.
+// fills notes whether a pipe's next block, or its end, is taken and not handed out.
 func (f *fanIn) fills(i int, full bool) {
 	m, g := &f.pipes[i], &f.groups[i/groupSize]
 	switch {

@@ -34,9 +34,10 @@ func OpenReader[T any](ctx context.Context, t *runtime.Team, writer int, opts ..
 
 // Read returns the next block that was written, waiting for it: it polls the
 // notification flag that comes behind the block. The block is the reader's until
-// Free. io.EOF: the writer has closed the pipe and all was read. What has arrived
-// is returned before an error that came later. Kind: local; in a pull pipe from a
-// rank that is not mapped, one-sided.
+// Free. io.EOF: the writer has closed the pipe, all was read, and Read has told the
+// writer, whose Close waits for that. When ctx ends first, Read returns the cause: call it
+// again, or Close. What has arrived is returned before an error that came later. Kind:
+// local; in a pull pipe from a rank that is not mapped, one-sided.
 func (r *Reader[T]) Read(ctx context.Context) (Block[T], error) {
 	a, mem, err := r.end.readBlock(ctx)
 	if err != nil {

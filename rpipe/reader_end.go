@@ -17,7 +17,7 @@ type readerEnd struct {
 	taker    rmalloc.FlagTaker
 	next     rmalloc.Flag // taken from the ring, and not handed out yet
 	have     bool
-	eof      bool   // no notification follows
+	eof      bool   // no notification follows, which the writer may not know yet
 	ending   bool   // the last block that is freed lets the writer go; under the mutex
 	polls    uint64 // that found no writer
 	calls    uint64 // that read, and have ended

@@ -127,9 +127,7 @@ func (r *readerEnd) seek(ctx context.Context) error {
 		return nil
 	}
 	_, deserted, err := r.join(ctx, false)
-	if deserted {
-		r.endsUnwritten(ctx)
-	}
+	r.eof = r.eof || deserted
 	return err
 }
 
@@ -175,7 +173,7 @@ func (r *readerEnd) look(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	if r.eof {
-		return false, io.EOF
+		return false, r.finish(ctx)
 	}
 	f, verdict := r.taker.Take(r.flag(r.taker.Index()))
 	if verdict == rmalloc.NotYet && r.forsaken() {
@@ -190,11 +188,7 @@ func (r *readerEnd) look(ctx context.Context) (bool, error) {
 		return false, r.breaks(errBadFlag)
 	case f.Kind == rmalloc.Close:
 		r.eof = true
-		if !r.joined.Load() && r.fate() == nil {
-			_, _, _ = r.join(ctx, true) // the writer waits for the last word; Close tries again
-		}
-		r.finish(ctx)
-		return false, io.EOF
+		return false, r.finish(ctx)
 	case f.Length%r.spec.size != 0:
 		return false, r.breaks(errPartElement)
 	}
@@ -241,26 +235,30 @@ func (r *readerEnd) meet(ctx context.Context) error {
 	defer cancel(nil)
 	defer context.AfterFunc(r.open, func() { cancel(errSelfClosed) })()
 	_, deserted, err := r.join(ctx, true)
-	if deserted {
-		r.endsUnwritten(ctx)
-	}
+	r.eof = r.eof || deserted
 	return err
 }
 
-func (r *readerEnd) endsUnwritten(ctx context.Context) {
-	r.eof = true
-	r.finish(ctx)
-}
-
-// finish lets the writer know that everything was read. Blocks that lie at the
-// writer keep it waiting.
-func (r *readerEnd) finish(ctx context.Context) {
+// finish lets the writer know that everything was read, and returns io.EOF. The writer's
+// Close waits for that word: when ctx ends first, finish returns the cause, and the next
+// read tries again. Blocks that lie at the writer keep it waiting.
+func (r *readerEnd) finish(ctx context.Context) error {
 	r.mu.Lock()
 	r.ending = r.books.borrows() && r.books.held() > 0
 	busy := r.ending
 	r.mu.Unlock()
-	if !busy {
-		// Close tries again.
-		_ = r.end(ctx, drained)
+	if busy {
+		return io.EOF
 	}
+	var err error
+	if !r.joined.Load() && r.fate() == nil {
+		err = r.meet(ctx)
+	}
+	if err == nil {
+		err = r.end(ctx, drained)
+	}
+	if err != nil && errors.Is(err, context.Cause(ctx)) && r.fate() == nil {
+		return err
+	}
+	return io.EOF // a writer that cannot be told has nobody who waits
 }

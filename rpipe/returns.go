@@ -202,8 +202,11 @@ func (r *returns) put(ctx context.Context, n int, credit uint64) error {
 			p.words, p.at = p.words[n:], p.at+n
 			return nil
 		}
-		if ctx.Err() != nil || !errors.Is(err, context.Canceled) {
+		switch {
+		case !errors.Is(err, context.Canceled):
 			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
 		}
 		// This flag tells nothing new, and waits for room in the queue.
 		if err := r.p.putFlag(ctx, 0, nil, creditFlag, r.told.Load()); err != nil {

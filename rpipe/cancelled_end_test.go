@@ -1,0 +1,101 @@
+package rpipe_test
+
+import (
+	"context"
+	"io"
+	"sync/atomic"
+	"testing"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+)
+
+// A source is a Reader, or a FanIn of one pipe.
+type source struct {
+	read    func(ctx context.Context) error // a block, which it frees
+	arrived func() bool
+	clog    func(full *atomic.Bool)
+	close   func(ctx context.Context) error
+}
+
+// sources open each kind of source from rank 0.
+var sources = map[string]func(ctx context.Context, r *testjob.Rank) source{
+	"reader": func(ctx context.Context, r *testjob.Rank) source {
+		rd, err := rpipe.OpenReader[byte](ctx, r.World, 0)
+		r.NoError(err)
+		read := func(ctx context.Context) error { _, err := rd.Recv(ctx, nil); return err }
+		return source{read, rd.Arrived, rd.Clog, rd.Close}
+	},
+	"fan-in": func(ctx context.Context, r *testjob.Rank) source {
+		in, err := rpipe.OpenFanIn[byte](ctx, r.World, []int{0})
+		r.NoError(err)
+		read := func(ctx context.Context) error {
+			b, _, err := in.Read(ctx)
+			if err == nil {
+				err = in.Free(b)
+			}
+			return err
+		}
+		return source{read, in.HasNews, in.Clog, in.Close}
+	},
+}
+
+// cancelledAtTheEnd has rank 0 run write, whose Close waits until rank 1 has read all.
+// Rank 1 runs begin, which returns what comes ahead of its last read; a read before that
+// meets the end of the pipe and is cancelled.
+func cancelledAtTheEnd(t *testing.T, write, begin func(ctx context.Context, r *testjob.Rank, in *source) (last func())) {
+	for kind, open := range sources {
+		t.Run(kind, func(t *testing.T) {
+			testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+				c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+					if r.Me == 0 {
+						write(ctx, r, nil)
+						r.NoError(r.World.Barrier(ctx))
+						return
+					}
+					in := open(ctx, r)
+					last := begin(ctx, r, &in)
+					r.NoError(r.World.Fabric(key).Wait(ctx, in.arrived))
+					r.ErrorIs(in.read(ended(ctx)), context.Canceled)
+					last()
+					r.Equal(io.EOF, in.read(ctx))
+					r.NoError(r.World.Barrier(ctx), "the writer has closed")
+					r.NoError(in.close(ctx))
+				})
+			})
+		})
+	}
+}
+
+// The word that the writer's Close waits for finds no room in the queue.
+func TestAWriterClosesThoughTheReadOfItsEndWasCancelled(t *testing.T) {
+	cancelledAtTheEnd(t, func(ctx context.Context, r *testjob.Rank, _ *source) func() {
+		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1)
+		r.NoError(err)
+		r.NoError(w.Send(ctx, []byte{1}))
+		r.NoError(r.World.Barrier(ctx), "the block is read")
+		r.NoError(w.Close(ctx))
+		return nil
+	}, func(ctx context.Context, r *testjob.Rank, in *source) func() {
+		r.NoError(in.read(ctx))
+		var full atomic.Bool
+		full.Store(true)
+		in.clog(&full)
+		r.NoError(r.World.Barrier(ctx))
+		return func() { full.Store(false) }
+	})
+}
+
+// The reader has not met the writer as it finds the end.
+func TestAWriterClosesThoughItsReaderWasCancelledAsTheyMet(t *testing.T) {
+	cancelledAtTheEnd(t, func(ctx context.Context, r *testjob.Rank, _ *source) func() {
+		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1)
+		r.NoError(err)
+		r.NoError(r.World.Barrier(ctx), "the reader is open")
+		r.NoError(w.Close(ctx))
+		return nil
+	}, func(ctx context.Context, r *testjob.Rank, _ *source) func() {
+		r.NoError(r.World.Barrier(ctx))
+		return func() {}
+	})
+}

@@ -1,0 +1,33 @@
+package rpipe
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// A fullLink has flags find no room in the queue to the other end while full is set.
+type fullLink struct {
+	link
+	full *atomic.Bool
+}
+
+func (l *fullLink) putFlag(ctx context.Context, to int, src []byte, flag int, value uint64) error {
+	if l.full.Load() {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	return l.link.putFlag(ctx, to, src, flag, value)
+}
+
+// Clog has the reader's words find no room in the queue to the writer while full is set.
+func (r *Reader[T]) Clog(full *atomic.Bool) { r.end.link = &fullLink{r.end.link, full} }
+
+// HasNews tells that a Read has something to do.
+func (f *FanIn[T]) HasNews() bool { return f.in.hasNews() }
+
+// Clog is Reader's, of all pipes.
+func (f *FanIn[T]) Clog(full *atomic.Bool) {
+	for _, r := range f.readers {
+		r.Clog(full)
+	}
+}
