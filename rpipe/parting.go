@@ -19,6 +19,7 @@ type parting struct {
 	left     bool       // the memory is given back
 	unseen   bool       // the other end was not there: it finds the card
 	alone    bool       // the other end has said its last word and is not there any more
+	unlooked counter    // by which the other end is to be told to look; its number is 0 once that is done
 
 	differs atomic.Bool // the cards do
 	disowns atomic.Bool // and the other end knows
@@ -98,7 +99,7 @@ func (p *pipe) rejoin(ctx context.Context, heard bool) (deserted bool) {
 // it does not know.
 func (p *pipe) disownOther(ctx context.Context) {
 	if b := &p.parting; b.differs.Load() && !b.disowns.Load() {
-		b.disowns.Store(p.disown(ctx))
+		b.disowns.Store(p.knock(ctx) && p.disown(ctx))
 	}
 }
 

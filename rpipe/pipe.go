@@ -120,10 +120,12 @@ func (p *pipe) join(ctx context.Context, wait bool) (joined, deserted bool, err 
 	})
 	// The cause of ctx's end may be any error, and says nothing about the card.
 	if refused != nil || errors.Is(err, ErrCorrupt) && ctx.Err() == nil {
-		p.knock(ctx, counter)
+		p.parting.unlooked = counter
 		if errors.Is(refused, runtime.ErrMismatch) {
 			p.parting.differs.Store(true)
 			p.disownOther(ctx)
+		} else {
+			p.knock(ctx)
 		}
 		return false, false, p.breaks(err)
 	}

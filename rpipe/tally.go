@@ -3,6 +3,7 @@ package rpipe
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -134,10 +135,20 @@ func (p *pipe) joinCounter(ctx context.Context, c counter) error {
 }
 
 // knock has the reader look at this pipe although nothing was put there: it
-// learns that the two ends differ. If that does not get through, nobody is there
-// to learn it.
-func (p *pipe) knock(ctx context.Context, c counter) {
-	if c.number != 0 && p.openCounter(ctx, c.number-1, c.group) == nil {
-		_ = p.tell(ctx)
+// learns that the two ends differ. It is false when ctx ends first; with any other
+// failure no reader is there to learn it.
+func (p *pipe) knock(ctx context.Context) (done bool) {
+	c := &p.parting.unlooked
+	if c.number == 0 {
+		return true
 	}
+	err := p.openCounter(ctx, c.number-1, c.group)
+	switch {
+	case err == nil:
+		_ = p.tell(ctx)
+	case errors.Is(err, context.Cause(ctx)):
+		return false
+	}
+	c.number = 0
+	return true
 }

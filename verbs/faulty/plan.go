@@ -27,11 +27,11 @@ type Plan struct {
 	DelayStarts      float64 // chance that a request is held before it starts
 	DelayCompletions float64 // chance that a completion is held before it can be polled
 	Reorder          float64 // chance that a READ or an atomic lets later requests pass
-	PartialPosts     float64 // chance that PostSend takes only some of several requests
-	QueueFull        float64 // chance that PostSend takes none
 
-	// PostSend refuses by QueueFull and PartialPosts only while a signalled request of the
-	// queue pair has ended and its completion was not polled: polling then helps.
+	// PostSend refuses by these only while a signalled request of the queue pair has ended
+	// and its completion was not polled: polling then helps.
+	PartialPosts float64 // chance that PostSend takes only some of several requests
+	QueueFull    float64 // chance that PostSend takes none
 
 	Errors []Error
 	Cuts   []Cut
