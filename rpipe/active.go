@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -72,6 +73,7 @@ func WithWorkers(n int) Option {
 // reply may be as large as the pipes' heaps, less 24
 // bytes. Kind: local; ranks connect on first use.
 func OpenActive(ctx context.Context, t *runtime.Team, handlers Handlers, opts ...Option) (*Active, error) {
+	ctx = wait.Context(ctx)
 	if t == nil {
 		return nil, fmt.Errorf("OpenActive: %w", runtime.ErrTeam)
 	}
@@ -117,6 +119,7 @@ func (a *Active) open(ctx context.Context, t *runtime.Team, o *options, pipes []
 // rank died, before or after. The connection is as good as before after either.
 // Kind: one-sided; the target's workers run the handler.
 func (a *Active) Call(ctx context.Context, rank int, name string, request []byte) ([]byte, error) {
+	ctx = wait.Context(ctx)
 	c, id, err := a.calls.begin(rank)
 	if err == nil && a.closing.Load() {
 		a.calls.forget(id)
@@ -146,6 +149,7 @@ func (a *Active) Call(ctx context.Context, rank int, name string, request []byte
 // is not told. The message leaves with others, or after a while (WithBound), or by
 // Flush. It waits for room on the way there. Kind: one-sided.
 func (a *Active) Send(ctx context.Context, rank int, name string, request []byte) error {
+	ctx = wait.Context(ctx)
 	err := a.calls.reachable(rank)
 	if err == nil && a.closing.Load() {
 		err = errSelfClosed
@@ -159,6 +163,7 @@ func (a *Active) Send(ctx context.Context, rank int, name string, request []byte
 // Flush has all messages leave that were sent. Kind: one-sided; it does not wait
 // until they have arrived.
 func (a *Active) Flush(ctx context.Context) error {
+	ctx = wait.Context(ctx)
 	var errs []error
 	for i := range a.requests.drops {
 		d := &a.requests.drops[i]
@@ -196,6 +201,7 @@ type ActiveStats struct {
 // messages may be lost. The second call does nothing. A handler cannot close what
 // waits for it. Kind: collective.
 func (a *Active) Close(ctx context.Context) (err error) {
+	ctx = wait.Context(ctx)
 	if ctx.Value(handlerOf{a}) != nil {
 		return errCloseWithin
 	}

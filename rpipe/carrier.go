@@ -10,6 +10,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/window"
 )
@@ -70,6 +71,7 @@ const (
 // numbers of blocks. All ranks give the same. Open the pipes WithCarrier. Kind:
 // collective.
 func OverWindow(ctx context.Context, t *runtime.Team, ends int, opts ...Option) (*Carrier, error) {
+	ctx = wait.Context(ctx)
 	if t == nil {
 		return nil, fmt.Errorf("OverWindow: %w", runtime.ErrTeam)
 	}
@@ -152,6 +154,7 @@ func (c *Carrier) slotsOf(berth int) int {
 // closed before, at both ends: those that are still open are of no more use.
 // Kind: collective.
 func (c *Carrier) Close(ctx context.Context) error {
+	ctx = wait.Context(ctx)
 	if c.closed.Swap(true) {
 		return fmt.Errorf("Close of a carrier: %w", errCarrierClosed)
 	}

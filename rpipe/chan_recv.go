@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -33,6 +34,7 @@ func OpenReceiver[T any](ctx context.Context, t *runtime.Team, sender int, opts 
 // Recv returns the next value, waiting for it. io.EOF: the sender has closed and
 // all was received. Kind: as Reader's Read.
 func (c *Receiver[T]) Recv(ctx context.Context) (v T, err error) {
+	ctx = wait.Context(ctx)
 	if err := c.turn.take(ctx); err != nil {
 		return v, c.r.end.fail("Recv", err)
 	}
@@ -129,6 +131,7 @@ func (c *Receiver[T]) Arrivals() <-chan struct{} {
 // Close ends the channel at this end. Values that were not received are lost, and
 // the sender learns that. The second call does nothing. Kind: one-sided.
 func (c *Receiver[T]) Close(ctx context.Context) error {
+	ctx = wait.Context(ctx)
 	end := c.r.end
 	if !end.shut() {
 		return nil

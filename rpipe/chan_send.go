@@ -7,6 +7,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -62,6 +63,7 @@ func channel(opts []Option) []Option {
 // not sent. Values that are gathered leave within a millisecond after the pipe
 // takes a block. Kind: one-sided.
 func (s *Sender[T]) Send(ctx context.Context, v T) error {
+	ctx = wait.Context(ctx)
 	if err := s.turn.take(ctx); err != nil {
 		return s.failed("Send", err)
 	}
@@ -193,6 +195,7 @@ func unlessLater(err error) error {
 // until that has received everything, as Writer's Close does. An error says that
 // it has not. The second call does nothing. Kind: one-sided.
 func (s *Sender[T]) Close(ctx context.Context) error {
+	ctx = wait.Context(ctx)
 	if err := s.turn.take(ctx); err != nil {
 		return s.failed("Close", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -15,6 +16,7 @@ import (
 // number of goroutines may dial; those that dial the same listener take turns.
 // Kind: one-sided; waits for the listener.
 func Dial(ctx context.Context, t *runtime.Team, rank int, opts ...Option) (*Conn, error) {
+	ctx = wait.Context(ctx)
 	d, err := doorTo(t, rank, opts)
 	if err == nil {
 		err = d.turn.take(ctx)

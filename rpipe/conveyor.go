@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/internal/element"
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -77,6 +78,7 @@ const maxBatch = 1 << 24
 // two ends for each rank. Kind: local; ranks
 // connect on first use.
 func OpenConveyor[T any](ctx context.Context, t *runtime.Team, opts ...Option) (*Conveyor[T], error) {
+	ctx = wait.Context(ctx)
 	if t == nil {
 		return nil, fmt.Errorf("OpenConveyor: %w", runtime.ErrTeam)
 	}
@@ -119,7 +121,7 @@ func conveyed(opts []Option, size int) (options, []Option, error) {
 // later. It waits while there is no room for another block at that rank. Kind:
 // one-sided; local, but for one in so many records that fill a block.
 func (c *Conveyor[T]) Push(ctx context.Context, to int, record T) error {
-	return c.push(ctx, to, record, true)
+	return c.push(wait.Context(ctx), to, record, true)
 }
 
 // TryPush is Push without the wait: ok tells that the record was taken. Pull some
@@ -163,6 +165,7 @@ func (c *Conveyor[T]) push(ctx context.Context, to int, record T, wait bool) err
 // Flush has all records leave that were pushed. Kind: one-sided; it does not wait
 // until they have arrived.
 func (c *Conveyor[T]) Flush(ctx context.Context) error {
+	ctx = wait.Context(ctx)
 	var errs []error
 	for i := range c.lanes {
 		errs = append(errs, c.flush(ctx, &c.lanes[i], true))
@@ -201,6 +204,7 @@ func (c *Conveyor[T]) TryFlush() (ok bool, err error) {
 // Finish is Flush, and tells all ranks that this one pushes no more. When all have
 // said so, and all records are pulled, Pull is io.EOF. Kind: one-sided.
 func (c *Conveyor[T]) Finish(ctx context.Context) error {
+	ctx = wait.Context(ctx)
 	c.done = true
 	var errs []error
 	for i := range c.lanes {
@@ -231,6 +235,7 @@ func (c *Conveyor[T]) Stats() ConveyorStats {
 // more for this rank get ErrClosed: pull up to io.EOF before. The second call does
 // nothing. Kind: one-sided.
 func (c *Conveyor[T]) Close(ctx context.Context) error {
+	ctx = wait.Context(ctx)
 	if c.closed.Swap(true) {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"iter"
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -46,6 +47,7 @@ type FanIn[T any] struct {
 // windows do: what has arrived is read, and from then on Read fails with position -1.
 // Kind: local.
 func OpenFanIn[T any](ctx context.Context, t *runtime.Team, writers []int, opts ...Option) (*FanIn[T], error) {
+	ctx = wait.Context(ctx)
 	var o opening
 	f, err := addFanIn[T](ctx, &o, t, writers, opts)
 	if err != nil {
@@ -107,6 +109,7 @@ func (f *FanIn[T]) opened() {
 // pipe counts as closed from there on, and the next Read goes on with the others.
 // Position -1: it is of the call, such as the end of ctx. Kind: as Reader.Read's.
 func (f *FanIn[T]) Read(ctx context.Context) (b Block[T], from int, err error) {
+	ctx = wait.Context(ctx)
 	got, err := f.in.read(ctx)
 	if err != nil {
 		return b, got.from, f.failed("Read", got.from, err)
@@ -173,7 +176,7 @@ func (f *FanIn[T]) Stats() FanInStats { return f.in.stats() }
 
 // Close ends all pipes at this end, as Reader.Close does. The second call does
 // nothing. Kind: one-sided.
-func (f *FanIn[T]) Close(ctx context.Context) error { return f.in.close(ctx) }
+func (f *FanIn[T]) Close(ctx context.Context) error { return f.in.close(wait.Context(ctx)) }
 
 // FanInStats tell what a fan-in did.
 type FanInStats struct {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -40,6 +41,7 @@ type FanOut[T any] struct{ out *fanOut }
 // element of readers: of all, or of none. It takes memory for one more heap, where
 // blocks are filled. Kind: local; it connects to readers on first use.
 func OpenFanOut[T any](ctx context.Context, t *runtime.Team, readers []int, opts ...Option) (*FanOut[T], error) {
+	ctx = wait.Context(ctx)
 	if t == nil || len(readers) == 0 {
 		return nil, fmt.Errorf("OpenFanOut to %d readers: %w: give a team and at least one of its ranks", len(readers), runtime.ErrRange)
 	}
@@ -88,6 +90,7 @@ func (o *options) fansOut() error {
 // Alloc takes a block of n elements. Without room it waits until readers have read
 // some. ErrTooLarge: the heap is smaller. Kind: local.
 func (f *FanOut[T]) Alloc(ctx context.Context, n int) (Block[T], error) {
+	ctx = wait.Context(ctx)
 	size := element.Size[T]()
 	if n < 0 || n > math.MaxInt/size {
 		return Block[T]{}, f.out.fail("Alloc", fmt.Errorf("%d elements of %d bytes: %w", n, size, runtime.ErrRange))
@@ -111,6 +114,7 @@ func (f *FanOut[T]) Alloc(ctx context.Context, n int) (Block[T], error) {
 // with its rank; all others have the block. Without any reader left it is
 // ErrClosed. Kind: one-sided; completes at once.
 func (f *FanOut[T]) Write(ctx context.Context, b Block[T]) error {
+	ctx = wait.Context(ctx)
 	a, err := b.own(f.out.id)
 	if err != nil {
 		return f.out.fail("Write", err)
@@ -144,7 +148,7 @@ func (f *FanOut[T]) Send(ctx context.Context, src []T) error {
 
 // Flush returns when all blocks that were written lie in the readers' memory. Kind:
 // one-sided.
-func (f *FanOut[T]) Flush(ctx context.Context) error { return f.out.flush(ctx) }
+func (f *FanOut[T]) Flush(ctx context.Context) error { return f.out.flush(wait.Context(ctx)) }
 
 // Readers returns how many readers there are, without those that are out. Kind:
 // local.
@@ -162,7 +166,7 @@ func (f *FanOut[T]) Stats() (filled HeapStats, readers []WriterStats) {
 // Close tells all readers that no block follows, waits until they have read all of
 // them, and gives the memory back. It returns what became of readers that are gone
 // with blocks unread. The second call does nothing. Kind: one-sided.
-func (f *FanOut[T]) Close(ctx context.Context) error { return f.out.close(ctx) }
+func (f *FanOut[T]) Close(ctx context.Context) error { return f.out.close(wait.Context(ctx)) }
 
 // ErrUnfinished: another block has gone to some of the readers only, since ctx
 // ended meanwhile. Write or free that one first.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -51,6 +52,7 @@ func (b Remote[T]) Addr() Addr { return Addr(b.addr) }
 // connect on first use. WithName, WithHeap and WithCarrier are both ends'; WithBlocks
 // and WithPolicy are the client's alone; other options have no effect. Kind: local.
 func OpenHeap[T any](ctx context.Context, t *runtime.Team, server int, opts ...Option) (*Heap[T], error) {
+	ctx = wait.Context(ctx)
 	p, team, err := draft[T](t, server, opts)
 	if err != nil {
 		return nil, p.fail("OpenHeap", err)
@@ -66,6 +68,7 @@ func OpenHeap[T any](ctx context.Context, t *runtime.Team, server int, opts ...O
 // nobody: without room it fails with ErrFull at once. ErrTooLarge: the heap is
 // smaller. Kind: local once connected.
 func (h *Heap[T]) Alloc(ctx context.Context, n int) (Remote[T], error) {
+	ctx = wait.Context(ctx)
 	size := element.Size[T]()
 	if n < 0 || n > math.MaxInt/size {
 		return Remote[T]{}, h.end.fail("Alloc", fmt.Errorf("%d elements of %d bytes: %w", n, size, runtime.ErrRange))
@@ -84,6 +87,7 @@ func (h *Heap[T]) Alloc(ctx context.Context, n int) (Remote[T], error) {
 // Put stores src in the block from an index on. It returns at local completion:
 // src may be changed again. ErrStale: the block was freed. Kind: one-sided.
 func (h *Heap[T]) Put(ctx context.Context, b Remote[T], index int, src []T) error {
+	ctx = wait.Context(ctx)
 	at, err := h.place(b, index, len(src))
 	if err == nil && len(src) > 0 {
 		err = h.end.store(ctx, at, element.Bytes(src))
@@ -95,6 +99,7 @@ func (h *Heap[T]) Put(ctx context.Context, b Remote[T], index int, src []T) erro
 // returns nil, and the caller's again when it returns at all. ErrStale: the block was
 // freed. Kind: one-sided.
 func (h *Heap[T]) Get(ctx context.Context, b Remote[T], index int, dst []T) error {
+	ctx = wait.Context(ctx)
 	at, err := h.place(b, index, len(dst))
 	if err == nil && len(dst) > 0 {
 		err = h.end.load(ctx, at, element.Bytes(dst))
@@ -125,7 +130,9 @@ func (h *Heap[T]) Free(b Remote[T]) error {
 // Flush returns when everything that was put lies in the server's memory. It
 // fails where the server is dead, which puts and gets of mapped memory do not
 // notice. Kind: one-sided.
-func (h *Heap[T]) Flush(ctx context.Context) error { return h.end.fail("Flush", h.end.flushed(ctx)) }
+func (h *Heap[T]) Flush(ctx context.Context) error {
+	return h.end.fail("Flush", h.end.flushed(wait.Context(ctx)))
+}
 
 // Stats returns how full the heap is. It looks at all of its holes. Kind: local.
 func (h *Heap[T]) Stats() HeapStats { return h.end.stats() }
@@ -137,4 +144,6 @@ func (h *Heap[T]) Name() string { return h.end.name }
 // Close tells the server that its memory is used no more, once the calls that
 // other goroutines are in have returned. What is in the heap is lost. The second
 // call does nothing. Kind: one-sided.
-func (h *Heap[T]) Close(ctx context.Context) error { return h.end.fail("Close", h.end.close(ctx)) }
+func (h *Heap[T]) Close(ctx context.Context) error {
+	return h.end.fail("Close", h.end.close(wait.Context(ctx)))
+}

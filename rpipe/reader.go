@@ -9,6 +9,7 @@ import (
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -21,6 +22,7 @@ type Reader[T any] struct{ end *readerEnd }
 // the other one by OpenWriter with the same options. It does not wait for that:
 // the two connect on first use. Kind: local.
 func OpenReader[T any](ctx context.Context, t *runtime.Team, writer int, opts ...Option) (*Reader[T], error) {
+	ctx = wait.Context(ctx)
 	p, team, err := draft[T](t, writer, opts)
 	if err != nil {
 		return nil, p.fail("OpenReader", err)
@@ -39,6 +41,7 @@ func OpenReader[T any](ctx context.Context, t *runtime.Team, writer int, opts ..
 // again, or Close. What has arrived is returned before an error that came later. Kind:
 // local; in a pull pipe from a rank that is not mapped, one-sided.
 func (r *Reader[T]) Read(ctx context.Context) (Block[T], error) {
+	ctx = wait.Context(ctx)
 	a, mem, err := r.end.readBlock(ctx)
 	if err != nil {
 		return Block[T]{}, r.failed("Read", err)
@@ -108,7 +111,9 @@ func (r *Reader[T]) All(ctx context.Context) iter.Seq2[Block[T], error] {
 
 // Sync lets the writer know at once what was read and freed, which it learns by
 // itself a moment later. Kind: one-sided; does not wait for the writer.
-func (r *Reader[T]) Sync(ctx context.Context) error { return r.end.fail("Sync", r.end.sync(ctx)) }
+func (r *Reader[T]) Sync(ctx context.Context) error {
+	return r.end.fail("Sync", r.end.sync(wait.Context(ctx)))
+}
 
 // Stats returns what the reader did. Kind: local.
 func (r *Reader[T]) Stats() ReaderStats { return r.end.stats() }
@@ -130,7 +135,9 @@ func (r *Reader[T]) Free(b Block[T]) error {
 // Close ends the pipe at this end. Blocks that were not read are lost, and the
 // writer learns that the reader has closed. Blocks that were read mean nothing
 // any more. The second call does nothing. Kind: one-sided.
-func (r *Reader[T]) Close(ctx context.Context) error { return r.end.fail("Close", r.end.close(ctx)) }
+func (r *Reader[T]) Close(ctx context.Context) error {
+	return r.end.fail("Close", r.end.close(wait.Context(ctx)))
+}
 
 // Alone is for this module's own packages: nobody else can make a key. It tells that the
 // writer's end was never opened and never will be, for which this one, which is closed,

@@ -3,6 +3,7 @@ package rpipe
 import (
 	"context"
 
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -13,6 +14,7 @@ type Server struct{ end *serverEnd }
 // OpenHeap with the same name and size. It does not wait for that. WithName,
 // WithHeap (how much memory) and WithCarrier have an effect. Kind: local.
 func ServeHeap(ctx context.Context, t *runtime.Team, client int, opts ...Option) (*Server, error) {
+	ctx = wait.Context(ctx)
 	p, team, err := draft[byte](t, client, opts)
 	if err != nil {
 		return nil, p.fail("ServeHeap", err)
@@ -31,12 +33,16 @@ func ServeHeap(ctx context.Context, t *runtime.Team, client int, opts ...Option)
 // Wait returns when the client has closed the heap. It ends early with the
 // client's death. Nothing of what the client does before needs it. Kind: local,
 // but that it connects the two.
-func (s *Server) Wait(ctx context.Context) error { return s.end.fail("Wait", s.end.wait(ctx)) }
+func (s *Server) Wait(ctx context.Context) error {
+	return s.end.fail("Wait", s.end.wait(wait.Context(ctx)))
+}
 
 // Close takes the memory back as soon as the client uses it no more. One that has
 // not closed the heap gets errors from now on; the memory stays until it closes.
 // The second call does nothing. Kind: one-sided.
-func (s *Server) Close(ctx context.Context) error { return s.end.fail("Close", s.end.close(ctx)) }
+func (s *Server) Close(ctx context.Context) error {
+	return s.end.fail("Close", s.end.close(wait.Context(ctx)))
+}
 
 // Name returns the heap's name with its incarnation, such as "cache#0". Kind:
 // local.

@@ -8,6 +8,7 @@ import (
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -19,6 +20,7 @@ type Writer[T any] struct{ end *writerEnd }
 // the other one by OpenReader with the same options. It does not wait for that:
 // the two connect on first use. Kind: local.
 func OpenWriter[T any](ctx context.Context, t *runtime.Team, reader int, opts ...Option) (*Writer[T], error) {
+	ctx = wait.Context(ctx)
 	p, team, err := draft[T](t, reader, opts)
 	if err != nil {
 		return nil, p.fail("OpenWriter", err)
@@ -35,6 +37,7 @@ func OpenWriter[T any](ctx context.Context, t *runtime.Team, reader int, opts ..
 // reader frees some. ErrTooLarge: the heap is smaller. Kind: local where
 // synchronization is deferred and there is room, else one-sided.
 func (w *Writer[T]) Alloc(ctx context.Context, n int) (Block[T], error) {
+	ctx = wait.Context(ctx)
 	if size := element.Size[T](); n < 0 || n > math.MaxInt/size {
 		return Block[T]{}, w.end.fail("Alloc", fmt.Errorf("%d elements of %d bytes: %w", n, size, runtime.ErrRange))
 	}
@@ -55,6 +58,7 @@ func (w *Writer[T]) block(a rmalloc.Addr, n int) Block[T] {
 // ends first, the block is still the writer's. ErrStale: it was written or freed
 // before. Kind: one-sided; completes at once, the reader's Free frees the memory.
 func (w *Writer[T]) Write(ctx context.Context, b Block[T]) error {
+	ctx = wait.Context(ctx)
 	a, err := b.own(w.end.pipe)
 	if err == nil {
 		err = w.end.write(ctx, a)
@@ -80,6 +84,7 @@ func (w *Writer[T]) Send(ctx context.Context, src []T) error { return w.SendPart
 // a pull pipe their notifications: whoever is told of it sees them, even where
 // the writer's rank dies. Kind: one-sided.
 func (w *Writer[T]) Flush(ctx context.Context) error {
+	ctx = wait.Context(ctx)
 	return w.end.fail("Flush", w.end.flushed(ctx))
 }
 
@@ -95,7 +100,9 @@ func (w *Writer[T]) Name() string { return w.end.name }
 // them, and gives the pipe's memory back. When ctx ends first, or the reader is
 // gone, the error says so; the pipe is closed all the same. The second call does
 // nothing. Kind: one-sided.
-func (w *Writer[T]) Close(ctx context.Context) error { return w.end.fail("Close", w.end.close(ctx)) }
+func (w *Writer[T]) Close(ctx context.Context) error {
+	return w.end.fail("Close", w.end.close(wait.Context(ctx)))
+}
 
 // Alone is [Reader.Alone], of the reader's end.
 func (w *Writer[T]) Alone(fabric.Key) { w.end.parting.vain.Store(true) }

@@ -29,7 +29,7 @@
 // # When something goes wrong
 //
 // Every call that can wait takes a context and ends with an error. A nil context,
-// here and in packages window and collectives, is one that never ends. A rank that
+// here and in packages window, collectives and rpipe, is one that never ends. A rank that
 // died is [ErrRankDead] to all within a second; a connection without a sign of life
 // for the peer timeout is [ErrUnreachable], and a launcher without one
 // [ErrLauncherLost]. A collective call that was cancelled or failed at one rank

@@ -1,0 +1,199 @@
+package rpipe_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+)
+
+// TestANilContextIsOneThatNeverEnds makes all calls that take a context.
+func TestANilContextIsOneThatNeverEnds(t *testing.T) {
+	for name, calls := range map[string]func(r *testjob.Rank){
+		"pipe": nilPipe, "pipe over a window": nilPipeOverWindow, "fan": nilFan, "channel": nilChannel, "connection": nilConn,
+		"conveyor": nilConveyor, "active messages": nilActive, "heap": nilHeap,
+	} {
+		t.Run(name, func(t *testing.T) {
+			testjob.All(t, 2, func(_ context.Context, r *testjob.Rank) {
+				calls(r)
+				r.NoError(r.World.Barrier(nil)) //nolint:staticcheck // what this is about
+			})
+		})
+	}
+}
+
+var none context.Context
+
+func nilPipe(r *testjob.Rank) { nilPipeBy(r) }
+
+func nilPipeBy(r *testjob.Rank, opts ...rpipe.Option) {
+	opts = append(opts, rpipe.WithHeap(4096), rpipe.WithWidth(2))
+	w, err := rpipe.OpenWriter[byte](none, r.World, r.Right(), opts...)
+	r.NoError(err)
+	in, err := rpipe.OpenReader[byte](none, r.World, r.Left(), opts...)
+	r.NoError(err)
+	sent := make(chan error, 1)
+	go func() {
+		for range 20 { // more than the pipe is wide
+			if err := w.Send(none, make([]byte, 1000)); err != nil {
+				sent <- err
+				return
+			}
+		}
+		b, err := w.Alloc(none, 10)
+		if err == nil {
+			err = w.Write(none, b)
+		}
+		if err == nil {
+			err = w.SendParts(none, []byte{1}, []byte{2, 3})
+		}
+		if err == nil {
+			err = w.Flush(none)
+		}
+		sent <- err
+	}()
+	for range 20 {
+		_, err := in.Recv(none, make([]byte, 1000))
+		r.NoError(err)
+	}
+	b, err := in.Read(none)
+	r.NoError(err)
+	r.NoError(in.Free(b))
+	r.NoError(in.Sync(none))
+	r.NoError(<-sent)
+	go func() { sent <- w.Close(none) }()
+	for b, err := range in.All(none) {
+		r.NoError(err)
+		r.NoError(in.Free(b))
+	}
+	r.NoError(<-sent)
+	r.NoError(in.Close(none))
+}
+
+func nilPipeOverWindow(r *testjob.Rank) {
+	c, err := rpipe.OverWindow(none, r.World, 4, rpipe.WithHeap(4096), rpipe.WithWidth(2))
+	r.NoError(err)
+	nilPipeBy(r, rpipe.WithCarrier(c))
+	r.NoError(r.World.Barrier(none))
+	r.NoError(c.Close(none))
+}
+
+func nilFan(r *testjob.Rank) {
+	all := make([]int, r.N)
+	for i := range all {
+		all[i] = i
+	}
+	out, err := rpipe.OpenFanOut[byte](none, r.World, all)
+	r.NoError(err)
+	in, err := rpipe.OpenFanIn[byte](none, r.World, all)
+	r.NoError(err)
+	b, err := out.Alloc(none, 10)
+	r.NoError(err)
+	r.NoError(out.Write(none, b))
+	r.NoError(out.Send(none, []byte{1}))
+	r.NoError(out.Flush(none))
+	closed := make(chan error, 1)
+	go func() { closed <- out.Close(none) }()
+	one, _, err := in.Read(none)
+	r.NoError(err)
+	r.NoError(in.Free(one))
+	for b, err := range in.All(none) {
+		r.NoError(err)
+		r.NoError(in.Free(b.Block))
+	}
+	r.NoError(<-closed)
+	r.NoError(in.Close(none))
+}
+
+func nilChannel(r *testjob.Rank) {
+	out, err := rpipe.OpenSender[int](none, r.World, r.Right())
+	r.NoError(err)
+	in, err := rpipe.OpenReceiver[int](none, r.World, r.Left())
+	r.NoError(err)
+	r.NoError(out.Send(none, 1))
+	r.NoError(out.Send(none, 2))
+	_, err = in.Recv(none)
+	r.NoError(err)
+	closed := make(chan error, 1)
+	go func() { closed <- out.Close(none) }()
+	for _, err := range in.All(none) {
+		r.NoError(err)
+	}
+	r.NoError(<-closed)
+	r.NoError(in.Close(none))
+}
+
+func nilConn(r *testjob.Rank) {
+	l, err := rpipe.Listen(none, r.World)
+	r.NoError(err)
+	dialed := make(chan error, 1)
+	go func() {
+		c, err := rpipe.Dial(none, r.World, r.Right())
+		if err == nil {
+			_, err = c.Write([]byte{1})
+		}
+		if err == nil {
+			err = c.Close()
+		}
+		dialed <- err
+	}()
+	c, err := l.Accept()
+	r.NoError(err)
+	_, err = c.Read(make([]byte, 1))
+	r.NoError(err)
+	r.NoError(<-dialed)
+	r.NoError(c.Close())
+	r.NoError(l.Close())
+	open, err := rpipe.OpenConn(none, r.World, r.Right())
+	r.NoError(err)
+	r.NoError(open.Close())
+	if r.N > 2 { // else that was both
+		open, err = rpipe.OpenConn(none, r.World, r.Left())
+		r.NoError(err)
+		r.NoError(open.Close())
+	}
+}
+
+func nilConveyor(r *testjob.Rank) {
+	c, err := rpipe.OpenConveyor[int](none, r.World, rpipe.WithBatch(16))
+	r.NoError(err)
+	for to := range r.N {
+		r.NoError(c.Push(none, to, 1))
+	}
+	r.NoError(c.Flush(none))
+	_, _, err = c.Pull(none)
+	r.NoError(err)
+	r.NoError(c.Finish(none))
+	for _, err := range c.All(none) {
+		r.NoError(err)
+	}
+	r.NoError(c.Close(none))
+}
+
+func nilActive(r *testjob.Rank) {
+	a, err := rpipe.OpenActive(none, r.World, rpipe.Handlers{"echo": func(_ context.Context, _ int, request []byte) ([]byte, error) {
+		return request, nil
+	}})
+	r.NoError(err)
+	_, err = a.Call(none, r.Right(), "echo", []byte{1})
+	r.NoError(err)
+	r.NoError(a.Send(none, r.Right(), "echo", []byte{1}))
+	r.NoError(a.Flush(none))
+	r.NoError(a.Close(none))
+}
+
+func nilHeap(r *testjob.Rank) {
+	s, err := rpipe.ServeHeap(none, r.World, r.Left())
+	r.NoError(err)
+	h, err := rpipe.OpenHeap[int](none, r.World, r.Right())
+	r.NoError(err)
+	b, err := h.Alloc(none, 4)
+	r.NoError(err)
+	r.NoError(h.Put(none, b, 0, []int{1}))
+	r.NoError(h.Get(none, b, 0, make([]int, 1)))
+	r.NoError(h.Flush(none))
+	r.NoError(h.Close(none))
+	r.NoError(s.Wait(none))
+	r.NoError(s.Close(none))
+}
