@@ -47,6 +47,11 @@ func TestANilContextIsOneThatNeverEnds(t *testing.T) {
 
 		team, err := r.World.Split(none, 0, 0)
 		r.NoError(err)
+		w, err = window.Allocate[int64](none, team, 1)
+		r.NoError(err)
+		_, err = w.Lock(none, r.Right(), window.Shared)
+		r.NoError(err)
+		r.ErrorIs(w.Free(none), window.ErrHeld)
 		r.NoError(team.Barrier(none))
 		_, err = team.Exchange(none, nil)
 		r.NoError(err)

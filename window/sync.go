@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/wait"
 )
 
 // Flush returns when this rank's earlier operations on the target have reached
@@ -94,6 +95,7 @@ func (c *core) leave(call fabric.Collective, err error) error {
 // holds a lock gets [ErrHeld]; the window ends all the same. When Free fails otherwise,
 // this rank's memory stays until [runtime.Team.Free]. Kind: collective.
 func (w *Window[T]) Free(ctx context.Context) error {
+	ctx = wait.Context(ctx)
 	held := w.part(ctx)
 	if w.freed.Swap(true) {
 		return w.fail("Free", ErrFreed)
