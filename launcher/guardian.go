@@ -87,12 +87,20 @@ func (g *guardian) spawn() (*os.Process, error) {
 		return nil, err
 	}
 	defer null.Close()
-	return os.StartProcess("/proc/self/exe", []string{guardianName}, &os.ProcAttr{
-		Dir:   "/",
-		Env:   []string{envGuardian + "=" + g.jobID, "GOMAXPROCS=1"},
-		Files: []*os.File{null, null, null, g.r},
-		Sys:   &syscall.SysProcAttr{Setsid: true},
-	})
+	var p *os.Process
+	done := make(chan error)
+	go func() {
+		var err error
+		p, err = os.StartProcess("/proc/self/exe", []string{guardianName}, &os.ProcAttr{
+			Dir:   "/",
+			Env:   []string{envGuardian + "=" + g.jobID, "GOMAXPROCS=1"},
+			Files: []*os.File{null, null, null, g.r},
+			Sys:   &syscall.SysProcAttr{Setsid: true},
+		})
+		done <- err
+	}()
+	err = awaitFork(done)
+	return p, err
 }
 
 // keep replaces a guardian that dies. The launcher goes on in any case.

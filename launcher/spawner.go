@@ -28,7 +28,7 @@ func newSpawner() *spawner {
 func (s *spawner) start(cmd *exec.Cmd, cpus *unix.CPUSet) error {
 	done := make(chan error)
 	s.work <- func() { done <- startOn(cmd, cpus) }
-	return <-done
+	return awaitFork(done)
 }
 
 // stop ends the thread. The children must have ended.
