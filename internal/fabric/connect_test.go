@@ -81,6 +81,17 @@ func TestManyContextsThatEndShareOneAttempt(t *testing.T) {
 	}
 }
 
+func TestAContextThatEndedEndsNoWaitForAConnectionThatIsThere(t *testing.T) {
+	r := ways()[0].rig(t)
+	r.use(t, 1)
+	ctx, cancel := context.WithCancelCause(watched(t))
+	cancel(errMade)
+	for range 100 { // a choice at random would fail half of them
+		_, err := r.ranks[0].Peer(ctx, 1)
+		require.NoError(t, err)
+	}
+}
+
 func TestAnAttemptThatFailsIsTakenBackAtTheTarget(t *testing.T) {
 	var rigs []*tallied
 	for _, w := range ways() {

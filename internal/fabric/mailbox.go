@@ -29,7 +29,7 @@ type mailbox struct {
 	bind *binding
 	qp   *verbs.QP
 	mr   *verbs.MR
-	// Written with polling held.
+	// Used with polling held.
 	due     []uint64 // slots whose answers found no room in the send queue, in order
 	wr      [1]driver.WorkRequest
 	seg     [1]driver.Segment
@@ -97,7 +97,10 @@ func (m *mailbox) close() error {
 		return nil
 	}
 	m.bind.mailboxes.Delete(m.qp.Num())
+	m.f.polling.Lock() // a goroutine that polls may have found the mailbox before
 	m.bind.due.Add(-int64(len(m.due)))
+	m.due = nil
+	m.f.polling.Unlock()
 	return m.mr.Close()
 }
 

@@ -109,6 +109,11 @@ func (f *Fabric) Peer(ctx context.Context, rank int) (*Peer, error) {
 		return nil, err
 	}
 	select {
+	case <-d.done: // there already: no wait that ctx could end
+		return d.peer, d.err
+	default:
+	}
+	select {
 	case <-d.done:
 		return d.peer, d.err
 	case <-ctx.Done():
