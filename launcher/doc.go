@@ -7,7 +7,7 @@
 //	 |-- supervise  one loop: exits, joins, goodbyes, signals, timers
 //	 |-- output     tags whole lines, or one file per rank
 //	 |-- words      the errors that end ranks: the same one of many ranks is printed once
-//	 |-- room       where the ranks of this host claim memory before they take it
+//	 |-- reservations  where the ranks of this host reserve memory before they commit it
 //	 |-- bootstrap  the rendezvous, which is told of every death
 //	 `-- guardians  two processes that clean up if this one is killed
 //

@@ -29,17 +29,17 @@ type job struct {
 	secret []byte
 	size   int
 
-	room      *memory.Memfd // in which the ranks claim memory
-	server    *bootstrap.Server
-	placement *placement
-	spawner   *spawner
-	guardians []*guardian
-	input     *input
-	output    *output
-	words     *lastWords // nil: ranks print their errors themselves
-	ranks     []*process
-	events    chan event
-	over      chan struct{} // closed when nobody takes events any more
+	reservations *memory.Memfd // of memory by the ranks of this host
+	server       *bootstrap.Server
+	placement    *placement
+	spawner      *spawner
+	guardians    []*guardian
+	input        *input
+	output       *output
+	words        *lastWords // nil: ranks print their errors themselves
+	ranks        []*process
+	events       chan event
+	over         chan struct{} // closed when nobody takes events any more
 
 	supervision
 }
@@ -144,14 +144,14 @@ func newJob(spec Spec) (j *job, err error) {
 
 // makeFiles makes what ranks open by its path.
 func (j *job) makeFiles() (err error) {
-	if j.room, err = memory.NewRoom(); err != nil {
+	if j.reservations, err = memory.NewReservations(); err != nil {
 		return err
 	}
 	if j.spec.OutputDir != "" || j.spec.Stderr == nil {
 		return nil
 	}
 	if j.words, err = newLastWords(j.size); err != nil {
-		return errors.Join(err, j.room.Close())
+		return errors.Join(err, j.reservations.Close())
 	}
 	return nil
 }
@@ -202,6 +202,6 @@ func (j *job) release() error {
 	}
 	dismiss(j.guardians)
 	j.spawner.stop()
-	j.room.Close() //nolint:errcheck // the ranks are gone
+	j.reservations.Close() //nolint:errcheck // the ranks are gone
 	return lost
 }

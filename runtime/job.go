@@ -98,7 +98,7 @@ func initAt(ctx context.Context, p place, opts []Option) (*Job, error) {
 	j.aborted, j.abort = context.WithCancelCause(context.Background())
 	j.ended, j.end = context.WithCancelCause(j.aborted)
 	j.fabric, err = fabric.New(ctx, fabric.Config{Rank: p.env.Rank, Providers: w.providers, Heap: o.heap,
-		Shared: w.shared, Room: roomOf(p.env), FMAMax: o.fmaMax, Stats: o.stats, DeviceAtomics: o.atomics == "nic",
+		Shared: w.shared, Reservations: reservationsOf(p.env), FMAMax: o.fmaMax, Stats: o.stats, DeviceAtomics: o.atomics == "nic",
 		OwnCore: j.cores >= p.env.LocalSize, PeerTimeout: o.peerTimeout}, j.call)
 	if err != nil {
 		return nil, fmt.Errorf("rank %d: %w", p.env.Rank, err)

@@ -41,9 +41,9 @@ type Arena struct {
 	closed      bool
 }
 
-// New returns an arena of limit bytes, in a memfd when shared, whose pages it claims
-// in room.
-func New(limit int64, shared bool, room *memory.Room) (*Arena, error) {
+// New returns an arena of limit bytes, in a memfd when shared. It reserves
+// pages among those of other processes before it commits them.
+func New(limit int64, shared bool, reservations *memory.Reservations) (*Arena, error) {
 	limit = roundUp(limit)
 	a := &Arena{limit: limit}
 	if !shared {
@@ -53,7 +53,7 @@ func New(limit int64, shared bool, room *memory.Room) (*Arena, error) {
 	if err != nil {
 		return nil, fmt.Errorf("heap of %s: %w", size(limit), err)
 	}
-	m.Share(room)
+	m.Share(reservations)
 	a.memfd, a.ranges = m, freeList{{0, limit}}
 	return a, nil
 }

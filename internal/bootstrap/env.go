@@ -10,28 +10,28 @@ import (
 
 // The environment that grun gives to every rank.
 const (
-	EnvJobID       = "GRUN_JOB_ID"       // unique name of the job
-	EnvRank        = "GRUN_RANK"         // 0 to size-1
-	EnvSize        = "GRUN_SIZE"         // ranks in the job
-	EnvLocalRank   = "GRUN_LOCAL_RANK"   // number among the ranks of this host
-	EnvLocalSize   = "GRUN_LOCAL_SIZE"   // ranks on this host
-	EnvLocalCores  = "GRUN_LOCAL_CORES"  // cores of this host that they share
-	EnvAddr        = "GRUN_ADDR"         // host:port of the rendezvous
-	EnvSecret      = "GRUN_SECRET"       // SecretSize bytes in hex; never on a command line
-	EnvRoom        = "GRUN_ROOM"         // the file in which ranks of this host claim memory, see memory.Room; may lack
-	EnvLastWords   = "GRUN_LAST_WORDS"   // the pipe that takes the error which ends a rank, see LastWords; may lack
-	EnvProvider    = "GRUN_PROVIDER"     // auto, shm, tcp or ibv
-	EnvHeap        = "GRUN_HEAP"         // size of the arena, for instance 1GiB
-	EnvAtomics     = "GRUN_ATOMICS"      // cpu or nic
-	EnvRDMA        = "GRUN_RDMA"         // device=mlx5_0,port=1 and more, see ibv.ParseConfig
-	EnvFMAMax      = "GRUN_FMA_MAX"      // largest transfer by CPU stores; 0 queues everything
-	EnvStats       = "GRUN_STATS"        // 1: report statistics when closing; or 0
-	EnvPeerTimeout = "GRUN_PEER_TIMEOUT" // silence after which a peer is unreachable, for instance 30s
-	EnvCollectives = "GRUN_COLLECTIVES"  // messages: collectives do without mapped memory
-	EnvExplain     = "GRUN_EXPLAIN"      // collectives: say how calls are done
-	EnvTuned       = "GRUN_TUNED"        // a file of grun tune, or off
-	EnvIface       = "GRUN_IFACE"        // interface or subnet on which tcp listens, for instance eth0 or 10.1.0.0/16
-	EnvHosts       = "GRUN_HOSTS"        // a name for each rank's host, for instance a,a,b; without it ranks find out
+	EnvJobID        = "GRUN_JOB_ID"       // unique name of the job
+	EnvRank         = "GRUN_RANK"         // 0 to size-1
+	EnvSize         = "GRUN_SIZE"         // ranks in the job
+	EnvLocalRank    = "GRUN_LOCAL_RANK"   // number among the ranks of this host
+	EnvLocalSize    = "GRUN_LOCAL_SIZE"   // ranks on this host
+	EnvLocalCores   = "GRUN_LOCAL_CORES"  // cores of this host that they share
+	EnvAddr         = "GRUN_ADDR"         // host:port of the rendezvous
+	EnvSecret       = "GRUN_SECRET"       // SecretSize bytes in hex; never on a command line
+	EnvReservations = "GRUN_RESERVATIONS" // the file in which ranks of this host reserve memory, see memory.Reservations; may lack
+	EnvLastWords    = "GRUN_LAST_WORDS"   // the pipe that takes the error which ends a rank, see LastWords; may lack
+	EnvProvider     = "GRUN_PROVIDER"     // auto, shm, tcp or ibv
+	EnvHeap         = "GRUN_HEAP"         // size of the arena, for instance 1GiB
+	EnvAtomics      = "GRUN_ATOMICS"      // cpu or nic
+	EnvRDMA         = "GRUN_RDMA"         // device=mlx5_0,port=1 and more, see ibv.ParseConfig
+	EnvFMAMax       = "GRUN_FMA_MAX"      // largest transfer by CPU stores; 0 queues everything
+	EnvStats        = "GRUN_STATS"        // 1: report statistics when closing; or 0
+	EnvPeerTimeout  = "GRUN_PEER_TIMEOUT" // silence after which a peer is unreachable, for instance 30s
+	EnvCollectives  = "GRUN_COLLECTIVES"  // messages: collectives do without mapped memory
+	EnvExplain      = "GRUN_EXPLAIN"      // collectives: say how calls are done
+	EnvTuned        = "GRUN_TUNED"        // a file of grun tune, or off
+	EnvIface        = "GRUN_IFACE"        // interface or subnet on which tcp listens, for instance eth0 or 10.1.0.0/16
+	EnvHosts        = "GRUN_HOSTS"        // a name for each rank's host, for instance a,a,b; without it ranks find out
 )
 
 // SecretSize is the length of a job's secret in bytes.
@@ -45,7 +45,7 @@ type Env struct {
 	LocalCores           int
 	Addr                 string // host:port of the rendezvous
 	Secret               []byte
-	Room                 string // path of a memory.Room's memfd; "": none
+	Reservations         string // path of the memfd of memory.Reservations; "": none
 	LastWords            string // path of the pipe for last words; "": none
 }
 
@@ -60,7 +60,7 @@ func fromEnv(lookup func(string) (string, bool)) (env Env, ok bool, err error) {
 		return Env{}, false, nil
 	}
 	env.JobID = id
-	env.Room, _ = lookup(EnvRoom)
+	env.Reservations, _ = lookup(EnvReservations)
 	env.LastWords, _ = lookup(EnvLastWords)
 	for _, field := range []struct {
 		name string
@@ -143,7 +143,7 @@ func (e Env) Vars() []string {
 		EnvLocalCores + "=" + strconv.Itoa(e.LocalCores),
 		EnvAddr + "=" + e.Addr,
 		EnvSecret + "=" + hex.EncodeToString(e.Secret),
-		EnvRoom + "=" + e.Room,
+		EnvReservations + "=" + e.Reservations,
 		EnvLastWords + "=" + e.LastWords,
 	}
 }

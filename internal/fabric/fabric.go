@@ -21,13 +21,13 @@ type Control func(ctx context.Context, rank int, service string, payload []byte)
 
 // Config says how a rank is wired.
 type Config struct {
-	Rank      int
-	Providers []driver.Provider // in order of preference
-	Heap      int64             // bytes of registered memory that can be allocated
-	Shared    bool              // the heap is a memfd, so that other processes can map it
-	Room      *memory.Room      // where a shared heap claims pages; the Fabric closes it; nil: none
-	FMAMax    int               // switch point in bytes; 0 also turns mapping off; negative takes the default
-	Stats     bool              // count operations on mapped memory too
+	Rank         int
+	Providers    []driver.Provider    // in order of preference
+	Heap         int64                // bytes of registered memory that can be allocated
+	Shared       bool                 // the heap is a memfd, so that other processes can map it
+	Reservations *memory.Reservations // where a shared heap reserves pages; the Fabric closes it; nil: none
+	FMAMax       int                  // switch point in bytes; 0 also turns mapping off; negative takes the default
+	Stats        bool                 // count operations on mapped memory too
 	// DeviceAtomics has devices whose atomics must not be mixed with the CPU's
 	// apply all of them; without it the CPUs do.
 	DeviceAtomics bool
@@ -93,7 +93,7 @@ func New(ctx context.Context, cfg Config, control Control) (*Fabric, error) {
 
 func (f *Fabric) open(ctx context.Context) error {
 	var err error
-	if f.arena, err = arena.New(f.cfg.Heap, f.cfg.Shared, f.cfg.Room); err != nil {
+	if f.arena, err = arena.New(f.cfg.Heap, f.cfg.Shared, f.cfg.Reservations); err != nil {
 		return err
 	}
 	if f.head, err = f.arena.Alloc(headSize); err != nil {
@@ -186,7 +186,7 @@ func (f *Fabric) Close() error {
 	if f.arena != nil {
 		errs = append(errs, f.arena.Close())
 	}
-	errs = append(errs, f.cfg.Room.Close())
+	errs = append(errs, f.cfg.Reservations.Close())
 	return errors.Join(errs...)
 }
 

@@ -16,7 +16,7 @@ const commitStep = 64 << 20
 // maxAllowance is how much may be committed in small pieces between two looks
 // at the host's memory, which cost more than the pieces. It is never more than
 // a small part of what was left at the last look, and that part is left to all
-// processes of a Room together.
+// processes that share Reservations.
 const (
 	maxAllowance = 16 << 20
 	allowanceDiv = 64
@@ -40,25 +40,25 @@ func (h headroom) fit(n int64) error {
 // may be present afterwards.
 //
 // What the kernel would answer by killing a process is foreseen from
-// /proc/meminfo and the memory cgroup's limits. Processes of one Room are foreseen
-// together; others that allocate at the same time can still outrun that.
+// /proc/meminfo and the memory cgroup's limits. Processes that share
+// Reservations are foreseen together; others that allocate at the same time can still outrun that.
 func (m *Memfd) Commit(off, n int64) error {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if err := m.check(off, n); err != nil || n == 0 {
 		return err
 	}
-	c, err := m.foresee(off, n)
+	mine, err := m.foresee(off, n)
 	if err != nil {
 		return fmt.Errorf("memory: committing %d bytes: %w", n, err)
 	}
-	defer c.end()
+	defer mine.end()
 	for end := off + n; off < end; off += commitStep {
 		part := min(commitStep, end-off)
 		if err := m.commitPart(off, part); err != nil {
 			return fmt.Errorf("memory: committing %d bytes: %w", n, err)
 		}
-		c.took(part)
+		mine.committed(part)
 	}
 	return nil
 }
@@ -74,22 +74,22 @@ func (m *Memfd) check(off, n int64) error {
 	return nil
 }
 
-// foresee compares what is missing with what host and cgroup have left, and claims
+// foresee compares what is missing with what host and cgroup have left, and reserves
 // it.
-func (m *Memfd) foresee(off, n int64) (claim, error) {
+func (m *Memfd) foresee(off, n int64) (reservation, error) {
 	if m.allowance.Add(-n) >= 0 {
-		return claim{}, nil
+		return reservation{}, nil
 	}
-	c, left, err := m.room.claim(func(fits int64) int64 {
+	mine, left, err := m.reservations.reserve(func(fits int64) int64 {
 		if n <= fits {
 			return n
 		}
 		return m.missing(off, n)
 	})
 	if err == nil {
-		m.allowance.Store(min(left.bytes/allowanceDiv/m.room.size(), maxAllowance))
+		m.allowance.Store(min(left.bytes/allowanceDiv/m.reservations.sharers(), maxAllowance))
 	}
-	return c, err
+	return mine, err
 }
 
 const advice = "ask for less, raise the limit, or free some: `free -m`, stale files in /dev/shm (`df /dev/shm`), memory.max of the memory cgroup"

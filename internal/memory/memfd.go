@@ -18,9 +18,9 @@ const resizeSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW
 // A Memfd is a sealed memfd mapped once by its owner. Its pages come into
 // being by Commit. All methods may be called from any goroutine.
 type Memfd struct {
-	mem       []byte       // the mapping; never shorter-lived than the process
-	allowance atomic.Int64 // bytes that foresee lets pass unseen
-	room      *Room        // where memory is claimed; nil: this process is alone
+	mem          []byte        // the mapping; never shorter-lived than the process
+	allowance    atomic.Int64  // bytes that foresee lets pass unseen
+	reservations *Reservations // where commits reserve; nil: this process is alone
 
 	mu     sync.RWMutex // held for reading while a call uses fd
 	fd     int
@@ -81,8 +81,9 @@ func wholePages(size int64) (int64, error) {
 	return rounded, nil
 }
 
-// Share has commits from now on claim memory in a Room. The Memfd does not close it.
-func (m *Memfd) Share(r *Room) { m.room = r }
+// Share has commits reserve their memory among those of other processes from now on. The
+// Memfd does not close r.
+func (m *Memfd) Share(r *Reservations) { m.reservations = r }
 
 // Bytes is the whole mapping. After Close it reads garbage.
 func (m *Memfd) Bytes() []byte { return m.mem }

@@ -5,16 +5,16 @@ import (
 	"github.com/gopgas/gopgas/internal/memory"
 )
 
-// roomOf opens the room in which the ranks of this host claim memory. A rank that
+// reservationsOf opens the reservations that the ranks of this host share. A rank that
 // cannot, since it is another user's or in a container, looks at what is left
 // by itself.
-func roomOf(env bootstrap.Env) *memory.Room {
-	if env.Room == "" {
+func reservationsOf(env bootstrap.Env) *memory.Reservations {
+	if env.Reservations == "" {
 		return nil
 	}
-	room, err := memory.OpenRoom(env.Room, env.LocalSize)
+	r, err := memory.OpenReservations(env.Reservations, env.LocalSize)
 	if err != nil {
 		return nil
 	}
-	return room
+	return r
 }
