@@ -100,7 +100,7 @@ var picture = []layer{
 	{"internal/testjob", "runtime launcher internal/bootstrap internal/fabric internal/testwatch verbs/driver verbs/faulty verbs/ibv",
 		"it runs jobs for tests"},
 	{"internal/tools/*", "", "tools are apart"},
-	{"cmd/grun", "launcher runtime collectives internal/tuned internal/bootstrap internal/wait verbs verbs/driver",
+	{"cmd/grun", "launcher runtime collectives internal/tuned internal/bootstrap internal/memory internal/wait verbs verbs/driver",
 		"it is flags for the launcher, a doctor who asks runtime for the providers, and a tuner who measures collectives"},
 	{"examples/internal/*", "",
 		"it is what examples share of their subject, none of which is this module's"},

@@ -62,7 +62,7 @@ func TestRanksThatTogetherNeedMoreThanTheirCgroupHasAreToldSo(t *testing.T) {
 			said := strings.Split(strings.TrimSpace(j.stdout.String()), "\n")
 			require.Len(t, said, 4)
 			for _, line := range said {
-				require.Regexp(t, `^exhausted=true: .*\d+ MiB more are needed, memory cgroup \S+, whose limit is 256 MiB, has \d+ MiB left`, line)
+				require.Regexp(t, `^exhausted=true: .*\d+ MiB more are needed, memory cgroup \S+ \(limit 256 MiB\) has \d+ MiB left`, line)
 			}
 		}
 	}

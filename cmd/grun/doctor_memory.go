@@ -1,14 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/internal/memory"
 )
 
 // peerFlag makes a doctor pose as the rank whose memory another one maps.
@@ -19,50 +18,15 @@ const (
 	seals        = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 )
 
-func checkMemory() finding {
-	available, err := memAvailable("/proc/meminfo")
-	if err != nil {
-		return failing("read /proc/meminfo", err, "mount /proc")
-	}
-	text := bytesText(available) + " available for symmetric heaps"
-	if limit, found := cgroupLimit("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"); found && limit < available {
-		available = limit
-		text = bytesText(limit) + " allowed by the control group"
-	}
-	if available < littleMemory {
+func checkMemory() finding { return judgeMemory(memory.Available()) }
+
+// judgeMemory judges how much memory ranks can take, and what bounds it.
+func judgeMemory(left int64, bound string) finding {
+	text := fmt.Sprintf("%s left for symmetric heaps, bounded by %s", bytesText(uint64(left)), bound)
+	if left < littleMemory {
 		return finding{warn, text, "free memory, raise the container's limit, or pass a small --heap"}
 	}
 	return finding{verdict: ok, text: text}
-}
-
-// memAvailable reads the kernel's estimate of what can be allocated.
-func memAvailable(path string) (uint64, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	for s := bufio.NewScanner(f); s.Scan(); {
-		if rest, found := strings.CutPrefix(s.Text(), "MemAvailable:"); found {
-			kib, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-			return kib << 10, err
-		}
-	}
-	return 0, fmt.Errorf("no MemAvailable in %s", path)
-}
-
-// cgroupLimit reads the first of the files that holds a number.
-func cgroupLimit(paths ...string) (uint64, bool) {
-	for _, path := range paths {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		if n, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64); err == nil {
-			return n, true
-		}
-	}
-	return 0, false
 }
 
 // sealedMemfd makes memory as ranks share it, one page with text in it.
@@ -100,13 +64,13 @@ func checkSeals() finding {
 func checkPeer() finding {
 	const mend = "ranks of one user must be able to open /proc/PID/fd of each other: mount /proc without hidepid, allow ptrace reads; or use --provider tcp"
 	const text = "hello, neighbour"
-	memory, err := sealedMemfd(text)
+	shared, err := sealedMemfd(text)
 	if err != nil {
 		return failing("shared memory", err, mend)
 	}
-	defer memory.Close()
+	defer shared.Close()
 	peer := exec.Command("/proc/self/exe", "doctor", "--"+peerFlag)
-	peer.ExtraFiles = []*os.File{memory}
+	peer.ExtraFiles = []*os.File{shared}
 	stdin, err := peer.StdinPipe()
 	if err != nil {
 		return failing("start a peer", err, mend)

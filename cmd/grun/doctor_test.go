@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -55,23 +53,10 @@ func TestCoresAndClocksAreJudged(t *testing.T) {
 	require.Equal(t, warn, judgeClock("hpet").verdict)
 }
 
-func TestMemoryIsReadFromTheKernelsFiles(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-		return path
-	}
-	n, err := memAvailable(write("meminfo", "MemTotal: 9 kB\nMemAvailable:    2048 kB\n"))
-	require.NoError(t, err)
-	require.EqualValues(t, 2<<20, n)
-	_, err = memAvailable(write("empty", ""))
-	require.Error(t, err)
-	limit, found := cgroupLimit(filepath.Join(dir, "absent"), write("max", "max\n"), write("limit", "4096\n"))
-	require.True(t, found)
-	require.EqualValues(t, 4096, limit)
-	_, found = cgroupLimit(filepath.Join(dir, "max"))
-	require.False(t, found)
+func TestDoctorSaysHowMuchMemoryRanksCanTake(t *testing.T) {
+	require.Equal(t, finding{verdict: ok, text: "4.0 GiB left for symmetric heaps, bounded by the host"}, judgeMemory(4<<30, "the host"))
+	require.Equal(t, warn, judgeMemory(1<<20, "memory cgroup /job").verdict)
+	require.NotContains(t, checkMemory().text, "8.0 EiB", "this host has a bound")
 }
 
 func TestSizesAreWrittenForPeople(t *testing.T) {

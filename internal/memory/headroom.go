@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,13 @@ import (
 type headroom struct {
 	bytes int64
 	where string // what sets the limit
+}
+
+// Available returns how much memory processes of this group can take before the kernel
+// starts killing, and what bounds it: the host, or a control group.
+func Available() (bytes int64, bound string) {
+	left := readHeadroom(os.DirFS("/"))
+	return left.bytes, left.where
 }
 
 // readHeadroom takes the least of what the host and every memory cgroup above
@@ -35,7 +43,7 @@ func readHeadroom(root fs.FS) headroom {
 	}
 	for _, g := range cgroup.Above(root, "memory") {
 		if left, limit, ok := leftOf(g); ok {
-			consider(left, fmt.Sprintf("memory cgroup %s, whose limit is %d MiB,", g.Name, limit>>20))
+			consider(left, fmt.Sprintf("memory cgroup %s (limit %d MiB)", g.Name, limit>>20))
 		}
 	}
 	return least

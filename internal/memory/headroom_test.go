@@ -34,7 +34,7 @@ func TestHeadroomIsTheTightestCgroupsAboveUs(t *testing.T) {
 		"sys/fs/cgroup/job/rank/memory.max":     "max\n",
 		"sys/fs/cgroup/job/rank/memory.current": "1500000\n",
 	}))
-	require.Equal(t, headroom{bytes: 2000000, where: "memory cgroup /job, whose limit is 2 MiB,"}, got)
+	require.Equal(t, headroom{bytes: 2000000, where: "memory cgroup /job (limit 2 MiB)"}, got)
 }
 
 func TestHeadroomReadsCgroupsOfVersionOne(t *testing.T) {
@@ -46,7 +46,7 @@ func TestHeadroomReadsCgroupsOfVersionOne(t *testing.T) {
 		"sys/fs/cgroup/memory/memory.limit_in_bytes":     "9223372036854771712\n",
 		"sys/fs/cgroup/memory/memory.usage_in_bytes":     "2000\n",
 	}))
-	require.Equal(t, headroom{bytes: 0, where: "memory cgroup /job, whose limit is 0 MiB,"}, got, "already above its limit")
+	require.Equal(t, headroom{bytes: 0, where: "memory cgroup /job (limit 0 MiB)"}, got, "already above its limit")
 }
 
 func TestUnreadableLimitsLimitNothing(t *testing.T) {
