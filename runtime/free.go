@@ -127,7 +127,7 @@ func (t *Team) leave(ctx context.Context) (card freeCard, err error) {
 			return card, err
 		}
 	}
-	card.Uses = append(t.inner.Uses(), t.splits()...)
+	card.Uses = append(t.inner.InUse(), t.splits()...)
 	return card, t.job.fabric.FlushTo(ctx, t.members)
 }
 
@@ -160,7 +160,7 @@ func (t *Team) release(cards []freeCard) error {
 	if above := t.above(); above != nil {
 		err = above.Release(kept)
 	}
-	return errors.Join(err, t.inner.Discharge(used), t.discard())
+	return errors.Join(err, t.inner.ReleaseQuarantined(used), t.discard())
 }
 
 // above returns what keeps memory for the team, nil where nothing does.

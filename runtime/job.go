@@ -172,19 +172,20 @@ func (j *Job) Note(name string, n int64) {
 // Kind: collective.
 func (j *Job) Close(ctx context.Context) error {
 	ctx = wait.Context(ctx)
-	j.closing.Do(func() { j.closed = errors.Join(j.part(ctx), j.parting(ctx), j.release(j.client.Close)) })
+	j.closing.Do(func() { j.closed = errors.Join(j.announceClose(ctx), j.parting(ctx), j.release(j.client.Close)) })
 	return j.closed
 }
 
-// part tells the others what this rank, which is about to close, keeps them waiting for.
-func (j *Job) part(ctx context.Context) error {
+// announceClose tells the ranks that wait for this one in vain, which is about to close:
+// for a lock that it holds, or for a collective call that it does not make.
+func (j *Job) announceClose(ctx context.Context) error {
 	j.mu.Lock()
 	teams := slices.Collect(maps.Values(j.teams))
 	j.mu.Unlock()
 	var errs []error
 	for _, t := range teams {
 		t.stream.close()
-		errs = append(errs, t.inner.Part(ctx))
+		errs = append(errs, t.inner.Closing(ctx))
 	}
 	return errors.Join(errs...)
 }
@@ -225,13 +226,13 @@ func (j *Job) die(cause string) error {
 	return j.closed
 }
 
-// release gives everything back. part says goodbye to the launcher.
-func (j *Job) release(part func(context.Context) error) error {
+// release gives everything back. goodbye leaves the launcher.
+func (j *Job) release(goodbye func(context.Context) error) error {
 	var errs []error
 	if j.client != nil {
 		j.reportStats()
 		// The client bounds the launcher's silence, and so this.
-		if err := part(context.Background()); err != nil && !errors.Is(err, bootstrap.ErrLost) {
+		if err := goodbye(context.Background()); err != nil && !errors.Is(err, bootstrap.ErrLost) {
 			errs = append(errs, err)
 		}
 	}

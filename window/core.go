@@ -55,13 +55,13 @@ func newCore(ctx context.Context, t *runtime.Team, typ string, size, elems int, 
 	if bad == nil {
 		bad = c.prepare(ctx, size, elems, o.slots)
 	}
-	team.Enter(c.region, c.part)
+	team.BeginUse(c.region, c.abandonLocks)
 	card := windowCard{Type: typ, Size: size, Elems: elems, Slots: o.slots}
 	if bad != nil {
 		card.Err, card.Kind = bad.Error(), kindOf(bad)
 	}
 	if err := c.agree(ctx, card, bad); err != nil {
-		team.Left(c.region)
+		team.EndUse(c.region)
 		return nil, errors.Join(c.fail("Allocate", err), c.giveUp(bad == nil && fabric.Undecided(err)))
 	}
 	return c, nil

@@ -48,9 +48,10 @@ func (l *locks) end() map[*held]struct{} {
 	return held
 }
 
-// part leaves the locks that this rank holds, as the window or the job ends here. All
-// that wait for one get an error that names this rank. It returns [ErrHeld] if there are any.
-func (c *core) part(ctx context.Context) error {
+// abandonLocks abandons the locks that this rank holds, as the window or the job ends here.
+// All that wait for one get an error that names this rank. It returns [ErrHeld] if there
+// are any.
+func (c *core) abandonLocks(ctx context.Context) error {
 	var errs []error
 	for h := range c.locks.end() {
 		err := fmt.Errorf("%w: this rank holds it (%v); unlock before Free and before the body returns", ErrHeld, h.mode)
@@ -62,19 +63,19 @@ func (c *core) part(ctx context.Context) error {
 // abandon marks a lock that this rank holds and will not release, and wakes all that wait.
 func (c *core) abandon(ctx context.Context, h *held) error {
 	r := c.remotes[h.target].Load() // it was reached for the lock
-	err := c.within(ctx, r, func() error { return c.markLeft(context.WithoutCancel(ctx), r) }, func() {})
+	err := c.within(ctx, r, func() error { return c.markAbandoned(context.WithoutCancel(ctx), r) }, func() {})
 	if err != nil && c.team.Gone(c.team.Members[h.target:h.target+1]) != nil {
 		return nil //nolint:nilerr // those that wait for a dead rank's lock have heard
 	}
 	return err
 }
 
-// markLeft sets left and this rank in the lock's state, unless another rank has.
-func (c *core) markLeft(ctx context.Context, r *fabric.Remote) error {
+// markAbandoned sets abandoned and this rank in the lock's state, unless another rank has.
+func (c *core) markAbandoned(ctx context.Context, r *fabric.Remote) error {
 	seen, err := c.at(ctx, r, c.layout.lock, driver.AtomicLoad, 0, 0)
-	for err == nil && seen&leftBit == 0 {
+	for err == nil && seen&abandonedBit == 0 {
 		old := seen
-		marked := leftBit | uint64(c.team.Rank+1)<<writerShift | old&(1<<writerShift-1)
+		marked := abandonedBit | uint64(c.team.Rank+1)<<writerShift | old&(1<<writerShift-1)
 		if seen, err = c.at(ctx, r, c.layout.lock, driver.AtomicCmpSwap, marked, old); seen == old {
 			break
 		}
@@ -85,14 +86,14 @@ func (c *core) markLeft(ctx context.Context, r *fabric.Remote) error {
 	return c.wakeAll(ctx, r)
 }
 
-// leftBy returns an error that names the rank by which a lock in this state was left, nil
-// if it was not.
-func (c *core) leftBy(state uint64) error {
-	if state&leftBit == 0 {
+// abandonedBy returns an error that names the rank that abandoned a lock in this state, nil
+// if none has.
+func (c *core) abandonedBy(state uint64) error {
+	if state&abandonedBit == 0 {
 		return nil
 	}
 	e := &fabric.RankError{Rank: -1, Kind: ErrHeld, Cause: "it freed the window or closed the job while it held the lock; unlock before"}
-	if rank := int(state&^leftBit>>writerShift) - 1; rank >= 0 && rank < len(c.team.Members) {
+	if rank := int(state&^abandonedBit>>writerShift) - 1; rank >= 0 && rank < len(c.team.Members) {
 		e.Rank = c.team.Members[rank]
 	}
 	return e

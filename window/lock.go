@@ -43,20 +43,20 @@ type held struct {
 // in the waiters and sleeps; whoever releases wakes all waiters, and they try
 // again. A waiting writer holds newcomers off, so that readers cannot starve it.
 //
-//	state:   63     62             32 31              0
-//	         left   writer's rank + 1  shared holders
+//	state:   63         62             32 31              0
+//	         abandoned  writer's rank + 1  shared holders
 //	pending: writers that wait
 //	waiters: one bit per rank      wake: grows at a waiter when it shall try again
 //
-// A holder that goes without releasing it sets left, and its rank in the writer's place.
-// The lock is of no more use: all that wait for it, or come later, get an error.
+// A holder that ends the window or the job without releasing it sets abandoned, and its
+// rank in the writer's place. All that wait for the lock then, or later, get an error.
 //
 // Waiter: set bit, try, sleep. Holder: release, read bits, wake. All are atomics
 // at the same rank, so that one of the two sees the other.
 const (
-	writerShift = 32
-	leftBit     = uint64(1) << 63
-	pendingAt   = 8 // behind the state word
+	writerShift  = 32
+	abandonedBit = uint64(1) << 63
+	pendingAt    = 8 // behind the state word
 )
 
 // Lock waits for the target's lock. Locks are advisory: accesses do not ask for
@@ -140,7 +140,7 @@ func (c *core) acquire(ctx context.Context, r *fabric.Remote, target int, m Mode
 func (c *core) try(ctx context.Context, r *fabric.Remote, m Mode) (bool, error) {
 	if m == Exclusive {
 		seen, err := c.at(ctx, r, c.layout.lock, driver.AtomicCmpSwap, uint64(c.team.Rank+1)<<writerShift, 0)
-		return seen == 0 && err == nil, errors.Join(err, c.leftBy(seen))
+		return seen == 0 && err == nil, errors.Join(err, c.abandonedBy(seen))
 	}
 	writers, err := c.at(ctx, r, c.layout.lock+pendingAt, driver.AtomicLoad, 0, 0)
 	if err != nil || writers > 0 {
@@ -153,7 +153,7 @@ func (c *core) try(ctx context.Context, r *fabric.Remote, m Mode) (bool, error) 
 			return true, nil
 		}
 	}
-	return false, errors.Join(err, c.leftBy(seen))
+	return false, errors.Join(err, c.abandonedBy(seen))
 }
 
 // queue waits for the lock among the others. However it ends, this rank's marks

@@ -96,7 +96,7 @@ func (c *core) leave(call fabric.Collective, err error) error {
 // this rank's memory stays until [runtime.Team.Free]. Kind: collective.
 func (w *Window[T]) Free(ctx context.Context) error {
 	ctx = wait.Context(ctx)
-	held := w.part(ctx)
+	held := w.abandonLocks(ctx) // first: a window that is freed wakes no waiters
 	if w.freed.Swap(true) {
 		return w.fail("Free", ErrFreed)
 	}
@@ -106,7 +106,7 @@ func (w *Window[T]) Free(ctx context.Context) error {
 	w.team.Bell().Ring() // for those who wait for notifications and locks
 	err := w.closeGates(ctx)
 	if err == nil {
-		w.team.Left(w.region)
+		w.team.EndUse(w.region)
 	}
 	for i := range w.remotes {
 		if r := w.remotes[i].Load(); r != nil {

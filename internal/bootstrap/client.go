@@ -179,17 +179,17 @@ func (c *Client) Size() int { return c.size }
 // the server has acknowledged, so that everything sent before has arrived, or
 // when ctx ends. Pending calls end with ErrClosed. Later calls do nothing.
 func (c *Client) Close(ctx context.Context) error {
-	return c.part(ctx, message{kind: kindGoodbye, code: codeOK})
+	return c.leave(ctx, message{kind: kindGoodbye, code: codeOK})
 }
 
 // Die is Close for a rank that counts as dead from now on, though its process
 // lives: others are told of the death and its cause.
 func (c *Client) Die(ctx context.Context, cause string) error {
-	return c.part(ctx, message{kind: kindGoodbye, code: codeDead, name: cut(cause)})
+	return c.leave(ctx, message{kind: kindGoodbye, code: codeDead, name: cut(cause)})
 }
 
-// part ends the connection with a goodbye.
-func (c *Client) part(ctx context.Context, goodbye message) error {
+// leave ends the connection with a goodbye.
+func (c *Client) leave(ctx context.Context, goodbye message) error {
 	var err error
 	c.closing.Do(func() {
 		c.post(goodbye) //nolint:errcheck // fails when lost, seen below

@@ -11,20 +11,19 @@ import (
 )
 
 // A quarantine keeps a team's memory at this rank that a call gave up while other
-// members may still use it. It stays registered: a put that comes still does no harm,
-// and ends no connection. When the team is freed, its members tell what they use:
+// members may still use it. It stays registered: a late put does no harm and ends no
+// connection. When the team is freed, its members tell each other what they use:
 //
 //	rank 0                               rank 1
-//	Allocate ends by its ctx             Allocate returns
-//	Quarantine                           Entered
-//	                                     Put ...
-//	                                     Free fails: Left
+//	Allocate ends by its ctx             Allocate returns: BeginUse
+//	Quarantine                           Put ...
+//	                                     Free fails: EndUse
 //	Team.Free   <-- what each uses -->   Team.Free
-//	Discharge
+//	ReleaseQuarantined
 type quarantine struct {
-	mu      sync.Mutex
-	kept    []quarantined
-	entered map[string]Part // what this rank uses, by the name of the region at all members
+	mu    sync.Mutex
+	kept  []quarantined
+	inUse map[string]OnClose // by the name of the region at all members
 }
 
 type quarantined struct {
@@ -32,48 +31,48 @@ type quarantined struct {
 	block  arena.Block
 }
 
-// A Part tells the others what this rank keeps them waiting for in a window, and returns
-// it as an error. The job is about to close here.
-type Part func(ctx context.Context) error
+// OnClose runs when this rank is about to close the job while it uses a window. It tells
+// the ranks that wait for a lock which this rank holds, and returns that as an error.
+type OnClose func(ctx context.Context) error
 
-// Enter records that this rank uses, or is about to use, the members' regions of a name.
-func (t *Team) Enter(name string, part Part) {
+// BeginUse records that this rank uses, or is about to use, the members' regions of a name.
+func (t *Team) BeginUse(name string, onClose OnClose) {
 	t.quarantine.mu.Lock()
 	defer t.quarantine.mu.Unlock()
-	if t.quarantine.entered == nil {
-		t.quarantine.entered = map[string]Part{}
+	if t.quarantine.inUse == nil {
+		t.quarantine.inUse = map[string]OnClose{}
 	}
-	t.quarantine.entered[name] = part
+	t.quarantine.inUse[name] = onClose
 }
 
-// Left ends what Enter began.
-func (t *Team) Left(name string) {
+// EndUse ends what BeginUse began.
+func (t *Team) EndUse(name string) {
 	t.quarantine.mu.Lock()
 	defer t.quarantine.mu.Unlock()
-	delete(t.quarantine.entered, name)
+	delete(t.quarantine.inUse, name)
 }
 
-// Uses returns the names that were entered and not left.
-func (t *Team) Uses() []string {
+// InUse returns the names of the regions that this rank uses.
+func (t *Team) InUse() []string {
 	t.quarantine.mu.Lock()
 	defer t.quarantine.mu.Unlock()
-	return slices.Collect(maps.Keys(t.quarantine.entered))
+	return slices.Collect(maps.Keys(t.quarantine.inUse))
 }
 
-// Part calls the Part of all that was entered and not left.
-func (t *Team) Part(ctx context.Context) error {
+// Closing runs OnClose of all that this rank uses.
+func (t *Team) Closing(ctx context.Context) error {
 	t.quarantine.mu.Lock()
-	all := slices.Collect(maps.Values(t.quarantine.entered))
+	all := slices.Collect(maps.Values(t.quarantine.inUse))
 	t.quarantine.mu.Unlock()
 	var errs []error
-	for _, part := range all {
-		errs = append(errs, part(ctx))
+	for _, onClose := range all {
+		errs = append(errs, onClose(ctx))
 	}
 	return errors.Join(errs...)
 }
 
-// Quarantine keeps memory that this rank gives up and other members may use. Discharge
-// gives it back, or the job's Close.
+// Quarantine keeps memory that this rank gives up and other members may use.
+// ReleaseQuarantined gives it back, or the job's Close.
 func (t *Team) Quarantine(r *Region, b arena.Block) {
 	t.Arena().Quarantine(b)
 	t.quarantine.mu.Lock()
@@ -81,9 +80,9 @@ func (t *Team) Quarantine(r *Region, b arena.Block) {
 	t.quarantine.kept = append(t.quarantine.kept, quarantined{r, b})
 }
 
-// Discharge gives back what is quarantined, apart from regions that are still used. No
-// member begins to use any of the others.
-func (t *Team) Discharge(used []string) error {
+// ReleaseQuarantined gives quarantined memory back, apart from regions that members still
+// use. No member begins to use any of the others.
+func (t *Team) ReleaseQuarantined(used []string) error {
 	t.quarantine.mu.Lock()
 	defer t.quarantine.mu.Unlock()
 	var errs []error
