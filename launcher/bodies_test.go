@@ -27,13 +27,13 @@ var bodies = map[string]func() int{
 		if rank == "2" {
 			text = "prog: rank 2: index 10"
 		}
-		if !bootstrap.SayLast(text) {
+		if !bootstrap.SendFinalError(text) {
 			fmt.Fprintln(os.Stderr, text)
 		}
 		return 1
 	},
 	"say too much": func() int {
-		if bootstrap.SayLast(strings.Repeat("x", bootstrap.MaxLastWords)) {
+		if bootstrap.SendFinalError(strings.Repeat("x", bootstrap.MaxFinalError)) {
 			return 95
 		}
 		return 0

@@ -6,8 +6,8 @@
 //	 |-- spawner    one locked thread that forks every rank
 //	 |-- supervise  one loop: exits, joins, goodbyes, signals, timers
 //	 |-- output     tags whole lines, or one file per rank
-//	 |-- words      the errors that end ranks: the same one of many ranks is printed once
-//	 |-- reservations  where the ranks of this host reserve memory before they commit it
+//	 |-- errors     the errors that end ranks: the same one of many ranks is printed once
+//	 |-- reserved   memory that the ranks of this host commit, see memory.Reservations
 //	 |-- bootstrap  the rendezvous, which is told of every death
 //	 `-- guardians  two processes that clean up if this one is killed
 //

@@ -36,7 +36,7 @@ type job struct {
 	guardians    []*guardian
 	input        *input
 	output       *output
-	words        *lastWords // nil: ranks print their errors themselves
+	errors       *finalErrors // nil: ranks print their errors themselves
 	ranks        []*process
 	events       chan event
 	over         chan struct{} // closed when nobody takes events any more
@@ -150,7 +150,7 @@ func (j *job) makeFiles() (err error) {
 	if j.spec.OutputDir != "" || j.spec.Stderr == nil {
 		return nil
 	}
-	if j.words, err = newLastWords(j.size); err != nil {
+	if j.errors, err = newFinalErrors(j.size); err != nil {
 		return errors.Join(err, j.reservations.Close())
 	}
 	return nil
@@ -196,9 +196,9 @@ func (j *job) release() error {
 	j.server.Close() //nolint:errcheck // never fails
 	sweep(j.id, time.Now().Add(sweepPatience))
 	lost := j.output.finish()
-	if j.words != nil {
-		j.words.summarize(j.spec.Stderr)
-		j.words.close()
+	if j.errors != nil {
+		j.errors.summarize(j.spec.Stderr)
+		j.errors.close()
 	}
 	dismiss(j.guardians)
 	j.spawner.stop()

@@ -89,8 +89,8 @@ func (o *output) connect(rank int, w io.Writer, owned []*os.File) (*os.File, []*
 	return pipe, append(owned, pipe), nil
 }
 
-// say prints text for a rank, as the rank itself would to its stderr.
-func (o *output) say(rank int, text string) {
+// printFor prints text for a rank, as the rank itself would to its stderr.
+func (o *output) printFor(rank int, text string) {
 	to := o.sinks[o.spec.Stderr]
 	if to == nil { // the ranks have the file
 		to = &sink{w: o.spec.Stderr}

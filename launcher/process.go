@@ -44,7 +44,7 @@ func (j *job) command(rank, local int, p Program, path string) (*exec.Cmd, *unix
 	place := bootstrap.Env{
 		JobID: j.id, Rank: rank, Size: j.size, LocalRank: local, LocalSize: j.size, LocalCores: j.placement.shared(),
 		Addr: j.addr, Secret: j.secret, Reservations: fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), j.reservations.FD()),
-		LastWords: j.words.path(),
+		ErrorPipe: j.errors.path(),
 	}
 	// Later entries win.
 	cmd.Env = append(os.Environ(), j.spec.Env...)

@@ -15,7 +15,7 @@ type event struct {
 	rank    int
 	status  syscall.WaitStatus // exited
 	err     error              // exited
-	text    string             // aborted: cause; reported: name; spoke: its last words
+	text    string             // aborted: cause; reported: name; finalError: its text
 	payload []byte             // reported
 }
 
@@ -29,8 +29,8 @@ const (
 	reported
 	lost
 	silent
-	spoke
-	silenced // all of them
+	finalError
+	noMoreErrors // of any rank
 )
 
 // supervision is the state of the loop that watches the ranks.
@@ -43,7 +43,7 @@ type supervision struct {
 	result   Result
 	stopping syscall.Signal // the first SIGINT or SIGTERM that was passed on
 	ended    bool           // the launcher itself ends the job: what ranks do now is no failure of theirs
-	hearing  bool           // ranks may have said why they end
+	reading  bool           // of the errors that end ranks
 	err      error
 }
 
@@ -82,8 +82,8 @@ func (j *job) supervise(ctx context.Context, failure error) (Result, error) {
 		j.end()
 	}
 	done := ctx.Done()
-	j.listen()
-	for j.alive > 0 || j.hearing {
+	j.readErrors()
+	for j.alive > 0 || j.reading {
 		select {
 		case e := <-j.events:
 			j.handle(e)
@@ -106,20 +106,20 @@ func (j *job) supervise(ctx context.Context, failure error) (Result, error) {
 	return j.result, j.err
 }
 
-// listen has the ranks' last words become events, until all ranks have ended.
-func (j *job) listen() {
-	if j.words == nil {
+// readErrors turns the errors that end ranks into events, until all ranks have ended.
+func (j *job) readErrors() {
+	if j.errors == nil {
 		return
 	}
-	j.hearing = true
-	go j.words.read(j.post)
-	j.hush()
+	j.reading = true
+	go j.errors.read(j.post)
+	j.endErrors()
 }
 
-// hush ends the ranks' last words if no rank is left.
-func (j *job) hush() {
-	if j.alive == 0 && j.words != nil {
-		j.words.end()
+// endErrors ends the reading of errors if no rank is left.
+func (j *job) endErrors() {
+	if j.alive == 0 && j.errors != nil {
+		j.errors.end()
 	}
 }
 
@@ -137,12 +137,12 @@ func (j *job) drain() {
 
 func (j *job) handle(e event) {
 	switch e.kind {
-	case spoke:
-		if j.words.hear(e.rank, e.text) {
-			j.output.say(e.rank, e.text)
+	case finalError:
+		if j.errors.add(e.rank, e.text) {
+			j.output.printFor(e.rank, e.text)
 		}
-	case silenced:
-		j.hearing = false
+	case noMoreErrors:
+		j.reading = false
 	default:
 		j.follow(j.ranks[e.rank], e)
 	}
@@ -159,7 +159,7 @@ func (j *job) follow(p *process, e event) {
 		}
 		j.judge(p)
 		j.server.RankDied(p.rank, p.epitaph(j.host))
-		j.hush()
+		j.endErrors()
 	case joined:
 		p.joined = true
 		j.joins++

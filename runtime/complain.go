@@ -10,7 +10,7 @@ import (
 // complain prints the error that ends this program, or has grun print it, which
 // says the same of many ranks once.
 func complain(text string) {
-	if !bootstrap.SayLast(text) {
+	if !bootstrap.SendFinalError(text) {
 		fmt.Fprintln(os.Stderr, text)
 	}
 }

@@ -19,7 +19,7 @@ const (
 	EnvAddr         = "GRUN_ADDR"         // host:port of the rendezvous
 	EnvSecret       = "GRUN_SECRET"       // SecretSize bytes in hex; never on a command line
 	EnvReservations = "GRUN_RESERVATIONS" // the file in which ranks of this host reserve memory, see memory.Reservations; may lack
-	EnvLastWords    = "GRUN_LAST_WORDS"   // the pipe that takes the error which ends a rank, see LastWords; may lack
+	EnvErrorPipe    = "GRUN_ERROR_PIPE"   // the pipe that takes the error which ends a rank, see FinalError; may lack
 	EnvProvider     = "GRUN_PROVIDER"     // auto, shm, tcp or ibv
 	EnvHeap         = "GRUN_HEAP"         // size of the arena, for instance 1GiB
 	EnvAtomics      = "GRUN_ATOMICS"      // cpu or nic
@@ -46,7 +46,7 @@ type Env struct {
 	Addr                 string // host:port of the rendezvous
 	Secret               []byte
 	Reservations         string // path of the memfd of memory.Reservations; "": none
-	LastWords            string // path of the pipe for last words; "": none
+	ErrorPipe            string // path of the pipe for final errors; "": none
 }
 
 // FromEnv reads what grun put into the environment. ok is false when this
@@ -61,7 +61,7 @@ func fromEnv(lookup func(string) (string, bool)) (env Env, ok bool, err error) {
 	}
 	env.JobID = id
 	env.Reservations, _ = lookup(EnvReservations)
-	env.LastWords, _ = lookup(EnvLastWords)
+	env.ErrorPipe, _ = lookup(EnvErrorPipe)
 	for _, field := range []struct {
 		name string
 		to   *int
@@ -144,6 +144,6 @@ func (e Env) Vars() []string {
 		EnvAddr + "=" + e.Addr,
 		EnvSecret + "=" + hex.EncodeToString(e.Secret),
 		EnvReservations + "=" + e.Reservations,
-		EnvLastWords + "=" + e.LastWords,
+		EnvErrorPipe + "=" + e.ErrorPipe,
 	}
 }

@@ -61,9 +61,9 @@ func TestOwnRankIsToldFromOthersInAnError(t *testing.T) {
 		{"rank 3: index 3", "rank 0: index 0", true},
 		{"rank 3: frank 3", "rank 0: frank 0", true},
 	} {
-		l := &lastWords{}
+		all := &finalErrors{}
 		number := func(text string) int { return int(text[len("rank ")] - '0') }
-		require.True(t, l.hear(number(c.first), c.first))
-		require.Equal(t, c.news, l.hear(number(c.then), c.then), "%s, %s", c.first, c.then)
+		require.True(t, all.add(number(c.first), c.first))
+		require.Equal(t, c.news, all.add(number(c.then), c.then), "%s, %s", c.first, c.then)
 	}
 }
