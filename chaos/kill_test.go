@@ -17,6 +17,7 @@ import (
 
 	"github.com/gopgas/gopgas/collectives"
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/window"
 )
@@ -26,7 +27,7 @@ const envSeed = "GOPGAS_CHAOS_SEED"
 
 // TestKillsHarmNoSurvivor runs random programs of which some ranks die at random.
 func TestKillsHarmNoSurvivor(t *testing.T) {
-	if testjob.Race {
+	if testwatch.Race {
 		t.Skip("the race detector looks at one process")
 	}
 	for i := range *kills {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gopgas/gopgas/collectives"
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // A repeated call is one that all ranks make again and again.
@@ -93,7 +94,7 @@ func repeatedCalls(count int) []repeated {
 // TestBlockingCallsAllocateNothing counts the allocations of all ranks together,
 // since they share a process. What waits may park, which allocates.
 func TestBlockingCallsAllocateNothing(t *testing.T) {
-	if testjob.Race {
+	if testwatch.Race {
 		t.Skip("the race detector allocates")
 	}
 	const rounds = 200

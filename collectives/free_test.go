@@ -10,6 +10,7 @@ import (
 	"github.com/gopgas/gopgas/collectives"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/window"
@@ -54,7 +55,7 @@ func TestFreedTeamsLeaveNothingBehind(t *testing.T) {
 			for round := range 3 {
 				liveOf(ctx, r, seed+uint64(round))
 			}
-			r.Eventually(func() bool { return usedBy(r) <= before+slab }, testjob.Watchdog/2, time.Millisecond, "pipes linger for a moment")
+			r.Eventually(func() bool { return usedBy(r) <= before+slab }, testwatch.Patience()/2, time.Millisecond, "pipes linger for a moment")
 		})
 	}
 	testjob.EachTransport(t, 4, run)
@@ -138,7 +139,7 @@ func TestABrokenTeamIsFreedWithWhatItsCallsLeft(t *testing.T) {
 					r.True(ended)
 				}
 			}
-			r.Eventually(func() bool { return usedBy(r) <= before+slab }, testjob.Watchdog/2, time.Millisecond, "pipes linger for a moment")
+			r.Eventually(func() bool { return usedBy(r) <= before+slab }, testwatch.Patience()/2, time.Millisecond, "pipes linger for a moment")
 		})
 	}
 	testjob.EachTransport(t, 4, run)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gopgas/gopgas/collectives"
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/faulty"
@@ -56,7 +57,7 @@ func TestTwoLevelCallsAgreeWithASequentialModel(t *testing.T) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			rnd := rand.New(rand.NewPCG(seed, 1))
 			for i, tr := range allTrials() {
-				if testjob.Race && i%2 != len(c.Hosts)%2 { // half of them on each configuration
+				if testwatch.Race && i%2 != len(c.Hosts)%2 { // half of them on each configuration
 					continue
 				}
 				for range sample() {

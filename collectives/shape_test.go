@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/fabric"
-	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 func describe(t *testing.T, s *shapes, c Call) fabric.Call {
@@ -77,7 +77,7 @@ func hashOf(text string) uint64 {
 
 // TestDescribingACallAgainAllocatesNothing: not those that are kept, nor the others.
 func TestDescribingACallAgainAllocatesNothing(t *testing.T) {
-	if testjob.Race {
+	if testwatch.Race {
 		t.Skip("the race detector allocates")
 	}
 	x, s := make([]byte, keptMost+100), &shapes{boards: true}

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // What a member says about where its memory lies is not believed.
 func TestViewsStayWithinAMembersRegions(t *testing.T) {
 	for _, provider := range []string{"loop", "shm"} {
-		if provider == "shm" && testjob.Race {
+		if provider == "shm" && testwatch.Race {
 			continue
 		}
 		testjob.Config{Provider: provider, Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {

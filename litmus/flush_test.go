@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/window"
 )
 
 func TestStoreBuffering(t *testing.T) {
-	if testjob.Race {
+	if testwatch.Race {
 		t.Skip("two ranks access one element without order, which is the point")
 	}
 	everywhere(t, "store buffering")

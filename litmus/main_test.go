@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/window"
 )
 
@@ -48,7 +49,7 @@ func everywhere(t *testing.T, name string) {
 		l.skipUnder(t, c.Atomics)
 		c.Run(t, l.body)
 	})
-	if testjob.Race {
+	if testwatch.Race {
 		return // the detector looks at one process
 	}
 	for _, j := range testjob.Processes(l.ranks) {

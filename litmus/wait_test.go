@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
@@ -21,7 +22,7 @@ func TestRingAtEveryMoment(t *testing.T) {
 	require.Greater(t, last, 100)
 	for look := 1; look <= last; look++ {
 		bell := wait.NewLocal()
-		ctx, cancel := testjob.WithWatchdog(t.Context())
+		ctx, cancel := testwatch.With(t.Context())
 		var condition atomic.Bool
 		looks := 0
 		bell.OnPark(func() {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -295,7 +296,7 @@ func TestActiveMessagesEndWithTheJob(t *testing.T) {
 			select {
 			case err := <-late:
 				require.Error(t, err)
-			case <-time.After(testjob.Watchdog):
+			case <-time.After(testwatch.Patience()):
 				require.Fail(t, "a call outlives its job")
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -71,7 +72,7 @@ func TestAggregatesOverACarrierEndWithAnyRank(t *testing.T) {
 			}
 		})
 		require.ErrorContains(t, err, "rank 3: body ended without returning")
-		require.NotErrorIs(t, err, testjob.ErrWatchdog)
+		require.NotErrorIs(t, err, testwatch.ErrStuck)
 	})
 }
 

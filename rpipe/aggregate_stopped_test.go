@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 )
 
@@ -142,7 +143,7 @@ func inTime(ctx context.Context, attempts ...attempt) (late []string) {
 			}
 		}()
 	}
-	patience := time.After(testjob.Watchdog / 2)
+	patience := time.After(testwatch.Patience() / 2)
 	for i, a := range attempts {
 		select {
 		case <-ended[i]:

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -237,7 +238,7 @@ func TestPipesOfACarrierEndWithAnyRankOfItsTeam(t *testing.T) {
 			}
 		})
 		require.ErrorContains(t, err, "ended without returning")
-		require.NotErrorIs(t, err, testjob.ErrWatchdog)
+		require.NotErrorIs(t, err, testwatch.ErrStuck)
 	})
 }
 
@@ -281,7 +282,7 @@ func TestProcessesHavePipesOverAWindow(t *testing.T) {
 }
 
 func TestPipesOverAWindowAllocateNothingPerOperation(t *testing.T) {
-	if testjob.Race {
+	if testwatch.Race {
 		t.Skip("the race detector allocates")
 	}
 	for _, c := range []testjob.Config{mapped, queued} {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -280,7 +281,7 @@ func TestASenderThatIsNotClosedEndsWithTheJob(t *testing.T) {
 }
 
 func TestNothingIsAllocatedPerValue(t *testing.T) {
-	if testjob.Race {
+	if testwatch.Race {
 		t.Skip("the race detector allocates")
 	}
 	for _, c := range []testjob.Config{mapped, queued} {

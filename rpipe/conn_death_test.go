@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -37,7 +38,7 @@ func connsOfTheDead(ctx context.Context, r *testjob.Rank) {
 		time.Sleep(5 * time.Millisecond) // in the middle of it, as a rule
 		r.Die()
 	}
-	ctx, cancel := testjob.WithWatchdog(context.WithoutCancel(ctx)) // the death ends the job's
+	ctx, cancel := testwatch.With(context.WithoutCancel(ctx)) // the death ends the job's
 	defer cancel()
 	_, err = rpipe.Dial(ctx, r.World, 2) // does not accept
 	r.ErrorIs(err, runtime.ErrRankDead)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/nettest"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -243,7 +244,7 @@ func TestAConnLearnsOfADeadRank(t *testing.T) {
 }
 
 func TestAConnAllocatesNothingPerCall(t *testing.T) {
-	if testjob.Race {
+	if testwatch.Race {
 		t.Skip("the race detector allocates")
 	}
 	for _, config := range []testjob.Config{{Provider: "loop", Ranks: 2}, {Provider: "loop", Queued: true, Ranks: 2}} {

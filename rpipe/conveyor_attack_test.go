@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 )
 
@@ -57,7 +58,7 @@ func TestNothingTicksForARankThatHasClosed(t *testing.T) {
 				_, _, err = v.Pull(ctx)
 			}
 			r.NoError(r.World.Barrier(ctx))
-			r.Eventually(func() bool { return !v.Ticks() }, testjob.Watchdog, time.Millisecond)
+			r.Eventually(func() bool { return !v.Ticks() }, testwatch.Patience(), time.Millisecond)
 			_ = v.Close(ctx)
 		})
 	})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/verbs/driver"
@@ -317,7 +318,7 @@ func TestMappedEndsPostNothing(t *testing.T) {
 }
 
 func TestNothingIsAllocatedPerOperation(t *testing.T) {
-	if testjob.Race {
+	if testwatch.Race {
 		t.Skip("the race detector allocates")
 	}
 	for _, c := range []testjob.Config{mapped, queued} {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -92,7 +93,7 @@ func eachDeath(t *testing.T, rank0, rank1 pipeBody) {
 				}
 			})
 			require.ErrorContains(t, err, "ended without returning")
-			require.NotErrorIs(t, err, testjob.ErrWatchdog)
+			require.NotErrorIs(t, err, testwatch.ErrStuck)
 			t.Logf("over after %v", time.Since(start))
 		})
 	})

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -39,7 +40,7 @@ func TestABlockOfAnAggregateIsOneMoreAddition(t *testing.T) {
 }
 
 func TestAFanInAllocatesNothingPerBlock(t *testing.T) {
-	if testjob.Race {
+	if testwatch.Race {
 		t.Skip("the race detector allocates")
 	}
 	for _, c := range []testjob.Config{mapped, queued} {

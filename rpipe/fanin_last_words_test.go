@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -24,7 +25,7 @@ func TestABlockThatNobodyHasTakenInComesAheadOfItsWritersDeath(t *testing.T) {
 		r.NoError(err)
 		f.Hide(0)
 		r.NoError(r.World.Barrier(ctx))
-		ctx, cancel := testjob.WithWatchdog(context.WithoutCancel(ctx)) // the death ends the job's
+		ctx, cancel := testwatch.With(context.WithoutCancel(ctx)) // the death ends the job's
 		defer cancel()
 		team := r.World.Fabric(key)
 		r.NoError(team.Wait(ctx, func() bool { return team.Fate(team.Members[1]) != nil }))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestTenThousandPipesAtOneRank(t *testing.T) {
 	for _, c := range []testjob.Config{{Provider: "shm", Ranks: 3}, {Provider: "loop", Ranks: 3},
 		{Provider: "loop", Queued: true, Ranks: 3}, {Provider: "tcp", Ranks: 3}} {
-		if testjob.Race && c.Provider == "shm" {
+		if testwatch.Race && c.Provider == "shm" {
 			continue
 		}
 		pipes := 10_000

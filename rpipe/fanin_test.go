@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -21,7 +22,7 @@ var small = []rpipe.Option{rpipe.WithHeap(512), rpipe.WithWidth(4), rpipe.WithBl
 
 // fewer is n, or less of it where the race detector slows everything down.
 func fewer(n int) int {
-	if testjob.Race {
+	if testwatch.Race {
 		return n / 5
 	}
 	return n

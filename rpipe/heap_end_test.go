@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -152,7 +153,7 @@ func TestTheDeathOfEitherEndOfAHeap(t *testing.T) {
 					r.NoError(h.Close(ctx))
 				})
 				require.ErrorContains(t, err, "ended without returning")
-				require.NotErrorIs(t, err, testjob.ErrWatchdog)
+				require.NotErrorIs(t, err, testwatch.ErrStuck)
 			})
 		}
 	})

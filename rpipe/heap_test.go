@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/verbs/driver"
@@ -220,7 +221,7 @@ func TestAnOperationOnAHeapIsOneRequestAndNoneOnMappedMemory(t *testing.T) {
 			r.Equal([2]uint64{one, one}, [2]uint64{get.Requests(), get.Posted[driver.OpRead]})
 			none = cost(func() { r.NoError(errors.Join(h.Free(b), h.Free(first))) })
 			r.Zero(none.Requests(), "Free asks nobody")
-			if !testjob.Race {
+			if !testwatch.Race {
 				r.Zero(testing.AllocsPerRun(300, func() {
 					b, _ := h.Alloc(ctx, 100)
 					_ = h.Put(ctx, b, 0, values)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 )
 
@@ -68,7 +69,7 @@ func TestAHeraldPaysWhatItOwes(t *testing.T) {
 		r.EqualValues(1, h.Told())
 		h.Full.Store(false)
 		r.NoError(h.Tell(ctx))
-		r.Eventually(func() bool { return h.Told() == 5 }, testjob.Watchdog, time.Millisecond)
+		r.Eventually(func() bool { return h.Told() == 5 }, testwatch.Patience(), time.Millisecond)
 		h.Full.Store(true)
 		r.NoError(h.Tell(ended))
 		h.Hush()

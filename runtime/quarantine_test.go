@@ -11,6 +11,7 @@ import (
 	"github.com/gopgas/gopgas/internal/arena"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/window"
 )
@@ -67,7 +68,7 @@ const (
 func try(t *testing.T, body func(ctx context.Context, r *trial)) {
 	t.Helper()
 	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
-		ctx, cancel := testjob.WithWatchdog(t.Context())
+		ctx, cancel := testwatch.With(t.Context())
 		defer cancel()
 		gate := &runtime.Gate{}
 		returned, made, used := newEvent(c.Ranks-1), newEvent(1), newEvent(c.Ranks-1)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/launcher"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -43,7 +44,7 @@ func exitAtRankOne(ctx context.Context, job *runtime.Job) error {
 }
 
 func TestMainWhoseBodyEndsItsGoroutineEndsTheJob(t *testing.T) {
-	ctx, cancel := testjob.WithWatchdog(t.Context())
+	ctx, cancel := testwatch.With(t.Context())
 	defer cancel()
 	exe, err := os.Executable()
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -186,7 +187,7 @@ func TestTheJobsEndEndsStartedCalls(t *testing.T) {
 }
 
 func TestBarriersAllocateNothing(t *testing.T) {
-	if testjob.Race {
+	if testwatch.Race {
 		t.Skip("the race detector allocates")
 	}
 	const rounds = 100

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/window"
 )
 
@@ -55,7 +56,7 @@ func hot(ctx context.Context, w *window.Window[int64], f *window.Window[float64]
 }
 
 func TestHotPathsAllocateNothing(t *testing.T) {
-	if testjob.Race {
+	if testwatch.Race {
 		t.Skip("the race detector allocates")
 	}
 	for _, c := range []testjob.Config{{Provider: "loop", Ranks: 2}, {Provider: "loop", Queued: true, Ranks: 2}, {Provider: "shm", Ranks: 2}} {

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/window"
 )
@@ -110,7 +111,7 @@ func TestAWindowOfASmallerTeamCountsItsRanks(t *testing.T) {
 func TestFreeGivesMemoryBack(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		cycles := 1000
-		if testjob.Race || c.Provider == "tcp" {
+		if testwatch.Race || c.Provider == "tcp" {
 			cycles = 100
 		}
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/window"
 )
@@ -223,5 +224,5 @@ func dead(r *testjob.Rank, err error, since time.Time, rank int) {
 	var e *runtime.RankError
 	r.ErrorAs(err, &e)
 	r.Equal(rank, e.Rank)
-	r.Less(took, testjob.Watchdog)
+	r.Less(took, testwatch.Patience())
 }

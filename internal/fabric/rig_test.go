@@ -10,7 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/gopgas/gopgas/internal/fabric"
-	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/faulty"
 	"github.com/gopgas/gopgas/verbs/loop"
@@ -84,7 +84,7 @@ func pair(t *testing.T, size, fmaMax int, plan faulty.Plan) (*fabric.Remote, []b
 
 // watched is a context under the watchdog.
 func watched(t *testing.T) context.Context {
-	ctx, cancel := testjob.WithWatchdog(t.Context())
+	ctx, cancel := testwatch.With(t.Context())
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/faulty"
@@ -109,7 +110,7 @@ func Transports(n int) []Config {
 		{Provider: "loop", NIC: true, Ranks: n},
 		{Provider: "loop", NIC: true, Atomics: "nic", Ranks: n},
 	}
-	if !Race {
+	if !testwatch.Race {
 		list = append(list, Config{Provider: "shm", Ranks: n}, Config{Provider: "shm", Queued: true, Ranks: n})
 	}
 	if onDevices {

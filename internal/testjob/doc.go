@@ -10,7 +10,7 @@
 // ends the rank, which counts as dead, so that the others end as well.
 //
 // Every job runs under a watchdog: when none of its ranks makes a step for 30
-// seconds, waits fail with [ErrWatchdog]. How long the job takes as a whole does not
+// seconds, waits fail with [testwatch.ErrStuck]. How long the job takes as a whole does not
 // matter. Steps are counted by the fabric of each rank (waits that ended, requests that
 // completed), so that tests need not count them; processes tell each other theirs.
 //

@@ -77,8 +77,8 @@ const grace = 15 * time.Second
 func (j Job) Try(t testing.TB, body string) Outcome {
 	t.Helper()
 	defer lock(t)()
-	told := newSheet(t, j.Ranks)
-	ctx, stop := testwatch.With(t.Context(), told.whole)
+	told := newStepsFile(t, j.Ranks)
+	ctx, stop := testwatch.With(t.Context(), told.all)
 	defer stop()
 	exe, err := os.Executable()
 	require.NoError(t, err)

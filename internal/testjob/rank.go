@@ -7,18 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
 )
-
-// Race tells whether the race detector is on.
-const Race = testwatch.Race
-
-// Watchdog is how long one wait of a test may last.
-var Watchdog = testwatch.Patience()
-
-// ErrWatchdog is the cause of the end of a job in which no rank makes a step.
-var ErrWatchdog = testwatch.ErrStuck
 
 // A Rank is a job as one rank of a test sees it. A failed assertion ends it.
 type Rank struct {
@@ -62,12 +52,6 @@ func (c Config) Try(t testing.TB, body Body, opts ...runtime.Option) error {
 func All(t *testing.T, atLeast int, body Body, opts ...runtime.Option) {
 	t.Helper()
 	Each(t, atLeast, func(t *testing.T, c Config) { c.Run(t, body, opts...) })
-}
-
-// WithWatchdog returns a context for one wait, which ends with ErrWatchdog when that
-// takes too long. A job has one of its own, which looks at steps.
-func WithWatchdog(ctx context.Context) (context.Context, context.CancelFunc) {
-	return testwatch.With(ctx)
 }
 
 func newRank(t require.TestingT, job *runtime.Job) *Rank {

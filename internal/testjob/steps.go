@@ -61,28 +61,28 @@ func (s *steps) sum() uint64 {
 // steps.
 const envSteps = "GOPGAS_TESTJOB_STEPS"
 
-// A sheet is that file: 8 bytes of each rank, and 8 that a rank writes whose
+// A stepsFile is that file: 8 bytes of each rank, and 8 that a rank writes whose
 // watchdog has ended its context. The test's watchdog counts those too, so that it
 // leaves ranks the time to say where they wait.
-type sheet struct {
+type stepsFile struct {
 	file  *os.File
 	ranks int
 }
 
-// newSheet makes the sheet of a job.
-func newSheet(t testing.TB, ranks int) *sheet {
+// newStepsFile makes the file of a job.
+func newStepsFile(t testing.TB, ranks int) *stepsFile {
 	file, err := os.Create(filepath.Join(t.TempDir(), "steps"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, file.Close()) })
 	require.NoError(t, file.Truncate(int64(8*(ranks+1))))
-	return &sheet{file, ranks}
+	return &stepsFile{file, ranks}
 }
 
-func (s *sheet) byRanks() uint64 { return s.sum(s.ranks) }
+func (s *stepsFile) ofRanks() uint64 { return s.sum(s.ranks) }
 
-func (s *sheet) whole() uint64 { return s.sum(s.ranks + 1) }
+func (s *stepsFile) all() uint64 { return s.sum(s.ranks + 1) }
 
-func (s *sheet) sum(words int) (n uint64) {
+func (s *stepsFile) sum(words int) (n uint64) {
 	b := make([]byte, 8*words)
 	_, _ = s.file.ReadAt(b, 0) // what cannot be read stands still
 	for ; len(b) > 0; b = b[8:] {
@@ -92,7 +92,7 @@ func (s *sheet) sum(words int) (n uint64) {
 }
 
 // tell writes one of the words.
-func (s *sheet) tell(word int, n uint64) {
+func (s *stepsFile) tell(word int, n uint64) {
 	_, _ = s.file.WriteAt(binary.LittleEndian.AppendUint64(nil, n), int64(8*word))
 }
 
@@ -110,14 +110,14 @@ func (s *steps) watched() (ctx context.Context, stop context.CancelFunc, err err
 	if err != nil {
 		return nil, nil, err
 	}
-	all := &sheet{file, env.Size}
+	shared := &stepsFile{file, env.Size}
 	ctx, stop = testwatch.With(context.Background(), func() uint64 {
-		all.tell(env.Rank, s.sum())
-		return all.byRanks()
+		shared.tell(env.Rank, s.sum())
+		return shared.ofRanks()
 	})
 	context.AfterFunc(ctx, func() {
-		if errors.Is(context.Cause(ctx), ErrWatchdog) {
-			all.tell(env.Size, 1)
+		if errors.Is(context.Cause(ctx), testwatch.ErrStuck) {
+			shared.tell(env.Size, 1)
 		}
 	})
 	return ctx, stop, nil

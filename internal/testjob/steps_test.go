@@ -56,7 +56,7 @@ func TestAJobWithoutStepsEnds(t *testing.T) {
 		<-ctx.Done()
 		return context.Cause(ctx)
 	})
-	require.ErrorIs(t, err, ErrWatchdog)
+	require.ErrorIs(t, err, testwatch.ErrStuck)
 }
 
 func TestProcessesWithoutStepsSayWhereTheyWait(t *testing.T) {
@@ -64,17 +64,17 @@ func TestProcessesWithoutStepsSayWhereTheyWait(t *testing.T) {
 	out := Job{Ranks: 2}.Try(t, "hangs")
 	require.NotZero(t, out.ExitCode)
 	require.Contains(t, out.Output, "steps_test.go", "the line that waits")
-	require.Contains(t, out.Output, ErrWatchdog.Error())
+	require.Contains(t, out.Output, testwatch.ErrStuck.Error())
 }
 
-func TestTheSheetHoldsTheStepsOfAllProcesses(t *testing.T) {
-	s := newSheet(t, 3)
-	require.Zero(t, s.whole())
+func TestStepsFileHoldsTheStepsOfAllProcesses(t *testing.T) {
+	s := newStepsFile(t, 3)
+	require.Zero(t, s.all())
 	s.tell(0, 5)
 	s.tell(2, 7)
 	s.tell(0, 6)
-	require.EqualValues(t, 13, s.byRanks())
+	require.EqualValues(t, 13, s.ofRanks())
 	s.tell(3, 1) // a watchdog has ended a context
-	require.EqualValues(t, 13, s.byRanks())
-	require.EqualValues(t, 14, s.whole())
+	require.EqualValues(t, 13, s.ofRanks())
+	require.EqualValues(t, 14, s.all())
 }

@@ -54,11 +54,11 @@ func interval() time.Duration {
 // still for Patience. The caller calls stop when the waits under it are over.
 func With(ctx context.Context, steps ...func() uint64) (watched context.Context, stop context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	d := &dog{ctx: ctx, cancel: cancel, steps: steps}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.timer = time.AfterFunc(interval(), d.tick)
-	return ctx, d.stop
+	w := &watchdog{ctx: ctx, cancel: cancel, steps: steps}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.timer = time.AfterFunc(interval(), w.tick)
+	return ctx, w.stop
 }
 
 // Context is With for a test, whose end stops the watchdog. The context outlasts
@@ -80,8 +80,8 @@ func HeedSignals() {
 	}
 }
 
-// A dog looks at one context's steps.
-type dog struct {
+// A watchdog looks at one context's steps.
+type watchdog struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	steps  []func() uint64
@@ -92,33 +92,33 @@ type dog struct {
 	missed int // looks since the steps moved
 }
 
-func (d *dog) tick() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.ctx.Err() == nil && d.look() {
-		d.timer.Reset(interval())
+func (w *watchdog) tick() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ctx.Err() == nil && w.look() {
+		w.timer.Reset(interval())
 	}
 }
 
 // look tells whether there is patience left.
-func (d *dog) look() bool {
+func (w *watchdog) look() bool {
 	var sum uint64
-	for _, count := range d.steps {
+	for _, count := range w.steps {
 		sum += count()
 	}
-	if d.missed++; sum != d.seen {
-		d.seen, d.missed = sum, 0
+	if w.missed++; sum != w.seen {
+		w.seen, w.missed = sum, 0
 	}
-	if d.missed < looks {
+	if w.missed < looks {
 		return true
 	}
-	d.cancel(ErrStuck)
+	w.cancel(ErrStuck)
 	return false
 }
 
-func (d *dog) stop() {
-	d.cancel(nil)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.timer.Stop()
+func (w *watchdog) stop() {
+	w.cancel(nil)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.timer.Stop()
 }

@@ -11,14 +11,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newDog returns a dog that looks only when it is told to.
-func newDog(t *testing.T, steps ...func() uint64) *dog {
+// newWatchdog returns a watchdog that looks only when it is told to.
+func newWatchdog(t *testing.T, steps ...func() uint64) *watchdog {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	return &dog{ctx: ctx, cancel: cancel, steps: steps}
+	return &watchdog{ctx: ctx, cancel: cancel, steps: steps}
 }
 
 func TestAContextEndsAfterLooksInVain(t *testing.T) {
-	d := newDog(t)
+	d := newWatchdog(t)
 	for range looks - 1 {
 		require.True(t, d.look())
 		require.NoError(t, d.ctx.Err())
@@ -29,7 +29,7 @@ func TestAContextEndsAfterLooksInVain(t *testing.T) {
 
 func TestAStepOfOneOfSeveralStartsPatienceAnew(t *testing.T) {
 	var mine, theirs uint64
-	d := newDog(t, func() uint64 { return mine }, func() uint64 { return theirs })
+	d := newWatchdog(t, func() uint64 { return mine }, func() uint64 { return theirs })
 	for i := range uint64(5) {
 		for range looks - 1 {
 			require.True(t, d.look())
