@@ -84,7 +84,5 @@ func pair(t *testing.T, size, fmaMax int, plan faulty.Plan) (*fabric.Remote, []b
 
 // watched is a context under the watchdog.
 func watched(t *testing.T) context.Context {
-	ctx, cancel := testwatch.With(t.Context())
-	t.Cleanup(cancel)
-	return ctx
+	return testwatch.Context(t)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs"
 )
 
@@ -281,7 +282,7 @@ func oddRegion(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	mem := h.NewMemory(t, 4096)
 	mem.Bytes, mem.Offset = mem.Bytes[3:], mem.Offset+3
-	mr, err := b.pd.RegMR(deadline(t), mem, verbs.AllAccess)
+	mr, err := b.pd.RegMR(testwatch.Context(t), mem, verbs.AllAccess)
 	require.NoError(t, err)
 	a.do(verbs.WorkRequest{Op: verbs.OpFetchAdd, Operand: 7, Local: segs(a.at(0, 8)), Remote: mr.Remote(5)})
 	a.flush(b)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -28,14 +29,14 @@ func (s *side) newLanding() verbs.Landing {
 	if !s.ctx.Info().Landings {
 		s.t.Skip("the device has no landings")
 	}
-	l, err := s.ctx.NewLanding(deadline(s.t))
+	l, err := s.ctx.NewLanding(testwatch.Context(s.t))
 	require.NoError(s.t, err)
 	return l
 }
 
 func landingsAsSaid(t *testing.T, h Harness) {
 	a, _ := newStrangers(t, h)
-	_, err := a.ctx.NewLanding(deadline(t))
+	_, err := a.ctx.NewLanding(testwatch.Context(t))
 	if a.ctx.Info().Landings {
 		require.NoError(t, err)
 	} else {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -56,7 +57,7 @@ func closedObjects(t *testing.T, h Harness) {
 	require.ErrorIs(t, err, driver.ErrClosed)
 	_, err = a.qp.PostRecv([]verbs.RecvRequest{{}})
 	require.ErrorIs(t, err, driver.ErrClosed)
-	require.ErrorIs(t, a.qp.Modify(deadline(t), verbs.StateReset, verbs.Attr{}), driver.ErrClosed)
+	require.ErrorIs(t, a.qp.Modify(testwatch.Context(t), verbs.StateReset, verbs.Attr{}), driver.ErrClosed)
 	for range 2 {
 		require.NoError(t, a.mr.Close())
 		require.NoError(t, a.scq.Close())
@@ -65,9 +66,9 @@ func closedObjects(t *testing.T, h Harness) {
 	}
 	_, err = a.ctx.AllocPD()
 	require.ErrorIs(t, err, driver.ErrClosed)
-	_, err = a.ctx.CreateCQ(deadline(t), 1)
+	_, err = a.ctx.CreateCQ(testwatch.Context(t), 1)
 	require.ErrorIs(t, err, driver.ErrClosed)
-	_, err = a.pd.RegMR(deadline(t), h.NewMemory(t, 4096), verbs.AllAccess)
+	_, err = a.pd.RegMR(testwatch.Context(t), h.NewMemory(t, 4096), verbs.AllAccess)
 	require.ErrorIs(t, err, driver.ErrClosed)
 }
 
@@ -75,12 +76,12 @@ func closedObjects(t *testing.T, h Harness) {
 func closedRegion(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	mem := h.NewMemory(t, 4096)
-	mr, err := b.pd.RegMR(deadline(t), mem, verbs.AllAccess)
+	mr, err := b.pd.RegMR(testwatch.Context(t), mem, verbs.AllAccess)
 	require.NoError(t, err)
 	to := mr.Remote(0)
 	a.do(verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(a.at(0, 8)), Remote: to})
 	require.NoError(t, mr.Close())
-	successor, err := b.pd.RegMR(deadline(t), mem, verbs.AllAccess)
+	successor, err := b.pd.RegMR(testwatch.Context(t), mem, verbs.AllAccess)
 	require.NoError(t, err)
 	require.NotEqual(t, to.RKey, successor.RKey())
 	a.post(verbs.WorkRequest{ID: 1, Op: verbs.OpWrite, Flags: verbs.Signaled, Local: segs(fillSegment(a.at(0, 8))), Remote: to})
@@ -92,7 +93,7 @@ func freshKeys(t *testing.T, h Harness) {
 	a, _ := newStrangers(t, h)
 	mem, seen := h.NewMemory(t, 4096), map[verbs.Key]bool{{}: true}
 	for range 200 {
-		mr, err := a.pd.RegMR(deadline(t), mem, verbs.AllAccess)
+		mr, err := a.pd.RegMR(testwatch.Context(t), mem, verbs.AllAccess)
 		require.NoError(t, err)
 		require.False(t, seen[mr.RKey()], "key %v", mr.RKey())
 		require.NotZero(t, mr.LKey())
@@ -153,7 +154,7 @@ func deregisterInFlight(t *testing.T, h Harness) {
 			}
 		}
 	})
-	require.NoError(t, b.bell.Wait(deadline(t), func() bool { goruntime.Gosched(); return started.Load() > 3 }))
+	require.NoError(t, b.bell.Wait(testwatch.Context(t), func() bool { goruntime.Gosched(); return started.Load() > 3 }))
 	require.NoError(t, mr.Close())
 	clear(mr.Bytes())
 	require.NoError(t, g.Wait())
@@ -230,10 +231,10 @@ func diesAmidTransfers(t *testing.T, h Harness) {
 func errAmidTransfers(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	from, into := bigReads(t, a, b)
-	require.NoError(t, a.qp.Modify(deadline(t), verbs.StateErr, verbs.Attr{}))
+	require.NoError(t, a.qp.Modify(testwatch.Context(t), verbs.StateErr, verbs.Attr{}))
 	endOfBigReads(t, a, from, into)
-	require.NoError(t, a.qp.Modify(deadline(t), verbs.StateReset, verbs.Attr{}))
-	require.NoError(t, b.qp.Modify(deadline(t), verbs.StateReset, verbs.Attr{}))
+	require.NoError(t, a.qp.Modify(testwatch.Context(t), verbs.StateReset, verbs.Attr{}))
+	require.NoError(t, b.qp.Modify(testwatch.Context(t), verbs.StateReset, verbs.Attr{}))
 	connect(t, a.qp, b.qp)
 	a.flush(b)
 }

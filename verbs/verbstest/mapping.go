@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -22,7 +23,7 @@ func mappingCases() []testCase {
 // mapAll maps all of b's region, or skips where the provider cannot.
 func mapAll(t *testing.T, a, b *side) []byte {
 	t.Helper()
-	mem, err := a.qp.Map(deadline(t), b.mr.Remote(0), b.cfg.memory, verbs.RemoteWrite|verbs.RemoteRead|verbs.RemoteAtomic)
+	mem, err := a.qp.Map(testwatch.Context(t), b.mr.Remote(0), b.cfg.memory, verbs.RemoteWrite|verbs.RemoteRead|verbs.RemoteAtomic)
 	if errors.Is(err, driver.ErrUnsupported) {
 		t.Skip("the provider maps no memory")
 	}
@@ -39,7 +40,7 @@ func mapMemory(t *testing.T, h Harness) {
 	require.Equal(t, uint64(41), word64(mem[128:136]).Load())
 	word64(mem[128:136]).Add(1)
 	require.Equal(t, uint64(42), word64(b.bytes(128, 8)).Load())
-	part, err := a.qp.Map(deadline(t), b.mr.Remote(128), 8, verbs.RemoteRead)
+	part, err := a.qp.Map(testwatch.Context(t), b.mr.Remote(128), 8, verbs.RemoteRead)
 	require.NoError(t, err)
 	require.Equal(t, uint64(42), word64(part).Load())
 	a.do(verbs.WorkRequest{Op: verbs.OpFetchAdd, Operand: 1, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(128)})
@@ -50,7 +51,7 @@ func mapMemory(t *testing.T, h Harness) {
 func mapRefusals(t *testing.T, h Harness) {
 	a, b := newPair(t, h, withAccess(verbs.LocalWrite|verbs.RemoteRead))
 	size := b.cfg.memory
-	_, err := a.qp.Map(deadline(t), b.mr.Remote(0), size, verbs.RemoteRead)
+	_, err := a.qp.Map(testwatch.Context(t), b.mr.Remote(0), size, verbs.RemoteRead)
 	if errors.Is(err, driver.ErrUnsupported) {
 		t.Skip("the provider maps no memory")
 	}
@@ -69,10 +70,10 @@ func mapRefusals(t *testing.T, h Harness) {
 		"zero key":               {verbs.RemoteAddr{Addr: b.mr.Remote(0).Addr}, 8, verbs.RemoteRead},
 		"length beyond any size": {b.mr.Remote(8), int(^uint(0) >> 1), verbs.RemoteRead},
 	} {
-		_, err := a.qp.Map(deadline(t), c.remote, c.n, c.access)
+		_, err := a.qp.Map(testwatch.Context(t), c.remote, c.n, c.access)
 		require.ErrorIs(t, err, driver.ErrAccess, name)
 	}
-	_, err = a.qp.Map(deadline(t), b.mr.Remote(0), -1, verbs.RemoteRead)
+	_, err = a.qp.Map(testwatch.Context(t), b.mr.Remote(0), -1, verbs.RemoteRead)
 	require.ErrorIs(t, err, driver.ErrInvalid)
 	a.do(verbs.WorkRequest{Op: verbs.OpRead, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)})
 }
@@ -86,7 +87,7 @@ func mapOutlives(t *testing.T, h Harness) {
 		sum += int(v)
 	}
 	require.GreaterOrEqual(t, sum, 0)
-	_, err := a.qp.Map(deadline(t), b.mr.Remote(0), 8, verbs.RemoteRead)
+	_, err := a.qp.Map(testwatch.Context(t), b.mr.Remote(0), 8, verbs.RemoteRead)
 	require.ErrorIs(t, err, driver.ErrAccess)
 }
 

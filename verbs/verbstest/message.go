@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs"
 )
 
@@ -167,7 +168,7 @@ func writeImmBeforeReceive(t *testing.T, h Harness) {
 
 func receiveInInit(t *testing.T, h Harness) {
 	a, b := newStrangers(t, h)
-	require.NoError(t, b.qp.Modify(deadline(t), verbs.StateInit, verbs.Attr{}))
+	require.NoError(t, b.qp.Modify(testwatch.Context(t), verbs.StateInit, verbs.Attr{}))
 	b.postRecv(verbs.RecvRequest{ID: 3, Local: segs(b.at(0, 8))})
 	connect(t, a.qp, b.qp)
 	a.do(verbs.WorkRequest{Op: verbs.OpSend, Local: segs(a.at(0, 8))})

@@ -175,7 +175,7 @@ func sizes(t *testing.T, h Harness) {
 	a, _ := newStrangers(t, h)
 	info := a.ctx.Info()
 	for _, depth := range []int{-1, 0, info.MaxCQDepth + 1} {
-		_, err := a.ctx.CreateCQ(deadline(t), depth)
+		_, err := a.ctx.CreateCQ(testwatch.Context(t), depth)
 		require.ErrorIs(t, err, driver.ErrInvalid)
 	}
 	good := verbs.QPConfig{SendCQ: a.scq, RecvCQ: a.rcq, SendDepth: 1, RecvDepth: 1}
@@ -192,10 +192,10 @@ func sizes(t *testing.T, h Harness) {
 	} {
 		cfg := good
 		spoil(&cfg)
-		_, err := a.pd.CreateQP(deadline(t), cfg)
+		_, err := a.pd.CreateQP(testwatch.Context(t), cfg)
 		require.ErrorIs(t, err, driver.ErrInvalid, name)
 	}
-	qp, err := a.pd.CreateQP(deadline(t), good)
+	qp, err := a.pd.CreateQP(testwatch.Context(t), good)
 	require.NoError(t, err)
 	require.NoError(t, qp.Close())
 }
@@ -235,7 +235,7 @@ func canceledAhead(t *testing.T, h Harness) {
 	if h.Wrap != nil {
 		t.Skip("a wrapper may hold requests elsewhere")
 	}
-	require.NoError(t, a.qp.Connect(deadline(t), b.qp.Address(), 0))
+	require.NoError(t, a.qp.Connect(testwatch.Context(t), b.qp.Address(), 0))
 	for i := range a.cfg.depth {
 		a.post(verbs.WorkRequest{ID: uint64(1 + i), Op: verbs.OpRead, Flags: verbs.Signaled, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)})
 	}
@@ -245,10 +245,10 @@ func canceledAhead(t *testing.T, h Harness) {
 		}
 		a.sent()
 	}
-	require.NoError(t, b.qp.Connect(deadline(t), a.qp.Address(), 0))
+	require.NoError(t, b.qp.Connect(testwatch.Context(t), a.qp.Address(), 0))
 	for i := range 3 * a.cfg.depth {
 		write := verbs.WorkRequest{ID: uint64(100 + i), Op: verbs.OpWrite, Flags: verbs.Signaled, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)}
-		for ctx, taken := deadline(t), 0; taken == 0; {
+		for ctx, taken := testwatch.Context(t), 0; taken == 0; {
 			require.NoError(t, ctx.Err(), "no slot is free")
 			taken, _ = a.qp.PostSend([]verbs.WorkRequest{write})
 			_, _ = a.scq.Poll(nil)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -245,7 +246,7 @@ func badSegments(t *testing.T, h Harness) {
 	readOnly, to := a.newMR(4096, 0), b.mr.Remote(0)
 	other, err := a.ctx.AllocPD()
 	require.NoError(t, err)
-	foreign, err := other.RegMR(deadline(t), h.NewMemory(t, 4096), verbs.AllAccess)
+	foreign, err := other.RegMR(testwatch.Context(t), h.NewMemory(t, 4096), verbs.AllAccess)
 	require.NoError(t, err)
 	closed := a.newMR(4096, verbs.AllAccess)
 	gone := segment(t, closed, 0, 8)
@@ -279,9 +280,9 @@ func badRegions(t *testing.T, h Harness) {
 	a, _ := newStrangers(t, h)
 	mem := h.NewMemory(t, 4096)
 	for _, access := range []verbs.Access{verbs.RemoteWrite, verbs.RemoteAtomic, 1 << 7} {
-		_, err := a.pd.RegMR(deadline(t), mem, access)
+		_, err := a.pd.RegMR(testwatch.Context(t), mem, access)
 		require.ErrorIs(t, err, driver.ErrInvalid)
 	}
-	_, err := a.pd.RegMR(deadline(t), verbs.Memory{}, verbs.AllAccess)
+	_, err := a.pd.RegMR(testwatch.Context(t), verbs.Memory{}, verbs.AllAccess)
 	require.ErrorIs(t, err, driver.ErrInvalid)
 }

@@ -1,7 +1,6 @@
 package verbstest
 
 import (
-	"context"
 	"sync/atomic"
 	"testing"
 
@@ -93,21 +92,21 @@ func newSide(t *testing.T, h Harness, p driver.Provider, cfg config) *side {
 	mem := h.NewMemory(t, cfg.memory)
 	require.Len(t, mem.Bytes, cfg.memory)
 	var err error
-	s.ctx, err = verbs.Open(deadline(t), p, "", opts)
+	s.ctx, err = verbs.Open(testwatch.Context(t), p, "", opts)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.ctx.Close()) })
 	s.pd, err = s.ctx.AllocPD()
 	require.NoError(t, err)
 	s.scq, s.rcq = s.newCQ(cfg.cqDepth), s.newCQ(cfg.cqDepth)
 	s.qp = s.newQP()
-	s.mr, err = s.pd.RegMR(deadline(t), mem, cfg.access)
+	s.mr, err = s.pd.RegMR(testwatch.Context(t), mem, cfg.access)
 	require.NoError(t, err)
 	return s
 }
 
 func (s *side) newCQ(depth int) *verbs.CQ {
 	s.t.Helper()
-	cq, err := s.ctx.CreateCQ(deadline(s.t), depth)
+	cq, err := s.ctx.CreateCQ(testwatch.Context(s.t), depth)
 	require.NoError(s.t, err)
 	return cq
 }
@@ -116,7 +115,7 @@ func (s *side) newQP() *verbs.QP { return s.newQPOn(s.scq, s.rcq) }
 
 func (s *side) newQPOn(scq, rcq *verbs.CQ) *verbs.QP {
 	s.t.Helper()
-	qp, err := s.pd.CreateQP(deadline(s.t), verbs.QPConfig{
+	qp, err := s.pd.CreateQP(testwatch.Context(s.t), verbs.QPConfig{
 		SendCQ: scq, RecvCQ: rcq, SendDepth: s.cfg.depth, RecvDepth: s.cfg.depth,
 		MaxSegments: s.cfg.segments, MaxInline: s.ctx.Info().MaxInline,
 	})
@@ -127,7 +126,7 @@ func (s *side) newQPOn(scq, rcq *verbs.CQ) *verbs.QP {
 // newMR registers more memory.
 func (s *side) newMR(n int, access verbs.Access) *verbs.MR {
 	s.t.Helper()
-	mr, err := s.pd.RegMR(deadline(s.t), s.h.NewMemory(s.t, n), access)
+	mr, err := s.pd.RegMR(testwatch.Context(s.t), s.h.NewMemory(s.t, n), access)
 	require.NoError(s.t, err)
 	return mr
 }
@@ -135,20 +134,12 @@ func (s *side) newMR(n int, access verbs.Access) *verbs.MR {
 // connect takes both queue pairs to RTS at the same time.
 func connect(t *testing.T, a, b *verbs.QP) {
 	t.Helper()
-	ctx := deadline(t)
+	ctx := testwatch.Context(t)
 	toB, toA := b.Address(), a.Address()
 	var g errgroup.Group
 	g.Go(func() error { return a.Connect(ctx, toB, 0) })
 	g.Go(func() error { return b.Connect(ctx, toA, 0) })
 	require.NoError(t, g.Wait())
-}
-
-// deadline returns a context that the watchdog ends.
-func deadline(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := testwatch.With(context.Background())
-	t.Cleanup(cancel)
-	return ctx
 }
 
 // at is n bytes of the side's own memory.

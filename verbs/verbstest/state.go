@@ -39,9 +39,9 @@ func illegalTransitions(t *testing.T, h Harness) {
 			qp := b.newQP()
 			require.Equal(t, verbs.StateReset, qp.State())
 			if from != verbs.StateReset {
-				require.NoError(t, qp.Modify(deadline(t), from, verbs.Attr{}))
+				require.NoError(t, qp.Modify(testwatch.Context(t), from, verbs.Attr{}))
 			}
-			err := qp.Modify(deadline(t), state, verbs.Attr{})
+			err := qp.Modify(testwatch.Context(t), state, verbs.Attr{})
 			switch {
 			case from == verbs.StateInit && state == verbs.StateRTR:
 				require.ErrorIs(t, err, driver.ErrInvalid, "without a peer")
@@ -55,7 +55,7 @@ func illegalTransitions(t *testing.T, h Harness) {
 			require.NoError(t, qp.Close())
 		}
 	}
-	require.ErrorIs(t, b.qp.Modify(deadline(t), verbs.State(42), verbs.Attr{}), driver.ErrInvalid)
+	require.ErrorIs(t, b.qp.Modify(testwatch.Context(t), verbs.State(42), verbs.Attr{}), driver.ErrInvalid)
 }
 
 func contains(list []verbs.State, s verbs.State) bool {
@@ -75,7 +75,7 @@ func postsByState(t *testing.T, h Harness) {
 	require.ErrorIs(t, err, driver.ErrState, "receive in RESET")
 	_, err = a.qp.PostSend(send)
 	require.ErrorIs(t, err, driver.ErrState, "send in RESET")
-	require.NoError(t, a.qp.Modify(deadline(t), verbs.StateInit, verbs.Attr{}))
+	require.NoError(t, a.qp.Modify(testwatch.Context(t), verbs.StateInit, verbs.Attr{}))
 	_, err = a.qp.PostSend(send)
 	require.ErrorIs(t, err, driver.ErrState, "send in INIT")
 	connect(t, a.qp, b.qp)
@@ -93,7 +93,7 @@ func errFlushes(t *testing.T, h Harness) {
 		a.post(wr)
 		a.postRecv(verbs.RecvRequest{ID: 10 + i, Local: segs(a.at(8, 8))})
 	}
-	require.NoError(t, a.qp.Modify(deadline(t), verbs.StateErr, verbs.Attr{}))
+	require.NoError(t, a.qp.Modify(testwatch.Context(t), verbs.StateErr, verbs.Attr{}))
 	require.Equal(t, verbs.StateErr, a.qp.State())
 	for i := range uint64(4) {
 		wc := a.sent()
@@ -107,7 +107,7 @@ func errFlushes(t *testing.T, h Harness) {
 
 func postsInErr(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
-	require.NoError(t, a.qp.Modify(deadline(t), verbs.StateErr, verbs.Attr{}))
+	require.NoError(t, a.qp.Modify(testwatch.Context(t), verbs.StateErr, verbs.Attr{}))
 	for i := range uint64(40) {
 		a.post(verbs.WorkRequest{ID: i, Op: verbs.OpWrite, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)})
 		wc := a.sent()
@@ -122,7 +122,7 @@ func postsInErr(t *testing.T, h Harness) {
 func drained(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	a.do(verbs.WorkRequest{Op: verbs.OpRead, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)})
-	require.NoError(t, a.qp.Modify(deadline(t), verbs.StateSQD, verbs.Attr{}))
+	require.NoError(t, a.qp.Modify(testwatch.Context(t), verbs.StateSQD, verbs.Attr{}))
 	fill(a.bytes(0, 100), 1)
 	a.post(verbs.WorkRequest{ID: 5, Op: verbs.OpWrite, Flags: verbs.Signaled, Local: segs(a.at(0, 100)), Remote: b.mr.Remote(0)})
 	b.do(verbs.WorkRequest{Op: verbs.OpRead, Local: segs(b.at(1000, 8)), Remote: a.mr.Remote(1000)})
@@ -130,7 +130,7 @@ func drained(t *testing.T, h Harness) {
 	require.NoError(t, err)
 	require.Zero(t, n)
 	require.True(t, zero(b.bytes(0, 100)), "a drained queue starts nothing")
-	require.NoError(t, a.qp.Modify(deadline(t), verbs.StateRTS, verbs.Attr{}))
+	require.NoError(t, a.qp.Modify(testwatch.Context(t), verbs.StateRTS, verbs.Attr{}))
 	require.Equal(t, uint64(5), a.sent().ID)
 	a.flush(b)
 	require.Equal(t, pattern(100, 1), b.bytes(0, 100))
@@ -142,9 +142,9 @@ func resetForgets(t *testing.T, h Harness) {
 		a.post(verbs.WorkRequest{ID: i, Op: verbs.OpSend, Flags: verbs.Signaled, Local: segs(a.at(0, 8))})
 		a.postRecv(verbs.RecvRequest{ID: i})
 	}
-	require.NoError(t, a.qp.Modify(deadline(t), verbs.StateErr, verbs.Attr{}))
-	require.NoError(t, a.qp.Modify(deadline(t), verbs.StateReset, verbs.Attr{}))
-	require.NoError(t, b.qp.Modify(deadline(t), verbs.StateReset, verbs.Attr{}))
+	require.NoError(t, a.qp.Modify(testwatch.Context(t), verbs.StateErr, verbs.Attr{}))
+	require.NoError(t, a.qp.Modify(testwatch.Context(t), verbs.StateReset, verbs.Attr{}))
+	require.NoError(t, b.qp.Modify(testwatch.Context(t), verbs.StateReset, verbs.Attr{}))
 	connect(t, a.qp, b.qp)
 	for _, cq := range []*verbs.CQ{a.scq, a.rcq} {
 		n, err := cq.Poll(make([]verbs.Completion, 4))
@@ -169,8 +169,8 @@ func resetFrees(t *testing.T, h Harness) {
 		n, err = a.qp.PostRecv(make([]verbs.RecvRequest, 1))
 		require.Zero(t, n)
 		require.ErrorIs(t, err, driver.ErrQueueFull)
-		require.NoError(t, a.qp.Modify(deadline(t), verbs.StateReset, verbs.Attr{}))
-		require.NoError(t, b.qp.Modify(deadline(t), verbs.StateReset, verbs.Attr{}))
+		require.NoError(t, a.qp.Modify(testwatch.Context(t), verbs.StateReset, verbs.Attr{}))
+		require.NoError(t, b.qp.Modify(testwatch.Context(t), verbs.StateReset, verbs.Attr{}))
 		connect(t, a.qp, b.qp)
 	}
 	a.flush(b)
@@ -182,8 +182,8 @@ func reconnect(t *testing.T, h Harness) {
 		bad := b.mr.Remote(b.cfg.memory)
 		a.post(verbs.WorkRequest{ID: 1, Op: verbs.OpWrite, Local: segs(a.at(0, 8)), Remote: bad})
 		require.Equal(t, verbs.RemoteAccess, a.sent().Status)
-		require.NoError(t, a.qp.Modify(deadline(t), verbs.StateReset, verbs.Attr{}))
-		require.NoError(t, b.qp.Modify(deadline(t), verbs.StateReset, verbs.Attr{}))
+		require.NoError(t, a.qp.Modify(testwatch.Context(t), verbs.StateReset, verbs.Attr{}))
+		require.NoError(t, b.qp.Modify(testwatch.Context(t), verbs.StateReset, verbs.Attr{}))
 		connect(t, a.qp, b.qp)
 		fill(a.bytes(0, 500), round)
 		a.do(verbs.WorkRequest{ID: 2, Op: verbs.OpWrite, Local: segs(a.at(0, 500)), Remote: b.mr.Remote(0)})
@@ -196,11 +196,11 @@ func reconnect(t *testing.T, h Harness) {
 
 func connectLater(t *testing.T, h Harness) {
 	a, b := newStrangers(t, h)
-	require.NoError(t, a.qp.Connect(deadline(t), b.qp.Address(), testwatch.Patience()), "connecting is local")
+	require.NoError(t, a.qp.Connect(testwatch.Context(t), b.qp.Address(), testwatch.Patience()), "connecting is local")
 	fill(a.bytes(0, 100), 1)
 	a.post(verbs.WorkRequest{ID: 5, Op: verbs.OpWrite, Flags: verbs.Signaled, Local: segs(a.at(0, 100)), Remote: b.mr.Remote(0)})
 	time.Sleep(time.Millisecond) // only makes it likelier that the request is under way
-	require.NoError(t, b.qp.Connect(deadline(t), a.qp.Address(), testwatch.Patience()))
+	require.NoError(t, b.qp.Connect(testwatch.Context(t), a.qp.Address(), testwatch.Patience()))
 	require.Equal(t, verbs.Success, a.sent().Status)
 	a.flush(b)
 	require.Equal(t, pattern(100, 1), b.bytes(0, 100))
@@ -209,9 +209,9 @@ func connectLater(t *testing.T, h Harness) {
 func badAddress(t *testing.T, h Harness) {
 	a, b := newStrangers(t, h)
 	truncated := b.qp.Address()[:1]
-	require.NoError(t, a.qp.Modify(deadline(t), verbs.StateInit, verbs.Attr{}))
-	require.Error(t, a.qp.Modify(deadline(t), verbs.StateRTR, verbs.Attr{Peer: truncated}))
+	require.NoError(t, a.qp.Modify(testwatch.Context(t), verbs.StateInit, verbs.Attr{}))
+	require.Error(t, a.qp.Modify(testwatch.Context(t), verbs.StateRTR, verbs.Attr{Peer: truncated}))
 	require.Equal(t, verbs.StateInit, a.qp.State())
-	require.ErrorIs(t, a.qp.Modify(deadline(t), verbs.StateRTR, verbs.Attr{}), driver.ErrInvalid)
+	require.ErrorIs(t, a.qp.Modify(testwatch.Context(t), verbs.StateRTR, verbs.Attr{}), driver.ErrInvalid)
 	connect(t, a.qp, b.qp)
 }

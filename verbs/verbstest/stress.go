@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -88,7 +89,7 @@ func sharedQueue(t *testing.T, h Harness) {
 func severalPollers(t *testing.T, h Harness) {
 	const depth, rounds = 4, 1000
 	a, b := newPair(t, h, withCQDepth(depth))
-	g, ctx := errgroup.WithContext(deadline(t))
+	g, ctx := errgroup.WithContext(testwatch.Context(t))
 	for range depth {
 		write := verbs.WorkRequest{Op: verbs.OpWrite, Flags: verbs.Signaled, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)}
 		g.Go(func() error {

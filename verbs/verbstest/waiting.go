@@ -60,7 +60,7 @@ func waitAtOnce(t *testing.T, h Harness) {
 		a.post(verbs.WorkRequest{ID: 1, Op: verbs.OpWrite, Flags: verbs.Signaled, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)})
 	}
 	require.Equal(t, verbs.Success, a.sent().Status)
-	require.NoError(t, a.scq.Wait(deadline(t)))
+	require.NoError(t, a.scq.Wait(testwatch.Context(t)))
 	require.Equal(t, verbs.Success, a.sent().Status)
 	_, err := a.scq.Poll(make([]verbs.Completion, 1))
 	require.NoError(t, err)
@@ -69,7 +69,7 @@ func waitAtOnce(t *testing.T, h Harness) {
 func waitCanceled(t *testing.T, h Harness) {
 	a, _ := newPair(t, h)
 	cause := errors.New("the caller changed its mind")
-	ctx, cancel := context.WithCancelCause(deadline(t))
+	ctx, cancel := context.WithCancelCause(testwatch.Context(t))
 	var g errgroup.Group
 	parks := a.bell.Parks()
 	g.Go(func() error {
@@ -88,7 +88,7 @@ func waitCanceled(t *testing.T, h Harness) {
 func (s *side) waitForWord(offset int, want uint64, change func()) {
 	s.t.Helper()
 	var g errgroup.Group
-	ctx, parks := deadline(s.t), s.bell.Parks()
+	ctx, parks := testwatch.Context(s.t), s.bell.Parks()
 	word := word64(s.bytes(offset, 8))
 	g.Go(func() error { return s.hear(ctx, func() bool { return word.Load() == want }) })
 	s.parked(parks)
