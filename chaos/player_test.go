@@ -19,7 +19,7 @@ const (
 	words = 3
 )
 
-// A player is a rank that makes random steps and knows what they must lead to.
+// A player is a rank that makes random steps and knows their results.
 type player struct {
 	*testjob.Rank
 	trial

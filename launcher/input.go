@@ -30,7 +30,8 @@ func (in *input) open(rank int) (*os.File, error) {
 
 // start begins to copy. With several readers the slowest sets the pace. The
 // copying goroutine ends when the source does, or all readers have; one that
-// waits in the source's Read stays there. A terminal is read in its foreground only.
+// waits in the source's Read stays there. It reads a terminal only while this
+// process is in its foreground.
 func (in *input) start() {
 	if len(in.pipes) > 0 {
 		go in.copy()

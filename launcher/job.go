@@ -142,7 +142,7 @@ func newJob(spec Spec) (j *job, err error) {
 	return j, nil
 }
 
-// makeFiles makes what ranks open by its path.
+// makeFiles makes the files that ranks open by their paths.
 func (j *job) makeFiles() (err error) {
 	if j.reservations, err = memory.NewReservations(); err != nil {
 		return err

@@ -42,7 +42,7 @@ type supervision struct {
 	joins    int
 	result   Result
 	stopping syscall.Signal // the first SIGINT or SIGTERM that was passed on
-	ended    bool           // the launcher itself ends the job: what ranks do now is no failure of theirs
+	ended    bool           // the launcher itself ends the job: ranks that end now have not failed
 	reading  bool           // of the errors that end ranks
 	err      error
 }

@@ -80,7 +80,7 @@ func (f *fanIn) countsTell(g *group) bool {
 	// More was taken than was counted: counts are on their way behind their blocks,
 	// or a pipe's flags lie. The others' blocks must not wait for the word to catch up.
 	ahead := int64(g.latest-g.taken) < 0
-	// What came behind a block that is not handed out is counted, and not there to be taken.
+	// Blocks behind one that is not handed out are counted, and cannot be taken.
 	return !g.vague && !ahead && g.full == 0
 }
 

@@ -62,8 +62,8 @@ func (r *Reader[T]) failed(op string, err error) error {
 }
 
 // Arrived tells whether Read has something to return, which may be an error, or the
-// writer waits to hear what was read, which TryRead tells it. It takes a few loads and
-// makes no progress: for those who wait for something else as well. Kind: local.
+// writer waits to hear how much was read, which TryRead tells it. It takes a few loads and
+// makes no progress: for a caller that waits for something else as well. Kind: local.
 func (r *Reader[T]) Arrived() bool { return r.end.hasArrived() }
 
 // TryRead is Read without the wait: ok tells whether a block had arrived and, in

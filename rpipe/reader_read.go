@@ -210,7 +210,7 @@ func (r *readerEnd) hasNext() bool {
 }
 
 // hasArrived tells that the next read has something to do: it returns something, or
-// tells the writer, which waits for that, what was read.
+// tells a writer that waits how much was read.
 func (r *readerEnd) hasArrived() bool { return r.hasNext() || r.waited() }
 
 // forsaken tells that the writer writes nothing more and does not say where the

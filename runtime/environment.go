@@ -14,16 +14,16 @@ import (
 // says what the variable takes.
 type EnvError = bootstrap.EnvError
 
-// A variable is what the environment may say about a job. One that is empty says
-// nothing.
+// A variable is one of the environment that sets an option of a job. An empty one sets
+// none.
 type variable struct {
 	name string
-	set  func(o *options, text string) error // or what the variable takes
+	set  func(o *options, text string) error // its error says what the variable takes
 }
 
-// variables are all that users set. Those that grun sets are bootstrap's
-// (bootstrap.FromEnv). Some are read where they are used, in package collectives:
-// what they take is checked here, where a mistake ends Init at every rank alike.
+// variables returns all that users set. bootstrap.FromEnv reads those that grun sets.
+// Package collectives reads some of these itself. Init checks their values here, so that
+// a mistake is an error at every rank alike.
 func variables() []variable {
 	return []variable{
 		{bootstrap.EnvProvider, oneOf(func(o *options, name string) { o.provider = name }, "auto", "shm", "tcp", "ibv", "loop")},
@@ -41,7 +41,7 @@ func variables() []variable {
 	}
 }
 
-// readEnvironment sets what the environment says.
+// readEnvironment sets options from the environment.
 func (o *options) readEnvironment() error {
 	for _, v := range variables() {
 		text := os.Getenv(v.name)
@@ -87,7 +87,7 @@ func setPeerTimeout(o *options, text string) error {
 	return WithPeerTimeout(d)(o)
 }
 
-// checkTuned finds a file that is not there. What is in it, collectives find out.
+// checkTuned refuses a file that is not there. Package collectives reads and checks it.
 func checkTuned(_ *options, text string) error {
 	if text == "off" {
 		return nil

@@ -24,10 +24,10 @@ import (
 // break it: if a member that lives never comes, or gives up, the others wait until their
 // ctx ends.
 //
-// It gives back as well what calls on the team gave up that ended early at this rank: an
-// Allocate or a Split that the others may have completed, and windows whose Free failed.
-// That stays until the job closes where a member still has the window open, or may be in
-// a call of the team that was split.
+// Free also gives back quarantined memory: of an Allocate or a Split that ended early at
+// this rank and that the others may have completed, and of windows whose Free failed.
+// Such memory stays until the job closes where a member still has the window open, or may
+// be in a call of the team that was split.
 //
 // What the program made of the team comes first: a window that is left can be freed no
 // more, and keeps its memory until the job closes. Teams that were split from this one,
@@ -80,7 +80,7 @@ func (t *Team) partBy(ctx context.Context, exchange func([]byte) ([][]byte, erro
 	return t.release(cards)
 }
 
-// freeCard is what members tell each other when they free a team.
+// A freeCard goes from each member to all when they free a team.
 type freeCard struct {
 	Above []byte   `json:",omitempty"` // of the keeper's
 	Uses  []string `json:",omitempty"` // names of other members' memory that this rank may use on
@@ -119,8 +119,8 @@ func (t *Team) partBroken(ctx context.Context) error {
 	return t.partBy(ctx, func(card []byte) ([][]byte, error) { return exchange("freed", card) })
 }
 
-// leave returns when all that this rank wrote for the team's calls is where it belongs,
-// and what the others' release is told.
+// leave returns when all writes of this rank for the team's calls are complete. It returns
+// this rank's card.
 func (t *Team) leave(ctx context.Context) (card freeCard, err error) {
 	if above := t.above(); above != nil {
 		if card.Above, err = above.Leave(ctx); err != nil {
@@ -145,7 +145,7 @@ func (t *Team) splits() (names []string) {
 	return names
 }
 
-// release gives the team's memory back. Nobody writes there any more.
+// release gives the team's memory back. No member writes there any more.
 func (t *Team) release(cards []freeCard) error {
 	t.job.mu.Lock()
 	delete(t.job.teams, t.name)

@@ -48,7 +48,7 @@ func (g *Gate) Hold(prefix string) (caught <-chan struct{}) {
 	return g.caught
 }
 
-// Open lets everything pass, and what was held back first.
+// Open lets everything pass: first the frames that were held back.
 func (g *Gate) Open() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -159,7 +159,7 @@ func (j *Job) asked(from int, m askMessage) {
 	}
 }
 
-// close says that this rank makes no more calls, apart from the world's last.
+// close records that this rank makes no more calls, apart from the world's last.
 func (s *stream) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

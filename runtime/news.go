@@ -17,13 +17,13 @@ func (j *Job) jobAborted(rank int, cause string) {
 	j.giveUp(&RankError{Rank: rank, Kind: ErrAborted, Cause: cause}, fmt.Sprintf("by rank %d: %s", rank, cause))
 }
 
-// launcherLost ends the job of a process whose launcher is gone, or silent: it
-// could not be told of deaths any more, and nobody would clean up after it.
+// launcherLost ends the job of a process whose launcher is gone, or silent: the launcher
+// tells it of no death any more, and does not clean up after it.
 func (j *Job) launcherLost(err error) {
 	j.giveUp(&RankError{Rank: j.fabric.Rank(), Kind: ErrLauncherLost, Cause: err.Error()}, err.Error())
 }
 
-// giveUp ends everything at this rank; cause is why, for those that use others.
+// giveUp ends everything at this rank with e. Operations on other ranks get cause as text.
 func (j *Job) giveUp(e *RankError, cause string) {
 	j.abort(e)
 	j.fabric.End(e.Kind, cause)

@@ -64,9 +64,9 @@ func WithStats() Option {
 }
 
 // WithPeerTimeout sets how long a connection may be silent until its rank
-// counts as unreachable, or the launcher as lost ([ErrLauncherLost]). What takes
-// less than 2 s to notice is noticed then. While this process is stopped it does
-// not count the launcher's silence. Between 100 ms and 24 h; without it, 30 s.
+// counts as unreachable, or the launcher as lost ([ErrLauncherLost]). d is between
+// 100 ms and 24 h; without this option it is 30 s. The launcher counts as lost after 2 s
+// at the earliest. While this process is stopped it does not count the launcher's silence.
 func WithPeerTimeout(d time.Duration) Option {
 	return func(o *options) error {
 		if d < minPeerTimeout || d > maxPeerTimeout {
@@ -96,12 +96,12 @@ func WithRDMA(settings string) Option {
 	}
 }
 
-// WithIface says where the provider tcp listens and is reached, as GRUN_IFACE does: at
-// the first address of an interface such as "eth0", or in a subnet such as
-// "10.1.0.0/16" or "fd00::/64", or at an address. Without it that is the loopback
-// interface where grun or RunLocal has started all ranks on this host, and else every
-// interface. Ranks may differ. Init fails with an error that lists this host's interfaces
-// where it has none such.
+// WithIface has the provider tcp listen, as GRUN_IFACE does, at an address of this host:
+// the first one of an interface such as "eth0", the first one in a subnet such as
+// "10.1.0.0/16" or "fd00::/64", or the address that is given. Without this option tcp
+// listens on the loopback interface if grun or RunLocal has started all ranks on this
+// host, else on every interface. Ranks may differ. If this host has no such address, Init
+// returns an error that lists its interfaces.
 func WithIface(name string) Option {
 	return func(o *options) error { o.iface = name; return nil }
 }

@@ -32,7 +32,7 @@ type trial struct {
 	returned, made, used *event
 }
 
-// An event happens when so many ranks have come to it.
+// An event happens once so many ranks have called come.
 type event struct {
 	missing atomic.Int64
 	came    chan struct{}
@@ -109,7 +109,7 @@ func (r *trial) another(ctx context.Context, self *runtime.Team) *window.Window[
 	return w
 }
 
-// untouched says that nobody wrote to rank 0's other window.
+// untouched checks that no rank wrote to rank 0's other window.
 func (r *trial) untouched(ctx context.Context, w *window.Window[uint64]) {
 	r.used.await(ctx)
 	r.Equal(make([]uint64, elems), w.Local(), "the others wrote to another window")

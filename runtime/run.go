@@ -75,8 +75,8 @@ func (j *Job) run(ctx context.Context, body Body, vanished func(error)) (err err
 	return err
 }
 
-// vanish ends this rank's part when its body ended without returning. Nobody
-// closes the job then, so the rank counts as dead.
+// vanish leaves the job when the body ended without returning. This rank did not close
+// the job, so it counts as dead.
 func (j *Job) vanish() error {
 	const what = "body ended without returning"
 	err := fmt.Errorf("rank %d: %s: it called runtime.Goexit, or testing.T.FailNow", j.fabric.Rank(), what)

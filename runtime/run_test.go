@@ -61,8 +61,8 @@ func TestMainWhoseBodyEndsItsGoroutineEndsTheJob(t *testing.T) {
 	require.Contains(t, out.String(), "barrier: rank 1: rank is dead (its body ended without returning)")
 }
 
-// placed has this process be rank 0 of a job of n. It returns what a rank that
-// gave up said. through is between the rank and its launcher.
+// placed has this process be rank 0 of a job of n. It returns the cause that a
+// rank gave when it aborted. through is between the rank and its launcher.
 func placed(t *testing.T, n int, through func(rank, launcher net.Conn)) (aborts <-chan string) {
 	causes := make(chan string, 1)
 	place := bootstrap.Env{JobID: "test", Size: n, LocalSize: n, LocalCores: 1, Secret: make([]byte, bootstrap.SecretSize)}

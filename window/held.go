@@ -10,7 +10,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// locks are those of a window that this rank holds.
+// locks holds the locks of a window that this rank has.
 type locks struct {
 	mu    sync.Mutex
 	held  map[*held]struct{}
@@ -65,7 +65,7 @@ func (c *core) abandon(ctx context.Context, h *held) error {
 	r := c.remotes[h.target].Load() // it was reached for the lock
 	err := c.within(ctx, r, func() error { return c.markAbandoned(context.WithoutCancel(ctx), r) }, func() {})
 	if err != nil && c.team.Gone(c.team.Members[h.target:h.target+1]) != nil {
-		return nil //nolint:nilerr // those that wait for a dead rank's lock have heard
+		return nil //nolint:nilerr // ranks that wait for a dead rank's lock have heard
 	}
 	return err
 }

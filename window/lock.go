@@ -101,7 +101,7 @@ func (l Held) Unlock(ctx context.Context) error {
 		err = ErrNotHeld
 	}
 	if err == nil && !c.locks.remove(h) {
-		err = ErrHeld // others have been told
+		err = ErrHeld // abandonLocks has told the other ranks
 	}
 	if err == nil {
 		// The lock is released even where the flush fails or ctx ends.

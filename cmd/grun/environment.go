@@ -44,7 +44,7 @@ func (o *options) settings() (list []setting, err error) {
 	return list, nil
 }
 
-// environment says with variables what the flags say.
+// environment returns the variables that the flags and tables set.
 func (o *options) environment() (env []string, err error) {
 	list, err := o.settings()
 	for _, s := range list {
@@ -53,7 +53,7 @@ func (o *options) environment() (env []string, err error) {
 	return append(env, tunedVars()...), err
 }
 
-// checkVars refuses variables of -x that say other than a flag, or that only grun
+// checkVars refuses variables of -x that contradict a flag, or that only grun
 // can set, and tables of grun tune that are not there.
 func (o *options) checkVars(programs []launcher.Program) error {
 	list, err := o.settings()
@@ -84,7 +84,7 @@ func (o *options) checkVars(programs []launcher.Program) error {
 	return nil
 }
 
-// checkTable finds a file that is not there. What is in it, the ranks find out.
+// checkTable refuses a file that is not there. The ranks read and check it.
 func (o *options) checkTable(path string) error {
 	if path == "" || path == tuned.Off {
 		return nil

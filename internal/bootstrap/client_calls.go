@@ -10,7 +10,7 @@ import (
 // same list of ranks with this one in it. It returns everyone's bytes in the
 // order of members. It fails with *PeerDeadError when a member is dead or
 // gets dead or has left, and with ErrMismatch when lists differ. The end of
-// ctx abandons it here only: what this rank brought still counts, and it gets
+// ctx abandons it here only: this rank's bytes still count, and it gets
 // an *AbandonedError. With any other error it fails at all members. Exchanges
 // with different keys are independent; a key serves once.
 func (c *Client) Exchange(ctx context.Context, key string, members []int, mine []byte) ([][]byte, error) {
@@ -153,8 +153,8 @@ func (c *Client) post(m message) error {
 	return nil
 }
 
-// await prefers a result that is there to the end of ctx or of the connection:
-// what came to its end for the others did so here. gaveUp tells that there is none.
+// await prefers a result that is there to the end of ctx or of the connection: the other
+// ranks have it, too. gaveUp tells that there is none.
 func (c *Client) await(ctx context.Context, done chan result) (parts [][]byte, gaveUp bool, err error) {
 	var cause error
 	select {

@@ -158,7 +158,7 @@ func (s *Server) goodbye(rank int, m message) error {
 	to := left
 	if m.code == codeDead {
 		to = dead
-		if s.hooks.Aborted != nil { // ahead of what others do about the death
+		if s.hooks.Aborted != nil { // before other ranks act on the death
 			s.hooks.Aborted(rank, m.name)
 		}
 	}

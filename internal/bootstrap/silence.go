@@ -64,8 +64,8 @@ func (c *Client) look() {
 	}
 }
 
-// hearing is the connection as the reader sees it: every byte is a sign of life,
-// those of a long message too.
+// hearing is the connection as the reader sees it. Every byte is a sign of life, also
+// one in the middle of a long message.
 type hearing struct {
 	from io.Reader
 	s    *silence

@@ -11,7 +11,7 @@ import (
 )
 
 // mute is a connection to a far end that is stopped while it is silent: it takes
-// what is sent into its buffer, and says nothing.
+// sent bytes into its buffer, and says nothing.
 type mute struct {
 	net.Conn
 	silent atomic.Bool

@@ -24,7 +24,7 @@ type Group struct {
 }
 
 // Above lists the groups of a controller that this process is in, its own first.
-// root is the file system's root. What cannot be read is no group.
+// root is the file system's root. Without /proc/self/cgroup there are none.
 func Above(root fs.FS, controller string) []Group {
 	data, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {

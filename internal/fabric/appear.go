@@ -9,7 +9,7 @@ import (
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
-// Whoever asks for a region that is not there yet is told when it is:
+// The owner of a region tells ranks that asked for it too early when it is there:
 //
 //	asker                          owner
 //	region, Await    ->            not found: remember who asked
@@ -18,10 +18,9 @@ import (
 //	                 <-            region-ready
 //	region           ->            found
 //
-// Looking and remembering are one step under the table's mutex, and so are
-// registering and looking who asked: no asker is forgotten in between. The word
-// that it is there may be lost all the same, so the asker asks again, ever more
-// rarely: see askAgain.
+// The owner looks and remembers the asker in one step under the table's mutex, and
+// registers and finds the askers in one step: it forgets none in between. The message
+// may be lost all the same, so the asker asks again, ever more rarely: see askAgain.
 
 // An awaited region is one that a goroutine of this rank waits for.
 type awaited struct {
@@ -153,8 +152,8 @@ func (t *regionTable) wanted(name string, from int) *Region {
 // readyMessage is the "region-ready" service's.
 type readyMessage struct{ Name string }
 
-// tellReady tells those who asked for a region that it is there now. Whom it
-// cannot tell asks again.
+// tellReady tells the ranks that asked for a region that it is there now. A rank that does
+// not hear this asks again.
 func (f *Fabric) tellReady(name string, askers map[int]bool) {
 	for rank := range askers {
 		f.making.Go(func() {

@@ -52,7 +52,7 @@ func (f *Fabric) completionEvent(b *binding) {
 		_ = f.arm(b)
 		// What came in between is seen by this look: it raises no event.
 		f.drain()
-		if b.due.Load() > 0 { // room for answers comes with a completion that nobody solicits
+		if b.due.Load() > 0 { // a completion that is not solicited makes room for answers
 			_ = b.cq.Arm(false)
 			f.drain()
 		}

@@ -53,8 +53,8 @@ func (p *Peer) explain(ctx context.Context, status driver.Status, cause error) e
 	return p.Err()
 }
 
-// refusedBy records that the target refused a request, or that this rank has none left
-// of what it takes.
+// refusedBy records that the target refused a request, or that this rank has no
+// descriptors left for it.
 func (p *Peer) refusedBy(status driver.Status, cause error) {
 	if mine := exhausted(p.f.cfg.Rank, cause); mine != nil {
 		p.fail.CompareAndSwap(nil, mine)

@@ -36,8 +36,8 @@ func (e *RankError) Error() string {
 
 func (e *RankError) Unwrap() error { return e.Kind }
 
-// exhausted returns the error of a rank that has none left of what a connection needs;
-// nil for other errors.
+// exhausted returns the error of a rank that has no memory or descriptors left for a
+// connection; nil for other errors.
 func exhausted(rank int, err error) *RankError {
 	if !errors.Is(err, driver.ErrExhausted) {
 		return nil

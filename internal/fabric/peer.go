@@ -96,7 +96,7 @@ type connectRequest struct {
 type connectReply struct {
 	Address   []byte
 	Head      regionReply
-	Exhausted string // in place of both: what the rank has none left of
+	Exhausted string // in place of both: why the rank has no memory or descriptors left
 }
 
 // Peer returns the connection to a rank, which it makes on first use. The fabric
@@ -221,8 +221,8 @@ func (f *Fabric) join(ctx context.Context, p *Peer, rep *connectReply) (*Peer, e
 	return p, nil
 }
 
-// serveConnect makes the passive end of a connection, or tells the peer what this
-// rank has none left of.
+// serveConnect makes the passive end of a connection, or tells the peer that this rank
+// has no memory or descriptors left.
 func (f *Fabric) serveConnect(ctx context.Context, from int, req connectRequest) (connectReply, error) {
 	rep, err := f.makePassive(ctx, from, req)
 	if mine := exhausted(f.cfg.Rank, err); mine != nil {
@@ -231,8 +231,8 @@ func (f *Fabric) serveConnect(ctx context.Context, from int, req connectRequest)
 	return rep, err
 }
 
-// makePassive makes the passive end of a connection. It is ready before the peer
-// hears of it: some devices lose what comes earlier, and the peer learns why it
+// makePassive makes the passive end of a connection. The end is ready before the peer
+// hears of it: some devices lose earlier messages. The peer learns why the attempt
 // fails.
 func (f *Fabric) makePassive(ctx context.Context, from int, req connectRequest) (connectReply, error) {
 	b := f.binding(req.Provider)
@@ -254,8 +254,8 @@ func (f *Fabric) makePassive(ctx context.Context, from int, req connectRequest) 
 	return connectReply{Address: address, Head: head}, err
 }
 
-// admit has in be the passive end of a rank's connection, or none with nil. A rank
-// has one connection to this one: an earlier end is that of an attempt that failed.
+// admit makes in the passive end of a rank's connection; nil takes the end away. A rank
+// has one connection to this one: an earlier end belongs to an attempt that failed.
 func (f *Fabric) admit(from int, in *inbound) {
 	f.peersMu.Lock()
 	before := f.inbound[from]

@@ -10,8 +10,8 @@ import (
 	"github.com/gopgas/gopgas/internal/arena"
 )
 
-// A quarantine keeps a team's memory at this rank that a call gave up while other
-// members may still use it. It stays registered: a late put does no harm and ends no
+// A quarantine keeps memory of this rank that a team's call gave up while other members
+// may still use it. It stays registered: a late put does no harm and ends no
 // connection. When the team is freed, its members tell each other what they use:
 //
 //	rank 0                               rank 1

@@ -58,9 +58,9 @@ func (p *Peer) stats(rank int) PeerStats {
 		Sends: p.Stats.sends.Load(), Stalls: p.Stats.stalls.Load(), Retries: p.Stats.retries.Load()}
 }
 
-// Steps counts what this rank has come through: waits that ended well, requests that
-// completed, operations that began. It stands still while the rank waits in vain,
-// which a test's watchdog looks for. Mapped memory is read and written uncounted.
+// Steps counts waits that ended well, requests that completed and operations that began.
+// The count stands still while the rank waits in vain: a test's watchdog looks for that.
+// Reads and writes of mapped memory are not counted.
 func (f *Fabric) Steps() uint64 {
 	n := f.bell.Ended()
 	for _, b := range f.bindings {

@@ -267,7 +267,7 @@ func (r *tallied) use(t *testing.T, value byte) {
 	require.Equal(t, value, r.mem[0])
 }
 
-// held is what two ranks hold.
+// held counts queue pairs and registrations of two ranks.
 type held struct{ qps, mrs [2]int64 }
 
 func (r *tallied) held() (h held) {

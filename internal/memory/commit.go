@@ -13,10 +13,9 @@ import (
 // commitStep bounds one fallocate: a signal undoes what the call had done.
 const commitStep = 64 << 20
 
-// maxAllowance is how much may be committed in small pieces between two looks
-// at the host's memory, which cost more than the pieces. It is never more than
-// a small part of what was left at the last look, and that part is left to all
-// processes that share Reservations.
+// maxAllowance bounds how much may be committed in small pieces between two looks
+// at the host's memory, which cost more than the pieces. The processes that share
+// Reservations together get a small part of the memory left at the last look.
 const (
 	maxAllowance = 16 << 20
 	allowanceDiv = 64

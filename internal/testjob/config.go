@@ -57,7 +57,7 @@ var nic = faulty.Plan{HideMapper: true, HideCanceler: true, HideExtendedAtomics:
 // shallow is the depth of queues that are full in every test.
 const shallow = 8
 
-// plan is what verbs/faulty does to the configuration's provider.
+// plan returns the plan by which verbs/faulty changes the configuration's provider.
 func (c Config) plan() (plan faulty.Plan) {
 	if c.NIC {
 		plan = nic

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Processes counts what processes do that a test started and cannot look into: that
-// they come and go, and the seconds that they compute. Those that wait in vain
-// compute less than one within Patience. tells says whether an environment, entries
-// apart by zero bytes, is that of one of them.
+// Processes counts the starts, the ends and the seconds of CPU time of processes that a
+// test started and cannot look into. A process that waits in vain computes less than one
+// second within Patience. tells says whether an environment, whose entries end with zero
+// bytes, belongs to one of them.
 func Processes(tells func(environ []byte) bool) (steps func() uint64) {
 	return func() (n uint64) {
 		dirs, _ := os.ReadDir("/proc")

@@ -5,7 +5,7 @@
 //	                steps stood still  -> one look less
 //	after 30 looks in vain: the context ends with ErrStuck
 //
-// Steps are counts that stand still while all who wait do so in vain, such as
+// Steps are counts that stand still while all waits are in vain, such as
 // wait.Bell.Ended. A watchdog without steps bounds one wait: a test that waits
 // again takes another one. It counts looks, not the clock: a process that gets no
 // core does not look either, and loses no patience.
@@ -62,7 +62,7 @@ func With(ctx context.Context, steps ...func() uint64) (watched context.Context,
 }
 
 // Context is With for a test, whose end stops the watchdog. The context outlasts
-// the test's own, so that what the test cleans up may wait.
+// the test's own, so that cleanups may wait.
 func Context(t testing.TB, steps ...func() uint64) context.Context {
 	t.Helper()
 	ctx, stop := With(context.Background(), steps...)

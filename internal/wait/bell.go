@@ -85,7 +85,7 @@ func (b *Bell) OwnCore() { b.alone = true }
 func (b *Bell) Parks() uint64 { return b.parks.Load() }
 
 // Ended counts the waits of this process whose condition came true after the waiter had
-// made way for others. It stands still while all who wait do so in vain.
+// made way for others. It stands still while all waits are in vain.
 func (b *Bell) Ended() uint64 { return b.ended.Load() }
 
 // Waiting tells whether someone sleeps here or is about to.

@@ -30,8 +30,8 @@ const (
 	// (8 ranks on 2 cores: barrier of 30 us instead of 9).
 	goschedEvery = 16
 	// enough ends the yields early. A thousand take less, unless programs that never wait
-	// need this core: then each yield lasts as long as their turns, milliseconds, while one
-	// who sleeps is woken at once.
+	// need this core: then each yield lasts as long as their turns, milliseconds, while the
+	// kernel wakes a sleeper at once.
 	enough = 5 * time.Millisecond
 	// ctxEvery is how many yields pass between looks at the context.
 	ctxEvery = 64

@@ -94,7 +94,7 @@ func TestNoWakeupIsLostAmongManyWaitersOfOneBell(t *testing.T) {
 	})
 }
 
-// The bell is rung after the last look ahead of the announcement: nobody waits yet, so
+// The bell is rung after the last look ahead of the announcement: no waiter counts yet, so
 // nothing is woken, and only the look between announcing and sleeping finds the
 // condition true.
 func TestAWaiterLooksAgainBetweenAnnouncingItselfAndSleeping(t *testing.T) {

@@ -63,8 +63,8 @@ func powerOfTwo(n int) int {
 	return p
 }
 
-// push queues wc, or breaks the queue when it is full. A slot whose completion is
-// popped, and whose turn says otherwise, belongs to a pop that is about to store it.
+// push queues wc, or breaks the queue when it is full. If the queue has room and the
+// slot's turn is old, a pop has moved the head and is about to store the turn.
 func (q *CQ) push(wc *driver.Completion, owner *QP) {
 	for {
 		at := q.tail.Load()
