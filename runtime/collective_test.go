@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/testjob"
-	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -203,10 +202,8 @@ func TestADeadRankIsNamedByItsContextToo(t *testing.T) {
 func TestABodysErrorAbortsTheJob(t *testing.T) {
 	wrong := errors.New("the input is wrong")
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
-		ctx, cancel := testwatch.With(t.Context())
-		defer cancel()
 		others := make(chan error, 3)
-		err := runtime.RunLocal(ctx, 3, func(ctx context.Context, job *runtime.Job) error {
+		err := testjob.RunLocal(t.Context(), 3, func(ctx context.Context, job *runtime.Job) error {
 			if job.World().Rank() == 2 {
 				return wrong
 			}

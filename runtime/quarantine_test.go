@@ -11,7 +11,6 @@ import (
 	"github.com/gopgas/gopgas/internal/arena"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/testjob"
-	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/window"
 )
@@ -68,18 +67,19 @@ const (
 func try(t *testing.T, body func(ctx context.Context, r *trial)) {
 	t.Helper()
 	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
-		ctx, cancel := testwatch.With(t.Context())
-		defer cancel()
 		gate := &runtime.Gate{}
+		behind := func(ctx context.Context, body runtime.Body) error {
+			return runtime.RunLocalBehind(ctx, c.Ranks, gate, body, c.Options()...)
+		}
 		returned, made, used := newEvent(c.Ranks-1), newEvent(1), newEvent(c.Ranks-1)
-		require.NoError(t, runtime.RunLocalBehind(ctx, c.Ranks, gate, func(ctx context.Context, job *runtime.Job) error {
+		require.NoError(t, testjob.RunBy(t.Context(), behind, func(ctx context.Context, job *runtime.Job) error {
 			team, err := job.World().Split(ctx, 0, 0)
 			if err != nil {
 				return err
 			}
 			body(ctx, &trial{require.New(t), gate, job, team.Rank(), team, returned, made, used})
 			return nil
-		}, c.Options()...))
+		}))
 	})
 }
 

@@ -44,8 +44,7 @@ func exitAtRankOne(ctx context.Context, job *runtime.Job) error {
 }
 
 func TestMainWhoseBodyEndsItsGoroutineEndsTheJob(t *testing.T) {
-	ctx, cancel := testwatch.With(t.Context())
-	defer cancel()
+	ctx := testwatch.Context(t, testwatch.Processes(testwatch.Marked(envMain+"=1")))
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	var out bytes.Buffer

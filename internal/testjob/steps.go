@@ -20,11 +20,16 @@ import (
 
 // RunLocal is runtime.RunLocal under a watchdog that looks at the steps of all ranks.
 func RunLocal(ctx context.Context, n int, body runtime.Body, opts ...runtime.Option) error {
+	return RunBy(ctx, func(ctx context.Context, body runtime.Body) error { return runtime.RunLocal(ctx, n, body, opts...) }, body)
+}
+
+// RunBy is RunLocal where run runs the ranks of this process.
+func RunBy(ctx context.Context, run func(context.Context, runtime.Body) error, body runtime.Body) error {
 	var s steps
 	ctx, stop := testwatch.With(ctx, s.sum)
 	defer stop()
 	defer outlived(ctx)()
-	return runtime.RunLocal(ctx, n, s.counted(body), opts...)
+	return run(ctx, s.counted(body))
 }
 
 // steps are those of the ranks of this process: what their fabrics count, and that
