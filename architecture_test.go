@@ -120,7 +120,7 @@ var picture = []layer{
 const forTests = "verbs/verbstest internal/testjob internal/testwatch"
 
 // system are the packages that may speak to the kernel by themselves.
-const system = "internal/wait internal/memory internal/testjob verbs/shm verbs/tcp verbs/ibv runtime launcher cmd/grun bench bench/*"
+const system = "internal/wait internal/memory internal/testjob internal/testwatch verbs/shm verbs/tcp verbs/ibv runtime launcher cmd/grun bench bench/*"
 
 // wrongArrow says what is wrong with from importing to, both without the
 // module's path, or "".
