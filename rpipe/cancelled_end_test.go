@@ -2,6 +2,7 @@ package rpipe_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync/atomic"
 	"testing"
@@ -56,7 +57,7 @@ func cancelledAtTheEnd(t *testing.T, write, begin func(ctx context.Context, r *t
 					in := open(ctx, r)
 					last := begin(ctx, r, &in)
 					r.NoError(r.World.Fabric(key).Wait(ctx, in.arrived))
-					if err := in.read(ended(ctx)); err != io.EOF { // it may meet the writer all the same
+					if err := in.read(ended(ctx)); !errors.Is(err, io.EOF) { // it may meet the writer all the same
 						r.ErrorIs(err, context.Canceled)
 					}
 					last()
