@@ -69,25 +69,17 @@ func (p *player) send(ctx context.Context, rng *rand.Rand, w *rpipe.Writer[byte]
 
 // receive returns the numbers of the messages that arrived.
 func (p *player) receive(ctx context.Context, rng *rand.Rand, r *rpipe.Reader[byte]) (numbers []int64, err error) {
-	for {
-		f := drawFuse(ctx, rng)
-		b, err := r.Read(f)
-		f.stop()
-		switch {
-		case errors.Is(err, io.EOF):
-			return numbers, nil
-		case f.excuses(err):
-			continue
-		case err != nil:
-			return nil, err
+	err = drain(ctx, rng, func(ctx context.Context) error {
+		b, err := r.Read(ctx)
+		if err != nil {
+			return err
 		}
 		if numbers, err = appendMessage(numbers, b.Mem()); err != nil {
-			return nil, err
+			return err
 		}
-		if err := r.Free(b); err != nil {
-			return nil, err
-		}
-	}
+		return r.Free(b)
+	})
+	return numbers, err
 }
 
 // message returns a message of n bytes.

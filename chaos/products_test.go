@@ -52,22 +52,28 @@ func ranks(n int) (all []int) {
 
 // receiveAll adds the numbers that arrive to received, by the sender's position.
 func receiveAll(ctx context.Context, rng *rand.Rand, in *rpipe.FanIn[byte], received [][]int64) error {
-	for {
-		f := drawFuse(ctx, rng)
-		b, from, err := in.Read(f)
-		f.stop()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case f.excuses(err):
-			continue
-		case err != nil:
+	return drain(ctx, rng, func(ctx context.Context) error {
+		b, from, err := in.Read(ctx)
+		if err != nil {
 			return err
 		}
 		if received[from], err = appendMessage(received[from], b.Mem()); err != nil {
 			return fmt.Errorf("from position %d: %w", from, err)
 		}
-		if err := in.Free(b); err != nil {
+		return in.Free(b)
+	})
+}
+
+// drain calls read, each time with a fuse, until the end of what it reads.
+func drain(ctx context.Context, rng *rand.Rand, read func(context.Context) error) error {
+	for {
+		f := drawFuse(ctx, rng)
+		err := read(f)
+		f.stop()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil && !f.excuses(err):
 			return err
 		}
 	}
@@ -132,20 +138,13 @@ func push(ctx context.Context, rng *rand.Rand, c *rpipe.Conveyor[int64], sent []
 }
 
 func pull(ctx context.Context, rng *rand.Rand, c *rpipe.Conveyor[int64], received [][]int64) error {
-	for {
-		f := drawFuse(ctx, rng)
-		number, from, err := c.Pull(f)
-		f.stop()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case f.excuses(err):
-			continue
-		case err != nil:
-			return err
+	return drain(ctx, rng, func(ctx context.Context) error {
+		number, from, err := c.Pull(ctx)
+		if err == nil {
+			received[from] = append(received[from], number)
 		}
-		received[from] = append(received[from], number)
-	}
+		return err
+	})
 }
 
 // ask calls handlers of random ranks, which count their calls.
