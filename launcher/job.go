@@ -39,7 +39,7 @@ type job struct {
 	errors       *finalErrors // nil: ranks print their errors themselves
 	ranks        []*process
 	events       chan event
-	over         chan struct{} // closed when nobody takes events any more
+	over         chan struct{} // closed when the launcher takes no more events
 
 	supervision
 }

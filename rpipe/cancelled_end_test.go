@@ -42,7 +42,7 @@ var sources = map[string]func(ctx context.Context, r *testjob.Rank) source{
 }
 
 // cancelledAtTheEnd has rank 0 run write, whose Close waits until rank 1 has read all.
-// Rank 1 runs begin, which returns what comes ahead of its last read. The read before that
+// Rank 1 runs begin, whose result runs ahead of its last read. The read before that
 // finds the end of the pipe and is cancelled.
 func cancelledAtTheEnd(t *testing.T, write, begin func(ctx context.Context, r *testjob.Rank, in *source) (last func())) {
 	for kind, open := range sources {

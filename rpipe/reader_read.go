@@ -260,5 +260,5 @@ func (r *readerEnd) finish(ctx context.Context) error {
 	if err != nil && errors.Is(err, context.Cause(ctx)) && r.fate() == nil {
 		return err
 	}
-	return io.EOF // a writer that cannot be told has nobody who waits
+	return io.EOF // a writer that cannot be told waits for nothing
 }

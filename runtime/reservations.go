@@ -6,8 +6,7 @@ import (
 )
 
 // reservationsOf opens the reservations that the ranks of this host share. A rank that
-// cannot, since it is another user's or in a container, looks at what is left
-// by itself.
+// cannot, as one of another user or in a container, foresees its own need alone.
 func reservationsOf(env bootstrap.Env) *memory.Reservations {
 	if env.Reservations == "" {
 		return nil

@@ -17,7 +17,7 @@ import (
 // reserved: a process commits them now, and their pages are not there yet. Two bytes of
 // the memfd are locked:
 //
-//	deciding    by the process that looks at what is left and reserves
+//	deciding    by the process that reads how much is left and reserves
 //	committing  shared, by each process from its reservation until the pages are there
 //
 // The kernel unlocks both when a process dies. What it had reserved is taken off the
