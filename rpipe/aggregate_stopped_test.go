@@ -58,7 +58,7 @@ func besideTheStopped(connected bool) testjob.Body {
 			r.NoError(r.World.Barrier(ctx))
 		}
 		if r.Me == 1 {
-			<-ctx.Done() // rank 0 lets this process go on, and ends
+			<-r.Job.Context().Done() // rank 0 lets this process go on, and ends
 			return
 		}
 		pid := int(binary.LittleEndian.Uint32(all[1]))
