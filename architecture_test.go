@@ -82,7 +82,7 @@ var picture = []layer{
 		"it copies bytes and knows nothing of whose they are"},
 	{"internal/fabric", "verbs verbs/driver internal/arena internal/atomics internal/bulk internal/memory internal/wait internal/mutant",
 		"it is handed its providers by runtime and imports none, and it knows no teams"},
-	{"runtime", "internal/fabric internal/bootstrap internal/arena internal/atomics internal/memory internal/wait internal/mutant " +
+	{"runtime", "internal/fabric internal/bootstrap internal/arena internal/atomics internal/memory internal/tuned internal/wait internal/mutant " +
 		"verbs verbs/driver verbs/faulty verbs/trace " + providers,
 		"it is the job as its ranks see it; how the job was started is the launcher's business, and the two meet in internal/bootstrap"},
 	{"launcher", "internal/bootstrap internal/memory internal/cgroup",

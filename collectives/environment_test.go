@@ -6,11 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
-	"github.com/gopgas/gopgas/internal/tuned"
 )
 
 func TestInitChecksTheVariablesThatAreReadHere(t *testing.T) {
 	require.Equal(t, bootstrap.EnvExplain, envExplain)
 	require.Equal(t, bootstrap.EnvCollectives, envWays)
-	require.Equal(t, bootstrap.EnvTuned, tuned.Env)
 }

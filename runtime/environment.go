@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
+	"github.com/gopgas/gopgas/internal/tuned"
 )
 
 // An EnvError is a variable of the environment with a value that it cannot have. It
@@ -37,7 +38,7 @@ func variables() []variable {
 		{bootstrap.EnvStats, oneOf(func(o *options, text string) { o.stats = text == "1" }, "0", "1")},
 		{bootstrap.EnvCollectives, oneOf(nil, "messages")},
 		{bootstrap.EnvExplain, oneOf(nil, "collectives")},
-		{bootstrap.EnvTuned, checkTuned},
+		{tuned.Env, func(_ *options, path string) error { return tuned.Check(path) }},
 	}
 }
 
@@ -85,15 +86,4 @@ func setPeerTimeout(o *options, text string) error {
 		return fmt.Errorf("%w; write 30s or 500ms", err)
 	}
 	return WithPeerTimeout(d)(o)
-}
-
-// checkTuned refuses a file that is not there. Package collectives reads and checks it.
-func checkTuned(_ *options, text string) error {
-	if text == "off" {
-		return nil
-	}
-	if _, err := os.Stat(text); err != nil {
-		return fmt.Errorf("%w; name a file that grun tune wrote, or off", err)
-	}
-	return nil
 }

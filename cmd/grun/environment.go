@@ -86,15 +86,12 @@ func (o *options) checkVars(programs []launcher.Program) error {
 
 // checkTable refuses a file that is not there. The ranks read and check it.
 func (o *options) checkTable(path string) error {
-	if path == "" || path == tuned.Off {
-		return nil
-	}
 	seen := path
-	if !filepath.IsAbs(path) {
+	if path != "" && path != tuned.Off && !filepath.IsAbs(path) {
 		seen = filepath.Join(o.wdir, path)
 	}
-	if _, err := os.Stat(seen); err != nil {
-		return fmt.Errorf("%s=%s: %w; name a file that grun tune wrote, or off", tuned.Env, path, err)
+	if err := tuned.Check(seen); err != nil {
+		return fmt.Errorf("%s=%s: %w", tuned.Env, path, err)
 	}
 	return nil
 }

@@ -29,7 +29,6 @@ const (
 	EnvPeerTimeout  = "GRUN_PEER_TIMEOUT" // silence after which a peer is unreachable, for instance 30s
 	EnvCollectives  = "GRUN_COLLECTIVES"  // messages: collectives do without mapped memory
 	EnvExplain      = "GRUN_EXPLAIN"      // collectives: say how calls are done
-	EnvTuned        = "GRUN_TUNED"        // a file of grun tune, or off
 	EnvIface        = "GRUN_IFACE"        // interface or subnet on which tcp listens, for instance eth0 or 10.1.0.0/16
 	EnvHosts        = "GRUN_HOSTS"        // a name for each rank's host, for instance a,a,b; without it ranks find out
 )

@@ -75,3 +75,15 @@ func DefaultPath(m Machine) (string, error) {
 	}
 	return filepath.Join(cache, "grun", "tuned", m.key()+".json"), nil
 }
+
+// Check returns an error for the file of a job's table that is not there; Off and
+// "" name none. Load reads and checks the content.
+func Check(path string) error {
+	if path == "" || path == Off {
+		return nil
+	}
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("%w; name a file that grun tune wrote, or %s", err, Off)
+	}
+	return nil
+}
