@@ -10,6 +10,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/memory"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/tcp"
 )
@@ -30,7 +31,7 @@ func TestAFirstOperationWhoseContextEndsLeavesTheConnectionToTheNext(t *testing.
 			cancelAt(t, r, step)
 			r.use(t, 7)
 			require.Equal(t, want, r.held(), "%s, %s", w.name, step)
-			require.Equal(t, files, descriptors(t)-before, "%s, %s", w.name, step)
+			require.Eventually(t, func() bool { return descriptors(t)-before == files }, testwatch.Patience(), time.Millisecond, "%s, %s", w.name, step)
 		}
 	}
 }
