@@ -7,6 +7,7 @@ FUZZTIME ?= 50000x
 SOAK     ?= 600
 BENCH    ?= all
 CHAOS    ?= 500
+FIGURES  ?= 1
 SEED     ?= $(shell date +%s)
 
 # go test ends a package after LIMIT. Tests that hang end sooner, by their watchdogs:
@@ -46,8 +47,8 @@ ibv: ## Jobs over a software RDMA device on an emulated machine
 ibv-upper: ## Pipes and collectives over it; ten minutes
 	PACKAGES="./rpipe ./collectives" scripts/ibv.sh -run /ibv
 
-ibv-counts: ## Requests and system calls over it, compared with a C program's
-	scripts/ibv-counts.sh
+ibv-counts: ## Requests and system calls over it, compared with a C program's; FIGURES=0 shows no latencies
+	FIGURES=$(FIGURES) scripts/ibv-counts.sh
 
 rdma: ## All that is tested on a software RDMA device
 	scripts/ibv.sh
