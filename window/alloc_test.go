@@ -12,10 +12,10 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// hot are the calls that allocate nothing, with arguments as programs write
-// them: literals, arrays of the caller's stack as values, and slices that live
-// elsewhere. (An array whose slice is passed to Put escapes: what a queue reads
-// from must not move as stacks do.)
+// hot are the calls that allocate nothing, with arguments as programs write them:
+// literals, arrays of the caller's stack as values, and slices that live
+// elsewhere. (An array whose slice is passed to Put escapes: the memory that a
+// queue reads must not move, and stacks move.)
 func hot(ctx context.Context, w *window.Window[int64], f *window.Window[float64], a *window.Window[[4]int64], target int) map[string]func() error {
 	block := make([]int64, 16)
 	return map[string]func() error{

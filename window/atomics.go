@@ -9,17 +9,17 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Integer are the types with native atomics, at every width.
+// Integer lists the types with native atomics, at every width.
 type Integer interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr
 }
 
-// Number adds the types whose sums take a compare-and-swap.
+// Number adds the floating point types: their sums take a compare-and-swap.
 type Number interface{ Integer | ~float32 | ~float64 }
 
-// FetchAdd adds delta to the target's element and returns what was there.
-// Atomic with respect to every atomic operation on the element, by whichever
-// rank. Kind: one-sided; complete when it returns.
+// FetchAdd adds delta to the target's element and returns what was there. It is
+// atomic with respect to every atomic operation of any rank on the element. Kind:
+// one-sided; complete when it returns.
 func FetchAdd[T Number](ctx context.Context, w *Window[T], target, index int, delta T) (old T, err error) {
 	if isFloat[T]() {
 		return fetchFloat(ctx, w, target, index, delta)
@@ -54,8 +54,8 @@ func Swap[T Number](ctx context.Context, w *Window[T], target, index int, v T) (
 }
 
 // CompareSwap stores v in the target's element if that equals old, bit by bit,
-// and returns what was there: the swap took place if that is old. Kind:
-// one-sided; complete when it returns.
+// and returns the element's earlier value. The swap took place if seen equals
+// old. Kind: one-sided; complete when it returns.
 func CompareSwap[T Number](ctx context.Context, w *Window[T], target, index int, old, v T) (seen T, err error) {
 	if m := w.mapped(target); m != nil && uint(index) < uint(len(m.mem)) {
 		m.count(1)
@@ -76,9 +76,9 @@ func AtomicStore[T Number](ctx context.Context, w *Window[T], target, index int,
 	return update(ctx, w, "AtomicStore", target, index, driver.AtomicStore, v)
 }
 
-// AtomicAdd adds delta to the target's element. Without a result to wait for it
-// is faster than FetchAdd where the target is not mapped. Remotely complete
-// after a Flush. Kind: one-sided.
+// AtomicAdd adds delta to the target's element. It waits for no result, so it is
+// faster than FetchAdd where the target is not mapped. Remotely complete after a
+// Flush. Kind: one-sided.
 func AtomicAdd[T Integer](ctx context.Context, w *Window[T], target, index int, delta T) error {
 	return update(ctx, w, "AtomicAdd", target, index, driver.AtomicAdd, delta)
 }
@@ -135,7 +135,7 @@ func update[T Number](ctx context.Context, w *Window[T], op string, target, inde
 	return w.failAt(op, target, index, 1, err)
 }
 
-// fetchFloat adds floating point numbers: no device does, so it compares and
+// fetchFloat adds floating point numbers. No device adds them, so it compares and
 // swaps until no other update came between.
 func fetchFloat[T Number](ctx context.Context, w *Window[T], target, index int, delta T) (T, error) {
 	old, err := fetch(ctx, w, "FetchAdd", target, index, driver.AtomicLoad, 0, 0)

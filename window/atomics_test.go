@@ -13,7 +13,7 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// plain hides extended atomics: what is left are FETCH_ADD and CMP_SWAP.
+// plain hides extended atomics; FETCH_ADD and CMP_SWAP remain.
 func plain() runtime.Option {
 	return disturbed(faulty.Plan{HideExtendedAtomics: true, HideMapper: true})
 }
@@ -22,7 +22,7 @@ func TestAtomicsComputeAtEveryWidth(t *testing.T) {
 	testjob.All(t, 1, computeAtEveryWidth)
 }
 
-func TestAtomicsComputeAtEveryWidthWithTheTwoThatEveryDeviceHas(t *testing.T) {
+func TestAtomicsComputeAtEveryWidthFromFetchAddAndCompareSwap(t *testing.T) {
 	testjob.Config{Provider: "loop", Queued: true, Ranks: 3}.Run(t, computeAtEveryWidth, plain())
 }
 
@@ -62,7 +62,7 @@ func compute[T window.Integer](ctx context.Context, r *testjob.Rank) {
 	r.NoError(w.Free(ctx))
 }
 
-// result is what an atomic returned and what it should have.
+// result holds an atomic's result and the expected one.
 type result[T any] struct{ got, want T }
 
 // step does one operation in the window and in the model.

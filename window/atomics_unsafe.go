@@ -9,7 +9,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// isFloat tells whether T has a fraction: halves survive.
+// isFloat reports whether T can hold a fraction: one half stays one half.
 func isFloat[T Number]() bool {
 	half := T(1)
 	half /= 2
@@ -52,7 +52,7 @@ func compareSwapNative[T Number](p *T, old, v T) T {
 		if word.CompareAndSwap(*(*uint64)(unsafe.Pointer(&old)), *(*uint64)(unsafe.Pointer(&v))) {
 			return old
 		}
-		// What was there may have become old since: then try again.
+		// The element may have changed since the load: then try again.
 		if seen := word.Load(); seen != *(*uint64)(unsafe.Pointer(&old)) {
 			return *(*T)(unsafe.Pointer(&seen))
 		}

@@ -120,7 +120,7 @@ func TestArgumentsBeyondTheWindowAreErrorsThatChangeNothing(t *testing.T) {
 				}
 			}
 		}
-		check() // before anyone is connected
+		check() // no rank is connected yet
 		r.NoError(w.Fence(ctx))
 		_, err := w.GetValue(ctx, r.Right(), 0)
 		r.NoError(err)
@@ -157,7 +157,7 @@ func refused(ctx context.Context, r *testjob.Rank, w *window.Window[int64], a ac
 	r.ErrorContains(err, "grid")
 }
 
-func TestFloatAdditionsNameThemselvesInErrors(t *testing.T) {
+func TestErrorsOfFloatAdditionsNameTheCall(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[float64](ctx, r, 2)
 		_, err := window.FetchAdd(ctx, w, r.Right(), 2, 1.5)

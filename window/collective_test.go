@@ -9,9 +9,9 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// both makes a team of everyone, so that the world stays whole when it breaks,
-// and a window of it. Everyone has both when it returns: the news of a team that
-// broke may come before the end of a call that others have left.
+// both makes a team of all ranks, so that the world stays whole when the team
+// breaks, and a window of it. All ranks have both when it returns: the news of a
+// broken team may come before the end of a call that other ranks have left.
 func both(ctx context.Context, r *testjob.Rank) (*runtime.Team, *window.Window[int]) {
 	team, err := r.World.Split(ctx, 0, r.Me)
 	r.NoError(err)
@@ -21,7 +21,7 @@ func both(ctx context.Context, r *testjob.Rank) (*runtime.Team, *window.Window[i
 	return team, w
 }
 
-func TestDifferentCollectiveCallsMeetInMismatch(t *testing.T) {
+func TestDifferentCollectiveCallsReturnErrMismatchAtEveryRank(t *testing.T) {
 	calls := map[string]func(context.Context, *runtime.Team, *window.Window[int]) error{
 		"Barrier": func(ctx context.Context, team *runtime.Team, _ *window.Window[int]) error { return team.Barrier(ctx) },
 		"Free":    func(ctx context.Context, _ *runtime.Team, w *window.Window[int]) error { return w.Free(ctx) },
@@ -73,7 +73,7 @@ func TestACancelledFenceBreaksItsTeamAndNoOther(t *testing.T) {
 	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) { c.Run(t, cancelFence(make(chan struct{}))) })
 }
 
-// cancelFence has rank 0 give a fence up that nobody else has come to.
+// cancelFence has rank 0 give up a fence to which no other rank has come.
 func cancelFence(gone chan struct{}) testjob.Body {
 	return func(ctx context.Context, r *testjob.Rank) {
 		team, w := both(ctx, r)

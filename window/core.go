@@ -13,11 +13,11 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// core is what a window is without its element type.
+// core is the part of a window that does not depend on the element type.
 type core struct {
 	team    *fabric.Team
 	name    string
-	region  string // what the fabric knows the memory by
+	region  string // name of the memory in the fabric
 	layout  layout
 	block   arena.Block
 	mine    *fabric.Region
@@ -27,18 +27,19 @@ type core struct {
 	freed   atomic.Bool
 }
 
-// windowCard is what ranks compare when they make a window.
+// windowCard carries the arguments of Allocate, which all ranks of the team
+// compare.
 type windowCard struct {
 	Type  string
 	Size  int
 	Elems int
 	Slots int
-	Err   string // why this rank cannot
-	Kind  string // of that, in kinds
+	Err   string // cause: this rank cannot make the window
+	Kind  string // name of the error in kinds
 }
 
-// newCore makes a window together with the team's other ranks. A rank that
-// cannot tells them, so that all of them fail and none waits.
+// newCore makes a window together with the team's other ranks. A rank that cannot
+// make it tells the team, so that the call fails at every rank and none waits.
 func newCore(ctx context.Context, t *runtime.Team, typ string, size, elems int, bad error, opts []Option) (*core, error) {
 	if t == nil {
 		return nil, &OpError{Op: "Allocate", Window: "(new)", Rank: -1, Target: -1, Index: -1, Err: ErrTeam}
@@ -82,7 +83,7 @@ func (c *core) prepare(ctx context.Context, size, elems, slots int) (err error) 
 	return err
 }
 
-// agree compares this rank's card with everyone's.
+// agree compares this rank's card with the cards of all ranks.
 func (c *core) agree(ctx context.Context, card windowCard, bad error) error {
 	mine, err := json.Marshal(card)
 	if err != nil {
@@ -170,7 +171,7 @@ func (c *core) remote(ctx context.Context, target int) (*fabric.Remote, error) {
 	if !c.remotes[target].CompareAndSwap(nil, r) {
 		return c.remotes[target].Load(), nil
 	}
-	if c.freed.Load() { // Free may not have seen it
+	if c.freed.Load() { // Free may have missed this entry
 		r.Retire(ErrFreed)
 		return nil, ErrFreed
 	}

@@ -44,7 +44,7 @@ func TestRanksThatDisagreeGetMismatchEverywhere(t *testing.T) {
 	})
 }
 
-func TestOneRankThatCannotFailsTheCallEverywhere(t *testing.T) {
+func TestOneRankThatCannotAllocateFailsTheCallEverywhere(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		before := used(r.World)
 		var err error
@@ -156,9 +156,9 @@ func TestOperationsAfterFreeFail(t *testing.T) {
 	})
 }
 
-// TestFreeMayComeWhilePutsAreUnderWay: those behind it fail here; none of them
+// TestFreeReturnsWhilePutsAreUnderWay: those behind it fail here; none of them
 // reaches memory that the target has withdrawn, which would end the connection.
-func TestFreeMayComeWhilePutsAreUnderWay(t *testing.T) {
+func TestFreeReturnsWhilePutsAreUnderWay(t *testing.T) {
 	for _, c := range testjob.Transports(3) {
 		if c.Mapped() {
 			continue // stores are the program's own to order
@@ -188,7 +188,7 @@ func TestFreeMayComeWhilePutsAreUnderWay(t *testing.T) {
 	}
 }
 
-func TestFreeWakesThoseWhoWaitForNotifications(t *testing.T) {
+func TestFreeWakesWaitsForNotifications(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[int64](ctx, r, 1)
 		woken := make(chan error)

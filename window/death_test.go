@@ -76,7 +76,7 @@ func TestEveryWaitEndsWhenARankDies(t *testing.T) {
 					r.NoError(w.PutValue(ctx, victim, r.Me, 1))
 					err := w.Fence(ctx)
 					if r.Me == victim {
-						time.Sleep(2 * time.Millisecond) // most of the others wait by now
+						time.Sleep(2 * time.Millisecond) // most survivors wait by now
 						r.Die()
 					}
 					start := time.Now()
@@ -124,7 +124,7 @@ func TestAbortEndsEveryWait(t *testing.T) {
 	}
 }
 
-func TestTheLivingGoOnAmongThemselves(t *testing.T) {
+func TestSurvivorsUseAWindowOfTheirTeam(t *testing.T) {
 	testjob.Each(t, 3, func(t *testing.T, c testjob.Config) {
 		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
 			color := 0

@@ -6,23 +6,23 @@
 //	err = w.Fence(ctx)                                   // collective: everyone's stores are visible
 //	use(w.Local())                                       // this rank's own 1000 elements
 //
-// Target is a rank of the window's team; index and lengths count elements.
+// The target is a rank of the window's team; index and lengths count elements.
 //
 // # Completion
 //
-// Accesses need no epoch. A blocking Put returns at local completion: the
-// source may be changed again. [Window.Flush] adds remote completion: whoever is
-// told of it, by whatever path, sees the data. [Window.Fence] is a FlushAll and
-// a barrier. Operations of one origin on one target are unordered unless a
-// flush, a fence, an [Window.Order] or a notified operation stands between.
+// Accesses need no epoch. A blocking Put returns at local completion: the source
+// may be changed again. [Window.Flush] adds remote completion: any rank that
+// learns of it, by whatever path, sees the data. [Window.Fence] is a FlushAll and
+// a barrier. Operations of one origin on one target are unordered, unless a
+// flush, a fence, a [Window.Order] or a notified operation stands between them.
 // docs/memory-model.md has the rules, and a litmus test for each.
 //
 // # Errors
 //
-// A wrong argument is an [OpError] at once and changes nothing. A transfer that
-// fails later, or the death of the target, is the target's error from then on:
-// every flush, fence, lock and wait returns it, and every operation that goes
-// through a queue. Loads and stores of mapped memory do not ask.
+// A wrong argument is an [OpError] at once and changes nothing. If a transfer
+// fails later, or the target dies, the target has that error from then on. Every
+// flush, fence, lock and wait returns it, and so does every operation that goes
+// through a queue. Loads and stores of mapped memory do not check for it.
 //
 // # Layout
 //
@@ -32,6 +32,6 @@
 //	+ pad to 64  lock: state, writers waiting; wake-up count; who waits (1 bit per rank)
 //	+ pad to 64  notification slots, 8 bytes each
 //
-// A rank that is mapped here is reached by loads and stores: a Put of 8 bytes
-// is a bounds check and a store. Others are reached through internal/fabric.
+// This rank reaches a mapped rank by loads and stores: a Put of 8 bytes is a
+// bounds check and a store. It reaches the rest through internal/fabric.
 package window

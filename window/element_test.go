@@ -55,7 +55,7 @@ func TestImpossibleSizesAreRefused(t *testing.T) {
 	})
 }
 
-func TestErrorsOfAllocateSayWhatWasAsked(t *testing.T) {
+func TestErrorsOfAllocateNameTheWindowAndItsType(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		err := attempt[*int](ctx, r, 1, window.WithName("table"))
 		var op *window.OpError

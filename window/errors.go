@@ -9,7 +9,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// What can be wrong with a call; match with errors.Is.
+// Errors of calls; match with errors.Is.
 var (
 	// ErrRange: target, index, length or slot beyond the window.
 	ErrRange = runtime.ErrRange
@@ -26,15 +26,15 @@ var (
 	ErrHeld = errors.New("lock was not released")
 	// ErrNotShared: the target's memory cannot be mapped here.
 	ErrNotShared = errors.New("memory of the target cannot be mapped here; use Get and Put")
-	// ErrEnded: the request was waited for already.
+	// ErrEnded: the request was already waited for.
 	ErrEnded = fabric.ErrEnded
 )
 
-// An OpError says which operation failed, where, and within which limits.
+// An OpError names the failed operation, its rank and target, and the limits.
 type OpError struct {
 	Op     string // such as "Put"
 	Window string
-	Rank   int // that called, in the window's team
+	Rank   int // caller, in the window's team
 	Target int // -1 where there is none
 	Index  int // first element or slot, -1 where there is none
 	Count  int // elements
@@ -47,7 +47,7 @@ func (e *OpError) Error() string {
 	if e.Target >= 0 {
 		s += fmt.Sprintf(" at rank %d", e.Target)
 	}
-	if e.Index >= 0 && !errors.Is(e.Err, ErrRange) { // that says so itself
+	if e.Index >= 0 && !errors.Is(e.Err, ErrRange) { // an ErrRange text has the limit
 		s += fmt.Sprintf(", %d from %d of %d", e.Count, e.Index, e.Limit)
 	}
 	return s + ": " + e.Err.Error()
@@ -55,8 +55,8 @@ func (e *OpError) Error() string {
 
 func (e *OpError) Unwrap() error { return e.Err }
 
-// kinds are the errors of one rank that the others can match as well, by the
-// name under which they travel.
+// kinds lists the errors of one rank that other ranks can match, too, by the
+// names under which they travel.
 var kinds = map[string]error{"exhausted": runtime.ErrExhausted, "range": ErrRange, "type": ErrType}
 
 func kindOf(err error) string {
@@ -68,11 +68,11 @@ func kindOf(err error) string {
 	return ""
 }
 
-// A refusal is why another rank could not make the window.
+// A refusal is the error of another rank that could not make the window.
 type refusal struct {
 	rank  int
 	cause string
-	kind  error // nil when the other rank's error has no kind that travels
+	kind  error // nil if the error of that rank has no kind
 }
 
 func (e *refusal) Error() string { return fmt.Sprintf("rank %d cannot: %s", e.rank, e.cause) }

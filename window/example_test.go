@@ -59,7 +59,7 @@ func ExampleFetchAdd() {
 	// <nil>
 }
 
-// The largest value wins: whoever has a larger one swaps it in.
+// The largest value wins: each rank with a larger one swaps it in.
 func ExampleCompareSwap() {
 	err := runtime.RunLocal(context.Background(), 4, func(ctx context.Context, job *runtime.Job) error {
 		world := job.World()
@@ -197,7 +197,7 @@ func move(ctx context.Context, w *window.Window[int]) error {
 	return held.Unlock(ctx)
 }
 
-// inTurn has the ranks do something one after the other.
+// inTurn has one rank after another do something.
 func inTurn(ctx context.Context, team *runtime.Team, do func()) error {
 	for rank := range team.Size() {
 		if rank == team.Rank() {

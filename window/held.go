@@ -14,10 +14,11 @@ import (
 type locks struct {
 	mu    sync.Mutex
 	held  map[*held]struct{}
-	ended bool // no more come
+	ended bool // add refuses
 }
 
-// add enters a lock that was acquired. It is false when the window or the job has ended.
+// add enters a lock that was acquired. It returns false when the window or the job has
+// ended.
 func (l *locks) add(h *held) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -30,7 +31,8 @@ func (l *locks) add(h *held) bool {
 	return !l.ended
 }
 
-// remove takes a lock out that is to be released. It is false when end has done so.
+// remove takes out a lock that this rank releases. It returns false when end has
+// taken the lock out.
 func (l *locks) remove(h *held) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -39,7 +41,7 @@ func (l *locks) remove(h *held) bool {
 	return ok
 }
 
-// end lets no more locks come, and returns those that are held.
+// end makes add refuse further locks, and returns the locks that are held.
 func (l *locks) end() map[*held]struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,8 +51,8 @@ func (l *locks) end() map[*held]struct{} {
 }
 
 // abandonLocks abandons the locks that this rank holds, as the window or the job ends here.
-// All that wait for one get an error that names this rank. It returns [ErrHeld] if there
-// are any.
+// Every rank that waits for one gets an error that names this rank. It returns [ErrHeld] if
+// there are any.
 func (c *core) abandonLocks(ctx context.Context) error {
 	var errs []error
 	for h := range c.locks.end() {
@@ -60,9 +62,9 @@ func (c *core) abandonLocks(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// abandon marks a lock that this rank holds and will not release, and wakes all that wait.
+// abandon marks a lock that this rank holds and will not release, and wakes all waiters.
 func (c *core) abandon(ctx context.Context, h *held) error {
-	r := c.remotes[h.target].Load() // it was reached for the lock
+	r := c.remotes[h.target].Load() // Lock reached the target
 	err := c.within(ctx, r, func() error { return c.markAbandoned(context.WithoutCancel(ctx), r) }, func() {})
 	if err != nil && c.team.Gone(c.team.Members[h.target:h.target+1]) != nil {
 		return nil //nolint:nilerr // ranks that wait for a dead rank's lock have heard

@@ -21,7 +21,7 @@ func namesHolder(r *testjob.Rank, err error, rank int) {
 	r.Equal(rank, e.Rank)
 }
 
-func TestAHolderWhoseBodyReturnsIsAnErrorForThoseWhoQueue(t *testing.T) {
+func TestLockReturnsErrHeldWhenTheBodyOfTheHolderReturns(t *testing.T) {
 	for _, mode := range []window.Mode{window.Shared, window.Exclusive} {
 		t.Run(mode.String(), func(t *testing.T) {
 			testjob.Each(t, 3, func(t *testing.T, c testjob.Config) {
@@ -46,8 +46,8 @@ func TestAHolderWhoseBodyReturnsIsAnErrorForThoseWhoQueue(t *testing.T) {
 	}
 }
 
-// TestAHolderThatGoesWakesThoseWhoSleep: rank 0 waits for its own lock, and sleeps.
-func TestAHolderThatGoesWakesThoseWhoSleep(t *testing.T) {
+// TestFreeAndCloseByTheHolderWakeWaitingLocks: rank 0 waits for its own lock, and sleeps.
+func TestFreeAndCloseByTheHolderWakeWaitingLocks(t *testing.T) {
 	for name, goes := range map[string]func(ctx context.Context, w *window.Window[int]) error{
 		"Free":  func(ctx context.Context, w *window.Window[int]) error { return w.Free(ctx) },
 		"Close": func(context.Context, *window.Window[int]) error { return nil },
@@ -99,7 +99,7 @@ func TestAHolderThatGoesWakesThoseWhoSleep(t *testing.T) {
 	}
 }
 
-func TestAnUnlockBehindTheEndOfTheWindowIsAnError(t *testing.T) {
+func TestUnlockAfterFreeReturnsErrFreed(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[int](ctx, r, 1)
 		held, err := w.Lock(ctx, r.Me, window.Shared)

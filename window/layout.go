@@ -7,13 +7,13 @@ import (
 
 const lineSize = 64
 
-// layout says where things lie in a window's region, in bytes.
+// layout holds the offsets of the parts of a window's region, in bytes.
 type layout struct {
 	elems   int // elements
 	size    int // bytes of one
 	slots   int
 	lock    int // state word, then the count of waiting writers
-	wake    int // grows when whoever waits for a lock shall look again
+	wake    int // grows when a rank that waits for a lock shall try again
 	waiters int // one bit for each rank that waits for this rank's lock
 	slot0   int
 	total   int

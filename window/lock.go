@@ -12,13 +12,13 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Mode says who else may hold a lock.
+// Mode selects whether other ranks may hold a lock at the same time.
 type Mode uint8
 
 const (
 	// Shared: any number of shared holders.
 	Shared Mode = iota
-	// Exclusive: nobody else.
+	// Exclusive: one holder.
 	Exclusive
 )
 
@@ -39,9 +39,10 @@ type held struct {
 	gone   atomic.Bool
 }
 
-// The lock of a window at one rank. A rank that finds it taken leaves its bit
-// in the waiters and sleeps; whoever releases wakes all waiters, and they try
-// again. A waiting writer holds newcomers off, so that readers cannot starve it.
+// A window has one lock at each rank. A rank that finds it taken sets its bit in
+// waiters and sleeps. A rank that releases the lock wakes all waiters, and they
+// try again. While a writer waits, readers do not take the lock, so that they
+// cannot starve the writer.
 //
 //	state:   63         62             32 31              0
 //	         abandoned  writer's rank + 1  shared holders
@@ -49,20 +50,22 @@ type held struct {
 //	waiters: one bit per rank      wake: grows at a waiter when it shall try again
 //
 // A holder that ends the window or the job without releasing it sets abandoned, and its
-// rank in the writer's place. All that wait for the lock then, or later, get an error.
+// rank in the writer's place. All ranks that wait for the lock then, or later, get an
+// error.
 //
-// Waiter: set bit, try, sleep. Holder: release, read bits, wake. All are atomics
-// at the same rank, so that one of the two sees the other.
+// A waiter sets its bit, tries, and sleeps. A holder releases, reads the bits,
+// and wakes. All these are atomics at the same rank, so that one of the two sees
+// the other's.
 const (
 	writerShift  = 32
 	abandonedBit = uint64(1) << 63
 	pendingAt    = 8 // behind the state word
 )
 
-// Lock waits for the target's lock. Locks are advisory: accesses do not ask for
-// them. When a rank of the team is gone while the call would have to wait, it
-// fails, since that rank may be the holder. A holder releases the lock before it frees the
-// window or closes the job, or the call fails with [ErrHeld]. Kind: one-sided.
+// Lock waits for the target's lock. Locks are advisory: accesses do not check them. If a
+// rank of the team is gone and the call would have to wait, it fails, since that rank may
+// be the holder. The holder must release the lock before it frees the window or closes the
+// job; otherwise the call fails with [ErrHeld]. Kind: one-sided.
 func (w *Window[T]) Lock(ctx context.Context, target int, m Mode) (Held, error) {
 	ctx = wait.Context(ctx)
 	r, err := w.remote(ctx, target)
@@ -75,7 +78,7 @@ func (w *Window[T]) Lock(ctx context.Context, target int, m Mode) (Held, error) 
 	}
 	if err != nil {
 		if whole := w.team.Err(); whole != nil {
-			err = whole // the cause of which this failure is a consequence
+			err = whole // this failure follows from it
 		}
 		return Held{}, w.failAt("Lock", target, -1, 0, err)
 	}
@@ -113,8 +116,8 @@ func (l Held) Unlock(ctx context.Context) error {
 
 // acquire takes the lock. One goroutine of this rank at a time acquires a
 // target's lock, so that a rank needs one bit among the waiters. ctx ends the
-// waits, but no atomic: one that is given up may have taken the lock, or may
-// leave marks that nobody takes back.
+// waits, but it interrupts no atomic: an interrupted atomic could have taken the
+// lock, or left marks for ever.
 func (c *core) acquire(ctx context.Context, r *fabric.Remote, target int, m Mode) error {
 	gate := &c.gates[target]
 	if !gate.CompareAndSwap(false, true) {
@@ -136,7 +139,7 @@ func (c *core) acquire(ctx context.Context, r *fabric.Remote, target int, m Mode
 	return c.queue(ctx, r, m)
 }
 
-// try takes the lock if it is free. Readers stand back while writers wait.
+// try takes the lock if it is free. Readers do not take it while writers wait.
 func (c *core) try(ctx context.Context, r *fabric.Remote, m Mode) (bool, error) {
 	if m == Exclusive {
 		seen, err := c.at(ctx, r, c.layout.lock, driver.AtomicCmpSwap, uint64(c.team.Rank+1)<<writerShift, 0)
@@ -156,15 +159,15 @@ func (c *core) try(ctx context.Context, r *fabric.Remote, m Mode) (bool, error) 
 	return false, errors.Join(err, c.abandonedBy(seen))
 }
 
-// queue waits for the lock among the others. However it ends, this rank's marks
-// are taken back.
+// queue waits for the lock with the other waiters. It takes this rank's marks
+// back, however it ends.
 func (c *core) queue(ctx context.Context, r *fabric.Remote, m Mode) (err error) {
 	whole := context.WithoutCancel(ctx)
 	if err := c.mark(whole, r, m, true); err != nil {
 		return err
 	}
 	defer func() {
-		// After a failure this one fails, too, and says nothing new.
+		// After a failure mark fails, too, and its error says nothing new.
 		if unmarked := c.mark(whole, r, m, false); err == nil {
 			err = unmarked
 		}
@@ -185,8 +188,8 @@ func (c *core) queue(ctx context.Context, r *fabric.Remote, m Mode) (err error) 
 	}
 }
 
-// mark enters this rank among the waiters or takes it out. A writer that leaves
-// lets the readers try again that it held off.
+// mark enters this rank among the waiters or takes it out. A writer that stops
+// waiting has the readers that it held off try again.
 func (c *core) mark(ctx context.Context, r *fabric.Remote, m Mode, waiting bool) error {
 	word, bit := c.layout.waiters+c.team.Rank/64*8, uint64(1)<<(c.team.Rank%64)
 	op, one := driver.AtomicOr, uint64(1)
@@ -206,7 +209,7 @@ func (c *core) mark(ctx context.Context, r *fabric.Remote, m Mode, waiting bool)
 	return nil
 }
 
-// unlock releases the lock and wakes whoever waits for it.
+// unlock releases the lock and wakes all waiters.
 func (c *core) unlock(ctx context.Context, r *fabric.Remote, m Mode) error {
 	by := ^uint64(0) // one shared holder less
 	if m == Exclusive {
@@ -254,5 +257,5 @@ func (c *core) at(ctx context.Context, r *fabric.Remote, offset int, op driver.A
 	return r.Fetch(ctx, offset, fabric.Atomic{Op: op, Width: 8, Operand: operand, Compare: compare})
 }
 
-// word views a word of this rank's own part of the window.
+// word returns a word of this rank's own part of the window.
 func (c *core) word(offset int) *atomic.Uint64 { return atomics.Word64(c.block.Bytes[offset:]) }

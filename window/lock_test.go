@@ -197,7 +197,7 @@ func TestUnlockMakesPutsVisibleToTheNextHolder(t *testing.T) {
 	})
 }
 
-func TestADeadHolderIsAnErrorForThoseWhoQueue(t *testing.T) {
+func TestLockFailsWhenTheHolderDies(t *testing.T) {
 	testjob.Each(t, 3, func(t *testing.T, c testjob.Config) {
 		held := make(chan struct{})
 		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {

@@ -18,10 +18,10 @@ type Signal struct {
 	Add   bool
 }
 
-// PutNotify is Put followed by a signal: whoever sees the signal, through
+// PutNotify is Put followed by a signal: a rank that sees the signal, through
 // WaitNotify or TestNotify, sees the data. It returns at local completion. With
-// an empty src it only signals. When ctx ends first, a signal that stores was not
-// sent; once it is on its way the call succeeds. Kind: one-sided.
+// an empty src it only signals. If ctx ends first, a signal that stores was not
+// sent; once the signal is on its way the call succeeds. Kind: one-sided.
 func (w *Window[T]) PutNotify(ctx context.Context, target, index int, src []T, s Signal) error {
 	if uint(s.Slot) >= uint(w.layout.slots) {
 		return w.failSlot("PutNotify", target, s.Slot, ErrRange)
@@ -42,7 +42,7 @@ func (w *Window[T]) PutNotify(ctx context.Context, target, index int, src []T, s
 	return w.failAt("PutNotify", target, index, len(src), err)
 }
 
-// A Condition compares a slot's value with the one that is waited for.
+// A Condition compares a slot's value with a wanted value.
 type Condition uint8
 
 const (
@@ -50,25 +50,25 @@ const (
 	Equal Condition = iota
 	// AtLeast: the slot holds the value or more.
 	AtLeast
-	// NotEqual: the slot holds anything else.
+	// NotEqual: the slot holds another value.
 	NotEqual
-	conditions // how many there are
+	conditions // number of conditions
 )
 
-// Until says what a wait is for: slots of this rank whose value meets a
-// condition, any one of them or all.
+// Until is the condition of a wait: slots of this rank meet it, any one of them
+// or all.
 type Until struct {
 	Slots     []int // at least one
 	Condition Condition
 	Value     uint64
-	Values    []uint64 // if any: what each of Slots is compared with, instead of Value
+	Values    []uint64 // if any: compared with Slots one by one, instead of Value
 	All       bool
 }
 
-// WaitNotify waits until this rank's slots are as u says. It returns the first
-// of u.Slots that meets the condition (with All, the last, since all do) and
-// its value. The slots keep their values: ResetNotify changes them. It ends
-// early when a rank of the team is gone. Kind: local.
+// WaitNotify waits until this rank's slots meet u. It returns the first of
+// u.Slots that meets the condition (with All, the last, since all do) and its
+// value. The slots keep their values: ResetNotify changes them. It ends early
+// when a rank of the team is gone. Kind: local.
 func (w *Window[T]) WaitNotify(ctx context.Context, u Until) (slot int, value uint64, err error) {
 	slot, value, ok, err := w.testNotify("WaitNotify", &u)
 	if ok || err != nil {
@@ -87,8 +87,8 @@ func (w *Window[T]) WaitNotify(ctx context.Context, u Until) (slot int, value ui
 	return 0, 0, w.fail("WaitNotify", err)
 }
 
-// TestNotify is WaitNotify without the wait: ok tells whether the condition is
-// met now. It makes progress. Kind: local.
+// TestNotify is WaitNotify without the wait: ok reports whether the slots meet u
+// now. It makes progress. Kind: local.
 func (w *Window[T]) TestNotify(u Until) (slot int, value uint64, ok bool, err error) {
 	return w.testNotify("TestNotify", &u)
 }
@@ -118,8 +118,8 @@ func (c *core) testNotify(op string, u *Until) (slot int, value uint64, ok bool,
 	return slot, value, ok, nil
 }
 
-// ResetNotify stores a value in this rank's slot and returns what was there.
-// No signal is lost: it is one atomic exchange. Kind: local.
+// ResetNotify stores a value in this rank's slot and returns the slot's earlier
+// value. No signal is lost: it is one atomic exchange. Kind: local.
 func (w *Window[T]) ResetNotify(slot int, value uint64) (old uint64, err error) {
 	switch {
 	case w.freed.Load():
@@ -151,7 +151,7 @@ func (c *core) look(u *Until) (slot int, value uint64, ok bool) {
 	return slot, value, u.All
 }
 
-// met tells whether the value v of slot i of u.Slots meets the condition.
+// met reports whether the value v of slot i of u.Slots meets the condition.
 func (u *Until) met(i int, v uint64) bool {
 	want := u.Value
 	if u.Values != nil {

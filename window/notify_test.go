@@ -175,7 +175,7 @@ func TestACancelledWaitReturnsTheCauseAndLosesNothing(t *testing.T) {
 	})
 }
 
-func TestAConditionThatHoldsIsNotWaitedFor(t *testing.T) {
+func TestWaitNotifyReturnsAtOnceIfTheConditionHolds(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[int64](ctx, r, 1)
 		over, cancel := context.WithCancel(ctx)

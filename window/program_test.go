@@ -9,8 +9,9 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// A program is what some ranks do to each other's memory in rounds that end
-// with a fence. Its outcome does not depend on who is faster:
+// A program is a random sequence of operations of ranks on each other's memory,
+// in rounds that end with a fence. Its outcome does not depend on the ranks'
+// speed:
 //
 //	elements 0..19   in runs of 5, each of which one rank owns for a round
 //	elements 20..23  of everyone, who all do the same kind of sum in a round
@@ -55,7 +56,7 @@ type action struct {
 	value  uint64
 }
 
-// owner is who may touch a run in a round.
+// owner returns the rank that may touch a run in a round.
 func (p *program) owner(round, target, run int) int { return (round + target + run) % p.ranks }
 
 func drawProgram(t *rapid.T, ranks int) *program {

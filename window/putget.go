@@ -6,9 +6,8 @@ import (
 	"github.com/gopgas/gopgas/internal/element"
 )
 
-// Put stores src at the target from index on. It returns at local completion:
-// src may be changed again; Flush tells when the target's memory is. Kind:
-// one-sided.
+// Put stores src at the target from index on. It returns at local completion: the
+// caller may change src. Flush waits for the target's memory. Kind: one-sided.
 func (w *Window[T]) Put(ctx context.Context, target, index int, src []T) error {
 	if v := w.mapped(target); v != nil && index >= 0 && index <= len(v.mem)-len(src) {
 		v.count(len(src))
@@ -31,8 +30,8 @@ func (w *Window[T]) put(ctx context.Context, target, index int, src []T) error {
 	return w.failAt("Put", target, index, len(src), err)
 }
 
-// Get fills dst from the target's elements from index on. dst is filled when it
-// returns nil, and belongs to the caller again when it returns at all. Kind:
+// Get fills dst from the target's elements from index on. dst is filled if Get
+// returns nil. The caller owns dst again even if Get returns an error. Kind:
 // one-sided.
 func (w *Window[T]) Get(ctx context.Context, target, index int, dst []T) error {
 	if v := w.mapped(target); v != nil && index >= 0 && index <= len(v.mem)-len(dst) {

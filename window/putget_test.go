@@ -98,7 +98,7 @@ func TestTransfersOfEverySizeArriveWhole(t *testing.T) {
 	})
 }
 
-func TestPutsToOneselfAreVisibleAtOnceAfterFlush(t *testing.T) {
+func TestPutsToThisRankAreVisibleAfterFlush(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[int64](ctx, r, 4)
 		r.NoError(w.PutValue(ctx, r.Me, 3, 7))

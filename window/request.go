@@ -7,8 +7,8 @@ import (
 	"github.com/gopgas/gopgas/internal/fabric"
 )
 
-// A Request is a transfer under way. Each is waited for once; until then its
-// buffer belongs to the transfer. The zero Request is complete.
+// A Request is a transfer under way. The caller waits for each once; until then
+// the transfer owns its buffer. The zero Request is complete.
 type Request struct {
 	inner  fabric.Request
 	core   *core
@@ -18,9 +18,9 @@ type Request struct {
 	count  int
 }
 
-// Wait returns when the buffer is the caller's again: filled, for a get, or
-// free to be changed, for a put. When ctx ends first the transfer is abandoned
-// and the buffer is the caller's all the same. Kind: local.
+// Wait returns when the caller owns the buffer again: filled, for a get, or free
+// to be changed, for a put. If ctx ends first, Wait abandons the transfer and the
+// caller owns the buffer all the same. Kind: local.
 func (r Request) Wait(ctx context.Context) error {
 	if r.core == nil {
 		return nil
@@ -28,13 +28,12 @@ func (r Request) Wait(ctx context.Context) error {
 	return r.core.failAt(r.op, r.target, r.index, r.count, r.inner.Wait(ctx))
 }
 
-// Done tells whether Wait would return at once. It makes progress. Kind: local.
+// Done reports whether Wait would return at once. It makes progress. Kind: local.
 func (r Request) Done() bool { return r.core == nil || r.inner.Done() }
 
-// StartPut is Put, of at most the device's largest message (1 GiB or more),
-// that does not wait: buf must not change until the Request is
-// waited for. ctx bounds finding the target and room in the queue. Kind:
-// one-sided.
+// StartPut is Put that does not wait, of at most the device's largest message (1
+// GiB or more). The caller must not change buf before Request.Wait returns. ctx
+// bounds finding the target and room in the queue. Kind: one-sided.
 func (w *Window[T]) StartPut(ctx context.Context, target, index int, buf []T) (Request, error) {
 	r, v, err := w.view(ctx, target, index, len(buf))
 	switch {
@@ -49,9 +48,9 @@ func (w *Window[T]) StartPut(ctx context.Context, target, index int, buf []T) (R
 	return w.request("StartPut", target, index, len(buf), inner, err)
 }
 
-// StartGet is Get, of at most the device's largest message (1 GiB or more),
-// that does not wait: buf holds the elements once the Request
-// was waited for. Kind: one-sided.
+// StartGet is Get that does not wait, of at most the device's largest message (1
+// GiB or more). buf holds the elements once Request.Wait has returned. Kind:
+// one-sided.
 func (w *Window[T]) StartGet(ctx context.Context, target, index int, buf []T) (Request, error) {
 	r, v, err := w.view(ctx, target, index, len(buf))
 	switch {

@@ -42,7 +42,7 @@ func (c *core) flushAll(ctx context.Context) error {
 	return c.flushReached(ctx)
 }
 
-// flushReached flushes every target that was ever reached.
+// flushReached flushes every target that this rank has reached.
 func (c *core) flushReached(ctx context.Context) error {
 	var first error
 	for i := range c.remotes {
@@ -70,8 +70,8 @@ func (w *Window[T]) Order(target int) error {
 	return nil
 }
 
-// Fence is FlushAll and a barrier: everything that any rank did to the window
-// before is visible to every rank after. Kind: collective.
+// Fence is FlushAll and a barrier: every rank sees afterwards all that any rank
+// did to the window before. Kind: collective.
 func (w *Window[T]) Fence(ctx context.Context) error {
 	if err := w.flushAll(ctx); err != nil {
 		return w.fail("Fence", w.leave(fabric.Fence, err))
@@ -79,8 +79,9 @@ func (w *Window[T]) Fence(ctx context.Context) error {
 	return w.fail("Fence", w.team.Sync(ctx, fabric.Fence))
 }
 
-// leave tells the team that this rank does not come to a collective call since
-// err; use after Free is a mistake of this rank alone and tells nobody.
+// leave reports to the team that this rank does not come to a collective call,
+// because of err. A use after Free is a mistake of this rank alone, so leave does
+// not report it.
 func (c *core) leave(call fabric.Collective, err error) error {
 	if errors.Is(err, ErrFreed) {
 		return err
@@ -88,22 +89,22 @@ func (c *core) leave(call fabric.Collective, err error) error {
 	return c.team.Failed(call, err)
 }
 
-// Free ends the window at all ranks and gives its memory back. Operations on it
-// return ErrFreed afterwards; slices of its memory read garbage but never
-// fault. Operations that other goroutines of this rank began before must have
-// ended where the target is mapped: their stores cannot be called back. A rank that
-// holds a lock gets [ErrHeld]; the window ends all the same. When Free fails otherwise,
-// this rank's memory stays until [runtime.Team.Free]. Kind: collective.
+// Free ends the window at all ranks and gives its memory back. Operations on it return
+// ErrFreed afterwards; slices of its memory read garbage, but reading them never
+// faults. Where the target is mapped, the caller must first end the operations of its
+// other goroutines: their stores cannot be called back. A rank that holds a lock gets
+// [ErrHeld]; the window ends all the same. If Free fails for another reason, this
+// rank's memory stays until [runtime.Team.Free]. Kind: collective.
 func (w *Window[T]) Free(ctx context.Context) error {
 	ctx = wait.Context(ctx)
-	held := w.abandonLocks(ctx) // first: a window that is freed wakes no waiters
+	held := w.abandonLocks(ctx) // first: the end of a window wakes no waiters
 	if w.freed.Swap(true) {
 		return w.fail("Free", ErrFreed)
 	}
 	for i := range w.views {
 		w.views[i].Store(nil)
 	}
-	w.team.Bell().Ring() // for those who wait for notifications and locks
+	w.team.Bell().Ring() // wakes waits for notifications and locks
 	err := w.closeGates(ctx)
 	if err == nil {
 		w.team.EndUse(w.region)
@@ -121,12 +122,12 @@ func (w *Window[T]) Free(ctx context.Context) error {
 	} else {
 		err = w.team.Sync(ctx, fabric.Free)
 	}
-	// After a failure others may still be at work on this memory.
+	// After a failure other ranks may still use this memory.
 	return w.fail("Free", errors.Join(held, err, w.giveUp(err != nil)))
 }
 
-// closeGates waits until no goroutine of this rank acquires a lock any more:
-// its last atomics would reach memory that is another window's by then.
+// closeGates waits until no goroutine of this rank acquires a lock any more. A
+// later atomic would reach memory that belongs to another window by then.
 func (c *core) closeGates(ctx context.Context) error {
 	for i := range c.gates {
 		gate := &c.gates[i]

@@ -27,7 +27,7 @@ func TestAfterAFenceEveryoneSeesEverything(t *testing.T) {
 	})
 }
 
-func TestFlushMakesPutsVisibleToThird(t *testing.T) {
+func TestFlushMakesPutsVisibleToAThirdRank(t *testing.T) {
 	testjob.All(t, 3, func(ctx context.Context, r *testjob.Rank) {
 		data := allocate[int64](ctx, r, 64)
 		flag := allocate[int64](ctx, r, 1)

@@ -23,7 +23,7 @@ type Window[T any] struct {
 type view[T any] struct {
 	mem    []T
 	remote *fabric.Remote
-	stats  *fabric.Counters // nil unless mapped operations are counted
+	stats  *fabric.Counters // nil unless this job counts mapped operations
 }
 
 // Allocate makes a window of n elements, zeroed, at every rank of t. T has a
@@ -41,9 +41,9 @@ func Allocate[T any](ctx context.Context, t *runtime.Team, n int, opts ...Option
 	return w, nil
 }
 
-// Local returns this rank's own elements. They may be read and written like any
-// slice, where no other rank accesses them at the same time. After Free the
-// slice reads garbage. Kind: local.
+// Local returns this rank's own elements. Read and write them like any slice, but
+// not while another rank accesses them. After Free the slice reads garbage. Kind:
+// local.
 func (w *Window[T]) Local() []T { return w.local }
 
 // Shared returns the target's elements themselves where its memory is mapped
@@ -65,7 +65,7 @@ func (w *Window[T]) Len() int { return w.layout.elems }
 // Name returns the window's name as error messages give it. Kind: local.
 func (w *Window[T]) Name() string { return w.name }
 
-// mapped returns the view of a target, nil where there is none (yet).
+// mapped returns the view of a target, nil if there is none (yet).
 func (w *Window[T]) mapped(target int) *view[T] {
 	if uint(target) >= uint(len(w.views)) {
 		return nil
@@ -73,8 +73,8 @@ func (w *Window[T]) mapped(target int) *view[T] {
 	return w.views[target].Load()
 }
 
-// reachView is reach for an operation whose fast path found no view. It makes
-// the view, so that the next one does.
+// reachView is reach for an operation whose fast path found no view. It makes the
+// view for later operations.
 func (w *Window[T]) reachView(ctx context.Context, target, index, count int) (*fabric.Remote, *view[T], error) {
 	r, err := w.reach(ctx, target, index, count)
 	if err != nil || r.Mem == nil {
@@ -92,7 +92,7 @@ func (w *Window[T]) reachView(ctx context.Context, target, index, count int) (*f
 	return r, v, nil
 }
 
-// view is reachView that uses the view where it was made before.
+// view is reachView that uses an existing view.
 func (w *Window[T]) view(ctx context.Context, target, index, count int) (*fabric.Remote, *view[T], error) {
 	if v := w.mapped(target); v != nil && index >= 0 && count >= 0 && index <= len(v.mem)-count {
 		return v.remote, v, nil
@@ -100,7 +100,7 @@ func (w *Window[T]) view(ctx context.Context, target, index, count int) (*fabric
 	return w.reachView(ctx, target, index, count)
 }
 
-// count records an operation on n elements where that is wanted.
+// count records an operation on n elements if this job counts mapped operations.
 func (v *view[T]) count(n int) {
 	if v.stats != nil {
 		v.stats.Count(n * element.Size[T]())

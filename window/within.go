@@ -7,14 +7,14 @@ import (
 	"github.com/gopgas/gopgas/internal/fabric"
 )
 
-// settleTime is how long a call whose context has ended waits for its last
-// atomics, which are answered at once unless the target is stopped.
+// settleTime bounds how long a call whose context has ended waits for its last
+// atomics. A target answers them at once unless it is stopped.
 const settleTime = 100 * time.Millisecond
 
-// within runs do, whose atomics at the target must not be given up half-way,
-// for a caller whose context may end all the same: the call then returns the
-// cause while do goes on, and late undoes what do achieves after that. Where
-// the target is mapped nothing can take long, and do simply runs.
+// within runs do, whose atomics at the target must not be given up half-way. If
+// ctx ends first, the call returns the cause while do goes on; late then undoes
+// the work of do. Where the target is mapped do cannot take long, and within
+// simply runs it.
 func (c *core) within(ctx context.Context, r *fabric.Remote, do func() error, late func()) error {
 	if r.Mem != nil {
 		return do()
