@@ -26,7 +26,7 @@ func (a *alarm) off() {
 	a.Stop()
 }
 
-// putOff moves the alarm, if it is set, by the time of a stop.
+// putOff moves the alarm, if it is set, by the length of a stop.
 func (a *alarm) putOff(by time.Duration) {
 	if !a.at.IsZero() {
 		a.set(time.Until(a.at) + by)

@@ -11,7 +11,7 @@ import (
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
-func TestNothingIsLeftBehind(t *testing.T) {
+func TestRunLeavesNoProcessBehind(t *testing.T) {
 	for name, script := range map[string]string{
 		"grandchild that holds stdout": `sleep 1000 & echo started`,
 		"child of its own session":     `setsid sleep 1000 >/dev/null 2>&1 & echo started`,

@@ -27,9 +27,9 @@ func ParseBinding(text string) (Binding, error) {
 
 // A placement deals sets of cores out to the ranks of this host.
 type placement struct {
-	all   unix.CPUSet   // what this process may use
-	sets  []unix.CPUSet // one after the other; none: unbound
-	quota float64       // cores' time that all of them together may use
+	all   unix.CPUSet   // cores that this process may use
+	sets  []unix.CPUSet // rank i takes set i mod len(sets); none: unbound
+	quota float64       // cores' time that all ranks together may use
 }
 
 // newPlacement reads the topology under sys, normally /sys/devices/system.
@@ -106,8 +106,8 @@ func (p *placement) of(i int) (cpus *unix.CPUSet, cores int) {
 	return set, p.within(set.Count())
 }
 
-// within is a number of cores, or what the quota leaves of it, rounded up as the
-// Go runtime does for GOMAXPROCS.
+// within returns cores, or the part of them that the quota allows, rounded up as
+// the Go runtime does for GOMAXPROCS.
 func (p *placement) within(cores int) int {
 	return int(min(float64(cores), math.Ceil(p.quota)))
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestListsOfCores(t *testing.T) {
+func TestParseCPUListReadsTheKernelsLists(t *testing.T) {
 	for list, want := range map[string][]int{"": nil, "0": {0}, "0-3,8,10-11": {0, 1, 2, 3, 8, 10, 11}, "1023": {1023}} {
 		set, err := parseCPUList(list)
 		require.NoError(t, err)
@@ -52,7 +52,7 @@ func topology(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-func TestSiblingsOfACoreAreOnePlace(t *testing.T) {
+func TestSiblingsOfACoreAreOneSet(t *testing.T) {
 	mask := allowed(t)
 	files := map[string]string{}
 	for cpu := range 1024 {

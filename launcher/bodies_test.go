@@ -46,7 +46,7 @@ var bodies = map[string]func() int{
 		os.Stdin.Read(make([]byte, 1))
 		return 0
 	},
-	// The last rank dies; the others say what they hear of it and exit with 3.
+	// The last rank dies; the survivors print the news of it and exit with 3.
 	"one dies": member(func(c *bootstrap.Client, news chan string) int {
 		if c.Rank() == c.Size()-1 {
 			syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -65,7 +65,7 @@ var bodies = map[string]func() int{
 	"abort": member(func(c *bootstrap.Client, news chan string) int {
 		if c.Rank() == 1 {
 			c.Abort("wrong input")
-			time.Sleep(50 * time.Millisecond) // the others may well be gone first
+			time.Sleep(50 * time.Millisecond) // the other ranks may end first
 			return 5
 		}
 		fmt.Println(<-news)

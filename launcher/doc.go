@@ -1,6 +1,5 @@
-// Package launcher starts the ranks of a job on this host, watches them and
-// ends them: what to start, where, and how it ends. cmd/grun is flags around
-// [Run].
+// Package launcher starts the ranks of a job on this host, watches them and ends
+// them. cmd/grun is flags around [Run].
 //
 //	Run
 //	 |-- spawner    one locked thread that forks every rank
@@ -20,26 +19,26 @@
 //	                               sweep
 //
 // A timeout, the end of the context and a program that does not start lead to
-// SIGTERM at once. So do SIGTERM and SIGINT to the launcher, which are passed on
-// as they are. Whatever the reason, SIGKILL follows KillWait after the first such
-// signal.
+// SIGTERM at once. So do SIGTERM and SIGINT to the launcher, which it passes on
+// unchanged. In every case SIGKILL follows KillWait after the first such signal.
 //
-// The first failure ends the job: the rendezvous announces the death at once,
-// so that every survivor's wait returns with an error, and the survivors get a
-// short grace to end by themselves. The sweep kills whatever the ranks left
-// behind: every process whose environment names this job.
+// The first failure ends the job. The rendezvous announces the death at once, so
+// that every survivor's wait returns with an error. The survivors get a short
+// grace to end by themselves. The sweep kills every remaining process whose
+// environment names this job.
 //
 // # At a terminal
 //
 // Ranks have process groups of their own, so the terminal's signals reach the
-// launcher only, which passes them on: SIGTSTP stops the ranks and then this
-// process, and when it goes on so do they. The launcher reads the terminal for
-// them, and only in the foreground; in the background it waits.
+// launcher only, which passes them on. SIGTSTP stops the ranks and then this
+// process; when this process goes on, it continues the ranks. The launcher reads
+// the terminal for the ranks while it is in the foreground; in the background it
+// waits.
 //
 // # Nothing stays behind
 //
-// Ranks are killed by the kernel when the thread that forked them ends
-// (Pdeathsig). Their children are not; the guardians, processes of their own
-// sessions, hold pipes whose end means that the launcher is gone and then
-// sweep. The launcher sweeps itself at its normal end.
+// The kernel kills the ranks when the thread that forked them ends (Pdeathsig).
+// It does not kill their children; the guardians do. These are processes of their
+// own sessions and hold pipes. When a pipe ends, the launcher is gone and its
+// guardian sweeps. The launcher sweeps itself at its normal end.
 package launcher

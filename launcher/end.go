@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// A phase of a job only ever moves forward.
+// A phase of a job only moves forward.
 type phase uint8
 
 const (
 	running     phase = iota
-	grace             // told of the failure, may end by itself
-	terminating       // told by a signal to end
+	grace             // ranks know of the failure, and may end by themselves
+	terminating       // a signal has asked the ranks to end
 	killing           // SIGKILL was sent
 )
 
@@ -24,7 +24,8 @@ func (j *job) forgive() {
 	}
 }
 
-// end has the launcher end the job, for whatever reason.
+// end has the launcher end the job: after a timeout, the end of the context, or a
+// program that did not start.
 func (j *job) end() {
 	j.ended = true
 	if j.phase < terminating {
@@ -33,7 +34,7 @@ func (j *job) end() {
 }
 
 // tell sends the ranks a signal that asks them to end. The first one starts the
-// time until SIGKILL, whether it is the launcher's or was passed on.
+// time until SIGKILL, whether the launcher or its user sent it.
 func (j *job) tell(sig syscall.Signal) {
 	j.signalAll(sig)
 	if j.phase < terminating {
@@ -42,7 +43,7 @@ func (j *job) tell(sig syscall.Signal) {
 	}
 }
 
-// escalate does what follows when the time of a phase is over.
+// escalate moves to the next phase when the time of a phase is over.
 func (j *job) escalate() {
 	if j.phase < terminating {
 		j.end()

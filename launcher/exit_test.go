@@ -58,7 +58,7 @@ func TestProgramThatCannotRun(t *testing.T) {
 	}
 }
 
-func TestOneProgramThatCannotRunEndsThoseThatDo(t *testing.T) {
+func TestAProgramThatCannotRunEndsTheOtherPrograms(t *testing.T) {
 	garbage := filepath.Join(t.TempDir(), "garbage")
 	require.NoError(t, os.WriteFile(garbage, []byte{0x7f, 'E', 'L', 'F', 0}, 0o755))
 	o := run(t, Spec{Programs: append(sh(3, "sleep 100"), Program{Path: garbage, N: 1})})
@@ -120,7 +120,7 @@ func TestKeepGoingLetsSurvivorsFinish(t *testing.T) {
 	require.Len(t, o.Failures, 1)
 }
 
-func TestRankThatForgetsCloseHasFailed(t *testing.T) {
+func TestRankThatExitsWithoutCloseHasFailed(t *testing.T) {
 	o := run(t, Spec{Programs: []Program{ranks(1, "forget close")}})
 	require.Equal(t, 1, o.ExitCode)
 	require.Equal(t, "exited without Close", o.Failures[0].Reason)

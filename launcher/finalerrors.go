@@ -14,8 +14,8 @@ import (
 	"github.com/gopgas/gopgas/internal/bootstrap"
 )
 
-// finalErrors takes the errors that end ranks. The launcher prints each new one at once,
-// and in the end which ranks had the same.
+// finalErrors takes the errors that end ranks. The launcher prints each new one at once.
+// At the end it lists the ranks that had the same one.
 type finalErrors struct {
 	r, w  *os.File
 	size  int
@@ -25,8 +25,8 @@ type finalErrors struct {
 // A sameError is an error that some ranks had, each about itself.
 type sameError struct {
 	text  namedRanks
-	first int   // rank that had it
-	also  []int // ranks that had it later
+	first int   // first rank that had it
+	also  []int // other ranks that had it
 }
 
 // newFinalErrors makes the pipe.
@@ -38,7 +38,7 @@ func newFinalErrors(size int) (*finalErrors, error) {
 	return &finalErrors{r: r, w: w, size: size}, nil
 }
 
-// path is where ranks find the pipe.
+// path returns the path at which ranks open the pipe.
 func (f *finalErrors) path() string {
 	if f == nil {
 		return ""
@@ -46,7 +46,8 @@ func (f *finalErrors) path() string {
 	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.w.Fd())
 }
 
-// read posts the errors that ranks send, and an event once no rank can send one any more.
+// read posts the errors that ranks send, and a last event once no rank can send one any
+// more.
 func (f *finalErrors) read(post func(event)) {
 	lines := bufio.NewReaderSize(f.r, bootstrap.MaxFinalError)
 	for {
@@ -61,7 +62,8 @@ func (f *finalErrors) read(post func(event)) {
 	post(event{kind: noMoreErrors})
 }
 
-// end has read return once it has read everything. The ranks have ended.
+// end has read return once it has read everything. The caller calls it after the
+// ranks have ended.
 func (f *finalErrors) end() {
 	f.w.Close()
 	f.r.SetReadDeadline(time.Now().Add(drainWait)) //nolint:errcheck // pipes have deadlines
@@ -72,7 +74,7 @@ func (f *finalErrors) close() {
 	f.r.Close()
 }
 
-// add records a rank's error, and tells whether it is a new one.
+// add records a rank's error, and reports whether it is a new one.
 func (f *finalErrors) add(rank int, text string) bool {
 	named := namesIn(text)
 	for _, k := range f.kinds {
@@ -85,7 +87,7 @@ func (f *finalErrors) add(rank int, text string) bool {
 	return true
 }
 
-// namedRanks is a text apart from the ranks that it names.
+// namedRanks splits a text into the ranks that it names and the rest.
 type namedRanks struct {
 	text  string
 	ranks []int
@@ -100,14 +102,14 @@ func namesIn(text string) (n namedRanks) {
 	return n
 }
 
-// like tells whether the errors of rank and of another are the same, though each names itself.
+// like reports whether rank and another rank have the same error, even if each names itself.
 func (n namedRanks) like(rank int, m namedRanks, other int) bool {
 	return n.text == m.text && slices.EqualFunc(n.ranks, m.ranks, func(a, b int) bool {
 		return a == b || a == rank && b == other
 	})
 }
 
-// summarize says which ranks had the same error as another.
+// summarize lists the ranks that had the same error as an earlier rank.
 func (f *finalErrors) summarize(w io.Writer) {
 	for _, k := range f.kinds {
 		if len(k.also) > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestErrorsOfRanksThatAreEqualButForTheRankAreToldOnce(t *testing.T) {
+func TestErrorsThatDifferOnlyInTheRankArePrintedOnce(t *testing.T) {
 	o := run(t, Spec{Programs: []Program{ranks(6, "say last")}, Grace: 20 * time.Second})
 	require.Len(t, o.Failures, 6)
 	lines := o.stderr.lines()
@@ -43,12 +43,12 @@ func TestErrorsOfRanksStayInTheirFiles(t *testing.T) {
 	require.True(t, strings.HasPrefix(string(text), "prog: rank 1: index 9"))
 }
 
-func TestErrorThatIsTooLongForThePipeIsTheRanksToPrint(t *testing.T) {
+func TestRankPrintsAnErrorThatIsTooLongForThePipe(t *testing.T) {
 	o := run(t, Spec{Programs: []Program{ranks(1, "say too much")}})
 	require.Equal(t, 0, o.ExitCode)
 }
 
-func TestOwnRankIsToldFromOthersInAnError(t *testing.T) {
+func TestLikeTellsTheOwnRankFromOtherRanksInAnError(t *testing.T) {
 	for _, c := range []struct {
 		first, then string
 		news        bool

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forkPause is the time that a start takes before the launcher looks whether the
-// child is stopped.
+// forkPause is the time after which the launcher checks whether a child that it
+// starts is stopped.
 const forkPause = 50 * time.Millisecond
 
-// awaitFork waits until a child that is being started runs its program. A Ctrl-Z
+// awaitFork waits until a child that the launcher starts runs its program. A Ctrl-Z
 // may stop the child before that, since it begins in the launcher's process group.
-// Nothing else knows the child yet, so the launcher continues it here, and stops it
-// with all others later.
+// No other code knows the child yet, so the launcher continues it here, and stops
+// it with the other ranks later.
 //
 //	launcher                child
 //	fork       -----------> in the launcher's process group: Ctrl-Z stops it
@@ -37,8 +37,8 @@ func awaitFork(started <-chan error) error {
 	}
 }
 
-// continueForked continues the children that have not come to their program: they
-// have the launcher's command line still.
+// continueForked continues the children that do not run their program yet: they
+// still have the launcher's command line.
 func continueForked() {
 	mine, err := os.ReadFile("/proc/self/cmdline")
 	if err != nil {

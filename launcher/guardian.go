@@ -11,17 +11,18 @@ import (
 )
 
 const (
-	// envGuardian names the job that a guardian guards. It is all the
-	// environment that a guardian has: a sweep of another job that this
-	// launcher is part of must not find it.
+	// envGuardian names the job that a guardian guards. A guardian's environment
+	// has no other variable: if this launcher is part of another job, that job's
+	// sweep must not find the guardian.
 	envGuardian = "GRUN_GUARDIAN"
 
 	guardianPipe = 3 // the descriptor at which a guardian finds its pipe
 
 	guardianPatience = 30 * time.Second // bounds a guardian's sweep
 
-	// guardianCount is two, so that one remains when the other is killed just
-	// before the launcher. One that is killed is replaced, within reason.
+	// guardianCount is two, so that one remains if the other one is killed just
+	// before the launcher. The launcher replaces one that is killed, within
+	// reason.
 	guardianCount = 2
 	maxRestarts   = 100
 	restartPause  = time.Millisecond
@@ -44,8 +45,8 @@ func GuardianMain() {
 	os.Exit(0)
 }
 
-// A guardian is the launcher's side of one. The write end of the pipe is open
-// in the launcher only and closes with it.
+// A guardian is the launcher's end of a guardian process. The write end of the
+// pipe is open in the launcher only and closes with it.
 type guardian struct {
 	jobID   string
 	r, w    *os.File

@@ -52,7 +52,7 @@ func (b *buffer) String() string {
 
 func (b *buffer) lines() []string { return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n") }
 
-// outcome is what came of a job.
+// outcome holds the result of a job.
 type outcome struct {
 	Result
 	err            error

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// input carries the launcher's standard input to the ranks that get it, always
-// through pipes: a rank in a process group of its own must not read the
+// input copies the launcher's standard input to the ranks that get it, always
+// through pipes. A rank has a process group of its own, so it must not read the
 // terminal itself.
 type input struct {
 	spec  *Spec
@@ -14,7 +14,7 @@ type input struct {
 	quit  chan struct{} // closed when the job is over
 }
 
-// open returns what a rank reads, nil for nothing.
+// open returns the file that a rank reads, nil for nothing.
 func (in *input) open(rank int) (*os.File, error) {
 	to := in.spec.StdinTo
 	if in.spec.Stdin == nil || (to != StdinAll && int(to) != rank) {
@@ -29,9 +29,9 @@ func (in *input) open(rank int) (*os.File, error) {
 }
 
 // start begins to copy. With several readers the slowest sets the pace. The
-// copying goroutine ends when the source does, or all readers have; one that
-// waits in the source's Read stays there. It reads a terminal only while this
-// process is in its foreground.
+// copying goroutine ends when the source ends, or when all readers have. A
+// goroutine that waits in the source's Read stays there. It reads a terminal only
+// while this process is in its foreground.
 func (in *input) start() {
 	if len(in.pipes) > 0 {
 		go in.copy()

@@ -16,8 +16,8 @@ import (
 	"github.com/gopgas/gopgas/internal/memory"
 )
 
-// sweepPatience bounds the sweep at the end of a job. Only processes that
-// cannot be killed outlast it.
+// sweepPatience bounds the sweep at the end of a job. A process outlasts it only
+// if it cannot be killed.
 const sweepPatience = 5 * time.Second
 
 // A job is one Run.
@@ -44,9 +44,9 @@ type job struct {
 	supervision
 }
 
-// Run starts a job and returns when all of it has ended. The error is about
-// the launcher: how the ranks did is in the Result, whose ExitCode is valid in
-// any case. The end of ctx ends the job as its Timeout does.
+// Run starts a job and returns when all of it has ended. The error is the
+// launcher's own. The Result says how the ranks ended; its ExitCode is always
+// valid. The end of ctx ends the job as its Timeout does.
 func Run(ctx context.Context, spec Spec) (result Result, err error) {
 	if err := spec.check(); err != nil {
 		return Result{ExitCode: ExitInternal}, err
@@ -78,8 +78,8 @@ func codeOf(err error) int {
 	return ExitInternal
 }
 
-// resolve finds the programs as seen from here, whatever the ranks' working
-// directory.
+// resolve finds the programs relative to this process's working directory, not
+// the ranks'.
 func resolve(programs []Program) (paths []string, err error) {
 	for _, p := range programs {
 		path, err := exec.LookPath(p.Path)
@@ -97,7 +97,7 @@ func resolve(programs []Program) (paths []string, err error) {
 	return paths, nil
 }
 
-// newJob makes everything but the ranks.
+// newJob makes all parts of a job but the ranks.
 func newJob(spec Spec) (j *job, err error) {
 	id, err := uuid.NewRandom()
 	if err != nil {
@@ -156,8 +156,8 @@ func (j *job) makeFiles() (err error) {
 	return nil
 }
 
-// start starts the ranks, program by program. After an error those that run are
-// in j.ranks.
+// start starts the ranks, program by program. After an error j.ranks has the
+// ranks that run.
 func (j *job) start(paths []string) error {
 	defer j.await()
 	defer j.output.begin()
@@ -188,8 +188,8 @@ func (j *job) await() {
 	}
 }
 
-// release gives everything back once no rank is left. The error is about output
-// that was lost.
+// release frees everything once no rank is left. The error reports output that
+// was lost.
 func (j *job) release() error {
 	close(j.over)
 	j.input.close()

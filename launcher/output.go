@@ -19,7 +19,8 @@ const (
 	drainWait = time.Second
 )
 
-// output gives ranks their stdout and stderr and carries what they print.
+// output gives ranks their stdout and stderr and carries the text that they
+// print.
 type output struct {
 	spec    *Spec
 	sinks   map[io.Writer]*sink
@@ -32,7 +33,7 @@ type output struct {
 type sink struct {
 	mu   sync.Mutex
 	w    io.Writer
-	lost error // why some of them did not get there
+	lost error // error that lost a part of them
 }
 
 func newOutput(spec *Spec) (*output, error) {
@@ -45,8 +46,8 @@ func newOutput(spec *Spec) (*output, error) {
 	return o, nil
 }
 
-// open returns what a rank writes to, and the files of that which are to be
-// closed here once the rank has them. nil is /dev/null.
+// open returns the files that a rank writes to. The caller closes owned once the
+// rank has them. nil is /dev/null.
 func (o *output) open(rank int) (stdout, stderr *os.File, owned []*os.File, err error) {
 	if o.spec.OutputDir != "" {
 		name := filepath.Join(o.spec.OutputDir, fmt.Sprintf("rank-%d.log", rank))
@@ -67,7 +68,7 @@ func (o *output) open(rank int) (stdout, stderr *os.File, owned []*os.File, err 
 	return stdout, stderr, owned, err
 }
 
-// connect makes what a rank writes end up in w.
+// connect has a rank's output end up in w.
 func (o *output) connect(rank int, w io.Writer, owned []*os.File) (*os.File, []*os.File, error) {
 	if w == nil {
 		return nil, owned, nil
@@ -98,7 +99,7 @@ func (o *output) printFor(rank int, text string) {
 	copyLines(to, strings.NewReader(text), o.tag(rank))
 }
 
-// tag stands before each line of a rank.
+// tag returns the prefix of each line of a rank.
 func (o *output) tag(rank int) string {
 	if !o.spec.Tag {
 		return ""
@@ -106,9 +107,11 @@ func (o *output) tag(rank int) string {
 	return fmt.Sprintf("[%d] ", rank)
 }
 
-// begin begins to copy. No rank is started any more: where the terminal stops output
-// from the background, it would also stop a rank that is not in its own process
-// group yet, and nothing would continue that one.
+// Where the terminal stops output from the background (stty tostop), it also stops
+// a rank that is still in the launcher's process group. No process would continue
+// that rank. Where the terminal stops output from the background (stty tostop), it
+// would also stop a rank that is still in the launcher's process group, and no
+// process would continue that rank.
 func (o *output) begin() {
 	for _, copier := range o.pending {
 		o.copiers.Go(copier)
@@ -116,9 +119,9 @@ func (o *output) begin() {
 	o.pending = nil
 }
 
-// finish returns when everything printed has been written. Processes of the
-// job have ended; others that inherited a pipe are waited for a moment only. The
-// error says that some of it was lost.
+// finish returns when everything printed has been written. The job's processes
+// have ended. For other processes that inherited a pipe, finish waits drainWait
+// only. The error reports output that was lost.
 func (o *output) finish() error {
 	for _, r := range o.readers {
 		r.SetReadDeadline(time.Now().Add(drainWait)) //nolint:errcheck // pipes have deadlines
@@ -163,8 +166,8 @@ func copyLines(to *sink, r io.Reader, tag string) {
 	}
 }
 
-// write hands lines on in one piece. After an error it still takes them: a rank
-// must not wait for a reader that is gone.
+// write writes lines to the sink in one piece. After an error it still takes
+// them: a rank must not wait for a reader that is gone.
 func (s *sink) write(lines []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,9 +18,9 @@ type process struct {
 	cmd  *exec.Cmd
 
 	mu   sync.Mutex
-	gone bool // reaped: its number may belong to another process
+	gone bool // reaped: the kernel may reuse its number
 
-	// What the supervising loop knows.
+	// Events that the supervising loop has seen.
 	joined, left bool
 	ended        bool
 	status       syscall.WaitStatus
@@ -98,8 +98,9 @@ func (j *job) launch(rank, local int, p Program, path string) (*process, error) 
 	return &process{rank: rank, cmd: cmd}, nil
 }
 
-// wait returns how the process ended. The number stays taken until the lock
-// is held, so that no signal can hit a stranger.
+// wait returns the exit status of the process. It reaps the process under the
+// lock. Until then the kernel does not reuse the number, so signal hits no other
+// process.
 func (p *process) wait() (syscall.WaitStatus, error) {
 	for {
 		err := unix.Waitid(unix.P_PID, p.cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -117,7 +118,7 @@ func (p *process) wait() (syscall.WaitStatus, error) {
 	return state.Sys().(syscall.WaitStatus), nil
 }
 
-// signal reaches the rank and what it started in its process group.
+// signal reaches the rank and its children in the same process group.
 func (p *process) signal(sig syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

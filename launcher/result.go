@@ -18,16 +18,16 @@ const (
 	exitSignal        = 128 // plus the signal's number
 )
 
-// A Result is how a job ended.
+// A Result says how a job ended.
 type Result struct {
-	ExitCode int       // what the launcher should exit with
-	Failures []Failure // in the order in which they were seen, without ranks that were ended because of them
+	ExitCode int       // exit code for the launcher
+	Failures []Failure // in the order in which they were seen, without ranks that the launcher ended
 	TimedOut bool
 	Killed   []int // ranks that did not end within KillWait
 	Reports  []Report
 }
 
-// A Report is what a rank handed to its bootstrap client's Report.
+// A Report carries the data that a rank gave to its bootstrap client's Report.
 type Report struct {
 	Rank    int
 	Name    string
@@ -43,7 +43,7 @@ type Failure struct {
 	Reason string         // "died of SIGSEGV", "exited with code 7", ...
 }
 
-// Summary says in one line what went wrong first, or nothing.
+// Summary names the first failure in one line; it is empty without one.
 func (r Result) Summary() string {
 	if len(r.Failures) == 0 {
 		return ""
@@ -56,7 +56,7 @@ func (r Result) Summary() string {
 	return what
 }
 
-// A StartError is a program that could not be started.
+// A StartError reports a program that could not be started.
 type StartError struct {
 	Program string
 	Code    int // ExitNotFound, ExitNotExecutable or ExitInternal
@@ -66,7 +66,7 @@ type StartError struct {
 func (e *StartError) Error() string { return fmt.Sprintf("cannot start %s: %v", e.Program, e.Err) }
 func (e *StartError) Unwrap() error { return e.Err }
 
-// startError classifies why a program that was found did not start.
+// startError classifies the error of a program that was found but did not start.
 func startError(program string, err error) *StartError {
 	code := ExitNotExecutable
 	for _, lack := range []error{unix.EAGAIN, unix.EMFILE, unix.ENFILE, unix.ENOMEM} {
@@ -77,7 +77,7 @@ func startError(program string, err error) *StartError {
 	return &StartError{Program: program, Code: code, Err: err}
 }
 
-// lookError classifies why a program was not found.
+// lookError classifies the error of a program that was not found.
 func lookError(program string, err error) *StartError {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EISDIR) {
 		return &StartError{Program: program, Code: ExitNotExecutable, Err: err}
@@ -85,7 +85,7 @@ func lookError(program string, err error) *StartError {
 	return &StartError{Program: program, Code: ExitNotFound, Err: err}
 }
 
-// describe tells how a process ended.
+// describe returns the exit code, signal and description of a process's end.
 func describe(status syscall.WaitStatus) (code int, sig syscall.Signal, reason string) {
 	if status.Signaled() {
 		sig = status.Signal()

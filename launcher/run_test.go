@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestRanksAreToldTheirPlace(t *testing.T) {
+func TestRanksGetTheirPlaceInTheirEnvironment(t *testing.T) {
 	o := run(t, Spec{Programs: sh(3, `echo $GRUN_RANK $GRUN_SIZE $GRUN_LOCAL_RANK $GRUN_LOCAL_SIZE ${#GRUN_SECRET} ${GRUN_ADDR%:*}`)})
 	lines := o.stdout.lines()
 	slices.Sort(lines)
@@ -118,7 +118,7 @@ func TestLostOutputIsAnErrorOfTheLauncher(t *testing.T) {
 	require.Equal(t, 3, run(t, spec).ExitCode, "a rank's failure says more")
 }
 
-func TestStandardInputGoesToWhomItShould(t *testing.T) {
+func TestStandardInputGoesToTheRanksOfStdinTo(t *testing.T) {
 	for _, c := range []struct {
 		to   StdinTarget
 		want []string
@@ -145,7 +145,7 @@ func TestInputThatNeverEndsDoesNotHoldTheJobUp(t *testing.T) {
 	require.Equal(t, 0, o.ExitCode)
 }
 
-func TestLongInputArrivesWholeAndARankNeedNotReadIt(t *testing.T) {
+func TestLongInputArrivesWholeThoughARankDoesNotReadIt(t *testing.T) {
 	text := strings.Repeat("0123456789abcde\n", 20_000)
 	o := run(t, Spec{Programs: sh(2, `test $GRUN_RANK = 1 || wc -c`), Stdin: strings.NewReader(text), StdinTo: StdinAll})
 	require.Equal(t, fmt.Sprint(len(text)), strings.TrimSpace(o.stdout.String()))
@@ -165,7 +165,7 @@ func TestSignalsReachEveryRankAndItsChildren(t *testing.T) {
 	}
 }
 
-func TestRanksKilledByAForwardedSignalSaySo(t *testing.T) {
+func TestRanksKilledByAForwardedSignalAreFailuresThatNameIt(t *testing.T) {
 	signals := make(chan os.Signal, 1)
 	o := run(t, Spec{
 		Programs: []Program{{Path: "sleep", Args: []string{"100"}, N: 2}},

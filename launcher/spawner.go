@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A spawner forks from one thread. Pdeathsig kills a child when the thread
-// that forked it ends, and a Go thread may end at any time, unless a goroutine
-// is locked to it.
+// A spawner forks from one thread. Pdeathsig kills a child when the thread that
+// forked it ends. A Go thread may end at any time, unless a goroutine is locked
+// to it.
 type spawner struct{ work chan func() }
 
 func newSpawner() *spawner {
@@ -34,8 +34,8 @@ func (s *spawner) start(cmd *exec.Cmd, cpus *unix.CPUSet) error {
 // stop ends the thread. The children must have ended.
 func (s *spawner) stop() { close(s.work) }
 
-// startOn binds the calling thread for as long as it takes to fork: a child
-// inherits the mask, and Go reads it before main.
+// startOn binds the calling thread while it forks: a child inherits the mask, and
+// Go reads it before main.
 func startOn(cmd *exec.Cmd, cpus *unix.CPUSet) error {
 	if cpus == nil {
 		return cmd.Start()

@@ -16,21 +16,20 @@ type Program struct {
 	Env  []string // NAME=value, for these ranks only
 }
 
-// A Spec says what a job is. The zero value of every field but Programs makes
-// sense.
+// A Spec describes a job. The zero value of every field but Programs makes sense.
 type Spec struct {
 	Programs []Program // ranks are numbered through, program by program
 	Env      []string  // NAME=value for all ranks, on top of this process's environment
 	Dir      string    // working directory of the ranks
 
 	Stdin   io.Reader   // nil: ranks read end-of-file; a terminal is read in its foreground only
-	StdinTo StdinTarget // who gets it; default rank 0
-	// Stdout and Stderr take what the ranks print. Files are handed to the
-	// ranks as they are unless Tag is set or they are a terminal that stops output
-	// from the background (stty tostop); other writers get whole lines.
+	StdinTo StdinTarget // ranks that read it; default rank 0
+	// Stdout and Stderr take the output of the ranks. Ranks get a file itself,
+	// unless Tag is set or the file is a terminal that stops output from the
+	// background (stty tostop). Other writers get whole lines.
 	Stdout, Stderr io.Writer
 	Tag            bool   // put "[rank] " before each line
-	OutputDir      string // instead: what rank N prints goes to DIR/rank-N.log
+	OutputDir      string // instead: the output of rank N goes to DIR/rank-N.log
 
 	Bind      Binding
 	Timeout   time.Duration // 0: none; stops by SIGTSTP do not count, here and below
@@ -38,19 +37,19 @@ type Spec struct {
 	KillWait  time.Duration // from the first SIGTERM or SIGINT to SIGKILL; 0: 2 s, negative: none
 	KeepGoing bool          // a failure does not end the job
 
-	// Started is called once every rank runs its program.
+	// Run calls Started once every rank runs its program.
 	Started func()
-	// Signals are passed on to all ranks. SIGINT and SIGTERM end the job: what
-	// still runs after KillWait, or at the second of them, is killed. SIGTSTP stops
-	// this process as well, and the ranks go on when it does.
+	// Run passes Signals on to all ranks. SIGINT and SIGTERM end the job: ranks
+	// that still run after KillWait, or at the second signal, are killed. SIGTSTP
+	// stops this process as well; when it goes on, so do the ranks.
 	Signals <-chan os.Signal
-	// Guardian starts this executable again, twice, to clean up should this
-	// process be killed. Its main must call GuardianMain first.
+	// Guardian starts this executable again, twice, to clean up if this process
+	// is killed. Its main must call GuardianMain first.
 	Guardian bool
 }
 
-// StdinTarget says which ranks read the launcher's standard input: a rank, or
-// one of the constants.
+// StdinTarget selects the ranks that read the launcher's standard input: a rank,
+// or one of the constants.
 type StdinTarget int
 
 const (
@@ -58,7 +57,7 @@ const (
 	StdinNone StdinTarget = -2
 )
 
-// Binding says which cores a rank may run on.
+// Binding selects the cores that a rank may run on.
 type Binding int
 
 const (
@@ -72,7 +71,7 @@ const (
 	defaultKillWait = 2 * time.Second
 )
 
-// ErrSpec: a Spec that describes no job.
+// ErrSpec: the Spec describes no job.
 var ErrSpec = errors.New("invalid job")
 
 // size returns the number of ranks.
@@ -104,7 +103,7 @@ func (s *Spec) check() error {
 	return nil
 }
 
-// orDefault reads a duration where zero means the default and less means none.
+// orDefault replaces a zero duration by the default and a negative one by none.
 func orDefault(d, byDefault time.Duration) time.Duration {
 	if d == 0 {
 		return byDefault

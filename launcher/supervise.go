@@ -9,7 +9,7 @@ import (
 	"github.com/gopgas/gopgas/internal/bootstrap"
 )
 
-// An event is something that a rank did.
+// An event is something that a rank or its process did.
 type event struct {
 	kind    eventKind
 	rank    int
@@ -47,8 +47,8 @@ type supervision struct {
 	err      error
 }
 
-// hooks turns what the rendezvous sees into events. A goodbye becomes an event
-// before the rank hears that it was taken, and so before the rank's exit.
+// hooks turns the callbacks of the rendezvous into events. A goodbye becomes an
+// event before the rank gets its acknowledgement, and so before the rank's exit.
 func (j *job) hooks() bootstrap.Hooks {
 	return bootstrap.Hooks{
 		Joined:  func(rank int) { j.post(event{kind: joined, rank: rank}) },
@@ -68,8 +68,8 @@ func (j *job) post(e event) {
 	}
 }
 
-// supervise runs until every rank that was started has ended. It ends them if not
-// all were, as failure says.
+// supervise runs until every rank that was started has ended. After a failure to
+// start, it ends the ranks that run.
 func (j *job) supervise(ctx context.Context, failure error) (Result, error) {
 	j.alive = len(j.ranks)
 	j.timer, j.limit = newAlarm(), newAlarm()
@@ -123,7 +123,7 @@ func (j *job) endErrors() {
 	}
 }
 
-// drain handles what was posted before the last exit.
+// drain handles the events posted before the last exit.
 func (j *job) drain() {
 	for {
 		select {
@@ -148,7 +148,7 @@ func (j *job) handle(e event) {
 	}
 }
 
-// follow handles what a process did.
+// follow handles an event of a process.
 func (j *job) follow(p *process, e event) {
 	switch e.kind {
 	case exited:
@@ -163,7 +163,7 @@ func (j *job) follow(p *process, e event) {
 	case joined:
 		p.joined = true
 		j.joins++
-		for _, other := range j.ranks { // the first join changes what an exit without one means
+		for _, other := range j.ranks { // after the first join an exit without one is a failure
 			j.judge(other)
 		}
 	case left:

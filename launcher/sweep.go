@@ -11,12 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sweepPause lets killed processes go away before the next look.
+// sweepPause is the time that killed processes get to go away before the next
+// look.
 const sweepPause = 2 * time.Millisecond
 
-// sweep kills every process whose environment names the job, until two looks
-// in a row find none: one process could fork while the first passes by. It
-// gives up at the deadline.
+// sweep kills every process whose environment names the job, until two looks in a
+// row find none. In one look it can miss the child of a process that it has
+// passed. It gives up at the deadline.
 func sweep(jobID string, deadline time.Time) {
 	for clean := 0; clean < 2 && time.Now().Before(deadline); {
 		if found := killJob(jobID); found == 0 {
@@ -35,8 +36,8 @@ func killJob(jobID string) (found int) {
 		if err != nil {
 			continue // gone
 		}
-		// The number may have gone to another process since: what the
-		// descriptor holds cannot, so look again.
+		// The kernel may have reused the number since processesOf, but it cannot
+		// while the descriptor is open: look again.
 		if belongs(pid, jobID) {
 			found++
 			unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) //nolint:errcheck // gone is fine
@@ -58,8 +59,8 @@ func processesOf(jobID string) (pids []int) {
 	return pids
 }
 
-// belongs looks for the job's name in a process's environment. Zombies have
-// none any more, and those of other users are not readable.
+// belongs looks for the job's name in a process's environment. Zombies have no
+// environment any more, and this process cannot read those of other users.
 func belongs(pid int, jobID string) bool {
 	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// foregroundPause is the time between two looks at whether the shell has brought
-// this process to the foreground. Nothing tells a process of it.
+// foregroundPause is the time between two checks whether the shell has brought
+// this process to the foreground. The kernel sends no event for it.
 const foregroundPause = 100 * time.Millisecond
 
 // A terminalReader reads the terminal while this process is in its foreground, and
@@ -21,8 +21,8 @@ type terminalReader struct {
 	quit     <-chan struct{}
 }
 
-// readerOf returns what reads source without being stopped. Only the goroutine
-// that called it may read, and that goroutine keeps its thread.
+// readerOf returns a reader of source that the kernel does not stop. One
+// goroutine calls it and reads; that goroutine keeps its thread.
 func readerOf(source io.Reader, quit <-chan struct{}) io.Reader {
 	f, ok := source.(*os.File)
 	if !ok || !isTerminal(f) {
@@ -53,14 +53,15 @@ func (r *terminalReader) Read(p []byte) (int, error) {
 	}
 }
 
-// isTerminal tells a terminal from a file. A terminal that has hung up is none.
+// isTerminal reports whether f is a terminal, not a file. A terminal that has
+// hung up is not.
 func isTerminal(f *os.File) bool {
 	_, err := terminalState(f)
 	return err == nil
 }
 
-// stopsOutput says whether the kernel stops processes in the background that write
-// to f (stty tostop).
+// stopsOutput reports whether the kernel stops processes in the background that
+// write to f (stty tostop).
 func stopsOutput(f *os.File) bool {
 	state, err := terminalState(f)
 	return err == nil && state.Lflag&unix.TOSTOP != 0

@@ -2,8 +2,8 @@ package launcher
 
 import "time"
 
-// lostWait is how long the exit of a process may come after the loss of its
-// connection. The exit says more.
+// lostWait is the time by which the exit of a process may follow the loss of its
+// connection. The exit tells more.
 const lostWait = 500 * time.Millisecond
 
 // judge decides whether a rank that has ended has failed.
@@ -14,7 +14,7 @@ func (j *job) judge(p *process) {
 	code, sig, reason := describe(p.status)
 	switch {
 	case p.failed:
-		if !j.ended { // else the code is that of the launcher's own signal
+		if !j.ended { // else the launcher's own signal set the code
 			j.setCode(p.rank, code)
 		}
 	case code != 0:
@@ -22,11 +22,12 @@ func (j *job) judge(p *process) {
 	case p.joined && !p.left:
 		j.fail(p, Failure{Code: 1, Reason: "exited without Close"})
 	case !p.joined && j.joins > 0:
-		j.fail(p, Failure{Code: 1, Reason: "exited without ever calling runtime.Init, which others wait in"})
+		j.fail(p, Failure{Code: 1, Reason: "exited without ever calling runtime.Init, in which other ranks wait"})
 	}
 }
 
-// epitaph is what the other ranks are told about one that has ended.
+// epitaph returns the cause of death that the rendezvous announces to the other
+// ranks.
 func (p *process) epitaph(host string) string {
 	code, _, reason := describe(p.status)
 	switch {
@@ -52,7 +53,7 @@ func (j *job) fail(p *process, f Failure) {
 	}
 }
 
-// mourn gives up a rank whose connection has broken while its process lives
+// mourn declares a rank dead whose connection has broken while its process lives
 // on: a shell, perhaps, around the program that died. It cannot join again.
 func (j *job) mourn(p *process) {
 	if p.ended || p.failed {
@@ -63,7 +64,7 @@ func (j *job) mourn(p *process) {
 	j.fail(p, Failure{Code: 1, Reason: reason})
 }
 
-// setCode gives a rank that had failed before it ended its exit code.
+// setCode sets the exit code of a rank that had failed before its process ended.
 func (j *job) setCode(rank, code int) {
 	for i, f := range j.result.Failures {
 		if f.Rank == rank && code != 0 {
@@ -72,7 +73,7 @@ func (j *job) setCode(rank, code int) {
 	}
 }
 
-// exitCode is what the launcher exits with.
+// exitCode returns the launcher's exit code.
 func (j *job) exitCode() int {
 	switch {
 	case j.result.TimedOut:
