@@ -17,11 +17,10 @@ import (
 	"golang.org/x/term"
 )
 
-// longBuild is how long a build may take before the user is told what is
-// going on.
+// longBuild is the time after which grun tells the user that it builds.
 const longBuild = 300 * time.Millisecond
 
-// builds are the locks on executables that were built for this job. They keep
+// builds holds the locks on executables that were built for this job. They keep
 // another grun from replacing one before the ranks run it.
 type builds struct{ locks []*os.File }
 
@@ -33,7 +32,7 @@ func (b *builds) release() {
 }
 
 // buildAll replaces every program that is a directory or a Go file by the
-// executable that this makes.
+// executable built from it.
 func buildAll(programs []launcher.Program, signals <-chan os.Signal) (*builds, error) {
 	b := &builds{}
 	built := make(map[string]string)
@@ -53,14 +52,14 @@ func buildAll(programs []launcher.Program, signals <-chan os.Signal) (*builds, e
 	return b, nil
 }
 
-// isSource says whether path is something to build, not to run.
+// isSource reports whether grun must build path before it runs.
 func isSource(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && (info.IsDir() || strings.HasSuffix(path, ".go") && info.Mode()&0o111 == 0)
 }
 
-// build compiles source to a file of the user's cache that is this source's
-// own, so that go build finds it up to date the next time.
+// build compiles source to a file of the user's cache. Each source has its own
+// file, so that go build finds it up to date the next time.
 func (b *builds) build(source string, signals <-chan os.Signal) (string, error) {
 	abs, err := filepath.Abs(source)
 	if err != nil {
@@ -103,8 +102,9 @@ func lockDir(dir string) (*os.File, error) {
 	return lock, nil
 }
 
-// buildCommand is the go command that makes target of a package's directory or a
-// file, able to use RDMA devices where there are some and they can be built for.
+// buildCommand returns the go command that makes target of a package's directory
+// or a file. The program can use RDMA devices if this machine has some and can
+// build for them.
 func buildCommand(ctx context.Context, abs, target string, r rdma) *exec.Cmd {
 	args := []string{"build", "-o", target}
 	if r.usable() {
@@ -122,8 +122,9 @@ func buildCommand(ctx context.Context, abs, target string, r rdma) *exec.Cmd {
 	return cmd
 }
 
-// goBuild runs the go command. It inherits the lock: should grun be killed, it
-// finishes, removes its temporary files, and nobody runs half a program.
+// goBuild runs the go command. It inherits the lock: if grun is killed, it
+// finishes and removes its temporary files, and no grun runs an incomplete
+// program.
 func goBuild(abs, source, target string, lock *os.File, signals <-chan os.Signal) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -157,7 +158,7 @@ func goBuild(abs, source, target string, lock *os.File, signals <-chan os.Signal
 	}
 }
 
-// runnable refuses what go build makes of a package other than main: an archive.
+// runnable refuses the archive that go build makes of a package other than main.
 func runnable(source, target string) error {
 	info, err := os.Stat(target)
 	if err == nil && info.Mode()&0o111 == 0 {

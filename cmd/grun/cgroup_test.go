@@ -47,7 +47,7 @@ func (j *job) within(dir string) {
 	j.cmd.Path = "/bin/sh"
 }
 
-func TestRanksThatTogetherNeedMoreThanTheirCgroupHasAreToldSo(t *testing.T) {
+func TestRanksThatExceedTheirCgroupGetAnErrorThatNamesIt(t *testing.T) {
 	const limit = 256
 	bytes := strconv.Itoa(limit << 20)
 	dir := newCgroup(t, "memory", map[string]string{"memory.max": bytes, "memory.swap.max": "0", "memory.limit_in_bytes": bytes})

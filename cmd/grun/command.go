@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// options are grun's flags.
+// options holds grun's flags.
 type options struct {
 	provider      string
 	iface         string
@@ -30,13 +30,13 @@ type options struct {
 	bindTo    string
 }
 
-// program is what may be said for each program of an MPMD job.
+// program holds the flags of each program of an MPMD job.
 type program struct {
 	n    int
 	vars []string
 }
 
-// command is grun with all that it was told.
+// command holds grun's command line.
 type command struct {
 	root *cobra.Command
 	options
@@ -99,12 +99,12 @@ func newCommand() *command {
 // define adds the flags that each program of an MPMD job has.
 func (p *program) define(flags *pflag.FlagSet) {
 	flags.IntVarP(&p.n, "np", "n", 1, "number of ranks")
-	flags.StringArrayVarP(&p.vars, "env", "x", nil, "set an environment variable: -x VAR=value, or -x VAR as it is here")
+	flags.StringArrayVarP(&p.vars, "env", "x", nil, "set an environment variable: -x VAR=value, or -x VAR with its value here")
 }
 
-// define adds the flags that the job has once.
+// define adds the flags that a job has once.
 func (o *options) define(flags *pflag.FlagSet) {
-	flags.StringVar(&o.provider, "provider", "", "who moves the bytes: auto, shm, tcp or ibv")
+	flags.StringVar(&o.provider, "provider", "", "provider that moves the bytes: auto, shm, tcp or ibv")
 	flags.StringVar(&o.iface, "iface", "", "where tcp listens: an interface, or a subnet such as 10.1.0.0/16")
 	flags.StringVar(&o.heap, "heap", "", "size of each rank's symmetric heap, such as 1GiB")
 	o.grace, o.killWait = time.Second, 2*time.Second
@@ -115,14 +115,14 @@ func (o *options) define(flags *pflag.FlagSet) {
 	flags.Var(span{&o.killWait}, "kill-wait", "time from the first SIGTERM or SIGINT to SIGKILL")
 	flags.BoolVar(&o.keepGoing, "keep-going", false, "let survivors of a failure run on")
 	flags.BoolVar(&o.tag, "tag-output", false, `put "[rank] " before each line of output`)
-	flags.StringVar(&o.outputDir, "output", "", "write what rank N prints to DIR/rank-N.log instead")
-	flags.StringVar(&o.stdin, "stdin", "0", "who reads standard input: a rank, all or none")
+	flags.StringVar(&o.outputDir, "output", "", "write the output of rank N to DIR/rank-N.log instead")
+	flags.StringVar(&o.stdin, "stdin", "0", "ranks that read standard input: a rank, all or none")
 	flags.StringVar(&o.wdir, "wdir", "", "working directory of the ranks")
 	flags.StringVar(&o.bindTo, "bind-to", "none", "bind each rank to a core, a numa node, or none")
 	flags.BoolVar(&o.oversubscribe, "oversubscribe", false, "start more than 256 ranks for each core")
 }
 
-// complete teaches the shell the values of flags.
+// complete gives the shell the values of flags.
 func (c *command) complete() {
 	for flag, values := range map[string][]string{
 		"provider": {"auto", "shm", "tcp", "ibv"},
@@ -136,7 +136,7 @@ func (c *command) complete() {
 	}
 }
 
-// spec translates the flags; programs and streams are added by the caller.
+// spec translates the flags; the caller adds programs and streams.
 func (o *options) spec() (spec launcher.Spec, err error) {
 	if spec.Env, err = o.environment(); err != nil {
 		return spec, err
@@ -153,7 +153,7 @@ func (o *options) spec() (spec launcher.Spec, err error) {
 	return spec, nil
 }
 
-// orNone writes "no time at all" as the launcher reads it.
+// orNone turns zero into the launcher's value for no time at all.
 func orNone(d time.Duration) time.Duration {
 	if d == 0 {
 		return -1

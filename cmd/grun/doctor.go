@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// verdict is what a check found.
+// verdict is the result of a check.
 type verdict uint8
 
 const (
@@ -20,14 +20,14 @@ const (
 
 func (v verdict) String() string { return [...]string{"OK", "WARN", "FAIL"}[v] }
 
-// A finding is one line of the doctor's report, and what to do about it.
+// A finding is one line of the doctor's report, with its remedy.
 type finding struct {
 	verdict verdict
 	text    string
 	mend    string
 }
 
-// A check looks at one thing that gopgas needs or likes.
+// A check examines one thing that gopgas needs or likes.
 type check struct {
 	name string
 	look func() finding
@@ -91,12 +91,12 @@ func examine(w io.Writer, list []check) verdict {
 	return worst
 }
 
-// failing is the finding for a check that could not even be made.
+// failing returns the finding of a check that could not run.
 func failing(what string, err error, mend string) finding {
 	return finding{fail, fmt.Sprintf("%s: %v", what, err), mend}
 }
 
-// bytesText writes a size for people.
+// bytesText formats a size for people.
 func bytesText(n uint64) string {
 	const units = "KMGTPE"
 	if n < 1024 {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A limit is a resource limit and what gopgas would like it to be.
+// A limit is a resource limit and the value that gopgas prefers.
 type limit struct {
 	resource int
 	what     string
@@ -15,7 +15,7 @@ type limit struct {
 	mend     string
 }
 
-// limits lists what is checked besides descriptors.
+// limits lists the limits that the doctor checks besides descriptors.
 func limits() (addressSpace, fileSize, memlock, processes limit) {
 	addressSpace = limit{unix.RLIMIT_AS, "of address space", 1 << 40,
 		"ulimit -v unlimited: every rank maps every neighbour's heap"}
@@ -58,7 +58,7 @@ func (l limit) judge(current uint64) finding {
 	return finding{verdict: ok, text: text}
 }
 
-// checkDescriptors looks at the hard limit too, since Go raises the soft one.
+// checkDescriptors checks the hard limit, too, since Go raises the soft one.
 func checkDescriptors() finding {
 	var r unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &r); err != nil {

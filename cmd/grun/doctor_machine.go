@@ -22,8 +22,8 @@ func checkCores() finding {
 	return judgeCores(mask.Count(), max(len(online), mask.Count()), goruntime.GOMAXPROCS(0))
 }
 
-// judgeCores compares the cores of the affinity mask, of the machine, and those
-// that Go uses after looking at control groups.
+// judgeCores compares the cores of the affinity mask, the machine's cores, and
+// the cores that Go uses within its control groups.
 func judgeCores(allowed, total, procs int) finding {
 	text := fmt.Sprintf("%d of %d in the affinity mask", allowed, total)
 	switch {
@@ -31,7 +31,7 @@ func judgeCores(allowed, total, procs int) finding {
 		return finding{warn, fmt.Sprintf("%s, but the control group allows the time of about %d", text, procs),
 			"raise the container's CPU limit: ranks that are throttled stall all others"}
 	case allowed < 2:
-		return finding{warn, text, "give grun at least two cores (taskset, container limits): one-sided transfers overlap with nothing otherwise"}
+		return finding{warn, text, "give grun at least two cores (taskset, container limits): with fewer, one-sided transfers do not overlap with computation"}
 	case allowed < total:
 		return finding{warn, text, "start grun outside taskset or the cpuset to use all cores"}
 	}
@@ -47,8 +47,8 @@ func checkLoopback() finding {
 	return finding{verdict: ok, text: fmt.Sprintf("answers, %v there and back", took.Round(time.Microsecond))}
 }
 
-// pingLoopback sends a byte to itself and back, some times, and returns the
-// quickest.
+// pingLoopback sends a byte to itself and back several times, and returns the
+// shortest time.
 func pingLoopback() (time.Duration, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -57,7 +57,7 @@ func pingLoopback() (time.Duration, error) {
 	defer l.Close()
 	go func() {
 		if conn, err := l.Accept(); err == nil {
-			io.Copy(conn, conn) //nolint:errcheck // the other side will tell
+			io.Copy(conn, conn) //nolint:errcheck // the sending side sees the error
 			conn.Close()
 		}
 	}()

@@ -10,7 +10,7 @@ import (
 	"github.com/gopgas/gopgas/internal/memory"
 )
 
-// peerFlag makes a doctor pose as the rank whose memory another one maps.
+// peerFlag makes a doctor pose as the rank whose memory another process maps.
 const peerFlag = "as-peer"
 
 const (
@@ -20,7 +20,8 @@ const (
 
 func checkMemory() finding { return judgeMemory(memory.Available()) }
 
-// judgeMemory judges how much memory ranks can take, and what bounds it.
+// judgeMemory judges the amount of memory that ranks can take, and names its
+// bound.
 func judgeMemory(left int64, bound string) finding {
 	text := fmt.Sprintf("%s left for symmetric heaps, bounded by %s", bytesText(uint64(left)), bound)
 	if left < littleMemory {

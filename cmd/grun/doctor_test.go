@@ -18,7 +18,7 @@ func TestDoctorFindsThisMachineFitForJobs(t *testing.T) {
 	}
 }
 
-func TestDoctorSaysHowToMend(t *testing.T) {
+func TestDoctorNamesTheRemedy(t *testing.T) {
 	var out strings.Builder
 	worst := examine(&out, []check{
 		{"good", func() finding { return finding{verdict: ok, text: "fine", mend: "nothing"} }},

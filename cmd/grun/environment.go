@@ -13,10 +13,10 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A setting is a flag that was given, and the variable that tells the ranks.
+// A setting is a flag of the command line, and the variable that tells the ranks.
 type setting struct{ flag, name, value string }
 
-// settings returns the flags that were given among those that have a variable.
+// settings returns the flags of the command line that have a variable.
 func (o *options) settings() (list []setting, err error) {
 	switch o.provider {
 	case "":
@@ -84,7 +84,7 @@ func (o *options) checkVars(programs []launcher.Program) error {
 	return nil
 }
 
-// checkTable refuses a file that is not there. The ranks read and check it.
+// checkTable refuses a file that does not exist. The ranks read and check it.
 func (o *options) checkTable(path string) error {
 	seen := path
 	if path != "" && path != tuned.Off && !filepath.IsAbs(path) {
@@ -96,7 +96,7 @@ func (o *options) checkTable(path string) error {
 	return nil
 }
 
-// asksForStats tells whether a variable asks for what --stats does.
+// asksForStats reports whether a variable asks for statistics, as --stats does.
 func asksForStats(programs []launcher.Program) bool {
 	const asked = bootstrap.EnvStats + "=1"
 	return slices.Contains(os.Environ(), asked) || slices.ContainsFunc(programs, func(p launcher.Program) bool {

@@ -8,15 +8,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const long = `grun starts N processes of PROG on this host, tells each which rank it is, and
-sees to their end. PROG is an executable, or the directory or file of a Go
-program, which is built first. Flags for grun stand before PROG; what follows belongs
-to the program.
+const long = `grun starts N processes of PROG on this host, gives each its rank, and sees to
+their end. PROG is an executable, or the directory or file of a Go program, which
+grun builds first. Flags for grun stand before PROG; arguments after PROG belong to
+the program.
 
-When a rank fails, the others are told at once, get --grace to end by
-themselves, then SIGTERM, then SIGKILL; one line says which rank was first and
-why. SIGINT and SIGTERM to grun are passed on: ranks that still run --kill-wait
-later, or at the second one, are killed. Ctrl-Z stops the ranks with grun, fg or
+When a rank fails, grun tells the other ranks at once. They get --grace to end by
+themselves, then SIGTERM, then SIGKILL; one line names the first rank and its
+failure. grun passes SIGINT and SIGTERM on, and kills ranks that still run
+--kill-wait later, or at the second one. Ctrl-Z stops the ranks with grun, fg or
 bg continues them, and --timeout does not count the time between. Nothing is left
 running, even if grun itself is killed.
 
@@ -24,7 +24,7 @@ Exit codes: the first failing rank's own; 128 + the signal that killed it;
 124 --timeout; 126 PROG cannot be run; 127 PROG not found; 70 grun failed.`
 
 const examples = `  grun -n 4 ./examples/hello               four ranks of a package
-  grun -n 4 --tag-output ./prog            every line says who printed it
+  grun -n 4 --tag-output ./prog            every line names its rank
   grun -n 2 --provider tcp --stats ./prog  over TCP, with a table at the end
   grun -n 2 -x GOGC=off ./prog             with an environment variable
   grun -n 1 ./server : -n 8 ./worker       several programs in one job

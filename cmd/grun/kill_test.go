@@ -29,7 +29,7 @@ func startFamilies(t *testing.T) (*job, *watched) {
 	return j, out
 }
 
-// startWatched starts a job whose output is watched.
+// startWatched starts a job and watches its output.
 func startWatched(t *testing.T, j *job) *watched {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
@@ -78,7 +78,7 @@ func signalAll(t *testing.T, pids []string, sig syscall.Signal) {
 	}
 }
 
-func TestKilledGrunTakesEverythingWithIt(t *testing.T) {
+func TestKilledGrunLeavesNoProcessBehind(t *testing.T) {
 	j, out := startFamilies(t)
 	require.Greater(t, len(j.left()), 6)
 	require.NoError(t, j.cmd.Process.Kill())
@@ -87,7 +87,7 @@ func TestKilledGrunTakesEverythingWithIt(t *testing.T) {
 	out.awaitEnd(t)
 }
 
-func TestKilledOuterGrunTakesAnInnerOneWithIt(t *testing.T) {
+func TestKilledOuterGrunEndsAnInnerGrun(t *testing.T) {
 	j := newJob(t, "-n", "1", grunPath, "-n", "2", "sh", "-c", family)
 	out := startWatched(t, j)
 	out.await(t, "ready", 2)
@@ -145,7 +145,7 @@ func TestGrunGoesOnWithoutItsGuardiansAndGetsNewOnes(t *testing.T) {
 	out.awaitEnd(t)
 }
 
-func TestRanksDieWithGrunEvenWhenNoGuardianIsAwake(t *testing.T) {
+func TestRanksDieWithGrunThoughItsGuardiansAreStopped(t *testing.T) {
 	j := newJob(t, "-n", "3", "sh", "-c", "sleep 1000 & echo ready; exec sleep 2000")
 	out := startWatched(t, j)
 	out.await(t, "ready", 3)

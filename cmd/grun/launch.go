@@ -40,7 +40,7 @@ func (c *command) launch(args []string) error {
 	return c.conclude(result, err)
 }
 
-// conclude says why the job ended, if it did not end well.
+// conclude returns the reason if the job did not end well.
 func (c *command) conclude(result launcher.Result, err error) error {
 	if err != nil {
 		return &codedError{result.ExitCode, err}
@@ -57,7 +57,7 @@ func (c *command) conclude(result launcher.Result, err error) error {
 	return nil
 }
 
-// programs reads this program and those after a ":".
+// programs reads the first program and those after a ":".
 func (c *command) programs(args []string) ([]launcher.Program, error) {
 	first, err := c.first.program(args)
 	if err != nil {
@@ -85,12 +85,12 @@ func (c *command) programs(args []string) ([]launcher.Program, error) {
 	return programs, c.fits(programs)
 }
 
-// maxRanksPerCore is what a machine takes without being asked twice: jobs of
-// some hundred ranks on two cores are slow but work, those of some ten thousand
-// stall the whole machine.
+// maxRanksPerCore bounds the ranks that grun starts without --oversubscribe. Some
+// hundred ranks on two cores are slow but work; some ten thousand stall the
+// machine.
 const maxRanksPerCore = 256
 
-// fits refuses a number of ranks that looks like a slip of the finger.
+// fits refuses a number of ranks that looks like a typing error.
 func (c *command) fits(programs []launcher.Program) error {
 	ranks, cores := 0, goruntime.NumCPU()
 	for _, p := range programs {
@@ -115,7 +115,7 @@ func (p *program) program(args []string) (launcher.Program, error) {
 		if !strings.Contains(v, "=") {
 			value, ok := os.LookupEnv(v)
 			if !ok {
-				continue // as mpirun: what is not set here is not set there
+				continue // as mpirun: a variable that is not set here is not set there
 			}
 			v += "=" + value
 		}

@@ -2,8 +2,8 @@
 //
 //	grun -n 4 ./examples/hello
 //
-// Flags are all that is here; package launcher does the work. grun -h teaches
-// the rest.
+// This package holds the flags; package launcher does the work. grun -h explains
+// the flags.
 package main
 
 import (

@@ -40,8 +40,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// A job is one run of grun. Everything it starts carries mark in its
-// environment, apart from the guardian, whose executable is grun's.
+// A job is one run of grun. All its processes carry mark in their environments,
+// apart from the guardians, whose executable is grun's.
 type job struct {
 	cmd            *exec.Cmd
 	mark           string
@@ -183,7 +183,7 @@ func TestExitCodesReachTheShell(t *testing.T) {
 	}
 }
 
-func TestTableOfTheEnvironmentThatIsNotThereIsAnError(t *testing.T) {
+func TestMissingTableNamedInTheEnvironmentIsAnError(t *testing.T) {
 	t.Setenv("GRUN_TUNED", "/no/table")
 	code, _, stderr := grun(t, "true")
 	require.Equal(t, 2, code)
@@ -192,7 +192,7 @@ func TestTableOfTheEnvironmentThatIsNotThereIsAnError(t *testing.T) {
 	require.Equal(t, 0, code, stderr)
 }
 
-func TestStatisticsAreAskedForByTheirVariableToo(t *testing.T) {
+func TestStatisticsVariableActsLikeTheFlag(t *testing.T) {
 	for _, args := range [][]string{{"--stats", "true"}, {"-x", "GRUN_STATS=1", "true"}, {"true", ":", "-x", "GRUN_STATS=1", "true"}} {
 		_, _, stderr := grun(t, args...)
 		require.Contains(t, stderr, "no rank reported statistics", args)
@@ -257,7 +257,7 @@ func TestStandardInputReachesRankZero(t *testing.T) {
 	require.Equal(t, "[0] one\n[0] two\n", j.stdout.String())
 }
 
-func TestHelpTeaches(t *testing.T) {
+func TestHelpShowsExamplesFlagsAndExitCodes(t *testing.T) {
 	for _, args := range [][]string{{"-h"}, {"--help"}, {"help"}, {}} {
 		code, stdout, _ := grun(t, args...)
 		require.Equal(t, 0, code)

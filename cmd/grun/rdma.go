@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// rdma is what this machine has for programs that use RDMA devices.
+// rdma describes this machine's support for programs that use RDMA devices.
 type rdma struct {
 	devices []string // folders of /sys/class/infiniband
-	lacks   string   // why programs that use them cannot be built here
+	lacks   string   // obstacle to building programs that use them
 }
 
-// usable tells that programs built here can use devices of this machine.
+// usable reports whether programs built here can use devices of this machine.
 func (r rdma) usable() bool { return len(r.devices) > 0 && r.lacks == "" }
 
 const verbsHeader = "/usr/include/infiniband/verbs.h"
 
-// theRDMA looks at this machine.
+// theRDMA examines this machine.
 func theRDMA() rdma {
 	devices, _ := filepath.Glob("/sys/class/infiniband/*") // the pattern is well formed
 	r := rdma{devices: devices}

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestProgramsAreBuiltForTheRDMADevicesThereAre(t *testing.T) {
+func TestProgramsAreBuiltForTheRDMADevicesOfTheMachine(t *testing.T) {
 	devices := []string{"/sys/class/infiniband/rxe0"}
 	for name, c := range map[string]struct {
 		has  rdma

@@ -6,8 +6,9 @@ import (
 	"syscall"
 )
 
-// catchSignals catches what grun passes on to the ranks, until stop is called. A
-// SIGHUP that nohup has the system ignore stays ignored, here and in the ranks.
+// catchSignals catches the signals that grun passes on to the ranks, until the
+// caller calls stop. nohup has the system ignore SIGHUP; it stays ignored, here
+// and in the ranks.
 func catchSignals() (caught chan os.Signal, stop func()) {
 	caught = make(chan os.Signal, 16)
 	signal.Notify(caught, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT,

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// span is a flag for a length of time: 1.5s, 2m, or, as mpirun has it, a bare
-// number of seconds.
+// span is a flag for a length of time: 1.5s, 2m, or, as in mpirun, a bare number
+// of seconds.
 type span struct{ d *time.Duration }
 
 func (s span) String() string {
 	if s.d == nil || *s.d == 0 {
-		return "0" // which the help knows to leave out
+		return "0" // the help omits a default of "0"
 	}
 	return s.d.String()
 }

@@ -51,7 +51,7 @@ func printStats(w io.Writer, reports []launcher.Report) {
 				s.Rank, p.Peer, p.Provider, p.Ops, p.Bytes, p.Sends, p.Stalls, p.Retries)
 		}
 	}
-	table.Flush() //nolint:errcheck // nobody to tell
+	table.Flush() //nolint:errcheck // there is no other place to report it
 	for _, s := range stats {
 		if s.Quarantined > 0 {
 			fmt.Fprintf(w, "rank %d: %d bytes of the heap quarantined after calls that ended early\n", s.Rank, s.Quarantined)

@@ -27,7 +27,7 @@ func TestStatisticsAreATableByRankAndPeer(t *testing.T) {
 	}, "\n"), out.String())
 }
 
-func TestMissingStatisticsAreSaid(t *testing.T) {
+func TestMissingStatisticsAreReported(t *testing.T) {
 	var out strings.Builder
 	printStats(&out, nil)
 	require.Contains(t, out.String(), "no rank reported")

@@ -13,7 +13,7 @@ import (
 )
 
 // state returns the letter of a process's state, and its parent.
-func state(t *testing.T, pid string) (letter string, parent string) {
+func state(t *testing.T, pid string) (status string, parent string) {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	require.NoError(t, err)
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
@@ -23,12 +23,12 @@ func state(t *testing.T, pid string) (letter string, parent string) {
 // inState says whether grun and all its ranks are stopped, or none of them is.
 func (j *job) inState(t *testing.T, stopped bool) bool {
 	grun := fmt.Sprint(j.cmd.Process.Pid)
-	letter, _ := state(t, grun)
-	all := (letter == "T") == stopped
+	status, _ := state(t, grun)
+	all := (status == "T") == stopped
 	for _, entry := range j.left() {
-		letter, parent := state(t, strings.Fields(entry)[0])
+		status, parent := state(t, strings.Fields(entry)[0])
 		if parent == grun {
-			all = all && (letter == "T") == stopped
+			all = all && (status == "T") == stopped
 		}
 	}
 	return all

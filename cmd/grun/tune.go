@@ -17,34 +17,34 @@ import (
 
 const tuneLong = `Collective calls choose an algorithm by the length of the data, the number of
 ranks and the way that they reach each other. The built-in choice is good on
-most machines; this measures all algorithms on yours, and keeps which was best
-in a table of this machine, in the cache directory of this user. Jobs that grun
-starts later choose by it.
+most machines. grun tune measures all algorithms on this machine, and keeps the
+best ones in a table in this user's cache directory. Jobs that grun starts later
+choose by that table.
 
-It runs a job for each provider and number of ranks, which is busy on all cores
-for --time altogether: other programs should rest meanwhile. Nothing is saved
-unless all of it ends well.
+grun tune runs a job for each provider and number of ranks. These jobs use all
+cores for --time altogether: other programs should rest meanwhile. If a job
+fails, grun tune saves nothing.
 
-Teams of other sizes choose as the next larger one that was measured, and larger
-ones as without a table, as do teams on several hosts. A built-in choice stays
-unless another algorithm was quicker by more than 7 percent.
+A team of another size chooses like the next larger one in the table. Teams that
+are larger than all of them, and teams on several hosts, use no table. A built-in
+choice stays unless another algorithm was quicker by more than 7 percent.
 
-  GRUN_TUNED=off          a job chooses as if nothing had been measured
-  GRUN_TUNED=FILE         by another table than this machine's own
-  GRUN_EXPLAIN=collectives   rank 0 says which algorithm it takes, and why`
+  GRUN_TUNED=off          a job uses no table
+  GRUN_TUNED=FILE         a job uses this table, not the machine's own
+  GRUN_EXPLAIN=collectives   rank 0 prints its algorithm for each call, and the reason`
 
-const tuneExamples = `  grun tune                                 everything, in two minutes
+const tuneExamples = `  grun tune                                 all collectives, in two minutes
   grun tune --time 10m --ranks 2,4,8,16     more exactly, and for larger teams
   grun tune --provider tcp --only all-reduce,broadcast
-  grun tune --show                          what was measured before
+  grun tune --show                          the saved table
   grun tune --output cluster.json           and then GRUN_TUNED=cluster.json grun -n 8 ./prog`
 
-// tuneOptions are the flags of grun tune.
+// tuneOptions holds the flags of grun tune.
 type tuneOptions struct {
 	ranks     []int
 	providers []string
 	only      []string
-	time      time.Duration // for one job, where a rank measures
+	time      time.Duration // for one job, in a rank that measures
 	largest   string
 	max       int64
 	output    string
@@ -52,7 +52,7 @@ type tuneOptions struct {
 	asRank    bool
 }
 
-// asRankFlag is for the ranks that grun tune starts.
+// asRankFlag marks the ranks that grun tune starts.
 const asRankFlag = "as-rank"
 
 func newTune() *cobra.Command {
@@ -93,7 +93,7 @@ func newTune() *cobra.Command {
 	return cmd
 }
 
-// check reads what the flags say.
+// check parses the flags.
 func (o *tuneOptions) check() (err error) {
 	if o.max, err = runtime.ParseSize(o.largest); err != nil || o.max < tuneElement || o.max > tuneMost {
 		return fmt.Errorf("--max %s: want a size from %d bytes to %s", o.largest, tuneElement, bytesText(tuneMost))
@@ -122,7 +122,7 @@ func (o *tuneOptions) check() (err error) {
 	return nil
 }
 
-// tuneMost keeps a typing error from asking for all memory there is.
+// tuneMost bounds --max, so that a typing error does not ask for all memory.
 const tuneMost = 1 << 28
 
 func tuneNames() (names []string) {
@@ -132,7 +132,7 @@ func tuneNames() (names []string) {
 	return names
 }
 
-// calls returns what is to be measured.
+// calls returns the collectives to measure.
 func (o *tuneOptions) calls() []tuneCall {
 	return slices.DeleteFunc(tuneCalls(), func(c tuneCall) bool {
 		return len(o.only) > 0 && !slices.Contains(o.only, c.name)
@@ -153,7 +153,7 @@ func (o *tuneOptions) sizes() []int {
 	return sizes
 }
 
-// file returns where the table is.
+// file returns the path of the table.
 func (o *tuneOptions) file() (string, error) {
 	if o.output != "" {
 		return o.output, nil
@@ -165,7 +165,7 @@ func (o *tuneOptions) file() (string, error) {
 	return tuned.DefaultPath(here)
 }
 
-// print shows the table that is there.
+// print shows the saved table.
 func (o *tuneOptions) print(w io.Writer) error {
 	path, err := o.file()
 	if err != nil {

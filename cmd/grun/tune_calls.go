@@ -7,10 +7,10 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A tuneCall is a collective to be measured, under the name that tables have for it.
+// A tuneCall is a collective to measure, with its name in tables.
 type tuneCall struct {
 	name string
-	// in and out: input and output have a block for each member.
+	// in and out: the input and the output have a block for each member.
 	in, out bool
 	make    func(in, out []float64, opts ...collectives.Option) collectives.Call
 }
@@ -53,7 +53,7 @@ func tuneCalls() []tuneCall {
 	}
 }
 
-// longest returns how many blocks the longer of input and output has.
+// longest returns the number of blocks in the longer of input and output.
 func (c *tuneCall) longest(n int) int {
 	if c.in || c.out {
 		return n
@@ -97,12 +97,12 @@ func (t *tuner) allocate(c tuneCall) (*tuneRoom, error) {
 	return room, nil
 }
 
-// renew rewrites what a call of so many elements uses, a number of every cache
+// renew rewrites the input of a call of count elements, one number of every cache
 // line.
 func (r *tuneRoom) renew(count int) {
 	for _, mem := range [][]float64{r.in[:count], r.out[:count]} { // a broadcast's output is its root's input
 		for i := 0; i < count; i += cacheLine / tuneElement {
-			mem[i] = 3 - mem[i] // and back the next time: nothing grows
+			mem[i] = 3 - mem[i] // the next call changes it back: nothing grows
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/gopgas/gopgas/launcher"
 )
 
-// tune runs all jobs and saves what they found.
+// tune runs all jobs and saves their results.
 func (o *tuneOptions) tune(out, news io.Writer) error {
 	path, err := o.file()
 	if err != nil {
@@ -68,8 +68,7 @@ func (o *tuneOptions) runJobs(news io.Writer) ([]sample, error) {
 	return samples, nil
 }
 
-// longTune is how much longer than asked a job may take before it counts as
-// stuck.
+// longTune is the extra time after which grun counts a job as stuck.
 const longTune = 2 * time.Minute
 
 // runJob starts this executable as the ranks of a job.
@@ -101,7 +100,7 @@ func (o *tuneOptions) runJob(provider string, n int, during time.Duration, feed 
 	return feed.err
 }
 
-// A tuneFeed reads what rank 0 prints, and shows how far it is.
+// A tuneFeed reads the output of rank 0, and shows the progress.
 type tuneFeed struct {
 	news    io.Writer
 	title   string
@@ -138,7 +137,8 @@ func (f *tuneFeed) line(text []byte) {
 	}
 }
 
-// show says how far the job is: in place on a terminal, else when it begins.
+// show prints the progress of the job: in place on a terminal, else when it
+// begins.
 func (f *tuneFeed) show(percent int) {
 	switch {
 	case f.onTerminal() && (percent > f.shown || percent == 0):

@@ -13,14 +13,14 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A tuneLine is what rank 0 prints for the grun that started it, in JSON: samples,
-// and how much is done.
+// A tuneLine is a line that rank 0 prints for its grun, in JSON: samples, and the
+// part of the job that is done.
 type tuneLine struct {
 	Sample *sample `json:"sample,omitempty"`
 	Done   float64 `json:"done,omitempty"` // 1: all
 }
 
-// A sample is what a call took by an algorithm.
+// A sample is the time of a call by an algorithm.
 type sample struct {
 	Collective string  `json:"collective"`
 	Path       string  `json:"path"`
@@ -32,8 +32,8 @@ type sample struct {
 	Least      float64 `json:"least"`
 }
 
-// A tuner measures algorithms at a rank. Rank 0 keeps the time and tells the others
-// what to do next.
+// A tuner measures algorithms at a rank. Rank 0 keeps the time and announces the
+// next batch.
 type tuner struct {
 	tuneOptions
 	world *runtime.Team
@@ -54,8 +54,8 @@ type candidate struct {
 
 const (
 	tuneBatch = time.Millisecond // where there is time for it
-	// hopeless: an algorithm that takes so many times as long as another in its
-	// first batch gets no second.
+	// hopeless: an algorithm whose first batch takes so many times as long as the
+	// best one's gets no second.
 	hopeless   = 3
 	few        = 3  // batches of a candidate, at least
 	enough     = 25 // at most
@@ -63,7 +63,7 @@ const (
 	endOfTurns = -1
 )
 
-// measure is what each rank does: every collective at every size.
+// measure runs at each rank: every collective at every size.
 func (o *tuneOptions) measure(ctx context.Context, job *runtime.Job) error {
 	t := &tuner{tuneOptions: *o, world: job.World(), path: o.providers[0], out: json.NewEncoder(io.Discard), next: make([]int64, 2)}
 	if t.world.Rank() == 0 {
@@ -88,7 +88,7 @@ func (o *tuneOptions) measure(ctx context.Context, job *runtime.Job) error {
 				return err
 			}
 		}
-		if err := t.world.Barrier(ctx); err != nil { // the others may still read
+		if err := t.world.Barrier(ctx); err != nil { // other ranks may still read
 			return err
 		}
 		if err := room.free(); err != nil {
@@ -131,7 +131,8 @@ func (t *tuner) compare(ctx context.Context, c tuneCall, room *tuneRoom, count i
 	return nil
 }
 
-// candidates plans a call by each algorithm, once, which opens what it needs.
+// candidates plans a call by each algorithm, once, which opens the pipes and
+// memory that it needs.
 func (t *tuner) candidates(ctx context.Context, c tuneCall, room *tuneRoom, count int) ([]*candidate, error) {
 	open := c.call(t.world, room, count)
 	chosen, err := open.Choice(t.world)
@@ -142,7 +143,7 @@ func (t *tuner) candidates(ctx context.Context, c tuneCall, room *tuneRoom, coun
 	for _, name := range open.Algorithms(t.world) {
 		plan, err := collectives.Plan(ctx, t.world, c.call(t.world, room, count, collectives.WithAlgorithm(name)))
 		if err != nil {
-			continue // it cannot do this
+			continue // the algorithm cannot do this
 		}
 		if name == "board" {
 			t.path = tuned.Mapped
@@ -157,7 +158,7 @@ func (t *tuner) candidates(ctx context.Context, c tuneCall, room *tuneRoom, coun
 
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 
-// lead has all ranks make batches until the time is over, and every candidate that
+// lead has all ranks make batches until the time is over and every candidate that
 // is not hopeless has had a few.
 func (t *tuner) lead(ctx context.Context, list []*candidate, room *tuneRoom, share time.Duration) error {
 	end, longest := time.Now().Add(share), batchFor(share, len(list))
@@ -187,9 +188,9 @@ func (t *tuner) lead(ctx context.Context, list []*candidate, room *tuneRoom, sha
 	return collectives.Broadcast(ctx, t.world, 0, t.next)
 }
 
-// batchFor returns how long a batch of n candidates takes: tuneBatch, less where a
-// few of each would not fit, and more where enough of each leave time, which makes
-// them more exact.
+// batchFor returns the length of a batch of n candidates: tuneBatch, or less where
+// a few of each would not fit. Where enough of each leave time, batches are
+// longer, which makes the result more exact.
 func batchFor(share time.Duration, n int) time.Duration {
 	share = max(0, share)
 	return max(min(tuneBatch, share/time.Duration(2*few*n)), share/time.Duration(enough*n))

@@ -11,10 +11,11 @@ import (
 )
 
 // A built-in choice stays unless another algorithm takes less than this part of its
-// time, and less than it ever took: closer ones change places from run to run.
+// time, and less than it ever took. Algorithms that are closer change places from
+// run to run.
 const clearlyLess = 0.93
 
-// A tuneCase is what all candidates were measured for.
+// A tuneCase is a call and size that all candidates were measured for.
 type tuneCase struct {
 	collective, path string
 	members, bytes   int
@@ -32,7 +33,7 @@ func rulesOf(samples []sample) []tuned.Rule {
 		byCase[c] = append(byCase[c], s)
 	}
 	var rules []tuned.Rule
-	last := 0 // bytes that the last rule was measured for
+	last := 0 // bytes of the last rule's measurement
 	for _, c := range order {
 		r := bestOf(byCase[c])
 		if k := len(rules) - 1; k >= 0 && sameSubject(&rules[k], &r) {
@@ -47,7 +48,8 @@ func rulesOf(samples []sample) []tuned.Rule {
 	return rules
 }
 
-// bestOf chooses among the samples of one case.
+// between returns the size at which the choice of a smaller size a changes to
+// that of a larger size b.
 func bestOf(samples []sample) tuned.Rule {
 	best := slices.MinFunc(samples, func(a, b sample) int {
 		return int(math.Copysign(1, a.Micros-b.Micros))
@@ -69,8 +71,8 @@ func sameSubject(a, b *tuned.Rule) bool {
 	return a.Collective == b.Collective && a.Path == b.Path && a.Members == b.Members
 }
 
-// between returns the size at which the choice changes that was one at a size, and
-// another at a larger one.
+// between returns the size at which the choice changes, given one choice at size a
+// and another at a larger size b.
 func between(a, b int) int {
 	return max(a, min(int(math.Sqrt(float64(a)*float64(b))), b-1))
 }
@@ -83,7 +85,7 @@ func microsText(v float64) string {
 	return fmt.Sprintf("%.0f", v)
 }
 
-// printRules prints those that are wanted as a table.
+// printRules prints the wanted rules as a table.
 func printRules(w io.Writer, rules []tuned.Rule, wanted func(tuned.Rule) bool) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "collective\tpath\tranks\tup to\tby\tus\tin place of\tus")
@@ -105,5 +107,5 @@ func printRules(w io.Writer, rules []tuned.Rule, wanted func(tuned.Rule) bool) {
 	if found == 0 {
 		fmt.Fprintln(table, "nothing")
 	}
-	table.Flush() //nolint:errcheck // nobody to tell
+	table.Flush() //nolint:errcheck // there is no other place to report it
 }

@@ -42,7 +42,7 @@ func TestTuneMeasuresAndLaterJobsUseIt(t *testing.T) {
 	require.Empty(t, table.For("tcp", 3))
 	require.NotEmpty(t, table.For("tcp", 2))
 
-	// A job of grun's own ranks makes calls; what they cost does not matter.
+	// grun's own ranks make calls; the test does not need their times.
 	calls := []string{"-n", "2", grunPath, "tune", "--" + asRankFlag, "--provider", "shm", "--time", "1ms", "--max", "64", "--only", "scan"}
 	code, _, stderr = run(calls...)
 	require.Zero(t, code, stderr)
@@ -59,7 +59,7 @@ func TestTuneMeasuresAndLaterJobsUseIt(t *testing.T) {
 	require.NotContains(t, stderr, "measured to be best")
 }
 
-func TestTuneSaysWhatIsWrongWithItsFlags(t *testing.T) {
+func TestTuneNamesTheWrongFlag(t *testing.T) {
 	for want, args := range map[string][]string{
 		"one rank has nothing to choose":                             {"--ranks", "1"},
 		`--provider "ether"`:                                         {"--provider", "ether"},
@@ -78,7 +78,7 @@ func TestTuneSaysWhatIsWrongWithItsFlags(t *testing.T) {
 	require.NotContains(t, stdout, asRankFlag)
 }
 
-func TestNothingIsSavedWhenARankFails(t *testing.T) {
+func TestTuneSavesNothingWhenARankFails(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "table.json")
 	j := newJob(t, "tune", "--time", "1s", "--ranks", "2", "--provider", "shm", "--output", file)
 	j.cmd.Env = append(j.cmd.Env, "GRUN_HEAP=64KiB")
@@ -92,7 +92,7 @@ func of(bytes int, algorithm string, chosen bool, micros, least float64) sample 
 	return sample{"all-reduce", "tcp", 2, bytes, algorithm, chosen, micros, least}
 }
 
-func TestRulesAreMadeOfWhatIsClearlyBetter(t *testing.T) {
+func TestRulesTakeOnlyAlgorithmsThatAreClearlyFaster(t *testing.T) {
 	require.Equal(t, []tuned.Rule{
 		{Collective: "all-reduce", Path: "tcp", Members: 2, UpTo: 256, Algorithm: "a", Micros: 5},
 		{Collective: "all-reduce", Path: "tcp", Members: 2, UpTo: 16384, Algorithm: "b", Micros: 80, Instead: "a", InsteadMicros: 200},
@@ -107,7 +107,7 @@ func TestRulesAreMadeOfWhatIsClearlyBetter(t *testing.T) {
 	require.Empty(t, rulesOf(nil))
 }
 
-func TestTheBorderBetweenTwoChoicesLiesBetweenTheirSizes(t *testing.T) {
+func TestBetweenReturnsASizeBetweenTwoSizes(t *testing.T) {
 	require.Equal(t, 16, between(8, 32))
 	require.Equal(t, 8, between(8, 9))
 	require.Equal(t, 1<<21, between(1<<20, 1<<22))
@@ -128,7 +128,7 @@ func TestRulesAreATable(t *testing.T) {
 	require.Contains(t, out.String(), "nothing")
 }
 
-func TestTheFeedTellsSamplesFromNoise(t *testing.T) {
+func TestTheFeedSeparatesSamplesFromOtherOutput(t *testing.T) {
 	var news strings.Builder
 	f := &tuneFeed{news: &news, title: "tcp, 2 ranks"}
 	for _, part := range []string{`{"sample":{"collective":"scan","pa`, `th":"tcp","members":2,"bytes":8,"algorithm":"linear","micros":1.5}}` + "\n" + `{"done":0.5}`, "\n"} {
@@ -144,7 +144,7 @@ func TestTheFeedTellsSamplesFromNoise(t *testing.T) {
 	require.ErrorContains(t, f.err, "hello")
 }
 
-func TestBatchesFillTheTimeThereIs(t *testing.T) {
+func TestBatchesFillTheirShareOfTime(t *testing.T) {
 	for _, c := range []struct {
 		share time.Duration
 		n     int

@@ -6,15 +6,15 @@ import (
 	"github.com/gopgas/gopgas/internal/tuned"
 )
 
-// tunedVars has a job use what grun tune measured on this machine, unless the user
-// says otherwise. Whether the table is any good, the ranks find out.
+// tunedVars has a job use the table that grun tune measured on this machine,
+// unless the user says otherwise. The ranks check the table.
 func tunedVars() []string {
 	if os.Getenv(tuned.Env) != "" {
 		return nil
 	}
 	here, err := tuned.Here()
 	if err != nil {
-		return nil // nothing can have been measured here
+		return nil // grun tune has measured nothing here
 	}
 	path, err := tuned.DefaultPath(here)
 	if err != nil {

@@ -182,8 +182,8 @@ func parse(args []string, out io.Writer) (o options, err error) {
 // isName tells whether a shell can have a variable of this name.
 func isName(s string) bool {
 	for i, r := range s {
-		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
-		if !letter && (i == 0 || r < '0' || '9' < r) {
+		ascii := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+		if !ascii && (i == 0 || r < '0' || '9' < r) {
 			return false
 		}
 	}

@@ -50,7 +50,7 @@ func TestPreparingTakesNoCommand(t *testing.T) {
 	require.True(t, o.prepare)
 }
 
-func TestHelpTeaches(t *testing.T) {
+func TestHelpShowsExamplesFlagsAndExitCodes(t *testing.T) {
 	var out bytes.Buffer
 	_, err := parse([]string{"-h"}, &out)
 	require.ErrorIs(t, err, flag.ErrHelp)
