@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAnExchangeThatFailsAtAllMembersIsNotAbandoned: this rank knows that the others fail.
+// TestAnExchangeThatFailsAtAllMembersIsNotAbandoned: this rank knows that the other
+// members fail.
 func TestAnExchangeThatFailsAtAllMembersIsNotAbandoned(t *testing.T) {
 	s := newServer(t, 3, Hooks{})
 	c := joinAll(t, s, overPipe, nil)
@@ -30,7 +31,8 @@ func TestAnExchangeThatFailsAtAllMembersIsNotAbandoned(t *testing.T) {
 	require.NotErrorAs(t, err, &abandoned)
 }
 
-// TestAnExchangeThatLosesTheLauncherIsAbandoned: the answer may have reached the others.
+// TestAnExchangeThatLosesTheLauncherIsAbandoned: the answer may have reached the other
+// members.
 func TestAnExchangeThatLosesTheLauncherIsAbandoned(t *testing.T) {
 	s := newServer(t, 2, Hooks{})
 	c := joinAll(t, s, overPipe, nil)

@@ -10,27 +10,28 @@ import (
 	"time"
 )
 
-// Events tell a rank what happens elsewhere. Any of them may be nil. They are
-// called from goroutines of the client that do nothing else, so that a handler
-// may use the client; it must not wait for [Client.Close]. After a Close none
-// is called any more; one that runs then runs on.
+// Events tell a rank of events at other ranks and at the launcher. Any of them
+// may be nil. Goroutines of the client that do nothing else call them, so that a
+// handler may use the client; it must not wait for [Client.Close]. The client
+// calls none after a Close; one that already runs runs on.
 type Events struct {
 	// Call answers a request. Each runs in a goroutine of its own; ctx ends
 	// with the client.
 	Call func(ctx context.Context, from int, service string, payload []byte) ([]byte, error)
-	// Tell takes a message. One at a time, per sender in the order of sending;
-	// what waits for a slow handler is kept in memory.
+	// Tell takes a message of one peer. The client calls it for one message at a
+	// time, per sender in the order of sending; it keeps later messages in
+	// memory.
 	Tell func(from int, service string, payload []byte)
-	// Dead says that a rank died, as its launcher saw it.
+	// Dead reports a rank's death, with the cause that its launcher saw.
 	Dead func(rank int, cause string)
-	// Abort says that a rank gave the job up.
+	// Abort reports that a rank gave the job up.
 	Abort func(rank int, cause string)
-	// Lost says that the rendezvous itself is gone, or silent for too long. It is
-	// the last event.
+	// Lost reports that the rendezvous is gone, or silent for too long. It is the
+	// last event.
 	Lost func(err error)
 	// Silence bounds how long the rendezvous may leave the client without an
-	// answer, in time that this process was running; 0 takes DefaultSilence, and
-	// less than 2 s takes these.
+	// answer. It counts time in which this process runs. 0 takes DefaultSilence,
+	// and less than 2 s takes 2 s.
 	Silence time.Duration
 }
 
@@ -56,11 +57,11 @@ type Client struct {
 	exchanges map[string]chan result
 	gone      map[int]*PeerDeadError
 
-	closing  sync.Once
-	farewell chan struct{} // closed when the server has acknowledged the goodbye
+	closing      sync.Once
+	goodbyeAcked chan struct{} // closed when the server has acknowledged the goodbye
 }
 
-// result is how a Call or Exchange ended.
+// result holds the outcome of a Call or Exchange.
 type result struct {
 	parts [][]byte
 	err   error
@@ -75,14 +76,14 @@ type call struct {
 const (
 	dialTimeout      = 10 * time.Second
 	handshakeTimeout = 10 * time.Second
-	// maxCuts is how often Dial lets itself be cut during the handshake: a
-	// flooded server does that to the best, and every server to strangers.
+	// maxCuts bounds how often Dial accepts a cut during the handshake: a flooded
+	// server cuts honest ranks, too, and every server cuts strangers.
 	maxCuts = 5
 )
 
 // Dial connects to the rendezvous at addr and joins the job as rank. It tries
-// again for some seconds while nobody listens there or the server is busy
-// enough to cut newcomers.
+// again for some seconds if no server listens there yet, or if the server is so
+// busy that it cuts newcomers.
 func Dial(ctx context.Context, addr string, secret []byte, rank int, ev Events) (*Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -111,7 +112,7 @@ func Dial(ctx context.Context, addr string, secret []byte, rank int, ev Events) 
 	}
 }
 
-// final says whether trying again is of no use.
+// final reports whether trying again cannot help.
 func final(err error) bool {
 	var refused *RefusedError
 	return errors.As(err, &refused) || errors.Is(err, ErrWire) || errors.Is(err, ErrArgument)
@@ -142,10 +143,10 @@ func NewClient(ctx context.Context, conn net.Conn, secret []byte, rank int, ev E
 	c := &Client{
 		rank: rank, size: size, conn: conn, events: ev,
 		out: newQueue[[]byte](), news: newQueue[message](), tells: newQueue[message](),
-		calls:     make(map[uint64]*call),
-		exchanges: make(map[string]chan result),
-		gone:      make(map[int]*PeerDeadError),
-		farewell:  make(chan struct{}),
+		calls:        make(map[uint64]*call),
+		exchanges:    make(map[string]chan result),
+		gone:         make(map[int]*PeerDeadError),
+		goodbyeAcked: make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.listen(ev.Silence)
@@ -156,8 +157,8 @@ func NewClient(ctx context.Context, conn net.Conn, secret []byte, rank int, ev E
 	return c, nil
 }
 
-// handshakeError makes a cut connection speak: the server cuts without a word
-// those who do not know the secret.
+// handshakeError explains a cut connection: the server cuts, without a word, a
+// client that does not know the secret.
 func handshakeError(ctx context.Context, err error) error {
 	var refused *RefusedError
 	switch {
@@ -175,15 +176,16 @@ func (c *Client) Rank() int { return c.rank }
 // Size returns the number of ranks in the job.
 func (c *Client) Size() int { return c.size }
 
-// Close says goodbye: the rank has left, which is not a death. It returns when
-// the server has acknowledged, so that everything sent before has arrived, or
-// when ctx ends. Pending calls end with ErrClosed. Later calls do nothing.
+// Close takes leave of the rendezvous: the rank has left, which is not a death.
+// It returns when the server has acknowledged, so that all earlier messages have
+// arrived, or when ctx ends. Pending calls end with ErrClosed. Later calls do
+// nothing.
 func (c *Client) Close(ctx context.Context) error {
 	return c.leave(ctx, message{kind: kindGoodbye, code: codeOK})
 }
 
 // Die is Close for a rank that counts as dead from now on, though its process
-// lives: others are told of the death and its cause.
+// lives: the other ranks get the death and its cause.
 func (c *Client) Die(ctx context.Context, cause string) error {
 	return c.leave(ctx, message{kind: kindGoodbye, code: codeDead, name: cut(cause)})
 }
@@ -194,7 +196,7 @@ func (c *Client) leave(ctx context.Context, goodbye message) error {
 	c.closing.Do(func() {
 		c.post(goodbye) //nolint:errcheck // fails when lost, seen below
 		select {
-		case <-c.farewell:
+		case <-c.goodbyeAcked:
 		case <-c.ctx.Done():
 			if err = context.Cause(c.ctx); errors.Is(err, ErrClosed) {
 				err = nil
@@ -208,7 +210,8 @@ func (c *Client) leave(ctx context.Context, goodbye message) error {
 	return err
 }
 
-// end closes everything once; cause is what calls return from now on.
+// end ends the connection once, and all calls with it; cause is the error of
+// later calls.
 func (c *Client) end(cause error) {
 	c.mu.Lock()
 	first := c.ctx.Err() == nil

@@ -6,13 +6,13 @@ import (
 	"fmt"
 )
 
-// Exchange is collective among members, which all name the same key and the
-// same list of ranks with this one in it. It returns everyone's bytes in the
-// order of members. It fails with *PeerDeadError when a member is dead or
-// gets dead or has left, and with ErrMismatch when lists differ. The end of
-// ctx abandons it here only: this rank's bytes still count, and it gets
-// an *AbandonedError. With any other error it fails at all members. Exchanges
-// with different keys are independent; a key serves once.
+// Exchange is collective among members, which all name the same key and the same
+// list of ranks with this one in it. It returns the bytes of all members in the
+// order of members. It fails with *PeerDeadError if a member is dead, dies or has
+// left, and with ErrMismatch if lists differ. If ctx ends, only this rank
+// abandons the exchange: its bytes still count, and it gets an *AbandonedError.
+// With any other error it fails at all members. Exchanges with different keys are
+// independent; each key serves once.
 func (c *Client) Exchange(ctx context.Context, key string, members []int, mine []byte) ([][]byte, error) {
 	if err := c.checkMembers(members); err != nil {
 		return nil, err
@@ -60,10 +60,10 @@ func (c *Client) checkMembers(members []int) error {
 	return nil
 }
 
-// Call sends payload to rank's Events.Call and returns the answer. It waits
-// for a rank that has not joined yet. A handler's error comes back as
-// *RemoteError, a dead rank as *PeerDeadError. The end of ctx abandons the
-// call here; the handler runs on.
+// Call sends payload to rank's Events.Call and returns the answer. It waits for a
+// rank that has not joined yet. A handler's error comes back as *RemoteError, a
+// dead rank as *PeerDeadError. If ctx ends, the caller abandons the call; the
+// handler runs on.
 func (c *Client) Call(ctx context.Context, rank int, service string, payload []byte) ([]byte, error) {
 	if err := c.checkRank(rank); err != nil {
 		return nil, err
@@ -94,9 +94,9 @@ func (c *Client) Call(ctx context.Context, rank int, service string, payload []b
 	return (&message{parts: parts}).part(), nil
 }
 
-// Tell sends payload to rank's Events.Tell. It returns once the message is on
-// its way; messages of one rank to another stay in order. One to a dead rank
-// is an error where that is known here, and is dropped otherwise.
+// Tell sends payload to rank's Events.Tell. It returns once the message is
+// queued; messages of one rank to another stay in order. A message to a dead rank
+// is an error if this client knows of the death; otherwise the server drops it.
 func (c *Client) Tell(rank int, service string, payload []byte) error {
 	if err := c.checkRank(rank); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (c *Client) Tell(rank int, service string, payload []byte) error {
 	return c.request(c.ctx, message{kind: kindTell, rank: rank, name: service, parts: [][]byte{payload}})
 }
 
-// Abort tells every other rank and the launcher that this rank gives up.
+// Abort tells every other rank and the launcher that this rank gives the job up.
 func (c *Client) Abort(cause string) error {
 	return c.post(message{kind: kindAbort, name: cut(cause)})
 }
@@ -127,8 +127,8 @@ func (c *Client) checkRank(rank int) error {
 	return nil
 }
 
-// request queues m for the server, waiting for room. Once queued it counts,
-// even when ctx has ended by then: what others do because of it is not undone.
+// request queues m for the server, waiting for room. A queued message counts even
+// if ctx has ended: the other ranks may have acted on it.
 func (c *Client) request(ctx context.Context, m message) error {
 	frame, err := m.frame()
 	if err != nil {
@@ -153,8 +153,8 @@ func (c *Client) post(m message) error {
 	return nil
 }
 
-// await prefers a result that is there to the end of ctx or of the connection: the other
-// ranks have it, too. gaveUp tells that there is none.
+// await prefers a result to the end of ctx or of the connection, since the other ranks
+// have that result, too. gaveUp reports that there is no result.
 func (c *Client) await(ctx context.Context, done chan result) (parts [][]byte, gaveUp bool, err error) {
 	var cause error
 	select {
@@ -173,5 +173,5 @@ func (c *Client) await(ctx context.Context, done chan result) (parts [][]byte, g
 	}
 }
 
-// cut shortens a cause to what fits a message.
+// cut shortens a cause to the longest that a message can carry.
 func cut(cause string) string { return cause[:min(len(cause), maxName)] }

@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// handle takes one message from the server. It runs in the reader and never
-// waits for anything. Whatever says that a rank is gone goes through one queue
-// with the aborts: a call that ends since its rank has left ends after the
-// abort that made it leave was told.
+// handle takes one message from the server. It runs in the reader and never waits
+// for anything. News that a rank is gone goes through one queue with the aborts.
+// So a call that ends because its rank has left ends after the news of the abort
+// that made it leave.
 func (c *Client) handle(m message) {
 	switch m.kind {
 	case kindExchange:
@@ -24,7 +24,7 @@ func (c *Client) handle(m message) {
 		c.tells.put(m, 0)
 	case kindDead, kindLeft, kindAbort, kindFailed:
 		c.news.put(m, 0)
-	case kindFarewell:
+	case kindGoodbyeAck:
 		c.goodbyeHeard()
 	}
 }
@@ -60,7 +60,7 @@ func (c *Client) finishCall(m message) {
 	})
 }
 
-// endCall gives the call that m is about its result, unless it was abandoned.
+// endCall gives the call of m its result, unless the caller has abandoned it.
 func (c *Client) endCall(m message, outcome func(*call) result) {
 	c.mu.Lock()
 	p := c.calls[m.id]
@@ -75,12 +75,12 @@ func (c *Client) endCall(m message, outcome func(*call) result) {
 	}
 }
 
-// goodbyeHeard lets Close return. Only the reader calls it.
+// goodbyeHeard lets Close return. The reader alone calls it.
 func (c *Client) goodbyeHeard() {
 	select {
-	case <-c.farewell:
+	case <-c.goodbyeAcked:
 	default:
-		close(c.farewell)
+		close(c.goodbyeAcked)
 	}
 }
 

@@ -29,7 +29,7 @@ func TestDeathAndAbortReachEveryOtherRank(t *testing.T) {
 		[]news{receive(t, got), receive(t, got)})
 }
 
-func TestNewsReachThoseWhoJoinLater(t *testing.T) {
+func TestNewsReachRanksThatJoinLater(t *testing.T) {
 	s := newServer(t, 2, Hooks{})
 	s.RankDied(0, "exited with code 1")
 	causes := make(chan string, 1)
@@ -41,7 +41,7 @@ func TestNewsReachThoseWhoJoinLater(t *testing.T) {
 	require.Equal(t, "exited with code 1", receive(t, causes))
 }
 
-func TestCloseIsAGoodbyeAndNoDeath(t *testing.T) {
+func TestCloseReportsALeaveNotADeath(t *testing.T) {
 	eachTransport(t, func(t *testing.T, via connect) {
 		var leftRank atomic.Int32
 		var reported sync.Map
@@ -86,7 +86,7 @@ func TestLossOfTheRendezvousEndsEverything(t *testing.T) {
 	})
 }
 
-func TestLossWithoutGoodbyeIsDeathWhereNobodyWatchesProcesses(t *testing.T) {
+func TestLossWithoutGoodbyeIsADeathWithoutALostHook(t *testing.T) {
 	dead := make(chan int, 1)
 	c := joinAll(t, newServer(t, 2, Hooks{}), overPipe, func(int) Events {
 		return Events{Dead: func(rank int, _ string) { dead <- rank }}
@@ -95,7 +95,7 @@ func TestLossWithoutGoodbyeIsDeathWhereNobodyWatchesProcesses(t *testing.T) {
 	require.Equal(t, 1, receive(t, dead))
 }
 
-func TestLossIsReportedWhereALauncherWatches(t *testing.T) {
+func TestLossCallsTheLostHook(t *testing.T) {
 	lost := make(chan int, 1)
 	s := newServer(t, 2, Hooks{Lost: func(rank int, _ error) { lost <- rank }})
 	c := joinAll(t, s, overTCP, nil)

@@ -1,6 +1,6 @@
-// Package bootstrap is where the ranks of a job meet: a small authenticated
-// message service between a launcher and the processes it started, used for
-// everything that happens before, beside and after the one-sided traffic.
+// Package bootstrap lets the ranks of a job meet. It is a small authenticated
+// message service between a launcher and its processes, for everything but the
+// one-sided traffic.
 //
 //	rank 0      rank 1      rank 2        Client, one per rank
 //	   \           |          /           Exchange, Call, Tell, Report, Abort
@@ -8,18 +8,18 @@
 //	               |
 //	             Hooks                    what the launcher learns
 //
-// The server keeps no state per call: it routes by rank, remembers who joined,
-// left and died, and matches the contributions of exchanges. It never decides
-// that a silent rank is dead; whoever watches the processes says so
-// ([Server.RankDied]).
+// The server keeps no state per call. It routes by rank, remembers the ranks that
+// joined, left and died, and matches the contributions of exchanges. It never
+// decides that a silent rank is dead: the launcher, which watches the processes,
+// reports a death ([Server.RankDied]).
 //
 // # Lifecycle
 //
-// A rank dials, both ends prove that they know the job's secret, and the rank
-// has joined. It leaves by [Client.Close], which the server acknowledges. A
-// connection that ends without that goodbye is lost ([Hooks].Lost). A rank
-// number joins once. A client asks now and then whether the server still answers,
-// and ends the connection when it does not for [Events].Silence.
+// A rank dials, both ends prove that they know the job's secret, and the rank has
+// joined. It leaves by [Client.Close], which the server acknowledges. A
+// connection that ends without that goodbye is lost ([Hooks].Lost). A rank number
+// joins once. A client asks now and then whether the server still answers. It
+// ends the connection if no answer comes within [Events].Silence.
 //
 // # Wire format
 //
@@ -41,13 +41,12 @@
 //	server  welcome    HMAC-SHA256(secret, "gopgas server" client-nonce server-nonce rank rest),
 //	                   rest: size u32, status u8, reason (to the end)
 //
-// Whoever cannot prove the secret is cut off without a word. Both nonces are
-// fresh, so that nothing recorded earlier proves anything; the roles differ, so
-// that no proof can be reflected. Later frames are not authenticated one by
-// one: the network between the hosts of a job is trusted not to alter a
-// connection once it stands.
+// The server cuts, without a word, a client that cannot prove the secret. Both
+// nonces are fresh, so that no recorded proof serves again; the roles differ, so
+// that no proof can be reflected. Later frames carry no proof: gopgas trusts the
+// network between the hosts of a job not to alter a connection once it stands.
 //
-// All frames after those share one body, whose fields mean what the kind says:
+// All frames after those share one body; the kind says what its fields mean:
 //
 //	4     rank: the addressee on the way to the server, the sender from it
 //	1     code

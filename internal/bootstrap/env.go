@@ -27,8 +27,8 @@ const (
 	EnvFMAMax       = "GRUN_FMA_MAX"      // largest transfer by CPU stores; 0 queues everything
 	EnvStats        = "GRUN_STATS"        // 1: report statistics when closing; or 0
 	EnvPeerTimeout  = "GRUN_PEER_TIMEOUT" // silence after which a peer is unreachable, for instance 30s
-	EnvCollectives  = "GRUN_COLLECTIVES"  // messages: collectives do without mapped memory
-	EnvExplain      = "GRUN_EXPLAIN"      // collectives: say how calls are done
+	EnvCollectives  = "GRUN_COLLECTIVES"  // messages: collectives use no mapped memory
+	EnvExplain      = "GRUN_EXPLAIN"      // collectives: rank 0 prints the algorithm of each call
 	EnvIface        = "GRUN_IFACE"        // interface or subnet on which tcp listens, for instance eth0 or 10.1.0.0/16
 	EnvHosts        = "GRUN_HOSTS"        // a name for each rank's host, for instance a,a,b; without it ranks find out
 )
@@ -48,9 +48,8 @@ type Env struct {
 	ErrorPipe            string // path of the pipe for final errors; "": none
 }
 
-// FromEnv reads what grun put into the environment. ok is false when this
-// process was not started by grun; an incomplete or impossible environment is
-// an *EnvError.
+// FromEnv reads the variables that grun has set. ok is false if grun did not
+// start this process; an incomplete or impossible environment is an *EnvError.
 func FromEnv() (env Env, ok bool, err error) { return fromEnv(os.LookupEnv) }
 
 func fromEnv(lookup func(string) (string, bool)) (env Env, ok bool, err error) {
@@ -85,8 +84,8 @@ func fromEnv(lookup func(string) (string, bool)) (env Env, ok bool, err error) {
 	return env, true, env.check()
 }
 
-// Foreign says that another launcher started this process, in words for its user,
-// or "". It speaks at one process of each job.
+// Foreign names, for the user, another launcher that started this process, or
+// returns "". It returns a text at one process of each job only.
 func Foreign() string { return foreign(os.LookupEnv) }
 
 func foreign(lookup func(string) (string, bool)) string {
@@ -104,7 +103,7 @@ func foreign(lookup func(string) (string, bool)) string {
 	return ""
 }
 
-// misplaced is the error of a variable that grun sets.
+// misplaced returns the error of a variable that grun sets.
 func misplaced(name, value, want string) error {
 	return &EnvError{name, value, "want " + want + "; start the program with grun, or unset " + EnvJobID}
 }
@@ -125,12 +124,12 @@ func (e Env) check() error {
 	return nil
 }
 
-// SetsVar tells whether grun sets a variable itself, for each rank.
+// SetsVar reports whether grun sets a variable itself, for each rank.
 func SetsVar(name string) bool {
 	return slices.ContainsFunc(Env{}.Vars(), func(v string) bool { return strings.HasPrefix(v, name+"=") })
 }
 
-// Vars is the inverse of FromEnv: the environment variables that say e, each
+// Vars is the inverse of FromEnv: it returns the environment variables of e, each
 // as NAME=value.
 func (e Env) Vars() []string {
 	return []string{

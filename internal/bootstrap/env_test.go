@@ -19,7 +19,7 @@ func lookupIn(vars []string) func(string) (string, bool) {
 	}
 }
 
-func TestEnvironmentTellsARankItsPlace(t *testing.T) {
+func TestFromEnvReadsARanksPlace(t *testing.T) {
 	want := Env{JobID: "j", Rank: 5, Size: 8, LocalRank: 1, LocalSize: 4, LocalCores: 3, Addr: "127.0.0.1:9", Secret: testSecret}
 	got, ok, err := fromEnv(lookupIn(want.Vars()))
 	require.NoError(t, err)
@@ -27,7 +27,7 @@ func TestEnvironmentTellsARankItsPlace(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-func TestWithoutAJobThereIsNoGrun(t *testing.T) {
+func TestFromEnvReturnsFalseOutsideAJob(t *testing.T) {
 	_, ok, err := fromEnv(lookupIn(nil))
 	require.NoError(t, err)
 	require.False(t, ok)
@@ -48,7 +48,7 @@ func TestImpossibleEnvironmentNamesTheVariable(t *testing.T) {
 	}
 }
 
-func TestAnotherLauncherIsNamedAtOneProcessOfAJob(t *testing.T) {
+func TestForeignNamesAnotherLauncherAtOneProcessOfAJob(t *testing.T) {
 	for _, name := range []string{"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"} {
 		require.Contains(t, foreign(lookupIn([]string{name + "=0"})), name+" is set")
 		require.Contains(t, foreign(lookupIn([]string{name + "=0"})), "start it with grun -n N")

@@ -12,7 +12,8 @@ var (
 	ErrLost = errors.New("rendezvous lost")
 	// ErrSilent: the rendezvous gave no answer for the bound of a silence.
 	ErrSilent = errors.New("launcher does not answer")
-	// ErrHandshake: the other end did not prove that it knows the job's secret.
+	// ErrHandshake: the server, or the client, did not prove that it knows the
+	// job's secret.
 	ErrHandshake = errors.New("bootstrap handshake failed: check that " + EnvAddr + " and " + EnvSecret + " come from the same grun")
 	// ErrTooLarge: a message is longer than MaxMessage.
 	ErrTooLarge = fmt.Errorf("bootstrap message above %d MiB: send bulk data through a window", MaxMessage>>20)
@@ -22,8 +23,8 @@ var (
 	ErrWire = errors.New("malformed bootstrap message")
 	// ErrArgument: a rank or member list that the job does not have.
 	ErrArgument = errors.New("invalid bootstrap argument")
-	// ErrMismatch: ranks came to one exchange with different member lists, or
-	// one rank came twice.
+	// ErrMismatch: ranks gave different member lists to one exchange, or one rank
+	// came twice.
 	ErrMismatch = errors.New("exchange mismatch: all members must name the same key and members, once")
 )
 
@@ -34,7 +35,7 @@ func (e *EnvError) Error() string {
 	return fmt.Sprintf("environment variable %s=%q: %s", e.Name, e.Value, e.Want)
 }
 
-// A RefusedError is why the server does not let a rank join that knows the secret.
+// A RefusedError says why the server refuses a rank that knows the secret.
 type RefusedError struct {
 	Rank   int
 	Reason string
@@ -45,8 +46,8 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("rank %d may not join: %s", e.Rank, e.Reason)
 }
 
-// A PeerDeadError says that a rank can answer no more, because it died or,
-// when Left is set, because it said goodbye.
+// A PeerDeadError reports that a rank answers no more: it died or, if Left is
+// set, it said goodbye.
 type PeerDeadError struct {
 	Rank  int
 	Cause string
@@ -60,14 +61,14 @@ func (e *PeerDeadError) Error() string {
 	return fmt.Sprintf("rank %d is dead: %s", e.Rank, e.Cause)
 }
 
-// An AbandonedError says that this rank gave an exchange up, to which it had brought its
-// bytes. The others may succeed.
+// An AbandonedError reports that this rank gave up an exchange to which it had
+// contributed its bytes. The other members may succeed.
 type AbandonedError struct{ Cause error }
 
 func (e *AbandonedError) Error() string { return e.Cause.Error() }
 func (e *AbandonedError) Unwrap() error { return e.Cause }
 
-// A RemoteError is what a peer's Call handler returned.
+// A RemoteError carries the error of a peer's Call handler.
 type RemoteError struct {
 	Rank    int
 	Service string

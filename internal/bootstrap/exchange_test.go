@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-func TestExchangeGivesEveryoneTheBytesOfAllInMemberOrder(t *testing.T) {
+func TestExchangeGivesEachMemberAllBytesInMemberOrder(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 8, 64} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			eachTransport(t, func(t *testing.T, via connect) {
@@ -156,8 +156,8 @@ func TestCancelledExchangeIsAbandonedHereOnly(t *testing.T) {
 	require.Equal(t, [][]byte{[]byte("zero"), []byte("one")}, all)
 }
 
-// Between the queueing of a contribution and the wait for the outcome the others
-// may complete the exchange, go on and end this rank's context.
+// After a contribution is queued, and before its sender waits for the outcome,
+// the other members may complete the exchange, go on and end this rank's context.
 func TestAContributionThatIsQueuedCountsThoughItsContextHasEnded(t *testing.T) {
 	c := joinAll(t, newServer(t, 2, Hooks{}), overPipe, nil)
 	over, cancel := context.WithCancel(context.Background())

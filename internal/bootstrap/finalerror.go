@@ -8,21 +8,21 @@ import (
 	"strconv"
 )
 
-// A FinalError is the error that ends a rank's program. The rank sends it to its
-// launcher through a pipe, in one write: a program may end before it has joined and after
-// it has left.
+// A FinalError is the error that ends a rank's program. The rank sends it to its launcher
+// through a pipe, in one write, since a program may end before it has joined and after it
+// has left.
 type FinalError struct {
 	Rank int    `json:"rank"`
 	Text string `json:"text"`
 }
 
-// MaxFinalError bounds a FinalError as sent. The kernel writes so many bytes to a pipe in
-// one piece (PIPE_BUF).
+// MaxFinalError bounds a FinalError as sent. The kernel writes that many bytes to a pipe
+// in one piece (PIPE_BUF).
 const MaxFinalError = 4096
 
-// SendFinalError has the launcher print the error that ends this program, or returns
-// false: the program was not started as a rank, its launcher takes no errors, or the text
-// is too long.
+// SendFinalError has the launcher print the error that ends this program. It returns
+// false if the launcher cannot: it did not start this program as a rank, takes no errors,
+// or the text is too long.
 func SendFinalError(text string) bool {
 	rank, err := strconv.Atoi(os.Getenv(EnvRank))
 	return err == nil && FinalError{rank, text}.send(os.Getenv(EnvErrorPipe)) == nil
@@ -37,7 +37,7 @@ func (e FinalError) send(path string) error {
 	if len(line) > MaxFinalError {
 		return errors.New("too long for one write")
 	}
-	// The number in the path may be another process's by now.
+	// The process number in the path may belong to another process by now.
 	if info, err := os.Stat(path); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
 		return errors.New("no pipe")
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestFinalErrorIsThatOfARankOfTheJob(t *testing.T) {
+func TestParseFinalErrorRefusesRanksOutsideTheJob(t *testing.T) {
 	w, err := ParseFinalError([]byte(`{"rank":2,"text":"rank 2: no"}`), 3)
 	require.NoError(t, err)
 	require.Equal(t, FinalError{2, "rank 2: no"}, w)
@@ -16,7 +16,7 @@ func TestFinalErrorIsThatOfARankOfTheJob(t *testing.T) {
 	}
 }
 
-func TestFinalErrorGoesToNothingButAPipe(t *testing.T) {
+func TestSendFinalErrorWritesToAPipeOnly(t *testing.T) {
 	require.False(t, SendFinalError("no rank"))
 	for _, path := range []string{"", "/no/such/file", "/dev/null", t.TempDir()} {
 		require.Error(t, FinalError{0, "text"}.send(path))

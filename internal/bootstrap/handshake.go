@@ -18,7 +18,7 @@ const (
 	welcomeRest = proofSize + 4 + 1
 )
 
-// session is what the proofs of one connection are about.
+// session holds the values that the proofs of one connection cover.
 type session struct {
 	secret         []byte
 	client, server [nonceSize]byte
@@ -66,8 +66,8 @@ func join(conn io.ReadWriter, secret []byte, rank int) (size int, err error) {
 	return int(binary.LittleEndian.Uint32(rest)), nil
 }
 
-// greet is the server's side up to the client's proof. Whoever fails it learns
-// nothing but a random number.
+// greet is the server's part of the handshake, up to the client's proof. A client
+// that fails it learns only a random number.
 func greet(conn io.ReadWriter, secret []byte) (*session, error) {
 	hello, err := expect(conn, kindHello, 4+nonceSize, 4+nonceSize)
 	if err != nil {
@@ -89,7 +89,8 @@ func greet(conn io.ReadWriter, secret []byte) (*session, error) {
 	return s, nil
 }
 
-// welcome ends the server's side; it lets the rank in, or says why not.
+// welcome ends the server's part; it admits the rank, or sends the reason of the
+// refusal.
 func (s *session) welcome(conn io.Writer, size int, refusal *RefusedError) error {
 	rest := binary.LittleEndian.AppendUint32(nil, uint32(size))
 	switch {

@@ -13,7 +13,7 @@ import (
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
-func TestWrongSecretGetsNothing(t *testing.T) {
+func TestServerCutsAClientWithAWrongSecret(t *testing.T) {
 	addr := listen(t, NewServer(2, testSecret, Hooks{Joined: func(int) { t.Error("a stranger joined") }}))
 	_, err := Dial(watchdog(t), addr, bytes.Repeat([]byte{8}, SecretSize), 0, Events{})
 	require.ErrorIs(t, err, ErrHandshake)
@@ -87,7 +87,7 @@ func TestProofCannotBeReflected(t *testing.T) {
 	require.NotEqual(t, s.prove(roleClient, nil), s.prove(roleServer, nil))
 }
 
-func TestGarbageIsCutWithoutAWord(t *testing.T) {
+func TestServerCutsGarbageWithoutAnAnswer(t *testing.T) {
 	s := NewServer(1, testSecret, Hooks{})
 	addr := listen(t, s)
 	hello := appendHeader(nil, kindHello, 4+nonceSize)
@@ -126,7 +126,7 @@ func TestGarbageIsCutWithoutAWord(t *testing.T) {
 	}, testwatch.Patience(), time.Millisecond, "and forgotten")
 }
 
-func TestHalfOpenStrangersDoNotKeepRanksOut(t *testing.T) {
+func TestHalfOpenConnectionsDoNotKeepRanksOut(t *testing.T) {
 	s := NewServer(1, testSecret, Hooks{})
 	addr := listen(t, s)
 	for range maxStrangers + 50 {

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var testSecret = bytes.Repeat([]byte{7}, SecretSize)
 
-// watchdog is the context of a test: whatever waits longer is a failure.
+// watchdog returns the context of a test: a longer wait is a failure.
 func watchdog(t *testing.T) context.Context {
 	ctx, cancel := testwatch.With(context.Background())
 	t.Cleanup(cancel)

@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// message is everything that travels once both ends have proved the secret.
+// message is the content of every frame after the handshake.
 type message struct {
 	kind    kind
 	code    uint8
@@ -18,7 +18,7 @@ type message struct {
 	parts   [][]byte
 }
 
-// part returns the only part of a message that has one.
+// part returns the only part of a message with one part.
 func (m *message) part() []byte {
 	if len(m.parts) == 0 {
 		return nil
@@ -91,8 +91,8 @@ func decode(k kind, body []byte) (message, error) {
 	return m, nil
 }
 
-// A cursor cuts fields from the front of a body. After a field that is not all
-// there, short is set and everything is zero.
+// A cursor cuts fields from the front of a body. After an incomplete field, short
+// is set and every further field is zero.
 type cursor struct {
 	rest  []byte
 	short bool
@@ -108,7 +108,7 @@ func (c *cursor) bytes(n int) []byte {
 	return b
 }
 
-// fixed is bytes for a field whose value is needed even when it is missing.
+// fixed returns the n bytes of a field, or n zero bytes if the body ends before.
 func (c *cursor) fixed(n int) []byte {
 	if b := c.bytes(n); b != nil {
 		return b

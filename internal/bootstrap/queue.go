@@ -9,20 +9,20 @@ import (
 // refuses and [queue.waitPut] waits.
 const queueLimit = 64 << 20
 
-// A queue is a FIFO from any number of goroutines to one, which takes all that
-// is there at once. Nothing that puts blocks, except for waitPut.
+// A queue is a FIFO from any number of goroutines to one, which takes all items
+// at once. Of the methods that add an item only waitPut blocks.
 type queue[T any] struct {
 	mu     sync.Mutex
 	items  []T
 	weight int
 	closed bool
 	more   chan struct{} // holds a token while there may be something to take
-	room   chan struct{} // closed when the queue is emptied or closed; nil while nobody waits
+	room   chan struct{} // closed when the queue is emptied or closed; nil without a waiter
 }
 
 func newQueue[T any]() *queue[T] { return &queue[T]{more: make(chan struct{}, 1)} }
 
-// put adds item whatever the weight. It is false on a closed queue.
+// put adds item even beyond the limit. It returns false on a closed queue.
 func (q *queue[T]) put(item T, weight int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -65,7 +65,8 @@ func (q *queue[T]) waitPut(ctx context.Context, item T, weight int) error {
 	return nil
 }
 
-// full lets one item of any weight into an empty queue.
+// full reports whether weight exceeds the limit; an empty queue takes one item of
+// any weight.
 func (q *queue[T]) full(weight int) bool {
 	return !q.closed && q.weight > 0 && q.weight+weight > queueLimit
 }
@@ -80,8 +81,8 @@ func (q *queue[T]) add(item T, weight int) bool {
 	return true
 }
 
-// take returns everything in the queue, waiting until that is something; nil
-// once the queue is closed and empty.
+// take waits for items and returns them all; it returns nil once the queue is
+// closed and empty.
 func (q *queue[T]) take() []T {
 	for {
 		q.mu.Lock()
@@ -96,7 +97,7 @@ func (q *queue[T]) take() []T {
 	}
 }
 
-// close lets the taker have what is there, and nothing more.
+// close refuses further items; the taker still gets the items in the queue.
 func (q *queue[T]) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -35,7 +35,7 @@ func TestFullQueueRefusesOrWaits(t *testing.T) {
 	require.Equal(t, []int{4}, q.take())
 }
 
-func TestClosedQueueLetsNobodyWait(t *testing.T) {
+func TestClosingAQueueEndsItsWaits(t *testing.T) {
 	q := newQueue[int]()
 	q.put(0, queueLimit+1)
 	waited := make(chan error, 1)

@@ -10,16 +10,16 @@ import (
 )
 
 // Hooks tell the launcher what the ranks do. Any of them may be nil. They are
-// called without locks held, from the goroutine that reads the rank's
-// connection, and must not call [Server.Close].
+// called without locks held, from the goroutine that reads the rank's connection,
+// and must not call [Server.Close].
 type Hooks struct {
 	Joined   func(rank int)
 	Left     func(rank int)               // said goodbye
 	Aborted  func(rank int, cause string) // by Client.Abort or Client.Die
 	Reported func(rank int, name string, payload []byte)
-	// Lost: the connection ended without goodbye. With a launcher the process
-	// is the truth, and it calls [Server.RankDied] when that has ended. Where
-	// Lost is nil the loss itself is the death.
+	// Lost: the connection ended without goodbye. With a launcher the end of the
+	// process decides: the launcher then calls [Server.RankDied]. If Lost is nil,
+	// the loss counts as the death.
 	Lost func(rank int, err error)
 }
 
@@ -40,7 +40,7 @@ type Server struct {
 	wg sync.WaitGroup
 }
 
-// member is what the server knows about one rank.
+// member holds the server's knowledge of one rank.
 type member struct {
 	state state
 	cause string         // of death
@@ -75,8 +75,8 @@ func NewServer(size int, secret []byte, hooks Hooks) *Server {
 	return s
 }
 
-// Serve takes connections from l until ctx ends or the server is closed, which
-// is no error. It closes l.
+// Serve takes connections from l until ctx ends or Close is called; neither is an
+// error. It closes l.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	s.mu.Lock()
 	if s.closed {
@@ -96,7 +96,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		case errors.Is(err, net.ErrClosed):
 			return nil
 		default:
-			// Out of descriptors, most likely: those who wait stay in the
+			// The process is out of descriptors, most likely: clients wait in the
 			// listener's backlog.
 			select {
 			case <-ctx.Done():
@@ -134,15 +134,15 @@ func (s *Server) start(conn net.Conn, stranger bool) {
 	s.wg.Go(func() { s.serve(conn) })
 }
 
-// RankDied tells everyone that a rank has died: exchanges with it fail, now
-// and later, and so do calls to it. For a rank that has left it does nothing.
+// RankDied announces a rank's death to all ranks: exchanges with it fail, now and
+// later, and so do calls to it. For a rank that has left it does nothing.
 func (s *Server) RankDied(rank int, cause string) {
 	if s.depart(rank, dead, cut(cause)) {
 		s.members[rank].out.discard() // its process takes no more messages
 	}
 }
 
-// depart moves a rank to left or dead and tells the others.
+// depart moves a rank to left or dead and tells the other ranks.
 func (s *Server) depart(rank int, to state, cause string) bool {
 	if rank < 0 || rank >= s.size {
 		return false
@@ -163,7 +163,7 @@ func (s *Server) depart(rank int, to state, cause string) bool {
 	return true
 }
 
-// broadcast queues m for all but its subject. The caller holds mu.
+// broadcast queues m for all ranks but its subject. The caller holds mu.
 func (s *Server) broadcast(m message) {
 	frame, err := m.frame()
 	if err != nil {
@@ -176,8 +176,8 @@ func (s *Server) broadcast(m message) {
 	}
 }
 
-// Close ends the service: all connections are cut, listeners closed, and
-// goroutines ended when it returns. Clients see [Events].Lost.
+// Close ends the service: it cuts all connections, closes listeners, and returns
+// when its goroutines have ended. Clients see [Events].Lost.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true

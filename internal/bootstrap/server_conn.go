@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// farewellTimeout bounds how long a rank may take to read what was queued for
-// it before its goodbye.
-const farewellTimeout = 5 * time.Second
+// goodbyeTimeout bounds how long a rank may take, before its goodbye, to read the
+// messages queued for it.
+const goodbyeTimeout = 5 * time.Second
 
-// serve is the life of one connection.
+// serve handles one connection from its handshake to its end.
 func (s *Server) serve(conn net.Conn) {
 	defer s.drop(conn)
 	rank, err := s.admit(conn)
@@ -26,8 +26,8 @@ func (s *Server) serve(conn net.Conn) {
 	s.wg.Go(func() { s.write(rank, conn) })
 	err = s.read(rank, conn)
 	if err == nil {
-		conn.SetDeadline(time.Now().Add(farewellTimeout)) //nolint:errcheck // closed is fine
-		conn.Read(make([]byte, 1))                        //nolint:errcheck // any end will do: the client closes first
+		conn.SetDeadline(time.Now().Add(goodbyeTimeout)) //nolint:errcheck // closed is fine
+		conn.Read(make([]byte, 1))                       //nolint:errcheck // any end will do: the client closes first
 		return
 	}
 	s.lost(rank, err)
@@ -49,7 +49,7 @@ func (s *Server) known(conn net.Conn) {
 	}
 }
 
-// admit lets a rank in that proves the secret.
+// admit runs the handshake and admits a rank that proves the secret.
 func (s *Server) admit(conn net.Conn) (rank int, err error) {
 	conn.SetDeadline(time.Now().Add(handshakeTimeout)) //nolint:errcheck // closed shows below
 	session, err := greet(conn, s.secret)
@@ -70,7 +70,7 @@ func (s *Server) admit(conn net.Conn) (rank int, err error) {
 	return int(session.rank), nil
 }
 
-// enter marks a rank as joined, or says why not.
+// enter marks a rank as joined, or returns the reason of the refusal.
 func (s *Server) enter(conn net.Conn, rank uint32) *RefusedError {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,14 +168,14 @@ func (s *Server) goodbye(rank int, m message) error {
 	if to == left && s.hooks.Left != nil {
 		s.hooks.Left(rank)
 	}
-	frame, err := (&message{kind: kindFarewell}).frame()
+	frame, err := (&message{kind: kindGoodbyeAck}).frame()
 	out := s.members[rank].out
 	out.put(frame, len(frame))
 	out.close()
 	return err
 }
 
-// answer tells a rank that the server is there.
+// answer answers a rank's ping.
 func (s *Server) answer(rank int) error {
 	frame, err := (&message{kind: kindPong}).frame()
 	s.members[rank].out.put(frame, len(frame))
@@ -191,9 +191,9 @@ func (s *Server) abort(rank int, cause string) {
 	}
 }
 
-// route passes a message from one rank on to another. Messages to the dead are
-// dropped: their callers are told of the death. Replies are as many as their
-// addressee has asked for and always find room.
+// route passes a message from one rank on to another. The server drops messages
+// to a dead rank: their callers get the news of its death. A rank gets at most as
+// many replies as it has made requests, and they always find room.
 func (s *Server) route(from int, m message) error {
 	to := m.rank
 	if to < 0 || to >= s.size {

@@ -2,7 +2,7 @@ package bootstrap
 
 import "slices"
 
-// An exchange collects what its members bring, until all have come.
+// An exchange collects the bytes of its members, until all have come.
 type exchange struct {
 	key     string
 	members []int
@@ -10,7 +10,7 @@ type exchange struct {
 	missing int
 }
 
-// contribute takes what rank brings to an exchange.
+// contribute takes a rank's bytes to an exchange.
 func (s *Server) contribute(rank int, m message) error {
 	if !s.valid(rank, m.members) {
 		return ErrWire
@@ -59,9 +59,9 @@ func (s *Server) goneMember(members []int) int {
 	return gone
 }
 
-// findExchange returns the exchange under key with these members, a new one if
-// need be. Groups that share no rank may use one key at a time; a list that
-// overlaps another one clashes with it.
+// findExchange returns the exchange under key with these members; it makes a new
+// one if there is none. Groups that share no rank may use one key at the same
+// time; overlapping lists that differ clash.
 func (s *Server) findExchange(key string, members []int) (e *exchange, clash bool) {
 	for _, e := range s.exchanges[key] {
 		if slices.Equal(e.members, members) {
@@ -99,8 +99,8 @@ func (s *Server) forget(e *exchange) {
 	}
 }
 
-// mismatch fails an exchange for all who have come to it, and for rank, which
-// brought another list.
+// mismatch fails an exchange for all ranks that have come to it, and for rank,
+// which brought another list.
 func (s *Server) mismatch(rank int, key string, e *exchange) {
 	s.forget(e)
 	frame, _ := (&message{kind: kindFailed, name: key, code: codeMismatch, rank: rank}).frame()
@@ -112,7 +112,7 @@ func (s *Server) mismatch(rank int, key string, e *exchange) {
 	s.members[rank].out.put(frame, len(frame))
 }
 
-// failExchanges ends every exchange that a rank, which is gone, is a member of.
+// failExchanges ends every exchange of which a gone rank is a member.
 func (s *Server) failExchanges(gone int) {
 	for _, list := range s.exchanges {
 		for _, e := range slices.Clone(list) {

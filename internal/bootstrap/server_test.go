@@ -44,7 +44,7 @@ func TestResultTooLargeForAMessageFailsForAll(t *testing.T) {
 	}
 }
 
-func TestClientThatBreaksTheProtocolIsCutAndDisturbsNobody(t *testing.T) {
+func TestServerCutsAClientThatBreaksTheProtocolAndServesTheRest(t *testing.T) {
 	lost := make(chan int, 4)
 	s := newServer(t, 4, Hooks{Lost: func(rank int, _ error) { lost <- rank }})
 	c := joinAll(t, s, overTCP, nil)
@@ -85,10 +85,10 @@ func TestAttachAfterCloseIsCut(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestRandomKillsLeaveNobodyWaiting kills ranks while all of them exchange and
+// TestRandomKillsEndEveryWait kills ranks while all of them exchange and
 // call: everything ends, with the right bytes or with an error about a rank
 // that was killed.
-func TestRandomKillsLeaveNobodyWaiting(t *testing.T) {
+func TestRandomKillsEndEveryWait(t *testing.T) {
 	for _, n := range []int{2, 5, 16, 64} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			eachTransport(t, func(t *testing.T, via connect) { killSome(t, n, via) })
@@ -115,7 +115,7 @@ func killSome(t *testing.T, n int, via connect) {
 	for r := range c {
 		g.Go(func() error { return work(t, c[r], n, killed, progress.Done) })
 	}
-	progress.Wait() // everyone is at work
+	progress.Wait() // all clients are at work
 	for _, v := range victims {
 		if random.IntN(2) == 0 {
 			s.RankDied(v, "killed")

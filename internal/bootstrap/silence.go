@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// DefaultSilence is how long a rendezvous may be silent, unless Events say
-// otherwise, and leastSilence the least that they can say: a busy machine may
-// leave grun without a core for that long.
+// DefaultSilence bounds the silence of a rendezvous unless Events give a bound;
+// leastSilence is the smallest bound. A busy machine may leave grun without a
+// core for that long.
 const (
 	DefaultSilence = 30 * time.Second
 	leastSilence   = 2 * time.Second
 )
 
-// looks is how many looks in a row must find nothing until a bound has passed.
+// looks is the number of looks in a row without an answer that make up a bound.
 const looks = 4
 
 // A silence asks the rendezvous at every look whether it still answers, and
 // counts the looks since its last sign of life. A process that is stopped does
-// not look: the time that it was stopped for counts as one look at most,
-// however long it was, and the bound takes four.
+// not look. So a stop counts as one look at most, however long it is, and the
+// bound takes four.
 //
 //	look     look     look     look     look     look
 //	ping ->  ping ->  ping ->  ping ->  ping ->  lost
@@ -30,10 +30,10 @@ type silence struct {
 	bound time.Duration
 	timer *time.Timer // under the client's mutex
 	heard atomic.Bool // bytes came since the last look
-	empty int         // looks in a row that found nothing; the timer's
+	empty int         // looks in a row without an answer; the timer's
 }
 
-// listen has the client look from now on.
+// listen starts the looks.
 func (c *Client) listen(bound time.Duration) {
 	if bound <= 0 {
 		bound = DefaultSilence
@@ -64,8 +64,8 @@ func (c *Client) look() {
 	}
 }
 
-// hearing is the connection as the reader sees it. Every byte is a sign of life, also
-// one in the middle of a long message.
+// hearing wraps the connection for the reader. Every byte is a sign of life, also one
+// in the middle of a long message.
 type hearing struct {
 	from io.Reader
 	s    *silence

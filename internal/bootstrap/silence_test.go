@@ -33,8 +33,8 @@ func (m *mute) Write(b []byte) (int, error) {
 	return m.Conn.Write(b)
 }
 
-// muted joins rank 0 of a job of two, whose clock is the test's: it looks when
-// the test calls look.
+// muted joins rank 0 of a job of two. The test controls its clock: the client
+// looks when the test calls look.
 func muted(t *testing.T, ev Events) (*Client, *mute) {
 	conn := &mute{Conn: overPipe(t, newServer(t, 2, Hooks{}))}
 	ev.Silence = time.Hour
@@ -48,7 +48,7 @@ func muted(t *testing.T, ev Events) (*Client, *mute) {
 	return c, conn
 }
 
-func TestARendezvousThatAnswersIsNeverLost(t *testing.T) {
+func TestLostIsNotCalledWhileTheRendezvousAnswers(t *testing.T) {
 	c, _ := muted(t, Events{Lost: func(err error) { t.Error(err) }})
 	for range 10 * looks {
 		c.look()
@@ -57,7 +57,7 @@ func TestARendezvousThatAnswersIsNeverLost(t *testing.T) {
 	require.NoError(t, c.ctx.Err())
 }
 
-func TestARendezvousThatDoesNotAnswerEndsEveryWait(t *testing.T) {
+func TestEveryWaitEndsWhenTheRendezvousDoesNotAnswer(t *testing.T) {
 	lost := make(chan error, 1)
 	c, conn := muted(t, Events{Lost: func(err error) { lost <- err }})
 	conn.silent.Store(true)
@@ -84,7 +84,7 @@ func TestARendezvousThatDoesNotAnswerEndsEveryWait(t *testing.T) {
 	require.ErrorIs(t, receive(t, lost), ErrSilent)
 }
 
-func TestASilenceBeginsAnewWithEverySignOfLife(t *testing.T) {
+func TestEachAnswerRestartsTheSilence(t *testing.T) {
 	c, conn := muted(t, Events{})
 	for range 3 {
 		conn.silent.Store(true)

@@ -3,18 +3,18 @@ package bootstrap
 // StatsReport is the name under which a rank reports its RankStats, in JSON.
 const StatsReport = "stats"
 
-// RankStats is what a rank did, for grun --stats.
+// RankStats counts the operations of a rank, for grun --stats.
 type RankStats struct {
 	Rank  int              `json:"rank"`
 	Peers []PeerStats      `json:"peers"`
 	Parks uint64           `json:"parks"`           // times that a wait went to sleep
 	Notes map[string]int64 `json:"notes,omitempty"` // the program's own numbers
-	// Quarantined is bytes of the heap that calls which ended early gave up, and which
-	// were not given back.
+	// Quarantined is the number of bytes of the heap that calls which ended early gave
+	// up and which are still not free.
 	Quarantined int64 `json:"quarantined,omitempty"`
 }
 
-// PeerStats is what a rank did to one peer.
+// PeerStats counts the operations of a rank on one peer.
 type PeerStats struct {
 	Peer     int    `json:"peer"`
 	Provider string `json:"provider"`

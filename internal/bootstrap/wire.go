@@ -20,7 +20,7 @@ const (
 	version = 2
 )
 
-// kind says what a frame is.
+// kind is the type of a frame.
 type kind uint8
 
 const (
@@ -40,7 +40,7 @@ const (
 	kindReport   // name, parts[0]
 	kindOverflow // id of a call that was dropped, 0 for a Tell
 	kindGoodbye  // code codeOK, or codeDead and name cause
-	kindFarewell
+	kindGoodbyeAck
 	kindPing // do you answer?
 	kindPong
 	kindEnd
@@ -63,7 +63,7 @@ func appendHeader(b []byte, k kind, body int) []byte {
 	return append(b, version, byte(k))
 }
 
-// readFrame reads one frame whose body has at most limit bytes.
+// readFrame reads one frame with a body of at most limit bytes.
 func readFrame(r io.Reader, limit int) (kind, []byte, error) {
 	var h [headerSize]byte
 	if _, err := io.ReadFull(r, h[:]); err != nil {

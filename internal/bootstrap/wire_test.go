@@ -89,7 +89,7 @@ func FuzzGreet(f *testing.F) {
 	})
 }
 
-// script is a connection whose other end says what was written beforehand.
+// script is a connection whose peer sends prepared bytes.
 type script struct {
 	in  *bytes.Reader
 	out bytes.Buffer
