@@ -1,14 +1,14 @@
 // Package arena hands out a rank's registered memory.
 //
-// A rank that peers of its host may map has one sparse memfd of the heap's
-// size; blocks are page-aligned pieces of it, committed when allocated, so that
-// lack of memory is an error here and never a SIGBUS at whoever stores first. A
-// rank whose peers share its process has blocks on the Go heap.
+// If peers of this host may map the rank's memory, an arena has one sparse memfd
+// of the heap's size. A block is a page-aligned piece of it, and Alloc commits
+// it, so that lack of memory is an error of Alloc and never a SIGBUS at the first
+// store. If all peers share this process, the blocks lie on the Go heap.
 //
 //	Alloc: first fit, commit      Free: give the pages back, never unmap
 //
-// A block that its owner gave up while other ranks may still write to it is
-// quarantined: it stays in use, and is counted, until Release.
+// A block that its owner gave up, while other ranks may still write to it, is
+// quarantined: it stays in use, and counts as such, until Release.
 package arena
 
 import (
@@ -23,11 +23,11 @@ import (
 // Page is the granule of allocation, in bytes.
 const Page = 4096
 
-// ErrExhausted is wrapped by the errors of Alloc for want of room or memory.
+// Errors of Alloc wrap ErrExhausted if room or memory is short.
 var ErrExhausted = driver.ErrExhausted
 
-// ErrClosed is wrapped by the errors of Alloc after Close, which is a part of the
-// end of the rank's job.
+// Errors of Alloc wrap ErrClosed after Close, a part of the end of the rank's
+// job.
 var ErrClosed = errors.New("job closed")
 
 // An Arena allocates blocks. Its methods may be called from any goroutine.
@@ -35,14 +35,14 @@ type Arena struct {
 	mu          sync.Mutex
 	limit       int64
 	used        int64
-	quarantined int64         // of those in use
+	quarantined int64         // part of used
 	memfd       *memory.Memfd // nil: blocks lie on the Go heap
 	ranges      freeList
 	closed      bool
 }
 
-// New returns an arena of limit bytes, in a memfd when shared. It reserves
-// pages among those of other processes before it commits them.
+// New returns an arena of limit bytes, in a memfd when shared. The arena reserves
+// pages in reservations before it commits them.
 func New(limit int64, shared bool, reservations *memory.Reservations) (*Arena, error) {
 	limit = roundUp(limit)
 	a := &Arena{limit: limit}
@@ -58,7 +58,7 @@ func New(limit int64, shared bool, reservations *memory.Reservations) (*Arena, e
 	return a, nil
 }
 
-// A Block is a piece of an arena. It reads as zero when it is new.
+// A Block is a piece of an arena. A new one reads as zero.
 type Block struct {
 	driver.Memory
 	off, n int64
@@ -104,9 +104,9 @@ func (a *Arena) exhausted(want int64) error {
 		ErrExhausted, size(a.limit), size(a.used), given, size(want))
 }
 
-// Free gives the block's memory back to the system. Slices of it that are
-// still around stay readable: they see zeros, or what a later block holds. After
-// Close there is nothing to give back.
+// Free gives the block's memory back to the system. Remaining slices of it stay
+// readable: they see zeros, or the content of a later block. After Close it does
+// nothing.
 func (a *Arena) Free(b Block) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -124,8 +124,8 @@ func (a *Arena) free(b Block) error {
 	return err
 }
 
-// Quarantine keeps a block that its owner gave up until Release: other ranks may
-// still write to it.
+// Quarantine keeps a block that its owner gave up in use until Release: other
+// ranks may still write to it.
 func (a *Arena) Quarantine(b Block) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -147,14 +147,15 @@ func (a *Arena) Quarantined() int64 {
 	return a.quarantined
 }
 
-// Used returns the bytes that are allocated, in whole pages.
+// Used returns the allocated bytes, in whole pages.
 func (a *Arena) Used() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.used
 }
 
-// Close ends the arena; slices of its blocks stay readable and mean nothing.
+// Close ends the arena; slices of its blocks stay readable, but their content
+// means nothing.
 func (a *Arena) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

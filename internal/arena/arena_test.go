@@ -25,7 +25,7 @@ func TestFreedBlocksAreFoundAgainAndReadZero(t *testing.T) {
 	require.NotEqual(t, b2.Offset, again.Offset)
 }
 
-func TestExhaustionSaysWhatToDo(t *testing.T) {
+func TestExhaustionNamesTheRemedy(t *testing.T) {
 	for _, shared := range []bool{true, false} {
 		a, err := New(4*Page, shared, nil)
 		require.NoError(t, err)
@@ -45,7 +45,7 @@ func TestExhaustionSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestExhaustionSaysWhatIsQuarantined(t *testing.T) {
+func TestExhaustionNamesTheQuarantinedBytes(t *testing.T) {
 	for _, shared := range []bool{true, false} {
 		a, err := New(4*Page, shared, nil)
 		require.NoError(t, err)

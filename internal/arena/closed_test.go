@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAClosedArenaSaysSo(t *testing.T) {
+func TestAllocAfterCloseReturnsErrClosed(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		a, err := New(1<<20, shared, nil)
 		require.NoError(t, err)

@@ -5,7 +5,7 @@ import "slices"
 // A span is a range of free bytes.
 type span struct{ off, n int64 }
 
-// A freeList holds the free spans of an arena, sorted and never adjacent.
+// A freeList holds the free spans of an arena, sorted; no two touch.
 type freeList []span
 
 // take cuts n bytes from the first span that holds them.

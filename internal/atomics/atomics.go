@@ -1,7 +1,7 @@
 // Package atomics carries out the driver's atomic operations with those of the
-// CPU, on any aligned word of 1, 2, 4 or 8 bytes. All providers whose atomics
-// the CPU executes, and windows on mapped memory, share it: operations on one
-// word may be mixed freely.
+// CPU, on any aligned word of 1, 2, 4 or 8 bytes. Windows on mapped memory and
+// all providers whose atomics the CPU executes use it, so operations on one word
+// may be mixed freely.
 package atomics
 
 import (
@@ -10,9 +10,9 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Apply carries out op on the whole of mem, whose length is the width and whose
-// address is a multiple of it, and returns the value that was there,
-// zero-extended.
+// Apply carries out op on the whole of mem, and returns its earlier value,
+// zero-extended. The length of mem is the width of the word; its address is a
+// multiple of the width.
 func Apply(mem []byte, op driver.AtomicOp, operand, compare uint64) uint64 {
 	switch len(mem) {
 	case 8:
@@ -69,7 +69,7 @@ func apply32(mem []byte, op driver.AtomicOp, operand, compare uint32) uint32 {
 }
 
 // applyNarrow updates 1 or 2 bytes by compare-and-swap of the aligned word of
-// four that they lie in.
+// four bytes around them.
 func applyNarrow(mem []byte, op driver.AtomicOp, operand, compare uint64) uint64 {
 	w, offset := wordAround(mem)
 	var bytes [4]byte
@@ -88,7 +88,7 @@ func applyNarrow(mem []byte, op driver.AtomicOp, operand, compare uint64) uint64
 	}
 }
 
-// Next is the value that op puts in the place of old.
+// Next returns the value that op stores in place of old.
 func Next(op driver.AtomicOp, old, operand, compare uint64) uint64 {
 	switch op {
 	case driver.AtomicAdd:
@@ -109,8 +109,8 @@ func Next(op driver.AtomicOp, old, operand, compare uint64) uint64 {
 	return old
 }
 
-// LoadWords copies src, aligned words of 64 bits, to dst. Each is loaded whole:
-// their owner may be storing them.
+// LoadWords copies src, aligned words of 64 bits, to dst. It loads each word
+// whole: the owner may store it at the same time.
 func LoadWords(dst, src []byte) {
 	for i := 0; i < len(src); i += 8 {
 		binary.NativeEndian.PutUint64(dst[i:], Word64(src[i:]).Load())

@@ -1,6 +1,6 @@
 package atomics
 
-// prefetchWrite is PREFETCHW; processors that have none take it for a NOP.
+// prefetchWrite is PREFETCHW; processors without it execute a NOP.
 //
 //go:noescape
 func prefetchWrite(p *byte)

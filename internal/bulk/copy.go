@@ -1,24 +1,26 @@
-// Package bulk copies what is long, between cores.
+// Package bulk copies long data between cores.
 //
-// Go's runtime copies 1 MiB and more around the caches on some processors, by stores
-// that need not fetch lines for that. That is right for what is longer than the caches.
-// Shorter results are about to be read or sent, and inputs to be written again: two
-// members with a core each exchange blocks of 1 MiB in 52 us through the caches, and in
-// 105 around them.
+// From 1 MiB on, Go's runtime copies around the caches on some processors, by stores
+// that fetch no lines. Such stores suit data that is longer than the caches. For
+// shorter data the caches are better: the member soon reads or sends its result, and
+// writes its input again. Two members with a core each exchange blocks of 1 MiB in 52
+// us through the caches, and in 105 us around them.
 package bulk
 
 const (
-	// cachedMost is how much all members together may write for it to stay in caches.
+	// cachedMost is the number of bytes that all members together may write if the
+	// caches shall keep them.
 	cachedMost = 8 << 20
-	// piece is what is copied at a time to go through them.
+	// piece is the number of bytes that Copy copies at a time through the caches.
 	piece = 512 << 10
 )
 
-// Cached tells whether what n members write, some bytes each, stays in caches.
+// Cached reports whether the caches keep the data if each of n members writes so
+// many bytes.
 func Cached(n, bytes int) bool { return n*bytes <= cachedMost }
 
-// Copy copies src to dst, which is as long, through the caches or as it comes. They
-// may be the same, and do not overlap else.
+// Copy copies src to dst, which is as long: through the caches if cached is true,
+// else as Go does. The two may be the same slice; they do not overlap otherwise.
 func Copy(dst, src []byte, cached bool) {
 	for cached && len(dst) > piece {
 		copy(dst[:piece], src)

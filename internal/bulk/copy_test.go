@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestLongCopiesAreWholeThroughCachesOrAround(t *testing.T) {
+func TestLongCopiesAreCompleteThroughTheCachesAndAround(t *testing.T) {
 	for _, n := range []int{0, 1, piece - 1, piece, piece + 1, 2*piece - 1, 2 * piece, 5*piece + 7} {
 		for _, through := range []bool{false, true} {
 			src, dst := make([]byte, n), make([]byte, n+1)
@@ -21,7 +21,7 @@ func TestLongCopiesAreWholeThroughCachesOrAround(t *testing.T) {
 	}
 }
 
-func TestWhatAllMembersWriteDecidesHowLongCopiesGo(t *testing.T) {
+func TestCachedComparesTheBytesOfAllMembersWithTheCaches(t *testing.T) {
 	require.True(t, Cached(2, 4<<20))
 	require.False(t, Cached(2, 4<<20+1))
 	require.True(t, Cached(8, 1<<20))

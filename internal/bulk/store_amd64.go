@@ -4,8 +4,8 @@ package bulk
 
 import "golang.org/x/sys/cpu"
 
-// wholeLines: the processor's string moves are quick (enhanced REP MOVSB), and write whole
-// lines without fetching them.
+// wholeLines reports that the processor's string moves are quick (enhanced REP MOVSB), and
+// write whole lines without fetching them.
 var wholeLines = cpu.X86.HasERMS
 
 // storeLines copies n bytes by REP MOVSB. They may overlap.

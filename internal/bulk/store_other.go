@@ -2,7 +2,7 @@
 
 package bulk
 
-// The race detector sees what Go copies only.
+// wholeLines is false: the race detector sees only copies by Go.
 
 const wholeLines = false
 

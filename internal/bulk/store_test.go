@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestStoreCopiesWhatACopyDoes at all alignments, around the length from which lines are
+// TestStoreCopiesLikeCopy at all alignments, around the length from which lines are
 // stored whole, and nothing beside it.
-func TestStoreCopiesWhatACopyDoes(t *testing.T) {
+func TestStoreCopiesLikeCopy(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
 		mem, src := make([]byte, 3*storeFrom), make([]byte, 3*storeFrom)
@@ -26,7 +26,7 @@ func TestStoreCopiesWhatACopyDoes(t *testing.T) {
 	require.Zero(t, Store(nil, nil))
 }
 
-func TestStoreMovesWhatOverlaps(t *testing.T) {
+func TestStoreMovesOverlappingBytes(t *testing.T) {
 	for _, apart := range []int{0, 1, 100, storeFrom, 2 * storeFrom} {
 		for _, back := range []bool{false, true} {
 			mem := make([]byte, 5*storeFrom)

@@ -14,17 +14,17 @@ import (
 	"strings"
 )
 
-// A Group is a control group that this process is in, directly or below.
+// A Group is a control group of this process, its own or one above.
 type Group struct {
 	Name string // as in /proc/self/cgroup
-	V2   bool   // of version 2, whose files have other names
+	V2   bool   // of version 2 of the file system, whose files have other names
 
 	root fs.FS
 	dir  string
 }
 
-// Above lists the groups of a controller that this process is in, its own first.
-// root is the file system's root. Without /proc/self/cgroup there are none.
+// Above lists the groups of a controller above this process, its own first. root
+// is the file system's root. Without /proc/self/cgroup the list is empty.
 func Above(root fs.FS, controller string) []Group {
 	data, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -58,7 +58,8 @@ func (g Group) Read(file string) ([]byte, error) {
 	return fs.ReadFile(g.root, path.Join(g.dir, file))
 }
 
-// Number reads a file that holds one number. Anything else, such as "max", is none.
+// Number reads a file that holds one number; ok is false for any other content,
+// such as "max".
 func (g Group) Number(file string) (n int64, ok bool) {
 	data, err := g.Read(file)
 	if err != nil {

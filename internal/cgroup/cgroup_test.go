@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestGroupsAreOursAndAllAbove(t *testing.T) {
+func TestAboveListsTheOwnGroupAndAllAboveIt(t *testing.T) {
 	root := fstest.MapFS{
 		"proc/self/cgroup":                        {Data: []byte("nonsense\n4:cpu,cpuacct:/a/b\n3:cpuset:/x\n0::/c\n")},
 		"sys/fs/cgroup/cpu/a/cpu.cfs_quota_us":    {Data: []byte("-1\n")},

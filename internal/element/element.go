@@ -1,4 +1,4 @@
-// Package element knows which types ranks can share: values of a fixed size
+// Package element checks the types that ranks can share: values of a fixed size
 // without pointers, which mean the same in every rank's memory.
 package element
 
@@ -9,14 +9,15 @@ import (
 	"strings"
 )
 
-// ErrType: values that hold pointers or have no size.
+// ErrType: the type holds pointers or has no size.
 var ErrType = errors.New("unusable element type")
 
-// Describe checks that memory of type T means the same at every rank and spells
-// its structure, by which ranks of different programs compare their types.
+// Describe checks that memory of type T means the same at every rank and returns
+// its structure as text. Ranks of different programs compare their types by that
+// text.
 func Describe[T any]() (string, error) { return DescribeType(reflect.TypeFor[T]()) }
 
-// DescribeType is Describe of a type that is a value.
+// DescribeType is Describe for a reflect.Type.
 func DescribeType(t reflect.Type) (string, error) {
 	if t.Size() == 0 {
 		return "", fmt.Errorf("%w: %v has no size", ErrType, t)
@@ -24,7 +25,7 @@ func DescribeType(t reflect.Type) (string, error) {
 	return spell(t, t)
 }
 
-// spell describes part, which is or lies in whole.
+// spell describes part, which is whole or lies in it.
 func spell(whole, part reflect.Type) (string, error) {
 	switch part.Kind() {
 	case reflect.Array:

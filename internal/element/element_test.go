@@ -27,7 +27,7 @@ func TestDescribeSpellsTheStructureAndNotTheNames(t *testing.T) {
 	require.Equal(t, spelled, again)
 }
 
-func TestDescribeRefusesWhatMeansNothingElsewhere(t *testing.T) {
+func TestDescribeRefusesTypesThatMeanNothingAtOtherRanks(t *testing.T) {
 	for _, describe := range []func() (string, error){
 		Describe[string], Describe[[]byte], Describe[*int], Describe[any], Describe[func()], Describe[chan int],
 		Describe[map[int]int], Describe[struct{ s []int }], Describe[[2]struct{ p *int }], Describe[struct{}], Describe[[0]int],

@@ -10,22 +10,23 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// commitStep bounds one fallocate: a signal undoes what the call had done.
+// commitStep bounds one fallocate: a signal undoes the whole call.
 const commitStep = 64 << 20
 
-// maxAllowance bounds how much may be committed in small pieces between two looks
-// at the host's memory, which cost more than the pieces. The processes that share
-// Reservations together get a small part of the memory left at the last look.
+// maxAllowance bounds how much a process may commit in small pieces between two
+// looks at the host's memory, which cost more than the pieces. The processes that
+// share Reservations together get a small part of the memory left at the last
+// look.
 const (
 	maxAllowance = 16 << 20
 	allowanceDiv = 64
 )
 
-// fits is how much may be taken at once: page tables and the small pieces of
-// everybody need the rest.
+// fits returns how much one commit may take: page tables and the small pieces of
+// all processes need the rest.
 func (h headroom) fits() int64 { return h.bytes - h.bytes/allowanceDiv }
 
-// fit refuses more.
+// fit refuses to commit more than fits.
 func (h headroom) fit(n int64) error {
 	if n <= h.fits() {
 		return nil
@@ -33,14 +34,14 @@ func (h headroom) fit(n int64) error {
 	return fmt.Errorf("%w: %d MiB more are needed, %s has %d MiB left; %s", ErrNoMemory, n>>20, h.where, h.bytes>>20, advice)
 }
 
-// Commit makes the pages of [off, off+n) present, so that no later access can
-// run out of memory. Contents stay. It fails with ErrNoMemory, before anything
-// is taken where the shortage can be foreseen; otherwise a part of the range
-// may be present afterwards.
+// Commit makes the pages of [off, off+n) present, so that no later access can run
+// out of memory. Contents do not change. It fails with ErrNoMemory. If it
+// foresees the shortage, it takes nothing; otherwise a part of the range may be
+// present afterwards.
 //
-// What the kernel would answer by killing a process is foreseen from
-// /proc/meminfo and the memory cgroup's limits. Processes that share
-// Reservations are foreseen together; others that allocate at the same time can still outrun that.
+// It foresees, from /proc/meminfo and the memory cgroup's limits, the shortage for which the
+// kernel would kill a process. It foresees processes that share Reservations together; other
+// processes that allocate at the same time can still outrun it.
 func (m *Memfd) Commit(off, n int64) error {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -73,8 +74,8 @@ func (m *Memfd) check(off, n int64) error {
 	return nil
 }
 
-// foresee compares what is missing with what host and cgroup have left, and reserves
-// it.
+// foresee compares the missing bytes with the memory that host and cgroup have left,
+// and reserves them.
 func (m *Memfd) foresee(off, n int64) (reservation, error) {
 	if m.allowance.Add(-n) >= 0 {
 		return reservation{}, nil
@@ -112,10 +113,10 @@ func (m *Memfd) missing(off, n int64) int64 {
 	return missing
 }
 
-// commitPart allocates the pages, then maps them here so that the first
-// accesses do not fault. fallocate reports a shortage properly; populating
-// alone would be killed by it on some kernels, and kernels before 5.14 do not
-// know it.
+// commitPart allocates the pages, then maps them here so that the first accesses
+// do not fault. fallocate reports a shortage as an error. Some kernels kill a
+// process that runs short while it populates, and kernels before 5.14 cannot
+// populate.
 func (m *Memfd) commitPart(off, n int64) error {
 	err := again(func() error { return unix.Fallocate(m.fd, 0, off, n) })
 	if errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.ENOSPC) {
@@ -145,7 +146,7 @@ func again(f func() error) error {
 }
 
 // Punch gives the whole pages within [off, off+n) back to the host. The range
-// reads as zero afterwards and must be committed again before it is used.
+// reads as zero afterwards; commit it again before using it.
 func (m *Memfd) Punch(off, n int64) error {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// A DescriptorError says that a process, or its whole host, has no file
+// A DescriptorError reports that a process, or its whole host, has no file
 // descriptors left. errors.Is finds driver.ErrExhausted and the system's error.
 type DescriptorError struct {
 	Limit uint64 // of this process; 0: the host has none left
@@ -23,11 +23,11 @@ func (e *DescriptorError) Error() string {
 	return fmt.Sprintf("no file descriptors left, limit %d: raise ulimit -n", e.Limit)
 }
 
-// Unwrap returns what errors.Is finds.
+// Unwrap returns the errors that errors.Is finds.
 func (e *DescriptorError) Unwrap() []error { return []error{driver.ErrExhausted, e.Err} }
 
-// Descriptors returns a *DescriptorError for an error that comes of the want of file
-// descriptors, and other errors as they are.
+// Descriptors turns an error for want of file descriptors into a *DescriptorError,
+// and returns other errors unchanged.
 func Descriptors(err error) error {
 	var known *DescriptorError
 	switch {

@@ -1,6 +1,5 @@
-// Package memory makes the kinds of memory that can be registered: sealed
-// memfds, which peers of the same host can map as well, and aligned memory of
-// the Go heap.
+// Package memory makes the memory that ranks register: sealed memfds, which peers
+// of the same host can map as well, and aligned memory of the Go heap.
 //
 //	owner                                  peer of the same host
 //	NewMemfd   sparse, sealed, mapped      Import   opened through /proc, checked, mapped
@@ -21,5 +20,5 @@
 //     at the same place: a stale slice reads garbage but does not fault, and
 //     its addresses go to nobody else.
 //
-// Nothing here has a finalizer: one would run while a slice is still in use.
+// This package sets no finalizers: one would run while a slice is still in use.
 package memory

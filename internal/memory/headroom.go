@@ -13,22 +13,23 @@ import (
 	"github.com/gopgas/gopgas/internal/cgroup"
 )
 
-// headroom is how much memory can be taken before the kernel starts killing.
+// headroom is the amount of memory that processes can take before the kernel
+// starts killing.
 type headroom struct {
 	bytes int64
-	where string // what sets the limit
+	where string // the host or group that sets the limit
 }
 
-// Available returns how much memory processes of this group can take before the kernel
-// starts killing, and what bounds it: the host, or a control group.
+// Available returns the amount of memory that processes of this group can take before
+// the kernel starts killing, and its bound: the host, or a control group.
 func Available() (bytes int64, bound string) {
 	left := readHeadroom(os.DirFS("/"))
 	return left.bytes, left.where
 }
 
-// readHeadroom takes the least of what the host and every memory cgroup above
-// this process have left. root is the file system's root. What cannot be read
-// sets no limit.
+// readHeadroom takes the least of the memory that the host, and every memory
+// cgroup above this process, has left. root is the file system's root. A file
+// that it cannot read sets no limit.
 func readHeadroom(root fs.FS) headroom {
 	least := headroom{bytes: math.MaxInt64, where: "nobody"}
 	consider := func(bytes int64, where string) {
@@ -49,8 +50,8 @@ func readHeadroom(root fs.FS) headroom {
 	return least
 }
 
-// leftOf is the limit of one group less its use; ok is false without a limit.
-// The kernel drops a part of the page cache before it kills.
+// leftOf returns the limit of one group less its use; ok is false without a
+// limit. The kernel drops a part of the page cache before it kills.
 func leftOf(g cgroup.Group) (left, limit int64, ok bool) {
 	limitFile, usageFile, cache := "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
 	if g.V2 {

@@ -19,12 +19,12 @@ func files(content map[string]string) fstest.MapFS {
 
 const meminfo = "MemTotal: 9000 kB\nMemAvailable: 4000 kB\nSwapFree: 100 kB\n"
 
-func TestHeadroomIsTheHostsWithoutCgroups(t *testing.T) {
+func TestHeadroomWithoutCgroupsIsThatOfTheHost(t *testing.T) {
 	got := readHeadroom(files(map[string]string{"proc/meminfo": meminfo}))
 	require.Equal(t, headroom{bytes: 4100 << 10, where: "the host"}, got)
 }
 
-func TestHeadroomIsTheTightestCgroupsAboveUs(t *testing.T) {
+func TestHeadroomIsThatOfTheTightestCgroup(t *testing.T) {
 	got := readHeadroom(files(map[string]string{
 		"proc/meminfo":                          meminfo,
 		"proc/self/cgroup":                      "0::/job/rank\n",
@@ -49,7 +49,7 @@ func TestHeadroomReadsCgroupsOfVersionOne(t *testing.T) {
 	require.Equal(t, headroom{bytes: 0, where: "memory cgroup /job (limit 0 MiB)"}, got, "already above its limit")
 }
 
-func TestUnreadableLimitsLimitNothing(t *testing.T) {
+func TestUnreadableLimitsAreIgnored(t *testing.T) {
 	require.EqualValues(t, math.MaxInt64, readHeadroom(files(nil)).bytes)
 	got := readHeadroom(files(map[string]string{
 		"proc/meminfo":               "MemAvailable: many kB\nshort\n",

@@ -2,11 +2,12 @@ package memory
 
 import "github.com/gopgas/gopgas/verbs/driver"
 
-// Alignment of heap memory: a cache line, so that no two blocks share one.
+// Alignment is that of heap memory: a cache line, so that no two blocks share
+// one.
 const Alignment = 64
 
-// Heap returns n zeroed bytes of the Go heap that start at a cache line. They
-// are collected like any slice; nobody but this process reaches them.
+// Heap returns n zeroed bytes of the Go heap that start at a cache line. The
+// garbage collector frees them like any slice; only this process reaches them.
 func Heap(n int) driver.Memory {
 	block := make([]byte, max(n, 0)+Alignment)
 	skip := int(-address(block) & (Alignment - 1))

@@ -20,9 +20,9 @@ type Imported struct {
 }
 
 // Import maps the memfd that is descriptor fd of process pid. It refuses a
-// descriptor that is anything but a memfd sealed against resizing
-// (ErrUnsealed), and one smaller than size (ErrTooSmall). The whole memfd is
-// mapped, and no descriptor is kept.
+// descriptor that is not a memfd sealed against resizing (ErrUnsealed), and one
+// smaller than size (ErrTooSmall). It maps the whole memfd and keeps no
+// descriptor.
 func Import(pid, fd int, size int64) (*Imported, error) {
 	if pid <= 0 || fd < 0 || size < 0 {
 		return nil, fmt.Errorf("memory: %w: descriptor %d of process %d, %d bytes", driver.ErrInvalid, fd, pid, size)
@@ -53,7 +53,7 @@ func importPath(path string, size int64) (*Imported, error) {
 	return &Imported{mem: mem, inode: st.Ino}, nil
 }
 
-// sealed refuses what its owner could shrink under a mapping.
+// sealed refuses a file that its owner could shrink under a mapping.
 func sealed(fd int) error {
 	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
 	if err != nil || seals&resizeSeals != resizeSeals {
@@ -62,7 +62,7 @@ func sealed(fd int) error {
 	return nil
 }
 
-// openRegular opens path only once it is known to be a regular file: opening a
+// openRegular opens path only after checking that it is a regular file: opening a
 // pipe would block, and opening a device might do anything.
 func openRegular(path string) (int, unix.Stat_t, error) {
 	var st unix.Stat_t
@@ -84,10 +84,10 @@ func openRegular(path string) (int, unix.Stat_t, error) {
 	return fd, st, nil
 }
 
-// closeFD gives up a descriptor through which nothing was written.
+// closeFD closes a descriptor through which nothing was written.
 func closeFD(fd int) { _ = unix.Close(fd) }
 
-// hint says what to do about the failures that users meet.
+// hint adds a remedy to the failures that users meet.
 func hint(err error) error {
 	switch {
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
@@ -100,14 +100,14 @@ func hint(err error) error {
 	return err
 }
 
-// Bytes is the whole mapping. After Close it reads garbage.
+// Bytes returns the whole mapping. After Close it reads garbage.
 func (i *Imported) Bytes() []byte { return i.mem }
 
-// Inode identifies the memfd on this host; see [Sealed].
+// Inode returns the identity of the memfd on this host; see [Sealed].
 func (i *Imported) Inode() uint64 { return i.inode }
 
-// Close puts anonymous memory in the mapping's place: stale slices read
-// garbage. Further calls do nothing.
+// Close replaces the mapping by anonymous memory: stale slices read garbage.
+// Further calls do nothing.
 func (i *Imported) Close() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -118,8 +118,8 @@ func (i *Imported) Close() error {
 	return overlay(i.mem)
 }
 
-// Sealed tells whether peers could import n bytes at offset of descriptor fd of
-// this process. inode tells memfds apart, since descriptor numbers are used again.
+// Sealed checks that peers could import n bytes at offset of descriptor fd of this
+// process.
 func Sealed(fd int, offset, n int64) (inode uint64, err error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {

@@ -67,7 +67,7 @@ func rawMemfd(t *testing.T, size int64, seals int) int {
 	return fd
 }
 
-func TestImportRefusesWhatItsOwnerCouldResize(t *testing.T) {
+func TestImportRefusesAFileThatItsOwnerCouldResize(t *testing.T) {
 	for _, seals := range []int{0, unix.F_SEAL_SHRINK, unix.F_SEAL_GROW, unix.F_SEAL_SEAL} {
 		_, err := memory.Import(os.Getpid(), rawMemfd(t, page, seals), page)
 		require.ErrorIs(t, err, memory.ErrUnsealed, "seals %#x", seals)
@@ -104,7 +104,7 @@ func TestImportRefusesOtherDescriptorsWithoutTouchingThem(t *testing.T) {
 	}
 }
 
-func TestImportOfNothingIsATypedError(t *testing.T) {
+func TestImportOfAMissingDescriptorIsATypedError(t *testing.T) {
 	_, err := memory.Import(os.Getpid(), 1<<20, page)
 	require.ErrorIs(t, err, unix.ENOENT)
 	for _, bad := range [][2]int{{0, 3}, {-1, 3}, {os.Getpid(), -1}} {
@@ -115,7 +115,7 @@ func TestImportOfNothingIsATypedError(t *testing.T) {
 	require.ErrorIs(t, err, driver.ErrInvalid)
 }
 
-func TestSealedAcceptsOnlyWhatPeersCouldImport(t *testing.T) {
+func TestSealedAcceptsOnlyMemfdsThatPeersCouldImport(t *testing.T) {
 	m := newMemfd(t, 2*page)
 	_, err := memory.Sealed(m.FD(), page, page)
 	require.NoError(t, err)

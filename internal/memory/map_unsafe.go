@@ -27,5 +27,5 @@ func overlay(mem []byte) error {
 
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// wordAt is the first word of a mapping.
+// wordAt returns the first word of a mapping.
 func wordAt(mem []byte) *atomic.Int64 { return (*atomic.Int64)(unsafe.Pointer(unsafe.SliceData(mem))) }

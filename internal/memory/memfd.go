@@ -12,14 +12,14 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// resizeSeals keep everybody, the owner included, from changing the size.
+// resizeSeals keep every process, the owner included, from changing the size.
 const resizeSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW
 
-// A Memfd is a sealed memfd mapped once by its owner. Its pages come into
-// being by Commit. All methods may be called from any goroutine.
+// A Memfd is a sealed memfd mapped once by its owner. Commit makes its pages
+// present. All methods may be called from any goroutine.
 type Memfd struct {
 	mem          []byte        // the mapping; never shorter-lived than the process
-	allowance    atomic.Int64  // bytes that foresee lets pass unseen
+	allowance    atomic.Int64  // bytes that Commit takes without a look at the host's memory
 	reservations *Reservations // where commits reserve; nil: this process is alone
 
 	mu     sync.RWMutex // held for reading while a call uses fd
@@ -46,8 +46,8 @@ func NewMemfd(name string, size int64) (*Memfd, error) {
 	return &Memfd{mem: mem, fd: fd}, nil
 }
 
-// createSealable prefers a memfd that cannot be executed, which kernels before
-// 6.3 do not know.
+// createSealable prefers a memfd that cannot be executed; kernels before 6.3 do
+// not know it.
 func createSealable(name string) (int, error) {
 	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	fd, err := unix.MemfdCreate(name, flags|unix.MFD_NOEXEC_SEAL)
@@ -71,7 +71,7 @@ func sizeAndMap(fd int, size int64) ([]byte, error) {
 	return mem, err
 }
 
-// wholePages rounds size up; zero, negative and overflowing sizes are refused.
+// wholePages rounds size up; it refuses zero, negative and overflowing sizes.
 func wholePages(size int64) (int64, error) {
 	page := int64(os.Getpagesize())
 	rounded := (size + page - 1) &^ (page - 1)
@@ -81,32 +81,32 @@ func wholePages(size int64) (int64, error) {
 	return rounded, nil
 }
 
-// Share has commits reserve their memory among those of other processes from now on. The
+// Share has later commits reserve their memory in r, which other processes share. The
 // Memfd does not close r.
 func (m *Memfd) Share(r *Reservations) { m.reservations = r }
 
-// Bytes is the whole mapping. After Close it reads garbage.
+// Bytes returns the whole mapping. After Close it reads garbage.
 func (m *Memfd) Bytes() []byte { return m.mem }
 
-// Size is the number of bytes, a multiple of the page size.
+// Size returns the number of bytes, a multiple of the page size.
 func (m *Memfd) Size() int64 { return int64(len(m.mem)) }
 
-// FD is the descriptor, -1 after Close. It stays the Memfd's.
+// FD returns the descriptor, -1 after Close. The Memfd keeps owning it.
 func (m *Memfd) FD() int {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.fd
 }
 
-// Memory describes n bytes from off for registration. off and n must lie
-// within Size, and the Memfd stay open as long as the registration lives.
+// Memory describes n bytes from off for registration. off and n must lie within
+// Size, and the caller must not close the Memfd while the registration lives.
 func (m *Memfd) Memory(off, n int64) driver.Memory {
 	return driver.Memory{Kind: driver.KindMemfd, Bytes: m.mem[off : off+n : off+n], FD: m.FD(), Offset: off}
 }
 
-// Close gives up the descriptor and puts anonymous memory in the mapping's
-// place: stale slices read garbage. The pages are freed when the last peer
-// that imported them has closed too. Further calls do nothing.
+// Close closes the descriptor and replaces the mapping by anonymous memory: stale
+// slices read garbage. The kernel frees the pages when the last peer that
+// imported them has closed them, too. Further calls do nothing.
 func (m *Memfd) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -98,7 +98,7 @@ func TestCommittedPagesDoNotFault(t *testing.T) {
 	require.Less(t, faults()-before, int64(512), "touching 1024 pages")
 }
 
-func TestCommitOfMoreThanTheHostHasIsAnErrorThatSaysWhatToDo(t *testing.T) {
+func TestCommitOfMoreThanTheHostHasNamesTheRemedy(t *testing.T) {
 	m := newMemfd(t, 1<<44)
 	err := m.Commit(0, m.Size())
 	require.ErrorIs(t, err, memory.ErrNoMemory)
@@ -108,7 +108,7 @@ func TestCommitOfMoreThanTheHostHasIsAnErrorThatSaysWhatToDo(t *testing.T) {
 	require.NoError(t, m.Commit(0, page), "a smaller one still works")
 }
 
-func TestMappingWithoutAddressSpaceIsAnErrorThatSaysWhatToDo(t *testing.T) {
+func TestMappingWithoutAddressSpaceNamesTheRemedy(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"=1")
 	out, err := cmd.Output()
@@ -181,7 +181,7 @@ func mappingsOf(t *testing.T, name string) int {
 	return n
 }
 
-func TestCloseWhileOthersCommitIsSafe(t *testing.T) {
+func TestCloseDuringACommitIsSafe(t *testing.T) {
 	for range 20 {
 		m, err := memory.NewMemfd("racing", 256*page)
 		require.NoError(t, err)

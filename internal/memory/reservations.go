@@ -12,18 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Reservations let several processes of a host commit memory so that together they
-// take no more than is left. A memfd that all of them map counts the bytes that are
-// reserved: a process commits them now, and their pages are not there yet. Two bytes of
-// the memfd are locked:
+// Reservations let several processes of a host commit memory so that together they take
+// no more than the host has left. All of them map a memfd that counts the reserved
+// bytes: those that a process commits now and whose pages are not there yet. Processes
+// lock two bytes of the memfd:
 //
 //	deciding    by the process that reads how much is left and reserves
 //	committing  shared, by each process from its reservation until the pages are there
 //
-// The kernel unlocks both when a process dies. What it had reserved is taken off the
-// count by the next process that waits until no other commits.
+// The kernel unlocks both when a process dies. The next process that finds no other
+// one committing takes the dead process's bytes off the count.
 //
-// Nil Reservations are those of one process alone.
+// Nil Reservations serve one process alone.
 type Reservations struct {
 	mem       *Imported
 	fd        int           // has locks of its own
@@ -62,8 +62,8 @@ func NewReservations() (*Memfd, error) {
 	return m, nil
 }
 
-// OpenReservations opens the memfd at path, such as /proc/PID/fd/N, for one of at most
-// so many processes.
+// OpenReservations opens the memfd at path, such as /proc/PID/fd/N. At most so many
+// processes share it.
 func OpenReservations(path string, processes int) (*Reservations, error) {
 	mem, err := importPath(path, reservationsSize)
 	if err != nil {
@@ -80,7 +80,7 @@ func OpenReservations(path string, processes int) (*Reservations, error) {
 	return &Reservations{mem: mem, fd: fd, bytes: wordAt(mem.mem), processes: int64(max(processes, 1)), root: os.DirFS("/")}, nil
 }
 
-// Close ends this process's part. It reserves nothing any more.
+// Close ends this process's part. The process reserves nothing any more.
 func (r *Reservations) Close() error {
 	if r == nil {
 		return nil
@@ -88,7 +88,7 @@ func (r *Reservations) Close() error {
 	return errors.Join(unix.Close(r.fd), r.mem.Close())
 }
 
-// sharers returns how many processes reserve here.
+// sharers returns the number of processes that share r.
 func (r *Reservations) sharers() int64 {
 	if r == nil {
 		return 1
@@ -96,7 +96,7 @@ func (r *Reservations) sharers() int64 {
 	return r.processes
 }
 
-// headroom reads what host and cgroups have left.
+// headroom reads the memory that host and cgroups have left.
 func (r *Reservations) headroom() headroom {
 	if r == nil {
 		return readHeadroom(os.DirFS("/"))
@@ -107,12 +107,12 @@ func (r *Reservations) headroom() headroom {
 // A reservation is memory that a process commits.
 type reservation struct {
 	of   *Reservations
-	left int64 // bytes whose pages are not there yet
+	left int64 // reserved bytes whose pages are not there yet
 }
 
-// reserve reserves need bytes, where need is told what fits and may look more closely
-// if that is too little. It waits for other processes only if the bytes fit
-// without what those commit. ErrNoMemory: they do not fit.
+// reserve reserves need(fits) bytes, where fits is the memory left; need may look
+// more closely if that is too little. It waits for other processes only if the bytes
+// would fit without theirs. It returns ErrNoMemory if they do not fit.
 func (r *Reservations) reserve(need func(fits int64) int64) (reservation, headroom, error) {
 	if r == nil {
 		left := r.headroom()
@@ -135,7 +135,8 @@ func (r *Reservations) reserveLocked(need func(fits int64) int64) (reservation, 
 	left, others := r.headroom(), r.bytes.Load()
 	n := need(left.fits() - others)
 	if n > left.fits()-others && others != 0 {
-		// The pages of some reserved bytes may be there already, or their process dead.
+		// The pages of some reserved bytes may be there already, or their process may
+		// be dead.
 		if err := r.lock(committing, unix.F_WRLCK); err != nil {
 			return reservation{}, left, err
 		}
@@ -154,7 +155,7 @@ func (r *Reservations) reserveLocked(need func(fits int64) int64) (reservation, 
 	return reservation{r, n}, left, nil
 }
 
-// committed says that n more bytes have their pages.
+// committed takes n bytes, whose pages are there now, off the reservation.
 func (v *reservation) committed(n int64) {
 	if v.of != nil {
 		n = min(n, v.left)
@@ -163,7 +164,7 @@ func (v *reservation) committed(n int64) {
 	}
 }
 
-// end ends the reservation, whether its pages are there or not.
+// end ends the reservation, even if its pages are not there.
 func (v *reservation) end() {
 	if v.of != nil {
 		v.committed(v.left)
@@ -191,6 +192,6 @@ func (r *Reservations) lock(at int64, kind int16) error {
 }
 
 func (r *Reservations) unlock(at int64) {
-	// Giving up a lock on an open descriptor does not fail.
+	// Unlocking an open descriptor does not fail.
 	_ = unix.FcntlFlock(uintptr(r.fd), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_UNLCK, Start: at, Len: 1})
 }

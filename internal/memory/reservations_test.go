@@ -98,7 +98,7 @@ func TestReservationsOfADeadProcessEnd(t *testing.T) {
 	require.NoError(t, all[1].Close())
 }
 
-func TestProcessesTogetherCommitNoMoreThanIsLeft(t *testing.T) {
+func TestProcessesTogetherCommitNoMoreThanTheHeadroom(t *testing.T) {
 	h, all := openReservations(t, 8)
 	defer closeAll(t, all)
 	var took atomic.Int64

@@ -2,5 +2,5 @@
 
 package mutant
 
-// MissingWaiterCheck: a waiter parks without looking again after it announced itself.
+// MissingWaiterCheck: a waiter announces itself and parks without looking again.
 const MissingWaiterCheck = true
