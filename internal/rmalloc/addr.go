@@ -10,7 +10,8 @@ const (
 	Granule = 64
 	// MaxHeap is the size of the largest heap, in bytes.
 	MaxHeap = 1 << 30
-	// MaxBlock is the length of the largest block, in bytes: what a Flag can say.
+	// MaxBlock is the length of the largest block, in bytes: the largest length
+	// in a Flag.
 	MaxBlock = MaxHeap - 1
 	// MaxGranules is MaxHeap in granules.
 	MaxGranules = MaxHeap / Granule
@@ -21,11 +22,11 @@ const (
 //	bits 40..63  granule where the block begins
 //	bits  0..39  generation, never 0
 //
-// Generations are counted per heap, one for each allocation, from a random
-// start. So an address whose block is gone is told from the block that lies
-// there now until 2^40 further allocations have been made (hours, at the speed
-// of memory), and even then just the one that repeats its number is mistaken
-// for it. An address of another heap passes by chance only, about once in 2^40.
+// A heap counts its generations, one for each allocation, from a random start. So
+// Heap and Held refuse the address of a block that is gone, until 2^40 further
+// allocations have been made (hours, at the speed of memory). Even then they
+// accept only the one address whose generation repeats. They accept an address of
+// another heap by chance only, about once in 2^40.
 //
 // The zero Addr names no block.
 type Addr uint64
@@ -35,7 +36,7 @@ const (
 	generationMask = 1<<generationBits - 1
 )
 
-// Offset returns where in the heap the block begins, in bytes.
+// Offset returns the offset of the block in the heap, in bytes.
 func (a Addr) Offset() int { return int(a.granule()) * Granule }
 
 // Generation returns the number of the allocation that made the block.
@@ -56,7 +57,7 @@ type generation uint64
 
 func firstGeneration() generation { return generation(rand.Uint64() & generationMask) }
 
-// next steps over 0, which marks holes.
+// next returns the generation behind g; it steps over 0, which marks holes.
 func (g generation) next() generation {
 	if g = (g + 1) & generationMask; g == 0 {
 		return 1
@@ -64,5 +65,5 @@ func (g generation) next() generation {
 	return g
 }
 
-// Granules returns how many granules a block of n bytes takes.
+// Granules returns the number of granules of a block of n bytes.
 func Granules(n int) int { return max((n+Granule-1)/Granule, 1) }

@@ -46,8 +46,8 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// BenchmarkFragmented replaces random ones of the blocks that half fill a heap,
-// whose lengths lie between 1 byte and twice the mean.
+// BenchmarkFragmented replaces random blocks of a heap that is half full. Their
+// lengths lie between 1 byte and twice the mean.
 func BenchmarkFragmented(b *testing.B) {
 	for _, p := range policies {
 		for _, mean := range []int{128, 4096, 64 << 10} {

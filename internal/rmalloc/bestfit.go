@@ -2,8 +2,8 @@ package rmalloc
 
 import "math"
 
-// BestFit takes the smallest hole that is large enough, the lowest of equals.
-// It keeps large holes whole for large blocks, and leaves crumbs.
+// BestFit takes the smallest hole that is large enough, the lowest of equal ones.
+// It keeps large holes whole for large blocks, and leaves many tiny holes.
 //
 // Source: Knuth, TAOCP vol. 1, section 2.5; slide 19.
 type BestFit struct{}

@@ -2,22 +2,22 @@ package rmalloc
 
 import "errors"
 
-// Sentinels, for errors.Is. ErrFull comes bare, since waiting for memory is no
-// failure; the others are wrapped with what was asked.
+// Sentinels, for errors.Is. Calls return ErrFull itself, since waiting for memory
+// is no failure; they wrap the rest with their arguments.
 var (
-	// ErrFull: there is no room just now; memory that the reader frees may make
-	// some.
-	ErrFull = errors.New("rmalloc: heap full: wait until the other end frees blocks, or open with a larger heap or more blocks")
-	// ErrTooLarge: no amount of freeing makes room for so much.
+	// ErrFull: the heap has no room just now; memory that the reader frees may
+	// make some.
+	ErrFull = errors.New("rmalloc: heap full: wait until the peer frees blocks, or open with a larger heap or more blocks")
+	// ErrTooLarge: the block is larger than the whole heap.
 	ErrTooLarge = errors.New("rmalloc: larger than the heap")
-	// ErrStale: the address is of no block that this end still owns: it was
-	// freed or sent before, or belongs to another heap.
+	// ErrStale: the address names no block that this end still owns: this end
+	// freed or sent it before, or it belongs to another heap.
 	ErrStale = errors.New("rmalloc: stale address: the block was freed or sent, or is of another heap")
-	// ErrCorrupt: what the other end wrote cannot be, so nothing it says can be
+	// ErrCorrupt: the peer wrote an impossible word, so its words cannot be
 	// relied on; give up the pipe.
-	ErrCorrupt = errors.New("rmalloc: the other end's word does not fit this heap")
+	ErrCorrupt = errors.New("rmalloc: a word of the peer does not fit this heap")
 	// ErrInvalid: an argument is out of its bounds.
 	ErrInvalid = errors.New("rmalloc: invalid argument")
-	// ErrPolicy: a Policy chose what is no hole of sufficient size.
+	// ErrPolicy: a Policy returned no hole of sufficient size.
 	ErrPolicy = errors.New("rmalloc: the policy chose no hole that fits")
 )

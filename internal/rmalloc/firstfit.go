@@ -1,8 +1,8 @@
 package rmalloc
 
-// FirstFit takes the lowest hole that is large enough. Blocks crowd at the
-// heap's start, which keeps large holes further up and the touched memory
-// small; the crumbs that gather at the start are searched again each time.
+// FirstFit takes the lowest hole that is large enough. Blocks gather at the
+// heap's start, which keeps large holes further up and the touched memory small.
+// Each choice searches the tiny holes at the start again.
 //
 // Source: Knuth, TAOCP vol. 1, section 2.5, algorithm A; slide 15.
 type FirstFit struct{}

@@ -1,12 +1,12 @@
 package rmalloc
 
-// A Kind says what a Flag announces.
+// A Kind is the meaning of a Flag.
 type Kind uint8
 
 const (
-	// Data is a block to read.
+	// Data announces a block to read.
 	Data Kind = 1
-	// Close is the end: no flag follows it.
+	// Close announces the end: no flag follows it.
 	Close Kind = 2
 )
 
@@ -32,8 +32,8 @@ const (
 	flagLengthMask  = 1<<flagOffsetShift - 1
 )
 
-// Encode returns the flag's word for a lap of its ring. The fields are within
-// their bits, as those of a Heap's blocks are.
+// Encode returns the flag's word for a lap of its ring. The fields fit their
+// bits, as those of a Heap's blocks do.
 func (f Flag) Encode(lap uint8) uint64 {
 	return uint64(lap)<<lapShift | uint64(f.Kind)<<flagKindShift | uint64(f.Offset)<<flagOffsetShift | uint64(f.Length)
 }
@@ -46,7 +46,7 @@ func decodeFlag(word uint64) Flag {
 	}
 }
 
-// fits reports whether the flag can be of a heap of size bytes.
+// fits reports whether the flag is valid in a heap of size bytes.
 func (f Flag) fits(size int) bool {
 	switch f.Kind {
 	case Data:
@@ -69,8 +69,8 @@ type FlagTaker struct {
 // heap of size bytes.
 func NewFlagTaker(width, size int) FlagTaker { return FlagTaker{NewCursor(width), size} }
 
-// Take says what word is, which was loaded from entry Index, and steps on when
-// it is Ready.
+// Take judges word, which the caller loaded from entry Index, and steps on if it
+// is Ready.
 func (t *FlagTaker) Take(word uint64) (Flag, Verdict) {
 	verdict := t.judge(uint8(word >> lapShift))
 	if verdict != Ready {
@@ -84,11 +84,12 @@ func (t *FlagTaker) Take(word uint64) (Flag, Verdict) {
 	return f, Ready
 }
 
-// Awaits tells that word, loaded from entry Index, is still that of the lap before.
+// Awaits reports whether word, loaded from entry Index, is still that of the lap
+// before.
 func (t *FlagTaker) Awaits(word uint64) bool { return uint8(word>>lapShift) == t.lap-1 }
 
 // TakeData is Take of a word that announces a block of whole elements of size
-// bytes. Of any other it is false, and takes nothing.
+// bytes. For any other word it returns false, and takes nothing.
 func (t *FlagTaker) TakeData(word uint64, size int) (Flag, bool) {
 	if word>>flagKindShift != uint64(t.Lap())<<(lapShift-flagKindShift)|uint64(Data) {
 		return Flag{}, false

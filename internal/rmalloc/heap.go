@@ -2,7 +2,8 @@ package rmalloc
 
 import "fmt"
 
-// DefaultBlocks is how many blocks a heap may have if its Config does not say.
+// DefaultBlocks is the largest number of blocks in a heap whose Config gives
+// none.
 const DefaultBlocks = 1024
 
 // Config describes a heap.
@@ -29,8 +30,9 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// A Heap is the shadow of a heap: it knows which granules hold blocks, and
-// whose they are, and not the memory itself. One goroutine at a time uses it.
+// A Heap is the shadow of a heap: it knows the granules of each block and the end
+// that owns it. It does not have the memory itself. One goroutine at a time uses
+// it.
 type Heap struct {
 	holes      Holes
 	config     Config
@@ -56,8 +58,8 @@ func New(c Config) (*Heap, error) {
 // Alloc takes a block of n bytes, which its caller owns until Free or Send. A
 // block of 0 bytes takes a granule too.
 //
-// ErrFull: there is no room, or no block is left, until something is released.
-// ErrTooLarge: n never fits. ErrInvalid: n is negative.
+// ErrFull: no room, or no block, is left until Free or Release. ErrTooLarge: n
+// never fits. ErrInvalid: n is negative.
 func (h *Heap) Alloc(n int) (Addr, error) {
 	if n < 0 || n > h.config.Size || n > MaxBlock {
 		return 0, h.refuse(n)
@@ -84,7 +86,7 @@ func (h *Heap) Alloc(n int) (Addr, error) {
 	return s.addr, nil
 }
 
-// Live returns how many blocks there are.
+// Live returns the number of blocks.
 func (h *Heap) Live() int { return h.live }
 
 func (h *Heap) refuse(n int) error {
@@ -95,7 +97,7 @@ func (h *Heap) refuse(n int) error {
 		ErrTooLarge, n, h.config.Size, MaxBlock)
 }
 
-// Range returns where in the heap a block begins and how long it is, in bytes.
+// Range returns the offset of a block in the heap and its length, in bytes.
 // ErrStale: the caller owns no such block (any more).
 func (h *Heap) Range(a Addr) (offset, length int, err error) {
 	i := h.owned(a)
@@ -105,8 +107,8 @@ func (h *Heap) Range(a Addr) (offset, length int, err error) {
 	return a.Offset(), int(h.holes.spans[i].bytes), nil
 }
 
-// Send makes a block the other end's: only Release ends it now. ErrStale: the
-// caller owns no such block (any more).
+// Send gives a block to the reader: from then on only Release ends it. ErrStale:
+// the caller owns no such block (any more).
 func (h *Heap) Send(a Addr) error {
 	i := h.owned(a)
 	if i == 0 {
@@ -116,8 +118,8 @@ func (h *Heap) Send(a Addr) error {
 	return nil
 }
 
-// Hand is Range and Send in one. Of an address that is not good it is false, and
-// does nothing.
+// Hand is Range and Send in one. For an address that is not good it returns false
+// and does nothing.
 func (h *Heap) Hand(a Addr) (length int, ok bool) {
 	i := h.owned(a)
 	if i == 0 {
@@ -142,8 +144,8 @@ func (h *Heap) Free(a Addr) error {
 }
 
 // Release gives back the sent blocks in count granules from granule offset on,
-// as a tag from the other end says. They may be several neighbours, and must be
-// whole; otherwise it is ErrCorrupt, and nothing has changed.
+// named by a tag of the reader. They may be several neighbors, and must be whole;
+// otherwise Release returns ErrCorrupt and changes nothing.
 func (h *Heap) Release(offset, count int) error {
 	first, blocks := h.sent(offset, count)
 	if blocks == 0 {
@@ -160,10 +162,9 @@ func (h *Heap) Release(offset, count int) error {
 	return nil
 }
 
-// sent returns the first of the sent blocks that together are exactly the
-// range, and their number, or 0. It trusts neither number: each step uses up
-// granules of the range, and behind the last block comes slot 0, which was never
-// sent.
+// sent returns the first of the sent blocks that together are exactly the range,
+// and their number, or 0. It trusts neither number. Each step uses up granules of
+// the range, and behind the last block comes slot 0, which was never sent.
 func (h *Heap) sent(offset, count int) (first int32, blocks int) {
 	if offset < 0 || offset >= h.config.Size/Granule {
 		return 0, 0
@@ -181,7 +182,7 @@ func (h *Heap) sent(offset, count int) (first int32, blocks int) {
 	}
 }
 
-// owned returns the block of that address that has not been sent, or 0.
+// owned returns the block of that address if it was not sent, else 0.
 func (h *Heap) owned(a Addr) int32 {
 	i := h.holes.lookup(a)
 	if h.holes.spans[i].bytes&sentBit != 0 {
@@ -190,7 +191,7 @@ func (h *Heap) owned(a Addr) int32 {
 	return i
 }
 
-// forget strikes block i from the books; its granules are not yet a hole.
+// forget takes block i off the books; its granules are not yet a hole.
 func (h *Heap) forget(i int32) {
 	h.holes.remove(i)
 	s := &h.holes.spans[i]

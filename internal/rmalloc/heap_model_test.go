@@ -141,7 +141,7 @@ func (m *machine) fragment(t *rapid.T) error {
 	return nil
 }
 
-func TestAHeapDoesWhatItsModelDoes(t *testing.T) {
+func TestAHeapBehavesLikeItsModel(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p Policy) {
 		rapid.Check(t, func(t *rapid.T) {
 			m := newMachine(t, Config{
@@ -184,8 +184,8 @@ func TestAHeapDoesWhatItsModelDoes(t *testing.T) {
 	})
 }
 
-// FuzzRelease lets the input be the other end: each four bytes are a step, and
-// tags come as they like.
+// FuzzRelease lets the input play the reader: each four bytes are a step, with
+// arbitrary tags.
 func FuzzRelease(f *testing.F) {
 	f.Add(uint8(0), []byte{0, 0, 0, 70, 1, 0, 0, 0, 3, 0, 0, 2})
 	f.Add(uint8(3), []byte{0, 0, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1, 0, 0, 1, 3, 0, 0, 8, 2, 0, 0, 0})

@@ -21,7 +21,7 @@ func TestConfigsOutOfBoundsAreRefused(t *testing.T) {
 	require.Equal(t, Config{Size: 1 << 20, Blocks: DefaultBlocks, Policy: NextFit{}}, h.Config())
 }
 
-func TestABlockOfNoBytesHasAPlaceOfItsOwn(t *testing.T) {
+func TestABlockOfNoBytesTakesAGranule(t *testing.T) {
 	h := newHeap(t, 2*Granule, 0, nil)
 	a, b := alloc(t, h, 0), alloc(t, h, 0)
 	require.NotEqual(t, a.Offset(), b.Offset())
@@ -45,7 +45,7 @@ func TestAnEmptyHeapHoldsOneBlockOfItsSize(t *testing.T) {
 	})
 }
 
-func TestNoMoreBlocksThanTheHeapMayHave(t *testing.T) {
+func TestAllocReturnsErrFullAtTheLimitOfBlocks(t *testing.T) {
 	h := newHeap(t, 1<<20, 2, nil)
 	a := alloc(t, h, 1)
 	alloc(t, h, 1)
@@ -55,17 +55,17 @@ func TestNoMoreBlocksThanTheHeapMayHave(t *testing.T) {
 	alloc(t, h, 1)
 }
 
-func TestRefusalsSayWhatToDo(t *testing.T) {
+func TestErrorsNameTheRemedy(t *testing.T) {
 	h := newHeap(t, 4*Granule, 0, nil)
 	_, err := h.Alloc(4*Granule + 1)
 	require.ErrorIs(t, err, ErrTooLarge)
 	require.ErrorContains(t, err, "block of 257 bytes, heap of 256; open with a larger heap")
 	_, err = h.Alloc(-1)
 	require.ErrorIs(t, err, ErrInvalid)
-	require.ErrorContains(t, ErrFull, "wait until the other end frees")
+	require.ErrorContains(t, ErrFull, "wait until the peer frees")
 }
 
-func TestAddressesAreGoodOnceAndAtTheirHeapOnly(t *testing.T) {
+func TestAddressesAreValidOnceAndInTheirHeapOnly(t *testing.T) {
 	h, other := newHeap(t, 4*Granule, 0, nil), newHeap(t, 4*Granule, 0, nil)
 	h.generation, other.generation = 7, 1<<39
 	a := alloc(t, h, 1)
@@ -122,7 +122,7 @@ func TestTagsThatAreNotWholeSentBlocksChangeNothing(t *testing.T) {
 	require.Equal(t, 2, h.Stats().Holes)
 }
 
-func TestStatsTellOccupancyAndFragmentation(t *testing.T) {
+func TestStatsCountOccupancyAndFragmentation(t *testing.T) {
 	h := newHeap(t, 10*Granule, 0, nil)
 	require.Zero(t, h.Stats().Fragmentation())
 	a := alloc(t, h, 100) // 0-1
@@ -138,7 +138,7 @@ func TestStatsTellOccupancyAndFragmentation(t *testing.T) {
 	require.Zero(t, h.Stats().Fragmentation(), "nothing is free")
 }
 
-func TestBooksGrowWithUseAndNotWithWhatMayBe(t *testing.T) {
+func TestBooksGrowWithUseNotWithTheLimit(t *testing.T) {
 	h := newHeap(t, MaxHeap, 1<<20, nil)
 	for range 4 {
 		alloc(t, h, 1)
@@ -162,7 +162,7 @@ func fragment(t testing.TB, h *Heap, blocks int) {
 		keep := alloc(t, h, 1)
 		require.Equal(t, 2*i*Granule, keep.Offset())
 		require.NoError(t, h.Send(keep))
-		if i > 0 { // only now, so that the gap does not join what is above
+		if i > 0 { // only now, so that the gap does not join the hole above
 			require.NoError(t, h.Free(gap))
 		}
 		gap = alloc(t, h, 1)
@@ -198,7 +198,7 @@ func TestTheSteadyStateAllocatesNothing(t *testing.T) {
 }
 
 // An address that is made up may be like what stands at the head of the books.
-func TestNothingIsHandedAtAMadeUpAddress(t *testing.T) {
+func TestHandRefusesInventedAddresses(t *testing.T) {
 	h, err := New(Config{Size: 4096})
 	require.NoError(t, err)
 	for generation := range generation(8) {
@@ -211,6 +211,6 @@ func TestNothingIsHandedAtAMadeUpAddress(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, 100, n)
 	_, ok = h.Hand(a)
-	require.False(t, ok, "it is the other end's")
+	require.False(t, ok, "it is the reader's")
 	require.NoError(t, h.Release(0, 2))
 }

@@ -3,8 +3,8 @@ package rmalloc
 import "fmt"
 
 // Held are the blocks that a reader was notified of and has not freed: its own
-// books, by which a stale address is found at the end where it is used. The
-// other end says where blocks lie, so Take trusts nothing.
+// books, which refuse a stale address at the end that uses it. The writer says
+// where blocks lie, so Take trusts nothing.
 type Held struct {
 	table
 	generation generation
@@ -13,8 +13,8 @@ type Held struct {
 	live       int
 }
 
-// NewHeld returns the books of a heap of size bytes, for at most blocks blocks
-// at a time, with none in them. It takes room as it grows.
+// NewHeld returns empty books of a heap of size bytes, for at most blocks blocks
+// at a time. They allocate as they grow.
 func NewHeld(size, blocks int) (*Held, error) {
 	c, err := Config{Size: size, Blocks: blocks}.withDefaults()
 	if err != nil {
@@ -38,7 +38,7 @@ func (h *Held) Take(offset, length int) (Addr, error) {
 }
 
 // Name gives a block of length bytes that begins at granule offset an address, by
-// which Enter makes it known. It touches nothing that the other methods do: the
+// which Enter makes it known. It touches no state of the other methods: the
 // goroutine that is notified of blocks needs no lock for it. ErrCorrupt: the block
 // reaches beyond the heap.
 func (h *Held) Name(offset, length int) (Addr, error) {
@@ -49,10 +49,9 @@ func (h *Held) Name(offset, length int) (Addr, error) {
 	return at(uint32(offset), h.generation), nil
 }
 
-// Enter makes a block known that Name has named with the same length. ErrCorrupt: a
-// block that begins there is held already, or more are held than the heap may have.
-// (That a block begins within another is found by Pending, when both have been
-// freed.)
+// Enter records a block that Name has named with the same length. ErrCorrupt: the
+// books have a block that begins there, or as many as the heap may have. (If a
+// block begins within another, Pending finds it once both have been freed.)
 func (h *Held) Enter(a Addr, length int) error {
 	if h.find(a.granule()) != 0 {
 		return fmt.Errorf("%w: another block at granule %d, which is in use", ErrCorrupt, a.granule())
@@ -67,8 +66,8 @@ func (h *Held) Enter(a Addr, length int) error {
 	return nil
 }
 
-// Range returns where in the heap a block begins and how long it is, in bytes.
-// ErrStale: no such block is held (any more).
+// Range returns the offset of a block in the heap and its length, in bytes.
+// ErrStale: the reader holds no such block (any more).
 func (h *Held) Range(a Addr) (offset, length int, err error) {
 	i := h.lookup(a)
 	if i == 0 {
@@ -77,8 +76,8 @@ func (h *Held) Range(a Addr) (offset, length int, err error) {
 	return a.Offset(), int(h.spans[i].bytes), nil
 }
 
-// Free strikes a block and returns the granules that it took, for Pending or a
-// tag. ErrStale: no such block is held (any more).
+// Free takes a block off the books and returns its granules, for Pending or a
+// tag. ErrStale: the reader holds no such block (any more).
 func (h *Held) Free(a Addr) (Range, error) {
 	i := h.lookup(a)
 	if i == 0 {
@@ -91,5 +90,5 @@ func (h *Held) Free(a Addr) (Range, error) {
 	return r, nil
 }
 
-// Len returns how many blocks are held.
+// Len returns the number of held blocks.
 func (h *Held) Len() int { return h.live }

@@ -1,12 +1,12 @@
 package rmalloc
 
-// Holes are the free ranges of a heap in address order, no two of them adjacent,
-// as a Policy sees them.
+// Holes are the free ranges of a heap in address order, no two of them adjacent.
+// A Policy gets them.
 //
-// Blocks and holes together are a circular list in address order, so that a
-// block's neighbours are at hand when it is freed (boundary tags: Knuth, TAOCP
-// vol. 1, section 2.5, algorithm C). Slot 0, which is neither, closes the circle;
-// it is the head of the list of holes too, which runs through holes only.
+// Blocks and holes together are a circular list in address order, so that Free
+// finds a block's neighbors at once (boundary tags: Knuth, TAOCP vol. 1, section
+// 2.5, algorithm C). Slot 0, which is neither, closes the circle. It is the head
+// of the list of holes, too, which links holes only.
 type Holes struct {
 	table
 	rover    Hole
@@ -14,16 +14,16 @@ type Holes struct {
 	granules uint32
 }
 
-// A Hole stands for one free range until the heap changes.
+// A Hole names one free range until the heap changes.
 type Hole int32
 
-// NoHole comes after the last hole.
+// NoHole follows the last hole.
 const NoHole Hole = 0
 
 // newHoles returns the holes of a heap without blocks: one.
 func newHoles(granules uint32, blocks int) Holes {
 	h := Holes{table: newTable(2*blocks + 2)} // the head, the blocks, and a hole around each
-	h.spans[0].addr = 1                       // no hole, so that nothing coalesces with it
+	h.spans[0].addr = 1                       // no hole, so that no span coalesces with it
 	i := h.slot()
 	h.spans[i].count = granules
 	h.link(i, 0)
@@ -37,25 +37,24 @@ func (h *Holes) First() Hole { return Hole(h.spans[0].after) }
 // Next returns the hole above, or NoHole.
 func (h *Holes) Next(hole Hole) Hole { return Hole(h.spans[hole].after) }
 
-// Rover returns where the last allocation left off: the hole that remained of
-// the one it took from, or, when it took all, the next one above; NoHole means
-// that there was none above. A rover that coalesces with its neighbours stays
-// the rover.
+// Rover returns the hole that remained of the one that the last allocation took
+// from. If none remained, it returns the next hole above, and NoHole if there was
+// none above. A rover that coalesces with its neighbours stays the rover.
 func (h *Holes) Rover() Hole { return h.rover }
 
 // Count returns the size of a hole, in granules.
 func (h *Holes) Count(hole Hole) int { return int(h.spans[hole].count) }
 
-// Offset returns where a hole begins, in granules.
+// Offset returns the offset of a hole in the heap, in granules.
 func (h *Holes) Offset(hole Hole) int { return int(h.spans[hole].addr.granule()) }
 
-// Len returns how many holes there are.
+// Len returns the number of holes.
 func (h *Holes) Len() int { return h.number }
 
 // Granules returns the size of all holes together.
 func (h *Holes) Granules() int { return int(h.granules) }
 
-// fits reports whether hole is one, of count granules at least.
+// fits reports whether hole is a hole of at least count granules.
 func (h *Holes) fits(hole Hole, count int) bool {
 	return hole > 0 && int(hole) < len(h.spans) && h.spans[hole].hole() && h.Count(hole) >= count
 }
@@ -123,7 +122,7 @@ func (h *Holes) holeBelow(i int32) int32 {
 	}
 }
 
-// file puts span i among the holes, after hole below.
+// file enters span i into the list of holes, after hole below.
 func (h *Holes) file(i, below int32) {
 	above := h.spans[below].after
 	h.spans[i].before, h.spans[i].after = below, above
@@ -131,21 +130,21 @@ func (h *Holes) file(i, below int32) {
 	h.number++
 }
 
-// unfile takes span i out from among the holes.
+// unfile takes span i out of the list of holes.
 func (h *Holes) unfile(i int32) {
 	s := &h.spans[i]
 	h.spans[s.before].after, h.spans[s.after].before = s.after, s.before
 	h.number--
 }
 
-// link puts span i into address order, after span below.
+// link enters span i into address order, after span below.
 func (h *Holes) link(i, below int32) {
 	above := h.spans[below].next
 	h.spans[i].prev, h.spans[i].next = below, above
 	h.spans[below].next, h.spans[above].prev = i, i
 }
 
-// unlink takes span i out of the list and gives its slot back.
+// unlink takes span i out of address order and gives its slot back.
 func (h *Holes) unlink(i int32) {
 	s := &h.spans[i]
 	h.spans[s.prev].next, h.spans[s.next].prev = s.next, s.prev

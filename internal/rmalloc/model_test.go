@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A model is the heap as one would write it without a thought for speed: a map
-// of granules. What a Heap does must be what it does.
+// A model is a heap written without a thought for speed: a map of granules. A
+// Heap must behave like its model.
 type model struct {
 	policy string
 	limit  int
@@ -165,7 +165,7 @@ func (m *model) clear(a Addr) {
 	}
 }
 
-// stats are what the heap's own must be, but for the size of its books.
+// stats returns the expected Stats of the heap, except for the size of its books.
 func (m *model) stats() Stats {
 	s := Stats{Size: len(m.owner) * Granule, Blocks: len(m.blocks)}
 	for _, b := range m.blocks {

@@ -1,9 +1,9 @@
 package rmalloc
 
-// NextFit takes the first hole that is large enough, going up from where the
-// last allocation left off, and around once. It is the default: in a pipe whose
-// blocks are freed about in the order they were allocated, the first hole it
-// looks at fits, so it costs the same however many blocks there are.
+// NextFit takes the first hole that is large enough, going up from the place of
+// the last allocation, and around once. It is the default. If a pipe's blocks are
+// freed about in the order of their allocation, the first hole fits, so the cost
+// does not grow with the number of blocks.
 //
 // Source: Knuth, TAOCP vol. 1, section 2.5, exercise 6 (the roving pointer); slide
 // 18.

@@ -12,12 +12,12 @@ type Range struct {
 
 func (r Range) end() int { return r.Offset + r.Count }
 
-// Pending are the ranges that were freed and not yet announced, in address
-// order. Neighbours become one, so that the tags of many blocks are few words:
-// "coalesce tags from a sorted free list" (slide 22).
+// Pending are the freed ranges that were not yet announced, in address order.
+// Neighbors become one, so that the tags of many blocks are few words: "coalesce
+// tags from a sorted free list" (slide 22).
 //
-// Insert costs a binary search and a move of the ranges above; blocks that are
-// freed in order are appended, and mostly join the last range.
+// Insert costs a binary search and a move of the ranges above. Blocks freed in
+// order are appended, and mostly join the last range.
 type Pending struct {
 	ranges   []Range
 	limit    int
@@ -25,15 +25,15 @@ type Pending struct {
 	blocks   int
 }
 
-// NewPending returns an empty list of at most limit ranges. It takes room as it
+// NewPending returns an empty list of at most limit ranges. It allocates as it
 // grows.
 func NewPending(limit int) *Pending { return &Pending{limit: limit} }
 
 // Insert adds a freed block: count granules from granule offset on.
 //
-// ErrCorrupt: a part of it is pending already, so blocks overlapped. ErrFull:
-// there are as many ranges as there may be, and it is no neighbour of one; Drain
-// first. ErrInvalid: it lies in no heap. After an error nothing has changed.
+// ErrCorrupt: a part of it is pending already, so two blocks overlapped. ErrFull:
+// the list has limit ranges, and the block is no neighbor of one; Drain first.
+// ErrInvalid: no heap has such granules. After an error the list is unchanged.
 func (p *Pending) Insert(offset, count int) error {
 	if offset < 0 || count <= 0 || count > MaxGranules || offset > MaxGranules-count {
 		return fmt.Errorf("%w: freed range of %d granules from %d on", ErrInvalid, count, offset)
@@ -79,16 +79,16 @@ func (p *Pending) above(offset int) int {
 	return lo
 }
 
-// Len returns how many ranges there are.
+// Len returns the number of ranges.
 func (p *Pending) Len() int { return len(p.ranges) }
 
 // Granules returns the size of all ranges together.
 func (p *Pending) Granules() int { return p.granules }
 
-// Blocks returns how many blocks were inserted since the last Drain.
+// Blocks returns the number of blocks inserted since the last Drain.
 func (p *Pending) Blocks() int { return p.blocks }
 
-// Drain appends the ranges to dst in address order, and there are none left.
+// Drain appends the ranges to dst in address order, and empties the list.
 func (p *Pending) Drain(dst []Range) []Range {
 	dst = append(dst, p.ranges...)
 	p.ranges, p.granules, p.blocks = p.ranges[:0], 0, 0

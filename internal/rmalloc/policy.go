@@ -1,6 +1,6 @@
 package rmalloc
 
-// A Policy chooses the hole from whose lower end the next block is cut. It
+// A Policy chooses a hole; the heap cuts the next block from its lower end. It
 // holds no state of a heap: one value serves any number of them.
 type Policy interface {
 	// Choose returns a hole of at least count granules, or NoHole. It must end,

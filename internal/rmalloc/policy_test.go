@@ -38,7 +38,7 @@ func places(t testing.TB, h *Heap, counts ...int) (granule []int) {
 }
 
 // The holes of all of these: 6 at 1, 3 at 8, 9 at 12, 3 at 22.
-func TestPoliciesPlaceAsTheyAreCalled(t *testing.T) {
+func TestPoliciesPlaceBlocksByTheirName(t *testing.T) {
 	for _, c := range []struct {
 		policy Policy
 		counts []int
@@ -67,7 +67,7 @@ func TestNextFitGoesOnFromAHoleThatGrewDownwards(t *testing.T) {
 	require.Equal(t, []int{11}, places(t, h, 1), "freed holes further down wait for their turn")
 }
 
-func TestNextFitGoesOnFromTheHoleInWhichItsOwnIsAbsorbed(t *testing.T) {
+func TestNextFitGoesOnFromTheHoleThatAbsorbedItsOwn(t *testing.T) {
 	h := layout(t, NextFit{}, 2, 2, 2) // at 1, 4, 7
 	between := h.addressAt(t, 6)       // the block between the last two
 	require.Equal(t, []int{1, 4}, places(t, h, 2, 1), "the rover is at 5")

@@ -1,14 +1,14 @@
 package rmalloc
 
-// A Verdict says what a word is that was loaded from a ring.
+// A Verdict classifies a word that was loaded from a ring.
 type Verdict uint8
 
 const (
-	// NotYet: the entry still holds what it held a lap ago. Look again later.
+	// NotYet: the entry still holds the word of the lap before. Look again later.
 	NotYet Verdict = iota
 	// Ready: the entry is the next one, and valid.
 	Ready
-	// Skipped: its writer left the entry out. Look at the next one.
+	// Skipped: the writer of the ring left the entry out. Look at the next one.
 	Skipped
 	// Corrupt: no writer that keeps the rules leaves such a word.
 	Corrupt
@@ -28,9 +28,9 @@ func (v Verdict) String() string {
 
 // A Cursor is a position in a ring of words, at either end of it.
 //
-// The first lap is 1; laps go round after 255 to 0. Where each entry is written
-// in each lap, an entry holds the word of this lap or of the last one, and eight
-// bits tell them apart from each other, and from most that is neither.
+// The first lap is 1; laps go round after 255 to 0. If the writer stores each
+// entry in each lap, an entry holds the word of this lap or of the last one.
+// Eight bits tell these two apart, and refuse most other words.
 type Cursor struct {
 	capacity int
 	index    int
@@ -42,16 +42,16 @@ type Cursor struct {
 // at least 1.
 func NewCursor(capacity int) Cursor { return Cursor{capacity: capacity, lap: 1} }
 
-// Index returns the entry that comes next, counted from 0.
+// Index returns the next entry, counted from 0.
 func (c *Cursor) Index() int { return c.index }
 
-// Lap returns the lap in which it comes.
+// Lap returns the lap of the next entry.
 func (c *Cursor) Lap() uint8 { return c.lap }
 
-// Count returns how many entries lie behind, over all laps.
+// Count returns the number of entries behind the cursor, over all laps.
 func (c *Cursor) Count() uint64 { return c.count }
 
-// Left returns how many entries there are up to the ring's end.
+// Left returns the number of entries up to the ring's end.
 func (c *Cursor) Left() int { return c.capacity - c.index }
 
 // Step goes on by one entry.

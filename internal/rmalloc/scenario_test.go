@@ -38,8 +38,8 @@ func release(t testing.TB, h *Heap, a Addr, n int) {
 	require.NoError(t, h.Release(a.Offset()/Granule, Granules(n)))
 }
 
-// What no ring can do: A and C are kept while B's memory is used again.
-func TestABlockFreedBetweenTwoThatAreKeptIsUsedAgain(t *testing.T) {
+// A ring cannot do this: A and C are kept while B's memory is used again.
+func TestABlockFreedBetweenTwoLiveOnesIsUsedAgain(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p Policy) {
 		const n = 1000
 		h := newHeap(t, 3*1024, 0, p)

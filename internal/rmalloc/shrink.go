@@ -2,10 +2,11 @@ package rmalloc
 
 import "fmt"
 
-// Shrink leaves the caller the first n bytes of a block that was not sent. The
-// granules behind them are free.
+// Shrink leaves the caller the first n bytes of a block that was not sent. It
+// frees the granules behind them.
 //
-// ErrStale: the caller owns no such block (any more). ErrInvalid: it is shorter.
+// ErrStale: the caller owns no such block (any more). ErrInvalid: the block is
+// shorter.
 func (h *Heap) Shrink(a Addr, n int) error {
 	i := h.owned(a)
 	if i == 0 {
@@ -23,8 +24,8 @@ func (h *Heap) Shrink(a Addr, n int) error {
 	return nil
 }
 
-// split leaves a span its first granules; the others become a hole, or part of the
-// one above. A block has at most one hole above it, so that there are slots enough.
+// split leaves a span its first granules; the rest becomes a hole, or part of the
+// one above. A block has at most one hole above it, so enough slots are left.
 func (h *Holes) split(i int32, keep uint32) {
 	s := &h.spans[i]
 	rest, begin := s.count-keep, at(s.addr.granule()+keep, 0)

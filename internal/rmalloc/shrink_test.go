@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhatABlockGivesUpIsAllocatedNext(t *testing.T) {
+func TestShrinkFreesGranulesForTheNextBlock(t *testing.T) {
 	h, err := New(Config{Size: 10 * Granule, Blocks: 10})
 	require.NoError(t, err)
 	a, err := h.Alloc(10 * Granule)

@@ -4,18 +4,18 @@ package rmalloc
 type Stats struct {
 	Size     int // bytes of the heap
 	Blocks   int // live: allocated, or sent and not released
-	Payload  int // bytes that the live blocks were asked for
-	Used     int // bytes that they take, in whole granules
+	Payload  int // bytes that Alloc was asked for, in live blocks
+	Used     int // bytes of live blocks, in whole granules
 	Holes    int // free ranges
 	Largest  int // bytes of the largest one
 	Overhead int // bytes of the books themselves
 }
 
-// Free returns the bytes that no block takes.
+// Free returns the bytes outside of blocks.
 func (s Stats) Free() int { return s.Size - s.Used }
 
-// Fragmentation returns 1 - Largest/Free: 0 when what is free lies in one piece
-// (or nothing is free), near 1 when it lies in crumbs.
+// Fragmentation returns 1 - Largest/Free: 0 if the free memory lies in one piece
+// (or none is free), near 1 if it lies in tiny holes.
 func (s Stats) Fragmentation() float64 {
 	if s.Free() == 0 {
 		return 0
@@ -23,7 +23,7 @@ func (s Stats) Fragmentation() float64 {
 	return 1 - float64(s.Largest)/float64(s.Free())
 }
 
-// Stats returns how full the heap is. It looks at each hole.
+// Stats returns the heap's occupancy. It reads each hole.
 func (h *Heap) Stats() Stats {
 	s := Stats{
 		Size:     h.config.Size,
@@ -39,5 +39,5 @@ func (h *Heap) Stats() Stats {
 	return s
 }
 
-// Config returns what the heap was made of, with the defaults filled in.
+// Config returns the heap's Config, with the defaults filled in.
 func (h *Heap) Config() Config { return h.config }

@@ -4,7 +4,7 @@ import "math/bits"
 
 // A span describes a piece of the heap: a block, or a hole between blocks.
 type span struct {
-	addr  Addr   // where it begins; a hole has generation 0
+	addr  Addr   // its place; a hole has generation 0
 	count uint32 // granules
 	bytes uint32 // a block's payload, with sentBit
 
@@ -12,21 +12,21 @@ type span struct {
 	before, after int32 // a hole: the holes around it; a block: after is next in its bucket
 }
 
-// sentBit marks a block, in span.bytes, that belongs to the other end. MaxBlock
+// sentBit marks a block, in span.bytes, that belongs to the reader. MaxBlock
 // leaves the bit free.
 const sentBit = 1 << 31
 
 func (s *span) hole() bool { return s.addr&generationMask == 0 }
 
-// A table holds spans in slots that are used again, and finds blocks by the
-// granule at which they begin: a hash table chained through the spans. Slot 0
-// belongs to whoever embeds the table; as the end of every chain, 0 is "none".
+// A table holds spans in slots that it uses again, and finds blocks by their
+// first granule: a hash table chained through the spans. The type that embeds the
+// table owns slot 0; as the end of every chain, 0 means "none".
 type table struct {
 	spans   []span
 	buckets []int32
 	unused  int32 // slots to use again, linked by next
 	shift   uint8 // 32 - log2(len(buckets))
-	limit   int   // slots that there can be
+	limit   int   // largest number of slots
 }
 
 func newTable(limit int) table {
@@ -36,7 +36,7 @@ func newTable(limit int) table {
 	return t
 }
 
-// slot returns a slot that nobody uses. Pointers into spans do not survive it.
+// slot returns an unused slot. Pointers into spans do not survive it.
 func (t *table) slot() int32 {
 	if i := t.unused; i != 0 {
 		t.unused = t.spans[i].next
@@ -56,13 +56,12 @@ func (t *table) drop(i int32) {
 	t.unused = i
 }
 
-// resize moves everything into room for n spans. No slot is unused: that is why
-// the table must grow.
+// resize moves all spans into room for n. Its caller has used all slots.
 func (t *table) resize(n int) {
 	spans := make([]span, len(t.spans), n)
 	copy(spans, t.spans)
 	t.spans = spans
-	lg := bits.Len(uint(n-1) / 2) // as many buckets as half the slots, or up to twice that
+	lg := bits.Len(uint(n-1) / 2) // buckets for half as many slots, up to twice that
 	t.buckets, t.shift = make([]int32, 1<<lg), uint8(32-lg)
 	for i := 1; i < len(spans); i++ {
 		if !spans[i].hole() {
@@ -72,19 +71,19 @@ func (t *table) resize(n int) {
 }
 
 // bucket spreads granules by Fibonacci hashing (Knuth, TAOCP vol. 3, section
-// 6.4), under which neighbours do not collide.
+// 6.4), under which neighbors do not collide.
 func (t *table) bucket(granule uint32) *int32 {
 	return &t.buckets[granule*0x9E3779B1>>t.shift]
 }
 
-// enter makes block i known by where it begins.
+// enter records block i under its first granule.
 func (t *table) enter(i int32) {
 	s := &t.spans[i]
 	head := t.bucket(s.addr.granule())
 	s.after, *head = *head, i
 }
 
-// remove makes block i unknown.
+// remove removes that record of block i.
 func (t *table) remove(i int32) {
 	s := &t.spans[i]
 	link := t.bucket(s.addr.granule())

@@ -1,6 +1,6 @@
 package rmalloc
 
-// A tag is the word of a Range that was freed:
+// A tag is the word of a freed Range:
 //
 //	bits 56..63  lap of the tag ring
 //	bits 49..55  zero
@@ -18,14 +18,14 @@ func (r Range) Tag(lap uint8) uint64 {
 	return uint64(lap)<<lapShift | uint64(r.Offset)<<tagOffsetShift | uint64(r.Count)
 }
 
-// SkipTag returns the word of an entry that is left out.
+// SkipTag returns the word of a skipped entry.
 func SkipTag(lap uint8) uint64 { return Range{}.Tag(lap) }
 
 func decodeTag(word uint64) Range {
 	return Range{Offset: int(word >> tagOffsetShift & tagOffsetMask), Count: int(word & tagCountMask)}
 }
 
-// judgeTag says what a word of the expected lap is, in a heap of total granules.
+// judgeTag classifies a word of the expected lap, in a heap of total granules.
 func judgeTag(word uint64, total int) (Range, Verdict) {
 	r := decodeTag(word)
 	switch {

@@ -34,7 +34,7 @@ func TestBatchesAreInvalidBeyondTheNumberOfBlocks(t *testing.T) {
 }
 
 // A batch that leaves entries out is seen by both kinds of takers.
-func TestEntriesLeftOutAreSeen(t *testing.T) {
+func TestTakerSkipsEntriesThatTheWriterSkipped(t *testing.T) {
 	const size = 16 * Granule
 	one := Range{1, 1}
 	byWords, byCounter := NewTagTaker(size, 3), NewTagTaker(size, 3)
@@ -72,7 +72,7 @@ func TestEntriesLeftOutAreSeen(t *testing.T) {
 	require.Equal(t, Ready, verdict)
 }
 
-func TestWordsAndCountersThatCannotBeAreCorrupt(t *testing.T) {
+func TestImpossibleWordsAndCountersAreCorrupt(t *testing.T) {
 	const size = 16 * Granule
 	good := Range{15, 1}.Tag(1)
 	for _, word := range []uint64{
@@ -96,7 +96,7 @@ func TestWordsAndCountersThatCannotBeAreCorrupt(t *testing.T) {
 	require.Equal(t, Corrupt, verdict, "skips are zeros for a taker by counter")
 }
 
-func TestTheCounterGoesRound(t *testing.T) {
+func TestTheCounterWrapsAround(t *testing.T) {
 	ring, taker := NewTagRing(1), NewTagTaker(Granule, 1)
 	ring.cursor.count, taker.cursor.count = 1<<32-2, 1<<32-2
 	for range 5 {
@@ -112,8 +112,9 @@ func TestVerdictsHaveNames(t *testing.T) {
 	require.Equal(t, "not yet ready skipped corrupt", NotYet.String()+" "+Ready.String()+" "+Skipped.String()+" "+Corrupt.String())
 }
 
-// FuzzTag lets the input be the ring, by words and by counter: whatever comes,
-// a taker steps on by what it took only, and takes only what is in the heap.
+// FuzzTag lets the input play the ring, by words and by counter. For any input, a
+// taker steps on only by the entries that it took, and takes only ranges of the
+// heap.
 func FuzzTag(f *testing.F) {
 	f.Add(uint64(0), uint32(0), uint8(0))
 	f.Add(Range{3, 4}.Tag(1), uint32(1), uint8(1))

@@ -1,7 +1,7 @@
 package rmalloc
 
-// WorstFit takes the largest hole, the lowest of equals, so that what remains
-// of it is of use still. It leaves no crumbs, and soon no large hole either.
+// WorstFit takes the largest hole, the lowest of equal ones, so that the rest of
+// it is still of use. It leaves no tiny holes, and soon no large hole either.
 //
 // Source: Knuth, TAOCP vol. 1, section 2.5, exercises; slide 20.
 type WorstFit struct{}
