@@ -13,7 +13,8 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// runBody is what a rank of such a job does. It returns the exit code.
+// runBody runs the body of this rank of a job of processes. It returns the exit
+// code.
 func runBody(name string, bodies map[string]Body) int {
 	body, ok := bodies[name]
 	if !ok {

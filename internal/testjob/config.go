@@ -18,20 +18,20 @@ import (
 type Config struct {
 	Provider string // loop, shm, tcp, ibv or auto
 	Queued   bool   // mapping is off: every operation goes through a queue pair
-	NIC      bool   // only what RDMA NICs are able to do
-	Atomics  string // by whom on NICs: "" and cpu, or nic
+	NIC      bool   // only the capabilities of RDMA NICs
+	Atomics  string // the NIC's atomics: "" and cpu, or nic
 	Shallow  bool   // queues of 8 requests
-	Refusing bool   // queues that are full now and then, whatever is in them
+	Refusing bool   // queues that refuse posts now and then, whatever their content
 	Ranks    int
-	// Hosts has a letter for each rank's pretended host, such as "aab"; "" is one
-	// host for all. Between them Provider auto takes tcp.
+	// Hosts has a character for each rank's pretended host, such as "aab"; "" is
+	// one host for all. Provider auto takes tcp between them.
 	Hosts string
 }
 
 // heap is small, so that leaks show, and large enough for every test.
 const heap = 256 << 20
 
-// Options returns what makes runtime.RunLocal run this configuration.
+// Options returns the options by which runtime.RunLocal runs this configuration.
 func (c Config) Options() []runtime.Option {
 	opts := []runtime.Option{runtime.WithProvider(c.Provider), runtime.WithHeap(heap)}
 	if c.Queued {
@@ -49,7 +49,7 @@ func (c Config) Options() []runtime.Option {
 	return opts
 }
 
-// nic is what RDMA NICs lack, without any fault.
+// nic hides the capabilities that RDMA NICs lack, without any fault.
 var nic = faulty.Plan{HideMapper: true, HideCanceler: true, HideExtendedAtomics: true, HideAppliedWrites: true,
 	HideCoherentAtomics: true,
 	NeedLocalKeys:       true, MaxInline: 256}
@@ -71,7 +71,7 @@ func (c Config) plan() (plan faulty.Plan) {
 	return plan
 }
 
-// Mapped tells whether ranks reach each other's memory by loads and stores.
+// Mapped reports whether ranks reach each other's memory by loads and stores.
 func (c Config) Mapped() bool {
 	return !c.Queued && !c.NIC && (c.Provider == "loop" || c.Provider == "shm")
 }
@@ -119,8 +119,8 @@ func Transports(n int) []Config {
 	return list
 }
 
-// Strained lists transports whose queues are often full, for jobs of n ranks. Full queues
-// show what waits for room in vain.
+// Strained lists transports whose queues are often full, for jobs of n ranks. A wait for
+// room that never ends shows there.
 func Strained(n int) []Config {
 	return []Config{
 		{Provider: "tcp", Shallow: true, Ranks: n},
@@ -130,12 +130,12 @@ func Strained(n int) []Config {
 	}
 }
 
-// onDevices tells that this machine has RDMA devices and this test binary can
-// use them: then tests run on those too.
+// onDevices reports that this machine has RDMA devices and this test binary can
+// use them: then tests run on them, too.
 var onDevices = ibv.Built && len(ibv.Present()) > 0
 
-// Apart lists ways to run jobs of 1 to 8 ranks on pretended hosts, whose members are
-// alone, as many as elsewhere, more, or mixed.
+// Apart lists ways to run jobs of 1 to 8 ranks on pretended hosts. A host has one
+// rank, as many as the rest, more, or a mixture of these.
 func Apart() []Config {
 	var list []Config
 	for i, hosts := range [...]string{"abbb", "aabbb", "aabb", "abcc", "abab", "aabbccc", "abcabcab", "aaaabbbb", "aab", "abbaab", "a", "ab"} {
@@ -163,14 +163,15 @@ func EachApart(t *testing.T, f func(t *testing.T, c Config)) {
 // neither.
 var sizes = [...]int{1, 2, 3, 4, 5, 7, 8}
 
-// only returns those of the configurations, strained ones among them, that GOPGAS_ONLY
-// names: its value is a part of their names, such as "shallow". It is nil without one.
+// only returns the configurations, strained ones among them, that GOPGAS_ONLY selects:
+// its value is a part of their names, such as "shallow". It returns nil if the
+// variable is not set.
 func only(counts []int) (list []Config) {
 	part := os.Getenv("GOPGAS_ONLY")
 	if part == "" {
 		return nil
 	}
-	list = []Config{} // perhaps none
+	list = []Config{} // not nil, even if no name matches
 	for _, n := range counts {
 		for _, c := range append(Transports(n), Strained(n)...) {
 			if strings.Contains(c.String(), part) {
@@ -181,7 +182,8 @@ func only(counts []int) (list []Config) {
 	return list
 }
 
-// strained is the strained transport of n ranks that a test of this name runs on.
+// strained returns the strained transport of n ranks for a test whose name has
+// this hash.
 func strained(hash, n int) Config {
 	all := Strained(n)
 	return all[hash%len(all)]
@@ -193,12 +195,13 @@ func hashOf(name string) int {
 	return int(h.Sum32() >> 1)
 }
 
-// Soak tells whether tests shall take their time.
+// Soak reports whether tests shall take their time.
 func Soak() bool { return os.Getenv("GOPGAS_SOAK") == "1" }
 
-// Matrix lists the configurations of atLeast ranks or more that a test of this
-// name runs on: all of them when soaking, else a sample with every transport
-// and every number of ranks, and one that is strained; or those of GOPGAS_ONLY.
+// Matrix lists the configurations of atLeast ranks or more for a test of this
+// name. It lists all of them when soaking, else a sample with every transport and
+// every number of ranks, and one that is strained; with GOPGAS_ONLY it lists
+// those.
 func Matrix(name string, atLeast int) []Config {
 	shift := hashOf(name)
 	var counts []int
@@ -234,7 +237,7 @@ func Each(t *testing.T, atLeast int, f func(t *testing.T, c Config)) {
 }
 
 // EachTransport runs f as a subtest on every transport with n ranks, and on one that is
-// strained; or on those of GOPGAS_ONLY.
+// strained; with GOPGAS_ONLY on those.
 func EachTransport(t *testing.T, n int, f func(t *testing.T, c Config)) {
 	t.Helper()
 	list := only([]int{n})

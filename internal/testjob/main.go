@@ -29,7 +29,7 @@ func Main(m *testing.M, bodies map[string]Body) {
 	os.Exit(code)
 }
 
-// startNetpoller has the Go runtime open the descriptors that it keeps for good.
+// startNetpoller has the Go runtime open the descriptors that it never closes.
 func startNetpoller() {
 	if r, w, err := os.Pipe(); err == nil {
 		_, _ = r.Close(), w.Close()
@@ -48,7 +48,7 @@ func leaks(before map[string]string) (found []string) {
 	return append(found, heapMappings()...)
 }
 
-// openFiles returns what this process's descriptors name.
+// openFiles returns the names of this process's open descriptors.
 func openFiles() map[string]string {
 	files := map[string]string{}
 	dir, err := os.ReadDir("/proc/self/fd")

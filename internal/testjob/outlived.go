@@ -11,8 +11,9 @@ import (
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
-// outlived shows where goroutines wait when a job goes on after the watchdog ended
-// its context, and ends this process. The caller calls stop when the job is over.
+// outlived shows the goroutines' stacks and ends this process if a job goes on
+// after the watchdog has ended its context. The caller calls stop when the job is
+// over.
 func outlived(ctx context.Context) (stop func()) {
 	over := make(chan struct{})
 	context.AfterFunc(ctx, func() {

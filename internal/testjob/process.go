@@ -21,14 +21,14 @@ import (
 // envBody makes the test binary run one of its bodies instead of the tests.
 const envBody = "GOPGAS_TESTJOB_BODY"
 
-// A Job says how processes run a body.
+// A Job describes how processes run a body.
 type Job struct {
 	Ranks    int
-	Provider string   // "" takes what grun would: shm on one host
+	Provider string   // "" takes grun's default: shm on one host
 	Queued   bool     // mapping is off
 	Atomics  string   // as in Config
 	Hosts    string   // as in Config
-	Env      []string // NAME=value, for the ranks on top
+	Env      []string // NAME=value, for the ranks, in addition
 }
 
 // Processes lists the ways to run jobs of n processes.
@@ -54,14 +54,15 @@ func (j Job) String() string {
 	return name
 }
 
-// An Outcome is how a job of processes ended, and what its ranks printed.
+// An Outcome says how a job of processes ended, and holds the output of its
+// ranks.
 type Outcome struct {
 	launcher.Result
 	Output string
 }
 
-// Run runs the named body in processes and fails the test, showing what they
-// printed, unless all of them end well.
+// Run runs the named body in processes. It fails the test, with their output,
+// unless all of them end well.
 func (j Job) Run(t testing.TB, body string) {
 	t.Helper()
 	out := j.Try(t, body)
@@ -103,7 +104,8 @@ func (j Job) Try(t testing.TB, body string) Outcome {
 	return Outcome{result, out.String()}
 }
 
-// lock takes the host's lock on jobs of processes and returns what gives it back.
+// lock takes the host's lock on jobs of processes and returns a function that
+// releases it.
 func lock(t testing.TB) (unlock func()) {
 	name := filepath.Join(os.TempDir(), fmt.Sprintf("gopgas-testjob-%d.lock", os.Getuid()))
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)

@@ -10,12 +10,12 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A Rank is a job as one rank of a test sees it. A failed assertion ends it.
+// A Rank is the job of one rank of a test. A failed assertion ends it.
 type Rank struct {
 	*require.Assertions
 	Job   *runtime.Job
 	World *runtime.Team
-	Me, N int // this rank and how many there are
+	Me, N int // this rank, and the number of ranks
 	die   func()
 }
 
@@ -25,11 +25,11 @@ func (r *Rank) Right() int { return (r.Me + 1) % r.N }
 // Left returns the rank before this one.
 func (r *Rank) Left() int { return (r.Me + r.N - 1) % r.N }
 
-// Die ends this rank without a word: a process by SIGKILL, a goroutine by
-// Goexit, so it is called where the body runs.
+// Die ends this rank without a word: a process by SIGKILL, a goroutine by Goexit.
+// Call it in the goroutine of the body.
 func (r *Rank) Die() { r.die() }
 
-// A Body is what a rank of a test does.
+// A Body is the program of a rank of a test.
 type Body func(ctx context.Context, r *Rank)
 
 // Run runs body at every rank and fails the test unless all of them return and

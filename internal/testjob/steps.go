@@ -18,12 +18,12 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// RunLocal is runtime.RunLocal under a watchdog that looks at the steps of all ranks.
+// RunLocal is runtime.RunLocal under a watchdog that watches the steps of all ranks.
 func RunLocal(ctx context.Context, n int, body runtime.Body, opts ...runtime.Option) error {
 	return RunBy(ctx, func(ctx context.Context, body runtime.Body) error { return runtime.RunLocal(ctx, n, body, opts...) }, body)
 }
 
-// RunBy is RunLocal where run runs the ranks of this process.
+// RunBy is RunLocal with a function run that runs the ranks of this process.
 func RunBy(ctx context.Context, run func(context.Context, runtime.Body) error, body runtime.Body) error {
 	var s steps
 	ctx, stop := testwatch.With(ctx, s.sum)
@@ -32,15 +32,15 @@ func RunBy(ctx context.Context, run func(context.Context, runtime.Body) error, b
 	return run(ctx, s.counted(body))
 }
 
-// steps are those of the ranks of this process: what their fabrics count, and that
-// a body begins or ends.
+// steps counts the steps of the ranks of this process: those of their fabrics, and
+// the beginning and end of a body.
 type steps struct {
 	bodies atomic.Uint64
 	mu     sync.Mutex
 	ranks  []func() uint64
 }
 
-// counted returns a body whose rank's steps count.
+// counted returns a body that adds its rank's steps.
 func (s *steps) counted(body runtime.Body) runtime.Body {
 	return func(ctx context.Context, job *runtime.Job) error {
 		s.mu.Lock()
@@ -62,13 +62,12 @@ func (s *steps) sum() uint64 {
 	return n
 }
 
-// envSteps names the file in which the processes of a job tell each other their
-// steps.
+// envSteps names the file in which the processes of a job share their steps.
 const envSteps = "GOPGAS_TESTJOB_STEPS"
 
-// A stepsFile is that file: 8 bytes of each rank, and 8 that a rank writes whose
-// watchdog has ended its context. The test's watchdog counts those too, so that it
-// leaves ranks the time to say where they wait.
+// A stepsFile is that file: 8 bytes for each rank, and 8 that a rank writes after
+// its watchdog has ended its context. The test's watchdog counts those, too, so
+// that it leaves ranks the time to show where they wait.
 type stepsFile struct {
 	file  *os.File
 	ranks int
@@ -89,7 +88,7 @@ func (s *stepsFile) all() uint64 { return s.sum(s.ranks + 1) }
 
 func (s *stepsFile) sum(words int) (n uint64) {
 	b := make([]byte, 8*words)
-	_, _ = s.file.ReadAt(b, 0) // what cannot be read stands still
+	_, _ = s.file.ReadAt(b, 0) // an unreadable count stands still
 	for ; len(b) > 0; b = b[8:] {
 		n += binary.LittleEndian.Uint64(b)
 	}

@@ -59,7 +59,7 @@ func TestAJobWithoutStepsEnds(t *testing.T) {
 	require.ErrorIs(t, err, testwatch.ErrStuck)
 }
 
-func TestProcessesWithoutStepsSayWhereTheyWait(t *testing.T) {
+func TestProcessesWithoutStepsShowWhereTheyWait(t *testing.T) {
 	t.Setenv("GOPGAS_PATIENCE", "0.1")
 	out := Job{Ranks: 2}.Try(t, "hangs")
 	require.NotZero(t, out.ExitCode)

@@ -70,7 +70,7 @@ func TestRanksOfOneProcessRunOnEveryTransport(t *testing.T) {
 	})
 }
 
-func TestARankThatDiesIsTold(t *testing.T) {
+func TestTryReturnsTheDeathOfARank(t *testing.T) {
 	err := Config{Provider: "loop", Ranks: 2}.Try(t, func(ctx context.Context, r *Rank) {
 		if r.Me == 1 {
 			r.Die()

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Processes counts the starts, the ends and the seconds of CPU time of processes that a
-// test started and cannot look into. A process that waits in vain computes less than one
-// second within Patience. tells says whether an environment, whose entries end with zero
+// Processes counts the starts, the ends and the seconds of CPU time of processes whose
+// steps a test cannot read. A process that waits in vain computes less than one second
+// within Patience. tells reports whether an environment, whose entries end with zero
 // bytes, belongs to one of them.
 func Processes(tells func(environ []byte) bool) (steps func() uint64) {
 	return func() (n uint64) {
@@ -29,14 +29,14 @@ func Processes(tells func(environ []byte) bool) (steps func() uint64) {
 	}
 }
 
-// Marked tells of environments with an entry NAME=value.
+// Marked returns a tells for environments with an entry NAME=value.
 func Marked(entry string) (tells func(environ []byte) bool) {
 	return func(environ []byte) bool {
 		return bytes.Contains(append([]byte{0}, environ...), []byte("\x00"+entry+"\x00"))
 	}
 }
 
-// computed returns how long a process has computed, in hundredths of a second.
+// computed returns the CPU time of a process, in hundredths of a second.
 func computed(pid string) (ticks uint64) {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {

@@ -20,7 +20,7 @@ func run(t *testing.T, mark, script string) *exec.Cmd {
 	return cmd
 }
 
-func TestProcessesThatComeAndGoAreSteps(t *testing.T) {
+func TestStartsAndEndsOfProcessesAreSteps(t *testing.T) {
 	const mark = "TESTWATCH_TEST=comes and goes"
 	steps := Processes(Marked(mark))
 	require.Zero(t, steps())

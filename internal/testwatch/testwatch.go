@@ -1,5 +1,5 @@
 // Package testwatch ends a test that makes no progress, however long the test takes
-// as a whole.
+// altogether.
 //
 //	once a second:  steps moved        -> patience starts anew
 //	                steps stood still  -> one look less
@@ -7,8 +7,8 @@
 //
 // Steps are counts that stand still while all waits are in vain, such as
 // wait.Bell.Ended. A watchdog without steps bounds one wait: a test that waits
-// again takes another one. It counts looks, not the clock: a process that gets no
-// core does not look either, and loses no patience.
+// again takes a new one. It counts looks, not time: a process without a core does
+// not look, so it loses no patience.
 package testwatch
 
 import (
@@ -26,15 +26,16 @@ import (
 // ErrStuck is the cause of a context that a watchdog has ended.
 var ErrStuck = errors.New("watchdog: no step was made for too long: something that should have ended or failed did not")
 
-// looks is how often a watchdog looks in vain until it ends its context.
+// looks is the number of looks in vain after which a watchdog ends its context.
 const looks = 30
 
-// Patience returns how long a wait may last: 30 seconds, times GOPGAS_PATIENCE on
-// an emulated machine. It is for what takes a time, such as a socket's deadline.
+// Patience returns the bound of a wait: 30 seconds, times GOPGAS_PATIENCE on an
+// emulated machine. It serves calls that take a time, such as a socket's
+// deadline.
 func Patience() time.Duration { return looks * interval() }
 
-// Rounds returns how often a test repeats something: n times, or a fifth of that under
-// the race detector, which takes ten times as long.
+// Rounds returns the number of times that a test repeats something: n, or a fifth of
+// that under the race detector, which takes ten times as long.
 func Rounds(n int) int {
 	if Race {
 		return max(1, n/5)
@@ -61,8 +62,8 @@ func With(ctx context.Context, steps ...func() uint64) (watched context.Context,
 	return ctx, w.stop
 }
 
-// Context is With for a test, whose end stops the watchdog. The context outlasts
-// the test's own, so that cleanups may wait.
+// Context is With for a test; the end of the test stops the watchdog. The context
+// outlasts the test's own, so that cleanups may wait.
 func Context(t testing.TB, steps ...func() uint64) context.Context {
 	t.Helper()
 	ctx, stop := With(context.Background(), steps...)
@@ -70,11 +71,12 @@ func Context(t testing.TB, steps ...func() uint64) context.Context {
 	return ctx
 }
 
-// HeedSignals has the processes that this one starts heed signals which a shell has it
-// ignore: an interrupt, when the tests run in the background. A TestMain calls it.
+// HeedSignals has the child processes of this one heed signals that a shell made this
+// process ignore: an interrupt, if the tests run in the background. A TestMain calls
+// it.
 func HeedSignals() {
 	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP} {
-		if signal.Ignored(sig) { // a child inherits that, but not a handler
+		if signal.Ignored(sig) { // a child inherits ignoring, but not a handler
 			signal.Notify(make(chan os.Signal, 1), sig)
 		}
 	}
@@ -100,7 +102,7 @@ func (w *watchdog) tick() {
 	}
 }
 
-// look tells whether there is patience left.
+// look reports whether patience is left.
 func (w *watchdog) look() bool {
 	var sum uint64
 	for _, count := range w.steps {

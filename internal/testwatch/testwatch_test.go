@@ -27,7 +27,7 @@ func TestAContextEndsAfterLooksInVain(t *testing.T) {
 	require.ErrorIs(t, context.Cause(d.ctx), ErrStuck)
 }
 
-func TestAStepOfOneOfSeveralStartsPatienceAnew(t *testing.T) {
+func TestAStepOfOneSourceRestartsPatience(t *testing.T) {
 	var mine, theirs uint64
 	d := newWatchdog(t, func() uint64 { return mine }, func() uint64 { return theirs })
 	for i := range uint64(5) {
@@ -43,7 +43,7 @@ func TestAStepOfOneOfSeveralStartsPatienceAnew(t *testing.T) {
 	require.False(t, d.look())
 }
 
-func TestAStoppedWatchdogLooksNoMore(t *testing.T) {
+func TestAStoppedWatchdogDoesNotLook(t *testing.T) {
 	looked := 0
 	ctx, stop := With(t.Context(), func() uint64 { looked++; return 0 })
 	stop()

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// Load reads the table in a file, and tells it from others by the returned mark. A
-// table of another machine than this is ErrForeign.
+// Load reads the table in a file. The returned mark identifies its content. It
+// returns ErrForeign for a table of another machine.
 func Load(path string) (t *Table, mark string, err error) {
 	data, err := read(path)
 	if err != nil {
@@ -29,7 +29,7 @@ func Load(path string) (t *Table, mark string, err error) {
 	return t, fmt.Sprintf("%x", sha256.Sum256(data))[:8], nil
 }
 
-// read reads a file that is not too large to be a table.
+// read reads a file; it refuses one that is too large to be a table.
 func read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -39,8 +39,9 @@ func read(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxBytes+1))
 }
 
-// Save writes a table to a file, whose directory it makes. Whoever reads the file
-// meanwhile finds the table before or this one, and none that is half written.
+// Save writes a table to a file, and makes the file's directory. A process that
+// reads the file meanwhile finds the earlier table or this one, never a
+// half-written one.
 func (t *Table) Save(path string) error {
 	data, err := t.Encode()
 	if err != nil {
@@ -67,7 +68,7 @@ func (t *Table) Save(path string) error {
 	return err
 }
 
-// DefaultPath returns where the table of a machine is kept for this user.
+// DefaultPath returns the path of a machine's table for this user.
 func DefaultPath(m Machine) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -76,8 +77,8 @@ func DefaultPath(m Machine) (string, error) {
 	return filepath.Join(cache, "grun", "tuned", m.key()+".json"), nil
 }
 
-// Check returns an error for the file of a job's table that is not there; Off and
-// "" name none. Load reads and checks the content.
+// Check returns an error if the file of a job's table does not exist; Off and ""
+// name none. Load reads and checks the content.
 func Check(path string) error {
 	if path == "" || path == Off {
 		return nil

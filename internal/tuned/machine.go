@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// A Machine is what measurements hold for.
+// A Machine is the machine for which measurements hold.
 type Machine struct {
 	CPU   string `json:"cpu"`
-	Cores int    `json:"cores"` // all of them, whichever this process may run on
+	Cores int    `json:"cores"` // all of them, even those that this process may not run on
 	Arch  string `json:"arch"`
 }
 
-// cpuInfo is where the kernel describes processors.
+// cpuInfo is the kernel's description of processors.
 const cpuInfo = "/proc/cpuinfo"
 
-// Here returns the machine that this process runs on.
+// Here returns the machine of this process.
 func Here() (Machine, error) {
 	f, err := os.Open(cpuInfo)
 	if err != nil {
@@ -56,7 +56,7 @@ func (m Machine) String() string {
 	return fmt.Sprintf("%s, %d cores, %s", cpu, m.Cores, m.Arch)
 }
 
-// key names the machine's file.
+// key returns the name of the machine's file.
 func (m Machine) key() string {
 	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q %d %q", m.CPU, m.Cores, m.Arch)))[:16]
 }

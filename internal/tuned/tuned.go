@@ -1,6 +1,6 @@
-// Package tuned is the table in which grun tune keeps what it measured: by
-// which algorithm a machine does which collective call best. Later jobs on the
-// same machine choose by it.
+// Package tuned defines the table of grun tune's measurements: the best algorithm
+// of a machine for each collective call. Later jobs on the same machine choose by
+// it.
 //
 //	grun tune  -- Save -->  <cache>/grun/tuned/<machine>.json  -- grun -->  GRUN_TUNED=<file>  -- Load -->  collectives
 //
@@ -15,18 +15,18 @@
 //	  ]
 //	}
 //
-// A rule says which algorithm is best for a collective on a path between so many
-// members, up to a size in bytes of the call's longest buffer; without a size it
-// is for all that are longer. It was measured, beside what would have been
-// chosen without it. Rules of one collective, path and number of members stand in
-// the order of their sizes, and the last one has none.
+// A rule names the best algorithm for a collective on a path between so many
+// members, up to a size in bytes of the call's longest buffer. A rule without a
+// size holds for all longer buffers. It has the measured time, and that of the
+// built-in choice. Rules of one collective, path and number of members are sorted
+// by size; the last one has no size.
 //
-// A path is how members reach each other: "mapped", or a provider's name where
-// messages are queued. All of them are on the machine that was measured: a table
-// says nothing about teams on several hosts.
+// A path is the way that members reach each other: "mapped", or a provider's name
+// where messages are queued. All members are on the measured machine: a table
+// does not hold for teams on several hosts.
 //
-// Files come from outside: whatever they hold, Load returns a table that is
-// consistent, or an error that says what to do.
+// Files come from outside. For any content, Load returns a consistent table or an
+// error with a remedy.
 package tuned
 
 import (
@@ -38,7 +38,7 @@ import (
 	"math"
 )
 
-// Env names the file of a job's table; "off" has it do without.
+// Env names the file of a job's table; with "off" the job uses none.
 const (
 	Env = "GRUN_TUNED"
 	Off = "off"
@@ -47,18 +47,18 @@ const (
 // Mapped is the path of members that map each other's memory.
 const Mapped = "mapped"
 
-// What is wrong with a table; match with errors.Is.
+// Errors of tables; match with errors.Is.
 var (
-	// ErrDamaged: not a table, or not one of this version.
+	// ErrDamaged: the file is not a table, or not one of this version.
 	ErrDamaged = errors.New("not a table of this version; measure again with: grun tune")
-	// ErrForeign: a table that was measured elsewhere.
+	// ErrForeign: the table was measured on another machine.
 	ErrForeign = errors.New("measured on another machine; measure this one with: grun tune")
 )
 
-// version changes with the meaning of a table.
+// version changes with the format's meaning.
 const version = 1
 
-// Bounds of what a table may hold.
+// Bounds of a table's content.
 const (
 	maxBytes   = 1 << 20
 	maxRules   = 4096
@@ -66,34 +66,35 @@ const (
 	maxName    = 64
 )
 
-// A Table is what was measured on a machine.
+// A Table holds the measurements of a machine.
 type Table struct {
 	Machine Machine
 	Rules   []Rule
 }
 
-// A Rule says by which algorithm a collective is done best.
+// A Rule names the best algorithm for a collective.
 type Rule struct {
 	Collective string `json:"collective"`
 	Path       string `json:"path"`
 	Members    int    `json:"members"`
 	UpTo       int    `json:"upTo,omitempty"` // bytes; 0: any size
 	Algorithm  string `json:"algorithm"`
-	// What a call took, at the largest size that was measured for the rule, and
-	// what it took in the way that is chosen without it.
+	// Micros is the time of a call by Algorithm, at the largest size measured for
+	// the rule; InsteadMicros is the time by the built-in choice Instead.
 	Micros        float64 `json:"micros"`
 	Instead       string  `json:"instead,omitempty"`
 	InsteadMicros float64 `json:"insteadMicros,omitempty"`
 }
 
-// file is a table as it is stored.
+// file is the stored form of a table.
 type file struct {
 	Version int     `json:"version"`
 	Machine Machine `json:"machine"`
 	Rules   []Rule  `json:"rules"`
 }
 
-// Encode returns a table's bytes. A table that Decode would refuse is an error.
+// Encode returns a table's bytes. It returns an error for a table that Decode
+// would refuse.
 func (t *Table) Encode() ([]byte, error) {
 	if err := t.check(); err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ func (t *Table) Encode() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// Decode reads a table. What is no table is ErrDamaged.
+// Decode reads a table. It returns ErrDamaged if data is no table.
 func Decode(data []byte) (*Table, error) {
 	if len(data) > maxBytes {
 		return nil, fmt.Errorf("%d bytes, more than %d: %w", len(data), maxBytes, ErrDamaged)
@@ -126,7 +127,7 @@ func Decode(data []byte) (*Table, error) {
 	return t, t.check()
 }
 
-// check finds what makes a table unusable.
+// check returns an error if the table cannot be used.
 func (t *Table) check() error {
 	if len(t.Rules) > maxRules {
 		return fmt.Errorf("%d rules, more than %d: %w", len(t.Rules), maxRules, ErrDamaged)
@@ -150,19 +151,20 @@ func (r *Rule) flaw() string {
 		return fmt.Sprintf("%d members", r.Members)
 	case r.UpTo < 0:
 		return fmt.Sprintf("up to %d bytes", r.UpTo)
-	case !(r.Micros >= 0 && r.InsteadMicros >= 0) || math.IsInf(r.Micros+r.InsteadMicros, 1): // NaN is not, either
+	case !(r.Micros >= 0 && r.InsteadMicros >= 0) || math.IsInf(r.Micros+r.InsteadMicros, 1): // NaN fails, too
 		return "a time that cannot be"
 	}
 	return ""
 }
 
-// A subject is what rules in the order of sizes are for.
+// A subject is the collective, path and number of members that rules sorted by
+// size share.
 type subject struct {
 	collective, path string
 	members          int
 }
 
-// checkOrder finds rules that could never apply, and sizes without a rule.
+// checkOrder refuses rules that could never apply, and sizes without a rule.
 func (t *Table) checkOrder() error {
 	last := map[subject]int{}
 	for i, r := range t.Rules {
@@ -182,9 +184,9 @@ func (t *Table) checkOrder() error {
 	return nil
 }
 
-// For returns the rules for n members on a path: those that were measured with the
-// least number of members that is not less, collective by collective. Beyond what
-// was measured there are none.
+// For returns the rules for n members on a path. For each collective they are
+// those of the least measured number of members that is not less than n. If n is
+// larger than all of those it returns none.
 func (t *Table) For(path string, n int) []Rule {
 	nearest := map[string]int{}
 	for _, r := range t.Rules {

@@ -33,7 +33,7 @@ func TestATableIsReadAsItWasWritten(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-func TestRulesAreThoseOfTheNextLargerTeamThatWasMeasured(t *testing.T) {
+func TestForReturnsTheRulesOfTheNextLargerMeasuredTeam(t *testing.T) {
 	algorithms := func(path string, n int) (names []string) {
 		for _, r := range table(t).For(path, n) {
 			names = append(names, r.Algorithm)
@@ -79,7 +79,7 @@ func TestDamagedTablesAreRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrDamaged)
 }
 
-func TestWhatCannotBeReadIsNotWritten(t *testing.T) {
+func TestEncodeRefusesATableThatDecodeRefuses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "table.json")
 	bad := table(t)
 	bad.Rules[0].Members = 0
@@ -113,8 +113,8 @@ func TestASavedTableIsLoadedOnItsMachineOnly(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// TestReadersNeverFindHalfATable saves and loads at the same time.
-func TestReadersNeverFindHalfATable(t *testing.T) {
+// TestReadersFindAWholeTableDuringASave saves and loads at the same time.
+func TestReadersFindAWholeTableDuringASave(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "table.json")
 	long, short := table(t), table(t)
 	short.Rules = short.Rules[3:]
@@ -160,7 +160,7 @@ func TestAMachineIsReadFromTheKernelsDescription(t *testing.T) {
 	require.NotEqual(t, one, two)
 }
 
-// FuzzDecode: what is decoded can be encoded, and is then the same.
+// FuzzDecode checks that a decoded table can be encoded, and is the same then.
 func FuzzDecode(f *testing.F) {
 	data, err := table(f).Encode()
 	require.NoError(f, err)

@@ -1,10 +1,10 @@
-// Package wait is the only place in gopgas where anything waits for memory to
-// change: poll about a hundred times, or where that takes system calls once (32 times if
-// nobody else needs the core), yield up to a thousand times, then park.
+// Package wait is the only place in gopgas that waits for memory to change. A waiter
+// polls about a hundred times; if a poll takes system calls it polls once (32 times if
+// it has a core to itself). Then it yields up to a thousand times, then it parks.
 //
-// Each rank has one [Bell], an event count. Whoever makes a condition true
-// stores it with an atomic and rings; whoever waits announces itself, looks
-// once more and parks:
+// Each rank has one [Bell], an event count. A goroutine that makes a condition
+// true stores it with an atomic and rings. A waiter announces itself, looks once
+// more and parks:
 //
 //	ringer                     waiter
 //	store condition (atomic)   waiters++
@@ -12,13 +12,14 @@
 //	    seq++, wake            if condition: leave
 //	                           sleep while seq == s
 //
-// All four accesses are sequentially consistent, so at least one side sees the
-// other (Dekker's argument): without the second look a wake-up could be lost.
+// All four accesses are sequentially consistent, so at least one of the two sees
+// the other's (Dekker's argument): without the second look a wake-up could be
+// lost.
 //
-// A bell whose words lie in memory that other processes map sleeps in a futex.
-// One goroutine of the process, the leader, sits there on behalf of all, since
-// each goroutine in a system call costs a thread; the others wait on a channel
-// that the leader closes. A bell of this process alone uses the channel only.
+// A bell in memory that other processes map sleeps in a futex. One goroutine of
+// the process, the leader, sleeps there for all of them, since each goroutine in
+// a system call costs a thread. The rest wait on a channel that the leader
+// closes. A bell of this process alone uses the channel only.
 package wait
 
 import (
@@ -27,9 +28,10 @@ import (
 	"sync/atomic"
 )
 
-// A Ringer wakes whoever waits on the other side.
+// A Ringer wakes the waiters at the peer.
 type Ringer interface {
-	// Ring is called after the condition was stored with an atomic operation.
+	// The caller calls Ring after it has stored the condition with an atomic
+	// operation.
 	Ring()
 }
 
@@ -42,15 +44,15 @@ type Bell struct {
 	parks   atomic.Uint64
 	ended   atomic.Uint64
 	alone   bool   // see OwnCore
-	onPark  func() // nil, or what has those ring who do so only on demand
+	onPark  func() // nil, or asks devices that ring only on demand
 	mu      sync.Mutex
 	led     bool          // a goroutine of this process is in the futex
-	changed chan struct{} // closed to wake the others; nil while there are none
+	changed chan struct{} // closed to wake all but the leader; nil without them
 }
 
-// words is the part of a bell that other processes may see.
+// words is the part of a bell that other processes may map.
 type words struct {
-	seq     atomic.Uint32 // moves whenever someone rings while someone waits
+	seq     atomic.Uint32 // moves with each ring while a waiter is announced
 	waiters atomic.Uint32 // goroutines, in all processes, between announcing and leaving
 }
 
@@ -60,38 +62,38 @@ const Size = 8
 // NewLocal returns a bell for the goroutines of this process.
 func NewLocal() *Bell { return &Bell{words: new(words), fd: -1} }
 
-// NewShared returns a bell on the first Size bytes of mem, which lie at offset
-// in the memfd fd and which other processes may map and ring as well. fd is -1
-// for a view of a peer's bell.
+// NewShared returns a bell on the first Size bytes of mem, which lie at offset in
+// the memfd fd. Other processes may map and ring it as well. fd is -1 for a view
+// of a peer's bell.
 func NewShared(mem []byte, fd int, offset int64) *Bell {
 	return &Bell{words: wordsAt(mem), shared: true, fd: fd, offset: offset}
 }
 
-// Location tells where other processes find this bell.
+// Location returns the memfd and the offset at which other processes find this
+// bell.
 func (b *Bell) Location() (fd int, offset int64, ok bool) {
 	return b.fd, b.offset, b.shared && b.fd >= 0
 }
 
-// OnPark has f called by every goroutine that is about to sleep here, before it
-// looks for the last time: some devices ring only when they are asked to. It is
-// called before anyone waits.
+// OnPark has every goroutine that is about to sleep here call f before its last
+// look: some devices ring only on demand. Call it before the first wait.
 func (b *Bell) OnPark(f func()) { b.onPark = f }
 
-// OwnCore says that this process has a core to itself, which no other process needs while
-// it waits. It is called before anyone waits.
+// OwnCore marks this process as one with a core to itself, which no other process needs
+// while this one waits. Call it before the first wait.
 func (b *Bell) OwnCore() { b.alone = true }
 
-// Parks counts how often a goroutine of this process went to sleep here.
+// Parks counts the sleeps of goroutines of this process on this bell.
 func (b *Bell) Parks() uint64 { return b.parks.Load() }
 
-// Ended counts the waits of this process whose condition came true after the waiter had
-// made way for others. It stands still while all waits are in vain.
+// Ended counts the waits of this process that ended with their condition after the
+// waiter had yielded. It stands still while all waits are in vain.
 func (b *Bell) Ended() uint64 { return b.ended.Load() }
 
-// Waiting tells whether someone sleeps here or is about to.
+// Waiting reports whether a goroutine sleeps here or is about to.
 func (b *Bell) Waiting() bool { return b.words.waiters.Load() > 0 }
 
-// Ring wakes everyone who waits. It costs one load when nobody does.
+// Ring wakes all waiters. It costs one load if there are none.
 func (b *Bell) Ring() {
 	if b.words.waiters.Load() == 0 {
 		return
@@ -114,9 +116,9 @@ func (b *Bell) broadcast() {
 	b.mu.Unlock()
 }
 
-// Wait returns nil once ready has returned true, or the cause of ctx's end.
-// ready is called often and by the waiting goroutine only; it should make
-// progress as well as look. ctx is not looked at when ready is true at once.
+// Wait returns nil once ready has returned true, or the cause of ctx's end. Only
+// the waiting goroutine calls ready, and often; ready should make progress as
+// well as look. If ready is true at once, Wait does not look at ctx.
 func (b *Bell) Wait(ctx context.Context, ready func() bool) error {
 	return b.wait(ctx, polls, ready)
 }

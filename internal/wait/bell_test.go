@@ -77,7 +77,7 @@ func TestCancellationEndsAWaitBeforeItParks(t *testing.T) {
 	})
 }
 
-func TestCancellationOfOneWaiterLeavesTheOthersWaiting(t *testing.T) {
+func TestCancellationOfOneWaiterLeavesOtherWaitersWaiting(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
 		b := bell()
 		var flag atomic.Bool
@@ -110,9 +110,9 @@ func TestAPanickingConditionLeavesNoWaiterBehind(t *testing.T) {
 	})
 }
 
-// TestLooksThatCallAreFewWhereTheCoreIsShared counts the looks ahead of the first yield,
+// TestPollsThatAreSystemCallsAreFewOnASharedCore counts the looks ahead of the first yield,
 // which is where the context is looked at.
-func TestLooksThatCallAreFewWhereTheCoreIsShared(t *testing.T) {
+func TestPollsThatAreSystemCallsAreFewOnASharedCore(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -129,9 +129,9 @@ func TestLooksThatCallAreFewWhereTheCoreIsShared(t *testing.T) {
 	})
 }
 
-// TestWaitersGoToSleepEarlyWhereTheirYieldsLastLong has looks take as long as yields do
-// whose core another program computes on.
-func TestWaitersGoToSleepEarlyWhereTheirYieldsLastLong(t *testing.T) {
+// TestWaitersSleepEarlyIfTheirYieldsLastLong makes each look as long as a yield
+// on a core that another program uses.
+func TestWaitersSleepEarlyIfTheirYieldsLastLong(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
 		b, looks := bell(), 0
 		require.NoError(t, b.Wait(testwatch.Context(t), func() bool {
@@ -206,7 +206,7 @@ func TestRingAndReadyWaitAllocateNothing(t *testing.T) {
 	})
 }
 
-func TestRingAllocatesNothingWhileAnotherWaits(t *testing.T) {
+func TestRingAllocatesNothingWhileAGoroutineWaits(t *testing.T) {
 	b := NewShared(sharedMemory(t), -1, 0)
 	b.words.waiters.Add(1) // as a waiter of another process would
 	require.Zero(t, testing.AllocsPerRun(1000, b.Ring))
@@ -230,7 +230,7 @@ func TestASharedBellRefusesMemoryItCannotUse(t *testing.T) {
 	require.Panics(t, func() { NewShared(mem[:Size-1], -1, 0) }, "too short")
 }
 
-func TestWaitingTellsOfAWaiterUntilItLeaves(t *testing.T) {
+func TestWaitingIsTrueUntilTheWaiterLeaves(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
 		b := bell()
 		require.False(t, b.Waiting())

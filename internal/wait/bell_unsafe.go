@@ -2,7 +2,7 @@ package wait
 
 import "unsafe"
 
-// wordsAt views the first Size bytes of mem, 8-aligned, as a bell's words.
+// wordsAt returns the first Size bytes of mem, 8-aligned, as a bell's words.
 func wordsAt(mem []byte) *words {
 	_ = mem[Size-1]
 	p := unsafe.Pointer(unsafe.SliceData(mem))

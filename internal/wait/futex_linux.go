@@ -6,22 +6,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Not FUTEX_PRIVATE_FLAG: peers of other processes wait and wake here.
+// Without FUTEX_PRIVATE_FLAG: peers of other processes wait and wake here.
 const (
 	opWait = 0
 	opWake = 1
 )
 
-// futexWait sleeps while *addr == val. It may return early: on a signal, or
-// when val is stale. Syscall, not RawSyscall: a thread in an untold sleep
-// would hold up the garbage collector.
+// futexWait sleeps while *addr == val. It may return early: on a signal, or if
+// *addr has changed. Syscall, not RawSyscall: a thread that sleeps without the
+// scheduler's knowledge would hold up the garbage collector.
 func futexWait(addr *atomic.Uint32, val uint32) {
 	unix.Syscall6(unix.SYS_FUTEX, word(addr), opWait, uintptr(val), 0, 0, 0) //nolint:errcheck // every outcome means: look again
 }
 
-// futexWake wakes the leaders of all processes that sleep on addr: one each.
+// futexWake wakes the leader of each process that sleeps on addr.
 func futexWake(addr *atomic.Uint32) {
-	unix.Syscall6(unix.SYS_FUTEX, word(addr), opWake, 1<<30, 0, 0, 0) //nolint:errcheck // nobody there is fine
+	unix.Syscall6(unix.SYS_FUTEX, word(addr), opWake, 1<<30, 0, 0, 0) //nolint:errcheck // it does not matter if none sleeps
 }
 
 // schedYield lets another thread have this core. RawSyscall: it returns at

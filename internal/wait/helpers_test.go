@@ -13,8 +13,8 @@ import (
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
-// errLostWakeup is what a test fails with when a waiter sleeps although its
-// condition holds.
+// errLostWakeup is the error of a test whose waiter sleeps although its condition
+// holds.
 var errLostWakeup = errors.New("a waiter sleeps although its condition is true and the bell was rung")
 
 // A guard ends a stress test that makes no progress, however long it takes as

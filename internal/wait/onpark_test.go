@@ -11,7 +11,7 @@ import (
 
 // A device that rings only on demand is asked after the waiter has announced
 // itself, and looked at once more after that.
-func TestWhoeverParksAsksForTheRingBeforeTheLastLook(t *testing.T) {
+func TestOnParkRunsBetweenTheAnnouncementAndTheLastLook(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
 		b := bell()
 		var asked, flag atomic.Bool
@@ -33,11 +33,11 @@ func TestWhoeverParksAsksForTheRingBeforeTheLastLook(t *testing.T) {
 	})
 }
 
-func TestWhatComesBetweenTheAskingAndTheLastLookIsSeen(t *testing.T) {
+func TestWaitSeesAConditionThatOnParkMakesTrue(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
 		b := bell()
 		var flag atomic.Bool
-		b.OnPark(func() { flag.Store(true) }) // and nobody rings
+		b.OnPark(func() { flag.Store(true) }) // without a ring
 		require.NoError(t, b.Wait(testwatch.Context(t), flag.Load))
 		require.Zero(t, b.Parks())
 	})

@@ -6,8 +6,8 @@ import (
 	"github.com/gopgas/gopgas/internal/mutant"
 )
 
-// park sleeps between looks until ready or until ctx ends. The end of ctx
-// rings the bell, so that one way of waking serves all.
+// park sleeps between looks until ready or until ctx ends. The end of ctx rings
+// the bell, so that a sleeper has one way to wake.
 func (b *Bell) park(ctx context.Context, ready func() bool) error {
 	b.words.waiters.Add(1)
 	defer b.words.waiters.Add(^uint32(0))
@@ -54,8 +54,8 @@ func (b *Bell) sleep(seq uint32) {
 	<-changed
 }
 
-// lead sleeps in the futex for all goroutines of this process. It gives the
-// lead up before it wakes them, so that one of those who go on waiting takes it.
+// lead sleeps in the futex for all goroutines of this process. It gives the lead
+// up before it wakes them, so that one that goes on waiting takes it.
 func (b *Bell) lead(seq uint32) {
 	futexWait(&b.words.seq, seq)
 	b.mu.Lock()

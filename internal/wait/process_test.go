@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerEnv makes the test binary play the other process of these tests.
+// peerEnv makes the test binary play the peer process of these tests.
 const peerEnv = "GOPGAS_WAIT_TEST_PEER"
 
 func TestMain(m *testing.M) {
@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// table is what the two processes share: a bell and a turn for each, on cache
-// lines of their own.
+// table is the memory that the two processes share: a bell and a turn for each,
+// on cache lines of their own.
 type table struct {
 	bells [2]*Bell
 	turn  *atomic.Uint32 // the seq word of a third, otherwise unused bell
@@ -64,7 +64,7 @@ func (tb table) play(side, turns uint32) error {
 	return nil
 }
 
-// answerTurns is the main program of the other process.
+// answerTurns is the main program of the peer process.
 func answerTurns() error {
 	tb, err := openTable(3)
 	if err != nil {

@@ -7,39 +7,42 @@ import (
 	"time"
 )
 
-// How long to look before sleeping. Measured on two cores with two to eight
-// ranks: fewer yields lose to the futex's 4 us, more gain nothing, and polling
-// without yields is a thousand times slower once ranks outnumber cores.
+// These constants bound how long a waiter looks before it sleeps. Measured on two
+// cores with two to eight ranks: fewer yields lose to the futex's 4 us, and more
+// gain nothing. Polling without yields is a thousand times slower once ranks
+// outnumber cores.
 const (
 	polls  = 100
 	yields = 1000
-	// calls are polls that are system calls: a hundred of them take 40 us, which the
-	// rank that is waited for may need this core for (8 ranks on 2 cores, by sockets:
-	// barrier of 440 us instead of 190). One is enough: what is there is found by it.
+	// calls is the number of polls if they are system calls. A hundred of them take
+	// 40 us, while the awaited rank may need this core (8 ranks on 2 cores, by
+	// sockets: barrier of 440 us instead of 190). One poll is enough: it finds all
+	// that has arrived.
 	calls = 1
-	// callsAlone are those of a rank that has a core to itself, where nobody is in a hurry
-	// for it: a message and its answer take about as long, and a yield is a system call
-	// that brings nothing (2 ranks on 2 cores, by sockets: an exchange of 5.3 us instead of 5.6).
+	// callsAlone is that number for a rank that has a core to itself. A message and its answer
+	// take about as long, and a yield is a system call that gains nothing there (2 ranks on 2
+	// cores, by sockets: an exchange of 5.3 us instead of 5.6).
 	callsAlone = 32
-	// glances are polls of one word, which cost a third of a nanosecond each: a
-	// message between two cores takes as long.
+	// glances is the number of polls of one word, which cost a third of a
+	// nanosecond each: a message between two cores takes as long.
 	glances = 600
 	// goschedEvery lets this process's own goroutines run now and then between
-	// yields to other processes, which keep this thread's P. Not at the first:
-	// Gosched may wake an idle thread, which costs more than most waits last
-	// (8 ranks on 2 cores: barrier of 30 us instead of 9).
+	// yields to other processes, which keep this thread's P. It does not at the
+	// first yields: Gosched may wake an idle thread, which costs more than most
+	// waits last (8 ranks on 2 cores: barrier of 30 us instead of 9).
 	goschedEvery = 16
-	// enough ends the yields early. A thousand take less, unless programs that never wait
-	// need this core: then each yield lasts as long as their turns, milliseconds, while the
-	// kernel wakes a sleeper at once.
+	// enough ends the yields early. A thousand yields take less time, unless programs that
+	// never wait need this core. Then each yield lasts as long as their turns,
+	// milliseconds, while the kernel wakes a sleeper at once.
 	enough = 5 * time.Millisecond
-	// ctxEvery is how many yields pass between looks at the context.
+	// ctxEvery is the number of yields between looks at the context.
 	ctxEvery = 64
 )
 
-// Glance polls a word for as long as a message between two cores takes, and tells
-// whether it is another than old. It is for what comes soon or else is waited for by
-// Wait, whose polls cost more, since they look at everything that may end the wait.
+// Glance polls a word for as long as a message between two cores takes, and reports
+// whether it has changed from old. It serves waits that mostly end soon; a longer
+// one goes on in Wait, whose polls cost more, since they look at everything that may
+// end the wait.
 func Glance(word *atomic.Uint64, old uint64) bool {
 	for range glances {
 		if word.Load() != old {
@@ -49,8 +52,8 @@ func Glance(word *atomic.Uint64, old uint64) bool {
 	return false
 }
 
-// Moved returns once a word is another than old, which a goroutine of this process is
-// about to store: between it and the store lie a few instructions, and no wait.
+// Moved returns once a word has changed from old. A goroutine of this process must be
+// about to store it, with a few instructions and no wait before the store.
 func Moved(word *atomic.Uint64, old uint64) {
 	for !Glance(word, old) {
 		goruntime.Gosched()

@@ -55,7 +55,7 @@ func pingPong(bells [2]*Bell, wait func(*Bell, context.Context, func() bool) err
 	return g.Wait()
 }
 
-// Whoever leads in the futex leaves first here, so that the lead must pass on.
+// The leader in the futex leaves first here, so that the lead must pass on.
 func TestNoWakeupIsLostAmongManyWaitersOfOneBell(t *testing.T) {
 	const waiters, each = 8, 5_000
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
@@ -78,7 +78,7 @@ func TestNoWakeupIsLostAmongManyWaitersOfOneBell(t *testing.T) {
 		}
 		g.Go(func() error {
 			for n := range uint64(waiters * each) {
-				i := n * 5 % waiters // 5 and 8 are coprime: everyone in turn, not in order
+				i := n * 5 % waiters // 5 and 8 are coprime: each waiter in turn, not in order
 				asked[i].Add(1)
 				b.Ring()
 				guard.progress(n)
@@ -94,8 +94,8 @@ func TestNoWakeupIsLostAmongManyWaitersOfOneBell(t *testing.T) {
 	})
 }
 
-// The bell is rung after the last look ahead of the announcement: no waiter counts yet, so
-// nothing is woken, and only the look between announcing and sleeping finds the
+// The test rings the bell after the last look ahead of the announcement. No waiter counts
+// yet, so the ring wakes none, and only the look between announcing and sleeping finds the
 // condition true.
 func TestAWaiterLooksAgainBetweenAnnouncingItselfAndSleeping(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
