@@ -26,11 +26,9 @@ func TestStartsAndEndsOfProcessesAreSteps(t *testing.T) {
 	require.Zero(t, steps())
 	cmd := run(t, mark, "exec sleep 1000")
 	require.Eventually(t, func() bool { return steps() > 0 }, Patience(), time.Millisecond)
-	asleep := steps()
 	require.NoError(t, cmd.Process.Kill())
 	require.Error(t, cmd.Wait())
 	require.Zero(t, steps())
-	require.NotZero(t, asleep)
 }
 
 func TestAProcessThatComputesMakesSteps(t *testing.T) {
