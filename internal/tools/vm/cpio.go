@@ -14,10 +14,11 @@ import (
 //	name, NUL, zeros up to a multiple of 4
 //	content, zeros up to a multiple of 4
 //
-// and so on until the entry TRAILER!!!. The first error stays; close returns it.
+// and so on until the entry TRAILER!!!. The first error remains; close returns
+// it.
 type archive struct {
 	w       io.Writer
-	folders map[string]bool // that are there
+	folders map[string]bool // in the archive already
 	written int64
 	inode   int
 	err     error
@@ -34,7 +35,7 @@ const (
 	typeLink   = 0o120000
 )
 
-// folder adds a folder and those above it, unless they are there.
+// folder adds a folder and those above it, unless the archive has them.
 func (a *archive) folder(name string) {
 	if a.folders[name] {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// entry is what an archive says about a file.
+// entry is a file of an archive.
 type entry struct {
 	name, content string
 	mode          int
@@ -63,12 +63,12 @@ func sample(t *testing.T) (*bytes.Buffer, []entry) {
 	return &b, want
 }
 
-func TestAnArchiveReadsBackAsItWasWritten(t *testing.T) {
+func TestAnArchiveReadsBackUnchanged(t *testing.T) {
 	b, want := sample(t)
 	require.Equal(t, want, entries(t, b.Bytes()))
 }
 
-func TestFoldersComeBeforeWhatIsInThemAndOnce(t *testing.T) {
+func TestFoldersPrecedeTheirFilesAndAppearOnce(t *testing.T) {
 	var b bytes.Buffer
 	a := newArchive(&b)
 	a.link("lib", "usr/lib")
@@ -104,7 +104,7 @@ func TestCpioReadsTheArchive(t *testing.T) {
 	require.Equal(t, names, strings.Fields(string(out)))
 }
 
-func TestTheFirstErrorOfAnArchiveStays(t *testing.T) {
+func TestCloseReturnsTheFirstErrorOfAnArchive(t *testing.T) {
 	full := errors.New("the disk is full")
 	r, w := io.Pipe()
 	require.NoError(t, r.CloseWithError(full))

@@ -14,29 +14,29 @@ import (
 //go:embed init.sh
 var initScript []byte
 
-// standard are the programs of the system that every guest has. Busybox is many
-// more, and its shell prefers those: iproute2's ip is /bin/ip.
+// standard lists the programs of this system that every guest has. Busybox
+// provides many more; its shell prefers those of this list, since iproute2's ip
+// is /bin/ip.
 var standard = []string{
 	"busybox", "ip", "rdma", "strace", "ibv_devices", "ibv_devinfo",
 	"ib_write_lat", "ib_read_lat", "ib_atomic_lat",
 }
 
-// Where the guest has things. Its ld.so looks in libFolder by itself, and
-// libibverbs in the others.
+// Folders of the guest. Its ld.so searches libFolder, and libibverbs the rest.
 const (
 	libFolder    = "usr/lib/x86_64-linux-gnu"
 	driverFolder = libFolder + "/libibverbs"
 	driverConfig = "etc/libibverbs.d/rxe.driver"
 )
 
-// image is the guest's first file system while it is written.
+// image is the guest's first file system while this program writes it.
 type image struct {
 	archive
 	libraries *libraries
 }
 
 // makeImage writes the guest's first file system. The file has no name any more,
-// so that nothing stays behind however this ends.
+// so that it disappears with this process.
 func makeImage(o options, k kernel) (*os.File, error) {
 	file, err := os.CreateTemp("", "vm-initramfs-")
 	if err != nil {
@@ -61,7 +61,7 @@ func makeImage(o options, k kernel) (*os.File, error) {
 	return file, nil
 }
 
-// fill adds everything.
+// fill adds all files.
 func (i *image) fill(o options, k kernel) error {
 	for _, folder := range []string{"bin", "dev", "etc", "proc", "run", "sys", "tmp", libFolder} {
 		i.folder(folder)
@@ -85,7 +85,7 @@ func (i *image) fill(o options, k kernel) error {
 	return i.copyLibraries()
 }
 
-// programs adds the standard programs and those that the flags name, and gathers
+// programs adds the standard programs and those that the flags name. It gathers
 // libraries for them and for the command.
 func (i *image) programs(o options) error {
 	var files []string
@@ -103,13 +103,13 @@ func (i *image) programs(o options) error {
 	}
 	command := o.command[0]
 	if !strings.Contains(command, "/") {
-		return nil // one of the machine's
+		return nil // a program of the machine
 	}
 	if !filepath.IsAbs(command) {
-		command = filepath.Join(o.share, command) // where it will run
+		command = filepath.Join(o.share, command) // its path in the guest
 	}
 	if !isFile(command) {
-		return nil // one of the machine's, or a mistake that its shell tells
+		return nil // a program of the machine, or a mistake that the guest's shell reports
 	}
 	return i.libraries.addFor(command)
 }
@@ -164,7 +164,8 @@ func (i *image) copy(name, file string) error {
 	return nil
 }
 
-// commandScript tells init.sh the shared folder and the command.
+// commandScript returns the script that gives init.sh the shared folder and the
+// command.
 func commandScript(o options) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "share=%s\ncommand() {\n", quote(o.share))
@@ -179,5 +180,5 @@ func commandScript(o options) []byte {
 	return []byte(b.String())
 }
 
-// quote makes one word of the shell of any string.
+// quote returns any string as one word of the shell.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheCommandGetsItsWordsAndEnvironmentAsTheyAre(t *testing.T) {
+func TestTheCommandGetsItsWordsAndEnvironmentUnchanged(t *testing.T) {
 	words := []string{"printf", `[%s]\n`, "", "two words", "don't", `"$HOME"`, `\`, "a\nb", "*"}
 	o := options{command: words, share: "/it's here", env: []string{"A=$HOME 'x'", "B="}}
 	script := write(t, commandScript(o), t.TempDir(), "command.sh")
@@ -50,7 +50,7 @@ func TestTheFirstProcessIsAShellScript(t *testing.T) {
 	require.NoError(t, exec.Command("sh", "-n", write(t, initScript, t.TempDir(), "init")).Run())
 }
 
-func TestAProgramThatIsNotThereIsToldByName(t *testing.T) {
+func TestTheErrorNamesAMissingProgram(t *testing.T) {
 	_, err := find("no-such-program")
 	require.ErrorContains(t, err, "no-such-program")
 	err = (&image{archive: newArchive(&bytes.Buffer{})}).copy("bin/x", filepath.Join(t.TempDir(), "gone"))

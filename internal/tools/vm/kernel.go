@@ -19,19 +19,19 @@ import (
 //		00-crc32_generic.ko
 //		01-virtio.ko ...     in order of loading
 //
-// WANTED is a checksum of the wanted modules' names. The folder is there
-// wholly or not at all.
+// WANTED is a checksum of the wanted modules' names. The folder appears when it
+// is complete.
 type kernel struct {
 	vmlinux string   // a file
 	modules []string // files, in order of loading
 }
 
-// prepareKernel finds the distribution's kernel in the cache, or puts it there
-// and takes out what an older one left.
+// prepareKernel returns the distribution's kernel in the cache. If it is missing,
+// prepareKernel fetches it and removes older ones.
 func prepareKernel(ctx context.Context, cache string) (kernel, error) {
 	k, err := kernelOf(ctx, cache)
 	if err != nil && ctx.Err() == nil {
-		// There may be no lists of packages yet, or older ones than the servers'.
+		// The lists of packages may be missing, or older than the servers'.
 		if err := apt(ctx, "update"); err != nil {
 			return k, err
 		}
@@ -40,7 +40,7 @@ func prepareKernel(ctx context.Context, cache string) (kernel, error) {
 	return k, err
 }
 
-// kernelOf does that for the kernel that apt's lists have now.
+// kernelOf does that for the kernel in apt's current lists.
 func kernelOf(ctx context.Context, cache string) (k kernel, err error) {
 	packages, err := kernelPackages(ctx)
 	if err != nil {
@@ -65,7 +65,7 @@ func kernelOf(ctx context.Context, cache string) (k kernel, err error) {
 	if err := fetchKernel(ctx, packages, work); err != nil {
 		return k, err
 	}
-	// Whoever was faster has made the same.
+	// Another process may have made the same folder first.
 	if err := os.Rename(filepath.Join(work, "done"), folder); err != nil && !os.IsExist(err) {
 		return k, err
 	}
@@ -77,7 +77,7 @@ func kernelOf(ctx context.Context, cache string) (k kernel, err error) {
 	return openKernel(folder)
 }
 
-// outdated lists what a new kernel takes the place of: those before it, and the
+// outdated lists the folders that a new kernel replaces: older kernels, and the
 // folders of runs that were killed while they fetched one.
 func outdated(cache string) ([]string, error) {
 	old, err := filepath.Glob(filepath.Join(cache, "kernel-*"))
@@ -93,7 +93,8 @@ func outdated(cache string) ([]string, error) {
 	return old, err
 }
 
-// cacheName names what is made of packages, "NAME=VERSION" each, and wanted.
+// cacheName returns the folder's name for packages, "NAME=VERSION" each, and the
+// wanted modules.
 func cacheName(packages []string) string {
 	name := strings.ReplaceAll(packages[0], "=", "_")
 	return fmt.Sprintf("kernel-%s-%08x", strings.ReplaceAll(name, "/", "_"), crc32.ChecksumIEEE([]byte(strings.Join(wanted, " "))))
@@ -106,8 +107,8 @@ func openKernel(folder string) (kernel, error) {
 	return kernel{filepath.Join(folder, "vmlinux"), found}, err
 }
 
-// fetchKernel downloads and unpacks packages in the folder work, and takes what
-// the machine needs to work/done.
+// fetchKernel downloads and unpacks packages in the folder work, and moves the
+// files that the machine needs to work/done.
 func fetchKernel(ctx context.Context, packages []string, work string) error {
 	root, done := filepath.Join(work, "root"), filepath.Join(work, "done")
 	for _, folder := range []string{root, done} {
@@ -117,7 +118,7 @@ func fetchKernel(ctx context.Context, packages []string, work string) error {
 	}
 	for _, p := range packages {
 		fmt.Fprintln(os.Stderr, "vm: downloading", p)
-		// It downloads to its working directory.
+		// apt-get downloads to its working directory.
 		if _, err := output(ctx, "env", "-C", work, "apt-get", "-q", "download", p); err != nil {
 			return err
 		}

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// distribution stands for apt and dpkg: programs of their names, first in PATH,
-// that know one kernel, whose files are in the folder root. It returns the file
-// to which apt-get writes how it was called.
+// distribution puts stand-ins for apt and dpkg first in PATH. They know one
+// kernel, whose files are in the folder root. It returns the file to which
+// apt-get writes its arguments.
 func distribution(t *testing.T, root string) (calls string) {
 	t.Helper()
 	bin := t.TempDir()
@@ -76,7 +76,7 @@ func TestTheKernelIsFetchedOnce(t *testing.T) {
 	require.Less(t, strings.Index(all, "ib_core.ko"), strings.Index(all, "rdma_rxe.ko"))
 }
 
-func TestANewKernelTakesThePlaceOfAnOlder(t *testing.T) {
+func TestANewKernelReplacesAnOlderOne(t *testing.T) {
 	distribution(t, kernelFiles(t))
 	cache := t.TempDir()
 	write(t, nil, cache, "kernel-old", "vmlinux")
@@ -96,7 +96,7 @@ func TestANewKernelTakesThePlaceOfAnOlder(t *testing.T) {
 	require.ElementsMatch(t, []string{filepath.Base(filepath.Dir(k.vmlinux)), "new-by-another"}, left)
 }
 
-func TestAKernelThatLacksAModuleLeavesTheCacheAsItWas(t *testing.T) {
+func TestAKernelThatLacksAModuleLeavesTheCacheUnchanged(t *testing.T) {
 	root := kernelFiles(t)
 	require.NoError(t, os.Remove(filepath.Join(root, "lib/modules/6.1.0-9-amd64/rdma_rxe.ko")))
 	distribution(t, root)

@@ -18,8 +18,8 @@ type libraries struct {
 	interpreters map[string]bool   // ld.so, by the paths that programs ask for
 }
 
-// systemFolders returns where libraries are on this system: what ld.so.conf's
-// parts list, then what ld.so looks at by itself.
+// systemFolders returns the library folders of this system: those that the parts
+// of ld.so.conf list, then those that ld.so searches anyway.
 func systemFolders() []string {
 	var out []string
 	parts, _ := filepath.Glob("/etc/ld.so.conf.d/*.conf") // the pattern is right
@@ -41,8 +41,8 @@ func newLibraries(folders []string) *libraries {
 	return &libraries{folders, map[string]string{}, map[string]bool{}}
 }
 
-// addFor adds what the program or library in a file needs, and what that needs.
-// Files that are not ELF, such as scripts, need nothing.
+// addFor adds the libraries of the program or library in a file, and theirs.
+// Files that are not ELF, such as scripts, need none.
 func (l *libraries) addFor(file string) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -74,7 +74,7 @@ func (l *libraries) addFor(file string) error {
 	return nil
 }
 
-// add adds a library by its name, and what it needs.
+// add adds a library by its name, and the libraries that it needs.
 func (l *libraries) add(name string, folders []string) error {
 	if l.files[name] != "" {
 		return nil
@@ -94,8 +94,8 @@ func begins(r io.ReaderAt, buffer []byte, with string) bool {
 	return err == nil && string(buffer) == with
 }
 
-// interpreter returns the path of the ld.so that a program asks for; libraries
-// and static programs ask for none.
+// interpreter returns the path of the ld.so that a program names; libraries and
+// static programs name none.
 func interpreter(program *elf.File) (string, error) {
 	for _, p := range program.Progs {
 		if p.Type == elf.PT_INTERP {
@@ -106,8 +106,8 @@ func interpreter(program *elf.File) (string, error) {
 	return "", nil
 }
 
-// runPath returns the folders in which a file asks to look first. Origin is the
-// folder that has the file.
+// runPath returns the folders that a file has searched first. origin is the
+// folder of the file.
 func runPath(file *elf.File, origin string) (folders []string) {
 	for _, tag := range []elf.DynTag{elf.DT_RUNPATH, elf.DT_RPATH} {
 		lists, err := file.DynString(tag)

@@ -36,7 +36,7 @@ func TestAProgramsRunPathComesFirst(t *testing.T) {
 	require.Equal(t, want, l.files["liba.so"])
 }
 
-func TestAMissingLibraryIsToldWithTheFileThatNeedsIt(t *testing.T) {
+func TestTheErrorNamesAMissingLibraryAndTheFileThatNeedsIt(t *testing.T) {
 	program := object{needed: []string{"libgone.so"}}.write(t, t.TempDir(), "program")
 	err := newLibraries([]string{"/nowhere"}).addFor(program)
 	require.ErrorContains(t, err, "no library libgone.so in /nowhere, which "+program+" needs")
@@ -52,7 +52,7 @@ func TestScriptsAndStaticProgramsNeedNothing(t *testing.T) {
 }
 
 // The system's own loader has the last word.
-func TestTheSystemsLoaderFindsTheSame(t *testing.T) {
+func TestAddForFindsTheLibrariesThatLdSoFinds(t *testing.T) {
 	ldd, err := exec.LookPath("ldd")
 	if err != nil {
 		t.Skip("no ldd here")

@@ -1,7 +1,7 @@
-// Vm runs a command on a machine that has RDMA: a Linux with the kernel's
-// software RDMA device (rdma_rxe), booted in QEMU under emulation. It makes that
-// machine from packages of the Debian it runs on, so it works wherever there is
-// apt, with root or a sudo that asks nothing, and never counts on /dev/kvm.
+// Vm runs a command on a machine with RDMA: a Linux with the kernel's software
+// RDMA device (rdma_rxe), booted in QEMU under emulation. It makes that machine
+// from packages of the Debian that it runs on. So it needs only apt, and root or
+// a sudo that asks nothing; it never needs /dev/kvm.
 //
 //	go run ./internal/tools/vm [flags] -- COMMAND [ARG...]
 //	go run ./internal/tools/vm -prepare
@@ -19,14 +19,14 @@
 // with an IPv4-mapped GID of 127.0.0.1. Root's rights, two processors, a gigabyte
 // of memory, /dev/shm and /tmp. The commands of busybox, and /bin/ip, rdma, strace,
 // ibv_devices, ibv_devinfo, ib_write_lat, ib_read_lat and ib_atomic_lat. Other
-// programs need -bin; the libraries of COMMAND and of every -bin come along.
+// programs need -bin; vm adds the libraries of COMMAND and of every -bin.
 //
 // # What comes out
 //
-// What the command prints, standard error too, comes line by line on standard
-// output, among it what the kernel has to complain about. The exit code is the
-// command's, up to 111, which stands for all above; 124 if it
-// printed nothing for -timeout; 125 if there was no machine to run it. (go run makes 1 of all but 0.)
+// Standard output shows, line by line, the output of the command, its standard error, and the
+// kernel's complaints. The exit code is the command's; 111 stands for 111 and more. It is 124 if the
+// command printed nothing for -timeout, and 125 if no machine could run it. (go run turns every code
+// but 0 into 1.)
 //
 // # How it works
 //
@@ -39,7 +39,7 @@
 //	cpio.go       the format of an initramfs
 //	qemu.go       the machine: boots, relays the console, ends
 //
-// The first run downloads about 100 MB and takes a minute; later ones find the
+// The first run downloads about 100 MB and takes a minute. Later runs find the
 // kernel in -cache, under the name of its version, and boot after a second.
 package main
 
@@ -55,14 +55,14 @@ import (
 	"time"
 )
 
-// Exit codes of timeout(1), which runs commands for others too. A command's own
-// code is at most exitMost.
+// Exit codes of timeout(1), which also runs commands for their callers. A
+// command's own code is at most exitMost.
 const (
 	exitTimeout = 124
 	exitFailed  = 125
 )
 
-// options are what the flags say.
+// options holds the flags.
 type options struct {
 	command  []string
 	env      []string // NAME=VALUE
@@ -73,7 +73,7 @@ type options struct {
 	cpus     int
 	timeout  time.Duration
 	verbose  bool
-	prepare  bool // and do no more
+	prepare  bool // prepare, and run nothing
 }
 
 func main() {
@@ -114,7 +114,7 @@ func run(ctx context.Context, o options, out io.Writer) (int, error) {
 }
 
 // orphaned calls gone when the process that started this one has ended: "go run"
-// ends at a SIGTERM without a word to what it runs.
+// ends at a SIGTERM without telling its child.
 func orphaned(gone func()) {
 	for parent := os.Getppid(); parent == os.Getppid(); {
 		time.Sleep(time.Second)
@@ -179,7 +179,7 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	return o, nil
 }
 
-// isName tells whether a shell can have a variable of this name.
+// isName reports whether a shell variable can have this name.
 func isName(s string) bool {
 	for i, r := range s {
 		ascii := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestFlagsAreForTheMachineAndTheRestIsTheCommand(t *testing.T) {
+func TestParseSeparatesFlagsFromTheCommand(t *testing.T) {
 	folder := t.TempDir()
 	t.Chdir(folder)
 	o, err := parse([]string{"-env", "A=1", "-timeout", "9s", "-env", "_b=x=y", "-bin", "p", "-share", "sub", "--", "sh", "-c", "exit 7"}, &bytes.Buffer{})
@@ -25,7 +25,7 @@ func TestFlagsAreForTheMachineAndTheRestIsTheCommand(t *testing.T) {
 	}, o)
 }
 
-func TestAWrongCommandLineSaysWhatIsWrong(t *testing.T) {
+func TestParseNamesTheWrongArgument(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		says string
@@ -50,7 +50,7 @@ func TestPreparingTakesNoCommand(t *testing.T) {
 	require.True(t, o.prepare)
 }
 
-func TestHelpShowsExamplesFlagsAndExitCodes(t *testing.T) {
+func TestHelpShowsFlagsAndExamples(t *testing.T) {
 	var out bytes.Buffer
 	_, err := parse([]string{"-h"}, &out)
 	require.ErrorIs(t, err, flag.ErrHelp)

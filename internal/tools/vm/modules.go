@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// wanted are the modules that the machine loads, with all that they need. Those
-// that a kernel has built in are left out.
+// wanted lists the modules that the machine loads, with all that they need. It
+// skips those that a kernel has built in.
 var wanted = []string{
-	"crc32_generic",              // rdma_rxe asks for it by what it does, not by name
+	"crc32_generic",              // rdma_rxe asks for its function, not by its name
 	"virtio_pci", "9pnet_virtio", // the shared folder
 	"9p",
 	"rdma_rxe",
-	"veth", "virtio_net", // what else an rxe device can stand on
+	"veth", "virtio_net", // further devices that an rxe device can use
 }
 
-// optional are those of wanted which newer kernels no longer have as modules.
+// optional lists those of wanted that newer kernels no longer have as modules.
 var optional = []string{"crc32_generic"}
 
-// modules finds a kernel's modules by name: a folder below lib/modules.
+// modules finds a kernel's modules by name, in a folder below lib/modules.
 type modules struct {
 	files   map[string]string // name -> file
 	builtin map[string]bool
@@ -47,21 +47,21 @@ func scanModules(folder string) (modules, error) {
 	})
 }
 
-// moduleName is the name of the module in a file, as others depend on it: file
-// names have "-" and "_" as they like, and the suffix of a compression.
+// moduleName returns the name of the module in a file, as other modules name it.
+// File names mix "-" and "_", and end in the suffix of a compression.
 func moduleName(path string) string {
 	name, _, _ := strings.Cut(filepath.Base(path), ".")
 	return strings.ReplaceAll(name, "-", "_")
 }
 
-// A module is one that is to be loaded.
+// A module is a kernel module to load.
 type module struct {
 	name    string
 	content []byte // uncompressed
 }
 
-// closure returns the modules of the given names and what they depend on, each
-// behind all that it needs.
+// closure returns the modules of the given names and those that they depend on,
+// each behind all that it needs.
 func (m modules) closure(names []string) ([]module, error) {
 	var order []module
 	seen := map[string]bool{}
@@ -107,8 +107,8 @@ func (m modules) read(name string) ([]byte, error) {
 	return unpack(b)
 }
 
-// dependsOf reads the names behind "depends=" in a module's section .modinfo,
-// which holds strings "field=value", each with a NUL at its end.
+// dependsOf reads the names behind "depends=" in a module's section .modinfo. The
+// section holds strings "field=value", each with a NUL at its end.
 func dependsOf(content []byte) ([]string, error) {
 	file, err := elf.NewFile(bytes.NewReader(content))
 	if err != nil {

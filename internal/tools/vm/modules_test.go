@@ -52,7 +52,7 @@ func TestModulesThatTheKernelHasBuiltInAreNotLoaded(t *testing.T) {
 	require.Equal(t, []string{"virtio_pci"}, order)
 }
 
-func TestAMissingModuleIsToldWithTheOneThatNeedsIt(t *testing.T) {
+func TestTheErrorNamesAMissingModuleAndTheOneThatNeedsIt(t *testing.T) {
 	folder := folderOf(t, map[string]string{"9p.ko": "netfs"}, "")
 	_, err := closureOf(t, folder, "9p")
 	require.ErrorContains(t, err, "no module netfs, which 9p needs")
@@ -60,7 +60,7 @@ func TestAMissingModuleIsToldWithTheOneThatNeedsIt(t *testing.T) {
 	require.ErrorContains(t, err, "no module siw")
 }
 
-func TestACompressedModuleComesOutAsItWas(t *testing.T) {
+func TestACompressedModuleIsUnpacked(t *testing.T) {
 	folder := folderOf(t, map[string]string{"veth.ko": ""}, "")
 	plain := object{modinfo: "depends=veth\x00"}.bytes(t)
 	packed := gzipped(t, plain)
@@ -75,7 +75,7 @@ func TestACompressedModuleComesOutAsItWas(t *testing.T) {
 	require.Equal(t, plain, order[1].content)
 }
 
-func TestWhatIsNoModuleIsRefused(t *testing.T) {
+func TestDependsOfRefusesOtherFiles(t *testing.T) {
 	folder := folderOf(t, nil, "")
 	write(t, []byte("text"), folder, "text.ko")
 	_, err := closureOf(t, folder, "text")

@@ -13,21 +13,22 @@ import (
 	"strings"
 )
 
-// packages are what the machine is made of, and what builds programs for it.
+// packages lists Debian's packages for the machine and for building programs for
+// it.
 var packages = []string{
-	"qemu-system-x86", "busybox-static", "xz-utils", "zstd", // the machine, and what unpacks kernels
+	"qemu-system-x86", "busybox-static", "xz-utils", "zstd", // the machine, and unpackers of kernels
 	"libibverbs1", "ibverbs-providers", "iproute2", // verbs, the driver of rxe, rdma(8)
-	"ibverbs-utils", "perftest", "strace", // what looks at them
-	"libibverbs-dev", "gcc", "libc6-dev", // what programs are built with
+	"ibverbs-utils", "perftest", "strace", // tools that examine devices
+	"libibverbs-dev", "gcc", "libc6-dev", // compiler and headers
 }
 
-// kernels are packages that depend on the distribution's kernel: Debian's, and
-// Ubuntu's.
+// kernels lists the packages that depend on the distribution's kernel: Debian's,
+// and Ubuntu's.
 var kernels = []string{"linux-image-amd64", "linux-image-generic"}
 
-// install installs those of packages that are missing.
+// install installs the missing ones of packages.
 func install(ctx context.Context) error {
-	// It fails when it does not know some of them, and lists the others.
+	// dpkg-query fails if it does not know some of them, and lists the rest.
 	list, _ := exec.CommandContext(ctx, "dpkg-query", append([]string{"-W", "-f", "${Package} ${db:Status-Status}\n"}, packages...)...).Output()
 	missing := missingOf(packages, string(list))
 	if len(missing) == 0 {
@@ -48,7 +49,7 @@ func missingOf(names []string, list string) []string {
 	})
 }
 
-// apt runs apt-get as root. What it prints is shown if it fails.
+// apt runs apt-get as root. If it fails, the error shows its output.
 func apt(ctx context.Context, args ...string) error {
 	command := append([]string{"apt-get", "-q", "-o", "DPkg::Lock::Timeout=300"}, args...)
 	command = append([]string{"env", "DEBIAN_FRONTEND=noninteractive"}, command...)
@@ -80,9 +81,10 @@ func kernelPackages(ctx context.Context) ([]string, error) {
 }
 
 // follow returns the packages with kernel files that a package depends on, itself
-// or through others, as sorted "NAME=VERSION". The names hold the kernel's
-// version, which moves with each security update; so each is read from the field
-// Depends of the one before. Show returns what "apt-cache show" says.
+// or through further packages, as sorted "NAME=VERSION". The names hold the
+// kernel's version, which moves with each security update. So follow reads each
+// from the field Depends of the one before. show returns the output of "apt-cache
+// show".
 func follow(kernel string, show func(name string) (string, error)) ([]string, error) {
 	found := map[string]bool{}
 	seen := map[string]bool{kernel: true}
@@ -109,14 +111,14 @@ func follow(kernel string, show func(name string) (string, error)) ([]string, er
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// holdsKernel tells the packages with a kernel or its modules from others, such
-// as linux-base and linux-firmware.
+// holdsKernel reports whether a package has a kernel or its modules; linux-base
+// and linux-firmware do not.
 func holdsKernel(name string) bool {
 	return strings.HasPrefix(name, "linux-image-") || strings.HasPrefix(name, "linux-modules-")
 }
 
-// fields returns the fields of a package's description. Lines that begin with a
-// blank belong to a field of several lines and are left out.
+// fields returns the fields of a package's description. It skips lines that begin
+// with a blank: they belong to a field of several lines.
 func fields(text string) map[string]string {
 	out := map[string]string{}
 	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
@@ -127,13 +129,13 @@ func fields(text string) map[string]string {
 	return out
 }
 
-// output runs a command and returns what it prints.
+// output runs a command and returns its output.
 func output(ctx context.Context, name string, args ...string) (string, error) {
 	out, err := outputOf(exec.CommandContext(ctx, name, args...))
 	return string(out), err
 }
 
-// outputOf runs cmd. Its error holds what cmd had to say.
+// outputOf runs cmd. Its error holds cmd's standard error.
 func outputOf(cmd *exec.Cmd) ([]byte, error) {
 	out, err := cmd.Output()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestPackagesThatAreNotWhollyInstalledAreMissing(t *testing.T) {
+func TestMissingOfListsPackagesThatAreNotWhollyInstalled(t *testing.T) {
 	list := "gcc installed\nstrace config-files\nzstd-doc installed\n"
 	require.Equal(t, []string{"strace", "zstd"}, missingOf([]string{"gcc", "strace", "zstd"}, list))
 	require.Empty(t, missingOf([]string{"gcc"}, list))
@@ -25,7 +25,7 @@ func shelf(packages map[string]string) func(string) (string, error) {
 	}
 }
 
-func TestTheKernelsPackageIsReadFromWhatDependsOnIt(t *testing.T) {
+func TestFollowFindsTheKernelsPackageByDependencies(t *testing.T) {
 	show := shelf(map[string]string{
 		"linux-image-amd64":          "Package: linux-image-amd64\nVersion: 6.1.192-2\nDepends: linux-image-6.1.0-56-amd64 (= 6.1.192-2)\nDescription: Linux\n Depends: nothing\n",
 		"linux-image-6.1.0-56-amd64": "Version: 6.1.192-2\nDepends: kmod, linux-base (>= 4.3~), initramfs-tools | linux-initramfs-tool\n",
@@ -60,7 +60,7 @@ func TestAKernelThatAptDoesNotKnowIsAnError(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestWhatAProgramComplainsAboutIsInTheError(t *testing.T) {
+func TestErrorsOfOutputHoldTheProgramsComplaint(t *testing.T) {
 	_, err := outputOf(exec.Command("sh", "-c", "echo the reason >&2; exit 3"))
 	require.ErrorContains(t, err, "sh -c")
 	require.ErrorContains(t, err, "exit status 3: the reason")

@@ -17,10 +17,10 @@ import (
 // ready is the line that init.sh prints when the command begins.
 const ready = "vm: ready"
 
-// startTime is far more than a start takes, 4 seconds or 20 where others work, without
-// a line.
-// Once in more than a hundred starts nothing came, and the next did well: so
-// there is another attempt, as long as no command has begun.
+// startTime bounds the time that a start may take without a line: far more than the
+// usual 4 seconds, or 20 beside other programs. One in more than a hundred starts
+// printed nothing, and the next one did well. So vm makes another attempt, as long as
+// no command has begun.
 const (
 	startTime = 4 * time.Minute
 	attempts  = 3
@@ -47,7 +47,7 @@ func boot(ctx context.Context, o options, vmlinux string, image *os.File, out io
 	return code, err
 }
 
-// attend starts a machine and relays its console to out. It ends the machine when
+// attend starts a machine and relays its console to out. It ends the machine if
 // that is not ready in time, prints nothing for too long, or ctx ends.
 func attend(ctx context.Context, command []string, image *os.File, start, silence time.Duration, out io.Writer) (int, error) {
 	ctx, stop := context.WithCancelCause(ctx)
@@ -82,19 +82,21 @@ func attend(ctx context.Context, command []string, image *os.File, start, silenc
 	return exitCode(cmd.ProcessState.ExitCode())
 }
 
-// guard makes a command yield to others, and die with its parent, however that
-// ends. Each of the two becomes the next, so that there is one process.
+// guard makes a command yield to other programs, and die with its parent, however
+// the parent ends. Each of the two programs becomes the next, so that one process
+// remains.
 var guard = []string{"nice", "-n", "10", "setpriv", "--pdeathsig", "KILL", "--"}
 
-// kernelArguments are for a guest that stands still whenever the host is busy:
-// it trusts its clocks, and no watchdog mistakes that for a fault. When its kernel
+// kernelArguments suit a guest that stands still whenever the host is busy: it
+// trusts its clocks, and no watchdog takes a pause for a fault. If its kernel
 // panics, or is about to, it ends at once.
 const kernelArguments = "console=ttyS0 panic=-1 oops=panic mitigations=off " +
 	"tsc=reliable no_timer_check nowatchdog rcupdate.rcu_cpu_stall_suppress=1"
 
-// processor is all that QEMU can do, but for fast copies of strings: the kernel
-// would copy with "rep movsb", which QEMU does byte by byte, and rxe's writes of
-// aligned words would be seen torn, as real devices' never are.
+// processor has all features of QEMU except fast copies of strings. With these
+// the kernel would copy with "rep movsb", which QEMU does byte by byte, and
+// readers would see rxe's writes of aligned words torn, as real devices' never
+// are.
 const processor = "max,-erms,-fsrm"
 
 // qemu is the command line of the machine.
@@ -114,8 +116,8 @@ func qemu(o options, vmlinux string) []string {
 	)
 }
 
-// relay copies lines as they come, without what a terminal's line has at its end.
-// It keeps the line ready to itself and calls begun; it calls heard for each line.
+// relay copies lines as they come, without a terminal's line ends. It does not
+// copy the line ready, and calls begun for it; it calls heard for each line.
 func relay(out io.Writer, console io.Reader, begun, heard func()) {
 	for r := bufio.NewReader(console); ; {
 		line, err := r.ReadString('\n')
@@ -132,16 +134,16 @@ func relay(out io.Writer, console io.Reader, begun, heard func()) {
 	}
 }
 
-// exitBase is what init.sh adds to the command's exit code, so that no code
-// looks like one of QEMU's own.
+// exitBase is the number that init.sh adds to the command's exit code, so that no
+// code looks like one of QEMU's own.
 const exitBase = 16
 
-// exitMost is the highest exit code that comes through.
+// exitMost is the highest exit code that vm can return.
 const exitMost = 255>>1 - exitBase
 
-// exitCode makes the command's exit code of QEMU's, which is 2*byte + 1 when the
+// exitCode turns QEMU's exit code into the command's. QEMU's is 2*byte + 1 if the
 // guest writes a byte to isa-debug-exit: 33 for 0, 35 for 1, up to 255 for 111.
-// Others say that QEMU failed, or that the guest ended otherwise.
+// Other codes mean that QEMU failed, or that the guest ended otherwise.
 func exitCode(qemu int) (int, error) {
 	if qemu < 2*exitBase+1 || qemu%2 == 0 {
 		return exitFailed, fmt.Errorf("the machine ended before its command did (QEMU's exit code is %d); -v shows more", qemu)

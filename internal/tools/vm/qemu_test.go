@@ -15,7 +15,7 @@ import (
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
-func TestTheCommandsExitCodeComesThrough(t *testing.T) {
+func TestExitCodeReturnsTheCommandsCode(t *testing.T) {
 	for code := range exitMost + 1 {
 		written := code + exitBase // by init.sh
 		qemu := (written<<1 | 1) & 0xff
@@ -26,7 +26,7 @@ func TestTheCommandsExitCodeComesThrough(t *testing.T) {
 	require.Equal(t, 111, exitMost, "init.sh and the documentation say so")
 }
 
-func TestOtherExitCodesSayThatTheMachineFailed(t *testing.T) {
+func TestOtherExitCodesAreErrorsOfTheMachine(t *testing.T) {
 	for _, qemu := range []int{0, 1, 2, 3 /* init.sh failed */, 31, 32, 34, 254} {
 		code, err := exitCode(qemu)
 		require.Error(t, err, qemu)
@@ -45,27 +45,27 @@ func attended(ctx context.Context, t *testing.T, script string, timeout time.Dur
 	return code, out.String(), err
 }
 
-func TestTheConsoleComesOutLineByLine(t *testing.T) {
+func TestRelayCopiesTheConsoleLineByLine(t *testing.T) {
 	code, out, err := attended(t.Context(), t, `cat /dev/fd/3; printf 'one\r\n\r\nvm: ready\r\ntwo'; exit 47`, time.Minute)
 	require.NoError(t, err)
 	require.Equal(t, 7, code)
 	require.Equal(t, "image\none\n\ntwo\n", out)
 }
 
-func TestAMachineThatIsSilentForTooLongIsEnded(t *testing.T) {
+func TestAttendEndsAMachineThatIsSilentForTooLong(t *testing.T) {
 	code, out, err := attended(t.Context(), t, "echo begun; exec sleep 60", 100*time.Millisecond)
 	require.ErrorContains(t, err, "-timeout")
 	require.Equal(t, exitTimeout, code)
 	require.Contains(t, []string{"", "begun\n"}, out)
 }
 
-func TestAMachineThatDoesNotStartIsEndedEarlier(t *testing.T) {
+func TestAttendEndsAMachineThatDoesNotStartEarlier(t *testing.T) {
 	code, err := attend(t.Context(), []string{"sleep", "60"}, os.Stdin, 50*time.Millisecond, time.Minute, &bytes.Buffer{})
 	require.ErrorIs(t, err, errNoStart)
 	require.Equal(t, exitFailed, code)
 }
 
-func TestTheLineBeforeTheCommandIsForTheToolAlone(t *testing.T) {
+func TestRelayKeepsTheReadyLine(t *testing.T) {
 	var out bytes.Buffer
 	begun, heard := 0, 0
 	relay(&out, strings.NewReader("of the kernel\r\n"+ready+"\r\nof the command\r\n"), func() { begun++ }, func() { heard++ })
@@ -75,7 +75,7 @@ func TestTheLineBeforeTheCommandIsForTheToolAlone(t *testing.T) {
 	require.Contains(t, string(initScript), `echo "`+ready+`"`)
 }
 
-func TestAMachineEndsWithWhoeverWantedIt(t *testing.T) {
+func TestAMachineEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	code, _, err := attended(ctx, t, "exec sleep 60", time.Minute)
@@ -83,7 +83,7 @@ func TestAMachineEndsWithWhoeverWantedIt(t *testing.T) {
 	require.Equal(t, exitFailed, code)
 }
 
-func TestAMachineThatIsKilledIsNoSuccess(t *testing.T) {
+func TestAttendReturnsAnErrorForAKilledMachine(t *testing.T) {
 	code, _, err := attended(t.Context(), t, "kill -KILL $$", time.Minute)
 	require.ErrorContains(t, err, "killed")
 	require.Equal(t, exitFailed, code)
@@ -103,11 +103,11 @@ func TestTheMachineDiesWithItsParent(t *testing.T) {
 	process := filepath.Join("/proc", strings.TrimSpace(string(out)), "stat")
 	require.Eventually(t, func() bool {
 		stat, err := os.ReadFile(process)
-		return err != nil || strings.Contains(string(stat), ") Z ") // nobody may reap it
+		return err != nil || strings.Contains(string(stat), ") Z ") // its new parent may not reap it
 	}, testwatch.Patience(), 10*time.Millisecond)
 }
 
-func TestTheMachineIsWhatTheFlagsSay(t *testing.T) {
+func TestQemuArgumentsFollowTheFlags(t *testing.T) {
 	o := options{share: "/a,b", memory: 512, cpus: 3}
 	command := strings.Join(qemu(o, "/cache/vmlinux"), " ")
 	for _, part := range []string{"-accel tcg,", "-smp 3 -m 512 ", "-kernel /cache/vmlinux ", "path=/a,,b,", " quiet "} {

@@ -9,12 +9,12 @@ import (
 	"os/exec"
 )
 
-// Where a bzImage's header says what it holds (Documentation/arch/x86/boot.rst
-// of the kernel). Numbers are little-endian.
+// Offsets of a bzImage's header (Documentation/arch/x86/boot.rst of the kernel).
+// Numbers are little-endian.
 const (
 	setupSectors  = 0x1f1 // 1 byte: sectors of 512 bytes before the protected-mode code, less the first
 	bootMagic     = 0x202 // "HdrS"
-	bootVersion   = 0x206 // 2 bytes: the next two are there from 2.08 on
+	bootVersion   = 0x206 // 2 bytes: from 2.08 on the header has the next two
 	payloadOffset = 0x248 // 4 bytes, from the protected-mode code
 	payloadLength = 0x24c // 4 bytes
 	headerEnd     = 0x250
@@ -37,7 +37,7 @@ func payload(image []byte) ([]byte, error) {
 	return image[from:to], nil
 }
 
-// extractVmlinux writes the kernel that is in a vmlinuz.
+// extractVmlinux writes the kernel of a vmlinuz to vmlinux.
 func extractVmlinux(vmlinuz, vmlinux string) error {
 	image, err := os.ReadFile(vmlinuz)
 	if err != nil {
@@ -62,7 +62,7 @@ func extractVmlinux(vmlinuz, vmlinux string) error {
 
 const gzipMagic = "\x1f\x8b"
 
-// unpackers are the programs that undo a compression, by its first bytes.
+// unpackers lists the programs that undo a compression, by its first bytes.
 var unpackers = []struct {
 	magic   string
 	command []string
@@ -72,7 +72,7 @@ var unpackers = []struct {
 	{gzipMagic, []string{"gzip", "-dc"}},
 }
 
-// unpack undoes what compressed b, or returns b if nothing known did.
+// unpack undoes the compression of b, or returns b if it knows none.
 func unpack(b []byte) ([]byte, error) {
 	for _, u := range unpackers {
 		if !bytes.HasPrefix(b, []byte(u.magic)) {

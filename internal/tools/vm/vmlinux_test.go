@@ -48,7 +48,7 @@ func packedBy(t *testing.T, content []byte, program ...string) []byte {
 	return binary.LittleEndian.AppendUint32(out, uint32(len(content)))
 }
 
-func TestTheKernelComesOutOfItsImage(t *testing.T) {
+func TestExtractVmlinuxUnpacksTheKernel(t *testing.T) {
 	kernel := append([]byte("\x7fELF"), bytes.Repeat([]byte("kernel"), 10000)...)
 	for name, pack := range map[string]func(t *testing.T) []byte{
 		"gzip": func(t *testing.T) []byte { return gzipped(t, kernel) },
@@ -66,7 +66,7 @@ func TestTheKernelComesOutOfItsImage(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoKernelImageIsRefused(t *testing.T) {
+func TestExtractVmlinuxRefusesOtherFiles(t *testing.T) {
 	whole := bzImage(gzipped(t, []byte("\x7fELF")))
 	old := bytes.Clone(whole)
 	binary.LittleEndian.PutUint16(old[bootVersion:], 0x207)
