@@ -9,11 +9,12 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
-// manyBlocks is how many blocks the answer behind them does not matter for.
+// manyBlocks is the number of blocks beside whose time that of the answer behind
+// them does not matter.
 const manyBlocks = 1024
 
-// fanInRate is how many small blocks a second go through n pipes, written into at
-// random, to one handle that reads them all.
+// fanInRate is the number of small blocks a second through n pipes, written into
+// at random, to one handle that reads all pipes.
 func fanInRate(n int) setup {
 	return func(ctx context.Context, h *harness, _ int) (task, error) {
 		answer, err := h.duplex(ctx, 1, 1)
@@ -47,7 +48,7 @@ func fanInRate(n int) setup {
 	}
 }
 
-// useAny reads a block, looks at it and frees it.
+// useAny reads a block and its bytes, and frees it.
 func useAny(ctx context.Context, in *rpipe.FanIn[byte], sum *byte) error {
 	b, _, err := in.Read(ctx)
 	if err != nil {

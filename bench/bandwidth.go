@@ -6,8 +6,8 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// underWay is how many transfers a bandwidth test starts before it waits, as
-// OSU's does.
+// underWay is the number of transfers that a bandwidth test starts before it
+// waits, as OSU's does.
 const underWay = 64
 
 // putBandwidth streams puts of one size.

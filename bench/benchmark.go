@@ -11,13 +11,13 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
-// A benchmark is one thing to measure.
+// A benchmark is one operation to measure.
 type benchmark struct {
 	name  string
-	group string // another name for all of a group, as "switch"
+	group string // common name of a group, such as "switch"
 	about string
 	sized bool // runs at every -size
-	bytes int  // of one operation, if it does not and they are more than 8
+	bytes int  // of one operation, if it is not sized and they are more than 8
 	unit  unit
 	setup setup
 }
@@ -25,7 +25,7 @@ type benchmark struct {
 // A setup makes a benchmark's task at one rank, for operations on size bytes.
 type setup func(ctx context.Context, h *harness, size int) (task, error)
 
-// base is the name under which benchmarks are compared with each other.
+// base is the name that benchmarks share which are compared with each other.
 func (b *benchmark) base() string {
 	if b.group != "" {
 		return b.group
@@ -37,16 +37,17 @@ func (b *benchmark) base() string {
 type task struct {
 	// prepare runs at every rank before each batch, untimed. It may be nil.
 	prepare func()
-	// run makes n operations, at all ranks that take part; at others it does
-	// nothing.
+	// run makes n operations at the ranks that take part, and does nothing at the
+	// rest.
 	run func(ctx context.Context, n int) error
-	// free gives back what setup took. It is collective and may be nil.
+	// free gives back the memory and pipes of setup. It is collective and may be
+	// nil.
 	free func(ctx context.Context) error
-	// batch is the least number of operations that makes sense, if not 1, and most
-	// the largest, if there is one.
+	// batch is the least number of operations that makes sense, if not 1; most is
+	// the largest, if not 0.
 	batch, most int
-	// together: all ranks do the work, and the time is from the first one's begin to the
-	// last one's end. Else it is rank 0's.
+	// together: all ranks do the work, and the time lasts from the first one's begin to
+	// the last one's end. If false, the time is rank 0's.
 	together bool
 	// taken: a window would choose this way.
 	taken bool
@@ -56,14 +57,14 @@ type task struct {
 type unit struct {
 	name   string
 	value  func(seconds float64, size int) float64
-	higher bool // is better
+	higher bool // more is better
 }
 
 func micros() unit {
 	return unit{name: "us", value: func(s float64, _ int) float64 { return s * 1e6 }}
 }
 
-// oneWay is for operations that go there and back.
+// oneWay is the unit of operations that go there and back.
 func oneWay() unit {
 	return unit{name: "us", value: func(s float64, _ int) float64 { return s / 2 * 1e6 }}
 }
@@ -72,12 +73,12 @@ func megabytes() unit {
 	return unit{name: "MB/s", value: func(s float64, size int) float64 { return float64(size) / s / 1e6 }, higher: true}
 }
 
-// millions of operations a second.
+// millions is the unit of rates: millions of operations a second.
 func millions() unit {
 	return unit{name: "M/s", value: func(s float64, _ int) float64 { return 1 / s / 1e6 }, higher: true}
 }
 
-// benchmarks returns all there are, in the order of reports.
+// benchmarks returns all benchmarks, in the order of reports.
 func benchmarks() []benchmark {
 	return slices.Concat(windowBenchmarks(), pipeBenchmarks(), conveyorBenchmarks[[8]byte](), conveyorBenchmarks[[16]byte](),
 		conveyorBenchmarks[[64]byte](), pollBenchmarks(), collectiveBenchmarks())
@@ -144,7 +145,8 @@ func pipeBenchmarks() []benchmark {
 	}
 }
 
-// conveyorBenchmarks are of records of one type.
+// conveyorBenchmarks returns the benchmarks of conveyors with records of one
+// type.
 func conveyorBenchmarks[R record]() []benchmark {
 	var r R
 	name := fmt.Sprintf("conveyor_rate_%d", len(r))
@@ -169,5 +171,5 @@ func printList(w io.Writer) {
 	for _, b := range benchmarks() {
 		fmt.Fprintf(table, "%s\t%s\n", b.name, b.about)
 	}
-	table.Flush() //nolint:errcheck // nobody to tell
+	table.Flush() //nolint:errcheck // there is no other place to report it
 }

@@ -7,18 +7,19 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A collective is one that is measured, with float64 and rank 0 as its root. The
+// A collective is a call to measure, with float64 and rank 0 as its root. The
 // size of a measurement is that of one vector, or of one member's block, as in
-// OSU's programs; a reduce-scatter's is that of its input.
+// OSU's programs. The size of a reduce-scatter is that of its input.
 type collective struct {
 	name, about string
-	// in and out are how many vectors or blocks of count elements input and output
-	// have among n members.
+	// in and out return the number of vectors or blocks of count elements in the
+	// input and output among n members.
 	in, out func(n int) int
 	// cut: the size is that of all blocks together.
 	cut  bool
 	call collectiveCall
-	// open returns call where it needs something made for the team; nil where not.
+	// open returns the call if that needs something made for the team first; nil
+	// if not.
 	open func(ctx context.Context, t *runtime.Team) (collectiveCall, error)
 }
 
@@ -76,7 +77,7 @@ func alongRing(ctx context.Context, t *runtime.Team) (collectiveCall, error) {
 	}, nil
 }
 
-// count returns how many elements a vector or block has.
+// count returns the number of elements of a vector or block.
 func (c *collective) count(size, n int) int {
 	if c.cut {
 		size /= n
@@ -84,8 +85,8 @@ func (c *collective) count(size, n int) int {
 	return max(1, size/elementSize)
 }
 
-// collectiveBenchmarks are all collectives, each from buffers of the heap, from the
-// caller's slices, and as the copy without which it cannot be.
+// collectiveBenchmarks returns all collectives: from buffers of the heap, from the
+// caller's slices, and as their floor, the copy that none can avoid.
 func collectiveBenchmarks() []benchmark {
 	all := []benchmark{{name: "coll_barrier", about: "Barrier", unit: micros(), setup: barrierLatency}}
 	for _, c := range collectiveCalls() {

@@ -8,28 +8,30 @@ import (
 	"github.com/gopgas/gopgas/internal/element"
 )
 
-// Collectives are timed in batches between two barriers, from when the first rank begins
-// until the last one has ended, also where the root need not wait. Where ranks share
-// cores, a single one may leave the first barrier when others have done half of the work.
+// Bench times collectives in batches between two barriers, from the first rank's begin to
+// the last one's end, even if the root need not wait. If ranks share cores, a rank may
+// leave the first barrier after the rest have done half of the work, so the time of a
+// single rank means nothing.
 //
 //	untimed    rewrite all inputs, read the outputs; barrier
 //	timed      n calls
 //	untimed    barrier
 //
-// Every call has new input. Up to rewriteMax bytes it is rewritten ahead of each
-// call, which is timed; longer ones have some inputs, one for each call of the
-// batch, so that the batch outweighs the barrier. bench/c/coll.c does the same.
+// Every call has new input. Up to rewriteMax bytes a rank rewrites its input
+// ahead of each call, which counts as time. For longer ones it has some inputs,
+// one for each call of the batch, so that the batch outweighs the barrier.
+// bench/c/coll.c does the same.
 const (
 	elementSize = 8
 	rewriteMax  = 4 << 10
 	severalMax  = 256 << 10
 	several     = 4  // inputs above rewriteMax, up to severalMax; above that one
 	manyCalls   = 16 // of a batch, at least, up to rewriteMax
-	// roomMax is the most that the ranks' inputs and outputs may take together.
+	// roomMax bounds the ranks' inputs and outputs together.
 	roomMax = 2 << 30
 )
 
-// A maker makes room for count elements, and says how to give it back.
+// A maker allocates count elements, and returns a function that frees them.
 type maker func(h *harness, count int) (mem []float64, free func() error, err error)
 
 func inSlices(_ *harness, count int) ([]float64, func() error, error) {
@@ -47,7 +49,7 @@ func inArena(h *harness, count int) ([]float64, func() error, error) {
 // A collTask is a collective at one rank.
 type collTask struct {
 	h     *harness
-	small bool // inputs are rewritten ahead of each call
+	small bool // each call begins with a rewritten input
 	in    [][]float64
 	out   []float64
 	frees []func() error
@@ -70,7 +72,7 @@ func (c collective) measure(room maker) setup {
 	}
 }
 
-// floor copies what the rank gets, from memory of its own, after a barrier.
+// floor copies as much as the rank gets, from memory of its own, after a barrier.
 func (c collective) floor() setup {
 	return func(_ context.Context, h *harness, size int) (task, error) {
 		likewise := c
@@ -86,7 +88,7 @@ func (c collective) floor() setup {
 	}
 }
 
-// prepare makes inputs and outputs, as long at all ranks.
+// prepare makes inputs and outputs of the same length at all ranks.
 func (c *collective) prepare(h *harness, size int, room maker) (*collTask, error) {
 	n := h.world.Size()
 	count := c.count(size, n)
@@ -105,7 +107,7 @@ func (c *collective) prepare(h *harness, size int, room maker) (*collTask, error
 			return nil, err
 		}
 		for i := range mem {
-			mem[i] = 1 // what is rewritten are its last bits: no number gets out of hand
+			mem[i] = 1 // renew changes the last bits only: no number gets out of hand
 		}
 		t.in = append(t.in, mem)
 	}
@@ -151,7 +153,7 @@ func (t *collTask) task(call func(ctx context.Context, in []float64) error) task
 	}}
 }
 
-// renew is what happens between batches.
+// renew rewrites and reads the buffers between batches.
 func (t *collTask) renew() {
 	for _, in := range t.in {
 		rewrite(element.Bytes(in))
@@ -159,7 +161,7 @@ func (t *collTask) renew() {
 	t.sum += read(element.Bytes(t.out))
 }
 
-// free gives the memory back once nobody reads it. Kind: collective.
+// free frees the memory once no rank reads it. Kind: collective.
 func (t *collTask) free(ctx context.Context) error {
 	if err := t.h.world.Barrier(ctx); err != nil {
 		return err

@@ -66,7 +66,8 @@ func TestEveryCallHasNewInput(t *testing.T) {
 	}
 }
 
-// TestCollectivesThatDoNotFitAreLeftOut: what all ranks need together is bounded.
+// TestCollectivesThatDoNotFitAreLeftOut: the memory of all ranks together is
+// bounded.
 func TestCollectivesThatDoNotFitAreLeftOut(t *testing.T) {
 	require.NoError(t, runtime.RunLocal(context.Background(), 2, func(ctx context.Context, job *runtime.Job) error {
 		h, err := newHarness(ctx, job)

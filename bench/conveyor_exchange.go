@@ -10,8 +10,8 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
-// conveyorRateAll is how many records a second each rank gets to all ranks, itself
-// among them, in turn, while it pulls what they have for it.
+// conveyorRateAll is the number of records a second that each rank pushes to all
+// ranks, itself among them, in turn, while it pulls the records for it.
 func conveyorRateAll[R record](ctx context.Context, h *harness, _ int) (task, error) {
 	c, err := rpipe.OpenConveyor[R](ctx, h.world)
 	if err != nil {
@@ -21,15 +21,15 @@ func conveyorRateAll[R record](ctx context.Context, h *harness, _ int) (task, er
 	return task{batch: manyBlocks, run: p.run, free: p.close}, nil
 }
 
-// An exchange is a rank's part of records from all to all: record i of rank r goes to
-// rank r + i.
+// An exchange is a rank's part of a run of records from all to all: record i of rank
+// r goes to rank r + i.
 type exchange[R record] struct {
 	carrying[R]
 	rank, ranks int
-	left        int // records that this rank has to pull yet
+	left        int // records that this rank still has to pull
 }
 
-// incoming is how many of n records of each rank are for one.
+// incoming returns the number of records for rank if each rank pushes n.
 func incoming(n, rank, ranks int) (sum int) {
 	for from := range ranks {
 		first := (rank - from + ranks) % ranks
@@ -53,7 +53,7 @@ func (p *exchange[R]) run(ctx context.Context, n int) error {
 	return p.pull(ctx, p.left)
 }
 
-// pulling does something, and pulls while there is no room for it.
+// pulling calls do, and pulls while do finds no room.
 func (p *exchange[R]) pulling(ctx context.Context, do func() (bool, error)) error {
 	for {
 		ok, err := do()
@@ -70,7 +70,7 @@ func (p *exchange[R]) pulling(ctx context.Context, do func() (bool, error)) erro
 	}
 }
 
-// pullSome pulls what is there.
+// pullSome pulls the records that have arrived.
 func (p *exchange[R]) pullSome() error {
 	for {
 		r, _, ok, err := p.c.TryPull()
@@ -104,7 +104,7 @@ func pipesRateAll[R record](ctx context.Context, h *harness, _ int) (task, error
 	return task{batch: manyBlocks, run: p.run, free: p.close}, nil
 }
 
-// A spread is a rank's part of blocks from all to all.
+// A spread is a rank's part of a run of blocks from all to all.
 type spread[R record] struct {
 	in   *rpipe.FanIn[R]
 	out  []*rpipe.Writer[R]
@@ -112,7 +112,8 @@ type spread[R record] struct {
 	sum  byte
 }
 
-// run reads in another goroutine: ranks that only write wait for each other.
+// run reads in another goroutine: ranks that only write would wait for each
+// other.
 func (p *spread[R]) run(ctx context.Context, n int) error {
 	all, ctx := errgroup.WithContext(ctx)
 	all.Go(func() error { return p.read(ctx, incoming(n, p.rank, len(p.out))) })

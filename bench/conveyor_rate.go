@@ -8,13 +8,13 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
-// A record is what a conveyor carries.
+// A record is an item that a conveyor carries.
 type record interface {
 	[8]byte | [16]byte | [64]byte
 }
 
-// conveyorRate is how many records a second rank 0 gets to one rank, whose program
-// looks at each.
+// conveyorRate is the number of records a second that rank 0 gets to one rank,
+// whose program reads each.
 func conveyorRate[R record](ctx context.Context, h *harness, _ int) (task, error) {
 	c, err := rpipe.OpenConveyor[R](ctx, h.world)
 	if err != nil {
@@ -38,7 +38,7 @@ func conveyorRate[R record](ctx context.Context, h *harness, _ int) (task, error
 	}}, nil
 }
 
-// carrying is a rank's part of a conveyor.
+// carrying is a rank's part of such a run.
 type carrying[R record] struct {
 	c    *rpipe.Conveyor[R]
 	next R
@@ -113,14 +113,15 @@ func pipesRate[R record](ctx context.Context, h *harness, _ int) (task, error) {
 	}}, nil
 }
 
-// singly are the options of pipes with room for as many records as a conveyor's have.
+// singly returns the options of pipes with room for as many records as a conveyor's
+// have.
 func singly[R record](name string) []rpipe.Option {
 	var r R
 	records := conveyed / len(r)
 	return []rpipe.Option{rpipe.WithName(name), rpipe.WithWidth(records), rpipe.WithHeap(records * stride(len(r))), rpipe.WithBlocks(records)}
 }
 
-// conveyed is how many bytes a conveyor's pipe has room for.
+// conveyed is the number of bytes that a conveyor's pipe has room for.
 const conveyed = 16 * rpipe.DefaultBatch
 
 func writeRecord[R record](ctx context.Context, w *rpipe.Writer[R], value byte) error {

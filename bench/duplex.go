@@ -14,7 +14,7 @@ type duplex struct {
 	w     *rpipe.Writer[byte]
 	r     *rpipe.Reader[byte]
 	size  int    // of the blocks that this rank writes
-	fill  []byte // what a block is filled with; nil: each of its lines changes
+	fill  []byte // content of a block; nil: each of its lines changes
 	sum   byte
 	first bool              // this is rank 0
 	next  rpipe.Block[byte] // allocated ahead
@@ -42,16 +42,17 @@ func (h *harness) duplex(ctx context.Context, request, reply int, opts ...rpipe.
 	return d, err
 }
 
-// blocksAtOnce is for how many blocks of one size a pipe has room at least.
+// blocksAtOnce is the least number of blocks of one size for which a pipe has
+// room.
 const blocksAtOnce = 8
 
-// pipeHeap returns the heap of a pipe for blocks of a size: the usual one where
-// that has room for some of them.
+// pipeHeap returns the size of a pipe's heap for blocks of a size: the usual one
+// if it has room for some of them.
 func pipeHeap(size int) int {
 	return min(max(rpipe.DefaultHeap, blocksAtOnce*stride(size)), rmalloc.MaxHeap)
 }
 
-// stride is what a block of a size takes of a heap.
+// stride returns the bytes of a heap that a block of a size takes.
 func stride(size int) int {
 	return max(size+rmalloc.Granule-1, rmalloc.Granule) / rmalloc.Granule * rmalloc.Granule
 }
@@ -76,7 +77,7 @@ func fillWith(mem, fill []byte) {
 	}
 }
 
-// receive reads a block, looks at all of its lines and frees it.
+// receive reads a block and all of its lines, and frees it.
 func (d *duplex) receive(ctx context.Context) (err error) {
 	d.sum, err = use(ctx, d.r, d.sum)
 	return err
@@ -98,8 +99,8 @@ func (d *duplex) ahead(ctx context.Context) (err error) {
 	return err
 }
 
-// sendAhead is send that keeps the books while the message travels: it frees what
-// was read, and allocates the next block.
+// sendAhead is send that keeps the books while the message travels: it frees the
+// last block that it read, and allocates the next one.
 func (d *duplex) sendAhead(ctx context.Context, _ int) error {
 	fillWith(d.next.Mem(), d.fill)
 	if err := d.w.Write(ctx, d.next); err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// fetchAddLatency is the time until an addition's result is here.
+// fetchAddLatency is the time until rank 0 has an addition's result.
 func fetchAddLatency(ctx context.Context, h *harness, _ int) (task, error) {
 	w, err := window.Allocate[uint64](ctx, h.world, 1)
 	if err != nil {

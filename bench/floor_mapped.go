@@ -7,7 +7,7 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// The floors on mapped memory; without any they are those of floor_socket.go.
+// The floors on mapped memory; if none is mapped, those of floor_socket.go serve.
 
 func putLatencyFloor(ctx context.Context, h *harness, size int) (task, error) {
 	if !h.Mapped {

@@ -11,9 +11,9 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// The floors of pipes on mapped memory are pipes by hand in the same layout: a
-// heap that blocks walk through, a ring of flags, and what was read so far at the
-// writer. bench/c/pingpong.c is the same in C.
+// The floors of pipes on mapped memory are pipes written by hand in the same
+// layout. Each has a heap that blocks walk through, a ring of flags, and, at the
+// writer, the count of blocks read. bench/c/pingpong.c is the same in C.
 
 func rpipeLatencyFloor(ctx context.Context, h *harness, size int) (task, error) {
 	if !h.Mapped {
@@ -51,14 +51,14 @@ type rawDuplex struct {
 // A rawPipe is an end of one.
 type rawPipe struct {
 	heap   []byte   // at the reader
-	ring   []uint64 // at the reader: each entry the count of all so far and a block's offset
-	credit *uint64  // at the writer: how many were read
+	ring   []uint64 // at the reader: the count of all blocks so far and a block's offset
+	credit *uint64  // at the writer: blocks read so far
 	size   int
 	slots  int // blocks that the heap has room for
 	count  uint64
 }
 
-// creditAt is where behind the ring the credit lies, in a line of its own.
+// creditAt is the place of the credit behind the ring, in a line of its own.
 const creditAt = rpipe.DefaultWidth + lineSize/8
 
 // rawDuplex allocates both. Kind: collective.
@@ -98,12 +98,12 @@ func (h *harness) rawDuplex(ctx context.Context, request, reply int) (*rawDuplex
 	return d, nil
 }
 
-// A flag is lap 32 | offset 32, where laps count blocks. The reader takes the
-// block's place from the flag, as a pipe's does: a place that it knew beforehand
-// would be read ahead, while the writer still writes there.
+// A flag is lap 32 | offset 32; a lap here is the count of blocks. The reader
+// takes the block's place from the flag, as a pipe's does. If it knew the place
+// beforehand, the processor would read ahead while the writer still writes there.
 const lapShift = 32
 
-// offset returns where the writer puts the next block.
+// offset returns the offset at which the writer puts the next block.
 func (p *rawPipe) offset() int { return int(p.count%uint64(p.slots)) * stride(p.size) }
 
 // flag returns the next block's flag.
@@ -127,7 +127,8 @@ func (d *rawDuplex) send(ctx context.Context, _ int) error {
 	return nil
 }
 
-// creditEvery returns after how many blocks the writer hears of them.
+// creditEvery returns the number of blocks after which the reader writes the
+// credit.
 func (p *rawPipe) creditEvery() uint64 { return uint64(max(min(p.slots, len(p.ring))/2, 1)) }
 
 func (d *rawDuplex) receive(ctx context.Context) error {
@@ -148,7 +149,7 @@ func (d *rawDuplex) receive(ctx context.Context) error {
 // pollsBetweenYields lets a floor end on a machine with other work to do.
 const pollsBetweenYields = 10_000
 
-// reach polls a word until it has a value at least, and returns it.
+// reach polls a word until it is at least value, and returns it.
 func reach(ctx context.Context, word *uint64, value uint64) (uint64, error) {
 	for polls := 1; ; polls++ {
 		if v := atomic.LoadUint64(word); v >= value {

@@ -10,9 +10,9 @@ import (
 )
 
 // conveyorRateFloor is a loop that stores records one behind the other into the
-// target's memory, round and round, without a look at whether they were read, and
-// tells of them once; the target looks at each that is there then. Where nothing is
-// mapped it is a stream of them through a raw socket, as many at a time as a
+// target's memory, round and round, without checking that they were read. It
+// announces a batch once; the target then reads each record. If no memory is
+// mapped, it is a stream of records through a raw socket, as many at a time as a
 // conveyor gathers.
 func conveyorRateFloor[R record](ctx context.Context, h *harness, _ int) (task, error) {
 	if !h.Mapped {

@@ -32,8 +32,8 @@ func roundTrip(ctx context.Context, h *harness, request, reply int) (task, error
 	return task{run: h.pingPong(send, receive), free: s.close}, nil
 }
 
-// socketStream sends messages one after the other, one way, and a byte at the
-// end of each batch, which says that all have come, the other.
+// socketStream sends messages one after the other, one way. At the end of each
+// batch the receiver sends one byte back: all have come.
 func socketStream(ctx context.Context, h *harness, size int, fromOrigin bool) (task, error) {
 	s, err := h.dial(ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ func socketStream(ctx context.Context, h *harness, size int, fromOrigin bool) (t
 	return task{batch: underWay, prepare: h.renew(buf, buf), run: run, free: s.close}, nil
 }
 
-// A socket joins rank 0 and the target. Other ranks have none.
+// A socket joins rank 0 and the target. Further ranks have none.
 type socket struct {
 	conn *net.TCPConn
 	poll *poller

@@ -14,8 +14,8 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// A harness runs tasks at all ranks: rank 0 tells the others how many
-// operations come next, and keeps the time.
+// A harness runs tasks at all ranks: rank 0 announces the number of operations of
+// each batch, and keeps the time.
 type harness struct {
 	way
 	world   *runtime.Team
@@ -29,10 +29,10 @@ type harness struct {
 type way struct {
 	Provider string
 	Mapped   bool // by loads and stores
-	MaxFMA   int  // what can be copied into the queue, 0 without one
+	MaxFMA   int  // largest copy into the queue, 0 without one
 }
 
-// target is the rank that rank 0 acts on.
+// target is the rank of rank 0's operations.
 const target = 1
 
 func newHarness(ctx context.Context, job *runtime.Job) (*harness, error) {
@@ -44,7 +44,8 @@ func newHarness(ctx context.Context, job *runtime.Job) (*harness, error) {
 	return h, h.look(ctx)
 }
 
-// look finds out how rank 0 reaches the target and tells all. Kind: collective.
+// look finds the way from rank 0 to the target and tells all ranks. Kind:
+// collective.
 func (h *harness) look(ctx context.Context) error {
 	team := h.world.Fabric(fabric.Key{})
 	if h.rank == 0 {
@@ -72,7 +73,7 @@ func (h *harness) look(ctx context.Context) error {
 
 func (h *harness) close(ctx context.Context) error { return h.control.Free(ctx) }
 
-// How long batches are, and how samples are taken.
+// Lengths of batches and samples.
 const (
 	batchTime = 100 * time.Microsecond
 	maxBatch  = 1 << 20
@@ -81,8 +82,8 @@ const (
 	capacity  = 1 << 15 // samples of a task
 )
 
-// compare measures a group at one size, all in turns. It returns results at
-// rank 0 only. A task that cannot run here is left out.
+// compare measures a group at one size, all in turns. It returns results at rank
+// 0 only. It leaves out a task that cannot run here.
 func (h *harness) compare(ctx context.Context, group []benchmark, size int, each time.Duration) ([]result, error) {
 	var runs []*series
 	for _, b := range group {
@@ -123,13 +124,14 @@ func (h *harness) compare(ctx context.Context, group []benchmark, size int, each
 // errSkip: a task makes no sense for these ranks.
 var errSkip = errors.New("does not apply")
 
-// batch runs the n operations that were announced at all ranks and returns their time
-// at rank 0. Kind: collective.
+// batch runs the n announced operations at all ranks, and returns their time at rank
+// 0. Kind: collective.
 func (h *harness) batch(ctx context.Context, t *task, n int) (time.Duration, error) {
 	if t.prepare != nil {
 		t.prepare()
 	}
-	// Nobody starts, and nothing new is announced, before all are here.
+	// No rank starts, and rank 0 announces nothing new, before all ranks have
+	// come.
 	if err := h.world.Barrier(ctx); err != nil {
 		return 0, err
 	}
@@ -143,7 +145,7 @@ func (h *harness) batch(ctx context.Context, t *task, n int) (time.Duration, err
 }
 
 // span returns, at rank 0, the time from the first begin of a rank to the last end.
-// Nobody gets in the way of who has not ended.
+// The barrier keeps its work out of the time of ranks that have not ended.
 func (h *harness) span(ctx context.Context, began, ended time.Duration) (time.Duration, error) {
 	if err := h.world.Barrier(ctx); err != nil {
 		return 0, err
@@ -153,7 +155,8 @@ func (h *harness) span(ctx context.Context, began, ended time.Duration) (time.Du
 	return ends[0] + ends[1], err
 }
 
-// clock is the same for all processes of a machine, which benchmarks run on.
+// clock returns the same time in all processes of a machine; benchmarks run on
+// one.
 func clock() time.Duration {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
@@ -162,8 +165,8 @@ func clock() time.Duration {
 	return time.Duration(now.Nano())
 }
 
-// announce tells all other ranks how many operations come next; none ends the
-// series.
+// announce sends all other ranks the number of operations of the next batch; 0
+// ends the series.
 func (h *harness) announce(ctx context.Context, n int) error {
 	count := []uint64{uint64(n)}
 	for rank := 1; rank < h.world.Size(); rank++ {
@@ -174,7 +177,7 @@ func (h *harness) announce(ctx context.Context, n int) error {
 	return nil
 }
 
-// follow makes the batches that rank 0 announces, until it announces none.
+// follow makes the batches that rank 0 announces, until it announces 0.
 func (h *harness) follow(ctx context.Context, t *task) error {
 	for {
 		h.batches++

@@ -1,4 +1,4 @@
-// Bench measures what one-sided operations cost.
+// Bench measures the cost of one-sided operations.
 //
 //	grun -n 2 ./bench NAME... [-size 8,4K,1M] [-time 500ms] [-json]
 //	grun -n 2 ./bench all          everything
@@ -9,33 +9,31 @@
 //
 // # How it measures
 //
-// Rank 0 acts on rank 1; further ranks wait, as they would in a program. Operations
-// are timed in batches that are long enough for the clock not to matter. Before
-// each batch, untimed, sources are rewritten and every line that came is read,
-// so that no batch finds the caches as the last one left them; where the ranks
-// take turns (put_notify_latency) they do so for every message. The numbers are
-// the least, the median and the 99th percentile over batches.
+// Rank 0 acts on rank 1; further ranks wait, as they would in a program. It times
+// operations in batches that are long enough for the clock not to matter. Before
+// each batch, untimed, ranks rewrite their sources and read every line that came,
+// so that no batch finds the caches as the last one left them. If ranks take turns
+// (put_notify_latency), they do so for every message. The numbers are the least,
+// the median and the 99th percentile over batches.
 //
 // # Floors
 //
 // A name that ends in _floor is the same work without this library: loads, stores and
-// atomics on the mapped memory itself, or a raw socket where nothing is mapped.
-// A benchmark and its floor, asked for together, take turns every few
-// milliseconds, so that both see the same machine; the ratio is that of their
-// medians.
+// atomics on the mapped memory itself, or a raw socket if none is mapped. If both are
+// asked for, a benchmark and its floor take turns every few milliseconds, so that
+// both see the same machine. The ratio is that of their medians.
 //
 // # Switch points
 //
-// A window decides by size, and by whether a peer is mapped, how a put travels.
-// switch_mapped, switch_fma and switch_bulk force each way in one job, below
-// the window: on the region that internal/fabric knows, of which a copy without
-// the mapping goes through the queue. "switch" stands for all three. Each
-// line's ratio is to the best of them at that size, and the one that a window would
-// take is marked with a star.
+// A window chooses the way of a put by its size, and by whether the peer is mapped.
+// switch_mapped, switch_fma and switch_bulk force each way in one job, below the
+// window. They use a region of internal/fabric; a copy of it without the mapping
+// goes through the queue. "switch" stands for all three. Each line's ratio is to
+// the best of them at that size; a star marks the way that a window would take.
 //
 // # Pipes
 //
-// Other names that stand for several, which are compared in the same way:
+// Further names of groups, which are compared in the same way:
 //
 //	rpipe_latency    a message pushed, as two puts, pulled, over a window, and by hand
 //	rpipe_alloc      the same in fragmented heaps: policies, and what each Alloc's
@@ -73,7 +71,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// options are the command line.
+// options holds the command line.
 type options struct {
 	names []string
 	sizes []int
@@ -125,7 +123,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 	return o, o.check()
 }
 
-// maxSize keeps a typing error from asking for all memory there is.
+// maxSize bounds -size, so that a typing error does not ask for all memory.
 const maxSize = 1 << 30
 
 func (o *options) check() error {
@@ -136,7 +134,7 @@ func (o *options) check() error {
 	return err
 }
 
-// groups returns the chosen benchmarks; those that are compared are together.
+// groups returns the chosen benchmarks; benchmarks to compare are in one group.
 func (o *options) groups() ([][]benchmark, error) {
 	known := benchmarks()
 	var chosen []benchmark
@@ -163,7 +161,7 @@ func (o *options) groups() ([][]benchmark, error) {
 	return groups, nil
 }
 
-// run is what each rank does.
+// run runs at each rank.
 func (o *options) run(ctx context.Context, job *runtime.Job) error {
 	if o.list {
 		if job.World().Rank() == 0 {

@@ -39,7 +39,7 @@ var ways = map[string]struct {
 }
 
 // TestEveryBenchmarkGivesAResult runs all of them in all ways on two ranks, and on three
-// in one way or another, each group in a job of its own.
+// in one of the ways, each group in a job of its own.
 func TestEveryBenchmarkGivesAResult(t *testing.T) {
 	all := &options{names: []string{"all"}}
 	groups, err := all.groups()
@@ -99,8 +99,8 @@ func requireCount(t *testing.T, b benchmark, seen int, missing bool) {
 	}
 }
 
-// TestOneWayOfEachSizeIsTheWindows: exactly one of the ways to write is marked.
-func TestOneWayOfEachSizeIsTheWindows(t *testing.T) {
+// TestOneWayOfEachSizeIsMarkedAsTheWindows: exactly one of the ways to write is marked.
+func TestOneWayOfEachSizeIsMarkedAsTheWindows(t *testing.T) {
 	for name, w := range ways {
 		out, err := bench(t, 2, []string{"switch", "-size", "8,64K,1M"}, w.opts...)
 		require.NoError(t, err)
@@ -136,7 +136,7 @@ func TestTablesHaveSizeAndResultFirst(t *testing.T) {
 	require.Contains(t, out, "Latency (us)")
 }
 
-func TestOneRankHasNobodyToMeasure(t *testing.T) {
+func TestOneRankIsRefused(t *testing.T) {
 	_, err := bench(t, 1, []string{"barrier"})
 	require.ErrorContains(t, err, "grun -n 2")
 }

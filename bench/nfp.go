@@ -6,14 +6,14 @@ import (
 	"sync/atomic"
 )
 
-// polling is what it costs to look for a notification that is not there: a load
-// of its flag, and progress where nothing comes without.
+// polling measures one look for a notification that has not come: a load of its
+// flag, and progress if the transport needs it.
 func polling(ctx context.Context, h *harness, _ int) (task, error) {
 	d, err := h.duplex(ctx, 1, 1)
 	if err != nil {
 		return task{}, err
 	}
-	// A pipe that was never used looks for its other end instead.
+	// A pipe that was never used looks for its peer instead.
 	if err := h.pingPong(d.send, d.receive)(ctx, 1); err != nil {
 		return task{}, err
 	}

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A poller reads a socket by asking for a while before it sleeps, which more
+// A poller reads a socket by polling for a while before it sleeps, which more
 // than halves the time of a small message.
 type poller struct {
 	raw syscall.RawConn
@@ -17,7 +17,7 @@ type poller struct {
 	err error
 }
 
-// asks is how often to look before sleeping; sleeping costs as much as these.
+// asks is the number of polls before it sleeps; sleeping costs as much as these.
 const asks = 200
 
 func newPoller(conn *net.TCPConn) (*poller, error) {
@@ -25,7 +25,7 @@ func newPoller(conn *net.TCPConn) (*poller, error) {
 	return &poller{raw: raw}, err
 }
 
-// read returns what is there, and waits for the first byte.
+// read returns the bytes that have arrived; it waits for the first one.
 func (p *poller) read(buf []byte) (int, error) {
 	p.buf = buf
 	err := p.raw.Read(p.ask)

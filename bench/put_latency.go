@@ -26,8 +26,8 @@ func putLatency(ctx context.Context, h *harness, size int) (task, error) {
 	})}, nil
 }
 
-// putIssue is what a put costs its caller, who may go on at once. The batch
-// ends with a flush, so that the queue's room is paid for.
+// putIssue is the time until a put returns to its caller. The batch ends with a
+// flush, so that it includes the wait for room in the queue.
 func putIssue(ctx context.Context, h *harness, size int) (task, error) {
 	w, err := window.Allocate[byte](ctx, h.world, size)
 	if err != nil {

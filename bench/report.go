@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// A result is what one benchmark gave at one size.
+// A result holds the samples of one benchmark at one size.
 type result struct {
 	Benchmark string  `json:"benchmark"`
 	Provider  string  `json:"provider"`
@@ -17,7 +17,7 @@ type result struct {
 	Min       float64 `json:"min"`
 	Median    float64 `json:"median"`
 	P99       float64 `json:"p99"`
-	Ratio     float64 `json:"ratio,omitempty"` // to the best of those it was compared with
+	Ratio     float64 `json:"ratio,omitempty"` // to the best of its group
 	taken     bool
 }
 

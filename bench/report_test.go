@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestNamesAndFlagsComeInAnyOrder(t *testing.T) {
+func TestParseTakesNamesAndFlagsInAnyOrder(t *testing.T) {
 	for _, args := range [][]string{
 		{"barrier", "put_latency", "-size", "8,4K", "-time", "1s", "-json"},
 		{"-json", "barrier", "-size=8,4K", "put_latency", "-time", "1s"},
@@ -22,14 +22,14 @@ func TestNamesAndFlagsComeInAnyOrder(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeMeasuredIsRefused(t *testing.T) {
+func TestParseRefusesWrongNamesAndFlags(t *testing.T) {
 	for _, args := range [][]string{{}, {"nonsense"}, {"barrier", "-size", "0"}, {"barrier", "-size", "8,"}, {"barrier", "-size", "2G"}} {
 		_, err := parse(args, io.Discard)
 		require.Error(t, err, "%q", args)
 	}
 }
 
-func TestWhatIsComparedIsInOneGroup(t *testing.T) {
+func TestBenchmarksToCompareAreInOneGroup(t *testing.T) {
 	o := &options{names: []string{"put_latency_floor", "switch", "put_latency", "barrier"}}
 	groups, err := o.groups()
 	require.NoError(t, err)

@@ -39,11 +39,11 @@ func place(heap *rmalloc.Heap, size int) (rmalloc.Addr, error) {
 	return a, err
 }
 
-// churned is how many blocks keep a heap of crumbs half full.
+// churned is the number of blocks that keep a fragmented heap half full.
 const churned = 512
 
 // searchingCrumbs does so in a heap that is about half full of blocks of up to twice
-// the size, which random replacement has fragmented.
+// the size, fragmented by random replacement.
 func searchingCrumbs(policy rmalloc.Policy) setup {
 	return func(_ context.Context, h *harness, size int) (task, error) {
 		n := max(min(churned, rmalloc.MaxHeap/(2*stride(2*size))), 1)
@@ -59,7 +59,7 @@ func searchingCrumbs(policy rmalloc.Policy) setup {
 	}
 }
 
-// A churn replaces random blocks of a heap by others.
+// A churn replaces random blocks of a heap by new ones.
 type churn struct {
 	heap   *rmalloc.Heap
 	size   int

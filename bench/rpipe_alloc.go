@@ -8,8 +8,8 @@ import (
 )
 
 // allocating plays ping-pong through pipes whose heaps are fragmented, so that
-// what a policy costs shows in the time of a message: the search for a hole, and
-// the synchronization that goes with it.
+// the time of a message shows the cost of a policy: the search for a hole, and
+// its synchronization.
 func allocating(policy rpipe.Policy, sync rpipe.Sync) setup {
 	return func(ctx context.Context, h *harness, size int) (task, error) {
 		n := crumbs(size)

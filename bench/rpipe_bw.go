@@ -3,9 +3,9 @@ package main
 import "context"
 
 // rpipeBandwidth streams blocks of one size into a pipe, and sends a byte back at
-// the end of each batch. Where memory is mapped, the writer fills each block at
-// the reader, which is the transfer; elsewhere a line of it changes at a time, and
-// the device moves it.
+// the end of each batch. If memory is mapped, the writer fills each block at the
+// reader, and that is the transfer. Otherwise one line of it changes at a time,
+// and the device moves the block.
 func rpipeBandwidth(ctx context.Context, h *harness, size int) (task, error) {
 	d, err := h.duplex(ctx, size, 1)
 	if err != nil {

@@ -6,17 +6,17 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
-// rpipeLatency plays ping-pong: each message is a block that is allocated at the
-// other rank, filled there (or where it leaves from), written, read and freed. The
-// books are kept while the other rank has the ball: the answer leaves before the
-// block is freed that it answers, and the next block is allocated then. What that
-// costs where it is in the way, rpipe_alloc shows.
+// rpipeLatency plays ping-pong. The sender allocates each message at the receiver,
+// fills it there (or at its own place) and writes it; the receiver reads and frees
+// it. A rank keeps its books while its answer travels: it writes the answer, then
+// frees the block that it answers, and allocates the next one. rpipe_alloc shows
+// the cost of books on the way of a message.
 func rpipeLatency(ctx context.Context, h *harness, size int) (task, error) {
 	return rpipePingPong(ctx, h, size)
 }
 
-// rpipeTwoPutsLatency posts data and flag one after the other. On mapped memory
-// a Write is one store either way.
+// rpipeTwoPutsLatency posts the data and then the flag. On mapped memory a Write
+// is one store either way.
 func rpipeTwoPutsLatency(ctx context.Context, h *harness, size int) (task, error) {
 	if h.Mapped {
 		return task{}, errSkip
@@ -25,7 +25,7 @@ func rpipeTwoPutsLatency(ctx context.Context, h *harness, size int) (task, error
 }
 
 // rpipeReadLatency leaves the block at its writer: a message is its flag, the
-// fetch, and word that it was fetched.
+// fetch, and the news of the fetch.
 func rpipeReadLatency(ctx context.Context, h *harness, size int) (task, error) {
 	return rpipePingPong(ctx, h, size, rpipe.WithPull())
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
-// Of pipes that are many, each is small.
+// Each of many pipes is small.
 const (
 	peersWidth = 256
 	peersSize  = 8
@@ -19,8 +19,8 @@ func smallPipes(name string) []rpipe.Option {
 	return []rpipe.Option{rpipe.WithName(name), rpipe.WithWidth(peersWidth), rpipe.WithHeap(peersWidth * stride(peersSize))}
 }
 
-// rpipePeers writes into n pipes at random. What it costs the writer is the time;
-// the reader, which takes what comes in the same order, has its own.
+// rpipePeers writes into n pipes at random. The time is the writer's cost; the
+// reader, which reads the pipes in the same order, has its own.
 func rpipePeers(n int) setup {
 	return func(ctx context.Context, h *harness, _ int) (task, error) {
 		if h.rank > target {
@@ -67,10 +67,10 @@ func (p *peers) open(ctx context.Context, h *harness, n int, opts []rpipe.Option
 	return nil
 }
 
-// connecting bounds how many pipes connect or close at once.
+// connecting bounds the number of pipes that connect or close at the same time.
 const connecting = 32
 
-// each does something with every pipe, with several at once.
+// each calls a function for every pipe, for several at the same time.
 func (p *peers) each(writing func(*rpipe.Writer[byte]) error, reading func(*rpipe.Reader[byte]) error) error {
 	var all errgroup.Group
 	all.SetLimit(connecting)

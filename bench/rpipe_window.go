@@ -8,7 +8,7 @@ import (
 )
 
 // rpipeWindowLatency is the ping-pong through pipes that use a window's public
-// calls only: what portability costs.
+// calls only. It shows the cost of portability.
 func rpipeWindowLatency(more ...rpipe.Option) setup {
 	return func(ctx context.Context, h *harness, size int) (task, error) {
 		const ends = 2 // of pipes at a rank

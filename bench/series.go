@@ -15,7 +15,8 @@ type series struct {
 	samples   []float64 // seconds for an operation, by batch
 }
 
-// calibrate warms up for a while and finds out how many operations fill a batch.
+// calibrate warms up for a while and finds the number of operations that fill a
+// batch.
 func (s *series) calibrate(ctx context.Context, during time.Duration) error {
 	if s.h.rank != 0 {
 		return s.h.follow(ctx, &s.task)
@@ -57,7 +58,7 @@ func (s *series) collect(ctx context.Context, during time.Duration) error {
 	}
 }
 
-// end has the others stop following.
+// end has the other ranks stop following.
 func (s *series) end(ctx context.Context) error {
 	if err := s.h.announce(ctx, 0); err != nil {
 		return err

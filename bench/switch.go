@@ -7,7 +7,7 @@ import (
 	"github.com/gopgas/gopgas/internal/fabric"
 )
 
-// bench/main.go says why this goes below the window.
+// bench/main.go explains the use of internal/fabric here.
 
 func switchMapped(ctx context.Context, h *harness, size int) (task, error) {
 	if !h.Mapped {
@@ -32,7 +32,7 @@ func switchBulk(ctx context.Context, h *harness, size int) (task, error) {
 	return h.forced(ctx, "bulk", size, queued(fabric.Bulk))
 }
 
-// A choice is how to write, and whether a window would choose it.
+// A choice is a way to write, and whether a window would choose it.
 type choice struct {
 	taken bool
 	write func(ctx context.Context) error
@@ -93,7 +93,7 @@ func (h *harness) forced(ctx context.Context, name string, size int, choose func
 	return t, nil
 }
 
-// withdraw gives a region back once nobody uses it. Kind: collective.
+// withdraw frees a region once no rank uses it. Kind: collective.
 func (h *harness) withdraw(ctx context.Context, region *fabric.Region, block arena.Block) error {
 	if err := h.world.Barrier(ctx); err != nil {
 		return err

@@ -4,15 +4,15 @@ import "context"
 
 const lineSize = 64
 
-// rewrite changes a byte of every cache line of b, as a program that has new
-// data to send does.
+// rewrite changes a byte of every cache line of b, as a program with new data to
+// send does.
 func rewrite(b []byte) {
 	for i := 0; i < len(b); i += lineSize {
 		b[i]++
 	}
 }
 
-// read looks at every cache line of b, as a program that uses what came does.
+// read reads every cache line of b, as a program that uses its input does.
 func read(b []byte) (sum byte) {
 	for i := 0; i < len(b); i += lineSize {
 		sum += b[i]
@@ -20,8 +20,8 @@ func read(b []byte) (sum byte) {
 	return sum
 }
 
-// renew is the preparation of one-sided tasks: rank 0 rewrites what it sends or
-// fetches into, and the target uses what came.
+// renew is the preparation of one-sided tasks: rank 0 rewrites its source or
+// destination, and the target reads its data.
 func (h *harness) renew(sent, came []byte) func() {
 	var sum byte
 	return func() {

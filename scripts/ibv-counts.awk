@@ -35,7 +35,7 @@ END {
 		compare(operations[i], "receives", 1)
 		compare(operations[i], "write/device", 1) # posts are system calls on a software device
 		compare(operations[i], "polls", 0)
-		compare(operations[i], "crossings", 0)
+		compare(operations[i], "cgo", 0)
 		for (j = 1; j <= c; j++) if (calls[j] != "write/device") compare(operations[i], calls[j], 0)
 	}
 	if (!o) { print "nothing was counted"; failed = 1 }

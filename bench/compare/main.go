@@ -29,7 +29,7 @@ import (
 	"time"
 )
 
-// options are the command line.
+// options holds the command line.
 type options struct {
 	old, new   string // commits or folders
 	benchmarks []string
@@ -95,7 +95,8 @@ func parse(args []string) (*options, error) {
 	return o, nil
 }
 
-// compare runs all jobs, prints a table for each run, and returns how many cells failed.
+// compare runs all jobs, prints a table for each run, and returns the number of failed
+// cells.
 func (o *options) compare(ctx context.Context) (failed int, err error) {
 	dir, err := os.MkdirTemp("", "gopgas-compare")
 	if err != nil {

@@ -33,7 +33,7 @@ func build(ctx context.Context, name, dir string) (version, error) {
 	return version{dir}, nil
 }
 
-// command runs a program in a folder. Its error holds what the program said.
+// command runs a program in a folder. Its error holds the program's output.
 func command(ctx context.Context, dir, name string, args ...string) error {
 	var said bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)

@@ -1,20 +1,20 @@
-// Counts prints what operations cost between two ranks of this process, in
+// Counts prints the cost of operations between two ranks of this process, in
 // requests, not in time.
 //
 //	counts [-provider ibv] put_flush|get|fetch_add|put_notify N
 //
-// Operations are of 8 bytes. It prints one line for each number, all of the N
-// operations together and of both ranks:
+// Operations are of 8 bytes. It prints one line for each number, the sum of all N
+// operations and of both ranks:
 //
 //	posts        calls that handed work requests to a queue pair
 //	requests     work requests
 //	completions  polled, of requests and of receives
 //	receives     posted
 //	polls        of completion queues, which depend on time
-//	crossings    calls into C, polls among them
+//	cgo          calls into C, polls among them
 //
-// c/counts.c does the same over libibverbs and prints the same; scripts/ibv-counts.sh
-// compares them, and the system calls of both.
+// c/counts.c does the same over libibverbs and prints the same lines;
+// scripts/ibv-counts.sh compares them, and the system calls of both.
 package main
 
 import (
@@ -53,7 +53,7 @@ func main() {
 	}
 }
 
-// count runs n operations and prints what they took.
+// count runs n operations and prints their cost.
 func count(ctx context.Context, out io.Writer, provider string, op operation, n int) error {
 	var traces traces
 	return runtime.RunLocal(ctx, 2, func(ctx context.Context, job *runtime.Job) error {
@@ -80,7 +80,7 @@ func count(ctx context.Context, out io.Writer, provider string, op operation, n 
 	}, runtime.WithProvider(provider), runtime.WithFMAMax(0), runtime.WithAtomics("nic"), runtime.WithWrap(traces.wrap))
 }
 
-// warmUp is how often each direction is used ahead of counting.
+// warmUp is the number of uses of each direction ahead of counting.
 const warmUp = 8
 
 // A rank is one end of the operations.
@@ -90,7 +90,7 @@ type rank struct {
 	dst [1]uint64
 }
 
-// An operation is what both ranks do for the i-th of a series.
+// An operation is the part of each rank in the i-th of a series.
 type operation func(ctx context.Context, r *rank, i int) error
 
 var operations = map[string]operation{
@@ -108,7 +108,7 @@ var operations = map[string]operation{
 	"put_notify": notify,
 }
 
-// origin has rank 0 act alone.
+// origin makes an operation of rank 0 alone.
 func origin(do operation) operation {
 	return func(ctx context.Context, r *rank, i int) error {
 		if r.me != 0 {
@@ -118,7 +118,7 @@ func origin(do operation) operation {
 	}
 }
 
-// notify goes there and back in turn: the receiver of one sends the next.
+// notify alternates its direction: the receiver of one sends the next.
 func notify(ctx context.Context, r *rank, i int) error {
 	to := i % 2
 	if r.me != to {
@@ -138,7 +138,7 @@ func (r *rank) repeat(ctx context.Context, op operation, n, from int) error {
 	return nil
 }
 
-// traces are those of all ranks.
+// traces holds the traces of all ranks.
 type traces struct {
 	mu  sync.Mutex
 	all []*trace.Provider
@@ -152,16 +152,16 @@ func (t *traces) wrap(p driver.Provider) driver.Provider {
 	return wrapped
 }
 
-// cost is what passed so far.
+// cost counts requests and calls up to now.
 type cost struct {
 	posts, requests, completions, receives, polls uint64
-	crossings                                     int64
+	cgo                                           int64
 }
 
 func (t *traces) sum() cost {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := cost{crossings: goruntime.NumCgoCall()}
+	c := cost{cgo: goruntime.NumCgoCall()}
 	for p := range slices.Values(t.all) {
 		s := p.Snapshot()
 		c.posts += s.Total.PostCalls
@@ -177,10 +177,10 @@ func (t *traces) sum() cost {
 
 func (c cost) minus(b cost) cost {
 	return cost{c.posts - b.posts, c.requests - b.requests, c.completions - b.completions, c.receives - b.receives,
-		c.polls - b.polls, c.crossings - b.crossings}
+		c.polls - b.polls, c.cgo - b.cgo}
 }
 
 func (c cost) print(out io.Writer) {
 	fmt.Fprintf(out, "posts %d\nrequests %d\ncompletions %d\nreceives %d\npolls %d\ncrossings %d\n",
-		c.posts, c.requests, c.completions, c.receives, c.polls, c.crossings)
+		c.posts, c.requests, c.completions, c.receives, c.polls, c.cgo)
 }
