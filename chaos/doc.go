@@ -11,9 +11,9 @@
 // return the context's error and nothing else. Later steps without a fuse must succeed:
 // a cancellation harms no other operation, and no rank counts as dead.
 //
-// A trial of kills runs processes. Some ranks kill themselves at a random
-// moment. The survivors may get errors that name a killed rank and no others. Their
-// own team and the memory they share must stay intact.
+// A trial of kills runs processes. Some ranks kill themselves at a random moment.
+// The survivors may get errors that name a killed rank, and no further errors.
+// Their own team and the memory they share must stay intact.
 //
 // `make chaos` runs 500 trials of each from a new seed. A failure prints the
 // command that repeats its trial. The seed fixes every choice of the program; the

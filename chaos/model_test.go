@@ -75,10 +75,10 @@ func (w *word) applied(e effect, update func(int64) int64) {
 	*w = slices.Compact(*w)
 }
 
-// A tally bounds a number of events at one target.
-type tally struct{ Sure, Maybe int64 }
+// An eventCount bounds the number of events at one target.
+type eventCount struct{ Sure, Maybe int64 }
 
-func (t *tally) count(e effect) {
+func (t *eventCount) count(e effect) {
 	switch e {
 	case sure:
 		t.Sure++
@@ -87,6 +87,8 @@ func (t *tally) count(e effect) {
 	}
 }
 
-func (t tally) allows(n int64) bool { return n >= t.Sure && n <= t.Sure+t.Maybe }
+func (t eventCount) allows(n int64) bool { return n >= t.Sure && n <= t.Sure+t.Maybe }
 
-func (t tally) plus(o tally) tally { return tally{t.Sure + o.Sure, t.Maybe + o.Maybe} }
+func (t eventCount) plus(o eventCount) eventCount {
+	return eventCount{t.Sure + o.Sure, t.Maybe + o.Maybe}
+}

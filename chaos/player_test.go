@@ -30,9 +30,9 @@ type player struct {
 	w       *window.Window[int64]
 	cells   [][]*cell // by target
 	words   [][]word
-	signals []tally // by target: this rank's signals
-	counted []tally // by target: this rank's additions to the counter
-	guarded []tally // by target: this rank's additions below the lock
+	signals []eventCount // by target: this rank's signals
+	counted []eventCount // by target: this rank's additions to the counter
+	guarded []eventCount // by target: this rank's additions below the lock
 	buffers []abandoned
 	next    int64 // a value that no cell held before
 }
@@ -48,7 +48,7 @@ const stain = -7
 
 func newPlayer(r *testjob.Rank, t trial) *player {
 	p := &player{Rank: r, team: r.World, trial: t, own: t.rng(r.Me), shared: t.rng(-1), next: int64(r.Me+1) << 32}
-	p.signals, p.counted, p.guarded = make([]tally, r.N), make([]tally, r.N), make([]tally, r.N)
+	p.signals, p.counted, p.guarded = make([]eventCount, r.N), make([]eventCount, r.N), make([]eventCount, r.N)
 	for range r.N {
 		p.cells = append(p.cells, nil)
 		p.words = append(p.words, nil)

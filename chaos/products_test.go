@@ -14,7 +14,8 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
-// fan sends messages from all members of the team to all others, each of which reads by one FanIn.
+// fan sends messages from all members of the team to all members, each of which reads by one
+// FanIn.
 func (p *player) fan(ctx context.Context) {
 	me, n := p.team.Rank(), p.team.Size()
 	others := slices.DeleteFunc(ranks(n), func(r int) bool { return r == me })
@@ -99,7 +100,7 @@ func (p *player) holds(received, sent []int64, from int) {
 	}
 }
 
-// convey pushes records to random ranks, and pulls what others push.
+// convey pushes records to random ranks, and pulls the records for this rank.
 func (p *player) convey(ctx context.Context) {
 	c, err := rpipe.OpenConveyor[int64](ctx, p.team, rpipe.WithName("conveyor"), rpipe.WithHeap(4<<10), rpipe.WithBatch(512))
 	p.NoError(err)
@@ -155,7 +156,7 @@ func (p *player) ask(ctx context.Context) {
 		return append(request[:len(request):len(request)], byte(from)), nil
 	}}, rpipe.WithName("active"), rpipe.WithHeap(8<<10))
 	p.NoError(err)
-	calls := make([]tally, p.team.Size())
+	calls := make([]eventCount, p.team.Size())
 	for range 40 {
 		to, f, request := p.own.IntN(len(calls)), drawFuse(ctx, p.own), message(p.value(), 8+p.own.IntN(500))
 		reply, err := a.Call(f, to, "add", request)
@@ -168,7 +169,7 @@ func (p *player) ask(ctx context.Context) {
 	}
 	all := swap(ctx, p, calls)
 	p.NoError(a.Close(ctx), "%v: rank %d: Active.Close", p.trial, p.Me)
-	var made tally
+	var made eventCount
 	for _, theirs := range all {
 		made = made.plus(theirs[p.team.Rank()])
 	}

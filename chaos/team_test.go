@@ -139,7 +139,7 @@ func (p *player) mayBeBroken(err error, call string) {
 	}
 }
 
-// window makes a window that some members may get and others not. Those that got it go on
+// window makes a window that some members may get and some not. Those that got it go on
 // writing into it while all members make another one: no write may land there.
 func (p *player) window(ctx context.Context, team *runtime.Team) {
 	const elements = slabs/8 + 10_000 // one that stays shows beside the slabs

@@ -37,12 +37,12 @@ func (p *player) verifyCells(ctx context.Context, target int) {
 // A ledger holds the sums of a rank's steps at each target.
 type ledger struct {
 	Rank                      int
-	Signals, Counted, Guarded []tally
+	Signals, Counted, Guarded []eventCount
 }
 
 // verifySums compares this rank's slots and sums with the steps of all members of the team.
 func (p *player) verifySums(ctx context.Context) {
-	var counted, guarded tally
+	var counted, guarded eventCount
 	for _, l := range swap(ctx, p, ledger{p.Me, p.signals, p.counted, p.guarded}) {
 		slot, err := p.w.ResetNotify(l.Rank, 0)
 		p.NoError(err)

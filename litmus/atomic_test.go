@@ -12,7 +12,7 @@ import (
 
 func TestAccumulate(t *testing.T) { everywhere(t, "accumulate") }
 
-// accumulate: everyone adds to one element. Forbidden: a lost update.
+// accumulate: all ranks add to one element. Forbidden: a lost update.
 func accumulate(ctx context.Context, r *testjob.Rank) {
 	n := int64(rounds(1000))
 	w := allocate[int64](ctx, r, 1)
@@ -56,8 +56,8 @@ func accumulateInOrder(ctx context.Context, r *testjob.Rank) {
 
 func TestMixedAtomics(t *testing.T) { everywhere(t, "mixed atomics") }
 
-// mixedAtomics: the owner adds with the CPU's atomics on its own memory while
-// others do through the window. Forbidden: a lost update.
+// mixedAtomics: the owner adds with the CPU's atomics on its own memory while the
+// other ranks add through the window. Forbidden: a lost update.
 func mixedAtomics(ctx context.Context, r *testjob.Rank) {
 	n := int64(rounds(1000))
 	w := allocate[int64](ctx, r, 1)

@@ -18,8 +18,8 @@ func TestStoreBuffering(t *testing.T) {
 	everywhere(t, "store buffering")
 }
 
-// storeBuffering: each of two ranks puts at the other, flushes, and looks at
-// what the other put here. Forbidden: both find nothing.
+// storeBuffering: each of two ranks puts at its peer, flushes, and reads its own
+// element, at which the peer puts. Forbidden: both find nothing.
 func storeBuffering(ctx context.Context, r *testjob.Rank) {
 	n := rounds(400)
 	mapped, err := isMapped(ctx, r)
@@ -69,8 +69,9 @@ func isMapped(ctx context.Context, r *testjob.Rank) (bool, error) {
 // lastRound marks a round that is not run any more.
 const lastRound = int64(1) << 40
 
-// rendezvous lets both ranks go at nearly the same moment: they spin, unless
-// the other one does not even run. It tells whether either rank had enough.
+// rendezvous lets both ranks go at nearly the same moment: each spins, unless its
+// peer does not even run. It reports whether either rank has ended its last
+// round.
 func rendezvous(ctx context.Context, r *testjob.Rank, w *window.Window[int64], round int64, last bool) bool {
 	mark := round
 	if last {
@@ -82,7 +83,7 @@ func rendezvous(ctx context.Context, r *testjob.Rank, w *window.Window[int64], r
 		v, err := window.AtomicLoad(ctx, w, r.Me, 0)
 		r.NoError(err)
 		if v >= round {
-			// The other one may be a round ahead: its last round is not this one.
+			// The peer may be a round ahead: its last round is not this one.
 			return last || v == lastRound+round
 		}
 		if spins%200 == 0 {
@@ -94,7 +95,7 @@ func rendezvous(ctx context.Context, r *testjob.Rank, w *window.Window[int64], r
 
 func TestFence(t *testing.T) { everywhere(t, "fence") }
 
-// fence: all put at all, fence, and look at home. Forbidden: an old value.
+// fence: each rank puts at all ranks, fences, and reads its own elements. Forbidden: an old value.
 func fence(ctx context.Context, r *testjob.Rank) {
 	w := allocate[int64](ctx, r, r.N)
 	for round := range int64(rounds(60)) {

@@ -60,8 +60,8 @@ func receive(ctx context.Context, r *testjob.Rank, w *window.Window[uint64], rou
 
 func TestFlagElsewhere(t *testing.T) { everywhere(t, "flag elsewhere") }
 
-// flagElsewhere: rank 0 puts at rank 1, flushes, and tells rank 2 through
-// another window; rank 2 gets from rank 1. Forbidden: what was there before.
+// flagElsewhere: rank 0 puts at rank 1, flushes, and signals rank 2 through
+// another window; rank 2 gets from rank 1. Forbidden: the value before the put.
 func flagElsewhere(ctx context.Context, r *testjob.Rank) {
 	data := allocate[uint64](ctx, r, 512)
 	flag := allocate[uint64](ctx, r, 1)
