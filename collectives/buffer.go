@@ -68,8 +68,8 @@ func allocate[T any](g *group, n int) (*Buffer[T], error) {
 	return &Buffer[T]{b, element.View[T](b.block.Bytes, n)[:n:n]}, nil
 }
 
-// Mem returns the buffer's elements, nil after Free. A slice that was taken before
-// shows what others make of the memory from then on: no call may use it. Kind: local.
+// Mem returns the buffer's elements, nil after Free. No call may use a slice that was
+// taken before Free: its memory then belongs to another owner. Kind: local.
 func (b *Buffer[T]) Mem() []T {
 	if b == nil || b.core == nil || b.core.freed.Load() {
 		return nil
@@ -77,12 +77,12 @@ func (b *Buffer[T]) Mem() []T {
 	return b.mem
 }
 
-// Free gives the memory back, when no call uses it any more, here or at another
-// member: a member that has returned from a call may be ahead of others which still
-// read its memory. So between the last call on it and Free there is one that returns
-// nowhere before all members have come: Barrier, AllReduce, AllGather, AllToAll or
-// ReduceScatter of at least one element. A call with a root, a scan, or one along a
-// graph is not enough. The second call does nothing. Kind: local.
+// Free gives the memory back. Precondition: no call uses it any more, at any member.
+// A member may return from a call while others still read its memory. So make a call
+// in which all members wait for all between the last call on the buffer and Free:
+// Barrier, or AllReduce, AllGather, AllToAll or ReduceScatter of at least one
+// element. A call with a root, a scan, or a call along a graph is not enough. The
+// second Free does nothing. Kind: local.
 func (b *Buffer[T]) Free() error {
 	if b == nil || b.core == nil {
 		return nil // the first was never made

@@ -91,8 +91,8 @@ func (c *Cart) Coords(rank int) []int {
 	return coords
 }
 
-// RankAt returns who is somewhere, if anyone is: beyond a border there is only in
-// dimensions that are periodic. Kind: local.
+// RankAt returns the rank at coords. Coordinates wrap around in periodic dimensions;
+// outside the border of any other dimension, ok is false. Kind: local.
 func (c *Cart) RankAt(coords ...int) (rank int, ok bool) {
 	if len(coords) != len(c.dims) {
 		return -1, false
@@ -110,8 +110,8 @@ func (c *Cart) RankAt(coords ...int) (rank int, ok bool) {
 	return rank, true
 }
 
-// Neighbor returns the rank that is by members on from another one in a dimension,
-// if there is one. Kind: local.
+// Neighbor returns the rank that is by steps away from rank in a dimension; ok is
+// false beyond a border. Kind: local.
 func (c *Cart) Neighbor(rank, dim, by int) (neighbor int, ok bool) {
 	if dim < 0 || dim >= len(c.dims) {
 		return -1, false

@@ -8,8 +8,8 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// What can be wrong with a call; match with errors.Is. What became of other
-// members is one of package runtime's: ErrRankDead, ErrTeamBroken, ErrMismatch.
+// Errors of a call's arguments; match them with errors.Is. Errors that concern other
+// members are package runtime's: ErrRankDead, ErrTeamBroken, ErrMismatch.
 var (
 	// ErrLength: slices whose lengths do not fit the call.
 	ErrLength = errors.New("lengths do not fit")

@@ -20,10 +20,10 @@ type Number interface {
 	Ordered | ~complex64 | ~complex128
 }
 
-// An Op combines two elements into one. It is associative; results are what
-// a0 ∘ a1 ∘ ... ∘ a(n-1) is, with the members' elements in the order of their ranks.
-// Of one that commutes the order is free, which shows in the last bits of
-// floating-point numbers; [Deterministic] fixes it.
+// An Op combines two elements into one. It must be associative. A call's result is
+// a0 ∘ a1 ∘ ... ∘ a(n-1), with the members' elements in the order of their ranks. If
+// the operator commutes, a call may combine in any order, and the last bits of
+// floating-point results may differ; [Deterministic] fixes the order.
 type Op[T any] struct {
 	name      string
 	f         message.Combine

@@ -1,7 +1,7 @@
 // Package rpipe is one-sided messaging without explicit synchronization: pipes
-// between two ranks, whose writer allocates memory at the reader without asking,
-// and whose reader learns of data by a flag that it polls. Nothing else tells
-// the two of each other: no receive is posted, no fence called.
+// between two ranks. The writer allocates memory at the reader without a message,
+// and the reader learns of data by a flag that it polls. The reader posts no
+// receive, and neither end calls a fence.
 //
 //	w, err := rpipe.OpenWriter[float64](ctx, world, 1)   r, err := rpipe.OpenReader[float64](ctx, world, 0)
 //	b, err := w.Alloc(ctx, 100)                          b, err := r.Read(ctx)
@@ -63,7 +63,7 @@
 //
 // [Immediate]: the reader stores each tag at home, and each Alloc fetches those
 // that are new, by one read. Free posts nothing. It is the default of [BestFit]
-// and [WorstFit], whose choice is as good as what they know.
+// and [WorstFit]: they choose among all holes, so they need to know them all.
 //
 // # Lifecycle
 //
@@ -74,14 +74,13 @@
 //	Reader: io.EOF, Close    memory goes back when the other end puts nothing more there
 //
 // A writer waits for the reader when the pipe's width or heap is used up, a
-// reader for the writer when there is nothing to read. A wait ends with its
-// context, with the death of the other end ([runtime.ErrRankDead], after what
-// has arrived was read) and with the job. An end that is closed while the other
-// one may still put something into its memory lingers: the memory is given back
-// once that one has said that it will not, which a timer looks for. An end whose
-// other end is never opened lingers until the job ends, so that who opens it all the
-// same learns that it comes too late. Ends that do not match linger until both have
-// found that out.
+// reader for the writer when no block has arrived. A wait ends with its context,
+// with the death of the peer ([runtime.ErrRankDead], after the reader has read all
+// blocks that arrived) and with the job. A closed end lingers while its peer may
+// still write into its memory. The peer's last flag ends that, and a timer looks
+// for it. An end whose peer is never opened lingers until the job ends: a peer that
+// opens later learns that it is too late. Two ends that do not match linger until
+// both have found out.
 //
 // # Layout
 //
@@ -93,18 +92,20 @@
 //	heap      pull                        push
 //	flags     credit, end                 width notifications, wanted, bye
 //
-// All words are 64 bits, stored whole, and prove themselves by the lap of their
-// ring:
+// All words are 64 bits and stored whole. The lap in a notification or tag shows
+// whether it is new. The numbers below are widths in bits:
 //
 //	notification  lap 8 | kind 2 | offset 24 (granules of 64 bytes) | length 30 (bytes)
 //	tag           lap 8 | zero 7 | offset 24 (granules) | count 25 (granules)
 //	credit        tags in all 32 | blocks read 32
-//	wanted        how often the writer has waited 62 | for width 1 | for memory 1; all ones: it has given up
-//	end           1 all was read, 2 closed before that
-//	bye           1
+//	wanted        times that the writer waited 62 | it waits for width 1 | for memory 1
+//	              (all ones: the writer has given up)
+//	end           64: 1 the reader has read all, 2 it closed before that
+//	bye           64: 1 the writer writes nothing more
 //
-// Whoever can write into a rank's memory can scribble over them: what cannot be
-// is [ErrCorrupt], and nothing outside the heap is touched.
+// A peer can write any bytes into these words. An end checks each word that it
+// reads: an impossible value is [ErrCorrupt], and no end touches memory outside the
+// heap.
 //
 // # Memory without a reader
 //

@@ -104,10 +104,11 @@ func (f *FanIn[T]) opened() {
 // A pull pipe whose blocks here were not freed and leave no room for its next one is
 // passed over until a Free: the others go on.
 //
-// An error that comes with a position is of that one pipe: its rank is dead, or it
-// was opened with other options. What had arrived from there was read before. The
-// pipe counts as closed from there on, and the next Read goes on with the others.
-// Position -1: it is of the call, such as the end of ctx. Kind: as Reader.Read's.
+// An error with a position concerns that pipe only: its writer's rank is dead, or
+// the writer opened it with other options. Read returns the error after all blocks
+// that had arrived by that pipe. From then on the pipe counts as closed, and the
+// next Read goes on with the rest. An error with position -1 concerns the call, such
+// as the end of ctx. Kind: as Reader.Read's.
 func (f *FanIn[T]) Read(ctx context.Context) (b Block[T], from int, err error) {
 	ctx = wait.Context(ctx)
 	got, err := f.in.read(ctx)

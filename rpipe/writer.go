@@ -75,9 +75,9 @@ func (w *Writer[T]) Free(b Block[T]) error {
 	return w.end.fail("Free", err)
 }
 
-// Send writes a copy of src: Alloc, copy and Write in one. src is the caller's
-// when it returns. Where the provider copies only what cannot leave at once, large
-// data leaves from where it lies. Kind: one-sided.
+// Send writes a copy of src: Alloc, copy and Write in one. When it returns, the
+// caller may change src. Some providers send large data straight from src and copy
+// only the part that they cannot send at once. Kind: one-sided.
 func (w *Writer[T]) Send(ctx context.Context, src []T) error { return w.SendParts(ctx, nil, src) }
 
 // Flush returns when all blocks that were written lie in the reader's memory, in

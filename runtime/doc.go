@@ -1,5 +1,5 @@
 // Package runtime is gopgas's runtime, not Go's: the job as one rank sees it.
-// (Where both are needed, import the standard library's as goruntime.)
+// A program that needs both imports the standard library's as goruntime.
 //
 // A job is N ranks, processes that `grun -n N ./prog` started or goroutines
 // that [RunLocal] did. Each has a [Job]; the job's ranks form the world, a
@@ -23,17 +23,17 @@
 // made by all ranks of a team, in the same order everywhere. The calls of a team
 // run one after the other: a call that was started without waiting (package
 // collectives does) goes on behind those before it, and a blocking one comes behind
-// both. Two blocking calls at a time are a mistake. Ranks that make different ones
-// get [ErrMismatch]: when they meet, or 100 ms later when one waits in vain.
+// both. A rank must not make two blocking calls of a team at the same time. Ranks
+// whose calls differ get [ErrMismatch]: when a message between them shows the
+// difference, else after one of them has waited for 100 ms.
 //
 // # When something goes wrong
 //
-// Every call that can wait takes a context and ends with an error. A nil context,
-// here and in packages window, collectives and rpipe, is one that never ends. A rank that
-// died is [ErrRankDead] to all within a second; a connection without a sign of life
-// for the peer timeout is [ErrUnreachable], and a launcher without one
-// [ErrLauncherLost]. A collective call that was cancelled or failed at one rank
-// breaks its team: every member gets [ErrTeamBroken], now or at its next call.
-// Other teams go on. [Team.Free] gives back what a team takes, whether it is
-// whole or broken.
+// Every call that can wait takes a context, and a failure ends it with an error. A
+// nil context, here and in packages window, collectives and rpipe, never ends. When
+// a rank dies, the others get [ErrRankDead] within a second. When a connection is
+// silent for the peer timeout, calls get [ErrUnreachable]; when the launcher is
+// silent, [ErrLauncherLost]. A collective call that was cancelled or failed at one
+// rank breaks its team: every member gets [ErrTeamBroken], now or at its next call.
+// Other teams go on. [Team.Free] gives back the memory of a team, whole or broken.
 package runtime

@@ -77,11 +77,12 @@ func WithPeerTimeout(d time.Duration) Option {
 	}
 }
 
-// WithAtomics says who applies atomics in memory that devices reach whose own
-// atomics must not be mixed with the CPU's, as is so with most RDMA devices:
-// "cpu" (the default), the target's CPU, in whatever makes progress there;
-// "nic", the devices, at the owner too, whose program must not touch those words
-// by itself. All ranks say the same.
+// WithAtomics chooses the processor that applies atomics on RDMA devices. Most such
+// devices do not keep their atomics atomic with the CPU's, so one side must apply
+// all of them. "cpu" is the default: the target's CPU applies them, in a goroutine
+// that makes progress there. With "nic" the devices apply them, the owner's own
+// atomics too, and no program may touch those words by loads and stores. All ranks
+// give the same value.
 func WithAtomics(by string) Option {
 	return func(o *options) error { return o.setAtomics(by) }
 }

@@ -211,8 +211,8 @@ func (t *Team) Fabric(fabric.Key) *fabric.Team { return t.inner }
 // use a window's Fence for that. Kind: collective.
 func (t *Team) Barrier(ctx context.Context) error { return t.sync(ctx, fabric.Barrier) }
 
-// Exchange hands every member's bytes to all, by team rank. It is meant for
-// setting up: it goes through the launcher. Kind: collective.
+// Exchange returns every member's bytes, by team rank. The bytes go through the
+// launcher: use Exchange for setup. Kind: collective.
 func (t *Team) Exchange(ctx context.Context, mine []byte) ([][]byte, error) {
 	return t.swap(ctx, fabric.Exchange, mine)
 }

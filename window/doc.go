@@ -10,26 +10,27 @@
 //
 // # Completion
 //
-// Accesses need no epoch. A blocking Put returns at local completion: the source
-// may be changed again. [Window.Flush] adds remote completion: any rank that
-// learns of it, by whatever path, sees the data. [Window.Fence] is a FlushAll and
-// a barrier. Operations of one origin on one target are unordered, unless a
-// flush, a fence, a [Window.Order] or a notified operation stands between them.
+// Accesses need no epoch. A blocking Put returns at local completion: the
+// source may be changed again. [Window.Flush] adds remote completion: any rank that
+// learns that Flush returned, by any path, sees the data. [Window.Fence] is a FlushAll and
+// a barrier. Operations of one origin on one target are unordered unless a
+// flush, a fence, an [Window.Order] or a notified operation stands between.
 // docs/memory-model.md has the rules, and a litmus test for each.
 //
 // # Errors
 //
-// A wrong argument is an [OpError] at once and changes nothing. If a transfer
-// fails later, or the target dies, the target has that error from then on. Every
-// flush, fence, lock and wait returns it, and so does every operation that goes
-// through a queue. Loads and stores of mapped memory do not check for it.
+// A wrong argument is an [OpError] at once and changes nothing. A transfer that
+// fails later, or the death of the target, becomes the target's error: every later
+// flush, fence, lock and wait returns it, and every operation that goes through a
+// queue. A put, get or atomic on mapped memory does not check whether its target
+// lives, and returns no such error.
 //
 // # Layout
 //
 // A window's memory is one region per rank, the same everywhere:
 //
 //	0            elements, n x size
-//	+ pad to 64  lock: state, writers waiting; wake-up count; who waits (1 bit per rank)
+//	+ pad to 64  lock: state, writers waiting; wake-up count; ranks that wait (1 bit each)
 //	+ pad to 64  notification slots, 8 bytes each
 //
 // This rank reaches a mapped rank by loads and stores: a Put of 8 bytes is a

@@ -89,12 +89,12 @@ func (c *core) leave(call fabric.Collective, err error) error {
 	return c.team.Failed(call, err)
 }
 
-// Free ends the window at all ranks and gives its memory back. Operations on it return
-// ErrFreed afterwards; slices of its memory read garbage, but reading them never
-// faults. Where the target is mapped, the caller must first end the operations of its
-// other goroutines: their stores cannot be called back. A rank that holds a lock gets
-// [ErrHeld]; the window ends all the same. If Free fails for another reason, this
-// rank's memory stays until [runtime.Team.Free]. Kind: collective.
+// Free ends the window at all ranks and gives its memory back. Later operations on
+// it return ErrFreed; slices of its memory read garbage but never fault.
+// Precondition: no other goroutine of this rank is inside an operation on a mapped
+// target, because Free cannot stop its stores. A rank that holds a lock gets
+// [ErrHeld], and the window ends nevertheless. After any other error this rank's
+// memory stays until [runtime.Team.Free]. Kind: collective.
 func (w *Window[T]) Free(ctx context.Context) error {
 	ctx = wait.Context(ctx)
 	held := w.abandonLocks(ctx) // first: the end of a window wakes no waiters
