@@ -182,9 +182,9 @@ func Example_mismatch() {
 	// <nil>
 }
 
-// TestThePageOnCollectivesListsAllAlgorithms asks calls for theirs.
+// TestThePageOnCollectivesListsAllAlgorithms compares the page with Call.Algorithms.
 func TestThePageOnCollectivesListsAllAlgorithms(t *testing.T) {
-	page, err := os.ReadFile("../../docs/collectives.md")
+	page, err := os.ReadFile("../../docs/collectives-algorithms.md")
 	require.NoError(t, err)
 	x, sum := []int{1}, collectives.Sum[int]()
 	for name, call := range map[string]collectives.Call{
