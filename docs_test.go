@@ -99,6 +99,28 @@ func TestProgramsInDocumentsAreTested(t *testing.T) {
 	}
 }
 
+// TestLinesInThePageOnPipesAreTested finds each line of a ```go block of docs/rpipe.md
+// in an example. The blocks leave out the checks of errors between the lines.
+func TestLinesInThePageOnPipesAreTested(t *testing.T) {
+	known := map[string]bool{}
+	for _, file := range files(t, "_test.go") {
+		if strings.HasPrefix(file, "examples/") {
+			for line := range strings.Lines(read(t, file)) {
+				known[strings.TrimSpace(line)] = true
+			}
+		}
+	}
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(read(t, "docs/rpipe.md"), -1)
+	require.NotEmpty(t, blocks)
+	for _, m := range blocks {
+		for line := range strings.Lines(m[1]) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
+				require.Truef(t, known[line], "docs/rpipe.md shows a line that is in no example: %s", line)
+			}
+		}
+	}
+}
+
 // TestTheReadmeListsTheEnvironment compares the README's variables with those
 // that grun and its ranks know.
 func TestTheReadmeListsTheEnvironment(t *testing.T) {
