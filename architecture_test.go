@@ -29,6 +29,7 @@ const module = "github.com/gopgas/gopgas"
 //	          collectives -> its internal board, message, vector
 //	         rpipe   window
 //	            runtime
+//	         internal/team
 //	        internal/fabric
 //	             verbs
 //	          verbs/driver
@@ -82,22 +83,24 @@ var picture = []layer{
 		"it copies bytes and knows nothing of whose they are"},
 	{"internal/fabric", "verbs verbs/driver internal/arena internal/atomics internal/bulk internal/memory internal/wait internal/mutant",
 		"it is handed its providers by runtime and imports none, and it knows no teams"},
-	{"runtime", "internal/fabric internal/bootstrap internal/arena internal/atomics internal/memory internal/tuned internal/wait internal/mutant " +
+	{"internal/team", "internal/fabric internal/arena",
+		"it is the inner part of a team, which runtime fills and does not show to users"},
+	{"runtime", "internal/team internal/fabric internal/bootstrap internal/arena internal/atomics internal/memory internal/tuned internal/wait internal/mutant " +
 		"verbs verbs/driver verbs/faulty verbs/trace " + providers,
 		"it is the job as its ranks see it; how the job was started is the launcher's business, and the two meet in internal/bootstrap"},
 	{"launcher", "internal/bootstrap internal/memory internal/cgroup",
 		"it starts processes of any kind and knows nothing of what a rank does; it meets runtime in internal/bootstrap"},
-	{"window", "runtime internal/fabric internal/element internal/arena internal/atomics internal/wait internal/mutant verbs/driver",
+	{"window", "runtime internal/team internal/fabric internal/element internal/arena internal/atomics internal/wait internal/mutant verbs/driver",
 		"it works over any fabric and imports no provider; rpipe stands beside it, not below"},
-	{"rpipe", "window runtime internal/fabric internal/element internal/arena internal/rmalloc internal/atomics internal/wait internal/mutant verbs/driver",
+	{"rpipe", "window runtime internal/team internal/fabric internal/element internal/arena internal/rmalloc internal/atomics internal/wait internal/mutant verbs/driver",
 		"it works over any fabric and imports no provider; window is below its portability layer alone (ADR 8)"},
 	{"collectives/internal/*", "internal/bulk internal/element internal/atomics internal/wait",
 		"algorithms know bytes, operators and members, and nobody who calls them"},
 	{"internal/tuned", "",
 		"it is a file that grun writes and collectives read, and knows neither"},
-	{"collectives", "collectives/internal/* rpipe runtime internal/fabric internal/element internal/atomics internal/arena internal/tuned internal/wait",
+	{"collectives", "collectives/internal/* rpipe runtime internal/team internal/fabric internal/element internal/atomics internal/arena internal/tuned internal/wait",
 		"it chooses among algorithms, which move bytes in mapped memory and through pipes"},
-	{"internal/testjob", "runtime launcher internal/bootstrap internal/fabric internal/testwatch verbs/driver verbs/faulty verbs/ibv",
+	{"internal/testjob", "runtime launcher internal/bootstrap internal/team internal/fabric internal/testwatch verbs/driver verbs/faulty verbs/ibv",
 		"it runs jobs for tests"},
 	{"internal/tools/*", "", "tools are apart"},
 	{"cmd/grun", "launcher runtime collectives internal/tuned internal/bootstrap internal/memory internal/wait verbs verbs/driver",
@@ -108,7 +111,7 @@ var picture = []layer{
 		"an example shows what users can import"},
 	{"litmus", "rpipe window runtime verbs verbs/driver verbs/faulty internal/wait internal/mutant",
 		"it holds what users are promised, through what users can reach"},
-	{"chaos", "collectives rpipe window runtime verbs/driver verbs/faulty internal/fabric",
+	{"chaos", "collectives rpipe window runtime verbs/driver verbs/faulty internal/team internal/fabric",
 		"it uses what users use, and looks at the heap through the fabric"},
 	{"bench", "bench/* collectives rpipe window runtime launcher verbs verbs/* internal/*",
 		"nothing imports a benchmark but its own parts"},
@@ -179,11 +182,11 @@ func TestThePictureRefusesArrowsThatPointUp(t *testing.T) {
 	for _, arrow := range []string{
 		"verbs -> runtime", "verbs -> internal/fabric", "verbs -> verbs/loop", "verbs/driver -> verbs",
 		"verbs/tcp -> verbs", "verbs/shm -> verbs", "verbs/loop -> verbs/shm", "verbs/ibv -> runtime", "verbs/faulty -> verbs/loop",
-		"internal/fabric -> verbs/shm", "internal/fabric -> runtime", "internal/wait -> verbs/driver",
+		"internal/fabric -> verbs/shm", "internal/fabric -> runtime", "internal/fabric -> internal/team", "internal/team -> runtime", "internal/wait -> verbs/driver",
 		"launcher -> runtime", "runtime -> launcher", "internal/bootstrap -> runtime", "internal/bootstrap -> launcher",
 		"window -> verbs/shm", "window -> verbs/tcp", "window -> rpipe", "runtime -> window",
 		"window -> cmd/grun", "runtime -> examples/hello", "runtime -> bench", "launcher -> cmd/grun",
-		"runtime -> internal/testjob", "bench -> internal/testwatch", "bench -> internal/testjob", "examples/hello -> internal/fabric", "unheard/of -> verbs",
+		"runtime -> internal/testjob", "bench -> internal/testwatch", "bench -> internal/testjob", "examples/hello -> internal/fabric", "examples/hello -> internal/team", "unheard/of -> verbs",
 		"collectives -> verbs/shm", "runtime -> collectives", "rpipe -> collectives", "collectives/internal/message -> runtime",
 		"collectives/internal/board -> collectives/internal/message",
 	} {

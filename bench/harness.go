@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gopgas/gopgas/collectives"
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/window"
 )
@@ -47,7 +47,7 @@ func newHarness(ctx context.Context, job *runtime.Job) (*harness, error) {
 // look finds the way from rank 0 to the target and tells all ranks. Kind:
 // collective.
 func (h *harness) look(ctx context.Context) error {
-	team := h.world.Fabric(fabric.Key{})
+	team := team.Of(h.world)
 	if h.rank == 0 {
 		_, err := h.control.Shared(ctx, target)
 		if err != nil && !errors.Is(err, window.ErrNotShared) {

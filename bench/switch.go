@@ -5,6 +5,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/arena"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // bench/main.go explains the use of internal/fabric here.
@@ -56,7 +57,7 @@ func queued(path fabric.Path) func(*fabric.Remote, []byte) choice {
 
 // forced makes a task of one way to write to a region of the target.
 func (h *harness) forced(ctx context.Context, name string, size int, choose func(*fabric.Remote, []byte) choice) (task, error) {
-	team := h.world.Fabric(fabric.Key{})
+	team := team.Of(h.world)
 	block, err := team.Arena().Alloc(size)
 	if err != nil {
 		return task{}, err
@@ -101,5 +102,5 @@ func (h *harness) withdraw(ctx context.Context, region *fabric.Region, block are
 	if err := region.Close(); err != nil {
 		return err
 	}
-	return h.world.Fabric(fabric.Key{}).Arena().Free(block)
+	return team.Of(h.world).Arena().Free(block)
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
@@ -62,7 +62,7 @@ const halves = 64 << 10
 const slabs = 512 << 10
 
 // heap returns how much of this rank's heap is taken, in bytes.
-func (p *player) heap() int64 { return p.World.Fabric(fabric.Key{}).Arena().Used() }
+func (p *player) heap() int64 { return team.Of(p.World).Arena().Used() }
 
 // holdsNoMore returns f, which must give back all memory of the heap but slack bytes.
 func (p *player) holdsNoMore(f func(context.Context), slack int64) func(context.Context) {

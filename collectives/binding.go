@@ -5,7 +5,7 @@ import (
 	"errors"
 	"reflect"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // A binding is a context that ends with the caller's and with the team. Calls that
@@ -20,7 +20,7 @@ type binding struct {
 // errTeamEnded ends what waits below. Why the team ended is the verdict's to say.
 var errTeamEnded = errors.New("the team has ended")
 
-func (b *binding) to(ctx context.Context, t *fabric.Team) context.Context {
+func (b *binding) to(ctx context.Context, t *team.Team) context.Context {
 	if b.outer != nil && reflect.TypeOf(ctx).Comparable() && b.outer == ctx {
 		return b.inner
 	}

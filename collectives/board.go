@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/gopgas/gopgas/collectives/internal/board"
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
@@ -72,34 +72,34 @@ func everyone(n int) []int {
 	return list
 }
 
-func (g *group) boardCall(ctx context.Context, kind fabric.Collective, seq uint64) error {
+func (g *group) boardCall(ctx context.Context, kind team.Collective, seq uint64) error {
 	b, a, mark := g.meeting.board, &g.meeting.args, g.chain
 	switch kind {
-	case fabric.Broadcast:
+	case team.Broadcast:
 		return b.Broadcast(ctx, seq, mark, a)
-	case fabric.Reduce:
+	case team.Reduce:
 		return b.Reduce(ctx, seq, mark, a)
-	case fabric.AllReduce:
+	case team.AllReduce:
 		return b.AllReduce(ctx, seq, mark, a)
-	case fabric.Gather:
+	case team.Gather:
 		return b.Gather(ctx, seq, mark, a)
-	case fabric.GatherV:
+	case team.GatherV:
 		return b.GatherV(ctx, seq, mark, a)
-	case fabric.AllGather, fabric.AllGatherV:
+	case team.AllGather, team.AllGatherV:
 		return b.AllGather(ctx, seq, mark, a)
-	case fabric.Scatter:
+	case team.Scatter:
 		return b.Scatter(ctx, seq, mark, a)
-	case fabric.ScatterV:
+	case team.ScatterV:
 		return b.ScatterV(ctx, seq, mark, a)
-	case fabric.ReduceScatter, fabric.ReduceScatterV:
+	case team.ReduceScatter, team.ReduceScatterV:
 		return b.ReduceScatter(ctx, seq, mark, a)
-	case fabric.AllToAll:
+	case team.AllToAll:
 		return b.AllToAll(ctx, seq, mark, a)
-	case fabric.AllToAllV:
+	case team.AllToAllV:
 		return b.AllToAllV(ctx, seq, mark, a)
-	case fabric.Scan:
+	case team.Scan:
 		return b.Scan(ctx, seq, mark, a)
-	case fabric.ExScan:
+	case team.ExScan:
 		return b.ExScan(ctx, seq, mark, a)
 	}
 	return errors.ErrUnsupported

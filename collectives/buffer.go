@@ -11,6 +11,7 @@ import (
 	"github.com/gopgas/gopgas/internal/arena"
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -24,7 +25,7 @@ type Buffer[T any] struct {
 
 // A buffer is a Buffer without its element type.
 type buffer struct {
-	team   *fabric.Team
+	team   *team.Team
 	block  arena.Block
 	region *fabric.Region
 	once   sync.Once

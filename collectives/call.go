@@ -9,7 +9,7 @@ import (
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
 	"github.com/gopgas/gopgas/internal/element"
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -17,12 +17,12 @@ import (
 // starts it, [Plan] makes it often. Each collective has a function that returns
 // one.
 type Call struct {
-	kind       fabric.Collective
+	kind       team.Collective
 	commutes   bool
 	byProgram  bool // the operator is, and may take any time
 	vary       bool // blocks have lengths of their own
 	root       int
-	count      int // elements that all members agree on, or fabric.Varied
+	count      int // elements that all members agree on, or team.Varied
 	size       int // bytes of an element
 	typ        reflect.Type
 	op         string
@@ -44,7 +44,7 @@ type Blocks struct {
 }
 
 // fill begins a call on elements of type T.
-func fill[T any](c *Call, kind fabric.Collective, root, count int, send, recv []T, opts []Option) {
+func fill[T any](c *Call, kind team.Collective, root, count int, send, recv []T, opts []Option) {
 	c.kind, c.root, c.count, c.size, c.typ = kind, root, count, element.Size[T](), reflect.TypeFor[T]()
 	c.send, c.recv = element.Bytes(send), element.Bytes(recv)
 	if len(opts) > 0 {
@@ -72,7 +72,7 @@ func (c *Call) check(rank, n int) error {
 		return fmt.Errorf("root %d: %w [0, %d)", c.root, runtime.ErrRange, n)
 	}
 	switch c.kind {
-	case fabric.Reduce, fabric.AllReduce, fabric.ReduceScatter, fabric.ReduceScatterV, fabric.Scan, fabric.ExScan:
+	case team.Reduce, team.AllReduce, team.ReduceScatter, team.ReduceScatterV, team.Scan, team.ExScan:
 		if c.combine == nil || c.op == "" {
 			return ErrOp
 		}
@@ -82,30 +82,30 @@ func (c *Call) check(rank, n int) error {
 
 func (c *Call) checkLengths(rank, n int) error {
 	switch c.kind {
-	case fabric.Reduce:
+	case team.Reduce:
 		if rank != c.root {
 			return nil
 		}
 		return c.oneVector()
-	case fabric.AllReduce, fabric.Scan, fabric.ExScan:
+	case team.AllReduce, team.Scan, team.ExScan:
 		return c.oneVector()
-	case fabric.Gather, fabric.GatherV:
+	case team.Gather, team.GatherV:
 		if rank != c.root {
 			return nil
 		}
 		return c.checkBlocks("output", c.recv, &c.recvBlocks, "input", c.send, rank, n)
-	case fabric.Scatter, fabric.ScatterV:
+	case team.Scatter, team.ScatterV:
 		if rank != c.root {
 			return nil
 		}
 		return c.checkBlocks("input", c.send, &c.sendBlocks, "output", c.recv, rank, n)
-	case fabric.AllGather, fabric.AllGatherV:
+	case team.AllGather, team.AllGatherV:
 		return c.checkBlocks("output", c.recv, &c.recvBlocks, "input", c.send, rank, n)
-	case fabric.ReduceScatter, fabric.ReduceScatterV:
+	case team.ReduceScatter, team.ReduceScatterV:
 		return c.checkBlocks("input", c.send, &c.sendBlocks, "output", c.recv, rank, n)
-	case fabric.AllToAll, fabric.AllToAllV:
+	case team.AllToAll, team.AllToAllV:
 		return c.checkAllToAll(rank, n)
-	case fabric.NeighborAllGather, fabric.NeighborAllGatherV, fabric.NeighborAllToAll, fabric.NeighborAllToAllV:
+	case team.NeighborAllGather, team.NeighborAllGatherV, team.NeighborAllToAll, team.NeighborAllToAllV:
 		return c.checkNeighbors()
 	}
 	return nil

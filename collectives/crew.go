@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // A crew is what choices depend on of those who make a call together. It is the same
@@ -22,7 +22,7 @@ type crew struct {
 func together(n int) crew { return crew{n: n, hosts: 1, shared: n > 1, runs: true} }
 
 // crewOf returns a team's.
-func crewOf(t *fabric.Team) crew {
+func crewOf(t *team.Team) crew {
 	n := len(t.Members)
 	if t.Hosts == nil {
 		return together(n)

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/gopgas/gopgas/collectives/internal/board"
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // A crossing is what the calls along all graphs of a team use in mapped memory: a
@@ -34,13 +34,13 @@ func (g *group) onEdges(ctx context.Context, seq uint64, c *Call, staged bool) e
 		l := &g.layout
 		l.recvCounts, l.recvOffsets = c.recvBlocks.bytes(c.size, l.recvCounts, l.recvOffsets)
 		a.RecvCounts, a.RecvOffsets = l.recvCounts, l.recvOffsets
-		if c.kind == fabric.NeighborAllToAllV {
+		if c.kind == team.NeighborAllToAllV {
 			l.sendCounts, l.sendOffsets = c.sendBlocks.bytes(c.size, l.sendCounts, l.sendOffsets)
 			a.SendCounts, a.SendOffsets = l.sendCounts, l.sendOffsets
 		}
 	}
 	exchange := c.graph.queued.AllToAll
-	if c.kind == fabric.NeighborAllGather || c.kind == fabric.NeighborAllGatherV {
+	if c.kind == team.NeighborAllGather || c.kind == team.NeighborAllGatherV {
 		exchange = c.graph.queued.AllGather
 	}
 	err := exchange(ctx, seq, g.chain, a)

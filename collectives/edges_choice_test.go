@@ -7,14 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // A call along a graph goes as all others do where members map each other's memory,
 // also with elements that no board has room for.
 func TestCallsAlongGraphsAreChosenAndExplainedAsOthers(t *testing.T) {
 	var out bytes.Buffer
-	team := &fabric.Team{Name: "world", Members: []int{0, 1}, Mapped: true}
+	team := &team.Team{Name: "world", Members: []int{0, 1}, Mapped: true}
 	g := newGuide(team, &tuning{})
 	g.out, g.said = &out, map[topic]bool{}
 	graph, x := &Graph{label: "graph 1", in: []int{1}, out: []int{1}}, make([]int16, 4)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/collectives"
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -123,7 +123,7 @@ func TestGraphsWithoutEndTakeNoMoreMemory(t *testing.T) {
 			r.NoError(collectives.NeighborAllToAll(ctx, g, []int{r.Me, r.Me}, out))
 			r.Equal([]int{r.Left(), r.Right()}, out)
 			r.NoError(r.World.Barrier(ctx))
-			now := r.World.Fabric(fabric.Key{}).Arena().Used()
+			now := team.Of(r.World).Arena().Used()
 			if i > 0 {
 				r.Equal(used, now)
 			}

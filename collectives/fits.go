@@ -2,7 +2,7 @@ package collectives
 
 import (
 	"github.com/gopgas/gopgas/collectives/internal/message"
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // cannot returns why a way cannot do a call of members that have boards or none, ""
@@ -41,7 +41,7 @@ func (c *Call) fits(w *way, of crew) string {
 		return "it needs an even number of members"
 	case needs&message.EqualBlocks != 0 && (c.vary || of.uneven):
 		return "it needs blocks of one length"
-	case needs&message.EveryCount != 0 && c.count == fabric.Varied:
+	case needs&message.EveryCount != 0 && c.count == team.Varied:
 		return "all members must know all counts"
 	case needs&message.PackedBlocks != 0 && (c.sendBlocks.Offsets != nil || c.recvBlocks.Offsets != nil):
 		return "it needs blocks that follow one another"
@@ -60,27 +60,27 @@ func (c *Call) fits(w *way, of crew) string {
 // family returns the collective whose algorithms do a call.
 func (c *Call) family() message.Collective {
 	switch c.kind {
-	case fabric.Broadcast:
+	case team.Broadcast:
 		return message.Broadcast
-	case fabric.Reduce:
+	case team.Reduce:
 		return message.Reduce
-	case fabric.AllReduce:
+	case team.AllReduce:
 		return message.AllReduce
-	case fabric.Gather, fabric.GatherV:
+	case team.Gather, team.GatherV:
 		return message.Gather
-	case fabric.Scatter, fabric.ScatterV:
+	case team.Scatter, team.ScatterV:
 		return message.Scatter
-	case fabric.AllGather, fabric.AllGatherV:
+	case team.AllGather, team.AllGatherV:
 		return message.AllGather
-	case fabric.ReduceScatter, fabric.ReduceScatterV:
+	case team.ReduceScatter, team.ReduceScatterV:
 		return message.ReduceScatter
-	case fabric.AllToAll, fabric.AllToAllV:
+	case team.AllToAll, team.AllToAllV:
 		return message.AllToAll
-	case fabric.Scan:
+	case team.Scan:
 		return message.Scan
-	case fabric.ExScan:
+	case team.ExScan:
 		return message.ExScan
-	case fabric.NeighborAllGather, fabric.NeighborAllGatherV:
+	case team.NeighborAllGather, team.NeighborAllGatherV:
 		return message.NeighbourAllGather
 	}
 	return message.NeighbourAllToAll
@@ -90,13 +90,13 @@ func (c *Call) family() message.Collective {
 // where they do not.
 func (c *Call) bytes(n int) int {
 	switch {
-	case c.count == fabric.Varied:
+	case c.count == team.Varied:
 		return 0
 	case c.vary:
 		return c.count * c.size
 	}
 	switch c.kind {
-	case fabric.Gather, fabric.AllGather, fabric.Scatter, fabric.ReduceScatter:
+	case team.Gather, team.AllGather, team.Scatter, team.ReduceScatter:
 		return n * c.count * c.size
 	}
 	return c.count * c.size

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/collectives"
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
@@ -17,7 +17,7 @@ import (
 )
 
 // usedBy tells how much of its heap a rank uses.
-func usedBy(r *testjob.Rank) int64 { return r.World.Fabric(fabric.Key{}).Arena().Used() }
+func usedBy(r *testjob.Rank) int64 { return team.Of(r.World).Arena().Used() }
 
 // liveOf makes a team, has it make calls of all kinds, and frees it.
 func liveOf(ctx context.Context, r *testjob.Rank, seed uint64) *runtime.Team {

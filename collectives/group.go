@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -16,7 +16,7 @@ import (
 // first rows belong to the call whose turn it is.
 type group struct {
 	handle  *runtime.Team
-	team    *fabric.Team
+	team    *team.Team
 	shapes  shapes
 	guide   guide
 	buffers atomic.Uint64 // made so far
@@ -25,7 +25,7 @@ type group struct {
 	// chain is a hash of all calls up to this one: it differs from then on where one
 	// did, though it was of a kind in which nobody waits for the other.
 	chain    uint64
-	kind     fabric.Collective
+	kind     team.Collective
 	pace     pace // of calls by messages
 	layout   layout
 	pieces   []piece         // what others read and write here
@@ -47,23 +47,23 @@ func groupOf(t *runtime.Team) (*group, error) {
 	if t == nil {
 		return nil, runtime.ErrTeam
 	}
-	team := t.Fabric(fabric.Key{})
-	if g, ok := team.Above.Load().(*group); ok {
+	inner := team.Of(t)
+	if g, ok := inner.Above.Load().(*group); ok {
 		return g, nil
 	}
-	measured, err := tuningOf(team.Fabric)
+	measured, err := tuningOf(inner.Fabric)
 	if err != nil {
 		return nil, err
 	}
-	g := &group{handle: t, team: team, guide: newGuide(team, measured), pace: newPace(team.Crowded)}
+	g := &group{handle: t, team: inner, guide: newGuide(inner, measured), pace: newPace(inner.Crowded)}
 	g.shapes.tuned, g.shapes.boards = measured.mark, g.guide.boards
 	g.carrier = newCarrier(g)
 	g.args.Scratch = g.arena.Take
 	if g.guide.crew.levels() {
 		g.hosting = newHosting(g)
 	}
-	if !team.Above.CompareAndSwap(nil, g) {
-		g = team.Above.Load().(*group) //nolint:forcetypeassert // nothing else is stored there
+	if !inner.Above.CompareAndSwap(nil, g) {
+		g = inner.Above.Load().(*group) //nolint:forcetypeassert // nothing else is stored there
 	}
 	return g, nil
 }
@@ -116,7 +116,7 @@ func (g *group) abandon() {
 // else learns of the call.
 func admit(t *runtime.Team, c *Call) (*group, *described, error) {
 	g, err := groupOf(t)
-	if c.kind >= fabric.NeighborAllGather && c.graph.team() == nil {
+	if c.kind >= team.NeighborAllGather && c.graph.team() == nil {
 		err = errNoGraph // and no team, where the graph would give it
 	}
 	if err != nil {
@@ -140,7 +140,7 @@ func admit(t *runtime.Team, c *Call) (*group, *described, error) {
 
 // refuse wraps what is wrong with a call that cannot be described.
 func (g *group) refuse(c *Call, err error) error {
-	return g.fail(&fabric.Call{Kind: c.kind}, err)
+	return g.fail(&team.Call{Kind: c.kind}, err)
 }
 
 var errNoGraph = fmt.Errorf("%w: the graph is nil; make one by NewGraph or NewCart", runtime.ErrTeam)
@@ -148,14 +148,14 @@ var errNoGraph = fmt.Errorf("%w: the graph is nil; make one by NewGraph or NewCa
 // checkGraph tells whether the graph of a call, where it has to have one, is the
 // group's.
 func (c *Call) checkGraph(g *group) error {
-	if c.kind < fabric.NeighborAllGather || c.graph.group == g {
+	if c.kind < team.NeighborAllGather || c.graph.group == g {
 		return nil
 	}
 	return fmt.Errorf("%w: the graph is of team %s", runtime.ErrTeam, c.graph.handle.Name())
 }
 
 // fail wraps what a call failed with.
-func (g *group) fail(call *fabric.Call, err error) error {
+func (g *group) fail(call *team.Call, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -163,7 +163,7 @@ func (g *group) fail(call *fabric.Call, err error) error {
 }
 
 // perform does a call's work, when it is its turn.
-func (g *group) perform(ctx context.Context, seq uint64, call *fabric.Call, c *Call) error {
+func (g *group) perform(ctx context.Context, seq uint64, call *team.Call, c *Call) error {
 	g.chain, g.kind, g.ctx = mix(g.chain, call.Mark), call.Kind, ctx
 	var err error
 	if way := g.guide.choose(c, g.team); way.board {
@@ -188,7 +188,7 @@ func (g *group) byMessages(ctx context.Context, seq uint64, c *Call, way *way) e
 	}
 	l := g.layOut(c)
 	a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets = l.sendCounts, l.sendOffsets, l.recvCounts, l.recvOffsets
-	g.carrier.begin(seq, g.chain, c.size, c.count == fabric.Varied || c.graph != nil)
+	g.carrier.begin(seq, g.chain, c.size, c.count == team.Varied || c.graph != nil)
 	var err error
 	if way.Needs&message.HostMap != 0 {
 		g.carrier.waited = true // on the host's board, perhaps
@@ -225,7 +225,7 @@ func (g *group) layOut(c *Call) layout {
 		l.recvCounts, l.recvOffsets = c.recvBlocks.bytes(c.size, l.recvCounts, l.recvOffsets)
 		used.recvCounts, used.recvOffsets = l.recvCounts, l.recvOffsets
 	}
-	if c.kind == fabric.ReduceScatterV { // whose blocks algorithms name by where they end up
+	if c.kind == team.ReduceScatterV { // whose blocks algorithms name by where they end up
 		used.recvCounts, used.recvOffsets, used.sendCounts, used.sendOffsets = used.sendCounts, used.sendOffsets, nil, nil
 	}
 	return used

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 	"os"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // The environment of a job.
@@ -29,12 +29,12 @@ type guide struct {
 
 // A topic is what is explained once.
 type topic struct {
-	kind  fabric.Collective
+	kind  team.Collective
 	size  int // power of two
 	shape string
 }
 
-func newGuide(t *fabric.Team, measured *tuning) guide {
+func newGuide(t *team.Team, measured *tuning) guide {
 	g := guide{ways: newWays(), crew: crewOf(t), boards: os.Getenv(envWays) != "messages", file: measured.path}
 	if g.boards || !t.Mapped { // messages in mapped memory are not what was measured
 		g.ways.tuned = measured.rank(pathOf(t, g.crew), g.crew.n)
@@ -46,12 +46,12 @@ func newGuide(t *fabric.Team, measured *tuning) guide {
 }
 
 // hasBoard tells whether a team's members can use boards for a call.
-func (g *guide) hasBoard(c *Call, t *fabric.Team) bool {
+func (g *guide) hasBoard(c *Call, t *team.Team) bool {
 	return g.boards && t.Mapped && fitsBoard(c, g.crew.n)
 }
 
 // allows returns why a call cannot be done as it asks.
-func (g *guide) allows(c *Call, t *fabric.Team) error {
+func (g *guide) allows(c *Call, t *team.Team) error {
 	if c.algorithm == "" {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (g *guide) allows(c *Call, t *fabric.Team) error {
 }
 
 // choose returns how a call is done. All members choose the same.
-func (g *guide) choose(c *Call, t *fabric.Team) *way {
+func (g *guide) choose(c *Call, t *team.Team) *way {
 	board := g.hasBoard(c, t)
 	var w *way
 	switch {
@@ -78,7 +78,7 @@ func (g *guide) choose(c *Call, t *fabric.Team) *way {
 }
 
 // explain says once for each shape of a call how it is done, and why.
-func (g *guide) explain(c *Call, t *fabric.Team, w *way, board bool) {
+func (g *guide) explain(c *Call, t *team.Team, w *way, board bool) {
 	size, rule := c.bytes(g.crew.n), "the rule for its size and members"
 	if g.crew.hosts > 1 || g.crew.crowded {
 		rule = "the rule for its size, members and where they are"
@@ -102,7 +102,7 @@ func (g *guide) explain(c *Call, t *fabric.Team, w *way, board bool) {
 		why = noBoard(c, g.crew.n)
 	}
 	length := "blocks of any length"
-	if c.count != fabric.Varied {
+	if c.count != team.Varied {
 		length = fmt.Sprintf("%d bytes", size)
 	}
 	fmt.Fprintf(g.out, "gopgas: team %s: %s of %v%s, %v, %s: %s (%s)\n",
@@ -118,7 +118,7 @@ func noBoard(c *Call, n int) string {
 }
 
 // explainHost says how the members of a host do their part of two-level calls.
-func (g *guide) explainHost(t *fabric.Team, n int, board bool) {
+func (g *guide) explainHost(t *team.Team, n int, board bool) {
 	if g.out == nil || t.Rank != 0 {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/collectives/internal/board"
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -19,11 +19,11 @@ func TestWhoDiffersOnAHostsBoardIsAskedByTheTeamsNumber(t *testing.T) {
 	differ := errors.New("they differ")
 	var seq uint64
 	var member int
-	g := &group{team: &fabric.Team{Members: []int{6, 7, 8, 9, 5}, Differs: func(_ context.Context, s uint64, m int) error {
+	g := &group{team: &team.Team{Members: []int{6, 7, 8, 9, 5}, Differs: func(_ context.Context, s uint64, m int) error {
 		seq, member = s, m
 		return differ
 	}}}
-	g.kind = fabric.AllToAllV
+	g.kind = team.AllToAllV
 	at := &meeting{members: []int{1, 2, 4}}
 	require.ErrorIs(t, g.boardVerdict(t.Context(), 7, at, fmt.Errorf("turn: %w", &board.Differs{Member: 2, Seq: 5})), differ)
 	require.Equal(t, 4, member)

@@ -7,6 +7,7 @@ import (
 	"github.com/gopgas/gopgas/collectives/internal/message"
 	"github.com/gopgas/gopgas/internal/arena"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // A piece is memory of this member's that others of the team read or write: a board, a
@@ -30,7 +31,7 @@ func (g *group) reserve(ctx context.Context, name string, n int) ([]byte, error)
 	return block.Bytes, nil
 }
 
-var _ fabric.Keeper = (*group)(nil)
+var _ team.Keeper = (*group)(nil)
 
 // Leave closes the pipes, and tells which there were. Rows and boards need no farewell.
 func (g *group) Leave(ctx context.Context) (card []byte, err error) {

@@ -3,7 +3,7 @@ package collectives
 import (
 	"context"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // NeighborAllGather sends in along every edge out of this member, and fills block i
@@ -17,7 +17,7 @@ func NeighborAllGather[T any](ctx context.Context, g *Graph, in, out []T, opts .
 // NeighborAllGatherCall returns the call of [NeighborAllGather].
 func NeighborAllGatherCall[T any](g *Graph, in, out []T, opts ...Option) Call {
 	var c Call
-	fill(&c, fabric.NeighborAllGather, 0, len(in), in, out, opts)
+	fill(&c, team.NeighborAllGather, 0, len(in), in, out, opts)
 	c.along(g)
 	return c
 }
@@ -32,7 +32,7 @@ func NeighborAllGatherV[T any](ctx context.Context, g *Graph, in, out []T, from 
 // NeighborAllGatherVCall returns the call of [NeighborAllGatherV].
 func NeighborAllGatherVCall[T any](g *Graph, in, out []T, from Blocks, opts ...Option) Call {
 	var c Call
-	fill(&c, fabric.NeighborAllGatherV, 0, fabric.Varied, in, out, opts)
+	fill(&c, team.NeighborAllGatherV, 0, team.Varied, in, out, opts)
 	c.recvBlocks, c.vary = from, true
 	c.along(g)
 	return c
@@ -49,7 +49,7 @@ func NeighborAllToAll[T any](ctx context.Context, g *Graph, in, out []T, opts ..
 // NeighborAllToAllCall returns the call of [NeighborAllToAll].
 func NeighborAllToAllCall[T any](g *Graph, in, out []T, opts ...Option) Call {
 	var c Call
-	fill(&c, fabric.NeighborAllToAll, 0, fabric.Varied, in, out, opts)
+	fill(&c, team.NeighborAllToAll, 0, team.Varied, in, out, opts)
 	c.along(g)
 	return c
 }
@@ -64,7 +64,7 @@ func NeighborAllToAllV[T any](ctx context.Context, g *Graph, in []T, to Blocks, 
 // NeighborAllToAllVCall returns the call of [NeighborAllToAllV].
 func NeighborAllToAllVCall[T any](g *Graph, in []T, to Blocks, out []T, from Blocks, opts ...Option) Call {
 	var c Call
-	fill(&c, fabric.NeighborAllToAllV, 0, fabric.Varied, in, out, opts)
+	fill(&c, team.NeighborAllToAllV, 0, team.Varied, in, out, opts)
 	c.sendBlocks, c.recvBlocks, c.vary = to, from, true
 	c.along(g)
 	return c
@@ -85,15 +85,15 @@ func (c *Call) checkNeighbors() error {
 		return ErrOverlap
 	}
 	switch c.kind {
-	case fabric.NeighborAllGather:
+	case team.NeighborAllGather:
 		if recv != ins*send {
 			return lengthError("output", recv, ins*send)
 		}
-	case fabric.NeighborAllToAll:
+	case team.NeighborAllToAll:
 		if each := max(send/max(outs, 1), recv/max(ins, 1)); send != outs*each || recv != ins*each {
 			return lengthError("output", recv, ins*each)
 		}
-	case fabric.NeighborAllToAllV:
+	case team.NeighborAllToAllV:
 		if err := c.sendBlocks.check("input", send, outs); err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (c *Call) checkArriving(recv, ins int) error {
 	}
 	for _, l := range c.graph.loops {
 		to := c.elements(c.send)
-		if c.kind == fabric.NeighborAllToAllV {
+		if c.kind == team.NeighborAllToAllV {
 			to = c.sendBlocks.Counts[l.out]
 		}
 		if from := c.recvBlocks.Counts[l.in]; to != from {

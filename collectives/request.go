@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -40,7 +40,7 @@ func Start(ctx context.Context, t *runtime.Team, c Call) (*Request, error) {
 }
 
 // start starts a call that was admitted. r ends with it.
-func (g *group) start(ctx context.Context, call *fabric.Call, c *Call, r *Request) error {
+func (g *group) start(ctx context.Context, call *team.Call, c *Call, r *Request) error {
 	ctx = wait.Context(ctx)
 	return g.fail(call, g.team.Calls.Start(ctx, call,
 		func(ctx context.Context, seq uint64) error { return g.perform(ctx, seq, call, c) },

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // The names of what is done in mapped memory: in place, where the slices lie in the
@@ -49,7 +49,7 @@ func newWays() ways {
 // cannot do the call. Blocks whose lengths not all members know were not measured:
 // they may be of any size.
 func (w *ways) measured(c *Call, of crew, board bool) *way {
-	if w.tuned == nil || of.n == 1 || c.count == fabric.Varied {
+	if w.tuned == nil || of.n == 1 || c.count == team.Varied {
 		return nil
 	}
 	size, list := c.bytes(of.n), w.tuned[c.family()]

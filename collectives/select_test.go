@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 func TestEveryRuleNamesAnAlgorithm(t *testing.T) {
@@ -75,7 +75,7 @@ func TestSharedCoresChooseTheAlgorithm(t *testing.T) {
 	} {
 		require.Equal(t, c.want, name(c.call, crowd(c.n)))
 	}
-	require.True(t, crewOf(&fabric.Team{Members: []int{0, 1}, Hosts: []int{0, 0}, Crowded: true}).crowded)
+	require.True(t, crewOf(&team.Team{Members: []int{0, 1}, Hosts: []int{0, 0}, Crowded: true}).crowded)
 }
 
 func TestThereIsAWayForEveryCall(t *testing.T) {
@@ -135,7 +135,7 @@ func TestHostsChooseTheAlgorithm(t *testing.T) {
 	const none, ordered, mixed = "--------------------------", "********--********--------", "****--------****-*--------"
 	for hosts, want := range map[string]string{"aaaa": none, "abcd": none, "aabb": ordered, "abbb": ordered, "abab": mixed} {
 		require.Len(t, want, len(calls))
-		team := &fabric.Team{Members: []int{4, 7, 2, 9}}
+		team := &team.Team{Members: []int{4, 7, 2, 9}}
 		for i := range hosts {
 			team.Hosts = append(team.Hosts, int(hosts[i]))
 		}
@@ -145,7 +145,7 @@ func TestHostsChooseTheAlgorithm(t *testing.T) {
 			require.Equal(t, want[i] == '*', way.Name == "two-level", "%s, call %d: %s", hosts, i, way.Name)
 		}
 	}
-	require.Equal(t, together(2), crewOf(&fabric.Team{Members: []int{0, 1}}))
+	require.Equal(t, together(2), crewOf(&team.Team{Members: []int{0, 1}}))
 }
 
 func TestAWayThatHostsDoNotAllowSaysWhy(t *testing.T) {
@@ -171,7 +171,7 @@ func TestAWayThatHostsDoNotAllowSaysWhy(t *testing.T) {
 
 func TestTheGuideExplainsEachShapeOnce(t *testing.T) {
 	var out bytes.Buffer
-	team := &fabric.Team{Name: "world", Members: []int{0, 1, 2, 3}, Mapped: true}
+	team := &team.Team{Name: "world", Members: []int{0, 1, 2, 3}, Mapped: true}
 	g := newGuide(team, &tuning{})
 	g.out, g.said = &out, map[topic]bool{}
 	small, large := make([]float64, 1), make([]float64, 1<<20)

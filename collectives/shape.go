@@ -6,14 +6,14 @@ import (
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/element"
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // A shape is what calls have in common that differ in lengths and roots only.
 // Programs make few.
 type shape struct {
 	shapeKey
-	of    string // as fabric.Call has it
+	of    string // as team.Call has it
 	hash  uint64
 	err   error
 	calls map[place]*described // that are kept
@@ -28,7 +28,7 @@ type shapeKey struct {
 
 // A place is what calls of one shape differ in, as far as members compare it.
 type place struct {
-	kind        fabric.Collective
+	kind        team.Collective
 	root, count int
 	blocks      uint64 // a hash of their counts, where all members know them
 }
@@ -37,7 +37,7 @@ type place struct {
 type described struct {
 	*shape
 	place
-	call fabric.Call
+	call team.Call
 	kept bool // for the next such call
 }
 
@@ -164,20 +164,20 @@ func (s *shapes) make(key shapeKey) *shape {
 }
 
 // call is what members compare of calls at a place.
-func (s *shape) call(at place) fabric.Call {
+func (s *shape) call(at place) team.Call {
 	mark := mix(mix(mix(s.hash, uint64(at.kind)), uint64(at.root)), uint64(at.count))
 	if at.blocks != 0 {
 		mark = mix(mark, at.blocks)
 	}
-	return fabric.Call{Kind: at.kind, Root: at.root, Count: at.count, Of: s.of, Mark: mark}
+	return team.Call{Kind: at.kind, Root: at.root, Count: at.count, Of: s.of, Mark: mark}
 }
 
 // blocksHash is a hash of the counts that all members must know.
 func (c *Call) blocksHash() uint64 {
 	switch c.kind {
-	case fabric.AllGatherV:
+	case team.AllGatherV:
 		return c.recvBlocks.hash()
-	case fabric.ReduceScatterV:
+	case team.ReduceScatterV:
 		return c.sendBlocks.hash()
 	}
 	return 0

@@ -5,11 +5,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
-func describe(t *testing.T, s *shapes, c Call) fabric.Call {
+func describe(t *testing.T, s *shapes, c Call) team.Call {
 	t.Helper()
 	d, err := s.describe(&c)
 	require.NoError(t, err)
@@ -41,7 +41,7 @@ func TestCallsAreEqualOnlyIfMembersMustMakeThemTogether(t *testing.T) {
 	}
 	a, b := GatherVCall(1, x[:2], nil, Blocks{}), GatherVCall(1, x, x, blocks(2, 4))
 	require.Equal(t, describe(t, boards, a), describe(t, boards, b), "each member has a block of its own length")
-	require.Equal(t, fabric.Varied, describe(t, boards, a).Count)
+	require.Equal(t, team.Varied, describe(t, boards, a).Count)
 }
 
 // TestMoreCallsThanAreKeptAreDescribedTheSame makes calls of so many lengths that the
@@ -50,7 +50,7 @@ func TestMoreCallsThanAreKeptAreDescribedTheSame(t *testing.T) {
 	x, s := make([]byte, keptMost+100), &shapes{boards: true}
 	var under *described
 	for n := range x {
-		want := fabric.Call{Kind: fabric.Broadcast, Root: 1, Count: n, Of: "uint8"}
+		want := team.Call{Kind: team.Broadcast, Root: 1, Count: n, Of: "uint8"}
 		want.Mark = mix(mix(mix(hashOf(want.Of), uint64(want.Kind)), 1), uint64(n))
 		for range 3 {
 			require.Equal(t, want, describe(t, s, BroadcastCall(1, x[:n])))

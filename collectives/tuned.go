@@ -7,6 +7,7 @@ import (
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/tuned"
 )
 
@@ -107,7 +108,7 @@ func (t *tuning) rank(path string, n int) map[message.Collective][]ranked {
 
 // pathOf says how the members of a team reach each other, "" if not all in one
 // way, or on several hosts: what is measured is a machine.
-func pathOf(t *fabric.Team, of crew) string {
+func pathOf(t *team.Team, of crew) string {
 	if of.hosts > 1 {
 		return ""
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/tuned"
 )
 
@@ -38,7 +38,7 @@ func TestWhatWasMeasuredComesBeforeTheRules(t *testing.T) {
 	var warnings bytes.Buffer
 	measured := newTuning(save(t, measuredWays...), &warnings)
 	require.Empty(t, warnings.String())
-	team := &fabric.Team{Name: "world", Members: []int{0, 1, 2}, Mapped: true}
+	team := &team.Team{Name: "world", Members: []int{0, 1, 2}, Mapped: true}
 	g := newGuide(team, measured)
 	sum, vector := Sum[float64](), make([]float64, 1000)
 	odd := NewOp("odd", false, func(a, _ float64) float64 { return a })
@@ -90,7 +90,7 @@ func TestATableThatIsNoGoodIsAWarningAndNoMore(t *testing.T) {
 
 func TestTheGuideNamesTheTable(t *testing.T) {
 	path := save(t, measuredWays...)
-	team := &fabric.Team{Name: "world", Members: []int{0, 1, 2, 3}, Mapped: true}
+	team := &team.Team{Name: "world", Members: []int{0, 1, 2, 3}, Mapped: true}
 	g := newGuide(team, newTuning(path, os.Stderr))
 	var out bytes.Buffer
 	g.out, g.said = &out, map[topic]bool{}
@@ -104,7 +104,7 @@ func TestTheGuideNamesTheTable(t *testing.T) {
 func TestMembersWithOtherTablesMakeOtherCalls(t *testing.T) {
 	one, two := newTuning(save(t, measuredWays...), os.Stderr), newTuning(save(t, measuredWays[3]), os.Stderr)
 	c := BroadcastCall(0, make([]int, 1))
-	mark := func(tuned string) fabric.Call {
+	mark := func(tuned string) team.Call {
 		return describe(t, &shapes{tuned: tuned}, c)
 	}
 	require.NotEqual(t, mark(one.mark).Mark, mark(two.mark).Mark)

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
 )
@@ -56,7 +57,7 @@ func cancelledAtTheEnd(t *testing.T, write, begin func(ctx context.Context, r *t
 					}
 					in := open(ctx, r)
 					last := begin(ctx, r, &in)
-					r.NoError(r.World.Fabric(key).Wait(ctx, in.arrived))
+					r.NoError(team.Of(r.World).Wait(ctx, in.arrived))
 					if err := in.read(ended(ctx)); !errors.Is(err, io.EOF) { // it may meet the writer all the same
 						r.ErrorIs(err, context.Canceled)
 					}

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/atomics"
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/window"
@@ -38,7 +38,7 @@ import (
 type Carrier struct {
 	shape
 	w    *window.Window[byte]
-	team *fabric.Team
+	team *team.Team
 	reg  *registry
 
 	waiting atomic.Int32
@@ -79,7 +79,7 @@ func OverWindow(ctx context.Context, t *runtime.Team, ends int, opts ...Option) 
 	if err == nil {
 		err = within("%d ends at each rank", ends, 1, maxEnds)
 	}
-	c := &Carrier{team: t.Fabric(fabric.Key{}), shape: shape{Ends: ends, Width: o.width, Blocks: o.blocks, Heap: o.heap}}
+	c := &Carrier{team: team.Of(t), shape: shape{Ends: ends, Width: o.width, Blocks: o.blocks, Heap: o.heap}}
 	if err == nil {
 		c.reg, err = registryOf(c.team)
 	}
@@ -205,7 +205,7 @@ func (c *Carrier) give(berth int) error {
 func (c *Carrier) entry(berth int) *atomic.Uint64 { return atomics.Word64(c.w.Local()[8*berth:]) }
 
 // board makes an end's link over its carrier.
-func (p *pipe) board(t *fabric.Team, mine, theirs linkEnd, stage int) (link, error) {
+func (p *pipe) board(t *team.Team, mine, theirs linkEnd, stage int) (link, error) {
 	c := p.carrier
 	if c.team.Name != t.Name {
 		return nil, fmt.Errorf("%w: the carrier is one of team %s", runtime.ErrTeam, c.team.Name)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -62,7 +63,7 @@ func doorTo(t *runtime.Team, rank int, opts []Option) (*door, error) {
 	if t == nil {
 		return nil, runtime.ErrTeam
 	}
-	team := t.Fabric(fabric.Key{})
+	team := team.Of(t)
 	a, err := team.Attach("rpipe doors", func() fabric.Attachment { return &doors{doors: map[string]*door{}} })
 	if err != nil {
 		return nil, err

@@ -6,7 +6,7 @@ import (
 	"net"
 	"slices"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -93,7 +93,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 
 // hear waits for a knock.
 func (l *Listener) hear(ctx context.Context) (*knock, error) {
-	f := l.team.Fabric(fabric.Key{})
+	f := team.Of(l.team)
 	for {
 		at := -1
 		l.seen = f.Health() - 1
@@ -128,7 +128,7 @@ func (l *Listener) arrived() int {
 }
 
 // ended looks for the job's end, where there is news.
-func (l *Listener) ended(f *fabric.Team) bool {
+func (l *Listener) ended(f *team.Team) bool {
 	if now := f.Health(); now != l.seen {
 		l.seen, l.gone = now, f.Fate(f.Members[f.Rank])
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // WithoutReminder has the reader tell the writer what was read and freed only when it
@@ -94,7 +94,7 @@ func Busy[T any](r *Reader[T]) (over func()) {
 }
 
 // Counted returns of how many names openings are counted.
-func Counted(t *fabric.Team) int {
+func Counted(t *team.Team) int {
 	r, err := registryOf(t)
 	if err != nil {
 		return 0
@@ -107,7 +107,7 @@ func Counted(t *fabric.Team) int {
 // LookAtDoor waits for a knock of a rank, and takes it under brief as Accept does.
 func LookAtDoor(ctx, brief context.Context, l *Listener, rank int) error {
 	door := l.doors[rank].end
-	if err := l.team.Fabric(fabric.Key{}).Wait(ctx, door.hasArrived); err != nil {
+	if err := team.Of(l.team).Wait(ctx, door.hasArrived); err != nil {
 		return err
 	}
 	_, _, _, err := door.poll(brief)

@@ -7,13 +7,13 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // A fanIn is a FanIn without its element type.
 type fanIn struct {
 	tally  *tally
-	team   *fabric.Team
+	team   *team.Team
 	over   *Carrier // nil: the pipes lie on the fabric
 	ends   []*readerEnd
 	pipes  []member

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
@@ -27,7 +28,7 @@ func TestABlockThatNobodyHasTakenInComesAheadOfItsWritersDeath(t *testing.T) {
 		r.NoError(r.World.Barrier(ctx))
 		ctx, cancel := testwatch.With(context.WithoutCancel(ctx)) // the death ends the job's
 		defer cancel()
-		team := r.World.Fabric(key)
+		team := team.Of(r.World)
 		r.NoError(team.Wait(ctx, func() bool { return team.Fate(team.Members[1]) != nil }))
 		b, _, err := f.Read(ctx)
 		r.NoError(err)

@@ -5,15 +5,15 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/runtime"
 )
 
 // A fanOut is a FanOut without its element type.
 type fanOut struct {
 	id      *pipe // whose its blocks are
-	team    *fabric.Team
+	team    *team.Team
 	over    *Carrier // nil: the pipes lie on the fabric
 	stage   *fanStage
 	arms    []*arm
@@ -34,7 +34,7 @@ type arm struct {
 }
 
 func newFanOut(ctx context.Context, t *runtime.Team, o *options) (*fanOut, error) {
-	team := t.Fabric(fabric.Key{})
+	team := team.Of(t)
 	f := &fanOut{id: &pipe{rank: t.Rank(), peer: -1, name: o.name}, team: team, over: o.carrier, heard: team.Health() - 1}
 	f.moved, f.roomier = f.hasMoved, f.hasRoomier
 	var err error

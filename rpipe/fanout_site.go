@@ -4,16 +4,16 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // fabricSite is registered memory.
 type fabricSite struct {
 	memory
-	team *fabric.Team
+	team *team.Team
 }
 
-func newFabricSite(ctx context.Context, t *fabric.Team, o *options) (*fabricSite, error) {
+func newFabricSite(ctx context.Context, t *team.Team, o *options) (*fabricSite, error) {
 	r, err := registryOf(t)
 	if err != nil {
 		return nil, err

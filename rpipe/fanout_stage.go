@@ -4,8 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // A fanStage is the memory that the blocks of a fan-out are filled in, and that
@@ -31,7 +31,7 @@ type site interface {
 	giveUp()
 }
 
-func newFanStage(ctx context.Context, t *fabric.Team, o *options) (*fanStage, error) {
+func newFanStage(ctx context.Context, t *team.Team, o *options) (*fanStage, error) {
 	s := &fanStage{away: map[rmalloc.Addr]voyage{}}
 	var err error
 	if s.heap, err = rmalloc.New(rmalloc.Config{Size: o.heap, Blocks: o.blocks}); err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
 )
@@ -179,9 +180,9 @@ func TestCloseWakesARead(t *testing.T) {
 				_, err := rd.Read(ctx)
 				done <- err
 			}()
-			for !r.World.Fabric(key).Bell().Waiting() {
+			for !team.Of(r.World).Bell().Waiting() {
 				r.NoError(ctx.Err())
-				r.World.Fabric(key).Progress()
+				team.Of(r.World).Progress()
 			}
 			r.NoError(rd.Close(ctx))
 			r.ErrorIs(<-done, rpipe.ErrClosed)

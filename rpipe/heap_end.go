@@ -6,8 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // The two ends of a heap. Each has a card; behind the server's lies the heap. Each
@@ -24,7 +24,7 @@ const (
 )
 
 // enterHeap opens one end of a heap.
-func (p *pipe) enterHeap(ctx context.Context, t *fabric.Team, end string, begin func() (stopper, error)) error {
+func (p *pipe) enterHeap(ctx context.Context, t *team.Team, end string, begin func() (stopper, error)) error {
 	p.spec = spec{elem: "served memory", size: 1, heap: p.spec.heap, served: true}
 	pair := &pairing{team: t, name: p.name, writer: p.rank, reader: p.peer}
 	if end == serversEnd {
@@ -60,7 +60,7 @@ type heapEnd struct {
 	books *rmalloc.Heap
 }
 
-func openHeap(ctx context.Context, p *pipe, t *fabric.Team) (h *heapEnd, err error) {
+func openHeap(ctx context.Context, p *pipe, t *team.Team) (h *heapEnd, err error) {
 	err = p.enterHeap(ctx, t, clientsEnd, func() (stopper, error) {
 		books, err := rmalloc.New(rmalloc.Config{Size: p.spec.heap, Blocks: p.options.blocks, Policy: p.policy})
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
@@ -37,7 +38,7 @@ func eachHeapPair(t *testing.T, client func(ctx context.Context, r *testjob.Rank
 func untilNone(ctx context.Context, r *testjob.Rank, lingering func() int) {
 	for lingering() > 0 {
 		r.NoError(ctx.Err())
-		r.World.Fabric(key).Progress()
+		team.Of(r.World).Progress()
 		time.Sleep(100 * time.Microsecond)
 	}
 	r.NoError(r.World.Barrier(ctx), "none lingers")

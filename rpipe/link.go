@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
@@ -56,7 +56,7 @@ type inMemory interface {
 
 // near is a mapped end.
 type near struct {
-	team  *fabric.Team    // whose health moves when the end's rank dies; nil: it is not mapped
+	team  *team.Team      // whose health moves when the end's rank dies; nil: it is not mapped
 	flags []atomic.Uint64 // the end's where a store is all it takes to put one, else nil
 	bell  wait.Ringer     // what then wakes its rank
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // A fabricLink is a link over two regions, one of each end:
@@ -18,7 +19,7 @@ import (
 //
 // Where the other end is mapped, puts are stores and gets are loads.
 type fabricLink struct {
-	team   *fabric.Team
+	team   *team.Team
 	peer   int       // world rank of the other end
 	names  [2]string // of the regions, mine and theirs
 	flags  [2]int    // how many there are, mine and theirs
@@ -52,7 +53,7 @@ type linkEnd struct {
 
 // newFabricLink makes this end of a link, whose data prepare fills. The other end
 // finds it once it appears.
-func newFabricLink(ctx context.Context, t *fabric.Team, peer int, mine, theirs linkEnd, fma int, prepare func(data []byte)) (*fabricLink, error) {
+func newFabricLink(ctx context.Context, t *team.Team, peer int, mine, theirs linkEnd, fma int, prepare func(data []byte)) (*fabricLink, error) {
 	l := &fabricLink{team: t, peer: peer, names: [2]string{mine.name, theirs.name}, flags: [2]int{mine.flags, theirs.flags},
 		sizes: [2]int{mine.data, theirs.data}, fma: fma}
 	l.own.init(l)

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
@@ -23,11 +23,8 @@ func TestMain(m *testing.M) {
 	testjob.Main(m, bodies)
 }
 
-// key opens a team's fabric to these tests.
-var key fabric.Key
-
 // used returns how much of this rank's heap is allocated.
-func used(team *runtime.Team) int64 { return team.Fabric(key).Arena().Used() }
+func used(t *runtime.Team) int64 { return team.Of(t).Arena().Used() }
 
 // ends opens a pipe from rank 0 to rank 1 and runs the rank's side of it; other
 // ranks do nothing. Both sides close in the end.

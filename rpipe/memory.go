@@ -7,6 +7,7 @@ import (
 	"github.com/gopgas/gopgas/internal/arena"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // A memory is a piece of the heap that other ranks reach: a block of its own, or a
@@ -21,7 +22,7 @@ type memory struct {
 
 // newMemory makes n bytes known under a name. prepare fills them before others can
 // see them.
-func newMemory(ctx context.Context, t *fabric.Team, name string, n int, prepare func(mem []byte)) (memory, error) {
+func newMemory(ctx context.Context, t *team.Team, name string, n int, prepare func(mem []byte)) (memory, error) {
 	m, err := reserve(ctx, t, name, n)
 	if err != nil {
 		return m, err
@@ -34,7 +35,7 @@ func newMemory(ctx context.Context, t *fabric.Team, name string, n int, prepare 
 }
 
 // reserve returns n bytes for a name under which nobody finds them yet.
-func reserve(ctx context.Context, t *fabric.Team, name string, n int) (memory, error) {
+func reserve(ctx context.Context, t *team.Team, name string, n int) (memory, error) {
 	if n > slabPiece {
 		return register(ctx, t, name+"/memory", n)
 	}
@@ -46,7 +47,7 @@ func reserve(ctx context.Context, t *fabric.Team, name string, n int) (memory, e
 }
 
 // register makes a block of its own. Nobody asks for it by this name.
-func register(ctx context.Context, t *fabric.Team, name string, n int) (m memory, err error) {
+func register(ctx context.Context, t *team.Team, name string, n int) (m memory, err error) {
 	if m.block, err = t.Arena().Alloc(n); err != nil {
 		return memory{}, err
 	}
@@ -71,7 +72,7 @@ func unprepared([]byte) {}
 
 // release gives the memory back, if there is any. orphaned: the rank that put to
 // it is dead.
-func (m *memory) release(t *fabric.Team, orphaned bool) error {
+func (m *memory) release(t *team.Team, orphaned bool) error {
 	old := *m
 	*m = memory{}
 	var err error

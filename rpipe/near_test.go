@@ -5,6 +5,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
@@ -27,7 +28,7 @@ func TestAWriterLearnsOfADeadReaderAtOnce(t *testing.T) {
 			b, err := w.Alloc(ctx, 1)
 			r.NoError(err)
 			r.NoError(w.Send(ctx, []byte{1}))
-			for team := r.World.Fabric(key); team.Fate(1) == nil; team.Progress() {
+			for team := team.Of(r.World); team.Fate(1) == nil; team.Progress() {
 				r.NoError(ctx.Err())
 			}
 			r.ErrorIs(w.Write(ctx, b), runtime.ErrRankDead)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -66,7 +66,7 @@ func (r *registry) undo(births []birth, ends []stopper) error {
 }
 
 // reading is the birth of a reader's end, which end shows then.
-func (p *pipe) reading(ctx context.Context, t *fabric.Team, end **readerEnd) birth {
+func (p *pipe) reading(ctx context.Context, t *team.Team, end **readerEnd) birth {
 	pair := &pairing{team: t, name: p.name, writer: p.peer, reader: p.rank}
 	return p.birth("OpenReader", pair.key(readersEnd), func(incarnation int) (_ stopper, err error) {
 		if err := p.plug(ctx, pair, incarnation, false); err != nil {
@@ -80,7 +80,7 @@ func (p *pipe) reading(ctx context.Context, t *fabric.Team, end **readerEnd) bir
 }
 
 // writing is the birth of a writer's end, which end shows then.
-func (p *pipe) writing(ctx context.Context, t *fabric.Team, end **writerEnd) birth {
+func (p *pipe) writing(ctx context.Context, t *team.Team, end **writerEnd) birth {
 	pair := &pairing{team: t, name: p.name, writer: p.rank, reader: p.peer}
 	return p.birth("OpenWriter", pair.key(writersEnd), func(incarnation int) (_ stopper, err error) {
 		if err := p.plug(ctx, pair, incarnation, true); err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
@@ -92,18 +93,18 @@ func TestActiveMessagesWithoutMemoryShiftNoPairs(t *testing.T) {
 // whose name begins alike.
 func TestOpeningsOfATeamThatWasFreedAreForgotten(t *testing.T) {
 	testjob.Config{Provider: "loop", Ranks: 1}.Run(t, func(ctx context.Context, r *testjob.Rank) {
-		team, err := r.World.Split(ctx, 0, 0)
+		half, err := r.World.Split(ctx, 0, 0)
 		r.NoError(err)
-		child, err := team.Split(ctx, 0, 0)
+		child, err := half.Split(ctx, 0, 0)
 		r.NoError(err)
-		for i, of := range []*runtime.Team{r.World, team, child} {
+		for i, of := range []*runtime.Team{r.World, half, child} {
 			_, err := rpipe.OpenWriter[byte](ctx, of, 0)
 			r.NoError(err)
-			r.Equal(i+1, rpipe.Counted(r.World.Fabric(fabric.Key{})))
+			r.Equal(i+1, rpipe.Counted(team.Of(r.World)))
 		}
-		rpipe.Forget(fabric.Key{}, team.Fabric(fabric.Key{}))
-		r.Equal(2, rpipe.Counted(r.World.Fabric(fabric.Key{})))
-		rpipe.Forget(fabric.Key{}, child.Fabric(fabric.Key{}))
-		r.Equal(1, rpipe.Counted(r.World.Fabric(fabric.Key{})))
+		rpipe.Forget(fabric.Key{}, team.Of(half))
+		r.Equal(2, rpipe.Counted(team.Of(r.World)))
+		rpipe.Forget(fabric.Key{}, team.Of(child))
+		r.Equal(1, rpipe.Counted(team.Of(r.World)))
 	})
 }

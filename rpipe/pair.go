@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // A registry is what a rank knows of all its pipes. It hangs on the rank's fabric,
@@ -52,7 +53,7 @@ type stopper interface {
 }
 
 // registryOf returns the registry of a team's rank.
-func registryOf(t *fabric.Team) (*registry, error) {
+func registryOf(t *team.Team) (*registry, error) {
 	a, err := t.Attach("rpipe", func() fabric.Attachment {
 		r := &registry{openings: map[string]int{}, open: map[stopper]struct{}{}, opening: newTurn(), slabs: slabs{growing: newTurn()}}
 		r.life, r.endLife = context.WithCancel(context.Background())
@@ -66,7 +67,7 @@ func registryOf(t *fabric.Team) (*registry, error) {
 
 // Forget is for this module's own packages: nobody else can make a key. It has openings
 // of a team's pipes be counted no more, since the team was freed.
-func Forget(_ fabric.Key, t *fabric.Team) {
+func Forget(_ fabric.Key, t *team.Team) {
 	r, err := registryOf(t)
 	if err != nil {
 		return // the job has ended, and the counts with it
@@ -81,7 +82,7 @@ func (r *registry) number() uint32 { return r.tallies.Add(1) - 1 }
 
 // A pairing is what two ends find each other by.
 type pairing struct {
-	team           *fabric.Team
+	team           *team.Team
 	name           string
 	writer, reader int // in the team
 }

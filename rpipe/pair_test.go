@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
@@ -248,7 +249,7 @@ func openAndClose(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 	}
 	for rpipe.Lingering(last) > 0 {
 		r.NoError(ctx.Err())
-		r.World.Fabric(key).Progress()
+		team.Of(r.World).Progress()
 		time.Sleep(100 * time.Microsecond)
 	}
 	r.Less(used(r.World), int64(little))

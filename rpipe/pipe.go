@@ -9,7 +9,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/element"
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -30,7 +30,7 @@ type pipe struct {
 }
 
 // draft checks what a pipe is opened with.
-func draft[T any](t *runtime.Team, peer int, opts []Option) (p *pipe, team *fabric.Team, err error) {
+func draft[T any](t *runtime.Team, peer int, opts []Option) (p *pipe, inner *team.Team, err error) {
 	p = &pipe{rank: t.Rank(), peer: peer, name: "(new)"}
 	if t == nil {
 		return p, nil, runtime.ErrTeam
@@ -48,12 +48,12 @@ func draft[T any](t *runtime.Team, peer int, opts []Option) (p *pipe, team *fabr
 	}
 	o := &p.options
 	p.spec = spec{elem: elem, size: element.Size[T](), heap: o.heap, width: o.width, blocks: o.blocks, pull: o.pull, sync: o.sync}
-	team = t.Fabric(fabric.Key{})
-	if err := team.Err(); errors.Is(err, runtime.ErrTeamFreed) {
+	inner = team.Of(t)
+	if err := inner.Err(); errors.Is(err, runtime.ErrTeamFreed) {
 		return p, nil, err
 	}
-	p.registry, err = registryOf(team)
-	return p, team, err
+	p.registry, err = registryOf(inner)
+	return p, inner, err
 }
 
 // plug makes this end's memory for an incarnation of the pipe.
@@ -75,7 +75,7 @@ func (p *pipe) plug(ctx context.Context, pair *pairing, incarnation int, writing
 }
 
 // hook makes the link. stage is how much of one the end may ask for.
-func (p *pipe) hook(ctx context.Context, t *fabric.Team, incarnation int, mine, theirs linkEnd, stage int) (err error) {
+func (p *pipe) hook(ctx context.Context, t *team.Team, incarnation int, mine, theirs linkEnd, stage int) (err error) {
 	if p.carrier == nil {
 		p.link, err = newFabricLink(ctx, t, t.Members[p.peer], mine, theirs, p.fma, p.prepare)
 	} else {

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // A slab is registered memory that ends of pipes share, if they need little: a page
@@ -34,7 +34,7 @@ type slabs struct {
 }
 
 // take returns n bytes, which are zero.
-func (s *slabs) take(ctx context.Context, t *fabric.Team, n int) (memory, error) {
+func (s *slabs) take(ctx context.Context, t *team.Team, n int) (memory, error) {
 	m, err := s.find(n)
 	if !errors.Is(err, rmalloc.ErrFull) {
 		return m, err
@@ -69,7 +69,7 @@ func (s *slabs) find(n int) (memory, error) {
 	return memory{}, rmalloc.ErrFull
 }
 
-func (s *slabs) grow(ctx context.Context, t *fabric.Team) (*slab, error) {
+func (s *slabs) grow(ctx context.Context, t *team.Team) (*slab, error) {
 	m, err := register(ctx, t, fmt.Sprintf("rpipe/slab#%d", s.made), slabSize)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (b *slab) take(n int) (memory, error) {
 // give takes a piece back, which nobody finds any more. It is not used again if the
 // rank that puts to it is dead: something may be on its way still. A slab without
 // pieces goes, unless it is the last.
-func (s *slabs) give(t *fabric.Team, m *memory, orphaned bool) error {
+func (s *slabs) give(t *team.Team, m *memory, orphaned bool) error {
 	empty, err := s.put(m, orphaned)
 	if empty {
 		err = errors.Join(err, m.slab.release(t, false))

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/atomics"
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -26,7 +26,7 @@ import (
 // The reader's card tells a writer of the word.
 type tally struct {
 	counts
-	team     *fabric.Team
+	team     *team.Team
 	ends     atomic.Int32 // that may be put to, and the reader itself
 	orphaned atomic.Bool  // a writer is dead
 }
@@ -46,7 +46,7 @@ const groupSize = 64
 
 // newTally makes the words for so many pipes, over a carrier if there is one.
 func newTally(ctx context.Context, t *runtime.Team, pipes int, c *Carrier) (*tally, error) {
-	y := &tally{team: t.Fabric(fabric.Key{})}
+	y := &tally{team: team.Of(t)}
 	y.ends.Store(1)
 	groups := (pipes + groupSize - 1) / groupSize
 	var err error
@@ -86,11 +86,11 @@ func (y *tally) encode(card []byte, group int) {
 // fabricCounts lie in memory of their own.
 type fabricCounts struct {
 	memory
-	team   *fabric.Team
+	team   *team.Team
 	number uint32
 }
 
-func newFabricCounts(ctx context.Context, t *fabric.Team, groups int) (*fabricCounts, error) {
+func newFabricCounts(ctx context.Context, t *team.Team, groups int) (*fabricCounts, error) {
 	registry, err := registryOf(t)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func newFabricCounts(ctx context.Context, t *fabric.Team, groups int) (*fabricCo
 }
 
 // tallyName is what writers find a reader's tally by.
-func tallyName(t *fabric.Team, reader int, number uint32) string {
+func tallyName(t *team.Team, reader int, number uint32) string {
 	return fmt.Sprintf("rpipe/%s/tally#%d/%d", t.Name, number, reader)
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/arena"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // A barrier lets a team's members pass together.
@@ -12,7 +13,7 @@ type barrier interface {
 	// arrive returns when all members have arrived with the same number and the
 	// same collective, or with a *MismatchError. It finds calls before that differed,
 	// too, where nobody had to wait for the other.
-	arrive(ctx context.Context, seq uint64, c fabric.Collective) error
+	arrive(ctx context.Context, seq uint64, c team.Collective) error
 }
 
 // The layout of a team's barrier memory at each member, in bytes. Words that
@@ -74,4 +75,4 @@ func (c *circle) resolve(ctx context.Context, t *Team, i int) (*fabric.Remote, e
 // alone is the barrier of a team of one.
 type alone struct{}
 
-func (alone) arrive(context.Context, uint64, fabric.Collective) error { return nil }
+func (alone) arrive(context.Context, uint64, team.Collective) error { return nil }

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/atomics"
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
@@ -26,11 +26,11 @@ type central struct {
 	bells   []wait.Ringer // of the other members
 }
 
-func packArrival(count uint64, c fabric.Collective, chain uint64, first int) uint64 {
+func packArrival(count uint64, c team.Collective, chain uint64, first int) uint64 {
 	return count<<48 | uint64(c)<<40 | chain>>40<<16 | uint64(first)&0xffff
 }
 
-func (b *central) arrive(ctx context.Context, seq uint64, c fabric.Collective) error {
+func (b *central) arrive(ctx context.Context, seq uint64, c team.Collective) error {
 	if b.arrived == nil {
 		if err := b.connect(ctx); err != nil {
 			return err
@@ -52,7 +52,7 @@ func (b *central) arrive(ctx context.Context, seq uint64, c fabric.Collective) e
 }
 
 // count adds this rank and tells whether it came last.
-func (b *central) count(ctx context.Context, seq uint64, c fabric.Collective) (last bool, err error) {
+func (b *central) count(ctx context.Context, seq uint64, c team.Collective) (last bool, err error) {
 	t := b.team
 	for {
 		old := b.arrived.Load()
@@ -61,7 +61,7 @@ func (b *central) count(ctx context.Context, seq uint64, c fabric.Collective) (l
 		if count > 0 {
 			first := int(old & 0xffff)
 			if word = packArrival(count+1, c, t.stream.met, first); word-1<<48 != old {
-				return false, t.mismatch(ctx, seq, c, first, fabric.Collective(old>>40&0xff))
+				return false, t.mismatch(ctx, seq, c, first, team.Collective(old>>40&0xff))
 			}
 		}
 		if b.arrived.CompareAndSwap(old, word) {
@@ -72,7 +72,7 @@ func (b *central) count(ctx context.Context, seq uint64, c fabric.Collective) (l
 
 // mismatch names two calls that met; other is a rank of the team. Where they are
 // alike it was a call before them that differed.
-func (t *Team) mismatch(ctx context.Context, seq uint64, c fabric.Collective, other int, did fabric.Collective) error {
+func (t *Team) mismatch(ctx context.Context, seq uint64, c team.Collective, other int, did team.Collective) error {
 	if other < 0 || other >= len(t.members) {
 		other = t.rank // the word in shared memory was overwritten
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // dissemination passes in ceil(log2 n) rounds: in round k each member sets a
@@ -27,7 +28,7 @@ func newDissemination(t *Team, mem []byte, among circle) *dissemination {
 	return &dissemination{circle: among, team: t, mem: mem, partners: make([]*fabric.Remote, bits.Len(uint(len(among.members)-1)))}
 }
 
-func (b *dissemination) arrive(ctx context.Context, seq uint64, c fabric.Collective) error {
+func (b *dissemination) arrive(ctx context.Context, seq uint64, c team.Collective) error {
 	n, there := len(b.members), false
 	for round := range b.partners {
 		partner, err := b.partner(ctx, round)

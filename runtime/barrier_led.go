@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // led is for members on several hosts, some of which hold more than one: flags pass
@@ -39,7 +39,7 @@ func newLed(t *Team, mem []byte, groups [][]int) *led {
 	return b
 }
 
-func (b *led) arrive(ctx context.Context, seq uint64, c fabric.Collective) error {
+func (b *led) arrive(ctx context.Context, seq uint64, c team.Collective) error {
 	if err := b.within.up(ctx, seq, c); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // tree passes up a tree and down again: a member waits for those below it, tells the
@@ -26,7 +27,7 @@ type tree struct {
 // treeArity is how many members a member has below it at most. Each has a word.
 const treeArity = 8
 
-func (b *tree) arrive(ctx context.Context, seq uint64, c fabric.Collective) error {
+func (b *tree) arrive(ctx context.Context, seq uint64, c team.Collective) error {
 	if err := b.up(ctx, seq, c); err != nil {
 		return err
 	}
@@ -34,7 +35,7 @@ func (b *tree) arrive(ctx context.Context, seq uint64, c fabric.Collective) erro
 }
 
 // up returns when all below have arrived, and has told the member above.
-func (b *tree) up(ctx context.Context, seq uint64, c fabric.Collective) error {
+func (b *tree) up(ctx context.Context, seq uint64, c team.Collective) error {
 	if err := b.connect(ctx); err != nil {
 		return err
 	}
@@ -51,7 +52,7 @@ func (b *tree) up(ctx context.Context, seq uint64, c fabric.Collective) error {
 }
 
 // down waits for the word of the member above, if there is one, and passes it on.
-func (b *tree) down(ctx context.Context, seq uint64, c fabric.Collective) error {
+func (b *tree) down(ctx context.Context, seq uint64, c team.Collective) error {
 	if b.above != nil {
 		if err := b.await(ctx, releaseOffset, seq, c, (b.me-1)/treeArity); err != nil {
 			return err
@@ -69,7 +70,7 @@ func (b *tree) down(ctx context.Context, seq uint64, c fabric.Collective) error 
 }
 
 // await waits for the flag of another member, and compares its call with this one.
-func (b *tree) await(ctx context.Context, offset int, seq uint64, c fabric.Collective, from int) error {
+func (b *tree) await(ctx context.Context, offset int, seq uint64, c team.Collective, from int) error {
 	flag := atomics.Word64(b.mem[offset:])
 	if err := b.team.inner.Await(ctx, func() bool { return flag.Load()>>24 >= seq }); err != nil {
 		return err
@@ -95,13 +96,13 @@ func (b *tree) connect(ctx context.Context) (err error) {
 }
 
 // mark is what members compare of a call and those before.
-func mark(t *Team, c fabric.Collective) uint64 { return t.stream.met>>48<<8 | uint64(c) }
+func mark(t *Team, c team.Collective) uint64 { return t.stream.met>>48<<8 | uint64(c) }
 
 // compare looks at the collective of a member whose flag came.
-func compare(ctx context.Context, t *Team, flag *atomic.Uint64, seq uint64, c fabric.Collective, member int) error {
+func compare(ctx context.Context, t *Team, flag *atomic.Uint64, seq uint64, c team.Collective, member int) error {
 	v := flag.Load()
 	if v>>24 != seq || v&0xffffff == mark(t, c) {
 		return nil
 	}
-	return t.mismatch(ctx, seq, c, member, fabric.Collective(v&0xff))
+	return t.mismatch(ctx, seq, c, member, team.Collective(v&0xff))
 }

@@ -3,7 +3,7 @@ package runtime
 import (
 	"encoding/json"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // breaks has everyone who waits for the team at this rank learn of e.
@@ -17,7 +17,7 @@ func (t *Team) breaks(e *TeamError) {
 // failed takes the consequences of a collective call that ended early at this
 // rank: the others might wait for it for ever, so the team is broken and they
 // are told. It returns what the caller gets.
-func (t *Team) failed(c fabric.Collective, err error) error {
+func (t *Team) failed(c team.Collective, err error) error {
 	if t.job.aborted.Err() != nil || t.broken.Load() != nil {
 		return err
 	}

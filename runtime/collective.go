@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
 // collective makes one collective call: a barrier, where calls that differ meet
 // and find out, and then what the call does beyond it. then gets a context that
 // ends with the team, and the number of the call.
-func (t *Team) collective(ctx context.Context, c fabric.Collective, then func(ctx context.Context, seq uint64) error) error {
+func (t *Team) collective(ctx context.Context, c team.Collective, then func(ctx context.Context, seq uint64) error) error {
 	if t == nil {
 		return fmt.Errorf("%s: %w: it gave Split a negative color", c, ErrTeam)
 	}
@@ -37,10 +37,10 @@ func (t *Team) within(ctx context.Context, f func(context.Context) error) error 
 }
 
 // sync is a barrier and nothing more.
-func (t *Team) sync(ctx context.Context, c fabric.Collective) error { return t.collective(ctx, c, nil) }
+func (t *Team) sync(ctx context.Context, c team.Collective) error { return t.collective(ctx, c, nil) }
 
 // swap hands everyone's bytes to everyone.
-func (t *Team) swap(ctx context.Context, c fabric.Collective, mine []byte) (all [][]byte, err error) {
+func (t *Team) swap(ctx context.Context, c team.Collective, mine []byte) (all [][]byte, err error) {
 	err = t.collective(ctx, c, func(ctx context.Context, seq uint64) error {
 		all, err = t.exchange(ctx, seq, mine)
 		return err

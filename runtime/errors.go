@@ -6,6 +6,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/arena"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // What can go wrong; match with errors.Is.
@@ -91,7 +92,7 @@ func (e *MismatchError) Error() string {
 
 // did says what a rank did. Run closes the job for a body that returns.
 func did(rank int, call string) string {
-	if call == fabric.Close.String() {
+	if call == team.Close.String() {
 		return fmt.Sprintf("rank %d's body returned, or called %s", rank, call)
 	}
 	return fmt.Sprintf("rank %d called %s", rank, call)

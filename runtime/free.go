@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
@@ -38,10 +38,10 @@ import (
 // ends, a member is dead or makes another call) the team is broken, and its memory stays.
 func (t *Team) Free(ctx context.Context) error {
 	if t != nil && t == t.job.world {
-		return fmt.Errorf("%s: %w: it is the world, which Job.Close ends", fabric.FreeTeam, ErrTeam)
+		return fmt.Errorf("%s: %w: it is the world, which Job.Close ends", team.FreeTeam, ErrTeam)
 	}
 	known := t != nil && t.broken.Load() != nil
-	err := t.collective(ctx, fabric.FreeTeam, t.part)
+	err := t.collective(ctx, team.FreeTeam, t.part)
 	if !brokenBefore(err) {
 		return err
 	}
@@ -91,7 +91,7 @@ type freeCard struct {
 func brokenBefore(err error) bool {
 	var m *MismatchError
 	var e *TeamError
-	free := fabric.FreeTeam.String()
+	free := team.FreeTeam.String()
 	switch {
 	case errors.As(err, &m):
 		return m.Call != free && m.OtherDid != free
@@ -151,7 +151,7 @@ func (t *Team) release(cards []freeCard) error {
 	delete(t.job.teams, t.name)
 	t.job.mu.Unlock()
 	t.stream.unattended()
-	t.broken.Store(&TeamError{Team: t.name, Rank: t.members[t.rank], Call: fabric.FreeTeam.String(), Reason: ErrTeamFreed})
+	t.broken.Store(&TeamError{Team: t.name, Rank: t.members[t.rank], Call: team.FreeTeam.String(), Reason: ErrTeamFreed})
 	kept, used := make([][]byte, len(cards)), []string(nil)
 	for i, card := range cards {
 		kept[i], used = card.Above, append(used, card.Uses...)
@@ -164,7 +164,7 @@ func (t *Team) release(cards []freeCard) error {
 }
 
 // above returns what keeps memory for the team, nil where nothing does.
-func (t *Team) above() fabric.Keeper {
-	k, _ := t.inner.Above.Load().(fabric.Keeper)
+func (t *Team) above() team.Keeper {
+	k, _ := t.inner.Above.Load().(team.Keeper)
 	return k
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/faulty"
@@ -19,13 +19,13 @@ func TestRanksOfOneHostShareMemoryAndOthersDoNot(t *testing.T) {
 	hosts := []string{"a", "b", "a", "c", "b"}
 	require.NoError(t, local(t, len(hosts), func(ctx context.Context, job *runtime.Job) error {
 		world := job.World()
-		team := world.Fabric(fabric.Key{})
-		if !slices.Equal(team.Hosts, []int{0, 1, 0, 3, 1}) || team.Mapped {
-			return fmt.Errorf("hosts %v, mapped: %v", team.Hosts, team.Mapped)
+		inner := team.Of(world)
+		if !slices.Equal(inner.Hosts, []int{0, 1, 0, 3, 1}) || inner.Mapped {
+			return fmt.Errorf("hosts %v, mapped: %v", inner.Hosts, inner.Mapped)
 		}
 		me := world.Rank()
 		for rank, host := range hosts {
-			p, err := team.Peer(ctx, rank)
+			p, err := inner.Peer(ctx, rank)
 			if err != nil {
 				return err
 			}
@@ -45,7 +45,7 @@ func TestRanksOfOneHostShareMemoryAndOthersDoNot(t *testing.T) {
 			return err
 		}
 		want := [][]int{{1, 0, 0}, {3, 1}}[me%2] // from the last rank to the first
-		if got := half.Fabric(fabric.Key{}).Hosts; !slices.Equal(got, want) {
+		if got := team.Of(half).Hosts; !slices.Equal(got, want) {
 			return fmt.Errorf("hosts of a half: %v, want %v", got, want)
 		}
 		return world.Barrier(ctx)
@@ -55,9 +55,9 @@ func TestRanksOfOneHostShareMemoryAndOthersDoNot(t *testing.T) {
 func TestRanksOfOneMachineAreOnOneHost(t *testing.T) {
 	for _, provider := range []string{"loop", "tcp"} {
 		require.NoError(t, local(t, 3, func(ctx context.Context, job *runtime.Job) error {
-			team := job.World().Fabric(fabric.Key{})
-			if !slices.Equal(team.Hosts, []int{0, 0, 0}) || team.Mapped != (provider == "loop") {
-				return fmt.Errorf("hosts %v, mapped: %v", team.Hosts, team.Mapped)
+			inner := team.Of(job.World())
+			if !slices.Equal(inner.Hosts, []int{0, 0, 0}) || inner.Mapped != (provider == "loop") {
+				return fmt.Errorf("hosts %v, mapped: %v", inner.Hosts, inner.Mapped)
 			}
 			return job.World().Barrier(ctx)
 		}, runtime.WithProvider(provider)))
@@ -66,7 +66,7 @@ func TestRanksOfOneMachineAreOnOneHost(t *testing.T) {
 
 func TestAProviderThatIsAskedForReachesEveryHostThatItCan(t *testing.T) {
 	require.NoError(t, local(t, 2, func(ctx context.Context, job *runtime.Job) error {
-		p, err := job.World().Fabric(fabric.Key{}).Peer(ctx, 1-job.World().Rank())
+		p, err := team.Of(job.World()).Peer(ctx, 1-job.World().Rank())
 		if err == nil && p.Provider() != "loop" {
 			err = fmt.Errorf("over %s", p.Provider())
 		}
@@ -82,7 +82,7 @@ func TestHostsAreNamedForAllRanks(t *testing.T) {
 	require.ErrorContains(t, local(t, 3, nothing), "GRUN_HOSTS")
 	t.Setenv("GRUN_HOSTS", "x,y")
 	require.NoError(t, local(t, 2, func(_ context.Context, job *runtime.Job) error {
-		if hosts := job.World().Fabric(fabric.Key{}).Hosts; !slices.Equal(hosts, []int{0, 1}) {
+		if hosts := team.Of(job.World()).Hosts; !slices.Equal(hosts, []int{0, 1}) {
 			return fmt.Errorf("hosts %v", hosts)
 		}
 		return nil
@@ -95,13 +95,13 @@ func byHost(t *testing.T, hosts []string, opts ...runtime.Option) []bool {
 	mapped := make([]bool, len(hosts))
 	require.NoError(t, local(t, len(hosts), func(ctx context.Context, job *runtime.Job) error {
 		me := job.World().Rank()
-		team, err := job.World().Split(ctx, int(hosts[me][0]), 0)
+		mine, err := job.World().Split(ctx, int(hosts[me][0]), 0)
 		if err != nil {
 			return err
 		}
-		mapped[me] = team.Fabric(fabric.Key{}).Mapped
+		mapped[me] = team.Of(mine).Mapped
 		for range 20 {
-			if err := team.Barrier(ctx); err != nil {
+			if err := mine.Barrier(ctx); err != nil {
 				return err
 			}
 		}

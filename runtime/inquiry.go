@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // A collective call that takes long may wait for members that make another one.
@@ -35,7 +35,7 @@ const askService = "team.ask"
 type askMessage struct {
 	Team  string
 	Seq   uint64
-	Calls []fabric.Call // that of Seq and those before, the latest first
+	Calls []team.Call // that of Seq and those before, the latest first
 }
 
 // recounted is how many calls are told.
@@ -43,7 +43,7 @@ const recounted = 16
 
 // recount returns the call of a number and those before. Called with the mutex
 // held.
-func (s *stream) recount(seq uint64) (calls []fabric.Call) {
+func (s *stream) recount(seq uint64) (calls []team.Call) {
 	for ; len(calls) < recounted; seq-- {
 		c, known := s.remember(seq)
 		if !known {
@@ -124,7 +124,7 @@ func (t *Team) inquire() {
 }
 
 // askSome asks the next few members, so that in time all are asked.
-func (t *Team) askSome(round int, seq uint64, calls []fabric.Call) {
+func (t *Team) askSome(round int, seq uint64, calls []team.Call) {
 	others := len(t.members) - 1
 	for i := range min(inquireOf, others) {
 		t.ask((t.rank+1+(round*inquireOf+i)%others)%len(t.members), seq, calls)
@@ -133,7 +133,7 @@ func (t *Team) askSome(round int, seq uint64, calls []fabric.Call) {
 
 // ask tells a member what this rank is doing. One that cannot be told is dead or
 // leaving, which is found elsewhere.
-func (t *Team) ask(member int, seq uint64, calls []fabric.Call) {
+func (t *Team) ask(member int, seq uint64, calls []team.Call) {
 	payload, err := json.Marshal(askMessage{t.name, seq, calls})
 	if err == nil {
 		_ = t.job.client.Tell(t.members[member], askService, payload)
@@ -167,7 +167,7 @@ func (s *stream) close() {
 }
 
 // compare returns the first two calls of the same number that differ.
-func (s *stream) compare(m askMessage) (mine, theirs fabric.Call, differ bool) {
+func (s *stream) compare(m askMessage) (mine, theirs team.Call, differ bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hold()
@@ -176,7 +176,7 @@ func (s *stream) compare(m askMessage) (mine, theirs fabric.Call, differ bool) {
 		seq := m.Seq - uint64(i)
 		own, known := s.remember(seq)
 		if s.closing && seq > s.last {
-			own, known = s.plain[fabric.Close], true
+			own, known = s.plain[team.Close], true
 		}
 		if known && own != c {
 			mine, theirs, differ = own, c, true

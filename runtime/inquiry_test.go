@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -23,9 +23,9 @@ func isMismatch(r *testjob.Rank, err error, calls ...string) {
 func TestWaitingForAMemberThatDoesSomethingElseEnds(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		f := streamOf(r)
-		c := fabric.Call{Kind: fabric.Broadcast, Root: 1, Count: 8, Of: "int"}
+		c := team.Call{Kind: team.Broadcast, Root: 1, Count: 8, Of: "int"}
 		if r.Me == r.N-1 {
-			c = fabric.Call{Kind: fabric.Broadcast, Root: 0, Count: 8, Of: "int"}
+			c = team.Call{Kind: team.Broadcast, Root: 0, Count: 8, Of: "int"}
 		}
 		seq, err := f.Calls.Begin(ctx, &c, true)
 		r.NoError(err)
@@ -81,7 +81,7 @@ func TestALongWaitForALateMemberIsNoMismatch(t *testing.T) {
 func TestWhatBelongsToAnotherCallNamesBoth(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		f := streamOf(r)
-		c := fabric.Call{Kind: fabric.Reduce, Root: r.Me, Count: 1, Of: "int8, Max"}
+		c := team.Call{Kind: team.Reduce, Root: r.Me, Count: 1, Of: "int8, Max"}
 		seq, err := f.Calls.Begin(ctx, &c, true) // fails where others have found out before
 		if err == nil {
 			err = f.Calls.End(seq, &c, f.Differs(ctx, seq, r.Right()))

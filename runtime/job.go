@@ -15,6 +15,7 @@ import (
 	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/memory"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
@@ -194,7 +195,7 @@ func (j *Job) announceClose(ctx context.Context) error {
 // this rank has posted is on its way. Ranks that died meanwhile are waited for
 // no more; the living serve each other to the end.
 func (j *Job) parting(ctx context.Context) error {
-	err := j.world.sync(ctx, fabric.Close)
+	err := j.world.sync(ctx, team.Close)
 	if flushed := j.fabric.FlushAll(ctx); err == nil {
 		err = flushed
 	}

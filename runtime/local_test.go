@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
@@ -85,11 +85,11 @@ func TestBarriersNameTheMemberThatMadeAnotherCall(t *testing.T) {
 		odd := n / 2
 		require.NoError(t, local(t, n, func(ctx context.Context, job *runtime.Job) error {
 			world := job.World()
-			kind := fabric.Barrier
+			kind := team.Barrier
 			if world.Rank() == odd {
-				kind = fabric.Fence
+				kind = team.Fence
 			}
-			err := world.Fabric(fabric.Key{}).Sync(ctx, kind)
+			err := team.Of(world).Sync(ctx, kind)
 			var m *runtime.MismatchError
 			switch {
 			case !errors.As(err, &m):

@@ -9,15 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/arena"
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/window"
 )
 
-var key fabric.Key
-
-func arenaOf(job *runtime.Job) *arena.Arena { return job.World().Fabric(key).Arena() }
+func arenaOf(job *runtime.Job) *arena.Arena { return team.Of(job.World()).Arena() }
 
 // A trial has rank 0 give up a collective call of a team in which all others succeed.
 type trial struct {

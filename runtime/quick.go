@@ -3,7 +3,7 @@ package runtime
 import (
 	"sync/atomic"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // Most calls block, describe themselves as one did before, and come when nothing else
@@ -22,7 +22,7 @@ import (
 // included, until nothing is.
 type quick struct {
 	word  atomic.Uint64
-	known [1 << slotBits]atomic.Pointer[fabric.Call] // descriptions that stay as they are
+	known [1 << slotBits]atomic.Pointer[team.Call] // descriptions that stay as they are
 	// past are quick calls, and the latest before them. The one that is under way is
 	// written by who makes it and looked at by nobody else.
 	past [remembered]record
@@ -37,18 +37,18 @@ const (
 	seqShift  = slotShift + slotBits
 )
 
-func slotOf(c *fabric.Call) uint64 { return (c.Mark ^ uint64(c.Kind)) % (1 << slotBits) }
+func slotOf(c *team.Call) uint64 { return (c.Mark ^ uint64(c.Kind)) % (1 << slotBits) }
 
 // learn has calls of this description be quick from now on. Called with the stream
 // held and no quick call under way.
-func (q *quick) learn(c *fabric.Call) {
+func (q *quick) learn(c *team.Call) {
 	if known := &q.known[slotOf(c)]; known.Load() != c {
 		known.Store(c)
 	}
 }
 
 // beginQuick begins a call, if that can be done the quick way.
-func (s *stream) beginQuick(c *fabric.Call) (seq uint64, ok bool) {
+func (s *stream) beginQuick(c *team.Call) (seq uint64, ok bool) {
 	q, slot, word := &s.quick, slotOf(c), s.quick.word.Load()
 	if word&(held|underWay) != 0 || q.known[slot].Load() != c {
 		return 0, false

@@ -6,20 +6,20 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
 )
 
 // warmUp makes calls of one description, of which all but the first are quick.
-func warmUp(ctx context.Context, r *testjob.Rank, c *fabric.Call) {
+func warmUp(ctx context.Context, r *testjob.Rank, c *team.Call) {
 	for range 3 {
 		r.NoError(blocking(ctx, r, c, nil))
 	}
 }
 
 // blocking makes a call that does something.
-func blocking(ctx context.Context, r *testjob.Rank, c *fabric.Call, do func() error) error {
+func blocking(ctx context.Context, r *testjob.Rank, c *team.Call, do func() error) error {
 	f := streamOf(r)
 	seq, err := f.Calls.Begin(ctx, c, true)
 	if err != nil {
@@ -97,12 +97,12 @@ func TestWaitingInAQuickCallForAMemberThatDoesSomethingElseEnds(t *testing.T) {
 func TestQuickCallsAndOthersAreOneStream(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		f := streamOf(r)
-		calls := make([]fabric.Call, 100) // more than there are slots
+		calls := make([]team.Call, 100) // more than there are slots
 		for i := range calls {
-			calls[i] = fabric.Call{Kind: fabric.Broadcast, Count: i, Of: "int", Mark: uint64(i)}
+			calls[i] = team.Call{Kind: team.Broadcast, Count: i, Of: "int", Mark: uint64(i)}
 		}
 		which, how := rand.New(rand.NewPCG(1, 2)), rand.New(rand.NewPCG(3, uint64(r.Me)))
-		before, spare := uint64(0), fabric.Call{}
+		before, spare := uint64(0), team.Call{}
 		follows := func(seq uint64) error {
 			if before != 0 && seq != before+1 {
 				return errors.New("out of turn")

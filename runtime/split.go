@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // Split makes one new team of all members that give the same color, ordered by
@@ -19,7 +19,7 @@ func (t *Team) Split(ctx context.Context, color, key int) (*Team, error) {
 	mine := binary.LittleEndian.AppendUint64(nil, uint64(color))
 	mine = binary.LittleEndian.AppendUint64(mine, uint64(key))
 	var made *Team
-	err := t.collective(ctx, fabric.Split, func(ctx context.Context, seq uint64) error {
+	err := t.collective(ctx, team.Split, func(ctx context.Context, seq uint64) error {
 		all, err := t.exchange(ctx, seq, mine)
 		if err != nil || color < 0 {
 			return err

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // A stream is the order of a team's collective calls, as this rank makes them.
@@ -21,7 +21,7 @@ import (
 // goroutine, which is there while there are any.
 type stream struct {
 	team  *Team
-	plain [fabric.Close + 1]fabric.Call // what describes runtime's own calls, by kind
+	plain [team.Close + 1]team.Call // what describes runtime's own calls, by kind
 	quick quick
 	met   uint64 // a hash of all calls up to the latest that blocks, for that one
 
@@ -44,7 +44,7 @@ type stream struct {
 type record struct {
 	seq   uint64
 	chain uint64 // a hash of all calls up to this one
-	call  fabric.Call
+	call  team.Call
 }
 
 // remembered is how many calls a rank can still be asked about.
@@ -53,7 +53,7 @@ const remembered = 64
 // A started call waits in the queue.
 type started struct {
 	ctx  context.Context
-	call *fabric.Call
+	call *team.Call
 	seq  uint64
 	run  func(ctx context.Context, seq uint64) error
 	done func(error)
@@ -65,27 +65,27 @@ const fnvPrime = 1099511628211
 func (s *stream) init(t *Team) {
 	s.team = t
 	for kind := range s.plain {
-		s.plain[kind].Kind = fabric.Collective(kind)
+		s.plain[kind].Kind = team.Collective(kind)
 	}
 }
 
 // number gives a call its place. Called with the mutex held.
-func (s *stream) number(c *fabric.Call) uint64 {
+func (s *stream) number(c *team.Call) uint64 {
 	s.last++
 	s.chain = chained(s.chain, c)
 	s.past[s.last%remembered] = record{s.last, s.chain, *c}
 	return s.last
 }
 
-func chained(before uint64, c *fabric.Call) uint64 {
+func chained(before uint64, c *team.Call) uint64 {
 	return (before ^ c.Mark ^ uint64(c.Kind)) * fnvPrime
 }
 
 // remember returns the call of a number if this rank has made it, and not too
 // long ago. Called with the mutex held.
-func (s *stream) remember(seq uint64) (fabric.Call, bool) {
+func (s *stream) remember(seq uint64) (team.Call, bool) {
 	if seq == 0 || seq > s.last || s.last-seq >= remembered {
-		return fabric.Call{}, false
+		return team.Call{}, false
 	}
 	if r := &s.past[seq%remembered]; r.seq == seq {
 		return r.call, true
@@ -96,7 +96,7 @@ func (s *stream) remember(seq uint64) (fabric.Call, bool) {
 // Begin begins a blocking collective call and returns its number, when it is its
 // turn. End ends it. A rank that cannot take part says so to the others, who
 // may not know why.
-func (s *stream) Begin(ctx context.Context, c *fabric.Call, lasts bool) (uint64, error) {
+func (s *stream) Begin(ctx context.Context, c *team.Call, lasts bool) (uint64, error) {
 	if err := s.team.err(); err != nil {
 		return 0, s.team.failed(c.Kind, err)
 	}
@@ -107,7 +107,7 @@ func (s *stream) Begin(ctx context.Context, c *fabric.Call, lasts bool) (uint64,
 }
 
 // begin is Begin of a call that is not quick.
-func (s *stream) begin(ctx context.Context, c *fabric.Call, lasts bool) (uint64, error) {
+func (s *stream) begin(ctx context.Context, c *team.Call, lasts bool) (uint64, error) {
 	t := s.team
 	s.mu.Lock()
 	s.hold()
@@ -145,7 +145,7 @@ func (s *stream) awaitTurn(ctx context.Context, seq uint64) error {
 }
 
 // End ends a call that began, and takes the consequences of err.
-func (s *stream) End(seq uint64, c *fabric.Call, err error) error {
+func (s *stream) End(seq uint64, c *team.Call, err error) error {
 	if err != nil {
 		err = s.team.failed(c.Kind, err)
 	}
@@ -188,7 +188,7 @@ func (s *stream) idle() bool {
 }
 
 // Start begins a collective call that does not block.
-func (s *stream) Start(ctx context.Context, c *fabric.Call, run func(context.Context, uint64) error, done func(error)) error {
+func (s *stream) Start(ctx context.Context, c *team.Call, run func(context.Context, uint64) error, done func(error)) error {
 	t := s.team
 	if err := t.err(); err != nil {
 		return t.failed(c.Kind, err)

@@ -9,16 +9,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
 )
 
-var allReduce = fabric.Call{Kind: fabric.AllReduce, Count: 4, Of: "float64, Sum"}
+var allReduce = team.Call{Kind: team.AllReduce, Count: 4, Of: "float64, Sum"}
 
 // streamOf returns what packages above the runtime see of the world.
-func streamOf(r *testjob.Rank) *fabric.Team { return r.World.Fabric(fabric.Key{}) }
+func streamOf(r *testjob.Rank) *team.Team { return team.Of(r.World) }
 
 // A pending call was started; wait returns what became of it.
 type pending struct{ done chan error }
@@ -33,7 +33,7 @@ func (p *pending) wait(ctx context.Context) error {
 }
 
 // start starts a call of f's. When that fails, wait tells.
-func start(ctx context.Context, f *fabric.Team, run func(context.Context, uint64) error) *pending {
+func start(ctx context.Context, f *team.Team, run func(context.Context, uint64) error) *pending {
 	p := &pending{make(chan error, 1)}
 	if err := f.Calls.Start(ctx, &allReduce, run, func(err error) { p.done <- err }); err != nil {
 		p.done <- err
@@ -42,7 +42,7 @@ func start(ctx context.Context, f *fabric.Team, run func(context.Context, uint64
 }
 
 // forever is what a call does that waits for a member which never comes.
-func forever(f *fabric.Team) func(context.Context, uint64) error {
+func forever(f *team.Team) func(context.Context, uint64) error {
 	return func(ctx context.Context, _ uint64) error { return f.Await(ctx, func() bool { return false }) }
 }
 
@@ -122,9 +122,9 @@ func TestTheEndOfAStartedCallIsToldAheadOfThoseBehindIt(t *testing.T) {
 
 func TestAStartedCallThatFailsBreaksTheTeamAndThoseBehindIt(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
-		team, err := r.World.Split(ctx, 0, 0)
+		half, err := r.World.Split(ctx, 0, 0)
 		r.NoError(err)
-		f := team.Fabric(fabric.Key{})
+		f := team.Of(half)
 		wrong := errors.New("the input is wrong")
 		first := start(ctx, f, func(ctx context.Context, seq uint64) error {
 			if r.Me == 0 {
@@ -140,23 +140,23 @@ func TestAStartedCallThatFailsBreaksTheTeamAndThoseBehindIt(t *testing.T) {
 			r.ErrorContains(err, wrong.Error())
 		}
 		r.ErrorIs(second.wait(ctx), runtime.ErrTeamBroken)
-		r.ErrorIs(team.Barrier(ctx), runtime.ErrTeamBroken)
+		r.ErrorIs(half.Barrier(ctx), runtime.ErrTeamBroken)
 		r.NoError(r.World.Barrier(ctx), "other teams go on")
 	})
 }
 
 func TestACallThatGivesUpItsTurnBreaksTheTeam(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
-		team, err := r.World.Split(ctx, 0, 0)
+		half, err := r.World.Split(ctx, 0, 0)
 		r.NoError(err)
-		f := team.Fabric(fabric.Key{})
+		f := team.Of(half)
 		stuck := start(ctx, f, forever(f))
 		mine, cancel := context.WithCancel(ctx)
 		if r.Me == 0 {
 			cancel()
 		}
 		defer cancel()
-		if err := team.Barrier(mine); r.Me == 0 {
+		if err := half.Barrier(mine); r.Me == 0 {
 			r.ErrorIs(err, context.Canceled)
 		} else {
 			r.ErrorIs(err, runtime.ErrTeamBroken)

@@ -11,16 +11,18 @@ import (
 	"github.com/gopgas/gopgas/internal/arena"
 	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 )
 
 // A Team is an ordered group of ranks, numbered from 0 within it. Its
 // collective calls are made by all members in the same order, one at a time.
 type Team struct {
+	handle  // for packages of this module
 	job     *Job
 	name    string
 	members []int // world ranks
 	rank    int
-	inner   *fabric.Team
+	inner   *team.Team
 
 	stream  stream
 	barrier barrier
@@ -31,6 +33,9 @@ type Team struct {
 	whole  context.Context // ends when the team breaks or the job does
 	end    context.CancelCauseFunc
 }
+
+// handle is embedded under a name that go doc does not show.
+type handle = team.Handle
 
 // teamCard is what members tell each other when a team is made.
 type teamCard struct {
@@ -45,9 +50,10 @@ type teamCard struct {
 func (j *Job) newTeam(ctx context.Context, parent *Team, name string, members []int) (*Team, error) {
 	t := &Team{job: j, name: name, members: members, rank: slices.Index(members, j.fabric.Rank())}
 	t.whole, t.end = context.WithCancelCause(j.aborted)
-	t.inner = &fabric.Team{Fabric: j.fabric, Name: name, Rank: t.rank, Members: members,
+	t.inner = &team.Team{Fabric: j.fabric, Name: name, Rank: t.rank, Members: members,
 		Whole: t.whole, Sync: t.sync, Swap: t.swap, Err: t.err, Failed: t.failed,
 		Calls: &t.stream, Differs: t.differs}
+	t.handle = team.NewHandle(t.inner)
 	t.stream.init(t)
 	err := t.prepare(ctx)
 	card := teamCard{Cores: j.cores, Mapped: t.maps(ctx), Atomics: j.opts.atomics}
@@ -63,7 +69,7 @@ func (j *Job) newTeam(ctx context.Context, parent *Team, name string, members []
 	}
 	if err != nil {
 		// The others may have their team, which this rank will not be in.
-		return nil, errors.Join(t.failed(fabric.Split, err), t.giveUp(parent, err))
+		return nil, errors.Join(t.failed(team.Split, err), t.giveUp(parent, err))
 	}
 	if j.world == nil {
 		j.fabric.SetHosts(hostsIn(cards))
@@ -94,7 +100,7 @@ func (t *Team) prepare(ctx context.Context) (err error) {
 // giveUp is discard of a team split from parent that ended with err at this rank. Members
 // that have the team use this rank's memory until they hear of it.
 func (t *Team) giveUp(parent *Team, err error) error {
-	if !fabric.Undecided(err) || parent == nil {
+	if !team.Undecided(err) || parent == nil {
 		return t.discard()
 	}
 	t.end(nil)
@@ -151,7 +157,7 @@ func (t *Team) meet(ctx context.Context, card teamCard) ([]teamCard, error) {
 func explain(err error) error {
 	var left *bootstrap.AbandonedError
 	if errors.As(err, &left) {
-		return &fabric.UndecidedError{Err: explain(left.Cause)}
+		return &team.UndecidedError{Err: explain(left.Cause)}
 	}
 	var dead *bootstrap.PeerDeadError
 	var refused *bootstrap.RefusedError
@@ -204,15 +210,12 @@ func (t *Team) WorldRank(r int) (int, error) {
 	return t.members[r], nil
 }
 
-// Fabric is for this module's own packages: nobody else can make a key.
-func (t *Team) Fabric(fabric.Key) *fabric.Team { return t.inner }
-
 // Barrier returns when all members have called it. It completes no operations:
 // use a window's Fence for that. Kind: collective.
-func (t *Team) Barrier(ctx context.Context) error { return t.sync(ctx, fabric.Barrier) }
+func (t *Team) Barrier(ctx context.Context) error { return t.sync(ctx, team.Barrier) }
 
 // Exchange returns every member's bytes, by team rank. The bytes go through the
 // launcher: use Exchange for setup. Kind: collective.
 func (t *Team) Exchange(ctx context.Context, mine []byte) ([][]byte, error) {
-	return t.swap(ctx, fabric.Exchange, mine)
+	return t.swap(ctx, team.Exchange, mine)
 }

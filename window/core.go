@@ -10,12 +10,13 @@ import (
 
 	"github.com/gopgas/gopgas/internal/arena"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/runtime"
 )
 
 // core is the part of a window that does not depend on the element type.
 type core struct {
-	team    *fabric.Team
+	team    *team.Team
 	name    string
 	region  string // name of the memory in the fabric
 	layout  layout
@@ -44,26 +45,26 @@ func newCore(ctx context.Context, t *runtime.Team, typ string, size, elems int, 
 	if t == nil {
 		return nil, &OpError{Op: "Allocate", Window: "(new)", Rank: -1, Target: -1, Index: -1, Err: ErrTeam}
 	}
-	team := t.Fabric(fabric.Key{})
+	inner := team.Of(t)
 	o := options{slots: DefaultSlots}
 	for _, opt := range opts {
 		bad = errors.Join(bad, opt(&o))
 	}
-	c := &core{team: team, name: o.name, region: team.Name + "/window" + strconv.FormatUint(team.Windows.Add(1), 10)}
+	c := &core{team: inner, name: o.name, region: inner.Name + "/window" + strconv.FormatUint(inner.Windows.Add(1), 10)}
 	if c.name == "" {
 		c.name = c.region
 	}
 	if bad == nil {
 		bad = c.prepare(ctx, size, elems, o.slots)
 	}
-	team.BeginUse(c.region, c.abandonLocks)
+	inner.BeginUse(c.region, c.abandonLocks)
 	card := windowCard{Type: typ, Size: size, Elems: elems, Slots: o.slots}
 	if bad != nil {
 		card.Err, card.Kind = bad.Error(), kindOf(bad)
 	}
 	if err := c.agree(ctx, card, bad); err != nil {
-		team.EndUse(c.region)
-		return nil, errors.Join(c.fail("Allocate", err), c.giveUp(bad == nil && fabric.Undecided(err)))
+		inner.EndUse(c.region)
+		return nil, errors.Join(c.fail("Allocate", err), c.giveUp(bad == nil && team.Undecided(err)))
 	}
 	return c, nil
 }
@@ -89,7 +90,7 @@ func (c *core) agree(ctx context.Context, card windowCard, bad error) error {
 	if err != nil {
 		return err
 	}
-	cards, err := c.team.Swap(ctx, fabric.Allocate, mine)
+	cards, err := c.team.Swap(ctx, team.Allocate, mine)
 	if bad != nil || err != nil {
 		return errors.Join(bad, err)
 	}

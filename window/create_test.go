@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
@@ -62,7 +63,7 @@ func TestOneRankThatCannotAllocateFailsTheCallEverywhere(t *testing.T) {
 
 func TestAHeapExhaustedAtOneRankFailsTheCallEverywhere(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
-		arena := r.World.Fabric(key).Arena()
+		arena := team.Of(r.World).Arena()
 		if r.Me == 0 {
 			block, err := arena.Alloc(3 << 20)
 			r.NoError(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -45,7 +46,7 @@ const envMeet = "GOPGAS_TEST_MEET"
 const poor, rich = 1, 0
 
 func withoutDescriptors(ctx context.Context, r *testjob.Rank) {
-	f := r.World.Fabric(key)
+	f := team.Of(r.World)
 	block, err := f.Arena().Alloc(64)
 	r.NoError(err)
 	_, err = f.Register(ctx, "x", block.Memory)

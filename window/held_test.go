@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/window"
@@ -64,7 +65,7 @@ func TestFreeAndCloseByTheHolderWakeWaitingLocks(t *testing.T) {
 					r.NoError(r.World.Barrier(ctx))
 					switch r.Me {
 					case 0:
-						bell := r.World.Fabric(key).Bell()
+						bell := team.Of(r.World).Bell()
 						before := bell.Parks()
 						queued <- func() bool { return bell.Parks() > before }
 						_, err := w.Lock(ctx, 0, window.Exclusive)
@@ -81,7 +82,7 @@ func TestFreeAndCloseByTheHolderWakeWaitingLocks(t *testing.T) {
 						err := goes(ctx, w)
 						if name == "Free" {
 							r.ErrorIs(err, window.ErrHeld)
-							r.Zero(r.World.Fabric(key).Arena().Quarantined(), "the window was freed all the same")
+							r.Zero(team.Of(r.World).Arena().Quarantined(), "the window was freed all the same")
 						}
 					default:
 						if name == "Free" {

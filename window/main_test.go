@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/verbs/driver"
@@ -24,10 +24,7 @@ func allocate[T any](ctx context.Context, r *testjob.Rank, n int, opts ...window
 }
 
 // used returns how much of this rank's heap is allocated.
-func used(team *runtime.Team) int64 { return team.Fabric(key).Arena().Used() }
-
-// key opens a team's fabric to these tests.
-var key fabric.Key
+func used(t *runtime.Team) int64 { return team.Of(t).Arena().Used() }
 
 // disturbed puts verbs/faulty between the fabric and the provider.
 func disturbed(plan faulty.Plan) runtime.Option {

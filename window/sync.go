@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
@@ -74,15 +74,15 @@ func (w *Window[T]) Order(target int) error {
 // did to the window before. Kind: collective.
 func (w *Window[T]) Fence(ctx context.Context) error {
 	if err := w.flushAll(ctx); err != nil {
-		return w.fail("Fence", w.leave(fabric.Fence, err))
+		return w.fail("Fence", w.leave(team.Fence, err))
 	}
-	return w.fail("Fence", w.team.Sync(ctx, fabric.Fence))
+	return w.fail("Fence", w.team.Sync(ctx, team.Fence))
 }
 
 // leave reports to the team that this rank does not come to a collective call,
 // because of err. A use after Free is a mistake of this rank alone, so leave does
 // not report it.
-func (c *core) leave(call fabric.Collective, err error) error {
+func (c *core) leave(call team.Collective, err error) error {
 	if errors.Is(err, ErrFreed) {
 		return err
 	}
@@ -118,9 +118,9 @@ func (w *Window[T]) Free(ctx context.Context) error {
 		err = w.flushReached(ctx)
 	}
 	if err != nil {
-		err = w.team.Failed(fabric.Free, err)
+		err = w.team.Failed(team.Free, err)
 	} else {
-		err = w.team.Sync(ctx, fabric.Free)
+		err = w.team.Sync(ctx, team.Free)
 	}
 	// After a failure other ranks may still use this memory.
 	return w.fail("Free", errors.Join(held, err, w.giveUp(err != nil)))

@@ -35,8 +35,8 @@ type Config struct {
 	PeerTimeout   time.Duration // until a silent connection counts as lost; 0 takes the provider's default
 }
 
-// Key is what runtime.Team asks for before it shows its fabric. Only packages
-// of this module can make one.
+// Key is a parameter of functions that are for packages of this module: users cannot
+// make one.
 type Key struct{ _ byte }
 
 // A Fabric is one rank's connections. Its methods may be called from any

@@ -148,13 +148,14 @@ func (h *health) refused(rank int, status driver.Status, cause error) {
 // Wait returns nil once ready is true, or the cause of ctx's end. It makes
 // progress meanwhile.
 func (f *Fabric) Wait(ctx context.Context, ready func() bool) error {
-	return f.wait(ctx, f.calls(), ready)
+	return f.WaitShared(ctx, false, ready)
 }
 
-// wait is Wait that looks a few times, or often, before it makes way for others.
-func (f *Fabric) wait(ctx context.Context, few bool, ready func() bool) error {
+// WaitShared is Wait on a core that other ranks need if shared is true. It then looks a few
+// times only before it makes way, as Wait does where Progress makes system calls.
+func (f *Fabric) WaitShared(ctx context.Context, shared bool, ready func() bool) error {
 	look := func() bool { return ready() || f.Progress() && ready() }
-	if few {
+	if shared || f.calls() {
 		return f.bell.WaitCalling(ctx, look)
 	}
 	return f.bell.Wait(ctx, look)

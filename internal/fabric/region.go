@@ -28,6 +28,9 @@ type Region struct {
 // Bytes returns the region's memory.
 func (r *Region) Bytes() []byte { return r.mem.Bytes }
 
+// Name returns the name that other ranks find the region by.
+func (r *Region) Name() string { return r.name }
+
 // regionTable holds the regions by name.
 type regionTable struct {
 	mu      sync.Mutex

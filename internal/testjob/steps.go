@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -44,7 +44,7 @@ type steps struct {
 func (s *steps) counted(body runtime.Body) runtime.Body {
 	return func(ctx context.Context, job *runtime.Job) error {
 		s.mu.Lock()
-		s.ranks = append(s.ranks, job.World().Fabric(fabric.Key{}).Steps)
+		s.ranks = append(s.ranks, team.Of(job.World()).Steps)
 		s.mu.Unlock()
 		s.bodies.Add(1)
 		defer s.bodies.Add(1)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -22,7 +22,7 @@ func TestAWaitThatEndsIsAStep(t *testing.T) {
 			r := newRank(t, job)
 			r.NoError(r.World.Barrier(ctx))
 			if r.Me == 1 {
-				bell := r.World.Fabric(fabric.Key{}).Bell()
+				bell := team.Of(r.World).Bell()
 				before := bell.Parks()
 				since := func() uint64 { return bell.Parks() - before }
 				parks.Store(&since)

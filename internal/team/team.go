@@ -1,15 +1,16 @@
-package fabric
+package team
 
 import (
 	"context"
 	"errors"
 	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/fabric"
 )
 
-// A Team is what runtime shows of a team to the packages between it and the
-// fabric.
+// A Team is the inner part of a team at one rank.
 type Team struct {
-	*Fabric
+	*fabric.Fabric
 	Name    string        // unique in the job
 	Rank    int           // of this process in the team
 	Members []int         // world ranks by team rank
@@ -41,6 +42,7 @@ type Team struct {
 	// team breaks of it.
 	Differs func(ctx context.Context, seq uint64, member int) error
 
+	uses       uses
 	quarantine quarantine
 }
 
@@ -74,7 +76,7 @@ type Stream interface {
 // Await returns nil once ready is true, or earlier what became of the team or
 // the cause of ctx's end.
 func (t *Team) Await(ctx context.Context, ready func() bool) error {
-	return t.await(ctx, t.calls(), ready)
+	return t.await(ctx, false, ready)
 }
 
 // AwaitMapped is Await for what members store in each other's memory. Those that share
@@ -82,14 +84,14 @@ func (t *Team) Await(ctx context.Context, ready func() bool) error {
 // may need this core (8 ranks on 2 cores, 8 bytes: an exchange on a ring takes 8 us
 // instead of 14, an all-to-all 8 instead of 10).
 func (t *Team) AwaitMapped(ctx context.Context, ready func() bool) error {
-	return t.await(ctx, t.Crowded || t.calls(), ready)
+	return t.await(ctx, t.Crowded, ready)
 }
 
-// await is Await that looks a few times, or often, before it makes way.
-func (t *Team) await(ctx context.Context, few bool, ready func() bool) error {
+// await is Await on a core that other ranks need if shared is true.
+func (t *Team) await(ctx context.Context, shared bool, ready func() bool) error {
 	seen := t.Health()
 	bad := t.Err()
-	err := t.wait(ctx, few, func() bool {
+	err := t.WaitShared(ctx, shared, func() bool {
 		if bad != nil || ready() {
 			return true
 		}

@@ -1,0 +1,54 @@
+package team
+
+import (
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/gopgas/gopgas/internal/arena"
+	"github.com/gopgas/gopgas/internal/fabric"
+)
+
+// A quarantine keeps memory of this rank that a team's call gave up while other members
+// may still use it. It stays registered: a late put does no harm and ends no
+// connection. When the team is freed, its members tell each other what they use:
+//
+//	rank 0                               rank 1
+//	Allocate ends by its ctx             Allocate returns: BeginUse
+//	Quarantine                           Put ...
+//	                                     Free fails: EndUse
+//	Team.Free   <-- what each uses -->   Team.Free
+//	ReleaseQuarantined
+type quarantine struct {
+	mu   sync.Mutex
+	kept []quarantined
+}
+
+type quarantined struct {
+	region *fabric.Region
+	block  arena.Block
+}
+
+// Quarantine keeps memory that this rank gives up and other members may use.
+// ReleaseQuarantined gives it back, or the job's Close.
+func (t *Team) Quarantine(r *fabric.Region, b arena.Block) {
+	t.Arena().Quarantine(b)
+	t.quarantine.mu.Lock()
+	defer t.quarantine.mu.Unlock()
+	t.quarantine.kept = append(t.quarantine.kept, quarantined{r, b})
+}
+
+// ReleaseQuarantined gives quarantined memory back, apart from regions that members still
+// use. No member begins to use any of the others.
+func (t *Team) ReleaseQuarantined(used []string) error {
+	t.quarantine.mu.Lock()
+	defer t.quarantine.mu.Unlock()
+	var errs []error
+	for _, q := range t.quarantine.kept {
+		if !slices.Contains(used, q.region.Name()) {
+			errs = append(errs, q.region.Close(), t.Arena().Release(q.block))
+		}
+	}
+	t.quarantine.kept = nil // the others stay until the job closes
+	return errors.Join(errs...)
+}
