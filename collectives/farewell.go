@@ -70,7 +70,6 @@ func (p *carrier) release(cards [][]byte) error {
 			errs = append(errs, with.landing.Close())
 		}
 	}
-	rpipe.Forget(fabric.Key{}, p.group.team)
 	p.partners, p.large = nil, nil
 	return errors.Join(errs...)
 }

@@ -93,17 +93,6 @@ func Busy[T any](r *Reader[T]) (over func()) {
 	return r.end.mu.Unlock
 }
 
-// Counted returns of how many names openings are counted.
-func Counted(t *team.Team) int {
-	r, err := registryOf(t)
-	if err != nil {
-		return 0
-	}
-	_ = r.opening.take(context.Background())
-	defer r.opening.give()
-	return len(r.openings)
-}
-
 // LookAtDoor waits for a knock of a rank, and takes it under brief as Accept does.
 func LookAtDoor(ctx, brief context.Context, l *Listener, rank int) error {
 	door := l.doors[rank].end

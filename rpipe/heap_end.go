@@ -30,7 +30,7 @@ func (p *pipe) enterHeap(ctx context.Context, t *team.Team, end string, begin fu
 	if end == serversEnd {
 		pair.writer, pair.reader = p.peer, p.rank
 	}
-	return p.registry.enter(ctx, birth{name: pair.key(end), fail: unwrapped, make: func(incarnation int) (stopper, error) {
+	return p.registry.enter(ctx, birth{team: t, name: pair.key(end), fail: unwrapped, make: func(incarnation int) (stopper, error) {
 		mine := linkEnd{pair.region(incarnation, clientsEnd), heapFlags, cardSize}
 		theirs := linkEnd{pair.region(incarnation, serversEnd), heapFlags, cardSize + p.spec.heap}
 		if end == serversEnd {

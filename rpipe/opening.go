@@ -10,7 +10,8 @@ import (
 
 // A birth is an end that is about to be opened.
 type birth struct {
-	name string // that incarnations are counted by
+	team *team.Team // counts incarnations
+	name string     // that it counts by
 	make func(incarnation int) (stopper, error)
 	fail func(err error) error // says which end an error is of
 }
@@ -34,11 +35,11 @@ func (r *registry) enter(ctx context.Context, births ...birth) error {
 	ends := make([]stopper, 0, len(births))
 	for i := range births {
 		b := &births[i]
-		s, err := b.make(r.openings[b.name])
+		s, err := b.make(b.team.Openings[b.name])
 		if err != nil {
 			return errors.Join(b.fail(err), r.undo(births, ends))
 		}
-		r.openings[b.name]++
+		b.team.Openings[b.name]++
 		ends = append(ends, s)
 	}
 	for i, s := range ends {
@@ -59,7 +60,7 @@ func (r *registry) enter(ctx context.Context, births ...birth) error {
 func (r *registry) undo(births []birth, ends []stopper) error {
 	var errs []error
 	for i, s := range ends {
-		r.openings[births[i].name]--
+		births[i].team.Openings[births[i].name]--
 		errs = append(errs, s.release())
 	}
 	return errors.Join(errs...)
@@ -68,7 +69,7 @@ func (r *registry) undo(births []birth, ends []stopper) error {
 // reading is the birth of a reader's end, which end shows then.
 func (p *pipe) reading(ctx context.Context, t *team.Team, end **readerEnd) birth {
 	pair := &pairing{team: t, name: p.name, writer: p.peer, reader: p.rank}
-	return p.birth("OpenReader", pair.key(readersEnd), func(incarnation int) (_ stopper, err error) {
+	return p.birth("OpenReader", pair, readersEnd, func(incarnation int) (_ stopper, err error) {
 		if err := p.plug(ctx, pair, incarnation, false); err != nil {
 			return nil, err
 		}
@@ -82,7 +83,7 @@ func (p *pipe) reading(ctx context.Context, t *team.Team, end **readerEnd) birth
 // writing is the birth of a writer's end, which end shows then.
 func (p *pipe) writing(ctx context.Context, t *team.Team, end **writerEnd) birth {
 	pair := &pairing{team: t, name: p.name, writer: p.rank, reader: p.peer}
-	return p.birth("OpenWriter", pair.key(writersEnd), func(incarnation int) (_ stopper, err error) {
+	return p.birth("OpenWriter", pair, writersEnd, func(incarnation int) (_ stopper, err error) {
 		if err := p.plug(ctx, pair, incarnation, true); err != nil {
 			return nil, err
 		}
@@ -93,8 +94,8 @@ func (p *pipe) writing(ctx context.Context, t *team.Team, end **writerEnd) birth
 	})
 }
 
-func (p *pipe) birth(op, name string, end func(incarnation int) (stopper, error)) birth {
-	return birth{name: name, make: end, fail: func(err error) error { return p.fail(op, err) }}
+func (p *pipe) birth(op string, pair *pairing, end string, open func(incarnation int) (stopper, error)) birth {
+	return birth{team: pair.team, name: pair.key(end), make: open, fail: func(err error) error { return p.fail(op, err) }}
 }
 
 // An opening gathers ends that are opened together.

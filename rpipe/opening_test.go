@@ -3,9 +3,10 @@ package rpipe_test
 import (
 	"context"
 	"io"
+	"maps"
+	"slices"
 	"testing"
 
-	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
@@ -89,22 +90,16 @@ func TestActiveMessagesWithoutMemoryShiftNoPairs(t *testing.T) {
 	}, runtime.WithHeap(little))
 }
 
-// TestOpeningsOfATeamThatWasFreedAreForgotten and not those of a team split from it,
-// whose name begins alike.
-func TestOpeningsOfATeamThatWasFreedAreForgotten(t *testing.T) {
+// TestEachTeamCountsItsOwnOpenings: so the counts go with the team.
+func TestEachTeamCountsItsOwnOpenings(t *testing.T) {
 	testjob.Config{Provider: "loop", Ranks: 1}.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		half, err := r.World.Split(ctx, 0, 0)
 		r.NoError(err)
-		child, err := half.Split(ctx, 0, 0)
-		r.NoError(err)
-		for i, of := range []*runtime.Team{r.World, half, child} {
+		for _, of := range []*runtime.Team{r.World, half, half} {
 			_, err := rpipe.OpenWriter[byte](ctx, of, 0)
 			r.NoError(err)
-			r.Equal(i+1, rpipe.Counted(team.Of(r.World)))
 		}
-		rpipe.Forget(fabric.Key{}, team.Of(half))
-		r.Equal(2, rpipe.Counted(team.Of(r.World)))
-		rpipe.Forget(fabric.Key{}, team.Of(child))
-		r.Equal(1, rpipe.Counted(team.Of(r.World)))
+		r.Equal([]int{1}, slices.Collect(maps.Values(team.Of(r.World).Openings)))
+		r.Equal([]int{2}, slices.Collect(maps.Values(team.Of(half).Openings)))
 	})
 }

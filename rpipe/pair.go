@@ -3,8 +3,6 @@ package rpipe
 import (
 	"context"
 	"fmt"
-	"maps"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,9 +21,8 @@ import (
 type registry struct {
 	slabs    slabs
 	reminder reminder
-	tallies  atomic.Uint32  // made so far
-	opening  turn           // who opens ends has it
-	openings map[string]int // how often a name was opened, by role, team and ranks
+	tallies  atomic.Uint32 // made so far
+	opening  turn          // who opens ends has it; it guards the Openings of teams
 
 	insisting sync.Mutex // held while the timer looks after those that linger
 	round     []lingerer // those
@@ -55,7 +52,7 @@ type stopper interface {
 // registryOf returns the registry of a team's rank.
 func registryOf(t *team.Team) (*registry, error) {
 	a, err := t.Attach("rpipe", func() fabric.Attachment {
-		r := &registry{openings: map[string]int{}, open: map[stopper]struct{}{}, opening: newTurn(), slabs: slabs{growing: newTurn()}}
+		r := &registry{open: map[stopper]struct{}{}, opening: newTurn(), slabs: slabs{growing: newTurn()}}
 		r.life, r.endLife = context.WithCancel(context.Background())
 		return r
 	})
@@ -63,18 +60,6 @@ func registryOf(t *team.Team) (*registry, error) {
 		return nil, err
 	}
 	return a.(*registry), nil
-}
-
-// Forget is for this module's own packages: nobody else can make a key. It has openings
-// of a team's pipes be counted no more, since the team was freed.
-func Forget(_ fabric.Key, t *team.Team) {
-	r, err := registryOf(t)
-	if err != nil {
-		return // the job has ended, and the counts with it
-	}
-	_ = r.opening.take(context.Background()) // who has it is done with it soon
-	defer r.opening.give()
-	maps.DeleteFunc(r.openings, func(name string, _ int) bool { return strings.HasPrefix(name, t.Name+"/") })
 }
 
 // number returns the next number of a tally, from 0.
@@ -89,7 +74,7 @@ type pairing struct {
 
 // key is what incarnations are counted by at one end.
 func (p *pairing) key(end string) string {
-	return fmt.Sprintf("%s/%s/%d-%d/%s", p.team.Name, p.name, p.writer, p.reader, end)
+	return fmt.Sprintf("%s/%d-%d/%s", p.name, p.writer, p.reader, end)
 }
 
 // region names the memory of one end of an incarnation.

@@ -50,7 +50,7 @@ type teamCard struct {
 func (j *Job) newTeam(ctx context.Context, parent *Team, name string, members []int) (*Team, error) {
 	t := &Team{job: j, name: name, members: members, rank: slices.Index(members, j.fabric.Rank())}
 	t.whole, t.end = context.WithCancelCause(j.aborted)
-	t.inner = &team.Team{Fabric: j.fabric, Name: name, Rank: t.rank, Members: members,
+	t.inner = &team.Team{Fabric: j.fabric, Name: name, Rank: t.rank, Members: members, Openings: map[string]int{},
 		Whole: t.whole, Sync: t.sync, Swap: t.swap, Err: t.err, Failed: t.failed,
 		Calls: &t.stream, Differs: t.differs}
 	t.handle = team.NewHandle(t.inner)

@@ -15,9 +15,11 @@ type Team struct {
 	Rank    int           // of this process in the team
 	Members []int         // world ranks by team rank
 	Windows atomic.Uint64 // made so far: the same at every member
-	Mapped  bool          // all members use each other's memory directly
-	Hosts   []int         // by team rank: members of one number share a host
-	Crowded bool          // members share cores, on some host
+	// Openings counts how often this rank opened each end of a pipe. Package rpipe guards it.
+	Openings map[string]int
+	Mapped   bool  // all members use each other's memory directly
+	Hosts    []int // by team rank: members of one number share a host
+	Crowded  bool  // members share cores, on some host
 	// Above is what package collectives keeps for the team, a [Keeper].
 	Above atomic.Value
 	// Whole ends when the team breaks or the job does; its cause tells which.
