@@ -33,9 +33,9 @@ type meeting struct {
 }
 
 // onBoard makes a call in mapped memory, by copies only if it shall be staged.
-func (g *group) onBoard(ctx context.Context, seq uint64, c *Call, staged bool) error {
+func (g *group) onBoard(ctx context.Context, c *Call, staged bool) error {
 	if c.graph != nil {
-		return g.onEdges(ctx, seq, c, staged)
+		return g.onEdges(ctx, c, staged)
 	}
 	if g.meeting == nil {
 		var err error
@@ -55,10 +55,10 @@ func (g *group) onBoard(ctx context.Context, seq uint64, c *Call, staged bool) e
 	} else if a.SendCounts != nil || a.RecvCounts != nil {
 		a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets = nil, nil, nil, nil
 	}
-	err := g.boardCall(ctx, c.kind, seq)
+	err := g.boardCall(ctx, c.kind)
 	a.Send, a.Recv = nil, nil // the caller's
 	if err != nil {
-		return g.boardVerdict(ctx, seq, g.meeting, err)
+		return g.boardVerdict(ctx, g.meeting, err)
 	}
 	return nil
 }
@@ -72,45 +72,46 @@ func everyone(n int) []int {
 	return list
 }
 
-func (g *group) boardCall(ctx context.Context, kind team.Collective, seq uint64) error {
-	b, a, mark := g.meeting.board, &g.meeting.args, g.chain
+func (g *group) boardCall(ctx context.Context, kind team.Collective) error {
+	b, a, seq, chain := g.meeting.board, &g.meeting.args, g.key.Seq, g.key.Chain
 	switch kind {
 	case team.Broadcast:
-		return b.Broadcast(ctx, seq, mark, a)
+		return b.Broadcast(ctx, seq, chain, a)
 	case team.Reduce:
-		return b.Reduce(ctx, seq, mark, a)
+		return b.Reduce(ctx, seq, chain, a)
 	case team.AllReduce:
-		return b.AllReduce(ctx, seq, mark, a)
+		return b.AllReduce(ctx, seq, chain, a)
 	case team.Gather:
-		return b.Gather(ctx, seq, mark, a)
+		return b.Gather(ctx, seq, chain, a)
 	case team.GatherV:
-		return b.GatherV(ctx, seq, mark, a)
+		return b.GatherV(ctx, seq, chain, a)
 	case team.AllGather, team.AllGatherV:
-		return b.AllGather(ctx, seq, mark, a)
+		return b.AllGather(ctx, seq, chain, a)
 	case team.Scatter:
-		return b.Scatter(ctx, seq, mark, a)
+		return b.Scatter(ctx, seq, chain, a)
 	case team.ScatterV:
-		return b.ScatterV(ctx, seq, mark, a)
+		return b.ScatterV(ctx, seq, chain, a)
 	case team.ReduceScatter, team.ReduceScatterV:
-		return b.ReduceScatter(ctx, seq, mark, a)
+		return b.ReduceScatter(ctx, seq, chain, a)
 	case team.AllToAll:
-		return b.AllToAll(ctx, seq, mark, a)
+		return b.AllToAll(ctx, seq, chain, a)
 	case team.AllToAllV:
-		return b.AllToAllV(ctx, seq, mark, a)
+		return b.AllToAllV(ctx, seq, chain, a)
 	case team.Scan:
-		return b.Scan(ctx, seq, mark, a)
+		return b.Scan(ctx, seq, chain, a)
 	case team.ExScan:
-		return b.ExScan(ctx, seq, mark, a)
+		return b.ExScan(ctx, seq, chain, a)
 	}
 	return errors.ErrUnsupported
 }
 
 // boardVerdict has members whose calls met compare them.
-func (g *group) boardVerdict(ctx context.Context, seq uint64, at *meeting, err error) error {
+func (g *group) boardVerdict(ctx context.Context, at *meeting, err error) error {
 	var differs *board.Differs
 	var length *board.LengthError
 	switch {
 	case errors.As(err, &differs):
+		seq := g.key.Seq
 		if differs.Seq != 0 {
 			seq = min(seq, differs.Seq)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/rpipe"
 )
 
@@ -15,9 +16,9 @@ import (
 // one block or several, none of which takes more than a quarter of a pipe's heap. A
 // short message and every block have a header:
 //
-//	0      8      16       24     32
-//	| call | mark | length | turn | bytes ...
-//	  number and hash      of the whole message
+//	0     8       16       24     32
+//	| seq | chain | length | turn | bytes ...
+//	  key of call   of the whole message
 //
 // So what is of another call is told before a byte of it is used. The turn counts all
 // messages from one member to the other, in whatever way they go: one that went in
@@ -27,13 +28,12 @@ import (
 type carrier struct {
 	group    *group
 	partners []partner
-	heap     int    // bytes of each pipe's
-	ring     int    // of each row's
-	seq      uint64 // of the call
-	mark     uint64
-	step     int  // bytes of a block, in whole elements
-	telling  bool // of empty messages
-	waited   bool // for a word or block of another's, in this call
+	heap     int      // bytes of each pipe's
+	ring     int      // of each row's
+	key      team.Key // of the call
+	step     int      // bytes of a block, in whole elements
+	telling  bool     // of empty messages
+	waited   bool     // for a word or block of another's, in this call
 	head     [headerSize]byte
 	large    []byte
 	place    [offerLanded]byte
@@ -90,8 +90,8 @@ func newCarrier(g *group) *carrier {
 func (p *carrier) block() int { return p.heap/4 - headerSize }
 
 // begin prepares for a call on elements of a size.
-func (p *carrier) begin(seq, mark uint64, elem int, telling bool) {
-	p.seq, p.mark, p.step, p.telling, p.waited = seq, mark, p.block(), telling, false
+func (p *carrier) begin(key team.Key, elem int, telling bool) {
+	p.key, p.step, p.telling, p.waited = key, p.block(), telling, false
 	if elem <= p.step {
 		p.step -= p.step % elem
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
 )
@@ -24,7 +25,7 @@ func TestManyMembersHaveSmallPipes(t *testing.T) {
 func callByHand(ctx context.Context, r *testjob.Rank, elem int, f func(ctx context.Context, p *carrier) error) error {
 	g, err := groupOf(r.World)
 	r.NoError(err)
-	g.carrier.begin(1, 0xabc, elem, false)
+	g.carrier.begin(team.Key{Seq: 1, Chain: 0xabc}, elem, false)
 	return g.verdict(ctx, f(g.bound.to(ctx, g.team), g.carrier))
 }
 

@@ -18,8 +18,8 @@ import (
 //
 // A message has a slot:
 //
-//	0      8      16       24     32         120
-//	| call | mark | length | turn | bytes    | number |
+//	0     8       16       24     32         120
+//	| seq | chain | length | turn | bytes    | number |
 //
 // If there are more bytes than fit in it, they all lie in a ring, one message's behind the
 // other's, and are written ahead of the slot. The ring is short, so that those of a few

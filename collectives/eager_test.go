@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
@@ -106,7 +107,7 @@ func TestShortMessagesFillAllRoomOfALine(t *testing.T) {
 func callTelling(ctx context.Context, r *testjob.Rank, f func(ctx context.Context, p *carrier) error) error {
 	g, err := groupOf(r.World)
 	r.NoError(err)
-	g.carrier.begin(1, 0xabc, 1, true)
+	g.carrier.begin(team.Key{Seq: 1, Chain: 0xabc}, 1, true)
 	return g.verdict(ctx, f(g.bound.to(ctx, g.team), g.carrier))
 }
 

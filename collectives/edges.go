@@ -18,7 +18,7 @@ type crossing struct {
 
 // onEdges makes a call along a graph in mapped memory, by copies only if it shall be
 // staged.
-func (g *group) onEdges(ctx context.Context, seq uint64, c *Call, staged bool) error {
+func (g *group) onEdges(ctx context.Context, c *Call, staged bool) error {
 	if c.graph.queued == nil {
 		if err := g.join(g.bound.to(ctx, g.team), c.graph); err != nil {
 			return err
@@ -43,10 +43,10 @@ func (g *group) onEdges(ctx context.Context, seq uint64, c *Call, staged bool) e
 	if c.kind == team.NeighborAllGather || c.kind == team.NeighborAllGatherV {
 		exchange = c.graph.queued.AllGather
 	}
-	err := exchange(ctx, seq, g.chain, a)
+	err := exchange(ctx, g.key.Seq, g.key.Chain, a)
 	a.Send, a.Recv = nil, nil // the caller's
 	if err != nil {
-		return g.boardVerdict(ctx, seq, &meeting{members: everyone(len(g.team.Members))}, err)
+		return g.boardVerdict(ctx, &meeting{members: everyone(len(g.team.Members))}, err)
 	}
 	return nil
 }

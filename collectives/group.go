@@ -22,9 +22,7 @@ type group struct {
 	buffers atomic.Uint64 // made so far
 	graphs  atomic.Uint64 // the same at every member
 
-	// chain is a hash of all calls up to this one: it differs from then on where one
-	// did, though it was of a kind in which nobody waits for the other.
-	chain    uint64
+	key      team.Key // of the call
 	kind     team.Collective
 	pace     pace // of calls by messages
 	layout   layout
@@ -86,7 +84,7 @@ var errPanicked = errors.New("its operator panicked")
 func (g *group) run(ctx context.Context, d *described, c *Call) error {
 	ctx = wait.Context(ctx)
 	call := &d.call
-	seq, err := g.team.Calls.Begin(ctx, call, d.kept)
+	key, err := g.team.Calls.Begin(ctx, call)
 	if err != nil {
 		return g.fail(call, err)
 	}
@@ -94,12 +92,12 @@ func (g *group) run(ctx context.Context, d *described, c *Call) error {
 	defer func() {
 		if !returned { // the program may recover, and the others would wait for ever
 			g.abandon()
-			_ = g.team.Calls.End(seq, call, errPanicked)
+			_ = g.team.Calls.End(key, call, errPanicked)
 		}
 	}()
-	err = g.perform(ctx, seq, call, c)
+	err = g.perform(ctx, key, call, c)
 	returned = true
-	return g.fail(call, g.team.Calls.End(seq, call, err))
+	return g.fail(call, g.team.Calls.End(key, call, err))
 }
 
 // abandon has others use nothing any more of what a call lent that panicked.
@@ -163,13 +161,13 @@ func (g *group) fail(call *team.Call, err error) error {
 }
 
 // perform does a call's work, when it is its turn.
-func (g *group) perform(ctx context.Context, seq uint64, call *team.Call, c *Call) error {
-	g.chain, g.kind, g.ctx = mix(g.chain, call.Mark), call.Kind, ctx
+func (g *group) perform(ctx context.Context, key team.Key, call *team.Call, c *Call) error {
+	g.key, g.kind, g.ctx = key, call.Kind, ctx
 	var err error
 	if way := g.guide.choose(c, g.team); way.board {
-		err = g.onBoard(ctx, seq, c, way.staged)
+		err = g.onBoard(ctx, c, way.staged)
 	} else {
-		err = g.byMessages(g.bound.to(ctx, g.team), seq, c, way)
+		err = g.byMessages(g.bound.to(ctx, g.team), c, way)
 	}
 	if err != nil {
 		return g.verdict(ctx, err)
@@ -178,7 +176,7 @@ func (g *group) perform(ctx context.Context, seq uint64, call *team.Call, c *Cal
 }
 
 // byMessages runs an algorithm of messages.
-func (g *group) byMessages(ctx context.Context, seq uint64, c *Call, way *way) error {
+func (g *group) byMessages(ctx context.Context, c *Call, way *way) error {
 	g.pace.begin()
 	a := &g.args
 	a.Root, a.Elem, a.Send, a.Recv = c.root, c.size, c.send, c.recv
@@ -188,7 +186,7 @@ func (g *group) byMessages(ctx context.Context, seq uint64, c *Call, way *way) e
 	}
 	l := g.layOut(c)
 	a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets = l.sendCounts, l.sendOffsets, l.recvCounts, l.recvOffsets
-	g.carrier.begin(seq, g.chain, c.size, c.count == team.Varied || c.graph != nil)
+	g.carrier.begin(g.key, c.size, c.count == team.Varied || c.graph != nil)
 	var err error
 	if way.Needs&message.HostMap != 0 {
 		g.carrier.waited = true // on the host's board, perhaps

@@ -132,10 +132,10 @@ func (h *hosting) by(do boardCall) message.Func {
 		b.Root, b.Elem, b.Send, b.Recv, b.Combine, b.ByProgram = a.Root, a.Elem, a.Send, a.Recv, a.Combine, h.call.byProgram
 		b.SendAt, b.RecvAt = g.placeOf(a.Send), g.placeOf(a.Recv)
 		b.SendCounts, b.SendOffsets, b.RecvCounts, b.RecvOffsets = a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets
-		err := do(h.meeting.board, ctx, g.carrier.seq, g.carrier.mark, b)
+		err := do(h.meeting.board, ctx, g.key.Seq, g.key.Chain, b)
 		b.Send, b.Recv, b.Combine = nil, nil, nil // the caller's
 		if err != nil {
-			return g.boardVerdict(ctx, g.carrier.seq, h.meeting, err)
+			return g.boardVerdict(ctx, h.meeting, err)
 		}
 		return nil
 	}

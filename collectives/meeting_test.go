@@ -23,11 +23,11 @@ func TestWhoDiffersOnAHostsBoardIsAskedByTheTeamsNumber(t *testing.T) {
 		seq, member = s, m
 		return differ
 	}}}
-	g.kind = team.AllToAllV
+	g.key, g.kind = team.Key{Seq: 7}, team.AllToAllV
 	at := &meeting{members: []int{1, 2, 4}}
-	require.ErrorIs(t, g.boardVerdict(t.Context(), 7, at, fmt.Errorf("turn: %w", &board.Differs{Member: 2, Seq: 5})), differ)
+	require.ErrorIs(t, g.boardVerdict(t.Context(), at, fmt.Errorf("turn: %w", &board.Differs{Member: 2, Seq: 5})), differ)
 	require.Equal(t, 4, member)
 	require.EqualValues(t, 5, seq)
 	require.Equal(t, &runtime.MismatchError{Rank: 6, Other: 7, Call: "AllToAllV with a block of 8 bytes between the two", OtherDid: "AllToAllV with one of 0"},
-		g.boardVerdict(t.Context(), 7, at, &board.LengthError{Member: 0, Theirs: 0, Mine: 8}))
+		g.boardVerdict(t.Context(), at, &board.LengthError{Member: 0, Theirs: 0, Mine: 8}))
 }

@@ -34,8 +34,8 @@ const (
 // An offer says where a member's memory is that takes its next long message, and what
 // landed of those that it sent itself:
 //
-//	0         8        16       24     32     40       48       56
-//	| address | key hi | key lo | call | mark | length | number | landed |
+//	0         8        16       24    32      40       48       56
+//	| address | key hi | key lo | seq | chain | length | number | landed |
 //
 // The number counts the long messages from one member to the other; landed counts
 // pieces, the other way.
@@ -55,7 +55,7 @@ func (p *carrier) offer(ctx context.Context, c *course, dst []byte) error {
 		return err
 	}
 	at := with.landing.Open(dst)
-	for i, word := range [...]uint64{at.Addr, at.RKey.Hi, at.RKey.Lo, p.seq, p.mark, uint64(len(dst)), c.number} {
+	for i, word := range [...]uint64{at.Addr, at.RKey.Hi, at.RKey.Lo, p.key.Seq, p.key.Chain, uint64(len(dst)), c.number} {
 		binary.NativeEndian.PutUint64(p.place[8*i:], word)
 	}
 	return with.there.WriteWhole(ctx, rowOffer, p.place[:])
@@ -87,8 +87,8 @@ func (p *carrier) offered(ctx context.Context, c *course) (at fabric.Address, er
 		return at, err
 	}
 	word := func(i int) uint64 { return binary.NativeEndian.Uint64(offer[8*i:]) }
-	if word(3) != p.seq || word(4) != p.mark {
-		return at, p.group.team.Differs(ctx, min(word(3), p.seq), c.member)
+	if word(3) != p.key.Seq || word(4) != p.key.Chain {
+		return at, p.group.team.Differs(ctx, min(word(3), p.key.Seq), c.member)
 	}
 	if says := word(5); says != uint64(c.bytes) {
 		return at, p.group.unlike(c.member, int(min(says, math.MaxInt)), c.bytes)

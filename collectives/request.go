@@ -43,7 +43,7 @@ func Start(ctx context.Context, t *runtime.Team, c Call) (*Request, error) {
 func (g *group) start(ctx context.Context, call *team.Call, c *Call, r *Request) error {
 	ctx = wait.Context(ctx)
 	return g.fail(call, g.team.Calls.Start(ctx, call,
-		func(ctx context.Context, seq uint64) error { return g.perform(ctx, seq, call, c) },
+		func(ctx context.Context, key team.Key) error { return g.perform(ctx, key, call, c) },
 		func(err error) { r.end(g.fail(call, err)) }))
 }
 

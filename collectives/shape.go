@@ -165,11 +165,11 @@ func (s *shapes) make(key shapeKey) *shape {
 
 // call is what members compare of calls at a place.
 func (s *shape) call(at place) team.Call {
-	mark := mix(mix(mix(s.hash, uint64(at.kind)), uint64(at.root)), uint64(at.count))
+	hash := mix(mix(mix(s.hash, uint64(at.kind)), uint64(at.root)), uint64(at.count))
 	if at.blocks != 0 {
-		mark = mix(mark, at.blocks)
+		hash = mix(hash, at.blocks)
 	}
-	return team.Call{Kind: at.kind, Root: at.root, Count: at.count, Of: s.of, Mark: mark}
+	return team.Call{Kind: at.kind, Root: at.root, Count: at.count, Of: s.of, Hash: hash}
 }
 
 // blocksHash is a hash of the counts that all members must know.

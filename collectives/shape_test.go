@@ -30,13 +30,13 @@ func TestCallsAreEqualOnlyIfMembersMustMakeThemTogether(t *testing.T) {
 		ReduceScatterVCall(sum, x, blocks(1, 2), x), ReduceScatterVCall(sum, x, blocks(2, 1), x),
 	}
 	boards, messages := &shapes{boards: true}, &shapes{}
-	seen, marks := map[string]bool{}, map[uint64]bool{}
+	seen, hashes := map[string]bool{}, map[uint64]bool{}
 	for i := range unlike {
 		for _, s := range []*shapes{boards, messages} {
 			c := describe(t, s, unlike[i])
 			require.False(t, seen[c.String()], "%s", c)
-			require.False(t, marks[c.Mark], "%s", c)
-			seen[c.String()], marks[c.Mark] = true, true
+			require.False(t, hashes[c.Hash], "%s", c)
+			seen[c.String()], hashes[c.Hash] = true, true
 		}
 	}
 	a, b := GatherVCall(1, x[:2], nil, Blocks{}), GatherVCall(1, x, x, blocks(2, 4))
@@ -51,7 +51,7 @@ func TestMoreCallsThanAreKeptAreDescribedTheSame(t *testing.T) {
 	var under *described
 	for n := range x {
 		want := team.Call{Kind: team.Broadcast, Root: 1, Count: n, Of: "uint8"}
-		want.Mark = mix(mix(mix(hashOf(want.Of), uint64(want.Kind)), 1), uint64(n))
+		want.Hash = mix(mix(mix(hashOf(want.Of), uint64(want.Kind)), 1), uint64(n))
 		for range 3 {
 			require.Equal(t, want, describe(t, s, BroadcastCall(1, x[:n])))
 		}

@@ -214,15 +214,15 @@ func (p *carrier) put(ctx context.Context, c *course, src []byte) (err error) {
 
 // header writes the header of a message, or of a block of it.
 func (p *carrier) header(mem []byte, c *course) {
-	binary.LittleEndian.PutUint64(mem[0:], p.seq)
-	binary.LittleEndian.PutUint64(mem[8:], p.mark)
+	binary.LittleEndian.PutUint64(mem[0:], p.key.Seq)
+	binary.LittleEndian.PutUint64(mem[8:], p.key.Chain)
 	binary.LittleEndian.PutUint64(mem[16:], uint64(c.bytes))
 	binary.LittleEndian.PutUint64(mem[24:], c.turn)
 }
 
 // ofCall tells whether a header is of this call.
 func (p *carrier) ofCall(mem []byte) bool {
-	return len(mem) >= headerSize && binary.LittleEndian.Uint64(mem[0:]) == p.seq && binary.LittleEndian.Uint64(mem[8:]) == p.mark
+	return len(mem) >= headerSize && binary.LittleEndian.Uint64(mem[0:]) == p.key.Seq && binary.LittleEndian.Uint64(mem[8:]) == p.key.Chain
 }
 
 // turnOf returns the turn in a header.
@@ -284,7 +284,7 @@ func (p *carrier) check(ctx context.Context, c *course, mem []byte) (bytes int, 
 	}
 	if !p.ofCall(mem) {
 		seq := binary.LittleEndian.Uint64(mem)
-		return 0, p.group.team.Differs(ctx, min(seq, p.seq), c.member) // what is left of a call before differed there
+		return 0, p.group.team.Differs(ctx, min(seq, p.key.Seq), c.member) // what is left of a call before differed there
 	}
 	return int(min(binary.LittleEndian.Uint64(mem[16:]), math.MaxInt)), nil
 }

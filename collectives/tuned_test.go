@@ -104,13 +104,13 @@ func TestTheGuideNamesTheTable(t *testing.T) {
 func TestMembersWithOtherTablesMakeOtherCalls(t *testing.T) {
 	one, two := newTuning(save(t, measuredWays...), os.Stderr), newTuning(save(t, measuredWays[3]), os.Stderr)
 	c := BroadcastCall(0, make([]int, 1))
-	mark := func(tuned string) team.Call {
+	call := func(tuned string) team.Call {
 		return describe(t, &shapes{tuned: tuned}, c)
 	}
-	require.NotEqual(t, mark(one.mark).Mark, mark(two.mark).Mark)
-	require.NotEqual(t, mark(one.mark).Mark, mark("").Mark)
-	require.Contains(t, mark(one.mark).Of, "tuned by "+one.mark)
-	require.Equal(t, mark(one.mark), mark(one.mark))
+	require.NotEqual(t, call(one.mark).Hash, call(two.mark).Hash)
+	require.NotEqual(t, call(one.mark).Hash, call("").Hash)
+	require.Contains(t, call(one.mark).Of, "tuned by "+one.mark)
+	require.Equal(t, call(one.mark), call(one.mark))
 }
 
 func TestEveryCollectiveHasAName(t *testing.T) {

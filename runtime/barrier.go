@@ -10,10 +10,10 @@ import (
 
 // A barrier lets a team's members pass together.
 type barrier interface {
-	// arrive returns when all members have arrived with the same number and the
+	// arrive returns when all members have arrived with the same key and the
 	// same collective, or with a *MismatchError. It finds calls before that differed,
 	// too, where nobody had to wait for the other.
-	arrive(ctx context.Context, seq uint64, c team.Collective) error
+	arrive(ctx context.Context, key team.Key, c team.Collective) error
 }
 
 // The layout of a team's barrier memory at each member, in bytes. Words that
@@ -75,4 +75,4 @@ func (c *circle) resolve(ctx context.Context, t *Team, i int) (*fabric.Remote, e
 // alone is the barrier of a team of one.
 type alone struct{}
 
-func (alone) arrive(context.Context, uint64, team.Collective) error { return nil }
+func (alone) arrive(context.Context, team.Key, team.Collective) error { return nil }

@@ -17,7 +17,7 @@ import (
 // dissemination, and by more the more ranks share a core.
 //
 //	arrive word:  63      48 47       40 39            16 15          0
-//	              arrived    collective  hash of calls    first to come
+//	              arrived    collective  part of chain    first to come
 //	release word: number of the last call that everyone made
 type central struct {
 	team    *Team
@@ -30,38 +30,38 @@ func packArrival(count uint64, c team.Collective, chain uint64, first int) uint6
 	return count<<48 | uint64(c)<<40 | chain>>40<<16 | uint64(first)&0xffff
 }
 
-func (b *central) arrive(ctx context.Context, seq uint64, c team.Collective) error {
+func (b *central) arrive(ctx context.Context, key team.Key, c team.Collective) error {
 	if b.arrived == nil {
 		if err := b.connect(ctx); err != nil {
 			return err
 		}
 	}
-	last, err := b.count(ctx, seq, c)
+	last, err := b.count(ctx, key, c)
 	if err != nil {
 		return err
 	}
 	if last {
 		b.arrived.Store(0)
-		b.release.Store(seq) // pairs with the waiters' load below
+		b.release.Store(key.Seq) // pairs with the waiters' load below
 		for _, bell := range b.bells {
 			bell.Ring()
 		}
 		return nil
 	}
-	return b.team.inner.Await(ctx, func() bool { return b.release.Load() >= seq })
+	return b.team.inner.Await(ctx, func() bool { return b.release.Load() >= key.Seq })
 }
 
 // count adds this rank and tells whether it came last.
-func (b *central) count(ctx context.Context, seq uint64, c team.Collective) (last bool, err error) {
+func (b *central) count(ctx context.Context, key team.Key, c team.Collective) (last bool, err error) {
 	t := b.team
 	for {
 		old := b.arrived.Load()
 		count := old >> 48
-		word := packArrival(1, c, t.stream.met, t.rank)
+		word := packArrival(1, c, key.Chain, t.rank)
 		if count > 0 {
 			first := int(old & 0xffff)
-			if word = packArrival(count+1, c, t.stream.met, first); word-1<<48 != old {
-				return false, t.mismatch(ctx, seq, c, first, team.Collective(old>>40&0xff))
+			if word = packArrival(count+1, c, key.Chain, first); word-1<<48 != old {
+				return false, t.mismatch(ctx, key, c, first, team.Collective(old>>40&0xff))
 			}
 		}
 		if b.arrived.CompareAndSwap(old, word) {
@@ -72,12 +72,12 @@ func (b *central) count(ctx context.Context, seq uint64, c team.Collective) (las
 
 // mismatch names two calls that met; other is a rank of the team. Where they are
 // alike it was a call before them that differed.
-func (t *Team) mismatch(ctx context.Context, seq uint64, c team.Collective, other int, did team.Collective) error {
+func (t *Team) mismatch(ctx context.Context, key team.Key, c team.Collective, other int, did team.Collective) error {
 	if other < 0 || other >= len(t.members) {
 		other = t.rank // the word in shared memory was overwritten
 	}
 	if did == c && other != t.rank {
-		return t.differs(ctx, seq, other)
+		return t.differs(ctx, key.Seq, other)
 	}
 	return &MismatchError{Team: t.name, Rank: t.members[t.rank], Call: c.String(),
 		Other: t.members[other], OtherDid: did.String()}

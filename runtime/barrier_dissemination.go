@@ -16,7 +16,7 @@ import (
 // a member that is one call ahead does no harm.
 //
 //	flag: 63      24 23           8 7          0
-//	      call number hash of calls collective
+//	      call number part of chain collective
 type dissemination struct {
 	circle
 	team     *Team
@@ -28,7 +28,7 @@ func newDissemination(t *Team, mem []byte, among circle) *dissemination {
 	return &dissemination{circle: among, team: t, mem: mem, partners: make([]*fabric.Remote, bits.Len(uint(len(among.members)-1)))}
 }
 
-func (b *dissemination) arrive(ctx context.Context, seq uint64, c team.Collective) error {
+func (b *dissemination) arrive(ctx context.Context, key team.Key, c team.Collective) error {
 	n, there := len(b.members), false
 	for round := range b.partners {
 		partner, err := b.partner(ctx, round)
@@ -36,15 +36,15 @@ func (b *dissemination) arrive(ctx context.Context, seq uint64, c team.Collectiv
 			return err
 		}
 		offset := roundsOffset + round*lineSize
-		if err := partner.PostFlag(ctx, fabric.Flag{Offset: offset, Value: seq<<24 | mark(b.team, c)}); err != nil {
+		if err := partner.PostFlag(ctx, fabric.Flag{Offset: offset, Value: flagOf(key, c)}); err != nil {
 			return err
 		}
 		flag := atomics.Word64(b.mem[offset:])
-		there = flag.Load()>>24 >= seq
-		if err := b.team.inner.Await(ctx, func() bool { return flag.Load()>>24 >= seq }); err != nil {
+		there = flag.Load()>>24 >= key.Seq
+		if err := b.team.inner.Await(ctx, func() bool { return flag.Load()>>24 >= key.Seq }); err != nil {
 			return err
 		}
-		if err := compare(ctx, b.team, flag, seq, c, b.members[((b.me-1<<round)%n+n)%n]); err != nil {
+		if err := compare(ctx, b.team, flag, key, c, b.members[((b.me-1<<round)%n+n)%n]); err != nil {
 			return err
 		}
 	}

@@ -39,16 +39,16 @@ func newLed(t *Team, mem []byte, groups [][]int) *led {
 	return b
 }
 
-func (b *led) arrive(ctx context.Context, seq uint64, c team.Collective) error {
-	if err := b.within.up(ctx, seq, c); err != nil {
+func (b *led) arrive(ctx context.Context, key team.Key, c team.Collective) error {
+	if err := b.within.up(ctx, key, c); err != nil {
 		return err
 	}
 	if b.among != nil {
-		if err := b.among.arrive(ctx, seq, c); err != nil {
+		if err := b.among.arrive(ctx, key, c); err != nil {
 			return err
 		}
 	}
-	return b.within.down(ctx, seq, c)
+	return b.within.down(ctx, key, c)
 }
 
 // groupsOf returns the members of each host, in the order of their first ones.

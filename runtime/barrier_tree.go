@@ -27,20 +27,20 @@ type tree struct {
 // treeArity is how many members a member has below it at most. Each has a word.
 const treeArity = 8
 
-func (b *tree) arrive(ctx context.Context, seq uint64, c team.Collective) error {
-	if err := b.up(ctx, seq, c); err != nil {
+func (b *tree) arrive(ctx context.Context, key team.Key, c team.Collective) error {
+	if err := b.up(ctx, key, c); err != nil {
 		return err
 	}
-	return b.down(ctx, seq, c)
+	return b.down(ctx, key, c)
 }
 
 // up returns when all below have arrived, and has told the member above.
-func (b *tree) up(ctx context.Context, seq uint64, c team.Collective) error {
+func (b *tree) up(ctx context.Context, key team.Key, c team.Collective) error {
 	if err := b.connect(ctx); err != nil {
 		return err
 	}
 	for i := range b.below {
-		if err := b.await(ctx, belowOffset+i*lineSize, seq, c, b.me*treeArity+1+i); err != nil {
+		if err := b.await(ctx, belowOffset+i*lineSize, key, c, b.me*treeArity+1+i); err != nil {
 			return err
 		}
 	}
@@ -48,18 +48,18 @@ func (b *tree) up(ctx context.Context, seq uint64, c team.Collective) error {
 		return nil
 	}
 	slot := (b.me - 1) % treeArity
-	return b.above.PostFlag(ctx, fabric.Flag{Offset: belowOffset + slot*lineSize, Value: seq<<24 | mark(b.team, c)})
+	return b.above.PostFlag(ctx, fabric.Flag{Offset: belowOffset + slot*lineSize, Value: flagOf(key, c)})
 }
 
 // down waits for the word of the member above, if there is one, and passes it on.
-func (b *tree) down(ctx context.Context, seq uint64, c team.Collective) error {
+func (b *tree) down(ctx context.Context, key team.Key, c team.Collective) error {
 	if b.above != nil {
-		if err := b.await(ctx, releaseOffset, seq, c, (b.me-1)/treeArity); err != nil {
+		if err := b.await(ctx, releaseOffset, key, c, (b.me-1)/treeArity); err != nil {
 			return err
 		}
 	}
 	for _, r := range b.below {
-		if err := r.PostFlag(ctx, fabric.Flag{Offset: releaseOffset, Value: seq<<24 | mark(b.team, c)}); err != nil {
+		if err := r.PostFlag(ctx, fabric.Flag{Offset: releaseOffset, Value: flagOf(key, c)}); err != nil {
 			return err
 		}
 	}
@@ -70,12 +70,12 @@ func (b *tree) down(ctx context.Context, seq uint64, c team.Collective) error {
 }
 
 // await waits for the flag of another member, and compares its call with this one.
-func (b *tree) await(ctx context.Context, offset int, seq uint64, c team.Collective, from int) error {
+func (b *tree) await(ctx context.Context, offset int, key team.Key, c team.Collective, from int) error {
 	flag := atomics.Word64(b.mem[offset:])
-	if err := b.team.inner.Await(ctx, func() bool { return flag.Load()>>24 >= seq }); err != nil {
+	if err := b.team.inner.Await(ctx, func() bool { return flag.Load()>>24 >= key.Seq }); err != nil {
 		return err
 	}
-	return compare(ctx, b.team, flag, seq, c, b.members[from])
+	return compare(ctx, b.team, flag, key, c, b.members[from])
 }
 
 // connect finds the memory of the members above and below.
@@ -95,14 +95,16 @@ func (b *tree) connect(ctx context.Context) (err error) {
 	return nil
 }
 
-// mark is what members compare of a call and those before.
-func mark(t *Team, c team.Collective) uint64 { return t.stream.met>>48<<8 | uint64(c) }
+// flagOf returns the flag of a call: its number, part of its chain, and its collective.
+func flagOf(key team.Key, c team.Collective) uint64 {
+	return key.Seq<<24 | key.Chain>>48<<8 | uint64(c)
+}
 
 // compare looks at the collective of a member whose flag came.
-func compare(ctx context.Context, t *Team, flag *atomic.Uint64, seq uint64, c team.Collective, member int) error {
+func compare(ctx context.Context, t *Team, flag *atomic.Uint64, key team.Key, c team.Collective, member int) error {
 	v := flag.Load()
-	if v>>24 != seq || v&0xffffff == mark(t, c) {
+	if v>>24 != key.Seq || v == flagOf(key, c) {
 		return nil
 	}
-	return t.mismatch(ctx, seq, c, member, team.Collective(v&0xff))
+	return t.mismatch(ctx, key, c, member, team.Collective(v&0xff))
 }

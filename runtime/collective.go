@@ -11,20 +11,20 @@ import (
 
 // collective makes one collective call: a barrier, where calls that differ meet
 // and find out, and then what the call does beyond it. then gets a context that
-// ends with the team, and the number of the call.
-func (t *Team) collective(ctx context.Context, c team.Collective, then func(ctx context.Context, seq uint64) error) error {
+// ends with the team, and the key of the call.
+func (t *Team) collective(ctx context.Context, c team.Collective, then func(ctx context.Context, key team.Key) error) error {
 	if t == nil {
 		return fmt.Errorf("%s: %w: it gave Split a negative color", c, ErrTeam)
 	}
-	call := &t.stream.plain[c]
-	seq, err := t.stream.Begin(ctx, call, true)
+	call := &t.stream.own[c]
+	key, err := t.stream.Begin(ctx, call)
 	if err != nil {
 		return err
 	}
-	if err = t.barrier.arrive(ctx, seq, c); err == nil && then != nil {
-		err = t.within(ctx, func(ctx context.Context) error { return then(ctx, seq) })
+	if err = t.barrier.arrive(ctx, key, c); err == nil && then != nil {
+		err = t.within(ctx, func(ctx context.Context) error { return then(ctx, key) })
 	}
-	return t.stream.End(seq, call, err)
+	return t.stream.End(key, call, err)
 }
 
 // within has f end with the team.
@@ -41,16 +41,16 @@ func (t *Team) sync(ctx context.Context, c team.Collective) error { return t.col
 
 // swap hands everyone's bytes to everyone.
 func (t *Team) swap(ctx context.Context, c team.Collective, mine []byte) (all [][]byte, err error) {
-	err = t.collective(ctx, c, func(ctx context.Context, seq uint64) error {
-		all, err = t.exchange(ctx, seq, mine)
+	err = t.collective(ctx, c, func(ctx context.Context, key team.Key) error {
+		all, err = t.exchange(ctx, key, mine)
 		return err
 	})
 	return all, err
 }
 
 // exchange is the part of a collective call that goes through the launcher.
-func (t *Team) exchange(ctx context.Context, seq uint64, mine []byte) ([][]byte, error) {
-	all, err := t.job.client.Exchange(ctx, t.name+"/"+strconv.FormatUint(seq, 10), t.members, mine)
+func (t *Team) exchange(ctx context.Context, key team.Key, mine []byte) ([][]byte, error) {
+	all, err := t.job.client.Exchange(ctx, t.name+"/"+strconv.FormatUint(key.Seq, 10), t.members, mine)
 	if err != nil {
 		return nil, explain(err)
 	}

@@ -51,9 +51,9 @@ func (t *Team) Free(ctx context.Context) error {
 	return err
 }
 
-// part is what members do that have met, in the call of a number.
-func (t *Team) part(ctx context.Context, seq uint64) error {
-	return t.partBy(ctx, func(card []byte) ([][]byte, error) { return t.exchange(ctx, seq, card) })
+// part is what members do that have met, in the call of a key.
+func (t *Team) part(ctx context.Context, key team.Key) error {
+	return t.partBy(ctx, func(card []byte) ([][]byte, error) { return t.exchange(ctx, key, card) })
 }
 
 // partBy is part with an exchange among all members. That is none of the team's own,

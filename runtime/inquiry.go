@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"github.com/gopgas/gopgas/internal/team"
@@ -19,8 +18,6 @@ import (
 //	call 7 is AllReduce of 4 float64, Sum  ->  call 7 is Barrier: break the team
 //	     6 is Barrier ...                  ->  has not made call 7 yet: 6, ...
 //	                                       ->  closes the job, makes no call 7: break the team
-//
-// Calls that are quick pay for it with one look at a flag.
 const (
 	inquireAfter = 100 * time.Millisecond
 	// inquireBackoff doublings later a waiting rank asks no less often.
@@ -57,18 +54,16 @@ func (s *stream) recount(seq uint64) (calls []team.Call) {
 // An inquiry looks now and then whether a call takes long.
 type inquiry struct {
 	timer *time.Timer
-	armed atomic.Bool
+	armed bool
 	last  uint64 // what it saw: the latest call,
 	under uint64 // the one under way,
 	round int    // and how often it asked about that
 }
 
-// attend has the inquiry look, if it does not. Called with the stream's mutex held.
+// attend has the inquiry look. Called with the stream's mutex held.
 func (t *Team) attend() {
 	q := &t.stream.inquiry
-	if q.armed.Swap(true) {
-		return
-	}
+	q.armed = true
 	if len(t.members) == 1 {
 		return // nobody to ask, ever
 	}
@@ -93,16 +88,14 @@ func (s *stream) unattended() {
 func (t *Team) inquire() {
 	s := &t.stream
 	s.mu.Lock()
-	s.hold()
 	q := &s.inquiry
 	under := s.ended.Load() + 1
-	if under > s.last {
+	if under > s.last.Seq {
 		under = 0
 	}
-	if t.whole.Err() != nil || under == 0 && q.last == s.last {
-		q.armed.Store(false)
+	if t.whole.Err() != nil || under == 0 && q.last == s.last.Seq {
+		q.armed = false
 		q.round = 0
-		s.release()
 		s.mu.Unlock()
 		return
 	}
@@ -112,11 +105,10 @@ func (t *Team) inquire() {
 	} else {
 		q.round = 0
 	}
-	q.last, q.under = s.last, under
+	q.last, q.under = s.last.Seq, under
 	round := q.round
 	calls := s.recount(under)
 	q.timer.Reset(inquireAfter << min(round, inquireBackoff))
-	s.release()
 	s.mu.Unlock()
 	if ask {
 		t.askSome(round-1, under, calls)
@@ -170,13 +162,11 @@ func (s *stream) close() {
 func (s *stream) compare(m askMessage) (mine, theirs team.Call, differ bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hold()
-	defer s.release()
 	for i, c := range m.Calls {
 		seq := m.Seq - uint64(i)
 		own, known := s.remember(seq)
-		if s.closing && seq > s.last {
-			own, known = s.plain[team.Close], true
+		if s.closing && seq > s.last.Seq {
+			own, known = s.own[team.Close], true
 		}
 		if known && own != c {
 			mine, theirs, differ = own, c, true
@@ -194,10 +184,8 @@ var errNoDifference = errors.New("what a member sent belongs to another collecti
 func (t *Team) differs(ctx context.Context, seq uint64, member int) error {
 	s := &t.stream
 	s.mu.Lock()
-	s.hold()
 	c, _ := s.remember(seq)
 	calls := s.recount(seq)
-	s.release()
 	s.mu.Unlock()
 	t.ask(member, seq, calls)
 	ctx, cancel := context.WithTimeoutCause(ctx, differsFor, errNoDifference)

@@ -27,9 +27,9 @@ func TestWaitingForAMemberThatDoesSomethingElseEnds(t *testing.T) {
 		if r.Me == r.N-1 {
 			c = team.Call{Kind: team.Broadcast, Root: 0, Count: 8, Of: "int"}
 		}
-		seq, err := f.Calls.Begin(ctx, &c, true)
+		key, err := f.Calls.Begin(ctx, &c)
 		r.NoError(err)
-		err = f.Calls.End(seq, &c, f.Await(ctx, func() bool { return false }))
+		err = f.Calls.End(key, &c, f.Await(ctx, func() bool { return false }))
 		isMismatch(r, err, "Broadcast of 8 int, root 1", "Broadcast of 8 int, root 0")
 		isMismatch(r, r.World.Barrier(ctx), "Broadcast of 8 int, root 1", "Broadcast of 8 int, root 0")
 	})
@@ -40,10 +40,10 @@ func TestABarrierAndAnotherCallFindOut(t *testing.T) {
 		f := streamOf(r)
 		var err error
 		if r.Me == 0 {
-			var seq uint64
-			seq, err = f.Calls.Begin(ctx, &allReduce, true)
+			var key team.Key
+			key, err = f.Calls.Begin(ctx, &allReduce)
 			r.NoError(err)
-			err = f.Calls.End(seq, &allReduce, f.Await(ctx, func() bool { return false }))
+			err = f.Calls.End(key, &allReduce, f.Await(ctx, func() bool { return false }))
 		} else {
 			err = r.World.Barrier(ctx)
 		}
@@ -59,9 +59,9 @@ func TestAMemberThatHasPassedAnsweredForWhatItDid(t *testing.T) {
 			return
 		}
 		for range 10 { // which wait for nobody
-			seq, err := f.Calls.Begin(ctx, &allReduce, true)
+			key, err := f.Calls.Begin(ctx, &allReduce)
 			r.NoError(err)
-			r.NoError(f.Calls.End(seq, &allReduce, nil))
+			r.NoError(f.Calls.End(key, &allReduce, nil))
 		}
 		<-f.Whole.Done() // no call of this rank is under way
 		isMismatch(r, context.Cause(f.Whole), "AllReduce of 4 float64, Sum", "Barrier")
@@ -82,9 +82,9 @@ func TestWhatBelongsToAnotherCallNamesBoth(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		f := streamOf(r)
 		c := team.Call{Kind: team.Reduce, Root: r.Me, Count: 1, Of: "int8, Max"}
-		seq, err := f.Calls.Begin(ctx, &c, true) // fails where others have found out before
+		key, err := f.Calls.Begin(ctx, &c) // fails where others have found out before
 		if err == nil {
-			err = f.Calls.End(seq, &c, f.Differs(ctx, seq, r.Right()))
+			err = f.Calls.End(key, &c, f.Differs(ctx, key.Seq, r.Right()))
 		}
 		r.ErrorIs(err, runtime.ErrMismatch)
 		var m *runtime.MismatchError

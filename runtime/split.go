@@ -19,8 +19,8 @@ func (t *Team) Split(ctx context.Context, color, key int) (*Team, error) {
 	mine := binary.LittleEndian.AppendUint64(nil, uint64(color))
 	mine = binary.LittleEndian.AppendUint64(mine, uint64(key))
 	var made *Team
-	err := t.collective(ctx, team.Split, func(ctx context.Context, seq uint64) error {
-		all, err := t.exchange(ctx, seq, mine)
+	err := t.collective(ctx, team.Split, func(ctx context.Context, key team.Key) error {
+		all, err := t.exchange(ctx, key, mine)
 		if err != nil || color < 0 {
 			return err
 		}
@@ -29,7 +29,7 @@ func (t *Team) Split(ctx context.Context, color, key int) (*Team, error) {
 			return err
 		}
 		// The call's number makes the name unique; all members are at the same.
-		made, err = t.job.newTeam(ctx, t, fmt.Sprintf("%s.%d.%d", t.name, seq, color), members)
+		made, err = t.job.newTeam(ctx, t, fmt.Sprintf("%s.%d.%d", t.name, key.Seq, color), members)
 		return err
 	})
 	return made, err

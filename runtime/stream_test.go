@@ -33,7 +33,7 @@ func (p *pending) wait(ctx context.Context) error {
 }
 
 // start starts a call of f's. When that fails, wait tells.
-func start(ctx context.Context, f *team.Team, run func(context.Context, uint64) error) *pending {
+func start(ctx context.Context, f *team.Team, run func(context.Context, team.Key) error) *pending {
 	p := &pending{make(chan error, 1)}
 	if err := f.Calls.Start(ctx, &allReduce, run, func(err error) { p.done <- err }); err != nil {
 		p.done <- err
@@ -42,8 +42,8 @@ func start(ctx context.Context, f *team.Team, run func(context.Context, uint64) 
 }
 
 // forever is what a call does that waits for a member which never comes.
-func forever(f *team.Team) func(context.Context, uint64) error {
-	return func(ctx context.Context, _ uint64) error { return f.Await(ctx, func() bool { return false }) }
+func forever(f *team.Team) func(context.Context, team.Key) error {
+	return func(ctx context.Context, _ team.Key) error { return f.Await(ctx, func() bool { return false }) }
 }
 
 func TestCallsRunInTheOrderOfTheirStart(t *testing.T) {
@@ -53,17 +53,17 @@ func TestCallsRunInTheOrderOfTheirStart(t *testing.T) {
 		for range 20 {
 			var calls []*pending
 			for range 3 {
-				calls = append(calls, start(ctx, streamOf(r), func(_ context.Context, seq uint64) error {
-					order = append(order, seq)
+				calls = append(calls, start(ctx, streamOf(r), func(_ context.Context, key team.Key) error {
+					order = append(order, key.Seq)
 					return nil
 				}))
 			}
 			r.NoError(r.World.Barrier(ctx), "it comes behind what was started")
 			r.Zero(len(order) % 3)
-			seq, err := streamOf(r).Calls.Begin(ctx, &allReduce, true)
+			key, err := streamOf(r).Calls.Begin(ctx, &allReduce)
 			r.NoError(err)
-			order = append(order[:0], seq)
-			r.NoError(streamOf(r).Calls.End(seq, &allReduce, nil))
+			order = append(order[:0], key.Seq)
+			r.NoError(streamOf(r).Calls.End(key, &allReduce, nil))
 			for _, c := range calls {
 				r.NoError(c.wait(ctx))
 			}
@@ -78,7 +78,7 @@ func TestCallsRunInTheOrderOfTheirStart(t *testing.T) {
 func TestAStartedCallRunsWhileTheProgramComputes(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		var ran atomic.Bool
-		c := start(ctx, streamOf(r), func(context.Context, uint64) error { ran.Store(true); return nil })
+		c := start(ctx, streamOf(r), func(context.Context, team.Key) error { ran.Store(true); return nil })
 		r.NoError(c.wait(ctx), "nobody made another call")
 		r.True(ran.Load())
 		r.NoError(r.World.Barrier(ctx))
@@ -89,7 +89,7 @@ func TestABlockingCallBehindAStartedOneWaitsForIt(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		release := make(chan struct{})
 		var ended atomic.Bool
-		c := start(ctx, streamOf(r), func(context.Context, uint64) error {
+		c := start(ctx, streamOf(r), func(context.Context, team.Key) error {
 			<-release
 			ended.Store(true)
 			return nil
@@ -111,7 +111,7 @@ func TestABlockingCallBehindAStartedOneWaitsForIt(t *testing.T) {
 func TestTheEndOfAStartedCallIsToldAheadOfThoseBehindIt(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		var told atomic.Bool
-		r.NoError(streamOf(r).Calls.Start(ctx, &allReduce, func(context.Context, uint64) error { return nil }, func(error) {
+		r.NoError(streamOf(r).Calls.Start(ctx, &allReduce, func(context.Context, team.Key) error { return nil }, func(error) {
 			time.Sleep(5 * time.Millisecond) // those behind could come first
 			told.Store(true)
 		}))
@@ -126,13 +126,13 @@ func TestAStartedCallThatFailsBreaksTheTeamAndThoseBehindIt(t *testing.T) {
 		r.NoError(err)
 		f := team.Of(half)
 		wrong := errors.New("the input is wrong")
-		first := start(ctx, f, func(ctx context.Context, seq uint64) error {
+		first := start(ctx, f, func(ctx context.Context, key team.Key) error {
 			if r.Me == 0 {
 				return wrong
 			}
-			return forever(f)(ctx, seq)
+			return forever(f)(ctx, key)
 		})
-		second := start(ctx, f, func(context.Context, uint64) error { return nil })
+		second := start(ctx, f, func(context.Context, team.Key) error { return nil })
 		if err := first.wait(ctx); r.Me == 0 {
 			r.ErrorIs(err, wrong)
 		} else {

@@ -67,7 +67,7 @@ type Call struct {
 	Root  int    // by team rank, where there is one
 	Count int    // elements, or Varied
 	Of    string // type, operator and options, where there are any
-	Mark  uint64 // a hash of the above, for messages to carry
+	Hash  uint64 // of the above
 }
 
 func (c Call) String() string {
@@ -81,7 +81,7 @@ func (c Call) String() string {
 		s += fmt.Sprintf(" of %d %s", c.Count, c.Of)
 	}
 	if c.Kind == AllGatherV || c.Kind == ReduceScatterV { // whose counts may differ though their sum does not
-		s += fmt.Sprintf(", blocks #%04x", c.Mark&0xffff)
+		s += fmt.Sprintf(", blocks #%04x", c.Hash&0xffff)
 	}
 	if c.Kind.rooted() {
 		s += fmt.Sprintf(", root %d", c.Root)

@@ -59,22 +59,6 @@ type Keeper interface {
 	Release(cards [][]byte) error
 }
 
-// A Stream is the order of a team's collective calls at this rank. A call's
-// description stays as it is until the call has ended; nobody looks at it later.
-type Stream interface {
-	// Begin takes a number for a blocking collective call, and returns it when all
-	// calls before have ended. The next one by a description that lasts, which never
-	// changes, is quicker.
-	Begin(ctx context.Context, c *Call, lasts bool) (seq uint64, err error)
-	// End ends a call that began: with an error it breaks the team. It returns what
-	// the caller shall return.
-	End(seq uint64, c *Call, err error) error
-	// Start takes a number for a collective call that runs on a goroutine of the
-	// team's, behind all before. Without an error from Start itself, done gets what
-	// became of it, whatever that is, ahead of the calls behind it.
-	Start(ctx context.Context, c *Call, run func(ctx context.Context, seq uint64) error, done func(error)) error
-}
-
 // Await returns nil once ready is true, or earlier what became of the team or
 // the cause of ctx's end.
 func (t *Team) Await(ctx context.Context, ready func() bool) error {

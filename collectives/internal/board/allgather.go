@@ -4,8 +4,8 @@ import "context"
 
 // AllGather gives every member everyone's block. Their lengths may differ and
 // are known to all.
-func (b *Board) AllGather(ctx context.Context, seq, signature uint64, a *Args) error {
-	if err := b.begin(seq, signature, a); err != nil {
+func (b *Board) AllGather(ctx context.Context, seq, chain uint64, a *Args) error {
+	if err := b.begin(seq, chain, a); err != nil {
 		return err
 	}
 	return b.end(b.allGather(ctx, a))

@@ -3,8 +3,8 @@ package board
 import "context"
 
 // AllReduce gives every member the combination of all vectors.
-func (b *Board) AllReduce(ctx context.Context, seq, signature uint64, a *Args) error {
-	if err := b.begin(seq, signature, a); err != nil {
+func (b *Board) AllReduce(ctx context.Context, seq, chain uint64, a *Args) error {
+	if err := b.begin(seq, chain, a); err != nil {
 		return err
 	}
 	return b.end(b.allReduce(ctx, a))

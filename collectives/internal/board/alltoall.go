@@ -3,8 +3,8 @@ package board
 import "context"
 
 // AllToAll gives every member a block of each; all are as long.
-func (b *Board) AllToAll(ctx context.Context, seq, signature uint64, a *Args) error {
-	if err := b.begin(seq, signature, a); err != nil {
+func (b *Board) AllToAll(ctx context.Context, seq, chain uint64, a *Args) error {
+	if err := b.begin(seq, chain, a); err != nil {
 		return err
 	}
 	return b.end(b.allToAll(ctx, a))
@@ -92,8 +92,8 @@ func (b *Board) pullListed(ctx context.Context, to *table, k uint64) error {
 
 // AllToAllV is AllToAll of blocks whose lengths are known to the two members
 // they pass between. All meet first to learn the longest.
-func (b *Board) AllToAllV(ctx context.Context, seq, signature uint64, a *Args) error {
-	if err := b.begin(seq, signature, a); err != nil {
+func (b *Board) AllToAllV(ctx context.Context, seq, chain uint64, a *Args) error {
+	if err := b.begin(seq, chain, a); err != nil {
 		return err
 	}
 	return b.end(b.allToAllV(ctx, a))

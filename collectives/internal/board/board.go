@@ -60,15 +60,15 @@ type Board struct {
 	arrived *word
 	release *line
 
-	seq, signature uint64      // of this call
-	turn           uint64      // the latest that was begun
-	left           uint64      // the latest that this member has left
-	known          uint64      // all others have left it
-	told           uint64      // all others know that this member has left it
-	bayed          uint64      // the latest in which bays were used
-	cached         bool        // what all members write in this call stays in caches
-	held           [bays]hold  // when a bay of this member's is free
-	pocketed       [lines]hold // when a pocket is
+	seq, chain uint64      // of this call
+	turn       uint64      // the latest that was begun
+	left       uint64      // the latest that this member has left
+	known      uint64      // all others have left it
+	told       uint64      // all others know that this member has left it
+	bayed      uint64      // the latest in which bays were used
+	cached     bool        // what all members write in this call stays in caches
+	held       [bays]hold  // when a bay of this member's is free
+	pocketed   [lines]hold // when a pocket is
 
 	word  *atomic.Uint64 // what this member waits for to be want
 	want  uint64
@@ -122,8 +122,8 @@ func deadBy(f func(member int) bool) func(member int) bool {
 func (b *Board) Fits(elem int) bool { return elem <= b.bay/b.n }
 
 // begin opens a call.
-func (b *Board) begin(seq, signature uint64, a *Args) error {
-	b.seq, b.signature, b.cached = seq, signature, bulk.Cached(b.n, len(a.Recv))
+func (b *Board) begin(seq, chain uint64, a *Args) error {
+	b.seq, b.chain, b.cached = seq, chain, bulk.Cached(b.n, len(a.Recv))
 	return b.failure
 }
 

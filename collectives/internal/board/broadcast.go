@@ -4,8 +4,8 @@ import "context"
 
 // Broadcast gives every member the root's data. The root does not wait for the
 // others, unless they read it where it lies.
-func (b *Board) Broadcast(ctx context.Context, seq, signature uint64, a *Args) error {
-	if err := b.begin(seq, signature, a); err != nil {
+func (b *Board) Broadcast(ctx context.Context, seq, chain uint64, a *Args) error {
+	if err := b.begin(seq, chain, a); err != nil {
 		return err
 	}
 	return b.end(b.broadcast(ctx, a))

@@ -7,14 +7,14 @@
 //
 //	member 0's board                            member 1's board
 //	left    the turn it has left                left
-//	lines   | turn | seq | signature | 40 B |   lines
+//	lines   | turn | seq | chain | 40 B |   lines
 //	        | ...              32 of them   |
 //	pockets | 32 of 1 KiB                   |   pockets
 //	bays    | 4 of 64 KiB or more           |   bays
 //	arrived, release (member 0's only)
 //
 // Turn k uses line k mod 32, for what does not fit there pocket k mod 32, and for what
-// does not fit there either bay k mod 4. A turn's number, the call's signature and up to 40 bytes of data travel in
+// does not fit there either bay k mod 4. A turn's number, the call's chain and up to 40 bytes of data travel in
 // one cache line. The number is stored last and looked at first, so all of the
 // line is there when the number is.
 //

@@ -22,19 +22,19 @@ import (
 // room has the other end's next line before it.
 type Edges struct {
 	*Queues
-	outs      []outgoing
-	ins       []incoming
-	loops     []loop
-	out, in   int // edges
-	ready     func() bool
-	err       error // that ended ready
-	busy      int   // queues' ends that have something left to do
-	seq       uint64
-	signature uint64
-	cached    bool // what all members write in this call stays in caches
-	whole     bool // all edges out carry all of what is sent
-	src, dst  table
-	srcAt     Place
+	outs     []outgoing
+	ins      []incoming
+	loops    []loop
+	out, in  int // edges
+	ready    func() bool
+	err      error // that ended ready
+	busy     int   // queues' ends that have something left to do
+	seq      uint64
+	chain    uint64
+	cached   bool // what all members write in this call stays in caches
+	whole    bool // all edges out carry all of what is sent
+	src, dst table
+	srcAt    Place
 }
 
 // The edges of a queue, in order, by their places among a member's blocks, and how

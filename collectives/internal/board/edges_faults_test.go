@@ -153,7 +153,7 @@ func TestHostileQueuesAreRefusedOrPassed(t *testing.T) {
 			for i := range q.lines {
 				l := &q.lines[i]
 				l.turn.Store(uint64(i))
-				l.seq, l.signature = 0, x.signature()
+				l.seq, l.chain = 0, x.chain()
 				put64(l.data[:], uint64(x.size))
 				if random.IntN(2) == 0 { // a place that is believable but for one word
 					put64(l.data[8:], arenaRegion)

@@ -205,12 +205,12 @@ func (x *exchange) make(ctx context.Context, r *rig, e *Edges, seq uint64) error
 
 func (x *exchange) do(ctx context.Context, e *Edges, seq uint64, a *Args) error {
 	if x.gather {
-		return e.AllGather(ctx, seq, x.signature(), a)
+		return e.AllGather(ctx, seq, x.chain(), a)
 	}
-	return e.AllToAll(ctx, seq, x.signature(), a)
+	return e.AllToAll(ctx, seq, x.chain(), a)
 }
 
-func (x *exchange) signature() uint64 { return uint64(x.size)<<1 | 1 }
+func (x *exchange) chain() uint64 { return uint64(x.size)<<1 | 1 }
 
 // along makes calls one after the other at all members at once.
 func (r *edgeRig) along(t require.TestingT, calls []exchange) {

@@ -9,11 +9,11 @@ import (
 type Differs struct {
 	Member int    // of the team
 	Seq    uint64 // the number of its call
-	Theirs uint64 // the signature of its call
+	Theirs uint64 // the chain of its call
 }
 
 func (d *Differs) Error() string {
-	return fmt.Sprintf("member %d makes another collective call (number %d, signature %#x); all members make the same ones in the same order",
+	return fmt.Sprintf("member %d makes another collective call (number %d, chain %#x); all members make the same ones in the same order",
 		d.Member, d.Seq, d.Theirs)
 }
 

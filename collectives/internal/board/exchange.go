@@ -9,24 +9,24 @@ import (
 
 // AllGather sends a.Send along every edge out, and fills a block of a.Recv from
 // every edge in. Lengths may differ; both ends of an edge know its.
-func (e *Edges) AllGather(ctx context.Context, seq, signature uint64, a *Args) error {
+func (e *Edges) AllGather(ctx context.Context, seq, chain uint64, a *Args) error {
 	e.whole, e.src = true, table{}
 	e.src.buf = a.Send
-	return e.exchange(ctx, seq, signature, a)
+	return e.exchange(ctx, seq, chain, a)
 }
 
 // AllToAll sends a block of a.Send along every edge out, and fills a block of
 // a.Recv from every edge in. Lengths may differ; both ends of an edge know its.
-func (e *Edges) AllToAll(ctx context.Context, seq, signature uint64, a *Args) error {
+func (e *Edges) AllToAll(ctx context.Context, seq, chain uint64, a *Args) error {
 	e.whole, e.src = false, a.sendTable(len(a.Send)/max(e.out, 1))
-	return e.exchange(ctx, seq, signature, a)
+	return e.exchange(ctx, seq, chain, a)
 }
 
-func (e *Edges) exchange(ctx context.Context, seq, signature uint64, a *Args) error {
+func (e *Edges) exchange(ctx context.Context, seq, chain uint64, a *Args) error {
 	if e.failure != nil {
 		return e.failure
 	}
-	e.seq, e.signature, e.cached = seq, signature, bulk.Cached(e.n, len(a.Recv))
+	e.seq, e.chain, e.cached = seq, chain, bulk.Cached(e.n, len(a.Recv))
 	e.dst, e.srcAt = a.recvTable(len(a.Recv)/max(e.in, 1)), a.SendAt
 	err := e.move(ctx)
 	e.src.buf, e.dst.buf = nil, nil // the caller's

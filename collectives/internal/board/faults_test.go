@@ -38,10 +38,10 @@ func (r *rig) broken(t testing.TB, f func(ctx context.Context, b *Board) error) 
 	return errs
 }
 
-// TestAMemberInAnotherCallIsNamed: one member's call has another signature or
+// TestAMemberInAnotherCallIsNamed: one member's call has another chain or
 // another number; who sees it first names a member that differs, and its call.
 func TestAMemberInAnotherCallIsNamed(t *testing.T) {
-	const signature, other, odd = 11, 12, 1
+	const chain, other, odd = 11, 12, 1
 	for _, n := range []int{2, 3, 5} {
 		for k := range kinds {
 			for _, elems := range []int{1, 20, 100} {
@@ -49,13 +49,13 @@ func TestAMemberInAnotherCallIsNamed(t *testing.T) {
 					r := newRig(t, n, tiny)
 					errs := r.broken(t, func(ctx context.Context, b *Board) error {
 						c := call{kind: k, root: root, elems: elems, op: operators[0]}
-						s := uint64(signature)
+						s := uint64(chain)
 						if b.rank == odd {
 							s = other
 						}
 						return c.makeWith(ctx, b, 3, s, c.args(r, b.rank))
 					})
-					named(t, errs, odd, signature, other, fmt.Sprintf("%s of %d, %d elements, root %d", kindNames[k], n, elems, root))
+					named(t, errs, odd, chain, other, fmt.Sprintf("%s of %d, %d elements, root %d", kindNames[k], n, elems, root))
 				}
 			}
 		}
@@ -64,7 +64,7 @@ func TestAMemberInAnotherCallIsNamed(t *testing.T) {
 
 // named requires that somebody names a member that differs from it, and that
 // everyone else's error is the team's.
-func named(t *testing.T, errs []error, odd int, signature, other uint64, what string) {
+func named(t *testing.T, errs []error, odd int, chain, other uint64, what string) {
 	t.Helper()
 	found := 0
 	for m, err := range errs {
@@ -77,7 +77,7 @@ func named(t *testing.T, errs []error, odd int, signature, other uint64, what st
 		require.Equal(t, uint64(3), differs.Seq, what)
 		if m == odd {
 			require.NotEqual(t, odd, differs.Member, what)
-			require.Equal(t, signature, differs.Theirs, what)
+			require.Equal(t, chain, differs.Theirs, what)
 		} else {
 			require.Equal(t, odd, differs.Member, what)
 			require.Equal(t, other, differs.Theirs, what)
@@ -218,7 +218,7 @@ func (r *rig) forge(m int, c call, seed uint64) {
 	for i := range p.lines {
 		l := &p.lines[i]
 		l.turn.Store(uint64(i))
-		l.seq, l.signature = 0, c.signature()
+		l.seq, l.chain = 0, c.chain()
 		if seed>>i&1 == 1 { // a place that is believable but for one word
 			put64(l.data[:], arenaRegion)
 		}

@@ -54,10 +54,10 @@ func (b *Board) elsewhere(m int) error {
 			latest = l
 		}
 	}
-	if latest.seq == b.seq && latest.signature == b.signature {
+	if latest.seq == b.seq && latest.chain == b.chain {
 		return ErrCorrupt
 	}
-	return &Differs{Member: m, Seq: latest.seq, Theirs: latest.signature}
+	return &Differs{Member: m, Seq: latest.seq, Theirs: latest.chain}
 }
 
 // open lets all members pass the gate of turn k.

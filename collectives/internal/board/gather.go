@@ -4,8 +4,8 @@ import "context"
 
 // Gather gives the root everyone's block; all are as long. Only the root waits,
 // unless the blocks are written where its buffer lies.
-func (b *Board) Gather(ctx context.Context, seq, signature uint64, a *Args) error {
-	if err := b.begin(seq, signature, a); err != nil {
+func (b *Board) Gather(ctx context.Context, seq, chain uint64, a *Args) error {
+	if err := b.begin(seq, chain, a); err != nil {
 		return err
 	}
 	return b.end(b.gather(ctx, a))
@@ -91,8 +91,8 @@ func (b *Board) push(ctx context.Context, a *Args, k uint64, at Place, err error
 
 // GatherV is Gather of blocks whose lengths the root alone knows, so that the
 // others wait for it to list them.
-func (b *Board) GatherV(ctx context.Context, seq, signature uint64, a *Args) error {
-	if err := b.begin(seq, signature, a); err != nil {
+func (b *Board) GatherV(ctx context.Context, seq, chain uint64, a *Args) error {
+	if err := b.begin(seq, chain, a); err != nil {
 		return err
 	}
 	return b.end(b.gatherV(ctx, a))

@@ -34,10 +34,10 @@ func baySize(members int) int { return min(max(members*32<<10, 64<<10), 256<<10)
 
 // A line is what a member says in a turn.
 type line struct {
-	turn      atomic.Uint64 // stored last; its reader's load is in Board.see or behind a gate
-	seq       uint64        // of the call
-	signature uint64        // of the call
-	data      [inline]byte
+	turn  atomic.Uint64 // stored last; its reader's load is in Board.see or behind a gate
+	seq   uint64        // of the call
+	chain uint64        // of the call
+	data  [inline]byte
 }
 
 // A word lies in a line of its own.

@@ -155,16 +155,16 @@ func (c *call) buffers(r *rig, m int, a *Args, send, recv int) {
 
 // make carries the call out at one member.
 func (c *call) make(ctx context.Context, b *Board, seq uint64, a *Args) error {
-	return c.makeWith(ctx, b, seq, c.signature(), a)
+	return c.makeWith(ctx, b, seq, c.chain(), a)
 }
 
-func (c *call) signature() uint64 { return uint64(c.kind)<<32 | uint64(c.elems) }
+func (c *call) chain() uint64 { return uint64(c.kind)<<32 | uint64(c.elems) }
 
-func (c *call) makeWith(ctx context.Context, b *Board, seq, signature uint64, a *Args) error {
-	return methods[c.kind](b, ctx, seq, signature, a)
+func (c *call) makeWith(ctx context.Context, b *Board, seq, chain uint64, a *Args) error {
+	return methods[c.kind](b, ctx, seq, chain, a)
 }
 
-var methods = [kinds]func(b *Board, ctx context.Context, seq, signature uint64, a *Args) error{
+var methods = [kinds]func(b *Board, ctx context.Context, seq, chain uint64, a *Args) error{
 	(*Board).AllReduce, (*Board).Reduce, (*Board).Broadcast, (*Board).Gather, (*Board).GatherV, (*Board).Scatter, (*Board).ScatterV,
 	(*Board).AllGather, (*Board).AllGather, (*Board).ReduceScatter, (*Board).ReduceScatter, (*Board).AllToAll, (*Board).AllToAllV,
 	(*Board).Scan, (*Board).ExScan}

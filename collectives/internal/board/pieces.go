@@ -77,7 +77,7 @@ func (e *Edges) put(o *outgoing) (did bool, err error) {
 	default:
 		copy(l.data[8:], block)
 	}
-	o.post(l, e.seq, e.signature, len(block))
+	o.post(l, e.seq, e.chain, len(block))
 	o.passed(n, len(block))
 	return true, nil
 }
@@ -88,8 +88,8 @@ func (e *Edges) take(in *incoming) (did bool, err error) {
 	if l == nil {
 		return false, err
 	}
-	if l.signature != e.signature || l.seq != e.seq {
-		return false, &Differs{Member: in.member, Seq: l.seq, Theirs: l.signature}
+	if l.chain != e.chain || l.seq != e.seq {
+		return false, &Differs{Member: in.member, Seq: l.seq, Theirs: l.chain}
 	}
 	block := e.dst.block(in.places[in.edge])
 	if says := binary.NativeEndian.Uint64(l.data[:]); says != uint64(len(block)) {

@@ -12,8 +12,8 @@ import (
 //	taken   how many lines the other has taken, which it writes
 //	using   the latest line by which it was lent what it uses, which it writes
 //	gone    the first one's call has failed
-//	lines   | number | seq | signature | length | 32 B |   32 of them
-//	bays    | 4 of 4 KiB or more                       |
+//	lines   | number | seq | chain | length | 32 B |   32 of them
+//	bays    | 4 of 4 KiB or more                   |
 //
 // A block is a line, or a line for each chunk of it: line k uses bay k mod 4 for
 // what it has no room for. All its lines have the length of the whole block, so

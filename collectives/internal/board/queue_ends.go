@@ -46,9 +46,9 @@ func (s *sender) line() (*line, uint64) {
 }
 
 // post shows the next line to the other member.
-func (s *sender) post(l *line, seq, signature uint64, length int) {
+func (s *sender) post(l *line, seq, chain uint64, length int) {
 	binary.NativeEndian.PutUint64(l.data[:], uint64(length))
-	l.seq, l.signature = seq, signature
+	l.seq, l.chain = seq, chain
 	s.posted++
 	l.turn.Store(s.posted) // pairs with the load in take
 	s.bell.Ring()

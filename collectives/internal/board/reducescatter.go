@@ -4,8 +4,8 @@ import "context"
 
 // ReduceScatter gives every member its block of the combination of all vectors.
 // The blocks' lengths may differ and are known to all.
-func (b *Board) ReduceScatter(ctx context.Context, seq, signature uint64, a *Args) error {
-	if err := b.begin(seq, signature, a); err != nil {
+func (b *Board) ReduceScatter(ctx context.Context, seq, chain uint64, a *Args) error {
+	if err := b.begin(seq, chain, a); err != nil {
 		return err
 	}
 	return b.end(b.reduceScatter(ctx, a))

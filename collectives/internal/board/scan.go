@@ -7,8 +7,8 @@ import (
 )
 
 // Scan gives every member the combination of all vectors up to its own.
-func (b *Board) Scan(ctx context.Context, seq, signature uint64, a *Args) error {
-	if err := b.begin(seq, signature, a); err != nil {
+func (b *Board) Scan(ctx context.Context, seq, chain uint64, a *Args) error {
+	if err := b.begin(seq, chain, a); err != nil {
 		return err
 	}
 	return b.end(b.scan(ctx, a, true))
@@ -16,8 +16,8 @@ func (b *Board) Scan(ctx context.Context, seq, signature uint64, a *Args) error 
 
 // ExScan gives every member the combination of all vectors ahead of its own;
 // member 0, which has none, gets nothing.
-func (b *Board) ExScan(ctx context.Context, seq, signature uint64, a *Args) error {
-	if err := b.begin(seq, signature, a); err != nil {
+func (b *Board) ExScan(ctx context.Context, seq, chain uint64, a *Args) error {
+	if err := b.begin(seq, chain, a); err != nil {
 		return err
 	}
 	return b.end(b.scan(ctx, a, false))

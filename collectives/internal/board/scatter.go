@@ -8,8 +8,8 @@ import (
 
 // Scatter gives every member its block of the root's; all are as long. The root
 // does not wait for the others, unless they read it where it lies.
-func (b *Board) Scatter(ctx context.Context, seq, signature uint64, a *Args) error {
-	if err := b.begin(seq, signature, a); err != nil {
+func (b *Board) Scatter(ctx context.Context, seq, chain uint64, a *Args) error {
+	if err := b.begin(seq, chain, a); err != nil {
 		return err
 	}
 	return b.end(b.scatter(ctx, a))
@@ -93,8 +93,8 @@ func (b *Board) stride(longest, elem int) int {
 }
 
 // ScatterV is Scatter of blocks whose lengths the root alone knows.
-func (b *Board) ScatterV(ctx context.Context, seq, signature uint64, a *Args) error {
-	if err := b.begin(seq, signature, a); err != nil {
+func (b *Board) ScatterV(ctx context.Context, seq, chain uint64, a *Args) error {
+	if err := b.begin(seq, chain, a); err != nil {
 		return err
 	}
 	return b.end(b.scatterV(ctx, a))

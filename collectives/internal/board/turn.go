@@ -82,7 +82,7 @@ func (b *Board) put(ctx context.Context, k uint64, h hold, data []byte) error {
 
 // post shows this member's line of turn k, and the bay, to all.
 func (b *Board) post(l *line, k uint64) {
-	l.seq, l.signature = b.seq, b.signature
+	l.seq, l.chain = b.seq, b.chain
 	l.turn.Store(k) // pairs with the load in see, or with what follows arrive
 }
 
@@ -135,8 +135,8 @@ func (b *Board) check(l *line, m int, k uint64) error {
 	if l.turn.Load() != k {
 		return ErrCorrupt
 	}
-	if l.signature != b.signature || l.seq != b.seq {
-		return &Differs{Member: m, Seq: l.seq, Theirs: l.signature}
+	if l.chain != b.chain || l.seq != b.seq {
+		return &Differs{Member: m, Seq: l.seq, Theirs: l.chain}
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// warmUp makes calls of one description, of which all but the first are quick.
-func warmUp(ctx context.Context, r *testjob.Rank, c *team.Call) {
+// several makes calls of one description.
+func several(ctx context.Context, r *testjob.Rank, c *team.Call) {
 	for range 3 {
 		r.NoError(blocking(ctx, r, c, nil))
 	}
@@ -21,35 +21,35 @@ func warmUp(ctx context.Context, r *testjob.Rank, c *team.Call) {
 // blocking makes a call that does something.
 func blocking(ctx context.Context, r *testjob.Rank, c *team.Call, do func() error) error {
 	f := streamOf(r)
-	seq, err := f.Calls.Begin(ctx, c, true)
+	key, err := f.Calls.Begin(ctx, c)
 	if err != nil {
 		return err
 	}
 	if do != nil {
 		err = do()
 	}
-	return f.Calls.End(seq, c, err)
+	return f.Calls.End(key, c, err)
 }
 
-func TestACallStartedDuringAQuickOneComesBehindIt(t *testing.T) {
+func TestCallsStartedDuringABlockingOneRunBehindIt(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		f := streamOf(r)
 		for range 5 {
-			warmUp(ctx, r, &allReduce)
-			seq, err := f.Calls.Begin(ctx, &allReduce, true)
+			several(ctx, r, &allReduce)
+			key, err := f.Calls.Begin(ctx, &allReduce)
 			r.NoError(err)
 			ended := false // calls run one after the other, so nothing guards it
 			var calls []*pending
 			for i := range uint64(100) { // more than are remembered
-				calls = append(calls, start(ctx, f, func(_ context.Context, got uint64) error {
-					if !ended || got != seq+1+i {
+				calls = append(calls, start(ctx, f, func(_ context.Context, got team.Key) error {
+					if !ended || got.Seq != key.Seq+1+i {
 						return errors.New("out of turn")
 					}
 					return nil
 				}))
 			}
 			ended = true
-			r.NoError(f.Calls.End(seq, &allReduce, nil))
+			r.NoError(f.Calls.End(key, &allReduce, nil))
 			for _, c := range calls {
 				r.NoError(c.wait(ctx))
 			}
@@ -58,9 +58,9 @@ func TestACallStartedDuringAQuickOneComesBehindIt(t *testing.T) {
 	})
 }
 
-func TestACallDuringAQuickOneIsAMismatchAndDoesNotEndIt(t *testing.T) {
+func TestACallDuringABlockingOneReturnsErrMismatchAndDoesNotEndIt(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
-		warmUp(ctx, r, &allReduce)
+		several(ctx, r, &allReduce)
 		r.NoError(r.World.Barrier(ctx))
 		r.NoError(blocking(ctx, r, &allReduce, func() error {
 			refused := make(chan error)
@@ -70,20 +70,20 @@ func TestACallDuringAQuickOneIsAMismatchAndDoesNotEndIt(t *testing.T) {
 			r.ErrorIs(<-refused, runtime.ErrMismatch)
 			return nil
 		}))
-		warmUp(ctx, r, &allReduce)
+		several(ctx, r, &allReduce)
 		r.NoError(r.World.Barrier(ctx))
 	})
 }
 
-func TestWaitingInAQuickCallForAMemberThatDoesSomethingElseEnds(t *testing.T) {
+func TestTwoMembersThatWaitInCallsThatAlternatedReturnErrMismatch(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
-		one, other := allReduce, allReduce // of the same slot
+		one, other := allReduce, allReduce
 		other.Count++
 		for range 2 {
-			warmUp(ctx, r, &one)
-			warmUp(ctx, r, &other)
+			several(ctx, r, &one)
+			several(ctx, r, &other)
 		}
-		c := &other // which is quick
+		c := &other
 		if r.Me == r.N-1 {
 			c = &one
 		}
@@ -92,22 +92,22 @@ func TestWaitingInAQuickCallForAMemberThatDoesSomethingElseEnds(t *testing.T) {
 	})
 }
 
-// TestQuickCallsAndOthersAreOneStream makes the same calls at all members, each in any
-// of the ways there are. Barriers compare what was called.
-func TestQuickCallsAndOthersAreOneStream(t *testing.T) {
+// TestBlockingAndStartedCallsAreOneStream makes the same calls at all members, each
+// blocking or started. Barriers compare the chains.
+func TestBlockingAndStartedCallsAreOneStream(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		f := streamOf(r)
-		calls := make([]team.Call, 100) // more than there are slots
+		calls := make([]team.Call, 100) // more than are remembered
 		for i := range calls {
-			calls[i] = team.Call{Kind: team.Broadcast, Count: i, Of: "int", Mark: uint64(i)}
+			calls[i] = team.Call{Kind: team.Broadcast, Count: i, Of: "int", Hash: uint64(i)}
 		}
 		which, how := rand.New(rand.NewPCG(1, 2)), rand.New(rand.NewPCG(3, uint64(r.Me)))
 		before, spare := uint64(0), team.Call{}
-		follows := func(seq uint64) error {
-			if before != 0 && seq != before+1 {
+		follows := func(key team.Key) error {
+			if before != 0 && key.Seq != before+1 {
 				return errors.New("out of turn")
 			}
-			before = seq
+			before = key.Seq
 			return nil
 		}
 		for i := range 2000 {
@@ -116,18 +116,17 @@ func TestQuickCallsAndOthersAreOneStream(t *testing.T) {
 				before++
 			}
 			c := &calls[which.IntN(1+i%len(calls))]
-			lasts := true
 			switch how.IntN(10) {
 			case 0:
-				r.NoError(f.Calls.Start(ctx, c, func(_ context.Context, seq uint64) error { return follows(seq) }, func(error) {}))
+				r.NoError(f.Calls.Start(ctx, c, func(_ context.Context, key team.Key) error { return follows(key) }, func(error) {}))
 				continue
 			case 1:
-				spare = *c
-				c, lasts = &spare, false
+				spare = *c // which the next such call changes
+				c = &spare
 			}
-			seq, err := f.Calls.Begin(ctx, c, lasts)
+			key, err := f.Calls.Begin(ctx, c)
 			r.NoError(err)
-			r.NoError(f.Calls.End(seq, c, follows(seq)))
+			r.NoError(f.Calls.End(key, c, follows(key)))
 		}
 	})
 }

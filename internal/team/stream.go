@@ -1,0 +1,31 @@
+package team
+
+import "context"
+
+// A Key tells a collective call of a team from all others. It is the same at all members
+// whose calls are the same up to this one.
+type Key struct {
+	Seq   uint64 // the call's number in the team, from 1
+	Chain uint64 // a hash of this call and of all calls before it
+}
+
+// fnvPrime mixes words into a chain, as the hash of Fowler, Noll and Vo does.
+const fnvPrime = 1099511628211
+
+// Next returns the key of the call behind that of k.
+func (k Key) Next(c *Call) Key { return Key{k.Seq + 1, (k.Chain ^ c.Hash) * fnvPrime} }
+
+// A Stream is the order of a team's collective calls at this rank. A call's
+// description stays as it is until the call has ended; the stream looks at it no later.
+type Stream interface {
+	// Begin takes a key for a blocking collective call, and returns it when all
+	// calls before have ended.
+	Begin(ctx context.Context, c *Call) (Key, error)
+	// End ends a call that began: with an error it breaks the team. It returns what
+	// the caller shall return.
+	End(key Key, c *Call, err error) error
+	// Start takes a key for a collective call that runs on a goroutine of the
+	// team's, behind all before. Without an error from Start itself, done gets what
+	// became of it, whatever that is, ahead of the calls behind it.
+	Start(ctx context.Context, c *Call, run func(ctx context.Context, key Key) error, done func(error)) error
+}
