@@ -34,6 +34,7 @@ const module = "github.com/gopgas/gopgas"
 //	             verbs
 //	          verbs/driver
 //	     loop shm tcp ibv   faulty trace
+//	          verbs/internal/wq
 //
 //	cmd/grun -> launcher -> internal/bootstrap <- runtime
 type layer struct {
@@ -61,15 +62,17 @@ var picture = []layer{
 		"memory is made before anyone registers it"},
 	{"internal/atomics", "verbs/driver",
 		"it is arithmetic on words"},
+	{"verbs/internal/wq", "verbs/driver",
+		"it is the states and queues of any provider's queue pairs, and knows neither providers nor verbs"},
 	{"verbs/trace", "verbs/driver internal/wait",
 		"it wraps any provider, so it knows none, and verbs calls it, not the other way round"},
-	{"verbs/faulty", "verbs/driver internal/wait",
+	{"verbs/faulty", "verbs/driver verbs/internal/wq internal/wait",
 		"it wraps any provider, so it knows none, and verbs calls it, not the other way round"},
 	{"verbs/verbstest", "verbs verbs/driver internal/wait internal/memory internal/testwatch",
 		"the suite is for any provider, so it knows none"},
-	{"verbs/*", "verbs/driver internal/wait internal/memory internal/mutant internal/atomics",
+	{"verbs/*", "verbs/driver verbs/internal/wq internal/wait internal/memory internal/mutant internal/atomics",
 		"a provider implements driver and is called by verbs, which it does not know; no provider knows another"},
-	{"verbs", "verbs/driver internal/wait internal/mutant",
+	{"verbs", "verbs/driver verbs/internal/wq internal/wait internal/mutant",
 		"it checks for any provider and knows neither providers nor ranks"},
 	{"internal/element", "",
 		"it knows types and nobody who uses them"},
@@ -181,7 +184,7 @@ func TestEveryPackageIsInThePicture(t *testing.T) {
 func TestThePictureRefusesArrowsThatPointUp(t *testing.T) {
 	for _, arrow := range []string{
 		"verbs -> runtime", "verbs -> internal/fabric", "verbs -> verbs/loop", "verbs/driver -> verbs",
-		"verbs/tcp -> verbs", "verbs/shm -> verbs", "verbs/loop -> verbs/shm", "verbs/ibv -> runtime", "verbs/faulty -> verbs/loop",
+		"verbs/tcp -> verbs", "verbs/shm -> verbs", "verbs/internal/wq -> verbs", "verbs/internal/wq -> verbs/loop", "verbs/loop -> verbs/shm", "verbs/ibv -> runtime", "verbs/faulty -> verbs/loop",
 		"internal/fabric -> verbs/shm", "internal/fabric -> runtime", "internal/fabric -> internal/team", "internal/team -> runtime", "internal/wait -> verbs/driver",
 		"launcher -> runtime", "runtime -> launcher", "internal/bootstrap -> runtime", "internal/bootstrap -> launcher",
 		"window -> verbs/shm", "window -> verbs/tcp", "window -> rpipe", "runtime -> window",

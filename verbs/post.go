@@ -1,6 +1,9 @@
 package verbs
 
-import "github.com/gopgas/gopgas/verbs/driver"
+import (
+	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/internal/wq"
+)
 
 // PostSend queues work requests in order and returns how many were taken; when
 // not all, the error says why the next one was refused. The requests take
@@ -37,7 +40,7 @@ func (q *QP) PostSend(wrs []WorkRequest) (int, error) {
 
 // admitSend returns how many of wrs the provider may see, and why no more.
 func (q *QP) admitSend(wrs []WorkRequest) (int, error) {
-	if s := q.State(); !maySend(s) || q.closed.Load() {
+	if s := q.State(); !wq.TakesSends(s) || q.closed.Load() {
 		return 0, q.notReady(s, "sends can be posted from RTS on")
 	}
 	room := q.sends.room()
@@ -76,7 +79,7 @@ func (q *QP) PostRecv(wrs []RecvRequest) (int, error) {
 }
 
 func (q *QP) admitRecv(wrs []RecvRequest) (int, error) {
-	if s := q.State(); !mayReceive(s) || q.closed.Load() {
+	if s := q.State(); !wq.TakesReceives(s) || q.closed.Load() {
 		return 0, q.notReady(s, "receives can be posted from INIT on")
 	}
 	room := q.recvs.room()

@@ -1,22 +1,14 @@
 package verbs
 
-// transitions has a bit for every state that may follow. RESET and ERR follow
-// any state, as in ibverbs; SQD is left for RTS when posting may go on.
-var transitions = [...]uint8{
-	StateReset: 1<<StateReset | 1<<StateInit | 1<<StateErr,
-	StateInit:  1<<StateReset | 1<<StateInit | 1<<StateRTR | 1<<StateErr,
-	StateRTR:   1<<StateReset | 1<<StateRTS | 1<<StateErr,
-	StateRTS:   1<<StateReset | 1<<StateRTS | 1<<StateSQD | 1<<StateErr,
-	StateSQD:   1<<StateReset | 1<<StateRTS | 1<<StateSQD | 1<<StateErr,
-	StateErr:   1<<StateReset | 1<<StateErr,
-}
+import "github.com/gopgas/gopgas/verbs/internal/wq"
 
+// checkTransition returns why the queue pair may not go to another state, or nil.
 func checkTransition(from, to State, attr Attr) error {
-	if int(to) >= len(transitions) {
+	if to > StateErr {
 		return invalid("unknown state %d", uint8(to))
 	}
-	if transitions[from]&(1<<to) == 0 {
-		return stateError("no transition from %v to %v", from, to)
+	if err := wq.Transition(from, to); err != nil {
+		return err
 	}
 	if to == StateRTR && len(attr.Peer) == 0 {
 		return invalid("the peer's address is needed to reach %v", to)
@@ -26,7 +18,3 @@ func checkTransition(from, to State, attr Attr) error {
 	}
 	return nil
 }
-
-// maySend and mayReceive: in ERR posts are taken and flushed.
-func maySend(s State) bool    { return s == StateRTS || s == StateSQD || s == StateErr }
-func mayReceive(s State) bool { return s != StateReset }

@@ -1,6 +1,9 @@
 package faulty
 
-import "github.com/gopgas/gopgas/verbs/driver"
+import (
+	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/internal/wq"
+)
 
 // PostSend takes requests, holds each for as long as was drawn for it, and
 // starts those that are not held.
@@ -13,7 +16,7 @@ func (q *qp) PostSend(wrs []driver.WorkRequest) (int, error) {
 	switch {
 	case q.closed || q.dev.closed:
 		return 0, driver.ErrClosed
-	case q.state != driver.StateRTS && q.state != driver.StateSQD && q.state != driver.StateErr:
+	case !wq.TakesSends(q.state):
 		return 0, driver.ErrState
 	}
 	n, err := q.take(wrs)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
 // PostRecv hands receives to the device in chains. In ERR they go no further
@@ -46,7 +47,7 @@ func (q *qp) admitRecv(wrs []driver.RecvRequest) (n, segments int, err error) {
 	switch {
 	case q.hw == nil:
 		return 0, 0, driver.ErrClosed
-	case q.state == driver.StateReset:
+	case !wq.TakesReceives(q.state):
 		return 0, 0, fmt.Errorf("%w: %v; receives can be posted from INIT on", driver.ErrState, q.state)
 	case q.state == driver.StateErr:
 		n = min(len(wrs), q.recvs.room())

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
 // PostSend hands requests to the device in chains: one call into C, and on
@@ -92,7 +93,7 @@ func (q *qp) maySend() error {
 	switch {
 	case q.hw == nil:
 		return driver.ErrClosed
-	case q.state != driver.StateRTS && q.state != driver.StateSQD && q.state != driver.StateErr:
+	case !wq.TakesSends(q.state):
 		return fmt.Errorf("%w: %v; sends can be posted from RTS on", driver.ErrState, q.state)
 	}
 	return nil

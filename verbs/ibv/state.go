@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
 // Modify changes the state. Only SQD waits: for what is under way.
@@ -38,8 +39,8 @@ func (q *qp) advance(to driver.State, attr driver.Attr) error {
 		return driver.ErrClosed
 	}
 	from := q.getState()
-	if !mayFollow(from, to) {
-		return fmt.Errorf("%w: no transition from %v to %v", driver.ErrState, from, to)
+	if err := wq.Transition(from, to); err != nil {
+		return err
 	}
 	var err error
 	switch to {
@@ -69,20 +70,6 @@ func (q *qp) setState(from, to driver.State) error {
 	}
 	q.state = to
 	return nil
-}
-
-func mayFollow(from, to driver.State) bool {
-	switch to {
-	case driver.StateInit:
-		return from == driver.StateReset || from == driver.StateInit
-	case driver.StateRTR:
-		return from == driver.StateInit
-	case driver.StateRTS:
-		return from == driver.StateRTR || from == driver.StateRTS || from == driver.StateSQD
-	case driver.StateSQD:
-		return from == driver.StateRTS || from == driver.StateSQD
-	}
-	return false
 }
 
 func (q *qp) getState() driver.State {

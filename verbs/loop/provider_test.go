@@ -148,6 +148,17 @@ func TestASendThatWaitsFailsOnceItsPeerBreaks(t *testing.T) {
 	}
 }
 
+func TestAQueuePairThatBrokeLeavesErrByResetOnly(t *testing.T) {
+	a, b := newEnds(t)
+	a.connect(b, 0)
+	b.connect(a, 0)
+	require.NoError(t, b.qp.Close()) // package verbs learns of it later
+	for _, to := range []driver.State{driver.StateInit, driver.StateRTR, driver.StateRTS, driver.StateSQD} {
+		require.ErrorIs(t, a.qp.Modify(t.Context(), to, driver.Attr{Peer: a.qp.Address()}), driver.ErrState, "%v", to)
+	}
+	a.modify(driver.StateReset, driver.Attr{})
+}
+
 func TestASendThatWaitsSurvivesThePeersReset(t *testing.T) {
 	a, b := newEnds(t)
 	a.connect(b, testwatch.Patience())

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
 // defaultTimeout is how long requests wait for a peer that has not connected.
@@ -86,6 +87,9 @@ func (q *qp) modify(to driver.State, attr driver.Attr, peer *qp, after *aftermat
 	if q.closed {
 		return driver.ErrClosed
 	}
+	if err := wq.Transition(driver.State(q.state.Load()), to); err != nil {
+		return err
+	}
 	switch to {
 	case driver.StateReset:
 		q.reset()
@@ -97,9 +101,6 @@ func (q *qp) modify(to driver.State, attr driver.Attr, peer *qp, after *aftermat
 		q.state.Store(uint32(to))
 		after.kick = q.waitingPeer(peer)
 	case driver.StateRTS:
-		if q.is(driver.StateErr) {
-			return fmt.Errorf("%w: the connection broke", driver.ErrState)
-		}
 		if q.timeout = attr.Timeout; q.timeout == 0 {
 			q.timeout = defaultTimeout
 		}

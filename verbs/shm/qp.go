@@ -8,6 +8,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
 // QP is one connection. What it publishes in its block is written there and
@@ -153,21 +154,19 @@ func (q *QP) modify(to driver.State, attr driver.Attr) error {
 	if q.closed {
 		return fmt.Errorf("shm: QP %d: %w", q.num, driver.ErrClosed)
 	}
-	from := q.state
-	switch {
-	case to == driver.StateErr:
+	if err := wq.Transition(q.state, to); err != nil {
+		return fmt.Errorf("shm: QP %d: %w", q.num, err)
+	}
+	switch to {
+	case driver.StateErr:
 		q.toErr()
-	case to == driver.StateInit && from == driver.StateReset,
-		to == driver.StateSQD && from == driver.StateRTS:
-		q.state = to
-	case to == driver.StateRTR && from == driver.StateInit:
+	case driver.StateRTR:
 		return q.connect(attr.Peer)
-	case to == driver.StateRTS && (from == driver.StateRTR || from == driver.StateSQD):
+	case driver.StateRTS:
 		q.state = to
 		q.advance()
-	case to == from:
 	default:
-		return fmt.Errorf("shm: QP %d: %w: %v to %v", q.num, driver.ErrState, from, to)
+		q.state = to
 	}
 	return nil
 }

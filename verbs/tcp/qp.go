@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
 // A qp is one queue pair. Its lock guards everything but the fields that never change;
@@ -88,8 +89,8 @@ func (q *qp) Modify(ctx context.Context, to driver.State, attr driver.Attr) erro
 	if q.closed {
 		return driver.ErrClosed
 	}
-	if !mayFollow(q.state, to) {
-		return fmt.Errorf("%w: no transition from %v to %v", driver.ErrState, q.state, to)
+	if err := wq.Transition(q.state, to); err != nil {
+		return err
 	}
 	switch to {
 	case driver.StateReset:
@@ -105,22 +106,6 @@ func (q *qp) Modify(ctx context.Context, to driver.State, attr driver.Attr) erro
 		q.state = to
 	}
 	return nil
-}
-
-func mayFollow(from, to driver.State) bool {
-	switch to {
-	case driver.StateReset, driver.StateErr:
-		return true
-	case driver.StateInit:
-		return from == driver.StateReset || from == driver.StateInit
-	case driver.StateRTR:
-		return from == driver.StateInit
-	case driver.StateRTS:
-		return from == driver.StateRTR || from == driver.StateRTS || from == driver.StateSQD
-	case driver.StateSQD:
-		return from == driver.StateRTS || from == driver.StateSQD
-	}
-	return false
 }
 
 // reset forgets peer, requests and completions. Called with token and q's lock.

@@ -1,0 +1,17 @@
+// Package wq holds what a queue pair has whatever moves its bytes: the table of
+// its states, the queues of its requests, and the ring of its completions.
+//
+//	verbs    PostSend, PostRecv: checks arguments, states, depths
+//	             |
+//	provider SendQueue, RecvQueue: requests that wait
+//	             |  moves bytes
+//	         Completions --> Poll
+//
+// Package verbs checks what a caller passes, once for all providers. A provider
+// checks again only two things: what a peer could bring (bytes of a wire or of
+// shared memory), and what verbs learns late (the queue pair is in ERR or closed,
+// its queue is full).
+//
+// A [Ring] is the one queue of fixed size. Except for [Completions], nothing here
+// takes a lock: the queue pair's own lock guards its queues.
+package wq
