@@ -2,11 +2,11 @@ package loop
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
 // loopContext is one rank's end of the wire.
@@ -25,9 +25,6 @@ type loopContext struct {
 func (c *loopContext) Info() driver.DeviceInfo { return info() }
 
 func (c *loopContext) RegMR(_ context.Context, mem driver.Memory, access driver.Access) (driver.MR, error) {
-	if len(mem.Bytes) == 0 {
-		return nil, fmt.Errorf("%w: no memory to register", driver.ErrInvalid)
-	}
 	return c.keys.add(mem.Bytes, access)
 }
 
@@ -37,8 +34,9 @@ func (c *loopContext) NewLanding(context.Context) (driver.Landing, error) {
 }
 
 func (c *loopContext) CreateCQ(_ context.Context, depth int) (driver.CQ, error) {
-	q := &cq{bell: c.bell, ring: make([]driver.Completion, depth)}
-	q.ready = q.worthPolling
+	q := &cq{bell: c.bell}
+	q.Init(depth)
+	q.ready = q.Ready
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -49,13 +47,10 @@ func (c *loopContext) CreateCQ(_ context.Context, depth int) (driver.CQ, error) 
 }
 
 func (c *loopContext) CreateQP(_ context.Context, cfg driver.QPConfig) (driver.QP, error) {
-	send, ok1 := cfg.SendCQ.(*cq)
-	recv, ok2 := cfg.RecvCQ.(*cq)
-	if !ok1 || !ok2 {
-		return nil, fmt.Errorf("%w: completion queues of another provider", driver.ErrInvalid)
+	q := &qp{
+		ctx: c, sendCQ: cfg.SendCQ.(*cq), recvCQ: cfg.RecvCQ.(*cq),
+		sends: wq.NewSendQueue(cfg.SendDepth), recvs: wq.NewRecvQueue(cfg.RecvDepth, cfg.MaxSegments),
 	}
-	q := &qp{ctx: c, sendCQ: send, recvCQ: recv}
-	q.sends.depth, q.recvs.depth = cfg.SendDepth, cfg.RecvDepth
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {

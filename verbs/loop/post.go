@@ -48,20 +48,19 @@ func (q *qp) post(wr *driver.WorkRequest, after *aftermath) error {
 	case q.closed:
 		return driver.ErrClosed
 	case q.is(driver.StateErr):
-		q.sendCQ.push(driver.Completion{ID: wr.ID, Status: driver.Flushed, Op: wr.Op, QP: q.num})
+		q.sendCQ.Push(driver.Completion{ID: wr.ID, Status: driver.Flushed, Op: wr.Op, QP: q.num})
 		after.own = true
 		return nil
-	case q.sends.count > 0 || q.is(driver.StateSQD):
-		return q.sends.push(wr)
-	case !q.is(driver.StateRTS):
-		return driver.ErrState
+	case q.sends.Len() > 0 || !q.is(driver.StateRTS):
+		_, err := q.sends.Push(wr)
+		return err
 	}
 	out := q.attempt(wr)
 	if out.verdict == done {
 		q.complete(wr, &out, after)
 		return nil
 	}
-	if err := q.sends.push(wr); err != nil {
+	if _, err := q.sends.Push(wr); err != nil {
 		return err
 	}
 	q.stuck(&out, after)
@@ -71,20 +70,20 @@ func (q *qp) post(wr *driver.WorkRequest, after *aftermath) error {
 // drain carries out what waits, as far as that is possible now.
 func (q *qp) drain(after *aftermath) {
 	for q.is(driver.StateRTS) {
-		p := q.sends.head()
-		if p == nil {
+		r := q.sends.First()
+		if r == nil {
 			break
 		}
-		out := q.attempt(&p.wr)
+		out := q.attempt(&r.WorkRequest)
 		if out.verdict != done {
 			q.stuck(&out, after)
 			return
 		}
-		if p.canceled {
-			p.wr.Flags &^= driver.Signaled
+		if r.Canceled {
+			r.Flags &^= driver.Signaled
 		}
-		q.complete(&p.wr, &out, after)
-		q.sends.pop()
+		q.complete(&r.WorkRequest, &out, after)
+		q.sends.Pop()
 	}
 	q.stopTimer()
 }
@@ -104,7 +103,7 @@ func (q *qp) complete(wr *driver.WorkRequest, out *outcome, after *aftermath) {
 		after.peer = true
 	}
 	if wr.Flags&driver.Signaled != 0 {
-		q.sendCQ.push(driver.Completion{ID: wr.ID, Op: wr.Op, Bytes: out.bytes, QP: q.num})
+		q.sendCQ.Push(driver.Completion{ID: wr.ID, Op: wr.Op, Bytes: out.bytes, QP: q.num})
 		after.own = true
 	}
 }
@@ -143,10 +142,8 @@ func (q *qp) attempt(wr *driver.WorkRequest) outcome {
 		return q.deliver(p, wr)
 	case driver.OpRead:
 		return read(p, wr)
-	case driver.OpFetchAdd, driver.OpCmpSwap, driver.OpAtomic:
-		return update(p, wr)
 	default:
-		return outcome{verdict: failed, status: driver.GeneralError, err: driver.ErrUnsupported}
+		return update(p, wr)
 	}
 }
 
@@ -209,8 +206,8 @@ func (q *qp) PostRecv(wrs []driver.RecvRequest) (int, error) {
 	flushed := q.is(driver.StateErr)
 	for i := range wrs {
 		if flushed {
-			q.recvCQ.push(driver.Completion{ID: wrs[i].ID, Status: driver.Flushed, Op: driver.OpRecv, QP: q.num})
-		} else if err = q.recvs.push(&wrs[i]); err != nil {
+			q.recvCQ.Push(driver.Completion{ID: wrs[i].ID, Status: driver.Flushed, Op: driver.OpRecv, QP: q.num})
+		} else if err = q.recvs.Push(&wrs[i]); err != nil {
 			n = i
 			break
 		}
@@ -230,14 +227,14 @@ func (q *qp) PostRecv(wrs []driver.RecvRequest) (int, error) {
 func (q *qp) Cancel(id uint64) {
 	var after aftermath
 	q.mu.Lock()
-	if op, ok := q.sends.cancel(id); ok {
-		q.sendCQ.push(driver.Completion{ID: id, Status: driver.Canceled, Op: op, QP: q.num})
+	if op, ok := q.sends.Cancel(id); ok {
+		q.sendCQ.Push(driver.Completion{ID: id, Status: driver.Canceled, Op: op, QP: q.num})
 		after.own = true
 		q.drain(&after)
 	}
 	q.recvMu.Lock()
-	if q.recvs.remove(id) {
-		q.recvCQ.push(driver.Completion{ID: id, Status: driver.Canceled, Op: driver.OpRecv, QP: q.num})
+	if q.recvs.Cancel(id) {
+		q.recvCQ.Push(driver.Completion{ID: id, Status: driver.Canceled, Op: driver.OpRecv, QP: q.num})
 		after.own = true
 	}
 	q.recvMu.Unlock()

@@ -34,10 +34,10 @@ type qp struct {
 	closed  bool
 	timeout time.Duration
 	timer   *time.Timer // runs while sends wait for the peer to connect
-	sends   sendQueue
+	sends   wq.SendQueue
 
 	recvMu sync.Mutex
-	recvs  recvQueue
+	recvs  wq.RecvQueue
 }
 
 func (q *qp) Num() uint32            { return q.num }
@@ -125,12 +125,12 @@ func (q *qp) reset() {
 	q.life++
 	q.peer.Store(nil)
 	q.stopTimer()
-	q.sends.clear()
+	q.sends.Clear()
 	q.recvMu.Lock()
-	q.recvs.clear()
+	q.recvs.Clear()
 	q.recvMu.Unlock()
-	q.sendCQ.purge(q.num)
-	q.recvCQ.purge(q.num)
+	q.sendCQ.Purge(q.num)
+	q.recvCQ.Purge(q.num)
 }
 
 // fail moves the QP to ERR. The oldest send in the queue completes with
@@ -138,26 +138,9 @@ func (q *qp) reset() {
 func (q *qp) fail(status driver.Status, cause error, after *aftermath) {
 	q.state.Store(uint32(driver.StateErr))
 	q.stopTimer()
-	for {
-		p := q.sends.head()
-		if p == nil {
-			break
-		}
-		if !p.canceled {
-			q.sendCQ.push(driver.Completion{ID: p.wr.ID, Status: status, Op: p.wr.Op, QP: q.num, Err: cause})
-			status, cause = driver.Flushed, nil
-		}
-		q.sends.pop()
-	}
+	q.sends.Flush(q.num, status, cause, q.sendCQ.Push)
 	q.recvMu.Lock()
-	for {
-		r := q.recvs.head()
-		if r == nil {
-			break
-		}
-		q.recvCQ.push(driver.Completion{ID: r.id, Status: driver.Flushed, Op: driver.OpRecv, QP: q.num})
-		q.recvs.pop()
-	}
+	q.recvs.Flush(q.num, q.recvCQ.Push)
 	q.recvMu.Unlock()
 	after.own = true
 	after.kick = q.waitingPeer(q.peer.Load())
@@ -193,9 +176,9 @@ func (q *qp) Close() error {
 		q.closed = true
 		q.state.Store(uint32(driver.StateErr))
 		q.stopTimer()
-		q.sends.clear()
+		q.sends.Clear()
 		q.recvMu.Lock()
-		q.recvs.clear()
+		q.recvs.Clear()
 		q.recvMu.Unlock()
 	}
 	q.mu.Unlock()

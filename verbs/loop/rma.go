@@ -8,6 +8,7 @@ import (
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
 var (
@@ -30,7 +31,7 @@ func write(p *qp, wr *driver.WorkRequest) outcome {
 		atomics.Word64(dst).Store(binary.NativeEndian.Uint64(wr.Local[0].Mem))
 		return outcome{touched: true}
 	}
-	gather(dst, wr.Local)
+	wq.Gather(dst, wr.Local, 0)
 	return outcome{touched: true}
 }
 
@@ -49,7 +50,7 @@ func read(p *qp, wr *driver.WorkRequest) outcome {
 		atomics.LoadWords(wr.Local[0].Mem, src)
 		return outcome{bytes: n}
 	}
-	scatter(wr.Local, src)
+	wq.Scatter(wr.Local, 0, src)
 	return outcome{bytes: n}
 }
 
@@ -57,7 +58,7 @@ func read(p *qp, wr *driver.WorkRequest) outcome {
 func (q *qp) deliver(p *qp, wr *driver.WorkRequest) outcome {
 	p.recvMu.Lock()
 	defer p.recvMu.Unlock()
-	r := p.recvs.head()
+	r := p.recvs.First()
 	if r == nil {
 		p.waiting.Store(true)
 		if out := q.reach(p); out.verdict != done {
@@ -65,22 +66,22 @@ func (q *qp) deliver(p *qp, wr *driver.WorkRequest) outcome {
 		}
 		return outcome{verdict: unready}
 	}
-	wc := driver.Completion{ID: r.id, Op: driver.OpRecv, Bytes: wr.Length(), QP: p.num}
+	wc := driver.Completion{ID: r.ID, Op: driver.OpRecv, Bytes: wr.Length(), QP: p.num}
 	if wr.Op == driver.OpWriteImm {
 		if out := write(p, wr); out.verdict != done {
 			return out
 		}
 		wc.Op, wc.HasImm, wc.Imm = driver.OpRecvImm, true, wr.Imm
-	} else if wc.Bytes > r.size {
-		err := fmt.Errorf("%w: a SEND of %d bytes for a receive of %d", driver.ErrInvalid, wc.Bytes, r.size)
-		p.recvCQ.push(driver.Completion{ID: r.id, Status: driver.LocalLength, Op: driver.OpRecv, QP: p.num, Err: err})
-		p.recvs.pop()
+	} else if room := wq.Length(r.Local); wc.Bytes > room {
+		err := fmt.Errorf("%w: a SEND of %d bytes for a receive of %d", driver.ErrInvalid, wc.Bytes, room)
+		p.recvCQ.Push(driver.Completion{ID: r.ID, Status: driver.LocalLength, Op: driver.OpRecv, QP: p.num, Err: err})
+		p.recvs.Pop()
 		return outcome{verdict: failed, status: driver.RemoteInvalid, err: err, touched: true}
 	} else {
-		exchange(r.segs, wr.Local)
+		exchange(r.Local, wr.Local)
 	}
-	p.recvCQ.push(wc)
-	p.recvs.pop()
+	p.recvCQ.Push(wc)
+	p.recvs.Pop()
 	return outcome{touched: true}
 }
 
@@ -88,29 +89,12 @@ func denied(err error) outcome {
 	return outcome{verdict: failed, status: driver.RemoteAccess, err: err}
 }
 
-func gather(dst []byte, segs []driver.Segment) {
-	for i := range segs {
-		dst = dst[copy(dst, segs[i].Mem):]
-	}
-}
-
-func scatter(segs []driver.Segment, src []byte) {
-	for i := range segs {
-		src = src[copy(segs[i].Mem, src):]
-	}
-}
-
 // exchange copies from segments to segments that hold as much or more.
 func exchange(dst, src []driver.Segment) {
-	d, off := 0, 0
+	done := 0
 	for i := range src {
-		for mem := src[i].Mem; len(mem) > 0; {
-			n := copy(dst[d].Mem[off:], mem)
-			mem, off = mem[n:], off+n
-			if off == len(dst[d].Mem) {
-				d, off = d+1, 0
-			}
-		}
+		wq.Scatter(dst, done, src[i].Mem)
+		done += len(src[i].Mem)
 	}
 }
 

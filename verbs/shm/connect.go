@@ -132,7 +132,7 @@ func (q *QP) breakDown(err error) {
 	if q.state == driver.StateErr {
 		return
 	}
-	q.failFirst(err)
+	q.toErr(statusOf(err), err)
 	q.ctx.event(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Life: q.life, Err: err})
 }
 

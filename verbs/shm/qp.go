@@ -32,13 +32,13 @@ type QP struct {
 	remote *remoteQP // from RTR to RESET
 	expect uint64    // conn word of the peer while connected, else 0
 
-	sends    sendQueue
+	sends    wq.SendQueue
 	wanting  bool   // own.want is set, and this QP counted in ctx.stalled
 	taken    uint64 // lines that the peer took from out, as last seen
 	credits  uint64 // receives that the peer posted, as last seen
 	messages uint64 // messages begun: each used one of the peer's receives
 
-	receives recvQueue
+	receives wq.RecvQueue
 	read     uint64 // lines taken from the peer's ring
 	partial  int    // bytes of the message that is arriving
 	posted   uint64 // receives ever posted
@@ -62,14 +62,6 @@ type remoteQP struct {
 
 // CreateQP takes a block of the control memfd.
 func (c *Context) CreateQP(_ context.Context, cfg driver.QPConfig) (driver.QP, error) {
-	sendCQ, ok1 := cfg.SendCQ.(*CQ)
-	recvCQ, ok2 := cfg.RecvCQ.(*CQ)
-	if !ok1 || !ok2 || sendCQ.ctx != c || recvCQ.ctx != c {
-		return nil, fmt.Errorf("shm: %w: a QP needs two CQs of its own context", driver.ErrInvalid)
-	}
-	if cfg.SendDepth < 0 || cfg.SendDepth > maxDepth || cfg.RecvDepth < 0 || cfg.RecvDepth > maxDepth {
-		return nil, fmt.Errorf("shm: %w: QP depths %d and %d, at most %d", driver.ErrInvalid, cfg.SendDepth, cfg.RecvDepth, maxDepth)
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -80,9 +72,9 @@ func (c *Context) CreateQP(_ context.Context, cfg driver.QPConfig) (driver.QP, e
 		return nil, err
 	}
 	q := &QP{
-		ctx: c, index: index, nonce: randomWord(), sendCQ: sendCQ, recvCQ: recvCQ, epoch: epoch,
-		sends:    newSendQueue(cfg.SendDepth),
-		receives: newRecvQueue(cfg.RecvDepth),
+		ctx: c, index: index, nonce: randomWord(), epoch: epoch,
+		sendCQ: cfg.SendCQ.(*CQ), recvCQ: cfg.RecvCQ.(*CQ),
+		sends: wq.NewSendQueue(cfg.SendDepth), receives: wq.NewRecvQueue(cfg.RecvDepth, cfg.MaxSegments),
 	}
 	if err := q.place(); err != nil {
 		c.blocks.giveBack(index, epoch, true)
@@ -98,7 +90,7 @@ func (c *Context) CreateQP(_ context.Context, cfg driver.QPConfig) (driver.QP, e
 // Precondition: ctx.mu is held.
 func (q *QP) place() error {
 	c := q.ctx
-	depth := powerOfTwo(max(len(q.receives.entries), 1))
+	depth := powerOfTwo(q.receives.Depth())
 	offset := uint64(blocksOffset(c.cfg)) + uint64(q.index)*uint64(blockSize(c.cfg.RingBytes))
 	if err := c.control.Commit(int64(offset), int64(lengthsStart+8*depth)); err != nil {
 		return err
@@ -159,7 +151,7 @@ func (q *QP) modify(to driver.State, attr driver.Attr) error {
 	}
 	switch to {
 	case driver.StateErr:
-		q.toErr()
+		q.toErr(driver.Flushed, nil)
 	case driver.StateRTR:
 		return q.connect(attr.Peer)
 	case driver.StateRTS:
@@ -186,13 +178,14 @@ func (q *QP) reset() {
 	q.taken, q.credits, q.messages = 0, 0, 0
 	q.read, q.partial, q.posted = 0, 0, 0
 	q.remote, q.expect = nil, 0
-	q.sends.clear()
-	q.receives.clear()
+	q.sends.Clear()
+	q.receives.Clear()
 	q.state = driver.StateReset
 }
 
-// toErr flushes everything posted and lets the peer know.
-func (q *QP) toErr() {
+// toErr flushes everything posted, the oldest send with status and cause, and lets
+// the peer know.
+func (q *QP) toErr(status driver.Status, cause error) {
 	if q.state == driver.StateErr {
 		return
 	}
@@ -200,16 +193,8 @@ func (q *QP) toErr() {
 	q.stalled(false)
 	q.own.conn.Store(connWord(q.epoch, phaseErr))
 	q.tellPeer()
-	for p := q.sends.first(); p != nil; p = q.sends.first() {
-		if !p.canceled {
-			q.complete(q.sendCQ, driver.Completion{ID: p.wr.ID, Status: driver.Flushed, Op: p.wr.Op})
-		}
-		q.sends.drop()
-	}
-	for r := q.receives.first(); r != nil; r = q.receives.first() {
-		q.complete(q.recvCQ, driver.Completion{ID: r.ID, Status: driver.Flushed, Op: driver.OpRecv})
-		q.receives.drop()
-	}
+	q.sends.Flush(q.num, status, cause, func(wc driver.Completion) { q.complete(q.sendCQ, wc) })
+	q.receives.Flush(q.num, func(wc driver.Completion) { q.complete(q.recvCQ, wc) })
 }
 
 func (q *QP) complete(cq *CQ, wc driver.Completion) {
@@ -250,8 +235,8 @@ func (q *QP) Close() error {
 	q.stalled(false)
 	q.own.conn.Store(connWord(q.epoch, phaseClosed))
 	q.tellPeer()
-	q.sends.clear()
-	q.receives.clear()
+	q.sends.Clear()
+	q.receives.Clear()
 	remote := q.remote
 	read := q.out.lines == 0 || remote.block.taken.Load() == q.out.lines
 	q.unlock()

@@ -4,51 +4,8 @@ import (
 	"fmt"
 
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
-
-// recvQueue holds posted receives in order.
-type recvQueue struct {
-	entries []driver.RecvRequest // Local is the entry's own slice
-	head, n int
-}
-
-func newRecvQueue(depth int) recvQueue { return recvQueue{entries: make([]driver.RecvRequest, depth)} }
-
-func (r *recvQueue) first() *driver.RecvRequest {
-	if r.n == 0 {
-		return nil
-	}
-	return &r.entries[r.head]
-}
-
-func (r *recvQueue) push(wr *driver.RecvRequest) {
-	e := &r.entries[(r.head+r.n)%len(r.entries)]
-	e.ID = wr.ID
-	e.Local = append(e.Local[:0], wr.Local...)
-	r.n++
-}
-
-// drop removes the first receive and its references to memory.
-func (r *recvQueue) drop() {
-	clear(r.entries[r.head].Local)
-	r.head = (r.head + 1) % len(r.entries)
-	r.n--
-}
-
-func (r *recvQueue) clear() {
-	for r.n > 0 {
-		r.drop()
-	}
-}
-
-// length is how many bytes a receive takes.
-func length(wr *driver.RecvRequest) int {
-	n := 0
-	for i := range wr.Local {
-		n += len(wr.Local[i].Mem)
-	}
-	return n
-}
 
 // PostRecv queues receives and tells the peer how long they are.
 func (q *QP) PostRecv(wrs []driver.RecvRequest) (int, error) {
@@ -67,17 +24,15 @@ func (q *QP) postRecv(wr *driver.RecvRequest) error {
 	switch {
 	case q.closed:
 		return fmt.Errorf("shm: QP %d: %w", q.num, driver.ErrClosed)
-	case q.state == driver.StateReset:
-		return fmt.Errorf("shm: QP %d: %w: posting a receive in %v", q.num, driver.ErrState, q.state)
 	case q.state == driver.StateErr:
 		q.complete(q.recvCQ, driver.Completion{ID: wr.ID, Status: driver.Flushed, Op: driver.OpRecv})
 		return nil
-	case q.receives.n == len(q.receives.entries):
-		q.granted() // for those before it
-		return fmt.Errorf("shm: %w: %d receives posted", driver.ErrQueueFull, q.receives.n)
 	}
-	q.receives.push(wr)
-	q.lengths.store(q.posted, uint64(length(wr)))
+	if err := q.receives.Push(wr); err != nil {
+		q.granted() // for those before it
+		return fmt.Errorf("shm: %w: %d receives posted", err, q.receives.Len())
+	}
+	q.lengths.store(q.posted, uint64(wq.Length(wr.Local)))
 	q.posted++
 	q.own.posted.Store(q.posted) // partner: QP.credit at the peer
 	return nil
@@ -103,7 +58,7 @@ func (q *QP) drain() error {
 		if err != nil {
 			return q.unlessReset(err)
 		}
-		if q.receives.first() == nil {
+		if q.receives.First() == nil {
 			return q.unlessReset(corrupt("a message without a receive"))
 		}
 		if err := q.receive(rec); err != nil {
@@ -148,11 +103,11 @@ func (q *QP) receive(rec record) error {
 }
 
 func (q *QP) receiveData(rec record) error {
-	r := q.receives.first()
-	if rec.bytes > uint64(length(r)-q.partial) {
+	r := q.receives.First()
+	if rec.bytes > uint64(wq.Length(r.Local)-q.partial) {
 		return corrupt("more data than the receive it was told of takes")
 	}
-	scatter(r.Local, q.partial, q.remote.ring.data(q.read, rec.bytes))
+	wq.Scatter(r.Local, q.partial, q.remote.ring.data(q.read, rec.bytes))
 	if q.peerReset() {
 		return fail(driver.RetryExceeded, fmt.Errorf("%w: the peer reset its QP within a message", driver.ErrLost))
 	}
@@ -165,32 +120,15 @@ func (q *QP) receiveData(rec record) error {
 
 // received completes the first receive.
 func (q *QP) received(wc driver.Completion) {
-	wc.ID = q.receives.first().ID
-	q.receives.drop()
+	wc.ID = q.receives.First().ID
+	q.receives.Pop()
 	q.partial = 0
 	q.complete(q.recvCQ, wc)
 }
 
 func (q *QP) receiveTooBig() {
-	r := q.receives.first()
-	err := fmt.Errorf("shm: %w: a message longer than the receive of %d bytes", driver.ErrInvalid, length(r))
+	r := q.receives.First()
+	err := fmt.Errorf("shm: %w: a message longer than the receive of %d bytes", driver.ErrInvalid, wq.Length(r.Local))
 	q.received(driver.Completion{Status: driver.LocalLength, Op: driver.OpRecv, Err: err})
-	q.toErr()
-}
-
-// scatter fills segments from src, starting skip bytes into them.
-// Precondition: they are long enough.
-func scatter(segments []driver.Segment, skip int, src []byte) {
-	for i := range segments {
-		mem := segments[i].Mem
-		if skip >= len(mem) {
-			skip -= len(mem)
-			continue
-		}
-		n := copy(mem[skip:], src)
-		src, skip = src[n:], 0
-		if len(src) == 0 {
-			return
-		}
-	}
+	q.toErr(driver.Flushed, nil)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
 // write copies the segments to the peer. One aligned segment of eight bytes
@@ -25,7 +26,7 @@ func (q *QP) write(wr *driver.WorkRequest) error {
 	if n == 8 && len(wr.Local) == 1 && aligned(dst, 8) {
 		atomics.Word64(dst).Store(binary.NativeEndian.Uint64(wr.Local[0].Mem))
 	} else {
-		gather(dst, wr.Local, 0)
+		wq.Gather(dst, wr.Local, 0)
 		q.fence.Swap(0)
 	}
 	q.wakePeer = q.remote.bell
@@ -35,9 +36,6 @@ func (q *QP) write(wr *driver.WorkRequest) error {
 // writeImm writes once the peer has a receive for the notice.
 func (q *QP) writeImm(wr *driver.WorkRequest) (bool, error) {
 	n := wr.Length()
-	if n > maxMessage {
-		return false, fail(driver.LocalLength, fmt.Errorf("%w: %d bytes in one request, at most %d", driver.ErrInvalid, n, maxMessage))
-	}
 	if ok, err := q.credit(); !ok || err != nil {
 		return false, err
 	}
@@ -66,7 +64,7 @@ func (q *QP) readRemote(wr *driver.WorkRequest) error {
 		atomics.LoadWords(wr.Local[0].Mem, src)
 		return nil
 	}
-	scatter(wr.Local, 0, src)
+	wq.Scatter(wr.Local, 0, src)
 	return nil
 }
 

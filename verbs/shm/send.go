@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
 // PostSend executes the requests, or queues them behind one that waits.
@@ -26,47 +27,55 @@ func (q *QP) post(wr *driver.WorkRequest) error {
 	case q.state == driver.StateErr:
 		q.complete(q.sendCQ, driver.Completion{ID: wr.ID, Status: driver.Flushed, Op: wr.Op})
 		return nil
-	case q.state == driver.StateSQD, q.state == driver.StateRTS && q.sends.n > 0:
-		return q.sends.push(wr, 0)
-	case q.state != driver.StateRTS:
-		return fmt.Errorf("shm: QP %d: %w: posting a send in %v", q.num, driver.ErrState, q.state)
+	case q.state != driver.StateRTS || q.sends.Len() > 0:
+		return q.enqueue(wr, 0)
 	}
 	sent := 0
 	ok, err := q.attempt(wr, &sent)
 	if !ok && err == nil {
-		return q.sends.push(wr, sent)
+		return q.enqueue(wr, sent)
 	}
 	q.stalled(false)
 	if err != nil {
 		q.complete(q.sendCQ, driver.Completion{ID: wr.ID, Status: statusOf(err), Op: wr.Op, Err: err})
-		q.toErr()
+		q.toErr(driver.Flushed, nil)
 		return nil
 	}
 	q.succeed(wr)
 	return nil
 }
 
+// enqueue has wr wait, of which so many bytes are in the ring.
+func (q *QP) enqueue(wr *driver.WorkRequest, sent int) error {
+	r, err := q.sends.Push(wr)
+	if err != nil {
+		return fmt.Errorf("shm: %w: %d requests wait for the peer; poll completions, then post again", err, q.sends.Len())
+	}
+	r.Sent = sent
+	return nil
+}
+
 // advance goes on with requests that wait.
 func (q *QP) advance() {
 	for q.state == driver.StateRTS {
-		p := q.sends.first()
-		if p == nil {
+		r := q.sends.First()
+		if r == nil {
 			break
 		}
-		ok, err := q.attempt(&p.wr, &p.sent)
+		ok, err := q.attempt(&r.WorkRequest, &r.Sent)
 		if !ok && err == nil {
 			return
 		}
 		if err != nil {
-			q.failFirst(err)
+			q.toErr(statusOf(err), err)
 			return
 		}
-		if !p.canceled {
-			q.succeed(&p.wr)
+		if !r.Canceled {
+			q.succeed(&r.WorkRequest)
 		}
-		q.sends.drop()
+		q.sends.Pop()
 	}
-	if q.sends.n == 0 {
+	if q.sends.Len() == 0 {
 		q.stalled(false)
 	}
 }
@@ -105,14 +114,9 @@ func (q *QP) execute(wr *driver.WorkRequest, sent *int) (bool, error) {
 		return q.writeImm(wr)
 	case driver.OpSend:
 		return q.send(wr, sent)
-	case driver.OpFetchAdd:
-		return true, q.atomic(wr, driver.AtomicAdd, 8)
-	case driver.OpCmpSwap:
-		return true, q.atomic(wr, driver.AtomicCmpSwap, 8)
-	case driver.OpAtomic:
-		return true, q.atomic(wr, wr.Atomic, int(wr.Width))
+	default:
+		return true, q.atomic(wr)
 	}
-	return false, fail(driver.RemoteInvalid, fmt.Errorf("%w: opcode %v", driver.ErrInvalid, wr.Op))
 }
 
 // succeed completes wr if it asked for that.
@@ -125,17 +129,6 @@ func (q *QP) succeed(wr *driver.WorkRequest) {
 		wc.Bytes = wr.Length()
 	}
 	q.complete(q.sendCQ, wc)
-}
-
-// failFirst completes the first request that waits with err, and flushes the rest.
-func (q *QP) failFirst(err error) {
-	if p := q.sends.first(); p != nil {
-		if !p.canceled {
-			q.complete(q.sendCQ, driver.Completion{ID: p.wr.ID, Status: statusOf(err), Op: p.wr.Op, Err: err})
-		}
-		q.sends.drop()
-	}
-	q.toErr()
 }
 
 // send puts a message, or the next piece of it, into the ring.
@@ -158,7 +151,7 @@ func (q *QP) send(wr *driver.WorkRequest, sent *int) (bool, error) {
 		if *sent == 0 {
 			q.messages++
 		}
-		gather(q.out.data(q.out.lines, n), wr.Local, *sent)
+		wq.Gather(q.out.data(q.out.lines, n), wr.Local, *sent)
 		*sent += int(n)
 		q.publish(record{kind: recordData, last: *sent == total, bytes: n})
 		if *sent == total {
@@ -220,39 +213,13 @@ func (q *QP) lostOr(err error) error {
 	return err
 }
 
-// gather fills dst from segments, starting skip bytes into them.
-func gather(dst []byte, segments []driver.Segment, skip int) {
-	for i := range segments {
-		mem := segments[i].Mem
-		if skip >= len(mem) {
-			skip -= len(mem)
-			continue
-		}
-		n := copy(dst, mem[skip:])
-		dst, skip = dst[n:], 0
-		if len(dst) == 0 {
-			return
-		}
-	}
-}
-
-// Cancel gives the memory of requests that still wait back: those that have
-// not begun never will, of one that has the rest is copied, and of an Announced
-// WRITE everything.
+// Cancel gives the memory of the oldest request with this id back, if it still waits,
+// and goes on with those behind it.
 func (q *QP) Cancel(id uint64) {
 	q.mu.Lock()
 	defer q.unlock()
-	for i := range q.sends.n {
-		p := q.sends.at(i)
-		if p.wr.ID != id || p.canceled {
-			continue
-		}
-		p.canceled = true
-		if p.sent > 0 || p.wr.Flags&driver.Announced != 0 {
-			p.detach()
-		} else {
-			p.void()
-		}
-		q.complete(q.sendCQ, driver.Completion{ID: id, Status: driver.Canceled, Op: p.wr.Op})
+	if op, ok := q.sends.Cancel(id); ok {
+		q.complete(q.sendCQ, driver.Completion{ID: id, Status: driver.Canceled, Op: op})
+		q.advance()
 	}
 }

@@ -23,6 +23,7 @@ func messageCases() []testCase {
 		{"WriteImmWaitsForReceive", writeImmBeforeReceive},
 		{"ReceivesCanBePostedInINIT", receiveInInit},
 		{"CancelEndsWaitingSend", cancelSend},
+		{"RequestsBehindACanceledSendGoOn", behindCanceledSend},
 	}
 }
 
@@ -188,4 +189,24 @@ func cancelSend(t *testing.T, h Harness) {
 	require.Contains(t, []verbs.Status{verbs.Canceled, verbs.Success, verbs.Flushed}, wc.Status)
 	a.qp.Cancel(4711) // unknown: ignored
 	require.NoError(t, b.ctx.Close())
+}
+
+// behindCanceledSend cancels a SEND that waits for a receive. The WRITE behind it
+// needs nothing of the peer, which has no news either.
+func behindCanceledSend(t *testing.T, h Harness) {
+	a, b := newPair(t, h)
+	a.flush(b)
+	fill(a.bytes(0, 64), 1)
+	a.post(verbs.WorkRequest{ID: 21, Op: verbs.OpSend, Flags: verbs.Signaled, Local: segs(a.at(0, 64))},
+		verbs.WorkRequest{ID: 22, Op: verbs.OpWrite, Flags: verbs.Signaled, Local: segs(a.at(0, 64)), Remote: b.mr.Remote(0)})
+	if !a.qp.Cancel(21) {
+		t.Skip("the provider cannot cancel one request")
+	}
+	statuses := map[uint64]verbs.Status{}
+	for range 2 {
+		wc := a.sent()
+		statuses[wc.ID] = wc.Status
+	}
+	require.Equal(t, map[uint64]verbs.Status{21: verbs.Canceled, 22: verbs.Success}, statuses)
+	require.Equal(t, pattern(64, 1), b.bytes(0, 64))
 }

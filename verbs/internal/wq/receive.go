@@ -1,0 +1,75 @@
+package wq
+
+import "github.com/gopgas/gopgas/verbs/driver"
+
+// A RecvQueue holds posted receives.
+type RecvQueue struct {
+	Ring[driver.RecvRequest] // Local is the entry's own slice
+	segments                 int
+}
+
+// NewRecvQueue returns an empty queue for receives of so many segments.
+func NewRecvQueue(depth, segments int) RecvQueue {
+	return RecvQueue{NewRing[driver.RecvRequest](depth), segments}
+}
+
+// Push copies wr to the end of the queue. It returns driver.ErrQueueFull without
+// room. It allocates at the first use of the queue only.
+func (q *RecvQueue) Push(wr *driver.RecvRequest) error {
+	if q.Room() == 0 {
+		return driver.ErrQueueFull
+	}
+	if q.places == nil {
+		q.prepare()
+	}
+	r := q.Ring.Push()
+	r.ID = wr.ID
+	r.Local = append(r.Local[:0], wr.Local...)
+	return nil
+}
+
+func (q *RecvQueue) prepare() {
+	all := make([]driver.Segment, q.depth*q.segments)
+	for i := range q.Places() {
+		q.places[i].Local, all = all[:0:q.segments], all[q.segments:]
+	}
+}
+
+// Pop drops the oldest receive and forgets its memory.
+func (q *RecvQueue) Pop() {
+	q.release(q.First())
+	q.Ring.Pop(1)
+}
+
+func (q *RecvQueue) release(r *driver.RecvRequest) {
+	clear(r.Local)
+	r.Local = r.Local[:0]
+}
+
+// Cancel takes the oldest receive with this id out of the queue, and reports
+// whether there was one.
+func (q *RecvQueue) Cancel(id uint64) bool {
+	for i := range q.Len() {
+		if r := q.At(i); r.ID == id {
+			q.release(r)
+			q.Remove(i)
+			return true
+		}
+	}
+	return false
+}
+
+// Flush empties the queue of queue pair qp. It pushes a completion with
+// driver.Flushed for each receive.
+func (q *RecvQueue) Flush(qp uint32, push func(driver.Completion)) {
+	for ; q.Len() > 0; q.Pop() {
+		push(driver.Completion{ID: q.First().ID, Status: driver.Flushed, Op: driver.OpRecv, QP: qp})
+	}
+}
+
+// Clear empties the queue without completions.
+func (q *RecvQueue) Clear() {
+	for q.Len() > 0 {
+		q.Pop()
+	}
+}
