@@ -3,14 +3,16 @@ package tcp
 import (
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
 // putQuestion queues a READ or an atomic: one frame without payload.
 func (q *qp) putQuestion(r *request) bool {
 	f := frame{kind: kindRead, flags: flagLast, length: uint32(r.length), addr: r.Remote.Addr, key: r.Remote.RKey}
 	if r.Op != driver.OpRead {
+		op, width := wq.Atomic(&r.WorkRequest)
 		f.kind, f.length, f.operand, f.compare = kindAtomic, 0, r.Operand, r.Compare
-		f.op, f.width = uint8(r.Atomic), r.Width
+		f.op, f.width = uint8(op), uint8(width)
 		if r.answered() {
 			f.flags |= flagReply
 		} else {
@@ -23,16 +25,6 @@ func (q *qp) putQuestion(r *request) bool {
 	q.put(&f)
 	q.sq.passed(r)
 	return true
-}
-
-// normalise writes the two classic atomics as the extended ones they are.
-func (r *request) normalise() {
-	switch r.Op {
-	case driver.OpFetchAdd:
-		r.Atomic, r.Width = driver.AtomicAdd, 8
-	case driver.OpCmpSwap:
-		r.Atomic, r.Width = driver.AtomicCmpSwap, 8
-	}
 }
 
 // atomic applies f to registered memory by an atomic of this CPU and returns

@@ -9,9 +9,9 @@ import "github.com/gopgas/gopgas/verbs/driver"
 // Announced WRITE goes on from a copy.
 func (q *qp) Cancel(id uint64) {
 	q.lock()
-	for i := range q.sq.count {
-		r := q.sq.at(i)
-		if r.ID == id && !r.reported && !q.sq.finished(r) {
+	for i := range q.sq.Len() {
+		r := q.sq.At(i)
+		if r.ID == id && !r.Canceled && !q.sq.finished(r) {
 			q.cancel(r)
 		}
 	}
@@ -28,11 +28,11 @@ func (q *qp) cancel(r *request) {
 		}
 		l.out.detach(func(p *piece) bool { return p.req == r })
 	}
-	if r.reported = true; r.Flags&driver.Announced != 0 {
-		q.sq.capture(r, r.framed) // what is in frames was copied just now, or has left
+	if r.Canceled = true; r.Flags&driver.Announced != 0 {
+		q.sq.capture(r, r.Sent) // what is in frames was copied just now, or has left
 	} else {
 		clear(r.Local)
 		r.saved, r.dropped = nil, true
 	}
-	q.sendCQ.push(driver.Completion{ID: r.ID, Status: driver.Canceled, Op: r.Op, QP: q.num})
+	q.sendCQ.Push(driver.Completion{ID: r.ID, Status: driver.Canceled, Op: r.Op, QP: q.num})
 }

@@ -103,7 +103,7 @@ func TestReadCanceledInReceptionStops(t *testing.T) {
 	dst := make([]byte, 100)
 	n.attach(q)
 	q.lock()
-	q.sq.push(&driver.WorkRequest{ID: 1, Op: driver.OpRead, Local: segment(dst)})
+	q.sq.Push(&driver.WorkRequest{ID: 1, Op: driver.OpRead, Local: segment(dst)})
 	q.fill()
 	q.unlock()
 	b := make([]byte, headerSizes[kindData])
@@ -115,7 +115,7 @@ func TestReadCanceledInReceptionStops(t *testing.T) {
 	q.lock()
 	require.NoError(t, q.link.process(bytes.Repeat([]byte{2}, 40)))
 	q.retire()
-	require.Zero(t, q.sq.count)
+	require.Zero(t, q.sq.Len())
 	q.unlock()
 	require.Equal(t, make([]byte, 100), dst)
 	require.Equal(t, driver.Canceled, n.next().Status)
@@ -172,7 +172,7 @@ func TestCancelLeavesTheOthersPayloadAlone(t *testing.T) {
 		other.state = driver.StateRTS
 		l.established(other, second)
 		for _, of := range []*qp{q, other} {
-			of.sq.push(&driver.WorkRequest{ID: 1, Op: driver.OpRead, Local: segment(dst)})
+			of.sq.Push(&driver.WorkRequest{ID: 1, Op: driver.OpRead, Local: segment(dst)})
 			of.fill()
 		}
 		b := make([]byte, headerSizes[kindData])

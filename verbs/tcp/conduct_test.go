@@ -87,9 +87,19 @@ func TestFullSendQueueRefusesWithAStalledPeer(t *testing.T) {
 			break
 		}
 	}
-	require.Equal(t, len(qa.sq.slots), taken)
+	require.Equal(t, qa.sq.Depth(), taken)
 	resume()
 	settled(t, a, b, qa)
+}
+
+func TestReceivesThatWereTakenAreCreditsThoughLaterOnesWereRefused(t *testing.T) {
+	a, b, qa, qb := pair(t, 64)
+	settled(t, a, b, qa)
+	n, err := qb.PostRecv(make([]driver.RecvRequest, qb.rq.Depth()+1))
+	require.ErrorIs(t, err, driver.ErrQueueFull)
+	require.Equal(t, qb.rq.Depth(), n)
+	post(t, qa, driver.WorkRequest{ID: 1, Op: driver.OpSend, Flags: driver.Signaled})
+	require.EqualValues(t, 1, a.success().ID)
 }
 
 func TestManyConnectionsNeedTwoGoroutines(t *testing.T) {
@@ -139,7 +149,7 @@ func TestClosedRegionEndsAReadThatIsUnderWay(t *testing.T) {
 	dst := make([]byte, size)
 	resume := a.stall() // takes nothing: the response fills the sockets
 	qa.lock()
-	qa.sq.push(&driver.WorkRequest{ID: 1, Op: driver.OpRead, Flags: driver.Signaled, Local: segment(dst), Remote: b.at(0)})
+	qa.sq.Push(&driver.WorkRequest{ID: 1, Op: driver.OpRead, Flags: driver.Signaled, Local: segment(dst), Remote: b.at(0)})
 	qa.flush()
 	qa.unlock()
 	eventually(t, "the response to be stuck", func() bool {

@@ -90,13 +90,12 @@ func (d *device) Info() driver.DeviceInfo {
 }
 
 func (d *device) CreateCQ(_ context.Context, depth int) (driver.CQ, error) {
-	if depth < 1 || depth > maxCQDepth {
-		return nil, fmt.Errorf("%w: CQ depth %d, the device takes 1 to %d", driver.ErrInvalid, depth, maxCQDepth)
-	}
 	if d.gone.Load() {
 		return nil, driver.ErrClosed
 	}
-	return &completionQueue{dev: d, ring: make([]driver.Completion, depth)}, nil
+	c := &completionQueue{dev: d}
+	c.Init(depth)
+	return c, nil
 }
 
 // Close ends all connections and the goroutine. It is idempotent.

@@ -80,7 +80,7 @@ func (l *link) established(q *qp, i int) {
 	q.link, q.lane = l, uint8(i)
 	l.guard()
 	q.rq.reconnect()
-	q.ackDue = q.rq.count > 0
+	q.ackDue = q.rq.Len() > 0
 	l.flush()
 }
 
@@ -100,7 +100,8 @@ func (l *link) started(q *qp) {
 // token and mu held.
 func (l *link) leave(q *qp) {
 	l.lanes[q.lane] = lane{state: laneOver}
-	q.link, q.answers = nil, answers{}
+	q.link = nil
+	q.answers.clear()
 	q.pending, q.message = 0, 0
 	l.in.release(q)
 	switch {

@@ -137,7 +137,7 @@ func (o *outbox) detach(these func(*piece) bool) {
 // unsent returns where in req's payload the first byte lies that is queued or will
 // be: what lies before it has left.
 func (o *outbox) unsent(req *request) int {
-	at := req.framed
+	at := req.Sent
 	for i := range o.pieces {
 		if o.pieces[i].req == req {
 			at -= len(o.pieces[i].mem)
@@ -149,7 +149,7 @@ func (o *outbox) unsent(req *request) int {
 // move has what is queued of req leave from its captured payload. The last of its
 // pieces ends where its frames do.
 func (o *outbox) move(req *request) {
-	end := req.framed
+	end := req.Sent
 	for i := len(o.pieces) - 1; i >= 0; i-- {
 		if p := &o.pieces[i]; p.req == req {
 			start := end - len(p.mem)

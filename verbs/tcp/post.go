@@ -1,10 +1,6 @@
 package tcp
 
-import (
-	"fmt"
-
-	"github.com/gopgas/gopgas/verbs/driver"
-)
+import "github.com/gopgas/gopgas/verbs/driver"
 
 // PostSend queues requests. Small unsignalled ones are gathered until one that
 // somebody waits for is posted, anything is polled, combineMax bytes are there,
@@ -38,9 +34,9 @@ func lends(wr *driver.WorkRequest) bool {
 // takeOver copies what the socket did not take of such payloads among the last n
 // requests.
 func (q *qp) takeOver(n int) {
-	for i := max(0, q.sq.count-n); i < q.sq.count; i++ {
-		if r := q.sq.at(i); r.Flags&driver.Inline != 0 && r.length > inlineCopy && r.saved == nil {
-			if unsent := q.unsent(r); unsent < r.framed || r.framed < r.length {
+	for i := max(0, q.sq.Len()-n); i < q.sq.Len(); i++ {
+		if r := q.sq.At(i); r.Flags&driver.Inline != 0 && r.length > inlineCopy && r.saved == nil {
+			if unsent := q.unsent(r); unsent < r.Sent || r.Sent < r.length {
 				q.sq.capture(r, unsent)
 				if q.link != nil {
 					q.link.out.move(r)
@@ -68,22 +64,13 @@ func (q *qp) post(wr *driver.WorkRequest) error {
 	case q.closed:
 		return driver.ErrClosed
 	case q.state == driver.StateErr:
-		q.sendCQ.push(driver.Completion{ID: wr.ID, Op: wr.Op, Status: driver.Flushed, QP: q.num})
+		q.sendCQ.Push(driver.Completion{ID: wr.ID, Op: wr.Op, Status: driver.Flushed, QP: q.num})
 		q.dev.ring()
 		return nil
-	case q.state != driver.StateRTS && q.state != driver.StateSQD:
-		return fmt.Errorf("%w: sends can be posted from RTS on, not in %v", driver.ErrState, q.state)
-	case len(wr.Local) > cap(q.sq.slots[0].Local):
-		return fmt.Errorf("%w: %d segments", driver.ErrInvalid, len(wr.Local))
-	case q.sq.full():
+	case q.sq.Room() == 0:
 		return driver.ErrQueueFull
 	}
-	r := q.sq.push(wr)
-	if r.length > maxMessage || wr.Flags&driver.Inline != 0 && r.length > maxInline {
-		q.sq.unpush()
-		return fmt.Errorf("%w: %d bytes in one request", driver.ErrInvalid, r.length)
-	}
-	r.normalise()
+	r := q.sq.Push(wr)
 	if q.link != nil && !q.link.out.blocked {
 		q.fill()
 	}
@@ -124,26 +111,28 @@ func (q *qp) flush() {
 func (q *qp) PostRecv(wrs []driver.RecvRequest) (int, error) {
 	q.lock()
 	defer q.unlock()
+	n, err := len(wrs), error(nil)
 	for i := range wrs {
-		switch {
-		case q.closed:
-			return i, driver.ErrClosed
-		case q.state == driver.StateErr:
-			q.recvCQ.push(driver.Completion{ID: wrs[i].ID, Op: driver.OpRecv, Status: driver.Flushed, QP: q.num})
-			q.dev.ring()
-			continue
-		case q.state == driver.StateReset:
-			return i, fmt.Errorf("%w: receives can be posted from INIT on", driver.ErrState)
-		case q.rq.count == len(q.rq.slots):
-			return i, driver.ErrQueueFull
-		case len(wrs[i].Local) > cap(q.rq.slots[0].Local):
-			return i, fmt.Errorf("%w: %d segments", driver.ErrInvalid, len(wrs[i].Local))
+		if err = q.postRecv(&wrs[i]); err != nil {
+			n = i
+			break
 		}
-		q.rq.push(&wrs[i])
 	}
 	if q.link != nil && q.rq.starving() {
 		q.ackDue = true
 		q.later()
 	}
-	return len(wrs), nil
+	return n, err
+}
+
+func (q *qp) postRecv(wr *driver.RecvRequest) error {
+	switch {
+	case q.closed:
+		return driver.ErrClosed
+	case q.state == driver.StateErr:
+		q.recvCQ.Push(driver.Completion{ID: wr.ID, Op: driver.OpRecv, Status: driver.Flushed, QP: q.num})
+		q.dev.ring()
+		return nil
+	}
+	return q.rq.Push(wr)
 }

@@ -2,7 +2,6 @@ package tcp
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,21 +44,13 @@ type qp struct {
 
 // CreateQP makes a queue pair in RESET.
 func (d *device) CreateQP(_ context.Context, cfg driver.QPConfig) (driver.QP, error) {
-	send, ok1 := cfg.SendCQ.(*completionQueue)
-	recv, ok2 := cfg.RecvCQ.(*completionQueue)
-	segments := max(1, cfg.MaxSegments)
-	switch {
-	case !ok1 || !ok2 || send.dev != d || recv.dev != d:
-		return nil, fmt.Errorf("%w: the completion queues are not of this device", driver.ErrInvalid)
-	case cfg.SendDepth < 1 || cfg.SendDepth > maxDepth || cfg.RecvDepth < 0 || cfg.RecvDepth > maxDepth:
-		return nil, fmt.Errorf("%w: depths %d and %d, the device takes 1 to %d", driver.ErrInvalid, cfg.SendDepth, cfg.RecvDepth, maxDepth)
-	case segments > maxSegments || cfg.MaxInline > maxInline:
-		return nil, fmt.Errorf("%w: %d segments, %d bytes inline", driver.ErrInvalid, segments, cfg.MaxInline)
+	q := &qp{
+		dev: d, sendCQ: cfg.SendCQ.(*completionQueue), recvCQ: cfg.RecvCQ.(*completionQueue),
+		secret: newToken(), timeout: d.timeout,
+		sq: newSendQueue(cfg.SendDepth, cfg.MaxSegments), answers: newAnswers(),
+		rq: recvQueue{RecvQueue: wq.NewRecvQueue(cfg.RecvDepth, cfg.MaxSegments)},
 	}
-	q := &qp{dev: d, sendCQ: send, recvCQ: recv, secret: newToken(), timeout: d.timeout}
 	q.mu.Store(&q.own)
-	q.sq = newSendQueue(cfg.SendDepth, segments)
-	q.rq = newRecvQueue(cfg.RecvDepth, segments)
 	if err := d.addQP(q); err != nil {
 		return nil, err
 	}
@@ -112,13 +103,15 @@ func (q *qp) Modify(ctx context.Context, to driver.State, attr driver.Attr) erro
 func (q *qp) reset() {
 	q.disconnect()
 	q.sq.reset()
-	q.rq.reset()
-	q.answers, q.done, q.ackDue = answers{}, 0, false
+	q.rq.Clear()
+	q.rq.reconnect()
+	q.answers.clear()
+	q.done, q.ackDue = 0, false
 	q.peer, q.secret = address{}, newToken()
 	q.state = driver.StateReset
 	q.life++
-	q.sendCQ.purge(q.num)
-	q.recvCQ.purge(q.num)
+	q.sendCQ.Purge(q.num)
+	q.recvCQ.Purge(q.num)
 }
 
 // start opens the send queue.
@@ -155,23 +148,21 @@ func (q *qp) fail(first driver.Status, cause error) {
 	if q.link != nil {
 		q.link.out.detach(func(p *piece) bool { return p.q == q && p.req != nil })
 	}
-	for ; q.sq.count > 0; q.sq.pop() {
-		if r := q.sq.at(0); !r.reported {
-			q.sendCQ.push(driver.Completion{ID: r.ID, Op: r.Op, Status: first, QP: q.num, Err: cause})
+	for ; q.sq.Len() > 0; q.sq.Pop() {
+		if r := q.sq.First(); !r.Canceled {
+			q.sendCQ.Push(driver.Completion{ID: r.ID, Op: r.Op, Status: first, QP: q.num, Err: cause})
 			first, cause = driver.Flushed, nil
 		}
 	}
-	for ; q.rq.count > 0; q.rq.pop() {
-		q.recvCQ.push(driver.Completion{ID: q.rq.first().ID, Op: driver.OpRecv, Status: driver.Flushed, QP: q.num})
-	}
+	q.rq.Flush(q.num, q.recvCQ.Push)
 	q.sq.reset()
 	q.state = driver.StateErr
 }
 
 // failReceive ends the receive in use with status.
 func (q *qp) failReceive(status driver.Status) {
-	q.recvCQ.push(driver.Completion{ID: q.rq.first().ID, Op: driver.OpRecv, Status: status, QP: q.num})
-	q.rq.pop()
+	q.recvCQ.Push(driver.Completion{ID: q.rq.First().ID, Op: driver.OpRecv, Status: status, QP: q.num})
+	q.rq.Pop()
 }
 
 // broke is fail for a connection that is over, or will not come about: it is news as well.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
 // An answer is what the target still owes the origin, in order.
@@ -18,36 +19,27 @@ type answer struct {
 	mr     *region
 }
 
-// answers is a ring. Its size bounds what a peer can make this side remember.
-type answers struct {
-	ring  [maxReads + 1]answer
-	head  int
-	count int
+// answers is a ring of them. Its size bounds what a peer can make this side remember.
+type answers struct{ wq.Ring[answer] }
+
+func newAnswers() answers { return answers{wq.NewRing[answer](maxReads + 1)} }
+
+// Pop drops the oldest answer and forgets its memory.
+func (a *answers) Pop() {
+	*a.First() = answer{}
+	a.Ring.Pop(1)
 }
 
-func (a *answers) push(x answer) {
-	a.ring[(a.head+a.count)%len(a.ring)] = x
-	a.count++
-}
-
-func (a *answers) first() *answer {
-	if a.count == 0 {
-		return nil
+func (a *answers) clear() {
+	for a.Len() > 0 {
+		a.Pop()
 	}
-	return &a.ring[a.head]
-}
-
-func (a *answers) pop() {
-	a.ring[a.head] = answer{}
-	a.head = (a.head + 1) % len(a.ring)
-	a.count--
 }
 
 // revoke has READs of a closed region answered by a refusal.
 func (a *answers) revoke(r *region) {
-	for i := range a.count {
-		x := &a.ring[(a.head+i)%len(a.ring)]
-		if x.mr == r {
+	for i := range a.Len() {
+		if x := a.At(i); x.mr == r {
 			*x = answer{kind: kindNak, status: driver.RemoteAccess, seq: x.seq}
 		}
 	}
@@ -103,8 +95,8 @@ func (q *qp) openSend(f *frame) error {
 	if !q.mayConsume() {
 		return fmt.Errorf("%w: SEND without a receive", errProtocol)
 	}
-	recv := q.rq.first()
-	if f.bodySize > total(recv.Local)-q.message {
+	recv := q.rq.First()
+	if f.bodySize > wq.Length(recv.Local)-q.message {
 		q.failReceive(driver.LocalLength)
 		q.refuse(driver.RemoteInvalid)
 		return nil
@@ -113,7 +105,7 @@ func (q *qp) openSend(f *frame) error {
 	return nil
 }
 
-func (q *qp) mayConsume() bool { return q.rq.count > 0 && q.rq.consumed < q.rq.advertised }
+func (q *qp) mayConsume() bool { return q.rq.Len() > 0 && q.rq.consumed < q.rq.advertised }
 
 // finish applies what the frame in reception asks for, its payload complete.
 func (q *qp) finish() error {
@@ -171,12 +163,12 @@ func (q *qp) applyShort(f *frame, payload []byte) error {
 // arrived ends a WRITE, WRITE_WITH_IMM or SEND.
 func (q *qp) arrived(f *frame) {
 	if f.kind != kindWrite {
-		wc := driver.Completion{ID: q.rq.first().ID, Op: driver.OpRecv, Bytes: q.message, QP: q.num}
+		wc := driver.Completion{ID: q.rq.First().ID, Op: driver.OpRecv, Bytes: q.message, QP: q.num}
 		if f.kind == kindWriteImm {
 			wc.Op, wc.HasImm, wc.Imm = driver.OpRecvImm, true, f.imm
 		}
-		q.rq.pop()
-		q.recvCQ.push(wc)
+		q.rq.Pop()
+		q.recvCQ.Push(wc)
 	}
 	q.message, q.pending = 0, 0
 	q.applied(f)
@@ -217,16 +209,16 @@ func (q *qp) applyAtomic(f *frame) error {
 }
 
 func (q *qp) owe(a answer) error {
-	if q.answers.count >= maxReads {
+	if q.answers.Len() >= maxReads {
 		return fmt.Errorf("%w: more than %d reads outstanding", errProtocol, maxReads)
 	}
-	q.answers.push(a)
+	*q.answers.Push() = a
 	return nil
 }
 
 // refuse answers the request in reception with status, which ends this side's
 // part of the connection as well.
 func (q *qp) refuse(status driver.Status) {
-	q.answers.push(answer{kind: kindNak, status: status, seq: q.done})
+	*q.answers.Push() = answer{kind: kindNak, status: status, seq: q.done}
 	q.linger(fmt.Errorf("%w: the peer's request ended with %v", driver.ErrAccess, status))
 }

@@ -1,9 +1,9 @@
 package tcp
 
 import (
-	"encoding/binary"
 	"fmt"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -57,24 +57,10 @@ func (q *qp) applyValue(f *frame) error {
 		return fmt.Errorf("%w: response to no atomic", errProtocol)
 	}
 	if !r.dropped {
-		putNative(r.Local[0].Mem[:r.Width], f.value)
+		atomics.PutUint(r.Local[0].Mem, f.value)
 	}
 	q.sq.answeredRead(r)
 	return nil
-}
-
-// putNative stores v in b as this CPU stores a word of that size.
-func putNative(b []byte, v uint64) {
-	switch len(b) {
-	case 1:
-		b[0] = byte(v)
-	case 2:
-		binary.NativeEndian.PutUint16(b, uint16(v))
-	case 4:
-		binary.NativeEndian.PutUint32(b, uint32(v))
-	case 8:
-		binary.NativeEndian.PutUint64(b, v)
-	}
 }
 
 // applyNak fails the request that the peer refused and all that follow, and leaves the
@@ -88,7 +74,7 @@ func (q *qp) applyNak(f *frame) error {
 	}
 	q.sq.acked = max(q.sq.acked, f.seq)
 	q.retire()
-	if q.sq.count > 0 && q.sq.at(0).reported {
+	if q.sq.Len() > 0 && q.sq.First().Canceled {
 		status = driver.Flushed // it was canceled: nobody waits for the cause
 	}
 	q.fail(status, nil)
@@ -98,18 +84,18 @@ func (q *qp) applyNak(f *frame) error {
 
 // retire takes finished requests off the send queue.
 func (q *qp) retire() {
-	for q.sq.count > 0 {
-		r := q.sq.at(0)
+	for q.sq.Len() > 0 {
+		r := q.sq.First()
 		if !q.sq.finished(r) {
 			return
 		}
-		if r.Flags&driver.Signaled != 0 && !r.reported {
+		if r.Flags&driver.Signaled != 0 && !r.Canceled {
 			wc := driver.Completion{ID: r.ID, Op: r.Op, QP: q.num}
 			if r.Op == driver.OpRead {
 				wc.Bytes = r.length
 			}
-			q.sendCQ.push(wc)
+			q.sendCQ.Push(wc)
 		}
-		q.sq.pop()
+		q.sq.Pop()
 	}
 }

@@ -36,7 +36,7 @@ func (q *qp) putAck() {
 
 // putAnswer queues one frame of the oldest answer that is owed.
 func (q *qp) putAnswer() bool {
-	a := q.answers.first()
+	a := q.answers.First()
 	if a == nil || !q.link.out.fits(maxHeader+copyMax, bufferMax) {
 		return false
 	}
@@ -58,7 +58,7 @@ func (q *qp) putAnswer() bool {
 			return true
 		}
 	}
-	q.answers.pop()
+	q.answers.Pop()
 	return true
 }
 
@@ -96,7 +96,7 @@ func (q *qp) mayStart(r *request) bool {
 	if r.stage != stageQueued || r.dropped {
 		return true
 	}
-	if r.Flags&driver.Fence != 0 && q.sq.readCount > 0 || r.answered() && q.sq.readCount == maxReads {
+	if r.Flags&driver.Fence != 0 && q.sq.reads.Len() > 0 || r.answered() && q.sq.reads.Len() == maxReads {
 		return false
 	}
 	return !r.consumes() || q.sq.consumed < q.sq.credits
@@ -126,7 +126,7 @@ func (q *qp) putDropped(r *request) bool {
 // ask returns flagAsk for a request whose completion is waited for, and often
 // enough that unsignalled ones make room.
 func (q *qp) ask(r *request) uint8 {
-	if r.Flags&driver.Signaled == 0 && q.sq.seq+1-q.sq.asked < uint64(len(q.sq.slots)+3)/4 {
+	if r.Flags&driver.Signaled == 0 && q.sq.seq+1-q.sq.asked < uint64(q.sq.Depth()+3)/4 {
 		return 0
 	}
 	q.sq.asked = q.sq.seq + 1
@@ -135,7 +135,7 @@ func (q *qp) ask(r *request) uint8 {
 
 // putOutgoing queues the next frame of a WRITE, WRITE_WITH_IMM or SEND.
 func (q *qp) putOutgoing(r *request) bool {
-	n := min(r.length-r.framed, maxPayload)
+	n := min(r.length-r.Sent, maxPayload)
 	f := frame{kind: kindWrite, length: uint32(n)}
 	switch r.Op {
 	case driver.OpSend:
@@ -154,14 +154,14 @@ func (q *qp) putOutgoing(r *request) bool {
 	if r.stage == stageQueued && r.consumes() {
 		q.sq.consumed++
 	}
-	f.addr, f.key = r.Remote.Addr+uint64(r.framed), r.Remote.RKey
-	if r.framed+n == r.length {
+	f.addr, f.key = r.Remote.Addr+uint64(r.Sent), r.Remote.RKey
+	if r.Sent+n == r.length {
 		f.flags = flagLast | q.ask(r)
 	}
 	q.put(&f)
 	q.gather(r, n, copied)
 	r.stage = stageFramed
-	if r.framed += n; r.framed == r.length {
+	if r.Sent += n; r.Sent == r.length {
 		q.sq.passed(r)
 	}
 	return true
@@ -173,7 +173,7 @@ func (q *qp) gather(r *request, n int, copied bool) {
 	if copied {
 		into = q.link.out.extend(n)
 	}
-	skip := r.framed
+	skip := r.Sent
 	for i := 0; n > 0; i++ {
 		m := r.Local[i].Mem
 		if skip >= len(m) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
 // stage says how far a request has come.
@@ -16,17 +17,15 @@ const (
 	stageDone                // nothing more will come of it
 )
 
-// A request is one slot of a send queue.
+// A request is a place of a send queue. Sent counts its bytes that are in frames.
 type request struct {
-	driver.WorkRequest        // Local is the slot's own array
-	saved              []byte // the payload, once it was captured
-	length             int    // bytes in all
-	framed             int    // bytes in frames so far
-	received           int    // bytes of the response so far
-	seq                uint64 // how many requests were framed before it
-	stage              stage
-	reported           bool // has its completion already
-	dropped            bool // canceled, and nothing more of it leaves
+	wq.Request
+	saved    []byte // the payload, once it was captured
+	length   int    // bytes in all
+	received int    // bytes of the response so far
+	seq      uint64 // how many requests were framed before it
+	stage    stage
+	dropped  bool // canceled, and nothing more of it leaves
 }
 
 // answered tells whether a response with data comes back.
@@ -46,10 +45,8 @@ func (r *request) consumes() bool { return r.Op == driver.OpSend || r.Op == driv
 // sendQueue is a ring of requests: retired ones leave at the head, the cursor
 // parts those that are all in frames from those that are not.
 type sendQueue struct {
-	slots  []request
-	head   int
-	framed int // requests from head to the cursor
-	count  int // requests in all
+	wq.Ring[request]
+	framed int // requests from the oldest to the cursor
 
 	seq      uint64 // requests framed in full
 	acked    uint64 // of those, how many the peer has applied
@@ -59,61 +56,34 @@ type sendQueue struct {
 
 	spares [][]byte // for payloads that are captured
 
-	// reads holds the slots that await a response, oldest first.
-	reads     [maxReads]*request
-	readHead  int
-	readCount int
+	reads wq.Ring[*request] // those that await a response
 }
 
 // maxReads is how many READs and atomics of one QP may await their response.
 const maxReads = 64
 
 func newSendQueue(depth, segments int) sendQueue {
-	q := sendQueue{slots: make([]request, depth)}
+	q := sendQueue{Ring: wq.NewRing[request](depth), reads: wq.NewRing[*request](maxReads)}
 	all := make([]driver.Segment, depth*segments)
-	for i := range q.slots {
-		q.slots[i].Local = all[i*segments : i*segments : (i+1)*segments]
+	for i := range q.Places() {
+		q.Places()[i].Local, all = all[:0:segments], all[segments:]
 	}
 	return q
 }
 
-func (s *sendQueue) full() bool { return s.count == len(s.slots) }
-
-func (s *sendQueue) at(i int) *request {
-	i += s.head
-	if i >= len(s.slots) {
-		i -= len(s.slots)
-	}
-	return &s.slots[i]
-}
-
-// push copies wr into the next slot.
-func (s *sendQueue) push(wr *driver.WorkRequest) *request {
-	r := s.at(s.count)
-	local := append(r.Local[:0], wr.Local...)
-	*r = request{WorkRequest: *wr, length: wr.Length()}
-	r.Local = local
-	s.count++
+// Push copies wr to the end of the queue. Precondition: there is room.
+func (s *sendQueue) Push(wr *driver.WorkRequest) *request {
+	r := s.Ring.Push()
+	r.Set(wr)
+	r.saved, r.length, r.received, r.seq, r.stage, r.dropped = nil, wr.Length(), 0, 0, stageQueued, false
 	return r
 }
-
-// unpush takes back the request that was pushed last.
-func (s *sendQueue) unpush() { s.count-- }
 
 // capture copies the payload from an offset on, if it is inline and could not leave
 // at once, or was canceled.
 func (s *sendQueue) capture(r *request, from int) {
 	r.saved = s.buffer(r.length)
-	at := 0
-	for i := range r.Local {
-		m := r.Local[i].Mem
-		if skip := max(0, from-at); skip < len(m) {
-			copy(r.saved[at+skip:], m[skip:])
-		}
-		at += len(m)
-	}
-	clear(r.Local)
-	r.Local = append(r.Local[:0], driver.Segment{Mem: r.saved})
+	r.CaptureInto(r.saved, from)
 }
 
 // maxSpares is how many buffers of captured payloads a queue keeps for the next.
@@ -151,10 +121,10 @@ func (s *sendQueue) spare(b []byte) {
 
 // next is the first request that is not all in frames, or nil.
 func (s *sendQueue) next() *request {
-	if s.framed == s.count {
+	if s.framed == s.Len() {
 		return nil
 	}
-	return s.at(s.framed)
+	return s.At(s.framed)
 }
 
 // begun returns how many requests were framed, in full or in part.
@@ -171,25 +141,22 @@ func (s *sendQueue) passed(r *request) {
 	s.seq++
 	s.framed++
 	if r.answered() && !r.dropped {
-		s.reads[(s.readHead+s.readCount)%maxReads] = r
-		s.readCount++
+		*s.reads.Push() = r
 	}
 }
 
 // oldestRead is the request that the next response belongs to, or nil.
 func (s *sendQueue) oldestRead() *request {
-	if s.readCount == 0 {
-		return nil
+	if r := s.reads.First(); r != nil {
+		return *r
 	}
-	return s.reads[s.readHead]
+	return nil
 }
 
 // answeredRead retires the oldest read from the list; its response implies
 // that everything before it was applied.
 func (s *sendQueue) answeredRead(r *request) {
-	s.reads[s.readHead] = nil
-	s.readHead = (s.readHead + 1) % maxReads
-	s.readCount--
+	s.reads.Pop(1)
 	r.stage = stageDone
 	s.acked = max(s.acked, r.seq+1)
 }
@@ -199,25 +166,23 @@ func (s *sendQueue) finished(r *request) bool {
 	return r.stage == stageDone || r.stage == stageSent && !r.answered() && r.seq < s.acked
 }
 
-// pop frees the oldest slot.
-func (s *sendQueue) pop() {
-	r := &s.slots[s.head]
-	clear(r.Local)
+// Pop drops the oldest request.
+func (s *sendQueue) Pop() {
+	r := s.First()
+	r.Release()
 	s.spare(r.saved)
-	r.Local, r.saved = r.Local[:0], nil
-	if s.head++; s.head == len(s.slots) {
-		s.head = 0
-	}
+	r.saved = nil
+	s.Ring.Pop(1)
 	if s.framed > 0 {
 		s.framed--
 	}
-	s.count--
 }
 
 // reset empties the queue and forgets the connection.
 func (s *sendQueue) reset() {
-	for s.count > 0 {
-		s.pop()
+	for s.Len() > 0 {
+		s.Pop()
 	}
-	*s = sendQueue{slots: s.slots}
+	s.reads.Pop(s.reads.Len())
+	*s = sendQueue{Ring: s.Ring, reads: s.reads}
 }

@@ -4,6 +4,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
 // A sink is where the payload of the frame in reception goes.
@@ -33,19 +34,8 @@ func (s *sink) write(b []byte) {
 	if s.discard {
 		return
 	}
-	skip := s.off
+	wq.Scatter(s.segs, s.off, b)
 	s.off += len(b)
-	for i := range s.segs {
-		m := s.segs[i].Mem
-		if skip >= len(m) {
-			skip -= len(m)
-			continue
-		}
-		n := copy(m[skip:], b)
-		if b, skip = b[n:], 0; len(b) == 0 {
-			return
-		}
-	}
 }
 
 // vector appends the next n bytes of the destination to v.
@@ -63,13 +53,4 @@ func (s *sink) vector(v []unix.Iovec, n int) []unix.Iovec {
 		n, skip = n-len(m), 0
 	}
 	return v
-}
-
-// total is the number of bytes in segs.
-func total(segs []driver.Segment) int {
-	n := 0
-	for i := range segs {
-		n += len(segs[i].Mem)
-	}
-	return n
 }

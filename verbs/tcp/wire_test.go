@@ -187,8 +187,7 @@ func offline(t testing.TB, n *node) *qp {
 	defer q.unlock()
 	q.rq.advertised = q.rq.posted
 	for _, op := range []driver.Opcode{driver.OpRead, driver.OpFetchAdd} {
-		r := q.sq.push(&driver.WorkRequest{Op: op, Local: segment(make([]byte, 8))})
-		r.normalise()
+		q.sq.Push(&driver.WorkRequest{Op: op, Local: segment(make([]byte, 8))})
 	}
 	q.fill()
 	q.link.out.reset()
