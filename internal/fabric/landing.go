@@ -36,28 +36,16 @@ func (p *Peer) Lands() bool {
 // way: what it must copy of that takes less time than to learn that the peer has it.
 const landTail = 768 << 10
 
-// StartLand writes src, of at most MaxMessage bytes, to a landing of r's rank, and then
-// sets the flag. src belongs to the operation until the request's Wait, which takes
-// until the peer has almost all of it. Where it is alone, not one of several pieces, the
-// device takes over as much of it as it can, so that nobody waits.
-func (r *Remote) StartLand(ctx context.Context, at Address, src []byte, flag Flag, alone bool) (req Request, err error) {
-	b, over := r.Peer.bind, landTail
-	if alone {
-		over = len(src)
+// Land returns the Put of src, of at most MaxMessage bytes, to a landing, which the flag
+// tells of. Its Request is over when the peer has almost all of src. If src is alone, not
+// one of several pieces, the device copies as much of it as it can, so that this rank does
+// not wait.
+func (r *Remote) Land(at Address, src []byte, flag Flag, alone bool) Put {
+	over := r.Peer.bind.inlineMax()
+	if !alone {
+		over = min(over, landTail)
 	}
-	tail := max(0, len(src)-min(over, b.inlineMax()))
-	if tail > 0 {
-		o := b.ops.take(r)
-		o.announced(0, Bulk, at, src[:tail]) // the flag says that it is there
-		r.Peer.Stats.count(tail)
-		if req, err = o.start(ctx, 1); err != nil {
-			return req, err
-		}
-	}
-	o := b.ops.take(r)
-	o.copied(0, at.Add(uint64(tail)), src[tail:])
-	n := 1 + o.flag(1, r.addr.Add(uint64(flag.Offset)), flag)
-	r.Peer.Stats.count(len(src) - tail + 8)
-	_, err = o.start(ctx, n)
-	return req, err
+	cut := max(0, len(src)-over)
+	return Put{Landing: at, Head: Part{Mem: src[:cut], Path: Bulk}, Body: Part{At: cut, Mem: src[cut:], Path: Inline},
+		Tell: TellByFlag, Flag: flag, Lent: true}
 }

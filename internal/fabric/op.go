@@ -51,6 +51,33 @@ const (
 	roomID       = ^uint64(0)
 )
 
+// start posts the first n requests of o. Where none of them will tell of its
+// completion, or no caller needs to know, the returned Request is complete.
+func (o *op) start(ctx context.Context, n int) (Request, error) {
+	posted, err := o.post(ctx, n)
+	switch {
+	case !o.tells(posted):
+		o.bind.ops.give(o)
+	case err != nil:
+		o.withdraw() // what was posted must not outlive the call
+	case o.alone:
+		o.leave()
+	default:
+		return Request{o, o.uses.Load()}, nil
+	}
+	return Request{}, err
+}
+
+// tells reports whether one of the first n requests tells of o's completion.
+func (o *op) tells(n int) bool {
+	for i := range o.wr[:n] {
+		if o.wr[i].ID == o.id || o.asking {
+			return true
+		}
+	}
+	return false
+}
+
 // post queues the first n work requests of o, waiting while the queue is full,
 // and returns how many it queued. Whatever fails later is in the completion, or
 // in the peer's error.

@@ -1,0 +1,130 @@
+package fabric
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"github.com/gopgas/gopgas/internal/bulk"
+	"github.com/gopgas/gopgas/internal/mutant"
+)
+
+// A Put describes a write to a peer's memory: its data, and the word behind the data
+// that tells the target of it. Whoever sees that word by an atomic load sees the data.
+type Put struct {
+	// Head is posted ahead of Body. A part without bytes is not written.
+	Head, Body Part
+	// Landing is where the parts go instead of the Remote's memory, if not zero.
+	Landing Address
+	Tell    Tell
+	Flag    Flag // of TellByFlag, in the Remote's memory
+	// Lent: the parts belong to the write until Request.Wait. Without it they are the
+	// caller's again when Start returns.
+	Lent bool
+	// Region holds both parts, if not nil. They stay as they are until the target is seen
+	// to have them, so that Start waits for room in the queue only.
+	Region *Region
+}
+
+// A Part is bytes of this rank and where they go.
+type Part struct {
+	At   int // from the beginning of the Remote's memory or of the landing
+	Mem  []byte
+	Path Path
+}
+
+// Tell says which word tells the target that the data is there.
+type Tell uint8
+
+const (
+	// TellNothing: no word does. The caller may flush.
+	TellNothing Tell = iota
+	// TellByFlag: a flag is set behind the data.
+	TellByFlag
+	// TellByLastWord: the last word of Body, which holds aligned words. It may overtake
+	// additions, as a flag that is Ahead.
+	TellByLastWord
+)
+
+// Start posts what p describes, in order, and waits for room in the queue. It returns at
+// local completion, or p is Lent and the Request's Wait does. The caller has checked the
+// bounds. A part longer than MaxMessage leaves in pieces: Start waits for each but the
+// last, unless the device copies it.
+//
+// If ctx ends, Start returns an error only if no word that tells was posted; an addition
+// may have been. If ctx has already ended, a put that tells still succeeds where it takes
+// no wait: Start then copies the parts.
+//
+// Where the peer's memory is mapped, Start stores to it, unless the path of Body is FMA or
+// Bulk: these two are paths through the queue. A landing and a Region need the queue.
+func (r *Remote) Start(ctx context.Context, p *Put) (Request, error) {
+	if r.Mem != nil && p.Body.Path < FMA {
+		r.store(p)
+		return Request{}, nil
+	}
+	r.Peer.Stats.count(p.bytes())
+	w := posting{Remote: r, put: *p}
+	err := w.walk(ctx)
+	switch {
+	case err != nil && w.held.o != nil:
+		return Request{}, errors.Join(w.held.Wait(ctx), err)
+	case err != nil || p.Lent:
+		return w.held, err
+	case p.Tell == TellNothing:
+		return Request{}, w.held.Wait(ctx)
+	}
+	return Request{}, w.held.handOver(ctx)
+}
+
+// Put is Start of a Put that is not Lent.
+func (r *Remote) Put(ctx context.Context, p *Put) error {
+	_, err := r.Start(ctx, p)
+	return err
+}
+
+// Write stores src at offset. It returns at local completion.
+func (r *Remote) Write(ctx context.Context, offset int, src []byte) error {
+	return r.Put(ctx, &Put{Body: Part{At: offset, Mem: src}})
+}
+
+// PostFlag sets a flag alone.
+func (r *Remote) PostFlag(ctx context.Context, flag Flag) error {
+	if r.Mem != nil {
+		r.storeFlag(flag)
+		return nil
+	}
+	return r.Put(ctx, &Put{Tell: TellByFlag, Flag: flag})
+}
+
+// bytes returns how many bytes p writes.
+func (p *Put) bytes() int {
+	n := len(p.Head.Mem) + len(p.Body.Mem)
+	if p.Tell == TellByFlag {
+		n += flagSize
+	}
+	return n
+}
+
+// lastWord returns p's Body without its last word, and that word as a flag.
+func (p *Put) lastWord() ([]byte, Flag) {
+	last := len(p.Body.Mem) - flagSize
+	return p.Body.Mem[:last], Flag{Offset: p.Body.At + last, Value: binary.NativeEndian.Uint64(p.Body.Mem[last:]), Ahead: true}
+}
+
+// store writes to mapped memory what p describes.
+func (r *Remote) store(p *Put) {
+	body, flag := p.Body.Mem, p.Flag
+	if p.Tell == TellByLastWord {
+		body, flag = p.lastWord()
+	}
+	if mutant.FlagBeforeData && p.Tell != TellNothing {
+		r.storeFlag(flag)
+	}
+	if len(p.Head.Mem) > 0 {
+		bulk.Store(r.Mem[p.Head.At:], p.Head.Mem)
+	}
+	bulk.Store(r.Mem[p.Body.At:], body)
+	if !mutant.FlagBeforeData && p.Tell != TellNothing {
+		r.storeFlag(flag)
+	}
+}
