@@ -38,7 +38,8 @@ func (w *Window[T]) PutNotify(ctx context.Context, target, index int, src []T, s
 	if len(src) == 0 {
 		err = r.PostFlag(ctx, flag)
 	} else {
-		err = r.WriteFlag(ctx, w.layout.offset(index), element.Bytes(src), flag)
+		data := fabric.Part{At: w.layout.offset(index), Mem: element.Bytes(src)}
+		err = r.Put(ctx, &fabric.Put{Body: data, Tell: fabric.TellByFlag, Flag: flag})
 	}
 	return w.failAt("PutNotify", target, index, len(src), err)
 }

@@ -44,7 +44,8 @@ func (w *Window[T]) StartPut(ctx context.Context, target, index int, buf []T) (R
 		copy(v.mem[index:], buf)
 		return Request{}, nil
 	}
-	inner, err := r.StartWrite(ctx, w.layout.offset(index), element.Bytes(buf))
+	data := fabric.Part{At: w.layout.offset(index), Mem: element.Bytes(buf)}
+	inner, err := r.Start(ctx, &fabric.Put{Body: data, Lent: true})
 	return w.request("StartPut", target, index, len(buf), inner, err)
 }
 
