@@ -100,7 +100,7 @@ func (p *carrier) sendEager(ctx context.Context, c *course, src []byte) error {
 	}
 	if !c.ringed() {
 		p.fillSlot(c, src)
-		return with.there.WriteWhole(ctx, slot(e.sent), p.slot[:])
+		return p.putSlot(ctx, with, fabric.Part{})
 	}
 	begin, end := p.inRing(c, e.filled)
 	if err := p.awaitRoom(ctx, c, rowFreed, e.filled, end, p.ring); err != nil {
@@ -108,7 +108,14 @@ func (p *carrier) sendEager(ctx context.Context, c *course, src []byte) error {
 	}
 	e.filled = end
 	p.fillSlot(c, nil)
-	return with.there.WriteWholeBehind(ctx, begin, src, slot(e.sent), p.slot[:])
+	return p.putSlot(ctx, with, fabric.Part{At: begin, Mem: src, Path: fabric.Inline})
+}
+
+// putSlot writes the slot behind what lies in the ring. The number, its last word, tells
+// of both.
+func (p *carrier) putSlot(ctx context.Context, with *partner, ringed fabric.Part) error {
+	body := fabric.Part{At: slot(with.eager.sent), Mem: p.slot[:]}
+	return with.there.Put(ctx, &fabric.Put{Head: ringed, Body: body, Tell: fabric.TellByLastWord})
 }
 
 // fillSlot writes what goes to the next slot.

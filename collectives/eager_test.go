@@ -169,7 +169,7 @@ func TestSlotsThatHoldNoMessageAreRefused(t *testing.T) {
 					r.NoError(p.reach(ctx, 0))
 					p.header(p.slot[:], &course{bytes: what.length, turn: what.turn})
 					binary.NativeEndian.PutUint64(p.slot[slotNumber:], what.number)
-					return p.partners[0].there.WriteWhole(ctx, slot(1), p.slot[:])
+					return p.partners[0].there.Put(ctx, &fabric.Put{Body: fabric.Part{At: slot(1), Mem: p.slot[:]}, Tell: fabric.TellByLastWord})
 				})
 				if r.Me == 0 {
 					r.ErrorIs(err, what.err)

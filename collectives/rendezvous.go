@@ -58,7 +58,7 @@ func (p *carrier) offer(ctx context.Context, c *course, dst []byte) error {
 	for i, word := range [...]uint64{at.Addr, at.RKey.Hi, at.RKey.Lo, p.key.Seq, p.key.Chain, uint64(len(dst)), c.number} {
 		binary.NativeEndian.PutUint64(p.place[8*i:], word)
 	}
-	return with.there.WriteWhole(ctx, rowOffer, p.place[:])
+	return with.there.Put(ctx, &fabric.Put{Body: fabric.Part{At: rowOffer, Mem: p.place[:]}, Tell: fabric.TellByLastWord})
 }
 
 // land starts to write the next piece, which begins at an offset of a long message,
@@ -72,7 +72,9 @@ func (p *carrier) land(ctx context.Context, c *course, offset int, piece []byte)
 		return fabric.Request{}, err
 	}
 	landed := fabric.Flag{Offset: rowOffer + offerLanded, Value: c.piece()}
-	return p.partners[c.member].there.StartLand(ctx, at.Add(uint64(offset)), piece, landed, c.pieces() == 1)
+	there := p.partners[c.member].there
+	put := there.Land(at.Add(uint64(offset)), piece, landed, c.pieces() == 1)
+	return there.Start(ctx, &put)
 }
 
 // landed waits for the next piece of a long message.

@@ -231,7 +231,7 @@ func TestWhatIsSaidToBeThereIs(t *testing.T) {
 			r.NoError(p.put(ctx, out, src))
 			_, err := p.offered(ctx, out) // or there would be nothing to tell of yet
 			r.NoError(err)
-			full, err = far.StartWrite(ctx, 0, make([]byte, flood))
+			full, err = far.Start(ctx, &fabric.Put{Body: fabric.Part{Mem: make([]byte, flood)}, Lent: true})
 			r.NoError(err)
 			for out.done < out.blocks {
 				r.NoError(p.put(ctx, out, src))
