@@ -142,7 +142,8 @@ func (l *fabricLink) putFlag(ctx context.Context, to int, src []byte, flag int, 
 	if len(src) == 0 {
 		return r.PostFlag(ctx, l.flagOf(flag, value))
 	}
-	return r.WriteFlag(ctx, to, src, l.flagOf(flag, value))
+	data := fabric.Part{At: to, Mem: src}
+	return r.Put(ctx, &fabric.Put{Body: data, Tell: fabric.TellByFlag, Flag: l.flagOf(flag, value)})
 }
 
 // putLast: where the target's CPU is asked for additions, other flags overtake
@@ -155,26 +156,29 @@ func (l *fabricLink) putLast(ctx context.Context, flag int, value uint64) error 
 
 func (l *fabricLink) putStaged(ctx context.Context, to, from, n, flag int, value uint64, twice bool) error {
 	r := l.theirs.Load()
-	src := fabric.Source{Region: l.staged.region, Offset: from, N: n, Path: l.path(r, n)}
+	data := fabric.Part{At: to, Mem: l.staged.region.Bytes()[from:][:n], Path: l.path(n)}
+	put := fabric.Put{Body: data, Region: l.staged.region, Tell: fabric.TellByFlag, Flag: l.flagOf(flag, value)}
 	if !twice {
-		return r.WriteFlagFrom(ctx, to, src, l.flagOf(flag, value))
+		return r.Put(ctx, &put)
 	}
-	if err := r.WriteFrom(ctx, to, src); err != nil {
+	put.Tell = fabric.TellNothing
+	if err := r.Put(ctx, &put); err != nil {
 		return err
 	}
-	return r.PostFlag(ctx, l.flagOf(flag, value))
+	return r.PostFlag(ctx, put.Flag)
 }
 
 func (l *fabricLink) mostCopied() int { return l.theirs.Load().MaxCopied() }
 
 func (l *fabricLink) putCopied(ctx context.Context, to int, head, body []byte, flag int, value uint64) error {
-	return l.theirs.Load().WriteFlagCopied(ctx, to, head, body, l.flagOf(flag, value))
+	return l.theirs.Load().Put(ctx, &fabric.Put{Head: fabric.Part{At: to, Mem: head, Path: fabric.Inline},
+		Body: fabric.Part{At: to + len(head), Mem: body, Path: fabric.Inline}, Tell: fabric.TellByFlag, Flag: l.flagOf(flag, value)})
 }
 
-func (l *fabricLink) path(r *fabric.Remote, n int) fabric.Path {
+func (l *fabricLink) path(n int) fabric.Path {
 	switch {
 	case l.fma < 0:
-		return r.Peer.PathOf(n)
+		return fabric.Auto
 	case n <= l.fma:
 		return fabric.FMA
 	}
