@@ -43,7 +43,7 @@ type choice struct {
 func queued(path fabric.Path) func(*fabric.Remote, []byte) choice {
 	return func(r *fabric.Remote, src []byte) choice {
 		return choice{taken: r.Mem == nil && r.Peer.PathOf(len(src)) == path, write: func(ctx context.Context) error {
-			req, err := r.StartWriteBy(ctx, path, 0, src)
+			req, err := r.Start(ctx, &fabric.Put{Body: fabric.Part{Mem: src, Path: path}, Lent: true})
 			if err != nil {
 				return err
 			}
