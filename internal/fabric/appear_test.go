@@ -161,8 +161,9 @@ func TestAWriteFromMemoryThatStaysArrivesBeforeItsFlag(t *testing.T) {
 					for i := range size {
 						src.Bytes()[8+i] = byte(round) + byte(i)
 					}
-					from := fabric.Source{Region: src, Offset: 8, N: size, Path: path}
-					require.NoError(t, remote.WriteFlagFrom(watched(t), 64, from, fabric.Flag{Value: round}))
+					put := told(64, src.Bytes()[8:], fabric.Flag{Value: round})
+					put.Body.Path, put.Region = path, src
+					require.NoError(t, remote.Put(watched(t), put))
 					require.NoError(t, r.ranks[1].Wait(watched(t), func() bool { return word.Load() == round }))
 					require.Equal(t, src.Bytes()[8:], mem[64:])
 				}
@@ -180,14 +181,15 @@ func TestAWriteFromMemoryThatStaysIsOnePostThatNobodyWaitsFor(t *testing.T) {
 	require.NoError(t, err)
 	src := r.source(t, 4096)
 	traced.Reset()
-	from := fabric.Source{Region: src, N: 4096, Path: fabric.Bulk}
-	require.NoError(t, remote.WriteFlagFrom(watched(t), 64, from, fabric.Flag{Value: 1}))
+	put := told(64, src.Bytes(), fabric.Flag{Value: 1})
+	put.Body.Path, put.Region = fabric.Bulk, src
+	require.NoError(t, remote.Put(watched(t), put))
 	total := traced.Snapshot().Total
 	require.EqualValues(t, 1, total.PostCalls)
 	require.EqualValues(t, 2, total.Posted[driver.OpWrite])
 	require.NoError(t, remote.Peer.Flush(watched(t)))
 	allocs := testing.AllocsPerRun(100, func() {
-		_ = remote.WriteFlagFrom(t.Context(), 64, from, fabric.Flag{Value: 2})
+		_ = remote.Put(t.Context(), put)
 		_ = remote.Peer.Flush(t.Context())
 	})
 	require.Zero(t, allocs)

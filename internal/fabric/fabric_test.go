@@ -86,7 +86,7 @@ func TestFlagsFollowTheirData(t *testing.T) {
 			if round%2 == 0 {
 				f.Add, f.Value = true, 1
 			}
-			require.NoError(t, remote.WriteFlag(watched(t), 0, src, f))
+			require.NoError(t, remote.Put(watched(t), told(0, src, f)))
 			for flag.Load() != round {
 				require.NoError(t, watched(t).Err())
 				time.Sleep(time.Microsecond)

@@ -34,13 +34,13 @@ func TestAWriteFlagThatMustNotWaitIsPostedWholeOrNotAtAll(t *testing.T) {
 			cancel()
 			src := make([]byte, 30_000)
 			src[len(src)-1] = 7
-			require.NoError(t, remote.WriteFlag(over, 8, src, fabric.Flag{Value: 3}))
+			require.NoError(t, remote.Put(over, told(8, src, fabric.Flag{Value: 3})))
 			clear(src) // it is free
 			require.NoError(t, remote.Peer.Flush(watched(t)))
 			require.EqualValues(t, 3, mem[0])
 			require.EqualValues(t, 7, mem[8+len(src)-1])
 
-			err := remote.WriteFlag(over, 8, make([]byte, size/2), fabric.Flag{Value: 4})
+			err := remote.Put(over, told(8, make([]byte, size/2), fabric.Flag{Value: 4}))
 			require.ErrorIs(t, err, context.Canceled)
 			require.NoError(t, remote.Peer.Flush(watched(t)))
 			require.EqualValues(t, 3, mem[0])
@@ -58,10 +58,19 @@ func TestAWriteFlagThatGivesUpIsPostedWholeOrNotAtAll(t *testing.T) {
 		"few atomics": {DelayStarts: 0.5, DelayCompletions: 0.5, HideExtendedAtomics: true},
 		"crowded":     {DelayStarts: 0.5, DelayCompletions: 0.5, QueueFull: 0.3, PartialPosts: 0.3},
 		"held":        {DelayStarts: 0.5, DelayCompletions: 0.5, HideCanceler: true},
+		"in pieces":   {DelayStarts: 0.5, DelayCompletions: 0.5, MaxPolls: 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan.MaxDelay, plan.MaxPolls = time.Millisecond, 1000
-			remote, mem := pair(t, 64+size, 1, plan)
+			wire, small := loop.New(), func(info *driver.DeviceInfo) {
+				if name == "in pieces" {
+					info.MaxMessage = size/2 + 1
+				}
+			}
+			r := newRigOver(t, 2, 1, func() driver.Provider { return faulty.New(&recorder{Provider: wire, change: small}, plan) })
+			mem := r.region(t, 1, 64+size, "x")
+			remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
+			require.NoError(t, err)
 			src, last := make([]byte, size), uint64(0)
 			gaveUp := 0
 			for round := range uint64(200) {
@@ -69,7 +78,7 @@ func TestAWriteFlagThatGivesUpIsPostedWholeOrNotAtAll(t *testing.T) {
 					src[i] = byte(round)
 				}
 				ctx, cancel := context.WithTimeout(watched(t), time.Duration(round%20)*10*time.Microsecond)
-				err := remote.WriteFlag(ctx, 64, src, fabric.Flag{Value: round + 1})
+				err := remote.Put(ctx, told(64, src, fabric.Flag{Value: round + 1}))
 				cancel()
 				clear(src)
 				require.NoError(t, remote.Peer.Flush(watched(t)))
@@ -110,6 +119,12 @@ func TestTheLastWordTellsOfWhatLiesElsewhere(t *testing.T) {
 	}
 }
 
+// slotPut describes a put of body and, behind it, a slot whose last word tells of both. The
+// slot lies ahead of body at the target.
+func slotPut(body, slot []byte) *fabric.Put {
+	return &fabric.Put{Head: fabric.Part{At: len(slot), Mem: body, Path: fabric.Inline}, Body: fabric.Part{Mem: slot}, Tell: fabric.TellByLastWord}
+}
+
 // writeBehind writes round by round, each when the one before was seen.
 func writeBehind(t *testing.T, r *rig, size int) {
 	const head = 128
@@ -117,6 +132,7 @@ func writeBehind(t *testing.T, r *rig, size int) {
 	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
 	require.NoError(t, err)
 	body, slot := make([]byte, size), make([]byte, head)
+	put := slotPut(body, slot)
 	last := atomics.Word64(mem[head-8:])
 	for round := range uint64(100) {
 		for i := range body {
@@ -124,7 +140,7 @@ func writeBehind(t *testing.T, r *rig, size int) {
 		}
 		slot[0] = byte(round + 1)
 		binary.NativeEndian.PutUint64(slot[head-8:], round+1)
-		require.NoError(t, remote.WriteWholeBehind(watched(t), head, body, 0, slot))
+		require.NoError(t, remote.Put(watched(t), put))
 		clear(body)
 		clear(slot)
 		for ctx := watched(t); last.Load() != round+1; goruntime.Gosched() {
@@ -146,6 +162,7 @@ func TestALastWordThatGivesUpIsPostedOrNot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			remote, mem := pair(t, head+size, 1, plan)
 			body, slot := make([]byte, size), make([]byte, head)
+			put := slotPut(body, slot)
 			last, gaveUp := uint64(0), 0
 			for round := range uint64(200) {
 				for i := range body {
@@ -153,7 +170,7 @@ func TestALastWordThatGivesUpIsPostedOrNot(t *testing.T) {
 				}
 				binary.NativeEndian.PutUint64(slot[head-8:], round+1)
 				ctx, cancel := context.WithTimeout(watched(t), time.Duration(round%20)*10*time.Microsecond)
-				err := remote.WriteWholeBehind(ctx, head, body, 0, slot)
+				err := remote.Put(ctx, put)
 				cancel()
 				clear(body)
 				require.NoError(t, remote.Peer.Flush(watched(t)))

@@ -30,7 +30,7 @@ func TestAPartIsAPieceOfItsRegion(t *testing.T) {
 			remote, err := r.ranks[0].Resolve(watched(t), 1, "part")
 			require.NoError(t, err)
 			require.Equal(t, 128, remote.Len)
-			require.NoError(t, remote.WriteFlag(watched(t), 8, []byte("deep"), fabric.Flag{Offset: 16, Add: true, Value: 3}))
+			require.NoError(t, remote.Put(watched(t), told(8, []byte("deep"), fabric.Flag{Offset: 16, Add: true, Value: 3})))
 			far, err := r.ranks[0].Resolve(watched(t), 1, "inner")
 			require.NoError(t, err)
 			require.NoError(t, far.PostFlag(watched(t), fabric.Flag{Offset: 8, Add: true, Value: 9}))

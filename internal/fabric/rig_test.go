@@ -82,6 +82,11 @@ func pair(t *testing.T, size, fmaMax int, plan faulty.Plan) (*fabric.Remote, []b
 	return remote, mem
 }
 
+// told describes a put of mem and a flag.
+func told(at int, mem []byte, flag fabric.Flag) *fabric.Put {
+	return &fabric.Put{Body: fabric.Part{At: at, Mem: mem}, Tell: fabric.TellByFlag, Flag: flag}
+}
+
 // watched is a context under the watchdog.
 func watched(t *testing.T) context.Context {
 	return testwatch.Context(t)
