@@ -1,19 +1,19 @@
 // Farmemory keeps a table of keys and values in the memory of ranks that compute
-// nothing: a quarter of them, at least one, opens its memory to the others and waits
-// until they are done. Those others, the clients, allocate there, put, get, update
-// and free by one-sided operations only.
+// nothing. A quarter of the ranks, at least one, are servers: they open their memory
+// and wait. The rest are the clients: they allocate there, put, get, update and free
+// by one-sided operations only.
 //
 //	grun -n 4 ./examples/farmemory [-keys 500] [-ops 4000] [-shelf 128K]
 //
-// Each client has a table of its own: an index of its keys at home, and a *shelf*
-// at each server for the values.
+// Each client has a table of its own: an index of its keys in its own memory, and
+// a *shelf* at each server for the values.
 //
 //	client 0   index ---> shelf at server 0, shelf at server 1, ...
 //	client 1   index ---> ...
 //
-// When the shelves are full, the table forgets some key, as a cache would. Every
-// value that is read is compared with what was stored last, and in the end all of
-// them are. With one rank, that rank serves itself.
+// When the shelves are full, the table forgets some key, as a cache would. The
+// client compares every value that it reads with the last one stored, and at the
+// end it reads all of them. With one rank, that rank serves itself.
 package main
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// options are the command line.
+// options holds the command line.
 type options struct {
 	keys  int
 	ops   int
@@ -52,10 +52,10 @@ func main() {
 	runtime.Main(o.run)
 }
 
-// servers is how many of n ranks serve memory: the last ones.
+// servers returns how many of n ranks serve memory: the last ones.
 func servers(n int) int { return max(1, n/4) }
 
-// run is what each rank does.
+// run runs at each rank.
 func (o options) run(ctx context.Context, job *runtime.Job) error {
 	world := job.World()
 	n := world.Size()
@@ -94,7 +94,7 @@ func (o options) serve(ctx context.Context, world *runtime.Team, clients int) er
 	return nil
 }
 
-// use works with a table whose values lie at the servers.
+// use runs a client on a table whose values lie at the servers.
 func (o options) use(ctx context.Context, world, clients *runtime.Team) error {
 	t := newTable()
 	for server := clients.Size(); server < world.Size(); server++ {

@@ -21,7 +21,7 @@ func local(n int, body runtime.Body, opts ...runtime.Option) error {
 	return testjob.RunLocal(context.Background(), n, body, opts...)
 }
 
-func TestValuesAreWhatWasStoredLast(t *testing.T) {
+func TestGetReturnsTheValueStoredLast(t *testing.T) {
 	for name, opts := range map[string][]runtime.Option{
 		"mapped": {runtime.WithProvider("loop")},
 		"queued": {runtime.WithProvider("loop"), runtime.WithFMAMax(0)},
@@ -40,7 +40,7 @@ func TestValuesAreWhatWasStoredLast(t *testing.T) {
 	}
 }
 
-func TestSmallShelvesForgetAndStayRight(t *testing.T) {
+func TestSmallShelvesForgetKeysAndKeepTheRestRight(t *testing.T) {
 	var out strings.Builder
 	o := options{keys: 100, ops: 2000, shelf: 8 << 10, out: &out}
 	require.NoError(t, local(3, o.run))
@@ -49,7 +49,7 @@ func TestSmallShelvesForgetAndStayRight(t *testing.T) {
 	require.ErrorIs(t, local(3, o.run), rpipe.ErrTooLarge)
 }
 
-func TestAQuarterServes(t *testing.T) {
+func TestAQuarterOfTheRanksServes(t *testing.T) {
 	for n, want := range map[int]int{1: 1, 2: 1, 3: 1, 4: 1, 7: 1, 8: 2, 16: 4} {
 		require.Equal(t, want, servers(n), "%d ranks", n)
 	}

@@ -12,10 +12,10 @@ import (
 type table struct {
 	shelves []*rpipe.Heap[byte]
 	index   map[uint64]place
-	forgot  int // keys, for want of room
+	forgot  int // keys forgotten for want of room
 }
 
-// A place is where a value lies.
+// A place is the place of a value.
 type place struct {
 	shelf int
 	block rpipe.Remote[byte]
@@ -23,7 +23,7 @@ type place struct {
 
 func newTable() *table { return &table{index: map[uint64]place{}} }
 
-// addShelf takes memory of a server into use.
+// addShelf adds memory of a server.
 func (t *table) addShelf(ctx context.Context, team *runtime.Team, server, size int) error {
 	h, err := rpipe.OpenHeap[byte](ctx, team, server, rpipe.WithHeap(size), rpipe.WithBlocks(size/64), rpipe.WithPolicy(rpipe.BestFit{}))
 	if err == nil {
@@ -32,8 +32,8 @@ func (t *table) addShelf(ctx context.Context, team *runtime.Team, server, size i
 	return err
 }
 
-// set stores a value: in its old place if it is as long as the old one, else in a
-// new one. The old one goes only when the new one is there.
+// set stores a value: in its old place if it is as long as the old value, else in
+// a new one. It frees the old place only after it has stored the new value.
 func (t *table) set(ctx context.Context, key uint64, value []byte) error {
 	old, known := t.index[key]
 	if known && old.block.Len() == len(value) {

@@ -12,15 +12,15 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// A worker uses a table at random and knows what must be in it.
+// A worker uses a table at random and knows its content.
 type worker struct {
 	t        *table
 	rnd      *rand.Rand
-	versions map[uint64]uint64 // of each key that was set and not removed
+	versions map[uint64]uint64 // of each key that it has set and not removed
 	reads    uint64            // that found a value
 }
 
-// value is what a key holds in its n-th version: 16 to 1,000 bytes.
+// value returns the n-th value of a key: 16 to 1,000 bytes.
 func value(key, version uint64) []byte {
 	rnd := rand.New(rand.NewPCG(key, version))
 	v := make([]byte, 16+rnd.IntN(985))
@@ -30,7 +30,7 @@ func value(key, version uint64) []byte {
 	return v
 }
 
-// step does one thing: half of them read, a third write, the rest remove.
+// step makes one operation: half of them read, a third write, the rest remove.
 func (w *worker) step(ctx context.Context, key uint64) error {
 	switch k := w.rnd.IntN(6); {
 	case k < 3:
@@ -45,7 +45,7 @@ func (w *worker) step(ctx context.Context, key uint64) error {
 	}
 }
 
-// check compares a key's value with what was stored last. The table may have
+// check compares a key's value with the last one stored. The table may have
 // forgotten it.
 func (w *worker) check(ctx context.Context, key uint64) error {
 	got, err := w.t.get(ctx, key)
@@ -63,7 +63,7 @@ func (w *worker) check(ctx context.Context, key uint64) error {
 	return nil
 }
 
-// work uses the table, and in the end reads all there is.
+// work uses the table, and at the end reads all of it.
 func (o options) work(ctx context.Context, t *table, seed uint64) (*worker, error) {
 	w := &worker{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), versions: map[uint64]uint64{}}
 	for range o.ops {
@@ -94,8 +94,8 @@ func (w *worker) checkAll(ctx context.Context) error {
 	return nil
 }
 
-// workAndReport works, adds everyone's numbers up at the first client, and gives
-// the shelves back.
+// workAndReport works, adds up the numbers of all clients at the first one, and
+// gives the shelves back.
 func (o options) workAndReport(ctx context.Context, clients *runtime.Team, t *table) error {
 	w, err := o.work(ctx, t, uint64(clients.Rank()))
 	if err != nil {
@@ -111,7 +111,7 @@ func (o options) workAndReport(ctx context.Context, clients *runtime.Team, t *ta
 	return o.report(ctx, clients, w, stats)
 }
 
-// What clients add up.
+// Numbers that the clients add up.
 const (
 	values = iota
 	payload

@@ -1,21 +1,20 @@
 // Gups updates random words of a table that is spread over all ranks, as HPCC's
-// RandomAccess does, and prints how many updates a second that makes, in
-// billions (GUPS).
+// RandomAccess does. It prints the number of updates a second in billions (GUPS).
 //
 //	grun -n 4 ./examples/gups [-log2 20] [-updates N] [-verify=false]
 //
-// The table has 2^k words of 8 bytes and starts with each word's own number.
-// An update xors a pseudo-random number into the word that the number's low
-// bits name: one atomic operation at whichever rank holds it. There are four
-// updates a word unless told otherwise; each rank makes its share of them.
+// The table has 2^k words of 8 bytes; each starts with its own number. An update
+// xors a pseudo-random number into the word that the number's low bits name: one
+// atomic operation at the rank of that word. The default is four updates a word;
+// each rank makes its share of them.
 //
 // To verify, all ranks make the same updates once more. Since x^a^a = x, the
-// table is as it was in the beginning if no update was lost, and any word that
-// is not is an error.
+// table then has its first content again if no update was lost; a word that
+// differs is an error.
 //
 // (Luszczek, Dongarra et al., "Introduction to the HPC Challenge Benchmark
-// Suite", 2005. There, updates may be batched and up to 1 % of them lost; here
-// each is an operation of its own and none may be.)
+// Suite", 2005. There, updates may be batched and up to 1 % of them lost. Here
+// each is an operation of its own, and none may be lost.)
 package main
 
 import (
@@ -28,7 +27,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// options are the command line.
+// options holds the command line.
 type options struct {
 	log2    int
 	updates uint64
@@ -55,7 +54,7 @@ func main() {
 	runtime.Main(o.run)
 }
 
-// run is what each rank does.
+// run runs at each rank.
 func (o options) run(ctx context.Context, job *runtime.Job) error {
 	if o.updates == 0 {
 		o.updates = updatesPerWord << o.log2

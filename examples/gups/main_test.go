@@ -39,9 +39,9 @@ func TestNoUpdateIsLost(t *testing.T) {
 	}
 }
 
-// TestUpdatesAreThoseOfOneRank holds the table in the middle, before it is
+// TestUpdatesOfAllRanksAreThoseOfOneRank holds the table in the middle, before it is
 // undone, against one that is updated without any rank.
-func TestUpdatesAreThoseOfOneRank(t *testing.T) {
+func TestUpdatesOfAllRanksAreThoseOfOneRank(t *testing.T) {
 	const log2, updates = 6, 1000
 	want := make([]uint64, 1<<log2)
 	for i := range want {
@@ -110,9 +110,9 @@ func TestSharesCoverAllUpdates(t *testing.T) {
 	}
 }
 
-// TestTheSequenceCanBeEnteredAnywhere compares powers by squaring with powers
+// TestStartReturnsAnyNumberOfTheSequence compares powers by squaring with powers
 // by multiplication.
-func TestTheSequenceCanBeEnteredAnywhere(t *testing.T) {
+func TestStartReturnsAnyNumberOfTheSequence(t *testing.T) {
 	ran := uint64(1)
 	for n := range uint64(2000) {
 		require.Equal(t, ran, start(n), "number %d", n)

@@ -1,7 +1,7 @@
 package main
 
-// HPCC's sequence: the powers of x modulo a primitive polynomial over GF(2),
-// of period 2^63-1. Number n of the sequence can be had without those before.
+// HPCC's sequence: the powers of x modulo a primitive polynomial over GF(2), of
+// period 2^63-1. start computes number n of the sequence without those before it.
 const polynomial = 7
 
 // next multiplies by x.
@@ -10,8 +10,8 @@ func next(ran uint64) uint64 {
 	return ran<<1 ^ carry&polynomial
 }
 
-// start returns x^n by squaring: bit by bit from the top, square what there is
-// and multiply by x where the bit is set.
+// start returns x^n by squaring. For each bit of n from the top it squares, and
+// multiplies by x if the bit is set.
 func start(n uint64) uint64 {
 	power := uint64(1)
 	for bit := 63; bit >= 0; bit-- {
@@ -23,7 +23,7 @@ func start(n uint64) uint64 {
 	return power
 }
 
-// multiply multiplies two polynomials, Horner's way.
+// multiply multiplies two polynomials by Horner's method.
 func multiply(a, b uint64) (product uint64) {
 	for bit := 63; bit >= 0; bit-- {
 		product = next(product)

@@ -8,7 +8,7 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// report prints each rank's rate and that of all, whose time is the slowest
+// report prints each rank's rate and that of all ranks, whose time is the slowest
 // one's. Kind: collective.
 func (o options) report(ctx context.Context, team *runtime.Team, seconds float64) error {
 	w, err := window.Allocate[float64](ctx, team, team.Size(), window.WithName("seconds"))
@@ -40,8 +40,8 @@ func (o options) print(seconds []float64) {
 
 func rate(updates uint64, seconds float64) float64 { return float64(updates) / seconds / 1e9 }
 
-// check makes the updates again and adds up what is wrong then. Every rank
-// fails if any word is wrong. Kind: collective.
+// check makes the updates again and adds up the wrong words. Every rank fails if
+// any word is wrong. Kind: collective.
 func (o options) check(ctx context.Context, team *runtime.Team, t *table, from, to uint64) error {
 	if _, err := t.timed(ctx, from, to); err != nil {
 		return err

@@ -30,10 +30,10 @@ func newTable(ctx context.Context, team *runtime.Team, log2 int) (*table, error)
 	return t, t.w.Fence(ctx)
 }
 
-// initial is what this rank's word i holds in the beginning: its number.
+// initial returns the first content of this rank's word i: its number.
 func (t *table) initial(i int) uint64 { return uint64(t.team.Rank())*t.block + uint64(i) }
 
-// update makes updates from to to of the sequence.
+// update makes the updates [from, to) of the sequence.
 func (t *table) update(ctx context.Context, from, to uint64) error {
 	ran := start(from)
 	for range to - from {
@@ -46,8 +46,8 @@ func (t *table) update(ctx context.Context, from, to uint64) error {
 	return nil
 }
 
-// timed makes updates and returns the seconds until they were in place
-// everywhere. Kind: collective.
+// timed makes updates and returns the seconds until all ranks have them in place.
+// Kind: collective.
 func (t *table) timed(ctx context.Context, from, to uint64) (float64, error) {
 	if err := t.team.Barrier(ctx); err != nil {
 		return 0, err
@@ -63,7 +63,7 @@ func (t *table) timed(ctx context.Context, from, to uint64) (float64, error) {
 	return seconds, t.w.Fence(ctx)
 }
 
-// errors counts this rank's words that are not as they were in the beginning.
+// errors counts this rank's words that do not have their first content.
 func (t *table) errors() (n uint64) {
 	for i, v := range t.w.Local() {
 		if v != t.initial(i) {

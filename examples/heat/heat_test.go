@@ -11,7 +11,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-func TestHeatIsTheSameHoweverTheRingIsDivided(t *testing.T) {
+func TestHeatDoesNotDependOnTheNumberOfRanks(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4} {
 		for name, opts := range map[string][]runtime.Option{"mapped": nil, "queued": {runtime.WithFMAMax(0)}} {
 			t.Run(fmt.Sprintf("%d ranks, %s", n, name), func(t *testing.T) {

@@ -2,9 +2,9 @@
 //
 //	grun -n 4 ./examples/heat
 //
-// Each step a rank puts the outermost of its cells into its neighbours' ghost
-// cells, each with a signal, waits for the signals of both, and computes. There
-// is no barrier: a rank waits for its neighbours only.
+// In each step a rank puts its outermost cells into its neighbors' ghost cells,
+// each with a signal. It waits for the signals of both, and computes. A step has
+// no barrier: a rank waits for its neighbors only.
 package main
 
 import (
@@ -39,7 +39,7 @@ func heat(ctx context.Context, job *runtime.Job) error {
 	return r.report(ctx)
 }
 
-// report adds up everyone's heat at rank 0: there is as much as at the start.
+// report adds up the heat of all ranks at rank 0: the sum never changes.
 func (r *rod) report(ctx context.Context) error {
 	total, err := window.Allocate[float64](ctx, r.team, 1)
 	if err != nil {

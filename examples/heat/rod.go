@@ -8,7 +8,7 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// Sides of a rod: where a ghost cell lies, and the slot of its signal.
+// Sides of a rod: the place of a ghost cell, and the slot of its signal.
 const (
 	left  = 0
 	right = 1
@@ -60,7 +60,8 @@ func (r *rod) spread(step int) {
 	r.cells, r.next = r.next, r.cells
 }
 
-// spread stores in next what becomes of cells between two others.
+// spread stores in next the new value of each cell, with before and after beside
+// the outermost ones.
 func spread(next, cells []float64, before, after float64) {
 	for i, c := range cells {
 		l, r := before, after

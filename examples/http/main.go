@@ -33,7 +33,7 @@ func greet(ctx context.Context, job *runtime.Job) error {
 		return fmt.Errorf("got %q, want %q", got, want)
 	}
 	fmt.Printf("rank %d of %d: %s\n", world.Rank(), world.Size(), got)
-	return world.Barrier(ctx) // nobody is served any more
+	return world.Barrier(ctx) // all ranks have their greetings
 }
 
 // serve serves greetings until stop.
@@ -56,7 +56,7 @@ func serve(ctx context.Context, world *runtime.Team) (stop func(), err error) {
 	}, nil
 }
 
-// fetch gets a page from rank 0, whatever host it names.
+// fetch gets a page from rank 0, for any host in the URL.
 func fetch(ctx context.Context, world *runtime.Team, url string) (string, error) {
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return rpipe.Dial(ctx, world, 0)

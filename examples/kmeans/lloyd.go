@@ -8,9 +8,9 @@ import (
 )
 
 // A clustering is Lloyd's algorithm at one rank: its part of the points, and
-// centres that are the same at all ranks. What it finds out about its own points
-// is whole numbers, and the sums of those over all ranks are the same in any
-// order: so all results are, to the last bit, however the points are divided.
+// centres that are the same at all ranks. The results for its own points are
+// whole numbers, whose sums over all ranks are the same in any order. So all
+// results are the same to the last bit, however the points are divided.
 //
 // (Lloyd, "Least Squares Quantization in PCM", 1982.)
 type clustering struct {
@@ -20,26 +20,27 @@ type clustering struct {
 	owner   []int32 // the centre nearest to each of them
 	centres []float64
 
-	// tally is what ranks add up: for each cluster the sum of its points, then the
-	// clusters' sizes, then how many points changed their cluster.
-	tally []int64
+	// totals holds the numbers that ranks add up: for each cluster the sum of its
+	// points, then the clusters' sizes, then the number of points that changed
+	// their cluster.
+	totals []int64
 }
 
-// sums, sizes and moved are the parts of a tally.
-func (c *clustering) sums() []int64  { return c.tally[:c.data.clusters*c.data.dim] }
-func (c *clustering) sizes() []int64 { return c.tally[c.data.clusters*c.data.dim:][:c.data.clusters] }
-func (c *clustering) moved() *int64  { return &c.tally[len(c.tally)-1] }
+// sums, sizes and moved are the parts of totals.
+func (c *clustering) sums() []int64  { return c.totals[:c.data.clusters*c.data.dim] }
+func (c *clustering) sizes() []int64 { return c.totals[c.data.clusters*c.data.dim:][:c.data.clusters] }
+func (c *clustering) moved() *int64  { return &c.totals[len(c.totals)-1] }
 
-// peers are how a part learns of the other parts.
+// peers are the calls by which a part learns of the parts of other ranks.
 type peers struct {
-	add      func() error // adds everyone's tally to this one's
+	add      func() error // adds the totals of all ranks to this one's
 	farthest func(mine collectives.Loc[float64]) (collectives.Loc[float64], error)
 }
 
 // newClustering makes a part with the points [from, to).
 func newClustering(d *dataset, from, to int) *clustering {
 	c := &clustering{data: d, first: from, points: d.part(from, to), owner: make([]int32, to-from),
-		centres: make([]float64, d.clusters*d.dim), tally: make([]int64, d.clusters*(d.dim+1)+1)}
+		centres: make([]float64, d.clusters*d.dim), totals: make([]int64, d.clusters*(d.dim+1)+1)}
 	for i := range c.owner {
 		c.owner[i] = -1
 	}
@@ -47,7 +48,7 @@ func newClustering(d *dataset, from, to int) *clustering {
 }
 
 // begin chooses the first centres: point 0, and then always the point that is
-// farthest from those chosen before.
+// farthest from the centres so far.
 //
 // (Gonzalez, "Clustering to Minimize the Maximum Intercluster Distance", 1985.)
 func (c *clustering) begin(p peers) error {
@@ -58,7 +59,7 @@ func (c *clustering) begin(p peers) error {
 	}
 	for k := range c.data.clusters {
 		centre := c.centres[k*dim:][:dim]
-		for j, x := range c.data.part(next, next+1) { // whose ever it is
+		for j, x := range c.data.part(next, next+1) { // point next may belong to any rank
 			centre[j] = float64(x)
 		}
 		mine := collectives.Loc[float64]{Value: -1} // of a rank without points
@@ -80,7 +81,7 @@ func (c *clustering) begin(p peers) error {
 // step gives each point to the nearest centre and moves the centres into the
 // middle of their points. A cluster without points stays where it is.
 func (c *clustering) step(p peers) error {
-	clear(c.tally)
+	clear(c.totals)
 	dim, sums, sizes, moved := c.data.dim, c.sums(), c.sizes(), c.moved()
 	for i := range c.owner {
 		point := c.points[i*dim:][:dim]
@@ -118,7 +119,7 @@ func (c *clustering) nearest(point []int32) int32 {
 	return int32(best)
 }
 
-// distance is Euclid's, squared.
+// distance returns Euclid's distance, squared.
 func distance(point []int32, centre []float64) float64 {
 	sum := 0.0
 	for j, x := range point {
@@ -128,7 +129,7 @@ func distance(point []int32, centre []float64) float64 {
 	return sum
 }
 
-// spread is the sum of squared distances of this part's points from their
+// spread returns the sum of squared distances of this part's points from their
 // centres.
 func (c *clustering) spread() float64 {
 	sum, dim := 0.0, c.data.dim

@@ -3,9 +3,9 @@
 //
 //	grun -n 4 ./examples/kmeans [-points 200000] [-clusters 8] [-dim 2] [-svg FILE]
 //
-// In each step every rank gives its points to the nearest centre, and adds up
-// the points of each cluster. One AllReduce adds up the ranks' sums, from which
-// all compute the same centres. It is over when no point changed its cluster.
+// In each step every rank gives its points to the nearest centre, and adds up the
+// points of each cluster. One AllReduce adds up the ranks' sums, from which all
+// compute the same centres. It ends when no point has changed its cluster.
 //
 //	rank 0: points -> nearest centre -> sums, sizes --+
 //	rank 1: points -> nearest centre -> sums, sizes --+--> AllReduce(Sum) --> centres of all ranks
@@ -35,7 +35,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// options are the command line.
+// options holds the command line.
 type options struct {
 	points, clusters, dim, steps int
 
@@ -81,7 +81,7 @@ func main() {
 	runtime.Main(o.run)
 }
 
-// run is what each rank does.
+// run runs at each rank.
 func (o *options) run(ctx context.Context, job *runtime.Job) error {
 	world := job.World()
 	data := newDataset(o.points, o.dim, o.clusters, o.seed)
@@ -98,11 +98,11 @@ func (o *options) run(ctx context.Context, job *runtime.Job) error {
 	return o.compare(ctx, world, c, steps)
 }
 
-// cluster makes steps until nothing changes, and returns how many. All ranks
+// cluster makes steps until no point moves, and returns their number. All ranks
 // make as many.
 func (o *options) cluster(ctx context.Context, team *runtime.Team, c *clustering) (int, error) {
-	// The same call again and again, on the same slices: checked once.
-	addUp, err := collectives.Plan(ctx, team, collectives.AllReduceCall(collectives.Sum[int64](), c.tally, c.tally))
+	// All steps make the same call on the same slices: it is checked once.
+	addUp, err := collectives.Plan(ctx, team, collectives.AllReduceCall(collectives.Sum[int64](), c.totals, c.totals))
 	if err != nil {
 		return 0, err
 	}

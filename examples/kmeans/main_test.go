@@ -118,7 +118,7 @@ func TestACentreWithoutPointsStaysWhereItIs(t *testing.T) {
 	require.Equal(t, []int64{100, 0}, c.sizes())
 }
 
-func TestPartsMakeTheWhole(t *testing.T) {
+func TestPartsTogetherAreAllPoints(t *testing.T) {
 	d := newDataset(1001, 3, 4, 7)
 	whole := d.part(0, 1001)
 	for _, n := range jobs {

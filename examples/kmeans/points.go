@@ -11,16 +11,16 @@ import (
 //	cluster  uniform among k
 //	point    its cluster's centre, plus a normal deviation in each dimension
 //
-// Centres are uniform in a cube, each the farthest from the others of a few that
-// were drawn. The numbers are those of PCG, begun anew with (seed, i) for each
-// point.
+// Centres are uniform in a cube, each the farthest from the earlier ones of a few
+// that were drawn. The numbers are those of PCG, begun anew with (seed, i) for
+// each point.
 const (
 	halfCube   = 1_000_000
 	deviation  = 130_000
 	candidates = 20
 )
 
-// A dataset is all points of all ranks, none of which is stored.
+// A dataset describes all points of all ranks; none of them is stored.
 type dataset struct {
 	points   int
 	dim      int
@@ -62,7 +62,7 @@ func (d *dataset) gap(point []int32) float64 {
 	return least
 }
 
-// part returns the points [from, to), one after the other.
+// part returns the points [from, to), one after another.
 func (d *dataset) part(from, to int) []int32 {
 	out := make([]int32, 0, (to-from)*d.dim)
 	var pcg rand.PCG

@@ -37,26 +37,26 @@ func (o *options) report(ctx context.Context, team *runtime.Team, c *clustering,
 	return o.draw(c)
 }
 
-// compare has rank 0 cluster all points alone, and every rank compare its own
-// result with that. Kind: collective.
+// compare has rank 0 cluster all points alone; every rank compares its own result
+// with that. Kind: collective.
 func (o *options) compare(ctx context.Context, team *runtime.Team, c *clustering, steps int) error {
-	centres, tally := make([]float64, len(c.centres)), make([]int64, len(c.tally))
+	centres, totals := make([]float64, len(c.centres)), make([]int64, len(c.totals))
 	if team.Rank() == 0 {
 		one, err := alone(ctx, c.data, steps)
 		if err != nil {
 			return err
 		}
-		centres, tally = one.centres, one.tally
+		centres, totals = one.centres, one.totals
 	}
 	if err := collectives.Broadcast(ctx, team, 0, centres); err != nil {
 		return err
 	}
-	if err := collectives.Broadcast(ctx, team, 0, tally); err != nil {
+	if err := collectives.Broadcast(ctx, team, 0, totals); err != nil {
 		return err
 	}
-	if !slices.Equal(c.centres, centres) || !slices.Equal(c.tally, tally) {
+	if !slices.Equal(c.centres, centres) || !slices.Equal(c.totals, totals) {
 		return fmt.Errorf("rank %d has centres %v of %v points, one rank alone has %v of %v",
-			team.Rank(), c.centres, c.sizes(), centres, tally[len(c.sums()):][:len(c.sizes())])
+			team.Rank(), c.centres, c.sizes(), centres, totals[len(c.sums()):][:len(c.sizes())])
 	}
 	if team.Rank() == 0 {
 		fmt.Fprintf(o.out, "checked: %d ranks have the bits of one rank alone\n", team.Size())
@@ -64,11 +64,11 @@ func (o *options) compare(ctx context.Context, team *runtime.Team, c *clustering
 	return nil
 }
 
-// drawn bounds how many points the picture has.
+// drawn bounds the number of points in the picture.
 const drawn = 6000
 
 // draw draws the first two dimensions, from all points evenly. Rank 0 makes the
-// points of others itself.
+// points of other ranks itself.
 func (o *options) draw(c *clustering) error {
 	p := &plot.Panel{Title: fmt.Sprintf("%d of %d points, %d clusters", min(drawn, o.points), o.points, o.clusters)}
 	kinds := make([][]plot.Point, o.clusters)

@@ -1,6 +1,5 @@
 // Pipes counts the words of all files below a folder on many ranks, as wordcount
-// does, but by messages: each rank sends what it has counted to the ranks that add
-// it up.
+// does, but by messages: each rank sends its counts to the ranks that add them up.
 //
 //	grun -n 4 ./examples/pipes [-verify=false] [-top 10] [-all] [DIR]
 //
@@ -11,8 +10,8 @@
 //	                           rank 0: fan-in: the result, checked <---------+
 //
 // Every rank counts and every rank adds up, at the same time. A rank that counts
-// writes words straight into memory at the rank that adds them up, where mapped,
-// and waits when that one is behind; nobody asks for anything.
+// writes words straight into the memory of the rank that adds them up, if that is
+// mapped. It waits if that rank is behind; no rank sends a request.
 //
 //	corpus      the command line, the files, their words, and a sequential count (examples/internal/corpus)
 //	stream.go   words and counts through a pipe
@@ -27,7 +26,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// options are the command line.
+// options holds the command line.
 type options struct{ corpus.Options }
 
 func main() {
@@ -35,7 +34,7 @@ func main() {
 	runtime.Main(o.run)
 }
 
-// run is what each rank does.
+// run runs at each rank.
 func (o *options) run(ctx context.Context, job *runtime.Job) error {
 	world := job.World()
 	files, err := o.Folder().List(world.Rank() == 0)

@@ -115,8 +115,8 @@ func TestAMissingFolderIsAnError(t *testing.T) {
 	require.ErrorIs(t, local(2, o.run, runtime.WithProvider("loop")), os.ErrNotExist)
 }
 
-// TestARankThatFailsEndsTheOthers: they wait for its words.
-func TestARankThatFailsEndsTheOthers(t *testing.T) {
+// TestARankThatFailsEndsTheOtherRanks: they wait for its words.
+func TestARankThatFailsEndsTheOtherRanks(t *testing.T) {
 	root, _ := plant(t)
 	broken := errors.New("broken")
 	o := options{corpus.Options{Program: "pipes", Dir: root, Log: &lockedBuffer{}}}

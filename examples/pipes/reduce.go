@@ -12,7 +12,7 @@ import (
 )
 
 // reduce counts this rank's files and sends the words to their owners, while it
-// adds up those it owns itself. It returns these. Kind: collective.
+// adds up the words that it owns. It returns the latter. Kind: collective.
 func (o *options) reduce(ctx context.Context, world *runtime.Team, files []string) (counts, error) {
 	in, err := openStreams(ctx, world, "words")
 	if err != nil {
@@ -37,13 +37,13 @@ func (o *options) reduce(ctx context.Context, world *runtime.Team, files []strin
 	return mine, both.Wait()
 }
 
-// filesAtOnce is after how many files a rank sends what it has counted.
+// filesAtOnce is the number of files after which a rank sends its counts.
 const filesAtOnce = 16
 
 // countShare counts every size-th file and sends the words.
 func (o *options) countShare(ctx context.Context, world *runtime.Team, files []string, out []*stream) error {
 	var some []string
-	words := corpus.Tally{}
+	words := corpus.Counts{}
 	for i := world.Rank(); i < len(files); i += world.Size() {
 		if some = append(some, files[i]); len(some) < filesAtOnce && i+world.Size() < len(files) {
 			continue
@@ -69,7 +69,7 @@ func owner(word string, ranks int) int {
 	return int(h.Sum64() % uint64(ranks))
 }
 
-// gather returns the words of all ranks at rank 0 and nothing elsewhere. Kind:
+// gather returns the words of all ranks at rank 0, and nil at the rest. Kind:
 // collective.
 func gather(ctx context.Context, world *runtime.Team, mine counts) (counts, error) {
 	out, err := openStream(ctx, world, 0, "result")

@@ -13,11 +13,11 @@ import (
 //
 //	uvarint count | uvarint length | word | ... | 0
 
-// blockSize is how many bytes of records travel together. A longer record has a
-// block of its own.
+// blockSize is the number of bytes of records that travel together. A longer
+// record has a block of its own.
 const blockSize = 16 << 10
 
-// counts are words and how often each was seen.
+// counts holds the count of each word.
 type counts map[string]uint64
 
 // A stream is the writing end of a pipe for records.
@@ -33,7 +33,7 @@ func openStream(ctx context.Context, world *runtime.Team, to int, name string) (
 	return &stream{w: w}, err
 }
 
-// openStreams opens the other ends of streams from all ranks. Kind: local.
+// openStreams opens the reading ends of the streams from all ranks. Kind: local.
 func openStreams(ctx context.Context, world *runtime.Team, name string) (*rpipe.FanIn[byte], error) {
 	from := make([]int, world.Size())
 	for rank := range from {
@@ -42,8 +42,8 @@ func openStreams(ctx context.Context, world *runtime.Team, name string) (*rpipe.
 	return rpipe.OpenFanIn[byte](ctx, world, from, rpipe.WithName(name))
 }
 
-// add sends a record, sooner or later: it is stored where it leaves from, at the
-// reader itself where that is mapped. Kind: one-sided.
+// add sends a record now or later. It stores the record in the block that leaves
+// next, at the reader itself if that is mapped. Kind: one-sided.
 func (s *stream) add(ctx context.Context, word string, n uint64) error {
 	need := 2*binary.MaxVarintLen64 + len(word)
 	if s.block.Len()-s.used < need {
@@ -75,14 +75,15 @@ func (s *stream) flush(ctx context.Context) error {
 	return err
 }
 
-// close sends what is left and waits until all was read. Kind: one-sided.
+// close sends the rest and waits until the reader has read everything. Kind:
+// one-sided.
 func (s *stream) close(ctx context.Context) error {
 	return errors.Join(s.flush(ctx), s.w.Close(ctx))
 }
 
 var errRecord = errors.New("a block holds something else than words and counts")
 
-// merge adds what comes out of streams until all of them have ended, and closes
+// merge adds the records of streams until all of them have ended, and closes
 // them. Kind: one-sided.
 func (c counts) merge(ctx context.Context, in *rpipe.FanIn[byte]) error {
 	for b, err := range in.All(ctx) {

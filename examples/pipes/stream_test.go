@@ -15,9 +15,9 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// TestRecordsArriveAsTheyWere sends words of lengths around a block's from all ranks
+// TestRecordsArriveUnchanged sends words of lengths around a block's from all ranks
 // to rank 0, which adds them up.
-func TestRecordsArriveAsTheyWere(t *testing.T) {
+func TestRecordsArriveUnchanged(t *testing.T) {
 	sent := counts{"": 1, "one": math.MaxUint32}
 	for _, n := range []int{1, 127, 128, blockSize - 2*binary.MaxVarintLen64, blockSize, 3 * blockSize} {
 		sent[strings.Repeat("w", n)] = uint64(n)
@@ -41,8 +41,8 @@ func TestRecordsArriveAsTheyWere(t *testing.T) {
 	})
 }
 
-// TestABlockOfSomethingElseIsAnError cuts a block everywhere and lets lengths lie.
-func TestABlockOfSomethingElseIsAnError(t *testing.T) {
+// TestABlockWithoutRecordsIsAnError cuts a block everywhere and lets lengths lie.
+func TestABlockWithoutRecordsIsAnError(t *testing.T) {
 	block := append(binary.AppendUvarint(nil, 3), 4, 'w', 'o', 'r', 'd')
 	whole := counts{}
 	require.NoError(t, whole.addAll(append(block, 0, 'x', 'y')))

@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// The data: three arms of a spiral, which turn once around each other and are told
-// apart by no straight line. Sample i is a function of the seed and of i, drawn
-// by PCG from there.
+// The data: three arms of a spiral, which turn once around each other; no straight
+// line separates them. Sample i is a function of the seed and of i, drawn by PCG
+// from there.
 //
 //	class   one of three arms
 //	radius  uniform from 0 to 1
@@ -18,13 +18,13 @@ const (
 	deviation = 0.15
 )
 
-// A sample is a place in the plane and the arm that it is of.
+// A sample is a point in the plane and its arm.
 type sample struct {
 	at    [2]float64
 	class int
 }
 
-// samples are drawn again whenever they are needed; nobody stores them.
+// samples makes samples again whenever they are needed, and stores none.
 type samples struct {
 	seed uint64
 	pcg  *rand.PCG

@@ -4,9 +4,9 @@
 //	grun -n 4 ./examples/sgd [-steps 600] [-batch 96] [-hidden 24] [-svg FILE]
 //
 // All ranks have the whole network. In each step every rank computes the gradient
-// of its share of the batch, and AllReduce adds the shares up, so that all make the
-// same step. A layer's gradients are added up while those of the layer before it
-// are computed:
+// of its share of the batch. AllReduce adds the shares up, so that all ranks make
+// the same step. Ranks add up a layer's gradients while they compute those of the
+// layer before it:
 //
 //	compute  layer 2 | layer 1 | layer 0 |         update 2 | update 1 | update 0 |
 //	add up           | layer 2  | layer 1 | layer 0
@@ -19,10 +19,10 @@
 //	train.go    the steps, on all ranks and alone
 //	report.go   what is printed, drawn and checked
 //
-// To check the result, rank 0 trains alone with the shares of the ranks one after
-// the other: every parameter must have the same bits at every rank. With whole
-// batches rounding differs, and training makes much of it in the end; there the
-// first losses must agree. Then the network must know new samples.
+// To check the result, rank 0 trains alone with the shares of the ranks, one
+// after another: every parameter must have the same bits at every rank. With
+// whole batches rounding differs, and training amplifies it in the end; there the
+// first losses must agree. At the end the network must classify new samples.
 package main
 
 import (
@@ -37,7 +37,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// options are the command line.
+// options holds the command line.
 type options struct {
 	steps, batch, hidden int
 
@@ -86,12 +86,12 @@ func main() {
 	runtime.Main(o.run)
 }
 
-// run is what each rank does.
+// run runs at each rank.
 func (o *options) run(ctx context.Context, job *runtime.Job) error {
 	world := job.World()
 	net := newNetwork(o.hidden)
 	if world.Rank() == 0 {
-		net.draw(o.seed) // as if they came from a file
+		net.draw(o.seed) // stands for parameters from a file
 	}
 	if err := collectives.Broadcast(ctx, world, 0, net.params); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (o *options) run(ctx context.Context, job *runtime.Job) error {
 	if err != nil {
 		return err
 	}
-	if err := grads.Free(); err != nil { // everyone has come to the test, so no one reads them any more
+	if err := grads.Free(); err != nil { // all ranks have come to the test, so none reads grads any more
 		return err
 	}
 	if err := o.report(world, t, right, took); err != nil || !o.check {

@@ -25,7 +25,7 @@ func newNetwork(hidden int) *network {
 
 func (n *network) last() int { return len(n.widths) - 2 }
 
-// layer returns where the parameters of layer l lie.
+// layer returns the range of the parameters of layer l.
 func (n *network) layer(l int) (from, to int) {
 	for i := range l + 1 {
 		from, to = to, to+(n.widths[i]+1)*n.widths[i+1]
@@ -46,13 +46,13 @@ func (n *network) draw(seed uint64) {
 	}
 }
 
-// A pass takes samples through a network and errors back. It keeps what is in
-// between, one row per sample.
+// A pass takes samples through a network, and errors back. It keeps the values
+// between layers, one row per sample.
 type pass struct {
 	*network
 	rows   int
 	values [][]float64 // values[l] goes into layer l
-	errors []float64   // the loss's derivatives by what comes out of a layer
+	errors []float64   // the loss's derivatives by the output of a layer
 	before []float64   // the same of the layer before
 	probs  [arms]float64
 }
@@ -65,8 +65,8 @@ func newPass(n *network, rows int) *pass {
 	return p
 }
 
-// forward computes what the network says of one sample, as row row, and returns
-// each class's probability.
+// forward computes the network's output for one sample, as row row: each class's
+// probability.
 func (p *pass) forward(row int, at [2]float64) []float64 {
 	copy(p.values[0][row*2:], at[:])
 	for l := range p.last() + 1 {
@@ -101,9 +101,9 @@ func softmax(probs, scores []float64) {
 }
 
 // gradient stores in grads the derivatives of the samples' loss by each parameter,
-// and behind them the loss itself: cross entropy, of which each sample counts
-// weight. ready is called when a layer's part of grads is complete, the last
-// layer's first: then it may leave while the others are computed.
+// and behind them the loss itself: cross entropy, in which each sample counts
+// weight. It calls ready when a layer's part of grads is complete, the last
+// layer's first; that part may then leave while gradient computes the next one.
 func (p *pass) gradient(grads []float64, batch []sample, weight float64, ready func(layer int) error) error {
 	p.rows = len(batch)
 	clear(grads)

@@ -15,16 +15,17 @@ import (
 )
 
 const (
-	// tests is how many new samples the network is tried on.
+	// tests is the number of new samples that try the network.
 	tests = 3000
-	// drift bounds how far rounding takes the loss in the first steps. It begins in
-	// the 16th digit; every step takes it on, without end, so later ones say nothing.
+	// drift bounds the effect of rounding on the loss in the first steps. It begins
+	// in the 16th digit and grows with every step without end, so later losses prove
+	// nothing.
 	drift = 1e-9
 	early = 25
 )
 
-// test returns how many new samples the network tells right. Each rank tries its
-// share. Kind: collective.
+// test returns the number of new samples that the network classifies correctly.
+// Each rank tries its share. Kind: collective.
 func (o *options) test(ctx context.Context, team *runtime.Team, net *network) (int64, error) {
 	p, data := newPass(net, 1), newSamples(^o.seed)
 	from, to := share(tests, team.Rank(), team.Size())
@@ -44,7 +45,7 @@ func (p *pass) says(at [2]float64) int {
 	return slices.Index(probs, slices.Max(probs))
 }
 
-// report prints at rank 0 what came out, and draws it. Kind: local.
+// report prints the results at rank 0, and draws them. Kind: local.
 func (o *options) report(team *runtime.Team, t *trainer, right int64, took time.Duration) error {
 	if team.Rank() != 0 {
 		return nil
@@ -59,8 +60,8 @@ func (o *options) report(team *runtime.Team, t *trainer, right int64, took time.
 	return o.draw(t)
 }
 
-// compare has rank 0 train alone, and every rank compare its parameters with what
-// comes of that. Kind: collective.
+// compare has rank 0 train alone; every rank compares its parameters with the
+// result. Kind: collective.
 func (o *options) compare(ctx context.Context, team *runtime.Team, t *trainer, right int64) error {
 	want := make([]float64, len(t.net.params))
 	if team.Rank() == 0 {
@@ -97,7 +98,7 @@ func (o *options) compareLosses(ctx context.Context, t *trainer) error {
 		return err
 	}
 	for step, want := range whole.losses {
-		if got := t.losses[step]; !(math.Abs(got-want) <= drift*want) { // NaN too is wrong
+		if got := t.losses[step]; !(math.Abs(got-want) <= drift*want) { // NaN is wrong, too
 			return fmt.Errorf("the loss of step %d is %v, with whole batches it is %v", step, got, want)
 		}
 	}

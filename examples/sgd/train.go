@@ -12,7 +12,7 @@ import (
 // the convergence of iteration methods", 1964.)
 const momentum = 0.9
 
-// A trainer is stochastic gradient descent by one rank, or alone.
+// A trainer runs stochastic gradient descent at one rank of several, or alone.
 type trainer struct {
 	o        *options
 	net      *network
@@ -28,7 +28,7 @@ func (o *options) newTrainer(net *network, grads []float64) *trainer {
 	return &trainer{o: o, net: net, pass: newPass(net, o.batch), data: newSamples(o.seed), grads: grads, velocity: make([]float64, len(net.params))}
 }
 
-// part returns where in grads layer l lies; the last has the loss with it.
+// part returns layer l's part of grads; the last has the loss with it.
 func (t *trainer) part(l int) []float64 {
 	from, to := t.net.layer(l)
 	if l == t.net.last() {
@@ -63,8 +63,8 @@ type adding struct {
 }
 
 // newAdding plans an all-reduce in place of each layer's part of the gradient.
-// Deterministic makes the sum that of the ranks' shares from left to right, which
-// one rank can compute alone.
+// Deterministic adds the ranks' shares from left to right, which one rank can
+// compute alone.
 func newAdding(ctx context.Context, team *runtime.Team, t *trainer) (*adding, error) {
 	a := &adding{under: make([]*collectives.Request, t.net.last()+1)}
 	for l := range t.net.last() + 1 {
@@ -83,9 +83,9 @@ func (a *adding) start(ctx context.Context, l int) (err error) {
 	return err
 }
 
-// train makes all steps at one rank of a team. While a layer's gradients are
-// added up, those of the layer before it are computed, and while those of the
-// first are, the last layers are updated.
+// train makes all steps at one rank of a team. While the ranks add up a layer's
+// gradients, they compute those of the layer before it; while they add up the
+// first layer's, they update the last ones.
 func (t *trainer) train(ctx context.Context, team *runtime.Team) error {
 	a, err := newAdding(ctx, team, t)
 	if err != nil {
@@ -114,8 +114,8 @@ func (t *trainer) train(ctx context.Context, team *runtime.Team) error {
 	return nil
 }
 
-// alone makes steps on one rank, with each batch divided into shares as it would
-// be among ranks.
+// alone makes steps on one rank, with each batch divided into the shares of so
+// many ranks.
 func (o *options) alone(ctx context.Context, ranks, steps int) (*trainer, error) {
 	net := newNetwork(o.hidden)
 	net.draw(o.seed)
@@ -146,7 +146,7 @@ func (o *options) alone(ctx context.Context, ranks, steps int) (*trainer, error)
 	return t, nil
 }
 
-// share returns the range of a batch that a rank has.
+// share returns a rank's range of a batch.
 func share(batch, rank, size int) (from, to int) {
 	return batch * rank / size, batch * (rank + 1) / size
 }

@@ -89,7 +89,7 @@ func Example_plan() {
 		if err := average.Free(ctx); err != nil {
 			return err
 		}
-		if err := world.Barrier(ctx); err != nil { // nobody reads it any more
+		if err := world.Barrier(ctx); err != nil { // no rank reads it any more
 			return err
 		}
 		return buffer.Free()

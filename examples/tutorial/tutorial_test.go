@@ -13,7 +13,7 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// run is what each example does with four ranks of one process.
+// run runs an example with four ranks of one process.
 func run(body runtime.Body) {
 	if err := runtime.RunLocal(context.Background(), 4, body); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -9,23 +9,23 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// claims hands the files out: who adds n to the counter at rank 0 has claimed
-// the next n files. A rank with small files simply claims more often.
+// claims hands the files out: a rank that adds n to the counter at rank 0 has
+// claimed the next n files. A rank with small files simply claims more often.
 type claims struct {
 	w     *window.Window[uint64]
 	files []string
 	ranks int
-	seen  int // files that were claimed when this rank last looked
+	seen  int // files claimed at this rank's last look
 }
 
-// What the window holds at rank 0.
+// Words of the window at rank 0.
 const (
 	claimed = iota // files so far
 	listed         // fingerprint of the list
 	claimWords
 )
 
-// newClaims starts handing out files, which all ranks must have listed alike.
+// newClaims starts handing out files; all ranks must have listed the same ones.
 // Kind: collective.
 func newClaims(ctx context.Context, team *runtime.Team, files []string) (*claims, error) {
 	w, err := window.Allocate[uint64](ctx, team, claimWords, window.WithName("claims"))
@@ -50,15 +50,14 @@ func newClaims(ctx context.Context, team *runtime.Team, files []string) (*claims
 	return &claims{w: w, files: files, ranks: team.Size()}, nil
 }
 
-// How much to claim at once: a share of what is left, so that a claim costs
-// little per file in the beginning and the ranks finish together in the end.
+// A claim is a share of the files that are left: at the beginning a claim costs
+// little per file, and the ranks finish together.
 const (
 	claimsPerRank = 8
 	maxClaim      = 64
 )
 
-// take claims the next files; none are left when it returns none. Kind:
-// one-sided.
+// take claims the next files; it returns none if none are left. Kind: one-sided.
 func (c *claims) take(ctx context.Context) ([]string, error) {
 	want := min(max((len(c.files)-c.seen)/(claimsPerRank*c.ranks), 1), maxClaim)
 	old, err := window.FetchAdd(ctx, c.w, 0, claimed, uint64(want))
@@ -70,16 +69,17 @@ func (c *claims) take(ctx context.Context) ([]string, error) {
 	return c.files[from:c.seen], nil
 }
 
-// progress returns how many files are claimed by all ranks. Kind: one-sided.
+// progress returns the number of files that all ranks have claimed. Kind:
+// one-sided.
 func (c *claims) progress(ctx context.Context) (int, error) {
 	n, err := window.AtomicLoad(ctx, c.w, 0, claimed)
 	return min(int(n), len(c.files)), err
 }
 
-// free ends the claims once all ranks are through. Kind: collective.
+// free ends the claims once all ranks are done. Kind: collective.
 func (c *claims) free(ctx context.Context) error { return c.w.Free(ctx) }
 
-// fingerprint tells whether two ranks have listed the same files.
+// fingerprint returns a number by which ranks compare their lists of files.
 func fingerprint(files []string) uint64 {
 	h := fnv.New64a()
 	for _, f := range files {

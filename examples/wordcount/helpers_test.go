@@ -92,7 +92,7 @@ func filled(ctx context.Context, team *runtime.Team, hash func(string) uint64, a
 	return table, table.Fence(ctx)
 }
 
-// sum is what a table must hold after adds.
+// sum returns the expected content of a table after adds.
 func sum(adds []map[string]uint64) map[string]uint64 {
 	all := map[string]uint64{}
 	for _, a := range adds {

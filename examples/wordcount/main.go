@@ -8,8 +8,8 @@
 //
 //	tr -cs A-Za-z '\n' < FILE | tr A-Z a-z | sort | uniq -c
 //
-// Hidden folders, such as .git, and files with a NUL byte among their first 8000,
-// which are no text, are left out unless -all is given. Links are not followed.
+// Unless -all is given, it skips hidden folders, such as .git, and files with a
+// NUL byte among their first 8000, which are no text. It does not follow links.
 //
 // # How it works
 //
@@ -21,7 +21,7 @@
 //	top.go     each rank hands rank 0 its most frequent words
 //	verify.go  rank 0 counts everything again, alone, and compares every word
 //
-// No rank ever asks another to do something: all of them work on memory.
+// No rank ever sends another one a request: all of them work on memory.
 package main
 
 import (
@@ -32,7 +32,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// options are the command line.
+// options holds the command line.
 type options struct{ corpus.Options }
 
 func main() {
@@ -40,7 +40,7 @@ func main() {
 	runtime.Main(o.run)
 }
 
-// run is what each rank does.
+// run runs at each rank.
 func (o *options) run(ctx context.Context, job *runtime.Job) error {
 	files, err := o.Folder().List(job.World().Rank() == 0)
 	if err != nil {
@@ -60,8 +60,8 @@ func (o *options) run(ctx context.Context, job *runtime.Job) error {
 	return table.Free(ctx)
 }
 
-// countClaimed counts the files that this rank gets hold of.
-func (o *options) countClaimed(ctx context.Context, job *runtime.Job, files []string) (corpus.Tally, error) {
+// countClaimed counts the files that this rank claims.
+func (o *options) countClaimed(ctx context.Context, job *runtime.Job, files []string) (corpus.Counts, error) {
 	c, err := newClaims(ctx, job.World(), files)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (o *options) countClaimed(ctx context.Context, job *runtime.Job, files []st
 	if job.World().Rank() == 0 {
 		defer o.showProgress(ctx, c)()
 	}
-	words := corpus.Tally{}
+	words := corpus.Counts{}
 	for {
 		mine, err := c.take(ctx)
 		if err != nil {
@@ -88,7 +88,7 @@ func (o *options) countClaimed(ctx context.Context, job *runtime.Job, files []st
 }
 
 // merge adds every rank's words to one table.
-func merge(ctx context.Context, team *runtime.Team, words corpus.Tally) (*Table, error) {
+func merge(ctx context.Context, team *runtime.Team, words corpus.Counts) (*Table, error) {
 	plan := NewPlan(team.Size())
 	for w := range words {
 		plan.Add(w)

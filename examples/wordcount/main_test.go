@@ -135,18 +135,18 @@ func TestAMissingFolderIsAnError(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// TestAFileThatGoesIsLeftOut lists a file and removes it before it is counted,
+// TestAFileThatDisappearsIsSkipped lists a file and removes it before it is counted,
 // as happens in a folder that is in use.
-func TestAFileThatGoesIsLeftOut(t *testing.T) {
+func TestAFileThatDisappearsIsSkipped(t *testing.T) {
 	o := options{corpus.Options{Program: "wordcount", Log: &lockedBuffer{}}}
-	words := corpus.Tally{}
+	words := corpus.Counts{}
 	missing := filepath.Join(t.TempDir(), "missing")
 	require.NoError(t, o.Folder().Count(context.Background(), words, []string{missing}, true))
 	require.Empty(t, words)
 	require.Contains(t, fmt.Sprint(o.Log), "left out")
 }
 
-func TestRanksThatListOtherFilesFindOut(t *testing.T) {
+func TestRanksThatListDifferentFilesGetAnError(t *testing.T) {
 	err := local(3, "loop", func(ctx context.Context, job *runtime.Job) error {
 		files := []string{"a", "b"}
 		if job.World().Rank() == 2 {
@@ -160,7 +160,7 @@ func TestRanksThatListOtherFilesFindOut(t *testing.T) {
 
 // TestVerifyFindsEveryDifference damages the table in every way.
 func TestVerifyFindsEveryDifference(t *testing.T) {
-	right := corpus.Tally{}
+	right := corpus.Counts{}
 	for _, w := range []string{"one", "two", "two", "three"} {
 		right.Add([]byte(w))
 	}
@@ -177,7 +177,7 @@ func TestVerifyFindsEveryDifference(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				want := corpus.Tally{}
+				want := corpus.Counts{}
 				for w, n := range right {
 					want[w] = n
 				}

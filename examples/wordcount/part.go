@@ -6,19 +6,19 @@ import (
 	"iter"
 )
 
-// An Entry is a word of a table and how often it was counted.
+// An Entry is a word of a table and its count.
 type Entry struct {
 	Word  string
 	Count uint64
 }
 
-// A part is what one rank holds of a table.
+// A part is one rank's part of a table.
 type part struct {
 	slots []uint64
 	keys  []byte
 }
 
-// local returns this rank's own part. It may be read after a Fence. Kind: local.
+// local returns this rank's own part. Read it after a Fence. Kind: local.
 func (t *Table) local() part { return part{t.slots.Local(), t.keys.Local()} }
 
 // fetch copies a rank's part, after a Fence. Kind: one-sided.
@@ -30,7 +30,7 @@ func (t *Table) fetch(ctx context.Context, owner int) (part, error) {
 	return p, t.keys.Get(ctx, owner, 0, p.keys)
 }
 
-// entries yields the slots that are taken, by number.
+// entries yields the taken slots, by number.
 func (p part) entries() iter.Seq2[int, Entry] {
 	return func(yield func(int, Entry) bool) {
 		for i := 0; i < len(p.slots); i += 2 {
@@ -47,7 +47,7 @@ func (p part) word(state uint64) string {
 	return string(record[headSize : headSize+n])
 }
 
-// at reads one slot that is taken, after a Fence. Kind: one-sided.
+// at reads one taken slot, after a Fence. Kind: one-sided.
 func (t *Table) at(ctx context.Context, owner, slot int) (e Entry, err error) {
 	var words [2]uint64
 	if err = t.slots.Get(ctx, owner, 2*slot, words[:]); err != nil {

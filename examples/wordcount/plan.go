@@ -8,8 +8,8 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// A Plan is what a rank is going to add to a table: how many words, and bytes
-// of words, at each rank that will own some of them.
+// A Plan announces a rank's additions to a table: the number of words, and of
+// their bytes, at each rank that will own some of them.
 type Plan struct {
 	hash  func(word string) uint64
 	needs []need // by owner
@@ -17,12 +17,12 @@ type Plan struct {
 
 type need struct{ words, bytes uint64 }
 
-// NewPlan returns the plan to add nothing to a table of that many ranks.
+// NewPlan returns a plan of no additions, to a table of that many ranks.
 func NewPlan(ranks int) *Plan {
 	return &Plan{hash: fnv64, needs: make([]need, ranks)}
 }
 
-// Add plans to add a word, any number of times. Kind: local.
+// Add plans additions of a word, any number of times. Kind: local.
 func (p *Plan) Add(word string) {
 	n := &p.needs[p.owner(p.hash(word))]
 	n.words++
@@ -38,17 +38,17 @@ func fnv64(word string) uint64 {
 	return h.Sum64()
 }
 
-// extent is what the ranks agreed on.
+// extent is the size on which the ranks agree.
 type extent struct {
-	words, bytes uint64    // that any one rank's part must hold at most
+	words, bytes uint64    // largest need of any one rank's part
 	reserves     []reserve // by owner
 }
 
 // A reserve is a range of an owner's key bytes that one rank alone fills.
 type reserve struct{ next, end int }
 
-// What the window holds: the needs of all ranks at each owner, and at rank 0
-// the largest of them.
+// Words of the window: the needs of all ranks at each owner, and at rank 0 the
+// largest of them.
 const (
 	wantWords = iota
 	wantBytes
@@ -58,7 +58,7 @@ const (
 )
 
 // agree adds up all ranks' plans. The addition of this rank's bytes reserves
-// them: what was there before is where its range begins. Kind: collective.
+// them: the sum before it is the begin of this rank's range. Kind: collective.
 func (p *Plan) agree(ctx context.Context, team *runtime.Team) (e extent, err error) {
 	w, err := window.Allocate[uint64](ctx, team, planWords, window.WithName("plan"))
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *Plan) agree(ctx context.Context, team *runtime.Team) (e extent, err err
 	}
 	e.reserves = make([]reserve, team.Size())
 	for i := range p.needs {
-		owner := (team.Rank() + i) % team.Size() // not everyone at rank 0 first
+		owner := (team.Rank() + i) % team.Size() // so that not all ranks begin at rank 0
 		n := p.needs[owner]
 		if _, err := window.FetchAdd(ctx, w, owner, wantWords, n.words); err != nil {
 			return e, err

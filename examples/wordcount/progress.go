@@ -9,14 +9,14 @@ import (
 	"golang.org/x/term"
 )
 
-// Progress is shown when it takes long.
+// A program that takes long shows its progress.
 const (
 	progressAfter = 2 * time.Second
 	progressEvery = 500 * time.Millisecond
 )
 
-// showProgress tells the terminal how many files are claimed until the
-// returned function is called. It reads the counter where it lies.
+// showProgress prints the number of claimed files to the terminal until the
+// returned function is called. It reads the counter at rank 0.
 func (o *options) showProgress(ctx context.Context, c *claims) (stop func()) {
 	terminal, ok := o.Log.(*os.File)
 	if !ok || !term.IsTerminal(int(terminal.Fd())) {

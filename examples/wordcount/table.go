@@ -12,8 +12,8 @@ import (
 )
 
 // A Table counts words in the memory of a team: a hash table with open
-// addressing, a part of it at every rank. Any rank adds to any part, and the
-// owner takes no part in it.
+// addressing, a part of it at every rank. Any rank adds to any part, without the
+// program of its owner.
 //
 //	slots: two words each                 keys: records of bytes
 //	+-------+-------+-------+-------+--   +--------+------+--------+------+--
@@ -23,33 +23,33 @@ import (
 //	state: 63   48 47      40 39                           0
 //	       tag     class      place + 1, or 0 in a free slot
 //
-// The tag is a part of the word's hash and the class its length, as far as it
-// fits: they tell most words apart without a look at the key.
+// The tag is a part of the word's hash, and the class its length, as far as it
+// fits. They tell most words apart without reading the key.
 //
-// A rank writes the record first, into a range of the owner's keys that it
-// alone fills, and then takes the slot by one compare-and-swap, which publishes
-// the record as well. So nobody ever waits for anybody.
+// A rank writes the record first, into a range of the owner's keys that it alone
+// fills. Then it takes the slot by one compare-and-swap, which publishes the
+// record as well. So no rank ever waits for another rank.
 type Table struct {
 	team     *runtime.Team
 	plan     *Plan
 	slots    *window.Window[uint64]
 	keys     *window.Window[byte]
 	mask     uint64    // slots of a part - 1
-	reserves []reserve // by owner: where this rank's next record goes
-	record   []byte    // the word being added, as keys hold it
-	other    []byte    // what is compared with it
+	reserves []reserve // by owner: the place of this rank's next record
+	record   []byte    // record of the word being added
+	other    []byte    // record to compare with it
 }
 
 const (
 	placeBits = 40
 	classBits = 8
 	tagShift  = placeBits + classBits
-	longest   = 1<<classBits - 1 // the class of this length and all above
+	longest   = 1<<classBits - 1 // the class of this length and all longer ones
 	headSize  = 8                // the length in front of a word
 	maxPlace  = 1<<placeBits - 2
 )
 
-// NewTable makes a table that holds what all ranks' plans need. Kind:
+// NewTable makes a table that is large enough for all ranks' plans. Kind:
 // collective.
 func NewTable(ctx context.Context, team *runtime.Team, plan *Plan) (*Table, error) {
 	e, err := plan.agree(ctx, team)
@@ -69,9 +69,9 @@ func NewTable(ctx context.Context, team *runtime.Team, plan *Plan) (*Table, erro
 	return t, err
 }
 
-// Add counts a word n more times. It is complete after a Fence. One goroutine
-// of a rank adds at a time. Kind: one-sided; a new word waits for its owner's
-// memory once, a known one twice.
+// Add counts a word n more times. It is complete after a Fence. One goroutine of
+// a rank adds at a time. Kind: one-sided; it waits for the owner's memory once
+// for a new word, twice for a known one.
 func (t *Table) Add(ctx context.Context, word string, n uint64) error {
 	hash := t.plan.hash(word)
 	owner := t.plan.owner(hash)
@@ -93,9 +93,9 @@ func (t *Table) Add(ctx context.Context, word string, n uint64) error {
 	return &FullError{Owner: owner}
 }
 
-// store writes the word's record at its owner, where nobody looks yet, and
-// returns the state that publishes it: 0, which publishes nothing, when this
-// rank has added all the words it planned there.
+// store writes the word's record at its owner, where no rank reads it yet. It
+// returns the state that publishes it, or 0 if this rank has added all the words
+// that it planned there.
 func (t *Table) store(ctx context.Context, owner int, word string, hash uint64) (publish uint64, err error) {
 	t.record = binary.LittleEndian.AppendUint64(t.record[:0], uint64(len(word)))
 	t.record = append(t.record, word...)
@@ -115,7 +115,7 @@ func (t *Table) sort(hash uint64) uint64 {
 	return hash>>tagShift<<classBits | uint64(min(len(t.record)-headSize, longest))
 }
 
-// claim takes the slot if it is free. It tells whether the slot is now, or was
+// claim takes the slot if it is free. It reports whether the slot is now, or was
 // before, that of the word being added.
 func (t *Table) claim(ctx context.Context, owner, slot int, publish, hash uint64) (bool, error) {
 	seen, err := window.CompareSwap(ctx, t.slots, owner, 2*slot, 0, publish)
@@ -131,13 +131,13 @@ func (t *Table) claim(ctx context.Context, owner, slot int, publish, hash uint64
 	return true, nil
 }
 
-// same tells whether the word that holds a slot is the one being added.
+// same reports whether the word in a slot is the one being added.
 func (t *Table) same(ctx context.Context, owner int, seen, hash uint64) (bool, error) {
 	if seen>>placeBits != t.sort(hash) {
 		return false, nil
 	}
 	if seen>>placeBits&longest < longest {
-		return t.equal(ctx, owner, place(seen), t.record) // as long as ours
+		return t.equal(ctx, owner, place(seen), t.record) // has the same length
 	}
 	same, err := t.equal(ctx, owner, place(seen), t.record[:headSize])
 	if same && err == nil {
@@ -153,7 +153,7 @@ func (t *Table) equal(ctx context.Context, owner, at int, with []byte) (bool, er
 	return bytes.Equal(t.other, with), err
 }
 
-// place returns where the record of a taken slot lies.
+// place returns the place of the record of a taken slot.
 func place(state uint64) int { return int(state&(1<<placeBits-1)) - 1 }
 
 // Fence completes what all ranks have added. Kind: collective.
@@ -167,7 +167,7 @@ func (t *Table) Free(ctx context.Context) error {
 	return t.slots.Free(ctx)
 }
 
-// A FullError: a word was added that no plan named.
+// A FullError reports a word that no plan announced.
 type FullError struct{ Owner int }
 
 func (e *FullError) Error() string {

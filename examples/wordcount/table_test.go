@@ -33,7 +33,7 @@ var hashes = map[string]func(string) uint64{
 	},
 }
 
-func TestTableHoldsTheSumOfWhatAllRanksAdd(t *testing.T) {
+func TestTableHoldsTheSumOfAllRanksAdditions(t *testing.T) {
 	for name, hash := range hashes {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {

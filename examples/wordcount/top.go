@@ -8,9 +8,9 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// Top returns the k most frequent words at rank 0 and none elsewhere, after a
-// Fence; equally frequent ones in the order of the alphabet. Each rank sorts
-// its own part and hands rank 0 the numbers of its k best slots: no others can
+// Top returns the k most frequent words at rank 0, and none at the rest, after a
+// Fence. Equally frequent words are in alphabetical order. Each rank sorts its
+// own part and gives rank 0 the numbers of its k best slots; no further slot can
 // be among the best of all. Kind: collective.
 func (t *Table) Top(ctx context.Context, k int) ([]Entry, error) {
 	room := min(k, int(t.mask)+1) // for one rank's candidates
@@ -50,7 +50,7 @@ func (t *Table) best(k int) []uint64 {
 	return numbers
 }
 
-// gather waits for all ranks' candidates and reads them where they lie.
+// gather waits for all ranks' candidates and reads their words.
 func (t *Table) gather(ctx context.Context, w *window.Window[uint64], room int) ([]Entry, error) {
 	all := window.Until{Slots: []int{0}, Condition: window.AtLeast, Value: uint64(t.team.Size())}
 	if _, _, err := w.WaitNotify(ctx, all); err != nil {

@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// shownDifferences bounds what is printed of counts that are wrong.
+// shownDifferences bounds the number of wrong counts that are printed.
 const shownDifferences = 10
 
 // A Check compares counts with those of a sequential count.
 type Check struct {
 	folder      *Folder
-	want        Tally // what was not compared yet
+	want        Counts // counts that were not compared yet
 	files       int
 	words       int
 	occurrences int64
@@ -20,19 +20,20 @@ type Check struct {
 
 // Recount counts all files again, one after the other.
 func (f *Folder) Recount(ctx context.Context, files []string) (*Check, error) {
-	want := Tally{}
+	want := Counts{}
 	if err := f.Count(ctx, want, files, false); err != nil {
 		return nil, err
 	}
 	return f.Against(want, len(files)), nil
 }
 
-// Against makes a check of what counting some files should give. It uses want up.
-func (f *Folder) Against(want Tally, files int) *Check {
+// Against makes a check of the counts of some files; want has the right ones. The
+// check removes entries from want.
+func (f *Folder) Against(want Counts, files int) *Check {
 	return &Check{folder: f, want: want, files: files, words: len(want), occurrences: want.Total()}
 }
 
-// Word compares a word's count. Each word comes once.
+// Word compares a word's count. Call it once for each word.
 func (c *Check) Word(word string, n uint64) {
 	var want uint64
 	if w := c.want[word]; w != nil {
@@ -50,7 +51,7 @@ func (c *Check) differs(word string, counted, want uint64) {
 	}
 }
 
-// Done says that all words were right, or returns an error.
+// Done reports that all words were right, or returns an error.
 func (c *Check) Done() error {
 	for word, n := range c.want {
 		c.differs(word, 0, *n)

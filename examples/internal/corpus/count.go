@@ -9,12 +9,12 @@ import (
 	"os"
 )
 
-// A Tally counts words. Pointers let a known word be counted without making a
-// string of it.
-type Tally map[string]*uint64
+// Counts holds the count of each word. Its pointers let Add count a known word
+// without making a string of it.
+type Counts map[string]*uint64
 
 // Add counts a word once more.
-func (t Tally) Add(word []byte) {
+func (t Counts) Add(word []byte) {
 	if n := t[string(word)]; n != nil {
 		*n++
 		return
@@ -23,8 +23,8 @@ func (t Tally) Add(word []byte) {
 	t[string(word)] = &n
 }
 
-// Total returns how many words were counted, each as often as it was.
-func (t Tally) Total() (n int64) {
+// Total returns the sum of all counts.
+func (t Counts) Total() (n int64) {
 	for _, c := range t {
 		n += int64(*c)
 	}
@@ -33,14 +33,14 @@ func (t Tally) Total() (n int64) {
 
 const (
 	bufferSize = 256 << 10
-	// textHead is how far to look for the NUL byte that no text has, as grep
-	// and git do.
+	// textHead is the number of bytes searched for a NUL, which no text has, as
+	// grep and git do.
 	textHead = 8000
 )
 
-// Count counts the words of files. Those that cannot be read are left out from
-// where the error was; loud says so.
-func (f *Folder) Count(ctx context.Context, t Tally, files []string, loud bool) error {
+// Count counts the words of files. It stops reading a file at an error; loud
+// prints the error.
+func (f *Folder) Count(ctx context.Context, t Counts, files []string, loud bool) error {
 	r := bufio.NewReaderSize(nil, bufferSize)
 	for _, path := range files {
 		err := f.countFile(ctx, t, path, r)
@@ -54,7 +54,7 @@ func (f *Folder) Count(ctx context.Context, t Tally, files []string, loud bool) 
 	return nil
 }
 
-func (f *Folder) countFile(ctx context.Context, t Tally, path string, r *bufio.Reader) error {
+func (f *Folder) countFile(ctx context.Context, t Counts, path string, r *bufio.Reader) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
@@ -71,12 +71,12 @@ func (f *Folder) countFile(ctx context.Context, t Tally, path string, r *bufio.R
 	return eachWord(ctx, r, t.Add)
 }
 
-// eachWord hands every word of r to found, which must not keep it. It needs
+// eachWord calls found for every word of r; found must not keep it. It needs
 // memory for the buffer and the longest word only.
 func eachWord(ctx context.Context, r *bufio.Reader, found func(word []byte)) error {
 	var word []byte
 	for ctx.Err() == nil {
-		// One byte waits until the buffer is filled; the rest is there then.
+		// Peek fills the buffer to return one byte.
 		_, err := r.Peek(1)
 		chunk, _ := r.Peek(r.Buffered())
 		for _, b := range chunk {

@@ -38,7 +38,7 @@ func TestWordsDoNotDependOnTheBuffer(t *testing.T) {
 func TestAReadErrorComesAfterTheWordsBeforeIt(t *testing.T) {
 	broken := errors.New("broken")
 	r := bufio.NewReader(iotest.DataErrReader(&failing{strings.NewReader("some words"), broken}))
-	words := Tally{}
+	words := Counts{}
 	require.ErrorIs(t, eachWord(context.Background(), r, words.Add), broken)
 	require.Len(t, words, 2)
 }
@@ -51,7 +51,7 @@ func TestCountingEndsWithItsContext(t *testing.T) {
 }
 
 func TestAKnownWordIsCountedWithoutAllocation(t *testing.T) {
-	words, word := Tally{}, []byte("known")
+	words, word := Counts{}, []byte("known")
 	words.Add(word)
 	require.Zero(t, testing.AllocsPerRun(100, func() { words.Add(word) }))
 }

@@ -1,5 +1,5 @@
-// Package corpus is what the examples that count words share: which files there
-// are, the words of a file, and a sequential count to compare with.
+// Package corpus holds the parts that the examples which count words share: the
+// list of files, the words of a file, and a sequential count to compare with.
 //
 //	files.go   the files below a folder, in an order that all ranks agree on
 //	count.go   words, and how often each was seen
@@ -16,19 +16,19 @@ import (
 	"strings"
 )
 
-// A Folder is where the files lie.
+// A Folder is a folder of files to count.
 type Folder struct {
 	Dir     string
 	All     bool      // hidden folders and files that are no text as well
-	Program string    // who says what is said
-	Log     io.Writer // where
+	Program string    // name of the program, in front of its messages
+	Log     io.Writer // for messages
 }
 
 func (f *Folder) leftOut(err error) { fmt.Fprintf(f.Log, "%s: left out: %v\n", f.Program, err) }
 
-// List returns the regular files below the folder. The order is the same
-// at every rank, so that a file's number means the same everywhere. Folders
-// that cannot be read are left out; loud says so.
+// List returns the regular files below the folder. The order is the same at every
+// rank, so that a file's number means the same file everywhere. It skips folders
+// that it cannot read; loud prints the error.
 func (f *Folder) List(loud bool) ([]string, error) {
 	root, err := filepath.EvalSymlinks(f.Dir)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// Options are the command line of a program that counts words.
+// Options holds the command line of a program that counts words.
 type Options struct {
 	Program string // its name
 	Dir     string
@@ -15,11 +15,11 @@ type Options struct {
 	All     bool
 	Verify  bool
 	Out     io.Writer // results
-	Log     io.Writer // everything else
+	Log     io.Writer // all other output
 }
 
-// Parse returns the command line of a program of this name, or ends it where that is
-// wrong. verify is the default of its flag.
+// Parse returns the command line of a program of this name, or ends the program if
+// the command line is wrong. verify is the default of its flag.
 func Parse(program string, verify bool) Options {
 	o := Options{Program: program, Dir: ".", Out: os.Stdout, Log: os.Stderr}
 	flag.IntVar(&o.Top, "top", 10, "print this many of the most frequent words")
@@ -40,7 +40,7 @@ func Parse(program string, verify bool) Options {
 	return o
 }
 
-// Folder returns the folder whose words are counted.
+// Folder returns the folder of the files to count.
 func (o *Options) Folder() *Folder {
 	return &Folder{Dir: o.Dir, All: o.All, Program: o.Program, Log: o.Log}
 }

@@ -1,5 +1,5 @@
 // Package plot draws small pictures as SVG: points, crosses and lines in panels
-// that stand side by side.
+// side by side.
 package plot
 
 import (
@@ -16,16 +16,16 @@ const (
 	margin = 70  // around it, where labels stand
 )
 
-// colours tell up to this many kinds apart, then they are used again.
+// colours has a color for each of this many kinds; further kinds use them again.
 var colours = [...]string{"#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bb5566", "#999933", "#44aa99", "#882255"}
 
-// A Panel is one picture. Its axes span what is drawn in it.
+// A Panel is one picture. Its axes span its marks.
 type Panel struct {
 	Title, X, Y string
 	marks       []mark
 }
 
-// A mark is something to draw.
+// A mark is an item to draw.
 type mark struct {
 	at   []Point
 	kind int
@@ -35,7 +35,7 @@ type mark struct {
 // A Point is a place in a panel, in the units of its axes.
 type Point struct{ X, Y float64 }
 
-// Dots draws points of a kind, which is a colour.
+// Dots draws points in the color of a kind.
 func (p *Panel) Dots(kind int, at []Point) { p.marks = append(p.marks, mark{at, kind, dots}) }
 
 // Cross marks a place.
@@ -107,7 +107,7 @@ func (p *Panel) span() (lo, hi Point) {
 			lo, hi = Point{min(lo.X, at.X), min(lo.Y, at.Y)}, Point{max(hi.X, at.X), max(hi.Y, at.Y)}
 		}
 	}
-	if lo.X > hi.X { // nothing to draw
+	if lo.X > hi.X { // the panel is empty
 		return Point{}, Point{1, 1}
 	}
 	return lo, hi

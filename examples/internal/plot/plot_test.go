@@ -26,7 +26,7 @@ func elements(t *testing.T, document string) map[string]int {
 	}
 }
 
-func TestEverythingThatWasAddedIsDrawn(t *testing.T) {
+func TestWriteDrawsAllMarks(t *testing.T) {
 	left, right := &Panel{Title: "a < b & c"}, &Panel{}
 	left.Dots(3, []Point{{0, 0}, {10, 20}, {5, 5}})
 	left.Cross(Point{1, 1})
@@ -56,6 +56,6 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 
-func TestWhatCannotBeWrittenIsAnError(t *testing.T) {
+func TestWriteReturnsTheErrorOfItsWriter(t *testing.T) {
 	require.ErrorIs(t, Write(full{}, &Panel{}), io.ErrShortWrite)
 }

@@ -1,4 +1,4 @@
-// Package progress tells how far a program is, when it takes long.
+// Package progress prints the progress of a program that takes long.
 package progress
 
 import (
@@ -12,7 +12,7 @@ const (
 	every = time.Second
 )
 
-// A Line tells how far something is. It is of one goroutine.
+// A Line prints the progress of one task. One goroutine uses it.
 type Line struct {
 	out     io.Writer
 	program string
@@ -20,8 +20,8 @@ type Line struct {
 	now     func() time.Time
 }
 
-// New returns a line of a program, which tells nothing if speaks is false: one
-// rank of several has something to say.
+// New returns a line of a program. If speaks is false the line prints nothing: of
+// several ranks, one prints.
 func New(out io.Writer, program string, speaks bool) *Line {
 	if !speaks {
 		out = nil
@@ -29,7 +29,7 @@ func New(out io.Writer, program string, speaks bool) *Line {
 	return &Line{out: out, program: program, next: time.Now().Add(after), now: time.Now}
 }
 
-// Tell says how far it is, unless it is too early to.
+// Tell prints the progress, unless it is too early.
 func (l *Line) Tell(format string, args ...any) {
 	if l.out == nil {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestShortRunsAreSilentAndLongOnesTellNowAndThen(t *testing.T) {
+func TestTellPrintsNothingInShortRunsAndNowAndThenInLongOnes(t *testing.T) {
 	var out strings.Builder
 	l := New(&out, "prog", true)
 	clock := time.Now()
@@ -24,7 +24,7 @@ func TestShortRunsAreSilentAndLongOnesTellNowAndThen(t *testing.T) {
 	require.Equal(t, "prog: step 2\nprog: step 4\n", out.String())
 }
 
-func TestWhoHasNothingToSayIsSilent(t *testing.T) {
+func TestALineThatDoesNotSpeakPrintsNothing(t *testing.T) {
 	var out strings.Builder
 	l := New(&out, "prog", false)
 	l.now = func() time.Time { return time.Now().Add(time.Hour) }
