@@ -62,7 +62,7 @@ func needExtended(t *testing.T, s *side) {
 	}
 }
 
-// model is what an operation leaves behind.
+// model returns the expected value behind an operation.
 func model(op verbs.AtomicOp, old, operand, compare uint64) uint64 {
 	switch op {
 	case verbs.AtomicAdd:
@@ -160,8 +160,8 @@ func atomicWithoutResult(t *testing.T, h Harness) {
 	require.Equal(t, uint64(60), word64(b.bytes(0, 8)).Load())
 }
 
-// contend runs body on several connected queue pairs at once, with a result
-// segment for each.
+// contend runs body on several connected queue pairs at the same time, with a
+// result segment for each.
 func contend(t *testing.T, a, b *side, body func(worker int, do func(verbs.WorkRequest) error) error) {
 	t.Helper()
 	var g errgroup.Group
@@ -204,7 +204,8 @@ func contendedFetchAdd(t *testing.T, h Harness) {
 	require.Equal(t, uint64(4*rounds), word64(b.bytes(512, 8)).Load())
 }
 
-// contendedCmpSwap counts under a lock that is taken by compare-and-swap.
+// contendedCmpSwap counts under a lock that each worker takes by
+// compare-and-swap.
 func contendedCmpSwap(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	const rounds, lock, count = 40, 512, 1024
@@ -277,7 +278,7 @@ func mixedWithCPU(t *testing.T, h Harness) {
 	require.Equal(t, uint64(101*rounds), word.Load())
 }
 
-// oddRegion: what counts is where the word lies, not where its region starts.
+// oddRegion: the word must be aligned; its region need not be.
 func oddRegion(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	mem := h.NewMemory(t, 4096)

@@ -44,7 +44,7 @@ func allocations(t *testing.T, h Harness) {
 				}
 			}
 			for range 100 {
-				once() // what is made on first use has been made
+				once() // the first use allocates
 			}
 			allocs := mallocs(runs, once)
 			require.False(t, failed)
@@ -53,13 +53,13 @@ func allocations(t *testing.T, h Harness) {
 	}
 }
 
-// runs is how often a request is repeated; the runtime itself may allocate
-// once in a while, a post or poll that does would show in each.
+// runs is the number of repetitions of a request. The runtime itself may allocate
+// once in a while; a post or poll that allocates would do so in each.
 const runs = 1000
 
-// mallocs counts allocations of the whole process while f runs n times, those
-// of a provider's goroutines too. testing.AllocsPerRun would leave those one
-// processor to share with f's polling.
+// mallocs counts allocations of the whole process while f runs n times, those of
+// a provider's goroutines, too. testing.AllocsPerRun would leave one processor
+// for them and f's polling.
 func mallocs(n int, f func()) uint64 {
 	var before, after goruntime.MemStats
 	goruntime.ReadMemStats(&before)
@@ -70,8 +70,8 @@ func mallocs(n int, f func()) uint64 {
 	return after.Mallocs - before.Mallocs
 }
 
-// pollOne polls until one completion came, and the other end's CQ as well, so
-// that it makes progress. It neither sleeps nor allocates.
+// pollOne polls until one completion came. It polls the peer's CQ as well, so
+// that the peer makes progress. It neither sleeps nor allocates.
 func pollOne(cq, other *verbs.CQ, wc []verbs.Completion) bool {
 	for range 50_000_000 {
 		n, err := cq.Poll(wc)

@@ -44,8 +44,8 @@ func landingsAsSaid(t *testing.T, h Harness) {
 	}
 }
 
-// landingSizes are less than a word, a word, what travels with the header, and more
-// than a frame.
+// landingSizes are less than a word, a word, a size that travels with the header,
+// and more than a frame.
 var landingSizes = [...]int{1, 8, 5000, 1<<20 + 300_000}
 
 func landingArrives(t *testing.T, h Harness) {

@@ -72,7 +72,7 @@ func closedObjects(t *testing.T, h Harness) {
 	require.ErrorIs(t, err, driver.ErrClosed)
 }
 
-// closedRegion registers the same memory again: the old key must not reach it.
+// closedRegion registers the same memory again; the old key must not reach it.
 func closedRegion(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	mem := h.NewMemory(t, 4096)
@@ -135,7 +135,8 @@ func closeWhilePosting(t *testing.T, h Harness) {
 	require.NoError(t, a.scq.Close())
 }
 
-// deregisterInFlight: once Close has returned, not one byte changes any more.
+// deregisterInFlight: once Close has returned, no byte of the region changes any
+// more.
 func deregisterInFlight(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	const size = 256 << 10
@@ -215,7 +216,7 @@ func endOfBigReads(t *testing.T, a *side, from, into *verbs.MR) {
 	require.NoError(t, err)
 	require.Zero(t, n, "one completion each")
 	clear(into.Bytes())
-	for range 20 { // whatever is still on its way has time to arrive
+	for range 20 { // the rest of the transfer has time to arrive
 		time.Sleep(time.Millisecond)
 		require.True(t, zero(into.Bytes()), "memory changed after its request had ended")
 	}

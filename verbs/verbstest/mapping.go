@@ -20,7 +20,7 @@ func mappingCases() []testCase {
 	}
 }
 
-// mapAll maps all of b's region, or skips where the provider cannot.
+// mapAll maps all of b's region, or skips the case if the provider cannot map.
 func mapAll(t *testing.T, a, b *side) []byte {
 	t.Helper()
 	mem, err := a.qp.Map(testwatch.Context(t), b.mr.Remote(0), b.cfg.memory, verbs.RemoteWrite|verbs.RemoteRead|verbs.RemoteAtomic)

@@ -6,14 +6,14 @@ import (
 	"github.com/gopgas/gopgas/verbs"
 )
 
-// Where writes are silent, a rank that sleeps hears of them by a notice behind
-// them: a WRITE_WITH_IMM that was solicited, for which it has posted a receive
-// and armed its queue. Elsewhere all of this does nothing.
+// If writes are silent, a sleeping rank learns of them by a notice behind them: a
+// solicited WRITE_WITH_IMM, for which it has posted a receive and armed its
+// queue. On other devices all of this does nothing.
 
 func (s *side) silent() bool { return s.ctx.Info().SilentWrites }
 
-// noticeReceives is how many receives are kept posted, so that a notice seldom
-// waits for one.
+// noticeReceives is the number of receives that side keeps posted, so that a
+// notice seldom waits for one.
 const noticeReceives = 4
 
 // hear waits on s's bell until ready.
@@ -32,8 +32,8 @@ func (s *side) hear(ctx context.Context, ready func() bool) error {
 	return err
 }
 
-// takeNotices keeps receives posted and the queue armed. What comes after
-// arming rings the bell; what came before is polled.
+// takeNotices keeps receives posted and the queue armed. A notice that comes
+// after arming rings the bell; takeNotices polls for earlier ones.
 func (s *side) takeNotices() error {
 	for ; s.offered < noticeReceives; s.offered++ {
 		if _, err := s.qp.PostRecv([]verbs.RecvRequest{{}}); err != nil {
@@ -49,7 +49,7 @@ func (s *side) takeNotices() error {
 	return err
 }
 
-// tell sends the notice, and returns when it was taken.
+// tell sends the notice, and returns when the peer's device has taken it.
 func (s *side) tell(peer *side) {
 	s.t.Helper()
 	if peer.silent() {

@@ -72,8 +72,8 @@ func writesInOrder(t *testing.T, h Harness) {
 	require.NoError(t, broken)
 }
 
-// neverTorn writes and reads words that their owner accesses with atomics: all
-// that either side sees is one of two values.
+// neverTorn writes and reads words that their owner accesses with atomics: both
+// sides see only one of two values.
 func neverTorn(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	const rounds = 300
@@ -138,9 +138,9 @@ func dataBeforeFlag(t *testing.T, h Harness) {
 	require.NoError(t, broken)
 }
 
-// lastWordLast posts short writes of all lengths, many at a time, to one who looks at the
-// last word of each. Where the CPU writes them, in memory of Go's, the race detector finds
-// another order, which is rarely seen.
+// lastWordLast posts short writes of all lengths, many at a time, to a reader that looks
+// at the last word of each. If the CPU writes them into Go's memory, the race detector
+// assumes another order, which hardware seldom shows.
 func lastWordLast(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	if !a.ctx.Info().WholeWrites {
@@ -177,7 +177,7 @@ func lastWordLast(t *testing.T, h Harness) {
 }
 
 // canceledDataBeforeFlag cancels a WRITE that waits, with its flag, behind a SEND
-// for which there is no receive yet.
+// for which the peer has posted no receive yet.
 func canceledDataBeforeFlag(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	const size, flag = 8 << 10, 32 << 10

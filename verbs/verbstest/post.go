@@ -15,8 +15,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// post posts all of wrs; while the queue is full it polls, and keeps what it
-// polled for done.
+// post posts all of wrs. While the queue is full it polls, and keeps those
+// completions for sent.
 func (s *side) post(wrs ...verbs.WorkRequest) {
 	s.t.Helper()
 	s.posts.Add(1)
@@ -97,8 +97,8 @@ func (s *side) do(wr verbs.WorkRequest) verbs.Completion {
 	return wc
 }
 
-// flush returns once everything posted so far has been applied at the peer: by
-// a READ behind it, as on any reliable connection.
+// flush returns once the peer has applied everything posted so far: by a READ
+// behind it, as on any reliable connection.
 func (s *side) flush(peer *side) {
 	s.t.Helper()
 	last := s.cfg.memory - 8
@@ -125,7 +125,7 @@ func doOn(qp *verbs.QP, cq *verbs.CQ, wr verbs.WorkRequest) error {
 	return err
 }
 
-// failure is the completion of a request that did not succeed.
+// failure holds the completion of a request that did not succeed.
 type failure struct {
 	op verbs.Opcode
 	wc verbs.Completion

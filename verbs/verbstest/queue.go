@@ -27,7 +27,8 @@ func queueCases() []testCase {
 	}
 }
 
-// sendQueueFull fills the queue with SENDs that nobody receives yet.
+// sendQueueFull fills the queue with SENDs for which the peer has posted no
+// receive.
 func sendQueueFull(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	taken := 0
@@ -144,8 +145,8 @@ func pollBatches(t *testing.T, h Harness) {
 	require.Equal(t, []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, ids)
 }
 
-// overrun lets more requests complete than the CQ holds. When they complete
-// is the provider's business, so it tries until some were lost.
+// overrun lets more requests complete than the CQ holds. The provider decides
+// when they complete, so overrun tries until some were lost.
 func overrun(t *testing.T, h Harness) {
 	a, b := newPair(t, h, withCQDepth(2), withDepth(64))
 	for end := time.Now().Add(testwatch.Patience()); ; {

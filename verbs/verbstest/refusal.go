@@ -24,8 +24,8 @@ func refusalCases() []testCase {
 	}
 }
 
-// refusedBy posts a request that the target must refuse, and checks that it
-// changed nothing there.
+// refusedBy posts a request that the target must refuse, and checks that the
+// target's memory did not change.
 func (s *side) refusedBy(b *side, wr verbs.WorkRequest) {
 	s.t.Helper()
 	before := fill(append([]byte(nil), b.mr.Bytes()...), 5)
@@ -145,7 +145,8 @@ func unsignalledError(t *testing.T, h Harness) {
 	require.Equal(t, verbs.RemoteAccess, wc.Status)
 }
 
-// refusesToPost wants err from PostSend, nothing taken, and a QP that works on.
+// refusesToPost wants err from PostSend, no request taken, and a QP that still
+// works.
 func (s *side) refusesToPost(b *side, wr verbs.WorkRequest, err error) {
 	s.t.Helper()
 	wr.Flags |= verbs.Signaled

@@ -17,7 +17,7 @@ import (
 type config struct {
 	depth, cqDepth, segments int
 	memory                   int
-	access                   verbs.Access // of b's memory
+	access                   verbs.Access // rights to b's memory
 }
 
 type option func(*config)
@@ -47,7 +47,7 @@ type side struct {
 	posts   atomic.Uint64 // calls of post: a watchdog's steps
 }
 
-// newPair returns two ends that are connected.
+// newPair returns two connected ends.
 func newPair(t *testing.T, h Harness, opts ...option) (a, b *side) {
 	t.Helper()
 	a, b = newStrangers(t, h, opts...)
@@ -142,7 +142,7 @@ func connect(t *testing.T, a, b *verbs.QP) {
 	require.NoError(t, g.Wait())
 }
 
-// at is n bytes of the side's own memory.
+// at returns n bytes of the side's own memory as a segment.
 func (s *side) at(offset, n int) verbs.Segment { return segment(s.t, s.mr, offset, n) }
 
 func segment(t *testing.T, mr *verbs.MR, offset, n int) verbs.Segment {
@@ -152,10 +152,10 @@ func segment(t *testing.T, mr *verbs.MR, offset, n int) verbs.Segment {
 	return seg
 }
 
-// bytes is the side's own memory as the CPU sees it.
+// bytes returns n bytes of the side's own memory.
 func (s *side) bytes(offset, n int) []byte { return s.mr.Bytes()[offset : offset+n] }
 
-// fill puts a pattern there that depends on the seed.
+// fill stores a pattern in b that depends on the seed.
 func fill(b []byte, seed int) []byte {
 	for i := range b {
 		b[i] = byte(i*7 + i>>8 + seed*31 + 1)

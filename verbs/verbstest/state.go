@@ -199,7 +199,7 @@ func connectLater(t *testing.T, h Harness) {
 	require.NoError(t, a.qp.Connect(testwatch.Context(t), b.qp.Address(), testwatch.Patience()), "connecting is local")
 	fill(a.bytes(0, 100), 1)
 	a.post(verbs.WorkRequest{ID: 5, Op: verbs.OpWrite, Flags: verbs.Signaled, Local: segs(a.at(0, 100)), Remote: b.mr.Remote(0)})
-	time.Sleep(time.Millisecond) // only makes it likelier that the request is under way
+	time.Sleep(time.Millisecond) // makes it likelier that the request is under way
 	require.NoError(t, b.qp.Connect(testwatch.Context(t), a.qp.Address(), testwatch.Patience()))
 	require.Equal(t, verbs.Success, a.sent().Status)
 	a.flush(b)

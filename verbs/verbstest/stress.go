@@ -57,8 +57,8 @@ func randomModel(t *testing.T, h Harness) {
 	require.True(t, string(want) == string(b.bytes(0, span)), "memory differs from the model")
 }
 
-// sharedQueue has several goroutines post to one QP while one polls; each may
-// have one request outstanding and is told of its completion.
+// sharedQueue has several goroutines post to one QP while one polls. Each may
+// have one request outstanding and gets its completion from the poller.
 func sharedQueue(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	const workers, rounds = 8, 200
@@ -84,8 +84,8 @@ func sharedQueue(t *testing.T, h Harness) {
 	require.NoError(t, g.Wait())
 }
 
-// severalPollers has as many goroutines as the completion queue is deep post and poll:
-// each has one request outstanding, and takes whichever completion it finds.
+// severalPollers runs as many goroutines as the completion queue is deep. Each posts
+// one request at a time, polls, and takes any completion that it finds.
 func severalPollers(t *testing.T, h Harness) {
 	const depth, rounds = 4, 1000
 	a, b := newPair(t, h, withCQDepth(depth))

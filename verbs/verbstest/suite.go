@@ -7,13 +7,13 @@
 //		})
 //	}
 //
-// Each case opens two contexts, a and b, connects queue pairs between them
-// through package verbs, and says in its name what must hold. A case is
-// skipped only where the device advertises that it lacks the capability.
+// Each case opens two contexts, a and b, and connects queue pairs between them
+// through package verbs. Its name says what must hold. A case is skipped only if
+// the device advertises that it lacks the capability.
 //
-// Nothing is assumed about when a completion comes, only that it comes: every
-// wait is bounded by a watchdog. A WRITE is seen at the target after a READ
-// behind it has completed, or a SEND behind it was received, never before.
+// The suite assumes that each completion comes, but not when: a watchdog bounds
+// every wait. The target sees a WRITE after a READ behind it has completed, or a
+// SEND behind it was received, never before.
 package verbstest
 
 import (
@@ -22,16 +22,16 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// A Harness is what the suite needs from the package under test.
+// A Harness gives the suite access to the package under test.
 type Harness struct {
-	// New returns the providers of the two ends; they may be the same value.
-	// It is called once by each case.
+	// New returns the providers of the two ends; they may be the same value. Each
+	// case calls it once.
 	New func(t *testing.T) (a, b driver.Provider)
 	// NewMemory returns n bytes, 64-aligned, that peers may reach. The harness
-	// frees them, if that is needed, in t.Cleanup: after the contexts closed.
+	// frees them, if needed, in t.Cleanup: after the contexts have closed.
 	NewMemory func(t *testing.T, n int) driver.Memory
-	// Wrap, if not nil, is put around each provider, such as one that injects
-	// delays. What only costs is not tested then.
+	// Wrap, if not nil, wraps each provider, for instance by one that injects
+	// delays. Run then leaves out the cases about costs only.
 	Wrap func(driver.Provider) driver.Provider
 }
 

@@ -26,7 +26,7 @@ func waitingCases() []testCase {
 	}
 }
 
-// parked returns once somebody sleeps on s's bell, or after a moment where the
+// parked returns once a goroutine sleeps on s's bell, or after a moment if the
 // provider waits elsewhere.
 func (s *side) parked(before uint64) {
 	for range 200 {

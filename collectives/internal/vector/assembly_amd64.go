@@ -2,8 +2,8 @@ package vector
 
 import "reflect"
 
-// assembly is what AVX2 has; nobody writes to it. Each function is a Combine,
-// made of KERNEL in loop_amd64.h.
+// assembly holds the operations in AVX2; it is never changed. Each function is a
+// Combine, made of KERNEL in loop_amd64.h.
 var assembly = table{
 	reflect.Int:        {avxSum64, avxProd64, avxMinInt64, avxMaxInt64, avxAnd, avxOr, avxXor},
 	reflect.Int8:       {avxSum8, avxProd8, avxMinInt8, avxMaxInt8, avxAnd, avxOr, avxXor},

@@ -43,7 +43,7 @@ func kernels(t interface{ Skip(...any) }) (all []kernel) {
 }
 
 // compare runs both forms on n bytes whose three slices start at the given
-// offsets, and returns what is wrong.
+// offsets, and describes the first difference.
 func (k kernel) compare(rng *rand.Rand, n int, offsets [3]int, alias int) string {
 	l, _ := in(n, offsets[0])
 	r, _ := in(n, offsets[1])
@@ -78,7 +78,7 @@ func (k kernel) compare(rng *rand.Rand, n int, offsets [3]int, alias int) string
 	return ""
 }
 
-func TestAssemblyIsThePlainFormAtEveryLengthAndAlignment(t *testing.T) {
+func TestAssemblyEqualsThePlainFormAtEveryLengthAndAlignment(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, k := range kernels(t) {
 		for n := 0; n <= 300; n += sizes[k.kind] {
@@ -144,7 +144,7 @@ func TestAssemblyOfLongSlicesIsThatOfShortOnes(t *testing.T) {
 }
 
 // Every operation of every type has a form in AVX2.
-func TestAssemblyHasWhatThePlainFormHas(t *testing.T) {
+func TestAssemblyHasTheOperationsOfThePlainForm(t *testing.T) {
 	kernels(t)
 	for _, k := range kinds {
 		for op := range Op(ops) {

@@ -13,8 +13,9 @@ import (
 // beyond, and one of a single element.
 var where = []int{8, 16 << 10, 256 << 10, 16 << 20}
 
-// times runs each of the functions b.N times in turns, and returns what a call
-// of each takes at best, in nanoseconds: others' work on the machine is left out.
+// times runs each of the functions b.N times in turns, and returns the least time
+// of a call of each, in nanoseconds. The least time leaves out other work on the
+// machine.
 func times(b *testing.B, functions ...func()) []float64 {
 	best := make([]float64, len(functions))
 	for i, f := range functions {
@@ -80,7 +81,7 @@ func BenchmarkForLoc(b *testing.B) {
 	}
 }
 
-// BenchmarkLookup is what a reduction of one element costs with its lookup.
+// BenchmarkLookup measures a reduction of one element with its lookup.
 func BenchmarkLookup(b *testing.B) {
 	l, r := make([]byte, 8), make([]byte, 8)
 	for b.Loop() {

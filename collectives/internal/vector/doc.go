@@ -7,27 +7,28 @@
 //	dst    a0∘b0 a1∘b1 ...                  dst may be left or right itself
 //
 // [For] looks up the [Combine] of an operation and a type, [ForLoc] that of
-// MinLoc and MaxLoc; both allocate nothing and keep nothing. [Func] and
-// [Slices] make one of what a program brings. All of it is local.
+// MinLoc and MaxLoc; both allocate nothing and keep nothing. [Func] and [Slices]
+// make a Combine of a function of the program. All calls are local.
 //
 // # Two forms, one result
 //
-// Each operation has a plain Go form, which is its definition, and most have a
-// second one in AVX2 assembly, which is looked up where the processor has it.
-// Both give the same bits, whatever the length and the alignment, so ranks on
-// unlike machines agree. The bits of a NaN are the exception: where one form
-// gives a NaN so does the other, but which of the many is not said.
+// Each operation has a plain Go form, which is its definition. Most have a second
+// form in AVX2 assembly, which For returns if the processor has AVX2. Both forms
+// give the same bits at every length and alignment, so ranks on unlike machines
+// agree. The bits of a NaN are the exception: both forms give a NaN for the same
+// operands, but not always the same NaN.
 //
-// The assembly is one loop, in loop_amd64.h, around one macro for each
-// operation. Under the race detector, which does not see what assembly reads
-// and writes, the plain form is used. Like copy, a kernel is not preempted.
+// The assembly is one loop, in loop_amd64.h, around one macro for each operation.
+// The race detector does not see the reads and writes of assembly, so race builds
+// use the plain form. Like copy, a kernel is not preempted.
 //
 // # Floating point
 //
 // Sum and Prod round once for each operation and never fuse two; a complex
-// product is what Go's operator gives where it does not fuse. Sums and products
-// of floating-point numbers do not associate: the order of reduction shows.
+// product is that of Go's operator without fusing. Sums and products of
+// floating-point numbers do not associate: the result depends on the order of
+// reduction.
 //
-// Min and Max are Go's: NaN if one operand is NaN, and -0 is less than +0. With
-// that they commute and associate.
+// Min and Max are Go's: NaN if one operand is NaN, and -0 is less than +0. So
+// they commute and associate.
 package vector

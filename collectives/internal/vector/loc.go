@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// A Loc is a value and where it was found, which MinLoc and MaxLoc reduce. It is
-// 16 bytes for every T.
+// A Loc is a value and its place, which MinLoc and MaxLoc reduce. It is 16 bytes
+// for every T.
 type Loc[T ordered] struct {
 	Value T
 	Index int64
@@ -15,9 +15,9 @@ type Loc[T ordered] struct {
 // ForLoc returns MinLoc (op is Min) or MaxLoc (Max) over elements Loc[T], or
 // nil for other operations and types.
 //
-// Which Loc comes first is a total order, so they commute and associate: the
-// value that op picks, and the lowest index among those that have it. A NaN
-// comes before all other values, as in Min and Max, and of -0 and +0 it is -0
+// Locs have a total order, so both operations commute and associate. They return
+// the value that op picks, and the lowest index among those that have it. A NaN
+// comes before all other values, as in Min and Max. Of -0 and +0, -0 comes first
 // for Min and +0 for Max.
 func ForLoc[T any](op Op) Combine {
 	return fastest(&locatedAssembly, &locatedPlain, reflect.TypeFor[T]().Kind(), op)
@@ -71,8 +71,9 @@ func maxLocFloat[T float](dst, left, right []byte) {
 	}
 }
 
-// settle: a comes first, of two that are neither less nor greater. If they are
-// zeros of unlike signs, preferred says whether a's is the better.
+// settle reports whether a comes first, of two that are neither less nor greater.
+// If they are zeros of unlike signs, preferred reports whether a's sign is the
+// better.
 func settle[T float](a, b *Loc[T], preferred bool) bool {
 	if m, n := a.Value != a.Value, b.Value != b.Value; m || n {
 		return m && (!n || a.Index < b.Index)

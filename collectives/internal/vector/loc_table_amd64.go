@@ -2,7 +2,7 @@ package vector
 
 import "reflect"
 
-// locatedAssembly is MinLoc and MaxLoc as AVX2 has them; nobody writes to it.
+// locatedAssembly holds MinLoc and MaxLoc in AVX2; it is never changed.
 var locatedAssembly = table{
 	reflect.Int:     {Min: avxMinLocInt64, Max: avxMaxLocInt64},
 	reflect.Int8:    {Min: avxMinLocInt8, Max: avxMaxLocInt8},

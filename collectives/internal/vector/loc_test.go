@@ -44,7 +44,7 @@ func TestLocPrefersTheValueThenTheLowestIndex(t *testing.T) {
 	}
 }
 
-func TestLocPutsNaNFirstAndTellsZerosApart(t *testing.T) {
+func TestLocOrdersNaNFirstAndZerosBySign(t *testing.T) {
 	nan, minus := math.NaN(), math.Copysign(0, -1)
 	for _, op := range []Op{Min, Max} {
 		for _, other := range []float64{1, math.Inf(1), math.Inf(-1)} {
@@ -57,8 +57,8 @@ func TestLocPutsNaNFirstAndTellsZerosApart(t *testing.T) {
 	require.Equal(t, int64(1), reduced(t, Max, Loc[float64]{0, 1}, Loc[float64]{minus, 0}).Index)
 }
 
-// The order is total: in whatever order Locs are reduced, the result is one, and
-// its value is what Min or Max gives.
+// The order is total: reducing Locs in any order gives one result, and its value
+// is that of Min or Max.
 func testLocIsATotalOrder[T ordered](t *testing.T, values []T) {
 	rapid.Check(t, func(t *rapid.T) {
 		op := rapid.SampledFrom([]Op{Min, Max}).Draw(t, "op")

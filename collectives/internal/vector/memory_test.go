@@ -60,7 +60,7 @@ func fill(rng *rand.Rand, k reflect.Kind, mem []byte) {
 	}
 }
 
-// same: both are the same bits, or a NaN where the other is one.
+// same reports whether both are the same bits, or both a NaN.
 func same(k reflect.Kind, a, b []byte) bool {
 	size := part(k)
 	if size == 0 || bytes.Equal(a, b) {

@@ -18,8 +18,8 @@ type number interface {
 	ordered | ~complex64 | ~complex128
 }
 
-// operands views all three as elements. They are as long; who loops over them
-// says so again, for the compiler to leave out the bounds checks.
+// operands returns all three as elements. They have the same length; a loop over
+// them repeats that, so that the compiler leaves out the bounds checks.
 func operands[T any](dst, left, right []byte) (d, l, r []T) {
 	if len(left) != len(dst) || len(right) != len(dst) {
 		unequal(dst, left, right)
@@ -28,7 +28,7 @@ func operands[T any](dst, left, right []byte) (d, l, r []T) {
 	return element.View[T](dst, n), element.View[T](left, n), element.View[T](right, n)
 }
 
-// unequal is where both forms end when the lengths differ.
+// unequal panics for both forms if the lengths differ.
 func unequal(dst, left, right []byte) {
 	panic(fmt.Sprintf("vector: combining %d and %d bytes into %d", len(left), len(right), len(dst)))
 }
@@ -66,8 +66,8 @@ func prodComplex128(dst, left, right []byte) {
 	}
 }
 
-// multiply rounds the products explicitly, which keeps the compiler from fusing
-// them with the sums where the machine could.
+// multiply rounds the products explicitly, so that the compiler does not fuse
+// them with the sums on machines that could.
 func multiply(x, y complex128) complex128 {
 	a, b, c, d := real(x), imag(x), real(y), imag(y)
 	return complex(float64(a*c)-float64(b*d), float64(a*d)+float64(b*c))

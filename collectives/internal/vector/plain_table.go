@@ -2,7 +2,7 @@ package vector
 
 import "reflect"
 
-// plain has every operation of every type; nobody writes to it.
+// plain holds every operation of every type; it is never changed.
 var plain = table{
 	reflect.Int:        {sum[int], prod[int], minimum[int], maximum[int], and[int], or[int], xor[int]},
 	reflect.Int8:       {sum[int8], prod[int8], minimum[int8], maximum[int8], and[int8], or[int8], xor[int8]},

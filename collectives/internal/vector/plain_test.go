@@ -75,7 +75,7 @@ func TestEveryOperationIsGosOperator(t *testing.T) {
 	})
 }
 
-func TestWhatHasNoOperationIsNotFound(t *testing.T) {
+func TestForReturnsNilForTypesWithoutTheOperation(t *testing.T) {
 	require.Nil(t, For[float64](Xor))
 	require.Nil(t, For[complex64](Min))
 	require.Nil(t, For[string](Sum))
@@ -87,8 +87,8 @@ func TestWhatHasNoOperationIsNotFound(t *testing.T) {
 	require.Equal(t, "unknown operation", Op(ops).String())
 }
 
-// The order of zeros and NaN is what makes Min and Max associate.
-func TestMinAndMaxTakeNaNAndTellZerosApart(t *testing.T) {
+// Min and Max associate because of the order of zeros and NaN.
+func TestMinAndMaxReturnNaNAndOrderZerosBySign(t *testing.T) {
 	minus := math.Copysign(0, -1)
 	bits := func(op Op, l, r float64) float64 {
 		got := make([]float64, 5) // one vector and one left over

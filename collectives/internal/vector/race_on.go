@@ -2,5 +2,5 @@
 
 package vector
 
-// race: what reads and writes memory must be visible to the race detector.
+// race selects the plain form: the race detector must see reads and writes.
 const race = true

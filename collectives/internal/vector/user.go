@@ -11,8 +11,8 @@ func Func[T any](f func(left, right T) T) Combine {
 	}
 }
 
-// Slices makes a Combine of a function of slices, which are as long and of
-// which dst may be left or right itself. T is as in Func.
+// Slices makes a Combine of a function of slices. They have the same length, and
+// dst may be left or right itself. T is as in Func.
 func Slices[T any](f func(dst, left, right []T)) Combine {
 	return func(dst, left, right []byte) { f(operands[T](dst, left, right)) }
 }

@@ -15,7 +15,7 @@ type affine struct{ A, B, Unused uint32 }
 
 func compose(l, r affine) affine { return affine{A: l.A * r.A, B: l.A*r.B + l.B} }
 
-func TestFuncAndSlicesCallThePrograms(t *testing.T) {
+func TestFuncAndSlicesCallTheProgramsFunction(t *testing.T) {
 	left, right := []affine{{2, 1, 0}, {3, 5, 0}}, []affine{{7, 4, 0}, {1, 1, 0}}
 	got := make([]affine, 2)
 	Func(compose)(element.Bytes(got), element.Bytes(left), element.Bytes(right))
