@@ -2,8 +2,8 @@ package board
 
 import "context"
 
-// AllGather gives every member everyone's block. Their lengths may differ and
-// are known to all.
+// AllGather gives every member all blocks. Their lengths may differ; every member
+// knows all of them.
 func (b *Board) AllGather(ctx context.Context, seq, chain uint64, a *Args) error {
 	if err := b.begin(seq, chain, a); err != nil {
 		return err
@@ -18,19 +18,19 @@ func (b *Board) allGather(ctx context.Context, a *Args) error {
 		return nil
 	}
 	longest := blocks.longest(b.n)
-	if b.asks(longest, b.bay) {
+	if b.usesPlaces(longest, b.large) {
 		in := a.SendAt
 		if in.Region == 0 {
 			in = a.RecvAt.shift(blocks.offset(b.rank))
 		}
-		if k, err := b.ask(ctx, in, Place{}); k != 0 || err != nil {
+		if k, err := b.exchangePlaces(ctx, in, Place{}); k != 0 || err != nil {
 			return b.pullAll(ctx, a, &blocks, k, err)
 		}
 	}
-	size := fitting(longest, b.bay, a.Elem)
+	size := fitting(longest, b.large, a.Elem)
 	for c := range chunks(longest, size) {
 		k := b.next()
-		if err := b.put(ctx, k, hold{k, everyone}, cut(a.Send, c, size)); err != nil {
+		if err := b.put(ctx, k, hold{k, allMembers}, cut(a.Send, c, size)); err != nil {
 			return err
 		}
 		if err := b.meet(ctx, k); err != nil {
@@ -46,7 +46,7 @@ func (b *Board) allGather(ctx context.Context, a *Args) error {
 	return nil
 }
 
-// pullAll copies all blocks from where they lie, which was posted in turn k.
+// pullAll copies all blocks from the places that members posted in turn k.
 func (b *Board) pullAll(ctx context.Context, a *Args, blocks *table, k uint64, err error) error {
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCallsAllocateNothing: what waiting allocates when it sleeps is rare, and
+// TestCallsAllocateNothing: a wait that sleeps allocates, but that is rare, and
 // rounded away.
 func TestCallsAllocateNothing(t *testing.T) {
 	if raceEnabled {

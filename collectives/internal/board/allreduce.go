@@ -16,13 +16,13 @@ func (b *Board) allReduce(ctx context.Context, a *Args) error {
 		b.copyTo(a.Recv, a.Send)
 		return nil
 	}
-	if b.asks(size, b.last) {
+	if b.usesPlaces(size, b.last) {
 		var in Place
 		if a.RecvAt.Region != 0 {
 			in = b.inPlace(a)
 		}
-		if k, err := b.ask(ctx, in, a.RecvAt); k != 0 || err != nil {
-			return b.reduceInPlace(ctx, a, k, everyone, err)
+		if k, err := b.exchangePlaces(ctx, in, a.RecvAt); k != 0 || err != nil {
+			return b.reduceInPlace(ctx, a, k, allMembers, err)
 		}
 	}
 	switch {
@@ -31,5 +31,5 @@ func (b *Board) allReduce(ctx context.Context, a *Args) error {
 	case size <= b.last:
 		return b.combineLast(ctx, a)
 	}
-	return b.shared(ctx, a, everyone)
+	return b.shared(ctx, a, allMembers)
 }

@@ -2,7 +2,8 @@ package board
 
 import "context"
 
-// AllToAll gives every member a block of each; all are as long.
+// AllToAll gives every member a block of each member; all blocks have the same
+// length.
 func (b *Board) AllToAll(ctx context.Context, seq, chain uint64, a *Args) error {
 	if err := b.begin(seq, chain, a); err != nil {
 		return err
@@ -17,16 +18,17 @@ func (b *Board) allToAll(ctx context.Context, a *Args) error {
 	if b.n == 1 {
 		return nil
 	}
-	if b.asks(each, b.lane) {
-		if k, err := b.ask(ctx, a.SendAt, Place{}); k != 0 || err != nil {
+	if b.usesPlaces(each, b.portion) {
+		if k, err := b.exchangePlaces(ctx, a.SendAt, Place{}); k != 0 || err != nil {
 			return b.pullOwn(ctx, to, k, err)
 		}
 	}
 	return b.trade(ctx, a, from, to, each)
 }
 
-// trade posts chunks of the blocks for all others side by side, the longest of
-// all members' having a given size; each takes its own.
+// trade posts chunks of the blocks for all other members side by side, and each
+// member takes its own. longest is the length of the longest block of all
+// members.
 func (b *Board) trade(ctx context.Context, a *Args, from, to *table, longest int) error {
 	size := b.stride(longest, a.Elem)
 	for c := range chunks(longest, size) {
@@ -46,8 +48,8 @@ func (b *Board) trade(ctx context.Context, a *Args, from, to *table, longest int
 	return nil
 }
 
-// pullOwn copies this member's block from where each member's lie, which was
-// posted in turn k.
+// pullOwn copies this member's block from the place that each member posted in
+// turn k.
 func (b *Board) pullOwn(ctx context.Context, to *table, k uint64, err error) error {
 	if err != nil {
 		return err
@@ -62,10 +64,11 @@ func (b *Board) pullOwn(ctx context.Context, to *table, k uint64, err error) err
 	return b.takeBlocks(ctx, to, k)
 }
 
-// takeBlocks copies the others' blocks from where they were lent in turn k. Each member
-// begins with the next one's, so that they do not all read the same memory at once.
+// takeBlocks copies this member's blocks from the memory that the other members lent in
+// turn k. Each member begins with the next one's, so that they do not all read the same
+// memory at the same time.
 func (b *Board) takeBlocks(ctx context.Context, to *table, k uint64) error {
-	if err := b.borrow(everyone, k); err != nil {
+	if err := b.borrow(allMembers, k); err != nil {
 		return err
 	}
 	for i := 1; i < b.n; i++ {
@@ -90,8 +93,8 @@ func (b *Board) pullListed(ctx context.Context, to *table, k uint64) error {
 	return b.takeBlocks(ctx, to, k)
 }
 
-// AllToAllV is AllToAll of blocks whose lengths are known to the two members
-// they pass between. All meet first to learn the longest.
+// AllToAllV is AllToAll of blocks whose lengths only their two members know. All
+// members first meet to learn the longest.
 func (b *Board) AllToAllV(ctx context.Context, seq, chain uint64, a *Args) error {
 	if err := b.begin(seq, chain, a); err != nil {
 		return err
@@ -122,7 +125,7 @@ func (b *Board) allToAllV(ctx context.Context, a *Args) error {
 		longest = max(longest, e.longest)
 		placed = placed && e.at.Region != 0
 	}
-	if placed && b.asks(longest, b.lane) {
+	if placed && b.usesPlaces(longest, b.portion) {
 		return b.pullListed(ctx, &to, k)
 	}
 	b.leave(k)

@@ -1,7 +1,7 @@
 package board
 
-// A Combine computes dst = left ∘ right, element by element. All three are as
-// long, and dst may be left or right itself.
+// A Combine computes dst = left ∘ right, element by element. All three have the
+// same length, and dst may be left or right itself.
 type Combine = func(dst, left, right []byte)
 
 // Args are the arguments of a collective call at one member, checked by the
@@ -19,38 +19,38 @@ type Combine = func(dst, left, right []byte)
 //	Scan           this member's vector          a0∘...∘a(rank)
 //	ExScan         this member's vector          a0∘...∘a(rank-1); not written at member 0
 //
-// Send is never changed, unless it is Recv: in the collectives of one vector
-// they may be the same slice, and where one of them is a block and the other
-// all blocks, the block may be this member's own among all. AllToAll's do not
-// overlap.
+// The call never changes Send, unless it is Recv: in the collectives of one
+// vector they may be the same slice. If one of them is a block and the other
+// holds all blocks, that block may be this member's own among all. AllToAll's do
+// not overlap.
 type Args struct {
 	Root       int // Broadcast, Reduce, Gather, Scatter
 	Elem       int // bytes of an element, at least 1
 	Send, Recv []byte
 
-	// Where Send and Recv begin, for calls on memory that all members map.
+	// Places of Send and Recv, for calls on memory that all members map.
 	SendAt, RecvAt Place
 
 	// Blocks of different lengths: block i of a buffer is the Counts[i] bytes at
 	// Offsets[i]. Counts and offsets are both set or both nil; without them all
 	// blocks have the same length and follow one another. Those of AllGather and
-	// ReduceScatter are the same at all members; those of GatherV and ScatterV
-	// are looked at by the root only, and each member of AllToAllV has its own.
+	// ReduceScatter are the same at all members. The root alone reads those of
+	// GatherV and ScatterV, and each member of AllToAllV has its own.
 	SendCounts, SendOffsets []int // ScatterV, AllToAllV
 	RecvCounts, RecvOffsets []int // GatherV, AllGather, ReduceScatter, AllToAllV
 
 	Combine   Combine
-	ByProgram bool // Combine is the program's, and may take any time
+	ByProgram bool // Combine belongs to the program, and may take any time
 }
 
-// A Place is memory of a member as the others find it. Region 0 is memory that
-// they do not map.
+// A Place is memory of a member by the name that other members know. Region 0 is
+// memory that the other members do not map.
 type Place struct{ Region, Offset uint64 }
 
 // A table finds the blocks of a buffer.
 type table struct {
 	buf             []byte
-	each            int // the length of all, without counts
+	each            int // the length of each block, without counts
 	counts, offsets []int
 }
 
@@ -68,7 +68,7 @@ func (t *table) offset(i int) int {
 	return t.offsets[i]
 }
 
-// chunk returns what chunk number c of block i holds.
+// chunk returns chunk number c of block i.
 func (t *table) chunk(i, c, size int) []byte {
 	from := min(c*size, t.len(i))
 	return t.buf[t.offset(i):][from:min(from+size, t.len(i))]

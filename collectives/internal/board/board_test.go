@@ -16,7 +16,7 @@ import (
 
 var teams = []int{1, 2, 3, 4, 5, 7, 8}
 
-// play makes calls one after the other at all members at once.
+// play makes calls one after another, at all members at the same time.
 func play(t require.TestingT, r *rig, calls []call) {
 	watched, stop := testwatch.With(context.Background(), r.made.Load)
 	defer stop()
@@ -33,8 +33,8 @@ func play(t require.TestingT, r *rig, calls []call) {
 	}))
 }
 
-// one makes and verifies a call at one member. What the member gave to it is
-// overwritten as soon as the call returns.
+// one makes and verifies a call at one member. It overwrites the member's input
+// as soon as the call returns.
 func (b *Board) one(ctx context.Context, r *rig, i int, c *call) error {
 	a := c.args(r, b.rank)
 	if err := c.make(ctx, b, uint64(i), a); err != nil {
@@ -65,7 +65,7 @@ func randomCalls(seed uint64, n, calls, elems int) []call {
 	return list
 }
 
-func TestEveryCollectiveGivesWhatASequentialProgramGives(t *testing.T) {
+func TestEveryCollectiveAgreesWithASequentialProgram(t *testing.T) {
 	for _, n := range teams {
 		for k := range kinds {
 			t.Run(fmt.Sprintf("%s/%d", kindNames[k], n), func(t *testing.T) {
@@ -98,7 +98,7 @@ func some(i int) []operator {
 
 // thresholds returns lengths around all lengths where something changes.
 func thresholds(with tuning, n int) (sizes []int) {
-	for _, at := range []int{0, 16, inline / n, inline, with.pocket / n, with.pocket, with.bay / n, with.bay / max(n-1, 1), with.last, with.place, with.alone, with.bay, 4 * with.bay, 9 * with.bay} {
+	for _, at := range []int{0, 16, inline / n, inline, with.small / n, with.small, with.large / n, with.large / max(n-1, 1), with.last, with.place, with.alone, with.large, 4 * with.large, 9 * with.large} {
 		for _, d := range []int{-16, 0, 16} {
 			sizes = append(sizes, max(at+d, 0))
 		}
@@ -106,12 +106,12 @@ func thresholds(with tuning, n int) (sizes []int) {
 	return sizes
 }
 
-func TestRandomProgramsGiveWhatSequentialOnesGive(t *testing.T) {
+func TestRandomProgramsAgreeWithSequentialOnes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.SampledFrom(teams).Draw(rt, "members")
 		with := tuning{
-			pocket:   rapid.IntRange(0, 200).Draw(rt, "pocket"),
-			bay:      64 * rapid.IntRange(4, 16).Draw(rt, "bay"),
+			small:    rapid.IntRange(0, 200).Draw(rt, "small"),
+			large:    64 * rapid.IntRange(4, 16).Draw(rt, "large"),
 			last:     rapid.IntRange(41, 256).Draw(rt, "last"),
 			alone:    rapid.IntRange(0, 512).Draw(rt, "alone"),
 			place:    rapid.IntRange(0, 512).Draw(rt, "place"),
@@ -148,9 +148,9 @@ func TestTenThousandCallsInARow(t *testing.T) {
 	}
 }
 
-// TestRootsRunAheadOnlyAsFarAsThereAreLines: runs of calls in which the root, or
-// the others, do not wait.
-func TestRootsRunAheadOnlyAsFarAsThereAreLines(t *testing.T) {
+// TestRootsRunAheadByTheNumberOfLinesAtMost: runs of calls in which the root, or
+// all other members, do not wait.
+func TestRootsRunAheadByTheNumberOfLinesAtMost(t *testing.T) {
 	for _, n := range []int{2, 3, 5} {
 		for _, k := range []kind{broadcast, gather, scatter, reduce, scan} {
 			for _, elems := range []int{1, 10, 40} {
@@ -182,16 +182,16 @@ func TestTheMeasuredTuningAgreesToo(t *testing.T) {
 	}
 }
 
-// TestPlacedBuffersAreUsedWhereTheyLie: nothing of them passes through the bays.
-func TestPlacedBuffersAreUsedWhereTheyLie(t *testing.T) {
+// TestPlacedBuffersAreUsedInPlace: none of their data passes through the large buffers.
+func TestPlacedBuffersAreUsedInPlace(t *testing.T) {
 	for _, n := range []int{2, 3} {
 		for _, k := range []kind{allReduce, reduce, broadcast, gather, scatter, allGather, reduceScatter, allToAll} {
 			for placed := range 2 {
 				r := newRig(t, n, tiny)
-				play(t, r, []call{{kind: k, elems: tiny.bay, op: operators[0], seed: 1, placed: -placed}})
+				play(t, r, []call{{kind: k, elems: tiny.large, op: operators[0], seed: 1, placed: -placed}})
 				staged := false
 				for _, mem := range r.mem {
-					staged = staged || !bytes.Equal(mem[pocketsOffset:], make([]byte, lines*pocketSize+bays*tiny.bay))
+					staged = staged || !bytes.Equal(mem[smallOffset:], make([]byte, lines*smallSize+largeBuffers*tiny.large))
 				}
 				require.Equal(t, placed == 0, staged, "%s of %d, placed %d", kindNames[k], n, placed)
 			}
@@ -199,9 +199,9 @@ func TestPlacedBuffersAreUsedWhereTheyLie(t *testing.T) {
 	}
 }
 
-// TestWhoeverWaitsHasSaidHowFarItIs: others may need that to come to where it
-// waits for them.
-func TestWhoeverWaitsHasSaidHowFarItIs(t *testing.T) {
+// TestAWaitingMemberHasPostedItsLeftTurn: other members may need that to come to the
+// turn that it waits for.
+func TestAWaitingMemberHasPostedItsLeftTurn(t *testing.T) {
 	r := newRig(t, 2, tiny)
 	c := call{kind: broadcast, elems: 1, op: operators[0]}
 	for i := range 5 {

@@ -3,7 +3,7 @@ package board
 import "context"
 
 // Broadcast gives every member the root's data. The root does not wait for the
-// others, unless they read it where it lies.
+// other members, unless they read its buffer in place.
 func (b *Board) Broadcast(ctx context.Context, seq, chain uint64, a *Args) error {
 	if err := b.begin(seq, chain, a); err != nil {
 		return err
@@ -15,7 +15,7 @@ func (b *Board) broadcast(ctx context.Context, a *Args) error {
 	if b.n == 1 {
 		return nil
 	}
-	if b.asks(len(a.Recv), 0) {
+	if b.usesPlaces(len(a.Recv), 0) {
 		if k, at, err := b.learn(ctx, a.Root, a.RecvAt); k != 0 || err != nil {
 			return b.pull(ctx, a, k, at, a.Recv, err)
 		}
@@ -23,14 +23,15 @@ func (b *Board) broadcast(ctx context.Context, a *Args) error {
 	return b.relay(ctx, a)
 }
 
-// relay streams the root's data through its bays; all others copy it out.
+// relay streams the root's data through its large buffers; all other members copy
+// it out.
 func (b *Board) relay(ctx context.Context, a *Args) error {
 	size := b.stream(len(a.Recv), a.Elem)
 	for c := range chunks(len(a.Recv), size) {
 		k := b.next()
 		chunk := cut(a.Recv, c, size)
 		if b.rank == a.Root {
-			if err := b.put(ctx, k, hold{k, everyone}, chunk); err != nil {
+			if err := b.put(ctx, k, hold{k, allMembers}, chunk); err != nil {
 				return err
 			}
 			b.ring()
@@ -46,12 +47,12 @@ func (b *Board) relay(ctx context.Context, a *Args) error {
 	return nil
 }
 
-// learn tells all where the root's buffer lies, and returns the turn that it
-// was told in, or 0 if the others do not reach it there.
+// learn posts the place of the root's buffer to all members. It returns the turn
+// of that post, or 0 if other members do not reach the buffer.
 func (b *Board) learn(ctx context.Context, root int, at Place) (uint64, Place, error) {
 	k := b.next()
 	if b.rank == root {
-		if err := b.sayPlaces(ctx, k, at, Place{}); err != nil {
+		if err := b.postPlaces(ctx, k, at, Place{}); err != nil {
 			return 0, Place{}, err
 		}
 	} else {
@@ -68,8 +69,8 @@ func (b *Board) learn(ctx context.Context, root int, at Place) (uint64, Place, e
 	return k, at, nil
 }
 
-// pull copies what lies at a place of the root's to dst, at all others; the root
-// waits for them.
+// pull copies the data at a place of the root's to dst, at all other members; the
+// root waits for them.
 func (b *Board) pull(ctx context.Context, a *Args, k uint64, at Place, dst []byte, err error) error {
 	if err != nil {
 		return err

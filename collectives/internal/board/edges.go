@@ -7,19 +7,19 @@ import (
 	"slices"
 )
 
-// Edges are the edges of a directed graph of members that begin or end at one of
-// them. Several from one member to another match in the order of their lists, and
-// go one after the other through the one queue between the two:
+// Edges are the edges of a directed graph of members that begin or end at this
+// member. Several edges from one member to another match in the order of their
+// lists, and share the one queue between the two, one after another:
 //
 //	edges out  0: to 1 ─┐                   ┌─ 0: from 3
 //	           1: to 3 ─┼── queue to 1 ──   ├─ 1: from 3
 //	           2: to 1 ─┘   queue to 3 ──   └── queue from 3
 //
-// A call puts what there is room for into all queues and takes what has come from
-// all, piece by piece in turns, and waits when nothing can be moved. So no member
-// waits for one that waits for it, whatever the graph: a member further on has left
-// behind all that the others need, and of those in one call an end that waits for
-// room has the other end's next line before it.
+// A call fills all queues while they have room and takes all pieces that have come,
+// in turns. It waits when it can move nothing. So, for any graph, no two members
+// wait for each other. A member in a later call has left all data behind that the
+// rest need. Within one call, an end that waits for room has the next line of the
+// peer before it.
 type Edges struct {
 	*Queues
 	outs     []outgoing
@@ -28,27 +28,27 @@ type Edges struct {
 	out, in  int // edges
 	ready    func() bool
 	err      error // that ended ready
-	busy     int   // queues' ends that have something left to do
+	busy     int   // ends of queues that still have something to move
 	seq      uint64
 	chain    uint64
-	cached   bool // what all members write in this call stays in caches
-	whole    bool // all edges out carry all of what is sent
+	cached   bool // caches hold all that members write in this call
+	whole    bool // all edges out carry the whole of Send
 	src, dst table
 	srcAt    Place
 }
 
-// The edges of a queue, in order, by their places among a member's blocks, and how
-// far a call is.
+// The edges of a queue, in order, by their places among a member's blocks, and the
+// progress of a call.
 type progress struct {
 	places []int
-	edge   int // of places, that is under way
+	edge   int // index in places of the current edge
 	at     int // bytes of its block that were moved
 }
 
 type outgoing struct {
 	*sender
 	progress
-	lent uint64 // the last line after which the other reads this member's memory
+	lent uint64 // the last line by which this member lent its memory
 }
 
 type incoming struct {
@@ -59,7 +59,7 @@ type incoming struct {
 // A loop leads from a member to itself.
 type loop struct{ out, in int }
 
-// ErrUnconnected: a graph's edge has no queue.
+// ErrUnconnected: an edge of the graph has no queue.
 var ErrUnconnected = errors.New("no queue leads along an edge; make those that Missing returns")
 
 // Edges returns the edges of a graph: from the members in and to the members out,
@@ -102,7 +102,7 @@ func (q *Queues) Edges(in, out, slots []int) (*Edges, error) {
 	return e, nil
 }
 
-// ahead returns how far a member is on the ring of members.
+// ahead returns the distance to a member on the ring of members.
 func (q *Queues) ahead(m int) int { return (m - q.rank + q.n) % q.n }
 
 func (e *Edges) addIn(m, place int) error {

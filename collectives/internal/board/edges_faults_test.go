@@ -15,8 +15,8 @@ import (
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
-// broken carries out what each member does and returns everyone's error. The first
-// error ends all others' waits.
+// broken calls f at each member and returns the error of each. The first error ends
+// the waits of all other members.
 func (r *edgeRig) broken(t testing.TB, g *digraph, f func(ctx context.Context, e *Edges) error) []error {
 	edges := r.edges(t, g)
 	ctx, breakTeam := context.WithCancelCause(testwatch.Context(t))
@@ -38,7 +38,7 @@ func (r *edgeRig) broken(t testing.TB, g *digraph, f func(ctx context.Context, e
 func TestAMemberThatExchangesInAnotherCallIsNamed(t *testing.T) {
 	const odd = 1
 	for _, n := range []int{2, 3, 5} {
-		for _, size := range []int{0, 8, 100, tiny.bay} {
+		for _, size := range []int{0, 8, 100, tiny.large} {
 			x := exchange{graph: circle(n), size: size, placed: size}
 			errs := newEdgeRig(t, n, tiny).broken(t, x.graph, func(ctx context.Context, e *Edges) error {
 				a, _ := x.args(&rig{arenas: apart(n)}, e.rank)
@@ -52,7 +52,7 @@ func TestAMemberThatExchangesInAnotherCallIsNamed(t *testing.T) {
 	}
 }
 
-// apart returns n arenas that others do not reach.
+// apart returns n arenas that other members do not reach.
 func apart(n int) [][]byte {
 	arenas := make([][]byte, n)
 	for i := range arenas {
@@ -79,7 +79,7 @@ func TestAMemberThatExchangedOnceLessIsNamed(t *testing.T) {
 // TestEndsOfAnEdgeThatDisagreeAreNamed: about a block of a line, of chunks, that is
 // empty at one end, and of a loop.
 func TestEndsOfAnEdgeThatDisagreeAreNamed(t *testing.T) {
-	for _, lengths := range [][2]int{{8, 9}, {0, 8}, {8, 0}, {100, 8}, {8, 100}, {100, 101}, {tiny.bay, 2 * tiny.bay}, {tiny.bay, 0}} {
+	for _, lengths := range [][2]int{{8, 9}, {0, 8}, {8, 0}, {100, 8}, {8, 100}, {100, 101}, {tiny.large, 2 * tiny.large}, {tiny.large, 0}} {
 		for _, placed := range []int{0, 1} {
 			r := newEdgeRig(t, 2, tiny)
 			errs := r.broken(t, oneWay(), func(ctx context.Context, e *Edges) error {
@@ -99,11 +99,11 @@ func TestEndsOfAnEdgeThatDisagreeAreNamed(t *testing.T) {
 	require.ErrorAs(t, e.AllToAll(testwatch.Context(t), 0, 0, &Args{Send: make([]byte, 3), Recv: make([]byte, 2)}), &length)
 }
 
-// TestAMemberThatStopsEndsTheOthersExchangesWithTheCause: it does not come to the last
+// TestAFailedExchangeEndsAllExchangesWithTheCause: it does not come to the last
 // call, or leaves it when its context ends.
-func TestAMemberThatStopsEndsTheOthersExchangesWithTheCause(t *testing.T) {
+func TestAFailedExchangeEndsAllExchangesWithTheCause(t *testing.T) {
 	for _, n := range []int{2, 5} {
-		for _, size := range []int{8, 20 * tiny.bay} {
+		for _, size := range []int{8, 20 * tiny.large} {
 			for _, placed := range []int{0, -1} {
 				r := newEdgeRig(t, n, tiny)
 				x := exchange{graph: circle(n), size: size, placed: placed}
@@ -131,10 +131,9 @@ func TestAMemberThatStopsEndsTheOthersExchangesWithTheCause(t *testing.T) {
 	}
 }
 
-// TestHostileQueuesAreRefusedOrPassed: all that the others have written is random, but
-// looks as if it belonged to the call. The member stays within its own memory and gets
-// out.
-func TestHostileQueuesAreRefusedOrPassed(t *testing.T) {
+// TestHostileQueuesNeverCrashAMember: all data of other members is random, but seems
+// to belong to the call. The member stays within its own memory and gets out.
+func TestHostileQueuesNeverCrashAMember(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(2, 5).Draw(rt, "members")
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 4))
@@ -143,7 +142,7 @@ func TestHostileQueuesAreRefusedOrPassed(t *testing.T) {
 		edges := r.edges(rt, x.graph)
 		e := edges[random.IntN(n)]
 		for ends, mem := range r.mem {
-			q, err := newQueue(mem, tiny.bay)
+			q, err := newQueue(mem, tiny.large)
 			require.NoError(rt, err)
 			if ends[0] == e.rank {
 				q.taken.Store(random.Uint64N(3))
@@ -167,9 +166,9 @@ func TestHostileQueuesAreRefusedOrPassed(t *testing.T) {
 	})
 }
 
-// TestWordsThatNobodyCanHaveWrittenAreCorrupt: a count that is ahead of what there is,
+// TestImpossibleQueueWordsAreCorrupt: a count that is ahead of what there is,
 // and places that there are not.
-func TestWordsThatNobodyCanHaveWrittenAreCorrupt(t *testing.T) {
+func TestImpossibleQueueWordsAreCorrupt(t *testing.T) {
 	for what, spoil := range map[string]func(q *queue, l *line){
 		"number":      func(_ *queue, l *line) { l.turn.Store(1 + lines) },
 		"region":      func(_ *queue, l *line) { put64(l.data[8:], arenaRegion+1) },
@@ -188,20 +187,20 @@ func TestWordsThatNobodyCanHaveWrittenAreCorrupt(t *testing.T) {
 		q.lines[2].turn.Store(2)
 		require.ErrorIs(t, e.AllToAll(testwatch.Context(t), 0, 0, &Args{Recv: make([]byte, 500)}), ErrCorrupt, what)
 	}
-	for what, taken := range map[string][2]uint64{"more than there are": {7, 7}, "less than before": {bays, bays - 1}} {
+	for what, taken := range map[string][2]uint64{"more than there are": {7, 7}, "less than before": {largeBuffers, largeBuffers - 1}} {
 		r := newEdgeRig(t, 2, tiny)
 		e := r.edges(t, oneWay())[0]
 		x := exchange{graph: oneWay(), size: tiny.pipe}
 		var err error
-		for i := uint64(0); i < 3*bays && err == nil; i++ {
-			e.outs[0].queue.taken.Store(taken[i/(2*bays)])
+		for i := uint64(0); i < 3*largeBuffers && err == nil; i++ {
+			e.outs[0].queue.taken.Store(taken[i/(2*largeBuffers)])
 			err = x.make(testwatch.Context(t), r.rig, e, i)
 		}
 		require.ErrorIs(t, err, ErrCorrupt, what)
 	}
 }
 
-func TestEdgesThatCannotBeAreRefused(t *testing.T) {
+func TestImpossibleEdgesAreRefused(t *testing.T) {
 	r := newEdgeRig(t, 2, tiny)
 	q := r.queues[0]
 	for what, lists := range map[string][2][]int{
@@ -215,7 +214,7 @@ func TestEdgesThatCannotBeAreRefused(t *testing.T) {
 	}
 	_, err := q.Edges([]int{0}, nil, nil)
 	require.ErrorContains(t, err, "sends to itself 0 times")
-	good := lineAligned(queueSizeWith(tiny.bay))
+	good := lineAligned(queueSizeWith(tiny.large))
 	require.NoError(t, q.LeadTo(1, good, r.bells[1]))
 	require.Error(t, q.LeadTo(1, good[1:], r.bells[1]))
 	require.Error(t, q.LeadFrom(1, append(good, good...)[8:], r.bells[1]))

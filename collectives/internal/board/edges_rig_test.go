@@ -74,7 +74,7 @@ func newEdgeRig(t testing.TB, n int, with tuning) *edgeRig {
 		bell := wait.NewLocal()
 		q, err := newQueuesWith(Config{Rank: rank, Size: n, Await: bell.Wait, View: r.view}, with)
 		require.NoError(t, err)
-		r.bells, r.arenas = append(r.bells, bell), append(r.arenas, make([]byte, max(1<<17, 19*with.bay)))
+		r.bells, r.arenas = append(r.bells, bell), append(r.arenas, make([]byte, max(1<<17, 19*with.large)))
 		r.queues = append(r.queues, q)
 	}
 	return r
@@ -85,7 +85,7 @@ func (r *edgeRig) edges(t require.TestingT, g *digraph) (all []*Edges) {
 	for m, q := range r.queues {
 		_, to := q.Missing(g.in[m], g.out[m])
 		for _, other := range to {
-			mem := lineAligned(queueSizeWith(r.with.bay))
+			mem := lineAligned(queueSizeWith(r.with.large))
 			r.mem[[2]int{m, other}] = mem
 			require.NoError(t, q.LeadTo(other, mem, r.bells[other]))
 		}
@@ -130,7 +130,7 @@ func (x *exchange) block(from, to, nth int) []byte {
 	return b
 }
 
-// nth tells which of the edges between two members the i-th of a list is.
+// nth returns the number of edges to the same member before the i-th of a list.
 func nth(list []int, i int) (n int) {
 	for _, m := range list[:i] {
 		if m == list[i] {
@@ -140,7 +140,7 @@ func nth(list []int, i int) (n int) {
 	return n
 }
 
-// lay puts blocks one after the other, with a gap behind each.
+// lay puts blocks one after another, with a gap behind each.
 func lay(blocks [][]byte, gap int) (all []byte, counts, offsets []int) {
 	for _, b := range blocks {
 		counts, offsets = append(counts, len(b)), append(offsets, len(all))
@@ -184,8 +184,8 @@ func (x *exchange) args(r *rig, m int) (a *Args, want []byte) {
 	return a, want
 }
 
-// make carries the call out at one member. What the member gave to it is overwritten
-// as soon as the call returns.
+// make carries the call out at one member. It overwrites the member's input as soon
+// as the call returns.
 func (x *exchange) make(ctx context.Context, r *rig, e *Edges, seq uint64) error {
 	a, want := x.args(r, e.rank)
 	sent := slices.Clone(a.Send)
@@ -212,7 +212,7 @@ func (x *exchange) do(ctx context.Context, e *Edges, seq uint64, a *Args) error 
 
 func (x *exchange) chain() uint64 { return uint64(x.size)<<1 | 1 }
 
-// along makes calls one after the other at all members at once.
+// along makes calls one after another, at all members at the same time.
 func (r *edgeRig) along(t require.TestingT, calls []exchange) {
 	edges := map[*digraph][]*Edges{}
 	for _, x := range calls {

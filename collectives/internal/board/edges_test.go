@@ -18,7 +18,7 @@ func TestBlocksGoAlongTheEdgesOfAnyGraphs(t *testing.T) {
 		n := rapid.SampledFrom(teams).Draw(rt, "members")
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 2))
 		with := tiny
-		with.bay, with.place = 64*rapid.IntRange(1, 12).Draw(rt, "bay"), rapid.IntRange(0, 400).Draw(rt, "place")
+		with.large, with.place = 64*rapid.IntRange(1, 12).Draw(rt, "large"), rapid.IntRange(0, 400).Draw(rt, "place")
 		with.pipe, with.pipeMost = rapid.IntRange(1, 256).Draw(rt, "pipe"), rapid.IntRange(1, 1024).Draw(rt, "pipeMost")
 		var graphs []*digraph
 		for range rapid.IntRange(1, 3).Draw(rt, "graphs") {
@@ -43,7 +43,7 @@ func TestBlocksOfAllLengthsGoAround(t *testing.T) {
 	}
 	with := edgeTuning(2, false)
 	if raceEnabled {
-		with.bay, with.pipeMost = with.bay/8, with.pipeMost/8
+		with.large, with.pipeMost = with.large/8, with.pipeMost/8
 	}
 	var some []exchange // lengths are hundreds of kilobytes: each in one way or another
 	for i, x := range aroundLengths(2, with) {
@@ -58,7 +58,7 @@ func TestBlocksOfAllLengthsGoAround(t *testing.T) {
 // six ways for each length.
 func aroundLengths(n int, with tuning) (calls []exchange) {
 	g := circle(n)
-	for _, at := range []int{1, short, with.place, with.pipe, 4 * with.pipe, with.bay, 4 * with.bay, 4 * with.pipeMost, 9 * with.bay} {
+	for _, at := range []int{1, short, with.place, with.pipe, 4 * with.pipe, with.large, 4 * with.large, 4 * with.pipeMost, 9 * with.large} {
 		for size := at - 1; size <= at+1; size++ {
 			for _, placed := range []int{0, -1, 0b10110101} {
 				calls = append(calls, exchange{graph: g, size: size, seed: uint64(len(calls)), placed: placed},
@@ -94,15 +94,15 @@ func oneWay() *digraph {
 	return g
 }
 
-// TestWhoOnlySendsRunsAheadAsFarAsThereIsRoom: lines for short blocks, bays for long
-// ones, and not at all with what the other reads where it lies.
-func TestWhoOnlySendsRunsAheadAsFarAsThereIsRoom(t *testing.T) {
-	for size, want := range map[int]int{0: lines, short: lines, short + 1: bays, tiny.pipe: bays, tiny.pipe + 1: bays / 2} {
+// TestAMemberThatOnlySendsRunsAheadByTheRoomOfItsQueue: lines for short blocks, large buffers for long
+// ones, and not at all if the receiver reads them in place.
+func TestAMemberThatOnlySendsRunsAheadByTheRoomOfItsQueue(t *testing.T) {
+	for size, want := range map[int]int{0: lines, short: lines, short + 1: largeBuffers, tiny.pipe: largeBuffers, tiny.pipe + 1: largeBuffers / 2} {
 		r := newEdgeRig(t, 2, tiny)
 		edges := r.edges(t, oneWay())
 		x := exchange{graph: oneWay(), size: size}
 		require.Equal(t, want, r.runAhead(t, edges[0], &x), "%d bytes", size)
-		for i := range want { // what there is arrives all the same
+		for i := range want { // all posted blocks arrive all the same
 			require.NoError(t, x.make(testwatch.Context(t), r.rig, edges[1], uint64(i)))
 		}
 	}
@@ -111,7 +111,7 @@ func TestWhoOnlySendsRunsAheadAsFarAsThereIsRoom(t *testing.T) {
 	require.Zero(t, r.runAhead(t, r.edges(t, oneWay())[0], &x), "nobody has read it")
 }
 
-// runAhead counts the calls of a member that end while nobody else makes one.
+// runAhead counts the calls of a member that end while no other member makes one.
 func (r *edgeRig) runAhead(t *testing.T, e *Edges, x *exchange) (calls int) {
 	ended, cancel := context.WithCancelCause(context.Background())
 	cancel(errBroken)
@@ -126,14 +126,14 @@ func (r *edgeRig) runAhead(t *testing.T, e *Edges, x *exchange) (calls int) {
 	}
 }
 
-func TestWhatOthersReachIsReadWhereItLies(t *testing.T) {
+func TestBlocksThatMembersMapAreReadInPlace(t *testing.T) {
 	for placed := range 2 {
 		r := newEdgeRig(t, 3, tiny)
-		r.along(t, []exchange{{graph: circle(3), size: tiny.bay, seed: 1, placed: -placed},
+		r.along(t, []exchange{{graph: circle(3), size: tiny.large, seed: 1, placed: -placed},
 			{graph: circle(3), size: tiny.place, seed: 1, placed: -placed, gather: true}})
 		staged := false
 		for _, mem := range r.mem {
-			staged = staged || !bytes.Equal(mem[queueBaysOffset:], make([]byte, bays*tiny.bay))
+			staged = staged || !bytes.Equal(mem[queueLargeOffset:], make([]byte, largeBuffers*tiny.large))
 		}
 		require.Equal(t, placed == 0, staged)
 	}
@@ -157,8 +157,8 @@ func TestGraphsShareQueues(t *testing.T) {
 func TestQueuesOfAMemberWithThousandPartnersAreSmall(t *testing.T) {
 	for n := 1; n <= 4096; n++ {
 		require.LessOrEqual(t, min(n, 1000)*QueueSize(n), 32<<20)
-		require.GreaterOrEqual(t, queueBay(n), 4<<10)
-		require.Zero(t, queueBay(n)%4096)
+		require.GreaterOrEqual(t, queueLargeSize(n), 4<<10)
+		require.Zero(t, queueLargeSize(n)%4096)
 	}
 }
 

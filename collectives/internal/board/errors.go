@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// A Differs says that another member is in a different call.
+// A Differs reports that another member is in a different call.
 type Differs struct {
 	Member int    // of the team
 	Seq    uint64 // the number of its call
@@ -17,12 +17,12 @@ func (d *Differs) Error() string {
 		d.Member, d.Seq, d.Theirs)
 }
 
-// A LengthError says that two members disagree about how long the data is that
-// one gives the other.
+// A LengthError reports that two members disagree on the length of data that one
+// gives the other.
 type LengthError struct {
-	Member int // the other one
-	Theirs int // bytes, as it says
-	Mine   int // bytes, as this member says
+	Member int // the peer
+	Theirs int // bytes, by the peer
+	Mine   int // bytes, by this member
 }
 
 func (e *LengthError) Error() string {
@@ -30,5 +30,5 @@ func (e *LengthError) Error() string {
 		e.Member, e.Theirs, e.Mine)
 }
 
-// ErrCorrupt is what shared memory that no member can have written so ends in.
+// ErrCorrupt: shared memory has a content that no member can have written.
 var ErrCorrupt = errors.New("the memory of a collective call was overwritten; look for a put that misses its target")

@@ -8,7 +8,7 @@ import (
 )
 
 // AllGather sends a.Send along every edge out, and fills a block of a.Recv from
-// every edge in. Lengths may differ; both ends of an edge know its.
+// every edge in. Lengths may differ; both ends of an edge know its length.
 func (e *Edges) AllGather(ctx context.Context, seq, chain uint64, a *Args) error {
 	e.whole, e.src = true, table{}
 	e.src.buf = a.Send
@@ -16,7 +16,8 @@ func (e *Edges) AllGather(ctx context.Context, seq, chain uint64, a *Args) error
 }
 
 // AllToAll sends a block of a.Send along every edge out, and fills a block of
-// a.Recv from every edge in. Lengths may differ; both ends of an edge know its.
+// a.Recv from every edge in. Lengths may differ; both ends of an edge know its
+// length.
 func (e *Edges) AllToAll(ctx context.Context, seq, chain uint64, a *Args) error {
 	e.whole, e.src = false, a.sendTable(len(a.Send)/max(e.out, 1))
 	return e.exchange(ctx, seq, chain, a)
@@ -29,14 +30,14 @@ func (e *Edges) exchange(ctx context.Context, seq, chain uint64, a *Args) error 
 	e.seq, e.chain, e.cached = seq, chain, bulk.Cached(e.n, len(a.Recv))
 	e.dst, e.srcAt = a.recvTable(len(a.Recv)/max(e.in, 1)), a.SendAt
 	err := e.move(ctx)
-	e.src.buf, e.dst.buf = nil, nil // the caller's
+	e.src.buf, e.dst.buf = nil, nil // they belong to the caller
 	if err != nil {
 		e.giveUp(err)
 	}
 	return err
 }
 
-// move moves everything.
+// move moves all blocks of the call.
 func (e *Edges) move(ctx context.Context) error {
 	e.rewind()
 	moved, err := e.advance()
@@ -77,7 +78,7 @@ func (e *Edges) copyLoops() error {
 	return nil
 }
 
-// block returns what goes along an edge out, and where it lies.
+// block returns the block for an edge out, and its place.
 func (e *Edges) block(place int) ([]byte, Place) {
 	if e.whole {
 		return e.src.buf, e.srcAt
@@ -85,7 +86,7 @@ func (e *Edges) block(place int) ([]byte, Place) {
 	return e.src.block(place), e.srcAt.shift(e.src.offset(place))
 }
 
-// wait returns when all is done.
+// wait returns when the call is complete.
 func (e *Edges) wait(ctx context.Context) error {
 	if err := e.await(ctx, e.ready); e.err == nil {
 		return err
@@ -93,7 +94,8 @@ func (e *Edges) wait(ctx context.Context) error {
 	return e.err
 }
 
-// advanceAll moves what can be moved, and tells whether nothing is left to be done.
+// advanceAll moves all pieces that it can, and reports whether the call is complete
+// or has failed.
 func (e *Edges) advanceAll() bool {
 	for moved := true; moved && e.err == nil && e.busy > 0; {
 		moved, e.err = e.advance()
@@ -101,7 +103,8 @@ func (e *Edges) advanceAll() bool {
 	return e.err != nil || e.busy == 0
 }
 
-// glance polls for what one other member is about to do, and tells whether it did.
+// glance polls for the next step of one peer, and reports whether the peer made
+// it.
 func (e *Edges) glance() bool {
 	if e.crowded {
 		return false

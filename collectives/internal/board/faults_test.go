@@ -15,12 +15,12 @@ import (
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
-// errBroken is what everyone's wait ends in when one member's call has failed,
-// as a team's does.
+// errBroken ends all members' waits when one member's call has failed, as a team
+// does.
 var errBroken = errors.New("the team is broken")
 
-// broken carries out what each member does and returns everyone's error. The
-// first error ends all others' waits.
+// broken calls f at each member and returns the error of each. The first error
+// ends the waits of all other members.
 func (r *rig) broken(t testing.TB, f func(ctx context.Context, b *Board) error) []error {
 	ctx, breakTeam := context.WithCancelCause(testwatch.Context(t))
 	defer breakTeam(nil)
@@ -39,7 +39,8 @@ func (r *rig) broken(t testing.TB, f func(ctx context.Context, b *Board) error) 
 }
 
 // TestAMemberInAnotherCallIsNamed: one member's call has another chain or
-// another number; who sees it first names a member that differs, and its call.
+// another number; the first member that sees it names a member that differs, and
+// its call.
 func TestAMemberInAnotherCallIsNamed(t *testing.T) {
 	const chain, other, odd = 11, 12, 1
 	for _, n := range []int{2, 3, 5} {
@@ -62,8 +63,8 @@ func TestAMemberInAnotherCallIsNamed(t *testing.T) {
 	}
 }
 
-// named requires that somebody names a member that differs from it, and that
-// everyone else's error is the team's.
+// named requires that one member names a member that differs from it, and that
+// the errors of the rest are the team's.
 func named(t *testing.T, errs []error, odd int, chain, other uint64, what string) {
 	t.Helper()
 	found := 0
@@ -99,8 +100,8 @@ func TestAMemberWithAnotherNumberOfCallIsNamed(t *testing.T) {
 	}
 }
 
-// TestAMemberThatSkippedACallIsNamed: it posted as the root of a broadcast what
-// the others do not look for, and meets them a turn later.
+// TestAMemberThatSkippedACallIsNamed: as the root of a broadcast it posted data
+// that the other members do not read, and meets them a turn later.
 func TestAMemberThatSkippedACallIsNamed(t *testing.T) {
 	r := newRig(t, 3, tiny)
 	errs := r.broken(t, func(ctx context.Context, b *Board) error {
@@ -119,9 +120,9 @@ func TestAMemberThatSkippedACallIsNamed(t *testing.T) {
 	require.ErrorAs(t, errors.Join(errs...), &differs)
 }
 
-// TestAMemberThatStopsEndsTheOthersCallsWithTheCause: it does not come to the
+// TestAFailedCallEndsAllCallsWithTheCause: it does not come to the
 // last call, or leaves a long one when its context ends.
-func TestAMemberThatStopsEndsTheOthersCallsWithTheCause(t *testing.T) {
+func TestAFailedCallEndsAllCallsWithTheCause(t *testing.T) {
 	for _, n := range []int{2, 5} {
 		for k := range kinds {
 			r := newRig(t, n, tiny)
@@ -135,7 +136,7 @@ func TestAMemberThatStopsEndsTheOthersCallsWithTheCause(t *testing.T) {
 				if b.rank == n-1 {
 					return errBroken
 				}
-				for range 100 { // those who do not wait in one call wait in a later one
+				for range 100 { // members that do not wait in one call wait in a later one
 					if err := c.make(ctx, b, 9, c.args(r, b.rank)); err != nil {
 						again := c.make(ctx, b, 9, c.args(r, b.rank))
 						if !errors.Is(again, err) {
@@ -148,7 +149,7 @@ func TestAMemberThatStopsEndsTheOthersCallsWithTheCause(t *testing.T) {
 			})
 			for m, err := range errs {
 				if (k == scan || k == exScan) && m < n-2 {
-					continue // they wait for nobody behind them, but for room
+					continue // they wait for room only, not for members behind them
 				}
 				require.ErrorIs(t, err, errBroken, "%s of %d, member %d", kindNames[k], n, m)
 			}
@@ -181,10 +182,10 @@ func TestLengthsOnWhichTheEndsDisagreeAreNamed(t *testing.T) {
 	}
 }
 
-// TestHostileMemoryIsRefusedOrPassed: all that the others have written is
-// random, but looks as if it belonged to the call. The result is worth nothing;
-// the member stays within its own memory and gets out.
-func TestHostileMemoryIsRefusedOrPassed(t *testing.T) {
+// TestHostileMemoryNeverCrashesAMember: all data of other members is random, but
+// seems to belong to the call. The result is worth nothing; the member stays
+// within its own memory and gets out.
+func TestHostileMemoryNeverCrashesAMember(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(2, 5).Draw(rt, "members")
 		r := newRig(t, n, tiny)
@@ -225,11 +226,11 @@ func (r *rig) forge(m int, c call, seed uint64) {
 	}
 }
 
-func TestWhatNobodyCanHaveWrittenIsCorrupt(t *testing.T) {
+func TestImpossibleLinesAreCorrupt(t *testing.T) {
 	r := newRig(t, 3, tiny)
 	b := r.boards[1]
 	put64(b.release.data[:], 3)
-	_, err := b.who()
+	_, err := b.writer()
 	require.ErrorIs(t, err, ErrCorrupt)
 	_, err = b.at(0, Place{Region: arenaRegion, Offset: ^uint64(0)}.shift(8), 8)
 	require.ErrorIs(t, err, ErrCorrupt)
@@ -240,7 +241,7 @@ func TestWhatNobodyCanHaveWrittenIsCorrupt(t *testing.T) {
 	require.ErrorIs(t, err, ErrCorrupt)
 }
 
-func TestListsThatNobodyCanHaveWrittenAreCorrupt(t *testing.T) {
+func TestImpossibleListsAreCorrupt(t *testing.T) {
 	const n = 2 // length and offset for 0 and 1, the longest, region, offset
 	b := newRig(t, n, tiny).boards[1]
 	for what, words := range map[string][2*n + 3]uint64{
@@ -256,7 +257,7 @@ func TestListsThatNobodyCanHaveWrittenAreCorrupt(t *testing.T) {
 	}
 }
 
-func TestNewRefusesWhatIsNoTeam(t *testing.T) {
+func TestNewRefusesImpossibleConfigs(t *testing.T) {
 	r := newRig(t, 2, tiny)
 	good := Config{Rank: 1, Size: 2, Mem: r.mem, Bells: r.boards[0].bell, Await: r.boards[0].await}
 	_, err := newWith(good, tiny)
@@ -280,8 +281,8 @@ func TestNewRefusesWhatIsNoTeam(t *testing.T) {
 	require.ErrorContains(t, err, "use messages")
 }
 
-func TestElementsFitAsLongAsABayHoldsOneForEachMember(t *testing.T) {
+func TestFitsIsTrueWhileALargeBufferHoldsAnElementPerMember(t *testing.T) {
 	b := newRig(t, 4, tiny).boards[0]
-	require.True(t, b.Fits(tiny.bay/4))
-	require.False(t, b.Fits(tiny.bay/4+1))
+	require.True(t, b.Fits(tiny.large/4))
+	require.False(t, b.Fits(tiny.large/4+1))
 }

@@ -1,6 +1,6 @@
 package board
 
-// pair combines this member's operand with that of the other of two.
+// pair combines the operands of two members.
 func (b *Board) pair(f Combine, dst, mine, theirs []byte) {
 	if b.rank == 0 {
 		f(dst, mine, theirs)
@@ -9,10 +9,10 @@ func (b *Board) pair(f Combine, dst, mine, theirs []byte) {
 	}
 }
 
-// fold sets dst to in[0]∘in[1]∘..., and the members' also to the same if it is
-// not nil. dst may be one of the operands, and also[m] the operand of m, but
-// they overlap none otherwise. It goes piece by piece, so that what lies between
-// two operands stays in a core's own cache.
+// fold sets dst to in[0]∘in[1]∘..., and also every element of also that is not
+// nil. dst may be one of the operands, and also[m] the operand of m; they do not
+// overlap otherwise. It works piece by piece, so that the result between two
+// operands stays in a core's own cache.
 func (b *Board) fold(a *Args, dst []byte, in, also [][]byte) {
 	step := max(len(dst), 1)
 	if step > len(b.scratch) && (len(in) > 2 || also != nil) {
@@ -48,7 +48,7 @@ func (b *Board) foldPiece(f Combine, dst []byte, in [][]byte, from, to int) {
 	f(dst, part, last)
 }
 
-// piece returns how many bytes fold combines at a time: whole elements.
+// piece returns the number of bytes that fold combines at a time: whole elements.
 func (b *Board) piece(elem int) int {
 	if elem > len(b.scratch) {
 		b.scratch = make([]byte, elem) // once for elements of such a size
@@ -56,8 +56,8 @@ func (b *Board) piece(elem int) int {
 	return len(b.scratch) / elem * elem
 }
 
-// share returns where a member's part of n bytes begins and ends: whole
-// elements, and about as many for each member.
+// share returns the range of a member's part of n bytes: whole elements, about as
+// many for each member.
 func (b *Board) share(n, elem, member int) (from, to int) {
 	elems := n / elem
 	return elems * member / b.n * elem, elems * (member + 1) / b.n * elem
@@ -73,9 +73,9 @@ func cut(buf []byte, c, size int) []byte {
 	return buf[from:min(from+size, len(buf))]
 }
 
-// chunks returns how many chunks of a size n bytes are: one, if there are none.
+// chunks returns the number of chunks of a size in n bytes: at least one.
 func chunks(n, size int) int {
-	if n <= size { // most calls, which need not divide
+	if n <= size { // most calls: no division needed
 		return 1
 	}
 	return (n + size - 1) / size
@@ -90,8 +90,8 @@ func fitting(n, most, elem int) int {
 	return whole(most, elem)
 }
 
-// stream returns the size of a stream's chunks: short ones have the reader
-// begin early, long ones cost fewer turns.
+// stream returns the size of a stream's chunks: with short ones the reader begins
+// early, and long ones cost fewer turns.
 func (b *Board) stream(n, elem int) int {
-	return fitting(n, min(max(n/bays, b.pipe), b.pipeMost, b.bay), elem)
+	return fitting(n, min(max(n/largeBuffers, b.pipe), b.pipeMost, b.large), elem)
 }

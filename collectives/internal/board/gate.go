@@ -26,12 +26,12 @@ func (b *Board) meet(ctx context.Context, k uint64) error {
 	return nil
 }
 
-// arrive counts this member, which has posted, and tells whether it is the last
-// to come. The counter is never set back: each gate adds a member's worth.
+// arrive counts this member, which has posted, and reports whether it is the last
+// to come. No member sets the counter back: each gate adds the number of members.
 func (b *Board) arrive() bool { return b.arrived.Add(1)%uint64(b.n) == 0 }
 
-// checkAll compares everyone's call with this member's: the last one to come
-// does it for all.
+// checkAll compares the call of each member with this one's: the last member to
+// come does it for all.
 func (b *Board) checkAll(k uint64) error {
 	for m := range b.peers {
 		l := &b.peers[m].lines[k%lines]
@@ -45,7 +45,7 @@ func (b *Board) checkAll(k uint64) error {
 	return nil
 }
 
-// elsewhere says where a member is that arrived in another turn: in the call of
+// elsewhere names the call of a member that arrived in another turn: the call of
 // its latest line.
 func (b *Board) elsewhere(m int) error {
 	latest := &b.peers[m].lines[0]
@@ -77,15 +77,15 @@ func (b *Board) pass(ctx context.Context, k uint64) error {
 	return nil
 }
 
-// The release line's data is written by the last one to come and read before
-// the next gate. A result that does not fit lies in the writer's bay.
+// The last member to come writes the release line's data, and all read it before
+// the next gate. A result that does not fit lies in the writer's large buffer.
 
-func (b *Board) sayWho() { binary.NativeEndian.PutUint64(b.release.data[:], uint64(b.rank)) }
+func (b *Board) postWriter() { binary.NativeEndian.PutUint64(b.release.data[:], uint64(b.rank)) }
 
-func (b *Board) who() (int, error) {
-	who := binary.NativeEndian.Uint64(b.release.data[:])
-	if who >= uint64(b.n) {
+func (b *Board) writer() (int, error) {
+	writer := binary.NativeEndian.Uint64(b.release.data[:])
+	if writer >= uint64(b.n) {
 		return 0, ErrCorrupt
 	}
-	return int(who), nil
+	return int(writer), nil
 }

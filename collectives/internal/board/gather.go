@@ -2,8 +2,8 @@ package board
 
 import "context"
 
-// Gather gives the root everyone's block; all are as long. Only the root waits,
-// unless the blocks are written where its buffer lies.
+// Gather gives the root all blocks, which have the same length. Only the root
+// waits, unless members write the blocks in place into its buffer.
 func (b *Board) Gather(ctx context.Context, seq, chain uint64, a *Args) error {
 	if err := b.begin(seq, chain, a); err != nil {
 		return err
@@ -20,7 +20,7 @@ func (b *Board) gather(ctx context.Context, a *Args) error {
 	if b.n == 1 {
 		return nil
 	}
-	if b.asks(size, 0) {
+	if b.usesPlaces(size, 0) {
 		if k, at, err := b.learn(ctx, a.Root, a.RecvAt); k != 0 || err != nil {
 			return b.push(ctx, a, k, at.shift(b.rank*size), err)
 		}
@@ -32,7 +32,7 @@ func (b *Board) gather(ctx context.Context, a *Args) error {
 func (b *Board) collect(ctx context.Context, a *Args, blocks *table, longest int) error {
 	size := b.stream(longest, a.Elem)
 	for c := range chunks(longest, size) {
-		if c > 0 && ctx.Err() != nil { // longest is the root's word, however long
+		if c > 0 && ctx.Err() != nil { // the root determines longest
 			return context.Cause(ctx)
 		}
 		k := b.next()
@@ -57,8 +57,8 @@ func (b *Board) collect(ctx context.Context, a *Args, blocks *table, longest int
 	return nil
 }
 
-// push has all others write their blocks to their places in the root's memory,
-// which it told in turn k; the root waits for them.
+// push has all other members write their blocks to their places in the root's
+// memory, which the root posted in turn k; the root waits for them.
 func (b *Board) push(ctx context.Context, a *Args, k uint64, at Place, err error) error {
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (b *Board) push(ctx context.Context, a *Args, k uint64, at Place, err error
 }
 
 // GatherV is Gather of blocks whose lengths the root alone knows, so that the
-// others wait for it to list them.
+// other members wait for its list.
 func (b *Board) GatherV(ctx context.Context, seq, chain uint64, a *Args) error {
 	if err := b.begin(seq, chain, a); err != nil {
 		return err

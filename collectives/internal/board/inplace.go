@@ -2,8 +2,8 @@ package board
 
 import "context"
 
-// inPlace returns where the others find this member's operand: where it lies,
-// or in the result's memory, to which it is copied.
+// inPlace returns the place at which other members find this member's operand:
+// its own, or the result's memory, to which inPlace copies it.
 func (b *Board) inPlace(a *Args) Place {
 	if a.SendAt.Region != 0 || a.RecvAt.Region == 0 {
 		return a.SendAt
@@ -12,9 +12,9 @@ func (b *Board) inPlace(a *Args) Place {
 	return a.RecvAt
 }
 
-// reduceInPlace has each member combine its share of all vectors, where they
-// lie, into the results of everyone, or of the root. Where they lie was posted
-// in turn k.
+// reduceInPlace has each member combine its share of all vectors, in place, into
+// the results of all members, or of the root. Members posted the places in turn
+// k.
 //
 //	in   0 │ a00 a01 │    1 │ a10 a11 │      member 0 does the left share,
 //	out  0 │ x0  x1  │    1 │ x0  x1  │      member 1 the right one
@@ -29,19 +29,19 @@ func (b *Board) reduceInPlace(ctx context.Context, a *Args, k uint64, root int, 
 		if b.in[m], err = b.at(m, in.shift(from), to-from); err != nil {
 			return err
 		}
-		if root == everyone || root == m {
+		if root == allMembers || root == m {
 			if b.views[m], err = b.at(m, out.shift(from), to-from); err != nil {
 				return err
 			}
 		}
 	}
-	if err := b.borrow(everyone, k); err != nil {
+	if err := b.borrow(allMembers, k); err != nil {
 		return err
 	}
 	switch {
 	case a.ByProgram:
 		err = b.foldByProgram(a, to-from)
-	case root == everyone:
+	case root == allMembers:
 		b.fold(a, b.views[b.rank], b.in, b.views)
 	default:
 		b.fold(a, b.views[root], b.in, nil)
@@ -52,16 +52,16 @@ func (b *Board) reduceInPlace(ctx context.Context, a *Args, k uint64, root int, 
 	return b.finish(ctx, k)
 }
 
-// foldByProgram is fold of n bytes into all views by an operator that may take longer than
-// an owner that gives up waits: it writes to this member's own memory, and what it has
-// done goes to memory that is lent still.
+// foldByProgram is fold of n bytes into all views by an operator that may outlast the wait
+// of an owner that gives up. It writes to this member's own memory, and copies the result
+// to memory that is still lent.
 func (b *Board) foldByProgram(a *Args, n int) error {
 	step := b.piece(a.Elem)
 	for from := 0; from < n; from += step {
 		to := min(from+step, n)
 		part := b.scratch[:to-from]
 		b.foldPiece(a.Combine, part, b.in, from, to)
-		if err := b.lent(everyone); err != nil {
+		if err := b.lent(allMembers); err != nil {
 			return err
 		}
 		for _, out := range b.views {

@@ -6,8 +6,8 @@ import (
 	"github.com/gopgas/gopgas/internal/bulk"
 )
 
-// combineLast has more than two members post their vectors and count
-// themselves; the last to come combines all and releases the others with the
+// combineLast has more than two members post their vectors and count themselves.
+// The last one to come combines all vectors and releases the rest with the
 // result:
 //
 //	members  0  1  2  3
@@ -17,13 +17,13 @@ import (
 //	         ┌──┬──┼──┐
 //	         0  1  2  3   read
 //
-// One atomic addition and one wait for each, as in the barrier that counts in
-// one place (Mellor-Crummey and Scott, "Algorithms for Scalable Synchronization
-// on Shared-Memory Multiprocessors", 1991). The result lies on the release
-// line, or in the bay of whoever came last.
+// One atomic addition and one wait for each, as in the barrier that counts in one
+// place (Mellor-Crummey and Scott, "Algorithms for Scalable Synchronization on
+// Shared-Memory Multiprocessors", 1991). The result lies on the release line, or
+// in the large buffer of the last member.
 func (b *Board) combineLast(ctx context.Context, a *Args) error {
 	k := b.next()
-	if err := b.put(ctx, k, hold{k, everyone}, a.Send); err != nil {
+	if err := b.put(ctx, k, hold{k, allMembers}, a.Send); err != nil {
 		return err
 	}
 	if b.arrive() {
@@ -34,18 +34,18 @@ func (b *Board) combineLast(ctx context.Context, a *Args) error {
 	}
 	result := b.release.data[:]
 	if len(a.Recv) > inline {
-		who, err := b.who()
+		writer, err := b.writer()
 		if err != nil {
 			return err
 		}
-		result = b.got(who, k, len(a.Recv))
+		result = b.got(writer, k, len(a.Recv))
 	}
 	copy(a.Recv, result)
 	b.leave(k)
 	return nil
 }
 
-// combineForAll is what the last to come does.
+// combineForAll is the part of the last member.
 func (b *Board) combineForAll(a *Args, k uint64) error {
 	if err := b.checkAll(k); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (b *Board) combineForAll(a *Args, k uint64) error {
 	b.fold(a, a.Recv, b.in, nil)
 	if len(a.Recv) > inline {
 		bulk.Store(b.got(b.rank, k, len(a.Recv)), a.Recv)
-		b.sayWho()
+		b.postWriter()
 	} else {
 		copy(b.release.data[:], a.Recv)
 	}

@@ -2,37 +2,38 @@ package board
 
 import "sync/atomic"
 
-// What a board consists of. Lines that different members write never share a
-// cache line, nor do those that are polled in turn.
+// Layout of a board. Lines that different members write never share a cache line,
+// nor do those that are polled in turn.
 const (
 	lineSize = 64
-	// inline is how many bytes of data fit in a line behind its head.
+	// inline is the number of bytes of data in a line behind its head.
 	inline = 40
-	// lines and bays are powers of two. A member is at most that many turns
-	// ahead of the others.
-	lines = 32
-	bays  = 4
-	// A pocket goes with each line, for data that is longer and yet too short to have
-	// members wait for a bay.
-	pocketSize = 1 << 10
+	// lines and largeBuffers are powers of two. A member is at most that many
+	// turns ahead of the rest.
+	lines        = 32
+	largeBuffers = 4
+	// A small buffer goes with each line, for data that is longer and yet too short
+	// to have members wait for a large buffer.
+	smallSize = 1 << 10
 
 	leftOffset    = 0 * lineSize
 	goneOffset    = leftOffset + 8
-	arrivedOffset = 2 * lineSize // on member 0's board only, as the next
+	arrivedOffset = 2 * lineSize // on member 0's board only, as is the next
 	releaseOffset = 4 * lineSize
 	usingOffset   = 6 * lineSize
 	linesOffset   = 8 * lineSize
 	// These begin pages.
-	pocketsOffset = 4096
-	baysOffset    = pocketsOffset + lines*pocketSize
+	smallOffset = 4096
+	largeOffset = smallOffset + lines*smallSize
 )
 
-// baySize returns the longest chunk. Four of 64 KiB keep a copy going at full
-// speed and stay in a core's own cache; with more members, whose chunks lie side
-// by side in a bay and who may share cores, waiting costs more than cache.
-func baySize(members int) int { return min(max(members*32<<10, 64<<10), 256<<10) }
+// largeSize returns the size of a large buffer, the longest chunk. Four of 64 KiB
+// keep a copy going at full speed and stay in a core's own cache. With more
+// members, their chunks lie side by side in a large buffer, and they may share
+// cores, so that waiting costs more than cache.
+func largeSize(members int) int { return min(max(members*32<<10, 64<<10), 256<<10) }
 
-// A line is what a member says in a turn.
+// A line is a member's post in a turn.
 type line struct {
 	turn  atomic.Uint64 // stored last; its reader's load is in Board.see or behind a gate
 	seq   uint64        // of the call
@@ -40,7 +41,7 @@ type line struct {
 	data  [inline]byte
 }
 
-// A word lies in a line of its own.
+// A word lies in a cache line of its own.
 type word struct {
 	atomic.Uint64
 	_ [lineSize - 8]byte
@@ -48,34 +49,34 @@ type word struct {
 
 // A peer is a member's board as this member maps it.
 type peer struct {
-	left    *word
-	gone    *atomic.Uint64 // its call has failed (lent.go)
-	using   *atomic.Uint64 // the latest turn in which it used what others lent
-	lines   *[lines]line
-	pockets []byte
-	bays    [bays][]byte
+	left     *word
+	gone     *atomic.Uint64 // its call has failed (lent.go)
+	using    *atomic.Uint64 // the latest turn in which it used memory of other members
+	lines    *[lines]line
+	smallMem []byte
+	large    [largeBuffers][]byte
 }
 
-// pocket returns the first n bytes of the pocket of turn k.
-func (p *peer) pocket(k uint64, n int) []byte { return p.pockets[k%lines*pocketSize:][:n] }
+// small returns the first n bytes of the small buffer of turn k.
+func (p *peer) small(k uint64, n int) []byte { return p.smallMem[k%lines*smallSize:][:n] }
 
-// Size is how many bytes of memory each member of a team of that many gives to
-// its board. They begin at a multiple of 64 and are zero at first.
-func Size(members int) int { return sizeWith(members, baySize(members)) }
+// Size returns the number of bytes that each member of a team of that many gives
+// to its board. They begin at a multiple of 64 and are zero at first.
+func Size(members int) int { return sizeWith(members, largeSize(members)) }
 
-func sizeWith(members, bay int) int {
+func sizeWith(members, large int) int {
 	if members < 2 {
 		return 0
 	}
-	return baysOffset + bays*bay
+	return largeOffset + largeBuffers*large
 }
 
-func newPeer(mem []byte, bay int) peer {
+func newPeer(mem []byte, large int) peer {
 	p := peer{left: wordAt(mem, leftOffset), gone: &wordAt(mem, goneOffset).Uint64, using: &wordAt(mem, usingOffset).Uint64,
-		lines: linesAt(mem, linesOffset), pockets: mem[pocketsOffset:baysOffset:baysOffset]}
-	for i := range p.bays {
-		from := baysOffset + i*bay
-		p.bays[i] = mem[from : from+bay : from+bay]
+		lines: linesAt(mem, linesOffset), smallMem: mem[smallOffset:largeOffset:largeOffset]}
+	for i := range p.large {
+		from := largeOffset + i*large
+		p.large[i] = mem[from : from+large : from+large]
 	}
 	return p
 }

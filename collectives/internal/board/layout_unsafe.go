@@ -2,8 +2,8 @@ package board
 
 import "unsafe"
 
-// The slice expressions check the lengths; to look at a byte would be a plain
-// read, which races with the atomics of others.
+// The slice expressions check the lengths. Indexing a byte would be a plain read,
+// which races with the atomics of other members.
 
 func wordAt(mem []byte, offset int) *word {
 	return (*word)(unsafe.Pointer(unsafe.SliceData(mem[offset : offset+lineSize])))
@@ -17,10 +17,10 @@ func linesAt(mem []byte, offset int) *[lines]line {
 	return (*[lines]line)(unsafe.Pointer(unsafe.SliceData(mem[offset : offset+lines*lineSize])))
 }
 
-// aligned tells whether mem begins at a multiple of a cache line.
+// aligned reports whether mem begins at a multiple of a cache line.
 func aligned(mem []byte) bool {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(mem)))%lineSize == 0
 }
 
-// same tells whether two slices begin at the same byte.
+// same reports whether two slices begin at the same byte.
 func same(x, y []byte) bool { return unsafe.SliceData(x) == unsafe.SliceData(y) }

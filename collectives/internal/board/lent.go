@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Members lend each other memory: what lies at a Place is read, and written, by others
-// while its owner waits for them. An owner whose call ends early does not, and its program
-// uses the memory again. So who is about to use what others lend says in which turn, and
-// an owner that gives up says that:
+// Members lend each other memory: while the owner of a Place waits, other members read and
+// write it. An owner whose call ends early does not wait, and its program uses the memory
+// again. So a borrower first posts the turn of its use, and an owner that gives up posts
+// that:
 //
 //	borrower                            owner that gives up
 //	using = k                           gone = 1
@@ -17,43 +17,46 @@ import (
 //	if gone: forget it, give up
 //	leave turn k, or post the next
 //
-// All accesses are sequentially consistent, so that one of the two sees the other
-// (Dekker's argument, as in package wait). A borrower is done soon, and waits for nobody
-// meanwhile: what it needs to reach the memory is there before. Only operators of the
-// program's may last longer than the owner waits; they write to no memory of others, see
-// foldByProgram. Along an edge the turn is the line in which the memory was lent.
+// All accesses are sequentially consistent, so that one of the two sees the other's
+// (Dekker's argument, as in package wait). A borrower is done soon and does not wait
+// meanwhile: it has all that it needs to reach the memory before. Only operators of the
+// program may last longer than the owner waits; they do not write to other members'
+// memory, see foldByProgram. Along an edge the turn is the number of the line that lent
+// the memory.
 
 const (
-	// usedFor bounds the wait for one that does not get on: an operator that lasts, or a
-	// process that was stopped in the middle of a copy.
+	// usedFor bounds the wait for a borrower that makes no progress: an operator that
+	// lasts, or a process that was stopped in the middle of a copy.
 	usedFor = 5 * time.Second
-	// unusedPause lets those run that are waited for. Nobody is in a hurry any more.
+	// unusedPause lets the borrowers run. The call has failed, so time does not
+	// matter any more.
 	unusedPause = 20 * time.Microsecond
 )
 
-// ErrGone: the owner of what was lent has given up. The team is about to hear why.
+// ErrGone: the owner of lent memory has given up. The team is about to learn the
+// cause.
 var ErrGone = errors.New("a member has given up the call in which its memory was to be used")
 
-// borrow says that this member uses what another one, or everyone, lent in turn k. It
-// does until it leaves that turn or posts the next one.
+// borrow announces that this member uses memory that a member, or all members, lent
+// in turn k. The announcement holds until it leaves that turn or posts the next one.
 func (b *Board) borrow(of int, k uint64) error {
 	b.peers[b.rank].using.Store(k) // pairs with the load in uses
 	return b.lent(of)
 }
 
-// lent returns ErrGone if another member, or one of all, has given up. What was read
-// before it returned nil is what the owner lent.
+// lent returns ErrGone if the given member, or one of all, has given up. Data that
+// was read before it returned nil is the owner's.
 func (b *Board) lent(of int) error {
 	for m := range b.peers {
-		if (m == of || of == everyone) && b.peers[m].gone.Load() != 0 {
+		if (m == of || of == allMembers) && b.peers[m].gone.Load() != 0 {
 			return ErrGone
 		}
 	}
 	return nil
 }
 
-// uses tells whether a member may be using what this one lent in this turn, or the one
-// before.
+// uses reports whether a member may be using memory that this one lent in this turn,
+// or the one before.
 func (b *Board) uses(m int) bool {
 	p := &b.peers[m]
 	k := p.using.Load()
@@ -64,7 +67,7 @@ func (b *Board) uses(m int) bool {
 }
 
 // Abandon ends all use of the board at this member, whose call has failed. When it
-// returns, nobody uses what this member lent.
+// returns, no member uses memory that this one lent.
 func (b *Board) Abandon(err error) {
 	b.failure = err
 	if b.n == 1 {
@@ -81,13 +84,14 @@ func (b *Board) Abandon(err error) {
 	}
 }
 
-// borrow says that the next line's memory is used, until that line is taken.
+// borrow announces that this member uses the memory of the next line, until it
+// takes that line.
 func (r *receiver) borrow() error {
 	r.using.Store(r.got + 1) // pairs with the load in lends
 	return r.lent()
 }
 
-// lent is the same for the member at the other end.
+// lent returns ErrGone if the sender has given up.
 func (r *receiver) lent() error {
 	if r.gone.Load() != 0 {
 		return ErrGone
@@ -95,14 +99,14 @@ func (r *receiver) lent() error {
 	return nil
 }
 
-// lends tells whether the other member may be using what it was lent.
+// lends reports whether the receiver may be using memory of this member.
 func (s *sender) lends() bool {
 	k := s.using.Load()
 	return k <= s.posted && k > s.taken.Load()
 }
 
 // giveUp ends all use of the queues at this member, whose call has failed. When it
-// returns, nobody reads what this member lent.
+// returns, no member reads memory that this one lent.
 func (q *Queues) giveUp(err error) {
 	q.failure = err
 	for m := range q.n {

@@ -24,12 +24,12 @@ func gone() context.Context {
 	return ctx
 }
 
-// at returns a member's memory that others reach, and where it is.
+// at returns a member's memory that other members reach, and its place.
 func (r *rig) at(m int) ([]byte, Place) { return r.arenas[m][:lent], Place{Region: arenaRegion} }
 
-// TestWhatWasLentIsNotUsedBehindItsOwner has the root of a broadcast give up before the
-// other comes.
-func TestWhatWasLentIsNotUsedBehindItsOwner(t *testing.T) {
+// TestMembersDoNotUseMemoryOfAnOwnerThatGaveUp has the root of a broadcast give up before the
+// other member comes.
+func TestMembersDoNotUseMemoryOfAnOwnerThatGaveUp(t *testing.T) {
 	r := newRig(t, 2, tiny)
 	for m, ctx := range []context.Context{gone(), testwatch.Context(t)} {
 		mem, at := r.at(m)
@@ -39,8 +39,8 @@ func TestWhatWasLentIsNotUsedBehindItsOwner(t *testing.T) {
 	}
 }
 
-// TestWhatWasLentAlongAnEdgeIsNotUsedBehindItsOwner is the same for queues.
-func TestWhatWasLentAlongAnEdgeIsNotUsedBehindItsOwner(t *testing.T) {
+// TestReceiversDoNotUseMemoryOfASenderThatGaveUp is the same for queues.
+func TestReceiversDoNotUseMemoryOfASenderThatGaveUp(t *testing.T) {
 	r := newEdgeRig(t, 2, tiny)
 	g := newDigraph(2)
 	g.join(0, 1, 0)
@@ -50,8 +50,8 @@ func TestWhatWasLentAlongAnEdgeIsNotUsedBehindItsOwner(t *testing.T) {
 	require.ErrorIs(t, edges[1].AllGather(testwatch.Context(t), 1, 1, &Args{Elem: 1, Recv: make([]byte, lent)}), ErrGone)
 }
 
-// TestWhoGivesUpWaitsForThoseThatUseItsMemory and not for the dead.
-func TestWhoGivesUpWaitsForThoseThatUseItsMemory(t *testing.T) {
+// TestAbandonWaitsForMembersThatUseItsMemory and not for the dead.
+func TestAbandonWaitsForMembersThatUseItsMemory(t *testing.T) {
 	for name, leave := range map[string]func(b *Board, dead chan struct{}){
 		"done": func(b *Board, _ chan struct{}) { b.leave(1); b.tell() },
 		"dead": func(_ *Board, dead chan struct{}) { close(dead) },
@@ -78,11 +78,11 @@ func TestWhoGivesUpWaitsForThoseThatUseItsMemory(t *testing.T) {
 	}
 }
 
-// TestAnOperatorOfTheProgramsWritesToNobodysMemory has one last longer than the owner of
+// TestProgramOperatorsWriteToTheMembersOwnMemory has one last longer than the owner of
 // what it works on waits.
-func TestAnOperatorOfTheProgramsWritesToNobodysMemory(t *testing.T) {
+func TestProgramOperatorsWriteToTheMembersOwnMemory(t *testing.T) {
 	r, begun, returned := newRig(t, 2, tiny), make(chan struct{}), make(chan struct{})
-	r.boards[0].dead = func(int) bool { return true } // so that it waits for nobody
+	r.boards[0].dead = func(int) bool { return true } // so that it does not wait
 	call := func(ctx context.Context, m int, combine Combine) error {
 		mem, at := r.at(m)
 		return r.boards[m].AllReduce(ctx, 1, 1, &Args{Elem: 1, Send: mem, SendAt: at, Recv: mem, RecvAt: at, Combine: combine, ByProgram: true})
@@ -109,11 +109,11 @@ func TestAnOperatorOfTheProgramsWritesToNobodysMemory(t *testing.T) {
 	require.Equal(t, before, mine)
 }
 
-// TestWhatWasReadBehindItsOwnerIsNoResult has an operator last longer than the owner of an
+// TestDataReadFromAnOwnerThatGaveUpIsNoResult has an operator last longer than the owner of an
 // operand waits, which gives up when its own part is done.
-func TestWhatWasReadBehindItsOwnerIsNoResult(t *testing.T) {
+func TestDataReadFromAnOwnerThatGaveUpIsNoResult(t *testing.T) {
 	r, begun, returned := newRig(t, 2, tiny), make(chan struct{}), make(chan struct{})
-	r.boards[0].dead = func(int) bool { return true } // so that it waits for nobody
+	r.boards[0].dead = func(int) bool { return true } // so that it does not wait
 	call := func(ctx context.Context, m int, combine Combine) error {
 		mem, at := r.at(m)
 		return r.boards[m].ReduceScatter(ctx, 1, 1, &Args{Elem: 1, Send: mem, SendAt: at, Recv: make([]byte, lent/2), Combine: combine, ByProgram: true})
@@ -138,8 +138,8 @@ func TestWhatWasReadBehindItsOwnerIsNoResult(t *testing.T) {
 	require.ErrorIs(t, <-slow, ErrGone)
 }
 
-// TestWhatIsGoneIsNotCorrupt has the owner take back what it lent.
-func TestWhatIsGoneIsNotCorrupt(t *testing.T) {
+// TestMemoryOfAnOwnerThatGaveUpIsGoneNotCorrupt has the owner take back what it lent.
+func TestMemoryOfAnOwnerThatGaveUpIsGoneNotCorrupt(t *testing.T) {
 	r := newRig(t, 2, tiny)
 	mem, at := r.at(0)
 	require.ErrorIs(t, r.boards[0].Broadcast(gone(), 1, 1, &Args{Elem: 1, Recv: mem, RecvAt: at}), context.Canceled)
@@ -147,8 +147,8 @@ func TestWhatIsGoneIsNotCorrupt(t *testing.T) {
 	require.ErrorIs(t, r.boards[1].Broadcast(testwatch.Context(t), 1, 1, &Args{Elem: 1, Recv: make([]byte, lent)}), ErrGone)
 }
 
-// TestWhoGivesUpWaitsForThoseThatReadAlongAnEdge is the same for queues.
-func TestWhoGivesUpWaitsForThoseThatReadAlongAnEdge(t *testing.T) {
+// TestGiveUpWaitsForReceiversThatReadItsMemory is the same for queues.
+func TestGiveUpWaitsForReceiversThatReadItsMemory(t *testing.T) {
 	r := newEdgeRig(t, 2, tiny)
 	g := newDigraph(2)
 	g.join(0, 1, 0)

@@ -5,23 +5,23 @@ import (
 	"encoding/binary"
 )
 
-// A list says where the blocks of one member's buffer lie, for others that know
-// nothing but the length of their own:
+// A list has the places of the blocks of one member's buffer, for members that
+// know only the length of their own:
 //
 //	length, offset of the block for member 0, 1, ..., n-1 | longest length | place of the buffer
 //
-// The place's region is 0 unless the blocks can be used where they lie.
+// The place's region is 0 unless the blocks can be used in place.
 func listSize(n int) int { return 8 * (2*n + 3) }
 
-// An entry is what one member takes from another's list.
+// An entry is the part of a list about one member's block.
 type entry struct {
 	longest int
-	at      Place // of its own block
+	at      Place // of that block
 }
 
 // list posts turn k with a list of blocks, and returns the longest length.
 func (b *Board) list(ctx context.Context, k uint64, blocks *table, at Place) (longest int, err error) {
-	l, list, err := b.space(ctx, k, hold{k, everyone}, listSize(b.n))
+	l, list, err := b.space(ctx, k, hold{k, allMembers}, listSize(b.n))
 	if err != nil {
 		return 0, err
 	}
@@ -41,8 +41,8 @@ func (b *Board) list(ctx context.Context, k uint64, blocks *table, at Place) (lo
 	return longest, nil
 }
 
-// look returns this member's entry in the list that a member posted in turn k,
-// if it has the length that this one expects.
+// look returns this member's entry in the list that a member posted in turn k.
+// Its length must be the one that this member expects.
 func (b *Board) look(m int, k uint64, mine int) (entry, error) {
 	list := b.got(m, k, listSize(b.n))
 	word := func(i int) uint64 { return binary.NativeEndian.Uint64(list[8*i:]) }
@@ -57,16 +57,16 @@ func (b *Board) look(m int, k uint64, mine int) (entry, error) {
 	return entry{int(longest), at}, nil
 }
 
-// maxLength is more than a buffer can have.
+// maxLength is larger than any buffer.
 const maxLength = 1 << 48
 
-// rootLists has the root list its blocks; each of the others compares the length
-// of its own. It returns the longest length and, if the blocks are used where
-// they lie, where this member's is, and the turn, which has not been left then.
+// rootLists has the root list its blocks; each other member compares the length
+// of its own. It returns the longest length and, if the blocks are used in place,
+// this member's entry and the turn, which it has not left then.
 func (b *Board) rootLists(ctx context.Context, root int, blocks *table, at Place, mine int) (k uint64, e entry, err error) {
 	k = b.next()
 	if b.rank == root {
-		if b.asks(blocks.longest(b.n), 0) {
+		if b.usesPlaces(blocks.longest(b.n), 0) {
 			e.at = at
 		}
 		e.longest, err = b.list(ctx, k, blocks, e.at)

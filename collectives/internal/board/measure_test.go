@@ -18,7 +18,8 @@ import (
 	"github.com/gopgas/gopgas/collectives/internal/vector"
 )
 
-// measureEnv is what "measure" measures: kinds by number, sizes in bytes.
+// measureEnv selects the calls that "measure" measures: kinds by number, sizes in
+// bytes.
 const measureEnv = "GOPGAS_BOARD_MEASURE"
 
 // BenchmarkProcesses prints medians of processes' calls, in microseconds, beside

@@ -77,7 +77,8 @@ func (c *call) gaps() bool {
 	return c.kind == gatherV || c.kind == scatterV || c.kind == allGatherV || c.kind == allToAllV
 }
 
-// isVector tells whether all contribute a vector, and isV whether blocks differ.
+// isVector reports whether all members contribute a vector, and isV whether
+// blocks differ.
 func (c *call) isVector() bool {
 	return c.kind == allReduce || c.kind == reduce || c.kind == scan || c.kind == exScan
 }
@@ -169,7 +170,7 @@ var methods = [kinds]func(b *Board, ctx context.Context, seq, chain uint64, a *A
 	(*Board).AllGather, (*Board).AllGather, (*Board).ReduceScatter, (*Board).ReduceScatter, (*Board).AllToAll, (*Board).AllToAllV,
 	(*Board).Scan, (*Board).ExScan}
 
-// sent is what a member's Send, or the root's data, holds when the call begins.
+// sent returns a member's Send, or the root's data, when the call begins.
 func (c *call) sent(n, m int) []byte {
 	size := c.count(m, m)
 	switch c.kind {
@@ -183,7 +184,7 @@ func (c *call) sent(n, m int) []byte {
 	return data
 }
 
-// combined is a(from)∘...∘a(to-1), one after the other.
+// combined returns a(from)∘...∘a(to-1), one after another.
 func (c *call) combined(n, from, to int) []byte {
 	x := c.sent(n, from)
 	for m := from + 1; m < to; m++ {
@@ -195,7 +196,7 @@ func (c *call) combined(n, from, to int) []byte {
 // verify compares what a member has with what a sequential program gives.
 func (c *call) verify(n, m int, a *Args) error {
 	want := slices.Clone(a.Recv)
-	block := func(from, to int) []byte { // what one sends to another
+	block := func(from, to int) []byte { // the block of one member for another
 		_, offsets, _ := c.layout(n, func(i int) int { return c.count(from, i) })
 		return c.sent(n, from)[offsets[to]:][:c.count(from, to)]
 	}

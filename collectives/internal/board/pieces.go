@@ -6,8 +6,8 @@ import (
 	"github.com/gopgas/gopgas/internal/bulk"
 )
 
-// advance moves a piece along each edge on which one can be moved, and tells whether
-// there was any.
+// advance moves a piece along each edge on which it can, and reports whether it
+// moved any.
 func (e *Edges) advance() (moved bool, err error) {
 	for i := range e.outs {
 		if o := &e.outs[i]; !o.done() {
@@ -30,19 +30,19 @@ func (e *Edges) advance() (moved bool, err error) {
 	return moved, nil
 }
 
-// done tells whether all was sent, and what the other member reads in this one's
-// memory was read.
+// done reports whether this member has sent everything, and the peer has read all
+// memory that this one lent.
 func (o *outgoing) done() bool { return o.edge == len(o.places) && o.lent <= o.known }
 
-// passed notes that n bytes more of a block of so many were moved.
+// passed notes that n more bytes of a block were moved; of is the length of the block.
 func (p *progress) passed(n, of int) {
 	if p.at += n; p.at >= of {
 		p.edge, p.at = p.edge+1, 0
 	}
 }
 
-// send posts the next piece for a member, if there is room, or looks whether it has
-// read what it was lent.
+// send posts the next piece for a member, if the queue has room, or checks whether
+// the member has read the memory lent to it.
 func (e *Edges) send(o *outgoing) (did bool, err error) {
 	if o.edge == len(o.places) {
 		did, err = o.took(o.lent)
@@ -55,8 +55,8 @@ func (e *Edges) send(o *outgoing) (did bool, err error) {
 	return did, err
 }
 
-// put posts the next piece for a member: a block that fits in a line, a chunk of one
-// that does not, or where it lies.
+// put posts the next piece for a member: a block that fits in a line, a chunk of a
+// longer one, or the place of the block.
 func (e *Edges) put(o *outgoing) (did bool, err error) {
 	block, at := e.block(o.places[o.edge])
 	lend := at.Region != 0 && e.view != nil && len(block) >= max(e.place, short+1)
@@ -72,8 +72,8 @@ func (e *Edges) put(o *outgoing) (did bool, err error) {
 		l.setPlace(at)
 	case staged:
 		l.setPlace(Place{})
-		o.held[k%bays] = k
-		n = bulk.Store(o.bays[k%bays], e.piece(block, o.at))
+		o.held[k%largeBuffers] = k
+		n = bulk.Store(o.large[k%largeBuffers], e.piece(block, o.at))
 	default:
 		copy(l.data[8:], block)
 	}
@@ -109,12 +109,12 @@ func (e *Edges) take(in *incoming) (did bool, err error) {
 	return true, nil
 }
 
-// fetch copies the next piece of a block from where it lies, or from the bay, and
-// returns its length.
+// fetch copies the next piece of a block from its place, or from the large
+// buffer, and returns its length.
 func (e *Edges) fetch(in *incoming, at Place, block []byte) (int, error) {
 	if at.Region == 0 {
 		k := in.got + 1
-		return copy(e.piece(block, in.at), in.bays[k%bays]), nil
+		return copy(e.piece(block, in.at), in.large[k%largeBuffers]), nil
 	}
 	if e.view == nil || in.at > 0 {
 		return 0, ErrCorrupt
@@ -130,10 +130,10 @@ func (e *Edges) fetch(in *incoming, at Place, block []byte) (int, error) {
 	return len(block), in.lent()
 }
 
-// piece returns the chunk of a block from a byte on: short ones have the other
-// member begin early, long ones cost fewer lines.
+// piece returns the chunk of a block from a byte on: with short ones the peer
+// begins early, and long ones cost fewer lines.
 func (e *Edges) piece(block []byte, at int) []byte {
-	size := min(max(len(block)/bays, e.pipe), e.pipeMost, e.bay)
+	size := min(max(len(block)/largeBuffers, e.pipe), e.pipeMost, e.large)
 	return block[at:min(at+size, len(block))]
 }
 

@@ -8,19 +8,19 @@ import (
 	"github.com/gopgas/gopgas/internal/bulk"
 )
 
-// asks tells whether a call on that many bytes begins with asking where buffers
-// lie. More than two members do not up to a size at which copying needs one wait,
-// since asking and being done with it are two.
-func (b *Board) asks(size, quick int) bool {
+// usesPlaces reports whether a call on that many bytes begins by exchanging the
+// places of buffers. More than two members do not up to quick bytes, where
+// copying needs one wait: exchanging places and finishing takes two.
+func (b *Board) usesPlaces(size, quick int) bool {
 	return b.view != nil && size >= b.place && (b.n == 2 || size > quick)
 }
 
-// ask says where this member's input and output lie, and returns the turn in
-// which all said so, or 0 if one has no input that all others reach. Who says
-// no knows the answer and waits for nobody.
-func (b *Board) ask(ctx context.Context, in, out Place) (uint64, error) {
+// exchangePlaces posts the places of this member's input and output. It returns
+// the turn in which all members did, or 0 if one has no input that all reach. A
+// member without such an input knows the result and waits for no member.
+func (b *Board) exchangePlaces(ctx context.Context, in, out Place) (uint64, error) {
 	k := b.next()
-	if err := b.sayPlaces(ctx, k, in, out); err != nil {
+	if err := b.postPlaces(ctx, k, in, out); err != nil {
 		return 0, err
 	}
 	if in.Region == 0 {
@@ -41,8 +41,8 @@ func (b *Board) ask(ctx context.Context, in, out Place) (uint64, error) {
 	return k, nil
 }
 
-// sayPlaces posts turn k with two places.
-func (b *Board) sayPlaces(ctx context.Context, k uint64, in, out Place) error {
+// postPlaces posts turn k with two places.
+func (b *Board) postPlaces(ctx context.Context, k uint64, in, out Place) error {
 	l, err := b.line(ctx, k)
 	if err != nil {
 		return err
@@ -60,12 +60,12 @@ func (l *line) places() (in, out Place) {
 	return Place{word(0), word(1)}, Place{word(2), word(3)}
 }
 
-// placesOf returns what a member said in turn k.
+// placesOf returns the places that a member posted in turn k.
 func (b *Board) placesOf(m int, k uint64) (in, out Place) {
 	return b.peers[m].lines[k%lines].places()
 }
 
-// at returns n bytes at a place of a member's.
+// at returns n bytes at a place of a member.
 func (b *Board) at(m int, p Place, n int) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
@@ -84,7 +84,7 @@ func (b *Board) copyTo(dst, src []byte) {
 	}
 }
 
-// shift returns the place of what lies n bytes on, which a View may not have.
+// shift returns the place n bytes on, which a View may not have.
 func (p Place) shift(n int) Place {
 	if p.Region != 0 {
 		p.Offset += uint64(n)
@@ -95,10 +95,10 @@ func (p Place) shift(n int) Place {
 	return p
 }
 
-// finish ends turn k, in which memory was used in place, and returns when all members
-// have done their part: it is its owner's again.
+// finish ends turn k, in which members used memory in place. It returns when all have
+// done their part and each owns its memory again.
 func (b *Board) finish(ctx context.Context, k uint64) error {
-	if err := b.lent(everyone); err != nil {
+	if err := b.lent(allMembers); err != nil {
 		return err
 	}
 	b.leave(k)

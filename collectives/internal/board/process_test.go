@@ -22,7 +22,7 @@ import (
 // the team's size and the program's name.
 const memberEnv = "GOPGAS_BOARD_TEST_MEMBER"
 
-// programs are what teams of processes run.
+// programs are the programs of teams of processes.
 var programs = map[string]func(p *process) error{
 	"random":  func(p *process) error { return p.random() },
 	"measure": func(p *process) error { return p.measure() },
@@ -51,7 +51,7 @@ type process struct {
 const processArena = 1 << 26
 
 func processSizes(n int) (boards, arenas, all int) {
-	boards = baysOffset
+	boards = largeOffset
 	arenas = boards + n*Size(n)
 	return boards, arenas, arenas + n*processArena
 }

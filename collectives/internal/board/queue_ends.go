@@ -6,17 +6,17 @@ import (
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
-// A sender is the end of a queue at the member that it leads from.
+// A sender is the end of a queue at its sending member.
 type sender struct {
 	queue
-	member int         // at the other end
+	member int         // the receiver
 	bell   wait.Ringer // its bell
 	posted uint64      // lines, so far
-	known  uint64      // of them that the other has taken
-	held   [bays]uint64
+	known  uint64      // lines of which the sender knows that they were taken
+	held   [largeBuffers]uint64
 }
 
-// took tells whether the other has taken line k.
+// took reports whether the receiver has taken line k.
 func (s *sender) took(k uint64) (bool, error) {
 	if k <= s.known {
 		return true, nil
@@ -29,12 +29,13 @@ func (s *sender) took(k uint64) (bool, error) {
 	return k <= taken, nil
 }
 
-// free tells whether the next line may be written, with its bay if that is used.
-func (s *sender) free(bay bool) (bool, error) {
+// free reports whether the next line may be written, with its large buffer if
+// large is set.
+func (s *sender) free(large bool) (bool, error) {
 	k := s.posted + 1
 	last := k - min(k, lines)
-	if bay {
-		last = max(last, s.held[k%bays])
+	if large {
+		last = max(last, s.held[k%largeBuffers])
 	}
 	return s.took(last)
 }
@@ -45,7 +46,7 @@ func (s *sender) line() (*line, uint64) {
 	return &s.lines[k%lines], k
 }
 
-// post shows the next line to the other member.
+// post shows the next line to the receiver.
 func (s *sender) post(l *line, seq, chain uint64, length int) {
 	binary.NativeEndian.PutUint64(l.data[:], uint64(length))
 	l.seq, l.chain = seq, chain
@@ -54,13 +55,13 @@ func (s *sender) post(l *line, seq, chain uint64, length int) {
 	s.bell.Ring()
 }
 
-// A receiver is the end of a queue at the member that it leads to.
+// A receiver is the end of a queue at its receiving member.
 type receiver struct {
 	queue
 	member int
 	bell   wait.Ringer
 	got    uint64 // lines, so far
-	told   uint64 // of them that the other may know of
+	told   uint64 // lines of which the sender may know that they were taken
 }
 
 // next returns the next line, nil while it is not there.
@@ -76,9 +77,9 @@ func (r *receiver) next() (*line, error) {
 	return nil, nil
 }
 
-// took notes that the next line was taken. The other is told at once if it may wait
-// for more than lines, and else often enough for it never to wait for a line that
-// was taken.
+// took notes that this member has taken the next line. It tells the sender at once
+// if tell is set: the sender may then wait for more than lines. Otherwise it tells
+// the sender so often that it never waits for a line that was taken.
 func (r *receiver) took(tell bool) {
 	r.got++
 	if tell || r.got-r.told >= lines/2 {

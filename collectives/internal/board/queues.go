@@ -17,13 +17,13 @@ type Queues struct {
 	await   func(ctx context.Context, ready func() bool) error
 	view    func(member int, region, offset uint64, n int) []byte
 	dead    func(member int) bool
-	to      []*sender   // by member, nil where there is none yet
+	to      []*sender   // by member, nil without a queue
 	from    []*receiver // likewise
 	failure error
 }
 
-// NewQueues returns a member's queues, of which there are none yet. Of c, Mem and
-// Bells are not used.
+// NewQueues returns a member's queues: none at first. It does not use Mem and
+// Bells of c.
 func NewQueues(c Config) (*Queues, error) {
 	return newQueuesWith(c, edgeTuning(max(c.Size, 1), c.Crowded))
 }
@@ -36,8 +36,8 @@ func newQueuesWith(c Config, t tuning) (*Queues, error) {
 		to: make([]*sender, c.Size), from: make([]*receiver, c.Size)}, nil
 }
 
-// Missing returns the members among out to which, and among in from which, there
-// is no queue yet, each once and without this one, which needs none.
+// Missing returns the members among in from which, and among out to which, this
+// member has no queue yet. It names each once, and never this member itself.
 func (q *Queues) Missing(in, out []int) (from, to []int) {
 	for _, m := range in {
 		if m != q.rank && q.from[m] == nil && !slices.Contains(from, m) {
@@ -52,18 +52,18 @@ func (q *Queues) Missing(in, out []int) (from, to []int) {
 	return from, to
 }
 
-// LeadTo gives a queue to a member memory of this member's, QueueSize bytes.
+// LeadTo makes a queue to a member, in memory of this member, QueueSize bytes.
 func (q *Queues) LeadTo(member int, mem []byte, bell wait.Ringer) error {
-	made, err := newQueue(mem, q.bay)
+	made, err := newQueue(mem, q.large)
 	if err == nil {
 		q.to[member] = &sender{queue: made, member: member, bell: bell}
 	}
 	return err
 }
 
-// LeadFrom finds the queue from a member in that one's memory.
+// LeadFrom finds the queue from a member in that member's memory.
 func (q *Queues) LeadFrom(member int, mem []byte, bell wait.Ringer) error {
-	made, err := newQueue(mem, q.bay)
+	made, err := newQueue(mem, q.large)
 	if err == nil {
 		q.from[member] = &receiver{queue: made, member: member, bell: bell}
 	}

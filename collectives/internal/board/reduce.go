@@ -16,7 +16,7 @@ func (b *Board) reduce(ctx context.Context, a *Args) error {
 		b.copyTo(a.Recv, a.Send)
 		return nil
 	}
-	if b.asks(size, b.alone) {
+	if b.usesPlaces(size, b.alone) {
 		in, out := a.SendAt, Place{}
 		if b.rank == a.Root {
 			in, out = Place{}, a.RecvAt
@@ -24,7 +24,7 @@ func (b *Board) reduce(ctx context.Context, a *Args) error {
 				in = b.inPlace(a)
 			}
 		}
-		if k, err := b.ask(ctx, in, out); k != 0 || err != nil {
+		if k, err := b.exchangePlaces(ctx, in, out); k != 0 || err != nil {
 			return b.reduceInPlace(ctx, a, k, a.Root, err)
 		}
 	}

@@ -3,7 +3,7 @@ package board
 import "context"
 
 // ReduceScatter gives every member its block of the combination of all vectors.
-// The blocks' lengths may differ and are known to all.
+// The blocks' lengths may differ; every member knows all of them.
 func (b *Board) ReduceScatter(ctx context.Context, seq, chain uint64, a *Args) error {
 	if err := b.begin(seq, chain, a); err != nil {
 		return err
@@ -18,8 +18,8 @@ func (b *Board) reduceScatter(ctx context.Context, a *Args) error {
 		return nil
 	}
 	longest := blocks.longest(b.n)
-	if b.asks(longest, b.lane) {
-		if k, err := b.ask(ctx, a.SendAt, Place{}); k != 0 || err != nil {
+	if b.usesPlaces(longest, b.portion) {
+		if k, err := b.exchangePlaces(ctx, a.SendAt, Place{}); k != 0 || err != nil {
 			return b.combineOwn(ctx, a, blocks, k, err)
 		}
 	}
@@ -45,8 +45,8 @@ func (b *Board) reduceScatter(ctx context.Context, a *Args) error {
 	return nil
 }
 
-// combineOwn combines this member's block of all vectors where they lie, which
-// was posted in turn k.
+// combineOwn combines this member's block of all vectors at the places that
+// members posted in turn k.
 func (b *Board) combineOwn(ctx context.Context, a *Args, blocks *table, k uint64, err error) error {
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (b *Board) combineOwn(ctx context.Context, a *Args, blocks *table, k uint64
 			return err
 		}
 	}
-	if err := b.borrow(everyone, k); err != nil {
+	if err := b.borrow(allMembers, k); err != nil {
 		return err
 	}
 	b.fold(a, a.Recv, b.in, nil)

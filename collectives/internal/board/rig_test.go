@@ -13,9 +13,9 @@ import (
 )
 
 // tiny has every threshold within a few hundred bytes.
-var tiny = tuning{pocket: 60, bay: 512, last: 128, alone: 256, place: 192, pipe: 64, pipeMost: 256, block: 48}
+var tiny = tuning{small: 60, large: 512, last: 128, alone: 256, place: 192, pipe: 64, pipeMost: 256, block: 48}
 
-// arenaRegion is the region of each member's memory that all others reach.
+// arenaRegion is the region of each member's memory that all members reach.
 const arenaRegion = 7
 
 // A rig is a team in one process.
@@ -32,9 +32,9 @@ func newRig(t testing.TB, n int, with tuning) *rig {
 	r := &rig{}
 	var ringers []wait.Ringer
 	for range n {
-		r.mem = append(r.mem, lineAligned(sizeWith(n, with.bay)))
+		r.mem = append(r.mem, lineAligned(sizeWith(n, with.large)))
 		r.bells = append(r.bells, wait.NewLocal())
-		r.arenas = append(r.arenas, make([]byte, 512*with.bay))
+		r.arenas = append(r.arenas, make([]byte, 512*with.large))
 	}
 	for _, bell := range r.bells {
 		ringers = append(ringers, bell)
@@ -115,8 +115,7 @@ var operators = []operator{
 func get64(b []byte) uint64    { return binary.NativeEndian.Uint64(b) }
 func put64(b []byte, v uint64) { binary.NativeEndian.PutUint64(b, v) }
 
-// fill writes bytes that nothing else writes: they depend on the seed, and on
-// who does it.
+// fill writes bytes that depend on the seed and on the member.
 func fill(mem []byte, seed uint64, member int) {
 	x := seed*0x9e3779b97f4a7c15 + uint64(member+1)*0xbf58476d1ce4e5b9
 	next := func() uint64 {

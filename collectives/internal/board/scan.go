@@ -14,8 +14,8 @@ func (b *Board) Scan(ctx context.Context, seq, chain uint64, a *Args) error {
 	return b.end(b.scan(ctx, a, true))
 }
 
-// ExScan gives every member the combination of all vectors ahead of its own;
-// member 0, which has none, gets nothing.
+// ExScan gives every member the combination of all vectors ahead of its own; it
+// does not write to member 0.
 func (b *Board) ExScan(ctx context.Context, seq, chain uint64, a *Args) error {
 	if err := b.begin(seq, chain, a); err != nil {
 		return err
@@ -33,13 +33,14 @@ func (b *Board) scan(ctx context.Context, a *Args, inclusive bool) error {
 	return b.scanChain(ctx, a, inclusive)
 }
 
-// scanChain hands results from member to member, a chunk in a turn, so that
-// long vectors are combined by all members at once:
+// scanChain hands results from member to member, a chunk in a turn, so that all
+// members combine parts of long vectors at the same time:
 //
 //	a0 ──> a0∘a1 ──> a0∘a1∘a2 ──> ...
 //
-// Short ones go the same way. To meet would take as many wake-ups, and have all
-// members wait for each other, who need not: so they run ahead, turn after turn.
+// Short ones go the same way. A gate would take as many wake-ups, and have all
+// members wait for each other without need. In a chain they run ahead, turn after
+// turn.
 func (b *Board) scanChain(ctx context.Context, a *Args, inclusive bool) error {
 	size := b.stream(len(a.Send), a.Elem)
 	for c := range chunks(len(a.Send), size) {

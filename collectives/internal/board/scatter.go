@@ -6,8 +6,9 @@ import (
 	"github.com/gopgas/gopgas/internal/bulk"
 )
 
-// Scatter gives every member its block of the root's; all are as long. The root
-// does not wait for the others, unless they read it where it lies.
+// Scatter gives every member its block of the root's; all blocks have the same
+// length. The root does not wait for the other members, unless they read its
+// buffer in place.
 func (b *Board) Scatter(ctx context.Context, seq, chain uint64, a *Args) error {
 	if err := b.begin(seq, chain, a); err != nil {
 		return err
@@ -23,14 +24,14 @@ func (b *Board) scatter(ctx context.Context, a *Args) error {
 			return err
 		}
 	}
-	if b.rank == a.Root { // last, since the others wait for theirs
+	if b.rank == a.Root { // last, since the other members wait for theirs
 		b.copyTo(a.Recv, blocks.block(b.rank))
 	}
 	return nil
 }
 
 func (b *Board) scatterOut(ctx context.Context, a *Args, blocks *table, size int) error {
-	if b.asks(size, 0) {
+	if b.usesPlaces(size, 0) {
 		if k, at, err := b.learn(ctx, a.Root, a.SendAt); k != 0 || err != nil {
 			return b.pull(ctx, a, k, at.shift(b.rank*size), a.Recv, err)
 		}
@@ -38,8 +39,8 @@ func (b *Board) scatterOut(ctx context.Context, a *Args, blocks *table, size int
 	return b.hand(ctx, a, blocks, size)
 }
 
-// hand streams chunks of all blocks side by side, the longest of which has a
-// given size; each member takes its own.
+// hand streams chunks of all blocks side by side; each member takes its own.
+// longest is the length of the longest block.
 func (b *Board) hand(ctx context.Context, a *Args, blocks *table, longest int) error {
 	size := b.stride(longest, a.Elem)
 	for c := range chunks(longest, size) {
@@ -61,9 +62,9 @@ func (b *Board) hand(ctx context.Context, a *Args, blocks *table, longest int) e
 	return nil
 }
 
-// spread posts chunk c of the blocks for all others side by side.
+// spread posts chunk c of the blocks for all other members side by side.
 func (b *Board) spread(ctx context.Context, k uint64, blocks *table, c, size int) error {
-	l, space, err := b.space(ctx, k, hold{k, everyone}, (b.n-1)*size)
+	l, space, err := b.space(ctx, k, hold{k, allMembers}, (b.n-1)*size)
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func (b *Board) spread(ctx context.Context, k uint64, blocks *table, c, size int
 	return nil
 }
 
-// mine returns what member m spread in turn k for this one.
+// mine returns the chunk that member m posted in turn k for this member.
 func (b *Board) mine(m int, k uint64, size int) []byte {
 	place := b.rank
 	if place > m {
@@ -86,10 +87,10 @@ func (b *Board) mine(m int, k uint64, size int) []byte {
 	return b.got(m, k, (b.n-1)*size)[place*size:][:size]
 }
 
-// stride returns the size of the chunks that lie side by side, one for each
-// other member, when the longest block has a given size.
+// stride returns the size of the chunks that lie side by side, one for each other
+// member, if longest is the length of the longest block.
 func (b *Board) stride(longest, elem int) int {
-	return fitting(longest, b.lane, elem)
+	return fitting(longest, b.portion, elem)
 }
 
 // ScatterV is Scatter of blocks whose lengths the root alone knows.

@@ -7,7 +7,7 @@ import (
 )
 
 // shared reduces vectors of any length. Each member combines its share of every
-// chunk, and the root, or everyone, takes the shares together:
+// chunk, and the root, or every member, takes the shares together:
 //
 //	turn      0        1        2        3        4
 //	chunk 0   copy in  combine  copy out
@@ -19,13 +19,13 @@ import (
 // Reduction Operations", 2004) in memory, with one gate for each chunk and one
 // more. The result of a share takes the place of the member's own operand.
 func (b *Board) shared(ctx context.Context, a *Args, root int) error {
-	size := whole(b.bay, a.Elem)
+	size := whole(b.large, a.Elem)
 	n := chunks(len(a.Send), size)
-	takes := root == everyone || root == b.rank
+	takes := root == allMembers || root == b.rank
 	first := b.turn + 1
 	for t := range n + 2 {
 		k := b.next()
-		l, space, err := b.space(ctx, k, hold{k + 2, everyone}, len(cut(a.Send, t, size)))
+		l, space, err := b.space(ctx, k, hold{k + 2, allMembers}, len(cut(a.Send, t, size)))
 		if err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func (b *Board) combineShare(a *Args, k uint64, size int) {
 	b.fold(a, b.in[b.rank], b.in, nil)
 }
 
-// takeShares copies everyone's share of the chunk of turn k to its place.
+// takeShares copies all members' shares of the chunk of turn k to their places.
 func (b *Board) takeShares(a *Args, k uint64, dst []byte) {
 	for m := range b.peers {
 		from, to := b.share(len(dst), a.Elem, m)

@@ -2,17 +2,17 @@ package board
 
 import "context"
 
-// swap has two members give each other their vectors and both combine them:
+// swap has two members give each other their vectors; both combine them:
 //
 //	member 0   post a0 ──┐  ┌── see a1, a0∘a1
 //	                      ╲╱
 //	member 1   post a1 ───╱╲─── see a0, a0∘a1
 //
-// A small vector costs one trip of a cache line. What passes between the cores
-// is as much as if each combined half and passed the result on, with one wait
+// A small vector costs one trip of a cache line. As many bytes pass between the
+// cores as if each combined one half and passed the result on, but with one wait
 // in place of two. Chunks are posted a turn ahead.
 func (b *Board) swap(ctx context.Context, a *Args) error {
-	size := fitting(len(a.Send), b.bay, a.Elem)
+	size := fitting(len(a.Send), b.large, a.Elem)
 	n := chunks(len(a.Send), size)
 	first := b.turn + 1
 	if err := b.swapPut(ctx, cut(a.Send, 0, size)); err != nil {
@@ -32,7 +32,7 @@ func (b *Board) swap(ctx context.Context, a *Args) error {
 		if c == 0 {
 			b.met(k)
 		} else {
-			b.met(k - 1) // posted ahead: the other may still be in the turn before
+			b.met(k - 1) // posted ahead: the peer may still be in the turn before
 		}
 		mine := cut(a.Send, c, size)
 		b.pair(a.Combine, cut(a.Recv, c, size), mine, b.got(1-b.rank, k, len(mine)))
@@ -43,7 +43,7 @@ func (b *Board) swap(ctx context.Context, a *Args) error {
 
 func (b *Board) swapPut(ctx context.Context, chunk []byte) error {
 	k := b.next()
-	if err := b.put(ctx, k, hold{k, everyone}, chunk); err != nil {
+	if err := b.put(ctx, k, hold{k, allMembers}, chunk); err != nil {
 		return err
 	}
 	b.ring()

@@ -8,13 +8,13 @@ import (
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
-// everyone stands for all members where one could be meant.
-const everyone = -1
+// allMembers in place of a member means all of them.
+const allMembers = -1
 
-// A hold says when a bay is free.
+// A hold says when a large or small buffer is free.
 type hold struct {
-	until uint64 // when this turn was left
-	by    int    // by this member, or everyone
+	until uint64 // when by has left this turn
+	by    int    // a member, or allMembers
 }
 
 // next begins a turn.
@@ -33,8 +33,9 @@ func (b *Board) line(ctx context.Context, k uint64) (*line, error) {
 	return &b.peers[b.rank].lines[k%lines], nil
 }
 
-// space returns n bytes for data of turn k, on the line where they fit, in the pocket
-// or in the bay else, once they may be written. Both are held as told.
+// space returns n bytes for data of turn k once this member may write them: on the
+// line if they fit, else in the small buffer or in the large one. Both are then held
+// as h says.
 func (b *Board) space(ctx context.Context, k uint64, h hold, n int) (*line, []byte, error) {
 	l, err := b.line(ctx, k)
 	if err != nil {
@@ -43,19 +44,19 @@ func (b *Board) space(ctx context.Context, k uint64, h hold, n int) (*line, []by
 	if n <= inline {
 		return l, l.data[:n], nil
 	}
-	mine, held := &b.peers[b.rank], &b.held[k%bays]
-	if n <= b.pocket {
-		held = &b.pocketed[k%lines]
+	mine, held := &b.peers[b.rank], &b.held[k%largeBuffers]
+	if n <= b.small {
+		held = &b.smallHeld[k%lines]
 	}
 	if err := b.free(ctx, *held); err != nil {
 		return nil, nil, err
 	}
 	*held = h
-	if n <= b.pocket {
-		return l, mine.pocket(k, n), nil
+	if n <= b.small {
+		return l, mine.small(k, n), nil
 	}
-	b.bayed = h.until
-	return l, mine.bays[k%bays][:n], nil
+	b.largeUsed = h.until
+	return l, mine.large[k%largeBuffers][:n], nil
 }
 
 // free returns once a hold is over.
@@ -63,7 +64,7 @@ func (b *Board) free(ctx context.Context, h hold) error {
 	switch {
 	case h.until <= b.known:
 		return nil
-	case h.by == everyone:
+	case h.by == allMembers:
 		return b.allLeft(ctx, h.until)
 	}
 	return b.wait(ctx, &b.peers[h.by].left.Uint64, h.until)
@@ -80,25 +81,26 @@ func (b *Board) put(ctx context.Context, k uint64, h hold, data []byte) error {
 	return nil
 }
 
-// post shows this member's line of turn k, and the bay, to all.
+// post shows this member's line of turn k, and its buffer, to all members.
 func (b *Board) post(l *line, k uint64) {
 	l.seq, l.chain = b.seq, b.chain
 	l.turn.Store(k) // pairs with the load in see, or with what follows arrive
 }
 
-// ahead fetches this member's line of the turn after k, which the others read long
-// ago and have still: to take it from them lasts as long as a message. For members
-// that others wait for and who wait for nobody themselves.
+// ahead fetches this member's line of the turn after k for writing. The other
+// members read it long ago and still have it in their caches; taking it from them
+// lasts as long as a message. It serves members that other members wait for and
+// that do not wait themselves.
 func (b *Board) ahead(k uint64) { prefetchWrite(&b.peers[b.rank].lines[(k+1)%lines]) }
 
-// ring wakes the others that wait, after something was posted.
+// ring wakes the waiting members after a post.
 func (b *Board) ring() {
 	for _, bell := range b.bells {
 		bell.Ring()
 	}
 }
 
-// see returns what a member says in turn k, once it does.
+// see returns a member's line of turn k once the member has posted it.
 func (b *Board) see(ctx context.Context, m int, k uint64) (*line, error) {
 	l := &b.peers[m].lines[k%lines]
 	if err := b.wait(ctx, &l.turn, k); err != nil {
@@ -107,16 +109,16 @@ func (b *Board) see(ctx context.Context, m int, k uint64) (*line, error) {
 	return l, b.check(l, m, k)
 }
 
-// expect polls for what a member posts in turn k that waits for this one, too: it
-// is about to come. What comes from one that runs ahead is not polled for, which
-// would take the line out of its hands.
+// expect polls briefly for line l of turn k if its member waits for this one,
+// too: that member is about to post. It does not poll a member that runs ahead:
+// reading its line would take it from the cache of its writer.
 func (b *Board) expect(l *line, k uint64) {
 	if now := l.turn.Load(); now < k && !b.crowded {
 		wait.Glance(&l.turn, now)
 	}
 }
 
-// seeAll returns once all others have said what they say in turn k.
+// seeAll returns once all other members have posted turn k.
 func (b *Board) seeAll(ctx context.Context, k uint64) error {
 	for m := range b.peers {
 		if m == b.rank {
@@ -130,7 +132,7 @@ func (b *Board) seeAll(ctx context.Context, k uint64) error {
 	return nil
 }
 
-// check tells whether a member's line of turn k belongs to this call.
+// check checks that a member's line of turn k belongs to this call.
 func (b *Board) check(l *line, m int, k uint64) error {
 	if l.turn.Load() != k {
 		return ErrCorrupt
@@ -141,16 +143,16 @@ func (b *Board) check(l *line, m int, k uint64) error {
 	return nil
 }
 
-// got returns the n bytes that a member put in turn k, and has posted.
+// got returns the n bytes that a member has posted in turn k.
 func (b *Board) got(m int, k uint64, n int) []byte {
 	if n <= inline {
 		return b.peers[m].lines[k%lines].data[:n]
 	}
-	if n <= b.pocket {
-		return b.peers[m].pocket(k, n)
+	if n <= b.small {
+		return b.peers[m].small(k, n)
 	}
-	b.bayed = max(b.bayed, k)
-	return b.peers[m].bays[k%bays][:n]
+	b.largeUsed = max(b.largeUsed, k)
+	return b.peers[m].large[k%largeBuffers][:n]
 }
 
 // met notes that all members have entered turn k, and that all know it.
@@ -159,24 +161,24 @@ func (b *Board) met(k uint64) {
 	b.told = max(b.told, k-1)
 }
 
-// leave ends a turn: this member has no more use for what others posted in it.
-// Those who wait for that should not have to wait until its next call, so it is
-// told now and then where no gate tells it.
+// leave ends a turn: this member does not need the other members' posts of it any
+// more. Members that wait for that should not have to wait until its next call.
+// So leave tells them now and then, in case no gate does.
 func (b *Board) leave(k uint64) {
 	b.left = k
-	if behind := k - b.told; behind >= lines/2 || behind >= 2 && b.bayed > b.told {
+	if behind := k - b.told; behind >= lines/2 || behind >= 2 && b.largeUsed > b.told {
 		b.tell()
 	}
 }
 
-// tell says which turn this member has left.
+// tell posts the turn that this member has left.
 func (b *Board) tell() {
 	b.told = b.left
 	b.peers[b.rank].left.Store(b.left) // pairs with the load in wait
 	b.ring()
 }
 
-// allLeft returns once all others have left turn k.
+// allLeft returns once all other members have left turn k.
 func (b *Board) allLeft(ctx context.Context, k uint64) error {
 	all := ^uint64(0)
 	for m := range b.peers {
@@ -194,8 +196,8 @@ func (b *Board) allLeft(ctx context.Context, k uint64) error {
 }
 
 // wait returns once a word is want or more. A member that waits has told which
-// turn it left, but for the latest; so whoever is furthest behind waits for
-// nobody who waits for it.
+// turn it left, except the latest one. So the member furthest behind never waits
+// for a member that waits for it.
 func (b *Board) wait(ctx context.Context, w *atomic.Uint64, want uint64) error {
 	if w.Load() >= want {
 		return nil
