@@ -2,7 +2,7 @@ package message
 
 import "fmt"
 
-// A Collective is what a call does.
+// A Collective is a kind of collective call.
 type Collective uint8
 
 // The collectives of this package.
@@ -31,8 +31,8 @@ func (c Collective) String() string {
 	return names[c]
 }
 
-// Needs are what an algorithm cannot do without. All members must find them met,
-// or none.
+// Needs are the preconditions of an algorithm. They must hold at all members, or
+// at none.
 type Needs uint8
 
 // The needs of algorithms.
@@ -42,9 +42,9 @@ const (
 	EqualBlocks                    // blocks of one length
 	PackedBlocks                   // blocks that follow one another in the members' order, from 0 on
 	EveryCount                     // the counts of all blocks at all members
-	HostMap                        // to know who shares a host
-	HostRuns                       // hosts whose members follow one another (Hosts.Runs)
-	OrderedHosts                   // HostRuns, where the operator does not commute
+	HostMap                        // the list of members on each host
+	HostRuns                       // hosts with members that follow one another (Hosts.Runs)
+	OrderedHosts                   // HostRuns, if the operator does not commute
 )
 
 // An Algorithm is a way to do a collective, as data to choose from.
@@ -53,11 +53,11 @@ type Algorithm struct {
 	Name       string
 	Run        Func
 	Needs      Needs
-	Exact      bool // can combine as Args.Ordered asks
-	// Cost is what a call with n members and m bytes costs, in segments of seg
-	// where it has such: exactly, if what it cuts can be cut evenly, if the root
-	// is member 0 and the operator commutes. It is nil for algorithms that are
-	// made of others, and for neighbours.
+	Exact      bool // can combine in the order of Args.Ordered
+	// Cost returns the cost of a call with n members and m bytes, in segments of
+	// seg if the algorithm has segments. It is exact if all parts divide evenly,
+	// the root is member 0 and the operator commutes. It is nil for algorithms
+	// made of others, and for neighbors.
 	Cost func(n, m, seg int) Cost
 }
 

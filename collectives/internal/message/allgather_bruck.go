@@ -2,16 +2,16 @@ package message
 
 import "context"
 
-// AllGatherBruck: each member has a run of blocks from its own on; in round k
-// it takes the run of the one 2^k on and appends it.
+// AllGatherBruck: each member has a run of blocks from its own on. In round k it
+// receives the run of the member 2^k on and appends it.
 //
 //	n = 3             round 1     round 2     turned back
 //	member 0   a          ab          abc         abc
 //	member 1   b    -->   bc    -->   bca   -->   abc
 //	member 2   c          ca          cab         abc
 //
-// The fewest rounds for any n; m bytes of scratch memory and copied once more,
-// so it is for short blocks.
+// It has the fewest rounds for any n, but needs m bytes of scratch memory and one
+// more copy, so it serves short blocks.
 //
 // Cost: L rounds, m(n-1)/n bytes.
 //

@@ -2,12 +2,13 @@ package message
 
 import "context"
 
-// AllGatherDirect: each member gives its block to all others at once.
+// AllGatherDirect: each member sends its block to all other members at the same
+// time.
 //
 //	0 --> 1, 2, 3     1 --> 0, 2, 3     ...     all at the same time
 //
-// A member waits once, however many there are, and what it sends is always the same: for
-// members that share cores.
+// A member waits once, for any n, and always sends the same block: it serves members
+// that share cores.
 //
 // Cost: n-1 rounds, m(n-1)/n bytes.
 func AllGatherDirect(ctx context.Context, c Carrier, a *Args) error {

@@ -2,9 +2,9 @@ package message
 
 import "context"
 
-// AllGatherGatherBroadcast: member 0 takes all blocks and then sends all of them
-// to everyone. Nothing needs fewer messages, and the others wait once: for short
-// blocks where members outnumber cores.
+// AllGatherGatherBroadcast: member 0 receives all blocks and then sends all of
+// them to every member. No algorithm needs fewer messages, and every other member
+// waits once: it serves short blocks where members outnumber cores.
 //
 //	1 --> 0, 2 --> 0, 3 --> 0      0 --> 1, 0 --> 2, 0 --> 3
 //

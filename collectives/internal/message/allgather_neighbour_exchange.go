@@ -2,9 +2,9 @@ package message
 
 import "context"
 
-// AllGatherNeighbourExchange: a member exchanges with the one on either side in
-// turn, after the first time always the two blocks that it got last: half the
-// ring's rounds.
+// AllGatherNeighbourExchange: a member exchanges with its two neighbors in turn:
+// first its own block, then always the two blocks that it got last. It has half
+// the ring's rounds.
 //
 //	n = 4             step 0      step 1
 //	member 0   a...       ab..        abcd

@@ -3,7 +3,7 @@ package message
 import "context"
 
 // AllGatherRecursiveDoubling: in round k members 2^k apart exchange all the
-// blocks that they have, which are always those of neighbours.
+// blocks that they have, which are always those of neighbors.
 //
 //	n = 4             round 1     round 2
 //	member 0   a          ab          abcd

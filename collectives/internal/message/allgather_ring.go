@@ -2,7 +2,7 @@ package message
 
 import "context"
 
-// AllGatherRing: in each step a member gives the next one the block that it got
+// AllGatherRing: in each step a member sends the next one the block that it got
 // last.
 //
 //	n = 3             step 0      step 1
@@ -10,7 +10,7 @@ import "context"
 //	member 1   .b.  -->   ab.   -->   abc
 //	member 2   ..c        .bc         abc
 //
-// Every member talks to two others only.
+// Every member talks to its two neighbors only.
 //
 // Cost: n-1 rounds, m(n-1)/n bytes.
 //

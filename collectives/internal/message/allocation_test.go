@@ -9,14 +9,15 @@ import (
 	"github.com/gopgas/gopgas/collectives/internal/message"
 )
 
-// A crew is the members of a net, each waiting for the word to make its call.
-type crew struct {
+// A standby holds the members of a net, each in a goroutine that waits to make
+// its call.
+type standby struct {
 	start []chan struct{}
 	done  chan error
 }
 
-func newCrew(t *testing.T, w *net, call func(ctx context.Context, m *member) error) *crew {
-	c := &crew{done: make(chan error, len(w.members))}
+func newStandby(t *testing.T, w *net, call func(ctx context.Context, m *member) error) *standby {
+	c := &standby{done: make(chan error, len(w.members))}
 	ctx := t.Context()
 	for _, m := range w.members {
 		start := make(chan struct{}, 1)
@@ -36,7 +37,7 @@ func newCrew(t *testing.T, w *net, call func(ctx context.Context, m *member) err
 }
 
 // call has all members make their call once.
-func (c *crew) call() (failed error) {
+func (c *standby) call() (failed error) {
 	for _, start := range c.start {
 		start <- struct{}{}
 	}
@@ -48,7 +49,7 @@ func (c *crew) call() (failed error) {
 	return failed
 }
 
-// Not parallel: what others allocate would count.
+// Not parallel: allocations of other tests would count.
 func TestCallsAllocateNothingInSteadyState(t *testing.T) {
 	const n = 5
 	everyAlgorithm(t, func(t *testing.T, al *message.Algorithm) {
@@ -64,7 +65,7 @@ func TestCallsAllocateNothingInSteadyState(t *testing.T) {
 			args[i].Root, args[i].Segment, args[i].Scratch = 1, 24, arenas[i].Take
 			args[i].Hosts = message.NewHosts([]int{0, 0, 1, 1, 2, 2}[:members])
 		}
-		c := newCrew(t, w, func(ctx context.Context, m *member) error {
+		c := newStandby(t, w, func(ctx context.Context, m *member) error {
 			arenas[m.rank].Reset()
 			return al.Run(ctx, m, args[m.rank])
 		})
@@ -79,7 +80,7 @@ func TestCallsAllocateNothingInSteadyState(t *testing.T) {
 	})
 }
 
-func TestAnArenaGrowsToWhatCallsNeed(t *testing.T) {
+func TestAnArenaGrowsToTheNeedOfCalls(t *testing.T) {
 	var arena message.Arena
 	call := func() (one, two []byte) {
 		arena.Reset()

@@ -2,10 +2,10 @@ package message
 
 import "context"
 
-// AllReduceChunkedRing: AllReduceRing of chunks of n segments, one after the
-// other. What a member combines it sends in the next step, while the caches
-// still have it, and a member that is done with a chunk begins the next without
-// waiting for those that are not.
+// AllReduceChunkedRing: AllReduceRing of chunks of n segments, one after another.
+// A member sends a combined segment in the next step, while the caches still have
+// it. A member that is done with a chunk begins the next one without waiting for
+// the rest.
 //
 //	chunk 0 |reduce|all-gather|
 //	chunk 1                   |reduce|all-gather|

@@ -2,9 +2,9 @@ package message
 
 import "context"
 
-// AllReduceLinear: member 0 takes and combines all vectors, then sends the
-// result to all. The others wait once: where members outnumber cores, nothing
-// small is faster.
+// AllReduceLinear: member 0 receives and combines all vectors, then sends the
+// result to all. Every other member waits once: no algorithm is faster for small
+// vectors where members outnumber cores.
 //
 //	1 --> 0, 2 --> 0, 3 --> 0      0 --> 1, 0 --> 2, 0 --> 3
 //

@@ -2,8 +2,8 @@ package message
 
 import "context"
 
-// AllReducePairwise: ReduceScatterPairwise of shares, then a ring all-gather.
-// For long vectors where order matters: it moves no more than the ring.
+// AllReducePairwise: ReduceScatterPairwise of shares, then a ring all-gather. It
+// serves long vectors if order matters: it moves no more bytes than the ring.
 //
 // Cost: 2(n-1) rounds, 2m(n-1)/n bytes. Exact.
 func AllReducePairwise(ctx context.Context, c Carrier, a *Args) error {

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// AllReduceRecursiveDoubling: in round k members 2^k apart exchange what they
-// have combined and combine it further, the lower one's on the left.
+// AllReduceRecursiveDoubling: in round k members 2^k apart exchange their results
+// so far and combine them, the lower member's on the left.
 //
 //	round 1   0 <-> 1, 2 <-> 3, 4 <-> 5, 6 <-> 7
 //	round 2   0 <-> 2, 1 <-> 3, 4 <-> 6, 5 <-> 7
@@ -43,15 +43,15 @@ func AllReduceRecursiveDoubling(ctx context.Context, c Carrier, a *Args) error {
 	return nil
 }
 
-// doubled combines what pairs have, from sum on, and returns the memory in which the
-// result lies: what is sent must not change while the peer's is combined with it, so
-// that Recv and a spare take turns, and Recv comes last if it can.
+// doubled combines the vectors of pairs, from sum on, and returns the memory of the
+// result. A vector that a member sends must not change while it combines its peer's
+// with it, so Recv and a spare take turns, and Recv comes last if it can.
 func doubled(ctx context.Context, c Carrier, a *Args, q pairs, v int, sum []byte) ([]byte, error) {
 	two := [2][]byte{a.Recv}
 	if q.p > 2 || same(sum, a.Recv) {
 		two[1] = a.Scratch(len(a.Recv))
 	}
-	turn := bits.Len(uint(q.p)) & 1 // of the first round: 0 where rounds are odd in number
+	turn := bits.Len(uint(q.p)) & 1 // of the first round: 0 if the number of rounds is odd
 	if same(sum, a.Recv) {
 		turn = 1
 	}
@@ -66,7 +66,7 @@ func doubled(ctx context.Context, c Carrier, a *Args, q pairs, v int, sum []byte
 	return sum, nil
 }
 
-// servedByPair is the part of a member for which the one below stands.
+// servedByPair is the part of a member whose pair the lower one stands for.
 func servedByPair(ctx context.Context, c Carrier, a *Args) error {
 	if err := c.SendFold(ctx, c.Rank()-1, a.Send); err != nil {
 		return err

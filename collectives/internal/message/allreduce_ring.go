@@ -2,14 +2,15 @@ package message
 
 import "context"
 
-// AllReduceRing: shares are reduced around the ring, then passed around it.
+// AllReduceRing: members reduce shares around the ring, then pass the results
+// around it.
 //
 //	n = 3             ring reduce     ring all-gather
 //	member 0   abc        A..             ABC
 //	member 1   abc  -->   .B.     -->     ABC
 //	member 2   abc        ..C             ABC
 //
-// Cost: 2(n-1) rounds, 2m(n-1)/n bytes, whatever n. Needs an operator that
+// Cost: 2(n-1) rounds, 2m(n-1)/n bytes, for every n. Needs an operator that
 // commutes.
 //
 // (Patarasuk and Yuan, "Bandwidth Optimal All-reduce Algorithms for Clusters of

@@ -2,8 +2,8 @@ package message
 
 import "context"
 
-// AllToAllBruck: the block for the member d on travels the ones of d: in round
-// k all blocks with 2^k in what they have to go move on by 2^k, in one message.
+// AllToAllBruck: the block for the member d on moves by the ones of d. In round k
+// all blocks with 2^k in their remaining distance move on by 2^k, in one message.
 //
 //	n = 8, to go 5 = 101:   r --> r+1 --> r+5
 //
@@ -11,7 +11,7 @@ import "context"
 // between and puts the messages together. For short blocks: the fewest rounds,
 // but each block is sent up to L times.
 //
-// Cost: L rounds; in round k the blocks whose distance has 2^k, m/2 bytes if n
+// Cost: L rounds; round k moves the blocks whose distance has 2^k, m/2 bytes if n
 // is a power of two.
 //
 // (Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient Algorithms for
@@ -26,14 +26,14 @@ func AllToAllBruck(ctx context.Context, c Carrier, a *Args) error {
 	if n == 1 {
 		return nil
 	}
-	half := n / 2 * out.each // no round moves more
+	half := n / 2 * out.each // no round moves more blocks
 	mem := a.Scratch(len(a.Send) + 2*half)
 	way, msg, came := mem[:len(a.Send)], mem[len(a.Send):][:half], mem[len(a.Send)+half:]
 	for bit := 1; bit < n; bit <<= 1 {
 		size := 0
 		for dist := bit; dist < n; dist = nextWith(bit, dist) {
 			block := out.of(way, dist)
-			if dist&(bit-1) == 0 { // its first way
+			if dist&(bit-1) == 0 { // its first move
 				block = out.of(a.Send, (rank+dist)%n)
 			}
 			size += copy(msg[size:], block)
@@ -44,7 +44,7 @@ func AllToAllBruck(ctx context.Context, c Carrier, a *Args) error {
 		from := came
 		for dist := bit; dist < n; dist = nextWith(bit, dist) {
 			block := out.of(way, dist)
-			if dist < 2*bit { // its last way
+			if dist < 2*bit { // its last move
 				block = in.of(a.Recv, (rank+n-dist)%n)
 			}
 			from = from[copy(block, from):]

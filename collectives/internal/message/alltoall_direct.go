@@ -2,12 +2,13 @@ package message
 
 import "context"
 
-// AllToAllDirect: each member exchanges blocks with all others at once.
+// AllToAllDirect: each member exchanges blocks with all other members at the same
+// time.
 //
 //	0 --> 1, 2, 3     1 --> 0, 2, 3     ...     all at the same time
 //
-// A member waits once, however many there are: for members that share cores, and for
-// networks that carry many messages at a time.
+// A member waits once, for any n: it serves members that share cores, and networks
+// that carry many messages at a time.
 //
 // Cost: n-1 rounds, m(n-1)/n bytes.
 //

@@ -2,10 +2,10 @@ package message
 
 import "context"
 
-// AllToAllGatherScatter: member 0 takes all that anyone sends and sends everyone
-// what is for it. Nothing needs fewer messages, and the others wait once: for
-// very short blocks where members outnumber cores. Member 0 needs (n+1)m bytes of
-// scratch memory.
+// AllToAllGatherScatter: member 0 receives all blocks and sends each member its
+// own. No algorithm needs fewer messages, and every other member waits once: it
+// serves very short blocks where members outnumber cores. Member 0 needs (n+1)m
+// bytes of scratch memory.
 //
 //	1 --> 0, 2 --> 0, 3 --> 0      0 --> 1, 0 --> 2, 0 --> 3
 //

@@ -2,13 +2,13 @@ package message
 
 import "context"
 
-// AllToAllLinear: the members send to all others one member after the other.
+// AllToAllLinear: one member after another sends its blocks to all other members.
 //
 //	turn of 0: 0 --> 1, 2, 3     turn of 1: 1 --> 2, 3, 0     ...
 //
-// Where the carrier has room for the blocks a member waits twice, for those
-// before it and for those after it, however many there are: for carriers whose
-// messages cost less than waiting does.
+// If carriers have room for the blocks, a member waits twice for any n: for the
+// blocks of members before it, and of those after it. It serves carriers whose
+// messages cost less than a wait.
 //
 // Cost: 3n-4 rounds and as many blocks.
 func AllToAllLinear(ctx context.Context, c Carrier, a *Args) error {

@@ -2,9 +2,9 @@ package message
 
 import "context"
 
-// AllToAllPairwise: in round k each member gives its block to the one k on and
-// takes that of the one k back; if n is a power of two, to and from the same
-// one, rank xor k.
+// AllToAllPairwise: in round k each member sends its block to the member k on and
+// receives that of the member k back. If n is a power of two, both are the same
+// member, rank xor k.
 //
 //	round k   r --> r+k, r-k --> r      or      r <-> r^k
 //

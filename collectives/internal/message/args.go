@@ -19,12 +19,13 @@ import "github.com/gopgas/gopgas/internal/bulk"
 //	NeighbourAllGather  this member's block        a block from each edge in
 //	NeighbourAllToAll   a block for each edge out  a block from each edge in
 //
-// Send is never changed, unless it is Recv: in the collectives of one vector
-// they may be the same slice, and where one of them is a block and the other
-// all blocks, the block may be this member's own among all. AllToAll's do not
-// overlap.
+// The call never changes Send, unless it is Recv: in the collectives of one
+// vector they may be the same slice. If one of them is a block and the other
+// holds all blocks, that block may be this member's own among all. AllToAll's do
+// not overlap.
 //
-// An Args may be used again for another call; an algorithm changes nothing in it.
+// A caller may use an Args again for another call; an algorithm changes nothing
+// in it.
 type Args struct {
 	Root       int // Broadcast, Reduce, Gather, Scatter
 	Elem       int // bytes of an element, at least 1
@@ -33,29 +34,29 @@ type Args struct {
 	// Blocks of different lengths: block i of a buffer is the Counts[i] bytes at
 	// Offsets[i]. Counts and offsets are both set or both nil; without them all
 	// blocks have the same length and follow one another. They describe the
-	// buffer of all blocks, and are the same at all members, but for AllToAll
-	// (each has its own) and for Gather and Scatter by algorithms without
-	// EveryCount (only the root's are looked at). Neighbours' blocks are those of
+	// buffer of all blocks, and are the same at all members, with two exceptions.
+	// In AllToAll each member has its own; Gather and Scatter by algorithms
+	// without EveryCount read only the root's. Neighbors' blocks are those of
 	// their edges, in the order of the lists.
 	SendCounts, SendOffsets []int // Scatter, AllToAll, NeighbourAllToAll
-	RecvCounts, RecvOffsets []int // AllToAll, NeighbourAllToAll and all others with blocks
+	RecvCounts, RecvOffsets []int // all collectives with blocks but Scatter
 
 	Combine     Combine
 	Commutative bool // the operator commutes: any order of combination will do
-	Ordered     bool // combine exactly as ((a0∘a1)∘a2)∘..., though it commutes
+	Ordered     bool // combine exactly as ((a0∘a1)∘a2)∘..., even if the operator commutes
 
 	Segment int // bytes of a step of pipelined algorithms; 0: DefaultSegment
 
-	Hosts      *Hosts      // two-level algorithms: who shares a host
+	Hosts      *Hosts      // two-level algorithms: the members of each host
 	Neighbours *Neighbours // neighbourhood algorithms: the edges at this member
 
-	// Scratch returns n bytes of any content, the call's own until it returns.
-	// See Arena.
+	// Scratch returns n bytes of any content, which the call owns until it
+	// returns. See Arena.
 	Scratch func(n int) []byte
 }
 
-// DefaultSegment is the step of pipelined algorithms that are not told one: long
-// enough that waking its receiver costs little beside moving it.
+// DefaultSegment is the step of pipelined algorithms without a Segment. It is so
+// long that waking the receiver costs little beside moving it.
 const DefaultSegment = 128 << 10
 
 // segment returns the step of pipelined algorithms, in whole elements.
@@ -67,28 +68,30 @@ func (a *Args) segment() int {
 	return max(s/a.Elem, 1) * a.Elem
 }
 
-// inOrder: contributions are combined in the members' order.
+// inOrder reports whether the members' order determines that of combination.
 func (a *Args) inOrder() bool { return !a.Commutative || a.Ordered }
 
-// behind has what comes combined behind what this member has: dst = own∘came.
+// behind returns a Folding that combines a message behind this member's data: dst
+// = own∘came.
 func (a *Args) behind(dst, own []byte) Folding {
 	return Folding{Dst: dst, Own: own, Combine: a.Combine, Elem: a.Elem}
 }
 
-// ahead has it combined ahead of that: dst = came∘own.
+// ahead returns one that combines it ahead of that data: dst = came∘own.
 func (a *Args) ahead(dst, own []byte) Folding {
 	return Folding{Dst: dst, Own: own, Left: true, Combine: a.Combine, Elem: a.Elem}
 }
 
-// copyTo copies src to dst, Recv or a part of it: through the caches if what all receive
-// stays there, since it is sent on from Recv, or read by the program.
+// copyTo copies src to dst, Recv or a part of it. It copies through the caches if they
+// hold the output of all members, since the member sends it on from Recv, or the program
+// reads it.
 func (a *Args) copyTo(c Carrier, dst, src []byte) {
 	bulk.Copy(dst, src, bulk.Cached(c.Size(), len(a.Recv)))
 }
 
-// An Arena is memory for Args.Scratch that grows to what calls need and is then
-// used again, so that calls allocate nothing in steady state. It is used by one
-// goroutine at a time; its zero value is ready.
+// An Arena is memory for Args.Scratch. It grows to the need of calls and is then
+// used again, so that calls allocate nothing in steady state. One goroutine at a
+// time uses it; its zero value is ready.
 type Arena struct {
 	mem    []byte
 	used   int
@@ -98,7 +101,7 @@ type Arena struct {
 // Take returns n bytes of any content, valid until Reset.
 func (s *Arena) Take(n int) []byte {
 	s.wanted += n
-	if s.used+n > len(s.mem) { // what was taken before stays with its takers
+	if s.used+n > len(s.mem) { // earlier slices stay valid
 		s.mem, s.used = make([]byte, max(n, s.wanted)), 0
 	}
 	taken := s.mem[s.used : s.used+n : s.used+n]
@@ -106,7 +109,7 @@ func (s *Arena) Take(n int) []byte {
 	return taken
 }
 
-// Reset takes everything back: the next call may begin.
+// Reset takes all memory back: the next call may begin.
 func (s *Arena) Reset() {
 	if s.wanted > len(s.mem) {
 		s.mem = make([]byte, s.wanted)

@@ -2,20 +2,20 @@ package message
 
 import "context"
 
-// A Batch is messages with several members at once: one from each member to each other,
-// or one along each edge of a graph. They are numbered in steps, in an order in which
-// all members can follow theirs without waiting in a circle.
+// A Batch is a set of messages with several members at the same time: one from each
+// member to each other, or one along each edge of a graph. Steps number them, in an
+// order in which all members can follow theirs without waiting in a circle.
 type Batch struct {
 	src, dst []byte
 	out, in  blocks
-	spread   bool        // all get the same: src
+	spread   bool        // all members get the same: src
 	graph    *Neighbours // nil: all members
 	members  []int       // of the carrier below, by rank; nil: the same
 	rank, n  int
 }
 
-// A Step is what leaves and what comes at the same place of a Batch. Where a member is
-// Nobody there is nothing.
+// A Step holds the message that leaves and the one that comes at the same place of a
+// Batch. If a member is Nobody the step has no such message.
 type Step struct {
 	To   int
 	Src  []byte
@@ -23,10 +23,10 @@ type Step struct {
 	Dst  []byte
 }
 
-// Nobody is the member that nothing goes to, or comes from.
+// Nobody stands in a Step without a message to send, or to receive.
 const Nobody = none
 
-// Steps is how many there are.
+// Steps returns the number of steps.
 func (b *Batch) Steps() int {
 	if b.graph != nil {
 		return len(b.graph.hops)
@@ -34,7 +34,7 @@ func (b *Batch) Steps() int {
 	return b.n - 1
 }
 
-// Step returns the one of a number.
+// Step returns step k.
 func (b *Batch) Step(k int) (s Step) {
 	if b.graph != nil {
 		s = b.hop(b.graph.hops[k])
@@ -48,7 +48,7 @@ func (b *Batch) Step(k int) (s Step) {
 	return s
 }
 
-// Most is how many messages there are from one member to another, at the most.
+// Most returns the largest number of messages from one member to another.
 func (b *Batch) Most() int {
 	if b.graph != nil {
 		return b.graph.most
@@ -56,7 +56,7 @@ func (b *Batch) Most() int {
 	return 1
 }
 
-// hop is a step along the edges of a graph, or none along a loop.
+// hop returns the step of a hop, or an empty one for a loop.
 func (b *Batch) hop(h hop) Step {
 	s := Step{To: h.out.member, From: h.in.member}
 	if h.loops(b.rank) {
@@ -71,7 +71,7 @@ func (b *Batch) hop(h hop) Step {
 	return s
 }
 
-// loop copies what goes from this member to itself.
+// loop copies the message of this member to itself.
 func (b *Batch) loop() {
 	for _, h := range b.graph.hops {
 		if h.loops(b.rank) {

@@ -1,39 +1,38 @@
 package message
 
-// blocks says where the blocks of a buffer lie: as counts and offsets say, or
-// as nearly equal shares of a vector in whole elements, or all alike.
+// blocks describes the places of the blocks of a buffer: by counts and offsets,
+// as nearly equal shares of a vector in whole elements, or all of one length.
 type blocks struct {
 	counts, offsets []int
-	each            int // bytes of one, where all are alike
+	each            int // bytes of each block, if all have one length
 	vector, n, elem int // bytes, shares and element of a vector that is shared
 }
 
-// alike are blocks of each bytes one after the other, unless counts say
-// otherwise.
+// alike returns blocks of each bytes one after another, unless counts are given.
 func alike(each int, counts, offsets []int) blocks {
 	return blocks{each: each, counts: counts, offsets: offsets}
 }
 
-// shares cut a vector of so many bytes into n nearly equal blocks.
+// shares cuts a vector of so many bytes into n nearly equal blocks.
 func shares(vector, n, elem int) blocks {
 	return blocks{vector: vector, n: n, elem: elem}
 }
 
-// gathered are the blocks of Gather's and AllGather's Recv.
+// gathered returns the blocks of Gather's and AllGather's Recv.
 func (a *Args) gathered() blocks { return alike(len(a.Send), a.RecvCounts, a.RecvOffsets) }
 
-// scattered are the blocks of Scatter's Send.
+// scattered returns the blocks of Scatter's Send.
 func (a *Args) scattered() blocks { return alike(len(a.Recv), a.SendCounts, a.SendOffsets) }
 
-// reduced are the blocks of ReduceScatter's Send.
+// reduced returns the blocks of ReduceScatter's Send.
 func (a *Args) reduced() blocks { return alike(len(a.Recv), a.RecvCounts, a.RecvOffsets) }
 
-// toAll are the blocks of AllToAll's Send and Recv.
+// toAll returns the blocks of AllToAll's Send and Recv.
 func (a *Args) toAll(n int) (out, in blocks) {
 	return alike(len(a.Send)/n, a.SendCounts, a.SendOffsets), alike(len(a.Recv)/n, a.RecvCounts, a.RecvOffsets)
 }
 
-// bounds returns where block i begins and ends.
+// bounds returns the range of block i.
 func (b blocks) bounds(i int) (lo, hi int) {
 	switch {
 	case b.counts != nil:
@@ -68,5 +67,5 @@ func (b blocks) span(buf []byte, i, j int) []byte {
 	return buf[lo:hi]
 }
 
-// same: x and y are the same slice.
+// same reports whether x and y are the same slice.
 func same(x, y []byte) bool { return len(x) > 0 && len(y) > 0 && &x[0] == &y[0] }

@@ -2,17 +2,17 @@ package message
 
 import "context"
 
-// A branch is the run of blocks of all that hangs on a member of the binomial
-// tree, in the order from the root on. Members that relay keep it so. Among the
-// root's blocks, which are in the members' order, the run may go over the end
-// and is then two parts: the root's messages are cut there, so that it needs no
-// memory in another order.
+// A branch is the run of blocks of all members below a member of the binomial
+// tree, in the order from the root on. Members that relay keep that order. Among
+// the root's blocks, which are in the members' order, the run may go over the
+// end. It is then two parts: the root cuts its messages there, so that it needs
+// no memory in another order.
 type branch struct {
 	b       blocks
 	root, n int
 }
 
-// parts cuts the run of numbers i to j-1 where it goes over the end: it is the
+// parts cuts the run of numbers i to j-1 at the end of the buffer. It is the
 // members lo to mid-1 and, if it goes over, 0 to rest-1.
 func (r branch) parts(i, j int) (lo, mid, rest int) {
 	lo = rankOf(i, r.root, r.n)
@@ -66,7 +66,7 @@ func sendParts(ctx context.Context, c Carrier, to int, one, two []byte) error {
 	return c.Send(ctx, to, two)
 }
 
-// recvParts takes what sendParts sends.
+// recvParts receives the parts of sendParts.
 func recvParts(ctx context.Context, c Carrier, from int, one, two []byte) error {
 	if err := c.Recv(ctx, from, one); err != nil || len(two) == 0 {
 		return err

@@ -2,8 +2,8 @@ package message
 
 import "context"
 
-// BroadcastBinomial: whoever has the data gives it to one more in each round,
-// down the tree of tree.go.
+// BroadcastBinomial: in each round every member that has the data sends it to one
+// more, down the tree of tree.go.
 //
 //	round 1   0 --> 4
 //	round 2   0 --> 2, 4 --> 6

@@ -2,8 +2,8 @@ package message
 
 import "context"
 
-// BroadcastChain: segments pass from member to member, each sending one on
-// while it receives the next.
+// BroadcastChain: segments pass from member to member; each sends one on while it
+// receives the next.
 //
 //	0 --s2--> 1 --s1--> 2 --s0--> 3
 //
@@ -20,7 +20,7 @@ func BroadcastChain(ctx context.Context, c Carrier, a *Args) error {
 	if v < n-1 {
 		after = rankOf(v+1, a.Root, n)
 	}
-	var ready []byte // here and not sent on
+	var ready []byte // received and not sent on
 	for lo, step := 0, a.segment(); lo < len(a.Recv); lo += step {
 		next := a.Recv[lo:min(lo+step, len(a.Recv))]
 		if err := exchange(ctx, c, after, ready, before, next); err != nil {

@@ -2,8 +2,9 @@ package message
 
 import "context"
 
-// BroadcastLinear: the root sends to each member in turn. Nobody relays, so
-// every member but the root waits once: on few cores the fewest switches.
+// BroadcastLinear: the root sends to each member in turn. No member relays, so
+// every member but the root waits once: on few cores that has the fewest
+// switches.
 //
 //	0 --> 1, 0 --> 2, 0 --> 3, ...
 //

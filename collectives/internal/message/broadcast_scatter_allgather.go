@@ -3,7 +3,7 @@ package message
 import "context"
 
 // BroadcastScatterAllGather: the root scatters shares down the binomial tree,
-// then all gather them in a ring.
+// then all members gather them in a ring.
 //
 //	root 0, n = 4     scatter             all-gather
 //	member 0   a b c d    a . . .             a b c d
@@ -23,9 +23,9 @@ func BroadcastScatterAllGather(ctx context.Context, c Carrier, a *Args) error {
 	return ringAllGather(ctx, c, a.Root, a.Recv, b)
 }
 
-// scatterShares gives share v of the root's data to the member with number v
-// from the root on, where it belongs in data. What hangs on a member passes
-// through its own data.
+// scatterShares sends share v of the root's data to the member with number v from
+// the root on, to its place in data. A member that relays keeps the shares of all
+// members below it in its own data.
 func scatterShares(ctx context.Context, c Carrier, root int, data []byte, b blocks) error {
 	n := c.Size()
 	v := turned(c.Rank(), root, n)

@@ -20,7 +20,7 @@ var (
 	errFolds   = errors.New("sender and receiver differ in whether the message is folded")
 )
 
-// packetSize is no multiple of most elements, so that these arrive in pieces.
+// packetSize is no multiple of most elements, so that packets cut elements.
 const packetSize = 20
 
 // A packet is a piece of a message.
@@ -33,7 +33,7 @@ type packet struct {
 }
 
 // net is a team of members in memory. Between any two is a queue of a few
-// packets, or of none: then whoever sends waits for whoever receives.
+// packets, or of none: then each sender waits for its receiver.
 type net struct {
 	members []*member
 	queues  [][]chan packet // from, to
@@ -52,8 +52,8 @@ func newNet(n, room int) *net {
 	return w
 }
 
-// run calls f at every member and returns what each returns. The first to fail
-// ends the others.
+// run calls f at every member and returns its errors. The first error ends the
+// calls of all members.
 func (w *net) run(f func(ctx context.Context, m *member) error) []error {
 	ctx, cancel := testwatch.With(context.Background(), w.moved.Load)
 	defer cancel()
@@ -91,8 +91,8 @@ func (w *net) cost() (longest message.Cost) {
 	return longest
 }
 
-// A member is the carrier of one. Its clock counts rounds and bytes as in a
-// one-port machine: one message out and one in at the same time.
+// A member is the carrier of one member. Its clock counts rounds and bytes as in
+// a one-port machine: one message out and one in at the same time.
 type member struct {
 	net   *net
 	rank  int
@@ -142,7 +142,7 @@ type incoming struct {
 	fold *message.Folding // nil: copied
 }
 
-// move sends src and takes what comes at the same time, packet by packet.
+// move sends src and receives a message at the same time, packet by packet.
 func (m *member) move(ctx context.Context, to int, src []byte, folded bool, from int, in incoming) error {
 	m.calls++
 	m.net.moved.Add(1)
@@ -197,8 +197,8 @@ func (m *member) packet(src []byte, folded bool, stamp message.Cost) packet {
 	return p
 }
 
-// take puts a piece where it belongs, whole elements at a time when it is
-// combined, and returns how far the message has come.
+// take puts a piece in its place, whole elements at a time if it combines, and
+// returns the number of bytes received so far.
 func (m *member) take(in *incoming, done int, piece []byte) int {
 	if in.fold == nil {
 		return done + copy(in.dst[done:], piece)
@@ -215,7 +215,7 @@ func later(x, y message.Cost) message.Cost {
 	return message.Cost{Rounds: max(x.Rounds, y.Rounds), Bytes: max(x.Bytes, y.Bytes)}
 }
 
-func TestTheCarrierOfTheTestsFindsMembersThatAllSendFirst(t *testing.T) {
+func TestTheNetFindsMembersThatAllSendFirst(t *testing.T) {
 	t.Parallel()
 	w := newNet(2, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -231,7 +231,7 @@ func TestTheCarrierOfTheTestsFindsMembersThatAllSendFirst(t *testing.T) {
 	}
 }
 
-func TestTheCarrierOfTheTestsFindsLengthsThatDiffer(t *testing.T) {
+func TestTheNetFindsLengthsThatDiffer(t *testing.T) {
 	t.Parallel()
 	errs := newNet(2, 1).run(func(ctx context.Context, m *member) error {
 		if m.rank == 0 {

@@ -2,7 +2,7 @@ package message
 
 import "math/bits"
 
-// The costs that the headers of the algorithms claim, as functions of the
+// These functions are the costs that the headers of the algorithms claim, by the
 // members, the bytes and the segment.
 
 func rootEach(n, m, _ int) Cost { return Cost{n - 1, (n - 1) * m} }
@@ -15,7 +15,7 @@ func treeBlocks(n, m, _ int) Cost { return Cost{ceilLog2(n), (n - 1) * m / n} }
 
 type costFunc func(n, m, seg int) Cost
 
-// plus is one after the other.
+// plus returns the cost of one call after another.
 func plus(one, two costFunc) costFunc {
 	return func(n, m, seg int) Cost {
 		c, d := one(n, m, seg), two(n, m, seg)
@@ -35,7 +35,7 @@ func pipeline(n, m, seg int) Cost {
 	return Cost{n - 2 + (m+seg-1)/seg, (n-2)*seg + m}
 }
 
-// unlessTwo is pipeline that has no use for segments between two.
+// unlessTwo is pipeline, but for two members, which need no segments.
 func unlessTwo(n, m, seg int) Cost {
 	if n == 2 {
 		seg = m

@@ -10,8 +10,8 @@ import (
 	"github.com/gopgas/gopgas/collectives/internal/message"
 )
 
-// alikeArgs returns the arguments of a member's call with blocks of one length
-// or a vector of int64, of which the longest buffer has m bytes.
+// alikeArgs returns the arguments of a member's call with blocks of one length or
+// a vector of int64. The longest buffer has m bytes.
 func alikeArgs(al *message.Algorithm, n, m int) *message.Args {
 	sum, arena := operators()[0], &message.Arena{}
 	a := &message.Args{
@@ -27,7 +27,7 @@ func alikeArgs(al *message.Algorithm, n, m int) *message.Args {
 	return a
 }
 
-// costOf counts what a call costs.
+// costOf returns the cost of a call.
 func costOf(t *testing.T, al *message.Algorithm, n, m int, change func(a *message.Args)) message.Cost {
 	w := newNet(n, 4)
 	w.finish(t, func(ctx context.Context, c *member) error {

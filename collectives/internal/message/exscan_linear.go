@@ -2,8 +2,8 @@ package message
 
 import "context"
 
-// ExScanLinear: as ScanLinear, but a member keeps what comes apart from its own
-// vector, which it puts in only for what it sends.
+// ExScanLinear: as ScanLinear, but a member keeps the combination before it apart
+// from its own vector, which it adds only to the segments that it sends.
 //
 //	0 --s2--> 1 --s1--> 2 --s0--> 3
 //
@@ -12,7 +12,7 @@ func ExScanLinear(ctx context.Context, c Carrier, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	before, after := inLine(rank-1, n), inLine(rank+1, n)
 	step := min(a.segment(), len(a.Send))
-	var kept, sum []byte // own segment where Recv is Send; what is sent
+	var kept, sum []byte // own segment if Recv is Send; the segment to send
 	if before != none && after != none {
 		sum = a.Scratch(step)
 		if same(a.Send, a.Recv) {

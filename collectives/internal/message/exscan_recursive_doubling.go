@@ -2,8 +2,9 @@ package message
 
 import "context"
 
-// ExScanRecursiveDoubling: as ScanRecursiveDoubling, but a member keeps what
-// comes apart from its own vector, which it puts in only for what it sends.
+// ExScanRecursiveDoubling: as ScanRecursiveDoubling, but a member keeps the
+// combination before it apart from its own vector, which it adds only to the
+// vectors that it sends.
 //
 //	member          0    1      2      3      4
 //	round 1         -    0      1      2      3
@@ -16,7 +17,7 @@ import "context"
 func ExScanRecursiveDoubling(ctx context.Context, c Carrier, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	own := a.Send
-	if rank > 0 && rank+1 < n && same(a.Send, a.Recv) { // what comes would overwrite what leaves
+	if rank > 0 && rank+1 < n && same(a.Send, a.Recv) { // the incoming vector would overwrite the outgoing one
 		own = a.Scratch(len(a.Send))
 		copy(own, a.Send)
 	}

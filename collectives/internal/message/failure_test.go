@@ -9,7 +9,7 @@ import (
 	"github.com/gopgas/gopgas/collectives/internal/message"
 )
 
-func TestACarriersErrorEndsTheCallAtAllMembers(t *testing.T) {
+func TestAnErrorOfSendOrRecvEndsTheCallAtAllMembers(t *testing.T) {
 	everyAlgorithm(t, func(t *testing.T, al *message.Algorithm) {
 		t.Parallel()
 		for n := 2; n <= 6; n++ {
@@ -25,8 +25,8 @@ func TestACarriersErrorEndsTheCallAtAllMembers(t *testing.T) {
 	})
 }
 
-// failsAt has one call on the carrier fail at one member, and reports whether
-// it came to that.
+// failsAt has one call of the carrier fail at one member, and reports whether
+// the algorithm made that call.
 func failsAt(t *testing.T, al *message.Algorithm, n, rank, call int) bool {
 	w := newNet(n, 0)
 	w.members[rank].fail = call

@@ -9,8 +9,8 @@ import "context"
 //	round 3   4 --> 0 (4 5 6 7)
 //
 // Cost: L rounds (at most one more if the root is not member 0), m(n-1)/n bytes.
-// Members that relay take scratch memory for all that hangs on them; they need
-// to know the others' counts.
+// Members that relay take scratch memory for all members below them; they need to
+// know the counts of all members.
 //
 // (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
 // Operations in MPICH", 2005.)
@@ -20,7 +20,7 @@ func GatherBinomial(ctx context.Context, c Carrier, a *Args) error {
 	v := turned(c.Rank(), a.Root, n)
 	low := lowest(v, n)
 	end := min(v+low, n)
-	mem := a.Send // of a member on which nobody hangs
+	mem := a.Send // of a member without children
 	switch {
 	case v == 0:
 		copy(r.b.of(a.Recv, a.Root), a.Send)
@@ -46,8 +46,8 @@ func GatherBinomial(ctx context.Context, c Carrier, a *Args) error {
 	}
 }
 
-// take receives the run i to j-1 from the child i of v: at the root where it
-// belongs in all, elsewhere in mem, which begins with v's block.
+// take receives the run i to j-1 from the child i of v: at the root to its place
+// in all, elsewhere in mem, which begins with v's block.
 func (r branch) take(ctx context.Context, c Carrier, all, mem []byte, v, i, j int) error {
 	child := rankOf(i, r.root, r.n)
 	if v != 0 {

@@ -2,10 +2,10 @@ package message
 
 import "context"
 
-// halving is the common part of Rabenseifner's algorithms: p members, each
-// standing for one virtual rank, reduce a vector to shares and put them together
-// again. In round k members 2^k apart split what both hold, so that a sum is
-// always one of neighbours, in their order.
+// halving is the common part of Rabenseifner's algorithms. p members, each
+// standing for one virtual rank, reduce a vector to shares and put these together
+// again. In round k members 2^k apart split the shares that both hold, so that a
+// sum is always one of neighbors, in their order.
 //
 //	p = 4      hold        after round 0     after round 1
 //	virtual 0  abcd        ab.. of 0,1       a... of 0..3
@@ -61,7 +61,7 @@ func (h *halving) other(mask int) (lo, hi int) {
 	return h.lo - width, h.lo
 }
 
-// allGather undoes the rounds: peers give each other what they hold.
+// allGather undoes the rounds: peers give each other their shares.
 func (h *halving) allGather(ctx context.Context, c Carrier, acc []byte) error {
 	for mask := h.p >> 1; mask > 0; mask >>= 1 {
 		peer := h.member(h.v ^ mask)
@@ -74,8 +74,8 @@ func (h *halving) allGather(ctx context.Context, c Carrier, acc []byte) error {
 	return nil
 }
 
-// gather undoes the rounds towards the virtual rank root: of two peers the one
-// on its side takes what the other holds, who has then done its part.
+// gather undoes the rounds towards the virtual rank root: of two peers the one on
+// its side receives the shares of its peer, which is then done.
 func (h *halving) gather(ctx context.Context, c Carrier, acc []byte, root int) error {
 	for mask := h.p >> 1; mask > 0; mask >>= 1 {
 		peer := h.member(h.v ^ mask)

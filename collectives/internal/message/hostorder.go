@@ -1,15 +1,15 @@
 package message
 
-// Blocks in the order of hosts: those of a host's members follow one another,
-// as what passes between two leaders does.
+// Blocks in the order of hosts: those of a host's members follow one another, as
+// do the blocks that two leaders exchange.
 //
 //	member        0   1   2   3   4          host a: 0 2 3, host b: 1 4
 //	by members    0   1   2   3   4
 //	by hosts      0   2   3 │ 1   4
 //
-// Where the members of each host follow one another, both are the same.
+// If the members of each host follow one another, both orders are the same.
 
-// layOut puts down where hosts' blocks lie in that order, in counts and offsets.
+// layOut stores the places of hosts' blocks in that order, in counts and offsets.
 func (h *Hosts) layOut(b blocks) {
 	at := 0
 	for i, group := range h.groups {
@@ -21,7 +21,7 @@ func (h *Hosts) layOut(b blocks) {
 	}
 }
 
-// layOutOwn puts down where the blocks of this host's members lie among them.
+// layOutOwn returns the places of the blocks of this host's members among them.
 func (h *Hosts) layOutOwn(b blocks) (counts, offsets []int) {
 	at := 0
 	for i, m := range h.local.members {

@@ -2,19 +2,19 @@ package message
 
 import "slices"
 
-// Hosts say which members share a host, and hold what the two-level algorithms
-// need of one member, so that calls allocate nothing. One goroutine uses it at a
-// time.
+// Hosts list the members of each host, and hold the memory that the two-level
+// algorithms need at one member, so that calls allocate nothing. One goroutine
+// uses it at a time.
 //
 //	member   0   1   2   3   4   5   6
 //	host     a   a   a   b   b   c   c
 //	leader   *           *       *           the first member, or the root
 type Hosts struct {
 	// Within and Among return the algorithm for a part of a call inside a host and
-	// between leaders. NewHosts sets some for short data, and the caller may set
-	// others. Their needs are those of the call; all members have the counts of all
-	// blocks, which follow one another, and are of one length if they are so in the
-	// call, but for what AllToAll sends between hosts that are not Even.
+	// between leaders. NewHosts sets some for short data; the caller may set
+	// others. Their needs are those of the call. All members have the counts of all
+	// blocks, which follow one another. Blocks have one length if they do in the
+	// call, except those of AllToAll between hosts that are not Even.
 	Within, Among func(Collective) Func
 
 	groups [][]int // members by host, in the order of their first members
@@ -23,7 +23,7 @@ type Hosts struct {
 
 	leaders        []int // by host, in this call
 	local, leading Sub
-	args           Args  // of the part under way
+	args           Args  // of the current part
 	counts         []int // of blocks, by host
 	offsets        []int
 	ownCounts      []int // of blocks, by member of this host
@@ -73,12 +73,12 @@ func (h *Hosts) Even() bool {
 	return !slices.ContainsFunc(h.groups, func(group []int) bool { return len(group) != len(h.groups[0]) })
 }
 
-// Beside returns the members that share a member's host, itself among them, in their
-// order. Nobody changes the list.
+// Beside returns the members on a member's host, itself among them, in their order.
+// The caller must not change the list.
 func (h *Hosts) Beside(member int) []int { return h.groups[h.of[member]] }
 
-// enter makes the carriers of a call: root leads its host, the first members
-// lead the others. It returns this member's leader in local.
+// enter makes the carriers of a call: root leads its host, and the first member
+// leads each other host. It returns this member's leader in local.
 func (h *Hosts) enter(c Carrier, root int) (leader int) {
 	for i, group := range h.groups {
 		h.leaders[i] = group[0]
@@ -95,7 +95,7 @@ func (h *Hosts) enterLast(c Carrier) (leader int) {
 	return h.split(c)
 }
 
-// split makes the carriers of a call when the leaders are known.
+// split makes the carriers of a call whose leaders are known.
 func (h *Hosts) split(c Carrier) (leader int) {
 	mine := h.of[c.Rank()]
 	h.local.among(c, h.groups[mine])
@@ -103,10 +103,10 @@ func (h *Hosts) split(c Carrier) (leader int) {
 	return slices.Index(h.groups[mine], h.leaders[mine])
 }
 
-// leads: this member is its host's leader.
+// leads reports whether this member is its host's leader.
 func (h *Hosts) leads() bool { return h.leading.rank != none }
 
-// alone: this member has its host to itself.
+// alone reports whether this member has its host to itself.
 func (h *Hosts) alone() bool { return h.local.Size() == 1 }
 
 // part returns a copy of a for a part of the call, without its blocks.

@@ -11,7 +11,7 @@ import (
 	"github.com/gopgas/gopgas/collectives/internal/message"
 )
 
-func TestOnlyLeadersTalkToOtherHosts(t *testing.T) {
+func TestOnlyLeadersSendToOtherHosts(t *testing.T) {
 	host := []int{4, 4, 4, 2, 2, 9, 9}
 	const root = 4 // leads host 2 in place of member 3
 	for c := message.Broadcast; c <= message.ExScan; c++ {
@@ -46,15 +46,15 @@ func TestOnlyLeadersTalkToOtherHosts(t *testing.T) {
 	}
 }
 
-// A level is what a two-level algorithm does within hosts or among them, and on how
-// many bytes.
+// A level lists the parts of a two-level algorithm within hosts or among them, and
+// the bytes of each.
 type level []struct {
 	part  message.Collective
 	bytes int
 }
 
-// levels returns what an algorithm does with m bytes on each of so many hosts of s
-// members.
+// levels returns the parts of an algorithm with m bytes on each of so many hosts
+// of s members.
 func levels(c message.Collective, m, hosts, s int) (within, among level) {
 	switch c {
 	case message.AllReduce:
@@ -73,7 +73,7 @@ func levels(c message.Collective, m, hosts, s int) (within, among level) {
 	return level{{c, m}}, level{{c, m}}
 }
 
-// partOf returns the algorithm that is each part in tests of costs.
+// partOf returns the algorithm of each part in tests of costs.
 func partOf(c message.Collective) message.Algorithm {
 	name := map[message.Collective]string{
 		message.Broadcast: "binomial", message.Reduce: "binomial", message.Gather: "linear", message.Scatter: "linear",
@@ -89,7 +89,8 @@ func partOf(c message.Collective) message.Algorithm {
 	return al
 }
 
-// cost adds up what the parts cost members that make them one after the other.
+// cost adds up the costs of the parts for members that make them one after
+// another.
 func (l level) cost(members int) (sum message.Cost) {
 	for _, p := range l {
 		al := partOf(p.part)
@@ -99,9 +100,9 @@ func (l level) cost(members int) (sum message.Cost) {
 	return sum
 }
 
-// TestTwoLevelCallsCostWhatTheirLevelsDo counts each level where the other costs
-// nothing.
-func TestTwoLevelCallsCostWhatTheirLevelsDo(t *testing.T) {
+// TestTwoLevelCallsCostTheSumOfTheirLevels counts each level while the second level
+// costs nothing.
+func TestTwoLevelCallsCostTheSumOfTheirLevels(t *testing.T) {
 	run := func(c message.Collective) message.Func { return partOf(c).Run }
 	free := func(message.Collective) message.Func {
 		return func(context.Context, message.Carrier, *message.Args) error { return nil }
@@ -134,7 +135,7 @@ func TestTwoLevelCallsCostWhatTheirLevelsDo(t *testing.T) {
 	}
 }
 
-func TestHostsKnowWhetherTheirMembersFollowOneAnother(t *testing.T) {
+func TestRunsReportsWhetherMembersOfHostsFollowOneAnother(t *testing.T) {
 	for _, host := range [][]int{{1}, {1, 1, 1}, {3, 3, 1, 2, 2}} {
 		require.True(t, message.NewHosts(host).Runs(), "%v", host)
 	}
@@ -144,7 +145,7 @@ func TestHostsKnowWhetherTheirMembersFollowOneAnother(t *testing.T) {
 	require.Equal(t, 3, message.NewHosts([]int{7, 5, 7, 6}).Count())
 }
 
-func TestHostsKnowWhetherTheyAreEven(t *testing.T) {
+func TestEvenReportsWhetherHostsHaveEquallyManyMembers(t *testing.T) {
 	for _, host := range [][]int{{1}, {1, 1, 1}, {3, 1, 1, 3}, {1, 2, 3}} {
 		require.True(t, message.NewHosts(host).Even(), "%v", host)
 	}

@@ -3,10 +3,11 @@ package message
 import "context"
 
 // NeighbourAllGatherHops: each member sends its block along every edge out and
-// takes a block from every edge in, the nearest members first, or all at once.
+// receives a block from every edge in, the nearest members first, or all at the
+// same time.
 //
-// Cost: as many rounds as a member has hops, and their bytes; more where
-// members wait for one another.
+// Cost: as many rounds as a member has hops, and their bytes; more if members
+// wait for one another.
 func NeighbourAllGatherHops(ctx context.Context, c Carrier, a *Args) error {
 	b := Batch{src: a.Send, spread: true, dst: a.Recv, in: a.gathered(), graph: a.Neighbours, rank: c.Rank(), n: c.Size()}
 	b.loop()

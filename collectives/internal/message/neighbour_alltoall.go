@@ -3,10 +3,11 @@ package message
 import "context"
 
 // NeighbourAllToAllHops: each member sends a block of its own along every edge out
-// and takes a block from every edge in, the nearest members first, or all at once.
+// and receives a block from every edge in, the nearest members first, or all at
+// the same time.
 //
-// Cost: as many rounds as a member has hops, and their bytes; more where
-// members wait for one another.
+// Cost: as many rounds as a member has hops, and their bytes; more if members
+// wait for one another.
 func NeighbourAllToAllHops(ctx context.Context, c Carrier, a *Args) error {
 	g := a.Neighbours
 	out := alike(len(a.Send)/max(g.outs, 1), a.SendCounts, a.SendOffsets)

@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// ErrNeighbour: an edge that cannot be.
+// ErrNeighbour: the graph has no such member, or an impossible edge.
 var ErrNeighbour = errors.New("no such neighbour")
 
 // Neighbours are the edges of a directed graph of members that begin or end at
-// one of them, in an order in which all members can follow theirs without
-// waiting in a circle: by the distance that an edge spans on the ring of members.
+// this member. They are sorted by the distance that an edge spans on the ring of
+// members, so that all members can follow theirs without waiting in a circle:
 //
 //	distance   0         1         2        ...
 //	to         rank      rank+1    rank+2
@@ -22,17 +22,18 @@ var ErrNeighbour = errors.New("no such neighbour")
 type Neighbours struct {
 	hops      []hop
 	ins, outs int
-	most      int // edges from one member to another, at the most
+	most      int // largest number of edges from one member to another
 }
 
 // A hop is an edge in, an edge out, or one of each at the same distance.
 type hop struct{ in, out edge }
 
-// loops tells whether it leads from a member to itself: then both edges do.
+// loops reports whether the hop leads from a member to itself: then both edges
+// do.
 func (h hop) loops(rank int) bool { return h.in.member == rank || h.out.member == rank }
 
-// An edge leads to or from a member and has a place in its list. Without
-// member it is none.
+// An edge leads to or from a member and has a place in its list. An edge without
+// a member is none.
 type edge struct{ member, place, distance int }
 
 // NewNeighbours returns the edges of member rank of n, which receives from the
@@ -66,8 +67,8 @@ func NewNeighbours(rank, n int, in, out []int) (*Neighbours, error) {
 	return g, nil
 }
 
-// edges returns the edges of a list, the nearest first, and how many of them
-// are loops.
+// edges returns the edges of a list, the nearest first, and the number of loops
+// among them.
 func edges(members []int, rank, n int, distance func(member int) int) (all []edge, loops int, err error) {
 	for place, m := range members {
 		if m < 0 || m >= n {
@@ -82,8 +83,8 @@ func edges(members []int, rank, n int, distance func(member int) int) (all []edg
 	return all, loops, nil
 }
 
-// repeats returns how many edges of a list, which is sorted, are of one other member at
-// the most.
+// repeats returns the largest number of edges in a sorted list that have the same other
+// member.
 func repeats(list []edge, rank int) (most int) {
 	run := 0
 	for i, e := range list {

@@ -30,7 +30,7 @@ func drawGraph(t *rapid.T) graph {
 	return g
 }
 
-// block returns what goes along the nth edge from one member to another.
+// block returns the block along the nth edge from one member to another.
 func block(from, to, nth, length int) []byte {
 	return bytes.Repeat([]byte{byte(16*from + to), byte(nth)}, length)
 }
@@ -45,7 +45,7 @@ func times(list []int, i int) (n int) {
 	return n
 }
 
-// buffer puts the blocks of a member's edges one after the other.
+// buffer puts the blocks of a member's edges one after another.
 func (g graph) buffer(list []int, of func(other, nth int) []byte) (all []byte, counts, offsets []int) {
 	counts, offsets = []int{}, []int{}
 	for i, other := range list {
@@ -56,8 +56,8 @@ func (g graph) buffer(list []int, of func(other, nth int) []byte) (all []byte, c
 	return all, counts, offsets
 }
 
-// check runs a neighbourhood collective in which each edge carries what block
-// says, and compares what members receive.
+// check runs a neighborhood collective in which each edge carries blockOf's
+// block, and compares the members' output with these.
 func (g graph) check(t *rapid.T, c message.Collective, blockOf func(from, to, nth int) []byte, counted bool) {
 	args, want := make([]*message.Args, g.n), make([][]byte, g.n)
 	for i := range g.n {
@@ -98,7 +98,7 @@ func TestNeighboursGetTheBlocksOfTheirEdges(t *testing.T) {
 	})
 }
 
-func TestNeighboursThatCannotBeAreRefused(t *testing.T) {
+func TestNewNeighboursRefusesImpossibleEdges(t *testing.T) {
 	t.Parallel()
 	_, err := message.NewNeighbours(0, 2, []int{2}, nil)
 	require.ErrorIs(t, err, message.ErrNeighbour)

@@ -8,7 +8,7 @@ import (
 	"github.com/gopgas/gopgas/collectives/internal/message"
 )
 
-// An operator is what tests reduce with.
+// An operator is an operator of the tests' reductions.
 type operator struct {
 	name     string
 	elem     int
@@ -76,7 +76,8 @@ func anything(r *rand.Rand, vector []byte) {
 	}
 }
 
-// floats of such different sizes that every order of adding them gives others.
+// floats has numbers of such different sizes that every order of addition gives
+// another sum.
 func floats(r *rand.Rand, vector []byte) {
 	for i := 0; i < len(vector); i += 8 {
 		binary.LittleEndian.PutUint64(vector[i:], math.Float64bits(math.Ldexp(r.Float64()-0.5, r.IntN(60))))

@@ -2,15 +2,15 @@ package message
 
 import "math/bits"
 
-// pairs let algorithms for powers of two serve any number of members. With p
-// the largest power of two that is not above n, the first 2(n-p) members form
-// pairs, and the lower one of each stands for both:
+// pairs let algorithms for powers of two serve any number of members. With p the
+// largest power of two that is not above n, the first 2(n-p) members form pairs;
+// the lower one of each stands for both:
 //
 //	n = 6, p = 4      member   0 1 | 2 3 | 4 | 5
 //	                  virtual   0  |  1  | 2 | 3
 //
-// The members of a virtual rank follow one another and so do those of any run
-// of virtual ranks, so that orders and blocks stay whole.
+// The members of a virtual rank follow one another, and so do those of any run of
+// virtual ranks. So orders and blocks stay whole.
 type pairs struct{ p, rest int }
 
 func pairsOf(n int) pairs {
@@ -18,7 +18,8 @@ func pairsOf(n int) pairs {
 	return pairs{p: p, rest: n - p}
 }
 
-// virtual returns the virtual rank of a member, and whether it stands for it.
+// virtual returns the virtual rank of a member, and whether the member stands for
+// it.
 func (q pairs) virtual(rank int) (v int, stands bool) {
 	if rank < 2*q.rest {
 		return rank / 2, rank%2 == 0
@@ -35,5 +36,5 @@ func (q pairs) member(v int) int {
 	return v + q.rest
 }
 
-// paired: v has two members.
+// paired reports whether v has two members.
 func (q pairs) paired(v int) bool { return v < q.rest }

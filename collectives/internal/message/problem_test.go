@@ -13,7 +13,7 @@ import (
 	"github.com/gopgas/gopgas/collectives/internal/message"
 )
 
-// A problem is a collective call at all members, with what must come out.
+// A problem is a collective call at all members, with its expected results.
 type problem struct {
 	al      *message.Algorithm
 	n, root int
@@ -27,7 +27,7 @@ type problem struct {
 	arenas  []message.Arena
 }
 
-// random returns n bytes of which an algorithm can reach no more.
+// random returns n bytes with no spare capacity for an algorithm to reach.
 func (p *problem) random(n int) []byte {
 	b := slices.Clip(make([]byte, n))
 	p.op.fill(p.r, b)
@@ -113,7 +113,7 @@ func (p *problem) drawParts(t *rapid.T, level string, even bool) func(message.Co
 	return func(c message.Collective) message.Func { return parts[c] }
 }
 
-// draw fills in the buffers and what must come out.
+// draw fills in the buffers and the expected results.
 func (p *problem) draw(t *rapid.T) {
 	switch p.al.Collective {
 	case message.Broadcast, message.Reduce, message.AllReduce, message.Scan, message.ExScan:
@@ -125,7 +125,7 @@ func (p *problem) draw(t *rapid.T) {
 	}
 }
 
-// drawVectors is the collectives of one vector at each member.
+// drawVectors draws the collectives of one vector at each member.
 func (p *problem) drawVectors(length int) {
 	vectors := make([][]byte, p.n)
 	for i, a := range p.args {
@@ -171,7 +171,7 @@ func (p *problem) drawVectors(length int) {
 	}
 }
 
-// A layout is where n blocks lie in a buffer.
+// A layout is the places of n blocks in a buffer.
 type layout struct {
 	counts, offsets []int
 	each, total     int
@@ -221,10 +221,11 @@ func (l layout) of(buf []byte, i int) []byte {
 	return buf[l.offsets[i]:][:l.counts[i]:l.counts[i]]
 }
 
-// drawBlocks is the collectives of one block here and all blocks there.
+// drawBlocks draws the collectives of one block at a member and all blocks at
+// another.
 func (p *problem) drawBlocks(t *rapid.T) {
 	l := p.drawLayout(t, "all")
-	all := p.random(l.total) // what Scatter, Gather and AllGather are about
+	all := p.random(l.total) // all blocks of Scatter, Gather and AllGather
 	contributions := make([][]byte, p.n)
 	for i := range contributions {
 		contributions[i] = p.random(l.total)
@@ -292,7 +293,7 @@ func (p *problem) reduceScatter(a *message.Args, l layout, i int, contributions 
 	}
 }
 
-// drawAllToAll draws how much each member has for each.
+// drawAllToAll draws the length of each member's block for each member.
 func (p *problem) drawAllToAll(t *rapid.T) {
 	outs, ins := make([]layout, p.n), make([]layout, p.n)
 	each := layout{each: rapid.IntRange(0, 20).Draw(t, "block") * p.elem}
@@ -334,7 +335,7 @@ func (p *problem) run(ctx context.Context, m *member) error {
 	return p.al.Run(ctx, m, p.args[m.rank])
 }
 
-// check compares what came out with what must.
+// check compares the results with the expected ones.
 func (p *problem) check(t require.TestingT) {
 	for i, a := range p.args {
 		require.True(t, bytes.Equal(p.want[i], a.Recv), "%s %s: member %d received\n%x, want\n%x", p.al.Collective, p.al.Name, i, a.Recv, p.want[i])

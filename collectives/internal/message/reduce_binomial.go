@@ -2,18 +2,18 @@ package message
 
 import "context"
 
-// ReduceBinomial: vectors are combined up the binomial tree of tree.go.
+// ReduceBinomial: members combine vectors up the binomial tree of tree.go.
 //
 //	round 1   1 --> 0, 3 --> 2, 5 --> 4, 7 --> 6
 //	round 2   2 --> 0, 6 --> 4
 //	round 3   4 --> 0
 //
-// What hangs on a member follows it, so combining in this tree keeps the
+// The members below a member follow it, so combining in this tree keeps the
 // members' order if it begins at member 0. Operators that do not commute are
 // reduced to member 0, which sends the result to the root.
 //
-// Cost: L rounds, L m bytes; one more of each where the operator does not
-// commute and the root is not member 0.
+// Cost: L rounds, L m bytes; one more of each if the operator does not commute
+// and the root is not member 0.
 //
 // (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
 // Operations in MPICH", 2005)
@@ -38,13 +38,14 @@ func ReduceBinomial(ctx context.Context, c Carrier, a *Args) error {
 	}
 }
 
-// reduceBinomial leaves the result at the root in acc, which others may use on
-// the way; without acc that is the root's Recv and scratch memory elsewhere.
+// reduceBinomial leaves the result at the root in acc, which members other than
+// the root may use on the way. Without acc it uses the root's Recv, and scratch
+// memory elsewhere.
 func reduceBinomial(ctx context.Context, c Carrier, a *Args, root int, acc []byte) error {
 	n := c.Size()
 	v := turned(c.Rank(), root, n)
 	low := lowest(v, n)
-	sum := a.Send // as long as nothing is combined with it
+	sum := a.Send // until this member has combined a vector with it
 	if v == 0 && acc == nil {
 		acc = a.Recv
 	}

@@ -2,8 +2,8 @@ package message
 
 import "context"
 
-// ReduceChain: segments pass from member to member up to the root, each
-// combining one with its own while it sends the one before on.
+// ReduceChain: segments pass from member to member up to the root. Each member
+// combines one with its own while it sends the one before on.
 //
 //	1 --s2--> 2 --s1--> 3 --s0--> 0
 //
@@ -26,7 +26,7 @@ func ReduceChain(ctx context.Context, c Carrier, a *Args) error {
 	if last {
 		after = none
 	}
-	var two [2][]byte // what a relay sends and what it combines
+	var two [2][]byte // one segment to send and one to combine
 	if !first && !last {
 		two = [2][]byte{a.Scratch(step), a.Scratch(step)}
 	}

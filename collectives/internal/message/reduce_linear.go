@@ -2,14 +2,13 @@ package message
 
 import "context"
 
-// ReduceLinear: the root takes the vector of each member in turn and combines
-// it where it lies. Nobody relays.
+// ReduceLinear: the root receives the vector of each member in turn and combines
+// it in place. No member relays.
 //
 //	1 --> 0, 2 --> 0, 3 --> 0, ...
 //
-// Cost: n-1 rounds, (n-1)m bytes, all of them the root's. Exact: where order
-// matters the root begins with member 0 and takes its own vector when it is its
-// turn.
+// Cost: n-1 rounds, (n-1)m bytes, all of them the root's. Exact: if order matters
+// the root begins with member 0 and takes its own vector in its turn.
 func ReduceLinear(ctx context.Context, c Carrier, a *Args) error {
 	return reduceLinear(ctx, c, a, a.Root)
 }

@@ -2,8 +2,8 @@ package message
 
 import "context"
 
-// ReducePairwise: ReduceScatterPairwise of shares, then the root takes the
-// share of each. For long vectors where order matters.
+// ReducePairwise: ReduceScatterPairwise of shares, then the root receives the
+// share of each member. It serves long vectors if order matters.
 //
 // Cost: 2(n-1) rounds, 2m(n-1)/n bytes. Exact.
 func ReducePairwise(ctx context.Context, c Carrier, a *Args) error {

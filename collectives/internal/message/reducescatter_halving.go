@@ -2,9 +2,9 @@ package message
 
 import "context"
 
-// ReduceScatterHalving: members p/2 apart split what both hold into the blocks
-// of the lower and of the upper half of the members, then members p/4 apart
-// what is left, and so on.
+// ReduceScatterHalving: members p/2 apart split their vectors into the blocks of
+// the lower and of the upper half of the members. Then members p/4 apart split
+// the rest, and so on.
 //
 //	p = 4      hold        round 1      round 2
 //	member 0   abcd        ab..         A...
@@ -12,8 +12,8 @@ import "context"
 //	member 2   abcd        ..cd         ..C.
 //	member 3   abcd        ..cd         ...D
 //
-// Needs an operator that commutes, since the first to be combined are not
-// neighbours, and blocks that follow one another; m bytes of scratch memory.
+// Needs an operator that commutes, since the first vectors to be combined are not
+// neighbors', and blocks that follow one another; m bytes of scratch memory.
 //
 // Cost: log2 p rounds, m(p-1)/n bytes; 2 rounds and less than 2m more if n is no
 // power of two.
@@ -51,7 +51,7 @@ func ReduceScatterHalving(ctx context.Context, c Carrier, a *Args) error {
 	return nil
 }
 
-// halve leaves in acc the combined blocks of those for whom v stands.
+// halve leaves in acc the combined blocks of the members for which v stands.
 func halve(ctx context.Context, c Carrier, a *Args, q pairs, v int, src, acc []byte) error {
 	b := a.reduced()
 	lo, hi := 0, q.p
@@ -66,7 +66,7 @@ func halve(ctx context.Context, c Carrier, a *Args, q pairs, v int, src, acc []b
 		}
 		keep := a.ahead(b.span(acc, q.member(lo), q.member(hi)), b.span(src, q.member(lo), q.member(hi)))
 		if mask == 1 && !q.paired(v) {
-			keep.Dst = a.Recv // which may be what it is combined with, in place
+			keep.Dst = a.Recv // Dst may be the operand, in place
 		}
 		if err := c.ExchangeFold(ctx, peer, give, peer, keep); err != nil {
 			return err

@@ -2,14 +2,14 @@ package message
 
 import "context"
 
-// ReduceScatterPairwise: each member sends every other its block, in n-1
+// ReduceScatterPairwise: each member sends every other member its block, in n-1
 // rounds.
 //
 //	round k   r --> r+k, r-k --> r
 //
-// An operator that commutes is applied as blocks come. Where order matters, the
-// blocks are kept in n-1 blocks of scratch memory and combined at the end, from
-// left to right.
+// An operator that commutes is applied as blocks come. If order matters, a member
+// keeps the blocks in scratch memory for n-1 blocks and combines them at the end,
+// from left to right.
 //
 // Cost: n-1 rounds, m(n-1)/n bytes. Exact.
 //
@@ -40,8 +40,8 @@ func reducePairwise(ctx context.Context, c Carrier, a *Args, b blocks, dst []byt
 	return nil
 }
 
-// reducePairwiseInOrder keeps what comes from member i as block
-// turned(i, rank+1, n) of scratch memory.
+// reducePairwiseInOrder keeps the block of member i as block turned(i, rank+1, n)
+// of scratch memory.
 func reducePairwiseInOrder(ctx context.Context, c Carrier, a *Args, b blocks, dst []byte) error {
 	n, rank := c.Size(), c.Rank()
 	own, places := b.of(a.Send, rank), alike(len(dst), nil, nil)
@@ -67,7 +67,7 @@ func reducePairwiseInOrder(ctx context.Context, c Carrier, a *Args, b blocks, ds
 		case i == n-1:
 			into = dst
 		case i == 1 && rank == 0:
-			into = came // sum is Send yet
+			into = came // sum is still Send
 		}
 		a.Combine(into, sum, came)
 		sum = into

@@ -2,9 +2,9 @@ package message
 
 import "context"
 
-// ReduceScatterReduceScatter: member 0 takes and combines all vectors, then
-// sends each member its block. Nothing needs fewer messages, and the others wait
-// once: for short vectors where members outnumber cores.
+// ReduceScatterReduceScatter: member 0 receives and combines all vectors, then
+// sends each member its block. No algorithm needs fewer messages, and every other
+// member waits once: it serves short vectors where members outnumber cores.
 //
 //	1 --> 0, 2 --> 0, 3 --> 0      0 --> 1, 0 --> 2, 0 --> 3
 //

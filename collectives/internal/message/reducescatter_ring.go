@@ -2,16 +2,17 @@ package message
 
 import "context"
 
-// ReduceScatterRing: a block starts at the member after its own, passes around
-// the ring, is combined with each member's, and comes home last.
+// ReduceScatterRing: a block starts at the member after its own and passes around
+// the ring. Each member combines it with its own vector; the last one is the
+// block's member.
 //
 //	n = 3, step 0      step 1
 //	0 --2--> 1         0 --1--> 1
 //	1 --0--> 2         1 --2--> 2
 //	2 --1--> 0         2 --0--> 0
 //
-// Every member talks to two others only. Needs an operator that commutes, and
-// two blocks of scratch memory.
+// Every member talks to its two neighbors only. Needs an operator that commutes,
+// and two blocks of scratch memory.
 //
 // Cost: n-1 rounds, m(n-1)/n bytes.
 //

@@ -3,9 +3,9 @@ package message
 import "context"
 
 // ringReduce combines block i of all members' src in acc at member i, in n-1
-// steps around the ring: a block starts at the member after its own and comes
-// home last. The operator must commute. acc has the places of all blocks, may
-// be src, and src keeps its content else.
+// steps around the ring. A block starts at the member after its own and ends at
+// its own. The operator must commute. acc has the places of all blocks and may be
+// src; otherwise src keeps its content.
 //
 //	n = 3, step 0      step 1
 //	0 --2--> 1         0 --1--> 1

@@ -2,8 +2,9 @@ package message
 
 import "context"
 
-// ScanLinear: segments pass from member to member, each combining its own with
-// what the one before has combined, while it sends the segment before on.
+// ScanLinear: segments pass from member to member. Each member combines its own
+// segment with the result of the member before, while it sends the segment before
+// on.
 //
 //	0 --s2--> 1 --s1--> 2 --s0--> 3
 //
@@ -12,7 +13,7 @@ func ScanLinear(ctx context.Context, c Carrier, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	before, after := inLine(rank-1, n), inLine(rank+1, n)
 	step := a.segment()
-	if n == 2 { // there is nobody to pass anything on to
+	if n == 2 { // no further member needs the result
 		step = len(a.Send)
 	}
 	if before == none {
@@ -30,7 +31,8 @@ func ScanLinear(ctx context.Context, c Carrier, a *Args) error {
 	return exchangeFold(ctx, c, after, ready, none, Folding{})
 }
 
-// scanFirst sends each segment, which the others wait for, ahead of keeping it.
+// scanFirst sends each segment, for which the next members wait, before it stores
+// it.
 func scanFirst(ctx context.Context, c Carrier, a *Args, after, step int) error {
 	for lo := 0; lo < len(a.Send); lo += step {
 		hi := min(lo+step, len(a.Send))

@@ -2,8 +2,8 @@ package message
 
 import "context"
 
-// ScanRecursiveDoubling: in round k each member gives what it has combined so
-// far to the one 2^k on and combines what comes, on the left.
+// ScanRecursiveDoubling: in round k each member sends its result so far to the
+// member 2^k on, and combines the one that it receives, on the left.
 //
 //	member          0    1      2      3      4
 //	round 1         0    0..1   1..2   2..3   3..4
@@ -15,8 +15,8 @@ import "context"
 // (Hillis and Steele, "Data Parallel Algorithms", 1986.)
 func ScanRecursiveDoubling(ctx context.Context, c Carrier, a *Args) error {
 	n, rank := c.Size(), c.Rank()
-	// What is sent must not change while what comes is combined with it: Recv and a
-	// spare take turns.
+	// A vector that a member sends must not change while it combines the received
+	// one with it: Recv and a spare take turns.
 	sum, spare := a.Send, []byte(nil)
 	for dist := 1; dist < n; dist <<= 1 {
 		to, from, next := inLine(rank+dist, n), inLine(rank-dist, n), a.Recv

@@ -2,15 +2,15 @@ package message
 
 import "context"
 
-// ScatterBinomial: blocks part down the tree of tree.go.
+// ScatterBinomial: blocks separate down the tree of tree.go.
 //
 //	round 1   0 --> 4 (4 5 6 7)
 //	round 2   0 --> 2 (2 3), 4 --> 6 (6 7)
 //	round 3   0 --> 1, 2 --> 3, 4 --> 5, 6 --> 7
 //
 // Cost: L rounds (at most one more if the root is not member 0), m(n-1)/n bytes.
-// Members that relay take scratch memory for all that hangs on them; they need
-// to know the others' counts.
+// Members that relay take scratch memory for all members below them; they need to
+// know the counts of all members.
 //
 // (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
 // Operations in MPICH", 2005.)
@@ -20,7 +20,7 @@ func ScatterBinomial(ctx context.Context, c Carrier, a *Args) error {
 	v := turned(c.Rank(), a.Root, n)
 	low := lowest(v, n)
 	end := min(v+low, n)
-	mem := a.Recv // of a member on which nobody hangs
+	mem := a.Recv // of a member without children
 	if end-v > 1 && v != 0 {
 		first, second := r.sizes(v, end)
 		mem = a.Scratch(first + second)
@@ -43,7 +43,8 @@ func ScatterBinomial(ctx context.Context, c Carrier, a *Args) error {
 	return nil
 }
 
-// fill receives what hangs on v in mem, if v is not the root.
+// fill receives the blocks of v and the members below it in mem, if v is not the
+// root.
 func (r branch) fill(ctx context.Context, c Carrier, mem []byte, v, low, end int) error {
 	parent := rankOf(v-low, r.root, r.n)
 	switch v {

@@ -2,7 +2,7 @@ package message
 
 import "context"
 
-// A Sub is the carrier of some members of another carrier, numbered in the
+// A Sub is a carrier among some members of another carrier, numbered in the
 // order of a list.
 type Sub struct {
 	over    Carrier
@@ -10,15 +10,15 @@ type Sub struct {
 	rank    int   // this member's place in members
 }
 
-// NewSub returns a carrier between members, ranks of over of which this member
-// is one. The list belongs to it.
+// NewSub returns a carrier among members, ranks of over; this member is one of
+// them. The Sub owns the list.
 func NewSub(over Carrier, members []int) *Sub {
 	s := &Sub{}
 	s.among(over, members)
 	return s
 }
 
-// among makes s the carrier between members; nothing is allocated.
+// among makes s the carrier among members; it allocates nothing.
 func (s *Sub) among(over Carrier, members []int) {
 	s.over, s.members, s.rank = over, members, none
 	for i, m := range members {

@@ -1,6 +1,6 @@
 package message
 
-// table lists all algorithms, of each collective the one for long data last.
+// table lists all algorithms; of each collective the one for long data is last.
 var table = []Algorithm{
 	{Broadcast, "linear", BroadcastLinear, 0, false, rootEach},
 	{Broadcast, "binomial", BroadcastBinomial, 0, false, logarithmic},

@@ -9,12 +9,13 @@ import (
 	"github.com/gopgas/gopgas/collectives/internal/message"
 )
 
-// reduces: the collective combines.
+// reduces reports whether the collective combines.
 func reduces(c message.Collective) bool {
 	return slices.Contains([]message.Collective{message.Reduce, message.AllReduce, message.ReduceScatter, message.Scan, message.ExScan}, c)
 }
 
-// unmet returns what the algorithm needs and a call of n members does not give.
+// unmet returns the needs of the algorithm that a call of n members does not
+// meet.
 func unmet(al *message.Algorithm, n int, a *message.Args) (needs message.Needs) {
 	counts, offsets := a.RecvCounts, a.RecvOffsets
 	if al.Collective == message.Scatter {

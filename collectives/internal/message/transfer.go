@@ -2,10 +2,10 @@ package message
 
 import "context"
 
-// none stands for a member that there is not, beyond the end of a line.
+// none stands for a missing member, beyond the end of a line.
 const none = -1
 
-// exchange is c.Exchange where either member may be none.
+// exchange is c.Exchange in which either member may be none.
 func exchange(ctx context.Context, c Carrier, to int, src []byte, from int, dst []byte) error {
 	switch {
 	case to == none && from == none:
@@ -19,7 +19,7 @@ func exchange(ctx context.Context, c Carrier, to int, src []byte, from int, dst 
 	}
 }
 
-// exchangeFold is c.ExchangeFold where either member may be none.
+// exchangeFold is c.ExchangeFold in which either member may be none.
 func exchangeFold(ctx context.Context, c Carrier, to int, src []byte, from int, f Folding) error {
 	switch {
 	case to == none && from == none:

@@ -3,9 +3,9 @@ package message
 import "math/bits"
 
 // The binomial tree of n members in the order from the root on, numbered v =
-// (rank - root) mod n: the parent of v is v without its lowest bit, its
-// children are v + 1, v + 2, v + 4, ... below that bit, and what hangs on v is
-// the run v to v + lowest bit - 1, as far as there are members.
+// (rank - root) mod n. The parent of v is v without its lowest bit; its children
+// are v + 1, v + 2, v + 4, ... below that bit. The members below v are the run
+// from v to v + lowest bit - 1, as far as there are members.
 //
 //	            0
 //	      /   /   \
@@ -30,5 +30,6 @@ func lowest(v, n int) int {
 	return v & -v
 }
 
-// ceilLog2 returns the rounds in which a binomial tree reaches n members.
+// ceilLog2 returns the number of rounds in which a binomial tree reaches n
+// members.
 func ceilLog2(n int) int { return bits.Len(uint(n - 1)) }

@@ -12,7 +12,7 @@ import "context"
 //	leaders     01234        01234
 //	broadcast   all of them
 //
-// Needs hosts whose members follow one another, and blocks that do.
+// Needs hosts with members that follow one another, and blocks that do.
 //
 // Cost: those of Within for the largest host and that of Among for the hosts.
 //

@@ -9,8 +9,8 @@ import "context"
 //	0 <-> 3 <-> 5
 //	0 --> 1 2    3 --> 4    5 --> 6
 //
-// Only the leaders' vectors travel between hosts. An operator that does not
-// commute needs hosts whose members follow one another.
+// Only leaders exchange vectors between hosts. An operator that does not commute
+// needs hosts with members that follow one another.
 //
 // Cost: twice that of Within for the largest host, and that of Among for the
 // hosts.

@@ -2,9 +2,9 @@ package message
 
 import "context"
 
-// AllToAllTwoLevel: each host gathers all it has to send at its leader, the
-// leaders exchange what is between their hosts, in one message for each pair of
-// hosts, and each leader scatters what came.
+// AllToAllTwoLevel: each host gathers all its blocks at its leader. The leaders
+// exchange the blocks between their hosts, in one message for each pair of hosts,
+// and each leader scatters the blocks that it receives.
 //
 //	host a: 0 1    host b: 2 3
 //	gathered    00 01 02 03 10 11 12 13      20 21 22 23 30 31 32 33
@@ -12,12 +12,12 @@ import "context"
 //	scattered   00 10 20 30, 01 11 21 31     02 12 22 32, 03 13 23 33
 //
 // Needs blocks of one length; leaders of s members take 2sm bytes of scratch
-// memory. For short blocks: a host's members send one message to another host in
-// place of one from each to each, but every block is copied four times.
+// memory. It serves short blocks: a host's members send one message to another
+// host in place of one from each to each, but every block is copied four times.
 //
 // Cost: that of Within for the largest host, that of Among for the hosts, and
-// that of Within again: H-1 rounds at most between H hosts, and the bytes that
-// there are to be moved.
+// that of Within again: H-1 rounds at most between H hosts, and the bytes of all
+// blocks.
 //
 // (Träff and Rougier, "MPI Collectives and Datatypes for Hierarchical All-to-all
 // Communication", 2014.)
@@ -37,7 +37,7 @@ func AllToAllTwoLevel(ctx context.Context, c Carrier, a *Args) error {
 		h.pack(out, in, b)
 		among := h.part(a, 0, out, in)
 		among.SendCounts, among.SendOffsets = h.counts, h.offsets
-		among.RecvCounts, among.RecvOffsets = h.counts, h.offsets // as much comes from a host as goes there
+		among.RecvCounts, among.RecvOffsets = h.counts, h.offsets // a host sends as much as it receives
 		if err := h.Among(AllToAll)(ctx, &h.leading, among); err != nil {
 			return err
 		}
@@ -46,8 +46,8 @@ func AllToAllTwoLevel(ctx context.Context, c Carrier, a *Args) error {
 	return h.Within(Scatter)(ctx, &h.local, h.part(a, leader, out, a.Recv))
 }
 
-// pack puts what a host's members send, one after the other, together by the host
-// that it goes to, and notes how much that is for each.
+// pack sorts the blocks of a host's members by their destination host, and stores
+// the bytes for each.
 func (h *Hosts) pack(out, in []byte, b blocks) {
 	at, all := 0, alike(len(in)/h.local.Size(), nil, nil)
 	for host, group := range h.groups {
@@ -62,7 +62,7 @@ func (h *Hosts) pack(out, in []byte, b blocks) {
 	}
 }
 
-// unpack puts what came from all hosts together by the member that it is for.
+// unpack sorts the blocks of all hosts by their destination member.
 func (h *Hosts) unpack(out, in []byte, b blocks) {
 	all := alike(len(in)/h.local.Size(), nil, nil)
 	for _, group := range h.groups {

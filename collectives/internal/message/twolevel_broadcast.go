@@ -2,8 +2,8 @@ package message
 
 import "context"
 
-// BroadcastTwoLevel: the root, which leads its host, broadcasts to the other
-// hosts' leaders, and each leader to its host.
+// BroadcastTwoLevel: the root, which leads its host, broadcasts to the leaders of
+// all hosts, and each leader to its host.
 //
 //	0 --> 3, 0 --> 5        then   0 --> 1 2    3 --> 4    5 --> 6
 //
@@ -18,7 +18,7 @@ func BroadcastTwoLevel(ctx context.Context, c Carrier, a *Args) error {
 	return h.broadcast(ctx, a, leader, h.of[a.Root])
 }
 
-// broadcast gives a.Recv of the leader of host first to all.
+// broadcast sends a.Recv of the leader of host first to all members.
 func (h *Hosts) broadcast(ctx context.Context, a *Args, leader, first int) error {
 	if h.leads() {
 		if err := h.Among(Broadcast)(ctx, &h.leading, h.part(a, first, nil, a.Recv)); err != nil {

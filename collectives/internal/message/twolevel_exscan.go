@@ -2,10 +2,10 @@ package message
 
 import "context"
 
-// ExScanTwoLevel: as ScanTwoLevel, but everyone keeps what comes apart from its
-// own vector, which the last member of a host puts in for the sum of all. The
-// first of a host, which has nobody before it there, takes what the leader
-// broadcasts as it is.
+// ExScanTwoLevel: as ScanTwoLevel, but every member keeps the combination before
+// it apart from its own vector. The last member of a host adds its own for the
+// sum of its host. The first member of a host, which has none before it there,
+// uses the leader's broadcast unchanged.
 //
 //	member     0    1    2       3    4       5
 //	host       a    a    a       b    b       c
@@ -14,8 +14,8 @@ import "context"
 //	broadcast                    0..2         0..4
 //	           -    0    0..1    0..2 0..3    0..4
 //
-// Needs hosts whose members follow one another; m bytes of scratch memory, and
-// as much again at leaders.
+// Needs hosts with members that follow one another; m bytes of scratch memory,
+// and as much again at leaders.
 //
 // Cost: that of Within for the largest host, that of Among for the hosts, and
 // that of Within's broadcast.

@@ -2,8 +2,8 @@ package message
 
 import "context"
 
-// GatherTwoLevel: each host gathers at its leader, and the leaders send their
-// hosts' blocks to the root, which leads its own, in one message each.
+// GatherTwoLevel: each host gathers at its leader. The leaders send their hosts'
+// blocks to the root, which leads its own host, in one message each.
 //
 //	member    0   1   2    3   4       root 0
 //	host      a   a   a    b   b
@@ -11,12 +11,12 @@ import "context"
 //	leaders   01234   <--  34
 //
 // Needs blocks of one length. Leaders take scratch memory for their host's
-// blocks; the root takes some for all, if the members of a host do not follow one
-// another.
+// blocks. The root takes some for all blocks if the members of a host do not
+// follow one another.
 //
-// Cost: that of Within for the largest host and then that of Among for the
-// hosts: H-1 rounds at most between H hosts, and the bytes of the other hosts'
-// blocks.
+// Cost: that of Within for the largest host and then that of Among for the hosts:
+// H-1 rounds at most between H hosts, and the bytes of the blocks of all hosts
+// but the root's.
 //
 // (Karonis, de Supinski, Foster, Gropp, Lusk and Bresnahan, "Exploiting
 // Hierarchy in Parallel Computer Networks to Optimize Collective Operation
@@ -39,10 +39,10 @@ func GatherTwoLevel(ctx context.Context, c Carrier, a *Args) error {
 	return nil
 }
 
-// room returns where leaders have the blocks of Gather or Scatter, in the order
-// of hosts: at the root all of them, in buf if they lie there so, and at each
-// leader its host's, in one if that is this member's own block. The others have
-// neither.
+// room returns the leaders' memory for the blocks of Gather or Scatter, in the
+// order of hosts. At the root it is for all of them, in buf if buf has that
+// order. At each leader it is for its host's, in one if that is this member's own
+// block. Members that lead no host get neither.
 func (h *Hosts) room(c Carrier, a *Args, b blocks, one, buf []byte) (all, host []byte) {
 	h.layOut(b)
 	switch mine := h.of[c.Rank()]; {

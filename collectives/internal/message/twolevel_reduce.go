@@ -3,11 +3,11 @@ package message
 import "context"
 
 // ReduceTwoLevel: each host reduces to its leader, and the leaders to the root,
-// which leads its own.
+// which leads its own host.
 //
 //	1 2 --> 0    4 --> 3    6 --> 5        then   3 --> 0, 5 --> 0
 //
-// An operator that does not commute needs hosts whose members follow one
+// An operator that does not commute needs hosts with members that follow one
 // another.
 //
 // Cost: that of Within for the largest host and then that of Among for the
@@ -26,9 +26,9 @@ func ReduceTwoLevel(ctx context.Context, c Carrier, a *Args) error {
 	return h.Among(Reduce)(ctx, &h.leading, h.part(a, h.of[a.Root], sum, a.Recv))
 }
 
-// reduceWithin reduces the vectors that a host's members send to its leader and
-// returns there where the sum is: in into, if that may be used, or in scratch
-// memory, or in send where the leader is alone.
+// reduceWithin reduces the send vectors of a host's members to its leader, and
+// returns the sum there. The sum lies in into if that is usable, else in scratch
+// memory, or in send if the leader is alone.
 func (h *Hosts) reduceWithin(ctx context.Context, a *Args, leader int, send, into []byte, usable bool) ([]byte, error) {
 	sum := into
 	switch {

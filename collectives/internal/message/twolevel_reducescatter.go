@@ -12,13 +12,13 @@ import "context"
 //	leaders    012 of all               34 of all
 //	scattered  0       1       2        3       4
 //
-// Only the leaders' vectors travel between hosts. An operator that does not
-// commute needs hosts whose members follow one another. Needs blocks that do;
-// leaders take m bytes of scratch memory, and as much again if members of a host
-// do not follow one another.
+// Only leaders exchange vectors between hosts. An operator that does not commute
+// needs hosts with members that follow one another. Needs blocks that do; leaders
+// take m bytes of scratch memory, and as much again if members of a host do not
+// follow one another.
 //
 // Cost: that of Within's reduction for the largest host, that of Among for the
-// hosts, m(H-1)/H bytes at best between H of them, and that of Within's scatter.
+// hosts (m(H-1)/H bytes at best between H of them), and that of Within's scatter.
 //
 // (Karonis, de Supinski, Foster, Gropp, Lusk and Bresnahan, "Exploiting
 // Hierarchy in Parallel Computer Networks to Optimize Collective Operation
@@ -52,7 +52,7 @@ func (h *Hosts) reduceAmong(ctx context.Context, a *Args, b blocks, sum []byte) 
 		sum = byHosts
 	}
 	host := a.Recv
-	if !h.alone() { // else sum may be Send, which stays as it is
+	if !h.alone() { // otherwise sum may be Send, which must not change
 		host = h.own(sum)
 	}
 	among := h.part(a, 0, sum, host)

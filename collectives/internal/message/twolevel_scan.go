@@ -3,8 +3,9 @@ package message
 import "context"
 
 // ScanTwoLevel: each host scans by itself, and its last member, which leads it,
-// has the sum of all; the leaders scan these, each without its own, and
-// broadcast what comes out to their hosts, where everyone puts it ahead.
+// has the sum of the host. The leaders scan these sums, each without its own, and
+// broadcast the results to their hosts, where every member combines them ahead of
+// its own.
 //
 //	member     0    1    2       3    4       5
 //	host       a    a    a       b    b       c
@@ -13,7 +14,7 @@ import "context"
 //	broadcast                    0..2         0..4
 //	           0    0..1 0..2    0..3 0..4    0..5
 //
-// Needs hosts whose members follow one another; m bytes of scratch memory.
+// Needs hosts with members that follow one another; m bytes of scratch memory.
 //
 // Cost: that of Within for the largest host, that of Among for the hosts, and
 // that of Within's broadcast.
@@ -36,11 +37,12 @@ func ScanTwoLevel(ctx context.Context, c Carrier, a *Args) error {
 	return nil
 }
 
-// first: this member is on the first host, whose members have none before them.
+// first reports whether this member is on the first host, whose members have none
+// before them.
 func (h *Hosts) first() bool { return h.of[h.local.members[0]] == 0 }
 
-// scanAmong gives members of all hosts but the first what those before theirs have
-// summed up; sum is the host's, at its leader.
+// scanAmong gives the members of all hosts but the first the sum of the hosts
+// before theirs; sum is the host's, at its leader.
 func (h *Hosts) scanAmong(ctx context.Context, a *Args, leader int, sum, before []byte) error {
 	if h.leads() {
 		if err := h.Among(ExScan)(ctx, &h.leading, h.part(a, 0, sum, before)); err != nil {

@@ -11,11 +11,12 @@ import "context"
 //	scattered  0   1   2    3   4
 //
 // Needs blocks of one length. Leaders take scratch memory for their host's
-// blocks; the root takes some for all, if the members of a host do not follow one
-// another.
+// blocks. The root takes some for all blocks if the members of a host do not
+// follow one another.
 //
-// Cost: that of Among for the hosts, H-1 rounds at most between H of them and the
-// bytes of the other hosts' blocks, and then that of Within for the largest.
+// Cost: that of Among for the hosts (H-1 rounds at most between H of them, and
+// the bytes of the blocks of all hosts but the root's), and then that of Within
+// for the largest.
 //
 // (Karonis, de Supinski, Foster, Gropp, Lusk and Bresnahan, "Exploiting
 // Hierarchy in Parallel Computer Networks to Optimize Collective Operation
