@@ -205,7 +205,7 @@ func TestThePictureRefusesArrowsThatPointUp(t *testing.T) {
 	}
 }
 
-// listed is what go list tells about a package.
+// listed holds the output of go list about a package.
 type listed struct {
 	ImportPath string
 	Imports    []string
@@ -256,7 +256,7 @@ func TestSystemCallsAreConfined(t *testing.T) {
 	})
 }
 
-// TestNothingNeedsCgo: only who asks for the tag ibverbs needs a C compiler.
+// TestNothingNeedsCgo: a build needs a C compiler only with the tag ibverbs.
 func TestNothingNeedsCgo(t *testing.T) {
 	eachImport(t, func(file, imported string) {
 		if imported != "C" {

@@ -15,8 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLinksInDocumentsResolve looks at links to files; what the web has is not
-// asked for.
+// TestLinksInDocumentsResolve looks at links to files, not at links into the web.
 func TestLinksInDocumentsResolve(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
 	for _, doc := range files(t, ".md") {

@@ -1,0 +1,164 @@
+package gopgas_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// retired lists private nouns for which the field has words, see docs/glossary.md.
+var retired = strings.Fields(`bay berth carrier course crew crossing farewell guide herald hosting insister knock lane
+	letter lingerer loan meeting parcel parting pocket reminder stopper stray tally usurper vigil voyage`)
+
+// unswept lists directories, and trees that end in "/...", with retired words or
+// banned subjects, each with the change that removes them. An entry leaves the list
+// with that change and never comes back.
+var unswept = map[string]string{
+	"collectives":                  "one ordered channel replaces the crew, the guide, the farewell and the lent slices",
+	"collectives/internal/message": "Carrier gets its new name together with package collectives",
+	"internal/fabric":              "composers replace letters; teams leave the package",
+	"rpipe/...":                    "the pipe and its products become packages; one closing replaces the parting and the herald",
+	"runtime":                      "one stream of calls replaces the quick path and the second chain",
+	"verbs":                        "the rings and transitions of providers become one package",
+	"verbs/driver":                 "the rings and transitions of providers become one package",
+	"verbs/faulty":                 "the rings and transitions of providers become one package",
+	"verbs/ibv":                    "the rings and transitions of providers become one package",
+	"verbs/loop":                   "the rings and transitions of providers become one package",
+	"verbs/shm":                    "the rings and transitions of providers become one package",
+	"verbs/tcp":                    "queue pairs become streams of a connection, without lanes",
+	"verbs/trace":                  "the rings and transitions of providers become one package",
+}
+
+// bannedSubject matches sentences without a named actor.
+var bannedSubject = regexp.MustCompile(`(?i)^(who|whoever|whom|whose|what|whatever|nobody|no one|somebody|someone|anybody|anyone|everybody|everyone|the others|others|the other (one|is|has|was|may|can|must|will|does))\b|\b(is|are) what\b|\btells whether\b`)
+
+// TestIdentifiersHaveNoRetiredWords looks at the names that a package declares, and
+// at the names of its files.
+func TestIdentifiersHaveNoRetiredWords(t *testing.T) {
+	for _, file := range sweptFiles(t) {
+		all := []string{strings.TrimSuffix(filepath.Base(file), ".go")}
+		for _, decl := range parsed(t, file).Decls {
+			all = append(all, names(decl)...)
+		}
+		for _, name := range all {
+			for _, word := range words(name) {
+				if slices.Contains(retired, word) {
+					t.Errorf("%s: %s has the retired word %q", file, name, word)
+				}
+			}
+		}
+	}
+}
+
+// TestCommentsNameTheirActor looks at each sentence of each comment, but not at
+// headings, lists and indented text.
+func TestCommentsNameTheirActor(t *testing.T) {
+	checked := 0
+	for _, file := range sweptFiles(t) {
+		for _, group := range parsed(t, file).Comments {
+			for _, sentence := range sentences(group) {
+				checked++
+				if bannedSubject.MatchString(sentence) {
+					t.Errorf("%s: name the actor in %q", file, sentence)
+				}
+			}
+		}
+	}
+	require.Greater(t, checked, 3000, "few sentences: does sentences find them?")
+}
+
+// TestUnsweptDirectoriesExist finds entries of the list whose directory was moved.
+func TestUnsweptDirectoriesExist(t *testing.T) {
+	all := files(t, ".go")
+	for dir, reason := range unswept {
+		require.NotEmpty(t, reason, dir)
+		require.Truef(t, slices.ContainsFunc(all, func(file string) bool { return within(file, dir) }), "%s has no files; remove it from the list", dir)
+	}
+}
+
+func TestWordsSplitsNames(t *testing.T) {
+	for name, want := range map[string][]string{
+		"conveyor_lane":      {"conveyor", "lane"},
+		"queueBays":          {"queue", "bay"},
+		"newHTTPCrew":        {"new", "http", "crew"},
+		"Writer.lentLetters": {"writer", "lent", "letter"},
+		"explained":          {"explained"},
+	} {
+		require.Equal(t, want, words(name), name)
+	}
+}
+
+// sweptFiles returns the files outside of unswept directories.
+func sweptFiles(t *testing.T) []string {
+	return slices.DeleteFunc(files(t, ".go"), func(file string) bool {
+		for dir := range unswept {
+			if within(file, dir) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// within reports whether a file lies in a directory, or in a tree.
+func within(file, dir string) bool {
+	if tree, ok := strings.CutSuffix(dir, "/..."); ok {
+		return strings.HasPrefix(file, tree+"/")
+	}
+	return path.Dir(file) == dir
+}
+
+func parsed(t *testing.T, file string) *ast.File {
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
+	require.NoError(t, err)
+	return f
+}
+
+// words returns the words of a name in lower case, in the singular.
+func words(name string) (out []string) {
+	name = regexp.MustCompile(`([a-z0-9])([A-Z])`).ReplaceAllString(name, "$1.$2")
+	name = regexp.MustCompile(`([A-Z])([A-Z][a-z])`).ReplaceAllString(name, "$1.$2")
+	for _, word := range regexp.MustCompile(`[a-z]+`).FindAllString(strings.ToLower(name), -1) {
+		if singular := strings.TrimSuffix(word, "s"); slices.Contains(retired, singular) {
+			word = singular
+		}
+		out = append(out, word)
+	}
+	return out
+}
+
+// sentences returns the sentences of a comment's paragraphs.
+func sentences(group *ast.CommentGroup) (out []string) {
+	var prose []string
+	end := func() {
+		text := strings.Join(prose, " ")
+		for cut := sentenceEnd.FindStringIndex(text); cut != nil; cut = sentenceEnd.FindStringIndex(text) {
+			out, text = append(out, text[:cut[0]+1]), text[cut[1]-1:]
+		}
+		if text != "" {
+			out = append(out, text)
+		}
+		prose = nil
+	}
+	for line := range strings.SplitSeq(group.Text(), "\n") {
+		switch {
+		case line == "":
+			end()
+		case strings.HasPrefix(line, "\t") || strings.HasPrefix(line, " ") || strings.HasPrefix(line, "# "):
+		default:
+			prose = append(prose, line)
+		}
+	}
+	end()
+	return out
+}
+
+var sentenceEnd = regexp.MustCompile("[.!?] +[A-Z`\"(]")
