@@ -1,5 +1,5 @@
-# What is done often. `make check` is the least before a commit; `.ci/run` is
-# everything, as the continuous integration runs it.
+# Frequent tasks. `make check` is the least before a commit; `.ci/run` runs
+# everything, as the continuous integration does.
 
 PROVIDER ?= loop tcp shm
 RANKS    ?= 1 2 3 4 8
@@ -10,8 +10,8 @@ CHAOS    ?= 500
 FIGURES  ?= 1
 SEED     ?= $(shell date +%s)
 
-# go test ends a package after LIMIT. Tests that hang end sooner, by their watchdogs:
-# this is for a test that waits for nothing a watchdog sees, on a machine however busy.
+# go test ends a package after LIMIT. Watchdogs end most tests that hang sooner; LIMIT
+# ends a test whose wait no watchdog sees, on a machine however busy.
 LIMIT    ?= 60m
 
 .PHONY: help check format vet lint test race conformance ibv ibv-upper ibv-counts rdma fuzz bench pingpong peers microbench examples mutants soak chaos leftovers

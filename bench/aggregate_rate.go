@@ -9,8 +9,8 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
-// manyBlocks is the number of blocks beside whose time that of the answer behind
-// them does not matter.
+// manyBlocks is so many blocks that the time of the answer behind them does not
+// matter.
 const manyBlocks = 1024
 
 // fanInRate is the number of small blocks a second through n pipes, written into

@@ -1,8 +1,8 @@
-# Turns what scripts/collectives.sh measured, lines of "who provider turn {json}",
+# Turns the measurements of scripts/collectives.sh, lines of "library provider turn {json}",
 # into tables: a row for each collective and way of ours, a column for each size. A
-# cell is our time in us, that of the better peer and whose it is, and their ratio,
-# all of the turn whose ratio is the median: only what ran within the same
-# seconds is compared.
+# cell has our time in us, that of the better peer with its name, and their ratio.
+# All are of the turn whose ratio is the median, so a cell compares only runs of the
+# same seconds.
 
 function text(name, pattern) {
 	pattern = "\"" name "\":\"?[^,}\"]+"

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Compares collective calls with those of Open MPI and MPICH (bench/c/coll.c), as many
 # of the two as are installed: all take turns, collective by collective, so that
-# they see the same machine. It prints tables in Markdown; what was measured is kept
-# in FIGURES, one line each, if that is set.
+# they see the same machine. It prints tables in Markdown. If FIGURES is set, it
+# keeps the measurements in that file, one line each.
 #
 #	scripts/collectives.sh [TURNS [RANKS [PROVIDERS]]]     default: 3 "2 4 8" "shm tcp"
 #	NAMES="allreduce scan" SIZES=8,1M TIME=200 LIMIT=60 scripts/collectives.sh 5 2 shm
 #
-# TIME is in milliseconds, for a size; LIMIT in seconds, for a run of a program. Ours are
-# bound to cores always, the MPIs unless ranks are more than cores, where it does
-# nothing for them.
+# TIME is in milliseconds, for a size; LIMIT in seconds, for a run of a program. Our
+# ranks are always bound to cores. Those of the MPIs are, too, unless they outnumber the
+# cores: binding does not help them then.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -29,7 +29,7 @@ done
 ((${#peers[@]})) || echo "neither mpicc.openmpi nor mpicc.mpich is here: nothing to compare with" >&2
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
-# sizes prints those of a collective: blocks for each rank get as large as vectors all together.
+# sizes prints the sizes of a collective: the blocks of all ranks together are as large as vectors.
 sizes() {
 	case $1 in
 	gather | allgather | scatter | alltoall | neighbor_alltoall) echo "${SIZES:-8,4K,64K,1M}" ;;
@@ -64,7 +64,7 @@ seconds() { echo "scale=3; $millis/1000" | bc; }
 
 failed() { echo "$1 failed or took too long in turn $turn: $(tail -n 1 "$bin/errors")" >&2; }
 
-# A run that does not finish in time counts with the sizes that it got to.
+# A run that does not finish in time counts with the sizes that it has measured.
 figures=${FIGURES:-$bin/figures}
 for ((turn = 1; turn <= turns; turn++)); do
 	for n in $ranks; do

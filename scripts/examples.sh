@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every example under grun: on shared memory, with everything queued, and
-# on tcp, with each number of ranks. Programs are built once. A run takes less than a
-# second, and has ten minutes: one that needs them hangs, however busy the machine is.
+# on tcp, with each number of ranks. It builds programs once. A run takes less than a
+# second; one that takes ten minutes hangs, however busy the machine is.
 #
 #	scripts/examples.sh [RANKS...]     default: 1 2 3 4 8
 set -euo pipefail

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes every decoder of bytes from outside, one after the other.
+# Fuzzes every decoder of bytes from outside, one after another.
 #
 #	scripts/fuzz.sh [TIMES]    for each fuzz test; default 50000x. A time such
 # as 10s works too, but go test now and then calls its own end a failure.

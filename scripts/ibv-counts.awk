@@ -1,5 +1,5 @@
-# Makes a table of what scripts/ibv-counts.sh counted, and fails if ours and
-# theirs differ in what does not depend on time.
+# Makes a table of the counts of scripts/ibv-counts.sh, and fails if ours and
+# theirs differ in a number that does not depend on time.
 
 $1 == "counted" || $1 == "called" {
 	sub(/\r$/, "")
@@ -12,7 +12,7 @@ $1 == "lasts" { lasts[$2] = $3; next }
 /^\{/ { figures[++f] = $0; next }
 { print; if (/FAIL/) failed = 1 }
 
-# What an operation costs: 2560 of them lie between the two runs.
+# each returns the cost of an operation: the two runs differ by 2560 of them.
 function each(who, op, what) { return (at[who, op, what, 3200] - at[who, op, what, 640]) / 2560 }
 
 function compare(op, what, must,    ours, theirs, verdict) {

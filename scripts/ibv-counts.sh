@@ -2,14 +2,14 @@
 # Counts what operations over RDMA cost on an emulated machine (see
 # internal/tools/vm) and compares with a C program that does the same over
 # libibverbs (bench/counts/c): posts, requests, completions, receives and system
-# calls to post for each operation must be equal. What depends on time is shown
-# only: polls, calls from Go into C, and what waiting takes, such as asking the
-# device for an event ahead of sleep, which the C program never does. Then
-# perftest's latencies and ours, shown only, too.
+# calls to post for each operation must be equal. Numbers that depend on time are
+# shown only: polls, calls from Go into C, and the cost of waiting, such as asking
+# the device for an event ahead of sleep, which the C program never does. The
+# latencies of perftest and ours follow, shown only, too.
 #
 #	scripts/ibv-counts.sh
 #
-# The machine is ended when it prints nothing for TIMEOUT=900 seconds.
+# vm ends the machine when it prints nothing for TIMEOUT=900 seconds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export GOFLAGS="${GOFLAGS:--buildvcs=false}"
@@ -18,7 +18,7 @@ bin=$PWD/$work/counts
 mkdir -p "$bin"
 
 CGO_ENABLED=0 go build -o "$work/vm" ./internal/tools/vm
-"$work/vm" -prepare # libibverbs' headers, for what comes next
+"$work/vm" -prepare # libibverbs' headers, for the builds below
 CGO_ENABLED=0 go build -o "$bin/" ./cmd/grun
 CGO_ENABLED=1 go build -tags ibverbs -o "$bin/ours" ./bench/counts
 CGO_ENABLED=1 go build -tags ibverbs -o "$bin/" ./bench
@@ -26,8 +26,8 @@ gcc -O2 -Wall -Wextra -Werror -o "$bin/theirs" bench/counts/c/counts.c -libverbs
 
 cat >"$bin/run" <<'END'
 #!/bin/sh
-# In the machine. $1: the folder of the programs; $2: 0 for no figures. A run of 640 operations and one
-# of 3200: what differs is what 2560 cost, without the start of the program.
+# In the machine. $1: the folder of the programs; $2: 0 for no figures. A run of 640
+# operations and one of 3200: the difference is the cost of 2560, without the start of the program.
 bin=$1
 for op in put_flush get fetch_add put_notify; do
 	for who in ours theirs; do

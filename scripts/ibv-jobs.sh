@@ -2,11 +2,11 @@
 # Runs jobs of several processes on an emulated machine with a software RDMA
 # device (see internal/tools/vm): examples that check their own results, and the
 # litmus tests, with atomics by the targets' CPUs and by the device; a rank that is
-# killed; what a program says that was built without RDMA.
+# killed; the message of a program built without RDMA.
 #
 #	scripts/ibv-jobs.sh
 #
-# The machine is ended when it prints nothing for TIMEOUT=900 seconds.
+# vm ends the machine when it prints nothing for TIMEOUT=900 seconds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export GOFLAGS="${GOFLAGS:--buildvcs=false}"
@@ -36,7 +36,7 @@ for by in cpu nic; do
 done
 unset GRUN_ATOMICS
 
-# killed: the others learn of it, and the job ends with its signal's code.
+# killed: the other ranks learn of it, and the job ends with its signal's code.
 killed() {
 	"$bin/grun" -n 3 --provider ibv --timeout 10m "$bin/gups" -log2 20 >/tmp/killed 2>&1 & job=$!
 	for i in $(seq 600); do # until all are connected
@@ -54,7 +54,7 @@ ranks() { # their process ids
 }
 try killed
 
-# without: no RDMA, which is said once, or fails with what to do.
+# without: the program has no RDMA; it says so once, or fails and names the remedy.
 without() {
 	"$bin/grun" -n 3 "$bin/without" >/tmp/said 2>&1 || return 1
 	cat /tmp/said
@@ -65,7 +65,7 @@ without() {
 }
 try without
 
-# settings: those that devices know are taken, and others refused.
+# settings: a program takes those that devices know, and refuses the rest.
 settings() {
 	GRUN_RDMA=device=rxe0,port=1,mtu=1024,retries=3 "$bin/grun" -n 2 --provider ibv --timeout 10m "$bin/hello" &&
 		! GRUN_RDMA=device=rxe7 "$bin/grun" -n 2 --provider ibv --timeout 10m "$bin/hello" >/tmp/said 2>&1 || return 1

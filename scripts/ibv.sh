@@ -5,8 +5,8 @@
 #
 #	scripts/ibv.sh [-run Conformance/Order] [-v]
 #
-# PACKAGES="./verbs/ibv" says whose tests. The machine is ended when none of them has
-# begun or ended for TIMEOUT=900 seconds; tests that hang end sooner, by their watchdogs.
+# PACKAGES="./verbs/ibv" names the packages to test. vm ends the machine when no test has
+# begun or ended for TIMEOUT=900 seconds; watchdogs end tests that hang sooner.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export GOFLAGS="${GOFLAGS:--buildvcs=false}"
@@ -26,7 +26,7 @@ for arg; do
 	esac
 done
 
-# summary keeps what each test prints until it is known how the test ended.
+# summary keeps the output of each test until the test has ended.
 summary() {
 	awk '
 		/^=== / { test = $3; if ($2 == "RUN") said[test] = ""; next }
@@ -39,7 +39,7 @@ summary() {
 		}
 		/^(PASS|FAIL)$/ { next }
 		{ said[test] = said[test] $0 "\n" }
-		END { # what belongs to no test, and tests that a panic or a kill kept from their end
+		END { # output of no test, and of tests that a panic or a kill kept from their end
 			for (test in said) {
 				if (test != "") print "--- unfinished: " test
 				printf "%s", said[test]
@@ -58,7 +58,7 @@ while read -r package folder; do
 	binary=$work/$name.test log=.cache/vm/$name.log
 	CGO_ENABLED=1 nice -n 10 go test -tags ibverbs -c -o "$binary" "$package"
 	started=$SECONDS rc=0
-	# From its folder, as go test has it. test2json: each test ends with a line
+	# In its folder, as under go test. test2json: each test ends with a line
 	# when it ends, not when the test around it does; the lines begin with ^V.
 	"$vm" -timeout "${silence}s" -env GOPGAS_IBV_REQUIRED=1 -env GOPGAS_PATIENCE=10 -bin "$binary" -- \
 		sh -c 'cd "$1" && shift && exec "$@"' sh "${folder#"$PWD"/}" "${binary##*/}" -test.v=test2json -test.timeout=0 ${args[@]+"${args[@]}"} 2>&1 |

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What only a shell at a terminal can show: grun in the background, Ctrl-Z and fg.
+# Tests job control at a terminal: grun in the background, Ctrl-Z and fg.
 # script(1) makes the terminal, and bash -i runs this file in it once more.
 set -euo pipefail
 
@@ -9,8 +9,8 @@ if [[ "${1:-}" != inside ]]; then
 	trap 'rm -rf "$dir"' EXIT
 	go build -o "$dir/grun" ./cmd/grun
 	export dir
-	# What is typed: a line for whoever reads the terminal, and Ctrl-Z for a job
-	# that runs in the foreground. It ends with the directory.
+	# The typing: a line for the program that reads the terminal, and Ctrl-Z for a job
+	# in the foreground. It ends with the directory.
 	typed() {
 		echo hello
 		while [[ -d "$dir" && ! -e "$dir/foreground" ]]; do sleep 0.05; done
@@ -59,7 +59,7 @@ while (($(ranks_stopped) != 2)); do sleep 0.02; done
 touch "$dir/continued"
 fg %% || fail "a job that was continued did not end well: $?"
 
-# Ranks print where the terminal stops output from the background.
+# Ranks print although the terminal stops output from the background.
 stty tostop
 grun -n 2 sh -c 'echo "rank $GRUN_RANK prints"' || fail "a job in the foreground did not print: $?"
 grun -n 2 sh -c 'echo "rank $GRUN_RANK prints"' &

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Finds what jobs left behind: processes of a job that still run, and files in
-# /dev/shm. With a marker (NAME=value, in the environment of everything that is
-# asked about) only processes that have it count.
+# Finds the leftovers of jobs: processes of a job that still run, and files in
+# /dev/shm. With a marker (NAME=value) only processes with that variable in their
+# environment count.
 #
 #	scripts/leftovers.sh [MARKER]
 set -euo pipefail

@@ -9,8 +9,8 @@ trap 'rm -rf "$out"' EXIT
 survived=0
 
 # try TAG TEST...: at least one of the tests must fail under the tag, at one of some
-# attempts: a mutant shows where ranks run at the same time, which they seldom do on a
-# machine whose cores others need as well.
+# attempts: a mutant shows if ranks run at the same time, which they seldom do on a
+# machine whose cores other programs need as well.
 try() {
 	tag=$1
 	shift

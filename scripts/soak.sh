@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Repeats what has chance in it until the time is over or something fails:
-# tests under the race detector, and the examples under grun.
+# Repeats tests under the race detector, and the examples under grun, until the
+# time is over or one of them fails.
 #
 #	scripts/soak.sh [SECONDS]     default 600
 set -euo pipefail

@@ -22,9 +22,9 @@ static MPI_Comm ring;
 
 enum { EACH = 0 };
 
-// What is measured, and of how many blocks input and output are: of one vector, of
-// one for EACH rank, or of two, one for each neighbor on a ring. The size of what is
-// cut is that of all blocks.
+// The collectives, and the number of blocks of their input and output: one vector, one
+// block for EACH rank, or two, one for each neighbor on a ring. The size of a cut vector
+// is that of all blocks.
 static const struct collective {
 	const char *name;
 	int in_blocks, out_blocks, cut;
@@ -93,7 +93,7 @@ static double batch(int n) {
 	return all[0] + all[1];
 }
 
-// Rank 0 tells how many calls come next; none ends the series.
+// Rank 0 announces the number of calls of the next batch; 0 ends the series.
 static double announced(int n, int *told) {
 	*told = n;
 	MPI_Bcast(told, 1, MPI_INT, 0, MPI_COMM_WORLD);
@@ -105,7 +105,7 @@ static int ascending(const void *a, const void *b) {
 	return (d > 0) - (d < 0);
 }
 
-// Finds out how many calls fill a batch. One slow call is a batch.
+// Finds the number of calls that fill a batch. One slow call is a batch.
 static int calibrate(double seconds) {
 	int told, most = t.small ? MAX_BATCH : t.inputs, n = t.small ? 1 : most;
 	double first = announced(n, &told);
@@ -160,7 +160,7 @@ static void run(const struct collective *c, int size, double seconds) {
 	if (rank == 0)
 		measure(seconds, size);
 	else
-		do // what rank 0 announces, until it announces none
+		do // the batches that rank 0 announces, until it announces 0
 			announced(0, &told);
 		while (told > 0);
 	for (int i = 0; i < t.inputs; i++)

@@ -1,6 +1,6 @@
 // Ping-pong between two pinned processes in the layout of bench/floor_pipe.go, and
-// so of a pipe on mapped memory: each message is a block of a heap, filled where
-// the other process reads it, and a flag in a ring that says which block.
+// so of a pipe on mapped memory: each message is a block of a heap, filled in place
+// in the reader's memory, and a flag in a ring that names the block.
 //
 //	pingpong SIZE SECONDS
 //
@@ -26,7 +26,7 @@ struct direction {
 	char heap[];
 };
 
-// An end is a process's count of what went one way.
+// An end is a process's count of the messages one way.
 struct end {
 	struct direction *d;
 	uint64_t count;

@@ -1,5 +1,5 @@
 // Ping-pong by MPI's one-sided calls: each message is put into a window, then a flag
-// behind it, for which the other rank polls its own memory. It is what a pipe's push is
+// behind it, for which the target polls its own memory. It corresponds to a pipe's push,
 // over MPI-3's windows.
 //
 //	mpirun -np 2 rma SIZE SECONDS
@@ -53,7 +53,7 @@ static int ascending(const void *a, const void *b) {
 	return (d > 0) - (d < 0);
 }
 
-// answer answers as many messages as rank 0 asks for, until those are none.
+// answer answers as many messages as rank 0 announces, until it announces 0.
 static void answer(void) {
 	for (long n; MPI_Recv(&n, 1, MPI_LONG, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE), n > 0;)
 		for (; n > 0; n--) {

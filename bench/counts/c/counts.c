@@ -1,6 +1,6 @@
 // The peer of bench/counts: the same operations over libibverbs, by hand, between
-// two queue pairs of one process that are connected to each other. It prints what
-// they took, in the same words.
+// two queue pairs of one process that are connected to each other. It prints their
+// cost, in the same words.
 //
 //	counts OPERATION N
 //
@@ -17,12 +17,12 @@
 
 enum { SIZE = 8, DEPTH = 256, SIGNAL_EVERY = DEPTH / 4, RECEIVES = 64 };
 
-// An end is one rank's: its memory, completions and queue pair.
+// An end holds one rank's memory, completions and queue pair.
 struct end {
 	struct ibv_qp *qp;
 	struct ibv_cq *cq;
 	struct ibv_mr *mr;
-	uint64_t *mem; // data, flag, what a read or an atomic brings
+	uint64_t *mem; // data, flag, result of a read or an atomic
 	int unsignaled, outstanding;
 };
 
@@ -51,7 +51,7 @@ static void ok(int rc, const char *what) {
 	}
 }
 
-// The entry of the port's table that is an IPv4-mapped address, which RoCE needs.
+// Returns the entry of the port's table with an IPv4-mapped address, which RoCE needs.
 static int gid_index(struct ibv_context *ctx, union ibv_gid *gid) {
 	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 	for (int i = 0; i < 16; i++)
@@ -92,8 +92,8 @@ static void connect_end(struct end *e, uint32_t peer, union ibv_gid gid, int ind
 		IBV_QP_MAX_QP_RD_ATOMIC), "RTS");
 }
 
-// post posts a chain; every so many requests in a row one completes, since the
-// queue's room comes back with completions only.
+// post posts a chain. It has one in so many requests complete, since only completions
+// give the queue's room back.
 static void post(struct end *e, struct ibv_send_wr *wr) {
 	struct ibv_send_wr *bad;
 	for (struct ibv_send_wr *w = wr; w; w = w->next) {
@@ -107,7 +107,7 @@ static void post(struct end *e, struct ibv_send_wr *wr) {
 	posts++;
 }
 
-// poll takes what completed. What came by receive makes room for the next.
+// poll takes completions, and posts a receive for each one that a message took.
 static void poll(struct end *e) {
 	struct ibv_wc wc[32];
 	int n = ibv_poll_cq(e->cq, 32, wc);
@@ -202,7 +202,7 @@ int main(int argc, char **argv) {
 		fprintf(stderr, "usage: counts put_flush|get|fetch_add|put_notify N\n");
 		return 2;
 	}
-	alarm(60); // a software device may lose its way, and then nothing would end this
+	alarm(60); // ends this if a software device hangs
 	int devices;
 	struct ibv_device **list = ibv_get_device_list(&devices);
 	if (!list || !devices) {

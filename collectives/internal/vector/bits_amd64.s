@@ -1,7 +1,7 @@
 #include "textflag.h"
 #include "loop_amd64.h"
 
-// And, Or and Xor do not see elements.
+// And, Or and Xor do not depend on the size of elements.
 
 #define AND(l, r, d) VPAND r, l, d
 #define OR(l, r, d) VPOR r, l, d

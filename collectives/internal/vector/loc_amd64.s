@@ -19,8 +19,8 @@
 	VMOVQ AX, x; \
 	VINSERTI128 $1, x, y, y
 
-// CHOOSE takes r where its key, Y9, is less than l's, Y8, or equal with a lesser
-// index: all in one comparison, and one shuffle of the halves.
+// CHOOSE takes r if its key, Y9, is less than l's, Y8, or equal with a lesser index:
+// all in one comparison, and one shuffle of the halves.
 #define CHOOSE(l, r, d) \
 	VPCMPEQQ Y9, Y8, Y10; \
 	VPCMPGTQ Y9, Y8, Y11; \

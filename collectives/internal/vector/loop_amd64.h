@@ -2,16 +2,16 @@
 // turn, then 32, then the pieces of 16, 8, 4, 2 and 1 bytes of which the rest is
 // made. OP(l, r, d) is ∘ on vectors; it may use Y8 to Y15, some of which the
 // kernel may have set. In a piece the upper elements of the vectors are zero and
-// what becomes of them is dropped. A piece never splits an element, because the
+// their results are dropped. A piece never splits an element, because the
 // lengths are multiples of an element and elements are powers of two.
 //
 //	DI dst   SI left   DX right   CX bytes to go, less what the next turn needs
 //
-// From 8 MiB on, a dst that is neither operand is written past the caches, which
-// it would not stay in: that saves reading it first, a quarter of what memory
-// moves. Such stores are not ordered; the fence puts them before whatever tells
-// others that dst is written. They need whole vectors, so dst at 16 bytes, which
-// splits no element.
+// From 8 MiB on, KERNEL writes a dst that is neither operand past the caches, which
+// would not keep it: that saves reading it first, a quarter of the memory traffic.
+// Such stores are not ordered; the fence puts them before the store that announces
+// dst to other cores. They need whole vectors, so dst at 16 bytes, which splits no
+// element.
 #define STREAMED (8<<20 - 128)
 #define KERNEL(OP) \
 	MOVQ dst_base+0(FP), DI; \

@@ -25,7 +25,7 @@
 	VBLENDVPD Y11, r, l, d
 
 // The instruction returns its second operand if one is a NaN or both are zeros.
-// Of both orders, and clears the sign that one zero lacks; it may also clear a
+// The and of both orders clears the sign that one zero lacks. It may also clear a
 // NaN, which the mask of the unordered (comparison 3) makes again.
 #define MAX_PS(l, r, d) \
 	VMAXPS r, l, Y11; \

@@ -24,8 +24,8 @@
 	VPCMPGTQ Y13, Y12, Y11; \
 	VBLENDVPD Y11, r, l, d
 
-// The instruction returns its second operand if one is a NaN or both are zeros,
-// so of both orders at least one has the NaN, or the sign: or keeps it.
+// The instruction returns its second operand if one is a NaN or both are zeros. So
+// at least one of both orders has the NaN, or the sign, and the or keeps it.
 #define MIN_PS(l, r, d) \
 	VMINPS r, l, Y11; \
 	VMINPS l, r, Y12; \

@@ -8,8 +8,8 @@
 #define MUL_PS(l, r, d) VMULPS r, l, d
 #define MUL_PD(l, r, d) VMULPD r, l, d
 
-// MUL_8 multiplies the odd bytes as words that are shifted down, the even ones
-// in place, of which the mask keeps the low byte.
+// MUL_8 multiplies the odd bytes as words, shifted down, and the even ones in
+// place; the mask keeps the low byte of these.
 #define LOW_BYTES \
 	VPCMPEQD Y15, Y15, Y15; \
 	VPSRLW $8, Y15, Y15

@@ -1,16 +1,16 @@
 #!/bin/busybox sh
-# The first process of the machine: makes it ready, runs the command and ends
-# the machine with the command's exit code.
+# The first process of the machine: it prepares the machine, runs the command and
+# ends the machine with the command's exit code.
 
-# Ends QEMU, whose exit code becomes twice the byte written, and one. What the
-# console still has to send goes out before.
+# Ends QEMU, whose exit code becomes twice the byte written, and one. The console
+# first sends the rest of its output.
 end() { # byte
 	/bin/busybox stty -F /dev/console sane
 	/bin/busybox printf "\\$(/bin/busybox printf %o "$1")" | /bin/busybox dd of=/dev/port bs=1 seek=244 2>/dev/null
 	/bin/busybox poweroff -f
 }
 
-# Does a step without which there is no machine.
+# Runs a step that the machine cannot do without.
 must() {
 	"$@" && return
 	echo "vm: failed in the machine: $*"
@@ -53,7 +53,7 @@ code=$?
 kill -KILL -1 # what it left running; this process is spared
 sync
 
-# The byte has room for no more.
+# The byte has no room for a larger code.
 if [ $code -gt 111 ]; then
 	echo "vm: the command ended with $code, which comes out as 111"
 	code=111

@@ -36,7 +36,7 @@ func barriers(ctx context.Context, job *runtime.Job) error {
 	return nil
 }
 
-// end has rank 0 tell everyone that this round is the last one if the file is there.
+// end has rank 0 announce that this round is the last one if the file is there.
 func end(ctx context.Context, w *window.Window[int], world *runtime.Team, round int) error {
 	if world.Rank() != 0 || len(os.Args) < 2 {
 		return nil
