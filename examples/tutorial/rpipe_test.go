@@ -12,7 +12,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A part is what one rank of an example does.
+// A part runs at one rank of an example.
 type part func(ctx context.Context, world *runtime.Team) error
 
 // between runs one part at rank 0, the other at rank 1.

@@ -60,7 +60,7 @@ func (c Collective) rooted() bool {
 // Varied is the count of a call whose members give counts of their own.
 const Varied = -1
 
-// A Call is what all members of a team must agree on in a collective call. Two
+// A Call describes a collective call by what all members of a team must agree on. Two
 // are the same if they are equal.
 type Call struct {
 	Kind  Collective
@@ -80,7 +80,7 @@ func (c Call) String() string {
 	default:
 		s += fmt.Sprintf(" of %d %s", c.Count, c.Of)
 	}
-	if c.Kind == AllGatherV || c.Kind == ReduceScatterV { // whose counts may differ though their sum does not
+	if c.Kind == AllGatherV || c.Kind == ReduceScatterV { // counts may differ even if their sum does not
 		s += fmt.Sprintf(", blocks #%04x", c.Hash&0xffff)
 	}
 	if c.Kind.rooted() {

@@ -49,6 +49,6 @@ func (t *Team) ReleaseQuarantined(used []string) error {
 			errs = append(errs, q.region.Close(), t.Arena().Release(q.block))
 		}
 	}
-	t.quarantine.kept = nil // the others stay until the job closes
+	t.quarantine.kept = nil // blocks in use stay until the job closes
 	return errors.Join(errs...)
 }

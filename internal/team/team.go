@@ -20,7 +20,7 @@ type Team struct {
 	Mapped   bool  // all members use each other's memory directly
 	Hosts    []int // by team rank: members of one number share a host
 	Crowded  bool  // members share cores, on some host
-	// Above is what package collectives keeps for the team, a [Keeper].
+	// Above holds the state of package collectives for the team, a [Keeper].
 	Above atomic.Value
 	// Whole ends when the team breaks or the job does; its cause tells which.
 	Whole context.Context
@@ -51,8 +51,8 @@ type Team struct {
 // A Keeper keeps memory for a team's calls. Both are called once, when the team is freed
 // and none of its calls is under way.
 type Keeper interface {
-	// Leave has this rank write nothing more to what others keep for the team. What it
-	// wrote may be on its way. It returns what the others' Release is told.
+	// Leave ends this rank's writes to memory that other members keep for the team.
+	// Earlier writes may still be in flight. Every member's Release gets the card.
 	Leave(ctx context.Context) (card []byte, err error)
 	// Release gives the memory back, when all members have left. Cards are by team rank,
 	// and empty of members that had no keeper.
