@@ -10,8 +10,8 @@
 //	rank 2      -> a        c           c -> a+b+c    c           c -> a b c       -> c    g h i -> c+..  ghi -> cfi
 //
 // Those that combine take an [Op]: [Sum], [Prod], [Min], [Max], [And], [Or],
-// [Xor], [MinLoc], [MaxLoc], or one by [NewOp]. Scan and ExScan combine what the
-// ranks up to this one have. The forms with a V have blocks of different lengths
+// [Xor], [MinLoc], [MaxLoc], or one by [NewOp]. Scan and ExScan combine the inputs of
+// the ranks up to this one. The forms with a V have blocks of different lengths
 // ([Blocks]). NeighborAllGather and NeighborAllToAll exchange blocks along the
 // edges of a [Cart] or [Graph].
 //
@@ -21,11 +21,11 @@
 //	Start(ctx, t, AllReduceCall(op, in, out))        goes on while the program computes; see [Request]
 //	Plan(ctx, t, AllReduceCall(op, in, out))         checked once, made often; see [Planned]
 //
-// All members make the calls of a team in the same order. They run one after the
-// other: one behind a call that was started waits for it. Blocking calls
-// allocate nothing once the first of their kind has been made.
+// All members make the calls of a team in the same order. The calls run one after the
+// other: a call waits for all calls before it, started ones too. A blocking call
+// allocates nothing if the team has made a call of its kind before.
 //
-// # What carries them
+// # How data moves
 //
 //	collectives            checks arguments, chooses a way, keeps the order
 //	   |            \
@@ -33,40 +33,42 @@
 //	   |              |
 //	mapped memory    messages: short ones eagerly, others by pipes (package rpipe) or rendezvous
 //
-// Where all members of a team map each other's memory, they meet on boards, small
-// pieces of memory that each writes and all read, and along the edges of a graph in
-// queues, one each way between two neighbors; what is long and lies in the heap
-// ([Alloc]) is read and written in place, the rest goes through one copy.
-// Else an algorithm of messages is chosen by the length of the data, the number of
-// members, their hosts and what the operator allows; among members on several
-// hosts, those of each still meet on a board of theirs where the algorithm has a
-// part for them. GRUN_EXPLAIN=collectives has rank 0 say, once for each shape of a
-// call, which one and why; [WithAlgorithm] takes another one, and
-// GRUN_COLLECTIVES=messages does without boards. What grun tune measured on this
-// machine comes before the built-in rules: GRUN_TUNED names its file for a job,
-// and is off for one that does without. A file that is no good is a warning.
+// Where all members of a team map each other's memory, they use boards, pieces of
+// memory that one member writes and all read. Along the edges of a graph they use
+// queues, one each way between two neighbors. A call reads and writes long data in
+// the heap ([Alloc]) in place, and copies other data once.
+//
+// Elsewhere a call chooses an algorithm of messages, by the length of the data, the
+// number of members, their hosts and the properties of the operator. Among members on
+// several hosts, those of each host still use a board of their own where the algorithm
+// has a part for them. GRUN_EXPLAIN=collectives makes rank 0 print the algorithm and
+// the reason, once for each shape of a call. [WithAlgorithm] chooses another algorithm,
+// and GRUN_COLLECTIVES=messages excludes boards. The table of grun tune takes
+// precedence over the built-in rules: GRUN_TUNED names its file, or is off. A file that
+// a job cannot use causes a warning.
 //
 // # Order of combination
 //
-// The result is a0∘a1∘...∘a(n-1) in the order of ranks. Operators that commute are
-// applied in any order, which rounding shows; [Deterministic] makes it
-// ((a0∘a1)∘a2)∘... in every case.
+// The result is a0∘a1∘...∘a(n-1) in the order of ranks. A call may apply an operator
+// that commutes in any order, which changes the rounding; with [Deterministic] it
+// combines as ((a0∘a1)∘a2)∘... in every case.
 //
-// # Who owns the slices
+// # Ownership of slices
 //
-// Input is read and never written, output is written and may hold anything after an
-// error. Both are the call's until it returns, or until its request has ended. A
-// return says that this member's part is done, and not that others have returned.
+// A call reads its input and never writes it. It writes its output, which may hold
+// anything after an error. The call owns both until it returns, or until its request
+// has ended. A return says that this member's part is done, not that other members
+// have returned.
 //
 // # Errors
 //
-// Arguments are checked before anyone else learns of the call: [ErrLength],
+// A call checks its arguments before another member learns of it: [ErrLength],
 // [ErrOverlap], [ErrOp], [ErrType], [ErrRange], [ErrAlgorithm] leave the team as it
 // was. Members whose calls differ, in the collective, the root, the length, the
 // type, the operator or an option, get [runtime.ErrMismatch] and a
-// [runtime.MismatchError] that names two of the calls: at once where messages show it,
-// else after the 100 ms for which a member has waited in vain, and where nobody
-// waited at the next Barrier, Fence or Split at the latest. A dead rank is
-// [runtime.ErrRankDead] to all; a call that was cancelled at one member is
-// [runtime.ErrTeamBroken] to the others. After these the team is of no more use.
+// [runtime.MismatchError] that names two of the calls. They get it at once where
+// messages show the difference, else after a member has waited for 100 ms, and at the
+// next Barrier, Fence or Split at the latest. When a rank dies, all members get
+// [runtime.ErrRankDead]. When a call is canceled at one member, the others get
+// [runtime.ErrTeamBroken]. After these errors the team is of no more use.
 package collectives

@@ -52,8 +52,8 @@ func (r *Request) end(err error) {
 	close(r.done)
 }
 
-// Wait waits for the end of the call and returns what became of it. When ctx ends
-// first the call goes on. Kind: local.
+// Wait waits for the end of the call and returns its error. If ctx ends first, Wait
+// returns and the call goes on. Kind: local.
 func (r *Request) Wait(ctx context.Context) error {
 	ctx = wait.Context(ctx)
 	if r == nil || r.done == nil {
@@ -72,9 +72,9 @@ func (r *Request) Wait(ctx context.Context) error {
 	}
 }
 
-// Test tells whether the call has ended, and then what became of it. It looks and does
-// not help: a program that has nothing else to do is better off with Wait, which leaves
-// the core to those that do the work. Kind: local.
+// Test reports whether the call has ended, and its error. It only looks and makes no
+// progress. A program with nothing else to do should call Wait, which leaves the core
+// to the goroutines that do the work. Kind: local.
 func (r *Request) Test() (ended bool, err error) {
 	if r == nil || r.done == nil {
 		return true, errUnstarted

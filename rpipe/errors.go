@@ -8,8 +8,8 @@ import (
 	"github.com/gopgas/gopgas/internal/rmalloc"
 )
 
-// What can be wrong with a call; match with errors.Is. What became of the other
-// end is one of package runtime's.
+// Errors of a call; match them with errors.Is. Errors that concern the peer are
+// package runtime's.
 var (
 	// ErrStale: the block was freed or written before.
 	ErrStale = rmalloc.ErrStale
@@ -19,8 +19,8 @@ var (
 	ErrTooLarge = rmalloc.ErrTooLarge
 	// ErrFull: a Heap has no room just now.
 	ErrFull = errors.New("the heap is full: free blocks, or open it with a larger WithHeap or WithBlocks")
-	// ErrCorrupt: words in this end's memory are not what the other end can have
-	// written. The pipe is of no more use: close it.
+	// ErrCorrupt: this end's memory holds words that no correct peer writes. The pipe
+	// is of no more use: close it.
 	ErrCorrupt = rmalloc.ErrCorrupt
 	// ErrClosed: this end or the other one has closed the pipe. (A job that is
 	// closed is runtime.ErrClosed.)

@@ -45,9 +45,9 @@ func WithHeap(bytes int64) Option {
 	}
 }
 
-// WithFMAMax sets the switch point in bytes: writes up to it are copied when
-// they are posted, larger ones leave from the caller's slice. 0 turns mapped
-// memory off as well, so that every operation goes through a queue pair.
+// WithFMAMax sets the largest queued write, in bytes, that is copied as it is posted.
+// A larger write is sent from the caller's slice, and the call waits for that. 0
+// turns mapped memory off as well: every operation goes through a queue pair.
 func WithFMAMax(bytes int) Option {
 	return func(o *options) error {
 		if bytes < 0 || int64(bytes) > maxHeap {

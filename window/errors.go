@@ -9,7 +9,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// Errors of calls; match with errors.Is.
+// Errors of a call; match them with errors.Is.
 var (
 	// ErrRange: target, index, length or slot beyond the window.
 	ErrRange = runtime.ErrRange
