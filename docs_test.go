@@ -47,6 +47,18 @@ func TestNamesInDocumentsExist(t *testing.T) {
 	require.Greater(t, checked, 100, "the documents name little: is the pattern right?")
 }
 
+// TestDocumentsNameActors refuses sentences without a named actor, as CONTRIBUTING
+// asks under Comments. Headings and quoted words may have any subject.
+func TestDocumentsNameActors(t *testing.T) {
+	vague := regexp.MustCompile(`(?m)(?:^|[\s(])(?:[Ww]hoever|[Nn]obody|[Ss]omebody|[Ee]verybody)\b|` +
+		`(?:^|^ *[-*] |^ *\d+\. |[.:] )(?:Who|What|Whatever)\b`)
+	require.True(t, vague.MatchString("Memory goes when nobody\nuses it."), "the pattern must be able to match")
+	require.True(t, vague.MatchString("It waits. What comes is read."), "the pattern must be able to match")
+	for _, doc := range files(t, ".md") {
+		require.Emptyf(t, vague.FindAllString(prose(t, doc), -1), "%s: name the actor", doc)
+	}
+}
+
 // TestTestsInDocumentsExist looks for each `TestName`, `FuzzName` and `ExampleName`
 // in the tests, and for each name of a benchmark that stands in docs/rpipe.md in
 // bench.
