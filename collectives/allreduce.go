@@ -3,7 +3,6 @@ package collectives
 import (
 	"context"
 
-	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -13,14 +12,14 @@ import (
 // and in may be changed.
 func AllReduce[T any](ctx context.Context, t *runtime.Team, op Op[T], in, out []T, opts ...Option) error {
 	var c Call
-	fill(&c, team.AllReduce, 0, len(in), in, out, opts)
+	fill(&c, allReduce, 0, len(in), in, out, opts)
 	by(&c, &op)
 	return run(ctx, t, &c)
 }
 
 // AllReduceCall returns the call of [AllReduce].
 func AllReduceCall[T any](op Op[T], in, out []T, opts ...Option) (c Call) {
-	fill(&c, team.AllReduce, 0, len(in), in, out, opts)
+	fill(&c, allReduce, 0, len(in), in, out, opts)
 	by(&c, &op)
 	return c
 }

@@ -12,13 +12,13 @@ import (
 // Kind: collective; returns when out is complete, and in may be changed.
 func AllToAll[T any](ctx context.Context, t *runtime.Team, in, out []T, opts ...Option) error {
 	var c Call
-	fill(&c, team.AllToAll, 0, len(in), in, out, opts)
+	fill(&c, allToAll, 0, len(in), in, out, opts)
 	return run(ctx, t, &c)
 }
 
 // AllToAllCall returns the call of [AllToAll].
 func AllToAllCall[T any](in, out []T, opts ...Option) (c Call) {
-	fill(&c, team.AllToAll, 0, len(in), in, out, opts)
+	fill(&c, allToAll, 0, len(in), in, out, opts)
 	return c
 }
 
@@ -32,7 +32,7 @@ func AllToAllV[T any](ctx context.Context, t *runtime.Team, in []T, to Blocks, o
 // AllToAllVCall returns the call of [AllToAllV].
 func AllToAllVCall[T any](in []T, to Blocks, out []T, from Blocks, opts ...Option) Call {
 	var c Call
-	fill(&c, team.AllToAllV, 0, team.Varied, in, out, opts)
-	c.sendBlocks, c.recvBlocks, c.vary = to, from, true
+	fill(&c, allToAllV, 0, team.Varied, in, out, opts)
+	c.sendBlocks, c.recvBlocks = to, from
 	return c
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/gopgas/gopgas/collectives/internal/board"
-	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
@@ -49,13 +48,13 @@ func (g *group) onBoard(ctx context.Context, c *Call, staged bool) error {
 	if !staged {
 		a.SendAt, a.RecvAt = g.placeOf(c.send), g.placeOf(c.recv)
 	}
-	if c.vary {
+	if c.of.is(varied) {
 		l := g.layOut(c)
 		a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets = l.sendCounts, l.sendOffsets, l.recvCounts, l.recvOffsets
 	} else if a.SendCounts != nil || a.RecvCounts != nil {
 		a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets = nil, nil, nil, nil
 	}
-	err := g.boardCall(ctx, c.kind)
+	err := c.of.board(g.meeting.board, ctx, g.key.Seq, g.key.Chain, a)
 	a.Send, a.Recv = nil, nil // the caller's
 	if err != nil {
 		return g.boardVerdict(ctx, g.meeting, err)
@@ -70,39 +69,6 @@ func everyone(n int) []int {
 		list[i] = i
 	}
 	return list
-}
-
-func (g *group) boardCall(ctx context.Context, kind team.Collective) error {
-	b, a, seq, chain := g.meeting.board, &g.meeting.args, g.key.Seq, g.key.Chain
-	switch kind {
-	case team.Broadcast:
-		return b.Broadcast(ctx, seq, chain, a)
-	case team.Reduce:
-		return b.Reduce(ctx, seq, chain, a)
-	case team.AllReduce:
-		return b.AllReduce(ctx, seq, chain, a)
-	case team.Gather:
-		return b.Gather(ctx, seq, chain, a)
-	case team.GatherV:
-		return b.GatherV(ctx, seq, chain, a)
-	case team.AllGather, team.AllGatherV:
-		return b.AllGather(ctx, seq, chain, a)
-	case team.Scatter:
-		return b.Scatter(ctx, seq, chain, a)
-	case team.ScatterV:
-		return b.ScatterV(ctx, seq, chain, a)
-	case team.ReduceScatter, team.ReduceScatterV:
-		return b.ReduceScatter(ctx, seq, chain, a)
-	case team.AllToAll:
-		return b.AllToAll(ctx, seq, chain, a)
-	case team.AllToAllV:
-		return b.AllToAllV(ctx, seq, chain, a)
-	case team.Scan:
-		return b.Scan(ctx, seq, chain, a)
-	case team.ExScan:
-		return b.ExScan(ctx, seq, chain, a)
-	}
-	return errors.ErrUnsupported
 }
 
 // boardVerdict has members whose calls met compare them.

@@ -3,7 +3,6 @@ package collectives
 import (
 	"context"
 
-	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -12,13 +11,13 @@ import (
 // member has its part done: the root need not wait for anyone.
 func Broadcast[T any](ctx context.Context, t *runtime.Team, root int, data []T, opts ...Option) error {
 	var c Call
-	fill(&c, team.Broadcast, root, len(data), nil, data, opts)
+	fill(&c, broadcast, root, len(data), nil, data, opts)
 	return run(ctx, t, &c)
 }
 
 // BroadcastCall returns the call of [Broadcast].
 func BroadcastCall[T any](root int, data []T, opts ...Option) (c Call) {
-	fill(&c, team.Broadcast, root, len(data), nil, data, opts)
+	fill(&c, broadcast, root, len(data), nil, data, opts)
 	return c
 }
 

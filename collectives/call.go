@@ -9,7 +9,6 @@ import (
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
 	"github.com/gopgas/gopgas/internal/element"
-	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -17,10 +16,9 @@ import (
 // starts it, [Plan] makes it often. Each collective has a function that returns
 // one.
 type Call struct {
-	kind       team.Collective
+	of         *collective
 	commutes   bool
 	byProgram  bool // the operator is, and may take any time
-	vary       bool // blocks have lengths of their own
 	root       int
 	count      int // elements that all members agree on, or team.Varied
 	size       int // bytes of an element
@@ -44,8 +42,8 @@ type Blocks struct {
 }
 
 // fill begins a call on elements of type T.
-func fill[T any](c *Call, kind team.Collective, root, count int, send, recv []T, opts []Option) {
-	c.kind, c.root, c.count, c.size, c.typ = kind, root, count, element.Size[T](), reflect.TypeFor[T]()
+func fill[T any](c *Call, of *collective, root, count int, send, recv []T, opts []Option) {
+	c.of, c.root, c.count, c.size, c.typ = of, root, count, element.Size[T](), reflect.TypeFor[T]()
 	c.send, c.recv = element.Bytes(send), element.Bytes(recv)
 	if len(opts) > 0 {
 		c.options = collect(opts)
@@ -62,7 +60,7 @@ func (c *Call) elements(bytes []byte) int { return len(bytes) / c.size }
 
 // check looks at the arguments as a member of n does that has a rank.
 func (c *Call) check(rank, n int) error {
-	if c.typ == nil {
+	if c.of == nothing {
 		return fmt.Errorf("an empty Call: %w", errors.ErrUnsupported)
 	}
 	if c.size == 0 {
@@ -71,49 +69,35 @@ func (c *Call) check(rank, n int) error {
 	if uint(c.root) >= uint(n) {
 		return fmt.Errorf("root %d: %w [0, %d)", c.root, runtime.ErrRange, n)
 	}
-	switch c.kind {
-	case team.Reduce, team.AllReduce, team.ReduceScatter, team.ReduceScatterV, team.Scan, team.ExScan:
-		if c.combine == nil || c.op == "" {
-			return ErrOp
-		}
+	if c.of.is(combining) && (c.combine == nil || c.op == "") {
+		return ErrOp
 	}
 	return c.checkLengths(rank, n)
 }
 
 func (c *Call) checkLengths(rank, n int) error {
-	switch c.kind {
-	case team.Reduce:
-		if rank != c.root {
-			return nil
-		}
-		return c.oneVector()
-	case team.AllReduce, team.Scan, team.ExScan:
-		return c.oneVector()
-	case team.Gather, team.GatherV:
-		if rank != c.root {
-			return nil
-		}
-		return c.checkBlocks("output", c.recv, &c.recvBlocks, "input", c.send, rank, n)
-	case team.Scatter, team.ScatterV:
-		if rank != c.root {
-			return nil
-		}
-		return c.checkBlocks("input", c.send, &c.sendBlocks, "output", c.recv, rank, n)
-	case team.AllGather, team.AllGatherV:
-		return c.checkBlocks("output", c.recv, &c.recvBlocks, "input", c.send, rank, n)
-	case team.ReduceScatter, team.ReduceScatterV:
-		return c.checkBlocks("input", c.send, &c.sendBlocks, "output", c.recv, rank, n)
-	case team.AllToAll, team.AllToAllV:
-		return c.checkAllToAll(rank, n)
-	case team.NeighborAllGather, team.NeighborAllGatherV, team.NeighborAllToAll, team.NeighborAllToAllV:
+	switch {
+	case c.of.is(rooted) && rank != c.root:
+		return nil
+	case c.of.edges != nil:
 		return c.checkNeighbors()
+	}
+	switch c.of.buffers {
+	case vectors:
+		return c.checkVectors()
+	case gathers:
+		return c.checkBlocks("output", c.recv, &c.recvBlocks, "input", c.send, rank, n)
+	case scatters:
+		return c.checkBlocks("input", c.send, &c.sendBlocks, "output", c.recv, rank, n)
+	case exchanges:
+		return c.checkAllToAll(rank, n)
 	}
 	return nil
 }
 
-// oneVector checks a collective of one vector, in which output and input may be
+// checkVectors checks a collective of one vector, in which output and input may be
 // the same.
-func (c *Call) oneVector() error {
+func (c *Call) checkVectors() error {
 	switch {
 	case len(c.recv) != len(c.send):
 		return lengthError("output", c.elements(c.recv), c.elements(c.send))
@@ -127,7 +111,7 @@ func (c *Call) oneVector() error {
 // may be this member's own in place.
 func (c *Call) checkBlocks(allName string, all []byte, b *Blocks, oneName string, one []byte, rank, n int) error {
 	lo := rank * len(one)
-	if c.vary {
+	if c.of.is(varied) {
 		if err := b.check(allName, c.elements(all), n); err != nil {
 			return err
 		}
@@ -145,24 +129,29 @@ func (c *Call) checkBlocks(allName string, all []byte, b *Blocks, oneName string
 }
 
 func (c *Call) checkAllToAll(rank, n int) error {
-	send := c.elements(c.send)
-	if !c.vary {
-		switch {
-		case send%n != 0:
-			return fmt.Errorf("input has %d elements, which are not the same number for each of %d members: %w", send, n, ErrLength)
-		case len(c.recv) != len(c.send):
-			return lengthError("output", c.elements(c.recv), send)
-		}
-	} else {
-		recv := c.elements(c.recv)
+	send, recv := c.elements(c.send), c.elements(c.recv)
+	switch {
+	case c.of.is(varied):
 		if err := errors.Join(c.sendBlocks.check("input", send, n), c.recvBlocks.check("output", recv, n)); err != nil {
 			return err
 		}
 		if to, from := c.sendBlocks.Counts[rank], c.recvBlocks.Counts[rank]; to != from {
 			return loopError(to, from)
 		}
+	case send%n != 0:
+		return fmt.Errorf("input has %d elements, which are not the same number for each of %d members: %w", send, n, ErrLength)
+	case recv != send:
+		return lengthError("output", recv, send)
 	}
-	if len(c.send) > 0 && (overlap(c.send, c.recv) || same(c.send, c.recv)) {
+	if send == 0 {
+		return nil
+	}
+	return c.checkApart()
+}
+
+// checkApart checks that input and output have no byte in common.
+func (c *Call) checkApart() error {
+	if overlap(c.send, c.recv) || same(c.send, c.recv) {
 		return ErrOverlap
 	}
 	return nil

@@ -6,8 +6,8 @@ import "github.com/gopgas/gopgas/runtime"
 // [WithAlgorithm] takes: none if it cannot be done at all. For a nil team it returns
 // the names of all that there are for the collective. Kind: local.
 func (c Call) Algorithms(t *runtime.Team) []string {
-	if t == nil && c.typ != nil {
-		return namesOf(c.family())
+	if t == nil && c.of != nil {
+		return namesOf(c.of.family)
 	}
 	c.algorithm = ""
 	g, _, err := admit(t, &c)

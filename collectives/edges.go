@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/gopgas/gopgas/collectives/internal/board"
-	"github.com/gopgas/gopgas/internal/team"
 )
 
 // A crossing is what the calls along all graphs of a team use in mapped memory: a
@@ -30,20 +29,16 @@ func (g *group) onEdges(ctx context.Context, c *Call, staged bool) error {
 		a.SendAt = g.placeOf(c.send)
 	}
 	a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets = nil, nil, nil, nil
-	if c.vary {
+	if c.of.is(varied) {
 		l := &g.layout
 		l.recvCounts, l.recvOffsets = c.recvBlocks.bytes(c.size, l.recvCounts, l.recvOffsets)
 		a.RecvCounts, a.RecvOffsets = l.recvCounts, l.recvOffsets
-		if c.kind == team.NeighborAllToAllV {
+		if c.of == neighborAllToAllV {
 			l.sendCounts, l.sendOffsets = c.sendBlocks.bytes(c.size, l.sendCounts, l.sendOffsets)
 			a.SendCounts, a.SendOffsets = l.sendCounts, l.sendOffsets
 		}
 	}
-	exchange := c.graph.queued.AllToAll
-	if c.kind == team.NeighborAllGather || c.kind == team.NeighborAllGatherV {
-		exchange = c.graph.queued.AllGather
-	}
-	err := exchange(ctx, g.key.Seq, g.key.Chain, a)
+	err := c.of.edges(c.graph.queued, ctx, g.key.Seq, g.key.Chain, a)
 	a.Send, a.Recv = nil, nil // the caller's
 	if err != nil {
 		return g.boardVerdict(ctx, &meeting{members: everyone(len(g.team.Members))}, err)

@@ -19,8 +19,8 @@ func (c *Call) cannot(w *way, of crew, board bool) string {
 
 // usable returns the names of the ways that can do a call.
 func (c *Call) usable(of crew, board bool) (names []string) {
-	for _, name := range namesOf(c.family()) {
-		if w, ok := wayNamed(c.family(), name); ok && c.cannot(w, of, board) == "" {
+	for _, name := range namesOf(c.of.family) {
+		if w, ok := wayNamed(c.of.family, name); ok && c.cannot(w, of, board) == "" {
 			names = append(names, name)
 		}
 	}
@@ -39,7 +39,7 @@ func (c *Call) fits(w *way, of crew) string {
 		return "its operator must commute"
 	case needs&message.EvenSize != 0 && n%2 != 0 && n > 1:
 		return "it needs an even number of members"
-	case needs&message.EqualBlocks != 0 && (c.vary || of.uneven):
+	case needs&message.EqualBlocks != 0 && (c.of.is(varied) || of.uneven):
 		return "it needs blocks of one length"
 	case needs&message.EveryCount != 0 && c.count == team.Varied:
 		return "all members must know all counts"
@@ -57,49 +57,16 @@ func (c *Call) fits(w *way, of crew) string {
 	return ""
 }
 
-// family returns the collective whose algorithms do a call.
-func (c *Call) family() message.Collective {
-	switch c.kind {
-	case team.Broadcast:
-		return message.Broadcast
-	case team.Reduce:
-		return message.Reduce
-	case team.AllReduce:
-		return message.AllReduce
-	case team.Gather, team.GatherV:
-		return message.Gather
-	case team.Scatter, team.ScatterV:
-		return message.Scatter
-	case team.AllGather, team.AllGatherV:
-		return message.AllGather
-	case team.ReduceScatter, team.ReduceScatterV:
-		return message.ReduceScatter
-	case team.AllToAll, team.AllToAllV:
-		return message.AllToAll
-	case team.Scan:
-		return message.Scan
-	case team.ExScan:
-		return message.ExScan
-	case team.NeighborAllGather, team.NeighborAllGatherV:
-		return message.NeighbourAllGather
-	}
-	return message.NeighbourAllToAll
-}
-
 // bytes returns the length of a call's longest buffer as all members know it, 0
 // where they do not.
 func (c *Call) bytes(n int) int {
 	switch {
 	case c.count == team.Varied:
 		return 0
-	case c.vary:
+	case c.of.is(varied) || c.of.edges != nil || c.of.buffers != gathers && c.of.buffers != scatters:
 		return c.count * c.size
 	}
-	switch c.kind {
-	case team.Gather, team.AllGather, team.Scatter, team.ReduceScatter:
-		return n * c.count * c.size
-	}
-	return c.count * c.size
+	return n * c.count * c.size
 }
 
 func namesOf(c message.Collective) []string {

@@ -13,13 +13,13 @@ import (
 // done, and in may be changed.
 func Gather[T any](ctx context.Context, t *runtime.Team, root int, in, out []T, opts ...Option) error {
 	var c Call
-	fill(&c, team.Gather, root, len(in), in, out, opts)
+	fill(&c, gather, root, len(in), in, out, opts)
 	return run(ctx, t, &c)
 }
 
 // GatherCall returns the call of [Gather].
 func GatherCall[T any](root int, in, out []T, opts ...Option) (c Call) {
-	fill(&c, team.Gather, root, len(in), in, out, opts)
+	fill(&c, gather, root, len(in), in, out, opts)
 	return c
 }
 
@@ -33,8 +33,8 @@ func GatherV[T any](ctx context.Context, t *runtime.Team, root int, in, out []T,
 // GatherVCall returns the call of [GatherV].
 func GatherVCall[T any](root int, in, out []T, blocks Blocks, opts ...Option) Call {
 	var c Call
-	fill(&c, team.GatherV, root, team.Varied, in, out, opts)
-	c.recvBlocks, c.vary = blocks, true
+	fill(&c, gatherV, root, team.Varied, in, out, opts)
+	c.recvBlocks = blocks
 	return c
 }
 
@@ -43,13 +43,13 @@ func GatherVCall[T any](root int, in, out []T, blocks Blocks, opts ...Option) Ca
 // collective; returns when out is complete, and in may be changed.
 func AllGather[T any](ctx context.Context, t *runtime.Team, in, out []T, opts ...Option) error {
 	var c Call
-	fill(&c, team.AllGather, 0, len(in), in, out, opts)
+	fill(&c, allGather, 0, len(in), in, out, opts)
 	return run(ctx, t, &c)
 }
 
 // AllGatherCall returns the call of [AllGather].
 func AllGatherCall[T any](in, out []T, opts ...Option) (c Call) {
-	fill(&c, team.AllGather, 0, len(in), in, out, opts)
+	fill(&c, allGather, 0, len(in), in, out, opts)
 	return c
 }
 
@@ -63,7 +63,7 @@ func AllGatherV[T any](ctx context.Context, t *runtime.Team, in, out []T, blocks
 // AllGatherVCall returns the call of [AllGatherV].
 func AllGatherVCall[T any](in, out []T, blocks Blocks, opts ...Option) Call {
 	var c Call
-	fill(&c, team.AllGatherV, 0, blocks.total(), in, out, opts)
-	c.recvBlocks, c.vary = blocks, true
+	fill(&c, allGatherV, 0, blocks.total(), in, out, opts)
+	c.recvBlocks = blocks
 	return c
 }

@@ -159,7 +159,7 @@ func (g *Graph) layOut(c *Call, counts, offsets []int) ([]int, []int) {
 	counts, offsets = counts[:0], offsets[:0]
 	for i := range g.in {
 		slot := g.slot(i)
-		if c.vary {
+		if c.of.is(varied) {
 			counts, offsets = append(counts, c.recvBlocks.Counts[slot]*c.size), append(offsets, c.recvBlocks.offset(slot)*c.size)
 			continue
 		}

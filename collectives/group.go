@@ -23,8 +23,8 @@ type group struct {
 	graphs  atomic.Uint64 // the same at every member
 
 	key      team.Key // of the call
-	kind     team.Collective
-	pace     pace // of calls by messages
+	name     string   // of its collective
+	pace     pace     // of calls by messages
 	layout   layout
 	pieces   []piece         // what others read and write here
 	meeting  *meeting        // nil until a call is made on the board
@@ -113,12 +113,15 @@ func (g *group) abandon() {
 // admit checks a call's arguments: what is wrong with them is found before anyone
 // else learns of the call.
 func admit(t *runtime.Team, c *Call) (*group, *described, error) {
+	if c.of == nil {
+		c.of = nothing
+	}
 	g, err := groupOf(t)
-	if c.kind >= team.NeighborAllGather && c.graph.team() == nil {
+	if c.of.edges != nil && c.graph.team() == nil {
 		err = errNoGraph // and no team, where the graph would give it
 	}
 	if err != nil {
-		return nil, nil, &OpError{Op: c.kind.String(), Team: t.Name(), Rank: t.Rank(), Err: err}
+		return nil, nil, &OpError{Op: c.of.name, Team: t.Name(), Rank: t.Rank(), Err: err}
 	}
 	if err := c.checkGraph(g); err != nil {
 		return nil, nil, g.refuse(c, err)
@@ -138,7 +141,7 @@ func admit(t *runtime.Team, c *Call) (*group, *described, error) {
 
 // refuse wraps what is wrong with a call that cannot be described.
 func (g *group) refuse(c *Call, err error) error {
-	return g.fail(&team.Call{Kind: c.kind}, err)
+	return g.fail(&team.Call{Name: c.of.name}, err)
 }
 
 var errNoGraph = fmt.Errorf("%w: the graph is nil; make one by NewGraph or NewCart", runtime.ErrTeam)
@@ -146,7 +149,7 @@ var errNoGraph = fmt.Errorf("%w: the graph is nil; make one by NewGraph or NewCa
 // checkGraph tells whether the graph of a call, where it has to have one, is the
 // group's.
 func (c *Call) checkGraph(g *group) error {
-	if c.kind < team.NeighborAllGather || c.graph.group == g {
+	if c.of.edges == nil || c.graph.group == g {
 		return nil
 	}
 	return fmt.Errorf("%w: the graph is of team %s", runtime.ErrTeam, c.graph.handle.Name())
@@ -162,7 +165,7 @@ func (g *group) fail(call *team.Call, err error) error {
 
 // perform does a call's work, when it is its turn.
 func (g *group) perform(ctx context.Context, key team.Key, call *team.Call, c *Call) error {
-	g.key, g.kind, g.ctx = key, call.Kind, ctx
+	g.key, g.name, g.ctx = key, call.Name, ctx
 	var err error
 	if way := g.guide.choose(c, g.team); way.board {
 		err = g.onBoard(ctx, c, way.staged)
@@ -208,7 +211,7 @@ func (g *group) sendOff() { g.team.Progress() }
 func (g *group) layOut(c *Call) layout {
 	var used layout
 	l := &g.layout
-	if !c.vary && c.graph == nil {
+	if !c.of.is(varied) && c.graph == nil {
 		return used
 	}
 	if c.sendBlocks.Counts != nil {
@@ -223,7 +226,7 @@ func (g *group) layOut(c *Call) layout {
 		l.recvCounts, l.recvOffsets = c.recvBlocks.bytes(c.size, l.recvCounts, l.recvOffsets)
 		used.recvCounts, used.recvOffsets = l.recvCounts, l.recvOffsets
 	}
-	if c.kind == team.ReduceScatterV { // whose blocks algorithms name by where they end up
+	if c.of == reduceScatterV { // whose blocks algorithms name by where they end up
 		used.recvCounts, used.recvOffsets, used.sendCounts, used.sendOffsets = used.sendCounts, used.sendOffsets, nil, nil
 	}
 	return used
@@ -259,5 +262,5 @@ func (g *group) verdict(ctx context.Context, err error) error {
 // bytes.
 func (g *group) unlike(member, theirs, mine int) error {
 	return &runtime.MismatchError{Team: g.team.Name, Rank: g.team.Members[g.team.Rank], Other: g.team.Members[member],
-		Call: fmt.Sprintf("%v with a block of %d bytes between the two", g.kind, mine), OtherDid: fmt.Sprintf("%v with one of %d", g.kind, theirs)}
+		Call: fmt.Sprintf("%s with a block of %d bytes between the two", g.name, mine), OtherDid: fmt.Sprintf("%s with one of %d", g.name, theirs)}
 }

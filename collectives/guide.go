@@ -29,8 +29,8 @@ type guide struct {
 
 // A topic is what is explained once.
 type topic struct {
-	kind  team.Collective
-	size  int // power of two
+	name  string // of the collective
+	size  int    // power of two
 	shape string
 }
 
@@ -83,7 +83,7 @@ func (g *guide) explain(c *Call, t *team.Team, w *way, board bool) {
 	if g.crew.hosts > 1 || g.crew.crowded {
 		rule = "the rule for its size, members and where they are"
 	}
-	about := topic{c.kind, bits.Len(uint(size)), c.typ.String() + byOp(c) + c.algorithm}
+	about := topic{c.of.name, bits.Len(uint(size)), c.typ.String() + byOp(c) + c.algorithm}
 	if g.said[about] {
 		return
 	}
@@ -106,7 +106,7 @@ func (g *guide) explain(c *Call, t *team.Team, w *way, board bool) {
 		length = fmt.Sprintf("%d bytes", size)
 	}
 	fmt.Fprintf(g.out, "gopgas: team %s: %s of %v%s, %v, %s: %s (%s)\n",
-		t.Name, c.kind, c.typ, byOp(c), g.crew, length, w.Name, why)
+		t.Name, c.of.name, c.typ, byOp(c), g.crew, length, w.Name, why)
 }
 
 // noBoard says why members that map each other's memory have no board for a call.

@@ -3,7 +3,6 @@ package collectives
 import (
 	"context"
 
-	"github.com/gopgas/gopgas/collectives/internal/board"
 	"github.com/gopgas/gopgas/collectives/internal/message"
 )
 
@@ -83,12 +82,12 @@ func (h *hosting) meet(ctx context.Context) error {
 		return err
 	}
 	h.parts = map[message.Collective]message.Func{
-		message.Broadcast: h.by((*board.Board).Broadcast),
-		message.Reduce:    h.by((*board.Board).Reduce),
-		message.Gather:    h.byLengths((*board.Board).Gather, (*board.Board).GatherV),
-		message.Scatter:   h.byLengths((*board.Board).Scatter, (*board.Board).ScatterV),
-		message.Scan:      h.by((*board.Board).Scan),
-		message.ExScan:    h.by((*board.Board).ExScan),
+		message.Broadcast: h.by(broadcast.board),
+		message.Reduce:    h.by(reduce.board),
+		message.Gather:    h.byLengths(gather.board, gatherV.board),
+		message.Scatter:   h.byLengths(scatter.board, scatterV.board),
+		message.Scan:      h.by(scan.board),
+		message.ExScan:    h.by(exScan.board),
 	}
 	return nil
 }
@@ -121,9 +120,6 @@ func (h *hosting) agree(ctx context.Context, yes bool) (bool, error) {
 	})
 	return vote[0] == 1, err
 }
-
-// A boardCall is a collective on a board.
-type boardCall = func(*board.Board, context.Context, uint64, uint64, *board.Args) error
 
 // by returns a part of a two-level algorithm that is done on this host's board.
 func (h *hosting) by(do boardCall) message.Func {

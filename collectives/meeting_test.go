@@ -23,7 +23,7 @@ func TestWhoDiffersOnAHostsBoardIsAskedByTheTeamsNumber(t *testing.T) {
 		seq, member = s, m
 		return differ
 	}}}
-	g.key, g.kind = team.Key{Seq: 7}, team.AllToAllV
+	g.key, g.name = team.Key{Seq: 7}, allToAllV.name
 	at := &meeting{members: []int{1, 2, 4}}
 	require.ErrorIs(t, g.boardVerdict(t.Context(), at, fmt.Errorf("turn: %w", &board.Differs{Member: 2, Seq: 5})), differ)
 	require.Equal(t, 4, member)

@@ -17,7 +17,7 @@ func NeighborAllGather[T any](ctx context.Context, g *Graph, in, out []T, opts .
 // NeighborAllGatherCall returns the call of [NeighborAllGather].
 func NeighborAllGatherCall[T any](g *Graph, in, out []T, opts ...Option) Call {
 	var c Call
-	fill(&c, team.NeighborAllGather, 0, len(in), in, out, opts)
+	fill(&c, neighborAllGather, 0, len(in), in, out, opts)
 	c.along(g)
 	return c
 }
@@ -32,8 +32,8 @@ func NeighborAllGatherV[T any](ctx context.Context, g *Graph, in, out []T, from 
 // NeighborAllGatherVCall returns the call of [NeighborAllGatherV].
 func NeighborAllGatherVCall[T any](g *Graph, in, out []T, from Blocks, opts ...Option) Call {
 	var c Call
-	fill(&c, team.NeighborAllGatherV, 0, team.Varied, in, out, opts)
-	c.recvBlocks, c.vary = from, true
+	fill(&c, neighborAllGatherV, 0, team.Varied, in, out, opts)
+	c.recvBlocks = from
 	c.along(g)
 	return c
 }
@@ -49,7 +49,7 @@ func NeighborAllToAll[T any](ctx context.Context, g *Graph, in, out []T, opts ..
 // NeighborAllToAllCall returns the call of [NeighborAllToAll].
 func NeighborAllToAllCall[T any](g *Graph, in, out []T, opts ...Option) Call {
 	var c Call
-	fill(&c, team.NeighborAllToAll, 0, team.Varied, in, out, opts)
+	fill(&c, neighborAllToAll, 0, team.Varied, in, out, opts)
 	c.along(g)
 	return c
 }
@@ -64,8 +64,8 @@ func NeighborAllToAllV[T any](ctx context.Context, g *Graph, in []T, to Blocks, 
 // NeighborAllToAllVCall returns the call of [NeighborAllToAllV].
 func NeighborAllToAllVCall[T any](g *Graph, in []T, to Blocks, out []T, from Blocks, opts ...Option) Call {
 	var c Call
-	fill(&c, team.NeighborAllToAllV, 0, team.Varied, in, out, opts)
-	c.sendBlocks, c.recvBlocks, c.vary = to, from, true
+	fill(&c, neighborAllToAllV, 0, team.Varied, in, out, opts)
+	c.sendBlocks, c.recvBlocks = to, from
 	c.along(g)
 	return c
 }
@@ -81,19 +81,19 @@ func (c *Call) along(g *Graph) {
 func (c *Call) checkNeighbors() error {
 	g := c.graph
 	ins, outs, send, recv := len(g.in), len(g.out), c.elements(c.send), c.elements(c.recv)
-	if overlap(c.send, c.recv) || same(c.send, c.recv) {
-		return ErrOverlap
+	if err := c.checkApart(); err != nil {
+		return err
 	}
-	switch c.kind {
-	case team.NeighborAllGather:
+	switch c.of {
+	case neighborAllGather:
 		if recv != ins*send {
 			return lengthError("output", recv, ins*send)
 		}
-	case team.NeighborAllToAll:
+	case neighborAllToAll:
 		if each := max(send/max(outs, 1), recv/max(ins, 1)); send != outs*each || recv != ins*each {
 			return lengthError("output", recv, ins*each)
 		}
-	case team.NeighborAllToAllV:
+	case neighborAllToAllV:
 		if err := c.sendBlocks.check("input", send, outs); err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (c *Call) checkArriving(recv, ins int) error {
 	}
 	for _, l := range c.graph.loops {
 		to := c.elements(c.send)
-		if c.kind == team.NeighborAllToAllV {
+		if c.of == neighborAllToAllV {
 			to = c.sendBlocks.Counts[l.out]
 		}
 		if from := c.recvBlocks.Counts[l.in]; to != from {

@@ -3,7 +3,6 @@ package collectives
 import (
 	"context"
 
-	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -13,14 +12,14 @@ import (
 // be changed.
 func Reduce[T any](ctx context.Context, t *runtime.Team, root int, op Op[T], in, out []T, opts ...Option) error {
 	var c Call
-	fill(&c, team.Reduce, root, len(in), in, out, opts)
+	fill(&c, reduce, root, len(in), in, out, opts)
 	by(&c, &op)
 	return run(ctx, t, &c)
 }
 
 // ReduceCall returns the call of [Reduce].
 func ReduceCall[T any](root int, op Op[T], in, out []T, opts ...Option) (c Call) {
-	fill(&c, team.Reduce, root, len(in), in, out, opts)
+	fill(&c, reduce, root, len(in), in, out, opts)
 	by(&c, &op)
 	return c
 }
@@ -31,14 +30,14 @@ func ReduceCall[T any](root int, op Op[T], in, out []T, opts ...Option) (c Call)
 // complete, and in may be changed.
 func ReduceScatter[T any](ctx context.Context, t *runtime.Team, op Op[T], in, out []T, opts ...Option) error {
 	var c Call
-	fill(&c, team.ReduceScatter, 0, len(out), in, out, opts)
+	fill(&c, reduceScatter, 0, len(out), in, out, opts)
 	by(&c, &op)
 	return run(ctx, t, &c)
 }
 
 // ReduceScatterCall returns the call of [ReduceScatter].
 func ReduceScatterCall[T any](op Op[T], in, out []T, opts ...Option) (c Call) {
-	fill(&c, team.ReduceScatter, 0, len(out), in, out, opts)
+	fill(&c, reduceScatter, 0, len(out), in, out, opts)
 	by(&c, &op)
 	return c
 }
@@ -53,8 +52,8 @@ func ReduceScatterV[T any](ctx context.Context, t *runtime.Team, op Op[T], in []
 // ReduceScatterVCall returns the call of [ReduceScatterV].
 func ReduceScatterVCall[T any](op Op[T], in []T, blocks Blocks, out []T, opts ...Option) Call {
 	var c Call
-	fill(&c, team.ReduceScatterV, 0, blocks.total(), in, out, opts)
+	fill(&c, reduceScatterV, 0, blocks.total(), in, out, opts)
 	by(&c, &op)
-	c.sendBlocks, c.vary = blocks, true
+	c.sendBlocks = blocks
 	return c
 }

@@ -3,7 +3,6 @@ package collectives
 import (
 	"context"
 
-	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -12,14 +11,14 @@ import (
 // collective; returns when out is complete, and in may be changed.
 func Scan[T any](ctx context.Context, t *runtime.Team, op Op[T], in, out []T, opts ...Option) error {
 	var c Call
-	fill(&c, team.Scan, 0, len(in), in, out, opts)
+	fill(&c, scan, 0, len(in), in, out, opts)
 	by(&c, &op)
 	return run(ctx, t, &c)
 }
 
 // ScanCall returns the call of [Scan].
 func ScanCall[T any](op Op[T], in, out []T, opts ...Option) (c Call) {
-	fill(&c, team.Scan, 0, len(in), in, out, opts)
+	fill(&c, scan, 0, len(in), in, out, opts)
 	by(&c, &op)
 	return c
 }
@@ -28,14 +27,14 @@ func ScanCall[T any](op Op[T], in, out []T, opts ...Option) (c Call) {
 // written.
 func ExScan[T any](ctx context.Context, t *runtime.Team, op Op[T], in, out []T, opts ...Option) error {
 	var c Call
-	fill(&c, team.ExScan, 0, len(in), in, out, opts)
+	fill(&c, exScan, 0, len(in), in, out, opts)
 	by(&c, &op)
 	return run(ctx, t, &c)
 }
 
 // ExScanCall returns the call of [ExScan].
 func ExScanCall[T any](op Op[T], in, out []T, opts ...Option) (c Call) {
-	fill(&c, team.ExScan, 0, len(in), in, out, opts)
+	fill(&c, exScan, 0, len(in), in, out, opts)
 	by(&c, &op)
 	return c
 }

@@ -13,13 +13,13 @@ import (
 // done.
 func Scatter[T any](ctx context.Context, t *runtime.Team, root int, in, out []T, opts ...Option) error {
 	var c Call
-	fill(&c, team.Scatter, root, len(out), in, out, opts)
+	fill(&c, scatter, root, len(out), in, out, opts)
 	return run(ctx, t, &c)
 }
 
 // ScatterCall returns the call of [Scatter].
 func ScatterCall[T any](root int, in, out []T, opts ...Option) (c Call) {
-	fill(&c, team.Scatter, root, len(out), in, out, opts)
+	fill(&c, scatter, root, len(out), in, out, opts)
 	return c
 }
 
@@ -33,7 +33,7 @@ func ScatterV[T any](ctx context.Context, t *runtime.Team, root int, in []T, blo
 // ScatterVCall returns the call of [ScatterV].
 func ScatterVCall[T any](root int, in []T, blocks Blocks, out []T, opts ...Option) Call {
 	var c Call
-	fill(&c, team.ScatterV, root, team.Varied, in, out, opts)
-	c.sendBlocks, c.vary = blocks, true
+	fill(&c, scatterV, root, team.Varied, in, out, opts)
+	c.sendBlocks = blocks
 	return c
 }

@@ -52,7 +52,7 @@ func (w *ways) measured(c *Call, of crew, board bool) *way {
 	if w.tuned == nil || of.n == 1 || c.count == team.Varied {
 		return nil
 	}
-	size, list := c.bytes(of.n), w.tuned[c.family()]
+	size, list := c.bytes(of.n), w.tuned[c.of.family]
 	for i := range list {
 		if r := &list[i]; size <= r.upTo {
 			if r.way.board && !board || !r.way.board && c.fits(r.way, of) != "" {
@@ -73,7 +73,7 @@ func (w *ways) best(c *Call, of crew, board bool) *way {
 	if board {
 		return &w.board
 	}
-	return w.byRule(c.family(), c, c.bytes(of.n), of)
+	return w.byRule(c.of.family, c, c.bytes(of.n), of)
 }
 
 // byRule returns the first way by the rules to do a collective that is all of a call,
@@ -90,13 +90,13 @@ func (w *ways) byRule(what message.Collective, c *Call, size int, of crew) *way 
 
 // named returns the way that a call asks for.
 func (w *ways) named(c *Call, of crew, board bool) (*way, error) {
-	named, ok := wayNamed(c.family(), c.algorithm)
+	named, ok := wayNamed(c.of.family, c.algorithm)
 	why := "there is none of this name"
 	if ok {
 		why = c.cannot(named, of, board)
 	}
 	if why != "" {
-		return nil, fmt.Errorf("%w: %s by %q: %s; choose one of %s, or leave the choice open", ErrAlgorithm, c.kind, c.algorithm,
+		return nil, fmt.Errorf("%w: %s by %q: %s; choose one of %s, or leave the choice open", ErrAlgorithm, c.of.name, c.algorithm,
 			why, strings.Join(c.usable(of, board), ", "))
 	}
 	return named, nil

@@ -86,7 +86,7 @@ func TestThereIsAWayForEveryCall(t *testing.T) {
 				c.count = min(c.count, count) // Varied stays
 				for _, of := range []crew{together(n), crowd(n)} {
 					way := w.best(&c, of, false)
-					require.Empty(t, c.fits(way, of), "%s of %d among %v by %s", c.kind, count, of, way.Name)
+					require.Empty(t, c.fits(way, of), "%s of %d among %v by %s", c.of.name, count, of, way.Name)
 					require.NotNil(t, way.Run)
 				}
 			}

@@ -28,7 +28,7 @@ type shapeKey struct {
 
 // A place is what calls of one shape differ in, as far as members compare it.
 type place struct {
-	kind        team.Collective
+	of          *collective
 	root, count int
 	blocks      uint64 // a hash of their counts, where all members know them
 }
@@ -61,7 +61,7 @@ type shapes struct {
 
 // describe returns what members compare of a call. It goes back by release.
 func (s *shapes) describe(c *Call) (*described, error) {
-	at := place{c.kind, c.root, c.count, c.blocksHash()}
+	at := place{c.of, c.root, c.count, c.blocksHash()}
 	hand := &s.hand[at.slot(c.size)]
 	if d := hand.Load(); d != nil && d.place == at && d.fits(c) {
 		return d, nil
@@ -90,7 +90,7 @@ func (s *shapes) fetch(c *Call, at place, hand *atomic.Pointer[described]) (*des
 // slot returns which calls a call takes the place of at hand.
 func (p *place) slot(size int) uint64 {
 	const golden = 0x9e3779b97f4a7c15 // 2^64 by the golden ratio, which scatters (Knuth)
-	word := uint64(p.kind) ^ uint64(p.count)<<8 ^ uint64(size)<<40 ^ uint64(p.root)<<48 ^ p.blocks
+	word := uint64(p.of.family) ^ uint64(p.count)<<8 ^ uint64(size)<<40 ^ uint64(p.root)<<48 ^ p.blocks
 	return word * golden >> (64 - handBits)
 }
 
@@ -156,31 +156,29 @@ func (s *shapes) make(key shapeKey) *shape {
 	if !s.boards {
 		made.of += ", without boards"
 	}
-	made.hash = fnvOffset
-	for _, b := range []byte(made.of) {
-		made.hash = mix(made.hash, uint64(b))
-	}
+	made.hash = mixText(fnvOffset, made.of)
 	return made
 }
 
 // call is what members compare of calls at a place.
 func (s *shape) call(at place) team.Call {
-	hash := mix(mix(mix(s.hash, uint64(at.kind)), uint64(at.root)), uint64(at.count))
-	if at.blocks != 0 {
-		hash = mix(hash, at.blocks)
+	call := team.Call{Name: at.of.name, Root: team.NoRoot, Count: at.count, Of: s.of, Blocks: at.blocks}
+	if at.of.is(rooted) {
+		call.Root = at.root
 	}
-	return team.Call{Kind: at.kind, Root: at.root, Count: at.count, Of: s.of, Hash: hash}
+	call.Hash = mix(mix(mix(mixText(s.hash, call.Name), uint64(call.Root)), uint64(call.Count)), call.Blocks)
+	return call
 }
 
 // blocksHash is a hash of the counts that all members must know.
 func (c *Call) blocksHash() uint64 {
-	switch c.kind {
-	case team.AllGatherV:
+	switch {
+	case !c.of.is(varied) || c.count == team.Varied:
+		return 0
+	case c.of.buffers == gathers:
 		return c.recvBlocks.hash()
-	case team.ReduceScatterV:
-		return c.sendBlocks.hash()
 	}
-	return 0
+	return c.sendBlocks.hash()
 }
 
 // hash tells blocks of other counts apart, and those with offsets from those without:
@@ -204,6 +202,13 @@ func mix(hash, word uint64) uint64 { return (hash ^ word) * fnvPrime }
 func mixAll(hash uint64, words []int) uint64 {
 	for _, w := range words {
 		hash = mix(hash, uint64(w))
+	}
+	return hash
+}
+
+func mixText(hash uint64, text string) uint64 {
+	for i := range len(text) {
+		hash = mix(hash, uint64(text[i]))
 	}
 	return hash
 }

@@ -50,8 +50,8 @@ func TestMoreCallsThanAreKeptAreDescribedTheSame(t *testing.T) {
 	x, s := make([]byte, keptMost+100), &shapes{boards: true}
 	var under *described
 	for n := range x {
-		want := team.Call{Kind: team.Broadcast, Root: 1, Count: n, Of: "uint8"}
-		want.Hash = mix(mix(mix(hashOf(want.Of), uint64(want.Kind)), 1), uint64(n))
+		want := team.Call{Name: "Broadcast", Root: 1, Count: n, Of: "uint8"}
+		want.Hash = mix(mix(mix(mixText(mixText(fnvOffset, want.Of), want.Name), 1), uint64(n)), 0)
 		for range 3 {
 			require.Equal(t, want, describe(t, s, BroadcastCall(1, x[:n])))
 		}
@@ -65,14 +65,6 @@ func TestMoreCallsThanAreKeptAreDescribedTheSame(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, keptMost, s.kept)
-}
-
-func hashOf(text string) uint64 {
-	hash := uint64(fnvOffset)
-	for _, b := range []byte(text) {
-		hash = mix(hash, uint64(b))
-	}
-	return hash
 }
 
 // TestDescribingACallAgainAllocatesNothing: not those that are kept, nor the others.

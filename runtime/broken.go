@@ -2,8 +2,6 @@ package runtime
 
 import (
 	"encoding/json"
-
-	"github.com/gopgas/gopgas/internal/team"
 )
 
 // breaks has everyone who waits for the team at this rank learn of e.
@@ -17,11 +15,11 @@ func (t *Team) breaks(e *TeamError) {
 // failed takes the consequences of a collective call that ended early at this
 // rank: the others might wait for it for ever, so the team is broken and they
 // are told. It returns what the caller gets.
-func (t *Team) failed(c team.Collective, err error) error {
+func (t *Team) failed(call string, err error) error {
 	if t.job.aborted.Err() != nil || t.broken.Load() != nil {
 		return err
 	}
-	m := newBreakMessage(&TeamError{Team: t.name, Rank: t.job.fabric.Rank(), Call: c.String(), Reason: err, Cause: err.Error()})
+	m := newBreakMessage(&TeamError{Team: t.name, Rank: t.job.fabric.Rank(), Call: call, Reason: err, Cause: err.Error()})
 	e := m.err()
 	t.breaks(e)
 	t.job.remember(e)

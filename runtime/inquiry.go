@@ -146,7 +146,7 @@ func (j *Job) asked(from int, m askMessage) {
 		return
 	}
 	if mine, theirs, differ := t.stream.compare(m); differ {
-		_ = t.failed(mine.Kind, &MismatchError{Team: t.name, Rank: t.members[t.rank], Call: mine.String(),
+		_ = t.failed(mine.Name, &MismatchError{Team: t.name, Rank: t.members[t.rank], Call: mine.String(),
 			Other: from, OtherDid: theirs.String()})
 	}
 }

@@ -23,9 +23,9 @@ func isMismatch(r *testjob.Rank, err error, calls ...string) {
 func TestWaitingForAMemberThatDoesSomethingElseEnds(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		f := streamOf(r)
-		c := team.Call{Kind: team.Broadcast, Root: 1, Count: 8, Of: "int"}
+		c := team.Call{Name: "Broadcast", Root: 1, Count: 8, Of: "int"}
 		if r.Me == r.N-1 {
-			c = team.Call{Kind: team.Broadcast, Root: 0, Count: 8, Of: "int"}
+			c = team.Call{Name: "Broadcast", Root: 0, Count: 8, Of: "int"}
 		}
 		key, err := f.Calls.Begin(ctx, &c)
 		r.NoError(err)
@@ -81,7 +81,7 @@ func TestALongWaitForALateMemberIsNoMismatch(t *testing.T) {
 func TestWhatBelongsToAnotherCallNamesBoth(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		f := streamOf(r)
-		c := team.Call{Kind: team.Reduce, Root: r.Me, Count: 1, Of: "int8, Max"}
+		c := team.Call{Name: "Reduce", Root: r.Me, Count: 1, Of: "int8, Max"}
 		key, err := f.Calls.Begin(ctx, &c) // fails where others have found out before
 		if err == nil {
 			err = f.Calls.End(key, &c, f.Differs(ctx, key.Seq, r.Right()))

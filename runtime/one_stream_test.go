@@ -99,7 +99,7 @@ func TestBlockingAndStartedCallsAreOneStream(t *testing.T) {
 		f := streamOf(r)
 		calls := make([]team.Call, 100) // more than are remembered
 		for i := range calls {
-			calls[i] = team.Call{Kind: team.Broadcast, Count: i, Of: "int", Hash: uint64(i)}
+			calls[i] = team.Call{Name: "Broadcast", Root: team.NoRoot, Count: i, Of: "int", Hash: uint64(i)}
 		}
 		which, how := rand.New(rand.NewPCG(1, 2)), rand.New(rand.NewPCG(3, uint64(r.Me)))
 		before, spare := uint64(0), team.Call{}

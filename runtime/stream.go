@@ -50,7 +50,7 @@ type started struct {
 func (s *stream) init(t *Team) {
 	s.team = t
 	for kind := range s.own {
-		s.own[kind] = team.Call{Kind: team.Collective(kind), Hash: uint64(kind)}
+		s.own[kind] = team.Collective(kind).Call()
 	}
 }
 
@@ -79,13 +79,13 @@ func (s *stream) remember(seq uint64) (team.Call, bool) {
 func (s *stream) Begin(ctx context.Context, c *team.Call) (team.Key, error) {
 	t := s.team
 	if err := t.err(); err != nil {
-		return team.Key{}, t.failed(c.Kind, err)
+		return team.Key{}, t.failed(c.Name, err)
 	}
 	s.mu.Lock()
 	if s.blocking > s.ended.Load() {
 		s.mu.Unlock()
 		return team.Key{}, fmt.Errorf("team %s: %w: %s began while another collective call of this rank was under way; "+
-			"make them one at a time, or split a team for each goroutine", t.name, ErrMismatch, c.Kind)
+			"make them one at a time, or split a team for each goroutine", t.name, ErrMismatch, c.Name)
 	}
 	key := s.next(c)
 	s.blocking = key.Seq
@@ -98,7 +98,7 @@ func (s *stream) Begin(ctx context.Context, c *team.Call) (team.Key, error) {
 		s.blocking = 0
 		s.mu.Unlock()
 		s.ring()
-		return team.Key{}, t.failed(c.Kind, err)
+		return team.Key{}, t.failed(c.Name, err)
 	}
 	return key, nil
 }
@@ -114,7 +114,7 @@ func (s *stream) awaitTurn(ctx context.Context, seq uint64) error {
 // End ends a call that began, and takes the consequences of err.
 func (s *stream) End(key team.Key, c *team.Call, err error) error {
 	if err != nil {
-		err = s.team.failed(c.Kind, err)
+		err = s.team.failed(c.Name, err)
 	}
 	s.end(key)
 	return err
@@ -151,7 +151,7 @@ func (s *stream) idle() bool {
 func (s *stream) Start(ctx context.Context, c *team.Call, run func(context.Context, team.Key) error, done func(error)) error {
 	t := s.team
 	if err := t.err(); err != nil {
-		return t.failed(c.Kind, err)
+		return t.failed(c.Name, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +190,7 @@ func (s *stream) serve() {
 func (s *stream) runStarted(next *started) {
 	t := s.team
 	if err := s.awaitTurn(next.ctx, next.key.Seq); err != nil {
-		next.done(t.failed(next.call.Kind, err))
+		next.done(t.failed(next.call.Name, err))
 		return
 	}
 	err := t.err()
@@ -198,7 +198,7 @@ func (s *stream) runStarted(next *started) {
 		err = next.run(next.ctx, next.key)
 	}
 	if err != nil {
-		err = t.failed(next.call.Kind, err)
+		err = t.failed(next.call.Name, err)
 	}
 	next.done(err)
 	s.end(next.key)

@@ -15,7 +15,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-var allReduce = team.Call{Kind: team.AllReduce, Count: 4, Of: "float64, Sum"}
+var allReduce = team.Call{Name: "AllReduce", Root: team.NoRoot, Count: 4, Of: "float64, Sum"}
 
 // streamOf returns what packages above the runtime see of the world.
 func streamOf(r *testjob.Rank) *team.Team { return team.Of(r.World) }

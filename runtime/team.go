@@ -51,7 +51,7 @@ func (j *Job) newTeam(ctx context.Context, parent *Team, name string, members []
 	t := &Team{job: j, name: name, members: members, rank: slices.Index(members, j.fabric.Rank())}
 	t.whole, t.end = context.WithCancelCause(j.aborted)
 	t.inner = &team.Team{Fabric: j.fabric, Name: name, Rank: t.rank, Members: members, Openings: map[string]int{},
-		Whole: t.whole, Sync: t.sync, Swap: t.swap, Err: t.err, Failed: t.failed,
+		Whole: t.whole, Sync: t.sync, Swap: t.swap, Err: t.err, Failed: func(c team.Collective, err error) error { return t.failed(c.String(), err) },
 		Calls: &t.stream, Differs: t.differs}
 	t.handle = team.NewHandle(t.inner)
 	t.stream.init(t)
@@ -69,7 +69,7 @@ func (j *Job) newTeam(ctx context.Context, parent *Team, name string, members []
 	}
 	if err != nil {
 		// The others may have their team, which this rank will not be in.
-		return nil, errors.Join(t.failed(team.Split, err), t.giveUp(parent, err))
+		return nil, errors.Join(t.failed(team.Split.String(), err), t.giveUp(parent, err))
 	}
 	if j.world == nil {
 		j.fabric.SetHosts(hostsIn(cards))

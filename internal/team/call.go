@@ -2,10 +2,11 @@ package team
 
 import "fmt"
 
-// A Collective names a call that all ranks of a team make together. The calls
-// carry it, so that ranks which make different ones find out.
+// A Collective names a collective call of runtime's or window's, whose ranks meet at the
+// team's barrier. Package collectives has a table of its own calls.
 type Collective uint8
 
+// The collectives that meet at the barrier.
 const (
 	Barrier Collective = iota + 1
 	Fence
@@ -15,31 +16,9 @@ const (
 	Free
 	FreeTeam
 	Close
-	Broadcast
-	Reduce
-	AllReduce
-	Gather
-	GatherV
-	AllGather
-	AllGatherV
-	Scatter
-	ScatterV
-	ReduceScatter
-	ReduceScatterV
-	AllToAll
-	AllToAllV
-	Scan
-	ExScan
-	NeighborAllGather
-	NeighborAllGatherV
-	NeighborAllToAll
-	NeighborAllToAllV
 )
 
-var collectiveNames = [...]string{"nothing", "Barrier", "Fence", "Exchange", "Split", "Allocate", "Free", "Team.Free", "Close",
-	"Broadcast", "Reduce", "AllReduce", "Gather", "GatherV", "AllGather", "AllGatherV", "Scatter", "ScatterV",
-	"ReduceScatter", "ReduceScatterV", "AllToAll", "AllToAllV", "Scan", "ExScan",
-	"NeighborAllGather", "NeighborAllGatherV", "NeighborAllToAll", "NeighborAllToAllV"}
+var collectiveNames = [...]string{"nothing", "Barrier", "Fence", "Exchange", "Split", "Allocate", "Free", "Team.Free", "Close"}
 
 func (c Collective) String() string {
 	if int(c) < len(collectiveNames) {
@@ -48,30 +27,29 @@ func (c Collective) String() string {
 	return "unknown collective"
 }
 
-// rooted tells that one member is another part of the call than the others.
-func (c Collective) rooted() bool {
-	switch c {
-	case Broadcast, Reduce, Gather, GatherV, Scatter, ScatterV:
-		return true
-	}
-	return false
-}
+// Call describes the collective to the team's stream.
+func (c Collective) Call() Call { return Call{Name: c.String(), Root: NoRoot, Hash: uint64(c)} }
 
-// Varied is the count of a call whose members give counts of their own.
-const Varied = -1
+const (
+	// Varied is the count of a call whose members give counts of their own.
+	Varied = -1
+	// NoRoot is the root of a call in which all members do the same.
+	NoRoot = -1
+)
 
 // A Call describes a collective call by what all members of a team must agree on. Two
 // are the same if they are equal.
 type Call struct {
-	Kind  Collective
-	Root  int    // by team rank, where there is one
-	Count int    // elements, or Varied
-	Of    string // type, operator and options, where there are any
-	Hash  uint64 // of the above
+	Name   string // of the collective
+	Root   int    // by team rank, or NoRoot
+	Count  int    // elements, or Varied
+	Of     string // type, operator and options, where there are any
+	Blocks uint64 // a hash of the counts of all members' blocks where all know them, or 0
+	Hash   uint64 // of the above
 }
 
 func (c Call) String() string {
-	s := c.Kind.String()
+	s := c.Name
 	switch {
 	case c.Of == "":
 		return s
@@ -80,10 +58,10 @@ func (c Call) String() string {
 	default:
 		s += fmt.Sprintf(" of %d %s", c.Count, c.Of)
 	}
-	if c.Kind == AllGatherV || c.Kind == ReduceScatterV { // counts may differ even if their sum does not
-		s += fmt.Sprintf(", blocks #%04x", c.Hash&0xffff)
+	if c.Blocks != 0 { // counts may differ even if their sum does not
+		s += fmt.Sprintf(", blocks #%04x", c.Blocks&0xffff)
 	}
-	if c.Kind.rooted() {
+	if c.Root != NoRoot {
 		s += fmt.Sprintf(", root %d", c.Root)
 	}
 	return s
