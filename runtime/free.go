@@ -41,24 +41,24 @@ func (t *Team) Free(ctx context.Context) error {
 		return fmt.Errorf("%s: %w: it is the world, which Job.Close ends", team.FreeTeam, ErrTeam)
 	}
 	known := t != nil && t.broken.Load() != nil
-	err := t.collective(ctx, team.FreeTeam, t.part)
+	err := t.collective(ctx, team.FreeTeam, t.free)
 	if !brokenBefore(err) {
 		return err
 	}
-	if bad := t.partBroken(ctx); bad != nil || known {
+	if bad := t.freeBroken(ctx); bad != nil || known {
 		return bad
 	}
 	return err
 }
 
-// part is what members do that have met, in the call of a key.
-func (t *Team) part(ctx context.Context, key team.Key) error {
-	return t.partBy(ctx, func(card []byte) ([][]byte, error) { return t.exchange(ctx, key, card) })
+// free gives the team's memory back, in a call of a key in which all members have met.
+func (t *Team) free(ctx context.Context, key team.Key) error {
+	return t.freeBy(ctx, func(card []byte) ([][]byte, error) { return t.exchange(ctx, key, card) })
 }
 
-// partBy is part with an exchange among all members. That is none of the team's own,
-// which would have to be over before its memory goes.
-func (t *Team) partBy(ctx context.Context, exchange func([]byte) ([][]byte, error)) error {
+// freeBy is free with an exchange of cards among all members. The exchange goes through the
+// launcher: one of the team's own would need the memory that goes.
+func (t *Team) freeBy(ctx context.Context, exchange func([]byte) ([][]byte, error)) error {
 	card, err := t.leave(ctx)
 	if err != nil {
 		return err
@@ -101,8 +101,8 @@ func brokenBefore(err error) bool {
 	return false
 }
 
-// partBroken is part for members of a broken team, whose calls have ended or are about to.
-func (t *Team) partBroken(ctx context.Context) error {
+// freeBroken is free for members of a broken team, whose calls have ended or are about to end.
+func (t *Team) freeBroken(ctx context.Context) error {
 	ctx = wait.Context(ctx)
 	if err := t.stream.awaitIdle(ctx); err != nil {
 		return err
@@ -111,12 +111,12 @@ func (t *Team) partBroken(ctx context.Context) error {
 		all, err := t.job.client.Exchange(ctx, t.name+"/"+step, t.members, mine)
 		return all, explain(err)
 	}
-	// Until all have come, some may not know that the team is broken. They would take a
-	// pipe that is closed for the reason.
+	// Until all have come, some may not know that the team is broken. They would report a
+	// closed pipe as the reason.
 	if _, err := exchange("free", nil); err != nil {
 		return err
 	}
-	return t.partBy(ctx, func(card []byte) ([][]byte, error) { return exchange("freed", card) })
+	return t.freeBy(ctx, func(card []byte) ([][]byte, error) { return exchange("freed", card) })
 }
 
 // leave returns when all writes of this rank for the team's calls are complete. It returns
@@ -163,7 +163,7 @@ func (t *Team) release(cards []freeCard) error {
 	return errors.Join(err, t.inner.ReleaseQuarantined(used), t.discard())
 }
 
-// above returns what keeps memory for the team, nil where nothing does.
+// above returns the keeper of memory for the team, nil if there is none.
 func (t *Team) above() team.Keeper {
 	k, _ := t.inner.Above.Load().(team.Keeper)
 	return k

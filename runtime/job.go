@@ -173,7 +173,7 @@ func (j *Job) Note(name string, n int64) {
 // Kind: collective.
 func (j *Job) Close(ctx context.Context) error {
 	ctx = wait.Context(ctx)
-	j.closing.Do(func() { j.closed = errors.Join(j.announceClose(ctx), j.parting(ctx), j.release(j.client.Close)) })
+	j.closing.Do(func() { j.closed = errors.Join(j.announceClose(ctx), j.closeTogether(ctx), j.release(j.client.Close)) })
 	return j.closed
 }
 
@@ -191,10 +191,10 @@ func (j *Job) announceClose(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// parting is the collective part of Close: all have come, and everything that
-// this rank has posted is on its way. Ranks that died meanwhile are waited for
-// no more; the living serve each other to the end.
-func (j *Job) parting(ctx context.Context) error {
+// closeTogether is the collective part of Close. It returns when all living ranks have come
+// and have flushed what they posted. It does not wait for a rank that died meanwhile; the
+// living serve each other to the end.
+func (j *Job) closeTogether(ctx context.Context) error {
 	err := j.world.sync(ctx, team.Close)
 	if flushed := j.fabric.FlushAll(ctx); err == nil {
 		err = flushed

@@ -17,8 +17,10 @@ import (
 //	   1             2                 3            4       number
 //	 caller        goroutine of the team          caller    who runs it
 //
-// Blocking calls run where they are made. Those that were started run on one
-// goroutine, which is there while there are any.
+// Blocking calls run on the caller's goroutine. Started calls run on one goroutine of the
+// team's, which exists while there are any.
+//
+// A call takes the mutex once, to get its key. It ends by one store to ended.
 type stream struct {
 	team   *Team
 	own    [team.Close + 1]team.Call // what describes runtime's own calls, by kind
@@ -73,8 +75,8 @@ func (s *stream) remember(seq uint64) (team.Call, bool) {
 	return s.past[seq%remembered], true
 }
 
-// Begin begins a blocking collective call and returns its key, when it is its
-// turn. End ends it. A rank that cannot take part says so to the others, who
+// Begin begins a blocking collective call and returns its key when it is the call's
+// turn. End ends the call. A rank that cannot take part tells the other members, which
 // may not know why.
 func (s *stream) Begin(ctx context.Context, c *team.Call) (team.Key, error) {
 	t := s.team
@@ -104,7 +106,7 @@ func (s *stream) Begin(ctx context.Context, c *team.Call) (team.Key, error) {
 }
 
 // awaitTurn waits until all calls before seq have ended. When it fails, so does
-// the team: nobody's turn comes any more.
+// the team: no later call gets its turn.
 func (s *stream) awaitTurn(ctx context.Context, seq uint64) error {
 	s.behind.Add(1)
 	defer s.behind.Add(-1)
@@ -185,8 +187,8 @@ func (s *stream) serve() {
 	}
 }
 
-// runStarted makes a call when it is its turn. done hears of its end before those
-// behind it begin.
+// runStarted makes a call when it is its turn. done gets the result before a later call
+// begins.
 func (s *stream) runStarted(next *started) {
 	t := s.team
 	if err := s.awaitTurn(next.ctx, next.key.Seq); err != nil {

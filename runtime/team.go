@@ -100,7 +100,7 @@ func (t *Team) prepare(ctx context.Context) (err error) {
 // giveUp is discard of a team split from parent that ended with err at this rank. Members
 // that have the team use this rank's memory until they hear of it.
 func (t *Team) giveUp(parent *Team, err error) error {
-	if !team.Undecided(err) || parent == nil {
+	if !team.OutcomeUnknown(err) || parent == nil {
 		return t.discard()
 	}
 	t.end(nil)
@@ -157,7 +157,7 @@ func (t *Team) meet(ctx context.Context, card teamCard) ([]teamCard, error) {
 func explain(err error) error {
 	var left *bootstrap.AbandonedError
 	if errors.As(err, &left) {
-		return &team.UndecidedError{Err: explain(left.Cause)}
+		return &team.OutcomeUnknownError{Err: explain(left.Cause)}
 	}
 	var dead *bootstrap.PeerDeadError
 	var refused *bootstrap.RefusedError

@@ -64,7 +64,7 @@ func newCore(ctx context.Context, t *runtime.Team, typ string, size, elems int, 
 	}
 	if err := c.agree(ctx, card, bad); err != nil {
 		inner.EndUse(c.region)
-		return nil, errors.Join(c.fail("Allocate", err), c.giveUp(bad == nil && team.Undecided(err)))
+		return nil, errors.Join(c.fail("Allocate", err), c.giveUp(bad == nil && team.OutcomeUnknown(err)))
 	}
 	return c, nil
 }

@@ -18,14 +18,14 @@ func (k Key) Next(c *Call) Key { return Key{k.Seq + 1, (k.Chain ^ c.Hash) * fnvP
 // A Stream is the order of a team's collective calls at this rank. A call's
 // description stays as it is until the call has ended; the stream looks at it no later.
 type Stream interface {
-	// Begin takes a key for a blocking collective call, and returns it when all
-	// calls before have ended.
+	// Begin takes a key for a blocking collective call. It returns the key when all
+	// earlier calls have ended.
 	Begin(ctx context.Context, c *Call) (Key, error)
-	// End ends a call that began: with an error it breaks the team. It returns what
-	// the caller shall return.
+	// End ends a call that Begin began. With an error it breaks the team. It returns the
+	// error for the caller.
 	End(key Key, c *Call, err error) error
-	// Start takes a key for a collective call that runs on a goroutine of the
-	// team's, behind all before. Without an error from Start itself, done gets what
-	// became of it, whatever that is, ahead of the calls behind it.
+	// Start takes a key for a collective call that runs behind all earlier calls, on a
+	// goroutine of the team's. If Start returns nil, done gets the result of the call
+	// before a later call begins.
 	Start(ctx context.Context, c *Call, run func(ctx context.Context, key Key) error, done func(error)) error
 }

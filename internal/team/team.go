@@ -20,47 +20,47 @@ type Team struct {
 	Mapped   bool  // all members use each other's memory directly
 	Hosts    []int // by team rank: members of one number share a host
 	Crowded  bool  // members share cores, on some host
-	// Above holds the state of package collectives for the team, a [Keeper].
+	// Above is the [Keeper] of package collectives.
 	Above atomic.Value
-	// Whole ends when the team breaks or the job does; its cause tells which.
+	// Whole ends when the team breaks or the job ends. Its cause says why.
 	Whole context.Context
 
-	// Sync is a barrier among the team that completes no operations. All ranks
-	// name the same collective.
+	// Sync is a barrier that completes no operations. All members name the same
+	// collective.
 	Sync func(ctx context.Context, c Collective) error
-	// Swap is Sync, and hands everyone's bytes to everyone, by team rank. Unless it fails
-	// with an [UndecidedError], it has failed at all members.
+	// Swap is Sync, and gives all members' bytes to each, by team rank. If it fails with
+	// another error than an [OutcomeUnknownError], it has failed at all members.
 	Swap func(ctx context.Context, c Collective, mine []byte) ([][]byte, error)
 	// Err returns what became of the team, nil while it is whole.
 	Err func() error
-	// Failed breaks the team when err says that this rank's collective call
-	// ended early, and returns what the caller shall return.
+	// Failed breaks the team because err ended this rank's collective call early. It
+	// returns the error for the caller.
 	Failed func(c Collective, err error) error
 
 	// Calls is the order of the team's collective calls.
 	Calls Stream
-	// Differs is for a rank that gets, in the call of this number, what belongs to
-	// another call of a member's. It has the member compare, and returns how the
-	// team breaks of it.
+	// Differs has a member compare its calls with those of this rank. A rank calls it that
+	// got data of another call from the member in its call of number seq. It returns
+	// the error by which the team breaks.
 	Differs func(ctx context.Context, seq uint64, member int) error
 
 	uses       uses
 	quarantine quarantine
 }
 
-// A Keeper keeps memory for a team's calls. Both are called once, when the team is freed
-// and none of its calls is under way.
+// A Keeper keeps memory for a team's calls. Runtime calls both methods once, when it frees
+// the team and none of its calls is under way.
 type Keeper interface {
-	// Leave ends this rank's writes to memory that other members keep for the team.
-	// Earlier writes may still be in flight. Every member's Release gets the card.
+	// Leave ends this rank's writes to memory that other members keep for the team. Earlier
+	// writes may be on their way. The card goes to Release at all members.
 	Leave(ctx context.Context) (card []byte, err error)
-	// Release gives the memory back, when all members have left. Cards are by team rank,
-	// and empty of members that had no keeper.
+	// Release gives the memory back when all members have left. Cards are by team rank;
+	// that of a member without a keeper is empty.
 	Release(cards [][]byte) error
 }
 
-// Await returns nil once ready is true, or earlier what became of the team or
-// the cause of ctx's end.
+// Await returns nil once ready is true. It returns earlier if the team breaks or ctx ends,
+// with the reason.
 func (t *Team) Await(ctx context.Context, ready func() bool) error {
 	return t.await(ctx, false, ready)
 }
