@@ -16,9 +16,9 @@ func (c canceler) Cancel(id uint64) {
 func (q *qp) cancelHere(id uint64) (number uint64, below bool) {
 	q.dev.lock()
 	defer q.dev.unlock()
-	for i := range q.sends.count {
-		r := q.sends.at(i)
-		if r.wr.ID != id || r.phase > started || r.canceled {
+	for i := range q.sends.Len() {
+		r := q.sends.At(i)
+		if r.ID != id || r.phase > started || r.Canceled {
 			continue
 		}
 		if r.phase == started {
@@ -33,12 +33,12 @@ func (q *qp) cancelHere(id uint64) (number uint64, below bool) {
 
 // cancel ends a request that waits. An Announced WRITE goes on with a copy of its bytes.
 func (q *qp) cancel(r *request) {
-	c := driver.Completion{ID: r.wr.ID, Status: driver.Canceled, Op: r.wr.Op, QP: q.num}
-	if r.wr.Flags&driver.Announced == 0 {
+	c := driver.Completion{ID: r.ID, Status: driver.Canceled, Op: r.Op, QP: q.num}
+	if r.Flags&driver.Announced == 0 {
 		q.finish(r, c)
 		return
 	}
-	r.detach()
+	r.Capture()
 	q.owe(r, c)
-	r.canceled = true
+	r.Canceled = true
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
 // extraDepth is the room that a CQ has below for completions that the caller
@@ -21,11 +22,10 @@ type cq struct {
 	room  int // how many of these there may be
 	lanes []lane
 
-	ring         []arrival
-	first, count int
-	err          error
-	closed       bool
-	scratch      [32]driver.Completion
+	ring    wq.Ring[arrival]
+	err     error
+	closed  bool
+	scratch [32]driver.Completion
 }
 
 type lane struct {
@@ -40,7 +40,7 @@ type arrival struct {
 }
 
 func (d *device) newCQ(inner driver.CQ, depth, below int) *cq {
-	c := &cq{inner: inner, dev: d, room: max(1, below-depth), ring: make([]arrival, depth)}
+	c := &cq{inner: inner, dev: d, room: max(1, below-depth), ring: wq.NewRing[arrival](depth)}
 	c.worth = c.worthPolling
 	d.lock()
 	d.cqs = append(d.cqs, c)
@@ -63,16 +63,15 @@ func (c *cq) Poll(wc []driver.Completion) (int, error) {
 	if c.err != nil {
 		return 0, c.err
 	}
-	n := min(len(wc), c.count)
+	n := min(len(wc), c.ring.Len())
 	for i := range n {
-		a := &c.ring[c.first]
+		a := c.ring.First()
 		if wc[i] = a.Completion; a.owner != nil {
 			a.owner.owed--
 		}
 		*a = arrival{}
-		c.first = (c.first + 1) % len(c.ring)
+		c.ring.Pop(1)
 	}
-	c.count -= n
 	return n, nil
 }
 
@@ -93,7 +92,7 @@ func (c *cq) worthPolling() bool {
 	d.lock()
 	defer d.unlock()
 	d.progress()
-	return c.closed || d.closed || !d.stalled() && (c.count > 0 || c.err != nil)
+	return c.closed || d.closed || !d.stalled() && (c.ring.Len() > 0 || c.err != nil)
 }
 
 // pull takes what completed below.
@@ -132,24 +131,16 @@ func (c *cq) collect() {
 
 func (c *cq) push(a arrival) {
 	c.dev.moved = true
-	if c.count == len(c.ring) {
+	if c.ring.Room() == 0 {
 		c.err = driver.ErrOverrun
 		return
 	}
-	c.ring[(c.first+c.count)%len(c.ring)] = a
-	c.count++
+	*c.ring.Push() = a
 }
 
 // purge removes the completions of a QP that was reset.
 func (c *cq) purge(num uint32) {
-	kept := 0
-	for i := range c.count {
-		if a := c.ring[(c.first+i)%len(c.ring)]; a.QP != num {
-			c.ring[(c.first+kept)%len(c.ring)] = a
-			kept++
-		}
-	}
-	c.count = kept
+	c.ring.Retain(func(a *arrival) bool { return a.QP != num })
 }
 
 // leave removes the lanes of a closed QP.

@@ -26,7 +26,7 @@ func (p *Plan) doom(q *qp, nth uint64) driver.Status {
 
 // fail ends r, which has not started, and breaks its QP here and below.
 func (q *qp) fail(r *request, status driver.Status, err error) {
-	q.finish(r, driver.Completion{Status: status, Op: r.wr.Op, QP: q.num, Err: err})
+	q.finish(r, driver.Completion{Status: status, Op: r.Op, QP: q.num, Err: err})
 	q.enterErr()
 }
 
@@ -39,9 +39,9 @@ func (q *qp) enterErr() {
 
 // flushWaiting ends what has not started in a QP that is in ERR.
 func (q *qp) flushWaiting() {
-	for i := range q.sends.count {
-		if r := q.sends.at(i); r.phase == waiting {
-			q.finish(r, driver.Completion{Status: driver.Flushed, Op: r.wr.Op, QP: q.num})
+	for i := range q.sends.Len() {
+		if r := q.sends.At(i); r.phase == waiting {
+			q.finish(r, driver.Completion{Status: driver.Flushed, Op: r.Op, QP: q.num})
 		}
 	}
 }

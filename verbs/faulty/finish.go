@@ -14,14 +14,14 @@ func (q *qp) finish(r *request, c driver.Completion) {
 	if r.phase == started {
 		q.sendCQ.below--
 	}
-	if !r.canceled {
-		c.ID = r.wr.ID
+	if !r.Canceled {
+		c.ID = r.ID
 		q.owe(r, c)
 	}
 	if r.phase = done; r.told {
 		r.phase = delivered
 	}
-	r.release()
+	r.Release()
 }
 
 // owe has c polled for r once its delay is over.
@@ -29,7 +29,7 @@ func (q *qp) owe(r *request, c driver.Completion) {
 	if c.Status == driver.Canceled {
 		q.canceled++
 	}
-	if r.wr.Flags&driver.Signaled != 0 {
+	if r.Flags&driver.Signaled != 0 {
 		q.owed++
 	}
 	r.end, r.due = c, q.dev.hold(r.late)
@@ -39,7 +39,7 @@ func (q *qp) owe(r *request, c driver.Completion) {
 func (q *qp) ended(r *request, c driver.Completion) {
 	switch c.Status {
 	case driver.Success:
-		q.prove(&r.wr)
+		q.prove(&r.WorkRequest)
 	case driver.Flushed:
 		if q.state != driver.StateErr { // nothing that this side did: the connection is gone
 			q.blame(q.sends.next, errBroke)
@@ -57,17 +57,17 @@ func (q *qp) deliver() (arrival, bool) {
 	if c, ok := q.deliverCanceled(); ok {
 		return c, true
 	}
-	for q.sends.count > 0 {
-		r := q.sends.at(0)
+	for q.sends.Len() > 0 {
+		r := q.sends.First()
 		if r.phase == delivered {
-			q.sends.pop()
+			q.sends.Pop()
 			continue
 		}
 		if r.phase != done || !q.dev.over(r.due) {
 			break
 		}
 		c, wanted := q.conclude(r)
-		q.sends.pop()
+		q.sends.Pop()
 		if wanted {
 			return c, true
 		}
@@ -78,9 +78,9 @@ func (q *qp) deliver() (arrival, bool) {
 // deliverCanceled lets a canceled request complete before earlier ones, which
 // may be stuck for reasons of their own.
 func (q *qp) deliverCanceled() (arrival, bool) {
-	for i := 0; i < q.sends.count && q.canceled > 0; i++ {
-		r := q.sends.at(i)
-		if r.told || r.phase != done && !r.canceled || r.end.Status != driver.Canceled || !q.dev.over(r.due) {
+	for i := 0; i < q.sends.Len() && q.canceled > 0; i++ {
+		r := q.sends.At(i)
+		if r.told || r.phase != done && !r.Canceled || r.end.Status != driver.Canceled || !q.dev.over(r.due) {
 			continue
 		}
 		c, _ := q.conclude(r)
@@ -98,7 +98,7 @@ func (q *qp) conclude(r *request) (arrival, bool) {
 		q.canceled--
 	}
 	a := arrival{Completion: q.judge(r)}
-	if r.wr.Flags&driver.Signaled != 0 {
+	if r.Flags&driver.Signaled != 0 {
 		a.owner = q
 	}
 	return a, a.owner != nil || a.Status != driver.Success
@@ -112,7 +112,7 @@ func (q *qp) judge(r *request) driver.Completion {
 	switch {
 	case c.Status == driver.Canceled:
 	case q.failed || q.flushing && c.Status == driver.Success:
-		c = driver.Completion{ID: c.ID, Status: driver.Flushed, Op: r.wr.Op, QP: q.num}
+		c = driver.Completion{ID: c.ID, Status: driver.Flushed, Op: r.Op, QP: q.num}
 	case c.Status == driver.Flushed && r.number < q.blamed:
 		c.Status, c.Err = driver.RetryExceeded, q.cause
 		q.failed = true
@@ -129,9 +129,9 @@ func (q *qp) judge(r *request) driver.Completion {
 // takeCause gives c the cause that a request has which passed it below, if one has:
 // the cause comes first.
 func (q *qp) takeCause(c *driver.Completion) bool {
-	for i := range q.sends.count {
-		end := &q.sends.at(i).end
-		if q.sends.at(i).phase != done {
+	for i := range q.sends.Len() {
+		end := &q.sends.At(i).end
+		if q.sends.At(i).phase != done {
 			continue
 		}
 		switch end.Status {

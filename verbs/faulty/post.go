@@ -34,7 +34,7 @@ func (q *qp) take(wrs []driver.WorkRequest) (int, error) {
 		if i == upTo && i > 0 && q.mayRefuse() {
 			return i, driver.ErrQueueFull
 		}
-		if q.sends.full() {
+		if q.sends.Room() == 0 {
 			return i, driver.ErrQueueFull
 		}
 		if wrs[i].Op == driver.OpAtomic && q.dev.plan.HideExtendedAtomics {
@@ -48,7 +48,7 @@ func (q *qp) take(wrs []driver.WorkRequest) (int, error) {
 // accept draws what will happen to a request.
 func (q *qp) accept(wr *driver.WorkRequest) {
 	d, plan := q.dev, q.dev.plan
-	r := q.sends.push(wr)
+	r := q.sends.Push(wr)
 	start := plan.delay(q.draw, plan.DelayStarts)
 	r.late = plan.delay(q.draw, plan.DelayCompletions)
 	behind := plan.delay(q.draw, plan.Reorder)

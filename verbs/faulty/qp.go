@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
 // qp is one end of a connection. All but life belongs to dev's lock.
@@ -41,7 +42,7 @@ type qp struct {
 
 func (d *device) newQP(inner driver.QP, send, recv *cq, cfg driver.QPConfig) *qp {
 	q := &qp{QP: inner, dev: d, num: inner.Num(), sendCQ: send, recvCQ: recv, proofs: map[access]span{}}
-	q.sends.init(cfg.SendDepth)
+	q.sends = sendQueue{Ring: wq.NewRing[request](cfg.SendDepth), next: 1}
 	q.recvs = recvQueue{qp: q, ids: map[uint64]uint64{}, next: 1}
 	d.lock()
 	defer d.unlock()
@@ -103,8 +104,8 @@ func (q *qp) stop(ctx context.Context, to driver.State, attr driver.Attr) error 
 
 // forget drops all that is outstanding.
 func (q *qp) forget() {
-	for ; q.sends.count > 0; q.sends.pop() {
-		if q.sends.at(0).phase == started {
+	for ; q.sends.Len() > 0; q.sends.Pop() {
+		if q.sends.First().phase == started {
 			q.sendCQ.below--
 		}
 	}

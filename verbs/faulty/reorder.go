@@ -29,10 +29,10 @@ func (a *ahead) add(op driver.Opcode) {
 
 // lets says whether r may start before what is held.
 func (q *qp) lets(a ahead, r *request) bool {
-	if r.wr.Flags&driver.Fence != 0 || !q.proven(&r.wr) {
+	if r.Flags&driver.Fence != 0 || !q.proven(&r.WorkRequest) {
 		return false
 	}
-	switch r.wr.Op {
+	switch r.Op {
 	case driver.OpRead:
 		return true
 	case driver.OpWrite, driver.OpFetchAdd, driver.OpCmpSwap, driver.OpAtomic:
@@ -43,9 +43,9 @@ func (q *qp) lets(a ahead, r *request) bool {
 
 // passable: others may start before r while it is held.
 func (q *qp) passable(r *request) bool {
-	switch r.wr.Op {
+	switch r.Op {
 	case driver.OpRead, driver.OpFetchAdd, driver.OpCmpSwap, driver.OpAtomic:
-		return r.yields && q.proven(&r.wr)
+		return r.yields && q.proven(&r.WorkRequest)
 	}
 	return false
 }

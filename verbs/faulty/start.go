@@ -17,8 +17,8 @@ var errInjected = errors.New("failed by the faulty provider's plan")
 // and returns how many requests it started.
 func (q *qp) start() (n int) {
 	var held ahead
-	for i := 0; i < q.sends.count && q.state == driver.StateRTS; i++ {
-		r := q.sends.at(i)
+	for i := 0; i < q.sends.Len() && q.state == driver.StateRTS; i++ {
+		r := q.sends.At(i)
 		if r.phase != waiting {
 			continue
 		}
@@ -29,7 +29,7 @@ func (q *qp) start() (n int) {
 			if !q.passable(r) {
 				break
 			}
-			held.add(r.wr.Op)
+			held.add(r.Op)
 			continue
 		}
 		if !q.startOne(r, i) {
@@ -55,7 +55,7 @@ func (q *qp) startOne(r *request, i int) bool {
 		q.dev.wakeAt(q.dev.now.Add(retryEvery))
 		return false
 	}
-	q.post[0] = r.wr
+	q.post[0] = r.WorkRequest
 	q.post[0].ID = r.number
 	q.post[0].Flags |= driver.Signaled
 	n, err := q.QP.PostSend(q.post[:])
@@ -84,7 +84,7 @@ func (q *qp) refused(r *request, err error) {
 // allDone: nothing before the ith request is under way.
 func (q *qp) allDone(i int) bool {
 	for j := range i {
-		if q.sends.at(j).phase < done {
+		if q.sends.At(j).phase < done {
 			return false
 		}
 	}
