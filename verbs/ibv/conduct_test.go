@@ -14,7 +14,7 @@ import (
 // lose has a's queue pair believe that the device holds one more request.
 func lose(q *qp, s *slots, lost slot) {
 	q.mu.Lock()
-	s.push(lost)
+	*s.Push() = lost
 	s.owned++
 	q.mu.Unlock()
 	q.dev.watchOver()

@@ -11,11 +11,8 @@ import (
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
-
-// minFound is for how many completions there is room at first that are taken
-// from the device ahead of a Poll.
-const minFound = 64
 
 // completionQueue is the device's queue, with a few completions in front of it
 // that were found by someone who did not poll.
@@ -33,15 +30,12 @@ type completionQueue struct {
 	qps   map[uint32]*qp   // that complete here
 	last  *qp              // the one that completed last, or nil
 	raw   [batch]flatCompletion
-	depth int
-	found []driver.Completion // ring
-	first int
-	count int
+	found wq.CompletionRing
+	fresh [batch]driver.Completion // on the way from raw to found
 }
 
 func newCompletionQueue(d *device, id uint64, cq *C.struct_ibv_cq, depth int) *completionQueue {
-	c := &completionQueue{dev: d, id: id, cq: cq, qps: map[uint32]*qp{}, depth: depth}
-	c.found = make([]driver.Completion, min(depth, minFound))
+	c := &completionQueue{dev: d, id: id, cq: cq, qps: map[uint32]*qp{}, found: wq.NewCompletionRing(depth)}
 	c.look = c.ready
 	return c
 }
@@ -74,15 +68,7 @@ func (c *completionQueue) state() error {
 
 // fill takes what was found before, then asks the device.
 func (c *completionQueue) fill(wc []driver.Completion) int {
-	n := min(len(wc), c.count)
-	for i := range n {
-		wc[i] = c.found[c.first]
-		c.found[c.first].Err = nil
-		if c.first++; c.first == len(c.found) {
-			c.first = 0
-		}
-	}
-	c.count -= n
+	n := c.found.Take(wc)
 	return n + c.fetch(wc[n:])
 }
 
@@ -143,10 +129,10 @@ func (c *completionQueue) ready() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.harvest()
-	if c.count == 0 && c.armForSleeper() {
+	if c.found.Len() == 0 && c.armForSleeper() {
 		c.harvest()
 	}
-	return c.count > 0 || c.state() != nil
+	return c.found.Len() > 0 || c.state() != nil
 }
 
 // Close wakes who waits on the queue. It is idempotent.

@@ -15,7 +15,7 @@ import (
 // flushIfDue has requests flushed that were posted in ERR, once those before
 // them have ended. Called with mu held.
 func (q *qp) flushIfDue(s *slots, c *completionQueue) {
-	if s.owned == 0 && s.count > 0 && q.state == driver.StateErr {
+	if s.owned == 0 && s.Len() > 0 && q.state == driver.StateErr {
 		c.flushSoon()
 	}
 }
@@ -29,12 +29,12 @@ func (q *qp) flush(c *completionQueue, wc []driver.Completion) (n int, more bool
 		return 0, false
 	}
 	take := func(s *slots, op driver.Opcode) {
-		for ; s.owned == 0 && s.count > 0; s.drop(1) {
+		for ; s.owned == 0 && s.Len() > 0; s.drop(1) {
 			if n == len(wc) {
 				more = true
 				return
 			}
-			sl := s.at(0)
+			sl := s.At(0)
 			wc[n] = driver.Completion{ID: sl.id, Status: driver.Flushed, Op: sl.op, QP: q.num}
 			if op != driver.OpRecv {
 				q.blame(&wc[n])

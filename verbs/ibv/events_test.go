@@ -93,19 +93,18 @@ func TestTheWatchdogKeepsWhatNobodyPolls(t *testing.T) {
 	a.none()
 }
 
-func TestHarvestGrowsUpToTheQueuesDepth(t *testing.T) {
+func TestHarvestKeepsNoMoreThanTheQueuesDepth(t *testing.T) {
 	a, _ := newEnds(t, impatient)
 	c := a.cq
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	require.Len(t, c.found, minFound)
-	c.first = 30 // so that the ring wraps
+	require.True(t, c.harvest(), "the device has none")
 	n := 0
-	for ; c.count < len(c.found) || c.grow(); n++ {
-		c.space()[0] = driver.Completion{ID: uint64(n)}
-		c.count++
+	for ; c.found.Room() > 0; n++ {
+		*c.found.Push() = driver.Completion{ID: uint64(n)}
 	}
 	require.Equal(t, 256, n)
+	require.False(t, c.harvest(), "there is no room to ask for more")
 	var wc [256]driver.Completion
 	require.Equal(t, 256, c.fill(wc[:]))
 	for i := range wc {

@@ -47,7 +47,7 @@ func (q *qp) drained() (bool, error) {
 // hold keeps requests until the queue pair is in RTS again. Called with post
 // and mu held.
 func (q *qp) hold(wrs []driver.WorkRequest) (n int, err error) {
-	most := min(len(wrs), q.sends.room())
+	most := min(len(wrs), q.sends.Room())
 	for ; n < most; n++ {
 		if err = q.check(&wrs[n], len(q.out.segments)); err != nil {
 			break
@@ -60,7 +60,7 @@ func (q *qp) hold(wrs []driver.WorkRequest) (n int, err error) {
 			}
 		}
 		q.held = append(q.held, wr)
-		q.sends.push(slot{id: wr.ID, op: wr.Op})
+		*q.sends.Push() = slot{id: wr.ID, op: wr.Op}
 	}
 	if n > 0 {
 		err = nil // it comes again with the next call
@@ -75,7 +75,7 @@ func (q *qp) resume() error {
 	q.mu.Lock()
 	broke := q.state != driver.StateRTS
 	if !broke { // otherwise they are flushed where they are
-		q.sends.count -= len(held)
+		q.sends.Unpush(len(held))
 	}
 	q.mu.Unlock()
 	for !broke && len(held) > 0 {
@@ -93,7 +93,7 @@ func (q *qp) refused(wrs []driver.WorkRequest, cause error) error {
 	q.mu.Lock()
 	q.state, q.cause, q.causeErr = driver.StateErr, driver.GeneralError, cause
 	for i := range wrs {
-		q.sends.push(slot{id: wrs[i].ID, op: wrs[i].Op})
+		*q.sends.Push() = slot{id: wrs[i].ID, op: wrs[i].Op}
 	}
 	q.mu.Unlock()
 	if err := q.drain(); err != nil {

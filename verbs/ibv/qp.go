@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
 // A qp is one queue pair. post serialises what is handed to the device's send
@@ -45,8 +46,8 @@ type qp struct {
 
 func newQP(d *device, hw *C.struct_ibv_qp, send, recv *completionQueue, cfg driver.QPConfig) *qp {
 	q := &qp{dev: d, num: uint32(hw.qp_num), sendCQ: send, recvCQ: recv, hw: hw, timeout: d.cfg.PeerTimeout}
-	q.sends.ring = make([]slot, cfg.SendDepth)
-	q.recvs.ring = make([]slot, max(1, cfg.RecvDepth))
+	q.sends.Ring = wq.NewRing[slot](cfg.SendDepth)
+	q.recvs.Ring = wq.NewRing[slot](cfg.RecvDepth)
 	q.out = newOutgoing(cfg)
 	q.in = newIncoming(cfg)
 	q.incarnation = d.incarnations.Add(1)

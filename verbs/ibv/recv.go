@@ -50,9 +50,9 @@ func (q *qp) admitRecv(wrs []driver.RecvRequest) (n, segments int, err error) {
 	case !wq.TakesReceives(q.state):
 		return 0, 0, fmt.Errorf("%w: %v; receives can be posted from INIT on", driver.ErrState, q.state)
 	case q.state == driver.StateErr:
-		n = min(len(wrs), q.recvs.room())
+		n = min(len(wrs), q.recvs.Room())
 		for i := range wrs[:n] {
-			q.recvs.push(slot{id: wrs[i].ID, op: driver.OpRecv})
+			*q.recvs.Push() = slot{id: wrs[i].ID, op: driver.OpRecv}
 		}
 		q.flushIfDue(&q.recvs, q.recvCQ)
 		segments = -1
@@ -66,7 +66,7 @@ func (q *qp) admitRecv(wrs []driver.RecvRequest) (n, segments int, err error) {
 }
 
 func (q *qp) recvChain(wrs []driver.RecvRequest) (n, segments int, err error) {
-	most := min(len(wrs), len(q.in.requests), q.recvs.room())
+	most := min(len(wrs), len(q.in.requests), q.recvs.Room())
 	for ; n < most; n++ {
 		wr := &wrs[n]
 		if len(wr.Local) > len(q.in.segments)-segments {
@@ -83,7 +83,7 @@ func (q *qp) recvChain(wrs []driver.RecvRequest) (n, segments int, err error) {
 			segments++
 			r.segments++
 		}
-		q.recvs.push(slot{id: wr.ID, op: driver.OpRecv})
+		*q.recvs.Push() = slot{id: wr.ID, op: driver.OpRecv}
 		q.recvs.owned++
 	}
 	if n > 0 {

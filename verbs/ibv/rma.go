@@ -72,9 +72,9 @@ func (q *qp) admit(wrs []driver.WorkRequest) (n, segments int, signaled bool, er
 	switch q.state {
 	case driver.StateErr:
 		segments = -1
-		n = min(len(wrs), q.sends.room())
+		n = min(len(wrs), q.sends.Room())
 		for i := range wrs[:n] {
-			q.sends.push(slot{id: wrs[i].ID, op: wrs[i].Op})
+			*q.sends.Push() = slot{id: wrs[i].ID, op: wrs[i].Op}
 		}
 		q.flushIfDue(&q.sends, q.sendCQ)
 	case driver.StateSQD:
@@ -100,7 +100,7 @@ func (q *qp) maySend() error {
 }
 
 func (q *qp) chain(wrs []driver.WorkRequest) (n, segments int, signaled bool, err error) {
-	most := min(len(wrs), len(q.out.requests), q.sends.room())
+	most := min(len(wrs), len(q.out.requests), q.sends.Room())
 	inline := 0
 	for ; n < most; n++ {
 		wr := &wrs[n]
@@ -122,7 +122,7 @@ func (q *qp) chain(wrs []driver.WorkRequest) (n, segments int, signaled bool, er
 		length := q.gather(wr, r, segments, &inline)
 		segments += int(r.segments)
 		signaled = signaled || wr.Flags&driver.Signaled != 0
-		q.sends.push(slot{id: wr.ID, op: wr.Op, signaled: wr.Flags&driver.Signaled != 0, bytes: length})
+		*q.sends.Push() = slot{id: wr.ID, op: wr.Op, signaled: wr.Flags&driver.Signaled != 0, bytes: length}
 		q.sends.owned++
 	}
 	if n > 0 {

@@ -48,7 +48,7 @@ func (q *qp) settleSend(raw *flatCompletion, seq uint32, wc *driver.Completion) 
 	if !ok {
 		return false
 	}
-	sl := *q.sends.at(older) // the older ones were not signalled and succeeded
+	sl := *q.sends.At(older) // the older ones were not signalled and succeeded
 	q.sends.drop(older + 1)
 	q.flushIfDue(&q.sends, q.sendCQ)
 	status := sendStatus(raw, sl.op)
@@ -75,7 +75,7 @@ func (q *qp) settleRecv(raw *flatCompletion, seq uint32, wc *driver.Completion) 
 	if !ok {
 		return false
 	}
-	*wc = driver.Completion{ID: q.recvs.at(older).id, Status: recvStatus(raw), Op: driver.OpRecv, QP: q.num}
+	*wc = driver.Completion{ID: q.recvs.At(older).id, Status: recvStatus(raw), Op: driver.OpRecv, QP: q.num}
 	q.recvs.drop(older + 1)
 	q.flushIfDue(&q.recvs, q.recvCQ)
 	switch wc.Status {
@@ -116,7 +116,7 @@ func (q *qp) explain(status driver.Status, raw *flatCompletion) error {
 // that have not completed were not signalled and succeeded.
 func (q *qp) marked() {
 	n := 0
-	for n < q.sends.owned && !q.sends.at(n).signaled {
+	for n < q.sends.owned && !q.sends.At(n).signaled {
 		n++
 	}
 	q.sends.drop(n)

@@ -1,6 +1,9 @@
 package ibv
 
-import "github.com/gopgas/gopgas/verbs/driver"
+import (
+	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/internal/wq"
+)
 
 // A request is known to the device by a number of ours:
 //
@@ -44,46 +47,24 @@ type slot struct {
 // leading ones are the device's; those behind were posted in ERR and wait for
 // their turn to be flushed.
 type slots struct {
-	ring  []slot
-	first int    // place of the oldest in ring
+	wq.Ring[slot]
 	seq   uint32 // number of the oldest
-	count int
-	owned int // by the device
+	owned int    // by the device
 }
-
-func (s *slots) room() int { return len(s.ring) - s.count }
 
 // next is the number that the next request gets.
-func (s *slots) next() uint32 { return s.seq + uint32(s.count) }
-
-func (s *slots) at(i int) *slot {
-	if i += s.first; i >= len(s.ring) {
-		i -= len(s.ring)
-	}
-	return &s.ring[i]
-}
-
-func (s *slots) push(sl slot) {
-	s.count++
-	*s.at(s.count - 1) = sl
-}
+func (s *slots) next() uint32 { return s.seq + uint32(s.Len()) }
 
 // untake forgets the n newest, which the device did not take.
 func (s *slots) untake(n int) {
-	s.count -= n
+	s.Unpush(n)
 	s.owned -= n
 }
 
 // drop forgets the n oldest.
 func (s *slots) drop(n int) {
-	if n == 0 {
-		return
-	}
-	if s.first += n; s.first >= len(s.ring) {
-		s.first -= len(s.ring)
-	}
+	s.Pop(n)
 	s.seq += uint32(n)
-	s.count -= n
 	s.owned = max(0, s.owned-n)
 }
 
@@ -95,14 +76,14 @@ func (s *slots) find(seq uint32) (int, bool) {
 }
 
 // reset forgets all. Numbers go on, so that the past shows.
-func (s *slots) reset() { s.drop(s.count) }
+func (s *slots) reset() { s.drop(s.Len()) }
 
 // due tells whether a completion is to come: a signalled request is with the
 // device. waits tells whether one up to that may wait for the peer's receive,
 // as long as the peer likes.
 func (s *slots) due() (due, waits bool) {
 	for i := range s.owned {
-		sl := s.at(i)
+		sl := s.At(i)
 		waits = waits || sl.op == driver.OpSend || sl.op == driver.OpWriteImm
 		if sl.signaled {
 			return true, waits

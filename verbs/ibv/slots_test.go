@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
 func TestRequestNumbersSurviveTheDevice(t *testing.T) {
@@ -22,21 +23,21 @@ func TestRequestNumbersSurviveTheDevice(t *testing.T) {
 func TestSlotsBehaveLikeAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		depth := rapid.IntRange(1, 5).Draw(t, "depth")
-		s := slots{ring: make([]slot, depth), seq: rapid.Uint32().Draw(t, "start")}
+		s := slots{Ring: wq.NewRing[slot](depth), seq: rapid.Uint32().Draw(t, "start")}
 		var model []slot
 		var numbers []uint32
 		t.Repeat(map[string]func(*rapid.T){
 			"post": func(t *rapid.T) {
-				if s.room() == 0 {
+				if s.Room() == 0 {
 					t.Skip("full")
 				}
 				sl := slot{id: rapid.Uint64().Draw(t, "id"), bytes: len(model), op: driver.OpRead, signaled: rapid.Bool().Draw(t, "signaled")}
 				model, numbers = append(model, sl), append(numbers, s.next()&seqMask)
-				s.push(sl)
+				*s.Push() = sl
 				s.owned++
 			},
 			"refuse": func(t *rapid.T) {
-				n := rapid.IntRange(0, s.count).Draw(t, "n")
+				n := rapid.IntRange(0, s.Len()).Draw(t, "n")
 				s.untake(n)
 				model, numbers = model[:len(model)-n], numbers[:len(numbers)-n]
 			},
@@ -48,18 +49,18 @@ func TestSlotsBehaveLikeAList(t *testing.T) {
 				older, ok := s.find(numbers[i])
 				require.True(t, ok)
 				require.Equal(t, i, older)
-				require.Equal(t, model[i], *s.at(i))
+				require.Equal(t, model[i], *s.At(i))
 				s.drop(older + 1)
 				_, again := s.find(numbers[i])
 				require.False(t, again, "it has ended")
 				model, numbers = model[i+1:], numbers[i+1:]
 			},
 			"": func(t *rapid.T) {
-				require.Equal(t, len(model), s.count)
+				require.Equal(t, len(model), s.Len())
 				require.Equal(t, len(model), s.owned)
-				require.Equal(t, depth-len(model), s.room())
+				require.Equal(t, depth-len(model), s.Room())
 				for i := range model {
-					require.Equal(t, model[i], *s.at(i))
+					require.Equal(t, model[i], *s.At(i))
 				}
 			},
 		})
@@ -67,10 +68,10 @@ func TestSlotsBehaveLikeAList(t *testing.T) {
 }
 
 func TestRequestsThatTheDeviceDoesNotHoldAreNotFound(t *testing.T) {
-	s := slots{ring: make([]slot, 4)}
-	s.push(slot{id: 1})
+	s := slots{Ring: wq.NewRing[slot](4)}
+	*s.Push() = slot{id: 1}
 	s.owned++
-	s.push(slot{id: 2}) // posted in ERR
+	*s.Push() = slot{id: 2} // posted in ERR
 	_, ok := s.find(0)
 	require.True(t, ok)
 	for _, seq := range []uint32{1, 2, seqMask} {
@@ -95,9 +96,9 @@ func TestOnlySignalledRequestsAreDue(t *testing.T) {
 		{"a send", []slot{{op: driver.OpSend, signaled: true}}, true, true},
 		{"behind a notice", []slot{{op: driver.OpWriteImm}, {op: driver.OpRead, signaled: true}}, true, true},
 	} {
-		s := slots{ring: make([]slot, 4)}
+		s := slots{Ring: wq.NewRing[slot](4)}
 		for _, sl := range c.slots {
-			s.push(sl)
+			*s.Push() = sl
 			s.owned++
 		}
 		due, waits := s.due()

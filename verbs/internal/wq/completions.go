@@ -7,18 +7,43 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
+// A CompletionRing is a ring of completions under a lock of its owner's.
+type CompletionRing struct{ Ring[driver.Completion] }
+
+// NewCompletionRing returns an empty ring.
+func NewCompletionRing(depth int) CompletionRing {
+	return CompletionRing{NewRing[driver.Completion](depth)}
+}
+
+// Take moves the oldest completions to wc and returns how many.
+func (r *CompletionRing) Take(wc []driver.Completion) int {
+	n := min(len(wc), r.Len())
+	for i := range n {
+		p := r.First()
+		wc[i] = *p
+		p.Err = nil
+		r.Pop(1)
+	}
+	return n
+}
+
+// Purge drops the completions of a queue pair that was reset.
+func (r *CompletionRing) Purge(qp uint32) {
+	r.Retain(func(wc *driver.Completion) bool { return wc.QP != qp })
+}
+
 // Completions is a bounded queue of completions that any goroutine may fill and
 // empty.
 type Completions struct {
 	mu      sync.Mutex
-	ring    Ring[driver.Completion]
+	ring    CompletionRing
 	count   atomic.Int64 // length of ring; changed under mu, read without
 	overrun atomic.Bool
 	closed  atomic.Bool
 }
 
 // Init makes the queue hold depth completions.
-func (c *Completions) Init(depth int) { c.ring = NewRing[driver.Completion](depth) }
+func (c *Completions) Init(depth int) { c.ring = NewCompletionRing(depth) }
 
 // Push queues a completion. The caller rings the bell, with no lock held. A full
 // queue loses it, which ends the queue with driver.ErrOverrun.
@@ -43,13 +68,7 @@ func (c *Completions) Poll(wc []driver.Completion) (int, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := min(len(wc), c.ring.Len())
-	for i := range n {
-		p := c.ring.First()
-		wc[i] = *p
-		p.Err = nil
-		c.ring.Pop(1)
-	}
+	n := c.ring.Take(wc)
 	c.count.Add(-int64(n))
 	return n, nil
 }
@@ -76,7 +95,7 @@ func (c *Completions) Err() error {
 func (c *Completions) Purge(qp uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ring.Retain(func(wc *driver.Completion) bool { return wc.QP != qp })
+	c.ring.Purge(qp)
 	c.count.Store(int64(c.ring.Len()))
 }
 
