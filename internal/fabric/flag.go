@@ -11,8 +11,8 @@ import (
 // Value, or grows by it.
 type Flag struct {
 	Offset int // in the same region, a multiple of 8
-	Add    bool
 	Value  uint64
+	Add    bool
 	// Ahead: it may be set ahead of additions that were posted before, where the
 	// target's CPU is asked for those. Waiting for the answers takes a round trip.
 	Ahead bool

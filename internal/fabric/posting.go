@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"context"
+	"errors"
 
 	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/wait"
@@ -18,10 +19,13 @@ import (
 // tells the fabric of its completion. What does not fit goes to a second op behind it.
 type posting struct {
 	*Remote
-	put  Put
-	o    *op     // the requests that are not posted yet, nil: none
-	n    int     // how many they are
-	held Request // posted, from memory of the caller's
+	base   Address // where the parts go
+	region *Region // that they lie in, or nil
+	tells  bool    // a word tells the target of them
+	lent   bool    // until Request.Wait
+	o      *op     // the requests that are not posted yet, nil: none
+	n      int     // how many they are
+	held   Request // posted, from memory of the caller's
 }
 
 // A manner is how the bytes of one request get to the device.
@@ -34,78 +38,96 @@ const (
 	stays                // from a Region
 )
 
-// walk posts all of the put. After an error nothing is left in w.o.
-func (w *posting) walk(ctx context.Context) error {
-	p := &w.put
-	flagged := p.Tell != TellNothing
+// post is Start through the queue.
+func (r *Remote) post(ctx context.Context, p *Put) (Request, error) {
+	w := posting{Remote: r, base: r.addr, region: p.Region, tells: p.Tell != TellNothing, lent: p.Lent}
+	if p.Landing != (Address{}) {
+		w.base = p.Landing
+	}
+	err := w.walk(ctx, p)
+	switch {
+	case w.held.o == nil || err == nil && p.Lent:
+		return w.held, err
+	case err != nil:
+		return Request{}, errors.Join(w.held.Wait(ctx), err)
+	case w.tells:
+		return Request{}, w.held.handOver(ctx)
+	}
+	return Request{}, w.held.Wait(ctx)
+}
+
+// walk posts all of p. After an error nothing is left in w.o.
+func (w *posting) walk(ctx context.Context, p *Put) error {
+	path, mem, flag, flagged := p.Body.Path, p.Body.Mem, p.Flag, w.tells
 	if p.Tell == TellByLastWord {
-		if flagged = mutant.FlagBeforeData || !w.Peer.bind.wholeWrite(len(p.Body.Mem)); flagged {
-			p.Body.Mem, p.Flag = p.lastWord()
+		if flagged = mutant.FlagBeforeData || !w.Peer.bind.wholeWrite(len(mem)); flagged {
+			mem, flag = p.lastWord()
 		} else {
-			p.Body.Path = Inline
+			path = Inline
 		}
 	}
+	bytes := len(p.Head.Mem) + len(mem)
+	if flagged {
+		bytes += flagSize
+	}
+	w.Peer.Stats.count(bytes)
 	if mutant.FlagBeforeData && flagged {
-		if err := w.flag(ctx, p.Flag); err != nil {
+		if err := w.flag(ctx, flag); err != nil {
 			return err
 		}
 	}
-	if err := w.part(ctx, &p.Head); err != nil {
-		return err
+	if len(p.Head.Mem) > 0 {
+		if err := w.part(ctx, p.Head.Path, p.Head.At, p.Head.Mem); err != nil {
+			return err
+		}
 	}
-	if err := w.part(ctx, &p.Body); err != nil {
+	if err := w.part(ctx, path, p.Body.At, mem); err != nil {
 		return err
 	}
 	if !mutant.FlagBeforeData && flagged {
-		if err := w.flag(ctx, p.Flag); err != nil {
+		if err := w.flag(ctx, flag); err != nil {
 			return err
 		}
 	}
-	return w.post(ctx)
+	return w.flush(ctx)
 }
 
-// part adds the requests of one part.
-func (w *posting) part(ctx context.Context, part *Part) error {
-	to := w.addr
-	if w.put.Landing != (Address{}) {
-		to = w.put.Landing
-	}
-	to = to.Add(uint64(part.At))
-	for mem := part.Mem; len(mem) > 0; {
-		n := min(len(mem), w.MaxMessage())
-		if err := w.data(ctx, part.Path, to, mem[:n:n], n == len(mem)); err != nil {
+// part adds the requests of one part, one for each piece that a request takes.
+func (w *posting) part(ctx context.Context, path Path, at int, mem []byte) error {
+	for most := w.MaxMessage(); len(mem) > 0; {
+		piece := mem[:min(len(mem), most)]
+		how := w.manner(ctx, path, len(piece))
+		if err := w.room(ctx, 1, how != inline && w.n > 0 && w.o.tells(w.n)); err != nil {
 			return err
 		}
-		to, mem = to.Add(uint64(n)), mem[n:]
+		o, i := w.o, w.n
+		w.n++
+		o.wr[i].Op, o.wr[i].Local, o.wr[i].Remote = driver.OpWrite, o.seg[i:i+1], w.base.Add(uint64(at))
+		at, mem = at+len(piece), mem[len(piece):]
+		if how == inline {
+			o.seg[i], o.wr[i].Flags = driver.Segment{Mem: piece}, driver.Inline
+		} else if err := w.source(ctx, i, how, piece, len(mem) == 0); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// data adds a write of mem. The last piece of a part whose word may be posted behind it
-// is announced: it arrives even if the caller gives up.
-func (w *posting) data(ctx context.Context, path Path, to driver.RemoteAddr, mem []byte, last bool) error {
-	how := w.manner(ctx, path, len(mem))
-	if err := w.room(ctx, 1, how != inline && w.o != nil && w.o.tells(w.n)); err != nil {
-		return err
-	}
-	o, i := w.o, w.n
-	w.n++
-	o.wr[i] = driver.WorkRequest{Op: driver.OpWrite, Local: o.seg[i : i+1], Remote: to}
-	wr := &o.wr[i]
-	switch how {
-	case inline:
-		o.seg[i], wr.Flags = driver.Segment{Mem: mem}, driver.Inline
+// source has request i send mem from where it lies, or from a stage. The last piece of a
+// part is announced if a word tells of it: it arrives even if the caller gives up, since
+// the word may be posted.
+func (w *posting) source(ctx context.Context, i int, how manner, mem []byte, last bool) error {
+	o := w.o
+	o.wr[i].ID, o.wr[i].Flags = o.id, driver.Signaled
+	if how == stays {
+		o.seg[i], o.alone = driver.Segment{Mem: mem, LKey: w.region.mrs[o.bind].LKey()}, true
 		return nil
-	case stays:
-		o.seg[i] = driver.Segment{Mem: mem, LKey: w.put.Region.mrs[o.bind].LKey()}
-	default:
-		if err := o.lend(i, mem, false, how == staged); err != nil {
-			o.unfit = err
-		}
 	}
-	wr.ID, wr.Flags = o.id, driver.Signaled
-	if last && w.put.Tell != TellNothing && how != stays {
-		wr.Flags |= driver.Announced
+	if last && w.tells {
+		o.wr[i].Flags |= driver.Announced
+	}
+	if err := o.lend(i, mem, false, how == staged); err != nil {
+		o.unfit = err
 	}
 	o.alone = !o.borrowed
 	if o.borrowed && w.hurried(ctx) {
@@ -129,7 +151,7 @@ func (w *posting) manner(ctx context.Context, path Path, n int) manner {
 	switch {
 	case path == FMA && n <= min(b.info.MaxInline, maxInline):
 		return inline
-	case w.put.Region != nil:
+	case w.region != nil:
 		return stays
 	case path == FMA:
 		return staged
@@ -140,8 +162,7 @@ func (w *posting) manner(ctx context.Context, path Path, n int) manner {
 // hurried reports whether the put must not wait for its source, since ctx has ended, and
 // the caller wants to know whether the word that tells was posted.
 func (w *posting) hurried(ctx context.Context) bool {
-	p := &w.put
-	return p.Tell != TellNothing && !p.Lent && p.Region == nil && wait.Context(ctx).Err() != nil
+	return w.tells && !w.lent && w.region == nil && wait.Context(ctx).Err() != nil
 }
 
 // giveUp drops the requests that are not posted yet.
@@ -170,7 +191,7 @@ func (w *posting) flag(ctx context.Context, flag Flag) error {
 // room makes w.o an op that takes n more requests, and a new one if behind.
 func (w *posting) room(ctx context.Context, n int, behind bool) error {
 	if w.n > 0 && (behind || w.n+n > len(w.o.wr)) {
-		if err := w.post(ctx); err != nil {
+		if err := w.flush(ctx); err != nil {
 			return err
 		}
 	}
@@ -180,15 +201,16 @@ func (w *posting) room(ctx context.Context, n int, behind bool) error {
 	return nil
 }
 
-// post posts the requests of w.o. Of several sources of the caller's, one at a time is
+// flush posts the requests of w.o. Of several sources of the caller's, one at a time is
 // under way.
-func (w *posting) post(ctx context.Context) error {
-	o, n, held := w.o, w.n, w.held
+func (w *posting) flush(ctx context.Context) error {
+	o, n := w.o, w.n
 	if o == nil {
 		return nil
 	}
 	w.o, w.n = nil, 0
-	if o.borrowed && held.o != nil {
+	if o.borrowed && w.held.o != nil {
+		held := w.held
 		w.held = Request{}
 		if err := held.Wait(ctx); err != nil {
 			o.bind.ops.give(o)

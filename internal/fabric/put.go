@@ -3,7 +3,6 @@ package fabric
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 
 	"github.com/gopgas/gopgas/internal/bulk"
 	"github.com/gopgas/gopgas/internal/mutant"
@@ -14,13 +13,13 @@ import (
 type Put struct {
 	// Head is posted ahead of Body. A part without bytes is not written.
 	Head, Body Part
-	// Landing is where the parts go instead of the Remote's memory, if not zero.
-	Landing Address
-	Tell    Tell
-	Flag    Flag // of TellByFlag, in the Remote's memory
+	Flag       Flag // of TellByFlag, in the Remote's memory
+	Tell       Tell
 	// Lent: the parts belong to the write until Request.Wait. Without it they are the
 	// caller's again when Start returns.
 	Lent bool
+	// Landing is where the parts go instead of the Remote's memory, if not zero.
+	Landing Address
 	// Region holds both parts, if not nil. They stay as they are until the target is seen
 	// to have them, so that Start waits for room in the queue only.
 	Region *Region
@@ -62,18 +61,7 @@ func (r *Remote) Start(ctx context.Context, p *Put) (Request, error) {
 		r.store(p)
 		return Request{}, nil
 	}
-	r.Peer.Stats.count(p.bytes())
-	w := posting{Remote: r, put: *p}
-	err := w.walk(ctx)
-	switch {
-	case err != nil && w.held.o != nil:
-		return Request{}, errors.Join(w.held.Wait(ctx), err)
-	case err != nil || p.Lent:
-		return w.held, err
-	case p.Tell == TellNothing:
-		return Request{}, w.held.Wait(ctx)
-	}
-	return Request{}, w.held.handOver(ctx)
+	return r.post(ctx, p)
 }
 
 // Put is Start of a Put that is not Lent.
@@ -93,16 +81,12 @@ func (r *Remote) PostFlag(ctx context.Context, flag Flag) error {
 		r.storeFlag(flag)
 		return nil
 	}
-	return r.Put(ctx, &Put{Tell: TellByFlag, Flag: flag})
-}
-
-// bytes returns how many bytes p writes.
-func (p *Put) bytes() int {
-	n := len(p.Head.Mem) + len(p.Body.Mem)
-	if p.Tell == TellByFlag {
-		n += flagSize
+	r.Peer.Stats.count(flagSize)
+	w := posting{Remote: r}
+	if err := w.flag(ctx, flag); err != nil {
+		return err
 	}
-	return n
+	return w.flush(ctx)
 }
 
 // lastWord returns p's Body without its last word, and that word as a flag.
