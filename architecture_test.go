@@ -128,8 +128,8 @@ const forTests = "verbs/verbstest internal/testjob internal/testwatch"
 // system are the packages that may speak to the kernel by themselves.
 const system = "internal/wait internal/memory internal/testjob internal/testwatch verbs/shm verbs/tcp verbs/ibv runtime launcher cmd/grun bench bench/*"
 
-// wrongArrow says what is wrong with from importing to, both without the
-// module's path, or "".
+// wrongArrow describes the mistake in an import of to by from, both without the
+// module's path, or returns "".
 func wrongArrow(from, to string) string {
 	i := slices.IndexFunc(picture, func(l layer) bool { return matches(l.packages, from) })
 	if i < 0 {
@@ -235,8 +235,8 @@ func list(t *testing.T) (all []listed) {
 	return all
 }
 
-// short is a package's path within the module; others stay as they are, and so
-// does the root, which holds this test only.
+// short returns a package's path within the module. It changes neither other
+// paths nor that of the root, which holds this test only.
 func short(importPath string) string { return strings.TrimPrefix(importPath, module+"/") }
 
 func TestUnsafeIsConfinedToFilesThatSayIt(t *testing.T) {

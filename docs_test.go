@@ -146,8 +146,8 @@ func TestTheReadmeListsTheEnvironment(t *testing.T) {
 	require.Subset(t, known, variable.FindAllString(read(t, "README.md"), -1))
 }
 
-// declared returns what the module declares: packages, types, Type.Method and
-// Type.Field, and all of them behind "package.".
+// declared returns the names that the module declares: packages, types,
+// Type.Method and Type.Field, and all of them behind "package.".
 func declared(t *testing.T) map[string]bool {
 	known := map[string]bool{}
 	for _, file := range files(t, ".go") {
@@ -173,7 +173,7 @@ func declared(t *testing.T) map[string]bool {
 	return known
 }
 
-// names returns what a declaration declares, members as Type.member.
+// names returns the names of a declaration, members as Type.member.
 func names(decl ast.Decl) []string {
 	var out []string
 	switch d := decl.(type) {

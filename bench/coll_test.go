@@ -18,8 +18,8 @@ func TestSizesAreThoseOfVectorsOrBlocks(t *testing.T) {
 	require.Equal(t, 1, cut.count(8, 4))
 }
 
-// TestEveryCallHasNewInput looks at what calls of a batch find, where inputs are
-// rewritten ahead of each call and where there are several.
+// TestEveryCallHasNewInput checks the inputs of a batch's calls, with inputs that
+// are rewritten ahead of each call and with several inputs.
 func TestEveryCallHasNewInput(t *testing.T) {
 	for size, inputs := range map[int]int{rewriteMax: 1, rewriteMax + elementSize: several, severalMax + elementSize: 1} {
 		err := runtime.RunLocal(context.Background(), 2, func(ctx context.Context, job *runtime.Job) error {

@@ -32,7 +32,7 @@ func roundTrip(ctx context.Context, h *harness, request, reply int) (task, error
 	return task{run: h.pingPong(send, receive), free: s.close}, nil
 }
 
-// socketStream sends messages one after the other, one way. At the end of each
+// socketStream sends messages one after another, one way. At the end of each
 // batch the receiver sends one byte back: all have come.
 func socketStream(ctx context.Context, h *harness, size int, fromOrigin bool) (task, error) {
 	s, err := h.dial(ctx)

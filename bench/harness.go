@@ -25,7 +25,7 @@ type harness struct {
 	latest  collectives.Op[time.Duration]
 }
 
-// A way is how rank 0 reaches the target.
+// A way describes the path from rank 0 to the target.
 type way struct {
 	Provider string
 	Mapped   bool // by loads and stores

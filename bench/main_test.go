@@ -17,8 +17,8 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// bench runs the program on n ranks of this process and returns what rank 0
-// printed. The times mean nothing, so they are short.
+// bench runs the program on n ranks of this process and returns the output of
+// rank 0. The times mean nothing, so they are short.
 func bench(t *testing.T, n int, args []string, opts ...runtime.Option) (string, error) {
 	t.Helper()
 	var out strings.Builder
@@ -28,7 +28,7 @@ func bench(t *testing.T, n int, args []string, opts ...runtime.Option) (string, 
 	return out.String(), err
 }
 
-// ways are the three ways to reach a peer, by what does not apply there.
+// ways are the three ways to reach a peer, with the benchmarks that each lacks.
 var ways = map[string]struct {
 	opts    []runtime.Option
 	missing []string
@@ -84,7 +84,7 @@ func requireResult(t *testing.T, line string) (r result) {
 	return r
 }
 
-// requireCount looks at how many sizes a benchmark gave results for.
+// requireCount checks the number of sizes for which a benchmark gave results.
 func requireCount(t *testing.T, b benchmark, seen int, missing bool) {
 	switch {
 	case missing:

@@ -89,7 +89,7 @@ func (r *result) ratio() string {
 	return s
 }
 
-// path says how rank 0 reaches the target.
+// path names the way from rank 0 to the target.
 func (r *result) path() string {
 	if r.Mapped {
 		return r.Provider + " mapped"

@@ -2,7 +2,7 @@ package chaos
 
 import "slices"
 
-// An effect says what a step did to its target.
+// An effect is the effect of a step on its target.
 type effect int
 
 const (

@@ -65,7 +65,7 @@ func receiveAll(ctx context.Context, rng *rand.Rand, in *rpipe.FanIn[byte], rece
 	})
 }
 
-// drain calls read, each time with a fuse, until the end of what it reads.
+// drain calls read, each time with a fuse, until read returns the end.
 func drain(ctx context.Context, rng *rand.Rand, read func(context.Context) error) error {
 	for {
 		f := drawFuse(ctx, rng)

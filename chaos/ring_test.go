@@ -39,7 +39,7 @@ type mail struct {
 	Sent []int64
 }
 
-// bears checks that err is the death of the pipe's other end, or nil.
+// bears checks that err is the death of the pipe's peer, or nil.
 func (p *player) bears(err error, other int) {
 	if p.victims[other] && p.mourned(err) {
 		return

@@ -38,7 +38,7 @@ func drawTrial(seed uint64) trial {
 	return t
 }
 
-// drawFaults returns what a provider may do to requests without breaking its promises.
+// drawFaults returns faults of a provider that do not break its promises.
 func drawFaults(rng *rand.Rand) faulty.Plan {
 	chance := func() float64 { return rng.Float64() * rng.Float64() / 2 }
 	return faulty.Plan{Seed: rng.Uint64(), HideMapper: true, DelayStarts: chance(), DelayCompletions: chance(), Reorder: chance(),

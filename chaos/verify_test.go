@@ -51,7 +51,7 @@ func (p *player) verifySums(ctx context.Context) {
 		counted, guarded = counted.plus(l.Counted[p.Me]), guarded.plus(l.Guarded[p.Me])
 	}
 	if len(p.victims) > 0 {
-		return // no rank knows what a victim added
+		return // no rank knows a victim's additions
 	}
 	mine := p.w.Local()
 	n, below := atomic.LoadInt64(&mine[p.counterAt()]), mine[p.guardedAt()]

@@ -68,7 +68,7 @@ func (p *player) startGet(ctx context.Context, target int) {
 	p.got("StartGet", target, c, dst, p.judge("StartGet", f, err))
 }
 
-// got compares what a get returned with the model, or abandons its buffer.
+// got compares the result of a get with the model, or abandons its buffer.
 func (p *player) got(step string, target, c int, dst []int64, e effect) {
 	if e != sure {
 		copy(dst, p.filled(stain))

@@ -59,7 +59,7 @@ type outcome struct {
 	stdout, stderr *buffer
 }
 
-// run runs a job under a watchdog and checks that nothing of it is left.
+// run runs a job under a watchdog and checks that no process of it remains.
 func run(t *testing.T, spec Spec) outcome {
 	t.Helper()
 	mark := envMark + "=" + uuid.NewString()
@@ -103,12 +103,12 @@ func killMarked(entry string) {
 	}
 }
 
-// sh is n ranks of a shell script.
+// sh returns n ranks of a shell script.
 func sh(n int, script string) []Program {
 	return []Program{{Path: "sh", Args: []string{"-c", script}, N: n}}
 }
 
-// ranks is n ranks of one of the bodies. The race detector would have each
+// ranks returns n ranks of one of the bodies. The race detector would have each
 // sleep for a second before it exits.
 func ranks(n int, body string) Program {
 	return Program{Path: "/proc/self/exe", N: n, Env: []string{envBody + "=" + body, "GORACE=atexit_sleep_ms=0"}}

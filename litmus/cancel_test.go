@@ -16,8 +16,8 @@ import (
 // transfer is large enough to be under way for a while.
 const transfer = 64 << 20
 
-// TestGetAfterCancel: a get is cancelled, and its buffer used for something
-// else. Forbidden: that a byte of it changes.
+// TestGetAfterCancel: a rank cancels a get, and uses its buffer for other data.
+// Forbidden: that a byte of it changes.
 func TestGetAfterCancel(t *testing.T) {
 	cancelled := false
 	testjob.Config{Provider: "tcp", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -37,7 +37,7 @@ func TestGetAfterCancel(t *testing.T) {
 				r.ErrorIs(err, context.DeadlineExceeded)
 				fill(dst, 2)
 				goruntime.GC()
-				_, err = w.GetValue(ctx, 1, transfer-1) // behind everything that is still coming
+				_, err = w.GetValue(ctx, 1, transfer-1) // behind all data that is still under way
 				r.NoError(err)
 				r.Equal(transfer, bytes.Count(dst, []byte{2}), "bytes that nobody wrote")
 			}
@@ -47,8 +47,8 @@ func TestGetAfterCancel(t *testing.T) {
 	})
 }
 
-// TestPutAfterCancel: a put is cancelled and its source overwritten. Forbidden:
-// that the target gets what was written over it.
+// TestPutAfterCancel: a rank cancels a put and overwrites its source. Forbidden:
+// the target gets data that the rank wrote over the source.
 func TestPutAfterCancel(t *testing.T) {
 	held := faulty.Plan{Seed: 1, DelayStarts: 1, DelayCompletions: 1, MaxDelay: time.Millisecond, MaxPolls: 1 << 20}
 	for _, c := range []testjob.Config{{Provider: "tcp", Ranks: 2}, {Provider: "loop", Queued: true, Ranks: 2}} {

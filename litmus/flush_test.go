@@ -57,7 +57,7 @@ func storeBuffering(ctx context.Context, r *testjob.Rank) {
 	r.NoError(seen.Fence(ctx))
 }
 
-// line is how many elements part two that share no cache line.
+// line is the distance in elements of two that share no cache line.
 const line = 16
 
 func isMapped(ctx context.Context, r *testjob.Rank) (bool, error) {
@@ -113,7 +113,7 @@ func fence(ctx context.Context, r *testjob.Rank) {
 func TestOrder(t *testing.T) { everywhere(t, "order") }
 
 // order: rank 0 puts, orders, and sets a flag; rank 1 polls the flag in its own
-// memory. Forbidden: the flag without what was put before it.
+// memory. Forbidden: the flag without the put before it.
 func order(ctx context.Context, r *testjob.Rank) {
 	n := rounds(300)
 	w := allocate[int64](ctx, r, 2*n)
@@ -141,8 +141,8 @@ func order(ctx context.Context, r *testjob.Rank) {
 
 func TestSourceReuse(t *testing.T) { everywhere(t, "source reuse") }
 
-// sourceReuse: the source of a put that returned is overwritten. Forbidden: the
-// target gets what was written over it.
+// sourceReuse: a rank overwrites the source of a put that has returned.
+// Forbidden: the target gets data that the rank wrote over the source.
 func sourceReuse(ctx context.Context, r *testjob.Rank) {
 	for _, n := range []int{1, 100, 5000, 40_000} {
 		w := allocate[uint64](ctx, r, n)

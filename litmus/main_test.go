@@ -60,14 +60,14 @@ func everywhere(t *testing.T, name string) {
 	}
 }
 
-// skipUnder skips what is not promised where devices apply all atomics.
+// skipUnder skips a case without a promise on devices that apply all atomics.
 func (l litmus) skipUnder(t *testing.T, atomics string) {
 	if l.owner && atomics == "nic" {
 		t.Skip("the CPU must not touch words that devices update")
 	}
 }
 
-// rounds scales how often a program runs.
+// rounds returns the number of repetitions of a program.
 func rounds(n int) int {
 	if testjob.Soak() {
 		return 50 * n

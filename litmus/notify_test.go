@@ -46,7 +46,7 @@ func send(ctx context.Context, r *testjob.Rank, w *window.Window[uint64], n, rou
 	hear(ctx, r, w, doneSlot, round)
 }
 
-// receive looks at the last element first: it is the last to arrive.
+// receive loads the last element first: it arrives last.
 func receive(ctx context.Context, r *testjob.Rank, w *window.Window[uint64], round int) {
 	hear(ctx, r, w, dataSlot, round)
 	mem := w.Local()

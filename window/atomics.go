@@ -17,9 +17,9 @@ type Integer interface {
 // Number adds the floating point types: their sums take a compare-and-swap.
 type Number interface{ Integer | ~float32 | ~float64 }
 
-// FetchAdd adds delta to the target's element and returns what was there. It is
-// atomic with respect to every atomic operation of any rank on the element. Kind:
-// one-sided; complete when it returns.
+// FetchAdd adds delta to the target's element and returns the element's earlier
+// value. It is atomic with respect to every atomic operation of any rank on the
+// element. Kind: one-sided; complete when it returns.
 func FetchAdd[T Number](ctx context.Context, w *Window[T], target, index int, delta T) (old T, err error) {
 	if isFloat[T]() {
 		return fetchFloat(ctx, w, target, index, delta)
@@ -32,7 +32,7 @@ func FetchAdd[T Number](ctx context.Context, w *Window[T], target, index int, de
 }
 
 // FetchAnd, FetchOr and FetchXor combine bits with the target's element and
-// return what was there. Kind: one-sided; complete when they return.
+// return its earlier value. Kind: one-sided; complete when they return.
 func FetchAnd[T Integer](ctx context.Context, w *Window[T], target, index int, bits T) (old T, err error) {
 	return fetch(ctx, w, "FetchAnd", target, index, driver.AtomicAnd, bits, 0)
 }
@@ -47,8 +47,8 @@ func FetchXor[T Integer](ctx context.Context, w *Window[T], target, index int, b
 	return fetch(ctx, w, "FetchXor", target, index, driver.AtomicXor, bits, 0)
 }
 
-// Swap stores v in the target's element and returns what was there. Kind:
-// one-sided; complete when it returns.
+// Swap stores v in the target's element and returns the element's earlier value.
+// Kind: one-sided; complete when it returns.
 func Swap[T Number](ctx context.Context, w *Window[T], target, index int, v T) (old T, err error) {
 	return fetch(ctx, w, "Swap", target, index, driver.AtomicSwap, v, 0)
 }

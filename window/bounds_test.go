@@ -137,7 +137,7 @@ func TestArgumentsBeyondTheWindowAreErrorsThatChangeNothing(t *testing.T) {
 	})
 }
 
-// refused checks that an access fails and says what was wrong.
+// refused checks that an access fails with an error that names its cause.
 func refused(ctx context.Context, r *testjob.Rank, w *window.Window[int64], a access, target, index, n int) {
 	err := a.call(ctx, w, target, index, n)
 	r.ErrorIs(err, window.ErrRange, "%s at %d from %d", a.op, target, index)

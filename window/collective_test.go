@@ -50,7 +50,8 @@ func TestDifferentCollectiveCallsReturnErrMismatchAtEveryRank(t *testing.T) {
 					err = w.Fence(ctx)
 				}
 				if err == nil {
-					// All had come when this rank left; the next call tells.
+					// All ranks had come when this rank left; the next call
+					// returns the news.
 					err = team.Barrier(ctx)
 				}
 				r.ErrorIs(err, runtime.ErrMismatch)

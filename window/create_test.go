@@ -16,7 +16,7 @@ import (
 func TestRanksThatDisagreeGetMismatchEverywhere(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		before := used(r.World)
-		odd := r.N / 2 // the rank that asks for something else
+		odd := r.N / 2 // the rank with another argument
 		n, slots := 10, 4
 		if r.Me == odd {
 			n = 11
@@ -157,12 +157,12 @@ func TestOperationsAfterFreeFail(t *testing.T) {
 	})
 }
 
-// TestFreeReturnsWhilePutsAreUnderWay: those behind it fail here; none of them
+// TestFreeReturnsWhilePutsAreUnderWay: later puts fail at this rank. None of them
 // reaches memory that the target has withdrawn, which would end the connection.
 func TestFreeReturnsWhilePutsAreUnderWay(t *testing.T) {
 	for _, c := range testjob.Transports(3) {
 		if c.Mapped() {
-			continue // stores are the program's own to order
+			continue // the program must order its stores itself
 		}
 		t.Run(c.String(), func(t *testing.T) {
 			c.Run(t, func(ctx context.Context, r *testjob.Rank) {

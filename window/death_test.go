@@ -14,7 +14,7 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// waits are all the ways to wait for a rank that is dead, or as good as.
+// waits are all the ways to wait for a rank that is dead or unreachable.
 var waits = map[string]func(ctx context.Context, r *testjob.Rank, w *window.Window[int], victim int) error{
 	"fence": func(ctx context.Context, _ *testjob.Rank, w *window.Window[int], _ int) error { return w.Fence(ctx) },
 	"free":  func(ctx context.Context, _ *testjob.Rank, w *window.Window[int], _ int) error { return w.Free(ctx) },
@@ -55,7 +55,8 @@ var waits = map[string]func(ctx context.Context, r *testjob.Rank, w *window.Wind
 	},
 }
 
-// repeat calls f until it fails: death is told within a second, not at once.
+// repeat calls f until it fails: this rank learns of a death within a second, not
+// at once.
 func repeat(ctx context.Context, f func() error) error {
 	for ctx.Err() == nil {
 		if err := f(); err != nil {
@@ -80,7 +81,7 @@ func TestEveryWaitEndsWhenARankDies(t *testing.T) {
 						r.Die()
 					}
 					start := time.Now()
-					if err == nil { // it may be told within the fence already
+					if err == nil { // the fence may already return it
 						err = wait(ctx, r, w, victim)
 					}
 					dead(r, err, start, victim)
@@ -110,7 +111,8 @@ func TestAbortEndsEveryWait(t *testing.T) {
 						err = wait(context.WithoutCancel(ctx), r, w, r.N-1)
 					}
 					if errors.Is(err, runtime.ErrClosed) {
-						// A first contact may learn that the rank has left before why.
+						// At a first contact a rank may learn that its peer has left
+						// before it learns why.
 						<-r.Job.Context().Done()
 						err = w.Fence(ctx)
 					}

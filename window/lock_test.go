@@ -39,7 +39,8 @@ func TestAnExclusiveLockExcludes(t *testing.T) {
 	})
 }
 
-// increment adds one to rank 0's element the way that needs a lock.
+// increment adds one to rank 0's element without an atomic, so that it needs the
+// lock.
 func increment(ctx context.Context, w *window.Window[int]) error {
 	held, err := w.Lock(ctx, 0, window.Exclusive)
 	if err != nil {
@@ -72,8 +73,8 @@ func TestSharedHoldersMeetAndKeepWritersOut(t *testing.T) {
 	})
 }
 
-// TestReadersDoNotStarveAWriter has readers take the lock in turns, so that it
-// is hardly ever free, until a writer got it.
+// TestReadersDoNotStarveAWriter has readers take the lock in turns, so that it is
+// hardly ever free, until a writer has had it.
 func TestReadersDoNotStarveAWriter(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[int64](ctx, r, 1)
@@ -217,7 +218,7 @@ func TestLockFailsWhenTheHolderDies(t *testing.T) {
 	})
 }
 
-// dead checks that err says that rank has died, and came by itself.
+// dead checks that err is the news of the rank's death alone.
 func dead(r *testjob.Rank, err error, since time.Time, rank int) {
 	took := time.Since(since)
 	r.ErrorIs(err, runtime.ErrRankDead)

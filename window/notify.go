@@ -9,8 +9,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// A Signal says what a notified operation does to a slot of the target: its
-// value becomes Value or, with Add, grows by it. Slots hold 64 bits and start
+// A Signal describes the effect of a notified operation on a slot of the target:
+// its value becomes Value or, with Add, grows by it. Slots hold 64 bits and start
 // at 0.
 type Signal struct {
 	Slot  int

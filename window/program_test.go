@@ -48,7 +48,7 @@ const (
 type action struct {
 	kind   kind
 	sum    bool // one of the round's sums on a common element
-	flush  bool // before it, since it touches what an earlier one of this round did
+	flush  bool // before it, since it reads or writes the run of an earlier one of this round
 	origin int
 	target int
 	index  int
@@ -97,7 +97,7 @@ func (p *program) memory() memory {
 	return m
 }
 
-// model does an action on m and returns what it reads.
+// model does an action on m and returns the value that it reads.
 func (m memory) model(round int, a action) (read []uint64) {
 	mem := m[a.target]
 	if a.sum {
@@ -132,7 +132,7 @@ func (m memory) model(round int, a action) (read []uint64) {
 	return read
 }
 
-// play does an action in the window and returns what it reads.
+// play does an action in the window and returns the value that it reads.
 func play(ctx context.Context, w *window.Window[uint64], round int, a action) (read []uint64, err error) {
 	if a.flush {
 		if err := w.Flush(ctx, a.target); err != nil {

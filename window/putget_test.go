@@ -34,7 +34,7 @@ func TestEveryElementTypeArrivesUnchanged(t *testing.T) {
 	})
 }
 
-// transfer moves elements in every way there is and looks at both ends.
+// transfer moves elements in every way and checks both ends.
 func transfer[T comparable](ctx context.Context, r *testjob.Rank, value func(i int) T) {
 	const n = 12
 	var zero T
@@ -53,7 +53,7 @@ func transfer[T comparable](ctx context.Context, r *testjob.Rank, value func(i i
 	for i, got := range w.Local() {
 		want := value(100*r.Left() + i)
 		if i == 0 || i == 6 || i == 8 || i == 11 {
-			want = zero // between what was put
+			want = zero // between the puts
 		}
 		r.Equal(want, got, "element %d of %T", i, zero)
 	}

@@ -33,7 +33,7 @@ func TestFlushMakesPutsVisibleToAThirdRank(t *testing.T) {
 		flag := allocate[int64](ctx, r, 1)
 		src, dst := make([]int64, 64), make([]int64, 64)
 		for round := int64(1); round <= 20; round++ {
-			if r.Me == 0 { // puts at 1, tells 2
+			if r.Me == 0 { // puts at 1, signals 2
 				for i := range src {
 					src[i] = round
 				}
@@ -69,8 +69,8 @@ func TestFlushAllReachesEveryTarget(t *testing.T) {
 	})
 }
 
-// TestOrderKeepsAPutBehindAGet relies on Order alone: the queue pair may let
-// the put pass the get, and here it does so whenever it may.
+// TestOrderKeepsAPutBehindAGet relies on Order alone: the queue pair may let the
+// put pass the get, and in this test it does whenever it may.
 func TestOrderKeepsAPutBehindAGet(t *testing.T) {
 	c := testjob.Config{Provider: "loop", Queued: true, Ranks: 2}
 	c.Run(t, func(ctx context.Context, r *testjob.Rank) {

@@ -56,7 +56,7 @@ type codedError struct {
 func (e *codedError) Error() string { return e.err.Error() }
 func (e *codedError) Unwrap() error { return e.err }
 
-// complain prints err and returns the exit code that goes with it.
+// complain prints err and returns its exit code.
 func complain(err error) int {
 	fmt.Fprintln(os.Stderr, "grun:", err)
 	var coded *codedError

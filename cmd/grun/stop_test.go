@@ -20,7 +20,7 @@ func state(t *testing.T, pid string) (status string, parent string) {
 	return fields[0], fields[1]
 }
 
-// inState says whether grun and all its ranks are stopped, or none of them is.
+// inState reports whether grun and all its ranks are stopped, or all of them run.
 func (j *job) inState(t *testing.T, stopped bool) bool {
 	grun := fmt.Sprint(j.cmd.Process.Pid)
 	status, _ := state(t, grun)

@@ -11,7 +11,7 @@ import (
 	"github.com/gopgas/gopgas/internal/tuned"
 )
 
-// TestTuneMeasuresAndLaterJobsUseIt goes the user's whole way.
+// TestTuneMeasuresAndLaterJobsUseIt makes the same calls as a user.
 func TestTuneMeasuresAndLaterJobsUseIt(t *testing.T) {
 	cache := "XDG_CACHE_HOME=" + t.TempDir()
 	run := func(args ...string) (int, string, string) {

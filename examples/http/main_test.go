@@ -14,7 +14,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// TestEveryRankIsGreeted compares what the ranks print.
+// TestEveryRankIsGreeted compares the output of the ranks.
 func TestEveryRankIsGreeted(t *testing.T) {
 	for _, provider := range []string{"loop", "tcp"} {
 		for _, n := range []int{1, 2, 3, 4, 8} {

@@ -37,7 +37,7 @@ func local(n int, body runtime.Body, opts ...runtime.Option) error {
 	return testjob.RunLocal(context.Background(), n, body, opts...)
 }
 
-// plant makes a folder and returns what its files hold, word by word.
+// plant makes a folder and returns the words of its files.
 func plant(t *testing.T) (root string, want counts) {
 	files := map[string]string{
 		"empty":      "",
@@ -64,7 +64,7 @@ func plant(t *testing.T) (root string, want counts) {
 	return root, want
 }
 
-// lockedBuffer takes what several ranks print.
+// lockedBuffer takes the output of several ranks.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder

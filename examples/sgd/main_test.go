@@ -61,7 +61,7 @@ func TestTheNetworkLearns(t *testing.T) {
 	require.ErrorContains(t, local(4, o.run), "try more steps")
 }
 
-// TestSharesChangeRoundingOnly measures what the bound of the check is for.
+// TestSharesChangeRoundingOnly measures the drift that the check bounds.
 func TestSharesChangeRoundingOnly(t *testing.T) {
 	o := options{batch: 96, hidden: 24, rate: 0.2, seed: 1}
 	whole, err := o.alone(t.Context(), 1, early)

@@ -13,7 +13,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// lockedBuffer takes what several ranks print.
+// lockedBuffer takes the output of several ranks.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -48,8 +48,8 @@ func everywhere(t *testing.T, test func(t *testing.T, n int, provider string)) {
 	}
 }
 
-// contents returns what a table holds at all ranks. It fails on a word that is
-// there twice.
+// contents returns the content of a table at all ranks. It fails on a word that
+// is there twice.
 func contents(ctx context.Context, table *Table) (map[string]uint64, error) {
 	all := map[string]uint64{}
 	for owner := range table.team.Size() {
@@ -70,7 +70,7 @@ func contents(ctx context.Context, table *Table) (map[string]uint64, error) {
 	return all, nil
 }
 
-// filled makes a table of what each rank adds, by rank.
+// filled makes a table of each rank's additions, by rank.
 func filled(ctx context.Context, team *runtime.Team, hash func(string) uint64, adds []map[string]uint64) (*Table, error) {
 	plan := NewPlan(team.Size())
 	if hash != nil {

@@ -66,7 +66,7 @@ func pipeline(t *testing.T, root string, only ...string) string {
 	return string(lines)
 }
 
-// count runs the program on n ranks and returns what it printed.
+// count runs the program on n ranks and returns its output.
 func count(n int, provider string, o options) (out, log string, err error) {
 	var outBuf, logBuf lockedBuffer
 	o.Out, o.Log = &outBuf, &logBuf

@@ -156,7 +156,7 @@ func (t *Table) equal(ctx context.Context, owner, at int, with []byte) (bool, er
 // place returns the place of the record of a taken slot.
 func place(state uint64) int { return int(state&(1<<placeBits-1)) - 1 }
 
-// Fence completes what all ranks have added. Kind: collective.
+// Fence completes the additions of all ranks. Kind: collective.
 func (t *Table) Fence(ctx context.Context) error { return t.slots.Fence(ctx) }
 
 // Free ends the table at all ranks. Kind: collective.

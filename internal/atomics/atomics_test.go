@@ -38,7 +38,8 @@ func TestApplyAgreesWithArithmetic(t *testing.T) {
 	})
 }
 
-// TestNeighboursInOneWordLoseNothing has all bytes of one word updated at once.
+// TestNeighboursInOneWordLoseNothing updates all bytes of one word at the same
+// time.
 func TestNeighboursInOneWordLoseNothing(t *testing.T) {
 	mem := make([]byte, 8)
 	var all sync.WaitGroup

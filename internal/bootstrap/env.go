@@ -36,7 +36,7 @@ const (
 // SecretSize is the length of a job's secret in bytes.
 const SecretSize = 32
 
-// Env is a rank's place in a job, as its launcher told it.
+// Env holds a rank's place in a job, as its launcher has set it.
 type Env struct {
 	JobID                string
 	Rank, Size           int

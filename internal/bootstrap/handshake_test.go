@@ -47,7 +47,7 @@ func TestRankNumberJoinsOnce(t *testing.T) {
 	require.ErrorAs(t, err, &refused, "not even after it left")
 }
 
-// tap records what the client says.
+// tap records the client's messages.
 type tap struct {
 	net.Conn
 	said bytes.Buffer
@@ -105,7 +105,7 @@ func TestServerCutsGarbageWithoutAnAnswer(t *testing.T) {
 		_, err = conn.Write(garbage)
 		require.NoError(t, err)
 		conn.SetReadDeadline(time.Now().Add(testwatch.Patience()))
-		said, _ := io.ReadAll(conn) // a reset says that garbage was left unread: as good as EOF
+		said, _ := io.ReadAll(conn) // a reset means that the server did not read the garbage: as good as EOF
 		require.Empty(t, said, name)
 		conn.Close()
 	}

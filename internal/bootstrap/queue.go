@@ -106,7 +106,7 @@ func (q *queue[T]) close() {
 	q.signal()
 }
 
-// discard closes the queue and drops what is there.
+// discard closes the queue and drops its items.
 func (q *queue[T]) discard() {
 	q.mu.Lock()
 	q.items, q.weight = nil, 0

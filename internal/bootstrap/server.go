@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Hooks tell the launcher what the ranks do. Any of them may be nil. They are
-// called without locks held, from the goroutine that reads the rank's connection,
-// and must not call [Server.Close].
+// Hooks report the ranks' actions to the launcher. Any of them may be nil. They
+// are called without locks held, from the goroutine that reads the rank's
+// connection, and must not call [Server.Close].
 type Hooks struct {
 	Joined   func(rank int)
 	Left     func(rank int)               // said goodbye

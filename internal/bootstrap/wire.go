@@ -30,7 +30,7 @@ const (
 	kindWelcome
 
 	kindExchange // name key, members, parts[0] mine; back: all parts in the order of members
-	kindFailed   // name key, code and rank say why an exchange failed
+	kindFailed   // name key; code and rank give the cause
 	kindCall     // id, name service, parts[0]
 	kindReply    // id, code; parts[0] result, or name the error
 	kindTell     // name service, parts[0]

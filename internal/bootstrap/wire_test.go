@@ -59,8 +59,8 @@ func TestTooLargeMessagesAreRefusedBeforeTheyAreSent(t *testing.T) {
 	require.ErrorIs(t, err, ErrTooLarge)
 }
 
-// FuzzDecode holds that no body makes the decoder panic, and that what it
-// accepts means the same when it is encoded again.
+// FuzzDecode holds that no body makes the decoder panic, and that an accepted
+// body means the same when it is encoded again.
 func FuzzDecode(f *testing.F) {
 	frame, _ := (&message{kind: kindCall, name: "s", members: []int{0}, parts: [][]byte{{1}}}).frame()
 	f.Add(byte(kindCall), frame[headerSize:])

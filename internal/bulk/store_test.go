@@ -44,7 +44,7 @@ func TestStoreMovesOverlappingBytes(t *testing.T) {
 	}
 }
 
-// BenchmarkStore is for memory that no other core has.
+// BenchmarkStore writes memory that no other core has.
 func BenchmarkStore(b *testing.B) {
 	dst, src := make([]byte, 64<<10), make([]byte, 64<<10)
 	for name, f := range map[string]func(dst, src []byte) int{"store": Store, "copy": func(dst, src []byte) int { return copy(dst, src) }} {

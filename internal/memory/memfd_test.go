@@ -27,7 +27,7 @@ func newMemfd(t *testing.T, size int64) *memory.Memfd {
 	return m
 }
 
-// resident is how much memory the memfd holds.
+// resident returns the memory that the memfd holds.
 func resident(t *testing.T, m *memory.Memfd) int64 {
 	t.Helper()
 	var st unix.Stat_t

@@ -42,7 +42,7 @@ func (m *machine) release(offset, count int) error {
 	return m.model.release(offset, count, m.heap.Release(offset, count))
 }
 
-// check compares all that can be seen of the heap, and what cannot, with the model.
+// check compares the heap's public and internal state with the model.
 func (m *machine) check() error {
 	got := m.heap.Stats()
 	want := m.model.stats()

@@ -197,7 +197,7 @@ func TestTheSteadyStateAllocatesNothing(t *testing.T) {
 	})
 }
 
-// An address that is made up may be like what stands at the head of the books.
+// An invented address may look like the head of the books.
 func TestHandRefusesInventedAddresses(t *testing.T) {
 	h, err := New(Config{Size: 4096})
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ type model struct {
 	limit  int
 	owner  []Addr // of each granule; 0 is free
 	blocks map[Addr]modelBlock
-	rover  int // a granule of the hole where the last search left off, or -1
+	rover  int // a granule of the hole where the last search ended, or -1
 }
 
 type modelBlock struct {
@@ -90,8 +90,7 @@ func (m *model) alloc(n int, a Addr, err error) error {
 	return nil
 }
 
-// leave remembers where the search left off: at the first free granule from
-// there on.
+// leave remembers the end of the search: the first free granule from there on.
 func (m *model) leave(granule int) {
 	m.rover = -1
 	if i := slices.Index(m.owner[granule:], 0); i >= 0 {
@@ -134,7 +133,7 @@ func (m *model) shrink(a Addr, n int, err error) error {
 	return err
 }
 
-// release takes out the sent blocks of a range, if they are just that.
+// release takes out the sent blocks of a range, if they fill it exactly.
 func (m *model) release(offset, count int, err error) error {
 	inside := map[Addr]bool{}
 	if offset < 0 || count <= 0 || count > len(m.owner) || offset > len(m.owner)-count {
@@ -179,7 +178,7 @@ func (m *model) stats() Stats {
 	return s
 }
 
-// expect complains when err is not what it must be.
+// expect fails the test if err is not the expected one.
 func expect(err, want error) error {
 	if errors.Is(err, want) {
 		return nil

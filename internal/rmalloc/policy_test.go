@@ -28,7 +28,7 @@ func layout(t testing.TB, p Policy, holes ...int) *Heap {
 	return h
 }
 
-// places allocates blocks of so many granules and says where they lie.
+// places allocates blocks of so many granules and returns their places.
 func places(t testing.TB, h *Heap, counts ...int) (granule []int) {
 	t.Helper()
 	for _, n := range counts {
@@ -87,7 +87,7 @@ func (h *Heap) addressAt(t testing.TB, granule uint32) Addr {
 	return h.holes.spans[i].addr
 }
 
-// A ruler chooses what it is told to.
+// A ruler chooses the hole that the test sets.
 type ruler struct{ choice Hole }
 
 func (r ruler) Choose(*Holes, int) Hole { return r.choice }

@@ -38,7 +38,7 @@ func newLoop(t *rapid.T) *loop {
 	return l
 }
 
-// send fills the heap and sends what it filled it with.
+// send fills the heap and sends all its blocks.
 func (l *loop) send(t *rapid.T) {
 	for range rapid.IntRange(1, 6).Draw(t, "sends") {
 		a, err := l.heap.Alloc(rapid.IntRange(0, 4*Granule).Draw(t, "length"))
@@ -71,7 +71,8 @@ func (l *loop) free(t *rapid.T) {
 	}
 }
 
-// publish writes all that is pending; words says whether the taker goes by them.
+// publish writes all pending tags; words reports whether the taker uses the words
+// alone.
 func (l *loop) publish(t *rapid.T, words bool) {
 	if l.pending.Len() == 0 {
 		return

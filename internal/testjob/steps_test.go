@@ -41,7 +41,7 @@ func TestAWaitThatEndsIsAStep(t *testing.T) {
 	})
 }
 
-// hangs is a body of which rank 1 never comes to the barrier.
+// hangs is a body in which rank 1 never comes to the barrier.
 func hangs(ctx context.Context, r *Rank) {
 	if r.Me == 1 {
 		<-ctx.Done()

@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newWatchdog returns a watchdog that looks only when it is told to.
+// newWatchdog returns a watchdog that looks only when the test calls look.
 func newWatchdog(t *testing.T, steps ...func() uint64) *watchdog {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	return &watchdog{ctx: ctx, cancel: cancel, steps: steps}

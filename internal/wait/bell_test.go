@@ -111,7 +111,7 @@ func TestAPanickingConditionLeavesNoWaiterBehind(t *testing.T) {
 }
 
 // TestPollsThatAreSystemCallsAreFewOnASharedCore counts the looks ahead of the first yield,
-// which is where the context is looked at.
+// at which Wait looks at the context.
 func TestPollsThatAreSystemCallsAreFewOnASharedCore(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
 		ended, cancel := context.WithCancel(t.Context())

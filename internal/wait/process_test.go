@@ -45,8 +45,8 @@ func openTable(fd int) (table, error) {
 	}, nil
 }
 
-// processRounds is how often processes hand the turn to and fro. Where both need one core
-// with a third, each time takes milliseconds.
+// processRounds is the number of times that processes pass the turn. Where both need one
+// core with a third, each time takes milliseconds.
 const processRounds = 10_000
 
 // play takes every second turn, starting with the side's own number.

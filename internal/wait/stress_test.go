@@ -13,7 +13,7 @@ import (
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
-// rounds is how often a turn goes to and fro.
+// rounds is the number of times that a turn passes.
 func rounds() uint64 { return uint64(testwatch.Rounds(100_000)) }
 
 // waits are the two ways into a bell: with the polling that most waits end in,

@@ -8,7 +8,7 @@
 //	}
 //
 // Each case opens two contexts, a and b, and connects queue pairs between them
-// through package verbs. Its name says what must hold. A case is skipped only if
+// through package verbs. Its name states the promise. A case is skipped only if
 // the device advertises that it lacks the capability.
 //
 // The suite assumes that each completion comes, but not when: a watchdog bounds

@@ -99,8 +99,8 @@ func TestEndsOfAnEdgeThatDisagreeAreNamed(t *testing.T) {
 	require.ErrorAs(t, e.AllToAll(testwatch.Context(t), 0, 0, &Args{Send: make([]byte, 3), Recv: make([]byte, 2)}), &length)
 }
 
-// TestAFailedExchangeEndsAllExchangesWithTheCause: it does not come to the last
-// call, or leaves it when its context ends.
+// TestAFailedExchangeEndsAllExchangesWithTheCause: a member does not come to the
+// last call, or leaves it when its context ends.
 func TestAFailedExchangeEndsAllExchangesWithTheCause(t *testing.T) {
 	for _, n := range []int{2, 5} {
 		for _, size := range []int{8, 20 * tiny.large} {
@@ -154,7 +154,7 @@ func TestHostileQueuesNeverCrashAMember(t *testing.T) {
 				l.turn.Store(uint64(i))
 				l.seq, l.chain = 0, x.chain()
 				put64(l.data[:], uint64(x.size))
-				if random.IntN(2) == 0 { // a place that is believable but for one word
+				if random.IntN(2) == 0 { // a place with one impossible word
 					put64(l.data[8:], arenaRegion)
 				}
 			}
@@ -166,8 +166,8 @@ func TestHostileQueuesNeverCrashAMember(t *testing.T) {
 	})
 }
 
-// TestImpossibleQueueWordsAreCorrupt: a count that is ahead of what there is,
-// and places that there are not.
+// TestImpossibleQueueWordsAreCorrupt: counts beyond the queue, and places that do
+// not exist.
 func TestImpossibleQueueWordsAreCorrupt(t *testing.T) {
 	for what, spoil := range map[string]func(q *queue, l *line){
 		"number":      func(_ *queue, l *line) { l.turn.Store(1 + lines) },

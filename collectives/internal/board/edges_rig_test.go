@@ -116,7 +116,7 @@ func (x *exchange) String() string {
 	return fmt.Sprintf("gather=%v vary=%v %d bytes placed=%b", x.gather, x.vary, x.size, x.placed)
 }
 
-// block returns what goes along the nth edge from one member to another.
+// block returns the block along the nth edge from one member to another.
 func (x *exchange) block(from, to, nth int) []byte {
 	if x.gather {
 		to, nth = 0, 0
@@ -149,7 +149,7 @@ func lay(blocks [][]byte, gap int) (all []byte, counts, offsets []int) {
 	return all, counts, offsets
 }
 
-// args returns a member's arguments, and what its output is in the end.
+// args returns a member's arguments, and its expected output.
 func (x *exchange) args(r *rig, m int) (a *Args, want []byte) {
 	a = &Args{Elem: 1}
 	gap := 0

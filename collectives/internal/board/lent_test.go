@@ -14,7 +14,7 @@ import (
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
-// lent is longer than what is copied at once, so that it is used where it lies.
+// lent is longer than a chunk, so that members use it in place.
 const lent = 1 << 10
 
 // gone is a context of a caller that has given up.
@@ -78,8 +78,8 @@ func TestAbandonWaitsForMembersThatUseItsMemory(t *testing.T) {
 	}
 }
 
-// TestProgramOperatorsWriteToTheMembersOwnMemory has one last longer than the owner of
-// what it works on waits.
+// TestProgramOperatorsWriteToTheMembersOwnMemory has an operator outlast the wait of
+// the owner of its operands.
 func TestProgramOperatorsWriteToTheMembersOwnMemory(t *testing.T) {
 	r, begun, returned := newRig(t, 2, tiny), make(chan struct{}), make(chan struct{})
 	r.boards[0].dead = func(int) bool { return true } // so that it does not wait
@@ -138,7 +138,7 @@ func TestDataReadFromAnOwnerThatGaveUpIsNoResult(t *testing.T) {
 	require.ErrorIs(t, <-slow, ErrGone)
 }
 
-// TestMemoryOfAnOwnerThatGaveUpIsGoneNotCorrupt has the owner take back what it lent.
+// TestMemoryOfAnOwnerThatGaveUpIsGoneNotCorrupt has the owner take back lent memory.
 func TestMemoryOfAnOwnerThatGaveUpIsGoneNotCorrupt(t *testing.T) {
 	r := newRig(t, 2, tiny)
 	mem, at := r.at(0)
@@ -163,7 +163,7 @@ func TestGiveUpWaitsForReceiversThatReadItsMemory(t *testing.T) {
 	overAfter(t, over, func() { reader.took(true) })
 }
 
-// overAfter checks that something is over when what it waits for was done, not before.
+// overAfter checks that a call ends after its condition, not before.
 func overAfter(t *testing.T, over chan struct{}, do func()) {
 	t.Helper()
 	select {

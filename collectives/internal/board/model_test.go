@@ -47,7 +47,7 @@ func (c call) String() string {
 	return fmt.Sprintf("%s root %d, %d elements, %s, same=%v, placed=%b", kindNames[c.kind], c.root, c.elems, c.op.name, c.same, c.placed)
 }
 
-// count is how many bytes the block from one member for another has.
+// count returns the bytes of the block from one member for another.
 func (c *call) count(from, to int) int {
 	switch c.kind {
 	case gatherV, allGatherV:
@@ -193,7 +193,7 @@ func (c *call) combined(n, from, to int) []byte {
 	return x
 }
 
-// verify compares what a member has with what a sequential program gives.
+// verify compares a member's result with that of a sequential program.
 func (c *call) verify(n, m int, a *Args) error {
 	want := slices.Clone(a.Recv)
 	block := func(from, to int) []byte { // the block of one member for another

@@ -90,7 +90,7 @@ func openProcess(fd, rank, n int) (*process, error) {
 	return p, err
 }
 
-// runProcesses has n processes run a program and returns what they print. Each has a
+// runProcesses has n processes run a program and returns their output. Each has a
 // watchdog of its own.
 func runProcesses(ctx context.Context, t testing.TB, n int, program string, env ...string) string {
 	t.Helper()

@@ -84,7 +84,7 @@ func (b *Board) put(ctx context.Context, k uint64, h hold, data []byte) error {
 // post shows this member's line of turn k, and its buffer, to all members.
 func (b *Board) post(l *line, k uint64) {
 	l.seq, l.chain = b.seq, b.chain
-	l.turn.Store(k) // pairs with the load in see, or with what follows arrive
+	l.turn.Store(k) // pairs with the load in see, or with the loads behind arrive
 }
 
 // ahead fetches this member's line of the turn after k for writing. The other

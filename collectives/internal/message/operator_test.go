@@ -72,7 +72,7 @@ func anything(r *rand.Rand, vector []byte) {
 		vector[i] = byte(r.Uint32())
 	}
 	for i := 0; i+8 <= len(vector); i += 8 {
-		vector[i] |= 1 // odd factors keep what they multiply
+		vector[i] |= 1 // odd factors lose no bits of the other operand
 	}
 }
 

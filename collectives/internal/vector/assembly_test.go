@@ -115,7 +115,7 @@ func TestAssemblyOfLongSlicesIsThatOfShortOnes(t *testing.T) {
 	d, whole := in(n+64, 0)
 	want, guard := make([]byte, n), bytes.Repeat([]byte{0xA5}, 64)
 	for i, k := range kernels(t) {
-		if testwatch.Race && i%4 != 0 { // it does not see what assembly does
+		if testwatch.Race && i%4 != 0 { // it does not see the accesses of assembly
 			continue
 		}
 		fill(rng, k.kind, l[:1<<16+16])

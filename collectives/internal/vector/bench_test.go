@@ -61,7 +61,7 @@ func report(b *testing.B, n int, took []float64) {
 	b.ReportMetric(took[0], "ns/call")
 }
 
-// BenchmarkForLoc measures MinLoc of values of which either comes first.
+// BenchmarkForLoc measures MinLoc of values in both orders.
 func BenchmarkForLoc(b *testing.B) {
 	kernels(b)
 	for _, k := range []reflect.Kind{reflect.Int32, reflect.Float64} {

@@ -13,7 +13,7 @@ import (
 	"github.com/gopgas/gopgas/internal/element"
 )
 
-// agrees compares what For and the plain table have with Go's own operator.
+// agrees compares the results of For and the plain table with Go's own operator.
 func agrees[T number](t *testing.T, op Op, want func(l, r T) T) {
 	t.Helper()
 	k, rng := reflect.TypeFor[T]().Kind(), rand.New(rand.NewPCG(1, 2))

@@ -18,7 +18,7 @@ type Check struct {
 	wrong       int
 }
 
-// Recount counts all files again, one after the other.
+// Recount counts all files again, one after another.
 func (f *Folder) Recount(ctx context.Context, files []string) (*Check, error) {
 	want := Counts{}
 	if err := f.Count(ctx, want, files, false); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An object is the least ELF file that says what it needs:
+// An object is the least ELF file that names its needs:
 //
 //	header | program header of the interpreter | sections | their headers
 type object struct {

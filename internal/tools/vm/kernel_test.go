@@ -33,7 +33,7 @@ func distribution(t *testing.T, root string) (calls string) {
 	return calls
 }
 
-// kernelFiles makes what a kernel's package has in it.
+// kernelFiles makes the files of a kernel's package.
 func kernelFiles(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// folderOf makes a kernel's folder of modules, from files to what each depends
-// on.
+// folderOf makes a kernel's folder of modules, from a map of files to their
+// dependencies.
 func folderOf(t *testing.T, depends map[string]string, builtin string) string {
 	t.Helper()
 	folder := t.TempDir()

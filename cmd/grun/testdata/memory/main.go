@@ -1,6 +1,6 @@
 // Memory allocates more than the ranks of its job can have together: windows of as
 // many MiB as its second argument says, or buffers of so many at each rank by itself
-// until there is no room. Its first argument says which.
+// until there is no room. Its first argument selects one.
 package main
 
 import (
