@@ -62,7 +62,7 @@ var picture = []layer{
 		"memory is made before anyone registers it"},
 	{"internal/atomics", "verbs/driver",
 		"it is arithmetic on words"},
-	{"verbs/internal/wq", "verbs/driver",
+	{"verbs/internal/wq", "verbs/driver internal/wait",
 		"it is the states and queues of any provider's queue pairs, and knows neither providers nor verbs"},
 	{"verbs/trace", "verbs/driver internal/wait",
 		"it wraps any provider, so it knows none, and verbs calls it, not the other way round"},

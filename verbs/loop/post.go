@@ -48,7 +48,7 @@ func (q *qp) post(wr *driver.WorkRequest, after *aftermath) error {
 	case q.closed:
 		return driver.ErrClosed
 	case q.is(driver.StateErr):
-		q.sendCQ.Push(driver.Completion{ID: wr.ID, Status: driver.Flushed, Op: wr.Op, QP: q.num})
+		q.completeSend(driver.Completion{ID: wr.ID, Status: driver.Flushed, Op: wr.Op})
 		after.own = true
 		return nil
 	case q.sends.Len() > 0 || !q.is(driver.StateRTS):
@@ -103,7 +103,7 @@ func (q *qp) complete(wr *driver.WorkRequest, out *outcome, after *aftermath) {
 		after.peer = true
 	}
 	if wr.Flags&driver.Signaled != 0 {
-		q.sendCQ.Push(driver.Completion{ID: wr.ID, Op: wr.Op, Bytes: out.bytes, QP: q.num})
+		q.completeSend(driver.Completion{ID: wr.ID, Op: wr.Op, Bytes: out.bytes})
 		after.own = true
 	}
 }
@@ -191,7 +191,7 @@ func (q *qp) expire(own **time.Timer) {
 	if expired {
 		q.fail(driver.RetryExceeded, cause, &after)
 	}
-	peer, life := q.peer.Load(), q.life
+	peer, life := q.peer.Load(), q.life.Now()
 	q.mu.Unlock()
 	after.settle(q, peer)
 	if expired {
@@ -206,7 +206,7 @@ func (q *qp) PostRecv(wrs []driver.RecvRequest) (int, error) {
 	flushed := q.is(driver.StateErr)
 	for i := range wrs {
 		if flushed {
-			q.recvCQ.Push(driver.Completion{ID: wrs[i].ID, Status: driver.Flushed, Op: driver.OpRecv, QP: q.num})
+			q.completeRecv(driver.Completion{ID: wrs[i].ID, Status: driver.Flushed, Op: driver.OpRecv})
 		} else if err = q.recvs.Push(&wrs[i]); err != nil {
 			n = i
 			break
@@ -228,13 +228,13 @@ func (q *qp) Cancel(id uint64) {
 	var after aftermath
 	q.mu.Lock()
 	if op, ok := q.sends.Cancel(id); ok {
-		q.sendCQ.Push(driver.Completion{ID: id, Status: driver.Canceled, Op: op, QP: q.num})
+		q.completeSend(driver.Completion{ID: id, Status: driver.Canceled, Op: op})
 		after.own = true
 		q.drain(&after)
 	}
 	q.recvMu.Lock()
 	if q.recvs.Cancel(id) {
-		q.recvCQ.Push(driver.Completion{ID: id, Status: driver.Canceled, Op: driver.OpRecv, QP: q.num})
+		q.completeRecv(driver.Completion{ID: id, Status: driver.Canceled, Op: driver.OpRecv})
 		after.own = true
 	}
 	q.recvMu.Unlock()

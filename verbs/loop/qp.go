@@ -26,7 +26,7 @@ type qp struct {
 	sendCQ, recvCQ *cq
 
 	state   atomic.Uint32 // changed under mu; peers look at it
-	life    uint32        // resets so far
+	life    wq.Life
 	peer    atomic.Pointer[qp]
 	waiting atomic.Bool // the peer's send queue waits for this end to move
 
@@ -112,6 +112,14 @@ func (q *qp) modify(to driver.State, attr driver.Attr, peer *qp, after *aftermat
 	return nil
 }
 
+func (q *qp) completeSend(wc driver.Completion) { q.push(q.sendCQ, &wc) }
+func (q *qp) completeRecv(wc driver.Completion) { q.push(q.recvCQ, &wc) }
+
+func (q *qp) push(cq *cq, wc *driver.Completion) {
+	wc.QP = q.num
+	cq.Push(wc, &q.life)
+}
+
 // waitingPeer returns the peer if its sends wait for this end to move.
 func (q *qp) waitingPeer(peer *qp) *qp {
 	if peer != nil && q.waiting.Swap(false) {
@@ -122,15 +130,13 @@ func (q *qp) waitingPeer(peer *qp) *qp {
 
 func (q *qp) reset() {
 	q.state.Store(uint32(driver.StateReset))
-	q.life++
 	q.peer.Store(nil)
 	q.stopTimer()
 	q.sends.Clear()
 	q.recvMu.Lock()
 	q.recvs.Clear()
 	q.recvMu.Unlock()
-	q.sendCQ.Purge(q.num)
-	q.recvCQ.Purge(q.num)
+	q.life.End()
 }
 
 // fail moves the QP to ERR. The oldest send in the queue completes with
@@ -138,9 +144,9 @@ func (q *qp) reset() {
 func (q *qp) fail(status driver.Status, cause error, after *aftermath) {
 	q.state.Store(uint32(driver.StateErr))
 	q.stopTimer()
-	q.sends.Flush(q.num, status, cause, q.sendCQ.Push)
+	q.sends.Flush(status, cause, q.completeSend)
 	q.recvMu.Lock()
-	q.recvs.Flush(q.num, q.recvCQ.Push)
+	q.recvs.Flush(q.completeRecv)
 	q.recvMu.Unlock()
 	after.own = true
 	after.kick = q.waitingPeer(q.peer.Load())
@@ -154,7 +160,7 @@ func (q *qp) lost(from *qp, cause error) {
 	if broken {
 		q.fail(driver.RetryExceeded, cause, &after)
 	}
-	life := q.life
+	life := q.life.Now()
 	q.mu.Unlock()
 	after.settle(q, from)
 	if broken {

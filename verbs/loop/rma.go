@@ -66,7 +66,7 @@ func (q *qp) deliver(p *qp, wr *driver.WorkRequest) outcome {
 		}
 		return outcome{verdict: unready}
 	}
-	wc := driver.Completion{ID: r.ID, Op: driver.OpRecv, Bytes: wr.Length(), QP: p.num}
+	wc := driver.Completion{ID: r.ID, Op: driver.OpRecv, Bytes: wr.Length()}
 	if wr.Op == driver.OpWriteImm {
 		if out := write(p, wr); out.verdict != done {
 			return out
@@ -74,13 +74,13 @@ func (q *qp) deliver(p *qp, wr *driver.WorkRequest) outcome {
 		wc.Op, wc.HasImm, wc.Imm = driver.OpRecvImm, true, wr.Imm
 	} else if room := wq.Length(r.Local); wc.Bytes > room {
 		err := fmt.Errorf("%w: a SEND of %d bytes for a receive of %d", driver.ErrInvalid, wc.Bytes, room)
-		p.recvCQ.Push(driver.Completion{ID: r.ID, Status: driver.LocalLength, Op: driver.OpRecv, QP: p.num, Err: err})
+		p.completeRecv(driver.Completion{ID: r.ID, Status: driver.LocalLength, Op: driver.OpRecv, Err: err})
 		p.recvs.Pop()
 		return outcome{verdict: failed, status: driver.RemoteInvalid, err: err, touched: true}
 	} else {
 		exchange(r.Local, wr.Local)
 	}
-	p.recvCQ.Push(wc)
+	p.completeRecv(wc)
 	p.recvs.Pop()
 	return outcome{touched: true}
 }

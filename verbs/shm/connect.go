@@ -133,7 +133,7 @@ func (q *QP) breakDown(err error) {
 		return
 	}
 	q.toErr(statusOf(err), err)
-	q.ctx.event(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Life: q.life, Err: err})
+	q.ctx.event(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Life: q.life.Now(), Err: err})
 }
 
 // tellPeer rings the doorbell of the peer's QP, and its bell after unlock.

@@ -25,7 +25,7 @@ type QP struct {
 
 	mu     sync.Mutex // guards what follows
 	state  driver.State
-	life   uint32 // resets so far
+	life   wq.Life
 	closed bool
 	epoch  uint64
 	work   uint64    // what own.busy says
@@ -46,7 +46,6 @@ type QP struct {
 	wakeSelf bool       // ring the own bell after mu is released
 	wakePeer *wait.Bell // ring this one, too
 
-	live  atomic.Uint64 // epoch, for CQs
 	fence atomic.Uint32 // orders memory by being swapped; its value means nothing
 }
 
@@ -134,7 +133,7 @@ func (q *QP) Modify(ctx context.Context, to driver.State, attr driver.Attr) erro
 	}
 	remote := q.remote
 	q.epoch++
-	q.life++
+	q.life.End()
 	q.reset()
 	q.unlock()
 	return q.ctx.quiesce(ctx, remote)
@@ -166,7 +165,6 @@ func (q *QP) modify(to driver.State, attr driver.Attr) error {
 // reset forgets connection and requests. The word that ends the old connection
 // is stored first, so that no peer takes new counters for old ones.
 func (q *QP) reset() {
-	q.live.Store(q.epoch)
 	q.own.conn.Store(connWord(q.epoch, phaseDown))
 	q.tellPeer()
 	q.own.bound.Store(0)
@@ -193,13 +191,13 @@ func (q *QP) toErr(status driver.Status, cause error) {
 	q.stalled(false)
 	q.own.conn.Store(connWord(q.epoch, phaseErr))
 	q.tellPeer()
-	q.sends.Flush(q.num, status, cause, func(wc driver.Completion) { q.complete(q.sendCQ, wc) })
-	q.receives.Flush(q.num, func(wc driver.Completion) { q.complete(q.recvCQ, wc) })
+	q.sends.Flush(status, cause, func(wc driver.Completion) { q.complete(q.sendCQ, wc) })
+	q.receives.Flush(func(wc driver.Completion) { q.complete(q.recvCQ, wc) })
 }
 
 func (q *QP) complete(cq *CQ, wc driver.Completion) {
 	wc.QP = q.num
-	cq.push(&wc, q)
+	cq.Push(&wc, &q.life)
 	q.wakeSelf = true
 }
 

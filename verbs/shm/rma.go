@@ -77,8 +77,6 @@ func (q *QP) Map(_ context.Context, remote driver.RemoteAddr, n int, access driv
 		return nil, fmt.Errorf("shm: QP %d: %w", q.num, driver.ErrClosed)
 	case q.remote == nil:
 		return nil, fmt.Errorf("shm: QP %d: %w: mapping before RTR", q.num, driver.ErrState)
-	case n < 0:
-		return nil, fmt.Errorf("shm: QP %d: %w: mapping %d bytes", q.num, driver.ErrInvalid, n)
 	}
 	return q.remote.peer.resolve(remote, uint64(n), access&remoteRights)
 }

@@ -34,5 +34,5 @@ func (q *qp) cancel(r *request) {
 		clear(r.Local)
 		r.saved, r.dropped = nil, true
 	}
-	q.sendCQ.Push(driver.Completion{ID: r.ID, Status: driver.Canceled, Op: r.Op, QP: q.num})
+	q.completeSend(driver.Completion{ID: r.ID, Status: driver.Canceled, Op: r.Op})
 }

@@ -14,18 +14,18 @@ type completionQueue struct {
 }
 
 // Push queues a completion. The caller rings the bell later.
-func (c *completionQueue) Push(wc driver.Completion) {
+func (c *completionQueue) Push(wc *driver.Completion, life *wq.Life) {
 	c.dev.note()
-	c.Completions.Push(wc)
+	c.Completions.Push(wc, life)
 }
 
 // Poll takes completions. When there are none yet, it makes progress first: it moves
 // what the sockets have to give and what is still combined.
 func (c *completionQueue) Poll(wc []driver.Completion) (int, error) {
-	if c.Len() == 0 || c.dev.dirty.Load() {
+	if c.Empty() || c.dev.dirty.Load() {
 		c.dev.poll()
 	}
-	if c.Len() == 0 && c.dev.gone.Load() {
+	if c.Empty() && c.dev.gone.Load() {
 		return 0, driver.ErrClosed
 	}
 	return c.Completions.Poll(wc)
@@ -34,7 +34,7 @@ func (c *completionQueue) Poll(wc []driver.Completion) (int, error) {
 // Wait returns when Poll has something to say.
 func (c *completionQueue) Wait(ctx context.Context) error {
 	return c.dev.bell.WaitCalling(ctx, func() bool {
-		if c.Len() > 0 {
+		if !c.Empty() {
 			return true
 		}
 		c.dev.poll()

@@ -64,7 +64,7 @@ func (q *qp) post(wr *driver.WorkRequest) error {
 	case q.closed:
 		return driver.ErrClosed
 	case q.state == driver.StateErr:
-		q.sendCQ.Push(driver.Completion{ID: wr.ID, Op: wr.Op, Status: driver.Flushed, QP: q.num})
+		q.completeSend(driver.Completion{ID: wr.ID, Op: wr.Op, Status: driver.Flushed})
 		q.dev.ring()
 		return nil
 	case q.sq.Room() == 0:
@@ -130,7 +130,7 @@ func (q *qp) postRecv(wr *driver.RecvRequest) error {
 	case q.closed:
 		return driver.ErrClosed
 	case q.state == driver.StateErr:
-		q.recvCQ.Push(driver.Completion{ID: wr.ID, Op: driver.OpRecv, Status: driver.Flushed, QP: q.num})
+		q.completeRecv(driver.Completion{ID: wr.ID, Op: driver.OpRecv, Status: driver.Flushed})
 		q.dev.ring()
 		return nil
 	}

@@ -21,7 +21,7 @@ type qp struct {
 	own      sync.Mutex
 	mu       atomic.Pointer[sync.Mutex] // own, or that of the connection it was on, or wanted to be on, last
 	state    driver.State
-	life     uint32 // resets so far
+	life     wq.Life
 	closed   bool
 	secret   token
 	peer     address
@@ -109,9 +109,15 @@ func (q *qp) reset() {
 	q.done, q.ackDue = 0, false
 	q.peer, q.secret = address{}, newToken()
 	q.state = driver.StateReset
-	q.life++
-	q.sendCQ.Purge(q.num)
-	q.recvCQ.Purge(q.num)
+	q.life.End()
+}
+
+func (q *qp) completeSend(wc driver.Completion) { q.push(q.sendCQ, &wc) }
+func (q *qp) completeRecv(wc driver.Completion) { q.push(q.recvCQ, &wc) }
+
+func (q *qp) push(cq *completionQueue, wc *driver.Completion) {
+	wc.QP = q.num
+	cq.Push(wc, &q.life)
 }
 
 // start opens the send queue.
@@ -150,18 +156,18 @@ func (q *qp) fail(first driver.Status, cause error) {
 	}
 	for ; q.sq.Len() > 0; q.sq.Pop() {
 		if r := q.sq.First(); !r.Canceled {
-			q.sendCQ.Push(driver.Completion{ID: r.ID, Op: r.Op, Status: first, QP: q.num, Err: cause})
+			q.completeSend(driver.Completion{ID: r.ID, Op: r.Op, Status: first, Err: cause})
 			first, cause = driver.Flushed, nil
 		}
 	}
-	q.rq.Flush(q.num, q.recvCQ.Push)
+	q.rq.Flush(q.completeRecv)
 	q.sq.reset()
 	q.state = driver.StateErr
 }
 
 // failReceive ends the receive in use with status.
 func (q *qp) failReceive(status driver.Status) {
-	q.recvCQ.Push(driver.Completion{ID: q.rq.First().ID, Op: driver.OpRecv, Status: status, QP: q.num})
+	q.completeRecv(driver.Completion{ID: q.rq.First().ID, Op: driver.OpRecv, Status: status})
 	q.rq.Pop()
 }
 
@@ -171,7 +177,7 @@ func (q *qp) broke(cause, news error) {
 		return
 	}
 	q.fail(driver.RetryExceeded, cause)
-	q.dev.announce(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Life: q.life, Err: news})
+	q.dev.announce(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Life: q.life.Now(), Err: news})
 }
 
 // lost is broke for a connection that stood.
@@ -188,7 +194,7 @@ func (q *qp) linger(cause error) {
 	}
 	q.link.in.release(q)
 	q.fail(driver.Flushed, cause)
-	q.dev.announce(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Life: q.life, Err: cause})
+	q.dev.announce(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Life: q.life.Now(), Err: cause})
 }
 
 // Close destroys the queue pair. What is outstanding does not complete. It is

@@ -31,9 +31,9 @@ func (r *recvQueue) Pop() {
 }
 
 // Flush ends all receives, as if messages had taken them.
-func (r *recvQueue) Flush(qp uint32, push func(driver.Completion)) {
+func (r *recvQueue) Flush(push func(driver.Completion)) {
 	r.consumed += uint64(r.Len())
-	r.RecvQueue.Flush(qp, push)
+	r.RecvQueue.Flush(push)
 }
 
 // starving reports whether the peer should hear of new receives soon: it knows

@@ -163,12 +163,12 @@ func (q *qp) applyShort(f *frame, payload []byte) error {
 // arrived ends a WRITE, WRITE_WITH_IMM or SEND.
 func (q *qp) arrived(f *frame) {
 	if f.kind != kindWrite {
-		wc := driver.Completion{ID: q.rq.First().ID, Op: driver.OpRecv, Bytes: q.message, QP: q.num}
+		wc := driver.Completion{ID: q.rq.First().ID, Op: driver.OpRecv, Bytes: q.message}
 		if f.kind == kindWriteImm {
 			wc.Op, wc.HasImm, wc.Imm = driver.OpRecvImm, true, f.imm
 		}
 		q.rq.Pop()
-		q.recvCQ.Push(wc)
+		q.completeRecv(wc)
 	}
 	q.message, q.pending = 0, 0
 	q.applied(f)

@@ -90,11 +90,11 @@ func (q *qp) retire() {
 			return
 		}
 		if r.Flags&driver.Signaled != 0 && !r.Canceled {
-			wc := driver.Completion{ID: r.ID, Op: r.Op, QP: q.num}
+			wc := driver.Completion{ID: r.ID, Op: r.Op}
 			if r.Op == driver.OpRead {
 				wc.Bytes = r.length
 			}
-			q.sendCQ.Push(wc)
+			q.completeSend(wc)
 		}
 		q.sq.Pop()
 	}

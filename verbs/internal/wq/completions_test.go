@@ -1,6 +1,7 @@
 package wq
 
 import (
+	goruntime "runtime"
 	"sync"
 	"testing"
 
@@ -9,11 +10,13 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-func newCompletions(depth int) *Completions {
+func newCompletions(depth int) (*Completions, *Life) {
 	c := &Completions{}
 	c.Init(depth)
-	return c
+	return c, &Life{}
 }
+
+func push(c *Completions, id uint64, life *Life) { c.Push(&driver.Completion{ID: id}, life) }
 
 // ids polls everything in batches of two.
 func ids(t *testing.T, c *Completions) (all []uint64) {
@@ -32,77 +35,101 @@ func ids(t *testing.T, c *Completions) (all []uint64) {
 }
 
 func TestCompletionsKeepTheirOrderOverManyLaps(t *testing.T) {
-	c := newCompletions(3)
-	require.False(t, c.Ready())
-	for id := uint64(0); id < 30; id += 3 {
-		for i := range uint64(3) {
-			c.Push(driver.Completion{ID: id + i})
+	for depth := uint64(1); depth < 10; depth++ {
+		c, life := newCompletions(int(depth))
+		require.False(t, c.Ready())
+		for id := uint64(0); id < 30*depth; id += depth {
+			var want []uint64
+			for i := range depth {
+				push(c, id+i, life)
+				want = append(want, id+i)
+			}
+			require.True(t, c.Ready())
+			n, err := c.Poll(nil)
+			require.NoError(t, err)
+			require.Zero(t, n)
+			require.Equal(t, want, ids(t, c))
+			require.True(t, c.Empty())
 		}
-		require.True(t, c.Ready())
-		require.Equal(t, 3, c.Len())
-		n, err := c.Poll(nil)
-		require.NoError(t, err)
-		require.Zero(t, n)
-		require.Equal(t, []uint64{id, id + 1, id + 2}, ids(t, c))
 	}
 }
 
 func TestWhatIsInTheQueueComesBeforeTheNewsThatOthersWereLost(t *testing.T) {
-	c := newCompletions(2)
-	for id := range uint64(3) {
-		c.Push(driver.Completion{ID: id})
-	}
-	wc := make([]driver.Completion, 3)
-	n, err := c.Poll(wc)
-	require.NoError(t, err)
-	require.Equal(t, 2, n)
-	for range 2 {
-		n, err = c.Poll(wc)
-		require.ErrorIs(t, err, driver.ErrOverrun)
-		require.Zero(t, n)
-		require.True(t, c.Ready())
+	for depth := 1; depth < 10; depth++ {
+		c, life := newCompletions(depth)
+		for id := range uint64(depth + 1) {
+			push(c, id, life)
+		}
+		wc := make([]driver.Completion, depth+1)
+		n, err := c.Poll(wc)
+		require.NoError(t, err)
+		require.Equal(t, depth, n)
+		for range 2 {
+			n, err = c.Poll(wc)
+			require.ErrorIs(t, err, driver.ErrOverrun)
+			require.Zero(t, n)
+			require.True(t, c.Ready())
+		}
 	}
 }
 
-func TestPurgeTakesOutTheCompletionsOfOneQueuePair(t *testing.T) {
-	c := newCompletions(8)
+func TestTheEndOfALifeTakesItsCompletionsOut(t *testing.T) {
+	c, life := newCompletions(8)
+	var other Life
 	for id := range uint64(6) {
-		c.Push(driver.Completion{ID: id, QP: uint32(id % 2)})
+		push(c, id, []*Life{&other, life}[id%2])
 	}
-	c.Purge(1)
-	require.Equal(t, []uint64{0, 2, 4}, ids(t, c))
-	c.Purge(1)
+	life.End()
+	push(c, 7, life)
+	require.EqualValues(t, 1, life.Now())
+	require.Equal(t, []uint64{0, 2, 4, 7}, ids(t, c))
+	push(c, 8, &other)
+	other.End()
+	require.Empty(t, ids(t, c))
 	require.False(t, c.Ready())
 }
 
+func TestAPolledCompletionIsForgotten(t *testing.T) {
+	c, life := newCompletions(1)
+	c.Push(&driver.Completion{Err: driver.ErrLost}, life)
+	var wc [1]driver.Completion
+	_, err := c.Poll(wc[:])
+	require.NoError(t, err)
+	require.ErrorIs(t, wc[0].Err, driver.ErrLost)
+	require.NoError(t, c.places[0].wc.Err)
+	require.Nil(t, c.places[0].life)
+}
+
 func TestAClosedQueueTakesNothingMore(t *testing.T) {
-	c := newCompletions(1)
+	c, life := newCompletions(1)
 	c.Close()
 	for range 2 {
-		c.Push(driver.Completion{})
+		push(c, 1, life)
 	}
 	require.True(t, c.Ready())
-	_, err := c.Poll(make([]driver.Completion, 1))
+	n, err := c.Poll(make([]driver.Completion, 1))
 	require.ErrorIs(t, err, driver.ErrClosed)
+	require.Zero(t, n)
 }
 
 func TestCompletionsAreNeitherLostNorRepeatedUnderContention(t *testing.T) {
-	const producers, consumers, each = 3, 3, 3000
-	c := newCompletions(producers * each)
-	var seen [producers * each]int
+	const producers, consumers, each = 4, 3, 5000
+	c, life := newCompletions(producers * each)
+	var seen [producers * each]byte
 	var mu sync.Mutex
-	total := 0
 	var wg sync.WaitGroup
+	total := 0
 	for p := range producers {
 		wg.Go(func() {
 			for i := range each {
-				c.Push(driver.Completion{ID: uint64(p*each + i)})
+				push(c, uint64(p*each+i), life)
 			}
 		})
 	}
 	for range consumers {
 		wg.Go(func() {
 			var wc [7]driver.Completion
+			last := [producers]int{}
 			for done := false; !done; {
 				n, err := c.Poll(wc[:])
 				mu.Lock()
@@ -112,12 +139,30 @@ func TestCompletionsAreNeitherLostNorRepeatedUnderContention(t *testing.T) {
 				total += n
 				done = total == producers*each || err != nil
 				mu.Unlock()
+				for i := range n {
+					p, at := int(wc[i].ID)/each, int(wc[i].ID)%each+1
+					if at <= last[p] {
+						t.Errorf("completion %d of producer %d after %d", at, p, last[p])
+					}
+					last[p] = at
+				}
 			}
 		})
 	}
 	wg.Wait()
 	for id, n := range seen {
-		require.Equal(t, 1, n, "completion %d", id)
+		require.EqualValues(t, 1, n, "completion %d", id)
 	}
-	require.Zero(t, c.Len())
+}
+
+func TestAPushWaitsForAPopThatIsUnderWay(t *testing.T) {
+	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(1)) // the pop goes on when the push lets it
+	c, life := newCompletions(4)
+	for id := range uint64(4) {
+		push(c, id, life)
+	}
+	c.head.Add(1) // a pop has taken the first completion, and not stored its place's turn
+	go c.places[0].turn.Store(2)
+	push(c, 4, life)
+	require.Equal(t, []uint64{1, 2, 3, 4}, ids(t, c))
 }

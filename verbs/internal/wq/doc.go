@@ -12,6 +12,6 @@
 // shared memory), and what verbs learns late (the queue pair is in ERR or closed,
 // its queue is full).
 //
-// A [Ring] is the one queue of fixed size. Except for [Completions], nothing here
-// takes a lock: the queue pair's own lock guards its queues.
+// A [Ring] is the one queue of fixed size. The lock of its owner guards it. Only
+// [Completions] may be used by several goroutines at once.
 package wq

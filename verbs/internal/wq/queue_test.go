@@ -16,7 +16,7 @@ func segments(mem ...[]byte) (all []driver.Segment) {
 	return all
 }
 
-func push(t *testing.T, q *SendQueue, wr driver.WorkRequest) *Request {
+func post(t *testing.T, q *SendQueue, wr driver.WorkRequest) *Request {
 	t.Helper()
 	r, err := q.Push(&wr)
 	require.NoError(t, err)
@@ -27,9 +27,9 @@ func TestPushCopiesSegmentsAndTheBytesOfInlineRequests(t *testing.T) {
 	q := NewSendQueue(2)
 	here, inline := []byte("here"), []byte("inline")
 	wr := driver.WorkRequest{ID: 1, Local: segments(here)}
-	stays := push(t, &q, wr)
+	stays := post(t, &q, wr)
 	wr.Local[0].Mem = nil
-	copied := push(t, &q, driver.WorkRequest{ID: 2, Flags: driver.Inline, Local: segments(inline[:2], nil, inline[2:])})
+	copied := post(t, &q, driver.WorkRequest{ID: 2, Flags: driver.Inline, Local: segments(inline[:2], nil, inline[2:])})
 	here[0], inline[0] = 'H', 'I'
 	require.Equal(t, segments([]byte("Here")), stays.Local)
 	require.Equal(t, segments([]byte("inline")), copied.Local)
@@ -39,14 +39,14 @@ func TestPushCopiesSegmentsAndTheBytesOfInlineRequests(t *testing.T) {
 
 func TestAPlaceForgetsTheMemoryOfItsLastRequest(t *testing.T) {
 	q := NewSendQueue(1)
-	r := push(t, &q, driver.WorkRequest{Local: segments(make([]byte, 8), make([]byte, 8))})
+	r := post(t, &q, driver.WorkRequest{Local: segments(make([]byte, 8), make([]byte, 8))})
 	local := r.Local
 	q.Pop()
 	require.Equal(t, make([]driver.Segment, 2), local)
-	r = push(t, &q, driver.WorkRequest{Flags: driver.Inline, Local: segments(make([]byte, keepCopied+1))})
+	r = post(t, &q, driver.WorkRequest{Flags: driver.Inline, Local: segments(make([]byte, keepCopied+1))})
 	q.Pop()
 	require.Nil(t, r.copied, "large buffers are not kept")
-	r = push(t, &q, driver.WorkRequest{Flags: driver.Inline, Local: segments(make([]byte, keepCopied))})
+	r = post(t, &q, driver.WorkRequest{Flags: driver.Inline, Local: segments(make([]byte, keepCopied))})
 	q.Clear()
 	require.NotNil(t, r.copied)
 	require.Zero(t, r.Sent)
@@ -56,7 +56,7 @@ func TestCancelTakesOutWhatHasNotBegunAndCopiesTheRest(t *testing.T) {
 	mem := []byte{1, 2, 3, 4, 5}
 	q := NewSendQueue(8)
 	for i := range uint64(5) {
-		push(t, &q, driver.WorkRequest{ID: i, Op: driver.OpSend, Local: segments(mem[i : i+1])})
+		post(t, &q, driver.WorkRequest{ID: i, Op: driver.OpSend, Local: segments(mem[i : i+1])})
 	}
 	q.At(1).Sent = 1
 	q.At(3).Op, q.At(3).Flags = driver.OpWrite, driver.Announced
@@ -85,7 +85,7 @@ func TestCancelTakesOutWhatHasNotBegunAndCopiesTheRest(t *testing.T) {
 func TestFlushBlamesTheOldestRequestOnly(t *testing.T) {
 	cause := errors.New("the cause")
 	ended := func(id uint64, status driver.Status, err error) driver.Completion {
-		return driver.Completion{ID: id, Op: driver.OpWrite, Status: status, QP: 7, Err: err}
+		return driver.Completion{ID: id, Op: driver.OpWrite, Status: status, Err: err}
 	}
 	for _, c := range []struct {
 		name     string
@@ -101,11 +101,11 @@ func TestFlushBlamesTheOldestRequestOnly(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			q := NewSendQueue(3)
 			for i := range uint64(3) {
-				push(t, &q, driver.WorkRequest{ID: i, Op: driver.OpWrite})
+				post(t, &q, driver.WorkRequest{ID: i, Op: driver.OpWrite})
 			}
 			q.First().Canceled = c.canceled
 			var got []driver.Completion
-			q.Flush(7, c.status, cause, func(wc driver.Completion) { got = append(got, wc) })
+			q.Flush(c.status, cause, func(wc driver.Completion) { got = append(got, wc) })
 			require.Equal(t, c.want, got)
 			require.Zero(t, q.Len())
 		})
@@ -127,8 +127,8 @@ func TestReceivesKeepOrderAndForgetMemory(t *testing.T) {
 		q.Pop()
 		require.Equal(t, make([]driver.Segment, 2), local)
 		var got []driver.Completion
-		q.Flush(7, func(wc driver.Completion) { got = append(got, wc) })
-		require.Equal(t, []driver.Completion{{ID: 3*lap + 2, Status: driver.Flushed, Op: driver.OpRecv, QP: 7}}, got)
+		q.Flush(func(wc driver.Completion) { got = append(got, wc) })
+		require.Equal(t, []driver.Completion{{ID: 3*lap + 2, Status: driver.Flushed, Op: driver.OpRecv}}, got)
 	}
 	require.NoError(t, q.Push(&driver.RecvRequest{}))
 	q.Clear()

@@ -59,11 +59,11 @@ func (q *RecvQueue) Cancel(id uint64) bool {
 	return false
 }
 
-// Flush empties the queue of queue pair qp. It pushes a completion with
-// driver.Flushed for each receive.
-func (q *RecvQueue) Flush(qp uint32, push func(driver.Completion)) {
+// Flush empties the queue. It pushes a completion with driver.Flushed for each
+// receive.
+func (q *RecvQueue) Flush(push func(driver.Completion)) {
 	for ; q.Len() > 0; q.Pop() {
-		push(driver.Completion{ID: q.First().ID, Status: driver.Flushed, Op: driver.OpRecv, QP: qp})
+		push(driver.Completion{ID: q.First().ID, Status: driver.Flushed, Op: driver.OpRecv})
 	}
 }
 

@@ -97,19 +97,19 @@ func (q *SendQueue) Cancel(id uint64) (op driver.Opcode, ok bool) {
 	return 0, false
 }
 
-// Flush empties the queue of queue pair qp, whose oldest request failed with status.
+// Flush empties the queue, whose oldest request failed with status.
 // It pushes a completion for each request that has none: with status and cause for
 // the oldest, with driver.Flushed for the others. If the oldest was canceled, the next
 // one gets driver.RetryExceeded, since a lost connection concerns both, but no other
 // status.
-func (q *SendQueue) Flush(qp uint32, status driver.Status, cause error, push func(driver.Completion)) {
+func (q *SendQueue) Flush(status driver.Status, cause error, push func(driver.Completion)) {
 	for ; q.Len() > 0; q.Pop() {
 		r := q.First()
 		if r.Canceled && status == driver.RetryExceeded {
 			continue
 		}
 		if !r.Canceled {
-			push(driver.Completion{ID: r.ID, Status: status, Op: r.Op, QP: qp, Err: cause})
+			push(driver.Completion{ID: r.ID, Status: status, Op: r.Op, Err: cause})
 		}
 		status, cause = driver.Flushed, nil
 	}
