@@ -142,8 +142,7 @@ func (l *fabricLink) putFlag(ctx context.Context, to int, src []byte, flag int, 
 	if len(src) == 0 {
 		return r.PostFlag(ctx, l.flagOf(flag, value))
 	}
-	data := fabric.Part{At: to, Mem: src}
-	return r.Put(ctx, &fabric.Put{Body: data, Tell: fabric.TellByFlag, Flag: l.flagOf(flag, value)})
+	return r.Notify(ctx, to, src, l.flagOf(flag, value))
 }
 
 // putLast: where the target's CPU is asked for additions, other flags overtake

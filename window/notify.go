@@ -38,8 +38,7 @@ func (w *Window[T]) PutNotify(ctx context.Context, target, index int, src []T, s
 	if len(src) == 0 {
 		err = r.PostFlag(ctx, flag)
 	} else {
-		data := fabric.Part{At: w.layout.offset(index), Mem: element.Bytes(src)}
-		err = r.Put(ctx, &fabric.Put{Body: data, Tell: fabric.TellByFlag, Flag: flag})
+		err = r.Notify(ctx, w.layout.offset(index), element.Bytes(src), flag)
 	}
 	return w.failAt("PutNotify", target, index, len(src), err)
 }

@@ -3,7 +3,7 @@
 // makes progress for whoever waits, and knows which ranks are gone.
 //
 //	window, rpipe, runtime
-//	        |  Remote: Write Read Atomic WriteFlag Flush Order
+//	        |  Remote: Put Read Atomic Flag Flush Order
 //	     fabric ------------------ Control (messages through the launcher)
 //	        |  PostSend, Poll, Map
 //	      verbs
@@ -17,9 +17,10 @@
 //
 // A peer whose memory can be mapped is reached by loads and stores: Remote.Mem
 // is its memory, and callers use it directly. Every other operation is a work
-// request on the queue pair to that peer. Up to the switch point a write is
-// copied as it is posted (FMA); above it the bytes leave from the caller's
-// slice (bulk), and the call waits until they have.
+// request on the queue pair to that peer. A [Put] describes a write, and
+// [Remote.Start] starts it. Up to the switch point a write is copied as it is
+// posted (FMA); above it the bytes leave from the caller's slice (bulk), and the
+// call waits until they have.
 //
 // # Control messages
 //

@@ -75,6 +75,18 @@ func (r *Remote) Write(ctx context.Context, offset int, src []byte) error {
 	return r.Put(ctx, &Put{Body: Part{At: offset, Mem: src}})
 }
 
+// Notify puts src at offset, and a flag behind it. It stores to mapped memory before it
+// makes a Put: the few stores that make one double the time of a ping-pong of 8 bytes
+// (put_notify_latency on shm), since the processor then waits for one cache line after
+// the other.
+func (r *Remote) Notify(ctx context.Context, offset int, src []byte, flag Flag) error {
+	if r.Mem != nil {
+		r.storeTold(offset, src, flag)
+		return nil
+	}
+	return r.Put(ctx, &Put{Body: Part{At: offset, Mem: src}, Tell: TellByFlag, Flag: flag})
+}
+
 // PostFlag sets a flag alone.
 func (r *Remote) PostFlag(ctx context.Context, flag Flag) error {
 	if r.Mem != nil {
@@ -89,26 +101,35 @@ func (r *Remote) PostFlag(ctx context.Context, flag Flag) error {
 	return w.flush(ctx)
 }
 
+// store writes to mapped memory what p describes.
+func (r *Remote) store(p *Put) {
+	if len(p.Head.Mem) > 0 {
+		bulk.Store(r.Mem[p.Head.At:], p.Head.Mem)
+	}
+	switch p.Tell {
+	case TellNothing:
+		bulk.Store(r.Mem[p.Body.At:], p.Body.Mem)
+	case TellByFlag:
+		r.storeTold(p.Body.At, p.Body.Mem, p.Flag)
+	case TellByLastWord:
+		body, last := p.lastWord()
+		r.storeTold(p.Body.At, body, last)
+	}
+}
+
+// storeTold stores to mapped memory, and sets the flag that tells of it.
+func (r *Remote) storeTold(offset int, mem []byte, flag Flag) {
+	if mutant.FlagBeforeData {
+		r.storeFlag(flag)
+		copy(r.Mem[offset:], mem)
+		return
+	}
+	bulk.Store(r.Mem[offset:], mem)
+	r.storeFlag(flag)
+}
+
 // lastWord returns p's Body without its last word, and that word as a flag.
 func (p *Put) lastWord() ([]byte, Flag) {
 	last := len(p.Body.Mem) - flagSize
 	return p.Body.Mem[:last], Flag{Offset: p.Body.At + last, Value: binary.NativeEndian.Uint64(p.Body.Mem[last:]), Ahead: true}
-}
-
-// store writes to mapped memory what p describes.
-func (r *Remote) store(p *Put) {
-	body, flag := p.Body.Mem, p.Flag
-	if p.Tell == TellByLastWord {
-		body, flag = p.lastWord()
-	}
-	if mutant.FlagBeforeData && p.Tell != TellNothing {
-		r.storeFlag(flag)
-	}
-	if len(p.Head.Mem) > 0 {
-		bulk.Store(r.Mem[p.Head.At:], p.Head.Mem)
-	}
-	bulk.Store(r.Mem[p.Body.At:], body)
-	if !mutant.FlagBeforeData && p.Tell != TellNothing {
-		r.storeFlag(flag)
-	}
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// TestWriteWholeIsOneRequestWhereTheDeviceSaysSo asks for what is one, and for what takes two.
-func TestWriteWholeIsOneRequestWhereTheDeviceSaysSo(t *testing.T) {
+func TestALastWordNeedsNoFlagWhereTheDeviceWritesWhole(t *testing.T) {
 	says := driver.DeviceInfo{WholeWrites: true, MaxInline: 1 << 10}
 	require.True(t, (&binding{info: says}).wholeWrite(driver.WholeWrite))
 	require.False(t, (&binding{info: says}).wholeWrite(driver.WholeWrite+8))
