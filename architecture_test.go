@@ -59,7 +59,7 @@ var picture = []layer{
 	{"internal/cgroup", "",
 		"it reads the kernel's files and knows none of its callers"},
 	{"internal/memory", "verbs/driver internal/cgroup",
-		"memory is made before anyone registers it"},
+		"memory is made before it is registered"},
 	{"internal/atomics", "verbs/driver",
 		"it is arithmetic on words"},
 	{"verbs/internal/wq", "verbs/driver internal/wait",
@@ -75,9 +75,9 @@ var picture = []layer{
 	{"verbs", "verbs/driver verbs/internal/wq internal/wait internal/mutant",
 		"it checks for any provider and knows neither providers nor ranks"},
 	{"internal/element", "",
-		"it knows types and nobody who uses them"},
+		"it knows types and none of their users"},
 	{"internal/arena", "verbs/driver internal/memory internal/mutant",
-		"it hands out memory and knows nobody who uses it"},
+		"it hands out memory and knows none of its users"},
 	{"internal/rmalloc", "",
 		"it keeps books about memory and touches none"},
 	{"internal/bootstrap", "",
@@ -92,13 +92,13 @@ var picture = []layer{
 		"verbs verbs/driver verbs/faulty verbs/trace " + providers,
 		"it is the job as its ranks see it; how the job was started is the launcher's business, and the two meet in internal/bootstrap"},
 	{"launcher", "internal/bootstrap internal/memory internal/cgroup",
-		"it starts processes of any kind and knows nothing of what a rank does; it meets runtime in internal/bootstrap"},
+		"it starts processes of any kind and does not know a rank's work; it meets runtime in internal/bootstrap"},
 	{"window", "runtime internal/team internal/fabric internal/element internal/arena internal/atomics internal/wait internal/mutant verbs/driver",
 		"it works over any fabric and imports no provider; rpipe stands beside it, not below"},
 	{"rpipe", "window runtime internal/team internal/fabric internal/element internal/arena internal/rmalloc internal/atomics internal/wait internal/mutant verbs/driver",
 		"it works over any fabric and imports no provider; window is below its portability layer alone (ADR 8)"},
 	{"collectives/internal/*", "internal/bulk internal/element internal/atomics internal/wait",
-		"algorithms know bytes, operators and members, and nobody who calls them"},
+		"algorithms know bytes, operators and members, and none of their callers"},
 	{"internal/tuned", "",
 		"it is a file that grun writes and collectives read, and knows neither"},
 	{"collectives", "collectives/internal/* rpipe runtime internal/team internal/fabric internal/element internal/atomics internal/arena internal/tuned internal/wait",
@@ -107,15 +107,15 @@ var picture = []layer{
 		"it runs jobs for tests"},
 	{"internal/tools/*", "", "tools are apart"},
 	{"cmd/grun", "launcher runtime collectives internal/tuned internal/bootstrap internal/memory internal/wait verbs verbs/driver",
-		"it is flags for the launcher, a doctor who asks runtime for the providers, and a tuner who measures collectives"},
+		"it is flags for the launcher, a doctor that asks runtime for the providers, and a tuner that measures collectives"},
 	{"examples/internal/*", "",
-		"it is what examples share of their subject, none of which is this module's"},
+		"it holds the common part of some examples, and nothing of this module"},
 	{"examples/*", "examples/internal/* collectives rpipe window runtime verbs verbs/driver",
 		"an example shows what users can import"},
 	{"litmus", "rpipe window runtime verbs verbs/driver verbs/faulty internal/wait internal/mutant",
-		"it holds what users are promised, through what users can reach"},
+		"it tests promises to users through the packages that users can import"},
 	{"chaos", "collectives rpipe window runtime verbs/driver verbs/faulty internal/team internal/fabric",
-		"it uses what users use, and looks at the heap through the fabric"},
+		"it uses the packages that users can import, and looks at the heap through the fabric"},
 	{"bench", "bench/* collectives rpipe window runtime launcher verbs verbs/* internal/*",
 		"nothing imports a benchmark but its own parts"},
 	{"bench/*", "bench/* collectives rpipe window runtime launcher verbs verbs/* internal/*",
@@ -243,7 +243,7 @@ func TestUnsafeIsConfinedToFilesThatSayIt(t *testing.T) {
 	eachImport(t, func(file, imported string) {
 		name := strings.TrimSuffix(strings.TrimSuffix(path.Base(file), ".go"), "_test")
 		if imported == "unsafe" && !strings.HasSuffix(name, "_unsafe") {
-			t.Errorf("%s imports unsafe: move what needs it to a few lines in a file named *_unsafe.go", file)
+			t.Errorf("%s imports unsafe: move its use to a few lines in a file named *_unsafe.go", file)
 		}
 	})
 }

@@ -94,7 +94,7 @@ func collectiveBenchmarks() []benchmark {
 		all = append(all,
 			benchmark{name: name + "_arena", group: name, about: c.about + ", in buffers of the heap", sized: true, unit: micros(), setup: c.measure(inArena)},
 			benchmark{name: name + "_slices", group: name, about: "the same in the caller's slices", sized: true, unit: micros(), setup: c.measure(inSlices)},
-			benchmark{name: name + "_floor", group: name, about: "a barrier, and a copy of what each rank gets", sized: true, unit: micros(), setup: c.floor()})
+			benchmark{name: name + "_floor", group: name, about: "a barrier, and a copy as large as each rank's result", sized: true, unit: micros(), setup: c.floor()})
 	}
 	return all
 }

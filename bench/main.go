@@ -170,7 +170,7 @@ func (o *options) run(ctx context.Context, job *runtime.Job) error {
 		return nil
 	}
 	if job.World().Size() < 2 {
-		return errors.New("there is nobody to measure against; start two ranks or more: grun -n 2 ./bench")
+		return errors.New("one rank has no target to measure; start two ranks or more: grun -n 2 ./bench")
 	}
 	h, err := newHarness(ctx, job)
 	if err != nil {

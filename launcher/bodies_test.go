@@ -54,7 +54,7 @@ var bodies = map[string]func() int{
 		fmt.Println(<-news)
 		return 3
 	}),
-	"one dies, others leave": member(func(c *bootstrap.Client, news chan string) int {
+	"one dies, the rest leave": member(func(c *bootstrap.Client, news chan string) int {
 		if c.Rank() == c.Size()-1 {
 			return 9
 		}

@@ -115,7 +115,7 @@ func TestSurvivorsHearOfADeathAtOnceAndMayEndByThemselves(t *testing.T) {
 }
 
 func TestKeepGoingLetsSurvivorsFinish(t *testing.T) {
-	o := run(t, Spec{Programs: []Program{ranks(3, "one dies, others leave")}, KeepGoing: true, Grace: -1})
+	o := run(t, Spec{Programs: []Program{ranks(3, "one dies, the rest leave")}, KeepGoing: true, Grace: -1})
 	require.Equal(t, 9, o.ExitCode)
 	require.Len(t, o.Failures, 1)
 }

@@ -218,7 +218,8 @@ func TestLockFailsWhenTheHolderDies(t *testing.T) {
 	})
 }
 
-// dead checks that err is the news of the rank's death alone.
+// dead checks that err names the death of rank, and came within the patience of a
+// watchdog.
 func dead(r *testjob.Rank, err error, since time.Time, rank int) {
 	took := time.Since(since)
 	r.ErrorIs(err, runtime.ErrRankDead)

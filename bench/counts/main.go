@@ -35,7 +35,7 @@ import (
 )
 
 func main() {
-	provider := flag.String("provider", "ibv", "what carries the operations: ibv, tcp, or loop with everything queued")
+	provider := flag.String("provider", "ibv", "provider of the operations: ibv, tcp, or loop with everything queued")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: counts [-provider NAME] put_flush|get|fetch_add|put_notify N")
 		flag.PrintDefaults()

@@ -22,7 +22,7 @@ func limits() (addressSpace, fileSize, memlock, processes limit) {
 	fileSize = limit{unix.RLIMIT_FSIZE, "in one file", 1 << 34,
 		"ulimit -f unlimited: a symmetric heap is one memory file; or pass a smaller --heap"}
 	memlock = limit{unix.RLIMIT_MEMLOCK, "can be locked", 64 << 10,
-		"ulimit -l unlimited: RDMA devices lock what they may reach; shm and tcp do not"}
+		"ulimit -l unlimited: RDMA devices lock the memory that they may reach; shm and tcp do not"}
 	processes = limit{unix.RLIMIT_NPROC, "processes and threads", 1024, "ulimit -u 4096"}
 	return addressSpace, fileSize, memlock, processes
 }

@@ -29,7 +29,7 @@ func judgeCores(allowed, total, procs int) finding {
 	switch {
 	case procs < allowed && os.Getenv("GOMAXPROCS") == "":
 		return finding{warn, fmt.Sprintf("%s, but the control group allows the time of about %d", text, procs),
-			"raise the container's CPU limit: ranks that are throttled stall all others"}
+			"raise the container's CPU limit: a throttled rank stalls all ranks"}
 	case allowed < 2:
 		return finding{warn, text, "give grun at least two cores (taskset, container limits): with fewer, one-sided transfers do not overlap with computation"}
 	case allowed < total:

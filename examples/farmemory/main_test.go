@@ -80,7 +80,7 @@ func TestAWrongByteIsFound(t *testing.T) {
 		}
 		return errors.New("nothing is stored")
 	})
-	require.ErrorContains(t, err, "does not hold what was stored last")
+	require.ErrorContains(t, err, "does not hold the value stored last")
 }
 
 func TestALostKeyIsFound(t *testing.T) {

@@ -58,7 +58,7 @@ func (w *worker) check(ctx context.Context, key uint64) error {
 		return fmt.Errorf("key %d was removed and is there", key)
 	}
 	if !bytes.Equal(got, value(key, version)) {
-		return fmt.Errorf("key %d does not hold what was stored last", key)
+		return fmt.Errorf("key %d does not hold the value stored last", key)
 	}
 	return nil
 }

@@ -69,10 +69,10 @@ func main() {
 	flag.IntVar(&o.batch, "batch", 96, "samples of a step, of all ranks together")
 	flag.IntVar(&o.hidden, "hidden", 24, "width of each of the two hidden layers")
 	flag.Float64Var(&o.rate, "rate", 0.2, "how far a step goes")
-	flag.Float64Var(&o.accuracy, "accuracy", 0.95, "share of new samples that must be told right, with -check")
+	flag.Float64Var(&o.accuracy, "accuracy", 0.95, "share of new samples that must be classified correctly, with -check")
 	flag.Uint64Var(&o.seed, "seed", 1, "other samples and other weights to begin with")
 	flag.BoolVar(&o.check, "check", true, "compare with one rank's result; takes as long again as one rank does")
-	flag.StringVar(&o.svg, "svg", "", "draw the loss and what was learnt into this `file`")
+	flag.StringVar(&o.svg, "svg", "", "draw the loss and the learnt regions into this `file`")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), help)
 		flag.PrintDefaults()

@@ -52,7 +52,7 @@ func (o *options) report(team *runtime.Team, t *trainer, right int64, took time.
 	}
 	fmt.Fprintf(o.out, "%d parameters, %d steps with %d samples each, %d ranks: %.3f s, %.3f ms a step\n",
 		len(t.net.params), o.steps, o.batch, team.Size(), took.Seconds(), took.Seconds()*1e3/float64(o.steps))
-	fmt.Fprintf(o.out, "loss %.4f at first, %.4f at last; %.1f %% of %d new samples are told right\n",
+	fmt.Fprintf(o.out, "loss %.4f at first, %.4f at last; %.1f %% of %d new samples are classified correctly\n",
 		t.losses[0], t.losses[o.steps-1], 100*float64(right)/tests, tests)
 	if o.svg == "" {
 		return nil
@@ -83,7 +83,7 @@ func (o *options) compare(ctx context.Context, team *runtime.Team, t *trainer, r
 		}
 	}
 	if got := float64(right) / tests; got < o.accuracy {
-		return fmt.Errorf("%.1f %% of new samples are told right, which should be %.1f; try more steps, or a smaller rate", 100*got, 100*o.accuracy)
+		return fmt.Errorf("%.1f %% of new samples are classified correctly, which should be %.1f; try more steps, or a smaller rate", 100*got, 100*o.accuracy)
 	}
 	if team.Rank() == 0 {
 		fmt.Fprintf(o.out, "checked: %d ranks have the bits of one rank that adds up as many shares\n", team.Size())
@@ -122,7 +122,7 @@ func (o *options) draw(t *trainer) error {
 	loss.Line(4, each)
 	loss.Line(0, mean)
 
-	seen := &plot.Panel{Title: "what was learnt, and samples"}
+	seen := &plot.Panel{Title: "learnt regions, and samples"}
 	kinds := make([][]plot.Point, 2*arms)
 	p, data := newPass(t.net, 1), newSamples(^o.seed)
 	for i := range grid * grid {

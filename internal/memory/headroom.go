@@ -31,7 +31,7 @@ func Available() (bytes int64, bound string) {
 // cgroup above this process, has left. root is the file system's root. A file
 // that it cannot read sets no limit.
 func readHeadroom(root fs.FS) headroom {
-	least := headroom{bytes: math.MaxInt64, where: "nobody"}
+	least := headroom{bytes: math.MaxInt64, where: "no known limit"}
 	consider := func(bytes int64, where string) {
 		if bytes = max(bytes, 0); bytes < least.bytes {
 			least = headroom{bytes: bytes, where: where}

@@ -163,7 +163,7 @@ func TestGiveUpWaitsForReceiversThatReadItsMemory(t *testing.T) {
 	overAfter(t, over, func() { reader.took(true) })
 }
 
-// overAfter checks that a call ends after its condition, not before.
+// overAfter checks that over closes after do, not before.
 func overAfter(t *testing.T, over chan struct{}, do func()) {
 	t.Helper()
 	select {

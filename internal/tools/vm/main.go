@@ -149,8 +149,8 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	flags.IntVar(&o.memory, "memory", 1024, "the machine's memory in `MiB`")
 	flags.IntVar(&o.cpus, "cpus", 2, "the machine's `processors`")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "end the machine when it prints nothing for this `time`")
-	flags.BoolVar(&o.verbose, "v", false, "show what the kernel says while it boots, and how QEMU is started")
-	flags.BoolVar(&o.prepare, "prepare", false, "only install and fetch what is missing; takes no COMMAND")
+	flags.BoolVar(&o.verbose, "v", false, "show the kernel's messages while it boots, and QEMU's command line")
+	flags.BoolVar(&o.prepare, "prepare", false, "only install and fetch missing packages; takes no COMMAND")
 	flags.Func("env", "`NAME=VALUE` in COMMAND's environment; may be repeated", func(s string) error {
 		if name, _, ok := strings.Cut(s, "="); !ok || !isName(name) {
 			return errors.New("want NAME=VALUE")
@@ -166,7 +166,7 @@ func parse(args []string, out io.Writer) (o options, err error) {
 		return o, err
 	}
 	if o.command = flags.Args(); len(o.command) == 0 && !o.prepare {
-		return o, errors.New("no COMMAND: say what to run, as in vm -- rdma link show (-h says more)")
+		return o, errors.New("no COMMAND: name a program to run, as in vm -- rdma link show (see -h)")
 	}
 	for _, folder := range []*string{&o.share, &o.cache} {
 		if *folder, err = filepath.Abs(*folder); err != nil {

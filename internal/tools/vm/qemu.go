@@ -75,7 +75,7 @@ func attend(ctx context.Context, command []string, image *os.File, start, silenc
 	case errors.Is(cause, errSilent):
 		return exitTimeout, fmt.Errorf("the command printed nothing for %v, and the machine was ended: raise -timeout", silence)
 	case cause != nil:
-		return exitFailed, errors.New("whoever started this is gone, and the machine was ended")
+		return exitFailed, errors.New("the process that started this is gone, so the machine was ended")
 	case cmd.ProcessState == nil || cmd.ProcessState.ExitCode() < 0:
 		return exitFailed, fmt.Errorf("QEMU: %w", err)
 	}

@@ -55,7 +55,7 @@ func extractVmlinux(vmlinuz, vmlinux string) error {
 		return fmt.Errorf("%s: %w", vmlinuz, err)
 	}
 	if !bytes.HasPrefix(kernel, []byte("\x7fELF")) {
-		return fmt.Errorf("%s: %w: what it holds is no ELF file", vmlinuz, errNoImage)
+		return fmt.Errorf("%s: %w: its content is no ELF file", vmlinuz, errNoImage)
 	}
 	return os.WriteFile(vmlinux, kernel, 0o644)
 }

@@ -71,7 +71,7 @@ func (c *Completions) Push(wc *driver.Completion, life *Life) {
 		p, free := c.at(tail)
 		full, turn := tail-c.head.Load() >= c.depth, p.turn.Load()
 		switch {
-		case c.tail.Load() != tail: // others pushed and popped meanwhile
+		case c.tail.Load() != tail: // another goroutine has pushed and popped meanwhile
 		case full:
 			c.overrun.Store(true)
 			return
