@@ -55,7 +55,7 @@ func (c *CQ) Arm(solicited bool) error {
 	return driver.ErrUnsupported
 }
 
-// Close releases the queue and wakes who waits on it, or returns an
+// Close releases the queue and wakes its waiters, or returns an
 // [InUseError] while queue pairs complete to it. It is idempotent.
 func (c *CQ) Close() error {
 	c.mu.Lock()

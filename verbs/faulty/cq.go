@@ -36,7 +36,7 @@ type lane struct {
 // An arrival is a completion that can be polled.
 type arrival struct {
 	driver.Completion
-	owner *qp // which owed it; nil unless it is of a signalled request
+	owner *qp // the queue pair of a signalled request, else nil
 }
 
 func (d *device) newCQ(inner driver.CQ, depth, below int) *cq {
@@ -154,7 +154,7 @@ func (c *cq) leave(q *qp) {
 	c.lanes = kept
 }
 
-// Close wakes who waits; Poll then says driver.ErrClosed.
+// Close wakes the waiters; Poll then returns driver.ErrClosed.
 func (c *cq) Close() error {
 	c.dev.lock()
 	again := c.closed

@@ -8,8 +8,8 @@ import (
 
 var errBroke = fmt.Errorf("%w: the queue pair below went to ERR", driver.ErrLost)
 
-// finish ends r with c, which can be polled once its delay is over. From now
-// on nobody touches the request's memory.
+// finish ends r with c, which can be polled once its delay is over. The request's
+// memory is not touched from now on.
 func (q *qp) finish(r *request, c driver.Completion) {
 	if r.phase == started {
 		q.sendCQ.below--

@@ -27,7 +27,7 @@ func (a *ahead) add(op driver.Opcode) {
 	}
 }
 
-// lets says whether r may start before what is held.
+// lets reports whether r may start before the requests that are held.
 func (q *qp) lets(a ahead, r *request) bool {
 	if r.Flags&driver.Fence != 0 || !q.proven(&r.WorkRequest) {
 		return false
@@ -41,7 +41,7 @@ func (q *qp) lets(a ahead, r *request) bool {
 	return false
 }
 
-// passable: others may start before r while it is held.
+// passable reports whether others may start before r while r is held.
 func (q *qp) passable(r *request) bool {
 	switch r.Op {
 	case driver.OpRead, driver.OpFetchAdd, driver.OpCmpSwap, driver.OpAtomic:

@@ -14,8 +14,8 @@ const (
 	delivered              // its completion went ahead of its turn
 )
 
-// A request is a posted work request with all that was drawn for it. Canceled: while
-// it was waiting; it goes on.
+// A request is a posted work request with the faults drawn for it. If it was canceled
+// while it waited, and is still here, it goes on from a copy.
 type request struct {
 	wq.Request
 	number uint64 // its ID below: counts the requests of the QP from 1

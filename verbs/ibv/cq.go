@@ -14,8 +14,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// completionQueue is the device's queue, with a few completions in front of it
-// that were found by someone who did not poll.
+// completionQueue is the device's queue, with a ring in front of it of completions
+// that a waiter or the watchdog found.
 type completionQueue struct {
 	dev  *device
 	id   uint64
@@ -30,12 +30,12 @@ type completionQueue struct {
 	qps   map[uint32]*qp   // that complete here
 	last  *qp              // the one that completed last, or nil
 	raw   [batch]flatCompletion
-	found wq.CompletionRing
+	found wq.Ring[driver.Completion]
 	fresh [batch]driver.Completion // on the way from raw to found
 }
 
 func newCompletionQueue(d *device, id uint64, cq *C.struct_ibv_cq, depth int) *completionQueue {
-	c := &completionQueue{dev: d, id: id, cq: cq, qps: map[uint32]*qp{}, found: wq.NewCompletionRing(depth)}
+	c := &completionQueue{dev: d, id: id, cq: cq, qps: map[uint32]*qp{}, found: wq.NewRing[driver.Completion](depth)}
 	c.look = c.ready
 	return c
 }
@@ -68,7 +68,13 @@ func (c *completionQueue) state() error {
 
 // fill takes what was found before, then asks the device.
 func (c *completionQueue) fill(wc []driver.Completion) int {
-	n := c.found.Take(wc)
+	n := min(len(wc), c.found.Len())
+	for i := range n {
+		p := c.found.First()
+		wc[i] = *p
+		p.Err = nil
+		c.found.Pop(1)
+	}
 	return n + c.fetch(wc[n:])
 }
 
@@ -92,8 +98,8 @@ func (c *completionQueue) fetch(wc []driver.Completion) (n int) {
 	return n
 }
 
-// settle turns what the device says into a completion, unless it concerns
-// nobody any more.
+// settle turns a completion of the device's into one of ours, and reports whether there
+// is one: the queue pair may be closed.
 func (c *completionQueue) settle(raw *flatCompletion, wc *driver.Completion) bool {
 	q := c.last
 	if q == nil || q.num != uint32(raw.qp) {
@@ -135,7 +141,7 @@ func (c *completionQueue) ready() bool {
 	return c.found.Len() > 0 || c.state() != nil
 }
 
-// Close wakes who waits on the queue. It is idempotent.
+// Close wakes the waiters. It is idempotent.
 func (c *completionQueue) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

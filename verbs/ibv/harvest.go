@@ -2,8 +2,10 @@
 
 package ibv
 
-// What is found by someone who does not poll, such as a waiter or the watchdog,
-// is kept in a ring for the next Poll. All of this is called with mu held.
+import "github.com/gopgas/gopgas/verbs/driver"
+
+// A waiter or the watchdog finds completions without a Poll. A ring keeps them for the
+// next Poll. All of this is called with mu held.
 
 // harvest takes completions from the device for a later Poll, and reports
 // whether the device had no more.
@@ -27,6 +29,6 @@ func (c *completionQueue) harvest() (all bool) {
 // purge takes out the completions of a queue pair that is reset or closed, and
 // has the device's stale ones thrown away.
 func (c *completionQueue) purge(num uint32) {
-	c.found.Purge(num)
+	c.found.Retain(func(wc *driver.Completion) bool { return wc.QP != num })
 	c.harvest()
 }

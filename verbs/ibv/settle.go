@@ -11,9 +11,9 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// settle turns what the device says into a completion. It tells whether there
-// is one: successes of unsignalled requests are nobody's business, and those
-// of an earlier incarnation nobody's any more.
+// settle turns a completion of the device's into one of ours, and reports whether there
+// is one. Successes of unsignalled requests and completions of an earlier incarnation
+// are dropped.
 func (q *qp) settle(raw *flatCompletion, wc *driver.Completion) bool {
 	incarnation, k, seq := splitID(uint64(raw.id))
 	q.mu.Lock()

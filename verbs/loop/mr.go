@@ -20,8 +20,7 @@ type mr struct {
 	mem    []byte
 	access driver.Access
 
-	// busy is read-locked while a peer accesses the memory, so that Close can
-	// promise that nobody does afterwards.
+	// busy is read-locked while a peer accesses the memory: after Close no peer does.
 	busy   sync.RWMutex
 	closed bool
 }

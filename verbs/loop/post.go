@@ -7,7 +7,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// verdict is what came of an attempt to carry a request out.
+// verdict says how an attempt to carry a request out ended.
 type verdict uint8
 
 const (
@@ -17,7 +17,7 @@ const (
 	unconnected         // the peer has not connected yet
 )
 
-// outcome is a verdict with what the completion says.
+// outcome is a verdict with the contents of the completion.
 type outcome struct {
 	verdict verdict
 	status  driver.Status
@@ -67,7 +67,7 @@ func (q *qp) post(wr *driver.WorkRequest, after *aftermath) error {
 	return nil
 }
 
-// drain carries out what waits, as far as that is possible now.
+// drain carries out the requests that wait, in order, up to one that has to wait on.
 func (q *qp) drain(after *aftermath) {
 	for q.is(driver.StateRTS) {
 		r := q.sends.First()
@@ -88,7 +88,7 @@ func (q *qp) drain(after *aftermath) {
 	q.stopTimer()
 }
 
-// kick is called by the peer after something changed that sends may wait for.
+// kick drains the queue. The peer calls it when it has moved.
 func (q *qp) kick() {
 	var after aftermath
 	q.mu.Lock()
@@ -108,7 +108,7 @@ func (q *qp) complete(wr *driver.WorkRequest, out *outcome, after *aftermath) {
 	}
 }
 
-// stuck deals with the head of the queue that could not be carried out.
+// stuck handles the oldest request when it could not be carried out.
 func (q *qp) stuck(out *outcome, after *aftermath) {
 	switch out.verdict {
 	case failed:
@@ -147,7 +147,7 @@ func (q *qp) attempt(wr *driver.WorkRequest) outcome {
 	}
 }
 
-// reach says whether p takes requests from q.
+// reach returns whether p takes requests from q.
 func (q *qp) reach(p *qp) outcome {
 	switch driver.State(p.state.Load()) {
 	case driver.StateReset, driver.StateInit:
@@ -182,7 +182,7 @@ func (q *qp) stopTimer() {
 	}
 }
 
-// expire breaks the connection unless the timer was stopped meanwhile.
+// expire breaks the connection, unless the timer was stopped meanwhile.
 func (q *qp) expire(own **time.Timer) {
 	var after aftermath
 	q.mu.Lock()
@@ -222,8 +222,8 @@ func (q *qp) PostRecv(wrs []driver.RecvRequest) (int, error) {
 	return n, err
 }
 
-// Cancel ends the request if it still waits in its queue; what was carried out
-// has been completed already.
+// Cancel ends the request if it still waits in its queue. A request that was carried
+// out has been completed already.
 func (q *qp) Cancel(id uint64) {
 	var after aftermath
 	q.mu.Lock()

@@ -16,9 +16,8 @@ const defaultTimeout = 10 * time.Second
 
 // qp is one end of a connection.
 //
-// Locks: mu before the peer's recvMu before a CQ's. Nobody holds mu while
-// taking a peer's mu: what must be done to the peer is noted in an aftermath
-// and done once mu is released.
+// Locks: mu before the peer's recvMu. No goroutine holds mu while it takes a peer's
+// mu: an aftermath notes what must be done to the peer once mu is released.
 type qp struct {
 	ctx            *loopContext
 	num            uint32
@@ -44,7 +43,7 @@ func (q *qp) Num() uint32            { return q.num }
 func (q *qp) Address() []byte        { return append([]byte(nil), q.addr[:]...) }
 func (q *qp) is(s driver.State) bool { return q.state.Load() == uint32(s) }
 
-// aftermath is what a change under mu leaves to do once mu is released.
+// aftermath lists what must be done once mu is released.
 type aftermath struct {
 	own, peer bool  // ring the bells
 	kick      *qp   // let its send queue move
@@ -139,8 +138,8 @@ func (q *qp) reset() {
 	q.life.End()
 }
 
-// fail moves the QP to ERR. The oldest send in the queue completes with
-// status and cause, everything else as Flushed.
+// fail moves the QP to ERR. The oldest send in the queue completes with status and
+// cause, all other requests with Flushed.
 func (q *qp) fail(status driver.Status, cause error, after *aftermath) {
 	q.state.Store(uint32(driver.StateErr))
 	q.stopTimer()
@@ -152,7 +151,7 @@ func (q *qp) fail(status driver.Status, cause error, after *aftermath) {
 	after.kick = q.waitingPeer(q.peer.Load())
 }
 
-// lost breaks this end because the other one, from, is gone.
+// lost breaks this end because its peer, from, is gone.
 func (q *qp) lost(from *qp, cause error) {
 	var after aftermath
 	q.mu.Lock()
@@ -168,13 +167,13 @@ func (q *qp) lost(from *qp, cause error) {
 	}
 }
 
-// connected: the peer's requests are carried out.
+// connected reports whether the peer's requests are carried out.
 func (q *qp) connected() bool {
 	s := driver.State(q.state.Load())
 	return s == driver.StateRTR || s == driver.StateRTS || s == driver.StateSQD
 }
 
-// Close breaks the peer's end too, so that nobody there waits for ever.
+// Close breaks the peer's end too, so that the peer does not wait for ever.
 func (q *qp) Close() error {
 	q.mu.Lock()
 	closed, peer := q.closed, q.peer.Load()

@@ -60,7 +60,7 @@ func (q *QP) peerQP() *remoteQP {
 	return q.remote
 }
 
-// connected tells whether requests may start: both QPs are bound to each other.
+// connected reports whether requests may start: both QPs are bound to each other.
 // When the peer has been reset since this side bound itself, and is bound to
 // this incarnation, this side follows.
 func (q *QP) connected() bool {

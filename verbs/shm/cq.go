@@ -8,7 +8,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// CQ is a queue of completions, and whoever polls it makes progress.
+// CQ is a queue of completions. Poll and Wait make progress.
 type CQ struct {
 	wq.Completions
 	ctx   *Context
@@ -24,15 +24,6 @@ func (c *Context) CreateCQ(_ context.Context, depth int) (driver.CQ, error) {
 	q.Init(depth)
 	q.ready = q.worthAPoll
 	return q, nil
-}
-
-// powerOfTwo rounds up.
-func powerOfTwo(n int) int {
-	p := 1
-	for p < n {
-		p *= 2
-	}
-	return p
 }
 
 // Poll takes completions, after the QPs whose peers rang have looked at them.
@@ -56,7 +47,7 @@ func (q *CQ) Wait(ctx context.Context) error {
 	return q.ctx.bell.Wait(ctx, q.ready)
 }
 
-// worthAPoll makes progress: whoever waits does.
+// worthAPoll makes progress, and reports whether Poll has something to return.
 func (q *CQ) worthAPoll() bool {
 	if q.ctx.doors.summary.Load() != 0 {
 		q.ctx.progress()

@@ -11,8 +11,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// QP is one connection. What it publishes in its block is written there and
-// never read back.
+// QP is one connection. It writes to its block and never reads it back.
 type QP struct {
 	ctx            *Context
 	num, index     uint32
@@ -114,10 +113,19 @@ func (q *QP) place() error {
 	return nil
 }
 
+// powerOfTwo rounds up.
+func powerOfTwo(n int) int {
+	p := 1
+	for p < n {
+		p *= 2
+	}
+	return p
+}
+
 // Num is unique in the context.
 func (q *QP) Num() uint32 { return q.num }
 
-// Address holds tokens: whoever knows it and is the same user can connect.
+// Address holds tokens: a process of the same user that knows them can connect.
 func (q *QP) Address() []byte { return append([]byte(nil), q.address...) }
 
 // Modify moves the QP; see connect.go for RTR. RESET waits for the request that
@@ -201,8 +209,8 @@ func (q *QP) complete(cq *CQ, wc driver.Completion) {
 	q.wakeSelf = true
 }
 
-// unlock releases mu and then wakes whom what was done concerns: a futex call
-// under the lock would hold up others.
+// unlock releases mu and then rings the bells that are due: a futex call under the
+// lock would delay other posters.
 func (q *QP) unlock() {
 	if q.work&1 != 0 {
 		q.work++

@@ -46,8 +46,8 @@ func (q *QP) granted() {
 	}
 }
 
-// drain takes everything out of the peer's ring. An error means that the peer
-// wrote nonsense. Precondition: connected.
+// drain takes all messages out of the peer's ring. It checks whatever it reads there:
+// an error means that the peer wrote nonsense. Precondition: connected.
 func (q *QP) drain() error {
 	head := q.remote.block.head.Load()
 	if head-q.read > q.remote.ring.capacity() {
@@ -73,8 +73,8 @@ func (q *QP) drain() error {
 	return nil
 }
 
-// reset tells whether the peer has left the epoch that this side reads: what
-// its ring holds now is not for us.
+// peerReset reports whether the peer has left the epoch that this side reads. Its ring
+// then holds messages of another connection.
 func (q *QP) peerReset() bool {
 	return epochOf(q.remote.block.conn.Load()) != epochOf(q.expect)
 }

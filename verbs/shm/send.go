@@ -55,7 +55,7 @@ func (q *QP) enqueue(wr *driver.WorkRequest, sent int) error {
 	return nil
 }
 
-// advance goes on with requests that wait.
+// advance executes the requests that wait, in order, up to one that has to wait on.
 func (q *QP) advance() {
 	for q.state == driver.StateRTS {
 		r := q.sends.First()
@@ -80,9 +80,9 @@ func (q *QP) advance() {
 	}
 }
 
-// attempt executes wr and returns false when it has to wait for the peer. The
-// peer rings only those who want it to, so that is announced before the last
-// look (partner: QP.granted at the peer).
+// attempt executes wr and returns false when wr has to wait for the peer. The peer
+// rings only where own.want is set, so attempt sets it before the last look
+// (partner: QP.granted at the peer).
 func (q *QP) attempt(wr *driver.WorkRequest, sent *int) (bool, error) {
 	ok, err := q.execute(wr, sent)
 	if ok || err != nil || q.wanting {
@@ -92,8 +92,8 @@ func (q *QP) attempt(wr *driver.WorkRequest, sent *int) (bool, error) {
 	return q.execute(wr, sent)
 }
 
-// execute does as much of wr as can be done now and returns whether that was
-// all. An error is final.
+// execute does as much of wr as it can now and returns whether wr is done. An error
+// is final.
 func (q *QP) execute(wr *driver.WorkRequest, sent *int) (bool, error) {
 	if !q.connected() {
 		return false, nil
@@ -179,7 +179,8 @@ func (q *QP) publish(rec record) {
 	q.tellPeer()
 }
 
-// credit tells whether the peer has a receive for the next message.
+// credit reports whether the peer has a receive for the next message. It checks the
+// count, which lies in memory that the peer writes.
 func (q *QP) credit() (bool, error) {
 	if q.messages < q.credits {
 		return true, nil
@@ -192,7 +193,8 @@ func (q *QP) credit() (bool, error) {
 	return q.messages < q.credits, nil
 }
 
-// room is how many lines of the ring are free.
+// room returns how many lines of the ring are free. It checks the count, which lies
+// in memory that the peer writes.
 func (q *QP) room() (uint64, error) {
 	if free := q.out.capacity() - (q.out.lines - q.taken); free >= q.out.capacity()/2 {
 		return free, nil
@@ -205,7 +207,8 @@ func (q *QP) room() (uint64, error) {
 	return q.out.capacity() - (q.out.lines - q.taken), nil
 }
 
-// lostOr prefers the news that the peer was reset, which zeroes its counters.
+// lostOr returns that the peer was reset, if it was, since a reset zeroes its counters;
+// else err.
 func (q *QP) lostOr(err error) error {
 	if lost := q.lost(); lost != nil {
 		return lost

@@ -2,11 +2,10 @@ package tcp
 
 import "github.com/gopgas/gopgas/verbs/driver"
 
-// Cancel ends the requests with this id on the send queue. When it returns,
-// their memory is the caller's: frames that had not started are dropped, what
-// is left of one under way is copied aside, and a response in reception is
-// thrown away as it comes. The peer may have applied a request, or its front; an
-// Announced WRITE goes on from a copy.
+// Cancel ends the requests with this id on the send queue. When it returns, their
+// memory is the caller's: it drops frames that had not started, copies the rest of a
+// frame under way, and throws a response in reception away. The peer may have applied
+// a request, or its front. An Announced WRITE goes on from a copy.
 func (q *qp) Cancel(id uint64) {
 	q.lock()
 	for i := range q.sq.Len() {

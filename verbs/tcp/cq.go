@@ -7,7 +7,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// completionQueue is a queue of completions, and whoever polls it makes progress.
+// completionQueue is a queue of completions. Poll and Wait make progress.
 type completionQueue struct {
 	wq.Completions
 	dev *device
@@ -19,8 +19,8 @@ func (c *completionQueue) Push(wc *driver.Completion, life *wq.Life) {
 	c.Completions.Push(wc, life)
 }
 
-// Poll takes completions. When there are none yet, it makes progress first: it moves
-// what the sockets have to give and what is still combined.
+// Poll takes completions. If there are none yet, it first reads the sockets and sends
+// combined frames.
 func (c *completionQueue) Poll(wc []driver.Completion) (int, error) {
 	if c.Empty() || c.dev.dirty.Load() {
 		c.dev.poll()
@@ -31,7 +31,7 @@ func (c *completionQueue) Poll(wc []driver.Completion) (int, error) {
 	return c.Completions.Poll(wc)
 }
 
-// Wait returns when Poll has something to say.
+// Wait returns when Poll has something to return.
 func (c *completionQueue) Wait(ctx context.Context) error {
 	return c.dev.bell.WaitCalling(ctx, func() bool {
 		if !c.Empty() {
@@ -42,7 +42,7 @@ func (c *completionQueue) Wait(ctx context.Context) error {
 	})
 }
 
-// Close wakes who waits on the queue. It is idempotent.
+// Close wakes the waiters. It is idempotent.
 func (c *completionQueue) Close() error {
 	c.Completions.Close()
 	c.dev.bell.Ring()

@@ -2,9 +2,9 @@ package tcp
 
 import "github.com/gopgas/gopgas/verbs/driver"
 
-// PostSend queues requests. Small unsignalled ones are gathered until one that
-// somebody waits for is posted, anything is polled, combineMax bytes are there,
-// or CombineDelay is over.
+// PostSend queues requests. It gathers small unsignalled ones until a signalled
+// request is posted, the program polls, combineMax bytes are there, or CombineDelay
+// is over.
 func (q *qp) PostSend(wrs []driver.WorkRequest) (int, error) {
 	q.lock()
 	defer q.unlock()
@@ -25,8 +25,8 @@ func (q *qp) PostSend(wrs []driver.WorkRequest) (int, error) {
 	return n, err
 }
 
-// lends tells whether a payload that is the caller's again after the post is sent
-// from where it lies.
+// lends reports whether the payload of an inline request leaves from the caller's
+// memory, as far as the socket takes it within the post.
 func lends(wr *driver.WorkRequest) bool {
 	return wr.Flags&driver.Inline != 0 && wr.Length() > inlineCopy
 }
@@ -80,7 +80,7 @@ func (q *qp) post(wr *driver.WorkRequest) error {
 	return nil
 }
 
-// dispatch sends what was posted, or remembers to.
+// dispatch sends the frames that were queued, or has them sent later.
 func (q *qp) dispatch(urgent bool) {
 	switch {
 	case q.link == nil:
@@ -99,7 +99,7 @@ func (q *qp) later() {
 	}
 }
 
-// flush sends what may leave.
+// flush sends the frames that may leave.
 func (q *qp) flush() {
 	if q.link != nil {
 		q.link.flush()

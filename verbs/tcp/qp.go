@@ -28,7 +28,7 @@ type qp struct {
 	timeout  time.Duration // without a sign of life
 	link     *link         // established, or nil; changed with the token, and so are:
 	lane     uint8         // of link
-	parked   []*link       // who dialled before this side knew its peer
+	parked   []*link       // dialled by peers before this side knew its own
 	dialing  dialer
 	follower *qp // waits for this one's connection, to share it
 
@@ -147,10 +147,10 @@ func (q *qp) disconnect() {
 	}
 }
 
-// fail ends everything outstanding: the oldest request with first, the others
-// and all receives with Flushed. The connection is the caller's affair.
+// fail ends all outstanding requests: the oldest with first and cause, the others and
+// all receives with Flushed. The caller ends the connection.
 func (q *qp) fail(first driver.Status, cause error) {
-	// What is in frames may still leave, when its memory is the caller's again.
+	// Frames of the requests may still leave, after their memory is the caller's again.
 	if q.link != nil {
 		q.link.out.detach(func(p *piece) bool { return p.q == q && p.req != nil })
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// An answer is what the target still owes the origin, in order.
+// An answer is a response that the target still owes the origin.
 type answer struct {
 	kind   kind // kindData, kindValue or kindNak
 	status driver.Status
@@ -19,7 +19,7 @@ type answer struct {
 	mr     *region
 }
 
-// answers is a ring of them. Its size bounds what a peer can make this side remember.
+// answers holds them in order. Its size bounds how much a peer can make this side remember.
 type answers struct{ wq.Ring[answer] }
 
 func newAnswers() answers { return answers{wq.NewRing[answer](maxReads + 1)} }
@@ -36,7 +36,7 @@ func (a *answers) clear() {
 	}
 }
 
-// revoke has READs of a closed region answered by a refusal.
+// revoke turns the answers to READs of a closed region into refusals.
 func (a *answers) revoke(r *region) {
 	for i := range a.Len() {
 		if x := a.At(i); x.mr == r {
@@ -135,8 +135,8 @@ func (q *qp) finish() error {
 	return nil
 }
 
-// applyShort applies a WRITE that is there as a whole; the last word of aligned ones by
-// an atomic store, behind everything before it.
+// applyShort applies a WRITE whose payload is there as a whole. It stores the last of
+// aligned words atomically, behind all others.
 func (q *qp) applyShort(f *frame, payload []byte) error {
 	if err := q.sequence(f); err != nil {
 		return err

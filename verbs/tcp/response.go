@@ -75,7 +75,7 @@ func (q *qp) applyNak(f *frame) error {
 	q.sq.acked = max(q.sq.acked, f.seq)
 	q.retire()
 	if q.sq.Len() > 0 && q.sq.First().Canceled {
-		status = driver.Flushed // it was canceled: nobody waits for the cause
+		status = driver.Flushed // the refused request was canceled: the cause is not for the next one
 	}
 	q.fail(status, nil)
 	q.disconnect()

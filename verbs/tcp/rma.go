@@ -5,14 +5,14 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// fill turns into frames what may leave of q, until the outbox has enough.
+// fill queues the frames of q that may leave, until the outbox has enough.
 func (q *qp) fill() {
 	for q.link.out.open() && q.round() {
 	}
 }
 
-// round queues an acknowledgement, one answer and one frame of a request, of those that
-// may leave, and tells whether there may be more.
+// round queues an acknowledgement, one answer and one frame of a request, if they may
+// leave. It reports whether there may be more.
 func (q *qp) round() bool {
 	q.putAck()
 	answered := q.putAnswer()
@@ -91,7 +91,7 @@ func (q *qp) putRequest() bool {
 	return q.putOutgoing(r)
 }
 
-// mayStart looks at fences, credits and the number of reads in flight.
+// mayStart reports whether fences, credits and the number of reads let r start.
 func (q *qp) mayStart(r *request) bool {
 	if r.stage != stageQueued || r.dropped {
 		return true
@@ -102,9 +102,9 @@ func (q *qp) mayStart(r *request) bool {
 	return !r.consumes() || q.sq.consumed < q.sq.credits
 }
 
-// putDropped passes a canceled request by; when the peer has seen its front, a
-// frame tells it that there is no more. Of another the peer never says anything: its slot
-// is free now.
+// putDropped passes a canceled request by. If the peer has seen its front, a frame says
+// that no more comes. Else the peer never acknowledges the request, and its place is
+// free now.
 func (q *qp) putDropped(r *request) bool {
 	if r.stage == stageQueued {
 		r.stage = stageDone

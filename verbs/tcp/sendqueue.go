@@ -28,7 +28,7 @@ type request struct {
 	dropped  bool // canceled, and nothing more of it leaves
 }
 
-// answered tells whether a response with data comes back.
+// answered reports whether the peer answers the request with data.
 func (r *request) answered() bool {
 	switch r.Op {
 	case driver.OpRead, driver.OpFetchAdd, driver.OpCmpSwap:
@@ -39,11 +39,11 @@ func (r *request) answered() bool {
 	return false
 }
 
-// consumes tells whether it takes a receive of the peer.
+// consumes reports whether the request takes a receive of the peer.
 func (r *request) consumes() bool { return r.Op == driver.OpSend || r.Op == driver.OpWriteImm }
 
-// sendQueue is a ring of requests: retired ones leave at the head, the cursor
-// parts those that are all in frames from those that are not.
+// sendQueue is a ring of requests. Retired requests leave as the oldest. A cursor
+// parts the requests that are in frames in full from the later ones.
 type sendQueue struct {
 	wq.Ring[request]
 	framed int // requests from the oldest to the cursor
@@ -79,8 +79,8 @@ func (s *sendQueue) Push(wr *driver.WorkRequest) *request {
 	return r
 }
 
-// capture copies the payload from an offset on, if it is inline and could not leave
-// at once, or was canceled.
+// capture copies the payload from an offset on: of an inline request that could not
+// leave at once, or of a canceled one that goes on.
 func (s *sendQueue) capture(r *request, from int) {
 	r.saved = s.buffer(r.length)
 	r.CaptureInto(r.saved, from)
@@ -119,7 +119,7 @@ func (s *sendQueue) spare(b []byte) {
 	}
 }
 
-// next is the first request that is not all in frames, or nil.
+// next returns the oldest request that is not in frames in full, or nil.
 func (s *sendQueue) next() *request {
 	if s.framed == s.Len() {
 		return nil
@@ -145,7 +145,7 @@ func (s *sendQueue) passed(r *request) {
 	}
 }
 
-// oldestRead is the request that the next response belongs to, or nil.
+// oldestRead returns the request that the next response belongs to, or nil.
 func (s *sendQueue) oldestRead() *request {
 	if r := s.reads.First(); r != nil {
 		return *r
@@ -153,15 +153,15 @@ func (s *sendQueue) oldestRead() *request {
 	return nil
 }
 
-// answeredRead retires the oldest read from the list; its response implies
-// that everything before it was applied.
+// answeredRead takes the oldest read off the list. Its response implies that the peer
+// has applied all requests before it.
 func (s *sendQueue) answeredRead(r *request) {
 	s.reads.Pop(1)
 	r.stage = stageDone
 	s.acked = max(s.acked, r.seq+1)
 }
 
-// finished tells whether the oldest request may leave the queue.
+// finished reports whether r, as the oldest request, may leave the queue.
 func (s *sendQueue) finished(r *request) bool {
 	return r.stage == stageDone || r.stage == stageSent && !r.answered() && r.seq < s.acked
 }
