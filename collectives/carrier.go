@@ -9,7 +9,7 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
-// A carrier is the message.Carrier of a team. A message goes in one of three ways,
+// A carrier is the message.Transport of a team. A message goes in one of three ways,
 // which both ends know by its length and use: eagerly if it is short, by rendezvous if
 // it is long and not combined where a device has landings, and else by the pipe that
 // there is each way between this member and those that it exchanged messages with: as

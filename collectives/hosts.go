@@ -123,7 +123,7 @@ func (h *hosting) agree(ctx context.Context, yes bool) (bool, error) {
 
 // by returns a part of a two-level algorithm that is done on this host's board.
 func (h *hosting) by(do boardCall) message.Func {
-	return func(ctx context.Context, _ message.Carrier, a *message.Args) error {
+	return func(ctx context.Context, _ message.Transport, a *message.Args) error {
 		g, b := h.group, &h.meeting.args
 		b.Root, b.Elem, b.Send, b.Recv, b.Combine, b.ByProgram = a.Root, a.Elem, a.Send, a.Recv, a.Combine, h.call.byProgram
 		b.SendAt, b.RecvAt = g.placeOf(a.Send), g.placeOf(a.Recv)
@@ -140,7 +140,7 @@ func (h *hosting) by(do boardCall) message.Func {
 // byLengths is by for blocks that are alike, or not.
 func (h *hosting) byLengths(alike, unlike boardCall) message.Func {
 	same, varied := h.by(alike), h.by(unlike)
-	return func(ctx context.Context, c message.Carrier, a *message.Args) error {
+	return func(ctx context.Context, c message.Transport, a *message.Args) error {
 		if a.SendCounts != nil || a.RecvCounts != nil {
 			return varied(ctx, c, a)
 		}

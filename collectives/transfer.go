@@ -12,7 +12,7 @@ import (
 )
 
 // nobody is the member that nothing goes to, or comes from.
-const nobody = message.Nobody
+const nobody = message.NoMember
 
 // A source is where a message comes from.
 type source struct {

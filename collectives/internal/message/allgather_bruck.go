@@ -17,7 +17,7 @@ import "context"
 //
 // (Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient Algorithms for
 // All-to-All Communications in Multiport Message-Passing Systems", 1997.)
-func AllGatherBruck(ctx context.Context, c Carrier, a *Args) error {
+func AllGatherBruck(ctx context.Context, c Transport, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	b := a.gathered()
 	total := 0

@@ -11,7 +11,7 @@ import "context"
 // that share cores.
 //
 // Cost: n-1 rounds, m(n-1)/n bytes.
-func AllGatherDirect(ctx context.Context, c Carrier, a *Args) error {
+func AllGatherDirect(ctx context.Context, c Transport, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	b := a.gathered()
 	own := b.of(a.Recv, rank)

@@ -11,7 +11,7 @@ import "context"
 // Needs blocks that follow one another.
 //
 // Cost: 2(n-1) rounds; m(n-1)/n and (n-1)m bytes, all of them member 0's.
-func AllGatherGatherBroadcast(ctx context.Context, c Carrier, a *Args) error {
+func AllGatherGatherBroadcast(ctx context.Context, c Transport, a *Args) error {
 	if err := gatherLinear(ctx, c, a, 0); err != nil {
 		return err
 	}

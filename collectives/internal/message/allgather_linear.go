@@ -6,12 +6,12 @@ import "context"
 //
 //	turn of 0: 0 --> 1, 2, 3     turn of 1: 1 --> 2, 3, 0     ...
 //
-// If carriers have room for the blocks, a member waits twice for any n: for the
-// blocks of members before it, and of those after it. It serves carriers whose
+// If transports have room for the blocks, a member waits twice for any n: for the
+// blocks of members before it, and of those after it. It serves transports whose
 // messages cost less than a wait.
 //
 // Cost: 3n-4 rounds and as many blocks.
-func AllGatherLinear(ctx context.Context, c Carrier, a *Args) error {
+func AllGatherLinear(ctx context.Context, c Transport, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	b := a.gathered()
 	for i := range n {

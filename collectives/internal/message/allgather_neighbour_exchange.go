@@ -18,7 +18,7 @@ import "context"
 //
 // (Chen, Zhang, Zhang and Yuan, "Performance Evaluation of Allgather Algorithms
 // on Terascale Linux Cluster with Fast Ethernet", 2005.)
-func AllGatherNeighbourExchange(ctx context.Context, c Carrier, a *Args) error {
+func AllGatherNeighbourExchange(ctx context.Context, c Transport, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	b := a.gathered()
 	a.copyTo(c, b.of(a.Recv, rank), a.Send)

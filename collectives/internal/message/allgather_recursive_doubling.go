@@ -18,7 +18,7 @@ import "context"
 //
 // (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
 // Operations in MPICH", 2005)
-func AllGatherRecursiveDoubling(ctx context.Context, c Carrier, a *Args) error {
+func AllGatherRecursiveDoubling(ctx context.Context, c Transport, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	q, b := pairsOf(n), a.gathered()
 	v, stands := q.virtual(rank)

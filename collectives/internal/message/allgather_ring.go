@@ -16,7 +16,7 @@ import "context"
 //
 // (Chan, Heimlich, Purkayastha and van de Geijn, "Collective Communication:
 // Theory, Practice, and Experience", 2007, "bucket algorithms".)
-func AllGatherRing(ctx context.Context, c Carrier, a *Args) error {
+func AllGatherRing(ctx context.Context, c Transport, a *Args) error {
 	b := a.gathered()
 	a.copyTo(c, b.of(a.Recv, c.Rank()), a.Send)
 	return ringAllGather(ctx, c, 0, a.Recv, b)

@@ -14,7 +14,7 @@ import "context"
 // commutes.
 //
 // (Open MPI's segmented ring does likewise for its reduce-scatter half.)
-func AllReduceChunkedRing(ctx context.Context, c Carrier, a *Args) error {
+func AllReduceChunkedRing(ctx context.Context, c Transport, a *Args) error {
 	chunk := c.Size() * a.segment()
 	for lo := 0; lo < len(a.Send); lo += chunk {
 		hi := min(lo+chunk, len(a.Send))

@@ -9,7 +9,7 @@ import "context"
 //	1 --> 0, 2 --> 0, 3 --> 0      0 --> 1, 0 --> 2, 0 --> 3
 //
 // Cost: 2(n-1) rounds, 2(n-1)m bytes, all of them member 0's. Exact.
-func AllReduceLinear(ctx context.Context, c Carrier, a *Args) error {
+func AllReduceLinear(ctx context.Context, c Transport, a *Args) error {
 	if err := reduceLinear(ctx, c, a, 0); err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import "context"
 // serves long vectors if order matters: it moves no more bytes than the ring.
 //
 // Cost: 2(n-1) rounds, 2m(n-1)/n bytes. Exact.
-func AllReducePairwise(ctx context.Context, c Carrier, a *Args) error {
+func AllReducePairwise(ctx context.Context, c Transport, a *Args) error {
 	b := shares(len(a.Send), c.Size(), a.Elem)
 	if err := reducePairwise(ctx, c, a, b, b.of(a.Recv, c.Rank())); err != nil {
 		return err

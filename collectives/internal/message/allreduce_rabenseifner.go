@@ -15,7 +15,7 @@ import "context"
 // of two.
 //
 // (Rabenseifner, "Optimization of Collective Reduction Operations", 2004.)
-func AllReduceRabenseifner(ctx context.Context, c Carrier, a *Args) error {
+func AllReduceRabenseifner(ctx context.Context, c Transport, a *Args) error {
 	q, rank := pairsOf(c.Size()), c.Rank()
 	v, stands := q.virtual(rank)
 	if !stands {

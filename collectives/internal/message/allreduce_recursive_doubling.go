@@ -17,7 +17,7 @@ import (
 //
 // (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
 // Operations in MPICH", 2005)
-func AllReduceRecursiveDoubling(ctx context.Context, c Carrier, a *Args) error {
+func AllReduceRecursiveDoubling(ctx context.Context, c Transport, a *Args) error {
 	q, rank := pairsOf(c.Size()), c.Rank()
 	v, stands := q.virtual(rank)
 	if !stands {
@@ -46,7 +46,7 @@ func AllReduceRecursiveDoubling(ctx context.Context, c Carrier, a *Args) error {
 // doubled combines the vectors of pairs, from sum on, and returns the memory of the
 // result. A vector that a member sends must not change while it combines its peer's
 // with it, so Recv and a spare take turns, and Recv comes last if it can.
-func doubled(ctx context.Context, c Carrier, a *Args, q pairs, v int, sum []byte) ([]byte, error) {
+func doubled(ctx context.Context, c Transport, a *Args, q pairs, v int, sum []byte) ([]byte, error) {
 	two := [2][]byte{a.Recv}
 	if q.p > 2 || same(sum, a.Recv) {
 		two[1] = a.Scratch(len(a.Recv))
@@ -67,7 +67,7 @@ func doubled(ctx context.Context, c Carrier, a *Args, q pairs, v int, sum []byte
 }
 
 // servedByPair is the part of a member whose pair the lower one stands for.
-func servedByPair(ctx context.Context, c Carrier, a *Args) error {
+func servedByPair(ctx context.Context, c Transport, a *Args) error {
 	if err := c.SendFold(ctx, c.Rank()-1, a.Send); err != nil {
 		return err
 	}

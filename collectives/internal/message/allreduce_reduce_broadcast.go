@@ -6,7 +6,7 @@ import "context"
 // BroadcastBinomial from it.
 //
 // Cost: 2L rounds, 2L m bytes.
-func AllReduceReduceBroadcast(ctx context.Context, c Carrier, a *Args) error {
+func AllReduceReduceBroadcast(ctx context.Context, c Transport, a *Args) error {
 	if err := reduceBinomial(ctx, c, a, 0, a.Recv); err != nil {
 		return err
 	}

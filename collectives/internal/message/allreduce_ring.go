@@ -15,11 +15,11 @@ import "context"
 //
 // (Patarasuk and Yuan, "Bandwidth Optimal All-reduce Algorithms for Clusters of
 // Workstations", 2009.)
-func AllReduceRing(ctx context.Context, c Carrier, a *Args) error {
+func AllReduceRing(ctx context.Context, c Transport, a *Args) error {
 	return allReduceRing(ctx, c, a, a.Send, a.Recv)
 }
 
-func allReduceRing(ctx context.Context, c Carrier, a *Args, send, recv []byte) error {
+func allReduceRing(ctx context.Context, c Transport, a *Args, send, recv []byte) error {
 	if c.Size() == 1 {
 		copy(recv, send)
 		return nil

@@ -19,7 +19,7 @@ import "context"
 // the turning of blocks before and after by Träff, Rougier and Hunold,
 // "Implementing a Classic: Zero-copy All-to-all Communication with MPI
 // Datatypes", 2014.)
-func AllToAllBruck(ctx context.Context, c Carrier, a *Args) error {
+func AllToAllBruck(ctx context.Context, c Transport, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	out, in := a.toAll(n)
 	copy(in.of(a.Recv, rank), out.of(a.Send, rank))

@@ -14,7 +14,7 @@ import "context"
 //
 // (The "scattered destination" algorithm without its batches: Thakur, Rabenseifner and
 // Gropp, "Optimization of Collective Communication Operations in MPICH", 2005)
-func AllToAllDirect(ctx context.Context, c Carrier, a *Args) error {
+func AllToAllDirect(ctx context.Context, c Transport, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	out, in := a.toAll(n)
 	a.copyTo(c, in.of(a.Recv, rank), out.of(a.Send, rank))

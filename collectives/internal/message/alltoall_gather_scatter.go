@@ -10,7 +10,7 @@ import "context"
 //	1 --> 0, 2 --> 0, 3 --> 0      0 --> 1, 0 --> 2, 0 --> 3
 //
 // Cost: 2(n-1) rounds, 2(n-1)m bytes, all of them member 0's.
-func AllToAllGatherScatter(ctx context.Context, c Carrier, a *Args) error {
+func AllToAllGatherScatter(ctx context.Context, c Transport, a *Args) error {
 	n, rank, m := c.Size(), c.Rank(), len(a.Send)
 	if rank != 0 {
 		if err := c.Send(ctx, 0, a.Send); err != nil {

@@ -85,7 +85,7 @@ func (a *Args) ahead(dst, own []byte) Folding {
 // copyTo copies src to dst, Recv or a part of it. It copies through the caches if they
 // hold the output of all members, since the member sends it on from Recv, or the program
 // reads it.
-func (a *Args) copyTo(c Carrier, dst, src []byte) {
+func (a *Args) copyTo(c Transport, dst, src []byte) {
 	bulk.Copy(dst, src, bulk.Cached(c.Size(), len(a.Recv)))
 }
 

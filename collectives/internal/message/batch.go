@@ -10,12 +10,12 @@ type Batch struct {
 	out, in  blocks
 	spread   bool        // all members get the same: src
 	graph    *Neighbours // nil: all members
-	members  []int       // of the carrier below, by rank; nil: the same
+	members  []int       // of the transport below, by rank; nil: the same
 	rank, n  int
 }
 
 // A Step holds the message that leaves and the one that comes at the same place of a
-// Batch. If a member is Nobody the step has no such message.
+// Batch. If a member is NoMember the step has no such message.
 type Step struct {
 	To   int
 	Src  []byte
@@ -23,8 +23,8 @@ type Step struct {
 	Dst  []byte
 }
 
-// Nobody stands in a Step without a message to send, or to receive.
-const Nobody = none
+// NoMember stands in a Step without a message to send, or to receive.
+const NoMember = none
 
 // Steps returns the number of steps.
 func (b *Batch) Steps() int {
@@ -95,7 +95,7 @@ func (b *Batch) below(member int) int {
 }
 
 // ExchangeInTurns is ExchangeAll step by step.
-func ExchangeInTurns(ctx context.Context, c Carrier, b *Batch) error {
+func ExchangeInTurns(ctx context.Context, c Transport, b *Batch) error {
 	for k := range b.Steps() {
 		s := b.Step(k)
 		if err := exchange(ctx, c, s.To, s.Src, s.From, s.Dst); err != nil {

@@ -59,7 +59,7 @@ func (r branch) lying(buf []byte, i, j int) (one, two []byte) {
 }
 
 // sendParts sends both parts of a run, if there are two.
-func sendParts(ctx context.Context, c Carrier, to int, one, two []byte) error {
+func sendParts(ctx context.Context, c Transport, to int, one, two []byte) error {
 	if err := c.Send(ctx, to, one); err != nil || len(two) == 0 {
 		return err
 	}
@@ -67,7 +67,7 @@ func sendParts(ctx context.Context, c Carrier, to int, one, two []byte) error {
 }
 
 // recvParts receives the parts of sendParts.
-func recvParts(ctx context.Context, c Carrier, from int, one, two []byte) error {
+func recvParts(ctx context.Context, c Transport, from int, one, two []byte) error {
 	if err := c.Recv(ctx, from, one); err != nil || len(two) == 0 {
 		return err
 	}

@@ -13,11 +13,11 @@ import "context"
 //
 // (Johnsson and Ho, "Optimum Broadcasting and Personalized Communication in
 // Hypercubes", 1989.)
-func BroadcastBinomial(ctx context.Context, c Carrier, a *Args) error {
+func BroadcastBinomial(ctx context.Context, c Transport, a *Args) error {
 	return broadcastBinomial(ctx, c, a.Root, a.Recv)
 }
 
-func broadcastBinomial(ctx context.Context, c Carrier, root int, data []byte) error {
+func broadcastBinomial(ctx context.Context, c Transport, root int, data []byte) error {
 	n := c.Size()
 	v := turned(c.Rank(), root, n)
 	low := lowest(v, n)

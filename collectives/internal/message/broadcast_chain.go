@@ -10,7 +10,7 @@ import "context"
 // Cost: with s segments, n-2+s rounds; m bytes and n-2 segments.
 //
 // (Worringen, "Pipelining and Overlapping for MPI Collective Operations", 2003.)
-func BroadcastChain(ctx context.Context, c Carrier, a *Args) error {
+func BroadcastChain(ctx context.Context, c Transport, a *Args) error {
 	n := c.Size()
 	v := turned(c.Rank(), a.Root, n)
 	before, after := none, none

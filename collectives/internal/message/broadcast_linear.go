@@ -9,11 +9,11 @@ import "context"
 //	0 --> 1, 0 --> 2, 0 --> 3, ...
 //
 // Cost: n-1 rounds, (n-1)m bytes, all of them the root's.
-func BroadcastLinear(ctx context.Context, c Carrier, a *Args) error {
+func BroadcastLinear(ctx context.Context, c Transport, a *Args) error {
 	return broadcastLinear(ctx, c, a.Root, a.Recv)
 }
 
-func broadcastLinear(ctx context.Context, c Carrier, root int, data []byte) error {
+func broadcastLinear(ctx context.Context, c Transport, root int, data []byte) error {
 	n, rank := c.Size(), c.Rank()
 	if rank != root {
 		return c.Recv(ctx, root, data)

@@ -15,7 +15,7 @@ import "context"
 //
 // (Barnett, Gupta, Payne, Shuler, van de Geijn and Watts, "Interprocessor
 // Collective Communication Library (InterCom)", 1994.)
-func BroadcastScatterAllGather(ctx context.Context, c Carrier, a *Args) error {
+func BroadcastScatterAllGather(ctx context.Context, c Transport, a *Args) error {
 	b := shares(len(a.Recv), c.Size(), a.Elem)
 	if err := scatterShares(ctx, c, a.Root, a.Recv, b); err != nil {
 		return err
@@ -26,7 +26,7 @@ func BroadcastScatterAllGather(ctx context.Context, c Carrier, a *Args) error {
 // scatterShares sends share v of the root's data to the member with number v from
 // the root on, to its place in data. A member that relays keeps the shares of all
 // members below it in its own data.
-func scatterShares(ctx context.Context, c Carrier, root int, data []byte, b blocks) error {
+func scatterShares(ctx context.Context, c Transport, root int, data []byte, b blocks) error {
 	n := c.Size()
 	v := turned(c.Rank(), root, n)
 	low := lowest(v, n)

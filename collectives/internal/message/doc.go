@@ -4,16 +4,16 @@
 //
 //	collectives         chooses an Algorithm, fills Args
 //	     |
-//	message             plain functions: func(ctx, Carrier, *Args) error
+//	message             plain functions: func(ctx, Transport, *Args) error
 //	     |
-//	Carrier             moves bytes between two members, in order
+//	Transport           moves bytes between two members, in order
 //
 // Data is type-erased: bytes, the size of an element and a Combine. Each
 // algorithm is a plain function in a file of its own. It runs in the caller's
 // goroutine at every member, starts no other, and keeps no state. A call takes
 // its memory from Args.Scratch and does not need it afterwards. Tests compare the
 // claims of a file's header (rounds, bytes, order of combination) with the counts
-// of a carrier. Algorithms lists all of them as data, with their needs, so that
+// of a transport. Algorithms lists all of them as data, with their needs, so that
 // choosing one is data, too.
 //
 // # Cost
@@ -42,7 +42,7 @@
 //
 // # Waiting
 //
-// Carrier.Send may wait until its receiver takes the bytes. No algorithm has a
+// Transport.Send may wait until its receiver takes the bytes. No algorithm has a
 // cycle of members that wait for each other, even if every Send waits: members
 // that send to each other use Exchange.
 package message

@@ -8,7 +8,7 @@ import "context"
 //	0 --s2--> 1 --s1--> 2 --s0--> 3
 //
 // Cost: with s segments, n-2+s rounds; m bytes and n-2 segments. Exact.
-func ExScanLinear(ctx context.Context, c Carrier, a *Args) error {
+func ExScanLinear(ctx context.Context, c Transport, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	before, after := inLine(rank-1, n), inLine(rank+1, n)
 	step := min(a.segment(), len(a.Send))

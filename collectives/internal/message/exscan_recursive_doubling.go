@@ -14,7 +14,7 @@ import "context"
 // Cost: L rounds, L m bytes.
 //
 // (Hillis and Steele, "Data Parallel Algorithms", 1986.)
-func ExScanRecursiveDoubling(ctx context.Context, c Carrier, a *Args) error {
+func ExScanRecursiveDoubling(ctx context.Context, c Transport, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	own := a.Send
 	if rank > 0 && rank+1 < n && same(a.Send, a.Recv) { // the incoming vector would overwrite the outgoing one

@@ -25,7 +25,7 @@ func TestAnErrorOfSendOrRecvEndsTheCallAtAllMembers(t *testing.T) {
 	})
 }
 
-// failsAt has one call of the carrier fail at one member, and reports whether
+// failsAt has one call of the transport fail at one member, and reports whether
 // the algorithm made that call.
 func failsAt(t *testing.T, al *message.Algorithm, n, rank, call int) bool {
 	w := newNet(n, 0)

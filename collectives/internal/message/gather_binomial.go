@@ -14,7 +14,7 @@ import "context"
 //
 // (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
 // Operations in MPICH", 2005.)
-func GatherBinomial(ctx context.Context, c Carrier, a *Args) error {
+func GatherBinomial(ctx context.Context, c Transport, a *Args) error {
 	n := c.Size()
 	r := branch{b: a.gathered(), root: a.Root, n: n}
 	v := turned(c.Rank(), a.Root, n)
@@ -48,7 +48,7 @@ func GatherBinomial(ctx context.Context, c Carrier, a *Args) error {
 
 // take receives the run i to j-1 from the child i of v: at the root to its place
 // in all, elsewhere in mem, which begins with v's block.
-func (r branch) take(ctx context.Context, c Carrier, all, mem []byte, v, i, j int) error {
+func (r branch) take(ctx context.Context, c Transport, all, mem []byte, v, i, j int) error {
 	child := rankOf(i, r.root, r.n)
 	if v != 0 {
 		return c.Recv(ctx, child, r.held(mem, v, i, j))

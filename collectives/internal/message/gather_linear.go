@@ -7,11 +7,11 @@ import "context"
 //	1 --> 0, 2 --> 0, 3 --> 0, ...
 //
 // Cost: n-1 rounds, m(n-1)/n bytes.
-func GatherLinear(ctx context.Context, c Carrier, a *Args) error {
+func GatherLinear(ctx context.Context, c Transport, a *Args) error {
 	return gatherLinear(ctx, c, a, a.Root)
 }
 
-func gatherLinear(ctx context.Context, c Carrier, a *Args, root int) error {
+func gatherLinear(ctx context.Context, c Transport, a *Args, root int) error {
 	n, rank := c.Size(), c.Rank()
 	if rank != root {
 		return c.Send(ctx, root, a.Send)

@@ -31,7 +31,7 @@ func (h *halving) member(v int) int {
 
 // reduce combines the vectors of all members' src in acc, each member's share.
 // acc may be src; else src keeps its content.
-func (h *halving) reduce(ctx context.Context, c Carrier, a *Args, src, acc []byte) error {
+func (h *halving) reduce(ctx context.Context, c Transport, a *Args, src, acc []byte) error {
 	h.lo, h.hi = 0, h.p
 	for mask := 1; mask < h.p; mask <<= 1 {
 		peer, mid, upper := h.member(h.v^mask), (h.lo+h.hi)/2, h.v&mask != 0
@@ -62,7 +62,7 @@ func (h *halving) other(mask int) (lo, hi int) {
 }
 
 // allGather undoes the rounds: peers give each other their shares.
-func (h *halving) allGather(ctx context.Context, c Carrier, acc []byte) error {
+func (h *halving) allGather(ctx context.Context, c Transport, acc []byte) error {
 	for mask := h.p >> 1; mask > 0; mask >>= 1 {
 		peer := h.member(h.v ^ mask)
 		lo, hi := h.other(mask)
@@ -76,7 +76,7 @@ func (h *halving) allGather(ctx context.Context, c Carrier, acc []byte) error {
 
 // gather undoes the rounds towards the virtual rank root: of two peers the one on
 // its side receives the shares of its peer, which is then done.
-func (h *halving) gather(ctx context.Context, c Carrier, acc []byte, root int) error {
+func (h *halving) gather(ctx context.Context, c Transport, acc []byte, root int) error {
 	for mask := h.p >> 1; mask > 0; mask >>= 1 {
 		peer := h.member(h.v ^ mask)
 		if h.v&mask != root&mask {

@@ -77,9 +77,9 @@ func (h *Hosts) Even() bool {
 // The caller must not change the list.
 func (h *Hosts) Beside(member int) []int { return h.groups[h.of[member]] }
 
-// enter makes the carriers of a call: root leads its host, and the first member
+// enter makes the transports of a call: root leads its host, and the first member
 // leads each other host. It returns this member's leader in local.
-func (h *Hosts) enter(c Carrier, root int) (leader int) {
+func (h *Hosts) enter(c Transport, root int) (leader int) {
 	for i, group := range h.groups {
 		h.leaders[i] = group[0]
 	}
@@ -88,15 +88,15 @@ func (h *Hosts) enter(c Carrier, root int) (leader int) {
 }
 
 // enterLast is enter with the last members as leaders.
-func (h *Hosts) enterLast(c Carrier) (leader int) {
+func (h *Hosts) enterLast(c Transport) (leader int) {
 	for i, group := range h.groups {
 		h.leaders[i] = group[len(group)-1]
 	}
 	return h.split(c)
 }
 
-// split makes the carriers of a call whose leaders are known.
-func (h *Hosts) split(c Carrier) (leader int) {
+// split makes the transports of a call whose leaders are known.
+func (h *Hosts) split(c Transport) (leader int) {
 	mine := h.of[c.Rank()]
 	h.local.among(c, h.groups[mine])
 	h.leading.among(c, h.leaders)

@@ -105,7 +105,7 @@ func (l level) cost(members int) (sum message.Cost) {
 func TestTwoLevelCallsCostTheSumOfTheirLevels(t *testing.T) {
 	run := func(c message.Collective) message.Func { return partOf(c).Run }
 	free := func(message.Collective) message.Func {
-		return func(context.Context, message.Carrier, *message.Args) error { return nil }
+		return func(context.Context, message.Transport, *message.Args) error { return nil }
 	}
 	for c := message.Broadcast; c <= message.ExScan; c++ {
 		t.Run(c.String(), func(t *testing.T) {

@@ -8,7 +8,7 @@ import "context"
 //
 // Cost: as many rounds as a member has hops, and their bytes; more if members
 // wait for one another.
-func NeighbourAllGatherHops(ctx context.Context, c Carrier, a *Args) error {
+func NeighbourAllGatherHops(ctx context.Context, c Transport, a *Args) error {
 	b := Batch{src: a.Send, spread: true, dst: a.Recv, in: a.gathered(), graph: a.Neighbours, rank: c.Rank(), n: c.Size()}
 	b.loop()
 	return c.ExchangeAll(ctx, b)

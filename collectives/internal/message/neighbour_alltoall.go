@@ -8,7 +8,7 @@ import "context"
 //
 // Cost: as many rounds as a member has hops, and their bytes; more if members
 // wait for one another.
-func NeighbourAllToAllHops(ctx context.Context, c Carrier, a *Args) error {
+func NeighbourAllToAllHops(ctx context.Context, c Transport, a *Args) error {
 	g := a.Neighbours
 	out := alike(len(a.Send)/max(g.outs, 1), a.SendCounts, a.SendOffsets)
 	in := alike(len(a.Recv)/max(g.ins, 1), a.RecvCounts, a.RecvOffsets)

@@ -17,7 +17,7 @@ import "context"
 //
 // (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
 // Operations in MPICH", 2005)
-func ReduceBinomial(ctx context.Context, c Carrier, a *Args) error {
+func ReduceBinomial(ctx context.Context, c Transport, a *Args) error {
 	if a.Commutative || a.Root == 0 {
 		return reduceBinomial(ctx, c, a, a.Root, nil)
 	}
@@ -41,7 +41,7 @@ func ReduceBinomial(ctx context.Context, c Carrier, a *Args) error {
 // reduceBinomial leaves the result at the root in acc, which members other than
 // the root may use on the way. Without acc it uses the root's Recv, and scratch
 // memory elsewhere.
-func reduceBinomial(ctx context.Context, c Carrier, a *Args, root int, acc []byte) error {
+func reduceBinomial(ctx context.Context, c Transport, a *Args, root int, acc []byte) error {
 	n := c.Size()
 	v := turned(c.Rank(), root, n)
 	low := lowest(v, n)

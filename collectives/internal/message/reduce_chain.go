@@ -11,7 +11,7 @@ import "context"
 // operator that commutes, since the chain ends at the root.
 //
 // (Worringen, "Pipelining and Overlapping for MPI Collective Operations", 2003.)
-func ReduceChain(ctx context.Context, c Carrier, a *Args) error {
+func ReduceChain(ctx context.Context, c Transport, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	if n == 1 {
 		copy(a.Recv, a.Send)

@@ -9,11 +9,11 @@ import "context"
 //
 // Cost: n-1 rounds, (n-1)m bytes, all of them the root's. Exact: if order matters
 // the root begins with member 0 and takes its own vector in its turn.
-func ReduceLinear(ctx context.Context, c Carrier, a *Args) error {
+func ReduceLinear(ctx context.Context, c Transport, a *Args) error {
 	return reduceLinear(ctx, c, a, a.Root)
 }
 
-func reduceLinear(ctx context.Context, c Carrier, a *Args, root int) error {
+func reduceLinear(ctx context.Context, c Transport, a *Args, root int) error {
 	n, rank := c.Size(), c.Rank()
 	ordered := a.inOrder() && root > 0
 	switch {
@@ -38,7 +38,7 @@ func reduceLinear(ctx context.Context, c Carrier, a *Args, root int) error {
 }
 
 // reduceLinearInOrder is the part of a root that is not member 0.
-func reduceLinearInOrder(ctx context.Context, c Carrier, a *Args) error {
+func reduceLinearInOrder(ctx context.Context, c Transport, a *Args) error {
 	own := a.Send
 	if same(a.Send, a.Recv) {
 		own = a.Scratch(len(a.Send))

@@ -6,7 +6,7 @@ import "context"
 // share of each member. It serves long vectors if order matters.
 //
 // Cost: 2(n-1) rounds, 2m(n-1)/n bytes. Exact.
-func ReducePairwise(ctx context.Context, c Carrier, a *Args) error {
+func ReducePairwise(ctx context.Context, c Transport, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	b := shares(len(a.Send), n, a.Elem)
 	if rank != a.Root {

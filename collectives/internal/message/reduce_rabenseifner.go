@@ -15,7 +15,7 @@ import "context"
 // of two.
 //
 // (Rabenseifner, "Optimization of Collective Reduction Operations", 2004.)
-func ReduceRabenseifner(ctx context.Context, c Carrier, a *Args) error {
+func ReduceRabenseifner(ctx context.Context, c Transport, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	q := pairsOf(n)
 	v, _ := q.virtual(rank)

@@ -20,7 +20,7 @@ import "context"
 //
 // (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
 // Operations in MPICH", 2005)
-func ReduceScatterHalving(ctx context.Context, c Carrier, a *Args) error {
+func ReduceScatterHalving(ctx context.Context, c Transport, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	q, b := pairsOf(n), a.reduced()
 	v, stands := q.virtual(rank)
@@ -52,7 +52,7 @@ func ReduceScatterHalving(ctx context.Context, c Carrier, a *Args) error {
 }
 
 // halve leaves in acc the combined blocks of the members for which v stands.
-func halve(ctx context.Context, c Carrier, a *Args, q pairs, v int, src, acc []byte) error {
+func halve(ctx context.Context, c Transport, a *Args, q pairs, v int, src, acc []byte) error {
 	b := a.reduced()
 	lo, hi := 0, q.p
 	for mask := q.p >> 1; mask > 0; mask >>= 1 {

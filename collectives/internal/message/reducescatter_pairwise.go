@@ -15,13 +15,13 @@ import "context"
 //
 // (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
 // Operations in MPICH", 2005)
-func ReduceScatterPairwise(ctx context.Context, c Carrier, a *Args) error {
+func ReduceScatterPairwise(ctx context.Context, c Transport, a *Args) error {
 	return reducePairwise(ctx, c, a, a.reduced(), a.Recv)
 }
 
 // reducePairwise leaves this member's block of the result in dst, which may be
 // its block of Send.
-func reducePairwise(ctx context.Context, c Carrier, a *Args, b blocks, dst []byte) error {
+func reducePairwise(ctx context.Context, c Transport, a *Args, b blocks, dst []byte) error {
 	if a.inOrder() {
 		return reducePairwiseInOrder(ctx, c, a, b, dst)
 	}
@@ -42,7 +42,7 @@ func reducePairwise(ctx context.Context, c Carrier, a *Args, b blocks, dst []byt
 
 // reducePairwiseInOrder keeps the block of member i as block turned(i, rank+1, n)
 // of scratch memory.
-func reducePairwiseInOrder(ctx context.Context, c Carrier, a *Args, b blocks, dst []byte) error {
+func reducePairwiseInOrder(ctx context.Context, c Transport, a *Args, b blocks, dst []byte) error {
 	n, rank := c.Size(), c.Rank()
 	own, places := b.of(a.Send, rank), alike(len(dst), nil, nil)
 	kept := a.Scratch(len(dst) * (n - 1))

@@ -11,7 +11,7 @@ import "context"
 // Needs blocks that follow one another, and m bytes of scratch memory.
 //
 // Cost: 2(n-1) rounds; (n-1)m and m(n-1)/n bytes, all of them member 0's. Exact.
-func ReduceScatterReduceScatter(ctx context.Context, c Carrier, a *Args) error {
+func ReduceScatterReduceScatter(ctx context.Context, c Transport, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	b := a.reduced()
 	if rank != 0 {

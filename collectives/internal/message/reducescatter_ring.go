@@ -18,7 +18,7 @@ import "context"
 //
 // (Patarasuk and Yuan, "Bandwidth Optimal All-reduce Algorithms for Clusters of
 // Workstations", 2009.)
-func ReduceScatterRing(ctx context.Context, c Carrier, a *Args) error {
+func ReduceScatterRing(ctx context.Context, c Transport, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	b := a.reduced()
 	if n == 1 {

@@ -11,7 +11,7 @@ import "context"
 //	0 --2--> 1         0 --1--> 1
 //	1 --0--> 2         1 --2--> 2
 //	2 --1--> 0         2 --0--> 0
-func ringReduce(ctx context.Context, c Carrier, a *Args, src, acc []byte, b blocks) error {
+func ringReduce(ctx context.Context, c Transport, a *Args, src, acc []byte, b blocks) error {
 	n, rank := c.Size(), c.Rank()
 	before, after := (rank+n-1)%n, (rank+1)%n
 	give := b.of(src, before)
@@ -28,7 +28,7 @@ func ringReduce(ctx context.Context, c Carrier, a *Args, src, acc []byte, b bloc
 
 // ringAllGather passes every block around the ring, in n-1 steps. Block v is
 // that of the member with number v from first on, and has its place in data.
-func ringAllGather(ctx context.Context, c Carrier, first int, data []byte, b blocks) error {
+func ringAllGather(ctx context.Context, c Transport, first int, data []byte, b blocks) error {
 	n, rank := c.Size(), c.Rank()
 	v := turned(rank, first, n)
 	before, after := (rank+n-1)%n, (rank+1)%n

@@ -9,7 +9,7 @@ import "context"
 //	0 --s2--> 1 --s1--> 2 --s0--> 3
 //
 // Cost: with s segments, n-2+s rounds; m bytes and n-2 segments; two members have one. Exact.
-func ScanLinear(ctx context.Context, c Carrier, a *Args) error {
+func ScanLinear(ctx context.Context, c Transport, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	before, after := inLine(rank-1, n), inLine(rank+1, n)
 	step := a.segment()
@@ -33,7 +33,7 @@ func ScanLinear(ctx context.Context, c Carrier, a *Args) error {
 
 // scanFirst sends each segment, for which the next members wait, before it stores
 // it.
-func scanFirst(ctx context.Context, c Carrier, a *Args, after, step int) error {
+func scanFirst(ctx context.Context, c Transport, a *Args, after, step int) error {
 	for lo := 0; lo < len(a.Send); lo += step {
 		hi := min(lo+step, len(a.Send))
 		if after != none {

@@ -13,7 +13,7 @@ import "context"
 // Cost: L rounds, L m bytes.
 //
 // (Hillis and Steele, "Data Parallel Algorithms", 1986.)
-func ScanRecursiveDoubling(ctx context.Context, c Carrier, a *Args) error {
+func ScanRecursiveDoubling(ctx context.Context, c Transport, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	// A vector that a member sends must not change while it combines the received
 	// one with it: Recv and a spare take turns.

@@ -14,7 +14,7 @@ import "context"
 //
 // (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication
 // Operations in MPICH", 2005.)
-func ScatterBinomial(ctx context.Context, c Carrier, a *Args) error {
+func ScatterBinomial(ctx context.Context, c Transport, a *Args) error {
 	n := c.Size()
 	r := branch{b: a.scattered(), root: a.Root, n: n}
 	v := turned(c.Rank(), a.Root, n)
@@ -45,7 +45,7 @@ func ScatterBinomial(ctx context.Context, c Carrier, a *Args) error {
 
 // fill receives the blocks of v and the members below it in mem, if v is not the
 // root.
-func (r branch) fill(ctx context.Context, c Carrier, mem []byte, v, low, end int) error {
+func (r branch) fill(ctx context.Context, c Transport, mem []byte, v, low, end int) error {
 	parent := rankOf(v-low, r.root, r.n)
 	switch v {
 	case 0:
@@ -60,7 +60,7 @@ func (r branch) fill(ctx context.Context, c Carrier, mem []byte, v, low, end int
 
 // give sends the run i to j-1 to the child i of v: at the root from all,
 // elsewhere from mem, which begins with v's block.
-func (r branch) give(ctx context.Context, c Carrier, all, mem []byte, v, i, j int) error {
+func (r branch) give(ctx context.Context, c Transport, all, mem []byte, v, i, j int) error {
 	child := rankOf(i, r.root, r.n)
 	if v != 0 {
 		return c.Send(ctx, child, r.held(mem, v, i, j))

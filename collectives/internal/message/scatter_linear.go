@@ -7,7 +7,7 @@ import "context"
 //	0 --> 1, 0 --> 2, 0 --> 3, ...
 //
 // Cost: n-1 rounds, m(n-1)/n bytes.
-func ScatterLinear(ctx context.Context, c Carrier, a *Args) error {
+func ScatterLinear(ctx context.Context, c Transport, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	if rank != a.Root {
 		return c.Recv(ctx, a.Root, a.Recv)

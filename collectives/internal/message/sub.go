@@ -2,24 +2,24 @@ package message
 
 import "context"
 
-// A Sub is a carrier among some members of another carrier, numbered in the
+// A Sub is a transport among some members of another transport, numbered in the
 // order of a list.
 type Sub struct {
-	over    Carrier
+	over    Transport
 	members []int // ranks of over
 	rank    int   // this member's place in members
 }
 
-// NewSub returns a carrier among members, ranks of over; this member is one of
+// NewSub returns a transport among members, ranks of over; this member is one of
 // them. The Sub owns the list.
-func NewSub(over Carrier, members []int) *Sub {
+func NewSub(over Transport, members []int) *Sub {
 	s := &Sub{}
 	s.among(over, members)
 	return s
 }
 
-// among makes s the carrier among members; it allocates nothing.
-func (s *Sub) among(over Carrier, members []int) {
+// among makes s the transport among members; it allocates nothing.
+func (s *Sub) among(over Transport, members []int) {
 	s.over, s.members, s.rank = over, members, none
 	for i, m := range members {
 		if m == over.Rank() {
@@ -28,47 +28,47 @@ func (s *Sub) among(over Carrier, members []int) {
 	}
 }
 
-// Rank implements Carrier.
+// Rank implements Transport.
 func (s *Sub) Rank() int { return s.rank }
 
-// Size implements Carrier.
+// Size implements Transport.
 func (s *Sub) Size() int { return len(s.members) }
 
-// Send implements Carrier.
+// Send implements Transport.
 func (s *Sub) Send(ctx context.Context, to int, src []byte) error {
 	return s.over.Send(ctx, s.members[to], src)
 }
 
-// SendFold implements Carrier.
+// SendFold implements Transport.
 func (s *Sub) SendFold(ctx context.Context, to int, src []byte) error {
 	return s.over.SendFold(ctx, s.members[to], src)
 }
 
-// Recv implements Carrier.
+// Recv implements Transport.
 func (s *Sub) Recv(ctx context.Context, from int, dst []byte) error {
 	return s.over.Recv(ctx, s.members[from], dst)
 }
 
-// Fold implements Carrier.
+// Fold implements Transport.
 func (s *Sub) Fold(ctx context.Context, from int, f Folding) error {
 	return s.over.Fold(ctx, s.members[from], f)
 }
 
-// Exchange implements Carrier.
+// Exchange implements Transport.
 func (s *Sub) Exchange(ctx context.Context, to int, src []byte, from int, dst []byte) error {
 	return s.over.Exchange(ctx, s.members[to], src, s.members[from], dst)
 }
 
-// ExchangeAll implements Carrier.
+// ExchangeAll implements Transport.
 func (s *Sub) ExchangeAll(ctx context.Context, b Batch) error {
-	if b.members != nil { // of a carrier above this one
+	if b.members != nil { // of a transport above this one
 		return ExchangeInTurns(ctx, s, &b)
 	}
 	b.members = s.members
 	return s.over.ExchangeAll(ctx, b)
 }
 
-// ExchangeFold implements Carrier.
+// ExchangeFold implements Transport.
 func (s *Sub) ExchangeFold(ctx context.Context, to int, src []byte, from int, f Folding) error {
 	return s.over.ExchangeFold(ctx, s.members[to], src, s.members[from], f)
 }

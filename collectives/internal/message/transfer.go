@@ -6,7 +6,7 @@ import "context"
 const none = -1
 
 // exchange is c.Exchange in which either member may be none.
-func exchange(ctx context.Context, c Carrier, to int, src []byte, from int, dst []byte) error {
+func exchange(ctx context.Context, c Transport, to int, src []byte, from int, dst []byte) error {
 	switch {
 	case to == none && from == none:
 		return nil
@@ -20,7 +20,7 @@ func exchange(ctx context.Context, c Carrier, to int, src []byte, from int, dst 
 }
 
 // exchangeFold is c.ExchangeFold in which either member may be none.
-func exchangeFold(ctx context.Context, c Carrier, to int, src []byte, from int, f Folding) error {
+func exchangeFold(ctx context.Context, c Transport, to int, src []byte, from int, f Folding) error {
 	switch {
 	case to == none && from == none:
 		return nil

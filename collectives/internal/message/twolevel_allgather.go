@@ -17,7 +17,7 @@ import "context"
 // Cost: those of Within for the largest host and that of Among for the hosts.
 //
 // (Träff, "Efficient Allgather for Regular SMP-Clusters", 2006.)
-func AllGatherTwoLevel(ctx context.Context, c Carrier, a *Args) error {
+func AllGatherTwoLevel(ctx context.Context, c Transport, a *Args) error {
 	h, b, n := a.Hosts, a.gathered(), c.Size()
 	leader := h.enter(c, 0)
 	group := h.groups[h.of[c.Rank()]]

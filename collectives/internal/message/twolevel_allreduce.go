@@ -18,7 +18,7 @@ import "context"
 // (Karonis, de Supinski, Foster, Gropp, Lusk and Bresnahan, "Exploiting
 // Hierarchy in Parallel Computer Networks to Optimize Collective Operation
 // Performance", 2000.)
-func AllReduceTwoLevel(ctx context.Context, c Carrier, a *Args) error {
+func AllReduceTwoLevel(ctx context.Context, c Transport, a *Args) error {
 	h := a.Hosts
 	leader := h.enter(c, 0)
 	sum, err := h.reduceWithin(ctx, a, leader, a.Send, a.Recv, true)

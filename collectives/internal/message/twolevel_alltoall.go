@@ -21,7 +21,7 @@ import "context"
 //
 // (Träff and Rougier, "MPI Collectives and Datatypes for Hierarchical All-to-all
 // Communication", 2014.)
-func AllToAllTwoLevel(ctx context.Context, c Carrier, a *Args) error {
+func AllToAllTwoLevel(ctx context.Context, c Transport, a *Args) error {
 	h := a.Hosts
 	leader := h.enter(c, 0)
 	var in, out []byte

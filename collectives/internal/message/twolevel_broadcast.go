@@ -12,7 +12,7 @@ import "context"
 // (Karonis, de Supinski, Foster, Gropp, Lusk and Bresnahan, "Exploiting
 // Hierarchy in Parallel Computer Networks to Optimize Collective Operation
 // Performance", 2000.)
-func BroadcastTwoLevel(ctx context.Context, c Carrier, a *Args) error {
+func BroadcastTwoLevel(ctx context.Context, c Transport, a *Args) error {
 	h := a.Hosts
 	leader := h.enter(c, a.Root)
 	return h.broadcast(ctx, a, leader, h.of[a.Root])

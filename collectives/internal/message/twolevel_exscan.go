@@ -21,7 +21,7 @@ import "context"
 // that of Within's broadcast.
 //
 // (Sanders and Träff, "Parallel Prefix (Scan) Algorithms for MPI", 2006.)
-func ExScanTwoLevel(ctx context.Context, c Carrier, a *Args) error {
+func ExScanTwoLevel(ctx context.Context, c Transport, a *Args) error {
 	h := a.Hosts
 	leader := h.enterLast(c)
 	begins, sum := h.local.Rank() == 0, a.Send // of a leader that is alone

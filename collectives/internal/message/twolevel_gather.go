@@ -21,7 +21,7 @@ import "context"
 // (Karonis, de Supinski, Foster, Gropp, Lusk and Bresnahan, "Exploiting
 // Hierarchy in Parallel Computer Networks to Optimize Collective Operation
 // Performance", 2000.)
-func GatherTwoLevel(ctx context.Context, c Carrier, a *Args) error {
+func GatherTwoLevel(ctx context.Context, c Transport, a *Args) error {
 	h, b := a.Hosts, a.gathered()
 	leader := h.enter(c, a.Root)
 	all, host := h.room(c, a, b, a.Send, a.Recv)
@@ -43,7 +43,7 @@ func GatherTwoLevel(ctx context.Context, c Carrier, a *Args) error {
 // order of hosts. At the root it is for all of them, in buf if buf has that
 // order. At each leader it is for its host's, in one if that is this member's own
 // block. Members that lead no host get neither.
-func (h *Hosts) room(c Carrier, a *Args, b blocks, one, buf []byte) (all, host []byte) {
+func (h *Hosts) room(c Transport, a *Args, b blocks, one, buf []byte) (all, host []byte) {
 	h.layOut(b)
 	switch mine := h.of[c.Rank()]; {
 	case !h.leads():

@@ -23,7 +23,7 @@ import "context"
 // (Karonis, de Supinski, Foster, Gropp, Lusk and Bresnahan, "Exploiting
 // Hierarchy in Parallel Computer Networks to Optimize Collective Operation
 // Performance", 2000.)
-func ReduceScatterTwoLevel(ctx context.Context, c Carrier, a *Args) error {
+func ReduceScatterTwoLevel(ctx context.Context, c Transport, a *Args) error {
 	h, b := a.Hosts, a.reduced()
 	leader := h.enter(c, 0)
 	sum, err := h.reduceWithin(ctx, a, leader, b.span(a.Send, 0, c.Size()), nil, false)

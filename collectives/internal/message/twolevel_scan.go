@@ -20,7 +20,7 @@ import "context"
 // that of Within's broadcast.
 //
 // (Sanders and Träff, "Parallel Prefix (Scan) Algorithms for MPI", 2006.)
-func ScanTwoLevel(ctx context.Context, c Carrier, a *Args) error {
+func ScanTwoLevel(ctx context.Context, c Transport, a *Args) error {
 	h := a.Hosts
 	leader := h.enterLast(c)
 	if err := h.Within(Scan)(ctx, &h.local, h.part(a, 0, a.Send, a.Recv)); err != nil {

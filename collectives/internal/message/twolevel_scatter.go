@@ -21,7 +21,7 @@ import "context"
 // (Karonis, de Supinski, Foster, Gropp, Lusk and Bresnahan, "Exploiting
 // Hierarchy in Parallel Computer Networks to Optimize Collective Operation
 // Performance", 2000.)
-func ScatterTwoLevel(ctx context.Context, c Carrier, a *Args) error {
+func ScatterTwoLevel(ctx context.Context, c Transport, a *Args) error {
 	h, b := a.Hosts, a.scattered()
 	leader := h.enter(c, a.Root)
 	all, host := h.room(c, a, b, a.Recv, a.Send)

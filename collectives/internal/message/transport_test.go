@@ -91,7 +91,7 @@ func (w *net) cost() (longest message.Cost) {
 	return longest
 }
 
-// A member is the carrier of one member. Its clock counts rounds and bytes as in
+// A member is the transport of one member. Its clock counts rounds and bytes as in
 // a one-port machine: one message out and one in at the same time.
 type member struct {
 	net   *net
@@ -103,7 +103,7 @@ type member struct {
 	sent  []int // bytes, by member
 }
 
-var errInjected = errors.New("the carrier failed")
+var errInjected = errors.New("the transport failed")
 
 func (m *member) Rank() int { return m.rank }
 func (m *member) Size() int { return len(m.net.members) }

@@ -27,11 +27,11 @@ func (f *Folding) Take(at int, came []byte) {
 	}
 }
 
-// A Carrier moves the messages of collective calls between this member and all
+// A Transport moves the messages of collective calls between this member and all
 // members of a team, in order between any two. One goroutine at a time uses it. A
-// transfer of no bytes is a message, too. After an error the carrier is of no
+// transfer of no bytes is a message, too. After an error the transport is of no
 // more use: the team is broken.
-type Carrier interface { //nolint:interfacebloat // one small interface for each pair of these would say less
+type Transport interface { //nolint:interfacebloat // one small interface for each pair of these would say less
 	// Rank returns this member, from 0 to Size-1.
 	Rank() int
 	// Size returns the number of members.
@@ -59,4 +59,4 @@ type Carrier interface { //nolint:interfacebloat // one small interface for each
 }
 
 // A Func is an algorithm: every member calls the same one with Args that agree.
-type Func func(ctx context.Context, c Carrier, a *Args) error
+type Func func(ctx context.Context, c Transport, a *Args) error
