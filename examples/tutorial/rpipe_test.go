@@ -251,7 +251,7 @@ func Example_connections() {
 			return err
 		}
 		_, err = io.WriteString(conn, "hello")
-		return errors.Join(err, conn.Close(), l.Close())
+		return errors.Join(err, conn.Close(), world.Barrier(ctx), l.Close())
 	}, func(ctx context.Context, world *runtime.Team) error {
 		conn, err := rpipe.Dial(ctx, world, 0)
 		if err != nil {
@@ -259,7 +259,7 @@ func Example_connections() {
 		}
 		text, err := io.ReadAll(conn)
 		fmt.Printf("%s\n", text)
-		return errors.Join(err, conn.Close())
+		return errors.Join(err, conn.Close(), world.Barrier(ctx))
 	})
 	// Output: hello
 }
