@@ -153,6 +153,7 @@ func conveyorBenchmarks[R record]() []benchmark {
 	return []benchmark{
 		{name: name + "_one", group: name, about: fmt.Sprintf("records of %d bytes by conveyor to one rank", len(r)), bytes: len(r), unit: millions(), setup: conveyorRate[R]},
 		{name: name + "_pipe", group: name, about: "the same, each a block of a pipe", bytes: len(r), unit: millions(), setup: pipesRate[R]},
+		{name: name + "_channel", group: name, about: "the same, each a value of a channel", bytes: len(r), unit: millions(), setup: channelRate[R]},
 		{name: name + "_floor", group: name, about: "the same as a loop of stores, or a raw socket's stream", bytes: len(r), unit: millions(), setup: conveyorRateFloor[R]},
 		{name: name + "_all", group: name, about: "by conveyor from each rank to all, and pulled there", bytes: len(r), unit: millions(), setup: conveyorRateAll[R]},
 		{name: name + "_all_pipes", group: name, about: "the same, each a block of a pipe", bytes: len(r), unit: millions(), setup: pipesRateAll[R]},

@@ -42,7 +42,7 @@ func (p *exchange[R]) run(ctx context.Context, n int) error {
 	p.left = incoming(n, p.rank, p.ranks)
 	for i := range n {
 		p.next[0] = byte(i)
-		err := p.pulling(ctx, func() (bool, error) { return p.c.TryPush((p.rank+i)%p.ranks, p.next) })
+		err := p.pulling(ctx, func() error { return p.c.TryPush((p.rank+i)%p.ranks, p.next) })
 		if err != nil {
 			return err
 		}
@@ -54,10 +54,9 @@ func (p *exchange[R]) run(ctx context.Context, n int) error {
 }
 
 // pulling calls do, and pulls while do finds no room.
-func (p *exchange[R]) pulling(ctx context.Context, do func() (bool, error)) error {
+func (p *exchange[R]) pulling(ctx context.Context, do func() error) error {
 	for {
-		ok, err := do()
-		if ok || err != nil {
+		if err := do(); !errors.Is(err, rpipe.ErrWouldBlock) {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -73,8 +72,11 @@ func (p *exchange[R]) pulling(ctx context.Context, do func() (bool, error)) erro
 // pullSome pulls the records that have arrived.
 func (p *exchange[R]) pullSome() error {
 	for {
-		r, _, ok, err := p.c.TryPull()
-		if !ok || err != nil {
+		r, _, err := p.c.TryPull()
+		if errors.Is(err, rpipe.ErrWouldBlock) {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		p.sum += r[0]

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+
+	"github.com/gopgas/gopgas/rpipe"
 )
 
 // polling measures one look for a notification that has not come: a load of its
@@ -19,7 +21,7 @@ func polling(ctx context.Context, h *harness, _ int) (task, error) {
 	}
 	return task{free: d.close, run: h.origin(func(_ context.Context, n int) error {
 		for range n {
-			if _, ok, err := d.r.TryRead(); ok || err != nil {
+			if _, err := d.r.TryRead(); !errors.Is(err, rpipe.ErrWouldBlock) {
 				return errors.Join(errUnexpected, err)
 			}
 		}

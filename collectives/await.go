@@ -2,6 +2,7 @@ package collectives
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -32,15 +33,17 @@ func (p *carrier) next(ctx context.Context, c *course) (b rpipe.Block[byte], err
 		return b, nil
 	}
 	p.watch.word = nil
-	for ok := false; !ok && err == nil; {
+	for err == nil {
 		if err = p.await(ctx, c); err != nil {
 			return b, err
 		}
 		stray := p.usurper(c)
-		if b, ok, err = with.in.TryRead(); !ok && err == nil { // the other waits for room, it seems
-			if err = p.well(ctx); err == nil && stray != nil {
-				err = p.disagree(ctx, c, stray)
-			}
+		if b, err = with.in.TryRead(); !errors.Is(err, rpipe.ErrWouldBlock) {
+			return b, err
+		}
+		// The other waits for room, it seems.
+		if err = p.well(ctx); err == nil && stray != nil {
+			err = p.disagree(ctx, c, stray)
 		}
 	}
 	return b, err
@@ -95,11 +98,12 @@ func (p *carrier) look(ctx context.Context) error {
 	if with.kept || !with.in.Arrived() {
 		return nil
 	}
-	b, ok, err := with.in.TryRead()
-	if ok {
+	b, err := with.in.TryRead()
+	if errors.Is(err, rpipe.ErrWouldBlock) { // the other waits for room, it seems
+		return p.well(ctx)
+	}
+	if err == nil {
 		with.early, with.kept = b, true
-	} else if err == nil { // the other waits for room, it seems
-		err = p.well(ctx)
 	}
 	return err
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"testing"
 	"time"
@@ -95,14 +94,10 @@ func (a *aggregates) connect(ctx context.Context, r *testjob.Rank, w *rpipe.Writ
 func (a *aggregates) attend(ctx context.Context) (late []string) {
 	calls := []attempt{
 		{"Read of a fan-in", func(ctx context.Context) error { _, _, err := a.in.Read(ctx); return err }},
-		{"TryRead of a fan-in", func(ctx context.Context) error { _, _, _, err := a.in.TryRead(); return err }},
+		{"TryRead of a fan-in", func(ctx context.Context) error { _, _, err := a.in.TryRead(); return err }},
 		{"Send of a fan-out", func(ctx context.Context) error { return a.out.Send(ctx, []int{1}) }},
 		{"TryPush", func(ctx context.Context) error {
-			ok, err := a.conveyor.TryPush(1, 1)
-			if err == nil && !ok {
-				return io.EOF
-			}
-			return errors.Join(err, context.Cause(ctx))
+			return errors.Join(a.conveyor.TryPush(1, 1), context.Cause(ctx))
 		}},
 		{"Push", func(ctx context.Context) error { return a.conveyor.Push(ctx, 1, 1) }},
 		{"Pull", func(ctx context.Context) error { _, _, err := a.conveyor.Pull(ctx); return err }},

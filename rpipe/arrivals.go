@@ -10,14 +10,14 @@ import "context"
 //	for {
 //		select {
 //		case <-arrivals:
-//			b, ok, err := r.TryRead() // io.EOF: the end
+//			b, err := r.TryRead() // ErrWouldBlock: nothing; io.EOF: the end
 //			...
 //		case <-other:
 //		}
 //	}
 //
 // Reading more than one block after a value is fine, too; then some value may
-// find nothing, ok is false. The next value comes after a call that reads. When
+// find nothing. The next value comes after a call that reads. When
 // nothing will arrive any more, the channel is closed: TryRead returns what there
 // is, then io.EOF or the error. Close, and the end of the job, close it as well.
 //

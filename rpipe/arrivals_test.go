@@ -2,6 +2,7 @@ package rpipe_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"testing"
 	"time"
@@ -21,14 +22,15 @@ func selected[T any](ctx context.Context, r *testjob.Rank, rd *rpipe.Reader[T], 
 		case <-ctx.Done():
 			r.NoError(context.Cause(ctx))
 		}
-		b, ok, err := rd.TryRead()
+		b, err := rd.TryRead()
+		if errors.Is(err, rpipe.ErrWouldBlock) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
-		if ok {
-			f(b)
-			r.NoError(rd.Free(b))
-		}
+		f(b)
+		r.NoError(rd.Free(b))
 	}
 }
 
@@ -68,8 +70,8 @@ func TestArrivalsMayBeReadInBatches(t *testing.T) {
 				n := 0
 				for range rd.Arrivals() {
 					for {
-						b, ok, err := rd.TryRead()
-						if !ok || err != nil {
+						b, err := rd.TryRead()
+						if err != nil {
 							break
 						}
 						r.Equal(n, b.Mem()[0])
@@ -98,13 +100,11 @@ func TestAValueComesOnceForWhatIsNotRead(t *testing.T) {
 					r.Fail("nothing was read, and nothing new has come to the front")
 				case <-time.After(20 * time.Millisecond):
 				}
-				_, ok, err := rd.TryRead()
+				_, err := rd.TryRead()
 				r.NoError(err)
-				r.True(ok)
 				<-arrivals
-				_, ok, err = rd.TryRead()
+				_, err = rd.TryRead()
 				r.NoError(err)
-				r.True(ok)
 				r.NoError(r.World.Barrier(ctx))
 			})
 		})
@@ -189,9 +189,8 @@ func TestArrivalsTellOfWhatWasThereBefore(t *testing.T) {
 					case <-ctx.Done():
 						r.NoError(context.Cause(ctx))
 					}
-					_, ok, err := rd.TryRead()
+					_, err := rd.TryRead()
 					r.NoError(err)
-					r.True(ok)
 				}, rpipe.WithHeap(64))
 			}
 		})

@@ -56,7 +56,7 @@ func TestWhatArrivedIsReadBeforeTheWritersDeath(t *testing.T) {
 					next(2)
 					_, err = rd.Read(ctx)
 					r.ErrorIs(err, runtime.ErrRankDead)
-					_, _, err = rd.TryRead()
+					_, err = rd.TryRead()
 					r.ErrorIs(err, runtime.ErrRankDead)
 					r.NoError(rd.Close(ctx))
 				})

@@ -64,7 +64,9 @@ func (c *Receiver[T]) TryRecv() (v T, ok bool, err error) {
 		return v, false, c.r.end.fail("TryRecv", err)
 	}
 	for len(c.rest) == 0 {
-		if c.block, ok, err = c.r.TryRead(); !ok || err != nil {
+		if c.block, err = c.r.TryRead(); errors.Is(err, ErrWouldBlock) {
+			return v, false, nil
+		} else if err != nil {
 			return v, false, err
 		}
 		if err := c.opened(); err != nil {

@@ -94,8 +94,8 @@ func (s *Sender[T]) TrySend(v T) (ok bool, err error) {
 	if err := s.ready(); err != nil {
 		return false, s.failed("TrySend", err)
 	}
-	if up, err := s.w.end.comesUp(s.noWait); !up || err != nil {
-		return false, s.failed("TrySend", err)
+	if err := s.w.end.readyNow(); err != nil {
+		return false, s.failed("TrySend", unlessLater(err))
 	}
 	if len(s.values) == cap(s.values) {
 		if ok, err := s.w.end.hasWidth(); !ok || err != nil {
@@ -185,7 +185,7 @@ func (s *Sender[T]) tryLeave() error {
 
 // unlessLater drops the error of a call that would have waited.
 func unlessLater(err error) error {
-	if errors.Is(err, context.Canceled) {
+	if errors.Is(err, ErrWouldBlock) {
 		return nil
 	}
 	return err

@@ -32,7 +32,7 @@ import (
 // call; Stats by any. When the reader of a pipe does not keep up, Push, Flush and
 // Finish wait for it. So ranks that only push, and do not pull meanwhile, end up
 // waiting for each other: pull in another goroutine, or use TryPush and TryFlush, and
-// pull when they are false.
+// pull when they return ErrWouldBlock.
 type Conveyor[T any] struct {
 	lanes   []lane[T]
 	in      *FanIn[T]
@@ -124,14 +124,11 @@ func (c *Conveyor[T]) Push(ctx context.Context, to int, record T) error {
 	return c.push(wait.Context(ctx), to, record, true)
 }
 
-// TryPush is Push without the wait: ok tells that the record was taken. Pull some
-// when it was not, so that other ranks can go on. Kind: as Push's.
-func (c *Conveyor[T]) TryPush(to int, record T) (ok bool, err error) {
-	err = c.push(c.clock.noWait, to, record, false)
-	if errors.Is(err, errNoRoom) {
-		return false, nil
-	}
-	return err == nil, err
+// TryPush has a record carried to a rank as Push does, without waiting for room.
+// ErrWouldBlock: the record was not taken. Pull some then, so that other ranks can go
+// on. Kind: as Push's.
+func (c *Conveyor[T]) TryPush(to int, record T) error {
+	return c.push(c.clock.noWait, to, record, false)
 }
 
 func (c *Conveyor[T]) push(ctx context.Context, to int, record T, wait bool) error {
@@ -154,7 +151,7 @@ func (c *Conveyor[T]) push(ctx context.Context, to int, record T, wait bool) err
 		if err := l.send(ctx, wait); err == nil {
 			c.count.full.Add(1)
 			return nil
-		} else if !errors.Is(err, errNoRoom) && ctx.Err() == nil {
+		} else if !errors.Is(err, ErrWouldBlock) && ctx.Err() == nil {
 			return err
 		} // else it leaves later
 	}
@@ -184,21 +181,23 @@ func (c *Conveyor[T]) flush(ctx context.Context, l *lane[T], wait bool) error {
 	return err
 }
 
-// TryFlush is Flush without the wait: ok tells that all records have left. Pull some
-// when it is false, so that other ranks can go on. Kind: as Flush's.
-func (c *Conveyor[T]) TryFlush() (ok bool, err error) {
+// TryFlush has all records leave as Flush does, without waiting for room. ErrWouldBlock:
+// some have not left. Pull some then, so that other ranks can go on. Kind: as Flush's.
+func (c *Conveyor[T]) TryFlush() error {
 	var errs []error
-	ok = true
+	var blocked error
 	for i := range c.lanes {
 		err := c.flush(c.clock.noWait, &c.lanes[i], false)
-		if errors.Is(err, errNoRoom) {
-			ok = false
+		if errors.Is(err, ErrWouldBlock) {
+			blocked = ErrWouldBlock
 			continue
 		}
 		errs = append(errs, err)
 	}
-	err = errors.Join(errs...)
-	return ok && err == nil, err
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return blocked
 }
 
 // Finish is Flush, and tells all ranks that this one pushes no more. When all have

@@ -21,10 +21,10 @@ func TestFullConveyorsCloseAtOnce(t *testing.T) {
 			for full := 0; full < r.N; {
 				full = 0
 				for to := range r.N {
-					ok, err := v.TryPush(to, 1)
-					r.NoError(err)
-					if !ok {
+					if err := v.TryPush(to, 1); errors.Is(err, rpipe.ErrWouldBlock) {
 						full++
+					} else {
+						r.NoError(err)
 					}
 				}
 				r.NoError(ctx.Err())
@@ -81,9 +81,8 @@ func TestAggregatesEndWithTheirContexts(t *testing.T) {
 				}
 				r.ErrorIs(err, enough)
 			}
-			_, _, ok, err := v.TryPull()
-			r.NoError(err)
-			r.False(ok)
+			_, _, err = v.TryPull()
+			r.ErrorIs(err, rpipe.ErrWouldBlock)
 			ends(func(ctx context.Context) error { _, _, err := v.Pull(ctx); return err })
 			r.NoError(r.World.Barrier(ctx))
 			r.NoError(v.Push(ctx, 1-r.Me, 1)) // connects

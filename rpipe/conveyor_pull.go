@@ -33,21 +33,20 @@ func (c *Conveyor[T]) Pull(ctx context.Context) (record T, from int, err error) 
 	return c.take()
 }
 
-// TryPull is Pull without the wait: ok tells whether a record had arrived. Kind: as
-// Pull's.
-func (c *Conveyor[T]) TryPull() (record T, from int, ok bool, err error) {
+// TryPull returns the next record as Pull does, without waiting for it. ErrWouldBlock,
+// with rank -1: no record has arrived. Kind: as Pull's.
+func (c *Conveyor[T]) TryPull() (record T, from int, err error) {
 	for !c.current.some || c.current.next == c.current.block.Len() {
 		if err := c.turn(); err != nil {
-			return record, c.current.from, false, err
+			return record, c.current.from, err
 		}
-		b, from, ok, err := c.in.TryRead()
-		if !ok || err != nil {
-			return record, from, false, err
+		b, from, err := c.in.TryRead()
+		if err != nil {
+			return record, from, err
 		}
 		c.current = arrived[T]{block: b, from: from, some: true}
 	}
-	record, from, err = c.take()
-	return record, from, err == nil, err
+	return c.take()
 }
 
 // take returns the next record of the block.

@@ -2,6 +2,7 @@ package rpipe_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"testing"
@@ -82,28 +83,22 @@ func TestOneGoroutinePushesAndPulls(t *testing.T) {
 				got++
 			}
 			pull := func() {
-				x, from, ok, err := v.TryPull()
-				r.NoError(err)
+				x, from, err := v.TryPull()
 				r.NoError(ctx.Err())
-				if ok {
+				if !errors.Is(err, rpipe.ErrWouldBlock) {
+					r.NoError(err)
 					take(x, from)
 				}
 			}
 			for i := range int64(records) {
 				for to := range r.N {
-					for {
-						ok, err := v.TryPush(to, i)
-						r.NoError(err)
-						if ok {
-							break
-						}
+					for errors.Is(v.TryPush(to, i), rpipe.ErrWouldBlock) {
 						pull()
 					}
 				}
 			}
-			for left := false; !left; pull() {
-				left, err = v.TryFlush()
-				r.NoError(err)
+			for errors.Is(v.TryFlush(), rpipe.ErrWouldBlock) {
+				pull()
 			}
 			for got < records*r.N {
 				x, from, err := v.Pull(ctx)
@@ -115,8 +110,7 @@ func TestOneGoroutinePushesAndPulls(t *testing.T) {
 			r.Equal(io.EOF, err)
 			r.Equal(-1, from)
 			r.NoError(v.Close(ctx))
-			_, err = v.TryPush(0, 1)
-			r.ErrorIs(err, rpipe.ErrClosed)
+			r.ErrorIs(v.TryPush(0, 1), rpipe.ErrClosed)
 		})
 	})
 }

@@ -90,7 +90,7 @@
 //	card      256 bytes                   256 bytes
 //	tags      2 x blocks words (deferred) 2 x blocks words (immediate)
 //	heap      pull                        push
-//	flags     credit, end                 width notifications, wanted, bye
+//	flags     credit, end                 width + 1 notifications, wanted, bye
 //
 // All words are 64 bits and stored whole. The lap in a notification or tag shows
 // whether it is new. The numbers below are widths in bits:

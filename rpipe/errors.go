@@ -19,6 +19,8 @@ var (
 	ErrTooLarge = rmalloc.ErrTooLarge
 	// ErrFull: a Heap has no room just now.
 	ErrFull = errors.New("the heap is full: free blocks, or open it with a larger WithHeap or WithBlocks")
+	// ErrWouldBlock: a Try call would have to wait. No OpError wraps it.
+	ErrWouldBlock = errors.New("the call would have to wait")
 	// ErrCorrupt: this end's memory holds words that no correct peer writes. The pipe
 	// is of no more use: close it.
 	ErrCorrupt = rmalloc.ErrCorrupt
@@ -31,6 +33,7 @@ var (
 
 var (
 	errSelfClosed    = fmt.Errorf("%w at this end; open another one", ErrClosed)
+	errWritesOver    = fmt.Errorf("%w for writing by CloseWrite; open another pipe", ErrClosed)
 	errReaderGone    = fmt.Errorf("%w by the reader; close this end, and open another pipe", ErrClosed)
 	errServerGone    = fmt.Errorf("%w by the server, whose memory is gone; close this end, and open another heap", ErrClosed)
 	errNoCard        = fmt.Errorf("%w: the other end's memory is too small to be a pipe's", ErrCorrupt)

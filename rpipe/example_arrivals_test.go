@@ -23,13 +23,14 @@ func ExampleReader_Arrivals() {
 				return errors.New("nothing arrives any more")
 			case <-arrivals:
 			}
-			switch b, ok, err := r.TryRead(); {
+			switch b, err := r.TryRead(); {
+			case errors.Is(err, rpipe.ErrWouldBlock):
 			case errors.Is(err, io.EOF):
 				fmt.Println("end")
 				return nil
 			case err != nil:
 				return err
-			case ok:
+			default:
 				fmt.Println("read", b.Mem()[0])
 				if err := r.Free(b); err != nil {
 					return err

@@ -118,14 +118,17 @@ func (f *FanIn[T]) Read(ctx context.Context) (b Block[T], from int, err error) {
 	return f.readers[got.from].block(got.addr, got.mem), got.from, nil
 }
 
-// TryRead is Read without the wait: ok tells whether a block had arrived for which
-// there was room. Kind: as Read's.
-func (f *FanIn[T]) TryRead() (b Block[T], from int, ok bool, err error) {
+// TryRead reads the next block as Read does, without waiting for it. ErrWouldBlock, with
+// position -1: no block has arrived for which there is room. Kind: as Read's.
+func (f *FanIn[T]) TryRead() (b Block[T], from int, err error) {
 	got, ok, err := f.in.poll()
-	if !ok || err != nil {
-		return b, got.from, false, f.failed("TryRead", got.from, err)
+	switch {
+	case err != nil:
+		return b, got.from, f.failed("TryRead", got.from, err)
+	case !ok:
+		return b, -1, ErrWouldBlock
 	}
-	return f.readers[got.from].block(got.addr, got.mem), got.from, true, nil
+	return f.readers[got.from].block(got.addr, got.mem), got.from, nil
 }
 
 func (f *FanIn[T]) failed(op string, from int, err error) error {

@@ -29,9 +29,8 @@ func TestABlockOfAnAggregateIsOneMoreAddition(t *testing.T) {
 			r.NoError(f.Free(b))
 		}
 		cost = l.cost(func() {
-			_, _, ok, err := f.TryRead()
-			r.NoError(err)
-			r.False(ok)
+			_, _, err := f.TryRead()
+			r.ErrorIs(err, rpipe.ErrWouldBlock)
 		})
 		r.Zero(cost.Requests(), "reading is loads")
 		r.NoError(f.Close(ctx))

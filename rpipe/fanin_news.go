@@ -120,7 +120,7 @@ func (f *fanIn) meetNext(ctx context.Context) error {
 	asking, cancel := r.briefly(ctx) // nor do the others' blocks, and Close, wait for a rank that does not answer
 	defer cancel()
 	_, deserted, err := r.join(asking, false)
-	m.silent = errors.Is(err, errNoRoom)
+	m.silent = errors.Is(err, ErrWouldBlock)
 	switch {
 	case deserted:
 		r.eof = true

@@ -51,7 +51,7 @@ func (f *fanIn) pop(ctx context.Context, i int) (arrival, bool, error) {
 	if !ok && err == nil && m.doomed != nil && r.progress() { // what has arrived counts
 		a, mem, ok, err = r.tryRead(asking, false)
 	}
-	if errors.Is(err, errNoRoom) {
+	if errors.Is(err, ErrWouldBlock) {
 		err = nil
 	}
 	if err != nil && f.closed.Load() {

@@ -188,9 +188,8 @@ func TestIdlePipesAreNotLookedAt(t *testing.T) {
 		c := testjob.Config{Provider: "loop", Ranks: 1}
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			f, writers := fanOfMany(ctx, r, pipes)
-			_, _, ok, err := f.TryRead()
-			r.NoError(err)
-			r.False(ok)
+			_, _, err := f.TryRead()
+			r.ErrorIs(err, rpipe.ErrWouldBlock)
 			r.Zero(f.Stats().Looks)
 			for i := range 100 {
 				r.NoError(writers[i*17%pipes].Send(ctx, []int32{1}))

@@ -45,9 +45,8 @@ func TestAFanInLearnsOfAWriterThatDiffersThoughItsCallWasCancelled(t *testing.T)
 				if r.Me == 0 {
 					in, err := rpipe.OpenFanIn[byte](ctx, r.World, []int{1}, name, rpipe.WithWidth(2))
 					r.NoError(err)
-					_, _, ok, err := in.TryRead() // there is no writer yet
-					r.NoError(err)
-					r.False(ok)
+					_, _, err = in.TryRead() // there is no writer yet
+					r.ErrorIs(err, rpipe.ErrWouldBlock)
 					r.NoError(r.World.Barrier(ctx))
 					_, _, err = in.Read(ctx)
 					r.ErrorIs(err, runtime.ErrMismatch)

@@ -21,16 +21,19 @@ const (
 )
 
 // The flags of the reader's end, which the writer stores: first the ring of
-// notifications, one for each block that may be on its way, then
+// notifications, one for each block that may be on its way and one for the close, then
 //
 //	wantedFlag(spec): a number that grows when the writer begins to wait, and
 //	for what (wantsMemory, wantsWidth) in its low bits
 //	byeFlag(spec): the writer puts nothing more here
-func (s *spec) wantedFlag() int { return s.width }
+func (s *spec) wantedFlag() int { return s.notifications() }
 
-func (s *spec) byeFlag() int { return s.width + 1 }
+func (s *spec) byeFlag() int { return s.notifications() + 1 }
 
-func (s *spec) readerFlags() int { return s.width + 2 }
+func (s *spec) readerFlags() int { return s.notifications() + 2 }
+
+// notifications is how many places the ring has.
+func (s *spec) notifications() int { return s.width + 1 }
 
 const (
 	wantsMemory = 1 << iota

@@ -118,7 +118,7 @@ func TestAClosedEndIsOfNoUse(t *testing.T) {
 		r.ErrorIs(l.w.Flush(ctx), rpipe.ErrClosed)
 		_, err = l.rd.Read(ctx)
 		r.ErrorIs(err, rpipe.ErrClosed)
-		_, _, err = l.rd.TryRead()
+		_, err = l.rd.TryRead()
 		r.ErrorIs(err, rpipe.ErrClosed)
 		r.ErrorIs(l.rd.Free(b), rpipe.ErrClosed)
 		r.NoError(l.rd.Sync(ctx), "there is nothing to tell")

@@ -2,6 +2,7 @@ package rpipe_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"testing"
@@ -201,8 +202,8 @@ func TestTryReadLearnsOfAWriterThatNeverWrote(t *testing.T) {
 			}
 			rd, err := rpipe.OpenReader[int](ctx, r.World, 0)
 			r.NoError(err)
-			for err == nil && ctx.Err() == nil {
-				_, _, err = rd.TryRead()
+			for err = rpipe.ErrWouldBlock; errors.Is(err, rpipe.ErrWouldBlock) && ctx.Err() == nil; {
+				_, err = rd.TryRead()
 			}
 			r.Equal(io.EOF, err)
 			r.NoError(rd.Close(ctx))
@@ -270,9 +271,9 @@ func TestAnUnusedWriterClosesWhenTheReaderLooks(t *testing.T) {
 			rd, err := rpipe.OpenReader[int](ctx, r.World, 0)
 			r.NoError(err)
 			r.NoError(r.World.Barrier(ctx))
-			for err == nil {
+			for err = rpipe.ErrWouldBlock; errors.Is(err, rpipe.ErrWouldBlock); {
 				r.NoError(ctx.Err())
-				_, _, err = rd.TryRead()
+				_, err = rd.TryRead()
 			}
 			r.Equal(io.EOF, err)
 			r.NoError(r.World.Barrier(ctx), "before the reader closes")

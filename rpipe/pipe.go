@@ -165,10 +165,13 @@ func (p *pipe) usable() error {
 	return nil
 }
 
-// fail wraps what an operation failed with.
+// fail wraps what an operation failed with. ErrWouldBlock stays as it is.
 func (p *pipe) fail(op string, err error) error {
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, ErrWouldBlock):
+		return ErrWouldBlock
 	}
 	return &OpError{Op: op, Pipe: p.name, Rank: p.rank, Peer: p.peer, Err: err}
 }

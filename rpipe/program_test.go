@@ -86,8 +86,8 @@ func (p *program) read(ctx context.Context, r *rpipe.Reader[byte]) error {
 		return r.Free(h.b)
 	}
 	for i := 0; ; {
-		b, ok, err := r.TryRead()
-		if err == nil && !ok {
+		b, err := r.TryRead()
+		if errors.Is(err, rpipe.ErrWouldBlock) {
 			for len(kept) > 0 {
 				if err := drop(rnd.IntN(len(kept))); err != nil {
 					return err

@@ -13,8 +13,8 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A Reader is the end of a pipe that blocks come out of. Read, TryRead, Recv, All
-// and Arrivals are called by one goroutine at a time; Free, Sync, Close and Stats by
+// A Reader is the end of a pipe that blocks come out of. Read, TryRead, Recv, All,
+// Connect and Arrivals are called by one goroutine at a time; Free, Sync, Close and Stats by
 // any.
 type Reader[T any] struct{ end *readerEnd }
 
@@ -66,10 +66,22 @@ func (r *Reader[T]) failed(op string, err error) error {
 // makes no progress: for a caller that waits for something else as well. Kind: local.
 func (r *Reader[T]) Arrived() bool { return r.end.hasArrived() }
 
-// TryRead is Read without the wait: ok tells whether a block had arrived and, in
-// a pull pipe, there was room for it. It makes progress. Kind: as Read's.
-func (r *Reader[T]) TryRead() (b Block[T], ok bool, err error) {
-	return r.tryRead(context.Background())
+// TryRead reads the next block as Read does, without waiting for it. ErrWouldBlock: no
+// block has arrived, or a pull pipe has no room for it. A call that finds nothing makes
+// progress and looks again. Kind: as Read's.
+func (r *Reader[T]) TryRead() (Block[T], error) {
+	b, ok, err := r.tryRead(context.Background())
+	if !ok && err == nil {
+		err = ErrWouldBlock
+	}
+	return b, err
+}
+
+// Connect connects to the writer, waiting until it has opened its end. Without it the
+// first call that needs the writer does. ErrMismatch: the ends were opened with options
+// that differ. It counts as a call that reads. Kind: one-sided.
+func (r *Reader[T]) Connect(ctx context.Context) error {
+	return r.end.fail("Connect", r.end.connectNow(wait.Context(ctx)))
 }
 
 func (r *Reader[T]) tryRead(ctx context.Context) (b Block[T], ok bool, err error) {

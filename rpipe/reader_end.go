@@ -50,7 +50,7 @@ type books interface {
 }
 
 func newReaderEnd(p *pipe) (*readerEnd, error) {
-	r := &readerEnd{pipe: p, returns: newReturns(p), taker: rmalloc.NewFlagTaker(p.spec.width, p.spec.heap)}
+	r := &readerEnd{pipe: p, returns: newReturns(p), taker: rmalloc.NewFlagTaker(p.spec.notifications(), p.spec.heap)}
 	r.arrived = r.hasArrived
 	r.open, r.endOpen = context.WithCancel(context.Background())
 	var err error

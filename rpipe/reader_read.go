@@ -85,7 +85,7 @@ func (r *readerEnd) poll(ctx context.Context) (a rmalloc.Addr, mem []byte, ok bo
 		err = r.seek(ctx)
 	}
 	switch {
-	case errors.Is(err, errNoRoom):
+	case errors.Is(err, ErrWouldBlock):
 		err = nil
 	case err != nil && r.closed.Load():
 		err = errSelfClosed
@@ -94,12 +94,12 @@ func (r *readerEnd) poll(ctx context.Context) (a rmalloc.Addr, mem []byte, ok bo
 }
 
 // briefly bounds how long a call that does not wait asks the writer's rank to connect:
-// its process may be stopped. The call ends with errNoRoom then, and reads nothing.
+// its process may be stopped. The call ends with ErrWouldBlock then, and reads nothing.
 func (r *readerEnd) briefly(ctx context.Context) (context.Context, context.CancelFunc) {
 	if r.joined.Load() {
 		return ctx, func() {}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, lastMoment, errNoRoom)
+	ctx, cancel := context.WithTimeoutCause(ctx, lastMoment, ErrWouldBlock)
 	stop := context.AfterFunc(r.open, cancel)
 	return ctx, func() {
 		stop()
@@ -227,6 +227,16 @@ func (r *readerEnd) wait(ctx context.Context) error {
 	}
 	r.watch = [2]int{r.taker.Index(), r.wantedFlag()}
 	return r.await(ctx, r.watch[:], r.arrived)
+}
+
+// connectNow is meet for a call of the program.
+func (r *readerEnd) connectNow(ctx context.Context) error {
+	r.calling.Lock()
+	defer r.called()
+	if err := r.usable(); err != nil || r.joined.Load() {
+		return err
+	}
+	return r.meet(ctx)
 }
 
 // meet connects to the writer. One that was closed before has nothing to say.

@@ -77,11 +77,11 @@ func newReturns(p *pipe) *returns {
 	return r
 }
 
-// noWait returns a context under which a put that finds no room in its queue
-// gives up at once.
+// noWait returns a context under which a put that finds no room in its queue fails with
+// ErrWouldBlock at once.
 func noWait() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(ErrWouldBlock)
 	return ctx
 }
 
@@ -203,7 +203,7 @@ func (r *returns) put(ctx context.Context, n int, credit uint64) error {
 			return nil
 		}
 		switch {
-		case !errors.Is(err, context.Canceled):
+		case !errors.Is(err, ErrWouldBlock):
 			return err
 		case ctx.Err() != nil:
 			return context.Cause(ctx)

@@ -2,8 +2,6 @@ package rpipe
 
 import (
 	"context"
-	"fmt"
-	"math"
 
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/fabric"
@@ -38,10 +36,11 @@ func OpenWriter[T any](ctx context.Context, t *runtime.Team, reader int, opts ..
 // synchronization is deferred and there is room, else one-sided.
 func (w *Writer[T]) Alloc(ctx context.Context, n int) (Block[T], error) {
 	ctx = wait.Context(ctx)
-	if size := element.Size[T](); n < 0 || n > math.MaxInt/size {
-		return Block[T]{}, w.end.fail("Alloc", fmt.Errorf("%d elements of %d bytes: %w", n, size, runtime.ErrRange))
+	bytes, err := bytesOf[T](n)
+	var a rmalloc.Addr
+	if err == nil {
+		a, err = w.end.alloc(ctx, bytes)
 	}
-	a, err := w.end.alloc(ctx, n*element.Size[T]())
 	if err != nil {
 		return Block[T]{}, w.end.fail("Alloc", err)
 	}
@@ -88,6 +87,13 @@ func (w *Writer[T]) Flush(ctx context.Context) error {
 	return w.end.fail("Flush", w.end.flushed(ctx))
 }
 
+// Connect connects to the reader, waiting until it has opened its end. Without it the
+// first call that needs the reader does. ErrMismatch: the ends were opened with options
+// that differ. Kind: one-sided.
+func (w *Writer[T]) Connect(ctx context.Context) error {
+	return w.end.fail("Connect", w.end.ready(wait.Context(ctx)))
+}
+
 // Stats returns what the writer did and how full the heap is. It looks at all
 // of its holes. Kind: local.
 func (w *Writer[T]) Stats() WriterStats { return w.end.stats() }
@@ -95,6 +101,16 @@ func (w *Writer[T]) Stats() WriterStats { return w.end.stats() }
 // Name returns the pipe's name with its incarnation, such as "halo#0". Kind:
 // local.
 func (w *Writer[T]) Name() string { return w.end.name }
+
+// CloseWrite tells the reader that no block follows. It returns without waiting until
+// the reader has read all of them, which Close does; call Close all the same. Alloc and
+// Write fail with ErrClosed from then on, and the reader gets io.EOF behind the last
+// block. A reader that opens its end later gets io.EOF. If ctx ends first, the reader
+// was not told, and the writer is as it was. Kind: one-sided; it waits for the reader's
+// rank where the two are not connected, and for room in the queue to that rank.
+func (w *Writer[T]) CloseWrite(ctx context.Context) error {
+	return w.end.fail("CloseWrite", w.end.closeWrite(wait.Context(ctx)))
+}
 
 // Close tells the reader that no block follows, waits until it has read all of
 // them, and gives the pipe's memory back. When ctx ends first, or the reader is

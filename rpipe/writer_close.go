@@ -55,14 +55,26 @@ func (w *writerEnd) drain(ctx context.Context) error {
 	}
 	w.settled = true
 	_ = w.bid(ctx)
-	if w.unread() > 0 {
+	if w.inFlight() > 0 {
 		return errReaderGone
 	}
 	return nil
 }
 
-// finish tells the reader that nothing follows, and waits for nobody but for width.
-// It is false where there is no reader to be told.
+// closeWrite tells the reader that nothing follows, and ends the calls that write.
+func (w *writerEnd) closeWrite(ctx context.Context) error {
+	if w.over || w.closed.Load() {
+		return nil
+	}
+	_, err := w.finish(ctx)
+	if err == nil {
+		w.over, w.near = true, near{}
+	}
+	return err
+}
+
+// finish tells the reader that nothing follows, and waits for an answer of its rank at
+// most. It is false where there is no reader to be told.
 func (w *writerEnd) finish(ctx context.Context) (said bool, err error) {
 	if !w.joined.Load() {
 		if w.broken.Load() != nil {
@@ -90,24 +102,12 @@ func (w *writerEnd) finish(ctx context.Context) (said bool, err error) {
 		}
 		return false, nil
 	}
-	err = w.sayClose(ctx)
+	err = w.putClose(ctx)
 	return err == nil, err
 }
 
-// unread is how many blocks the reader has not read.
-func (w *writerEnd) unread() uint32 {
-	return uint32(w.count.Written) - uint32(w.credit)
-}
-
-// sayClose puts the last notification, once there is width for it.
-func (w *writerEnd) sayClose(ctx context.Context) error {
-	if err := w.awaitWidth(ctx); err != nil && !errors.Is(err, errReaderGone) {
-		return err
-	}
-	return w.putClose(ctx)
-}
-
-// putClose puts the last notification, unless the reader has gone.
+// putClose puts the last notification, for which the ring has a place of its own, unless
+// the reader has gone.
 func (w *writerEnd) putClose(ctx context.Context) error {
 	if w.flag(endFlag) != 0 {
 		w.finished = true
@@ -136,8 +136,7 @@ func (w *writerEnd) giveUp(ctx context.Context) error {
 
 func (w *writerEnd) stop() { w.hush() }
 
-// insist says what close could not: that nothing follows, as soon as the reader has
-// made room for it.
+// insist says what close could not: that nothing follows.
 func (w *writerEnd) insist(ctx context.Context) { w.parting.speak(ctx, w.owes, w.say) }
 
 // owes tells that there is something to say.
@@ -163,21 +162,10 @@ func (w *writerEnd) say(ctx context.Context) {
 		w.deserted = w.rejoin(ctx, w.flag(endFlag) != 0)
 	}
 	if w.joined.Load() && !w.finished && !w.deserted {
-		w.finishLater(ctx)
+		_, _ = w.finish(ctx)
 	}
 	if w.unsettled() {
 		w.settled = w.flush(ctx) == nil
-	}
-}
-
-// finishLater is finish of an end that lingers.
-func (w *writerEnd) finishLater(ctx context.Context) {
-	if w.broken.Load() != nil {
-		_ = w.giveUp(ctx)
-		return
-	}
-	if room, err := w.hasWidth(); room && err == nil {
-		_ = w.putClose(ctx)
 	}
 }
 

@@ -27,13 +27,16 @@ type writerEnd struct {
 	copier    copier // of blocks that lie elsewhere
 	mostParts int    // bytes that it takes at once, 0 for none
 
-	wants    uint64      // how often this end has waited for the reader
-	asked    uint64      // credit as it said so last
-	moved    func() bool // what waits look for
-	watch    [2]int      // the flags among that
-	finished bool        // the reader was told that nothing follows
-	settled  bool        // nothing leaves from the stage any more
-	bade     bool        // the reader was told that nothing is put there any more
+	wants    uint64          // how often this end has told the reader that it waits
+	asked    uint64          // credit as it said so last
+	wishes   uint64          // for what Try calls said so, unless the reader has answered
+	noWait   context.Context // has ended
+	moved    func() bool     // what waits look for
+	watch    [2]int          // the flags among that
+	finished bool            // the reader was told that nothing follows
+	over     bool            // CloseWrite was called
+	settled  bool            // nothing leaves from the stage any more
+	bade     bool            // the reader was told that nothing is put there any more
 }
 
 // A tagSource takes in what the reader freed.
@@ -51,7 +54,7 @@ func newWriterEnd(p *pipe) (*writerEnd, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &writerEnd{pipe: p, heap: *heap, slot: rmalloc.NewCursor(p.spec.width)}
+	w := &writerEnd{pipe: p, heap: *heap, slot: rmalloc.NewCursor(p.spec.notifications()), noWait: noWait()}
 	w.moved, w.watch = w.hasMoved, [2]int{creditFlag, endFlag}
 	taker := rmalloc.NewTagTaker(p.spec.heap, p.spec.blocks)
 	if p.spec.sync == Deferred {
@@ -64,7 +67,7 @@ func newWriterEnd(p *pipe) (*writerEnd, error) {
 
 // ready connects on first use, and returns why nothing can be written.
 func (w *writerEnd) ready(ctx context.Context) error {
-	if err := w.usable(); err != nil {
+	if err := w.writable(); err != nil {
 		return err
 	}
 	if !w.up {
@@ -76,6 +79,14 @@ func (w *writerEnd) ready(ctx context.Context) error {
 		return errReaderGone
 	}
 	return w.isWell()
+}
+
+// writable returns why nothing can be written at this end, nil if it can.
+func (w *writerEnd) writable() error {
+	if w.over && !w.closed.Load() {
+		return errWritesOver
+	}
+	return w.usable()
 }
 
 // isWell returns what became of a mapped reader's rank, of which stores would tell
@@ -132,10 +143,7 @@ func (w *writerEnd) alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
 	if err := w.ready(ctx); err != nil {
 		return 0, err
 	}
-	if err := w.tags.take(ctx); err != nil {
-		return 0, err
-	}
-	a, err := w.tryAlloc(n)
+	a, err := w.takeAndAlloc(ctx, n)
 	if err == nil && w.direct {
 		atomics.PrefetchWrite(w.mem[a.Offset():])
 	}
@@ -167,10 +175,7 @@ func (w *writerEnd) allocLater(ctx context.Context, n int) (rmalloc.Addr, error)
 		if err := w.pause(ctx); err != nil {
 			return 0, fmt.Errorf("%w (while waiting for %d bytes of memory that the reader frees)", err, n)
 		}
-		if err := w.tags.take(ctx); err != nil {
-			return 0, err
-		}
-		if a, err := w.tryAlloc(n); err == nil || !errors.Is(err, rmalloc.ErrFull) {
+		if a, err := w.takeAndAlloc(ctx, n); err == nil || !errors.Is(err, rmalloc.ErrFull) {
 			return a, err
 		}
 	}
@@ -185,6 +190,7 @@ func (w *writerEnd) want(ctx context.Context, what uint64) error {
 		return err
 	}
 	w.wants++
+	w.wishes = what
 	return w.tell(ctx)
 }
 
@@ -210,7 +216,7 @@ func (w *writerEnd) takeCredit() error {
 	if credit == w.credit {
 		return nil
 	}
-	if inFlight := uint32(w.slot.Count()) - uint32(credit); int(inFlight) > w.spec.width {
+	if inFlight := uint32(w.count.Written) - uint32(credit); int(inFlight) > w.spec.width {
 		return w.breaks(errCredit)
 	}
 	w.credit = credit
@@ -218,14 +224,11 @@ func (w *writerEnd) takeCredit() error {
 }
 
 // inFlight is how many blocks were written and are not known to be read.
-func (w *writerEnd) inFlight() int { return int(uint32(w.slot.Count()) - uint32(w.credit)) }
+func (w *writerEnd) inFlight() int { return int(uint32(w.count.Written) - uint32(w.credit)) }
 
 // awaitWidth waits until one more block may be on its way.
 func (w *writerEnd) awaitWidth(ctx context.Context) error {
-	if w.inFlight() < w.spec.width {
-		return nil
-	}
-	if err := w.takeCredit(); err != nil || w.inFlight() < w.spec.width {
+	if ok, err := w.hasWidth(); ok || err != nil {
 		return err
 	}
 	w.count.WidthWaits++
@@ -236,7 +239,7 @@ func (w *writerEnd) awaitWidth(ctx context.Context) error {
 		if err := w.pause(ctx); err != nil {
 			return fmt.Errorf("%w (while %d blocks are written and not read)", err, w.inFlight())
 		}
-		if err := w.takeCredit(); err != nil || w.inFlight() < w.spec.width {
+		if ok, err := w.hasWidth(); ok || err != nil {
 			return err
 		}
 	}

@@ -111,17 +111,18 @@ func Example_selectOnArrivals() {
 			case <-late:
 				return errors.New("no block arrived")
 			}
-			b, ok, err := r.TryRead()
+			b, err := r.TryRead()
 			switch {
+			case errors.Is(err, rpipe.ErrWouldBlock):
+				continue
 			case errors.Is(err, io.EOF):
 				return r.Close(ctx)
 			case err != nil:
 				return err
-			case ok:
-				fmt.Println(b.Mem()[0])
-				if err := r.Free(b); err != nil {
-					return err
-				}
+			}
+			fmt.Println(b.Mem()[0])
+			if err := r.Free(b); err != nil {
+				return err
 			}
 		}
 	})

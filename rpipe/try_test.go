@@ -1,0 +1,227 @@
+package rpipe_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	goruntime "runtime"
+	"testing"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
+	"github.com/gopgas/gopgas/rpipe"
+)
+
+// tried makes a Try call until it succeeds.
+func tried(ctx context.Context, r *testjob.Rank, call func() error) {
+	for {
+		err := call()
+		if !errors.Is(err, rpipe.ErrWouldBlock) {
+			r.NoError(err)
+			return
+		}
+		r.NoError(ctx.Err())
+		goruntime.Gosched()
+	}
+}
+
+// eachMatrix runs f on the matrix of configurations, in which all ranks but two are idle.
+func eachMatrix(t *testing.T, f pipeBody) {
+	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
+		eachLink(t, func(t *testing.T, over func(f pipeBody) pipeBody, opts []rpipe.Option) {
+			c.Run(t, func(ctx context.Context, r *testjob.Rank) { over(f)(ctx, r, opts) })
+		})
+	})
+}
+
+// TestTryCallsCarryAllBlocksInOrder fills the pipe before the reader begins.
+func TestTryCallsCarryAllBlocksInOrder(t *testing.T) {
+	eachMatrix(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+		const blocks = 200
+		if r.Me > 1 {
+			r.NoError(r.World.Barrier(ctx))
+		}
+		ends(ctx, r, func(w *rpipe.Writer[int]) {
+			r.NoError(w.Connect(ctx))
+			sent := 0
+			for w.TrySend([]int{sent}) == nil {
+				sent++
+			}
+			r.Equal(2, sent)
+			r.NoError(r.World.Barrier(ctx))
+			for ; sent < blocks; sent++ {
+				var b rpipe.Block[int]
+				tried(ctx, r, func() (err error) { b, err = w.TryAlloc(1 + sent%3); return err })
+				for j := range b.Mem() {
+					b.Mem()[j] = sent
+				}
+				tried(ctx, r, func() error { return w.TryWrite(b) })
+			}
+		}, func(rd *rpipe.Reader[int]) {
+			r.NoError(rd.Connect(ctx))
+			r.NoError(r.World.Barrier(ctx))
+			for i := range blocks {
+				var b rpipe.Block[int]
+				tried(ctx, r, func() (err error) { b, err = rd.TryRead(); return err })
+				if i >= 2 {
+					r.Len(b.Mem(), 1+i%3)
+				}
+				for _, v := range b.Mem() {
+					r.Equal(i, v)
+				}
+				r.NoError(rd.Free(b))
+			}
+			var err error
+			for err = rpipe.ErrWouldBlock; errors.Is(err, rpipe.ErrWouldBlock); {
+				_, err = rd.TryRead()
+			}
+			r.Equal(io.EOF, err)
+		}, append(opts, rpipe.WithWidth(2), rpipe.WithHeap(128))...)
+	})
+}
+
+func TestTryCallsReturnErrWouldBlockWithoutAReader(t *testing.T) {
+	eachMatrix(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+		switch r.Me {
+		case 0:
+			w, err := rpipe.OpenWriter[int](ctx, r.World, 1, opts...)
+			r.NoError(err)
+			_, err = w.TryAlloc(1)
+			r.Equal(rpipe.ErrWouldBlock, err)
+			r.Equal(rpipe.ErrWouldBlock, w.TrySend([]int{1}))
+			_, err = w.TryAlloc(-1)
+			r.NotErrorIs(err, rpipe.ErrWouldBlock)
+			r.NoError(r.World.Barrier(ctx)) // the reader opens
+			r.NoError(w.Connect(ctx))
+			r.NoError(w.TrySend([]int{42}))
+			r.NoError(w.Close(ctx))
+		case 1:
+			r.NoError(r.World.Barrier(ctx))
+			rd, err := rpipe.OpenReader[int](ctx, r.World, 0, opts...)
+			r.NoError(err)
+			r.NoError(rd.Connect(ctx))
+			got := make([]int, 1)
+			_, err = rd.Recv(ctx, got)
+			r.NoError(err)
+			r.Equal(42, got[0])
+			_, err = rd.Read(ctx)
+			r.Equal(io.EOF, err)
+			r.NoError(rd.Close(ctx))
+		default:
+			r.NoError(r.World.Barrier(ctx))
+		}
+	})
+}
+
+// A writer that finds no room tells the reader once, and posts no more until the reader
+// has answered. The reader then announces what it reads and frees at once.
+func TestTryCallsTellTheReaderOnce(t *testing.T) {
+	for name, opt := range map[string]rpipe.Option{"width": rpipe.WithWidth(2), "memory": rpipe.WithHeap(128)} {
+		t.Run(name, func(t *testing.T) {
+			alone(t, queued, func(ctx context.Context, r *testjob.Rank, l *loopback) {
+				l.open(opt)
+				const size = 64
+				l.write(l.alloc(size))
+				l.write(l.alloc(size))
+				full := l.cost(func() {
+					for range 10 {
+						r.Equal(rpipe.ErrWouldBlock, l.w.TrySend(make([]byte, size)))
+					}
+				})
+				r.EqualValues(1, full.Requests())
+				l.free(l.read(rpipe.Block[byte]{}))
+				tried(ctx, r, func() error { return l.w.TrySend(make([]byte, size)) })
+				l.close()
+			})
+		})
+	}
+}
+
+// TestCloseWriteDoesNotWaitForTheReader fills a pipe to its width, so that the close has
+// no room but its own.
+func TestCloseWriteDoesNotWaitForTheReader(t *testing.T) {
+	eachMatrix(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+		opts = append(opts, rpipe.WithWidth(1), rpipe.WithHeap(128))
+		switch r.Me {
+		case 0:
+			w, err := rpipe.OpenWriter[int](ctx, r.World, 1, opts...)
+			r.NoError(err)
+			r.NoError(w.Send(ctx, []int{42}))
+			kept, err := w.Alloc(ctx, 1)
+			r.NoError(err)
+			r.NoError(w.CloseWrite(ctx))
+			r.NoError(w.CloseWrite(ctx))
+			r.ErrorIs(w.Write(ctx, kept), rpipe.ErrClosed)
+			r.ErrorIs(w.TryWrite(kept), rpipe.ErrClosed)
+			_, err = w.Alloc(ctx, 1)
+			r.ErrorIs(err, rpipe.ErrClosed)
+			_, err = w.TryAlloc(1)
+			r.ErrorIs(err, rpipe.ErrClosed)
+			r.Equal(1, w.Stats().InFlight)
+			r.NoError(r.World.Barrier(ctx)) // now the reader reads
+			r.NoError(w.Close(ctx))
+		case 1:
+			rd, err := rpipe.OpenReader[int](ctx, r.World, 0, opts...)
+			r.NoError(err)
+			r.NoError(r.World.Barrier(ctx))
+			b, err := rd.Read(ctx)
+			r.NoError(err)
+			r.Equal([]int{42}, b.Mem())
+			_, err = rd.Read(ctx)
+			r.Equal(io.EOF, err)
+			r.NoError(rd.Close(ctx))
+		default:
+			r.NoError(r.World.Barrier(ctx))
+		}
+	})
+}
+
+func TestAReaderThatOpensBehindCloseWriteGetsTheEnd(t *testing.T) {
+	eachMatrix(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+		if r.Me == 0 {
+			w, err := rpipe.OpenWriter[int](ctx, r.World, 1, opts...)
+			r.NoError(err)
+			r.NoError(w.CloseWrite(ctx))
+			r.ErrorIs(w.TrySend([]int{1}), rpipe.ErrClosed)
+			r.NoError(r.World.Barrier(ctx)) // now the reader opens
+			r.NoError(w.Close(ctx))
+			return
+		}
+		r.NoError(r.World.Barrier(ctx))
+		if r.Me == 1 {
+			rd, err := rpipe.OpenReader[int](ctx, r.World, 0, opts...)
+			r.NoError(err)
+			_, err = rd.Read(ctx)
+			r.Equal(io.EOF, err)
+			r.NoError(rd.Close(ctx))
+		}
+	})
+}
+
+func TestTryCallsAllocateNothing(t *testing.T) {
+	if testwatch.Race {
+		t.Skip("the race detector allocates")
+	}
+	for _, c := range []testjob.Config{mapped, queued} {
+		for name, opts := range map[string][]rpipe.Option{"push": nil, "pull": {rpipe.WithPull()}} {
+			t.Run(fmt.Sprint(c, "/", name), func(t *testing.T) {
+				alone(t, c, func(ctx context.Context, r *testjob.Rank, l *loopback) {
+					l.open(append(opts, rpipe.WithWidth(2), rpipe.WithBlocks(16))...)
+					src := make([]byte, 100)
+					r.Zero(testing.AllocsPerRun(200, func() {
+						b, err := l.w.TryAlloc(100)
+						_ = errors.Join(err, l.w.TryWrite(b), l.w.TrySend(src))
+						_ = l.w.TrySend(src) // there is no room
+						for range 2 {
+							b, err = l.rd.Read(ctx)
+							_ = errors.Join(err, l.rd.Free(b))
+						}
+						_, _ = l.rd.TryRead() // there is no block
+					}))
+					l.close()
+				})
+			})
+		}
+	}
+}
