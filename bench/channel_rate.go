@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/gochan"
 )
 
 // channelRate is conveyorRate through a channel of values.
@@ -15,7 +15,7 @@ func channelRate[R record](ctx context.Context, h *harness, _ int) (task, error)
 		return task{run: h.origin(nil)}, err
 	}
 	if h.rank == 0 {
-		s, err := rpipe.OpenSender[R](ctx, h.world, target)
+		s, err := gochan.OpenSender[R](ctx, h.world, target)
 		if err != nil {
 			return task{}, err
 		}
@@ -25,7 +25,7 @@ func channelRate[R record](ctx context.Context, h *harness, _ int) (task, error)
 			return errors.Join(s.Close(ctx), answer.close(ctx))
 		}}, nil
 	}
-	c, err := rpipe.OpenReceiver[R](ctx, h.world, 0)
+	c, err := gochan.OpenReceiver[R](ctx, h.world, 0)
 	if err != nil {
 		return task{}, err
 	}
@@ -41,7 +41,7 @@ func channelRate[R record](ctx context.Context, h *harness, _ int) (task, error)
 }
 
 // endOf receives the end of a channel, and closes it.
-func endOf[T any](ctx context.Context, c *rpipe.Receiver[T]) error {
+func endOf[T any](ctx context.Context, c *gochan.Receiver[T]) error {
 	_, err := c.Recv(ctx)
 	if errors.Is(err, io.EOF) {
 		err = nil

@@ -9,6 +9,7 @@ import (
 	"github.com/gopgas/gopgas/collectives"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/gochan"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/window"
 )
@@ -57,8 +58,8 @@ func TestEveryCallAfterCloseSaysSo(t *testing.T) {
 			{"NeighborAllGather", func() error { return collectives.NeighborAllGather(ctx, graph, one, []int{0}) }},
 			{"OpenWriter", func() error { return second(rpipe.OpenWriter[int](ctx, r.World, right, x)) }},
 			{"OpenReader", func() error { return second(rpipe.OpenReader[int](ctx, r.World, left, x)) }},
-			{"OpenSender", func() error { return second(rpipe.OpenSender[int](ctx, r.World, right, x)) }},
-			{"OpenReceiver", func() error { return second(rpipe.OpenReceiver[int](ctx, r.World, left, x)) }},
+			{"OpenSender", func() error { return second(gochan.OpenSender[int](ctx, r.World, right, gochan.WithName("x"))) }},
+			{"OpenReceiver", func() error { return second(gochan.OpenReceiver[int](ctx, r.World, left, gochan.WithName("x"))) }},
 			{"Dial", func() error { return second(rpipe.Dial(ctx, r.World, right, x)) }},
 			{"Listen", func() error { return second(rpipe.Listen(ctx, r.World, x)) }},
 			{"OpenHeap", func() error { return second(rpipe.OpenHeap[int](ctx, r.World, right, x)) }},

@@ -108,29 +108,3 @@ func TestAFanInIsClosedBesideItsReader(t *testing.T) {
 		})
 	})
 }
-
-func TestAReceiverIsAskedForArrivalsWhileItReceives(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
-		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			const n = 200
-			if r.Me == 0 {
-				s, err := rpipe.OpenSender[int](ctx, r.World, 1)
-				r.NoError(err)
-				for i := range n {
-					r.NoError(s.Send(ctx, i))
-				}
-				r.NoError(s.Close(ctx))
-				return
-			}
-			rc, err := rpipe.OpenReceiver[int](ctx, r.World, 0)
-			r.NoError(err)
-			go rc.Arrivals()
-			for i := range n {
-				v, err := rc.Recv(ctx)
-				r.NoError(err)
-				r.Equal(i, v)
-			}
-			r.NoError(rc.Close(ctx))
-		})
-	})
-}

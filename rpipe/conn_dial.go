@@ -9,6 +9,7 @@ import (
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/rpipe/internal/turn"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -20,12 +21,12 @@ func Dial(ctx context.Context, t *runtime.Team, rank int, opts ...Option) (*Conn
 	ctx = wait.Context(ctx)
 	d, err := doorTo(t, rank, opts)
 	if err == nil {
-		err = d.turn.take(ctx)
+		err = d.turn.Take(ctx)
 	}
 	if err != nil {
 		return nil, &OpError{Op: "Dial", Pipe: "(new)", Rank: t.Rank(), Peer: rank, Err: err}
 	}
-	defer d.turn.give()
+	defer d.turn.Give()
 	for {
 		c, err := d.knock(ctx, opts)
 		if !errors.Is(err, errReaderGone) {
@@ -49,7 +50,7 @@ type door struct {
 	team   *runtime.Team
 	rank   int // the listener's
 	name   string
-	turn   turn            // of who is at the door
+	turn   turn.Turn       // of who is at the door
 	w      *Writer[uint64] // nil until it is needed
 	number uint64          // of the next connection
 	calls  []*Conn         // which the listener may not have heard, the latest last
@@ -74,7 +75,7 @@ func doorTo(t *runtime.Team, rank int, opts []Option) (*door, error) {
 	defer all.mu.Unlock()
 	d := all.doors[key]
 	if d == nil {
-		d = &door{team: t, rank: rank, name: o.name, turn: newTurn()}
+		d = &door{team: t, rank: rank, name: o.name, turn: turn.New()}
 		all.doors[key] = d
 	}
 	return d, nil

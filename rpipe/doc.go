@@ -51,8 +51,8 @@
 // # Views
 //
 // A [Conn] is a net.Conn, over a pipe each way; [Listen] and [Dial] make as many
-// as a program wants, so that net/http runs between ranks. [Sender] and [Receiver]
-// are a channel of values. [Reader.Arrivals] is a Go channel for select.
+// as a program wants, so that net/http runs between ranks. [Reader.Arrivals] is a Go
+// channel for select. Package gochan has channels of values.
 //
 // # When the writer learns of freed memory
 //

@@ -62,13 +62,6 @@ func DataFlag(granule, length int) uint64 {
 // Tag is the word of freed granules in the first lap.
 func Tag(granule, count int) uint64 { return rmalloc.Range{Offset: granule, Count: count}.Tag(1) }
 
-// Written is how many blocks a sender has written.
-func Written[T any](s *Sender[T]) uint64 {
-	_ = s.turn.take(context.Background())
-	defer s.turn.give()
-	return s.w.Stats().Written
-}
-
 // Withdraw takes the memory of a reader's end away while its writer uses it.
 func Withdraw[T any](r *Reader[T]) error { return r.end.link.(*fabricLink).mine.withdraw() }
 

@@ -106,8 +106,8 @@ func (r *registry) gather() []lingerer {
 // Close stops everything that is open or lingers: the job ends.
 func (r *registry) Close() {
 	r.endLife()
-	_ = r.opening.take(context.Background()) // registrations and what they wait for come to their end
-	defer r.opening.give()
+	_ = r.opening.Take(context.Background()) // registrations and what they wait for come to their end
+	defer r.opening.Give()
 	r.insisting.Lock()
 	defer r.insisting.Unlock()
 	r.sweeping.Lock()

@@ -11,7 +11,7 @@ import (
 // TestANilContextIsOneThatNeverEnds makes all calls that take a context.
 func TestANilContextIsOneThatNeverEnds(t *testing.T) {
 	for name, calls := range map[string]func(r *testjob.Rank){
-		"pipe": nilPipe, "pipe over a window": nilPipeOverWindow, "fan": nilFan, "channel": nilChannel, "connection": nilConn,
+		"pipe": nilPipe, "pipe over a window": nilPipeOverWindow, "fan": nilFan, "connection": nilConn,
 		"conveyor": nilConveyor, "active messages": nilActive, "heap": nilHeap,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,24 +101,6 @@ func nilFan(r *testjob.Rank) {
 	for b, err := range in.All(none) {
 		r.NoError(err)
 		r.NoError(in.Free(b.Block))
-	}
-	r.NoError(<-closed)
-	r.NoError(in.Close(none))
-}
-
-func nilChannel(r *testjob.Rank) {
-	out, err := rpipe.OpenSender[int](none, r.World, r.Right())
-	r.NoError(err)
-	in, err := rpipe.OpenReceiver[int](none, r.World, r.Left())
-	r.NoError(err)
-	r.NoError(out.Send(none, 1))
-	r.NoError(out.Send(none, 2))
-	_, err = in.Recv(none)
-	r.NoError(err)
-	closed := make(chan error, 1)
-	go func() { closed <- out.Close(none) }()
-	for _, err := range in.All(none) {
-		r.NoError(err)
 	}
 	r.NoError(<-closed)
 	r.NoError(in.Close(none))

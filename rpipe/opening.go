@@ -21,10 +21,10 @@ type birth struct {
 // fails, for want of memory in the middle of thousands, count for nothing, and the
 // pairs to come are those that would have come without it.
 func (r *registry) enter(ctx context.Context, births ...birth) error {
-	if err := r.opening.take(ctx); err != nil {
+	if err := r.opening.Take(ctx); err != nil {
 		return births[0].fail(err)
 	}
-	defer r.opening.give()
+	defer r.opening.Give()
 	r.mu.Lock()
 	over := r.open == nil
 	r.mu.Unlock()

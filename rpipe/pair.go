@@ -9,6 +9,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/team"
+	"github.com/gopgas/gopgas/rpipe/internal/turn"
 )
 
 // A registry is what a rank knows of all its pipes. It hangs on the rank's fabric,
@@ -22,7 +23,7 @@ type registry struct {
 	slabs    slabs
 	reminder reminder
 	tallies  atomic.Uint32 // made so far
-	opening  turn          // who opens ends has it; it guards the Openings of teams
+	opening  turn.Turn     // who opens ends has it; it guards the Openings of teams
 
 	insisting sync.Mutex // held while the timer looks after those that linger
 	round     []lingerer // those
@@ -52,7 +53,7 @@ type stopper interface {
 // registryOf returns the registry of a team's rank.
 func registryOf(t *team.Team) (*registry, error) {
 	a, err := t.Attach("rpipe", func() fabric.Attachment {
-		r := &registry{open: map[stopper]struct{}{}, opening: newTurn(), slabs: slabs{growing: newTurn()}}
+		r := &registry{open: map[stopper]struct{}{}, opening: turn.New(), slabs: slabs{growing: turn.New()}}
 		r.life, r.endLife = context.WithCancel(context.Background())
 		return r
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/internal/team"
+	"github.com/gopgas/gopgas/rpipe/internal/turn"
 )
 
 // A slab is registered memory that ends of pipes share, if they need little: a page
@@ -27,8 +28,8 @@ const (
 
 // slabs are a rank's.
 type slabs struct {
-	growing turn // who registers another one has it
-	made    int  // by those who had it
+	growing turn.Turn // who registers another one has it
+	made    int       // by those who had it
 	mu      sync.Mutex
 	list    []*slab
 }
@@ -39,10 +40,10 @@ func (s *slabs) take(ctx context.Context, t *team.Team, n int) (memory, error) {
 	if !errors.Is(err, rmalloc.ErrFull) {
 		return m, err
 	}
-	if err := s.growing.take(ctx); err != nil {
+	if err := s.growing.Take(ctx); err != nil {
 		return memory{}, err
 	}
-	defer s.growing.give()
+	defer s.growing.Give()
 	if m, err := s.find(n); !errors.Is(err, rmalloc.ErrFull) { // somebody else has grown them
 		return m, err
 	}

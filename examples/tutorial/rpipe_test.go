@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/gochan"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -75,14 +76,14 @@ func Example_pulledBlocks() {
 
 func Example_values() {
 	between(func(ctx context.Context, world *runtime.Team) error {
-		s, err := rpipe.OpenSender[int](ctx, world, 1)
+		s, err := gochan.OpenSender[int](ctx, world, 1)
 		if err != nil {
 			return err
 		}
 		err = s.Send(ctx, 42)
 		return errors.Join(err, s.Close(ctx))
 	}, func(ctx context.Context, world *runtime.Team) error {
-		c, err := rpipe.OpenReceiver[int](ctx, world, 0)
+		c, err := gochan.OpenReceiver[int](ctx, world, 0)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package rpipe_test
+package gochan_test
 
 import (
 	"context"
@@ -11,21 +11,22 @@ import (
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/gochan"
 	"github.com/gopgas/gopgas/runtime"
 )
 
 // channel opens a channel from rank 0 to rank 1 and runs the rank's side of it.
-func channel[T any](ctx context.Context, r *testjob.Rank, send func(s *rpipe.Sender[T]), receive func(c *rpipe.Receiver[T]), opts ...rpipe.Option) {
+func channel[T any](ctx context.Context, r *testjob.Rank, send func(s *gochan.Sender[T]), receive func(c *gochan.Receiver[T]), opts ...gochan.Option) {
 	switch r.Me {
 	case 0:
-		s, err := rpipe.OpenSender[T](ctx, r.World, 1, opts...)
+		s, err := gochan.OpenSender[T](ctx, r.World, 1, opts...)
 		r.NoError(err)
 		send(s)
 		r.NoError(s.Close(ctx))
 		r.NoError(s.Close(ctx))
 		r.ErrorIs(s.Send(ctx, *new(T)), rpipe.ErrClosed)
 	case 1:
-		c, err := rpipe.OpenReceiver[T](ctx, r.World, 0, opts...)
+		c, err := gochan.OpenReceiver[T](ctx, r.World, 0, opts...)
 		r.NoError(err)
 		receive(c)
 		r.NoError(c.Close(ctx))
@@ -39,20 +40,20 @@ type point struct {
 
 func TestValuesArriveInOrderAndThenTheEnd(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
-		for name, opts := range map[string][]rpipe.Option{
+		for name, opts := range map[string][]gochan.Option{
 			"roomy":  nil,
-			"narrow": {rpipe.WithWidth(2)},
-			"tiny":   {rpipe.WithWidth(1), rpipe.WithHeap(64)},
-			"pull":   {rpipe.WithPull(), rpipe.WithWidth(3)},
+			"narrow": {gochan.WithWidth(2)},
+			"tiny":   {gochan.WithWidth(1), gochan.WithHeap(64)},
+			"pull":   {gochan.WithPull(), gochan.WithWidth(3)},
 		} {
 			t.Run(name, func(t *testing.T) {
 				c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 					const n = 2000
-					channel(ctx, r, func(s *rpipe.Sender[point]) {
+					channel(ctx, r, func(s *gochan.Sender[point]) {
 						for i := range int32(n) {
 							r.NoError(s.Send(ctx, point{i, -i, [5]byte{byte(i)}}))
 						}
-					}, func(c *rpipe.Receiver[point]) {
+					}, func(c *gochan.Receiver[point]) {
 						next := int32(0)
 						for p, err := range c.All(ctx) {
 							r.NoError(err)
@@ -75,9 +76,9 @@ func TestNoValueWaitsForAnother(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			other := 1 - r.Me
-			s, err := rpipe.OpenSender[int](ctx, r.World, other, rpipe.WithWidth(1))
+			s, err := gochan.OpenSender[int](ctx, r.World, other, gochan.WithWidth(1))
 			r.NoError(err)
-			c, err := rpipe.OpenReceiver[int](ctx, r.World, other, rpipe.WithWidth(1))
+			c, err := gochan.OpenReceiver[int](ctx, r.World, other, gochan.WithWidth(1))
 			r.NoError(err)
 			for i := range 100 {
 				if r.Me == 0 {
@@ -100,14 +101,14 @@ func TestValuesThatGatheredLeaveTogetherAndByThemselves(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			const n = 50
-			channel(ctx, r, func(s *rpipe.Sender[int]) {
+			channel(ctx, r, func(s *gochan.Sender[int]) {
 				for i := range n {
 					r.NoError(s.Send(ctx, i))
 				}
 				r.NoError(r.World.Barrier(ctx)) // the receiver begins
 				r.NoError(r.World.Barrier(ctx)) // it has all of them, though nothing was sent meanwhile
-				r.Less(rpipe.Written(s), uint64(10))
-			}, func(c *rpipe.Receiver[int]) {
+				r.Less(s.Written(), uint64(10))
+			}, func(c *gochan.Receiver[int]) {
 				r.NoError(r.World.Barrier(ctx))
 				for i := range n {
 					v, err := c.Recv(ctx)
@@ -117,7 +118,7 @@ func TestValuesThatGatheredLeaveTogetherAndByThemselves(t *testing.T) {
 				r.NoError(r.World.Barrier(ctx))
 				_, err := c.Recv(ctx)
 				r.Equal(io.EOF, err)
-			}, rpipe.WithWidth(2))
+			}, gochan.WithWidth(2))
 		})
 	})
 }
@@ -127,49 +128,49 @@ func TestTrySendAndTryRecvWaitForNothing(t *testing.T) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			sent := make([]byte, 1)
 			if r.Me == 0 {
-				s, err := rpipe.OpenSender[int](ctx, r.World, 1, rpipe.WithWidth(2))
+				s, err := gochan.OpenSender[int](ctx, r.World, 1, gochan.WithWidth(2))
 				r.NoError(err)
-				ok, err := s.TrySend(0)
-				r.NoError(err)
-				r.False(ok, "the receiver is not there")
+				r.ErrorIs(s.TrySend(0), rpipe.ErrWouldBlock, "the receiver is not there")
 				r.NoError(r.World.Barrier(ctx))
 				r.NoError(r.World.Barrier(ctx))
 				n := 0
-				for ok = true; ok; {
-					ok, err = s.TrySend(n)
-					r.NoError(err)
-					if ok {
+				for err == nil {
+					if err = s.TrySend(n); err == nil {
 						n++
 					}
 				}
+				r.ErrorIs(err, rpipe.ErrWouldBlock)
 				r.Greater(n, 2)
-				short, cancel := context.WithTimeout(ctx, time.Millisecond)
-				r.ErrorIs(s.Send(short, -1), context.DeadlineExceeded)
-				cancel()
+				for err = nil; err == nil; { // what gathered is taken once, and as much gathers again
+					short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+					if err = s.Send(short, n); err == nil {
+						n++
+					}
+					cancel()
+				}
+				r.ErrorIs(err, context.DeadlineExceeded)
 				_, err = r.World.Exchange(ctx, []byte{byte(n), byte(n >> 8)})
 				r.NoError(err)
 				r.NoError(s.Close(ctx))
-				_, err = s.TrySend(1)
-				r.ErrorIs(err, rpipe.ErrClosed)
+				r.ErrorIs(s.TrySend(1), rpipe.ErrClosed)
 				return
 			}
 			r.NoError(r.World.Barrier(ctx))
-			c, err := rpipe.OpenReceiver[int](ctx, r.World, 0, rpipe.WithWidth(2))
+			c, err := gochan.OpenReceiver[int](ctx, r.World, 0, gochan.WithWidth(2))
 			r.NoError(err)
-			_, ok, err := c.TryRecv()
-			r.NoError(err)
-			r.False(ok)
+			_, err = c.TryRecv()
+			r.ErrorIs(err, rpipe.ErrWouldBlock)
 			r.NoError(r.World.Barrier(ctx))
 			counts, err := r.World.Exchange(ctx, sent)
 			r.NoError(err)
 			n := 0
 			for {
-				v, ok, err := c.TryRecv()
+				v, err := c.TryRecv()
 				if errors.Is(err, io.EOF) {
 					break
 				}
-				r.NoError(err)
-				if ok {
+				if !errors.Is(err, rpipe.ErrWouldBlock) {
+					r.NoError(err)
 					r.Equal(n, v)
 					n++
 				}
@@ -184,7 +185,7 @@ func TestManyGoroutinesSendAndReceive(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			const workers, each = 4, 100
-			channel(ctx, r, func(s *rpipe.Sender[int]) {
+			channel(ctx, r, func(s *gochan.Sender[int]) {
 				var all sync.WaitGroup
 				for k := range workers {
 					all.Go(func() {
@@ -194,7 +195,7 @@ func TestManyGoroutinesSendAndReceive(t *testing.T) {
 					})
 				}
 				all.Wait()
-			}, func(c *rpipe.Receiver[int]) {
+			}, func(c *gochan.Receiver[int]) {
 				var mu sync.Mutex
 				seen := map[int]bool{}
 				var all sync.WaitGroup
@@ -211,7 +212,7 @@ func TestManyGoroutinesSendAndReceive(t *testing.T) {
 				}
 				all.Wait()
 				r.Len(seen, workers*each)
-			}, rpipe.WithWidth(4))
+			}, gochan.WithWidth(4))
 		})
 	})
 }
@@ -221,14 +222,14 @@ func TestASenderLearnsThatItsReceiverIsGone(t *testing.T) {
 		t.Run("closed", func(t *testing.T) {
 			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 				if r.Me == 1 {
-					c, err := rpipe.OpenReceiver[int](ctx, r.World, 0, rpipe.WithWidth(2))
+					c, err := gochan.OpenReceiver[int](ctx, r.World, 0, gochan.WithWidth(2))
 					r.NoError(err)
 					_, err = c.Recv(ctx)
 					r.NoError(err)
 					r.NoError(c.Close(ctx))
 					return
 				}
-				s, err := rpipe.OpenSender[int](ctx, r.World, 1, rpipe.WithWidth(2))
+				s, err := gochan.OpenSender[int](ctx, r.World, 1, gochan.WithWidth(2))
 				r.NoError(err)
 				sent := -1
 				for ; err == nil; sent++ {
@@ -245,13 +246,13 @@ func TestASenderLearnsThatItsReceiverIsGone(t *testing.T) {
 		t.Run("dead", func(t *testing.T) {
 			_ = c.Try(t, func(ctx context.Context, r *testjob.Rank) {
 				if r.Me == 1 {
-					c, err := rpipe.OpenReceiver[int](ctx, r.World, 0, rpipe.WithWidth(2))
+					c, err := gochan.OpenReceiver[int](ctx, r.World, 0, gochan.WithWidth(2))
 					r.NoError(err)
 					_, err = c.Recv(ctx)
 					r.NoError(err)
 					r.Die()
 				}
-				s, err := rpipe.OpenSender[int](ctx, r.World, 1, rpipe.WithWidth(2))
+				s, err := gochan.OpenSender[int](ctx, r.World, 1, gochan.WithWidth(2))
 				r.NoError(err)
 				for err == nil {
 					err = s.Send(ctx, 1)
@@ -267,11 +268,11 @@ func TestASenderThatIsNotClosedEndsWithTheJob(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 1 {
-				_, err := rpipe.OpenReceiver[int](ctx, r.World, 0, rpipe.WithWidth(1))
+				_, err := gochan.OpenReceiver[int](ctx, r.World, 0, gochan.WithWidth(1))
 				r.NoError(err)
 				return
 			}
-			s, err := rpipe.OpenSender[int](ctx, r.World, 1, rpipe.WithWidth(1))
+			s, err := gochan.OpenSender[int](ctx, r.World, 1, gochan.WithWidth(1))
 			r.NoError(err)
 			for range 20 {
 				r.NoError(s.Send(ctx, 1))
@@ -284,12 +285,12 @@ func TestNothingIsAllocatedPerValue(t *testing.T) {
 	if testwatch.Race {
 		t.Skip("the race detector allocates")
 	}
-	for _, c := range []testjob.Config{mapped, queued} {
+	for _, c := range []testjob.Config{{Provider: "loop", Ranks: 1}, {Provider: "loop", Queued: true, Ranks: 1}} {
 		t.Run(c.String(), func(t *testing.T) {
 			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-				s, err := rpipe.OpenSender[point](ctx, r.World, 0)
+				s, err := gochan.OpenSender[point](ctx, r.World, 0)
 				r.NoError(err)
-				c, err := rpipe.OpenReceiver[point](ctx, r.World, 0)
+				c, err := gochan.OpenReceiver[point](ctx, r.World, 0)
 				r.NoError(err)
 				send := func(values int) {
 					for i := range values {
@@ -305,4 +306,53 @@ func TestNothingIsAllocatedPerValue(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAReceiverIsAskedForArrivalsWhileItReceives(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			const n = 200
+			if r.Me == 0 {
+				s, err := gochan.OpenSender[int](ctx, r.World, 1)
+				r.NoError(err)
+				for i := range n {
+					r.NoError(s.Send(ctx, i))
+				}
+				r.NoError(s.Close(ctx))
+				return
+			}
+			rc, err := gochan.OpenReceiver[int](ctx, r.World, 0)
+			r.NoError(err)
+			go rc.Arrivals()
+			for i := range n {
+				v, err := rc.Recv(ctx)
+				r.NoError(err)
+				r.Equal(i, v)
+			}
+			r.NoError(rc.Close(ctx))
+		})
+	})
+}
+
+// TestANilContextIsOneThatNeverEnds makes all calls that take a context.
+func TestANilContextIsOneThatNeverEnds(t *testing.T) {
+	testjob.All(t, 2, func(_ context.Context, r *testjob.Rank) {
+		var none context.Context
+		out, err := gochan.OpenSender[int](none, r.World, r.Right())
+		r.NoError(err)
+		in, err := gochan.OpenReceiver[int](none, r.World, r.Left())
+		r.NoError(err)
+		r.NoError(out.Send(none, 1))
+		r.NoError(out.Send(none, 2))
+		_, err = in.Recv(none)
+		r.NoError(err)
+		closed := make(chan error, 1)
+		go func() { closed <- out.Close(none) }()
+		for _, err := range in.All(none) {
+			r.NoError(err)
+		}
+		r.NoError(<-closed)
+		r.NoError(in.Close(none))
+		r.NoError(r.World.Barrier(none))
+	})
 }

@@ -1,4 +1,4 @@
-package rpipe_test
+package gochan_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/gochan"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -41,7 +42,7 @@ func BenchmarkStream(b *testing.B) {
 		})
 		b.Run("channel/"+c.Provider, func(b *testing.B) {
 			stream(b, c, func(ctx context.Context, world *runtime.Team) error {
-				s, err := rpipe.OpenSender[int64](ctx, world, 1)
+				s, err := gochan.OpenSender[int64](ctx, world, 1)
 				if err != nil {
 					return err
 				}
@@ -52,7 +53,7 @@ func BenchmarkStream(b *testing.B) {
 				}
 				return s.Close(ctx)
 			}, func(ctx context.Context, world *runtime.Team) error {
-				c, err := rpipe.OpenReceiver[int64](ctx, world, 0)
+				c, err := gochan.OpenReceiver[int64](ctx, world, 0)
 				if err != nil {
 					return err
 				}

@@ -1,4 +1,4 @@
-package rpipe_test
+package gochan_test
 
 import (
 	"context"
@@ -9,12 +9,13 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/gochan"
 )
 
 // gathered sends values that leave in few blocks, once there is no more room for
 // them each.
 func gathered(ctx context.Context, r *testjob.Rank, values int) {
-	s, err := rpipe.OpenSender[int](ctx, r.World, 1, rpipe.WithWidth(2))
+	s, err := gochan.OpenSender[int](ctx, r.World, 1, gochan.WithWidth(2))
 	r.NoError(err)
 	for i := range values {
 		if err := s.Send(ctx, 1+i); err != nil {
@@ -34,7 +35,7 @@ func TestValuesThatWereNotReceivedAreLostAtClose(t *testing.T) {
 				gathered(ctx, r, 100)
 				return
 			}
-			c, err := rpipe.OpenReceiver[int](ctx, r.World, 0, rpipe.WithWidth(2))
+			c, err := gochan.OpenReceiver[int](ctx, r.World, 0, gochan.WithWidth(2))
 			r.NoError(err)
 			for i := range 10 { // beyond those that left alone
 				v, err := c.Recv(ctx)
@@ -44,7 +45,7 @@ func TestValuesThatWereNotReceivedAreLostAtClose(t *testing.T) {
 			r.NoError(c.Close(ctx))
 			_, err = c.Recv(ctx)
 			r.ErrorIs(err, rpipe.ErrClosed)
-			_, _, err = c.TryRecv()
+			_, err = c.TryRecv()
 			r.ErrorIs(err, rpipe.ErrClosed)
 		})
 	})
@@ -60,7 +61,7 @@ func TestAReceiverMayBeClosedWhileOthersReceive(t *testing.T) {
 					gathered(ctx, r, 1000)
 					continue
 				}
-				c, err := rpipe.OpenReceiver[int](ctx, r.World, 0, rpipe.WithWidth(2))
+				c, err := gochan.OpenReceiver[int](ctx, r.World, 0, gochan.WithWidth(2))
 				r.NoError(err)
 				var all sync.WaitGroup
 				started := make(chan struct{}, 2)

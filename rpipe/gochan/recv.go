@@ -1,0 +1,130 @@
+package gochan
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/turn"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A Receiver is the receiving end of a channel of values between two ranks. All
+// methods may be called by any goroutine; those that receive take turns, and each
+// value is received once.
+type Receiver[T any] struct {
+	end
+	turn   turn.Turn // of the goroutine that receives
+	r      *rpipe.Reader[T]
+	values []T // of the block that was read last, copied: Close gives its memory away
+	rest   []T // of them, not yet received
+	closed atomic.Bool
+}
+
+// OpenReceiver opens this rank's end of a channel from another rank of t, which
+// opens the other one by OpenSender with the same options. It does not wait for
+// that. Kind: local.
+func OpenReceiver[T any](ctx context.Context, t *runtime.Team, sender int, opts ...Option) (*Receiver[T], error) {
+	c := collect(opts)
+	r, err := rpipe.OpenReader[T](ctx, t, sender, c.pipe()...)
+	if err != nil {
+		return nil, err
+	}
+	return &Receiver[T]{end: endOf(t, sender, r.Name()), turn: turn.New(), r: r}, nil
+}
+
+// Recv returns the next value, waiting for it. io.EOF: the sender has closed and
+// all was received. Kind: as Reader's Read.
+func (c *Receiver[T]) Recv(ctx context.Context) (v T, err error) {
+	ctx = wait.Context(ctx)
+	if err := c.turn.Take(ctx); err != nil {
+		return v, c.fail("Recv", err)
+	}
+	defer c.turn.Give()
+	for len(c.rest) == 0 {
+		b, err := c.r.Read(ctx)
+		if err != nil {
+			return v, err
+		}
+		if err := c.take(b); err != nil {
+			return v, err
+		}
+	}
+	return c.next("Recv")
+}
+
+// TryRecv returns the next value without waiting for it. ErrWouldBlock: no value has
+// arrived, or another goroutine is receiving. Kind: as Reader's Read.
+func (c *Receiver[T]) TryRecv() (v T, err error) {
+	if !c.turn.Try() {
+		return v, rpipe.ErrWouldBlock
+	}
+	defer c.turn.Give()
+	for len(c.rest) == 0 {
+		b, err := c.r.TryRead()
+		if err != nil {
+			return v, err
+		}
+		if err := c.take(b); err != nil {
+			return v, err
+		}
+	}
+	return c.next("TryRecv")
+}
+
+// take copies a block's values. A Free that fails says that Close may have given the
+// block's memory away meanwhile: then the copy means nothing.
+func (c *Receiver[T]) take(b rpipe.Block[T]) error {
+	c.values = append(c.values[:0], b.Mem()...)
+	if err := c.r.Free(b); err != nil {
+		return err
+	}
+	c.rest = c.values
+	return nil
+}
+
+// next returns the next value of the block.
+func (c *Receiver[T]) next(op string) (v T, err error) {
+	if c.closed.Load() {
+		return v, c.fail(op, errClosed)
+	}
+	v, c.rest = c.rest[0], c.rest[1:]
+	return v, nil
+}
+
+// All receives until the end of the channel, which ends the loop without an
+// error:
+//
+//	for v, err := range c.All(ctx) { ... }
+//
+// After an error the loop ends. Kind: as Recv's.
+func (c *Receiver[T]) All(ctx context.Context) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for {
+			v, err := c.Recv(ctx)
+			if errors.Is(err, io.EOF) || !yield(v, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Arrivals returns a channel for select, as Reader's Arrivals does. A value says
+// that TryRecv may find some: call it until it returns ErrWouldBlock. The first call
+// waits for its turn among those that receive.
+func (c *Receiver[T]) Arrivals() <-chan struct{} {
+	_ = c.turn.Take(context.Background())
+	defer c.turn.Give()
+	return c.r.Arrivals()
+}
+
+// Close ends the channel at this end. Values that were not received are lost, and
+// the sender learns that. The second call does nothing. Kind: one-sided.
+func (c *Receiver[T]) Close(ctx context.Context) error {
+	c.closed.Store(true)
+	return c.r.Close(ctx)
+}

@@ -1,0 +1,186 @@
+package gochan
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/gopgas/gopgas/internal/element"
+	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/turn"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A Sender is the sending end of a channel of values between two ranks: a pipe
+// whose blocks carry values.
+//
+//	Send -> a block -> Recv                             while the pipe takes one
+//	Send -> gathered values -> a block -> Recv          else
+//
+// While the receiver keeps up, each value leaves at once in a block of its own. While
+// the pipe is full, values gather. A goroutine waits for room and sends together what
+// has gathered by then: the further the receiver is behind, the less a value costs. No
+// value waits for another one to come. All methods may be called by any goroutine;
+// those that send take turns.
+type Sender[T any] struct {
+	end
+	w         *rpipe.Writer[T]
+	turn      turn.Turn // of the goroutine that sends
+	connected bool      // under turn
+	room      chan struct{}
+	life      context.Context // of the goroutine that flushes
+	endLife   context.CancelCauseFunc
+
+	mu       sync.Mutex // the pipe is the flushing goroutine's if there is one, else the mutex's holder's
+	flushing bool
+	closed   bool
+	lost     error // what became of values that had gathered
+	gathered []T   // as many as its capacity leave together
+	leaving  []T   // of the flushing goroutine
+	one      [1]T
+}
+
+// togetherAtMost is how many bytes of values leave together.
+const togetherAtMost = 4096
+
+// OpenSender opens this rank's end of a channel to another rank of t, which opens
+// the other one by OpenReceiver with the same options. It does not wait for that;
+// the first Send does. Kind: local.
+func OpenSender[T any](ctx context.Context, t *runtime.Team, receiver int, opts ...Option) (*Sender[T], error) {
+	c := collect(opts)
+	w, err := rpipe.OpenWriter[T](ctx, t, receiver, c.pipe()...)
+	if err != nil {
+		return nil, err
+	}
+	// Blocks are so small that the pipe's width runs out before its memory does.
+	batch := max(min(togetherAtMost, c.heap/(2*(c.width+1))&^63)/element.Size[T](), 1)
+	s := &Sender[T]{end: endOf(t, receiver, w.Name()), w: w, turn: turn.New(), room: make(chan struct{}, 1),
+		gathered: make([]T, 0, batch), leaving: make([]T, 0, batch)}
+	s.life, s.endLife = context.WithCancelCause(context.Background())
+	return s, nil
+}
+
+// Send sends a value. It waits for the receiver to open its end, and while so much
+// is under way and gathered that no more fits; when ctx ends first, the value is
+// not sent. Values that are gathered leave as soon as the pipe takes a block. Kind:
+// one-sided.
+func (s *Sender[T]) Send(ctx context.Context, v T) error {
+	ctx = wait.Context(ctx)
+	if err := s.turn.Take(ctx); err != nil {
+		return s.fail("Send", err)
+	}
+	defer s.turn.Give()
+	err := s.try(v)
+	for errors.Is(err, rpipe.ErrWouldBlock) {
+		if err = s.await(ctx); err == nil {
+			err = s.try(v)
+		}
+	}
+	return s.fail("Send", err)
+}
+
+// TrySend sends a value as Send does, without waiting. ErrWouldBlock: no more fits, the
+// receiver has not opened its end, or another goroutine is sending. Kind: one-sided.
+func (s *Sender[T]) TrySend(v T) error {
+	if !s.turn.Try() {
+		return rpipe.ErrWouldBlock
+	}
+	defer s.turn.Give()
+	return s.fail("TrySend", s.try(v))
+}
+
+// try sends or gathers a value. Called in the turn, as await.
+func (s *Sender[T]) try(v T) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return errClosed
+	case s.lost != nil:
+		return s.lost
+	case s.flushing && len(s.gathered) == cap(s.gathered):
+		return rpipe.ErrWouldBlock
+	case !s.flushing:
+		s.one[0] = v
+		err := s.w.TrySend(s.one[:])
+		s.connected = s.connected || err == nil
+		if !errors.Is(err, rpipe.ErrWouldBlock) || !s.connected {
+			return err
+		}
+		s.flushing = true
+		go s.flush()
+	}
+	s.gathered = append(s.gathered, v)
+	return nil
+}
+
+// await waits until the receiver has opened its end, and else until the flushing
+// goroutine has taken what was gathered.
+func (s *Sender[T]) await(ctx context.Context) error {
+	if !s.connected {
+		err := s.w.Connect(ctx)
+		s.connected = err == nil
+		return err
+	}
+	select {
+	case <-s.room:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// flush sends what gathers, until nothing is left.
+func (s *Sender[T]) flush() {
+	for s.next() {
+		if err := s.w.Send(s.life, s.leaving); err != nil {
+			s.mu.Lock()
+			s.lost, s.gathered = err, s.gathered[:0]
+			s.mu.Unlock()
+		}
+	}
+}
+
+// next takes what was gathered. It is false, and the pipe is free, where nothing was.
+func (s *Sender[T]) next() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flushing = len(s.gathered) > 0
+	s.gathered, s.leaving = s.leaving[:0], s.gathered
+	select {
+	case s.room <- struct{}{}:
+	default:
+	}
+	return s.flushing
+}
+
+// Close sends what is gathered, tells the receiver that nothing follows and waits
+// until that has received everything, as Writer's Close does. An error says that
+// it has not. The second call does nothing. Kind: one-sided.
+func (s *Sender[T]) Close(ctx context.Context) error {
+	ctx = wait.Context(ctx)
+	if err := s.turn.Take(ctx); err != nil {
+		return s.fail("Close", err)
+	}
+	defer s.turn.Give()
+	if s.closed {
+		return nil
+	}
+	patience := ctx
+	for s.busy() {
+		if err := s.await(patience); err != nil {
+			s.endLife(err)
+			patience = context.WithoutCancel(ctx) // the goroutine ends now
+		}
+	}
+	return s.fail("Close", errors.Join(s.lost, s.w.Close(ctx)))
+}
+
+// busy ends calls that send, and reports whether gathered values are still leaving.
+func (s *Sender[T]) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return s.flushing
+}
