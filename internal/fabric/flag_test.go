@@ -19,9 +19,9 @@ import (
 	"github.com/gopgas/gopgas/verbs/tcp"
 )
 
-// Who cannot wait learns whether the flag is on its way: data that a post can copy
-// is, whatever the switch point, and larger data is not.
-func TestAWriteFlagThatMustNotWaitIsPostedWholeOrNotAtAll(t *testing.T) {
+// Under a context that has ended, Put posts data and flag where it can copy the data,
+// whatever the switch point. It posts neither of larger data.
+func TestANotifiedPutUnderAnEndedContextIsPostedWholeOrNotAtAll(t *testing.T) {
 	const size = 512 << 10
 	for name, plan := range map[string]faulty.Plan{
 		"inline": {HideMapper: true},
@@ -45,13 +45,24 @@ func TestAWriteFlagThatMustNotWaitIsPostedWholeOrNotAtAll(t *testing.T) {
 			require.NoError(t, remote.Peer.Flush(watched(t)))
 			require.EqualValues(t, 3, mem[0])
 			require.EqualValues(t, 7, mem[8+len(src)-1])
+
+			slot := make([]byte, 128)
+			slot[len(slot)-8], src[0] = 5, 6
+			require.NoError(t, remote.Put(over, slotPut(src, slot)))
+			require.NoError(t, remote.Peer.Flush(watched(t)))
+			require.EqualValues(t, 5, mem[len(slot)-8])
+			require.EqualValues(t, 6, mem[len(slot)])
+			slot[len(slot)-8] = 9
+			require.ErrorIs(t, remote.Put(over, slotPut(make([]byte, size/2), slot)), context.Canceled)
+			require.NoError(t, remote.Peer.Flush(watched(t)))
+			require.EqualValues(t, 5, mem[len(slot)-8])
 		})
 	}
 }
 
-// Who gives up in the middle knows as much: the flag is there, with all of its
-// data, or it never comes.
-func TestAWriteFlagThatGivesUpIsPostedWholeOrNotAtAll(t *testing.T) {
+// If the context ends in the middle of a put, its error says that the flag never comes.
+// Without an error the flag arrives with all of the data.
+func TestANotifiedPutWhoseContextEndsIsPostedWholeOrNotAtAll(t *testing.T) {
 	const size = 256 << 10
 	for name, plan := range map[string]faulty.Plan{
 		"slow":        {DelayStarts: 0.5, DelayCompletions: 0.5},
@@ -97,9 +108,9 @@ func TestAWriteFlagThatGivesUpIsPostedWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// Who sees the last word sees what was written with it and what elsewhere before, and the
-// sender has its memory back at once.
-func TestTheLastWordTellsOfWhatLiesElsewhere(t *testing.T) {
+// The last word tells the target of the part that it ends and of the one ahead. The sender
+// may change both at once.
+func TestALastWordTellsOfBothParts(t *testing.T) {
 	for name, plan := range map[string]faulty.Plan{
 		"mapped":  {},
 		"queued":  {HideMapper: true},
@@ -152,8 +163,9 @@ func writeBehind(t *testing.T, r *rig, size int) {
 	}
 }
 
-// Who gives up in the middle knows whether the last word is on its way, and if so all is.
-func TestALastWordThatGivesUpIsPostedOrNot(t *testing.T) {
+// If the context ends, the error says whether the last word was posted. It arrives behind all
+// data then.
+func TestAPutWithALastWordWhoseContextEndsIsPostedOrNot(t *testing.T) {
 	const head, size = 128, 100_000
 	for name, plan := range map[string]faulty.Plan{
 		"slow":    {DelayStarts: 0.5, DelayCompletions: 0.5, MaxDelay: time.Millisecond, MaxPolls: 1000},

@@ -36,10 +36,9 @@ func (p *Peer) Lands() bool {
 // way: what it must copy of that takes less time than to learn that the peer has it.
 const landTail = 768 << 10
 
-// Land returns the Put of src, of at most MaxMessage bytes, to a landing, which the flag
-// tells of. Its Request is over when the peer has almost all of src. If src is alone, not
-// one of several pieces, the device copies as much of it as it can, so that this rank does
-// not wait.
+// Land returns the Put of src to a landing, and of the flag that tells of it. Its Request is
+// over when the peer has almost all of src. If src is alone, not one of several pieces, the
+// device copies as much of it as it can, so that this rank does not wait.
 func (r *Remote) Land(at Address, src []byte, flag Flag, alone bool) Put {
 	over := r.Peer.bind.inlineMax()
 	if !alone {

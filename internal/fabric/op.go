@@ -22,7 +22,7 @@ type op struct {
 	wr      [3]driver.WorkRequest // a write, its flag and its notice are posted together
 	seg     [3]driver.Segment
 	word    driver.Segment // 8 bytes of ours: an inline payload or a result
-	loan                   // of the data
+	lease                  // of the data
 	letter  letter
 	asking  bool  // an answer completes it
 	ordered bool  // must not overtake what was asked before

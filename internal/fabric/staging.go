@@ -77,8 +77,8 @@ func pieces(mr *verbs.MR, size int) (segs []driver.Segment) {
 	return segs
 }
 
-// A loan is how the memory of a transfer got to the device.
-type loan struct {
+// A lease is the memory of a transfer as the device knows it.
+type lease struct {
 	borrowed bool           // it is the caller's
 	stage    driver.Segment // the stage that stands for it, if not empty
 	dst      []byte         // what the stage is copied to once it is filled
@@ -134,10 +134,10 @@ func (o *op) register(i int, mem []byte, fill bool) (err error) {
 }
 
 // fillBorrowed hands the caller what arrived in a stage.
-func (l *loan) fillBorrowed() { copy(l.dst, l.stage.Mem) }
+func (l *lease) fillBorrowed() { copy(l.dst, l.stage.Mem) }
 
-// giveBack ends the loan.
-func (l *loan) giveBack(b *binding) {
+// giveBack ends the lease.
+func (l *lease) giveBack(b *binding) {
 	if l.stage.Mem != nil {
 		b.stages.give(l.stage)
 	}
@@ -145,5 +145,5 @@ func (l *loan) giveBack(b *binding) {
 		// The memory is the caller's whatever comes of it.
 		_ = l.mr.Close()
 	}
-	*l = loan{}
+	*l = lease{}
 }
