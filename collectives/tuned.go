@@ -56,7 +56,7 @@ func newTuning(path string, warnings io.Writer) *tuning {
 // known finds rules for what this version does not have.
 func known(t *tuned.Table) error {
 	for _, r := range t.Rules {
-		c, ok := collectiveNamed(r.Collective)
+		c, ok := message.Named(r.Collective)
 		if ok {
 			_, ok = wayNamed(c, r.Algorithm)
 		}
@@ -65,15 +65,6 @@ func known(t *tuned.Table) error {
 		}
 	}
 	return nil
-}
-
-func collectiveNamed(name string) (message.Collective, bool) {
-	for c := message.Broadcast; c <= message.NeighbourAllToAll; c++ {
-		if c.String() == name {
-			return c, true
-		}
-	}
-	return 0, false
 }
 
 // wayNamed returns a way to do a collective.
@@ -95,7 +86,7 @@ func (t *tuning) rank(path string, n int) map[message.Collective][]ranked {
 	}
 	list := map[message.Collective][]ranked{}
 	for _, r := range t.table.For(path, n) {
-		c, _ := collectiveNamed(r.Collective) // known
+		c, _ := message.Named(r.Collective) // known
 		w, _ := wayNamed(c, r.Algorithm)
 		upTo := r.UpTo
 		if upTo == 0 {

@@ -115,10 +115,10 @@ func TestMembersWithOtherTablesMakeOtherCalls(t *testing.T) {
 
 func TestEveryCollectiveHasAName(t *testing.T) {
 	for c := message.Broadcast; c <= message.NeighbourAllToAll; c++ {
-		found, ok := collectiveNamed(c.String())
+		found, ok := message.Named(c.String())
 		require.True(t, ok)
 		require.Equal(t, c, found)
 	}
-	_, ok := collectiveNamed("collective 12")
+	_, ok := message.Named("collective 12")
 	require.False(t, ok)
 }

@@ -1,6 +1,9 @@
 package message
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A Collective is a kind of collective call.
 type Collective uint8
@@ -21,10 +24,17 @@ const (
 	NeighbourAllToAll
 )
 
+var names = [...]string{"broadcast", "reduce", "all-reduce", "gather", "scatter", "all-gather", "reduce-scatter",
+	"all-to-all", "scan", "exscan", "neighbour all-gather", "neighbour all-to-all"}
+
+// Named returns the collective of a name.
+func Named(name string) (c Collective, ok bool) {
+	i := slices.Index(names[:], name)
+	return Collective(max(i, 0)), i >= 0
+}
+
 // String returns the collective's name.
 func (c Collective) String() string {
-	names := [...]string{"broadcast", "reduce", "all-reduce", "gather", "scatter", "all-gather", "reduce-scatter",
-		"all-to-all", "scan", "exscan", "neighbour all-gather", "neighbour all-to-all"}
 	if int(c) >= len(names) {
 		return fmt.Sprintf("collective %d", uint8(c))
 	}
