@@ -10,7 +10,7 @@ import (
 
 // Bench times collectives in batches between two barriers, from the first rank's begin to
 // the last one's end, even if the root need not wait. If ranks share cores, a rank may
-// leave the first barrier after the rest have done half of the work, so the time of a
+// leave the first barrier after the rest have done half of the work. So the time of a
 // single rank means nothing.
 //
 //	untimed    rewrite all inputs, read the outputs; barrier

@@ -11,7 +11,7 @@ import (
 )
 
 // conveyorRateAll is the number of records a second that each rank pushes to all
-// ranks, itself among them, in turn, while it pulls the records for it.
+// ranks in turn, itself among them. Meanwhile it pulls the records for it.
 func conveyorRateAll[R record](ctx context.Context, h *harness, _ int) (task, error) {
 	c, err := rpipe.OpenConveyor[R](ctx, h.world)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 
 // The floors of pipes on mapped memory are pipes written by hand in the same
 // layout. Each has a heap that blocks walk through, a ring of flags, and, at the
-// writer, the count of blocks read. bench/c/pingpong.c is the same in C.
+// writer, the count of blocks read. The program bench/c/pingpong.c is the same in
+// C.
 
 func rpipeLatencyFloor(ctx context.Context, h *harness, size int) (task, error) {
 	if !h.Mapped {

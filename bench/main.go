@@ -11,17 +11,17 @@
 //
 // Rank 0 acts on rank 1; further ranks wait, as they would in a program. It times
 // operations in batches that are long enough for the clock not to matter. Before
-// each batch, untimed, ranks rewrite their sources and read every line that came,
-// so that no batch finds the caches as the last one left them. If ranks take turns
+// each batch, untimed, ranks rewrite their sources and read every line that came.
+// So no batch finds the caches as the last one left them. If ranks take turns
 // (put_notify_latency), they do so for every message. The numbers are the least,
 // the median and the 99th percentile over batches.
 //
 // # Floors
 //
 // A name that ends in _floor is the same work without this library: loads, stores and
-// atomics on the mapped memory itself, or a raw socket if none is mapped. If both are
-// asked for, a benchmark and its floor take turns every few milliseconds, so that
-// both see the same machine. The ratio is that of their medians.
+// atomics on the mapped memory itself. If none is mapped, it uses a raw socket. If
+// both are asked for, a benchmark and its floor take turns every few milliseconds, so
+// that both see the same machine. The ratio is that of their medians.
 //
 // # Switch points
 //

@@ -39,7 +39,7 @@ var ways = map[string]struct {
 }
 
 // TestEveryBenchmarkGivesAResult runs all of them in all ways on two ranks, and on three
-// in one of the ways, each group in a job of its own.
+// in one of the ways. Each group has a job of its own.
 func TestEveryBenchmarkGivesAResult(t *testing.T) {
 	all := &options{names: []string{"all"}}
 	groups, err := all.groups()

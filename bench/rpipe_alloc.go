@@ -7,9 +7,9 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
-// allocating plays ping-pong through pipes whose heaps are fragmented, so that
-// the time of a message shows the cost of a policy: the search for a hole, and
-// its synchronization.
+// allocating plays ping-pong through pipes whose heaps are fragmented. So the
+// time of a message shows the cost of a policy: the search for a hole, and its
+// synchronization.
 func allocating(policy rpipe.Policy, sync rpipe.Sync) setup {
 	return func(ctx context.Context, h *harness, size int) (task, error) {
 		n := crumbs(size)

@@ -18,8 +18,8 @@ type fuse struct {
 	stop  context.CancelFunc
 }
 
-// drawFuse returns a fuse below ctx: none in two of five steps, else a context that has
-// ended, ends at its k-th look or 20 ms later, or ends after some microseconds.
+// drawFuse returns a fuse below ctx: none in two of five steps. Otherwise the context
+// has ended, ends at its k-th look or 20 ms later, or ends after some microseconds.
 func drawFuse(ctx context.Context, rng *rand.Rand) fuse {
 	inner, stop := context.WithCancel(ctx)
 	switch rng.IntN(10) {

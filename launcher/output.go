@@ -107,11 +107,9 @@ func (o *output) tag(rank int) string {
 	return fmt.Sprintf("[%d] ", rank)
 }
 
-// Where the terminal stops output from the background (stty tostop), it also stops
-// a rank that is still in the launcher's process group. No process would continue
-// that rank. Where the terminal stops output from the background (stty tostop), it
-// would also stop a rank that is still in the launcher's process group, and no
-// process would continue that rank.
+// begin begins to copy; no rank may start afterwards. Where the terminal stops output
+// from the background (stty tostop), it also stops a rank that is still in the
+// launcher's process group. No process would continue that rank.
 func (o *output) begin() {
 	for _, copier := range o.pending {
 		o.copiers.Go(copier)

@@ -7,8 +7,8 @@ import (
 )
 
 // catchSignals catches the signals that grun passes on to the ranks, until the
-// caller calls stop. nohup has the system ignore SIGHUP; it stays ignored, here
-// and in the ranks.
+// caller calls stop. A SIGHUP that nohup has the system ignore stays ignored,
+// here and in the ranks.
 func catchSignals() (caught chan os.Signal, stop func()) {
 	caught = make(chan os.Signal, 16)
 	signal.Notify(caught, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT,

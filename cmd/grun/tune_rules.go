@@ -10,9 +10,9 @@ import (
 	"github.com/gopgas/gopgas/internal/tuned"
 )
 
-// A built-in choice stays unless another algorithm takes less than this part of its
-// time, and less than it ever took. Algorithms that are closer change places from
-// run to run.
+// clearlyLess: a built-in choice stays unless another algorithm takes less than this
+// part of its time, and less than it ever took. Algorithms that are closer change
+// places from run to run.
 const clearlyLess = 0.93
 
 // A tuneCase is a call and size that all candidates were measured for.
@@ -48,8 +48,7 @@ func rulesOf(samples []sample) []tuned.Rule {
 	return rules
 }
 
-// between returns the size at which the choice of a smaller size a changes to
-// that of a larger size b.
+// bestOf chooses among the samples of one case.
 func bestOf(samples []sample) tuned.Rule {
 	best := slices.MinFunc(samples, func(a, b sample) int {
 		return int(math.Copysign(1, a.Micros-b.Micros))
@@ -71,8 +70,8 @@ func sameSubject(a, b *tuned.Rule) bool {
 	return a.Collective == b.Collective && a.Path == b.Path && a.Members == b.Members
 }
 
-// between returns the size at which the choice changes, given one choice at size a
-// and another at a larger size b.
+// between returns the size at which the choice of a smaller size a changes to that of
+// a larger size b.
 func between(a, b int) int {
 	return max(a, min(int(math.Sqrt(float64(a)*float64(b))), b-1))
 }

@@ -20,9 +20,9 @@ type clustering struct {
 	owner   []int32 // the centre nearest to each of them
 	centres []float64
 
-	// totals holds the numbers that ranks add up: for each cluster the sum of its
-	// points, then the clusters' sizes, then the number of points that changed
-	// their cluster.
+	// totals holds the numbers that ranks add up. These are for each cluster the
+	// sum of its points, then the clusters' sizes, then the number of points that
+	// changed their cluster.
 	totals []int64
 }
 

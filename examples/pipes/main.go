@@ -1,5 +1,5 @@
 // Pipes counts the words of all files below a folder on many ranks, as wordcount
-// does, but by messages: each rank sends its counts to the ranks that add them up.
+// does, but by messages. Each rank sends its counts to the ranks that add them up.
 //
 //	grun -n 4 ./examples/pipes [-verify=false] [-top 10] [-all] [DIR]
 //

@@ -20,7 +20,7 @@
 //	report.go   what is printed, drawn and checked
 //
 // To check the result, rank 0 trains alone with the shares of the ranks, one
-// after another: every parameter must have the same bits at every rank. With
+// after another. Every parameter must have the same bits at every rank. With
 // whole batches rounding differs, and training amplifies it in the end; there the
 // first losses must agree. At the end the network must classify new samples.
 package main

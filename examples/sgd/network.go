@@ -101,8 +101,8 @@ func softmax(probs, scores []float64) {
 }
 
 // gradient stores in grads the derivatives of the samples' loss by each parameter,
-// and behind them the loss itself: cross entropy, in which each sample counts
-// weight. It calls ready when a layer's part of grads is complete, the last
+// and behind them the loss itself. The loss is cross entropy, in which each sample
+// counts weight. It calls ready when a layer's part of grads is complete, the last
 // layer's first; that part may then leave while gradient computes the next one.
 func (p *pass) gradient(grads []float64, batch []sample, weight float64, ready func(layer int) error) error {
 	p.rows = len(batch)

@@ -84,7 +84,7 @@ func (a *adding) start(ctx context.Context, l int) (err error) {
 }
 
 // train makes all steps at one rank of a team. While the ranks add up a layer's
-// gradients, they compute those of the layer before it; while they add up the
+// gradients, they compute those of the layer before it. While they add up the
 // first layer's, they update the last ones.
 func (t *trainer) train(ctx context.Context, team *runtime.Team) error {
 	a, err := newAdding(ctx, team, t)

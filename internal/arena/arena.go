@@ -1,14 +1,14 @@
 // Package arena hands out a rank's registered memory.
 //
 // If peers of this host may map the rank's memory, an arena has one sparse memfd
-// of the heap's size. A block is a page-aligned piece of it, and Alloc commits
-// it, so that lack of memory is an error of Alloc and never a SIGBUS at the first
-// store. If all peers share this process, the blocks lie on the Go heap.
+// of the heap's size. A block is a page-aligned piece of it. Alloc commits it, so
+// that lack of memory is an error of Alloc and never a SIGBUS at the first store.
+// If all peers share this process, the blocks lie on the Go heap.
 //
 //	Alloc: first fit, commit      Free: give the pages back, never unmap
 //
 // A block that its owner gave up, while other ranks may still write to it, is
-// quarantined: it stays in use, and counts as such, until Release.
+// quarantined. It stays in use, and counts as such, until Release.
 package arena
 
 import (
@@ -23,11 +23,10 @@ import (
 // Page is the granule of allocation, in bytes.
 const Page = 4096
 
-// Errors of Alloc wrap ErrExhausted if room or memory is short.
+// ErrExhausted: Alloc found too little room or memory.
 var ErrExhausted = driver.ErrExhausted
 
-// Errors of Alloc wrap ErrClosed after Close, a part of the end of the rank's
-// job.
+// ErrClosed: the arena was closed, at the end of the rank's job.
 var ErrClosed = errors.New("job closed")
 
 // An Arena allocates blocks. Its methods may be called from any goroutine.

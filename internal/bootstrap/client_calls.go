@@ -154,7 +154,7 @@ func (c *Client) post(m message) error {
 }
 
 // await prefers a result to the end of ctx or of the connection, since the other ranks
-// have that result, too. gaveUp reports that there is no result.
+// have that result, too. The result gaveUp reports that there is none.
 func (c *Client) await(ctx context.Context, done chan result) (parts [][]byte, gaveUp bool, err error) {
 	var cause error
 	select {

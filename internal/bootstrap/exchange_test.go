@@ -156,8 +156,9 @@ func TestCancelledExchangeIsAbandonedHereOnly(t *testing.T) {
 	require.Equal(t, [][]byte{[]byte("zero"), []byte("one")}, all)
 }
 
-// After a contribution is queued, and before its sender waits for the outcome,
-// the other members may complete the exchange, go on and end this rank's context.
+// A contribution is queued, and its sender does not wait for the outcome yet.
+// Then the other members may complete the exchange, go on and end this rank's
+// context.
 func TestAContributionThatIsQueuedCountsThoughItsContextHasEnded(t *testing.T) {
 	c := joinAll(t, newServer(t, 2, Hooks{}), overPipe, nil)
 	over, cancel := context.WithCancel(context.Background())

@@ -9,8 +9,8 @@ import (
 )
 
 // A FinalError is the error that ends a rank's program. The rank sends it to its launcher
-// through a pipe, in one write, since a program may end before it has joined and after it
-// has left.
+// through a pipe, in one write. It needs no connection, since a program may end before it
+// has joined and after it has left.
 type FinalError struct {
 	Rank int    `json:"rank"`
 	Text string `json:"text"`

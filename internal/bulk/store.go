@@ -4,12 +4,12 @@ package bulk
 // starting the string move costs more.
 const storeFrom = 1 << 10
 
-// Store is copy for a dst whose old content other cores have in their caches: memory that
-// this core writes again and again for other cores to read. An ordinary copy fetches each
-// line before it overwrites it, and waits for the other cores' answer. Stores of whole
-// lines only have the other cores drop theirs. (Two ranks with a core each that share no
-// cache, broadcast of 1 MiB by pieces of 64 KiB: 37 us instead of 140. A put of 64 KiB
-// with a notification, where they share one: 2.5 us instead of 3.7.)
+// Store is copy for a dst whose old content other cores have in their caches. Such memory
+// is written again and again by this core for other cores to read. An ordinary copy
+// fetches each line before it overwrites it, and waits for the other cores' answer.
+// Stores of whole lines only have the other cores drop theirs. (Two ranks with a core
+// each that share no cache, broadcast of 1 MiB by pieces of 64 KiB: 37 us instead of 140.
+// A put of 64 KiB with a notification, where they share one: 2.5 us instead of 3.7.)
 func Store(dst, src []byte) int {
 	n := min(len(dst), len(src))
 	if n < storeFrom || !wholeLines {

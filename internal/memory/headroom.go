@@ -21,7 +21,7 @@ type headroom struct {
 }
 
 // Available returns the amount of memory that processes of this group can take before
-// the kernel starts killing, and its bound: the host, or a control group.
+// the kernel starts killing. It also returns its bound: the host, or a control group.
 func Available() (bytes int64, bound string) {
 	left := readHeadroom(os.DirFS("/"))
 	return left.bytes, left.where

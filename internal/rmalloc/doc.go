@@ -51,7 +51,7 @@
 // A structure allocates only while it grows to the size that its pipe needs. A
 // Heap takes about 36 bytes for each block and each hole that it had at the same
 // time. Finding, freeing and coalescing are O(1). The Policy determines the cost
-// of choosing a hole. Filing a hole that appears between two blocks takes at most
-// as many steps as there are holes before it, or blocks between it and the next
-// hole below, whichever is less.
+// of choosing a hole. Filing a hole that appears between two blocks takes two
+// walks that meet. The steps are at most the number of holes before it, or of
+// blocks between it and the next hole below.
 package rmalloc

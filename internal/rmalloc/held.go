@@ -2,9 +2,9 @@ package rmalloc
 
 import "fmt"
 
-// Held are the blocks that a reader was notified of and has not freed: its own
-// books, which refuse a stale address at the end that uses it. The writer says
-// where blocks lie, so Take trusts nothing.
+// Held are the blocks that a reader was notified of and has not freed. They are
+// the reader's own books, which refuse a stale address at the end that uses it.
+// The writer says where blocks lie, so Take trusts nothing.
 type Held struct {
 	table
 	generation generation

@@ -2,8 +2,8 @@ package rmalloc
 
 // NextFit takes the first hole that is large enough, going up from the place of
 // the last allocation, and around once. It is the default. If a pipe's blocks are
-// freed about in the order of their allocation, the first hole fits, so the cost
-// does not grow with the number of blocks.
+// freed about in the order of their allocation, the first hole fits. Then the
+// cost does not grow with the number of blocks.
 //
 // Source: Knuth, TAOCP vol. 1, section 2.5, exercise 6 (the roving pointer); slide
 // 18.

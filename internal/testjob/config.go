@@ -199,8 +199,8 @@ func hashOf(name string) int {
 func Soak() bool { return os.Getenv("GOPGAS_SOAK") == "1" }
 
 // Matrix lists the configurations of atLeast ranks or more for a test of this
-// name. It lists all of them when soaking, else a sample with every transport and
-// every number of ranks, and one that is strained; with GOPGAS_ONLY it lists
+// name. When soaking it lists all of them, else a sample with every transport and
+// every number of ranks, and one that is strained. With GOPGAS_ONLY it lists
 // those.
 func Matrix(name string, atLeast int) []Config {
 	shift := hashOf(name)

@@ -13,7 +13,7 @@ import (
 )
 
 // Main is a package's TestMain. In a process that Run started it runs one of
-// bodies and exits; otherwise it runs the tests and fails if they left
+// bodies and exits. Otherwise it runs the tests and fails if they left
 // goroutines, descriptors or mappings behind.
 func Main(m *testing.M, bodies map[string]Body) {
 	launcher.GuardianMain()

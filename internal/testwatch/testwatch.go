@@ -34,8 +34,8 @@ const looks = 30
 // deadline.
 func Patience() time.Duration { return looks * interval() }
 
-// Rounds returns the number of times that a test repeats something: n, or a fifth of
-// that under the race detector, which takes ten times as long.
+// Rounds returns the number of times that a test repeats something. That is n, or a
+// fifth of n under the race detector, which takes ten times as long.
 func Rounds(n int) int {
 	if Race {
 		return max(1, n/5)

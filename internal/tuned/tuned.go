@@ -16,10 +16,10 @@
 //	}
 //
 // A rule names the best algorithm for a collective on a path between so many
-// members, up to a size in bytes of the call's longest buffer. A rule without a
-// size holds for all longer buffers. It has the measured time, and that of the
-// built-in choice. Rules of one collective, path and number of members are sorted
-// by size; the last one has no size.
+// members. It holds up to a size in bytes of the call's longest buffer. A rule
+// without a size holds for all longer buffers. It has the measured time, and that
+// of the built-in choice. Rules of one collective, path and number of members are
+// sorted by size; the last one has no size.
 //
 // A path is the way that members reach each other: "mapped", or a provider's name
 // where messages are queued. All members are on the measured machine: a table

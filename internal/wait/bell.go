@@ -13,7 +13,7 @@
 //	                           sleep while seq == s
 //
 // All four accesses are sequentially consistent, so at least one of the two sees
-// the other's (Dekker's argument): without the second look a wake-up could be
+// the other's (Dekker's argument). Without the second look a wake-up could be
 // lost.
 //
 // A bell in memory that other processes map sleeps in a futex. One goroutine of

@@ -41,8 +41,8 @@ const (
 
 // Glance polls a word for as long as a message between two cores takes, and reports
 // whether it has changed from old. It serves waits that mostly end soon; a longer
-// one goes on in Wait, whose polls cost more, since they look at everything that may
-// end the wait.
+// one goes on in Wait. The polls of Wait cost more, since they look at everything
+// that may end the wait.
 func Glance(word *atomic.Uint64, old uint64) bool {
 	for range glances {
 		if word.Load() != old {

@@ -6,9 +6,9 @@ import (
 	"github.com/gopgas/gopgas/verbs"
 )
 
-// If writes are silent, a sleeping rank learns of them by a notice behind them: a
-// solicited WRITE_WITH_IMM, for which it has posted a receive and armed its
-// queue. On other devices all of this does nothing.
+// If writes are silent, a sleeping rank learns of them by a notice behind them.
+// The notice is a solicited WRITE_WITH_IMM, for which the rank has posted a
+// receive and armed its queue. On other devices all of this does nothing.
 
 func (s *side) silent() bool { return s.ctx.Info().SilentWrites }
 

@@ -27,8 +27,8 @@ func (b *Board) allToAll(ctx context.Context, a *Args) error {
 }
 
 // trade posts chunks of the blocks for all other members side by side, and each
-// member takes its own. longest is the length of the longest block of all
-// members.
+// member takes its own. The argument longest is the length of the longest block
+// of all members.
 func (b *Board) trade(ctx context.Context, a *Args, from, to *table, longest int) error {
 	size := b.stride(longest, a.Elem)
 	for c := range chunks(longest, size) {

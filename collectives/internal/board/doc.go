@@ -26,23 +26,23 @@
 // again when all members have left the turn, 32 turns ago, in which it was last
 // used. The same holds for a small or large buffer. A member that passes a gate,
 // where all members meet, knows that all other members have left the turns before.
-// In calls without gates members post on their left word how far they are, once in
-// 16 turns (2 if large buffers are in use) and ahead of every wait.
+// In calls without gates members post on their left word how far they are: ahead
+// of every wait, and once in 16 turns (2 if large buffers are in use).
 //
-// A member that runs ahead has the processor fetch its next line for writing, which
-// takes it out of the other members' caches before the next call. Members with a core
-// each that meet first poll for each other's word alone, and only then for everything
-// that may end the wait.
+// A member that runs ahead has the processor fetch its next line for writing. That
+// takes the line out of the other members' caches before the next call. Members with
+// a core each that meet first poll for each other's word alone, and only then for
+// everything that may end the wait.
 //
 // Two members meet by reading each other's lines. More members meet at a counter
 // in the memory of member 0. The last one to come does the work of all (it
-// combines small vectors) and releases them, so that a call costs each rank one
+// combines small vectors) and releases them. So a call costs each rank one
 // wake-up if ranks share cores.
 //
 // # Large data
 //
-// Data that does not fit in a large buffer is cut into chunks of a turn each, so
-// that copying in, combining and copying out overlap between members. Buffers
+// A member cuts data that does not fit in a large buffer into chunks of a turn
+// each. So copying in, combining and copying out overlap between members. Buffers
 // that the other members map (Place) are not copied: members post their places,
 // and each combines its share of all inputs straight into all outputs. The call
 // decides on that in its first turn, the same way at all members.
@@ -52,7 +52,8 @@
 // A call along the edges of a graph concerns neighbors only, and the two ends of an
 // edge alone know the length of its block. So such a call cannot use turns, which all
 // members count. [Edges] use [Queues]: one from each member to each member that it has
-// an edge to, with a count of its own and the lines and large buffers of a board:
+// an edge to. A queue has a count of its own and the lines and large buffers of a
+// board:
 //
 //	member 0's queue to 1    taken | 32 lines | 4 large    member 1 takes, and writes taken
 //	member 1's queue to 0    taken | 32 lines | 4 large
@@ -73,7 +74,7 @@
 // before it uses any of its data. It checks a peer's word before using it as an
 // index or a length, and a block of an unexpected length is a [*LengthError]. A
 // member that gives up while other members use its memory in place waits until
-// they have stopped; members that come later find that it has gone ([ErrGone]).
-// After an error a Board, or a team's Queues, are of no more use: the caller ends
+// they have stopped. Members that come later find that it has gone ([ErrGone]).
+// After an error a Board, or a team's Queues, are of no more use. The caller ends
 // the team, and with it the waits of all members.
 package board

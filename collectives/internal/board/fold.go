@@ -10,9 +10,9 @@ func (b *Board) pair(f Combine, dst, mine, theirs []byte) {
 }
 
 // fold sets dst to in[0]∘in[1]∘..., and also every element of also that is not
-// nil. dst may be one of the operands, and also[m] the operand of m; they do not
-// overlap otherwise. It works piece by piece, so that the result between two
-// operands stays in a core's own cache.
+// nil. The slice dst may be one of the operands, and also[m] the operand of m;
+// they do not overlap otherwise. It works piece by piece, so that the result
+// between two operands stays in a core's own cache.
 func (b *Board) fold(a *Args, dst []byte, in, also [][]byte) {
 	step := max(len(dst), 1)
 	if step > len(b.scratch) && (len(in) > 2 || also != nil) {

@@ -58,7 +58,7 @@ func (b *Board) collect(ctx context.Context, a *Args, blocks *table, longest int
 }
 
 // push has all other members write their blocks to their places in the root's
-// memory, which the root posted in turn k; the root waits for them.
+// memory. The root posted these in turn k, and waits for the members.
 func (b *Board) push(ctx context.Context, a *Args, k uint64, at Place, err error) error {
 	if err != nil {
 		return err

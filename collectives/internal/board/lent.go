@@ -25,8 +25,8 @@ import (
 // the memory.
 
 const (
-	// usedFor bounds the wait for a borrower that makes no progress: an operator that
-	// lasts, or a process that was stopped in the middle of a copy.
+	// usedFor bounds the wait for a borrower that makes no progress. That is an
+	// operator that lasts, or a process that was stopped in the middle of a copy.
 	usedFor = 5 * time.Second
 	// unusedPause lets the borrowers run. The call has failed, so time does not
 	// matter any more.

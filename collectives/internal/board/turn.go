@@ -33,9 +33,9 @@ func (b *Board) line(ctx context.Context, k uint64) (*line, error) {
 	return &b.peers[b.rank].lines[k%lines], nil
 }
 
-// space returns n bytes for data of turn k once this member may write them: on the
-// line if they fit, else in the small buffer or in the large one. Both are then held
-// as h says.
+// space returns n bytes for data of turn k once this member may write them. They lie
+// on the line if they fit, else in the small buffer or in the large one. Both are
+// then held as h says.
 func (b *Board) space(ctx context.Context, k uint64, h hold, n int) (*line, []byte, error) {
 	l, err := b.line(ctx, k)
 	if err != nil {

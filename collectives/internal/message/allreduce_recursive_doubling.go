@@ -45,7 +45,7 @@ func AllReduceRecursiveDoubling(ctx context.Context, c Transport, a *Args) error
 
 // doubled combines the vectors of pairs, from sum on, and returns the memory of the
 // result. A vector that a member sends must not change while it combines its peer's
-// with it, so Recv and a spare take turns, and Recv comes last if it can.
+// with it. So Recv and a spare take turns, and Recv comes last if it can.
 func doubled(ctx context.Context, c Transport, a *Args, q pairs, v int, sum []byte) ([]byte, error) {
 	two := [2][]byte{a.Recv}
 	if q.p > 2 || same(sum, a.Recv) {

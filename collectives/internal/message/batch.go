@@ -2,9 +2,10 @@ package message
 
 import "context"
 
-// A Batch is a set of messages with several members at the same time: one from each
-// member to each other, or one along each edge of a graph. Steps number them, in an
-// order in which all members can follow theirs without waiting in a circle.
+// A Batch is a set of messages with several members at the same time. It has one
+// from each member to each other, or one along each edge of a graph. Steps number
+// them, in an order in which all members can follow theirs without waiting in a
+// circle.
 type Batch struct {
 	src, dst []byte
 	out, in  blocks

@@ -46,8 +46,8 @@ func GatherBinomial(ctx context.Context, c Transport, a *Args) error {
 	}
 }
 
-// take receives the run i to j-1 from the child i of v: at the root to its place
-// in all, elsewhere in mem, which begins with v's block.
+// take receives the run i to j-1 from the child i of v. The root receives it to
+// its place in all, another member to mem, which begins with v's block.
 func (r branch) take(ctx context.Context, c Transport, all, mem []byte, v, i, j int) error {
 	child := rankOf(i, r.root, r.n)
 	if v != 0 {

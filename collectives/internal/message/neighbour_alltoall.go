@@ -3,8 +3,8 @@ package message
 import "context"
 
 // NeighbourAllToAllHops: each member sends a block of its own along every edge out
-// and receives a block from every edge in, the nearest members first, or all at
-// the same time.
+// and receives a block from every edge in. It takes the nearest members first, or
+// all at the same time.
 //
 // Cost: as many rounds as a member has hops, and their bytes; more if members
 // wait for one another.

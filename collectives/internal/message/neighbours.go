@@ -12,7 +12,7 @@ var ErrNeighbour = errors.New("no such neighbour")
 
 // Neighbours are the edges of a directed graph of members that begin or end at
 // this member. They are sorted by the distance that an edge spans on the ring of
-// members, so that all members can follow theirs without waiting in a circle:
+// members. So all members can follow theirs without waiting in a circle:
 //
 //	distance   0         1         2        ...
 //	to         rank      rank+1    rank+2

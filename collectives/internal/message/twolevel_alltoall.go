@@ -13,11 +13,11 @@ import "context"
 //
 // Needs blocks of one length; leaders of s members take 2sm bytes of scratch
 // memory. It serves short blocks: a host's members send one message to another
-// host in place of one from each to each, but every block is copied four times.
+// host in place of one from each to each. But every block is copied four times.
 //
 // Cost: that of Within for the largest host, that of Among for the hosts, and
-// that of Within again: H-1 rounds at most between H hosts, and the bytes of all
-// blocks.
+// that of Within again. Between H hosts it has H-1 rounds at most, and the bytes
+// of all blocks.
 //
 // (Träff and Rougier, "MPI Collectives and Datatypes for Hierarchical All-to-all
 // Communication", 2014.)

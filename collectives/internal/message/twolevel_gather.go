@@ -14,9 +14,9 @@ import "context"
 // blocks. The root takes some for all blocks if the members of a host do not
 // follow one another.
 //
-// Cost: that of Within for the largest host and then that of Among for the hosts:
-// H-1 rounds at most between H hosts, and the bytes of the blocks of all hosts
-// but the root's.
+// Cost: that of Within for the largest host and then that of Among for the hosts.
+// Between H hosts it has H-1 rounds at most, and the bytes of the blocks of all
+// hosts but the root's.
 //
 // (Karonis, de Supinski, Foster, Gropp, Lusk and Bresnahan, "Exploiting
 // Hierarchy in Parallel Computer Networks to Optimize Collective Operation

@@ -2,7 +2,7 @@ package message
 
 import "context"
 
-// ReduceScatterTwoLevel: each host reduces its vectors to its leader, the leaders
+// ReduceScatterTwoLevel: each host reduces its vectors to its leader. The leaders
 // reduce and scatter the sums by hosts' blocks, and each leader scatters those of
 // its host.
 //
@@ -18,7 +18,8 @@ import "context"
 // follow one another.
 //
 // Cost: that of Within's reduction for the largest host, that of Among for the
-// hosts (m(H-1)/H bytes at best between H of them), and that of Within's scatter.
+// hosts, and that of Within's scatter. Between H hosts it moves m(H-1)/H bytes at
+// best.
 //
 // (Karonis, de Supinski, Foster, Gropp, Lusk and Bresnahan, "Exploiting
 // Hierarchy in Parallel Computer Networks to Optimize Collective Operation

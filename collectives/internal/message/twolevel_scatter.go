@@ -14,9 +14,9 @@ import "context"
 // blocks. The root takes some for all blocks if the members of a host do not
 // follow one another.
 //
-// Cost: that of Among for the hosts (H-1 rounds at most between H of them, and
-// the bytes of the blocks of all hosts but the root's), and then that of Within
-// for the largest.
+// Cost: that of Among for the hosts and then that of Within for the largest.
+// Between H hosts it has H-1 rounds at most, and the bytes of the blocks of all
+// hosts but the root's.
 //
 // (Karonis, de Supinski, Foster, Gropp, Lusk and Bresnahan, "Exploiting
 // Hierarchy in Parallel Computer Networks to Optimize Collective Operation

@@ -1,5 +1,5 @@
-// Package corpus holds the parts that the examples which count words share: the
-// list of files, the words of a file, and a sequential count to compare with.
+// Package corpus holds the common parts of the examples that count words: the
+// list of files, the words of a file, and a sequential count.
 //
 //	files.go   the files below a folder, in an order that all ranks agree on
 //	count.go   words, and how often each was seen

@@ -19,7 +19,7 @@ type Options struct {
 }
 
 // Parse returns the command line of a program of this name, or ends the program if
-// the command line is wrong. verify is the default of its flag.
+// the command line is wrong. The flag -verify defaults to verify.
 func Parse(program string, verify bool) Options {
 	o := Options{Program: program, Dir: ".", Out: os.Stdout, Log: os.Stderr}
 	flag.IntVar(&o.Top, "top", 10, "print this many of the most frequent words")

@@ -94,9 +94,8 @@ const kernelArguments = "console=ttyS0 panic=-1 oops=panic mitigations=off " +
 	"tsc=reliable no_timer_check nowatchdog rcupdate.rcu_cpu_stall_suppress=1"
 
 // processor has all features of QEMU except fast copies of strings. With these
-// the kernel would copy with "rep movsb", which QEMU does byte by byte, and
-// readers would see rxe's writes of aligned words torn, as real devices' never
-// are.
+// the kernel would copy with "rep movsb", which QEMU does byte by byte. Readers
+// would then see rxe's writes of aligned words torn, as real devices' never are.
 const processor = "max,-erms,-fsrm"
 
 // qemu is the command line of the machine.

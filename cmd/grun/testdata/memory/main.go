@@ -1,6 +1,6 @@
-// Memory allocates more than the ranks of its job can have together: windows of as
-// many MiB as its second argument says, or buffers of so many at each rank by itself
-// until there is no room. Its first argument selects one.
+// Memory allocates more than the ranks of its job can have together. It makes
+// windows of as many MiB as its second argument says, or such buffers at each rank
+// by itself until memory runs out. Its first argument selects one.
 package main
 
 import (
