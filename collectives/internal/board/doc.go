@@ -7,7 +7,7 @@
 //
 //	member 0's board                            member 1's board
 //	left    the turn it has left                left
-//	lines   | turn | seq | chain | 40 B |   lines
+//	lines   | turn | seq | chain | 40 B     |   lines
 //	        | ...              32 of them   |
 //	small   | 32 buffers of 1 KiB           |   small
 //	large   | 4 buffers of 64 KiB or more   |   large

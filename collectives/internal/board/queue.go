@@ -12,7 +12,7 @@ import (
 //	using   the latest line whose lent memory the receiver uses; the receiver writes it
 //	gone    the sender's call has failed
 //	lines   | number | seq | chain | length | 32 B |   32 of them
-//	large   | 4 buffers of 4 KiB or more               |
+//	large   | 4 buffers of 4 KiB or more           |
 //
 // A block is a line, or a line for each chunk of it: line k uses large buffer k
 // mod 4 for data that does not fit. All its lines have the length of the whole
