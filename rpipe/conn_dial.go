@@ -153,9 +153,10 @@ func (c *Conn) disappear() {
 	_ = c.Close()
 }
 
-// answered waits until the listener has opened its end of c, or has closed.
-func (d *door) answered(ctx context.Context, c *Conn) error {
-	ctx, cancel := context.WithCancelCause(ctx)
+// answered waits until the listener has opened its end of c, or has closed. An end that
+// the listener opened before it closed is found by one more look.
+func (d *door) answered(dial context.Context, c *Conn) error {
+	ctx, cancel := context.WithCancelCause(dial)
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
@@ -167,5 +168,10 @@ func (d *door) answered(ctx context.Context, c *Conn) error {
 	err := c.reader.end.meet(ctx)
 	cancel(nil)
 	<-watched
+	if errors.Is(err, errReaderGone) {
+		if joined, deserted, late := c.reader.end.join(dial, false); joined || late != nil {
+			c.reader.end.eof, err = c.reader.end.eof || deserted, late
+		}
+	}
 	return c.reader.end.fail("Dial", err)
 }
