@@ -48,7 +48,7 @@ func (q *QP) checkRead(wr *WorkRequest) error {
 }
 
 func (q *QP) checkExtended(wr *WorkRequest) error {
-	if !q.pd.ctx.info.ExtendedAtomics {
+	if !q.pd.ctx.info.Atomics.Extended {
 		return driver.ErrUnsupported
 	}
 	if wr.Atomic < AtomicAdd || wr.Atomic > AtomicStore {
@@ -97,7 +97,7 @@ func (q *QP) checkSegments(segs []Segment, need Access) error {
 	for i := range segs {
 		s := &segs[i]
 		total += uint64(len(s.Mem))
-		if s.LKey == (Key{}) && !q.pd.ctx.info.LocalKeys || len(s.Mem) == 0 {
+		if s.LKey == (Key{}) && !q.pd.ctx.info.Memory.LocalKeys || len(s.Mem) == 0 {
 			continue
 		}
 		mr := (*q.pd.mrs.Load())[s.LKey]

@@ -72,7 +72,7 @@ func (c *Context) CreateCQ(ctx context.Context, depth int) (*CQ, error) {
 }
 
 // NewLanding makes a landing that is shut, where a peer's writes go to memory that
-// its owner may take back: driver.ErrUnsupported without DeviceInfo.Landings. It is
+// its owner may take back: driver.ErrUnsupported without MemoryInfo.Landings. It is
 // local.
 func (c *Context) NewLanding(ctx context.Context) (Landing, error) {
 	const op = "new landing"

@@ -21,6 +21,9 @@ type (
 	Status      = driver.Status
 	Flags       = driver.Flags
 	DeviceInfo  = driver.DeviceInfo
+	MemoryInfo  = driver.MemoryInfo
+	WriteInfo   = driver.WriteInfo
+	AtomicInfo  = driver.AtomicInfo
 	Options     = driver.Options
 	AsyncEvent  = driver.AsyncEvent
 	EventKind   = driver.EventKind

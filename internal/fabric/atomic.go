@@ -20,7 +20,7 @@ type Atomic struct {
 func (r *Remote) Fetch(ctx context.Context, offset int, a Atomic) (old uint64, err error) {
 	p := r.Peer
 	p.Stats.count(int(a.Width))
-	if !p.bind.info.ExtendedAtomics && !p.f.asks(p.bind) {
+	if !p.bind.info.Atomics.Extended && !p.f.asks(p.bind) {
 		return r.emulate(ctx, offset, a)
 	}
 	o := p.bind.ops.take(r)
@@ -63,7 +63,7 @@ func (o *op) result(i int, width uint8) {
 func (r *Remote) Update(ctx context.Context, offset int, a Atomic) error {
 	p := r.Peer
 	asks := p.f.asks(p.bind)
-	if !p.bind.info.ExtendedAtomics && !asks {
+	if !p.bind.info.Atomics.Extended && !asks {
 		_, err := r.Fetch(ctx, offset, a)
 		return err
 	}

@@ -149,7 +149,7 @@ func (f *Fabric) Mapping() bool { return f.cfg.FMAMax != 0 }
 // Where it may not, since devices apply all of them, the rank reaches its own
 // memory through a queue pair as everyone else does.
 func (f *Fabric) Coherent() bool {
-	return !f.cfg.DeviceAtomics || !slices.ContainsFunc(f.bindings, func(b *binding) bool { return !b.info.CoherentAtomics })
+	return !f.cfg.DeviceAtomics || !slices.ContainsFunc(f.bindings, func(b *binding) bool { return !b.info.Atomics.Coherent })
 }
 
 // Counting tells whether mapped operations shall be counted, too.
@@ -159,7 +159,7 @@ func (f *Fabric) Counting() bool { return f.cfg.Stats }
 // all providers reach only ranks whose memory they map.
 func (f *Fabric) MapsAll() bool {
 	for _, b := range f.bindings {
-		if !b.info.SameHost || !b.info.MapsMemory {
+		if !b.info.SameHost || !b.info.Memory.Maps {
 			return false
 		}
 	}

@@ -37,7 +37,7 @@ func (r *Remote) storeFlag(flag Flag) {
 // flag, a single atomic access at the target, and returns how many they are. On
 // devices whose writes are silent the last of them wakes the target.
 func (o *op) flag(i int, at driver.RemoteAddr, flag Flag) int {
-	silent := o.bind.info.SilentWrites
+	silent := o.bind.info.Writes.Silent
 	o.ordered = !flag.Ahead
 	switch {
 	case flag.Add && o.f.asks(o.bind):
@@ -53,7 +53,7 @@ func (o *op) flag(i int, at driver.RemoteAddr, flag Flag) int {
 			o.wr[i].Op, o.wr[i].Flags = driver.OpWriteImm, driver.Inline|driver.Solicited
 		}
 		return 1
-	case o.bind.info.ExtendedAtomics:
+	case o.bind.info.Atomics.Extended:
 		o.atomic(i, at, Atomic{Op: driver.AtomicAdd, Width: 8, Operand: flag.Value})
 	default:
 		// FETCH_ADD always has a result; nobody reads this one.

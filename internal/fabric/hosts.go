@@ -38,5 +38,5 @@ func (f *Fabric) waysTo(rank int) []*binding {
 // MapsHost tells whether memory of other ranks on this host is likely to be used
 // directly. Connecting to them shows whether it is.
 func (f *Fabric) MapsHost() bool {
-	return f.Mapping() && slices.ContainsFunc(f.bindings, func(b *binding) bool { return b.info.SameHost && b.info.MapsMemory })
+	return f.Mapping() && slices.ContainsFunc(f.bindings, func(b *binding) bool { return b.info.SameHost && b.info.Memory.Maps })
 }

@@ -18,7 +18,7 @@ type Address = driver.RemoteAddr
 // Those who write to it reach this rank over the same provider.
 func (f *Fabric) NewLanding(ctx context.Context) (Landing, error) {
 	for _, b := range f.bindings {
-		if b.info.Landings {
+		if b.info.Memory.Landings {
 			return b.ctx.NewLanding(ctx)
 		}
 	}
@@ -29,7 +29,7 @@ func (f *Fabric) NewLanding(ctx context.Context) (Landing, error) {
 // the same: where there is another provider, one of them alone may have fallen back to it.
 func (p *Peer) Lands() bool {
 	ways := p.f.waysTo(p.rank)
-	return len(ways) == 1 && ways[0] == p.bind && p.bind.info.Landings
+	return len(ways) == 1 && ways[0] == p.bind && p.bind.info.Memory.Landings
 }
 
 // landTail is how much of a transfer the device takes over when all the rest is under

@@ -14,7 +14,7 @@ import (
 // A mailbox is the receiving side of a queue pair, where the device needs one.
 // Two things come in:
 //
-// A notice, on devices whose writes are silent (driver.DeviceInfo.SilentWrites):
+// A notice, on devices whose writes are silent (driver.WriteInfo.Silent):
 // whoever sets a flag sends an immediate behind it, since a plain WRITE wakes
 // nobody.
 //
@@ -42,11 +42,11 @@ type mailbox struct {
 const mailboxDepth = 64
 
 // listens tells whether b's queue pairs need mailboxes.
-func (f *Fabric) listens(b *binding) bool { return b.info.SilentWrites || f.asks(b) }
+func (f *Fabric) listens(b *binding) bool { return b.info.Writes.Silent || f.asks(b) }
 
 // asks tells whether atomics over b are the target's CPU's.
 func (f *Fabric) asks(b *binding) bool {
-	return !f.cfg.DeviceAtomics && !b.info.CoherentAtomics && !b.info.ExtendedAtomics
+	return !f.cfg.DeviceAtomics && !b.info.Atomics.Coherent && !b.info.Atomics.Extended
 }
 
 // newMailbox makes the mailbox of a queue pair, nil where it needs none.

@@ -28,7 +28,7 @@ func (t *opTable) take(r *Remote) *op {
 	} else {
 		t.free = o.next
 	}
-	if o.word.Mem == nil || o.bind.info.LocalKeys && o.word.LKey == (driver.Key{}) {
+	if o.word.Mem == nil || o.bind.info.Memory.LocalKeys && o.word.LKey == (driver.Key{}) {
 		o.unfit = t.equip(o)
 	}
 	t.mu.Unlock()
@@ -43,7 +43,7 @@ const wordsBatch = 256
 
 // equip gives o its word.
 func (t *opTable) equip(o *op) error {
-	if !o.bind.info.LocalKeys {
+	if !o.bind.info.Memory.LocalKeys {
 		o.word.Mem = make([]byte, 8)
 		return nil
 	}

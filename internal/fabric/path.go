@@ -30,7 +30,7 @@ const (
 
 // MaxFMA is the largest write that can be copied as it is posted to p.
 func (p *Peer) MaxFMA() int {
-	if p.bind.info.LocalKeys {
+	if p.bind.info.Memory.LocalKeys {
 		return stageSize
 	}
 	return min(p.bind.info.MaxInline, maxInline)
@@ -56,7 +56,7 @@ func (r *Remote) MaxMessage() int {
 // MaxCopied is the longest part that the device copies by itself, in bytes, 0 where that
 // has no advantage over a copy to memory that stays.
 func (r *Remote) MaxCopied() int {
-	if r.Mem != nil || !r.Peer.bind.info.LazyInline {
+	if r.Mem != nil || !r.Peer.bind.info.Writes.LazyInline {
 		return 0
 	}
 	return r.Peer.bind.info.MaxInline
@@ -64,7 +64,7 @@ func (r *Remote) MaxCopied() int {
 
 // inlineMax is how much a queue pair of b takes inline.
 func (b *binding) inlineMax() int {
-	if b.info.LazyInline {
+	if b.info.Writes.LazyInline {
 		return b.info.MaxInline
 	}
 	return min(b.info.MaxInline, maxInline)
@@ -73,5 +73,5 @@ func (b *binding) inlineMax() int {
 // wholeWrite reports whether one inline request writes n bytes, the last word behind all
 // others.
 func (b *binding) wholeWrite(n int) bool {
-	return b.info.WholeWrites && !b.info.SilentWrites && n <= min(driver.WholeWrite, b.info.MaxInline)
+	return b.info.Writes.Whole && !b.info.Writes.Silent && n <= min(driver.WholeWrite, b.info.MaxInline)
 }

@@ -23,11 +23,11 @@ var kinds = map[string]struct {
 }{
 	"mapped": {fmaMax: -1, open: onLoop(faulty.Plan{})},
 	"inline": {open: onLoop(faulty.Plan{HideMapper: true})}, // 1 KiB
-	"whole":  {open: onLoop(faulty.Plan{HideMapper: true}), change: func(i *driver.DeviceInfo) { i.WholeWrites = true }},
+	"whole":  {open: onLoop(faulty.Plan{HideMapper: true}), change: func(i *driver.DeviceInfo) { i.Writes.Whole = true }},
 	"lazy":   {open: func() driver.Provider { return tcp.New(tcp.Config{}) }}, // 1 MiB inline
 	"staged": {open: onLoop(faulty.Plan{HideMapper: true, NeedLocalKeys: true, MaxInline: 64, HideExtendedAtomics: true})},
 	"asked":  {open: onLoop(asked)}, // the target's CPU applies atomics
-	"silent": {open: onLoop(faulty.Plan{HideMapper: true}), change: func(i *driver.DeviceInfo) { i.SilentWrites = true }},
+	"silent": {open: onLoop(faulty.Plan{HideMapper: true}), change: func(i *driver.DeviceInfo) { i.Writes.Silent = true }},
 	"small":  {open: onLoop(faulty.Plan{HideMapper: true}), change: func(i *driver.DeviceInfo) { i.MaxMessage = 40_000 }},
 }
 

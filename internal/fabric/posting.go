@@ -178,10 +178,10 @@ func (w *posting) giveUp(ctx context.Context) error {
 func (w *posting) flag(ctx context.Context, flag Flag) error {
 	info := &w.Peer.bind.info
 	n := 1
-	if flag.Add && info.SilentWrites {
+	if flag.Add && info.Writes.Silent {
 		n = 2
 	}
-	if err := w.room(ctx, n, flag.Add && !info.ExtendedAtomics); err != nil {
+	if err := w.room(ctx, n, flag.Add && !info.Atomics.Extended); err != nil {
 		return err
 	}
 	w.n += w.o.flag(w.n, w.addr.Add(uint64(flag.Offset)), flag)

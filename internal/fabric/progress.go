@@ -117,7 +117,7 @@ func (b *binding) tellsOfApplied(op driver.Opcode) bool {
 	case driver.OpRead, driver.OpFetchAdd, driver.OpCmpSwap, driver.OpAtomic:
 		return true
 	}
-	return b.info.AppliedWrites
+	return b.info.Writes.Applied
 }
 
 // failed takes the consequences of an error completion for its peer.

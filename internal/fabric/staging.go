@@ -9,7 +9,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Devices that know memory by its registration only (driver.DeviceInfo.LocalKeys)
+// Devices that know memory by its registration only (driver.MemoryInfo.LocalKeys)
 // cannot take a caller's slice as it is. What lies in a region has a key. Small
 // transfers pass through a stage, memory of ours that is registered; large ones
 // are worth registering the slice for as long as they last.
@@ -90,7 +90,7 @@ type lease struct {
 // write's source is free at once.
 func (o *op) lend(i int, mem []byte, fill, stage bool) error {
 	b := o.bind
-	seg, ok := driver.Segment{Mem: mem}, !b.info.LocalKeys && !stage || len(mem) == 0
+	seg, ok := driver.Segment{Mem: mem}, !b.info.Memory.LocalKeys && !stage || len(mem) == 0
 	if !ok && !stage {
 		seg, ok = o.f.regions.segment(b, mem)
 	}

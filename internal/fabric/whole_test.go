@@ -9,11 +9,11 @@ import (
 )
 
 func TestALastWordNeedsNoFlagWhereTheDeviceWritesWhole(t *testing.T) {
-	says := driver.DeviceInfo{WholeWrites: true, MaxInline: 1 << 10}
+	says := driver.DeviceInfo{Writes: driver.WriteInfo{Whole: true}, MaxInline: 1 << 10}
 	require.True(t, (&binding{info: says}).wholeWrite(driver.WholeWrite))
 	require.False(t, (&binding{info: says}).wholeWrite(driver.WholeWrite+8))
 	brief, silent, other := says, says, says
-	brief.MaxInline, silent.SilentWrites, other.WholeWrites = 64, true, false
+	brief.MaxInline, silent.Writes.Silent, other.Writes.Whole = 64, true, false
 	require.False(t, (&binding{info: brief}).wholeWrite(72))
 	require.False(t, (&binding{info: silent}).wholeWrite(8))
 	require.False(t, (&binding{info: other}).wholeWrite(8))

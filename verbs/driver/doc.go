@@ -21,12 +21,12 @@
 // may be reused and that no error will be reported for the request. A
 // completion of a READ or an atomic means in addition that everything posted
 // to the same QP before it has been applied to the target's memory; where the
-// device says [DeviceInfo.AppliedWrites], so does that of a WRITE.
+// device says [WriteInfo.Applied], so does that of a WRITE.
 //
 // Aligned words of 64 bits are read and written whole, one at a time, by a WRITE
 // of 8 bytes, and by a READ whose address and length are multiples of 8 and
 // which is no longer than [WholeRead]. Where the device says
-// [DeviceInfo.WholeWrites], the last word of a WRITE of aligned words, no longer
+// [WriteInfo.Whole], the last word of a WRITE of aligned words, no longer
 // than [WholeWrite], is written behind all others.
 //
 // The first request that fails moves its QP to [StateErr]; it completes with

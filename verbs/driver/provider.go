@@ -54,7 +54,7 @@ type Context interface {
 	// access. mem must stay valid until the MR is closed.
 	RegMR(ctx context.Context, mem Memory, access Access) (MR, error)
 	// NewLanding makes a landing that is shut; ErrUnsupported without
-	// DeviceInfo.Landings.
+	// MemoryInfo.Landings.
 	NewLanding(ctx context.Context) (Landing, error)
 	CreateCQ(ctx context.Context, depth int) (CQ, error)
 	CreateQP(ctx context.Context, cfg QPConfig) (QP, error)
@@ -73,33 +73,47 @@ type DeviceInfo struct {
 	MaxSegments int    // scatter/gather segments of one work request
 	MaxMessage  uint64 // bytes of one work request
 	MaxInline   int    // bytes that PostSend copies before it returns; see [Inline]
-	// LazyInline: of an Inline payload only what cannot leave at once is copied,
-	// so that large ones are worthwhile.
-	LazyInline bool
-	// Landings: it can make a [Landing].
-	Landings bool
 
+	Memory  MemoryInfo
+	Writes  WriteInfo
+	Atomics AtomicInfo
+
+	CallingPolls bool // a Poll that finds nothing makes system calls
+	SameHost     bool // the device reaches only ranks of this host
+}
+
+// MemoryInfo describes which memory a device's requests can name.
+type MemoryInfo struct {
 	// LocalKeys: segments must name registered memory by LKey. Without it a
 	// zero LKey stands for memory that only the CPU knows.
 	LocalKeys bool
-	// ExtendedAtomics: OpAtomic is understood, at widths 1, 2, 4 and 8.
-	ExtendedAtomics bool
-	// CoherentAtomics: atomics of this device and CPU atomics of the target
-	// may be mixed on one word.
-	CoherentAtomics bool
-	// AppliedWrites: a completed WRITE, too, means that everything posted up to
-	// it has been applied to the target's memory.
-	AppliedWrites bool
-	// WholeWrites: whoever sees the last word of a WRITE of aligned words by an
-	// atomic load sees all of it, up to [WholeWrite] bytes.
-	WholeWrites bool
-	// SilentWrites: a WRITE or an atomic does not ring the target's bell. A
+	// Maps: the device's QPs are Mappers. A peer's memory may refuse all the same.
+	Maps bool
+	// Landings: the device can make a [Landing].
+	Landings bool
+}
+
+// WriteInfo describes how a device's WRITEs leave, arrive and complete.
+type WriteInfo struct {
+	// LazyInline: PostSend copies of an Inline payload only the bytes that cannot
+	// leave at once, so that large ones are worthwhile.
+	LazyInline bool
+	// Applied: a completed WRITE, too, means that everything posted up to it has
+	// been applied to the target's memory.
+	Applied bool
+	// Whole: an atomic load that sees the last word of a WRITE of aligned words
+	// sees all of it, up to [WholeWrite] bytes.
+	Whole bool
+	// Silent: a WRITE or an atomic does not ring the target's bell. A
 	// WRITE_WITH_IMM with Solicited does, where a receive was posted.
-	SilentWrites bool
-	// CallingPolls: a Poll that finds nothing makes system calls.
-	CallingPolls bool
-	// SameHost: reaches only ranks of this host.
-	SameHost bool
-	// MapsMemory: its QPs are Mappers. A peer's memory may refuse all the same.
-	MapsMemory bool
+	Silent bool
+}
+
+// AtomicInfo describes which atomics a device has.
+type AtomicInfo struct {
+	// Extended: the device understands OpAtomic, at widths 1, 2, 4 and 8.
+	Extended bool
+	// Coherent: atomics of this device and CPU atomics of the target may be mixed
+	// on one word.
+	Coherent bool
 }

@@ -10,7 +10,7 @@ const (
 	OpSend                       // local segments -> the peer's next receive
 	OpFetchAdd                   // 64 bit; old value -> Local[0]
 	OpCmpSwap                    // 64 bit; old value -> Local[0]
-	OpAtomic                     // any AtomicOp at any width; needs ExtendedAtomics
+	OpAtomic                     // any AtomicOp at any width; needs AtomicInfo.Extended
 	OpRecv                       // only in completions
 	OpRecvImm                    // only in completions: a receive consumed by OpWriteImm
 )
@@ -64,7 +64,7 @@ const (
 const WholeRead = 512
 
 // WholeWrite is the longest WRITE, in bytes, that devices with
-// [DeviceInfo.WholeWrites] apply with its last word behind all others.
+// [WriteInfo.Whole] apply with its last word behind all others.
 const WholeWrite = 128
 
 // A Segment is a piece of local memory.

@@ -4,11 +4,11 @@ import "github.com/gopgas/gopgas/verbs/driver"
 
 func (p *Plan) hide(info *driver.DeviceInfo) {
 	if p.HideExtendedAtomics {
-		info.ExtendedAtomics = false
+		info.Atomics.Extended = false
 	}
-	info.AppliedWrites = info.AppliedWrites && !p.HideAppliedWrites
-	info.CoherentAtomics = info.CoherentAtomics && !p.HideCoherentAtomics
-	info.LocalKeys = info.LocalKeys || p.NeedLocalKeys
+	info.Writes.Applied = info.Writes.Applied && !p.HideAppliedWrites
+	info.Atomics.Coherent = info.Atomics.Coherent && !p.HideCoherentAtomics
+	info.Memory.LocalKeys = info.Memory.LocalKeys || p.NeedLocalKeys
 	if p.MaxInline > 0 {
 		info.MaxInline = min(info.MaxInline, p.MaxInline)
 	}
@@ -16,7 +16,7 @@ func (p *Plan) hide(info *driver.DeviceInfo) {
 		info.MaxQPDepth = min(info.MaxQPDepth, p.MaxDepth)
 	}
 	if p.hidesMapper() {
-		info.MapsMemory = false
+		info.Memory.Maps = false
 	}
 }
 

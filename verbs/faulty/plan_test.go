@@ -27,7 +27,7 @@ func TestNameAndDevicesAreTheWrappedProviders(t *testing.T) {
 	require.NoError(t, err)
 	want, err := loop.New().Devices(testwatch.Context(t))
 	require.NoError(t, err)
-	want[0].MapsMemory = false // stores would go around the faults
+	want[0].Memory.Maps = false // stores would go around the faults
 	require.Equal(t, want, devices)
 }
 
@@ -71,11 +71,11 @@ func TestPlanHidesCapabilities(t *testing.T) {
 			p := New(loop.New(), c.plan)
 			devices, err := p.Devices(testwatch.Context(t))
 			require.NoError(t, err)
-			require.Equal(t, c.allWidths, devices[0].ExtendedAtomics)
+			require.Equal(t, c.allWidths, devices[0].Atomics.Extended)
 			ctx, err := p.Open(testwatch.Context(t), "loop0", driver.Options{})
 			require.NoError(t, err)
 			defer ctx.Close()
-			require.Equal(t, c.allWidths, ctx.Info().ExtendedAtomics)
+			require.Equal(t, c.allWidths, ctx.Info().Atomics.Extended)
 			cq, err := ctx.CreateCQ(testwatch.Context(t), 4)
 			require.NoError(t, err)
 			qp, err := ctx.CreateQP(testwatch.Context(t), driver.QPConfig{SendCQ: cq, RecvCQ: cq, SendDepth: 1, RecvDepth: 1})

@@ -19,12 +19,12 @@
 //
 // Every segment names registered memory by its local key, except those of
 // [driver.Inline] requests. A completed WRITE says that the target's device
-// has it ([driver.DeviceInfo.AppliedWrites] is false): a READ behind it, or a
+// has it ([driver.WriteInfo.Applied] is false): a READ behind it, or a
 // message, tells that memory has it. Atomics of the device and of the CPU must
 // not be mixed on one word unless the device says that they are coherent.
 //
 // A peer's plain WRITE, READ or atomic is seen by nobody here and rings no bell
-// ([driver.DeviceInfo.SilentWrites]): what shall wake a rank ends in a SEND or
+// ([driver.WriteInfo.Silent]): what shall wake a rank ends in a SEND or
 // a WRITE_WITH_IMM. A completion rings the bell when it is polled, and through
 // the completion channel where the queue was armed for it ([driver.Armer]), as
 // every look at it does that finds nothing while someone is about to sleep on

@@ -162,7 +162,9 @@ func (hw *hardware) info() driver.DeviceInfo {
 		Provider: "ibv", Name: hw.name, Detail: hw.detail(),
 		MaxQPDepth: min(int(hw.attr.max_qp_wr)-1, maxDepth), MaxCQDepth: min(int(hw.attr.max_cqe), maxCQDepth),
 		MaxSegments: hw.segments(), MaxMessage: uint64(hw.portAt.max_msg_sz), MaxInline: hw.inline,
-		LocalKeys: true, SilentWrites: true, CoherentAtomics: hw.attr.atomic_cap == C.IBV_ATOMIC_GLOB,
+		Memory:  driver.MemoryInfo{LocalKeys: true},
+		Writes:  driver.WriteInfo{Silent: true},
+		Atomics: driver.AtomicInfo{Coherent: hw.attr.atomic_cap == C.IBV_ATOMIC_GLOB},
 	}
 }
 

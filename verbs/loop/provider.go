@@ -82,19 +82,18 @@ func (p *Provider) Open(_ context.Context, device string, opts driver.Options) (
 
 func info() driver.DeviceInfo {
 	return driver.DeviceInfo{
-		Provider:        providerName,
-		Name:            deviceName,
-		Detail:          "goroutines of this process, Go memory",
-		MaxQPDepth:      maxQPDepth,
-		MaxCQDepth:      maxCQDepth,
-		MaxSegments:     maxSegments,
-		MaxMessage:      maxMessage,
-		MaxInline:       maxInline,
-		ExtendedAtomics: true,
-		CoherentAtomics: true,
-		AppliedWrites:   true,
-		SameHost:        true,
-		MapsMemory:      true,
+		Provider:    providerName,
+		Name:        deviceName,
+		Detail:      "goroutines of this process, Go memory",
+		MaxQPDepth:  maxQPDepth,
+		MaxCQDepth:  maxCQDepth,
+		MaxSegments: maxSegments,
+		MaxMessage:  maxMessage,
+		MaxInline:   maxInline,
+		Memory:      driver.MemoryInfo{Maps: true},
+		Writes:      driver.WriteInfo{Applied: true},
+		Atomics:     driver.AtomicInfo{Extended: true, Coherent: true},
+		SameHost:    true,
 	}
 }
 

@@ -73,19 +73,18 @@ func (provider) Devices(context.Context) ([]driver.DeviceInfo, error) {
 
 func deviceInfo() driver.DeviceInfo {
 	return driver.DeviceInfo{
-		Provider:        "shm",
-		Name:            deviceName,
-		Detail:          "memory shared by the processes of this host (memfd, futex)",
-		MaxQPDepth:      maxDepth,
-		MaxCQDepth:      1 << 20,
-		MaxSegments:     64,
-		MaxMessage:      maxMessage,
-		MaxInline:       maxMessage,
-		ExtendedAtomics: true,
-		CoherentAtomics: true,
-		AppliedWrites:   true,
-		SameHost:        true,
-		MapsMemory:      true,
+		Provider:    "shm",
+		Name:        deviceName,
+		Detail:      "memory shared by the processes of this host (memfd, futex)",
+		MaxQPDepth:  maxDepth,
+		MaxCQDepth:  1 << 20,
+		MaxSegments: 64,
+		MaxMessage:  maxMessage,
+		MaxInline:   maxMessage,
+		Memory:      driver.MemoryInfo{Maps: true},
+		Writes:      driver.WriteInfo{Applied: true},
+		Atomics:     driver.AtomicInfo{Extended: true, Coherent: true},
+		SameHost:    true,
 	}
 }
 

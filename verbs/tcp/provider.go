@@ -65,8 +65,11 @@ func describe(detail string) driver.DeviceInfo {
 	return driver.DeviceInfo{
 		Provider: "tcp", Name: DeviceName, Detail: detail,
 		MaxQPDepth: maxDepth, MaxCQDepth: maxCQDepth, MaxSegments: maxSegments,
-		MaxMessage: maxMessage, MaxInline: maxInline, LazyInline: true, WholeWrites: true, Landings: true,
-		ExtendedAtomics: true, CoherentAtomics: true, AppliedWrites: true, CallingPolls: true,
+		MaxMessage: maxMessage, MaxInline: maxInline,
+		Memory:       driver.MemoryInfo{Landings: true},
+		Writes:       driver.WriteInfo{LazyInline: true, Applied: true, Whole: true},
+		Atomics:      driver.AtomicInfo{Extended: true, Coherent: true},
+		CallingPolls: true,
 	}
 }
 

@@ -57,7 +57,7 @@ func cmpSwap(t *testing.T, h Harness) {
 
 func needExtended(t *testing.T, s *side) {
 	t.Helper()
-	if !s.ctx.Info().ExtendedAtomics {
+	if !s.ctx.Info().Atomics.Extended {
 		t.Skip("the device has no extended atomics")
 	}
 }
@@ -259,7 +259,7 @@ func contendedNarrow(t *testing.T, h Harness) {
 
 func mixedWithCPU(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
-	if !b.ctx.Info().CoherentAtomics {
+	if !b.ctx.Info().Atomics.Coherent {
 		t.Skip("the device's atomics must not be mixed with the CPU's")
 	}
 	const rounds = 1000

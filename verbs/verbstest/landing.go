@@ -26,7 +26,7 @@ func landingCases() []testCase {
 
 func (s *side) newLanding() verbs.Landing {
 	s.t.Helper()
-	if !s.ctx.Info().Landings {
+	if !s.ctx.Info().Memory.Landings {
 		s.t.Skip("the device has no landings")
 	}
 	l, err := s.ctx.NewLanding(testwatch.Context(s.t))
@@ -37,7 +37,7 @@ func (s *side) newLanding() verbs.Landing {
 func landingsAsSaid(t *testing.T, h Harness) {
 	a, _ := newStrangers(t, h)
 	_, err := a.ctx.NewLanding(testwatch.Context(t))
-	if a.ctx.Info().Landings {
+	if a.ctx.Info().Memory.Landings {
 		require.NoError(t, err)
 	} else {
 		require.ErrorIs(t, err, driver.ErrUnsupported)

@@ -10,7 +10,7 @@ import (
 // The notice is a solicited WRITE_WITH_IMM, for which the rank has posted a
 // receive and armed its queue. On other devices all of this does nothing.
 
-func (s *side) silent() bool { return s.ctx.Info().SilentWrites }
+func (s *side) silent() bool { return s.ctx.Info().Writes.Silent }
 
 // noticeReceives is the number of receives that side keeps posted, so that a
 // notice seldom waits for one.

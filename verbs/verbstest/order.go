@@ -143,7 +143,7 @@ func dataBeforeFlag(t *testing.T, h Harness) {
 // assumes another order, which hardware seldom shows.
 func lastWordLast(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
-	if !a.ctx.Info().WholeWrites {
+	if !a.ctx.Info().Writes.Whole {
 		t.Skip("the device does not say so")
 	}
 	const rounds, size = 400, driver.WholeWrite
@@ -244,7 +244,7 @@ func atomicAfterWrites(t *testing.T, h Harness) {
 
 func appliedWrites(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
-	if !a.ctx.Info().AppliedWrites {
+	if !a.ctx.Info().Writes.Applied {
 		t.Skip("a completed WRITE may still be on its way into the target's memory")
 	}
 	for i := range 30 {

@@ -168,7 +168,7 @@ func misaligned(t *testing.T, h Harness) {
 		wr.Op = verbs.OpCmpSwap
 		a.refusesToPost(b, wr, driver.ErrInvalid)
 	}
-	if a.ctx.Info().ExtendedAtomics {
+	if a.ctx.Info().Atomics.Extended {
 		for width, off := range map[uint8]int{2: 1, 4: 2, 8: 4} {
 			a.refusesToPost(b, verbs.WorkRequest{Op: verbs.OpAtomic, Atomic: verbs.AtomicAdd, Width: width, Remote: b.mr.Remote(off)}, driver.ErrInvalid)
 		}
@@ -179,7 +179,7 @@ func malformed(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	to, eight := b.mr.Remote(0), segs(a.at(0, 8))
 	extended := driver.ErrInvalid
-	if !a.ctx.Info().ExtendedAtomics {
+	if !a.ctx.Info().Atomics.Extended {
 		extended = driver.ErrUnsupported
 	}
 	tooMany := segs(a.at(0, 1), a.at(1, 1), a.at(2, 1), a.at(3, 1), a.at(4, 1))

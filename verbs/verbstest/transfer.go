@@ -134,7 +134,7 @@ func inlineWithoutKey(t *testing.T, h Harness) {
 
 func unregistered(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
-	if a.ctx.Info().LocalKeys {
+	if a.ctx.Info().Memory.LocalKeys {
 		t.Skip("the device takes registered memory only")
 	}
 	for _, n := range []int{8, 5000} {
