@@ -88,16 +88,27 @@ func (g *group) run(ctx context.Context, d *described, c *Call) error {
 	if err != nil {
 		return g.fail(call, err)
 	}
+	if c.byProgram {
+		err = g.guard(ctx, key, call, c)
+	} else {
+		err = g.perform(ctx, key, call, c)
+	}
+	return g.fail(call, g.team.Calls.End(key, call, err))
+}
+
+// guard is perform by an operator of the program's. If the operator panics, the call ends:
+// the program may recover, and the other members would wait for ever.
+func (g *group) guard(ctx context.Context, key team.Key, call *team.Call, c *Call) error {
 	returned := false
 	defer func() {
-		if !returned { // the program may recover, and the others would wait for ever
+		if !returned {
 			g.abandon()
 			_ = g.team.Calls.End(key, call, errPanicked)
 		}
 	}()
-	err = g.perform(ctx, key, call, c)
+	err := g.perform(ctx, key, call, c)
 	returned = true
-	return g.fail(call, g.team.Calls.End(key, call, err))
+	return err
 }
 
 // abandon has others use nothing any more of what a call lent that panicked.
