@@ -34,7 +34,7 @@ type manner uint8
 const (
 	inline manner = iota // the post copies them
 	staged               // from a copy of ours, until the peer has it
-	lent                 // from the caller's memory, until the peer has them
+	direct               // from the caller's memory, until the peer has them
 	stays                // from a Region
 )
 
@@ -156,7 +156,7 @@ func (w *posting) manner(ctx context.Context, path Path, n int) manner {
 	case path == FMA:
 		return staged
 	}
-	return lent
+	return direct
 }
 
 // hurried reports whether the put must not wait for its source, since ctx has ended, and
