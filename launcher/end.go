@@ -16,8 +16,8 @@ const (
 	killing           // SIGKILL was sent
 )
 
-// forgive gives the survivors of a failure time to end by themselves.
-func (j *job) forgive() {
+// grantGrace gives the survivors of a failure time to end by themselves.
+func (j *job) grantGrace() {
 	if j.phase == running {
 		j.phase = grace
 		j.timer.set(orDefault(j.spec.Grace, defaultGrace))
@@ -48,12 +48,12 @@ func (j *job) escalate() {
 	if j.phase < terminating {
 		j.end()
 	} else {
-		j.slay()
+		j.killAll()
 	}
 }
 
-// slay kills the ranks that are left.
-func (j *job) slay() {
+// killAll kills the ranks that are left.
+func (j *job) killAll() {
 	j.phase, j.ended = killing, true
 	j.timer.off()
 	for _, p := range j.ranks {
@@ -84,7 +84,7 @@ func (j *job) forward(s os.Signal) {
 		j.stopping = sig
 		j.tell(sig)
 	case j.phase < killing:
-		j.slay()
+		j.killAll()
 	}
 }
 

@@ -158,7 +158,7 @@ func (j *job) follow(p *process, e event) {
 			j.err = e.err
 		}
 		j.judge(p)
-		j.server.RankDied(p.rank, p.epitaph(j.host))
+		j.server.RankDied(p.rank, p.deathCause(j.host))
 		j.endErrors()
 	case joined:
 		p.joined = true
@@ -174,7 +174,7 @@ func (j *job) follow(p *process, e event) {
 	case lost:
 		time.AfterFunc(lostWait, func() { j.post(event{kind: silent, rank: e.rank}) })
 	case silent:
-		j.mourn(p)
+		j.declareDead(p)
 	case reported:
 		j.result.Reports = append(j.result.Reports, Report{Rank: e.rank, Name: e.text, Payload: e.payload})
 	}

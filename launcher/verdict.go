@@ -26,9 +26,9 @@ func (j *job) judge(p *process) {
 	}
 }
 
-// epitaph returns the cause of death that the rendezvous announces to the other
+// deathCause returns the cause of death that the rendezvous announces to the other
 // ranks.
-func (p *process) epitaph(host string) string {
+func (p *process) deathCause(host string) string {
 	code, _, reason := describe(p.status)
 	switch {
 	case p.aborted:
@@ -49,13 +49,13 @@ func (j *job) fail(p *process, f Failure) {
 		j.result.Failures = append(j.result.Failures, f)
 	}
 	if !j.spec.KeepGoing {
-		j.forgive()
+		j.grantGrace()
 	}
 }
 
-// mourn declares a rank dead whose connection has broken while its process lives
+// declareDead declares a rank dead whose connection has broken while its process lives
 // on: a shell, perhaps, around the program that died. It cannot join again.
-func (j *job) mourn(p *process) {
+func (j *job) declareDead(p *process) {
 	if p.ended || p.failed {
 		return
 	}
