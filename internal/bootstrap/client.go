@@ -77,7 +77,7 @@ const (
 	dialTimeout      = 10 * time.Second
 	handshakeTimeout = 10 * time.Second
 	// maxCuts bounds how often Dial accepts a cut during the handshake: a flooded
-	// server cuts honest ranks, too, and every server cuts strangers.
+	// server cuts honest ranks, too, and every server cuts clients without the secret.
 	maxCuts = 5
 )
 

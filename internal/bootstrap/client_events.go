@@ -84,8 +84,8 @@ func (c *Client) goodbyeHeard() {
 	}
 }
 
-// bury records that a rank answers no more and ends the calls to it.
-func (c *Client) bury(gone *PeerDeadError) {
+// markGone records that a rank answers no more and ends the calls to it.
+func (c *Client) markGone(gone *PeerDeadError) {
 	c.mu.Lock()
 	c.gone[gone.Rank] = gone
 	var calls []*call
@@ -137,9 +137,9 @@ func (c *Client) announce() {
 			if c.events.Dead != nil {
 				c.events.Dead(m.rank, m.name)
 			}
-			c.bury(&PeerDeadError{Rank: m.rank, Cause: m.name})
+			c.markGone(&PeerDeadError{Rank: m.rank, Cause: m.name})
 		case kindLeft:
-			c.bury(&PeerDeadError{Rank: m.rank, Cause: "left the job", Left: true})
+			c.markGone(&PeerDeadError{Rank: m.rank, Cause: "left the job", Left: true})
 		case kindFailed:
 			c.finishExchange(m.name, result{err: exchangeError(m)})
 		case kindAbort:

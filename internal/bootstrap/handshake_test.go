@@ -122,14 +122,14 @@ func TestServerCutsGarbageWithoutAnAnswer(t *testing.T) {
 	require.Eventually(t, func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return len(s.conns)+len(s.strangers) == 0
+		return len(s.conns)+len(s.unproven) == 0
 	}, testwatch.Patience(), time.Millisecond, "and forgotten")
 }
 
 func TestHalfOpenConnectionsDoNotKeepRanksOut(t *testing.T) {
 	s := NewServer(1, testSecret, Hooks{})
 	addr := listen(t, s)
-	for range maxStrangers + 50 {
+	for range maxUnproven + 50 {
 		conn, err := net.Dial("tcp", addr)
 		require.NoError(t, err)
 		defer conn.Close()
@@ -139,7 +139,7 @@ func TestHalfOpenConnectionsDoNotKeepRanksOut(t *testing.T) {
 	require.NoError(t, c.Close(watchdog(t)))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	require.LessOrEqual(t, len(s.strangers), maxStrangers+s.size)
+	require.LessOrEqual(t, len(s.unproven), maxUnproven+s.size)
 }
 
 func TestDialEndsWithItsContext(t *testing.T) {

@@ -35,7 +35,7 @@ type Server struct {
 	exchanges map[string][]*exchange
 	listeners map[net.Listener]struct{}
 	conns     map[net.Conn]struct{} // every open connection
-	strangers []net.Conn            // those of Serve that have not proved the secret, oldest first
+	unproven  []net.Conn            // those of Serve that have not proved the secret, oldest first
 
 	wg sync.WaitGroup
 }
@@ -56,9 +56,9 @@ const (
 	dead
 )
 
-// maxStrangers bounds the connections that have not proved the secret, in
+// maxUnproven bounds the connections that have not proved the secret, in
 // addition to the size of the job. One more cuts the oldest.
-const maxStrangers = 256
+const maxUnproven = 256
 
 // NewServer returns the rendezvous of a job with size ranks.
 func NewServer(size int, secret []byte, hooks Hooks) *Server {
@@ -125,11 +125,11 @@ func (s *Server) start(conn net.Conn, stranger bool) {
 	}
 	s.conns[conn] = struct{}{}
 	if stranger {
-		if len(s.strangers) >= maxStrangers+s.size {
-			s.strangers[0].Close()
-			s.strangers = s.strangers[1:]
+		if len(s.unproven) >= maxUnproven+s.size {
+			s.unproven[0].Close()
+			s.unproven = s.unproven[1:]
 		}
-		s.strangers = append(s.strangers, conn)
+		s.unproven = append(s.unproven, conn)
 	}
 	s.wg.Go(func() { s.serve(conn) })
 }

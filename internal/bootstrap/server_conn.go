@@ -42,10 +42,10 @@ func (s *Server) drop(conn net.Conn) {
 	s.known(conn)
 }
 
-// known takes conn off the list of strangers. The caller holds mu.
+// known takes conn off the unproven connections. The caller holds mu.
 func (s *Server) known(conn net.Conn) {
-	if i := slices.Index(s.strangers, conn); i >= 0 {
-		s.strangers = slices.Delete(s.strangers, i, i+1)
+	if i := slices.Index(s.unproven, conn); i >= 0 {
+		s.unproven = slices.Delete(s.unproven, i, i+1)
 	}
 }
 
