@@ -80,17 +80,17 @@ func survive(ctx context.Context, r *testjob.Rank) {
 	p := newPlayer(r, k.trial)
 	p.victims = k.victims
 	if k.early {
-		p.doom(k.within)
+		p.dieWithin(k.within)
 	}
 	err = p.gather(ctx)
-	if k.early && p.mourned(err) {
+	if k.early && p.isVictimDeath(err) {
 		p.die()
 		fmt.Print(survived)
 		return
 	}
 	r.NoError(err, "%v: rank %d: making team and window", k, r.Me)
 	if !k.early {
-		p.doom(k.within)
+		p.dieWithin(k.within)
 	}
 	defer p.pause(k.within)()
 	ring := p.startRing(ctx)
@@ -102,7 +102,7 @@ func survive(ctx context.Context, r *testjob.Rank) {
 		}
 	}
 	p.die()
-	r.True(p.mourned(err), "%v: rank %d: Fence: %v", k, r.Me, err)
+	r.True(p.isVictimDeath(err), "%v: rank %d: Fence: %v", k, r.Me, err)
 	ring(ctx)
 	p.goOn(ctx)
 	fmt.Print(survived)
@@ -121,8 +121,8 @@ func (p *player) gather(ctx context.Context) (err error) {
 	return errors.Join(err, p.World.Barrier(ctx))
 }
 
-// doom has this rank die within d if it is a victim.
-func (p *player) doom(d time.Duration) {
+// dieWithin has this rank die within d if it is a victim.
+func (p *player) dieWithin(d time.Duration) {
 	if p.victims[p.Me] {
 		time.AfterFunc(time.Duration(p.own.Int64N(int64(d))), p.Die)
 	}
@@ -164,7 +164,7 @@ func (p *player) goOn(ctx context.Context) {
 	p.NoError(collectives.AllReduce(ctx, p.team, collectives.Sum[int64](), sum, sum))
 	p.EqualValues(p.team.Size(), sum[0])
 	p.NoError(w.Free(ctx))
-	if err := p.w.Free(ctx); !errors.Is(err, runtime.ErrTeamBroken) && !p.mourned(err) {
+	if err := p.w.Free(ctx); !errors.Is(err, runtime.ErrTeamBroken) && !p.isVictimDeath(err) {
 		p.NoError(err)
 	}
 }

@@ -70,15 +70,15 @@ func (p *player) allocate(ctx context.Context, team *runtime.Team) {
 	p.w = w
 }
 
-func (p *player) elements() int          { return p.N*p.block() + 2 }
-func (p *player) block() int             { return cells*p.width + words }
-func (p *player) cellAt(cell int) int    { return p.Me*p.block() + cell*p.width }
-func (p *player) wordAt(word int) int    { return p.Me*p.block() + cells*p.width + word }
-func (p *player) counterAt() int         { return p.N * p.block() }
-func (p *player) guardedAt() int         { return p.N*p.block() + 1 }
-func (p *player) target() int            { return p.own.IntN(p.N) }
-func (p *player) value() int64           { p.next++; return p.next }
-func (p *player) mourned(err error) bool { return mourns(err, p.victims) }
+func (p *player) elements() int                { return p.N*p.block() + 2 }
+func (p *player) block() int                   { return cells*p.width + words }
+func (p *player) cellAt(cell int) int          { return p.Me*p.block() + cell*p.width }
+func (p *player) wordAt(word int) int          { return p.Me*p.block() + cells*p.width + word }
+func (p *player) counterAt() int               { return p.N * p.block() }
+func (p *player) guardedAt() int               { return p.N*p.block() + 1 }
+func (p *player) target() int                  { return p.own.IntN(p.N) }
+func (p *player) value() int64                 { p.next++; return p.next }
+func (p *player) isVictimDeath(err error) bool { return isDeathOf(err, p.victims) }
 
 // judge returns the effect of a step that ended with err. It fails the trial unless the
 // fuse, or the death of a victim, explains err.
@@ -86,15 +86,15 @@ func (p *player) judge(step string, f fuse, err error) effect {
 	switch {
 	case err == nil:
 		return sure
-	case f.excuses(err), p.mourned(err):
+	case f.excuses(err), p.isVictimDeath(err):
 		return maybe
 	}
 	p.NoError(err, "%v: rank %d: %s, %s", p.trial, p.Me, step, f.name)
 	return maybe
 }
 
-// mourns reports whether err is the death of one of victims.
-func mourns(err error, victims map[int]bool) bool {
+// isDeathOf reports whether err is the death of one of victims.
+func isDeathOf(err error, victims map[int]bool) bool {
 	var rank *runtime.RankError
 	return errors.As(err, &rank) && errors.Is(rank, runtime.ErrRankDead) && victims[rank.Rank]
 }

@@ -23,8 +23,8 @@ func (p *player) startRing(ctx context.Context) (end func(context.Context)) {
 	ends.Go(func() { received, readErr = p.receive(ctx, readRng, r) })
 	return func(ctx context.Context) {
 		ends.Wait()
-		p.bears(sendErr, p.Right())
-		p.bears(errors.Join(readErr, r.Close(ctx)), p.Left())
+		p.checkPeerError(sendErr, p.Right())
+		p.checkPeerError(errors.Join(readErr, r.Close(ctx)), p.Left())
 		for _, m := range swap(ctx, p, mail{p.Me, sent}) {
 			if m.Rank == p.Left() {
 				p.holds(received, m.Sent, m.Rank)
@@ -39,9 +39,9 @@ type mail struct {
 	Sent []int64
 }
 
-// bears checks that err is the death of the pipe's peer, or nil.
-func (p *player) bears(err error, other int) {
-	if p.victims[other] && p.mourned(err) {
+// checkPeerError checks that err is the death of the pipe's peer, or nil.
+func (p *player) checkPeerError(err error, other int) {
+	if p.victims[other] && p.isVictimDeath(err) {
 		return
 	}
 	p.NoError(err, "%v: rank %d: a pipe with rank %d", p.trial, p.Me, other)

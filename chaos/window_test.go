@@ -170,7 +170,7 @@ func (p *player) flush(ctx context.Context, target int) {
 }
 
 func (p *player) order(_ context.Context, target int) {
-	if err := p.w.Order(target); !p.mourned(err) {
+	if err := p.w.Order(target); !p.isVictimDeath(err) {
 		p.NoError(err, p.at("Order", target))
 	}
 	p.settle(target)
