@@ -99,6 +99,8 @@ var picture = []layer{
 		"it works over any fabric and imports no provider; window is below its portability layer alone (ADR 8)"},
 	{"rpipe/internal/*", "",
 		"it is what rpipe and its products share, and knows neither"},
+	{"rpipe/netpipe", "rpipe rpipe/internal/* runtime internal/team internal/fabric internal/wait",
+		"it is made of pipes, and keeps beside the fabric which listeners its rank has dialed"},
 	{"rpipe/*", "rpipe rpipe/internal/* runtime internal/element internal/wait",
 		"a product is made of pipes, through what users can reach"},
 	{"collectives/internal/*", "internal/bulk internal/element internal/atomics internal/wait",

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/netpipe"
 )
 
 const (
@@ -93,7 +94,7 @@ func message(number int64, n int) []byte {
 
 // dial connects every rank to some listeners, with fuses at the first attempts.
 func (p *player) dial(ctx context.Context) {
-	l, err := rpipe.Listen(ctx, p.team)
+	l, err := netpipe.Listen(ctx, p.team)
 	p.NoError(err)
 	var served sync.WaitGroup
 	served.Go(func() { serve(l, &served) })
@@ -107,10 +108,10 @@ func (p *player) dial(ctx context.Context) {
 
 // call dials a rank until it succeeds, and has it echo a message.
 func (p *player) call(ctx context.Context, rank int) error {
-	var c *rpipe.Conn
+	var c *netpipe.Conn
 	for range 3 {
 		f := drawFuse(ctx, p.own)
-		conn, err := rpipe.Dial(f, p.team, rank)
+		conn, err := netpipe.Dial(f, p.team, rank)
 		f.stop()
 		if c = conn; err == nil {
 			break
@@ -121,7 +122,7 @@ func (p *player) call(ctx context.Context, rank int) error {
 	}
 	if c == nil {
 		var err error
-		if c, err = rpipe.Dial(ctx, p.team, rank); err != nil {
+		if c, err = netpipe.Dial(ctx, p.team, rank); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/rpipe/gochan"
+	"github.com/gopgas/gopgas/rpipe/netpipe"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/window"
 )
@@ -60,8 +61,8 @@ func TestEveryCallAfterCloseSaysSo(t *testing.T) {
 			{"OpenReader", func() error { return second(rpipe.OpenReader[int](ctx, r.World, left, x)) }},
 			{"OpenSender", func() error { return second(gochan.OpenSender[int](ctx, r.World, right, gochan.WithName("x"))) }},
 			{"OpenReceiver", func() error { return second(gochan.OpenReceiver[int](ctx, r.World, left, gochan.WithName("x"))) }},
-			{"Dial", func() error { return second(rpipe.Dial(ctx, r.World, right, x)) }},
-			{"Listen", func() error { return second(rpipe.Listen(ctx, r.World, x)) }},
+			{"Dial", func() error { return second(netpipe.Dial(ctx, r.World, right)) }},
+			{"Listen", func() error { return second(netpipe.Listen(ctx, r.World)) }},
 			{"OpenHeap", func() error { return second(rpipe.OpenHeap[int](ctx, r.World, right, x)) }},
 			{"ServeHeap", func() error { return second(rpipe.ServeHeap(ctx, r.World, left, x)) }},
 			{"OpenFanIn", func() error { return second(rpipe.OpenFanIn[int](ctx, r.World, []int{left}, x)) }},

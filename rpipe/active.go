@@ -100,7 +100,7 @@ func (a *Active) open(ctx context.Context, t *runtime.Team, o *options, pipes []
 	a.within = context.WithValue(a.alive, handlerOf{a}, true)
 	requests := append(pipes[:len(pipes):len(pipes)], WithName(o.name+"/requests"))
 	replies := append(pipes[:len(pipes):len(pipes)], WithName(o.name+"/replies"))
-	m, err := openMeshes[byte](ctx, t, requests, replies)
+	m, err := openMeshes[byte](ctx, t, meshOptions{requests, requests}, meshOptions{replies, replies})
 	if err != nil {
 		a.end()
 		return fmt.Errorf("OpenActive: %w", err)

@@ -86,7 +86,7 @@ func OpenConveyor[T any](ctx context.Context, t *runtime.Team, opts ...Option) (
 	if err != nil {
 		return nil, fmt.Errorf("OpenConveyor: %w", err)
 	}
-	m, err := openMeshes[T](ctx, t, opts)
+	m, err := openMeshes[T](ctx, t, meshOptions{opts, opts})
 	if err != nil {
 		return nil, fmt.Errorf("OpenConveyor: %w", err)
 	}

@@ -50,9 +50,9 @@
 //
 // # Views
 //
-// A [Conn] is a net.Conn, over a pipe each way; [Listen] and [Dial] make as many
-// as a program wants, so that net/http runs between ranks. [Reader.Arrivals] is a Go
-// channel for select. Package gochan has channels of values.
+// [Reader.Arrivals] is a Go channel for select. Package gochan has channels of values.
+// Package netpipe has connections and listeners of package net, so that net/http runs
+// between ranks.
 //
 // # When the writer learns of freed memory
 //

@@ -1,11 +1,9 @@
 package rpipe
 
 import (
-	"context"
 	"errors"
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
-	"github.com/gopgas/gopgas/internal/team"
 )
 
 // WithoutReminder has the reader tell the writer what was read and freed only when it
@@ -84,17 +82,4 @@ func (s *Server) Lingering() int { return s.end.registry.count() }
 func Busy[T any](r *Reader[T]) (over func()) {
 	r.end.mu.Lock()
 	return r.end.mu.Unlock
-}
-
-// LookAtDoor waits for a knock of a rank, and takes it under brief as Accept does.
-func LookAtDoor(ctx, brief context.Context, l *Listener, rank int) error {
-	door := l.doors[rank].end
-	if err := team.Of(l.team).Wait(ctx, door.hasArrived); err != nil {
-		return err
-	}
-	_, _, _, err := door.poll(brief)
-	if errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
 }

@@ -18,7 +18,6 @@ func TestMain(m *testing.M) {
 	maps.Copy(bodies, bodiesOverWindows())
 	maps.Copy(bodies, bodiesOfHeaps())
 	maps.Copy(bodies, bodiesOfAggregates())
-	maps.Copy(bodies, bodiesOfConns())
 	bodies["beside the stopped"], bodies["beside the stopped, not connected"] = besideTheStopped(true), besideTheStopped(false)
 	testjob.Main(m, bodies)
 }

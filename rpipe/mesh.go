@@ -3,6 +3,7 @@ package rpipe
 import (
 	"context"
 
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -12,8 +13,27 @@ type mesh[T any] struct {
 	out []*Writer[T] // by rank
 }
 
-// openMeshes opens one mesh for each list of options: all of them or none.
-func openMeshes[T any](ctx context.Context, t *runtime.Team, pipes ...[]Option) (_ []mesh[T], err error) {
+// OpenMesh opens this rank's ends of pipes from and to every rank of t: all of them or
+// none. Those from other ranks have one name and are read through a FanIn, whose
+// positions are ranks; those to other ranks have another name, or the same, and are
+// returned by rank. opts are those of all pipes. Kind: local.
+func OpenMesh[T any](ctx context.Context, t *runtime.Team, from, to string, opts ...Option) (*FanIn[T], []*Writer[T], error) {
+	if t == nil {
+		return nil, nil, runtime.ErrTeam
+	}
+	opts = opts[:len(opts):len(opts)]
+	m, err := openMeshes[T](wait.Context(ctx), t, meshOptions{append(opts, WithName(from)), append(opts, WithName(to))})
+	if err != nil {
+		return nil, nil, err
+	}
+	return m[0].in, m[0].out, nil
+}
+
+// meshOptions are the options of a mesh's pipes from other ranks and to them.
+type meshOptions struct{ in, out []Option }
+
+// openMeshes opens one mesh for each of the options: all of them or none.
+func openMeshes[T any](ctx context.Context, t *runtime.Team, pipes ...meshOptions) (_ []mesh[T], err error) {
 	var o opening
 	meshes := make([]mesh[T], len(pipes))
 	defer func() {
@@ -38,14 +58,14 @@ func openMeshes[T any](ctx context.Context, t *runtime.Team, pipes ...[]Option) 
 }
 
 // add gathers the mesh's ends.
-func (m *mesh[T]) add(ctx context.Context, o *opening, t *runtime.Team, opts []Option) (err error) {
+func (m *mesh[T]) add(ctx context.Context, o *opening, t *runtime.Team, opts meshOptions) (err error) {
 	everyone := make([]int, t.Size())
 	for i := range everyone {
 		everyone[i] = i
 	}
-	if m.in, err = addFanIn[T](ctx, o, t, everyone, opts); err != nil {
+	if m.in, err = addFanIn[T](ctx, o, t, everyone, opts.in); err != nil {
 		return err
 	}
-	m.out, err = addWriters[T](ctx, o, t, everyone, opts)
+	m.out, err = addWriters[T](ctx, o, t, everyone, opts.out)
 	return err
 }

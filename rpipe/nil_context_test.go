@@ -11,7 +11,7 @@ import (
 // TestANilContextIsOneThatNeverEnds makes all calls that take a context.
 func TestANilContextIsOneThatNeverEnds(t *testing.T) {
 	for name, calls := range map[string]func(r *testjob.Rank){
-		"pipe": nilPipe, "pipe over a window": nilPipeOverWindow, "fan": nilFan, "connection": nilConn,
+		"pipe": nilPipe, "pipe over a window": nilPipeOverWindow, "fan": nilFan,
 		"conveyor": nilConveyor, "active messages": nilActive, "heap": nilHeap,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,37 +104,6 @@ func nilFan(r *testjob.Rank) {
 	}
 	r.NoError(<-closed)
 	r.NoError(in.Close(none))
-}
-
-func nilConn(r *testjob.Rank) {
-	l, err := rpipe.Listen(none, r.World)
-	r.NoError(err)
-	dialed := make(chan error, 1)
-	go func() {
-		c, err := rpipe.Dial(none, r.World, r.Right())
-		if err == nil {
-			_, err = c.Write([]byte{1})
-		}
-		if err == nil {
-			err = c.Close()
-		}
-		dialed <- err
-	}()
-	c, err := l.Accept()
-	r.NoError(err)
-	_, err = c.Read(make([]byte, 1))
-	r.NoError(err)
-	r.NoError(<-dialed)
-	r.NoError(c.Close())
-	r.NoError(l.Close())
-	open, err := rpipe.OpenConn(none, r.World, r.Right())
-	r.NoError(err)
-	r.NoError(open.Close())
-	if r.N > 2 { // else that was both
-		open, err = rpipe.OpenConn(none, r.World, r.Left())
-		r.NoError(err)
-		r.NoError(open.Close())
-	}
 }
 
 func nilConveyor(r *testjob.Rank) {

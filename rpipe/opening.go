@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/gopgas/gopgas/internal/team"
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -96,6 +97,28 @@ func (p *pipe) writing(ctx context.Context, t *team.Team, end **writerEnd) birth
 
 func (p *pipe) birth(op string, pair *pairing, end string, open func(incarnation int) (stopper, error)) birth {
 	return birth{team: pair.team, name: pair.key(end), make: open, fail: func(err error) error { return p.fail(op, err) }}
+}
+
+// OpenDuplex opens this rank's ends of two pipes with another rank of t, one each way:
+// both or neither. out names the pipe that this rank writes, in the pipe that it reads;
+// the other rank swaps them. opts are those of both pipes. The k-th pair that one rank
+// opens meets the k-th of the other rank. Kind: local.
+func OpenDuplex[T any](ctx context.Context, t *runtime.Team, peer int, out, in string, opts ...Option) (*Writer[T], *Reader[T], error) {
+	ctx = wait.Context(ctx)
+	opts = opts[:len(opts):len(opts)]
+	var o opening
+	w, err := addWriter[T](ctx, &o, t, peer, append(opts, WithName(out)))
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := addReader[T](ctx, &o, t, peer, append(opts, WithName(in)))
+	if err == nil {
+		err = o.open(ctx)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return w, r, nil
 }
 
 // An opening gathers ends that are opened together.

@@ -33,8 +33,6 @@ type options struct {
 	// does not wait for that. Negative: nobody reminds the reader, which tells it when
 	// it does something itself.
 	patience time.Duration
-	// number is the incarnation; negative takes the next one.
-	number int
 }
 
 // Without options a pipe has these.
@@ -164,11 +162,6 @@ func WithAtomicReads(bytes int) Option {
 	}
 }
 
-// numbered opens a certain incarnation. Names are opened so, or counted.
-func numbered(n int) Option {
-	return func(o *options) error { o.number = n; return nil }
-}
-
 // WithCarrier has the pipe run over a window, whose berths have room for it; both
 // ends give it. With nil it is as without.
 func WithCarrier(c *Carrier) Option {
@@ -184,7 +177,7 @@ func within(what string, n, least, most int) error {
 
 func collect(opts []Option) (options, error) {
 	o := options{name: "pipe", width: DefaultWidth, heap: DefaultHeap, blocks: DefaultBlocks, policy: NextFit{}, fma: -1, atomic: -1,
-		number: -1, patience: announceAfter}
+		patience: announceAfter}
 	for _, opt := range opts {
 		if err := opt(&o); err != nil {
 			return o, err

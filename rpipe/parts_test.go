@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
 )
@@ -91,26 +89,31 @@ func TestALongHeadArrivesAsWell(t *testing.T) {
 // half written arrives.
 func TestPartsThatFindNoRoomAreNotSent(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
-		during(t, c, func(ctx context.Context, a, b *testjob.Rank) {
-			w, err := rpipe.OpenWriter[byte](ctx, a.World, b.Me, rpipe.WithHeap(64<<10))
-			require.NoError(t, err)
-			rd, err := rpipe.OpenReader[byte](ctx, b.World, a.Me, rpipe.WithHeap(64<<10))
-			require.NoError(t, err)
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			body := bytes.Repeat([]byte{7}, 20_000)
 			const sent = 3 // as much as there is room for
-			for range sent {
-				require.NoError(t, w.SendParts(ctx, []byte{1, 2}, body))
-			}
-			brief, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
-			defer cancel()
-			require.ErrorIs(t, w.SendParts(brief, []byte{1, 2}, body), context.DeadlineExceeded)
-			for range 2 * sent {
-				block, err := rd.Read(ctx)
-				require.NoError(t, err)
-				require.Equal(t, append([]byte{1, 2}, body...), block.Mem())
-				require.NoError(t, rd.Free(block))
-				require.NoError(t, w.SendParts(ctx, []byte{1, 2}, body))
-			}
+			ends(ctx, r, func(w *rpipe.Writer[byte]) {
+				for range sent {
+					r.NoError(w.SendParts(ctx, []byte{1, 2}, body))
+				}
+				brief, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+				defer cancel()
+				r.ErrorIs(w.SendParts(brief, []byte{1, 2}, body), context.DeadlineExceeded)
+				r.NoError(r.World.Barrier(ctx)) // now the reader begins
+				for range 2 * sent {
+					r.NoError(w.SendParts(ctx, []byte{1, 2}, body))
+				}
+			}, func(rd *rpipe.Reader[byte]) {
+				r.NoError(r.World.Barrier(ctx))
+				blocks := 0
+				for b, err := range rd.All(ctx) {
+					r.NoError(err)
+					r.Equal(append([]byte{1, 2}, body...), b.Mem())
+					r.NoError(rd.Free(b))
+					blocks++
+				}
+				r.Equal(3*sent, blocks)
+			}, rpipe.WithHeap(64<<10))
 		})
 	})
 }

@@ -58,10 +58,6 @@ func draft[T any](t *runtime.Team, peer int, opts []Option) (p *pipe, inner *tea
 
 // plug makes this end's memory for an incarnation of the pipe.
 func (p *pipe) plug(ctx context.Context, pair *pairing, incarnation int, writing bool) error {
-	if p.number < 0 {
-		p.number = incarnation
-	}
-	incarnation = p.number
 	w := linkEnd{pair.region(incarnation, writersEnd), writerFlags, p.writerData()}
 	r := linkEnd{pair.region(incarnation, readersEnd), p.readerFlags(), p.readerData()}
 	stage := 0

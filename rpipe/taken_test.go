@@ -45,28 +45,6 @@ func TestABlockWhoseReadGaveUpStillCountsAsArrived(t *testing.T) {
 	})
 }
 
-func TestAcceptTakesAKnockThatGaveUpWaitingForItsRank(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
-		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			if r.Me == 0 {
-				dialed, err := rpipe.Dial(ctx, r.World, 1)
-				r.NoError(err)
-				r.NoError(dialed.Close())
-				r.NoError(r.World.Barrier(ctx))
-				return
-			}
-			l, err := rpipe.Listen(ctx, r.World)
-			r.NoError(err)
-			r.NoError(rpipe.LookAtDoor(ctx, over(ctx), l, 0))
-			accepted, err := l.Accept()
-			r.NoError(err)
-			r.NoError(accepted.Close())
-			r.NoError(r.World.Barrier(ctx)) // the dialer knows that it was accepted
-			r.NoError(l.Close())
-		})
-	})
-}
-
 func TestArrivalsTellOfABlockForWhichAFreeMadeRoom(t *testing.T) {
 	queued.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, twoFit...)

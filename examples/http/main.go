@@ -10,7 +10,7 @@ import (
 	"net"
 	"net/http"
 
-	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/netpipe"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -29,7 +29,7 @@ func greet(ctx context.Context, job *runtime.Job) error {
 	if err != nil {
 		return err
 	}
-	if want := fmt.Sprintf("hello %v, one of %d", rpipe.RankAddr{Team: "world", Rank: world.Rank()}, world.Size()); got != want {
+	if want := fmt.Sprintf("hello %v, one of %d", netpipe.RankAddr{Team: "world", Rank: world.Rank()}, world.Size()); got != want {
 		return fmt.Errorf("got %q, want %q", got, want)
 	}
 	fmt.Printf("rank %d of %d: %s\n", world.Rank(), world.Size(), got)
@@ -38,7 +38,7 @@ func greet(ctx context.Context, job *runtime.Job) error {
 
 // serve serves greetings until stop.
 func serve(ctx context.Context, world *runtime.Team) (stop func(), err error) {
-	l, err := rpipe.Listen(ctx, world)
+	l, err := netpipe.Listen(ctx, world)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func serve(ctx context.Context, world *runtime.Team) (stop func(), err error) {
 // fetch gets a page from rank 0, for any host in the URL.
 func fetch(ctx context.Context, world *runtime.Team, url string) (string, error) {
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return rpipe.Dial(ctx, world, 0)
+		return netpipe.Dial(ctx, world, 0)
 	}}
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

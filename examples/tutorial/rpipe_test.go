@@ -10,6 +10,7 @@ import (
 
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/rpipe/gochan"
+	"github.com/gopgas/gopgas/rpipe/netpipe"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -244,7 +245,7 @@ func Example_requestsWithAReply() {
 
 func Example_connections() {
 	between(func(ctx context.Context, world *runtime.Team) error {
-		l, err := rpipe.Listen(ctx, world)
+		l, err := netpipe.Listen(ctx, world)
 		if err != nil {
 			return err
 		}
@@ -255,7 +256,7 @@ func Example_connections() {
 		_, err = io.WriteString(conn, "hello")
 		return errors.Join(err, conn.Close(), world.Barrier(ctx), l.Close())
 	}, func(ctx context.Context, world *runtime.Team) error {
-		conn, err := rpipe.Dial(ctx, world, 0)
+		conn, err := netpipe.Dial(ctx, world, 0)
 		if err != nil {
 			return err
 		}

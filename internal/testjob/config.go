@@ -252,3 +252,21 @@ func EachTransport(t *testing.T, n int, f func(t *testing.T, c Config)) {
 		t.Run(c.String(), func(t *testing.T) { f(t, c) })
 	}
 }
+
+// EachSample runs f as a subtest on shm and tcp with n ranks: for packages that are made
+// of pipes, whose own tests run on every transport. When soaking, and with GOPGAS_ONLY,
+// it is EachTransport.
+func EachSample(t *testing.T, n int, f func(t *testing.T, c Config)) {
+	t.Helper()
+	if Soak() || only([]int{n}) != nil {
+		EachTransport(t, n, f)
+		return
+	}
+	mapped := Config{Provider: "shm", Ranks: n}
+	if testwatch.Race {
+		mapped.Provider = "loop"
+	}
+	for _, c := range []Config{mapped, {Provider: "tcp", Ranks: n}} {
+		t.Run(c.String(), func(t *testing.T) { f(t, c) })
+	}
+}

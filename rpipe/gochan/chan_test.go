@@ -39,7 +39,7 @@ type point struct {
 }
 
 func TestValuesArriveInOrderAndThenTheEnd(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		for name, opts := range map[string][]gochan.Option{
 			"roomy":  nil,
 			"narrow": {gochan.WithWidth(2)},
@@ -73,7 +73,7 @@ func TestValuesArriveInOrderAndThenTheEnd(t *testing.T) {
 // TestNoValueWaitsForAnother sends values one at a time, each after the receiver
 // has answered the one before.
 func TestNoValueWaitsForAnother(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			other := 1 - r.Me
 			s, err := gochan.OpenSender[int](ctx, r.World, other, gochan.WithWidth(1))
@@ -98,7 +98,7 @@ func TestNoValueWaitsForAnother(t *testing.T) {
 // What gathers while the receiver is behind leaves by itself when it has caught
 // up, and in fewer blocks than there are values.
 func TestValuesThatGatheredLeaveTogetherAndByThemselves(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			const n = 50
 			channel(ctx, r, func(s *gochan.Sender[int]) {
@@ -124,7 +124,7 @@ func TestValuesThatGatheredLeaveTogetherAndByThemselves(t *testing.T) {
 }
 
 func TestTrySendAndTryRecvWaitForNothing(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			sent := make([]byte, 1)
 			if r.Me == 0 {
@@ -182,7 +182,7 @@ func TestTrySendAndTryRecvWaitForNothing(t *testing.T) {
 }
 
 func TestManyGoroutinesSendAndReceive(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			const workers, each = 4, 100
 			channel(ctx, r, func(s *gochan.Sender[int]) {
@@ -218,7 +218,7 @@ func TestManyGoroutinesSendAndReceive(t *testing.T) {
 }
 
 func TestASenderLearnsThatItsReceiverIsGone(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		t.Run("closed", func(t *testing.T) {
 			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 				if r.Me == 1 {
@@ -265,7 +265,7 @@ func TestASenderLearnsThatItsReceiverIsGone(t *testing.T) {
 
 // Values that are left gathered as the job ends are nobody's.
 func TestASenderThatIsNotClosedEndsWithTheJob(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 1 {
 				_, err := gochan.OpenReceiver[int](ctx, r.World, 0, gochan.WithWidth(1))
@@ -309,7 +309,7 @@ func TestNothingIsAllocatedPerValue(t *testing.T) {
 }
 
 func TestAReceiverIsAskedForArrivalsWhileItReceives(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			const n = 200
 			if r.Me == 0 {

@@ -29,7 +29,7 @@ func gathered(ctx context.Context, r *testjob.Rank, values int) {
 }
 
 func TestValuesThatWereNotReceivedAreLostAtClose(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 0 {
 				gathered(ctx, r, 100)
@@ -54,7 +54,7 @@ func TestValuesThatWereNotReceivedAreLostAtClose(t *testing.T) {
 // TestAReceiverMayBeClosedWhileOthersReceive has values be what was sent, whatever
 // becomes of the memory that they lay in.
 func TestAReceiverMayBeClosedWhileOthersReceive(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			for round := range 20 {
 				if r.Me == 0 {

@@ -1,4 +1,4 @@
-package rpipe
+package netpipe
 
 import (
 	"context"
@@ -47,6 +47,9 @@ func (h *half) close(leave func()) {
 		}()
 	})
 }
+
+// life returns a context that ends when the direction is closed.
+func (h *half) life() context.Context { return h.limit.parent }
 
 // empty waits until the call under way has left. Those behind it learn that they
 // came too late, and do not wait for what close does next.

@@ -1,4 +1,4 @@
-package rpipe_test
+package netpipe_test
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/gopgas/gopgas/internal/testjob"
-	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/netpipe"
 )
 
 // TestDialReturnsAConnectionAcceptedBeforeItsListenerClosed closes a listener at
@@ -16,7 +16,7 @@ func TestDialReturnsAConnectionAcceptedBeforeItsListenerClosed(t *testing.T) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			for range 20 {
 				if r.Me == 0 {
-					l, err := rpipe.Listen(ctx, r.World)
+					l, err := netpipe.Listen(ctx, r.World)
 					r.NoError(err)
 					conn, err := l.Accept()
 					r.NoError(err)
@@ -25,7 +25,7 @@ func TestDialReturnsAConnectionAcceptedBeforeItsListenerClosed(t *testing.T) {
 					r.NoError(err)
 					r.NoError(conn.Close())
 				} else {
-					conn, err := rpipe.Dial(ctx, r.World, 0)
+					conn, err := netpipe.Dial(ctx, r.World, 0)
 					r.NoError(err)
 					text, err := io.ReadAll(conn)
 					r.NoError(err)

@@ -1,4 +1,4 @@
-package rpipe_test
+package netpipe_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/internal/testjob"
-	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/netpipe"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -37,7 +37,7 @@ func echo(r *testjob.Rank, l net.Listener) (wait func()) {
 }
 
 // ask sends a number over c and returns what comes back, up to the end.
-func ask(r *testjob.Rank, c *rpipe.Conn, n uint64) uint64 {
+func ask(r *testjob.Rank, c *netpipe.Conn, n uint64) uint64 {
 	_, err := c.Write(binary.LittleEndian.AppendUint64(nil, n))
 	r.NoError(err)
 	r.NoError(c.CloseWrite())
@@ -51,18 +51,18 @@ func ask(r *testjob.Rank, c *rpipe.Conn, n uint64) uint64 {
 func TestEveryRankDialsEveryRankFromManyGoroutines(t *testing.T) {
 	testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			small := rpipe.WithHeap(64 << 10) // there are hundreds of pipes
-			l, err := rpipe.Listen(ctx, r.World, small)
+			small := netpipe.WithHeap(64 << 10) // there are hundreds of pipes
+			l, err := netpipe.Listen(ctx, r.World, small)
 			r.NoError(err)
-			r.Equal(rpipe.RankAddr{Team: "world", Rank: r.Me}, l.Addr())
+			r.Equal(netpipe.RankAddr{Team: "world", Rank: r.Me}, l.Addr())
 			served := echo(r, l)
 			var all sync.WaitGroup
 			for to := range r.N {
 				for i := range 3 {
 					all.Go(func() {
-						c, err := rpipe.Dial(ctx, r.World, to, small)
+						c, err := netpipe.Dial(ctx, r.World, to, small)
 						r.NoError(err)
-						r.Equal(rpipe.RankAddr{Team: "world", Rank: to}, c.RemoteAddr())
+						r.Equal(netpipe.RankAddr{Team: "world", Rank: to}, c.RemoteAddr())
 						r.EqualValues(r.Me*1000+to*10+i, ask(r, c, uint64(r.Me*1000+to*10+i)))
 					})
 				}
@@ -78,15 +78,15 @@ func TestEveryRankDialsEveryRankFromManyGoroutines(t *testing.T) {
 
 // TestDialsWaitForTheNextListener has listeners come and go while ranks dial.
 func TestDialsWaitForTheNextListener(t *testing.T) {
-	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 3, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me > 0 {
 				short, cancel := context.WithTimeout(ctx, time.Millisecond)
-				_, err := rpipe.Dial(short, r.World, 0, rpipe.WithName("nobody's"))
+				_, err := netpipe.Dial(short, r.World, 0, netpipe.WithName("nobody's"))
 				r.ErrorIs(err, context.DeadlineExceeded)
 				cancel()
 				for range 4 {
-					c, err := rpipe.Dial(ctx, r.World, 0)
+					c, err := netpipe.Dial(ctx, r.World, 0)
 					r.NoError(err)
 					r.Positive(r.Me)
 					r.NoError(c.Close())
@@ -94,7 +94,7 @@ func TestDialsWaitForTheNextListener(t *testing.T) {
 				return
 			}
 			for accepted := 0; accepted < 8; {
-				l, err := rpipe.Listen(ctx, r.World)
+				l, err := netpipe.Listen(ctx, r.World)
 				r.NoError(err)
 				for range 2 {
 					c, err := l.Accept()
@@ -115,22 +115,22 @@ func TestDialsWaitForTheNextListener(t *testing.T) {
 }
 
 func TestAnEndedDialLeavesADeadConnection(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 1 {
 				r.NoError(r.World.Barrier(ctx)) // rank 0 listens
 				short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
-				_, err := rpipe.Dial(short, r.World, 0)
+				_, err := netpipe.Dial(short, r.World, 0)
 				cancel()
 				r.ErrorIs(err, context.DeadlineExceeded)
 				r.NoError(r.World.Barrier(ctx)) // rank 0 accepts
-				c, err := rpipe.Dial(ctx, r.World, 0)
+				c, err := netpipe.Dial(ctx, r.World, 0)
 				r.NoError(err)
 				r.EqualValues(5, ask(r, c, 5))
 				r.NoError(r.World.Barrier(ctx))
 				return
 			}
-			l, err := rpipe.Listen(ctx, r.World)
+			l, err := netpipe.Listen(ctx, r.World)
 			r.NoError(err)
 			r.NoError(r.World.Barrier(ctx))
 			r.NoError(r.World.Barrier(ctx))
@@ -143,15 +143,15 @@ func TestAnEndedDialLeavesADeadConnection(t *testing.T) {
 }
 
 func TestDialAndListenThatDifferSaySo(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 1 {
-				_, err := rpipe.Dial(ctx, r.World, 0, rpipe.WithWidth(3))
+				_, err := netpipe.Dial(ctx, r.World, 0, netpipe.WithWidth(3))
 				r.ErrorIs(err, runtime.ErrMismatch)
 				r.NoError(r.World.Barrier(ctx))
 				return
 			}
-			l, err := rpipe.Listen(ctx, r.World)
+			l, err := netpipe.Listen(ctx, r.World)
 			r.NoError(err)
 			c, err := l.Accept()
 			r.NoError(err)
@@ -165,11 +165,11 @@ func TestDialAndListenThatDifferSaySo(t *testing.T) {
 }
 
 func TestAcceptEndsWithItsListenerAndWithItsJob(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		accepts := make(chan error, 4)
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			for _, early := range []bool{true, false} {
-				l, err := rpipe.Listen(ctx, r.World)
+				l, err := netpipe.Listen(ctx, r.World)
 				r.NoError(err)
 				go func() {
 					_, err := l.Accept()
@@ -191,11 +191,11 @@ func TestAcceptEndsWithItsListenerAndWithItsJob(t *testing.T) {
 
 // TestConnectionsGiveTheirMemoryBack makes more connections than the heap holds.
 func TestConnectionsGiveTheirMemoryBack(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			heap := rpipe.WithHeap(8 << 20)
+			heap := netpipe.WithHeap(8 << 20)
 			if r.Me == 0 {
-				l, err := rpipe.Listen(ctx, r.World, heap)
+				l, err := netpipe.Listen(ctx, r.World, heap)
 				r.NoError(err)
 				served := echo(r, l)
 				r.NoError(r.World.Barrier(ctx))
@@ -204,7 +204,7 @@ func TestConnectionsGiveTheirMemoryBack(t *testing.T) {
 				return
 			}
 			for i := range uint64(40) {
-				c, err := rpipe.Dial(ctx, r.World, 0, heap)
+				c, err := netpipe.Dial(ctx, r.World, 0, heap)
 				r.NoError(err)
 				r.Equal(i, ask(r, c, i))
 			}
@@ -214,11 +214,11 @@ func TestConnectionsGiveTheirMemoryBack(t *testing.T) {
 }
 
 func TestHTTPIsServedOverPipes(t *testing.T) {
-	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 3, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			body := strings.Repeat("a page that is larger than the heaps of the pipes ", 20_000)
 			if r.Me == 0 {
-				l, err := rpipe.Listen(ctx, r.World)
+				l, err := netpipe.Listen(ctx, r.World)
 				r.NoError(err)
 				server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) })}
 				served := make(chan error, 1)
@@ -228,7 +228,7 @@ func TestHTTPIsServedOverPipes(t *testing.T) {
 					r.ErrorIs(<-served, http.ErrServerClosed)
 				}()
 			}
-			transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return rpipe.Dial(ctx, r.World, 0) }}
+			transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return netpipe.Dial(ctx, r.World, 0) }}
 			defer transport.CloseIdleConnections()
 			for range 3 {
 				request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://rank0/", nil)

@@ -1,4 +1,4 @@
-package rpipe_test
+package netpipe_test
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/internal/testjob"
-	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/netpipe"
 )
 
 // scanty is what a rank may keep of connections that came to nothing.
@@ -15,12 +15,12 @@ const scanty = 2 << 20
 // TestDialingInVainCostsNoMemory dials a rank that does not listen, more often than
 // its own memory would have room for.
 func TestDialingInVainCostsNoMemory(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 0 {
 				for range 20 {
 					short, cancel := context.WithTimeout(ctx, time.Millisecond)
-					_, err := rpipe.Dial(short, r.World, 1, rpipe.WithHeap(1<<20))
+					_, err := netpipe.Dial(short, r.World, 1, netpipe.WithHeap(1<<20))
 					cancel()
 					r.ErrorIs(err, context.DeadlineExceeded)
 				}
@@ -34,17 +34,17 @@ func TestDialingInVainCostsNoMemory(t *testing.T) {
 // TestConnectionsThatNobodyAcceptedGiveTheirMemoryBack has listeners close before
 // they accept whoever waits, and before they have heard of who does not wait any more.
 func TestConnectionsThatNobodyAcceptedGiveTheirMemoryBack(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			heap := rpipe.WithHeap(1 << 20)
+			heap := netpipe.WithHeap(1 << 20)
 			if r.Me == 1 {
 				for range 10 {
-					l, err := rpipe.Listen(ctx, r.World, heap)
+					l, err := netpipe.Listen(ctx, r.World, heap)
 					r.NoError(err)
 					r.NoError(r.World.Barrier(ctx)) // somebody knocks
 					r.NoError(l.Close())
 				}
-				l, err := rpipe.Listen(ctx, r.World, heap)
+				l, err := netpipe.Listen(ctx, r.World, heap)
 				r.NoError(err)
 				served := echo(r, l)
 				r.NoError(r.World.Barrier(ctx))
@@ -54,12 +54,12 @@ func TestConnectionsThatNobodyAcceptedGiveTheirMemoryBack(t *testing.T) {
 			}
 			for range 10 {
 				short, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
-				_, err := rpipe.Dial(short, r.World, 1, heap)
+				_, err := netpipe.Dial(short, r.World, 1, heap)
 				cancel()
 				r.ErrorIs(err, context.DeadlineExceeded)
 				r.NoError(r.World.Barrier(ctx))
 			}
-			conn, err := rpipe.Dial(ctx, r.World, 1, heap)
+			conn, err := netpipe.Dial(ctx, r.World, 1, heap)
 			r.NoError(err)
 			r.EqualValues(5, ask(r, conn, 5))
 			for used(r.World) >= scanty {

@@ -1,4 +1,4 @@
-package rpipe_test
+package netpipe_test
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/netpipe"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -48,68 +49,77 @@ func begin(t *testing.T, c testjob.Config) (a, b *testjob.Rank, end func()) {
 }
 
 // connected opens both ends of a connection.
-func connected(ctx context.Context, t testing.TB, a, b *testjob.Rank, opts ...rpipe.Option) (*rpipe.Conn, *rpipe.Conn) {
-	c1, err := rpipe.OpenConn(ctx, a.World, b.Me, opts...)
+func connected(ctx context.Context, t testing.TB, a, b *testjob.Rank, opts ...netpipe.Option) (*netpipe.Conn, *netpipe.Conn) {
+	c1, err := netpipe.OpenConn(ctx, a.World, b.Me, opts...)
 	require.NoError(t, err)
-	c2, err := rpipe.OpenConn(ctx, b.World, a.Me, opts...)
+	c2, err := netpipe.OpenConn(ctx, b.World, a.Me, opts...)
 	require.NoError(t, err)
 	return c1, c2
 }
 
-// connModes are the connections that package net's test is run with.
-var connModes = map[string][]rpipe.Option{
-	"default": nil,
-	"tiny":    {rpipe.WithHeap(2048), rpipe.WithWidth(2)},
-	"pull":    {rpipe.WithPull()},
+// A connMode is how connections are opened that package net's test is run with, and the
+// pipes of a carrier for them.
+type connMode struct {
+	name string
+	conn []netpipe.Option
+	pipe []rpipe.Option
+}
+
+var connModes = []connMode{
+	{"default", nil, []rpipe.Option{rpipe.WithHeap(netpipe.DefaultHeap)}},
+	{"tiny", []netpipe.Option{netpipe.WithHeap(2048), netpipe.WithWidth(2)}, []rpipe.Option{rpipe.WithHeap(2048), rpipe.WithWidth(2)}},
+	{"pull", []netpipe.Option{netpipe.WithPull()}, []rpipe.Option{rpipe.WithHeap(netpipe.DefaultHeap), rpipe.WithPull()}},
 }
 
 func TestConnsAreAsPackageNetWantsThem(t *testing.T) {
-	eachConnMode(t, func(t *testing.T, c testjob.Config, opts []rpipe.Option) {
+	eachConnMode(t, func(t *testing.T, c testjob.Config, mode connMode) {
 		// Each of its tests gets a job, and so a watchdog, of its own.
 		nettest.TestConn(t, func() (net.Conn, net.Conn, func(), error) {
 			a, b, end := begin(t, c)
-			c1, c2 := connected(a.Job.Context(), t, a, b, opts...)
+			c1, c2 := connected(a.Job.Context(), t, a, b, mode.conn...)
 			return c1, c2, func() { c1.Close(); c2.Close(); end() }, nil
 		})
 	})
 }
 
 func TestConnsOverAWindowAreAsPackageNetWantsThem(t *testing.T) {
-	eachConnMode(t, func(t *testing.T, c testjob.Config, opts []rpipe.Option) {
+	eachConnMode(t, func(t *testing.T, c testjob.Config, mode connMode) {
 		nettest.TestConn(t, func() (c1, c2 net.Conn, stop func(), err error) {
 			a, b, end := begin(t, c)
 			ctx := a.Job.Context()
 			opened := make(chan net.Conn, 1)
-			go func() { opened <- overCarrier(ctx, b, opts) }()
-			c1 = overCarrier(ctx, a, opts)
+			go func() { opened <- overCarrier(ctx, b, mode) }()
+			c1 = overCarrier(ctx, a, mode)
 			c2 = <-opened
 			return c1, c2, func() { c1.Close(); c2.Close(); end() }, nil
 		})
 	})
 }
 
-func eachConnMode(t *testing.T, test func(t *testing.T, c testjob.Config, opts []rpipe.Option)) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
-		for name, opts := range connModes {
-			t.Run(name, func(t *testing.T) { test(t, c, opts) })
+// eachConnMode runs each mode on one transport, and when soaking on all.
+func eachConnMode(t *testing.T, test func(t *testing.T, c testjob.Config, mode connMode)) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
+		for i, mode := range connModes {
+			if overTCP := i%2 == 0; testjob.Soak() || overTCP == (c.Provider == "tcp") {
+				t.Run(mode.name, func(t *testing.T) { test(t, c, mode) })
+			}
 		}
 	})
 }
 
 // overCarrier opens a rank's end of a connection over a carrier of its own.
-func overCarrier(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) net.Conn {
-	opts = append([]rpipe.Option{rpipe.WithHeap(rpipe.DefaultConnHeap)}, opts...)
-	carrier, err := rpipe.OverWindow(ctx, r.World, 2, opts...)
+func overCarrier(ctx context.Context, r *testjob.Rank, mode connMode) net.Conn {
+	carrier, err := rpipe.OverWindow(ctx, r.World, 2, mode.pipe...)
 	r.NoError(err)
-	c, err := rpipe.OpenConn(ctx, r.World, 1-r.Me, append(opts, rpipe.WithCarrier(carrier))...)
+	c, err := netpipe.OpenConn(ctx, r.World, 1-r.Me, append(mode.conn[:len(mode.conn):len(mode.conn)], netpipe.WithCarrier(carrier))...)
 	r.NoError(err)
 	return c
 }
 
 func TestAConnEndsOneWayAtATime(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			conn, err := rpipe.OpenConn(ctx, r.World, 1-r.Me)
+			conn, err := netpipe.OpenConn(ctx, r.World, 1-r.Me)
 			r.NoError(err)
 			// More than both pipes hold, so that each end reads while the other writes.
 			question, answer := bytes.Repeat([]byte("question"), 100_000), bytes.Repeat([]byte("answer"), 100_000)
@@ -142,9 +152,9 @@ func TestAConnEndsOneWayAtATime(t *testing.T) {
 // TestAClosedConnLetsNobodyWait closes a full connection whose other end does not
 // read: what comes later fails at once, though the goodbye waits for room.
 func TestAClosedConnLetsNobodyWait(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			conn, err := rpipe.OpenConn(ctx, r.World, 1-r.Me, rpipe.WithWidth(2), rpipe.WithHeap(2048))
+			conn, err := netpipe.OpenConn(ctx, r.World, 1-r.Me, netpipe.WithWidth(2), netpipe.WithHeap(2048))
 			r.NoError(err)
 			if r.Me == 0 {
 				r.NoError(conn.SetWriteDeadline(time.Now().Add(50 * time.Millisecond)))
@@ -176,9 +186,9 @@ func TestAClosedConnLetsNobodyWait(t *testing.T) {
 // TestAClosedConnHasSentWhatWasWritten closes at once, and ends the job's body: the
 // other end reads everything all the same.
 func TestAClosedConnHasSentWhatWasWritten(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			conn, err := rpipe.OpenConn(ctx, r.World, 1-r.Me, rpipe.WithWidth(1))
+			conn, err := netpipe.OpenConn(ctx, r.World, 1-r.Me, netpipe.WithWidth(1))
 			r.NoError(err)
 			if r.Me == 0 {
 				_, err = conn.Write([]byte("last words"))
@@ -195,14 +205,14 @@ func TestAClosedConnHasSentWhatWasWritten(t *testing.T) {
 }
 
 func TestAConnsErrorsAreThoseOfPackageNet(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			_, err := rpipe.OpenConn(ctx, r.World, r.Me)
+			_, err := netpipe.OpenConn(ctx, r.World, r.Me)
 			r.ErrorIs(err, runtime.ErrRange)
 			r.ErrorContains(err, "Listen and Dial")
-			conn, err := rpipe.OpenConn(ctx, r.World, 1-r.Me)
+			conn, err := netpipe.OpenConn(ctx, r.World, 1-r.Me)
 			r.NoError(err)
-			r.Equal(rpipe.RankAddr{Team: "world", Rank: 1 - r.Me}, conn.RemoteAddr())
+			r.Equal(netpipe.RankAddr{Team: "world", Rank: 1 - r.Me}, conn.RemoteAddr())
 			r.Equal("rpipe", conn.LocalAddr().Network())
 			r.NoError(conn.SetReadDeadline(time.Now().Add(time.Millisecond)))
 			_, err = conn.Read(make([]byte, 1))
@@ -224,9 +234,9 @@ func TestAConnsErrorsAreThoseOfPackageNet(t *testing.T) {
 }
 
 func TestAConnLearnsOfADeadRank(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		_ = c.Try(t, func(ctx context.Context, r *testjob.Rank) {
-			conn, err := rpipe.OpenConn(ctx, r.World, 1-r.Me)
+			conn, err := netpipe.OpenConn(ctx, r.World, 1-r.Me)
 			r.NoError(err)
 			if r.Me == 0 {
 				_, err = conn.Write([]byte("x"))
@@ -258,5 +268,46 @@ func TestAConnAllocatesNothingPerCall(t *testing.T) {
 				_, _ = io.ReadFull(c2, buf)
 			}))
 		})
+	}
+}
+
+// TestANilContextIsOneThatNeverEnds makes all calls that take a context.
+func TestANilContextIsOneThatNeverEnds(t *testing.T) {
+	testjob.All(t, 2, func(_ context.Context, r *testjob.Rank) {
+		nilCalls(r)
+		r.NoError(r.World.Barrier(nil)) //nolint:staticcheck // the test's subject
+	})
+}
+
+func nilCalls(r *testjob.Rank) {
+	var none context.Context
+
+	l, err := netpipe.Listen(none, r.World)
+	r.NoError(err)
+	dialed := make(chan error, 1)
+	go func() {
+		c, err := netpipe.Dial(none, r.World, r.Right())
+		if err == nil {
+			_, err = c.Write([]byte{1})
+		}
+		if err == nil {
+			err = c.Close()
+		}
+		dialed <- err
+	}()
+	c, err := l.Accept()
+	r.NoError(err)
+	_, err = c.Read(make([]byte, 1))
+	r.NoError(err)
+	r.NoError(<-dialed)
+	r.NoError(c.Close())
+	r.NoError(l.Close())
+	open, err := netpipe.OpenConn(none, r.World, r.Right())
+	r.NoError(err)
+	r.NoError(open.Close())
+	if r.N > 2 { // else that was both
+		open, err = netpipe.OpenConn(none, r.World, r.Left())
+		r.NoError(err)
+		r.NoError(open.Close())
 	}
 }

@@ -1,4 +1,4 @@
-package rpipe
+package netpipe
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -20,23 +20,17 @@ import (
 //
 // All methods may be called by any goroutine. Calls of Read take turns, and so do
 // calls of Write, each of which stays in one piece. Errors are of type
-// *net.OpError; what became of the other rank can be matched in them as in any of
-// this package, and a deadline that has passed is os.ErrDeadlineExceeded.
+// *net.OpError; what became of the other rank can be matched in them as in those of
+// package rpipe, and a deadline that has passed is os.ErrDeadlineExceeded.
 type Conn struct {
 	in, out       half
-	reader        *Reader[byte]
-	writer        *Writer[byte]
-	block         Block[byte] // under in's turn: it was read, and rest is left of it
+	reader        *rpipe.Reader[byte]
+	writer        *rpipe.Writer[byte]
+	block         rpipe.Block[byte] // under in's turn: it was read, and rest is left of it
 	rest          []byte
 	part          int // bytes that Write puts in one block
 	local, remote RankAddr
 }
-
-// DefaultConnHeap is the heap of each of a Conn's two pipes, unless WithHeap says
-// otherwise: what may be written and not yet read.
-const DefaultConnHeap = 256 << 10
-
-var errSelf = fmt.Errorf("%w: a connection to oneself has two ends; use Listen and Dial", runtime.ErrRange)
 
 // OpenConn opens this rank's end of a connection with another rank of t, which
 // opens the other one by the same call: the k-th of a name here meets the k-th
@@ -44,9 +38,9 @@ var errSelf = fmt.Errorf("%w: a connection to oneself has two ends; use Listen a
 // Listen and Dial only. Kind: local.
 func OpenConn(ctx context.Context, t *runtime.Team, peer int, opts ...Option) (*Conn, error) {
 	if peer == t.Rank() {
-		return nil, &OpError{Op: "OpenConn", Pipe: "(new)", Rank: peer, Peer: peer, Err: errSelf}
+		return nil, failed("OpenConn", t, peer, errSelf)
 	}
-	return openConn(ctx, t, peer, route{"/conn", "/conn"}, opts)
+	return openConn(ctx, t, peer, route{"/conn", "/conn"}, collect(opts))
 }
 
 // A route is what the names of a connection's pipes end with.
@@ -54,22 +48,12 @@ type route struct{ out, in string }
 
 func (r route) back() route { return route{r.in, r.out} }
 
-func openConn(ctx context.Context, t *runtime.Team, peer int, way route, opts []Option) (*Conn, error) {
-	opts = append([]Option{WithHeap(DefaultConnHeap)}, opts...)
-	o, err := collect(opts)
-	if err != nil {
-		return nil, &OpError{Op: "OpenConn", Pipe: "(new)", Rank: t.Rank(), Peer: peer, Err: err}
-	}
-	w, err := OpenWriter[byte](ctx, t, peer, append(opts, WithName(o.name+way.out))...)
+func openConn(ctx context.Context, t *runtime.Team, peer int, way route, with *config) (*Conn, error) {
+	w, r, err := rpipe.OpenDuplex[byte](ctx, t, peer, with.name+way.out, with.name+way.in, with.pipes()...)
 	if err != nil {
 		return nil, err
 	}
-	r, err := OpenReader[byte](ctx, t, peer, append(opts, WithName(o.name+way.in), numbered(w.end.number))...)
-	if err != nil {
-		return nil, errors.Join(err, w.Close(ctx))
-	}
-	c := &Conn{reader: r, writer: w, part: max(o.heap/4, rmalloc.Granule),
-		local: RankAddr{t.Name(), t.Rank()}, remote: RankAddr{t.Name(), peer}}
+	c := &Conn{reader: r, writer: w, part: max(with.heap/4, 1), local: RankAddr{t.Name(), t.Rank()}, remote: RankAddr{t.Name(), peer}}
 	c.in.init()
 	c.out.init()
 	return c, nil

@@ -1,4 +1,4 @@
-package rpipe_test
+package netpipe_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
-	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/netpipe"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -24,13 +24,13 @@ func bodiesOfConns() map[string]testjob.Body {
 }
 
 func connsOfTheDead(ctx context.Context, r *testjob.Rank) {
-	l, err := rpipe.Listen(ctx, r.World)
+	l, err := netpipe.Listen(ctx, r.World)
 	r.NoError(err)
 	var served atomic.Int32
 	if r.Me == 0 {
 		go serveAll(l, &served)
 	}
-	toServer, err := rpipe.Dial(ctx, r.World, 0)
+	toServer, err := netpipe.Dial(ctx, r.World, 0)
 	r.NoError(err)
 	leave(ctx, r) // everyone listens and is served
 	if r.Me == 2 {
@@ -40,9 +40,9 @@ func connsOfTheDead(ctx context.Context, r *testjob.Rank) {
 	}
 	ctx, cancel := testwatch.With(context.WithoutCancel(ctx)) // the death ends the job's
 	defer cancel()
-	_, err = rpipe.Dial(ctx, r.World, 2) // does not accept
+	_, err = netpipe.Dial(ctx, r.World, 2) // does not accept
 	r.ErrorIs(err, runtime.ErrRankDead)
-	toDead, err := rpipe.OpenConn(ctx, r.World, 2)
+	toDead, err := netpipe.OpenConn(ctx, r.World, 2)
 	if err == nil {
 		_, err = toDead.Read(make([]byte, 1))
 	}
@@ -50,7 +50,7 @@ func connsOfTheDead(ctx context.Context, r *testjob.Rank) {
 	r.EqualValues(r.Me, ask(r, toServer, uint64(r.Me)))
 	const dials = 5
 	for i := range uint64(dials) {
-		c, err := rpipe.Dial(ctx, r.World, 0)
+		c, err := netpipe.Dial(ctx, r.World, 0)
 		r.NoError(err)
 		r.Equal(i, ask(r, c, i))
 	}

@@ -1,0 +1,187 @@
+package netpipe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
+	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/turn"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// Dial connects to a rank of t that listens, waiting until it does and accepts:
+// ctx should end some time. A listener of the same name and options is meant. Any
+// number of goroutines may dial; those that dial the same listener take turns.
+// Kind: one-sided; waits for the listener.
+func Dial(ctx context.Context, t *runtime.Team, rank int, opts ...Option) (*Conn, error) {
+	ctx = wait.Context(ctx)
+	with := collect(opts)
+	d, err := doorTo(t, rank, with.name)
+	if err == nil {
+		err = d.turn.Take(ctx)
+	}
+	if err != nil {
+		return nil, failed("Dial", t, rank, err)
+	}
+	c, err := d.dial(ctx, with)
+	if d.asked {
+		go d.disappoint(with)
+	} else {
+		d.turn.Give()
+	}
+	return c, err
+}
+
+// doors are those of listeners that this rank has dialed.
+type doors struct {
+	mu    sync.Mutex
+	doors map[string]*door
+}
+
+// Close has nothing to do: doors are pipes, which end with the job.
+func (*doors) Close() {}
+
+// A door is the way to a listener. It stays when the listener closes, and leads
+// to the next one then.
+//
+//	dialer                              listener
+//	an empty block  --- ask ------->    Accept opens an end
+//	opens the other <-- answers ----    an empty block
+//
+// The dialer opens its end behind the answer, so a call that gives up leaves no memory.
+// The k-th end that one of them opens is the peer of the k-th that the other one opens.
+type door struct {
+	team    *runtime.Team
+	rank    int // the listener's
+	name    string
+	turn    turn.Turn           // of the goroutine that dials
+	ask     *rpipe.Writer[byte] // nil until it is needed
+	answers *rpipe.Reader[byte]
+	asked   bool // and no answer was read
+	behind  int  // ends that the listener has opened and this rank could not
+}
+
+func doorTo(t *runtime.Team, rank int, name string) (*door, error) {
+	if t == nil {
+		return nil, runtime.ErrTeam
+	}
+	a, err := team.Of(t).Attach("netpipe", func() fabric.Attachment { return &doors{doors: map[string]*door{}} })
+	if err != nil {
+		return nil, err
+	}
+	all := a.(*doors)
+	key := RankAddr{t.Name(), rank}.String() + "/" + name
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	d := all.doors[key]
+	if d == nil {
+		d = &door{team: t, rank: rank, name: name, turn: turn.New()}
+		all.doors[key] = d
+	}
+	return d, nil
+}
+
+// errGone: the listener has closed.
+var errGone = errors.New("the listener has closed")
+
+// dial makes a connection, waiting for one listener after the other.
+func (d *door) dial(ctx context.Context, with *config) (*Conn, error) {
+	for {
+		err := d.knock(ctx, with)
+		if err == nil {
+			err = d.hear(ctx)
+		}
+		if err == nil {
+			return d.enter(ctx, with)
+		}
+		if !errors.Is(err, errGone) {
+			return nil, err
+		}
+		d.shut(ctx)
+	}
+}
+
+// knock asks for one connection. While no rank listens, it waits.
+func (d *door) knock(ctx context.Context, with *config) error {
+	for ; d.behind > 0; d.behind-- {
+		c, err := openConn(ctx, d.team, d.rank, dialed, with)
+		if err != nil {
+			return err
+		}
+		_ = c.Close()
+	}
+	if d.ask == nil {
+		w, r, err := rpipe.OpenDuplex[byte](ctx, d.team, d.rank, asks(d.name), answers(d.name), doorOptions...)
+		if err != nil {
+			return err
+		}
+		d.ask, d.answers = w, r
+	}
+	err := d.ask.Send(ctx, nil)
+	if errors.Is(err, rpipe.ErrClosed) {
+		return errGone
+	}
+	d.asked = err == nil
+	return err
+}
+
+// hear waits until the listener has opened its end.
+func (d *door) hear(ctx context.Context) error {
+	b, err := d.answers.Read(ctx)
+	if err != nil && errors.Is(err, context.Cause(ctx)) {
+		return err
+	}
+	d.asked = false
+	switch {
+	case errors.Is(err, io.EOF):
+		return errGone
+	case err != nil:
+		return err
+	}
+	return d.answers.Free(b)
+}
+
+// enter opens this rank's end, and connects it: then the two are known to fit.
+func (d *door) enter(ctx context.Context, with *config) (*Conn, error) {
+	c, err := openConn(ctx, d.team, d.rank, dialed, with)
+	if err != nil {
+		d.behind++
+		return nil, err
+	}
+	if err := c.reader.Connect(ctx); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// disappoint waits for the answer to a call that has given up, and ends the connection
+// that the listener has opened for it. Then it gives the call's turn back.
+func (d *door) disappoint(with *config) {
+	defer d.turn.Give()
+	if err := d.hear(context.Background()); err == nil {
+		if c, err := d.enter(context.Background(), with); err == nil {
+			_ = c.Close()
+		}
+	}
+	d.asked = false
+}
+
+// shut closes the door of a listener that has closed. The next call opens another one.
+func (d *door) shut(ctx context.Context) {
+	_, _ = d.ask.Close(ctx), d.answers.Close(ctx) // the listener has said all it has to say
+	d.ask, d.answers = nil, nil
+}
+
+// failed wraps what an operation of package netpipe failed with.
+func failed(op string, t *runtime.Team, peer int, err error) error {
+	return &rpipe.OpError{Op: op, Pipe: "(new)", Rank: t.Rank(), Peer: peer, Err: err}
+}
+
+var errSelf = fmt.Errorf("%w: a connection to oneself has two ends; use Listen and Dial", runtime.ErrRange)
