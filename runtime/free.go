@@ -152,7 +152,6 @@ func (t *Team) release(cards []freeCard) error {
 	t.job.mu.Unlock()
 	t.stream.unattended()
 	t.broken.Store(&TeamError{Team: t.name, Rank: t.members[t.rank], Call: team.FreeTeam.String(), Reason: ErrTeamFreed})
-	t.job.fabric.Poke()
 	kept, used := make([][]byte, len(cards)), []string(nil)
 	for i, card := range cards {
 		kept[i], used = card.Above, append(used, card.Uses...)

@@ -28,7 +28,6 @@ type stream struct {
 	behind atomic.Int64              // calls that wait for their turn
 
 	mu       sync.Mutex
-	health   uint64   // of the fabric, when the team was whole
 	last     team.Key // of the latest call
 	past     [remembered]team.Call
 	blocking uint64 // number of the latest call that blocks; 0 when it never began
@@ -67,20 +66,6 @@ func (s *stream) next(c *team.Call) team.Key {
 	return s.last
 }
 
-// lost returns what became of the team, nil while it is whole. It asks only after the
-// health of ranks or teams has moved. Called with the mutex held.
-func (s *stream) lost() error {
-	now := s.team.job.fabric.Health()
-	if now == s.health {
-		return nil
-	}
-	err := s.team.err()
-	if err == nil {
-		s.health = now
-	}
-	return err
-}
-
 // remember returns the call of a number if this rank has made it, and not too
 // long ago. Called with the mutex held.
 func (s *stream) remember(seq uint64) (team.Call, bool) {
@@ -95,11 +80,10 @@ func (s *stream) remember(seq uint64) (team.Call, bool) {
 // may not know why.
 func (s *stream) Begin(ctx context.Context, c *team.Call) (team.Key, error) {
 	t := s.team
-	s.mu.Lock()
-	if err := s.lost(); err != nil {
-		s.mu.Unlock()
+	if err := t.err(); err != nil {
 		return team.Key{}, t.failed(c.Name, err)
 	}
+	s.mu.Lock()
 	if s.blocking > s.ended.Load() {
 		s.mu.Unlock()
 		return team.Key{}, fmt.Errorf("team %s: %w: %s began while another collective call of this rank was under way; "+
