@@ -45,17 +45,17 @@ const (
 	TellByLastWord
 )
 
-// Start posts what p describes, in order, and waits for room in the queue. It returns at
-// local completion, or p is Lent and the Request's Wait does. The caller has checked the
+// Start posts the requests of p in order, and waits for room in the queue. It returns at
+// local completion; if p is Lent, the Request's Wait does. The caller has checked the
 // bounds. A part longer than MaxMessage leaves in pieces: Start waits for each but the
 // last, unless the device copies it.
 //
-// If ctx ends, Start returns an error only if no word that tells was posted; an addition
-// may have been. If ctx has already ended, a put that tells still succeeds where it takes
-// no wait: Start then copies the parts.
+// If ctx ends, an error says that the word which tells was not posted; an addition may have
+// been. If ctx has already ended, a put that tells still succeeds where Start need not
+// wait: it then copies the parts.
 //
-// Where the peer's memory is mapped, Start stores to it, unless the path of Body is FMA or
-// Bulk: these two are paths through the queue. A landing and a Region need the queue.
+// Start stores to mapped memory, unless the path of Body is FMA or Bulk: these two lead
+// through the queue. A landing is at a peer whose memory is not mapped (Peer.Lands).
 func (r *Remote) Start(ctx context.Context, p *Put) (Request, error) {
 	if r.Mem != nil && p.Body.Path < FMA {
 		r.store(p)
@@ -76,9 +76,8 @@ func (r *Remote) Write(ctx context.Context, offset int, src []byte) error {
 }
 
 // Notify puts src at offset, and a flag behind it. It stores to mapped memory before it
-// makes a Put: the few stores that make one double the time of a ping-pong of 8 bytes
-// (put_notify_latency on shm), since the processor then waits for one cache line after
-// the other.
+// makes a Put, which would double the time of a ping-pong of 8 bytes (put_notify_latency on
+// shm: 0.36 us instead of 0.18).
 func (r *Remote) Notify(ctx context.Context, offset int, src []byte, flag Flag) error {
 	if r.Mem != nil {
 		r.storeTold(offset, src, flag)
@@ -93,12 +92,11 @@ func (r *Remote) PostFlag(ctx context.Context, flag Flag) error {
 		r.storeFlag(flag)
 		return nil
 	}
+	o := r.Peer.bind.ops.take(r)
+	n := o.flag(0, r.addr.Add(uint64(flag.Offset)), flag)
 	r.Peer.Stats.count(flagSize)
-	w := posting{Remote: r}
-	if err := w.flag(ctx, flag); err != nil {
-		return err
-	}
-	return w.flush(ctx)
+	_, err := o.start(ctx, n)
+	return err
 }
 
 // store writes to mapped memory what p describes.
