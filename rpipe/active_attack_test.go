@@ -16,7 +16,7 @@ import (
 // A handler that ends its goroutine is as one that panics: its caller learns of it,
 // and its rank goes on with as many workers as before.
 func TestAHandlerThatEndsItsGoroutineIsReplaced(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{
 				"echo": echoFrom,
@@ -42,7 +42,7 @@ func TestAHandlerThatEndsItsGoroutineIsReplaced(t *testing.T) {
 
 // A handler cannot wait for its own end.
 func TestAHandlerThatClosesIsToldNotTo(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			var a *rpipe.Active
 			opened := make(chan struct{})
@@ -65,7 +65,7 @@ func TestAHandlerThatClosesIsToldNotTo(t *testing.T) {
 // Handlers that call back, into their own rank and the caller's, through the same
 // workers.
 func TestHandlersCallBack(t *testing.T) {
-	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 3, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			var a *rpipe.Active
 			opened := make(chan struct{})
@@ -95,7 +95,7 @@ func TestHandlersCallBack(t *testing.T) {
 // Callers from all sides while the whole is closed: each call returns, by a reply or
 // an error, and what was taken without an error was handled.
 func TestCallsWhileOthersClose(t *testing.T) {
-	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 3, func(t *testing.T, c testjob.Config) {
 		var sent, handled atomic.Int64
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{

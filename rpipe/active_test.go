@@ -64,7 +64,7 @@ func TestCallsReturnTheirOwnReplies(t *testing.T) {
 }
 
 func TestMessagesArriveBeforeCloseReturns(t *testing.T) {
-	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 3, func(t *testing.T, c testjob.Config) {
 		overAll(t, c, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 			const messages = 500
 			var sum atomic.Int64
@@ -91,7 +91,7 @@ func TestMessagesArriveBeforeCloseReturns(t *testing.T) {
 
 // What fails at the target is an error of the call, and of nothing else.
 func TestErrorsOfHandlersAreTheCallers(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		overAll(t, c, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{
 				"echo":   echoFrom,
@@ -132,7 +132,7 @@ func TestErrorsOfHandlersAreTheCallers(t *testing.T) {
 
 // A call whose time is up says so at once; what comes later disturbs nobody.
 func TestACallEndsWithItsContext(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		overAll(t, c, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 			release := make(chan struct{})
 			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{
@@ -165,7 +165,7 @@ func TestACallEndsWithItsContext(t *testing.T) {
 // While all workers are busy, messages stay in the pipes, and then their senders
 // wait: nothing grows.
 func TestAFullTargetStopsItsCallers(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		overAll(t, c, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 			const workers = 3
 			release := make(chan struct{})
@@ -214,7 +214,7 @@ func TestAFullTargetStopsItsCallers(t *testing.T) {
 // All ranks call each other as fast as they can through small pipes: replies get
 // through whatever requests do.
 func TestRequestsDoNotHoldUpReplies(t *testing.T) {
-	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 3, func(t *testing.T, c testjob.Config) {
 		overAll(t, c, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{"echo": echoFrom},
 				append(opts, rpipe.WithWorkers(1), rpipe.WithBatch(128), rpipe.WithHeap(256))...)
@@ -240,7 +240,7 @@ func TestRequestsDoNotHoldUpReplies(t *testing.T) {
 }
 
 func TestCallsOfADeadRankFail(t *testing.T) {
-	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 3, func(t *testing.T, c testjob.Config) {
 		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
 			called := make(chan struct{}, 10)
 			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{
@@ -276,7 +276,7 @@ func TestCallsOfADeadRankFail(t *testing.T) {
 
 // A job that ends takes its active messages with it; what waits says so.
 func TestActiveMessagesEndWithTheJob(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		late := make(chan error, 2)
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{

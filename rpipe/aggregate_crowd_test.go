@@ -14,7 +14,7 @@ import (
 // all, through pipes that are full most of the time: more goroutines than cores, and
 // queues that are full in both directions.
 func TestEightRanksCallAndPushAtOnce(t *testing.T) {
-	testjob.EachTransport(t, 8, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 8, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			records, rounds := fewer(100), fewer(10)
 			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{"echo": echoFrom},

@@ -14,7 +14,7 @@ import (
 // Ranks that have filled all pipes between them, and close without having pulled
 // anything, do not wait for each other.
 func TestFullConveyorsCloseAtOnce(t *testing.T) {
-	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 3, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			v, err := rpipe.OpenConveyor[int](ctx, r.World, rpipe.WithBatch(64), rpipe.WithHeap(256), rpipe.WithWidth(2))
 			r.NoError(err)
@@ -40,7 +40,7 @@ func TestFullConveyorsCloseAtOnce(t *testing.T) {
 // A record for a rank that has closed is tried no more once that is known: nothing
 // wakes up for it again and again.
 func TestNothingTicksForARankThatHasClosed(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			v, err := rpipe.OpenConveyor[int](ctx, r.World, rpipe.WithBound(time.Millisecond))
 			r.NoError(err)
@@ -67,7 +67,7 @@ func TestNothingTicksForARankThatHasClosed(t *testing.T) {
 // All calls of a conveyor and of active messages end with their contexts, whatever
 // is full.
 func TestAggregatesEndWithTheirContexts(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			v, err := rpipe.OpenConveyor[int](ctx, r.World, rpipe.WithBatch(64), rpipe.WithHeap(256), rpipe.WithWidth(2))
 			r.NoError(err)
