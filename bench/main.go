@@ -43,7 +43,7 @@
 //	rpipe_peers      Alloc and Write at the writer, by the number of pipes
 //	aggregate_rate   blocks through many pipes to one reader
 //	conveyor_rate_8, conveyor_rate_16, conveyor_rate_64
-//	                 small records by conveyor, and each in a block of its own
+//	                 small records by conveyor, each in a block of its own, and as values of a channel
 //
 //	coll_broadcast, coll_reduce, coll_allreduce, coll_gather, coll_allgather, coll_scatter,
 //	coll_reducescatter, coll_alltoall, coll_scan, coll_neighbor_alltoall

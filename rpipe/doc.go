@@ -70,17 +70,20 @@
 //	OpenWriter, OpenReader   local; found by team, ranks, name and count of openings
 //	first use                connects; cards are compared: ErrMismatch names what differs
 //	Alloc, Write, Read, Free
+//	Writer.CloseWrite        tells the reader that no block follows
 //	Writer.Close             waits until all was read
 //	Reader: io.EOF, Close    memory goes back when the other end puts nothing more there
 //
 // A writer waits for the reader when the pipe's width or heap is used up, a
 // reader for the writer when no block has arrived. A wait ends with its context,
 // with the death of the peer ([runtime.ErrRankDead], after the reader has read all
-// blocks that arrived) and with the job. A closed end lingers while its peer may
-// still write into its memory. The peer's last flag ends that, and a timer looks
-// for it. An end whose peer is never opened lingers until the job ends: a peer that
-// opens later learns that it is too late. Two ends that do not match linger until
-// both have found out.
+// blocks that arrived) and with the job. A call whose name begins with Try waits for
+// no peer: it returns [ErrWouldBlock] instead.
+//
+// A closed end lingers while its peer may still write into its memory. The peer's
+// last flag ends that, and a timer looks for it. An end whose peer is never opened
+// lingers until the job ends: a peer that opens later learns that it is too late. Two
+// ends that do not match linger until both have found out.
 //
 // # Layout
 //
