@@ -4,8 +4,8 @@ import "github.com/gopgas/gopgas/verbs/driver"
 
 const allFlags = Signaled | Inline | Fence | Solicited | Announced
 
-// checkSend says why the provider must not see wr, or nil. It allocates only
-// to say so.
+// checkSend returns the reason for which the provider must not see wr, or nil.
+// It allocates only for that reason.
 func (q *QP) checkSend(wr *WorkRequest) error {
 	if wr.Flags&^allFlags != 0 {
 		return invalid("unknown flags %#x", uint8(wr.Flags&^allFlags))
@@ -65,8 +65,8 @@ func (q *QP) checkExtended(wr *WorkRequest) error {
 	return q.checkAtomic(wr, int(wr.Width), false)
 }
 
-// checkAtomic matters more than it seems: some devices never complete a
-// misaligned atomic.
+// checkAtomic checks an atomic's address, result and rights. Some devices never
+// complete a misaligned atomic.
 func (q *QP) checkAtomic(wr *WorkRequest, width int, result bool) error {
 	if wr.Flags&Inline != 0 {
 		return invalid("an atomic cannot be inline")
@@ -90,8 +90,9 @@ func (q *QP) checkRecv(wr *RecvRequest) error {
 	return q.checkSegments(wr.Local, LocalWrite)
 }
 
-// checkSegments wants every segment in a region of this PD that has the
-// rights in need, and all of them within the device's message size.
+// checkSegments requires that every segment lies in a region of this PD that
+// has the rights in need. Together they must not exceed the device's message
+// size.
 func (q *QP) checkSegments(segs []Segment, need Access) error {
 	total := uint64(0)
 	for i := range segs {

@@ -15,7 +15,7 @@ type Context struct {
 	info   DeviceInfo
 	closed atomic.Bool
 
-	mu  sync.Mutex // serialises changes of qps
+	mu  sync.Mutex // serializes changes of qps
 	qps atomic.Pointer[map[uint32]*QP]
 }
 
@@ -92,8 +92,8 @@ func (c *Context) Close() error {
 	return c.fail("close", 0, c.drv.Close())
 }
 
-// observe moves the queue pair that an event is about to ERR before the
-// owner of the context hears of the event.
+// observe moves the queue pair of an event to ERR, then calls the owner's
+// handler.
 func (c *Context) observe(next func(AsyncEvent)) func(AsyncEvent) {
 	return func(e AsyncEvent) {
 		for num, qp := range *c.qps.Load() {
@@ -110,8 +110,8 @@ func (c *Context) observe(next func(AsyncEvent)) func(AsyncEvent) {
 	}
 }
 
-// The table of queue pairs is copied on change, so that Poll reads it without
-// a lock.
+// addQP copies the table of queue pairs and adds one, so that Poll reads the
+// table without a lock.
 func (c *Context) addQP(qp *QP) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

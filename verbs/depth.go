@@ -3,14 +3,14 @@ package verbs
 import "sync/atomic"
 
 // sendDepth counts the slots of a send queue as ibverbs does: a slot is free
-// again once its completion, or that of a signalled request posted after it,
-// was polled. Posters hold the queue's lock; pollers take none.
+// again once its completion, or that of a signaled request posted after it, was
+// polled. Posters hold the queue's lock; pollers take none.
 //
-// After a failure or a cancellation, completions no longer tell which slots
-// they free, since unsignalled requests complete as well. The provider's own
-// count then serves alone, until the QP is reset.
+// After a failure or a cancellation, unsignaled requests complete as well. A
+// completion then no longer names the slots that it frees. Only the provider
+// counts from then on, until the QP is reset.
 type sendDepth struct {
-	marks   []atomic.Uint64 // ring: slots in use up to and with each signalled request
+	marks   []atomic.Uint64 // ring: slots in use up to and with each signaled request
 	tail    atomic.Uint64   // marks ever set, by posters
 	head    atomic.Uint64   // marks ever taken, by pollers
 	posted  uint64          // slots ever used, by posters
@@ -20,7 +20,7 @@ type sendDepth struct {
 
 func (d *sendDepth) init(depth int) { d.marks = make([]atomic.Uint64, depth) }
 
-// room is how many more requests the queue takes.
+// room returns how many more requests the queue takes.
 func (d *sendDepth) room() int {
 	if d.inexact.Load() {
 		return len(d.marks)
@@ -28,8 +28,9 @@ func (d *sendDepth) room() int {
 	return len(d.marks) - int(d.posted-d.retired.Load())
 }
 
-// take uses a slot for each of wrs before the provider sees them, so that no
-// completion can be polled too early; untake gives back those that it refused.
+// take uses a slot for each of wrs before the provider sees them: a completion
+// may be polled at once. untake gives back the slots of requests that the
+// provider refused.
 func (d *sendDepth) take(wrs []WorkRequest) {
 	if d.inexact.Load() {
 		return

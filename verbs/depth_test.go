@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slots is the obvious account of a send queue: what was posted, in order, and
-// whether it is signalled.
+// slots models a send queue by its obvious account: the posted requests in
+// order, and whether each is signaled.
 type slots struct {
 	depth  int
 	queue  []bool
@@ -40,7 +40,7 @@ func request(signalled bool) []WorkRequest {
 	return []WorkRequest{{}}
 }
 
-func TestSendDepthCountsAsTheObviousAccountDoes(t *testing.T) {
+func TestSendDepthMatchesModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		depth := rapid.IntRange(1, 9).Draw(t, "depth")
 		want := slots{depth: depth}
@@ -64,7 +64,7 @@ func TestSendDepthCountsAsTheObviousAccountDoes(t *testing.T) {
 				d.untake(wrs)
 			},
 			"complete": func(t *rapid.T) {
-				d.complete() // without anything signalled, it is of before a reset
+				d.complete() // no request is signaled: the completion is from before a reset
 				want.complete()
 			},
 			"reset": func(*rapid.T) {
@@ -96,7 +96,7 @@ func TestSendDepthLeavesCountingToTheProviderAfterAFailure(t *testing.T) {
 	require.Equal(t, 1, d.room())
 }
 
-func TestSlotsGivenBackOutOfOrderStayGivenBack(t *testing.T) {
+func TestSlotsRetiredOutOfOrderStayFree(t *testing.T) {
 	var d sendDepth
 	d.init(8)
 	d.posted = 5
@@ -108,7 +108,7 @@ func TestSlotsGivenBackOutOfOrderStayGivenBack(t *testing.T) {
 func TestSendDepthIsExactWithManyPollers(t *testing.T) {
 	var d sendDepth
 	d.init(8)
-	done := make(chan struct{}, 8) // a completion for each signalled request
+	done := make(chan struct{}, 8) // a completion for each signaled request
 	const rounds = 20000
 	var pollers sync.WaitGroup
 	for range 3 {

@@ -8,11 +8,12 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// ErrInUse is what an [InUseError] unwraps to.
+// ErrInUse is the error to which an [InUseError] unwraps.
 var ErrInUse = errors.New("still in use")
 
-// OpError says which call failed, on what, and why. errors.Is reaches the
-// cause: driver.ErrQueueFull, driver.ErrState and so on.
+// OpError names the call that failed, its provider, device and queue pair, and
+// the cause. errors.Is reaches the cause: driver.ErrQueueFull, driver.ErrState
+// and so on.
 type OpError struct {
 	Op       string // the call, such as "post send"
 	Provider string
@@ -39,7 +40,7 @@ func (e *OpError) Error() string {
 
 func (e *OpError) Unwrap() error { return e.Err }
 
-// InUseError refuses to close an object that others still need.
+// InUseError refuses to close an object that regions or queue pairs still need.
 type InUseError struct {
 	Object string // "PD" or "CQ"
 	MRs    int    // regions that are registered

@@ -9,7 +9,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/loop"
 )
 
-// endpoint is what one rank needs to talk to one other.
+// endpoint holds a rank's objects for a connection to one peer.
 type endpoint struct {
 	cq *verbs.CQ
 	qp *verbs.QP
@@ -35,7 +35,7 @@ func open(ctx context.Context, p driver.Provider) (e endpoint, err error) {
 	return e, err
 }
 
-// One rank writes into another's memory, which takes no part in it.
+// One rank writes into the memory of another, which takes no part.
 func Example() {
 	ctx, wire := context.Background(), loop.New()
 	a, err := open(ctx, wire)

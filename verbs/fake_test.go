@@ -15,7 +15,7 @@ import (
 
 var errDevice = errors.New("the device said no")
 
-// moody is loop with a device that can be told to refuse.
+// moody wraps loop with a device that refuses calls on demand.
 type moody struct {
 	driver.Provider
 	devices func() ([]driver.DeviceInfo, error)

@@ -7,12 +7,12 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Map returns n bytes of the peer's memory at remote for loads and stores,
-// after checking key, bounds and rights once. The slice is good as long as the
-// process lives; after the peer has deregistered, it reads garbage.
+// Map returns n bytes of the peer's memory at remote for loads and stores. It
+// checks key, bounds and rights once. The slice is valid as long as the process
+// lives; after the peer has deregistered, it reads garbage.
 //
 // Errors: driver.ErrUnsupported where the peer's memory cannot be reached,
-// driver.ErrAccess for what the checks refuse.
+// driver.ErrAccess where a check fails.
 func (q *QP) Map(ctx context.Context, remote RemoteAddr, n int, access Access) ([]byte, error) {
 	const op = "map"
 	mapper, ok := q.drv.(driver.Mapper)
@@ -26,8 +26,8 @@ func (q *QP) Map(ctx context.Context, remote RemoteAddr, n int, access Access) (
 	return mem, q.pd.ctx.fail(op, q.num, err)
 }
 
-// PeerBell returns what to ring after a mapped store that the peer may be
-// waiting for, and whether there is such a thing.
+// PeerBell returns the peer's bell, and whether there is one. Ring it after a
+// mapped store for which the peer may be waiting.
 func (q *QP) PeerBell() (wait.Ringer, bool) {
 	if mapper, ok := q.drv.(driver.Mapper); ok {
 		if bell := mapper.PeerBell(); bell != nil {
@@ -37,9 +37,10 @@ func (q *QP) PeerBell() (wait.Ringer, bool) {
 	return nil, false
 }
 
-// Cancel ends the request id: when it returns true, the provider will neither
-// read nor write its memory again, and a completion is or will be queued. It
-// returns false where the provider cannot: move the QP to ERR and drain it.
+// Cancel ends the request id. When it returns true, the provider no longer
+// reads or writes the request's memory. A completion is or will be queued. It
+// returns false where the provider cannot cancel: move the QP to ERR and drain
+// it.
 func (q *QP) Cancel(id uint64) bool {
 	canceler, ok := q.drv.(driver.Canceler)
 	if ok {

@@ -17,7 +17,7 @@ type MR struct {
 	closed     atomic.Bool
 }
 
-// Bytes is the registered memory.
+// Bytes returns the registered memory.
 func (m *MR) Bytes() []byte { return m.mem }
 
 // LKey names the region in segments of this PD's queue pairs.
@@ -26,13 +26,13 @@ func (m *MR) LKey() Key { return m.lkey }
 // RKey names the region to peers.
 func (m *MR) RKey() Key { return m.rkey }
 
-// Remote is where a peer finds the byte at offset. It is not checked: the
-// target checks every access.
+// Remote returns the address at which a peer finds the byte at offset. It does
+// not check offset: the target checks every access.
 func (m *MR) Remote(offset int) RemoteAddr {
 	return RemoteAddr{Addr: m.addr + uint64(offset), RKey: m.rkey}
 }
 
-// Segment is the n bytes at offset, for a work request.
+// Segment returns the n bytes at offset, for a work request.
 func (m *MR) Segment(offset, n int) (Segment, error) {
 	if offset < 0 || n < 0 || offset > len(m.mem) || n > len(m.mem)-offset {
 		return Segment{}, m.pd.ctx.fail("segment", 0,

@@ -14,7 +14,7 @@ import (
 type PD struct {
 	ctx *Context
 
-	mu     sync.Mutex // serialises changes of what follows
+	mu     sync.Mutex // serializes changes of the fields below
 	closed bool
 	live   int // queue pairs
 	mrs    atomic.Pointer[map[Key]*MR]
@@ -61,8 +61,8 @@ func (p *PD) Close() error {
 	return nil
 }
 
-// The table of regions is copied on change, so that posting reads it without
-// a lock.
+// add copies the table of regions and adds mr, so that posting reads the table
+// without a lock.
 func (p *PD) add(mr *MR) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -5,21 +5,20 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// PostSend queues work requests in order and returns how many were taken; when
-// not all, the error says why the next one was refused. The requests take
-// effect at the peer in order; READs and atomics may be passed by later ones
-// without [Fence].
+// PostSend queues work requests in order and returns how many the provider
+// took. If it refused one, the error says why. The requests take effect at the
+// peer in order; READs and atomics may be passed by later ones without [Fence].
 //
-// One-sided but for OpSend and OpWriteImm, which consume a receive at the peer
-// and wait for one to be posted. Completion is polled from the send CQ. The
-// memory of a request belongs to the provider until then, with [Inline] only
-// until PostSend returns; wrs and its segment slices are the caller's again at
-// once. A request that unsets [Signaled] completes only on error, and keeps its
-// slot until a later signalled one was polled.
+// Requests are one-sided but for OpSend and OpWriteImm, which consume a receive
+// at the peer and wait for one. The caller polls completions from the send CQ.
+// The memory of a request belongs to the provider until then, with [Inline]
+// only until PostSend returns. wrs and its segment slices are the caller's
+// again at once. A request without [Signaled] completes only on error. It keeps
+// its slot until the completion of a later signaled request was polled.
 //
-// Errors: driver.ErrQueueFull (poll the send CQ, then post the rest),
-// driver.ErrState before RTS, driver.ErrInvalid and driver.ErrAccess for a
-// request that breaks the rules.
+// Errors: driver.ErrQueueFull (poll the send CQ, then post the remaining
+// requests); driver.ErrState before RTS; driver.ErrInvalid and driver.ErrAccess
+// for a request that breaks the rules.
 func (q *QP) PostSend(wrs []WorkRequest) (int, error) {
 	q.sendMu.Lock()
 	n, err := q.admitSend(wrs)
@@ -38,7 +37,8 @@ func (q *QP) PostSend(wrs []WorkRequest) (int, error) {
 	return n, nil
 }
 
-// admitSend returns how many of wrs the provider may see, and why no more.
+// admitSend returns how many of wrs the provider may see, and the error of the
+// next one.
 func (q *QP) admitSend(wrs []WorkRequest) (int, error) {
 	if s := q.State(); !wq.TakesSends(s) || q.closed.Load() {
 		return 0, q.notReady(s, "sends can be posted from RTS on")
@@ -56,8 +56,9 @@ func (q *QP) admitSend(wrs []WorkRequest) (int, error) {
 }
 
 // PostRecv offers memory to SENDs and notices to WRITE_WITH_IMMs of the peer,
-// in order, and returns how many requests were taken. Each completes exactly
-// once, to the receive CQ; until then its memory belongs to the provider.
+// in order. It returns how many requests the provider took. Each completes
+// exactly once, to the receive CQ; until then its memory belongs to the
+// provider.
 //
 // Errors: as PostSend; driver.ErrState before INIT.
 func (q *QP) PostRecv(wrs []RecvRequest) (int, error) {
@@ -94,7 +95,7 @@ func (q *QP) admitRecv(wrs []RecvRequest) (int, error) {
 	return len(wrs), nil
 }
 
-// completed takes note of a completion before the caller of Poll sees it.
+// completed counts a completion before the caller of Poll sees it.
 func (q *QP) completed(c *Completion) {
 	switch {
 	case c.Status == Canceled:
@@ -109,8 +110,8 @@ func (q *QP) completed(c *Completion) {
 	}
 }
 
-// broke notes that the provider has moved the QP to ERR in the given life: news
-// of an earlier one comes too late to mean anything.
+// broke records that the provider moved the QP to ERR in the given life. It
+// ignores events of an earlier life.
 func (q *QP) broke(life uint32) {
 	for {
 		s := q.state.Load()

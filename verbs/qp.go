@@ -79,7 +79,7 @@ func (p *PD) checkConfig(cfg QPConfig) error {
 	return nil
 }
 
-// holdAll counts the QP in with everything that it needs, or with nothing.
+// holdAll counts the QP as a user of its PD and both CQs, or of none of them.
 func (p *PD) holdAll(cfg QPConfig) error {
 	if err := p.hold(); err != nil {
 		return err
@@ -105,27 +105,28 @@ func (p *PD) releaseAll(cfg QPConfig) {
 // Num identifies the QP in completions of its context.
 func (q *QP) Num() uint32 { return q.num }
 
-// State is the state as far as this side has seen: a failure shows once its
-// completion was polled or its event delivered.
+// State returns the state as far as this side has seen: a failure shows once
+// its completion was polled or its event delivered.
 func (q *QP) State() State { return State(q.state.Load() & 0xff) }
 
 // life counts the resets.
 func (q *QP) life() uint32 { return uint32(q.state.Load() >> 8) }
 
-// pack is the word that holds a state of the present life.
+// pack returns the word that holds a state of the present life.
 func (q *QP) pack(s State) uint64 { return uint64(q.life())<<8 | uint64(s) }
 
-// Address is what the peer's Connect needs. It may hold a secret: exchange it
-// over an authenticated path only.
+// Address returns the address that the peer passes to Connect. It may hold a
+// secret: exchange it over an authenticated path only.
 func (q *QP) Address() []byte { return q.drv.Address() }
 
 // Modify moves the QP to another state. ERR flushes everything outstanding;
-// RESET forgets it, together with completions that were not polled yet. What
-// another goroutine polls at that very moment may still be from before: poll
-// the QP's completions until they are flushed, or pause polling, then reset.
+// RESET forgets it, together with completions that were not polled yet. A
+// goroutine that polls during a RESET may still get a completion from before:
+// poll the QP's completions until they are flushed, or pause polling, then
+// reset.
 //
-// Errors: driver.ErrState for a transition that does not exist, and whatever
-// the provider meets on the way to RTR and RTS.
+// Errors: driver.ErrState for a transition that does not exist, and the
+// provider's errors on the way to RTR and RTS.
 func (q *QP) Modify(ctx context.Context, to State, attr Attr) error {
 	const op = "modify"
 	q.modMu.Lock()
@@ -169,9 +170,9 @@ func (q *QP) reset(ctx context.Context, attr Attr) error {
 	return nil
 }
 
-// Connect takes the QP from RESET or INIT to RTS, connected to the QP whose
-// Address is peer. It is local: the peer connects as well, in any order.
-// timeout is how long the peer may show no sign of life; 0 takes the
+// Connect takes the QP from RESET or INIT to RTS and connects it to the QP with
+// the address peer. It is local: the peer connects as well, in any order.
+// timeout bounds how long the peer may show no sign of life; 0 takes the
 // provider's default.
 func (q *QP) Connect(ctx context.Context, peer []byte, timeout time.Duration) error {
 	if q.State() != StateInit {
@@ -185,7 +186,7 @@ func (q *QP) Connect(ctx context.Context, peer []byte, timeout time.Duration) er
 	return q.Modify(ctx, StateRTS, Attr{Timeout: timeout})
 }
 
-// Close destroys the QP; what is outstanding does not complete. It is
+// Close destroys the QP; outstanding requests do not complete. It is
 // idempotent.
 func (q *QP) Close() error {
 	q.modMu.Lock()

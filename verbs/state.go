@@ -2,7 +2,8 @@ package verbs
 
 import "github.com/gopgas/gopgas/verbs/internal/wq"
 
-// checkTransition returns why the queue pair may not go to another state, or nil.
+// checkTransition returns the reason for which the queue pair may not go to
+// another state, or nil.
 func checkTransition(from, to State, attr Attr) error {
 	if to > StateErr {
 		return invalid("unknown state %d", uint8(to))

@@ -9,7 +9,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-func TestOpenSaysWhyThereIsNoContext(t *testing.T) {
+func TestOpenReturnsCause(t *testing.T) {
 	m := newMoody()
 	m.devices = func() ([]driver.DeviceInfo, error) { return nil, nil }
 	_, err := verbs.Open(t.Context(), m, "", verbs.Options{})
@@ -23,7 +23,7 @@ func TestOpenSaysWhyThereIsNoContext(t *testing.T) {
 	require.Equal(t, "mlx5_0", op.Device)
 }
 
-func TestRefusalsOfTheDeviceComeBackTyped(t *testing.T) {
+func TestDeviceRefusalsReturnOpErrors(t *testing.T) {
 	r := newRig(t, verbs.Options{})
 	for call, do := range map[string]func() error{
 		"RegMR": func() error {
@@ -49,7 +49,7 @@ func TestRefusalsOfTheDeviceComeBackTyped(t *testing.T) {
 	require.NoError(t, r.pd.Close(), "nor its PD")
 }
 
-func TestSlotsThatTheDeviceRefusedAreFreeAgain(t *testing.T) {
+func TestSlotsOfRefusedRequestsAreFree(t *testing.T) {
 	r := newRig(t, verbs.Options{})
 	wr := r.write(t)
 	r.m.refuse["PostSend"], r.m.take = true, 1
@@ -74,7 +74,7 @@ func TestSlotsThatTheDeviceRefusedAreFreeAgain(t *testing.T) {
 	require.ErrorIs(t, err, driver.ErrQueueFull)
 }
 
-func TestATransitionThatTheDeviceRefusesLeavesTheState(t *testing.T) {
+func TestRefusedTransitionKeepsState(t *testing.T) {
 	r := newRig(t, verbs.Options{})
 	qp := r.newQP(t)
 	for _, to := range []verbs.State{verbs.StateInit, verbs.StateRTR, verbs.StateRTS} {
@@ -111,7 +111,7 @@ func TestEventsMoveTheirQPsToErr(t *testing.T) {
 	require.Len(t, heard, 2)
 }
 
-func TestLateNewsOfAnEarlierConnectionDoesNotBreakThePresentOne(t *testing.T) {
+func TestLateEventOfEarlierConnectionIsIgnored(t *testing.T) {
 	r := newRig(t, verbs.Options{})
 	old := verbs.AsyncEvent{Kind: verbs.EventQPFatal, QP: r.qp.Num()}
 	require.NoError(t, r.qp.Modify(t.Context(), verbs.StateReset, verbs.Attr{}))
@@ -123,7 +123,7 @@ func TestLateNewsOfAnEarlierConnectionDoesNotBreakThePresentOne(t *testing.T) {
 	require.Equal(t, verbs.StateErr, r.qp.State())
 }
 
-func TestAProviderWithoutOptionalInterfacesSaysSo(t *testing.T) {
+func TestMissingOptionalInterfacesReturnErrUnsupported(t *testing.T) {
 	r := newRig(t, verbs.Options{})
 	_, err := r.qp.Map(t.Context(), r.mr.Remote(0), 8, verbs.RemoteRead)
 	require.ErrorIs(t, err, driver.ErrUnsupported)
@@ -149,7 +149,7 @@ func TestCreatingAndClosingManyRegionsAndQPs(t *testing.T) {
 	r.poll(t, 1)
 }
 
-func TestClosedContextClosesAllThatIsOnIt(t *testing.T) {
+func TestClosedContextClosesItsObjects(t *testing.T) {
 	r := newRig(t, verbs.Options{})
 	require.ErrorIs(t, r.pd.Close(), verbs.ErrInUse)
 	require.NoError(t, r.ctx.Close())

@@ -17,25 +17,24 @@
 // passed by later requests, and an atomic by later READs, unless those carry
 // [Fence].
 //
-// A completion with [Success] of a WRITE or SEND means that the source buffer
-// may be reused and that no error will be reported for the request. A
-// completion of a READ or an atomic means in addition that everything posted
-// to the same QP before it has been applied to the target's memory; where the
-// device says [WriteInfo.Applied], so does that of a WRITE.
+// A completion with [Success] of a WRITE or SEND says that the source buffer
+// may be reused. The provider then reports no error for the request. A
+// completion of a READ or an atomic says one thing more: all earlier posts to
+// the same QP have been applied to the target's memory. Where the device has
+// [WriteInfo.Applied], the completion of a WRITE says so too.
 //
-// Aligned words of 64 bits are read and written whole, one at a time, by a WRITE
-// of 8 bytes, and by a READ whose address and length are multiples of 8 and
-// which is no longer than [WholeRead]. Where the device says
-// [WriteInfo.Whole], the last word of a WRITE of aligned words, no longer
-// than [WholeWrite], is written behind all others.
+// A WRITE of 8 bytes writes an aligned word of 64 bits whole. A READ of up to
+// [WholeRead] bytes reads aligned words whole, one at a time. Its address and
+// length must then be multiples of 8. A device with [WriteInfo.Whole] writes the
+// last word of a WRITE of aligned words last, up to [WholeWrite] bytes.
 //
 // The first request that fails moves its QP to [StateErr]; it completes with
-// the cause and every later one with [Flushed], signalled or not.
+// the cause and every later one with [Flushed], signaled or not.
 //
-// A provider checks at the target what only the target knows (key, bounds,
-// rights), and validates whatever it reads from a wire or from shared memory.
-// What the caller can be told at once (states, depths, local keys, lengths)
-// package verbs has checked before a provider sees it.
+// A provider checks key, bounds and rights at the target, which alone knows
+// them. It validates everything that it reads from a wire or from shared
+// memory. Package verbs checks states, depths, local keys and lengths before a
+// provider sees a call.
 //
-// Providers are handed around as values; nothing registers itself.
+// Providers are values that callers pass on; no provider registers itself.
 package driver

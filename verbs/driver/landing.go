@@ -1,16 +1,17 @@
 package driver
 
-// A Landing is a key behind which memory comes and goes: a peer writes into memory
-// that its owner lends for one transfer and may take back in the middle of it, which
-// would break the connection with an [MR].
+// A Landing is a key to memory that its owner can replace. A peer writes into
+// memory that the owner opens for one transfer and may take back during the
+// transfer. To take back the memory of an [MR] would break the connection.
 type Landing interface {
-	// Open has what peers write to the returned address, and behind it, go to mem
-	// until Shut. It is not open before. Open neither waits nor allocates.
+	// Open directs the peers' writes at the returned address, and behind it, to
+	// mem until Shut. The landing must be shut before. Open neither waits nor
+	// allocates.
 	Open(mem []byte) RemoteAddr
-	// Shut takes the memory back: when it returns, no peer touches it any more.
-	// Writes to it that are under way or still come are thrown away, and complete as
-	// if they had been applied. Behind a landing that is shut there is no memory.
+	// Shut takes the memory back: when it returns, no peer touches it any more. The
+	// provider discards writes to it that are under way or arrive later. They
+	// complete as if they had been applied. A landing that is shut has no memory.
 	Shut()
-	// Close takes the key out of service, as that of a region.
+	// Close invalidates the key, as that of a region.
 	Close() error
 }

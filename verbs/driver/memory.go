@@ -2,7 +2,7 @@ package driver
 
 import "fmt"
 
-// Kind says where memory comes from.
+// Kind names the origin of memory.
 type Kind uint8
 
 const (
@@ -30,7 +30,7 @@ const (
 	RemoteRead
 	RemoteAtomic
 
-	// AllAccess is what windows ask for.
+	// AllAccess has all rights; windows register with it.
 	AllAccess = LocalWrite | RemoteWrite | RemoteRead | RemoteAtomic
 )
 
@@ -68,7 +68,7 @@ func (r RemoteAddr) Add(n uint64) RemoteAddr { return RemoteAddr{Addr: r.Addr + 
 
 // An MR is a registered memory region.
 type MR interface {
-	Addr() uint64 // what a remote address of the first byte is
+	Addr() uint64 // the remote address of the first byte
 	LKey() Key
 	RKey() Key
 	Close() error // afterwards the keys are invalid here and at every peer

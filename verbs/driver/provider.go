@@ -9,23 +9,23 @@ import (
 // A Provider opens the devices of one transport.
 type Provider interface {
 	Name() string
-	// Devices lists what can be opened here; an empty list is no error.
+	// Devices lists the devices that Open takes here; an empty list is no
+	// error.
 	Devices(ctx context.Context) ([]DeviceInfo, error)
 	Open(ctx context.Context, device string, opts Options) (Context, error)
 }
 
-// Options say how a rank wants to hear from a context.
+// Options name the bell and the event handler of a context.
 type Options struct {
-	// Bell is rung whenever something happened that a waiter may be waiting
-	// for: a completion was queued, or a peer changed registered memory. nil
-	// makes the context use a bell of its own.
+	// The context rings Bell when it has queued a completion or a peer has
+	// changed registered memory. With nil, the context uses a bell of its own.
 	Bell *wait.Bell
-	// OnEvent is told of asynchronous events. It is called from a goroutine of
-	// the provider and must not block. It may be nil.
+	// A goroutine of the provider calls OnEvent for each asynchronous event.
+	// OnEvent must not block. It may be nil.
 	OnEvent func(AsyncEvent)
 }
 
-// EventKind says what an AsyncEvent is about.
+// EventKind names the event that an AsyncEvent reports.
 type EventKind uint8
 
 const (
@@ -37,13 +37,14 @@ const (
 	EventCompletion
 )
 
-// An AsyncEvent is news that belongs to no completion (ibv_get_async_event).
+// An AsyncEvent reports an event that belongs to no completion
+// (ibv_get_async_event).
 type AsyncEvent struct {
 	Kind EventKind
 	QP   uint32 // number of the QP that it concerns, 0 for the device
-	Life uint32 // how often the QP had been reset then: late news of an earlier connection shows by it
-	// Err is the cause as the provider saw it. It wraps ErrLost where a connection that
-	// stood is gone, or the peer's process.
+	Life uint32 // resets of the QP until then: it identifies late events of an earlier connection
+	// Err is the cause as the provider saw it. It wraps ErrLost where an established
+	// connection broke, or the peer's process ended.
 	Err error
 }
 
@@ -62,7 +63,7 @@ type Context interface {
 	Close() error
 }
 
-// DeviceInfo describes a device: what it is, what it can do, what it grants.
+// DeviceInfo describes a device: its name, its limits and its abilities.
 type DeviceInfo struct {
 	Provider string
 	Name     string
@@ -98,11 +99,12 @@ type WriteInfo struct {
 	// LazyInline: PostSend copies of an Inline payload only the bytes that cannot
 	// leave at once, so that large ones are worthwhile.
 	LazyInline bool
-	// Applied: a completed WRITE, too, means that everything posted up to it has
-	// been applied to the target's memory.
+	// Applied: a completed WRITE, too, says that all requests up to it have been
+	// applied to the target's memory.
 	Applied bool
-	// Whole: an atomic load that sees the last word of a WRITE of aligned words
-	// sees all of it, up to [WholeWrite] bytes.
+	// Whole: the device writes the last word of a WRITE of aligned words last,
+	// up to [WholeWrite] bytes. An atomic load that sees that word sees all of
+	// the WRITE.
 	Whole bool
 	// Silent: a WRITE or an atomic does not ring the target's bell. A
 	// WRITE_WITH_IMM with Solicited does, where a receive was posted.

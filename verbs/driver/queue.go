@@ -17,13 +17,13 @@ type CQ interface {
 	Close() error
 }
 
-// An Armer is a CQ whose device rings the bell only after it was asked to.
+// An Armer is a CQ of a device that rings the bell only on request.
 type Armer interface {
-	// Arm has the bell rung, and EventCompletion told, at the next completion
-	// that is queued: once. With solicited it takes a failure, or a receive
-	// whose sender asked for it ([Solicited]). What is queued already does not
-	// count: poll after arming (ibv_req_notify_cq). Wrappers return
-	// ErrUnsupported around a CQ that is no Armer.
+	// Arm makes the device ring the bell, and report EventCompletion, once, at
+	// the next completion that it queues. With solicited, the device waits for
+	// a failure, or for the receive of a [Solicited] request. Completions in
+	// the queue do not count: poll after arming (ibv_req_notify_cq). Wrappers
+	// return ErrUnsupported around a CQ that is no Armer.
 	Arm(solicited bool) error
 }
 
@@ -39,20 +39,21 @@ type QPConfig struct {
 // A QP is one reliable connection to one peer.
 type QP interface {
 	Num() uint32
-	// Address is what the peer's Modify to StateRTR needs. It is opaque, may
-	// hold a secret, and travels through an authenticated exchange only.
+	// Address returns the address for the peer's Modify to StateRTR. It is
+	// opaque, may hold a secret, and travels through an authenticated exchange
+	// only.
 	Address() []byte
 	// Modify moves to a state that package verbs found legal. StateErr flushes
-	// what is outstanding. StateReset forgets it without completions, and takes
-	// the QP's completions that were not polled out of its CQs.
+	// outstanding requests. StateReset forgets them without completions, and
+	// removes the QP's completions that were not polled from its CQs.
 	Modify(ctx context.Context, to State, attr Attr) error
-	// PostSend queues work requests in order and returns how many it took.
-	// n < len(wrs) comes with an error that says why the next one was refused;
-	// the first n are under way all the same. The provider keeps no reference
-	// to wrs or to their segment slices after it returns; the memory that
-	// the segments name belongs to it until completion, unless [Inline].
-	// Once a request has failed or was cancelled, package verbs counts slots no
-	// more until StateReset: a provider's own full queue is ErrQueueFull too.
+	// PostSend queues work requests in order and returns how many it took. If n
+	// < len(wrs), the error says why PostSend refused the next one; the first n
+	// are under way all the same. The provider keeps no reference to wrs or to
+	// their segment slices after it returns; the memory that the segments name
+	// belongs to it until completion, unless [Inline]. Once a request has
+	// failed or was canceled, package verbs counts no slots until StateReset: a
+	// provider returns ErrQueueFull for its own full queue too.
 	PostSend(wrs []WorkRequest) (n int, err error)
 	PostRecv(wrs []RecvRequest) (n int, err error)
 	Close() error
@@ -85,22 +86,23 @@ func (s State) String() string {
 
 var stateNames = [...]string{"RESET", "INIT", "RTR", "RTS", "SQD", "ERR"}
 
-// A Mapper is a QP whose peer's memory can be reached by loads and stores.
+// A Mapper is a QP that reaches its peer's memory by loads and stores.
 type Mapper interface {
-	// Map returns n bytes of the peer's memory at remote, after checking key,
-	// bounds and rights once. The slice stays mapped as long as the process
-	// lives: after the peer deregisters, it reads garbage but never faults.
+	// Map returns n bytes of the peer's memory at remote. It checks key, bounds
+	// and rights once. The slice stays mapped as long as the process lives:
+	// after the peer deregisters, it reads garbage but never faults.
 	Map(ctx context.Context, remote RemoteAddr, n int, access Access) ([]byte, error)
-	// PeerBell rings the peer after a mapped store that it may be waiting for.
+	// PeerBell returns the bell to ring after a mapped store for which the peer
+	// may be waiting.
 	PeerBell() wait.Ringer
 }
 
 // A Canceler is a QP that can give a posted request's memory back early.
 type Canceler interface {
-	// Cancel ends the request: when it returns, the provider will neither read
-	// nor write the memory of the request's segments again, and a completion
-	// (Canceled, or what it came to before) is or will be queued. Whether it took
-	// effect at the target is open, but an Announced WRITE does so in its place,
-	// from a copy. Unknown ids are ignored.
+	// Cancel ends the request. When it returns, the provider no longer reads or
+	// writes the memory of the request's segments. A completion is or will be
+	// queued: Canceled, or that of an earlier end. The request may or may not
+	// have taken effect at the target. An Announced WRITE takes effect in its
+	// place, from a copy. Cancel ignores unknown ids.
 	Cancel(id uint64)
 }

@@ -1,6 +1,6 @@
 package driver
 
-// Opcode says what a work request does.
+// Opcode names the operation of a work request.
 type Opcode uint8
 
 const (
@@ -54,17 +54,17 @@ const (
 	Fence
 	// Solicited marks a SEND or WRITE_WITH_IMM that shall wake the peer.
 	Solicited
-	// Announced marks a WRITE that a request posted behind it tells of: when it
-	// is canceled it takes effect all the same.
+	// Announced marks a WRITE that a request posted behind it announces. It
+	// takes effect even if it is canceled.
 	Announced
 )
 
-// WholeRead is the longest READ that sees each aligned word whole, in bytes, if
-// it goes to one segment.
+// WholeRead is the length in bytes of the longest READ to one segment that sees
+// each aligned word whole.
 const WholeRead = 512
 
-// WholeWrite is the longest WRITE, in bytes, that devices with
-// [WriteInfo.Whole] apply with its last word behind all others.
+// WholeWrite is the length in bytes up to which a device with [WriteInfo.Whole]
+// writes the last word of a WRITE last.
 const WholeWrite = 128
 
 // A Segment is a piece of local memory.
@@ -84,14 +84,14 @@ type WorkRequest struct {
 
 	// Atomics. OpFetchAdd adds Operand; OpCmpSwap stores Operand where the
 	// value equals Compare. Width is 1, 2, 4 or 8 bytes for OpAtomic and the
-	// address a multiple of it; the other two are 8 bytes wide.
+	// address a multiple of it; OpFetchAdd and OpCmpSwap are 8 bytes wide.
 	Atomic  AtomicOp
 	Width   uint8
 	Operand uint64
 	Compare uint64
 }
 
-// Length is the number of bytes in the request's segments.
+// Length returns the number of bytes in the request's segments.
 func (w *WorkRequest) Length() int {
 	n := 0
 	for i := range w.Local {
@@ -106,7 +106,7 @@ type RecvRequest struct {
 	Local []Segment
 }
 
-// Status tells how a work request ended, as in enum ibv_wc_status.
+// Status reports how a work request ended, as in enum ibv_wc_status.
 type Status uint8
 
 const (
@@ -144,5 +144,5 @@ type Completion struct {
 	Imm    uint32
 	Bytes  int // received, for OpRecv and OpRecvImm; read, for OpRead
 	QP     uint32
-	Err    error // more about a failure where the provider knows more; may be nil
+	Err    error // details of a failure where the provider knows them; may be nil
 }

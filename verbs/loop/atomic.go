@@ -6,8 +6,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// update carries out an atomic with the CPU's own, so that it may be mixed with
-// the target's.
+// update carries out an atomic with an atomic of the CPU. It may be mixed with
+// the target's own.
 func update(p *qp, wr *driver.WorkRequest) outcome {
 	op, width := wq.Atomic(wr)
 	m, mem, err := p.ctx.keys.open(wr.Remote, width, driver.RemoteAtomic)

@@ -11,8 +11,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/loop"
 )
 
-// BenchmarkPostAndPoll is what the checks and queues of package verbs cost, on
-// the provider that does least itself.
+// BenchmarkPostAndPoll measures the cost of package verbs' checks and queues,
+// on the provider that itself does least.
 func BenchmarkPostAndPoll(b *testing.B) {
 	ctx := context.Background()
 	p := loop.New()

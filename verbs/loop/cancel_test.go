@@ -11,7 +11,7 @@ import (
 )
 
 // TestCancelingLosesNoSlots goes around a queue several times through package
-// verbs, whose account of the slots a cancellation upsets.
+// verbs. A cancellation makes verbs' count of the slots inexact.
 func TestCancelingLosesNoSlots(t *testing.T) {
 	ctx, wire := t.Context(), loop.New()
 	var qps [2]*verbs.QP

@@ -28,7 +28,8 @@ func (c *loopContext) RegMR(_ context.Context, mem driver.Memory, access driver.
 	return c.keys.add(mem.Bytes, access)
 }
 
-// NewLanding: there is none, since writes are applied before anybody could give up.
+// NewLanding returns ErrUnsupported: the poster applies each write at once, and no
+// owner needs to take memory back.
 func (c *loopContext) NewLanding(context.Context) (driver.Landing, error) {
 	return nil, driver.ErrUnsupported
 }
@@ -61,8 +62,9 @@ func (c *loopContext) CreateQP(_ context.Context, cfg driver.QPConfig) (driver.Q
 	return q, nil
 }
 
-// Close kills the rank's end: its regions first, so that no peer changes
-// memory any more, then its queue pairs, so that their peers hear of it.
+// Close ends the rank's side. It closes the regions first, so that no peer
+// changes memory any more. Then it closes the queue pairs, which breaks their
+// peers.
 func (c *loopContext) Close() error {
 	c.mu.Lock()
 	qps, cqs, closed := c.qps, c.cqs, c.closed

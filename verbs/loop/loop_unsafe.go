@@ -2,5 +2,5 @@ package loop
 
 import "unsafe"
 
-// addressOf is where memory starts: the number that peers know it by.
+// addressOf returns the start of memory as the number that peers use.
 func addressOf(mem []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mem)))) }

@@ -20,7 +20,8 @@ type mr struct {
 	mem    []byte
 	access driver.Access
 
-	// busy is read-locked while a peer accesses the memory: after Close no peer does.
+	// A peer holds busy for reading while it accesses the memory; no peer does after
+	// Close.
 	busy   sync.RWMutex
 	closed bool
 }
@@ -53,7 +54,7 @@ func (m *mr) within(addr uint64, n int) []byte {
 //	Lo ^ secret:  63      32 31     0
 //	              generation |  slot
 //
-// A slot is used again with the next generation, so that the key of a closed
+// The table uses a slot again with the next generation. So the key of a closed
 // region never becomes valid again.
 type keyTable struct {
 	secret uint64
@@ -116,7 +117,7 @@ func (t *keyTable) closeAll() {
 }
 
 // open returns the n bytes at remote, if the key is valid, has the right and
-// covers them, and keeps the region from closing until done is called.
+// covers them. It keeps the region from closing until the caller calls done.
 func (t *keyTable) open(remote driver.RemoteAddr, n int, need driver.Access) (*mr, []byte, error) {
 	slots := *t.slots.Load()
 	slot := uint32(remote.RKey.Lo ^ t.secret)

@@ -72,8 +72,8 @@ func TestBoundsHoldForAnyAddressAndLength(t *testing.T) {
 	})
 }
 
-// TestAPeerThatLookedTheKeyUpBeforeCloseComesTooLate stages the race.
-func TestAPeerThatLookedTheKeyUpBeforeCloseComesTooLate(t *testing.T) {
+// TestAccessAfterCloseFailsThoughKeyWasFoundBefore stages the race.
+func TestAccessAfterCloseFailsThoughKeyWasFoundBefore(t *testing.T) {
 	table := newTable()
 	m, err := table.add(make([]byte, 8), driver.AllAccess)
 	require.NoError(t, err)

@@ -7,7 +7,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// verdict says how an attempt to carry a request out ended.
+// verdict names the end of an attempt to carry a request out.
 type verdict uint8
 
 const (
@@ -67,7 +67,7 @@ func (q *qp) post(wr *driver.WorkRequest, after *aftermath) error {
 	return nil
 }
 
-// drain carries out the requests that wait, in order, up to one that has to wait on.
+// drain carries out the queued requests in order, up to the first that must wait.
 func (q *qp) drain(after *aftermath) {
 	for q.is(driver.StateRTS) {
 		r := q.sends.First()
@@ -88,7 +88,7 @@ func (q *qp) drain(after *aftermath) {
 	q.stopTimer()
 }
 
-// kick drains the queue. The peer calls it when it has moved.
+// kick drains the queue. The peer calls it after a change of its own.
 func (q *qp) kick() {
 	var after aftermath
 	q.mu.Lock()
@@ -108,12 +108,12 @@ func (q *qp) complete(wr *driver.WorkRequest, out *outcome, after *aftermath) {
 	}
 }
 
-// stuck handles the oldest request when it could not be carried out.
+// stuck handles the oldest request after an attempt that failed.
 func (q *qp) stuck(out *outcome, after *aftermath) {
 	switch out.verdict {
 	case failed:
 		q.fail(out.status, out.err, after)
-		if out.status != driver.RetryExceeded { // the target refused: its end breaks too
+		if out.status != driver.RetryExceeded { // the target refused: its queue pair breaks too
 			after.lose, after.cause = q.peer.Load(), out.err
 		}
 	case unconnected:
@@ -131,7 +131,7 @@ func (q *qp) attempt(wr *driver.WorkRequest) outcome {
 			return out
 		}
 		p.waiting.Store(true)
-		if out = q.reach(p); out.verdict != done { // it may have moved before it could see the mark
+		if out = q.reach(p); out.verdict != done { // the peer may have changed before it could see waiting
 			return out
 		}
 	}
@@ -147,7 +147,7 @@ func (q *qp) attempt(wr *driver.WorkRequest) outcome {
 	}
 }
 
-// reach returns whether p takes requests from q.
+// reach reports whether p takes requests from q.
 func (q *qp) reach(p *qp) outcome {
 	switch driver.State(p.state.Load()) {
 	case driver.StateReset, driver.StateInit:
@@ -182,7 +182,7 @@ func (q *qp) stopTimer() {
 	}
 }
 
-// expire breaks the connection, unless the timer was stopped meanwhile.
+// expire breaks the connection, unless the timer has been stopped.
 func (q *qp) expire(own **time.Timer) {
 	var after aftermath
 	q.mu.Lock()
@@ -199,7 +199,8 @@ func (q *qp) expire(own **time.Timer) {
 	}
 }
 
-// PostRecv queues receives and lets a peer move that waits for one.
+// PostRecv queues receives and drains the send queue of a peer that waits for
+// one.
 func (q *qp) PostRecv(wrs []driver.RecvRequest) (int, error) {
 	q.recvMu.Lock()
 	n, err := len(wrs), error(nil)

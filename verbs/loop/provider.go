@@ -4,19 +4,19 @@
 //	         QP --PostSend--> [copy, CAS] --> MR (Go heap)
 //	         CQ <-- completion           +--> CQ of rank 1, bell of rank 1
 //
-// Memory is ordinary Go memory, and a request is carried out by the goroutine
-// that posts it: data by copy, atomics by sync/atomic. So `go test -race` sees
-// every remote access of a program as what it is, and reports those that
-// nothing orders. It is the provider for tests, examples and debugging.
+// Memory is ordinary Go memory. The goroutine that posts a request carries it
+// out: data by copy, atomics by sync/atomic. So `go test -race` sees every
+// remote access of a program, and reports accesses that nothing orders. It is
+// the provider for tests, examples and debugging.
 //
-// What must wait (a SEND before its receive, a request before the peer has
-// connected) stays in the sender's queue; the goroutine that makes it possible
-// carries it out.
+// A SEND before its receive waits in the sender's queue, and so does a request
+// before the peer has connected. The goroutine that ends the wait carries the
+// request out.
 //
 // # Promises beyond those of package driver
 //
 // An 8-byte WRITE from one segment to an 8-byte aligned address is a single
-// atomic store, and such a READ a single atomic load: flags rely on it. All
+// atomic store. Such a READ is a single atomic load. Flags rely on both. All
 // other data moves by plain copies.
 package loop
 
@@ -37,7 +37,7 @@ const (
 	deviceName   = "loop0"
 )
 
-// Limits that a device grants.
+// These are the limits of a device.
 const (
 	maxQPDepth  = 1 << 15
 	maxCQDepth  = 1 << 20

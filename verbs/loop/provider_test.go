@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// end is one rank's end, without the checks of package verbs in between.
+// end holds one rank's objects, without the checks of package verbs in between.
 type end struct {
 	t      *testing.T
 	ctx    driver.Context
@@ -95,7 +95,7 @@ func (e *end) event() driver.AsyncEvent {
 	}
 }
 
-func TestAPeerThatNeverConnectsEndsInRetryExceeded(t *testing.T) {
+func TestRequestToUnconnectedPeerEndsInRetryExceeded(t *testing.T) {
 	a, b := newEnds(t)
 	a.connect(b, 20*time.Millisecond)
 	a.post(driver.OpWrite, 1, b.remote(0))
@@ -107,7 +107,7 @@ func TestAPeerThatNeverConnectsEndsInRetryExceeded(t *testing.T) {
 	require.Equal(t, driver.EventQPFatal, a.event().Kind)
 }
 
-func TestAPeerThatConnectsInTimeStopsTheTimer(t *testing.T) {
+func TestPeerThatConnectsStopsTimer(t *testing.T) {
 	a, b := newEnds(t)
 	a.connect(b, testwatch.Patience())
 	a.post(driver.OpWrite, 1, b.remote(0))
@@ -119,7 +119,7 @@ func TestAPeerThatConnectsInTimeStopsTheTimer(t *testing.T) {
 	require.Nil(t, a.qp.(*qp).timer, "a SEND may wait for its receive as long as it likes")
 }
 
-func TestATimerThatWasStoppedTooLateBreaksNothing(t *testing.T) {
+func TestTimerStoppedTooLateBreaksNoConnection(t *testing.T) {
 	a, b := newEnds(t)
 	a.connect(b, testwatch.Patience())
 	a.post(driver.OpWrite, 1, b.remote(0))
@@ -132,7 +132,7 @@ func TestATimerThatWasStoppedTooLateBreaksNothing(t *testing.T) {
 	require.Equal(t, driver.Success, a.next().Status)
 }
 
-func TestASendThatWaitsFailsOnceItsPeerBreaks(t *testing.T) {
+func TestQueuedSendFailsWhenPeerBreaks(t *testing.T) {
 	for name, breakPeer := range map[string]func(b *end){
 		"by ERR":   func(b *end) { b.modify(driver.StateErr, driver.Attr{}) },
 		"by Close": func(b *end) { require.NoError(t, b.qp.Close()) },
@@ -148,7 +148,7 @@ func TestASendThatWaitsFailsOnceItsPeerBreaks(t *testing.T) {
 	}
 }
 
-func TestAQueuePairThatBrokeLeavesErrByResetOnly(t *testing.T) {
+func TestBrokenQueuePairLeavesErrByResetOnly(t *testing.T) {
 	a, b := newEnds(t)
 	a.connect(b, 0)
 	b.connect(a, 0)
@@ -159,7 +159,7 @@ func TestAQueuePairThatBrokeLeavesErrByResetOnly(t *testing.T) {
 	a.modify(driver.StateReset, driver.Attr{})
 }
 
-func TestASendThatWaitsSurvivesThePeersReset(t *testing.T) {
+func TestQueuedSendSurvivesPeerReset(t *testing.T) {
 	a, b := newEnds(t)
 	a.connect(b, testwatch.Patience())
 	b.connect(a, 0)
@@ -174,7 +174,7 @@ func TestASendThatWaitsSurvivesThePeersReset(t *testing.T) {
 	require.Equal(t, driver.Success, a.next().Status)
 }
 
-func TestAPeerThatIsConnectedElsewhereDoesNotAnswer(t *testing.T) {
+func TestPeerConnectedElsewhereTakesNoRequest(t *testing.T) {
 	p := New()
 	a, b, c := newEnd(t, p), newEnd(t, p), newEnd(t, p)
 	b.connect(c, 0)
@@ -201,7 +201,7 @@ func TestBothEndsBreakWhenTheTargetRefuses(t *testing.T) {
 	require.ErrorIs(t, ev.Err, driver.ErrAccess)
 }
 
-func TestWiresDoNotReachEachOther(t *testing.T) {
+func TestProvidersDoNotReachEachOther(t *testing.T) {
 	a, b := newEnd(t, New()), newEnd(t, New())
 	a.modify(driver.StateInit, driver.Attr{})
 	require.ErrorIs(t, a.qp.Modify(t.Context(), driver.StateRTR, driver.Attr{Peer: b.qp.Address()}), driver.ErrLost)
@@ -210,7 +210,7 @@ func TestWiresDoNotReachEachOther(t *testing.T) {
 	require.ErrorIs(t, err, driver.ErrInvalid)
 }
 
-func TestCancelTakesOutTheOneRequest(t *testing.T) {
+func TestCancelEndsOneRequest(t *testing.T) {
 	a, b := newEnds(t)
 	a.connect(b, 0)
 	b.connect(a, 0)
@@ -237,7 +237,7 @@ func TestCancelTakesOutTheOneRequest(t *testing.T) {
 	require.Equal(t, uint64(12), a.next().ID)
 }
 
-func TestAConnectionMayLeadBackToItself(t *testing.T) {
+func TestQueuePairConnectsToItself(t *testing.T) {
 	a := newEnd(t, New())
 	a.connect(a, 0)
 	copy(a.mem, "loopback")

@@ -11,7 +11,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// defaultTimeout is how long requests wait for a peer that has not connected.
+// defaultTimeout bounds how long requests wait for a peer that has not
+// connected.
 const defaultTimeout = 10 * time.Second
 
 // qp is one end of a connection.
@@ -24,10 +25,10 @@ type qp struct {
 	addr           address
 	sendCQ, recvCQ *cq
 
-	state   atomic.Uint32 // changed under mu; peers look at it
+	state   atomic.Uint32 // changed under mu; peers read it
 	life    wq.Life
 	peer    atomic.Pointer[qp]
-	waiting atomic.Bool // the peer's send queue waits for this end to move
+	waiting atomic.Bool // the peer's send queue waits for a change of this end
 
 	mu      sync.Mutex
 	closed  bool
@@ -46,7 +47,7 @@ func (q *qp) is(s driver.State) bool { return q.state.Load() == uint32(s) }
 // aftermath lists what must be done once mu is released.
 type aftermath struct {
 	own, peer bool  // ring the bells
-	kick      *qp   // let its send queue move
+	kick      *qp   // drain its send queue
 	lose      *qp   // break its end of the connection
 	cause     error // of lose
 }
@@ -119,7 +120,7 @@ func (q *qp) push(cq *cq, wc *driver.Completion) {
 	cq.Push(wc, &q.life)
 }
 
-// waitingPeer returns the peer if its sends wait for this end to move.
+// waitingPeer returns the peer if its sends wait for a change of this end.
 func (q *qp) waitingPeer(peer *qp) *qp {
 	if peer != nil && q.waiting.Swap(false) {
 		return peer
@@ -167,13 +168,13 @@ func (q *qp) lost(from *qp, cause error) {
 	}
 }
 
-// connected reports whether the peer's requests are carried out.
+// connected reports whether the QP takes requests of its peer.
 func (q *qp) connected() bool {
 	s := driver.State(q.state.Load())
 	return s == driver.StateRTR || s == driver.StateRTS || s == driver.StateSQD
 }
 
-// Close breaks the peer's end too, so that the peer does not wait for ever.
+// Close breaks the peer's end too, so that the peer does not wait forever.
 func (q *qp) Close() error {
 	q.mu.Lock()
 	closed, peer := q.closed, q.peer.Load()

@@ -112,7 +112,7 @@ func (q *qp) Map(_ context.Context, remote driver.RemoteAddr, n int, access driv
 	return mem, nil
 }
 
-// PeerBell is the bell of the peer's context.
+// PeerBell returns the bell of the peer's context.
 func (q *qp) PeerBell() wait.Ringer {
 	if p := q.peer.Load(); p != nil {
 		return p.ctx.bell

@@ -11,8 +11,8 @@ const (
 	statuses = int(driver.GeneralError) + 1
 )
 
-// Counts is what passed through one QP, or through all of them. Requests count
-// once the wrapped provider has taken them.
+// Counts counts the requests and completions of one QP, or of all. A request
+// counts once the wrapped provider has taken it.
 type Counts struct {
 	Posted [opcodes]uint64 // work requests, by driver.Opcode
 	Bytes  [opcodes]uint64 // bytes in their segments, by driver.Opcode
@@ -32,7 +32,7 @@ type Counts struct {
 	Cancels uint64
 }
 
-// Requests is the number of work requests of all opcodes.
+// Requests returns the number of work requests of all opcodes.
 func (c *Counts) Requests() uint64 {
 	var n uint64
 	for _, posted := range c.Posted {
@@ -41,7 +41,7 @@ func (c *Counts) Requests() uint64 {
 	return n
 }
 
-// counters is Counts while it moves. Each field is a counter of its own: a
+// counters holds the fields of Counts as atomic counters. Each moves alone: a
 // snapshot of a busy QP need not add up.
 type counters struct {
 	posted, bytes                       [opcodes]atomic.Uint64

@@ -41,7 +41,7 @@ func (q *completionQueue) Poll(wc []driver.Completion) (int, error) {
 	return n, err
 }
 
-// Arm is the wrapped queue's.
+// Arm arms the wrapped queue.
 func (q *completionQueue) Arm(solicited bool) error {
 	if a, ok := q.CQ.(driver.Armer); ok {
 		return a.Arm(solicited)

@@ -1,7 +1,7 @@
-// Package trace wraps any provider and counts what passes, or hands each
-// request to a function that prints it. Tests use it to prove what an operation
-// costs: how many work requests a put is, whether they are inline, how many of
-// them are signalled.
+// Package trace wraps any provider and counts requests and completions, or
+// hands each to a function that prints it. Tests use it to prove the cost of an
+// operation: how many work requests a put is, whether they are inline, how many
+// of them are signaled.
 //
 //	verbs
 //	  |  every call
@@ -16,8 +16,8 @@
 //	cost := p.Snapshot().Total.Posted[driver.OpWrite]
 //
 // A wrapped QP is a [driver.Mapper] or a [driver.Canceler] exactly if the
-// wrapped one is. Loads and stores through a mapping pass by uncounted: that a
-// mapped put posts nothing is what such a test wants to see.
+// wrapped one is. Trace does not count loads and stores through a mapping. So a
+// test can show that a mapped put posts nothing.
 //
-// Counting is atomic and allocates nothing. A sink costs what it does.
+// Counting is atomic and allocates nothing. A sink costs its own time.
 package trace

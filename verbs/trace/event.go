@@ -7,7 +7,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Kind says what an Event is about.
+// Kind names the call or completion that an Event reports.
 type Kind uint8
 
 const (
@@ -38,8 +38,8 @@ type QP struct {
 
 func (q QP) String() string { return fmt.Sprintf("%d/qp%d", q.Context, q.Num) }
 
-// An Event is one thing that passed. It holds numbers only, no reference to the
-// caller's memory, and no key, since keys are secrets.
+// An Event is one call or completion. It holds numbers only, no reference to
+// the caller's memory, and no key, since keys are secrets.
 type Event struct {
 	Kind   Kind
 	QP     QP
@@ -53,7 +53,7 @@ type Event struct {
 	Err    error         // Refused, Completed, Modified, Mapped
 }
 
-// String is one readable line without its end.
+// String returns one readable line without its end.
 func (e Event) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%v %v", e.QP, e.Kind)
@@ -84,7 +84,7 @@ func (e Event) String() string {
 	return s.String()
 }
 
-// remote: the request names a remote address.
+// remote reports whether the request names a remote address.
 func remote(op driver.Opcode) bool { return op != driver.OpSend }
 
 func flagNames(f driver.Flags) string {

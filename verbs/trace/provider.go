@@ -7,7 +7,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Provider counts what passes to and from another one.
+// Provider counts the calls to another provider and the completions from it.
 type Provider struct {
 	driver.Provider
 	sink  func(Event)
@@ -32,9 +32,9 @@ func New(inner driver.Provider, opts ...Option) *Provider {
 // An Option changes how a Provider traces.
 type Option func(*Provider)
 
-// WithSink has f told of each request, completion and change of state, in
-// addition to counting. f is called by whoever posts or polls, at times by
-// several goroutines at once, and must not call back into the provider.
+// WithSink makes the provider call f for each request, completion and change of
+// state, in addition to counting. The goroutine that posts or polls calls f;
+// several may do so at once. f must not call back into the provider.
 func WithSink(f func(Event)) Option { return func(p *Provider) { p.sink = f } }
 
 // Open opens a device of the wrapped provider.
@@ -51,7 +51,7 @@ func (p *Provider) Open(ctx context.Context, device string, opts driver.Options)
 	return c, nil
 }
 
-// Snapshot is what has been counted since New or the latest Reset.
+// Snapshot holds the counts since New or the latest Reset.
 type Snapshot struct {
 	Total Counts
 	QPs   map[QP]Counts // of all QPs ever created, closed ones too

@@ -14,7 +14,7 @@ type queuePair struct {
 	counts   *counters
 }
 
-// wrap gives q the optional capabilities of the QP inside, and no others.
+// wrap gives q exactly the optional capabilities of the wrapped QP.
 func wrap(q *queuePair) driver.QP {
 	mapper, maps := q.QP.(driver.Mapper)
 	canceler, cancels := q.QP.(driver.Canceler)
@@ -39,7 +39,7 @@ func wrap(q *queuePair) driver.QP {
 	return q
 }
 
-// each is the two sets of counters that a request of q moves.
+// each returns the two sets of counters that a request of q moves.
 func (q *queuePair) each() [2]*counters { return [2]*counters{q.counts, &q.provider.total} }
 
 func (q *queuePair) PostSend(wrs []driver.WorkRequest) (int, error) {

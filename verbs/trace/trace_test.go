@@ -79,7 +79,7 @@ func (e *end) post(wrs ...driver.WorkRequest) {
 	require.NoError(e.t, err)
 }
 
-// next polls until a completion comes.
+// next polls until it gets a completion.
 func (e *end) next() driver.Completion {
 	e.t.Helper()
 	var wc [1]driver.Completion
