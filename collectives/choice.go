@@ -14,7 +14,7 @@ func (c Call) Algorithms(t *runtime.Team) []string {
 	if err != nil {
 		return nil
 	}
-	return c.usable(g.guide.crew, g.guide.hasBoard(&c, g.team))
+	return c.usable(g.guide.topology, g.guide.hasBoard(&c, g.team))
 }
 
 // Choice returns the name of the algorithm by which a team does a call. Kind: local.
@@ -25,11 +25,11 @@ func (c Call) Choice(t *runtime.Team) (string, error) {
 	}
 	board := g.guide.hasBoard(&c, g.team)
 	if c.algorithm != "" {
-		w, err := g.guide.ways.named(&c, g.guide.crew, board)
+		w, err := g.guide.ways.named(&c, g.guide.topology, board)
 		if err != nil {
 			return "", err
 		}
 		return w.Name, nil
 	}
-	return g.guide.ways.best(&c, g.guide.crew, board).Name, nil
+	return g.guide.ways.best(&c, g.guide.topology, board).Name, nil
 }

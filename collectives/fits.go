@@ -7,7 +7,7 @@ import (
 
 // cannot returns why a way cannot do a call of members that have boards or none, ""
 // if it can.
-func (c *Call) cannot(w *way, of crew, board bool) string {
+func (c *Call) cannot(w *way, of topology, board bool) string {
 	switch {
 	case !w.board:
 		return c.fits(w, of)
@@ -18,7 +18,7 @@ func (c *Call) cannot(w *way, of crew, board bool) string {
 }
 
 // usable returns the names of the ways that can do a call.
-func (c *Call) usable(of crew, board bool) (names []string) {
+func (c *Call) usable(of topology, board bool) (names []string) {
 	for _, name := range namesOf(c.of.family) {
 		if w, ok := wayNamed(c.of.family, name); ok && c.cannot(w, of, board) == "" {
 			names = append(names, name)
@@ -29,7 +29,7 @@ func (c *Call) usable(of crew, board bool) (names []string) {
 
 // fits returns why a way cannot do a call, "" if it can. All members find the
 // same.
-func (c *Call) fits(w *way, of crew) string {
+func (c *Call) fits(w *way, of topology) string {
 	n := of.n
 	reduces := c.combine != nil && n > 1
 	switch needs := w.Needs; {

@@ -57,7 +57,7 @@ func groupOf(t *runtime.Team) (*group, error) {
 	g.shapes.tuned, g.shapes.boards = measured.mark, g.guide.boards
 	g.carrier = newCarrier(g)
 	g.args.Scratch = g.arena.Take
-	if g.guide.crew.levels() {
+	if g.guide.topology.hasTwoLevels() {
 		g.hosting = newHosting(g)
 	}
 	if !inner.Above.CompareAndSwap(nil, g) {

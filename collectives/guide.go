@@ -19,12 +19,12 @@ const (
 
 // A guide chooses ways, and says which if it is asked to.
 type guide struct {
-	ways   ways
-	crew   crew
-	boards bool // they may be used
-	out    io.Writer
-	said   map[topic]bool
-	file   string // of what was measured, "" without
+	ways     ways
+	topology topology
+	boards   bool // they may be used
+	out      io.Writer
+	said     map[topic]bool
+	file     string // of what was measured, "" without
 }
 
 // A topic is what is explained once.
@@ -35,9 +35,9 @@ type topic struct {
 }
 
 func newGuide(t *team.Team, measured *tuning) guide {
-	g := guide{ways: newWays(), crew: crewOf(t), boards: os.Getenv(envWays) != "messages", file: measured.path}
+	g := guide{ways: newWays(), topology: topologyOf(t), boards: os.Getenv(envWays) != "messages", file: measured.path}
 	if g.boards || !t.Mapped { // messages in mapped memory are not what was measured
-		g.ways.tuned = measured.rank(pathOf(t, g.crew), g.crew.n)
+		g.ways.tuned = measured.rank(pathOf(t, g.topology), g.topology.n)
 	}
 	if os.Getenv(envExplain) == "collectives" {
 		g.out, g.said = os.Stderr, map[topic]bool{}
@@ -47,7 +47,7 @@ func newGuide(t *team.Team, measured *tuning) guide {
 
 // hasBoard tells whether a team's members can use boards for a call.
 func (g *guide) hasBoard(c *Call, t *team.Team) bool {
-	return g.boards && t.Mapped && fitsBoard(c, g.crew.n)
+	return g.boards && t.Mapped && fitsBoard(c, g.topology.n)
 }
 
 // allows returns why a call cannot be done as it asks.
@@ -55,7 +55,7 @@ func (g *guide) allows(c *Call, t *team.Team) error {
 	if c.algorithm == "" {
 		return nil
 	}
-	_, err := g.ways.named(c, g.crew, g.hasBoard(c, t))
+	_, err := g.ways.named(c, g.topology, g.hasBoard(c, t))
 	return err
 }
 
@@ -65,11 +65,11 @@ func (g *guide) choose(c *Call, t *team.Team) *way {
 	var w *way
 	switch {
 	case c.algorithm != "":
-		w, _ = g.ways.named(c, g.crew, board) // admitted before
+		w, _ = g.ways.named(c, g.topology, board) // admitted before
 	case board && g.ways.tuned == nil:
 		w = &g.ways.board // as best would find, for the shortest calls
 	default:
-		w = g.ways.best(c, g.crew, board)
+		w = g.ways.best(c, g.topology, board)
 	}
 	if g.out != nil && t.Rank == 0 {
 		g.explain(c, t, w, board)
@@ -79,8 +79,8 @@ func (g *guide) choose(c *Call, t *team.Team) *way {
 
 // explain says once for each shape of a call how it is done, and why.
 func (g *guide) explain(c *Call, t *team.Team, w *way, board bool) {
-	size, rule := c.bytes(g.crew.n), "the rule for its size and members"
-	if g.crew.hosts > 1 || g.crew.crowded {
+	size, rule := c.bytes(g.topology.n), "the rule for its size and members"
+	if g.topology.hosts > 1 || g.topology.crowded {
 		rule = "the rule for its size, members and where they are"
 	}
 	about := topic{c.of.name, bits.Len(uint(size)), c.typ.String() + byOp(c) + c.algorithm}
@@ -92,21 +92,21 @@ func (g *guide) explain(c *Call, t *team.Team, w *way, board bool) {
 	switch {
 	case c.algorithm != "":
 		why = "the call asks for it"
-	case w == g.ways.measured(c, g.crew, board):
+	case w == g.ways.measured(c, g.topology, board):
 		why = "measured to be best here, in " + g.file
 	case w.board:
 		why = "all members map each other's memory"
 	case t.Mapped && !g.boards:
 		why = envWays + "=messages, and " + rule
 	case t.Mapped && !board:
-		why = noBoard(c, g.crew.n)
+		why = noBoard(c, g.topology.n)
 	}
 	length := "blocks of any length"
 	if c.count != team.Varied {
 		length = fmt.Sprintf("%d bytes", size)
 	}
 	fmt.Fprintf(g.out, "gopgas: team %s: %s of %v%s, %v, %s: %s (%s)\n",
-		t.Name, c.of.name, c.typ, byOp(c), g.crew, length, w.Name, why)
+		t.Name, c.of.name, c.typ, byOp(c), g.topology, length, w.Name, why)
 }
 
 // noBoard says why members that map each other's memory have no board for a call.
@@ -126,7 +126,7 @@ func (g *guide) explainHost(t *team.Team, n int, board bool) {
 	if board {
 		how = "a board"
 	}
-	fmt.Fprintf(g.out, "gopgas: team %s, %v: the %d on the host of rank 0 use %s\n", t.Name, g.crew, n, how)
+	fmt.Fprintf(g.out, "gopgas: team %s, %v: the %d on the host of rank 0 use %s\n", t.Name, g.topology, n, how)
 }
 
 func byOp(c *Call) string {

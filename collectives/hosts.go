@@ -11,9 +11,9 @@ import (
 type hosting struct {
 	group          *group
 	hosts          *message.Hosts
-	members        []int // of this host, by team rank
-	leaders, local crew  // among hosts, and within this one
-	met            bool  // they have found out whether they can have a board
+	members        []int    // of this host, by team rank
+	leaders, local topology // among hosts, and within this one
+	met            bool     // they have found out whether they can have a board
 	meeting        *meeting
 	parts          map[message.Collective]message.Func // on the board, nil without
 	call           Call                                // whose parts are chosen
@@ -23,8 +23,8 @@ type hosting struct {
 func newHosting(g *group) *hosting {
 	h := &hosting{group: g, hosts: message.NewHosts(g.team.Hosts)}
 	h.members = h.hosts.Beside(g.team.Rank)
-	h.leaders, h.local = together(h.hosts.Count()), together(len(h.members))
-	h.leaders.uneven, h.local.crowded = !h.hosts.Even(), g.guide.crew.crowded
+	h.leaders, h.local = oneHost(h.hosts.Count()), oneHost(len(h.members))
+	h.leaders.uneven, h.local.crowded = !h.hosts.Even(), g.guide.topology.crowded
 	h.hosts.Among, h.hosts.Within = h.among, h.within
 	return h
 }

@@ -48,7 +48,7 @@ func newWays() ways {
 // measured returns the way that was measured to be best, nil if that was not, or
 // cannot do the call. Blocks whose lengths not all members know were not measured:
 // they may be of any size.
-func (w *ways) measured(c *Call, of crew, board bool) *way {
+func (w *ways) measured(c *Call, of topology, board bool) *way {
 	if w.tuned == nil || of.n == 1 || c.count == team.Varied {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (w *ways) measured(c *Call, of crew, board bool) *way {
 
 // best returns the way that was measured to be best, or else the first by the
 // rules that can do a call.
-func (w *ways) best(c *Call, of crew, board bool) *way {
+func (w *ways) best(c *Call, of topology, board bool) *way {
 	if way := w.measured(c, of, board); way != nil {
 		return way
 	}
@@ -78,10 +78,10 @@ func (w *ways) best(c *Call, of crew, board bool) *way {
 
 // byRule returns the first way by the rules to do a collective that is all of a call,
 // or a part of it.
-func (w *ways) byRule(what message.Collective, c *Call, size int, of crew) *way {
+func (w *ways) byRule(what message.Collective, c *Call, size int, of topology) *way {
 	list := w.ranked[what]
 	for i := range list {
-		if r := &list[i]; size <= r.upTo && of.n <= r.members && of.are(r.where) && c.fits(r.way, of) == "" {
+		if r := &list[i]; size <= r.upTo && of.n <= r.members && of.matches(r.where) && c.fits(r.way, of) == "" {
 			return r.way
 		}
 	}
@@ -89,7 +89,7 @@ func (w *ways) byRule(what message.Collective, c *Call, size int, of crew) *way 
 }
 
 // named returns the way that a call asks for.
-func (w *ways) named(c *Call, of crew, board bool) (*way, error) {
+func (w *ways) named(c *Call, of topology, board bool) (*way, error) {
 	named, ok := wayNamed(c.of.family, c.algorithm)
 	why := "there is none of this name"
 	if ok {

@@ -33,15 +33,15 @@ func anyCalls() (list []Call) {
 }
 
 // crowd are n members on one host that share cores.
-func crowd(n int) crew {
-	of := together(n)
+func crowd(n int) topology {
+	of := oneHost(n)
 	of.crowded = true
 	return of
 }
 
 func TestSharedCoresChooseTheAlgorithm(t *testing.T) {
 	w := newWays()
-	name := func(c Call, of crew) string { return w.best(&c, of, false).Name }
+	name := func(c Call, of topology) string { return w.best(&c, of, false).Name }
 	small, large, sum := make([]float64, 8), make([]float64, 1<<18), Sum[float64]()
 	ordered := sum // as if it did not commute
 	ordered.commutes = false
@@ -56,7 +56,7 @@ func TestSharedCoresChooseTheAlgorithm(t *testing.T) {
 		{ScanCall(sum, small, small), "recursive-doubling", "linear"},
 		{AllReduceCall(sum, small, small, Deterministic()), "linear", "linear"},
 	} {
-		require.Equal(t, c.apart, name(c.call, together(8)))
+		require.Equal(t, c.apart, name(c.call, oneHost(8)))
 		require.Equal(t, c.crowded, name(c.call, crowd(8)))
 		require.NotEqual(t, "two-level", name(c.call, crowd(8)))
 	}
@@ -75,7 +75,7 @@ func TestSharedCoresChooseTheAlgorithm(t *testing.T) {
 	} {
 		require.Equal(t, c.want, name(c.call, crowd(c.n)))
 	}
-	require.True(t, crewOf(&team.Team{Members: []int{0, 1}, Hosts: []int{0, 0}, Crowded: true}).crowded)
+	require.True(t, topologyOf(&team.Team{Members: []int{0, 1}, Hosts: []int{0, 0}, Crowded: true}).crowded)
 }
 
 func TestThereIsAWayForEveryCall(t *testing.T) {
@@ -84,7 +84,7 @@ func TestThereIsAWayForEveryCall(t *testing.T) {
 		for n := 1; n < 20; n++ {
 			for _, count := range []int{0, 1, 1 << 10, 1 << 20} {
 				c.count = min(c.count, count) // Varied stays
-				for _, of := range []crew{together(n), crowd(n)} {
+				for _, of := range []topology{oneHost(n), crowd(n)} {
 					way := w.best(&c, of, false)
 					require.Empty(t, c.fits(way, of), "%s of %d among %v by %s", c.of.name, count, of, way.Name)
 					require.NotNil(t, way.Run)
@@ -96,7 +96,7 @@ func TestThereIsAWayForEveryCall(t *testing.T) {
 
 func TestSizeChoosesTheAlgorithm(t *testing.T) {
 	w := newWays()
-	name := func(c Call, n int) string { return w.best(&c, together(n), false).Name }
+	name := func(c Call, n int) string { return w.best(&c, oneHost(n), false).Name }
 	small, large := make([]float64, 1), make([]float64, 1<<20)
 	sum := Sum[float64]()
 	require.Equal(t, "recursive-doubling", name(AllReduceCall(sum, small, small), 4))
@@ -112,7 +112,7 @@ func TestSizeChoosesTheAlgorithm(t *testing.T) {
 	odd := NewOp("odd", false, func(a, _ float64) float64 { return a })
 	require.Equal(t, "rabenseifner", name(AllReduceCall(odd, large, large), 4), "a ring needs an operator that commutes")
 	require.Equal(t, "pairwise", name(AllReduceCall(sum, large, large, Deterministic()), 4))
-	require.Equal(t, "board", w.best(new(BroadcastCall(0, small)), together(4), true).Name)
+	require.Equal(t, "board", w.best(new(BroadcastCall(0, small)), oneHost(4), true).Name)
 }
 
 func TestHostsChooseTheAlgorithm(t *testing.T) {
@@ -140,24 +140,24 @@ func TestHostsChooseTheAlgorithm(t *testing.T) {
 			team.Hosts = append(team.Hosts, int(hosts[i]))
 		}
 		for i, c := range calls {
-			way := w.best(&c, crewOf(team), false)
-			require.Empty(t, c.fits(way, crewOf(team)))
+			way := w.best(&c, topologyOf(team), false)
+			require.Empty(t, c.fits(way, topologyOf(team)))
 			require.Equal(t, want[i] == '*', way.Name == "two-level", "%s, call %d: %s", hosts, i, way.Name)
 		}
 	}
-	require.Equal(t, together(2), crewOf(&team.Team{Members: []int{0, 1}}))
+	require.Equal(t, oneHost(2), topologyOf(&team.Team{Members: []int{0, 1}}))
 }
 
 func TestAWayThatHostsDoNotAllowSaysWhy(t *testing.T) {
 	x := make([]int64, 4)
 	sum, odd := Sum[int64](), NewOp("odd", false, func(a, _ int64) int64 { return a })
-	mixed := crew{n: 4, hosts: 2, shared: true}
+	mixed := topology{n: 4, hosts: 2, shared: true}
 	for why, asked := range map[string]struct {
 		c  Call
-		of crew
+		of topology
 	}{
-		"several hosts":                    {AllReduceCall(sum, x, x, WithAlgorithm("two-level")), together(4)},
-		"no two members share a host":      {AllReduceCall(sum, x, x, WithAlgorithm("two-level")), crew{n: 4, hosts: 4, runs: true}},
+		"several hosts":                    {AllReduceCall(sum, x, x, WithAlgorithm("two-level")), oneHost(4)},
+		"no two members share a host":      {AllReduceCall(sum, x, x, WithAlgorithm("two-level")), topology{n: 4, hosts: 4, runs: true}},
 		"hosts whose members follow":       {AllGatherCall(x[:1], x, WithAlgorithm("two-level")), mixed},
 		"its operator must commute, or":    {ReduceCall(0, odd, x, x, WithAlgorithm("two-level")), mixed},
 		"it does not combine from left to": {ReduceCall(0, sum, x, x, Deterministic(), WithAlgorithm("two-level")), mixed},

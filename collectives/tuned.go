@@ -99,7 +99,7 @@ func (t *tuning) rank(path string, n int) map[message.Collective][]ranked {
 
 // pathOf says how the members of a team reach each other, "" if not all in one
 // way, or on several hosts: what is measured is a machine.
-func pathOf(t *team.Team, of crew) string {
+func pathOf(t *team.Team, of topology) string {
 	if of.hosts > 1 {
 		return ""
 	}

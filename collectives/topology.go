@@ -1,0 +1,59 @@
+package collectives
+
+import (
+	"fmt"
+
+	"github.com/gopgas/gopgas/collectives/internal/message"
+	"github.com/gopgas/gopgas/internal/team"
+)
+
+// A topology says how many members make a call together, and how they share hosts.
+// Algorithms are chosen by it. It is the same at all members.
+type topology struct {
+	n       int
+	hosts   int  // that the members run on
+	shared  bool // two members or more share a host
+	runs    bool // the members on each host have consecutive ranks
+	crowded bool // a host has more members than cores
+	uneven  bool // the members lead hosts with different numbers of members
+}
+
+// oneHost returns the topology of n members on one host.
+func oneHost(n int) topology { return topology{n: n, hosts: 1, shared: n > 1, runs: true} }
+
+// topologyOf returns the topology of a team.
+func topologyOf(t *team.Team) topology {
+	n := len(t.Members)
+	if t.Hosts == nil {
+		return oneHost(n)
+	}
+	h := message.NewHosts(t.Hosts)
+	return topology{n: n, hosts: h.Count(), shared: h.Count() < n, runs: h.Runs(), crowded: t.Crowded}
+}
+
+// matches reports whether the topology meets the condition of a rule.
+func (p topology) matches(at where) bool {
+	switch at {
+	case severalHosts:
+		return p.hosts > 1
+	case sharedCores:
+		return p.crowded
+	case sharedByTwos:
+		return p.crowded && p.n&(p.n-1) == 0
+	}
+	return true
+}
+
+// hasTwoLevels reports whether a call can use one algorithm among hosts and another within them.
+func (p topology) hasTwoLevels() bool { return p.hosts > 1 && p.shared }
+
+func (p topology) String() string {
+	about := fmt.Sprintf("%d ranks", p.n)
+	if p.hosts > 1 {
+		about += fmt.Sprintf(" on %d hosts", p.hosts)
+	}
+	if p.crowded {
+		about += " that share cores"
+	}
+	return about
+}
