@@ -15,6 +15,7 @@ type writerEnd struct {
 	up       bool           // connected, and mem is there
 	deserted bool           // the reader was closed before this end was connected
 	direct   bool           // the reader is mapped: what is put is stored at once
+	over     bool           // CloseWrite was called
 	credit   uint64         // what creditFlag said last
 	near     near           // then
 	health   uint64         // of near.team, as the reader was last seen to be well
@@ -27,16 +28,16 @@ type writerEnd struct {
 	copier    copier // of blocks that lie elsewhere
 	mostParts int    // bytes that it takes at once, 0 for none
 
-	wants    uint64          // how often this end has told the reader that it waits
-	asked    uint64          // credit as it said so last
-	wishes   uint64          // for what Try calls said so, unless the reader has answered
-	noWait   context.Context // has ended
-	moved    func() bool     // what waits look for
-	watch    [2]int          // the flags among that
-	finished bool            // the reader was told that nothing follows
-	over     bool            // CloseWrite was called
-	settled  bool            // nothing leaves from the stage any more
-	bade     bool            // the reader was told that nothing is put there any more
+	wants    uint64      // how often this end has told the reader that it waits
+	asked    uint64      // credit as it said so last
+	moved    func() bool // what waits look for
+	watch    [2]int      // the flags among that
+	finished bool        // the reader was told that nothing follows
+	settled  bool        // nothing leaves from the stage any more
+	bade     bool        // the reader was told that nothing is put there any more
+
+	wishes uint64          // for what Try calls said that they wait, unless the reader has answered
+	noWait context.Context // has ended
 }
 
 // A tagSource takes in what the reader freed.
@@ -143,7 +144,10 @@ func (w *writerEnd) alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
 	if err := w.ready(ctx); err != nil {
 		return 0, err
 	}
-	a, err := w.takeAndAlloc(ctx, n)
+	if err := w.tags.take(ctx); err != nil {
+		return 0, err
+	}
+	a, err := w.tryAlloc(n)
 	if err == nil && w.direct {
 		atomics.PrefetchWrite(w.mem[a.Offset():])
 	}

@@ -62,9 +62,13 @@ func (w *Writer[T]) TrySend(src []T) error {
 func bytesOf[T any](n int) (int, error) {
 	size := element.Size[T]()
 	if n < 0 || n > math.MaxInt/size {
-		return 0, fmt.Errorf("%d elements of %d bytes: %w", n, size, runtime.ErrRange)
+		return 0, tooMany(n, size)
 	}
 	return n * size, nil
+}
+
+func tooMany(n, size int) error {
+	return fmt.Errorf("%d elements of %d bytes: %w", n, size, runtime.ErrRange)
 }
 
 // readyNow is ready without waiting for the reader to open its end. It waits for an
