@@ -63,8 +63,8 @@ const (
 // each aligned word whole.
 const WholeRead = 512
 
-// WholeWrite is the length in bytes up to which a device with [WriteInfo.Whole]
-// writes the last word of a WRITE last.
+// WholeWrite is the length in bytes up to which devices with [WriteInfo.Whole]
+// write the last word of a WRITE last.
 const WholeWrite = 128
 
 // A Segment is a piece of local memory.

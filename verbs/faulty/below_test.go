@@ -14,12 +14,12 @@ import (
 	"github.com/gopgas/gopgas/verbs/loop"
 )
 
-// grudging wraps a provider whose queue pairs refuse requests as told, to see
-// what faulty makes of a provider that cannot keep up or breaks.
+// grudging wraps a provider and makes its queue pairs refuse requests. The
+// tests show how faulty treats a provider that cannot keep up or breaks.
 type grudging struct {
 	driver.Provider
 	mu      sync.Mutex
-	refuse  int // posts, then take what comes
+	refuse  int // posts to refuse; later ones go through
 	err     error
 	refused int
 }
@@ -64,7 +64,7 @@ func grudgingPair(t *testing.T, refuse int, err error) (a, b *end, g *grudging) 
 	return a, b, g
 }
 
-func TestRequestsThatFindTheQueueBelowFullGoOutThoughNobodyPolls(t *testing.T) {
+func TestRequestsStartOnceQueueBelowHasRoomWithoutPolls(t *testing.T) {
 	a, b, g := grudgingPair(t, 5, driver.ErrQueueFull)
 	b.offer(1, 0)
 	b.offer(2, 0)
@@ -75,7 +75,7 @@ func TestRequestsThatFindTheQueueBelowFullGoOutThoughNobodyPolls(t *testing.T) {
 	a.expect(1, driver.Success, driver.Success)
 }
 
-func TestRequestThatTheProviderBelowRefusesFails(t *testing.T) {
+func TestRequestRefusedBelowFails(t *testing.T) {
 	for _, c := range []struct {
 		refusal error
 		status  driver.Status
@@ -97,9 +97,9 @@ func TestRequestThatTheProviderBelowRefusesFails(t *testing.T) {
 	}
 }
 
-// An event that was on its way while its QP was reset must not break the
-// connection that came after.
-func TestNewsOfAPastConnectionIsDropped(t *testing.T) {
+// An event that is under way during a QP's reset must not break the QP's next
+// connection.
+func TestEventOfEarlierConnectionIsDropped(t *testing.T) {
 	d, q := &device{plan: &Plan{}}, &qp{state: driver.StateRTS}
 	q.dev, d.qps, d.byNum = d, []*qp{q}, map[uint32]*qp{7: q}
 	q.num = 7
@@ -115,8 +115,7 @@ func TestNewsOfAPastConnectionIsDropped(t *testing.T) {
 	require.False(t, d.outbox[0].current())
 }
 
-// What a device reports that concerns no queue pair reaches the owner, and
-// ends all that is held.
+// An event of the device itself reaches the owner, and ends all held requests.
 func TestDeviceFatalEndsEveryQueuePair(t *testing.T) {
 	events := make(chan driver.AsyncEvent, 4)
 	bell := wait.NewLocal()

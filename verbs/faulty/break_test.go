@@ -11,7 +11,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/loop"
 )
 
-// disturbed are plans on top of which errors and cuts must come out the same.
+// disturbed lists plans that must not change the results of errors and cuts.
 var disturbed = map[string]Plan{
 	"alone":         {},
 	"with delays":   {Seed: 1, DelayStarts: 0.5, DelayCompletions: 0.5},
@@ -38,7 +38,8 @@ func TestChosenRequestFailsLikeAnyOther(t *testing.T) {
 					a.set(int(id)*8, id+1)
 					a.post(a.write(id+1, b, int(id)*8))
 				}
-				// The flushed receive comes whenever the QP below breaks.
+				// The flushed receive completes at any time after the QP below
+				// breaks.
 				statuses := map[uint64]driver.Status{}
 				for range 6 {
 					wc := a.next()
@@ -150,8 +151,8 @@ func TestReconnectingAfterACutWorks(t *testing.T) {
 	require.Empty(t, b.events)
 }
 
-// The wrapped provider's own failures go through: the peer's end dies while
-// requests are held here.
+// Failures of the wrapped provider go through: the peer's end breaks while
+// faulty holds requests here.
 func TestHeldRequestsAreLostWithThePeer(t *testing.T) {
 	a, b := pair(t, Plan{DelayStarts: 1, MaxDelay: ages, MaxPolls: 1 << 40})
 	a.post(a.write(1, b, 0), a.write(2, b, 8))
@@ -162,7 +163,7 @@ func TestHeldRequestsAreLostWithThePeer(t *testing.T) {
 	a.expect(1, driver.RetryExceeded, driver.Flushed)
 }
 
-func TestModifyToErrFlushesWhatIsHeld(t *testing.T) {
+func TestModifyToErrFlushesHeldRequests(t *testing.T) {
 	a, b := pair(t, Plan{DelayStarts: 1, MaxDelay: ages, MaxPolls: 1 << 40})
 	a.post(a.write(1, b, 0), a.write(2, b, 8))
 	require.NoError(t, a.qp.Modify(testwatch.Context(t), verbs.StateErr, driver.Attr{}))
@@ -170,7 +171,7 @@ func TestModifyToErrFlushesWhatIsHeld(t *testing.T) {
 	require.Zero(t, b.get(0))
 }
 
-func TestResetForgetsWhatIsHeldAndWhatWasNotPolled(t *testing.T) {
+func TestResetForgetsHeldRequestsAndUnpolledCompletions(t *testing.T) {
 	a, b := pair(t, Plan{Seed: 4, DelayStarts: 0.5, DelayCompletions: 0.5, MaxDelay: ages, MaxPolls: 1 << 40})
 	a.offer(100, 0)
 	for id := range uint64(depth) {

@@ -4,8 +4,8 @@ import "github.com/gopgas/gopgas/verbs/driver"
 
 type canceler struct{ qp *qp }
 
-// Cancel ends the oldest request of that id: at once where it is still held
-// here, else below.
+// Cancel ends the oldest request of that id: here if it is still held, else
+// below.
 func (c canceler) Cancel(id uint64) {
 	if number, below := c.qp.cancelHere(id); below {
 		c.qp.QP.(driver.Canceler).Cancel(number)
@@ -31,7 +31,7 @@ func (q *qp) cancelHere(id uint64) (number uint64, below bool) {
 	return q.recvs.find(id)
 }
 
-// cancel ends a request that waits. An Announced WRITE goes on with a copy of its bytes.
+// cancel ends a held request. An Announced WRITE goes on with a copy of its bytes.
 func (q *qp) cancel(r *request) {
 	c := driver.Completion{ID: r.ID, Status: driver.Canceled, Op: r.Op, QP: q.num}
 	if r.Flags&driver.Announced == 0 {

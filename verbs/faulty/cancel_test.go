@@ -23,7 +23,7 @@ func TestStartedRequestIsCanceledBelow(t *testing.T) {
 	a, b := pair(t, Plan{DelayCompletions: 1})
 	a.post(a.send(1, 0), a.send(2, 0)) // both wait below for a receive
 	require.True(t, a.qp.Cancel(2))
-	a.expect(2, driver.Canceled) // ahead of its turn: 1 may wait for ever
+	a.expect(2, driver.Canceled) // ahead of its turn: 1 may wait forever
 	b.offer(9, 64)
 	require.Equal(t, uint64(9), b.next().ID)
 	a.expect(1, driver.Success)
@@ -52,7 +52,7 @@ func TestReceiveIsCanceledBelow(t *testing.T) {
 	require.Equal(t, uint64(7), a.get(64))
 }
 
-func TestCancellingWhatIsUnknownOrOverDoesNothing(t *testing.T) {
+func TestCancelIgnoresUnknownAndEndedRequests(t *testing.T) {
 	a, b := pair(t, Plan{DelayCompletions: 1})
 	a.post(a.write(1, b, 0))
 	a.expect(1, driver.Success)

@@ -16,8 +16,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/verbstest"
 )
 
-// reliable are plans that break nothing: a program on a provider with them
-// sees what it would see without.
+// reliable lists plans that break nothing: a program sees the same results with
+// them and without.
 var reliable = map[string]faulty.Plan{
 	"delays":     {DelayStarts: 0.3, DelayCompletions: 0.3},
 	"reordering": {Reorder: 0.5, DelayCompletions: 0.1},
@@ -50,8 +50,8 @@ func onTCP(*testing.T) (a, b driver.Provider) {
 	return tcp.New(cfg), tcp.New(cfg)
 }
 
-// TestConformanceOfLoopWithFaults has all faults together happen at three choices of
-// moments, and each alone at one.
+// TestConformanceOfLoopWithFaults runs all faults together with three seeds, and
+// each fault alone with one.
 func TestConformanceOfLoopWithFaults(t *testing.T) {
 	for name, plan := range reliable {
 		seeds := uint64(1)

@@ -11,11 +11,11 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// device is an open context with faults. One lock guards it with all of its
-// queues: a fault injector may be slow, but must not have races of its own.
+// device is an open context with faults. One lock guards it and all of its
+// queues: a fault injector may be slow, but must not add races.
 //
-// Locks: mu, then the wrapped provider's, then newsMu. The wrapped provider
-// may report events while mu is held, of this context or of another one, so
+// Locks: mu, then the wrapped provider's, then newsMu. The wrapped provider may
+// report events while a goroutine holds mu of this or another context. So
 // observe takes newsMu only.
 type device struct {
 	inner    driver.Context
@@ -35,8 +35,8 @@ type device struct {
 	cqs          []*cq
 	qps          []*qp
 	shuffle      *rand.Rand
-	moved        bool      // something became pollable: ring the bell
-	outbox       []news    // for the pump to report
+	moved        bool      // a completion can be polled: ring the bell
+	outbox       []news    // events for the pump to report
 	next         time.Time // when the pump has something to do; zero: never
 	armed        time.Time // when it will wake
 
@@ -62,7 +62,8 @@ func (d *device) Info() driver.DeviceInfo {
 	return info
 }
 
-// RegMR returns the wrapped provider's region: memory has no faults.
+// RegMR returns the wrapped provider's region: faulty leaves registration
+// alone.
 func (d *device) RegMR(ctx context.Context, mem driver.Memory, access driver.Access) (driver.MR, error) {
 	return d.inner.RegMR(ctx, mem, access)
 }

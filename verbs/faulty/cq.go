@@ -7,20 +7,19 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// extraDepth is the room that a CQ has below for completions that the caller
-// did not ask for.
+// extraDepth is the room of a CQ below for completions of unsignaled requests.
 const extraDepth = 1024
 
-// cq collects completions from its lanes, one for each queue that completes
-// here. A lane keeps its order; between lanes there is none.
+// cq collects completions from its sources, one for each queue that completes
+// here. A source keeps its order; between sources there is none.
 type cq struct {
 	inner driver.CQ
 	dev   *device
-	worth func() bool // a Poll, bound once
+	worth func() bool // worthPolling, bound once
 
-	below int // requests under way below that will complete there
-	room  int // how many of these there may be
-	lanes []lane
+	below   int // requests under way below that will complete to inner
+	room    int // the limit of below
+	sources []source
 
 	ring    wq.Ring[arrival]
 	err     error
@@ -28,7 +27,7 @@ type cq struct {
 	scratch [32]driver.Completion
 }
 
-type lane struct {
+type source struct {
 	qp      *qp
 	deliver func() (arrival, bool)
 }
@@ -36,7 +35,7 @@ type lane struct {
 // An arrival is a completion that can be polled.
 type arrival struct {
 	driver.Completion
-	owner *qp // the queue pair of a signalled request, else nil
+	owner *qp // the queue pair of a signaled request, else nil
 }
 
 func (d *device) newCQ(inner driver.CQ, depth, below int) *cq {
@@ -75,7 +74,8 @@ func (c *cq) Poll(wc []driver.Completion) (int, error) {
 	return n, nil
 }
 
-// Arm is the wrapped queue's: what it rings for is taken in by a Poll here.
+// Arm arms the wrapped queue: a Poll here takes in the completion for which it
+// rings.
 func (c *cq) Arm(solicited bool) error {
 	if a, ok := c.inner.(driver.Armer); ok {
 		return a.Arm(solicited)
@@ -83,8 +83,8 @@ func (c *cq) Arm(solicited bool) error {
 	return driver.ErrUnsupported
 }
 
-// Wait sleeps on the rank's bell, which the wrapped provider rings when
-// something completes and the pump when a hold is over.
+// Wait sleeps on the rank's bell. The wrapped provider rings it at a
+// completion, the pump at the end of a hold.
 func (c *cq) Wait(ctx context.Context) error { return c.dev.bell.Wait(ctx, c.worth) }
 
 func (c *cq) worthPolling() bool {
@@ -95,7 +95,7 @@ func (c *cq) worthPolling() bool {
 	return c.closed || d.closed || !d.stalled() && (c.ring.Len() > 0 || c.err != nil)
 }
 
-// pull takes what completed below.
+// pull takes the completions from below.
 func (c *cq) pull() {
 	for c.err == nil {
 		n, err := c.inner.Poll(c.scratch[:])
@@ -112,16 +112,16 @@ func (c *cq) pull() {
 	}
 }
 
-// collect takes completions that are due from the lanes, one each in turn.
+// collect takes due completions from the sources, one each in turn.
 func (c *cq) collect() {
-	for more := len(c.lanes) > 0; more; {
+	for more := len(c.sources) > 0; more; {
 		more = false
 		from := 0
 		if c.dev.plan.Reorder > 0 {
-			from = c.dev.shuffle.IntN(len(c.lanes))
+			from = c.dev.shuffle.IntN(len(c.sources))
 		}
-		for i := range c.lanes {
-			if a, ok := c.lanes[(from+i)%len(c.lanes)].deliver(); ok {
+		for i := range c.sources {
+			if a, ok := c.sources[(from+i)%len(c.sources)].deliver(); ok {
 				c.push(a)
 				more = true
 			}
@@ -143,15 +143,15 @@ func (c *cq) purge(num uint32) {
 	c.ring.Retain(func(a *arrival) bool { return a.QP != num })
 }
 
-// leave removes the lanes of a closed QP.
+// leave removes the sources of a closed QP.
 func (c *cq) leave(q *qp) {
-	kept := c.lanes[:0]
-	for _, l := range c.lanes {
+	kept := c.sources[:0]
+	for _, l := range c.sources {
 		if l.qp != q {
 			kept = append(kept, l)
 		}
 	}
-	c.lanes = kept
+	c.sources = kept
 }
 
 // Close wakes the waiters; Poll then returns driver.ErrClosed.

@@ -6,18 +6,18 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// A Cut breaks a connection as a request is about to start. As if the wire had
-// been cut, the oldest request that has not ended completes with
-// RetryExceeded, all others are flushed, and EventQPFatal is reported.
+// A Cut breaks a connection as a request is about to start, like a cut wire.
+// The oldest request that has not ended completes with RetryExceeded. The QP
+// flushes all later ones and reports EventQPFatal.
 type Cut struct {
 	Target
 	Request int  // the Nth posted on the QP, counting from 1
-	Peer    bool // the other end learns of it as well, if it was opened through the same Provider
+	Peer    bool // the peer's QP breaks as well, if the same Provider opened it
 }
 
 var errCut = fmt.Errorf("%w: cut by the faulty provider's plan", driver.ErrLost)
 
-// cutAt returns the cut in whose place q's nth request stands, or nil.
+// cutAt returns the cut that breaks q at its nth request, or nil.
 func (p *Plan) cutAt(q *qp, nth uint64) *Cut {
 	for i := range p.Cuts {
 		if c := &p.Cuts[i]; uint64(c.Request) == nth && c.is(q) {
@@ -37,19 +37,19 @@ func (q *qp) cut(c *Cut) {
 	}
 }
 
-// sever breaks q for the cause err, which some time ago or only now cost it
-// its connection.
+// sever breaks q after it has lost its connection because of err.
 func (q *qp) sever(err error) {
 	q.blame(q.sends.next, err)
 	q.enterErr()
 	q.report(err)
 }
 
-// blame has the oldest request that ends without success, posted before the
-// number next, end with RetryExceeded: it is the one that found out.
+// blame chooses the request that ends with RetryExceeded: the oldest one before
+// the number next that ends without success. That request found the connection
+// broken.
 func (q *qp) blame(next uint64, err error) { q.blamed, q.cause = next, err }
 
-// report tells the owner, once per connection.
+// report reports the failure to the owner, once per connection.
 func (q *qp) report(err error) {
 	if q.reported {
 		return

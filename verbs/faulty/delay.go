@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Streams of random numbers are apart, so that decisions of one kind do not
-// depend on how often another was asked for.
+// Each kind of decision has a stream of random numbers of its own. So it does
+// not depend on how many decisions of another kind were drawn.
 const (
 	streamRequest = iota // drawn for each request as it is posted
 	streamRefuse         // drawn by each PostSend
@@ -19,12 +19,12 @@ func (p *Plan) dice(context, qp, stream int) *rand.Rand {
 	return rand.New(rand.NewPCG(p.Seed, uint64(context)<<40|uint64(qp)<<8|uint64(stream)))
 }
 
-// roll says whether something of that chance happens. It draws a number
-// whatever the chance, so that plans which differ in one chance agree on the
-// others.
+// roll draws whether an event of that chance happens. It draws a number for
+// every chance, even 0. So plans that differ in one chance draw the same for
+// all other chances.
 func roll(dice *rand.Rand, chance float64) bool { return dice.Float64() < chance }
 
-// A delay is how long something will be held; 0 is not at all.
+// A delay is the length of a hold; 0 means no hold.
 type delay struct {
 	time  time.Duration
 	polls uint64
@@ -39,7 +39,7 @@ func (p *Plan) delay(dice *rand.Rand, chance float64) delay {
 	return d
 }
 
-// A hold is over at a time, or after a number of polls in all.
+// A hold ends at a time, or at a number of polls of the device.
 type hold struct {
 	until time.Time
 	polls uint64
@@ -47,7 +47,8 @@ type hold struct {
 
 func (d *device) hold(l delay) hold { return hold{d.now.Add(l.time), d.polls + l.polls} }
 
-// over says whether h is over; if not, the pump will come back when it is.
+// over reports whether h is over. If it is not, the pump will progress again at
+// its end.
 func (d *device) over(h hold) bool {
 	if d.polls >= h.polls || !d.now.Before(h.until) {
 		return true

@@ -10,7 +10,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-func TestHeldRequestGoesOutThoughNobodyPolls(t *testing.T) {
+func TestHeldRequestStartsWithoutPolls(t *testing.T) {
 	a, b := pair(t, Plan{DelayStarts: 1, MaxDelay: 5 * time.Millisecond, MaxPolls: 1 << 30})
 	for id := range uint64(8) {
 		b.offer(id, int(id)*8)
@@ -48,7 +48,7 @@ func TestHoldsEndAfterEnoughPolls(t *testing.T) {
 	a.post(a.write(1, b, 8), a.send(2, 0))
 	var got []uint64
 	var wc [4]driver.Completion
-	for range 2*polls + 2 { // a start and a completion, and the polls that end each
+	for range 2*polls + 2 { // a start and a completion, with the polls that end each
 		n, err := a.cq.Poll(wc[:])
 		require.NoError(t, err)
 		for _, c := range wc[:n] {
@@ -92,7 +92,8 @@ func TestUnsignalledRequestsCompleteSilently(t *testing.T) {
 	a.nothing(100)
 }
 
-// drawn is what a plan decides about the first requests of a queue pair.
+// drawn returns the faults that a plan draws for the first requests of a queue
+// pair.
 func drawn(p Plan, context, qp int) (all []delay) {
 	p.setDefaults()
 	dice := p.dice(context, qp, streamRequest)
@@ -112,7 +113,7 @@ func TestTheSameSeedDrawsTheSameFaults(t *testing.T) {
 	require.NotEqual(t, drawn(plan, 1, 2), drawn(other, 1, 2), "another seed")
 }
 
-// Each trial sees which of its posts are refused, and replays alike.
+// Each trial records which of its posts faulty refuses, and replays alike.
 func TestTheSameSeedRefusesTheSamePosts(t *testing.T) {
 	trial := func(seed uint64) (taken []int) {
 		a, b := pair(t, Plan{Seed: seed, QueueFull: 0.3, PartialPosts: 0.5, DelayCompletions: 1, MaxDelay: ages, MaxPolls: 3})

@@ -6,15 +6,16 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// An Error has a request fail without ever starting. All before it complete,
-// it completes with Status, its QP is in ERR, and all after it are flushed.
+// An Error makes a request fail without starting. All earlier requests
+// complete, then the request completes with Status. Its QP is then in ERR and
+// flushes all later requests.
 type Error struct {
 	Target
 	Request int // the Nth posted on the QP, counting from 1
 	Status  driver.Status
 }
 
-// doom returns the status that q's nth request shall end with, or Success.
+// doom returns the status with which q's nth request fails, or Success.
 func (p *Plan) doom(q *qp, nth uint64) driver.Status {
 	for i := range p.Errors {
 		if e := &p.Errors[i]; uint64(e.Request) == nth && e.is(q) {
@@ -37,7 +38,7 @@ func (q *qp) enterErr() {
 	q.flushWaiting()
 }
 
-// flushWaiting ends what has not started in a QP that is in ERR.
+// flushWaiting ends the requests of a QP in ERR that have not started.
 func (q *qp) flushWaiting() {
 	for i := range q.sends.Len() {
 		if r := q.sends.At(i); r.phase == waiting {

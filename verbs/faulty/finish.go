@@ -8,8 +8,8 @@ import (
 
 var errBroke = fmt.Errorf("%w: the queue pair below went to ERR", driver.ErrLost)
 
-// finish ends r with c, which can be polled once its delay is over. The request's
-// memory is not touched from now on.
+// finish ends r with c, which can be polled once its delay is over. faulty does
+// not touch the request's memory from now on.
 func (q *qp) finish(r *request, c driver.Completion) {
 	if r.phase == started {
 		q.sendCQ.below--
@@ -24,7 +24,7 @@ func (q *qp) finish(r *request, c driver.Completion) {
 	r.Release()
 }
 
-// owe has c polled for r once its delay is over.
+// owe makes c the completion of r, which can be polled once its delay is over.
 func (q *qp) owe(r *request, c driver.Completion) {
 	if c.Status == driver.Canceled {
 		q.canceled++
@@ -41,7 +41,7 @@ func (q *qp) ended(r *request, c driver.Completion) {
 	case driver.Success:
 		q.prove(&r.WorkRequest)
 	case driver.Flushed:
-		if q.state != driver.StateErr { // nothing that this side did: the connection is gone
+		if q.state != driver.StateErr { // this side did not cause it: the connection is lost
 			q.blame(q.sends.next, errBroke)
 		}
 	}
@@ -52,7 +52,7 @@ func (q *qp) ended(r *request, c driver.Completion) {
 	}
 }
 
-// deliver returns the next completion of the send queue that is due.
+// deliver returns the next due completion of the send queue.
 func (q *qp) deliver() (arrival, bool) {
 	if c, ok := q.deliverCanceled(); ok {
 		return c, true
@@ -75,8 +75,8 @@ func (q *qp) deliver() (arrival, bool) {
 	return arrival{}, false
 }
 
-// deliverCanceled lets a canceled request complete before earlier ones, which
-// may be stuck for reasons of their own.
+// deliverCanceled completes a canceled request before earlier ones, which may
+// wait for other reasons.
 func (q *qp) deliverCanceled() (arrival, bool) {
 	for i := 0; i < q.sends.Len() && q.canceled > 0; i++ {
 		r := q.sends.At(i)
@@ -92,7 +92,7 @@ func (q *qp) deliverCanceled() (arrival, bool) {
 	return arrival{}, false
 }
 
-// conclude returns r's completion, and whether the caller shall see it.
+// conclude returns r's completion, and whether the caller polls it.
 func (q *qp) conclude(r *request) (arrival, bool) {
 	if r.end.Status == driver.Canceled {
 		q.canceled--
@@ -104,9 +104,9 @@ func (q *qp) conclude(r *request) (arrival, bool) {
 	return a, a.owner != nil || a.Status != driver.Success
 }
 
-// judge makes the statuses of one QP the story that package driver promises:
-// successes, one cause, then flushed ones only. Requests that passed others
-// below may have told it in another order.
+// judge orders the statuses of one QP as package driver promises: successes,
+// one cause, then flushed ones only. The provider below may report another
+// order for requests that passed earlier ones.
 func (q *qp) judge(r *request) driver.Completion {
 	c := r.end
 	switch {
@@ -126,8 +126,8 @@ func (q *qp) judge(r *request) driver.Completion {
 	return c
 }
 
-// takeCause gives c the cause that a request has which passed it below, if one has:
-// the cause comes first.
+// takeCause gives c the cause of a later request that passed it below, if there is
+// one: the cause comes first.
 func (q *qp) takeCause(c *driver.Completion) bool {
 	for i := range q.sends.Len() {
 		end := &q.sends.At(i).end

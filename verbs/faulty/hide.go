@@ -20,8 +20,8 @@ func (p *Plan) hide(info *driver.DeviceInfo) {
 	}
 }
 
-// expose gives q those optional capabilities of the QP inside that the plan
-// does not hide.
+// expose gives q the optional capabilities of the wrapped QP that the plan does
+// not hide.
 func (p *Plan) expose(q *qp) driver.QP {
 	mapper, maps := q.QP.(driver.Mapper)
 	_, cancels := q.QP.(driver.Canceler)

@@ -11,7 +11,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/loop"
 )
 
-func TestCloseWithRequestsHeldLeavesNothingBehind(t *testing.T) { // goleak looks after the pump
+func TestCloseWithHeldRequestsEndsPump(t *testing.T) { // goleak checks that the pump has ended
 	a, b := pair(t, Plan{DelayStarts: 1, DelayCompletions: 1, MaxDelay: ages, MaxPolls: 1 << 40})
 	a.post(a.write(1, b, 0), a.write(2, b, 8))
 	require.NoError(t, a.ctx.Close())
@@ -22,7 +22,7 @@ func TestCloseWithRequestsHeldLeavesNothingBehind(t *testing.T) { // goleak look
 	require.Error(t, err)
 }
 
-func TestClosingTheDeviceWakesWhoWaits(t *testing.T) {
+func TestClosingDeviceWakesWaiters(t *testing.T) {
 	a, _ := pair(t, Plan{DelayStarts: 1})
 	var g errgroup.Group
 	g.Go(func() error { return a.cq.Wait(testwatch.Context(t)) })
@@ -33,7 +33,7 @@ func TestClosingTheDeviceWakesWhoWaits(t *testing.T) {
 	require.ErrorIs(t, err, driver.ErrClosed)
 }
 
-func TestClosingACompletionQueueWakesWhoWaits(t *testing.T) {
+func TestClosingCompletionQueueWakesWaiters(t *testing.T) {
 	a, _ := pair(t, Plan{DelayStarts: 1})
 	spare, err := a.ctx.CreateCQ(testwatch.Context(t), 4)
 	require.NoError(t, err)
@@ -65,7 +65,7 @@ func TestCompletionsBeyondTheDepthOverrunTheQueue(t *testing.T) {
 	connect(t, a.qp, b.qp)
 	for id := range uint64(8) {
 		wr := a.write(id, b, 0)
-		wr.Flags = 0 // asks for no completion, so cannot overrun
+		wr.Flags = 0 // unsignaled, so it cannot overrun
 		a.post(wr)
 	}
 	a.nothing(100)

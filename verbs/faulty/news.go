@@ -2,8 +2,7 @@ package faulty
 
 import "github.com/gopgas/gopgas/verbs/driver"
 
-// news is what reached a context from elsewhere: an event from below, or a cut
-// at the peer.
+// news is an event from below, or a cut at the peer.
 type news struct {
 	event driver.AsyncEvent
 	qp    *qp // nil for the device
@@ -11,7 +10,7 @@ type news struct {
 	cut   bool
 }
 
-// observe is told of events below, on goroutines that may hold any lock but
+// observe takes events from below, on goroutines that may hold any lock but
 // newsMu.
 func (d *device) observe(e driver.AsyncEvent) {
 	d.newsMu.Lock()
@@ -27,11 +26,11 @@ func (d *device) note(n news) {
 	d.wake()
 }
 
-// current: it is not about a connection of the past. An event would break the
-// connection that came after it.
+// current reports whether n belongs to the QP's present connection. An event of
+// an earlier one would break the present one.
 func (n *news) current() bool { return n.qp == nil || n.life == n.qp.life.Load() }
 
-// send has the pump report n.
+// send makes the pump report n.
 func (d *device) send(n news) {
 	d.outbox = append(d.outbox, n)
 	d.wakeAt(d.now)
@@ -57,7 +56,8 @@ func (d *device) hear() {
 	}
 }
 
-// deviceEvent passes on what concerns the device, and with it every QP.
+// deviceEvent passes on an event of the device, which breaks every QP if it is
+// fatal.
 func (d *device) deviceEvent(e driver.AsyncEvent) {
 	if e.Kind == driver.EventDeviceFatal {
 		for _, q := range d.qps {

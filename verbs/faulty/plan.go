@@ -7,20 +7,20 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// What MaxDelay and MaxPolls are unless a Plan says otherwise.
+// These are the defaults of MaxDelay and MaxPolls.
 const (
 	DefaultMaxDelay = 200 * time.Microsecond
 	DefaultMaxPolls = 16
 )
 
-// A Plan says which faults to do how often. Chances lie between 0 (never) and
-// 1 (always).
+// A Plan lists faults and how often each happens. Chances lie between 0 (never)
+// and 1 (always).
 type Plan struct {
 	Seed uint64
 
-	// What is held is held until MaxDelay has passed or the context's CQs have
-	// been polled MaxPolls times, whichever comes first; each hold is drawn
-	// between nothing and both. 0 takes the default.
+	// A hold ends after at most MaxDelay, or MaxPolls polls of the context's
+	// CQs, whichever comes first. faulty draws each hold between zero and these
+	// bounds. 0 takes the default.
 	MaxDelay time.Duration
 	MaxPolls int
 
@@ -28,8 +28,8 @@ type Plan struct {
 	DelayCompletions float64 // chance that a completion is held before it can be polled
 	Reorder          float64 // chance that a READ or an atomic lets later requests pass
 
-	// PostSend refuses by these only while a signalled request of the queue pair has ended
-	// and its completion was not polled: polling then helps.
+	// These make PostSend refuse only while a completion of the queue pair waits to be
+	// polled: polling then helps.
 	PartialPosts float64 // chance that PostSend takes only some of several requests
 	QueueFull    float64 // chance that PostSend takes none
 
@@ -77,7 +77,7 @@ func (p *Plan) setDefaults() {
 	}
 }
 
-// check says what is wrong with a plan, as driver.ErrInvalid.
+// check returns driver.ErrInvalid with the mistake in a plan, or nil.
 func (p *Plan) check() error {
 	for _, c := range []struct {
 		name   string

@@ -5,8 +5,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// PostSend takes requests, holds each for as long as was drawn for it, and
-// starts those that are not held.
+// PostSend takes requests, draws a hold for each, and starts those that are not
+// held.
 func (q *qp) PostSend(wrs []driver.WorkRequest) (int, error) {
 	if len(wrs) == 0 {
 		return 0, nil
@@ -45,7 +45,7 @@ func (q *qp) take(wrs []driver.WorkRequest) (int, error) {
 	return len(wrs), nil
 }
 
-// accept draws what will happen to a request.
+// accept draws the faults of a request.
 func (q *qp) accept(wr *driver.WorkRequest) {
 	d, plan := q.dev, q.dev.plan
 	r := q.sends.Push(wr)
@@ -63,7 +63,7 @@ func (q *qp) accept(wr *driver.WorkRequest) {
 	d.posted()
 }
 
-// PostRecv passes receives on at once.
+// PostRecv posts receives below at once.
 func (q *qp) PostRecv(wrs []driver.RecvRequest) (int, error) {
 	q.dev.lock()
 	defer q.dev.unlock()

@@ -8,29 +8,29 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Provider does faults on the way to and from another one. Its name and
-// devices are that one's.
+// Provider adds faults to another provider, and has its name and devices.
 type Provider struct {
 	inner driver.Provider
 	plan  Plan
-	wrong error // what check found
+	wrong error // the error of check
 
 	mu       sync.Mutex
 	contexts int
 	qps      map[string]*qp // by address, once they are connected
 }
 
-// New wraps inner. A plan that makes no sense is reported by Open.
+// New wraps inner. Open reports a wrong plan.
 func New(inner driver.Provider, plan Plan) *Provider {
 	p := &Provider{inner: inner, plan: plan, wrong: plan.check(), qps: map[string]*qp{}}
 	p.plan.setDefaults()
 	return p
 }
 
-// Name is the wrapped provider's.
+// Name returns the wrapped provider's name.
 func (p *Provider) Name() string { return p.inner.Name() }
 
-// Devices are the wrapped provider's, without what the plan hides.
+// Devices returns the wrapped provider's devices, without the abilities that
+// the plan hides.
 func (p *Provider) Devices(ctx context.Context) ([]driver.DeviceInfo, error) {
 	devices, err := p.inner.Devices(ctx)
 	for i := range devices {
@@ -68,7 +68,7 @@ func (p *Provider) Open(ctx context.Context, name string, opts driver.Options) (
 	return d, nil
 }
 
-// connected makes q findable for cuts that reach the peer.
+// connected registers q by its address, for cuts that reach the peer.
 func (p *Provider) connected(q *qp) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

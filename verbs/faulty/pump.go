@@ -6,13 +6,15 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// lock opens a section in which everything happens at one instant, now.
+// lock takes mu and reads the clock: everything under the lock happens at the
+// instant now.
 func (d *device) lock() {
 	d.mu.Lock()
 	d.now = time.Now()
 }
 
-// unlock wakes who must know what happened.
+// unlock releases mu, rings the bell if a completion can be polled, and wakes
+// the pump if it is due.
 func (d *device) unlock() {
 	moved := d.moved
 	d.moved = false
@@ -26,7 +28,7 @@ func (d *device) unlock() {
 	}
 }
 
-// wakeAt has the pump come back no later than at t.
+// wakeAt makes the pump progress no later than at t.
 func (d *device) wakeAt(t time.Time) {
 	if d.next.IsZero() || t.Before(d.next) {
 		d.next = t
@@ -40,7 +42,8 @@ func (d *device) wake() {
 	}
 }
 
-// progress moves everything that is not held as far as it goes.
+// progress takes completions from below, starts requests and delivers
+// completions, as far as no hold prevents it.
 func (d *device) progress() {
 	if d.closed {
 		return
@@ -80,8 +83,8 @@ func (d *device) completed(c driver.Completion) {
 	}
 }
 
-// pump progresses whenever a hold is over, so that nothing waits for a poll,
-// and reports events with no lock held.
+// pump progresses at the end of each hold, so that no request waits for a poll.
+// It reports events with no lock held.
 func (d *device) pump() {
 	defer close(d.stopped)
 	alarm := time.NewTimer(0)
@@ -101,12 +104,12 @@ func (d *device) pump() {
 	}
 }
 
-// turn progresses once, sets the alarm and returns what is to be reported.
+// turn progresses once, sets the alarm and returns the events to report.
 func (d *device) turn(alarm *time.Timer) []news {
 	d.lock()
 	defer d.unlock()
 	d.progress()
-	letters := d.outbox
+	reports := d.outbox
 	d.outbox = nil
 	d.armed = d.next
 	if d.armed.IsZero() {
@@ -114,5 +117,5 @@ func (d *device) turn(alarm *time.Timer) []news {
 	} else {
 		alarm.Reset(d.armed.Sub(d.now))
 	}
-	return letters
+	return reports
 }

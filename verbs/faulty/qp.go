@@ -9,7 +9,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// qp is one end of a connection. All but life belongs to dev's lock.
+// qp is one end of a connection. dev's lock guards all but life.
 type qp struct {
 	driver.QP
 	dev            *device
@@ -22,7 +22,7 @@ type qp struct {
 
 	sends    sendQueue
 	owed     int // signalled requests that have ended and were not polled yet
-	canceled int // requests in sends whose completion may go ahead of its turn
+	canceled int // canceled requests in sends; their completions may go ahead of their turn
 	post     [1]driver.WorkRequest
 	proofs   map[access]span
 	draw     *rand.Rand
@@ -30,14 +30,14 @@ type qp struct {
 
 	recvs recvQueue
 
-	// How it broke; see judge.
+	// The failure of the QP; see judge.
 	failed   bool   // a request has ended with the cause
 	flushing bool   // a request was flushed
 	blamed   uint64 // the cause ends the first flushed request before this number
 	cause    error
 	reported bool
 
-	life atomic.Uint32 // moves with each reset, so that old news is known as such
+	life atomic.Uint32 // counts the resets, so that current finds old news
 }
 
 func (d *device) newQP(inner driver.QP, send, recv *cq, cfg driver.QPConfig) *qp {
@@ -51,8 +51,8 @@ func (d *device) newQP(inner driver.QP, send, recv *cq, cfg driver.QPConfig) *qp
 	q.draw = d.plan.dice(d.number, q.number, streamRequest)
 	q.refuse = d.plan.dice(d.number, q.number, streamRefuse)
 	q.recvs.dice = d.plan.dice(d.number, q.number, streamReceive)
-	send.lanes = append(send.lanes, lane{q, q.deliver})
-	recv.lanes = append(recv.lanes, lane{q, q.recvs.deliver})
+	send.sources = append(send.sources, source{q, q.deliver})
+	recv.sources = append(recv.sources, source{q, q.recvs.deliver})
 	d.qps = append(d.qps, q)
 	d.newsMu.Lock()
 	d.byNum[q.num] = q
@@ -74,7 +74,7 @@ func (q *qp) Modify(ctx context.Context, to driver.State, attr driver.Attr) erro
 		q.peer = string(attr.Peer)
 		q.dev.provider.connected(q)
 	}
-	if q.state != driver.StateErr { // it may have broken meanwhile
+	if q.state != driver.StateErr { // a fault may have broken it during Modify
 		q.state = to
 	}
 	q.dev.progress()
@@ -102,7 +102,7 @@ func (q *qp) stop(ctx context.Context, to driver.State, attr driver.Attr) error 
 	return nil
 }
 
-// forget drops all that is outstanding.
+// forget drops all outstanding requests.
 func (q *qp) forget() {
 	for ; q.sends.Len() > 0; q.sends.Pop() {
 		if q.sends.First().phase == started {

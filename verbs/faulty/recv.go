@@ -6,10 +6,10 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// recvBit tells the numbers of receives from those of sends.
+// recvBit is set in the numbers of receives, and not in those of sends.
 const recvBit = 1 << 63
 
-// recvQueue knows the receives below by number, and those that ended. Receives
+// recvQueue holds the receives below by number, and the ended ones. Receives
 // start at once: a held one would fail the peer's SEND, which no delay may do.
 type recvQueue struct {
 	qp      *qp
@@ -27,7 +27,7 @@ type endedRecv struct {
 	due hold
 }
 
-// post passes wrs on under numbers of their own.
+// post posts wrs below under numbers of their own.
 func (r *recvQueue) post(wrs []driver.RecvRequest) (int, error) {
 	r.scratch = append(r.scratch[:0], wrs...)
 	for i := range r.scratch {
@@ -42,7 +42,7 @@ func (r *recvQueue) post(wrs []driver.RecvRequest) (int, error) {
 	return n, err
 }
 
-// finish takes the completion of a receive; one from before a reset is dropped.
+// finish takes the completion of a receive. It drops one from before a reset.
 func (r *recvQueue) finish(c driver.Completion) {
 	id, ok := r.ids[c.ID]
 	if !ok {
@@ -54,7 +54,7 @@ func (r *recvQueue) finish(c driver.Completion) {
 	r.ended = append(r.ended, endedRecv{c, d.hold(d.plan.delay(r.dice, d.plan.DelayCompletions))})
 }
 
-// deliver returns the next completion that is due.
+// deliver returns the next due completion.
 func (r *recvQueue) deliver() (arrival, bool) {
 	if r.first == len(r.ended) {
 		return arrival{}, false

@@ -2,8 +2,8 @@ package faulty
 
 import "github.com/gopgas/gopgas/verbs/driver"
 
-// refusal draws whether PostSend takes none of n requests though there is room
-// for them, or only those before upTo, which is 0 if it takes all.
+// refusal draws whether PostSend takes none of n requests though there is room.
+// Else upTo is the number of requests that it takes, or 0 for all.
 func (q *qp) refusal(n int) (full bool, upTo int) {
 	plan := q.dev.plan
 	full = roll(q.refuse, plan.QueueFull)
@@ -15,9 +15,9 @@ func (q *qp) refusal(n int) (full bool, upTo int) {
 	return full && q.mayRefuse(), upTo
 }
 
-// mayRefuse: a refusal means "poll completions, then post again", and that must
-// be possible whatever the peer does. So it happens only while a completion is
-// at hand that has not been polled.
+// mayRefuse reports whether a completion waits to be polled. A refusal means
+// "poll completions, then post again", which must succeed whether or not the
+// peer acts.
 func (q *qp) mayRefuse() bool {
 	q.dev.progress()
 	return q.owed > 0 && q.state == driver.StateRTS

@@ -29,7 +29,7 @@ func TestPartialPostTakesAPrefixAndSaysQueueFull(t *testing.T) {
 	require.Positive(t, partial)
 }
 
-func TestQueueIsNeverFullForNothing(t *testing.T) {
+func TestQueueFullOnlyWhilePollingHelps(t *testing.T) {
 	a, b := pair(t, Plan{QueueFull: 1, PartialPosts: 1})
 	unsignaled := a.write(0, b, 0)
 	unsignaled.Flags = 0

@@ -2,7 +2,7 @@ package faulty
 
 import "github.com/gopgas/gopgas/verbs/driver"
 
-// What may start before an earlier request that is held, per package driver:
+// Package driver lets these requests start before an earlier one that is held:
 //
 //	held      later:  READ   WRITE   atomic   SEND, WRITE_WITH_IMM, or with Fence
 //	READ              yes    yes     yes      no
@@ -10,11 +10,11 @@ import "github.com/gopgas/gopgas/verbs/driver"
 //	others            no     no      no       no
 //
 // A SEND could pass a READ as well, but it may fail for want of a receive. A
-// request that passes must not fail, since an earlier one would be flushed
-// through its fault, which no device does: only requests like one that
-// succeeded before pass and are passed.
+// request that passes must not fail: its failure would flush an earlier one,
+// which no device does. So a request passes, or lets later ones pass, only if a
+// similar one has succeeded before.
 
-// ahead says what is held before the request that wants to start.
+// ahead lists the kinds of requests that are held before a given one.
 type ahead struct{ reads, atomics bool }
 
 func (a ahead) any() bool { return a.reads || a.atomics }
@@ -27,7 +27,7 @@ func (a *ahead) add(op driver.Opcode) {
 	}
 }
 
-// lets reports whether r may start before the requests that are held.
+// lets reports whether r may start before the requests in a.
 func (q *qp) lets(a ahead, r *request) bool {
 	if r.Flags&driver.Fence != 0 || !q.proven(&r.WorkRequest) {
 		return false
@@ -41,7 +41,7 @@ func (q *qp) lets(a ahead, r *request) bool {
 	return false
 }
 
-// passable reports whether others may start before r while r is held.
+// passable reports whether later requests may start before r while r is held.
 func (q *qp) passable(r *request) bool {
 	switch r.Op {
 	case driver.OpRead, driver.OpFetchAdd, driver.OpCmpSwap, driver.OpAtomic:
@@ -56,8 +56,9 @@ type access struct {
 	op  driver.Opcode
 }
 
-// span is the hull of addresses that were used in that way with success. A
-// registration has no holes, so all between them is good as well.
+// span is the hull of the addresses that requests used in that way with
+// success. A registration has no holes, so all addresses in between are valid
+// as well.
 type span struct{ from, to uint64 }
 
 func (q *qp) proven(wr *driver.WorkRequest) bool {
@@ -65,7 +66,7 @@ func (q *qp) proven(wr *driver.WorkRequest) bool {
 	return ok && s.from <= wr.Remote.Addr && wr.Remote.Addr+extent(wr) <= s.to
 }
 
-// extent is how many remote bytes wr is about. An atomic need not have a
+// extent returns the number of remote bytes of wr. An atomic need not have a
 // segment for its result.
 func extent(wr *driver.WorkRequest) uint64 {
 	switch wr.Op {
@@ -77,7 +78,7 @@ func extent(wr *driver.WorkRequest) uint64 {
 	return uint64(wr.Length())
 }
 
-// prove notes that wr succeeded.
+// prove records that wr succeeded.
 func (q *qp) prove(wr *driver.WorkRequest) {
 	if q.dev.plan.Reorder == 0 || wr.Op == driver.OpSend || wr.Op == driver.OpWriteImm {
 		return

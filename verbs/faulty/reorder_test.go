@@ -9,8 +9,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// passing returns two ends between which READs, WRITEs and atomics of the
-// first words were seen to work, and a plan that lets everything pass.
+// passing returns two ends with a plan that lets everything pass. READs, WRITEs
+// and atomics of the first words have succeeded between them.
 func passing(t *testing.T, seed uint64) (a, b *end) {
 	a, b = pair(t, Plan{Seed: seed, Reorder: 1, MaxDelay: ages, MaxPolls: 50})
 	a.post(a.write(1, b, 0), a.read(2, b, 0, 0), a.add(3, b, 8), a.write(4, b, 8), a.read(5, b, 0, 8))
@@ -20,8 +20,8 @@ func passing(t *testing.T, seed uint64) (a, b *end) {
 	return a, b
 }
 
-// add is a signalled FETCH_ADD of 1 to the peer's word; the old value goes to
-// the same offset.
+// add returns a signaled FETCH_ADD of 1 to the peer's word; the old value goes
+// to the same offset.
 func (e *end) add(id uint64, peer *end, offset int) driver.WorkRequest {
 	return driver.WorkRequest{ID: id, Op: driver.OpFetchAdd, Flags: driver.Signaled, Operand: 1,
 		Local: e.at(offset, 8), Remote: peer.mr.Remote(offset)}
@@ -45,7 +45,7 @@ func TestWritePassesAHeldRead(t *testing.T) {
 	require.Positive(t, passed)
 }
 
-func TestNothingPassesWhatAFenceProtects(t *testing.T) {
+func TestNoFencedRequestPassesHeldRead(t *testing.T) {
 	for seed := range uint64(seeds) {
 		a, b := passing(t, seed)
 		a.set(0, 2)
@@ -103,7 +103,7 @@ func TestRequestThatMayFailPassesNothing(t *testing.T) {
 }
 
 // Completions of two queue pairs that end at the same poll come in either
-// order, those of one never.
+// order. Those of one queue pair keep their order.
 func TestCompletionsOfDifferentQueuePairsAreShuffled(t *testing.T) {
 	firsts := map[uint32]int{}
 	a, b := pair(t, Plan{Reorder: 1, Stall: Stall{Every: 2, For: 100 * time.Microsecond}})

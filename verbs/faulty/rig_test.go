@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ages is a hold that no test outlives.
+// ages is a hold that is longer than any test.
 const ages = time.Hour
 
 // end is one end of a connection.
@@ -87,7 +87,8 @@ func (e *end) get(offset int) uint64 { return binary.NativeEndian.Uint64(e.mr.By
 
 func (e *end) set(offset int, v uint64) { binary.NativeEndian.PutUint64(e.mr.Bytes()[offset:], v) }
 
-// write is a signalled WRITE of eight bytes at the same offset on both sides.
+// write returns a signaled WRITE of eight bytes at the same offset on both
+// sides.
 func (e *end) write(id uint64, peer *end, offset int) driver.WorkRequest {
 	return driver.WorkRequest{ID: id, Op: driver.OpWrite, Flags: driver.Signaled, Local: e.at(offset, 8), Remote: peer.mr.Remote(offset)}
 }
@@ -96,7 +97,7 @@ func (e *end) read(id uint64, peer *end, to, from int) driver.WorkRequest {
 	return driver.WorkRequest{ID: id, Op: driver.OpRead, Flags: driver.Signaled, Local: e.at(to, 8), Remote: peer.mr.Remote(from)}
 }
 
-// send is a signalled SEND of eight bytes.
+// send returns a signaled SEND of eight bytes.
 func (e *end) send(id uint64, offset int) driver.WorkRequest {
 	return driver.WorkRequest{ID: id, Op: driver.OpSend, Flags: driver.Signaled, Local: e.at(offset, 8)}
 }
@@ -132,7 +133,8 @@ func (e *end) next() driver.Completion {
 	}
 }
 
-// expect wants the completions of these ids in this order with these statuses.
+// expect requires the completions of consecutive ids from first on, in order,
+// with these statuses.
 func (e *end) expect(first uint64, statuses ...driver.Status) {
 	e.t.Helper()
 	for i, want := range statuses {
@@ -142,7 +144,7 @@ func (e *end) expect(first uint64, statuses ...driver.Status) {
 	}
 }
 
-// nothing wants no completion in that many polls.
+// nothing requires that so many polls return no completion.
 func (e *end) nothing(polls int) {
 	e.t.Helper()
 	var wc [1]driver.Completion

@@ -2,14 +2,14 @@ package faulty
 
 import "time"
 
-// A Stall has nothing move on a context for a time: no request starts and
-// nothing can be polled. What was started before goes on below.
+// A Stall stops a context for a time: no request starts and no completion can
+// be polled. Requests that started before go on below.
 type Stall struct {
 	Every int           // after each so many requests posted on the context; 0 is never
-	For   time.Duration // by the clock, however often anyone polls
+	For   time.Duration // by the clock; polls do not shorten it
 }
 
-// posted counts a request towards the next stall.
+// posted counts a request toward the next stall.
 func (d *device) posted() {
 	if d.plan.Stall.Every == 0 {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-func TestNothingMovesDuringAStallHoweverOftenOnePolls(t *testing.T) {
+func TestPollsDoNotShortenStall(t *testing.T) {
 	a, b := pair(t, Plan{Stall: Stall{Every: 3, For: ages}})
 	a.set(0, 1)
 	a.post(a.write(1, b, 0), a.write(2, b, 0))
@@ -35,7 +35,7 @@ func TestStallEndsByTheClockAndWakesTheWaiter(t *testing.T) {
 	}
 }
 
-func TestRequestHeldByAStallGoesOutThoughNobodyPolls(t *testing.T) {
+func TestRequestHeldByStallStartsWithoutPolls(t *testing.T) {
 	a, b := pair(t, Plan{Stall: Stall{Every: 1, For: time.Millisecond}})
 	b.offer(5, 0)
 	a.post(a.send(1, 0))

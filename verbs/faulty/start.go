@@ -7,14 +7,14 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// retryEvery is how long the pump lets pass before it looks again whether the
-// wrapped provider has room, or has ended what must end first.
+// retryEvery is the time until the pump tries a request again. The wrapped
+// provider had no room for it, or it waits for earlier ones.
 const retryEvery = 500 * time.Microsecond
 
 var errInjected = errors.New("failed by the faulty provider's plan")
 
-// start posts below what is no longer held, in order but for what may pass,
-// and returns how many requests it started.
+// start posts below the requests that are no longer held, and returns how many.
+// It keeps their order, but for those that may pass.
 func (q *qp) start() (n int) {
 	var held ahead
 	for i := 0; i < q.sends.Len() && q.state == driver.StateRTS; i++ {
@@ -40,7 +40,7 @@ func (q *qp) start() (n int) {
 	return n
 }
 
-// startOne posts the ith request below, or has happen what the plan wants
+// startOne posts the ith request below, or makes the plan's fault happen
 // instead. It returns false if the queue cannot go on for now.
 func (q *qp) startOne(r *request, i int) bool {
 	if r.cut != nil {
@@ -69,7 +69,7 @@ func (q *qp) startOne(r *request, i int) bool {
 	return false
 }
 
-// refused deals with a request that was taken here but is not below.
+// refused handles a request that faulty took and the provider below refused.
 func (q *qp) refused(r *request, err error) {
 	switch {
 	case errors.Is(err, driver.ErrQueueFull):
@@ -81,7 +81,7 @@ func (q *qp) refused(r *request, err error) {
 	}
 }
 
-// allDone: nothing before the ith request is under way.
+// allDone reports whether no request before the ith is under way.
 func (q *qp) allDone(i int) bool {
 	for j := range i {
 		if q.sends.At(j).phase < done {
