@@ -27,7 +27,7 @@ import (
 //	88  8  offset of the bell
 const addressSize = 96
 
-// address is a QP address taken apart.
+// address is a decoded QP address.
 type address struct {
 	pid, fd    uint32
 	inode      uint64
@@ -63,8 +63,8 @@ func (a *address) encode() []byte {
 	return le.AppendUint64(b, a.bellOffset)
 }
 
-// decodeAddress refuses everything that no QP of this package produces. Whether
-// it fits the peer's memory is for checkControl.
+// decodeAddress refuses bytes that no QP of this package produces. checkControl
+// then compares the address with the peer's memory.
 func decodeAddress(b []byte) (*address, error) {
 	le := binary.LittleEndian
 	if len(b) != addressSize || le.Uint64(b) != magic {

@@ -58,7 +58,7 @@ func FuzzDecodeAddress(f *testing.F) {
 	})
 }
 
-// FuzzRecord has a hostile peer write the header of a record.
+// FuzzRecord reads the header of a record that a hostile peer has written.
 func FuzzRecord(f *testing.F) {
 	f.Add(uint64(0), uint64(0), uint64(1), uint64(3))
 	f.Add(uint64(64)<<32|1, uint64(0), uint64(2), uint64(63))

@@ -15,7 +15,7 @@ func (q *QP) atomic(wr *driver.WorkRequest) error {
 	if err != nil {
 		return err
 	}
-	if !aligned(mem, uintptr(width)) { // the peer's table says where an aligned address lies
+	if !aligned(mem, uintptr(width)) { // the peer's table gives the address of mem, so the peer could misalign it
 		return fail(driver.RemoteInvalid, fmt.Errorf("%w: an atomic of %d bytes at %#x", driver.ErrInvalid, width, wr.Remote.Addr))
 	}
 	old := atomics.Apply(mem, op, wr.Operand, wr.Compare)

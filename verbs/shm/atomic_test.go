@@ -12,7 +12,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// model is what an atomic operation means.
+// model returns the word that an atomic operation leaves behind.
 func model(op driver.AtomicOp, old, operand, compare uint64) uint64 {
 	switch op {
 	case driver.AtomicAdd:
@@ -41,7 +41,7 @@ func get(b []byte, width int) uint64 {
 	return binary.LittleEndian.Uint64(wide[:])
 }
 
-func TestAtomicsOfEveryWidthDoWhatTheyMeanAndTouchNothingElse(t *testing.T) {
+func TestAtomicsOfEveryWidthMatchModelAndChangeNoOtherByte(t *testing.T) {
 	a, b := newPair(t, sideConfig{})
 	rng := rand.New(rand.NewPCG(1, 1))
 	mem := b.arena.Bytes()[:64]
@@ -76,7 +76,7 @@ func TestAtomicsOfEveryWidthDoWhatTheyMeanAndTouchNothingElse(t *testing.T) {
 	}
 }
 
-func TestNeighbouringBytesCountIndependently(t *testing.T) {
+func TestAtomicsOfAdjacentBytesAreIndependent(t *testing.T) {
 	a, b := newPair(t, sideConfig{})
 	const rounds = 5000
 	var wg sync.WaitGroup

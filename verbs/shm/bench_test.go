@@ -9,7 +9,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// BenchmarkPostAndPoll is what the queue costs on top of the copy.
+// BenchmarkPostAndPoll measures the cost of the queue on top of the copy.
 func BenchmarkPostAndPoll(b *testing.B) {
 	for _, n := range []int{8, 4096, 64 << 10} {
 		for _, op := range []driver.Opcode{driver.OpWrite, driver.OpRead} {
@@ -89,7 +89,7 @@ func TestPostPollAndReceiveAllocateNothing(t *testing.T) {
 	}
 }
 
-func TestRequestThatWaitsAllocatesNothingOnceItsEntryIsUsed(t *testing.T) {
+func TestQueuedRequestAllocatesNothingInUsedEntry(t *testing.T) {
 	a, b := newPair(t, sideConfig{})
 	wrs := []driver.WorkRequest{send(1, make([]byte, 100))}
 	wrs[0].Flags |= driver.Inline

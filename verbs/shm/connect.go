@@ -8,8 +8,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// connect maps the peer and publishes that this QP is bound to it. Methods of
-// this file that do not take mu require it to be held.
+// connect maps the peer and publishes that this QP is bound to it. Precondition
+// of methods in this file that do not take mu: mu is held.
 func (q *QP) connect(peer []byte) error {
 	remote, err := q.ctx.remoteAt(peer)
 	if err != nil {
@@ -23,7 +23,7 @@ func (q *QP) connect(peer []byte) error {
 	q.state = driver.StateRTR
 	q.own.bound.Store(tag(remote.nonce, epochOf(remote.block.conn.Load())))
 	q.own.conn.Store(connWord(q.epoch, phaseUp))
-	q.tellPeer() // its requests may be waiting for this
+	q.tellPeer() // the peer's requests may wait for this QP
 	q.connected()
 	return nil
 }
@@ -61,8 +61,8 @@ func (q *QP) peerQP() *remoteQP {
 }
 
 // connected reports whether requests may start: both QPs are bound to each other.
-// When the peer has been reset since this side bound itself, and is bound to
-// this incarnation, this side follows.
+// After a reset of the peer, this side waits until the peer is bound to this
+// incarnation. It then binds itself to the peer's new epoch.
 func (q *QP) connected() bool {
 	if q.expect != 0 {
 		return true
@@ -70,16 +70,16 @@ func (q *QP) connected() bool {
 	b := q.remote.block
 	w := b.conn.Load()
 	if phaseOf(w) == phaseDown || b.bound.Load() != tag(q.nonce, q.epoch) || b.conn.Load() != w {
-		return false // it rings when it is
+		return false // the peer rings once it is bound
 	}
 	q.own.bound.Store(tag(q.remote.nonce, epochOf(w)))
 	q.tellPeer()
-	q.expect = connWord(epochOf(w), phaseUp) // even if it has left that by now: it may have sent
+	q.expect = connWord(epochOf(w), phaseUp) // even if the peer has left phaseUp by now: it may have sent messages
 	return true
 }
 
-// lost says why requests to a connected peer cannot succeed any more; nil if
-// they can. This is the one load that each request pays.
+// lost returns the reason for which requests to a connected peer cannot succeed
+// any more, or nil. It costs each request one load.
 func (q *QP) lost() error {
 	w := q.remote.block.conn.Load()
 	if w == q.expect {
@@ -92,7 +92,7 @@ func (q *QP) lost() error {
 	return fail(driver.RetryExceeded, fmt.Errorf("%w: the peer (process %d) %s", driver.ErrLost, q.remote.pid, reason))
 }
 
-// look follows a doorbell: something changed at the peer.
+// look reads the peer's block after the peer has rung the doorbell.
 func (q *QP) look() {
 	q.mu.Lock()
 	defer q.unlock()
@@ -110,7 +110,7 @@ func (q *QP) look() {
 	}
 }
 
-// lookAfterDeath takes what p had sent before it died.
+// lookAfterDeath takes the messages that p had sent before it died.
 func (q *QP) lookAfterDeath(p *peer) {
 	q.mu.Lock()
 	defer q.unlock()
@@ -126,8 +126,8 @@ func (q *QP) lookAfterDeath(p *peer) {
 	q.breakDown(err)
 }
 
-// breakDown ends a connection for a reason that no request of ours caused: the
-// first that waits gets the reason, and so does the rank.
+// breakDown ends a connection for a reason that no request of this QP caused.
+// It reports the reason to the first waiting request and to the rank.
 func (q *QP) breakDown(err error) {
 	if q.state == driver.StateErr {
 		return
@@ -156,7 +156,7 @@ func fail(status driver.Status, err error) error { return &failure{status, err} 
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// statusOf is for errors of resolve, too.
+// statusOf returns the status of an error of this package, or of resolve.
 func statusOf(err error) driver.Status {
 	var f *failure
 	switch {

@@ -36,7 +36,7 @@ func TestReconnectWorksInEitherOrder(t *testing.T) {
 		}
 		first.modify(driver.StateReset, nil)
 		first.connect(second.qp.Address())
-		first.post(send(9, word(1))) // waits: the other one is still in the old connection
+		first.post(send(9, word(1))) // waits: the peer is still in the old connection
 		second.modify(driver.StateReset, nil)
 		second.connect(first.qp.Address())
 		buf := make([]byte, 8)
@@ -77,7 +77,7 @@ func TestPeerInErrEndsTheConnectionWithAnEvent(t *testing.T) {
 	require.ErrorIs(t, ev.Err, driver.ErrLost)
 }
 
-func TestResetTakesUnpolledCompletionsOut(t *testing.T) {
+func TestResetRemovesUnpolledCompletions(t *testing.T) {
 	a, b := newPair(t, sideConfig{})
 	wr := write(b.at(0), word(1))
 	wr.Flags = driver.Signaled
@@ -95,7 +95,7 @@ func TestMessagesSentBeforeCloseAreReceived(t *testing.T) {
 	b.recv(3, make([]byte, 8))
 	a.post(send(1, word(10)), send(2, word(11)))
 	require.NoError(t, a.qp.Close())
-	newSide(t, sideConfig{}) // somebody else comes and goes
+	newSide(t, sideConfig{}) // another device comes and goes
 	for i := range bufs {
 		require.Equal(t, driver.Success, b.next().Status)
 		require.Equal(t, word(uint64(10+i)), bufs[i])
@@ -103,7 +103,7 @@ func TestMessagesSentBeforeCloseAreReceived(t *testing.T) {
 	require.Equal(t, driver.Flushed, b.next().Status)
 }
 
-func TestQPsAreUsedAgainOnlyWhenTheDeviceHasNoOther(t *testing.T) {
+func TestClosedQPsAreReusedLast(t *testing.T) {
 	a := newSide(t, sideConfig{provider: shm.Config{MaxQPs: 3}})
 	cfg := driver.QPConfig{SendCQ: a.cq, RecvCQ: a.cq, SendDepth: 1, RecvDepth: 1}
 	create := func() driver.QP {
@@ -126,12 +126,12 @@ func TestQPsAreUsedAgainOnlyWhenTheDeviceHasNoOther(t *testing.T) {
 	require.ErrorIs(t, err, driver.ErrLost, "the address of a closed QP")
 }
 
-func TestWaitingRequestGoesOnThoughTheProgramDoesNotPoll(t *testing.T) {
+func TestWaitingRequestEndsWithoutPolls(t *testing.T) {
 	a, b := newPair(t, sideConfig{})
 	for i := range 5 {
 		a.post(send(1, word(uint64(i))), write(b.at(8), word(uint64(i))))
 		buf := make([]byte, 8)
-		time.Sleep(3 * time.Millisecond) // only makes it likelier that the grace period is over
+		time.Sleep(3 * time.Millisecond) // makes it more likely that the grace period is over
 		b.recv(1, buf)
 		require.Equal(t, driver.Success, b.next().Status) // a does not poll meanwhile
 		require.Equal(t, word(uint64(i)), buf)
@@ -151,7 +151,7 @@ func TestQPOfTheSameContextCanBeThePeer(t *testing.T) {
 	require.Equal(t, word(7), a.arena.Bytes()[64:72])
 }
 
-func TestOpenRefusesWhatItCannotDo(t *testing.T) {
+func TestOpenRefusesUnsupportedConfig(t *testing.T) {
 	ctx := context.Background()
 	_, err := shm.New(shm.Config{}).Open(ctx, "shm1", driver.Options{})
 	require.ErrorIs(t, err, driver.ErrInvalid)
@@ -165,7 +165,7 @@ func TestOpenRefusesWhatItCannotDo(t *testing.T) {
 	require.True(t, devices[0].SameHost)
 }
 
-func TestTableOfRegistrationsIsFiniteAndGrowsByPages(t *testing.T) {
+func TestRegistrationTableIsBoundedAndGrowsByPages(t *testing.T) {
 	a := newSide(t, sideConfig{provider: shm.Config{MaxMRs: 200}})
 	var mrs []driver.MR
 	for range 199 { // the side has one

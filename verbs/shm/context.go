@@ -17,7 +17,7 @@ import (
 )
 
 // Context is one open device: a control memfd, the QPs in it, and the peers
-// whose memory it has mapped.
+// with mapped memory.
 type Context struct {
 	cfg     Config
 	opts    driver.Options
@@ -32,7 +32,7 @@ type Context struct {
 
 	qps []atomic.Pointer[QP] // by block
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	closed  bool
 	peers   map[peerID]*peer
 	blocks  blockList
@@ -40,13 +40,13 @@ type Context struct {
 	nextQP  uint32
 	serving bool // the goroutine of serve runs
 
-	stalled atomic.Int32 // QPs whose requests wait for their peer
+	stalled atomic.Int32 // QPs with requests that wait for the peer
 	grace   *time.Timer  // runs from a stall to serve
 	ended   atomic.Bool  // closed, for paths that may hold mu
 	life    context.Context
 	end     context.CancelFunc // ends life
 	helpers sync.WaitGroup     // goroutines of this context
-	waiting sync.RWMutex       // held for reading while someone sleeps on bell
+	waiting sync.RWMutex       // held for reading while a goroutine sleeps on bell
 }
 
 func openContext(cfg Config, opts driver.Options) (*Context, error) {
@@ -95,8 +95,9 @@ func (c *Context) findBell() (err error) {
 	return nil
 }
 
-// relay passes on what peers ring to a bell that they cannot reach. It costs a
-// thread, and them a system call for each ring: ranks bring a shared bell.
+// relay passes the peers' rings on to a bell that they cannot reach. It costs a
+// thread, and the peers a system call for each ring. Ranks avoid it with a
+// shared bell.
 func (c *Context) relay() {
 	_ = c.bell.Wait(c.life, func() bool { // ends with life
 		c.opts.Bell.Ring()
@@ -104,7 +105,7 @@ func (c *Context) relay() {
 	})
 }
 
-// ring wakes whoever waits in this process.
+// ring wakes the waiters of this process.
 func (c *Context) ring() {
 	c.bell.Ring()
 	if c.opts.Bell != nil && c.opts.Bell != c.bell {
@@ -115,7 +116,7 @@ func (c *Context) ring() {
 // Info describes the device.
 func (c *Context) Info() driver.DeviceInfo { return deviceInfo() }
 
-// progress lets the QPs whose doorbell was rung look at their peers.
+// progress makes the QPs with a rung doorbell look at their peers.
 func (c *Context) progress() {
 	c.doors.take(func(i uint32) {
 		if int(i) >= len(c.qps) {
@@ -127,7 +128,8 @@ func (c *Context) progress() {
 	})
 }
 
-// event tells the rank, from a goroutine of its own since the caller may hold locks.
+// event reports to the rank from a goroutine of its own, since the caller may hold
+// locks.
 func (c *Context) event(ev driver.AsyncEvent) {
 	if c.opts.OnEvent == nil {
 		return
@@ -140,7 +142,7 @@ func (c *Context) event(ev driver.AsyncEvent) {
 }
 
 // Close ends all QPs and replaces all mappings of peers' memory. It must not be
-// called from OnEvent, whose return it awaits.
+// called from OnEvent, since it waits for OnEvent to return.
 func (c *Context) Close() error {
 	c.mu.Lock()
 	if c.closed {
@@ -174,7 +176,7 @@ func (c *Context) Close() error {
 	return errors.Join(append(errs, c.control.Close())...)
 }
 
-// randomWord is never zero: zero words mean "nothing".
+// randomWord returns a random word that is not zero: zero words mean "nothing".
 func randomWord() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -190,8 +192,8 @@ type blockList struct {
 	epochs map[uint32]uint64
 }
 
-// take prefers blocks that nobody reads: the last messages of a closed QP
-// still count.
+// take prefers blocks that no peer reads: a peer may still read the last
+// messages of a closed QP.
 func (l *blockList) take() (index uint32, epoch uint64, err error) {
 	switch {
 	case len(l.free) > 0:

@@ -40,7 +40,7 @@ func TestDoorbellsReachEveryQPOnce(t *testing.T) {
 	}
 }
 
-func TestDoorbellsRungMeanwhileAreNotLost(t *testing.T) {
+func TestDoorbellsRungDuringTakeAreNotLost(t *testing.T) {
 	var d doorbells
 	const rounds = 20_000
 	var told, seen [4]uint64

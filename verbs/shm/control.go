@@ -32,21 +32,21 @@ type header struct {
 	magic atomic.Uint64
 	token [2]atomic.Uint64
 	_     [line - 3*8]byte
-	bell  [line]byte // wait.Bell when the rank brought none that is shared
+	bell  [line]byte // wait.Bell for a rank without a shared one
 	doors doorbells
 }
 
-// doorbells are set by peers: bit i of the set means that QP i shall look at
-// its peer. summary has a bit for each word with a bit set.
+// doorbells is a set of bits that peers set: bit i asks QP i to look at its
+// peer. summary has a bit for each word with a bit set.
 type doorbells struct {
 	summary atomic.Uint64
 	_       [line - 8]byte
 	words   [maxQPs / 64]atomic.Uint64
 }
 
-// ring asks the owner's QP i to look. What it shall see was stored before with
-// an atomic; take clears the bits before the QP looks. Both operate on words
-// and summary in opposite order, so no bit is left behind.
+// ring asks the owner's QP i to look. The caller has stored its change with an
+// atomic before; take clears the bits before the QP looks. ring and take access
+// words and summary in opposite order, so no bit is lost.
 func (d *doorbells) ring(i uint32) {
 	word, bit := &d.words[i/64], uint64(1)<<(i%64)
 	if word.Load()&bit == 0 {
@@ -57,7 +57,7 @@ func (d *doorbells) ring(i uint32) {
 	}
 }
 
-// take clears all bits and calls look for each QP that has to look.
+// take clears all bits and calls look for each QP with a bit.
 func (d *doorbells) take(look func(i uint32)) {
 	for words := d.summary.Swap(0); words != 0; words &= words - 1 {
 		w := uint32(bits.TrailingZeros64(words))
@@ -67,9 +67,9 @@ func (d *doorbells) take(look func(i uint32)) {
 	}
 }
 
-// entry is a line of the MR table. key is the Lo half of the registration's
-// key while it is valid, else zero; the other fields may be read only between
-// two loads of key that agree.
+// entry is a line of the MR table. key is the Lo half of the registration's key
+// while it is valid, else zero. A reader may trust the other fields only
+// between two loads of key that agree.
 type entry struct {
 	key    atomic.Uint64 // partner: peer.lookup and view.valid of the poster
 	secret atomic.Uint64 // Hi half
@@ -84,7 +84,7 @@ type entry struct {
 // block is the head of a QP block. Its owner writes, the peer reads.
 type block struct {
 	conn  atomic.Uint64 // epoch and phase, see connWord; partner: QP.connected
-	nonce atomic.Uint64 // which QP this is
+	nonce atomic.Uint64 // random identity of the QP
 	bound atomic.Uint64 // tag of the peer QP that this one is bound to
 	_     [line - 3*8]byte
 
@@ -96,7 +96,7 @@ type block struct {
 	posted atomic.Uint64 // receives ever posted; partner: QP.credit
 	_      [line - 2*8]byte
 
-	want atomic.Uint64 // not 0: requests wait for taken, posted or conn of the peer to move
+	want atomic.Uint64 // not 0: requests wait for a change of the peer's taken, posted or conn
 	_    [line - 8]byte
 }
 
@@ -114,7 +114,7 @@ const (
 	phaseDown   phase = iota // RESET, INIT
 	phaseUp                  // RTR, RTS, SQD
 	phaseErr                 // ERR
-	phaseClosed              // the QP is no more
+	phaseClosed              // the QP is closed
 )
 
 func (p phase) String() string {
@@ -127,7 +127,7 @@ func phaseOf(w uint64) phase  { return phase(w & 3) }
 // tag names one incarnation of a QP in one word.
 func tag(nonce, epoch uint64) uint64 { return nonce ^ epoch*0x9e37_79b9_7f4a_7c15 }
 
-// blockSize is what a QP takes of the control memfd.
+// blockSize returns the bytes of a QP in the control memfd.
 func blockSize(ringBytes int) int64 { return ringStart + int64(ringBytes) }
 
 func blocksOffset(cfg Config) int64 {
@@ -142,7 +142,7 @@ func newControl(cfg Config, token [2]uint64) (*memory.Memfd, error) {
 		return nil, err
 	}
 	if err := m.Commit(0, headerSize); err != nil {
-		_ = m.Close() // the first error says it
+		_ = m.Close() // the first error is the cause
 		return nil, err
 	}
 	h := headerAt(m.Bytes())
@@ -152,8 +152,8 @@ func newControl(cfg Config, token [2]uint64) (*memory.Memfd, error) {
 	return m, nil
 }
 
-// checkControl makes sure that an imported memfd is the control memfd it was
-// announced as. It covers every place that addr names.
+// checkControl checks that an imported memfd is the control memfd of addr. It
+// checks every place that addr names.
 func checkControl(mem []byte, addr *address) error {
 	size := uint64(len(mem))
 	within := func(offset, n uint64) bool { return offset <= size && n <= size-offset }

@@ -5,7 +5,8 @@ import (
 	"unsafe"
 )
 
-// The struct types lie over shared memory: their sizes are part of the layout.
+// These assertions fix the sizes of structs in shared memory: they are part of
+// the layout.
 var (
 	_ [headerSize - unsafe.Sizeof(header{})]byte
 	_ [entrySize - unsafe.Sizeof(entry{})]byte
@@ -31,12 +32,12 @@ func blockAt(mem []byte, offset uint64) *block {
 	return (*block)(unsafe.Pointer(unsafe.SliceData(mem[offset : offset+ringStart])))
 }
 
-// wordAt is an 8-aligned word of a block.
+// wordAt returns an 8-aligned word of a block.
 func wordAt(mem []byte, offset uint64) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(mem[offset : offset+8])))
 }
 
-// bellOffset is where header.bell starts.
+// bellOffset returns the offset of header.bell.
 func bellOffset() uint64 { return uint64(unsafe.Offsetof(header{}.bell)) }
 
 func aligned(mem []byte, width uintptr) bool {

@@ -26,7 +26,8 @@ func (c *Context) CreateCQ(_ context.Context, depth int) (driver.CQ, error) {
 	return q, nil
 }
 
-// Poll takes completions, after the QPs whose peers rang have looked at them.
+// Poll takes completions, after the QPs with a rung doorbell have looked at
+// their peers.
 func (q *CQ) Poll(wc []driver.Completion) (int, error) {
 	if q.ctx.doors.summary.Load() != 0 {
 		q.ctx.progress()

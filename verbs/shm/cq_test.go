@@ -9,7 +9,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-func TestClosedCQSaysSoAndLetsWaitersGo(t *testing.T) {
+func TestClosedCQReturnsErrClosedAndWakesWaiters(t *testing.T) {
 	for name, end := range map[string]func(s *side) error{
 		"queue":  func(s *side) error { return s.cq.Close() },
 		"device": func(s *side) error { return s.device.Close() },

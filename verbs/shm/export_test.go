@@ -6,13 +6,13 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Control is what a hostile neighbour could map.
+// Control returns the memory that a hostile peer could map.
 func Control(c driver.Context) []byte { return c.(*Context).control.Bytes() }
 
 // SetBusy pretends that the QP is within a request, or not.
 func SetBusy(q driver.QP, value uint64) { q.(*QP).own.busy.Store(value) }
 
-// Parts of a control memfd that peers read.
+// These are the parts of a control memfd that peers read.
 const (
 	DoorbellWords = iota
 	TableWords

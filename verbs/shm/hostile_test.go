@@ -14,9 +14,9 @@ import (
 )
 
 // scribble writes nonsense over some parts of a control memfd until stop is
-// closed. What it always spares would only make the test slow: the bell, on
-// which a neighbour can let anyone wait, and the busy word, for which a peer that
-// closes something waits five seconds.
+// closed. It spares two parts that would only make the test slow. Nonsense in the
+// bell keeps waiters asleep. Nonsense in the busy word makes a peer's Close wait
+// five seconds.
 func scribble(stop <-chan struct{}, control []byte, seed uint64, parts ...int) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	for {
@@ -41,7 +41,7 @@ func scribble(stop <-chan struct{}, control []byte, seed uint64, parts ...int) {
 	}
 }
 
-func TestScribblingNeighbourCausesErrorsAndNothingWorse(t *testing.T) {
+func TestScribblingPeerCausesOnlyErrors(t *testing.T) {
 	all := []int{}
 	for part := range shm.Parts {
 		all = append(all, part)
@@ -50,7 +50,7 @@ func TestScribblingNeighbourCausesErrorsAndNothingWorse(t *testing.T) {
 	for seed, parts := range [][]int{all, {shm.DoorbellWords}, {shm.TableWords}, {shm.ConnectionWords}, {shm.CounterWords},
 		{shm.LengthWords}, {shm.RingWords}, {shm.LengthWords, shm.RingWords, shm.CounterWords}} {
 		a, b := newPair(t, sideConfig{provider: shm.Config{MaxQPs: 2, MaxMRs: 8, RingBytes: 4096}})
-		other, _ := newPair(t, sideConfig{}) // whom none of this concerns
+		other, _ := newPair(t, sideConfig{}) // the nonsense must not affect it
 		rng := rand.New(rand.NewPCG(uint64(seed), 8))
 		stop := make(chan struct{})
 		var wg sync.WaitGroup
@@ -76,7 +76,7 @@ func TestScribblingNeighbourCausesErrorsAndNothingWorse(t *testing.T) {
 	require.Positive(t, sum[driver.GeneralError], "nobody met a bad ring or counter")
 }
 
-// exercise posts some of everything and polls.
+// exercise posts requests of all kinds and polls.
 func exercise(t *testing.T, from, to *side, rng *rand.Rand, failures map[driver.Status]int) {
 	big := make([]byte, 1+rng.IntN(9000))
 	_, _ = to.qp.PostRecv([]driver.RecvRequest{{ID: 1, Local: segments(make([]byte, 10_000))}, {ID: 2, Local: segments(big)}})

@@ -19,7 +19,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// roleEnv makes a copy of the test binary play a part in a test of two processes.
+// roleEnv names the role of a copy of the test binary in a test of two processes.
 const roleEnv = "GOPGAS_SHM_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -55,7 +55,7 @@ func memfds() int {
 	return n
 }
 
-// greeting is what the two processes tell each other through pipes.
+// greeting is the message that the two processes exchange through OS pipes.
 type greeting struct {
 	Address []byte
 	Memory  driver.RemoteAddr
@@ -69,7 +69,7 @@ type rank struct {
 	met  []byte            // the peer's address
 }
 
-// bellAt is where ranks have their bell within the arena.
+// bellAt is the offset of a rank's bell in its arena.
 const bellAt = 0
 
 func newRank(t testing.TB, events func(driver.AsyncEvent)) *rank {
@@ -92,7 +92,7 @@ func (r *rank) meet(in *bufio.Reader, out io.Writer) {
 	r.connect(peer.Address)
 }
 
-// child is another process that plays a role.
+// child is a process that runs a role.
 type child struct {
 	cmd *exec.Cmd
 	in  *bufio.Reader
@@ -119,7 +119,7 @@ func startChild(t *testing.T, role string) *child {
 	return c
 }
 
-// ended waits for a good end.
+// ended waits for the child to exit with code 0.
 func (c *child) ended(t *testing.T) {
 	t.Helper()
 	require.NoError(t, c.out.Close())
@@ -127,7 +127,7 @@ func (c *child) ended(t *testing.T) {
 	require.NoError(t, c.cmd.Wait(), "the other process failed: %s", rest)
 }
 
-// runRole plays a role and returns the exit code: require fails by Goexit.
+// runRole runs a role and returns the exit code: require fails by Goexit.
 func runRole(role string) int {
 	t := &roleT{done: make(chan int, 1)}
 	go func() {
@@ -144,7 +144,8 @@ func runRole(role string) int {
 	return <-t.done
 }
 
-// roleT is as much of testing.TB as the rig uses, for a process that is no test.
+// roleT has the methods of testing.TB that the rig uses, for a process that is
+// no test.
 type roleT struct {
 	testing.TB
 	done     chan int

@@ -29,11 +29,12 @@ type MR struct {
 //	+--------------+---------------+
 func keyLo(index, generation uint32) uint64 { return uint64(generation)<<32 | uint64(index+1) }
 
-// keyIndex is the entry that a key names; a zero key gives one out of range.
+// keyIndex returns the entry that a key names; a zero key gives one out of
+// range.
 func keyIndex(lo uint64) uint32 { return uint32(lo) - 1 }
 
-// mrTable says which entries are free. Precondition of its methods:
-// Context.mu is held.
+// mrTable lists the free entries. Precondition of its methods: Context.mu is
+// held.
 type mrTable struct {
 	limit       int
 	fresh       uint32
@@ -64,8 +65,8 @@ func (t *mrTable) take(control *memory.Memfd) (index, generation uint32, err err
 	return index, 1, nil
 }
 
-// RegMR enters mem into the table. Remote rights need a sealed memfd, since
-// nobody can map the Go heap.
+// RegMR enters mem into the table. Remote rights need a sealed memfd, since no
+// peer can map the Go heap.
 func (c *Context) RegMR(_ context.Context, mem driver.Memory, access driver.Access) (driver.MR, error) {
 	e := region{length: uint64(len(mem.Bytes)), access: access & remoteRights}
 	if e.access != 0 {
@@ -91,18 +92,18 @@ func (c *Context) RegMR(_ context.Context, mem driver.Memory, access driver.Acce
 	return &MR{ctx: c, key: key, addr: e.offset}, nil
 }
 
-// NewLanding: there is none, since peers map memory.
+// NewLanding returns ErrUnsupported: peers map memory.
 func (c *Context) NewLanding(context.Context) (driver.Landing, error) {
 	return nil, fmt.Errorf("shm: landing: %w", driver.ErrUnsupported)
 }
 
-// region is what an entry of the table says.
+// region is the content of an entry of the table.
 type region struct {
 	fd, inode, offset, length uint64
 	access                    driver.Access
 }
 
-// locate finds where mem lies, so that a peer can find it, too.
+// locate finds the memfd and offset of mem, by which a peer finds it.
 func (r *region) locate(mem driver.Memory) error {
 	inode, err := memory.Sealed(mem.FD, mem.Offset, int64(len(mem.Bytes)))
 	if err != nil {
@@ -112,7 +113,7 @@ func (r *region) locate(mem driver.Memory) error {
 	return nil
 }
 
-// store fills an entry that no valid key names and makes it valid last.
+// store fills an entry that no valid key names, and makes it valid last.
 func (r *region) store(e *entry, key driver.Key) {
 	e.secret.Store(key.Hi)
 	e.fd.Store(r.fd)
@@ -123,7 +124,7 @@ func (r *region) store(e *entry, key driver.Key) {
 	e.key.Store(key.Lo)
 }
 
-// load reads an entry that may change meanwhile; ok is false unless it was
+// load reads an entry that its owner may change. ok is true if the entry was
 // valid for key all the time.
 func (r *region) load(e *entry, key driver.Key) (ok bool) {
 	if e.key.Load() != key.Lo || e.secret.Load() != key.Hi {
@@ -134,17 +135,17 @@ func (r *region) load(e *entry, key driver.Key) (ok bool) {
 	return e.key.Load() == key.Lo
 }
 
-// Addr is the offset in the memfd, which is aligned as the memory is.
+// Addr returns the offset in the memfd, which is aligned as the memory is.
 func (m *MR) Addr() uint64 { return m.addr }
 
-// LKey and RKey are the same key.
+// LKey returns the same key as RKey.
 func (m *MR) LKey() driver.Key { return m.key }
 
-// RKey is what peers need besides the address.
+// RKey returns the key for peers.
 func (m *MR) RKey() driver.Key { return m.key }
 
 // Close makes the key invalid everywhere, and waits for the requests that peers
-// are executing: when it returns, none of them changes the memory any more.
+// are executing. When it returns, no request changes the memory any more.
 func (m *MR) Close() error {
 	if m.closed.Swap(true) {
 		return nil
@@ -164,13 +165,13 @@ func (m *MR) Close() error {
 	return errors.Join(errs...)
 }
 
-// patience is for a peer that was stopped in the middle of a request.
+// patience bounds the wait for a peer that was stopped during a request.
 const patience = 5 * time.Second
 
 var errStopped = errors.New("a peer does not finish its request; is its process stopped?")
 
-// quiesce returns once the peer's QP has left whatever request it was executing
-// when quiesce was called. r may be nil.
+// quiesce returns once the peer's QP has ended the request that it executed
+// when the caller called quiesce. r may be nil.
 func (c *Context) quiesce(ctx context.Context, r *remoteQP) error {
 	if r == nil {
 		return nil

@@ -19,8 +19,8 @@ type peerID struct {
 	token   [2]uint64
 }
 
-// peer is another context as this one sees it: its control memfd and those of
-// its memfds that were used, mapped once and for the life of this context.
+// peer is another context as this one maps it: its control memfd and its memfds
+// as far as they were used. Each is mapped once, for the life of this context.
 type peer struct {
 	id      peerID
 	control *memory.Imported
@@ -35,7 +35,7 @@ type peer struct {
 	bells   map[bellID]*wait.Bell
 }
 
-// memfdID includes the inode because descriptor numbers are used again.
+// memfdID includes the inode because the kernel uses descriptor numbers again.
 type memfdID struct{ fd, inode uint64 }
 
 type bellID struct {
@@ -84,7 +84,7 @@ func (c *Context) peerAt(addr *address) (*peer, error) {
 func importPeer(id peerID, addr *address) (*peer, error) {
 	control, err := memory.Import(int(id.pid), int(id.fd), headerSize)
 	if errors.Is(err, driver.ErrExhausted) {
-		return nil, err // of this process: the peer is well
+		return nil, err // an error of this process, not of the peer
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", driver.ErrLost, err)
@@ -176,7 +176,7 @@ func refused(v *view, remote driver.RemoteAddr, n uint64, need driver.Access) er
 		driver.ErrAccess, n, remote.Addr, v.addr, v.addr+uint64(len(v.mem)))
 }
 
-// lookup reads the peer's table and maps what it says.
+// lookup reads the peer's table and maps the registration.
 func (p *peer) lookup(key driver.Key) (*view, error) {
 	index := keyIndex(key.Lo)
 	if index >= p.views.size {
@@ -212,7 +212,7 @@ func (p *peer) close() error {
 	return errors.Join(errs...)
 }
 
-// viewTable is a sparse array of views that is read without lock.
+// viewTable is a sparse array of views; readers take no lock.
 type viewTable struct {
 	size  uint32
 	pages []atomic.Pointer[viewPage]

@@ -19,7 +19,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Places in the arena of either rank.
+// These are places in the arena of each rank.
 const (
 	flagAt    = 64
 	counterAt = 128
@@ -27,11 +27,11 @@ const (
 	dataAt    = 4096
 )
 
-// Sizes of the tests of two processes.
+// These are sizes of the tests of two processes.
 const (
 	adds      = 20_000
 	rounds    = 2000
-	asleep    = 10 // rounds in which the peer sleeps for sure
+	asleep    = 10 // rounds in which the peer certainly sleeps
 	large     = 1<<20 + 11
 	pipelined = 300
 )
@@ -43,7 +43,7 @@ var roles = map[string]func(testing.TB, *bufio.Reader, io.Writer){
 	"leaver":  leaver,
 }
 
-// word is a word of the rank's own arena.
+// word returns a word of the rank's own arena.
 func (r *rank) word(offset int) *atomic.Uint64 {
 	return atomics.Word64(r.arena.Bytes()[offset : offset+8])
 }
@@ -137,12 +137,12 @@ func partner(t testing.TB, in *bufio.Reader, out io.Writer) {
 		r.post(wr)
 		require.Equal(t, i, r.next().ID)
 	}
-	_, _ = in.ReadByte() // the memory is served until the other has finished
+	_, _ = in.ReadByte() // the memory stays until the peer has finished
 }
 
-// pause ends at once, or about when the peer falls asleep: waiters are met
-// awake, asleep, and on their way. On a busy machine it takes them long to fall
-// asleep: only a few rounds wait for that however long it takes.
+// pause ends at once, or about when the peer falls asleep. So stores meet
+// waiters that are awake, asleep and about to sleep. On a busy machine waiters
+// fall asleep late: only a few rounds wait until the peer sleeps.
 func (r *rank) pause(rng *rand.Rand, round uint64) {
 	surely := round%(rounds/asleep) == 0
 	if rng.IntN(4) != 0 && !surely {
@@ -194,7 +194,7 @@ func ponger(t testing.TB, in *bufio.Reader, out io.Writer) {
 	_, _ = in.ReadByte()
 }
 
-func TestKilledPeerEndsWhatWaits(t *testing.T) {
+func TestKilledPeerEndsWaitingRequests(t *testing.T) {
 	events := make(chan driver.AsyncEvent, 4)
 	r, c := newRank(t, func(ev driver.AsyncEvent) { events <- ev }), startChild(t, "sleeper")
 	r.meet(c.in, c.out)

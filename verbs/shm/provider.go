@@ -8,19 +8,18 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// deviceName is the one device there is.
+// deviceName names the only device.
 const deviceName = "shm0"
 
-// Config sizes the control memfd of each context. It is sparse: what is not
-// used costs address space only. Zero values take the defaults; peers need not
-// agree.
+// Config sizes the control memfd of each context. It is sparse: unused parts
+// cost address space only. Zero values take the defaults; peers need not agree.
 type Config struct {
 	MaxQPs    int // 1024; at most 4096
 	MaxMRs    int // 16384
 	RingBytes int // 64 KiB per QP; a power of two from 4 KiB to 16 MiB
 }
 
-// limits of Config.
+// These are the limits of Config.
 const (
 	maxQPs       = 64 * 64 // doorbell bits: 64 words under one summary word
 	maxMRs       = 1 << 20

@@ -22,12 +22,12 @@ type QP struct {
 	lengths        lengthList // in own block
 	out            ring       // in own block
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	state  driver.State
 	life   wq.Life
 	closed bool
 	epoch  uint64
-	work   uint64    // what own.busy says
+	work   uint64    // the value of own.busy
 	remote *remoteQP // from RTR to RESET
 	expect uint64    // conn word of the peer while connected, else 0
 
@@ -35,7 +35,7 @@ type QP struct {
 	wanting  bool   // own.want is set, and this QP counted in ctx.stalled
 	taken    uint64 // lines that the peer took from out, as last seen
 	credits  uint64 // receives that the peer posted, as last seen
-	messages uint64 // messages begun: each used one of the peer's receives
+	messages uint64 // messages begun: each used a receive of the peer
 
 	receives wq.RecvQueue
 	read     uint64 // lines taken from the peer's ring
@@ -43,12 +43,12 @@ type QP struct {
 	posted   uint64 // receives ever posted
 
 	wakeSelf bool       // ring the own bell after mu is released
-	wakePeer *wait.Bell // ring this one, too
+	wakePeer *wait.Bell // ring this bell after mu is released, too
 
 	fence atomic.Uint32 // orders memory by being swapped; its value means nothing
 }
 
-// remoteQP is where the peer's QP lies.
+// remoteQP locates the peer's QP.
 type remoteQP struct {
 	*address
 	peer    *peer
@@ -122,14 +122,15 @@ func powerOfTwo(n int) int {
 	return p
 }
 
-// Num is unique in the context.
+// Num returns the QP's number, which is unique in the context.
 func (q *QP) Num() uint32 { return q.num }
 
-// Address holds tokens: a process of the same user that knows them can connect.
+// Address returns the QP's address. It holds tokens: a process of the same user
+// that knows them can connect.
 func (q *QP) Address() []byte { return append([]byte(nil), q.address...) }
 
 // Modify moves the QP; see connect.go for RTR. RESET waits for the request that
-// the peer is executing, nothing else blocks.
+// the peer is executing; other transitions do not block.
 func (q *QP) Modify(ctx context.Context, to driver.State, attr driver.Attr) error {
 	if to != driver.StateReset {
 		return q.modify(to, attr)
@@ -170,8 +171,8 @@ func (q *QP) modify(to driver.State, attr driver.Attr) error {
 	return nil
 }
 
-// reset forgets connection and requests. The word that ends the old connection
-// is stored first, so that no peer takes new counters for old ones.
+// reset forgets connection and requests. It first stores the word that ends the
+// old connection, so that no peer takes new counters for old ones.
 func (q *QP) reset() {
 	q.own.conn.Store(connWord(q.epoch, phaseDown))
 	q.tellPeer()
@@ -189,8 +190,8 @@ func (q *QP) reset() {
 	q.state = driver.StateReset
 }
 
-// toErr flushes everything posted, the oldest send with status and cause, and lets
-// the peer know.
+// toErr flushes everything posted, the oldest send with status and cause, and
+// tells the peer.
 func (q *QP) toErr(status driver.Status, cause error) {
 	if q.state == driver.StateErr {
 		return
@@ -215,7 +216,7 @@ func (q *QP) unlock() {
 	if q.work&1 != 0 {
 		q.work++
 		q.own.busy.Store(q.work)
-		q.wakePeer = q.remote.bell // which may wait for that
+		q.wakePeer = q.remote.bell // the peer may wait for the end of the request
 	}
 	self, other := q.wakeSelf, q.wakePeer
 	q.wakeSelf, q.wakePeer = false, nil

@@ -7,7 +7,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// PostRecv queues receives and tells the peer how long they are.
+// PostRecv queues receives and publishes their lengths to the peer.
 func (q *QP) PostRecv(wrs []driver.RecvRequest) (int, error) {
 	q.mu.Lock()
 	defer q.unlock()
@@ -29,7 +29,7 @@ func (q *QP) postRecv(wr *driver.RecvRequest) error {
 		return nil
 	}
 	if err := q.receives.Push(wr); err != nil {
-		q.granted() // for those before it
+		q.granted() // for the receives before it
 		return fmt.Errorf("shm: %w: %d receives posted", err, q.receives.Len())
 	}
 	q.lengths.store(q.posted, uint64(wq.Length(wr.Local)))
@@ -38,15 +38,16 @@ func (q *QP) postRecv(wr *driver.RecvRequest) error {
 	return nil
 }
 
-// granted rings the peer if it waits for a receive or for room in its ring.
-// Those were stored before, with an atomic (partner: QP.attempt at the peer).
+// granted rings the peer if it waits for a receive or for room in its ring. The
+// caller has stored posted or taken before, with an atomic (partner: QP.attempt
+// at the peer).
 func (q *QP) granted() {
 	if q.remote != nil && q.remote.block.want.Load() != 0 {
 		q.tellPeer()
 	}
 }
 
-// drain takes all messages out of the peer's ring. It checks whatever it reads there:
+// drain takes all messages out of the peer's ring. It checks each value from there:
 // an error means that the peer wrote nonsense. Precondition: connected.
 func (q *QP) drain() error {
 	head := q.remote.block.head.Load()
@@ -79,7 +80,7 @@ func (q *QP) peerReset() bool {
 	return epochOf(q.remote.block.conn.Load()) != epochOf(q.expect)
 }
 
-// unlessReset ends reading quietly where the peer was reset meanwhile.
+// unlessReset returns err, or nil if the peer has been reset.
 func (q *QP) unlessReset(err error) error {
 	if q.peerReset() {
 		return nil

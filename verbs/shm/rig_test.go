@@ -15,7 +15,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/shm"
 )
 
-// side is one end of a connection: a device with everything that a rank has.
+// side is one end of a connection: a device and a rank's objects on it.
 type side struct {
 	t      testing.TB
 	device driver.Context
@@ -127,7 +127,7 @@ func (s *side) nothing() {
 	require.Zero(s.t, n)
 }
 
-// do posts wr signalled and expects success.
+// do posts wr signaled and expects success.
 func (s *side) do(wr driver.WorkRequest) driver.Completion {
 	s.t.Helper()
 	wr.ID, wr.Flags = 99, wr.Flags|driver.Signaled

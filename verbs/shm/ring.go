@@ -7,7 +7,7 @@ import (
 )
 
 // A ring holds the messages that one QP sends to its peer. The sender alone
-// writes it; how far the receiver got is in the receiver's block. A message is
+// writes it; the receiver publishes its progress in its own block. A message is
 // one or more records, each starting at a line and contiguous:
 //
 //	 0  8  bits 0-7 kind, bit 8 last record of its message, bits 32-63 bytes that follow
@@ -42,28 +42,30 @@ func ringAt(mem []byte, block uint64, size uint32) ring {
 	return ring{mem: mem, block: block, size: uint64(size)}
 }
 
-// place is where the record at a position starts.
+// place returns the offset of the record at a position.
 func (r *ring) place(position uint64) uint64 {
 	return r.block + ringStart + position*line&(r.size-1)
 }
 
-// contiguous is how many bytes a record at position may have, header included.
+// contiguous returns how many bytes a record at position may have, header
+// included.
 func (r *ring) contiguous(position uint64) uint64 { return r.size - position*line&(r.size-1) }
 
-// capacity is the ring's size in lines.
+// capacity returns the ring's size in lines.
 func (r *ring) capacity() uint64 { return r.size / line }
 
-// linesOf is what a record with n bytes of data takes.
+// linesOf returns the lines of a record with n bytes of data.
 func linesOf(n uint64) uint64 { return (recordHeader + n + line - 1) / line }
 
-// data is where a record's data lies. Precondition: they fit at position.
+// data returns the memory of a record's n data bytes. Precondition: they fit at
+// position.
 func (r *ring) data(position, n uint64) []byte {
 	at := r.place(position) + recordHeader
 	return r.mem[at : at+n]
 }
 
-// put writes the header of the record whose data are in place, and moves on.
-// Whoever may read it learns of it by the caller's store to block.head.
+// put writes the header of a record after its data, and advances lines. The
+// receiver learns of the record by the caller's store to block.head.
 func (r *ring) put(rec record) {
 	at := r.place(r.lines)
 	word := uint64(rec.kind) | rec.bytes<<32
@@ -75,8 +77,9 @@ func (r *ring) put(rec record) {
 	r.lines += linesOf(rec.bytes)
 }
 
-// get reads the header at position, of which available lines are put. What it
-// returns is within the ring and within those lines, whatever the memory holds.
+// get reads the header at position, where the sender has put available lines.
+// For any content of the memory, the record that get returns lies in the ring
+// and in those lines.
 func (r *ring) get(position, available uint64) (record, error) {
 	at := r.place(position)
 	word := wordAt(r.mem, at).Load()
@@ -87,13 +90,14 @@ func (r *ring) get(position, available uint64) (record, error) {
 	return rec, nil
 }
 
-// corrupt is the error for what only a broken or hostile peer writes.
+// corrupt returns the error for values that only a broken or hostile peer
+// writes.
 func corrupt(format string, args ...any) error {
 	return fail(driver.GeneralError, fmt.Errorf("%w: the peer's control memory is corrupt: %s", driver.ErrLost, fmt.Sprintf(format, args...)))
 }
 
-// lengthList says how long the receives are that a QP has posted, by their
-// count modulo its size, a power of two.
+// lengthList holds the lengths of the receives that a QP has posted. The index
+// is their count modulo its size, a power of two.
 type lengthList struct {
 	mem   []byte
 	block uint64

@@ -12,8 +12,8 @@ import (
 )
 
 // write copies the segments to the peer. One aligned segment of eight bytes
-// becomes one atomic store. Either way what was written is visible before
-// anything that follows: later requests, and the look at the peer's bell.
+// becomes one atomic store. Either way the data is visible before all later
+// accesses: later requests, and the load of the peer's bell.
 func (q *QP) write(wr *driver.WorkRequest) error {
 	n := wr.Length()
 	if n == 0 {
@@ -68,7 +68,7 @@ func (q *QP) readRemote(wr *driver.WorkRequest) error {
 	return nil
 }
 
-// Map returns the peer's memory itself.
+// Map returns the mapped memory of the peer, without a copy.
 func (q *QP) Map(_ context.Context, remote driver.RemoteAddr, n int, access driver.Access) ([]byte, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -81,7 +81,7 @@ func (q *QP) Map(_ context.Context, remote driver.RemoteAddr, n int, access driv
 	return q.remote.peer.resolve(remote, uint64(n), access&remoteRights)
 }
 
-// PeerBell is nil before RTR.
+// PeerBell returns the peer's bell, or nil before RTR.
 func (q *QP) PeerBell() wait.Ringer {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -170,7 +170,7 @@ func TestMapGivesThePeersMemoryItself(t *testing.T) {
 	require.NoError(t, b.mr.Close())
 	_, err = mapper.Map(ctx, b.at(16), 100, driver.RemoteRead)
 	require.ErrorIs(t, err, driver.ErrAccess)
-	mem[0]++ // what is mapped stays mapped
+	mem[0]++ // mapped memory stays mapped
 	require.NoError(t, a.device.Close())
 	mem[0]++
 }

@@ -45,7 +45,7 @@ func (q *QP) post(wr *driver.WorkRequest) error {
 	return nil
 }
 
-// enqueue has wr wait, of which so many bytes are in the ring.
+// enqueue makes wr wait; sent of its bytes are in the ring.
 func (q *QP) enqueue(wr *driver.WorkRequest, sent int) error {
 	r, err := q.sends.Push(wr)
 	if err != nil {
@@ -55,7 +55,7 @@ func (q *QP) enqueue(wr *driver.WorkRequest, sent int) error {
 	return nil
 }
 
-// advance executes the requests that wait, in order, up to one that has to wait on.
+// advance executes the queued requests in order, up to the first that must wait.
 func (q *QP) advance() {
 	for q.state == driver.StateRTS {
 		r := q.sends.First()
@@ -92,13 +92,13 @@ func (q *QP) attempt(wr *driver.WorkRequest, sent *int) (bool, error) {
 	return q.execute(wr, sent)
 }
 
-// execute does as much of wr as it can now and returns whether wr is done. An error
+// execute does as much of wr as it can now and reports whether wr is done. An error
 // is final.
 func (q *QP) execute(wr *driver.WorkRequest, sent *int) (bool, error) {
 	if !q.connected() {
 		return false, nil
 	}
-	if q.work&1 == 0 { // announced before the key is looked at, ended by unlock
+	if q.work&1 == 0 { // set before the key is read, ended by unlock
 		q.work++
 		q.own.busy.Store(q.work)
 	}
@@ -119,7 +119,7 @@ func (q *QP) execute(wr *driver.WorkRequest, sent *int) (bool, error) {
 	}
 }
 
-// succeed completes wr if it asked for that.
+// succeed completes wr if it is signaled.
 func (q *QP) succeed(wr *driver.WorkRequest) {
 	if wr.Flags&driver.Signaled == 0 {
 		return
@@ -160,7 +160,7 @@ func (q *QP) send(wr *driver.WorkRequest, sent *int) (bool, error) {
 	}
 }
 
-// sendTooBig has the peer's receive fail as well.
+// sendTooBig makes the peer's receive fail as well.
 func (q *QP) sendTooBig(total int, room uint64) (bool, error) {
 	free, err := q.room()
 	if free == 0 || err != nil {
@@ -207,8 +207,8 @@ func (q *QP) room() (uint64, error) {
 	return q.out.capacity() - (q.out.lines - q.taken), nil
 }
 
-// lostOr returns that the peer was reset, if it was, since a reset zeroes its counters;
-// else err.
+// lostOr returns an error for a reset of the peer, if there was one, else err: a reset
+// zeroes the peer's counters.
 func (q *QP) lostOr(err error) error {
 	if lost := q.lost(); lost != nil {
 		return lost
@@ -216,8 +216,8 @@ func (q *QP) lostOr(err error) error {
 	return err
 }
 
-// Cancel gives the memory of the oldest request with this id back, if it still waits,
-// and goes on with those behind it.
+// Cancel gives back the memory of the oldest request with this id, if it still waits.
+// It then goes on with the requests behind it.
 func (q *QP) Cancel(id uint64) {
 	q.mu.Lock()
 	defer q.unlock()

@@ -29,7 +29,7 @@ func TestSendFillsThePostedReceivesInOrder(t *testing.T) {
 	}
 }
 
-func TestSendWithoutReceiveWaitsWithTheLaterRequestsBehindIt(t *testing.T) {
+func TestSendWithoutReceiveDelaysLaterRequests(t *testing.T) {
 	a, b := newPair(t, sideConfig{})
 	w := write(b.at(0), word(5))
 	w.ID, w.Flags = 2, driver.Signaled
@@ -87,7 +87,7 @@ func TestMessageLargerThanTheRingTravelsInPieces(t *testing.T) {
 	}
 }
 
-// poll counts completions that must be successes.
+// poll counts completions and requires that all are successes.
 func poll(t *testing.T, s *side) int {
 	t.Helper()
 	wc := make([]driver.Completion, 8)
@@ -145,7 +145,7 @@ func TestInlineDataMayBeChangedAfterPosting(t *testing.T) {
 	require.Equal(t, pattern(5000, 1), dst)
 }
 
-func TestSegmentSlicesAreTheCallersAfterPosting(t *testing.T) {
+func TestSegmentSlicesMayBeChangedAfterPosting(t *testing.T) {
 	a, b := newPair(t, sideConfig{})
 	wr := send(1, []byte("right"))
 	a.post(wr)
@@ -163,8 +163,8 @@ func TestCanceledRequestGivesItsMemoryBack(t *testing.T) {
 	b.recv(1, dst)
 	a.post(send(1, src), send(2, word(7)), send(3, word(8)))
 	canceler := a.qp.(driver.Canceler)
-	canceler.Cancel(1) // has begun: the rest is copied
-	canceler.Cancel(2) // has not: never will
+	canceler.Cancel(1) // has begun: the remaining bytes are copied
+	canceler.Cancel(2) // has not begun and never will
 	canceler.Cancel(2)
 	canceler.Cancel(77)
 	for _, id := range []uint64{1, 2} {

@@ -2,12 +2,13 @@ package shm
 
 import "time"
 
-// gracePeriod is how long a request waits before the context stops hoping that
-// the program polls. A program that does never pays for the goroutine below.
+// gracePeriod is the time that a request waits for a poll of the program before
+// serve starts. A program that polls in time never pays for the goroutine of
+// serve.
 const gracePeriod = time.Millisecond
 
-// stalled notes whether requests wait for the peer, and lets the peer know that
-// it shall ring. Precondition: mu is held.
+// stalled records whether requests wait for the peer, and asks the peer to
+// ring. Precondition: mu is held.
 func (q *QP) stalled(waits bool) {
 	if q.wanting == waits {
 		return
@@ -34,7 +35,7 @@ func (c *Context) startServing() {
 	}
 }
 
-// serve goes on with waiting requests while the program does not poll, as a NIC
+// serve executes waiting requests while the program does not poll, as a NIC
 // would, until none waits.
 func (c *Context) serve() {
 	for c.life.Err() == nil {

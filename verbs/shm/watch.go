@@ -12,14 +12,15 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// death is a descriptor that becomes readable when a process ends; nil where
-// there is nothing to watch.
+// death is a descriptor that becomes readable when a process ends; nil for a
+// process that cannot be watched.
 type death struct{ file *os.File }
 
-// openDeath is called before the peer's memory is mapped and its token checked:
-// so the descriptor cannot belong to a later process with the same number. This
-// process itself is not watched, nor is anyone on kernels before 5.10; there the
-// layer above, which knows who has died, moves QPs to ERR.
+// openDeath opens the descriptor of a peer's process. The caller maps the peer's
+// memory and checks its token afterwards. So the descriptor cannot belong to a
+// later process with the same number. openDeath returns nil for this process
+// itself, and for all on kernels before 5.10. There the layer above, which
+// learns of deaths, moves QPs to ERR.
 func openDeath(pid, self int) (*death, error) {
 	if pid == self {
 		return nil, nil
@@ -64,7 +65,8 @@ func readable(fd uintptr) bool {
 	return err == nil && n > 0
 }
 
-// watch tells the QPs of p when its process ends. One goroutine per peer.
+// watch breaks the QPs of p when its process ends. Each peer has one such
+// goroutine.
 func (c *Context) watch(p *peer) {
 	if !p.death.await() {
 		return
