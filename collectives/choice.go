@@ -14,7 +14,7 @@ func (c Call) Algorithms(t *runtime.Team) []string {
 	if err != nil {
 		return nil
 	}
-	return c.usable(g.guide.topology, g.guide.hasBoard(&c, g.team))
+	return c.usable(g.selector.topology, g.selector.hasBoard(&c, g.team))
 }
 
 // Choice returns the name of the algorithm by which a team does a call. Kind: local.
@@ -23,13 +23,13 @@ func (c Call) Choice(t *runtime.Team) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	board := g.guide.hasBoard(&c, g.team)
+	board := g.selector.hasBoard(&c, g.team)
 	if c.algorithm != "" {
-		w, err := g.guide.ways.named(&c, g.guide.topology, board)
+		w, err := g.selector.ways.named(&c, g.selector.topology, board)
 		if err != nil {
 			return "", err
 		}
 		return w.Name, nil
 	}
-	return g.guide.ways.best(&c, g.guide.topology, board).Name, nil
+	return g.selector.ways.best(&c, g.selector.topology, board).Name, nil
 }

@@ -15,12 +15,12 @@ import (
 // A group is what a team's collective calls share at one member. All but the
 // first rows belong to the call whose turn it is.
 type group struct {
-	handle  *runtime.Team
-	team    *team.Team
-	shapes  shapes
-	guide   guide
-	buffers atomic.Uint64 // made so far
-	graphs  atomic.Uint64 // the same at every member
+	handle   *runtime.Team
+	team     *team.Team
+	shapes   shapes
+	selector selector
+	buffers  atomic.Uint64 // made so far
+	graphs   atomic.Uint64 // the same at every member
 
 	key      team.Key // of the call
 	name     string   // of its collective
@@ -53,11 +53,11 @@ func groupOf(t *runtime.Team) (*group, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &group{handle: t, team: inner, guide: newGuide(inner, measured), pace: newPace(inner.Crowded)}
-	g.shapes.tuned, g.shapes.boards = measured.mark, g.guide.boards
+	g := &group{handle: t, team: inner, selector: newSelector(inner, measured), pace: newPace(inner.Crowded)}
+	g.shapes.tuned, g.shapes.boards = measured.mark, g.selector.boards
 	g.carrier = newCarrier(g)
 	g.args.Scratch = g.arena.Take
-	if g.guide.topology.hasTwoLevels() {
+	if g.selector.topology.hasTwoLevels() {
 		g.hosting = newHosting(g)
 	}
 	if !inner.Above.CompareAndSwap(nil, g) {
@@ -144,7 +144,7 @@ func admit(t *runtime.Team, c *Call) (*group, *described, error) {
 	if err != nil {
 		return nil, nil, g.refuse(c, err)
 	}
-	if err := g.guide.allows(c, g.team); err != nil {
+	if err := g.selector.allows(c, g.team); err != nil {
 		return nil, nil, g.fail(&d.call, err)
 	}
 	return g, d, nil
@@ -178,7 +178,7 @@ func (g *group) fail(call *team.Call, err error) error {
 func (g *group) perform(ctx context.Context, key team.Key, call *team.Call, c *Call) error {
 	g.key, g.name, g.ctx = key, call.Name, ctx
 	var err error
-	if way := g.guide.choose(c, g.team); way.board {
+	if way := g.selector.choose(c, g.team); way.board {
 		err = g.onBoard(ctx, c, way.staged)
 	} else {
 		err = g.byMessages(g.bound.to(ctx, g.team), c, way)

@@ -24,7 +24,7 @@ func newHosting(g *group) *hosting {
 	h := &hosting{group: g, hosts: message.NewHosts(g.team.Hosts)}
 	h.members = h.hosts.Beside(g.team.Rank)
 	h.leaders, h.local = oneHost(h.hosts.Count()), oneHost(len(h.members))
-	h.leaders.uneven, h.local.crowded = !h.hosts.Even(), g.guide.topology.crowded
+	h.leaders.uneven, h.local.crowded = !h.hosts.Even(), g.selector.topology.crowded
 	h.hosts.Among, h.hosts.Within = h.among, h.within
 	return h
 }
@@ -50,7 +50,7 @@ func (h *hosting) among(part message.Collective) message.Func {
 	if part == message.AllToAll { // of all members of a host together
 		size *= len(h.members)
 	}
-	return h.group.guide.ways.byRule(part, &h.call, size, h.leaders).Run
+	return h.group.selector.ways.byRule(part, &h.call, size, h.leaders).Run
 }
 
 // within returns what is best for a part of the call on this host.
@@ -58,7 +58,7 @@ func (h *hosting) within(part message.Collective) message.Func {
 	if h.meeting != nil && fitsBoard(&h.call, len(h.members)) {
 		return h.parts[part]
 	}
-	return h.group.guide.ways.byRule(part, &h.call, h.size, h.local).Run
+	return h.group.selector.ways.byRule(part, &h.call, h.size, h.local).Run
 }
 
 // meet makes a board for the members of this host if they can have one. All of them
@@ -74,7 +74,7 @@ func (h *hosting) meet(ctx context.Context) error {
 	if maps, err = h.agree(ctx, maps); err != nil {
 		return err
 	}
-	h.group.guide.explainHost(h.group.team, len(h.members), maps)
+	h.group.selector.explainHost(h.group.team, len(h.members), maps)
 	if !maps {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (h *hosting) meet(ctx context.Context) error {
 
 // mapsAll tells whether this member maps the memory of all others on its host.
 func (h *hosting) mapsAll(ctx context.Context) (bool, error) {
-	if !h.group.guide.boards || len(h.members) > boardMembers {
+	if !h.group.selector.boards || len(h.members) > boardMembers {
 		return false, nil
 	}
 	team := h.group.team

@@ -169,10 +169,10 @@ func TestAWayThatHostsDoNotAllowSaysWhy(t *testing.T) {
 	}
 }
 
-func TestTheGuideExplainsEachShapeOnce(t *testing.T) {
+func TestSelectorExplainsEachShapeOnce(t *testing.T) {
 	var out bytes.Buffer
 	team := &team.Team{Name: "world", Members: []int{0, 1, 2, 3}, Mapped: true}
-	g := newGuide(team, &tuning{})
+	g := newSelector(team, &tuning{})
 	g.out, g.said = &out, map[topic]bool{}
 	small, large := make([]float64, 1), make([]float64, 1<<20)
 	for range 3 {
@@ -196,7 +196,7 @@ func TestTheGuideExplainsEachShapeOnce(t *testing.T) {
 
 	out.Reset()
 	team.Hosts, team.Mapped = []int{0, 0, 2, 2}, false
-	g = newGuide(team, &tuning{})
+	g = newSelector(team, &tuning{})
 	g.out, g.said = &out, map[topic]bool{}
 	c = BroadcastCall(1, large)
 	g.choose(&c, team)

@@ -39,7 +39,7 @@ func TestWhatWasMeasuredComesBeforeTheRules(t *testing.T) {
 	measured := newTuning(save(t, measuredWays...), &warnings)
 	require.Empty(t, warnings.String())
 	team := &team.Team{Name: "world", Members: []int{0, 1, 2}, Mapped: true}
-	g := newGuide(team, measured)
+	g := newSelector(team, measured)
 	sum, vector := Sum[float64](), make([]float64, 1000)
 	odd := NewOp("odd", false, func(a, _ float64) float64 { return a })
 	name := func(c Call) string { return g.choose(&c, team).Name }
@@ -55,11 +55,11 @@ func TestWhatWasMeasuredComesBeforeTheRules(t *testing.T) {
 	require.Equal(t, onBoard, name(AllToAllVCall(vector[:3], each, vector[3:6], each)), "its blocks may have any length")
 
 	team.Members = []int{0, 1, 2, 3, 4}
-	g = newGuide(team, measured)
+	g = newSelector(team, measured)
 	require.Equal(t, onBoard, name(BroadcastCall(0, vector)), "nobody measured so many members")
 
 	team.Members, team.Hosts = []int{0, 1, 2}, []int{0, 0, 2}
-	g = newGuide(team, measured)
+	g = newSelector(team, measured)
 	require.Equal(t, onBoard, name(BroadcastCall(0, vector)), "a machine was measured, and not several")
 }
 
@@ -88,10 +88,10 @@ func TestATableThatIsNoGoodIsAWarningAndNoMore(t *testing.T) {
 	require.Empty(t, warnings.String())
 }
 
-func TestTheGuideNamesTheTable(t *testing.T) {
+func TestSelectorNamesTheTable(t *testing.T) {
 	path := save(t, measuredWays...)
 	team := &team.Team{Name: "world", Members: []int{0, 1, 2, 3}, Mapped: true}
-	g := newGuide(team, newTuning(path, os.Stderr))
+	g := newSelector(team, newTuning(path, os.Stderr))
 	var out bytes.Buffer
 	g.out, g.said = &out, map[topic]bool{}
 	c := AllReduceCall(Sum[float64](), make([]float64, 1), make([]float64, 1))
