@@ -20,13 +20,13 @@ type watch struct {
 
 // told waits for a word of another member's. What else comes from there meanwhile tells
 // if it is in another call, in which nobody would ever write the word.
-func (p *carrier) told(ctx context.Context, c *course, word []byte, want uint64) error {
+func (p *transport) told(ctx context.Context, c *course, word []byte, want uint64) error {
 	p.watch.word, p.watch.want = atomics.Word64(word), want
 	return p.await(ctx, c)
 }
 
 // next returns the next block of a member's.
-func (p *carrier) next(ctx context.Context, c *course) (b rpipe.Block[byte], err error) {
+func (p *transport) next(ctx context.Context, c *course) (b rpipe.Block[byte], err error) {
 	with := &p.partners[c.member]
 	if with.kept {
 		b, with.early, with.kept = with.early, b, false
@@ -50,7 +50,7 @@ func (p *carrier) next(ctx context.Context, c *course) (b rpipe.Block[byte], err
 }
 
 // await waits for what is watched.
-func (p *carrier) await(ctx context.Context, c *course) error {
+func (p *transport) await(ctx context.Context, c *course) error {
 	p.watch.other = &p.partners[c.member]
 	for !p.there() {
 		if mem := p.usurper(c); mem != nil && !p.there() { // what came before it is there by now
@@ -69,7 +69,7 @@ func (p *carrier) await(ctx context.Context, c *course) error {
 }
 
 // well tells what ends a wait that goes on.
-func (p *carrier) well(ctx context.Context) error {
+func (p *transport) well(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -77,7 +77,7 @@ func (p *carrier) well(ctx context.Context) error {
 }
 
 // there tells whether what is watched for has come.
-func (p *carrier) there() bool {
+func (p *transport) there() bool {
 	if p.watch.word == nil {
 		return p.watch.other.in.Arrived()
 	}
@@ -85,14 +85,14 @@ func (p *carrier) there() bool {
 }
 
 // strays tells whether something else came that was not looked at yet.
-func (p *carrier) strays() bool {
+func (p *transport) strays() bool {
 	with := p.watch.other
 	return !with.kept && with.in.Arrived() || with.eager.stray()
 }
 
 // look takes note of what came ahead of what is watched for. What is of this call waits
 // for its turn.
-func (p *carrier) look(ctx context.Context) error {
+func (p *transport) look(ctx context.Context) error {
 	with := p.watch.other
 	with.eager.look()
 	if with.kept || !with.in.Arrived() {
@@ -111,7 +111,7 @@ func (p *carrier) look(ctx context.Context) error {
 // usurper returns what came from a member that tells that nobody sends what is waited
 // for: it is of another call, or has the turn of the awaited message and came in another
 // way than that would.
-func (p *carrier) usurper(c *course) []byte {
+func (p *transport) usurper(c *course) []byte {
 	with := &p.partners[c.member]
 	if with.kept && p.usurps(c, with.early.Mem()) {
 		return with.early.Mem()
@@ -124,12 +124,12 @@ func (p *carrier) usurper(c *course) []byte {
 
 // usurps: what leaves waits for room and offers, ahead of which anything may come that
 // is of this call.
-func (p *carrier) usurps(c *course, mem []byte) bool {
+func (p *transport) usurps(c *course, mem []byte) bool {
 	return !p.ofCall(mem) || !c.out && turnOf(mem) == c.turn
 }
 
 // disagree says in what the two ends of a message differ.
-func (p *carrier) disagree(ctx context.Context, c *course, mem []byte) error {
+func (p *transport) disagree(ctx context.Context, c *course, mem []byte) error {
 	says, err := p.check(ctx, c, mem)
 	switch {
 	case err != nil:
@@ -142,7 +142,7 @@ func (p *carrier) disagree(ctx context.Context, c *course, mem []byte) error {
 
 // inTurn compares what came with the message whose turn it is. That one came, too, if
 // this is a later one, since all ways keep their order together.
-func (p *carrier) inTurn(ctx context.Context, c *course, mem []byte) error {
+func (p *transport) inTurn(ctx context.Context, c *course, mem []byte) error {
 	if turnOf(mem) == c.turn {
 		return nil
 	}

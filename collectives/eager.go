@@ -49,7 +49,7 @@ type eager struct {
 func ringFor(heap int) int { return heap / 4 }
 
 // eagerMost returns how many bytes an eager message has at most.
-func (p *carrier) eagerMost() int { return p.ring / ringPart }
+func (p *transport) eagerMost() int { return p.ring / ringPart }
 
 // slot returns where in a row message k lies.
 func slot(k uint64) int { return rowSlots + int(k%slots)*slotSize }
@@ -79,7 +79,7 @@ func (c *course) ringed() bool { return c.bytes > slotMost }
 // inRing returns where in a row the bytes of a message begin that follow what lies in the
 // ring up to from, and where they end, over and over. They lie in one piece, of whole cache
 // lines.
-func (p *carrier) inRing(c *course, from uint64) (begin int, end uint64) {
+func (p *transport) inRing(c *course, from uint64) (begin int, end uint64) {
 	const line = 64
 	ring, size := uint64(p.ring), uint64(c.bytes+line-1)&^(line-1)
 	if left := ring - from%ring; left < size {
@@ -89,7 +89,7 @@ func (p *carrier) inRing(c *course, from uint64) (begin int, end uint64) {
 }
 
 // sendEager sends a short message.
-func (p *carrier) sendEager(ctx context.Context, c *course, src []byte) error {
+func (p *transport) sendEager(ctx context.Context, c *course, src []byte) error {
 	with := &p.partners[c.member]
 	e := &with.eager
 	if err := p.reach(ctx, c.member); err != nil {
@@ -113,13 +113,13 @@ func (p *carrier) sendEager(ctx context.Context, c *course, src []byte) error {
 
 // putSlot writes the slot behind what lies in the ring. The number, its last word, tells
 // of both.
-func (p *carrier) putSlot(ctx context.Context, with *partner, ringed fabric.Part) error {
+func (p *transport) putSlot(ctx context.Context, with *partner, ringed fabric.Part) error {
 	body := fabric.Part{At: slot(with.eager.sent), Mem: p.slot[:]}
 	return with.there.Put(ctx, &fabric.Put{Head: ringed, Body: body, Tell: fabric.TellByLastWord})
 }
 
 // fillSlot writes what goes to the next slot.
-func (p *carrier) fillSlot(c *course, bytes []byte) {
+func (p *transport) fillSlot(c *course, bytes []byte) {
 	e := &p.partners[c.member].eager
 	e.sent++
 	p.header(p.slot[:], c)
@@ -130,7 +130,7 @@ func (p *carrier) fillSlot(c *course, bytes []byte) {
 
 // awaitRoom returns when the other has taken so much of what was sent that there is room
 // up to an end. A word of the row says how much it took.
-func (p *carrier) awaitRoom(ctx context.Context, c *course, word int, sent, end uint64, room int) error {
+func (p *transport) awaitRoom(ctx context.Context, c *course, word int, sent, end uint64, room int) error {
 	if end <= uint64(room) {
 		return nil
 	}
@@ -145,7 +145,7 @@ func (p *carrier) awaitRoom(ctx context.Context, c *course, word int, sent, end 
 }
 
 // takeEager takes a short message.
-func (p *carrier) takeEager(ctx context.Context, c *course, into *sink) error {
+func (p *transport) takeEager(ctx context.Context, c *course, into *sink) error {
 	e := &p.partners[c.member].eager
 	mem := e.nextSlot()
 	if err := p.told(ctx, c, mem[slotNumber:], e.taken+1); err != nil {
@@ -167,7 +167,7 @@ func (p *carrier) takeEager(ctx context.Context, c *course, into *sink) error {
 }
 
 // takeRinged takes the bytes of a short message out of the ring.
-func (p *carrier) takeRinged(ctx context.Context, c *course, into *sink) error {
+func (p *transport) takeRinged(ctx context.Context, c *course, into *sink) error {
 	e := &p.partners[c.member].eager
 	before := e.freed
 	begin, end := p.inRing(c, before)
@@ -177,7 +177,7 @@ func (p *carrier) takeRinged(ctx context.Context, c *course, into *sink) error {
 }
 
 // tell tells the sender how much was taken by now, if that has come past a half of the room.
-func (p *carrier) tell(ctx context.Context, c *course, word int, before, now uint64, room int) error {
+func (p *transport) tell(ctx context.Context, c *course, word int, before, now uint64, room int) error {
 	if !newHalf(before, now, room) {
 		return nil
 	}

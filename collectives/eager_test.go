@@ -38,7 +38,7 @@ func TestShortMessagesComeInOrderAmongOthers(t *testing.T) {
 		if r.Me > 1 {
 			return
 		}
-		r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *carrier) error {
+		r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error {
 			if r.Me == 1 {
 				time.Sleep(20 * time.Millisecond)
 			}
@@ -58,7 +58,7 @@ func TestShortMessagesComeInOrderAmongOthers(t *testing.T) {
 			}
 			return nil
 		}))
-		r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *carrier) error {
+		r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error {
 			for k := range many {
 				came := make([]byte, len(letter(k, 1-r.Me)))
 				if err := p.Exchange(ctx, 1-r.Me, letter(k, r.Me), 1-r.Me, came); err != nil {
@@ -77,7 +77,7 @@ func TestShortMessagesFillAllRoomOfALine(t *testing.T) {
 	for _, size := range []int{8, shortMost} {
 		testjob.All(t, 3, func(ctx context.Context, r *testjob.Rank) {
 			last := r.World.Size() - 1
-			r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *carrier) error {
+			r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error {
 				mem, want := make([]byte, size), make([]byte, size)
 				for k := range 10 * slots {
 					want[0], want[size-1] = byte(k), byte(k>>8)
@@ -104,11 +104,11 @@ func TestShortMessagesFillAllRoomOfALine(t *testing.T) {
 
 // callTelling is callByHand of a call in which the two ends of a message alone know its
 // length.
-func callTelling(ctx context.Context, r *testjob.Rank, f func(ctx context.Context, p *carrier) error) error {
+func callTelling(ctx context.Context, r *testjob.Rank, f func(ctx context.Context, p *transport) error) error {
 	g, err := groupOf(r.World)
 	r.NoError(err)
-	g.carrier.begin(team.Key{Seq: 1, Chain: 0xabc}, 1, true)
-	return g.verdict(ctx, f(g.bound.to(ctx, g.team), g.carrier))
+	g.transport.begin(team.Key{Seq: 1, Chain: 0xabc}, 1, true)
+	return g.verdict(ctx, f(g.bound.to(ctx, g.team), g.transport))
 }
 
 // isNamed requires that the receiver of a message, and nobody else, has learned what was
@@ -133,7 +133,7 @@ func TestShortMessagesOfUnlikeLengthsAreNamed(t *testing.T) {
 				if r.Me > 1 {
 					return
 				}
-				err := callTelling(ctx, r, func(ctx context.Context, p *carrier) error {
+				err := callTelling(ctx, r, func(ctx context.Context, p *transport) error {
 					if r.Me == 0 {
 						return p.Send(ctx, 1, make([]byte, lengths[0]))
 					}
@@ -161,7 +161,7 @@ func TestSlotsThatHoldNoMessageAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			testjob.Config{Provider: "loop", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
-				err := callByHand(ctx, r, 1, func(ctx context.Context, p *carrier) error {
+				err := callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error {
 					if r.Me == 0 {
 						return p.Recv(ctx, 1, make([]byte, what.wanted))
 					}
@@ -189,7 +189,7 @@ func TestMessagesThatChangedPlacesAreNamed(t *testing.T) {
 			if r.Me > 1 {
 				return
 			}
-			err := callTelling(ctx, r, func(ctx context.Context, p *carrier) error {
+			err := callTelling(ctx, r, func(ctx context.Context, p *transport) error {
 				if r.Me == 0 {
 					return errors.Join(p.Send(ctx, 1, make([]byte, lengths[0])), p.Send(ctx, 1, make([]byte, lengths[1])))
 				}
@@ -208,7 +208,7 @@ func TestMessagesThatChangedPlacesAreNamed(t *testing.T) {
 func TestWhatWasSeenBeforeItsTurnIsNotForgotten(t *testing.T) {
 	for _, lengths := range [][2]int{{shortMost + 1, 8}, {8, shortMost + 1}} {
 		onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
-			err := callTelling(ctx, r, func(ctx context.Context, p *carrier) error {
+			err := callTelling(ctx, r, func(ctx context.Context, p *transport) error {
 				long := make([]byte, 4*p.block())
 				if r.Me == 0 { // waits for an offer, which comes behind the other's message
 					if err := p.Send(ctx, 1, long); err != nil {
@@ -234,7 +234,7 @@ func TestWhatComesWhileOneWaitsForRoomKeepsItsTurn(t *testing.T) {
 			if r.Me > 1 {
 				return
 			}
-			r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *carrier) error {
+			r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error {
 				few, mem := make([]byte, 8), make([]byte, size)
 				for k := range 20 {
 					if r.Me == 1 {
@@ -267,7 +267,7 @@ func TestWhatComesWhileOneWaitsForRoomKeepsItsTurn(t *testing.T) {
 
 // fillRoom exchanges a message with rank 1 and fills all room for such there, at rank 0.
 func fillRoom(ctx context.Context, r *testjob.Rank, size, room int) {
-	r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *carrier) error {
+	r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error {
 		if err := p.Exchange(ctx, 1-r.Me, make([]byte, size), 1-r.Me, make([]byte, size)); err != nil {
 			return err
 		}
@@ -290,7 +290,7 @@ func TestWhoWaitsForRoomEndsWithItsContext(t *testing.T) {
 			if r.Me == 0 {
 				brief, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 				defer cancel()
-				err := callByHand(brief, r, 1, func(ctx context.Context, p *carrier) error { return p.Send(ctx, 1, make([]byte, size)) })
+				err := callByHand(brief, r, 1, func(ctx context.Context, p *transport) error { return p.Send(ctx, 1, make([]byte, size)) })
 				r.ErrorIs(err, context.DeadlineExceeded)
 			}
 			r.NoError(r.World.Barrier(ctx))
@@ -303,7 +303,7 @@ func TestMoreTakenThanWereSentIsRefused(t *testing.T) {
 	for size, room := range rooms {
 		testjob.Config{Provider: "loop", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			fillRoom(ctx, r, size, room)
-			err := callByHand(ctx, r, 1, func(ctx context.Context, p *carrier) error {
+			err := callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error {
 				if r.Me == 0 {
 					return p.Send(ctx, 1, make([]byte, size))
 				}
@@ -323,7 +323,7 @@ func TestMoreTakenThanWereSentIsRefused(t *testing.T) {
 // is ahead, and one more, however long, whatever was told of that.
 func TestRingsHoldWhatIsUnderWay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := &carrier{ring: ringFor(heapFor(rapid.IntRange(2, 3000).Draw(t, "members")))}
+		p := &transport{ring: ringFor(heapFor(rapid.IntRange(2, 3000).Draw(t, "members")))}
 		ring := uint64(p.ring)
 		type span struct{ from, to int }
 		var underWay []span

@@ -11,7 +11,7 @@ import (
 // step by step, since those on their way should be few enough for caches.
 // Who does so need not be everyone: to each member it is the same in what order messages
 // go between others.
-func (p *carrier) ExchangeAll(ctx context.Context, b message.Batch) error {
+func (p *transport) ExchangeAll(ctx context.Context, b message.Batch) error {
 	short := true
 	for k := range b.Steps() {
 		s := b.Step(k)
@@ -45,7 +45,7 @@ func (p *carrier) ExchangeAll(ctx context.Context, b message.Batch) error {
 
 // meet makes ready for a member that a message of so many bytes goes to, or comes
 // from.
-func (p *carrier) meet(ctx context.Context, member, bytes int) error {
+func (p *transport) meet(ctx context.Context, member, bytes int) error {
 	if p.nothing(member, bytes) {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (p *carrier) meet(ctx context.Context, member, bytes int) error {
 
 // fits tells whether there is room for so many messages on their way to a member, which
 // do not wait for who receives them.
-func (p *carrier) fits(member, bytes, messages int) bool {
+func (p *transport) fits(member, bytes, messages int) bool {
 	blocks := p.cut(bytes)
 	long := member != nobody && p.partners[member].lands && blocks >= longFrom
 	return !long && blocks*messages <= lead

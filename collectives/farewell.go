@@ -17,7 +17,7 @@ const (
 )
 
 // opened returns a byte for each member: which ends of pipes there are here.
-func (p *carrier) opened() []byte {
+func (p *transport) opened() []byte {
 	card := make([]byte, len(p.partners))
 	for i := range p.partners {
 		if p.partners[i].in != nil {
@@ -33,7 +33,7 @@ func (p *carrier) opened() []byte {
 // close closes all pipes. A writer waits for its reader, so all readers are closed first.
 // Blocks that nobody read are of calls that have failed. When ctx ends the rest is left as
 // it is: each end would try for a moment of its own.
-func (p *carrier) close(ctx context.Context) error {
+func (p *transport) close(ctx context.Context) error {
 	for i := range p.partners {
 		if in := p.partners[i].in; in != nil && ctx.Err() == nil {
 			if err := in.Close(ctx); err != nil {
@@ -53,7 +53,7 @@ func (p *carrier) close(ctx context.Context) error {
 
 // release gives back what pipes and landings have left, when all members have closed
 // theirs. Cards are what they had opened.
-func (p *carrier) release(cards [][]byte) error {
+func (p *transport) release(cards [][]byte) error {
 	var errs []error
 	for i := range p.partners {
 		with, theirs := &p.partners[i], byte(0)

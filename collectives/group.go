@@ -22,19 +22,19 @@ type group struct {
 	buffers  atomic.Uint64 // made so far
 	graphs   atomic.Uint64 // the same at every member
 
-	key      team.Key // of the call
-	name     string   // of its collective
-	pace     pace     // of calls by messages
-	layout   layout
-	pieces   []piece         // what others read and write here
-	meeting  *meeting        // nil until a call is made on the board
-	hosting  *hosting        // nil where there are no two levels
-	crossing *crossing       // nil until a call is made along a graph in mapped memory
-	ctx      context.Context // of the call
-	carrier  *carrier
-	args     message.Args
-	arena    message.Arena
-	bound    binding
+	key       team.Key // of the call
+	name      string   // of its collective
+	pace      pace     // of calls by messages
+	layout    layout
+	pieces    []piece         // what others read and write here
+	meeting   *meeting        // nil until a call is made on the board
+	hosting   *hosting        // nil where there are no two levels
+	crossing  *crossing       // nil until a call is made along a graph in mapped memory
+	ctx       context.Context // of the call
+	transport *transport
+	args      message.Args
+	arena     message.Arena
+	bound     binding
 }
 
 // A layout is blocks by counts and offsets in bytes.
@@ -55,7 +55,7 @@ func groupOf(t *runtime.Team) (*group, error) {
 	}
 	g := &group{handle: t, team: inner, selector: newSelector(inner, measured), pace: newPace(inner.Crowded)}
 	g.shapes.tuned, g.shapes.boards = measured.mark, g.selector.boards
-	g.carrier = newCarrier(g)
+	g.transport = newTransport(g)
 	g.args.Scratch = g.arena.Take
 	if g.selector.topology.hasTwoLevels() {
 		g.hosting = newHosting(g)
@@ -200,15 +200,15 @@ func (g *group) byMessages(ctx context.Context, c *Call, way *way) error {
 	}
 	l := g.layOut(c)
 	a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets = l.sendCounts, l.sendOffsets, l.recvCounts, l.recvOffsets
-	g.carrier.begin(g.key, c.size, c.count == team.Varied || c.graph != nil)
+	g.transport.begin(g.key, c.size, c.count == team.Varied || c.graph != nil)
 	var err error
 	if way.Needs&message.HostMap != 0 {
-		g.carrier.waited = true // on the host's board, perhaps
+		g.transport.waited = true // on the host's board, perhaps
 		err = g.hosting.run(ctx, c, way, a)
 	} else {
-		err = way.Run(ctx, g.carrier, a)
+		err = way.Run(ctx, g.transport, a)
 	}
-	g.pace.end(g.carrier.waited, g.sendOff)
+	g.pace.end(g.transport.waited, g.sendOff)
 	a.Send, a.Recv, a.Combine = nil, nil, nil // the caller's
 	g.arena.Reset()
 	return err

@@ -39,7 +39,7 @@ func (h *hosting) run(ctx context.Context, c *Call, way *way, a *message.Args) e
 	}
 	h.call, h.size = *c, c.bytes(len(h.group.team.Members))
 	a.Hosts = h.hosts
-	err := way.Run(ctx, h.group.carrier, a)
+	err := way.Run(ctx, h.group.transport, a)
 	h.call = Call{} // what it holds is the caller's
 	return err
 }
@@ -113,7 +113,7 @@ func (h *hosting) agree(ctx context.Context, yes bool) (bool, error) {
 	if yes {
 		vote[0] = 1
 	}
-	err := message.AllReduceRecursiveDoubling(ctx, message.NewSub(h.group.carrier, h.members), &message.Args{
+	err := message.AllReduceRecursiveDoubling(ctx, message.NewSub(h.group.transport, h.members), &message.Args{
 		Elem: 1, Send: vote, Recv: vote, Commutative: true,
 		Combine: func(dst, left, right []byte) { dst[0] = left[0] & right[0] },
 		Scratch: func(n int) []byte { return make([]byte, n) },

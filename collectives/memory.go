@@ -35,12 +35,12 @@ var _ team.Keeper = (*group)(nil)
 
 // Leave closes the pipes, and tells which there were. Rows and boards need no farewell.
 func (g *group) Leave(ctx context.Context) (card []byte, err error) {
-	return g.carrier.opened(), g.carrier.close(ctx)
+	return g.transport.opened(), g.transport.close(ctx)
 }
 
 // Release gives back what the team kept.
 func (g *group) Release(cards [][]byte) error {
-	errs := []error{g.carrier.release(cards)}
+	errs := []error{g.transport.release(cards)}
 	for _, p := range g.pieces {
 		errs = append(errs, p.region.Close(), g.team.Arena().Free(p.block))
 	}

@@ -49,7 +49,7 @@ func TestWhoWaitsInACallIsKnown(t *testing.T) {
 		onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
 			mem, waits := make([]byte, size), 0
 			for range 10 {
-				r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *carrier) error {
+				r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error {
 					r.False(p.waited, "before the call")
 					if r.Me == 1 {
 						time.Sleep(5 * time.Millisecond)

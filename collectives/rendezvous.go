@@ -45,7 +45,7 @@ const (
 )
 
 // offer tells a member where its long message goes.
-func (p *carrier) offer(ctx context.Context, c *course, dst []byte) error {
+func (p *transport) offer(ctx context.Context, c *course, dst []byte) error {
 	with := &p.partners[c.member]
 	err := p.reach(ctx, c.member)
 	if err == nil && with.landing == nil {
@@ -63,7 +63,7 @@ func (p *carrier) offer(ctx context.Context, c *course, dst []byte) error {
 
 // land starts to write the next piece, which begins at an offset of a long message,
 // where its receiver says, once it has.
-func (p *carrier) land(ctx context.Context, c *course, offset int, piece []byte) (fabric.Request, error) {
+func (p *transport) land(ctx context.Context, c *course, offset int, piece []byte) (fabric.Request, error) {
 	at, err := p.offered(ctx, c)
 	if err == nil {
 		err = p.reach(ctx, c.member)
@@ -78,12 +78,12 @@ func (p *carrier) land(ctx context.Context, c *course, offset int, piece []byte)
 }
 
 // landed waits for the next piece of a long message.
-func (p *carrier) landed(ctx context.Context, c *course) error {
+func (p *transport) landed(ctx context.Context, c *course) error {
 	return p.told(ctx, c, p.partners[c.member].eager.row[rowOffer+offerLanded:], c.piece())
 }
 
 // offered returns where the receiver of a long message wants it.
-func (p *carrier) offered(ctx context.Context, c *course) (at fabric.Address, err error) {
+func (p *transport) offered(ctx context.Context, c *course) (at fabric.Address, err error) {
 	offer := p.partners[c.member].eager.row[rowOffer:]
 	if err := p.told(ctx, c, offer[offerNumber:], c.number); err != nil {
 		return at, err

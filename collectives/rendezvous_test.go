@@ -19,7 +19,7 @@ import (
 func onTCP(n int) testjob.Config { return testjob.Config{Provider: "tcp", Ranks: n} }
 
 // long is a message of so many blocks and a little more.
-func long(p *carrier, blocks, seed int) []byte {
+func long(p *transport, blocks, seed int) []byte {
 	mem := make([]byte, blocks*p.block()+7)
 	for i := range mem {
 		mem[i] = byte(i*13 + i>>9 + seed)
@@ -33,7 +33,7 @@ func TestLongMessagesLandWhereTheyGo(t *testing.T) {
 	onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
 		for round := range 3 {
 			for blocks := range longFrom + 3 {
-				r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *carrier) error {
+				r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error {
 					taken := p.partners[1-r.Me].taken
 					src, dst := long(p, blocks, r.Me+round), make([]byte, blocks*p.block()+7)
 					if err := p.Exchange(ctx, 1-r.Me, src, 1-r.Me, dst); err != nil {
@@ -82,7 +82,7 @@ func TestFoldedMessagesTakeNoRendezvous(t *testing.T) {
 				dst[i] = left[i] ^ right[i]
 			}
 		}
-		r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *carrier) error {
+		r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error {
 			acc := long(p, 6, 0)
 			if err := p.ExchangeFold(ctx, 1-r.Me, long(p, 6, 0), 1-r.Me, message.Folding{Dst: acc, Own: acc, Combine: xor, Elem: 1}); err != nil {
 				return err
@@ -208,7 +208,7 @@ func TestWhatIsSaidToBeThereIs(t *testing.T) {
 		r.NoError(err)
 		const flood = 128 << 20
 		src := bytes.Repeat([]byte{7}, 2*longest)
-		r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *carrier) error { // first contact
+		r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error { // first contact
 			return p.Exchange(ctx, 1-r.Me, src, 1-r.Me, make([]byte, len(src)))
 		}))
 		if r.Me == 1 {
@@ -216,7 +216,7 @@ func TestWhatIsSaidToBeThereIs(t *testing.T) {
 			r.NoError(err)
 			dst := make([]byte, len(src))
 			r.NoError(r.World.Barrier(ctx))
-			r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *carrier) error { return p.Recv(ctx, 0, dst) }))
+			r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error { return p.Recv(ctx, 0, dst) }))
 			r.True(bytes.Equal(src, dst), "%d of %d bytes are there", bytes.Count(dst, []byte{7}), len(dst))
 			return
 		}
@@ -224,7 +224,7 @@ func TestWhatIsSaidToBeThereIs(t *testing.T) {
 		r.NoError(err)
 		r.NoError(r.World.Barrier(ctx))
 		var full fabric.Request
-		r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *carrier) error {
+		r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error {
 			p.one = [2]course{}
 			out := &p.one[0]
 			r.NoError(p.leaving(ctx, out, 1, len(src), false))

@@ -26,16 +26,16 @@ const (
 )
 
 // rowSize returns the bytes of a row.
-func (p *carrier) rowSize() int { return rowRing + p.ring }
+func (p *transport) rowSize() int { return rowRing + p.ring }
 
 // rowName names the memory that a member of the team writes to.
-func (p *carrier) rowName(member int) string {
+func (p *transport) rowName(member int) string {
 	return p.group.team.Name + "/row/" + strconv.Itoa(member)
 }
 
 // reach finds this member's row at a partner, which makes it when it comes to its first
 // message with this one. So no member waits here before its own rows are made.
-func (p *carrier) reach(ctx context.Context, member int) error {
+func (p *transport) reach(ctx context.Context, member int) error {
 	with := &p.partners[member]
 	if with.there != nil {
 		return nil

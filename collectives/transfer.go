@@ -52,7 +52,7 @@ type course struct {
 }
 
 // transfer sends and receives, block by block in turns.
-func (p *carrier) transfer(ctx context.Context, to, from int, what source, into sink) (err error) {
+func (p *transport) transfer(ctx context.Context, to, from int, what source, into sink) (err error) {
 	p.one = [2]course{}
 	out, in := &p.one[0], &p.one[1]
 	defer p.shut(in)
@@ -80,7 +80,7 @@ func (p *carrier) transfer(ctx context.Context, to, from int, what source, into 
 // mayPut tells whether it is time to send a block or piece, rather than to take one.
 // Where two ends may differ in the length of a message, what comes tells that before this
 // member waits for an offer, which the other may never make.
-func (p *carrier) mayPut(out, in *course) bool {
+func (p *transport) mayPut(out, in *course) bool {
 	switch {
 	case in.done == in.blocks:
 		return true
@@ -91,7 +91,7 @@ func (p *carrier) mayPut(out, in *course) bool {
 }
 
 // giveUp takes back the memory that a message leaves from, and returns why.
-func (p *carrier) giveUp(out *course, err error) error {
+func (p *transport) giveUp(out *course, err error) error {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	_ = out.under.Wait(ended) // err is the reason
@@ -99,7 +99,7 @@ func (p *carrier) giveUp(out *course, err error) error {
 }
 
 // leaving begins the course of a message to a member.
-func (p *carrier) leaving(ctx context.Context, c *course, to, bytes int, folded bool) error {
+func (p *transport) leaving(ctx context.Context, c *course, to, bytes int, folded bool) error {
 	c.out = true
 	err := p.course(ctx, c, to, bytes, folded)
 	if err != nil || c.blocks == 0 {
@@ -117,7 +117,7 @@ func (p *carrier) leaving(ctx context.Context, c *course, to, bytes int, folded 
 }
 
 // coming begins the course of a message from a member.
-func (p *carrier) coming(ctx context.Context, c *course, from int, into *sink) error {
+func (p *transport) coming(ctx context.Context, c *course, from int, into *sink) error {
 	err := p.course(ctx, c, from, len(into.dst), into.folded)
 	if err != nil || c.blocks == 0 {
 		return err
@@ -135,14 +135,14 @@ func (p *carrier) coming(ctx context.Context, c *course, from int, into *sink) e
 }
 
 // shut takes back the memory that a message comes to.
-func (p *carrier) shut(in *course) {
+func (p *transport) shut(in *course) {
 	if landing := p.partners[in.member].landing; in.long && landing != nil {
 		landing.Shut()
 	}
 }
 
 // course fills in the way of a message of so many bytes.
-func (p *carrier) course(ctx context.Context, c *course, member, bytes int, folded bool) error {
+func (p *transport) course(ctx context.Context, c *course, member, bytes int, folded bool) error {
 	if p.nothing(member, bytes) {
 		return nil
 	}
@@ -160,13 +160,13 @@ func (p *carrier) course(ctx context.Context, c *course, member, bytes int, fold
 }
 
 // nothing tells that a message is none.
-func (p *carrier) nothing(member, bytes int) bool {
+func (p *transport) nothing(member, bytes int) bool {
 	return member == nobody || bytes == 0 && !p.telling
 }
 
 // ahead returns how many headers go ahead of a long message. Where the two ends alone
 // know how long it is, they find by one if they do not agree.
-func (p *carrier) ahead() int {
+func (p *transport) ahead() int {
 	if p.telling {
 		return 1
 	}
@@ -174,10 +174,10 @@ func (p *carrier) ahead() int {
 }
 
 // cut returns of how many blocks a message of so many bytes is.
-func (p *carrier) cut(bytes int) int { return max(1, (bytes+p.step-1)/p.step) }
+func (p *transport) cut(bytes int) int { return max(1, (bytes+p.step-1)/p.step) }
 
 // span returns which bytes the next block or piece of a message is.
-func (p *carrier) span(c *course) (lo, hi int) {
+func (p *transport) span(c *course) (lo, hi int) {
 	switch {
 	case c.lands():
 		lo = (c.done - c.ahead) * longest
@@ -198,7 +198,7 @@ func (c *course) pieces() uint64 { return uint64(c.blocks - c.ahead) }
 func (c *course) piece() uint64 { return c.before + uint64(c.done-c.ahead) + 1 }
 
 // put sends the next block or piece of src.
-func (p *carrier) put(ctx context.Context, c *course, src []byte) (err error) {
+func (p *transport) put(ctx context.Context, c *course, src []byte) (err error) {
 	lo, hi := p.span(c)
 	if c.short {
 		err = p.sendEager(ctx, c, src)
@@ -213,7 +213,7 @@ func (p *carrier) put(ctx context.Context, c *course, src []byte) (err error) {
 }
 
 // header writes the header of a message, or of a block of it.
-func (p *carrier) header(mem []byte, c *course) {
+func (p *transport) header(mem []byte, c *course) {
 	binary.LittleEndian.PutUint64(mem[0:], p.key.Seq)
 	binary.LittleEndian.PutUint64(mem[8:], p.key.Chain)
 	binary.LittleEndian.PutUint64(mem[16:], uint64(c.bytes))
@@ -221,7 +221,7 @@ func (p *carrier) header(mem []byte, c *course) {
 }
 
 // ofCall tells whether a header is of this call.
-func (p *carrier) ofCall(mem []byte) bool {
+func (p *transport) ofCall(mem []byte) bool {
 	return len(mem) >= headerSize && binary.LittleEndian.Uint64(mem[0:]) == p.key.Seq && binary.LittleEndian.Uint64(mem[8:]) == p.key.Chain
 }
 
@@ -229,7 +229,7 @@ func (p *carrier) ofCall(mem []byte) bool {
 func turnOf(mem []byte) uint64 { return binary.LittleEndian.Uint64(mem[24:]) }
 
 // get takes the next block or piece.
-func (p *carrier) get(ctx context.Context, c *course, into *sink) error {
+func (p *transport) get(ctx context.Context, c *course, into *sink) error {
 	if c.short {
 		c.done++
 		return p.takeEager(ctx, c, into)
@@ -254,7 +254,7 @@ func (p *carrier) get(ctx context.Context, c *course, into *sink) error {
 }
 
 // checkBlock compares a block with what is expected.
-func (p *carrier) checkBlock(ctx context.Context, c *course, mem []byte) error {
+func (p *transport) checkBlock(ctx context.Context, c *course, mem []byte) error {
 	if err := p.expect(ctx, c, mem); err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (p *carrier) checkBlock(ctx context.Context, c *course, mem []byte) error {
 }
 
 // expect compares what came in the way of a message with the message.
-func (p *carrier) expect(ctx context.Context, c *course, mem []byte) error {
+func (p *transport) expect(ctx context.Context, c *course, mem []byte) error {
 	says, err := p.check(ctx, c, mem)
 	if err == nil {
 		err = p.inTurn(ctx, c, mem)
@@ -278,7 +278,7 @@ func (p *carrier) expect(ctx context.Context, c *course, mem []byte) error {
 
 // check finds whether a block or a short message is of this call, and returns of how
 // many bytes the whole message is.
-func (p *carrier) check(ctx context.Context, c *course, mem []byte) (bytes int, err error) {
+func (p *transport) check(ctx context.Context, c *course, mem []byte) (bytes int, err error) {
 	if len(mem) < headerSize {
 		return 0, fmt.Errorf("block of %d bytes from rank %d: %w", len(mem), c.member, rpipe.ErrCorrupt)
 	}

@@ -21,12 +21,12 @@ func TestManyMembersHaveSmallPipes(t *testing.T) {
 	}
 }
 
-// callByHand runs f as a call of one team that moves messages by itself.
-func callByHand(ctx context.Context, r *testjob.Rank, elem int, f func(ctx context.Context, p *carrier) error) error {
+// callByHand runs f in a call, which sends and receives messages by the transport.
+func callByHand(ctx context.Context, r *testjob.Rank, elem int, f func(ctx context.Context, p *transport) error) error {
 	g, err := groupOf(r.World)
 	r.NoError(err)
-	g.carrier.begin(team.Key{Seq: 1, Chain: 0xabc}, elem, false)
-	return g.verdict(ctx, f(g.bound.to(ctx, g.team), g.carrier))
+	g.transport.begin(team.Key{Seq: 1, Chain: 0xabc}, elem, false)
+	return g.verdict(ctx, f(g.bound.to(ctx, g.team), g.transport))
 }
 
 // TestExchangesOfUnlikeLengthsNeverWaitInACircle sends around a ring, where each
@@ -40,7 +40,7 @@ func TestExchangesOfUnlikeLengthsNeverWaitInACircle(t *testing.T) {
 		}
 		for range 3 {
 			clear(dst)
-			r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *carrier) error {
+			r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error {
 				return p.Exchange(ctx, r.Right(), src, r.Left(), dst)
 			}))
 			for i := range dst {
@@ -52,13 +52,13 @@ func TestExchangesOfUnlikeLengthsNeverWaitInACircle(t *testing.T) {
 	})
 }
 
-// What lies where a message should be is never taken for one.
+// TestBlocksThatAreNoMessagesAreRefused writes blocks to a pipe that are not messages.
 func TestBlocksThatAreNoMessagesAreRefused(t *testing.T) {
-	for name, write := range map[string]func(ctx context.Context, p *carrier, out *rpipe.Writer[byte]) error{
-		"short": func(ctx context.Context, _ *carrier, out *rpipe.Writer[byte]) error {
+	for name, write := range map[string]func(ctx context.Context, p *transport, out *rpipe.Writer[byte]) error{
+		"short": func(ctx context.Context, _ *transport, out *rpipe.Writer[byte]) error {
 			return out.Send(ctx, []byte{1, 2, 3})
 		},
-		"of another length than it says": func(ctx context.Context, p *carrier, out *rpipe.Writer[byte]) error {
+		"of another length than it says": func(ctx context.Context, p *transport, out *rpipe.Writer[byte]) error {
 			b, err := out.Alloc(ctx, headerSize+p.eagerMost()+7)
 			if err == nil {
 				clear(b.Mem())
@@ -70,7 +70,7 @@ func TestBlocksThatAreNoMessagesAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			testjob.Config{Provider: "loop", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
-				err := callByHand(ctx, r, 1, func(ctx context.Context, p *carrier) error {
+				err := callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error {
 					if r.Me == 0 {
 						return p.Recv(ctx, 1, make([]byte, p.eagerMost()+8))
 					}
