@@ -74,14 +74,14 @@ func (e *eager) look() {
 }
 
 // ringed tells whether the bytes of a short message lie in the ring.
-func (c *course) ringed() bool { return c.bytes > slotMost }
+func (t *transfer) ringed() bool { return t.bytes > slotMost }
 
 // inRing returns where in a row the bytes of a message begin that follow what lies in the
 // ring up to from, and where they end, over and over. They lie in one piece, of whole cache
 // lines.
-func (p *transport) inRing(c *course, from uint64) (begin int, end uint64) {
+func (p *transport) inRing(t *transfer, from uint64) (begin int, end uint64) {
 	const line = 64
-	ring, size := uint64(p.ring), uint64(c.bytes+line-1)&^(line-1)
+	ring, size := uint64(p.ring), uint64(t.bytes+line-1)&^(line-1)
 	if left := ring - from%ring; left < size {
 		from += left
 	}
@@ -89,25 +89,25 @@ func (p *transport) inRing(c *course, from uint64) (begin int, end uint64) {
 }
 
 // sendEager sends a short message.
-func (p *transport) sendEager(ctx context.Context, c *course, src []byte) error {
-	with := &p.partners[c.member]
+func (p *transport) sendEager(ctx context.Context, t *transfer, src []byte) error {
+	with := &p.partners[t.member]
 	e := &with.eager
-	if err := p.reach(ctx, c.member); err != nil {
+	if err := p.reach(ctx, t.member); err != nil {
 		return err
 	}
-	if err := p.awaitRoom(ctx, c, rowTaken, e.sent, e.sent+1, slots); err != nil {
+	if err := p.awaitRoom(ctx, t, rowTaken, e.sent, e.sent+1, slots); err != nil {
 		return err
 	}
-	if !c.ringed() {
-		p.fillSlot(c, src)
+	if !t.ringed() {
+		p.fillSlot(t, src)
 		return p.putSlot(ctx, with, fabric.Part{})
 	}
-	begin, end := p.inRing(c, e.filled)
-	if err := p.awaitRoom(ctx, c, rowFreed, e.filled, end, p.ring); err != nil {
+	begin, end := p.inRing(t, e.filled)
+	if err := p.awaitRoom(ctx, t, rowFreed, e.filled, end, p.ring); err != nil {
 		return err
 	}
 	e.filled = end
-	p.fillSlot(c, nil)
+	p.fillSlot(t, nil)
 	return p.putSlot(ctx, with, fabric.Part{At: begin, Mem: src, Path: fabric.Inline})
 }
 
@@ -119,10 +119,10 @@ func (p *transport) putSlot(ctx context.Context, with *partner, ringed fabric.Pa
 }
 
 // fillSlot writes what goes to the next slot.
-func (p *transport) fillSlot(c *course, bytes []byte) {
-	e := &p.partners[c.member].eager
+func (p *transport) fillSlot(t *transfer, bytes []byte) {
+	e := &p.partners[t.member].eager
 	e.sent++
-	p.header(p.slot[:], c)
+	p.header(p.slot[:], t)
 	n := copy(p.slot[headerSize:], bytes)
 	clear(p.slot[headerSize+n:]) // what was sent to others
 	binary.NativeEndian.PutUint64(p.slot[slotNumber:], e.sent)
@@ -130,61 +130,61 @@ func (p *transport) fillSlot(c *course, bytes []byte) {
 
 // awaitRoom returns when the other has taken so much of what was sent that there is room
 // up to an end. A word of the row says how much it took.
-func (p *transport) awaitRoom(ctx context.Context, c *course, word int, sent, end uint64, room int) error {
+func (p *transport) awaitRoom(ctx context.Context, t *transfer, word int, sent, end uint64, room int) error {
 	if end <= uint64(room) {
 		return nil
 	}
-	taken := p.partners[c.member].eager.row[word:]
-	if err := p.told(ctx, c, taken, end-uint64(room)); err != nil {
+	taken := p.partners[t.member].eager.row[word:]
+	if err := p.told(ctx, t, taken, end-uint64(room)); err != nil {
 		return err
 	}
 	if says := atomics.Word64(taken).Load(); says > sent {
-		return fmt.Errorf("rank %d says it took %d of %d short messages, or bytes of them: %w", c.member, says, sent, rpipe.ErrCorrupt)
+		return fmt.Errorf("rank %d says it took %d of %d short messages, or bytes of them: %w", t.member, says, sent, rpipe.ErrCorrupt)
 	}
 	return nil
 }
 
 // takeEager takes a short message.
-func (p *transport) takeEager(ctx context.Context, c *course, into *sink) error {
-	e := &p.partners[c.member].eager
+func (p *transport) takeEager(ctx context.Context, t *transfer, into *sink) error {
+	e := &p.partners[t.member].eager
 	mem := e.nextSlot()
-	if err := p.told(ctx, c, mem[slotNumber:], e.taken+1); err != nil {
+	if err := p.told(ctx, t, mem[slotNumber:], e.taken+1); err != nil {
 		return err
 	}
 	if number := e.next(); number != e.taken+1 {
-		return fmt.Errorf("short message %d from rank %d in place of %d: %w", number, c.member, e.taken+1, rpipe.ErrCorrupt)
+		return fmt.Errorf("short message %d from rank %d in place of %d: %w", number, t.member, e.taken+1, rpipe.ErrCorrupt)
 	}
-	if err := p.expect(ctx, c, mem); err != nil {
+	if err := p.expect(ctx, t, mem); err != nil {
 		return err
 	}
-	if !c.ringed() {
-		into.take(0, mem[headerSize:][:c.bytes])
-	} else if err := p.takeRinged(ctx, c, into); err != nil {
+	if !t.ringed() {
+		into.take(0, mem[headerSize:][:t.bytes])
+	} else if err := p.takeRinged(ctx, t, into); err != nil {
 		return err
 	}
 	e.taken++
-	return p.tell(ctx, c, rowTaken, e.taken-1, e.taken, slots)
+	return p.tell(ctx, t, rowTaken, e.taken-1, e.taken, slots)
 }
 
 // takeRinged takes the bytes of a short message out of the ring.
-func (p *transport) takeRinged(ctx context.Context, c *course, into *sink) error {
-	e := &p.partners[c.member].eager
+func (p *transport) takeRinged(ctx context.Context, t *transfer, into *sink) error {
+	e := &p.partners[t.member].eager
 	before := e.freed
-	begin, end := p.inRing(c, before)
-	into.take(0, e.row[begin:][:c.bytes])
+	begin, end := p.inRing(t, before)
+	into.take(0, e.row[begin:][:t.bytes])
 	e.freed = end
-	return p.tell(ctx, c, rowFreed, before, end, p.ring)
+	return p.tell(ctx, t, rowFreed, before, end, p.ring)
 }
 
 // tell tells the sender how much was taken by now, if that has come past a half of the room.
-func (p *transport) tell(ctx context.Context, c *course, word int, before, now uint64, room int) error {
+func (p *transport) tell(ctx context.Context, t *transfer, word int, before, now uint64, room int) error {
 	if !newHalf(before, now, room) {
 		return nil
 	}
-	if err := p.reach(ctx, c.member); err != nil {
+	if err := p.reach(ctx, t.member); err != nil {
 		return err
 	}
-	return p.partners[c.member].there.PostFlag(ctx, fabric.Flag{Offset: word, Value: now, Ahead: true})
+	return p.partners[t.member].there.PostFlag(ctx, fabric.Flag{Offset: word, Value: now, Ahead: true})
 }
 
 // newHalf tells whether what is counted over and over has come to another half of the room.

@@ -167,7 +167,7 @@ func TestSlotsThatHoldNoMessageAreRefused(t *testing.T) {
 					}
 					r.NoError(p.open(ctx, 0))
 					r.NoError(p.reach(ctx, 0))
-					p.header(p.slot[:], &course{bytes: what.length, turn: what.turn})
+					p.header(p.slot[:], &transfer{bytes: what.length, turn: what.turn})
 					binary.NativeEndian.PutUint64(p.slot[slotNumber:], what.number)
 					return p.partners[0].there.Put(ctx, &fabric.Put{Body: fabric.Part{At: slot(1), Mem: p.slot[:]}, Tell: fabric.TellByLastWord})
 				})
@@ -330,7 +330,7 @@ func TestRingsHoldWhatIsUnderWay(t *testing.T) {
 		var ends []uint64
 		var filled, freed, told uint64
 		for _, size := range rapid.SliceOfN(rapid.IntRange(slotMost+1, p.eagerMost()), 1, 200).Draw(t, "sizes") {
-			begin, end := p.inRing(&course{bytes: size}, filled)
+			begin, end := p.inRing(&transfer{bytes: size}, filled)
 			mine := span{begin - rowRing, begin - rowRing + size}
 			require.True(t, mine.from >= 0 && mine.to <= p.ring, "%v in %d", mine, p.ring)
 			for taken := rapid.IntRange(0, 3).Draw(t, "taken"); len(ends) > 0 && (taken > 0 || end-told > ring); taken-- {
@@ -343,7 +343,7 @@ func TestRingsHoldWhatIsUnderWay(t *testing.T) {
 			require.LessOrEqual(t, end-told, ring, "all were taken, and there is no room")
 			if len(ends) == 0 {
 				for k, to := 0, filled; k <= lead; k++ {
-					_, to = p.inRing(&course{bytes: p.eagerMost()}, to)
+					_, to = p.inRing(&transfer{bytes: p.eagerMost()}, to)
 					require.LessOrEqual(t, to-told, ring, "%d more", k)
 				}
 			}

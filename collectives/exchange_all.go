@@ -27,14 +27,14 @@ func (p *transport) ExchangeAll(ctx context.Context, b message.Batch) error {
 		return message.ExchangeInTurns(ctx, p, &b)
 	}
 	for k := range b.Steps() {
-		if s := b.Step(k); s.To != nobody {
+		if s := b.Step(k); s.To != noMember {
 			if err := p.Send(ctx, s.To, s.Src); err != nil {
 				return err
 			}
 		}
 	}
 	for k := range b.Steps() {
-		if s := b.Step(k); s.From != nobody {
+		if s := b.Step(k); s.From != noMember {
 			if err := p.Recv(ctx, s.From, s.Dst); err != nil {
 				return err
 			}
@@ -56,6 +56,6 @@ func (p *transport) meet(ctx context.Context, member, bytes int) error {
 // do not wait for who receives them.
 func (p *transport) fits(member, bytes, messages int) bool {
 	blocks := p.cut(bytes)
-	long := member != nobody && p.partners[member].lands && blocks >= longFrom
+	long := member != noMember && p.partners[member].lands && blocks >= longFrom
 	return !long && blocks*messages <= lead
 }

@@ -45,9 +45,9 @@ const (
 )
 
 // offer tells a member where its long message goes.
-func (p *transport) offer(ctx context.Context, c *course, dst []byte) error {
-	with := &p.partners[c.member]
-	err := p.reach(ctx, c.member)
+func (p *transport) offer(ctx context.Context, t *transfer, dst []byte) error {
+	with := &p.partners[t.member]
+	err := p.reach(ctx, t.member)
 	if err == nil && with.landing == nil {
 		with.landing, err = p.group.team.NewLanding(ctx)
 	}
@@ -55,7 +55,7 @@ func (p *transport) offer(ctx context.Context, c *course, dst []byte) error {
 		return err
 	}
 	at := with.landing.Open(dst)
-	for i, word := range [...]uint64{at.Addr, at.RKey.Hi, at.RKey.Lo, p.key.Seq, p.key.Chain, uint64(len(dst)), c.number} {
+	for i, word := range [...]uint64{at.Addr, at.RKey.Hi, at.RKey.Lo, p.key.Seq, p.key.Chain, uint64(len(dst)), t.number} {
 		binary.NativeEndian.PutUint64(p.place[8*i:], word)
 	}
 	return with.there.Put(ctx, &fabric.Put{Body: fabric.Part{At: rowOffer, Mem: p.place[:]}, Tell: fabric.TellByLastWord})
@@ -63,37 +63,37 @@ func (p *transport) offer(ctx context.Context, c *course, dst []byte) error {
 
 // land starts to write the next piece, which begins at an offset of a long message,
 // where its receiver says, once it has.
-func (p *transport) land(ctx context.Context, c *course, offset int, piece []byte) (fabric.Request, error) {
-	at, err := p.offered(ctx, c)
+func (p *transport) land(ctx context.Context, t *transfer, offset int, piece []byte) (fabric.Request, error) {
+	at, err := p.offered(ctx, t)
 	if err == nil {
-		err = p.reach(ctx, c.member)
+		err = p.reach(ctx, t.member)
 	}
 	if err != nil {
 		return fabric.Request{}, err
 	}
-	landed := fabric.Flag{Offset: rowOffer + offerLanded, Value: c.piece()}
-	there := p.partners[c.member].there
-	put := there.Land(at.Add(uint64(offset)), piece, landed, c.pieces() == 1)
+	landed := fabric.Flag{Offset: rowOffer + offerLanded, Value: t.piece()}
+	there := p.partners[t.member].there
+	put := there.Land(at.Add(uint64(offset)), piece, landed, t.pieces() == 1)
 	return there.Start(ctx, &put)
 }
 
 // landed waits for the next piece of a long message.
-func (p *transport) landed(ctx context.Context, c *course) error {
-	return p.told(ctx, c, p.partners[c.member].eager.row[rowOffer+offerLanded:], c.piece())
+func (p *transport) landed(ctx context.Context, t *transfer) error {
+	return p.told(ctx, t, p.partners[t.member].eager.row[rowOffer+offerLanded:], t.piece())
 }
 
 // offered returns where the receiver of a long message wants it.
-func (p *transport) offered(ctx context.Context, c *course) (at fabric.Address, err error) {
-	offer := p.partners[c.member].eager.row[rowOffer:]
-	if err := p.told(ctx, c, offer[offerNumber:], c.number); err != nil {
+func (p *transport) offered(ctx context.Context, t *transfer) (at fabric.Address, err error) {
+	offer := p.partners[t.member].eager.row[rowOffer:]
+	if err := p.told(ctx, t, offer[offerNumber:], t.number); err != nil {
 		return at, err
 	}
 	word := func(i int) uint64 { return binary.NativeEndian.Uint64(offer[8*i:]) }
 	if word(3) != p.key.Seq || word(4) != p.key.Chain {
-		return at, p.group.team.Differs(ctx, min(word(3), p.key.Seq), c.member)
+		return at, p.group.team.Differs(ctx, min(word(3), p.key.Seq), t.member)
 	}
-	if says := word(5); says != uint64(c.bytes) {
-		return at, p.group.unlike(c.member, int(min(says, math.MaxInt)), c.bytes)
+	if says := word(5); says != uint64(t.bytes) {
+		return at, p.group.unlike(t.member, int(min(says, math.MaxInt)), t.bytes)
 	}
 	at.Addr, at.RKey.Hi, at.RKey.Lo = word(0), word(1), word(2)
 	return at, nil

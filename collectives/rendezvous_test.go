@@ -225,9 +225,9 @@ func TestWhatIsSaidToBeThereIs(t *testing.T) {
 		r.NoError(r.World.Barrier(ctx))
 		var full fabric.Request
 		r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error {
-			p.one = [2]course{}
+			p.one = [2]transfer{}
 			out := &p.one[0]
-			r.NoError(p.leaving(ctx, out, 1, len(src), false))
+			r.NoError(p.beginSend(ctx, out, 1, len(src), false))
 			r.NoError(p.put(ctx, out, src))
 			_, err := p.offered(ctx, out) // or there would be nothing to tell of yet
 			r.NoError(err)

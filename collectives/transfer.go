@@ -11,20 +11,20 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
-// nobody is the member that nothing goes to, or comes from.
-const nobody = message.NoMember
+// noMember stands for the destination or origin of a message that is not sent.
+const noMember = message.NoMember
 
-// A source is where a message comes from.
+// A source holds the bytes that a transfer sends.
 type source struct {
 	src    []byte
-	folded bool // its receiver combines it
+	folded bool // the receiver combines them
 }
 
-// A sink is where a message goes.
+// A sink takes the bytes that a transfer receives.
 type sink struct {
 	dst     []byte
-	folded  bool            // it is combined, now or later
-	folding message.Folding // how, if now
+	folded  bool            // the receiver combines them, at once or later
+	folding message.Folding // how, if at once
 }
 
 func (s *sink) take(at int, came []byte) {
@@ -35,35 +35,35 @@ func (s *sink) take(at int, came []byte) {
 	copy(s.dst[at:], came)
 }
 
-// A course is the way of a message to a member, or from one.
-type course struct {
+// A transfer is one message to a member or from one, in progress.
+type transfer struct {
 	member int
-	out    bool   // to it, or else from it
-	turn   uint64 // among all messages that way
+	out    bool   // to the member; false: from it
+	turn   uint64 // number among all messages in this direction
 	bytes  int
-	blocks int            // and pieces
-	done   int            // that were sent, or taken
-	short  bool           // sent eagerly
-	long   bool           // by rendezvous: in pieces that land
-	ahead  int            // how many blocks without bytes go ahead of them
-	number uint64         // among the long ones between the two
-	before uint64         // pieces of earlier ones
-	under  fabric.Request // what is under way of a long one that leaves
+	blocks int            // blocks and pieces together
+	done   int            // blocks and pieces that were sent or taken
+	short  bool           // goes eagerly
+	long   bool           // goes by rendezvous, in pieces that land
+	ahead  int            // blocks without bytes ahead of the pieces
+	number uint64         // among the long messages in this direction
+	before uint64         // pieces of earlier long messages
+	under  fabric.Request // the write of a long message's piece that is in progress
 }
 
-// transfer sends and receives, block by block in turns.
-func (p *transport) transfer(ctx context.Context, to, from int, what source, into sink) (err error) {
-	p.one = [2]course{}
+// sendRecv sends one message and receives another, block by block in turns.
+func (p *transport) sendRecv(ctx context.Context, to, from int, what source, into sink) (err error) {
+	p.one = [2]transfer{}
 	out, in := &p.one[0], &p.one[1]
 	defer p.shut(in)
-	if err := p.leaving(ctx, out, to, len(what.src), what.folded); err != nil {
+	if err := p.beginSend(ctx, out, to, len(what.src), what.folded); err != nil {
 		return err
 	}
-	if err := p.coming(ctx, in, from, &into); err != nil {
+	if err := p.beginRecv(ctx, in, from, &into); err != nil {
 		return err
 	}
 	for out.done < out.blocks || in.done < in.blocks {
-		for out.done < out.blocks && p.mayPut(out, in) {
+		for out.done < out.blocks && p.maySend(out, in) {
 			if err := p.put(ctx, out, what.src); err != nil {
 				return p.giveUp(out, err)
 			}
@@ -77,10 +77,10 @@ func (p *transport) transfer(ctx context.Context, to, from int, what source, int
 	return out.under.Wait(ctx)
 }
 
-// mayPut tells whether it is time to send a block or piece, rather than to take one.
-// Where two ends may differ in the length of a message, what comes tells that before this
-// member waits for an offer, which the other may never make.
-func (p *transport) mayPut(out, in *course) bool {
+// maySend reports whether the next step sends a block or piece; else it takes one. Where
+// two ends may differ in the length of a message, this member first takes a header. It
+// learns of the difference there, before it waits for an offer that may never come.
+func (p *transport) maySend(out, in *transfer) bool {
 	switch {
 	case in.done == in.blocks:
 		return true
@@ -90,82 +90,82 @@ func (p *transport) mayPut(out, in *course) bool {
 	return out.done < in.done+lead
 }
 
-// giveUp takes back the memory that a message leaves from, and returns why.
-func (p *transport) giveUp(out *course, err error) error {
+// giveUp takes back the memory from which a message is sent, and returns err.
+func (p *transport) giveUp(out *transfer, err error) error {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	_ = out.under.Wait(ended) // err is the reason
 	return err
 }
 
-// leaving begins the course of a message to a member.
-func (p *transport) leaving(ctx context.Context, c *course, to, bytes int, folded bool) error {
-	c.out = true
-	err := p.course(ctx, c, to, bytes, folded)
-	if err != nil || c.blocks == 0 {
+// beginSend begins the transfer of a message to a member.
+func (p *transport) beginSend(ctx context.Context, t *transfer, to, bytes int, folded bool) error {
+	t.out = true
+	err := p.prepare(ctx, t, to, bytes, folded)
+	if err != nil || t.blocks == 0 {
 		return err
 	}
 	with := &p.partners[to]
 	with.outgoing++
-	c.turn = with.outgoing
-	if c.long {
+	t.turn = with.outgoing
+	if t.long {
 		with.given++
-		c.number, c.before = with.given, with.sent
-		with.sent += c.pieces()
+		t.number, t.before = with.given, with.sent
+		with.sent += t.pieces()
 	}
 	return nil
 }
 
-// coming begins the course of a message from a member.
-func (p *transport) coming(ctx context.Context, c *course, from int, into *sink) error {
-	err := p.course(ctx, c, from, len(into.dst), into.folded)
-	if err != nil || c.blocks == 0 {
+// beginRecv begins the transfer of a message from a member.
+func (p *transport) beginRecv(ctx context.Context, t *transfer, from int, into *sink) error {
+	err := p.prepare(ctx, t, from, len(into.dst), into.folded)
+	if err != nil || t.blocks == 0 {
 		return err
 	}
 	with := &p.partners[from]
 	with.incoming++
-	c.turn = with.incoming
-	if !c.long {
+	t.turn = with.incoming
+	if !t.long {
 		return nil
 	}
 	with.taken++
-	c.number, c.before = with.taken, with.landed
-	with.landed += c.pieces()
-	return p.offer(ctx, c, into.dst)
+	t.number, t.before = with.taken, with.landed
+	with.landed += t.pieces()
+	return p.offer(ctx, t, into.dst)
 }
 
-// shut takes back the memory that a message comes to.
-func (p *transport) shut(in *course) {
+// shut takes back the memory in which a message lands.
+func (p *transport) shut(in *transfer) {
 	if landing := p.partners[in.member].landing; in.long && landing != nil {
 		landing.Shut()
 	}
 }
 
-// course fills in the way of a message of so many bytes.
-func (p *transport) course(ctx context.Context, c *course, member, bytes int, folded bool) error {
+// prepare chooses the way of a message from its length and use.
+func (p *transport) prepare(ctx context.Context, t *transfer, member, bytes int, folded bool) error {
 	if p.nothing(member, bytes) {
 		return nil
 	}
 	if err := p.open(ctx, member); err != nil {
 		return err
 	}
-	c.member, c.bytes, c.blocks = member, bytes, p.cut(bytes)
-	c.short = bytes <= p.eagerMost()
-	if folded || !p.partners[member].lands || c.blocks < longFrom {
+	t.member, t.bytes, t.blocks = member, bytes, p.cut(bytes)
+	t.short = bytes <= p.eagerMost()
+	if folded || !p.partners[member].lands || t.blocks < longFrom {
 		return nil
 	}
-	c.long, c.ahead = true, p.ahead()
-	c.blocks = c.ahead + (bytes+longest-1)/longest
+	t.long, t.ahead = true, p.ahead()
+	t.blocks = t.ahead + (bytes+longest-1)/longest
 	return nil
 }
 
-// nothing tells that a message is none.
+// nothing reports whether the sender sends nothing for a message.
 func (p *transport) nothing(member, bytes int) bool {
-	return member == nobody || bytes == 0 && !p.telling
+	return member == noMember || bytes == 0 && !p.telling
 }
 
 // ahead returns how many headers go ahead of a long message. Where the two ends alone
-// know how long it is, they find by one if they do not agree.
+// know the length, they compare it by one header.
 func (p *transport) ahead() int {
 	if p.telling {
 		return 1
@@ -173,54 +173,54 @@ func (p *transport) ahead() int {
 	return 0
 }
 
-// cut returns of how many blocks a message of so many bytes is.
+// cut returns the number of blocks of a message of so many bytes.
 func (p *transport) cut(bytes int) int { return max(1, (bytes+p.step-1)/p.step) }
 
-// span returns which bytes the next block or piece of a message is.
-func (p *transport) span(c *course) (lo, hi int) {
+// span returns the bounds of the bytes in the next block or piece of a message.
+func (p *transport) span(t *transfer) (lo, hi int) {
 	switch {
-	case c.lands():
-		lo = (c.done - c.ahead) * longest
-		return lo, min(lo+longest, c.bytes)
-	case c.long:
+	case t.lands():
+		lo = (t.done - t.ahead) * longest
+		return lo, min(lo+longest, t.bytes)
+	case t.long:
 		return 0, 0
 	}
-	return c.done * p.step, min((c.done+1)*p.step, c.bytes)
+	return t.done * p.step, min((t.done+1)*p.step, t.bytes)
 }
 
-// lands tells whether a piece is next.
-func (c *course) lands() bool { return c.long && c.done >= c.ahead }
+// lands reports whether a piece is next.
+func (t *transfer) lands() bool { return t.long && t.done >= t.ahead }
 
-// pieces returns how many there are.
-func (c *course) pieces() uint64 { return uint64(c.blocks - c.ahead) }
+// pieces returns the number of pieces.
+func (t *transfer) pieces() uint64 { return uint64(t.blocks - t.ahead) }
 
-// piece returns the number of the next one among all between the two.
-func (c *course) piece() uint64 { return c.before + uint64(c.done-c.ahead) + 1 }
+// piece returns the number of the next piece among all in this direction.
+func (t *transfer) piece() uint64 { return t.before + uint64(t.done-t.ahead) + 1 }
 
 // put sends the next block or piece of src.
-func (p *transport) put(ctx context.Context, c *course, src []byte) (err error) {
-	lo, hi := p.span(c)
-	if c.short {
-		err = p.sendEager(ctx, c, src)
-	} else if !c.lands() {
-		p.header(p.head[:], c)
-		err = p.partners[c.member].out.SendParts(ctx, p.head[:], src[lo:hi])
-	} else if err = c.under.Wait(ctx); err == nil {
-		c.under, err = p.land(ctx, c, lo, src[lo:hi])
+func (p *transport) put(ctx context.Context, t *transfer, src []byte) (err error) {
+	lo, hi := p.span(t)
+	if t.short {
+		err = p.sendEager(ctx, t, src)
+	} else if !t.lands() {
+		p.header(p.head[:], t)
+		err = p.partners[t.member].out.SendParts(ctx, p.head[:], src[lo:hi])
+	} else if err = t.under.Wait(ctx); err == nil {
+		t.under, err = p.land(ctx, t, lo, src[lo:hi])
 	}
-	c.done++
+	t.done++
 	return err
 }
 
 // header writes the header of a message, or of a block of it.
-func (p *transport) header(mem []byte, c *course) {
+func (p *transport) header(mem []byte, t *transfer) {
 	binary.LittleEndian.PutUint64(mem[0:], p.key.Seq)
 	binary.LittleEndian.PutUint64(mem[8:], p.key.Chain)
-	binary.LittleEndian.PutUint64(mem[16:], uint64(c.bytes))
-	binary.LittleEndian.PutUint64(mem[24:], c.turn)
+	binary.LittleEndian.PutUint64(mem[16:], uint64(t.bytes))
+	binary.LittleEndian.PutUint64(mem[24:], t.turn)
 }
 
-// ofCall tells whether a header is of this call.
+// ofCall reports whether a header belongs to this call.
 func (p *transport) ofCall(mem []byte) bool {
 	return len(mem) >= headerSize && binary.LittleEndian.Uint64(mem[0:]) == p.key.Seq && binary.LittleEndian.Uint64(mem[8:]) == p.key.Chain
 }
@@ -229,62 +229,62 @@ func (p *transport) ofCall(mem []byte) bool {
 func turnOf(mem []byte) uint64 { return binary.LittleEndian.Uint64(mem[24:]) }
 
 // get takes the next block or piece.
-func (p *transport) get(ctx context.Context, c *course, into *sink) error {
-	if c.short {
-		c.done++
-		return p.takeEager(ctx, c, into)
+func (p *transport) get(ctx context.Context, t *transfer, into *sink) error {
+	if t.short {
+		t.done++
+		return p.takeEager(ctx, t, into)
 	}
-	if c.lands() {
-		err := p.landed(ctx, c)
-		c.done++
+	if t.lands() {
+		err := p.landed(ctx, t)
+		t.done++
 		return err
 	}
-	with := &p.partners[c.member]
-	b, err := p.next(ctx, c)
+	with := &p.partners[t.member]
+	b, err := p.next(ctx, t)
 	if err != nil {
 		return err
 	}
-	if err := p.checkBlock(ctx, c, b.Mem()); err != nil {
+	if err := p.checkBlock(ctx, t, b.Mem()); err != nil {
 		return err
 	}
-	lo, _ := p.span(c)
+	lo, _ := p.span(t)
 	into.take(lo, b.Mem()[headerSize:])
-	c.done++
+	t.done++
 	return with.in.Free(b)
 }
 
 // checkBlock compares a block with what is expected.
-func (p *transport) checkBlock(ctx context.Context, c *course, mem []byte) error {
-	if err := p.expect(ctx, c, mem); err != nil {
+func (p *transport) checkBlock(ctx context.Context, t *transfer, mem []byte) error {
+	if err := p.expect(ctx, t, mem); err != nil {
 		return err
 	}
-	if lo, hi := p.span(c); len(mem)-headerSize != hi-lo {
-		return fmt.Errorf("block of %d bytes from rank %d: %w", len(mem), c.member, rpipe.ErrCorrupt)
+	if lo, hi := p.span(t); len(mem)-headerSize != hi-lo {
+		return fmt.Errorf("block of %d bytes from rank %d: %w", len(mem), t.member, rpipe.ErrCorrupt)
 	}
 	return nil
 }
 
-// expect compares what came in the way of a message with the message.
-func (p *transport) expect(ctx context.Context, c *course, mem []byte) error {
-	says, err := p.check(ctx, c, mem)
+// expect compares the header of a message that came with the message that t expects.
+func (p *transport) expect(ctx context.Context, t *transfer, mem []byte) error {
+	says, err := p.check(ctx, t, mem)
 	if err == nil {
-		err = p.inTurn(ctx, c, mem)
+		err = p.inTurn(ctx, t, mem)
 	}
-	if err == nil && says != c.bytes {
-		err = p.group.unlike(c.member, says, c.bytes)
+	if err == nil && says != t.bytes {
+		err = p.group.unlike(t.member, says, t.bytes)
 	}
 	return err
 }
 
-// check finds whether a block or a short message is of this call, and returns of how
-// many bytes the whole message is.
-func (p *transport) check(ctx context.Context, c *course, mem []byte) (bytes int, err error) {
+// check returns the length of the whole message in the header of a block or short
+// message. It returns an error if that belongs to another call.
+func (p *transport) check(ctx context.Context, t *transfer, mem []byte) (bytes int, err error) {
 	if len(mem) < headerSize {
-		return 0, fmt.Errorf("block of %d bytes from rank %d: %w", len(mem), c.member, rpipe.ErrCorrupt)
+		return 0, fmt.Errorf("block of %d bytes from rank %d: %w", len(mem), t.member, rpipe.ErrCorrupt)
 	}
 	if !p.ofCall(mem) {
 		seq := binary.LittleEndian.Uint64(mem)
-		return 0, p.group.team.Differs(ctx, min(seq, p.key.Seq), c.member) // what is left of a call before differed there
+		return 0, p.group.team.Differs(ctx, min(seq, p.key.Seq), t.member) // the message may be left from an earlier call, which differed then
 	}
 	return int(min(binary.LittleEndian.Uint64(mem[16:]), math.MaxInt)), nil
 }

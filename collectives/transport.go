@@ -43,7 +43,7 @@ type transport struct {
 	place    [offerLanded]byte
 	slot     [slotSize]byte
 	watch    watch
-	one      [2]course // to a member and from one
+	one      [2]transfer // to a member and from one
 }
 
 // A partner is the state of messages with one other member.
@@ -106,36 +106,36 @@ func (p *transport) Rank() int { return p.group.team.Rank }
 func (p *transport) Size() int { return len(p.group.team.Members) }
 
 func (p *transport) Send(ctx context.Context, to int, src []byte) error {
-	return p.transfer(ctx, to, nobody, source{src: src}, sink{})
+	return p.sendRecv(ctx, to, noMember, source{src: src}, sink{})
 }
 
 func (p *transport) SendFold(ctx context.Context, to int, src []byte) error {
-	return p.transfer(ctx, to, nobody, source{src, true}, sink{})
+	return p.sendRecv(ctx, to, noMember, source{src, true}, sink{})
 }
 
 func (p *transport) Recv(ctx context.Context, from int, dst []byte) error {
-	return p.transfer(ctx, nobody, from, source{}, sink{dst: dst})
+	return p.sendRecv(ctx, noMember, from, source{}, sink{dst: dst})
 }
 
 func (p *transport) Exchange(ctx context.Context, to int, src []byte, from int, dst []byte) error {
-	return p.transfer(ctx, to, from, source{src: src}, sink{dst: dst})
+	return p.sendRecv(ctx, to, from, source{src: src}, sink{dst: dst})
 }
 
 func (p *transport) Fold(ctx context.Context, from int, f message.Folding) error {
-	return p.ExchangeFold(ctx, nobody, nil, from, f)
+	return p.ExchangeFold(ctx, noMember, nil, from, f)
 }
 
 func (p *transport) ExchangeFold(ctx context.Context, to int, src []byte, from int, f message.Folding) error {
 	what := source{src, true}
 	if f.Elem <= p.block() {
-		return p.transfer(ctx, to, from, what, sink{dst: f.Dst, folded: true, folding: f})
+		return p.sendRecv(ctx, to, from, what, sink{dst: f.Dst, folded: true, folding: f})
 	}
 	// Blocks end within elements: large takes the whole message first.
 	if len(p.large) < len(f.Dst) {
 		p.large = make([]byte, len(f.Dst))
 	}
 	came := p.large[:len(f.Dst)]
-	if err := p.transfer(ctx, to, from, what, sink{dst: came, folded: true}); err != nil {
+	if err := p.sendRecv(ctx, to, from, what, sink{dst: came, folded: true}); err != nil {
 		return err
 	}
 	f.Take(0, came)

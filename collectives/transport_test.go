@@ -62,7 +62,7 @@ func TestBlocksThatAreNoMessagesAreRefused(t *testing.T) {
 			b, err := out.Alloc(ctx, headerSize+p.eagerMost()+7)
 			if err == nil {
 				clear(b.Mem())
-				p.header(b.Mem(), &course{bytes: p.eagerMost() + 8, turn: 1})
+				p.header(b.Mem(), &transfer{bytes: p.eagerMost() + 8, turn: 1})
 				err = out.Write(ctx, b)
 			}
 			return err
