@@ -10,22 +10,22 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
-// A watch is a wait for what another member does.
+// A watch describes one wait for a word or a block of a partner.
 type watch struct {
-	word  *atomic.Uint64 // that becomes want or more; nil: a block comes by the pipe
+	word  *atomic.Uint64 // becomes want or more; nil: a block comes by the pipe
 	want  uint64
 	other *partner
-	ready func() bool // that, or something else came
+	ready func() bool // arrived or unexpected
 }
 
-// told waits for a word of another member's. What else comes from there meanwhile tells
-// if it is in another call, in which nobody would ever write the word.
-func (p *transport) told(ctx context.Context, t *transfer, word []byte, want uint64) error {
+// awaitWord waits until a word that the member writes is want or more. A mismatched
+// message ends the wait: a member in another call never writes the word.
+func (p *transport) awaitWord(ctx context.Context, t *transfer, word []byte, want uint64) error {
 	p.watch.word, p.watch.want = atomics.Word64(word), want
 	return p.await(ctx, t)
 }
 
-// next returns the next block of a member's.
+// next returns the next block from a member.
 func (p *transport) next(ctx context.Context, t *transfer) (b rpipe.Block[byte], err error) {
 	with := &p.partners[t.member]
 	if with.kept {
@@ -37,28 +37,28 @@ func (p *transport) next(ctx context.Context, t *transfer) (b rpipe.Block[byte],
 		if err = p.await(ctx, t); err != nil {
 			return b, err
 		}
-		stray := p.usurper(t)
+		wrong := p.mismatched(t)
 		if b, err = with.in.TryRead(); !errors.Is(err, rpipe.ErrWouldBlock) {
 			return b, err
 		}
-		// The other waits for room, it seems.
-		if err = p.well(ctx); err == nil && stray != nil {
-			err = p.disagree(ctx, t, stray)
+		// The partner seems to wait for room.
+		if err = p.ended(ctx); err == nil && wrong != nil {
+			err = p.disagree(ctx, t, wrong)
 		}
 	}
 	return b, err
 }
 
-// await waits for what is watched.
+// await waits until the word or block of the watch has arrived.
 func (p *transport) await(ctx context.Context, t *transfer) error {
 	p.watch.other = &p.partners[t.member]
-	for !p.there() {
-		if mem := p.usurper(t); mem != nil && !p.there() { // what came before it is there by now
+	for !p.arrived() {
+		if mem := p.mismatched(t); mem != nil && !p.arrived() { // the watched message came first, if both came
 			return p.disagree(ctx, t, mem)
 		}
 		p.waited = true
 		err := p.group.team.Await(ctx, p.watch.ready)
-		if err == nil && !p.there() {
+		if err == nil && !p.arrived() {
 			err = p.look(ctx)
 		}
 		if err != nil {
@@ -68,30 +68,30 @@ func (p *transport) await(ctx context.Context, t *transfer) error {
 	return nil
 }
 
-// well tells what ends a wait that goes on.
-func (p *transport) well(ctx context.Context) error {
+// ended returns the reason to end a wait: ctx or the team has ended.
+func (p *transport) ended(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return p.group.team.Err()
 }
 
-// there tells whether what is watched for has come.
-func (p *transport) there() bool {
+// arrived reports whether the word or block of the watch has arrived.
+func (p *transport) arrived() bool {
 	if p.watch.word == nil {
 		return p.watch.other.in.Arrived()
 	}
 	return p.watch.word.Load() >= p.watch.want
 }
 
-// strays tells whether something else came that was not looked at yet.
-func (p *transport) strays() bool {
+// unexpected reports whether the partner sent a message that look has not seen yet.
+func (p *transport) unexpected() bool {
 	with := p.watch.other
-	return !with.kept && with.in.Arrived() || with.eager.stray()
+	return !with.kept && with.in.Arrived() || with.eager.unexpected()
 }
 
-// look takes note of what came ahead of what is watched for. What is of this call waits
-// for its turn.
+// look takes note of a message that came ahead of the watched one. A message of this call
+// waits for its turn.
 func (p *transport) look(ctx context.Context) error {
 	with := p.watch.other
 	with.eager.look()
@@ -99,8 +99,8 @@ func (p *transport) look(ctx context.Context) error {
 		return nil
 	}
 	b, err := with.in.TryRead()
-	if errors.Is(err, rpipe.ErrWouldBlock) { // the other waits for room, it seems
-		return p.well(ctx)
+	if errors.Is(err, rpipe.ErrWouldBlock) { // the partner seems to wait for room
+		return p.ended(ctx)
 	}
 	if err == nil {
 		with.early, with.kept = b, true
@@ -108,27 +108,27 @@ func (p *transport) look(ctx context.Context) error {
 	return err
 }
 
-// usurper returns what came from a member that tells that nobody sends what is waited
-// for: it is of another call, or has the turn of the awaited message and came in another
-// way than that would.
-func (p *transport) usurper(t *transfer) []byte {
+// mismatched returns the bytes of a mismatched message from the member of t, nil without
+// one. After such a message the member never sends the one that t awaits.
+func (p *transport) mismatched(t *transfer) []byte {
 	with := &p.partners[t.member]
-	if with.kept && p.usurps(t, with.early.Mem()) {
+	if with.kept && p.mismatches(t, with.early.Mem()) {
 		return with.early.Mem()
 	}
-	if mem := with.eager.nextSlot(); with.eager.came() && p.usurps(t, mem) {
+	if mem := with.eager.nextSlot(); with.eager.came() && p.mismatches(t, mem) {
 		return mem
 	}
 	return nil
 }
 
-// usurps: what leaves waits for room and offers, ahead of which anything may come that
-// is of this call.
-func (p *transport) usurps(t *transfer, mem []byte) bool {
+// mismatches reports whether a message belongs to another call, or came in another way
+// than t with the turn of t. A transfer that sends has no such turn: it waits for room and
+// offers, and any message of this call may come before those.
+func (p *transport) mismatches(t *transfer, mem []byte) bool {
 	return !p.ofCall(mem) || !t.out && turnOf(mem) == t.turn
 }
 
-// disagree says in what the two ends of a message differ.
+// disagree returns an error that names the difference between the two ends of a message.
 func (p *transport) disagree(ctx context.Context, t *transfer, mem []byte) error {
 	says, err := p.check(ctx, t, mem)
 	switch {
@@ -140,8 +140,8 @@ func (p *transport) disagree(ctx context.Context, t *transfer, mem []byte) error
 	return p.group.unlike(t.member, says, t.bytes)
 }
 
-// inTurn compares what came with the message whose turn it is. That one came, too, if
-// this is a later one, since all ways keep their order together.
+// inTurn returns an error unless a message has the turn of t. If the message is a later
+// one, the one with the turn of t came, too: all ways together keep the order.
 func (p *transport) inTurn(ctx context.Context, t *transfer, mem []byte) error {
 	if turnOf(mem) == t.turn {
 		return nil
@@ -150,7 +150,7 @@ func (p *transport) inTurn(ctx context.Context, t *transfer, mem []byte) error {
 	if err := p.look(ctx); err != nil {
 		return err
 	}
-	if mem := p.usurper(t); mem != nil {
+	if mem := p.mismatched(t); mem != nil {
 		return p.disagree(ctx, t, mem)
 	}
 	return fmt.Errorf("message %d from rank %d in place of %d: %w", turnOf(mem), t.member, t.turn, rpipe.ErrCorrupt)

@@ -8,43 +8,44 @@ import (
 	"github.com/gopgas/gopgas/internal/fabric"
 )
 
-// Long messages that are copied where they arrive go by rendezvous, if there is a
-// device with landings: the receiver says where its memory is, and the sender writes
-// there, piece by piece. Pieces are never copied out of a pipe.
+// A long message that its receiver copies goes by rendezvous, if a device has landings.
+// The receiver says where its memory is, and the sender writes there, piece by piece. The
+// receiver copies no piece out of a pipe.
 //
 //	receiver                          sender
 //	where dst is   ---------------->  the receiver's offer
 //	               <================  a piece, into dst, and how many have landed
 //	               <================  the next one, and so on
 //
-// Who receives has said where before it waits for anything, so that members which
-// exchange long messages around a ring do not wait in a circle. Where the two ends alone
-// know how long a message is, its header goes ahead by the pipe, and who also receives
-// takes the front of that first: all send theirs, whatever lengths they expect.
+// A receiver makes its offer before it waits. So members that exchange long messages around
+// a ring do not wait in a circle. Where the two ends alone know the length of a message,
+// its header goes ahead by the pipe. A member that also receives then takes the front of
+// that message before it writes a piece. All members send their headers first, whatever
+// lengths they expect.
 const (
-	// longFrom is of how many blocks a message is for which a rendezvous takes less
-	// time than a copy.
+	// longFrom is the number of blocks from which a rendezvous takes less time than a
+	// copy.
 	longFrom = 2
-	// longest is how long the pieces of a long message are, but the last. Longer ones
-	// save little, and two that travel towards each other fill the sockets' buffers
-	// with what is out of the caches when it is read.
+	// longest is the length of all pieces of a long message but the last. Longer ones
+	// save little: two that go in opposite directions fill the sockets' buffers, and
+	// their bytes have left the caches when the receiver reads them.
 	longest = 1 << 20
 )
 
-// An offer says where a member's memory is that takes its next long message, and what
-// landed of those that it sent itself:
+// An offer says where a member's memory for its next long message is. The word behind it
+// says how many pieces of its own messages have landed:
 //
 //	0         8        16       24    32      40       48       56
 //	| address | key hi | key lo | seq | chain | length | number | landed |
 //
-// The number counts the long messages from one member to the other; landed counts
-// pieces, the other way.
+// The number counts the long messages in one direction; landed counts the pieces in the
+// opposite direction.
 const (
 	offerNumber = 48
 	offerLanded = 56
 )
 
-// offer tells a member where its long message goes.
+// offer tells the sender of a long message where the bytes go.
 func (p *transport) offer(ctx context.Context, t *transfer, dst []byte) error {
 	with := &p.partners[t.member]
 	err := p.reach(ctx, t.member)
@@ -61,8 +62,8 @@ func (p *transport) offer(ctx context.Context, t *transfer, dst []byte) error {
 	return with.there.Put(ctx, &fabric.Put{Body: fabric.Part{At: rowOffer, Mem: p.place[:]}, Tell: fabric.TellByLastWord})
 }
 
-// land starts to write the next piece, which begins at an offset of a long message,
-// where its receiver says, once it has.
+// land waits for the receiver's offer and starts to write the next piece there. The piece
+// begins at an offset of the long message.
 func (p *transport) land(ctx context.Context, t *transfer, offset int, piece []byte) (fabric.Request, error) {
 	at, err := p.offered(ctx, t)
 	if err == nil {
@@ -79,13 +80,13 @@ func (p *transport) land(ctx context.Context, t *transfer, offset int, piece []b
 
 // landed waits for the next piece of a long message.
 func (p *transport) landed(ctx context.Context, t *transfer) error {
-	return p.told(ctx, t, p.partners[t.member].eager.row[rowOffer+offerLanded:], t.piece())
+	return p.awaitWord(ctx, t, p.partners[t.member].eager.row[rowOffer+offerLanded:], t.piece())
 }
 
-// offered returns where the receiver of a long message wants it.
+// offered waits for the receiver's offer and returns its address.
 func (p *transport) offered(ctx context.Context, t *transfer) (at fabric.Address, err error) {
 	offer := p.partners[t.member].eager.row[rowOffer:]
-	if err := p.told(ctx, t, offer[offerNumber:], t.number); err != nil {
+	if err := p.awaitWord(ctx, t, offer[offerNumber:], t.number); err != nil {
 		return at, err
 	}
 	word := func(i int) uint64 { return binary.NativeEndian.Uint64(offer[8*i:]) }

@@ -8,15 +8,15 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
-// Beside the pipes, a member has a row for each other one that it exchanges messages
-// with, memory that the other alone writes:
+// A row is memory at a member that one partner alone writes. Beside the pipes, a member
+// has a row for each partner:
 //
 //	0       64      72      128              8 KiB + 128
 //	| offer | taken | freed | slot | slot | ... | ring
 //
-// The offer says where the other takes a long message (rendezvous). Slots and ring hold
-// its short messages to this member; taken is how many of this member's it took, and freed
-// up to where it has no more use for the ring there (eager).
+// The offer says where the partner takes a long message (rendezvous). Slots and ring hold
+// the partner's short messages to this member (eager). In taken the partner counts this
+// member's short messages that it took; freed is the position up to which it freed its ring.
 const (
 	rowOffer = 0
 	rowTaken = 64
@@ -28,13 +28,13 @@ const (
 // rowSize returns the bytes of a row.
 func (p *transport) rowSize() int { return rowRing + p.ring }
 
-// rowName names the memory that a member of the team writes to.
+// rowName returns the name of the row that a member of the team writes.
 func (p *transport) rowName(member int) string {
 	return p.group.team.Name + "/row/" + strconv.Itoa(member)
 }
 
-// reach finds this member's row at a partner, which makes it when it comes to its first
-// message with this one. So no member waits here before its own rows are made.
+// reach waits for this member's row at a partner. The partner makes the row at its first
+// message with this member. So no member waits here before it has made its own row.
 func (p *transport) reach(ctx context.Context, member int) error {
 	with := &p.partners[member]
 	if with.there != nil {

@@ -78,8 +78,9 @@ func (p *transport) sendRecv(ctx context.Context, to, from int, what source, int
 }
 
 // maySend reports whether the next step sends a block or piece; else it takes one. Where
-// two ends may differ in the length of a message, this member first takes a header. It
-// learns of the difference there, before it waits for an offer that may never come.
+// two ends may differ in the length of a message, this member first takes the front of the
+// incoming one. It finds a difference there, before it waits for an offer that may never
+// come.
 func (p *transport) maySend(out, in *transfer) bool {
 	switch {
 	case in.done == in.blocks:

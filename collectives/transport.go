@@ -86,7 +86,7 @@ func newTransport(g *group) *transport {
 	n := len(g.team.Members)
 	p := &transport{group: g, partners: make([]partner, n), heap: heapFor(n)}
 	p.ring = ringFor(p.heap)
-	p.watch.ready = func() bool { return p.there() || p.strays() }
+	p.watch.ready = func() bool { return p.arrived() || p.unexpected() }
 	return p
 }
 
