@@ -28,7 +28,7 @@ type group struct {
 	layout    layout
 	pieces    []piece         // what others read and write here
 	meeting   *meeting        // nil until a call is made on the board
-	hosting   *hosting        // nil where there are no two levels
+	twoLevel  *twoLevel       // nil where there are no two levels
 	crossing  *crossing       // nil until a call is made along a graph in mapped memory
 	ctx       context.Context // of the call
 	transport *transport
@@ -58,7 +58,7 @@ func groupOf(t *runtime.Team) (*group, error) {
 	g.transport = newTransport(g)
 	g.args.Scratch = g.arena.Take
 	if g.selector.topology.hasTwoLevels() {
-		g.hosting = newHosting(g)
+		g.twoLevel = newTwoLevel(g)
 	}
 	if !inner.Above.CompareAndSwap(nil, g) {
 		g = inner.Above.Load().(*group) //nolint:forcetypeassert // nothing else is stored there
@@ -116,8 +116,8 @@ func (g *group) abandon() {
 	if g.meeting != nil {
 		g.meeting.board.Abandon(errPanicked)
 	}
-	if g.hosting != nil && g.hosting.meeting != nil {
-		g.hosting.meeting.board.Abandon(errPanicked)
+	if g.twoLevel != nil && g.twoLevel.meeting != nil {
+		g.twoLevel.meeting.board.Abandon(errPanicked)
 	}
 }
 
@@ -204,7 +204,7 @@ func (g *group) byMessages(ctx context.Context, c *Call, way *way) error {
 	var err error
 	if way.Needs&message.HostMap != 0 {
 		g.transport.waited = true // on the host's board, perhaps
-		err = g.hosting.run(ctx, c, way, a)
+		err = g.twoLevel.run(ctx, c, way, a)
 	} else {
 		err = way.Run(ctx, g.transport, a)
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/faulty"
 )
 
-// inTwoLevels tells whether members on hosts, a letter for each, can make the call of
-// a trial so.
+// inTwoLevels reports whether members can make the call of a trial in two levels. A letter
+// of hosts names the host of one member.
 func inTwoLevels(tr trial, s *scenario, hosts string) bool {
 	runs, count := true, 0
 	for i := range hosts {
