@@ -10,39 +10,39 @@ import (
 )
 
 const (
-	// boardRoom is what one element for each member may take on a board, and
-	// boardMembers how many members may have one.
+	// boardRoom bounds the bytes of one element for each member on a board,
+	// boardMembers the members that have one.
 	boardRoom    = 32 << 10
 	boardMembers = 1 << 10
-	// placedFrom is from where on it is worthwhile to find out where slices lie.
+	// placedFrom is the length from which it pays to find out where a slice lies.
 	placedFrom = 4 << 10
 )
 
-// fitsBoard tells whether a call among n members can be done on boards. One along a
-// graph always can: an edge has a queue of its own, which takes elements in pieces.
+// fitsBoard reports whether n members can make a call on boards. They always can along a
+// graph: each edge has a queue of its own, which takes elements in pieces.
 func fitsBoard(c *Call, n int) bool {
 	return c.graph != nil || n <= boardMembers && c.size <= boardRoom && c.size*n <= boardRoom
 }
 
-// A meeting is a board and those who meet there.
-type meeting struct {
+// A boardGroup is a board and the members that use it.
+type boardGroup struct {
 	board   *board.Board
 	members []int // by team rank
 	args    board.Args
 }
 
-// onBoard makes a call in mapped memory, by copies only if it shall be staged.
+// onBoard makes a call in mapped memory. A staged call copies; it uses no slice in place.
 func (g *group) onBoard(ctx context.Context, c *Call, staged bool) error {
 	if c.graph != nil {
 		return g.onEdges(ctx, c, staged)
 	}
-	if g.meeting == nil {
+	if g.boardGroup == nil {
 		var err error
-		if g.meeting, err = g.meetOn(g.bound.to(ctx, g.team), "/board", everyone(len(g.team.Members))); err != nil {
+		if g.boardGroup, err = g.newBoardGroup(g.bound.to(ctx, g.team), "/board", allMembers(len(g.team.Members))); err != nil {
 			return err
 		}
 	}
-	a := &g.meeting.args
+	a := &g.boardGroup.args
 	a.Root, a.Elem, a.Send, a.Recv, a.Combine, a.ByProgram = c.root, c.size, c.send, c.recv, c.combine, c.byProgram
 	a.SendAt, a.RecvAt = board.Place{}, board.Place{}
 	if !staged {
@@ -54,16 +54,16 @@ func (g *group) onBoard(ctx context.Context, c *Call, staged bool) error {
 	} else if a.SendCounts != nil || a.RecvCounts != nil {
 		a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets = nil, nil, nil, nil
 	}
-	err := c.of.board(g.meeting.board, ctx, g.key.Seq, g.key.Chain, a)
-	a.Send, a.Recv = nil, nil // the caller's
+	err := c.of.board(g.boardGroup.board, ctx, g.key.Seq, g.key.Chain, a)
+	a.Send, a.Recv = nil, nil // the caller owns them
 	if err != nil {
-		return g.boardVerdict(ctx, g.meeting, err)
+		return g.boardVerdict(ctx, g.boardGroup, err)
 	}
 	return nil
 }
 
-// everyone lists the members of a team of n.
-func everyone(n int) []int {
+// allMembers returns the members of a team of n.
+func allMembers(n int) []int {
 	list := make([]int, n)
 	for i := range list {
 		list[i] = i
@@ -71,8 +71,9 @@ func everyone(n int) []int {
 	return list
 }
 
-// boardVerdict has members whose calls met compare them.
-func (g *group) boardVerdict(ctx context.Context, at *meeting, err error) error {
+// boardVerdict turns an error of a board into the verdict of the team. Members whose calls
+// differ compare them.
+func (g *group) boardVerdict(ctx context.Context, at *boardGroup, err error) error {
 	var differs *board.Differs
 	var length *board.LengthError
 	switch {
@@ -83,16 +84,16 @@ func (g *group) boardVerdict(ctx context.Context, at *meeting, err error) error 
 		}
 		return g.team.Differs(ctx, seq, at.members[differs.Member])
 	case errors.Is(err, board.ErrGone):
-		return g.team.Await(ctx, func() bool { return false }) // until word of that comes
+		return g.team.Await(ctx, func() bool { return false }) // until this member learns of the failure
 	case errors.As(err, &length):
 		return g.unlike(at.members[length.Member], length.Theirs, length.Mine)
 	}
 	return err
 }
 
-// meetOn connects to the boards of members, this one among them. All of them come
-// here in the same call.
-func (g *group) meetOn(ctx context.Context, name string, members []int) (*meeting, error) {
+// newBoardGroup connects to the boards of members, this one among them. All of them do so
+// in the same call.
+func (g *group) newBoardGroup(ctx context.Context, name string, members []int) (*boardGroup, error) {
 	n, me := len(members), slices.Index(members, g.team.Rank)
 	name = g.team.Name + name
 	cfg := board.Config{Rank: me, Size: n, Mem: make([][]byte, n), Bells: make([]wait.Ringer, n), Crowded: g.team.Crowded, Await: g.team.AwaitMapped,
@@ -117,13 +118,13 @@ func (g *group) meetOn(ctx context.Context, name string, members []int) (*meetin
 		cfg.Mem[i], cfg.Bells[i] = r.Mem, r.Peer.Bell()
 	}
 	b, err := board.New(cfg)
-	return &meeting{board: b, members: members}, err
+	return &boardGroup{board: b, members: members}, err
 }
 
-// dead tells that a member does nothing any more.
+// dead reports whether a member has ended.
 func (g *group) dead(member int) bool { return g.team.Fate(g.team.Members[member]) != nil }
 
-// placeOf tells where a slice lies, if others can find it and that is worthwhile.
+// placeOf returns where a slice lies, if other members can find it and that pays.
 func (g *group) placeOf(mem []byte) board.Place {
 	if len(mem) < placedFrom {
 		return board.Place{}
@@ -131,7 +132,7 @@ func (g *group) placeOf(mem []byte) board.Place {
 	return g.find(mem)
 }
 
-// find is placeOf of any slice.
+// find returns where a slice of any length lies, if other members can find it.
 func (g *group) find(mem []byte) board.Place {
 	id, offset, ok := g.team.RegionOf(mem)
 	if !ok {
@@ -140,8 +141,8 @@ func (g *group) find(mem []byte) board.Place {
 	return board.Place{Region: id, Offset: uint64(offset)}
 }
 
-// view returns memory of another member's where that is mapped. What others say
-// about it is checked.
+// view returns memory of another member's where that is mapped. It checks the bounds that
+// the member gave.
 func (g *group) view(member int, region, offset uint64, n int) []byte {
 	rank := g.team.Members[member]
 	r := g.team.Reached(rank, region)

@@ -41,7 +41,7 @@ func (g *group) onEdges(ctx context.Context, c *Call, staged bool) error {
 	err := c.of.edges(c.graph.queued, ctx, g.key.Seq, g.key.Chain, a)
 	a.Send, a.Recv = nil, nil // the caller's
 	if err != nil {
-		return g.boardVerdict(ctx, &meeting{members: everyone(len(g.team.Members))}, err)
+		return g.boardVerdict(ctx, &boardGroup{members: allMembers(len(g.team.Members))}, err)
 	}
 	return nil
 }

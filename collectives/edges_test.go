@@ -311,11 +311,11 @@ func TestAProcessKilledInLongExchangesEndsThoseOfAllOthers(t *testing.T) {
 // cores to serve them.
 func TestThirtyMembersExchangeWithEveryone(t *testing.T) {
 	testjob.Config{Provider: "loop", Ranks: 30}.Run(t, func(ctx context.Context, r *testjob.Rank) {
-		everyone := make([]int, r.N)
-		for i := range everyone {
-			everyone[i] = i
+		allMembers := make([]int, r.N)
+		for i := range allMembers {
+			allMembers[i] = i
 		}
-		g, err := collectives.NewGraph(ctx, r.World, everyone, everyone)
+		g, err := collectives.NewGraph(ctx, r.World, allMembers, allMembers)
 		r.NoError(err)
 		for round := range 5 {
 			for _, count := range []int{1, 3000} {

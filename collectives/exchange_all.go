@@ -6,19 +6,18 @@ import (
 	"github.com/gopgas/gopgas/collectives/internal/message"
 )
 
-// ExchangeAll sends all, and then takes what comes: there is room for a few messages on
-// their way to each member, so that nobody waits but for what comes. Long ones are exchanged
-// step by step, since those on their way should be few enough for caches.
-// Who does so need not be everyone: to each member it is the same in what order messages
-// go between others.
+// ExchangeAll sends all messages, and then receives. Each member has room for a few
+// messages in flight, so a member waits only to receive. Members exchange long messages
+// step by step: few enough are in flight for the caches. One member may do so while
+// another does not: the order of messages between two members stays the same.
 func (p *transport) ExchangeAll(ctx context.Context, b message.Batch) error {
 	short := true
 	for k := range b.Steps() {
 		s := b.Step(k)
-		if err := p.meet(ctx, s.To, len(s.Src)); err != nil { // those who send to this one wait for it
+		if err := p.openFor(ctx, s.To, len(s.Src)); err != nil { // senders to this member wait for it
 			return err
 		}
-		if err := p.meet(ctx, s.From, len(s.Dst)); err != nil {
+		if err := p.openFor(ctx, s.From, len(s.Dst)); err != nil {
 			return err
 		}
 		short = short && p.fits(s.To, len(s.Src), b.Most()) && p.fits(s.From, len(s.Dst), b.Most())
@@ -43,17 +42,17 @@ func (p *transport) ExchangeAll(ctx context.Context, b message.Batch) error {
 	return nil
 }
 
-// meet makes ready for a member that a message of so many bytes goes to, or comes
-// from.
-func (p *transport) meet(ctx context.Context, member, bytes int) error {
+// openFor opens the way to a member for a message of so many bytes, unless the sender
+// sends nothing for it.
+func (p *transport) openFor(ctx context.Context, member, bytes int) error {
 	if p.nothing(member, bytes) {
 		return nil
 	}
 	return p.open(ctx, member)
 }
 
-// fits tells whether there is room for so many messages on their way to a member, which
-// do not wait for who receives them.
+// fits reports whether a member has room for so many messages in flight, so that their
+// sender does not wait for its receiver.
 func (p *transport) fits(member, bytes, messages int) bool {
 	blocks := p.cut(bytes)
 	long := member != noMember && p.partners[member].lands && blocks >= longFrom

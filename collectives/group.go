@@ -22,19 +22,19 @@ type group struct {
 	buffers  atomic.Uint64 // made so far
 	graphs   atomic.Uint64 // the same at every member
 
-	key       team.Key // of the call
-	name      string   // of its collective
-	pace      pace     // of calls by messages
-	layout    layout
-	pieces    []piece         // what others read and write here
-	meeting   *meeting        // nil until a call is made on the board
-	twoLevel  *twoLevel       // nil where there are no two levels
-	crossing  *crossing       // nil until a call is made along a graph in mapped memory
-	ctx       context.Context // of the call
-	transport *transport
-	args      message.Args
-	arena     message.Arena
-	bound     binding
+	key        team.Key // of the call
+	name       string   // of its collective
+	pace       pace     // of calls by messages
+	layout     layout
+	pieces     []piece         // what others read and write here
+	boardGroup *boardGroup     // nil until a call is made on the board
+	twoLevel   *twoLevel       // nil where there are no two levels
+	crossing   *crossing       // nil until a call is made along a graph in mapped memory
+	ctx        context.Context // of the call
+	transport  *transport
+	args       message.Args
+	arena      message.Arena
+	bound      binding
 }
 
 // A layout is blocks by counts and offsets in bytes.
@@ -113,11 +113,11 @@ func (g *group) guard(ctx context.Context, key team.Key, call *team.Call, c *Cal
 
 // abandon has others use nothing any more of what a call lent that panicked.
 func (g *group) abandon() {
-	if g.meeting != nil {
-		g.meeting.board.Abandon(errPanicked)
+	if g.boardGroup != nil {
+		g.boardGroup.board.Abandon(errPanicked)
 	}
-	if g.twoLevel != nil && g.twoLevel.meeting != nil {
-		g.twoLevel.meeting.board.Abandon(errPanicked)
+	if g.twoLevel != nil && g.twoLevel.boardGroup != nil {
+		g.twoLevel.boardGroup.board.Abandon(errPanicked)
 	}
 }
 

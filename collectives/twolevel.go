@@ -14,7 +14,7 @@ type twoLevel struct {
 	members        []int    // on this host, by team rank
 	leaders, local topology // among hosts, and within this one
 	decided        bool     // the members have decided whether they can have a board
-	meeting        *meeting
+	boardGroup     *boardGroup
 	parts          map[message.Collective]message.Func // on the board, nil without one
 	call           Call                                // in progress; among and within choose its parts
 	size           int                                 // of the longest buffer of the call
@@ -55,7 +55,7 @@ func (l *twoLevel) among(part message.Collective) message.Func {
 
 // within returns the best algorithm for a part of the call on this host.
 func (l *twoLevel) within(part message.Collective) message.Func {
-	if l.meeting != nil && fitsBoard(&l.call, len(l.members)) {
+	if l.boardGroup != nil && fitsBoard(&l.call, len(l.members)) {
 		return l.parts[part]
 	}
 	return l.group.selector.ways.byRule(part, &l.call, l.size, l.local).Run
@@ -78,7 +78,7 @@ func (l *twoLevel) connect(ctx context.Context) error {
 	if !maps {
 		return nil
 	}
-	if l.meeting, err = l.group.meetOn(ctx, "/host", l.members); err != nil {
+	if l.boardGroup, err = l.group.newBoardGroup(ctx, "/host", l.members); err != nil {
 		return err
 	}
 	l.parts = map[message.Collective]message.Func{
@@ -124,14 +124,14 @@ func (l *twoLevel) agree(ctx context.Context, yes bool) (bool, error) {
 // by returns the function for a part of a two-level algorithm on this host's board.
 func (l *twoLevel) by(do boardCall) message.Func {
 	return func(ctx context.Context, _ message.Transport, a *message.Args) error {
-		g, b := l.group, &l.meeting.args
+		g, b := l.group, &l.boardGroup.args
 		b.Root, b.Elem, b.Send, b.Recv, b.Combine, b.ByProgram = a.Root, a.Elem, a.Send, a.Recv, a.Combine, l.call.byProgram
 		b.SendAt, b.RecvAt = g.placeOf(a.Send), g.placeOf(a.Recv)
 		b.SendCounts, b.SendOffsets, b.RecvCounts, b.RecvOffsets = a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets
-		err := do(l.meeting.board, ctx, g.key.Seq, g.key.Chain, b)
+		err := do(l.boardGroup.board, ctx, g.key.Seq, g.key.Chain, b)
 		b.Send, b.Recv, b.Combine = nil, nil, nil // the caller owns them
 		if err != nil {
-			return g.boardVerdict(ctx, l.meeting, err)
+			return g.boardVerdict(ctx, l.boardGroup, err)
 		}
 		return nil
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// TestWhoDiffersOnAHostsBoardIsAskedByTheTeamsNumber: on a board of some members of a
-// team each has another number than in the team.
-func TestWhoDiffersOnAHostsBoardIsAskedByTheTeamsNumber(t *testing.T) {
+// TestBoardVerdictNamesMembersByTeamRank uses a board of some members of a team. Each has
+// another number there than in the team.
+func TestBoardVerdictNamesMembersByTeamRank(t *testing.T) {
 	differ := errors.New("they differ")
 	var seq uint64
 	var member int
@@ -24,7 +24,7 @@ func TestWhoDiffersOnAHostsBoardIsAskedByTheTeamsNumber(t *testing.T) {
 		return differ
 	}}}
 	g.key, g.name = team.Key{Seq: 7}, allToAllV.name
-	at := &meeting{members: []int{1, 2, 4}}
+	at := &boardGroup{members: []int{1, 2, 4}}
 	require.ErrorIs(t, g.boardVerdict(t.Context(), at, fmt.Errorf("turn: %w", &board.Differs{Member: 2, Seq: 5})), differ)
 	require.Equal(t, 4, member)
 	require.EqualValues(t, 5, seq)
