@@ -7,23 +7,22 @@ import (
 	"github.com/gopgas/gopgas/collectives/internal/board"
 )
 
-// A crossing is what the calls along all graphs of a team use in mapped memory: a
-// queue each way between members that an edge joins, made ahead of the first such
-// call.
-type crossing struct {
+// The edgeQueues of a team carry the calls along all its graphs in mapped memory. Members
+// that an edge joins have a queue each way, which they make ahead of the first such call.
+type edgeQueues struct {
 	queues *board.Queues
 	args   board.Args
 }
 
-// onEdges makes a call along a graph in mapped memory, by copies only if it shall be
-// staged.
+// onEdges makes a call along a graph in mapped memory. A staged call copies; it uses no
+// slice in place.
 func (g *group) onEdges(ctx context.Context, c *Call, staged bool) error {
 	if c.graph.queued == nil {
 		if err := g.join(g.bound.to(ctx, g.team), c.graph); err != nil {
 			return err
 		}
 	}
-	a := &g.crossing.args
+	a := &g.edgeQueues.args
 	a.Send, a.Recv, a.SendAt = c.send, c.recv, board.Place{}
 	if !staged {
 		a.SendAt = g.placeOf(c.send)
@@ -39,25 +38,25 @@ func (g *group) onEdges(ctx context.Context, c *Call, staged bool) error {
 		}
 	}
 	err := c.of.edges(c.graph.queued, ctx, g.key.Seq, g.key.Chain, a)
-	a.Send, a.Recv = nil, nil // the caller's
+	a.Send, a.Recv = nil, nil // the caller owns them
 	if err != nil {
 		return g.boardVerdict(ctx, &boardGroup{members: allMembers(len(g.team.Members))}, err)
 	}
 	return nil
 }
 
-// join makes the queues along a graph's edges that there are not yet. All members
-// come here in the same call, and those at the ends of an edge lack the same.
+// join makes the missing queues along a graph's edges. All members do so in the same call,
+// and the two ends of an edge miss the same queues.
 func (g *group) join(ctx context.Context, graph *Graph) error {
-	if g.crossing == nil {
+	if g.edgeQueues == nil {
 		queues, err := board.NewQueues(board.Config{Rank: g.team.Rank, Size: len(g.team.Members), Crowded: g.team.Crowded,
 			Await: g.team.AwaitMapped, View: g.view, Dead: g.dead})
 		if err != nil {
 			return err
 		}
-		g.crossing = &crossing{queues: queues}
+		g.edgeQueues = &edgeQueues{queues: queues}
 	}
-	from, to := g.crossing.queues.Missing(graph.in, graph.out)
+	from, to := g.edgeQueues.queues.Missing(graph.in, graph.out)
 	for _, m := range to {
 		if err := g.leadTo(ctx, m); err != nil {
 			return err
@@ -68,16 +67,16 @@ func (g *group) join(ctx context.Context, graph *Graph) error {
 		if err != nil {
 			return err
 		}
-		if err := g.crossing.queues.LeadFrom(m, r.Mem, r.Peer.Bell()); err != nil {
+		if err := g.edgeQueues.queues.LeadFrom(m, r.Mem, r.Peer.Bell()); err != nil {
 			return err
 		}
 	}
 	var err error
-	graph.queued, err = g.crossing.queues.Edges(graph.in, graph.out, graph.slots)
+	graph.queued, err = g.edgeQueues.queues.Edges(graph.in, graph.out, graph.slots)
 	return err
 }
 
-// leadTo makes the queue to a member.
+// leadTo makes the queue from this member to another.
 func (g *group) leadTo(ctx context.Context, member int) error {
 	p, err := g.team.Peer(ctx, g.team.Members[member])
 	if err != nil {
@@ -87,8 +86,8 @@ func (g *group) leadTo(ctx context.Context, member int) error {
 	if err != nil {
 		return err
 	}
-	return g.crossing.queues.LeadTo(member, mem, p.Bell())
+	return g.edgeQueues.queues.LeadTo(member, mem, p.Bell())
 }
 
-// queueTo is the name of each member's queue to a member.
+// queueTo returns the name that each member gives its queue to a member.
 func (g *group) queueTo(member int) string { return g.team.Name + "/edges to " + strconv.Itoa(member) }

@@ -29,7 +29,7 @@ type group struct {
 	pieces     []piece         // what others read and write here
 	boardGroup *boardGroup     // nil until a call is made on the board
 	twoLevel   *twoLevel       // nil where there are no two levels
-	crossing   *crossing       // nil until a call is made along a graph in mapped memory
+	edgeQueues *edgeQueues     // nil until a call is made along a graph in mapped memory
 	ctx        context.Context // of the call
 	transport  *transport
 	args       message.Args

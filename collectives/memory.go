@@ -44,6 +44,6 @@ func (g *group) Release(cards [][]byte) error {
 	for _, p := range g.pieces {
 		errs = append(errs, p.region.Close(), g.team.Arena().Free(p.block))
 	}
-	g.pieces, g.boardGroup, g.twoLevel, g.crossing, g.arena = nil, nil, nil, nil, message.Arena{}
+	g.pieces, g.boardGroup, g.twoLevel, g.edgeQueues, g.arena = nil, nil, nil, nil, message.Arena{}
 	return errors.Join(errs...)
 }
