@@ -7,7 +7,7 @@ import (
 )
 
 // AllReduce combines all members' vectors, element by element, and gives the
-// result to allMembers: out[i] = in0[i] ∘ in1[i] ∘ ... All vectors are as long. in
+// result to all members: out[i] = in0[i] ∘ in1[i] ∘ ... All vectors are as long. in
 // and out may be the same slice. Kind: collective; returns when out is complete,
 // and in may be changed.
 func AllReduce[T any](ctx context.Context, t *runtime.Team, op Op[T], in, out []T, opts ...Option) error {

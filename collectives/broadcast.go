@@ -6,7 +6,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// Broadcast gives the root's data to allMembers. data is as long at all members: it
+// Broadcast gives the root's data to all members. data is as long at all members: it
 // is read at the root, and written elsewhere. Kind: collective; returns when this
 // member has its part done: the root need not wait for anyone.
 func Broadcast[T any](ctx context.Context, t *runtime.Team, root int, data []T, opts ...Option) error {

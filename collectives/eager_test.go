@@ -23,9 +23,9 @@ import (
 // shortMost is how long an eager message is at most in a small team.
 var shortMost = ringFor(mostHeap) / ringPart
 
-// letter is message k of a stream: around the lengths up to which they fit in a slot, and
-// up to which they are short, in turns.
-func letter(k, from int) []byte {
+// messageOf returns message k of a stream. Its length is near the limit of a slot or near
+// the limit of short messages, in turns.
+func messageOf(k, from int) []byte {
 	lengths := [...]int{1 + k*37%(3*slotMost), 1 + k*4099%(3*shortMost/2)}
 	return bytes.Repeat([]byte{byte(k*5 + from + 1)}, lengths[k/7%2])
 }
@@ -43,7 +43,7 @@ func TestShortMessagesComeInOrderAmongOthers(t *testing.T) {
 				time.Sleep(20 * time.Millisecond)
 			}
 			for k := range many {
-				want := letter(k, 0)
+				want := messageOf(k, 0)
 				if r.Me == 0 {
 					if err := p.Send(ctx, 1, want); err != nil {
 						return err
@@ -60,11 +60,11 @@ func TestShortMessagesComeInOrderAmongOthers(t *testing.T) {
 		}))
 		r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error {
 			for k := range many {
-				came := make([]byte, len(letter(k, 1-r.Me)))
-				if err := p.Exchange(ctx, 1-r.Me, letter(k, r.Me), 1-r.Me, came); err != nil {
+				came := make([]byte, len(messageOf(k, 1-r.Me)))
+				if err := p.Exchange(ctx, 1-r.Me, messageOf(k, r.Me), 1-r.Me, came); err != nil {
 					return err
 				}
-				r.Equal(letter(k, 1-r.Me), came, "message %d", k)
+				r.Equal(messageOf(k, 1-r.Me), came, "message %d", k)
 			}
 			return nil
 		}))

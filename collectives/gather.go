@@ -38,7 +38,7 @@ func GatherVCall[T any](root int, in, out []T, blocks Blocks, opts ...Option) Ca
 	return c
 }
 
-// AllGather brings all members' blocks to allMembers, in the order of ranks. All
+// AllGather brings all members' blocks to all members, in the order of ranks. All
 // blocks are as long; out holds all of them, and may have in in its place. Kind:
 // collective; returns when out is complete, and in may be changed.
 func AllGather[T any](ctx context.Context, t *runtime.Team, in, out []T, opts ...Option) error {

@@ -10,14 +10,14 @@ import (
 	"github.com/gopgas/gopgas/internal/team"
 )
 
-// A piece is memory of this member's that others of the team read or write: a board, a
-// row, a queue.
+// A piece is memory of this member that other members read or write: a board, a row, a
+// queue.
 type piece struct {
 	block  arena.Block
 	region *fabric.Region
 }
 
-// reserve makes n bytes that others find by name. The team keeps them until it is freed.
+// reserve makes n bytes that other members find by name. The team keeps them until Free.
 func (g *group) reserve(ctx context.Context, name string, n int) ([]byte, error) {
 	block, err := g.team.Arena().Alloc(n)
 	if err != nil {
@@ -33,12 +33,13 @@ func (g *group) reserve(ctx context.Context, name string, n int) ([]byte, error)
 
 var _ team.Keeper = (*group)(nil)
 
-// Leave closes the pipes, and tells which there were. Rows and boards need no farewell.
+// Leave closes the pipes, and returns which ends this member had opened. Rows and boards
+// need no closing.
 func (g *group) Leave(ctx context.Context) (card []byte, err error) {
 	return g.transport.opened(), g.transport.close(ctx)
 }
 
-// Release gives back what the team kept.
+// Release frees the memory that the team kept.
 func (g *group) Release(cards [][]byte) error {
 	errs := []error{g.transport.release(cards)}
 	for _, p := range g.pieces {

@@ -90,7 +90,7 @@ func (b *Board) pull(ctx context.Context, a *Args, k uint64, at Place, dst []byt
 		return err
 	}
 	b.copyTo(dst, src)
-	if err := b.lent(a.Root); err != nil {
+	if err := b.checkLease(a.Root); err != nil {
 		return err
 	}
 	b.left = k

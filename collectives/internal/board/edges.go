@@ -48,7 +48,7 @@ type progress struct {
 type outgoing struct {
 	*sender
 	progress
-	lent uint64 // the last line by which this member lent its memory
+	leased uint64 // the last line by which this member leased its memory
 }
 
 type incoming struct {

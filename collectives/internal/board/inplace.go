@@ -54,14 +54,14 @@ func (b *Board) reduceInPlace(ctx context.Context, a *Args, k uint64, root int, 
 
 // foldByProgram is fold of n bytes into all views by an operator that may outlast the wait
 // of an owner that gives up. It writes to this member's own memory, and copies the result
-// to memory that is still lent.
+// to memory that is still leased.
 func (b *Board) foldByProgram(a *Args, n int) error {
 	step := b.piece(a.Elem)
 	for from := 0; from < n; from += step {
 		to := min(from+step, n)
 		part := b.scratch[:to-from]
 		b.foldPiece(a.Combine, part, b.in, from, to)
-		if err := b.lent(allMembers); err != nil {
+		if err := b.checkLease(allMembers); err != nil {
 			return err
 		}
 		for _, out := range b.views {

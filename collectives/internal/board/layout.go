@@ -50,7 +50,7 @@ type word struct {
 // A peer is a member's board as this member maps it.
 type peer struct {
 	left     *word
-	gone     *atomic.Uint64 // its call has failed (lent.go)
+	gone     *atomic.Uint64 // its call has failed (lease.go)
 	using    *atomic.Uint64 // the latest turn in which it used memory of other members
 	lines    *[lines]line
 	smallMem []byte

@@ -31,8 +31,8 @@ func (e *Edges) advance() (moved bool, err error) {
 }
 
 // done reports whether this member has sent everything, and the peer has read all
-// memory that this one lent.
-func (o *outgoing) done() bool { return o.edge == len(o.places) && o.lent <= o.known }
+// memory that this one leased.
+func (o *outgoing) done() bool { return o.edge == len(o.places) && o.leased <= o.known }
 
 // passed notes that n more bytes of a block were moved; of is the length of the block.
 func (p *progress) passed(n, of int) {
@@ -42,10 +42,10 @@ func (p *progress) passed(n, of int) {
 }
 
 // send posts the next piece for a member, if the queue has room, or checks whether
-// the member has read the memory lent to it.
+// the member has read the memory leased to it.
 func (e *Edges) send(o *outgoing) (did bool, err error) {
 	if o.edge == len(o.places) {
-		did, err = o.took(o.lent)
+		did, err = o.took(o.leased)
 	} else {
 		did, err = e.put(o)
 	}
@@ -59,16 +59,16 @@ func (e *Edges) send(o *outgoing) (did bool, err error) {
 // longer one, or the place of the block.
 func (e *Edges) put(o *outgoing) (did bool, err error) {
 	block, at := e.block(o.places[o.edge])
-	lend := at.Region != 0 && e.view != nil && len(block) >= max(e.place, short+1)
-	staged := len(block) > short && !lend
+	lease := at.Region != 0 && e.view != nil && len(block) >= max(e.place, short+1)
+	staged := len(block) > short && !lease
 	if free, err := o.free(staged); !free {
 		return false, err
 	}
 	l, k := o.line()
 	n := len(block)
 	switch {
-	case lend:
-		o.lent = k
+	case lease:
+		o.leased = k
 		l.setPlace(at)
 	case staged:
 		l.setPlace(Place{})
@@ -127,7 +127,7 @@ func (e *Edges) fetch(in *incoming, at Place, block []byte) (int, error) {
 		return 0, ErrCorrupt
 	}
 	bulk.Copy(block, mem, e.cached)
-	return len(block), in.lent()
+	return len(block), in.checkLease()
 }
 
 // piece returns the chunk of a block from a byte on: with short ones the peer

@@ -74,7 +74,7 @@ func (b *Board) at(m int, p Place, n int) ([]byte, error) {
 	if len(mem) == n {
 		return mem, nil
 	}
-	return nil, cmp.Or(b.lent(m), ErrCorrupt) // an owner that gave up may have freed it
+	return nil, cmp.Or(b.checkLease(m), ErrCorrupt) // an owner that gave up may have freed it
 }
 
 // copyTo copies src to dst unless they are the same.
@@ -98,7 +98,7 @@ func (p Place) shift(n int) Place {
 // finish ends turn k, in which members used memory in place. It returns when all have
 // done their part and each owns its memory again.
 func (b *Board) finish(ctx context.Context, k uint64) error {
-	if err := b.lent(allMembers); err != nil {
+	if err := b.checkLease(allMembers); err != nil {
 		return err
 	}
 	b.leave(k)

@@ -9,7 +9,7 @@ import (
 // writes all of it but two words. No further member reads or writes it:
 //
 //	taken   lines that the receiver has taken; the receiver writes it
-//	using   the latest line whose lent memory the receiver uses; the receiver writes it
+//	using   the latest line whose leased memory the receiver uses; the receiver writes it
 //	gone    the sender's call has failed
 //	lines   | number | seq | chain | length | 32 B |   32 of them
 //	large   | 4 buffers of 4 KiB or more           |

@@ -8,15 +8,14 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
-// Members of a team that is freed close their pipes, and tell each other which they had
-// opened: where a call has failed, one end may be there alone, and would wait for the
-// other for ever.
+// Members that free a team close their pipes, and tell each other which they had opened.
+// After a failed call one end may exist alone: it must not wait for the missing end.
 const (
 	openedIn  = 1 << 0
 	openedOut = 1 << 1
 )
 
-// opened returns a byte for each member: which ends of pipes there are here.
+// opened returns a byte for each member: its bits name the ends of pipes at this member.
 func (p *transport) opened() []byte {
 	card := make([]byte, len(p.partners))
 	for i := range p.partners {
@@ -30,9 +29,9 @@ func (p *transport) opened() []byte {
 	return card
 }
 
-// close closes all pipes. A writer waits for its reader, so all readers are closed first.
-// Blocks that nobody read are of calls that have failed. When ctx ends the rest is left as
-// it is: each end would try for a moment of its own.
+// close closes all pipes. A writer waits for its reader, so close takes all readers first.
+// Blocks that no reader read belong to failed calls. When ctx ends, close leaves the
+// remaining ends open: each would try for a moment of its own.
 func (p *transport) close(ctx context.Context) error {
 	for i := range p.partners {
 		if in := p.partners[i].in; in != nil && ctx.Err() == nil {
@@ -51,8 +50,8 @@ func (p *transport) close(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// release gives back what pipes and landings have left, when all members have closed
-// theirs. Cards are what they had opened.
+// release frees what pipes and landings still hold, after all members have closed their
+// ends. cards[i] holds the bytes that opened returned at member i.
 func (p *transport) release(cards [][]byte) error {
 	var errs []error
 	for i := range p.partners {

@@ -14,16 +14,16 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A loan is a call that uses members' memory in place. Each member brings blocks full of
-// its rank + 1.
-type loan struct {
+// A leaseTrial makes a call that uses members' memory in place. Each member brings blocks
+// full of its rank + 1.
+type leaseTrial struct {
 	name string
 	call func(root, block int, in, out []byte) collectives.Call
-	// want returns what block b of the output is full of at a member, 0 where it has none.
+	// want returns the bytes in block b of the output at a member, 0 where it has none.
 	want func(me, b, root, n int) int
 }
 
-func loans() []loan {
+func leaseTrials() []leaseTrial {
 	most := collectives.Max[byte]()
 	rootOnly := func(me, root, v int) int {
 		if me == root {
@@ -37,7 +37,7 @@ func loans() []loan {
 		}
 		return 0
 	}
-	return []loan{
+	return []leaseTrial{
 		{"Broadcast", func(root, _ int, in, _ []byte) collectives.Call { return collectives.BroadcastCall(root, in) },
 			func(int, int, int, int) int { return 0 }}, // in is the output, and checked as such
 		{"Scatter", func(root, block int, in, out []byte) collectives.Call {
@@ -71,22 +71,22 @@ func loans() []loan {
 	}
 }
 
-// TestMemoryOfACallThatWasGivenUpIsTheCallersAgain has a member give up calls that others
-// use its memory in, and write there as soon as its call has returned: nobody who succeeds
-// sees that, and nobody writes there any more.
+// TestMemoryOfACallThatWasGivenUpIsTheCallersAgain has a member give up calls in which
+// other members use its memory. The member writes there as soon as its call has returned.
+// No member that succeeds sees that, and no member writes there any more.
 func TestMemoryOfACallThatWasGivenUpIsTheCallersAgain(t *testing.T) {
 	rounds := 3
 	if testjob.Soak() {
 		rounds = 30
 	}
 	for _, c := range []testjob.Config{{Provider: "shm", Ranks: 2}, {Provider: "shm", Ranks: 4}, {Provider: "loop", Ranks: 3}} {
-		for _, l := range loans() {
+		for _, l := range leaseTrials() {
 			t.Run(c.String()+"/"+l.name, func(t *testing.T) {
 				c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 					rnd := rand.New(rand.NewPCG(1, 2))
 					for round := range rounds {
-						l.lend(ctx, r, round%r.N, (round+1)%r.N, time.Duration(rnd.IntN(1500))*time.Microsecond)
-						l.lend(ctx, r, round%r.N, round%r.N, time.Duration(rnd.IntN(1500))*time.Microsecond)
+						l.quit(ctx, r, round%r.N, (round+1)%r.N, time.Duration(rnd.IntN(1500))*time.Microsecond)
+						l.quit(ctx, r, round%r.N, round%r.N, time.Duration(rnd.IntN(1500))*time.Microsecond)
 					}
 				})
 			})
@@ -94,8 +94,8 @@ func TestMemoryOfACallThatWasGivenUpIsTheCallersAgain(t *testing.T) {
 	}
 }
 
-// lend makes the call with a root, and has a member give up after a while.
-func (l *loan) lend(ctx context.Context, r *testjob.Rank, root, quitter int, after time.Duration) {
+// quit makes the call with a root, and has a member give up after a while.
+func (l *leaseTrial) quit(ctx context.Context, r *testjob.Rank, root, quitter int, after time.Duration) {
 	const block = 1 << 20
 	enough := errors.New("enough")
 	team, err := r.World.Split(ctx, 0, 0)
@@ -145,8 +145,8 @@ func (l *loan) lend(ctx context.Context, r *testjob.Rank, root, quitter int, aft
 	_ = team.Free(ctx) // a member that has succeeded learns of it here
 }
 
-// TestAnOperatorThatLastsLeavesOthersMemoryAlone has one of the program's last longer than
-// the owner of what it works on waits for it.
+// TestAnOperatorThatLastsLeavesOthersMemoryAlone has an operator of the program work longer
+// than the owner of its memory waits for it.
 func TestAnOperatorThatLastsLeavesOthersMemoryAlone(t *testing.T) {
 	allReduce := func(op collectives.Op[byte], in, out []byte) collectives.Call {
 		return collectives.AllReduceCall(op, in, out)
@@ -211,7 +211,7 @@ func outlast(t *testing.T, c testjob.Config, call func(op collectives.Op[byte], 
 		}
 		if r.Me == 1 {
 			r.ErrorIs(err, runtime.ErrTeamBroken)
-		} // others may have done their part before
+		} // other members may have done their part before
 		r.NoError(r.World.Barrier(ctx))
 	})
 }

@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// Members lend each other memory: while the owner of a Place waits, other members read and
-// write it. An owner whose call ends early does not wait, and its program uses the memory
-// again. So a borrower first posts the turn of its use, and an owner that gives up posts
-// that:
+// A lease lets other members read and write the memory at a Place while its owner waits. An
+// owner whose call ends early does not wait, and its program uses the memory again. So a
+// borrower first posts the turn of its use, and an owner that gives up posts that:
 //
 //	borrower                            owner that gives up
 //	using = k                           gone = 1
@@ -17,12 +16,12 @@ import (
 //	if gone: forget it, give up
 //	leave turn k, or post the next
 //
-// All accesses are sequentially consistent, so that one of the two sees the other's
-// (Dekker's argument, as in package wait). A borrower is done soon and does not wait
-// meanwhile: it has all that it needs to reach the memory before. Only operators of the
+// All accesses are sequentially consistent: the borrower sees the owner's post, or the
+// owner the borrower's (Dekker's argument, as in package wait). A borrower is done soon and
+// does not wait meanwhile, because it prepared its access before. Only operators of the
 // program may last longer than the owner waits; they do not write to other members'
-// memory, see foldByProgram. Along an edge the turn is the number of the line that lent
-// the memory.
+// memory, see foldByProgram. Along an edge the turn is the number of the line with the
+// lease.
 
 const (
 	// usedFor bounds the wait for a borrower that makes no progress. That is an
@@ -33,20 +32,20 @@ const (
 	unusedPause = 20 * time.Microsecond
 )
 
-// ErrGone: the owner of lent memory has given up. The team is about to learn the
-// cause.
+// ErrGone means that the owner of leased memory has given up. The team is about to learn
+// the cause.
 var ErrGone = errors.New("a member has given up the call in which its memory was to be used")
 
-// borrow announces that this member uses memory that a member, or all members, lent
-// in turn k. The announcement holds until it leaves that turn or posts the next one.
+// borrow announces that this member uses memory that a member, or all members, leased to
+// it in turn k. The announcement holds until it leaves that turn or posts the next one.
 func (b *Board) borrow(of int, k uint64) error {
 	b.peers[b.rank].using.Store(k) // pairs with the load in uses
-	return b.lent(of)
+	return b.checkLease(of)
 }
 
-// lent returns ErrGone if the given member, or one of all, has given up. Data that
-// was read before it returned nil is the owner's.
-func (b *Board) lent(of int) error {
+// checkLease returns ErrGone if the given member, or one of all, has given up. Data that
+// the borrower read before checkLease returned nil is the owner's.
+func (b *Board) checkLease(of int) error {
 	for m := range b.peers {
 		if (m == of || of == allMembers) && b.peers[m].gone.Load() != 0 {
 			return ErrGone
@@ -55,8 +54,8 @@ func (b *Board) lent(of int) error {
 	return nil
 }
 
-// uses reports whether a member may be using memory that this one lent in this turn,
-// or the one before.
+// uses reports whether a member may be using memory that this one leased to it in this
+// turn, or the one before.
 func (b *Board) uses(m int) bool {
 	p := &b.peers[m]
 	k := p.using.Load()
@@ -67,7 +66,7 @@ func (b *Board) uses(m int) bool {
 }
 
 // Abandon ends all use of the board at this member, whose call has failed. When it
-// returns, no member uses memory that this one lent.
+// returns, no member uses memory of this one.
 func (b *Board) Abandon(err error) {
 	b.failure = err
 	if b.n == 1 {
@@ -87,26 +86,26 @@ func (b *Board) Abandon(err error) {
 // borrow announces that this member uses the memory of the next line, until it
 // takes that line.
 func (r *receiver) borrow() error {
-	r.using.Store(r.got + 1) // pairs with the load in lends
-	return r.lent()
+	r.using.Store(r.got + 1) // pairs with the load in leases
+	return r.checkLease()
 }
 
-// lent returns ErrGone if the sender has given up.
-func (r *receiver) lent() error {
+// checkLease returns ErrGone if the sender has given up.
+func (r *receiver) checkLease() error {
 	if r.gone.Load() != 0 {
 		return ErrGone
 	}
 	return nil
 }
 
-// lends reports whether the receiver may be using memory of this member.
-func (s *sender) lends() bool {
+// leases reports whether the receiver may be using memory of this member.
+func (s *sender) leases() bool {
 	k := s.using.Load()
 	return k <= s.posted && k > s.taken.Load()
 }
 
 // giveUp ends all use of the queues at this member, whose call has failed. When it
-// returns, no member reads memory that this one lent.
+// returns, no member reads memory of this one.
 func (q *Queues) giveUp(err error) {
 	q.failure = err
 	for m := range q.n {
@@ -119,7 +118,7 @@ func (q *Queues) giveUp(err error) {
 	}
 	over := time.Now().Add(usedFor)
 	for m, s := range q.to {
-		for s != nil && s.lends() && !q.dead(m) && time.Now().Before(over) {
+		for s != nil && s.leases() && !q.dead(m) && time.Now().Before(over) {
 			time.Sleep(unusedPause)
 		}
 	}

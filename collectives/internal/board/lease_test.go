@@ -14,8 +14,8 @@ import (
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
-// lent is longer than a chunk, so that members use it in place.
-const lent = 1 << 10
+// leased is longer than a chunk, so that members use it in place.
+const leased = 1 << 10
 
 // gone is a context of a caller that has given up.
 func gone() context.Context {
@@ -25,7 +25,7 @@ func gone() context.Context {
 }
 
 // at returns a member's memory that other members reach, and its place.
-func (r *rig) at(m int) ([]byte, Place) { return r.arenas[m][:lent], Place{Region: arenaRegion} }
+func (r *rig) at(m int) ([]byte, Place) { return r.arenas[m][:leased], Place{Region: arenaRegion} }
 
 // TestMembersDoNotUseMemoryOfAnOwnerThatGaveUp has the root of a broadcast give up before the
 // other member comes.
@@ -47,7 +47,7 @@ func TestReceiversDoNotUseMemoryOfASenderThatGaveUp(t *testing.T) {
 	edges := r.edges(t, g)
 	mem, at := r.at(0)
 	require.ErrorIs(t, edges[0].AllGather(gone(), 1, 1, &Args{Elem: 1, Send: mem, SendAt: at}), context.Canceled)
-	require.ErrorIs(t, edges[1].AllGather(testwatch.Context(t), 1, 1, &Args{Elem: 1, Recv: make([]byte, lent)}), ErrGone)
+	require.ErrorIs(t, edges[1].AllGather(testwatch.Context(t), 1, 1, &Args{Elem: 1, Recv: make([]byte, leased)}), ErrGone)
 }
 
 // TestAbandonWaitsForMembersThatUseItsMemory and not for the dead.
@@ -116,7 +116,7 @@ func TestDataReadFromAnOwnerThatGaveUpIsNoResult(t *testing.T) {
 	r.boards[0].dead = func(int) bool { return true } // so that it does not wait
 	call := func(ctx context.Context, m int, combine Combine) error {
 		mem, at := r.at(m)
-		return r.boards[m].ReduceScatter(ctx, 1, 1, &Args{Elem: 1, Send: mem, SendAt: at, Recv: make([]byte, lent/2), Combine: combine, ByProgram: true})
+		return r.boards[m].ReduceScatter(ctx, 1, 1, &Args{Elem: 1, Send: mem, SendAt: at, Recv: make([]byte, leased/2), Combine: combine, ByProgram: true})
 	}
 	slow := make(chan error, 1)
 	go func() {
@@ -138,13 +138,13 @@ func TestDataReadFromAnOwnerThatGaveUpIsNoResult(t *testing.T) {
 	require.ErrorIs(t, <-slow, ErrGone)
 }
 
-// TestMemoryOfAnOwnerThatGaveUpIsGoneNotCorrupt has the owner take back lent memory.
+// TestMemoryOfAnOwnerThatGaveUpIsGoneNotCorrupt has the owner take back leased memory.
 func TestMemoryOfAnOwnerThatGaveUpIsGoneNotCorrupt(t *testing.T) {
 	r := newRig(t, 2, tiny)
 	mem, at := r.at(0)
 	require.ErrorIs(t, r.boards[0].Broadcast(gone(), 1, 1, &Args{Elem: 1, Recv: mem, RecvAt: at}), context.Canceled)
 	r.arenas[0] = nil
-	require.ErrorIs(t, r.boards[1].Broadcast(testwatch.Context(t), 1, 1, &Args{Elem: 1, Recv: make([]byte, lent)}), ErrGone)
+	require.ErrorIs(t, r.boards[1].Broadcast(testwatch.Context(t), 1, 1, &Args{Elem: 1, Recv: make([]byte, leased)}), ErrGone)
 }
 
 // TestGiveUpWaitsForReceiversThatReadItsMemory is the same for queues.
