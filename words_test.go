@@ -26,7 +26,6 @@ var unswept = map[string]string{
 	"internal/fabric": "composers replace letters; teams leave the package",
 	"rpipe/...":       "the pipe and its products become packages; one closing replaces the parting and the herald",
 	"runtime":         "one stream of calls replaces the quick path and the second chain",
-	"verbs/ibv":       "the rings and transitions of providers become one package",
 	"verbs/tcp":       "queue pairs become streams of a connection, without lanes",
 }
 

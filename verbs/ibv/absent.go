@@ -9,11 +9,11 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Built says whether this program can use RDMA devices.
+// Built reports whether this program can use RDMA devices.
 const Built = false
 
-// New returns a provider without devices: the program was built without tag
-// ibverbs.
+// New returns a provider without devices: this program was built without the
+// tag ibverbs.
 func New(Config) driver.Provider { return absent{} }
 
 type absent struct{}

@@ -10,7 +10,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-func TestWithoutItsTagTheProviderHasNoDevicesAndSaysWhy(t *testing.T) {
+func TestProviderWithoutTagHasNoDevices(t *testing.T) {
 	require.False(t, Built)
 	p := New(Config{})
 	require.Equal(t, "ibv", p.Name())

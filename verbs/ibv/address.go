@@ -7,7 +7,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Offsets and sizes of a QP address; the package doc has the picture.
+// These are the offsets and sizes of a QP address; the package doc has the
+// layout.
 const (
 	addressMagic   = 0x42494750 // "PGIB"
 	addressVersion = 1
@@ -24,7 +25,7 @@ const (
 	offGID     = 20
 )
 
-// Link layers.
+// These are the link layers.
 const (
 	linkInfiniBand = 1
 	linkEthernet   = 2
@@ -39,7 +40,7 @@ const (
 // address mapped into one.
 type gid [16]byte
 
-// address is a decoded QP address: all that the peer needs to connect.
+// address is a decoded QP address: it holds all that the peer needs to connect.
 type address struct {
 	mtu   uint8 // enum ibv_mtu
 	reads uint8 // READs and atomics that this end takes at once
@@ -63,7 +64,7 @@ func (a *address) encode() []byte {
 	return b
 }
 
-// decodeAddress checks all that can be told from the bytes alone.
+// decodeAddress checks the bytes alone.
 func decodeAddress(b []byte) (address, error) {
 	if len(b) < offMTU || binary.LittleEndian.Uint32(b) != addressMagic {
 		return address{}, badAddress("is not one of provider ibv")

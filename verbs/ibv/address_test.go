@@ -15,7 +15,7 @@ var (
 	overInfiniBand = address{mtu: 4, reads: 1, qpn: max24, psn: 0, lid: 0xBFFF, link: linkInfiniBand}
 )
 
-func TestAddressesSurviveTheWire(t *testing.T) {
+func TestAddressesSurviveEncoding(t *testing.T) {
 	for _, want := range []address{overEthernet, overInfiniBand} {
 		wire := want.encode()
 		require.Len(t, wire, addressSize)
@@ -25,7 +25,7 @@ func TestAddressesSurviveTheWire(t *testing.T) {
 	}
 }
 
-func TestAddressesThatNameNobodyAreRefused(t *testing.T) {
+func TestInvalidAddressesAreRefused(t *testing.T) {
 	for name, spoil := range map[string]func(a *address, wire func(int, byte)){
 		"no QP number":          func(a *address, _ func(int, byte)) { a.qpn = 0 },
 		"QP number of 25 bits":  func(a *address, _ func(int, byte)) { a.qpn = 1 << 24 },
@@ -63,7 +63,8 @@ func TestAddressesOfAnotherLengthAreRefused(t *testing.T) {
 	require.ErrorIs(t, err, driver.ErrInvalid)
 }
 
-// FuzzAddress: whatever is accepted is exactly what encode would have made.
+// FuzzAddress checks that encode turns each accepted address back into the same
+// bytes.
 func FuzzAddress(f *testing.F) {
 	f.Add(overEthernet.encode())
 	f.Add(overInfiniBand.encode())

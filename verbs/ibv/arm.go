@@ -9,15 +9,16 @@ import "github.com/gopgas/gopgas/verbs/driver"
 
 var _ driver.Armer = (*completionQueue)(nil)
 
-// What a queue is armed for; a higher number takes in the lower one.
+// These are the completions for which a queue is armed; a higher number
+// includes the lower one.
 const (
 	armedNot uint32 = iota
 	armedSolicited
 	armedAny
 )
 
-// Arm has the device raise an event at the next completion, or the next that
-// was solicited or failed.
+// Arm makes the device raise an event at the next completion, or at the next
+// solicited or failed one.
 func (c *completionQueue) Arm(solicited bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -30,8 +31,9 @@ func (c *completionQueue) Arm(solicited bool) error {
 	return c.arm(armedAny)
 }
 
-// armForSleeper tells whether to look once more, since what came before the
-// device was asked raises no event.
+// armForSleeper arms the queue if a goroutine is about to sleep on the bell,
+// and reports whether it did. The caller then polls again: completions from
+// before raise no event.
 func (c *completionQueue) armForSleeper() bool {
 	if c.cq == nil || c.armed.Load() == armedAny || !c.dev.bell.Waiting() {
 		return false
@@ -43,7 +45,7 @@ func (c *completionQueue) arm(want uint32) error {
 	if c.armed.Load() >= want {
 		return nil
 	}
-	c.armed.Store(want) // before the device can raise the event that undoes it
+	c.armed.Store(want) // before the device can raise the event, which resets it
 	if rc := C.gopgas_arm(c.cq, C.int(armedAny-want)); rc != 0 {
 		c.armed.Store(armedNot)
 		return wrap(errnoError(rc), "arming a completion queue")

@@ -7,8 +7,8 @@ import "C"
 
 import "github.com/gopgas/gopgas/verbs/driver"
 
-// setOperands fills in what the two atomics of the device need: it has one
-// operand that is added or compared with, and one that is swapped in.
+// setOperands fills in the operands of the device's two atomics. The device
+// adds or compares with the first operand, and swaps in the second.
 func setOperands(r *flatSend, wr *driver.WorkRequest) {
 	switch wr.Op {
 	case driver.OpFetchAdd:

@@ -11,7 +11,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// lose has a's queue pair believe that the device holds one more request.
+// lose makes a queue pair record a request that the device does not hold.
 func lose(q *qp, s *slots, lost slot) {
 	q.mu.Lock()
 	*s.Push() = lost
@@ -37,7 +37,7 @@ func TestRequestsThatTheDeviceLosesEnd(t *testing.T) {
 	require.Equal(t, driver.Success, a.next().Status)
 }
 
-func TestWhatTheDeviceDoesNotFlushIsSeized(t *testing.T) {
+func TestRequestsThatDeviceDoesNotFlushAreSeized(t *testing.T) {
 	a, _ := newEnds(t, impatient)
 	a.receive(1)
 	lose(a.qp, &a.qp.recvs, slot{id: 2, op: driver.OpRecv})
@@ -49,8 +49,8 @@ func TestWhatTheDeviceDoesNotFlushIsSeized(t *testing.T) {
 	a.none()
 }
 
-// Package verbs would not let a misaligned atomic pass.
-func TestWhatTheDeviceRefusesAtOnceIsInvalid(t *testing.T) {
+// Package verbs would refuse a misaligned atomic.
+func TestRequestRefusedByDeviceReturnsErrInvalid(t *testing.T) {
 	a, b := newEnds(t, impatient)
 	write := driver.WorkRequest{ID: 1, Op: driver.OpWrite, Flags: driver.Signaled, Local: a.segment(8), Remote: b.at(0)}
 	atomic := driver.WorkRequest{ID: 2, Op: driver.OpFetchAdd, Flags: driver.Signaled, Local: a.segment(8), Remote: b.at(4)}
@@ -65,7 +65,7 @@ func TestWhatTheDeviceRefusesAtOnceIsInvalid(t *testing.T) {
 	require.Equal(t, driver.Success, a.next().Status)
 }
 
-func TestSuccessesThatNobodySignalledAreNotFlushed(t *testing.T) {
+func TestUnsignaledSuccessesAreNotFlushed(t *testing.T) {
 	a, b := newEnds(t, impatient)
 	a.post(driver.WorkRequest{ID: 1, Op: driver.OpWrite, Flags: driver.Signaled, Local: a.segment(8), Remote: b.at(0)})
 	require.Equal(t, uint64(1), a.next().ID)
@@ -77,7 +77,7 @@ func TestSuccessesThatNobodySignalledAreNotFlushed(t *testing.T) {
 	a.modify(driver.StateErr)
 	a.post(driver.WorkRequest{ID: 3, Op: driver.OpWrite, Local: a.segment(8), Remote: b.at(0)})
 	wc := a.next()
-	for wc.ID == 2 { // one that had not ended
+	for wc.ID == 2 { // a write that had not ended
 		require.Equal(t, driver.Flushed, wc.Status)
 		wc = a.next()
 	}
@@ -86,12 +86,12 @@ func TestSuccessesThatNobodySignalledAreNotFlushed(t *testing.T) {
 	a.none()
 }
 
-// The watchdog must not take patience for silence.
-func TestASendWaitsForItsReceiveLongerThanAPeerMayBeSilent(t *testing.T) {
+// The watchdog must not treat a SEND that waits for a receive as a dead peer.
+func TestSendMayWaitForReceiveBeyondPeerTimeout(t *testing.T) {
 	a, b := newEnds(t, impatient)
 	a.post(driver.WorkRequest{ID: 1, Op: driver.OpSend, Flags: driver.Signaled, Local: a.segment(8)},
 		driver.WorkRequest{ID: 2, Op: driver.OpWrite, Flags: driver.Signaled, Local: a.segment(8), Remote: b.at(0)})
-	time.Sleep(8 * impatient.PeerTimeout) // a receiver that has better things to do
+	time.Sleep(8 * impatient.PeerTimeout) // a receiver that posts late
 	n, err := b.qp.PostRecv([]driver.RecvRequest{{ID: 3, Local: b.segment(8)}})
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
@@ -100,7 +100,7 @@ func TestASendWaitsForItsReceiveLongerThanAPeerMayBeSilent(t *testing.T) {
 	require.Equal(t, uint64(2), a.next().ID)
 }
 
-func TestSendsToAPeerThatIsGoneEnd(t *testing.T) {
+func TestSendsToClosedPeerEnd(t *testing.T) {
 	for name, goes := range map[string]func(b *end){
 		"reset":     func(b *end) { b.modify(driver.StateReset) },
 		"error":     func(b *end) { b.modify(driver.StateErr) },
@@ -132,7 +132,7 @@ func TestSendsToAPeerThatIsGoneEnd(t *testing.T) {
 	}
 }
 
-func TestTheTargetHearsThatItsQueuePairBroke(t *testing.T) {
+func TestTargetGetsEventWhenQueuePairBreaks(t *testing.T) {
 	a, b := newEnds(t, impatient)
 	b.receive(1)
 	a.post(driver.WorkRequest{ID: 2, Op: driver.OpWrite, Flags: driver.Signaled, Local: a.segment(8), Remote: b.at(4096)})
@@ -143,7 +143,7 @@ func TestTheTargetHearsThatItsQueuePairBroke(t *testing.T) {
 	require.ErrorIs(t, ev.Err, driver.ErrAccess)
 }
 
-func TestLateNewsOfAConnectionDoesNotBreakTheNextOne(t *testing.T) {
+func TestLateEventDoesNotBreakNextConnection(t *testing.T) {
 	a, b := newEnds(t, impatient)
 	before := a.qp.incarnation
 	a.modify(driver.StateReset)
@@ -155,8 +155,8 @@ func TestLateNewsOfAConnectionDoesNotBreakTheNextOne(t *testing.T) {
 	require.Equal(t, driver.Success, a.next().Status)
 }
 
-// A peer that does not answer the marker is not drained.
-func TestAPeerThatIsGoneEndsTheWayToSQD(t *testing.T) {
+// A queue pair is not drained while its peer does not acknowledge the marker.
+func TestClosedPeerEndsTransitionToSQD(t *testing.T) {
 	a, b := newEnds(t, impatient)
 	require.NoError(t, b.qp.Close())
 	a.post(driver.WorkRequest{ID: 1, Op: driver.OpWrite, Local: a.segment(8), Remote: b.at(0)})
@@ -164,7 +164,7 @@ func TestAPeerThatIsGoneEndsTheWayToSQD(t *testing.T) {
 	require.Equal(t, driver.RetryExceeded, a.next().Status)
 }
 
-func TestWhatIsHeldInSQDIsFlushedByErr(t *testing.T) {
+func TestErrFlushesRequestsHeldInSQD(t *testing.T) {
 	a, b := newEnds(t, impatient)
 	a.modify(driver.StateSQD)
 	for id := range uint64(3) {
@@ -177,7 +177,7 @@ func TestWhatIsHeldInSQDIsFlushedByErr(t *testing.T) {
 	}
 }
 
-func TestInlineDataHeldInSQDIsThatOfThePost(t *testing.T) {
+func TestInlineDataHeldInSQDIsCopiedByPost(t *testing.T) {
 	a, b := newEnds(t, impatient)
 	if a.dev.Info().MaxInline < 8 {
 		t.Skip("the device has no inline data")

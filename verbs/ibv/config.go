@@ -7,14 +7,14 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// What holds unless a Config says otherwise.
+// These are the defaults of a Config.
 const (
 	DefaultPeerTimeout = 30 * time.Second
 	DefaultRetryCount  = 6
 	DefaultMaxInline   = 512
 )
 
-// Config says how the provider uses the devices. The zero value is good for
+// Config chooses a device and port, and sets its limits. The zero value suits
 // most machines.
 type Config struct {
 	// Device hides all devices but one, such as "mlx5_0". Empty shows all.
@@ -22,25 +22,27 @@ type Config struct {
 	// Port is the device's port to use, counted from 1; 0 takes the first one
 	// that is active.
 	Port int
-	// GID is the index of the GID to be reached at, such as "3", or its
-	// address, such as "10.0.0.1" or "fe80::1". Empty takes RoCE v2 before v1,
-	// and IPv4 before IPv6.
+	// GID chooses the GID at which peers reach this port. It is an index, such
+	// as "3", or an address, such as "10.0.0.1" or "fe80::1". Empty takes RoCE
+	// v2 before v1, and IPv4 before IPv6.
 	GID string
 	// MTU bounds the bytes of one packet: 256, 512, 1024, 2048 or 4096. 0 takes
-	// what is active at the port. Of two ends the smaller one counts.
+	// the port's active MTU. Two ends use the smaller one.
 	MTU int
-	// RetryCount is how often the device sends a packet again, 1 to 6; 0 means
-	// DefaultRetryCount. 7 is refused: some devices then try for ever.
+	// RetryCount is the number of times that the device sends a packet again, 1
+	// to 6. 0 means DefaultRetryCount. 7 is refused: some devices then retry
+	// forever.
 	RetryCount int
-	// PeerTimeout is how long a peer may show no sign of life where Attr.Timeout
-	// does not say; 0 means DefaultPeerTimeout. A packet that was lost is sent
-	// again after this time divided by RetryCount+1.
+	// PeerTimeout bounds how long a peer may show no sign of life where
+	// Attr.Timeout is 0. 0 means DefaultPeerTimeout. The device sends a lost
+	// packet again after this time divided by RetryCount+1.
 	PeerTimeout time.Duration
-	// MaxInline is how many bytes of inline data to ask the device for; it may
-	// grant less. 0 means DefaultMaxInline, a negative number none.
+	// MaxInline is the number of bytes of inline data to request from the
+	// device, which may grant less. 0 means DefaultMaxInline, a negative number
+	// none.
 	MaxInline int
-	// ServiceLevel and TrafficClass mark packets for the network's own
-	// priorities, where lossless Ethernet asks for it.
+	// ServiceLevel and TrafficClass mark packets for the network's priorities,
+	// where lossless Ethernet requires it.
 	ServiceLevel, TrafficClass uint8
 }
 
@@ -76,7 +78,8 @@ func (c Config) normalize() (Config, error) {
 	return c, nil
 }
 
-// mtuCode is the code of an MTU in enum ibv_mtu, 0 for one that does not exist.
+// mtuCode returns the code of an MTU in enum ibv_mtu, or 0 for an MTU that does
+// not exist.
 func mtuCode(bytes int) uint8 {
 	for code := uint8(1); code <= maxMTUCode; code++ {
 		if mtuBytes(code) == bytes {
@@ -88,18 +91,18 @@ func mtuCode(bytes int) uint8 {
 
 func mtuBytes(code uint8) int { return 128 << code }
 
-// maxMTUCode stands for 4096 bytes.
+// maxMTUCode is the code of 4096 bytes.
 const maxMTUCode = 5
 
-// The device's retry timer: 4.096 us times two to the code, codes 1 to 31.
+// The device's retry timer lasts 4.096 us times two to the code, codes 1 to 31.
 const (
 	timerUnit      = 4096 * time.Nanosecond
 	minTimeoutCode = 1
 	maxTimeoutCode = 31
 )
 
-// timeoutCode is the shortest retry timer with which the first try and all
-// retries together last at least total.
+// timeoutCode returns the code of the shortest sufficient retry timer. With it,
+// the first try and all retries together last at least total.
 func timeoutCode(total time.Duration, retries int) uint8 {
 	each := total / time.Duration(retries+1)
 	for code := uint8(minTimeoutCode); code < maxTimeoutCode; code++ {

@@ -43,7 +43,7 @@ func TestMTUCodes(t *testing.T) {
 	}
 }
 
-func TestRetriesLastAsLongAsThePeerMayBeSilent(t *testing.T) {
+func TestRetriesLastPeerTimeout(t *testing.T) {
 	for _, total := range []time.Duration{time.Nanosecond, time.Millisecond, time.Second, 30 * time.Second, time.Hour} {
 		for retries := 1; retries <= 6; retries++ {
 			code := timeoutCode(total, retries)

@@ -19,7 +19,7 @@ import (
 // requiredEnv, set to 1, makes a machine without an RDMA device a failure.
 const requiredEnv = "GOPGAS_IBV_REQUIRED"
 
-// config gives peers up soon, since several cases have them die.
+// config sets a short timeout, since peers die in several cases.
 var config = ibv.Config{PeerTimeout: 2 * time.Second}
 
 // needDevice skips the test on a machine without an RDMA device.
@@ -38,7 +38,8 @@ func needDevice(t *testing.T) driver.Provider {
 	return nil
 }
 
-// onDevices returns what a harness needs to open two contexts with cfg.
+// onDevices returns the function by which a harness opens two contexts with
+// cfg.
 func onDevices(cfg ibv.Config) func(t *testing.T) (a, b driver.Provider) {
 	return func(t *testing.T) (a, b driver.Provider) {
 		needDevice(t)
@@ -58,7 +59,8 @@ func bothKinds() func(t *testing.T, n int) driver.Memory {
 	}
 }
 
-// heap is 64-aligned, as all large allocations of the Go heap are.
+// heap returns Go memory. It is 64-aligned, as all large allocations of the Go
+// heap are.
 func heap(n int) driver.Memory {
 	return driver.Memory{Kind: driver.KindHeap, Bytes: make([]byte, n)}
 }
@@ -79,8 +81,8 @@ func TestConformance(t *testing.T) {
 	verbstest.Run(t, verbstest.Harness{New: onDevices(config), NewMemory: bothKinds()})
 }
 
-// What the device grants beyond the least is taken away, and what a reliable
-// device may do is done.
+// TestConformanceHiddenCapabilities hides the device's optional abilities, and
+// adds the delays of a slow device.
 func TestConformanceHiddenCapabilities(t *testing.T) {
 	needDevice(t)
 	least := config

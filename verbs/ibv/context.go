@@ -20,9 +20,10 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// A device is one open context. Locks are taken in this order: those of
-// completion queues by id, qp.post, qp.recvPost, qp.mu; device.mu is taken with
-// any of them held and nothing is taken behind it.
+// A device is one open context.
+//
+// Locks: those of completion queues by id, qp.post, qp.recvPost, qp.mu, then
+// device.mu. No goroutine takes a lock while it holds device.mu.
 type device struct {
 	hw      *hardware
 	cfg     Config
@@ -30,14 +31,14 @@ type device struct {
 	onEvent func(driver.AsyncEvent)
 
 	files []*os.File     // completion channel and asynchronous events, in the netpoller
-	goes  sync.WaitGroup // their readers, and events being told
+	goes  sync.WaitGroup // their readers, and calls of OnEvent
 	gone  atomic.Bool    // closed, for those without a lock
 
 	incarnations atomic.Uint32
 	lastCQ       atomic.Uint64
 	watchdog     watchdog
 
-	making sync.RWMutex // held while something is made, so that Close sees it
+	making sync.RWMutex // held while an object is made, so that Close sees it
 
 	mu      sync.Mutex
 	closed  bool
@@ -69,7 +70,7 @@ func (d *device) Close() error {
 	if d.gone.Swap(true) {
 		return nil
 	}
-	d.making.Lock() // waits for what is being made; from here on nothing is
+	d.making.Lock() // waits for objects that are being made; later calls fail
 	d.mu.Lock()
 	d.closed = true
 	qps, cqs := slices.Collect(maps.Values(d.qps)), slices.Collect(maps.Values(d.cqs))
@@ -97,7 +98,7 @@ func (d *device) Close() error {
 	return errors.Join(errs...)
 }
 
-// NewLanding: there is none, since a device refuses writes to what it does not know,
+// NewLanding returns ErrUnsupported: a device refuses writes to unregistered memory,
 // which ends the connection.
 func (d *device) NewLanding(context.Context) (driver.Landing, error) {
 	return nil, driver.ErrUnsupported
@@ -168,7 +169,8 @@ func (d *device) queuePairs() []*qp {
 	return slices.Collect(maps.Values(d.qps))
 }
 
-// announce tells of an event without making anyone wait for the listener.
+// announce reports an event on a goroutine of its own, so that no caller waits
+// for OnEvent.
 func (d *device) announce(e driver.AsyncEvent) {
 	d.bell.Ring()
 	d.mu.Lock()

@@ -14,21 +14,21 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// completionQueue is the device's queue, with a ring in front of it of completions
-// that a waiter or the watchdog found.
+// completionQueue is the device's queue behind a ring of completions that a waiter
+// or the watchdog found.
 type completionQueue struct {
 	dev  *device
 	id   uint64
 	look func() bool // ready, made once
 
-	armed    atomic.Uint32 // for what the device raises an event
-	flushing atomic.Bool   // a queue pair has something to flush that the device does not hold
+	armed    atomic.Uint32 // the completions for which the device raises an event
+	flushing atomic.Bool   // a queue pair has requests to flush that the device does not hold
 	overrun  atomic.Bool
 
 	mu    sync.Mutex
 	cq    *C.struct_ibv_cq // nil once closed
-	qps   map[uint32]*qp   // that complete here
-	last  *qp              // the one that completed last, or nil
+	qps   map[uint32]*qp   // that complete to this queue
+	last  *qp              // the one with the latest completion, or nil
 	raw   [batch]flatCompletion
 	found wq.Ring[driver.Completion]
 	fresh [batch]driver.Completion // on the way from raw to found
@@ -40,8 +40,8 @@ func newCompletionQueue(d *device, id uint64, cq *C.struct_ibv_cq, depth int) *c
 	return c
 }
 
-// Poll hands out completions. When there are none but someone is about to
-// sleep on the bell, it has the device tell of the next one.
+// Poll returns completions. If there is none, Poll arms the device for the next
+// one while a goroutine is about to sleep on the bell.
 func (c *completionQueue) Poll(wc []driver.Completion) (int, error) {
 	c.mu.Lock()
 	n := c.fill(wc)
@@ -66,7 +66,7 @@ func (c *completionQueue) state() error {
 	return nil
 }
 
-// fill takes what was found before, then asks the device.
+// fill takes the completions found before, then polls the device.
 func (c *completionQueue) fill(wc []driver.Completion) int {
 	n := min(len(wc), c.found.Len())
 	for i := range n {
@@ -78,7 +78,7 @@ func (c *completionQueue) fill(wc []driver.Completion) int {
 	return n + c.fetch(wc[n:])
 }
 
-// fetch asks the device, and flushes what the device does not hold.
+// fetch polls the device, and flushes requests that the device does not hold.
 func (c *completionQueue) fetch(wc []driver.Completion) (n int) {
 	for c.cq != nil && n < len(wc) {
 		want := min(len(wc)-n, batch)
@@ -98,8 +98,8 @@ func (c *completionQueue) fetch(wc []driver.Completion) (n int) {
 	return n
 }
 
-// settle turns a completion of the device's into one of ours, and reports whether there
-// is one: the queue pair may be closed.
+// settle turns a device's completion into a driver's, and reports whether there is one:
+// the queue pair may be closed.
 func (c *completionQueue) settle(raw *flatCompletion, wc *driver.Completion) bool {
 	q := c.last
 	if q == nil || q.num != uint32(raw.qp) {
@@ -122,13 +122,13 @@ func (c *completionQueue) flush(wc []driver.Completion) (n int) {
 	return n
 }
 
-// flushSoon has the next Poll flush.
+// flushSoon makes the next Poll flush.
 func (c *completionQueue) flushSoon() {
 	c.flushing.Store(true)
 	c.dev.bell.Ring()
 }
 
-// Wait returns when Poll has something to say.
+// Wait returns when Poll has a completion or an error.
 func (c *completionQueue) Wait(ctx context.Context) error { return c.dev.bell.Wait(ctx, c.look) }
 
 func (c *completionQueue) ready() bool {
@@ -160,7 +160,7 @@ func (c *completionQueue) Close() error {
 }
 
 // lockQueues locks both queues, which may be the same, in the order of their
-// ids. It returns what unlocks them.
+// ids. It returns a function that unlocks them.
 func lockQueues(a, b *completionQueue) (unlock func()) {
 	if a.id > b.id {
 		a, b = b, a

@@ -6,44 +6,46 @@
 //	bell     <- goroutine in the netpoller <- completion channel   <- NIC
 //
 // It is built with the tag ibverbs, which needs a C compiler and libibverbs.
-// Without the tag the package says what is missing, and binaries stay static.
+// Without the tag, calls report the missing tag, and binaries stay static.
 //
 // # Crossing into C
 //
-// A shim of a few functions takes what is posted as an array of flat structs
-// and hands it to the device as one chain; polling takes completions in
-// batches. C keeps no Go pointer: registered memory travels as a number, and
-// memory of the Go heap is pinned as long as it is registered.
+// A shim of a few functions takes posted requests as an array of flat structs.
+// It hands them to the device as one chain. Polling takes completions in
+// batches. C keeps no Go pointer: registered memory travels as a number. Memory
+// of the Go heap is pinned as long as it is registered.
 //
 // # Promises
 //
 // Every segment names registered memory by its local key, except those of
-// [driver.Inline] requests. A completed WRITE says that the target's device
-// has it ([driver.WriteInfo.Applied] is false): a READ behind it, or a
-// message, tells that memory has it. Atomics of the device and of the CPU must
-// not be mixed on one word unless the device says that they are coherent.
+// [driver.Inline] requests. The completion of a WRITE says that the target's
+// device has the data ([driver.WriteInfo.Applied] is false). The completion of
+// a READ behind it, or a message, says that memory has the data. Atomics of the
+// device and of the CPU must not be mixed on one word without
+// [driver.AtomicInfo.Coherent].
 //
-// A peer's plain WRITE, READ or atomic is seen by nobody here and rings no bell
-// ([driver.WriteInfo.Silent]): what shall wake a rank ends in a SEND or
-// a WRITE_WITH_IMM. A completion rings the bell when it is polled, and through
-// the completion channel where the queue was armed for it ([driver.Armer]), as
-// every look at it does that finds nothing while someone is about to sleep on
-// the bell: busy queues raise no events, and an idle one costs nothing.
+// A peer's plain WRITE, READ or atomic reaches no goroutine here and rings no
+// bell ([driver.WriteInfo.Silent]). An operation that shall wake a rank ends in
+// a SEND or a WRITE_WITH_IMM. A poll that finds a completion rings the bell. So
+// does the completion channel of an armed queue ([driver.Armer]). A poll that
+// finds nothing arms the queue while a goroutine is about to sleep on the bell.
+// So busy queues raise no events, and an idle one costs nothing.
 //
 // # Ends
 //
-// A queue pair that breaks is moved to ERR in the device, which then flushes
-// what it holds; a marker behind that tells which unsignalled requests had
-// succeeded. What is posted from then on does not reach the device and is
-// flushed behind the rest. A device that does not flush within two seconds is
-// reset, after which it touches no memory of ours, and the rest is flushed
-// without it.
+// The provider moves a queue pair that breaks to ERR in the device, which then
+// flushes its requests. The provider posts a marker behind them: its completion
+// shows which unsignaled requests had succeeded. Later requests do not reach
+// the device; the provider flushes them last. It resets a queue pair that the
+// device does not flush within two seconds. The device then touches none of its
+// memory, and the provider flushes the remaining requests itself.
 //
-// The device gives up after a number of retries that together last
-// [driver.Attr.Timeout], rounded up to what it can express. For devices that lose
-// a request altogether, a watchdog looks while signalled requests are
-// outstanding: one that has made no progress for twice that time, and does not
-// wait for a receive of its peer, ends as RetryExceeded.
+// The device gives up after a number of retries. Together they last
+// [driver.Attr.Timeout], rounded up to a value of the device's timer. Some
+// devices lose a request altogether. So a watchdog checks queue pairs with
+// outstanding signaled requests. It breaks one without progress for twice that
+// time, if it does not wait for a receive of its peer. The oldest request then
+// ends with RetryExceeded.
 //
 // # Address
 //
@@ -52,8 +54,8 @@
 //	0     4       6   7     8   12  16  18   19   20
 //	magic version MTU reads QPN PSN LID link zero GID
 //
-// MTU is the code of enum ibv_mtu, reads the number of READs and atomics that
-// may be outstanding towards this end, link 1 for InfiniBand and 2 for Ethernet.
-// It holds no secret worth the name: whoever can send to the device's queue pairs
-// is kept out by the network.
+// MTU is the code of enum ibv_mtu. reads is the number of READs and atomics that
+// may be outstanding toward this end. link is 1 for InfiniBand and 2 for
+// Ethernet. An address is no secret that protects the queue pair: the network
+// must keep strangers away from the device.
 package ibv

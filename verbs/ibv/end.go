@@ -12,15 +12,15 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// flushIfDue has requests flushed that were posted in ERR, once those before
-// them have ended. Called with mu held.
+// flushIfDue makes the next Poll flush the requests that were posted in ERR,
+// once those before them have ended. Precondition: mu is held.
 func (q *qp) flushIfDue(s *slots, c *completionQueue) {
 	if s.owned == 0 && s.Len() > 0 && q.state == driver.StateErr {
 		c.flushSoon()
 	}
 }
 
-// flush ends requests that the device does not hold. It tells whether there
+// flush ends requests that the device does not hold. It reports whether there
 // are more than fit.
 func (q *qp) flush(c *completionQueue, wc []driver.Completion) (n int, more bool) {
 	q.mu.Lock()
@@ -51,7 +51,7 @@ func (q *qp) flush(c *completionQueue, wc []driver.Completion) (n int, more bool
 	return n, more
 }
 
-// toErr flushes what is outstanding.
+// toErr flushes outstanding requests.
 func (q *qp) toErr() error {
 	q.post.Lock()
 	defer q.post.Unlock()
@@ -63,18 +63,19 @@ func (q *qp) toErr() error {
 	q.state = driver.StateErr
 	q.mu.Unlock()
 	if from == driver.StateReset || from == driver.StateErr {
-		return nil // devices refuse the former; the latter has been done
+		return nil // devices refuse ERR from RESET; in ERR the flush has begun
 	}
 	return q.drain()
 }
 
-// breakDown drains a queue pair that the device, or the watchdog, found broken,
-// and says so where no completion does, unless it has been reset meanwhile.
+// breakDown drains a queue pair that the device or the watchdog found broken.
+// It reports an event, except for a status that names a mistake of the program.
+// It does nothing if the queue pair has been reset since.
 func (q *qp) breakDown(incarnation uint32, status driver.Status, cause error) {
 	q.post.Lock()
 	current, life := q.hw != nil && q.isCurrent(incarnation), q.life
 	if current {
-		q.drain() //nolint:errcheck // the watchdog resets what does not drain
+		q.drain() //nolint:errcheck // the watchdog resets a queue pair that does not drain
 	}
 	q.post.Unlock()
 	if !current {
@@ -95,9 +96,9 @@ func (q *qp) isCurrent(incarnation uint32) bool {
 	return q.incarnation == incarnation
 }
 
-// drain has the device flush, and posts the marker behind everything. Moving
-// to ERR once more than needed is harmless; soft devices then flush receives
-// that they had overlooked. Called with post held, in ERR.
+// drain makes the device flush, and posts the marker behind all requests. A
+// second move to ERR is harmless; soft devices then flush receives that they
+// had overlooked. Precondition: post is held, in ERR.
 func (q *qp) drain() error {
 	err := errors.Join(q.toDevice(C.IBV_QPS_ERR), q.markEnd())
 	q.mu.Lock()
@@ -112,9 +113,9 @@ func (q *qp) drain() error {
 	return err
 }
 
-// markEnd posts the marker behind what the device holds, if that is anything:
-// a WRITE of no bytes, which needs neither address nor key. Called with post
-// held.
+// markEnd posts the marker behind the requests that the device holds, if there
+// are any. The marker is a WRITE of no bytes, which needs neither address nor
+// key. Precondition: post is held.
 func (q *qp) markEnd() error {
 	q.mu.Lock()
 	needed := q.sends.owned > 0 && !q.marker
@@ -129,7 +130,7 @@ func (q *qp) markEnd() error {
 	return wrap(err, "posting the marker")
 }
 
-// seize takes back by force what the device does not flush: a queue pair in
+// seize takes back the requests that the device does not flush: a queue pair in
 // RESET touches no memory.
 func (q *qp) seize() {
 	q.lockPosts()

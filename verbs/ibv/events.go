@@ -36,9 +36,8 @@ func (d *device) listen() error {
 	})
 }
 
-// read calls drain whenever there may be something to read from fd, until it
-// returns false. A duplicate is read, so that closing ends the goroutine and
-// leaves the descriptor to libibverbs.
+// read calls drain when fd may be readable, until drain returns false. It reads
+// a duplicate of fd: a close ends the goroutine and leaves fd to libibverbs.
 func (d *device) read(name string, fd int, drain func() bool) error {
 	if err := unix.SetNonblock(fd, true); err != nil {
 		return wrap(err, "opening the "+name)
@@ -63,7 +62,8 @@ func (d *device) read(name string, fd int, drain func() bool) error {
 	return nil
 }
 
-// completed wakes who sleeps, after noting which queues have to be armed anew.
+// completed marks queues as no longer armed, then rings the bell and reports
+// the event.
 func (d *device) completed(ids []uint64) {
 	for _, id := range ids {
 		d.mu.Lock()
@@ -88,7 +88,7 @@ func (d *device) happened(e *flatEvent) {
 		if q := d.queuePair(uint32(e.object)); q != nil {
 			cause := driver.ErrLost
 			if e._type != C.IBV_EVENT_QP_FATAL {
-				cause = driver.ErrAccess // the peer's mistake, not its end
+				cause = driver.ErrAccess // a mistake of the peer, which may still be connected
 			}
 			q.fatal(fmt.Errorf("%w: the device reports event %d for the queue pair", cause, e._type))
 		}
@@ -109,7 +109,7 @@ func (d *device) happened(e *flatEvent) {
 	}
 }
 
-// fatal notes that the device has moved the queue pair to ERR by itself.
+// fatal records that the device has moved the queue pair to ERR by itself.
 func (q *qp) fatal(cause error) {
 	q.mu.Lock()
 	known, incarnation := q.state == driver.StateErr || q.state == driver.StateReset, q.incarnation

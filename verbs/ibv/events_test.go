@@ -12,7 +12,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// notice posts a WRITE_WITH_IMM and waits for it to be taken.
+// notice posts a WRITE_WITH_IMM and waits for its completion.
 func (e *end) notice(to *end, flags driver.Flags) {
 	e.t.Helper()
 	to.receive(7)
@@ -20,7 +20,7 @@ func (e *end) notice(to *end, flags driver.Flags) {
 	require.Equal(e.t, driver.Success, e.next().Status)
 }
 
-func TestArmedQueueTellsOfItsNextCompletionOnce(t *testing.T) {
+func TestArmedQueueReportsNextCompletionOnce(t *testing.T) {
 	a, b := newEnds(t, impatient)
 	a.notice(b, 0)
 	require.Empty(t, b.events, "nobody asked")
@@ -34,7 +34,7 @@ func TestArmedQueueTellsOfItsNextCompletionOnce(t *testing.T) {
 	require.Empty(t, b.events, "it was asked for once")
 }
 
-func TestQueueArmedForSolicitedOnesLeavesOthersAlone(t *testing.T) {
+func TestQueueArmedForSolicitedIgnoresOtherCompletions(t *testing.T) {
 	a, b := newEnds(t, impatient)
 	require.NoError(t, b.cq.Arm(true))
 	a.notice(b, 0)
@@ -45,7 +45,7 @@ func TestQueueArmedForSolicitedOnesLeavesOthersAlone(t *testing.T) {
 	require.Equal(t, armedNot, b.cq.armed.Load())
 }
 
-func TestArmingForAllTakesInSolicitedOnes(t *testing.T) {
+func TestArmingForAllIncludesSolicited(t *testing.T) {
 	a, b := newEnds(t, impatient)
 	require.NoError(t, b.cq.Arm(true))
 	require.NoError(t, b.cq.Arm(false))
@@ -55,7 +55,7 @@ func TestArmingForAllTakesInSolicitedOnes(t *testing.T) {
 }
 
 // An idle device raises no events, and its watchdog sleeps.
-func TestNothingRunsWhileNothingIsOutstanding(t *testing.T) {
+func TestIdleDeviceRaisesNoEvents(t *testing.T) {
 	a, b := newEnds(t, impatient)
 	a.post(driver.WorkRequest{ID: 1, Op: driver.OpWrite, Flags: driver.Signaled, Local: a.segment(8), Remote: b.at(0)})
 	require.True(t, a.dev.watchdog.running.Load())
@@ -67,7 +67,7 @@ func TestNothingRunsWhileNothingIsOutstanding(t *testing.T) {
 	}
 }
 
-func TestCompletionsOfAClosedQueuePairAreGone(t *testing.T) {
+func TestCompletionsOfClosedQueuePairAreDropped(t *testing.T) {
 	a, b := newEnds(t, impatient)
 	for id := range uint64(4) {
 		a.post(driver.WorkRequest{ID: id, Op: driver.OpWrite, Flags: driver.Signaled, Local: a.segment(8), Remote: b.at(0)})
@@ -78,8 +78,8 @@ func TestCompletionsOfAClosedQueuePairAreGone(t *testing.T) {
 	a.none()
 }
 
-// A program that does not poll is not a device that does not work.
-func TestTheWatchdogKeepsWhatNobodyPolls(t *testing.T) {
+// The watchdog must not treat a program that does not poll as a broken device.
+func TestWatchdogKeepsUnpolledCompletions(t *testing.T) {
 	a, b := newEnds(t, impatient)
 	for id := range uint64(16) {
 		a.post(driver.WorkRequest{ID: id, Op: driver.OpWrite, Flags: driver.Signaled, Local: a.segment(8), Remote: b.at(0)})

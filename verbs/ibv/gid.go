@@ -10,7 +10,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// gidType is how packets to a GID are framed.
+// gidType is the framing of packets to a GID.
 type gidType uint8
 
 const (
@@ -51,8 +51,8 @@ func (e gidEntry) preference() int {
 	return p
 }
 
-// chooseGID picks the entry that want names by index or address, or the best
-// one where want is empty.
+// chooseGID returns the entry that want names by index or address, or the best
+// one for an empty want.
 func chooseGID(table []gidEntry, want string) (gidEntry, error) {
 	if len(table) == 0 {
 		return gidEntry{}, fmt.Errorf("%w: ibv: the port has no GID: give its network interface an address", driver.ErrInvalid)

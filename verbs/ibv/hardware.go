@@ -14,16 +14,16 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Handles of libibverbs.
+// These are handles of libibverbs.
 type (
 	deviceHandle  = *C.struct_ibv_device
 	contextHandle = *C.struct_ibv_context
 )
 
-// errNoKernelSupport is what libibverbs says on a host without RDMA.
+// errNoKernelSupport is libibverbs' error on a host without RDMA.
 const errNoKernelSupport = unix.ENOSYS
 
-// Limits that the provider keeps whatever the device grants more.
+// These limits of the provider hold even where the device grants more.
 const (
 	maxDepth    = 16 << 10
 	maxCQDepth  = 1 << 20
@@ -31,8 +31,8 @@ const (
 	maxReads    = 16
 )
 
-// hardware is an open device with what is made once: the protection domain and
-// the completion channel, and what was asked of device and port.
+// hardware is an open device with its protection domain, its completion channel
+// and the attributes of device and port.
 type hardware struct {
 	name    string
 	context contextHandle
@@ -99,7 +99,7 @@ func (hw *hardware) choosePort(cfg Config) error {
 		}
 		var err error
 		if !hw.ethernet() && cfg.GID == "" {
-			return nil // reached by its LID
+			return nil // peers reach the port by its LID
 		}
 		hw.gid, err = chooseGID(queryGIDs(hw.context, port), cfg.GID)
 		return err
@@ -112,8 +112,8 @@ func (hw *hardware) choosePort(cfg Config) error {
 
 func (hw *hardware) ethernet() bool { return hw.portAt.link_layer == C.IBV_LINK_LAYER_ETHERNET }
 
-// probeInline finds out how much inline data the device grants, with queue
-// pairs that are thrown away.
+// probeInline finds out how much inline data the device grants. It creates
+// queue pairs for that and destroys them.
 func (hw *hardware) probeInline(want int) error {
 	cq, err := C.gopgas_create_cq(hw.context, 1, 0, nil)
 	if cq == nil {
@@ -134,7 +134,7 @@ func (hw *hardware) probeInline(want int) error {
 }
 
 // createQP makes a queue pair in the device. Its send queue has room for the
-// marker that tells when all else has ended.
+// marker, which ends after all requests.
 func (hw *hardware) createQP(send, recv *C.struct_ibv_cq, cfg driver.QPConfig) (*C.struct_ibv_qp, int, error) {
 	init := C.struct_ibv_qp_init_attr{send_cq: send, recv_cq: recv, qp_type: C.IBV_QPT_RC}
 	init.cap.max_send_wr = C.uint32_t(cfg.SendDepth + 1)
@@ -151,11 +151,13 @@ func (hw *hardware) createQP(send, recv *C.struct_ibv_cq, cfg driver.QPConfig) (
 
 func (hw *hardware) segments() int { return min(int(hw.attr.max_sge), maxSegments) }
 
-// reads is how many READs and atomics this end takes at once.
+// reads returns how many READs and atomics this end takes at once.
 func (hw *hardware) reads() uint8 { return uint8(min(int(hw.attr.max_qp_rd_atom), maxReads)) }
 
-// asks is how many it may have outstanding.
-func (hw *hardware) asks() uint8 { return uint8(min(int(hw.attr.max_qp_init_rd_atom), maxReads)) }
+// initiatorReads returns how many READs and atomics this end may have outstanding.
+func (hw *hardware) initiatorReads() uint8 {
+	return uint8(min(int(hw.attr.max_qp_init_rd_atom), maxReads))
+}
 
 func (hw *hardware) info() driver.DeviceInfo {
 	return driver.DeviceInfo{
@@ -175,7 +177,7 @@ func (hw *hardware) detail() string {
 	return fmt.Sprintf("port %d, InfiniBand LID %d, MTU %d", hw.port, hw.portAt.lid, mtuBytes(hw.mtu))
 }
 
-// close gives back what setUp made, as far as it came.
+// close destroys the objects that setUp has made.
 func (hw *hardware) close() error {
 	var errs [3]error
 	if hw.channel != nil {
@@ -198,7 +200,8 @@ func errnoError(rc C.int) error {
 	return unix.Errno(rc)
 }
 
-// outcome is the result of a post: how many were taken, and why no more.
+// outcome decodes the result of a post: how many requests the device took, and
+// the error of the next one.
 func outcome(result C.uint64_t) (int, error) {
 	return int(uint32(result)), errnoError(C.int(result >> 32))
 }

@@ -5,7 +5,7 @@ package ibv
 import "github.com/gopgas/gopgas/verbs/driver"
 
 // A waiter or the watchdog finds completions without a Poll. A ring keeps them for the
-// next Poll. All of this is called with mu held.
+// next Poll. Precondition of all functions here: mu is held.
 
 // harvest takes completions from the device for a later Poll, and reports
 // whether the device had no more.
@@ -26,8 +26,8 @@ func (c *completionQueue) harvest() (all bool) {
 	}
 }
 
-// purge takes out the completions of a queue pair that is reset or closed, and
-// has the device's stale ones thrown away.
+// purge removes the completions of a queue pair that is reset or closed, and
+// discards stale ones in the device.
 func (c *completionQueue) purge(num uint32) {
 	c.found.Retain(func(wc *driver.Completion) bool { return wc.QP != num })
 	c.harvest()

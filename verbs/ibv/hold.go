@@ -12,10 +12,10 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// In SQD the device goes on in RTS, and the provider keeps what is posted: not
-// every device can drain, and soft ones do not come out of it.
+// In SQD the device stays in RTS, and the provider keeps new requests. Not
+// every device can drain, and soft ones do not leave SQD again.
 
-// drainLook is how often a queue pair on its way to SQD is looked at.
+// drainLook is the time between two checks of a queue pair on its way to SQD.
 const drainLook = time.Millisecond
 
 // awaitDrained returns once the device holds no request.
@@ -44,8 +44,8 @@ func (q *qp) drained() (bool, error) {
 	return q.sends.owned == 0, nil
 }
 
-// hold keeps requests until the queue pair is in RTS again. Called with post
-// and mu held.
+// hold keeps requests until the queue pair is in RTS again. Precondition: post
+// and mu are held.
 func (q *qp) hold(wrs []driver.WorkRequest) (n int, err error) {
 	most := min(len(wrs), q.sends.Room())
 	for ; n < most; n++ {
@@ -63,18 +63,18 @@ func (q *qp) hold(wrs []driver.WorkRequest) (n int, err error) {
 		*q.sends.Push() = slot{id: wr.ID, op: wr.Op}
 	}
 	if n > 0 {
-		err = nil // it comes again with the next call
+		err = nil // the next call returns the error again
 	}
 	return n, err
 }
 
-// resume posts what was held. Called with post held, in RTS.
+// resume posts the held requests. Precondition: post is held, in RTS.
 func (q *qp) resume() error {
 	held := q.held
 	q.held = nil
 	q.mu.Lock()
 	broke := q.state != driver.StateRTS
-	if !broke { // otherwise they are flushed where they are
+	if !broke { // else the next Poll flushes them
 		q.sends.Unpush(len(held))
 	}
 	q.mu.Unlock()
@@ -87,8 +87,8 @@ func (q *qp) resume() error {
 	return nil
 }
 
-// refused breaks the queue pair over requests that had been taken and that the
-// device does not want.
+// refused breaks the queue pair because the device refuses requests that
+// PostSend had taken.
 func (q *qp) refused(wrs []driver.WorkRequest, cause error) error {
 	q.mu.Lock()
 	q.state, q.cause, q.causeErr = driver.StateErr, driver.GeneralError, cause

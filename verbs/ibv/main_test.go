@@ -6,5 +6,5 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain fails on goroutines that the tests leave behind.
+// TestMain fails if the tests leave goroutines behind.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

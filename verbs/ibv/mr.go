@@ -29,9 +29,9 @@ type region struct {
 	pins goruntime.Pinner
 }
 
-// RegMR has the device map mem, with the rights in access for whoever knows
-// the key. It is local; the kernel pins the pages, and memory of the Go heap
-// stays reachable.
+// RegMR registers mem with the device. A peer that knows the key has the rights
+// in access. RegMR is local; the kernel pins the pages, and memory of the Go
+// heap stays reachable.
 func (d *device) RegMR(_ context.Context, mem driver.Memory, access driver.Access) (driver.MR, error) {
 	if access&^driver.AllAccess != 0 || len(mem.Bytes) == 0 {
 		return nil, fmt.Errorf("%w: %d bytes with rights %#x", driver.ErrInvalid, len(mem.Bytes), uint8(access))
@@ -83,8 +83,8 @@ func (r *region) Addr() uint64     { return addressOf(r.mem) }
 func (r *region) LKey() driver.Key { return r.lkey }
 func (r *region) RKey() driver.Key { return r.rkey }
 
-// Close takes the keys out of service. When it returns, the device touches the
-// memory no more. It is idempotent.
+// Close invalidates the keys. When it returns, the device touches the memory no
+// more. It is idempotent.
 func (r *region) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

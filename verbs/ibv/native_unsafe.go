@@ -16,10 +16,10 @@ import "C"
 
 import "unsafe"
 
-// batch is how many requests or completions cross into C at once.
+// batch is the number of requests or completions that cross into C at once.
 const batch = C.GOPGAS_BATCH
 
-// What crosses.
+// These types cross into C.
 type (
 	flatSend       = C.struct_gopgas_send
 	flatRecv       = C.struct_gopgas_recv
@@ -29,7 +29,7 @@ type (
 	flatPath       = C.struct_gopgas_path
 )
 
-// addressOf is where b lies, as the device knows it.
+// addressOf returns the address of b for the device.
 func addressOf(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
 
 // postSend hands requests to the device and returns how many it took.
@@ -45,7 +45,7 @@ func pollCQ(cq *C.struct_ibv_cq, completions []flatCompletion) int {
 	return int(C.gopgas_poll(cq, unsafe.SliceData(completions), C.int(len(completions))))
 }
 
-// completionEvents names the CQs that have an event.
+// completionEvents returns the ids of the CQs that have an event.
 func completionEvents(channel *C.struct_ibv_comp_channel, ids []uint64) []uint64 {
 	return ids[:C.gopgas_cq_events(channel, (*C.uint64_t)(unsafe.SliceData(ids)), C.int(len(ids)))]
 }

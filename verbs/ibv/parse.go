@@ -12,7 +12,7 @@ import (
 //
 //	device=mlx5_0,port=1,gid=10.0.0.1,mtu=1024,retries=6,inline=256,sl=3,tc=106
 //
-// Those that are not named keep their zero value.
+// Fields that s does not name keep their zero value.
 func ParseConfig(s string) (Config, error) {
 	var c Config
 	for item := range strings.SplitSeq(s, ",") {

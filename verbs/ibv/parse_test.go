@@ -8,7 +8,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-func TestASettingOfEveryKindIsRead(t *testing.T) {
+func TestParseConfigReadsEverySetting(t *testing.T) {
 	c, err := ParseConfig("device=mlx5_0, port=2,gid=fe80::1,mtu=1024,retries=3,inline=-1,sl=3,tc=106,")
 	require.NoError(t, err)
 	require.Equal(t, Config{Device: "mlx5_0", Port: 2, GID: "fe80::1", MTU: 1024, RetryCount: 3, MaxInline: -1,
@@ -18,7 +18,7 @@ func TestASettingOfEveryKindIsRead(t *testing.T) {
 	require.Zero(t, c)
 }
 
-func TestWrongSettingsSayWhatToDo(t *testing.T) {
+func TestParseConfigNamesWrongSettings(t *testing.T) {
 	for text, want := range map[string]string{
 		"speed=11": "choose device, port", "port=x": `"port=x"`, "mtu=1500": "256, 512", "retries=7": "never give up", "tc=256": "tc=256",
 		"sl=16": "0 to 15", "port": `"port"`,

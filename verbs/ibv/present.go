@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// sysClass is where the kernel lists its RDMA devices.
+// sysClass is the directory in which the kernel lists its RDMA devices.
 const sysClass = "/sys/class/infiniband"
 
-// Present names the RDMA devices that the kernel knows, whether or not this
-// program was built to use them. It is local.
+// Present names the RDMA devices of the kernel, even if this program was built
+// without the tag. It is local.
 func Present() []string { return present(sysClass) }
 
 func present(dir string) []string {

@@ -11,10 +11,10 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Built says whether this program can use RDMA devices.
+// Built reports whether this program can use RDMA devices.
 const Built = true
 
-// New returns the provider. It opens nothing yet.
+// New returns the provider. It opens no device.
 func New(cfg Config) driver.Provider { return &provider{cfg} }
 
 type provider struct{ cfg Config }
@@ -35,7 +35,7 @@ func (p *provider) Devices(context.Context) ([]driver.DeviceInfo, error) {
 	for _, name := range names {
 		hw, err := openHardware(name, cfg)
 		if err != nil {
-			continue // no port is up, or it may not be opened: Open says which
+			continue // no port is up, or the device may not be opened: Open returns the cause
 		}
 		infos = append(infos, hw.info())
 		if err := hw.close(); err != nil {

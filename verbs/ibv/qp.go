@@ -15,9 +15,9 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// A qp is one queue pair. post serialises what is handed to the device's send
-// queue and all transitions, recvPost its receive queue; mu guards the rest and
-// is never held while the device works.
+// A qp is one queue pair. post serializes posts to the device's send queue and
+// all transitions, recvPost posts to its receive queue. mu guards all other
+// fields. No goroutine holds mu while it calls the device.
 type qp struct {
 	dev            *device
 	num            uint32
@@ -25,7 +25,7 @@ type qp struct {
 
 	post     sync.Mutex
 	recvPost sync.Mutex
-	hw       *C.struct_ibv_qp     // nil once closed; changed with both of them held
+	hw       *C.struct_ibv_qp     // nil once closed; changed with post and recvPost held
 	out      outgoing             // of post
 	in       incoming             // of recvPost
 	path     flatPath             // of post
@@ -37,7 +37,7 @@ type qp struct {
 	incarnation uint32
 	sends       slots
 	recvs       slots
-	marker      bool          // is under way
+	marker      bool          // the marker is posted and has not completed
 	cause       driver.Status // of the next request that the device flushes; Success for none
 	causeErr    error
 	timeout     time.Duration // without a sign of life
@@ -55,13 +55,13 @@ func newQP(d *device, hw *C.struct_ibv_qp, send, recv *completionQueue, cfg driv
 	return q
 }
 
-// newPSN is where packets of a connection start to count: not where they did
-// before, so that late packets of an earlier connection show.
+// newPSN returns the first packet number of a connection. It is random, so that
+// late packets of an earlier connection are recognized.
 func newPSN() C.uint32_t { return C.uint32_t(rand.Uint32() & max24) }
 
 func (q *qp) Num() uint32 { return q.num }
 
-// Address tells how to connect to this incarnation; a reset makes a new one.
+// Address returns the address of this incarnation; a reset makes a new one.
 func (q *qp) Address() []byte {
 	q.post.Lock()
 	defer q.post.Unlock()
@@ -111,8 +111,8 @@ func (q *qp) forget(state driver.State) {
 	q.held = nil
 }
 
-// Close destroys the queue pair. What is outstanding does not complete, and
-// its memory is not touched any more. It is idempotent.
+// Close destroys the queue pair. Outstanding requests do not complete, and the
+// device does not touch their memory any more. It is idempotent.
 func (q *qp) Close() error {
 	defer lockQueues(q.sendCQ, q.recvCQ)()
 	if known, err := q.destroy(); !known || err != nil {
@@ -126,7 +126,7 @@ func (q *qp) Close() error {
 	return nil
 }
 
-// destroy tells whether there was something to destroy.
+// destroy reports whether the queue pair still existed.
 func (q *qp) destroy() (bool, error) {
 	q.lockPosts()
 	defer q.unlockPosts()
@@ -159,17 +159,17 @@ func (q *qp) unlockPosts() {
 	q.post.Unlock()
 }
 
-// outgoing is what PostSend fills for the device.
+// outgoing holds the arrays that PostSend fills for the device.
 type outgoing struct {
 	requests []flatSend
 	segments []flatSegment
 	inline   []byte // copies of inline data, pinned; made on first use
-	largest  int    // bytes inline of one request
+	largest  int    // inline bytes of one request
 	pins     goruntime.Pinner
 }
 
-// inlineSpace is how many bytes of inline data cross into C at once, or those
-// of one request where that takes more.
+// inlineSpace bounds the bytes of inline data that cross into C at once. One
+// request may take more.
 const inlineSpace = 4 << 10
 
 func newOutgoing(cfg driver.QPConfig) outgoing {

@@ -12,8 +12,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// PostRecv hands receives to the device in chains. In ERR they go no further
-// than our own queue, since soft devices would keep them.
+// PostRecv hands receives to the device in chains. In ERR they stay in the
+// provider's own queue, since soft devices would keep them.
 func (q *qp) PostRecv(wrs []driver.RecvRequest) (int, error) {
 	q.recvPost.Lock()
 	defer q.recvPost.Unlock()
@@ -87,7 +87,7 @@ func (q *qp) recvChain(wrs []driver.RecvRequest) (n, segments int, err error) {
 		q.recvs.owned++
 	}
 	if n > 0 {
-		err = nil // it comes again at the next chain
+		err = nil // the next chain returns the error again
 	}
 	return n, segments, err
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// impatient gives up a peer after a fraction of a second.
+// impatient breaks the connection to a silent peer after a fraction of a
+// second.
 var impatient = Config{PeerTimeout: 300 * time.Millisecond}
 
-// end is one end of a connection, without package verbs to keep mistakes from
-// the device.
+// end is one end of a connection, without the checks of package verbs.
 type end struct {
 	t      *testing.T
 	dev    *device
@@ -120,7 +120,7 @@ func (e *end) next() driver.Completion {
 	}
 }
 
-// none wants nothing to be polled.
+// none requires that a poll returns no completion.
 func (e *end) none() {
 	e.t.Helper()
 	var wc [1]driver.Completion
@@ -129,7 +129,7 @@ func (e *end) none() {
 	require.Zero(e.t, n, "%+v", wc[0])
 }
 
-// event waits for news of a kind; others are passed over.
+// event waits for an event of a kind and skips other kinds.
 func (e *end) event(kind driver.EventKind) driver.AsyncEvent {
 	e.t.Helper()
 	for late := testwatch.Context(e.t).Done(); ; {

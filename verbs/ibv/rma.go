@@ -17,7 +17,7 @@ import (
 )
 
 // PostSend hands requests to the device in chains: one call into C, and on
-// hardware one doorbell, for each. In ERR they go no further than our own queue.
+// hardware one doorbell, for each. In ERR they stay in the provider's own queue.
 func (q *qp) PostSend(wrs []driver.WorkRequest) (int, error) {
 	q.post.Lock()
 	defer q.post.Unlock()
@@ -31,8 +31,8 @@ func (q *qp) PostSend(wrs []driver.WorkRequest) (int, error) {
 	return done, nil
 }
 
-// postChain posts as many of wrs as fit a chain, and says why no more only
-// where it took none.
+// postChain posts as many of wrs as fit a chain. It returns an error only where
+// it took none.
 func (q *qp) postChain(wrs []driver.WorkRequest) (int, error) {
 	n, segments, signaled, err := q.admit(wrs)
 	if n == 0 || segments < 0 {
@@ -50,7 +50,7 @@ func (q *qp) postChain(wrs []driver.WorkRequest) (int, error) {
 	return taken, postError(err)
 }
 
-// postError is what a device's refusal means.
+// postError returns the driver's error for a device's refusal.
 func postError(err error) error {
 	switch {
 	case errors.Is(err, unix.ENOMEM):
@@ -61,8 +61,8 @@ func postError(err error) error {
 	return wrap(err, "posting")
 }
 
-// admit fills the outgoing chain and takes slots for it. In SQD and ERR nothing
-// goes to the device: segments is negative then.
+// admit fills the outgoing chain and takes slots for it. In SQD and ERR no
+// request goes to the device: segments is negative then.
 func (q *qp) admit(wrs []driver.WorkRequest) (n, segments int, signaled bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -126,13 +126,13 @@ func (q *qp) chain(wrs []driver.WorkRequest) (n, segments int, signaled bool, er
 		q.sends.owned++
 	}
 	if n > 0 {
-		err = nil // it comes again at the next chain
+		err = nil // the next chain returns the error again
 	}
 	return n, segments, signaled, err
 }
 
-// check refuses what cannot be told to the device; package verbs has checked
-// the rest.
+// check refuses requests that the device cannot express; package verbs has made
+// all other checks.
 func (q *qp) check(wr *driver.WorkRequest, segments int) error {
 	switch {
 	case int(wr.Op) >= len(opcodes) || wr.Op == 0:
@@ -147,8 +147,8 @@ func (q *qp) check(wr *driver.WorkRequest, segments int) error {
 	return nil
 }
 
-// gather describes the local memory of wr. Inline data is copied first, since
-// it may lie anywhere in the Go heap; empty segments are left out, since to some
+// gather describes the local memory of wr. It copies inline data first, since
+// that may lie anywhere in the Go heap. It leaves out empty segments: to some
 // devices a length of 0 means 2 GiB.
 func (q *qp) gather(wr *driver.WorkRequest, r *flatSend, at int, inline *int) (length int) {
 	for i := range wr.Local {

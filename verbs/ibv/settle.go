@@ -11,9 +11,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// settle turns a completion of the device's into one of ours, and reports whether there
-// is one. Successes of unsignalled requests and completions of an earlier incarnation
-// are dropped.
+// settle turns a device's completion into a driver's, and reports whether there is one.
+// It drops successes of unsignaled requests and completions of an earlier incarnation.
 func (q *qp) settle(raw *flatCompletion, wc *driver.Completion) bool {
 	incarnation, k, seq := splitID(uint64(raw.id))
 	q.mu.Lock()
@@ -48,7 +47,7 @@ func (q *qp) settleSend(raw *flatCompletion, seq uint32, wc *driver.Completion) 
 	if !ok {
 		return false
 	}
-	sl := *q.sends.At(older) // the older ones were not signalled and succeeded
+	sl := *q.sends.At(older) // the older ones were unsignaled and succeeded
 	q.sends.drop(older + 1)
 	q.flushIfDue(&q.sends, q.sendCQ)
 	status := sendStatus(raw, sl.op)
@@ -104,7 +103,7 @@ func (q *qp) blame(wc *driver.Completion) {
 	}
 }
 
-// explain says more than the status does.
+// explain returns an error with more detail than the status, or nil.
 func (q *qp) explain(status driver.Status, raw *flatCompletion) error {
 	if status == driver.RetryExceeded {
 		return fmt.Errorf("%w: no answer within %v of %d tries", driver.ErrLost, q.timeout, q.dev.cfg.RetryCount+1)
@@ -112,8 +111,8 @@ func (q *qp) explain(status driver.Status, raw *flatCompletion) error {
 	return fmt.Errorf("ibv: device status %d, vendor's code %#x", raw.status, raw.vendor_error)
 }
 
-// marked notes that the device has ended all sends before the marker: those
-// that have not completed were not signalled and succeeded.
+// marked takes the marker's completion: the device has ended all sends before
+// it. Sends without a completion were unsignaled and succeeded.
 func (q *qp) marked() {
 	n := 0
 	for n < q.sends.owned && !q.sends.At(n).signaled {

@@ -5,14 +5,14 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// A request is known to the device by a number of ours:
+// The provider gives each request a number for the device:
 //
 //	63        32 31  30 29        0
 //	incarnation  kind   sequence
 //
 // Each connection of a queue pair has an incarnation of its own within the
-// context, so that what a CQ still holds from before a reset, or of another
-// queue pair that had the same number, is told apart.
+// context. By it the provider recognizes completions from before a reset, or of
+// an earlier queue pair with the same number.
 const (
 	kindShift        = 30
 	incarnationShift = 32
@@ -24,7 +24,7 @@ type kind uint32
 const (
 	kindSend kind = iota
 	kindRecv
-	kindMarker // posted behind everything in ERR; its end is the end of all before
+	kindMarker // posted behind all requests in ERR; it ends after them
 )
 
 func requestID(incarnation uint32, k kind, seq uint32) uint64 {
@@ -35,7 +35,7 @@ func splitID(id uint64) (incarnation uint32, k kind, seq uint32) {
 	return uint32(id >> incarnationShift), kind(id>>kindShift) & 3, uint32(id) & seqMask
 }
 
-// A slot remembers of a request what its completion will need.
+// A slot keeps the fields of a request that its completion will need.
 type slot struct {
 	id       uint64
 	bytes    int
@@ -43,16 +43,16 @@ type slot struct {
 	signaled bool
 }
 
-// slots are the requests of one queue that have not ended, oldest first. The
-// leading ones are the device's; those behind were posted in ERR and wait for
-// their turn to be flushed.
+// slots holds the requests of one queue that have not ended, oldest first. The
+// device holds the first ones. The later ones were posted in ERR and wait to be
+// flushed.
 type slots struct {
 	wq.Ring[slot]
 	seq   uint32 // number of the oldest
 	owned int    // by the device
 }
 
-// next is the number that the next request gets.
+// next returns the number of the next request.
 func (s *slots) next() uint32 { return s.seq + uint32(s.Len()) }
 
 // untake forgets the n newest, which the device did not take.
@@ -68,19 +68,19 @@ func (s *slots) drop(n int) {
 	s.owned = max(0, s.owned-n)
 }
 
-// find returns how many requests are older than the one with number seq, or
-// false where the device does not hold it.
+// find returns how many requests are older than the one with number seq. It
+// returns false if the device does not hold that one.
 func (s *slots) find(seq uint32) (int, bool) {
 	i := int((seq - s.seq) & seqMask)
 	return i, i < s.owned
 }
 
-// reset forgets all. Numbers go on, so that the past shows.
+// reset forgets all. Numbers go on, so that late completions are recognized.
 func (s *slots) reset() { s.drop(s.Len()) }
 
-// due tells whether a completion is to come: a signalled request is with the
-// device. waits tells whether one up to that may wait for the peer's receive,
-// as long as the peer likes.
+// due reports whether the device owes a completion: it holds a signaled
+// request. waits reports whether a request up to that one may wait for the
+// peer's receive, which has no time limit.
 func (s *slots) due() (due, waits bool) {
 	for i := range s.owned {
 		sl := s.At(i)

@@ -19,7 +19,7 @@ func TestRequestNumbersSurviveTheDevice(t *testing.T) {
 	}
 }
 
-// The model is a plain list of what was posted and has not ended.
+// The model is a plain list of the posted requests that have not ended.
 func TestSlotsBehaveLikeAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		depth := rapid.IntRange(1, 5).Draw(t, "depth")
@@ -84,7 +84,7 @@ func TestRequestsThatTheDeviceDoesNotHoldAreNotFound(t *testing.T) {
 	require.Equal(t, uint32(2), s.next(), "numbers go on")
 }
 
-func TestOnlySignalledRequestsAreDue(t *testing.T) {
+func TestOnlySignaledRequestsAreDue(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		slots      []slot

@@ -14,7 +14,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// Modify changes the state. Only SQD waits: for what is under way.
+// Modify changes the state. Only SQD waits, for requests under way.
 func (q *qp) Modify(ctx context.Context, to driver.State, attr driver.Attr) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -99,7 +99,7 @@ func (q *qp) toRTR(peer []byte) error {
 	q.path.sgid_index = C.uint8_t(hw.gid.index)
 	q.path.service_level, q.path.traffic_class = C.uint8_t(q.dev.cfg.ServiceLevel), C.uint8_t(q.dev.cfg.TrafficClass)
 	q.path.responder_reads = C.uint8_t(hw.reads())
-	q.path.initiator_reads = C.uint8_t(min(hw.asks(), a.reads))
+	q.path.initiator_reads = C.uint8_t(min(hw.initiatorReads(), a.reads))
 	if err := errnoError(C.gopgas_to_rtr(q.hw, &q.path)); err != nil {
 		return wrap(err, fmt.Sprintf("connecting to %v; is there a route from %v?", a.gid, hw.gid.gid))
 	}

@@ -7,14 +7,15 @@ import "C"
 
 import "github.com/gopgas/gopgas/verbs/driver"
 
-// statusOf maps enum ibv_wc_status. What ADR 1 does not name is GeneralError.
+// statusOf maps enum ibv_wc_status. Statuses that ADR 1 does not name become
+// GeneralError.
 func statusOf(raw *flatCompletion) driver.Status {
 	switch raw.status {
 	case C.IBV_WC_SUCCESS:
 		return driver.Success
 	case C.IBV_WC_LOC_LEN_ERR:
 		return driver.LocalLength
-	case C.IBV_WC_LOC_PROT_ERR, C.IBV_WC_LOC_QP_OP_ERR: // some kernels say the latter for a bad key
+	case C.IBV_WC_LOC_PROT_ERR, C.IBV_WC_LOC_QP_OP_ERR: // some kernels report LOC_QP_OP_ERR for a bad key
 		return driver.LocalProtection
 	case C.IBV_WC_WR_FLUSH_ERR:
 		return driver.Flushed
@@ -32,9 +33,9 @@ func statusOf(raw *flatCompletion) driver.Status {
 	return driver.GeneralError
 }
 
-// A SEND that is longer than its receive is a length error here and an invalid
-// request there. Soft devices say otherwise: they find the receive malformed
-// or the request invalid, and tell the sender that its operation failed.
+// A SEND longer than its receive is a length error at the receiver and an
+// invalid request at the sender. Soft devices differ: the receiver reports a
+// malformed receive or an invalid request, the sender a failed operation.
 
 func recvStatus(raw *flatCompletion) driver.Status {
 	if raw.status == C.IBV_WC_LOC_QP_OP_ERR || raw.status == C.IBV_WC_REM_INV_REQ_ERR {
@@ -50,7 +51,7 @@ func sendStatus(raw *flatCompletion, op driver.Opcode) driver.Status {
 	return statusOf(raw)
 }
 
-// opcodes are enum ibv_wr_opcode, by ours.
+// opcodes maps driver.Opcode to enum ibv_wr_opcode.
 var opcodes = [...]C.uint32_t{
 	driver.OpWrite:    C.IBV_WR_RDMA_WRITE,
 	driver.OpWriteImm: C.IBV_WR_RDMA_WRITE_WITH_IMM,

@@ -11,14 +11,15 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// How often the watchdog looks, and how long a device may take to flush.
+// These are the time between two checks of the watchdog, and the time in which
+// a device must flush.
 const (
 	lookEvery  = 200 * time.Millisecond
 	flushLimit = 2 * time.Second
 )
 
-// watchdog looks after requests that the device should end and may not. Its
-// timer runs while there are any.
+// watchdog finds requests that the device should have ended. Its timer runs
+// while there are requests that the device must end.
 type watchdog struct {
 	running atomic.Bool
 	mu      sync.Mutex // held while looking
@@ -33,20 +34,21 @@ func (w *watchdog) stop() {
 	w.timer.Stop()
 }
 
-// watch is what the watchdog knows of a queue pair.
+// watch is the watchdog's latest view of a queue pair.
 type watch struct {
-	sends, recvs uint32    // the oldest ones outstanding
-	since        time.Time // since when they are, as far as was seen
+	sends, recvs uint32    // numbers of the oldest outstanding requests
+	since        time.Time // the first check that found them so
 }
 
-// watchOver has the watchdog look. It costs a load while it does already.
+// watchOver starts the watchdog's timer. It costs a load while the timer runs
+// already.
 func (d *device) watchOver() {
 	if !d.watchdog.running.Load() && d.watchdog.running.CompareAndSwap(false, true) {
 		d.watchdog.timer.Reset(lookEvery)
 	}
 }
 
-// look is called by the timer.
+// look checks all queue pairs. The timer calls it.
 func (d *device) look() {
 	w := &d.watchdog
 	w.mu.Lock()
@@ -54,7 +56,7 @@ func (d *device) look() {
 	if w.stopped {
 		return
 	}
-	w.running.Store(false) // who posts from here on starts it again
+	w.running.Store(false) // a later post starts it again
 	for _, q := range d.queuePairs() {
 		if q.inspect() {
 			d.watchOver()
@@ -62,7 +64,8 @@ func (d *device) look() {
 	}
 }
 
-// inspect ends what makes no progress, and tells whether to look again.
+// inspect breaks the queue pair if it makes no progress, and reports whether to
+// check again.
 func (q *qp) inspect() bool {
 	age, limit := q.stalled()
 	if limit == 0 {
@@ -71,7 +74,7 @@ func (q *qp) inspect() bool {
 	if age < limit/2 {
 		return true
 	}
-	// Perhaps only nobody polls.
+	// Perhaps only the program does not poll.
 	all := q.sendCQ.harvestFor() && q.recvCQ.harvestFor()
 	if age, limit = q.stalled(); limit == 0 || age < limit || !all {
 		return limit != 0
@@ -84,8 +87,8 @@ func (q *qp) inspect() bool {
 	return true
 }
 
-// stalled returns for how long nothing has ended, and for how long that may
-// be; 0 where nothing has to.
+// stalled returns the time since a request ended, and the limit of that time.
+// The limit is 0 if the device need not end any.
 func (q *qp) stalled() (age, limit time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -107,7 +110,7 @@ func (q *qp) stalled() (age, limit time.Duration) {
 	return time.Since(w.since), limit
 }
 
-// expire gives up a peer that the device does not give up.
+// expire breaks a connection that the device itself does not break.
 func (q *qp) expire(age time.Duration) {
 	cause := fmt.Errorf("%w: the device has completed nothing for %v", driver.ErrLost, age.Round(time.Millisecond))
 	q.mu.Lock()
@@ -121,8 +124,8 @@ func (q *qp) expire(age time.Duration) {
 	q.breakDown(incarnation, driver.RetryExceeded, cause)
 }
 
-// harvestFor takes completions from the device on behalf of the watchdog, and
-// tells whether the device had no more.
+// harvestFor takes completions from the device for the watchdog, and reports
+// whether the device had no more.
 func (c *completionQueue) harvestFor() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
