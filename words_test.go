@@ -22,7 +22,6 @@ var retired = strings.Fields(`bay berth carrier course crew crossing farewell gu
 // banned subjects, each with the change that removes them. An entry leaves the list
 // with that change and never comes back.
 var unswept = map[string]string{
-	"collectives":     "one ordered channel replaces the crew, the guide, the farewell and the lent slices",
 	"internal/fabric": "composers replace letters; teams leave the package",
 	"rpipe/...":       "the pipe and its products become packages; one closing replaces the parting and the herald",
 	"runtime":         "one stream of calls replaces the quick path and the second chain",

@@ -8,8 +8,8 @@ import (
 	"github.com/gopgas/gopgas/internal/testjob"
 )
 
-// BenchmarkAlone makes calls of one element in a team of one, which are what a call
-// costs beside the work: checking, numbering, choosing a way.
+// BenchmarkAlone makes calls of one element in a team of one. It measures the cost of a
+// call beside the work: checking, numbering, choosing a way.
 func BenchmarkAlone(b *testing.B) {
 	in, out := make([]float64, 1), make([]float64, 1)
 	sum := collectives.Sum[float64]()

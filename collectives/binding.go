@@ -8,8 +8,8 @@ import (
 	"github.com/gopgas/gopgas/internal/team"
 )
 
-// A binding is a context that ends with the caller's and with the team. Calls that
-// come with the same context as the one before use the same again.
+// A binding makes a context that ends with the caller's and with the team. A call with the
+// same context as the call before uses the same binding again.
 type binding struct {
 	outer  context.Context
 	inner  context.Context
@@ -17,7 +17,7 @@ type binding struct {
 	stop   func() bool
 }
 
-// errTeamEnded ends what waits below. Why the team ended is the verdict's to say.
+// errTeamEnded ends the waits of a call. verdict returns why the team ended.
 var errTeamEnded = errors.New("the team has ended")
 
 func (b *binding) to(ctx context.Context, t *team.Team) context.Context {

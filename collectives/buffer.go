@@ -60,10 +60,10 @@ func allocate[T any](g *group, n int) (*Buffer[T], error) {
 	if b.block, err = g.team.Arena().Alloc(max(1, n) * size); err != nil {
 		return nil, err
 	}
-	// Others find it by its number; the name is for errors.
+	// Other members find the region by its number; the name is for errors.
 	name := g.team.Name + "/buffer" + strconv.FormatUint(g.buffers.Add(1), 10)
 	if b.region, err = g.team.Register(context.Background(), name, b.block.Memory); err != nil {
-		_ = b.free() // of memory that nobody knows
+		_ = b.free() // no member knows the memory
 		return nil, err
 	}
 	return &Buffer[T]{b, element.View[T](b.block.Bytes, n)[:n:n]}, nil

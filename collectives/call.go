@@ -18,7 +18,7 @@ import (
 type Call struct {
 	of         *collective
 	commutes   bool
-	byProgram  bool // the operator is, and may take any time
+	byProgram  bool // the program wrote the operator, which may take any time
 	root       int
 	count      int // elements that all members agree on, or team.Varied
 	size       int // bytes of an element
@@ -55,10 +55,10 @@ func by[T any](c *Call, op *Op[T]) {
 	c.op, c.combine, c.commutes, c.byProgram = op.name, op.f, op.commutes, op.byProgram
 }
 
-// elements returns how many elements bytes are.
+// elements returns the number of elements in bytes.
 func (c *Call) elements(bytes []byte) int { return len(bytes) / c.size }
 
-// check looks at the arguments as a member of n does that has a rank.
+// check checks the arguments at a rank of n members.
 func (c *Call) check(rank, n int) error {
 	if c.of == nothing {
 		return fmt.Errorf("an empty Call: %w", errors.ErrUnsupported)
@@ -157,14 +157,14 @@ func (c *Call) checkApart() error {
 	return nil
 }
 
-// loopError says that a member sends itself another length than it expects.
+// loopError returns the error of a member that sends itself another length than it expects.
 func loopError(to, from int) error {
 	return fmt.Errorf("block of %d elements for this rank itself and of %d from it: %w", to, from, ErrLength)
 }
 
 func same(x, y []byte) bool { return len(x) > 0 && len(y) > 0 && &x[0] == &y[0] }
 
-// check looks at the blocks of n members in a slice.
+// check checks the blocks of n members in a slice.
 func (b *Blocks) check(what string, elements, n int) error {
 	if len(b.Counts) != n || b.Offsets != nil && len(b.Offsets) != n {
 		return fmt.Errorf("blocks of %s: %d counts and %d offsets for %d members: %w", what, len(b.Counts), len(b.Offsets), n, ErrLength)
@@ -187,12 +187,12 @@ func (b *Blocks) clone() Blocks {
 	return Blocks{slices.Clone(b.Counts), slices.Clone(b.Offsets)}
 }
 
-// own has a call that goes on without the program keep what was checked of it.
+// own copies the blocks that were checked, for a call that goes on without the program.
 func (c *Call) own() {
 	c.sendBlocks, c.recvBlocks = c.sendBlocks.clone(), c.recvBlocks.clone()
 }
 
-// total returns how many elements the blocks hold.
+// total returns the number of elements in the blocks.
 func (b *Blocks) total() int {
 	sum := 0
 	for _, count := range b.Counts {

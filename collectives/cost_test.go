@@ -92,7 +92,7 @@ func repeatedCalls(count int) []repeated {
 }
 
 // TestBlockingCallsAllocateNothing counts the allocations of all ranks together,
-// since they share a process. What waits may park, which allocates.
+// since they share a process. A member that waits may park, which allocates.
 func TestBlockingCallsAllocateNothing(t *testing.T) {
 	if testwatch.Race {
 		t.Skip("the race detector allocates")

@@ -20,7 +20,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// shortMost is how long an eager message is at most in a small team.
+// shortMost is the length of the longest eager message in a small team.
 var shortMost = ringFor(mostHeap) / ringPart
 
 // messageOf returns message k of a stream. Its length is near the limit of a slot or near
@@ -30,8 +30,8 @@ func messageOf(k, from int) []byte {
 	return bytes.Repeat([]byte{byte(k*5 + from + 1)}, lengths[k/7%2])
 }
 
-// TestShortMessagesComeInOrderAmongOthers streams messages of all lengths to one that is
-// late, and then both ways.
+// TestShortMessagesComeInOrderAmongOthers streams messages of all lengths to a late
+// receiver, and then both ways.
 func TestShortMessagesComeInOrderAmongOthers(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		many := testwatch.Rounds(20) * slots
@@ -71,8 +71,8 @@ func TestShortMessagesComeInOrderAmongOthers(t *testing.T) {
 	})
 }
 
-// TestShortMessagesFillAllRoomOfALine passes them on along a line whose last member is
-// late: all slots on the way fill up, or rings, and nobody waits in a circle.
+// TestShortMessagesFillAllRoomOfALine passes messages along a line whose last member is
+// late. All slots on the way fill up, or rings, and no members wait in a circle.
 func TestShortMessagesFillAllRoomOfALine(t *testing.T) {
 	for _, size := range []int{8, shortMost} {
 		testjob.All(t, 3, func(ctx context.Context, r *testjob.Rank) {
@@ -102,8 +102,8 @@ func TestShortMessagesFillAllRoomOfALine(t *testing.T) {
 	}
 }
 
-// callTelling is callByHand of a call in which the two ends of a message alone know its
-// length.
+// callTelling runs f like callByHand, in a call in which the two ends of a message alone
+// know its length.
 func callTelling(ctx context.Context, r *testjob.Rank, f func(ctx context.Context, p *transport) error) error {
 	g, err := groupOf(r.World)
 	r.NoError(err)
@@ -111,8 +111,8 @@ func callTelling(ctx context.Context, r *testjob.Rank, f func(ctx context.Contex
 	return g.verdict(ctx, f(g.bound.to(ctx, g.team), g.transport))
 }
 
-// isNamed requires that the receiver of a message, and nobody else, has learned what was
-// sent and what it expected.
+// isNamed requires that the receiver of a message, and no other member, has learned the
+// length that was sent and the length that it expected.
 func isNamed(r *testjob.Rank, receiver int, err error, lengths [2]int) {
 	if r.Me != receiver {
 		r.NoError(err)
@@ -145,8 +145,8 @@ func TestShortMessagesOfUnlikeLengthsAreNamed(t *testing.T) {
 	}
 }
 
-// TestSlotsThatHoldNoMessageAreRefused writes to a row what a member could that is out of
-// its mind.
+// TestSlotsThatHoldNoMessageAreRefused writes slots to a row that a correct sender never
+// writes.
 func TestSlotsThatHoldNoMessageAreRefused(t *testing.T) {
 	for name, what := range map[string]struct {
 		length, wanted int
@@ -203,14 +203,14 @@ func TestMessagesThatChangedPlacesAreNamed(t *testing.T) {
 	}
 }
 
-// TestWhatWasSeenBeforeItsTurnIsNotForgotten has a message come, in another way than it is
-// expected, while its receiver waits for something else.
-func TestWhatWasSeenBeforeItsTurnIsNotForgotten(t *testing.T) {
+// TestEarlyMismatchedMessageIsNamed has a message come in another way than its receiver
+// expects, while the receiver waits for another message.
+func TestEarlyMismatchedMessageIsNamed(t *testing.T) {
 	for _, lengths := range [][2]int{{shortMost + 1, 8}, {8, shortMost + 1}} {
 		onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
 			err := callTelling(ctx, r, func(ctx context.Context, p *transport) error {
 				long := make([]byte, 4*p.block())
-				if r.Me == 0 { // waits for an offer, which comes behind the other's message
+				if r.Me == 0 { // waits for an offer, which comes behind rank 1's message
 					if err := p.Send(ctx, 1, long); err != nil {
 						return err
 					}
@@ -226,9 +226,9 @@ func TestWhatWasSeenBeforeItsTurnIsNotForgotten(t *testing.T) {
 	}
 }
 
-// TestWhatComesWhileOneWaitsForRoomKeepsItsTurn sends more than there is room for to a
-// member that sends something itself before it takes any.
-func TestWhatComesWhileOneWaitsForRoomKeepsItsTurn(t *testing.T) {
+// TestMessageDuringWaitForRoomKeepsItsTurn sends more than there is room for. The receiver
+// sends a message itself before it takes any.
+func TestMessageDuringWaitForRoomKeepsItsTurn(t *testing.T) {
 	for _, size := range []int{8, shortMost, shortMost + 1} {
 		testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me > 1 {
@@ -265,7 +265,8 @@ func TestWhatComesWhileOneWaitsForRoomKeepsItsTurn(t *testing.T) {
 	}
 }
 
-// fillRoom exchanges a message with rank 1 and fills all room for such there, at rank 0.
+// fillRoom exchanges a message with rank 1. Rank 0 then fills all room for such messages
+// there.
 func fillRoom(ctx context.Context, r *testjob.Rank, size, room int) {
 	r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error {
 		if err := p.Exchange(ctx, 1-r.Me, make([]byte, size), 1-r.Me, make([]byte, size)); err != nil {
@@ -280,10 +281,10 @@ func fillRoom(ctx context.Context, r *testjob.Rank, size, room int) {
 	}))
 }
 
-// rooms is how many messages of which size there is room for.
+// rooms holds the number of messages, by size, for which a receiver has room.
 var rooms = map[int]int{8: slots, shortMost: ringPart}
 
-func TestWhoWaitsForRoomEndsWithItsContext(t *testing.T) {
+func TestWaitForRoomEndsWithItsContext(t *testing.T) {
 	for size, room := range rooms {
 		testjob.Config{Provider: "tcp", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			fillRoom(ctx, r, size, room)
@@ -318,10 +319,10 @@ func TestMoreTakenThanWereSentIsRefused(t *testing.T) {
 	}
 }
 
-// TestRingsHoldWhatIsUnderWay goes through rings with messages of any lengths: those that are
-// under way never overlap, and when all were taken there is room for as many as an exchange
-// is ahead, and one more, however long, whatever was told of that.
-func TestRingsHoldWhatIsUnderWay(t *testing.T) {
+// TestRingsHoldMessagesInFlight goes through rings with messages of any lengths. Messages in
+// flight never overlap. Once all were taken, the ring has room for as many as an exchange
+// sends ahead, and one more, however long, and however late the sender learns of it.
+func TestRingsHoldMessagesInFlight(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &transport{ring: ringFor(heapFor(rapid.IntRange(2, 3000).Draw(t, "members")))}
 		ring := uint64(p.ring)

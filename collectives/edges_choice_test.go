@@ -10,8 +10,8 @@ import (
 	"github.com/gopgas/gopgas/internal/team"
 )
 
-// A call along a graph goes as all others do where members map each other's memory,
-// also with elements that no board has room for.
+// TestCallsAlongGraphsAreChosenAndExplainedAsOthers makes calls along a graph where members
+// map each other's memory, also with elements too large for a board.
 func TestCallsAlongGraphsAreChosenAndExplainedAsOthers(t *testing.T) {
 	var out bytes.Buffer
 	team := &team.Team{Name: "world", Members: []int{0, 1}, Mapped: true}

@@ -48,7 +48,7 @@ func TestBlocksOfAllLengthsGoAround(t *testing.T) {
 					out := make([]byte, 2*size)
 					r.NoError(collectives.NeighborAllToAll(ctx, g, in, out, collectives.WithAlgorithm(name)))
 					clear(in)
-					for side, from := range []int{r.Left(), r.Right()} { // what it sent the other way
+					for side, from := range []int{r.Left(), r.Right()} { // the data that it sent in the opposite direction
 						for k := 0; k < size; k += max(1, size/997) {
 							r.Equal(byte(from*7+(1-side)*3+(1-side)*size+k), out[side*size+k], "%s, %d bytes", name, size)
 						}
@@ -64,8 +64,8 @@ func TestBlocksOfAllLengthsGoAround(t *testing.T) {
 	})
 }
 
-// TestExchangesThatAreStartedRunInOrderWithOtherCalls: along two graphs, planned and not,
-// while the program looks on.
+// TestExchangesThatAreStartedRunInOrderWithOtherCalls starts planned exchanges along two
+// graphs, and a sum after each.
 func TestExchangesThatAreStartedRunInOrderWithOtherCalls(t *testing.T) {
 	testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -113,8 +113,8 @@ func TestExchangesThatAreStartedRunInOrderWithOtherCalls(t *testing.T) {
 	})
 }
 
-// TestGraphsWithoutEndTakeNoMoreMemory: those between the same members use the same
-// queues.
+// TestGraphsWithoutEndTakeNoMoreMemory makes graphs between the same members, which use the
+// same queues.
 func TestGraphsWithoutEndTakeNoMoreMemory(t *testing.T) {
 	testjob.Config{Provider: "loop", Ranks: 3}.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		var used int64
@@ -132,7 +132,7 @@ func TestGraphsWithoutEndTakeNoMoreMemory(t *testing.T) {
 	})
 }
 
-// TestEndsOfAnEdgeThatDisagreeAreNamed: rank 0 sends one element less than rank 1
+// TestEndsOfAnEdgeThatDisagreeAreNamed has rank 0 send one element less than rank 1
 // expects.
 func TestEndsOfAnEdgeThatDisagreeAreNamed(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
@@ -173,8 +173,8 @@ func TestALoopThatSendsAnotherLengthIsAnError(t *testing.T) {
 	})
 }
 
-// TestCallsAlongGraphsThatDifferAreNamed: along another graph, or another call, while
-// the graph's edges were never used or were.
+// TestCallsAlongGraphsThatDifferAreNamed has a member call along another graph, or make
+// another call, on edges that were never used and on used ones.
 func TestCallsAlongGraphsThatDifferAreNamed(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
 		for _, used := range []bool{false, true} {
@@ -187,7 +187,7 @@ func TestCallsAlongGraphsThatDifferAreNamed(t *testing.T) {
 						err = collectives.NeighborAllToAll(ctx, g, []int32{1, 2}, out)
 					}
 					switch {
-					case err != nil: // the others are ahead, and have found out
+					case err != nil: // other members are ahead, and found the difference
 					case r.Me != 1:
 						err = collectives.NeighborAllToAll(ctx, g, []int32{1, 2}, out)
 					case gathers:
@@ -205,8 +205,8 @@ func TestCallsAlongGraphsThatDifferAreNamed(t *testing.T) {
 	})
 }
 
-// TestADeadRankEndsTheExchangesOfAllOthers: those of its neighbors, and those of all who
-// wait for them in turn.
+// TestADeadRankEndsTheExchangesOfAllOthers kills a rank. The exchanges of its neighbors
+// end, and those of all members that wait for a neighbor.
 func TestADeadRankEndsTheExchangesOfAllOthers(t *testing.T) {
 	for _, count := range []int{1, 1 << 16} {
 		testjob.EachTransport(t, 5, func(t *testing.T, c testjob.Config) {
@@ -227,7 +227,7 @@ func TestADeadRankEndsTheExchangesOfAllOthers(t *testing.T) {
 	}
 }
 
-func TestACancelledMemberEndsTheExchangesOfAllOthers(t *testing.T) {
+func TestACanceledMemberEndsTheExchangesOfAllOthers(t *testing.T) {
 	cause := errors.New("enough")
 	testjob.EachTransport(t, 4, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -307,9 +307,9 @@ func TestAProcessKilledInLongExchangesEndsThoseOfAllOthers(t *testing.T) {
 	}
 }
 
-// TestThirtyMembersExchangeWithEveryone has more edges at a member than there are
+// TestThirtyMembersExchangeWithAllMembers has more edges at a member than there are
 // cores to serve them.
-func TestThirtyMembersExchangeWithEveryone(t *testing.T) {
+func TestThirtyMembersExchangeWithAllMembers(t *testing.T) {
 	testjob.Config{Provider: "loop", Ranks: 30}.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		allMembers := make([]int, r.N)
 		for i := range allMembers {

@@ -16,7 +16,7 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// usedBy tells how much of its heap a rank uses.
+// usedBy returns how many bytes of its heap a rank uses.
 func usedBy(r *testjob.Rank) int64 { return team.Of(r.World).Arena().Used() }
 
 // liveOf makes a team, has it make calls of all kinds, and frees it.
@@ -41,7 +41,7 @@ func liveOf(ctx context.Context, r *testjob.Rank, seed uint64) *runtime.Team {
 	return team
 }
 
-// slab is what pipes keep for those that come.
+// slab is the memory that pipes keep for later pipes.
 const slab = 256 << 10
 
 // TestFreedTeamsLeaveNothingBehind compares the heap before teams that were used in all
@@ -146,8 +146,8 @@ func TestABrokenTeamIsFreedWithWhatItsCallsLeft(t *testing.T) {
 	testjob.EachApart(t, run)
 }
 
-// TestFreeTellsOfAnEarlierCallThatFailedElsewhere and frees the team all the same.
-func TestFreeTellsOfAnEarlierCallThatFailedElsewhere(t *testing.T) {
+// TestFreeReturnsTheErrorOfAnEarlierCallElsewhere frees the team all the same.
+func TestFreeReturnsTheErrorOfAnEarlierCallElsewhere(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			team, err := r.World.Split(ctx, 0, 0)
@@ -159,7 +159,7 @@ func TestFreeTellsOfAnEarlierCallThatFailedElsewhere(t *testing.T) {
 			if r.Me == 0 {
 				r.ErrorIs(collectives.Reduce(over, team, 0, collectives.Sum[int](), []int{1}, []int{0}), context.Canceled)
 				r.NoError(team.Free(ctx))
-			} else if err := team.Free(ctx); err != nil { // else it had the news before
+			} else if err := team.Free(ctx); err != nil { // else it learned of the failure before
 				var broken *runtime.TeamError
 				r.ErrorAs(err, &broken)
 				r.Equal(0, broken.Rank)

@@ -12,8 +12,8 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A group is what a team's collective calls share at one member. All but the
-// first rows belong to the call whose turn it is.
+// A group holds the state that a team's collective calls share at one member. The fields
+// from key on belong to the call whose turn it is.
 type group struct {
 	handle   *runtime.Team
 	team     *team.Team
@@ -26,7 +26,7 @@ type group struct {
 	name       string   // of its collective
 	pace       pace     // of calls by messages
 	layout     layout
-	pieces     []piece         // what others read and write here
+	pieces     []piece         // memory here that other members read and write
 	boardGroup *boardGroup     // nil until a call is made on the board
 	twoLevel   *twoLevel       // nil where there are no two levels
 	edgeQueues *edgeQueues     // nil until a call is made along a graph in mapped memory
@@ -77,7 +77,7 @@ func run(ctx context.Context, t *runtime.Team, c *Call) error {
 	return err
 }
 
-// errPanicked is what the others learn of an operator that panicked.
+// errPanicked tells the other members that an operator panicked here.
 var errPanicked = errors.New("its operator panicked")
 
 // run makes a call that was admitted.
@@ -96,8 +96,8 @@ func (g *group) run(ctx context.Context, d *described, c *Call) error {
 	return g.fail(call, g.team.Calls.End(key, call, err))
 }
 
-// guard is perform by an operator of the program's. If the operator panics, the call ends:
-// the program may recover, and the other members would wait for ever.
+// guard performs a call with an operator of the program. If the operator panics, guard ends
+// the call: the program may recover, and other members must not wait for ever.
 func (g *group) guard(ctx context.Context, key team.Key, call *team.Call, c *Call) error {
 	returned := false
 	defer func() {
@@ -111,7 +111,7 @@ func (g *group) guard(ctx context.Context, key team.Key, call *team.Call, c *Cal
 	return err
 }
 
-// abandon has others use nothing any more of what a call lent that panicked.
+// abandon ends the use by other members of the memory that a panicked call leased to them.
 func (g *group) abandon() {
 	if g.boardGroup != nil {
 		g.boardGroup.board.Abandon(errPanicked)
@@ -121,8 +121,8 @@ func (g *group) abandon() {
 	}
 }
 
-// admit checks a call's arguments: what is wrong with them is found before anyone
-// else learns of the call.
+// admit checks a call's arguments. It finds an error before any other member learns of the
+// call.
 func admit(t *runtime.Team, c *Call) (*group, *described, error) {
 	if c.of == nil {
 		c.of = nothing
@@ -150,15 +150,14 @@ func admit(t *runtime.Team, c *Call) (*group, *described, error) {
 	return g, d, nil
 }
 
-// refuse wraps what is wrong with a call that cannot be described.
+// refuse wraps the error of a call that cannot be described.
 func (g *group) refuse(c *Call, err error) error {
 	return g.fail(&team.Call{Name: c.of.name}, err)
 }
 
 var errNoGraph = fmt.Errorf("%w: the graph is nil; make one by NewGraph or NewCart", runtime.ErrTeam)
 
-// checkGraph tells whether the graph of a call, where it has to have one, is the
-// group's.
+// checkGraph returns an error if a call along a graph names a graph of another team.
 func (c *Call) checkGraph(g *group) error {
 	if c.of.edges == nil || c.graph.group == g {
 		return nil
@@ -166,7 +165,7 @@ func (c *Call) checkGraph(g *group) error {
 	return fmt.Errorf("%w: the graph is of team %s", runtime.ErrTeam, c.graph.handle.Name())
 }
 
-// fail wraps what a call failed with.
+// fail wraps the error of a call.
 func (g *group) fail(call *team.Call, err error) error {
 	if err == nil {
 		return nil
@@ -214,7 +213,7 @@ func (g *group) byMessages(ctx context.Context, c *Call, way *way) error {
 	return err
 }
 
-// sendOff has what was sent last leave.
+// sendOff makes progress, so that the last message leaves.
 func (g *group) sendOff() { g.team.Progress() }
 
 // layOut turns a call's blocks into counts and offsets in bytes, nil where they
@@ -237,7 +236,7 @@ func (g *group) layOut(c *Call) layout {
 		l.recvCounts, l.recvOffsets = c.recvBlocks.bytes(c.size, l.recvCounts, l.recvOffsets)
 		used.recvCounts, used.recvOffsets = l.recvCounts, l.recvOffsets
 	}
-	if c.of == reduceScatterV { // whose blocks algorithms name by where they end up
+	if c.of == reduceScatterV { // algorithms name its blocks by their destination
 		used.recvCounts, used.recvOffsets, used.sendCounts, used.sendOffsets = used.sendCounts, used.sendOffsets, nil, nil
 	}
 	return used
@@ -257,8 +256,8 @@ func (b *Blocks) bytes(size int, counts, offsets []int) ([]int, []int) {
 	return counts, offsets
 }
 
-// verdict says why a call failed: what became of the team comes before what an
-// algorithm saw of it.
+// verdict returns the reason why a call failed. The end of the team or of ctx takes
+// precedence over the error of an algorithm.
 func (g *group) verdict(ctx context.Context, err error) error {
 	if bad := g.team.Err(); bad != nil {
 		return bad
@@ -269,8 +268,8 @@ func (g *group) verdict(ctx context.Context, err error) error {
 	return err
 }
 
-// unlike names two members that take a block between them to be of other lengths, in
-// bytes.
+// unlike returns an error that names two members with different lengths, in bytes, for a
+// block between them.
 func (g *group) unlike(member, theirs, mine int) error {
 	return &runtime.MismatchError{Team: g.team.Name, Rank: g.team.Members[g.team.Rank], Other: g.team.Members[member],
 		Call: fmt.Sprintf("%s with a block of %d bytes between the two", g.name, mine), OtherDid: fmt.Sprintf("%s with one of %d", g.name, theirs)}

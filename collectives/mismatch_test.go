@@ -56,7 +56,7 @@ func TestCallsThatDifferAreNamedAtAllMembers(t *testing.T) {
 				if r.Me == 0 {
 					call = d.zero
 				}
-				// Roots that have sent need not wait for anyone: their next call tells.
+				// A root that has sent waits for no member: its next call returns the error.
 				err := call(ctx, r.World)
 				if err == nil {
 					err = reduced(1, collectives.Min[int64]())(ctx, r.World)
@@ -90,8 +90,8 @@ func TestBlocksOfUnlikeLengthsAreAMismatch(t *testing.T) {
 	})
 }
 
-// TestABlockThatOneEndTakesForEmptyIsAMismatch has a member wait for what another one
-// has not got.
+// TestABlockThatOneEndTakesForEmptyIsAMismatch has a member wait for a block that its
+// sender does not have.
 func TestABlockThatOneEndTakesForEmptyIsAMismatch(t *testing.T) {
 	each := func(r *testjob.Rank, count int) collectives.Blocks {
 		b := collectives.Blocks{Counts: make([]int, r.N)}
@@ -192,7 +192,7 @@ func TestADeadRankEndsTheCallsOfAllOthers(t *testing.T) {
 	}
 }
 
-func TestACancelledMemberEndsTheCallsOfAllOthers(t *testing.T) {
+func TestACanceledMemberEndsTheCallsOfAllOthers(t *testing.T) {
 	cause := errors.New("enough")
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -218,7 +218,7 @@ func TestACancelledMemberEndsTheCallsOfAllOthers(t *testing.T) {
 	})
 }
 
-func TestWhatIsWrongWithArgumentsIsFoundBeforeOthersLearnOfTheCall(t *testing.T) {
+func TestCallsCheckArgumentsBeforeOtherMembersLearn(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		sum, n := collectives.Sum[int](), r.N
 		x, blocks := make([]int, 4*n+1), collectives.Blocks{Counts: make([]int, n+1)}

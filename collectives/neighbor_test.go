@@ -29,10 +29,10 @@ func drawEdges(rnd *rand.Rand, n, rank int) (edges []edge, in, out []int) {
 	return edges, in, out
 }
 
-// value is what an edge's i-th element is.
+// value returns the i-th element of an edge.
 func value(e edge, nth, i int) int32 { return int32(e.from<<24 | e.to<<16 | nth<<8 | i) }
 
-// nth tells which of the edges between the same ranks the i-th of a list is.
+// nth returns the number of a list's i-th edge among the edges between the same ranks.
 func nth(ranks []int, i int) int {
 	count := 0
 	for _, r := range ranks[:i] {
@@ -118,7 +118,7 @@ func TestNeighborsOfAGridExchangeTheirEdges(t *testing.T) {
 					for _, by := range []int{-1, 1} {
 						if n, ok := cart.Neighbor(r.Me, dim, by); ok {
 							send = append(send, [3]int{r.Me, dim, by})
-							want = append(want, [3]int{n, dim, -by}) // who sends it sends it here
+							want = append(want, [3]int{n, dim, -by}) // its sender sends it in the opposite direction
 						}
 					}
 				}

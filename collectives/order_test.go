@@ -57,7 +57,7 @@ func TestDeterministicSumsHaveTheSameBitsEverywhere(t *testing.T) {
 	})
 }
 
-// TestOrderShows: the sums above would notice another order.
+// TestOrderShows requires that the sums above change with the order.
 func TestOrderShows(t *testing.T) {
 	forward, backward := leftToRight(8, 100), terms(7, 100)
 	for r := 6; r >= 0; r-- {

@@ -2,7 +2,7 @@ package collectives
 
 import "unsafe"
 
-// overlap tells that x and y share memory and do not begin at the same byte with
+// overlap reports whether x and y share memory and do not begin at the same byte with
 // the same length.
 func overlap(x, y []byte) bool {
 	if len(x) == 0 || len(y) == 0 {
@@ -12,7 +12,7 @@ func overlap(x, y []byte) bool {
 	return a < b+uintptr(len(y)) && b < a+uintptr(len(x)) && (a != b || len(x) != len(y))
 }
 
-// within tells that x is exactly the bytes of y from lo on, or apart from y.
+// within reports whether x is exactly the bytes of y from lo on, or apart from y.
 func within(x, y []byte, lo int) bool {
 	return !overlap(x, y) || lo+len(x) <= len(y) && unsafe.SliceData(x) == unsafe.SliceData(y[lo:])
 }

@@ -2,28 +2,27 @@ package collectives
 
 import "time"
 
-// company is how soon one call follows another for what they send to leave together.
+// company bounds the time between two calls whose messages leave together.
 const company = 50 * time.Microsecond
 
-// A pace has what a call sent last leave at once if the program seems to compute between its
-// calls. If these follow one another it waits for what the next one sends, which saves a
-// system call each.
+// A pace decides when the last message of a call leaves. If the program seems to compute
+// between its calls, the message leaves at once. If calls follow one another, the message
+// waits for those of the next call, which saves a system call each.
 //
-// Where ranks share cores, what counts is the program's own time: who sends wakes others
-// that take the core for a while, so a call that does not wait for anybody may last longer
-// than company for that alone, and would do so for as long as each sends for itself (8
-// ranks on 2 cores over tcp, a stream of broadcasts of 4 KiB: 20 us each, or 100 in about
-// every third job). There, calls that come far from one another have the clock looked at
-// when they begin, too.
+// Where ranks share cores, only the program's own time counts. A sender wakes other ranks,
+// which take the core for a while. So a call that waits for no member may last longer than
+// company, and would do so as long as each message leaves by itself (8 ranks on 2 cores over
+// tcp, a stream of broadcasts of 4 KiB: 20 us each, or 100 us in about every third job).
+// There, after a slow call, the next one reads the clock at its beginning, too.
 //
-// What is kept back leaves with what comes next, when this rank polls, or when the device
+// A message that waits leaves with the next one, when this rank polls, or when the device
 // lets it wait no longer (tcp: CombineDelay, 300 us).
 type pace struct {
 	clock   func() time.Duration
 	crowded bool
-	ended   time.Duration // the call before
-	slow    bool          // it ended long after the one before it
-	between time.Duration // that one's end and the beginning of this, if slow
+	ended   time.Duration // when the call before ended
+	slow    bool          // the call before ended long after the one before that
+	between time.Duration // from the end of the call before to the beginning of this one, if slow
 }
 
 func newPace(crowded bool) pace {
@@ -38,8 +37,8 @@ func (p *pace) begin() {
 	}
 }
 
-// end ends a call, which has waited for others or not, and has what it sent last leave, if
-// that is due. Others may take the core then, which is not the program's time.
+// end ends a call, which has waited for other members or not. It calls leave if the last
+// message is due. Other ranks may take the core meanwhile, so end reads the clock again.
 func (p *pace) end(waited bool, leave func()) {
 	before, timed := p.ended, p.slow && p.crowded
 	p.ended = p.clock()

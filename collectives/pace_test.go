@@ -10,7 +10,7 @@ import (
 	"github.com/gopgas/gopgas/internal/testjob"
 )
 
-func TestWhatIsSentLastLeavesAtOnceIfTheProgramComputes(t *testing.T) {
+func TestLastMessageLeavesAtOnceIfTheProgramComputes(t *testing.T) {
 	const calls = 10
 	for name, c := range map[string]struct {
 		between, within, leaving time.Duration
@@ -43,8 +43,8 @@ func TestWhatIsSentLastLeavesAtOnceIfTheProgramComputes(t *testing.T) {
 	}
 }
 
-// TestWhoWaitsInACallIsKnown has a member wait for one that is late, who waits for nobody.
-func TestWhoWaitsInACallIsKnown(t *testing.T) {
+// TestPaceKnowsMembersThatWaited has a member wait for a late one, which waits for no member.
+func TestPaceKnowsMembersThatWaited(t *testing.T) {
 	for _, size := range []int{8, shortMost, shortMost + 1} {
 		onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
 			mem, waits := make([]byte, size), 0

@@ -12,8 +12,8 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// TestAnOperatorThatPanicsEndsTheCallsOfAll has programs recover, who may go on
-// without the team.
+// TestAnOperatorThatPanicsEndsTheCallsOfAll has programs recover, which may go on without
+// the team.
 func TestAnOperatorThatPanicsEndsTheCallsOfAll(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
 		for _, count := range []int{1, 1 << 14} {
@@ -39,7 +39,7 @@ func TestAnOperatorThatPanicsEndsTheCallsOfAll(t *testing.T) {
 	})
 }
 
-// panics has the operator of a started call panic, which nobody can recover.
+// panics has the operator of a started call panic, which the program cannot recover.
 func panics(ctx context.Context, r *testjob.Rank) {
 	x := make([]int, 1000)
 	op := collectives.NewOp("fine", true, func(a, _ int) int { return a })

@@ -23,7 +23,7 @@ type Planned struct {
 	freed bool
 }
 
-// errUnplanned is what a Planned gives that Plan did not return.
+// errUnplanned is the error of a Planned that Plan did not return.
 var errUnplanned = fmt.Errorf("an empty Planned, make it by Plan: %w", errors.ErrUnsupported)
 
 // Plan prepares a call. Members that make it together need not all have planned
@@ -75,7 +75,7 @@ func (p *Planned) fail(err error) error {
 	return p.group.fail(&p.what.call, err)
 }
 
-// begin makes r the request that is under way; nil is none.
+// begin makes r the request in progress; nil is none.
 func (p *Planned) begin(r *Request) error {
 	if p == nil || p.group == nil {
 		return errUnplanned

@@ -12,7 +12,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// bodies are what processes of tests run.
+// bodies holds the functions that processes of tests run.
 var bodies = map[string]testjob.Body{"sums": sums, "model": model, "killed": killed, "panics": panics, "crowd": crowd, "cut": cut, "exchanges": exchanges, "torn": torn}
 
 // sums makes calls that use boards, buffers in place, and pipes.
@@ -95,7 +95,7 @@ func TestAKilledProcessEndsTheCallsOfAllOthers(t *testing.T) {
 	}
 }
 
-func TestProcessesOnSeveralHostsExplainHowTheyMeet(t *testing.T) {
+func TestProcessesOnSeveralHostsExplainTheirChoices(t *testing.T) {
 	job := testjob.Job{Provider: "auto", Ranks: 3, Hosts: "aab", Env: []string{"GRUN_EXPLAIN=collectives"}}
 	out := job.Try(t, "sums")
 	require.Zero(t, out.ExitCode, out.Output)

@@ -23,8 +23,8 @@ func TestARandomProgramGivesWhatTheModelSays(t *testing.T) {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			shared := rand.New(rand.NewPCG(seed, 0))           // what is called
-			own := rand.New(rand.NewPCG(seed, uint64(r.Me)+1)) // and how
+			shared := rand.New(rand.NewPCG(seed, 0))           // chooses the calls
+			own := rand.New(rand.NewPCG(seed, uint64(r.Me)+1)) // chooses how
 			list := allTrials()
 			var started []step
 			for range 60 {
@@ -71,7 +71,7 @@ func makeSomehow(ctx context.Context, r *testjob.Rank, rnd *rand.Rand, c collect
 	return step{nil, check}
 }
 
-// settle waits for a step and checks what it gave.
+// settle waits for a step and checks its result.
 func settle(ctx context.Context, r *testjob.Rank, s step) {
 	if s.req != nil {
 		r.NoError(s.req.Wait(ctx))

@@ -15,10 +15,10 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// onTCP are jobs of n ranks whose long messages go by rendezvous.
+// onTCP returns a job of n ranks whose long messages go by rendezvous.
 func onTCP(n int) testjob.Config { return testjob.Config{Provider: "tcp", Ranks: n} }
 
-// long is a message of so many blocks and a little more.
+// long returns a message of so many blocks and a little more.
 func long(p *transport, blocks, seed int) []byte {
 	mem := make([]byte, blocks*p.block()+7)
 	for i := range mem {
@@ -48,8 +48,8 @@ func TestLongMessagesLandWhereTheyGo(t *testing.T) {
 	})
 }
 
-// TestManyLongMessagesAtOnce has all exchange messages with all, around the length from
-// which who sends waits for who receives.
+// TestManyLongMessagesAtOnce has all members exchange messages with all, around the length
+// from which a sender waits for its receiver.
 func TestManyLongMessagesAtOnce(t *testing.T) {
 	for blocks := 1; blocks < longFrom+2; blocks++ {
 		onTCP(4).Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -74,7 +74,8 @@ func TestManyLongMessagesAtOnce(t *testing.T) {
 	}
 }
 
-// TestFoldedMessagesTakeNoRendezvous: what is combined is best combined where it lies.
+// TestFoldedMessagesTakeNoRendezvous sends messages that the receiver combines where they
+// lie.
 func TestFoldedMessagesTakeNoRendezvous(t *testing.T) {
 	onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
 		xor := func(dst, left, right []byte) {
@@ -95,7 +96,7 @@ func TestFoldedMessagesTakeNoRendezvous(t *testing.T) {
 }
 
 // TestMemoryOfAMessageThatWasGivenUpIsTheCallersAgain cancels the receiver in the middle
-// of what comes, at many moments.
+// of a message, at many moments.
 func TestMemoryOfAMessageThatWasGivenUpIsTheCallersAgain(t *testing.T) {
 	enough := errors.New("enough")
 	onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -170,8 +171,8 @@ func TestMessagesThatAllTakeToBeOfAnotherLengthAreNamed(t *testing.T) {
 	}
 }
 
-// TestAMemberThatGivesUpAmidLongMessagesEndsThoseOfAllOthers looks after that whether
-// anything comes to memory that is the callers' again.
+// TestAMemberThatGivesUpAmidLongMessagesEndsThoseOfAllOthers requires that afterwards no
+// message comes to memory that is the callers' again.
 func TestAMemberThatGivesUpAmidLongMessagesEndsThoseOfAllOthers(t *testing.T) {
 	enough := errors.New("enough")
 	onTCP(4).Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -200,9 +201,9 @@ func TestAMemberThatGivesUpAmidLongMessagesEndsThoseOfAllOthers(t *testing.T) {
 	})
 }
 
-// TestWhatIsSaidToBeThereIs has a sender give up while the socket is full, after it has
-// told of a block that the device had not sent.
-func TestWhatIsSaidToBeThereIs(t *testing.T) {
+// TestLandedPiecesAreThere has a sender give up while the socket is full. It has already
+// posted the flag of a piece that the device had not sent.
+func TestLandedPiecesAreThere(t *testing.T) {
 	onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
 		g, err := groupOf(r.World)
 		r.NoError(err)

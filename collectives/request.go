@@ -18,7 +18,7 @@ type Request struct {
 	err  error         // set before that
 }
 
-// errUnstarted is what a Request gives that Start did not return.
+// errUnstarted is the error of a Request that Start did not return.
 var errUnstarted = fmt.Errorf("an empty Request, make it by Start: %w", errors.ErrUnsupported)
 
 // Start starts a call, which makes progress while the program computes. The calls

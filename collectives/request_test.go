@@ -38,7 +38,7 @@ func TestStartedCallsRunInOrderAndBlockingOnesComeBehind(t *testing.T) {
 	})
 }
 
-func TestAStartedCallEndsWithoutAnyoneWaiting(t *testing.T) {
+func TestAStartedCallEndsWithoutAWait(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		big := make([]int32, 100000)
 		for i := range big {
@@ -46,7 +46,7 @@ func TestAStartedCallEndsWithoutAnyoneWaiting(t *testing.T) {
 		}
 		req, err := collectives.Start(ctx, r.World, collectives.AllReduceCall(collectives.Sum[int32](), big, big))
 		r.NoError(err)
-		for ended := false; !ended; { // what a program does that computes
+		for ended := false; !ended; { // as a program does that computes
 			select {
 			case <-req.Done():
 				ended = true
@@ -121,7 +121,7 @@ func TestAPlanIsMadeAsOftenAsItIsRun(t *testing.T) {
 	})
 }
 
-func TestWhatGoesOnWithoutTheProgramKeepsItsBlocks(t *testing.T) {
+func TestStartedCallsKeepTheirBlocks(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		counts := make([]int, r.N)
 		for i := range counts {

@@ -20,14 +20,14 @@ type rule struct {
 // always is more than there are bytes or members.
 const always = math.MaxInt
 
-// where is what rules ask of the members' places.
+// where is the condition of a rule on the members' hosts.
 type where uint8
 
 const (
 	anywhere     where = iota
-	severalHosts       // they are on two hosts or more
-	sharedCores        // some host has more of them than cores
-	sharedByTwos       // likewise, and they are a power of two
+	severalHosts       // the members are on two hosts or more
+	sharedCores        // a host has more members than cores
+	sharedByTwos       // likewise, and the number of members is a power of two
 )
 
 // rules are the selection among algorithms of messages. Boards come before them:
@@ -53,7 +53,7 @@ var rules = [...]rule{
 
 	{message.Reduce, always, always, severalHosts, "two-level"},
 	{message.Reduce, 32 << 10, always, sharedCores, "linear"},
-	{message.Reduce, always, 8, sharedCores, "chain"}, // who has passed a segment on makes way for the next
+	{message.Reduce, always, 8, sharedCores, "chain"}, // a member that has passed a segment on makes way for the next
 	{message.Reduce, always, always, sharedCores, "binomial"},
 	{message.Reduce, 64 << 10, always, anywhere, "binomial"},
 	{message.Reduce, always, 2, anywhere, "binomial"}, // the bytes that there are, and the other goes on
@@ -96,7 +96,7 @@ var rules = [...]rule{
 	{message.ReduceScatter, always, always, severalHosts, "two-level"},
 	{message.ReduceScatter, 32 << 10, always, sharedCores, "reduce-scatter"},
 	{message.ReduceScatter, 512 << 10, 4, sharedCores, "recursive-halving"},
-	{message.ReduceScatter, 512 << 10, 4, sharedCores, "reduce-scatter"}, // what does not commute
+	{message.ReduceScatter, 512 << 10, 4, sharedCores, "reduce-scatter"}, // for operators that do not commute
 	{message.ReduceScatter, always, 4, sharedCores, "pairwise"},
 	{message.ReduceScatter, always, always, sharedCores, "recursive-halving"},
 	{message.ReduceScatter, 512 << 10, always, sharedCores, "reduce-scatter"},

@@ -8,30 +8,30 @@ import (
 	"github.com/gopgas/gopgas/internal/team"
 )
 
-// The names of what is done in mapped memory: in place, where the slices lie in the
-// heap, and by copies in any case.
+// The names of the ways in mapped memory: in place, where the slices lie in the heap, and
+// by copies in any case.
 const (
 	onBoard       = "board"
 	stagedOnBoard = "board-staged"
 )
 
-// A way is how a call is done.
+// A way says how members make a call.
 type way struct {
 	message.Algorithm
 	board  bool
 	staged bool // on a board, by copies
 }
 
-// A ranked way is a rule's.
+// A ranked way belongs to a rule.
 type ranked struct {
 	rule
 	way *way
 }
 
-// ways are all ways, by collective: those that rules prefer, and all others.
+// ways holds the ways of each collective, in the order of the rules.
 type ways struct {
 	board  way
-	tuned  map[message.Collective][]ranked // by what was measured here
+	tuned  map[message.Collective][]ranked // by the table of measurements
 	ranked map[message.Collective][]ranked
 }
 
@@ -45,9 +45,9 @@ func newWays() ways {
 	return w
 }
 
-// measured returns the way that was measured to be best, nil if that was not, or
-// cannot do the call. Blocks whose lengths not all members know were not measured:
-// they may be of any size.
+// measured returns the way that was measured to be best. It returns nil if the call was not
+// measured, or if that way cannot do it. Blocks whose lengths not all members know were not
+// measured: they may be of any size.
 func (w *ways) measured(c *Call, of topology, board bool) *way {
 	if w.tuned == nil || of.n == 1 || c.count == team.Varied {
 		return nil
@@ -76,8 +76,8 @@ func (w *ways) best(c *Call, of topology, board bool) *way {
 	return w.byRule(c.of.family, c, c.bytes(of.n), of)
 }
 
-// byRule returns the first way by the rules to do a collective that is all of a call,
-// or a part of it.
+// byRule returns the first way by the rules for a collective that is the whole call or a
+// part of it.
 func (w *ways) byRule(what message.Collective, c *Call, size int, of topology) *way {
 	list := w.ranked[what]
 	for i := range list {
@@ -88,7 +88,7 @@ func (w *ways) byRule(what message.Collective, c *Call, size int, of topology) *
 	return list[len(list)-1].way
 }
 
-// named returns the way that a call asks for.
+// named returns the way that a call names.
 func (w *ways) named(c *Call, of topology, board bool) (*way, error) {
 	named, ok := wayNamed(c.of.family, c.algorithm)
 	why := "there is none of this name"

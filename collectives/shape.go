@@ -9,14 +9,13 @@ import (
 	"github.com/gopgas/gopgas/internal/team"
 )
 
-// A shape is what calls have in common that differ in lengths and roots only.
-// Programs make few.
+// A shape describes calls that differ in lengths and roots only. Programs make few shapes.
 type shape struct {
 	shapeKey
 	of    string // as team.Call has it
 	hash  uint64
 	err   error
-	calls map[place]*described // that are kept
+	calls map[place]*described // calls that are kept
 }
 
 type shapeKey struct {
@@ -26,40 +25,40 @@ type shapeKey struct {
 	algorithm string
 }
 
-// A place is what calls of one shape differ in, as far as members compare it.
+// A place holds the differences between calls of one shape, as far as members compare them.
 type place struct {
 	of          *collective
 	root, count int
 	blocks      uint64 // a hash of their counts, where all members know them
 }
 
-// A described call is what members compare of calls that are alike.
+// A described call holds the properties that members compare.
 type described struct {
 	*shape
 	place
 	call team.Call
-	kept bool // for the next such call
+	kept bool // for the next call like it
 }
 
-// A rank keeps the descriptions of keptMost calls, and the latest of them at hand.
-// Those of others are made each time, where the one before was that is done with.
+// A rank keeps the descriptions of keptMost calls, and the latest of them at hand. It makes
+// the descriptions of further calls each time, in the memory of one that is done.
 const (
 	keptMost = 1 << 10
 	handBits = 6
 )
 
-// shapes are those that a rank has met, and its calls by them.
+// shapes holds the shapes of a rank's calls so far, and the descriptions of these calls.
 type shapes struct {
 	hand   [1 << handBits]atomic.Pointer[described]
 	mu     sync.Mutex
 	all    map[shapeKey]*shape
 	kept   int
 	spare  sync.Pool
-	tuned  string // by which table choices are made, the same at all members
-	boards bool   // they may be used, the same at all members
+	tuned  string // names the table of measurements; the same at all members
+	boards bool   // calls may use boards; the same at all members
 }
 
-// describe returns what members compare of a call. It goes back by release.
+// describe returns the description of a call. The caller gives it back by release.
 func (s *shapes) describe(c *Call) (*described, error) {
 	at := place{c.of, c.root, c.count, c.blocksHash()}
 	hand := &s.hand[at.slot(c.size)]
@@ -87,14 +86,14 @@ func (s *shapes) fetch(c *Call, at place, hand *atomic.Pointer[described]) (*des
 	return d, nil
 }
 
-// slot returns which calls a call takes the place of at hand.
+// slot returns the index of a call's description at hand.
 func (p *place) slot(size int) uint64 {
 	const golden = 0x9e3779b97f4a7c15 // 2^64 by the golden ratio, which scatters (Knuth)
 	word := uint64(p.of.family) ^ uint64(p.count)<<8 ^ uint64(size)<<40 ^ uint64(p.root)<<48 ^ p.blocks
 	return word * golden >> (64 - handBits)
 }
 
-// fits tells whether a call is of the shape.
+// fits reports whether a call has the shape.
 func (s *shape) fits(c *Call) bool {
 	return s.typ == c.typ && s.op == c.op && s.ordered == c.ordered && s.algorithm == c.algorithm
 }
@@ -129,7 +128,7 @@ func (s *shapes) add(of *shape, at place) *described {
 	return d
 }
 
-// release says that a call has ended.
+// release gives the description of a call back after its end.
 func (s *shapes) release(d *described) {
 	if !d.kept {
 		s.spare.Put(d)
@@ -160,7 +159,7 @@ func (s *shapes) make(key shapeKey) *shape {
 	return made
 }
 
-// call is what members compare of calls at a place.
+// call returns the description of calls at a place, as members compare it.
 func (s *shape) call(at place) team.Call {
 	call := team.Call{Name: at.of.name, Root: team.NoRoot, Count: at.count, Of: s.of, Blocks: at.blocks}
 	if at.of.is(rooted) {
@@ -181,8 +180,8 @@ func (c *Call) blocksHash() uint64 {
 	return c.sendBlocks.hash()
 }
 
-// hash tells blocks of other counts apart, and those with offsets from those without:
-// members choose by both.
+// hash differs for blocks of other counts, and for blocks with offsets and without: members
+// choose by both.
 func (b *Blocks) hash() uint64 {
 	hash := mixAll(fnvOffset, b.Counts)
 	if b.Offsets != nil {

@@ -67,7 +67,7 @@ func TestMoreCallsThanAreKeptAreDescribedTheSame(t *testing.T) {
 	require.Equal(t, keptMost, s.kept)
 }
 
-// TestDescribingACallAgainAllocatesNothing: not those that are kept, nor the others.
+// TestDescribingACallAgainAllocatesNothing describes kept calls and calls beyond those.
 func TestDescribingACallAgainAllocatesNothing(t *testing.T) {
 	if testwatch.Race {
 		t.Skip("the race detector allocates")

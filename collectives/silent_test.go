@@ -28,8 +28,8 @@ func castFrom(root int) teamCall {
 	}
 }
 
-// TestTheNextBarrierTellsOfCallsThatDiffered has members make calls in which nobody
-// waits for the one that made another: a root that sends and goes on.
+// TestTheNextBarrierTellsOfCallsThatDiffered has a root make another call than the members.
+// No member waits for the root, which sends and goes on.
 func TestTheNextBarrierTellsOfCallsThatDiffered(t *testing.T) {
 	pairs := [][2]teamCall{{castFrom(0), castFrom(2)}, {scanned, gatherTo0}, {castFrom(1), gatherTo0}}
 	syncs := []func(ctx context.Context, t *runtime.Team, w *window.Window[int]) error{
@@ -60,13 +60,13 @@ func alone(ctx context.Context, r *testjob.Rank, calls [2]teamCall, n int,
 	r.NoError(err)
 	w, err := window.Allocate[int](ctx, team, 1)
 	r.NoError(err)
-	r.NoError(r.World.Barrier(ctx)) // the news of a broken team may come before the end of a call
+	r.NoError(r.World.Barrier(ctx)) // a member may learn that the team broke before its call ends
 	last := calls[0]
 	if r.Me == r.N-1 {
 		last = calls[1]
 	}
-	// What the last needs is open by the ones before it, in which those who are behind
-	// may learn already how it went.
+	// Earlier calls open the pipes that the last call needs. Members that are behind may
+	// learn of the outcome in them.
 	for _, call := range []teamCall{calls[0], calls[1], last} {
 		if err == nil {
 			err = call(ctx, team, n)

@@ -83,9 +83,9 @@ func TestSurvivorsGoOnInATeamOfTheirOwn(t *testing.T) {
 	})
 }
 
-// TestAJobClosesOverRequestsThatNobodyWaitsFor: those that all have started end
-// first, one that the others never make ends with the job.
-func TestAJobClosesOverRequestsThatNobodyWaitsFor(t *testing.T) {
+// TestAJobClosesOverRequestsWithoutAWait starts calls and does not wait. Calls that all
+// members started end first; one that only this member started ends with the job.
+func TestAJobClosesOverRequestsWithoutAWait(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
 		vectors := make([][]int64, c.Ranks)
 		start := func(ctx context.Context, r *testjob.Rank) {

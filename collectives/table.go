@@ -7,19 +7,19 @@ import (
 	"github.com/gopgas/gopgas/collectives/internal/message"
 )
 
-// A collective is what all calls of one kind have in common.
+// A collective describes all calls of one kind.
 type collective struct {
 	name    string
-	family  message.Collective // whose algorithms of messages do it
+	family  message.Collective // has the algorithms by messages
 	buffers buffers
 	traits  traits
 
-	// Of members that map each other's memory: one of the two does it.
+	// Members that map each other's memory use one of the two.
 	board boardCall
 	edges edgeCall
 }
 
-// buffers are what input and output of a call hold.
+// buffers says how input and output of a call are laid out.
 type buffers uint8
 
 const (
@@ -30,7 +30,7 @@ const (
 	exchanges         // both
 )
 
-// traits are what a collective has beside its buffers.
+// traits holds further properties of a collective.
 type traits uint8
 
 const (

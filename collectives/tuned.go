@@ -11,12 +11,12 @@ import (
 	"github.com/gopgas/gopgas/internal/tuned"
 )
 
-// A tuning is what grun tune measured, as a rank's job uses it. Without a table, or
-// with one that is no good, there is nothing in it.
+// A tuning holds the measurements of grun tune that a job uses. It is empty without a
+// table, and with a table that the job cannot use.
 type tuning struct {
 	path  string
 	table *tuned.Table
-	mark  string // tells tables apart, "" without
+	mark  string // names the table, "" without one
 }
 
 // Close has nothing to end.
@@ -53,7 +53,7 @@ func newTuning(path string, warnings io.Writer) *tuning {
 	return &tuning{path, table, mark}
 }
 
-// known finds rules for what this version does not have.
+// known returns an error if a rule names an algorithm that this version does not have.
 func known(t *tuned.Table) error {
 	for _, r := range t.Rules {
 		c, ok := message.Named(r.Collective)
@@ -79,7 +79,7 @@ func wayNamed(c message.Collective, name string) (*way, bool) {
 	return &way{Algorithm: al}, ok
 }
 
-// rank returns what was measured for n members on a path, by collective.
+// rank returns the measured choices for n members on a path, by collective.
 func (t *tuning) rank(path string, n int) map[message.Collective][]ranked {
 	if t.table == nil {
 		return nil
@@ -97,8 +97,8 @@ func (t *tuning) rank(path string, n int) map[message.Collective][]ranked {
 	return list
 }
 
-// pathOf says how the members of a team reach each other, "" if not all in one
-// way, or on several hosts: what is measured is a machine.
+// pathOf names the way in which the members of a team reach each other. It returns "" if
+// there are several ways, or several hosts: grun tune measures one machine.
 func pathOf(t *team.Team, of topology) string {
 	if of.hosts > 1 {
 		return ""

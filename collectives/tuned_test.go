@@ -34,7 +34,7 @@ var measuredWays = []tuned.Rule{
 	{Collective: "all-to-all", Path: tuned.Mapped, Members: 4, Algorithm: "pairwise"},
 }
 
-func TestWhatWasMeasuredComesBeforeTheRules(t *testing.T) {
+func TestMeasurementsComeBeforeTheRules(t *testing.T) {
 	var warnings bytes.Buffer
 	measured := newTuning(save(t, measuredWays...), &warnings)
 	require.Empty(t, warnings.String())
@@ -99,8 +99,8 @@ func TestSelectorNamesTheTable(t *testing.T) {
 	require.Equal(t, "gopgas: team world: AllReduce of float64 by Sum, 4 ranks, 8 bytes: ring (measured to be best here, in "+path+")\n", out.String())
 }
 
-// TestMembersWithOtherTablesMakeOtherCalls: what they would do does not fit
-// together, so that it is an error and no deadlock.
+// TestMembersWithOtherTablesMakeOtherCalls requires an error in place of a deadlock, since
+// the members would choose different algorithms.
 func TestMembersWithOtherTablesMakeOtherCalls(t *testing.T) {
 	one, two := newTuning(save(t, measuredWays...), os.Stderr), newTuning(save(t, measuredWays[3]), os.Stderr)
 	c := BroadcastCall(0, make([]int, 1))

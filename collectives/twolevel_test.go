@@ -107,7 +107,7 @@ func TestTeamsOfOneHostOrOneMemberOfEachHaveOneLevel(t *testing.T) {
 
 func TestADeadRankEndsTwoLevelCallsOfAllOthers(t *testing.T) {
 	for first := range 10 { // of the kinds of calls, the one that the dead rank does not make
-		for i, dead := range []int{0, 2, 4} { // a leader, and two who are led
+		for i, dead := range []int{0, 2, 4} { // a leader, and two members that are none
 			count := []int{1, 1 << 12, 1 << 16}[(first+i)%3]
 			c := testjob.Config{Provider: "auto", Ranks: 5, Hosts: "aaabb"}
 			err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
@@ -116,7 +116,7 @@ func TestADeadRankEndsTwoLevelCallsOfAllOthers(t *testing.T) {
 				if r.Me == dead {
 					r.Die()
 				}
-				for calls := first; err == nil; calls++ { // the others may be ahead
+				for calls := first; err == nil; calls++ { // other members may be ahead
 					err = mixed(ctx, r.World, calls, count)
 				}
 				r.ErrorIs(err, runtime.ErrRankDead)
@@ -127,8 +127,8 @@ func TestADeadRankEndsTwoLevelCallsOfAllOthers(t *testing.T) {
 	}
 }
 
-// TestTwoLevelCallsThatDifferAreNamed: who meets on a host's board is named by its
-// number in the team.
+// TestTwoLevelCallsThatDifferAreNamed requires that an error on a host's board names a
+// member by its number in the team.
 func TestTwoLevelCallsThatDifferAreNamed(t *testing.T) {
 	sum := collectives.Sum[int64]()
 	x := func(n int) []int64 { return make([]int64, n) }
@@ -155,10 +155,10 @@ func TestTwoLevelCallsThatDifferAreNamed(t *testing.T) {
 				}
 				v := x(9)
 				err := collectives.AllReduce(ctx, r.World, sum, v, v)
-				if err == nil { // the others may be ahead, and have found the difference
+				if err == nil { // other members may be ahead, and have found the difference
 					err = makeCall(ctx, r, of(count, r.N))
 				}
-				if err == nil { // it waited for nobody
+				if err == nil { // it waited for no member
 					err = collectives.Barrier(ctx, r.World)
 				}
 				r.ErrorIs(err, runtime.ErrMismatch, name)
@@ -182,8 +182,8 @@ func makeCall(ctx context.Context, r *testjob.Rank, c collectives.Call) error {
 	return plan.Run(ctx)
 }
 
-// TestAHostWithAMemberThatMapsNothingHasNoBoard: the others there map each other's
-// memory, and learn that it does not.
+// TestAHostWithAMemberThatMapsNothingHasNoBoard has one member map no memory. The other
+// members on its host map each other's memory, and learn that this one does not.
 func TestAHostWithAMemberThatMapsNothingHasNoBoard(t *testing.T) {
 	for range 5 {
 		var first atomic.Bool

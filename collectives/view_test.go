@@ -10,7 +10,7 @@ import (
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
-// What a member says about where its memory lies is not believed.
+// TestViewsStayWithinAMembersRegions has a member name places outside its regions.
 func TestViewsStayWithinAMembersRegions(t *testing.T) {
 	for _, provider := range []string{"loop", "shm"} {
 		if provider == "shm" && testwatch.Race {
