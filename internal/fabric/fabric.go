@@ -51,6 +51,7 @@ type Fabric struct {
 	regions  regionTable
 	reached  reached
 	health   health
+	pending  pending
 	attached attachments
 	hosts    atomic.Pointer[[]int] // by rank of the world; nil until they are known
 
@@ -85,6 +86,7 @@ func New(ctx context.Context, cfg Config, control Control) (*Fabric, error) {
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	f.regions.init()
 	f.health.init(f)
+	f.pending.init()
 	if err := f.open(ctx); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -174,6 +176,7 @@ func (f *Fabric) Close() error {
 	}
 	f.cancel(ErrClosed)
 	f.End(ErrClosed, "")
+	f.pump() // composers learn it
 	f.attached.close()
 	f.drain()
 	errs := []error{f.closePeers()}
@@ -211,6 +214,7 @@ func (f *Fabric) begin() error {
 
 // drain settles all that has completed, and returns how often Progress polled.
 func (f *Fabric) drain() uint64 {
+	defer f.pump()
 	f.polling.Lock()
 	defer f.polling.Unlock()
 	for f.poll() > 0 {

@@ -80,7 +80,7 @@ func fullBarrier() {
 // pair's order makes the answer an acknowledgement of that.
 func (p *Peer) acknowledge(ctx context.Context) error {
 	asked := p.questions()
-	if p.flushed.Load() >= p.posted.Load() {
+	if p.flushed.Load() >= p.posted.Load() && !p.line.waits.Load() {
 		return errors.Join(p.awaitAnswers(ctx, asked), p.Err())
 	}
 	o := p.bind.ops.take(&p.head)

@@ -83,6 +83,11 @@ func (o *op) tells(n int) bool {
 // in the peer's error.
 func (o *op) post(ctx context.Context, n int) (posted int, err error) {
 	p := o.peer
+	if p.line.waits.Load() {
+		if err := p.giveWay(ctx); err != nil {
+			return 0, err
+		}
+	}
 	for {
 		if err := p.keepOrder(ctx, o); err != nil {
 			return posted, err

@@ -34,6 +34,7 @@ type Peer struct {
 	answered   atomic.Uint64
 	orderAt    atomic.Uint64 // questions that the latest Order came behind
 	mail       *mailbox
+	line       line
 
 	Stats Counters
 }

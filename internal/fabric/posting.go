@@ -169,7 +169,9 @@ func (w *posting) hurried(ctx context.Context) bool {
 func (w *posting) giveUp(ctx context.Context) error {
 	w.Peer.bind.ops.give(w.o)
 	w.o, w.n = nil, 0
-	w.Peer.f.Progress() // stages may come back
+	if !w.Peer.f.hasty(ctx) {
+		w.Peer.f.Progress() // stages may come back
+	}
 	return context.Cause(ctx)
 }
 

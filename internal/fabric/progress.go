@@ -31,6 +31,7 @@ func (f *Fabric) look() bool {
 		settled := f.poll()
 		f.polling.Unlock()
 		if settled > 0 {
+			f.pump() // ahead of those that wait for room
 			// Their waiters may have been woken, looked too early and parked again.
 			f.bell.Ring()
 		}
@@ -152,8 +153,15 @@ func (f *Fabric) Wait(ctx context.Context, ready func() bool) error {
 }
 
 // WaitShared is Wait on a core that other ranks need if shared is true. It then looks a few
-// times only before it makes way, as Wait does where Progress makes system calls.
+// times only before it makes way, as Wait does where Progress makes system calls. Under
+// [Peer.NoWait] it looks once and makes no progress.
 func (f *Fabric) WaitShared(ctx context.Context, shared bool, ready func() bool) error {
+	if f.hasty(ctx) {
+		if ready() {
+			return nil
+		}
+		return ErrNoRoom
+	}
 	look := func() bool { return ready() || f.Progress() && ready() }
 	if shared || f.calls() {
 		return f.bell.WaitCalling(ctx, look)

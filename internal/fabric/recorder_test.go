@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -13,6 +14,7 @@ import (
 type recorder struct {
 	driver.Provider
 	change func(*driver.DeviceInfo) // nil changes nothing
+	full   atomic.Bool              // its send queues take nothing
 	mu     sync.Mutex
 	posts  []string
 }
@@ -87,6 +89,9 @@ type recordedQP struct {
 }
 
 func (q recordedQP) PostSend(wrs []driver.WorkRequest) (int, error) {
+	if q.r.full.Load() {
+		return 0, driver.ErrQueueFull
+	}
 	q.r.record(wrs)
 	return q.QP.PostSend(wrs)
 }
