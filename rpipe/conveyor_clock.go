@@ -27,6 +27,14 @@ func (k *clock) start(bound time.Duration, late func() (again bool)) {
 	}
 }
 
+// noWait returns a context under which a put that finds no room in its queue fails with
+// ErrWouldBlock at once.
+func noWait() context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(ErrWouldBlock)
+	return ctx
+}
+
 // arm sees to it that late is called in time.
 func (k *clock) arm() {
 	if k.bound > 0 && !k.armed.Load() && k.armed.CompareAndSwap(false, true) {

@@ -20,7 +20,11 @@ func (l *fullLink) putFlag(ctx context.Context, to int, src []byte, flag int, va
 }
 
 // Clog has the reader's words find no room in the queue to the writer while full is set.
-func (r *Reader[T]) Clog(full *atomic.Bool) { r.end.link = &fullLink{r.end.link, full} }
+func (r *Reader[T]) Clog(full *atomic.Bool) {
+	r.end.mu.Lock() // the reminder may announce
+	defer r.end.mu.Unlock()
+	r.end.link = &fullLink{r.end.link, full}
+}
 
 // HasNews tells that a Read has something to do.
 func (f *FanIn[T]) HasNews() bool { return f.in.hasNews() }

@@ -3,6 +3,8 @@ package rpipe
 import (
 	"context"
 	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/fabric"
 )
 
 // crowded is add behind a queue that has no room while full is set.
@@ -18,24 +20,28 @@ func crowded(full *atomic.Bool, add func(ctx context.Context, n uint64) error) f
 
 // Crowd has the counts of a writer's blocks find no room while full is set.
 func (w *Writer[T]) Crowd(full *atomic.Bool) {
-	h := &w.end.link.(*fabricLink).herald
-	h.add = crowded(full, h.add)
+	u := &w.end.link.(*fabricLink).summaryUpdate
+	_ = u.to.Await(context.Background(), &u.sum) // the composer is not in line
+	u.add = crowded(full, u.add)
 }
 
-// A Herald is one that adds to a number.
-type Herald struct {
-	herald
+// A SummaryUpdate adds to a number, by sums.
+type SummaryUpdate struct {
+	summaryUpdate
 	Full  atomic.Bool
+	Sums  atomic.Uint64 // how many
 	count atomic.Uint64
 }
 
-func NewHerald() *Herald {
-	h := &Herald{}
-	h.add = crowded(&h.Full, func(_ context.Context, n uint64) error { h.count.Add(n); return nil })
-	return h
+func NewSummaryUpdate(to *fabric.Peer) *SummaryUpdate {
+	u := &SummaryUpdate{}
+	u.open(to, crowded(&u.Full, func(_ context.Context, n uint64) error {
+		u.Sums.Add(1)
+		u.count.Add(n)
+		return nil
+	}))
+	return u
 }
 
-func (h *Herald) Tell(ctx context.Context) error { return h.tell(ctx) }
-func (h *Herald) Told() uint64                   { return h.count.Load() }
-func (h *Herald) Hush()                          { h.hush() }
-func (h *Herald) Tick()                          { h.tick() }
+func (u *SummaryUpdate) Tell() error  { return u.tell() }
+func (u *SummaryUpdate) Told() uint64 { return u.count.Load() }

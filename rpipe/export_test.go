@@ -77,9 +77,3 @@ func (h *Heap[T]) Lingering() int { return h.end.registry.count() }
 
 // Lingering is the same of the server's rank.
 func (s *Server) Lingering() int { return s.end.registry.count() }
-
-// Busy keeps a reader as busy as a Sync that waits for room in a queue does.
-func Busy[T any](r *Reader[T]) (over func()) {
-	r.end.mu.Lock()
-	return r.end.mu.Unlock
-}

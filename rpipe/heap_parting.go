@@ -15,7 +15,7 @@ import "context"
 type heapSide struct {
 	*pipe
 	gate gate
-	told bool // the other end knows that nothing more is put there
+	told lastFlag // the other end knows that nothing more is put there
 }
 
 // farewell has the other end know that nothing more is put there. One that cannot
@@ -44,9 +44,7 @@ func (s *heapSide) farewell(ctx context.Context) error {
 }
 
 func (s *heapSide) sayGone(ctx context.Context) error {
-	err := s.putFlag(ctx, 0, nil, goneFlag, 1)
-	s.told = err == nil
-	return err
+	return s.told.post(ctx, s.queue(), func(ctx context.Context) error { return s.putFlag(ctx, 0, nil, goneFlag, 1) })
 }
 
 // heard tells that the other end puts nothing more here.
@@ -58,22 +56,14 @@ func (s *heapSide) stop() {}
 func (s *heapSide) insist(ctx context.Context) { s.parting.speak(ctx, s.owes, s.say) }
 
 func (s *heapSide) owes() bool {
-	switch {
-	case s.fate() != nil:
-		return false
-	case !s.joined.Load():
-		return s.owesUnmet(s.heard())
-	}
-	return !s.told
+	return s.fate() == nil && !s.joined.Load() && s.owesUnmet(s.heard())
 }
 
-// say does what can be done now. What fails is tried again.
+// say looks for the other end. What fails is tried again.
 func (s *heapSide) say(ctx context.Context) {
-	if !s.joined.Load() {
-		s.rejoin(ctx, s.heard())
-	}
-	if s.joined.Load() && !s.told {
-		_ = s.sayGone(ctx)
+	s.rejoin(ctx, s.heard())
+	if s.joined.Load() {
+		_ = s.sayGone(s.queue().NoWait()) // it arrives, or the other end is gone
 	}
 }
 
@@ -92,5 +82,5 @@ func (s *heapSide) mayLeave() bool {
 	case !s.joined.Load():
 		return s.mayLeaveUnmet(s.heard())
 	}
-	return s.heard() && s.told
+	return s.heard() && s.told.sent.Load()
 }

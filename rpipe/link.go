@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
 )
@@ -70,6 +71,8 @@ type finder interface {
 	// disown tells the other end, whose card check has refused, that nothing is put
 	// there. It is false if that did not get through.
 	disown(ctx context.Context) bool
+	// queue returns the connection to the rank of the other end, once connect is true.
+	queue() *fabric.Peer
 }
 
 // far is the other end's memory.
@@ -100,11 +103,8 @@ type teller interface {
 	// openCounter finds the word.
 	openCounter(ctx context.Context, number uint32, group int) error
 	// tell adds 1 to it, behind all that was put before, and does nothing without
-	// one. It waits at most for room in a queue; when ctx ends meanwhile it is no
-	// error, and the addition leaves later.
-	tell(ctx context.Context) error
-	// hush ends that: nothing is added any more unless tell is called.
-	hush()
+	// one. It waits for nothing: without room in the queue the addition leaves later.
+	tell() error
 }
 
 // A wordGetter is a far end that an aligned word can be fetched from by an atomic.

@@ -19,18 +19,18 @@ import (
 //
 // Where the other end is mapped, puts are stores and gets are loads.
 type fabricLink struct {
-	team   *team.Team
-	peer   int       // world rank of the other end
-	names  [2]string // of the regions, mine and theirs
-	flags  [2]int    // how many there are, mine and theirs
-	sizes  [2]int    // of the data, mine and theirs
-	fma    int       // bytes that are copied as they are posted; negative takes the fabric's switch point
-	mine   memory    // flags and data
-	staged memory    // the stage
-	shared *fanStage // whose memory that is, if others use it as well
-	theirs atomic.Pointer[fabric.Remote]
-	misfit *fabric.Remote // the other end, if its card was refused
-	herald                // of the other rank's tally, if this pipe belongs to an aggregate
+	team          *team.Team
+	peer          int       // world rank of the other end
+	names         [2]string // of the regions, mine and theirs
+	flags         [2]int    // how many there are, mine and theirs
+	sizes         [2]int    // of the data, mine and theirs
+	fma           int       // bytes that are copied as they are posted; negative takes the fabric's switch point
+	mine          memory    // flags and data
+	staged        memory    // the stage
+	shared        *fanStage // whose memory that is, if others use it as well
+	theirs        atomic.Pointer[fabric.Remote]
+	misfit        *fabric.Remote // the other end, if its card was refused
+	summaryUpdate                // of the other rank's tally, if this pipe belongs to an aggregate
 
 	own vigil // that of await
 }
@@ -82,7 +82,7 @@ func (l *fabricLink) near() (n near) {
 		return n
 	}
 	n.team = l.team
-	if l.herald.add == nil {
+	if l.add == nil {
 		n.flags, n.bell = atomics.Words64(r.Mem[l.sizes[1]:][:8*l.flags[1]]), r.Peer.Bell()
 	}
 	return n
@@ -131,6 +131,8 @@ func (l *fabricLink) remote() []byte {
 	}
 	return nil
 }
+
+func (l *fabricLink) queue() *fabric.Peer { return l.theirs.Load().Peer }
 
 // flagOf names a flag of the other end.
 func (l *fabricLink) flagOf(i int, value uint64) fabric.Flag {
@@ -193,9 +195,9 @@ func (l *fabricLink) openCounter(ctx context.Context, number uint32, group int) 
 	case r == nil || group >= r.Len/8:
 		return errNoTally
 	}
-	l.add = func(ctx context.Context, n uint64) error {
+	l.summaryUpdate.open(r.Peer, func(ctx context.Context, n uint64) error {
 		return r.PostFlag(ctx, fabric.Flag{Offset: 8 * group, Add: true, Value: n})
-	}
+	})
 	return nil
 }
 
@@ -295,7 +297,6 @@ func (v *vigil) lookOnce() bool {
 }
 
 func (l *fabricLink) release() error {
-	l.hush()
 	orphaned := gone(l.fate())
 	if l.shared != nil {
 		l.shared.drop()

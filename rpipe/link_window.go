@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/window"
 )
 
@@ -27,14 +28,15 @@ type windowLink struct {
 	misfit *farBerth // the other end, if its card was refused
 
 	under []window.Request // puts from the stage that are under way
-	herald
+	summaryUpdate
 }
 
 // A farBerth is the other end's.
 type farBerth struct {
-	data int    // where its memory begins
-	slot int    // its first
-	mem  []byte // all of the peer's memory, where it is mapped
+	data int          // where its memory begins
+	slot int          // its first
+	mem  []byte       // all of the peer's memory, where it is mapped
+	peer *fabric.Peer // that the window's puts pass
 }
 
 // bulkAbove is where data and flag part: a put of more is not copied on its way,
@@ -97,6 +99,9 @@ func (l *windowLink) connect(ctx context.Context, wait bool, check func(card []b
 	if r.mem, err = l.c.shared(ctx, l.peer); err != nil {
 		return false, l.verdict(err)
 	}
+	if r.peer, err = l.c.team.Peer(ctx, l.c.team.Members[l.peer]); err != nil {
+		return false, l.verdict(err)
+	}
 	card := make([]byte, cardState)
 	if err := l.c.fetch(ctx, l.peer, r.mem, r.data, card); err != nil {
 		return false, l.verdict(err)
@@ -115,6 +120,8 @@ func (l *windowLink) remote() []byte {
 	}
 	return nil
 }
+
+func (l *windowLink) queue() *fabric.Peer { return l.theirs.Load().peer }
 
 func (l *windowLink) putFlag(ctx context.Context, to int, src []byte, flag int, value uint64) error {
 	r := l.theirs.Load()
@@ -160,13 +167,17 @@ func (l *windowLink) settle(which func(window.Request) bool) (err error) {
 }
 
 // openCounter: a group is the slot of its count.
-func (l *windowLink) openCounter(_ context.Context, _ uint32, group int) error {
+func (l *windowLink) openCounter(ctx context.Context, _ uint32, group int) error {
 	if !l.c.counts(group) {
 		return errNoTally
 	}
-	l.add = func(ctx context.Context, n uint64) error {
-		return l.verdict(l.c.w.PutNotify(ctx, l.peer, 0, nil, window.Signal{Slot: group, Add: true, Value: n}))
+	peer, err := l.c.team.Peer(ctx, l.c.team.Members[l.peer])
+	if err != nil {
+		return l.verdict(err)
 	}
+	l.summaryUpdate.open(peer, func(ctx context.Context, n uint64) error {
+		return l.verdict(l.c.w.PutNotify(ctx, l.peer, 0, nil, window.Signal{Slot: group, Add: true, Value: n}))
+	})
 	return nil
 }
 

@@ -63,7 +63,6 @@ func (l *windowLink) verdict(err error) error {
 // release gives the berth back. One whose other end is gone stays taken: what
 // was on its way may still arrive, and the window has lost a rank anyway.
 func (l *windowLink) release() error {
-	l.hush()
 	err := l.settle(func(window.Request) bool { return true })
 	l.shared.drop()
 	if l.fate() != nil {

@@ -2,7 +2,6 @@ package rpipe_test
 
 import (
 	"context"
-	"io"
 	"testing"
 
 	"github.com/gopgas/gopgas/internal/team"
@@ -33,47 +32,6 @@ func TestAWriterLearnsOfADeadReaderAtOnce(t *testing.T) {
 			}
 			r.ErrorIs(w.Write(ctx, b), runtime.ErrRankDead)
 			r.ErrorIs(w.Send(ctx, []byte{2}), runtime.ErrRankDead)
-		})
-	})
-}
-
-// TestAReaderThatIsBusyHoldsUpNoOther: one reminder looks after all readers of a rank.
-func TestAReaderThatIsBusyHoldsUpNoOther(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
-		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			const heap = 4096
-			if r.Me == 0 {
-				busy, err := rpipe.OpenWriter[byte](ctx, r.World, 1, rpipe.WithName("busy"), rpipe.WithHeap(heap))
-				r.NoError(err)
-				other, err := rpipe.OpenWriter[byte](ctx, r.World, 1, rpipe.WithName("other"), rpipe.WithHeap(heap))
-				r.NoError(err)
-				r.NoError(busy.Send(ctx, make([]byte, 64)))
-				r.NoError(other.Send(ctx, make([]byte, 64)))
-				r.NoError(r.World.Barrier(ctx))
-				all, err := other.Alloc(ctx, heap) // all that was freed, of which nobody has told
-				r.NoError(err)
-				r.NoError(other.Free(all))
-				r.NoError(r.World.Barrier(ctx))
-				r.NoError(busy.Close(ctx))
-				r.NoError(other.Close(ctx))
-				return
-			}
-			busy, err := rpipe.OpenReader[byte](ctx, r.World, 0, rpipe.WithName("busy"), rpipe.WithHeap(heap))
-			r.NoError(err)
-			other, err := rpipe.OpenReader[byte](ctx, r.World, 0, rpipe.WithName("other"), rpipe.WithHeap(heap))
-			r.NoError(err)
-			for _, rd := range []*rpipe.Reader[byte]{busy, other} {
-				_, err = rd.Recv(ctx, nil)
-				r.NoError(err)
-			}
-			over := rpipe.Busy(busy)
-			r.NoError(r.World.Barrier(ctx))
-			r.NoError(r.World.Barrier(ctx))
-			over()
-			for _, rd := range []*rpipe.Reader[byte]{busy, other} {
-				_, err = rd.Recv(ctx, nil)
-				r.ErrorIs(err, io.EOF)
-			}
 		})
 	})
 }

@@ -70,26 +70,21 @@ func (r *readerEnd) stop() {
 	r.watched.Load().stop()
 }
 
-// insist says what close could not: that the reader is gone.
+// insist says what close could not: that the reader is gone. It is said to a writer that
+// had not been met.
 func (r *readerEnd) insist(ctx context.Context) { r.parting.speak(ctx, r.isDue, r.say) }
 
 // isDue tells that there is something to say.
 func (r *readerEnd) isDue() bool {
-	switch {
-	case r.fate() != nil:
-		return false
-	case !r.joined.Load():
-		return r.owesUnmet(r.flag(r.byeFlag()) != 0)
-	}
-	return !r.hasEnded()
+	return r.fate() == nil && !r.joined.Load() && r.owesUnmet(r.flag(r.byeFlag()) != 0)
 }
 
-// say does what can be done now. What fails is tried again.
+// say looks for the writer. What fails is tried again.
 func (r *readerEnd) say(ctx context.Context) {
-	if !r.joined.Load() {
-		r.rejoin(ctx, r.flag(r.byeFlag()) != 0)
+	r.rejoin(ctx, r.flag(r.byeFlag()) != 0)
+	if r.joined.Load() {
+		_ = r.sayEnd(r.queue().NoWait()) // it arrives, or the writer is gone
 	}
-	_ = r.sayEnd(ctx)
 }
 
 // hasEnded tells that the last word is at the writer.

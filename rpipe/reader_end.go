@@ -76,7 +76,7 @@ func (r *readerEnd) freeBlock(a rmalloc.Addr) error {
 	last := err == nil && r.ending && r.books.held() == 0
 	r.mu.Unlock()
 	if last {
-		_ = r.end(r.noWait, drained) // Close tries again
+		_ = r.end(r.queue().NoWait(), drained) // it arrives, or the writer is gone
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/rmalloc"
 )
 
@@ -18,35 +19,40 @@ var native = binary.NativeEndian
 // that little goes through.
 const announceAfter = 8 * beat
 
-// returns is what goes back from the reader to the writer: how many blocks were
-// read, and what was freed. It leaves, in one write, as soon as there is much of
-// it or the writer waits for it, else a moment later. Nobody waits for room in a
-// queue meanwhile: what does not get through is tried again when the reminder comes.
+// returns tells the writer how many blocks the reader has read, and what it has freed. An
+// announcement of that leaves, in one write, as soon as there is much to tell or the
+// writer waits for it, else a moment later. Without room in the queue the composer makes
+// it up once there is room: tags that are posted twice are mistaken for others a lap later.
+//
+// Invariant: a goroutine that holds the mutex waits for nothing and makes no progress,
+// since the composer takes the mutex.
 type returns struct {
 	p     *pipe
 	often int           // blocks of which the writer hears at once
-	owing atomic.Bool   // something is not announced yet, and the reminder comes
+	owing atomic.Bool   // something is not announced yet, and neither in line
 	heard atomic.Uint64 // the writer's wanted flag as it was last served
 	read  atomic.Uint64 // blocks; moved by the goroutine that reads
 	told  atomic.Uint64 // the credit that was announced last; moved under the mutex
 
-	mu     sync.Mutex
-	tags   tagSink
-	parcel parcel        // on its way, or stuck
-	armed  bool          // the reminder comes
-	since  time.Duration // as it has seen, for how long something is not announced
-	muted  bool          // nothing is put at the writer any more
-	writes uint64
-	noWait context.Context // has ended
+	mu       sync.Mutex
+	tags     tagSink
+	news     announcement // being posted, or posted
+	composer fabric.Composer
+	queued   bool          // the composer is in line, and announces all there is
+	last     uint64        // the value of the end flag, which is put behind all; 0: none yet
+	armed    bool          // the reminder comes
+	since    time.Duration // as it has seen, for how long something is not announced
+	muted    bool          // nothing is put at the writer any more
+	writes   uint64
 }
 
-// A parcel is an announcement.
-type parcel struct {
+// An announcement is tags and a credit in one write.
+type announcement struct {
 	words  []byte // tags that are still to be put
 	at     int    // in the ring of tags
 	credit uint64 // the flag behind them
 	wanted uint64 // what the writer waited for as it was packed
-	left   bool   // the writer has it
+	posted bool
 }
 
 // pieceBytes is how many bytes of tags go in one put: so many are copied on the
@@ -72,17 +78,9 @@ func newReturns(p *pipe) *returns {
 	} else {
 		r.tags = &publisher{entries: p.local()[p.tagsAt():], ring: rmalloc.NewTagRing(p.spec.blocks)}
 	}
-	r.parcel.left = true
-	r.noWait = noWait()
+	r.news.posted = true
+	r.composer.Compose = r.compose
 	return r
-}
-
-// noWait returns a context under which a put that finds no room in its queue fails with
-// ErrWouldBlock at once.
-func noWait() context.Context {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(ErrWouldBlock)
-	return ctx
 }
 
 // wasRead counts a block that was read. Called with mu held, as the next ones.
@@ -121,31 +119,72 @@ func (r *returns) freed(freed rmalloc.Range) error {
 // otherwise. The load of the writer's word comes after what was freed is stored:
 // either it shows that the writer waits, or the writer sees that.
 func (r *returns) consider(kind uint64, now bool) {
-	if r.muted || !r.p.joined.Load() {
+	if r.muted || r.queued || !r.p.joined.Load() {
 		return
 	}
 	wanted := r.p.flag(r.p.wantedFlag())
 	if now || wanted&kind != 0 && wanted != r.heard.Load() {
-		// A failure is tried again, or else the writer's end, which Read meets.
-		_ = r.announce(r.noWait)
+		_ = r.postNow() // a failure is the writer's end, which Read meets
 	}
 	r.later()
 }
 
 // later has the reminder come, if something is left to announce.
 func (r *returns) later() {
-	if r.parcel.left && r.unheard() == 0 && !r.tags.owes() {
+	if r.queued || r.unheard() == 0 && !r.tags.owes() {
 		return
 	}
 	r.owing.Store(true)
-	if r.armed || r.p.patience < 0 && r.parcel.left { // what is stuck has nobody else
+	if r.armed || r.p.patience < 0 {
 		return
 	}
 	r.armed = true
 	r.p.registry.reminder.add(r)
 }
 
-// announce puts all there is at the writer, ahead of it what got stuck.
+// postNow posts all there is, or has the composer do so, of which ErrNoRoom tells.
+func (r *returns) postNow() error {
+	switch {
+	case r.muted || !r.p.joined.Load():
+		return nil
+	case r.queued:
+		return fabric.ErrNoRoom
+	}
+	to := r.p.queue()
+	err := r.post(to.NoWait())
+	if errors.Is(err, fabric.ErrNoRoom) {
+		r.queued = true
+		r.owing.Store(false) // Read shall not look for it again and again
+		to.Later(&r.composer)
+	}
+	return err
+}
+
+// compose posts all there is, once there is room.
+func (r *returns) compose(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.muted {
+		return nil
+	}
+	err := r.post(ctx)
+	r.queued = errors.Is(err, fabric.ErrNoRoom)
+	return err
+}
+
+// post puts all there is at the writer, and behind it the end flag, if it is due. Nothing
+// follows that.
+func (r *returns) post(ctx context.Context) error {
+	err := r.announce(ctx)
+	if err == nil && r.last != 0 {
+		err = r.p.putFlag(ctx, 0, nil, endFlag, r.last)
+		r.muted = err == nil
+	}
+	return err
+}
+
+// announce puts all there is at the writer, ahead of it the rest of an announcement that
+// found no room.
 func (r *returns) announce(ctx context.Context) error {
 	if err := r.deliver(ctx); err != nil {
 		return err
@@ -161,58 +200,44 @@ func (r *returns) announce(ctx context.Context) error {
 	if credit == r.told.Load() {
 		return nil
 	}
-	r.parcel = parcel{words: words, at: at, credit: credit, wanted: wanted}
+	r.news = announcement{words: words, at: at, credit: credit, wanted: wanted}
 	return r.deliver(ctx)
 }
 
-// deliver puts the parcel at the writer, unless it has left.
+// deliver puts the announcement at the writer, unless it is posted.
 func (r *returns) deliver(ctx context.Context) error {
-	p := &r.parcel
-	if p.left {
+	a := &r.news
+	if a.posted {
 		return nil
 	}
-	for len(p.words) > pieceBytes {
+	for len(a.words) > pieceBytes {
 		// Nothing new is told until the last piece is there.
 		if err := r.put(ctx, pieceBytes, r.told.Load()); err != nil {
 			return err
 		}
 	}
-	if err := r.put(ctx, len(p.words), p.credit); err != nil {
+	if err := r.put(ctx, len(a.words), a.credit); err != nil {
 		return err
 	}
-	// Who waits for memory is not served by word of what was read.
-	if p.wanted&wantsMemory == 0 || p.credit>>32 != r.told.Load()>>32 {
-		r.heard.Store(p.wanted)
+	// A moved count of blocks alone is no answer to a writer that waits for memory.
+	if a.wanted&wantsMemory == 0 || a.credit>>32 != r.told.Load()>>32 {
+		r.heard.Store(a.wanted)
 	}
-	p.left = true
-	r.told.Store(p.credit)
+	a.posted = true
+	r.told.Store(a.credit)
 	r.writes++
 	return nil
 }
 
-// put puts the next n bytes of the parcel at the writer, and a credit. Whatever
-// ctx allows, that is a put which waits for nothing: of one that gave up while it
-// was under way nobody could tell whether the writer sees it, and tags that come
-// once more, when they were taken, are mistaken for others a lap later.
+// put puts the next n bytes of the announcement at the writer, and a credit. Under ctx a
+// put waits for nothing. So an error means that the writer does not see it.
 func (r *returns) put(ctx context.Context, n int, credit uint64) error {
-	p := &r.parcel
-	for {
-		err := r.p.putFlag(r.noWait, r.p.tagsAt()+p.at, p.words[:n], creditFlag, credit)
-		if err == nil {
-			p.words, p.at = p.words[n:], p.at+n
-			return nil
-		}
-		switch {
-		case !errors.Is(err, ErrWouldBlock):
-			return err
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		}
-		// This flag tells nothing new, and waits for room in the queue.
-		if err := r.p.putFlag(ctx, 0, nil, creditFlag, r.told.Load()); err != nil {
-			return err
-		}
+	a := &r.news
+	err := r.p.putFlag(ctx, r.p.tagsAt()+a.at, a.words[:n], creditFlag, credit)
+	if err == nil {
+		a.words, a.at = a.words[n:], a.at+n
 	}
+	return err
 }
 
 // serve announces what there is, if the writer waits for it.
@@ -222,14 +247,11 @@ func (r *returns) serve() {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.muted {
+	if err := r.postNow(); err != nil {
+		r.owing.Store(false) // it is in line, or the writer is gone
 		return
 	}
-	err := r.announce(r.noWait)
 	r.later()
-	if err != nil {
-		r.owing.Store(false) // the reminder's from here on: Read shall not look for it again and again
-	}
 }
 
 // waited tells that the writer waits and there is something to tell it.
@@ -237,52 +259,45 @@ func (r *returns) waited() bool {
 	return r.owing.Load() && r.p.flag(r.p.wantedFlag()) != r.heard.Load()
 }
 
-// sync announces what there is.
-func (r *returns) sync(ctx context.Context) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.muted || !r.p.joined.Load() {
-		return nil
-	}
-	err := r.announce(ctx)
-	r.later()
-	return err
-}
-
 // tick announces what the writer waits for, or what has waited long enough.
 func (r *returns) tick() {
-	if !r.mu.TryLock() { // by a sync, maybe, which waits for room in the queue to the writer
-		r.p.registry.reminder.add(r)
-		return
-	}
+	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.armed = false
-	if r.muted {
+	if r.muted || r.queued {
 		return
 	}
-	stuck := !r.parcel.left
-	if r.since += beat; r.since < r.p.patience && !stuck && r.p.flag(r.p.wantedFlag()) == r.heard.Load() {
-		r.later()
-		return
+	r.since += beat
+	if r.since >= r.p.patience || r.p.flag(r.p.wantedFlag()) != r.heard.Load() {
+		if r.postNow() != nil {
+			return // it is in line, or the writer is gone
+		}
 	}
-	if r.announce(r.noWait) == nil || r.p.fate() == nil {
-		r.later()
+	r.later()
+}
+
+// sync announces what there is. If ctx ends first, that leaves later.
+func (r *returns) sync(ctx context.Context) error {
+	for {
+		r.mu.Lock()
+		err := r.postNow()
+		r.mu.Unlock()
+		if !errors.Is(err, fabric.ErrNoRoom) {
+			return err
+		}
+		if err := r.p.queue().Await(ctx, &r.composer); err != nil {
+			return err
+		}
 	}
 }
 
-// end puts the last word at the writer. Nothing follows it.
+// end puts the last word at the writer. Nothing follows it. If ctx ends first, it leaves
+// later.
 func (r *returns) end(ctx context.Context, why uint64) error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.muted || !r.p.joined.Load() {
-		return nil
-	}
-	err := r.announce(ctx)
-	if err == nil {
-		err = r.p.putFlag(ctx, 0, nil, endFlag, why)
-	}
-	r.muted = err == nil
-	return err
+	r.last = why
+	r.mu.Unlock()
+	return r.sync(ctx)
 }
 
 // mute lets nothing be put at the writer any more.

@@ -3,7 +3,9 @@ package rpipe_test
 import (
 	"context"
 	"io"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
@@ -31,6 +33,45 @@ func TestTagsAreDeliveredOnceThoughASyncIsGivenUp(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The reader announces what a Sync gave up, without the reminder and without a further
+// call of the pipe.
+func TestASyncThatIsGivenUpAnnouncesAllTheSame(t *testing.T) {
+	const heap = 4096
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		for link, over := range links {
+			t.Run(link, func(t *testing.T) {
+				c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+					over(func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+						var full atomic.Bool
+						ends(ctx, r, func(w *rpipe.Writer[byte]) {
+							r.NoError(w.Send(ctx, make([]byte, 64)))
+							r.NoError(r.World.Barrier(ctx), "the Sync is given up")
+							b, err := w.Alloc(ctx, heap)
+							r.NoError(err)
+							r.NoError(w.Free(b))
+							r.NoError(r.World.Barrier(ctx))
+						}, func(rd *rpipe.Reader[byte]) {
+							b, err := rd.Read(ctx)
+							r.NoError(err)
+							rd.Clog(&full)
+							full.Store(true)
+							r.NoError(rd.Free(b))
+							short, cancel := context.WithTimeout(ctx, time.Millisecond)
+							r.ErrorIs(rd.Sync(short), context.DeadlineExceeded)
+							cancel()
+							full.Store(false)
+							r.NoError(r.World.Barrier(ctx))
+							r.NoError(r.World.Barrier(ctx), "the writer has all of its memory")
+							_, err = rd.Read(ctx)
+							r.Equal(io.EOF, err)
+						}, opts...)
+					})(ctx, r, []rpipe.Option{rpipe.WithHeap(heap), rpipe.WithoutReminder()})
+				})
+			})
+		}
+	})
 }
 
 // More tags than one put copies leave in several, of which the last one tells.

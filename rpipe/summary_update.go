@@ -3,88 +3,48 @@ package rpipe
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
-	"time"
+
+	"github.com/gopgas/gopgas/internal/fabric"
 )
 
-// A herald adds to a word of a tally at the other end's rank. What finds no room in
-// the queue to that rank while a call may wait is owed, and goes with what comes
-// next, or by itself a moment later: the block that it tells of is the reader's by
-// then, and nobody else would ever tell of it.
-type herald struct {
-	add  func(ctx context.Context, n uint64) error // to the word; nil: there is none
-	owed atomic.Uint64
-
-	mu     sync.Mutex // held for moments
-	over   bool
-	timer  *time.Timer // made when something is owed for the first time
-	noWait context.Context
+// A summaryUpdate adds to a word of the summary at the peer, if this pipe belongs to a
+// fan-in. The block that an addition tells of is the reader's by then. So an addition
+// waits for nothing and arrives: those that find no room leave as one sum, behind which
+// the pipe's last flag is posted.
+type summaryUpdate struct {
+	add  func(ctx context.Context, n uint64) error // nil: there is no word
+	to   *fabric.Peer
+	owed atomic.Uint64 // additions that are not posted
+	sum  fabric.Composer
 }
 
-// oweFor is how long what is owed waits between two tries.
-const oweFor = time.Millisecond
+func (u *summaryUpdate) open(to *fabric.Peer, add func(ctx context.Context, n uint64) error) {
+	u.to, u.add, u.sum.Compose = to, add, u.addSum
+}
 
-// tell adds 1, and what is owed. When ctx ends meanwhile that leaves later, which
-// is no error.
-func (h *herald) tell(ctx context.Context) error {
-	if h.add == nil {
+// tell adds 1, now or as soon as there is room. It returns what became of the peer.
+func (u *summaryUpdate) tell() error {
+	if u.add == nil {
 		return nil
 	}
-	err := h.pay(ctx, 1)
-	if h.owed.Load() > 0 {
-		h.later()
+	u.owed.Add(1)
+	if err := u.to.Post(u.to.NoWait(), &u.sum); !errors.Is(err, fabric.ErrNoRoom) {
+		return err
+	}
+	return nil
+}
+
+// addSum posts the additions that are not posted. A device with silent writes may take a
+// part of a post: addSum then adds twice, and the reader looks at the pipes of the group.
+func (u *summaryUpdate) addSum(ctx context.Context) error {
+	n := u.owed.Swap(0)
+	if n == 0 {
+		return nil
+	}
+	err := u.add(ctx, n)
+	if errors.Is(err, fabric.ErrNoRoom) {
+		u.owed.Add(n)
 	}
 	return err
-}
-
-// pay adds n and what is owed. A post that was queued in part, which only devices
-// with silent writes know, is paid twice: then the reader looks at the group's
-// pipes, rather than at its word.
-func (h *herald) pay(ctx context.Context, n uint64) error {
-	if n += h.owed.Swap(0); n == 0 {
-		return nil
-	}
-	err := h.add(ctx, n)
-	if err != nil && errors.Is(err, context.Cause(ctx)) {
-		h.owed.Add(n)
-		return nil
-	}
-	return err // of the rank: nobody is there to be told
-}
-
-// later has what is owed tried again.
-func (h *herald) later() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	switch {
-	case h.over:
-	case h.timer == nil:
-		h.noWait = noWait()
-		h.timer = time.AfterFunc(oweFor, h.tick)
-	default:
-		h.timer.Reset(oweFor)
-	}
-}
-
-func (h *herald) tick() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.over {
-		return
-	}
-	_ = h.pay(h.noWait, 0) // what becomes of the rank the next call meets
-	if h.owed.Load() > 0 {
-		h.timer.Reset(oweFor)
-	}
-}
-
-// hush has nothing be added any more by itself: the word may be gone.
-func (h *herald) hush() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.over = true
-	if h.timer != nil {
-		h.timer.Stop()
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
@@ -53,28 +54,24 @@ func TestACountThatFindsNoRoomComesByItself(t *testing.T) {
 	})
 }
 
-// What is owed goes with the next count, and nothing goes once the reader's memory
-// may be gone.
-func TestAHeraldPaysWhatItOwes(t *testing.T) {
-	testjob.Config{Provider: "loop", Ranks: 1}.Run(t, func(ctx context.Context, r *testjob.Rank) {
-		h := rpipe.NewHerald()
-		r.NoError(h.Tell(ctx))
-		r.EqualValues(1, h.Told())
-		h.Full.Store(true)
-		ended, cancel := context.WithCancel(ctx)
-		cancel()
-		for range 3 {
-			r.NoError(h.Tell(ended))
-		}
-		r.EqualValues(1, h.Told())
-		h.Full.Store(false)
-		r.NoError(h.Tell(ctx))
-		r.Eventually(func() bool { return h.Told() == 5 }, testwatch.Patience(), time.Millisecond)
-		h.Full.Store(true)
-		r.NoError(h.Tell(ended))
-		h.Hush()
-		h.Full.Store(false)
-		h.Tick()
-		r.EqualValues(5, h.Told())
+func TestAdditionsThatFindNoRoomLeaveAsOneSum(t *testing.T) {
+	testjob.EachTransport(t, 1, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			to, err := team.Of(r.World).Peer(ctx, 0)
+			r.NoError(err)
+			u := rpipe.NewSummaryUpdate(to)
+			r.NoError(u.Tell())
+			r.EqualValues(1, u.Told())
+			u.Full.Store(true)
+			for range 3 {
+				r.NoError(u.Tell())
+			}
+			r.EqualValues(1, u.Told())
+			u.Full.Store(false)
+			r.Eventually(func() bool { return u.Told() == 4 }, testwatch.Patience(), time.Millisecond)
+			r.EqualValues(2, u.Sums.Load())
+			r.NoError(u.Tell())
+			r.EqualValues(5, u.Told())
+		})
 	})
 }

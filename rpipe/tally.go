@@ -145,7 +145,7 @@ func (p *pipe) knock(ctx context.Context) (done bool) {
 	err := p.openCounter(ctx, c.number-1, c.group)
 	switch {
 	case err == nil:
-		_ = p.tell(ctx)
+		_ = p.tell()
 	case errors.Is(err, context.Cause(ctx)):
 		return false
 	}

@@ -114,27 +114,34 @@ func (w *writerEnd) putClose(ctx context.Context) error {
 		return nil
 	}
 	flag := rmalloc.Flag{Kind: rmalloc.Close}.Encode(w.slot.Lap())
-	if err := w.putFlag(ctx, 0, nil, w.slot.Index(), flag); err != nil {
+	at := w.slot.Index()
+	return w.finishBy(ctx, func(ctx context.Context) error { return w.putFlag(ctx, 0, nil, at, flag) })
+}
+
+// finishBy puts the last flag about blocks, and tells a fan-in of it.
+func (w *writerEnd) finishBy(ctx context.Context, put func(ctx context.Context) error) error {
+	err := w.fin.post(ctx, w.queue(), func(ctx context.Context) error {
+		err := put(ctx)
+		if err == nil {
+			_ = w.tell() // a failure is the peer's
+		}
 		return err
-	}
-	w.slot.Step()
-	w.finished = true
-	return w.tell(ctx)
+	})
+	w.finished = w.finished || err == nil
+	return err
 }
 
 // giveUp tells the reader that this end is corrupt. Which notification is free is
 // not known any more: that flag is of the writer's alone.
 func (w *writerEnd) giveUp(ctx context.Context) error {
-	if w.flag(endFlag) == 0 {
-		if err := w.putFlag(ctx, 0, nil, w.wantedFlag(), gaveUp); err != nil {
-			return err
-		}
+	if w.flag(endFlag) != 0 {
+		w.finished = true
+		return nil
 	}
-	w.finished = true
-	return w.tell(ctx)
+	return w.finishBy(ctx, func(ctx context.Context) error { return w.putFlag(ctx, 0, nil, w.wantedFlag(), gaveUp) })
 }
 
-func (w *writerEnd) stop() { w.hush() }
+func (w *writerEnd) stop() {}
 
 // insist says what close could not: that nothing follows.
 func (w *writerEnd) insist(ctx context.Context) { w.parting.speak(ctx, w.owes, w.say) }
@@ -162,7 +169,7 @@ func (w *writerEnd) say(ctx context.Context) {
 		w.deserted = w.rejoin(ctx, w.flag(endFlag) != 0)
 	}
 	if w.joined.Load() && !w.finished && !w.deserted {
-		_, _ = w.finish(ctx)
+		_, _ = w.finish(w.queue().NoWait()) // it arrives, or the reader is gone
 	}
 	if w.unsettled() {
 		w.settled = w.flush(ctx) == nil
@@ -186,18 +193,12 @@ func (w *writerEnd) mayLeave() bool {
 	case w.flag(endFlag) == 0 || w.unsettled():
 		return false
 	}
-	return w.bid(noWait()) == nil || w.fate() != nil
+	return w.bid(w.queue().NoWait()) == nil || w.fate() != nil
 }
 
 // bid puts the bye flag, once: with it the reader's memory may be gone.
 func (w *writerEnd) bid(ctx context.Context) error {
-	if w.bade {
-		return nil
-	}
-	w.hush() // what it would tell of was read, or is lost
-	err := w.putLast(ctx, w.byeFlag(), 1)
-	w.bade = err == nil
-	return err
+	return w.bye.post(ctx, w.queue(), func(ctx context.Context) error { return w.putLast(ctx, w.byeFlag(), 1) })
 }
 
 // gone tells that a rank puts nothing anywhere any more.

@@ -34,7 +34,7 @@ type writerEnd struct {
 	watch    [2]int      // the flags among that
 	finished bool        // the reader was told that nothing follows
 	settled  bool        // nothing leaves from the stage any more
-	bade     bool        // the reader was told that nothing is put there any more
+	fin, bye lastFlag    // tell that, and that nothing is put there any more
 
 	wishes uint64          // for what Try calls said that they wait, unless the reader has answered
 	noWait context.Context // has ended
@@ -195,7 +195,7 @@ func (w *writerEnd) want(ctx context.Context, what uint64) error {
 	}
 	w.wants++
 	w.wishes = what
-	return w.tell(ctx)
+	return w.tell()
 }
 
 // pause waits until something has moved.
@@ -303,7 +303,7 @@ func (w *writerEnd) writeBy(ctx context.Context, a rmalloc.Addr, put func(offset
 	}
 	_ = w.heap.Send(a) // it is this end's: Range has said so
 	w.wrote(n)
-	_ = w.tell(ctx) // the block is the reader's; a failure is the peer's, which the next call meets
+	_ = w.tell() // the block is the reader's; a failure is the peer's, which the next call meets
 	return nil
 }
 
