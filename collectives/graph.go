@@ -22,7 +22,7 @@ type Graph struct {
 	in, out []int
 	slots   []int // edges[i] in brings block slots[i]; nil: block i
 	loops   []loop
-	edges   *message.Neighbours
+	edges   *message.Neighbors
 	queued  *board.Edges // nil until a call goes along them in mapped memory
 	label   string
 }
@@ -61,7 +61,7 @@ func newGraph(ctx context.Context, t *runtime.Team, in, out, slots []int) (*Grap
 	g := &Graph{handle: t, group: group, in: slices.Clone(in), out: slices.Clone(out), slots: slots,
 		label: "graph " + strconv.FormatUint(group.graphs.Add(1), 10)}
 	g.loops = g.findLoops(t.Rank())
-	g.edges, err = message.NewNeighbours(t.Rank(), t.Size(), in, out)
+	g.edges, err = message.NewNeighbors(t.Rank(), t.Size(), in, out)
 	return g, err
 }
 

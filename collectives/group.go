@@ -195,7 +195,7 @@ func (g *group) byMessages(ctx context.Context, c *Call, way *way) error {
 	a.Root, a.Elem, a.Send, a.Recv = c.root, c.size, c.send, c.recv
 	a.Combine, a.Commutative, a.Ordered = c.combine, c.commutes, c.ordered
 	if c.graph != nil {
-		a.Neighbours = c.graph.edges
+		a.Neighbors = c.graph.edges
 	}
 	l := g.layOut(c)
 	a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets = l.sendCounts, l.sendOffsets, l.recvCounts, l.recvOffsets

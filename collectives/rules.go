@@ -120,6 +120,6 @@ var rules = [...]rule{
 	{message.ExScan, 8 << 10, always, anywhere, "recursive-doubling"},
 	{message.ExScan, always, always, anywhere, "linear"},
 
-	{message.NeighbourAllGather, always, always, anywhere, "hops"},
-	{message.NeighbourAllToAll, always, always, anywhere, "hops"},
+	{message.NeighborAllGather, always, always, anywhere, "hops"},
+	{message.NeighborAllToAll, always, always, anywhere, "hops"},
 }

@@ -67,10 +67,10 @@ var (
 	scan           = &collective{"Scan", message.Scan, vectors, combining, (*board.Board).Scan, nil}
 	exScan         = &collective{"ExScan", message.ExScan, vectors, combining, (*board.Board).ExScan, nil}
 
-	neighborAllGather  = &collective{"NeighborAllGather", message.NeighbourAllGather, gathers, plain, nil, (*board.Edges).AllGather}
-	neighborAllGatherV = &collective{"NeighborAllGatherV", message.NeighbourAllGather, gathers, varied, nil, (*board.Edges).AllGather}
-	neighborAllToAll   = &collective{"NeighborAllToAll", message.NeighbourAllToAll, exchanges, plain, nil, (*board.Edges).AllToAll}
-	neighborAllToAllV  = &collective{"NeighborAllToAllV", message.NeighbourAllToAll, exchanges, varied, nil, (*board.Edges).AllToAll}
+	neighborAllGather  = &collective{"NeighborAllGather", message.NeighborAllGather, gathers, plain, nil, (*board.Edges).AllGather}
+	neighborAllGatherV = &collective{"NeighborAllGatherV", message.NeighborAllGather, gathers, varied, nil, (*board.Edges).AllGather}
+	neighborAllToAll   = &collective{"NeighborAllToAll", message.NeighborAllToAll, exchanges, plain, nil, (*board.Edges).AllToAll}
+	neighborAllToAllV  = &collective{"NeighborAllToAllV", message.NeighborAllToAll, exchanges, varied, nil, (*board.Edges).AllToAll}
 )
 
 // nothing is the collective of an empty Call.

@@ -114,7 +114,7 @@ func TestMembersWithOtherTablesMakeOtherCalls(t *testing.T) {
 }
 
 func TestEveryCollectiveHasAName(t *testing.T) {
-	for c := message.Broadcast; c <= message.NeighbourAllToAll; c++ {
+	for c := message.Broadcast; c <= message.NeighborAllToAll; c++ {
 		found, ok := message.Named(c.String())
 		require.True(t, ok)
 		require.Equal(t, c, found)

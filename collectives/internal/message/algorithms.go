@@ -20,8 +20,8 @@ const (
 	AllToAll
 	Scan
 	ExScan
-	NeighbourAllGather
-	NeighbourAllToAll
+	NeighborAllGather
+	NeighborAllToAll
 )
 
 var names = [...]string{"broadcast", "reduce", "all-reduce", "gather", "scatter", "all-gather", "reduce-scatter",

@@ -16,8 +16,8 @@ import "github.com/gopgas/gopgas/internal/bulk"
 //	AllToAll            a block for each member    a block from each member
 //	Scan                this member's vector       a0∘...∘a(rank)
 //	ExScan              this member's vector       a0∘...∘a(rank-1); not written at member 0
-//	NeighbourAllGather  this member's block        a block from each edge in
-//	NeighbourAllToAll   a block for each edge out  a block from each edge in
+//	NeighborAllGather  this member's block        a block from each edge in
+//	NeighborAllToAll   a block for each edge out  a block from each edge in
 //
 // The call never changes Send, unless it is Recv: in the collectives of one
 // vector they may be the same slice. If one of them is a block and the other
@@ -38,7 +38,7 @@ type Args struct {
 	// In AllToAll each member has its own; Gather and Scatter by algorithms
 	// without EveryCount read only the root's. Neighbors' blocks are those of
 	// their edges, in the order of the lists.
-	SendCounts, SendOffsets []int // Scatter, AllToAll, NeighbourAllToAll
+	SendCounts, SendOffsets []int // Scatter, AllToAll, NeighborAllToAll
 	RecvCounts, RecvOffsets []int // all collectives with blocks but Scatter
 
 	Combine     Combine
@@ -47,8 +47,8 @@ type Args struct {
 
 	Segment int // bytes of a step of pipelined algorithms; 0: DefaultSegment
 
-	Hosts      *Hosts      // two-level algorithms: the members of each host
-	Neighbours *Neighbours // neighbourhood algorithms: the edges at this member
+	Hosts     *Hosts     // two-level algorithms: the members of each host
+	Neighbors *Neighbors // neighborhood algorithms: the edges at this member
 
 	// Scratch returns n bytes of any content, which the call owns until it
 	// returns. See Arena.

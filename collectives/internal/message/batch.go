@@ -9,9 +9,9 @@ import "context"
 type Batch struct {
 	src, dst []byte
 	out, in  blocks
-	spread   bool        // all members get the same: src
-	graph    *Neighbours // nil: all members
-	members  []int       // of the transport below, by rank; nil: the same
+	spread   bool       // all members get the same: src
+	graph    *Neighbors // nil: all members
+	members  []int      // of the transport below, by rank; nil: the same
 	rank, n  int
 }
 

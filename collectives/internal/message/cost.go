@@ -81,7 +81,7 @@ func doublingBlocks(n, m, _ int) Cost {
 	return Cost{log + 2*odd, blocks * m / n}
 }
 
-func neighbourExchange(n, m, _ int) Cost { return Cost{n / 2, (n - 1) * m / n} }
+func neighborExchange(n, m, _ int) Cost { return Cost{n / 2, (n - 1) * m / n} }
 
 func turns(n, m, _ int) Cost {
 	if n == 1 {

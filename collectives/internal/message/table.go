@@ -37,7 +37,7 @@ var table = []Algorithm{
 	{AllGather, "bruck", AllGatherBruck, 0, false, treeBlocks},
 	{AllGather, "recursive-doubling", AllGatherRecursiveDoubling, PackedBlocks, false, doublingBlocks},
 	{AllGather, "two-level", AllGatherTwoLevel, PackedBlocks | HostMap | HostRuns, false, nil},
-	{AllGather, "neighbour-exchange", AllGatherNeighbourExchange, PackedBlocks | EvenSize, false, neighbourExchange},
+	{AllGather, "neighbour-exchange", AllGatherNeighborExchange, PackedBlocks | EvenSize, false, neighborExchange},
 	{AllGather, "direct", AllGatherDirect, 0, false, eachBlock},
 	{AllGather, "ring", AllGatherRing, 0, false, eachBlock},
 
@@ -62,6 +62,6 @@ var table = []Algorithm{
 	{ExScan, "two-level", ExScanTwoLevel, HostMap | HostRuns, false, nil},
 	{ExScan, "linear", ExScanLinear, 0, true, pipeline},
 
-	{NeighbourAllGather, "hops", NeighbourAllGatherHops, 0, false, nil},
-	{NeighbourAllToAll, "hops", NeighbourAllToAllHops, 0, false, nil},
+	{NeighborAllGather, "hops", NeighborAllGatherHops, 0, false, nil},
+	{NeighborAllToAll, "hops", NeighborAllToAllHops, 0, false, nil},
 }

@@ -55,7 +55,7 @@ func TestEveryCallHasAnAlgorithm(t *testing.T) {
 		{Commutative: true, Ordered: true},
 		{SendCounts: []int{1, 2, 3}, SendOffsets: []int{9, 5, 0}, RecvCounts: []int{1, 2, 3}, RecvOffsets: []int{9, 5, 0}, Ordered: true},
 	}
-	for c := message.Broadcast; c <= message.NeighbourAllToAll; c++ {
+	for c := message.Broadcast; c <= message.NeighborAllToAll; c++ {
 		for _, a := range calls {
 			require.True(t, slices.ContainsFunc(message.Algorithms(c), func(al message.Algorithm) bool {
 				return unmet(&al, 3, &a) == 0 && al.Needs&message.EveryCount == 0 && (al.Exact || !a.Ordered || !reduces(c))
@@ -66,7 +66,7 @@ func TestEveryCallHasAnAlgorithm(t *testing.T) {
 
 func TestAlgorithmsHaveNamesOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	for c := message.Broadcast; c <= message.NeighbourAllToAll; c++ {
+	for c := message.Broadcast; c <= message.NeighborAllToAll; c++ {
 		seen := map[string]bool{}
 		for _, al := range message.Algorithms(c) {
 			require.False(t, seen[al.Name], "%s %s", c, al.Name)

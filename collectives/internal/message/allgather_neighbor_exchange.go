@@ -2,7 +2,7 @@ package message
 
 import "context"
 
-// AllGatherNeighbourExchange: a member exchanges with its two neighbors in turn:
+// AllGatherNeighborExchange: a member exchanges with its two neighbors in turn:
 // first its own block, then always the two blocks that it got last. It has half
 // the ring's rounds.
 //
@@ -18,7 +18,7 @@ import "context"
 //
 // (Chen, Zhang, Zhang and Yuan, "Performance Evaluation of Allgather Algorithms
 // on Terascale Linux Cluster with Fast Ethernet", 2005.)
-func AllGatherNeighbourExchange(ctx context.Context, c Transport, a *Args) error {
+func AllGatherNeighborExchange(ctx context.Context, c Transport, a *Args) error {
 	n, rank := c.Size(), c.Rank()
 	b := a.gathered()
 	a.copyTo(c, b.of(a.Recv, rank), a.Send)

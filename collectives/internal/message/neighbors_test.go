@@ -61,13 +61,13 @@ func (g graph) buffer(list []int, of func(other, nth int) []byte) (all []byte, c
 func (g graph) check(t *rapid.T, c message.Collective, blockOf func(from, to, nth int) []byte, counted bool) {
 	args, want := make([]*message.Args, g.n), make([][]byte, g.n)
 	for i := range g.n {
-		edges, err := message.NewNeighbours(i, g.n, g.in[i], g.out[i])
+		edges, err := message.NewNeighbors(i, g.n, g.in[i], g.out[i])
 		require.NoError(t, err)
-		a := &message.Args{Elem: 1, Neighbours: edges}
+		a := &message.Args{Elem: 1, Neighbors: edges}
 		args[i] = a
 		a.Send, a.SendCounts, a.SendOffsets = g.buffer(g.out[i], func(to, nth int) []byte { return blockOf(i, to, nth) })
 		want[i], a.RecvCounts, a.RecvOffsets = g.buffer(g.in[i], func(from, nth int) []byte { return blockOf(from, i, nth) })
-		if c == message.NeighbourAllGather {
+		if c == message.NeighborAllGather {
 			a.Send = blockOf(i, 0, 0)
 		}
 		if !counted {
@@ -85,27 +85,27 @@ func (g graph) check(t *rapid.T, c message.Collective, blockOf func(from, to, nt
 	}
 }
 
-func TestNeighboursGetTheBlocksOfTheirEdges(t *testing.T) {
+func TestNeighborsGetTheBlocksOfTheirEdges(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		g := drawGraph(t)
 		length := rapid.IntRange(0, 40).Draw(t, "length")
-		g.check(t, message.NeighbourAllToAll, func(from, to, nth int) []byte { return block(from, to, nth, length) }, false)
-		g.check(t, message.NeighbourAllGather, func(from, _, _ int) []byte { return block(from, 0, 0, length) }, false)
+		g.check(t, message.NeighborAllToAll, func(from, to, nth int) []byte { return block(from, to, nth, length) }, false)
+		g.check(t, message.NeighborAllGather, func(from, _, _ int) []byte { return block(from, 0, 0, length) }, false)
 		vary := func(from, to, nth int) []byte { return block(from, to, nth, (3*from+to+nth)%9) }
-		g.check(t, message.NeighbourAllToAll, vary, true)
-		g.check(t, message.NeighbourAllGather, func(from, _, _ int) []byte { return vary(from, 0, 0) }, true)
+		g.check(t, message.NeighborAllToAll, vary, true)
+		g.check(t, message.NeighborAllGather, func(from, _, _ int) []byte { return vary(from, 0, 0) }, true)
 	})
 }
 
-func TestNewNeighboursRefusesImpossibleEdges(t *testing.T) {
+func TestNewNeighborsRefusesImpossibleEdges(t *testing.T) {
 	t.Parallel()
-	_, err := message.NewNeighbours(0, 2, []int{2}, nil)
-	require.ErrorIs(t, err, message.ErrNeighbour)
+	_, err := message.NewNeighbors(0, 2, []int{2}, nil)
+	require.ErrorIs(t, err, message.ErrNeighbor)
 	require.ErrorContains(t, err, "member 2: members are 0 to 1")
-	_, err = message.NewNeighbours(0, 2, nil, []int{-1})
-	require.ErrorIs(t, err, message.ErrNeighbour)
-	_, err = message.NewNeighbours(0, 2, []int{0, 1}, []int{1})
-	require.ErrorIs(t, err, message.ErrNeighbour)
+	_, err = message.NewNeighbors(0, 2, nil, []int{-1})
+	require.ErrorIs(t, err, message.ErrNeighbor)
+	_, err = message.NewNeighbors(0, 2, []int{0, 1}, []int{1})
+	require.ErrorIs(t, err, message.ErrNeighbor)
 	require.ErrorContains(t, err, "sends to itself 0 times and receives from itself 1 times")
 }

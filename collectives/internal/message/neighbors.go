@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// ErrNeighbour: the graph has no such member, or an impossible edge.
-var ErrNeighbour = errors.New("no such neighbour")
+// ErrNeighbor: the graph has no such member, or an impossible edge.
+var ErrNeighbor = errors.New("no such neighbour")
 
-// Neighbours are the edges of a directed graph of members that begin or end at
+// Neighbors are the edges of a directed graph of members that begin or end at
 // this member. They are sorted by the distance that an edge spans on the ring of
 // members. So all members can follow theirs without waiting in a circle:
 //
@@ -19,7 +19,7 @@ var ErrNeighbour = errors.New("no such neighbour")
 //	from       rank      rank-1    rank-2
 //
 // Several edges from one member to another match in the order of their lists.
-type Neighbours struct {
+type Neighbors struct {
 	hops      []hop
 	ins, outs int
 	most      int // largest number of edges from one member to another
@@ -36,9 +36,9 @@ func (h hop) loops(rank int) bool { return h.in.member == rank || h.out.member =
 // a member is none.
 type edge struct{ member, place, distance int }
 
-// NewNeighbours returns the edges of member rank of n, which receives from the
+// NewNeighbors returns the edges of member rank of n, which receives from the
 // members in and sends to the members out.
-func NewNeighbours(rank, n int, in, out []int) (*Neighbours, error) {
+func NewNeighbors(rank, n int, in, out []int) (*Neighbors, error) {
 	ins, loopsIn, err := edges(in, rank, n, func(m int) int { return turned(rank, m, n) })
 	if err != nil {
 		return nil, err
@@ -49,9 +49,9 @@ func NewNeighbours(rank, n int, in, out []int) (*Neighbours, error) {
 	}
 	if loopsIn != loopsOut {
 		return nil, fmt.Errorf("%w: member %d sends to itself %d times and receives from itself %d times: list it as often in both",
-			ErrNeighbour, rank, loopsOut, loopsIn)
+			ErrNeighbor, rank, loopsOut, loopsIn)
 	}
-	g := &Neighbours{ins: len(in), outs: len(out), most: max(repeats(ins, rank), repeats(outs, rank))}
+	g := &Neighbors{ins: len(in), outs: len(out), most: max(repeats(ins, rank), repeats(outs, rank))}
 	for len(ins) > 0 || len(outs) > 0 {
 		step := hop{in: edge{member: none}, out: edge{member: none}}
 		takesIn := len(ins) > 0 && (len(outs) == 0 || ins[0].distance <= outs[0].distance)
@@ -72,7 +72,7 @@ func NewNeighbours(rank, n int, in, out []int) (*Neighbours, error) {
 func edges(members []int, rank, n int, distance func(member int) int) (all []edge, loops int, err error) {
 	for place, m := range members {
 		if m < 0 || m >= n {
-			return nil, 0, fmt.Errorf("%w: member %d: members are 0 to %d", ErrNeighbour, m, n-1)
+			return nil, 0, fmt.Errorf("%w: member %d: members are 0 to %d", ErrNeighbor, m, n-1)
 		}
 		if m == rank {
 			loops++

@@ -2,14 +2,14 @@ package message
 
 import "context"
 
-// NeighbourAllGatherHops: each member sends its block along every edge out and
+// NeighborAllGatherHops: each member sends its block along every edge out and
 // receives a block from every edge in. It takes the nearest members first, or all
 // at the same time.
 //
 // Cost: as many rounds as a member has hops, and their bytes; more if members
 // wait for one another.
-func NeighbourAllGatherHops(ctx context.Context, c Transport, a *Args) error {
-	b := Batch{src: a.Send, spread: true, dst: a.Recv, in: a.gathered(), graph: a.Neighbours, rank: c.Rank(), n: c.Size()}
+func NeighborAllGatherHops(ctx context.Context, c Transport, a *Args) error {
+	b := Batch{src: a.Send, spread: true, dst: a.Recv, in: a.gathered(), graph: a.Neighbors, rank: c.Rank(), n: c.Size()}
 	b.loop()
 	return c.ExchangeAll(ctx, b)
 }
