@@ -7,8 +7,8 @@ import (
 )
 
 // AllReduce combines all members' vectors, element by element, and gives the
-// result to all members: out[i] = in0[i] ∘ in1[i] ∘ ... All vectors are as long. in
-// and out may be the same slice. Kind: collective; returns when out is complete,
+// result to all members: out[i] = in0[i] ∘ in1[i] ∘ ... All vectors have one length.
+// in and out may be the same slice. Kind: collective; returns when out is complete,
 // and in may be changed.
 func AllReduce[T any](ctx context.Context, t *runtime.Team, op Op[T], in, out []T, opts ...Option) error {
 	var c Call

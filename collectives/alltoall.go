@@ -8,7 +8,7 @@ import (
 )
 
 // AllToAll gives each member a block from each: block i of in goes to rank i,
-// block j of out comes from rank j. All blocks are as long; in and out are apart.
+// block j of out comes from rank j. All blocks have one length; in and out are apart.
 // Kind: collective; returns when out is complete, and in may be changed.
 func AllToAll[T any](ctx context.Context, t *runtime.Team, in, out []T, opts ...Option) error {
 	var c Call
@@ -22,8 +22,8 @@ func AllToAllCall[T any](in, out []T, opts ...Option) (c Call) {
 	return c
 }
 
-// AllToAllV is [AllToAll] with blocks of different lengths, each member's own:
-// what one sends to another is as long as what that expects.
+// AllToAllV is [AllToAll] with blocks of different lengths, each member's own. A block
+// has the length that its receiver expects.
 func AllToAllV[T any](ctx context.Context, t *runtime.Team, in []T, to Blocks, out []T, from Blocks, opts ...Option) error {
 	c := AllToAllVCall(in, to, out, from, opts...)
 	return run(ctx, t, &c)

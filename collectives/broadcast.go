@@ -6,9 +6,9 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// Broadcast gives the root's data to all members. data is as long at all members: it
-// is read at the root, and written elsewhere. Kind: collective; returns when this
-// member has its part done: the root need not wait for anyone.
+// Broadcast gives the root's data to all members. data has one length at all members.
+// The call reads it at the root, and writes it elsewhere. Kind: collective; returns when
+// this member's part is done: the root need not wait for a member.
 func Broadcast[T any](ctx context.Context, t *runtime.Team, root int, data []T, opts ...Option) error {
 	var c Call
 	fill(&c, broadcast, root, len(data), nil, data, opts)

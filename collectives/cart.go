@@ -59,9 +59,9 @@ func (c *Cart) check(t *runtime.Team) error {
 	return nil
 }
 
-// edges returns a member's edges. Where the lower and the higher neighbor are the
-// same member, what it sends to its lower one comes from the higher one here: edges
-// in are listed the other way round, with the slots of their blocks.
+// edges returns a member's edges. Where the lower and the higher neighbor are the same
+// member, the block that it sends to its lower neighbor comes from the higher one here:
+// edges lists the edges in in the opposite order, with the slots of their blocks.
 func (c *Cart) edges(rank int) (in, out, slots []int) {
 	for dim := range c.dims {
 		lower, hasLower := c.Neighbor(rank, dim, -1)

@@ -5,8 +5,8 @@ import (
 	"github.com/gopgas/gopgas/internal/team"
 )
 
-// cannot returns why a way cannot do a call of members that have boards or none, ""
-// if it can.
+// cannot returns why a way cannot do a call, "" if it can. board says whether the members
+// have a board for the call.
 func (c *Call) cannot(w *way, of topology, board bool) string {
 	switch {
 	case !w.board:
@@ -57,8 +57,7 @@ func (c *Call) fits(w *way, of topology) string {
 	return ""
 }
 
-// bytes returns the length of a call's longest buffer as all members know it, 0
-// where they do not.
+// bytes returns the length of a call's longest buffer if all members know it, else 0.
 func (c *Call) bytes(n int) int {
 	switch {
 	case c.count == team.Varied:

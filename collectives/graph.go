@@ -14,8 +14,8 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A Graph says who exchanges blocks with whom in a team: each member has edges to
-// some members and from some, itself among them if it likes.
+// A Graph says which members of a team exchange blocks. Each member has edges to some
+// members and from some, and may have edges to itself.
 type Graph struct {
 	handle  *runtime.Team
 	group   *group
@@ -113,7 +113,7 @@ func matchEdges(all [][]byte) error {
 	if len(sent) == 0 {
 		return nil
 	}
-	first := slices.MinFunc(slices.Collect(maps.Keys(sent)), func(a, b edge) int { // the same everywhere
+	first := slices.MinFunc(slices.Collect(maps.Keys(sent)), func(a, b edge) int { // the same at all members
 		return cmp.Or(a.from-b.from, a.to-b.to)
 	})
 	if more := sent[first]; more < 0 {
@@ -154,7 +154,7 @@ func (g *Graph) Out() []int {
 }
 
 // layOut returns counts and offsets, in bytes, of the blocks that come along the
-// edges: as from says, or alike.
+// edges: by the call's Blocks, or of one length.
 func (g *Graph) layOut(c *Call, counts, offsets []int) ([]int, []int) {
 	counts, offsets = counts[:0], offsets[:0]
 	for i := range g.in {

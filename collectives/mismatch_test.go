@@ -13,7 +13,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A differing is a pair of calls, of rank 0 and of all others, that do not match.
+// A differing is a pair of calls, of rank 0 and of all other ranks, that do not match.
 type differing struct {
 	name         string
 	zero, others func(ctx context.Context, t *runtime.Team) error
@@ -131,7 +131,7 @@ func TestABlockThatOneEndTakesForEmptyIsAMismatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 				err := call(ctx, r)
-				if err == nil { // it had nothing to wait for: its next call tells
+				if err == nil { // it had nothing to wait for: its next call returns the error
 					err = collectives.Barrier(ctx, r.World)
 				}
 				if err == nil {

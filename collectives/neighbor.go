@@ -7,7 +7,7 @@ import (
 )
 
 // NeighborAllGather sends in along every edge out of this member, and fills block i
-// of out from edge i in. All blocks are as long. in and out are apart. Kind:
+// of out from edge i in. All blocks have one length. in and out are apart. Kind:
 // collective; returns when out is complete, and in may be changed.
 func NeighborAllGather[T any](ctx context.Context, g *Graph, in, out []T, opts ...Option) error {
 	c := NeighborAllGatherCall(g, in, out, opts...)
@@ -39,7 +39,7 @@ func NeighborAllGatherVCall[T any](g *Graph, in, out []T, from Blocks, opts ...O
 }
 
 // NeighborAllToAll sends block i of in along edge i out of this member, and fills
-// block i of out from edge i in. All blocks are as long. in and out are apart. Kind:
+// block i of out from edge i in. All blocks have one length. in and out are apart. Kind:
 // collective; returns when out is complete, and in may be changed.
 func NeighborAllToAll[T any](ctx context.Context, g *Graph, in, out []T, opts ...Option) error {
 	c := NeighborAllToAllCall(g, in, out, opts...)
@@ -54,8 +54,8 @@ func NeighborAllToAllCall[T any](g *Graph, in, out []T, opts ...Option) Call {
 	return c
 }
 
-// NeighborAllToAllV is [NeighborAllToAll] with blocks of different lengths: what one
-// end of an edge sends is as long as what the other expects.
+// NeighborAllToAllV is [NeighborAllToAll] with blocks of different lengths. Both ends of
+// an edge give the same length.
 func NeighborAllToAllV[T any](ctx context.Context, g *Graph, in []T, to Blocks, out []T, from Blocks, opts ...Option) error {
 	c := NeighborAllToAllVCall(g, in, to, out, from, opts...)
 	return run(ctx, g.team(), &c)

@@ -28,13 +28,13 @@ type Op[T any] struct {
 	name      string
 	f         message.Combine
 	commutes  bool
-	byProgram bool // it may take any time
+	byProgram bool // the program wrote it, and it may take any time
 }
 
 // Name returns the operator's name, by which members compare theirs. Kind: local.
 func (op Op[T]) Name() string { return op.name }
 
-// builtIn makes an operator of ours. All of them commute.
+// builtIn makes an operator of this package. All of them commute.
 func builtIn[T any](name string, f message.Combine) Op[T] {
 	return Op[T]{name: name, f: f, commutes: true}
 }
@@ -81,8 +81,8 @@ func MaxLoc[T Ordered]() Op[Loc[T]] {
 // NewOp makes an operator of an associative function. commutes says that
 // f(a, b) is f(b, a). Members compare names, which stand for what f does. f is
 // called by any goroutine, one call at a time. If it panics the team is broken; in a
-// call that was started nobody can recover. Kind: local; make it once, it
-// allocates. Calls by one without a name or a function are [ErrOp].
+// call that was started the program cannot recover. Kind: local; make it once, it
+// allocates. Calls by an operator without a name or a function return [ErrOp].
 func NewOp[T any](name string, commutes bool, f func(left, right T) T) Op[T] {
 	if f == nil {
 		return Op[T]{name: name}

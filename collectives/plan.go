@@ -19,17 +19,16 @@ type Planned struct {
 	c     Call
 
 	mu    sync.Mutex
-	under *Request // that was started
+	under *Request // in progress
 	freed bool
 }
 
 // errUnplanned is the error of a Planned that Plan did not return.
 var errUnplanned = fmt.Errorf("an empty Planned, make it by Plan: %w", errors.ErrUnsupported)
 
-// Plan prepares a call. Members that make it together need not all have planned
-// it. It does not wait. It gives the cause of ctx's end when that has ended, or what
-// became of the team when that is not whole.
-// Kind: local.
+// Plan prepares a call. Members that make it together need not all have planned it. Plan
+// does not wait. It returns the cause of ctx's end if ctx has ended, and the error of the
+// team if that is not whole. Kind: local.
 func Plan(ctx context.Context, t *runtime.Team, c Call) (*Planned, error) {
 	ctx = wait.Context(ctx)
 	c.own()
@@ -94,8 +93,8 @@ func (p *Planned) begin(r *Request) error {
 	return nil
 }
 
-// Free waits until what was started has ended, and lets go of the call's slices.
-// The second call does nothing. Kind: local.
+// Free waits until a started call has ended, and releases the call's slices. The second
+// Free does nothing. Kind: local.
 func (p *Planned) Free(ctx context.Context) error {
 	ctx = wait.Context(ctx)
 	if p == nil || p.group == nil {

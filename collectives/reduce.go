@@ -7,8 +7,8 @@ import (
 )
 
 // Reduce combines all members' vectors, element by element, and gives the result
-// to the root. All vectors are as long; out is looked at by the root only, where it
-// may be in. Kind: collective; returns when this member's part is done, and in may
+// to the root. All vectors have one length. Only the root uses out, where it may be
+// in. Kind: collective; returns when this member's part is done, and in may
 // be changed.
 func Reduce[T any](ctx context.Context, t *runtime.Team, root int, op Op[T], in, out []T, opts ...Option) error {
 	var c Call

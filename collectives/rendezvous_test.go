@@ -117,7 +117,7 @@ func TestMemoryOfAMessageThatWasGivenUpIsTheCallersAgain(t *testing.T) {
 				r.ErrorIs(err, enough)
 			}
 			cancel()
-			r.NoError(r.World.Barrier(ctx)) // behind all that the other has sent
+			r.NoError(r.World.Barrier(ctx)) // behind all messages to this rank
 			r.True(bytes.Equal(seen, mem), "the message came to memory that was the caller's again")
 		}
 	})
@@ -195,7 +195,7 @@ func TestAMemberThatGivesUpAmidLongMessagesEndsThoseOfAllOthers(t *testing.T) {
 			} else {
 				r.ErrorIs(err, runtime.ErrTeamBroken)
 			}
-			r.NoError(r.World.Barrier(ctx)) // behind all that others have sent
+			r.NoError(r.World.Barrier(ctx)) // behind all messages to this rank
 			r.True(bytes.Equal(seen, out), "a message came to memory that was the caller's again")
 		}
 	})

@@ -39,7 +39,7 @@ func Start(ctx context.Context, t *runtime.Team, c Call) (*Request, error) {
 	return r, nil
 }
 
-// start starts a call that was admitted. r ends with it.
+// start starts an admitted call. r ends with the call.
 func (g *group) start(ctx context.Context, call *team.Call, c *Call, r *Request) error {
 	ctx = wait.Context(ctx)
 	return g.fail(call, g.team.Calls.Start(ctx, call,

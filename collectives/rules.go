@@ -6,9 +6,9 @@ import (
 	"github.com/gopgas/gopgas/collectives/internal/message"
 )
 
-// A rule says which algorithm is best for a collective up to a size and a number
-// of members, and where they are. The first rule that applies, and whose algorithm
-// can do the call, counts.
+// A rule names the best algorithm for a collective up to a size and a number of members,
+// on a condition about their hosts. The selector takes the first rule that applies and
+// whose algorithm can do the call.
 type rule struct {
 	collective message.Collective
 	upTo       int // bytes of the longest buffer of the call
@@ -30,14 +30,16 @@ const (
 	sharedByTwos       // likewise, and the number of members is a power of two
 )
 
-// rules are the selection among algorithms of messages. Boards come before them:
-// where all members map each other's memory next to nothing is quicker. On several hosts
-// those of two levels come first: only leaders talk to other hosts, and each level is
-// done by the rules for one. Where they combine, or all get the same, that saves bytes
-// between hosts, whatever the size; where every block has its own way to go it saves
-// messages and costs copies, and is for short ones. Members that share
-// cores do little at the same time: what counts is how many messages there are, and
-// how many bytes move in all. The last rule of a collective can do every call.
+// rules selects among the algorithms of messages. Boards come before them: where all
+// members map each other's memory, almost nothing is quicker.
+//
+// On several hosts the two-level algorithms come first: only leaders send to other hosts,
+// and each level follows the rules for one level. Two levels save bytes between hosts, at
+// any size, where members combine or all get the same data. Where every block has its own
+// destination, two levels save messages and cost copies, which pays for short blocks.
+//
+// Members that share cores do little at the same time: the number of messages counts, and
+// the number of bytes that move in all. The last rule of a collective can do every call.
 var rules = [...]rule{
 	{message.Broadcast, always, always, severalHosts, "two-level"},
 	{message.Broadcast, always, 4, sharedCores, "linear"},
@@ -56,7 +58,7 @@ var rules = [...]rule{
 	{message.Reduce, always, 8, sharedCores, "chain"}, // a member that has passed a segment on makes way for the next
 	{message.Reduce, always, always, sharedCores, "binomial"},
 	{message.Reduce, 64 << 10, always, anywhere, "binomial"},
-	{message.Reduce, always, 2, anywhere, "binomial"}, // the bytes that there are, and the other goes on
+	{message.Reduce, always, 2, anywhere, "binomial"}, // sends each byte once, and the sender goes on
 	{message.Reduce, always, always, anywhere, "rabenseifner"},
 	{message.Reduce, 4 << 10, always, anywhere, "linear"},
 	{message.Reduce, always, always, anywhere, "pairwise"},

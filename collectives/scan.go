@@ -7,7 +7,7 @@ import (
 )
 
 // Scan combines the vectors of all members up to this one: out[i] = in0[i] ∘ ... ∘
-// in(rank)[i]. All vectors are as long. in and out may be the same slice. Kind:
+// in(rank)[i]. All vectors have one length. in and out may be the same slice. Kind:
 // collective; returns when out is complete, and in may be changed.
 func Scan[T any](ctx context.Context, t *runtime.Team, op Op[T], in, out []T, opts ...Option) error {
 	var c Call

@@ -8,9 +8,8 @@ import (
 )
 
 // Scatter gives each member its block of the root's, in the order of ranks. All
-// blocks are as long; in holds all of them, is looked at by the root only, and may
-// have out in its place. Kind: collective; returns when this member's part is
-// done.
+// blocks have one length. in holds all of them, and may have out in its place; only
+// the root uses it. Kind: collective; returns when this member's part is done.
 func Scatter[T any](ctx context.Context, t *runtime.Team, root int, in, out []T, opts ...Option) error {
 	var c Call
 	fill(&c, scatter, root, len(out), in, out, opts)
@@ -23,8 +22,8 @@ func ScatterCall[T any](root int, in, out []T, opts ...Option) (c Call) {
 	return c
 }
 
-// ScatterV is [Scatter] with blocks of different lengths. The root gives where
-// they lie; the others' blocks are not looked at.
+// ScatterV is [Scatter] with blocks of different lengths. The root says where they
+// lie; the call ignores the Blocks of other members.
 func ScatterV[T any](ctx context.Context, t *runtime.Team, root int, in []T, blocks Blocks, out []T, opts ...Option) error {
 	c := ScatterVCall(root, in, blocks, out, opts...)
 	return run(ctx, t, &c)

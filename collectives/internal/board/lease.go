@@ -11,7 +11,7 @@ import (
 //
 //	borrower                            owner that gives up
 //	using = k                           gone = 1
-//	if gone: use nothing, give up       wait while others use what was lent in turn k
+//	if gone: use nothing, give up       wait while members use memory leased in turn k
 //	read, write                         the memory is the caller's
 //	if gone: forget it, give up
 //	leave turn k, or post the next
