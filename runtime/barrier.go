@@ -8,15 +8,15 @@ import (
 	"github.com/gopgas/gopgas/internal/team"
 )
 
-// A barrier lets a team's members pass together.
+// A barrier holds the members of a team until all have arrived.
 type barrier interface {
-	// arrive returns when all members have arrived with the same key and the
-	// same collective, or with a *MismatchError. It finds calls before that differed,
-	// too, where nobody had to wait for the other.
+	// arrive returns when all members have arrived with the same key and the same
+	// collective, or with a *MismatchError. It also finds earlier calls that differed
+	// without a wait.
 	arrive(ctx context.Context, key team.Key, c team.Collective) error
 }
 
-// The layout of a team's barrier memory at each member, in bytes. Words that
+// These constants lay out a team's barrier memory at each member, in bytes. Words that
 // different ranks write lie in cache lines of their own.
 const (
 	lineSize = 64
@@ -24,8 +24,8 @@ const (
 	// team's first member.
 	arriveOffset  = 0
 	releaseOffset = lineSize
-	// releaseOffset is the word of the member above in the tree barrier, too.
-	// belowOffset: one word for each member below there.
+	// releaseOffset is also the word that the member above writes in the tree barrier.
+	// belowOffset: one word for each member below in the tree barrier.
 	belowOffset = 2 * lineSize
 	// roundsOffset: one word for each round of the dissemination barrier.
 	roundsOffset = belowOffset + treeArity*lineSize
@@ -33,9 +33,9 @@ const (
 	barrierSize  = roundsOffset + maxRounds*lineSize
 )
 
-// newBarrier picks the algorithm: members that map each other's memory count
-// in one place, and of those on several hosts leaders alone talk to other hosts.
-// Others pass messages, the fewest where messages take turns at cores.
+// newBarrier picks the algorithm. Members that map each other's memory share one
+// counter. On several hosts, only leaders exchange messages between hosts. All other
+// teams pass messages, and the fewest where ranks share cores.
 func newBarrier(t *Team, block arena.Block) barrier {
 	n, hosts := len(t.members), groupsOf(t.inner.Hosts)
 	switch {
@@ -51,14 +51,14 @@ func newBarrier(t *Team, block arena.Block) barrier {
 	return newDissemination(t, block.Bytes, line(t.rank, n))
 }
 
-// A circle is members, by team rank, among whom a barrier passes, and this one's
-// place there.
+// A circle lists the members of a barrier, by team rank, with this rank's index among
+// them.
 type circle struct {
 	members []int
 	me      int
 }
 
-// line is the circle of all n members of a team.
+// line returns the circle of all n members of a team.
 func line(rank, n int) circle {
 	c := circle{make([]int, n), rank}
 	for i := range c.members {

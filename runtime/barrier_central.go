@@ -9,12 +9,12 @@ import (
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
-// central is a counter in the memory of the team's first member: everyone adds
-// itself, the last one to come releases all. (The sense-reversing centralized
-// barrier of Mellor-Crummey and Scott, "Algorithms for Scalable Synchronization
-// on Shared-Memory Multiprocessors", 1991, with a call number for the sense.)
-// It needs one atomic per member; among the ranks of one host it beats
-// dissemination, and by more the more ranks share a core.
+// central is a counter in the memory of the team's first member. Each member adds 1,
+// and the last one to arrive releases all. (The sense-reversing centralized barrier of
+// Mellor-Crummey and Scott, "Algorithms for Scalable Synchronization on Shared-Memory
+// Multiprocessors", 1991, with a call number for the sense.) It needs one atomic per
+// member. Among the ranks of one host it is faster than dissemination, the more so the
+// more ranks share a core.
 //
 //	arrive word:  63      48 47       40 39            16 15          0
 //	              arrived    collective  part of chain    first to come
@@ -51,7 +51,7 @@ func (b *central) arrive(ctx context.Context, key team.Key, c team.Collective) e
 	return b.team.inner.Await(ctx, func() bool { return b.release.Load() >= key.Seq })
 }
 
-// count adds this rank and tells whether it came last.
+// count adds this rank and reports whether it arrived last.
 func (b *central) count(ctx context.Context, key team.Key, c team.Collective) (last bool, err error) {
 	t := b.team
 	for {
@@ -70,8 +70,8 @@ func (b *central) count(ctx context.Context, key team.Key, c team.Collective) (l
 	}
 }
 
-// mismatch names two calls that met; other is a rank of the team. Where they are
-// alike it was a call before them that differed.
+// mismatch returns the error for two calls that met; other is a rank of the team. If
+// the two are alike, an earlier call differed, which other finds.
 func (t *Team) mismatch(ctx context.Context, key team.Key, c team.Collective, other int, did team.Collective) error {
 	if other < 0 || other >= len(t.members) {
 		other = t.rank // the word in shared memory was overwritten
@@ -83,7 +83,7 @@ func (t *Team) mismatch(ctx context.Context, key team.Key, c team.Collective, ot
 		Other: t.members[other], OtherDid: did.String()}
 }
 
-// connect maps the counter and everyone's bell.
+// connect maps the counter and the bells of all other members.
 func (b *central) connect(ctx context.Context) error {
 	t := b.team
 	var bells []wait.Ringer

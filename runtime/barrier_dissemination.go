@@ -9,11 +9,11 @@ import (
 	"github.com/gopgas/gopgas/internal/team"
 )
 
-// dissemination passes in ceil(log2 n) rounds: in round k each member sets a
-// flag at the one 2^k places on and waits for the one 2^k places back.
-// (Hensgen, Finkel and Manber, "Two Algorithms for Barrier Synchronization",
-// 1988.) A flag holds the call's number and collective; it only grows, so that
-// a member that is one call ahead does no harm.
+// dissemination takes ceil(log2 n) rounds. In round k, each member sets a flag at the
+// member 2^k places on. It then waits for the flag of the member 2^k places back.
+// (Hensgen, Finkel and Manber, "Two Algorithms for Barrier Synchronization", 1988.) A
+// flag holds the call's number and collective. It only grows, so a member that is one
+// call ahead does no harm.
 //
 //	flag: 63      24 23           8 7          0
 //	      call number part of chain collective
@@ -48,7 +48,7 @@ func (b *dissemination) arrive(ctx context.Context, key team.Key, c team.Collect
 			return err
 		}
 	}
-	if there { // and so nothing has sent this rank's last flag, which would wait for company while it computes
+	if there { // no wait has flushed this rank's last flag, which would stay queued while the rank computes
 		b.team.inner.Progress()
 	}
 	return nil

@@ -7,24 +7,24 @@ import (
 	"github.com/gopgas/gopgas/internal/team"
 )
 
-// led is for members on several hosts, some of which hold more than one: flags pass
-// up a tree within each host to its first member, who passes the barrier among
-// these by dissemination, and down again.
+// led is for members on several hosts, some of which hold more than one. Flags pass up
+// a tree within each host to its first member, the leader. The leaders pass the barrier
+// by dissemination, and flags pass down the trees again.
 //
 //	host a: 0 1 2    1 2 --> 0         0 --> 1 2
 //	host b: 3 4        4 --> 3  0<->3  3 --> 4
 //
-// So only leaders talk to other hosts, in ceil(log2 H) rounds between H of them.
-// Within a host flags are stores, where its members map each other's memory: they
-// need not agree whether they all do, as those who share a counter must. (Two levels:
-// Karonis, de Supinski, Foster, Gropp, Lusk and Bresnahan, "Exploiting Hierarchy in
-// Parallel Computer Networks to Optimize Collective Operation Performance", 2000.)
+// So only leaders send to other hosts, in ceil(log2 H) rounds for H hosts. Within a
+// host, flags are stores where the members map each other's memory. Members that share
+// a counter must agree on that; here they need not. (Two levels: Karonis, de Supinski,
+// Foster, Gropp, Lusk and Bresnahan, "Exploiting Hierarchy in Parallel Computer
+// Networks to Optimize Collective Operation Performance", 2000.)
 type led struct {
 	within tree
 	among  *dissemination // nil but at leaders
 }
 
-// newLed returns the barrier of members in groups, which are those on one host.
+// newLed returns the barrier of groups of members; each group shares a host.
 func newLed(t *Team, mem []byte, groups [][]int) *led {
 	mine := slices.IndexFunc(groups, func(group []int) bool { return slices.Contains(group, t.rank) })
 	here := circle{groups[mine], slices.Index(groups[mine], t.rank)}
@@ -51,7 +51,7 @@ func (b *led) arrive(ctx context.Context, key team.Key, c team.Collective) error
 	return b.within.down(ctx, key, c)
 }
 
-// groupsOf returns the members of each host, in the order of their first ones.
+// groupsOf returns the members of each host, in the order of the hosts' first members.
 func groupsOf(hosts []int) (groups [][]int) {
 	at := make(map[int]int)
 	for member, host := range hosts {

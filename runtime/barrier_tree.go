@@ -9,22 +9,22 @@ import (
 	"github.com/gopgas/gopgas/internal/team"
 )
 
-// tree passes up a tree and down again: a member waits for those below it, tells the
-// one above it, and waits for that. (Mellor-Crummey and Scott, "Algorithms for
-// Scalable Synchronization on Shared-Memory Multiprocessors", 1991.) It takes
-// 2 (n - 1) messages, where dissemination takes n log2 n, but twice as many behind
-// one another: it is for members that share cores, where the messages' cost is what
-// they wait for. Its flags are those of dissemination.
+// tree passes flags up a tree and down again. A member waits for the members below it
+// and sets its flag at the member above. It then waits for that member's flag.
+// (Mellor-Crummey and Scott, "Algorithms for Scalable Synchronization on Shared-Memory
+// Multiprocessors", 1991.) It takes 2 (n - 1) messages, where dissemination takes n
+// log2 n, but twice as many one after the other. It is for members that share cores,
+// where the number of messages decides. It uses the flags of dissemination.
 type tree struct {
 	circle
 	team  *Team
 	mem   []byte
 	above *fabric.Remote // nil until it is needed
 	below []*fabric.Remote
-	posts bool // some below do not see this rank's stores
+	posts bool // some members below do not map this rank's memory
 }
 
-// treeArity is how many members a member has below it at most. Each has a word.
+// treeArity is the largest number of members below a member. Each has a word.
 const treeArity = 8
 
 func (b *tree) arrive(ctx context.Context, key team.Key, c team.Collective) error {
@@ -34,7 +34,8 @@ func (b *tree) arrive(ctx context.Context, key team.Key, c team.Collective) erro
 	return b.down(ctx, key, c)
 }
 
-// up returns when all below have arrived, and has told the member above.
+// up waits until all members below have arrived, then sets the flag at the member
+// above.
 func (b *tree) up(ctx context.Context, key team.Key, c team.Collective) error {
 	if err := b.connect(ctx); err != nil {
 		return err
@@ -51,7 +52,7 @@ func (b *tree) up(ctx context.Context, key team.Key, c team.Collective) error {
 	return b.above.PostFlag(ctx, fabric.Flag{Offset: belowOffset + slot*lineSize, Value: flagOf(key, c)})
 }
 
-// down waits for the word of the member above, if there is one, and passes it on.
+// down waits for the flag of the member above, if there is one, and passes it on.
 func (b *tree) down(ctx context.Context, key team.Key, c team.Collective) error {
 	if b.above != nil {
 		if err := b.await(ctx, releaseOffset, key, c, (b.me-1)/treeArity); err != nil {
@@ -63,7 +64,7 @@ func (b *tree) down(ctx context.Context, key team.Key, c team.Collective) error 
 			return err
 		}
 	}
-	if b.posts { // or the flags wait for company, while this rank computes
+	if b.posts { // else the flags stay queued while this rank computes
 		b.team.inner.Progress()
 	}
 	return nil
@@ -100,7 +101,7 @@ func flagOf(key team.Key, c team.Collective) uint64 {
 	return key.Seq<<24 | key.Chain>>48<<8 | uint64(c)
 }
 
-// compare looks at the collective of a member whose flag came.
+// compare checks the collective in a member's flag.
 func compare(ctx context.Context, t *Team, flag *atomic.Uint64, key team.Key, c team.Collective, member int) error {
 	v := flag.Load()
 	if v>>24 != key.Seq || v == flagOf(key, c) {

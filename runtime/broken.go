@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 )
 
-// breaks has everyone who waits for the team at this rank learn of e.
+// breaks ends all waits for the team at this rank with e.
 func (t *Team) breaks(e *TeamError) {
 	if t.broken.CompareAndSwap(nil, e) {
 		t.end(e)
@@ -12,9 +12,9 @@ func (t *Team) breaks(e *TeamError) {
 	}
 }
 
-// failed takes the consequences of a collective call that ended early at this
-// rank: the others might wait for it for ever, so the team is broken and they
-// are told. It returns what the caller gets.
+// failed breaks the team after a collective call that ended early at this rank: the
+// other members might wait for it forever. It tells them, and returns the caller's
+// error.
 func (t *Team) failed(call string, err error) error {
 	if t.job.aborted.Err() != nil || t.broken.Load() != nil {
 		return err
@@ -31,7 +31,8 @@ func (t *Team) failed(call string, err error) error {
 	return err
 }
 
-// remember keeps how a team broke that this rank does not know, or could not make.
+// remember stores the error of a broken team that this rank does not know yet, or could
+// not make.
 func (j *Job) remember(e *TeamError) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -40,16 +41,17 @@ func (j *Job) remember(e *TeamError) {
 	}
 }
 
-// tellBroken tells a rank that a team is broken. One that hears nothing of it is dead,
-// or leaving, or waits: then it asks what this rank does ([Job.asked]), and is told again.
+// tellBroken tells a rank that a team is broken. The message may be lost if the rank is
+// dead, is leaving or waits. A rank that waits sends an inquiry, and this rank then tells
+// it again ([Job.handleInquiry]).
 func (j *Job) tellBroken(rank int, m breakMessage) {
 	if payload, err := json.Marshal(m); err == nil {
 		_ = j.client.Tell(rank, breakService, payload)
 	}
 }
 
-// brokenFor returns how a team broke as this rank knows it, nil while it is whole or
-// when it was freed.
+// brokenFor returns the error of a team that broke, as far as this rank knows. It
+// returns nil for a team that is whole or freed.
 func (j *Job) brokenFor(name string) *TeamError {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-func TestAMemberThatMissedTheWordOfABrokenTeamHearsItWhenItWaits(t *testing.T) {
+func TestInquiryTellsMemberOfBrokenTeam(t *testing.T) {
 	gone := &runtime.RankError{Rank: 7, Kind: runtime.ErrUnreachable, Cause: "silent"}
 	for _, unmade := range []bool{false, true} {
 		testjob.Config{Provider: "loop", Ranks: 3}.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -32,7 +32,7 @@ func TestAMemberThatMissedTheWordOfABrokenTeamHearsItWhenItWaits(t *testing.T) {
 	}
 }
 
-func TestARankWhoseBodyReturnedIsNotToldThatItCalledClose(t *testing.T) {
+func TestMismatchAfterReturnNamesNoClose(t *testing.T) {
 	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
 		var first error
 		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
@@ -43,7 +43,7 @@ func TestARankWhoseBodyReturnedIsNotToldThatItCalledClose(t *testing.T) {
 		require.ErrorIs(t, first, runtime.ErrMismatch)
 		require.ErrorContains(t, first, "rank 0 called Barrier")
 		require.ErrorContains(t, first, "'s body returned, or called Close")
-		if err != nil { // of a rank whose body returned, and that found out by itself
+		if err != nil { // from a rank that returned from its body and found the mismatch itself
 			require.ErrorContains(t, err, "'s body returned, or called Close")
 		}
 	})

@@ -9,9 +9,9 @@ import (
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
-// collective makes one collective call: a barrier, where calls that differ meet
-// and find out, and then what the call does beyond it. then gets a context that
-// ends with the team, and the key of the call.
+// collective makes one collective call: a barrier, which finds calls that differ, then
+// the function then. then gets a context that ends with the team, and the key of the
+// call.
 func (t *Team) collective(ctx context.Context, c team.Collective, then func(ctx context.Context, key team.Key) error) error {
 	if t == nil {
 		return fmt.Errorf("%s: %w: it gave Split a negative color", c, ErrTeam)
@@ -27,7 +27,7 @@ func (t *Team) collective(ctx context.Context, c team.Collective, then func(ctx 
 	return t.stream.End(key, call, err)
 }
 
-// within has f end with the team.
+// within runs f with a context that ends with the team.
 func (t *Team) within(ctx context.Context, f func(context.Context) error) error {
 	ctx = wait.Context(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -36,10 +36,10 @@ func (t *Team) within(ctx context.Context, f func(context.Context) error) error 
 	return f(ctx)
 }
 
-// sync is a barrier and nothing more.
+// sync makes a collective call that is only a barrier.
 func (t *Team) sync(ctx context.Context, c team.Collective) error { return t.collective(ctx, c, nil) }
 
-// swap hands everyone's bytes to everyone.
+// swap gives each member's bytes to all members.
 func (t *Team) swap(ctx context.Context, c team.Collective, mine []byte) (all [][]byte, err error) {
 	err = t.collective(ctx, c, func(ctx context.Context, key team.Key) error {
 		all, err = t.exchange(ctx, key, mine)
@@ -48,7 +48,7 @@ func (t *Team) swap(ctx context.Context, c team.Collective, mine []byte) (all []
 	return all, err
 }
 
-// exchange is the part of a collective call that goes through the launcher.
+// exchange makes the part of a collective call that goes through the launcher.
 func (t *Team) exchange(ctx context.Context, key team.Key, mine []byte) ([][]byte, error) {
 	all, err := t.job.client.Exchange(ctx, t.name+"/"+strconv.FormatUint(key.Seq, 10), t.members, mine)
 	if err != nil {
@@ -57,8 +57,8 @@ func (t *Team) exchange(ctx context.Context, key team.Key, mine []byte) ([][]byt
 	return all, nil
 }
 
-// err returns what became of the team, nil while it is whole: a death before
-// its consequences, which may be known here first.
+// err returns the error of the team, nil while it is whole. It returns a death rather
+// than its consequences, of which this rank may learn first.
 func (t *Team) err() error {
 	e := t.broken.Load()
 	if e != nil && e.freed() {

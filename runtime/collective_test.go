@@ -16,7 +16,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-func TestExchangeHandsEverythingToEveryone(t *testing.T) {
+func TestExchangeGivesAllBytesToAllRanks(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		for round := range 5 {
 			all, err := r.World.Exchange(ctx, fmt.Appendf(nil, "%d of %d", r.Me, round))
@@ -63,7 +63,7 @@ func TestSplitGroupsByColorAndOrdersByKey(t *testing.T) {
 	})
 }
 
-func TestANegativeColorGetsNoTeam(t *testing.T) {
+func TestSplitWithNegativeColorReturnsNil(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		color := -1
 		if r.Me == 0 {
@@ -89,14 +89,14 @@ func TestANegativeColorGetsNoTeam(t *testing.T) {
 	})
 }
 
-func TestTwoCollectiveCallsAtOnceAreAMismatch(t *testing.T) {
+func TestTwoBlockingCallsAtOnceReturnErrMismatch(t *testing.T) {
 	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
 		refused := make(chan struct{})
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			team, err := r.World.Split(ctx, 0, 0)
 			r.NoError(err)
 			if r.Me > 0 {
-				<-refused // so that rank 0's first call has to wait
+				<-refused // so that rank 0's first call must wait
 				r.NoError(team.Barrier(ctx))
 				return
 			}
@@ -113,9 +113,9 @@ func TestTwoCollectiveCallsAtOnceAreAMismatch(t *testing.T) {
 	})
 }
 
-// TestNoBarrierIsReleasedEarlyByACancelledOne cancels one rank's barriers at
-// any moment. Whenever one returns nil, all must have come to it.
-func TestNoBarrierIsReleasedEarlyByACancelledOne(t *testing.T) {
+// TestCanceledBarrierReleasesNoBarrierEarly cancels one rank's barriers at any moment.
+// If a barrier returns nil, all members must have arrived at it.
+func TestCanceledBarrierReleasesNoBarrierEarly(t *testing.T) {
 	onePlaceOrSeveral(t, func(t *testing.T, c testjob.Config) {
 		for range 5 {
 			arrived := make([]atomic.Int64, c.Ranks)
@@ -151,7 +151,7 @@ func TestNoBarrierIsReleasedEarlyByACancelledOne(t *testing.T) {
 	})
 }
 
-// onePlaceOrSeveral runs f as a subtest with two ranks or more, on one host and on
+// onePlaceOrSeveral runs f as a subtest with two or more ranks, on one host and on
 // several.
 func onePlaceOrSeveral(t *testing.T, f func(t *testing.T, c testjob.Config)) {
 	testjob.Each(t, 2, f)
@@ -162,7 +162,7 @@ func onePlaceOrSeveral(t *testing.T, f func(t *testing.T, c testjob.Config)) {
 	})
 }
 
-func TestADeadRankEndsTheBarriersOfAllHosts(t *testing.T) {
+func TestDeadRankEndsBarriersOfAllHosts(t *testing.T) {
 	const hosts = "abbaccc"
 	for dead := range len(hosts) {
 		c := testjob.Config{Provider: "auto", Ranks: len(hosts), Hosts: hosts}
@@ -184,7 +184,7 @@ func TestADeadRankEndsTheBarriersOfAllHosts(t *testing.T) {
 	}
 }
 
-func TestADeadRankIsNamedByItsContextToo(t *testing.T) {
+func TestContextCauseNamesDeadRank(t *testing.T) {
 	err := testjob.Config{Provider: "loop", Ranks: 3}.Try(t, func(ctx context.Context, r *testjob.Rank) {
 		if r.Me == 1 {
 			r.Die()
@@ -199,7 +199,7 @@ func TestADeadRankIsNamedByItsContextToo(t *testing.T) {
 	require.ErrorContains(t, err, "rank 1: body ended without returning")
 }
 
-func TestABodysErrorAbortsTheJob(t *testing.T) {
+func TestErrorOfBodyAbortsJob(t *testing.T) {
 	wrong := errors.New("the input is wrong")
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
 		others := make(chan error, 3)
@@ -220,7 +220,7 @@ func TestABodysErrorAbortsTheJob(t *testing.T) {
 	})
 }
 
-func TestCloseWaitsForEveryone(t *testing.T) {
+func TestCloseWaitsForAllRanks(t *testing.T) {
 	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
 		var late atomic.Bool
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {

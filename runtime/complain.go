@@ -7,8 +7,8 @@ import (
 	"github.com/gopgas/gopgas/internal/bootstrap"
 )
 
-// complain prints the error that ends this program, or has grun print it, which
-// says the same of many ranks once.
+// complain prints the error that ends this program. Under grun it makes grun print it,
+// which prints the same error of many ranks once.
 func complain(text string) {
 	if !bootstrap.SendFinalError(text) {
 		fmt.Fprintln(os.Stderr, text)

@@ -18,22 +18,22 @@
 //
 // # Kinds of calls
 //
-// A local call concerns this rank only. A one-sided call concerns another rank
-// whose program takes no part; any goroutine may make it. A collective call is
-// made by all ranks of a team, in the same order everywhere. The calls of a team
-// run one after the other: a call that was started without waiting (package
-// collectives does) goes on behind those before it, and a blocking one comes behind
-// both. A rank must not make two blocking calls of a team at the same time. Ranks
-// whose calls differ get [ErrMismatch]: when a message between them shows the
-// difference, else after one of them has waited for 100 ms.
+// A local call concerns this rank only. A one-sided call concerns another rank whose
+// program takes no part; any goroutine may make it. All ranks of a team make a
+// collective call, in the same order at each rank. The calls of a team run one after
+// the other: each runs once all earlier calls have ended. That holds for blocking calls
+// and for calls that package collectives starts without waiting. A rank must not make
+// two blocking calls of a team at the same time. Ranks with different calls get
+// [ErrMismatch] once a message between them shows the difference. If none does, they
+// get it after one of them has waited for 100 ms.
 //
 // # When something goes wrong
 //
-// Every call that can wait takes a context, and a failure ends it with an error. A
-// nil context, here and in packages window, collectives and rpipe, never ends. When
-// a rank dies, the others get [ErrRankDead] within a second. When a connection is
-// silent for the peer timeout, calls get [ErrUnreachable]; when the launcher is
-// silent, [ErrLauncherLost]. A collective call that was cancelled or failed at one
-// rank breaks its team: every member gets [ErrTeamBroken], now or at its next call.
-// Other teams go on. [Team.Free] gives back the memory of a team, whole or broken.
+// Every call that can wait takes a context, and a failure ends it with an error. A nil
+// context, here and in packages window, collectives and rpipe, never ends. When a rank
+// dies, all other ranks get [ErrRankDead] within a second. When a connection is silent
+// for the peer timeout, calls get [ErrUnreachable]; when the launcher is silent,
+// [ErrLauncherLost]. A collective call that fails or is canceled at one rank breaks its
+// team. Every member then gets [ErrTeamBroken], now or at its next call. Other teams go
+// on. [Team.Free] gives back the memory of a team, whole or broken.
 package runtime

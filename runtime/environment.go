@@ -11,20 +11,19 @@ import (
 	"github.com/gopgas/gopgas/internal/tuned"
 )
 
-// An EnvError is a variable of the environment with a value that it cannot have. It
-// says what the variable takes.
+// An EnvError reports a variable of the environment with a wrong value. It names the
+// values that the variable takes.
 type EnvError = bootstrap.EnvError
 
-// A variable is one of the environment that sets an option of a job. An empty one sets
-// none.
+// A variable of the environment sets an option of a job. An empty one sets none.
 type variable struct {
 	name string
-	set  func(o *options, text string) error // its error says what the variable takes
+	set  func(o *options, text string) error // its error names the values that the variable takes
 }
 
-// variables returns all that users set. bootstrap.FromEnv reads those that grun sets.
-// Package collectives reads some of these itself. Init checks their values here, so that
-// a mistake is an error at every rank alike.
+// variables returns all variables that users set. bootstrap.FromEnv reads the variables
+// that grun sets. Package collectives reads some of these itself. Init checks their
+// values here, so that a mistake is an error at every rank alike.
 func variables() []variable {
 	return []variable{
 		{bootstrap.EnvProvider, oneOf(func(o *options, name string) { o.provider = name }, "auto", "shm", "tcp", "ibv", "loop")},
@@ -56,7 +55,7 @@ func (o *options) readEnvironment() error {
 	return nil
 }
 
-// oneOf is for a variable that takes one of some words.
+// oneOf returns the setter of a variable that takes one of some words.
 func oneOf(set func(*options, string), words ...string) func(*options, string) error {
 	return func(o *options, text string) error {
 		if !slices.Contains(words, text) {
@@ -69,7 +68,7 @@ func oneOf(set func(*options, string), words ...string) func(*options, string) e
 	}
 }
 
-// sized is for a variable that takes a number of bytes.
+// sized returns the setter of a variable that takes a number of bytes.
 func sized(with func(bytes int64) Option) func(*options, string) error {
 	return func(o *options, text string) error {
 		bytes, err := ParseSize(text)

@@ -9,48 +9,49 @@ import (
 	"github.com/gopgas/gopgas/internal/team"
 )
 
-// What can go wrong; match with errors.Is.
+// Calls return these errors; match them with errors.Is.
 var (
 	// ErrRankDead: the process of a rank ended without closing the job.
 	ErrRankDead = fabric.ErrRankDead
 	// ErrUnreachable: a rank gave no sign of life for the peer timeout.
 	ErrUnreachable = fabric.ErrUnreachable
-	// ErrTeamBroken: a member's collective call was cancelled or failed.
+	// ErrTeamBroken: a member's collective call failed or was canceled.
 	ErrTeamBroken = errors.New("team is broken")
-	// ErrTeamFreed: [Team.Free] gave back what the team's calls need.
+	// ErrTeamFreed: [Team.Free] gave back the memory of the team's calls.
 	ErrTeamFreed = errors.New("team was freed")
 	// ErrAborted: a rank called Abort or its body returned an error.
 	ErrAborted = fabric.ErrAborted
-	// ErrLauncherLost: grun died, or gave no answer for the peer timeout. It is an
+	// ErrLauncherLost: grun died, or sent nothing for the peer timeout. It is an
 	// ErrAborted, too.
 	ErrLauncherLost = fabric.ErrLauncherLost
-	// ErrClosed: the job, or what the call was made on, is closed.
+	// ErrClosed: the job, or the object of the call, is closed.
 	ErrClosed = fabric.ErrClosed
 	// ErrJoinedBefore: this process has joined its job before.
 	ErrJoinedBefore = errors.New("this process has joined its job before: call Run or Init once, and do all work in one body")
-	// ErrMismatch: the ranks of a team made different collective calls, or the
-	// same one with arguments that must agree and do not.
+	// ErrMismatch: the ranks of a team made different collective calls, or gave one
+	// call different arguments that must agree.
 	ErrMismatch = errors.New("collective calls do not match")
 	// ErrExhausted: the rank's heap has no room left, or its process no file
-	// descriptors. A [RankError] names the rank where that may be another one.
+	// descriptors. If the rank may be another one, a [RankError] names it.
 	ErrExhausted = arena.ErrExhausted
-	// ErrTeam: the team is nil, as Split returns it to ranks that join none.
+	// ErrTeam: the team is nil, as Split returns it to ranks that join no team.
 	ErrTeam = errors.New("not a team of this rank")
 	// ErrRange: a rank that the team does not have.
 	ErrRange = errors.New("out of range")
 )
 
-// A RankError says what became of a rank; errors.As finds it in the errors of
-// all packages.
+// A RankError reports the failure of a rank; errors.As finds it in the errors of all
+// packages.
 type RankError = fabric.RankError
 
-// A TeamError says who broke a team and how; errors.Is finds [ErrTeamBroken]
-// and whatever Reason is. Of a team that was freed it finds [ErrTeamFreed] alone.
+// A TeamError names the rank that broke a team, and the reason. errors.Is finds
+// [ErrTeamBroken] and the errors in Reason. For a freed team it finds [ErrTeamFreed]
+// alone.
 type TeamError struct {
 	Team   string // the team's name in the job
-	Rank   int    // who broke it, in the world
+	Rank   int    // the rank that broke it, in the world
 	Call   string // the collective call that ended early there
-	Reason error  // a *RankError, ErrMismatch, …; nil when the call was cancelled
+	Reason error  // a *RankError, ErrMismatch and so on; nil when the call was canceled
 	Cause  string
 }
 
@@ -59,7 +60,7 @@ func (e *TeamError) Error() string {
 	if e.freed() {
 		return fmt.Sprintf("team %s: %v; go on with another", e.Team, ErrTeamFreed)
 	}
-	if errors.As(e.Reason, &differ) { // which names the team and both calls
+	if errors.As(e.Reason, &differ) { // its text names the team and both calls
 		return differ.Error() + "; the team is broken, go on with another"
 	}
 	return fmt.Sprintf("team %s is broken: %s at rank %d ended early (%s); go on with another team",
@@ -83,14 +84,14 @@ func (e *TeamError) freed() bool { return e.Reason == ErrTeamFreed } //nolint:er
 type MismatchError struct {
 	Team           string
 	Rank, Other    int    // world ranks
-	Call, OtherDid string // what each of them called
+	Call, OtherDid string // the call of each
 }
 
 func (e *MismatchError) Error() string {
 	return fmt.Sprintf("team %s: %v: %s while %s", e.Team, ErrMismatch, did(e.Rank, e.Call), did(e.Other, e.OtherDid))
 }
 
-// did says what a rank did. Run closes the job for a body that returns.
+// did describes the call of a rank. Run closes the job for a body that returns.
 func did(rank int, call string) string {
 	if call == team.Close.String() {
 		return fmt.Sprintf("rank %d's body returned, or called %s", rank, call)

@@ -8,7 +8,8 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// Four ranks in one process; started by grun, the same body runs in processes.
+// RunLocal starts four ranks in one process; under grun, the same body runs in
+// processes.
 func ExampleRunLocal() {
 	err := runtime.RunLocal(context.Background(), 4, func(ctx context.Context, job *runtime.Job) error {
 		if job.World().Rank() == 0 {
@@ -56,7 +57,7 @@ func ExampleTeam_Split() {
 	// <nil>
 }
 
-// Exchange hands everyone's bytes to everyone.
+// Exchange gives each rank's bytes to all ranks.
 func ExampleTeam_Exchange() {
 	err := runtime.RunLocal(context.Background(), 3, func(ctx context.Context, job *runtime.Job) error {
 		world := job.World()
@@ -72,7 +73,7 @@ func ExampleTeam_Exchange() {
 	// <nil>
 }
 
-// A rank that gives up ends what all others wait for.
+// A rank that aborts the job ends the waits of all other ranks.
 func ExampleJob_Abort() {
 	err := runtime.RunLocal(context.Background(), 2, func(ctx context.Context, job *runtime.Job) error {
 		if job.World().Rank() == 1 {

@@ -1,8 +1,8 @@
 package runtime
 
-// BreakInSilence breaks a team at this rank as a call that fails does, but the
-// messages to the others are lost. Of a team that is unmade this rank knows no more
-// than of one that it could not make.
+// BreakInSilence breaks a team at this rank as a failed call does, but loses the
+// messages to the other members. With unmade, the rank forgets the team, as if it could
+// not make it.
 func BreakInSilence(t *Team, cause error, unmade bool) {
 	m := newBreakMessage(&TeamError{Team: t.name, Rank: t.members[t.rank], Call: "Barrier", Reason: cause, Cause: cause.Error()})
 	e := m.err()

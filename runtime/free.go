@@ -13,29 +13,29 @@ import (
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
-// Free gives back the memory that the team's calls use: that of its barrier, and what
-// collectives made for messages, boards and graphs, of which it makes more with every
-// algorithm and partner. Programs that make teams again and again free them. Behind
-// calls that were started it waits for those. From then on the team's calls return
-// [ErrTeamFreed].
+// Free gives back the memory of the team's calls: its barrier, and the messages, boards
+// and graphs of collectives. Collectives allocates more with every algorithm and
+// partner. A program that makes many teams must free them. Free first waits for calls
+// that were started. From then on the team's calls return [ErrTeamFreed].
 //
-// A team that is broken is freed in the same way, if all its members live. Those that had
-// not heard of it get that error from Free, which is done all the same. Nothing more can
-// break it: if a member that lives never comes, or gives up, the others wait until their
-// ctx ends.
+// A broken team is freed in the same way, if all its members live. A member that had not
+// learned of the failure gets that error from Free. Free frees the team all the same. A
+// broken team cannot break again: if a living member never calls Free, or gives up, the
+// other members wait until their ctx ends.
 //
-// Free also gives back quarantined memory: of an Allocate or a Split that ended early at
-// this rank and that the others may have completed, and of windows whose Free failed.
-// Such memory stays until the job closes where a member still has the window open, or may
-// be in a call of the team that was split.
+// Free also gives back quarantined memory. An Allocate or a Split quarantines memory if
+// it ends early at this rank but may have completed at other members. A window does so if
+// its Free fails. Such memory stays until the job closes if a member still has the window
+// open. So does that of a Split if a member may be in a call of the new team.
 //
-// What the program made of the team comes first: a window that is left can be freed no
-// more, and keeps its memory until the job closes. Teams that were split from this one,
-// and buffers, are not concerned. The world is freed by [Job.Close], and not by this:
-// [ErrTeam].
+// Free the team's windows first: a window that is left cannot be freed any more, and
+// keeps its memory until the job closes. Free does not affect teams that were split
+// from this one, or buffers. [Job.Close] frees the world; Free returns [ErrTeam] for
+// it.
 //
-// Kind: collective; returns when all members have called it. When it fails itself (ctx
-// ends, a member is dead or makes another call) the team is broken, and its memory stays.
+// Kind: collective; returns when all members have called it. If Free itself fails, the
+// team is broken, and its memory stays. It fails if ctx ends, or a member is dead or
+// makes another call.
 func (t *Team) Free(ctx context.Context) error {
 	if t != nil && t == t.job.world {
 		return fmt.Errorf("%s: %w: it is the world, which Job.Close ends", team.FreeTeam, ErrTeam)
@@ -51,13 +51,15 @@ func (t *Team) Free(ctx context.Context) error {
 	return err
 }
 
-// free gives the team's memory back, in a call of a key in which all members have met.
+// free gives the team's memory back, in the call of key, at which all members have
+// arrived.
 func (t *Team) free(ctx context.Context, key team.Key) error {
 	return t.freeBy(ctx, func(card []byte) ([][]byte, error) { return t.exchange(ctx, key, card) })
 }
 
-// freeBy is free with an exchange of cards among all members. The exchange goes through the
-// launcher: one of the team's own would need the memory that goes.
+// freeBy gives the team's memory back after an exchange of cards among all members. The
+// exchange goes through the launcher: an exchange of the team's own would need the memory
+// to free.
 func (t *Team) freeBy(ctx context.Context, exchange func([]byte) ([][]byte, error)) error {
 	card, err := t.leave(ctx)
 	if err != nil {
@@ -82,12 +84,12 @@ func (t *Team) freeBy(ctx context.Context, exchange func([]byte) ([][]byte, erro
 
 // A freeCard goes from each member to all when they free a team.
 type freeCard struct {
-	Above []byte   `json:",omitempty"` // of the keeper's
-	Uses  []string `json:",omitempty"` // names of other members' memory that this rank may use on
+	Above []byte   `json:",omitempty"` // from the keeper
+	Uses  []string `json:",omitempty"` // names of other members' memory that this rank may still use
 }
 
-// brokenBefore tells whether Free failed because of an earlier call, so that all members
-// come to free what is broken.
+// brokenBefore reports whether Free failed because of an earlier call, so that all
+// members will free the broken team.
 func brokenBefore(err error) bool {
 	var m *MismatchError
 	var e *TeamError
@@ -101,7 +103,7 @@ func brokenBefore(err error) bool {
 	return false
 }
 
-// freeBroken is free for members of a broken team, whose calls have ended or are about to end.
+// freeBroken frees a broken team. Its calls have ended or are about to end.
 func (t *Team) freeBroken(ctx context.Context) error {
 	ctx = wait.Context(ctx)
 	if err := t.stream.awaitIdle(ctx); err != nil {
@@ -111,8 +113,8 @@ func (t *Team) freeBroken(ctx context.Context) error {
 		all, err := t.job.client.Exchange(ctx, t.name+"/"+step, t.members, mine)
 		return all, explain(err)
 	}
-	// Until all have come, some may not know that the team is broken. They would report a
-	// closed pipe as the reason.
+	// Until all members have arrived, some may not know that the team is broken. They
+	// would report a closed pipe as the reason.
 	if _, err := exchange("free", nil); err != nil {
 		return err
 	}
@@ -131,8 +133,8 @@ func (t *Team) leave(ctx context.Context) (card freeCard, err error) {
 	return card, t.job.fabric.FlushTo(ctx, t.members)
 }
 
-// splits returns the names of the barrier memory of teams split from this one, unless
-// they are broken and this rank is in none of their calls.
+// splits returns the names of the barrier memory of teams split from this one. It omits
+// broken teams if this rank is in none of their calls.
 func (t *Team) splits() (names []string) {
 	t.job.mu.Lock()
 	all := slices.Collect(maps.Values(t.job.teams))
@@ -145,7 +147,7 @@ func (t *Team) splits() (names []string) {
 	return names
 }
 
-// release gives the team's memory back. No member writes there any more.
+// release gives the team's memory back. Precondition: no member writes there any more.
 func (t *Team) release(cards []freeCard) error {
 	t.job.mu.Lock()
 	delete(t.job.teams, t.name)

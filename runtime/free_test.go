@@ -10,7 +10,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-func TestTheWorldIsNotFreed(t *testing.T) {
+func TestFreeOfWorldReturnsErrTeam(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		r.ErrorIs(r.World.Free(ctx), runtime.ErrTeam)
 		none, err := r.World.Split(ctx, -1, 0)
@@ -20,8 +20,8 @@ func TestTheWorldIsNotFreed(t *testing.T) {
 	})
 }
 
-// TestTeamsOfSomeAreFreedWithoutTheOthers: those outside take no part.
-func TestTeamsOfSomeAreFreedWithoutTheOthers(t *testing.T) {
+// TestSubteamsAreFreedByTheirMembersAlone has ranks outside of the team take no part.
+func TestSubteamsAreFreedByTheirMembersAlone(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		team, err := r.World.Split(ctx, r.Me%2, 0)
 		r.NoError(err)
@@ -36,8 +36,8 @@ func TestTeamsOfSomeAreFreedWithoutTheOthers(t *testing.T) {
 	})
 }
 
-// TestATeamThatWasFreedSaysSo though a member has died since.
-func TestATeamThatWasFreedSaysSo(t *testing.T) {
+// TestFreedTeamReturnsErrTeamFreed though a member has died since.
+func TestFreedTeamReturnsErrTeamFreed(t *testing.T) {
 	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
 		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
 			team, err := r.World.Split(ctx, 0, 0)
@@ -53,8 +53,8 @@ func TestATeamThatWasFreedSaysSo(t *testing.T) {
 	})
 }
 
-// TestAFreeThatIsGivenUpBreaksTheTeam has rank 0 do so ahead of all others.
-func TestAFreeThatIsGivenUpBreaksTheTeam(t *testing.T) {
+// TestCanceledFreeBreaksTeam has rank 0 give Free up before any other member calls it.
+func TestCanceledFreeBreaksTeam(t *testing.T) {
 	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
 		gone := make(chan struct{})
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -76,7 +76,7 @@ func TestAFreeThatIsGivenUpBreaksTheTeam(t *testing.T) {
 	})
 }
 
-func TestATeamWithADeadMemberIsNotFreed(t *testing.T) {
+func TestTeamWithDeadMemberIsNotFreed(t *testing.T) {
 	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
 		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
 			team, err := r.World.Split(ctx, 0, 0)

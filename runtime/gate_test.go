@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// RunLocalBehind is [RunLocal] where rank 0 hears of exchanges when the gate lets it.
+// RunLocalBehind is [RunLocal] with a gate between the launcher and rank 0.
 func RunLocalBehind(ctx context.Context, n int, gate *Gate, body Body, opts ...Option) error {
 	host := newLocalHost(n)
 	defer host.server.Close() //nolint:errcheck // always nil
@@ -30,8 +30,8 @@ func RunLocalBehind(ctx context.Context, n int, gate *Gate, body Body, opts ...O
 	return errors.Join(errs...)
 }
 
-// A Gate holds back what the launcher tells a rank of exchanges whose key begins with a
-// prefix. Everything else passes.
+// A Gate holds back the launcher's messages to a rank about exchanges with a key
+// prefix. All other messages pass.
 type Gate struct {
 	mu     sync.Mutex
 	prefix string // "" is none
@@ -40,7 +40,7 @@ type Gate struct {
 	to     net.Conn
 }
 
-// Hold begins to hold back; the channel is closed when there is something held.
+// Hold begins to hold messages back; it closes the channel once it holds one.
 func (g *Gate) Hold(prefix string) (caught <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -48,18 +48,18 @@ func (g *Gate) Hold(prefix string) (caught <-chan struct{}) {
 	return g.caught
 }
 
-// Open lets everything pass: first the frames that were held back.
+// Open lets all messages pass: first the frames that were held back.
 func (g *Gate) Open() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.prefix = ""
 	for _, frame := range g.frames {
-		_, _ = g.to.Write(frame) // fails when the rank has gone
+		_, _ = g.to.Write(frame) // fails if the rank has closed
 	}
 	g.frames = nil
 }
 
-// before returns a connection to what conn is connected to, by way of the gate.
+// before returns a connection to the peer of conn, through the gate.
 func (g *Gate) before(conn net.Conn) net.Conn {
 	ours, theirs := net.Pipe()
 	g.to = theirs
@@ -76,7 +76,7 @@ func (g *Gate) before(conn net.Conn) net.Conn {
 	return ours
 }
 
-// readFrame returns the next frame, nil behind the last.
+// readFrame returns the next frame, nil after the last.
 func readFrame(conn net.Conn) []byte {
 	frame := make([]byte, 8)
 	if _, err := io.ReadFull(conn, frame); err != nil {
@@ -89,7 +89,8 @@ func readFrame(conn net.Conn) []byte {
 	return append(frame, body...)
 }
 
-// nameAt is where a message has its name, behind header, rank, code and id, and a length.
+// nameAt is the offset of the name in a message, behind header, rank, code, id and a
+// length.
 const nameAt = 8 + 4 + 1 + 8 + 2
 
 func (g *Gate) pass(frame []byte) {

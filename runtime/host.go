@@ -10,11 +10,11 @@ import (
 	"github.com/gopgas/gopgas/internal/bootstrap"
 )
 
-// WithHosts says on which host each rank is, by names in the order of ranks, as
-// GRUN_HOSTS does: ranks of one name share memory, and others do not, whatever the
-// machine. It is meant for trying on one machine what a program does on several.
-// Without it a host is a running kernel, and a container that hides its processes
-// is one of its own. All ranks say the same.
+// WithHosts names the host of each rank, in the order of ranks, as GRUN_HOSTS does.
+// Ranks with the same name share memory; ranks with different names do not, even on one
+// machine. So a program can run on one machine as on several. Without WithHosts a host
+// is a running kernel; a container that hides its processes is a host of its own. All
+// ranks give the same names.
 func WithHosts(names ...string) Option {
 	return func(o *options) error { return o.setHosts(names) }
 }
@@ -27,10 +27,10 @@ func (o *options) setHosts(names []string) error {
 	return nil
 }
 
-// WithCores says how many cores this host has for all of its ranks, where that is
-// less than grun may use, in a container with a quota for instance. Where ranks
-// outnumber cores, those that do not map each other's memory take ways with the
-// fewest messages. All ranks of a host say the same.
+// WithCores sets how many cores this host has for all of its ranks. Use it where that
+// is less than grun may use, for instance in a container with a quota. Where ranks
+// outnumber cores, ranks that do not map each other's memory choose algorithms with the
+// fewest messages. All ranks of a host give the same number.
 func WithCores(n int) Option {
 	return func(o *options) error {
 		if n < 1 {
@@ -41,7 +41,7 @@ func WithCores(n int) Option {
 	}
 }
 
-// host returns what tells a rank's host from others.
+// host returns the name of a rank's host.
 func (o *options) host(rank, size int) (string, error) {
 	switch {
 	case o.hosts == nil:
@@ -52,18 +52,18 @@ func (o *options) host(rank, size int) (string, error) {
 	return o.hosts[rank], nil
 }
 
-// oneHost tells whether all ranks of a job are on this rank's host, as far as can be
-// told before they have met.
+// oneHost reports whether all ranks of a job are on this rank's host, as far as is
+// known before it joins.
 func (o *options) oneHost(env bootstrap.Env) bool {
 	elsewhere := func(name string) bool { return name != o.hosts[0] }
 	return env.LocalSize == env.Size && !slices.ContainsFunc(o.hosts, elsewhere)
 }
 
-// thisHost names the kernel and the processes that this one can see: a rank maps
-// memory of those.
+// thisHost returns a name of the kernel and of the processes that this one can see. A
+// rank maps the memory of those processes.
 func thisHost() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil { // it is good enough that others are not taken for this one
+	if err != nil { // a name that no other host has suffices
 		name, _ := os.Hostname()
 		return name
 	}
@@ -71,8 +71,9 @@ func thisHost() string {
 	return strings.TrimSpace(string(boot)) + " " + processes
 }
 
-// maps tells whether this rank maps the memory of all members: in a job that reaches
-// nobody else, or, of a team within one host of several, after connecting to them.
+// maps reports whether this rank maps the memory of all members. It does in a job that
+// maps the memory of all ranks. In a team within one of several hosts, maps first
+// connects to the members.
 func (t *Team) maps(ctx context.Context) bool {
 	f := t.job.fabric
 	if f.MapsAll() {
@@ -85,13 +86,13 @@ func (t *Team) maps(ctx context.Context) bool {
 	}
 	for _, rank := range t.members {
 		if p, err := f.Peer(ctx, rank); err != nil || p.Bell() == nil {
-			return false // what is wrong with the rank shows where it is needed
+			return false // a later call on the rank returns the error
 		}
 	}
 	return true
 }
 
-// hostsIn numbers the hosts that members' cards name, by their first members.
+// hostsIn numbers the hosts in the members' cards, in the order of their first members.
 func hostsIn(cards []teamCard) []int {
 	hosts := make([]int, len(cards))
 	for i, card := range cards {
@@ -100,7 +101,8 @@ func hostsIn(cards []teamCard) []int {
 	return hosts
 }
 
-// crowded tells whether members share cores, on some host. All find the same.
+// crowded reports whether members share cores, on some host. All members get the same
+// result.
 func crowded(hosts []int, cards []teamCard) bool {
 	members := make(map[int]int)
 	for _, host := range hosts {

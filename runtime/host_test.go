@@ -15,7 +15,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/faulty"
 )
 
-func TestRanksOfOneHostShareMemoryAndOthersDoNot(t *testing.T) {
+func TestOnlyRanksOfOneHostShareMemory(t *testing.T) {
 	hosts := []string{"a", "b", "a", "c", "b"}
 	require.NoError(t, local(t, len(hosts), func(ctx context.Context, job *runtime.Job) error {
 		world := job.World()
@@ -64,7 +64,7 @@ func TestRanksOfOneMachineAreOnOneHost(t *testing.T) {
 	}
 }
 
-func TestAProviderThatIsAskedForReachesEveryHostThatItCan(t *testing.T) {
+func TestNamedProviderConnectsAllHosts(t *testing.T) {
 	require.NoError(t, local(t, 2, func(ctx context.Context, job *runtime.Job) error {
 		p, err := team.Of(job.World()).Peer(ctx, 1-job.World().Rank())
 		if err == nil && p.Provider() != "loop" {
@@ -89,8 +89,8 @@ func TestHostsAreNamedForAllRanks(t *testing.T) {
 	}))
 }
 
-// byHost splits the world by host and returns whether the parts are mapped, as all
-// members see it.
+// byHost splits the world by host. It returns for each part whether all members found
+// it mapped.
 func byHost(t *testing.T, hosts []string, opts ...runtime.Option) []bool {
 	mapped := make([]bool, len(hosts))
 	require.NoError(t, local(t, len(hosts), func(ctx context.Context, job *runtime.Job) error {
@@ -110,18 +110,18 @@ func byHost(t *testing.T, hosts []string, opts ...runtime.Option) []bool {
 	return mapped
 }
 
-func TestATeamWithinAHostIsMapped(t *testing.T) {
+func TestTeamWithinHostIsMapped(t *testing.T) {
 	hosts := []string{"a", "b", "a", "c", "b", "b"}
 	require.Equal(t, []bool{true, true, true, true, true, true}, byHost(t, hosts))
 	require.Equal(t, make([]bool, 6), byHost(t, hosts, runtime.WithFMAMax(0)))
 	require.Equal(t, make([]bool, 6), byHost(t, hosts, runtime.WithProvider("tcp")))
 }
 
-func TestATeamWithAMemberThatMapsNothingIsNotMapped(t *testing.T) {
+func TestTeamWithUnmappedMemberIsNotMapped(t *testing.T) {
 	hosts := []string{"a", "b", "a", "b", "a", "b"}
 	var first atomic.Bool
 	mapped := byHost(t, hosts, runtime.WithWrap(func(p driver.Provider) driver.Provider {
-		if p.Name() == "loop" && !first.Swap(true) { // some rank's
+		if p.Name() == "loop" && !first.Swap(true) { // the provider of one rank
 			return faulty.New(p, faulty.Plan{HideMapper: true})
 		}
 		return p

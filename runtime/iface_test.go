@@ -16,13 +16,13 @@ import (
 	"github.com/gopgas/gopgas/verbs/tcp"
 )
 
-// loopback4 is 127.0.0.1 as /proc/net/tcp has it.
+// loopback4 is 127.0.0.1 as /proc/net/tcp writes it.
 const loopback4 = "0100007F"
 
 func TestRanksOfOneHostListenOnTheLoopbackInterfaceOnly(t *testing.T) {
 	for _, c := range []testjob.Config{
 		{Provider: "tcp", Ranks: 3},
-		{Provider: "auto", Ranks: 3, Hosts: "aab"}, // which are one machine all the same
+		{Provider: "auto", Ranks: 3, Hosts: "aab"}, // the hosts are one machine all the same
 	} {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			r.NoError(r.World.Barrier(ctx))
@@ -36,7 +36,7 @@ func TestRanksOfOneHostListenOnTheLoopbackInterfaceOnly(t *testing.T) {
 	}
 }
 
-func TestRanksListenOnTheInterfaceThatIsNamed(t *testing.T) {
+func TestRanksListenOnNamedInterface(t *testing.T) {
 	lo, err := net.InterfaceByIndex(1)
 	require.NoError(t, err)
 	for iface, want := range map[string]string{lo.Name: loopback4, "127.0.0.0/8": loopback4, "127.0.0.2": "0200007F"} {
@@ -54,7 +54,7 @@ func TestRanksListenOnTheInterfaceThatIsNamed(t *testing.T) {
 	}
 }
 
-func TestAnInterfaceThatIsNotThereIsRefusedWithThoseThatAre(t *testing.T) {
+func TestMissingInterfaceErrorListsInterfaces(t *testing.T) {
 	_, err := runtime.Init(t.Context(), runtime.WithProvider("tcp"), runtime.WithIface("no-such-interface"))
 	var none *tcp.InterfaceError
 	require.ErrorAs(t, err, &none)
@@ -62,14 +62,14 @@ func TestAnInterfaceThatIsNotThereIsRefusedWithThoseThatAre(t *testing.T) {
 	require.ErrorContains(t, err, "127.0.0.1/8")
 }
 
-// listening returns the addresses at which this process listens, as the kernel has
+// listening returns the addresses at which this process listens, as the kernel writes
 // them.
 func listening(r *testjob.Rank) (addresses []string) {
 	mine := map[string]bool{}
 	open, err := os.ReadDir("/proc/self/fd")
 	r.NoError(err)
 	for _, entry := range open {
-		name, _ := os.Readlink("/proc/self/fd/" + entry.Name()) // gone by now
+		name, _ := os.Readlink("/proc/self/fd/" + entry.Name()) // closed since
 		mine[name] = true
 	}
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {

@@ -9,10 +9,10 @@ import (
 	"github.com/gopgas/gopgas/internal/team"
 )
 
-// A collective call that takes long may wait for members that make another one.
-// Where no message between them shows it, this does: the rank that waits tells
-// some members what it is doing and did before, and one that is doing, or has
-// done, something else under the same number breaks the team.
+// A collective call that takes long may wait for members that make another one. If no
+// message between them shows the difference, an inquiry does. The rank that waits sends
+// its present call and earlier ones to some members. A member with another call of the
+// same number breaks the team.
 //
 //	waiting since 100 ms                       member
 //	call 7 is AllReduce of 4 float64, Sum  ->  call 7 is Barrier: break the team
@@ -20,25 +20,26 @@ import (
 //	                                       ->  closes the job, makes no call 7: break the team
 const (
 	inquireAfter = 100 * time.Millisecond
-	// inquireBackoff doublings later a waiting rank asks no less often.
+	// inquireBackoff bounds how often a waiting rank doubles the time between
+	// inquiries.
 	inquireBackoff = 3
-	// inquireOf is how many members are asked at a time.
+	// inquireOf is the number of members that get an inquiry at a time.
 	inquireOf = 8
 )
 
-// askService is the message that tells a member what this rank is doing.
-const askService = "team.ask"
+// inquiryService names the message with this rank's calls.
+const inquiryService = "team.inquiry"
 
-type askMessage struct {
+type inquiryMessage struct {
 	Team  string
 	Seq   uint64
-	Calls []team.Call // that of Seq and those before, the latest first
+	Calls []team.Call // the call of Seq and earlier ones, the latest first
 }
 
-// recounted is how many calls are told.
+// recounted is the number of calls in an inquiry.
 const recounted = 16
 
-// recount returns the call of a number and those before. Called with the mutex
+// recount returns the call of a number and earlier ones. Precondition: the mutex is
 // held.
 func (s *stream) recount(seq uint64) (calls []team.Call) {
 	for ; len(calls) < recounted; seq-- {
@@ -51,21 +52,21 @@ func (s *stream) recount(seq uint64) (calls []team.Call) {
 	return calls
 }
 
-// An inquiry looks now and then whether a call takes long.
+// An inquiry checks at intervals whether a call takes long.
 type inquiry struct {
 	timer *time.Timer
 	armed bool
-	last  uint64 // what it saw: the latest call,
-	under uint64 // the one under way,
-	round int    // and how often it asked about that
+	last  uint64 // number of the latest call at the last check
+	under uint64 // number of the call under way at the last check, or 0
+	round int    // inquiries about that call so far
 }
 
-// attend has the inquiry look. Called with the stream's mutex held.
+// attend starts the checks. Precondition: the stream's mutex is held.
 func (t *Team) attend() {
 	q := &t.stream.inquiry
 	q.armed = true
 	if len(t.members) == 1 {
-		return // nobody to ask, ever
+		return // there is no other member
 	}
 	if q.timer == nil {
 		q.timer = time.AfterFunc(inquireAfter, t.inquire)
@@ -74,7 +75,7 @@ func (t *Team) attend() {
 	q.timer.Reset(inquireAfter)
 }
 
-// unattended ends the looks: no call comes any more.
+// unattended ends the checks: the stream has no more calls.
 func (s *stream) unattended() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,8 +84,8 @@ func (s *stream) unattended() {
 	}
 }
 
-// inquire is one look. It asks about a call that was under way at the look before,
-// too, and looks no more once nothing has happened in between.
+// inquire checks once. It sends inquiries about a call that was under way at the check
+// before, too. It ends the checks if no call was made since the check before.
 func (t *Team) inquire() {
 	s := &t.stream
 	s.mu.Lock()
@@ -111,30 +112,30 @@ func (t *Team) inquire() {
 	q.timer.Reset(inquireAfter << min(round, inquireBackoff))
 	s.mu.Unlock()
 	if ask {
-		t.askSome(round-1, under, calls)
+		t.sendInquiries(round-1, under, calls)
 	}
 }
 
-// askSome asks the next few members, so that in time all are asked.
-func (t *Team) askSome(round int, seq uint64, calls []team.Call) {
+// sendInquiries sends the inquiry to the next few members, so that in time all get it.
+func (t *Team) sendInquiries(round int, seq uint64, calls []team.Call) {
 	others := len(t.members) - 1
 	for i := range min(inquireOf, others) {
-		t.ask((t.rank+1+(round*inquireOf+i)%others)%len(t.members), seq, calls)
+		t.sendInquiry((t.rank+1+(round*inquireOf+i)%others)%len(t.members), seq, calls)
 	}
 }
 
-// ask tells a member what this rank is doing. One that cannot be told is dead or
-// leaving, which is found elsewhere.
-func (t *Team) ask(member int, seq uint64, calls []team.Call) {
-	payload, err := json.Marshal(askMessage{t.name, seq, calls})
+// sendInquiry sends a member this rank's calls. It ignores errors: the member is then
+// dead or leaving, and another path reports that.
+func (t *Team) sendInquiry(member int, seq uint64, calls []team.Call) {
+	payload, err := json.Marshal(inquiryMessage{t.name, seq, calls})
 	if err == nil {
-		_ = t.job.client.Tell(t.members[member], askService, payload)
+		_ = t.job.client.Tell(t.members[member], inquiryService, payload)
 	}
 }
 
-// asked compares what another rank is doing with what this one does or did. A rank
-// that waits in a team which is broken has not heard of it.
-func (j *Job) asked(from int, m askMessage) {
+// handleInquiry compares another rank's calls with those of this rank. If the team is
+// broken, the rank that waits does not know it, and handleInquiry tells it.
+func (j *Job) handleInquiry(from int, m inquiryMessage) {
 	if e := j.brokenFor(m.Team); e != nil {
 		j.tellBroken(from, newBreakMessage(e))
 		return
@@ -159,7 +160,7 @@ func (s *stream) close() {
 }
 
 // compare returns the first two calls of the same number that differ.
-func (s *stream) compare(m askMessage) (mine, theirs team.Call, differ bool) {
+func (s *stream) compare(m inquiryMessage) (mine, theirs team.Call, differ bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, c := range m.Calls {
@@ -175,19 +176,19 @@ func (s *stream) compare(m askMessage) (mine, theirs team.Call, differ bool) {
 	return mine, theirs, differ
 }
 
-// differsFor bounds the wait for a member that compares.
+// differsFor bounds the wait for a member that compares calls.
 const differsFor = 2 * time.Second
 
 var errNoDifference = errors.New("what a member sent belongs to another collective call")
 
-// differs waits for a member to find out how its calls differ from this rank's.
+// differs waits until a member has compared its calls with those of this rank.
 func (t *Team) differs(ctx context.Context, seq uint64, member int) error {
 	s := &t.stream
 	s.mu.Lock()
 	c, _ := s.remember(seq)
 	calls := s.recount(seq)
 	s.mu.Unlock()
-	t.ask(member, seq, calls)
+	t.sendInquiry(member, seq, calls)
 	ctx, cancel := context.WithTimeoutCause(ctx, differsFor, errNoDifference)
 	defer cancel()
 	err := t.inner.Await(ctx, func() bool { return false })

@@ -18,9 +18,9 @@ func isMismatch(r *testjob.Rank, err error, calls ...string) {
 	r.ElementsMatch(calls, []string{m.Call, m.OtherDid})
 }
 
-// TestWaitingForAMemberThatDoesSomethingElseEnds has the members wait in ways
-// that show them nothing of each other.
-func TestWaitingForAMemberThatDoesSomethingElseEnds(t *testing.T) {
+// TestMembersThatWaitInDifferentCallsGetErrMismatch makes the members wait in ways that
+// exchange no message.
+func TestMembersThatWaitInDifferentCallsGetErrMismatch(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		f := streamOf(r)
 		c := team.Call{Name: "Broadcast", Root: 1, Count: 8, Of: "int"}
@@ -35,7 +35,7 @@ func TestWaitingForAMemberThatDoesSomethingElseEnds(t *testing.T) {
 	})
 }
 
-func TestABarrierAndAnotherCallFindOut(t *testing.T) {
+func TestBarrierAndOtherCallReturnErrMismatch(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		f := streamOf(r)
 		var err error
@@ -51,14 +51,14 @@ func TestABarrierAndAnotherCallFindOut(t *testing.T) {
 	})
 }
 
-func TestAMemberThatHasPassedAnsweredForWhatItDid(t *testing.T) {
+func TestInquiryComparesEarlierCalls(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		f := streamOf(r)
 		if r.Me > 0 {
 			isMismatch(r, r.World.Barrier(ctx), "AllReduce of 4 float64, Sum", "Barrier")
 			return
 		}
-		for range 10 { // which wait for nobody
+		for range 10 { // these wait for no member
 			key, err := f.Calls.Begin(ctx, &allReduce)
 			r.NoError(err)
 			r.NoError(f.Calls.End(key, &allReduce, nil))
@@ -68,21 +68,21 @@ func TestAMemberThatHasPassedAnsweredForWhatItDid(t *testing.T) {
 	})
 }
 
-func TestALongWaitForALateMemberIsNoMismatch(t *testing.T) {
+func TestLateMemberIsNoMismatch(t *testing.T) {
 	testjob.Config{Provider: "loop", Ranks: 3}.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		if r.Me == 0 {
-			time.Sleep(350 * time.Millisecond) // the others ask meanwhile
+			time.Sleep(350 * time.Millisecond) // the other ranks send inquiries during the sleep
 		}
 		r.NoError(r.World.Barrier(ctx))
 		r.NoError(r.World.Barrier(ctx))
 	})
 }
 
-func TestWhatBelongsToAnotherCallNamesBoth(t *testing.T) {
+func TestDataOfOtherCallNamesBothCalls(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		f := streamOf(r)
 		c := team.Call{Name: "Reduce", Root: r.Me, Count: 1, Of: "int8, Max"}
-		key, err := f.Calls.Begin(ctx, &c) // fails where others have found out before
+		key, err := f.Calls.Begin(ctx, &c) // fails if other ranks have found the mismatch before
 		if err == nil {
 			err = f.Calls.End(key, &c, f.Differs(ctx, key.Seq, r.Right()))
 		}
@@ -94,8 +94,9 @@ func TestWhatBelongsToAnotherCallNamesBoth(t *testing.T) {
 	})
 }
 
-// TestATeamsCallsEndWhenAMemberHasReturned: its body has, and the job waits for the others.
-func TestATeamsCallsEndWhenAMemberHasReturned(t *testing.T) {
+// TestCallsEndWhenMemberReturned has a member return from its body: its job then waits for
+// the other ranks.
+func TestCallsEndWhenMemberReturned(t *testing.T) {
 	for name, call := range map[string]func(ctx context.Context, team *runtime.Team) error{
 		"Barrier":  func(ctx context.Context, team *runtime.Team) error { return team.Barrier(ctx) },
 		"FreeTeam": func(ctx context.Context, team *runtime.Team) error { return team.Free(ctx) },

@@ -22,7 +22,7 @@ import (
 // A Job is a running job as one rank sees it.
 type Job struct {
 	opts    options
-	host    string // what tells this rank's from others
+	host    string // name of this rank's host
 	cores   int    // that its ranks share
 	fabric  *fabric.Fabric
 	client  *bootstrap.Client
@@ -35,7 +35,7 @@ type Job struct {
 
 	mu     sync.Mutex
 	teams  map[string]*Team
-	broken map[string]*TeamError // teams that broke before this rank knew them, or that it could not make
+	broken map[string]*TeamError // errors of teams that broke before this rank knew them, or that it could not make
 	notes  map[string]int64
 
 	serving sync.WaitGroup // goroutines of teams; begun under mu while the job is open
@@ -44,7 +44,7 @@ type Job struct {
 	closed  error
 }
 
-// place is how a rank finds its job.
+// place holds the environment of a rank, and the connection to its job's launcher.
 type place struct {
 	env   bootstrap.Env
 	conn  func(ctx context.Context) (net.Conn, error) // instead of env.Addr
@@ -141,11 +141,11 @@ func (j *Job) call(ctx context.Context, rank int, service string, payload []byte
 // World returns the team of all ranks. Kind: local.
 func (j *Job) World() *Team { return j.world }
 
-// Context returns a context that ends when the job is closed or aborted, or
-// when a rank dies; context.Cause tells which. Kind: local.
+// Context returns a context that ends when the job is closed or aborted, or when a rank
+// dies. context.Cause returns the reason. Kind: local.
 func (j *Job) Context() context.Context { return j.ended }
 
-// Abort gives the whole job up: every rank's calls, this one's too, end with
+// Abort ends the whole job: the calls of all ranks, this one's too, end with
 // [ErrAborted] and the cause. It does not wait. Kind: one-sided.
 func (j *Job) Abort(cause error) {
 	msg := "no cause given"
@@ -153,7 +153,7 @@ func (j *Job) Abort(cause error) {
 		msg = cause.Error()
 	}
 	if j.client != nil {
-		// Without a launcher there is nobody left to tell.
+		// Without a launcher no other rank is left to learn of it.
 		_ = j.client.Abort(msg)
 	}
 	j.jobAborted(j.fabric.Rank(), msg)
@@ -167,18 +167,18 @@ func (j *Job) Note(name string, n int64) {
 	j.mu.Unlock()
 }
 
-// Close waits until all ranks that live have closed, serving this rank's memory
-// meanwhile, and gives everything back. A rank that holds a window's lock gets an
-// error that says so, and so do those that wait for it. The second call does nothing.
-// Kind: collective.
+// Close waits until all living ranks have closed, and serves this rank's memory until
+// then. It then gives everything back. A rank that holds a window's lock gets an error
+// that says so. The ranks that wait for the lock get one, too. The second call does
+// nothing. Kind: collective.
 func (j *Job) Close(ctx context.Context) error {
 	ctx = wait.Context(ctx)
 	j.closing.Do(func() { j.closed = errors.Join(j.announceClose(ctx), j.closeTogether(ctx), j.release(j.client.Close)) })
 	return j.closed
 }
 
-// announceClose tells the ranks that wait for this one in vain, which is about to close:
-// for a lock that it holds, or for a collective call that it does not make.
+// announceClose tells ranks that wait in vain for this one, which is about to close.
+// They wait for a lock that it holds, or for a collective call that it does not make.
 func (j *Job) announceClose(ctx context.Context) error {
 	j.mu.Lock()
 	teams := slices.Collect(maps.Values(j.teams))
@@ -191,9 +191,9 @@ func (j *Job) announceClose(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// closeTogether is the collective part of Close. It returns when all living ranks have come
-// and have flushed what they posted. It does not wait for a rank that died meanwhile; the
-// living serve each other to the end.
+// closeTogether makes the collective part of Close. It returns when all living ranks have
+// arrived and have flushed their operations. It does not wait for a rank that died; the
+// living ranks serve each other to the end.
 func (j *Job) closeTogether(ctx context.Context) error {
 	err := j.world.sync(ctx, team.Close)
 	if flushed := j.fabric.FlushAll(ctx); err == nil {
@@ -213,13 +213,13 @@ func (j *Job) closeTogether(ctx context.Context) error {
 	}
 }
 
-// shutdown ends this rank's part without waiting for the others.
+// shutdown ends this rank's part without waiting for other ranks.
 func (j *Job) shutdown() error {
 	j.closing.Do(func() { j.closed = j.release(j.client.Close) })
 	return j.closed
 }
 
-// die is shutdown of a rank that counts as dead from now on.
+// die ends this rank's part; the rank counts as dead from now on.
 func (j *Job) die(cause string) error {
 	j.closing.Do(func() {
 		j.closed = j.release(func(ctx context.Context) error { return j.client.Die(ctx, cause) })
@@ -232,7 +232,7 @@ func (j *Job) release(goodbye func(context.Context) error) error {
 	var errs []error
 	if j.client != nil {
 		j.reportStats()
-		// The client bounds the launcher's silence, and so this.
+		// The client bounds the launcher's silence, and so this call.
 		if err := goodbye(context.Background()); err != nil && !errors.Is(err, bootstrap.ErrLost) {
 			errs = append(errs, err)
 		}
@@ -265,7 +265,7 @@ func (j *Job) endServing() {
 	j.serving.Wait()
 }
 
-// reportStats hands the launcher what this rank did.
+// reportStats sends this rank's counts to the launcher.
 func (j *Job) reportStats() {
 	if !j.opts.stats {
 		return
@@ -279,7 +279,7 @@ func (j *Job) reportStats() {
 	report, err := json.Marshal(stats)
 	j.mu.Unlock()
 	if err == nil {
-		// Numbers that do not arrive are missing in grun's table.
+		// Counts that do not arrive are missing in grun's table.
 		_ = j.client.Report(bootstrap.StatsReport, report)
 	}
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
-// RunLocal runs n ranks as goroutines of this process and returns their errors
-// joined. Their memory lies on the Go heap, so that the race detector sees
-// every access to it, remote ones too. WithProvider("tcp") sends everything
-// through sockets instead. A body that ends without returning, as
-// testing.T.FailNow does, counts as a rank that died. Kind: collective.
+// RunLocal runs n ranks as goroutines of this process and returns their errors joined.
+// Their memory lies on the Go heap, so that the race detector sees every access to it,
+// remote ones too. WithProvider("tcp") sends everything through sockets instead. A rank
+// counts as dead if its body ends the goroutine, as testing.T.FailNow does. Kind:
+// collective.
 func RunLocal(ctx context.Context, n int, body Body, opts ...Option) error {
 	if n < 1 {
 		return fmt.Errorf("%d ranks: %w: need at least 1", n, ErrRange)
@@ -33,7 +33,7 @@ func RunLocal(ctx context.Context, n int, body Body, opts ...Option) error {
 	return errors.Join(errs...)
 }
 
-// localHost is what the ranks of one process share.
+// localHost holds the launcher and provider that the ranks of one process share.
 type localHost struct {
 	size   int
 	secret []byte
@@ -56,8 +56,8 @@ func (h *localHost) place(rank int) place {
 	}}
 }
 
-// runRank stores what came of a rank in err, where it is found even when the
-// body ends this goroutine.
+// runRank runs a rank and stores its error in err, even if the body ends this
+// goroutine.
 func (h *localHost) runRank(ctx context.Context, p place, body Body, opts []Option, err *error) {
 	ctx = wait.Context(ctx)
 	job, initErr := initAt(ctx, p, opts)

@@ -22,7 +22,7 @@ func local(t *testing.T, n int, body runtime.Body, opts ...runtime.Option) error
 	return testjob.RunLocal(t.Context(), n, body, opts...)
 }
 
-// barriers are the kinds of them: options, and sizes of teams.
+// barriers lists the kinds of barriers, with their options and sizes of teams.
 var barriers = map[string]struct {
 	opts  []runtime.Option
 	of    []int
@@ -53,7 +53,7 @@ func eachBarrier(t *testing.T, test func(t *testing.T, n int, opts []runtime.Opt
 	}
 }
 
-func TestBarrierHoldsEveryoneBack(t *testing.T) {
+func TestBarrierWaitsForAllMembers(t *testing.T) {
 	eachBarrier(t, func(t *testing.T, n int, opts []runtime.Option) {
 		arrived, rounds := make([]int, n), testwatch.Rounds(800/n)
 		require.NoError(t, local(t, n, func(ctx context.Context, job *runtime.Job) error {
@@ -77,7 +77,7 @@ func TestBarrierHoldsEveryoneBack(t *testing.T) {
 	})
 }
 
-func TestBarriersNameTheMemberThatMadeAnotherCall(t *testing.T) {
+func TestBarrierMismatchNamesMember(t *testing.T) {
 	eachBarrier(t, func(t *testing.T, n int, opts []runtime.Option) {
 		if n == 1 {
 			return

@@ -6,37 +6,37 @@ import (
 	"fmt"
 )
 
-// rankDied takes the launcher's word that a rank's process is gone.
+// rankDied handles the launcher's report that a rank's process has ended.
 func (j *Job) rankDied(rank int, cause string) {
 	j.fabric.RankDied(rank, cause)
 	j.end(&RankError{Rank: rank, Kind: ErrRankDead, Cause: cause})
 }
 
-// jobAborted ends everything since a rank gave the job up.
+// jobAborted ends all calls of this rank because a rank aborted the job.
 func (j *Job) jobAborted(rank int, cause string) {
 	j.giveUp(&RankError{Rank: rank, Kind: ErrAborted, Cause: cause}, fmt.Sprintf("by rank %d: %s", rank, cause))
 }
 
-// launcherLost ends the job of a process whose launcher is gone, or silent: the launcher
-// tells it of no death any more, and does not clean up after it.
+// launcherLost ends the job of a process without a launcher, or with a silent one. The
+// launcher would report no death to it any more, and would not clean up after it.
 func (j *Job) launcherLost(err error) {
 	j.giveUp(&RankError{Rank: j.fabric.Rank(), Kind: ErrLauncherLost, Cause: err.Error()}, err.Error())
 }
 
-// giveUp ends everything at this rank with e. Operations on other ranks get cause as text.
+// giveUp ends all calls at this rank with e. Operations on other ranks get cause as text.
 func (j *Job) giveUp(e *RankError, cause string) {
 	j.abort(e)
 	j.fabric.End(e.Kind, cause)
 }
 
-// breakService is the message that tells members of a broken team.
+// breakService names the message that reports a broken team.
 const breakService = "team.break"
 
 type breakMessage struct {
 	Team, Call, Cause string
 	Rank              int
-	Kind              string       // name of the kind of error, "" for cancelled
-	Gone              *goneMessage // the rank that is gone, if that is why
+	Kind              string       // name of the kind of error, "" for canceled
+	Gone              *goneMessage // the lost rank, if that loss is the reason
 	Mismatch          *MismatchError
 }
 
@@ -45,7 +45,7 @@ type goneMessage struct {
 	Cause string
 }
 
-// kinds are the errors that travel by name.
+// kinds maps the names in messages to errors.
 var kinds = map[string]error{"mismatch": ErrMismatch, "dead": ErrRankDead, "unreachable": ErrUnreachable,
 	"exhausted": ErrExhausted}
 
@@ -65,7 +65,7 @@ func newBreakMessage(e *TeamError) breakMessage {
 	return m
 }
 
-// err is what the message says, as an error.
+// err returns the message as an error.
 func (m *breakMessage) err() *TeamError {
 	e := &TeamError{Team: m.Team, Rank: m.Rank, Call: m.Call, Reason: kinds[m.Kind], Cause: m.Cause}
 	switch {
@@ -77,17 +77,17 @@ func (m *breakMessage) err() *TeamError {
 	return e
 }
 
-// told takes a message of another rank.
+// told handles a message of another rank.
 func (j *Job) told(from int, service string, payload []byte) {
 	switch service {
 	case breakService:
 		take(payload, func(m breakMessage) { j.toldBroken(&m) })
-	case askService:
-		take(payload, func(m askMessage) { j.asked(from, m) })
+	case inquiryService:
+		take(payload, func(m inquiryMessage) { j.handleInquiry(from, m) })
 	}
 }
 
-// take decodes a message; what is none is dropped.
+// take decodes a message, and drops one that it cannot decode.
 func take[M any](payload []byte, handle func(M)) {
 	var m M
 	if json.Unmarshal(payload, &m) == nil {
@@ -95,7 +95,7 @@ func take[M any](payload []byte, handle func(M)) {
 	}
 }
 
-// toldBroken takes the word that a team is broken.
+// toldBroken handles the message that a team is broken.
 func (j *Job) toldBroken(m *breakMessage) {
 	e := m.err()
 	j.remember(e)

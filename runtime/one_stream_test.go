@@ -11,14 +11,14 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// several makes calls of one description.
+// several makes several calls of one description.
 func several(ctx context.Context, r *testjob.Rank, c *team.Call) {
 	for range 3 {
 		r.NoError(blocking(ctx, r, c, nil))
 	}
 }
 
-// blocking makes a call that does something.
+// blocking makes a blocking call that runs do.
 func blocking(ctx context.Context, r *testjob.Rank, c *team.Call, do func() error) error {
 	f := streamOf(r)
 	key, err := f.Calls.Begin(ctx, c)
@@ -38,9 +38,9 @@ func TestCallsStartedDuringABlockingOneRunBehindIt(t *testing.T) {
 			several(ctx, r, &allReduce)
 			key, err := f.Calls.Begin(ctx, &allReduce)
 			r.NoError(err)
-			ended := false // calls run one after the other, so nothing guards it
+			ended := false // calls run one after the other, so it needs no lock
 			var calls []*pending
-			for i := range uint64(100) { // more than are remembered
+			for i := range uint64(100) { // more than a rank remembers
 				calls = append(calls, start(ctx, f, func(_ context.Context, got team.Key) error {
 					if !ended || got.Seq != key.Seq+1+i {
 						return errors.New("out of turn")
@@ -97,7 +97,7 @@ func TestTwoMembersThatWaitInCallsThatAlternatedReturnErrMismatch(t *testing.T) 
 func TestBlockingAndStartedCallsAreOneStream(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		f := streamOf(r)
-		calls := make([]team.Call, 100) // more than are remembered
+		calls := make([]team.Call, 100) // more than a rank remembers
 		for i := range calls {
 			calls[i] = team.Call{Name: "Broadcast", Root: team.NoRoot, Count: i, Of: "int", Hash: uint64(i)}
 		}
@@ -121,7 +121,7 @@ func TestBlockingAndStartedCallsAreOneStream(t *testing.T) {
 				r.NoError(f.Calls.Start(ctx, c, func(_ context.Context, key team.Key) error { return follows(key) }, func(error) {}))
 				continue
 			case 1:
-				spare = *c // which the next such call changes
+				spare = *c // the next such call changes it
 				c = &spare
 			}
 			key, err := f.Calls.Begin(ctx, c)

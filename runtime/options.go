@@ -22,19 +22,19 @@ type options struct {
 	atomics     string
 	rdma        rdmaSettings
 	iface       string   // where tcp listens; "": see tcp
-	hosts       []string // by rank; nil: each finds out where it is
-	cores       int      // 0: as the launcher says
+	hosts       []string // by rank; nil: each rank finds out its own host
+	cores       int      // 0: the launcher's number
 	wrap        func(driver.Provider) driver.Provider
 }
 
-// WithProvider names what moves the bytes: "auto", "shm" (ranks of one host),
-// "tcp", "ibv" (RDMA devices), or "loop" (ranks of one process, the default of RunLocal).
+// WithProvider names the provider: "auto", "shm" (ranks of one host), "tcp", "ibv" (RDMA
+// devices), or "loop" (ranks of one process, the default of RunLocal).
 func WithProvider(name string) Option {
 	return func(o *options) error { o.provider = name; return nil }
 }
 
-// WithHeap bounds the memory that this rank can allocate for windows, in bytes:
-// 64 KiB at least and 64 TiB at most. Only what is allocated occupies memory.
+// WithHeap bounds the memory that this rank can allocate for windows, in bytes: 64 KiB
+// at least and 64 TiB at most. Only allocated parts occupy memory.
 func WithHeap(bytes int64) Option {
 	return func(o *options) error {
 		if bytes < minHeap || bytes > maxHeap {
@@ -45,9 +45,9 @@ func WithHeap(bytes int64) Option {
 	}
 }
 
-// WithFMAMax sets the largest queued write, in bytes, that is copied as it is posted.
-// A larger write is sent from the caller's slice, and the call waits for that. 0
-// turns mapped memory off as well: every operation goes through a queue pair.
+// WithFMAMax sets the largest queued write, in bytes, that the CPU copies as it posts
+// the write. A larger write leaves from the caller's slice, and the call waits for
+// that. 0 turns mapped memory off as well: every operation goes through a queue pair.
 func WithFMAMax(bytes int) Option {
 	return func(o *options) error {
 		if bytes < 0 || int64(bytes) > maxHeap {
@@ -63,10 +63,10 @@ func WithStats() Option {
 	return func(o *options) error { o.stats = true; return nil }
 }
 
-// WithPeerTimeout sets how long a connection may be silent until its rank
-// counts as unreachable, or the launcher as lost ([ErrLauncherLost]). d is between
-// 100 ms and 24 h; without this option it is 30 s. The launcher counts as lost after 2 s
-// at the earliest. While this process is stopped it does not count the launcher's silence.
+// WithPeerTimeout sets the peer timeout. After a silence of d, a rank counts as
+// unreachable, and the launcher as lost ([ErrLauncherLost]). d is between 100 ms and 24 h;
+// without this option it is 30 s. The launcher counts as lost after 2 s at the earliest.
+// While this process is stopped it does not count the launcher's silence.
 func WithPeerTimeout(d time.Duration) Option {
 	return func(o *options) error {
 		if d < minPeerTimeout || d > maxPeerTimeout {
@@ -78,18 +78,18 @@ func WithPeerTimeout(d time.Duration) Option {
 }
 
 // WithAtomics chooses the processor that applies atomics on RDMA devices. Most such
-// devices do not keep their atomics atomic with the CPU's, so one side must apply
-// all of them. "cpu" is the default: the target's CPU applies them, in a goroutine
-// that makes progress there. With "nic" the devices apply them, the owner's own
-// atomics too, and no program may touch those words by loads and stores. All ranks
-// give the same value.
+// devices do not keep their atomics atomic with the CPU's, so one side must apply all
+// of them. "cpu" is the default: the target's CPU applies them, in a goroutine that
+// makes progress there. With "nic" the devices apply them, the owner's own atomics too.
+// No program may then touch those words by loads and stores. All ranks give the same
+// value.
 func WithAtomics(by string) Option {
 	return func(o *options) error { return o.setAtomics(by) }
 }
 
-// WithRDMA says which RDMA device to use and how, in the form of GRUN_RDMA: a list
-// such as "device=mlx5_0,port=1,gid=10.0.0.1,mtu=1024,retries=6". What is not
-// named is chosen by the device's state; ranks may differ.
+// WithRDMA chooses the RDMA device and its settings, in the form of GRUN_RDMA: a list
+// such as "device=mlx5_0,port=1,gid=10.0.0.1,mtu=1024,retries=6". The state of the
+// device decides the settings that the list does not name. Ranks may differ.
 func WithRDMA(settings string) Option {
 	return func(o *options) (err error) {
 		o.rdma, err = parseRDMA(settings)
@@ -97,12 +97,12 @@ func WithRDMA(settings string) Option {
 	}
 }
 
-// WithIface has the provider tcp listen, as GRUN_IFACE does, at an address of this host:
-// the first one of an interface such as "eth0", the first one in a subnet such as
-// "10.1.0.0/16" or "fd00::/64", or the address that is given. Without this option tcp
-// listens on the loopback interface if grun or RunLocal has started all ranks on this
-// host, else on every interface. Ranks may differ. If this host has no such address, Init
-// returns an error that lists its interfaces.
+// WithIface makes the provider tcp listen at an address of this host, as GRUN_IFACE does.
+// name is an address, an interface such as "eth0", or a subnet such as "10.1.0.0/16" or
+// "fd00::/64". For an interface or a subnet, tcp takes its first address. Without this
+// option tcp listens on the loopback interface if grun or RunLocal has started all ranks
+// on this host. Else it listens on every interface. Ranks may differ. If this host has no
+// such address, Init returns an error that lists its interfaces.
 func WithIface(name string) Option {
 	return func(o *options) error { o.iface = name; return nil }
 }
@@ -115,8 +115,8 @@ func (o *options) setAtomics(by string) error {
 	return nil
 }
 
-// WithWrap puts wrap around every provider: verbs/trace counts what passes,
-// verbs/faulty disturbs it.
+// WithWrap wraps every provider: verbs/trace counts its requests, verbs/faulty disturbs
+// them.
 func WithWrap(wrap func(driver.Provider) driver.Provider) Option {
 	return func(o *options) error { o.wrap = wrap; return nil }
 }
@@ -125,10 +125,10 @@ const (
 	minHeap = 64 << 10
 	// maxHeap leaves room for other mappings in 47 bits of addresses.
 	maxHeap = 64 << 40
-	// minPeerTimeout leaves a peer that is well, on a busy machine, time to answer.
+	// minPeerTimeout leaves a live peer on a busy machine time to send a sign of life.
 	minPeerTimeout = 100 * time.Millisecond
 	maxPeerTimeout = 24 * time.Hour
-	// localHeap is the default for ranks whose memory lies on the Go heap.
+	// localHeap is the default for ranks with memory on the Go heap.
 	localHeap = 1 << 30
 )
 

@@ -26,7 +26,7 @@ func TestSizesAreReadInEveryUnit(t *testing.T) {
 	}
 }
 
-func TestWrongOptionsSayWhatToDo(t *testing.T) {
+func TestWrongOptionsNameAllowedValues(t *testing.T) {
 	nothing := func(context.Context, *runtime.Job) error { return nil }
 	require.ErrorContains(t, local(t, 1, nothing, runtime.WithHeap(1)), "need at least")
 	require.ErrorContains(t, local(t, 1, nothing, runtime.WithHeap(math.MaxInt64)), "at most")
@@ -37,7 +37,7 @@ func TestWrongOptionsSayWhatToDo(t *testing.T) {
 	require.ErrorIs(t, local(t, 0, nothing), runtime.ErrRange)
 }
 
-func TestAWrongEnvironmentNamesTheVariableItsValueAndWhatItTakes(t *testing.T) {
+func TestWrongEnvironmentNamesVariableAndAllowedValues(t *testing.T) {
 	nothing := func(context.Context, *runtime.Job) error { return nil }
 	for _, c := range []struct{ name, text, want string }{
 		{"GRUN_PROVIDER", "pigeon", "auto or shm or tcp or ibv or loop"},
@@ -73,7 +73,7 @@ func TestAWrongEnvironmentNamesTheVariableItsValueAndWhatItTakes(t *testing.T) {
 	}
 }
 
-func TestARightEnvironmentIsTaken(t *testing.T) {
+func TestCorrectEnvironmentIsAccepted(t *testing.T) {
 	file := t.TempDir() + "/table.json"
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	for name, texts := range map[string][]string{
@@ -89,7 +89,7 @@ func TestARightEnvironmentIsTaken(t *testing.T) {
 	}
 }
 
-func TestWithoutALauncherAProgramIsAWorldOfOne(t *testing.T) {
+func TestProgramWithoutLauncherIsWorldOfOne(t *testing.T) {
 	ran := false
 	require.NoError(t, runtime.Run(t.Context(), func(ctx context.Context, job *runtime.Job) error {
 		ran = true

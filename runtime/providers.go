@@ -12,24 +12,24 @@ import (
 	"github.com/gopgas/gopgas/verbs/tcp"
 )
 
-// localWire carries the ranks of one process.
+// localWire connects the ranks of one process.
 type localWire = loop.Provider
 
 func newLocalWire() *localWire { return loop.New() }
 
-// rdmaSettings say which RDMA device to use, and how.
+// rdmaSettings choose the RDMA device and its settings.
 type rdmaSettings = ibv.Config
 
 func parseRDMA(list string) (rdmaSettings, error) { return ibv.ParseConfig(list) }
 
-// wiring is what a choice of provider means for a rank.
+// wiring lists a rank's providers and the kind of its heap.
 type wiring struct {
 	providers []driver.Provider // in order of preference
 	shared    bool              // the heap is a memfd
 }
 
-// wire turns the name of a provider into providers. local carries the ranks of
-// this process; env tells where this rank is.
+// wire turns the name of a provider into providers. local connects the ranks of this
+// process; env locates this rank in its job.
 func (o *options) wire(local *localWire, env bootstrap.Env) (wiring, error) {
 	w := wiring{shared: true}
 	switch o.provider {
@@ -56,7 +56,7 @@ func (o *options) wire(local *localWire, env bootstrap.Env) (wiring, error) {
 	return w, nil
 }
 
-// wireAuto takes the nearest provider that reaches everyone.
+// wireAuto takes the nearest provider that reaches all ranks.
 func (o *options) wireAuto(local *localWire, env bootstrap.Env) (wiring, error) {
 	w := wiring{shared: local == nil}
 	if local != nil {
@@ -71,8 +71,8 @@ func (o *options) wireAuto(local *localWire, env bootstrap.Env) (wiring, error) 
 	return w, nil
 }
 
-// unusedDevices says once in a job which RDMA devices of this host its programs
-// cannot use, since they were built without.
+// unusedDevices names, once in a job, the RDMA devices of this host that programs
+// without the tag ibverbs cannot use.
 func unusedDevices(rank int) string {
 	devices := ibv.Present()
 	if rank != 0 || ibv.Built || len(devices) == 0 {
@@ -82,8 +82,8 @@ func unusedDevices(rank int) string {
 		strings.Join(devices, ", "))
 }
 
-// tcp listens for this host's processes only where those are all ranks, though they
-// may pretend to be on several hosts.
+// tcp returns the provider tcp. If all ranks are processes of this host, even with
+// names of several hosts, it listens for those only.
 func (o *options) tcp(env bootstrap.Env) driver.Provider {
 	listen := o.iface
 	if listen == "" && env.LocalSize == env.Size {

@@ -17,15 +17,17 @@ import (
 
 func arenaOf(job *runtime.Job) *arena.Arena { return team.Of(job.World()).Arena() }
 
-// A trial has rank 0 give up a collective call of a team in which all others succeed.
+// A trial makes rank 0 give up a collective call of a team that succeeds at all other
+// ranks.
 type trial struct {
 	*require.Assertions
 	gate *runtime.Gate
 	job  *runtime.Job
 	me   int
 	team *runtime.Team
-	// The others have returned from the call, rank 0 has made a window of its own, the
-	// others have used what they have, and rank 0 has looked at its own window.
+	// The events in order: the other ranks return from the call. Rank 0 makes a window
+	// of its own. The other ranks use their memory of the call. Rank 0 then checks its
+	// own window.
 	returned, made, used *event
 }
 
@@ -47,7 +49,7 @@ func (e *event) come() {
 	}
 }
 
-// await ends with ctx, too: then a later step fails.
+// await also returns when ctx ends: then a later step fails.
 func (e *event) await(ctx context.Context) {
 	select {
 	case <-e.came:
@@ -55,7 +57,7 @@ func (e *event) await(ctx context.Context) {
 	}
 }
 
-// elems is the length of windows in trials, of which each member writes a share.
+// elems is the length of windows in trials; each member writes a share.
 const (
 	elems = 512
 	share = elems / 8
@@ -81,8 +83,8 @@ func try(t *testing.T, body func(ctx context.Context, r *trial)) {
 	})
 }
 
-// giveUp has rank 0 make a call whose outcome it does not hear, and give it up when all
-// others have returned from it. The exchanges of the call have names that begin so.
+// giveUp makes rank 0 give up a call that all other ranks complete. A gate holds back
+// the call's exchanges from rank 0; their names begin with prefix.
 func (r *trial) giveUp(ctx context.Context, prefix string, call func(context.Context) error) {
 	over, cancel := context.WithCancel(ctx)
 	caught := r.gate.Hold(prefix)
@@ -99,7 +101,7 @@ func (r *trial) giveUp(ctx context.Context, prefix string, call func(context.Con
 	r.gate.Open()
 }
 
-// another makes a window of rank 0 alone, in memory that is free.
+// another makes a window of rank 0 alone, in free memory.
 func (r *trial) another(ctx context.Context, self *runtime.Team) *window.Window[uint64] {
 	w, err := window.Allocate[uint64](ctx, self, elems)
 	r.NoError(err)
@@ -119,8 +121,8 @@ func (r *trial) put(ctx context.Context, w *window.Window[uint64]) {
 	r.NoError(w.Flush(ctx, 0), "the connection is well")
 }
 
-// allocate has rank 0 give up Allocate, and the others put to its memory. It returns
-// their window.
+// allocate makes rank 0 give up Allocate, and the other ranks put to its memory. It
+// returns their window.
 func (r *trial) allocate(ctx context.Context, self *runtime.Team) *window.Window[uint64] {
 	if r.me != 0 {
 		w, err := window.Allocate[uint64](ctx, r.team, elems)
@@ -143,7 +145,7 @@ func (r *trial) allocate(ctx context.Context, self *runtime.Team) *window.Window
 	return nil
 }
 
-func TestAllocateGivenUpAtOneRankKeepsItsMemoryQuarantinedUntilTheTeamIsFreed(t *testing.T) {
+func TestCanceledAllocateQuarantinesMemoryUntilTeamFree(t *testing.T) {
 	try(t, func(ctx context.Context, r *trial) {
 		self, err := r.team.Split(ctx, r.me, 0)
 		r.NoError(err)
@@ -159,10 +161,10 @@ func TestAllocateGivenUpAtOneRankKeepsItsMemoryQuarantinedUntilTheTeamIsFreed(t 
 	})
 }
 
-// free frees the team, which is broken.
+// free frees the broken team.
 func (r *trial) free(ctx context.Context) {
 	if err := r.team.Free(ctx); err != nil {
-		r.ErrorIs(err, runtime.ErrTeamBroken) // of a rank that had not heard
+		r.ErrorIs(err, runtime.ErrTeamBroken) // from a rank that had not learned of it
 	}
 	r.ErrorIs(r.team.Barrier(ctx), runtime.ErrTeamFreed)
 }
@@ -190,7 +192,7 @@ func TestMemoryStaysQuarantinedWhileAMemberHasTheWindowOpen(t *testing.T) {
 	})
 }
 
-func TestSplitGivenUpAtOneRankKeepsItsMemoryQuarantined(t *testing.T) {
+func TestCanceledSplitQuarantinesMemory(t *testing.T) {
 	try(t, func(ctx context.Context, r *trial) {
 		self, err := r.job.World().Split(ctx, r.me, 0)
 		r.NoError(err)
@@ -206,7 +208,8 @@ func TestSplitGivenUpAtOneRankKeepsItsMemoryQuarantined(t *testing.T) {
 			r.NoError(err)
 			r.returned.come()
 			r.made.await(ctx)
-			// Rank 0 does not come; some members write before they hear of it.
+			// Rank 0 makes no call; some members write before they learn of the
+			// failure.
 			r.ErrorIs(split.Barrier(ctx), runtime.ErrTeamBroken)
 			r.used.come()
 		}
@@ -216,9 +219,10 @@ func TestSplitGivenUpAtOneRankKeepsItsMemoryQuarantined(t *testing.T) {
 	})
 }
 
-// TestARankThatNeverBroughtItsCardQuarantinesNothing: rank 0 gives up ahead of all others,
-// which cannot agree without it. They do not know, and may keep theirs once.
-func TestARankThatNeverBroughtItsCardQuarantinesNothing(t *testing.T) {
+// TestRankThatSentNoCardQuarantinesNothing makes rank 0 give up first: no other rank can
+// complete the call. The other ranks do not know that, and may quarantine their own memory
+// once.
+func TestRankThatSentNoCardQuarantinesNothing(t *testing.T) {
 	for name, elems := range map[string]int{"given up": elems, "refused and given up": -1} {
 		t.Run(name, func(t *testing.T) {
 			testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {

@@ -5,8 +5,8 @@ import (
 	"github.com/gopgas/gopgas/internal/memory"
 )
 
-// reservationsOf opens the reservations that the ranks of this host share. A rank that
-// cannot, as one of another user or in a container, foresees its own need alone.
+// reservationsOf opens the reservations that the ranks of this host share. A rank of
+// another user or in a container may not open them. It then reserves for itself alone.
 func reservationsOf(env bootstrap.Env) *memory.Reservations {
 	if env.Reservations == "" {
 		return nil

@@ -12,15 +12,15 @@ import (
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
-// A Body is what a rank does. ctx ends when the job is aborted or interrupted;
-// it does not end when another rank dies, so that programs may go on ([Job.Context]
-// does).
+// A Body is the function that a rank runs. ctx ends when the job is aborted or
+// interrupted. It does not end when another rank dies, so that programs may go on;
+// [Job.Context] does.
 type Body func(ctx context.Context, job *Job) error
 
-// Main runs body as this process's rank and exits: with 0 once every rank is
-// done, else with 1 after printing the error, which grun does in its place: the
-// same error of many ranks it prints once. It is the whole of a main function, and works
-// once: see [Run]. Kind: collective.
+// Main runs body as this process's rank and exits. It exits with 0 once every rank is
+// done, else it prints the error and exits with 1. Under grun, grun prints the error,
+// and prints the same error of many ranks once. Main is the whole of a main function,
+// and works once: see [Run]. Kind: collective.
 func Main(body Body, opts ...Option) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := start(ctx, body, opts, exit)
@@ -36,10 +36,10 @@ func exit(err error) {
 	os.Exit(1)
 }
 
-// Run joins the job, runs body, and closes the job. An error of body aborts
-// the job: the other ranks get [ErrAborted]. A body that ends its goroutine, as
-// the standard library's runtime.Goexit and testing.T.FailNow do, counts as a
-// rank that died: the others get [ErrRankDead], and Run does not return.
+// Run joins the job, runs body, and closes the job. An error of body aborts the job:
+// all other ranks get [ErrAborted]. A rank counts as dead if its body ends its
+// goroutine, as the standard library's runtime.Goexit and testing.T.FailNow do. All
+// other ranks then get [ErrRankDead], and Run does not return.
 //
 // Under grun a process joins its job once: a second Run or [Init] returns
 // [ErrJoinedBefore]. Kind: collective.
@@ -56,9 +56,9 @@ func start(ctx context.Context, body Body, opts []Option, vanished func(error)) 
 	return job.run(ctx, body, vanished)
 }
 
-// run runs body and closes the job. When body ends this goroutine, run does not
-// return: vanished takes the error. A panic of body goes on at once, with the
-// job as it is.
+// run runs body and closes the job. When body ends this goroutine, run does not return,
+// and passes the error to vanished. A panic of body goes on at once, with the job as it
+// is.
 func (j *Job) run(ctx context.Context, body Body, vanished func(error)) (err error) {
 	returned := false
 	defer func() {
@@ -75,8 +75,8 @@ func (j *Job) run(ctx context.Context, body Body, vanished func(error)) (err err
 	return err
 }
 
-// vanish leaves the job when the body ended without returning. This rank did not close
-// the job, so it counts as dead.
+// vanish leaves the job after the body ended its goroutine. This rank did not close the
+// job, so it counts as dead.
 func (j *Job) vanish() error {
 	const what = "body ended without returning"
 	err := fmt.Errorf("rank %d: %s: it called runtime.Goexit, or testing.T.FailNow", j.fabric.Rank(), what)

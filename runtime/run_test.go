@@ -22,7 +22,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// envMain has the test binary be a program whose main function is runtime.Main.
+// envMain turns the test binary into a program that calls runtime.Main.
 const envMain = "GOPGAS_TEST_MAIN"
 
 func TestMain(m *testing.M) {
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	testjob.Main(m, nil)
 }
 
-// exitAtRankOne ends rank 1's goroutine; the others wait for it.
+// exitAtRankOne ends rank 1's goroutine; all other ranks wait for it.
 func exitAtRankOne(ctx context.Context, job *runtime.Job) error {
 	if job.World().Rank() == 1 {
 		goruntime.Goexit()
@@ -43,7 +43,7 @@ func exitAtRankOne(ctx context.Context, job *runtime.Job) error {
 	return err
 }
 
-func TestMainWhoseBodyEndsItsGoroutineEndsTheJob(t *testing.T) {
+func TestGoexitInBodyOfMainEndsJob(t *testing.T) {
 	ctx := testwatch.Context(t, testwatch.Processes(testwatch.Marked(envMain+"=1")))
 	exe, err := os.Executable()
 	require.NoError(t, err)
@@ -60,8 +60,8 @@ func TestMainWhoseBodyEndsItsGoroutineEndsTheJob(t *testing.T) {
 	require.Contains(t, out.String(), "barrier: rank 1: rank is dead (its body ended without returning)")
 }
 
-// placed has this process be rank 0 of a job of n. It returns the cause that a
-// rank gave when it aborted. through is between the rank and its launcher.
+// placed makes this process rank 0 of a job of n. It returns the causes of aborts.
+// through relays between the rank and its launcher.
 func placed(t *testing.T, n int, through func(rank, launcher net.Conn)) (aborts <-chan string) {
 	causes := make(chan string, 1)
 	place := bootstrap.Env{JobID: "test", Size: n, LocalSize: n, LocalCores: 1, Secret: make([]byte, bootstrap.SecretSize)}
@@ -96,18 +96,18 @@ func placed(t *testing.T, n int, through func(rank, launcher net.Conn)) (aborts 
 	return causes
 }
 
-// whole relays all that the launcher says.
+// whole relays all messages of the launcher.
 func whole(rank, launcher net.Conn) { _, _ = io.Copy(rank, launcher) }
 
-// welcome relays what the launcher says until the rank has joined, and nothing
-// more: the launcher is stopped then.
+// welcome relays the launcher's messages until the rank has joined, and none later,
+// like a launcher that was stopped then.
 func welcome(rank, launcher net.Conn) {
 	const challengeAndWelcome = 8 + 32 + 8 + 32 + 5
 	_, _ = io.CopyN(rank, launcher, challengeAndWelcome)
 	_, _ = io.Copy(io.Discard, launcher)
 }
 
-func TestALauncherThatDoesNotAnswerEndsInit(t *testing.T) {
+func TestSilentLauncherEndsInit(t *testing.T) {
 	placed(t, 2, welcome)
 	_, err := runtime.Init(t.Context(), runtime.WithPeerTimeout(time.Second))
 	require.ErrorIs(t, err, runtime.ErrLauncherLost)
@@ -115,7 +115,7 @@ func TestALauncherThatDoesNotAnswerEndsInit(t *testing.T) {
 	require.ErrorContains(t, err, "launcher does not answer within 2s")
 }
 
-func TestRunWhoseBodyEndsItsGoroutineTellsTheLauncher(t *testing.T) {
+func TestGoexitInBodyOfRunReportsDeath(t *testing.T) {
 	aborts := placed(t, 1, whole)
 	ended := make(chan struct{})
 	go func() {
@@ -130,7 +130,7 @@ func TestRunWhoseBodyEndsItsGoroutineTellsTheLauncher(t *testing.T) {
 	require.Equal(t, "its body ended without returning", <-aborts)
 }
 
-func TestASecondRunOfAProcessSaysThatThereIsOne(t *testing.T) {
+func TestSecondRunReturnsErrJoinedBefore(t *testing.T) {
 	placed(t, 1, whole)
 	body := func(context.Context, *runtime.Job) error { return nil }
 	require.NoError(t, runtime.Run(t.Context(), body))
@@ -139,7 +139,7 @@ func TestASecondRunOfAProcessSaysThatThereIsOne(t *testing.T) {
 	require.ErrorIs(t, err, runtime.ErrJoinedBefore)
 }
 
-func TestAPanicOfABodyIsNotSwallowed(t *testing.T) {
+func TestPanicOfBodyGoesOn(t *testing.T) {
 	require.PanicsWithValue(t, "boom", func() {
 		_ = runtime.Run(t.Context(), func(_ context.Context, job *runtime.Job) error {
 			t.Cleanup(func() { require.NoError(t, job.Close(context.Background())) })

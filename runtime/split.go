@@ -10,11 +10,11 @@ import (
 	"github.com/gopgas/gopgas/internal/team"
 )
 
-// Split makes one new team of all members that give the same color, ordered by
-// key and then by rank in this team. A member with a negative color gets no
-// team: nil and no error, and [ErrTeam] from that team's calls. Members may
-// return at different times: when one is lost that has returned, the call can
-// still fail at others. Kind: collective.
+// Split makes one new team of all members that give the same color. It orders them by
+// key, and members with the same key by rank in this team. A member with a negative
+// color gets no team: nil and no error, and [ErrTeam] from that team's calls. Members
+// may return at different times: if one is lost after it returned, the call can still
+// fail at other members. Kind: collective.
 func (t *Team) Split(ctx context.Context, color, key int) (*Team, error) {
 	mine := binary.LittleEndian.AppendUint64(nil, uint64(color))
 	mine = binary.LittleEndian.AppendUint64(mine, uint64(key))
@@ -28,7 +28,7 @@ func (t *Team) Split(ctx context.Context, color, key int) (*Team, error) {
 		if err != nil {
 			return err
 		}
-		// The call's number makes the name unique; all members are at the same.
+		// The call's number makes the name unique; it is the same at all members.
 		made, err = t.job.newTeam(ctx, t, fmt.Sprintf("%s.%d.%d", t.name, key.Seq, color), members)
 		return err
 	})

@@ -9,35 +9,34 @@ import (
 	"github.com/gopgas/gopgas/internal/team"
 )
 
-// A stream is the order of a team's collective calls, as this rank makes them.
-// Each takes the next number, the same at every member, and runs when all before
-// it have ended:
+// A stream orders a team's collective calls at this rank. Each takes the next number,
+// the same at every member, and runs when all earlier calls have ended:
 //
 //	Barrier  Start(AllReduce)  Start(Broadcast)  Barrier
 //	   1             2                 3            4       number
 //	 caller        goroutine of the team          caller    who runs it
 //
 // Blocking calls run on the caller's goroutine. Started calls run on one goroutine of the
-// team's, which exists while there are any.
+// team, which exists while there are started calls.
 //
 // A call takes the mutex once, to get its key. It ends by one store to ended.
 type stream struct {
 	team   *Team
-	own    [team.Close + 1]team.Call // what describes runtime's own calls, by kind
+	own    [team.Close + 1]team.Call // descriptions of runtime's own calls, by kind
 	ended  atomic.Uint64             // all calls up to this number have ended
 	behind atomic.Int64              // calls that wait for their turn
 
 	mu       sync.Mutex
 	last     team.Key // of the latest call
 	past     [remembered]team.Call
-	blocking uint64 // number of the latest call that blocks; 0 when it never began
+	blocking uint64 // number of the latest blocking call; 0 if it never began
 	queue    []started
-	serving  bool // the goroutine is there
+	serving  bool // the goroutine runs
 	closing  bool // this rank closes the job
 	inquiry  inquiry
 }
 
-// remembered is how many calls a rank can still be asked about.
+// remembered is the number of calls that a rank remembers for inquiries.
 const remembered = 64
 
 // A started call waits in the queue.
@@ -56,7 +55,7 @@ func (s *stream) init(t *Team) {
 	}
 }
 
-// next gives a call its key. Called with the mutex held.
+// next gives a call its key. Precondition: the mutex is held.
 func (s *stream) next(c *team.Call) team.Key {
 	s.last = s.last.Next(c)
 	s.past[s.last.Seq%remembered] = *c
@@ -66,8 +65,8 @@ func (s *stream) next(c *team.Call) team.Key {
 	return s.last
 }
 
-// remember returns the call of a number if this rank has made it, and not too
-// long ago. Called with the mutex held.
+// remember returns the call of a number if it is among this rank's latest calls.
+// Precondition: the mutex is held.
 func (s *stream) remember(seq uint64) (team.Call, bool) {
 	if seq == 0 || seq > s.last.Seq || s.last.Seq-seq >= remembered {
 		return team.Call{}, false
@@ -75,9 +74,9 @@ func (s *stream) remember(seq uint64) (team.Call, bool) {
 	return s.past[seq%remembered], true
 }
 
-// Begin begins a blocking collective call and returns its key when it is the call's
-// turn. End ends the call. A rank that cannot take part tells the other members, which
-// may not know why.
+// Begin begins a blocking collective call and returns its key once all earlier calls
+// have ended. End ends the call. A rank that cannot take part tells the other members,
+// which may not know the reason.
 func (s *stream) Begin(ctx context.Context, c *team.Call) (team.Key, error) {
 	t := s.team
 	if err := t.err(); err != nil {
@@ -105,15 +104,15 @@ func (s *stream) Begin(ctx context.Context, c *team.Call) (team.Key, error) {
 	return key, nil
 }
 
-// awaitTurn waits until all calls before seq have ended. When it fails, so does
-// the team: no later call gets its turn.
+// awaitTurn waits until all calls before seq have ended. If it fails, the team breaks:
+// no later call gets its turn.
 func (s *stream) awaitTurn(ctx context.Context, seq uint64) error {
 	s.behind.Add(1)
 	defer s.behind.Add(-1)
 	return s.team.inner.Await(ctx, func() bool { return s.ended.Load() == seq-1 })
 }
 
-// End ends a call that began, and takes the consequences of err.
+// End ends a call that Begin began. With an error it breaks the team.
 func (s *stream) End(key team.Key, c *team.Call, err error) error {
 	if err != nil {
 		err = s.team.failed(c.Name, err)
@@ -122,13 +121,13 @@ func (s *stream) End(key team.Key, c *team.Call, err error) error {
 	return err
 }
 
-// end gives the turn to the call behind. The store pairs with the load in awaitTurn.
+// end gives the turn to the next call. The store pairs with the load in awaitTurn.
 func (s *stream) end(key team.Key) {
 	s.ended.Store(key.Seq)
 	s.ring()
 }
 
-// ring wakes those that wait for calls to end.
+// ring wakes the goroutines that wait for calls to end.
 func (s *stream) ring() {
 	if s.behind.Load() > 0 {
 		s.team.job.fabric.Bell().Ring()
@@ -142,7 +141,7 @@ func (s *stream) awaitIdle(ctx context.Context) error {
 	return s.team.job.fabric.Wait(ctx, s.idle)
 }
 
-// idle tells whether no call is under way. On a team that is broken none begins any more.
+// idle reports whether no call is under way. On a broken team no call begins any more.
 func (s *stream) idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,15 +179,15 @@ func (s *stream) serve() {
 			return
 		}
 		next := s.queue[0]
-		s.queue[0] = started{} // what it holds can go
+		s.queue[0] = started{} // frees its references
 		s.queue = s.queue[1:]
 		s.mu.Unlock()
 		s.runStarted(&next)
 	}
 }
 
-// runStarted makes a call when it is its turn. done gets the result before a later call
-// begins.
+// runStarted makes a call once all earlier calls have ended. done gets the result
+// before a later call begins.
 func (s *stream) runStarted(next *started) {
 	t := s.team
 	if err := s.awaitTurn(next.ctx, next.key.Seq); err != nil {

@@ -17,10 +17,10 @@ import (
 
 var allReduce = team.Call{Name: "AllReduce", Root: team.NoRoot, Count: 4, Of: "float64, Sum"}
 
-// streamOf returns what packages above the runtime see of the world.
+// streamOf returns the inner part of the world.
 func streamOf(r *testjob.Rank) *team.Team { return team.Of(r.World) }
 
-// A pending call was started; wait returns what became of it.
+// A pending is a started call; wait returns its result.
 type pending struct{ done chan error }
 
 func (p *pending) wait(ctx context.Context) error {
@@ -32,7 +32,7 @@ func (p *pending) wait(ctx context.Context) error {
 	}
 }
 
-// start starts a call of f's. When that fails, wait tells.
+// start starts a call of f. If that fails, wait returns the error.
 func start(ctx context.Context, f *team.Team, run func(context.Context, team.Key) error) *pending {
 	p := &pending{make(chan error, 1)}
 	if err := f.Calls.Start(ctx, &allReduce, run, func(err error) { p.done <- err }); err != nil {
@@ -41,14 +41,14 @@ func start(ctx context.Context, f *team.Team, run func(context.Context, team.Key
 	return p
 }
 
-// forever is what a call does that waits for a member which never comes.
+// forever returns the body of a call that waits for a member that never arrives.
 func forever(f *team.Team) func(context.Context, team.Key) error {
 	return func(ctx context.Context, _ team.Key) error { return f.Await(ctx, func() bool { return false }) }
 }
 
 func TestCallsRunInTheOrderOfTheirStart(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
-		var order []uint64 // calls run one after the other, so nothing guards it
+		var order []uint64 // calls run one after the other, so it needs no lock
 		var first uint64
 		for range 20 {
 			var calls []*pending
@@ -75,7 +75,7 @@ func TestCallsRunInTheOrderOfTheirStart(t *testing.T) {
 	})
 }
 
-func TestAStartedCallRunsWhileTheProgramComputes(t *testing.T) {
+func TestStartedCallRunsInBackground(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		var ran atomic.Bool
 		c := start(ctx, streamOf(r), func(context.Context, team.Key) error { ran.Store(true); return nil })
@@ -85,7 +85,7 @@ func TestAStartedCallRunsWhileTheProgramComputes(t *testing.T) {
 	})
 }
 
-func TestABlockingCallBehindAStartedOneWaitsForIt(t *testing.T) {
+func TestBlockingCallWaitsForStartedCall(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		release := make(chan struct{})
 		var ended atomic.Bool
@@ -108,11 +108,11 @@ func TestABlockingCallBehindAStartedOneWaitsForIt(t *testing.T) {
 	})
 }
 
-func TestTheEndOfAStartedCallIsToldAheadOfThoseBehindIt(t *testing.T) {
+func TestDoneOfStartedCallPrecedesLaterCalls(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		var told atomic.Bool
 		r.NoError(streamOf(r).Calls.Start(ctx, &allReduce, func(context.Context, team.Key) error { return nil }, func(error) {
-			time.Sleep(5 * time.Millisecond) // those behind could come first
+			time.Sleep(5 * time.Millisecond) // later calls could end first
 			told.Store(true)
 		}))
 		r.NoError(r.World.Barrier(ctx))
@@ -120,7 +120,7 @@ func TestTheEndOfAStartedCallIsToldAheadOfThoseBehindIt(t *testing.T) {
 	})
 }
 
-func TestAStartedCallThatFailsBreaksTheTeamAndThoseBehindIt(t *testing.T) {
+func TestFailedStartedCallBreaksTeamAndLaterCalls(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		half, err := r.World.Split(ctx, 0, 0)
 		r.NoError(err)
@@ -145,7 +145,7 @@ func TestAStartedCallThatFailsBreaksTheTeamAndThoseBehindIt(t *testing.T) {
 	})
 }
 
-func TestACallThatGivesUpItsTurnBreaksTheTeam(t *testing.T) {
+func TestCallCanceledBeforeItsTurnBreaksTeam(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		half, err := r.World.Split(ctx, 0, 0)
 		r.NoError(err)
@@ -165,7 +165,7 @@ func TestACallThatGivesUpItsTurnBreaksTheTeam(t *testing.T) {
 	})
 }
 
-func TestTheJobsEndEndsStartedCalls(t *testing.T) {
+func TestEndOfJobEndsStartedCalls(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		ended, begun := make(chan error, 2), make(chan struct{})
 		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {

@@ -14,8 +14,8 @@ import (
 	"github.com/gopgas/gopgas/internal/team"
 )
 
-// A Team is an ordered group of ranks, numbered from 0 within it. Its
-// collective calls are made by all members in the same order, one at a time.
+// A Team is an ordered group of ranks, numbered from 0. All members make its collective
+// calls in the same order, one at a time.
 type Team struct {
 	handle  // for packages of this module
 	job     *Job
@@ -27,26 +27,27 @@ type Team struct {
 	stream  stream
 	barrier barrier
 	block   arena.Block    // the barrier's memory
-	known   *fabric.Region // as others find it
+	known   *fabric.Region // block, as other members find it
 
 	broken atomic.Pointer[TeamError]
 	whole  context.Context // ends when the team breaks or the job does
 	end    context.CancelCauseFunc
 }
 
-// handle is embedded under a name that go doc does not show.
+// handle embeds [team.Handle] under a name that go doc does not show.
 type handle = team.Handle
 
-// teamCard is what members tell each other when a team is made.
+// teamCard holds the data that members exchange when they make a team.
 type teamCard struct {
-	Host    string `json:",omitempty"` // this rank's, see WithHosts; in the world's cards
-	Cores   int    // that this rank's host has for its ranks
+	Host    string `json:",omitempty"` // name of this rank's host, see WithHosts; in the world's cards
+	Cores   int    // cores of this rank's host for its ranks
 	Mapped  bool   // this rank maps the memory of all members
-	Atomics string // who applies them, see WithAtomics
+	Atomics string // the processor that applies them, see WithAtomics
 	Err     string // why this rank could not prepare
 }
 
-// newTeam makes a team of members of parent, this rank among them. All of them call it.
+// newTeam makes a team of members of parent, this rank among them. All these members
+// call it.
 func (j *Job) newTeam(ctx context.Context, parent *Team, name string, members []int) (*Team, error) {
 	t := &Team{job: j, name: name, members: members, rank: slices.Index(members, j.fabric.Rank())}
 	t.whole, t.end = context.WithCancelCause(j.aborted)
@@ -68,7 +69,7 @@ func (j *Job) newTeam(ctx context.Context, parent *Team, name string, members []
 		err = err2
 	}
 	if err != nil {
-		// The others may have their team, which this rank will not be in.
+		// The other members may have made their team, without this rank.
 		return nil, errors.Join(t.failed(team.Split.String(), err), t.giveUp(parent, err))
 	}
 	if j.world == nil {
@@ -97,8 +98,8 @@ func (t *Team) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// giveUp is discard of a team split from parent that ended with err at this rank. Members
-// that have the team use this rank's memory until they hear of it.
+// giveUp discards a team split from parent after err at this rank. Members that have made
+// the team use this rank's memory until they learn of the failure.
 func (t *Team) giveUp(parent *Team, err error) error {
 	if !team.OutcomeUnknown(err) || parent == nil {
 		return t.discard()
@@ -108,7 +109,7 @@ func (t *Team) giveUp(parent *Team, err error) error {
 	return nil
 }
 
-// discard takes back what prepare made for a team that does not come about, or is freed.
+// discard takes back the memory from prepare, for a team that was not made or is freed.
 func (t *Team) discard() error {
 	t.end(nil)
 	var errs []error
@@ -122,11 +123,11 @@ func (t *Team) discard() error {
 	return errors.Join(errs...)
 }
 
-// region names the team's barrier memory, the same at every member.
+// region returns the name of the team's barrier memory, the same at every member.
 func (t *Team) region() string { return "team/" + t.name }
 
-// meet exchanges cards, and returns those of all members. It fails at all of them
-// if one could not prepare.
+// meet exchanges cards, and returns those of all members. It fails at all members if
+// one could not prepare.
 func (t *Team) meet(ctx context.Context, card teamCard) ([]teamCard, error) {
 	mine, err := json.Marshal(card)
 	if err != nil {

@@ -2,11 +2,11 @@ package team
 
 import "fmt"
 
-// A Collective names a collective call of runtime's or window's, whose ranks meet at the
+// A Collective names a collective call of runtime or window. Its members meet at the
 // team's barrier. Package collectives has a table of its own calls.
 type Collective uint8
 
-// The collectives that meet at the barrier.
+// These collectives meet at the barrier.
 const (
 	Barrier Collective = iota + 1
 	Fence
@@ -31,14 +31,14 @@ func (c Collective) String() string {
 func (c Collective) Call() Call { return Call{Name: c.String(), Root: NoRoot, Hash: uint64(c)} }
 
 const (
-	// Varied is the count of a call whose members give counts of their own.
+	// Varied is the count of a call in which members give counts of their own.
 	Varied = -1
 	// NoRoot is the root of a call in which all members do the same.
 	NoRoot = -1
 )
 
-// A Call describes a collective call by what all members of a team must agree on. Two
-// are the same if they are equal.
+// A Call describes a collective call by the arguments on which all members must agree.
+// Two calls are the same if their descriptions are equal.
 type Call struct {
 	Name   string // of the collective
 	Root   int    // by team rank, or NoRoot

@@ -1,5 +1,5 @@
-// Package team holds the inner part of a team: what runtime shows of it to window, rpipe
-// and collectives.
+// Package team holds the inner part of a team. Runtime shows it to window, rpipe and
+// collectives.
 //
 //	window  rpipe  collectives
 //	         |  Of, Team, Call, Stream
@@ -15,7 +15,7 @@
 // # Why a handle
 //
 // Users must neither see nor call the inner part. A method of runtime.Team that returns it
-// would stand in go doc, and a registry would be state of a package. The one method of
-// [Handle] is not exported: runtime.Team has it by embedding, this package alone can call
+// would stand in go doc. A registry would be state of a package. The one method of
+// [Handle] is not exported. runtime.Team has it by embedding, only this package can call
 // it, and users cannot import this package.
 package team

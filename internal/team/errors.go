@@ -2,8 +2,8 @@ package team
 
 import "errors"
 
-// An OutcomeUnknownError says that this rank gave up a call which the other members may
-// have completed. They may use memory that this rank offered in it.
+// An OutcomeUnknownError reports that this rank gave up a call that other members may
+// have completed. They may use the memory that this rank offered in the call.
 type OutcomeUnknownError struct{ Err error }
 
 func (e *OutcomeUnknownError) Error() string { return e.Err.Error() }

@@ -1,6 +1,6 @@
 package team
 
-// A Handle leads from a type of runtime's to the inner part of a team. A type that embeds
+// A Handle leads from a type of runtime to the inner part of a team. A type that embeds
 // it is a [Holder].
 type Handle struct{ team *Team }
 

@@ -9,9 +9,10 @@ import (
 	"github.com/gopgas/gopgas/internal/fabric"
 )
 
-// A quarantine keeps memory of this rank that a team's call gave up while other members
-// may still use it. It stays registered: a late put does no harm and ends no
-// connection. When the team is freed, its members tell each other what they use:
+// A quarantine keeps memory of this rank after a failed call, while other members of
+// the team may use it. The memory stays registered: a late put does no harm and ends no
+// connection. When the members free the team, they exchange the names of the memory
+// that they use:
 //
 //	rank 0                               rank 1
 //	Allocate ends by its ctx             Allocate returns: BeginUse
@@ -30,7 +31,7 @@ type quarantined struct {
 }
 
 // Quarantine keeps memory that this rank gives up and other members may use.
-// ReleaseQuarantined gives it back, or the job's Close.
+// ReleaseQuarantined or the job's Close gives it back.
 func (t *Team) Quarantine(r *fabric.Region, b arena.Block) {
 	t.Arena().Quarantine(b)
 	t.quarantine.mu.Lock()
@@ -39,7 +40,7 @@ func (t *Team) Quarantine(r *fabric.Region, b arena.Block) {
 }
 
 // ReleaseQuarantined gives quarantined memory back, apart from regions that members still
-// use. No member begins to use any of the others.
+// use. Precondition: no member begins to use a region that is not in used.
 func (t *Team) ReleaseQuarantined(used []string) error {
 	t.quarantine.mu.Lock()
 	defer t.quarantine.mu.Unlock()

@@ -14,34 +14,34 @@ type Team struct {
 	Name    string        // unique in the job
 	Rank    int           // of this process in the team
 	Members []int         // world ranks by team rank
-	Windows atomic.Uint64 // made so far: the same at every member
+	Windows atomic.Uint64 // windows made so far: the same at every member
 	// Openings counts how often this rank opened each end of a pipe. Package rpipe guards it.
 	Openings map[string]int
 	Mapped   bool  // all members use each other's memory directly
-	Hosts    []int // by team rank: members of one number share a host
+	Hosts    []int // by team rank: members with the same number share a host
 	Crowded  bool  // members share cores, on some host
 	// Above is the [Keeper] of package collectives.
 	Above atomic.Value
-	// Whole ends when the team breaks or the job ends. Its cause says why.
+	// Whole ends when the team breaks or the job ends. Its cause is the reason.
 	Whole context.Context
 
-	// Sync is a barrier that completes no operations. All members name the same
+	// Sync makes a barrier that completes no operations. All members name the same
 	// collective.
 	Sync func(ctx context.Context, c Collective) error
-	// Swap is Sync, and gives all members' bytes to each, by team rank. If it fails with
-	// another error than an [OutcomeUnknownError], it has failed at all members.
+	// Swap does Sync and gives all members' bytes to each, by team rank. If its error is
+	// no [OutcomeUnknownError], it has failed at all members.
 	Swap func(ctx context.Context, c Collective, mine []byte) ([][]byte, error)
-	// Err returns what became of the team, nil while it is whole.
+	// Err returns the error of the team, nil while it is whole.
 	Err func() error
 	// Failed breaks the team because err ended this rank's collective call early. It
 	// returns the error for the caller.
 	Failed func(c Collective, err error) error
 
-	// Calls is the order of the team's collective calls.
+	// Calls orders the team's collective calls.
 	Calls Stream
-	// Differs has a member compare its calls with those of this rank. A rank calls it that
-	// got data of another call from the member in its call of number seq. It returns
-	// the error by which the team breaks.
+	// Differs makes a member compare its calls with those of this rank. A rank calls it
+	// after it got data of another call from the member in its call of number seq. It
+	// returns the error by which the team breaks.
 	Differs func(ctx context.Context, seq uint64, member int) error
 
 	uses       uses
@@ -52,10 +52,10 @@ type Team struct {
 // the team and none of its calls is under way.
 type Keeper interface {
 	// Leave ends this rank's writes to memory that other members keep for the team. Earlier
-	// writes may be on their way. The card goes to Release at all members.
+	// writes may still be under way. The card goes to Release at all members.
 	Leave(ctx context.Context) (card []byte, err error)
 	// Release gives the memory back when all members have left. Cards are by team rank;
-	// that of a member without a keeper is empty.
+	// a member without a keeper has an empty card.
 	Release(cards [][]byte) error
 }
 
@@ -65,10 +65,10 @@ func (t *Team) Await(ctx context.Context, ready func() bool) error {
 	return t.await(ctx, false, ready)
 }
 
-// AwaitMapped is Await for what members store in each other's memory. Those that share
-// cores look a few times only before they make way: one of those that they wait for
-// may need this core (8 ranks on 2 cores, 8 bytes: an exchange on a ring takes 8 us
-// instead of 14, an all-to-all 8 instead of 10).
+// AwaitMapped is Await for stores of members into each other's memory. Members that
+// share cores poll only a few times before they yield: a member for which they wait may
+// need this core. With 8 ranks on 2 cores and 8 bytes, an exchange on a ring takes 8 us
+// instead of 14. An all-to-all takes 8 us instead of 10.
 func (t *Team) AwaitMapped(ctx context.Context, ready func() bool) error {
 	return t.await(ctx, t.Crowded, ready)
 }

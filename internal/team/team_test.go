@@ -16,8 +16,8 @@ func keyOf(calls ...team.Call) (key team.Key) {
 	return key
 }
 
-// Keys of as many calls differ where one of the calls does, or their order.
-func TestKeyTellsWhatWasCalledBefore(t *testing.T) {
+// Keys of equally many calls differ if one of the calls or their order differs.
+func TestKeyDependsOnEarlierCalls(t *testing.T) {
 	barrier, fence := team.Barrier.Call(), team.Fence.Call()
 	require.Equal(t, keyOf(barrier, fence), keyOf(barrier, fence))
 	require.EqualValues(t, 3, keyOf(barrier, fence, fence).Seq)
@@ -30,7 +30,7 @@ func TestKeyTellsWhatWasCalledBefore(t *testing.T) {
 	}
 }
 
-func TestCallNamesWhatMembersMustAgreeOn(t *testing.T) {
+func TestCallNamesAgreedArguments(t *testing.T) {
 	for want, c := range map[string]team.Call{
 		"Team.Free":                         team.FreeTeam.Call(),
 		"AllReduce of 4 int, Sum":           {Name: "AllReduce", Root: team.NoRoot, Count: 4, Of: "int, Sum"},

@@ -8,15 +8,15 @@ import (
 	"sync"
 )
 
-// uses are the members' memory that this rank uses, or is about to use, by the name of the
-// region at all members.
+// uses records the members' memory that this rank uses, or is about to use. The index is
+// the name of the region at all members.
 type uses struct {
 	mu     sync.Mutex
 	byName map[string]OnClose
 }
 
-// OnClose runs when this rank is about to close the job while it uses a window. It tells
-// the ranks that wait for a lock which this rank holds, and returns that as an error.
+// OnClose runs when this rank is about to close the job while it uses a window. If this
+// rank holds a lock, it tells the ranks that wait for the lock, and returns an error.
 type OnClose func(ctx context.Context) error
 
 // BeginUse records that this rank uses, or is about to use, the members' regions of a name.
@@ -29,7 +29,7 @@ func (t *Team) BeginUse(name string, onClose OnClose) {
 	t.uses.byName[name] = onClose
 }
 
-// EndUse ends what BeginUse began.
+// EndUse ends the use that BeginUse recorded.
 func (t *Team) EndUse(name string) {
 	t.uses.mu.Lock()
 	defer t.uses.mu.Unlock()
@@ -43,7 +43,7 @@ func (t *Team) InUse() []string {
 	return slices.Collect(maps.Keys(t.uses.byName))
 }
 
-// Closing runs OnClose of all that this rank uses.
+// Closing runs OnClose of all regions that this rank uses.
 func (t *Team) Closing(ctx context.Context) error {
 	t.uses.mu.Lock()
 	all := slices.Collect(maps.Values(t.uses.byName))

@@ -40,8 +40,8 @@ func newCompletionQueue(d *device, id uint64, cq *C.struct_ibv_cq, depth int) *c
 	return c
 }
 
-// Poll returns completions. If there is none, Poll arms the device for the next
-// one while a goroutine is about to sleep on the bell.
+// Poll returns completions. If there is none and a goroutine is about to sleep on the
+// bell, Poll arms the device.
 func (c *completionQueue) Poll(wc []driver.Completion) (int, error) {
 	c.mu.Lock()
 	n := c.fill(wc)
