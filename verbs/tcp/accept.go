@@ -11,9 +11,9 @@ import (
 
 const acceptPause = 100 * time.Millisecond
 
-// accept takes in the connections that wait at the listening socket. Of those
-// that have not identified themselves the oldest makes room for the next, so
-// that strangers who keep silent cannot lock anyone out.
+// accept takes in the connections that wait at the listening socket. If too many have
+// not identified themselves, the device cuts the oldest one. So silent strangers cannot
+// lock out a peer.
 func (d *device) accept() {
 	for {
 		fd, from, err := unix.Accept4(d.listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
@@ -33,7 +33,7 @@ func (d *device) accept() {
 			d.strangers[0].drop()
 		}
 		d.accepted(fd, from)
-		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) //nolint:errcheck // slower without
+		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) //nolint:errcheck // the connection is slower without it
 		if l, err := d.addLink(fd, nil, phaseHello, unix.EPOLLIN); err == nil {
 			d.strangers = append(d.strangers, l)
 			l.expire(handshakeTimeout)
@@ -41,8 +41,8 @@ func (d *device) accept() {
 	}
 }
 
-// pauseAccepting waits for the shortage of descriptors or memory to pass: the
-// connections stay in the listening socket's queue meanwhile.
+// pauseAccepting stops accepting for a while, until the shortage of descriptors or
+// memory may be over. The connections stay in the listening socket's queue.
 func (d *device) pauseAccepting() {
 	event := unix.EpollEvent{Fd: listenerSlot}
 	unix.EpollCtl(d.epfd, unix.EPOLL_CTL_MOD, d.listener, &event) //nolint:errcheck // it is in the set
@@ -56,8 +56,8 @@ func (d *device) pauseAccepting() {
 	})
 }
 
-// greeted reads the hello. Who does not know the secret of the queue pair that
-// it names is cut without a word.
+// greeted reads the hello. It cuts a dialer that does not know the secret of the queue
+// pair in its hello, and sends nothing.
 func (l *link) greeted() error {
 	done, err := l.read(helloSize)
 	if !done || err != nil {
@@ -79,8 +79,8 @@ func (l *link) greeted() error {
 	return q.greet(l)
 }
 
-// greet goes on with a dialer that said a good hello, or parks it until q
-// knows its peer.
+// greet goes on with a dialer after a correct hello, or parks it until q knows its
+// peer.
 func (q *qp) greet(l *link) error {
 	switch {
 	case q.state == driver.StateErr || q.link != nil:
@@ -100,7 +100,7 @@ func (q *qp) greet(l *link) error {
 	return l.write(l.hs.challenge(q.secret, q.peer.token))
 }
 
-// park keeps a dialer that came too early, in place of the oldest if there are many.
+// park keeps a dialer that connected too early. If there are many, it cuts the oldest.
 func (q *qp) park(l *link) {
 	if len(q.parked) == maxParked {
 		q.parked[0].unparked(q)
@@ -109,7 +109,7 @@ func (q *qp) park(l *link) {
 	q.parked = append(q.parked, l)
 }
 
-// unpark goes on with the dialers that came too early.
+// unpark goes on with the parked dialers.
 func (q *qp) unpark() {
 	parked := q.parked
 	q.parked = nil
@@ -124,7 +124,8 @@ func (q *qp) unpark() {
 	}
 }
 
-// unparked ends the wait of a dialer for q in vain. Called with token and q's lock.
+// unparked ends the wait of a dialer that waited for q in vain. Precondition: token and
+// q's lock are held.
 func (l *link) unparked(q *qp) {
 	if l.phase != phaseStream {
 		l.drop()

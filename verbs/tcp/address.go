@@ -9,7 +9,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// A QP address on the wire: who to dial and the secret that proves it.
+// A QP address on the wire holds the endpoints to dial and the QP's secret.
 //
 //	0     4       6       8      12          28       36
 //	magic version count   QP     token       device   count x { IP as 16 bytes, port }
@@ -29,7 +29,7 @@ type token [tokenSize]byte
 type address struct {
 	qp        uint32
 	token     token
-	device    uint64 // drawn at random: who has the same is on the same device
+	device    uint64 // random: queue pairs with the same number are on the same device
 	endpoints []netip.AddrPort
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// BenchmarkPingPong is one 8-byte message there and one back, as programs that
-// poll exchange them: by raw sockets, the floor, and by inline WRITEs that both
-// sides watch in memory. Compare ns/op of one run only.
+// BenchmarkPingPong measures an 8-byte message and its reply between programs that
+// poll. It uses raw sockets as the floor, and inline WRITEs that both sides poll in
+// memory. Compare ns/op of one run only.
 func BenchmarkPingPong(b *testing.B) {
 	b.Run("raw", rawPingPong)
 	b.Run("write", writePingPong)
@@ -56,14 +56,14 @@ func receiveBusy(fd int, b []byte) error {
 	}
 }
 
-// rawPair is two ends of a loopback connection.
+// rawPair returns the two ends of a loopback connection.
 func rawPair(b *testing.B) (ends [2]int) {
 	at := newNode(b, 8, 0)
 	fd, port, err := listen(at.endpoints[0].Addr())
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer unix.Close(fd) //nolint:errcheck // only the connection is wanted
+	defer unix.Close(fd) //nolint:errcheck // only the connection is needed
 	ends[0], err = dial(netipPort(at.endpoints[0].Addr(), port), unpaced)
 	if err != nil {
 		b.Fatal(err)

@@ -3,9 +3,9 @@ package tcp
 import "github.com/gopgas/gopgas/verbs/driver"
 
 // Cancel ends the requests with this id on the send queue. When it returns, their
-// memory is the caller's: it drops frames that had not started, copies the rest of a
-// frame under way, and throws a response in reception away. The peer may have applied
-// a request, or its front. An Announced WRITE goes on from a copy.
+// memory is the caller's. It drops frames that had not started, and copies the
+// remaining bytes of a frame under way. It discards a response in reception. The peer
+// may have applied a request, or its front. An Announced WRITE goes on from a copy.
 func (q *qp) Cancel(id uint64) {
 	q.lock()
 	for i := range q.sq.Len() {
@@ -28,7 +28,7 @@ func (q *qp) cancel(r *request) {
 		l.out.detach(func(p *piece) bool { return p.req == r })
 	}
 	if r.Canceled = true; r.Flags&driver.Announced != 0 {
-		q.sq.capture(r, r.Sent) // what is in frames was copied just now, or has left
+		q.sq.capture(r, r.Sent) // bytes in frames were copied above, or have left
 	} else {
 		clear(r.Local)
 		r.saved, r.dropped = nil, true

@@ -20,8 +20,8 @@ func (n *node) stall() (resume func()) {
 	return resume
 }
 
-// settled posts a READ on q, as soon as there is room, and waits for it:
-// everything before has come to its end then.
+// settled posts a READ on q, as soon as there is room, and waits for it: all earlier
+// requests have then ended.
 func settled(t *testing.T, a, b *node, qa *qp) {
 	t.Helper()
 	read := []driver.WorkRequest{{ID: 1 << 40, Op: driver.OpRead, Flags: driver.Signaled, Local: segment(make([]byte, 1)), Remote: b.at(0)}}
@@ -34,7 +34,7 @@ func settled(t *testing.T, a, b *node, qa *qp) {
 	}
 }
 
-func TestCanceledRequestsNeverTouchTheirMemoryAgain(t *testing.T) {
+func TestCanceledRequestsStopUsingTheirMemory(t *testing.T) {
 	const size = 12 << 20 // more than the sockets hold
 	for _, op := range []driver.Opcode{driver.OpWrite, driver.OpSend, driver.OpWriteImm} {
 		t.Run(op.String(), func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestCanceledRequestsNeverTouchTheirMemoryAgain(t *testing.T) {
 			}
 			_, err := qb.PostRecv([]driver.RecvRequest{recv, {ID: 8, Local: segment(make([]byte, 8))}})
 			require.NoError(t, err)
-			settled(t, b, a, qb) // a knows of the receives now
+			settled(t, b, a, qb) // a knows the receives now
 
 			resume := b.stall()
 			src := bytes.Repeat([]byte{1}, size)
@@ -77,7 +77,7 @@ func TestCanceledRequestsNeverTouchTheirMemoryAgain(t *testing.T) {
 	}
 }
 
-func TestCanceledReadLeavesItsDestinationAlone(t *testing.T) {
+func TestCanceledReadDoesNotChangeDestination(t *testing.T) {
 	const size = 4 << 20
 	a, b, qa, _ := pair(t, size)
 	settled(t, a, b, qa)
@@ -121,15 +121,15 @@ func TestReadCanceledInReceptionStops(t *testing.T) {
 	require.Equal(t, driver.Canceled, n.next().Status)
 }
 
-func TestRequestsBehindACanceledOneAreServed(t *testing.T) {
+func TestRequestsBehindCanceledOneComplete(t *testing.T) {
 	a, b := newNode(t, 64, driver.AllAccess), newNode(t, 64, driver.AllAccess)
 	qa, qb := a.newQP(4), b.newQP(4)
-	connect(t, qa, qb.Address()) // the peer comes later
+	connect(t, qa, qb.Address()) // the peer connects later
 	for i := range uint64(3) {
 		post(t, qa, driver.WorkRequest{ID: i, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment([]byte{byte(i + 1)}), Remote: b.at(i)})
 	}
 	qa.Cancel(1)
-	qa.Cancel(99) // nobody
+	qa.Cancel(99) // no request has this id
 	require.Equal(t, driver.Completion{ID: 1, Op: driver.OpWrite, Status: driver.Canceled, QP: qa.num}, a.next())
 	connect(t, qb, qa.Address())
 	require.EqualValues(t, 0, a.success().ID)
@@ -137,8 +137,8 @@ func TestRequestsBehindACanceledOneAreServed(t *testing.T) {
 	require.Equal(t, []byte{1, 0, 3}, b.mem[:3])
 }
 
-// A write that was flushed is over, though its frames may still leave.
-func TestFlushedWritesNeverTouchTheirMemoryAgain(t *testing.T) {
+// A flushed write has ended, though its frames may still leave.
+func TestFlushedWritesStopUsingTheirMemory(t *testing.T) {
 	const size = 12 << 20
 	a, b, qa, qb := pair(t, size)
 	settled(t, a, b, qa)
@@ -160,9 +160,9 @@ func TestFlushedWritesNeverTouchTheirMemoryAgain(t *testing.T) {
 	require.Equal(t, -1, bytes.IndexByte(b.mem, 0xff), "the source was read after it was given back")
 }
 
-// TestCancelLeavesTheOthersPayloadAlone cancels a READ while the response to another queue
-// pair's, on the same connection, is in reception.
-func TestCancelLeavesTheOthersPayloadAlone(t *testing.T) {
+// TestCancelKeepsPayloadOfSecondQueuePair cancels a READ during the response to a READ
+// of another queue pair on the same connection.
+func TestCancelKeepsPayloadOfSecondQueuePair(t *testing.T) {
 	n := newNode(t, 8, 0)
 	q, other := n.newQP(4), n.newQP(4)
 	n.attach(q)

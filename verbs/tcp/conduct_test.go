@@ -51,7 +51,7 @@ func segmentsOut(t *testing.T, q *qp) uint32 {
 	return info.Data_segs_out
 }
 
-func TestSlowPeerSlowsItsOwnQueuePairOnly(t *testing.T) {
+func TestSlowPeerSlowsOnlyItsQueuePair(t *testing.T) {
 	a, slow, fast := newNode(t, 64, driver.AllAccess), newNode(t, 8<<20, driver.AllAccess), newNode(t, 64, driver.AllAccess)
 	qs, qf := a.newQP(128), a.newQP(128)
 	ps, pf := slow.newQP(128), fast.newQP(128)
@@ -63,7 +63,7 @@ func TestSlowPeerSlowsItsOwnQueuePairOnly(t *testing.T) {
 
 	resume := slow.stall()
 	src, inline := make([]byte, 8<<20), make([]byte, maxInline)
-	for i := range uint64(32) { // far beyond what sockets and buffers hold
+	for i := range uint64(32) { // far more than sockets and buffers hold
 		post(t, qs, driver.WorkRequest{ID: i, Op: driver.OpWrite, Local: segment(src), Remote: slow.at(0)},
 			driver.WorkRequest{ID: i, Op: driver.OpWrite, Flags: driver.Inline, Local: segment(inline), Remote: slow.at(0)})
 	}
@@ -92,7 +92,7 @@ func TestFullSendQueueRefusesWithAStalledPeer(t *testing.T) {
 	settled(t, a, b, qa)
 }
 
-func TestReceivesThatWereTakenAreCreditsThoughLaterOnesWereRefused(t *testing.T) {
+func TestTakenReceivesAreCreditsThoughLaterOnesAreRefused(t *testing.T) {
 	a, b, qa, qb := pair(t, 64)
 	settled(t, a, b, qa)
 	n, err := qb.PostRecv(make([]driver.RecvRequest, qb.rq.Depth()+1))
@@ -134,20 +134,20 @@ func TestIdleDeviceUsesNoProcessor(t *testing.T) {
 	a.token.Lock()
 	polls := a.server.polls
 	a.token.Unlock()
-	time.Sleep(20 * time.Millisecond) // only gives a mistake the time to show
+	time.Sleep(20 * time.Millisecond) // gives a mistake the time to show
 	a.token.Lock()
 	defer a.token.Unlock()
 	require.Equal(t, polls, a.server.polls)
 	require.False(t, a.ticker.running.Load())
 }
 
-func TestClosedRegionEndsAReadThatIsUnderWay(t *testing.T) {
+func TestClosedRegionEndsReadUnderWay(t *testing.T) {
 	const size = 16 << 20
 	a, b, qa, qb := pair(t, size)
 	settled(t, a, b, qa)
 	copy(b.mem, bytes.Repeat([]byte{1}, size))
 	dst := make([]byte, size)
-	resume := a.stall() // takes nothing: the response fills the sockets
+	resume := a.stall() // a reads nothing: the response fills the sockets
 	qa.lock()
 	qa.sq.Push(&driver.WorkRequest{ID: 1, Op: driver.OpRead, Flags: driver.Signaled, Local: segment(dst), Remote: b.at(0)})
 	qa.flush()
@@ -176,7 +176,7 @@ func TestPeerIsFoundAtItsSecondEndpoint(t *testing.T) {
 	works(t, a, b, qa)
 }
 
-func TestPeerThatIsGoneBeforeItConnects(t *testing.T) {
+func TestPeerThatClosesBeforeItConnects(t *testing.T) {
 	for i := range 4 { // whichever side dials
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			a, b := newNode(t, 64, driver.AllAccess), newNode(t, 64, driver.AllAccess)
@@ -192,7 +192,7 @@ func TestPeerThatIsGoneBeforeItConnects(t *testing.T) {
 	}
 }
 
-func TestPeerThatNeverConnectsIsGivenUp(t *testing.T) {
+func TestPeerThatNeverConnectsTimesOut(t *testing.T) {
 	cfg := Config{Listen: "127.0.0.1", PeerTimeout: 200 * time.Millisecond}
 	for range 4 {
 		a, b := newNodeWith(t, cfg, 64, 0), newNodeWith(t, cfg, 64, 0)

@@ -19,49 +19,50 @@ import (
 )
 
 // A device is one open context: a listening socket, an epoll with that and all
-// connections in it, and one goroutine. Locks are taken in this order: token,
-// a queue pair's, then any one of the others. Of queue pairs' locks nobody takes a
-// second one without the token.
+// connections in it, and one goroutine.
+//
+// Locks: token, a queue pair's, then any one of the other locks. A goroutine takes a
+// second queue pair's lock only while it holds the token.
 type device struct {
 	id        uint64
 	endpoints []netip.AddrPort
 	timeout   time.Duration
 	bell      *wait.Bell
 	onEvent   func(driver.AsyncEvent)
-	goes      sync.WaitGroup // the goroutine, and events being told
+	goes      sync.WaitGroup // the goroutine, and calls of OnEvent
 
-	// token is held by whoever makes progress; it guards what follows.
+	// A goroutine holds token while it makes progress; token guards the fields below.
 	token     sync.Mutex
 	listener  int
 	epfd      int // all sockets
 	closed    bool
-	links     []*link // by slot, which is what the epoll tells
+	links     []*link // by slot, which the epoll returns
 	freeSlots []int32
 	linkGen   int32
 	streams   int            // links that frames flow on
-	hot       *link          // the one that frames flow on, if it is the only one and has spoken, or nil
-	hotLeft   int            // polls that look at it alone, before the epoll is asked
-	leaders   map[uint64]*qp // by device: who dialed there and has a lane free beside it
+	hot       *link          // the link on which frames flow, if it is the only one and has received, or nil
+	hotLeft   int            // polls of hot alone until the next epoll
+	leaders   map[uint64]*qp // by device: a queue pair that dialed there and has a free lane on its connection
 	strangers []*link        // accepted and not identified yet, oldest first
-	scratch   []byte         // receives go here first
+	scratch   []byte         // buffer of receives
 	events    [64]unix.EpollEvent
 	server    server
 	watchdog  watchdog
 
 	gone atomic.Bool // closed, for those without the token
-	news atomic.Bool // a completion, a change of registered memory: the bell is due
+	news atomic.Bool // a completion or a change of registered memory: ring the bell
 
 	regionMu sync.RWMutex
 	regions  map[driver.Key]*region // nil once closed
 
 	qpMu  sync.Mutex
 	qps   map[uint32]*qp
-	allQP []*qp // the same, or nil; a slice that is never changed
+	allQP []*qp // the same, or nil; the slice never changes
 	qpNum uint32
 
 	flushMu sync.Mutex
-	waiting []*qp       // combined frames wait in them
-	spare   []*qp       // the list before, to be used again
+	waiting []*qp       // queue pairs with combined frames that wait
+	spare   []*qp       // the former list, for reuse
 	dirty   atomic.Bool // waiting is not empty
 	ticker  ticker
 }
@@ -172,7 +173,8 @@ func (d *device) queuePairs() []*qp {
 	return d.allQP
 }
 
-// announce tells of an event without making anyone wait for the listener.
+// announce reports an event on a goroutine of its own, so that no caller waits for
+// OnEvent.
 func (d *device) announce(e driver.AsyncEvent) {
 	d.note()
 	if d.onEvent != nil {

@@ -19,7 +19,7 @@ func (c *completionQueue) Push(wc *driver.Completion, life *wq.Life) {
 	c.Completions.Push(wc, life)
 }
 
-// Poll takes completions. If there are none yet, it first reads the sockets and sends
+// Poll takes completions. If there are none, it first reads the sockets and sends
 // combined frames.
 func (c *completionQueue) Poll(wc []driver.Completion) (int, error) {
 	if c.Empty() || c.dev.dirty.Load() {

@@ -14,30 +14,30 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Pauses between two rounds through the peer's endpoints.
+// These are the pauses between two rounds through the peer's endpoints.
 const (
 	firstPause = 5 * time.Millisecond
-	firstKnock = 50 * time.Millisecond
+	firstProbe = 50 * time.Millisecond
 	lastPause  = 500 * time.Millisecond
 )
 
-// dialer is the state of a queue pair that is not connected yet. The side that
-// waits to be dialled uses it as well, to knock: it only finds out whether the
-// peer's device is still there.
+// dialer is the state of a queue pair that is not connected yet. The side that does not
+// dial uses it as well, for probes: they find out whether the peer's device still
+// listens.
 type dialer struct {
 	link   *link // the attempt in progress, or nil
-	joins  *link // the connection that it wants to share, or nil
-	leader *qp   // whose connection it waits for, to share it, or nil
-	knock  bool
+	joins  *link // the connection that it asked to share, or nil
+	leader *qp   // the queue pair with the connection that it waits to share, or nil
+	probe  bool
 	next   int // endpoint to try
-	gone   int // endpoints of this round where nobody listens
+	gone   int // endpoints of this round at which no device listens
 	pause  time.Duration
 	until  time.Time   // give up
 	timer  *time.Timer // the next round, or giving up
-	spare  int         // a descriptor kept for the connection, by which its want shows at once; 0: none
+	spare  int         // a descriptor kept for the connection, so that a shortage shows at once; 0: none
 }
 
-// stopDialing ends whatever q does to be connected. Called with token and q's lock.
+// stopDialing ends q's attempts to connect. Precondition: token and q's lock are held.
 func (q *qp) stopDialing() {
 	q.leadOn()
 	q.unfollow()
@@ -55,14 +55,15 @@ func (q *qp) stopDialing() {
 	}
 }
 
-// connecting tells whether q knows its peer but is not connected yet.
+// connecting reports whether q knows its peer but is not connected yet.
 func (q *qp) connecting() bool {
 	return q.link == nil && (q.state == driver.StateRTR || q.state == driver.StateRTS || q.state == driver.StateSQD)
 }
 
-// connect starts to connect q with its peer. The device with the lower number dials, so
-// that all queue pairs of two devices look for company at the same one; on one device
-// it is the queue pair with the lower secret. Called with token and q's lock.
+// connect starts to connect q with its peer. The device with the lower number dials. So
+// all queue pairs of two devices look at the same one for a connection to share. On one
+// device, the queue pair with the lower secret dials. Precondition: token and q's lock
+// are held.
 func (q *qp) connect(peer []byte) error {
 	to, err := decodeAddress(peer)
 	if err != nil {
@@ -81,7 +82,7 @@ func (q *qp) connect(peer []byte) error {
 	case -1:
 		q.seek()
 	default:
-		q.dialing.knock, q.dialing.pause = true, firstKnock
+		q.dialing.probe, q.dialing.pause = true, firstProbe
 		q.rest(nil)
 		q.unpark()
 	}
@@ -117,8 +118,8 @@ func (q *qp) connectSelf() error {
 	return fmt.Errorf("tcp: connecting queue pair %d with itself: %w", q.num, memory.Descriptors(err))
 }
 
-// dial tries the peer's endpoints from the next one on. One that fails at once
-// is passed over; after the last one there is a pause.
+// dial tries the peer's endpoints from the next one on. It skips an endpoint that fails
+// at once, and pauses after the last one.
 func (q *qp) dial() {
 	var err error
 	for q.dialing.next < len(q.peer.endpoints) {
@@ -162,7 +163,7 @@ func (q *qp) redial(cause error) {
 	q.rest(cause)
 }
 
-// rest waits for the next round, or gives up.
+// rest starts the timer of the next round, or gives up.
 func (q *qp) rest(cause error) {
 	if time.Now().After(q.dialing.until) || q.dialing.gone == len(q.peer.endpoints) {
 		q.unreachable(cause)
@@ -173,16 +174,16 @@ func (q *qp) rest(cause error) {
 	q.dialing.pause = min(2*q.dialing.pause, lastPause)
 }
 
-// failed notes an endpoint where nobody listens. A peer listens from before
-// its address is known until its device is closed or its process gone, so that
-// there is nothing to wait for when this is so everywhere.
+// failed counts an endpoint at which no device listens. A peer listens before it hands
+// out its address, until its device closes or its process ends. So there is no use in
+// waiting if it listens at no endpoint.
 func (d *dialer) failed(cause error) {
 	if errors.Is(cause, unix.ECONNREFUSED) || errors.Is(cause, unix.ENETUNREACH) {
 		d.gone++
 	}
 }
 
-// unreachable gives up. Nothing that stood is lost: the peer may live and have
+// unreachable gives up. No established connection is lost: the peer may live and have
 // another queue pair by now.
 func (q *qp) unreachable(cause error) {
 	if cause == nil {
@@ -193,25 +194,25 @@ func (q *qp) unreachable(cause error) {
 	q.disconnect()
 }
 
-// dialed sends the hello once the connection stands.
+// dialed sends the hello once the connection is established.
 func (l *link) dialed() error {
 	if err := socketError(l.fd); err != nil {
 		return err
 	}
-	if l.q.dialing.knock {
-		return errSilent // there is someone; it is for them to dial
+	if l.q.dialing.probe {
+		return errSilent // the peer listens; its side dials
 	}
 	if err := tune(l.fd, l.q.timeout); err != nil {
 		return err
 	}
 	l.phase = phaseChallenge
 	l.watch(unix.EPOLLIN)
-	// The peer may need its time to know about us: it parks us until then.
+	// The peer may learn of this queue pair late: it parks the connection until then.
 	l.expire(max(handshakeTimeout, time.Until(l.q.dialing.until)))
 	return l.write(l.hs.hello(&l.q.peer, l.q.num))
 }
 
-// challenged checks that the acceptor knows both secrets, and proves the same.
+// challenged checks that the acceptor knows both secrets, and sends the dialer's proof.
 func (l *link) challenged() error {
 	done, err := l.read(challengeSize)
 	if !done || err != nil {
@@ -227,7 +228,7 @@ func (l *link) challenged() error {
 	return l.write(l.hs.mac("proof", q.peer.token, q.secret))
 }
 
-// welcomed waits for the acceptor to have chosen this connection.
+// welcomed waits until the acceptor has chosen this connection.
 func (l *link) welcomed() error {
 	done, err := l.read(macSize)
 	if !done || err != nil {

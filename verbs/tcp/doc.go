@@ -1,6 +1,6 @@
-// Package tcp is the provider for ranks of different hosts on plain Ethernet,
-// and for the loopback: a TCP connection carries what one or two pairs of queue pairs
-// of two devices have to say to each other, and the target's progress applies it.
+// Package tcp is the provider for ranks of different hosts on plain Ethernet, and for
+// the loopback. A TCP connection carries the requests of one or two pairs of queue
+// pairs of two devices. The target's progress applies them.
 //
 //	origin                                        target
 //	PostSend -> send queue -> frames ==socket==>  checks key, bounds, rights;
@@ -9,55 +9,56 @@
 //
 // # Progress
 //
-// A device has one goroutine, however many connections: raw non-blocking
-// sockets in one private epoll. Whoever polls a completion queue takes the
-// progress token, looks at the epoll without blocking and serves what is
-// ready; the goroutine does the same while the program computes. Nothing
-// spins, and an idle device uses no processor.
+// A device has one goroutine for all its connections: raw non-blocking sockets in one
+// private epoll. A goroutine that polls a completion queue takes the progress token. It
+// polls the epoll without blocking and serves the sockets that are ready. The device's
+// goroutine does the same while the program computes. It does not spin, and an idle
+// device uses no processor.
 //
-// Small unsignalled requests are combined: they are copied into the
-// connection's buffer and leave when a signalled request is posted, when
-// anything is polled or waited for, when 64 KiB are there, and otherwise after
-// [CombineDelay]. Larger payloads leave from the caller's memory and arrive in
-// registered memory, without a copy between.
+// The provider combines small unsignaled requests: it copies them into the connection's
+// buffer. They leave when the program posts a signaled request, polls or waits, or when
+// 64 KiB are there. Else they leave after [CombineDelay]. Larger payloads leave from
+// the caller's memory and arrive in registered memory, without a copy between.
 //
 // # Promises
 //
-// A WRITE or SEND completes when the target has said that it was applied, a
-// READ or an atomic with its response. The last word of a WRITE of at most 128
-// bytes, aligned words, is one atomic store, behind everything before it, and the
-// others are there with it. The peer's posted receives
-// are credit: a SEND or WRITE_WITH_IMM for which there is none waits in the
-// send queue of its origin, with the requests behind it, and costs the target
-// nothing. A slow peer therefore slows its own queue pair only, and what a peer
-// can make a device remember is bounded: 64 answers to READs and atomics.
-// Inline payloads that cannot leave yet are kept, at most SendDepth times
-// MaxInline bytes; so are Announced WRITEs that were canceled, whole.
+// A WRITE or SEND completes when the target has acknowledged its application. A READ or
+// an atomic completes with its response. A WRITE of at most 128 bytes of aligned words
+// stores its last word atomically, after all words before it. The peer's posted
+// receives are credit. Without credit, a SEND or WRITE_WITH_IMM waits in the send queue
+// of its origin, with the requests behind it. It costs the target nothing. A slow peer
+// therefore slows its own queue pair only. A peer can make a device keep at most 64
+// responses to READs and atomics. A send queue keeps inline payloads that cannot leave
+// yet, at most SendDepth times MaxInline bytes. It also keeps canceled Announced
+// WRITEs, whole.
 //
-// Two queue pairs that share a connection send frames in turn, of 1 MiB at most, and
-// neither's errors end the other. A third one to the same device has its own connection.
+// Two queue pairs that share a connection send frames in turn, of 1 MiB at most. An
+// error of one does not end its neighbor. A third queue pair to the same device has its
+// own connection.
 //
-// A connection that breaks ends the oldest request of each with RetryExceeded, the
-// others with Flushed, and is told of by EventQPFatal; a clean close by the
-// peer is no different. Nothing is resent on a new connection.
+// A connection that breaks ends the oldest request of each queue pair with
+// RetryExceeded, and all later ones with Flushed. The device reports EventQPFatal. A
+// clean close by the peer does the same. The provider resends nothing on a new
+// connection.
 //
 // # Trust
 //
-// A queue pair's address holds a secret of 128 random bits, and travels over
-// an authenticated exchange. Who cannot prove that it knows the secrets of both
-// ends is cut before anything else it says is looked at, and learns nothing.
-// Frames are neither encrypted nor authenticated one by one: the network must
-// keep others from reading and changing them. An authenticated peer reaches
-// what its keys grant, and nothing else: every frame is checked.
+// A queue pair's address holds a secret of 128 random bits, and travels over an
+// authenticated exchange. A device cuts a dialer that does not prove that it knows the
+// secrets of both ends. It reads no frame from such a dialer and tells it nothing.
+// Frames are neither encrypted nor authenticated one by one: the network must keep
+// strangers from reading and changing them. An authenticated peer reaches only the
+// memory that its keys grant: the device checks every frame.
 //
 // # Connecting
 //
-// Each device listens on one port. Of two devices the one with the lower number dials,
-// of two queue pairs of one device that with the lower secret; the other may hear of it
-// before it knows its own peer, and only knocks at the dialer's port to learn whether
-// there is still someone. K is the acceptor's secret followed by the dialer's, and every
-// MAC is HMAC-SHA256 over a label, both queue pair numbers and both nonces. Both keep a
-// descriptor from RTR until they are connected: Modify fails where there is none.
+// Each device listens on one port. Of two devices the one with the lower number dials.
+// Of two queue pairs of one device, the one with the lower secret dials. The acceptor
+// may get the hello before it knows its own peer. It probes the dialer's port to learn
+// whether the dialer still listens. K is the acceptor's secret followed by the
+// dialer's. Every MAC is HMAC-SHA256 over a label, both queue pair numbers and both
+// nonces. Both ends keep a descriptor from RTR until they are connected: Modify fails
+// if there is none.
 //
 //	dialer                                              acceptor
 //	"PGTH" version 0 | acceptor QP | dialer QP |
@@ -67,8 +68,8 @@
 //	                <--   MAC(K, "welcome")                     32 bytes
 //	frames                                               <->
 //
-// A second queue pair of the dialer joins the connection, on its lane 1, where the first
-// has lane 0. Both nonces are known, so that two frames will do:
+// A second queue pair of the dialer joins the connection on lane 1; the first has lane
+// 0. Both ends know both nonces, so two frames suffice:
 //
 //	JOIN  acceptor QP | dialer QP |
 //	    MAC(acceptor's secret, "join") |
@@ -76,8 +77,8 @@
 //	                         <--   JOINED  MAC(K, "joined")     40 bytes
 //	frames of both                                       <->
 //
-// Who is turned away hears END instead, and dials. A queue pair that leaves says END, and
-// nobody has its lane again: what was under way to it would be taken for another's.
+// A refused queue pair gets END instead, and dials. A queue pair that leaves sends END.
+// Its lane is never used again: late frames would reach another queue pair.
 //
 // # Frames
 //
@@ -86,9 +87,9 @@
 //	0    1     2   3     4
 //	kind flags op  width length
 //
-// op is an atomic operation, or the status in a NAK; width is that of an
-// atomic; length counts the payload behind the header, at most 1 MiB, or the
-// bytes that a READ asks for. Behind them, by kind:
+// op is an atomic operation, or the status in a NAK. width is that of an atomic. length
+// counts the payload behind the header, at most 1 MiB, or the bytes that a READ
+// requests. Behind them, by kind:
 //
 //	 1 WRITE           8 addr  16 key (16)                                payload
 //	 2 WRITE_WITH_IMM  8 addr  16 key (16)  32 immediate                  payload
@@ -105,8 +106,7 @@
 //	13 END             this side has nothing more to do with the lane
 //
 // Requests of a lane are numbered in the order of their last frames, which carry the
-// flag 1; flag 2 asks for an acknowledgement, flag 4 for an atomic's old value, and
-// flag 8 says that the frame is of lane 1.
-// A frame that breaks these rules ends the connection with an error on both
-// sides.
+// flag 1. Flag 2 requests an acknowledgement, flag 4 an atomic's old value. Flag 8
+// marks a frame of lane 1. A frame that breaks these rules ends the connection with an
+// error on both sides.
 package tcp

@@ -51,7 +51,7 @@ func (i *impostor) nak() driver.Status {
 	}
 }
 
-func TestForgedRequestsAreRefusedAndTouchNothing(t *testing.T) {
+func TestForgedRequestsAreRefused(t *testing.T) {
 	type request struct {
 		frame  func(v *victim) frame
 		status driver.Status
@@ -87,7 +87,7 @@ func TestForgedRequestsAreRefusedAndTouchNothing(t *testing.T) {
 			v := newVictim(t)
 			f := c.frame(v)
 			var body []byte
-			if f.kind != kindRead { // which has none, and may ask for a gigabyte
+			if f.kind != kindRead { // a READ has none, and may request a gigabyte
 				body = bytes.Repeat([]byte{0xff}, int(f.length))
 			}
 			v.peer.frame(f, body...)
@@ -136,7 +136,7 @@ func TestBrokenProtocolEndsTheConnection(t *testing.T) {
 
 func TestTooManyReadsEndTheConnection(t *testing.T) {
 	v := newVictim(t)
-	v.q.lock() // so that none is answered before all have come
+	v.q.lock() // so that all requests arrive before any response
 	var all []byte
 	for range 200 {
 		b := make([]byte, headerSizes[kindRead])
@@ -147,7 +147,7 @@ func TestTooManyReadsEndTheConnection(t *testing.T) {
 	v.q.unlock()
 }
 
-func TestTruncatedFrameThenEndIsAnErrorNotSilence(t *testing.T) {
+func TestTruncatedFrameIsAnError(t *testing.T) {
 	v := newVictim(t)
 	post(t, v.q, driver.WorkRequest{ID: 1, Op: driver.OpRead, Flags: driver.Signaled, Local: segment(make([]byte, 8))},
 		driver.WorkRequest{ID: 2, Op: driver.OpWrite})
@@ -160,9 +160,8 @@ func TestTruncatedFrameThenEndIsAnErrorNotSilence(t *testing.T) {
 	require.ErrorIs(t, v.event().Err, driver.ErrLost)
 }
 
-// TestFramesInCrumbs sends one byte at a time what must be understood all the
-// same.
-func TestFramesInCrumbs(t *testing.T) {
+// TestFramesSentBytewiseAreApplied sends frames one byte at a time.
+func TestFramesSentBytewiseAreApplied(t *testing.T) {
 	v := newVictim(t)
 	body := []byte("0123456789abcdef")
 	f := frame{kind: kindWrite, flags: flagLast | flagAsk, length: 16, addr: v.open.Addr(), key: v.open.RKey()}
@@ -183,7 +182,7 @@ func TestFramesInCrumbs(t *testing.T) {
 	require.Equal(t, "0123456789abcdefABCDEFGH", string(v.all[128:152]))
 }
 
-func TestResetByThePeerEndsWhatIsOutstanding(t *testing.T) {
+func TestResetByPeerEndsOutstandingRequests(t *testing.T) {
 	v := newVictim(t)
 	post(t, v.q, driver.WorkRequest{ID: 1, Op: driver.OpSend})
 	require.NoError(t, v.peer.conn.(interface{ SetLinger(int) error }).SetLinger(0))

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Messages of the handshake; the package comment draws them.
+// These are the messages of the handshake; the package comment shows them.
 const (
 	helloMagic   = 0x48544750 // "PGTH"
 	helloVersion = 2
@@ -27,16 +27,16 @@ const (
 	challengeSize = nonceSize + macSize
 )
 
-// How long a handshake may take, step by step.
+// These limits bound the steps of a handshake.
 const (
 	handshakeTimeout = 5 * time.Second
-	maxStrangers     = 64 // accepted connections that have not said a good hello
+	maxStrangers     = 64 // accepted connections without a correct hello
 	maxParked        = 4  // connections that wait for one queue pair to know its peer
 )
 
 type nonce [nonceSize]byte
 
-// handshake is what both ends remember of it.
+// handshake holds the fields that both ends keep of their handshake.
 type handshake struct {
 	buf              [helloSize]byte // of the longest message
 	have             int
@@ -45,9 +45,9 @@ type handshake struct {
 	dialerQP         uint32
 }
 
-// mac is HMAC-SHA256 over label, queue pair numbers and nonces. The hello is
-// keyed by the acceptor's secret alone, since the acceptor may not know its
-// peer yet; everything else by both.
+// mac returns HMAC-SHA256 over label, queue pair numbers and nonces. The acceptor's
+// secret alone keys the hello, since the acceptor may not know its peer yet. Both
+// secrets key all later messages.
 func (h *handshake) mac(label string, secrets ...token) []byte {
 	key := make([]byte, 0, 2*tokenSize)
 	for i := range secrets {
@@ -77,7 +77,7 @@ func (h *handshake) hello(acceptor *address, dialerQP uint32) []byte {
 	return b
 }
 
-// parseHello fills h from a hello; whether its MAC is right is still open.
+// parseHello fills h from a hello. It does not check the MAC.
 func (h *handshake) parseHello(b []byte) (mac []byte, ok bool) {
 	if len(b) != helloSize || binary.LittleEndian.Uint32(b) != helloMagic ||
 		binary.LittleEndian.Uint32(b[offHelloVersion:]) != helloVersion {
@@ -95,7 +95,7 @@ func (h *handshake) challenge(acceptor, dialer token) []byte {
 	return append(append([]byte(nil), h.acceptor[:]...), h.mac("challenge", acceptor, dialer)...)
 }
 
-// read collects exactly size bytes, never one that belongs to what follows.
+// read collects exactly size bytes, and none of the next message.
 func (l *link) read(size int) (done bool, err error) {
 	h := &l.hs
 	n, errno := receive(l.fd, h.buf[h.have:size])
@@ -140,5 +140,5 @@ func (l *link) advance() error {
 	case phaseProof:
 		return l.proven()
 	}
-	return errProtocol // a parked dialer has nothing to say, unless it is gone
+	return errProtocol // a parked dialer sends nothing until it closes
 }

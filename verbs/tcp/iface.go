@@ -9,8 +9,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// An InterfaceError says that this host has no address of the kind that Config.Listen
-// names. errors.Is finds driver.ErrInvalid.
+// An InterfaceError reports that this host has no address that fits Config.Listen.
+// errors.Is finds driver.ErrInvalid.
 type InterfaceError struct {
 	Want string
 	Have []string // each interface that is up, with its addresses
@@ -37,8 +37,7 @@ func (n nic) String() string {
 	return s
 }
 
-// nics lists this host's interfaces. Addresses that are good on one link only are
-// left out.
+// nics lists this host's interfaces, without link-local addresses.
 func nics() ([]nic, error) {
 	all, err := net.Interfaces()
 	if err != nil {
@@ -48,7 +47,7 @@ func nics() ([]nic, error) {
 	for _, i := range all {
 		addrs, err := i.Addrs()
 		if err != nil || i.Flags&net.FlagUp == 0 {
-			continue // it may be gone by now
+			continue // it may have been removed since
 		}
 		n := nic{name: i.Name}
 		for _, a := range addrs {
@@ -63,7 +62,7 @@ func nics() ([]nic, error) {
 	return up, nil
 }
 
-// choose returns the address that want names: an address, or the first one in a
+// choose returns the address that want names: the address itself, or the first one in a
 // subnet or of an interface.
 func choose(want string, have []nic) (netip.Addr, error) {
 	if ip, err := netip.ParseAddr(want); err == nil {
@@ -88,8 +87,8 @@ func notHere(want string, have []nic) error {
 	return e
 }
 
-// reachable lists where peers on other hosts may dial, or on this one if it has no
-// network.
+// reachable lists the addresses at which peers may dial, those of the loopback only if
+// the host has no network.
 func reachable(have []nic) []netip.Addr {
 	var outside, loopback []netip.Addr
 	for _, n := range have {

@@ -44,7 +44,7 @@ func TestListenNamesAnInterfaceASubnetOrAnAddress(t *testing.T) {
 	}
 }
 
-func TestADeviceListensWhereItIsToldTo(t *testing.T) {
+func TestDeviceListensAtConfiguredAddress(t *testing.T) {
 	wants := map[string]netip.Addr{
 		"127.0.0.2": netip.MustParseAddr("127.0.0.2"),
 		"127.0.0.1": netip.MustParseAddr("127.0.0.1"),
@@ -70,14 +70,14 @@ func TestADeviceListensWhereItIsToldTo(t *testing.T) {
 	}
 }
 
-// listensAt is the address of a device's listening socket.
+// listensAt returns the address of a device's listening socket.
 func listensAt(t *testing.T, n *node) netip.Addr {
 	sa, err := unix.Getsockname(n.listener)
 	require.NoError(t, err)
 	return hostOf(sa)
 }
 
-func TestAnAddressThatIsNotOfThisHostIsRefusedWithThoseThatAre(t *testing.T) {
+func TestForeignAddressErrorListsInterfaces(t *testing.T) {
 	for _, want := range []string{"203.0.113.77", "no-such-interface", "203.0.113.0/24"} {
 		_, err := New(Config{Listen: want}).Open(t.Context(), "", driver.Options{})
 		var none *InterfaceError

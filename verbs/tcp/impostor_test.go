@@ -54,7 +54,7 @@ func (i *impostor) send(b []byte) {
 	require.NoError(i.t, err)
 }
 
-// isCut wants the connection to end without another byte.
+// isCut requires that the connection ends without another byte.
 func (i *impostor) isCut() {
 	i.t.Helper()
 	b, err := io.ReadAll(i.conn)
@@ -67,14 +67,14 @@ func isTimeout(err error) bool {
 	return errors.As(err, &as) && as.Timeout()
 }
 
-// hangsUp waits for the connection to end, and throws away what comes before.
+// hangsUp waits for the connection to end, and discards all input before.
 func (i *impostor) hangsUp() {
 	i.t.Helper()
 	_, err := io.Copy(io.Discard, i.conn)
 	require.False(i.t, isTimeout(err), "the connection was not cut")
 }
 
-// greet says hello to q and returns the challenge.
+// greet sends q a hello and returns the challenge.
 func (i *impostor) greet(q *qp, dialerQP uint32) []byte {
 	i.t.Helper()
 	to, err := decodeAddress(q.Address())
@@ -87,12 +87,12 @@ func (i *impostor) greet(q *qp, dialerQP uint32) []byte {
 	return challenge
 }
 
-// authenticate connects a fresh queue pair of n with an impostor that knows
-// what a peer knows, and returns both.
+// authenticate connects q with an impostor that has a peer's secrets, and returns the
+// impostor.
 func authenticate(t testing.TB, n *node, q *qp) *impostor {
 	t.Helper()
 	i := newImpostor(t, n)
-	i.own = address{qp: 4711, endpoints: n.endpoints} // the lowest secret there is: it dials
+	i.own = address{qp: 4711, endpoints: n.endpoints} // the lowest possible secret: it dials
 	connect(t, q, i.own.encode())
 	i.greet(q, i.own.qp)
 	i.send(i.hs.mac("proof", q.secret, i.own.token))

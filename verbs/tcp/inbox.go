@@ -8,42 +8,42 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Sizes of one receive.
+// These are the sizes of one receive.
 const (
-	scratchSize = 64 << 10          // what a device reads at once into its own buffer
-	directMin   = 4 << 10           // payloads from here on are read into their destination
-	behindMax   = 4 << 10           // what is read along behind such a payload
+	scratchSize = 64 << 10          // bytes that a device reads at once into its own buffer
+	directMin   = 4 << 10           // payloads of this length or more are read into their destination
+	behindMax   = 4 << 10           // bytes that are read along behind such a payload
 	longFrame   = 32 << 10          // behind a payload from here on, one is read for its header first:
-	briefRead   = 2 << 10           // what is read so is neither copied twice nor told to the sender by itself
-	readsInTurn = 4                 // of one connection before it is another's turn
+	briefRead   = 2 << 10           // such a read copies no payload twice and causes no TCP acknowledgement of its own
+	readsInTurn = 4                 // reads from one connection before the next has its turn
 	shortWrite  = driver.WholeWrite // a WRITE this long is applied as a whole, see begin
 )
 
-// inbox is the receiving half of a connection: a parser that keeps only what
-// it must between two reads, the front of a frame.
+// inbox is the receiving half of a connection: a parser that keeps only the front of a
+// frame between two reads.
 type inbox struct {
-	frame frame // whose payload is in reception
-	q     *qp   // for whom, nil to have it thrown away
+	frame frame // the frame with the payload in reception
+	q     *qp   // the frame's queue pair, nil to discard the payload
 	left  int   // payload bytes still to come
 	to    sink
-	mr    *region // that to writes into, while it does
-	late  bool    // what is thrown away comes too late for a landing, and counts as applied
+	mr    *region // the region of to, during the payload
+	late  bool    // the discarded payload is late for a landing, and counts as applied
 
 	front  [maxHeader + shortWrite]byte
 	fronts int // bytes in front
 
 	vector []unix.Iovec
 	brief  bool // the last frame was long, and so is the next, perhaps
-	dead   bool // whatever comes is thrown away
+	dead   bool // the inbox discards all input
 }
 
-// stop has everything from here on thrown away.
+// stop makes the inbox discard all further input.
 func (in *inbox) stop() {
 	in.dead, in.left = true, 0
 	in.release(in.q)
 }
 
-// release throws away the rest of a payload that is for q.
+// release discards the remaining payload if it is for q.
 func (in *inbox) release(q *qp) {
 	if in.q == q {
 		in.q, in.mr = nil, nil
@@ -51,9 +51,9 @@ func (in *inbox) release(q *qp) {
 	}
 }
 
-// fillInbox reads from the socket and processes what came, once, and a few times more
-// if it seems that the rest of a payload is there: others wait for their turn. An error
-// ends the connection.
+// fillInbox reads from the socket once and processes the bytes. It reads a few times
+// more if more of a payload seems to be there; other connections wait for their turn.
+// An error ends the connection.
 func (l *link) fillInbox() error {
 	for range readsInTurn {
 		full, err := l.readInbox()
@@ -64,7 +64,7 @@ func (l *link) fillInbox() error {
 	return nil
 }
 
-// readInbox reads once, and tells whether as much came as there was room for.
+// readInbox reads once, and reports whether the read filled its buffers.
 func (l *link) readInbox() (full bool, err error) {
 	in, scratch := &l.in, l.dev.scratch
 	var n, direct, room int
@@ -130,7 +130,7 @@ func (l *link) process(b []byte) error {
 	return nil
 }
 
-// header takes the front of a frame off b, with what an earlier read left.
+// header takes the front of a frame off b, behind the bytes that an earlier read left.
 func (l *link) header(b []byte) (rest []byte, err error) {
 	in := &l.in
 	if in.fronts == 0 {
@@ -154,9 +154,9 @@ func (l *link) header(b []byte) (rest []byte, err error) {
 	return b[size-had:], nil
 }
 
-// begin starts the frame at the front of b and returns the bytes it took, 0
-// when b is too short. A write of at most shortWrite bytes counts as part of the
-// header, and is applied when all of it is there.
+// begin starts the frame at the front of b. It returns the bytes that it took, 0 when b
+// is too short. A write of at most shortWrite bytes counts as part of the header. begin
+// applies it when all of it is there.
 func (l *link) begin(b []byte) (int, error) {
 	in := &l.in
 	size, err := in.frame.decode(b)
@@ -193,7 +193,7 @@ func (l *link) begin(b []byte) (int, error) {
 	return size, nil
 }
 
-// receiver is the queue pair that a frame is for, nil if that has ended.
+// receiver returns the queue pair of a frame, nil if that has ended.
 func (l *link) receiver(f *frame) (*qp, error) {
 	switch lane := &l.lanes[f.lane]; {
 	case lane.state == laneLive && lane.q.state != driver.StateErr:
@@ -204,7 +204,7 @@ func (l *link) receiver(f *frame) (*qp, error) {
 	return nil, fmt.Errorf("%w: frame kind %d of a queue pair that has not joined", errProtocol, f.kind)
 }
 
-// finish applies what the frame in reception asks for.
+// finish applies the frame in reception.
 func (l *link) finish() error {
 	l.in.mr = nil
 	if l.in.q == nil {

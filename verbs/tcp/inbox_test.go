@@ -10,8 +10,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// TestFramesOfAllLengthsFollowOneAnother mixes frames around every length at which they
-// are read in another way.
+// TestFramesOfAllLengthsFollowOneAnother mixes frames of lengths around each limit of
+// the inbox.
 func TestFramesOfAllLengthsFollowOneAnother(t *testing.T) {
 	const most = 300 << 10
 	a, b, qa, _ := pair(t, 2*most)
@@ -33,9 +33,9 @@ func TestFramesOfAllLengthsFollowOneAnother(t *testing.T) {
 	}
 }
 
-// TestAShortWriteIsAppliedWhenAllOfItIsThere cuts writes of all lengths up to the longest
-// that is applied as a whole, anywhere: the memory stays as it was until the last byte.
-func TestAShortWriteIsAppliedWhenAllOfItIsThere(t *testing.T) {
+// TestShortWriteIsAppliedAsAWhole cuts writes of all lengths up to shortWrite at each
+// byte. The memory must not change before the last byte.
+func TestShortWriteIsAppliedAsAWhole(t *testing.T) {
 	n := newNode(t, 2*shortWrite, driver.AllAccess)
 	q := n.newQP(16)
 	n.attach(q)
@@ -61,9 +61,10 @@ func TestAShortWriteIsAppliedWhenAllOfItIsThere(t *testing.T) {
 	}
 }
 
-// TestAQueuePairMayEndAmidAShortWrite has it end while the front of a write for it is kept,
-// and the connection live on for the other lane: the rest is passed by.
-func TestAQueuePairMayEndAmidAShortWrite(t *testing.T) {
+// TestQueuePairMayEndDuringShortWrite ends a queue pair while the inbox keeps the front of
+// a write for it. The connection goes on for the second lane, and skips the remaining
+// bytes.
+func TestQueuePairMayEndDuringShortWrite(t *testing.T) {
 	for _, size := range []int{1, 8, shortWrite} {
 		_, b, first, _ := duo(t, 4096)
 		q := first[1]

@@ -9,18 +9,19 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// followFor is how long a queue pair waits for the connection that another one is making
-// to the same device, before it makes its own.
+// followFor bounds how long a queue pair waits for the connection of another one to the
+// same device. It then makes its own.
 const followFor = 100 * time.Millisecond
 
-// A joinRequest is what a dialer says to have a second queue pair on a connection that
-// stands: a hello and a proof at once, since both ends' nonces are known.
+// A joinRequest asks for a lane for a second queue pair of the dialer. It is a hello
+// and a proof at once, since both ends know both nonces.
 type joinRequest struct {
 	acceptorQP, dialerQP uint32
 	hello, proof         [macSize]byte
 }
 
-// Where the fields of kindJoin and kindJoined lie behind the first eight bytes.
+// These are the offsets of the fields of kindJoin and kindJoined behind the first eight
+// bytes.
 const (
 	offJoinAcceptor = 8
 	offJoinDialer   = 12
@@ -31,15 +32,15 @@ const (
 	joinedSize      = offJoinedMAC + macSize
 )
 
-// joinMAC is a MAC of the second queue pair's handshake, for the numbers given and the
-// nonces of the first one's.
+// joinMAC returns a MAC of the second queue pair's handshake, for the given numbers and
+// the nonces of the first handshake.
 func (l *link) joinMAC(label string, acceptorQP, dialerQP uint32, secrets ...token) []byte {
 	h := handshake{dialer: l.hs.dialer, acceptor: l.hs.acceptor, acceptorQP: acceptorQP, dialerQP: dialerQP}
 	return h.mac(label, secrets...)
 }
 
-// seek finds q a way to its peer's device: the connection of a queue pair that was first,
-// if it has a lane free, or one of its own. Called with token and q's lock.
+// seek finds q a connection to its peer's device: that of an earlier queue pair, if it
+// has a free lane, or one of its own. Precondition: token and q's lock are held.
 func (q *qp) seek() {
 	d, device := q.dev, q.peer.device
 	if device == d.id {
@@ -60,7 +61,7 @@ func (q *qp) seek() {
 	leader.follower, q.dialing.leader = q, leader
 	q.dialing.timer = q.afterwards(followFor, func() {
 		if q.dialing.leader != leader {
-			return // it runs again, as it was told to while it waited to run
+			return // it runs again: the timer was reset while f waited for the locks
 		}
 		q.unfollow()
 		if leader.link != nil && q.mayJoin(leader) {
@@ -71,8 +72,9 @@ func (q *qp) seek() {
 	})
 }
 
-// mayJoin tells whether another queue pair's peer is on the same device as that of q. The
-// device's number alone would not do: anyone may claim to have it, but not listen there.
+// mayJoin reports whether the peers of leader and q are on the same device. The device's
+// number alone does not prove that: a peer may claim any number, but cannot listen at
+// another's endpoints.
 func (q *qp) mayJoin(leader *qp) bool {
 	return leader.peer.device == q.peer.device && slices.Equal(leader.peer.endpoints, q.peer.endpoints)
 }
@@ -85,7 +87,8 @@ func (q *qp) unfollow() {
 	q.dialing.leader = nil
 }
 
-// leadOn tells who waits for q's connection to look again: it stands, or will not.
+// leadOn makes the queue pair that waits for q's connection seek again: the connection
+// is established, or will not be.
 func (q *qp) leadOn() {
 	if f := q.follower; f != nil {
 		q.follower = nil
@@ -93,7 +96,7 @@ func (q *qp) leadOn() {
 	}
 }
 
-// join asks for the second lane of l, or dials if there is nothing to be had.
+// join requests the second lane of l, or dials if there is none.
 func (q *qp) join(l *link) {
 	q.share(&l.mu)
 	if !l.up() || l.shut || !l.outgoing || l.lanes[second].state != laneFree {
@@ -113,7 +116,7 @@ func (q *qp) join(l *link) {
 	l.flush()
 }
 
-// turnedAway has q go on without l: the dialer by itself.
+// turnedAway makes q go on without l; a dialer then dials.
 func (q *qp) turnedAway(l *link) {
 	q.parked = remove(q.parked, l)
 	if q.dialing.joins == l {
@@ -123,8 +126,8 @@ func (q *qp) turnedAway(l *link) {
 	}
 }
 
-// control handles what is said about lanes, b being the whole frame. Called with token
-// and mu held.
+// control handles a frame about lanes; b is the whole frame. Precondition: token and mu
+// are held.
 func (l *link) control(f *frame, b []byte) error {
 	lane := &l.lanes[f.lane]
 	switch {
@@ -149,8 +152,8 @@ func (l *link) control(f *frame, b []byte) error {
 	return errProtocol
 }
 
-// requested finds the queue pair that is asked for. Who does not know its secret learns
-// no more than that there is nothing for it.
+// requested finds the queue pair of a join request. A dialer that does not know its
+// secret learns only that the request is refused.
 func (l *link) requested() {
 	a := &l.asked
 	q := l.dev.queuePair(a.acceptorQP)
@@ -162,8 +165,9 @@ func (l *link) requested() {
 	q.admit(l)
 }
 
-// admit takes a queue pair of the peer as this one's, or parks it until q knows its peer.
-// Called with the token held, and l.mu as the lock of q, which is on no connection.
+// admit connects q with the peer's queue pair, or parks the request until q knows its
+// peer. Precondition: the token is held, and l.mu is the lock of q, which is on no
+// connection.
 func (q *qp) admit(l *link) {
 	a := &l.asked
 	switch {
@@ -182,7 +186,7 @@ func (q *qp) admit(l *link) {
 	}
 }
 
-// turnAway refuses the second lane. Called with token and mu held.
+// turnAway refuses the second lane. Precondition: token and mu are held.
 func (l *link) turnAway() {
 	l.lanes[second] = lane{state: laneOver}
 	l.end(second)

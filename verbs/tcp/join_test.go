@@ -12,7 +12,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// join asks for the second lane, for a queue pair of n by one that has these secrets.
+// join requests the second lane for a queue pair of n, with these secrets.
 func (i *impostor) join(q *qp, own address, acceptor, dialer token) {
 	l := &link{hs: i.hs}
 	b := make([]byte, joinSize)
@@ -39,7 +39,7 @@ func (i *impostor) hears() (frame, []byte) {
 	return f, b
 }
 
-// hearsOf waits for a frame of a kind, and passes acknowledgements by.
+// hearsOf waits for a frame of a kind, and skips acknowledgements.
 func (i *impostor) hearsOf(k kind) (frame, []byte) {
 	i.t.Helper()
 	for {
@@ -51,14 +51,14 @@ func (i *impostor) hearsOf(k kind) (frame, []byte) {
 	}
 }
 
-// leading is a queue pair of a node on a connection with an impostor, whose second lane is
-// free.
+// leading connects a queue pair of a node with an impostor. The second lane of the
+// connection is free.
 func leading(t *testing.T) (*node, *impostor) {
 	n := newNode(t, 64, driver.AllAccess)
 	return n, authenticate(t, n, n.newQP(4))
 }
 
-// writes has the impostor write a word by a lane, and hears that it was applied.
+// writes makes the impostor write a word by a lane, and waits for the acknowledgement.
 func (i *impostor) writes(n *node, lane uint8, value uint64) {
 	i.t.Helper()
 	word := binary.NativeEndian.AppendUint64(nil, value)
@@ -97,7 +97,7 @@ func TestPeerJoins(t *testing.T) {
 	}
 }
 
-func TestWhoMayNotJoinIsTurnedAway(t *testing.T) {
+func TestInvalidJoinIsRefused(t *testing.T) {
 	for name, join := range map[string]func(n *node, i *impostor, q *qp, own address){
 		"the queue pair's secret unknown": func(_ *node, i *impostor, q *qp, own address) { i.join(q, own, token{9}, own.token) },
 		"the peer's secret unknown":       func(_ *node, i *impostor, q *qp, own address) { i.join(q, own, q.secret, token{9}) },
@@ -137,7 +137,7 @@ func TestWhoMayNotJoinIsTurnedAway(t *testing.T) {
 	}
 }
 
-func TestWordsOutOfTurnAboutLanesEndTheConnection(t *testing.T) {
+func TestUnexpectedJoinFramesEndConnection(t *testing.T) {
 	for name, f := range map[string]frame{
 		"a frame of nobody":   {kind: kindAck, lane: second},
 		"end of nobody":       {kind: kindEnd, lane: second},
@@ -153,9 +153,9 @@ func TestWordsOutOfTurnAboutLanesEndTheConnection(t *testing.T) {
 	}
 }
 
-// TestUnprovenWelcomeIsNotBelieved answers a queue pair that joins by what anybody could
-// say.
-func TestUnprovenWelcomeIsNotBelieved(t *testing.T) {
+// TestJoinedWithWrongMACIsRefused sends a queue pair that joins a JOINED without the
+// secret.
+func TestJoinedWithWrongMACIsRefused(t *testing.T) {
 	n := newNode(t, 64, driver.AllAccess)
 	q, r := n.newQP(4), n.newQP(4)
 	n.attach(q)
@@ -174,14 +174,15 @@ func TestUnprovenWelcomeIsNotBelieved(t *testing.T) {
 	require.Nil(t, r.connection())
 }
 
-// TestQueuePairThatGivesUpDoesNotJoinLater resets one that waits for its peer's answer.
+// TestQueuePairThatGivesUpDoesNotJoinLater resets a queue pair that waits for its
+// peer's response.
 func TestQueuePairThatGivesUpDoesNotJoinLater(t *testing.T) {
 	for range 20 {
 		a, b, qa, qb := pair(t, 64)
 		settled(t, a, b, qa)
 		ra, rb := a.newQP(8), b.newQP(8)
 		connect(t, ra, rb.Address())
-		if a.id < b.id { // else it waits without a word
+		if a.id < b.id { // else it waits and sends nothing
 			eventually(t, "the peer to hear of it", func() bool {
 				b.token.Lock()
 				defer b.token.Unlock()
@@ -200,7 +201,7 @@ func TestQueuePairThatGivesUpDoesNotJoinLater(t *testing.T) {
 	}
 }
 
-// dialing returns two nodes, of which the first dials.
+// dialing returns two nodes; the first one dials.
 func dialing(t *testing.T) (d, a *node) {
 	d, a = newNode(t, 64, driver.AllAccess), newNode(t, 64, driver.AllAccess)
 	if d.id > a.id {
@@ -209,7 +210,7 @@ func dialing(t *testing.T) (d, a *node) {
 	return d, a
 }
 
-// dialed returns two such nodes with a connection that others may join.
+// dialed returns two such nodes with a connection that further queue pairs may join.
 func dialed(t *testing.T) (d, a *node, qd, qa *qp) {
 	d, a = dialing(t)
 	qd, qa = d.newQP(8), a.newQP(8)
@@ -248,9 +249,9 @@ func TestQueuePairsThatConnectAtOnceShare(t *testing.T) {
 	require.Positive(t, shared, "whoever takes too long is left alone")
 }
 
-// TestJoinThatCrossesARefusal has a queue pair ask to join a connection which the peer
-// has just ended, for what the first one did there.
-func TestJoinThatCrossesARefusal(t *testing.T) {
+// TestJoinDuringRefusal requests a lane of a connection that the peer has just ended
+// because of the first queue pair.
+func TestJoinDuringRefusal(t *testing.T) {
 	d, a, qd, qa := dialed(t)
 	rd, ra := d.newQP(8), a.newQP(8)
 	connect(t, ra, rd.Address())
@@ -275,8 +276,9 @@ func TestJoinThatCrossesARefusal(t *testing.T) {
 	require.Equal(t, driver.StateRTS, ra.currentState())
 }
 
-// TestClaimedDeviceHoldsUpNobody has a peer claim to be on the device of another one.
-func TestClaimedDeviceHoldsUpNobody(t *testing.T) {
+// TestFalseDeviceNumberDelaysNoQueuePair makes a peer claim to be on the device of
+// another one.
+func TestFalseDeviceNumberDelaysNoQueuePair(t *testing.T) {
 	d, v := dialing(t)
 	liar := newNode(t, 64, driver.AllAccess)
 	liar.id = v.id
@@ -284,16 +286,16 @@ func TestClaimedDeviceHoldsUpNobody(t *testing.T) {
 	connect(t, mine, q.Address())
 	connect(t, q, mine.Address())
 	settled(t, d, liar, mine)
-	defer liar.stall()() // it answers nothing more
+	defer liar.stall()() // it sends no more responses
 	rd, rv := d.newQP(4), v.newQP(4)
 	connect(t, rd, rv.Address())
 	connect(t, rv, rd.Address())
 	works(t, d, v, rd)
 }
 
-// TestFollowerOfOneThatGoesElsewhere waits for the connection of a queue pair, which then
-// connects to another device.
-func TestFollowerOfOneThatGoesElsewhere(t *testing.T) {
+// TestFollowerOfQueuePairThatConnectsElsewhere waits for the connection of a queue pair,
+// which then connects to another device.
+func TestFollowerOfQueuePairThatConnectsElsewhere(t *testing.T) {
 	d, a := dialing(t)
 	other := newNode(t, 64, driver.AllAccess)
 	for other.id < d.id {

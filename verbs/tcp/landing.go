@@ -6,9 +6,9 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// A landing is a region whose memory comes and goes. Each time it lies behind the
-// addresses of the times before: so a write that comes late is told from one that
-// nobody may make.
+// A landing is a region with memory that its owner replaces. Each memory gets addresses
+// behind those of the memory before. So the device tells a late write from one that no
+// peer may make.
 //
 //	addr   4096 ......... | ......... | .........
 //	       thrown away     written     refused
@@ -20,7 +20,7 @@ func (d *device) NewLanding(context.Context) (driver.Landing, error) {
 	return l, d.enter(&l.region)
 }
 
-// Open lends memory to whoever is told the address.
+// Open makes mem the memory of the landing and returns its address.
 func (l *landing) Open(mem []byte) driver.RemoteAddr {
 	l.dev.regionMu.Lock()
 	defer l.dev.regionMu.Unlock()
@@ -29,13 +29,13 @@ func (l *landing) Open(mem []byte) driver.RemoteAddr {
 	return driver.RemoteAddr{Addr: l.addr, RKey: l.key}
 }
 
-// pass leaves the memory's addresses behind.
+// pass moves the landing's addresses past those of its memory.
 func (l *landing) pass() {
 	l.addr += uint64(len(l.mem))
 	l.mem = nil
 }
 
-// Shut takes it back.
+// Shut takes the memory back.
 func (l *landing) Shut() {
 	l.dev.regionMu.Lock()
 	open := l.mem != nil
@@ -46,7 +46,7 @@ func (l *landing) Shut() {
 	}
 }
 
-// late tells whether f writes to memory that a landing had before.
+// late reports whether f writes to memory that a landing had before.
 func (d *device) late(f *frame) bool {
 	d.regionMu.RLock()
 	defer d.regionMu.RUnlock()

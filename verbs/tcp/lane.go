@@ -6,17 +6,18 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// maxLanes is how many queue pairs a connection carries at each end. Two: who talks to
-// a peer has a queue pair to post on, and one that the peer posts on. On one connection
-// what goes one way acknowledges what came the other way, where two would exchange
-// packets for that alone. More would wait for each other's payloads.
+// maxLanes is the number of queue pairs that a connection carries at each end. A rank
+// has two for a peer: it posts on one, and the peer posts on its partner. On one
+// connection, data of one direction carries TCP's acknowledgements of the reverse one;
+// two would send packets for them alone. More lanes would wait for each other's
+// payloads.
 const maxLanes = 2
 
 // second is the lane of the queue pair that joins a connection.
 const second = 1
 
 // A lane is one queue pair's part of a connection. It is never used again: late frames
-// would be taken for those of the next.
+// would reach the next queue pair.
 type lane struct {
 	state laneState
 	q     *qp // while joining or live
@@ -31,8 +32,8 @@ const (
 	laneOver
 )
 
-// lock takes the lock that guards q. It is another one once q is on a connection, and
-// changes with the device's token held only.
+// lock takes the lock that guards q. The lock is that of the connection once q is on
+// one. It changes only while the device's token is held.
 func (q *qp) lock() {
 	for {
 		m := q.mu.Load()
@@ -46,8 +47,8 @@ func (q *qp) lock() {
 
 func (q *qp) unlock() { q.mu.Load().Unlock() }
 
-// share has m guard q from here on; it is locked in place of the lock that was. Who
-// holds two of these locks holds the token, so that none wait for each other.
+// share makes m the lock of q, and locks m in place of the former lock. A goroutine
+// that holds two of these locks also holds the token, so there is no deadlock.
 func (q *qp) share(m *sync.Mutex) {
 	old := q.mu.Load()
 	if old == m {
@@ -58,7 +59,7 @@ func (q *qp) share(m *sync.Mutex) {
 	old.Unlock()
 }
 
-// adopt has l's lock, which is held, guard q from here on.
+// adopt makes l's lock, which is held, the lock of q.
 func (l *link) adopt(q *qp) {
 	if old := q.mu.Load(); old != &l.mu {
 		old.Lock()
@@ -67,7 +68,8 @@ func (l *link) adopt(q *qp) {
 	}
 }
 
-// established gives q a lane of l. Called with the token held, and l.mu as the lock of q.
+// established gives q a lane of l. Precondition: the token is held, and l.mu is the lock
+// of q.
 func (l *link) established(q *qp, i int) {
 	if q.dialing.link == l {
 		q.dialing.link = nil
@@ -84,7 +86,8 @@ func (l *link) established(q *qp, i int) {
 	l.flush()
 }
 
-// started begins to let frames flow, those of q first. Called with token and q's lock.
+// started begins the flow of frames, those of q first. Precondition: token and q's lock
+// are held.
 func (l *link) started(q *qp) {
 	if l.timer != nil {
 		l.timer.Stop()
@@ -96,8 +99,8 @@ func (l *link) started(q *qp) {
 	l.established(q, 0)
 }
 
-// leave takes q off its lane, and closes a connection that carries no other. Called with
-// token and mu held.
+// leave takes q off its lane, and closes a connection without queue pairs. Precondition:
+// token and mu are held.
 func (l *link) leave(q *qp) {
 	l.lanes[q.lane] = lane{state: laneOver}
 	q.link = nil
@@ -117,8 +120,8 @@ func (l *link) leave(q *qp) {
 	l.flush()
 }
 
-// hangUp closes a connection that carries nobody; what is queued is offered to the socket
-// once more.
+// hangUp closes a connection without queue pairs, after one more write of its queued
+// frames.
 func (l *link) hangUp() {
 	if !l.out.empty() && !l.out.broken {
 		l.out.write(l.fd)
@@ -129,7 +132,7 @@ func (l *link) hangUp() {
 // end tells the peer that a lane is over.
 func (l *link) end(lane uint8) { l.out.put(&frame{kind: kindEnd, lane: lane}) }
 
-// occupied tells whether any queue pair is on the connection or about to be.
+// occupied reports whether any queue pair is on the connection or joining it.
 func (l *link) occupied() bool {
 	for i := range l.lanes {
 		if l.lanes[i].q != nil {
@@ -139,7 +142,8 @@ func (l *link) occupied() bool {
 	return false
 }
 
-// needed tells whether any queue pair has more to do than to tell why it ended.
+// needed reports whether a queue pair on this connection is not in ERR, or is still
+// joining.
 func (l *link) needed() bool {
 	for i := range l.lanes {
 		if q := l.live(i); q != nil && q.state != driver.StateErr || l.lanes[i].state == laneJoining {
@@ -149,7 +153,7 @@ func (l *link) needed() bool {
 	return false
 }
 
-// live is the queue pair whose frames flow on a lane, or nil.
+// live returns the queue pair of a lane on which frames flow, or nil.
 func (l *link) live(i int) *qp {
 	if l.lanes[i].state != laneLive {
 		return nil
@@ -157,7 +161,7 @@ func (l *link) live(i int) *qp {
 	return l.lanes[i].q
 }
 
-// lost ends all that the connection carries. Called with token and mu held.
+// lost ends all queue pairs of the connection. Precondition: token and mu are held.
 func (l *link) lost(cause error) {
 	l.drop()
 	for i := range l.lanes {
@@ -174,7 +178,7 @@ func (l *link) lost(cause error) {
 	}
 }
 
-// peerEnded hears that the peer has nothing more to do with a lane.
+// peerEnded handles the peer's END of a lane.
 func (l *link) peerEnded(i uint8) error {
 	q := l.lanes[i].q
 	switch l.lanes[i].state {

@@ -11,7 +11,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// duo connects two nodes by two queue pairs, of which the second joins the first.
+// duo connects two nodes by two queue pairs; the second joins the first one's
+// connection.
 func duo(t *testing.T, size int) (a, b *node, first, second [2]*qp) {
 	t.Helper()
 	a, b, qa, qb := pair(t, size)
@@ -24,8 +25,8 @@ func duo(t *testing.T, size int) (a, b *node, first, second [2]*qp) {
 	return a, b, [2]*qp{qa, qb}, [2]*qp{ra, rb}
 }
 
-// eachOfTwo runs a test of one of two queue pairs that share a connection beside the other:
-// of the first, and of the second.
+// eachOfTwo runs a test of the first and of the second of two queue pairs that share a
+// connection.
 func eachOfTwo(t *testing.T, size int, test func(t *testing.T, a, b *node, one, other [2]*qp)) {
 	t.Run("first", func(t *testing.T) {
 		a, b, first, second := duo(t, size)
@@ -63,7 +64,7 @@ func (n *node) connections() (count int) {
 	return count
 }
 
-func TestTwoQueuePairsShareAConnectionAndNoMore(t *testing.T) {
+func TestAtMostTwoQueuePairsShareConnection(t *testing.T) {
 	for range 20 { // whichever device dials
 		a, b, first, second := duo(t, 64)
 		for i := range first {
@@ -79,8 +80,8 @@ func TestTwoQueuePairsShareAConnectionAndNoMore(t *testing.T) {
 	}
 }
 
-// TestQueuePairsConnectInAnyOrder has both ends of two pairs begin in every order, with
-// nothing in between.
+// TestQueuePairsConnectInAnyOrder connects both ends of two pairs in every order,
+// without a pause.
 func TestQueuePairsConnectInAnyOrder(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	for range 100 {
@@ -102,7 +103,7 @@ func TestQueuePairsConnectInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestSecondQueuePairDoesNotDependOnTheFirst leaves the first one's peer without a word.
+// TestSecondQueuePairDoesNotDependOnTheFirst never connects the first one's peer.
 func TestSecondQueuePairDoesNotDependOnTheFirst(t *testing.T) {
 	for range 4 { // whichever device dials
 		a, b := newNode(t, 64, driver.AllAccess), newNode(t, 64, driver.AllAccess)
@@ -164,9 +165,9 @@ func TestRefusalEndsItsQueuePairAlone(t *testing.T) {
 	})
 }
 
-// TestRefusalOfWhatIsStillOnItsWay has a WRITE refused at its first frame, when the last
-// is far from framed.
-func TestRefusalOfWhatIsStillOnItsWay(t *testing.T) {
+// TestRefusalDuringLongWrite refuses a WRITE at its first frame, long before the last is
+// framed.
+func TestRefusalDuringLongWrite(t *testing.T) {
 	eachOfTwo(t, 64, func(t *testing.T, a, b *node, wrong, other [2]*qp) {
 		narrow(t, wrong[0])
 		to := b.at(0)
@@ -177,9 +178,8 @@ func TestRefusalOfWhatIsStillOnItsWay(t *testing.T) {
 	})
 }
 
-// TestClosedQueuePairLeavesTheOtherItsConnection closes one end in the middle of what it
-// sends.
-func TestClosedQueuePairLeavesTheOtherItsConnection(t *testing.T) {
+// TestClosedQueuePairKeepsSharedConnection closes one end in the middle of a payload.
+func TestClosedQueuePairKeepsSharedConnection(t *testing.T) {
 	const size = 8 << 20
 	a, b, first, second := duo(t, size)
 	for i := range b.mem {
@@ -193,7 +193,7 @@ func TestClosedQueuePairLeavesTheOtherItsConnection(t *testing.T) {
 	src := bytes.Repeat([]byte{7}, size/4)
 	post(t, second[0], driver.WorkRequest{ID: 2, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(src), Remote: b.at(size / 2)})
 	require.NoError(t, first[0].Close())
-	clear(long) // it is the caller's again
+	clear(long) // the memory is the caller's again
 	resume()
 	require.EqualValues(t, 2, a.success().ID)
 	require.True(t, bytes.Equal(src, b.mem[size/2:][:len(src)]))
@@ -255,8 +255,9 @@ func TestQueuePairMovesFromConnectionToConnection(t *testing.T) {
 	require.LessOrEqual(t, a.connections(), 2)
 }
 
-// TestQueuePairsTakeTurns has one queue pair send without end through a socket that takes
-// less than a frame: the other's requests, and what it owes, leave in between.
+// TestQueuePairsTakeTurns makes one queue pair send all the time through a socket that
+// takes less than a frame. The requests and responses of its neighbor must leave in
+// between.
 func TestQueuePairsTakeTurns(t *testing.T) {
 	const size, bulk = 16 << 20, 40
 	for _, swapped := range []bool{false, true} {
@@ -265,7 +266,7 @@ func TestQueuePairsTakeTurns(t *testing.T) {
 			busy, quick = quick, busy
 		}
 		narrow(t, busy[0])
-		resume := b.stall() // until all is posted
+		resume := b.stall() // until all requests are posted
 		src := make([]byte, size)
 		for i := range uint64(bulk) {
 			post(t, busy[0], driver.WorkRequest{ID: 100 + i, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(src), Remote: b.at(0)})
@@ -291,7 +292,7 @@ func narrow(t *testing.T, q *qp) {
 	require.NoError(t, unix.SetsockoptInt(q.connection().fd, unix.SOL_SOCKET, unix.SO_SNDBUF, 256<<10))
 }
 
-// TestCloseInReception closes the end that something long is on its way to.
+// TestCloseInReception closes the target of a long payload in reception.
 func TestCloseInReception(t *testing.T) {
 	const size = 64 << 20
 	eachOfTwo(t, size, func(t *testing.T, a, b *node, reading, other [2]*qp) {
@@ -310,9 +311,9 @@ func TestCloseInReception(t *testing.T) {
 	})
 }
 
-// TestNextConnectionBeginsAnew resets both ends in the middle of a request of several
+// TestNextConnectionStartsFresh resets both ends in the middle of a request of several
 // frames.
-func TestNextConnectionBeginsAnew(t *testing.T) {
+func TestNextConnectionStartsFresh(t *testing.T) {
 	const size = 12 << 20
 	a, b, first, other := duo(t, size)
 	resume := b.stall()
@@ -332,7 +333,7 @@ func TestNextConnectionBeginsAnew(t *testing.T) {
 	works(t, a, b, other[0])
 }
 
-// renew brings a queue pair to where it may be connected.
+// renew resets a queue pair so that it may connect again.
 func renew(t *testing.T, q *qp) {
 	t.Helper()
 	require.NoError(t, q.Modify(t.Context(), driver.StateReset, driver.Attr{}))

@@ -7,8 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// phase is where a connection stands. The picture of the handshake is in the
-// package comment.
+// phase is the progress of a connection. The package comment shows the handshake.
 type phase uint8
 
 const (
@@ -16,39 +15,39 @@ const (
 	phaseChallenge              // dialer: hello sent
 	phaseWelcome                // dialer: proof sent
 	phaseHello                  // acceptor: nothing read yet
-	phaseParked                 // acceptor: hello is good, its queue pair knows no peer yet
+	phaseParked                 // acceptor: hello is correct, its queue pair knows no peer yet
 	phaseProof                  // acceptor: challenge sent
 	phaseStream                 // frames flow
 )
 
-// A link is one socket in the device's epoll. The device's token guards it, and from
-// phaseStream on mu what frames flow through. mu is then also the lock of the queue
-// pairs on its lanes.
+// A link is one socket in the device's epoll. The device's token guards it. From
+// phaseStream on, mu guards the fields through which frames flow. mu is then also the
+// lock of the queue pairs on its lanes.
 type link struct {
 	dev      *device
-	q        *qp // whose handshake this is: nil until a good hello
+	q        *qp // the queue pair of the handshake: nil until a correct hello
 	fd       int
 	slot     int32
 	gen      int32
 	phase    phase
-	outgoing bool // this device dialled: it is for this end to have others join
+	outgoing bool // this device dialed: this end makes further queue pairs join
 
 	timer *time.Timer // cuts a handshake that takes too long
 	due   time.Time
 	hs    handshake
-	asked joinRequest // acceptor: what the dialer's second queue pair said
+	asked joinRequest // acceptor: the request of the dialer's second queue pair
 
 	silence silence
 
 	mu    sync.Mutex
 	lanes [maxLanes]lane
-	turn  int  // of the lane whose frames come next
+	turn  int  // the lane that sends the next frame
 	shut  bool // nothing more is sent
 	out   outbox
 	in    inbox
 }
 
-// addLink takes a socket into the epoll. Called with the token held.
+// addLink takes a socket into the epoll. Precondition: the token is held.
 func (d *device) addLink(fd int, q *qp, p phase, events uint32) (*link, error) {
 	l := &link{dev: d, q: q, fd: fd, phase: p, outgoing: p == phaseDial}
 	slot := len(d.links)
@@ -70,17 +69,17 @@ func (d *device) addLink(fd int, q *qp, p phase, events uint32) (*link, error) {
 	return l, nil
 }
 
-// watch changes what the device waits for.
+// watch changes the events for which the device waits.
 func (l *link) watch(events uint32) {
 	event := unix.EpollEvent{Events: events, Fd: l.slot, Pad: l.gen}
 	unix.EpollCtl(l.dev.epfd, unix.EPOLL_CTL_MOD, l.fd, &event) //nolint:errcheck // the socket is in the set
 }
 
-// up tells whether the socket is open. Called with the token held.
+// up reports whether the socket is open. Precondition: the token is held.
 func (l *link) up() bool { return l.dev.links[l.slot] == l }
 
-// drop closes the socket. Called with the token held, and with mu in phaseStream. It is
-// idempotent.
+// drop closes the socket. It is idempotent. Precondition: the token is held, and mu in
+// phaseStream.
 func (l *link) drop() {
 	d := l.dev
 	if !l.up() {
@@ -101,10 +100,10 @@ func (l *link) drop() {
 	l.out.reset()
 	l.out.broken = true
 	l.in.stop()
-	unix.Close(l.fd) //nolint:errcheck // nothing to be done about it
+	unix.Close(l.fd) //nolint:errcheck // there is no remedy
 }
 
-// expire gives the handshake until timeout from now to reach another phase.
+// expire cuts the handshake if it has not reached another phase within timeout.
 func (l *link) expire(timeout time.Duration) {
 	l.due = time.Now().Add(timeout)
 	if l.timer != nil {
@@ -147,7 +146,7 @@ func remove(from []*link, l *link) []*link {
 	return from
 }
 
-// handle reacts to what the epoll said about the socket. Token held.
+// handle handles the epoll's events of the socket. Precondition: the token is held.
 func (l *link) handle(events uint32) {
 	if l.phase == phaseStream {
 		l.serve(events)
@@ -158,7 +157,7 @@ func (l *link) handle(events uint32) {
 	}
 }
 
-// serve moves bytes both ways, then does what became possible.
+// serve moves bytes both ways, then sends frames that may leave now.
 func (l *link) serve(events uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -182,11 +181,12 @@ func (l *link) serve(events uint32) {
 	}
 	l.flush()
 	if l.out.blocked {
-		l.dev.hotLeft = 0 // the epoll tells when there is room
+		l.dev.hotLeft = 0 // the epoll reports room in the socket
 	}
 }
 
-// flush moves frames from the queues to the socket until either has enough.
+// flush moves frames from the queues to the socket, until the queues are empty or the
+// socket is full.
 func (l *link) flush() {
 	for !l.out.blocked && !l.out.broken {
 		l.fill()
@@ -198,18 +198,18 @@ func (l *link) flush() {
 			l.block()
 		case errno == unix.EINTR:
 		case errno != 0:
-			l.out.broken = true // the reader finds out, behind what the peer still said
+			l.out.broken = true // the reader finds out, behind the peer's last frames
 			return
 		}
 	}
 	if l.out.empty() && !l.out.broken && !l.shut && !l.needed() {
 		l.shut = true
-		unix.Shutdown(l.fd, unix.SHUT_WR) //nolint:errcheck // it is over either way
+		unix.Shutdown(l.fd, unix.SHUT_WR) //nolint:errcheck // the connection is over either way
 	}
 }
 
-// fill turns into frames what may leave: of each queue pair one round in turn, so that
-// neither waits for the other, until the outbox has enough.
+// fill queues frames that may leave, until the outbox has enough. The queue pairs take
+// turns of one round, so that neither waits long.
 func (l *link) fill() {
 	for idle := 0; idle < maxLanes && l.out.open(); l.turn = (l.turn + 1) % maxLanes {
 		idle++

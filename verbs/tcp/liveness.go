@@ -8,16 +8,16 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// watchdog looks at the connections every quarter of the shortest timeout that
-// any of them has. TCP alone would go on repeating unanswered data for a
-// quarter of an hour, and its own limit, TCP_USER_TIMEOUT, does not tell a
-// vanished host from a stopped process.
+// watchdog checks the connections every quarter of the shortest timeout of any of them.
+// TCP alone would repeat unacknowledged data for a quarter of an hour. Its own limit,
+// TCP_USER_TIMEOUT, does not tell a vanished host from a stopped process.
 type watchdog struct {
 	timer *time.Timer
 	every time.Duration
 }
 
-// watchOver has connections of this timeout watched. Token held.
+// watchOver makes the watchdog check connections with this timeout. Precondition: the
+// token is held.
 func (d *device) watchOver(timeout time.Duration) {
 	every := max(timeout/4, time.Millisecond)
 	w := &d.watchdog
@@ -47,7 +47,8 @@ func (d *device) lookRound() {
 	d.watchdog.timer.Reset(d.watchdog.every)
 }
 
-// look breaks the queue pairs whose peer has been silent for too long. Token held.
+// look breaks the queue pairs of a connection that has been silent for too long.
+// Precondition: the token is held.
 func (l *link) look(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,7 +64,8 @@ func (l *link) look(now time.Time) {
 	}
 }
 
-// guard has the connection watched with the shortest timeout that now holds.
+// guard makes the watchdog check the connection with the shortest timeout of its queue
+// pairs.
 func (l *link) guard() {
 	var least time.Duration
 	for i := range l.lanes {
@@ -77,18 +79,17 @@ func (l *link) guard() {
 	}
 }
 
-// leastSilence is the shortest silence that means anything: the kernel answers
-// probes at most every half second, and so may leave one unanswered.
+// leastSilence is the shortest silence that counts. The kernel acknowledges probes at
+// most every half second, and so may leave one without a response.
 const leastSilence = 2 * time.Second
 
-// silence is since when the peer's host owes an answer and gives none; zero
-// while it owes none.
+// silence is the time since which the peer's host owes an acknowledgement; zero while
+// it owes none.
 type silence struct{ since time.Time }
 
-// over tells whether the silence has lasted for timeout. What counts is that
-// the last thing sent, be it a repetition or a probe of a shut window, was not
-// answered: those come ever more rarely, and a host whose process is stopped
-// answers them all.
+// over reports whether the silence has lasted for timeout. A silence counts if the host
+// did not acknowledge the last segment, be it a repetition or a window probe. Those
+// become ever more rare. The host of a stopped process acknowledges them all.
 func (s *silence) over(info *unix.TCPInfo, now time.Time, timeout time.Duration) bool {
 	owed := info.Unacked > 0 && info.Last_ack_recv > info.Last_data_sent
 	if !owed && info.Probes == 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// vanish has the kernel throw away whatever comes in on the connection, as if
-// the host were gone.
+// vanish makes the kernel discard all input of the connection, as if the host had
+// vanished.
 func vanish(t *testing.T, q *qp) {
 	t.Helper()
 	drop := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 0}}
@@ -31,7 +31,7 @@ func impatientPair(t *testing.T, timeout time.Duration) (a, b *node, qa, qb *qp)
 	return a, b, qa, qb
 }
 
-func TestVanishedHostEndsWhatIsOutstanding(t *testing.T) {
+func TestVanishedHostEndsOutstandingRequests(t *testing.T) {
 	a, b, qa, qb := impatientPair(t, 500*time.Millisecond)
 	vanish(t, qb)
 	start := time.Now()
@@ -52,7 +52,7 @@ func TestStoppedPeerIsNoVanishedHost(t *testing.T) {
 	for range 4 { // shuts the window
 		post(t, qa, driver.WorkRequest{Op: driver.OpWrite, Local: segment(src), Remote: b.at(0)})
 	}
-	time.Sleep(leastSilence * 3 / 2) // as long as it takes to lose testwatch.Patience(), were that wrongly lost
+	time.Sleep(leastSilence * 3 / 2) // long enough to break the connection, if a stopped peer counted as vanished
 	require.Empty(t, a.events)
 	require.Equal(t, driver.StateRTS, qa.currentState())
 	resume()

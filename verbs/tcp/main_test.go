@@ -8,7 +8,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain fails on goroutines and descriptors that the tests leave behind.
+// TestMain fails if the tests leave goroutines or descriptors behind.
 func TestMain(m *testing.M) {
 	before := descriptors()
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// descriptors counts sockets and epolls; the runtime's own come and go.
+// descriptors counts sockets and epolls; the number of other descriptors may change.
 func descriptors() int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

@@ -8,22 +8,22 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// A region is registered memory. Its key is 128 random bits: who was not told
-// it cannot name the region.
+// A region is registered memory. Its key is 128 random bits: only peers that were told
+// the key can name the region.
 type region struct {
 	dev     *device
 	access  driver.Access
 	key     driver.Key
-	landing bool // its memory comes and goes
+	landing bool // its owner replaces its memory
 
-	// Guarded by dev.regionMu.
+	// dev.regionMu guards the fields below.
 	mem    []byte
 	addr   uint64
 	closed bool
 }
 
-// addrBase keeps remote addresses as well aligned as the memory itself, and
-// tells nobody where that lies.
+// addrBase keeps remote addresses as well aligned as the memory itself, and hides the
+// memory's own address.
 const addrBase = 4096
 
 func newKey() driver.Key {
@@ -32,8 +32,8 @@ func newKey() driver.Key {
 	return driver.Key{Hi: binary.LittleEndian.Uint64(b[:]), Lo: binary.LittleEndian.Uint64(b[8:]) | 1}
 }
 
-// RegMR gives peers that are told the key the rights in access. It is local;
-// nothing is pinned.
+// RegMR gives peers that know the key the rights in access. It is local and pins no
+// memory.
 func (d *device) RegMR(_ context.Context, mem driver.Memory, access driver.Access) (driver.MR, error) {
 	r := &region{dev: d, mem: mem.Bytes, access: access, key: newKey()}
 	r.addr = addrBase + position(mem.Bytes)%addrBase
@@ -55,8 +55,8 @@ func (r *region) Addr() uint64     { return r.addr }
 func (r *region) LKey() driver.Key { return r.key }
 func (r *region) RKey() driver.Key { return r.key }
 
-// Close takes the key out of service. When it returns, nothing that a peer
-// asked for touches the memory any more. It is idempotent.
+// Close invalidates the key. When it returns, no request of a peer touches the memory
+// any more. It is idempotent.
 func (r *region) Close() error {
 	d := r.dev
 	d.regionMu.Lock()
@@ -79,9 +79,8 @@ func (d *device) forget(r *region) {
 	}
 }
 
-// forget ends q's use of r, and that of the connection it is on: what is on its way out is copied
-// aside, and what is on its way in is thrown away and refused, unless it comes too
-// late for a landing.
+// forget ends the use of r by q and its connection. It copies outgoing bytes aside. It discards
+// an incoming payload and refuses the request, unless that is late for a landing.
 func (q *qp) forget(r *region) {
 	q.answers.revoke(r)
 	l := q.link
@@ -100,8 +99,8 @@ func (d *device) locate(f *frame, need driver.Access) (*region, []byte, bool) {
 	return d.locateAt(f.key, f.addr, int(f.length), need)
 }
 
-// locateAt checks key, bounds and rights. No bytes at the zero key are always
-// there. Callers hold a queue pair's lock, which Close takes before it returns.
+// locateAt checks key, bounds and rights. It always finds an access of no bytes at the
+// zero key. Callers hold a queue pair's lock, which Close takes before it returns.
 func (d *device) locateAt(key driver.Key, addr uint64, n int, need driver.Access) (*region, []byte, bool) {
 	if n == 0 && key == (driver.Key{}) {
 		return nil, nil, true

@@ -2,40 +2,40 @@ package tcp
 
 import "golang.org/x/sys/unix"
 
-// Sizes of the combining buffer and of one system call.
+// These are the sizes of the combining buffer and of one system call.
 const (
 	combineMax  = 64 << 10            // queued bytes that leave at once
 	requestRoom = 2 * combineMax      // buffer that requests may fill
-	bufferMax   = requestRoom + 4<<10 // the rest is for answers
-	bufferMin   = 2 << 10             // what an idle connection keeps
-	copyMax     = 2 << 10             // larger payloads leave from where they lie
-	inlineCopy  = 16 << 10            // but inline ones, up to this, are copied and may wait for company
+	bufferMax   = requestRoom + 4<<10 // the remaining bytes are for responses
+	bufferMin   = 2 << 10             // buffer that an idle connection keeps
+	copyMax     = 2 << 10             // larger payloads leave from their own memory
+	inlineCopy  = 16 << 10            // inline payloads up to this length are copied and may be combined
 	batchMax    = 2 * maxPayload      // bytes of one system call, about
 	maxPieces   = 64                  // pieces of one system call
 	pieceSlack  = 1 + maxSegments     // pieces that one frame may need
 	maxSegments = 16                  // segments of one work request
 )
 
-// A piece is a run of bytes on its way to the socket. A piece that belongs to
-// a request or to a region lies in their memory; the others are in the buffer.
+// A piece is a run of bytes on its way to the socket. A piece of a request or of a
+// region lies in their memory; all other pieces are in the buffer.
 type piece struct {
 	mem []byte
-	q   *qp // whose it is, unless it is in the buffer
+	q   *qp // its queue pair, unless it is in the buffer
 	req *request
 	mr  *region
 }
 
-// outbox holds the frames that the socket has not taken yet. Headers and small
-// payloads are copied into one buffer, which empties whenever everything has
-// left; large payloads stay where they are.
+// outbox holds the frames that the socket has not taken yet. It copies headers and
+// small payloads into one buffer, which it empties when all bytes have left. Large
+// payloads stay in their own memory.
 type outbox struct {
 	buf     []byte
 	pieces  []piece
 	vector  []unix.Iovec
 	queued  int  // bytes in pieces
-	tail    bool // the last piece ends where the buffer does
-	blocked bool // the socket is full: the device waits until it can be written
-	broken  bool // the connection is gone: what came before is still to be read
+	tail    bool // the last piece ends at the end of the buffer
+	blocked bool // the socket is full: the device waits until it is writable
+	broken  bool // the connection is over: earlier input is still to be read
 }
 
 func (o *outbox) reset() {
@@ -45,12 +45,12 @@ func (o *outbox) reset() {
 
 func (o *outbox) empty() bool { return len(o.pieces) == 0 }
 
-// open tells whether another frame may be queued before the socket takes some.
+// open reports whether another frame may be queued before the socket takes some.
 func (o *outbox) open() bool {
 	return o.queued < batchMax && len(o.pieces) <= maxPieces-pieceSlack
 }
 
-// fits tells whether n bytes can be copied without passing limit.
+// fits reports whether n bytes can be copied without passing limit.
 func (o *outbox) fits(n, limit int) bool { return len(o.buf)+n <= limit }
 
 // extend queues n bytes of the buffer and returns them to be filled.
@@ -72,7 +72,7 @@ func (o *outbox) extend(n int) []byte {
 	return o.buf[start : start+n]
 }
 
-// refer queues bytes that stay where they are until the socket takes them.
+// refer queues bytes that stay in their own memory until the socket takes them.
 func (o *outbox) refer(p piece) {
 	if len(p.mem) == 0 {
 		return
@@ -85,7 +85,7 @@ func (o *outbox) refer(p piece) {
 // put queues a frame without a payload.
 func (o *outbox) put(f *frame) { f.encode(o.extend(headerSizes[f.kind])) }
 
-// write hands the socket what it takes.
+// write writes as many pieces as the socket takes.
 func (o *outbox) write(fd int) unix.Errno {
 	var n int
 	var errno unix.Errno
@@ -124,8 +124,8 @@ func (o *outbox) left(n int) {
 	o.pieces = o.pieces[:rest]
 }
 
-// detach copies aside what is queued in these pieces, so that the owner of their
-// memory may have it back.
+// detach copies these queued pieces aside, so that their owner may use their memory
+// again.
 func (o *outbox) detach(these func(*piece) bool) {
 	for i := range o.pieces {
 		if p := &o.pieces[i]; these(p) {
@@ -134,8 +134,7 @@ func (o *outbox) detach(these func(*piece) bool) {
 	}
 }
 
-// unsent returns where in req's payload the first byte lies that is queued or will
-// be: what lies before it has left.
+// unsent returns the offset of the first byte of req's payload that has not left.
 func (o *outbox) unsent(req *request) int {
 	at := req.Sent
 	for i := range o.pieces {
@@ -146,8 +145,8 @@ func (o *outbox) unsent(req *request) int {
 	return at
 }
 
-// move has what is queued of req leave from its captured payload. The last of its
-// pieces ends where its frames do.
+// move makes the queued pieces of req leave from its captured payload. Its last piece
+// ends at the end of its frames.
 func (o *outbox) move(req *request) {
 	end := req.Sent
 	for i := len(o.pieces) - 1; i >= 0; i-- {

@@ -8,18 +8,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Connections within a machine have no network to spare, and the system's congestion
-// control may be one that paces, as BBR does: its timers then take the cores from those
-// who send and receive (8 ranks on 2 cores: an all-to-all of 1 MiB takes 12 ms, without
-// 8). A socket that has begun to pace goes on with it whatever it is told later. So
-// listeners do not pace, nor do those who dial this machine, and connections from others
-// are given back what is usual as soon as they are accepted.
+// Connections within a machine have no network to protect. Yet the system's congestion
+// control may pace, as BBR does: its timers then take the cores from senders and
+// receivers. With 8 ranks on 2 cores, an all-to-all of 1 MiB takes 12 ms with pacing,
+// and 8 ms without. A socket that has begun to pace never stops. So listeners and
+// connections to this machine do not pace. A connection from another machine gets the
+// system's congestion control back when it is accepted.
 
-// unpaced is the congestion control within a machine, which Linux always has: RFC 5681.
+// unpaced is the congestion control within a machine: RFC 5681, which Linux always has.
 const unpaced = "reno"
 
-// usual is the system's own congestion control, which everyone may choose, or "" if it
-// does not tell.
+// usual returns the system's own congestion control, which every process may choose, or
+// "" if it is unknown.
 var usual = sync.OnceValue(func() string {
 	fd, err := unix.Socket(unix.AF_INET, socketType, unix.IPPROTO_TCP)
 	if err != nil {
@@ -40,7 +40,7 @@ func control(fd int, name string) {
 	}
 }
 
-// within tells whether an address is of this machine.
+// within reports whether an address is of this machine.
 func (d *device) within(a netip.Addr) bool {
 	return a.IsLoopback() || slices.ContainsFunc(d.endpoints, func(own netip.AddrPort) bool { return own.Addr().Unmap() == a.Unmap() })
 }

@@ -15,24 +15,24 @@ func congestionControl(t *testing.T, fd int) string {
 	return name
 }
 
-func TestNobodyPacesWithinAMachine(t *testing.T) {
+func TestConnectionsWithinMachineDoNotPace(t *testing.T) {
 	a, b, qa, qb := pair(t, 64)
 	settled(t, a, b, qa)
-	for _, q := range []*qp{qa, qb} { // one has dialled, the other accepted
+	for _, q := range []*qp{qa, qb} { // one has dialed, its peer has accepted
 		q.lock()
 		require.Equal(t, unpaced, congestionControl(t, q.link.fd))
 		q.unlock()
 	}
 }
 
-func TestConnectionsFromElsewhereAreUsual(t *testing.T) {
+func TestConnectionsFromOtherMachinesUseSystemControl(t *testing.T) {
 	require.NotEmpty(t, usual())
 	d := &device{endpoints: []netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:99")}}
 	for from, control := range map[string]string{
 		"127.0.0.2": unpaced, "10.0.0.1": unpaced, "::ffff:10.0.0.1": unpaced, "::1": unpaced,
 		"10.0.0.2": usual(), "::ffff:10.0.0.2": usual(), "fe80::1": usual(),
 	} {
-		fd, _, err := listen(netip.MustParseAddr("127.0.0.1")) // what it accepts is like it
+		fd, _, err := listen(netip.MustParseAddr("127.0.0.1")) // accepted sockets inherit its options
 		require.NoError(t, err)
 		defer unix.Close(fd) //nolint:errcheck // nothing was sent
 		require.Equal(t, unpaced, congestionControl(t, fd))

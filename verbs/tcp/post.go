@@ -2,9 +2,9 @@ package tcp
 
 import "github.com/gopgas/gopgas/verbs/driver"
 
-// PostSend queues requests. It gathers small unsignalled ones until a signalled
-// request is posted, the program polls, combineMax bytes are there, or CombineDelay
-// is over.
+// PostSend queues requests. It gathers small unsignaled ones until the program posts a
+// signaled request or polls. They also leave when combineMax bytes are there, or
+// CombineDelay is over.
 func (q *qp) PostSend(wrs []driver.WorkRequest) (int, error) {
 	q.lock()
 	defer q.unlock()
@@ -26,13 +26,13 @@ func (q *qp) PostSend(wrs []driver.WorkRequest) (int, error) {
 }
 
 // lends reports whether the payload of an inline request leaves from the caller's
-// memory, as far as the socket takes it within the post.
+// memory. That is the part that the socket takes during the post.
 func lends(wr *driver.WorkRequest) bool {
 	return wr.Flags&driver.Inline != 0 && wr.Length() > inlineCopy
 }
 
-// takeOver copies what the socket did not take of such payloads among the last n
-// requests.
+// takeOver copies the bytes of such payloads that the socket did not take, among the
+// last n requests.
 func (q *qp) takeOver(n int) {
 	for i := max(0, q.sq.Len()-n); i < q.sq.Len(); i++ {
 		if r := q.sq.At(i); r.Flags&driver.Inline != 0 && r.length > inlineCopy && r.saved == nil {
@@ -46,7 +46,7 @@ func (q *qp) takeOver(n int) {
 	}
 }
 
-// unsent returns where in r's payload the first byte lies that has not left.
+// unsent returns the offset of the first byte of r's payload that has not left.
 func (q *qp) unsent(r *request) int {
 	if q.link == nil {
 		return 0
@@ -80,7 +80,7 @@ func (q *qp) post(wr *driver.WorkRequest) error {
 	return nil
 }
 
-// dispatch sends the frames that were queued, or has them sent later.
+// dispatch sends the queued frames, now or later.
 func (q *qp) dispatch(urgent bool) {
 	switch {
 	case q.link == nil:
@@ -91,7 +91,7 @@ func (q *qp) dispatch(urgent bool) {
 	}
 }
 
-// later has q flushed by the next poll, or after CombineDelay.
+// later makes the next poll flush q, or the ticker after CombineDelay.
 func (q *qp) later() {
 	if !q.dirty {
 		q.dirty = true
@@ -106,8 +106,8 @@ func (q *qp) flush() {
 	}
 }
 
-// PostRecv offers receives. Each is a credit that the peer hears of with the
-// next acknowledgement, or at once when it is short of them.
+// PostRecv offers receives. Each is a credit. The next acknowledgement announces it to
+// the peer, or a frame at once if the peer is short of credits.
 func (q *qp) PostRecv(wrs []driver.RecvRequest) (int, error) {
 	q.lock()
 	defer q.unlock()

@@ -13,35 +13,36 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// DeviceName is the one device that the provider has.
+// DeviceName names the provider's only device.
 const DeviceName = "tcp0"
 
-// DefaultPeerTimeout is how long a peer may show no sign of life.
+// DefaultPeerTimeout bounds how long a peer may show no sign of life.
 const DefaultPeerTimeout = 30 * time.Second
 
-// Limits that the device grants.
+// These are the limits of the device.
 const (
 	maxDepth   = 16 << 10
 	maxCQDepth = 1 << 20
 	maxInline  = 1 << 20
 )
 
-// Config says how the provider meets the network. The zero value serves every
-// interface of the host.
+// Config chooses the address at which the provider listens, and its timeout. The zero
+// value serves every interface of the host.
 type Config struct {
-	// Listen says where to bind and to be dialled: at an address of this host, IPv4
-	// or IPv6, at the first one in a subnet such as 10.1.0.0/16, or at the first one
-	// of an interface such as eth0. Without such an address Open fails with an
-	// *InterfaceError. Empty binds all interfaces and offers their addresses.
+	// Listen names the address at which the device listens. It is an IPv4 or IPv6
+	// address of this host, a subnet such as 10.1.0.0/16, or an interface such as eth0.
+	// For the latter two, the device takes their first address. Without such an address
+	// Open fails with an *InterfaceError. Empty binds all interfaces and offers their
+	// addresses.
 	Listen string
-	// PeerTimeout bounds how long a peer that is connecting or connected may
-	// show no sign of life; 0 means DefaultPeerTimeout, and an established
-	// connection is given two seconds at least. A process that is merely
-	// stopped shows one, since its kernel answers for it.
+	// PeerTimeout bounds how long a peer that is connecting or connected may show no
+	// sign of life. 0 means DefaultPeerTimeout. An established connection has at least
+	// two seconds. A stopped process still shows a sign of life, since its kernel
+	// acknowledges probes.
 	PeerTimeout time.Duration
 }
 
-// New returns the provider. It opens nothing yet.
+// New returns the provider. It opens no device.
 func New(cfg Config) driver.Provider {
 	if cfg.PeerTimeout <= 0 {
 		cfg.PeerTimeout = DefaultPeerTimeout
@@ -110,7 +111,7 @@ func (p *provider) Open(_ context.Context, name string, opts driver.Options) (dr
 	return openDevice(fd, endpoints, p.cfg.PeerTimeout, opts)
 }
 
-// addresses lists where peers may dial.
+// addresses lists the addresses at which peers may dial.
 func (p *provider) addresses() ([]netip.Addr, error) {
 	have, err := nics()
 	if err != nil || p.cfg.Listen == "" {

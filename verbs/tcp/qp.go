@@ -10,36 +10,37 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// A qp is one queue pair. Its lock guards everything but the fields that never change;
-// the device's token comes before it, completion queues and the table of regions after
-// it. See lock.
+// A qp is one queue pair. Its lock guards everything but the fields that never change.
+//
+// Locks: the device's token before it, those of completion queues and of the table of
+// regions after it. See lock.
 type qp struct {
 	dev            *device
 	num            uint32
 	sendCQ, recvCQ *completionQueue
 
 	own      sync.Mutex
-	mu       atomic.Pointer[sync.Mutex] // own, or that of the connection it was on, or wanted to be on, last
+	mu       atomic.Pointer[sync.Mutex] // its own, or that of the latest connection that it used or tried to join
 	state    driver.State
 	life     wq.Life
 	closed   bool
 	secret   token
 	peer     address
 	timeout  time.Duration // without a sign of life
-	link     *link         // established, or nil; changed with the token, and so are:
+	link     *link         // established, or nil; the token guards changes of it and of the next fields:
 	lane     uint8         // of link
-	parked   []*link       // dialled by peers before this side knew its own
+	parked   []*link       // connections of dialers from before this side knew its peer
 	dialing  dialer
-	follower *qp // waits for this one's connection, to share it
+	follower *qp // queue pair that waits to share this one's connection
 
 	sq      sendQueue // this side as origin
 	rq      recvQueue // this side as target, and below
 	answers answers
-	pending kind   // of the peer's request whose last frame is still to come, or 0
+	pending kind   // kind of the peer's request without its last frame yet, or 0
 	message int    // payload bytes of that request so far
 	done    uint64 // requests of the peer that were applied
 	ackDue  bool
-	dirty   bool // in the device's list of queue pairs to be flushed
+	dirty   bool // in the device's list of queue pairs to flush
 }
 
 // CreateQP makes a queue pair in RESET.
@@ -59,15 +60,16 @@ func (d *device) CreateQP(_ context.Context, cfg driver.QPConfig) (driver.QP, er
 
 func (q *qp) Num() uint32 { return q.num }
 
-// Address holds this incarnation's secret; a reset makes a new one.
+// Address returns the address, which holds this incarnation's secret; a reset makes a
+// new one.
 func (q *qp) Address() []byte {
 	q.lock()
 	defer q.unlock()
 	return (&address{qp: q.num, token: q.secret, device: q.dev.id, endpoints: q.dev.endpoints}).encode()
 }
 
-// Modify changes the state. None of the transitions waits for the peer: one
-// side of a pair dials in the background, and what is posted meanwhile queues.
+// Modify changes the state. No transition waits for the peer: one side of a pair dials
+// in the background, and requests queue until it is connected.
 func (q *qp) Modify(ctx context.Context, to driver.State, attr driver.Attr) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -99,7 +101,8 @@ func (q *qp) Modify(ctx context.Context, to driver.State, attr driver.Attr) erro
 	return nil
 }
 
-// reset forgets peer, requests and completions. Called with token and q's lock.
+// reset forgets peer, requests and completions. Precondition: token and q's lock are
+// held.
 func (q *qp) reset() {
 	q.disconnect()
 	q.sq.reset()
@@ -132,7 +135,8 @@ func (q *qp) start(timeout time.Duration) {
 	q.flush()
 }
 
-// disconnect ends whatever connects q with its peer. Called with token and q's lock.
+// disconnect ends q's connection, or its attempts to connect. Precondition: token and
+// q's lock are held.
 func (q *qp) disconnect() {
 	if q.dev.leaders[q.peer.device] == q {
 		delete(q.dev.leaders, q.peer.device)
@@ -147,10 +151,10 @@ func (q *qp) disconnect() {
 	}
 }
 
-// fail ends all outstanding requests: the oldest with first and cause, the others and
-// all receives with Flushed. The caller ends the connection.
+// fail ends all outstanding requests: the oldest with first and cause, all later ones
+// and all receives with Flushed. The caller ends the connection.
 func (q *qp) fail(first driver.Status, cause error) {
-	// Frames of the requests may still leave, after their memory is the caller's again.
+	// Frames of the requests may still leave after their memory is the caller's again.
 	if q.link != nil {
 		q.link.out.detach(func(p *piece) bool { return p.q == q && p.req != nil })
 	}
@@ -171,7 +175,8 @@ func (q *qp) failReceive(status driver.Status) {
 	q.rq.Pop()
 }
 
-// broke is fail for a connection that is over, or will not come about: it is news as well.
+// broke fails q because its connection is over or cannot be made, and reports
+// EventQPFatal.
 func (q *qp) broke(cause, news error) {
 	if q.state == driver.StateErr || q.state == driver.StateReset {
 		return
@@ -180,14 +185,14 @@ func (q *qp) broke(cause, news error) {
 	q.dev.announce(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Life: q.life.Now(), Err: news})
 }
 
-// lost is broke for a connection that stood.
+// lost breaks q because its established connection is over.
 func (q *qp) lost(cause error) {
 	cause = lost(cause)
 	q.broke(cause, cause)
 }
 
-// linger moves q to ERR but keeps its lane until the refusal is out and the peer has
-// left it, too. What else comes there is thrown away.
+// linger moves q to ERR but keeps its lane until the NAK and the peer have left it. It
+// discards all other frames of the lane.
 func (q *qp) linger(cause error) {
 	if q.state == driver.StateErr {
 		return
@@ -197,7 +202,7 @@ func (q *qp) linger(cause error) {
 	q.dev.announce(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: q.num, Life: q.life.Now(), Err: cause})
 }
 
-// Close destroys the queue pair. What is outstanding does not complete. It is
+// Close destroys the queue pair. Outstanding requests do not complete. It is
 // idempotent.
 func (q *qp) Close() error {
 	q.dev.token.Lock()

@@ -7,9 +7,8 @@ import (
 	"unsafe"
 )
 
-// The race detector cannot see that a message passed through the kernel. As in
-// package syscall, whatever came before something was sent happens before
-// whatever follows once something was received later.
+// The race detector cannot see that a message passed through the kernel. As in package
+// syscall, all events before a send happen before all events after a later receive.
 
 var throughKernel byte // never written: its address names the edge
 

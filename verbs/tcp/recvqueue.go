@@ -6,13 +6,13 @@ import (
 )
 
 // recvQueue counts the posted receives that it holds. Their number is the peer's
-// credit: it starts no SEND that would find none, so nothing ever waits at the target.
+// credit. The peer starts no SEND without a receive, so no message waits at the target.
 type recvQueue struct {
 	wq.RecvQueue
 
-	posted     uint64 // since the connection was made, with those posted before
-	consumed   uint64 // of those, how many messages have taken
-	advertised uint64 // posted, as the peer knows it
+	posted     uint64 // receives since the connection was made, and those posted before
+	consumed   uint64 // receives that messages have taken
+	advertised uint64 // value of posted that the peer knows
 }
 
 // Push copies wr to the end of the queue.
@@ -36,8 +36,8 @@ func (r *recvQueue) Flush(push func(driver.Completion)) {
 	r.RecvQueue.Flush(push)
 }
 
-// starving reports whether the peer should hear of new receives soon: it knows
-// of less than half of those that are there.
+// starving reports whether the peer needs an announcement of new receives: it knows of
+// less than half of them.
 func (r *recvQueue) starving() bool {
 	return r.posted > r.advertised && 2*(r.advertised-r.consumed) <= uint64(r.Len())
 }

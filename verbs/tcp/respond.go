@@ -15,11 +15,12 @@ type answer struct {
 	status driver.Status
 	seq    uint64
 	value  uint64
-	mem    []byte // kindData: what is still to be sent
+	mem    []byte // kindData: bytes still to be sent
 	mr     *region
 }
 
-// answers holds them in order. Its size bounds how much a peer can make this side remember.
+// answers holds the owed responses in order. Its size bounds how much a peer can make this
+// side keep.
 type answers struct{ wq.Ring[answer] }
 
 func newAnswers() answers { return answers{wq.NewRing[answer](maxReads + 1)} }
@@ -45,8 +46,8 @@ func (a *answers) revoke(r *region) {
 	}
 }
 
-// open decides where the payload of the frame in reception goes. Refusals are
-// answered; an error means that the peer broke the protocol.
+// open sets the destination of the payload in reception. It sends a NAK for a refusal;
+// an error means that the peer broke the protocol.
 func (q *qp) open(f *frame) error {
 	in := &q.link.in
 	if err := q.sequence(f); err != nil {
@@ -80,7 +81,7 @@ func (q *qp) open(f *frame) error {
 // sequence checks that the frames of one request follow each other.
 func (q *qp) sequence(f *frame) error {
 	if f.kind > kindAbort {
-		return nil // an answer, which may come in between
+		return nil // a response, which may arrive in between
 	}
 	if q.pending != 0 && f.kind != q.pending && f.kind != kindAbort || q.pending == 0 && f.kind == kindAbort {
 		return fmt.Errorf("%w: frame kind %d within a request of kind %d", errProtocol, f.kind, q.pending)
@@ -107,13 +108,13 @@ func (q *qp) openSend(f *frame) error {
 
 func (q *qp) mayConsume() bool { return q.rq.Len() > 0 && q.rq.consumed < q.rq.advertised }
 
-// finish applies what the frame in reception asks for, its payload complete.
+// finish applies the frame in reception after its payload is complete.
 func (q *qp) finish() error {
 	in := &q.link.in
 	f := &in.frame
 	switch f.kind {
 	case kindWrite, kindWriteImm, kindSend:
-		if in.to.discard && !in.late { // the region was closed meanwhile
+		if in.to.discard && !in.late { // the region was closed during reception
 			q.refuse(driver.RemoteAccess)
 			return nil
 		}
@@ -135,8 +136,8 @@ func (q *qp) finish() error {
 	return nil
 }
 
-// applyShort applies a WRITE whose payload is there as a whole. It stores the last of
-// aligned words atomically, behind all others.
+// applyShort applies a WRITE with its whole payload at once. It stores the last of
+// aligned words atomically, after all words before it.
 func (q *qp) applyShort(f *frame, payload []byte) error {
 	if err := q.sequence(f); err != nil {
 		return err
@@ -151,7 +152,7 @@ func (q *qp) applyShort(f *frame, payload []byte) error {
 		copy(mem, payload[:last])
 		atomics.Word64(mem[last:]).Store(binary.NativeEndian.Uint64(payload[last:]))
 	default:
-		copy(mem, payload) // nothing, if it comes too late for a landing
+		copy(mem, payload) // nothing, if the WRITE is late for a landing
 	}
 	q.dev.note()
 	if f.last() {
@@ -174,7 +175,7 @@ func (q *qp) arrived(f *frame) {
 	q.applied(f)
 }
 
-// applied counts a request and remembers to say so.
+// applied counts a request, which the next acknowledgement reports.
 func (q *qp) applied(f *frame) {
 	q.done++
 	if f.flags&flagAsk != 0 {
@@ -216,7 +217,7 @@ func (q *qp) owe(a answer) error {
 	return nil
 }
 
-// refuse answers the request in reception with status, which ends this side's
+// refuse sends a NAK with status for the request in reception. That ends this side's
 // part of the connection as well.
 func (q *qp) refuse(status driver.Status) {
 	*q.answers.Push() = answer{kind: kindNak, status: status, seq: q.done}

@@ -24,7 +24,7 @@ func (q *qp) openData(f *frame) error {
 	return nil
 }
 
-// applyAnswer handles what the target has to say about this side's requests.
+// applyAnswer handles a response of the target to this side's requests.
 func (q *qp) applyAnswer(f *frame) error {
 	switch f.kind {
 	case kindAck:
@@ -75,7 +75,7 @@ func (q *qp) applyNak(f *frame) error {
 	q.sq.acked = max(q.sq.acked, f.seq)
 	q.retire()
 	if q.sq.Len() > 0 && q.sq.First().Canceled {
-		status = driver.Flushed // the refused request was canceled: the cause is not for the next one
+		status = driver.Flushed // the refused request was canceled: the next one must not get its cause
 	}
 	q.fail(status, nil)
 	q.disconnect()

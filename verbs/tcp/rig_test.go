@@ -14,7 +14,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// A node is a device with what one rank needs of it.
+// A node is a device with one rank's objects on it.
 type node struct {
 	*device
 	t      testing.TB
@@ -86,7 +86,7 @@ func pair(t testing.TB, size int) (a, b *node, qa, qb *qp) {
 	return a, b, qa, qb
 }
 
-// attach has q believe that it is connected, with a peer that neither reads nor writes.
+// attach connects q with a socket that is never read or written.
 func (n *node) attach(q *qp) {
 	n.t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, socketType, 0)
@@ -102,7 +102,7 @@ func (n *node) attach(q *qp) {
 	l.started(q)
 }
 
-// hears has q's connection process what f says, as if it came from the peer.
+// hears makes q's connection process frames from f, as if the peer had sent them.
 func (n *node) hears(q *qp, f func(*link)) {
 	n.token.Lock()
 	defer n.token.Unlock()

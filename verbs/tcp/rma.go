@@ -11,7 +11,7 @@ func (q *qp) fill() {
 	}
 }
 
-// round queues an acknowledgement, one answer and one frame of a request, if they may
+// round queues an acknowledgement, one response and one frame of a request, if they may
 // leave. It reports whether there may be more.
 func (q *qp) round() bool {
 	q.putAck()
@@ -19,7 +19,7 @@ func (q *qp) round() bool {
 	return q.putRequest() || answered
 }
 
-// put queues a frame without a payload, or the header of one with.
+// put queues a frame without a payload, or the header of a frame with one.
 func (q *qp) put(f *frame) {
 	f.lane = q.lane
 	q.link.out.put(f)
@@ -34,7 +34,7 @@ func (q *qp) putAck() {
 	q.put(&frame{kind: kindAck, seq: q.done, credits: q.rq.posted})
 }
 
-// putAnswer queues one frame of the oldest answer that is owed.
+// putAnswer queues one frame of the oldest owed response.
 func (q *qp) putAnswer() bool {
 	a := q.answers.First()
 	if a == nil || !q.link.out.fits(maxHeader+copyMax, bufferMax) {
@@ -102,9 +102,8 @@ func (q *qp) mayStart(r *request) bool {
 	return !r.consumes() || q.sq.consumed < q.sq.credits
 }
 
-// putDropped passes a canceled request by. If the peer has seen its front, a frame says
-// that no more comes. Else the peer never acknowledges the request, and its place is
-// free now.
+// putDropped skips a canceled request. If the peer has its front, putDropped queues an
+// ABORT. Else the peer never acknowledges the request, and its slot is free now.
 func (q *qp) putDropped(r *request) bool {
 	if r.stage == stageQueued {
 		r.stage = stageDone
@@ -123,8 +122,8 @@ func (q *qp) putDropped(r *request) bool {
 	return true
 }
 
-// ask returns flagAsk for a request whose completion is waited for, and often
-// enough that unsignalled ones make room.
+// ask returns flagAsk for a signaled request, and often enough for unsignaled ones to
+// free their slots.
 func (q *qp) ask(r *request) uint8 {
 	if r.Flags&driver.Signaled == 0 && q.sq.seq+1-q.sq.asked < uint64(q.sq.Depth()+3)/4 {
 		return 0

@@ -7,25 +7,25 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// stage says how far a request has come.
+// stage is the progress of a request.
 type stage uint8
 
 const (
 	stageQueued stage = iota // no byte of it is in a frame
 	stageFramed              // some of its frames are queued or sent
 	stageSent                // all of them are
-	stageDone                // nothing more will come of it
+	stageDone                // it has ended
 )
 
-// A request is a place of a send queue. Sent counts its bytes that are in frames.
+// A request is a slot of a send queue. Sent counts its bytes that are in frames.
 type request struct {
 	wq.Request
 	saved    []byte // the payload, once it was captured
 	length   int    // bytes in all
 	received int    // bytes of the response so far
-	seq      uint64 // how many requests were framed before it
+	seq      uint64 // requests framed before it
 	stage    stage
-	dropped  bool // canceled, and nothing more of it leaves
+	dropped  bool // canceled: no more of its frames leave
 }
 
 // answered reports whether the peer answers the request with data.
@@ -49,10 +49,10 @@ type sendQueue struct {
 	framed int // requests from the oldest to the cursor
 
 	seq      uint64 // requests framed in full
-	acked    uint64 // of those, how many the peer has applied
+	acked    uint64 // requests that the peer has applied
 	asked    uint64 // seq when an acknowledgement was last asked for
 	credits  uint64 // receives that the peer has ever posted
-	consumed uint64 // of those, how many requests have taken
+	consumed uint64 // receives that requests have taken
 
 	spares [][]byte // for payloads that are captured
 
@@ -79,18 +79,17 @@ func (s *sendQueue) Push(wr *driver.WorkRequest) *request {
 	return r
 }
 
-// capture copies the payload from an offset on: of an inline request that could not
-// leave at once, or of a canceled one that goes on.
+// capture copies the payload of a request from an offset on. The request is inline and
+// could not leave at once, or canceled and goes on.
 func (s *sendQueue) capture(r *request, from int) {
 	r.saved = s.buffer(r.length)
 	r.CaptureInto(r.saved, from)
 }
 
-// maxSpares is how many buffers of captured payloads a queue keeps for the next.
+// maxSpares is the number of buffers of captured payloads that a queue keeps for reuse.
 const maxSpares = 2
 
-// buffer returns n bytes, which hold anything. Small payloads leave the spares to
-// those that are worth it.
+// buffer returns n bytes with any content. Small payloads do not use the spares.
 func (s *sendQueue) buffer(n int) []byte {
 	for i := len(s.spares) - 1; i >= 0 && n > copyMax; i-- {
 		if b := s.spares[i]; cap(b) >= n {
@@ -101,8 +100,8 @@ func (s *sendQueue) buffer(n int) []byte {
 	return make([]byte, n)
 }
 
-// spare keeps a buffer that nothing refers to, in place of a smaller one if need be.
-// What was captured of canceled requests may be of any length, and is not kept.
+// spare keeps an unused buffer, in place of a smaller one if need be. It does not keep
+// the buffers of canceled requests, which may have any length.
 func (s *sendQueue) spare(b []byte) {
 	if cap(b) <= copyMax || cap(b) > maxInline {
 		return
@@ -135,7 +134,7 @@ func (s *sendQueue) begun() uint64 {
 	return s.seq
 }
 
-// passed moves the cursor behind r, whose last frame was just queued.
+// passed moves the cursor behind r after its last frame was queued.
 func (s *sendQueue) passed(r *request) {
 	r.stage, r.seq = stageSent, s.seq
 	s.seq++
@@ -145,7 +144,7 @@ func (s *sendQueue) passed(r *request) {
 	}
 }
 
-// oldestRead returns the request that the next response belongs to, or nil.
+// oldestRead returns the request of the next response, or nil.
 func (s *sendQueue) oldestRead() *request {
 	if r := s.reads.First(); r != nil {
 		return *r

@@ -7,7 +7,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
 
-// A sink is where the payload of the frame in reception goes.
+// A sink is the destination of the payload in reception.
 type sink struct {
 	segs    []driver.Segment
 	off     int // bytes of segs already written
@@ -26,7 +26,7 @@ func (s *sink) scatter(segs []driver.Segment, off int) {
 	s.segs, s.off, s.discard = segs, off, false
 }
 
-// drop has the rest thrown away; the former destination is forgotten.
+// drop discards the remaining payload and forgets the destination.
 func (s *sink) drop() { s.segs, s.discard, s.single[0].Mem = nil, true, nil }
 
 // write stores b, which fits.

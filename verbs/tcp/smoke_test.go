@@ -39,7 +39,7 @@ func TestWriteThenReadGivesTheSameBytes(t *testing.T) {
 	}
 }
 
-func TestInlineWriteLeavesTheSourceFree(t *testing.T) {
+func TestInlineWriteReleasesSource(t *testing.T) {
 	a, b, qa, _ := pair(t, maxInline)
 	src := randomBytes(maxInline)
 	want := bytes.Clone(src)
@@ -117,8 +117,8 @@ func TestQueuePairConnectedWithItself(t *testing.T) {
 	require.Equal(t, src[:8], old)
 }
 
-// The peer stands still, so that the sockets fill up in the middle of payloads.
-func TestInlineWritesToAStalledPeerLeaveTheirSourcesFree(t *testing.T) {
+// The peer makes no progress, so that the sockets fill up in the middle of payloads.
+func TestInlineWritesToStalledPeerReleaseSources(t *testing.T) {
 	const rounds = 60
 	a, b, qa, _ := pair(t, rounds*maxInline)
 	settled(t, a, b, qa)
@@ -139,7 +139,7 @@ func TestInlineWritesToAStalledPeerLeaveTheirSourcesFree(t *testing.T) {
 	require.True(t, bytes.Equal(want, b.mem))
 }
 
-// TestBuffersOfCapturedPayloadsAreUsedAgain has a socket that takes nothing.
+// TestBuffersOfCapturedPayloadsAreUsedAgain uses a socket that takes no bytes.
 func TestBuffersOfCapturedPayloadsAreUsedAgain(t *testing.T) {
 	for _, n := range []int{256 << 10, maxInline} {
 		a, b, qa, _ := pair(t, 16<<20)

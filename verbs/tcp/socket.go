@@ -51,7 +51,7 @@ func localPort(fd int) (uint16, error) {
 }
 
 // dial starts a connection, with the system's congestion control or the named one; the
-// socket becomes writable when it stands.
+// socket becomes writable when the connection is established.
 func dial(to netip.AddrPort, congestion string) (fd int, err error) {
 	sa, family := sockaddr(to)
 	if fd, err = unix.Socket(family, socketType, unix.IPPROTO_TCP); err != nil {
@@ -65,8 +65,8 @@ func dial(to netip.AddrPort, congestion string) (fd int, err error) {
 	return fd, nil
 }
 
-// dialSelf returns a socket that is connected to itself: what is written comes
-// back. TCP calls it a simultaneous open.
+// dialSelf returns a socket that is connected to itself: it reads the bytes that it
+// writes. TCP calls it a simultaneous open.
 func dialSelf() (fd int, err error) {
 	sa, family := sockaddr(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0))
 	if fd, err = unix.Socket(family, socketType, unix.IPPROTO_TCP); err != nil {
@@ -85,7 +85,7 @@ func dialSelf() (fd int, err error) {
 	return fd, nil
 }
 
-// socketError is how a started connection ended.
+// socketError returns the error of a started connection.
 func socketError(fd int) error {
 	errno, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err == nil && errno != 0 {
@@ -94,10 +94,10 @@ func socketError(fd int) error {
 	return err
 }
 
-// tune sets what an established connection needs: no delay for small frames,
-// and probes that find a vanished host while nothing is sent. TCP_USER_TIMEOUT
-// is left alone, since it would also end a connection whose peer is merely
-// stopped and has its window shut; see watchdog.
+// tune sets the options of an established connection: no delay for small frames, and
+// probes that find a vanished host of an idle connection. It does not set
+// TCP_USER_TIMEOUT, which would also end a connection to a stopped peer with a shut
+// window; see watchdog.
 func tune(fd int, timeout time.Duration) error {
 	const probes = 3
 	interval := max(1, int(timeout/(2*probes)/time.Second))

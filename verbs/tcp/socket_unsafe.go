@@ -7,10 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Calls below do not tell the scheduler. None of them blocks; what they copy takes no
-// longer than a copy of as much by the program itself; and who tells loses its place
-// to another goroutine of the rank, whose thread then has to be woken. They are package
-// syscall's, which those of package unix come to by a detour.
+// The calls below do not tell the scheduler. No call blocks, and each takes no longer
+// than a copy of the same bytes by the program itself. A call that told the scheduler
+// would lose its place to another goroutine of the rank. The kernel would have to wake
+// a thread for that. The calls are those of package syscall, which package unix reaches
+// by a detour.
 
 func send(fd int, b []byte) (int, unix.Errno) {
 	raceSending()
@@ -42,7 +43,7 @@ func receiveVector(fd int, v []unix.Iovec) (int, unix.Errno) {
 	return int(n), errno
 }
 
-// epollPoll fills events with what is ready now.
+// epollPoll fills events with the entries that are ready now.
 func epollPoll(epfd int, events []unix.EpollEvent) int {
 	n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd), uintptr(unsafe.Pointer(unsafe.SliceData(events))),
 		uintptr(len(events)), 0, 0, 0)
@@ -58,8 +59,8 @@ func iovec(b []byte) unix.Iovec {
 	return v
 }
 
-// position is where b starts, as far as alignment is concerned.
+// position returns the address of b, for its alignment.
 func position(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
 
-// areWords tells whether b is aligned words of eight bytes.
+// areWords reports whether b is aligned words of eight bytes.
 func areWords(b []byte) bool { return len(b)%8 == 0 && position(b)%8 == 0 }

@@ -8,10 +8,10 @@ import (
 	"github.com/gopgas/gopgas/internal/memory"
 )
 
-// A queue pair that connects keeps a descriptor until its connection stands, at
-// whichever end dials. So the want of descriptors is an error of Modify, at once and
-// at the end that has none left. Otherwise a listening socket would leave its
-// connections in the queue without a word, and the peer would wait in vain.
+// A queue pair that connects keeps a descriptor until its connection is established, at
+// both ends. So a shortage of descriptors is an error of Modify, at once and at the end
+// without descriptors. Else a listening socket would leave connections in its queue
+// without an error, and the peer would wait in vain.
 
 // keepSpare opens a descriptor that stands for nothing. It is never 0.
 func (d *device) keepSpare() (int, error) {
@@ -19,7 +19,7 @@ func (d *device) keepSpare() (int, error) {
 	return fd, memory.Descriptors(err)
 }
 
-// giveSpare closes the descriptor that was kept, and tells whether there was one.
+// giveSpare closes the spare descriptor, and reports whether there was one.
 func (d *dialer) giveSpare() bool {
 	if d.spare == 0 {
 		return false
@@ -29,8 +29,8 @@ func (d *dialer) giveSpare() bool {
 	return true
 }
 
-// makeRoom gives a spare descriptor up for a connection that waits to be accepted, and
-// tells whether it did. Called with the token held.
+// makeRoom closes a spare descriptor for a connection that waits to be accepted, and
+// reports whether it did. Precondition: the token is held.
 func (d *device) makeRoom() bool {
 	waiting := []unix.PollFd{{Fd: int32(d.listener), Events: unix.POLLIN}}
 	if n, err := unix.Poll(waiting, 0); err != nil || n == 0 {
@@ -47,7 +47,7 @@ func (d *device) makeRoom() bool {
 	return false
 }
 
-// exhausted tells whether err comes of the want of descriptors.
+// exhausted reports whether err is a shortage of descriptors.
 func exhausted(err error) bool {
 	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-func TestAQueuePairThatConnectsKeepsADescriptorUntilItIsConnected(t *testing.T) {
+func TestConnectingQueuePairKeepsSpareDescriptor(t *testing.T) {
 	a, b := newNode(t, 64, driver.AllAccess), newNode(t, 64, driver.AllAccess)
 	qa, qb := a.newQP(4), b.newQP(4)
 	connect(t, qa, qb.Address())
@@ -22,7 +22,7 @@ func TestAQueuePairThatConnectsKeepsADescriptorUntilItIsConnected(t *testing.T) 
 	require.Zero(t, spareOf(qb))
 }
 
-func TestAQueuePairThatIsResetGivesItsDescriptorBack(t *testing.T) {
+func TestResetClosesSpareDescriptor(t *testing.T) {
 	a, b := newNode(t, 64, driver.AllAccess), newNode(t, 64, driver.AllAccess)
 	qa, qb := a.newQP(4), b.newQP(4)
 	connect(t, qa, qb.Address())
@@ -31,12 +31,12 @@ func TestAQueuePairThatIsResetGivesItsDescriptorBack(t *testing.T) {
 	require.Equal(t, 1, copies(t, qa.dev.listener))
 }
 
-// copies counts the descriptors of this process that stand for fd's socket. A number
-// alone may have been given to another socket by now.
+// copies counts the descriptors of this process for fd's socket. The kernel may have
+// given the number alone to another socket.
 func copies(t *testing.T, fd int) (n int) {
 	t.Helper()
 	name := func(fd string) string {
-		to, _ := os.Readlink("/proc/self/fd/" + fd) // a descriptor may close meanwhile
+		to, _ := os.Readlink("/proc/self/fd/" + fd) // the descriptor may have been closed since
 		return to
 	}
 	socket := name(strconv.Itoa(fd))
@@ -50,7 +50,7 @@ func copies(t *testing.T, fd int) (n int) {
 	return n
 }
 
-// spareOf is the descriptor that q keeps for its connection.
+// spareOf returns the descriptor that q keeps for its connection.
 func spareOf(q *qp) int {
 	q.dev.token.Lock()
 	defer q.dev.token.Unlock()

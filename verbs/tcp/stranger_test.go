@@ -13,7 +13,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// works wants a write over the pair to arrive.
+// works requires that a write over the pair arrives.
 func works(t *testing.T, a, b *node, qa *qp) {
 	t.Helper()
 	post(t, qa, driver.WorkRequest{ID: 5, Op: driver.OpWrite, Flags: driver.Signaled, Local: segment([]byte("undisturbed")), Remote: b.at(0)})
@@ -21,7 +21,7 @@ func works(t *testing.T, a, b *node, qa *qp) {
 	require.Equal(t, "undisturbed", string(b.mem[:11]))
 }
 
-func TestGarbageIsCutAndDisturbsNobody(t *testing.T) {
+func TestGarbageIsCut(t *testing.T) {
 	a, b, qa, qb := pair(t, 64)
 	good := make([]byte, helloSize)
 	to, err := decodeAddress(qb.Address())
@@ -69,7 +69,7 @@ func TestProofWithoutThePeersSecretIsCut(t *testing.T) {
 	require.Equal(t, driver.StateRTS, q.currentState(), "the queue pair still waits for its peer")
 }
 
-// TestReplayedHandshakeIsCut records a whole handshake and says it again.
+// TestReplayedHandshakeIsCut records a whole handshake and sends it again.
 func TestReplayedHandshakeIsCut(t *testing.T) {
 	n := newNode(t, 8, 0)
 	q := n.newQP(1)
@@ -87,7 +87,7 @@ func TestReplayedHandshakeIsCut(t *testing.T) {
 	copy(first.hs.acceptor[:], challenge)
 	proof := first.hs.mac("proof", q.secret, peer.token)
 
-	second := newImpostor(t, n) // while the first has not finished
+	second := newImpostor(t, n) // before the end of the first handshake
 	second.send(hello)
 	again := make([]byte, challengeSize)
 	_, err = io.ReadFull(second.conn, again)
@@ -96,12 +96,12 @@ func TestReplayedHandshakeIsCut(t *testing.T) {
 	second.send(proof)
 	second.isCut()
 
-	first.send(proof) // the genuine one is not disturbed
+	first.send(proof) // the replay must not disturb the first connection
 	welcome := make([]byte, macSize)
 	_, err = io.ReadFull(first.conn, welcome)
 	require.NoError(t, err)
 
-	third := newImpostor(t, n) // after it has finished
+	third := newImpostor(t, n) // after the end of the first handshake
 	third.send(hello)
 	third.isCut()
 }
@@ -116,7 +116,7 @@ func TestReflectedChallengeIsCut(t *testing.T) {
 	i.isCut()
 }
 
-func TestSilentStrangersLockNobodyOut(t *testing.T) {
+func TestSilentStrangersLockOutNoPeer(t *testing.T) {
 	a, b := newNode(t, 64, driver.AllAccess), newNode(t, 64, driver.AllAccess)
 	var silent []net.Conn
 	for range 3 * maxStrangers {

@@ -38,7 +38,7 @@ func newEnd(n *node) *end {
 	return e
 }
 
-// fresh makes an end of which nobody has heard.
+// fresh makes an end with a new queue pair and region.
 func (e *end) fresh() {
 	ctx := context.Background()
 	if e.q != nil {
@@ -84,7 +84,7 @@ func (e *end) done(id uint64) error {
 	}
 }
 
-// writes has bytes written, reads them back and compares.
+// writes writes bytes, reads them back and compares.
 func (e *end) writes(rnd *rand.Rand, peer *end) error {
 	src := bytes.Repeat([]byte{byte(rnd.Uint32())}, someLength(rnd))
 	for i := 0; i < len(src); i += 1 + rnd.IntN(5000) {
@@ -119,7 +119,7 @@ func someLength(rnd *rand.Rand) int {
 	return []int{1, 8, 100, 3000, 20000, 70000, 300000, 1 << 20, 2500000}[rnd.IntN(9)]
 }
 
-// breaks ends a pair in the middle of what is under way, in one way or another.
+// breaks ends a pair with requests under way, in a way drawn at random.
 func (e *end) breaks(rnd *rand.Rand, peer *end) {
 	ctx := context.Background()
 	long := make([]byte, someLength(rnd))
@@ -148,7 +148,7 @@ func (e *end) breaks(rnd *rand.Rand, peer *end) {
 		e.q.(*qp).Cancel(1)
 	case 5:
 		peer.mr.Close()      //nolint:errcheck // always nil
-		for i := range 100 { // it is the caller's again: the race detector would tell
+		for i := range 100 { // the memory is the caller's again: the race detector would report other accesses
 			peer.mem[i*stressArea/100] = 1
 		}
 	case 6:
@@ -161,7 +161,7 @@ func (e *end) breaks(rnd *rand.Rand, peer *end) {
 	}
 }
 
-// comesAndGoes connects a pair again and again, in any order, and breaks it.
+// comesAndGoes connects a pair repeatedly, in any order, and breaks it.
 func comesAndGoes(rnd *rand.Rand, x, y *end, until time.Time) error {
 	for time.Now().Before(until) {
 		x.fresh()
@@ -178,7 +178,7 @@ func comesAndGoes(rnd *rand.Rand, x, y *end, until time.Time) error {
 			time.Sleep(time.Duration(rnd.Int64N(int64(followFor * 3 / 2))))
 		case 1:
 			time.Sleep(time.Duration(rnd.Int64N(int64(time.Millisecond))))
-		case 2: // before the other one knows of it
+		case 2: // before the peer is told
 			x.breaks(rnd, y)
 			continue
 		}
@@ -211,8 +211,9 @@ func staysOn(rnd *rand.Rand, x, y *end, until time.Time) error {
 	return nil
 }
 
-// TestPairsThatComeAndGo has four pairs between each two of three devices, which share
-// connections: one stays, the others come and go. In the end nothing is left.
+// TestPairsThatComeAndGo connects four pairs between each two of three devices, which
+// share connections. One pair stays, three come and go. In the end no connection is
+// left.
 func TestPairsThatComeAndGo(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %#x", seed)

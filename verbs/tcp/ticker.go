@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// CombineDelay is how long a small unsignalled request may wait for company
-// when nothing is posted, polled or waited for any more. The scheduler may add
-// to it.
+// CombineDelay bounds how long a small unsignaled request may stay queued while the
+// program neither posts, polls nor waits. The scheduler may add to it.
 const CombineDelay = 300 * time.Microsecond
 
-// ticker runs the device's housekeeping every CombineDelay while there is any:
-// frames that wait for company, or a program that polled until a moment ago.
+// ticker runs the device's housekeeping every CombineDelay while there is any. It
+// flushes combined frames, and notices that the program no longer polls.
 type ticker struct {
 	timer   *time.Timer
 	running atomic.Bool
@@ -40,7 +39,7 @@ func (d *device) tick() {
 	d.handBack()
 	if !d.busy() {
 		d.ticker.running.Store(false)
-		// Whoever made the device busy since may have seen the ticker running.
+		// A goroutine that made the device busy since may have seen the ticker running.
 		if !d.busy() || d.ticker.running.Swap(true) {
 			return
 		}
@@ -50,7 +49,7 @@ func (d *device) tick() {
 	}
 }
 
-// busy tells whether the ticker is needed.
+// busy reports whether the ticker is needed.
 func (d *device) busy() bool { return d.dirty.Load() || !d.server.armed.Load() }
 
 // handBack gives progress back to the goroutine when the program has not
@@ -68,7 +67,7 @@ func (d *device) handBack() {
 	s.seen = s.polls
 }
 
-// flushLater has q flushed by the next poll or tick. Called with q's lock.
+// flushLater makes the next poll or tick flush q. Precondition: q's lock is held.
 func (d *device) flushLater(q *qp) {
 	d.flushMu.Lock()
 	d.waiting = append(d.waiting, q)
@@ -77,7 +76,7 @@ func (d *device) flushLater(q *qp) {
 	d.ticker.need()
 }
 
-// flushWaiting sends what waits for company.
+// flushWaiting sends the combined frames that wait.
 func (d *device) flushWaiting() {
 	d.flushMu.Lock()
 	d.dirty.Store(false)

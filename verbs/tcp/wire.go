@@ -7,7 +7,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Limits of the wire format.
+// These are the limits of the wire format.
 const (
 	maxPayload = 1 << 20  // bytes behind one frame header
 	maxMessage = 1 << 30  // bytes of one request
@@ -21,20 +21,20 @@ const (
 	kindWrite    kind = iota + 1 // payload into the target's memory
 	kindWriteImm                 // likewise; the last one consumes a receive
 	kindSend                     // payload into the target's next receive
-	kindRead                     // asks for length bytes
+	kindRead                     // requests length bytes
 	kindAtomic                   // one atomic operation
-	kindAbort                    // ends a request whose earlier frames have left
+	kindAbort                    // ends a request after some of its frames have left
 	kindAck                      // requests applied, receives posted
 	kindNak                      // a request was refused
-	kindData                     // answers the oldest READ
-	kindValue                    // answers the oldest atomic
-	kindJoin                     // asks for the connection's second lane
+	kindData                     // response to the oldest READ
+	kindValue                    // response to the oldest atomic
+	kindJoin                     // requests the connection's second lane
 	kindJoined                   // grants it
-	kindEnd                      // this end has nothing more to do with the lane
+	kindEnd                      // this end has left the lane
 	kinds
 )
 
-// Where the fields of a frame lie. The package comment has the picture.
+// These are the offsets of a frame's fields. The package comment shows the layout.
 const (
 	offKind    = 0
 	offFlags   = 1
@@ -52,7 +52,7 @@ const (
 	offValue   = 8  // kindValue
 )
 
-// Flags of a frame.
+// These are the flags of a frame.
 const (
 	flagLast   = 1 << iota // the request, or the response, ends here
 	flagAsk                // an acknowledgement is wanted
@@ -67,17 +67,17 @@ var headerSizes = [kinds]int{
 	kindJoin: joinSize, kindJoined: joinedSize, kindEnd: 8,
 }
 
-// maxLengths says what offLength may hold, by kind.
+// maxLengths bounds the value at offLength, by kind.
 var maxLengths = [kinds]uint32{
 	kindWrite: maxPayload, kindWriteImm: maxPayload, kindSend: maxPayload,
 	kindRead: maxMessage, kindData: maxPayload,
 }
 
-// frame is a decoded header. Which fields are meaningful follows from kind.
+// frame is a decoded header. Its kind decides which fields are meaningful.
 type frame struct {
 	kind     kind
 	lane     uint8
-	flags    uint8 // but for flagSecond, which is lane
+	flags    uint8 // all but flagSecond, which is in lane
 	op       uint8
 	width    uint8
 	length   uint32
@@ -94,8 +94,8 @@ type frame struct {
 
 func (f *frame) last() bool { return f.flags&flagLast != 0 }
 
-// decode reads one header from the front of b and returns its size, 0 when b
-// is too short to tell. It accepts nothing that encode would not write.
+// decode reads one header from the front of b and returns its size, 0 if b is too
+// short. It accepts only headers that encode writes.
 func (f *frame) decode(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil

@@ -39,7 +39,7 @@ func drawFrame(t *rapid.T) frame {
 	return f
 }
 
-func TestFramesSurviveTheWire(t *testing.T) {
+func TestFramesSurviveEncoding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawFrame(t)
 		b := make([]byte, headerSizes[want.kind])
@@ -59,7 +59,7 @@ func TestFramesSurviveTheWire(t *testing.T) {
 	})
 }
 
-func TestDecodeRefusesWhatNobodyWrites(t *testing.T) {
+func TestDecodeRefusesInvalidFrames(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"kind 0":        make([]byte, maxHeader),
 		"unknown kind":  append([]byte{byte(kinds)}, make([]byte, maxHeader)...),
@@ -95,7 +95,7 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-func TestAddressSurvivesTheExchange(t *testing.T) {
+func TestAddressSurvivesEncoding(t *testing.T) {
 	n := newNode(t, 8, 0)
 	q := n.newQP(1)
 	a, err := decodeAddress(q.Address())
@@ -126,8 +126,8 @@ func FuzzAddress(f *testing.F) {
 	})
 }
 
-// FuzzConnection feeds a connected queue pair whatever a peer may send, in two
-// reads. Nothing may panic, and no byte outside the registered memory change.
+// FuzzConnection feeds a connected queue pair any bytes of a peer, in two reads. The
+// queue pair must not panic or change a byte outside the registered memory.
 func FuzzConnection(f *testing.F) {
 	const guard = 64
 	node := newNode(f, 8, 0)
@@ -176,7 +176,7 @@ func FuzzConnection(f *testing.F) {
 	})
 }
 
-// offline is a queue pair that believes to be connected, with a receive, a
+// offline returns a queue pair in a connected state without a peer, with a receive, a
 // READ and an atomic outstanding.
 func offline(t testing.TB, n *node) *qp {
 	q := n.newQP(8)
