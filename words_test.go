@@ -24,7 +24,6 @@ var retired = strings.Fields(`bay berth carrier course crew crossing farewell gu
 var unswept = map[string]string{
 	"internal/fabric": "composers replace letters; teams leave the package",
 	"rpipe/...":       "the pipe and its products become packages; one closing replaces the parting and the herald",
-	"verbs/tcp":       "queue pairs become streams of a connection, without lanes",
 }
 
 // bannedSubject matches sentences without a named actor.

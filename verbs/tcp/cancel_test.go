@@ -176,7 +176,7 @@ func TestCancelKeepsPayloadOfSecondQueuePair(t *testing.T) {
 			of.fill()
 		}
 		b := make([]byte, headerSizes[kindData])
-		(&frame{kind: kindData, lane: second, flags: flagLast, length: 100}).encode(b)
+		(&frame{kind: kindData, stream: second, flags: flagLast, length: 100}).encode(b)
 		require.NoError(t, l.process(append(b, bytes.Repeat([]byte{1}, 60)...)))
 	})
 	q.Cancel(1)

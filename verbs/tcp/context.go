@@ -39,10 +39,10 @@ type device struct {
 	links     []*link // by slot, which the epoll returns
 	freeSlots []int32
 	linkGen   int32
-	streams   int            // links that frames flow on
+	flowing   int            // links on which frames flow
 	hot       *link          // the link on which frames flow, if it is the only one and has received, or nil
 	hotLeft   int            // polls of hot alone until the next epoll
-	leaders   map[uint64]*qp // by device: a queue pair that dialed there and has a free lane on its connection
+	leaders   map[uint64]*qp // by device: a queue pair that dialed there and has a free stream on its connection
 	strangers []*link        // accepted and not identified yet, oldest first
 	scratch   []byte         // buffer of receives
 	events    [64]unix.EpollEvent

@@ -68,7 +68,7 @@
 //	                <--   MAC(K, "welcome")                     32 bytes
 //	frames                                               <->
 //
-// A second queue pair of the dialer joins the connection on lane 1; the first has lane
+// A second queue pair of the dialer joins the connection on stream 1; the first has stream
 // 0. Both ends know both nonces, so two frames suffice:
 //
 //	JOIN  acceptor QP | dialer QP |
@@ -78,7 +78,7 @@
 //	frames of both                                       <->
 //
 // A refused queue pair gets END instead, and dials. A queue pair that leaves sends END.
-// Its lane is never used again: late frames would reach another queue pair.
+// Its stream is never used again: late frames would reach another queue pair.
 //
 // # Frames
 //
@@ -103,10 +103,10 @@
 //	10 VALUE           8 of the oldest such atomic
 //	11 JOIN            8 acceptor QP  12 dialer QP  16 MAC  48 MAC
 //	12 JOINED          8 MAC
-//	13 END             this side has nothing more to do with the lane
+//	13 END             this side has nothing more to do with the stream
 //
-// Requests of a lane are numbered in the order of their last frames, which carry the
+// Requests of a stream are numbered in the order of their last frames, which carry the
 // flag 1. Flag 2 requests an acknowledgement, flag 4 an atomic's old value. Flag 8
-// marks a frame of lane 1. A frame that breaks these rules ends the connection with an
+// marks a frame of stream 1. A frame that breaks these rules ends the connection with an
 // error on both sides.
 package tcp

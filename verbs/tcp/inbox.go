@@ -195,10 +195,10 @@ func (l *link) begin(b []byte) (int, error) {
 
 // receiver returns the queue pair of a frame, nil if that has ended.
 func (l *link) receiver(f *frame) (*qp, error) {
-	switch lane := &l.lanes[f.lane]; {
-	case lane.state == laneLive && lane.q.state != driver.StateErr:
-		return lane.q, nil
-	case lane.state == laneLive || lane.state == laneOver:
+	switch stream := &l.streams[f.stream]; {
+	case stream.state == streamLive && stream.q.state != driver.StateErr:
+		return stream.q, nil
+	case stream.state == streamLive || stream.state == streamOver:
 		return nil, nil
 	}
 	return nil, fmt.Errorf("%w: frame kind %d of a queue pair that has not joined", errProtocol, f.kind)

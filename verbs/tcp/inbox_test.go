@@ -62,14 +62,14 @@ func TestShortWriteIsAppliedAsAWhole(t *testing.T) {
 }
 
 // TestQueuePairMayEndDuringShortWrite ends a queue pair while the inbox keeps the front of
-// a write for it. The connection goes on for the second lane, and skips the remaining
+// a write for it. The connection goes on for the second stream, and skips the remaining
 // bytes.
 func TestQueuePairMayEndDuringShortWrite(t *testing.T) {
 	for _, size := range []int{1, 8, shortWrite} {
 		_, b, first, _ := duo(t, 4096)
 		q := first[1]
 		l := q.connection()
-		f := frame{kind: kindWrite, flags: flagLast, lane: q.lane, length: uint32(size), addr: b.mr.Addr(), key: b.mr.RKey()}
+		f := frame{kind: kindWrite, flags: flagLast, stream: q.stream, length: uint32(size), addr: b.mr.Addr(), key: b.mr.RKey()}
 		raw := make([]byte, headerSizes[kindWrite]+size)
 		f.encode(raw)
 		hears := func(mem []byte) {

@@ -13,7 +13,7 @@ import (
 // same device. It then makes its own.
 const followFor = 100 * time.Millisecond
 
-// A joinRequest asks for a lane for a second queue pair of the dialer. It is a hello
+// A joinRequest asks for a stream for a second queue pair of the dialer. It is a hello
 // and a proof at once, since both ends know both nonces.
 type joinRequest struct {
 	acceptorQP, dialerQP uint32
@@ -40,7 +40,7 @@ func (l *link) joinMAC(label string, acceptorQP, dialerQP uint32, secrets ...tok
 }
 
 // seek finds q a connection to its peer's device: that of an earlier queue pair, if it
-// has a free lane, or one of its own. Precondition: token and q's lock are held.
+// has a free stream, or one of its own. Precondition: token and q's lock are held.
 func (q *qp) seek() {
 	d, device := q.dev, q.peer.device
 	if device == d.id {
@@ -96,19 +96,19 @@ func (q *qp) leadOn() {
 	}
 }
 
-// join requests the second lane of l, or dials if there is none.
+// join requests the second stream of l, or dials if there is none.
 func (q *qp) join(l *link) {
 	q.share(&l.mu)
-	if !l.up() || l.shut || !l.outgoing || l.lanes[second].state != laneFree {
+	if !l.up() || l.shut || !l.outgoing || l.streams[second].state != streamFree {
 		q.dial()
 		return
 	}
-	l.lanes[second] = lane{state: laneJoining, q: q}
+	l.streams[second] = stream{state: streamJoining, q: q}
 	q.dialing.joins = l
 	q.dialing.timer = q.afterwards(time.Until(q.dialing.until), func() { q.unreachable(errSilent) })
 	acceptor, dialer := q.peer.qp, q.num
 	b := l.out.extend(joinSize)
-	(&frame{kind: kindJoin, lane: second}).encode(b)
+	(&frame{kind: kindJoin, stream: second}).encode(b)
 	binary.LittleEndian.PutUint32(b[offJoinAcceptor:], acceptor)
 	binary.LittleEndian.PutUint32(b[offJoinDialer:], dialer)
 	copy(b[offJoinHello:], l.joinMAC("join", acceptor, dialer, q.peer.token))
@@ -126,27 +126,27 @@ func (q *qp) turnedAway(l *link) {
 	}
 }
 
-// control handles a frame about lanes; b is the whole frame. Precondition: token and mu
+// control handles a frame about streams; b is the whole frame. Precondition: token and mu
 // are held.
 func (l *link) control(f *frame, b []byte) error {
-	lane := &l.lanes[f.lane]
+	stream := &l.streams[f.stream]
 	switch {
 	case f.kind == kindEnd:
-		return l.peerEnded(f.lane)
-	case f.kind == kindJoin && f.lane == second && !l.outgoing && lane.state == laneFree:
+		return l.peerEnded(f.stream)
+	case f.kind == kindJoin && f.stream == second && !l.outgoing && stream.state == streamFree:
 		l.asked = joinRequest{acceptorQP: binary.LittleEndian.Uint32(b[offJoinAcceptor:]), dialerQP: binary.LittleEndian.Uint32(b[offJoinDialer:])}
 		copy(l.asked.hello[:], b[offJoinHello:])
 		copy(l.asked.proof[:], b[offJoinProof:])
 		l.requested()
 		return nil
-	case f.kind == kindJoined && l.outgoing && lane.state == laneJoining:
-		q := lane.q
+	case f.kind == kindJoined && l.outgoing && stream.state == streamJoining:
+		q := stream.q
 		if !hmac.Equal(b[offJoinedMAC:joinedSize], l.joinMAC("joined", q.peer.qp, q.num, q.peer.token, q.secret)) {
 			return errUnproven
 		}
 		l.established(q, second)
 		return nil
-	case f.kind == kindJoined && lane.state == laneOver:
+	case f.kind == kindJoined && stream.state == streamOver:
 		return nil // the queue pair did not wait
 	}
 	return errProtocol
@@ -174,21 +174,21 @@ func (q *qp) admit(l *link) {
 	case q.state == driver.StateErr:
 		l.turnAway()
 	case q.state == driver.StateReset || q.state == driver.StateInit:
-		l.lanes[second] = lane{state: laneJoining, q: q}
+		l.streams[second] = stream{state: streamJoining, q: q}
 		q.park(l)
 	case q.peer.qp != a.dialerQP || !hmac.Equal(a.proof[:], l.joinMAC("join proof", a.acceptorQP, a.dialerQP, q.secret, q.peer.token)):
 		l.turnAway()
 	default:
 		b := l.out.extend(joinedSize)
-		(&frame{kind: kindJoined, lane: second}).encode(b)
+		(&frame{kind: kindJoined, stream: second}).encode(b)
 		copy(b[offJoinedMAC:], l.joinMAC("joined", a.acceptorQP, a.dialerQP, q.secret, q.peer.token))
 		l.established(q, second)
 	}
 }
 
-// turnAway refuses the second lane. Precondition: token and mu are held.
+// turnAway refuses the second stream. Precondition: token and mu are held.
 func (l *link) turnAway() {
-	l.lanes[second] = lane{state: laneOver}
+	l.streams[second] = stream{state: streamOver}
 	l.end(second)
 	if !l.occupied() {
 		l.hangUp()

@@ -12,11 +12,11 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// join requests the second lane for a queue pair of n, with these secrets.
+// join requests the second stream for a queue pair of n, with these secrets.
 func (i *impostor) join(q *qp, own address, acceptor, dialer token) {
 	l := &link{hs: i.hs}
 	b := make([]byte, joinSize)
-	(&frame{kind: kindJoin, lane: second}).encode(b)
+	(&frame{kind: kindJoin, stream: second}).encode(b)
 	binary.LittleEndian.PutUint32(b[offJoinAcceptor:], q.num)
 	binary.LittleEndian.PutUint32(b[offJoinDialer:], own.qp)
 	copy(b[offJoinHello:], l.joinMAC("join", q.num, own.qp, acceptor))
@@ -51,20 +51,20 @@ func (i *impostor) hearsOf(k kind) (frame, []byte) {
 	}
 }
 
-// leading connects a queue pair of a node with an impostor. The second lane of the
+// leading connects a queue pair of a node with an impostor. The second stream of the
 // connection is free.
 func leading(t *testing.T) (*node, *impostor) {
 	n := newNode(t, 64, driver.AllAccess)
 	return n, authenticate(t, n, n.newQP(4))
 }
 
-// writes makes the impostor write a word by a lane, and waits for the acknowledgement.
-func (i *impostor) writes(n *node, lane uint8, value uint64) {
+// writes makes the impostor write a word by a stream, and waits for the acknowledgement.
+func (i *impostor) writes(n *node, stream uint8, value uint64) {
 	i.t.Helper()
 	word := binary.NativeEndian.AppendUint64(nil, value)
-	i.frame(frame{kind: kindWrite, lane: lane, flags: flagLast | flagAsk, length: 8, addr: n.mr.Addr(), key: n.mr.RKey()}, word...)
+	i.frame(frame{kind: kindWrite, stream: stream, flags: flagLast | flagAsk, length: 8, addr: n.mr.Addr(), key: n.mr.RKey()}, word...)
 	f, _ := i.hearsOf(kindAck)
-	require.Equal(i.t, lane, f.lane)
+	require.Equal(i.t, stream, f.stream)
 	require.Equal(i.t, value, atomics.Word64(n.mem).Load())
 }
 
@@ -85,14 +85,14 @@ func TestPeerJoins(t *testing.T) {
 		i.writes(n, second, 2)
 		i.writes(n, 0, 3)
 
-		i.frame(frame{kind: kindEnd, lane: second})
+		i.frame(frame{kind: kindEnd, stream: second})
 		require.Equal(t, q.num, n.event().QP)
 		require.Equal(t, driver.StateErr, q.currentState())
 		i.hearsOf(kindEnd)
 		i.writes(n, 0, 4)
-		i.frame(frame{kind: kindWrite, lane: second, length: 20}, make([]byte, 20)...) // late
+		i.frame(frame{kind: kindWrite, stream: second, length: 20}, make([]byte, 20)...) // late
 		i.writes(n, 0, 5)
-		i.join(n.newQP(4), own, token{}, own.token) // a lane is used once
+		i.join(n.newQP(4), own, token{}, own.token) // a stream is used once
 		i.hangsUp()
 	}
 }
@@ -129,7 +129,7 @@ func TestInvalidJoinIsRefused(t *testing.T) {
 			connect(t, q, own.encode())
 			join(n, i, q, own)
 			f, _ := i.hearsOf(kindEnd)
-			require.EqualValues(t, second, f.lane)
+			require.EqualValues(t, second, f.stream)
 			i.writes(n, 0, 1)
 			require.Equal(t, driver.StateRTS, q.currentState(), "it waits for its peer")
 			require.Nil(t, q.connection())
@@ -139,9 +139,9 @@ func TestInvalidJoinIsRefused(t *testing.T) {
 
 func TestUnexpectedJoinFramesEndConnection(t *testing.T) {
 	for name, f := range map[string]frame{
-		"a frame of nobody":   {kind: kindAck, lane: second},
-		"end of nobody":       {kind: kindEnd, lane: second},
-		"nobody asked":        {kind: kindJoined, lane: second},
+		"a frame of nobody":   {kind: kindAck, stream: second},
+		"end of nobody":       {kind: kindEnd, stream: second},
+		"nobody asked":        {kind: kindJoined, stream: second},
 		"the first one joins": {kind: kindJoin},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,9 +166,9 @@ func TestJoinedWithWrongMACIsRefused(t *testing.T) {
 	n.token.Unlock()
 	connect(t, r, q.peer.encode())
 	b := make([]byte, joinedSize)
-	(&frame{kind: kindJoined, lane: second}).encode(b)
+	(&frame{kind: kindJoined, stream: second}).encode(b)
 	n.hears(q, func(l *link) {
-		require.Equal(t, laneJoining, l.lanes[second].state)
+		require.Equal(t, streamJoining, l.streams[second].state)
 		require.ErrorIs(t, l.process(b), errUnproven)
 	})
 	require.Nil(t, r.connection())
@@ -249,7 +249,7 @@ func TestQueuePairsThatConnectAtOnceShare(t *testing.T) {
 	require.Positive(t, shared, "whoever takes too long is left alone")
 }
 
-// TestJoinDuringRefusal requests a lane of a connection that the peer has just ended
+// TestJoinDuringRefusal requests a stream of a connection that the peer has just ended
 // because of the first queue pair.
 func TestJoinDuringRefusal(t *testing.T) {
 	d, a, qd, qa := dialed(t)
@@ -313,7 +313,7 @@ func TestFollowerOfQueuePairThatConnectsElsewhere(t *testing.T) {
 	works(t, d, a, r)
 	d.token.Lock()
 	defer d.token.Unlock()
-	require.Equal(t, laneFree, leader.link.lanes[second].state, "the other device was asked")
+	require.Equal(t, streamFree, leader.link.streams[second].state, "the other device was asked")
 }
 
 func TestConnectionLostWhileAnotherJoins(t *testing.T) {

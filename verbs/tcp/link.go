@@ -22,7 +22,7 @@ const (
 
 // A link is one socket in the device's epoll. The device's token guards it. From
 // phaseStream on, mu guards the fields through which frames flow. mu is then also the
-// lock of the queue pairs on its lanes.
+// lock of the queue pairs on its streams.
 type link struct {
 	dev      *device
 	q        *qp // the queue pair of the handshake: nil until a correct hello
@@ -39,12 +39,12 @@ type link struct {
 
 	silence silence
 
-	mu    sync.Mutex
-	lanes [maxLanes]lane
-	turn  int  // the lane that sends the next frame
-	shut  bool // nothing more is sent
-	out   outbox
-	in    inbox
+	mu      sync.Mutex
+	streams [maxStreams]stream
+	turn    int  // the stream that sends the next frame
+	shut    bool // nothing more is sent
+	out     outbox
+	in      inbox
 }
 
 // addLink takes a socket into the epoll. Precondition: the token is held.
@@ -90,7 +90,7 @@ func (l *link) drop() {
 	}
 	d.links[l.slot] = nil
 	if l.phase == phaseStream {
-		d.streams--
+		d.flowing--
 	}
 	if d.hot == l {
 		d.hot = nil
@@ -173,7 +173,7 @@ func (l *link) serve(events uint32) {
 			l.lost(err)
 			return
 		}
-		for i := range l.lanes {
+		for i := range l.streams {
 			if q := l.live(i); q != nil {
 				q.retire()
 			}
@@ -211,7 +211,7 @@ func (l *link) flush() {
 // fill queues frames that may leave, until the outbox has enough. The queue pairs take
 // turns of one round, so that neither waits long.
 func (l *link) fill() {
-	for idle := 0; idle < maxLanes && l.out.open(); l.turn = (l.turn + 1) % maxLanes {
+	for idle := 0; idle < maxStreams && l.out.open(); l.turn = (l.turn + 1) % maxStreams {
 		idle++
 		if q := l.live(l.turn); q != nil && q.round() {
 			idle = 0

@@ -56,7 +56,7 @@ func (l *link) look(now time.Time) {
 	if err != nil {
 		return
 	}
-	for i := range l.lanes {
+	for i := range l.streams {
 		if q := l.live(i); q != nil && q.state != driver.StateErr && l.silence.over(info, now, q.timeout) {
 			q.lost(errSilent)
 			q.disconnect()
@@ -68,7 +68,7 @@ func (l *link) look(now time.Time) {
 // pairs.
 func (l *link) guard() {
 	var least time.Duration
-	for i := range l.lanes {
+	for i := range l.streams {
 		if q := l.live(i); q != nil && (least == 0 || q.timeout < least) {
 			least = q.timeout
 		}

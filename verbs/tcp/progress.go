@@ -128,7 +128,7 @@ func (d *device) round() bool {
 // polls of one link alone find little, and ranks that share cores yield after each.
 // With 4 ranks on 2 cores, 8 bytes to both neighbors then take 38 us instead of 29.
 func (d *device) spoke(l *link) {
-	if d.streams == 1 {
+	if d.flowing == 1 {
 		d.hot = l
 	}
 }

@@ -28,7 +28,7 @@ type qp struct {
 	peer     address
 	timeout  time.Duration // without a sign of life
 	link     *link         // established, or nil; the token guards changes of it and of the next fields:
-	lane     uint8         // of link
+	stream   uint8         // of link
 	parked   []*link       // connections of dialers from before this side knew its peer
 	dialing  dialer
 	follower *qp // queue pair that waits to share this one's connection
@@ -191,8 +191,8 @@ func (q *qp) lost(cause error) {
 	q.broke(cause, cause)
 }
 
-// linger moves q to ERR but keeps its lane until the NAK and the peer have left it. It
-// discards all other frames of the lane.
+// linger moves q to ERR but keeps its stream until the NAK and the peer have left it. It
+// discards all other frames of the stream.
 func (q *qp) linger(cause error) {
 	if q.state == driver.StateErr {
 		return

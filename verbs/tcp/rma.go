@@ -21,7 +21,7 @@ func (q *qp) round() bool {
 
 // put queues a frame without a payload, or the header of a frame with one.
 func (q *qp) put(f *frame) {
-	f.lane = q.lane
+	f.stream = q.stream
 	q.link.out.put(f)
 }
 

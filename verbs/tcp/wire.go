@@ -28,9 +28,9 @@ const (
 	kindNak                      // a request was refused
 	kindData                     // response to the oldest READ
 	kindValue                    // response to the oldest atomic
-	kindJoin                     // requests the connection's second lane
+	kindJoin                     // requests the connection's second stream
 	kindJoined                   // grants it
-	kindEnd                      // this end has left the lane
+	kindEnd                      // this end has left the stream
 	kinds
 )
 
@@ -57,7 +57,7 @@ const (
 	flagLast   = 1 << iota // the request, or the response, ends here
 	flagAsk                // an acknowledgement is wanted
 	flagReply              // kindAtomic: the old value is wanted
-	flagSecond             // of the connection's second lane
+	flagSecond             // of the connection's second stream
 	flagsKnown
 )
 
@@ -76,8 +76,8 @@ var maxLengths = [kinds]uint32{
 // frame is a decoded header. Its kind decides which fields are meaningful.
 type frame struct {
 	kind     kind
-	lane     uint8
-	flags    uint8 // all but flagSecond, which is in lane
+	stream   uint8
+	flags    uint8 // all but flagSecond, which is in stream
 	op       uint8
 	width    uint8
 	length   uint32
@@ -113,7 +113,7 @@ func (f *frame) decode(b []byte) (int, error) {
 	if f.flags >= flagsKnown || f.length > maxLengths[k] {
 		return 0, fmt.Errorf("%w: flags %#x, length %d in a frame of kind %d", errProtocol, f.flags, f.length, k)
 	}
-	f.lane, f.flags = f.flags/flagSecond, f.flags&^flagSecond
+	f.stream, f.flags = f.flags/flagSecond, f.flags&^flagSecond
 	f.bodySize = int(f.length)
 	switch k {
 	case kindWrite, kindWriteImm, kindRead, kindAtomic:
@@ -146,7 +146,7 @@ func (f *frame) decodeRequest(b []byte) {
 
 // encode writes the header to b, which holds headerSizes[f.kind] bytes.
 func (f *frame) encode(b []byte) {
-	b[offKind], b[offFlags], b[offOp], b[offWidth] = byte(f.kind), f.flags|f.lane*flagSecond, f.op, f.width
+	b[offKind], b[offFlags], b[offOp], b[offWidth] = byte(f.kind), f.flags|f.stream*flagSecond, f.op, f.width
 	binary.LittleEndian.PutUint32(b[offLength:], f.length)
 	switch f.kind {
 	case kindWrite, kindWriteImm, kindRead, kindAtomic:

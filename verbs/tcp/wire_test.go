@@ -14,7 +14,7 @@ import (
 func drawFrame(t *rapid.T) frame {
 	f := frame{kind: kind(rapid.IntRange(1, int(kinds)-1).Draw(t, "kind"))}
 	f.flags = rapid.Uint8Range(0, flagSecond-1).Draw(t, "flags")
-	f.lane = rapid.Uint8Range(0, maxLanes-1).Draw(t, "lane")
+	f.stream = rapid.Uint8Range(0, maxStreams-1).Draw(t, "stream")
 	f.length = rapid.Uint32Range(0, maxLengths[f.kind]).Draw(t, "length")
 	f.bodySize = int(f.length)
 	u64 := rapid.Uint64()
@@ -154,10 +154,10 @@ func FuzzConnection(f *testing.F) {
 	seed(frame{kind: kindValue, flags: flagLast})
 	seed(frame{kind: kindAck})
 	seed(frame{kind: kindNak, op: 5})
-	seed(frame{kind: kindJoin, lane: second})
-	seed(frame{kind: kindJoined, lane: second})
+	seed(frame{kind: kindJoin, stream: second})
+	seed(frame{kind: kindJoined, stream: second})
 	seed(frame{kind: kindEnd})
-	seed(frame{kind: kindWrite, lane: second, flags: flagLast}, 1)
+	seed(frame{kind: kindWrite, stream: second, flags: flagLast}, 1)
 	f.Fuzz(func(t *testing.T, b []byte, cut uint16) {
 		node.t = t
 		q := offline(t, node)

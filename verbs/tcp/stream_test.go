@@ -160,7 +160,7 @@ func TestRefusalEndsItsQueuePairAlone(t *testing.T) {
 		goesOn(t, a, b, other)
 		require.Empty(t, b.events)
 		require.Equal(t, make([]byte, 53), b.mem[11:])
-		eventually(t, "the lane to be left", func() bool { return wrong[0].connection() == nil })
+		eventually(t, "the stream to be left", func() bool { return wrong[0].connection() == nil })
 		require.NotNil(t, other[0].connection())
 	})
 }

@@ -6,30 +6,30 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// maxLanes is the number of queue pairs that a connection carries at each end. A rank
+// maxStreams is the number of queue pairs that a connection carries at each end. A rank
 // has two for a peer: it posts on one, and the peer posts on its partner. On one
 // connection, data of one direction carries TCP's acknowledgements of the reverse one;
-// two would send packets for them alone. More lanes would wait for each other's
+// two would send packets for them alone. More streams would wait for each other's
 // payloads.
-const maxLanes = 2
+const maxStreams = 2
 
-// second is the lane of the queue pair that joins a connection.
+// second is the stream of the queue pair that joins a connection.
 const second = 1
 
-// A lane is one queue pair's part of a connection. It is never used again: late frames
+// A stream is one queue pair's part of a connection. It is never used again: late frames
 // would reach the next queue pair.
-type lane struct {
-	state laneState
+type stream struct {
+	state streamState
 	q     *qp // while joining or live
 }
 
-type laneState uint8
+type streamState uint8
 
 const (
-	laneFree laneState = iota
-	laneJoining
-	laneLive
-	laneOver
+	streamFree streamState = iota
+	streamJoining
+	streamLive
+	streamOver
 )
 
 // lock takes the lock that guards q. The lock is that of the connection once q is on
@@ -68,7 +68,7 @@ func (l *link) adopt(q *qp) {
 	}
 }
 
-// established gives q a lane of l. Precondition: the token is held, and l.mu is the lock
+// established gives q a stream of l. Precondition: the token is held, and l.mu is the lock
 // of q.
 func (l *link) established(q *qp, i int) {
 	if q.dialing.link == l {
@@ -78,8 +78,8 @@ func (l *link) established(q *qp, i int) {
 		q.dialing.joins = nil
 	}
 	q.stopDialing()
-	l.lanes[i] = lane{state: laneLive, q: q}
-	q.link, q.lane = l, uint8(i)
+	l.streams[i] = stream{state: streamLive, q: q}
+	q.link, q.stream = l, uint8(i)
 	l.guard()
 	q.rq.reconnect()
 	q.ackDue = q.rq.Len() > 0
@@ -93,16 +93,16 @@ func (l *link) started(q *qp) {
 		l.timer.Stop()
 	}
 	l.phase, l.q = phaseStream, nil
-	l.dev.streams++
+	l.dev.flowing++
 	l.dev.hot = nil
 	q.share(&l.mu)
 	l.established(q, 0)
 }
 
-// leave takes q off its lane, and closes a connection without queue pairs. Precondition:
+// leave takes q off its stream, and closes a connection without queue pairs. Precondition:
 // token and mu are held.
 func (l *link) leave(q *qp) {
-	l.lanes[q.lane] = lane{state: laneOver}
+	l.streams[q.stream] = stream{state: streamOver}
 	q.link = nil
 	q.answers.clear()
 	q.pending, q.message = 0, 0
@@ -115,7 +115,7 @@ func (l *link) leave(q *qp) {
 		return
 	}
 	l.out.detach(func(p *piece) bool { return p.q == q })
-	l.end(q.lane)
+	l.end(q.stream)
 	l.guard()
 	l.flush()
 }
@@ -129,13 +129,13 @@ func (l *link) hangUp() {
 	l.drop()
 }
 
-// end tells the peer that a lane is over.
-func (l *link) end(lane uint8) { l.out.put(&frame{kind: kindEnd, lane: lane}) }
+// end tells the peer that a stream is over.
+func (l *link) end(stream uint8) { l.out.put(&frame{kind: kindEnd, stream: stream}) }
 
 // occupied reports whether any queue pair is on the connection or joining it.
 func (l *link) occupied() bool {
-	for i := range l.lanes {
-		if l.lanes[i].q != nil {
+	for i := range l.streams {
+		if l.streams[i].q != nil {
 			return true
 		}
 	}
@@ -145,52 +145,52 @@ func (l *link) occupied() bool {
 // needed reports whether a queue pair on this connection is not in ERR, or is still
 // joining.
 func (l *link) needed() bool {
-	for i := range l.lanes {
-		if q := l.live(i); q != nil && q.state != driver.StateErr || l.lanes[i].state == laneJoining {
+	for i := range l.streams {
+		if q := l.live(i); q != nil && q.state != driver.StateErr || l.streams[i].state == streamJoining {
 			return true
 		}
 	}
 	return false
 }
 
-// live returns the queue pair of a lane on which frames flow, or nil.
+// live returns the queue pair of a stream on which frames flow, or nil.
 func (l *link) live(i int) *qp {
-	if l.lanes[i].state != laneLive {
+	if l.streams[i].state != streamLive {
 		return nil
 	}
-	return l.lanes[i].q
+	return l.streams[i].q
 }
 
 // lost ends all queue pairs of the connection. Precondition: token and mu are held.
 func (l *link) lost(cause error) {
 	l.drop()
-	for i := range l.lanes {
-		q := l.lanes[i].q
-		state := l.lanes[i].state
-		l.lanes[i] = lane{state: laneOver}
+	for i := range l.streams {
+		q := l.streams[i].q
+		state := l.streams[i].state
+		l.streams[i] = stream{state: streamOver}
 		switch state {
-		case laneLive:
+		case streamLive:
 			q.lost(cause)
 			q.disconnect()
-		case laneJoining:
+		case streamJoining:
 			q.turnedAway(l)
 		}
 	}
 }
 
-// peerEnded handles the peer's END of a lane.
+// peerEnded handles the peer's END of a stream.
 func (l *link) peerEnded(i uint8) error {
-	q := l.lanes[i].q
-	switch l.lanes[i].state {
-	case laneFree:
+	q := l.streams[i].q
+	switch l.streams[i].state {
+	case streamFree:
 		return errProtocol
-	case laneJoining:
-		l.lanes[i] = lane{state: laneOver}
+	case streamJoining:
+		l.streams[i] = stream{state: streamOver}
 		q.turnedAway(l)
 		if !l.occupied() {
 			l.drop()
 		}
-	case laneLive:
+	case streamLive:
 		q.lost(errPeerClosed)
 		q.disconnect()
 	}
