@@ -53,7 +53,7 @@ func (p *transport) next(ctx context.Context, t *transfer) (b rpipe.Block[byte],
 func (p *transport) await(ctx context.Context, t *transfer) error {
 	p.watch.other = &p.partners[t.member]
 	for !p.arrived() {
-		if mem := p.mismatched(t); mem != nil && !p.arrived() { // the watched message came first, if both came
+		if mem := p.mismatched(t); mem != nil && !p.arrived() { // messages sent before mem have arrived by now
 			return p.disagree(ctx, t, mem)
 		}
 		p.waited = true

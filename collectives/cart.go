@@ -8,10 +8,10 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A Cart is a team as a grid of so many members in each dimension, the last of which
-// runs fastest. Its graph joins neighbors in each dimension: the edges of a member
-// are, dimension by dimension, that to the lower one and that to the higher one, as
-// far as there are such.
+// A Cart arranges a team as a grid of so many members in each dimension. The last
+// dimension runs fastest. Its graph joins neighbors in each dimension. A member has its
+// edges dimension by dimension: to the lower neighbor, then to the higher, where they
+// exist.
 //
 //	dims 2, 3     0 - 1 - 2      edges of 4: 1 (dimension 0), 3, 5 (dimension 1)
 //	              |   |   |
@@ -22,9 +22,9 @@ type Cart struct {
 	periodic []bool
 }
 
-// NewCart makes a grid of a team. dims multiply to the team's size; in a dimension
-// that is periodic the last member and the first are neighbors. All members give the
-// same. Kind: collective.
+// NewCart makes a grid of a team. dims multiply to the team's size. In a periodic
+// dimension the last member and the first are neighbors. All members give the same.
+// Kind: collective.
 func NewCart(ctx context.Context, t *runtime.Team, dims []int, periodic []bool) (*Cart, error) {
 	c := &Cart{dims: slices.Clone(dims), periodic: slices.Clone(periodic)}
 	err := c.check(t)
@@ -59,9 +59,9 @@ func (c *Cart) check(t *runtime.Team) error {
 	return nil
 }
 
-// edges returns a member's edges. Where the lower and the higher neighbor are the same
-// member, the block that it sends to its lower neighbor comes from the higher one here:
-// edges lists the edges in in the opposite order, with the slots of their blocks.
+// edges returns a member's edges. It lists the edges in from the higher neighbor first,
+// with the slots of their blocks. So the edges match where both neighbors are the same
+// member: the block that it sends to its lower neighbor comes from the higher one here.
 func (c *Cart) edges(rank int) (in, out, slots []int) {
 	for dim := range c.dims {
 		lower, hasLower := c.Neighbor(rank, dim, -1)

@@ -2,9 +2,9 @@ package collectives
 
 import "github.com/gopgas/gopgas/runtime"
 
-// Algorithms returns the names of the algorithms by which a team can do a call, which
-// [WithAlgorithm] takes: none if the team cannot do the call. For a nil team it returns
-// the names of all algorithms for the collective. Kind: local.
+// Algorithms returns the names of the algorithms by which a team can do a call.
+// [WithAlgorithm] takes them. There are none if the team cannot do the call. For a nil
+// team Algorithms returns all names for the collective. Kind: local.
 func (c Call) Algorithms(t *runtime.Team) []string {
 	if t == nil && c.of != nil {
 		return namesOf(c.of.family)

@@ -13,8 +13,8 @@ import (
 // A sender sends short messages eagerly, beside the pipes. It writes header and bytes to
 // room that the receiver keeps for it, and a number behind them. Neither end manages a
 // heap or a list. That saves about half of the cost of a short message by pipe beyond a
-// barrier (2 ranks over tcp, all-reduce of 8 bytes: 9.7 us by pipe, 8.7 us eagerly, a
-// barrier 7.5 us).
+// barrier. For 2 ranks over tcp, an all-reduce of 8 bytes takes 9.7 us by pipe and 8.7 us
+// eagerly, a barrier 7.5 us.
 //
 // Each message has a slot:
 //
@@ -76,9 +76,9 @@ func (e *eager) look() {
 // ringed reports whether the bytes of a short message lie in the ring.
 func (t *transfer) ringed() bool { return t.bytes > slotMost }
 
-// inRing returns where the bytes of a message lie that follow position from in the ring:
-// their offset in a row, and the position of their end. Positions never wrap. The bytes
-// lie in one piece, of whole cache lines.
+// inRing places the bytes of a message behind position from in the ring. It returns their
+// offset in a row and the position of their end. Positions never wrap. The bytes lie in one
+// piece, of whole cache lines.
 func (p *transport) inRing(t *transfer, from uint64) (begin int, end uint64) {
 	const line = 64
 	ring, size := uint64(p.ring), uint64(t.bytes+line-1)&^(line-1)

@@ -320,8 +320,8 @@ func TestMoreTakenThanWereSentIsRefused(t *testing.T) {
 }
 
 // TestRingsHoldMessagesInFlight goes through rings with messages of any lengths. Messages in
-// flight never overlap. Once all were taken, the ring has room for as many as an exchange
-// sends ahead, and one more, however long, and however late the sender learns of it.
+// flight never overlap. Once all were taken, the ring has room for lead+1 messages of any
+// length, however late the sender learns of it.
 func TestRingsHoldMessagesInFlight(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &transport{ring: ringFor(heapFor(rapid.IntRange(2, 3000).Draw(t, "members")))}

@@ -23,9 +23,9 @@ func circle(ctx context.Context, r *testjob.Rank, t *runtime.Team) *collectives.
 	return cart.Graph
 }
 
-// TestBlocksOfAllLengthsGoAround has input in slices and in the heap, of lengths where
-// something changes, and overwrites it as soon as a call returns; among other calls of
-// the team, and by every algorithm.
+// TestBlocksOfAllLengthsGoAround sends blocks from slices and from the heap, by every
+// algorithm, among other calls of the team. The lengths are those at which the way changes.
+// Each member overwrites its input as soon as a call returns.
 func TestBlocksOfAllLengthsGoAround(t *testing.T) {
 	testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {

@@ -30,8 +30,8 @@ type Graph struct {
 // A loop is an edge from this member to itself: the places of its blocks.
 type loop struct{ out, in int }
 
-// NewGraph makes a graph of the edges that each member gives: in are the ranks that
-// it receives from, out those that it sends to. Several edges from one member to
+// NewGraph makes a graph of the edges that each member gives. A member receives from the
+// ranks in in, and sends to the ranks in out. Several edges from one member to
 // another match in the order of their lists. [runtime.ErrMismatch]: an edge that one
 // end does not know. Kind: collective.
 func NewGraph(ctx context.Context, t *runtime.Team, in, out []int) (*Graph, error) {

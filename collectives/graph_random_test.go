@@ -11,9 +11,8 @@ import (
 	"github.com/gopgas/gopgas/internal/testjob"
 )
 
-// TestAlongAnyGraph sends blocks of any lengths, around those at which they travel in
-// another way, along the edges of graphs at random: one way only, several between two
-// members, loops.
+// TestAlongAnyGraph sends blocks along the edges of random graphs: one way only, several
+// between two members, loops. The lengths lie around those at which the way changes.
 func TestAlongAnyGraph(t *testing.T) {
 	rounds := uint64(12)
 	if os.Getenv("GOPGAS_SOAK") != "" {

@@ -61,8 +61,8 @@ func TestBlocksFollowTheEdgesOfAGraph(t *testing.T) {
 	})
 }
 
-// alongEdges makes all four calls along a graph, whose edges have 2 elements, or in
-// the forms with a V one more than the rank that they leave.
+// alongEdges makes all four calls along a graph. An edge carries 2 elements, or, in the
+// forms with a V, one more than the rank of its sender.
 func alongEdges(ctx context.Context, r *testjob.Rank, g *collectives.Graph, in, out []int) {
 	var send, sendV, want, wantV, gathered, gatheredV []int32
 	var to, from collectives.Blocks

@@ -19,9 +19,9 @@ func collect(opts []Option) options {
 	return o
 }
 
-// Deterministic combines exactly as ((a0∘a1)∘a2)∘... in the order of ranks, so that
-// floating-point results have the same bits whatever the lengths, the algorithm
-// and the provider. It costs nothing where members map each other's memory.
+// Deterministic combines exactly as ((a0∘a1)∘a2)∘... in the order of ranks.
+// Floating-point results then have the same bits for any length, algorithm and
+// provider. It costs nothing where members map each other's memory.
 func Deterministic() Option { return func(o *options) { o.ordered = true } }
 
 // WithAlgorithm takes an algorithm by its name, as [Call.Algorithms] lists them, in

@@ -11,9 +11,9 @@ const company = 50 * time.Microsecond
 //
 // Where ranks share cores, only the program's own time counts. A sender wakes other ranks,
 // which take the core for a while. So a call that waits for no member may last longer than
-// company, and would do so as long as each message leaves by itself (8 ranks on 2 cores over
-// tcp, a stream of broadcasts of 4 KiB: 20 us each, or 100 us in about every third job).
-// There, after a slow call, the next one reads the clock at its beginning, too.
+// company, and keeps doing so as long as each message leaves by itself. (8 ranks on 2 cores
+// over tcp, a stream of broadcasts of 4 KiB: 20 us each, or 100 us in about every third
+// job.) There, after a slow call, the next one reads the clock at its beginning, too.
 //
 // A message that waits leaves with the next one, when this rank polls, or when the device
 // lets it wait no longer (tcp: CombineDelay, 300 us).

@@ -15,10 +15,9 @@ type step struct {
 	check func()
 }
 
-// TestARandomProgramGivesWhatTheModelSays has all ranks make the same calls in the
-// same order, each by itself choosing whether it blocks, starts, or plans a call, and
-// when it waits for what it started.
-func TestARandomProgramGivesWhatTheModelSays(t *testing.T) {
+// TestARandomProgramAgreesWithTheModel has all ranks make the same calls in the same order.
+// Each rank chooses by itself whether it blocks, starts or plans a call, and when it waits.
+func TestARandomProgramAgreesWithTheModel(t *testing.T) {
 	program := func(t *testing.T, c testjob.Config) {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)

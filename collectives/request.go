@@ -21,11 +21,11 @@ type Request struct {
 // errUnstarted is the error of a Request that Start did not return.
 var errUnstarted = fmt.Errorf("an empty Request, make it by Start: %w", errors.ErrUnsupported)
 
-// Start starts a call, which makes progress while the program computes. The calls
-// of a team run one after the other in the order in which they were started, which
-// is the same at all members; a blocking call comes behind those that were started
-// before. The call's slices belong to it until it has ended. When ctx ends first,
-// it ends early, and the team is broken. Kind: collective; does not wait.
+// Start starts a call, which makes progress while the program computes. The calls of a
+// team run one at a time, in the order of their starts, which is the same at all
+// members. A blocking call comes behind those started before. The call's slices belong to
+// it until it has ended. When ctx ends first, it ends early, and the team is broken.
+// Kind: collective; does not wait.
 func Start(ctx context.Context, t *runtime.Team, c Call) (*Request, error) {
 	c.own()
 	g, d, err := admit(t, &c)

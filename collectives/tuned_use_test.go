@@ -12,8 +12,8 @@ import (
 	"github.com/gopgas/gopgas/internal/tuned"
 )
 
-// TestTunedCallsGiveTheSameResults runs jobs by a table that chooses otherwise than
-// the rules, for calls that its algorithms can do and for some that they cannot.
+// TestTunedCallsGiveTheSameResults runs jobs by a table that differs from the rules. Its
+// algorithms can do some of the calls only.
 func TestTunedCallsGiveTheSameResults(t *testing.T) {
 	here, err := tuned.Here()
 	require.NoError(t, err)
