@@ -11,21 +11,21 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A Handler answers messages of other ranks. request is good until it returns; the
-// reply, which is nobody's but the handler's, is copied then. What it returns when
-// no reply is wanted is dropped. ctx ends with the Active.
+// A Handler answers messages of other ranks. request is valid until the handler
+// returns. Active copies the reply then, and drops the reply to a message of Send. ctx
+// ends with the Active.
 //
-// A handler may call others, but it holds one of its rank's workers meanwhile: where
-// handlers of all workers wait for each other's ranks, they wait for ever. So does a
-// worker whose caller takes no replies since its process is stopped. A handler that
-// panics, or ends its goroutine, is its caller's error.
+// A handler may call handlers of other ranks, but it holds one of its rank's workers
+// meanwhile. Handlers of all workers that wait for each other's ranks wait forever. A
+// worker also waits while its caller's process is stopped and takes no replies. The
+// caller gets an error for a handler that panics or ends its goroutine.
 type Handler func(ctx context.Context, from int, request []byte) (reply []byte, err error)
 
 // Handlers are a rank's handlers by name.
 type Handlers map[string]Handler
 
 // An Active carries active messages between all ranks of a team: a message names the
-// handler that runs where it arrives (von Eicken, Culler, Goldstein and Schauser,
+// handler that runs at the target (von Eicken, Culler, Goldstein and Schauser,
 // "Active Messages", ISCA 1992).
 //
 //	rank 0                                       rank 1
@@ -33,13 +33,12 @@ type Handlers map[string]Handler
 //	reply       <-- replies, by conveyor ----
 //
 // Messages to one rank share blocks of a pipe. Requests and replies have pipes of
-// their own: a reply never waits for requests, and those who call take replies
-// always, so that the two cannot block each other.
+// their own: a reply never waits for requests. Callers take replies at any time, so
+// requests and replies cannot block each other.
 //
-// Nothing grows without bound: so many handlers run at a time as there are workers
-// (WithWorkers); while they are busy, requests stay where they arrived, and when
-// that memory is full, Call and Send wait. A rank that is slow slows down those who
-// call it.
+// Memory is bounded: each worker (WithWorkers) runs one handler at a time. While all
+// workers are busy, requests stay in the pipes, and when those are full, Call and Send
+// wait. A slow rank slows down its callers.
 //
 // All methods may be called by any goroutine.
 type Active struct {
@@ -58,7 +57,7 @@ type Active struct {
 	closed   sync.Once
 }
 
-// DefaultWorkers is how many handlers of a rank run at a time without WithWorkers.
+// DefaultWorkers bounds the handlers that run at a time at a rank without WithWorkers.
 const DefaultWorkers = 16
 
 // WithWorkers sets how many handlers run at a time at this rank. It is this rank's
@@ -67,11 +66,11 @@ func WithWorkers(n int) Option {
 	return func(o *options) error { o.workers = n; return within("%d workers", n, 1, 1<<16) }
 }
 
-// OpenActive opens active messages among all ranks of t, which all open them, and
-// serves this rank's handlers from then on. It takes the options of OpenConveyor and
-// WithWorkers, and takes four ends of a carrier for each rank; a message and its
-// reply may be as large as the pipes' heaps, less 24
-// bytes. Kind: local; ranks connect on first use.
+// OpenActive opens active messages among all ranks of t, and serves this rank's
+// handlers from then on. All ranks of t call it. It takes the options of OpenConveyor
+// and WithWorkers. Over a carrier it takes four ends for each rank. A message and its
+// reply may be as large as the pipes' heaps, less 24 bytes. Kind: local; ranks connect
+// on first use.
 func OpenActive(ctx context.Context, t *runtime.Team, handlers Handlers, opts ...Option) (*Active, error) {
 	ctx = wait.Context(ctx)
 	if t == nil {
@@ -114,10 +113,10 @@ func (a *Active) open(ctx context.Context, t *runtime.Team, o *options, pipes []
 }
 
 // Call has the handler of a name run at a rank and returns its reply. It waits for
-// room on the way there and for the reply. When ctx ends first, the handler may run
-// all the same. A RemoteError tells what went wrong there; runtime.ErrRankDead: the
-// rank died, before or after. The connection is as good as before after either.
-// Kind: one-sided; the target's workers run the handler.
+// room in the pipe to that rank and for the reply. When ctx ends first, the handler may
+// run all the same. A RemoteError says why the handler failed there.
+// runtime.ErrRankDead: the rank died, before or after the handler ran. Other calls
+// continue after either error. Kind: one-sided; the target's workers run the handler.
 func (a *Active) Call(ctx context.Context, rank int, name string, request []byte) ([]byte, error) {
 	ctx = wait.Context(ctx)
 	c, id, err := a.calls.begin(rank)
@@ -145,9 +144,10 @@ func (a *Active) Call(ctx context.Context, rank int, name string, request []byte
 	}
 }
 
-// Send has the handler of a name run at a rank, without a reply: what becomes of it
-// is not told. The message leaves with others, or after a while (WithBound), or by
-// Flush. It waits for room on the way there. Kind: one-sided.
+// Send has the handler of a name run at a rank, without a reply. The sender does not
+// learn whether the handler ran. The message leaves in a full block, after a while
+// (WithBound), or by Flush. Send waits for room in the pipe to that rank. Kind:
+// one-sided.
 func (a *Active) Send(ctx context.Context, rank int, name string, request []byte) error {
 	ctx = wait.Context(ctx)
 	err := a.calls.reachable(rank)
@@ -160,8 +160,8 @@ func (a *Active) Send(ctx context.Context, rank int, name string, request []byte
 	return a.failed("message to", name, rank, err)
 }
 
-// Flush has all messages leave that were sent. Kind: one-sided; it does not wait
-// until they have arrived.
+// Flush posts all messages of Send that have not left. Kind: one-sided; it does not
+// wait until they have arrived.
 func (a *Active) Flush(ctx context.Context) error {
 	ctx = wait.Context(ctx)
 	var errs []error
@@ -184,22 +184,22 @@ func (a *Active) failed(what, name string, rank int, err error) error {
 	return fmt.Errorf("%s %q at rank %d by rank %d: %w", what, name, rank, a.rank, err)
 }
 
-// Stats returns what was handled here. Kind: local.
+// Stats returns counts of this rank's handlers. Kind: local.
 func (a *Active) Stats() ActiveStats {
 	return ActiveStats{Handled: a.target.handled.Load(), Failed: a.target.failures.Load(), Running: int(a.target.running.Load())}
 }
 
-// ActiveStats tell what a rank's handlers did.
+// ActiveStats counts what a rank's handlers did.
 type ActiveStats struct {
 	Handled uint64 // messages, those of no handler among them
 	Failed  uint64 // of them: the handler failed or panicked, or there is none
 	Running int    // handlers
 }
 
-// Close calls nobody any more, nor do this rank's handlers, and serves the others until they have closed as well
-// and all their messages are handled. When ctx ends before, the error says so, and
-// messages may be lost. The second call does nothing. A handler cannot close what
-// waits for it. Kind: collective.
+// Close ends calls by this rank and its handlers. It runs this rank's handlers until all
+// ranks have closed and their messages are handled. When ctx ends first, Close returns
+// an error, and messages may be lost. The second call does nothing. A handler cannot
+// call Close, which would wait for that handler. Kind: collective.
 func (a *Active) Close(ctx context.Context) (err error) {
 	ctx = wait.Context(ctx)
 	if ctx.Value(handlerOf{a}) != nil {
@@ -232,8 +232,8 @@ func until(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
-// leave ends the pipes of requests. Handlers that still run have their requests in
-// them: then that comes behind the last of those.
+// leave ends the pipes of requests. Running handlers still read their requests there:
+// then a goroutine ends the pipes after the last handler.
 func (a *Active) leave(ctx context.Context) error {
 	select {
 	case <-a.target.done:
@@ -242,7 +242,7 @@ func (a *Active) leave(ctx context.Context) error {
 	}
 	go func() {
 		<-a.target.done
-		_ = a.target.in.Close(noWait()) // there is nobody to tell
+		_ = a.target.in.Close(noWait()) // no caller is left to take the error
 	}()
 	return nil
 }

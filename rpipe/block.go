@@ -5,8 +5,8 @@ import (
 	"github.com/gopgas/gopgas/internal/rmalloc"
 )
 
-// A Block is a piece of a pipe's heap: at the writer one that was allocated, at
-// the reader one that has arrived. It is a value; copies are the same block.
+// A Block names a piece of a pipe's heap: at the writer one that Alloc took, at the
+// reader one that has arrived. It is a value; copies are the same block.
 //
 // Four words: the compiler keeps no larger struct in registers.
 type Block[T any] struct {
@@ -16,10 +16,10 @@ type Block[T any] struct {
 	owner *pipe
 }
 
-// Mem returns the block's elements. At the writer they are the reader's memory
-// itself where that is mapped, and registered memory elsewhere; at the reader
-// they are where they arrived. After Write or Free the slice means nothing, and
-// what is stored into it may end up in another block.
+// Mem returns the block's elements. At the writer they lie in the reader's memory
+// where that is mapped, and elsewhere in registered memory. At the reader they lie
+// where they arrived. After Write or Free the slice means nothing: a store into it may
+// change another block.
 func (b Block[T]) Mem() []T { return element.Slice(b.first, b.n) }
 
 // Len returns the number of elements.
@@ -28,18 +28,18 @@ func (b Block[T]) Len() int { return b.n }
 // Addr returns where the block lies.
 func (b Block[T]) Addr() Addr { return Addr(b.addr) }
 
-// An Addr is the place of a block in its pipe's heap and the generation of what
-// lies there: addresses of blocks that are gone are told from those of blocks
-// that took their place. The zero Addr is no block's.
+// An Addr holds a block's place in its pipe's heap and the generation of the block
+// there. The generation distinguishes a freed block from a later block at its place.
+// No block has the zero Addr.
 type Addr uint64
 
 // Offset returns where in the heap the block begins, in bytes.
 func (a Addr) Offset() int { return rmalloc.Addr(a).Offset() }
 
-// Generation returns which allocation made the block.
+// Generation returns the number of the allocation that made the block.
 func (a Addr) Generation() uint64 { return rmalloc.Addr(a).Generation() }
 
-// String is the offset and the generation.
+// String returns the offset and the generation.
 func (a Addr) String() string { return rmalloc.Addr(a).String() }
 
 // own returns the block's address if it is of this end of this pipe.

@@ -12,10 +12,10 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A Conveyor carries small records between all ranks of a team, from any to any:
-// for access to memory in no order, such as updates of a table that is spread over
-// ranks. Records for one rank are gathered in a block of the pipe to it, where they
-// are stored in the first place; the block leaves as one transfer with one flag.
+// A Conveyor carries small records between all ranks of a team, from any to any. It
+// suits random access, such as updates of a table that is spread over ranks. Push
+// stores records for one rank in a block of the pipe to it. The block leaves as one
+// transfer with one flag.
 //
 //	Push(3, r)   [r r r r r r . .]  block for rank 3, at that rank or registered here
 //	Push(5, r)   [r r . . . . . .]  block for rank 5
@@ -23,16 +23,17 @@ import (
 //	                 +-- leaves when it is full (WithBatch), when its first record has
 //	                     waited for some time (WithBound), or by Flush
 //
-// At the other end Pull returns the records one by one with the rank that they come
-// from, through a FanIn. The idea is that of the conveyors in bale (Maley and
-// DeVinney, "Conveyors for Streaming Many-to-Many Communication", IA3 2019).
+// At the target Pull returns the records one by one with their sender's rank, through
+// a FanIn. The idea comes from the conveyors in bale (Maley and DeVinney, "Conveyors
+// for Streaming Many-to-Many Communication", IA3 2019).
 //
-// Push, TryPush, Flush, TryFlush and Finish are called by one goroutine at a time,
-// Pull, TryPull and All by one, which may be another; Close when neither is in a
-// call; Stats by any. When the reader of a pipe does not keep up, Push, Flush and
-// Finish wait for it. So ranks that only push, and do not pull meanwhile, end up
-// waiting for each other: pull in another goroutine, or use TryPush and TryFlush, and
-// pull when they return ErrWouldBlock.
+// One goroutine at a time calls Push, TryPush, Flush, TryFlush and Finish. One goroutine
+// at a time, the same or a second one, calls Pull, TryPull and All. Call Close when
+// neither is in a call. Any goroutine may call Stats.
+//
+// When the reader of a pipe does not keep up, Push, Flush and Finish wait for it. So
+// ranks that push and do not pull meanwhile may wait for each other forever. Pull in a
+// second goroutine, or use TryPush and TryFlush, and pull on ErrWouldBlock.
 type Conveyor[T any] struct {
 	lanes   []lane[T]
 	in      *FanIn[T]
@@ -47,7 +48,7 @@ type Conveyor[T any] struct {
 const (
 	DefaultBatch = 4096
 	DefaultBound = 500 * time.Microsecond
-	// depth is how many blocks a pipe of a conveyor has room for.
+	// depth counts the blocks for which a conveyor's pipe has room.
 	depth = 16
 )
 
@@ -117,16 +118,16 @@ func conveyed(opts []Option, size int) (options, []Option, error) {
 	return o, pipes, err
 }
 
-// Push has a record carried to a rank. It is stored when Push returns; it leaves
-// later. It waits while there is no room for another block at that rank. Kind:
-// one-sided; local, but for one in so many records that fill a block.
+// Push stores a record for a rank. The record leaves later. Push waits while that rank
+// has no room for another block. Kind: local; one-sided where the record fills a
+// block.
 func (c *Conveyor[T]) Push(ctx context.Context, to int, record T) error {
 	return c.push(wait.Context(ctx), to, record, true)
 }
 
-// TryPush has a record carried to a rank as Push does, without waiting for room.
-// ErrWouldBlock: the record was not taken. Pull some then, so that other ranks can go
-// on. Kind: as Push's.
+// TryPush stores a record for a rank as Push does, without waiting for room.
+// ErrWouldBlock: TryPush did not take the record. Pull some then, so that ranks that
+// wait for this one can continue. Kind: as Push's.
 func (c *Conveyor[T]) TryPush(to int, record T) error {
 	return c.push(c.clock.noWait, to, record, false)
 }
@@ -159,8 +160,8 @@ func (c *Conveyor[T]) push(ctx context.Context, to int, record T, wait bool) err
 	return nil
 }
 
-// Flush has all records leave that were pushed. Kind: one-sided; it does not wait
-// until they have arrived.
+// Flush sends all pushed records. Kind: one-sided; it does not wait until they have
+// arrived.
 func (c *Conveyor[T]) Flush(ctx context.Context) error {
 	ctx = wait.Context(ctx)
 	var errs []error
@@ -181,8 +182,9 @@ func (c *Conveyor[T]) flush(ctx context.Context, l *lane[T], wait bool) error {
 	return err
 }
 
-// TryFlush has all records leave as Flush does, without waiting for room. ErrWouldBlock:
-// some have not left. Pull some then, so that other ranks can go on. Kind: as Flush's.
+// TryFlush sends all pushed records as Flush does, without waiting for room.
+// ErrWouldBlock: some have not left. Pull some then, so that ranks that wait for this
+// one can continue. Kind: as Flush's.
 func (c *Conveyor[T]) TryFlush() error {
 	var errs []error
 	var blocked error
@@ -200,8 +202,8 @@ func (c *Conveyor[T]) TryFlush() error {
 	return blocked
 }
 
-// Finish is Flush, and tells all ranks that this one pushes no more. When all have
-// said so, and all records are pulled, Pull is io.EOF. Kind: one-sided.
+// Finish flushes, and tells all ranks that this one pushes no more. When all ranks have
+// finished, and all records are pulled, Pull returns io.EOF. Kind: one-sided.
 func (c *Conveyor[T]) Finish(ctx context.Context) error {
 	ctx = wait.Context(ctx)
 	c.done = true
@@ -229,10 +231,10 @@ func (c *Conveyor[T]) Stats() ConveyorStats {
 	return s
 }
 
-// Close finishes, waits until all ranks have pulled what this one has pushed, and
-// ends the conveyor here. Records that were not pulled are lost, and those who push
-// more for this rank get ErrClosed: pull up to io.EOF before. The second call does
-// nothing. Kind: one-sided.
+// Close finishes, waits until all ranks have pulled this rank's records, and ends the
+// conveyor here. Records that were not pulled are lost, and ranks that push more for
+// this one get ErrClosed: pull up to io.EOF before. The second call does nothing. Kind:
+// one-sided.
 func (c *Conveyor[T]) Close(ctx context.Context) error {
 	ctx = wait.Context(ctx)
 	if c.closed.Swap(true) {
@@ -240,8 +242,8 @@ func (c *Conveyor[T]) Close(ctx context.Context) error {
 	}
 	ctx, cancel := withMoment(ctx)
 	defer cancel()
-	// Pipes to this rank first, which nobody reads any more: ranks that are full of
-	// each other's records, and all close, would wait for each other.
+	// Close ends the pipes to this rank first, as no goroutine reads them any more. Else
+	// closing ranks that are full of each other's records would wait for each other.
 	errs := []error{c.in.Close(ctx), c.Finish(ctx)}
 	c.clock.stop()
 	for i := range c.lanes {

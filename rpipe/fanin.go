@@ -12,39 +12,38 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A FanIn is one handle on the reading ends of many pipes. Their writers are
-// ordinary ones: OpenWriter with the same options.
+// A FanIn reads from many pipes through one handle. Their writers call OpenWriter
+// with the same options.
 //
 //	writers 0 .. 63     pipes --> [word 0]
 //	writers 64 .. 127   pipes --> [word 1]    Read: which words have moved?
 //	...                              ...
 //
-// A writer adds 1 to the word of its group of 64 pipes behind each block, which
-// is one more work request in its queue (none on mapped ranks); the reader looks
-// at pipes of those groups only whose word differs from what it has taken. So what
-// a Read costs does not depend on how many pipes are idle, but for one word in 64
-// of them.
+// A writer adds 1 to the word of its group of 64 pipes behind each block. The addition
+// is one more work request in its queue (none on mapped ranks). The reader compares
+// each word with its count of blocks taken, and looks only at groups that differ. So a
+// Read costs one load for 64 idle pipes.
 //
-// Read, TryRead and All are called by one goroutine at a time; Free, Close and
-// Stats by any.
+// One goroutine at a time calls Read, TryRead and All. Any goroutine may call Free,
+// Close and Stats.
 type FanIn[T any] struct {
 	in      *fanIn
 	readers []*Reader[T]
 }
 
 // OpenFanIn opens this rank's ends of pipes from other ranks of t, one for each
-// element of writers. A rank that is there several times is at the other end of
-// several pipes: its k-th OpenWriter of the name meets its k-th mention. It
-// connects to nobody yet. Each pipe has a heap of its own: with thousands of them,
-// give WithHeap, WithWidth and WithBlocks. With a heap of 512 bytes, width 4 and 4
-// blocks a pipe takes 0.9 KiB at the reader and 0.4 KiB at the writer, which has 0.5
-// KiB more for its stage where the reader is not mapped: 10,000 pipes are 9 MiB of
-// the reader's heap. When it fails, for want of memory for one of them, say, none was
-// opened.
+// element of writers. A rank that writers has several times writes several pipes: its
+// k-th OpenWriter of the name meets its k-th element. OpenFanIn connects to no writer
+// yet. When it fails, it has opened none of the ends.
 //
-// WithCarrier has all pipes run over a window, and the summary be notification slots
-// of it. Then the death of any rank of the carrier's team ends all of it, as waits on
-// windows do: what has arrived is read, and from then on Read fails with position -1.
+// Each pipe has a heap of its own: with thousands of pipes, give WithHeap, WithWidth
+// and WithBlocks. With a heap of 512 bytes, width 4 and 4 blocks a pipe takes 0.9 KiB
+// at the reader and 0.4 KiB at the writer. The writer's stage takes 0.5 KiB more where
+// the reader is not mapped. 10,000 such pipes take 9 MiB of the reader's heap.
+//
+// WithCarrier has all pipes run over a window, and counts in its notification slots.
+// Then the death of any rank of the carrier's team ends all pipes, as it ends waits on
+// windows. Read returns the blocks that have arrived, and then fails with position -1.
 // Kind: local.
 func OpenFanIn[T any](ctx context.Context, t *runtime.Team, writers []int, opts ...Option) (*FanIn[T], error) {
 	ctx = wait.Context(ctx)
@@ -95,14 +94,14 @@ func (f *FanIn[T]) opened() {
 	}
 }
 
-// Read returns the next block of any of the pipes, waiting for one, and the
-// position in OpenFanIn's writers of the rank that wrote it. Blocks of one writer
-// come in order. Among writers it goes in turn, so that each gets its blocks read,
-// however much the others write. io.EOF: all of them have closed their pipes, all was
-// read, and the writers know that, as from Reader.Read.
+// Read waits for a block of any of the pipes and returns it with its writer's position
+// in OpenFanIn's writers. Blocks of one writer come in order. Read takes the writers
+// in turn: no writer keeps it from the blocks of another. io.EOF: all writers have
+// closed, the reader has read all blocks, and Read has told the writers, as
+// Reader.Read does.
 //
-// A pull pipe whose blocks here were not freed and leave no room for its next one is
-// passed over until a Free: the others go on.
+// Read passes over a pull pipe whose unfreed blocks leave no room for its next one. It
+// returns blocks of the remaining pipes until a Free makes room.
 //
 // An error with a position concerns that pipe only: its writer's rank is dead, or
 // the writer opened it with other options. Read returns the error after all blocks
@@ -153,8 +152,8 @@ type Arrival[T any] struct {
 //
 //	for b, err := range f.All(ctx) { ... }
 //
-// An error of one pipe does not end the loop: its Arrival says whose it is. Any
-// other does. Kind: as Read's.
+// An error of one pipe does not end the loop: its Arrival holds that pipe's position.
+// Any other error ends it. Kind: as Read's.
 func (f *FanIn[T]) All(ctx context.Context) iter.Seq2[Arrival[T], error] {
 	return func(yield func(Arrival[T], error) bool) {
 		for {
@@ -166,7 +165,7 @@ func (f *FanIn[T]) All(ctx context.Context) iter.Seq2[Arrival[T], error] {
 	}
 }
 
-// Free lets a block's writer have its memory again. ErrStale: it was freed before.
+// Free gives a block's memory back to its writer. ErrStale: it was freed before.
 // Kind: one-sided; it waits for nothing.
 func (f *FanIn[T]) Free(b Block[T]) error {
 	if i := f.in.find(b.owner); i >= 0 {
@@ -189,7 +188,7 @@ type FanInStats struct {
 	Looks       uint64 // at pipes: at those of groups with something new
 }
 
-// arrival is what came out of a pipe.
+// arrival holds a block that a pipe delivered, and its writer's position.
 type arrival struct {
 	from int
 	addr rmalloc.Addr

@@ -12,24 +12,23 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A FanOut writes each block to many readers, which open ordinary ends: OpenReader
-// with the same options. The block is filled once, in registered memory of the
-// writer's rank. From there it is copied into the heap of each reader that is
-// mapped, and leaves to each other one by a work request of its own; no other copy
-// is made.
+// A FanOut writes each block to many readers. They call OpenReader with the same
+// options. The caller fills the block once, in registered memory of the writer's rank.
+// Write copies it into the heap of each mapped reader. For each reader that is not
+// mapped, it posts one work request.
 //
 //	Alloc, fill    [block]  --- copy, flag ------------->  heap of reader 1 (mapped)
 //	Write             |  \----- work request, flag ----->  heap of reader 2
 //	                  \-------- work request, flag ----->  heap of reader 3
 //
-// Its memory is free when all readers have read it that are not mapped. Readers
-// have heaps of their own, and free blocks in any order.
+// The writer reuses the block's memory when all readers that are not mapped have read
+// it. Readers have heaps of their own, and free blocks in any order.
 //
-// A slow reader stops the writer, once its heap is full or as many blocks as the
-// pipe is wide wait for it. The others have got the block by then.
+// A slow reader stops the writer once its heap is full, or its pipe's width of blocks is
+// unread. All readers with room have got the block by then.
 //
-// A reader that dies or closes its end is out: one Write tells of it, having
-// written to the others, and the next ones go on without it.
+// A reader leaves the fan-out when it dies or closes its end. One Write reports it after
+// writing to the remaining readers; later calls write to those alone.
 //
 // Over a carrier (WithCarrier) the death of any rank of the carrier's team ends all
 // waits, as those on windows do. Close then.
@@ -102,17 +101,17 @@ func (f *FanOut[T]) Alloc(ctx context.Context, n int) (Block[T], error) {
 	return Block[T]{first: element.First[T](f.out.stage.bytes()[a.Offset():]), n: n, addr: a, owner: f.out.id}, nil
 }
 
-// Write hands a block to all readers; each finds it behind those that were written
-// before. The block and what Mem returned are theirs from here on. It waits while
-// one of them has no room.
+// Write hands a block to all readers. Each reader reads blocks in the order of writing.
+// From here on the readers own the block and the slice that Mem returned. Write waits
+// while a reader has no room.
 //
-// When ctx ends first, the block is still the caller's, and some readers may have
-// it: Write of the same block goes on with the others, Free leaves them without it,
-// and until one of the two nothing else is written (ErrUnfinished).
+// When ctx ends first, the caller still owns the block, and some readers may have it.
+// Write of the same block hands it to the remaining readers; Free leaves those without
+// it. Until one of the two, Write of another block fails with ErrUnfinished.
 //
-// Any other error tells of readers that are out from here on, each by an OpError
-// with its rank; all others have the block. Without any reader left it is
-// ErrClosed. Kind: one-sided; completes at once.
+// Any other error names the readers that left, each by an OpError with its rank. All
+// remaining readers have the block. Without any reader left the error is ErrClosed.
+// Kind: one-sided; completes at once.
 func (f *FanOut[T]) Write(ctx context.Context, b Block[T]) error {
 	ctx = wait.Context(ctx)
 	a, err := b.own(f.out.id)
@@ -131,8 +130,8 @@ func (f *FanOut[T]) Free(b Block[T]) error {
 	return f.out.fail("Free", err)
 }
 
-// Send writes a copy of src: Alloc, copy and Write in one. When ctx ends before all
-// readers have it, the others do not get it. Kind: one-sided.
+// Send writes a copy of src: Alloc, copy and Write in one. When ctx ends first, readers
+// that lack the copy do not get it. Kind: one-sided.
 func (f *FanOut[T]) Send(ctx context.Context, src []T) error {
 	b, err := f.Alloc(ctx, len(src))
 	if err != nil {
@@ -150,12 +149,11 @@ func (f *FanOut[T]) Send(ctx context.Context, src []T) error {
 // one-sided.
 func (f *FanOut[T]) Flush(ctx context.Context) error { return f.out.flush(wait.Context(ctx)) }
 
-// Readers returns how many readers there are, without those that are out. Kind:
-// local.
+// Readers returns how many readers have not died or closed. Kind: local.
 func (f *FanOut[T]) Readers() int { return f.out.left() }
 
-// Stats returns how full the memory is in which blocks are filled, and what was
-// written to each reader. Kind: local.
+// Stats returns how full the writer's memory for blocks is, and counts of writes to
+// each reader. Kind: local.
 func (f *FanOut[T]) Stats() (filled HeapStats, readers []WriterStats) {
 	for _, a := range f.out.arms {
 		readers = append(readers, a.w.stats())
@@ -163,8 +161,8 @@ func (f *FanOut[T]) Stats() (filled HeapStats, readers []WriterStats) {
 	return f.out.stage.heap.Stats(), readers
 }
 
-// Close tells all readers that no block follows, waits until they have read all of
-// them, and gives the memory back. It returns what became of readers that are gone
+// Close tells all readers that no block follows, waits until they have read all blocks,
+// and gives the memory back. It returns an error for each reader that died or closed
 // with blocks unread. The second call does nothing. Kind: one-sided.
 func (f *FanOut[T]) Close(ctx context.Context) error { return f.out.close(wait.Context(ctx)) }
 

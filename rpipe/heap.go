@@ -11,10 +11,9 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A Heap is memory at another rank, the server, that this rank alone uses: it
-// allocates there by its own shadow, puts, gets and frees. The server's program
-// takes no part, so a rank can give its memory away and compute nothing, or
-// something else:
+// A Heap uses memory of another rank, the server, for this rank alone. It allocates by
+// its own shadow, puts, gets and frees. The server's program takes no part, so a rank
+// can lend its memory and compute at the same time:
 //
 //	client                                          server
 //	h, err := rpipe.OpenHeap[float64](ctx, t, 1)    s, err := rpipe.ServeHeap(ctx, t, 0)
@@ -28,7 +27,7 @@ import (
 // returned. All methods may be called from any goroutine.
 type Heap[T any] struct{ end *heapEnd }
 
-// A Remote is a block of a Heap. It is a value; copies are the same block.
+// A Remote names a block of a Heap. It is a value; copies are the same block.
 type Remote[T any] struct {
 	mem   []T
 	n     int
@@ -40,17 +39,17 @@ type Remote[T any] struct {
 func (b Remote[T]) Len() int { return b.n }
 
 // Mem returns the block's elements where the server's memory is mapped, else nil:
-// then Put and Get reach them. After Free the slice means nothing, and what is
-// stored into it may end up in another block.
+// then Put and Get reach them. After Free the slice means nothing: a store into it may
+// change another block.
 func (b Remote[T]) Mem() []T { return b.mem }
 
 // Addr returns where the block lies.
 func (b Remote[T]) Addr() Addr { return Addr(b.addr) }
 
-// OpenHeap opens a heap at another rank of t, which opens the other end by
-// ServeHeap with the same name and size. It does not wait for that: the two
-// connect on first use. WithName, WithHeap and WithCarrier are both ends'; WithBlocks
-// and WithPolicy are the client's alone; other options have no effect. Kind: local.
+// OpenHeap opens a heap at another rank of t, the server. The server calls ServeHeap
+// with the same name and size. OpenHeap does not wait for it: the two ends connect on
+// first use. Both ends give WithName, WithHeap and WithCarrier; the client alone gives
+// WithBlocks and WithPolicy; other options have no effect. Kind: local.
 func OpenHeap[T any](ctx context.Context, t *runtime.Team, server int, opts ...Option) (*Heap[T], error) {
 	ctx = wait.Context(ctx)
 	p, team, err := draft[T](t, server, opts)
@@ -64,9 +63,9 @@ func OpenHeap[T any](ctx context.Context, t *runtime.Team, server int, opts ...O
 	return &Heap[T]{end}, nil
 }
 
-// Alloc takes a block of n elements. Its memory holds what it held before. It asks
-// nobody: without room it fails with ErrFull at once. ErrTooLarge: the heap is
-// smaller. Kind: local once connected.
+// Alloc takes a block of n elements. It does not clear the block's memory. Without room
+// it fails with ErrFull at once, as it does not ask the server. ErrTooLarge: the heap
+// is smaller. Kind: local once connected.
 func (h *Heap[T]) Alloc(ctx context.Context, n int) (Remote[T], error) {
 	ctx = wait.Context(ctx)
 	size := element.Size[T]()
@@ -95,9 +94,9 @@ func (h *Heap[T]) Put(ctx context.Context, b Remote[T], index int, src []T) erro
 	return h.end.fail("Put", err)
 }
 
-// Get fills dst from the block's elements from an index on. dst is filled when it
-// returns nil, and the caller's again when it returns at all. ErrStale: the block was
-// freed. Kind: one-sided.
+// Get fills dst from the block's elements from an index on. dst is filled when Get
+// returns nil. The caller may use dst again when Get returns, also with an error.
+// ErrStale: the block was freed. Kind: one-sided.
 func (h *Heap[T]) Get(ctx context.Context, b Remote[T], index int, dst []T) error {
 	ctx = wait.Context(ctx)
 	at, err := h.place(b, index, len(dst))
@@ -141,9 +140,9 @@ func (h *Heap[T]) Stats() HeapStats { return h.end.stats() }
 // local.
 func (h *Heap[T]) Name() string { return h.end.name }
 
-// Close tells the server that its memory is used no more, once the calls that
-// other goroutines are in have returned. What is in the heap is lost. The second
-// call does nothing. Kind: one-sided.
+// Close waits until calls by other goroutines have returned, and tells the server that
+// this rank uses its memory no more. The heap's contents are lost. The second call does
+// nothing. Kind: one-sided.
 func (h *Heap[T]) Close(ctx context.Context) error {
 	return h.end.fail("Close", h.end.close(wait.Context(ctx)))
 }

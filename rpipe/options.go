@@ -8,8 +8,8 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// An Option adjusts a pipe as it is opened. Both ends give the same, except
-// where an option says that it is one end's alone.
+// An Option adjusts a pipe as it is opened. Both ends give the same options, except
+// those that belong to one end alone.
 type Option func(*options) error
 
 type options struct {
@@ -29,9 +29,9 @@ type options struct {
 	workers int           // that run handlers
 	bound   time.Duration // that a conveyor's record waits
 	carrier *Carrier      // nil: the pipe lies on the fabric
-	// patience is how long the writer does not know what was read and freed, while it
-	// does not wait for that. Negative: nobody reminds the reader, which tells it when
-	// it does something itself.
+	// patience bounds how long the reader gathers read and freed blocks before it tells
+	// a writer that does not wait for them. Negative: no timer reminds the reader, which
+	// tells the writer in its own calls.
 	patience time.Duration
 }
 
@@ -87,7 +87,7 @@ func (s Sync) String() string {
 }
 
 // WithName names the pipe. Two ends find each other by team, ranks and name: the
-// k-th opening of a name at one end meets the k-th at the other.
+// writer's k-th opening of a name meets the reader's k-th.
 func WithName(name string) Option {
 	return func(o *options) error { o.name = name; return nil }
 }
@@ -97,8 +97,8 @@ func WithWidth(n int) Option {
 	return func(o *options) error { o.width = n; return within("width of %d blocks", n, 1, maxWidth) }
 }
 
-// WithHeap sets the size of the pipe's heap in bytes: what blocks that are
-// allocated and not yet freed may occupy. It is a multiple of 64.
+// WithHeap sets the size of the pipe's heap in bytes, a multiple of 64. Blocks that are
+// allocated and not yet freed share it.
 func WithHeap(bytes int) Option {
 	return func(o *options) error {
 		o.heap = bytes
@@ -128,15 +128,15 @@ func WithSync(s Sync) Option {
 	}
 }
 
-// WithPull leaves blocks at the writer until the reader fetches them. A reader to
-// which the writer is not mapped has a heap of its own for what it fetches: when
-// blocks that were read and not freed fill it, Read waits for a Free.
+// WithPull leaves blocks at the writer until the reader fetches them. A reader to which
+// the writer is not mapped fetches blocks into a heap of its own. When blocks that were
+// read and not freed fill that heap, Read waits for a Free.
 func WithPull() Option {
 	return func(o *options) error { o.pull = true; return nil }
 }
 
-// WithTwoPuts has a queued Write post data and flag one after the other instead
-// of together: it is there to be compared. It is the writer's alone.
+// WithTwoPuts has a queued Write post data and flag one after the other instead of
+// together. It serves comparisons. It is the writer's alone.
 func WithTwoPuts() Option {
 	return func(o *options) error { o.twice = true; return nil }
 }
@@ -152,9 +152,9 @@ func WithFMA(bytes int) Option {
 }
 
 // WithAtomicReads has a pull pipe's queued Read fetch blocks of up to so many bytes,
-// 8 at most, by a fetching atomic instead of a READ. Without it that is done on RDMA
-// devices, where it was measured to be quicker, and not on tcp, where both cost
-// the same. It is the reader's alone.
+// 8 at most, by a fetching atomic instead of a READ. Without it Read uses the atomic on
+// RDMA devices, where it was measured to be quicker. On tcp, where both cost the same,
+// Read uses a READ. It is the reader's alone.
 func WithAtomicReads(bytes int) Option {
 	return func(o *options) error {
 		o.atomic = bytes

@@ -13,14 +13,13 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A Reader is the end of a pipe that blocks come out of. Read, TryRead, Recv, All,
-// Connect and Arrivals are called by one goroutine at a time; Free, Sync, Close and Stats by
-// any.
+// A Reader takes blocks out of a pipe. One goroutine at a time calls Read, TryRead,
+// Recv, All, Connect and Arrivals. Any goroutine may call Free, Sync, Close and Stats.
 type Reader[T any] struct{ end *readerEnd }
 
-// OpenReader opens this rank's end of a pipe from another rank of t, which opens
-// the other one by OpenWriter with the same options. It does not wait for that:
-// the two connect on first use. Kind: local.
+// OpenReader opens this rank's end of a pipe from another rank of t. That rank opens
+// the writer's end by OpenWriter with the same options. OpenReader does not wait for
+// the writer: the two ends connect on first use. Kind: local.
 func OpenReader[T any](ctx context.Context, t *runtime.Team, writer int, opts ...Option) (*Reader[T], error) {
 	ctx = wait.Context(ctx)
 	p, team, err := draft[T](t, writer, opts)
@@ -34,12 +33,12 @@ func OpenReader[T any](ctx context.Context, t *runtime.Team, writer int, opts ..
 	return r, nil
 }
 
-// Read returns the next block that was written, waiting for it: it polls the
-// notification flag that comes behind the block. The block is the reader's until
-// Free. io.EOF: the writer has closed the pipe, all was read, and Read has told the
-// writer, whose Close waits for that. When ctx ends first, Read returns the cause: call it
-// again, or Close. What has arrived is returned before an error that came later. Kind:
-// local; in a pull pipe from a rank that is not mapped, one-sided.
+// Read waits for the next block and returns it. It polls the notification flag that
+// the device stores behind the block. The reader owns the block until Free. io.EOF:
+// the writer has closed the pipe, the reader has read all blocks, and Read has told
+// the writer, whose Close waits for that. When ctx ends first, Read returns the cause:
+// call it again, or Close. Read returns blocks that have arrived before an error that
+// came later. Kind: local; in a pull pipe from a rank that is not mapped, one-sided.
 func (r *Reader[T]) Read(ctx context.Context) (Block[T], error) {
 	ctx = wait.Context(ctx)
 	a, mem, err := r.end.readBlock(ctx)
@@ -61,9 +60,10 @@ func (r *Reader[T]) failed(op string, err error) error {
 	return r.end.fail(op, err)
 }
 
-// Arrived tells whether Read has something to return, which may be an error, or the
-// writer waits to hear how much was read, which TryRead tells it. It takes a few loads and
-// makes no progress: for a caller that waits for something else as well. Kind: local.
+// Arrived reports whether Read would return a block or an error at once. It also
+// reports true while the writer waits for the count of blocks that were read; TryRead
+// sends that count. Arrived takes a few loads and makes no progress. Callers that wait
+// for other events as well poll it. Kind: local.
 func (r *Reader[T]) Arrived() bool { return r.end.hasArrived() }
 
 // TryRead reads the next block as Read does, without waiting for it. ErrWouldBlock: no
@@ -77,9 +77,9 @@ func (r *Reader[T]) TryRead() (Block[T], error) {
 	return b, err
 }
 
-// Connect connects to the writer, waiting until it has opened its end. Without it the
-// first call that needs the writer does. ErrMismatch: the ends were opened with options
-// that differ. It counts as a call that reads. Kind: one-sided.
+// Connect waits until the writer has opened its end, and connects to it. Without
+// Connect the first call that needs the writer connects. ErrMismatch: the two ends
+// have different options. Connect counts as a call that reads. Kind: one-sided.
 func (r *Reader[T]) Connect(ctx context.Context) error {
 	return r.end.fail("Connect", r.end.connectNow(wait.Context(ctx)))
 }
@@ -121,8 +121,8 @@ func (r *Reader[T]) All(ctx context.Context) iter.Seq2[Block[T], error] {
 	}
 }
 
-// Sync lets the writer know at once what was read and freed, which it learns by
-// itself a moment later. Kind: one-sided; does not wait for the writer.
+// Sync tells the writer at once which blocks were read and freed. Without Sync the
+// reader's timer tells it a moment later. Kind: one-sided; does not wait for the writer.
 func (r *Reader[T]) Sync(ctx context.Context) error {
 	return r.end.fail("Sync", r.end.sync(wait.Context(ctx)))
 }
@@ -134,8 +134,8 @@ func (r *Reader[T]) Stats() ReaderStats { return r.end.stats() }
 // local.
 func (r *Reader[T]) Name() string { return r.end.pipe.name }
 
-// Free lets the writer have a block's memory again, which it learns in its own
-// time. ErrStale: it was freed before. Kind: one-sided; it waits for nothing.
+// Free gives a block's memory back to the writer. The writer learns of it later, or by
+// Sync. ErrStale: the block was freed before. Kind: one-sided; it waits for nothing.
 func (r *Reader[T]) Free(b Block[T]) error {
 	a, err := b.own(r.end.pipe)
 	if err == nil {
@@ -151,7 +151,7 @@ func (r *Reader[T]) Close(ctx context.Context) error {
 	return r.end.fail("Close", r.end.close(wait.Context(ctx)))
 }
 
-// Alone is for this module's own packages: nobody else can make a key. It tells that the
-// writer's end was never opened and never will be, for which this one, which is closed,
-// would keep its memory.
+// Alone reports to a closed reader that its writer's end will never be opened. Without
+// it the reader keeps its memory for that writer. Only this module's packages can make
+// the key.
 func (r *Reader[T]) Alone(fabric.Key) { r.end.parting.vain.Store(true) }

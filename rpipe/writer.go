@@ -10,13 +10,13 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A Writer is the end of a pipe that blocks go into. One goroutine at a time uses
-// it; what blocks hold may be filled by others.
+// A Writer puts blocks into a pipe. One goroutine at a time uses it; other goroutines
+// may fill the blocks' memory.
 type Writer[T any] struct{ end *writerEnd }
 
-// OpenWriter opens this rank's end of a pipe to another rank of t, which opens
-// the other one by OpenReader with the same options. It does not wait for that:
-// the two connect on first use. Kind: local.
+// OpenWriter opens this rank's end of a pipe to another rank of t. That rank opens
+// the reader's end by OpenReader with the same options. OpenWriter does not wait for
+// the reader: the two ends connect on first use. Kind: local.
 func OpenWriter[T any](ctx context.Context, t *runtime.Team, reader int, opts ...Option) (*Writer[T], error) {
 	ctx = wait.Context(ctx)
 	p, team, err := draft[T](t, reader, opts)
@@ -51,11 +51,11 @@ func (w *Writer[T]) block(a rmalloc.Addr, n int) Block[T] {
 	return Block[T]{first: element.First[T](w.end.mem[a.Offset():]), n: n, addr: a, owner: w.end.pipe}
 }
 
-// Write hands a block to the reader, which finds it behind those that were
-// written before. The block and what Mem returned are the reader's from here on.
-// While as many blocks as the pipe is wide are not read yet it waits. When ctx
-// ends first, the block is still the writer's. ErrStale: it was written or freed
-// before. Kind: one-sided; completes at once, the reader's Free frees the memory.
+// Write hands a block to the reader. The reader reads blocks in the order of writing.
+// From here on the reader owns the block and the slice that Mem returned. Write waits
+// while the pipe's width of blocks is unread. When ctx ends first, the writer still
+// owns the block. ErrStale: it was written or freed before. Kind: one-sided; completes
+// at once, the reader's Free frees the memory.
 func (w *Writer[T]) Write(ctx context.Context, b Block[T]) error {
 	ctx = wait.Context(ctx)
 	a, err := b.own(w.end.pipe)
@@ -79,17 +79,17 @@ func (w *Writer[T]) Free(b Block[T]) error {
 // only the part that they cannot send at once. Kind: one-sided.
 func (w *Writer[T]) Send(ctx context.Context, src []T) error { return w.SendParts(ctx, nil, src) }
 
-// Flush returns when all blocks that were written lie in the reader's memory, in
-// a pull pipe their notifications: whoever is told of it sees them, even where
-// the writer's rank dies. Kind: one-sided.
+// Flush returns when all written blocks lie in the reader's memory, in a pull pipe
+// their notifications. A reader that learns of the Flush sees them, even where the
+// writer's rank dies. Kind: one-sided.
 func (w *Writer[T]) Flush(ctx context.Context) error {
 	ctx = wait.Context(ctx)
 	return w.end.fail("Flush", w.end.flushed(ctx))
 }
 
-// Connect connects to the reader, waiting until it has opened its end. Without it the
-// first call that needs the reader does. ErrMismatch: the ends were opened with options
-// that differ. Kind: one-sided.
+// Connect waits until the reader has opened its end, and connects to it. Without
+// Connect the first call that needs the reader connects. ErrMismatch: the two ends
+// have different options. Kind: one-sided.
 func (w *Writer[T]) Connect(ctx context.Context) error {
 	return w.end.fail("Connect", w.end.ready(wait.Context(ctx)))
 }
