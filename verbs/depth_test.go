@@ -17,24 +17,24 @@ type slots struct {
 	marked int
 }
 
-func (s *slots) post(signalled bool) {
-	s.queue = append(s.queue, signalled)
-	if signalled {
+func (s *slots) post(signaled bool) {
+	s.queue = append(s.queue, signaled)
+	if signaled {
 		s.marked++
 	}
 }
 
 func (s *slots) complete() {
-	for i, signalled := range s.queue {
-		if signalled {
+	for i, signaled := range s.queue {
+		if signaled {
 			s.queue, s.marked = s.queue[i+1:], s.marked-1
 			return
 		}
 	}
 }
 
-func request(signalled bool) []WorkRequest {
-	if signalled {
+func request(signaled bool) []WorkRequest {
+	if signaled {
 		return []WorkRequest{{Flags: Signaled}}
 	}
 	return []WorkRequest{{}}
@@ -51,15 +51,15 @@ func TestSendDepthMatchesModel(t *testing.T) {
 				if d.room() == 0 {
 					t.Skip("full")
 				}
-				signalled := rapid.Bool().Draw(t, "signalled")
-				d.take(request(signalled))
-				want.post(signalled)
+				signaled := rapid.Bool().Draw(t, "signaled")
+				d.take(request(signaled))
+				want.post(signaled)
 			},
 			"provider refuses": func(t *rapid.T) {
 				if d.room() == 0 {
 					t.Skip("full")
 				}
-				wrs := request(rapid.Bool().Draw(t, "signalled"))
+				wrs := request(rapid.Bool().Draw(t, "signaled"))
 				d.take(wrs)
 				d.untake(wrs)
 			},
@@ -122,9 +122,9 @@ func TestSendDepthIsExactWithManyPollers(t *testing.T) {
 		for d.room() == 0 {
 			goruntime.Gosched()
 		}
-		signalled := i%3 != 0 || d.room() == 1
-		d.take(request(signalled))
-		if signalled {
+		signaled := i%3 != 0 || d.room() == 1
+		d.take(request(signaled))
+		if signaled {
 			done <- struct{}{}
 		}
 	}

@@ -31,7 +31,7 @@ func TestStartedRequestIsCanceledBelow(t *testing.T) {
 	a.expect(3, driver.Success)
 }
 
-func TestCanceledUnsignalledRequestCompletes(t *testing.T) {
+func TestCanceledUnsignaledRequestCompletes(t *testing.T) {
 	a, b := pair(t, Plan{DelayStarts: 1, MaxDelay: ages, MaxPolls: 1000})
 	wr := a.write(1, b, 0)
 	wr.Flags = 0

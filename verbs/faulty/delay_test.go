@@ -77,7 +77,7 @@ func TestHeldCompletionsOfReceivesKeepTheirOrder(t *testing.T) {
 	}
 }
 
-func TestUnsignalledRequestsCompleteSilently(t *testing.T) {
+func TestUnsignaledRequestsCompleteSilently(t *testing.T) {
 	a, b := pair(t, Plan{DelayStarts: 0.5, DelayCompletions: 0.5})
 	for id := range uint64(200) {
 		wr := a.write(id, b, 8)

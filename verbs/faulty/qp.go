@@ -21,7 +21,7 @@ type qp struct {
 	closed         bool
 
 	sends    sendQueue
-	owed     int // signalled requests that have ended and were not polled yet
+	owed     int // signaled requests that have ended and were not polled yet
 	canceled int // canceled requests in sends; their completions may go ahead of their turn
 	post     [1]driver.WorkRequest
 	proofs   map[access]span

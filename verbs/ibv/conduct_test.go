@@ -25,7 +25,7 @@ func TestRequestsThatTheDeviceLosesEnd(t *testing.T) {
 	a.post(driver.WorkRequest{ID: 1, Op: driver.OpWrite, Local: a.segment(8), Remote: b.at(0)})
 	lose(a.qp, &a.qp.sends, slot{id: 2, op: driver.OpFetchAdd, signaled: true})
 	wc := a.next()
-	require.Equal(t, uint64(2), wc.ID, "the write before it was not signalled and succeeded")
+	require.Equal(t, uint64(2), wc.ID, "the write before it was not signaled and succeeded")
 	require.Equal(t, driver.RetryExceeded, wc.Status)
 	require.ErrorIs(t, wc.Err, driver.ErrLost)
 	require.ErrorIs(t, a.event(driver.EventQPFatal).Err, driver.ErrLost)

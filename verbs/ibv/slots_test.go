@@ -91,7 +91,7 @@ func TestOnlySignaledRequestsAreDue(t *testing.T) {
 		due, waits bool
 	}{
 		{"nothing", nil, false, false},
-		{"nothing signalled", []slot{{op: driver.OpWrite}, {op: driver.OpSend}}, false, true},
+		{"nothing signaled", []slot{{op: driver.OpWrite}, {op: driver.OpSend}}, false, true},
 		{"a write", []slot{{op: driver.OpWrite}, {op: driver.OpRead, signaled: true}, {op: driver.OpSend}}, true, false},
 		{"a send", []slot{{op: driver.OpSend, signaled: true}}, true, true},
 		{"behind a notice", []slot{{op: driver.OpWriteImm}, {op: driver.OpRead, signaled: true}}, true, true},
