@@ -9,28 +9,29 @@ import (
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
-// The owner of a region tells ranks that asked for it too early when it is there:
+// A rank may request a region before its owner registers it. The owner tells the rank
+// once the region is registered:
 //
 //	asker                          owner
-//	region, Await    ->            not found: remember who asked
+//	region, Await    ->            not found: remember the asker
 //	                 <- Absent
 //	wait on the bell               Register(name)
 //	                 <-            region-ready
 //	region           ->            found
 //
-// The owner looks and remembers the asker in one step under the table's mutex, and
-// registers and finds the askers in one step: it forgets none in between. The message
-// may be lost all the same, so the asker asks again, ever more rarely: see askAgain.
+// The owner looks and remembers the asker in one step under the table's mutex. It also
+// registers and finds the askers in one step, and so forgets none in between. The message
+// may be lost all the same: the asker asks again, ever more rarely (askAgain).
 
-// An awaited region is one that a goroutine of this rank waits for.
+// An awaited names a region that a goroutine of this rank waits for.
 type awaited struct {
 	rank  int
 	name  string
 	ready atomic.Bool
 }
 
-// AwaitRegion is Resolve that waits until rank has registered the region. It
-// ends early with what became of the rank, or with the cause of ctx's end.
+// AwaitRegion resolves a region as Resolve does, but first waits until rank has
+// registered it. It ends early with the rank's error, or with the cause of ctx's end.
 func (f *Fabric) AwaitRegion(ctx context.Context, rank int, name string) (*Remote, error) {
 	ctx = wait.Context(ctx)
 	p, err := f.Peer(ctx, rank)
@@ -51,8 +52,8 @@ func (f *Fabric) AwaitRegion(ctx context.Context, rank int, name string) (*Remot
 	}
 }
 
-// A rank that waits for a region asks for it again after askAgain, and from then
-// on after twice as long each time, up to askAgainMost.
+// A rank that waits for a region asks for it again after askAgain. It doubles the time
+// with each attempt, up to askAgainMost.
 const (
 	askAgain     = time.Second
 	askAgainMost = 16 * time.Second
@@ -60,7 +61,8 @@ const (
 
 var errAskAgain = errors.New("no word of the region so far")
 
-// TryRegion is Resolve whose Remote is nil while rank has no such region.
+// TryRegion resolves a region as Resolve does, but returns a nil Remote while rank has
+// no such region.
 func (f *Fabric) TryRegion(ctx context.Context, rank int, name string) (*Remote, error) {
 	p, err := f.Peer(ctx, rank)
 	if err != nil {
@@ -69,8 +71,8 @@ func (f *Fabric) TryRegion(ctx context.Context, rank int, name string) (*Remote,
 	return f.ask(ctx, p, name)
 }
 
-// ask looks for a region once; the Remote is nil while it is not there, and then
-// this rank will be told.
+// ask looks for a region once. It returns a nil Remote while the region is not there;
+// the owner then tells this rank later.
 func (f *Fabric) ask(ctx context.Context, p *Peer, name string) (*Remote, error) {
 	if p.qp == nil {
 		if r := f.regions.find(name); r != nil {
@@ -87,8 +89,8 @@ func (f *Fabric) ask(ctx context.Context, p *Peer, name string) (*Remote, error)
 	return f.remote(ctx, p, rep)
 }
 
-// awaitReady waits for the word that a's region is there, and no longer than
-// patience: then it is time to ask again.
+// awaitReady waits until the owner tells that a's region is there, but no longer than
+// patience. The caller then asks again.
 func (f *Fabric) awaitReady(ctx context.Context, a *awaited, patience time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errAskAgain)
 	defer cancel()
@@ -135,7 +137,7 @@ func (t *regionTable) forget(a *awaited) {
 	}
 }
 
-// wanted returns the region of a name, or remembers who asked for it.
+// wanted returns the region of a name, or remembers that rank from asked for it.
 func (t *regionTable) wanted(name string, from int) *Region {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -149,11 +151,11 @@ func (t *regionTable) wanted(name string, from int) *Region {
 	return nil
 }
 
-// readyMessage is the "region-ready" service's.
+// readyMessage tells a rank that a region is there, by the service "region-ready".
 type readyMessage struct{ Name string }
 
-// tellReady tells the ranks that asked for a region that it is there now. A rank that does
-// not hear this asks again.
+// tellReady tells the askers that a region is there now. A rank that misses the message
+// asks again.
 func (f *Fabric) tellReady(name string, askers map[int]bool) {
 	for rank := range askers {
 		f.making.Go(func() {
@@ -166,7 +168,7 @@ func (f *Fabric) tellReady(name string, askers map[int]bool) {
 	}
 }
 
-// regionReady takes the word that a region of another rank is there.
+// regionReady notes that a region of another rank is there.
 func (f *Fabric) regionReady(from int, m readyMessage) {
 	f.regions.mu.Lock()
 	for _, a := range f.regions.awaited[m.Name] {

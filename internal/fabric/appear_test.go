@@ -55,7 +55,7 @@ func TestARegionIsAwaitedUntilItIsThere(t *testing.T) {
 	}
 }
 
-// testWatch bounds waits for what other goroutines do.
+// testWatch bounds waits for other goroutines.
 const testWatch = 30 * time.Second
 
 func TestTryRegionDoesNotWait(t *testing.T) {
@@ -125,7 +125,7 @@ func TestAttachmentsAreOnePerNameAndClosedFirst(t *testing.T) {
 	require.ErrorIs(t, err, fabric.ErrClosed)
 }
 
-// attached looks, as it is closed, whether the fabric is there still.
+// attached reports, as the fabric closes it, whether the fabric is still there.
 type attached struct {
 	f   *fabric.Fabric
 	err error

@@ -15,8 +15,8 @@ type Atomic struct {
 	Compare uint64 // of AtomicCmpSwap
 }
 
-// Fetch applies a at offset, a multiple of its width, and returns the value
-// that was there, zero-extended.
+// Fetch applies a at offset, a multiple of its width, and returns the old value,
+// zero-extended.
 func (r *Remote) Fetch(ctx context.Context, offset int, a Atomic) (old uint64, err error) {
 	p := r.Peer
 	p.Stats.count(int(a.Width))
@@ -39,7 +39,7 @@ func (o *op) fetch(ctx context.Context, width uint8) (uint64, error) {
 	return o.value(ctx, width)
 }
 
-// value posts o's one request, and returns what o's word holds at its end.
+// value posts o's one request, waits for it, and returns the content of o's word.
 func (o *op) value(ctx context.Context, width uint8) (uint64, error) {
 	if _, err := o.start(ctx, 1); err != nil {
 		return 0, err
@@ -52,14 +52,14 @@ func (o *op) value(ctx context.Context, width uint8) (uint64, error) {
 	return old, nil
 }
 
-// result has request i put its result of width bytes into o's word and tell.
+// result has request i put its result of width bytes into o's word and yield a completion.
 func (o *op) result(i int, width uint8) {
 	o.seg[i] = driver.Segment{Mem: o.word.Mem[:width], LKey: o.word.LKey}
 	o.wr[i].ID, o.wr[i].Local, o.wr[i].Flags = o.id, o.seg[i:i+1], driver.Signaled
 }
 
-// Update is Fetch without a result: it waits for nothing but room in the queue,
-// and a later failure is the peer's error.
+// Update applies a as Fetch does, but without a result. It waits only for room in the
+// queue. A later failure becomes the peer's error.
 func (r *Remote) Update(ctx context.Context, offset int, a Atomic) error {
 	p := r.Peer
 	asks := p.f.asks(p.bind)

@@ -2,20 +2,19 @@ package fabric
 
 import "sync"
 
-// An Attachment is what a layer above keeps for all its objects of one rank. The
-// fabric closes it ahead of itself, so that nothing of it touches a peer's
-// memory later.
+// An Attachment holds the state that a layer above shares between all its objects of one
+// rank. The fabric closes it ahead of itself, so that it touches no peer's memory later.
 type Attachment interface{ Close() }
 
-// attachments are at most one per layer.
+// attachments holds at most one attachment per layer.
 type attachments struct {
 	mu     sync.Mutex
 	byName map[string]Attachment
 	closed bool
 }
 
-// Attach returns the attachment of a name, which the first call makes. It fails
-// with ErrClosed once the fabric is closing.
+// Attach returns the attachment of a name. The first call makes it. Attach fails with
+// ErrClosed once the fabric is closing.
 func (f *Fabric) Attach(name string, first func() Attachment) (Attachment, error) {
 	f.attached.mu.Lock()
 	defer f.attached.mu.Unlock()

@@ -8,29 +8,29 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// What comes into a mailbox must be taken in while the program computes. Devices
-// ring only when they are asked to (driver.Armer), for the next completion. To
-// ask after each costs a system call and a wake-up for every message, in vain
-// while somebody polls. So it is done as network drivers do it (Salim, Olsson and
-// Kuznetsov, "Beyond Softnet", 2001): an event that finds the queue being polled
-// is the last one until there is a lull.
+// The fabric takes messages out of a mailbox even while the program computes. A device
+// rings only if the fabric has armed it (driver.Armer), for the next completion. To arm
+// it after each completion costs a system call and a wake-up for every message, in vain
+// while a goroutine polls. So the fabric does as network drivers do (Salim, Olsson and
+// Kuznetsov, "Beyond Softnet", 2001). After an event that finds the queue being polled,
+// it arms the device only once there is a lull.
 //
-//	armed --event--> nobody polled since the last look: take in, arm
-//	             \-> somebody did: take in, look again after the lull
+//	armed --event--> no goroutine polled since the last look: take in, arm
+//	             \-> a goroutine did: take in, look again after the lull
 
-// lull is how long nobody polls before events are asked for again, in which what
-// comes in may have to wait.
+// lull is the time without a poll after which the fabric arms the device again. A message
+// that arrives meanwhile may have to wait as long.
 const lull = time.Millisecond
 
-// attention is what decides when a binding's device rings.
+// attention decides when a binding's device rings.
 type attention struct {
 	mu    sync.Mutex
 	seen  uint64 // Fabric.looks at the last look
 	again *time.Timer
 }
 
-// attend has what comes in taken in when nobody polls: by the device's events,
-// or by a goroutine where every completion rings the bell.
+// attend has messages taken in while no goroutine of the program polls. The device's
+// events do so, or a goroutine of the fabric if every completion rings the bell.
 func (f *Fabric) attend(b *binding) {
 	if !f.listens(b) || !errors.Is(f.arm(b), driver.ErrUnsupported) {
 		return
@@ -42,17 +42,17 @@ func (f *Fabric) attend(b *binding) {
 	})
 }
 
-// arm asks b for an event when something comes in.
+// arm asks b for an event when the next message arrives.
 func (f *Fabric) arm(b *binding) error { return b.cq.Arm(true) }
 
-// completionEvent takes in what has completed and sees to the next event.
+// completionEvent polls the completions that are there and arranges the next event.
 func (f *Fabric) completionEvent(b *binding) {
 	if !b.attention.postpone(f, b) {
-		// An error means that the device is gone, which operations report.
+		// An error means that the device is gone; operations report that.
 		_ = f.arm(b)
-		// What came in between is seen by this look: it raises no event.
+		// A message that arrived in between raises no event: this look takes it.
 		f.drain()
-		if b.due.Load() > 0 { // a completion that is not solicited makes room for answers
+		if b.due.Load() > 0 { // an unsolicited completion makes room for answers
 			_ = b.cq.Arm(false)
 			f.drain()
 		}
@@ -60,7 +60,7 @@ func (f *Fabric) completionEvent(b *binding) {
 	f.bell.Ring()
 }
 
-// postpone looks, and tells whether it will do so again instead of an event.
+// postpone looks. It reports whether a timer, instead of an event, starts the next look.
 func (a *attention) postpone(f *Fabric, b *binding) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -76,7 +76,7 @@ func (a *attention) postpone(f *Fabric, b *binding) bool {
 	return true
 }
 
-// lookAgain is what the lull ends with.
+// lookAgain takes in messages at the end of the lull.
 func (f *Fabric) lookAgain(b *binding) {
 	if f.begin() != nil {
 		return
@@ -85,11 +85,11 @@ func (f *Fabric) lookAgain(b *binding) {
 	f.completionEvent(b)
 }
 
-// beforeSleep is what goroutines do that are about to sleep: they have devices ring,
-// and look where looks of those who poll spare themselves the trouble.
+// beforeSleep has devices ring for a goroutine that is about to sleep. It then looks at
+// all bindings, also at those that Progress skips because they are idle.
 func (f *Fabric) beforeSleep() {
 	for _, b := range f.bindings {
-		// As above, or every completion rings anyway.
+		// The device is gone, or rings at every completion anyway.
 		_ = b.cq.Arm(false)
 	}
 	f.look()

@@ -8,7 +8,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// settle returns what o came to and gives it back.
+// settle returns the result of o and gives o back.
 func (o *op) settle(ctx context.Context) error {
 	if err := o.await(ctx); err != nil {
 		return err
@@ -18,8 +18,8 @@ func (o *op) settle(ctx context.Context) error {
 	return nil
 }
 
-// await waits for o's success. After an error o is given back already. When ctx
-// ends first, no memory of the caller's is in use any more.
+// await waits for o's success. If it fails, it has given o back. If ctx ends first, the
+// operation uses no memory of the caller's any more.
 func (o *op) await(ctx context.Context) error {
 	if err := o.f.Wait(ctx, o.over); err != nil {
 		o.withdraw()
@@ -30,7 +30,7 @@ func (o *op) await(ctx context.Context) error {
 	}
 	if o.asking && o.phase.Load() != done && !o.f.ended.Load() {
 		err := o.peer.Err()
-		o.leave() // the answer may be on its way all the same
+		o.leave() // the answer may still arrive
 		return err
 	}
 	over, p, status, cause := o.phase.Load() == done, o.peer, o.status, o.err
@@ -63,7 +63,7 @@ func (p *Peer) refusedBy(status driver.Status, cause error) {
 	p.fail.CompareAndSwap(nil, &RankError{Rank: p.rank, Kind: &StatusError{status}, Cause: detail(status, cause)})
 }
 
-// detail is the most that is known of a failure.
+// detail describes a failure as closely as possible.
 func detail(status driver.Status, cause error) string {
 	if cause != nil {
 		return cause.Error()
@@ -71,13 +71,13 @@ func detail(status driver.Status, cause error) string {
 	return status.String()
 }
 
-// cancelGrace is how long a transfer that cannot be taken back may go on in the
-// caller's memory after its ctx has ended: on a connection that is well it is
-// over sooner.
+// cancelGrace is the longest time for which a transfer that the fabric cannot take back
+// may use the caller's memory after its ctx has ended. On a working connection the
+// transfer ends sooner.
 const cancelGrace = 500 * time.Millisecond
 
-// withdraw ends o for a caller who waits no more: it is given back, now or by
-// its completion, and nobody touches the caller's memory from here on.
+// withdraw ends o for a caller that waits no more. It gives o back now, or leaves that to
+// o's completion. No provider touches the caller's memory once it returns.
 func (o *op) withdraw() {
 	switch {
 	case o.phase.Load() == done:
@@ -93,14 +93,14 @@ func (o *op) withdraw() {
 	o.bind.ops.give(o)
 }
 
-// leave has o's completion give it back, unless it was there already.
+// leave has o's completion give o back, or does so itself if the completion was first.
 func (o *op) leave() {
 	if !o.phase.CompareAndSwap(underWay, leftAlone) {
 		o.bind.ops.give(o)
 	}
 }
 
-// outlast waits for o's end, and has the connection end where it does not come.
+// outlast waits for o's end, and ends the connection if o does not end in time.
 func (o *op) outlast() {
 	grace, cancel := context.WithTimeout(context.Background(), cancelGrace)
 	defer cancel()
@@ -112,14 +112,14 @@ func (o *op) outlast() {
 	_ = o.f.Wait(context.Background(), o.over)
 }
 
-// over tells that no provider touches o's memory any more: it has completed, or
-// the fabric or the completion queue is at its end, or an answer will not come.
+// over reports whether no provider touches o's memory any more. Either o has completed, or
+// the fabric or the completion queue has ended, or no answer can arrive.
 func (o *op) over() bool {
 	return o.phase.Load() == done || o.f.ended.Load() || o.bind.dead.Load() || o.asking && o.peer.fail.Load() != nil
 }
 
-// finish ends o by its completion. A question may also fail after its answer, or
-// be answered after its failure: the first of the two counts.
+// finish ends o by its completion. A request to the target's CPU may fail after its
+// answer, or be answered after its failure: the first of the two counts.
 func (o *op) finish() {
 	if !o.phase.CompareAndSwap(underWay, done) && o.phase.CompareAndSwap(leftAlone, done) {
 		o.bind.ops.give(o)

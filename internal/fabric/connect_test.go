@@ -122,8 +122,8 @@ func TestAnAttemptThatFailsIsTakenBackAtTheTarget(t *testing.T) {
 	}
 }
 
-// TestAPassiveEndThatIsNeverUsedSaysNothingOfItsOrigin has an origin vanish from its
-// attempts without a word. Each replaces the one before.
+// TestAPassiveEndThatIsNeverUsedSaysNothingOfItsOrigin has an origin leave its attempts
+// without a message. Each attempt replaces the one before.
 func TestAPassiveEndThatIsNeverUsedSaysNothingOfItsOrigin(t *testing.T) {
 	r := overTCP(100 * time.Millisecond).rig(t)
 	for range 4 { // whichever side dials

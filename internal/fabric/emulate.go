@@ -10,8 +10,8 @@ import (
 
 // emulate applies any atomic operation with the two that every device has:
 // FETCH_ADD and CMP_SWAP on aligned words of 8 bytes. A narrower operand is a
-// field of its word; operations other than these two retry until no other
-// update came between their read and their swap.
+// field of its word. Every other operation retries until no other update came
+// between its read and its swap.
 func (r *Remote) emulate(ctx context.Context, offset int, a Atomic) (uint64, error) {
 	if a.Width == 8 {
 		switch a.Op {

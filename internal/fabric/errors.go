@@ -9,21 +9,21 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// What can become of ranks and jobs. Package runtime exports these to users.
+// These errors say how ranks and jobs ended. Package runtime exports them to users.
 var (
 	ErrRankDead    = errors.New("rank is dead")
 	ErrUnreachable = errors.New("rank is unreachable")
 	ErrAborted     = errors.New("job aborted")
 	ErrClosed      = arena.ErrClosed
-	// ErrLauncherLost is an ErrAborted: no rank gave the job up, but its launcher
-	// is gone, or does not answer.
+	// ErrLauncherLost is an ErrAborted: no rank aborted the job, but its launcher
+	// is gone or does not answer.
 	ErrLauncherLost = fmt.Errorf("%w: launcher lost", ErrAborted)
 )
 
-// A RankError says what became of a rank; errors.Is finds its Kind.
+// A RankError says how a rank was lost. errors.Is finds its Kind.
 type RankError struct {
 	Rank  int    // in the world
-	Kind  error  // ErrRankDead, ErrUnreachable, driver.ErrExhausted, or what a transfer failed with
+	Kind  error  // ErrRankDead, ErrUnreachable, driver.ErrExhausted, or the error of a transfer
 	Cause string // as the launcher or the provider saw it
 }
 
@@ -37,7 +37,7 @@ func (e *RankError) Error() string {
 func (e *RankError) Unwrap() error { return e.Kind }
 
 // exhausted returns the error of a rank that has no memory or descriptors left for a
-// connection; nil for other errors.
+// connection. It returns nil for other errors.
 func exhausted(rank int, err error) *RankError {
 	if !errors.Is(err, driver.ErrExhausted) {
 		return nil

@@ -19,7 +19,7 @@ import (
 // Control carries a request to another rank's Serve and its answer back.
 type Control func(ctx context.Context, rank int, service string, payload []byte) ([]byte, error)
 
-// Config says how a rank is wired.
+// Config configures a rank's fabric.
 type Config struct {
 	Rank         int
 	Providers    []driver.Provider    // in order of preference
@@ -28,25 +28,23 @@ type Config struct {
 	Reservations *memory.Reservations // where a shared heap reserves pages; the Fabric closes it; nil: none
 	FMAMax       int                  // switch point in bytes; 0 also turns mapping off; negative takes the default
 	Stats        bool                 // count operations on mapped memory too
-	// DeviceAtomics has devices whose atomics must not be mixed with the CPU's
-	// apply all of them; without it the CPUs do.
+	// DeviceAtomics matters for devices whose atomics must not be mixed with the CPU's.
+	// With it the device applies all atomics; without it the CPUs do.
 	DeviceAtomics bool
 	OwnCore       bool          // no other rank needs the core that this one waits on
 	PeerTimeout   time.Duration // until a silent connection counts as lost; 0 takes the provider's default
 }
 
-// Key is a parameter of functions that are for packages of this module: users cannot
-// make one.
+// Key reserves functions to packages of this module: users cannot make one.
 type Key struct{ _ byte }
 
-// A Fabric is one rank's connections. Its methods may be called from any
-// goroutine.
+// A Fabric holds one rank's connections. Any goroutine may call its methods.
 type Fabric struct {
 	cfg      Config
 	control  Control
 	bell     *wait.Bell
 	arena    *arena.Arena
-	head     arena.Block // the bell, and what flushes read
+	head     arena.Block // the bell, and the zeros that flushes read
 	bindings []*binding
 	regions  regionTable
 	reached  reached
@@ -58,8 +56,8 @@ type Fabric struct {
 	peersMu   sync.Mutex
 	peers     map[int]*dial
 	inbound   map[int]*inbound // by the rank that posts on the other end
-	listening sync.WaitGroup   // goroutines that take in what devices tell of by no event
-	making    sync.WaitGroup   // calls that make what Close takes back
+	listening sync.WaitGroup   // goroutines that poll devices without events
+	making    sync.WaitGroup   // calls that make resources which Close frees
 
 	polling sync.Mutex
 	missed  atomic.Bool // a goroutine came to poll while another did
@@ -67,7 +65,7 @@ type Fabric struct {
 	wc      [32]driver.Completion
 	closed  atomic.Bool     // Close has begun
 	ended   atomic.Bool     // nothing is under way any more
-	ctx     context.Context // ends on Close: for what runs on behalf of peers
+	ctx     context.Context // ends on Close: of calls made for peers
 	cancel  context.CancelCauseFunc
 }
 
@@ -131,7 +129,7 @@ func (f *Fabric) Rank() int { return f.cfg.Rank }
 // Arena returns the heap that registered memory comes from.
 func (f *Fabric) Arena() *arena.Arena { return f.arena }
 
-// Providers returns the names of all that may carry what this rank sends, in order
+// Providers returns the names of the providers that may move this rank's bytes, in order
 // of preference.
 func (f *Fabric) Providers() []string {
 	names := make([]string, len(f.bindings))
@@ -144,20 +142,20 @@ func (f *Fabric) Providers() []string {
 // Bell returns this rank's event count.
 func (f *Fabric) Bell() *wait.Bell { return f.bell }
 
-// Mapping tells whether peers' memory is used directly where it can be mapped.
+// Mapping reports whether this rank uses peers' memory directly where it can map it.
 func (f *Fabric) Mapping() bool { return f.cfg.FMAMax != 0 }
 
-// Coherent tells whether this rank's CPU may apply atomics to its own memory.
-// Where it may not, since devices apply all of them, the rank reaches its own
-// memory through a queue pair as everyone else does.
+// Coherent reports whether this rank's CPU may apply atomics to its own memory. If
+// devices apply all of them, the rank reaches its own memory through a queue pair, as
+// its peers do.
 func (f *Fabric) Coherent() bool {
 	return !f.cfg.DeviceAtomics || !slices.ContainsFunc(f.bindings, func(b *binding) bool { return !b.info.Atomics.Coherent })
 }
 
-// Counting tells whether mapped operations shall be counted, too.
+// Counting reports whether callers count operations on mapped memory, too.
 func (f *Fabric) Counting() bool { return f.cfg.Stats }
 
-// MapsAll tells whether every rank's memory is used directly: mapping is on, and
+// MapsAll reports whether this rank uses every rank's memory directly: mapping is on, and
 // all providers reach only ranks whose memory they map.
 func (f *Fabric) MapsAll() bool {
 	for _, b := range f.bindings {
@@ -168,15 +166,15 @@ func (f *Fabric) MapsAll() bool {
 	return f.Mapping()
 }
 
-// Close ends all connections and gives all memory back. Operations under way
-// end with an error.
+// Close ends all connections and frees all memory. Operations under way end with an
+// error.
 func (f *Fabric) Close() error {
 	if !f.shut() {
 		return nil
 	}
 	f.cancel(ErrClosed)
 	f.End(ErrClosed, "")
-	f.pump() // composers learn it
+	f.pump() // composers see the end
 	f.attached.close()
 	f.drain()
 	errs := []error{f.closePeers()}
@@ -193,15 +191,15 @@ func (f *Fabric) Close() error {
 	return errors.Join(errs...)
 }
 
-// shut lets nothing begin any more. It is true for the first caller.
+// shut has begin fail from now on. It returns true to the first caller.
 func (f *Fabric) shut() bool {
 	f.peersMu.Lock()
 	defer f.peersMu.Unlock()
 	return !f.closed.Swap(true)
 }
 
-// begin lets a call make what Close takes back; Close waits for its end, which
-// is a call of f.making.Done.
+// begin lets a call make resources that Close frees. Close waits until the caller calls
+// f.making.Done.
 func (f *Fabric) begin() error {
 	f.peersMu.Lock()
 	defer f.peersMu.Unlock()
@@ -212,7 +210,7 @@ func (f *Fabric) begin() error {
 	return nil
 }
 
-// drain settles all that has completed, and returns how often Progress polled.
+// drain settles all completions that are there, and returns how often Progress polled.
 func (f *Fabric) drain() uint64 {
 	defer f.pump()
 	f.polling.Lock()
@@ -223,7 +221,7 @@ func (f *Fabric) drain() uint64 {
 	return f.looks
 }
 
-// A binding is one provider's open device.
+// A binding holds one provider's open device.
 type binding struct {
 	name        string
 	info        driver.DeviceInfo
@@ -236,16 +234,16 @@ type binding struct {
 	mailboxes   sync.Map     // *mailbox by the number of its queue pair
 	due         atomic.Int64 // answers that wait for room in a send queue
 	attention   attention
-	room        int64         // signalled requests that cq has room for
+	room        int64         // signaled requests that cq has room for
 	outstanding atomic.Int64  // those under way
 	overrun     atomic.Bool   // cq has lost completions
 	dead        atomic.Bool   // and its queue pairs were told to end
-	completed   atomic.Uint64 // signalled requests that have completed, ever
+	completed   atomic.Uint64 // signaled requests that have completed, ever
 	qps         atomic.Int64
 }
 
-// cqDepth bounds the completions that may wait in a rank's queue. Fewer requests
-// than that are under way at once, half where receives complete there as well.
+// cqDepth bounds the completions that may wait in a rank's queue. A rank has fewer
+// requests under way at once, and half as many if receives complete there as well.
 const cqDepth = 1 << 14
 
 func (f *Fabric) bind(ctx context.Context, p driver.Provider) (*binding, error) {

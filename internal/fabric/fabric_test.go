@@ -163,9 +163,9 @@ func TestDeathEndsWhatIsUnderWay(t *testing.T) {
 	require.NoError(t, r.ranks[0].Gone([]int{0}))
 }
 
-// TestWhoReachesForOneThatEndsHearsWhy when the news ends its context.
+// TestWhoReachesForOneThatEndsHearsWhy ends the context of a rank by the report of an end.
 func TestWhoReachesForOneThatEndsHearsWhy(t *testing.T) {
-	for _, last := range []string{"connect", "region"} { // what the other answers before it ends
+	for _, last := range []string{"connect", "region"} { // the last request that the peer answers
 		t.Run(last, func(t *testing.T) {
 			r, wire, cause := &rig{}, loop.New(), errors.New("the job is aborted")
 			ctx, cancel := context.WithCancelCause(watched(t))
@@ -233,8 +233,7 @@ func TestCountersCountWhatWasPosted(t *testing.T) {
 	require.Equal(t, []fabric.PeerStats{{Peer: 1, Provider: "loop", Ops: 3, Bytes: 113}}, r.ranks[0].PeerStats())
 }
 
-// TestFlushAsksOnlyForWhatIsNotKnown: what a completion has told needs no
-// round trip of its own.
+// A flush makes no round trip for posts that a completion has already shown applied.
 func TestFlushAsksOnlyForWhatIsNotKnown(t *testing.T) {
 	wire := trace.New(loop.New())
 	r := newRigOver(t, 2, 0, func() driver.Provider { return wire })

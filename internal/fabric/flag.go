@@ -7,22 +7,22 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// A Flag is an 8-byte word at the target that tells of data: its value becomes
-// Value, or grows by it.
+// A Flag sets an 8-byte word that tells the target of data: the word becomes Value, or
+// grows by it.
 type Flag struct {
 	Offset int // in the same region, a multiple of 8
 	Value  uint64
 	Add    bool
-	// Ahead: it may be set ahead of additions that were posted before, where the
-	// target's CPU is asked for those. Waiting for the answers takes a round trip.
+	// Ahead lets the flag overtake earlier additions that the target's CPU applies. To
+	// wait for their answers takes a round trip.
 	Ahead bool
 }
 
 // flagSize is the size of a flag, in bytes.
 const flagSize = 8
 
-// storeFlag sets a flag in mapped memory. The atomic orders the data before it,
-// and before the look at who waits.
+// storeFlag sets a flag in mapped memory. The atomic orders the data before the flag, and
+// the flag before the look for goroutines that wait.
 func (r *Remote) storeFlag(flag Flag) {
 	word := atomics.Word64(r.Mem[flag.Offset:])
 	if flag.Add {
@@ -33,15 +33,15 @@ func (r *Remote) storeFlag(flag Flag) {
 	r.Peer.bell.Ring()
 }
 
-// flag fills requests from i on with the store or the addition that sets a
-// flag, a single atomic access at the target, and returns how many they are. On
-// devices whose writes are silent the last of them wakes the target.
+// flag fills requests from i on with the store or the addition that sets a flag, and
+// returns how many it filled. The target sees one atomic access. On devices whose writes
+// are silent the last request wakes the target.
 func (o *op) flag(i int, at driver.RemoteAddr, flag Flag) int {
 	silent := o.bind.info.Writes.Silent
 	o.ordered = !flag.Ahead
 	switch {
 	case flag.Add && o.f.asks(o.bind):
-		// Who applies it rings the bell there.
+		// The target applies the addition and rings its own bell.
 		o.ask(i, at, Atomic{Op: driver.AtomicAdd, Width: 8, Operand: flag.Value})
 		o.alone = true
 		return 1
@@ -56,7 +56,7 @@ func (o *op) flag(i int, at driver.RemoteAddr, flag Flag) int {
 	case o.bind.info.Atomics.Extended:
 		o.atomic(i, at, Atomic{Op: driver.AtomicAdd, Width: 8, Operand: flag.Value})
 	default:
-		// FETCH_ADD always has a result; nobody reads this one.
+		// FETCH_ADD always has a result. No goroutine reads this one.
 		o.wr[i] = driver.WorkRequest{Op: driver.OpFetchAdd, Remote: at, Operand: flag.Value}
 		o.result(i, 8)
 		o.alone = true

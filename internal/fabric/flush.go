@@ -10,8 +10,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Flush returns when everything that was posted to the peer before is applied
-// to its memory, and everything that was stored to it by mapping is visible.
+// Flush returns when this rank's earlier posts are applied to the peer's memory, and its
+// earlier stores to mapped memory are visible.
 func (p *Peer) Flush(ctx context.Context) error {
 	if mutant.FlushWithoutBarrier {
 		return p.Err()
@@ -43,8 +43,8 @@ func flush(ctx context.Context, peers []*Peer) error {
 	return first
 }
 
-// connected returns the peers that this rank is connected to, itself among
-// them. Nothing can have been posted to the others.
+// connected returns the peers that this rank is connected to, itself among them. It
+// cannot have posted to any further rank.
 func (f *Fabric) connected() (peers []*Peer) {
 	f.peersMu.Lock()
 	defer f.peersMu.Unlock()
@@ -60,7 +60,7 @@ func (f *Fabric) connected() (peers []*Peer) {
 	return peers
 }
 
-// FlushMapped is Flush for a caller that only ever used the peer's mapping.
+// FlushMapped flushes the peer for a caller that used only its mapped memory.
 func (p *Peer) FlushMapped() error {
 	if !mutant.FlushWithoutBarrier {
 		fullBarrier()
@@ -69,15 +69,15 @@ func (p *Peer) FlushMapped() error {
 }
 
 // fullBarrier orders this thread's earlier stores before its later loads, as
-// every locked instruction does. The word is its own: no cache line is shared.
+// every locked instruction does. The word is the call's own: no cache line is shared.
 func fullBarrier() {
 	var word uint32
 	atomic.AddUint32(&word, 1)
 }
 
-// acknowledge reads from the peer behind everything posted so far, unless the
-// completion of another request has told already that it is applied. The queue
-// pair's order makes the answer an acknowledgement of that.
+// acknowledge reads from the peer behind all posts so far, unless another completion has
+// already shown that they are applied. The queue pair keeps order, so the answer to the
+// READ acknowledges them.
 func (p *Peer) acknowledge(ctx context.Context) error {
 	asked := p.questions()
 	if p.flushed.Load() >= p.posted.Load() && !p.line.waits.Load() {
@@ -105,9 +105,8 @@ func (p *Peer) raiseFlushed(upTo uint64) {
 	}
 }
 
-// Order has everything posted later take effect after everything posted
-// before. Stores by mapping are ordered among themselves by the caller's
-// atomics and need nothing here.
+// Order has all later posts take effect after all earlier ones. The caller's atomics
+// already order stores to mapped memory.
 func (p *Peer) Order() {
 	p.mu.Lock()
 	p.fence = true

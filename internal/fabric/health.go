@@ -12,21 +12,21 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// lostGrace is how long a broken connection waits for the launcher's word that
-// the rank died, before the rank counts as unreachable. Death is told at once;
-// a reset connection is often its first sign.
+// lostGrace is the time between a broken connection and the verdict that the peer is
+// unreachable. The launcher reports a death at once, but a reset connection is often its
+// first sign.
 const lostGrace = time.Second
 
-// health knows which ranks are gone. epoch moves with every change, so that a
-// wait needs one load to see that there is news.
+// health knows which ranks are gone. epoch moves with every change, so that a waiting
+// goroutine sees by one load that a rank's state changed.
 type health struct {
 	f     *Fabric
 	epoch atomic.Uint64
-	any   atomic.Bool // someone is gone: most jobs never take the lock to look
+	any   atomic.Bool // a rank is gone: in most jobs none is, and no caller takes the lock
 
 	mu     sync.Mutex
 	gone   map[int]*RankError
-	ended  *RankError // what became of the job, for every rank
+	ended  *RankError // the end of the job, for every rank
 	peers  map[int]*Peer
 	timers map[int]*time.Timer
 }
@@ -35,7 +35,7 @@ func (h *health) init(f *Fabric) {
 	h.f, h.gone, h.peers, h.timers = f, map[int]*RankError{}, map[int]*Peer{}, map[int]*time.Timer{}
 }
 
-// of returns what became of a rank, nil while it is well.
+// of returns a rank's error, nil while the rank is well.
 func (h *health) of(rank int) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -45,7 +45,7 @@ func (h *health) of(rank int) error {
 	return nil
 }
 
-// orElse returns what became of a rank, or err while it is well.
+// orElse returns a rank's error, or err while the rank is well.
 func (h *health) orElse(rank int, err error) error {
 	if gone := h.of(rank); gone != nil {
 		return gone
@@ -53,7 +53,7 @@ func (h *health) orElse(rank int, err error) error {
 	return err
 }
 
-// fate is of for a caller that holds mu.
+// fate returns what of returns, for a caller that holds mu.
 func (h *health) fate(rank int) *RankError {
 	if e := h.gone[rank]; e != nil || h.ended == nil {
 		return e
@@ -61,7 +61,7 @@ func (h *health) fate(rank int) *RankError {
 	return &RankError{Rank: rank, Kind: h.ended.Kind, Cause: h.ended.Cause}
 }
 
-// watch has p told when its rank is gone, or at once if it is.
+// watch has p fail when its rank is gone, or at once if it is gone already.
 func (h *health) watch(p *Peer) {
 	h.mu.Lock()
 	h.peers[p.rank] = p
@@ -72,8 +72,8 @@ func (h *health) watch(p *Peer) {
 	}
 }
 
-// set records the first thing that became of a rank and wakes everyone. Whoever
-// sees it, by whichever way, sees it by all: what it asks of the rank next fails.
+// set records the first error of a rank and wakes all goroutines that wait. A goroutine
+// that sees the error in one place sees it in all: its next operation on the rank fails.
 func (h *health) set(e *RankError) {
 	h.mu.Lock()
 	if h.gone[e.Rank] != nil {
@@ -94,8 +94,8 @@ func (h *health) set(e *RankError) {
 	h.f.bell.Ring()
 }
 
-// end is set for every rank, of what became of the job. Gone names none of them: it is
-// the job that is over.
+// end records the end of the job as the error of every rank. Gone names none of them: the
+// job is over, not a rank.
 func (h *health) end(e *RankError) {
 	h.mu.Lock()
 	if h.ended == nil {
@@ -133,15 +133,15 @@ func (h *health) close() {
 	}
 }
 
-// RankDied records the launcher's word that a rank's process is gone.
+// RankDied records the launcher's report that a rank's process is gone.
 func (f *Fabric) RankDied(rank int, cause string) {
 	f.health.set(&RankError{Rank: rank, Kind: ErrRankDead, Cause: cause})
 }
 
-// Health moves whenever a rank is newly gone; Gone tells who.
+// Health returns a count that moves with each rank that is newly gone. Gone tells which.
 func (f *Fabric) Health() uint64 { return f.health.epoch.Load() }
 
-// Gone returns what became of the first of ranks that is gone.
+// Gone returns the error of the first of ranks that is gone.
 func (f *Fabric) Gone(ranks []int) error {
 	if !f.health.any.Load() {
 		return nil
@@ -156,27 +156,27 @@ func (f *Fabric) Gone(ranks []int) error {
 	return nil
 }
 
-// Fate returns what became of a rank, or of the whole job, nil while it is well.
+// Fate returns the error of a rank, or of the whole job, nil while all is well.
 func (f *Fabric) Fate(rank int) error { return f.health.of(rank) }
 
-// Poke wakes everyone who waits and has them look at what became of whom.
+// Poke wakes all goroutines that wait and has them look at the ranks' states.
 func (f *Fabric) Poke() {
 	f.health.epoch.Add(1)
 	f.bell.Ring()
 }
 
-// End has every operation, under way or to come, fail with kind.
+// End has every operation, under way or later, fail with kind.
 func (f *Fabric) End(kind error, cause string) {
 	f.health.end(&RankError{Kind: kind, Cause: cause})
 }
 
-// lose marks the peer and flushes whatever is under way to it.
+// lose marks the peer and flushes the operations under way to it.
 func (p *Peer) lose(e *RankError) {
 	p.fail.CompareAndSwap(nil, e)
 	p.cut()
 }
 
-// cut flushes whatever is under way to a peer that is marked.
+// cut flushes the operations under way to a marked peer.
 func (p *Peer) cut() {
 	if p.qp != nil {
 		// An error here means that the queue pair is in ERR or closed already.
@@ -185,7 +185,7 @@ func (p *Peer) cut() {
 	p.f.bell.Ring()
 }
 
-// asyncEvent takes a provider's news about a connection.
+// asyncEvent handles a provider's event about a connection.
 func (f *Fabric) asyncEvent(b *binding, ev driver.AsyncEvent) {
 	switch {
 	case f.closed.Load():
@@ -202,8 +202,8 @@ func (f *Fabric) asyncEvent(b *binding, ev driver.AsyncEvent) {
 	}
 	rank, passive, ok := f.rankOf(b, ev.QP)
 	if !ok || passive && !errors.Is(ev.Err, driver.ErrLost) {
-		// A peer that broke the rules, or gave its end of the connection up, learns of that
-		// itself. An attempt of its own that came to nothing says nothing of the peer.
+		// A peer that broke the rules, or closed its end of the connection, learns of that
+		// itself. An attempt of the peer's that failed says nothing about the peer.
 		return
 	}
 	if errors.Is(ev.Err, driver.ErrExhausted) {
@@ -213,7 +213,7 @@ func (f *Fabric) asyncEvent(b *binding, ev driver.AsyncEvent) {
 	f.health.suspect(rank, cause)
 }
 
-// rankOf tells whose a queue pair is, and whether it is the passive end.
+// rankOf returns the rank that a queue pair leads to, and whether it is the passive end.
 func (f *Fabric) rankOf(b *binding, qp uint32) (rank int, passive, ok bool) {
 	f.health.mu.Lock()
 	for _, p := range f.health.peers {

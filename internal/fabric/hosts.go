@@ -2,8 +2,8 @@ package fabric
 
 import "slices"
 
-// SetHosts tells on which host each rank of the world is: those of one number share
-// one. Before it is called all ranks count as on one host.
+// SetHosts sets the host of each rank of the world: ranks with one number share a host.
+// Before the call all ranks count as on one host.
 func (f *Fabric) SetHosts(host []int) { f.hosts.Store(&host) }
 
 // HostsOf returns the hosts of ranks of the world.
@@ -17,8 +17,8 @@ func (f *Fabric) HostsOf(ranks []int) []int {
 	return host
 }
 
-// waysTo returns what may reach a rank, in order of preference: not what reaches
-// ranks of this host only if that is on another, unless there is nothing else.
+// waysTo returns the bindings that may reach a rank, in order of preference. For a rank on
+// another host it leaves out those that reach only this host, unless there are no more.
 func (f *Fabric) waysTo(rank int) []*binding {
 	if host := f.HostsOf([]int{f.cfg.Rank, rank}); host[0] == host[1] {
 		return f.bindings
@@ -35,8 +35,8 @@ func (f *Fabric) waysTo(rank int) []*binding {
 	return far
 }
 
-// MapsHost tells whether memory of other ranks on this host is likely to be used
-// directly. Connecting to them shows whether it is.
+// MapsHost reports whether this rank is likely to use the memory of ranks on this host
+// directly. Connecting to them shows whether it does.
 func (f *Fabric) MapsHost() bool {
 	return f.Mapping() && slices.ContainsFunc(f.bindings, func(b *binding) bool { return b.info.SameHost && b.info.Memory.Maps })
 }

@@ -10,22 +10,21 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Memory in a registered region has a place that other ranks can be told: the
-// region's number, which is never used again, and an offset.
+// Memory in a registered region has a place that its owner can tell to other ranks: the
+// region's number, which the owner never uses again, and an offset.
 //
 //	owner                                    another rank
 //	RegionOf(mem) = 7, 4096     7, 4096 ->   Reach(owner, 7), Mem[4096:]
 //
-// The first Reach of a region asks its owner; later ones find it here.
+// The first Reach of a region asks its owner. Later calls find the region at this rank.
 
-// A span is where a region lies.
+// A span gives the address range of a region.
 type span struct {
 	base, size uintptr
 	id         uint64
 }
 
-// RegionOf returns the place of mem, if all of it lies in one region of this
-// rank's.
+// RegionOf returns the place of mem, if all of it lies in one region of this rank.
 func (f *Fabric) RegionOf(mem []byte) (id uint64, offset int, ok bool) {
 	if len(mem) == 0 {
 		return 0, 0, false
@@ -42,8 +41,8 @@ func (f *Fabric) RegionOf(mem []byte) (id uint64, offset int, ok bool) {
 	return spans[i].id, int(at - spans[i].base), true
 }
 
-// spansNow returns where the regions lie, by address. They are gathered when
-// somebody asks for the first time after one came or went.
+// spansNow returns the spans of the regions, by address. It gathers them at the first call
+// after a region was registered or closed.
 func (t *regionTable) spansNow() []span {
 	if s := t.spans.Load(); s != nil {
 		return *s
@@ -59,7 +58,7 @@ func (t *regionTable) spansNow() []span {
 	return spans
 }
 
-// ID returns the region's number, which no other one of this rank's ever has.
+// ID returns the region's number. No two regions of a rank ever have the same.
 func (r *Region) ID() uint64 { return r.id }
 
 func (t *regionTable) numbered(id uint64) *Region {
@@ -73,7 +72,7 @@ func (t *regionTable) numbered(id uint64) *Region {
 	return nil
 }
 
-// reached are the regions of other ranks that were asked for by number.
+// reached holds the regions of other ranks that this rank asked for by number.
 type reached struct {
 	mu sync.RWMutex
 	at map[place]*Remote
@@ -84,11 +83,11 @@ type place struct {
 	id   uint64
 }
 
-// maxReached bounds what is remembered of regions that may be gone by now.
+// maxReached bounds the remembered regions, which may be gone by now.
 const maxReached = 1 << 10
 
-// Reach returns the region of a number that rank registered; a rank may be told
-// by its owner only that it is there. The first call for a region may wait.
+// Reach returns the region of a number that rank registered. Only the owner can tell a
+// rank that the region is there. The first call for a region may wait.
 func (f *Fabric) Reach(ctx context.Context, rank int, id uint64) (*Remote, error) {
 	if r := f.Reached(rank, id); r != nil {
 		return r, nil
@@ -106,7 +105,7 @@ func (f *Fabric) Reach(ctx context.Context, rank int, id uint64) (*Remote, error
 	return r, nil
 }
 
-// Reached returns what an earlier Reach found, or nil.
+// Reached returns the region that an earlier Reach found, or nil.
 func (f *Fabric) Reached(rank int, id uint64) *Remote {
 	f.reached.mu.RLock()
 	defer f.reached.mu.RUnlock()

@@ -38,7 +38,7 @@ const (
 func (l *letter) uint(at int) uint64       { return binary.LittleEndian.Uint64(l[at:]) }
 func (l *letter) setUint(at int, v uint64) { binary.LittleEndian.PutUint64(l[at:], v) }
 
-// ask asks for an atomic at the target.
+// ask fills l with a request for an atomic at the target.
 func (l *letter) ask(id, use uint64, at driver.RemoteAddr, a Atomic) {
 	*l = letter{letterKind: kindAsk, letterOp: byte(a.Op), letterWidth: a.Width}
 	l.setUint(letterID, id)
@@ -50,7 +50,7 @@ func (l *letter) ask(id, use uint64, at driver.RemoteAddr, a Atomic) {
 	l.setUint(letterCompare, a.Compare)
 }
 
-// answer turns a question into its answer.
+// answer turns the request in l into its response.
 func (l *letter) answer(status driver.Status, value uint64) {
 	l[letterKind], l[letterStatus] = kindAnswer, byte(status)
 	l.setUint(letterValue, value)
@@ -60,7 +60,7 @@ func (l *letter) address() driver.RemoteAddr {
 	return driver.RemoteAddr{Addr: l.uint(letterAddr), RKey: driver.Key{Lo: l.uint(letterKeyLo), Hi: l.uint(letterKeyHi)}}
 }
 
-// atomic returns what is asked for, not ok for something that does not exist.
+// atomic returns the requested operation. It is not ok if there is no such operation.
 func (l *letter) atomic() (a Atomic, ok bool) {
 	a = Atomic{Op: driver.AtomicOp(l[letterOp]), Width: l[letterWidth], Operand: l.uint(letterOperand), Compare: l.uint(letterCompare)}
 	switch a.Width {

@@ -26,7 +26,7 @@ func TestALetterSaysWhatWasAsked(t *testing.T) {
 	require.EqualValues(t, []uint64{5, 6, 77}, []uint64{l.uint(letterID), l.uint(letterUse), l.uint(letterValue)})
 }
 
-// A question's completion that comes late must not end the operation's next use.
+// A late completion of a request must not end the operation's next use.
 func TestAQuestionsIdIsGoodForOneUse(t *testing.T) {
 	b := &binding{}
 	p := &Peer{f: &Fabric{}, bind: b}
@@ -47,8 +47,8 @@ func TestAQuestionsIdIsGoodForOneUse(t *testing.T) {
 	require.NotSame(t, again, b.ops.take(&Remote{Peer: p}), "it was given back once")
 }
 
-// FuzzLetter: whatever a peer sends, the word that it names is aligned and all in
-// a region, or none.
+// FuzzLetter takes any bytes of a peer: the word that they name is aligned and all in a
+// region, or there is none.
 func FuzzLetter(f *testing.F) {
 	const size = 4096
 	region, b := fuzzedRegion(f, size)

@@ -11,19 +11,19 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// A mailbox is the receiving side of a queue pair, where the device needs one.
-// Two things come in:
+// A mailbox receives messages on a queue pair, if the device needs that. There are two
+// kinds of messages:
 //
-// A notice, on devices whose writes are silent (driver.WriteInfo.Silent):
-// whoever sets a flag sends an immediate behind it, since a plain WRITE wakes
-// nobody.
+// A notice wakes the target, on devices whose writes are silent
+// (driver.WriteInfo.Silent). A plain WRITE wakes no goroutine there, so the origin of a
+// flag sends an immediate behind it.
 //
-// A letter, on devices whose atomics must not be mixed with the CPU's, where
-// the job wants the CPU's: the origin asks, whoever makes progress at the target
-// applies the atomic, and the answer brings the old value.
+// A letter carries an atomic, on devices whose atomics must not be mixed with the CPU's,
+// if the job wants the CPU's. The origin sends a request. A goroutine that makes progress
+// at the target applies the atomic, and the response brings the old value.
 //
-// The target's program takes no part in either: an event of the device has the
-// fabric take in what came, post the receive anew and ring the bell.
+// The target's program takes no part in either. At an event of the device the fabric takes
+// the message, posts the receive again and rings the bell.
 type mailbox struct {
 	f    *Fabric
 	bind *binding
@@ -37,19 +37,19 @@ type mailbox struct {
 	slotSeg [1]driver.Segment
 }
 
-// mailboxDepth is how many notices and letters of one peer may be on their way, or
-// fewer where the device takes fewer; more of them wait at the sender.
+// mailboxDepth bounds the notices and letters of one peer that are on their way. A device
+// may take fewer. Further ones wait at the sender.
 const mailboxDepth = 64
 
-// listens tells whether b's queue pairs need mailboxes.
+// listens reports whether b's queue pairs need mailboxes.
 func (f *Fabric) listens(b *binding) bool { return b.info.Writes.Silent || f.asks(b) }
 
-// asks tells whether atomics over b are the target's CPU's.
+// asks reports whether the target's CPU applies atomics over b.
 func (f *Fabric) asks(b *binding) bool {
 	return !f.cfg.DeviceAtomics && !b.info.Atomics.Coherent && !b.info.Atomics.Extended
 }
 
-// newMailbox makes the mailbox of a queue pair, nil where it needs none.
+// newMailbox makes the mailbox of a queue pair. It returns nil if b needs none.
 func (f *Fabric) newMailbox(ctx context.Context, b *binding, qp *verbs.QP) (*mailbox, error) {
 	if !f.listens(b) {
 		return nil, nil
@@ -63,7 +63,7 @@ func (f *Fabric) newMailbox(ctx context.Context, b *binding, qp *verbs.QP) (*mai
 	return m, nil
 }
 
-// open posts all receives, once the queue pair takes some.
+// open posts all receives. The queue pair takes them by now.
 func (m *mailbox) open() {
 	if m == nil {
 		return
@@ -76,13 +76,13 @@ func (m *mailbox) open() {
 	for len(requests) > 0 {
 		n, err := m.qp.PostRecv(requests)
 		if err != nil {
-			return // the connection is over, which its peer learns
+			return // the connection is over; the peer learns that itself
 		}
 		requests = requests[n:]
 	}
 }
 
-// expectAgain posts the receive of slot i once more. Called with polling held.
+// expectAgain posts the receive of slot i once more. The caller holds polling.
 func (m *mailbox) expectAgain(i uint64) {
 	m.slotSeg[0] = driver.Segment{Mem: m.slot(i), LKey: m.mr.LKey()}
 	m.again[0] = driver.RecvRequest{ID: i, Local: m.slotSeg[:]}
@@ -91,7 +91,7 @@ func (m *mailbox) expectAgain(i uint64) {
 
 func (m *mailbox) slot(i uint64) []byte { return m.mr.Bytes()[i*letterSize:][:letterSize:letterSize] }
 
-// close gives the memory back; the queue pair is closed.
+// close frees the memory. The queue pair is closed already.
 func (m *mailbox) close() error {
 	if m == nil {
 		return nil
@@ -104,7 +104,7 @@ func (m *mailbox) close() error {
 	return m.mr.Close()
 }
 
-// received takes the completion of a receive. Called with polling held.
+// received handles the completion of a receive. The caller holds polling.
 func (b *binding) received(wc *driver.Completion) {
 	box, ok := b.mailboxes.Load(wc.QP)
 	if !ok || wc.Status != driver.Success || wc.ID >= uint64(b.receives()) {
@@ -118,8 +118,8 @@ func (b *binding) received(wc *driver.Completion) {
 	m.expectAgain(wc.ID)
 }
 
-// read takes the letter in slot i. A question keeps its slot until its answer has left:
-// a peer never has more questions unanswered than this rank has receives.
+// read handles the letter in slot i. A request keeps its slot until its response has left:
+// a peer never has more unanswered requests than this rank has receives.
 func (m *mailbox) read(i uint64) {
 	l := (*letter)(m.slot(i))
 	switch l[letterKind] {
@@ -135,7 +135,7 @@ func (m *mailbox) read(i uint64) {
 	m.expectAgain(i)
 }
 
-// apply does what a letter asks for and turns it into the answer.
+// apply carries out the request in l and turns l into the response.
 func (m *mailbox) apply(l *letter) {
 	status, old := driver.RemoteAccess, uint64(0)
 	a, ok := l.atomic()
@@ -146,8 +146,8 @@ func (m *mailbox) apply(l *letter) {
 	l.answer(status, old)
 }
 
-// answer posts the answers that are due, in order, and the receive of each again. In a
-// full queue requests are under way: the next completion of one of them posts the rest.
+// answer posts the responses that are due, in order, and the receive of each again. In a
+// full queue requests are under way: the next completion of one posts the rest.
 func (m *mailbox) answer() {
 	for len(m.due) > 0 {
 		i := m.due[0]
@@ -160,7 +160,7 @@ func (m *mailbox) answer() {
 			m.bind.outstanding.Add(1)
 		case errors.Is(err, driver.ErrQueueFull):
 			return
-		default: // the connection is over, which the peer learns
+		default: // the connection is over; the peer learns that itself
 			_ = m.qp.Modify(m.f.ctx, driver.StateErr, driver.Attr{})
 		}
 		m.due = m.due[:copy(m.due, m.due[1:])]
@@ -169,8 +169,8 @@ func (m *mailbox) answer() {
 	}
 }
 
-// roomFor takes the completion of a request, which left room for answers that are due.
-// Called with polling held.
+// roomFor posts responses that are due, at a completion that left room for them. The
+// caller holds polling.
 func (b *binding) roomFor(wc *driver.Completion) {
 	if b.due.Load() == 0 {
 		return
@@ -180,7 +180,7 @@ func (b *binding) roomFor(wc *driver.Completion) {
 	}
 }
 
-// answered hands an answer to the operation that asked.
+// answered hands a response to the operation that sent the request.
 func (m *mailbox) answered(l *letter) {
 	o := m.bind.ops.find(l.uint(letterID))
 	if o == nil || o.uses.Load() != l.uint(letterUse) || o.peer.qp != m.qp || o.phase.Load() == done {
@@ -195,8 +195,8 @@ func (m *mailbox) answered(l *letter) {
 	o.finish()
 }
 
-// ask fills request i with the question for an atomic. Its completion only
-// matters when it failed; the id keeps a late one from the operation's next use.
+// ask fills work request i with the request for an atomic. Its completion matters only if
+// it failed. The id keeps a late completion from the operation's next use.
 func (o *op) ask(i int, at driver.RemoteAddr, a Atomic) {
 	o.letter.ask(o.id, o.uses.Load(), at, a)
 	o.asking = true
@@ -205,24 +205,24 @@ func (o *op) ask(i int, at driver.RemoteAddr, a Atomic) {
 		Flags: driver.Inline | driver.Signaled | driver.Solicited}
 }
 
-// askID is the id of a question in its operation's present use.
+// askID returns the id of a request to the target's CPU, for its operation's present use.
 func askID(id, use uint64) uint64 { return id | (use|1<<31)<<32 }
 
-// maxAsking bounds the unanswered questions to one peer over b.
+// maxAsking bounds the unanswered requests to one peer's CPU over b.
 func (b *binding) maxAsking() uint64 { return uint64(max(1, b.receives()/2)) }
 
-// errCrowded: too many questions to the peer are unanswered.
+// errCrowded says that too many requests to the peer's CPU are unanswered.
 var errCrowded = errors.New("too many unanswered questions")
 
-// questions returns how many were asked so far.
+// questions returns how many requests this rank has sent to p's CPU.
 func (p *Peer) questions() uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.asked.Load()
 }
 
-// awaitAnswers waits until the first upTo questions to p are answered. One
-// queue pair carries them, so answers come in order.
+// awaitAnswers waits until p has answered the first upTo requests to its CPU. One queue
+// pair carries them, so the answers arrive in order.
 func (p *Peer) awaitAnswers(ctx context.Context, upTo uint64) error {
 	answered := func() bool { return p.answered.Load() >= upTo || p.fail.Load() != nil }
 	if answered() {
@@ -231,8 +231,8 @@ func (p *Peer) awaitAnswers(ctx context.Context, upTo uint64) error {
 	return p.f.Wait(ctx, answered)
 }
 
-// keepOrder has o wait for answers where it must not overtake what was asked,
-// or where too many are missing.
+// keepOrder has o wait for answers if it must not overtake earlier requests to the target's
+// CPU, or if too many of them are unanswered.
 func (p *Peer) keepOrder(ctx context.Context, o *op) error {
 	asked := p.asked.Load()
 	switch {

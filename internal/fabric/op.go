@@ -10,9 +10,9 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// An op is an operation under way on a queue pair. They are recycled: whoever
-// waits for one gives it back and must not touch it afterwards. One that nobody
-// waits for is given back by its completion.
+// An op is an operation under way on a queue pair. The fabric recycles ops: the goroutine
+// that waits for an op gives it back and must not touch it afterwards. If no goroutine
+// waits, the op's completion gives it back.
 type op struct {
 	f       *Fabric
 	bind    *binding
@@ -21,16 +21,16 @@ type op struct {
 	id      uint64
 	wr      [3]driver.WorkRequest // a write, its flag and its notice are posted together
 	seg     [3]driver.Segment
-	word    driver.Segment // 8 bytes of ours: an inline payload or a result
+	word    driver.Segment // 8 bytes of the op: an inline payload or a result
 	lease                  // of the data
 	letter  letter
 	asking  bool  // an answer completes it
-	ordered bool  // must not overtake what was asked before
-	alone   bool  // nobody will wait
-	unfit   error // why it cannot be posted
+	ordered bool  // must not overtake earlier requests to the CPU
+	alone   bool  // no goroutine will wait
+	unfit   error // the reason why it cannot be posted
 	phase   atomic.Uint32
-	uses    atomic.Uint64 // counts recyclings: an old Request is told from a new one
-	place   uint64        // among the peer's posts, of the request that tells
+	uses    atomic.Uint64 // counts recyclings, so that an old Request differs from a new one
+	place   uint64        // among the peer's posts, of the signaled request
 	status  driver.Status
 	err     error
 	next    *op
@@ -39,27 +39,27 @@ type op struct {
 // The phases of an operation.
 const (
 	underWay  uint32 = iota
-	done             // its completion was there: whoever waits gives it back
-	leftAlone        // nobody waits any more: its completion gives it back
+	done             // it has completed: the goroutine that waits gives it back
+	leftAlone        // no goroutine waits any more: its completion gives it back
 )
 
-// Ids of work requests that belong to no operation. An unsignalled request
-// completes only when it fails; a signalled one without operation is there to
-// make room in the queue.
+// These ids name work requests that belong to no operation. An unsignaled request
+// completes only when it fails. A signaled one without an operation makes room in the
+// queue.
 const (
 	unsignaledID = 0
 	roomID       = ^uint64(0)
 )
 
-// start posts the first n requests of o. Where none of them will tell of its
-// completion, or no caller needs to know, the returned Request is complete.
+// start posts the first n requests of o. The returned Request is complete if none of them
+// tells of o's completion, or if no caller waits for it.
 func (o *op) start(ctx context.Context, n int) (Request, error) {
 	posted, err := o.post(ctx, n)
 	switch {
 	case !o.tells(posted):
 		o.bind.ops.give(o)
 	case err != nil:
-		o.withdraw() // what was posted must not outlive the call
+		o.withdraw() // no request may outlive the call
 	case o.alone:
 		o.leave()
 	default:
@@ -78,9 +78,8 @@ func (o *op) tells(n int) bool {
 	return false
 }
 
-// post queues the first n work requests of o, waiting while the queue is full,
-// and returns how many it queued. Whatever fails later is in the completion, or
-// in the peer's error.
+// post queues the first n work requests of o, and returns how many it queued. It waits
+// while the queue is full. The completion, or the peer's error, reports a later failure.
 func (o *op) post(ctx context.Context, n int) (posted int, err error) {
 	p := o.peer
 	if p.line.waits.Load() {
@@ -101,7 +100,7 @@ func (o *op) post(ctx context.Context, n int) (posted int, err error) {
 		switch {
 		case posted == n:
 			return n, nil
-		case errors.Is(err, errCrowded): // others were quicker
+		case errors.Is(err, errCrowded): // another goroutine posted first
 		case err == nil || errors.Is(err, driver.ErrQueueFull):
 			p.Stats.stalls.Add(1)
 			if err := p.f.awaitRoom(ctx, p, before); err != nil {
@@ -116,8 +115,8 @@ func (o *op) post(ctx context.Context, n int) (posted int, err error) {
 	}
 }
 
-// tryPost posts what fits of o's requests from the given one up to n, keeping
-// the peer's order and its signals.
+// tryPost posts as many of o's requests between from and n as fit. It keeps the peer's
+// order and has enough requests signaled.
 func (p *Peer) tryPost(o *op, from, n int) (int, error) {
 	wrs := o.wr[from:n]
 	p.mu.Lock()
@@ -139,7 +138,7 @@ func (p *Peer) tryPost(o *op, from, n int) (int, error) {
 		if p.asked.Load()-p.answered.Load() >= p.bind.maxAsking() {
 			return 0, errCrowded
 		}
-		p.asked.Add(1) // ahead of the answer
+		p.asked.Add(1) // before the answer can arrive
 	}
 	took, err := p.qp.PostSend(wrs)
 	if o.asking && took == 0 {
@@ -151,8 +150,8 @@ func (p *Peer) tryPost(o *op, from, n int) (int, error) {
 	return took, err
 }
 
-// sign has every so many requests complete, and applies a pending Order. It takes
-// and returns how many in a row do not complete.
+// sign makes one request signaled after a run of unsignaled ones, and applies a pending
+// Order. It takes and returns the length of the run.
 func (p *Peer) sign(wr *driver.WorkRequest, unsignaled int) int {
 	if p.fence {
 		wr.Flags |= driver.Fence
@@ -181,8 +180,8 @@ func (p *Peer) account(wr *driver.WorkRequest) {
 	p.bind.outstanding.Add(1)
 }
 
-// refused explains a post that the queue pair did not take: mostly since the
-// connection broke, and then the verdict on the peer says more.
+// refused explains why the queue pair did not take a post. Mostly the connection broke,
+// and the verdict on the peer then says more.
 func (p *Peer) refused(ctx context.Context, err error) error {
 	if errors.Is(err, driver.ErrState) || errors.Is(err, driver.ErrClosed) {
 		return p.f.verdict(ctx, p, err.Error())
@@ -190,7 +189,7 @@ func (p *Peer) refused(ctx context.Context, err error) error {
 	return fmt.Errorf("rank %d: %w", p.rank, err)
 }
 
-// A StatusError is the status that a work request failed with.
+// A StatusError holds the status of a failed work request.
 type StatusError struct{ Status driver.Status }
 
 func (e *StatusError) Error() string { return e.Status.String() }

@@ -13,8 +13,8 @@ type opTable struct {
 	mu    sync.Mutex
 	all   []*op
 	free  *op
-	words []driver.Segment // registered, that no operation has yet
-	mrs   []*verbs.MR      // that words lie in
+	words []driver.Segment // registered words without an operation
+	mrs   []*verbs.MR      // of the words
 }
 
 // take returns a clean operation on r.
@@ -38,7 +38,7 @@ func (t *opTable) take(r *Remote) *op {
 	return o
 }
 
-// wordsBatch is for how many operations words are made together.
+// wordsBatch is the number of words that one registration makes.
 const wordsBatch = 256
 
 // equip gives o its word.
@@ -50,7 +50,7 @@ func (t *opTable) equip(o *op) error {
 	if len(t.words) == 0 {
 		mr, err := o.bind.pd.RegMR(o.f.ctx, memory.Heap(8*wordsBatch), driver.LocalWrite)
 		if err != nil {
-			o.word.Mem = make([]byte, 8) // which no device takes
+			o.word.Mem = make([]byte, 8) // no device takes it
 			return err
 		}
 		t.mrs, t.words = append(t.mrs, mr), pieces(mr, 8)
@@ -59,7 +59,7 @@ func (t *opTable) equip(o *op) error {
 	return nil
 }
 
-// close takes the registrations out; nothing is posted any more.
+// close takes the registrations out. No goroutine posts any more.
 func (t *opTable) close() []*verbs.MR {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,8 +77,8 @@ func (t *opTable) give(o *op) {
 	t.mu.Unlock()
 }
 
-// find returns the operation that an id means, nil for none, or for a question
-// of an earlier use.
+// find returns the operation of an id. It returns nil if there is none, or if the id
+// belongs to a request of an earlier use.
 func (t *opTable) find(id uint64) *op {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/loop"
 )
 
-// shallow is a provider whose completion queues hold few completions. It says
-// so, or it does not.
+// shallow opens a provider whose completion queues hold few completions. The provider
+// reports that, or it does not.
 type shallow struct {
 	driver.Provider
 	depth int
@@ -65,8 +65,8 @@ func TestNoMoreIsUnderWayThanTheCompletionQueueHolds(t *testing.T) {
 	}
 }
 
-// TestLostCompletionsAreAnErrorOfAllThatWaits tries until some are lost, which takes a
-// provider that runs ahead of who polls.
+// TestLostCompletionsAreAnErrorOfAllThatWaits tries until the queue loses completions. For
+// that the provider must run ahead of the goroutine that polls.
 func TestLostCompletionsAreAnErrorOfAllThatWaits(t *testing.T) {
 	for ctx, failed := watched(t), 0; failed == 0; {
 		require.NoError(t, ctx.Err(), "none was lost")

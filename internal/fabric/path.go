@@ -6,29 +6,29 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// maxInline bounds what a post copies, whatever the provider would take.
+// maxInline bounds the bytes that a post copies, even if the provider takes more.
 const maxInline = 64 << 10
 
-// defaultFMA is the switch point where none is asked for: copying a write of
-// this size into the combining frame costs less than waiting for the
-// acknowledgement that sending it from the caller's slice needs.
+// defaultFMA is the switch point if the caller sets none. To copy a write of this size
+// into the combining frame costs less than to wait for an acknowledgement. A write from
+// the caller's slice needs one.
 const defaultFMA = 64 << 10
 
-// A Path is how a write travels.
+// A Path says how a write travels.
 type Path uint8
 
 const (
-	// Auto: a store into mapped memory, else what PathOf says.
+	// Auto stores into mapped memory, else takes the result of PathOf.
 	Auto Path = iota
-	// Inline: as Auto, but the device copies as much as it can by itself.
+	// Inline is as Auto, but the device copies as much as it can by itself.
 	Inline
-	// FMA: copied as it is posted, so that its source is free at once.
+	// FMA copies the write as it posts it, so that the source is free at once.
 	FMA
-	// Bulk: from the caller's memory, which is free once the peer has it.
+	// Bulk sends from the caller's memory, which is free once the peer has the bytes.
 	Bulk
 )
 
-// MaxFMA is the largest write that can be copied as it is posted to p.
+// MaxFMA returns the size of the largest write that a post to p can copy.
 func (p *Peer) MaxFMA() int {
 	if p.bind.info.Memory.LocalKeys {
 		return stageSize
@@ -48,13 +48,13 @@ func (p *Peer) PathOf(n int) Path {
 	return Bulk
 }
 
-// MaxMessage is the largest transfer of one request, in bytes.
+// MaxMessage returns the size of the largest transfer of one request, in bytes.
 func (r *Remote) MaxMessage() int {
 	return int(min(r.Peer.bind.info.MaxMessage, math.MaxInt64))
 }
 
-// MaxCopied is the longest part that the device copies by itself, in bytes, 0 where that
-// has no advantage over a copy to memory that stays.
+// MaxCopied returns the length of the longest part that the device copies by itself. It
+// returns 0 if that has no advantage over a copy to memory that stays.
 func (r *Remote) MaxCopied() int {
 	if r.Mem != nil || !r.Peer.bind.info.Writes.LazyInline {
 		return 0
@@ -62,7 +62,7 @@ func (r *Remote) MaxCopied() int {
 	return r.Peer.bind.info.MaxInline
 }
 
-// inlineMax is how much a queue pair of b takes inline.
+// inlineMax returns the number of bytes that a queue pair of b takes inline.
 func (b *binding) inlineMax() int {
 	if b.info.Writes.LazyInline {
 		return b.info.MaxInline

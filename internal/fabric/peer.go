@@ -14,8 +14,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// A Peer is a rank that this rank is connected to. The rank itself is a peer
-// without a queue pair while mapping is on.
+// A Peer connects this rank to another. While mapping is on, this rank itself is a peer
+// without a queue pair.
 type Peer struct {
 	f    *Fabric
 	rank int
@@ -25,14 +25,14 @@ type Peer struct {
 	head Remote
 	fail atomic.Pointer[RankError]
 
-	mu         sync.Mutex // serialises posts
+	mu         sync.Mutex // serializes posts
 	unsignaled int        // posts since the last one that will complete
 	fence      bool       // the next post starts after all reads and atomics
 	posted     atomic.Uint64
 	flushed    atomic.Uint64 // posts that are known to be applied
-	asked      atomic.Uint64 // atomics that the target's CPU was asked for
+	asked      atomic.Uint64 // requests that this rank sent to the target's CPU
 	answered   atomic.Uint64
-	orderAt    atomic.Uint64 // questions that the latest Order came behind
+	orderAt    atomic.Uint64 // requests to the CPU ahead of the latest Order
 	mail       *mailbox
 	line       line
 
@@ -42,7 +42,7 @@ type Peer struct {
 // Rank returns the peer's number in the world.
 func (p *Peer) Rank() int { return p.rank }
 
-// Provider names what carries operations to the peer.
+// Provider returns the name of the provider that leads to the peer.
 func (p *Peer) Provider() string {
 	if p.bind == nil {
 		return "self"
@@ -50,10 +50,10 @@ func (p *Peer) Provider() string {
 	return p.bind.name
 }
 
-// Bell returns what wakes the peer, nil when its memory cannot be mapped.
+// Bell returns the bell of the peer, nil if this process does not map its memory.
 func (p *Peer) Bell() wait.Ringer { return p.bell }
 
-// Err returns what became of the peer, nil while it is well.
+// Err returns the peer's error, nil while the peer is well.
 func (p *Peer) Err() error {
 	if e := p.fail.Load(); e != nil {
 		return e
@@ -67,22 +67,22 @@ const sendDepth = 256
 // sends is the depth of b's send queues.
 func (b *binding) sends() int { return min(sendDepth, b.info.MaxQPDepth) }
 
-// signalEvery bounds the unsignalled posts in a row: a queue's room comes back only with
-// a completion.
+// signalEvery bounds the unsignaled posts in a row: only a completion makes room in the
+// queue again.
 func (b *binding) signalEvery() int { return max(1, b.sends()/4) }
 
 // receives is the depth of b's receive queues where it has mailboxes.
 func (b *binding) receives() int { return min(mailboxDepth, b.info.MaxQPDepth) }
 
-// dial is a connection that exists or is being made. Others read it once done is
-// closed.
+// A dial holds a connection that exists or that the fabric is making. Callers read it once
+// done is closed.
 type dial struct {
 	done chan struct{}
 	peer *Peer
 	err  error
 }
 
-// inbound is the passive end of a peer's connection to this rank.
+// An inbound holds the passive end of a peer's connection to this rank.
 type inbound struct {
 	bind *binding
 	qp   *verbs.QP
@@ -97,12 +97,12 @@ type connectRequest struct {
 type connectReply struct {
 	Address   []byte
 	Head      regionReply
-	Exhausted string // in place of both: why the rank has no memory or descriptors left
+	Exhausted string // in place of both, if the rank has no memory or descriptors left: the cause
 }
 
-// Peer returns the connection to a rank, which it makes on first use. The fabric
-// makes it, not the caller: an attempt goes on when ctx ends, so that no half of a
-// connection is left at the rank, and the next caller finds it.
+// Peer returns the connection to a rank. On first use the fabric makes the connection, on
+// behalf of all callers. The attempt goes on when ctx ends: it leaves no half of a
+// connection at the rank, and the next caller finds it.
 func (f *Fabric) Peer(ctx context.Context, rank int) (*Peer, error) {
 	ctx = wait.Context(ctx)
 	d, err := f.dial(rank)
@@ -110,7 +110,7 @@ func (f *Fabric) Peer(ctx context.Context, rank int) (*Peer, error) {
 		return nil, err
 	}
 	select {
-	case <-d.done: // there already: no wait that ctx could end
+	case <-d.done: // there already: ctx has no wait to end
 		return d.peer, d.err
 	default:
 	}
@@ -122,8 +122,7 @@ func (f *Fabric) Peer(ctx context.Context, rank int) (*Peer, error) {
 	}
 }
 
-// dial returns the connection to a rank that is there or being made; without one it
-// begins to make one.
+// dial returns the dial of a rank. It starts to make a connection if there is none.
 func (f *Fabric) dial(rank int) (*dial, error) {
 	f.peersMu.Lock()
 	defer f.peersMu.Unlock()
@@ -197,14 +196,14 @@ func (f *Fabric) connectOver(ctx context.Context, rank int, b *binding) (_ *Peer
 	}
 	p, err := f.join(ctx, &Peer{f: f, rank: rank, bind: b, qp: qp, mail: mail}, &rep)
 	if err != nil {
-		// The rank is gone where this fails, or its next connection replaces this one.
+		// If this fails, the rank is gone, or its next connection replaces this one.
 		_ = f.call(ctx, rank, "disconnect", struct{}{}, &struct{}{})
 		return nil, err
 	}
 	return p, nil
 }
 
-// join connects p's queue pair with the one that the rank made for it.
+// join connects p's queue pair with the queue pair that the rank made for it.
 func (f *Fabric) join(ctx context.Context, p *Peer, rep *connectReply) (*Peer, error) {
 	if err := p.qp.Connect(ctx, rep.Address, f.cfg.PeerTimeout); err != nil {
 		return nil, err
@@ -233,8 +232,8 @@ func (f *Fabric) serveConnect(ctx context.Context, from int, req connectRequest)
 }
 
 // makePassive makes the passive end of a connection. The end is ready before the peer
-// hears of it: some devices lose earlier messages. The peer learns why the attempt
-// fails.
+// hears of it: some devices lose earlier messages. If the attempt fails, the peer gets the
+// cause.
 func (f *Fabric) makePassive(ctx context.Context, from int, req connectRequest) (connectReply, error) {
 	b := f.binding(req.Provider)
 	if b == nil {
@@ -255,8 +254,8 @@ func (f *Fabric) makePassive(ctx context.Context, from int, req connectRequest) 
 	return connectReply{Address: address, Head: head}, err
 }
 
-// admit makes in the passive end of a rank's connection; nil takes the end away. A rank
-// has one connection to this one: an earlier end belongs to an attempt that failed.
+// admit makes in the passive end of a rank's connection. If in is nil, it takes the end
+// away. A rank has one connection to this one: an earlier end belongs to a failed attempt.
 func (f *Fabric) admit(from int, in *inbound) {
 	f.peersMu.Lock()
 	before := f.inbound[from]
@@ -294,8 +293,8 @@ func (f *Fabric) dropQP(b *binding, qp *verbs.QP, mail *mailbox) error {
 	return errors.Join(qp.Close(), mail.close())
 }
 
-// closePeers waits for the connections that are being made, which Close has
-// cancelled, and ends all.
+// closePeers waits for the attempts to connect, which Close has cancelled, and ends all
+// connections.
 func (f *Fabric) closePeers() error {
 	f.making.Wait()
 	f.peersMu.Lock()

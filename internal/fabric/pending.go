@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// A Composer posts to a peer what may not wait for room in the queue, and must arrive.
-// Its owner puts it into the peer's line. The peer calls Compose once there is room, and
-// Compose makes up its put then, of all that the owner has for the peer.
+// A Composer posts bytes that may not wait for room in the queue and must arrive. Its
+// owner puts it into the peer's line. The peer calls Compose once there is room. Compose
+// then makes up its put, of all that the owner has for the peer.
 //
 //	Later -> | 3rd | 2nd | 1st | -> Compose -> posted: the composer leaves the line
 //	                                           ErrNoRoom: it stays the first
@@ -38,7 +38,7 @@ type Composer struct {
 	err   error // of the last Compose that did not return ErrNoRoom
 }
 
-// ErrNoRoom: a put that may not wait found no room in the queue, or composers in line.
+// ErrNoRoom says that a put may not wait and found no room, or composers in line.
 var ErrNoRoom = errors.New("no room in the queue to the peer")
 
 type composerState uint8
@@ -55,9 +55,9 @@ const (
 // progress.
 const retryAfter = time.Millisecond
 
-// pending is the lines of a fabric that are not empty.
+// pending holds the lines of a fabric that are not empty.
 type pending struct {
-	noWait, turn context.Context // both have ended: of NoWait, and of Compose
+	noWait, turn context.Context // the contexts of NoWait and of Compose; both have ended
 
 	some    atomic.Int32 // number of peers
 	mu      sync.Mutex   // held for moments
@@ -66,7 +66,7 @@ type pending struct {
 	running bool // the timer is set, or its tick is not over
 }
 
-// line is the composers of one peer, in order. The fabric's pending guards all but waits.
+// A line holds the composers of one peer, in order. The fabric's pending guards all but waits.
 type line struct {
 	first, last *Composer
 	pumping     bool        // a goroutine calls Compose
@@ -90,10 +90,10 @@ func (f *Fabric) hasty(ctx context.Context) bool {
 	return ctx == f.pending.noWait || ctx == f.pending.turn
 }
 
-// Post calls c.Compose at once if the line is empty, puts c into the line if there is no
-// room, waits until c is posted, and returns the error of Compose. If ctx ends first, Post
-// returns the cause of its end, and c stays in line. Under NoWait that is at once. The
-// caller holds no mutex that Compose takes.
+// Post calls c.Compose at once if the line is empty, and puts c into the line if there is
+// no room. It waits until c is posted, and returns the error of Compose. If ctx ends
+// first, Post returns the cause of its end, and c stays in line. Under NoWait that is at
+// once. The caller holds no mutex that Compose takes.
 func (p *Peer) Post(ctx context.Context, c *Composer) error {
 	if !p.line.waits.Load() {
 		if err := c.Compose(p.NoWait()); !errors.Is(err, ErrNoRoom) {
@@ -138,7 +138,7 @@ func (p *Peer) Await(ctx context.Context, c *Composer) error {
 	return result
 }
 
-// append puts c at the end of its peer's line. Called with mu held.
+// append puts c at the end of its peer's line. The caller holds mu.
 func (g *pending) append(c *Composer) {
 	p := c.peer
 	c.state = inLine
@@ -160,7 +160,7 @@ func (g *pending) append(c *Composer) {
 	g.running = true
 }
 
-// remove takes the first out of p's line. Called with mu held.
+// remove takes the first composer out of p's line. The caller holds mu.
 func (g *pending) remove(p *Peer, err error) {
 	c := p.line.first
 	again := c.state == recompose
@@ -201,9 +201,9 @@ func (p *Peer) pump() (empty bool) {
 	return p.line.first == nil
 }
 
-// compose calls the first composer, and reports whether there may be room for more. Called
-// with g.mu held, which it releases meanwhile. A completion in that time counts here: the
-// goroutine that polled it found this one pumping.
+// compose calls the first composer, and reports whether there may be room for more. The
+// caller holds g.mu; compose releases it meanwhile. A completion in that time counts here:
+// the goroutine that polled it found this one pumping.
 func (p *Peer) compose(g *pending, c *Composer) bool {
 	before := p.freed()
 	c.state = composing
@@ -259,7 +259,7 @@ func (f *Fabric) retry() {
 	}
 }
 
-// giveWay lets the composers of p go first. Called by a put under ctx while some are in
+// giveWay lets the composers of p go first. A put under ctx calls it while composers are in
 // line. It does nothing for the put of a composer.
 func (p *Peer) giveWay(ctx context.Context) error {
 	g := &p.f.pending

@@ -36,7 +36,7 @@ func onLoop(plan faulty.Plan) func() driver.Provider {
 	return func() driver.Provider { return faulty.New(loop.New(), plan) }
 }
 
-// Where the parts of a put lie at the target, and the flag.
+// The parts of a put, and the flag, lie at these offsets of the target's memory.
 const (
 	planFlag = 8
 	planData = 64
@@ -69,7 +69,7 @@ func by(path fabric.Path, p fabric.Part) fabric.Part {
 //	I  WRITE_WITH_IMM        i  inline
 //	A  ATOMIC                w  wakes the target
 //	F  FETCH_ADD             a  announced
-//	Q  SEND of a question
+//	Q  SEND of a request
 //
 // A device that is not named posts the requests of "inline". Nothing is posted to mapped memory.
 var plans = []struct {
@@ -141,7 +141,7 @@ func TestWhatIsPostedForAPut(t *testing.T) {
 	}
 }
 
-// posted starts a put, compares what was posted, and looks at what arrived.
+// posted starts a put, compares the requests, and checks the bytes that arrived.
 func posted(t *testing.T, remote *fabric.Remote, recorded *recorder, put fabric.Put, mem []byte, name, want string) {
 	clear(mem)
 	for _, part := range []fabric.Part{put.Head, put.Body} {

@@ -9,36 +9,36 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// A posting turns a Put into work requests. It posts together, in one op, what stands
-// behind one another in the put:
+// A posting turns a Put into work requests. It posts the requests of successive parts
+// together, in one op:
 //
 //	Head   Body   flag
 //	 W      W     W      three requests at most, one call of PostSend
 //
-// An op has room for one source that is not inline, since one of its requests at most
-// tells the fabric of its completion. What does not fit goes to a second op behind it.
+// An op has room for one source that is not inline, since at most one of its requests
+// tells the fabric of its completion. Further requests go to a second op behind it.
 type posting struct {
 	*Remote
-	base   Address // where the parts go
-	region *Region // that they lie in, or nil
-	tells  bool    // a word tells the target of them
+	base   Address // the destination of the parts
+	region *Region // their memory, or nil
+	tells  bool    // a word tells the target that they are there
 	lent   bool    // until Request.Wait
 	o      *op     // the requests that are not posted yet, nil: none
 	n      int     // how many they are
-	held   Request // posted, from memory of the caller's
+	held   Request // posted from the caller's memory
 }
 
-// A manner is how the bytes of one request get to the device.
+// A manner says how the bytes of one request get to the device.
 type manner uint8
 
 const (
 	inline manner = iota // the post copies them
-	staged               // from a copy of ours, until the peer has it
+	staged               // from a stage, until the peer has the copy
 	direct               // from the caller's memory, until the peer has them
 	stays                // from a Region
 )
 
-// post is Start through the queue.
+// post starts a put as Start does, but always through the queue.
 func (r *Remote) post(ctx context.Context, p *Put) (Request, error) {
 	w := posting{Remote: r, base: r.addr, region: p.Region, tells: p.Tell != TellNothing, lent: p.Lent}
 	if p.Landing != (Address{}) {
@@ -56,7 +56,7 @@ func (r *Remote) post(ctx context.Context, p *Put) (Request, error) {
 	return Request{}, w.held.Wait(ctx)
 }
 
-// walk posts all of p. After an error nothing is left in w.o.
+// walk posts all of p. After an error w.o is nil.
 func (w *posting) walk(ctx context.Context, p *Put) error {
 	path, mem, flag, flagged := p.Body.Path, p.Body.Mem, p.Flag, w.tells
 	if p.Tell == TellByLastWord {
@@ -113,9 +113,9 @@ func (w *posting) part(ctx context.Context, path Path, at int, mem []byte) error
 	return nil
 }
 
-// source has request i send mem from where it lies, or from a stage. The last piece of a
-// part is announced if a word tells of it: it arrives even if the caller gives up, since
-// the word may be posted.
+// source has request i send mem from its place, or from a stage. If a word tells of the
+// part, source announces the last piece: the piece arrives even if the caller gives up,
+// since the word may be posted.
 func (w *posting) source(ctx context.Context, i int, how manner, mem []byte, last bool) error {
 	o := w.o
 	o.wr[i].ID, o.wr[i].Flags = o.id, driver.Signaled
@@ -159,8 +159,8 @@ func (w *posting) manner(ctx context.Context, path Path, n int) manner {
 	return direct
 }
 
-// hurried reports whether the put must not wait for its source, since ctx has ended, and
-// the caller wants to know whether the word that tells was posted.
+// hurried reports whether the put must not wait for its source. That is so if ctx has
+// ended, and the caller wants to know whether the word that tells was posted.
 func (w *posting) hurried(ctx context.Context) bool {
 	return w.tells && !w.lent && w.region == nil && wait.Context(ctx).Err() != nil
 }
@@ -190,7 +190,7 @@ func (w *posting) flag(ctx context.Context, flag Flag) error {
 	return nil
 }
 
-// room makes w.o an op that takes n more requests, and a new one if behind.
+// room makes w.o an op that takes n more requests. If behind, it makes a new op.
 func (w *posting) room(ctx context.Context, n int, behind bool) error {
 	if w.n > 0 && (behind || w.n+n > len(w.o.wr)) {
 		if err := w.flush(ctx); err != nil {
@@ -203,8 +203,8 @@ func (w *posting) room(ctx context.Context, n int, behind bool) error {
 	return nil
 }
 
-// flush posts the requests of w.o. Of several sources of the caller's, one at a time is
-// under way.
+// flush posts the requests of w.o. At most one source in the caller's memory is under way
+// at a time.
 func (w *posting) flush(ctx context.Context) error {
 	o, n := w.o, w.n
 	if o == nil {

@@ -7,15 +7,15 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Progress polls what needs polling and hands completions to their operations.
-// It tells whether there was anything to poll; otherwise it costs a load or two.
+// Progress polls the bindings that need it and hands completions to their operations. It
+// reports whether a binding needed a poll. If none did, it costs a load or two.
 //
-// Of several goroutines one polls. Another one that comes meanwhile leaves word
-// and goes on waiting; the first polls once more on its behalf, since what it
-// came for may have arrived behind the first look.
+// One goroutine polls at a time. A second one sets missed and goes on waiting. The first
+// then polls once more on its behalf, since a completion may have arrived behind the
+// first look.
 func (f *Fabric) Progress() bool { return !f.idle() && f.look() }
 
-// look is Progress that also polls what is idle.
+// look polls as Progress does, but idle bindings, too.
 func (f *Fabric) look() bool {
 	for {
 		if !f.polling.TryLock() {
@@ -31,8 +31,8 @@ func (f *Fabric) look() bool {
 		settled := f.poll()
 		f.polling.Unlock()
 		if settled > 0 {
-			f.pump() // ahead of those that wait for room
-			// Their waiters may have been woken, looked too early and parked again.
+			f.pump() // ahead of goroutines that wait for room
+			// A waiter may have woken, looked too early and parked again.
 			f.bell.Ring()
 		}
 		if !f.missed.Load() {
@@ -41,13 +41,13 @@ func (f *Fabric) look() bool {
 	}
 }
 
-// poll settles the completions that are there. Called with polling held.
+// poll settles the completions that are there. The caller holds polling.
 func (f *Fabric) poll() (settled int) {
 	for _, b := range f.bindings {
 		n, err := b.cq.Poll(f.wc[:])
 		if err != nil {
 			f.overran(b, err)
-			continue // or closed: whoever waits sees that from its peer
+			continue // or closed: a goroutine that waits sees that from its peer
 		}
 		for i := range f.wc[:n] {
 			f.complete(b, &f.wc[i])
@@ -57,8 +57,8 @@ func (f *Fabric) poll() (settled int) {
 	return settled
 }
 
-// overran ends everything if completions of b are lost, which operations would
-// wait for in vain. Called with polling held, which ending needs too.
+// overran ends all operations if completions of b are lost: operations would wait for them
+// in vain. The caller holds polling, which ending needs, too.
 func (f *Fabric) overran(b *binding, err error) {
 	if !errors.Is(err, driver.ErrOverrun) || b.overrun.Swap(true) || f.begin() != nil {
 		return
@@ -80,9 +80,9 @@ func (f *Fabric) idle() bool {
 	return true
 }
 
-// idle tells that polling b would be in vain, as a rule: nothing of ours that will
-// complete is under way, and its targets need no help. Unsignalled requests complete
-// when they fail, which rings the bell: whoever is about to sleep looks for that.
+// idle reports whether a poll of b is in vain, as a rule. No signaled request of this rank
+// is under way then, and b's targets need no help. An unsignaled request completes when it
+// fails, and rings the bell. A goroutine that is about to sleep looks for that.
 func (b *binding) idle() bool {
 	return b.outstanding.Load() == 0 && (b.passive || b.qps.Load() == 0)
 }
@@ -111,8 +111,8 @@ func (f *Fabric) complete(b *binding, wc *driver.Completion) {
 	}
 }
 
-// tellsOfApplied tells whether a completed request means that it, and what was
-// posted before it, has been applied at the target.
+// tellsOfApplied reports whether the completion of a request shows that the target has
+// applied it and all earlier ones.
 func (b *binding) tellsOfApplied(op driver.Opcode) bool {
 	switch op {
 	case driver.OpRead, driver.OpFetchAdd, driver.OpCmpSwap, driver.OpAtomic:
@@ -121,7 +121,7 @@ func (b *binding) tellsOfApplied(op driver.Opcode) bool {
 	return b.info.Writes.Applied
 }
 
-// failed takes the consequences of an error completion for its peer.
+// failed marks the peer of an error completion.
 func (f *Fabric) failed(b *binding, wc *driver.Completion) {
 	rank, passive, ok := f.rankOf(b, wc.QP)
 	if !ok || passive || f.closed.Load() {
@@ -146,15 +146,15 @@ func (h *health) refused(rank int, status driver.Status, cause error) {
 	}
 }
 
-// Wait returns nil once ready is true, or the cause of ctx's end. It makes
-// progress meanwhile.
+// Wait makes progress until ready is true, and then returns nil. If ctx ends first, it
+// returns the cause of ctx's end.
 func (f *Fabric) Wait(ctx context.Context, ready func() bool) error {
 	return f.WaitShared(ctx, false, ready)
 }
 
-// WaitShared is Wait on a core that other ranks need if shared is true. It then looks a few
-// times only before it makes way, as Wait does where Progress makes system calls. Under
-// [Peer.NoWait] it looks once and makes no progress.
+// WaitShared waits as Wait does, on a core that other ranks need if shared is true. It then
+// looks only a few times before it yields the core. Wait does so, too, if Progress makes
+// system calls. Under [Peer.NoWait] it looks once and makes no progress.
 func (f *Fabric) WaitShared(ctx context.Context, shared bool, ready func() bool) error {
 	if f.hasty(ctx) {
 		if ready() {
@@ -169,7 +169,7 @@ func (f *Fabric) WaitShared(ctx context.Context, shared bool, ready func() bool)
 	return f.bell.Wait(ctx, look)
 }
 
-// calls tells whether Progress makes system calls.
+// calls reports whether Progress makes system calls.
 func (f *Fabric) calls() bool {
 	for _, b := range f.bindings {
 		if b.info.CallingPolls && !b.idle() {
@@ -179,8 +179,8 @@ func (f *Fabric) calls() bool {
 	return false
 }
 
-// awaitRoom waits until the queue to p may have room again: until there was a
-// completion since the count was before, which the caller took ahead of its try.
+// awaitRoom waits until the queue to p may have room again. That is so once the count of
+// completions has moved from before, which the caller took ahead of its try.
 func (f *Fabric) awaitRoom(ctx context.Context, p *Peer, before uint64) error {
 	b := p.bind
 	return f.Wait(ctx, func() bool {
@@ -188,8 +188,8 @@ func (f *Fabric) awaitRoom(ctx context.Context, p *Peer, before uint64) error {
 	})
 }
 
-// verdict waits until it is known what became of a peer whose connection broke,
-// which health decides within its grace period.
+// verdict returns the error of a peer whose connection broke. It waits until health
+// decides, which takes at most the grace period.
 func (f *Fabric) verdict(ctx context.Context, p *Peer, cause string) error {
 	f.health.suspect(p.rank, cause)
 	err := f.Wait(ctx, func() bool { return p.fail.Load() != nil || f.closed.Load() })

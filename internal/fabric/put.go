@@ -9,23 +9,24 @@ import (
 )
 
 // A Put describes a write to a peer's memory: its data, and the word behind the data
-// that tells the target of it. Whoever sees that word by an atomic load sees the data.
+// that tells the target of it. A goroutine that sees that word by an atomic load sees the
+// data.
 type Put struct {
-	// Head is posted ahead of Body. A part without bytes is not written.
+	// Start posts Head ahead of Body. It writes no part without bytes.
 	Head, Body Part
 	Flag       Flag // of TellByFlag, in the Remote's memory
 	Tell       Tell
-	// Lent: the parts belong to the write until Request.Wait. Without it they are the
+	// Lent lends the parts to the write until Request.Wait. Without it they are the
 	// caller's again when Start returns.
 	Lent bool
-	// Landing is where the parts go instead of the Remote's memory, if not zero.
+	// Landing, if not zero, takes the parts instead of the Remote's memory.
 	Landing Address
-	// Region holds both parts, if not nil. They stay as they are until the target is seen
-	// to have them, so that Start waits for room in the queue only.
+	// Region holds both parts, if not nil. The caller leaves them unchanged until it sees
+	// that the target has them, so that Start waits only for room in the queue.
 	Region *Region
 }
 
-// A Part is bytes of this rank and where they go.
+// A Part names bytes of this rank and their destination.
 type Part struct {
 	At   int // from the beginning of the Remote's memory or of the landing
 	Mem  []byte
@@ -36,23 +37,23 @@ type Part struct {
 type Tell uint8
 
 const (
-	// TellNothing: no word does. The caller may flush.
+	// TellNothing sets no word. The caller may flush.
 	TellNothing Tell = iota
-	// TellByFlag: a flag is set behind the data.
+	// TellByFlag sets a flag behind the data.
 	TellByFlag
-	// TellByLastWord: the last word of Body, which holds aligned words. It may overtake
-	// additions, as a flag that is Ahead.
+	// TellByLastWord has the last word of Body tell. Body holds aligned words. The word may
+	// overtake additions, as a flag that is Ahead.
 	TellByLastWord
 )
 
 // Start posts the requests of p in order, and waits for room in the queue. It returns at
-// local completion; if p is Lent, the Request's Wait does. The caller has checked the
+// local completion. If p is Lent, the Request's Wait does instead. The caller has checked the
 // bounds. A part longer than MaxMessage leaves in pieces: Start waits for each but the
 // last, unless the device copies it.
 //
-// If ctx ends, an error says that the word which tells was not posted; an addition may have
-// been. If ctx has already ended, a put that tells still succeeds where Start need not
-// wait: it then copies the parts.
+// If ctx ends, an error says that Start did not post the word which tells. An addition may
+// be posted all the same. If ctx has already ended, a put that tells still succeeds if
+// Start need not wait: it then copies the parts.
 //
 // Start stores to mapped memory, unless the path of Body is FMA or Bulk: these two lead
 // through the queue. A landing is at a peer whose memory is not mapped (Peer.Lands).
@@ -64,7 +65,7 @@ func (r *Remote) Start(ctx context.Context, p *Put) (Request, error) {
 	return r.post(ctx, p)
 }
 
-// Put is Start of a Put that is not Lent.
+// Put starts a Put that is not Lent, as Start does.
 func (r *Remote) Put(ctx context.Context, p *Put) error {
 	_, err := r.Start(ctx, p)
 	return err
@@ -99,7 +100,7 @@ func (r *Remote) PostFlag(ctx context.Context, flag Flag) error {
 	return err
 }
 
-// store writes to mapped memory what p describes.
+// store carries out p in mapped memory.
 func (r *Remote) store(p *Put) {
 	if len(p.Head.Mem) > 0 {
 		bulk.Store(r.Mem[p.Head.At:], p.Head.Mem)

@@ -6,8 +6,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Read fetches len(dst) bytes from offset. dst is filled when it returns nil
-// and nobody's but the caller's when it returns at all.
+// Read fetches len(dst) bytes from offset. It has filled dst if it returns nil. In any case
+// dst is the caller's again when Read returns.
 func (r *Remote) Read(ctx context.Context, offset int, dst []byte) error {
 	for most := r.MaxMessage(); ; {
 		n := min(len(dst), most)
@@ -21,8 +21,8 @@ func (r *Remote) Read(ctx context.Context, offset int, dst []byte) error {
 	}
 }
 
-// StartRead is Read of at most MaxMessage bytes, without the wait: dst belongs
-// to the operation until Wait.
+// StartRead starts a read of at most MaxMessage bytes. It does not wait: dst belongs to the
+// operation until Request.Wait.
 func (r *Remote) StartRead(ctx context.Context, offset int, dst []byte) (Request, error) {
 	p := r.Peer
 	o := p.bind.ops.take(r)
@@ -35,9 +35,9 @@ func (r *Remote) StartRead(ctx context.Context, offset int, dst []byte) (Request
 	return o.start(ctx, 1)
 }
 
-// ReadWord fetches the word of 8 bytes at offset, a multiple of 8, by an atomic
-// that adds nothing, which some devices do sooner than a READ. It is the device's
-// own atomic: nobody else may access the word meanwhile.
+// ReadWord fetches the word of 8 bytes at offset, a multiple of 8, by an atomic that adds
+// 0. Some devices do that sooner than a READ. It is the device's own atomic: no other rank
+// and no other goroutine may access the word meanwhile.
 func (r *Remote) ReadWord(ctx context.Context, offset int) (uint64, error) {
 	o := r.Peer.bind.ops.take(r)
 	o.wr[0] = driver.WorkRequest{Op: driver.OpFetchAdd, Remote: r.addr.Add(uint64(offset))}

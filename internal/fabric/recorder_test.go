@@ -10,7 +10,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// A recorder changes what a device says of itself, and writes down what is posted to it.
+// A recorder changes the properties that a device reports, and records all posts to it.
 type recorder struct {
 	driver.Provider
 	change func(*driver.DeviceInfo) // nil changes nothing

@@ -13,7 +13,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// A Region is memory of this rank that others find by its name.
+// A Region is memory of this rank that peers find by its name.
 type Region struct {
 	f    *Fabric
 	name string
@@ -36,10 +36,10 @@ type regionTable struct {
 	mu      sync.Mutex
 	byName  map[string]*Region
 	whole   map[*Region]struct{}    // those that are not parts
-	askers  map[string]map[int]bool // ranks that asked for a region that is not there
-	awaited map[string][]*awaited   // regions of others that this rank waits for
+	askers  map[string]map[int]bool // ranks that requested a region before it was there
+	awaited map[string][]*awaited   // peers' regions that this rank waits for
 	lastID  uint64
-	spans   atomic.Pointer[[]span] // where the whole ones lie; nil when that has changed
+	spans   atomic.Pointer[[]span] // of the whole regions; nil after a change
 }
 
 func (t *regionTable) init() {
@@ -47,8 +47,8 @@ func (t *regionTable) init() {
 	t.askers, t.awaited = map[string]map[int]bool{}, map[string][]*awaited{}
 }
 
-// Register makes mem reachable for every rank under a name that is unique
-// among the rank's regions.
+// Register makes mem reachable for every rank under a name. The name is unique among the
+// rank's regions.
 func (f *Fabric) Register(ctx context.Context, name string, mem driver.Memory) (*Region, error) {
 	ctx = wait.Context(ctx)
 	if err := f.begin(); err != nil {
@@ -75,8 +75,8 @@ func (f *Fabric) Register(ctx context.Context, name string, mem driver.Memory) (
 	return r, nil
 }
 
-// publish makes a region known under its name, and tells those who wait for it.
-// Called with the table's mutex held.
+// publish makes a region known under its name, and tells the ranks that wait for it. The
+// caller holds the table's mutex.
 func (f *Fabric) publish(r *Region) error {
 	if _, ok := f.regions.byName[r.name]; ok {
 		return fmt.Errorf("%w: region %q exists", driver.ErrInvalid, r.name)
@@ -87,9 +87,9 @@ func (f *Fabric) publish(r *Region) error {
 	return nil
 }
 
-// Part makes n bytes at offset known under a name of their own. They are not
-// registered again: who finds the part has the key of the whole. Many small pieces
-// of memory cost one registration so. The caller closes parts ahead of the whole.
+// Part makes n bytes at offset known under a name of their own. It does not register them
+// again: a peer that finds the part has the key of the whole. Many small pieces of memory
+// so cost one registration. The caller closes parts ahead of the whole.
 func (r *Region) Part(name string, offset, n int) (*Region, error) {
 	if err := r.f.begin(); err != nil {
 		return nil, err
@@ -106,8 +106,8 @@ func (r *Region) Part(name string, offset, n int) (*Region, error) {
 	return p, nil
 }
 
-// Close withdraws the region: its keys are dead for every peer. Of a part it
-// withdraws the name alone.
+// Close withdraws the region: no peer reaches it by its keys any more. Of a part it
+// withdraws only the name.
 func (r *Region) Close() error {
 	r.f.regions.mu.Lock()
 	defer r.f.regions.mu.Unlock()
@@ -150,8 +150,8 @@ func (t *regionTable) find(name string) *Region {
 	return t.byName[name]
 }
 
-// word returns the aligned word of width bytes that a peer means by at, nil
-// where it may not.
+// word returns the aligned word of width bytes at a peer's address. It returns nil if the
+// peer may not access it.
 func (t *regionTable) word(b *binding, at driver.RemoteAddr, width int) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -185,7 +185,7 @@ func (t *regionTable) segment(b *binding, mem []byte) (driver.Segment, bool) {
 type regionRequest struct {
 	Provider, Name string
 	ID             uint64 // instead of the name, unless 0
-	Await          bool   // tell me when it is there
+	Await          bool   // have the owner tell when it is there
 }
 
 type regionReply struct {
@@ -194,7 +194,7 @@ type regionReply struct {
 	Absent bool // not there yet
 }
 
-// regionOver tells where r is found over b; either may be nil.
+// regionOver returns the address of r over b. Either may be nil.
 func regionOver(b *binding, r *Region, req regionRequest) (regionReply, error) {
 	if r == nil || b == nil {
 		return regionReply{}, fmt.Errorf("no region %q (%d) over %q here", req.Name, req.ID, req.Provider)
@@ -206,23 +206,22 @@ func regionOver(b *binding, r *Region, req regionRequest) (regionReply, error) {
 type Remote struct {
 	Peer *Peer
 	Len  int
-	// Mem is the region itself where this process can reach it by loads and
-	// stores, else nil.
+	// Mem is the region itself if this process maps it, else nil.
 	Mem     []byte
 	addr    driver.RemoteAddr
-	retired error // under the peer's mutex: why nothing is posted any more
+	retired error // why no goroutine may post any more; under the peer's mutex
 }
 
-// Retire has every later post fail with cause: the target is about to withdraw
-// the region, and a request that comes behind that ends the connection.
+// Retire has every later post fail with cause. The target is about to withdraw the region,
+// and a request that arrives afterwards ends the connection.
 func (r *Remote) Retire(cause error) {
 	r.Peer.mu.Lock()
 	defer r.Peer.mu.Unlock()
 	r.retired = cause
 }
 
-// Resolve finds the region that rank registered under name. It connects to the
-// rank on first use, so it may wait; a Remote is best kept.
+// Resolve finds the region that rank registered under name. It connects to the rank on
+// first use, so it may wait. Callers keep the Remote.
 func (f *Fabric) Resolve(ctx context.Context, rank int, name string) (*Remote, error) {
 	p, err := f.Peer(ctx, rank)
 	if err != nil {
@@ -242,7 +241,7 @@ func (f *Fabric) Resolve(ctx context.Context, rank int, name string) (*Remote, e
 	return f.remote(ctx, p, rep)
 }
 
-// remote makes a Remote of what the peer said about a region.
+// remote makes a Remote of the peer's reply about a region.
 func (f *Fabric) remote(ctx context.Context, p *Peer, rep regionReply) (*Remote, error) {
 	ctx = wait.Context(ctx)
 	r := &Remote{Peer: p, Len: rep.Length, addr: rep.Addr}
@@ -260,9 +259,10 @@ func (f *Fabric) remote(ctx context.Context, p *Peer, rep regionReply) (*Remote,
 	return r, nil
 }
 
-// blame returns what became of a rank, if word of that comes within a moment, or what
-// ended ctx meanwhile, which may be the word itself, else err: a rank that ends takes
-// its memory and its end of a connection back before others are told.
+// blame returns the error of a rank, if the launcher reports one within lostGrace. A rank
+// that ends frees its memory and closes its connections before its peers hear of the end.
+// If ctx ends first, blame returns the cause of that, which may be the report itself. Else
+// it returns err.
 func (f *Fabric) blame(ctx context.Context, rank int, err error) error {
 	ctx = wait.Context(ctx)
 	grace, cancel := context.WithTimeout(ctx, lostGrace)

@@ -7,18 +7,18 @@ import (
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
-// ErrEnded: the request was waited for already.
+// ErrEnded says that a caller has already waited for the request.
 var ErrEnded = errors.New("request has ended: it was waited for before")
 
-// A Request is an operation under way. The zero Request is complete.
+// A Request names an operation under way. The zero Request is complete.
 type Request struct {
 	o   *op
 	use uint64
 }
 
-// Wait returns what the operation came to and ends the request. When ctx ends
-// first, the operation's memory is taken back from the provider before Wait
-// returns. A request is waited for once, by one goroutine.
+// Wait returns the operation's result and ends the request. If ctx ends first, Wait takes
+// the operation's memory back from the provider before it returns. One goroutine waits for
+// a request, once.
 func (r Request) Wait(ctx context.Context) error {
 	if r.o == nil {
 		return nil
@@ -29,8 +29,8 @@ func (r Request) Wait(ctx context.Context) error {
 	return r.o.settle(ctx)
 }
 
-// handOver is Wait for the source of a write whose flag is posted. When ctx ends
-// first the source is the caller's as well, and both arrive all the same.
+// handOver waits for the source of a write whose flag is posted. If ctx ends first, the
+// source is the caller's as well, and both arrive all the same.
 func (r Request) handOver(ctx context.Context) error {
 	if r.o == nil {
 		return nil
@@ -43,7 +43,7 @@ func (r Request) handOver(ctx context.Context) error {
 	return p.Err()
 }
 
-// Done tells whether Wait would return at once. It makes progress.
+// Done reports whether Wait would return at once. It makes progress.
 func (r Request) Done() bool {
 	if r.o == nil || r.o.uses.Load() != r.use || r.o.phase.Load() == done {
 		return true

@@ -9,17 +9,17 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Devices that know memory by its registration only (driver.MemoryInfo.LocalKeys)
-// cannot take a caller's slice as it is. What lies in a region has a key. Small
-// transfers pass through a stage, memory of ours that is registered; large ones
-// are worth registering the slice for as long as they last.
+// Devices that know memory only by its registration (driver.MemoryInfo.LocalKeys) cannot
+// take a caller's slice as it is. Memory in a region has a key. A small transfer passes
+// through a stage, which is registered memory of the fabric. For a large transfer the
+// fabric registers the slice as long as the transfer lasts.
 const (
 	stageSize  = 64 << 10
-	stageBatch = 16 // stages that are registered together
+	stageBatch = 16 // stages in one registration
 	stageMost  = 8 * stageBatch
 )
 
-// stages are a binding's stages that are not in use.
+// stages holds a binding's stages that are not in use.
 type stages struct {
 	mu   sync.Mutex
 	made int
@@ -27,7 +27,7 @@ type stages struct {
 	mrs  []*verbs.MR
 }
 
-// take returns a stage of stageSize bytes; not ok when too many are in use.
+// take returns a stage of stageSize bytes. It is not ok if too many are in use.
 func (s *stages) take(ctx context.Context, pd *verbs.PD) (seg driver.Segment, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +59,7 @@ func (s *stages) give(seg driver.Segment) {
 	s.free = append(s.free, driver.Segment{Mem: seg.Mem[:stageSize], LKey: seg.LKey})
 }
 
-// close takes the registrations out; nobody uses a stage any more.
+// close takes the registrations out. No operation uses a stage any more.
 func (s *stages) close() []*verbs.MR {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,17 +77,17 @@ func pieces(mr *verbs.MR, size int) (segs []driver.Segment) {
 	return segs
 }
 
-// A lease is the memory of a transfer as the device knows it.
+// A lease holds the memory of a transfer as the device knows it.
 type lease struct {
-	borrowed bool           // it is the caller's
-	stage    driver.Segment // the stage that stands for it, if not empty
-	dst      []byte         // what the stage is copied to once it is filled
-	mr       *verbs.MR      // its registration for this operation
+	borrowed bool           // the memory is the caller's
+	stage    driver.Segment // the stage in place of the caller's memory, if not empty
+	dst      []byte         // the destination of the stage once the device filled it
+	mr       *verbs.MR      // the memory's registration for this operation
 }
 
-// lend makes mem segment i of o's requests, which the device fills or sends.
-// stage asks for a stage even where mem could be used as it is, so that a
-// write's source is free at once.
+// lend makes mem segment i of o's requests, which the device fills or sends. With stage it
+// uses a stage even if the device can take mem itself. A write's source is then free at
+// once.
 func (o *op) lend(i int, mem []byte, fill, stage bool) error {
 	b := o.bind
 	seg, ok := driver.Segment{Mem: mem}, !b.info.Memory.LocalKeys && !stage || len(mem) == 0
@@ -133,7 +133,7 @@ func (o *op) register(i int, mem []byte, fill bool) (err error) {
 	return nil
 }
 
-// fillBorrowed hands the caller what arrived in a stage.
+// fillBorrowed copies the bytes that arrived in a stage to the caller.
 func (l *lease) fillBorrowed() { copy(l.dst, l.stage.Mem) }
 
 // giveBack ends the lease.
@@ -142,7 +142,7 @@ func (l *lease) giveBack(b *binding) {
 		b.stages.give(l.stage)
 	}
 	if l.mr != nil {
-		// The memory is the caller's whatever comes of it.
+		// The memory is the caller's again even if this fails.
 		_ = l.mr.Close()
 	}
 	*l = lease{}

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// Counters count what a rank did to one peer.
+// Counters count a rank's operations on one peer.
 type Counters struct {
 	ops, bytes atomic.Uint64
 	sends      atomic.Uint64 // two-sided work requests: the layers above need none
@@ -18,11 +18,11 @@ func (c *Counters) count(bytes int) {
 	c.bytes.Add(uint64(bytes))
 }
 
-// Count adds one operation on mapped memory. Callers skip it unless the job
-// counts such operations, since it costs more than the operation.
+// Count adds one operation on mapped memory. It costs more than the operation, so callers
+// skip it unless the job counts such operations.
 func (c *Counters) Count(bytes int) { c.count(bytes) }
 
-// PeerStats are the counters of one peer.
+// PeerStats holds the counters of one peer.
 type PeerStats struct {
 	Peer     int
 	Provider string
@@ -60,7 +60,7 @@ func (p *Peer) stats(rank int) PeerStats {
 
 // Steps counts waits that ended well, requests that completed and operations that began.
 // The count stands still while the rank waits in vain: a test's watchdog looks for that.
-// Reads and writes of mapped memory are not counted.
+// Steps does not count reads and writes of mapped memory.
 func (f *Fabric) Steps() uint64 {
 	n := f.bell.Ended()
 	for _, b := range f.bindings {

@@ -20,14 +20,14 @@ import (
 	"github.com/gopgas/gopgas/verbs/tcp"
 )
 
-// A tally counts what a device holds. Its hooks may be nil; one that returns an
-// error takes the place of the call.
+// A tally counts the resources of a device. Its hooks may be nil. A hook that returns an
+// error replaces the call.
 type tally struct {
 	driver.Provider
 	qps, mrs atomic.Int64
 	onRTR    atomic.Pointer[func() error]
 	onMap    atomic.Pointer[func() error]
-	broken   chan driver.AsyncEvent // what the fabric was told of queue pairs
+	broken   chan driver.AsyncEvent // events that the device told the fabric
 	tell     func(driver.AsyncEvent)
 	lastQP   atomic.Uint32
 }
@@ -162,8 +162,8 @@ func ways() []way {
 	}
 }
 
-// A tallied rig is two ranks whose resources are counted and whose control
-// messages can be held up.
+// A tallied rig runs two ranks. It counts their resources and can hold up their control
+// messages.
 type tallied struct {
 	ranks   [2]*fabric.Fabric
 	tallies [2]*tally
@@ -192,8 +192,8 @@ func (w way) rig(t *testing.T) *tallied {
 	return r
 }
 
-// control carries requests as the launcher does: when ctx ends the caller waits no
-// more, and the target serves the request all the same.
+// control carries requests as the launcher does. When ctx ends, the caller waits no more,
+// and the target serves the request all the same.
 func (r *tallied) control(from int) fabric.Control {
 	type answer struct {
 		payload []byte
@@ -223,7 +223,7 @@ func (r *tallied) at(step string) {
 	}
 }
 
-// holdAt stops the first to come to a step of connecting until release is called.
+// holdAt stops the first caller at a step of connecting until the test calls release.
 func (r *tallied) holdAt(t *testing.T, step string) (reached <-chan struct{}, release func()) {
 	there, free := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -277,7 +277,7 @@ func (r *tallied) held() (h held) {
 	return h
 }
 
-// descriptors counts those of this process. The first pipe has Go open some for good.
+// descriptors counts the open files of this process. The first pipe has Go open some for good.
 func descriptors(t *testing.T) int {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
@@ -296,7 +296,7 @@ func connectPayload(t *testing.T, provider string, address []byte) []byte {
 
 var errMade = errors.New("made for the test")
 
-// fails has a hook fail once, and returns what tells whether it did.
+// fails has a hook fail once, and returns a function that reports whether it did.
 func fails(hook *atomic.Pointer[func() error]) *atomic.Bool {
 	var done atomic.Bool
 	f := func() error {
