@@ -103,3 +103,28 @@ func TestAWriterClosesThoughItsReaderWasCancelledAsTheyMet(t *testing.T) {
 		return func() {}
 	})
 }
+
+func TestCloseWriteReachesTheReaderThoughTheQueueWasFull(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			ends(ctx, r, func(w *rpipe.Writer[byte]) {
+				r.NoError(w.Send(ctx, []byte{1}))
+				r.NoError(r.World.Barrier(ctx))
+				var full atomic.Bool
+				full.Store(true)
+				w.Clog(&full)
+				r.NoError(w.CloseWrite(ended(ctx)))
+				r.ErrorIs(w.Send(ctx, []byte{2}), rpipe.ErrClosed)
+				full.Store(false)
+				r.NoError(r.World.Barrier(ctx), "the reader has met the end")
+			}, func(rd *rpipe.Reader[byte]) {
+				_, err := rd.Recv(ctx, nil)
+				r.NoError(err)
+				r.NoError(r.World.Barrier(ctx))
+				_, err = rd.Recv(ctx, nil)
+				r.Equal(io.EOF, err)
+				r.NoError(r.World.Barrier(ctx))
+			})
+		})
+	})
+}

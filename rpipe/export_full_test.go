@@ -35,3 +35,6 @@ func (f *FanIn[T]) Clog(full *atomic.Bool) {
 		r.Clog(full)
 	}
 }
+
+// Clog has the writer's flags find no room in the queue to the reader while full is set.
+func (w *Writer[T]) Clog(full *atomic.Bool) { w.end.link = &fullLink{w.end.link, full} }

@@ -37,14 +37,14 @@ func (s *heapSide) farewell(ctx context.Context) error {
 			return nil
 		}
 	}
-	if err := s.sayGone(ctx); err != nil && s.fate() == nil {
+	if err := s.sayGone(); err != nil && s.fate() == nil {
 		return err
 	}
 	return nil
 }
 
-func (s *heapSide) sayGone(ctx context.Context) error {
-	return s.told.post(ctx, s.queue(), func(ctx context.Context) error { return s.putFlag(ctx, 0, nil, goneFlag, 1) })
+func (s *heapSide) sayGone() error {
+	return s.told.post(s.queue(), func(ctx context.Context) error { return s.putFlag(ctx, 0, nil, goneFlag, 1) })
 }
 
 // heard tells that the other end puts nothing more here.
@@ -63,7 +63,7 @@ func (s *heapSide) owes() bool {
 func (s *heapSide) say(ctx context.Context) {
 	s.rejoin(ctx, s.heard())
 	if s.joined.Load() {
-		_ = s.sayGone(s.queue().NoWait()) // it arrives, or the other end is gone
+		_ = s.sayGone() // it arrives, or the other end is gone
 	}
 }
 
@@ -82,5 +82,5 @@ func (s *heapSide) mayLeave() bool {
 	case !s.joined.Load():
 		return s.mayLeaveUnmet(s.heard())
 	}
-	return s.heard() && s.told.sent.Load()
+	return s.heard() && s.told.posted()
 }

@@ -2,30 +2,27 @@ package rpipe
 
 import (
 	"context"
-	"sync/atomic"
+	"errors"
 
 	"github.com/gopgas/gopgas/internal/fabric"
 )
 
-// A lastFlag is a flag that an end puts once, as it closes. It reaches the peer although
-// the call that puts it gives up.
-type lastFlag struct {
-	fabric.Composer
-	sent atomic.Bool
-}
+// A lastFlag is a flag that an end puts once, as it closes. No call waits for room for it.
+// It leaves behind all that the end has put, although the end may be gone by then.
+type lastFlag struct{ fabric.Composer }
 
-// post has put set the flag, and waits for room until ctx ends. If post returns the cause
-// of that, the flag leaves later. Further calls wait for the first one's put.
-func (l *lastFlag) post(ctx context.Context, to *fabric.Peer, put func(ctx context.Context) error) error {
-	if l.sent.Load() {
+// post has put set the flag, now or as soon as there is room, and returns what became of
+// the peer. Further calls do nothing.
+func (l *lastFlag) post(to *fabric.Peer, put func(ctx context.Context) error) error {
+	if l.posted() {
 		return nil
 	}
-	if l.Compose == nil {
-		l.Compose = func(ctx context.Context) error {
-			err := put(ctx)
-			l.sent.Store(err == nil)
-			return err
-		}
+	l.Compose = put
+	if err := to.Post(to.NoWait(), &l.Composer); !errors.Is(err, fabric.ErrNoRoom) {
+		return err
 	}
-	return to.Post(ctx, &l.Composer)
+	return nil
 }
+
+// posted tells that the flag arrives, or the peer is gone.
+func (l *lastFlag) posted() bool { return l.Compose != nil }

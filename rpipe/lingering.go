@@ -7,7 +7,7 @@ import (
 
 // Ends that were closed linger until the other one puts nothing more there. They are
 // looked after as other pipes are opened and closed, and by a timer: the other end may
-// have to be open, or to have read something, before this end can tell it of Close.
+// have to open before this end can tell it of Close.
 //
 //	Close   ----> lingering ----> leave: memory goes back
 //	                ^    |
@@ -22,7 +22,7 @@ const (
 type lingerer interface{ leave() (left bool) }
 
 // An insister is a lingerer that may have something to tell the other end, once that has
-// opened, or has read. It waits for the other end for no more than a moment.
+// opened. It waits for no more than a moment.
 type insister interface{ insist(ctx context.Context) }
 
 // exit takes out an end that was closed, and keeps it as long as it lingers.

@@ -70,8 +70,8 @@ func (r *readerEnd) stop() {
 	r.watched.Load().stop()
 }
 
-// insist says what close could not: that the reader is gone. It is said to a writer that
-// had not been met.
+// insist says what close could not, since the writer had not opened its end: that the
+// reader is gone.
 func (r *readerEnd) insist(ctx context.Context) { r.parting.speak(ctx, r.isDue, r.say) }
 
 // isDue tells that there is something to say.

@@ -37,7 +37,7 @@ func (w *writerEnd) drain(ctx context.Context) error {
 	case err != nil || !said:
 		return err
 	case w.deserted:
-		return w.bid(ctx)
+		return w.bid()
 	}
 	err = w.await(ctx, w.watch[:], func() bool { return w.flag(endFlag) != 0 })
 	if err != nil {
@@ -47,14 +47,14 @@ func (w *writerEnd) drain(ctx context.Context) error {
 		return err
 	}
 	if w.flag(endFlag) == drained {
-		_ = w.bid(ctx) // or as this end lingers
+		_ = w.bid() // or as this end lingers
 		return nil
 	}
 	if err := w.flush(ctx); err != nil { // what left from the stage has arrived
 		return err
 	}
 	w.settled = true
-	_ = w.bid(ctx)
+	_ = w.bid()
 	if w.inFlight() > 0 {
 		return errReaderGone
 	}
@@ -97,48 +97,40 @@ func (w *writerEnd) finish(ctx context.Context) (said bool, err error) {
 	case w.deserted || w.finished:
 		return true, nil
 	case w.broken.Load() != nil:
-		if err := w.giveUp(ctx); err != nil && w.fate() == nil {
+		if err := w.giveUp(); err != nil && w.fate() == nil {
 			return false, err
 		}
 		return false, nil
 	}
-	err = w.putClose(ctx)
+	err = w.putClose()
 	return err == nil, err
 }
 
 // putClose puts the last notification, for which the ring has a place of its own, unless
 // the reader has gone.
-func (w *writerEnd) putClose(ctx context.Context) error {
-	if w.flag(endFlag) != 0 {
-		w.finished = true
-		return nil
-	}
+func (w *writerEnd) putClose() error {
 	flag := rmalloc.Flag{Kind: rmalloc.Close}.Encode(w.slot.Lap())
-	at := w.slot.Index()
-	return w.finishBy(ctx, func(ctx context.Context) error { return w.putFlag(ctx, 0, nil, at, flag) })
+	return w.putFin(w.slot.Index(), flag)
 }
 
-// finishBy puts the last flag about blocks, and tells a fan-in of it.
-func (w *writerEnd) finishBy(ctx context.Context, put func(ctx context.Context) error) error {
-	err := w.fin.post(ctx, w.queue(), func(ctx context.Context) error {
-		err := put(ctx)
+// giveUp tells the reader that this end is corrupt. Which notification is free is
+// not known any more: that flag is of the writer's alone.
+func (w *writerEnd) giveUp() error { return w.putFin(w.wantedFlag(), gaveUp) }
+
+// putFin puts the flag that nothing follows, unless the reader has gone, and tells a
+// fan-in of it.
+func (w *writerEnd) putFin(flag int, value uint64) error {
+	w.finished = true
+	if w.flag(endFlag) != 0 {
+		return nil
+	}
+	return w.fin.post(w.queue(), func(ctx context.Context) error {
+		err := w.putFlag(ctx, 0, nil, flag, value)
 		if err == nil {
 			_ = w.tell() // a failure is the peer's
 		}
 		return err
 	})
-	w.finished = w.finished || err == nil
-	return err
-}
-
-// giveUp tells the reader that this end is corrupt. Which notification is free is
-// not known any more: that flag is of the writer's alone.
-func (w *writerEnd) giveUp(ctx context.Context) error {
-	if w.flag(endFlag) != 0 {
-		w.finished = true
-		return nil
-	}
-	return w.finishBy(ctx, func(ctx context.Context) error { return w.putFlag(ctx, 0, nil, w.wantedFlag(), gaveUp) })
 }
 
 func (w *writerEnd) stop() {}
@@ -169,7 +161,7 @@ func (w *writerEnd) say(ctx context.Context) {
 		w.deserted = w.rejoin(ctx, w.flag(endFlag) != 0)
 	}
 	if w.joined.Load() && !w.finished && !w.deserted {
-		_, _ = w.finish(w.queue().NoWait()) // it arrives, or the reader is gone
+		_, _ = w.finish(ctx)
 	}
 	if w.unsettled() {
 		w.settled = w.flush(ctx) == nil
@@ -193,12 +185,13 @@ func (w *writerEnd) mayLeave() bool {
 	case w.flag(endFlag) == 0 || w.unsettled():
 		return false
 	}
-	return w.bid(w.queue().NoWait()) == nil || w.fate() != nil
+	_ = w.bid() // it arrives, or the reader is gone
+	return true
 }
 
 // bid puts the bye flag, once: with it the reader's memory may be gone.
-func (w *writerEnd) bid(ctx context.Context) error {
-	return w.bye.post(ctx, w.queue(), func(ctx context.Context) error { return w.putLast(ctx, w.byeFlag(), 1) })
+func (w *writerEnd) bid() error {
+	return w.bye.post(w.queue(), func(ctx context.Context) error { return w.putLast(ctx, w.byeFlag(), 1) })
 }
 
 // gone tells that a rank puts nothing anywhere any more.
