@@ -25,7 +25,7 @@ func (r *Remote) Fetch(ctx context.Context, offset int, a Atomic) (old uint64, e
 	}
 	o := p.bind.ops.take(r)
 	if p.f.asks(p.bind) {
-		o.ask(0, r.addr.Add(uint64(offset)), a)
+		o.request(0, r.addr.Add(uint64(offset)), a)
 		return o.value(ctx, 8)
 	}
 	o.atomic(0, r.addr.Add(uint64(offset)), a)
@@ -70,7 +70,7 @@ func (r *Remote) Update(ctx context.Context, offset int, a Atomic) error {
 	p.Stats.count(int(a.Width))
 	o := p.bind.ops.take(r)
 	if asks {
-		o.ask(0, r.addr.Add(uint64(offset)), a)
+		o.request(0, r.addr.Add(uint64(offset)), a)
 		o.alone = true
 	} else {
 		o.atomic(0, r.addr.Add(uint64(offset)), a)

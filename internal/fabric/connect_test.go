@@ -37,7 +37,7 @@ func TestAFirstOperationWhoseContextEndsLeavesTheConnectionToTheNext(t *testing.
 }
 
 // cancelAt ends the first operation's context while it is at a step of connecting.
-func cancelAt(t *testing.T, r *tallied, step string) {
+func cancelAt(t *testing.T, r *countedRig, step string) {
 	reached, release := r.holdAt(t, step)
 	ctx, cancel := context.WithCancelCause(watched(t))
 	ended := make(chan error, 1)
@@ -77,8 +77,8 @@ func TestManyContextsThatEndShareOneAttempt(t *testing.T) {
 		}
 		release()
 		r.use(t, 3)
-		require.EqualValues(t, 1, r.tallies[0].qps.Load(), w.name)
-		require.EqualValues(t, 1, r.tallies[1].qps.Load(), w.name)
+		require.EqualValues(t, 1, r.counters[0].qps.Load(), w.name)
+		require.EqualValues(t, 1, r.counters[1].qps.Load(), w.name)
 	}
 }
 
@@ -94,17 +94,17 @@ func TestAContextThatEndedEndsNoWaitForAConnectionThatIsThere(t *testing.T) {
 }
 
 func TestAnAttemptThatFailsIsTakenBackAtTheTarget(t *testing.T) {
-	var rigs []*tallied
+	var rigs []*countedRig
 	for _, w := range ways() {
 		for _, atOrigin := range []bool{true, false} {
 			r := w.rig(t)
 			before := r.held()
-			hook := &r.tallies[1].onRTR
+			hook := &r.counters[1].onRTR
 			switch maps := w.name == "shm" || w.name == "loop-mapped"; {
 			case atOrigin && maps:
-				hook = &r.tallies[0].onMap // by then the queue pairs are connected
+				hook = &r.counters[0].onMap // by then the queue pairs are connected
 			case atOrigin:
-				hook = &r.tallies[0].onRTR
+				hook = &r.counters[0].onRTR
 			}
 			failed := fails(hook)
 			_, err := r.ranks[0].Resolve(watched(t), 1, "x")
@@ -118,7 +118,7 @@ func TestAnAttemptThatFailsIsTakenBackAtTheTarget(t *testing.T) {
 	for _, r := range rigs {
 		require.NoError(t, r.ranks[1].Gone([]int{0}))
 		r.use(t, 5)
-		require.EqualValues(t, 1, r.tallies[1].qps.Load())
+		require.EqualValues(t, 1, r.counters[1].qps.Load())
 	}
 }
 
@@ -129,9 +129,9 @@ func TestAPassiveEndThatIsNeverUsedSaysNothingOfItsOrigin(t *testing.T) {
 	for range 4 { // whichever side dials
 		_, err := r.ranks[1].Serve(t.Context(), 0, "connect", connectPayload(t, "tcp", deadAddress(t)))
 		require.NoError(t, err)
-		require.EqualValues(t, 1, r.tallies[1].qps.Load(), "the earlier one is replaced")
+		require.EqualValues(t, 1, r.counters[1].qps.Load(), "the earlier one is replaced")
 		select {
-		case <-r.tallies[1].broken:
+		case <-r.counters[1].broken:
 		case <-watched(t).Done():
 			require.Fail(t, "the passive end still waits")
 		}
@@ -175,7 +175,7 @@ func TestAConnectionThatBreaksForWantOfDescriptorsIsNoNewsOfItsPeer(t *testing.T
 	r.use(t, 1)
 	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
 	require.NoError(t, err)
-	y := r.tallies[0]
+	y := r.counters[0]
 	y.tell(driver.AsyncEvent{Kind: driver.EventQPFatal, QP: y.lastQP.Load(), Err: memory.Descriptors(unix.EMFILE)})
 	err = remote.Write(watched(t), 0, []byte{1})
 	require.ErrorIs(t, err, driver.ErrExhausted)

@@ -108,7 +108,7 @@ func (f *Fabric) open(ctx context.Context) error {
 			return fmt.Errorf("open provider %s: %w", p.Name(), err)
 		}
 		f.bindings = append(f.bindings, b)
-		if err := f.fitForLetters(b); err != nil {
+		if err := f.fitForMessages(b); err != nil {
 			return fmt.Errorf("provider %s: %w", p.Name(), err)
 		}
 	}

@@ -42,7 +42,7 @@ func (o *op) flag(i int, at driver.RemoteAddr, flag Flag) int {
 	switch {
 	case flag.Add && o.f.asks(o.bind):
 		// The target applies the addition and rings its own bell.
-		o.ask(i, at, Atomic{Op: driver.AtomicAdd, Width: 8, Operand: flag.Value})
+		o.request(i, at, Atomic{Op: driver.AtomicAdd, Width: 8, Operand: flag.Value})
 		o.alone = true
 		return 1
 	case !flag.Add:

@@ -79,9 +79,9 @@ func fullBarrier() {
 // already shown that they are applied. The queue pair keeps order, so the answer to the
 // READ acknowledges them.
 func (p *Peer) acknowledge(ctx context.Context) error {
-	asked := p.questions()
+	asked := p.requested()
 	if p.flushed.Load() >= p.posted.Load() && !p.line.waits.Load() {
-		return errors.Join(p.awaitAnswers(ctx, asked), p.Err())
+		return errors.Join(p.awaitResponses(ctx, asked), p.Err())
 	}
 	o := p.bind.ops.take(&p.head)
 	o.wr[0] = driver.WorkRequest{Op: driver.OpRead, Remote: p.head.addr.Add(headFlush)}
@@ -92,7 +92,7 @@ func (p *Peer) acknowledge(ctx context.Context) error {
 	if err := o.settle(ctx); err != nil {
 		return err
 	}
-	return errors.Join(p.awaitAnswers(ctx, asked), p.Err())
+	return errors.Join(p.awaitResponses(ctx, asked), p.Err())
 }
 
 // raiseFlushed notes that the first upTo posts are applied.

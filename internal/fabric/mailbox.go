@@ -18,9 +18,9 @@ import (
 // (driver.WriteInfo.Silent). A plain WRITE wakes no goroutine there, so the origin of a
 // flag sends an immediate behind it.
 //
-// A letter carries an atomic, on devices whose atomics must not be mixed with the CPU's,
-// if the job wants the CPU's. The origin sends a request. A goroutine that makes progress
-// at the target applies the atomic, and the response brings the old value.
+// A request carries an atomic, on devices whose atomics must not be mixed with the CPU's,
+// if the job wants the CPU's. A goroutine that makes progress at the target applies the
+// atomic, and the response brings the old value.
 //
 // The target's program takes no part in either. At an event of the device the fabric takes
 // the message, posts the receive again and rings the bell.
@@ -37,7 +37,7 @@ type mailbox struct {
 	slotSeg [1]driver.Segment
 }
 
-// mailboxDepth bounds the notices and letters of one peer that are on their way. A device
+// mailboxDepth bounds the notices and requests of one peer that are on their way. A device
 // may take fewer. Further ones wait at the sender.
 const mailboxDepth = 64
 
@@ -54,7 +54,7 @@ func (f *Fabric) newMailbox(ctx context.Context, b *binding, qp *verbs.QP) (*mai
 	if !f.listens(b) {
 		return nil, nil
 	}
-	mr, err := b.pd.RegMR(ctx, memory.Heap(b.receives()*letterSize), driver.LocalWrite)
+	mr, err := b.pd.RegMR(ctx, memory.Heap(b.receives()*messageSize), driver.LocalWrite)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (m *mailbox) open() {
 	if m == nil {
 		return
 	}
-	segs := pieces(m.mr, letterSize)
+	segs := pieces(m.mr, messageSize)
 	requests := make([]driver.RecvRequest, len(segs))
 	for i := range segs {
 		requests[i] = driver.RecvRequest{ID: uint64(i), Local: segs[i : i+1]}
@@ -89,7 +89,9 @@ func (m *mailbox) expectAgain(i uint64) {
 	_, _ = m.qp.PostRecv(m.again[:]) // as in open
 }
 
-func (m *mailbox) slot(i uint64) []byte { return m.mr.Bytes()[i*letterSize:][:letterSize:letterSize] }
+func (m *mailbox) slot(i uint64) []byte {
+	return m.mr.Bytes()[i*messageSize:][:messageSize:messageSize]
+}
 
 // close frees the memory. The queue pair is closed already.
 func (m *mailbox) close() error {
@@ -111,44 +113,44 @@ func (b *binding) received(wc *driver.Completion) {
 		return
 	}
 	m := box.(*mailbox)
-	if wc.Op == driver.OpRecv && wc.Bytes == letterSize {
+	if wc.Op == driver.OpRecv && wc.Bytes == messageSize {
 		m.read(wc.ID)
 		return
 	}
 	m.expectAgain(wc.ID)
 }
 
-// read handles the letter in slot i. A request keeps its slot until its response has left:
+// read handles the message in slot i. A request keeps its slot until its response has left:
 // a peer never has more unanswered requests than this rank has receives.
 func (m *mailbox) read(i uint64) {
-	l := (*letter)(m.slot(i))
-	switch l[letterKind] {
-	case kindAsk:
-		m.apply(l)
+	msg := (*message)(m.slot(i))
+	switch msg[messageKind] {
+	case kindRequest:
+		m.apply(msg)
 		m.due = append(m.due, i)
 		m.bind.due.Add(1)
-		m.answer()
+		m.respond()
 		return
-	case kindAnswer:
-		m.answered(l)
+	case kindResponse:
+		m.complete(msg)
 	}
 	m.expectAgain(i)
 }
 
-// apply carries out the request in l and turns l into the response.
-func (m *mailbox) apply(l *letter) {
+// apply carries out the request in msg and turns msg into the response.
+func (m *mailbox) apply(msg *message) {
 	status, old := driver.RemoteAccess, uint64(0)
-	a, ok := l.atomic()
-	if word := m.f.regions.word(m.bind, l.address(), int(a.Width)); ok && word != nil {
+	a, ok := msg.atomic()
+	if word := m.f.regions.word(m.bind, msg.address(), int(a.Width)); ok && word != nil {
 		status, old = driver.Success, atomics.Apply(word, a.Op, a.Operand, a.Compare)
 		m.f.bell.Ring()
 	}
-	l.answer(status, old)
+	msg.respond(status, old)
 }
 
-// answer posts the responses that are due, in order, and the receive of each again. In a
+// respond posts the responses that are due, in order, and the receive of each again. In a
 // full queue requests are under way: the next completion of one posts the rest.
-func (m *mailbox) answer() {
+func (m *mailbox) respond() {
 	for len(m.due) > 0 {
 		i := m.due[0]
 		m.seg[0].Mem = m.slot(i)
@@ -176,37 +178,37 @@ func (b *binding) roomFor(wc *driver.Completion) {
 		return
 	}
 	if box, ok := b.mailboxes.Load(wc.QP); ok {
-		box.(*mailbox).answer()
+		box.(*mailbox).respond()
 	}
 }
 
-// answered hands a response to the operation that sent the request.
-func (m *mailbox) answered(l *letter) {
-	o := m.bind.ops.find(l.uint(letterID))
-	if o == nil || o.uses.Load() != l.uint(letterUse) || o.peer.qp != m.qp || o.phase.Load() == done {
+// complete hands a response to the operation that sent the request.
+func (m *mailbox) complete(msg *message) {
+	o := m.bind.ops.find(msg.uint(messageID))
+	if o == nil || o.uses.Load() != msg.uint(messageUse) || o.peer.qp != m.qp || o.phase.Load() == done {
 		return
 	}
-	o.status = driver.Status(l[letterStatus])
+	o.status = driver.Status(msg[messageStatus])
 	if o.status != driver.Success {
 		o.peer.refusedBy(o.status, nil)
 	}
-	binary.NativeEndian.PutUint64(o.word.Mem, l.uint(letterValue))
+	binary.NativeEndian.PutUint64(o.word.Mem, msg.uint(messageValue))
 	o.peer.answered.Add(1)
 	o.finish()
 }
 
-// ask fills work request i with the request for an atomic. Its completion matters only if
+// request fills work request i with the request for an atomic. Its completion matters only if
 // it failed. The id keeps a late completion from the operation's next use.
-func (o *op) ask(i int, at driver.RemoteAddr, a Atomic) {
-	o.letter.ask(o.id, o.uses.Load(), at, a)
+func (o *op) request(i int, at driver.RemoteAddr, a Atomic) {
+	o.message.request(o.id, o.uses.Load(), at, a)
 	o.asking = true
-	o.seg[i] = driver.Segment{Mem: o.letter[:]}
-	o.wr[i] = driver.WorkRequest{ID: askID(o.id, o.uses.Load()), Op: driver.OpSend, Local: o.seg[i : i+1],
+	o.seg[i] = driver.Segment{Mem: o.message[:]}
+	o.wr[i] = driver.WorkRequest{ID: requestID(o.id, o.uses.Load()), Op: driver.OpSend, Local: o.seg[i : i+1],
 		Flags: driver.Inline | driver.Signaled | driver.Solicited}
 }
 
-// askID returns the id of a request to the target's CPU, for its operation's present use.
-func askID(id, use uint64) uint64 { return id | (use|1<<31)<<32 }
+// requestID returns the id of a request to the target's CPU, for its operation's present use.
+func requestID(id, use uint64) uint64 { return id | (use|1<<31)<<32 }
 
 // maxAsking bounds the unanswered requests to one peer's CPU over b.
 func (b *binding) maxAsking() uint64 { return uint64(max(1, b.receives()/2)) }
@@ -214,16 +216,16 @@ func (b *binding) maxAsking() uint64 { return uint64(max(1, b.receives()/2)) }
 // errCrowded says that too many requests to the peer's CPU are unanswered.
 var errCrowded = errors.New("too many unanswered questions")
 
-// questions returns how many requests this rank has sent to p's CPU.
-func (p *Peer) questions() uint64 {
+// requested returns how many requests this rank has sent to p's CPU.
+func (p *Peer) requested() uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.asked.Load()
 }
 
-// awaitAnswers waits until p has answered the first upTo requests to its CPU. One queue
+// awaitResponses waits until p has answered the first upTo requests to its CPU. One queue
 // pair carries them, so the answers arrive in order.
-func (p *Peer) awaitAnswers(ctx context.Context, upTo uint64) error {
+func (p *Peer) awaitResponses(ctx context.Context, upTo uint64) error {
 	answered := func() bool { return p.answered.Load() >= upTo || p.fail.Load() != nil }
 	if answered() {
 		return nil
@@ -241,16 +243,16 @@ func (p *Peer) keepOrder(ctx context.Context, o *op) error {
 	case o.asking && asked < p.bind.maxAsking():
 		return nil
 	case o.asking:
-		return p.awaitAnswers(ctx, asked-p.bind.maxAsking()+1)
+		return p.awaitResponses(ctx, asked-p.bind.maxAsking()+1)
 	case o.ordered:
-		return p.awaitAnswers(ctx, p.questions())
+		return p.awaitResponses(ctx, p.requested())
 	}
-	return p.awaitAnswers(ctx, p.orderAt.Load())
+	return p.awaitResponses(ctx, p.orderAt.Load())
 }
 
-// fitForLetters refuses devices that cannot carry a letter at once.
-func (f *Fabric) fitForLetters(b *binding) error {
-	if b.info.MaxInline >= letterSize {
+// fitForMessages refuses devices that cannot carry a message inline.
+func (f *Fabric) fitForMessages(b *binding) error {
+	if b.info.MaxInline >= messageSize {
 		return nil
 	}
 	return errors.Join(driver.ErrUnsupported, errors.New(b.info.Name+" takes less inline data than the 64 bytes that gopgas needs"))

@@ -23,7 +23,7 @@ type op struct {
 	seg     [3]driver.Segment
 	word    driver.Segment // 8 bytes of the op: an inline payload or a result
 	lease                  // of the data
-	letter  letter
+	message message
 	asking  bool  // an answer completes it
 	ordered bool  // must not overtake earlier requests to the CPU
 	alone   bool  // no goroutine will wait

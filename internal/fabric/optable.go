@@ -87,7 +87,7 @@ func (t *opTable) find(id uint64) *op {
 		return nil
 	}
 	o := t.all[place-1]
-	if place != id && id != askID(place, o.uses.Load()) {
+	if place != id && id != requestID(place, o.uses.Load()) {
 		return nil
 	}
 	return o

@@ -13,7 +13,7 @@ import (
 // Parts are found by their own names, and are the whole's memory.
 func TestAPartIsAPieceOfItsRegion(t *testing.T) {
 	for name, plan := range map[string]faulty.Plan{"mapped": {}, "queued": {HideMapper: true},
-		"letters": {HideMapper: true, HideExtendedAtomics: true, HideCoherentAtomics: true}} {
+		"requests": {HideMapper: true, HideExtendedAtomics: true, HideCoherentAtomics: true}} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, 2, 0, plan)
 			block, err := r.ranks[1].Arena().Alloc(4096)

@@ -217,10 +217,10 @@ func (r *raised) raise(remote *fabric.Remote, at int) {
 // along through queues that are nearly always full.
 func TestFullQueuesBlockNeitherComposersNorPosters(t *testing.T) {
 	for name, plan := range map[string]faulty.Plan{
-		"shallow":         {HideMapper: true, MaxDepth: 8},
-		"shallow letters": {HideMapper: true, HideExtendedAtomics: true, HideCoherentAtomics: true, MaxDepth: 8},
-		"refusing":        {HideMapper: true, QueueFull: 0.5, PartialPosts: 0.5},
-		"late":            {HideMapper: true, MaxDepth: 8, DelayStarts: 0.5, DelayCompletions: 0.5, MaxDelay: 100 * time.Microsecond},
+		"shallow":          {HideMapper: true, MaxDepth: 8},
+		"shallow requests": {HideMapper: true, HideExtendedAtomics: true, HideCoherentAtomics: true, MaxDepth: 8},
+		"refusing":         {HideMapper: true, QueueFull: 0.5, PartialPosts: 0.5},
+		"late":             {HideMapper: true, MaxDepth: 8, DelayStarts: 0.5, DelayCompletions: 0.5, MaxDelay: 100 * time.Microsecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const registrants, times = 4, 300

@@ -44,15 +44,15 @@ func (r *recorder) record(wrs []driver.WorkRequest) {
 	r.posts = append(r.posts, strings.Join(names, " "))
 }
 
-// letters name the operations of work requests, and flags their flags by bit.
+// symbols name the operations of work requests, and flags their flags by bit.
 var (
-	letters = map[driver.Opcode]string{driver.OpWrite: "W", driver.OpWriteImm: "I", driver.OpSend: "Q", driver.OpFetchAdd: "F", driver.OpAtomic: "A"}
+	symbols = map[driver.Opcode]string{driver.OpWrite: "W", driver.OpWriteImm: "I", driver.OpSend: "Q", driver.OpFetchAdd: "F", driver.OpAtomic: "A"}
 	flags   = []string{"s", "i", "f", "w", "a"}
 )
 
 // describe names a request: its operation, its length and its flags.
 func describe(wr *driver.WorkRequest) string {
-	s := fmt.Sprintf("%s%d", letters[wr.Op], wr.Length())
+	s := fmt.Sprintf("%s%d", symbols[wr.Op], wr.Length())
 	for i, name := range flags {
 		if wr.Flags&(1<<i) != 0 {
 			s += name

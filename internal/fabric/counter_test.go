@@ -20,9 +20,9 @@ import (
 	"github.com/gopgas/gopgas/verbs/tcp"
 )
 
-// A tally counts the resources of a device. Its hooks may be nil. A hook that returns an
+// A counter counts the resources of a device. Its hooks may be nil. A hook that returns an
 // error replaces the call.
-type tally struct {
+type counter struct {
 	driver.Provider
 	qps, mrs atomic.Int64
 	onRTR    atomic.Pointer[func() error]
@@ -32,8 +32,8 @@ type tally struct {
 	lastQP   atomic.Uint32
 }
 
-func newTally(p driver.Provider) *tally {
-	return &tally{Provider: p, broken: make(chan driver.AsyncEvent, 64)}
+func newCounter(p driver.Provider) *counter {
+	return &counter{Provider: p, broken: make(chan driver.AsyncEvent, 64)}
 }
 
 func run(hook *atomic.Pointer[func() error]) error {
@@ -43,7 +43,7 @@ func run(hook *atomic.Pointer[func() error]) error {
 	return nil
 }
 
-func (y *tally) Open(ctx context.Context, name string, opts driver.Options) (driver.Context, error) {
+func (y *counter) Open(ctx context.Context, name string, opts driver.Options) (driver.Context, error) {
 	next := opts.OnEvent
 	y.tell = next
 	opts.OnEvent = func(ev driver.AsyncEvent) {
@@ -53,54 +53,54 @@ func (y *tally) Open(ctx context.Context, name string, opts driver.Options) (dri
 		}
 	}
 	c, err := y.Provider.Open(ctx, name, opts)
-	return tallyContext{c, y}, err
+	return countedContext{c, y}, err
 }
 
-type tallyContext struct {
+type countedContext struct {
 	driver.Context
-	y *tally
+	y *counter
 }
 
-func (c tallyContext) RegMR(ctx context.Context, mem driver.Memory, access driver.Access) (driver.MR, error) {
+func (c countedContext) RegMR(ctx context.Context, mem driver.Memory, access driver.Access) (driver.MR, error) {
 	mr, err := c.Context.RegMR(ctx, mem, access)
 	if err != nil {
 		return nil, err
 	}
 	c.y.mrs.Add(1)
-	return tallyMR{mr, c.y}, nil
+	return countedMR{mr, c.y}, nil
 }
 
-func (c tallyContext) CreateQP(ctx context.Context, cfg driver.QPConfig) (driver.QP, error) {
+func (c countedContext) CreateQP(ctx context.Context, cfg driver.QPConfig) (driver.QP, error) {
 	qp, err := c.Context.CreateQP(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	c.y.qps.Add(1)
 	c.y.lastQP.Store(qp.Num())
-	counted := tallyQP{QP: qp, Canceler: qp.(driver.Canceler), y: c.y}
+	counted := countedQP{QP: qp, Canceler: qp.(driver.Canceler), y: c.y}
 	if mapper, ok := qp.(driver.Mapper); ok {
-		return tallyMapper{counted, mapper}, nil
+		return countedMapper{counted, mapper}, nil
 	}
 	return counted, nil
 }
 
-type tallyMR struct {
+type countedMR struct {
 	driver.MR
-	y *tally
+	y *counter
 }
 
-func (m tallyMR) Close() error {
+func (m countedMR) Close() error {
 	m.y.mrs.Add(-1)
 	return m.MR.Close()
 }
 
-type tallyQP struct {
+type countedQP struct {
 	driver.QP
 	driver.Canceler
-	y *tally
+	y *counter
 }
 
-func (q tallyQP) Modify(ctx context.Context, to driver.State, attr driver.Attr) error {
+func (q countedQP) Modify(ctx context.Context, to driver.State, attr driver.Attr) error {
 	if to == driver.StateRTR {
 		if err := run(&q.y.onRTR); err != nil {
 			return err
@@ -109,17 +109,17 @@ func (q tallyQP) Modify(ctx context.Context, to driver.State, attr driver.Attr) 
 	return q.QP.Modify(ctx, to, attr)
 }
 
-func (q tallyQP) Close() error {
+func (q countedQP) Close() error {
 	q.y.qps.Add(-1)
 	return q.QP.Close()
 }
 
-type tallyMapper struct {
-	tallyQP
+type countedMapper struct {
+	countedQP
 	driver.Mapper
 }
 
-func (q tallyMapper) Map(ctx context.Context, at driver.RemoteAddr, n int, access driver.Access) ([]byte, error) {
+func (q countedMapper) Map(ctx context.Context, at driver.RemoteAddr, n int, access driver.Access) ([]byte, error) {
 	if err := run(&q.y.onMap); err != nil {
 		return nil, err
 	}
@@ -130,12 +130,12 @@ func (q tallyMapper) Map(ctx context.Context, at driver.RemoteAddr, n int, acces
 type way struct {
 	name   string
 	fmaMax int
-	open   func(wire *loop.Provider, y func(driver.Provider) *tally) (driver.Provider, *tally)
+	open   func(wire *loop.Provider, y func(driver.Provider) *counter) (driver.Provider, *counter)
 }
 
-// plain is a provider with a tally around it.
-func plain(p func(*loop.Provider) driver.Provider) func(*loop.Provider, func(driver.Provider) *tally) (driver.Provider, *tally) {
-	return func(wire *loop.Provider, count func(driver.Provider) *tally) (driver.Provider, *tally) {
+// plain is a provider whose resources are counted.
+func plain(p func(*loop.Provider) driver.Provider) func(*loop.Provider, func(driver.Provider) *counter) (driver.Provider, *counter) {
+	return func(wire *loop.Provider, count func(driver.Provider) *counter) (driver.Provider, *counter) {
 		y := count(p(wire))
 		return y, y
 	}
@@ -153,7 +153,7 @@ func ways() []way {
 	return []way{
 		{"loop-mapped", -1, plain(onLoop)},
 		{"loop-queued", 0, plain(onLoop)},
-		{"loop-with-mailboxes", 0, func(wire *loop.Provider, count func(driver.Provider) *tally) (driver.Provider, *tally) {
+		{"loop-with-mailboxes", 0, func(wire *loop.Provider, count func(driver.Provider) *counter) (driver.Provider, *counter) {
 			y := count(wire)
 			return faulty.New(y, faulty.Plan{HideMapper: true, HideExtendedAtomics: true, HideCoherentAtomics: true}), y
 		}},
@@ -162,26 +162,26 @@ func ways() []way {
 	}
 }
 
-// A tallied rig runs two ranks. It counts their resources and can hold up their control
+// A countedRig runs two ranks. It counts their resources and can hold up their control
 // messages.
-type tallied struct {
-	ranks   [2]*fabric.Fabric
-	tallies [2]*tally
-	mem     []byte // of rank 1, under the name "x"
-	hold    atomic.Pointer[func(step string)]
-	calls   sync.WaitGroup
+type countedRig struct {
+	ranks    [2]*fabric.Fabric
+	counters [2]*counter
+	mem      []byte // of rank 1, under the name "x"
+	hold     atomic.Pointer[func(step string)]
+	calls    sync.WaitGroup
 }
 
-func (w way) rig(t *testing.T) *tallied {
-	r := &tallied{}
+func (w way) rig(t *testing.T) *countedRig {
+	r := &countedRig{}
 	wire := loop.New()
 	for rank := range r.ranks {
-		p, y := w.open(wire, newTally)
+		p, y := w.open(wire, newCounter)
 		f, err := fabric.New(t.Context(), fabric.Config{Rank: rank, Heap: 1 << 20, FMAMax: w.fmaMax, Shared: w.name == "shm",
 			Providers: []driver.Provider{p}}, r.control(rank))
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, f.Close()) })
-		r.ranks[rank], r.tallies[rank] = f, y
+		r.ranks[rank], r.counters[rank] = f, y
 	}
 	block, err := r.ranks[1].Arena().Alloc(64)
 	require.NoError(t, err)
@@ -194,7 +194,7 @@ func (w way) rig(t *testing.T) *tallied {
 
 // control carries requests as the launcher does. When ctx ends, the caller waits no more,
 // and the target serves the request all the same.
-func (r *tallied) control(from int) fabric.Control {
+func (r *countedRig) control(from int) fabric.Control {
 	type answer struct {
 		payload []byte
 		err     error
@@ -217,14 +217,14 @@ func (r *tallied) control(from int) fabric.Control {
 	}
 }
 
-func (r *tallied) at(step string) {
+func (r *countedRig) at(step string) {
 	if hold := r.hold.Load(); hold != nil {
 		(*hold)(step)
 	}
 }
 
 // holdAt stops the first caller at a step of connecting until the test calls release.
-func (r *tallied) holdAt(t *testing.T, step string) (reached <-chan struct{}, release func()) {
+func (r *countedRig) holdAt(t *testing.T, step string) (reached <-chan struct{}, release func()) {
 	there, free := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	stop := func() error {
@@ -238,9 +238,9 @@ func (r *tallied) holdAt(t *testing.T, step string) (reached <-chan struct{}, re
 	}
 	switch step {
 	case "origin's queue pair":
-		r.tallies[0].onRTR.Store(&stop)
+		r.counters[0].onRTR.Store(&stop)
 	case "target's queue pair":
-		r.tallies[1].onRTR.Store(&stop)
+		r.counters[1].onRTR.Store(&stop)
 	default:
 		hold := func(now string) {
 			if now == step {
@@ -255,7 +255,7 @@ func (r *tallied) holdAt(t *testing.T, step string) (reached <-chan struct{}, re
 }
 
 // use puts bytes into rank 1's memory and sees them there.
-func (r *tallied) use(t *testing.T, value byte) {
+func (r *countedRig) use(t *testing.T, value byte) {
 	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
 	require.NoError(t, err)
 	if remote.Mem != nil {
@@ -270,8 +270,8 @@ func (r *tallied) use(t *testing.T, value byte) {
 // held counts queue pairs and registrations of two ranks.
 type held struct{ qps, mrs [2]int64 }
 
-func (r *tallied) held() (h held) {
-	for i, y := range r.tallies {
+func (r *countedRig) held() (h held) {
+	for i, y := range r.counters {
 		h.qps[i], h.mrs[i] = y.qps.Load(), y.mrs.Load()
 	}
 	return h
@@ -296,7 +296,7 @@ func connectPayload(t *testing.T, provider string, address []byte) []byte {
 
 var errMade = errors.New("made for the test")
 
-// fails has a hook fail once, and returns a function that reports whether it did.
+// fails has a hook fail once, and returns a flag that reports whether it did.
 func fails(hook *atomic.Pointer[func() error]) *atomic.Bool {
 	var done atomic.Bool
 	f := func() error {

@@ -11,27 +11,27 @@ import (
 	"github.com/gopgas/gopgas/verbs/loop"
 )
 
-func TestALetterSaysWhatWasAsked(t *testing.T) {
+func TestAMessageCarriesItsRequest(t *testing.T) {
 	at := driver.RemoteAddr{Addr: 1 << 40, RKey: driver.Key{Hi: 3, Lo: 1 << 63}}
 	a := Atomic{Op: driver.AtomicCmpSwap, Width: 4, Operand: 1 << 62, Compare: 9}
-	var l letter
-	l.ask(5, 6, at, a)
+	var l message
+	l.request(5, 6, at, a)
 	got, ok := l.atomic()
 	require.True(t, ok)
 	require.Equal(t, a, got)
 	require.Equal(t, at, l.address())
-	l.answer(driver.RemoteAccess, 77)
-	require.EqualValues(t, kindAnswer, l[letterKind])
-	require.Equal(t, driver.RemoteAccess, driver.Status(l[letterStatus]))
-	require.EqualValues(t, []uint64{5, 6, 77}, []uint64{l.uint(letterID), l.uint(letterUse), l.uint(letterValue)})
+	l.respond(driver.RemoteAccess, 77)
+	require.EqualValues(t, kindResponse, l[messageKind])
+	require.Equal(t, driver.RemoteAccess, driver.Status(l[messageStatus]))
+	require.EqualValues(t, []uint64{5, 6, 77}, []uint64{l.uint(messageID), l.uint(messageUse), l.uint(messageValue)})
 }
 
 // A late completion of a request must not end the operation's next use.
-func TestAQuestionsIdIsGoodForOneUse(t *testing.T) {
+func TestARequestsIDIsGoodForOneUse(t *testing.T) {
 	b := &binding{}
 	p := &Peer{f: &Fabric{}, bind: b}
 	o := b.ops.take(&Remote{Peer: p})
-	o.ask(0, driver.RemoteAddr{}, Atomic{Op: driver.AtomicAdd, Width: 8})
+	o.request(0, driver.RemoteAddr{}, Atomic{Op: driver.AtomicAdd, Width: 8})
 	id := o.wr[0].ID
 	require.Same(t, o, b.ops.find(id))
 	o.finish()
@@ -47,21 +47,21 @@ func TestAQuestionsIdIsGoodForOneUse(t *testing.T) {
 	require.NotSame(t, again, b.ops.take(&Remote{Peer: p}), "it was given back once")
 }
 
-// FuzzLetter takes any bytes of a peer: the word that they name is aligned and all in a
+// FuzzMessage takes any bytes of a peer: the word that they name is aligned and all in a
 // region, or there is none.
-func FuzzLetter(f *testing.F) {
+func FuzzMessage(f *testing.F) {
 	const size = 4096
 	region, b := fuzzedRegion(f, size)
 	mr := region.mrs[b]
-	var good letter
-	good.ask(1, 2, mr.Remote(8), Atomic{Op: driver.AtomicAdd, Width: 8, Operand: 1})
+	var good message
+	good.request(1, 2, mr.Remote(8), Atomic{Op: driver.AtomicAdd, Width: 8, Operand: 1})
 	f.Add(good[:])
-	good.ask(1, 2, mr.Remote(size-4), Atomic{Op: driver.AtomicSwap, Width: 8})
+	good.request(1, 2, mr.Remote(size-4), Atomic{Op: driver.AtomicSwap, Width: 8})
 	f.Add(good[:])
-	good.ask(1, 2, mr.Remote(-1), Atomic{Op: driver.AtomicStore, Width: 1})
+	good.request(1, 2, mr.Remote(-1), Atomic{Op: driver.AtomicStore, Width: 1})
 	f.Add(good[:])
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var l letter
+		var l message
 		copy(l[:], data)
 		a, ok := l.atomic()
 		word := region.f.regions.word(b, l.address(), int(a.Width))

@@ -1,0 +1,71 @@
+package fabric
+
+import (
+	"encoding/binary"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// A message is a request of one fabric to another for an atomic, or its response:
+//
+//	0    1  2     3      8  16  24      32             48      56      64
+//	kind op width status id use address key (Lo, Hi)   operand compare      request
+//	                            value                                       response
+//
+// All numbers are little-endian. id and use name the operation at the origin.
+type message [messageSize]byte
+
+const (
+	messageSize = 64
+
+	messageKind    = 0
+	messageOp      = 1
+	messageWidth   = 2
+	messageStatus  = 3
+	messageID      = 8
+	messageUse     = 16
+	messageAddr    = 24
+	messageValue   = 24
+	messageKeyLo   = 32
+	messageKeyHi   = 40
+	messageOperand = 48
+	messageCompare = 56
+
+	kindRequest  = 1
+	kindResponse = 2
+)
+
+func (m *message) uint(at int) uint64       { return binary.LittleEndian.Uint64(m[at:]) }
+func (m *message) setUint(at int, v uint64) { binary.LittleEndian.PutUint64(m[at:], v) }
+
+// request fills m with a request for an atomic at the target.
+func (m *message) request(id, use uint64, at driver.RemoteAddr, a Atomic) {
+	*m = message{messageKind: kindRequest, messageOp: byte(a.Op), messageWidth: a.Width}
+	m.setUint(messageID, id)
+	m.setUint(messageUse, use)
+	m.setUint(messageAddr, at.Addr)
+	m.setUint(messageKeyLo, at.RKey.Lo)
+	m.setUint(messageKeyHi, at.RKey.Hi)
+	m.setUint(messageOperand, a.Operand)
+	m.setUint(messageCompare, a.Compare)
+}
+
+// respond turns the request in m into its response.
+func (m *message) respond(status driver.Status, value uint64) {
+	m[messageKind], m[messageStatus] = kindResponse, byte(status)
+	m.setUint(messageValue, value)
+}
+
+func (m *message) address() driver.RemoteAddr {
+	return driver.RemoteAddr{Addr: m.uint(messageAddr), RKey: driver.Key{Lo: m.uint(messageKeyLo), Hi: m.uint(messageKeyHi)}}
+}
+
+// atomic returns the requested operation. It is not ok if there is no such operation.
+func (m *message) atomic() (a Atomic, ok bool) {
+	a = Atomic{Op: driver.AtomicOp(m[messageOp]), Width: m[messageWidth], Operand: m.uint(messageOperand), Compare: m.uint(messageCompare)}
+	switch a.Width {
+	case 1, 2, 4, 8:
+		return a, a.Op >= driver.AtomicAdd && a.Op <= driver.AtomicStore
+	}
+	return a, false
+}
