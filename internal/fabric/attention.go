@@ -10,8 +10,8 @@ import (
 
 // The fabric takes messages out of a mailbox even while the program computes. A device
 // rings only if the fabric has armed it (driver.Armer), for the next completion. To arm
-// it after each completion costs a system call and a wake-up for every message, in vain
-// while a goroutine polls. So the fabric does as network drivers do (Salim, Olsson and
+// it after each completion costs a system call and a wake-up for every message. That is in
+// vain while a goroutine polls. So the fabric does as network drivers do (Salim, Olsson and
 // Kuznetsov, "Beyond Softnet", 2001). After an event that finds the queue being polled,
 // it arms the device only once there is a lull.
 //

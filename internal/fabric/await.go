@@ -71,9 +71,9 @@ func detail(status driver.Status, cause error) string {
 	return status.String()
 }
 
-// cancelGrace is the longest time for which a transfer that the fabric cannot take back
-// may use the caller's memory after its ctx has ended. On a working connection the
-// transfer ends sooner.
+// cancelGrace matters for a transfer that the fabric cannot take back. After its ctx has
+// ended, the transfer may use the caller's memory for this time. On a working connection
+// it ends sooner.
 const cancelGrace = 500 * time.Millisecond
 
 // withdraw ends o for a caller that waits no more. It gives o back now, or leaves that to
@@ -119,7 +119,7 @@ func (o *op) over() bool {
 }
 
 // finish ends o by its completion. A request to the target's CPU may fail after its
-// answer, or be answered after its failure: the first of the two counts.
+// response, and its response may arrive after its failure. The first of the two counts.
 func (o *op) finish() {
 	if !o.phase.CompareAndSwap(underWay, done) && o.phase.CompareAndSwap(leftAlone, done) {
 		o.bind.ops.give(o)

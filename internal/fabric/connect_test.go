@@ -140,7 +140,7 @@ func TestAPassiveEndThatIsNeverUsedSaysNothingOfItsOrigin(t *testing.T) {
 	require.NoError(t, r.ranks[1].Gone([]int{0}))
 }
 
-// deadAddress is that of a queue pair that is closed, on a device that is open.
+// deadAddress returns the address of a closed queue pair on an open device.
 func deadAddress(t *testing.T) []byte {
 	c, err := tcp.New(tcp.Config{Listen: "127.0.0.1"}).Open(t.Context(), "", driver.Options{})
 	require.NoError(t, err)

@@ -126,14 +126,14 @@ func (q countedMapper) Map(ctx context.Context, at driver.RemoteAddr, n int, acc
 	return q.Mapper.Map(ctx, at, n, access)
 }
 
-// A way is a provider to connect over, and how.
+// A way says over which provider to connect, and how.
 type way struct {
 	name   string
 	fmaMax int
 	open   func(wire *loop.Provider, y func(driver.Provider) *counter) (driver.Provider, *counter)
 }
 
-// plain is a provider whose resources are counted.
+// plain opens a provider and counts its resources.
 func plain(p func(*loop.Provider) driver.Provider) func(*loop.Provider, func(driver.Provider) *counter) (driver.Provider, *counter) {
 	return func(wire *loop.Provider, count func(driver.Provider) *counter) (driver.Provider, *counter) {
 		y := count(p(wire))
@@ -141,7 +141,7 @@ func plain(p func(*loop.Provider) driver.Provider) func(*loop.Provider, func(dri
 	}
 }
 
-// overTCP is tcp with a peer timeout; 0 is the default.
+// overTCP returns tcp with a peer timeout. 0 is the default.
 func overTCP(timeout time.Duration) way {
 	return way{"tcp", -1, plain(func(*loop.Provider) driver.Provider {
 		return tcp.New(tcp.Config{Listen: "127.0.0.1", PeerTimeout: timeout})
@@ -267,7 +267,7 @@ func (r *countedRig) use(t *testing.T, value byte) {
 	require.Equal(t, value, r.mem[0])
 }
 
-// held counts queue pairs and registrations of two ranks.
+// A held counts the queue pairs and registrations of two ranks.
 type held struct{ qps, mrs [2]int64 }
 
 func (r *countedRig) held() (h held) {
@@ -287,7 +287,7 @@ func descriptors(t *testing.T) int {
 	return len(open)
 }
 
-// connectPayload is a request to connect to a queue pair of an address.
+// connectPayload returns a request to connect to the queue pair of an address.
 func connectPayload(t *testing.T, provider string, address []byte) []byte {
 	payload, err := json.Marshal(map[string]any{"Provider": provider, "Address": address})
 	require.NoError(t, err)

@@ -26,5 +26,5 @@
 // Two services answer other ranks, in JSON since they run once per peer or
 // region. "connect" exchanges the addresses of queue pairs, and "region" returns
 // the address and key of a name. A rank keeps one outgoing queue pair for each
-// peer that it connected to, and one incoming for each that connected to it.
+// peer that it connected to. It keeps one incoming for each that connected to it.
 package fabric

@@ -8,7 +8,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// emulate applies any atomic operation with the two that every device has:
+// emulate applies any atomic operation with two that every device has. These are
 // FETCH_ADD and CMP_SWAP on aligned words of 8 bytes. A narrower operand is a
 // field of its word. Every other operation retries until no other update came
 // between its read and its swap.

@@ -155,8 +155,8 @@ func (f *Fabric) Coherent() bool {
 // Counting reports whether callers count operations on mapped memory, too.
 func (f *Fabric) Counting() bool { return f.cfg.Stats }
 
-// MapsAll reports whether this rank uses every rank's memory directly: mapping is on, and
-// all providers reach only ranks whose memory they map.
+// MapsAll reports whether this rank uses every rank's memory directly. Mapping is on then,
+// and all providers reach only ranks whose memory they map.
 func (f *Fabric) MapsAll() bool {
 	for _, b := range f.bindings {
 		if !b.info.SameHost || !b.info.Memory.Maps {

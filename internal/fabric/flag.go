@@ -33,7 +33,7 @@ func (r *Remote) storeFlag(flag Flag) {
 	r.Peer.bell.Ring()
 }
 
-// flag fills requests from i on with the store or the addition that sets a flag, and
+// flag fills requests from i on with the store or the addition that sets a flag. It
 // returns how many it filled. The target sees one atomic access. On devices whose writes
 // are silent the last request wakes the target.
 func (o *op) flag(i int, at driver.RemoteAddr, flag Flag) int {

@@ -19,8 +19,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/tcp"
 )
 
-// Under a context that has ended, Put posts data and flag where it can copy the data,
-// whatever the switch point. It posts neither of larger data.
+// Under a context that has ended, Put posts data and flag if it can copy the data. The
+// switch point does not matter. It posts neither of larger data.
 func TestANotifiedPutUnderAnEndedContextIsPostedWholeOrNotAtAll(t *testing.T) {
 	const size = 512 << 10
 	for name, plan := range map[string]faulty.Plan{
@@ -35,7 +35,7 @@ func TestANotifiedPutUnderAnEndedContextIsPostedWholeOrNotAtAll(t *testing.T) {
 			src := make([]byte, 30_000)
 			src[len(src)-1] = 7
 			require.NoError(t, remote.Put(over, told(8, src, fabric.Flag{Value: 3})))
-			clear(src) // it is free
+			clear(src) // src is free
 			require.NoError(t, remote.Peer.Flush(watched(t)))
 			require.EqualValues(t, 3, mem[0])
 			require.EqualValues(t, 7, mem[8+len(src)-1])
@@ -136,7 +136,7 @@ func slotPut(body, slot []byte) *fabric.Put {
 	return &fabric.Put{Head: fabric.Part{At: len(slot), Mem: body, Path: fabric.Inline}, Body: fabric.Part{Mem: slot}, Tell: fabric.TellByLastWord}
 }
 
-// writeBehind writes round by round, each when the one before was seen.
+// writeBehind writes round by round. It starts a round once the target has seen the one before.
 func writeBehind(t *testing.T, r *rig, size int) {
 	const head = 128
 	mem := r.region(t, 1, head+size, "x")

@@ -10,8 +10,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Flush returns when this rank's earlier posts are applied to the peer's memory, and its
-// earlier stores to mapped memory are visible.
+// Flush waits until this rank's earlier posts are applied to the peer's memory. Its
+// earlier stores to mapped memory are visible then, too.
 func (p *Peer) Flush(ctx context.Context) error {
 	if mutant.FlushWithoutBarrier {
 		return p.Err()

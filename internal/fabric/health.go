@@ -17,8 +17,8 @@ import (
 // first sign.
 const lostGrace = time.Second
 
-// health knows which ranks are gone. epoch moves with every change, so that a waiting
-// goroutine sees by one load that a rank's state changed.
+// health knows which ranks are gone. Its epoch moves with every change. A waiting
+// goroutine so sees by one load that a rank's state changed.
 type health struct {
 	f     *Fabric
 	epoch atomic.Uint64

@@ -10,8 +10,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// Memory in a registered region has a place that its owner can tell to other ranks: the
-// region's number, which the owner never uses again, and an offset.
+// Memory in a registered region has a place that its owner can tell to other ranks. The
+// place is the region's number and an offset. The owner never uses a number again.
 //
 //	owner                                    another rank
 //	RegionOf(mem) = 7, 4096     7, 4096 ->   Reach(owner, 7), Mem[4096:]

@@ -6,8 +6,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// A Landing takes one transfer of a peer straight into memory of this rank, which may take
-// the memory back in the middle of the transfer.
+// A Landing takes one transfer of a peer straight into memory of this rank. This rank may
+// take the memory back in the middle of the transfer.
 type Landing = driver.Landing
 
 // An Address names an open landing, as its owner tells the peer.

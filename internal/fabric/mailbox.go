@@ -18,9 +18,9 @@ import (
 // (driver.WriteInfo.Silent). A plain WRITE wakes no goroutine there, so the origin of a
 // flag sends an immediate behind it.
 //
-// A request carries an atomic, on devices whose atomics must not be mixed with the CPU's,
-// if the job wants the CPU's. A goroutine that makes progress at the target applies the
-// atomic, and the response brings the old value.
+// A request carries an atomic if the job wants the CPU's atomics, and the device's must not
+// be mixed with them. A goroutine that makes progress at the target applies the atomic,
+// and the response brings the old value.
 //
 // The target's program takes no part in either. At an event of the device the fabric takes
 // the message, posts the receive again and rings the bell.
@@ -29,7 +29,7 @@ type mailbox struct {
 	bind *binding
 	qp   *verbs.QP
 	mr   *verbs.MR
-	// Used with polling held.
+	// The holder of polling uses the rest.
 	due     []uint64 // slots whose answers found no room in the send queue, in order
 	wr      [1]driver.WorkRequest
 	seg     [1]driver.Segment
@@ -120,8 +120,8 @@ func (b *binding) received(wc *driver.Completion) {
 	m.expectAgain(wc.ID)
 }
 
-// read handles the message in slot i. A request keeps its slot until its response has left:
-// a peer never has more unanswered requests than this rank has receives.
+// read handles the message in slot i. A request keeps its slot until its response has left.
+// So a peer never has more unanswered requests than this rank has receives.
 func (m *mailbox) read(i uint64) {
 	msg := (*message)(m.slot(i))
 	switch msg[messageKind] {
@@ -214,7 +214,7 @@ func requestID(id, use uint64) uint64 { return id | (use|1<<31)<<32 }
 func (b *binding) maxAsking() uint64 { return uint64(max(1, b.receives()/2)) }
 
 // errCrowded says that too many requests to the peer's CPU are unanswered.
-var errCrowded = errors.New("too many unanswered questions")
+var errCrowded = errors.New("too many unanswered requests")
 
 // requested returns how many requests this rank has sent to p's CPU.
 func (p *Peer) requested() uint64 {
@@ -233,8 +233,8 @@ func (p *Peer) awaitResponses(ctx context.Context, upTo uint64) error {
 	return p.f.Wait(ctx, answered)
 }
 
-// keepOrder has o wait for answers if it must not overtake earlier requests to the target's
-// CPU, or if too many of them are unanswered.
+// keepOrder has o wait for responses of the target's CPU. It does so if o must not overtake
+// earlier requests, or if too many of them are unanswered.
 func (p *Peer) keepOrder(ctx context.Context, o *op) error {
 	asked := p.asked.Load()
 	switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/faulty"
 )
 
-// crowded are devices whose atomics are the target's CPU's and whose queues have no room
-// for the answers, as a rule or now and then.
+// crowded holds devices over which the target's CPU applies atomics. As a rule, or now and
+// then, their queues have no room for the responses.
 var crowded = map[string]faulty.Plan{
 	"shallow":     {HideCoherentAtomics: true, HideExtendedAtomics: true, MaxDepth: 8},
 	"of one":      {HideCoherentAtomics: true, HideExtendedAtomics: true, MaxDepth: 1},

@@ -42,13 +42,13 @@ func TestARequestsIDIsGoodForOneUse(t *testing.T) {
 	require.Same(t, o, b.ops.find(o.id))
 	again.leave()
 	again.finish()
-	again.finish() // an answer behind the failure
+	again.finish() // a response behind the failure
 	require.Same(t, again, b.ops.take(&Remote{Peer: p}))
 	require.NotSame(t, again, b.ops.take(&Remote{Peer: p}), "it was given back once")
 }
 
-// FuzzMessage takes any bytes of a peer: the word that they name is aligned and all in a
-// region, or there is none.
+// FuzzMessage decodes any bytes of a peer. If they name a word, it is aligned and all in a
+// region.
 func FuzzMessage(f *testing.F) {
 	const size = 4096
 	region, b := fuzzedRegion(f, size)

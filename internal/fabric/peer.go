@@ -101,7 +101,7 @@ type connectReply struct {
 }
 
 // Peer returns the connection to a rank. On first use the fabric makes the connection, on
-// behalf of all callers. The attempt goes on when ctx ends: it leaves no half of a
+// behalf of all callers. The attempt goes on when ctx ends. So it leaves no half of a
 // connection at the rank, and the next caller finds it.
 func (f *Fabric) Peer(ctx context.Context, rank int) (*Peer, error) {
 	ctx = wait.Context(ctx)
@@ -221,8 +221,8 @@ func (f *Fabric) join(ctx context.Context, p *Peer, rep *connectReply) (*Peer, e
 	return p, nil
 }
 
-// serveConnect makes the passive end of a connection, or tells the peer that this rank
-// has no memory or descriptors left.
+// serveConnect makes the passive end of a connection. If this rank has no memory or
+// descriptors left, it tells the peer so.
 func (f *Fabric) serveConnect(ctx context.Context, from int, req connectRequest) (connectReply, error) {
 	rep, err := f.makePassive(ctx, from, req)
 	if mine := exhausted(f.cfg.Rank, err); mine != nil {

@@ -15,17 +15,17 @@ import (
 //	Later -> | 3rd | 2nd | 1st | -> Compose -> posted: the composer leaves the line
 //	                                           ErrNoRoom: it stays the first
 //
-// Three callers pump a line, one at a time: a goroutine that polled a completion, a put
-// that waits behind the line, and the fabric's timer. A put that starts while composers
-// are in line waits until the line is empty, and so never overtakes one.
+// Three callers pump a line, one at a time. They are a goroutine that polled a completion,
+// a put that waits behind the line, and the fabric's timer. A put that starts while
+// composers are in line waits until the line is empty, and so never overtakes one.
 //
 // Invariant: a goroutine that holds a mutex which Compose takes posts under [Peer.NoWait]
 // only, and neither waits nor makes progress.
 //
-// Hence no deadlock. The fabric holds no lock as it calls Compose, and under the context
-// of Compose a put neither waits nor polls. So the goroutine in Compose waits for a mutex
-// at most, whose holder waits for nothing. A line moves as soon as there is room, and
-// completions make room whatever the programs of the two ranks do.
+// So no deadlock is possible. The fabric holds no lock as it calls Compose. Under the
+// context of Compose a put neither waits nor polls. So the goroutine in Compose waits for
+// a mutex at most, whose holder waits for nothing. A line moves as soon as there is room.
+// Completions make room without help of the programs of the two ranks.
 type Composer struct {
 	// Compose posts under ctx. If it returns ErrNoRoom, something is left to post, and the
 	// peer calls Compose again. After any other result the composer has left the line.
@@ -51,8 +51,8 @@ const (
 )
 
 // retryAfter is the time between two ticks of the timer. Without the timer a line would
-// stand still while no goroutine polls, or while a device refuses requests and none is in
-// progress.
+// stand still while no goroutine polls. It would also do so while a device refuses
+// requests and none is in progress.
 const retryAfter = time.Millisecond
 
 // pending holds the lines of a fabric that are not empty.
@@ -90,9 +90,8 @@ func (f *Fabric) hasty(ctx context.Context) bool {
 	return ctx == f.pending.noWait || ctx == f.pending.turn
 }
 
-// Post calls c.Compose at once if the line is empty, and puts c into the line if there is
-// no room. It waits until c is posted, and returns the error of Compose. If ctx ends
-// first, Post returns the cause of its end, and c stays in line. Under NoWait that is at
+// Post calls c.Compose at once if the line is empty. If there is no room, it puts c into the
+// line. It waits until c is posted, and returns the error of Compose. If ctx ends first, Post returns the cause of its end, and c stays in line. Under NoWait that is at
 // once. The caller holds no mutex that Compose takes.
 func (p *Peer) Post(ctx context.Context, c *Composer) error {
 	if !p.line.waits.Load() {

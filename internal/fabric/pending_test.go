@@ -18,8 +18,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/loop"
 )
 
-// fillable is rank 0's view of a region at rank 1 through queues that take nothing while
-// the recorder says so.
+// fillable returns rank 0's view of a region at rank 1. The queues take nothing while the
+// recorder says so.
 func fillable(t *testing.T) (*rig, *fabric.Remote, *recorder) {
 	wire := loop.New()
 	var origin *recorder
@@ -196,8 +196,8 @@ func TestComposersAllocateNothing(t *testing.T) {
 	require.NoError(t, p.Await(watched(t), c))
 }
 
-// A raised is a registrant: it tells the peer how often it was raised, by a word of which
-// the latest value counts. Its composer takes its mutex.
+// A raised is a registrant. It tells the peer by a word how often the test raised it. The
+// latest value of the word counts. Its composer takes its mutex.
 type raised struct {
 	mu sync.Mutex
 	n  uint64
@@ -213,8 +213,8 @@ func (r *raised) raise(remote *fabric.Remote, at int) {
 	}
 }
 
-// Registrants whose composers take their mutexes, and goroutines that wait for room, get
-// along through queues that are nearly always full.
+// Queues are nearly always full here. Registrants whose composers take their mutexes make
+// progress all the same, as do goroutines that wait for room.
 func TestFullQueuesBlockNeitherComposersNorPosters(t *testing.T) {
 	for name, plan := range map[string]faulty.Plan{
 		"shallow":          {HideMapper: true, MaxDepth: 8},

@@ -15,7 +15,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/tcp"
 )
 
-// kinds are the devices that the plan of a put tells apart.
+// kinds holds the devices that the plan of a put tells apart.
 var kinds = map[string]struct {
 	fmaMax int // -1 maps memory, 0 does not
 	open   func() driver.Provider
@@ -62,8 +62,9 @@ func by(path fabric.Path, p fabric.Part) fabric.Part {
 	return p
 }
 
-// plans say what Start posts for a put on each kind of device. A request is a letter for its
-// operation, its number of bytes, and a letter for each flag; a bar parts calls of PostSend:
+// plans lists the requests that Start posts for a put on each kind of device. A symbol names
+// the operation of a request. The number of bytes and a symbol for each flag follow. A bar
+// parts calls of PostSend:
 //
 //	W  WRITE                 s  signaled
 //	I  WRITE_WITH_IMM        i  inline
@@ -71,7 +72,7 @@ func by(path fabric.Path, p fabric.Part) fabric.Part {
 //	F  FETCH_ADD             a  announced
 //	Q  SEND of a request
 //
-// A device that is not named posts the requests of "inline". Nothing is posted to mapped memory.
+// A device without an entry posts the requests of "inline". Start posts nothing to mapped memory.
 var plans = []struct {
 	name  string
 	put   fabric.Put

@@ -15,8 +15,8 @@ import (
 //	Head   Body   flag
 //	 W      W     W      three requests at most, one call of PostSend
 //
-// An op has room for one source that is not inline, since at most one of its requests
-// tells the fabric of its completion. Further requests go to a second op behind it.
+// An op has room for one source that is not inline. At most one of its requests tells the
+// fabric of its completion. Further requests go to a second op behind it.
 type posting struct {
 	*Remote
 	base   Address // the destination of the parts
@@ -114,7 +114,7 @@ func (w *posting) part(ctx context.Context, path Path, at int, mem []byte) error
 }
 
 // source has request i send mem from its place, or from a stage. If a word tells of the
-// part, source announces the last piece: the piece arrives even if the caller gives up,
+// part, source announces the last piece. That piece arrives even if the caller gives up,
 // since the word may be posted.
 func (w *posting) source(ctx context.Context, i int, how manner, mem []byte, last bool) error {
 	o := w.o

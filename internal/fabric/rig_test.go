@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A rig is some ranks' fabrics, whose control messages are function calls.
+// A rig holds the fabrics of some ranks. Their control messages are function calls.
 type rig struct {
 	mu    sync.Mutex
 	ranks []*fabric.Fabric
@@ -49,7 +49,7 @@ func newRigOver(t *testing.T, n int, fmaMax int, open func() driver.Provider) *r
 	return newRigThrough(t, n, fmaMax, open, func(next fabric.Control) fabric.Control { return next })
 }
 
-// newRigThrough is newRigOver with something between a rank and its control messages.
+// newRigThrough opens ranks as newRigOver does, but wraps their control functions.
 func newRigThrough(t *testing.T, n int, fmaMax int, open func() driver.Provider, through func(fabric.Control) fabric.Control) *rig {
 	r := &rig{}
 	for rank := range n {
@@ -72,7 +72,7 @@ func (r *rig) region(t *testing.T, rank, size int, name string) []byte {
 	return region.Bytes()
 }
 
-// pair is rank 0's view of a region at rank 1, and the region itself.
+// pair returns rank 0's view of a region at rank 1, and the region itself.
 func pair(t *testing.T, size, fmaMax int, plan faulty.Plan) (*fabric.Remote, []byte) {
 	r := newRig(t, 2, fmaMax, plan)
 	mem := r.region(t, 1, size, "x")
@@ -87,7 +87,7 @@ func told(at int, mem []byte, flag fabric.Flag) *fabric.Put {
 	return &fabric.Put{Body: fabric.Part{At: at, Mem: mem}, Tell: fabric.TellByFlag, Flag: flag}
 }
 
-// watched is a context under the watchdog.
+// watched returns a context under the watchdog.
 func watched(t *testing.T) context.Context {
 	return testwatch.Context(t)
 }
