@@ -22,7 +22,7 @@ type call struct {
 	done chan result // has room for one
 }
 
-// A result is what a call came to.
+// A result holds the reply or the error of a call.
 type result struct {
 	reply  []byte
 	err    error

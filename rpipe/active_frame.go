@@ -109,7 +109,7 @@ func countFrames(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// A RemoteError is what became of a call at its target.
+// A RemoteError reports why a call failed at its target.
 type RemoteError struct {
 	Rank    int // that was called
 	Handler string

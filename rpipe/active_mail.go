@@ -98,8 +98,8 @@ func (m *mailer) finish(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// close ends the pipes. Whoever is still at one of them leaves first: a handler that
-// answers was told to. A pipe that is not left is given back when the job ends.
+// close ends the pipes. It waits for goroutines that still use one: close has told
+// answering handlers to leave. The job's end gives a pipe back that stays in use.
 func (m *mailer) close(ctx context.Context) error {
 	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()

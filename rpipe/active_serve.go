@@ -106,7 +106,7 @@ func (a *Active) handle(m *message) {
 	o.reply, o.why, o.err = a.run(m)
 }
 
-// An outcome is what a handler came to.
+// An outcome holds a handler's reply, or the reason of its failure.
 type outcome struct {
 	reply []byte
 	why   reason

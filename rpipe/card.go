@@ -8,9 +8,9 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A spec is what both ends of a pipe agree on. Each writes it as a card at the
-// start of its data, ahead of everything else, and looks at the other's. Numbers
-// are little-endian:
+// A spec holds the options that both ends of a pipe must share. Each end writes it as
+// a card at the start of its data, and compares it with the peer's card. Numbers are
+// little-endian:
 //
 //	0      8     16         24    32     36      40    41    42      44     48     64          240       248
 //	magic  heap  type hash  size  width  blocks  pull  sync  served  tally  group  type, text  disowned  state

@@ -17,10 +17,9 @@ import (
 
 // A Carrier is a window that carries pipes, which then use nothing but the
 // window's public calls: PutNotify, Get, Flush and waits for notification slots.
-// It is what the paper calls the portability layer, where rpipe runs on the windows
-// of MPI-3. Pipes behave the same over it, with two exceptions: their memory is set
-// aside when the carrier is made, and they end when any rank of its team is gone,
-// as waits on windows do.
+// The paper calls this the portability layer: there rpipe runs on the windows of MPI-3.
+// Pipes behave the same over it, with two exceptions. Making the carrier reserves their
+// memory. They end when any rank of its team is gone, as waits on windows do.
 //
 // At each rank a carrier has berths, one for each end of a pipe:
 //
@@ -50,7 +49,7 @@ type Carrier struct {
 	closed  atomic.Bool
 }
 
-// A shape is what all ranks of a carrier agree on.
+// A shape holds the sizes that all ranks of a carrier must share.
 type shape struct {
 	Ends   int // berths at each rank
 	Width  int
@@ -191,7 +190,7 @@ func (c *Carrier) give(berth int) error {
 	}
 	c.entry(berth).Store(0)
 	data := c.w.Local()[c.dataOf(berth):]
-	clear(data[:c.room()-c.Heap]) // what lies in a heap means nothing
+	clear(data[:c.room()-c.Heap]) // old bytes in a heap mean nothing
 	for slot := c.slotsOf(berth); slot < c.slotsOf(berth+1); slot++ {
 		if _, err := c.w.ResetNotify(slot, 0); err != nil {
 			return err
@@ -216,7 +215,7 @@ func (p *pipe) board(t *team.Team, mine, theirs linkEnd, stage int) (link, error
 // desert has open ends over a carrier of no more use, and lets go of those that
 // linger.
 func (r *registry) desert(c *Carrier) {
-	r.insisting.Lock() // who speaks over the carrier has ended
+	r.insisting.Lock() // the timer is not telling a peer anything over the carrier
 	defer r.insisting.Unlock()
 	r.mu.Lock()
 	for s := range r.open {

@@ -45,7 +45,7 @@ func (c *Carrier) sleep(ctx context.Context, u *window.Until, ready func() bool)
 		return true, nil
 	}
 	_, _, err = c.w.WaitNotify(ctx, *u)
-	if err != nil && ready() { // what has arrived counts
+	if err != nil && ready() { // notifications that have arrived count
 		return true, nil
 	}
 	return false, c.verdict(err)

@@ -45,7 +45,7 @@ func (k *clock) arm() {
 func (k *clock) tick() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.armed.Store(false) // what comes from here on arms it anew
+	k.armed.Store(false) // a later record arms it anew
 	if k.late != nil && k.late() {
 		k.arm()
 	}

@@ -83,7 +83,7 @@ func (l *lane[T]) send(ctx context.Context, wait bool) error {
 // late sends what has waited long enough. It tells that this must be tried again.
 func (l *lane[T]) late(noWait context.Context) (again bool) {
 	if !l.mu.TryLock() {
-		return true // whoever fills the block may wait for room
+		return true // the goroutine that fills the block may wait for room
 	}
 	defer l.mu.Unlock()
 	had := l.filled

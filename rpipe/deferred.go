@@ -22,7 +22,7 @@ func (t *announcedTags) take(context.Context) error {
 	}
 	tail := uint32(w.credit >> 32)
 	ring := w.local()[w.tagsAt():]
-	for !t.taker.Reached(tail) { // what lies beyond may be on its way
+	for !t.taker.Reached(tail) { // entries beyond may be on their way
 		entry := atomics.Word64(ring[8*t.taker.Index():])
 		r, verdict := t.taker.TakeBelow(tail, entry.Load())
 		switch verdict {

@@ -9,8 +9,8 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// Two ends over a carrier find each other in the directories of their ranks. Who
-// does not find the other end leaves word there, looks again, and waits for news:
+// Two ends over a carrier find each other in the directories of their ranks. An end
+// that does not find its peer leaves word there, looks again, and waits for news:
 //
 //	asker                         owner
 //	put a knock       --------->  slot of the asker

@@ -41,7 +41,7 @@
 // On a peer whose memory is mapped, Mem is the reader's memory itself and Write
 // is one store. Elsewhere Mem is registered memory from which the block leaves
 // as it is: no byte is copied by a CPU but those that the device copies as they
-// are posted (see [WithFMA]). What Read returns lies where it arrived.
+// are posted (see [WithFMA]). Read returns a block where it arrived.
 //
 // A push pipe moves the block as it is written. A pull pipe ([WithPull]) leaves
 // it at the writer, the reader fetches it when it reads, and the tag goes back

@@ -25,7 +25,7 @@ type fanIn struct {
 	seen   uint64      // health, as it was last heeded
 	ready  func() bool // hasNews, made once
 	closed atomic.Bool
-	ended  func(i int, err error) // nil, or what is told that a pipe has ended, and why
+	ended  func(i int, err error) // nil, or called when a pipe has ended, with the reason
 	byEnd  map[*pipe]int
 
 	// calling is held by calls that read. Close wakes one that waits and takes
@@ -33,12 +33,12 @@ type fanIn struct {
 	calling sync.Mutex
 }
 
-// A member is what the fan-in knows of a pipe beside its end.
+// A member holds the fan-in's state of a pipe beside its end.
 type member struct {
 	over   bool
 	full   bool   // its next block, or its end, is taken from the ring and not handed out: no room, or no answer
 	silent bool   // its writer's rank did not answer in time
-	doomed error  // what became of the writer; what has arrived is read first
+	doomed error  // the error of the writer's rank; blocks that have arrived are read first
 	wants  uint64 // how often the writer has waited, as far as it was looked at
 }
 
@@ -47,7 +47,7 @@ type group struct {
 	first, n int
 	turn     int    // the pipe that comes next, counted from first
 	full     int    // pipes whose next blocks are taken and not handed out
-	taken    uint64 // what was taken, as far as the word counts it; it may be ahead of the word
+	taken    uint64 // counted takes from the pipes; they may be ahead of the word
 	latest   uint64 // the word
 	// vague: the word does not tell. A writer died, perhaps between a block and its
 	// count, or the word is not what writers made it. Then pipes are looked at.
@@ -142,7 +142,7 @@ func (f *fanIn) take(ctx context.Context) (arrival, bool, error) {
 	return nobody, false, nil
 }
 
-// nobody is where errors come from that are of no pipe.
+// An error of no pipe has nobody as its arrival.
 var nobody = arrival{from: -1}
 
 // lack says what a read waits for.

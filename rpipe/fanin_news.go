@@ -40,7 +40,7 @@ func (f *fanIn) watched(slots []int) []int {
 	return slots
 }
 
-// hasNews is what read waits for.
+// hasNews reports whether a waiting read must look again.
 func (f *fanIn) hasNews() bool {
 	if f.closed.Load() || f.team.Health() != f.seen {
 		return true
@@ -78,7 +78,7 @@ func (f *fanIn) hasSome(g *group) bool {
 // looked at.
 func (f *fanIn) countsTell(g *group) bool {
 	// More was taken than was counted: counts are on their way behind their blocks,
-	// or a pipe's flags lie. The others' blocks must not wait for the word to catch up.
+	// or a pipe's flags lie. Blocks of the remaining pipes must not wait for the word.
 	ahead := int64(g.latest-g.taken) < 0
 	// Blocks behind one that is not handed out are counted, and cannot be taken.
 	return !g.vague && !ahead && g.full == 0

@@ -48,7 +48,7 @@ func (f *fanIn) pop(ctx context.Context, i int) (arrival, bool, error) {
 	asking, cancel := r.briefly(ctx)
 	defer cancel()
 	a, mem, ok, err := r.tryRead(asking, false)
-	if !ok && err == nil && m.doomed != nil && r.progress() { // what has arrived counts
+	if !ok && err == nil && m.doomed != nil && r.progress() { // blocks that have arrived count
 		a, mem, ok, err = r.tryRead(asking, false)
 	}
 	if errors.Is(err, ErrWouldBlock) {
@@ -99,8 +99,8 @@ func (f *fanIn) listen(r *readerEnd, m *member, g *group) {
 	r.serve()
 }
 
-// retire has a pipe count as ended. What its writer put there beyond the end, it
-// counted as well.
+// retire has a pipe count as ended. The writer counted its puts behind the end as
+// well.
 func (f *fanIn) retire(i int, err error) {
 	if r := f.ends[i]; !r.eof {
 		f.groups[i/groupSize].vague = true

@@ -12,7 +12,7 @@ import (
 
 // A fanOut is a FanOut without its element type.
 type fanOut struct {
-	id      *pipe // whose its blocks are
+	id      *pipe // owns the blocks
 	team    *team.Team
 	over    *Carrier // nil: the pipes lie on the fabric
 	stage   *fanStage

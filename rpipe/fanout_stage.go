@@ -55,7 +55,7 @@ func (s *fanStage) share(l link) {
 // drop gives the memory back behind the last one.
 func (s *fanStage) drop() {
 	if s != nil && s.ends.Add(-1) == 0 {
-		s.giveUp() // nobody is there to be told what becomes of it
+		s.giveUp() // no caller is left to take its error
 	}
 }
 

@@ -54,7 +54,7 @@ type heapEnd struct {
 	heapSide
 	up    atomic.Bool  // connected
 	mem   []byte       // the server's memory where it is mapped; set before up
-	using sync.RWMutex // held for reading by whoever uses the server's memory
+	using sync.RWMutex // calls that use the server's memory hold it for reading
 
 	mu    sync.Mutex // guards the shadow
 	books *rmalloc.Heap
@@ -124,7 +124,7 @@ func (h *heapEnd) alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
 	return a, advise(err)
 }
 
-// owns tells whether a block is there.
+// owns returns an error unless the heap holds the block.
 func (h *heapEnd) owns(a rmalloc.Addr) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -2,8 +2,8 @@ package rpipe
 
 import "context"
 
-// A heapSide is what both ends of a heap have. An end that closes puts its last word
-// at the other one, and gives its memory back when it has that one's:
+// A heapSide holds the state that both ends of a heap have. An end that closes puts its
+// last word at the peer, and gives its memory back when it has the peer's last word:
 //
 //	client                                 server
 //	puts nothing after it
@@ -11,7 +11,7 @@ import "context"
 //	gives memory back      <-------------  goneFlag
 //	                                       gives memory back
 //
-// What Close could not say is said as the end lingers in its rank's registry.
+// The rank's registry says later what Close could not say.
 type heapSide struct {
 	*pipe
 	gate gate
@@ -59,7 +59,7 @@ func (s *heapSide) owes() bool {
 	return s.fate() == nil && !s.joined.Load() && s.owesUnmet(s.heard())
 }
 
-// say looks for the other end. What fails is tried again.
+// say looks for the peer. The registry tries again after a failure.
 func (s *heapSide) say(ctx context.Context) {
 	s.rejoin(ctx, s.heard())
 	if s.joined.Load() {

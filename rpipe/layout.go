@@ -14,7 +14,7 @@ const (
 	writerFlags
 )
 
-// What an endFlag says.
+// These are the values of an endFlag.
 const (
 	drained  = 1 // the reader has read everything up to the close
 	deserted = 2 // the reader was closed before

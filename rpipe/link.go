@@ -9,8 +9,8 @@ import (
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
-// A link is what a pipe's end stands on: some memory of its own that the other
-// end reaches, and the other end's. It has two parts, data and flags:
+// A link connects a pipe's end to its peer: each end has some memory that the peer
+// reaches. That memory has two parts, data and flags:
 //
 //	data   bytes, which mean nothing until a flag says so
 //	flags  words of 64 bits, stored whole by the other end, each behind its data
@@ -57,9 +57,9 @@ type inMemory interface {
 
 // near is a mapped end.
 type near struct {
-	team  *team.Team      // whose health moves when the end's rank dies; nil: it is not mapped
-	flags []atomic.Uint64 // the end's where a store is all it takes to put one, else nil
-	bell  wait.Ringer     // what then wakes its rank
+	team  *team.Team      // its health moves when the end's rank dies; nil: the end is not mapped
+	flags []atomic.Uint64 // the end's where a plain store puts one, else nil
+	bell  wait.Ringer     // wakes the end's rank after a store
 }
 
 // finder finds the other end.

@@ -27,7 +27,7 @@ type fabricLink struct {
 	fma           int       // bytes that are copied as they are posted; negative takes the fabric's switch point
 	mine          memory    // flags and data
 	staged        memory    // the stage
-	shared        *fanStage // whose memory that is, if others use it as well
+	shared        *fanStage // owns that memory if several ends use it
 	theirs        atomic.Pointer[fabric.Remote]
 	misfit        *fabric.Remote // the other end, if its card was refused
 	summaryUpdate                // of the other rank's tally, if this pipe belongs to an aggregate
@@ -39,7 +39,7 @@ type fabricLink struct {
 type vigil struct {
 	l     *fabricLink
 	look  func() bool // lookOnce, made once
-	ready func() bool // what it waits for
+	ready func() bool // ends the wait when true
 	seen  uint64      // health when the peer's fate was last asked for
 	gone  error
 }
@@ -93,7 +93,7 @@ func (l *fabricLink) stage(n int) ([]byte, error) {
 		return l.staged.block.Bytes, nil
 	}
 	var err error
-	// Nobody knows the stage's name; its registration is for the device.
+	// No peer looks up the stage's name; the device needs the registration.
 	l.staged, err = newMemory(context.Background(), l.team, l.names[0]+"/stage", n, unprepared)
 	return l.staged.block.Bytes, err
 }
@@ -273,7 +273,7 @@ func (v *vigil) await(ctx context.Context, ready func() bool) error {
 	err := team.Wait(ctx, v.look)
 	v.ready = nil
 	if err == nil && v.gone != nil {
-		team.Progress() // what has arrived counts
+		team.Progress() // puts that have arrived count
 		if !ready() {
 			return v.gone
 		}

@@ -22,7 +22,7 @@ type windowLink struct {
 	berth  int       // mine
 	mine   []byte    // the berth's memory
 	staged []byte    // the stage, behind the data unless it is shared
-	shared *fanStage // whose memory that is, if others use it as well
+	shared *fanStage // owns that memory if several ends use it
 	slots  []int     // the berth's: flags, then the word of being disowned
 	theirs atomic.Pointer[farBerth]
 	misfit *farBerth // the other end, if its card was refused
@@ -77,7 +77,7 @@ func (l *windowLink) appear(ctx context.Context) error {
 	return l.verdict(err)
 }
 
-// nameHash is what a directory has for a name, where 0 is nobody.
+// nameHash returns a directory's number for a name. 0 is no name's number.
 func nameHash(name string) uint64 { return max(hash(name), 1) }
 
 func (l *windowLink) local() []byte { return l.mine[:l.sizes[0]] }

@@ -46,7 +46,7 @@ func reserve(ctx context.Context, t *team.Team, name string, n int) (memory, err
 	return r.slabs.take(ctx, t, n)
 }
 
-// register makes a block of its own. Nobody asks for it by this name.
+// register allocates and registers a block of its own. No rank looks it up by this name.
 func register(ctx context.Context, t *team.Team, name string, n int) (m memory, err error) {
 	if m.block, err = t.Arena().Alloc(n); err != nil {
 		return memory{}, err

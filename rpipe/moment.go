@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// A context whose call has ended leaves an end a moment more to reach the other one:
-// lastMoment. Of many ends that are closed together each has the same moment, which
-// hangs on their context: if each took one of its own to reach a rank that does not
-// answer, thousands would take hours. What is not said by then the registry says
-// later.
+// A moment is the key of lastMoment in a context. When the context of a closing call
+// ends, the end has lastMoment more to reach its peer. Ends that close together share
+// one moment. With a moment each, thousands of ends would wait hours for a rank that
+// does not answer. The registry says later what an end could not say by then.
 type moment struct{}
 
 // withMoment returns ctx with the moment behind it.

@@ -12,8 +12,8 @@ import (
 	"github.com/gopgas/gopgas/rpipe/internal/turn"
 )
 
-// A registry is what a rank knows of all its pipes. It hangs on the rank's fabric,
-// which closes it ahead of itself.
+// A registry holds a rank's state of all its pipes. The rank's fabric owns it, and
+// closes it ahead of itself.
 //
 // Memory is registered and given back, which may take its time, without mu held: by
 // one opening after the other, and by one sweep after the other.
@@ -23,7 +23,7 @@ type registry struct {
 	slabs    slabs
 	reminder reminder
 	tallies  atomic.Uint32 // made so far
-	opening  turn.Turn     // who opens ends has it; it guards the Openings of teams
+	opening  turn.Turn     // a call that opens ends holds it; it guards the Openings of teams
 
 	insisting sync.Mutex // held while the timer looks after those that linger
 	round     []lingerer // those
@@ -66,14 +66,14 @@ func registryOf(t *team.Team) (*registry, error) {
 // number returns the next number of a tally, from 0.
 func (r *registry) number() uint32 { return r.tallies.Add(1) - 1 }
 
-// A pairing is what two ends find each other by.
+// A pairing holds the names by which two ends find each other.
 type pairing struct {
 	team           *team.Team
 	name           string
 	writer, reader int // in the team
 }
 
-// key is what incarnations are counted by at one end.
+// key returns the key by which one end counts incarnations.
 func (p *pairing) key(end string) string {
 	return fmt.Sprintf("%s/%d-%d/%s", p.name, p.writer, p.reader, end)
 }

@@ -11,7 +11,7 @@ import (
 // the other one.
 const lastMoment = time.Second
 
-// A parting is what an end remembers that closes or was closed. One of the registry's
+// A parting holds the state of an end that closes or was closed. One of the registry's
 // sweeps may look after it while the timer does.
 type parting struct {
 	mu       sync.Mutex // held for moments

@@ -13,7 +13,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A pipe is what both ends have.
+// A pipe holds the state that both ends have.
 type pipe struct {
 	joined atomic.Bool
 	closed atomic.Bool           // this end was closed

@@ -12,8 +12,9 @@ type pushed struct {
 	r    *readerEnd
 	list *rmalloc.Held
 	mem  []byte
-	// What Read takes without the mutex waits here until somebody has it: each
-	// block at its number. Read moves returns.read on, and who has the mutex this.
+	// Read puts blocks here that it takes without the mutex, each at its number. They
+	// wait here until a call holds the mutex. Read advances returns.read; the mutex's
+	// holder advances listed.
 	recent [recentBlocks]recentBlock
 	listed atomic.Uint64
 }

@@ -79,7 +79,7 @@ func (r *readerEnd) isDue() bool {
 	return r.fate() == nil && !r.joined.Load() && r.owesUnmet(r.flag(r.byeFlag()) != 0)
 }
 
-// say looks for the writer. What fails is tried again.
+// say looks for the writer. The registry tries again after a failure.
 func (r *readerEnd) say(ctx context.Context) {
 	r.rejoin(ctx, r.flag(r.byeFlag()) != 0)
 	if r.joined.Load() {

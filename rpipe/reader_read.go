@@ -131,7 +131,7 @@ func (r *readerEnd) seek(ctx context.Context) error {
 	return err
 }
 
-// seeks counts a poll, and tells whether it looks for the writer.
+// seeks counts a poll, and reports whether it looks for the writer.
 func (r *readerEnd) seeks() bool {
 	r.polls++
 	return bits.OnesCount64(r.polls) == 1
@@ -177,7 +177,7 @@ func (r *readerEnd) look(ctx context.Context) (bool, error) {
 	}
 	f, verdict := r.taker.Take(r.flag(r.taker.Index()))
 	if verdict == rmalloc.NotYet && r.forsaken() {
-		if f, verdict = r.taker.Take(r.flag(r.taker.Index())); verdict == rmalloc.NotYet { // what has arrived counts
+		if f, verdict = r.taker.Take(r.flag(r.taker.Index())); verdict == rmalloc.NotYet { // a block that has arrived counts
 			return false, r.breaks(errWriterGaveUp)
 		}
 	}

@@ -35,8 +35,8 @@ func (m *reminder) add(r *returns) {
 	}
 }
 
-// tick looks at each once. Whoever still owes something comes again. The timer is
-// set when the round is over, so that no tick overtakes another.
+// tick looks at each reader once. A reader that still owes something comes again. tick
+// sets the timer when the round is over, so that no tick overtakes another.
 func (m *reminder) tick() {
 	m.mu.Lock()
 	m.owing, m.round = m.round[:0], m.owing

@@ -51,7 +51,7 @@ type announcement struct {
 	words  []byte // tags that are still to be put
 	at     int    // in the ring of tags
 	credit uint64 // the flag behind them
-	wanted uint64 // what the writer waited for as it was packed
+	wanted uint64 // the writer's wanted flag as it was packed
 	posted bool
 }
 

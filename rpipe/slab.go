@@ -28,8 +28,8 @@ const (
 
 // slabs are a rank's.
 type slabs struct {
-	growing turn.Turn // who registers another one has it
-	made    int       // by those who had it
+	growing turn.Turn // the call that registers another slab holds it
+	made    int       // guarded by growing
 	mu      sync.Mutex
 	list    []*slab
 }
@@ -44,7 +44,7 @@ func (s *slabs) take(ctx context.Context, t *team.Team, n int) (memory, error) {
 		return memory{}, err
 	}
 	defer s.growing.Give()
-	if m, err := s.find(n); !errors.Is(err, rmalloc.ErrFull) { // somebody else has grown them
+	if m, err := s.find(n); !errors.Is(err, rmalloc.ErrFull) { // another call has grown them
 		return m, err
 	}
 	b, err := s.grow(ctx, t)
@@ -94,9 +94,9 @@ func (b *slab) take(n int) (memory, error) {
 	return m, nil
 }
 
-// give takes a piece back, which nobody finds any more. It is not used again if the
-// rank that puts to it is dead: something may be on its way still. A slab without
-// pieces goes, unless it is the last.
+// give takes back a piece that no rank can find any more. It never reuses the piece of
+// a dead writer, whose puts may still be under way. It releases a slab without pieces,
+// unless it is the last.
 func (s *slabs) give(t *team.Team, m *memory, orphaned bool) error {
 	empty, err := s.put(m, orphaned)
 	if empty {
@@ -105,7 +105,7 @@ func (s *slabs) give(t *team.Team, m *memory, orphaned bool) error {
 	return err
 }
 
-// put is give without the slab, of which it tells whether it shall go.
+// put gives memory back to its slab, and reports whether give must give the slab back.
 func (s *slabs) put(m *memory, orphaned bool) (empty bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

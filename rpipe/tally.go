@@ -12,10 +12,9 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A tally is words of a rank that reads from many pipes, which count what was put
-// into the pipes of one group each. Whoever puts something there for the reader to
-// look at (a notification, the close, its wish for memory) adds 1 to the word
-// behind it:
+// A tally has one word for each group of pipes that a rank reads from. The word counts
+// puts into the pipes of its group. A writer that puts something there for the reader
+// (a notification, the close, its wish for memory) adds 1 to the word behind it:
 //
 //	writer                        reader
 //	block, flag   ------------->  pipe 130
@@ -33,9 +32,9 @@ type tally struct {
 
 // counts are where the words lie.
 type counts interface {
-	// word loads the count of a group. Who sees it sees what was counted.
+	// word loads the count of a group. A reader that sees the count sees the counted puts.
 	word(group int) uint64
-	// counter is what a card says of it.
+	// counter returns the card's description of a group's word.
 	counter(group int) counter
 	// giveUp takes the words back. orphaned: a rank that added to them is dead.
 	giveUp(orphaned bool)
@@ -100,7 +99,7 @@ func newFabricCounts(ctx context.Context, t *team.Team, groups int) (*fabricCoun
 	return y, err
 }
 
-// tallyName is what writers find a reader's tally by.
+// tallyName returns the name by which writers find a reader's tally.
 func tallyName(t *team.Team, reader int, number uint32) string {
 	return fmt.Sprintf("rpipe/%s/tally#%d/%d", t.Name, number, reader)
 }
@@ -112,7 +111,7 @@ func (y *fabricCounts) word(group int) uint64 {
 func (y *fabricCounts) counter(group int) counter { return counter{y.number + 1, group} }
 
 func (y *fabricCounts) giveUp(orphaned bool) {
-	_ = y.release(y.team, orphaned) // nobody puts anything there any more, and nobody is there to be told
+	_ = y.release(y.team, orphaned) // no writer adds to it any more, and no caller is left to take the error
 }
 
 // A counter is the tally's word as its writer knows it from the reader's card.

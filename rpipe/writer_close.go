@@ -50,7 +50,7 @@ func (w *writerEnd) drain(ctx context.Context) error {
 		_ = w.bid() // or as this end lingers
 		return nil
 	}
-	if err := w.flush(ctx); err != nil { // what left from the stage has arrived
+	if err := w.flush(ctx); err != nil { // blocks that left from the stage have arrived
 		return err
 	}
 	w.settled = true
@@ -155,7 +155,7 @@ func (w *writerEnd) unsettled() bool {
 	return w.flag(endFlag) == deserted && !w.direct && !w.settled && w.up
 }
 
-// say does what can be done now. What fails is tried again.
+// say does what can be done now. The registry tries again after a failure.
 func (w *writerEnd) say(ctx context.Context) {
 	if !w.joined.Load() {
 		w.deserted = w.rejoin(ctx, w.flag(endFlag) != 0)

@@ -16,7 +16,7 @@ type writerEnd struct {
 	deserted bool           // the reader was closed before this end was connected
 	direct   bool           // the reader is mapped: what is put is stored at once
 	over     bool           // CloseWrite was called
-	credit   uint64         // what creditFlag said last
+	credit   uint64         // the last value of creditFlag
 	near     near           // then
 	health   uint64         // of near.team, as the reader was last seen to be well
 	slot     rmalloc.Cursor // where the next notification goes
@@ -30,7 +30,7 @@ type writerEnd struct {
 
 	wants    uint64      // how often this end has told the reader that it waits
 	asked    uint64      // credit as it said so last
-	moved    func() bool // what waits look for
+	moved    func() bool // ends a wait when true
 	watch    [2]int      // the flags among that
 	finished bool        // the reader was told that nothing follows
 	settled  bool        // nothing leaves from the stage any more

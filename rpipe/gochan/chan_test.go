@@ -98,8 +98,8 @@ func TestNoValueWaitsForAnother(t *testing.T) {
 	})
 }
 
-// What gathers while the receiver is behind leaves by itself when it has caught
-// up, and in fewer blocks than there are values.
+// Values that gather while the receiver is behind leave by themselves when it has
+// caught up. They take fewer blocks than there are values.
 func TestValuesThatGatheredLeaveTogetherAndByThemselves(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -144,7 +144,7 @@ func TestTrySendAndTryRecvWaitForNothing(t *testing.T) {
 				}
 				r.ErrorIs(err, rpipe.ErrWouldBlock)
 				r.Greater(n, 2)
-				for err = nil; err == nil; { // what gathered is taken once, and as much gathers again
+				for err = nil; err == nil; { // the sender takes the gathered values once, and as many gather again
 					short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 					if err = s.Send(short, n); err == nil {
 						n++
@@ -266,7 +266,7 @@ func TestASenderLearnsThatItsReceiverIsGone(t *testing.T) {
 	})
 }
 
-// Values that are left gathered as the job ends are nobody's.
+// The job's end drops values that are still gathered.
 func TestASenderThatIsNotClosedEndsWithTheJob(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {

@@ -51,8 +51,8 @@ func TestValuesThatWereNotReceivedAreLostAtClose(t *testing.T) {
 	})
 }
 
-// TestAReceiverMayBeClosedWhileOthersReceive has values be what was sent, whatever
-// becomes of the memory that they lay in.
+// TestAReceiverMayBeClosedWhileOthersReceive compares received values with sent ones,
+// while Close gives their memory away.
 func TestAReceiverMayBeClosedWhileOthersReceive(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {

@@ -1,4 +1,4 @@
-// Package gochan has channels of values between two ranks, over pipes.
+// Package gochan offers channels of values between two ranks, over pipes.
 //
 //	s, err := gochan.OpenSender[int](ctx, world, 1)     c, err := gochan.OpenReceiver[int](ctx, world, 0)
 //	err = s.Send(ctx, 42)                               v, err := c.Recv(ctx)

@@ -13,9 +13,8 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A Receiver is the receiving end of a channel of values between two ranks. All
-// methods may be called by any goroutine; those that receive take turns, and each
-// value is received once.
+// A Receiver receives the values of a channel between two ranks. Any goroutine may call
+// all methods. Calls that receive take turns, and each value is received once.
 type Receiver[T any] struct {
 	end
 	turn   turn.Turn // of the goroutine that receives
@@ -25,9 +24,9 @@ type Receiver[T any] struct {
 	closed atomic.Bool
 }
 
-// OpenReceiver opens this rank's end of a channel from another rank of t, which
-// opens the other one by OpenSender with the same options. It does not wait for
-// that. Kind: local.
+// OpenReceiver opens this rank's end of a channel from another rank of t. That rank
+// opens the sender's end by OpenSender with the same options. OpenReceiver does not
+// wait for the sender. Kind: local.
 func OpenReceiver[T any](ctx context.Context, t *runtime.Team, sender int, opts ...Option) (*Receiver[T], error) {
 	c := collect(opts)
 	r, err := rpipe.OpenReader[T](ctx, t, sender, c.pipe()...)
@@ -37,8 +36,8 @@ func OpenReceiver[T any](ctx context.Context, t *runtime.Team, sender int, opts 
 	return &Receiver[T]{end: endOf(t, sender, r.Name()), turn: turn.New(), r: r}, nil
 }
 
-// Recv returns the next value, waiting for it. io.EOF: the sender has closed and
-// all was received. Kind: as Reader's Read.
+// Recv waits for the next value and returns it. io.EOF: the sender has closed, and the
+// receiver has received all values. Kind: as Reader's Read.
 func (c *Receiver[T]) Recv(ctx context.Context) (v T, err error) {
 	ctx = wait.Context(ctx)
 	if err := c.turn.Take(ctx); err != nil {
@@ -115,7 +114,7 @@ func (c *Receiver[T]) All(ctx context.Context) iter.Seq2[T, error] {
 
 // Arrivals returns a channel for select, as Reader's Arrivals does. A value says
 // that TryRecv may find some: call it until it returns ErrWouldBlock. The first call
-// waits for its turn among those that receive.
+// waits for its turn among calls that receive.
 func (c *Receiver[T]) Arrivals() <-chan struct{} {
 	_ = c.turn.Take(context.Background())
 	defer c.turn.Give()

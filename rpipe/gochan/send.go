@@ -12,17 +12,16 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A Sender is the sending end of a channel of values between two ranks: a pipe
-// whose blocks carry values.
+// A Sender sends values over a channel between two ranks: a pipe whose blocks carry
+// values.
 //
 //	Send -> a block -> Recv                             while the pipe takes one
 //	Send -> gathered values -> a block -> Recv          else
 //
 // While the receiver keeps up, each value leaves at once in a block of its own. While
-// the pipe is full, values gather. A goroutine waits for room and sends together what
-// has gathered by then: the further the receiver is behind, the less a value costs. No
-// value waits for another one to come. All methods may be called by any goroutine;
-// those that send take turns.
+// the pipe is full, values gather. A goroutine waits for room and sends all gathered
+// values together: the further the receiver is behind, the less a value costs. No value
+// waits for a later one. Any goroutine may call all methods; calls that send take turns.
 type Sender[T any] struct {
 	end
 	w         *rpipe.Writer[T]
@@ -35,18 +34,18 @@ type Sender[T any] struct {
 	mu       sync.Mutex // the pipe is the flushing goroutine's if there is one, else the mutex's holder's
 	flushing bool
 	closed   bool
-	lost     error // what became of values that had gathered
+	lost     error // the error that lost gathered values
 	gathered []T   // as many as its capacity leave together
 	leaving  []T   // of the flushing goroutine
 	one      [1]T
 }
 
-// togetherAtMost is how many bytes of values leave together.
+// togetherAtMost bounds the bytes of values that leave together.
 const togetherAtMost = 4096
 
-// OpenSender opens this rank's end of a channel to another rank of t, which opens
-// the other one by OpenReceiver with the same options. It does not wait for that;
-// the first Send does. Kind: local.
+// OpenSender opens this rank's end of a channel to another rank of t. That rank opens
+// the receiver's end by OpenReceiver with the same options. OpenSender does not wait
+// for the receiver; the first Send does. Kind: local.
 func OpenSender[T any](ctx context.Context, t *runtime.Team, receiver int, opts ...Option) (*Sender[T], error) {
 	c := collect(opts)
 	w, err := rpipe.OpenWriter[T](ctx, t, receiver, c.pipe()...)
@@ -61,10 +60,9 @@ func OpenSender[T any](ctx context.Context, t *runtime.Team, receiver int, opts 
 	return s, nil
 }
 
-// Send sends a value. It waits for the receiver to open its end, and while so much
-// is under way and gathered that no more fits; when ctx ends first, the value is
-// not sent. Values that are gathered leave as soon as the pipe takes a block. Kind:
-// one-sided.
+// Send sends a value. It waits until the receiver has opened its end, and until the
+// pipe or the gathered values have room. When ctx ends first, Send does not send the
+// value. Gathered values leave as soon as the pipe takes a block. Kind: one-sided.
 func (s *Sender[T]) Send(ctx context.Context, v T) error {
 	ctx = wait.Context(ctx)
 	if err := s.turn.Take(ctx); err != nil {
@@ -155,9 +153,9 @@ func (s *Sender[T]) next() bool {
 	return s.flushing
 }
 
-// Close sends what is gathered, tells the receiver that nothing follows and waits
-// until that has received everything, as Writer's Close does. An error says that
-// it has not. The second call does nothing. Kind: one-sided.
+// Close sends the gathered values and tells the receiver that no value follows. It waits
+// until the receiver has received all values, as Writer's Close does. It returns an
+// error if the receiver has not. The second call does nothing. Kind: one-sided.
 func (s *Sender[T]) Close(ctx context.Context) error {
 	ctx = wait.Context(ctx)
 	if err := s.turn.Take(ctx); err != nil {

@@ -13,15 +13,15 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A Conn is a net.Conn between two ranks: a pipe of bytes each way.
+// A Conn implements net.Conn between two ranks by a pipe of bytes each way.
 //
 //	Write -> blocks of up to a quarter of the heap -> Read
 //	Read  <-                                       <- Write
 //
-// All methods may be called by any goroutine. Calls of Read take turns, and so do
-// calls of Write, each of which stays in one piece. Errors are of type
-// *net.OpError; what became of the other rank can be matched in them as in those of
-// package rpipe, and a deadline that has passed is os.ErrDeadlineExceeded.
+// Any goroutine may call all methods. Calls of Read take turns, and so do calls of
+// Write, each of which stays in one piece. Errors are of type *net.OpError. They match
+// the errors of package rpipe, such as runtime.ErrRankDead. After a deadline they match
+// os.ErrDeadlineExceeded.
 type Conn struct {
 	in, out       half
 	reader        *rpipe.Reader[byte]
@@ -32,9 +32,9 @@ type Conn struct {
 	local, remote RankAddr
 }
 
-// OpenConn opens this rank's end of a connection with another rank of t, which
-// opens the other one by the same call: the k-th of a name here meets the k-th
-// there. It does not wait for that; Read and Write do. A rank reaches itself by
+// OpenConn opens this rank's end of a connection with another rank of t. The peer opens
+// its end by the same call: this rank's k-th call of a name meets the peer's k-th.
+// OpenConn does not wait for the peer; Read and Write do. A rank reaches itself by
 // Listen and Dial only. Kind: local.
 func OpenConn(ctx context.Context, t *runtime.Team, peer int, opts ...Option) (*Conn, error) {
 	if peer == t.Rank() {
@@ -43,7 +43,7 @@ func OpenConn(ctx context.Context, t *runtime.Team, peer int, opts ...Option) (*
 	return openConn(ctx, t, peer, route{"/conn", "/conn"}, collect(opts))
 }
 
-// A route is what the names of a connection's pipes end with.
+// A route holds the endings of the names of a connection's pipes.
 type route struct{ out, in string }
 
 func (r route) back() route { return route{r.in, r.out} }
@@ -59,9 +59,9 @@ func openConn(ctx context.Context, t *runtime.Team, peer int, way route, with *c
 	return c, nil
 }
 
-// Read waits until bytes have arrived and returns those of one Write, or of a
-// part of it, or as many of them as p holds. io.EOF: the other end writes no
-// more, and all was read. Kind: as Reader's Read.
+// Read waits until bytes have arrived. It returns bytes of one Write, or of a part of
+// it, at most as many as p holds. io.EOF: the peer writes no more, and this end has
+// read all bytes. Kind: as Reader's Read.
 func (c *Conn) Read(p []byte) (n int, err error) {
 	ctx, err := c.in.begin()
 	if err != nil {
@@ -86,8 +86,8 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 	return n, c.failed("read", err)
 }
 
-// Write sends p, waiting while the other end's memory is full. n tells how much
-// has left, which the other end may not have read yet. p is the caller's when it
+// Write sends p, and waits while the peer's memory is full. n counts the bytes that
+// have left; the peer may not have read them yet. The caller may change p when Write
 // returns. Kind: as Writer's Send.
 func (c *Conn) Write(p []byte) (n int, err error) {
 	ctx, err := c.out.begin()
@@ -105,24 +105,23 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// Close ends the connection at this end. Calls under way end with net.ErrClosed.
-// The other end reads what was written, and then io.EOF; its Writes fail. That
-// goes on behind the call, and the pipes' memory comes back when the other end
-// has read everything, or closed as well, or is gone. Kind: one-sided; waits for
-// nobody.
+// Close ends the connection at this end. Calls under way end with net.ErrClosed. The
+// peer reads all written bytes, and then io.EOF; its Writes fail. The pipes' memory
+// comes back after Close has returned: when the peer has read all bytes, has closed as
+// well, or is gone. Kind: one-sided; does not wait for the peer.
 func (c *Conn) Close() error {
 	_ = c.CloseWrite()
 	c.in.close(func() {
-		_ = c.reader.Close(context.Background()) // there is nobody to tell
+		_ = c.reader.Close(context.Background()) // no caller is left to take the error
 	})
 	return nil
 }
 
 // CloseWrite ends the direction away from this end, as Close does; Read goes on.
-// Kind: one-sided; waits for nobody.
+// Kind: one-sided; does not wait for the peer.
 func (c *Conn) CloseWrite() error {
 	c.out.close(func() {
-		_ = c.writer.Close(context.Background()) // there is nobody to tell
+		_ = c.writer.Close(context.Background()) // no caller is left to take the error
 	})
 	return nil
 }
@@ -133,18 +132,18 @@ func (c *Conn) LocalAddr() net.Addr { return c.local }
 // RemoteAddr returns a RankAddr.
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
-// SetDeadline is SetReadDeadline, and SetWriteDeadline unless that direction is
+// SetDeadline calls SetReadDeadline, and SetWriteDeadline unless that direction is
 // closed.
 func (c *Conn) SetDeadline(t time.Time) error {
 	_ = c.out.limit.set(t)
 	return c.SetReadDeadline(t)
 }
 
-// SetReadDeadline has Reads end with os.ErrDeadlineExceeded from t on, those that
-// wait by then as well. The zero time is no deadline. After Close: net.ErrClosed.
+// SetReadDeadline has Reads end with os.ErrDeadlineExceeded from t on, waiting ones
+// included. The zero time removes the deadline. After Close: net.ErrClosed.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.failed("set", c.in.limit.set(t)) }
 
-// SetWriteDeadline is SetReadDeadline for Writes.
+// SetWriteDeadline does for Writes what SetReadDeadline does for Reads.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.failed("set", c.out.limit.set(t)) }
 
 // failed wraps an error as package net does.
@@ -167,7 +166,7 @@ func plain(err error) error {
 
 const network = "rpipe"
 
-// A RankAddr is a rank's address, such as "world/2".
+// A RankAddr names a rank as an address, such as "world/2".
 type RankAddr struct {
 	Team string
 	Rank int // in the team
@@ -176,5 +175,5 @@ type RankAddr struct {
 // Network returns "rpipe".
 func (RankAddr) Network() string { return network }
 
-// String is the team's name and the rank.
+// String returns the team's name and the rank.
 func (a RankAddr) String() string { return fmt.Sprintf("%s/%d", a.Team, a.Rank) }

@@ -149,8 +149,8 @@ func TestAConnEndsOneWayAtATime(t *testing.T) {
 	})
 }
 
-// TestAClosedConnLetsNobodyWait closes a full connection whose other end does not
-// read: what comes later fails at once, though the goodbye waits for room.
+// TestAClosedConnLetsNobodyWait closes a full connection whose peer does not read:
+// later calls fail at once, though the goodbye waits for room.
 func TestAClosedConnLetsNobodyWait(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -184,7 +184,7 @@ func TestAClosedConnLetsNobodyWait(t *testing.T) {
 }
 
 // TestAClosedConnHasSentWhatWasWritten closes at once, and ends the job's body: the
-// other end reads everything all the same.
+// peer reads everything all the same.
 func TestAClosedConnHasSentWhatWasWritten(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -196,7 +196,7 @@ func TestAClosedConnHasSentWhatWasWritten(t *testing.T) {
 				r.NoError(conn.Close())
 				return
 			}
-			time.Sleep(5 * time.Millisecond) // the other end has closed, as a rule
+			time.Sleep(5 * time.Millisecond) // the peer has closed, as a rule
 			got, err := io.ReadAll(conn)
 			r.NoError(err)
 			r.Equal("last words", string(got))

@@ -17,8 +17,8 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// bodiesOfConns run as three processes, of which the last is killed with connections
-// of its own under way; the others go on with theirs.
+// bodiesOfConns run as three processes. The test kills the last one with connections
+// under way; the first two continue with theirs.
 func bodiesOfConns() map[string]testjob.Body {
 	return map[string]testjob.Body{"connections": connsOfTheDead}
 }
@@ -32,7 +32,7 @@ func connsOfTheDead(ctx context.Context, r *testjob.Rank) {
 	}
 	toServer, err := netpipe.Dial(ctx, r.World, 0)
 	r.NoError(err)
-	leave(ctx, r) // everyone listens and is served
+	leave(ctx, r) // all ranks listen and are served
 	if r.Me == 2 {
 		go func() { _, _ = toServer.Write(make([]byte, 10<<20)) }()
 		time.Sleep(5 * time.Millisecond) // in the middle of it, as a rule

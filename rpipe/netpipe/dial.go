@@ -44,18 +44,18 @@ type doors struct {
 	doors map[string]*door
 }
 
-// Close has nothing to do: doors are pipes, which end with the job.
+// Close does nothing: doors consist of pipes, which end with the job.
 func (*doors) Close() {}
 
-// A door is the way to a listener. It stays when the listener closes, and leads
-// to the next one then.
+// A door connects a dialer to the listeners of a rank. It stays when a listener closes,
+// and reaches the next one then.
 //
 //	dialer                              listener
 //	an empty block  --- ask ------->    Accept opens an end
-//	opens the other <-- answers ----    an empty block
+//	opens its end   <-- answers ----    an empty block
 //
 // The dialer opens its end behind the answer, so a call that gives up leaves no memory.
-// The k-th end that one of them opens is the peer of the k-th that the other one opens.
+// The dialer's k-th end is the peer of the listener's k-th end.
 type door struct {
 	team    *runtime.Team
 	rank    int // the listener's
@@ -93,7 +93,7 @@ var errGone = errors.New("the listener has closed")
 // dial makes a connection, waiting for one listener after the other.
 func (d *door) dial(ctx context.Context, with *config) (*Conn, error) {
 	for {
-		err := d.knock(ctx, with)
+		err := d.request(ctx, with)
 		if err == nil {
 			err = d.hear(ctx)
 		}
@@ -107,8 +107,8 @@ func (d *door) dial(ctx context.Context, with *config) (*Conn, error) {
 	}
 }
 
-// knock asks for one connection. While no rank listens, it waits.
-func (d *door) knock(ctx context.Context, with *config) error {
+// request asks for one connection. It waits while the rank does not listen.
+func (d *door) request(ctx context.Context, with *config) error {
 	for ; d.behind > 0; d.behind-- {
 		c, err := openConn(ctx, d.team, d.rank, dialed, with)
 		if err != nil {
@@ -161,8 +161,8 @@ func (d *door) enter(ctx context.Context, with *config) (*Conn, error) {
 	return c, nil
 }
 
-// disappoint waits for the answer to a call that has given up, and ends the connection
-// that the listener has opened for it. Then it gives the call's turn back.
+// disappoint waits for the answer to a call that has given up. It ends the connection
+// that the listener has opened for that call, and gives the call's turn back.
 func (d *door) disappoint(with *config) {
 	defer d.turn.Give()
 	if err := d.hear(context.Background()); err == nil {
@@ -175,7 +175,7 @@ func (d *door) disappoint(with *config) {
 
 // shut closes the door of a listener that has closed. The next call opens another one.
 func (d *door) shut(ctx context.Context) {
-	_, _ = d.ask.Close(ctx), d.answers.Close(ctx) // the listener has said all it has to say
+	_, _ = d.ask.Close(ctx), d.answers.Close(ctx) // the listener sends nothing more
 	d.ask, d.answers = nil, nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/gopgas/gopgas/rpipe/netpipe"
 )
 
-// scanty is what a rank may keep of connections that came to nothing.
+// scanty bounds the memory that a rank may keep of failed connections.
 const scanty = 2 << 20
 
 // TestDialingInVainCostsNoMemory dials a rank that does not listen, more often than
@@ -31,8 +31,8 @@ func TestDialingInVainCostsNoMemory(t *testing.T) {
 	})
 }
 
-// TestConnectionsThatNobodyAcceptedGiveTheirMemoryBack has listeners close before
-// they accept whoever waits, and before they have heard of who does not wait any more.
+// TestConnectionsThatNobodyAcceptedGiveTheirMemoryBack has listeners close before they
+// accept waiting dialers, and before they hear of dialers that have given up.
 func TestConnectionsThatNobodyAcceptedGiveTheirMemoryBack(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -41,7 +41,7 @@ func TestConnectionsThatNobodyAcceptedGiveTheirMemoryBack(t *testing.T) {
 				for range 10 {
 					l, err := netpipe.Listen(ctx, r.World, heap)
 					r.NoError(err)
-					r.NoError(r.World.Barrier(ctx)) // somebody knocks
+					r.NoError(r.World.Barrier(ctx)) // rank 0 has dialed and given up
 					r.NoError(l.Close())
 				}
 				l, err := netpipe.Listen(ctx, r.World, heap)

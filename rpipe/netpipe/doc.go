@@ -1,5 +1,5 @@
-// Package netpipe has connections and listeners of package net between ranks, over
-// pipes: net/http and everything else that is built on net.Conn runs between ranks.
+// Package netpipe offers connections and listeners of package net between ranks, over
+// pipes: net/http and other users of net.Conn run between ranks.
 //
 //	l, err := netpipe.Listen(ctx, world)        c, err := netpipe.Dial(ctx, world, 0)
 //	err = http.Serve(l, handler)                 _, err = c.Write(request)
@@ -24,8 +24,8 @@ type config struct {
 // otherwise: the bytes that may be written and not yet read.
 const DefaultHeap = 256 << 10
 
-// WithName names the connections. Ends that find each other have the same name. Without
-// it the name is "net".
+// WithName names the connections. Both ends give the same name. Without it the name is
+// "net".
 func WithName(name string) Option { return func(c *config) { c.name = name } }
 
 // WithWidth sets how many blocks may be written and not yet read, each way. Without it

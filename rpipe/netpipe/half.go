@@ -24,7 +24,7 @@ func (h *half) init() {
 }
 
 // begin waits for the call's turn, which the caller gives back by turn.Unlock.
-// Whoever has it meanwhile is bound by the same deadline.
+// The same deadline binds the call that has the turn meanwhile.
 func (h *half) begin() (context.Context, error) {
 	h.turn.Lock()
 	ctx := h.limit.context()
@@ -35,8 +35,8 @@ func (h *half) begin() (context.Context, error) {
 	return ctx, nil
 }
 
-// close ends all calls with net.ErrClosed, those to come as well. Then it has
-// leave tell the other end, which may take that end's time: nobody waits for it.
+// close ends all calls with net.ErrClosed, later ones as well. Then a goroutine runs
+// leave, which tells the peer. The peer may take its time: no call waits for it.
 func (h *half) close(leave func()) {
 	h.once.Do(func() {
 		h.end(net.ErrClosed)
@@ -59,7 +59,7 @@ func (h *half) empty() {
 }
 
 // A deadline is a context that ends at a time which can be moved. Once it has
-// ended, moving makes another one: calls that had begun end all the same.
+// ended, set makes a new one: calls under way end all the same.
 type deadline struct {
 	mu     sync.Mutex
 	parent context.Context
@@ -79,8 +79,8 @@ func (d *deadline) context() context.Context {
 	return d.ctx
 }
 
-// passed returns why calls under ctx end. What has ended for good comes before a
-// deadline that has passed.
+// passed returns why calls under ctx end. A closed direction comes before a passed
+// deadline.
 func (d *deadline) passed(ctx context.Context) error {
 	if d.parent.Err() != nil {
 		return context.Cause(d.parent)

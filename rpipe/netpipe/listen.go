@@ -13,9 +13,9 @@ import (
 )
 
 // A Listener accepts connections that ranks of its team dial. Each rank has two pipes of
-// a few cache lines with it, which the first Dial opens at the other end and which serve
-// all later ones. A team has one listener of a name at a rank at a time. Many goroutines
-// may Accept.
+// a few cache lines with it. The first Dial opens their dialer's ends; all later Dials
+// use them too. A team has one listener of a name at a rank at a time. Any number of
+// goroutines may call Accept.
 type Listener struct {
 	half
 	team    *runtime.Team
@@ -24,7 +24,7 @@ type Listener struct {
 	answers []*rpipe.Writer[byte] // by rank
 	late    sync.WaitGroup        // answers to ranks that do not answer themselves
 	held    int                   // a rank that asked and could not be let in yet, or noRank
-	gone    error                 // what became of the last rank that is lost
+	gone    error                 // the error of the last rank that was lost
 }
 
 const noRank = -1
@@ -38,8 +38,8 @@ func answers(name string) string { return name + "/answers" }
 
 var doorOptions = []rpipe.Option{rpipe.WithHeap(128), rpipe.WithBlocks(2), rpipe.WithWidth(2)}
 
-// Listen has this rank accept connections that ranks of t dial, itself as well.
-// opts are the connections'; Dial gives the same. It does not wait for dialers.
+// Listen has this rank accept connections that ranks of t dial, itself as well. opts
+// apply to the connections; Dial gives the same. Listen does not wait for dialers.
 // Kind: local.
 func Listen(ctx context.Context, t *runtime.Team, opts ...Option) (*Listener, error) {
 	ctx = wait.Context(ctx)
@@ -53,9 +53,9 @@ func Listen(ctx context.Context, t *runtime.Team, opts ...Option) (*Listener, er
 	return l, nil
 }
 
-// Accept waits until a rank dials. Ranks get their turns. An error that is
-// net.Error's Temporary says that there is no memory for the connection now: the
-// dialer goes on waiting for the next Accept. Kind: local.
+// Accept waits until a rank dials. Ranks take turns. A temporary net.Error reports that
+// this rank has no memory for the connection now: the dialer waits for the next Accept.
+// Kind: local.
 func (l *Listener) Accept() (net.Conn, error) {
 	ctx, err := l.begin()
 	if err != nil {
@@ -109,9 +109,8 @@ func (l *Listener) answer(rank int) {
 	l.late.Go(func() { _ = w.Send(l.life(), nil) })
 }
 
-// Close ends all Accepts with net.ErrClosed. Dials that wait go on to wait for
-// another listener of this name. Connections that were accepted stay. Kind:
-// one-sided; waits for nobody.
+// Close ends all Accepts with net.ErrClosed. Waiting Dials wait for the next listener
+// of this name. Accepted connections stay. Kind: one-sided; does not wait for dialers.
 func (l *Listener) Close() error {
 	l.close(func() {
 		l.late.Wait()
@@ -132,7 +131,7 @@ func (l *Listener) failed(err error) error {
 	return &net.OpError{Op: "accept", Net: network, Addr: l.Addr(), Err: plain(err)}
 }
 
-// later is an error that goes away.
+// later wraps a temporary error.
 type later struct{ error }
 
 func (later) Temporary() bool { return true }

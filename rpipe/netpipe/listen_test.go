@@ -17,7 +17,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// echo accepts connections until the listener closes and sends back what comes.
+// echo accepts connections until the listener closes, and sends received bytes back.
 func echo(r *testjob.Rank, l net.Listener) (wait func()) {
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -36,7 +36,7 @@ func echo(r *testjob.Rank, l net.Listener) (wait func()) {
 	return serving.Wait
 }
 
-// ask sends a number over c and returns what comes back, up to the end.
+// ask sends a number over c and returns the bytes of the answer, up to the end.
 func ask(r *testjob.Rank, c *netpipe.Conn, n uint64) uint64 {
 	_, err := c.Write(binary.LittleEndian.AppendUint64(nil, n))
 	r.NoError(err)
