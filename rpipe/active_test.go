@@ -89,7 +89,8 @@ func TestMessagesArriveBeforeCloseReturns(t *testing.T) {
 	})
 }
 
-// What fails at the target is an error of the call, and of nothing else.
+// TestErrorsOfHandlersAreTheCallers has handlers fail: the caller gets the error, and
+// later calls succeed.
 func TestErrorsOfHandlersAreTheCallers(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		overAll(t, c, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {

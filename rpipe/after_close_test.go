@@ -10,7 +10,7 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
-// What was read and not handed out yet lies in memory that Close gives away.
+// Records that were read and not handed out lie in memory that Close gives away.
 
 func TestRecordsOfAConveyorEndWithIt(t *testing.T) {
 	testjob.EachTransport(t, 1, func(t *testing.T, c testjob.Config) {
@@ -56,9 +56,9 @@ func TestARequestStaysAsItIsUntilItsHandlerReturns(t *testing.T) {
 			if err := a.Close(brief); r.Me == 1 {
 				r.Error(err, "a handler runs")
 			}
-			r.NoError(r.World.Barrier(ctx)) // what is put there no more can be given away
+			r.NoError(r.World.Barrier(ctx)) // now Close can give the memory away
 			if r.Me == 1 {
-				for range 16 { // what is opened now gets that memory
+				for range 16 { // new ends get that memory
 					rd, err := rpipe.OpenReader[byte](ctx, r.World, 0)
 					r.NoError(err)
 					defer func() { _ = rd.Close(noTime()) }()

@@ -110,7 +110,7 @@ func callsOfTheDead(ctx context.Context, r *testjob.Rank) {
 		_, err = a.Call(ctx, 1-r.Me, "echo", nil)
 		r.NoError(err)
 	}
-	_ = a.Close(ctx) // what was for the dead is lost
+	_ = a.Close(ctx) // records for the dead rank are lost
 	r.NoError(ctx.Err())
 	fmt.Println("lives", r.Me)
 }
@@ -132,7 +132,7 @@ func recordsOfTheDead(ctx context.Context, r *testjob.Rank) {
 				r.Die()
 			}
 		}
-		_ = v.Finish(ctx) // what was for the dead is lost
+		_ = v.Finish(ctx) // records for the dead rank are lost
 	}()
 	var next [3]int
 	dead := 0

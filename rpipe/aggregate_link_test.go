@@ -46,7 +46,7 @@ func TestAggregatesOverACarrierEndWithAnyRank(t *testing.T) {
 				leave(ctx, r)
 				ctx := context.WithoutCancel(ctx)
 				sum, from := 0, 0
-				for err == nil { // what has arrived is read first
+				for err == nil { // blocks that have arrived are read first
 					var b rpipe.Block[int]
 					if b, from, err = f.Read(ctx); err == nil {
 						sum += b.Mem()[0]
@@ -62,7 +62,7 @@ func TestAggregatesOverACarrierEndWithAnyRank(t *testing.T) {
 				r.NoError(f.Flush(ctx))
 				leave(ctx, r)
 				ctx := context.WithoutCancel(ctx)
-				for err == nil { // nobody frees
+				for err == nil { // the reader frees no block
 					err = f.Send(ctx, []int{0})
 				}
 				r.ErrorIs(err, runtime.ErrRankDead)

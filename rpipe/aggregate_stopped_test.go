@@ -152,7 +152,7 @@ func inTime(ctx context.Context, attempts ...attempt) (late []string) {
 func TestAStoppedRankHoldsNobodyUp(t *testing.T) {
 	for _, j := range testjob.Processes(2) {
 		for _, body := range []string{"beside the stopped", "beside the stopped, not connected"} {
-			if j.Queued && body != "beside the stopped" { // what is not connected has no queues yet
+			if j.Queued && body != "beside the stopped" { // unconnected ends have no queues yet
 				continue
 			}
 			t.Run(j.String()+"/"+body, func(t *testing.T) {

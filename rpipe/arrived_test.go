@@ -12,8 +12,8 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// What a writer had flushed is read after its death, whether or not the reader
-// was connected before.
+// A reader gets all flushed blocks after the writer's death, whether or not it was
+// connected before.
 func TestWhatArrivedIsReadBeforeTheWritersDeath(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		for _, connected := range []bool{true, false} {

@@ -185,7 +185,7 @@ func TestWrongUsesOfCarriers(t *testing.T) {
 		r.ErrorIs(err, runtime.ErrTeam)
 		_, err = rpipe.OpenFanIn[byte](ctx, team, []int{0}, rpipe.WithCarrier(c))
 		r.ErrorIs(err, runtime.ErrTeam)
-		for range 3 { // what was taken is given back
+		for range 3 { // a failed opening gives its part of the carrier back
 			_, err = rpipe.OpenFanIn[byte](ctx, r.World, []int{0, 1, 0}, rpipe.WithCarrier(c))
 			r.ErrorIs(err, runtime.ErrExhausted)
 			r.ErrorContains(err, "OverWindow")
@@ -228,7 +228,7 @@ func TestPipesOfACarrierEndWithAnyRankOfItsTeam(t *testing.T) {
 				r.NoError(err)
 				leave(ctx, r)
 				ctx = context.WithoutCancel(ctx)
-				for err == nil { // what arrived is read first
+				for err == nil { // blocks that have arrived are read first
 					_, err = rd.Read(ctx)
 				}
 				r.ErrorIs(err, runtime.ErrRankDead)

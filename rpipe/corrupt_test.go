@@ -155,8 +155,8 @@ func TestACardThatIsNoneIsCorrupt(t *testing.T) {
 }
 
 // TestScribblesNeverLeadAstray runs both ends among random words in random
-// places of their flags and tags. What comes of it is an error or a block within
-// the heap; nothing panics, and nothing goes on without end.
+// places of their flags and tags. Each call returns an error or a block within the
+// heap; no call panics, and none runs without end.
 func TestScribblesNeverLeadAstray(t *testing.T) {
 	for name, opts := range modes {
 		t.Run(name, func(t *testing.T) {

@@ -52,8 +52,8 @@ type loopback struct {
 	rd    *rpipe.Reader[byte]
 }
 
-// open opens the pipe and connects both ends. What is not pressing waits until it
-// is asked for.
+// open opens the pipe and connects both ends. Announcements that are not pressing wait
+// until the test asks for them.
 func (l *loopback) open(opts ...rpipe.Option) {
 	opts = append(opts, rpipe.WithoutReminder())
 	var err error
@@ -97,7 +97,7 @@ func (l *loopback) read(rpipe.Block[byte]) rpipe.Block[byte] {
 
 func (l *loopback) free(b rpipe.Block[byte]) { l.r.NoError(l.rd.Free(b)) }
 
-// cost is what f posts.
+// cost counts the work requests that f posts.
 func (l *loopback) cost(f func()) trace.Counts {
 	l.trace.Reset()
 	f()

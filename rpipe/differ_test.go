@@ -57,7 +57,7 @@ func TestNeitherEndLingersWhereTheyDiffer(t *testing.T) {
 	})
 }
 
-// slack is what a rank keeps for pipes to come.
+// slack bounds the memory that a rank keeps for later pipes.
 const slack = 512 << 10
 
 func TestNeitherEndLingersWhereTheyDifferAndOneNeverLooked(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 )
 
 // WithoutReminder has the reader tell the writer what was read and freed only when it
-// does something itself, so that tests count only what they ask for. What found no room
-// in the queue is tried again all the same.
+// does something itself, so that tests count only what they ask for. The reader still
+// tries again when an announcement finds no room in the queue.
 func WithoutReminder() Option {
 	return func(o *options) error { o.patience = -1; return nil }
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
-// What one writer says of itself is its own pipe's matter: the others' blocks in the
-// group are found however often it claims to have waited.
+// A writer's false claims concern its own pipe alone. The fan-in finds the blocks of the
+// group's other pipes, however often that writer claims to have waited.
 func TestAPipeThatMiscountsDoesNotHideTheOthersOfItsGroup(t *testing.T) {
 	for name, claim := range map[string]uint64{"a little": 20 << 2, "a lot": 1 << 40, "half of all": 1 << 62} {
 		t.Run(name, func(t *testing.T) {

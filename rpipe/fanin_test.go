@@ -28,7 +28,7 @@ func fewer(n int) int {
 	return n
 }
 
-// everyone returns all ranks of a job but the first.
+// The result of everyone holds all ranks of a job but the first.
 func everyone(n int) (ranks []int) {
 	for i := 1; i < n; i++ {
 		ranks = append(ranks, i)
@@ -144,7 +144,7 @@ func TestReadsGoRound(t *testing.T) {
 			if k < groups { // one of each group
 				r.Equal(k, from/64)
 			}
-			if k < groups*8 { // 8 is what the smallest group has
+			if k < groups*8 { // the smallest group has 8
 				r.Equal(1, count[from])
 			}
 		}
@@ -182,7 +182,8 @@ func closeMany(ctx context.Context, r *testjob.Rank, f *rpipe.FanIn[int32], writ
 	r.NoError(f.Close(ctx))
 }
 
-// What a read looks at does not grow with the number of pipes that are idle.
+// TestIdlePipesAreNotLookedAt counts looks: they do not grow with the number of idle
+// pipes.
 func TestIdlePipesAreNotLookedAt(t *testing.T) {
 	for _, pipes := range []int{64, 640, 2000} {
 		c := testjob.Config{Provider: "loop", Ranks: 1}

@@ -44,7 +44,7 @@ func untilNone(ctx context.Context, r *testjob.Rank, lingering func() int) {
 	r.NoError(r.World.Barrier(ctx), "none lingers")
 }
 
-// uses are what a client may have done with its heap before an end closes.
+// uses lists calls that a client may have made before an end closes.
 var uses = map[string]func(ctx context.Context, r *testjob.Rank, h *rpipe.Heap[int64]){
 	"used": func(ctx context.Context, r *testjob.Rank, h *rpipe.Heap[int64]) {
 		b, err := h.Alloc(ctx, 1)

@@ -8,8 +8,8 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
-// What was freed before the writer asks is more than one read of the ring shows,
-// and the reader has no reason to tell of it again.
+// The reader frees more blocks before the writer asks than one read of the ring shows.
+// The reader has no reason to announce them again.
 func TestAnAllocSeesAllThatWasFreedBeforeIt(t *testing.T) {
 	const blocks = 256
 	const heap = blocks * 64

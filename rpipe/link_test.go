@@ -9,10 +9,10 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A pipeBody is what a rank does with pipes that are opened with such options.
+// A pipeBody runs a rank's part of a test with pipes of the given options.
 type pipeBody = func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option)
 
-// links are what pipes can run over. Each wraps a body.
+// links lists the links over which pipes can run. Each wraps a body.
 var links = map[string]func(f pipeBody) pipeBody{
 	"fabric": func(f pipeBody) pipeBody { return f },
 	"window": overWindow,

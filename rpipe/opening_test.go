@@ -52,7 +52,7 @@ func pairBesideFailure(ctx context.Context, r *testjob.Rank, open func(ctx conte
 		r.NoError(w.Close(ctx))
 		return
 	}
-	back, err := rpipe.OpenWriter[byte](ctx, r.World, 0, rpipe.WithName("other")) // what all pipes share is there
+	back, err := rpipe.OpenWriter[byte](ctx, r.World, 0, rpipe.WithName("other")) // the memory that all pipes share exists now
 	r.NoError(err)
 	before := used(r.World)
 	for range 3 {

@@ -212,7 +212,7 @@ func TestTryReadLearnsOfAWriterThatNeverWrote(t *testing.T) {
 }
 
 // TestMemoryComesBack opens and closes many pipes whose memory would not fit the
-// heap together. What lingers for the other end's word goes in the end.
+// heap together. Ends that linger for their peers' last words leave in the end.
 func TestMemoryComesBack(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		for name, opts := range modes {

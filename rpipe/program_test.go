@@ -14,8 +14,8 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
-// A program is what a random writer and a random reader do. They agree on the
-// blocks that are written, by a seed, and on nothing else.
+// A program runs a random writer and a random reader. Only the seed of the written
+// blocks is common to both.
 type program struct {
 	seed   uint64
 	blocks int

@@ -9,8 +9,8 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
-// A rank that is well may refuse what is written, since its memory is gone. Who
-// waits for it then learns of that, though its health tells nothing.
+// A healthy rank may refuse writes when its memory is gone. A call that waits for that
+// rank then gets an error, though the rank's health is good.
 func TestAWaitEndsWhenThePeerRefusesWhatWasWritten(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		if c.Mapped() {

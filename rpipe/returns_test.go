@@ -12,9 +12,9 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// Whatever becomes of a Sync, and whether or not the device copies so many tags by
-// itself, each of them gets to the writer once. One that came again would stay in
-// the ring and be met a lap later.
+// The writer gets each tag once after a Sync that succeeds or is given up, whether or
+// not the device copies so many tags. A second copy of a tag would stay in the ring,
+// and the writer would read it a lap later.
 func TestTagsAreDeliveredOnceThoughASyncIsGivenUp(t *testing.T) {
 	const blocks, heap, rounds = 24, 24 * 64, 60
 	for name, extra := range map[string][]runtime.Option{

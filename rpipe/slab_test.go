@@ -19,7 +19,7 @@ func TestSmallPipesShareMemory(t *testing.T) {
 				open := used(r.World)
 				r.Less(open, int64(pipes)*2048)
 				closeMany(ctx, r, f, writers)
-				// What lingers goes when the next pipe is opened.
+				// Lingering ends leave when the next pipe is opened.
 				rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, append(small, rpipe.WithName("next"))...)
 				r.NoError(err)
 				r.Less(used(r.World), int64(600<<10))
