@@ -18,9 +18,9 @@ import (
 var retired = strings.Fields(`bay berth carrier course crew crossing farewell guide herald hosting insister knock lane
 	letter lingerer loan meeting parcel parting pocket reminder stopper stray tally usurper vigil voyage`)
 
-// unswept lists directories, and trees that end in "/...", with retired words or
-// banned subjects, each with the change that removes them. An entry leaves the list
-// with that change and never comes back.
+// unswept lists directories, and trees that end in "/...", whose identifiers have
+// retired words, each with the change that removes them. An entry leaves the list with
+// that change and never comes back. Comments have no such list.
 var unswept = map[string]string{
 	"rpipe/...": "the pipe and its products become packages; one closing replaces the parting and the herald",
 }
@@ -50,7 +50,7 @@ func TestIdentifiersHaveNoRetiredWords(t *testing.T) {
 // headings, lists and indented text.
 func TestCommentsNameTheirActor(t *testing.T) {
 	checked := 0
-	for _, file := range sweptFiles(t) {
+	for _, file := range files(t, ".go") {
 		for _, group := range parsed(t, file).Comments {
 			for _, sentence := range sentences(group) {
 				checked++
