@@ -64,7 +64,7 @@ func (c *calls) begin(rank int) (*call, uint64, error) {
 	return k, c.last, nil
 }
 
-// forget has nobody wait for a reply.
+// forget removes a call: listen drops its reply.
 func (c *calls) forget(id uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,8 +109,8 @@ func (c *calls) lose(rank int, err error) {
 	}
 }
 
-// listen takes replies, always: nobody's reply waits for another call. It ends when
-// all ranks, this one among them, have sent their last, or with the job: then nobody
+// listen takes replies at any time: no reply waits for another call. It ends when all
+// ranks, this one included, have sent their last reply, or with the job. Then no call
 // waits for a handler that still runs.
 func (a *Active) listen() {
 	defer close(a.heard)

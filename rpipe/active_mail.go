@@ -14,7 +14,7 @@ type mailer struct {
 }
 
 // A drop is where frames for one rank are put. Several goroutines come; the turn is
-// theirs one after the other, and those that wait for it look at their ctx.
+// theirs one after the other, and calls that wait for it look at their ctx.
 type drop struct {
 	lane[byte]
 	turn    chan struct{}

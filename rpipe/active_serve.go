@@ -133,8 +133,8 @@ func (a *Active) conclude(m *message, o *outcome) {
 	}
 }
 
-// answer sends a reply. One that cannot be sent is nobody's business here: its
-// caller's rank is gone, or this one closes.
+// answer sends a reply. It drops a reply that it cannot send: the caller's rank is gone,
+// or this one closes.
 func (a *Active) answer(to int, f *frame) {
 	err := a.replies.put(a.alive, to, f, true)
 	if err != nil && errors.Is(err, ErrTooLarge) {

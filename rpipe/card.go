@@ -69,7 +69,7 @@ func (s *spec) encode(card []byte) {
 	copy(card[cardText:cardDisown], s.elem)
 }
 
-// compare looks at the other end's card: nil when it says what s says, else
+// compare looks at the peer's card: nil when it says what s says, else
 // runtime.ErrMismatch naming what the two ends have.
 func (s *spec) compare(card []byte, rank, peer int) error {
 	le := binary.LittleEndian

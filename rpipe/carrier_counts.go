@@ -29,7 +29,7 @@ func (y *windowCounts) giveUp(orphaned bool) {
 	}
 }
 
-// counts tells that a slot is one of a count.
+// counts reports whether a slot is one of a count.
 func (c *Carrier) counts(slot int) bool { return uint(slot-c.slotsOf(c.Ends)) < uint(c.Ends) }
 
 // takeCounts returns n slots that hold 0.

@@ -61,7 +61,7 @@ func (k *clock) stop() {
 	k.late, k.bound = nil, 0
 }
 
-// late has all lanes send what they hold. It tells that some could not.
+// late has all lanes send what they hold. It reports whether some could not.
 func (c *Conveyor[T]) late() (again bool) {
 	for i := range c.lanes {
 		again = c.lanes[i].late(c.clock.noWait) || again
@@ -69,7 +69,7 @@ func (c *Conveyor[T]) late() (again bool) {
 	return again
 }
 
-// ConveyorStats tell what a conveyor did.
+// ConveyorStats counts what a conveyor did.
 type ConveyorStats struct {
 	Pushed, Pulled uint64 // records
 	// Blocks that left when they were full, when their time was up, and by hand.

@@ -48,7 +48,7 @@ func (l *lane[T]) begin(ctx context.Context, n int, wait bool) (err error) {
 	return err
 }
 
-// commit keeps n elements that were filled, and tells that the block is full.
+// commit keeps n elements that were filled, and reports whether the block is full.
 func (l *lane[T]) commit(n int) (full bool) {
 	l.filled += n
 	return l.filled == l.block.Len()
@@ -80,7 +80,7 @@ func (l *lane[T]) send(ctx context.Context, wait bool) error {
 	return nil
 }
 
-// late sends what has waited long enough. It tells that this must be tried again.
+// late sends what has waited long enough. It reports whether this must be tried again.
 func (l *lane[T]) late(noWait context.Context) (again bool) {
 	if !l.mu.TryLock() {
 		return true // the goroutine that fills the block may wait for room

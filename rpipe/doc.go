@@ -87,7 +87,7 @@
 //
 // # Layout
 //
-// Each end has one region that the other one puts into:
+// Each end has one region that its peer puts into:
 //
 //	          writer's end                reader's end
 //	card      256 bytes                   256 bytes

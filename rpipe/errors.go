@@ -24,7 +24,7 @@ var (
 	// ErrCorrupt: this end's memory holds words that no correct peer writes. The pipe
 	// is of no more use: close it.
 	ErrCorrupt = rmalloc.ErrCorrupt
-	// ErrClosed: this end or the other one has closed the pipe. (A job that is
+	// ErrClosed: this end or its peer has closed the pipe. (A job that is
 	// closed is runtime.ErrClosed.)
 	ErrClosed = errors.New("pipe is closed")
 	// ErrType: elements that hold pointers or have no size.
@@ -60,7 +60,7 @@ type OpError struct {
 	Op   string // such as "Write"
 	Pipe string // its name and incarnation, such as "halo#0"
 	Rank int    // that called, in the pipe's team
-	Peer int    // the other end, in the pipe's team; -1 if it is of many pipes together
+	Peer int    // the peer, in the pipe's team; -1 if it is of many pipes together
 	Err  error
 }
 

@@ -181,7 +181,7 @@ func (f *FanIn[T]) Stats() FanInStats { return f.in.stats() }
 // nothing. Kind: one-sided.
 func (f *FanIn[T]) Close(ctx context.Context) error { return f.in.close(wait.Context(ctx)) }
 
-// FanInStats tell what a fan-in did.
+// FanInStats counts what a fan-in did.
 type FanInStats struct {
 	ReaderStats        // of all pipes
 	Open        int    // pipes that have not ended

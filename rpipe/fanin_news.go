@@ -53,7 +53,7 @@ func (f *fanIn) hasNews() bool {
 	return false
 }
 
-// hasSome tells that there is something to look at in a group.
+// hasSome reports whether there is something to look at in a group.
 func (f *fanIn) hasSome(g *group) bool {
 	word := f.tally.word(g.first / groupSize)
 	if int64(word-g.latest) < 0 {
@@ -74,7 +74,7 @@ func (f *fanIn) hasSome(g *group) bool {
 	return false
 }
 
-// countsTell tells that the word shows whether there is something, as it was last
+// countsTell reports whether the word shows whether there is something, as it was last
 // looked at.
 func (f *fanIn) countsTell(g *group) bool {
 	// More was taken than was counted: counts are on their way behind their blocks,

@@ -30,7 +30,7 @@ func (f *fanIn) visit(ctx context.Context, g *group) (arrival, bool, error) {
 	return nobody, false, nil
 }
 
-// mayHave tells that a look at a pipe is not in vain from the start.
+// mayHave reports whether a look at a pipe is not in vain from the start.
 func (f *fanIn) mayHave(i int) bool {
 	m := &f.pipes[i]
 	return !m.over && (!m.full || m.doomed != nil || f.ends[i].hasArrived())

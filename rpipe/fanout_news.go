@@ -29,7 +29,7 @@ func (f *fanOut) hasMoved() bool {
 	return false
 }
 
-// hasRoomier tells that a reader which lacks the block has read or freed some, or
+// hasRoomier reports whether a reader which lacks the block has read or freed some, or
 // is gone.
 func (f *fanOut) hasRoomier() bool {
 	if f.team.Health() != f.heard {
@@ -89,7 +89,7 @@ func (f *fanOut) takeIn(ctx context.Context) error {
 	return nil
 }
 
-// arrivedAt tells that a reader has read so many blocks more.
+// arrivedAt reports whether a reader has read so many blocks more.
 func (f *fanOut) arrivedAt(m *arm, n uint32) error {
 	m.read += n
 	for ; n > 0 && m.away.size > 0; n-- {

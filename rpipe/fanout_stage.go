@@ -79,7 +79,7 @@ func (s *fanStage) settle(a rmalloc.Addr, n int) error {
 	return s.heap.Send(a)
 }
 
-// arrived tells that a reader has a block, or is gone.
+// arrived reports whether a reader has a block, or is gone.
 func (s *fanStage) arrived(a rmalloc.Addr) error {
 	v := s.away[a]
 	v.readers--

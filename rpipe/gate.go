@@ -30,7 +30,7 @@ func (g *gate) pass(ctx context.Context, do func(ctx context.Context) error) err
 	}
 }
 
-// shut returns when nobody is inside any more.
+// shut returns when no call is inside any more.
 func (g *gate) shut() {
 	g.close()
 	g.inside <- struct{}{}

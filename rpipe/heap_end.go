@@ -11,7 +11,7 @@ import (
 )
 
 // The two ends of a heap. Each has a card; behind the server's lies the heap. Each
-// has one flag, the other end's last word.
+// has one flag, the peer's last word.
 const (
 	goneFlag  = 0
 	heapFlags = 1

@@ -15,10 +15,10 @@ import "context"
 type heapSide struct {
 	*pipe
 	gate gate
-	told lastFlag // the other end knows that nothing more is put there
+	told lastFlag // the peer knows that nothing more is put there
 }
 
-// farewell has the other end know that nothing more is put there. One that cannot
+// farewell has the peer know that nothing more is put there. One that cannot
 // be reached need not.
 func (s *heapSide) farewell(ctx context.Context) error {
 	if !s.joined.Load() {
@@ -47,7 +47,7 @@ func (s *heapSide) sayGone() error {
 	return s.told.post(s.queue(), func(ctx context.Context) error { return s.putFlag(ctx, 0, nil, goneFlag, 1) })
 }
 
-// heard tells that the other end puts nothing more here.
+// heard reports whether the peer puts nothing more here.
 func (s *heapSide) heard() bool { return s.flag(goneFlag) != 0 }
 
 func (s *heapSide) stop() {}
@@ -63,15 +63,15 @@ func (s *heapSide) owes() bool {
 func (s *heapSide) say(ctx context.Context) {
 	s.rejoin(ctx, s.heard())
 	if s.joined.Load() {
-		_ = s.sayGone() // it arrives, or the other end is gone
+		_ = s.sayGone() // it arrives, or the peer is gone
 	}
 }
 
-// leave gives the memory back once the other end puts nothing more here, and knows
+// leave gives the memory back once the peer puts nothing more here, and knows
 // that this one does not either.
 func (s *heapSide) leave() bool {
 	return s.parting.leave(s.mayLeave, func() {
-		_ = s.release() // a lingering end has nobody to tell
+		_ = s.release() // no caller is left to take the error
 	})
 }
 

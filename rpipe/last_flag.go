@@ -24,5 +24,5 @@ func (l *lastFlag) post(to *fabric.Peer, put func(ctx context.Context) error) er
 	return nil
 }
 
-// posted tells that the flag arrives, or the peer is gone.
+// posted reports whether the flag arrives, or the peer is gone.
 func (l *lastFlag) posted() bool { return l.Compose != nil }

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Ends that were closed linger until the other one puts nothing more there. They are
-// looked after as other pipes are opened and closed, and by a timer: the other end may
-// have to open before this end can tell it of Close.
+// Closed ends linger until their peers put nothing more there. The registry looks after
+// them as it opens and closes pipes, and by a timer: the peer may have to open before
+// this end can tell it of Close.
 //
 //	Close   ----> lingering ----> leave: memory goes back
 //	                ^    |
@@ -17,11 +17,11 @@ const (
 	sweepSeldom = 256 * time.Millisecond
 )
 
-// A lingerer is an end that was closed, whose memory the other end may still put
-// to. leave gives it back once that has said that it will not.
+// A lingerer is a closed end to whose memory the peer may still put. leave gives the
+// memory back once the peer has said that it puts nothing more.
 type lingerer interface{ leave() (left bool) }
 
-// An insister is a lingerer that may have something to tell the other end, once that has
+// An insister is a lingerer that may have something to tell the peer, once that has
 // opened. It waits for no more than a moment.
 type insister interface{ insist(ctx context.Context) }
 
@@ -63,7 +63,7 @@ func (r *registry) sweep() {
 	r.lingering = append(still, r.lingering...)
 }
 
-// later has the timer look after those that linger, if any do.
+// later has the timer look after lingering ends, if any do.
 func (r *registry) later() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +78,7 @@ func (r *registry) later() {
 	r.timer.Reset(r.pause)
 }
 
-// tick has those that linger say what they have to say. Meanwhile pipes are opened
+// tick has lingering ends say what they have to say. Meanwhile pipes are opened
 // and closed.
 func (r *registry) tick() {
 	r.insisting.Lock()
@@ -93,7 +93,7 @@ func (r *registry) tick() {
 	r.later()
 }
 
-// gather returns those that linger. Called with insisting held.
+// gather returns lingering ends. Called with insisting held.
 func (r *registry) gather() []lingerer {
 	r.sweeping.Lock() // none is left out
 	defer r.sweeping.Unlock()

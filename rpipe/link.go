@@ -13,7 +13,7 @@ import (
 // reaches. That memory has two parts, data and flags:
 //
 //	data   bytes, which mean nothing until a flag says so
-//	flags  words of 64 bits, stored whole by the other end, each behind its data
+//	flags  words of 64 bits, stored whole by the peer, each behind its data
 //
 // Everything that is put arrives in the order of the calls. Any fabric with a
 // put that notifies, a get and a flush can carry a link.
@@ -30,14 +30,14 @@ type link interface {
 
 // home is this end's memory.
 type home interface {
-	// appear lets the other end find this one. Until then it is nobody's loss to
-	// release it.
+	// appear lets the peer find this one. Until then the end may release it at any
+	// time.
 	appear(ctx context.Context) error
 	// local returns the data. It stays where it is until release.
 	local() []byte
 	// flag loads a flag. It sees all that was put ahead of it.
 	flag(i int) uint64
-	// disowned tells that the other end has disowned this one.
+	// disowned reports whether the peer has disowned this one.
 	disowned() bool
 	// stage returns n more bytes, made by the first call, which putStaged sends
 	// as they are and which get fills as they are.
@@ -51,7 +51,7 @@ type inMemory interface {
 	// words returns this end's. After release they can be loaded all the same, and
 	// mean nothing.
 	words() []atomic.Uint64
-	// near returns how the other end is reached where it is mapped.
+	// near returns how the peer is reached where it is mapped.
 	near() near
 }
 
@@ -62,22 +62,22 @@ type near struct {
 	bell  wait.Ringer     // wakes the end's rank after a store
 }
 
-// finder finds the other end.
+// finder finds the peer.
 type finder interface {
-	// connect finds the other end and has check look at the card at the start of
-	// its data. With wait it waits until the other end is open; otherwise it is
+	// connect finds the peer and has check look at the card at the start of
+	// its data. With wait it waits until the peer is open; otherwise it is
 	// false while that is not.
 	connect(ctx context.Context, wait bool, check func(card []byte) error) (bool, error)
-	// disown tells the other end, whose card check has refused, that nothing is put
+	// disown tells the peer, whose card check has refused, that nothing is put
 	// there. It is false if that did not get through.
 	disown(ctx context.Context) bool
-	// queue returns the connection to the rank of the other end, once connect is true.
+	// queue returns the connection to the rank of the peer, once connect is true.
 	queue() *fabric.Peer
 }
 
-// far is the other end's memory.
+// far is the peer's memory.
 type far interface {
-	// remote returns the other end's data where it can be loaded and stored
+	// remote returns the peer's data where it can be loaded and stored
 	// directly, else nil.
 	remote() []byte
 	// putFlag stores src (which may be empty) at data offset to, then value in a
@@ -86,18 +86,18 @@ type far interface {
 	// putLast stores the last flag there is, behind what was added to a tally, too.
 	putLast(ctx context.Context, flag int, value uint64) error
 	// putStaged is putFlag of n bytes from the stage's offset from, which stay as
-	// they are until the other end tells that it has them. twice puts data and
+	// they are until the peer says that it has them. twice puts data and
 	// flag one after the other instead of together.
 	putStaged(ctx context.Context, to, from, n, flag int, value uint64, twice bool) error
 	// put stores src at data offset to, at local completion. Of puts, and of a get
 	// behind them, each sees what the one before has put.
 	put(ctx context.Context, to int, src []byte) error
-	// get fetches len(dst) bytes of the other end's data. Aligned words are
+	// get fetches len(dst) bytes of the peer's data. Aligned words are
 	// fetched whole.
 	get(ctx context.Context, from int, dst []byte) error
 }
 
-// teller adds to a word of a tally at the other end's rank, by which a reader of
+// teller adds to a word of a tally at the peer's rank, by which a reader of
 // many pipes sees where something has come.
 type teller interface {
 	// openCounter finds the word.
@@ -121,11 +121,11 @@ const wordSize = 8
 
 // life is how ends learn of each other's fate.
 type life interface {
-	// await returns nil once ready is true, or else what became of the other
-	// end, or the cause of ctx's end. ready is called often; it looks at these
-	// flags, and at what ring tells of.
+	// await returns nil once ready is true, or else the peer's fate, or the cause of
+	// ctx's end. It calls ready often; ready looks at these flags, and at state whose
+	// changes ring announces.
 	await(ctx context.Context, flags []int, ready func() bool) error
-	// fate returns what became of the other end, nil while it is well.
+	// fate returns an error that says how the peer ended, nil while it is well.
 	fate() error
 	// progress takes in what has arrived. It is false where nothing needs that.
 	progress() bool

@@ -12,7 +12,7 @@ import (
 
 func (l *fabricLink) disowned() bool { return atomics.Word64(l.local()[cardDisown:]).Load() != 0 }
 
-// disown comes behind additions that are pending, which tell the other end to look.
+// disown comes behind additions that are pending, which tell the peer to look.
 func (l *fabricLink) disown(ctx context.Context) bool {
 	return l.misfit.PostFlag(ctx, fabric.Flag{Offset: cardDisown, Value: 1}) == nil
 }

@@ -17,10 +17,10 @@ import (
 //	0                data, whose size is a multiple of 64
 //	+ size           flags, 8 bytes each
 //
-// Where the other end is mapped, puts are stores and gets are loads.
+// Where the peer is mapped, puts are stores and gets are loads.
 type fabricLink struct {
 	team          *team.Team
-	peer          int       // world rank of the other end
+	peer          int       // world rank of the peer
 	names         [2]string // of the regions, mine and theirs
 	flags         [2]int    // how many there are, mine and theirs
 	sizes         [2]int    // of the data, mine and theirs
@@ -29,7 +29,7 @@ type fabricLink struct {
 	staged        memory    // the stage
 	shared        *fanStage // owns that memory if several ends use it
 	theirs        atomic.Pointer[fabric.Remote]
-	misfit        *fabric.Remote // the other end, if its card was refused
+	misfit        *fabric.Remote // the peer, if its card was refused
 	summaryUpdate                // of the other rank's tally, if this pipe belongs to an aggregate
 
 	own vigil // that of await
@@ -134,7 +134,7 @@ func (l *fabricLink) remote() []byte {
 
 func (l *fabricLink) queue() *fabric.Peer { return l.theirs.Load().Peer }
 
-// flagOf names a flag of the other end.
+// flagOf names a flag of the peer.
 func (l *fabricLink) flagOf(i int, value uint64) fabric.Flag {
 	return fabric.Flag{Offset: l.sizes[1] + 8*i, Value: value, Ahead: true}
 }

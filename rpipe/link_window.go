@@ -15,7 +15,7 @@ import (
 // notification slots; one more slot of the berth is the word of being disowned.
 type windowLink struct {
 	c      *Carrier
-	peer   int       // of the other end, in the carrier's team
+	peer   int       // of the peer, in the carrier's team
 	hashes [2]uint64 // of the names, mine and theirs
 	sizes  [2]int    // of the data, mine and theirs
 	twice  int       // blocks above so many bytes leave as two puts
@@ -25,13 +25,13 @@ type windowLink struct {
 	shared *fanStage // owns that memory if several ends use it
 	slots  []int     // the berth's: flags, then the word of being disowned
 	theirs atomic.Pointer[farBerth]
-	misfit *farBerth // the other end, if its card was refused
+	misfit *farBerth // the peer, if its card was refused
 
 	under []window.Request // puts from the stage that are under way
 	summaryUpdate
 }
 
-// A farBerth is the other end's.
+// A farBerth is the peer's.
 type farBerth struct {
 	data int          // where its memory begins
 	slot int          // its first

@@ -48,7 +48,7 @@ func (l *windowLink) fate() error {
 	return l.c.team.Fate(l.c.team.Members[l.peer])
 }
 
-// verdict says what a window's error comes from: what became of the other end,
+// verdict says what a window's error comes from: what became of the peer,
 // rather than what else there is.
 func (l *windowLink) verdict(err error) error {
 	if err == nil {

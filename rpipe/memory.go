@@ -34,7 +34,7 @@ func newMemory(ctx context.Context, t *team.Team, name string, n int, prepare fu
 	return m, nil
 }
 
-// reserve returns n bytes for a name under which nobody finds them yet.
+// reserve returns n bytes for a name under which no rank finds them yet.
 func reserve(ctx context.Context, t *team.Team, name string, n int) (memory, error) {
 	if n > slabPiece {
 		return register(ctx, t, name+"/memory", n)

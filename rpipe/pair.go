@@ -25,12 +25,12 @@ type registry struct {
 	tallies  atomic.Uint32 // made so far
 	opening  turn.Turn     // a call that opens ends holds it; it guards the Openings of teams
 
-	insisting sync.Mutex // held while the timer looks after those that linger
+	insisting sync.Mutex // held while the timer looks after lingering ends
 	round     []lingerer // those
 	life      context.Context
 	endLife   context.CancelFunc
 
-	sweeping sync.Mutex // held while those that linger are asked to leave
+	sweeping sync.Mutex // held while lingering ends are asked to leave
 
 	mu        sync.Mutex // held for moments
 	open      map[stopper]struct{}
@@ -39,14 +39,14 @@ type registry struct {
 	pause     time.Duration // that the timer waits
 }
 
-// A stopper is an open end that may touch the other one by itself.
+// A stopper is an open end that may touch its peer by itself.
 type stopper interface {
 	stop()
-	// appear lets the other end find this one, release takes back one that was not
+	// appear lets the peer find this one, release takes back one that was not
 	// used yet.
 	appear(ctx context.Context) error
 	release() error
-	// leaves tells that the end was over this carrier, which is closed.
+	// leaves reports whether the end was over this carrier, which is closed.
 	leaves(c *Carrier) bool
 }
 

@@ -7,26 +7,25 @@ import (
 	"time"
 )
 
-// lastMoment is how long an end that closes, or was closed, tries at a time to reach
-// the other one.
+// lastMoment bounds how long a closing or closed end tries at a time to reach its peer.
 const lastMoment = time.Second
 
 // A parting holds the state of an end that closes or was closed. One of the registry's
 // sweeps may look after it while the timer does.
 type parting struct {
 	mu       sync.Mutex // held for moments
-	speaking bool       // to the other end; meanwhile the memory stays
+	speaking bool       // to the peer; meanwhile the memory stays
 	left     bool       // the memory is given back
-	unseen   bool       // the other end was not there: it finds the card
-	alone    bool       // the other end has said its last word and is not there any more
-	unlooked counter    // by which the other end is to be told to look; its number is 0 once that is done
+	unseen   bool       // the peer was not there: it finds the card
+	alone    bool       // the peer has said its last word and is not there any more
+	unlooked counter    // by which the peer is to be told to look; its number is 0 once that is done
 
 	differs atomic.Bool // the cards do
-	disowns atomic.Bool // and the other end knows
-	vain    atomic.Bool // the other end is never opened
+	disowns atomic.Bool // and the peer knows
+	vain    atomic.Bool // the peer is never opened
 }
 
-// speak runs say, which has something to tell the other end, if due says so.
+// speak runs say, which has something to tell the peer, if due says so.
 func (b *parting) speak(ctx context.Context, due func() bool, say func(ctx context.Context)) {
 	b.mu.Lock()
 	b.speaking = !b.left && due()
@@ -56,7 +55,7 @@ func (b *parting) leave(may func() bool, release func()) bool {
 }
 
 // joinLast is join of an end that closes, and does not wait for one that is not
-// open. Contexts that have ended are no reason to leave the other end without a
+// open. Contexts that have ended are no reason to leave the peer without a
 // word: then it takes a moment of its own.
 func (p *pipe) joinLast(ctx context.Context) (deserted bool, err error) {
 	_, deserted, err = p.join(ctx, false)
@@ -69,10 +68,10 @@ func (p *pipe) joinLast(ctx context.Context) (deserted bool, err error) {
 	return deserted, err
 }
 
-// reachable tells that the other end is there, as far as is known, and fits.
+// reachable reports whether the peer is there, as far as is known, and fits.
 func (p *pipe) reachable() bool { return p.broken.Load() == nil && p.fate() == nil }
 
-// rejoin looks once more for an end that was not met. heard tells that it has said
+// rejoin looks once more for an end that was not met. heard reports whether it has said
 // its last word: then it is there, and waits for this end's.
 func (p *pipe) rejoin(ctx context.Context, heard bool) (deserted bool) {
 	b := &p.parting
@@ -87,15 +86,15 @@ func (p *pipe) rejoin(ctx context.Context, heard bool) (deserted bool) {
 	return deserted
 }
 
-// Two ends that differ put nothing into each other's memory, but that each tells
-// the other one so, which then need not show its card any longer:
+// Two ends that differ put nothing into each other's memory, except that each tells its
+// peer so. The peer then need not show its card any longer:
 //
 //	writer                                 reader
 //	finds the cards differ                 finds the cards differ
 //	disowned               ------------->  gives memory back
 //	gives memory back      <-------------  disowned
 
-// disownOther tells the other end that nothing is put there, if the two differ and
+// disownOther tells the peer that nothing is put there, if the two differ and
 // it does not know.
 func (p *pipe) disownOther(ctx context.Context) {
 	if b := &p.parting; b.differs.Load() && !b.disowns.Load() {
@@ -103,7 +102,7 @@ func (p *pipe) disownOther(ctx context.Context) {
 	}
 }
 
-// owesUnmet tells that an end that was closed without being connected has something
+// owesUnmet reports whether an end that was closed without being connected has something
 // to say to the other one, or to hear from it.
 func (p *pipe) owesUnmet(heard bool) bool {
 	b := &p.parting
@@ -116,7 +115,7 @@ func (p *pipe) owesUnmet(heard bool) bool {
 	return !b.alone && (!b.unseen || heard || p.disowned())
 }
 
-// mayLeaveUnmet tells that such an end is of no more use to anyone.
+// mayLeaveUnmet reports whether neither rank needs such an end any more.
 func (p *pipe) mayLeaveUnmet(heard bool) bool {
 	b := &p.parting
 	return b.vain.Load() || heard && b.alone || b.disowns.Load() && p.disowned()

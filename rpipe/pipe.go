@@ -24,7 +24,7 @@ type pipe struct {
 	registry *registry
 	name     string // with the incarnation
 	rank     int    // of this end
-	peer     int    // of the other end
+	peer     int    // of the peer
 	parting  parting
 	options
 }
@@ -101,8 +101,8 @@ func (p *pipe) prepare(card []byte) {
 	p.options.tally.encode(card, p.group)
 }
 
-// join connects to the other end and compares cards. Without wait it is false
-// while the other end is not open. deserted tells that the other end was closed
+// join connects to the peer and compares cards. Without wait it is false
+// while the peer is not open. deserted reports whether the peer was closed
 // before it was connected, and will put nothing here.
 func (p *pipe) join(ctx context.Context, wait bool) (joined, deserted bool, err error) {
 	var counter counter

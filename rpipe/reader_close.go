@@ -74,7 +74,7 @@ func (r *readerEnd) stop() {
 // reader is gone.
 func (r *readerEnd) insist(ctx context.Context) { r.parting.speak(ctx, r.isDue, r.say) }
 
-// isDue tells that there is something to say.
+// isDue reports whether there is something to say.
 func (r *readerEnd) isDue() bool {
 	return r.fate() == nil && !r.joined.Load() && r.owesUnmet(r.flag(r.byeFlag()) != 0)
 }
@@ -87,7 +87,7 @@ func (r *readerEnd) say(ctx context.Context) {
 	}
 }
 
-// hasEnded tells that the last word is at the writer.
+// hasEnded reports whether the last word is at the writer.
 func (r *readerEnd) hasEnded() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,7 +100,7 @@ func (r *readerEnd) leave() bool {
 	return r.parting.leave(r.mayLeave, func() {
 		r.mute()
 		r.options.tally.drop(gone(r.fate()))
-		_ = r.release() // a lingering end has nobody to tell
+		_ = r.release() // no caller is left to take the error
 	})
 }
 

@@ -39,13 +39,13 @@ type books interface {
 	// must be fetched. Without room for them it waits, or fails with
 	// rmalloc.ErrFull. Called without the mutex, by Read alone.
 	open(ctx context.Context, f rmalloc.Flag, wait bool) (rmalloc.Addr, []byte, error)
-	// hasRoom tells that open would not wait for room. Called by Read alone.
+	// hasRoom reports whether open would not wait for room. Called by Read alone.
 	hasRoom() bool
 	// free ends a block. Called with the mutex held.
 	free(a rmalloc.Addr) error
 	// held is how many blocks there are. Called with the mutex held.
 	held() int
-	// borrows tells that blocks lie at the writer.
+	// borrows reports whether blocks lie at the writer.
 	borrows() bool
 }
 

@@ -196,7 +196,7 @@ func (r *readerEnd) look(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// hasNext tells that the next read returns something: a block for which there is room,
+// hasNext reports whether the next read returns something: a block for which there is room,
 // the end, or an error. A block that was taken from the ring and not handed out counts:
 // no notification follows it. Reads that wait and reads that do not both go by this.
 func (r *readerEnd) hasNext() bool {
@@ -209,15 +209,15 @@ func (r *readerEnd) hasNext() bool {
 	return r.notified() || r.forsaken()
 }
 
-// hasArrived tells that the next read has something to do: it returns something, or
+// hasArrived reports whether the next read has something to do: it returns something, or
 // tells a writer that waits how much was read.
 func (r *readerEnd) hasArrived() bool { return r.hasNext() || r.waited() }
 
-// forsaken tells that the writer writes nothing more and does not say where the
+// forsaken reports whether the writer writes nothing more and does not say where the
 // end is.
 func (r *readerEnd) forsaken() bool { return r.flag(r.wantedFlag()) == gaveUp }
 
-// notified tells that there is a notification to take.
+// notified reports whether there is a notification to take.
 func (r *readerEnd) notified() bool { return !r.taker.Awaits(r.flag(r.taker.Index())) }
 
 // wait waits for a notification, on first use for the writer, too.

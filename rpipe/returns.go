@@ -62,9 +62,9 @@ const pieceBytes = 32 << 10
 // A tagSink is where freed ranges go. All calls come under the returns' mutex.
 type tagSink interface {
 	free(r rmalloc.Range) error
-	// pressing tells that there is enough for an announcement.
+	// pressing reports whether there is enough for an announcement.
 	pressing(s *spec) bool
-	// owes tells that some of it is not announced.
+	// owes reports whether some of it is not announced.
 	owes() bool
 	// pack returns the words to put at an offset in the writer's ring of tags, if
 	// any, and the count of all tags with them.
@@ -254,7 +254,7 @@ func (r *returns) serve() {
 	r.later()
 }
 
-// waited tells that the writer waits and there is something to tell it.
+// waited reports whether the writer waits and there is something to tell it.
 func (r *returns) waited() bool {
 	return r.owing.Load() && r.p.flag(r.p.wantedFlag()) != r.heard.Load()
 }

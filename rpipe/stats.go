@@ -2,7 +2,7 @@ package rpipe
 
 import "github.com/gopgas/gopgas/internal/rmalloc"
 
-// WriterStats tell what a writer did, and how full the pipe's heap is as its
+// WriterStats counts what a writer did, and shows how full the pipe's heap is as its
 // shadow has it: memory that the reader has freed counts as taken until the
 // writer has learned of that.
 type WriterStats struct {
@@ -19,7 +19,7 @@ type WriterStats struct {
 // that is free lies in one piece, towards 1.
 type HeapStats = rmalloc.Stats
 
-// ReaderStats tell what a reader did.
+// ReaderStats counts what a reader did.
 type ReaderStats struct {
 	Read          uint64 // blocks
 	Held          int    // blocks that were read and not freed

@@ -8,8 +8,8 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// Two ends that close give their memory back only when the other one has said
-// that it puts nothing more there:
+// Each closing end gives its memory back only when its peer has said that it puts
+// nothing more there:
 //
 //	writer                                 reader
 //	close notification     ------------->  reads up to it: EOF
@@ -17,7 +17,7 @@ import (
 //	gives memory back      <-------------  end flag (drained, or deserted when closed early)
 //	bye flag               ------------->  gives memory back
 //
-// An end that waits for nobody meanwhile lingers in its rank's registry.
+// Meanwhile an end without a waiting call lingers in its rank's registry.
 
 // close ends the pipe at this end.
 func (w *writerEnd) close(ctx context.Context) error {
@@ -138,7 +138,7 @@ func (w *writerEnd) stop() {}
 // insist says what close could not: that nothing follows.
 func (w *writerEnd) insist(ctx context.Context) { w.parting.speak(ctx, w.owes, w.say) }
 
-// owes tells that there is something to say.
+// owes reports whether there is something to say.
 func (w *writerEnd) owes() bool {
 	switch {
 	case w.fate() != nil:
@@ -149,7 +149,7 @@ func (w *writerEnd) owes() bool {
 	return !w.finished && !w.deserted || w.unsettled()
 }
 
-// unsettled tells that the reader has gone while something may be leaving from the
+// unsettled reports whether the reader has gone while something may be leaving from the
 // stage.
 func (w *writerEnd) unsettled() bool {
 	return w.flag(endFlag) == deserted && !w.direct && !w.settled && w.up
@@ -172,7 +172,7 @@ func (w *writerEnd) say(ctx context.Context) {
 // so to the reader. It waits for nothing: it comes again.
 func (w *writerEnd) leave() bool {
 	return w.parting.leave(w.mayLeave, func() {
-		_ = w.release() // a lingering end has nobody to tell
+		_ = w.release() // no caller is left to take the error
 	})
 }
 
@@ -194,7 +194,7 @@ func (w *writerEnd) bid() error {
 	return w.bye.post(w.queue(), func(ctx context.Context) error { return w.putLast(ctx, w.byeFlag(), 1) })
 }
 
-// gone tells that a rank puts nothing anywhere any more.
+// gone reports whether a rank puts nothing anywhere any more.
 func gone(fate error) bool {
 	return errors.Is(fate, runtime.ErrRankDead) || errors.Is(fate, errCarrierClosed)
 }

@@ -187,7 +187,7 @@ func (w *writerEnd) allocLater(ctx context.Context, n int) (rmalloc.Addr, error)
 
 // want tells the reader that this end is about to wait. The reader answers once, by
 // credit that moves: an answer that comes ahead of the wait, and is taken in then, ends
-// the wait all the same, since what is freed behind it is told to nobody.
+// the wait all the same, since the reader does not announce what it frees behind it.
 func (w *writerEnd) want(ctx context.Context, what uint64) error {
 	w.asked = w.credit
 	if err := w.putFlag(ctx, 0, nil, w.wantedFlag(), (w.wants+1)<<wantsBits|what); err != nil {
