@@ -117,7 +117,7 @@ func (d *door) request(ctx context.Context, with *config) error {
 		_ = c.Close()
 	}
 	if d.ask == nil {
-		w, r, err := rpipe.OpenDuplex[byte](ctx, d.team, d.rank, asks(d.name), answers(d.name), doorOptions...)
+		w, r, err := rpipe.OpenDuplex[byte](ctx, d.team, d.rank, asksOf(d.name), answersOf(d.name), doorOptions...)
 		if err != nil {
 			return err
 		}

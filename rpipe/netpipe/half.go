@@ -48,9 +48,6 @@ func (h *half) close(leave func()) {
 	})
 }
 
-// life returns a context that ends when the direction is closed.
-func (h *half) life() context.Context { return h.limit.parent }
-
 // empty waits until the call under way has left. Those behind it learn that they
 // came too late, and do not wait for what close does next.
 func (h *half) empty() {

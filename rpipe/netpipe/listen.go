@@ -21,10 +21,17 @@ type Listener struct {
 	team    *runtime.Team
 	with    *config
 	asks    *rpipe.FanIn[byte]
-	answers []*rpipe.Writer[byte] // by rank
-	late    sync.WaitGroup        // answers to ranks that do not answer themselves
-	held    int                   // a rank that asked and could not be let in yet, or noRank
-	gone    error                 // the error of the last rank that was lost
+	answers []*answers // by rank
+	held    int        // a rank that asked and could not be let in yet, or noRank
+	gone    error      // the error of the last rank that was lost
+}
+
+// answers is the pipe to one rank. One goroutine at a time uses it: a rank that has read
+// an answer may ask again before the call that sent the answer has returned.
+type answers struct {
+	turn sync.Mutex
+	w    *rpipe.Writer[byte]
+	late sync.WaitGroup // of goroutines that wait for the rank
 }
 
 const noRank = -1
@@ -33,8 +40,8 @@ const noRank = -1
 var dialed = route{out: "/call", in: "/answer"}
 
 // The pipes of a door. A rank asks for one connection at a time.
-func asks(name string) string    { return name + "/asks" }
-func answers(name string) string { return name + "/answers" }
+func asksOf(name string) string    { return name + "/asks" }
+func answersOf(name string) string { return name + "/answers" }
 
 var doorOptions = []rpipe.Option{rpipe.WithHeap(128), rpipe.WithBlocks(2), rpipe.WithWidth(2)}
 
@@ -44,10 +51,13 @@ var doorOptions = []rpipe.Option{rpipe.WithHeap(128), rpipe.WithBlocks(2), rpipe
 func Listen(ctx context.Context, t *runtime.Team, opts ...Option) (*Listener, error) {
 	ctx = wait.Context(ctx)
 	l := &Listener{team: t, with: collect(opts), held: noRank}
-	var err error
-	l.asks, l.answers, err = rpipe.OpenMesh[byte](ctx, t, asks(l.with.name), answers(l.with.name), doorOptions...)
+	asks, writers, err := rpipe.OpenMesh[byte](ctx, t, asksOf(l.with.name), answersOf(l.with.name), doorOptions...)
 	if err != nil {
 		return nil, failed("Listen", t, noRank, err)
+	}
+	l.asks = asks
+	for _, w := range writers {
+		l.answers = append(l.answers, &answers{w: w})
 	}
 	l.init()
 	return l, nil
@@ -99,25 +109,36 @@ func (l *Listener) hear(ctx context.Context) error {
 	return nil
 }
 
-// answer tells a rank that the listener has opened its end. A rank that is stopped gets
-// the answer from a goroutine of its own.
+// answer tells a rank that the listener has opened its end. If the rank is stopped, a
+// goroutine waits for it. The answer leaves even if the listener closes meanwhile:
+// otherwise the next ends that the two ranks open would not belong together.
 func (l *Listener) answer(rank int) {
-	w := l.answers[rank]
-	if !errors.Is(w.TrySend(nil), rpipe.ErrWouldBlock) {
-		return // a rank that is gone needs no answer
+	a := l.answers[rank]
+	if a.turn.TryLock() {
+		err := a.w.TrySend(nil)
+		a.turn.Unlock()
+		if !errors.Is(err, rpipe.ErrWouldBlock) {
+			return // a rank that is gone needs no answer
+		}
 	}
-	l.late.Go(func() { _ = w.Send(l.life(), nil) })
+	a.late.Go(func() {
+		a.turn.Lock()
+		defer a.turn.Unlock()
+		_ = a.w.Send(context.Background(), nil) // ends with the rank's death or the job
+	})
 }
 
 // Close ends all Accepts with net.ErrClosed. Waiting Dials wait for the next listener
 // of this name. Accepted connections stay. Kind: one-sided; does not wait for dialers.
 func (l *Listener) Close() error {
 	l.close(func() {
-		l.late.Wait()
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel() // ends that could not tell the dialer do so later, by themselves
-		for _, w := range l.answers {
-			_ = w.Close(ctx)
+		for _, a := range l.answers {
+			go func() { // a stopped rank delays no other one
+				a.late.Wait()
+				_ = a.w.Close(ctx)
+			}()
 		}
 		_ = l.asks.Close(ctx)
 	})

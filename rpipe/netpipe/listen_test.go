@@ -76,6 +76,36 @@ func TestEveryRankDialsEveryRankFromManyGoroutines(t *testing.T) {
 	})
 }
 
+// TestARankDialsAgainAndAgainBesideFullQueues has the listener's answers find no room, so
+// that a goroutine sends them while the dialer asks for its next connection.
+func TestARankDialsAgainAndAgainBesideFullQueues(t *testing.T) {
+	for _, c := range testjob.Strained(2) {
+		t.Run(c.String(), func(t *testing.T) {
+			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+				const dials = 100
+				if r.Me == 0 {
+					l, err := netpipe.Listen(ctx, r.World)
+					r.NoError(err)
+					for range dials {
+						c, err := l.Accept()
+						r.NoError(err)
+						r.NoError(c.Close())
+					}
+					r.NoError(r.World.Barrier(ctx))
+					r.NoError(l.Close())
+					return
+				}
+				for range dials {
+					c, err := netpipe.Dial(ctx, r.World, 0)
+					r.NoError(err)
+					r.NoError(c.Close())
+				}
+				r.NoError(r.World.Barrier(ctx))
+			})
+		})
+	}
+}
+
 // TestDialsWaitForTheNextListener has listeners come and go while ranks dial.
 func TestDialsWaitForTheNextListener(t *testing.T) {
 	testjob.EachSample(t, 3, func(t *testing.T, c testjob.Config) {
