@@ -128,3 +128,24 @@ func TestCloseWriteReachesTheReaderThoughTheQueueWasFull(t *testing.T) {
 		})
 	})
 }
+
+// The reader's rank does not answer CloseWrite. The reader then connects and finds the
+// end, so the writer must not write any more.
+func TestCloseWriteEndsWritesThoughTheReaderDoesNotAnswer(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			ends(ctx, r, func(w *rpipe.Writer[byte]) {
+				var far atomic.Bool
+				far.Store(true)
+				w.Lose(&far)
+				r.ErrorIs(w.CloseWrite(ctx), context.DeadlineExceeded)
+				far.Store(false)
+				r.ErrorIs(w.Send(ctx, []byte{1}), rpipe.ErrClosed)
+				r.NoError(w.CloseWrite(ctx))
+			}, func(rd *rpipe.Reader[byte]) {
+				_, err := rd.Recv(ctx, nil)
+				r.Equal(io.EOF, err)
+			})
+		})
+	})
+}

@@ -38,3 +38,19 @@ func (f *FanIn[T]) Clog(full *atomic.Bool) {
 
 // Clog has the writer's flags find no room in the queue to the reader while full is set.
 func (w *Writer[T]) Clog(full *atomic.Bool) { w.end.link = &fullLink{w.end.link, full} }
+
+// A farLink has a reader's rank that answers no attempt to connect while far is set.
+type farLink struct {
+	link
+	far *atomic.Bool
+}
+
+func (l *farLink) connect(ctx context.Context, wait bool, check func(card []byte) error) (bool, error) {
+	if l.far.Load() {
+		return false, context.DeadlineExceeded
+	}
+	return l.link.connect(ctx, wait, check)
+}
+
+// Lose has the reader's rank answer no attempt to connect while far is set.
+func (w *Writer[T]) Lose(far *atomic.Bool) { w.end.link = &farLink{w.end.link, far} }

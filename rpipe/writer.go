@@ -105,9 +105,9 @@ func (w *Writer[T]) Name() string { return w.end.name }
 // CloseWrite tells the reader that no block follows. It returns without waiting until
 // the reader has read all of them, which Close does; call Close all the same. Alloc and
 // Write fail with ErrClosed from then on, and the reader gets io.EOF behind the last
-// block. A reader that opens its end later gets io.EOF. If ctx ends first, the reader
-// was not told, and the writer is as it was. Kind: one-sided; it waits for the reader's
-// rank where the two are not connected, and for room in the queue to that rank.
+// block. A reader that opens its end later gets io.EOF. If ctx ends first, the reader may
+// not know; the next CloseWrite or Close tells it. Kind: one-sided; it waits for the
+// reader's rank where the two are not connected, and for no room in the queue.
 func (w *Writer[T]) CloseWrite(ctx context.Context) error {
 	return w.end.fail("CloseWrite", w.end.closeWrite(wait.Context(ctx)))
 }

@@ -61,15 +61,14 @@ func (w *writerEnd) drain(ctx context.Context) error {
 	return nil
 }
 
-// closeWrite tells the reader that nothing follows, and ends the calls that write.
+// closeWrite ends the calls that write, and tells the reader that nothing follows. The
+// calls have ended even if it fails: a reader that connects finds the end in the card.
 func (w *writerEnd) closeWrite(ctx context.Context) error {
-	if w.over || w.closed.Load() {
+	if w.closed.Load() || w.over && w.parting.unseen {
 		return nil
 	}
+	w.over, w.near = true, near{}
 	_, err := w.finish(ctx)
-	if err == nil {
-		w.over, w.near = true, near{}
-	}
 	return err
 }
 
