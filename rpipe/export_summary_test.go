@@ -45,3 +45,39 @@ func NewSummaryUpdate(to *fabric.Peer) *SummaryUpdate {
 
 func (u *SummaryUpdate) Tell() error  { return u.tell() }
 func (u *SummaryUpdate) Told() uint64 { return u.count.Load() }
+
+// A closingLink has the writer's flags find no room while full is set, and logs the
+// order in which the last addition and the bye flag leave.
+type closingLink struct {
+	fullLink
+	log chan<- string
+}
+
+func (l *closingLink) putLast(ctx context.Context, flag int, value uint64) error {
+	err := l.fullLink.link.putLast(ctx, flag, value)
+	if err == nil {
+		l.log <- "bye"
+	}
+	return err
+}
+
+// LogClosing has the writer's flags find no room while full is set. log gets "add" for
+// each addition to the reader's summary, and "bye" for the last flag.
+func (w *Writer[T]) LogClosing(full *atomic.Bool, log chan<- string) {
+	u := &w.end.link.(*fabricLink).summaryUpdate
+	add := u.add
+	u.add = func(ctx context.Context, n uint64) error {
+		err := add(ctx, n)
+		if err == nil {
+			log <- "add"
+		}
+		return err
+	}
+	w.end.link = &closingLink{fullLink{w.end.link, full}, log}
+}
+
+// Meet connects the writer, and makes no memory for its blocks.
+func (w *Writer[T]) Meet(ctx context.Context) error {
+	_, _, err := w.end.join(ctx, true)
+	return err
+}

@@ -105,6 +105,10 @@ type teller interface {
 	// tell adds 1 to it, behind all that was put before, and does nothing without
 	// one. It waits for nothing: without room in the queue the addition leaves later.
 	tell() error
+	// owe counts an addition that a later addSum or tell posts.
+	owe()
+	// addSum posts all additions that are not posted, in one. ErrNoRoom: they are left.
+	addSum(ctx context.Context) error
 }
 
 // A wordGetter is a far end that an aligned word can be fetched from by an atomic.

@@ -28,11 +28,18 @@ func (u *summaryUpdate) tell() error {
 	if u.add == nil {
 		return nil
 	}
-	u.owed.Add(1)
+	u.owe()
 	if err := u.to.Post(u.to.NoWait(), &u.sum); !errors.Is(err, fabric.ErrNoRoom) {
 		return err
 	}
 	return nil
+}
+
+// owe counts an addition that a later addSum posts.
+func (u *summaryUpdate) owe() {
+	if u.add != nil {
+		u.owed.Add(1)
+	}
 }
 
 // addSum posts the additions that are not posted. A device with silent writes may take a

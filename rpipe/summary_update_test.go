@@ -75,3 +75,38 @@ func TestAdditionsThatFindNoRoomLeaveAsOneSum(t *testing.T) {
 		})
 	})
 }
+
+// A writer that has written nothing closes while the queue is full, and its reader closes
+// first. The addition for the close then leaves ahead of the bye flag, behind which the
+// summary may be gone.
+func TestNoAdditionLeavesBehindTheByeFlag(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		open, clogged, closed := make(chan struct{}), make(chan struct{}), make(chan struct{}) // a barrier would wait for the line
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			if r.Me == 1 {
+				f, err := rpipe.OpenFanIn[int](ctx, r.World, []int{0})
+				r.NoError(err)
+				close(open)
+				<-clogged
+				r.NoError(f.Close(ctx))
+				close(closed)
+				return
+			}
+			w, err := rpipe.OpenWriter[int](ctx, r.World, 1)
+			r.NoError(err)
+			<-open
+			r.NoError(w.Meet(ctx))
+			var full atomic.Bool
+			full.Store(true)
+			log := make(chan string, 4)
+			w.LogClosing(&full, log)
+			r.NoError(w.CloseWrite(ctx))
+			close(clogged)
+			<-closed
+			_ = w.Close(ended(ctx))
+			time.AfterFunc(10*time.Millisecond, func() { full.Store(false) })
+			r.Equal("add", <-log)
+			r.Equal("bye", <-log)
+		})
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -117,18 +118,26 @@ func (w *writerEnd) putClose() error {
 func (w *writerEnd) giveUp() error { return w.putFin(w.wantedFlag(), gaveUp) }
 
 // putFin puts the flag that nothing follows, unless the reader has gone, and tells a
-// fan-in of it.
+// fan-in of it. The flag stays in line until the addition is posted. Otherwise the
+// addition could leave behind the bye flag, when the word may be gone.
 func (w *writerEnd) putFin(flag int, value uint64) error {
 	w.finished = true
 	if w.flag(endFlag) != 0 {
 		return nil
 	}
+	put := false
 	return w.fin.post(w.queue(), func(ctx context.Context) error {
-		err := w.putFlag(ctx, 0, nil, flag, value)
-		if err == nil {
-			_ = w.tell() // a failure is the peer's
+		if !put {
+			if err := w.putFlag(ctx, 0, nil, flag, value); err != nil {
+				return err
+			}
+			put = true
+			w.owe()
 		}
-		return err
+		if err := w.addSum(ctx); errors.Is(err, fabric.ErrNoRoom) {
+			return err
+		}
+		return nil // a failure is the peer's
 	})
 }
 
