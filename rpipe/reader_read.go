@@ -146,7 +146,7 @@ func (r *readerEnd) tryRead(ctx context.Context, wait bool) (a rmalloc.Addr, mem
 	if !wait && !r.hasNext() {
 		return 0, nil, false, nil
 	}
-	if ok, err := r.look(ctx); !ok || err != nil {
+	if ok, err := r.look(ctx, wait); !ok || err != nil {
 		return 0, nil, false, err
 	}
 	// Connected late, for what goes back. A writer that is gone needs nothing.
@@ -168,12 +168,12 @@ func (r *readerEnd) tryRead(ctx context.Context, wait bool) (a rmalloc.Addr, mem
 
 // look takes the next notification from the ring, if there is one. The load pairs
 // with the writer's store of the flag, behind the block.
-func (r *readerEnd) look(ctx context.Context) (bool, error) {
+func (r *readerEnd) look(ctx context.Context, wait bool) (bool, error) {
 	if r.have {
 		return true, nil
 	}
 	if r.eof {
-		return false, r.finish(ctx)
+		return false, r.finish(ctx, wait)
 	}
 	f, verdict := r.taker.Take(r.flag(r.taker.Index()))
 	if verdict == rmalloc.NotYet && r.forsaken() {
@@ -188,7 +188,7 @@ func (r *readerEnd) look(ctx context.Context) (bool, error) {
 		return false, r.breaks(errBadFlag)
 	case f.Kind == rmalloc.Close:
 		r.eof = true
-		return false, r.finish(ctx)
+		return false, r.finish(ctx, wait)
 	case f.Length%r.spec.size != 0:
 		return false, r.breaks(errPartElement)
 	}
@@ -251,8 +251,9 @@ func (r *readerEnd) meet(ctx context.Context) error {
 
 // finish lets the writer know that everything was read, and returns io.EOF. The writer's
 // Close waits for that word: when ctx ends first, finish returns the cause, and the next
-// read tries again. Blocks that lie at the writer keep it waiting.
-func (r *readerEnd) finish(ctx context.Context) error {
+// read tries again. Without wait the word leaves later if there is no room in the queue.
+// Blocks that lie at the writer keep it waiting.
+func (r *readerEnd) finish(ctx context.Context, wait bool) error {
 	r.mu.Lock()
 	r.ending = r.books.borrows() && r.books.held() > 0
 	busy := r.ending
@@ -264,8 +265,12 @@ func (r *readerEnd) finish(ctx context.Context) error {
 	if !r.joined.Load() && r.fate() == nil {
 		err = r.meet(ctx)
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case wait || !r.joined.Load():
 		err = r.end(ctx, drained)
+	default:
+		_ = r.end(r.queue().NoWait(), drained) // it arrives, or the writer is gone
 	}
 	if err != nil && errors.Is(err, context.Cause(ctx)) && r.fate() == nil {
 		return err

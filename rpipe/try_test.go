@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	goruntime "runtime"
+	"sync/atomic"
 	"testing"
 
 	"github.com/gopgas/gopgas/internal/testjob"
@@ -220,4 +221,27 @@ func TestTryCallsAllocateNothing(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TryRead finds the end while the queue to the writer is full, and room comes only after
+// TryRead has returned.
+func TestTryReadReturnsTheEndThoughTheQueueIsFull(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			ends(ctx, r, func(w *rpipe.Writer[byte]) {
+				r.NoError(w.Connect(ctx))
+				r.NoError(w.CloseWrite(ctx))
+				r.NoError(r.World.Barrier(ctx))
+			}, func(rd *rpipe.Reader[byte]) {
+				r.NoError(rd.Connect(ctx))
+				r.NoError(r.World.Barrier(ctx))
+				var full atomic.Bool
+				full.Store(true)
+				rd.Clog(&full)
+				_, err := rd.TryRead()
+				r.Equal(io.EOF, err)
+				full.Store(false) // Close of the writer waits for the word
+			})
+		})
+	})
 }
