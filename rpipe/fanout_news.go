@@ -89,7 +89,7 @@ func (f *fanOut) takeIn(ctx context.Context) error {
 	return nil
 }
 
-// arrivedAt reports whether a reader has read so many blocks more.
+// arrivedAt notes that a reader has read n more blocks.
 func (f *fanOut) arrivedAt(m *arm, n uint32) error {
 	m.read += n
 	for ; n > 0 && m.away.size > 0; n-- {

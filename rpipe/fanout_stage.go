@@ -79,7 +79,8 @@ func (s *fanStage) settle(a rmalloc.Addr, n int) error {
 	return s.heap.Send(a)
 }
 
-// arrived reports whether a reader has a block, or is gone.
+// arrived notes that a reader has a block, or is gone. With the last reader the block is
+// free.
 func (s *fanStage) arrived(a rmalloc.Addr) error {
 	v := s.away[a]
 	v.readers--
