@@ -15,9 +15,10 @@ import (
 //	Later -> | 3rd | 2nd | 1st | -> Compose -> posted: the composer leaves the line
 //	                                           ErrNoRoom: it stays the first
 //
-// Three callers pump a line, one at a time. They are a goroutine that polled a completion,
-// a put that waits behind the line, and the fabric's timer. A put that starts while
-// composers are in line waits until the line is empty, and so never overtakes one.
+// Goroutines pump a line one at a time: one that polled a completion, one in Post or Await,
+// a put that waits behind the line, the fabric's timer, and the end of the fabric. A put
+// that starts while composers are in line waits until the line is empty, and so never
+// overtakes one.
 //
 // Invariant: a goroutine that holds a mutex which Compose takes posts under [Peer.NoWait]
 // only, and neither waits nor makes progress.
@@ -91,8 +92,9 @@ func (f *Fabric) hasty(ctx context.Context) bool {
 }
 
 // Post calls c.Compose at once if the line is empty. If there is no room, it puts c into the
-// line. It waits until c is posted, and returns the error of Compose. If ctx ends first, Post returns the cause of its end, and c stays in line. Under NoWait that is at
-// once. The caller holds no mutex that Compose takes.
+// line. It waits until c is posted, and returns the error of Compose. If ctx ends first,
+// Post returns the cause of its end, and c stays in line. Under NoWait that is at once. The
+// caller holds no mutex that any Compose takes: Post may call the composers in line.
 func (p *Peer) Post(ctx context.Context, c *Composer) error {
 	if !p.line.waits.Load() {
 		if err := c.Compose(p.NoWait()); !errors.Is(err, ErrNoRoom) {
@@ -120,7 +122,8 @@ func (p *Peer) Later(c *Composer) {
 }
 
 // Await waits until c has left the line, and returns the error of Compose. If ctx ends
-// first, Await returns the cause of its end. The caller holds no mutex that Compose takes.
+// first, Await returns the cause of its end. The caller holds no mutex that any Compose
+// takes: Await calls the composers in line.
 func (p *Peer) Await(ctx context.Context, c *Composer) error {
 	var result error
 	err := p.f.Wait(ctx, func() bool {

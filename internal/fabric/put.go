@@ -22,7 +22,7 @@ type Put struct {
 	// Landing, if not zero, takes the parts instead of the Remote's memory.
 	Landing Address
 	// Region holds both parts, if not nil. The caller leaves them unchanged until it sees
-	// that the target has them. Start so waits only for room in the queue.
+	// that the target has them. Start then waits only for room in the queue.
 	Region *Region
 }
 
