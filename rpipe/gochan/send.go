@@ -78,8 +78,9 @@ func (s *Sender[T]) Send(ctx context.Context, v T) error {
 	return s.fail("Send", err)
 }
 
-// TrySend sends a value as Send does, without waiting. ErrWouldBlock: no more fits, the
-// receiver has not opened its end, or another goroutine is sending. Kind: one-sided.
+// TrySend sends a value as Send does, without waiting for the receiver. ErrWouldBlock: no
+// more fits, the receiver has not opened its end, or another goroutine is sending. To
+// connect, it waits for the receiver's rank for a second at most. Kind: one-sided.
 func (s *Sender[T]) TrySend(v T) error {
 	if !s.turn.Try() {
 		return rpipe.ErrWouldBlock
