@@ -42,7 +42,7 @@ func (t *announcedTags) take(context.Context) error {
 func (t *announcedTags) ask(context.Context) error { return nil }
 
 // announcer is deferred synchronization at the reader: what is freed waits in a
-// sorted list, where neighbours become one, until it is announced in one write.
+// sorted list, where neighbors become one, until it is announced in one write.
 type announcer struct {
 	pending *rmalloc.Pending
 	ring    rmalloc.TagRing
