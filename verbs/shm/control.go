@@ -14,7 +14,7 @@ import (
 //
 //	0                header, one page
 //	tableOffset      MR table: maxMRs entries of one line
-//	blocksOffset     QP blocks, each: blockHeader | lengths | ring
+//	blocksOffset     QP blocks, each: the words of a block | lengths | ring
 const (
 	line         = 64
 	headerSize   = 4096
