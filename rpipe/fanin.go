@@ -97,8 +97,8 @@ func (f *FanIn[T]) opened() {
 // Read waits for a block of any of the pipes and returns it with its writer's position
 // in OpenFanIn's writers. Blocks of one writer come in order. Read takes the writers
 // in turn: no writer keeps it from the blocks of another. io.EOF: all writers have
-// closed, the reader has read all blocks, and Read has told the writers, as
-// Reader.Read does.
+// closed and the reader has read all blocks. The writers learn of it even if Read
+// found no room in the queue to them.
 //
 // Read passes over a pull pipe whose unfreed blocks leave no room for its next one. It
 // returns blocks of the remaining pipes until a Free makes room.
