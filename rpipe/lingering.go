@@ -43,24 +43,30 @@ func (r *registry) exit(s stopper, l lingerer) {
 	r.later()
 }
 
-// sweep lets go of those that need not linger any more.
+// sweep lets go of ends that need not linger any more. The list stays complete
+// meanwhile: later must find it so, or the timer would stop while ends linger.
 func (r *registry) sweep() {
 	r.sweeping.Lock()
 	defer r.sweeping.Unlock()
 	r.mu.Lock()
-	all := r.lingering
-	r.lingering = nil
+	r.swept = append(r.swept[:0], r.lingering...)
 	r.mu.Unlock()
-	still := all[:0]
-	for _, l := range all {
-		if !l.leave() {
+	for i, l := range r.swept {
+		if l.leave() {
+			r.swept[i] = nil
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	still := r.lingering[:0]
+	for i, l := range r.lingering { // exit may have added some behind
+		if i >= len(r.swept) || r.swept[i] != nil {
 			still = append(still, l)
 		}
 	}
-	clear(all[len(still):])
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.lingering = append(still, r.lingering...)
+	clear(r.lingering[len(still):])
+	r.lingering = still
+	clear(r.swept)
 }
 
 // later has the timer look after lingering ends, if any do.

@@ -31,10 +31,11 @@ type registry struct {
 	endLife   context.CancelFunc
 
 	sweeping sync.Mutex // held while lingering ends are asked to leave
+	swept    []lingerer // those
 
 	mu        sync.Mutex // held for moments
 	open      map[stopper]struct{}
-	lingering []lingerer // but for those that the sweep asks
+	lingering []lingerer
 	timer     *time.Timer
 	pause     time.Duration // that the timer waits
 }
