@@ -36,7 +36,7 @@ type topic struct {
 
 func newSelector(t *team.Team, measured *tuning) selector {
 	s := selector{ways: newWays(), topology: topologyOf(t), boards: os.Getenv(envWays) != "messages", file: measured.path}
-	if s.boards || !t.Mapped { // messages in mapped memory are not what was measured
+	if s.boards || !t.Mapped { // the table measures no messages in mapped memory
 		s.ways.tuned = measured.rank(pathOf(t, s.topology), s.topology.n)
 	}
 	if os.Getenv(envExplain) == "collectives" {

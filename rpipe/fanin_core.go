@@ -142,7 +142,7 @@ func (f *fanIn) take(ctx context.Context) (arrival, bool, error) {
 	return nobody, false, nil
 }
 
-// An error of no pipe has nobody as its arrival.
+// An error of no pipe arrives with position nobody.
 var nobody = arrival{from: -1}
 
 // lack says what a read waits for.

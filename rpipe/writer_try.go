@@ -117,7 +117,7 @@ func (w *writerEnd) allocNow(n int) (rmalloc.Addr, error) {
 	return 0, w.wish(wantsMemory)
 }
 
-// takeAndAlloc takes in what was freed and looks for a hole.
+// takeAndAlloc takes in freed memory and looks for a hole.
 func (w *writerEnd) takeAndAlloc(ctx context.Context, n int) (rmalloc.Addr, error) {
 	if err := w.tags.take(ctx); err != nil {
 		return 0, err

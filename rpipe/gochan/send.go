@@ -115,7 +115,7 @@ func (s *Sender[T]) try(v T) error {
 }
 
 // await waits until the receiver has opened its end, and else until the flushing
-// goroutine has taken what was gathered.
+// goroutine has taken the gathered values.
 func (s *Sender[T]) await(ctx context.Context) error {
 	if !s.connected {
 		err := s.w.Connect(ctx)
@@ -141,7 +141,7 @@ func (s *Sender[T]) flush() {
 	}
 }
 
-// next takes what was gathered. It is false, and the pipe is free, where nothing was.
+// next takes the gathered values. Without any, it is false and frees the pipe.
 func (s *Sender[T]) next() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,7 @@ type entry struct {
 	own []int
 }
 
-// The model is a plain list of what was pushed and has not left.
+// The model is a plain list of pushed items that have not left.
 func TestRingBehavesLikeAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		depth := rapid.IntRange(1, 5).Draw(t, "depth")
