@@ -95,7 +95,9 @@ var picture = []layer{
 		"it starts processes of any kind and does not know a rank's work; it meets runtime in internal/bootstrap"},
 	{"window", "runtime internal/team internal/fabric internal/element internal/arena internal/atomics internal/wait internal/mutant verbs/driver",
 		"it works over any fabric and imports no provider; rpipe stands beside it, not below"},
-	{"rpipe", "window runtime rpipe/internal/* internal/team internal/fabric internal/element internal/arena internal/rmalloc internal/atomics internal/wait internal/mutant verbs/driver",
+	{"rpipe", "runtime rpipe/internal/* internal/team internal/fabric internal/element internal/rmalloc internal/wait",
+		"it is pipes with element types, and products made of them"},
+	{"rpipe/internal/pipe", "window runtime rpipe/internal/turn internal/team internal/fabric internal/element internal/arena internal/rmalloc internal/atomics internal/wait internal/mutant verbs/driver",
 		"it works over any fabric and imports no provider; window is below its portability layer alone (ADR 8)"},
 	{"rpipe/internal/*", "",
 		"it is what rpipe and its products share, and knows neither"},
@@ -277,9 +279,9 @@ func TestNothingNeedsCgo(t *testing.T) {
 }
 
 func TestPipesUseWindowsInTheirPortabilityLayerOnly(t *testing.T) {
-	const layer = "rpipe/carrier.go rpipe/carrier_wait.go rpipe/directory.go rpipe/link_window.go rpipe/link_window_life.go"
+	const layer = "rpipe/internal/pipe/carrier.go rpipe/internal/pipe/carrier_wait.go rpipe/internal/pipe/directory.go rpipe/internal/pipe/link_window.go rpipe/internal/pipe/link_window_life.go"
 	eachImport(t, func(file, imported string) {
-		if path.Dir(file) == "rpipe" && !strings.HasSuffix(file, "_test.go") && short(imported) == "window" && !matches(layer, file) {
+		if within(path.Dir(file), "rpipe/...") && !strings.HasSuffix(file, "_test.go") && short(imported) == "window" && !matches(layer, file) {
 			t.Errorf("%s imports %s: pipes stand beside windows; only %s stand on them (docs/adr/0008-pipes-over-windows.md)", file, imported, layer)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -63,7 +64,7 @@ const DefaultWorkers = 16
 // WithWorkers sets how many handlers run at a time at this rank. It is this rank's
 // alone.
 func WithWorkers(n int) Option {
-	return func(o *options) error { o.workers = n; return within("%d workers", n, 1, 1<<16) }
+	return func(o *pipe.Options) error { o.Workers = n; return pipe.Within("%d workers", n, 1, 1<<16) }
 }
 
 // OpenActive opens active messages among all ranks of t, and serves this rank's
@@ -78,10 +79,10 @@ func OpenActive(ctx context.Context, t *runtime.Team, handlers Handlers, opts ..
 	}
 	a := &Active{rank: t.Rank(), handlers: make(map[uint64]Handler, len(handlers)), heard: make(chan struct{})}
 	for name, h := range handlers {
-		if a.handlers[hash(name)] != nil || h == nil {
+		if a.handlers[pipe.Hash(name)] != nil || h == nil {
 			return nil, fmt.Errorf("OpenActive: handler %q is nil, or its name is too like another one's: rename it", name)
 		}
-		a.handlers[hash(name)] = h
+		a.handlers[pipe.Hash(name)] = h
 	}
 	o, pipes, err := conveyed(append([]Option{WithName("active"), WithWorkers(DefaultWorkers)}, opts...), frameHeader)
 	if err != nil {
@@ -93,12 +94,12 @@ func OpenActive(ctx context.Context, t *runtime.Team, handlers Handlers, opts ..
 	return a, nil
 }
 
-func (a *Active) open(ctx context.Context, t *runtime.Team, o *options, pipes []Option) error {
+func (a *Active) open(ctx context.Context, t *runtime.Team, o *pipe.Options, pipes []Option) error {
 	a.calls.init(t.Size())
 	a.alive, a.end = context.WithCancel(context.WithoutCancel(ctx))
 	a.within = context.WithValue(a.alive, handlerOf{a}, true)
-	requests := append(pipes[:len(pipes):len(pipes)], WithName(o.name+"/requests"))
-	replies := append(pipes[:len(pipes):len(pipes)], WithName(o.name+"/replies"))
+	requests := append(pipes[:len(pipes):len(pipes)], WithName(o.Name+"/requests"))
+	replies := append(pipes[:len(pipes):len(pipes)], WithName(o.Name+"/replies"))
 	m, err := openMeshes[byte](ctx, t, meshOptions{requests, requests}, meshOptions{replies, replies})
 	if err != nil {
 		a.end()
@@ -108,7 +109,7 @@ func (a *Active) open(ctx context.Context, t *runtime.Team, o *options, pipes []
 	a.answers, a.replies = m[1].in, newMailer(m[1].out, o)
 	a.answers.in.ended = a.calls.lose
 	go a.listen()
-	a.serve(o.workers)
+	a.serve(o.Workers)
 	return nil
 }
 
@@ -122,12 +123,12 @@ func (a *Active) Call(ctx context.Context, rank int, name string, request []byte
 	c, id, err := a.calls.begin(rank)
 	if err == nil && a.closing.Load() {
 		a.calls.forget(id)
-		err = errSelfClosed
+		err = pipe.ErrSelfClosed
 	}
 	if err != nil {
 		return nil, a.failed("call of", name, rank, err)
 	}
-	err = a.requests.put(ctx, rank, &frame{kind: frameRequest, name: hash(name), id: id, payload: request}, true)
+	err = a.requests.put(ctx, rank, &frame{kind: frameRequest, name: pipe.Hash(name), id: id, payload: request}, true)
 	if err != nil {
 		a.calls.forget(id)
 		return nil, a.failed("call of", name, rank, err)
@@ -152,10 +153,10 @@ func (a *Active) Send(ctx context.Context, rank int, name string, request []byte
 	ctx = wait.Context(ctx)
 	err := a.calls.reachable(rank)
 	if err == nil && a.closing.Load() {
-		err = errSelfClosed
+		err = pipe.ErrSelfClosed
 	}
 	if err == nil {
-		err = a.requests.put(ctx, rank, &frame{kind: frameRequest, name: hash(name), payload: request}, false)
+		err = a.requests.put(ctx, rank, &frame{kind: frameRequest, name: pipe.Hash(name), payload: request}, false)
 	}
 	return a.failed("message to", name, rank, err)
 }
@@ -206,7 +207,7 @@ func (a *Active) Close(ctx context.Context) (err error) {
 		return errCloseWithin
 	}
 	a.closed.Do(func() {
-		ctx, cancel := withMoment(ctx)
+		ctx, cancel := pipe.WithMoment(ctx)
 		defer cancel()
 		a.closing.Store(true)
 		err = a.requests.finish(ctx)
@@ -242,7 +243,7 @@ func (a *Active) leave(ctx context.Context) error {
 	}
 	go func() {
 		<-a.target.done
-		_ = a.target.in.Close(noWait()) // no caller is left to take the error
+		_ = a.target.in.Close(pipe.NoWait()) // no caller is left to take the error
 	}()
 	return nil
 }

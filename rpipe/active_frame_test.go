@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
 func TestFramesComeBackAsTheyWere(t *testing.T) {
 	var block []byte
 	frames := []frame{
-		{kind: frameRequest, name: hash("add"), id: 7, payload: []byte("12345")},
+		{kind: frameRequest, name: pipe.Hash("add"), id: 7, payload: []byte("12345")},
 		{kind: frameReply, id: 1 << 60, payload: []byte{}},
 		{kind: frameFailure, reason: panicked, id: 3, payload: bytes.Repeat([]byte{9}, 64)},
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync/atomic"
 	"time"
+
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
 // A mailer sends frames to all ranks of a team. Those for one rank share blocks.
@@ -21,13 +23,13 @@ type drop struct {
 	waiting atomic.Int32
 }
 
-func newMailer(writers []*Writer[byte], o *options) *mailer {
+func newMailer(writers []*Writer[byte], o *pipe.Options) *mailer {
 	m := &mailer{drops: make([]drop, len(writers))}
 	for to, w := range writers {
 		d := &m.drops[to]
-		d.w, d.batch, d.turn = w, o.batch&^7, make(chan struct{}, 1)
+		d.w, d.batch, d.turn = w, o.Batch&^7, make(chan struct{}, 1)
 	}
-	m.clock.start(o.bound, m.late)
+	m.clock.start(o.Bound, m.late)
 	return m
 }
 

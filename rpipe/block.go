@@ -1,32 +1,25 @@
 package rpipe
 
 import (
-	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
 // A Block names a piece of a pipe's heap: at the writer one that Alloc took, at the
 // reader one that has arrived. It is a value; copies are the same block.
-//
-// Four words: the compiler keeps no larger struct in registers.
-type Block[T any] struct {
-	first *T
-	n     int
-	addr  rmalloc.Addr
-	owner *pipe
-}
+type Block[T any] pipe.Block[T]
 
 // Mem returns the block's elements. At the writer they lie in the reader's memory
 // where that is mapped, and elsewhere in registered memory. At the reader they lie
 // where they arrived. After Write or Free the slice means nothing: a store into it may
 // change another block.
-func (b Block[T]) Mem() []T { return element.Slice(b.first, b.n) }
+func (b Block[T]) Mem() []T { return pipe.Block[T](b).Mem() }
 
 // Len returns the number of elements.
-func (b Block[T]) Len() int { return b.n }
+func (b Block[T]) Len() int { return pipe.Block[T](b).Len() }
 
 // Addr returns where the block lies.
-func (b Block[T]) Addr() Addr { return Addr(b.addr) }
+func (b Block[T]) Addr() Addr { return Addr(pipe.Block[T](b).Addr()) }
 
 // An Addr holds a block's place in its pipe's heap and the generation of the block
 // there. The generation distinguishes a freed block from a later block at its place.
@@ -42,10 +35,9 @@ func (a Addr) Generation() uint64 { return rmalloc.Addr(a).Generation() }
 // String returns the offset and the generation.
 func (a Addr) String() string { return rmalloc.Addr(a).String() }
 
-// own returns the block's address if it is of this end of this pipe.
-func (b *Block[T]) own(p *pipe) (rmalloc.Addr, error) {
-	if b.owner != p {
-		return 0, ErrForeign
-	}
-	return b.addr, nil
-}
+// own returns the block's address if it is of this end.
+func (b *Block[T]) own(p *pipe.End) (rmalloc.Addr, error) { return pipe.Block[T](*b).Own(p) }
+
+func (b *Block[T]) addr() rmalloc.Addr { return pipe.Block[T](*b).Addr() }
+
+func (b *Block[T]) owner() *pipe.End { return pipe.Block[T](*b).Owner() }

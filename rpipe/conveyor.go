@@ -9,6 +9,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -54,17 +55,17 @@ const (
 
 // WithBatch sets how many bytes of records a conveyor gathers in a block.
 func WithBatch(bytes int) Option {
-	return func(o *options) error {
-		o.batch = bytes
-		return within("batch of %d bytes", bytes, 1, maxBatch)
+	return func(o *pipe.Options) error {
+		o.Batch = bytes
+		return pipe.Within("batch of %d bytes", bytes, 1, maxBatch)
 	}
 }
 
 // WithBound sets how long a record waits at most in a block that is not full before
 // it leaves; 0 has it wait for Flush. It is the writer's alone.
 func WithBound(d time.Duration) Option {
-	return func(o *options) error {
-		o.bound = d
+	return func(o *pipe.Options) error {
+		o.Bound = d
 		if d < 0 {
 			return fmt.Errorf("bound of %v: %w: give 0 or more", d, runtime.ErrRange)
 		}
@@ -93,28 +94,28 @@ func OpenConveyor[T any](ctx context.Context, t *runtime.Team, opts ...Option) (
 	}
 	c := &Conveyor[T]{in: m[0].in, lanes: make([]lane[T], t.Size())}
 	for to, w := range m[0].out {
-		c.lanes[to].w, c.lanes[to].batch = w, max(1, o.batch/element.Size[T]())
+		c.lanes[to].w, c.lanes[to].batch = w, max(1, o.Batch/element.Size[T]())
 	}
-	c.clock.start(o.bound, c.late)
+	c.clock.start(o.Bound, c.late)
 	return c, nil
 }
 
 // conveyed returns the options of a conveyor's pipes.
-func conveyed(opts []Option, size int) (options, []Option, error) {
-	asked, err := collect(append([]Option{WithName("conveyor"), WithBatch(DefaultBatch), WithBound(DefaultBound), WithHeap(64)}, opts...))
+func conveyed(opts []Option, size int) (pipe.Options, []Option, error) {
+	asked, err := pipe.Collect(append([]Option{WithName("conveyor"), WithBatch(DefaultBatch), WithBound(DefaultBound), WithHeap(64)}, opts...))
 	switch {
 	case err != nil:
 		return asked, nil, err
-	case asked.pull:
+	case asked.Pull:
 		return asked, nil, fmt.Errorf("pull: %w: a conveyor pushes", errors.ErrUnsupported)
 	}
-	heap := depth * line(max(asked.batch, size))
-	pipes := append([]Option{WithName(asked.name), WithHeap(heap), WithWidth(depth), WithBlocks(2 * depth)}, opts...)
-	o, err := collect(pipes)
-	if err == nil && o.heap < 2*line(max(asked.batch, size)) {
-		err = fmt.Errorf("heap of %d bytes for batches of %d: %w: give room for two", o.heap, asked.batch, runtime.ErrRange)
+	heap := depth * pipe.Line(max(asked.Batch, size))
+	pipes := append([]Option{WithName(asked.Name), WithHeap(heap), WithWidth(depth), WithBlocks(2 * depth)}, opts...)
+	o, err := pipe.Collect(pipes)
+	if err == nil && o.Heap < 2*pipe.Line(max(asked.Batch, size)) {
+		err = fmt.Errorf("heap of %d bytes for batches of %d: %w: give room for two", o.Heap, asked.Batch, runtime.ErrRange)
 	}
-	o.batch, o.bound = asked.batch, asked.bound
+	o.Batch, o.Bound = asked.Batch, asked.Bound
 	return o, pipes, err
 }
 
@@ -240,7 +241,7 @@ func (c *Conveyor[T]) Close(ctx context.Context) error {
 	if c.closed.Swap(true) {
 		return nil
 	}
-	ctx, cancel := withMoment(ctx)
+	ctx, cancel := pipe.WithMoment(ctx)
 	defer cancel()
 	// Close ends the pipes to this rank first, as no goroutine reads them any more. Else
 	// closing ranks that are full of each other's records would wait for each other.

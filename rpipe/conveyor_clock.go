@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
 // A clock calls late at most bound after arm, in a goroutine of its own. Nothing
@@ -20,19 +22,11 @@ type clock struct {
 }
 
 func (k *clock) start(bound time.Duration, late func() (again bool)) {
-	k.bound, k.late, k.noWait = bound, late, noWait()
+	k.bound, k.late, k.noWait = bound, late, pipe.NoWait()
 	if bound > 0 {
 		k.timer = time.AfterFunc(time.Hour, k.tick)
 		k.timer.Stop()
 	}
-}
-
-// noWait returns a context under which a put that finds no room in its queue fails with
-// ErrWouldBlock at once.
-func noWait() context.Context {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(ErrWouldBlock)
-	return ctx
 }
 
 // arm sees to it that late is called in time.

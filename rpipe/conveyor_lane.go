@@ -61,8 +61,8 @@ func (l *lane[T]) send(ctx context.Context, wait bool) error {
 		return nil
 	}
 	if !wait {
-		if err := l.w.end.widthNow(); err != nil {
-			return l.w.end.fail("Write", err)
+		if err := l.w.end().WidthNow(); err != nil {
+			return l.w.end().Fail("Write", err)
 		}
 	}
 	if l.filled < l.block.Len() {

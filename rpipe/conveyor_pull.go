@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"iter"
+
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
 // arrived is the block that Pull takes records from.
@@ -52,7 +54,7 @@ func (c *Conveyor[T]) TryPull() (record T, from int, err error) {
 // take returns the next record of the block.
 func (c *Conveyor[T]) take() (record T, from int, err error) {
 	if c.closed.Load() {
-		return record, -1, c.in.in.fail("Pull", errSelfClosed)
+		return record, -1, c.in.in.fail("Pull", pipe.ErrSelfClosed)
 	}
 	record = c.current.block.Mem()[c.current.next]
 	c.current.next++

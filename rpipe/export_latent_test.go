@@ -1,22 +1,26 @@
 package rpipe
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
+)
 
 // A latent link is of a device that shows what has arrived when somebody makes
 // progress, and not before.
 type latent struct {
-	link
+	pipe.Link
 	shown atomic.Bool
 }
 
-func (l *latent) flag(i int) uint64 {
+func (l *latent) Flag(i int) uint64 {
 	if !l.shown.Load() {
 		return 0
 	}
-	return l.link.flag(i)
+	return l.Link.Flag(i)
 }
 
-func (l *latent) progress() bool {
+func (l *latent) Progress() bool {
 	l.shown.Store(true)
 	return true
 }
@@ -24,6 +28,6 @@ func (l *latent) progress() bool {
 // Hide has a fan-in's pipe, of which nothing has arrived, show what arrives only
 // behind progress.
 func (f *FanIn[T]) Hide(pipe int) {
-	p := f.in.ends[pipe].pipe
-	p.link = &latent{link: p.link}
+	p := f.in.ends[pipe].End
+	p.Link = &latent{Link: p.Link}
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
 // crowded is add behind a queue that has no room while full is set.
@@ -20,14 +21,14 @@ func crowded(full *atomic.Bool, add func(ctx context.Context, n uint64) error) f
 
 // Crowd has the counts of a writer's blocks find no room while full is set.
 func (w *Writer[T]) Crowd(full *atomic.Bool) {
-	u := &w.end.link.(*fabricLink).summaryUpdate
-	_ = u.to.Await(context.Background(), &u.sum) // the composer is not in line
-	u.add = crowded(full, u.add)
+	u := &w.end().Link.(*pipe.FabricLink).SummaryUpdate
+	_ = u.To.Await(context.Background(), &u.Sum) // the composer is not in line
+	u.Add = crowded(full, u.Add)
 }
 
 // A SummaryUpdate adds to a number, by sums.
 type SummaryUpdate struct {
-	summaryUpdate
+	pipe.SummaryUpdate
 	Full  atomic.Bool
 	Sums  atomic.Uint64 // how many
 	count atomic.Uint64
@@ -35,7 +36,7 @@ type SummaryUpdate struct {
 
 func NewSummaryUpdate(to *fabric.Peer) *SummaryUpdate {
 	u := &SummaryUpdate{}
-	u.open(to, crowded(&u.Full, func(_ context.Context, n uint64) error {
+	u.Open(to, crowded(&u.Full, func(_ context.Context, n uint64) error {
 		u.Sums.Add(1)
 		u.count.Add(n)
 		return nil
@@ -43,7 +44,6 @@ func NewSummaryUpdate(to *fabric.Peer) *SummaryUpdate {
 	return u
 }
 
-func (u *SummaryUpdate) Tell() error  { return u.tell() }
 func (u *SummaryUpdate) Told() uint64 { return u.count.Load() }
 
 // A closingLink has the writer's flags find no room while full is set, and logs the
@@ -53,8 +53,8 @@ type closingLink struct {
 	log chan<- string
 }
 
-func (l *closingLink) putLast(ctx context.Context, flag int, value uint64) error {
-	err := l.fullLink.link.putLast(ctx, flag, value)
+func (l *closingLink) PutLast(ctx context.Context, flag int, value uint64) error {
+	err := l.fullLink.Link.PutLast(ctx, flag, value)
 	if err == nil {
 		l.log <- "bye"
 	}
@@ -64,20 +64,20 @@ func (l *closingLink) putLast(ctx context.Context, flag int, value uint64) error
 // LogClosing has the writer's flags find no room while full is set. log gets "add" for
 // each addition to the reader's summary, and "bye" for the last flag.
 func (w *Writer[T]) LogClosing(full *atomic.Bool, log chan<- string) {
-	u := &w.end.link.(*fabricLink).summaryUpdate
-	add := u.add
-	u.add = func(ctx context.Context, n uint64) error {
+	u := &w.end().Link.(*pipe.FabricLink).SummaryUpdate
+	add := u.Add
+	u.Add = func(ctx context.Context, n uint64) error {
 		err := add(ctx, n)
 		if err == nil {
 			log <- "add"
 		}
 		return err
 	}
-	w.end.link = &closingLink{fullLink{w.end.link, full}, log}
+	w.end().Link = &closingLink{fullLink{w.end().Link, full}, log}
 }
 
 // Meet connects the writer, and makes no memory for its blocks.
 func (w *Writer[T]) Meet(ctx context.Context) error {
-	_, _, err := w.end.join(ctx, true)
+	_, _, err := w.end().Join(ctx, true)
 	return err
 }

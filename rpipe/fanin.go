@@ -9,6 +9,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -47,13 +48,13 @@ type FanIn[T any] struct {
 // Kind: local.
 func OpenFanIn[T any](ctx context.Context, t *runtime.Team, writers []int, opts ...Option) (*FanIn[T], error) {
 	ctx = wait.Context(ctx)
-	var o opening
+	var o pipe.Opening
 	f, err := addFanIn[T](ctx, &o, t, writers, opts)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.open(ctx); err != nil {
-		f.in.tally.drop(false)
+	if err := o.Open(ctx); err != nil {
+		f.in.tally.Drop(false)
 		return nil, fmt.Errorf("OpenFanIn: %w", err)
 	}
 	f.opened()
@@ -61,24 +62,24 @@ func OpenFanIn[T any](ctx context.Context, t *runtime.Team, writers []int, opts 
 }
 
 // addFanIn gathers the ends of a fan-in. When they are opened, it is.
-func addFanIn[T any](ctx context.Context, o *opening, t *runtime.Team, writers []int, opts []Option) (*FanIn[T], error) {
+func addFanIn[T any](ctx context.Context, o *pipe.Opening, t *runtime.Team, writers []int, opts []Option) (*FanIn[T], error) {
 	if t == nil || len(writers) == 0 {
 		return nil, fmt.Errorf("OpenFanIn of %d writers: %w: give a team and at least one of its ranks", len(writers), runtime.ErrRange)
 	}
-	common, err := collect(opts)
+	common, err := pipe.Collect(opts)
 	if err != nil {
 		return nil, fmt.Errorf("OpenFanIn: %w", err)
 	}
-	y, err := newTally(ctx, t, len(writers), common.carrier)
+	y, err := pipe.NewSummary(ctx, t, len(writers), common.Carrier)
 	if err != nil {
 		return nil, fmt.Errorf("OpenFanIn: %w", err)
 	}
-	f := &FanIn[T]{in: newFanIn(y, len(writers), common.carrier), readers: make([]*Reader[T], 0, len(writers))}
+	f := &FanIn[T]{in: newFanIn(y, len(writers), common.Carrier), readers: make([]*Reader[T], 0, len(writers))}
 	for i, writer := range writers {
-		member := func(o *options) error { o.tally, o.group = y, i/groupSize; return nil }
+		member := func(o *pipe.Options) error { o.Tally, o.Group = y, i/pipe.GroupSize; return nil }
 		r, err := addReader[T](ctx, o, t, writer, append(opts[:len(opts):len(opts)], member))
 		if err != nil {
-			y.drop(false)
+			y.Drop(false)
 			return nil, fmt.Errorf("OpenFanIn: %w", err)
 		}
 		f.readers = append(f.readers, r)
@@ -89,8 +90,8 @@ func addFanIn[T any](ctx context.Context, o *opening, t *runtime.Team, writers [
 // opened takes in the ends that were opened.
 func (f *FanIn[T]) opened() {
 	for _, r := range f.readers {
-		f.in.tally.hold()
-		f.in.add(r.end)
+		f.in.tally.Hold()
+		f.in.add(r.end())
 	}
 }
 
@@ -137,7 +138,7 @@ func (f *FanIn[T]) failed(op string, from int, err error) error {
 	case errors.Is(err, io.EOF):
 		return io.EOF
 	case from >= 0:
-		return f.in.ends[from].fail(op, err)
+		return f.in.ends[from].Fail(op, err)
 	}
 	return f.in.fail(op, err)
 }
@@ -168,7 +169,7 @@ func (f *FanIn[T]) All(ctx context.Context) iter.Seq2[Arrival[T], error] {
 // Free gives a block's memory back to its writer. ErrStale: it was freed before.
 // Kind: one-sided; it waits for nothing.
 func (f *FanIn[T]) Free(b Block[T]) error {
-	if i := f.in.find(b.owner); i >= 0 {
+	if i := f.in.find(b.owner()); i >= 0 {
 		return f.readers[i].Free(b)
 	}
 	return f.in.fail("Free", ErrForeign)

@@ -8,14 +8,15 @@ import (
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/team"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
 // A fanIn is a FanIn without its element type.
 type fanIn struct {
-	tally  *tally
+	tally  *pipe.Summary
 	team   *team.Team
 	over   *Carrier // nil: the pipes lie on the fabric
-	ends   []*readerEnd
+	ends   []*pipe.Reader
 	pipes  []member
 	groups []group
 	turn   int          // the group that comes next
@@ -26,7 +27,7 @@ type fanIn struct {
 	ready  func() bool // hasNews, made once
 	closed atomic.Bool
 	ended  func(i int, err error) // nil, or called when a pipe has ended, with the reason
-	byEnd  map[*pipe]int
+	byEnd  map[*pipe.End]int
 
 	// calling is held by calls that read. Close wakes one that waits and takes
 	// memory away only when it has left.
@@ -55,26 +56,26 @@ type group struct {
 	met   uint64 // the word as all writers were looked for last, since it counted what was not there
 }
 
-func newFanIn(y *tally, n int, over *Carrier) *fanIn {
-	f := &fanIn{tally: y, team: y.team, over: over, seen: y.team.Health() - 1, byEnd: make(map[*pipe]int, n)}
+func newFanIn(y *pipe.Summary, n int, over *Carrier) *fanIn {
+	f := &fanIn{tally: y, team: y.Team, over: over, seen: y.Team.Health() - 1, byEnd: make(map[*pipe.End]int, n)}
 	f.ready = f.hasNews
 	return f
 }
 
 // add takes in the next pipe.
-func (f *fanIn) add(r *readerEnd) {
+func (f *fanIn) add(r *pipe.Reader) {
 	i := len(f.ends)
-	if i%groupSize == 0 {
+	if i%pipe.GroupSize == 0 {
 		f.groups = append(f.groups, group{first: i})
 	}
-	f.groups[i/groupSize].n++
+	f.groups[i/pipe.GroupSize].n++
 	f.ends, f.pipes = append(f.ends, r), append(f.pipes, member{})
-	f.byEnd[r.pipe] = i
+	f.byEnd[r.End] = i
 	f.open.Add(1)
 }
 
 // find returns which of the pipes it is, -1 if none.
-func (f *fanIn) find(p *pipe) int {
+func (f *fanIn) find(p *pipe.End) int {
 	if i, ok := f.byEnd[p]; ok {
 		return i
 	}
@@ -109,10 +110,10 @@ func (f *fanIn) read(ctx context.Context) (arrival, error) {
 func (f *fanIn) poll() (got arrival, ok bool, err error) {
 	f.calling.Lock()
 	defer f.calling.Unlock()
-	if got, ok, err = f.take(context.Background()); !ok && err == nil && f.ends[0].progress() {
+	if got, ok, err = f.take(context.Background()); !ok && err == nil && f.ends[0].Progress() {
 		got, ok, err = f.take(context.Background())
 	}
-	if !ok && err == nil && f.met < len(f.ends) && (!f.pipes[f.met].silent || f.ends[f.met].seeks()) {
+	if !ok && err == nil && f.met < len(f.ends) && (!f.pipes[f.met].silent || f.ends[f.met].Seeks()) {
 		err = f.meetNext(context.Background())
 	}
 	return got, ok, err
@@ -122,7 +123,7 @@ func (f *fanIn) poll() (got arrival, ok bool, err error) {
 // if it has some, else of the next one that has.
 func (f *fanIn) take(ctx context.Context) (arrival, bool, error) {
 	if f.closed.Load() {
-		return nobody, false, errSelfClosed
+		return nobody, false, pipe.ErrSelfClosed
 	}
 	f.heed()
 	for range f.groups {
@@ -149,7 +150,7 @@ var nobody = arrival{from: -1}
 func (f *fanIn) lack() string {
 	full := 0
 	for i, r := range f.ends {
-		if f.pipes[i].full && !r.books.hasRoom() {
+		if f.pipes[i].full && !r.Books.HasRoom() {
 			full++
 		}
 	}

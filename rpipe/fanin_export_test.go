@@ -3,7 +3,7 @@ package rpipe
 // Wanted is where the writer of a fan-in's pipe says that it waits.
 func (f *FanIn[T]) Wanted(pipe int) []byte {
 	r := f.in.ends[pipe]
-	return words(r.pipe).Flags(r.wantedFlag())
+	return words(r.End).Flags(r.WantedFlag())
 }
 
 // Full is how many pipes have a block for which there is no room.

@@ -3,6 +3,8 @@ package rpipe
 import (
 	"context"
 	"errors"
+
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
 // fail wraps an error that is of no pipe.
@@ -10,13 +12,13 @@ func (f *fanIn) fail(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &OpError{Op: op, Pipe: f.ends[0].options.name, Rank: f.team.Rank, Peer: -1, Err: err}
+	return &OpError{Op: op, Pipe: f.ends[0].Options.Name, Rank: f.team.Rank, Peer: -1, Err: err}
 }
 
 func (f *fanIn) stats() FanInStats {
 	s := FanInStats{Open: int(f.open.Load()), Looks: f.looks.Load()}
 	for _, r := range f.ends {
-		one := r.stats()
+		one := r.Stats()
 		s.Read += one.Read
 		s.Held += one.Held
 		s.Announcements += one.Announcements
@@ -28,15 +30,15 @@ func (f *fanIn) close(ctx context.Context) error {
 	if f.closed.Swap(true) {
 		return nil
 	}
-	f.ends[0].ring() // a Read may wait
-	ctx, cancel := withMoment(ctx)
+	f.ends[0].Ring() // a Read may wait
+	ctx, cancel := pipe.WithMoment(ctx)
 	defer cancel()
 	var errs []error
 	for _, r := range f.ends {
-		errs = append(errs, r.pipe.fail("Close", r.close(ctx)))
+		errs = append(errs, r.End.Fail("Close", r.Close(ctx)))
 	}
 	f.calling.Lock() // it has left
 	defer f.calling.Unlock()
-	f.tally.drop(false)
+	f.tally.Drop(false)
 	return errors.Join(errs...)
 }

@@ -3,6 +3,8 @@ package rpipe
 import (
 	"context"
 	"errors"
+
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
 // wait waits until there is news.
@@ -10,11 +12,11 @@ func (f *fanIn) wait(ctx context.Context) error {
 	if f.over == nil {
 		return f.team.Wait(ctx, f.ready)
 	}
-	u := f.over.enlist()
-	defer f.over.dismiss(u)
+	u := f.over.Enlist()
+	defer f.over.Dismiss(u)
 	for !f.ready() {
 		u.Slots = f.watched(u.Slots[:1])
-		if done, err := f.over.sleep(ctx, u, f.ready); done || err != nil {
+		if done, err := f.over.Sleep(ctx, u, f.ready); done || err != nil {
 			return err
 		}
 	}
@@ -24,7 +26,7 @@ func (f *fanIn) wait(ctx context.Context) error {
 // watched adds the slots that ready looks at: counts, and where those do not tell,
 // the flags of pipes.
 func (f *fanIn) watched(slots []int) []int {
-	slots = append(slots, f.tally.counts.(*windowCounts).slots...)
+	slots = append(slots, f.tally.Counts.(*pipe.WindowCounts).Slots...)
 	for i := range f.groups {
 		g := &f.groups[i]
 		if f.countsTell(g) {
@@ -32,8 +34,8 @@ func (f *fanIn) watched(slots []int) []int {
 		}
 		for k := g.first; k < g.first+g.n; k++ {
 			if r := f.ends[k]; !f.pipes[k].over {
-				flags := r.link.(*windowLink).slots
-				slots = append(slots, flags[r.taker.Index()], flags[r.wantedFlag()])
+				flags := r.Link.(*pipe.WindowLink).Slots
+				slots = append(slots, flags[r.Taker.Index()], flags[r.WantedFlag()])
 			}
 		}
 	}
@@ -55,7 +57,7 @@ func (f *fanIn) hasNews() bool {
 
 // hasSome reports whether there is something to look at in a group.
 func (f *fanIn) hasSome(g *group) bool {
-	word := f.tally.word(g.first / groupSize)
+	word := f.tally.Word(g.first / pipe.GroupSize)
 	if int64(word-g.latest) < 0 {
 		g.vague = true // counts grow
 	}
@@ -67,7 +69,7 @@ func (f *fanIn) hasSome(g *group) bool {
 		return true
 	}
 	for i := g.first; i < g.first+g.n; i++ {
-		if m := &f.pipes[i]; !m.over && (m.doomed != nil || f.ends[i].hasArrived()) {
+		if m := &f.pipes[i]; !m.over && (m.doomed != nil || f.ends[i].HasArrived()) {
 			return true
 		}
 	}
@@ -93,14 +95,14 @@ func (f *fanIn) heed() {
 	f.seen = now
 	fates := map[int]error{}
 	for i, r := range f.ends {
-		fate, known := fates[r.peer]
+		fate, known := fates[r.Peer]
 		if !known {
-			fate = r.fate()
-			fates[r.peer] = fate
+			fate = r.Fate()
+			fates[r.Peer] = fate
 		}
 		if fate != nil && !f.pipes[i].over {
 			f.pipes[i].doomed = fate
-			f.groups[i/groupSize].vague = true
+			f.groups[i/pipe.GroupSize].vague = true
 		}
 	}
 }
@@ -112,22 +114,22 @@ func (f *fanIn) meetNext(ctx context.Context) error {
 	i := f.met
 	f.met++
 	r, m := f.ends[i], &f.pipes[i]
-	if m.over || r.joined.Load() {
+	if m.over || r.Joined.Load() {
 		return nil
 	}
-	r.calling.Lock()
-	defer r.called()
-	asking, cancel := r.briefly(ctx) // nor do the others' blocks, and Close, wait for a rank that does not answer
+	r.Calling.Lock()
+	defer r.Called()
+	asking, cancel := r.Briefly(ctx) // nor do the others' blocks, and Close, wait for a rank that does not answer
 	defer cancel()
-	_, deserted, err := r.join(asking, false)
+	_, deserted, err := r.Join(asking, false)
 	m.silent = errors.Is(err, ErrWouldBlock)
 	switch {
 	case deserted:
-		r.eof = true
+		r.Eof = true
 		f.fills(i, true) // the end comes next
-	case err != nil && r.usable() != nil:
+	case err != nil && r.Usable() != nil:
 		m.doomed = err
-		f.groups[i/groupSize].vague = true
+		f.groups[i/pipe.GroupSize].vague = true
 	case err != nil && ctx.Err() != nil:
 		f.met = i
 		return err

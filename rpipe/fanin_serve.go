@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"io"
+
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
 // visit looks at the pipes of a group, each in its turn, for the next block. If
 // there is nothing, all that the word counted before was taken; it does not tell
 // the truth if it says otherwise.
 func (f *fanIn) visit(ctx context.Context, g *group) (arrival, bool, error) {
-	word := f.tally.word(g.first / groupSize)
+	word := f.tally.Word(g.first / pipe.GroupSize)
 	for range g.n {
 		i := g.first + g.turn
 		if g.turn++; g.turn == g.n {
@@ -33,7 +35,7 @@ func (f *fanIn) visit(ctx context.Context, g *group) (arrival, bool, error) {
 // mayHave reports whether a look at a pipe is not in vain from the start.
 func (f *fanIn) mayHave(i int) bool {
 	m := &f.pipes[i]
-	return !m.over && (!m.full || m.doomed != nil || f.ends[i].hasArrived())
+	return !m.over && (!m.full || m.doomed != nil || f.ends[i].HasArrived())
 }
 
 // pop returns the next block of a pipe, if there is one and room for it: a pipe
@@ -41,24 +43,24 @@ func (f *fanIn) mayHave(i int) bool {
 // the others waiting.
 func (f *fanIn) pop(ctx context.Context, i int) (arrival, bool, error) {
 	f.looks.Add(1)
-	r, m, g := f.ends[i], &f.pipes[i], &f.groups[i/groupSize]
-	r.calling.Lock()
-	defer r.called()
-	before := r.taker.Count()
-	asking, cancel := r.briefly(ctx)
+	r, m, g := f.ends[i], &f.pipes[i], &f.groups[i/pipe.GroupSize]
+	r.Calling.Lock()
+	defer r.Called()
+	before := r.Taker.Count()
+	asking, cancel := r.Briefly(ctx)
 	defer cancel()
-	a, mem, ok, err := r.tryRead(asking, false)
-	if !ok && err == nil && m.doomed != nil && r.progress() { // blocks that have arrived count
-		a, mem, ok, err = r.tryRead(asking, false)
+	a, mem, ok, err := r.TryRead(asking, false)
+	if !ok && err == nil && m.doomed != nil && r.Progress() { // blocks that have arrived count
+		a, mem, ok, err = r.TryRead(asking, false)
 	}
 	if errors.Is(err, ErrWouldBlock) {
 		err = nil
 	}
 	if err != nil && f.closed.Load() {
-		return nobody, false, errSelfClosed // the pipe's memory may be gone
+		return nobody, false, pipe.ErrSelfClosed // the pipe's memory may be gone
 	}
-	g.taken += r.taker.Count() - before
-	f.fills(i, !ok && (r.have || r.eof))
+	g.taken += r.Taker.Count() - before
+	f.fills(i, !ok && (r.Have || r.Eof))
 	f.listen(r, m, g)
 	switch {
 	case ok:
@@ -66,7 +68,7 @@ func (f *fanIn) pop(ctx context.Context, i int) (arrival, bool, error) {
 	case errors.Is(err, io.EOF):
 		f.retire(i, nil)
 		return nobody, false, nil
-	case err != nil && ctx.Err() != nil && r.usable() == nil:
+	case err != nil && ctx.Err() != nil && r.Usable() == nil:
 		return nobody, false, err
 	case err == nil:
 		err = m.doomed
@@ -79,7 +81,7 @@ func (f *fanIn) pop(ctx context.Context, i int) (arrival, bool, error) {
 
 // fills notes whether a pipe's next block, or its end, is taken and not handed out.
 func (f *fanIn) fills(i int, full bool) {
-	m, g := &f.pipes[i], &f.groups[i/groupSize]
+	m, g := &f.pipes[i], &f.groups[i/pipe.GroupSize]
 	switch {
 	case full && !m.full:
 		g.full++
@@ -91,19 +93,19 @@ func (f *fanIn) fills(i int, full bool) {
 
 // listen heeds that the writer waits for memory or width, which its group's word
 // counts, too.
-func (f *fanIn) listen(r *readerEnd, m *member, g *group) {
-	if wants := r.flag(r.wantedFlag()) >> wantsBits; wants != m.wants {
+func (f *fanIn) listen(r *pipe.Reader, m *member, g *group) {
+	if wants := r.Flag(r.WantedFlag()) >> pipe.WantsBits; wants != m.wants {
 		g.taken += wants - m.wants
 		m.wants = wants
 	}
-	r.serve()
+	r.Serve()
 }
 
 // retire has a pipe count as ended. The writer counted its puts behind the end as
 // well.
 func (f *fanIn) retire(i int, err error) {
-	if r := f.ends[i]; !r.eof {
-		f.groups[i/groupSize].vague = true
+	if r := f.ends[i]; !r.Eof {
+		f.groups[i/pipe.GroupSize].vague = true
 	}
 	f.fills(i, false)
 	f.pipes[i].over = true

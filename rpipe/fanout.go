@@ -9,6 +9,7 @@ import (
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -44,9 +45,9 @@ func OpenFanOut[T any](ctx context.Context, t *runtime.Team, readers []int, opts
 	if t == nil || len(readers) == 0 {
 		return nil, fmt.Errorf("OpenFanOut to %d readers: %w: give a team and at least one of its ranks", len(readers), runtime.ErrRange)
 	}
-	o, err := collect(opts)
+	o, err := pipe.Collect(opts)
 	if err == nil {
-		err = o.fansOut()
+		err = fansOut(&o)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("OpenFanOut: %w", err)
@@ -56,7 +57,7 @@ func OpenFanOut[T any](ctx context.Context, t *runtime.Team, readers []int, opts
 		return nil, fmt.Errorf("OpenFanOut: %w", err)
 	}
 	if err := openArms[T](ctx, out, t, readers, opts); err != nil {
-		out.stage.drop()
+		out.stage.Drop()
 		return nil, fmt.Errorf("OpenFanOut: %w", err)
 	}
 	return &FanOut[T]{out}, nil
@@ -64,23 +65,23 @@ func OpenFanOut[T any](ctx context.Context, t *runtime.Team, readers []int, opts
 
 // openArms opens the pipes to all readers.
 func openArms[T any](ctx context.Context, out *fanOut, t *runtime.Team, readers []int, opts []Option) error {
-	var o opening
+	var o pipe.Opening
 	writers, err := addWriters[T](ctx, &o, t, readers, opts)
 	if err == nil {
-		err = o.open(ctx)
+		err = o.Open(ctx)
 	}
 	if err != nil {
 		return err
 	}
 	for _, w := range writers {
-		out.add(w.end)
+		out.add(w.end())
 	}
 	return nil
 }
 
 // fansOut tells what pipes a fan-out cannot have.
-func (o *options) fansOut() error {
-	if o.pull {
+func fansOut(o *pipe.Options) error {
+	if o.Pull {
 		return fmt.Errorf("pull: %w: a fan-out pushes", errors.ErrUnsupported)
 	}
 	return nil
@@ -98,7 +99,7 @@ func (f *FanOut[T]) Alloc(ctx context.Context, n int) (Block[T], error) {
 	if err != nil {
 		return Block[T]{}, f.out.fail("Alloc", err)
 	}
-	return Block[T]{first: element.First[T](f.out.stage.bytes()[a.Offset():]), n: n, addr: a, owner: f.out.id}, nil
+	return Block[T](pipe.NewBlock[T](f.out.id, a, f.out.stage.Bytes()[a.Offset():], n)), nil
 }
 
 // Write hands a block to all readers. Each reader reads blocks in the order of writing.
@@ -139,7 +140,7 @@ func (f *FanOut[T]) Send(ctx context.Context, src []T) error {
 	}
 	copy(b.Mem(), src)
 	if err := f.Write(ctx, b); err != nil {
-		_ = f.out.free(b.addr) // unless the readers have it
+		_ = f.out.free(b.addr()) // unless the readers have it
 		return err
 	}
 	return nil
@@ -156,9 +157,9 @@ func (f *FanOut[T]) Readers() int { return f.out.left() }
 // each reader. Kind: local.
 func (f *FanOut[T]) Stats() (filled HeapStats, readers []WriterStats) {
 	for _, a := range f.out.arms {
-		readers = append(readers, a.w.stats())
+		readers = append(readers, a.w.Stats())
 	}
-	return f.out.stage.heap.Stats(), readers
+	return f.out.stage.Heap.Stats(), readers
 }
 
 // Close tells all readers that no block follows, waits until they have read all blocks,

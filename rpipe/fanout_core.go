@@ -7,15 +7,16 @@ import (
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/internal/team"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/runtime"
 )
 
 // A fanOut is a FanOut without its element type.
 type fanOut struct {
-	id      *pipe // owns the blocks
+	id      *pipe.End // owns the blocks
 	team    *team.Team
 	over    *Carrier // nil: the pipes lie on the fabric
-	stage   *fanStage
+	stage   *pipe.FanStage
 	arms    []*arm
 	partial rmalloc.Addr // a block that some readers have, or 0
 	seen    uint64       // health, as of the last wait
@@ -26,26 +27,26 @@ type fanOut struct {
 
 // An arm is the pipe to one reader.
 type arm struct {
-	w    *writerEnd
+	w    *pipe.Writer
 	away ring         // blocks that leave from the stage, and are not known to be read
 	read uint32       // how many blocks were read, as far as they were taken from away
 	has  rmalloc.Addr // the block of fanOut.partial, if it was written here
 	lost error        // why the reader is out
 }
 
-func newFanOut(ctx context.Context, t *runtime.Team, o *options) (*fanOut, error) {
+func newFanOut(ctx context.Context, t *runtime.Team, o *pipe.Options) (*fanOut, error) {
 	team := team.Of(t)
-	f := &fanOut{id: &pipe{rank: t.Rank(), peer: -1, name: o.name}, team: team, over: o.carrier, heard: team.Health() - 1}
+	f := &fanOut{id: &pipe.End{Rank: t.Rank(), Peer: -1, Name: o.Name}, team: team, over: o.Carrier, heard: team.Health() - 1}
 	f.moved, f.roomier = f.hasMoved, f.hasRoomier
 	var err error
-	f.stage, err = newFanStage(ctx, team, o)
+	f.stage, err = pipe.NewFanStage(ctx, team, o)
 	return f, err
 }
 
 // add takes in the next reader.
-func (f *fanOut) add(w *writerEnd) {
-	f.stage.share(w.link)
-	f.arms = append(f.arms, &arm{w: w, away: ring{list: make([]rmalloc.Addr, w.spec.width)}})
+func (f *fanOut) add(w *pipe.Writer) {
+	f.stage.Share(w.Link)
+	f.arms = append(f.arms, &arm{w: w, away: ring{list: make([]rmalloc.Addr, w.Spec.Width)}})
 }
 
 func (f *fanOut) left() (n int) {
@@ -60,13 +61,13 @@ func (f *fanOut) left() (n int) {
 // alloc takes a block of n bytes.
 func (f *fanOut) alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
 	for {
-		if f.id.closed.Load() {
-			return 0, errSelfClosed
+		if f.id.Closed.Load() {
+			return 0, pipe.ErrSelfClosed
 		}
 		if err := f.takeIn(ctx); err != nil {
 			return 0, err
 		}
-		a, err := f.stage.heap.Alloc(n)
+		a, err := f.stage.Heap.Alloc(n)
 		switch {
 		case err == nil:
 			return a, nil
@@ -84,10 +85,10 @@ func (f *fanOut) alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
 // write hands a block to all readers: at once to those that have room, to the others
 // as they get some.
 func (f *fanOut) write(ctx context.Context, a rmalloc.Addr) error {
-	offset, n, err := f.stage.heap.Range(a)
+	offset, n, err := f.stage.Heap.Range(a)
 	switch {
-	case f.id.closed.Load():
-		err = errSelfClosed
+	case f.id.Closed.Load():
+		err = pipe.ErrSelfClosed
 	case err == nil && f.partial != 0 && f.partial != a:
 		err = ErrUnfinished
 	}
@@ -131,7 +132,7 @@ func (f *fanOut) offer(ctx context.Context, a rmalloc.Addr, offset, n int, ask b
 		case errors.Is(err, rmalloc.ErrFull):
 			lacking++
 		case err == nil:
-		case ctx.Err() != nil && m.w.usable() == nil && m.w.fate() == nil:
+		case ctx.Err() != nil && m.w.Usable() == nil && m.w.Fate() == nil:
 			return lacking + 1, err
 		default:
 			*out = append(*out, f.lose(ctx, m, err))
@@ -143,46 +144,25 @@ func (f *fanOut) offer(ctx context.Context, a rmalloc.Addr, offset, n int, ask b
 // deliver writes a block to one reader, or is ErrFull.
 func (f *fanOut) deliver(ctx context.Context, m *arm, a rmalloc.Addr, offset, n int, ask bool) error {
 	w := m.w
-	to, err := w.reserve(ctx, n, ask)
+	to, err := w.Reserve(ctx, n, ask)
 	if err != nil {
 		return err
 	}
-	if w.direct {
-		copy(w.mem[to.Offset():], f.stage.bytes()[offset:][:n])
+	if w.Direct {
+		copy(w.Mem[to.Offset():], f.stage.Bytes()[offset:][:n])
 	}
-	if err := w.writeFrom(ctx, to, offset); err != nil {
-		return errors.Join(err, w.free(to))
+	if err := w.WriteFrom(ctx, to, offset); err != nil {
+		return errors.Join(err, w.Free(to))
 	}
-	if m.has = a; w.direct || n == 0 {
+	if m.has = a; w.Direct || n == 0 {
 		a = 0
 	} else {
-		f.stage.leaves(a)
+		f.stage.Leaves(a)
 	}
 	// The pipe's width has let it pass by the credit that was taken in: here, too.
-	err = f.arrivedAt(m, uint32(w.credit)-m.read)
+	err = f.arrivedAt(m, uint32(w.Credit)-m.read)
 	m.away.push(a)
 	return err
-}
-
-// reserve takes a block that can be written without a wait, or is ErrFull. With ask
-// it tells the reader that it waits, and sees all that was freed before the reader
-// knew.
-func (w *writerEnd) reserve(ctx context.Context, n int, ask bool) (rmalloc.Addr, error) {
-	if err := w.ready(ctx); err != nil {
-		return 0, err
-	}
-	if ask {
-		if err := errors.Join(w.want(ctx, wantsMemory|wantsWidth), w.tags.ask(ctx)); err != nil {
-			return 0, err
-		}
-	}
-	if err := w.tags.take(ctx); err != nil {
-		return 0, err
-	}
-	if w.inFlight() >= w.spec.width {
-		return 0, rmalloc.ErrFull
-	}
-	return w.tryAlloc(n)
 }
 
 // settle ends a write: the block is the readers'.
@@ -191,17 +171,17 @@ func (f *fanOut) settle(a rmalloc.Addr, n int) error {
 	for _, m := range f.arms {
 		m.has = 0
 	}
-	return f.stage.settle(a, n)
+	return f.stage.Settle(a, n)
 }
 
 // free gives up a block.
 func (f *fanOut) free(a rmalloc.Addr) error {
-	_, n, err := f.stage.heap.Range(a)
+	_, n, err := f.stage.Heap.Range(a)
 	switch {
 	case err != nil:
 		return err
 	case f.partial == a:
 		return f.settle(a, n)
 	}
-	return f.stage.settle(a, n)
+	return f.stage.Settle(a, n)
 }

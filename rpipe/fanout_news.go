@@ -3,13 +3,15 @@ package rpipe
 import (
 	"context"
 	"fmt"
+
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
 // pause waits for news of readers that blocks are on their way to.
 func (f *fanOut) pause(ctx context.Context) error {
 	for _, m := range f.arms {
 		if m.lost == nil && m.away.size > 0 {
-			if err := m.w.want(ctx, wantsWidth); err != nil && m.w.fate() == nil {
+			if err := m.w.Want(ctx, pipe.WantsWidth); err != nil && m.w.Fate() == nil {
 				return err
 			}
 		}
@@ -22,7 +24,7 @@ func (f *fanOut) hasMoved() bool {
 		return true
 	}
 	for _, m := range f.arms {
-		if m.lost == nil && m.away.size > 0 && (m.w.flag(creditFlag) != m.w.credit || m.w.flag(endFlag) != 0) {
+		if m.lost == nil && m.away.size > 0 && (m.w.Flag(pipe.CreditFlag) != m.w.Credit || m.w.Flag(pipe.EndFlag) != 0) {
 			return true
 		}
 	}
@@ -36,7 +38,7 @@ func (f *fanOut) hasRoomier() bool {
 		return true
 	}
 	for _, m := range f.arms {
-		if m.lost == nil && m.has != f.partial && (m.w.flag(creditFlag) != m.w.credit || m.w.flag(endFlag) != 0) {
+		if m.lost == nil && m.has != f.partial && (m.w.Flag(pipe.CreditFlag) != m.w.Credit || m.w.Flag(pipe.EndFlag) != 0) {
 			return true
 		}
 	}
@@ -48,16 +50,16 @@ func (f *fanOut) wait(ctx context.Context, ready func() bool) error {
 	if f.over == nil {
 		return f.team.Wait(ctx, ready)
 	}
-	u := f.over.enlist()
-	defer f.over.dismiss(u)
+	u := f.over.Enlist()
+	defer f.over.Dismiss(u)
 	for _, m := range f.arms {
 		if m.lost == nil {
-			flags := m.w.link.(*windowLink).slots
-			u.Slots = append(u.Slots, flags[creditFlag], flags[endFlag])
+			flags := m.w.Link.(*pipe.WindowLink).Slots
+			u.Slots = append(u.Slots, flags[pipe.CreditFlag], flags[pipe.EndFlag])
 		}
 	}
 	for {
-		if done, err := f.over.sleep(ctx, u, ready); done || err != nil {
+		if done, err := f.over.Sleep(ctx, u, ready); done || err != nil {
 			return err
 		}
 	}
@@ -70,14 +72,14 @@ func (f *fanOut) takeIn(ctx context.Context) error {
 		if m.away.size == 0 {
 			continue
 		}
-		err := m.w.takeCredit()
+		err := m.w.TakeCredit()
 		if err == nil {
-			err = f.arrivedAt(m, uint32(m.w.credit)-m.read)
+			err = f.arrivedAt(m, uint32(m.w.Credit)-m.read)
 		}
-		if err == nil && m.w.flag(endFlag) != 0 {
-			err = errReaderGone
+		if err == nil && m.w.Flag(pipe.EndFlag) != 0 {
+			err = pipe.ErrReaderGone
 		}
-		if fate := m.w.fate(); fate != nil {
+		if fate := m.w.Fate(); fate != nil {
 			err = fate
 		}
 		if err != nil {
@@ -94,7 +96,7 @@ func (f *fanOut) arrivedAt(m *arm, n uint32) error {
 	m.read += n
 	for ; n > 0 && m.away.size > 0; n-- {
 		if a := m.away.pop(); a != 0 {
-			if err := f.stage.arrived(a); err != nil {
+			if err := f.stage.Arrived(a); err != nil {
 				return err
 			}
 		}
@@ -105,12 +107,12 @@ func (f *fanOut) arrivedAt(m *arm, n uint32) error {
 // forget has nothing be on its way to a reader that reads no more: what has left
 // the stage is waited for where there is someone to take it.
 func (f *fanOut) forget(ctx context.Context, m *arm) error {
-	if err := m.w.flush(ctx); err != nil && ctx.Err() != nil {
+	if err := m.w.Flush(ctx); err != nil && ctx.Err() != nil {
 		return err
 	}
 	for m.away.size > 0 {
 		if a := m.away.pop(); a != 0 {
-			if err := f.stage.arrived(a); err != nil {
+			if err := f.stage.Arrived(a); err != nil {
 				return err
 			}
 		}
@@ -126,7 +128,7 @@ func (f *fanOut) buryDead(ctx context.Context) (out []error) {
 	}
 	f.heard = now
 	for _, m := range f.arms {
-		if fate := m.w.fate(); fate != nil && m.lost == nil {
+		if fate := m.w.Fate(); fate != nil && m.lost == nil {
 			out = append(out, f.lose(ctx, m, fate))
 		}
 	}
@@ -137,7 +139,7 @@ func (f *fanOut) buryDead(ctx context.Context) (out []error) {
 func (f *fanOut) lose(ctx context.Context, m *arm, why error) error {
 	m.lost = why
 	_ = f.forget(ctx, m) // or when its memory is needed
-	return m.w.pipe.fail("Write", why)
+	return m.w.End.Fail("Write", why)
 }
 
 var errNobodyLeft = fmt.Errorf("%w: no reader is left", ErrClosed)

@@ -8,6 +8,7 @@ import (
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -32,7 +33,7 @@ type Remote[T any] struct {
 	mem   []T
 	n     int
 	addr  rmalloc.Addr
-	owner *pipe
+	owner *pipe.End
 }
 
 // Len returns the number of elements.
@@ -52,13 +53,13 @@ func (b Remote[T]) Addr() Addr { return Addr(b.addr) }
 // WithBlocks and WithPolicy; other options have no effect. Kind: local.
 func OpenHeap[T any](ctx context.Context, t *runtime.Team, server int, opts ...Option) (*Heap[T], error) {
 	ctx = wait.Context(ctx)
-	p, team, err := draft[T](t, server, opts)
+	p, team, err := pipe.Draft[T](t, server, opts)
 	if err != nil {
-		return nil, p.fail("OpenHeap", err)
+		return nil, p.Fail("OpenHeap", err)
 	}
 	end, err := openHeap(ctx, p, team)
 	if err != nil {
-		return nil, p.fail("OpenHeap", err)
+		return nil, p.Fail("OpenHeap", err)
 	}
 	return &Heap[T]{end}, nil
 }
@@ -70,13 +71,13 @@ func (h *Heap[T]) Alloc(ctx context.Context, n int) (Remote[T], error) {
 	ctx = wait.Context(ctx)
 	size := element.Size[T]()
 	if n < 0 || n > math.MaxInt/size {
-		return Remote[T]{}, h.end.fail("Alloc", fmt.Errorf("%d elements of %d bytes: %w", n, size, runtime.ErrRange))
+		return Remote[T]{}, h.end.Fail("Alloc", fmt.Errorf("%d elements of %d bytes: %w", n, size, runtime.ErrRange))
 	}
 	a, err := h.end.alloc(ctx, n*size)
 	if err != nil {
-		return Remote[T]{}, h.end.fail("Alloc", err)
+		return Remote[T]{}, h.end.Fail("Alloc", err)
 	}
-	b := Remote[T]{n: n, addr: a, owner: h.end.pipe}
+	b := Remote[T]{n: n, addr: a, owner: h.end.End}
 	if h.end.mem != nil {
 		b.mem = element.View[T](h.end.mem[a.Offset():], n)[:n:n]
 	}
@@ -91,7 +92,7 @@ func (h *Heap[T]) Put(ctx context.Context, b Remote[T], index int, src []T) erro
 	if err == nil && len(src) > 0 {
 		err = h.end.store(ctx, at, element.Bytes(src))
 	}
-	return h.end.fail("Put", err)
+	return h.end.Fail("Put", err)
 }
 
 // Get fills dst from the block's elements from an index on. dst is filled when Get
@@ -103,12 +104,12 @@ func (h *Heap[T]) Get(ctx context.Context, b Remote[T], index int, dst []T) erro
 	if err == nil && len(dst) > 0 {
 		err = h.end.load(ctx, at, element.Bytes(dst))
 	}
-	return h.end.fail("Get", err)
+	return h.end.Fail("Get", err)
 }
 
 // place checks arguments and returns where in the heap the elements lie.
 func (h *Heap[T]) place(b Remote[T], index, count int) (int, error) {
-	if b.owner != h.end.pipe {
+	if b.owner != h.end.End {
 		return 0, ErrForeign
 	}
 	if index < 0 || index > b.n-count {
@@ -120,17 +121,17 @@ func (h *Heap[T]) place(b Remote[T], index, count int) (int, error) {
 // Free gives a block back. ErrStale: it was freed before. Kind: local.
 func (h *Heap[T]) Free(b Remote[T]) error {
 	err := ErrForeign
-	if b.owner == h.end.pipe {
+	if b.owner == h.end.End {
 		err = h.end.free(b.addr)
 	}
-	return h.end.fail("Free", err)
+	return h.end.Fail("Free", err)
 }
 
 // Flush returns when everything that was put lies in the server's memory. It
 // fails where the server is dead, which puts and gets of mapped memory do not
 // notice. Kind: one-sided.
 func (h *Heap[T]) Flush(ctx context.Context) error {
-	return h.end.fail("Flush", h.end.flushed(wait.Context(ctx)))
+	return h.end.Fail("Flush", h.end.flushed(wait.Context(ctx)))
 }
 
 // Stats returns how full the heap is. It looks at all of its holes. Kind: local.
@@ -138,11 +139,11 @@ func (h *Heap[T]) Stats() HeapStats { return h.end.stats() }
 
 // Name returns the heap's name with its incarnation, such as "cache#0". Kind:
 // local.
-func (h *Heap[T]) Name() string { return h.end.name }
+func (h *Heap[T]) Name() string { return h.end.Name }
 
 // Close waits until calls by other goroutines have returned, and tells the server that
 // this rank uses its memory no more. The heap's contents are lost. The second call does
 // nothing. Kind: one-sided.
 func (h *Heap[T]) Close(ctx context.Context) error {
-	return h.end.fail("Close", h.end.close(wait.Context(ctx)))
+	return h.end.Fail("Close", h.end.close(wait.Context(ctx)))
 }

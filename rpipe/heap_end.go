@@ -8,6 +8,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/internal/team"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
 // The two ends of a heap. Each has a card; behind the server's lies the heap. Each
@@ -24,24 +25,24 @@ const (
 )
 
 // enterHeap opens one end of a heap.
-func (p *pipe) enterHeap(ctx context.Context, t *team.Team, end string, begin func() (stopper, error)) error {
-	p.spec = spec{elem: "served memory", size: 1, heap: p.spec.heap, served: true}
-	pair := &pairing{team: t, name: p.name, writer: p.rank, reader: p.peer}
+func enterHeap(ctx context.Context, p *pipe.End, t *team.Team, end string, begin func() (pipe.Stopper, error)) error {
+	p.Spec = pipe.Spec{Elem: "served memory", Size: 1, Heap: p.Spec.Heap, Served: true}
+	pair := &pipe.Pairing{Team: t, Name: p.Name, Writer: p.Rank, Reader: p.Peer}
 	if end == serversEnd {
-		pair.writer, pair.reader = p.peer, p.rank
+		pair.Writer, pair.Reader = p.Peer, p.Rank
 	}
-	return p.registry.enter(ctx, birth{team: t, name: pair.key(end), fail: unwrapped, make: func(incarnation int) (stopper, error) {
-		mine := linkEnd{pair.region(incarnation, clientsEnd), heapFlags, cardSize}
-		theirs := linkEnd{pair.region(incarnation, serversEnd), heapFlags, cardSize + p.spec.heap}
+	return p.Registry.Enter(ctx, pipe.Birth{Team: t, Name: pair.Key(end), Fail: unwrapped, Make: func(incarnation int) (pipe.Stopper, error) {
+		mine := pipe.LinkEnd{Name: pair.Region(incarnation, clientsEnd), Flags: heapFlags, Data: pipe.CardSize}
+		theirs := pipe.LinkEnd{Name: pair.Region(incarnation, serversEnd), Flags: heapFlags, Data: pipe.CardSize + p.Spec.Heap}
 		if end == serversEnd {
 			mine, theirs = theirs, mine
 		}
-		if err := p.hook(ctx, t, incarnation, mine, theirs, 0); err != nil {
+		if err := p.Hook(ctx, t, incarnation, mine, theirs, 0); err != nil {
 			return nil, err
 		}
 		s, err := begin()
 		if err != nil {
-			return nil, errors.Join(err, p.release())
+			return nil, errors.Join(err, p.Release())
 		}
 		return s, nil
 	}})
@@ -60,13 +61,13 @@ type heapEnd struct {
 	books *rmalloc.Heap
 }
 
-func openHeap(ctx context.Context, p *pipe, t *team.Team) (h *heapEnd, err error) {
-	err = p.enterHeap(ctx, t, clientsEnd, func() (stopper, error) {
-		books, err := rmalloc.New(rmalloc.Config{Size: p.spec.heap, Blocks: p.options.blocks, Policy: p.policy})
+func openHeap(ctx context.Context, p *pipe.End, t *team.Team) (h *heapEnd, err error) {
+	err = enterHeap(ctx, p, t, clientsEnd, func() (pipe.Stopper, error) {
+		books, err := rmalloc.New(rmalloc.Config{Size: p.Spec.Heap, Blocks: p.Options.Blocks, Policy: p.Policy})
 		if err != nil {
 			return nil, err
 		}
-		h = &heapEnd{heapSide: heapSide{pipe: p, gate: newGate()}, books: books}
+		h = &heapEnd{heapSide: heapSide{End: p, gate: pipe.NewGate()}, books: books}
 		return h, nil
 	})
 	return h, err
@@ -74,16 +75,16 @@ func openHeap(ctx context.Context, p *pipe, t *team.Team) (h *heapEnd, err error
 
 // ready connects on first use, and returns why the heap cannot be used.
 func (h *heapEnd) ready(ctx context.Context) error {
-	if err := h.usable(); err != nil {
+	if err := h.Usable(); err != nil {
 		return err
 	}
 	if !h.up.Load() {
-		if err := h.gate.pass(ctx, h.comeUp); err != nil {
+		if err := h.gate.Pass(ctx, h.comeUp); err != nil {
 			return err
 		}
 	}
-	if h.flag(goneFlag) != 0 {
-		return errServerGone
+	if h.Flag(goneFlag) != 0 {
+		return pipe.ErrServerGone
 	}
 	return nil
 }
@@ -92,15 +93,15 @@ func (h *heapEnd) comeUp(ctx context.Context) error {
 	if h.up.Load() {
 		return nil
 	}
-	_, deserted, err := h.join(ctx, true)
+	_, deserted, err := h.Join(ctx, true)
 	if err != nil {
 		return err
 	}
 	if deserted {
-		return h.breaks(errServerGone)
+		return h.Breaks(pipe.ErrServerGone)
 	}
-	if remote := h.remote(); remote != nil {
-		h.mem = remote[cardSize:]
+	if remote := h.Remote(); remote != nil {
+		h.mem = remote[pipe.CardSize:]
 	}
 	h.up.Store(true)
 	return nil
@@ -112,7 +113,7 @@ func (h *heapEnd) alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
 	if err := h.ready(ctx); err != nil {
 		return 0, err
 	}
-	if gone := h.fate(); gone != nil {
+	if gone := h.Fate(); gone != nil {
 		return 0, gone
 	}
 	h.mu.Lock()
@@ -121,7 +122,7 @@ func (h *heapEnd) alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
 	if errors.Is(err, rmalloc.ErrFull) {
 		return 0, ErrFull
 	}
-	return a, advise(err)
+	return a, pipe.Advise(err)
 }
 
 // owns returns an error unless the heap holds the block.
@@ -133,7 +134,7 @@ func (h *heapEnd) owns(a rmalloc.Addr) error {
 }
 
 func (h *heapEnd) free(a rmalloc.Addr) error {
-	if err := h.usable(); err != nil {
+	if err := h.Usable(); err != nil {
 		return err
 	}
 	h.mu.Lock()
@@ -152,7 +153,7 @@ func (h *heapEnd) store(ctx context.Context, at int, src []byte) error {
 		copy(h.mem[at:], src)
 		return nil
 	}
-	return h.put(ctx, cardSize+at, src)
+	return h.Put(ctx, pipe.CardSize+at, src)
 }
 
 func (h *heapEnd) load(ctx context.Context, at int, dst []byte) error {
@@ -165,7 +166,7 @@ func (h *heapEnd) load(ctx context.Context, at int, dst []byte) error {
 		copy(dst, h.mem[at:])
 		return nil
 	}
-	return h.get(ctx, cardSize+at, dst)
+	return h.Get(ctx, pipe.CardSize+at, dst)
 }
 
 func (h *heapEnd) flushed(ctx context.Context) error {
@@ -174,7 +175,7 @@ func (h *heapEnd) flushed(ctx context.Context) error {
 	if err := h.ready(ctx); err != nil {
 		return err
 	}
-	return h.flush(ctx)
+	return h.Flush(ctx)
 }
 
 func (h *heapEnd) stats() HeapStats {
@@ -185,13 +186,13 @@ func (h *heapEnd) stats() HeapStats {
 
 // close says goodbye to the server. Nothing may be put behind that.
 func (h *heapEnd) close(ctx context.Context) error {
-	if h.closed.Swap(true) {
+	if h.Closed.Swap(true) {
 		return nil
 	}
-	h.gate.shut()
+	h.gate.Shut()
 	h.using.Lock()
 	defer h.using.Unlock()
 	err := h.farewell(ctx)
-	h.registry.exit(h, h)
+	h.Registry.Exit(h, h)
 	return err
 }

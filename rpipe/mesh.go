@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -34,12 +35,12 @@ type meshOptions struct{ in, out []Option }
 
 // openMeshes opens one mesh for each of the options: all of them or none.
 func openMeshes[T any](ctx context.Context, t *runtime.Team, pipes ...meshOptions) (_ []mesh[T], err error) {
-	var o opening
+	var o pipe.Opening
 	meshes := make([]mesh[T], len(pipes))
 	defer func() {
 		for i := range meshes {
 			if m := &meshes[i]; err != nil && m.in != nil {
-				m.in.in.tally.drop(false)
+				m.in.in.tally.Drop(false)
 			}
 		}
 	}()
@@ -48,7 +49,7 @@ func openMeshes[T any](ctx context.Context, t *runtime.Team, pipes ...meshOption
 			return nil, err
 		}
 	}
-	if err := o.open(ctx); err != nil {
+	if err := o.Open(ctx); err != nil {
 		return nil, err
 	}
 	for i := range meshes {
@@ -58,7 +59,7 @@ func openMeshes[T any](ctx context.Context, t *runtime.Team, pipes ...meshOption
 }
 
 // add gathers the mesh's ends.
-func (m *mesh[T]) add(ctx context.Context, o *opening, t *runtime.Team, opts meshOptions) (err error) {
+func (m *mesh[T]) add(ctx context.Context, o *pipe.Opening, t *runtime.Team, opts meshOptions) (err error) {
 	everyone := make([]int, t.Size())
 	for i := range everyone {
 		everyone[i] = i

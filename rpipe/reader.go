@@ -10,24 +10,27 @@ import (
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/runtime"
 )
 
 // A Reader takes blocks out of a pipe. One goroutine at a time calls Read, TryRead,
 // Recv, All, Connect and Arrivals. Any goroutine may call Free, Sync, Close and Stats.
-type Reader[T any] struct{ end *readerEnd }
+type Reader[T any] pipe.TypedReader[T]
+
+func (r *Reader[T]) end() *pipe.Reader { return (*pipe.TypedReader[T])(r).End() }
 
 // OpenReader opens this rank's end of a pipe from another rank of t. That rank opens
 // the writer's end by OpenWriter with the same options. OpenReader does not wait for
 // the writer: the two ends connect on first use. Kind: local.
 func OpenReader[T any](ctx context.Context, t *runtime.Team, writer int, opts ...Option) (*Reader[T], error) {
 	ctx = wait.Context(ctx)
-	p, team, err := draft[T](t, writer, opts)
-	if err != nil {
-		return nil, p.fail("OpenReader", err)
+	var o pipe.Opening
+	r, err := addReader[T](ctx, &o, t, writer, opts)
+	if err == nil {
+		err = o.Open(ctx)
 	}
-	r := &Reader[T]{}
-	if err := p.registry.enter(ctx, p.reading(ctx, team, &r.end)); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -41,7 +44,7 @@ func OpenReader[T any](ctx context.Context, t *runtime.Team, writer int, opts ..
 // came later. Kind: local; in a pull pipe from a rank that is not mapped, one-sided.
 func (r *Reader[T]) Read(ctx context.Context) (Block[T], error) {
 	ctx = wait.Context(ctx)
-	a, mem, err := r.end.readBlock(ctx)
+	a, mem, err := r.end().ReadBlock(ctx)
 	if err != nil {
 		return Block[T]{}, r.failed("Read", err)
 	}
@@ -49,7 +52,7 @@ func (r *Reader[T]) Read(ctx context.Context) (Block[T], error) {
 }
 
 func (r *Reader[T]) block(a rmalloc.Addr, mem []byte) Block[T] {
-	return Block[T]{first: element.First[T](mem), n: len(mem) / element.Size[T](), addr: a, owner: r.end.pipe}
+	return Block[T](pipe.NewBlock[T](r.end().End, a, mem, len(mem)/element.Size[T]()))
 }
 
 // failed wraps an error. The end of a pipe is none.
@@ -57,14 +60,14 @@ func (r *Reader[T]) failed(op string, err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.EOF
 	}
-	return r.end.fail(op, err)
+	return r.end().Fail(op, err)
 }
 
 // Arrived reports whether Read would return a block or an error at once. It also
 // reports true while the writer waits for the count of blocks that were read; TryRead
 // sends that count. Arrived takes a few loads and makes no progress. Callers that wait
 // for other events as well poll it. Kind: local.
-func (r *Reader[T]) Arrived() bool { return r.end.hasArrived() }
+func (r *Reader[T]) Arrived() bool { return r.end().HasArrived() }
 
 // TryRead reads the next block as Read does, without waiting for it. ErrWouldBlock: no
 // block has arrived, or a pull pipe has no room for it. A call that finds nothing makes
@@ -81,11 +84,11 @@ func (r *Reader[T]) TryRead() (Block[T], error) {
 // Connect the first call that needs the writer connects. ErrMismatch: the two ends
 // have different options. Connect counts as a call that reads. Kind: one-sided.
 func (r *Reader[T]) Connect(ctx context.Context) error {
-	return r.end.fail("Connect", r.end.connectNow(wait.Context(ctx)))
+	return r.end().Fail("Connect", r.end().ConnectNow(wait.Context(ctx)))
 }
 
 func (r *Reader[T]) tryRead(ctx context.Context) (b Block[T], ok bool, err error) {
-	a, mem, ok, err := r.end.poll(ctx)
+	a, mem, ok, err := r.end().Poll(ctx)
 	if !ok || err != nil {
 		return Block[T]{}, false, r.failed("TryRead", err)
 	}
@@ -124,34 +127,34 @@ func (r *Reader[T]) All(ctx context.Context) iter.Seq2[Block[T], error] {
 // Sync tells the writer at once which blocks were read and freed. Without Sync the
 // reader's timer tells it a moment later. Kind: one-sided; does not wait for the writer.
 func (r *Reader[T]) Sync(ctx context.Context) error {
-	return r.end.fail("Sync", r.end.sync(wait.Context(ctx)))
+	return r.end().Fail("Sync", r.end().Sync(wait.Context(ctx)))
 }
 
 // Stats returns what the reader did. Kind: local.
-func (r *Reader[T]) Stats() ReaderStats { return r.end.stats() }
+func (r *Reader[T]) Stats() ReaderStats { return r.end().Stats() }
 
 // Name returns the pipe's name with its incarnation, such as "halo#0". Kind:
 // local.
-func (r *Reader[T]) Name() string { return r.end.pipe.name }
+func (r *Reader[T]) Name() string { return r.end().End.Name }
 
 // Free gives a block's memory back to the writer. The writer learns of it later, or by
 // Sync. ErrStale: the block was freed before. Kind: one-sided; it waits for nothing.
 func (r *Reader[T]) Free(b Block[T]) error {
-	a, err := b.own(r.end.pipe)
+	a, err := b.own(r.end().End)
 	if err == nil {
-		err = r.end.freeBlock(a)
+		err = r.end().FreeBlock(a)
 	}
-	return r.end.fail("Free", err)
+	return r.end().Fail("Free", err)
 }
 
 // Close ends the pipe at this end. Blocks that were not read are lost, and the
 // writer learns that the reader has closed. Blocks that were read mean nothing
 // any more. The second call does nothing. Kind: one-sided.
 func (r *Reader[T]) Close(ctx context.Context) error {
-	return r.end.fail("Close", r.end.close(wait.Context(ctx)))
+	return r.end().Fail("Close", r.end().Close(wait.Context(ctx)))
 }
 
 // Alone reports to a closed reader that its writer's end will never be opened. Without
 // it the reader keeps its memory for that writer. Only this module's packages can make
 // the key.
-func (r *Reader[T]) Alone(fabric.Key) { r.end.parting.vain.Store(true) }
+func (r *Reader[T]) Alone(fabric.Key) { r.end().Parting.Vain.Store(true) }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -15,17 +16,17 @@ type Server struct{ end *serverEnd }
 // WithHeap (how much memory) and WithCarrier have an effect. Kind: local.
 func ServeHeap(ctx context.Context, t *runtime.Team, client int, opts ...Option) (*Server, error) {
 	ctx = wait.Context(ctx)
-	p, team, err := draft[byte](t, client, opts)
+	p, team, err := pipe.Draft[byte](t, client, opts)
 	if err != nil {
-		return nil, p.fail("ServeHeap", err)
+		return nil, p.Fail("ServeHeap", err)
 	}
 	s := &Server{}
-	err = p.enterHeap(ctx, team, serversEnd, func() (stopper, error) {
-		s.end = &serverEnd{heapSide: heapSide{pipe: p, gate: newGate()}}
+	err = enterHeap(ctx, p, team, serversEnd, func() (pipe.Stopper, error) {
+		s.end = &serverEnd{heapSide: heapSide{End: p, gate: pipe.NewGate()}}
 		return s.end, nil
 	})
 	if err != nil {
-		return nil, p.fail("ServeHeap", err)
+		return nil, p.Fail("ServeHeap", err)
 	}
 	return s, nil
 }
@@ -34,19 +35,19 @@ func ServeHeap(ctx context.Context, t *runtime.Team, client int, opts ...Option)
 // client's death. Nothing of what the client does before needs it. Kind: local,
 // but that it connects the two.
 func (s *Server) Wait(ctx context.Context) error {
-	return s.end.fail("Wait", s.end.wait(wait.Context(ctx)))
+	return s.end.Fail("Wait", s.end.wait(wait.Context(ctx)))
 }
 
 // Close takes the memory back as soon as the client uses it no more. One that has
 // not closed the heap gets errors from now on; the memory stays until it closes.
 // The second call does nothing. Kind: one-sided.
 func (s *Server) Close(ctx context.Context) error {
-	return s.end.fail("Close", s.end.close(wait.Context(ctx)))
+	return s.end.Fail("Close", s.end.close(wait.Context(ctx)))
 }
 
 // Name returns the heap's name with its incarnation, such as "cache#0". Kind:
 // local.
-func (s *Server) Name() string { return s.end.name }
+func (s *Server) Name() string { return s.end.Name }
 
 type serverEnd struct {
 	heapSide
@@ -54,12 +55,12 @@ type serverEnd struct {
 }
 
 func (s *serverEnd) wait(ctx context.Context) error {
-	if err := s.usable(); err != nil {
+	if err := s.Usable(); err != nil {
 		return err
 	}
-	return s.gate.pass(ctx, func(ctx context.Context) error {
-		if !s.joined.Load() {
-			_, unused, err := s.join(ctx, true)
+	return s.gate.Pass(ctx, func(ctx context.Context) error {
+		if !s.Joined.Load() {
+			_, unused, err := s.Join(ctx, true)
 			if err != nil {
 				return err
 			}
@@ -68,16 +69,16 @@ func (s *serverEnd) wait(ctx context.Context) error {
 		if s.unused {
 			return nil
 		}
-		return s.await(ctx, []int{goneFlag}, func() bool { return s.flag(goneFlag) != 0 })
+		return s.Await(ctx, []int{goneFlag}, func() bool { return s.Flag(goneFlag) != 0 })
 	})
 }
 
 func (s *serverEnd) close(ctx context.Context) error {
-	if s.closed.Swap(true) {
+	if s.Closed.Swap(true) {
 		return nil
 	}
-	s.gate.shut()
+	s.gate.Shut()
 	err := s.farewell(ctx)
-	s.registry.exit(s, s)
+	s.Registry.Exit(s, s)
 	return err
 }

@@ -1,43 +1,15 @@
 package rpipe
 
-import "github.com/gopgas/gopgas/internal/rmalloc"
+import "github.com/gopgas/gopgas/rpipe/internal/pipe"
 
 // WriterStats counts what a writer did, and shows how full the pipe's heap is as its
 // shadow has it: memory that the reader has freed counts as taken until the
 // writer has learned of that.
-type WriterStats struct {
-	Written     uint64 // blocks
-	Bytes       uint64 // in them
-	Tags        uint64 // ranges of freed memory that were taken in
-	MemoryWaits uint64 // Allocs that waited for the reader to free
-	WidthWaits  uint64 // Writes that waited for the reader to read
-	InFlight    int    // blocks written and not known to be read
-	Heap        HeapStats
-}
+type WriterStats = pipe.WriterStats
 
 // HeapStats are the occupancy of a heap; Fragmentation is a number from 0, all
 // that is free lies in one piece, towards 1.
-type HeapStats = rmalloc.Stats
+type HeapStats = pipe.HeapStats
 
 // ReaderStats counts what a reader did.
-type ReaderStats struct {
-	Read          uint64 // blocks
-	Held          int    // blocks that were read and not freed
-	Announcements uint64 // remote writes that told the writer what was read and freed
-}
-
-func (w *writerEnd) stats() WriterStats {
-	s := w.count
-	s.Heap = w.heap.Stats()
-	if !w.closed.Load() {
-		// The reader may have read a block that is not counted yet.
-		s.InFlight = max(int(int32(uint32(s.Written)-uint32(w.flag(creditFlag)))), 0)
-	}
-	return s
-}
-
-func (r *readerEnd) stats() ReaderStats {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return ReaderStats{Read: r.read.Load(), Held: r.books.held(), Announcements: r.writes}
-}
+type ReaderStats = pipe.ReaderStats

@@ -3,28 +3,30 @@ package rpipe
 import (
 	"context"
 
-	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/runtime"
 )
 
 // A Writer puts blocks into a pipe. One goroutine at a time uses it; other goroutines
 // may fill the blocks' memory.
-type Writer[T any] struct{ end *writerEnd }
+type Writer[T any] pipe.TypedWriter[T]
+
+func (w *Writer[T]) end() *pipe.Writer { return (*pipe.TypedWriter[T])(w).End() }
 
 // OpenWriter opens this rank's end of a pipe to another rank of t. That rank opens
 // the reader's end by OpenReader with the same options. OpenWriter does not wait for
 // the reader: the two ends connect on first use. Kind: local.
 func OpenWriter[T any](ctx context.Context, t *runtime.Team, reader int, opts ...Option) (*Writer[T], error) {
 	ctx = wait.Context(ctx)
-	p, team, err := draft[T](t, reader, opts)
-	if err != nil {
-		return nil, p.fail("OpenWriter", err)
+	var o pipe.Opening
+	w, err := addWriter[T](ctx, &o, t, reader, opts)
+	if err == nil {
+		err = o.Open(ctx)
 	}
-	w := &Writer[T]{}
-	if err := p.registry.enter(ctx, p.writing(ctx, team, &w.end)); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return w, nil
@@ -39,16 +41,16 @@ func (w *Writer[T]) Alloc(ctx context.Context, n int) (Block[T], error) {
 	bytes, err := bytesOf[T](n)
 	var a rmalloc.Addr
 	if err == nil {
-		a, err = w.end.alloc(ctx, bytes)
+		a, err = w.end().Alloc(ctx, bytes)
 	}
 	if err != nil {
-		return Block[T]{}, w.end.fail("Alloc", err)
+		return Block[T]{}, w.end().Fail("Alloc", err)
 	}
 	return w.block(a, n), nil
 }
 
 func (w *Writer[T]) block(a rmalloc.Addr, n int) Block[T] {
-	return Block[T]{first: element.First[T](w.end.mem[a.Offset():]), n: n, addr: a, owner: w.end.pipe}
+	return Block[T](pipe.NewBlock[T](w.end().End, a, w.end().Mem[a.Offset():], n))
 }
 
 // Write hands a block to the reader. The reader reads blocks in the order of writing.
@@ -58,20 +60,20 @@ func (w *Writer[T]) block(a rmalloc.Addr, n int) Block[T] {
 // at once, the reader's Free frees the memory.
 func (w *Writer[T]) Write(ctx context.Context, b Block[T]) error {
 	ctx = wait.Context(ctx)
-	a, err := b.own(w.end.pipe)
+	a, err := b.own(w.end().End)
 	if err == nil {
-		err = w.end.write(ctx, a)
+		err = w.end().Write(ctx, a)
 	}
-	return w.end.fail("Write", err)
+	return w.end().Fail("Write", err)
 }
 
 // Free gives a block back that was not written. Kind: local.
 func (w *Writer[T]) Free(b Block[T]) error {
-	a, err := b.own(w.end.pipe)
+	a, err := b.own(w.end().End)
 	if err == nil {
-		err = w.end.free(a)
+		err = w.end().Free(a)
 	}
-	return w.end.fail("Free", err)
+	return w.end().Fail("Free", err)
 }
 
 // Send writes a copy of src: Alloc, copy and Write in one. When it returns, the
@@ -84,23 +86,23 @@ func (w *Writer[T]) Send(ctx context.Context, src []T) error { return w.SendPart
 // writer's rank dies. Kind: one-sided.
 func (w *Writer[T]) Flush(ctx context.Context) error {
 	ctx = wait.Context(ctx)
-	return w.end.fail("Flush", w.end.flushed(ctx))
+	return w.end().Fail("Flush", w.end().Flushed(ctx))
 }
 
 // Connect waits until the reader has opened its end, and connects to it. Without
 // Connect the first call that needs the reader connects. ErrMismatch: the two ends
 // have different options. Kind: one-sided.
 func (w *Writer[T]) Connect(ctx context.Context) error {
-	return w.end.fail("Connect", w.end.ready(wait.Context(ctx)))
+	return w.end().Fail("Connect", w.end().Ready(wait.Context(ctx)))
 }
 
 // Stats returns what the writer did and how full the heap is. It looks at all
 // of its holes. Kind: local.
-func (w *Writer[T]) Stats() WriterStats { return w.end.stats() }
+func (w *Writer[T]) Stats() WriterStats { return w.end().Stats() }
 
 // Name returns the pipe's name with its incarnation, such as "halo#0". Kind:
 // local.
-func (w *Writer[T]) Name() string { return w.end.name }
+func (w *Writer[T]) Name() string { return w.end().Name }
 
 // CloseWrite tells the reader that no block follows. It returns without waiting until
 // the reader has read all of them, which Close does; call Close all the same. Alloc and
@@ -109,7 +111,7 @@ func (w *Writer[T]) Name() string { return w.end.name }
 // not know; the next CloseWrite or Close tells it. Kind: one-sided; it waits for the
 // reader's rank where the two are not connected, and for no room in the queue.
 func (w *Writer[T]) CloseWrite(ctx context.Context) error {
-	return w.end.fail("CloseWrite", w.end.closeWrite(wait.Context(ctx)))
+	return w.end().Fail("CloseWrite", w.end().CloseWrite(wait.Context(ctx)))
 }
 
 // Close tells the reader that no block follows, waits until it has read all of
@@ -117,8 +119,8 @@ func (w *Writer[T]) CloseWrite(ctx context.Context) error {
 // gone, the error says so; the pipe is closed all the same. The second call does
 // nothing. Kind: one-sided.
 func (w *Writer[T]) Close(ctx context.Context) error {
-	return w.end.fail("Close", w.end.close(wait.Context(ctx)))
+	return w.end().Fail("Close", w.end().Close(wait.Context(ctx)))
 }
 
 // Alone is [Reader.Alone], of the reader's end.
-func (w *Writer[T]) Alone(fabric.Key) { w.end.parting.vain.Store(true) }
+func (w *Writer[T]) Alone(fabric.Key) { w.end().Parting.Vain.Store(true) }

@@ -1,0 +1,56 @@
+package rpipe
+
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// OpenDuplex opens this rank's ends of two pipes with another rank of t, one each way:
+// both or neither. out names the pipe that this rank writes, in the pipe that it reads;
+// the other rank swaps them. opts are those of both pipes. The k-th pair that one rank
+// opens meets the k-th of the other rank. Kind: local.
+func OpenDuplex[T any](ctx context.Context, t *runtime.Team, peer int, out, in string, opts ...Option) (*Writer[T], *Reader[T], error) {
+	ctx = wait.Context(ctx)
+	opts = opts[:len(opts):len(opts)]
+	var o pipe.Opening
+	w, err := addWriter[T](ctx, &o, t, peer, append(opts, WithName(out)))
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := addReader[T](ctx, &o, t, peer, append(opts, WithName(in)))
+	if err == nil {
+		err = o.Open(ctx)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return w, r, nil
+}
+
+// addReader gathers the end of a pipe from a rank. It is there once open was called.
+func addReader[T any](ctx context.Context, o *pipe.Opening, t *runtime.Team, writer int, opts []Option) (*Reader[T], error) {
+	r, err := pipe.AddReader[T](ctx, o, t, writer, opts)
+	return (*Reader[T])(r), err
+}
+
+// addWriter gathers the end of a pipe to a rank. It is there once open was called.
+func addWriter[T any](ctx context.Context, o *pipe.Opening, t *runtime.Team, reader int, opts []Option) (*Writer[T], error) {
+	w, err := pipe.AddWriter[T](ctx, o, t, reader, opts)
+	return (*Writer[T])(w), err
+}
+
+// addWriters gathers the ends of pipes to many ranks.
+func addWriters[T any](ctx context.Context, o *pipe.Opening, t *runtime.Team, readers []int, opts []Option) ([]*Writer[T], error) {
+	writers := make([]*Writer[T], 0, len(readers))
+	for _, reader := range readers {
+		w, err := addWriter[T](ctx, o, t, reader, opts)
+		if err != nil {
+			return nil, err
+		}
+		writers = append(writers, w)
+	}
+	return writers, nil
+}

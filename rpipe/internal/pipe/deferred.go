@@ -1,0 +1,80 @@
+package pipe
+
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/rmalloc"
+)
+
+// announcedTags is deferred synchronization at the writer: the ring of tags lies
+// here, the reader puts into it, and the credit that comes behind says how many
+// there are.
+type announcedTags struct {
+	w     *Writer
+	taker rmalloc.TagTaker
+}
+
+func (t *announcedTags) Take(context.Context) error {
+	w := t.w
+	if err := w.TakeCredit(); err != nil {
+		return err
+	}
+	tail := uint32(w.Credit >> 32)
+	ring := w.Local()[w.tagsAt():]
+	for !t.taker.Reached(tail) { // entries beyond may be on their way
+		entry := atomics.Word64(ring[8*t.taker.Index():])
+		r, verdict := t.taker.TakeBelow(tail, entry.Load())
+		switch verdict {
+		case rmalloc.Corrupt:
+			return w.Breaks(errBadTag)
+		case rmalloc.Ready:
+			entry.Store(0)
+			if err := w.reclaim(r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Ask has nobody to ask: the reader announces what it frees.
+func (t *announcedTags) Ask(context.Context) error { return nil }
+
+// announcer is deferred synchronization at the reader: what is freed waits in a
+// sorted list, where neighbors become one, until it is announced in one write.
+type announcer struct {
+	pending *rmalloc.Pending
+	ring    rmalloc.TagRing
+	ranges  []rmalloc.Range
+	words   []byte
+}
+
+func newAnnouncer(s *Spec) *announcer {
+	return &announcer{pending: rmalloc.NewPending(s.blocks), ring: rmalloc.NewTagRing(s.blocks)}
+}
+
+func (a *announcer) Free(r rmalloc.Range) error { return a.pending.Insert(r.Offset, r.Count) }
+
+func (a *announcer) pressing(s *Spec) bool {
+	return a.pending.Granules()*rmalloc.Granule >= s.Heap/4 || a.pending.Blocks() >= max(s.blocks/2, 1)
+}
+
+func (a *announcer) owes() bool { return a.pending.Len() > 0 }
+
+// pack returns the tags of all that is pending, and where in the ring they go.
+func (a *announcer) pack() (at int, words []byte, tail uint32, err error) {
+	if a.pending.Len() == 0 {
+		return 0, nil, a.ring.Tail(), nil
+	}
+	a.ranges = a.pending.Drain(a.ranges[:0])
+	batch, err := a.ring.Next(len(a.ranges))
+	if err != nil {
+		return 0, nil, 0, err
+	}
+	a.words = a.words[:0]
+	for _, r := range a.ranges {
+		a.words = native.AppendUint64(a.words, r.Tag(batch.Lap))
+	}
+	return 8 * batch.Index, a.words, a.ring.Tail(), nil
+}

@@ -1,0 +1,91 @@
+package pipe
+
+import "github.com/gopgas/gopgas/internal/rmalloc"
+
+const lineSize = 64
+
+// The flags of the writer's end, which the reader stores.
+const (
+	// CreditFlag: how many tags are in the tag ring (high 32 bits), and how many
+	// blocks were read (low 32), both counted over all laps.
+	CreditFlag = iota
+	// EndFlag: the reader puts nothing more here, and why.
+	EndFlag
+	writerFlags
+)
+
+// These are the values of an EndFlag.
+const (
+	drained  = 1 // the reader has read everything up to the close
+	deserted = 2 // the reader was closed before
+)
+
+// The flags of the reader's end, which the writer stores: first the ring of
+// notifications, one for each block that may be on its way and one for the close, then
+//
+//	WantedFlag(spec): a number that grows when the writer begins to wait, and
+//	for what (WantsMemory, WantsWidth) in its low bits
+//	byeFlag(spec): the writer puts nothing more here
+func (s *Spec) WantedFlag() int { return s.notifications() }
+
+func (s *Spec) byeFlag() int { return s.notifications() + 1 }
+
+func (s *Spec) readerFlags() int { return s.notifications() + 2 }
+
+// notifications is how many places the ring has.
+func (s *Spec) notifications() int { return s.Width + 1 }
+
+const (
+	WantsMemory = 1 << iota
+	WantsWidth
+	WantsBits = iota
+)
+
+// gaveUp is a WantedFlag that says that the writer's end is corrupt, and that it
+// writes nothing more.
+const gaveUp = ^uint64(0)
+
+// The data of both ends: the card, the ring of tags and the heap, each at one of
+// the ends or at both:
+//
+//	            writer's end               reader's end
+//	card        yes                        yes
+//	tag ring    deferred: the reader puts  immediate: the reader stores, the writer gets
+//	heap        pull: the reader gets      push: the writer puts
+func (s *Spec) tagsAt() int { return CardSize }
+
+func (s *Spec) tagBytes() int {
+	ring := rmalloc.NewTagRing(s.blocks)
+	return Line(8 * ring.Capacity())
+}
+
+func (s *Spec) writerHeap() int {
+	if s.sync == Deferred {
+		return CardSize + s.tagBytes()
+	}
+	return CardSize
+}
+
+func (s *Spec) readerHeap() int {
+	if s.sync == Immediate {
+		return CardSize + s.tagBytes()
+	}
+	return CardSize
+}
+
+// writerData is the size of the writer's data, readerData of the reader's.
+func (s *Spec) writerData() int {
+	if s.pull {
+		return s.writerHeap() + s.Heap
+	}
+	return s.writerHeap()
+}
+
+func (s *Spec) readerData() int {
+	if s.pull {
+		return s.readerHeap()
+	}
+	return s.readerHeap() + s.Heap
+}
+
+func Line(n int) int { return (n + lineSize - 1) &^ (lineSize - 1) }

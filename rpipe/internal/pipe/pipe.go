@@ -1,0 +1,173 @@
+package pipe
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/element"
+	"github.com/gopgas/gopgas/internal/team"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A End holds the state that both ends have.
+type End struct {
+	Joined atomic.Bool
+	Closed atomic.Bool           // this end was closed
+	Broken atomic.Pointer[error] // why the pipe is of no more use
+	words  []atomic.Uint64       // this end's flags where they lie side by side, else nil
+	Spec
+	Link
+	Registry *Registry
+	Name     string // with the incarnation
+	Rank     int    // of this end
+	Peer     int    // of the peer
+	Parting  parting
+	Options
+}
+
+// Draft checks what a pipe is opened with.
+func Draft[T any](t *runtime.Team, peer int, opts []Option) (p *End, inner *team.Team, err error) {
+	p = &End{Rank: t.Rank(), Peer: peer, Name: "(new)"}
+	if t == nil {
+		return p, nil, runtime.ErrTeam
+	}
+	if p.Options, err = Collect(opts); err != nil {
+		return p, nil, err
+	}
+	p.Name = p.Options.Name
+	if uint(peer) >= uint(t.Size()) {
+		return p, nil, fmt.Errorf("rank %d: %w [0, %d)", peer, runtime.ErrRange, t.Size())
+	}
+	elem, err := element.Describe[T]()
+	if err != nil {
+		return p, nil, err
+	}
+	o := &p.Options
+	p.Spec = Spec{Elem: elem, Size: element.Size[T](), Heap: o.Heap, Width: o.Width, blocks: o.Blocks, pull: o.Pull, sync: o.Sync}
+	inner = team.Of(t)
+	if err := inner.Err(); errors.Is(err, runtime.ErrTeamFreed) {
+		return p, nil, err
+	}
+	p.Registry, err = registryOf(inner)
+	return p, inner, err
+}
+
+// plug makes this end's memory for an incarnation of the pipe.
+func (p *End) plug(ctx context.Context, pair *Pairing, incarnation int, writing bool) error {
+	w := LinkEnd{Name: pair.Region(incarnation, writersEnd), Flags: writerFlags, Data: p.writerData()}
+	r := LinkEnd{Name: pair.Region(incarnation, readersEnd), Flags: p.readerFlags(), Data: p.readerData()}
+	stage := 0
+	if p.Spec.pull != writing { // this end has no heap
+		stage = p.Spec.Heap
+	}
+	if !writing {
+		w, r = r, w
+	}
+	return p.Hook(ctx, pair.Team, incarnation, w, r, stage)
+}
+
+// Hook makes the link. stage is how much of one the end may ask for.
+func (p *End) Hook(ctx context.Context, t *team.Team, incarnation int, mine, theirs LinkEnd, stage int) (err error) {
+	if p.Carrier == nil {
+		p.Link, err = newFabricLink(ctx, t, t.Members[p.Peer], mine, theirs, p.Fma, p.prepare)
+	} else {
+		p.Link, err = p.board(t, mine, theirs, stage)
+	}
+	if err != nil {
+		return err
+	}
+	if by, ok := p.Link.(inMemory); ok {
+		p.words = by.words()
+	}
+	p.Name = fmt.Sprintf("%s#%d", p.Name, incarnation)
+	return nil
+}
+
+// Flag is the link's, without a call where that can be.
+func (p *End) Flag(i int) uint64 {
+	if p.words != nil {
+		return p.words[i].Load()
+	}
+	return p.Link.Flag(i)
+}
+
+// prepare writes this end's card.
+func (p *End) prepare(card []byte) {
+	p.encode(card)
+	p.Options.Tally.encode(card, p.Group)
+}
+
+// Join connects to the peer and compares cards. Without wait it is false
+// while the peer is not open. deserted reports whether the peer was closed
+// before it was connected, and will put nothing here.
+func (p *End) Join(ctx context.Context, wait bool) (joined, deserted bool, err error) {
+	var counter counter
+	var refused error
+	ok, err := p.Connect(ctx, wait, func(card []byte) error {
+		if binary.LittleEndian.Uint64(card[cardMagic:]) == magic {
+			counter = counterOf(card)
+		}
+		refused = p.compare(card, p.Rank, p.Peer)
+		return refused
+	})
+	// The cause of ctx's end may be any error, and says nothing about the card.
+	if refused != nil || errors.Is(err, ErrCorrupt) && ctx.Err() == nil {
+		p.Parting.unlooked = counter
+		if errors.Is(refused, runtime.ErrMismatch) {
+			p.Parting.differs.Store(true)
+			p.disownOther(ctx)
+		} else {
+			p.knock(ctx)
+		}
+		return false, false, p.Breaks(err)
+	}
+	if !ok || err != nil {
+		return false, false, err
+	}
+	if err := p.joinCounter(ctx, counter); err != nil {
+		return false, false, err
+	}
+	var state [8]byte
+	if err := p.Get(ctx, cardState, state[:]); err != nil {
+		return false, false, err
+	}
+	p.Joined.Store(true)
+	return true, binary.NativeEndian.Uint64(state[:]) == stateClosed, nil
+}
+
+// Abandon marks the card of an end that closes without being connected.
+func (p *End) Abandon() {
+	atomics.Word64(p.Local()[cardState:]).Store(stateClosed)
+}
+
+// Breaks records why the pipe is of no more use and returns that.
+func (p *End) Breaks(err error) error {
+	p.Broken.CompareAndSwap(nil, &err)
+	return *p.Broken.Load()
+}
+
+// Usable returns why this end cannot be used, nil if it can.
+func (p *End) Usable() error {
+	if e := p.Broken.Load(); e != nil {
+		return *e
+	}
+	if p.Closed.Load() {
+		return ErrSelfClosed
+	}
+	return nil
+}
+
+// Fail wraps what an operation failed with. ErrWouldBlock stays as it is.
+func (p *End) Fail(op string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrWouldBlock):
+		return ErrWouldBlock
+	}
+	return &OpError{Op: op, Pipe: p.Name, Rank: p.Rank, Peer: p.Peer, Err: err}
+}

@@ -1,0 +1,279 @@
+package pipe
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/bits"
+
+	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/internal/wait"
+)
+
+// ReadBlock returns the next block, waiting for it.
+func (r *Reader) ReadBlock(ctx context.Context) (rmalloc.Addr, []byte, error) {
+	a, mem, ok := r.readQuietly()
+	if !ok && r.comesAtOnce() {
+		a, mem, ok = r.readQuietly()
+	}
+	if ok {
+		return a, mem, nil
+	}
+	r.Calling.Lock()
+	defer r.Called()
+	for {
+		a, mem, ok, err := r.TryRead(ctx, true)
+		if ok || err != nil {
+			return a, mem, err
+		}
+		if err := r.wait(ctx); err != nil && !r.HasArrived() {
+			return 0, nil, err
+		}
+		if a, mem, ok := r.readQuietly(); ok {
+			return a, mem, nil
+		}
+		r.Serve()
+	}
+}
+
+// comesAtOnce looks for a notification for a moment, where that is all it takes.
+func (r *Reader) comesAtOnce() bool {
+	if r.quick == nil || r.Have || r.Remote() == nil {
+		return false
+	}
+	flag := &r.words[r.Taker.Index()]
+	old := flag.Load()
+	return r.Taker.Awaits(old) && wait.Glance(flag, old)
+}
+
+// readQuietly is TryRead of a block that has arrived, without a lock, where there is
+// nothing but the block to be looked after. A Close from elsewhere may be under way:
+// what was loaded before that was seen is good.
+func (r *Reader) readQuietly() (rmalloc.Addr, []byte, bool) {
+	if r.quick == nil || r.Have || r.Eof || !r.Joined.Load() || r.watched.Load() != nil || r.Broken.Load() != nil {
+		return 0, nil, false
+	}
+	word := r.words[r.Taker.Index()].Load()
+	if r.Closed.Load() {
+		return 0, nil, false
+	}
+	f, ok := r.Taker.TakeData(word, r.Spec.Size)
+	if !ok {
+		return 0, nil, false
+	}
+	a, mem, ok := r.quick.openQuietly(f)
+	if !ok {
+		r.next, r.Have = f, true
+	}
+	return a, mem, ok
+}
+
+// Poll is ReadBlock that looks once, and once more after making progress.
+func (r *Reader) Poll(ctx context.Context) (a rmalloc.Addr, mem []byte, ok bool, err error) {
+	if a, mem, ok := r.readQuietly(); ok {
+		return a, mem, true, nil
+	}
+	r.Calling.Lock()
+	defer r.Called()
+	ctx, cancel := r.Briefly(ctx)
+	defer cancel()
+	if a, mem, ok, err = r.TryRead(ctx, false); !ok && err == nil && r.Progress() {
+		a, mem, ok, err = r.TryRead(ctx, false)
+	}
+	if !ok && err == nil {
+		r.Serve()
+		err = r.seek(ctx)
+	}
+	switch {
+	case errors.Is(err, ErrWouldBlock):
+		err = nil
+	case err != nil && r.Closed.Load():
+		err = ErrSelfClosed
+	}
+	return a, mem, ok, err
+}
+
+// Briefly bounds how long a call that does not wait asks the writer's rank to connect:
+// its process may be stopped. The call ends with ErrWouldBlock then, and reads nothing.
+func (r *Reader) Briefly(ctx context.Context) (context.Context, context.CancelFunc) {
+	if r.Joined.Load() {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, lastMoment, ErrWouldBlock)
+	stop := context.AfterFunc(r.open, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
+// Called ends a call that reads.
+func (r *Reader) Called() {
+	r.calls++
+	r.Calling.Unlock()
+	if r.watched.Load() != nil {
+		r.Ring() // the watcher looks at what comes next
+	}
+}
+
+// seek looks now and then for a writer that has not written yet: it may have
+// been closed, or be another kind of pipe. Looking is a message to its rank, so
+// it comes at the polls 1, 2, 4, 8 and so on.
+func (r *Reader) seek(ctx context.Context) error {
+	if r.Joined.Load() {
+		return r.Fate()
+	}
+	if !r.Seeks() {
+		return nil
+	}
+	_, deserted, err := r.Join(ctx, false)
+	r.Eof = r.Eof || deserted
+	return err
+}
+
+// Seeks counts a poll, and reports whether it looks for the writer.
+func (r *Reader) Seeks() bool {
+	r.polls++
+	return bits.OnesCount64(r.polls) == 1
+}
+
+// TryRead is ReadBlock that waits for no notification, and without wait not for
+// this end's own memory either. Without wait it reads only what hasNext tells of.
+func (r *Reader) TryRead(ctx context.Context, wait bool) (a rmalloc.Addr, mem []byte, ok bool, err error) {
+	if err := r.Usable(); err != nil {
+		return 0, nil, false, err
+	}
+	if !wait && !r.hasNext() {
+		return 0, nil, false, nil
+	}
+	if ok, err := r.look(ctx, wait); !ok || err != nil {
+		return 0, nil, false, err
+	}
+	// Connected late, for what goes back. A writer that is gone needs nothing.
+	if !r.Joined.Load() && r.Fate() == nil {
+		if err := r.meet(ctx); err != nil && r.Fate() == nil {
+			return 0, nil, false, err
+		}
+	}
+	a, mem, err = r.Books.Open(ctx, r.next, wait)
+	if errors.Is(err, rmalloc.ErrFull) {
+		return 0, nil, false, nil
+	}
+	if err != nil {
+		return 0, nil, false, err
+	}
+	r.Have = false
+	return a, mem, true, nil
+}
+
+// look takes the next notification from the ring, if there is one. The load pairs
+// with the writer's store of the flag, behind the block.
+func (r *Reader) look(ctx context.Context, wait bool) (bool, error) {
+	if r.Have {
+		return true, nil
+	}
+	if r.Eof {
+		return false, r.finish(ctx, wait)
+	}
+	f, verdict := r.Taker.Take(r.Flag(r.Taker.Index()))
+	if verdict == rmalloc.NotYet && r.forsaken() {
+		if f, verdict = r.Taker.Take(r.Flag(r.Taker.Index())); verdict == rmalloc.NotYet { // a block that has arrived counts
+			return false, r.Breaks(errWriterGaveUp)
+		}
+	}
+	switch {
+	case verdict == rmalloc.NotYet:
+		return false, nil
+	case verdict == rmalloc.Corrupt:
+		return false, r.Breaks(errBadFlag)
+	case f.Kind == rmalloc.Close:
+		r.Eof = true
+		return false, r.finish(ctx, wait)
+	case f.Length%r.Spec.Size != 0:
+		return false, r.Breaks(errPartElement)
+	}
+	r.next, r.Have = f, true
+	return true, nil
+}
+
+// hasNext reports whether the next read returns something: a block for which there is room,
+// the end, or an error. A block that was taken from the ring and not handed out counts:
+// no notification follows it. Reads that wait and reads that do not both go by this.
+func (r *Reader) hasNext() bool {
+	switch {
+	case r.Usable() != nil || r.Eof:
+		return true
+	case r.Have:
+		return r.Books.HasRoom()
+	}
+	return r.notified() || r.forsaken()
+}
+
+// HasArrived reports whether the next read has something to do: it returns something, or
+// tells a writer that waits how much was read.
+func (r *Reader) HasArrived() bool { return r.hasNext() || r.waited() }
+
+// forsaken reports whether the writer writes nothing more and does not say where the
+// end is.
+func (r *Reader) forsaken() bool { return r.Flag(r.WantedFlag()) == gaveUp }
+
+// notified reports whether there is a notification to take.
+func (r *Reader) notified() bool { return !r.Taker.Awaits(r.Flag(r.Taker.Index())) }
+
+// wait waits for a notification, on first use for the writer, too.
+func (r *Reader) wait(ctx context.Context) error {
+	if !r.Joined.Load() {
+		return r.meet(ctx)
+	}
+	r.watch = [2]int{r.Taker.Index(), r.WantedFlag()}
+	return r.Await(ctx, r.watch[:], r.arrived)
+}
+
+// ConnectNow is meet for a call of the program.
+func (r *Reader) ConnectNow(ctx context.Context) error {
+	r.Calling.Lock()
+	defer r.Called()
+	if err := r.Usable(); err != nil || r.Joined.Load() {
+		return err
+	}
+	return r.meet(ctx)
+}
+
+// meet connects to the writer. One that was closed before has nothing to say.
+func (r *Reader) meet(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(r.open, func() { cancel(ErrSelfClosed) })()
+	_, deserted, err := r.Join(ctx, true)
+	r.Eof = r.Eof || deserted
+	return err
+}
+
+// finish lets the writer know that everything was read, and returns io.EOF. The writer's
+// Close waits for that word: when ctx ends first, finish returns the cause, and the next
+// read tries again. Without wait the word leaves later if there is no room in the queue.
+// Blocks that lie at the writer keep it waiting.
+func (r *Reader) finish(ctx context.Context, wait bool) error {
+	r.Mu.Lock()
+	r.ending = r.Books.borrows() && r.Books.held() > 0
+	busy := r.ending
+	r.Mu.Unlock()
+	if busy {
+		return io.EOF
+	}
+	var err error
+	if !r.Joined.Load() && r.Fate() == nil {
+		err = r.meet(ctx)
+	}
+	switch {
+	case err != nil:
+	case wait || !r.Joined.Load():
+		err = r.end(ctx, drained)
+	default:
+		_ = r.end(r.Queue().NoWait(), drained) // it arrives, or the writer is gone
+	}
+	if err != nil && errors.Is(err, context.Cause(ctx)) && r.Fate() == nil {
+		return err
+	}
+	return io.EOF // a writer that cannot be told waits for nothing
+}

@@ -1,0 +1,113 @@
+package pipe
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// An Option adjusts a pipe as it is opened. Both ends give the same options, except
+// those that belong to one end alone.
+type Option func(*Options) error
+
+type Options struct {
+	Name    string
+	Width   int
+	Heap    int
+	Blocks  int
+	Policy  Policy
+	Sync    Sync
+	Pull    bool
+	Twice   bool
+	Fma     int
+	Atomic  int           // largest block that is fetched by an atomic; negative leaves it to the device
+	Tally   *Summary      // of the aggregate that a reader belongs to
+	Group   int           // its word there
+	Batch   int           // bytes of a conveyor's block
+	Workers int           // that run handlers
+	Bound   time.Duration // that a conveyor's record waits
+	Carrier *Carrier      // nil: the pipe lies on the fabric
+	// Patience bounds how long the reader gathers read and freed blocks before it tells
+	// a writer that does not wait for them. Negative: no timer reminds the reader, which
+	// tells the writer in its own calls.
+	Patience time.Duration
+}
+
+// Without options a pipe has these.
+const (
+	DefaultWidth  = 64
+	DefaultHeap   = 1 << 20
+	DefaultBlocks = rmalloc.DefaultBlocks
+)
+
+const (
+	// MaxWidth is far from where counts of 32 bits could be mistaken.
+	MaxWidth  = 1 << 20
+	MaxBlocks = 1 << 24
+)
+
+// A Policy chooses where in the heap the next block goes.
+type Policy = rmalloc.Policy
+
+// The policies of the paper.
+type (
+	// NextFit takes the first hole that is large enough from where the last
+	// block went. It is the default, and the fastest.
+	NextFit = rmalloc.NextFit
+	// FirstFit takes the lowest hole that is large enough.
+	FirstFit = rmalloc.FirstFit
+	// BestFit takes the smallest hole that is large enough.
+	BestFit = rmalloc.BestFit
+	// WorstFit takes the largest hole.
+	WorstFit = rmalloc.WorstFit
+)
+
+// Sync says when the writer learns of freed memory.
+type Sync uint8
+
+const (
+	// Deferred: the reader gathers what is freed and announces it in one write.
+	// Alloc posts nothing; it may not know the latest.
+	Deferred Sync = iota + 1
+	// Immediate: each Alloc asks for what was freed, in one read; Free posts
+	// nothing.
+	Immediate
+)
+
+func (s Sync) String() string {
+	switch s {
+	case Deferred:
+		return "deferred"
+	case Immediate:
+		return "immediate"
+	}
+	return "unknown"
+}
+
+func Within(what string, n, least, most int) error {
+	if n < least || n > most {
+		return fmt.Errorf(what+": %w [%d, %d]", n, runtime.ErrRange, least, most)
+	}
+	return nil
+}
+
+func Collect(opts []Option) (Options, error) {
+	o := Options{Name: "pipe", Width: DefaultWidth, Heap: DefaultHeap, Blocks: DefaultBlocks, Policy: NextFit{}, Fma: -1, Atomic: -1,
+		Patience: announceAfter}
+	for _, opt := range opts {
+		if err := opt(&o); err != nil {
+			return o, err
+		}
+	}
+	if o.Sync == 0 {
+		o.Sync = Deferred
+		switch o.Policy.(type) {
+		case BestFit, WorstFit:
+			o.Sync = Immediate
+		}
+	}
+	o.Blocks = min(o.Blocks, o.Heap/rmalloc.Granule)
+	return o, nil
+}

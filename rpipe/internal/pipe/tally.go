@@ -1,0 +1,153 @@
+package pipe
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/team"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// A Summary has one word for each group of pipes that a rank reads from. The word counts
+// puts into the pipes of its group. A writer that puts something there for the reader
+// (a notification, the close, its wish for memory) adds 1 to the word behind it:
+//
+//	writer                        reader
+//	block, flag   ------------->  pipe 130
+//	add 1         ------------->  word 2: pipes 128 to 191
+//	                              compares words with what it has taken,
+//	                              looks at the pipes of those that differ
+//
+// The reader's card tells a writer of the word.
+type Summary struct {
+	Counts
+	Team     *team.Team
+	ends     atomic.Int32 // that may be put to, and the reader itself
+	orphaned atomic.Bool  // a writer is dead
+}
+
+// Counts are where the words lie.
+type Counts interface {
+	// Word loads the count of a group. A reader that sees the count sees the counted puts.
+	Word(group int) uint64
+	// counter returns the card's description of a group's word.
+	counter(group int) counter
+	// giveUp takes the words back. orphaned: a rank that added to them is dead.
+	giveUp(orphaned bool)
+}
+
+// GroupSize is how many pipes share a word.
+const GroupSize = 64
+
+// NewSummary makes the words for so many pipes, over a carrier if there is one.
+func NewSummary(ctx context.Context, t *runtime.Team, pipes int, c *Carrier) (*Summary, error) {
+	y := &Summary{Team: team.Of(t)}
+	y.ends.Store(1)
+	groups := (pipes + GroupSize - 1) / GroupSize
+	var err error
+	if c != nil {
+		y.Counts, err = newWindowCounts(c, groups)
+	} else {
+		y.Counts, err = newFabricCounts(ctx, y.Team, groups)
+	}
+	return y, err
+}
+
+// Hold counts an end that writers may count for.
+func (y *Summary) Hold() { y.ends.Add(1) }
+
+// Drop gives the words back behind the last one. orphaned: its writer is dead.
+func (y *Summary) Drop(orphaned bool) {
+	if y == nil {
+		return
+	}
+	if orphaned {
+		y.orphaned.Store(true)
+	}
+	if y.ends.Add(-1) == 0 {
+		y.giveUp(y.orphaned.Load())
+	}
+}
+
+// encode writes the tally into the reader's card.
+func (y *Summary) encode(card []byte, group int) {
+	if y != nil {
+		c := y.counter(group)
+		binary.LittleEndian.PutUint32(card[cardTally:], c.number)
+		binary.LittleEndian.PutUint32(card[cardGroup:], uint32(c.group))
+	}
+}
+
+// FabricCounts lie in memory of their own.
+type FabricCounts struct {
+	Memory
+	team   *team.Team
+	number uint32
+}
+
+func newFabricCounts(ctx context.Context, t *team.Team, groups int) (*FabricCounts, error) {
+	registry, err := registryOf(t)
+	if err != nil {
+		return nil, err
+	}
+	y := &FabricCounts{team: t, number: registry.number()}
+	y.Memory, err = newMemory(ctx, t, tallyName(t, t.Rank, y.number), 8*groups, unprepared)
+	return y, err
+}
+
+// tallyName returns the name by which writers find a reader's tally.
+func tallyName(t *team.Team, reader int, number uint32) string {
+	return fmt.Sprintf("rpipe/%s/tally#%d/%d", t.Name, number, reader)
+}
+
+func (y *FabricCounts) Word(group int) uint64 {
+	return atomics.Word64(y.Block.Bytes[8*group:]).Load()
+}
+
+func (y *FabricCounts) counter(group int) counter { return counter{y.number + 1, group} }
+
+func (y *FabricCounts) giveUp(orphaned bool) {
+	_ = y.Release(y.team, orphaned) // no writer adds to it any more, and no caller is left to take the error
+}
+
+// A counter is the tally's word as its writer knows it from the reader's card.
+type counter struct {
+	number uint32 // of the tally, plus 1; 0: there is none
+	group  int
+}
+
+func counterOf(card []byte) counter {
+	le := binary.LittleEndian
+	return counter{le.Uint32(card[cardTally:]), int(le.Uint32(card[cardGroup:]))}
+}
+
+// joinCounter connects to the word, if there is one.
+func (p *End) joinCounter(ctx context.Context, c counter) error {
+	if c.number == 0 {
+		return nil
+	}
+	return p.OpenCounter(ctx, c.number-1, c.group)
+}
+
+// knock has the reader look at this pipe although nothing was put there: it
+// learns that the two ends differ. It is false when ctx ends first; with any other
+// failure no reader is there to learn it.
+func (p *End) knock(ctx context.Context) (done bool) {
+	c := &p.Parting.unlooked
+	if c.number == 0 {
+		return true
+	}
+	err := p.OpenCounter(ctx, c.number-1, c.group)
+	switch {
+	case err == nil:
+		_ = p.Tell()
+	case errors.Is(err, context.Cause(ctx)):
+		return false
+	}
+	c.number = 0
+	return true
+}

@@ -1,0 +1,93 @@
+package pipe
+
+import "context"
+
+// A watcher tells a reader's program of arrivals.
+type watcher struct {
+	r       *Reader
+	arrived chan struct{}
+	ctx     context.Context
+	cancel  context.CancelFunc
+	done    chan struct{}
+
+	place uint64 // how many calls had read at the last look
+	told  uint64 // and at the last value
+	flags [2]int // of the notification to come, and of a writer that waits
+	due   bool   // a value is
+	over  bool   // nothing will arrive any more
+}
+
+func (r *Reader) Arrivals() <-chan struct{} {
+	r.Calling.Lock()
+	defer r.Called()
+	if w := r.watched.Load(); w != nil {
+		return w.arrived
+	}
+	w := &watcher{r: r, arrived: make(chan struct{}), done: make(chan struct{}), told: nowhere}
+	w.ctx, w.cancel = context.WithCancel(r.open)
+	if r.Usable() == nil && !r.Joined.Load() && r.Fate() == nil {
+		// A writer that was closed before says no more. One that is opened later
+		// finds this end, and its end comes as a notification.
+		if _, deserted, err := r.Join(w.ctx, false); err == nil && deserted {
+			r.Eof = true
+		}
+	}
+	r.watched.Store(w)
+	go w.run()
+	return w.arrived
+}
+
+// Stop ends the watcher. There may be none.
+func (w *watcher) Stop() {
+	if w != nil {
+		w.cancel()
+	}
+}
+
+// Join waits for the end of a watcher that was stopped. There may be none.
+func (w *watcher) Join() {
+	if w != nil {
+		w.cancel()
+		<-w.done
+	}
+}
+
+// nowhere is no number of calls.
+const nowhere = ^uint64(0)
+
+func (w *watcher) run() {
+	defer close(w.done)
+	defer close(w.arrived)
+	defer w.cancel()
+	for !w.over {
+		if w.r.AlsoAwait(w.ctx, w.flags[:], w.news) != nil {
+			return
+		}
+		if !w.due {
+			continue
+		}
+		select {
+		case w.arrived <- struct{}{}:
+			w.told = w.place
+		case <-w.ctx.Done():
+			return
+		}
+	}
+}
+
+// news looks whether there is something to do. While a call reads there is not;
+// it rings when it is done.
+func (w *watcher) news() bool {
+	r := w.r
+	if !r.Calling.TryLock() {
+		return false
+	}
+	defer r.Calling.Unlock()
+	w.place = r.calls
+	at := [2]int{r.Taker.Index(), r.WantedFlag()}
+	elsewhere := at != w.flags
+	w.flags = at
+	w.over = r.Eof || r.Usable() != nil || r.forsaken()
+	w.due = !w.over && w.place != w.told && r.hasNext()
+	return w.over || w.due || elsewhere
+}

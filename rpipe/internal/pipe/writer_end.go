@@ -1,0 +1,335 @@
+package pipe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/rmalloc"
+)
+
+// A Writer is a Writer without its element type.
+type Writer struct {
+	*End
+	Up       bool           // connected, and mem is there
+	deserted bool           // the reader was closed before this end was connected
+	Direct   bool           // the reader is mapped: what is put is stored at once
+	over     bool           // CloseWrite was called
+	Credit   uint64         // the last value of CreditFlag
+	near     near           // then
+	health   uint64         // of near.team, as the reader was last seen to be well
+	slot     rmalloc.Cursor // where the next notification goes
+	Mem      []byte         // the heap, as Mem shows it
+	count    WriterStats
+	Heap     rmalloc.Heap
+	Tags     tagSource
+
+	copier    copier // of blocks that lie elsewhere
+	MostParts int    // bytes that it takes at once, 0 for none
+
+	wants    uint64      // how often this end has told the reader that it waits
+	asked    uint64      // credit as it said so last
+	moved    func() bool // ends a wait when true
+	watch    [2]int      // the flags among that
+	finished bool        // the reader was told that nothing follows
+	settled  bool        // nothing leaves from the stage any more
+	fin, bye LastFlag    // tell that, and that nothing is put there any more
+
+	wishes uint64          // for what Try calls said that they wait, unless the reader has answered
+	noWait context.Context // has ended
+}
+
+// A tagSource takes in what the reader freed.
+type tagSource interface {
+	// Take releases all that is known to be freed, in immediate mode after having
+	// asked.
+	Take(ctx context.Context) error
+	// Ask is take for an end that has let the reader know that it waits. It sees
+	// all that was freed before the reader knew.
+	Ask(ctx context.Context) error
+}
+
+func newWriterEnd(p *End) (*Writer, error) {
+	heap, err := rmalloc.New(rmalloc.Config{Size: p.Spec.Heap, Blocks: p.Spec.blocks, Policy: p.Policy})
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{End: p, Heap: *heap, slot: rmalloc.NewCursor(p.Spec.notifications()), noWait: NoWait()}
+	w.moved, w.watch = w.hasMoved, [2]int{CreditFlag, EndFlag}
+	taker := rmalloc.NewTagTaker(p.Spec.Heap, p.Spec.blocks)
+	if p.Spec.sync == Deferred {
+		w.Tags = &announcedTags{w: w, taker: taker}
+	} else {
+		w.Tags = newFetchedTags(w, taker)
+	}
+	return w, nil
+}
+
+// Ready connects on first use, and returns why nothing can be written.
+func (w *Writer) Ready(ctx context.Context) error {
+	if err := w.writable(); err != nil {
+		return err
+	}
+	if !w.Up {
+		if err := w.comeUp(ctx); err != nil {
+			return err
+		}
+	}
+	if w.deserted || w.Flag(EndFlag) != 0 {
+		return ErrReaderGone
+	}
+	return w.isWell()
+}
+
+// writable returns why nothing can be written at this end, nil if it can.
+func (w *Writer) writable() error {
+	if w.over && !w.Closed.Load() {
+		return errWritesOver
+	}
+	return w.Usable()
+}
+
+// isWell returns what became of a mapped reader's rank, of which stores would tell
+// nothing. It costs a load while no rank dies.
+func (w *Writer) isWell() error {
+	if w.near.team == nil {
+		return nil
+	}
+	now := w.near.team.Health()
+	if now == w.health {
+		return nil
+	}
+	if err := w.Fate(); err != nil {
+		return err
+	}
+	w.health = now
+	return nil
+}
+
+func (w *Writer) comeUp(ctx context.Context) error {
+	if !w.Joined.Load() {
+		_, deserted, err := w.Join(ctx, true)
+		if err != nil {
+			return err
+		}
+		w.deserted = deserted
+	}
+	remote := w.Remote()
+	w.Direct = remote != nil
+	switch {
+	case w.Spec.pull:
+		w.Mem = w.Local()[w.writerHeap():]
+	case w.Direct:
+		w.Mem = remote[w.readerHeap():]
+	default:
+		mem, err := w.Stage(w.Spec.Heap)
+		if err != nil {
+			return err
+		}
+		w.Mem = mem
+	}
+	if by, ok := w.Link.(inMemory); ok {
+		w.near = by.near()
+	}
+	if by, ok := w.Link.(copier); ok && !w.Direct && !w.Spec.pull && !w.Twice {
+		w.copier, w.MostParts = by, by.mostCopied()
+	}
+	w.Up = true
+	return nil
+}
+
+// Alloc takes a block of n bytes in the shadow.
+func (w *Writer) Alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
+	if err := w.Ready(ctx); err != nil {
+		return 0, err
+	}
+	if err := w.Tags.Take(ctx); err != nil {
+		return 0, err
+	}
+	a, err := w.TryAlloc(n)
+	if err == nil && w.Direct {
+		atomics.PrefetchWrite(w.Mem[a.Offset():])
+	}
+	if err == nil || !errors.Is(err, rmalloc.ErrFull) {
+		return a, err
+	}
+	return w.allocLater(ctx, n)
+}
+
+func (w *Writer) TryAlloc(n int) (rmalloc.Addr, error) {
+	a, err := w.Heap.Alloc(n)
+	return a, Advise(err)
+}
+
+// allocLater waits for room.
+func (w *Writer) allocLater(ctx context.Context, n int) (rmalloc.Addr, error) {
+	w.count.MemoryWaits++
+	for {
+		if err := w.Want(ctx, WantsMemory); err != nil {
+			return 0, err
+		}
+		if err := w.Tags.Ask(ctx); err != nil {
+			return 0, err
+		}
+		a, err := w.TryAlloc(n)
+		if err == nil || !errors.Is(err, rmalloc.ErrFull) {
+			return a, err
+		}
+		if err := w.pause(ctx); err != nil {
+			return 0, fmt.Errorf("%w (while waiting for %d bytes of memory that the reader frees)", err, n)
+		}
+		if a, err := w.takeAndAlloc(ctx, n); err == nil || !errors.Is(err, rmalloc.ErrFull) {
+			return a, err
+		}
+	}
+}
+
+// Want tells the reader that this end is about to wait. The reader answers once, by
+// credit that moves: an answer that comes ahead of the wait, and is taken in then, ends
+// the wait all the same, since the reader does not announce what it frees behind it.
+func (w *Writer) Want(ctx context.Context, what uint64) error {
+	w.asked = w.Credit
+	if err := w.PutFlag(ctx, 0, nil, w.WantedFlag(), (w.wants+1)<<WantsBits|what); err != nil {
+		return err
+	}
+	w.wants++
+	w.wishes = what
+	return w.Tell()
+}
+
+// pause waits until something has moved.
+func (w *Writer) pause(ctx context.Context) error {
+	if err := w.Await(ctx, w.watch[:], w.moved); err != nil {
+		return err
+	}
+	if w.Flag(EndFlag) != 0 {
+		return ErrReaderGone
+	}
+	return nil
+}
+
+func (w *Writer) hasMoved() bool {
+	return w.Flag(CreditFlag) != w.asked || w.Flag(EndFlag) != 0
+}
+
+// TakeCredit takes in how many blocks were read, which the reader says and
+// nobody else could.
+func (w *Writer) TakeCredit() error {
+	credit := w.Flag(CreditFlag)
+	if credit == w.Credit {
+		return nil
+	}
+	if inFlight := uint32(w.count.Written) - uint32(credit); int(inFlight) > w.Spec.Width {
+		return w.Breaks(errCredit)
+	}
+	w.Credit = credit
+	return nil
+}
+
+// InFlight is how many blocks were written and are not known to be read.
+func (w *Writer) InFlight() int { return int(uint32(w.count.Written) - uint32(w.Credit)) }
+
+// awaitWidth waits until one more block may be on its way.
+func (w *Writer) awaitWidth(ctx context.Context) error {
+	if ok, err := w.hasWidth(); ok || err != nil {
+		return err
+	}
+	w.count.WidthWaits++
+	for {
+		if err := w.Want(ctx, WantsWidth); err != nil {
+			return err
+		}
+		if err := w.pause(ctx); err != nil {
+			return fmt.Errorf("%w (while %d blocks are written and not read)", err, w.InFlight())
+		}
+		if ok, err := w.hasWidth(); ok || err != nil {
+			return err
+		}
+	}
+}
+
+// Write tells the reader of a block, behind the block itself.
+func (w *Writer) Write(ctx context.Context, a rmalloc.Addr) error {
+	if w.writeNear(a) {
+		return nil
+	}
+	return w.WriteFrom(ctx, a, a.Offset())
+}
+
+// writeNear is WriteFrom where all of it is a store. It is false, and has done
+// nothing, where there is something else to be done, or to be said.
+func (w *Writer) writeNear(a rmalloc.Addr) bool {
+	if w.near.flags == nil || w.InFlight() >= w.Spec.Width || w.words[EndFlag].Load() != 0 || w.near.team.Health() != w.health || w.Usable() != nil {
+		return false
+	}
+	n, ok := w.Heap.Hand(a)
+	if !ok {
+		return false
+	}
+	flag := rmalloc.Flag{Kind: rmalloc.Data, Offset: a.Offset() / rmalloc.Granule, Length: n}
+	w.near.flags[w.slot.Index()].Store(flag.Encode(w.slot.Lap())) // behind the block, and before the look at who waits
+	w.near.bell.Ring()
+	w.wrote(n)
+	return true
+}
+
+// WriteFrom is write of a block that lies elsewhere in the stage, if there is one.
+func (w *Writer) WriteFrom(ctx context.Context, a rmalloc.Addr, staged int) error {
+	return w.writeBy(ctx, a, func(offset, n int, flag uint64) error {
+		if w.Direct || w.Spec.pull || n == 0 {
+			return w.PutFlag(ctx, 0, nil, w.slot.Index(), flag)
+		}
+		return w.PutStaged(ctx, w.readerHeap()+offset, staged, n, w.slot.Index(), flag, w.Twice)
+	})
+}
+
+// writeBy has put move a block, of so many bytes at an offset of the heap, and then
+// its flag.
+func (w *Writer) writeBy(ctx context.Context, a rmalloc.Addr, put func(offset, n int, flag uint64) error) error {
+	if err := w.Ready(ctx); err != nil {
+		return err
+	}
+	if err := w.awaitWidth(ctx); err != nil {
+		return err
+	}
+	offset, n, err := w.Heap.Range(a)
+	if err != nil {
+		return err
+	}
+	flag := rmalloc.Flag{Kind: rmalloc.Data, Offset: offset / rmalloc.Granule, Length: n}.Encode(w.slot.Lap())
+	if err := put(offset, n, flag); err != nil {
+		return err
+	}
+	_ = w.Heap.Send(a) // it is this end's: Range has said so
+	w.wrote(n)
+	_ = w.Tell() // the block is the reader's; a failure is the peer's, which the next call meets
+	return nil
+}
+
+// wrote counts a block whose notification has left.
+func (w *Writer) wrote(n int) {
+	w.slot.Step()
+	w.count.Written++
+	w.count.Bytes += uint64(n)
+}
+
+// Free gives back a block that was not written.
+func (w *Writer) Free(a rmalloc.Addr) error { return w.Heap.Free(a) }
+
+// reclaim gives back what a tag says.
+func (w *Writer) reclaim(r rmalloc.Range) error {
+	if err := w.Heap.Release(r.Offset, r.Count); err != nil {
+		return w.Breaks(err)
+	}
+	w.count.Tags++
+	return nil
+}
+
+// Flushed returns when all that was written is at the reader.
+func (w *Writer) Flushed(ctx context.Context) error {
+	if err := w.Ready(ctx); err != nil {
+		return err
+	}
+	return w.Flush(ctx)
+}
