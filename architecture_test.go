@@ -95,16 +95,22 @@ var picture = []layer{
 		"it starts processes of any kind and does not know a rank's work; it meets runtime in internal/bootstrap"},
 	{"window", "runtime internal/team internal/fabric internal/element internal/arena internal/atomics internal/wait internal/mutant verbs/driver",
 		"it works over any fabric and imports no provider; rpipe stands beside it, not below"},
-	{"rpipe", "runtime rpipe/internal/* internal/team internal/fabric internal/element internal/rmalloc internal/wait",
-		"it is pipes with element types, and products made of them"},
+	{"rpipe", "runtime rpipe/internal/pipe internal/team internal/fabric internal/element internal/rmalloc internal/wait",
+		"it is the ends of rpipe/internal/pipe with element types"},
+	{"rpipe/internal/batch", "rpipe rpipe/internal/pipe runtime",
+		"it is the common part of conveyors and active messages, and is made of pipes"},
+	{"rpipe/fan", "rpipe rpipe/internal/pipe runtime internal/team internal/element internal/rmalloc internal/wait",
+		"it reads the ends of many pipes by one summary, and writes one block to many"},
 	{"rpipe/internal/pipe", "window runtime rpipe/internal/turn internal/team internal/fabric internal/element internal/arena internal/rmalloc internal/atomics internal/wait internal/mutant verbs/driver",
 		"it works over any fabric and imports no provider; window is below its portability layer alone (ADR 8)"},
+	{"rpipe/internal/pipetest", "rpipe rpipe/fan rpipe/internal/pipe runtime internal/* verbs/driver verbs/faulty verbs/trace",
+		"it runs pipes for tests, and shows their inside to them"},
 	{"rpipe/internal/*", "",
 		"it is what rpipe and its products share, and knows neither"},
-	{"rpipe/netpipe", "rpipe rpipe/internal/* runtime internal/team internal/fabric internal/wait",
+	{"rpipe/netpipe", "rpipe rpipe/fan rpipe/internal/pipe rpipe/internal/turn runtime internal/team internal/fabric internal/wait",
 		"it is made of pipes, and keeps beside the fabric which listeners its rank has dialed"},
-	{"rpipe/*", "rpipe rpipe/internal/* runtime internal/element internal/wait",
-		"a product is made of pipes, through what users can reach"},
+	{"rpipe/*", "rpipe rpipe/fan rpipe/internal/pipe rpipe/internal/batch rpipe/internal/turn runtime internal/element internal/wait",
+		"a product is made of pipes, through calls that users have too"},
 	{"collectives/internal/*", "internal/bulk internal/element internal/atomics internal/wait",
 		"algorithms know bytes, operators and members, and none of their callers"},
 	{"internal/tuned", "",
@@ -131,7 +137,7 @@ var picture = []layer{
 }
 
 // forTests are packages for tests and benchmarks: no program contains them.
-const forTests = "verbs/verbstest internal/testjob internal/testwatch"
+const forTests = "verbs/verbstest internal/testjob internal/testwatch rpipe/internal/pipetest"
 
 // system are the packages that may speak to the kernel by themselves.
 const system = "internal/wait internal/memory internal/testjob internal/testwatch verbs/shm verbs/tcp verbs/ibv runtime launcher cmd/grun bench bench/*"

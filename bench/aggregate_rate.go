@@ -6,7 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 
-	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/fan"
 )
 
 // manyBlocks is so many blocks that the time of the answer behind them does not
@@ -32,7 +32,7 @@ func fanInRate(n int) setup {
 				return errors.Join(p.close(ctx), answer.close(ctx))
 			}}, p.connect(ctx)
 		}
-		in, err := rpipe.OpenFanIn[byte](ctx, h.world, make([]int, n), opts...)
+		in, err := fan.OpenIn[byte](ctx, h.world, make([]int, n), opts...)
 		if err != nil {
 			return task{}, err
 		}
@@ -49,7 +49,7 @@ func fanInRate(n int) setup {
 }
 
 // useAny reads a block and its bytes, and frees it.
-func useAny(ctx context.Context, in *rpipe.FanIn[byte], sum *byte) error {
+func useAny(ctx context.Context, in *fan.In[byte], sum *byte) error {
 	b, _, err := in.Read(ctx)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func useAny(ctx context.Context, in *rpipe.FanIn[byte], sum *byte) error {
 }
 
 // drainAll closes pipes after their writers.
-func drainAll[T any](ctx context.Context, in *rpipe.FanIn[T]) error {
+func drainAll[T any](ctx context.Context, in *fan.In[T]) error {
 	_, _, err := in.Read(ctx)
 	if errors.Is(err, io.EOF) {
 		err = nil

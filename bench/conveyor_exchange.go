@@ -8,12 +8,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/conveyor"
+	"github.com/gopgas/gopgas/rpipe/fan"
 )
 
 // conveyorRateAll is the number of records a second that each rank pushes to all
 // ranks in turn, itself among them. Meanwhile it pulls the records for it.
 func conveyorRateAll[R record](ctx context.Context, h *harness, _ int) (task, error) {
-	c, err := rpipe.OpenConveyor[R](ctx, h.world)
+	c, err := conveyor.Open[R](ctx, h.world)
 	if err != nil {
 		return task{}, err
 	}
@@ -91,7 +93,7 @@ func pipesRateAll[R record](ctx context.Context, h *harness, _ int) (task, error
 	for i := range ranks {
 		ranks[i] = i
 	}
-	in, err := rpipe.OpenFanIn[R](ctx, h.world, ranks, opts...)
+	in, err := fan.OpenIn[R](ctx, h.world, ranks, opts...)
 	if err != nil {
 		return task{}, err
 	}
@@ -108,7 +110,7 @@ func pipesRateAll[R record](ctx context.Context, h *harness, _ int) (task, error
 
 // A spread is a rank's part of a run of blocks from all to all.
 type spread[R record] struct {
-	in   *rpipe.FanIn[R]
+	in   *fan.In[R]
 	out  []*rpipe.Writer[R]
 	rank int
 	sum  byte

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/conveyor"
 )
 
 // A record is an item that a conveyor carries.
@@ -16,7 +17,7 @@ type record interface {
 // conveyorRate is the number of records a second that rank 0 gets to one rank,
 // whose program reads each.
 func conveyorRate[R record](ctx context.Context, h *harness, _ int) (task, error) {
-	c, err := rpipe.OpenConveyor[R](ctx, h.world)
+	c, err := conveyor.Open[R](ctx, h.world)
 	if err != nil {
 		return task{}, err
 	}
@@ -40,7 +41,7 @@ func conveyorRate[R record](ctx context.Context, h *harness, _ int) (task, error
 
 // carrying is a rank's part of such a run.
 type carrying[R record] struct {
-	c    *rpipe.Conveyor[R]
+	c    *conveyor.Conveyor[R]
 	next R
 	sum  byte
 }
@@ -122,7 +123,7 @@ func singly[R record](name string) []rpipe.Option {
 }
 
 // conveyed is the number of bytes that a conveyor's pipe has room for.
-const conveyed = 16 * rpipe.DefaultBatch
+const conveyed = 16 * conveyor.DefaultBatch
 
 func writeRecord[R record](ctx context.Context, w *rpipe.Writer[R], value byte) error {
 	b, err := w.Alloc(ctx, 1)

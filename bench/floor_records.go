@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/conveyor"
 	"github.com/gopgas/gopgas/window"
 )
 
@@ -86,7 +86,7 @@ func recordStream[R record](ctx context.Context, h *harness) (task, error) {
 		return task{}, err
 	}
 	var r R
-	b := &bundle{s: s, record: len(r), buf: make([]byte, rpipe.DefaultBatch), ack: make([]byte, 1)}
+	b := &bundle{s: s, record: len(r), buf: make([]byte, conveyor.DefaultBatch), ack: make([]byte, 1)}
 	run := h.origin(b.send)
 	if h.rank == target {
 		run = b.receive

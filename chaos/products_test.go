@@ -12,6 +12,9 @@ import (
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/active"
+	"github.com/gopgas/gopgas/rpipe/conveyor"
+	"github.com/gopgas/gopgas/rpipe/fan"
 )
 
 // fan sends messages from all members of the team to all members, each of which reads by one
@@ -23,7 +26,7 @@ func (p *player) fan(ctx context.Context) {
 		return
 	}
 	opts := []rpipe.Option{rpipe.WithName("fan"), rpipe.WithHeap(8 << 10), rpipe.WithWidth(1 + p.shared.IntN(8))}
-	in, err := rpipe.OpenFanIn[byte](ctx, p.team, others, opts...)
+	in, err := fan.OpenIn[byte](ctx, p.team, others, opts...)
 	p.NoError(err)
 	sent, errs := make([][]int64, n), make([]error, n+1)
 	received := make([][]int64, len(others))
@@ -52,7 +55,7 @@ func ranks(n int) (all []int) {
 }
 
 // receiveAll adds the numbers that arrive to received, by the sender's position.
-func receiveAll(ctx context.Context, rng *rand.Rand, in *rpipe.FanIn[byte], received [][]int64) error {
+func receiveAll(ctx context.Context, rng *rand.Rand, in *fan.In[byte], received [][]int64) error {
 	return drain(ctx, rng, func(ctx context.Context) error {
 		b, from, err := in.Read(ctx)
 		if err != nil {
@@ -102,7 +105,7 @@ func (p *player) holds(received, sent []int64, from int) {
 
 // convey pushes records to random ranks, and pulls the records for this rank.
 func (p *player) convey(ctx context.Context) {
-	c, err := rpipe.OpenConveyor[int64](ctx, p.team, rpipe.WithName("conveyor"), rpipe.WithHeap(4<<10), rpipe.WithBatch(512))
+	c, err := conveyor.Open[int64](ctx, p.team, conveyor.WithName("conveyor"), conveyor.WithHeap(4<<10), conveyor.WithBatch(512))
 	p.NoError(err)
 	sent, received := make([][]int64, p.team.Size()), make([][]int64, p.team.Size())
 	var pushErr, pullErr error
@@ -119,7 +122,7 @@ func (p *player) convey(ctx context.Context) {
 	}
 }
 
-func push(ctx context.Context, rng *rand.Rand, c *rpipe.Conveyor[int64], sent [][]int64) error {
+func push(ctx context.Context, rng *rand.Rand, c *conveyor.Conveyor[int64], sent [][]int64) error {
 	for number := range int64(400) {
 		to, f := rng.IntN(len(sent)), drawFuse(ctx, rng)
 		err := c.Push(f, to, number)
@@ -138,7 +141,7 @@ func push(ctx context.Context, rng *rand.Rand, c *rpipe.Conveyor[int64], sent []
 	return c.Finish(ctx)
 }
 
-func pull(ctx context.Context, rng *rand.Rand, c *rpipe.Conveyor[int64], received [][]int64) error {
+func pull(ctx context.Context, rng *rand.Rand, c *conveyor.Conveyor[int64], received [][]int64) error {
 	return drain(ctx, rng, func(ctx context.Context) error {
 		number, from, err := c.Pull(ctx)
 		if err == nil {
@@ -151,10 +154,10 @@ func pull(ctx context.Context, rng *rand.Rand, c *rpipe.Conveyor[int64], receive
 // ask calls handlers of random ranks, which count their calls.
 func (p *player) ask(ctx context.Context) {
 	var handled atomic.Int64
-	a, err := rpipe.OpenActive(ctx, p.team, rpipe.Handlers{"add": func(_ context.Context, from int, request []byte) ([]byte, error) {
+	a, err := active.Open(ctx, p.team, active.Handlers{"add": func(_ context.Context, from int, request []byte) ([]byte, error) {
 		handled.Add(1)
 		return append(request[:len(request):len(request)], byte(from)), nil
-	}}, rpipe.WithName("active"), rpipe.WithHeap(8<<10))
+	}}, active.WithName("active"), active.WithHeap(8<<10))
 	p.NoError(err)
 	calls := make([]eventCount, p.team.Size())
 	for range 40 {

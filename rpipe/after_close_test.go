@@ -8,6 +8,9 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/active"
+	"github.com/gopgas/gopgas/rpipe/conveyor"
+	"github.com/gopgas/gopgas/rpipe/fan"
 )
 
 // Records that were read and not handed out lie in memory that Close gives away.
@@ -15,7 +18,7 @@ import (
 func TestRecordsOfAConveyorEndWithIt(t *testing.T) {
 	testjob.EachTransport(t, 1, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			v, err := rpipe.OpenConveyor[int64](ctx, r.World)
+			v, err := conveyor.Open[int64](ctx, r.World)
 			r.NoError(err)
 			for i := range int64(3) {
 				r.NoError(v.Push(ctx, 0, i))
@@ -38,7 +41,7 @@ func TestARequestStaysAsItIsUntilItsHandlerReturns(t *testing.T) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			const request = "the request"
 			began, goOn, seen := make(chan struct{}), make(chan struct{}), make(chan string, 1)
-			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{"slow": func(_ context.Context, _ int, request []byte) ([]byte, error) {
+			a, err := active.Open(ctx, r.World, active.Handlers{"slow": func(_ context.Context, _ int, request []byte) ([]byte, error) {
 				close(began)
 				<-goOn
 				seen <- string(request)
@@ -90,7 +93,7 @@ func TestAFanInIsClosedBesideItsReader(t *testing.T) {
 					_ = w.Close(noTime())
 					continue
 				}
-				f, err := rpipe.OpenFanIn[byte](ctx, r.World, []int{1})
+				f, err := fan.OpenIn[byte](ctx, r.World, []int{1})
 				r.NoError(err)
 				over := make(chan struct{})
 				go func() {

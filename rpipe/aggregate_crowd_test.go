@@ -7,7 +7,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gopgas/gopgas/internal/testjob"
-	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/active"
+	"github.com/gopgas/gopgas/rpipe/conveyor"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
 // Eight ranks call each other and push records to each other at the same time, all to
@@ -16,11 +18,11 @@ import (
 func TestEightRanksCallAndPushAtOnce(t *testing.T) {
 	testjob.EachSample(t, 8, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			records, rounds := fewer(100), fewer(10)
-			a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{"echo": echoFrom},
-				rpipe.WithWorkers(2), rpipe.WithBatch(64), rpipe.WithHeap(256), rpipe.WithWidth(2))
+			records, rounds := pipetest.Fewer(100), pipetest.Fewer(10)
+			a, err := active.Open(ctx, r.World, active.Handlers{"echo": pipetest.EchoFrom},
+				active.WithWorkers(2), active.WithBatch(64), active.WithHeap(256), active.WithWidth(2))
 			r.NoError(err)
-			v, err := rpipe.OpenConveyor[int64](ctx, r.World, rpipe.WithBatch(64), rpipe.WithHeap(128), rpipe.WithWidth(2))
+			v, err := conveyor.Open[int64](ctx, r.World, conveyor.WithBatch(64), conveyor.WithHeap(128), conveyor.WithWidth(2))
 			r.NoError(err)
 			var all errgroup.Group
 			all.Go(func() error {

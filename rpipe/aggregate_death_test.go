@@ -10,6 +10,10 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/active"
+	"github.com/gopgas/gopgas/rpipe/conveyor"
+	"github.com/gopgas/gopgas/rpipe/fan"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -22,7 +26,7 @@ func bodiesOfAggregates() map[string]testjob.Body {
 func fanInOfTheDead(ctx context.Context, r *testjob.Rank) {
 	const blocks = 1000
 	if r.Me > 0 {
-		w, err := rpipe.OpenWriter[int](ctx, r.World, 0, small...)
+		w, err := rpipe.OpenWriter[int](ctx, r.World, 0, pipetest.Small...)
 		r.NoError(err)
 		for i := range blocks {
 			r.NoError(w.Send(ctx, []int{i}))
@@ -32,7 +36,7 @@ func fanInOfTheDead(ctx context.Context, r *testjob.Rank) {
 		}
 		r.NoError(w.Close(ctx))
 	} else {
-		f, err := rpipe.OpenFanIn[int](ctx, r.World, everyone(r.N), small...)
+		f, err := fan.OpenIn[int](ctx, r.World, pipetest.Others(r.N), pipetest.Small...)
 		r.NoError(err)
 		got, dead := make([]int, r.N-1), 0
 		for b, err := range f.All(ctx) {
@@ -57,7 +61,7 @@ func fanInOfTheDead(ctx context.Context, r *testjob.Rank) {
 func fanOutToTheDead(ctx context.Context, r *testjob.Rank) {
 	const blocks = 1000
 	if r.Me == 0 {
-		f, err := rpipe.OpenFanOut[int](ctx, r.World, everyone(r.N), small...)
+		f, err := fan.OpenOut[int](ctx, r.World, pipetest.Others(r.N), pipetest.Small...)
 		r.NoError(err)
 		dead := 0
 		for i := range blocks {
@@ -72,7 +76,7 @@ func fanOutToTheDead(ctx context.Context, r *testjob.Rank) {
 		r.Equal(1, dead)
 		r.NoError(f.Close(ctx))
 	} else {
-		rd, err := rpipe.OpenReader[int](ctx, r.World, 0, small...)
+		rd, err := rpipe.OpenReader[int](ctx, r.World, 0, pipetest.Small...)
 		r.NoError(err)
 		i := 0
 		for b, err := range rd.All(ctx) {
@@ -91,8 +95,8 @@ func fanOutToTheDead(ctx context.Context, r *testjob.Rank) {
 
 func callsOfTheDead(ctx context.Context, r *testjob.Rank) {
 	var called atomic.Int32
-	a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{
-		"echo": echoFrom,
+	a, err := active.Open(ctx, r.World, active.Handlers{
+		"echo": pipetest.EchoFrom,
 		"dies": func(ctx context.Context, _ int, _ []byte) ([]byte, error) {
 			if called.Add(1) == 2 {
 				r.Die() // both others wait for their replies
@@ -117,7 +121,7 @@ func callsOfTheDead(ctx context.Context, r *testjob.Rank) {
 
 func recordsOfTheDead(ctx context.Context, r *testjob.Rank) {
 	const records = 3000
-	v, err := rpipe.OpenConveyor[int](ctx, r.World, rpipe.WithBatch(64), rpipe.WithHeap(1024), rpipe.WithWidth(8))
+	v, err := conveyor.Open[int](ctx, r.World, conveyor.WithBatch(64), conveyor.WithHeap(1024), conveyor.WithWidth(8))
 	r.NoError(err)
 	pushed := make(chan struct{})
 	go func() {

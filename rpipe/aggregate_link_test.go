@@ -11,25 +11,10 @@ import (
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/fan"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 	"github.com/gopgas/gopgas/runtime"
 )
-
-// overAll runs a body as a job over the fabric, and as one over a window that has
-// room for what aggregates take without options.
-func overAll(t *testing.T, c testjob.Config, body pipeBody) {
-	t.Run("fabric", func(t *testing.T) {
-		c.Run(t, func(ctx context.Context, r *testjob.Rank) { body(ctx, r, nil) })
-	})
-	t.Run("window", func(t *testing.T) {
-		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			over, err := rpipe.OverWindow(ctx, r.World, 4*r.N+8, rpipe.WithHeap(64<<10))
-			r.NoError(err)
-			opts := []rpipe.Option{rpipe.WithCarrier(over)}
-			body(ctx, r, opts[:1:1])
-			r.NoError(over.Close(ctx))
-		})
-	})
-}
 
 // Waits on windows end when any rank of their team is gone, and so do those of
 // aggregates over a carrier, after what has arrived.
@@ -41,9 +26,9 @@ func TestAggregatesOverACarrierEndWithAnyRank(t *testing.T) {
 			opts := []rpipe.Option{rpipe.WithHeap(4096), rpipe.WithCarrier(over)}
 			switch r.Me {
 			case 0:
-				f, err := rpipe.OpenFanIn[int](ctx, r.World, []int{1, 2}, opts...)
+				f, err := fan.OpenIn[int](ctx, r.World, []int{1, 2}, opts...)
 				r.NoError(err)
-				leave(ctx, r)
+				pipetest.Leave(ctx, r)
 				ctx := context.WithoutCancel(ctx)
 				sum, from := 0, 0
 				for err == nil { // blocks that have arrived are read first
@@ -56,18 +41,18 @@ func TestAggregatesOverACarrierEndWithAnyRank(t *testing.T) {
 				r.ErrorIs(err, runtime.ErrRankDead)
 				r.Equal(-1, from)
 			case 1, 2:
-				f, err := rpipe.OpenFanOut[int](ctx, r.World, []int{0}, opts...)
+				f, err := fan.OpenOut[int](ctx, r.World, []int{0}, opts...)
 				r.NoError(err)
 				r.NoError(f.Send(ctx, []int{r.Me}))
 				r.NoError(f.Flush(ctx))
-				leave(ctx, r)
+				pipetest.Leave(ctx, r)
 				ctx := context.WithoutCancel(ctx)
 				for err == nil { // the reader frees no block
 					err = f.Send(ctx, []int{0})
 				}
 				r.ErrorIs(err, runtime.ErrRankDead)
 			case 3:
-				leave(ctx, r)
+				pipetest.Leave(ctx, r)
 				r.Die()
 			}
 		})
@@ -81,7 +66,7 @@ func TestAFanInEndsWithItsCarrier(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			over := carrier(ctx, r, 2)
-			f, err := rpipe.OpenFanIn[int](ctx, r.World, []int{0, 1}, rpipe.WithCarrier(over))
+			f, err := fan.OpenIn[int](ctx, r.World, []int{0, 1}, rpipe.WithCarrier(over))
 			r.NoError(err)
 			ended := make(chan error, 1)
 			go func() {

@@ -15,32 +15,36 @@ import (
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/active"
+	"github.com/gopgas/gopgas/rpipe/conveyor"
+	"github.com/gopgas/gopgas/rpipe/fan"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
 // aggregates are those that a rank has with others.
 type aggregates struct {
-	in       *rpipe.FanIn[int] // from rank 1
-	out      *rpipe.FanOut[int]
-	conveyor *rpipe.Conveyor[int]
-	active   *rpipe.Active
+	in       *fan.In[int] // from rank 1
+	out      *fan.Out[int]
+	conveyor *conveyor.Conveyor[int]
+	active   *active.Endpoint
 }
 
 func openAggregates(ctx context.Context, r *testjob.Rank) (a aggregates, w *rpipe.Writer[int]) {
 	var err error
-	a.conveyor, err = rpipe.OpenConveyor[int](ctx, r.World, rpipe.WithBatch(64), rpipe.WithHeap(256), rpipe.WithWidth(2))
+	a.conveyor, err = conveyor.Open[int](ctx, r.World, conveyor.WithBatch(64), conveyor.WithHeap(256), conveyor.WithWidth(2))
 	r.NoError(err)
-	a.active, err = rpipe.OpenActive(ctx, r.World, rpipe.Handlers{"echo": echoFrom}, rpipe.WithHeap(8192))
+	a.active, err = active.Open(ctx, r.World, active.Handlers{"echo": pipetest.EchoFrom}, active.WithHeap(8192))
 	r.NoError(err)
 	if r.Me == 0 {
-		a.in, err = rpipe.OpenFanIn[int](ctx, r.World, []int{1, 1}, small...)
+		a.in, err = fan.OpenIn[int](ctx, r.World, []int{1, 1}, pipetest.Small...)
 		r.NoError(err)
-		a.out, err = rpipe.OpenFanOut[int](ctx, r.World, []int{1}, append(small, rpipe.WithName("out"))...)
+		a.out, err = fan.OpenOut[int](ctx, r.World, []int{1}, append(pipetest.Small, rpipe.WithName("out"))...)
 		r.NoError(err)
 		return a, nil
 	}
-	w, err = rpipe.OpenWriter[int](ctx, r.World, 0, small...)
+	w, err = rpipe.OpenWriter[int](ctx, r.World, 0, pipetest.Small...)
 	r.NoError(err)
-	_, err = rpipe.OpenReader[int](ctx, r.World, 0, append(small, rpipe.WithName("out"))...)
+	_, err = rpipe.OpenReader[int](ctx, r.World, 0, append(pipetest.Small, rpipe.WithName("out"))...)
 	r.NoError(err)
 	return a, w
 }

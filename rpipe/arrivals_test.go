@@ -9,6 +9,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -37,7 +38,7 @@ func selected[T any](ctx context.Context, r *testjob.Rank, rd *rpipe.Reader[T], 
 func TestNoArrivalIsLost(t *testing.T) {
 	eachMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		const rounds = 400
-		ends(ctx, r, func(w *rpipe.Writer[int]) {
+		pipetest.Ends(ctx, r, func(w *rpipe.Writer[int]) {
 			for i := range rounds {
 				r.NoError(w.Send(ctx, []int{i}))
 				if i%50 == 0 { // time for the reader to find nothing
@@ -62,7 +63,7 @@ func TestArrivalsMayBeReadInBatches(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			const rounds = 400
-			ends(ctx, r, func(w *rpipe.Writer[int]) {
+			pipetest.Ends(ctx, r, func(w *rpipe.Writer[int]) {
 				for i := range rounds {
 					r.NoError(w.Send(ctx, []int{i}))
 				}
@@ -88,7 +89,7 @@ func TestArrivalsMayBeReadInBatches(t *testing.T) {
 func TestAValueComesOnceForWhatIsNotRead(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			ends(ctx, r, func(w *rpipe.Writer[int]) {
+			pipetest.Ends(ctx, r, func(w *rpipe.Writer[int]) {
 				r.NoError(w.Send(ctx, []int{1}))
 				r.NoError(w.Send(ctx, []int{2}))
 				r.NoError(r.World.Barrier(ctx))
@@ -178,7 +179,7 @@ func TestArrivalsTellOfWhatWasThereBefore(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			for range 50 {
-				ends(ctx, r, func(w *rpipe.Writer[int]) {
+				pipetest.Ends(ctx, r, func(w *rpipe.Writer[int]) {
 					r.NoError(w.Send(ctx, []int{1}))
 					r.NoError(w.Flush(ctx))
 					r.NoError(r.World.Barrier(ctx))

@@ -14,6 +14,10 @@ import (
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/active"
+	"github.com/gopgas/gopgas/rpipe/conveyor"
+	"github.com/gopgas/gopgas/rpipe/fan"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -73,7 +77,7 @@ func TestPipesOfACarrierUseTheirBerthsAgain(t *testing.T) {
 }
 
 func TestACarrierWithoutABerthSaysSo(t *testing.T) {
-	mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
+	pipetest.Mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		c, err := rpipe.OverWindow(ctx, r.World, 2, rpipe.WithHeap(4096), rpipe.WithWidth(4))
 		r.NoError(err)
 		opts := []rpipe.Option{rpipe.WithHeap(4096), rpipe.WithWidth(4), rpipe.WithCarrier(c)}
@@ -100,7 +104,7 @@ func TestACarrierWithoutABerthSaysSo(t *testing.T) {
 // errors; none touches memory that is another window's by then.
 func TestPipesEndWithTheirCarrier(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
-		for mode, opts := range modes {
+		for mode, opts := range pipetest.Modes {
 			t.Run(mode, func(t *testing.T) {
 				c.Run(t, func(ctx context.Context, r *testjob.Rank) { outliveCarrier(ctx, r, opts) })
 			})
@@ -143,7 +147,7 @@ func outliveCarrier(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 	_, err = idle.Alloc(ctx, 1)
 	r.ErrorIs(err, rpipe.ErrClosed)
 	r.NoError(idle.Close(ctx))
-	r.Less(used(r.World), int64(1<<20), "the window's memory came back")
+	r.Less(pipetest.Used(r.World), int64(1<<20), "the window's memory came back")
 }
 
 func TestRanksAgreeOnACarrier(t *testing.T) {
@@ -183,20 +187,20 @@ func TestWrongUsesOfCarriers(t *testing.T) {
 		r.NoError(err)
 		_, err = rpipe.OpenWriter[byte](ctx, team, 0, rpipe.WithCarrier(c))
 		r.ErrorIs(err, runtime.ErrTeam)
-		_, err = rpipe.OpenFanIn[byte](ctx, team, []int{0}, rpipe.WithCarrier(c))
+		_, err = fan.OpenIn[byte](ctx, team, []int{0}, rpipe.WithCarrier(c))
 		r.ErrorIs(err, runtime.ErrTeam)
 		for range 3 { // a failed opening gives its part of the carrier back
-			_, err = rpipe.OpenFanIn[byte](ctx, r.World, []int{0, 1, 0}, rpipe.WithCarrier(c))
+			_, err = fan.OpenIn[byte](ctx, r.World, []int{0, 1, 0}, rpipe.WithCarrier(c))
 			r.ErrorIs(err, runtime.ErrExhausted)
 			r.ErrorContains(err, "OverWindow")
-			_, err = rpipe.OpenFanOut[byte](ctx, r.World, []int{0, 1}, rpipe.WithCarrier(c))
+			_, err = fan.OpenOut[byte](ctx, r.World, []int{0, 1}, rpipe.WithCarrier(c))
 			r.ErrorIs(err, runtime.ErrExhausted)
-			_, err = rpipe.OpenConveyor[byte](ctx, r.World, rpipe.WithCarrier(c))
+			_, err = conveyor.Open[byte](ctx, r.World, conveyor.WithCarrier(c))
 			r.ErrorIs(err, runtime.ErrExhausted)
-			_, err = rpipe.OpenActive(ctx, r.World, nil, rpipe.WithCarrier(c))
+			_, err = active.Open(ctx, r.World, nil, active.WithCarrier(c))
 			r.ErrorIs(err, runtime.ErrExhausted)
 		}
-		_, err = rpipe.OpenFanOut[byte](ctx, r.World, []int{0}, rpipe.WithCarrier(c), rpipe.WithHeap(4<<20))
+		_, err = fan.OpenOut[byte](ctx, r.World, []int{0}, rpipe.WithCarrier(c), rpipe.WithHeap(4<<20))
 		r.ErrorIs(err, rpipe.ErrTooLarge)
 		_, err = rpipe.OpenReader[byte](ctx, r.World, 0, rpipe.WithCarrier(nil))
 		r.NoError(err, "as without")
@@ -215,7 +219,7 @@ func TestPipesOfACarrierEndWithAnyRankOfItsTeam(t *testing.T) {
 				w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, rpipe.WithCarrier(c))
 				r.NoError(err)
 				r.NoError(w.Send(ctx, []byte("before")))
-				leave(ctx, r)
+				pipetest.Leave(ctx, r)
 				ctx = context.WithoutCancel(ctx)
 				for err == nil {
 					err = w.Send(ctx, []byte("never read"))
@@ -226,14 +230,14 @@ func TestPipesOfACarrierEndWithAnyRankOfItsTeam(t *testing.T) {
 				r.NoError(err)
 				_, err = rd.Recv(ctx, nil)
 				r.NoError(err)
-				leave(ctx, r)
+				pipetest.Leave(ctx, r)
 				ctx = context.WithoutCancel(ctx)
 				for err == nil { // blocks that have arrived are read first
 					_, err = rd.Read(ctx)
 				}
 				r.ErrorIs(err, runtime.ErrRankDead)
 			case 2:
-				leave(ctx, r)
+				pipetest.Leave(ctx, r)
 				r.Die()
 			}
 		})
@@ -242,19 +246,12 @@ func TestPipesOfACarrierEndWithAnyRankOfItsTeam(t *testing.T) {
 	})
 }
 
-// leave waits for all ranks, of which one may be dead by then.
-func leave(ctx context.Context, r *testjob.Rank) {
-	if err := r.World.Barrier(ctx); err != nil {
-		r.ErrorIs(err, runtime.ErrRankDead)
-	}
-}
-
 // bodiesOverWindows are run as processes.
 func bodiesOverWindows() map[string]testjob.Body {
 	return map[string]testjob.Body{"blocks over a window": func(ctx context.Context, r *testjob.Rank) {
-		for _, mode := range slices.Sorted(maps.Keys(modes)) {
+		for _, mode := range slices.Sorted(maps.Keys(pipetest.Modes)) {
 			overWindow(func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
-				ends(ctx, r, func(w *rpipe.Writer[int]) {
+				pipetest.Ends(ctx, r, func(w *rpipe.Writer[int]) {
 					for i := range 300 {
 						r.NoError(w.Send(ctx, make([]int, i*7)))
 					}
@@ -267,7 +264,7 @@ func bodiesOverWindows() map[string]testjob.Body {
 					_, err := rd.Read(ctx)
 					r.Equal(io.EOF, err)
 				}, append(opts, rpipe.WithWidth(5))...)
-			})(ctx, r, modes[mode])
+			})(ctx, r, pipetest.Modes[mode])
 			fmt.Println("well:", mode)
 		}
 	}}
@@ -285,21 +282,21 @@ func TestPipesOverAWindowAllocateNothingPerOperation(t *testing.T) {
 	if testwatch.Race {
 		t.Skip("the race detector allocates")
 	}
-	for _, c := range []testjob.Config{mapped, queued} {
-		for mode, opts := range modes {
+	for _, c := range []testjob.Config{pipetest.Mapped, pipetest.Queued} {
+		for mode, opts := range pipetest.Modes {
 			t.Run(c.String()+"/"+mode, func(t *testing.T) {
-				alone(t, c, func(ctx context.Context, r *testjob.Rank, l *loopback) {
+				pipetest.Alone(t, c, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
 					over := carrier(ctx, r, 2)
-					l.open(append(opts[:len(opts):len(opts)], rpipe.WithWidth(8), rpipe.WithBlocks(16), rpipe.WithCarrier(over))...)
+					l.Open(append(opts[:len(opts):len(opts)], rpipe.WithWidth(8), rpipe.WithBlocks(16), rpipe.WithCarrier(over))...)
 					for _, size := range []int{100, 5000} { // below and above bulk
 						r.Zero(testing.AllocsPerRun(300, func() {
-							b, _ := l.w.Alloc(ctx, size)
-							_ = l.w.Write(ctx, b)
-							b, _ = l.rd.Read(ctx)
-							_ = l.rd.Free(b)
+							b, _ := l.W.Alloc(ctx, size)
+							_ = l.W.Write(ctx, b)
+							b, _ = l.Rd.Read(ctx)
+							_ = l.Rd.Free(b)
 						}), "%d bytes", size)
 					}
-					l.close()
+					l.Close()
 					r.NoError(over.Close(ctx))
 				})
 			})
@@ -308,18 +305,18 @@ func TestPipesOverAWindowAllocateNothingPerOperation(t *testing.T) {
 }
 
 func TestAWriteOverAWindowIsOnePostAndTwoInBulk(t *testing.T) {
-	alone(t, queued, func(ctx context.Context, r *testjob.Rank, l *loopback) {
+	pipetest.Alone(t, pipetest.Queued, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
 		over := carrier(ctx, r, 2)
-		l.open(rpipe.WithCarrier(over))
+		l.Open(rpipe.WithCarrier(over))
 		for size, posts := range map[int]uint64{1: 1, 4096: 1, 4097: 2, 100_000: 2} {
-			b := l.alloc(size)
-			cost := l.cost(func() { l.write(b) })
+			b := l.Alloc(size)
+			cost := l.Cost(func() { l.Write(b) })
 			r.Equal([2]uint64{posts, 2}, [2]uint64{cost.PostCalls, cost.Requests()}, "%d bytes", size)
-			cost = l.cost(func() { b = l.read(b) })
+			cost = l.Cost(func() { b = l.Read(b) })
 			r.Zero(cost.Requests())
-			l.free(b)
+			l.Free(b)
 		}
-		l.close()
+		l.Close()
 		r.NoError(over.Close(ctx))
 	})
 }

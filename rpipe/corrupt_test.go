@@ -8,13 +8,12 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 	"github.com/gopgas/gopgas/runtime"
 )
-
-func scribble(mem []byte, word uint64) { atomics.Word64(mem).Store(word) }
 
 func TestNotificationsThatCannotBeAreCorrupt(t *testing.T) {
 	const heap = 4096 // 64 granules
@@ -22,18 +21,18 @@ func TestNotificationsThatCannotBeAreCorrupt(t *testing.T) {
 		"of a lap to come":         1 << 63,
 		"of no kind":               3<<54 | 1<<56,
 		"of nothing":               1 << 56,
-		"beyond the heap":          rpipe.DataFlag(64, 8),
-		"reaching over the end":    rpipe.DataFlag(63, 72),
-		"that wraps around":        rpipe.DataFlag(1<<24-1, 1<<30-1),
-		"of a part of an element":  rpipe.DataFlag(0, 12),
+		"beyond the heap":          pipetest.DataFlag(64, 8),
+		"reaching over the end":    pipetest.DataFlag(63, 72),
+		"that wraps around":        pipetest.DataFlag(1<<24-1, 1<<30-1),
+		"of a part of an element":  pipetest.DataFlag(0, 12),
 		"of a close with a length": 1<<56 | 2<<54 | 8,
 	} {
 		t.Run(name, func(t *testing.T) {
-			mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
-				for _, opts := range modes {
+			pipetest.Mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
+				for _, opts := range pipetest.Modes {
 					rd, err := rpipe.OpenReader[int64](ctx, r.World, 0, append(opts, rpipe.WithHeap(heap))...)
 					r.NoError(err)
-					scribble(rd.Memory().Flags(0), word)
+					pipetest.Scribble(pipetest.Memory(pipetest.ReaderEnd(rd).End).Flags(0), word)
 					for range 2 {
 						_, err = rd.Read(ctx)
 						r.ErrorIs(err, rpipe.ErrCorrupt)
@@ -49,38 +48,38 @@ func TestNotificationsThatCannotBeAreCorrupt(t *testing.T) {
 
 // A reader that enters blocks in its books when it frees them finds out then.
 func TestABlockOnTopOfAHeldOneIsCorrupt(t *testing.T) {
-	alone(t, mapped, func(ctx context.Context, r *testjob.Rank, l *loopback) {
-		l.open(rpipe.WithWidth(8))
-		scribble(l.rd.Memory().Flags(1), rpipe.DataFlag(5, 64))
-		scribble(l.rd.Memory().Flags(2), rpipe.DataFlag(5, 64))
-		b, err := l.rd.Read(ctx)
+	pipetest.Alone(t, pipetest.Mapped, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
+		l.Open(rpipe.WithWidth(8))
+		pipetest.Scribble(pipetest.Memory(pipetest.ReaderEnd(l.Rd).End).Flags(1), pipetest.DataFlag(5, 64))
+		pipetest.Scribble(pipetest.Memory(pipetest.ReaderEnd(l.Rd).End).Flags(2), pipetest.DataFlag(5, 64))
+		b, err := l.Rd.Read(ctx)
 		r.NoError(err)
-		if _, err = l.rd.Read(ctx); err == nil {
-			err = l.rd.Free(b)
+		if _, err = l.Rd.Read(ctx); err == nil {
+			err = l.Rd.Free(b)
 		}
 		r.ErrorIs(err, rpipe.ErrCorrupt)
 		r.ErrorContains(err, "in use")
-		_, err = l.rd.Read(ctx)
+		_, err = l.Rd.Read(ctx)
 		r.ErrorIs(err, rpipe.ErrCorrupt)
-		r.NoError(l.rd.Close(ctx))
+		r.NoError(l.Rd.Close(ctx))
 	})
 }
 
 func TestTagsAndCreditsThatCannotBeAreCorrupt(t *testing.T) {
-	for name, damage := range map[string]func(m rpipe.Words){
-		"more read than written":    func(m rpipe.Words) { scribble(m.Flags(rpipe.CreditFlag), 77) },
-		"more tags than the ring":   func(m rpipe.Words) { scribble(m.Flags(rpipe.CreditFlag), 1000<<32|1) },
-		"no tag where one is":       func(m rpipe.Words) { scribble(m.Flags(rpipe.CreditFlag), 1<<32|1) },
-		"a tag of a block not sent": tagged(rpipe.Tag(1, 1)),
-		"a tag of a part of one":    tagged(rpipe.Tag(0, 1)),
-		"a tag of more than one":    tagged(rpipe.Tag(0, 3)),
-		"a tag beyond the heap":     tagged(rpipe.Tag(64, 1)),
-		"a tag that wraps around":   tagged(rpipe.Tag(1<<24-1, 1<<25-1)),
-		"a tag with spare bits":     tagged(rpipe.Tag(0, 2) | 1<<50),
-		"a tag of another lap":      tagged(rpipe.Tag(0, 2) + 7<<56),
+	for name, damage := range map[string]func(m pipetest.Words){
+		"more read than written":    func(m pipetest.Words) { pipetest.Scribble(m.Flags(pipe.CreditFlag), 77) },
+		"more tags than the ring":   func(m pipetest.Words) { pipetest.Scribble(m.Flags(pipe.CreditFlag), 1000<<32|1) },
+		"no tag where one is":       func(m pipetest.Words) { pipetest.Scribble(m.Flags(pipe.CreditFlag), 1<<32|1) },
+		"a tag of a block not sent": tagged(pipetest.Tag(1, 1)),
+		"a tag of a part of one":    tagged(pipetest.Tag(0, 1)),
+		"a tag of more than one":    tagged(pipetest.Tag(0, 3)),
+		"a tag beyond the heap":     tagged(pipetest.Tag(64, 1)),
+		"a tag that wraps around":   tagged(pipetest.Tag(1<<24-1, 1<<25-1)),
+		"a tag with spare bits":     tagged(pipetest.Tag(0, 2) | 1<<50),
+		"a tag of another lap":      tagged(pipetest.Tag(0, 2) + 7<<56),
 	} {
 		t.Run(name, func(t *testing.T) {
-			mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			pipetest.Mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
 				opts := []rpipe.Option{rpipe.WithHeap(4096)}
 				w, err := rpipe.OpenWriter[byte](ctx, r.World, 0, opts...)
 				r.NoError(err)
@@ -90,7 +89,7 @@ func TestTagsAndCreditsThatCannotBeAreCorrupt(t *testing.T) {
 				r.NoError(err)
 				r.Zero(b.Addr().Offset())
 				r.NoError(w.Write(ctx, b))
-				damage(w.Memory())
+				damage(pipetest.Memory(pipetest.WriterEnd(w).End))
 				for range 2 {
 					_, err = w.Alloc(ctx, 1)
 					r.ErrorIs(err, rpipe.ErrCorrupt)
@@ -104,15 +103,15 @@ func TestTagsAndCreditsThatCannotBeAreCorrupt(t *testing.T) {
 }
 
 // tagged announces one tag.
-func tagged(tag uint64) func(m rpipe.Words) {
-	return func(m rpipe.Words) {
-		scribble(m.Data[rpipe.TagsAt:], tag)
-		scribble(m.Flags(rpipe.CreditFlag), 1<<32|1)
+func tagged(tag uint64) func(m pipetest.Words) {
+	return func(m pipetest.Words) {
+		pipetest.Scribble(m.Data[pipetest.TagsAt:], tag)
+		pipetest.Scribble(m.Flags(pipe.CreditFlag), 1<<32|1)
 	}
 }
 
 func TestTheReadersOwnTagRingIsCheckedByTheWriterWhoFetchesIt(t *testing.T) {
-	for _, c := range []testjob.Config{mapped, queued} {
+	for _, c := range []testjob.Config{pipetest.Mapped, pipetest.Queued} {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			opts := []rpipe.Option{rpipe.WithHeap(4096), rpipe.WithPolicy(rpipe.BestFit{})}
 			w, err := rpipe.OpenWriter[byte](ctx, r.World, 0, opts...)
@@ -120,7 +119,7 @@ func TestTheReadersOwnTagRingIsCheckedByTheWriterWhoFetchesIt(t *testing.T) {
 			rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, opts...)
 			r.NoError(err)
 			r.NoError(w.Send(ctx, make([]byte, 128)))
-			scribble(rd.Memory().Data[rpipe.TagsAt:], rpipe.Tag(3, 1))
+			pipetest.Scribble(pipetest.Memory(pipetest.ReaderEnd(rd).End).Data[pipetest.TagsAt:], pipetest.Tag(3, 1))
 			_, err = w.Alloc(ctx, 1)
 			r.ErrorIs(err, rpipe.ErrCorrupt)
 			r.NoError(w.Close(ctx))
@@ -130,7 +129,7 @@ func TestTheReadersOwnTagRingIsCheckedByTheWriterWhoFetchesIt(t *testing.T) {
 }
 
 func TestACardThatIsNoneIsCorrupt(t *testing.T) {
-	for _, c := range []testjob.Config{mapped, queued} {
+	for _, c := range []testjob.Config{pipetest.Mapped, pipetest.Queued} {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			rnd := rand.New(rand.NewPCG(1, 1))
 			for i := range 50 {
@@ -140,7 +139,7 @@ func TestACardThatIsNoneIsCorrupt(t *testing.T) {
 				rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, name)
 				r.NoError(err)
 				word := rnd.IntN(6) // of what is compared
-				scribble(rd.Memory().Data[8*word:], rnd.Uint64())
+				pipetest.Scribble(pipetest.Memory(pipetest.ReaderEnd(rd).End).Data[8*word:], rnd.Uint64())
 				_, err = w.Alloc(ctx, 1)
 				if word == 0 {
 					r.ErrorIs(err, rpipe.ErrCorrupt)
@@ -158,12 +157,12 @@ func TestACardThatIsNoneIsCorrupt(t *testing.T) {
 // places of their flags and tags. Each call returns an error or a block within the
 // heap; no call panics, and none runs without end.
 func TestScribblesNeverLeadAstray(t *testing.T) {
-	for name, opts := range modes {
+	for name, opts := range pipetest.Modes {
 		t.Run(name, func(t *testing.T) {
-			mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			pipetest.Mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
 				for seed := range uint64(200) {
 					scribbled(ctx, r, seed, append(opts, rpipe.WithWidth(5), rpipe.WithHeap(2048), rpipe.WithBlocks(6),
-						rpipe.WithoutReminder()))
+						pipetest.WithoutReminder()))
 				}
 			})
 		})
@@ -185,21 +184,21 @@ func scribbled(ctx context.Context, r *testjob.Rank, seed uint64, opts []rpipe.O
 		word := rnd.Uint64()
 		switch rnd.IntN(4) {
 		case 0: // looks good
-			word = rpipe.DataFlag(rnd.IntN(40), rnd.IntN(300)) + uint64(rnd.IntN(3))<<56
+			word = pipetest.DataFlag(rnd.IntN(40), rnd.IntN(300)) + uint64(rnd.IntN(3))<<56
 		case 1:
-			word = rpipe.Tag(rnd.IntN(40), rnd.IntN(10)) + uint64(rnd.IntN(3))<<56
+			word = pipetest.Tag(rnd.IntN(40), rnd.IntN(10)) + uint64(rnd.IntN(3))<<56
 		case 2:
 			word = uint64(rnd.IntN(10))<<32 | uint64(rnd.IntN(8))
 		}
 		switch rnd.IntN(8) {
 		case 0:
-			scribble(rd.Memory().Flags(rnd.IntN(6)), word)
+			pipetest.Scribble(pipetest.Memory(pipetest.ReaderEnd(rd).End).Flags(rnd.IntN(6)), word)
 		case 1:
-			scribble(w.Memory().Flags(rpipe.CreditFlag), word)
+			pipetest.Scribble(pipetest.Memory(pipetest.WriterEnd(w).End).Flags(pipe.CreditFlag), word)
 		case 2:
-			for _, data := range [][]byte{w.Memory().Data, rd.Memory().Data} {
-				if at := rpipe.TagsAt + 8*rnd.IntN(12); at < len(data) {
-					scribble(data[at:], word)
+			for _, data := range [][]byte{pipetest.Memory(pipetest.WriterEnd(w).End).Data, pipetest.Memory(pipetest.ReaderEnd(rd).End).Data} {
+				if at := pipetest.TagsAt + 8*rnd.IntN(12); at < len(data) {
+					pipetest.Scribble(data[at:], word)
 				}
 			}
 		default:

@@ -13,6 +13,7 @@ import (
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -102,7 +103,7 @@ func eachDeath(t *testing.T, rank0, rank1 pipeBody) {
 // bodiesOfDeath are the same as processes, one of which is killed.
 func bodiesOfDeath() map[string]testjob.Body {
 	all := map[string]testjob.Body{}
-	for name, opts := range modes {
+	for name, opts := range pipetest.Modes {
 		all["reader dies/"+name] = func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 0 {
 				outliveReader(ctx, r, opts)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -38,7 +39,7 @@ func eachDifference(t *testing.T, test func(ctx context.Context, r *testjob.Rank
 
 func TestNeitherEndLingersWhereTheyDiffer(t *testing.T) {
 	eachDifference(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
-		before := used(r.World)
+		before := pipetest.Used(r.World)
 		if r.Me == 0 {
 			w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)
 			r.NoError(err)
@@ -53,7 +54,7 @@ func TestNeitherEndLingersWhereTheyDiffer(t *testing.T) {
 			r.NoError(rd.Close(ctx))
 			goneFrom(ctx, r, rd)
 		}
-		r.LessOrEqual(used(r.World), before+slack)
+		r.LessOrEqual(pipetest.Used(r.World), before+slack)
 	})
 }
 

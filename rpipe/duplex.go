@@ -41,16 +41,3 @@ func addWriter[T any](ctx context.Context, o *pipe.Opening, t *runtime.Team, rea
 	w, err := pipe.AddWriter[T](ctx, o, t, reader, opts)
 	return (*Writer[T])(w), err
 }
-
-// addWriters gathers the ends of pipes to many ranks.
-func addWriters[T any](ctx context.Context, o *pipe.Opening, t *runtime.Team, readers []int, opts []Option) ([]*Writer[T], error) {
-	writers := make([]*Writer[T], 0, len(readers))
-	for _, reader := range readers {
-		w, err := addWriter[T](ctx, o, t, reader, opts)
-		if err != nil {
-			return nil, err
-		}
-		writers = append(writers, w)
-	}
-	return writers, nil
-}

@@ -10,6 +10,7 @@ import (
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
 // A slow reader stops the writer at the pipe's width, and at its memory.
@@ -23,7 +24,7 @@ func TestAFullPipeStopsItsWriterUntilTheReaderGoesOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 				opts = append(opts, opt...)
-				ends(ctx, r, func(w *rpipe.Writer[int64]) {
+				pipetest.Ends(ctx, r, func(w *rpipe.Writer[int64]) {
 					for i := range width {
 						r.NoError(w.Send(ctx, []int64{int64(i)}))
 					}
@@ -112,7 +113,7 @@ func TestOnePipesSlowReaderStopsNoOther(t *testing.T) {
 
 func TestAReadThatIsGivenUpLosesNothing(t *testing.T) {
 	eachMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
-		ends(ctx, r, func(w *rpipe.Writer[byte]) {
+		pipetest.Ends(ctx, r, func(w *rpipe.Writer[byte]) {
 			r.NoError(w.Send(ctx, []byte("first")))
 			r.NoError(r.World.Barrier(ctx))
 			r.NoError(w.Send(ctx, []byte("second")))
@@ -193,26 +194,26 @@ func TestCloseWakesARead(t *testing.T) {
 
 // In a pull pipe over queues what was fetched occupies the reader's own memory.
 func TestAPullerThatKeepsItsBlocksIsStoppedByItsOwnMemory(t *testing.T) {
-	alone(t, queued, func(ctx context.Context, r *testjob.Rank, l *loopback) {
-		l.open(rpipe.WithPull(), rpipe.WithHeap(1024))
-		kept := l.read(l.write(l.alloc(1024)))
-		r.NoError(l.rd.Sync(ctx))
-		r.NoError(l.w.Flush(ctx))
-		l.write(l.alloc(1024)) // the writer's memory is free again
-		_, err := l.rd.TryRead()
+	pipetest.Alone(t, pipetest.Queued, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
+		l.Open(rpipe.WithPull(), rpipe.WithHeap(1024))
+		kept := l.Read(l.Write(l.Alloc(1024)))
+		r.NoError(l.Rd.Sync(ctx))
+		r.NoError(l.W.Flush(ctx))
+		l.Write(l.Alloc(1024)) // the writer's memory is free again
+		_, err := l.Rd.TryRead()
 		r.ErrorIs(err, rpipe.ErrWouldBlock)
 		over, cancel := context.WithCancelCause(ctx)
 		cancel(errors.New("late"))
-		_, err = l.rd.Read(over)
+		_, err = l.Rd.Read(over)
 		r.ErrorContains(err, "late")
 		r.ErrorContains(err, "fill this end's memory")
 		done := make(chan error, 1)
 		go func() {
-			b, err := l.rd.Read(ctx)
-			done <- errors.Join(err, l.rd.Free(b))
+			b, err := l.Rd.Read(ctx)
+			done <- errors.Join(err, l.Rd.Free(b))
 		}()
-		l.free(kept)
+		l.Free(kept)
 		r.NoError(<-done)
-		l.close()
+		l.Close()
 	})
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
 // TestAWriterWhoseEndIsCorruptTellsItsReader has the reader get what was written and
@@ -14,7 +16,7 @@ import (
 func TestAWriterWhoseEndIsCorruptTellsItsReader(t *testing.T) {
 	for name, during := range map[string]func(ctx context.Context) context.Context{
 		"at leisure": func(ctx context.Context) context.Context { return ctx },
-		"called off": ended,
+		"called off": pipetest.Ended,
 	} {
 		t.Run(name, func(t *testing.T) {
 			testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
@@ -55,7 +57,7 @@ func giveUp(ctx, closing context.Context, r *testjob.Rank, opts []rpipe.Option) 
 	for range 2 {
 		r.NoError(w.Send(ctx, []byte{1}))
 	}
-	scribble(w.Memory().Flags(rpipe.CreditFlag), 77)
+	pipetest.Scribble(pipetest.Memory(pipetest.WriterEnd(w).End).Flags(pipe.CreditFlag), 77)
 	_, err = w.Alloc(ctx, 1)
 	r.ErrorIs(err, rpipe.ErrCorrupt)
 	r.NoError(w.Close(closing))

@@ -11,6 +11,7 @@ import (
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -107,7 +108,7 @@ func TestEndsOfAHeapThatDifferSaySo(t *testing.T) {
 			r.NoError(r.World.Barrier(ctx), "both have seen it")
 		})
 	})
-	mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
+	pipetest.Mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		_, err := rpipe.OpenHeap[string](ctx, r.World, 0)
 		r.ErrorIs(err, rpipe.ErrType)
 		_, err = rpipe.OpenHeap[int](ctx, r.World, 1)
@@ -127,7 +128,7 @@ func TestTheDeathOfEitherEndOfAHeap(t *testing.T) {
 					if r.Me == 1 {
 						s, err := rpipe.ServeHeap(ctx, r.World, 0)
 						r.NoError(err)
-						leave(ctx, r)
+						pipetest.Leave(ctx, r)
 						if dies == 1 {
 							r.Die()
 						}
@@ -139,7 +140,7 @@ func TestTheDeathOfEitherEndOfAHeap(t *testing.T) {
 					r.NoError(err)
 					b, err := h.Alloc(ctx, 1)
 					r.NoError(err)
-					leave(ctx, r)
+					pipetest.Leave(ctx, r)
 					if dies == 0 {
 						r.Die()
 					}
@@ -171,7 +172,7 @@ func TestMemoryOfHeapsComesBack(t *testing.T) {
 				}, opts(rpipe.WithHeap(32<<20)))
 				r.NoError(r.World.Barrier(ctx))
 			}
-			r.Less(used(r.World), int64(40<<20), "but the last one's")
+			r.Less(pipetest.Used(r.World), int64(40<<20), "but the last one's")
 		})
 	})
 }
@@ -182,14 +183,14 @@ func bodiesOfHeaps() map[string]testjob.Body {
 		if r.Me == 1 {
 			_, err := rpipe.ServeHeap(ctx, r.World, 0)
 			r.NoError(err)
-			leave(ctx, r)
+			pipetest.Leave(ctx, r)
 			r.Die()
 		}
 		h, err := rpipe.OpenHeap[int](ctx, r.World, 1)
 		r.NoError(err)
 		b, err := h.Alloc(ctx, 1000)
 		r.NoError(err)
-		leave(ctx, r)
+		pipetest.Leave(ctx, r)
 		ctx = context.WithoutCancel(ctx)
 		for err == nil {
 			err = errors.Join(h.Put(ctx, b, 0, make([]int, 1000)), h.Flush(ctx))

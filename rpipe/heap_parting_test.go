@@ -8,6 +8,7 @@ import (
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -61,7 +62,7 @@ func TestAClientThatIsCalledOffLetsItsServerGo(t *testing.T) {
 				use(ctx, r, h)
 				r.NoError(r.World.Barrier(ctx))
 				time.Sleep(time.Millisecond) // the server has met this end, most times
-				_ = h.Close(ended(ctx))
+				_ = h.Close(pipetest.Ended(ctx))
 				untilNone(ctx, r, h.Lingering)
 			}, func(ctx context.Context, r *testjob.Rank, s *rpipe.Server) {
 				r.NoError(r.World.Barrier(ctx))
@@ -88,7 +89,7 @@ func TestAServerThatIsCalledOffLetsItsClientGo(t *testing.T) {
 				untilNone(ctx, r, h.Lingering)
 			}, func(ctx context.Context, r *testjob.Rank, s *rpipe.Server) {
 				r.NoError(r.World.Barrier(ctx))
-				_ = s.Close(ended(ctx))
+				_ = s.Close(pipetest.Ended(ctx))
 				untilNone(ctx, r, s.Lingering)
 			})
 		})
@@ -112,7 +113,7 @@ func TestNeitherEndOfAHeapLingersWhereTheyDiffer(t *testing.T) {
 			r.ErrorIs(s.Wait(ctx), runtime.ErrMismatch)
 			r.NoError(s.Close(ctx))
 			untilNone(ctx, r, s.Lingering)
-			r.Less(used(r.World), int64(5<<20))
+			r.Less(pipetest.Used(r.World), int64(5<<20))
 		})
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/trace"
@@ -192,7 +193,7 @@ func TestGoroutinesShareAHeap(t *testing.T) {
 }
 
 func TestAnOperationOnAHeapIsOneRequestAndNoneOnMappedMemory(t *testing.T) {
-	for _, c := range []testjob.Config{queued, mapped} {
+	for _, c := range []testjob.Config{pipetest.Queued, pipetest.Mapped} {
 		var traced *trace.Provider
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			s, err := rpipe.ServeHeap(ctx, r.World, 0)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
 // The reader frees more blocks before the writer asks than one read of the ring shows.
@@ -15,7 +16,7 @@ func TestAnAllocSeesAllThatWasFreedBeforeIt(t *testing.T) {
 	const heap = blocks * 64
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			ends(ctx, r, func(w *rpipe.Writer[byte]) {
+			pipetest.Ends(ctx, r, func(w *rpipe.Writer[byte]) {
 				for range blocks {
 					r.NoError(w.Send(ctx, []byte{1}))
 				}

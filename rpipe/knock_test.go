@@ -9,6 +9,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/fan"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -43,7 +44,7 @@ func TestAFanInLearnsOfAWriterThatDiffersThoughItsCallWasCancelled(t *testing.T)
 			for n := range 30 {
 				name := rpipe.WithName(fmt.Sprint("look ", n+1))
 				if r.Me == 0 {
-					in, err := rpipe.OpenFanIn[byte](ctx, r.World, []int{1}, name, rpipe.WithWidth(2))
+					in, err := fan.OpenIn[byte](ctx, r.World, []int{1}, name, rpipe.WithWidth(2))
 					r.NoError(err)
 					_, _, err = in.TryRead() // there is no writer yet
 					r.ErrorIs(err, rpipe.ErrWouldBlock)

@@ -8,11 +8,12 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
 // goneBy is gone by a writer of the rank.
 func goneBy(ctx context.Context, r *testjob.Rank, w *rpipe.Writer[byte]) {
-	for rpipe.LingeringBy(w) > 0 {
+	for pipetest.WriterEnd(w).Registry.Lingering() > 0 {
 		r.NoError(ctx.Err())
 		time.Sleep(100 * time.Microsecond)
 	}
@@ -65,7 +66,7 @@ func TestNeitherEndLingersWhereBothCloseEarly(t *testing.T) {
 		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)
 		r.NoError(err)
 		r.NoError(w.Send(ctx, []byte{1}))
-		r.ErrorIs(w.Close(ended(ctx)), context.Canceled)
+		r.ErrorIs(w.Close(pipetest.Ended(ctx)), context.Canceled)
 		r.NoError(r.World.Barrier(ctx))
 		goneBy(ctx, r, w)
 	}, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -40,7 +41,7 @@ func carrier(ctx context.Context, r *testjob.Rank, ends int) *rpipe.Carrier {
 // eachLink runs f as a subtest over every link and with every kind of pipe.
 func eachLink(t *testing.T, f func(t *testing.T, over func(f pipeBody) pipeBody, opts []rpipe.Option)) {
 	for link, over := range links {
-		for mode, opts := range modes {
+		for mode, opts := range pipetest.Modes {
 			t.Run(link+"/"+mode, func(t *testing.T) { f(t, over, opts) })
 		}
 	}

@@ -7,12 +7,13 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 	"github.com/gopgas/gopgas/runtime"
 )
 
 func TestBlocksThatAreGoneAreStale(t *testing.T) {
 	eachMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
-		ends(ctx, r, func(w *rpipe.Writer[int64]) {
+		pipetest.Ends(ctx, r, func(w *rpipe.Writer[int64]) {
 			b, err := w.Alloc(ctx, 3)
 			r.NoError(err)
 			r.NoError(w.Free(b))
@@ -47,42 +48,42 @@ func TestBlocksThatAreGoneAreStale(t *testing.T) {
 }
 
 func TestBlocksOfOtherPipesAreForeign(t *testing.T) {
-	alone(t, mapped, func(ctx context.Context, r *testjob.Rank, l *loopback) {
-		l.open()
-		other := &loopback{ctx: ctx, r: r, trace: l.trace, spy: l.spy}
-		other.open()
-		b := other.alloc(5)
-		r.ErrorIs(l.w.Write(ctx, b), rpipe.ErrForeign)
-		r.ErrorIs(l.w.Free(b), rpipe.ErrForeign)
-		r.ErrorIs(l.rd.Free(b), rpipe.ErrForeign)
-		r.ErrorIs(l.w.Write(ctx, rpipe.Block[byte]{}), rpipe.ErrForeign)
-		got := other.read(other.write(b))
-		r.ErrorIs(other.w.Write(ctx, got), rpipe.ErrForeign, "the reader's blocks are not the writer's")
-		r.ErrorIs(l.rd.Free(got), rpipe.ErrForeign)
-		other.free(got)
-		other.close()
-		l.close()
+	pipetest.Alone(t, pipetest.Mapped, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
+		l.Open()
+		other := &pipetest.Loopback{Ctx: ctx, R: r, Trace: l.Trace, Spy: l.Spy}
+		other.Open()
+		b := other.Alloc(5)
+		r.ErrorIs(l.W.Write(ctx, b), rpipe.ErrForeign)
+		r.ErrorIs(l.W.Free(b), rpipe.ErrForeign)
+		r.ErrorIs(l.Rd.Free(b), rpipe.ErrForeign)
+		r.ErrorIs(l.W.Write(ctx, rpipe.Block[byte]{}), rpipe.ErrForeign)
+		got := other.Read(other.Write(b))
+		r.ErrorIs(other.W.Write(ctx, got), rpipe.ErrForeign, "the reader's blocks are not the writer's")
+		r.ErrorIs(l.Rd.Free(got), rpipe.ErrForeign)
+		other.Free(got)
+		other.Close()
+		l.Close()
 	})
 }
 
 func TestBlocksThatNeverFitAreRefused(t *testing.T) {
-	alone(t, mapped, func(ctx context.Context, r *testjob.Rank, l *loopback) {
-		l.open(rpipe.WithHeap(4096))
-		_, err := l.w.Alloc(ctx, 4097)
+	pipetest.Alone(t, pipetest.Mapped, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
+		l.Open(rpipe.WithHeap(4096))
+		_, err := l.W.Alloc(ctx, 4097)
 		r.ErrorIs(err, rpipe.ErrTooLarge)
 		r.ErrorContains(err, "WithHeap")
-		_, err = l.w.Alloc(ctx, -1)
+		_, err = l.W.Alloc(ctx, -1)
 		r.ErrorIs(err, runtime.ErrRange)
-		_, err = l.w.Alloc(ctx, math.MaxInt)
+		_, err = l.W.Alloc(ctx, math.MaxInt)
 		r.ErrorIs(err, rpipe.ErrTooLarge)
-		b := l.alloc(4096)
-		l.free(l.read(l.write(b)))
-		l.close()
+		b := l.Alloc(4096)
+		l.Free(l.Read(l.Write(b)))
+		l.Close()
 	})
 }
 
 func TestWrongArgumentsOfOpen(t *testing.T) {
-	mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
+	pipetest.Mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		for _, opt := range []rpipe.Option{rpipe.WithWidth(0), rpipe.WithWidth(1 << 21), rpipe.WithHeap(0), rpipe.WithHeap(100),
 			rpipe.WithHeap(1<<30 + 64), rpipe.WithBlocks(0), rpipe.WithSync(0), rpipe.WithSync(9), rpipe.WithFMA(-1)} {
 			_, err := rpipe.OpenWriter[int](ctx, r.World, 0, opt)
@@ -108,21 +109,21 @@ func TestWrongArgumentsOfOpen(t *testing.T) {
 }
 
 func TestAClosedEndIsOfNoUse(t *testing.T) {
-	alone(t, queued, func(ctx context.Context, r *testjob.Rank, l *loopback) {
-		l.open()
-		b := l.read(l.write(l.alloc(1)))
-		l.close()
-		_, err := l.w.Alloc(ctx, 1)
+	pipetest.Alone(t, pipetest.Queued, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
+		l.Open()
+		b := l.Read(l.Write(l.Alloc(1)))
+		l.Close()
+		_, err := l.W.Alloc(ctx, 1)
 		r.ErrorIs(err, rpipe.ErrClosed)
 		r.ErrorContains(err, "open another")
-		r.ErrorIs(l.w.Flush(ctx), rpipe.ErrClosed)
-		_, err = l.rd.Read(ctx)
+		r.ErrorIs(l.W.Flush(ctx), rpipe.ErrClosed)
+		_, err = l.Rd.Read(ctx)
 		r.ErrorIs(err, rpipe.ErrClosed)
-		_, err = l.rd.TryRead()
+		_, err = l.Rd.TryRead()
 		r.ErrorIs(err, rpipe.ErrClosed)
-		r.ErrorIs(l.rd.Free(b), rpipe.ErrClosed)
-		r.NoError(l.rd.Sync(ctx), "there is nothing to tell")
-		r.NoError(l.w.Close(ctx))
-		r.NoError(l.rd.Close(ctx))
+		r.ErrorIs(l.Rd.Free(b), rpipe.ErrClosed)
+		r.NoError(l.Rd.Sync(ctx), "there is nothing to tell")
+		r.NoError(l.W.Close(ctx))
+		r.NoError(l.Rd.Close(ctx))
 	})
 }

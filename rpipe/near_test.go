@@ -10,7 +10,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// TestAWriterLearnsOfADeadReaderAtOnce: where the reader is mapped, stores into its
+// TestAWriterLearnsOfADeadReaderAtOnce: where the reader is pipetest.Mapped, stores into its
 // memory would go on without an error.
 func TestAWriterLearnsOfADeadReaderAtOnce(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {

@@ -6,6 +6,9 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/active"
+	"github.com/gopgas/gopgas/rpipe/conveyor"
+	"github.com/gopgas/gopgas/rpipe/fan"
 )
 
 // TestANilContextIsOneThatNeverEnds makes all calls that take a context.
@@ -84,9 +87,9 @@ func nilFan(r *testjob.Rank) {
 	for i := range all {
 		all[i] = i
 	}
-	out, err := rpipe.OpenFanOut[byte](none, r.World, all)
+	out, err := fan.OpenOut[byte](none, r.World, all)
 	r.NoError(err)
-	in, err := rpipe.OpenFanIn[byte](none, r.World, all)
+	in, err := fan.OpenIn[byte](none, r.World, all)
 	r.NoError(err)
 	b, err := out.Alloc(none, 10)
 	r.NoError(err)
@@ -107,7 +110,7 @@ func nilFan(r *testjob.Rank) {
 }
 
 func nilConveyor(r *testjob.Rank) {
-	c, err := rpipe.OpenConveyor[int](none, r.World, rpipe.WithBatch(16))
+	c, err := conveyor.Open[int](none, r.World, conveyor.WithBatch(16))
 	r.NoError(err)
 	for to := range r.N {
 		r.NoError(c.Push(none, to, 1))
@@ -123,7 +126,7 @@ func nilConveyor(r *testjob.Rank) {
 }
 
 func nilActive(r *testjob.Rank) {
-	a, err := rpipe.OpenActive(none, r.World, rpipe.Handlers{"echo": func(_ context.Context, _ int, request []byte) ([]byte, error) {
+	a, err := active.Open(none, r.World, active.Handlers{"echo": func(_ context.Context, _ int, request []byte) ([]byte, error) {
 		return request, nil
 	}})
 	r.NoError(err)

@@ -10,6 +10,10 @@ import (
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/active"
+	"github.com/gopgas/gopgas/rpipe/conveyor"
+	"github.com/gopgas/gopgas/rpipe/fan"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -24,15 +28,15 @@ const tooMuch = 40
 func TestAnOpeningWithoutMemoryShiftsNoPairs(t *testing.T) {
 	for name, open := range map[string]func(ctx context.Context, r *testjob.Rank) error{
 		"fan-in": func(ctx context.Context, r *testjob.Rank) error {
-			_, err := rpipe.OpenFanIn[byte](ctx, r.World, make([]int, tooMuch))
+			_, err := fan.OpenIn[byte](ctx, r.World, make([]int, tooMuch))
 			return err
 		},
 		"fan-out": func(ctx context.Context, r *testjob.Rank) error {
-			_, err := rpipe.OpenFanOut[byte](ctx, r.World, make([]int, tooMuch), rpipe.WithBlocks(1<<15), rpipe.WithHeap(1<<21))
+			_, err := fan.OpenOut[byte](ctx, r.World, make([]int, tooMuch), rpipe.WithBlocks(1<<15), rpipe.WithHeap(1<<21))
 			return err
 		},
 		"conveyor": func(ctx context.Context, r *testjob.Rank) error {
-			_, err := rpipe.OpenConveyor[byte](ctx, r.World, rpipe.WithName("pipe"), rpipe.WithHeap(little/2))
+			_, err := conveyor.Open[byte](ctx, r.World, conveyor.WithName("pipe"), conveyor.WithHeap(little/2))
 			return err
 		},
 	} {
@@ -54,12 +58,12 @@ func pairBesideFailure(ctx context.Context, r *testjob.Rank, open func(ctx conte
 	}
 	back, err := rpipe.OpenWriter[byte](ctx, r.World, 0, rpipe.WithName("other")) // the memory that all pipes share exists now
 	r.NoError(err)
-	before := used(r.World)
+	before := pipetest.Used(r.World)
 	for range 3 {
 		r.ErrorIs(open(ctx, r), runtime.ErrExhausted)
-		r.LessOrEqual(used(r.World), before+1<<19, "what was taken is given back, but for a slab")
+		r.LessOrEqual(pipetest.Used(r.World), before+1<<19, "what was taken is given back, but for a slab")
 	}
-	f, err := rpipe.OpenFanIn[byte](ctx, r.World, []int{0})
+	f, err := fan.OpenIn[byte](ctx, r.World, []int{0})
 	r.NoError(err)
 	b, from, err := f.Read(ctx)
 	r.NoError(err)
@@ -77,10 +81,10 @@ func TestActiveMessagesWithoutMemoryShiftNoPairs(t *testing.T) {
 	c := testjob.Config{Provider: "loop", Ranks: 2}
 	c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		if r.Me == 1 {
-			_, err := rpipe.OpenActive(ctx, r.World, nil, rpipe.WithHeap(5<<20)) // there is room for three of four
+			_, err := active.Open(ctx, r.World, nil, active.WithHeap(5<<20)) // there is room for three of four
 			r.ErrorIs(err, runtime.ErrExhausted)
 		}
-		a, err := rpipe.OpenActive(ctx, r.World, rpipe.Handlers{"echo": echoFrom})
+		a, err := active.Open(ctx, r.World, active.Handlers{"echo": pipetest.EchoFrom})
 		r.NoError(err)
 		for to := range r.N {
 			_, err := a.Call(ctx, to, "echo", []byte("hello"))

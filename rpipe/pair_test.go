@@ -11,6 +11,7 @@ import (
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -215,7 +216,7 @@ func TestTryReadLearnsOfAWriterThatNeverWrote(t *testing.T) {
 // heap together. Ends that linger for their peers' last words leave in the end.
 func TestMemoryComesBack(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
-		for name, opts := range modes {
+		for name, opts := range pipetest.Modes {
 			t.Run(name, func(t *testing.T) {
 				c.Run(t, func(ctx context.Context, r *testjob.Rank) { openAndClose(ctx, r, opts) }, runtime.WithHeap(8<<20))
 			})
@@ -233,7 +234,7 @@ func openAndClose(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 			r.NoError(w.Send(ctx, make([]byte, i)))
 			r.NoError(w.Close(ctx))
 		}
-		r.Less(used(r.World), int64(little))
+		r.Less(pipetest.Used(r.World), int64(little))
 		return
 	}
 	var last *rpipe.Reader[byte]
@@ -248,12 +249,12 @@ func openAndClose(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		r.NoError(rd.Close(ctx))
 		last = rd
 	}
-	for rpipe.Lingering(last) > 0 {
+	for pipetest.ReaderEnd(last).Registry.Lingering() > 0 {
 		r.NoError(ctx.Err())
 		team.Of(r.World).Progress()
 		time.Sleep(100 * time.Microsecond)
 	}
-	r.Less(used(r.World), int64(little))
+	r.Less(pipetest.Used(r.World), int64(little))
 }
 
 // A writer that closes without having written waits for no more than a Read.

@@ -8,14 +8,8 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
-
-// ended returns a context as a program has it that was called off.
-func ended(ctx context.Context) context.Context {
-	ctx, cancel := context.WithCancel(ctx)
-	cancel()
-	return ctx
-}
 
 // eachPair runs one body at the writer's rank and one at the reader's.
 func eachPair(t *testing.T, write, read pipeBody, more ...rpipe.Option) {
@@ -35,7 +29,7 @@ func TestAWriterThatIsCalledOffWithItsWidthFullEndsThePipe(t *testing.T) {
 		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)
 		r.NoError(err)
 		r.NoError(w.Send(ctx, []byte{1}))
-		r.ErrorIs(w.Close(ended(ctx)), context.Canceled)
+		r.ErrorIs(w.Close(pipetest.Ended(ctx)), context.Canceled)
 		r.NoError(r.World.Barrier(ctx), "now the reader begins")
 		r.NoError(r.World.Barrier(ctx), "it has read the end")
 	}, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
@@ -57,7 +51,7 @@ func TestAnUnusedWriterThatIsCalledOffEndsThePipe(t *testing.T) {
 		r.NoError(err)
 		r.NoError(r.World.Barrier(ctx))
 		time.Sleep(time.Millisecond) // the reader waits, most times
-		if err := w.Close(ended(ctx)); err != nil {
+		if err := w.Close(pipetest.Ended(ctx)); err != nil {
 			r.ErrorIs(err, context.Canceled)
 		}
 		r.NoError(r.World.Barrier(ctx))
@@ -87,7 +81,7 @@ func TestAnUnusedReaderThatIsCalledOffLetsItsWriterGo(t *testing.T) {
 		rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, opts...)
 		r.NoError(err)
 		r.NoError(r.World.Barrier(ctx))
-		if err := rd.Close(ended(ctx)); err != nil {
+		if err := rd.Close(pipetest.Ended(ctx)); err != nil {
 			r.ErrorIs(err, context.Canceled)
 		}
 		r.NoError(r.World.Barrier(ctx))
@@ -96,7 +90,7 @@ func TestAnUnusedReaderThatIsCalledOffLetsItsWriterGo(t *testing.T) {
 
 // gone waits until no end of this rank lingers.
 func gone(ctx context.Context, r *testjob.Rank, rd *rpipe.Reader[byte]) {
-	for rpipe.Lingering(rd) > 0 {
+	for pipetest.ReaderEnd(rd).Registry.Lingering() > 0 {
 		r.NoError(ctx.Err())
 		time.Sleep(100 * time.Microsecond)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
 // parts returns two slices that are told from those of other rounds.
@@ -92,7 +93,7 @@ func TestPartsThatFindNoRoomAreNotSent(t *testing.T) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			body := bytes.Repeat([]byte{7}, 20_000)
 			const sent = 3 // as much as there is room for
-			ends(ctx, r, func(w *rpipe.Writer[byte]) {
+			pipetest.Ends(ctx, r, func(w *rpipe.Writer[byte]) {
 				for range sent {
 					r.NoError(w.SendParts(ctx, []byte{1, 2}, body))
 				}
@@ -120,15 +121,15 @@ func TestPartsThatFindNoRoomAreNotSent(t *testing.T) {
 
 // Large parts leave from where they lie, where the device copies no more than it must.
 func TestLargePartsAreNotCopied(t *testing.T) {
-	alone(t, testjob.Config{Provider: "tcp", Queued: true, Ranks: 1}, func(_ context.Context, r *testjob.Rank, l *loopback) {
-		l.open(rpipe.WithHeap(1 << 20))
+	pipetest.Alone(t, testjob.Config{Provider: "tcp", Queued: true, Ranks: 1}, func(_ context.Context, r *testjob.Rank, l *pipetest.Loopback) {
+		l.Open(rpipe.WithHeap(1 << 20))
 		head, body := make([]byte, 24), make([]byte, 100_000)
-		l.spy.start()
-		cost := l.cost(func() { r.NoError(l.w.SendParts(l.ctx, head, body)) })
-		seen := l.spy.stop()
+		l.Spy.Start()
+		cost := l.Cost(func() { r.NoError(l.W.SendParts(l.Ctx, head, body)) })
+		seen := l.Spy.Stop()
 		r.EqualValues(3, cost.Requests(), "two parts and a flag")
 		r.Same(&head[0], &seen[0].Mem[0])
 		r.Same(&body[0], &seen[1].Mem[0])
-		l.close()
+		l.Close()
 	})
 }

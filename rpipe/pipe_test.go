@@ -7,16 +7,8 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
-
-// modes are the kinds of pipes.
-var modes = map[string][]rpipe.Option{
-	"push-deferred":  {},
-	"push-immediate": {rpipe.WithSync(rpipe.Immediate)},
-	"pull-deferred":  {rpipe.WithPull()},
-	"pull-immediate": {rpipe.WithPull(), rpipe.WithSync(rpipe.Immediate)},
-	"two-puts":       {rpipe.WithTwoPuts()},
-}
 
 // eachMode runs f on every transport with two ranks, over every link and with
 // every kind of pipe.
@@ -31,7 +23,7 @@ func eachMode(t *testing.T, f pipeBody) {
 func TestBlocksArriveInOrderAndThenTheEnd(t *testing.T) {
 	eachMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		const rounds = 500
-		ends(ctx, r, func(w *rpipe.Writer[int32]) {
+		pipetest.Ends(ctx, r, func(w *rpipe.Writer[int32]) {
 			for i := range rounds {
 				b, err := w.Alloc(ctx, i%50)
 				r.NoError(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
 // A program runs a random writer and a random reader. Only the seed of the written
@@ -121,7 +122,7 @@ func (p *program) read(ctx context.Context, r *rpipe.Reader[byte]) error {
 // run runs the program over a link.
 func (p *program) run(ctx context.Context, r *testjob.Rank, over func(f pipeBody) pipeBody) {
 	over(func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
-		ends(ctx, r, func(w *rpipe.Writer[byte]) { r.NoError(p.write(ctx, w)) },
+		pipetest.Ends(ctx, r, func(w *rpipe.Writer[byte]) { r.NoError(p.write(ctx, w)) },
 			func(rd *rpipe.Reader[byte]) { r.NoError(p.read(ctx, rd)) }, opts...)
 	})(ctx, r, p.opts)
 }
@@ -174,7 +175,7 @@ func TestARandomProgramOverAProviderAtItsWorst(t *testing.T) {
 		p := drawProgram(seed, 150)
 		c := testjob.Config{Provider: "loop", Queued: true, Ranks: 2}
 		for _, over := range links {
-			c.Run(t, func(ctx context.Context, r *testjob.Rank) { p.run(ctx, r, over) }, disturbed(seed))
+			c.Run(t, func(ctx context.Context, r *testjob.Rank) { p.run(ctx, r, over) }, pipetest.Disturbed(seed))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
 // A healthy rank may refuse writes when its memory is gone. A call that waits for that
@@ -29,7 +30,7 @@ func refused(t *testing.T, c testjob.Config) {
 			rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, opts...)
 			r.NoError(err)
 			r.NoError(r.World.Barrier(ctx))
-			r.NoError(rpipe.Withdraw(rd))
+			r.NoError(pipetest.Withdraw(pipetest.ReaderEnd(rd)))
 			r.NoError(r.World.Barrier(ctx))
 			select {
 			case <-over:

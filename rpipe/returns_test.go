@@ -9,6 +9,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -19,7 +20,7 @@ func TestTagsAreDeliveredOnceThoughASyncIsGivenUp(t *testing.T) {
 	const blocks, heap, rounds = 24, 24 * 64, 60
 	for name, extra := range map[string][]runtime.Option{
 		"bulk":      {runtime.WithFMAMax(1)},
-		"disturbed": {runtime.WithFMAMax(16), disturbed(3)},
+		"disturbed": {runtime.WithFMAMax(16), pipetest.Disturbed(3)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
@@ -45,7 +46,7 @@ func TestASyncThatIsGivenUpAnnouncesAllTheSame(t *testing.T) {
 				c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 					over(func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 						var full atomic.Bool
-						ends(ctx, r, func(w *rpipe.Writer[byte]) {
+						pipetest.Ends(ctx, r, func(w *rpipe.Writer[byte]) {
 							r.NoError(w.Send(ctx, make([]byte, 64)))
 							r.NoError(r.World.Barrier(ctx), "the Sync is given up")
 							b, err := w.Alloc(ctx, heap)
@@ -55,7 +56,7 @@ func TestASyncThatIsGivenUpAnnouncesAllTheSame(t *testing.T) {
 						}, func(rd *rpipe.Reader[byte]) {
 							b, err := rd.Read(ctx)
 							r.NoError(err)
-							rd.Clog(&full)
+							pipetest.Clog(pipetest.ReaderEnd(rd), &full)
 							full.Store(true)
 							r.NoError(rd.Free(b))
 							short, cancel := context.WithTimeout(ctx, time.Millisecond)
@@ -67,7 +68,7 @@ func TestASyncThatIsGivenUpAnnouncesAllTheSame(t *testing.T) {
 							_, err = rd.Read(ctx)
 							r.Equal(io.EOF, err)
 						}, opts...)
-					})(ctx, r, []rpipe.Option{rpipe.WithHeap(heap), rpipe.WithoutReminder()})
+					})(ctx, r, []rpipe.Option{rpipe.WithHeap(heap), pipetest.WithoutReminder()})
 				})
 			})
 		}
@@ -91,7 +92,7 @@ func exchange(heap, rounds int, batch func(i int) int) pipeBody {
 	return func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		over, cancel := context.WithCancel(ctx)
 		cancel()
-		ends(ctx, r, func(w *rpipe.Writer[byte]) {
+		pipetest.Ends(ctx, r, func(w *rpipe.Writer[byte]) {
 			for i := range rounds {
 				for range batch(i) {
 					r.NoError(w.Send(ctx, []byte{byte(i)}))

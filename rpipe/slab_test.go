@@ -6,6 +6,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
 // Small ends share registered memory: many of them take few pages, and give them
@@ -15,14 +16,14 @@ func TestSmallPipesShareMemory(t *testing.T) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			const pipes = 2000
 			for range 2 {
-				f, writers := fanOfMany(ctx, r, pipes)
-				open := used(r.World)
+				f, writers := pipetest.FanOfMany(ctx, r, pipes)
+				open := pipetest.Used(r.World)
 				r.Less(open, int64(pipes)*2048)
-				closeMany(ctx, r, f, writers)
+				pipetest.CloseMany(ctx, r, f, writers)
 				// Lingering ends leave when the next pipe is opened.
-				rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, append(small, rpipe.WithName("next"))...)
+				rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, append(pipetest.Small, rpipe.WithName("next"))...)
 				r.NoError(err)
-				r.Less(used(r.World), int64(600<<10))
+				r.Less(pipetest.Used(r.World), int64(600<<10))
 				r.NoError(rd.Close(ctx))
 			}
 		})
@@ -34,7 +35,7 @@ func TestMemoryThatWasAnotherPipesIsZero(t *testing.T) {
 	testjob.EachTransport(t, 1, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			for range 20 {
-				f, writers := fanOfMany(ctx, r, 3)
+				f, writers := pipetest.FanOfMany(ctx, r, 3)
 				for i, w := range writers {
 					b, err := w.Alloc(ctx, 512/4)
 					r.NoError(err)
@@ -52,7 +53,7 @@ func TestMemoryThatWasAnotherPipesIsZero(t *testing.T) {
 					}
 					r.NoError(f.Free(b))
 				}
-				closeMany(ctx, r, f, writers)
+				pipetest.CloseMany(ctx, r, f, writers)
 			}
 		})
 	})

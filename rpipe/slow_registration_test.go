@@ -10,6 +10,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -46,13 +47,13 @@ func (c *tardyContext) RegMR(ctx context.Context, mem driver.Memory, a driver.Ac
 // eachTardy runs f at a rank one of whose goroutines is in the middle of opening
 // readers: one of a large heap, or so many of small ones that they need another slab.
 // There is a pipe that was opened before.
-func eachTardy(t *testing.T, f func(ctx context.Context, r *testjob.Rank, before *loopback)) {
+func eachTardy(t *testing.T, f func(ctx context.Context, r *testjob.Rank, before *pipetest.Loopback)) {
 	for _, test := range []struct{ readers, heap int }{{1, 1 << 20}, {30, 16 << 10}} {
 		t.Run(fmt.Sprintf("%d of %d bytes", test.readers, test.heap), func(t *testing.T) {
 			p := newTardy()
 			testjob.Config{Provider: "loop", Ranks: 1}.Run(t, func(ctx context.Context, r *testjob.Rank) {
-				before := &loopback{ctx: ctx, r: r}
-				before.open(rpipe.WithName("before"), rpipe.WithHeap(64))
+				before := &pipetest.Loopback{Ctx: ctx, R: r}
+				before.Open(rpipe.WithName("before"), rpipe.WithHeap(64))
 				opened := make(chan error, 1)
 				p.armed.Store(true)
 				go func() { opened <- openReaders(ctx, r, test.readers, rpipe.WithHeap(test.heap)) }()
@@ -91,7 +92,7 @@ func within(ctx context.Context, f func() error) error {
 }
 
 func TestAnOpeningBehindASlowOneEndsWithItsContext(t *testing.T) {
-	eachTardy(t, func(ctx context.Context, r *testjob.Rank, _ *loopback) {
+	eachTardy(t, func(ctx context.Context, r *testjob.Rank, _ *pipetest.Loopback) {
 		short, cancel := context.WithTimeout(ctx, time.Millisecond)
 		defer cancel()
 		r.ErrorIs(within(ctx, func() error {
@@ -102,10 +103,10 @@ func TestAnOpeningBehindASlowOneEndsWithItsContext(t *testing.T) {
 }
 
 func TestAPipeIsUsedAndClosedBesideASlowOpening(t *testing.T) {
-	eachTardy(t, func(ctx context.Context, r *testjob.Rank, before *loopback) {
+	eachTardy(t, func(ctx context.Context, r *testjob.Rank, before *pipetest.Loopback) {
 		r.NoError(within(ctx, func() error {
-			before.free(before.read(before.write(before.alloc(1))))
-			before.close()
+			before.Free(before.Read(before.Write(before.Alloc(1))))
+			before.Close()
 			return nil
 		}))
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
 // Statistics may be asked for at any time, a reader's by anyone, and are possible
@@ -15,7 +16,7 @@ import (
 func TestStatsWhileBlocksPass(t *testing.T) {
 	const width, blocks = 2, 300
 	body := func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
-		ends(ctx, r, func(w *rpipe.Writer[byte]) {
+		pipetest.Ends(ctx, r, func(w *rpipe.Writer[byte]) {
 			for range blocks {
 				r.NoError(w.Send(ctx, []byte{1}))
 				r.LessOrEqual(w.Stats().InFlight, width)
@@ -32,7 +33,7 @@ func TestStatsWhileBlocksPass(t *testing.T) {
 	for _, c := range []testjob.Config{{Provider: "loop", Ranks: 2}, {Provider: "loop", Queued: true, Ranks: 2}, {Provider: "tcp", Ranks: 2}} {
 		for _, mode := range []string{"push-deferred", "pull-deferred"} {
 			t.Run(c.String()+"/"+mode, func(t *testing.T) {
-				c.Run(t, func(ctx context.Context, r *testjob.Rank) { body(ctx, r, modes[mode]) })
+				c.Run(t, func(ctx context.Context, r *testjob.Rank) { body(ctx, r, pipetest.Modes[mode]) })
 			})
 		}
 	}

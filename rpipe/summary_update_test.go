@@ -10,6 +10,8 @@ import (
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/fan"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
 // A block whose count finds no room in the queue until ctx ends is the reader's all
@@ -19,7 +21,7 @@ func TestACountThatFindsNoRoomComesByItself(t *testing.T) {
 		var full atomic.Bool
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 1 {
-				f, err := rpipe.OpenFanIn[int](ctx, r.World, []int{0})
+				f, err := fan.OpenIn[int](ctx, r.World, []int{0})
 				r.NoError(err)
 				for i := range 4 {
 					b, _, err := f.Read(ctx)
@@ -34,7 +36,7 @@ func TestACountThatFindsNoRoomComesByItself(t *testing.T) {
 			w, err := rpipe.OpenWriter[int](ctx, r.World, 1)
 			r.NoError(err)
 			r.NoError(w.Send(ctx, []int{0}))
-			w.Crowd(&full)
+			pipetest.Crowd(pipetest.WriterEnd(w), &full)
 			r.NoError(r.World.Barrier(ctx))
 			for i := range 3 {
 				full.Store(true)
@@ -59,7 +61,7 @@ func TestAdditionsThatFindNoRoomLeaveAsOneSum(t *testing.T) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			to, err := team.Of(r.World).Peer(ctx, 0)
 			r.NoError(err)
-			u := rpipe.NewSummaryUpdate(to)
+			u := pipetest.NewSummaryUpdate(to)
 			r.NoError(u.Tell())
 			r.EqualValues(1, u.Told())
 			u.Full.Store(true)
@@ -84,7 +86,7 @@ func TestNoAdditionLeavesBehindTheByeFlag(t *testing.T) {
 		open, clogged, closed := make(chan struct{}), make(chan struct{}), make(chan struct{}) // a barrier would wait for the line
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 1 {
-				f, err := rpipe.OpenFanIn[int](ctx, r.World, []int{0})
+				f, err := fan.OpenIn[int](ctx, r.World, []int{0})
 				r.NoError(err)
 				close(open)
 				<-clogged
@@ -95,15 +97,15 @@ func TestNoAdditionLeavesBehindTheByeFlag(t *testing.T) {
 			w, err := rpipe.OpenWriter[int](ctx, r.World, 1)
 			r.NoError(err)
 			<-open
-			r.NoError(w.Meet(ctx))
+			r.NoError(pipetest.Meet(ctx, pipetest.WriterEnd(w)))
 			var full atomic.Bool
 			full.Store(true)
 			log := make(chan string, 4)
-			w.LogClosing(&full, log)
+			pipetest.LogClosing(pipetest.WriterEnd(w), &full, log)
 			r.NoError(w.CloseWrite(ctx))
 			close(clogged)
 			<-closed
-			_ = w.Close(ended(ctx))
+			_ = w.Close(pipetest.Ended(ctx))
 			time.AfterFunc(10*time.Millisecond, func() { full.Store(false) })
 			r.Equal("add", <-log)
 			r.Equal("bye", <-log)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
 // over is a context that has ended: a call under it takes what has arrived, and gives up
@@ -22,7 +23,7 @@ func TestABlockWhoseReadGaveUpStillCountsAsArrived(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 0 {
-				w, err := rpipe.OpenWriter[int](ctx, r.World, 1, small...)
+				w, err := rpipe.OpenWriter[int](ctx, r.World, 1, pipetest.Small...)
 				r.NoError(err)
 				r.NoError(w.Send(ctx, []int{42}))
 				r.NoError(w.Flush(ctx))
@@ -30,7 +31,7 @@ func TestABlockWhoseReadGaveUpStillCountsAsArrived(t *testing.T) {
 				r.NoError(w.Close(ctx))
 				return
 			}
-			rd, err := rpipe.OpenReader[int](ctx, r.World, 0, small...)
+			rd, err := rpipe.OpenReader[int](ctx, r.World, 0, pipetest.Small...)
 			r.NoError(err)
 			r.NoError(r.World.Barrier(ctx))
 			_, err = rd.Read(over(ctx)) // it has taken the notification, and not met the writer
@@ -46,15 +47,15 @@ func TestABlockWhoseReadGaveUpStillCountsAsArrived(t *testing.T) {
 }
 
 func TestArrivalsTellOfABlockForWhichAFreeMadeRoom(t *testing.T) {
-	queued.Run(t, func(ctx context.Context, r *testjob.Rank) {
-		rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, twoFit...)
+	pipetest.Queued.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, pipetest.TwoFit...)
 		r.NoError(err)
-		w, err := rpipe.OpenWriter[byte](ctx, r.World, 0, twoFit...)
+		w, err := rpipe.OpenWriter[byte](ctx, r.World, 0, pipetest.TwoFit...)
 		r.NoError(err)
 		sent := make(chan error, 1)
 		go func() {
 			for i := range byte(3) {
-				if err := w.Send(ctx, sixtyFour(i)); err != nil {
+				if err := w.Send(ctx, pipetest.SixtyFour(i)); err != nil {
 					sent <- err
 					return
 				}
@@ -78,7 +79,7 @@ func TestArrivalsTellOfABlockForWhichAFreeMadeRoom(t *testing.T) {
 			b, err := rd.TryRead()
 			if lacking = errors.Is(err, rpipe.ErrWouldBlock); !lacking {
 				r.NoError(err)
-				r.Equal(sixtyFour(byte(len(held))), b.Mem())
+				r.Equal(pipetest.SixtyFour(byte(len(held))), b.Mem())
 				held = append(held, b)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
 // TestAPipeIsMovedByNoTimer sends so much through narrow pipes that each block waits for
@@ -24,7 +25,7 @@ func TestAPipeIsMovedByNoTimer(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 					const blocks, size = 256, 256
-					ends(ctx, r, func(w *rpipe.Writer[byte]) {
+					pipetest.Ends(ctx, r, func(w *rpipe.Writer[byte]) {
 						for range blocks {
 							r.NoError(w.Send(ctx, make([]byte, size)))
 						}
@@ -36,7 +37,7 @@ func TestAPipeIsMovedByNoTimer(t *testing.T) {
 						}
 						_, err := rd.Read(ctx)
 						r.Equal(io.EOF, err)
-					}, append(opts, rpipe.WithoutReminder())...)
+					}, append(opts, pipetest.WithoutReminder())...)
 				})
 			})
 		}

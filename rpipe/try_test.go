@@ -12,6 +12,7 @@ import (
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
 // tried makes a Try call until it succeeds.
@@ -43,7 +44,7 @@ func TestTryCallsCarryAllBlocksInOrder(t *testing.T) {
 		if r.Me > 1 {
 			r.NoError(r.World.Barrier(ctx))
 		}
-		ends(ctx, r, func(w *rpipe.Writer[int]) {
+		pipetest.Ends(ctx, r, func(w *rpipe.Writer[int]) {
 			r.NoError(w.Connect(ctx))
 			sent := 0
 			for w.TrySend([]int{sent}) == nil {
@@ -118,20 +119,20 @@ func TestTryCallsReturnErrWouldBlockWithoutAReader(t *testing.T) {
 func TestTryCallsTellTheReaderOnce(t *testing.T) {
 	for name, opt := range map[string]rpipe.Option{"width": rpipe.WithWidth(2), "memory": rpipe.WithHeap(128)} {
 		t.Run(name, func(t *testing.T) {
-			alone(t, queued, func(ctx context.Context, r *testjob.Rank, l *loopback) {
-				l.open(opt)
+			pipetest.Alone(t, pipetest.Queued, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
+				l.Open(opt)
 				const size = 64
-				l.write(l.alloc(size))
-				l.write(l.alloc(size))
-				full := l.cost(func() {
+				l.Write(l.Alloc(size))
+				l.Write(l.Alloc(size))
+				full := l.Cost(func() {
 					for range 10 {
-						r.Equal(rpipe.ErrWouldBlock, l.w.TrySend(make([]byte, size)))
+						r.Equal(rpipe.ErrWouldBlock, l.W.TrySend(make([]byte, size)))
 					}
 				})
 				r.EqualValues(1, full.Requests())
-				l.free(l.read(rpipe.Block[byte]{}))
-				tried(ctx, r, func() error { return l.w.TrySend(make([]byte, size)) })
-				l.close()
+				l.Free(l.Read(rpipe.Block[byte]{}))
+				tried(ctx, r, func() error { return l.W.TrySend(make([]byte, size)) })
+				l.Close()
 			})
 		})
 	}
@@ -200,23 +201,23 @@ func TestTryCallsAllocateNothing(t *testing.T) {
 	if testwatch.Race {
 		t.Skip("the race detector allocates")
 	}
-	for _, c := range []testjob.Config{mapped, queued} {
+	for _, c := range []testjob.Config{pipetest.Mapped, pipetest.Queued} {
 		for name, opts := range map[string][]rpipe.Option{"push": nil, "pull": {rpipe.WithPull()}} {
 			t.Run(fmt.Sprint(c, "/", name), func(t *testing.T) {
-				alone(t, c, func(ctx context.Context, r *testjob.Rank, l *loopback) {
-					l.open(append(opts, rpipe.WithWidth(2), rpipe.WithBlocks(16))...)
+				pipetest.Alone(t, c, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
+					l.Open(append(opts, rpipe.WithWidth(2), rpipe.WithBlocks(16))...)
 					src := make([]byte, 100)
 					r.Zero(testing.AllocsPerRun(200, func() {
-						b, err := l.w.TryAlloc(100)
-						_ = errors.Join(err, l.w.TryWrite(b), l.w.TrySend(src))
-						_ = l.w.TrySend(src) // there is no room
+						b, err := l.W.TryAlloc(100)
+						_ = errors.Join(err, l.W.TryWrite(b), l.W.TrySend(src))
+						_ = l.W.TrySend(src) // there is no room
 						for range 2 {
-							b, err = l.rd.Read(ctx)
-							_ = errors.Join(err, l.rd.Free(b))
+							b, err = l.Rd.Read(ctx)
+							_ = errors.Join(err, l.Rd.Free(b))
 						}
-						_, _ = l.rd.TryRead() // there is no block
+						_, _ = l.Rd.TryRead() // there is no block
 					}))
-					l.close()
+					l.Close()
 				})
 			})
 		}
@@ -228,7 +229,7 @@ func TestTryCallsAllocateNothing(t *testing.T) {
 func TestTryReadReturnsTheEndThoughTheQueueIsFull(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			ends(ctx, r, func(w *rpipe.Writer[byte]) {
+			pipetest.Ends(ctx, r, func(w *rpipe.Writer[byte]) {
 				r.NoError(w.Connect(ctx))
 				r.NoError(w.CloseWrite(ctx))
 				r.NoError(r.World.Barrier(ctx))
@@ -237,7 +238,7 @@ func TestTryReadReturnsTheEndThoughTheQueueIsFull(t *testing.T) {
 				r.NoError(r.World.Barrier(ctx))
 				var full atomic.Bool
 				full.Store(true)
-				rd.Clog(&full)
+				pipetest.Clog(pipetest.ReaderEnd(rd), &full)
 				_, err := rd.TryRead()
 				r.Equal(io.EOF, err)
 				full.Store(false) // Close of the writer waits for the word

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/fan"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -34,12 +35,12 @@ func openStream(ctx context.Context, world *runtime.Team, to int, name string) (
 }
 
 // openStreams opens the reading ends of the streams from all ranks. Kind: local.
-func openStreams(ctx context.Context, world *runtime.Team, name string) (*rpipe.FanIn[byte], error) {
+func openStreams(ctx context.Context, world *runtime.Team, name string) (*fan.In[byte], error) {
 	from := make([]int, world.Size())
 	for rank := range from {
 		from[rank] = rank
 	}
-	return rpipe.OpenFanIn[byte](ctx, world, from, rpipe.WithName(name))
+	return fan.OpenIn[byte](ctx, world, from, rpipe.WithName(name))
 }
 
 // add sends a record now or later. It stores the record in the block that leaves
@@ -85,7 +86,7 @@ var errRecord = errors.New("a block holds something else than words and counts")
 
 // merge adds the records of streams until all of them have ended, and closes
 // them. Kind: one-sided.
-func (c counts) merge(ctx context.Context, in *rpipe.FanIn[byte]) error {
+func (c counts) merge(ctx context.Context, in *fan.In[byte]) error {
 	for b, err := range in.All(ctx) {
 		if err == nil {
 			err = c.addAll(b.Mem())

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/active"
+	"github.com/gopgas/gopgas/rpipe/conveyor"
+	"github.com/gopgas/gopgas/rpipe/fan"
 	"github.com/gopgas/gopgas/rpipe/gochan"
 	"github.com/gopgas/gopgas/rpipe/netpipe"
 	"github.com/gopgas/gopgas/runtime"
@@ -141,7 +144,7 @@ func Example_manyToOne() {
 			}
 			return errors.Join(w.Send(ctx, []int{world.Rank()}), w.Close(ctx))
 		}
-		in, err := rpipe.OpenFanIn[int](ctx, world, []int{1, 2, 3})
+		in, err := fan.OpenIn[int](ctx, world, []int{1, 2, 3})
 		if err != nil {
 			return err
 		}
@@ -165,7 +168,7 @@ func Example_oneToMany() {
 	run(func(ctx context.Context, job *runtime.Job) error {
 		world := job.World()
 		if world.Rank() == 0 {
-			out, err := rpipe.OpenFanOut[byte](ctx, world, []int{1, 2, 3})
+			out, err := fan.OpenOut[byte](ctx, world, []int{1, 2, 3})
 			if err != nil {
 				return err
 			}
@@ -192,7 +195,7 @@ func Example_oneToMany() {
 func Example_smallRecords() {
 	run(func(ctx context.Context, job *runtime.Job) error {
 		world := job.World()
-		c, err := rpipe.OpenConveyor[int](ctx, world)
+		c, err := conveyor.Open[int](ctx, world)
 		if err != nil {
 			return err
 		}
@@ -227,7 +230,7 @@ func Example_requestsWithAReply() {
 		greet := func(_ context.Context, from int, name []byte) ([]byte, error) {
 			return fmt.Appendf(nil, "hello %s, rank %d", name, from), nil
 		}
-		a, err := rpipe.OpenActive(ctx, world, rpipe.Handlers{"greet": greet})
+		a, err := active.Open(ctx, world, active.Handlers{"greet": greet})
 		if err != nil {
 			return err
 		}

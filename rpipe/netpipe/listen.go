@@ -9,6 +9,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/fan"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -20,7 +21,7 @@ type Listener struct {
 	half
 	team    *runtime.Team
 	with    *config
-	asks    *rpipe.FanIn[byte]
+	asks    *fan.In[byte]
 	answers []*answers // by rank
 	held    int        // a rank that asked and could not be let in yet, or noRank
 	gone    error      // the error of the last rank that was lost
@@ -51,12 +52,12 @@ var doorOptions = []rpipe.Option{rpipe.WithHeap(128), rpipe.WithBlocks(2), rpipe
 func Listen(ctx context.Context, t *runtime.Team, opts ...Option) (*Listener, error) {
 	ctx = wait.Context(ctx)
 	l := &Listener{team: t, with: collect(opts), held: noRank}
-	asks, writers, err := rpipe.OpenMesh[byte](ctx, t, asksOf(l.with.name), answersOf(l.with.name), doorOptions...)
+	m, err := fan.OpenMesh[byte](ctx, t, fan.Names{From: asksOf(l.with.name), To: answersOf(l.with.name)}, doorOptions...)
 	if err != nil {
 		return nil, failed("Listen", t, noRank, err)
 	}
-	l.asks = asks
-	for _, w := range writers {
+	l.asks = m.In
+	for _, w := range m.Out {
 		l.answers = append(l.answers, &answers{w: w})
 	}
 	l.init()

@@ -22,13 +22,10 @@ type Options struct {
 	Pull    bool
 	Twice   bool
 	Fma     int
-	Atomic  int           // largest block that is fetched by an atomic; negative leaves it to the device
-	Tally   *Summary      // of the aggregate that a reader belongs to
-	Group   int           // its word there
-	Batch   int           // bytes of a conveyor's block
-	Workers int           // that run handlers
-	Bound   time.Duration // that a conveyor's record waits
-	Carrier *Carrier      // nil: the pipe lies on the fabric
+	Atomic  int      // largest block that is fetched by an atomic; negative leaves it to the device
+	Tally   *Summary // of the aggregate that a reader belongs to
+	Group   int      // its word there
+	Carrier *Carrier // nil: the pipe lies on the fabric
 	// Patience bounds how long the reader gathers read and freed blocks before it tells
 	// a writer that does not wait for them. Negative: no timer reminds the reader, which
 	// tells the writer in its own calls.

@@ -43,6 +43,19 @@ func AddWriter[T any](ctx context.Context, o *Opening, t *runtime.Team, reader i
 	return w, nil
 }
 
+// AddWriters gathers the ends of pipes to many ranks.
+func AddWriters[T any](ctx context.Context, o *Opening, t *runtime.Team, readers []int, opts []Option) ([]*TypedWriter[T], error) {
+	writers := make([]*TypedWriter[T], 0, len(readers))
+	for _, reader := range readers {
+		w, err := AddWriter[T](ctx, o, t, reader, opts)
+		if err != nil {
+			return nil, err
+		}
+		writers = append(writers, w)
+	}
+	return writers, nil
+}
+
 // A Block is a piece of a pipe's heap. Package rpipe defines its Block as this type.
 //
 // Four words: the compiler keeps no larger struct in registers.
@@ -77,10 +90,4 @@ func (b Block[T]) Own(p *End) (rmalloc.Addr, error) {
 		return 0, ErrForeign
 	}
 	return b.addr, nil
-}
-
-// Cut returns the block's first n elements.
-func (b Block[T]) Cut(n int) Block[T] {
-	b.n = n
-	return b
 }

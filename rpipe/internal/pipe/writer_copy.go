@@ -2,6 +2,7 @@ package pipe
 
 import (
 	"context"
+	"math"
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
 )
@@ -17,7 +18,7 @@ type copier interface {
 
 // WriteParts is write of a block whose content lies elsewhere.
 func (w *Writer) WriteParts(ctx context.Context, a rmalloc.Addr, head, body []byte) error {
-	return w.writeBy(ctx, a, func(offset, _ int, flag uint64) error {
+	return w.writeBy(ctx, a, math.MaxInt, func(offset, _ int, flag uint64) error {
 		return w.copier.putCopied(ctx, w.readerHeap()+offset, head, body, w.slot.Index(), flag)
 	})
 }

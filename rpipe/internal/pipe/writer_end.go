@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/rmalloc"
@@ -276,7 +277,17 @@ func (w *Writer) writeNear(a rmalloc.Addr) bool {
 
 // WriteFrom is write of a block that lies elsewhere in the stage, if there is one.
 func (w *Writer) WriteFrom(ctx context.Context, a rmalloc.Addr, staged int) error {
-	return w.writeBy(ctx, a, func(offset, n int, flag uint64) error {
+	return w.writeFirstFrom(ctx, a, staged, math.MaxInt)
+}
+
+// WriteFirst is write of a block's first bytes. Once they are written, the memory behind
+// them is free.
+func (w *Writer) WriteFirst(ctx context.Context, a rmalloc.Addr, bytes int) error {
+	return w.writeFirstFrom(ctx, a, a.Offset(), bytes)
+}
+
+func (w *Writer) writeFirstFrom(ctx context.Context, a rmalloc.Addr, staged, most int) error {
+	return w.writeBy(ctx, a, most, func(offset, n int, flag uint64) error {
 		if w.Direct || w.Spec.pull || n == 0 {
 			return w.PutFlag(ctx, 0, nil, w.slot.Index(), flag)
 		}
@@ -285,8 +296,9 @@ func (w *Writer) WriteFrom(ctx context.Context, a rmalloc.Addr, staged int) erro
 }
 
 // writeBy has put move a block, of so many bytes at an offset of the heap, and then
-// its flag.
-func (w *Writer) writeBy(ctx context.Context, a rmalloc.Addr, put func(offset, n int, flag uint64) error) error {
+// its flag. It writes at most the block's first most bytes, and frees the memory behind
+// them.
+func (w *Writer) writeBy(ctx context.Context, a rmalloc.Addr, most int, put func(offset, n int, flag uint64) error) error {
 	if err := w.Ready(ctx); err != nil {
 		return err
 	}
@@ -297,9 +309,13 @@ func (w *Writer) writeBy(ctx context.Context, a rmalloc.Addr, put func(offset, n
 	if err != nil {
 		return err
 	}
-	flag := rmalloc.Flag{Kind: rmalloc.Data, Offset: offset / rmalloc.Granule, Length: n}.Encode(w.slot.Lap())
-	if err := put(offset, n, flag); err != nil {
+	first := min(n, most)
+	flag := rmalloc.Flag{Kind: rmalloc.Data, Offset: offset / rmalloc.Granule, Length: first}.Encode(w.slot.Lap())
+	if err := put(offset, first, flag); err != nil {
 		return err
+	}
+	if first < n {
+		n, _ = first, w.Heap.Shrink(a, first)
 	}
 	_ = w.Heap.Send(a) // it is this end's: Range has said so
 	w.wrote(n)

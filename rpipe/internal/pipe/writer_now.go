@@ -72,6 +72,14 @@ func (w *Writer) WriteNow(a rmalloc.Addr) error {
 	return w.WriteFrom(w.noWait, a, a.Offset())
 }
 
+// WriteFirstNow is WriteFirst without the wait.
+func (w *Writer) WriteFirstNow(a rmalloc.Addr, bytes int) error {
+	if err := w.WidthNow(); err != nil {
+		return err
+	}
+	return w.WriteFirst(w.noWait, a, bytes)
+}
+
 // WidthNow returns nil once a block can be written without a wait for the reader.
 func (w *Writer) WidthNow() error {
 	if err := w.readyNow(); err != nil {

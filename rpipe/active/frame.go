@@ -1,0 +1,130 @@
+package active
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/gopgas/gopgas/rpipe"
+)
+
+// A frame is a message in a block of an Endpoint. Frames lie one behind the other,
+// each at a multiple of 8 bytes. Numbers are little-endian:
+//
+//	0     1       4       8     16       24
+//	kind  reason  length  name  call id  payload, then up to 7 bytes of nothing
+type frame struct {
+	kind    frameKind
+	reason  reason // of a failure
+	name    uint64 // hash of the handler's name
+	id      uint64 // of the call; 0 where no reply is wanted
+	payload []byte
+}
+
+const (
+	frameHeader = 24
+
+	frameReason = 1
+	frameLength = 4
+	frameName   = 8
+	frameID     = 16
+)
+
+type frameKind uint8
+
+const (
+	frameRequest frameKind = 1
+	frameReply   frameKind = 2
+	frameFailure frameKind = 3
+)
+
+// A reason is why a call has failed at the target.
+type reason uint8
+
+const (
+	failedItself reason = iota
+	noHandler
+	panicked
+	replyTooLarge
+)
+
+// The kinds of a RemoteError.
+var (
+	// ErrHandler: the handler returned an error, whose text the RemoteError has.
+	ErrHandler = errors.New("the handler failed")
+	// ErrNoHandler: the rank has no handler of that name.
+	ErrNoHandler = errors.New("no handler of that name: register it at all ranks in active.Open")
+	// ErrPanicked: the handler panicked. Its rank goes on.
+	ErrPanicked = errors.New("the handler panicked")
+)
+
+func (r reason) err() error {
+	switch r {
+	case noHandler:
+		return ErrNoHandler
+	case panicked:
+		return ErrPanicked
+	case replyTooLarge:
+		return rpipe.ErrTooLarge
+	}
+	return ErrHandler
+}
+
+// frameSize is how many bytes a frame takes.
+func frameSize(payload int) int { return frameHeader + (payload+7)&^7 }
+
+// encode writes the frame, which frameSize bytes hold.
+func (f *frame) encode(b []byte) {
+	le := binary.LittleEndian
+	le.PutUint64(b, 0)
+	b[0], b[frameReason] = byte(f.kind), byte(f.reason)
+	le.PutUint32(b[frameLength:], uint32(len(f.payload)))
+	le.PutUint64(b[frameName:], f.name)
+	le.PutUint64(b[frameID:], f.id)
+	clear(b[frameHeader+copy(b[frameHeader:], f.payload):])
+}
+
+// decode takes the first frame off b, whose memory the payload is. ErrCorrupt:
+// there is none.
+func decodeFrame(b []byte) (f frame, rest []byte, err error) {
+	if len(b) < frameHeader {
+		return f, nil, fmt.Errorf("%w: %d bytes of a message", rpipe.ErrCorrupt, len(b))
+	}
+	le := binary.LittleEndian
+	f = frame{kind: frameKind(b[0]), reason: reason(b[frameReason]), name: le.Uint64(b[frameName:]), id: le.Uint64(b[frameID:])}
+	n := int(le.Uint32(b[frameLength:]))
+	if f.kind < frameRequest || f.kind > frameFailure || n > len(b)-frameHeader || frameSize(n) > len(b) {
+		return f, nil, fmt.Errorf("%w: message of kind %d with %d bytes in %d", rpipe.ErrCorrupt, f.kind, n, len(b))
+	}
+	f.payload = b[frameHeader : frameHeader+n : frameHeader+n]
+	return f, b[frameSize(n):], nil
+}
+
+// countFrames returns how many frames b is.
+func countFrames(b []byte) (n int, err error) {
+	for len(b) > 0 {
+		if _, b, err = decodeFrame(b); err != nil {
+			return 0, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// A RemoteError reports why a call failed at its target.
+type RemoteError struct {
+	Rank    int // that was called
+	Handler string
+	Kind    error  // ErrHandler, ErrNoHandler, ErrPanicked, or ErrTooLarge for its reply
+	Text    string // of the handler's error or panic
+}
+
+func (e *RemoteError) Error() string {
+	s := fmt.Sprintf("call of %q at rank %d: %v", e.Handler, e.Rank, e.Kind)
+	if e.Text != "" {
+		s += ": " + e.Text
+	}
+	return s
+}
+
+func (e *RemoteError) Unwrap() error { return e.Kind }

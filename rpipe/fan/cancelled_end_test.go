@@ -1,0 +1,153 @@
+package fan_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
+	"testing"
+
+	"github.com/gopgas/gopgas/internal/team"
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/fan"
+	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
+)
+
+// A source is a Reader, or a FanIn of one pipe.
+type source struct {
+	read    func(ctx context.Context) error // a block, which it frees
+	arrived func() bool
+	clog    func(full *atomic.Bool)
+	close   func(ctx context.Context) error
+}
+
+// sources open each kind of source from rank 0.
+var sources = map[string]func(ctx context.Context, r *testjob.Rank) source{
+	"reader": func(ctx context.Context, r *testjob.Rank) source {
+		rd, err := rpipe.OpenReader[byte](ctx, r.World, 0)
+		r.NoError(err)
+		read := func(ctx context.Context) error { _, err := rd.Recv(ctx, nil); return err }
+		return source{read, rd.Arrived, func(full *atomic.Bool) { pipetest.Clog(pipetest.ReaderEnd(rd), full) }, rd.Close}
+	},
+	"fan-in": func(ctx context.Context, r *testjob.Rank) source {
+		in, err := fan.OpenIn[byte](ctx, r.World, []int{0})
+		r.NoError(err)
+		read := func(ctx context.Context) error {
+			b, _, err := in.Read(ctx)
+			if err == nil {
+				err = in.Free(b)
+			}
+			return err
+		}
+		return source{read, in.HasNews, func(full *atomic.Bool) { pipetest.Clog(in.Ends()[0], full) }, in.Close}
+	},
+}
+
+// cancelledAtTheEnd has rank 0 run write, whose Close waits until rank 1 has read all.
+// Rank 1 runs begin, whose result runs ahead of its last read. The read before that
+// finds the end of the pipe and is cancelled.
+func cancelledAtTheEnd(t *testing.T, write, begin func(ctx context.Context, r *testjob.Rank, in *source) (last func())) {
+	for kind, open := range sources {
+		t.Run(kind, func(t *testing.T) {
+			testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+				c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+					if r.Me == 0 {
+						write(ctx, r, nil)
+						r.NoError(r.World.Barrier(ctx))
+						return
+					}
+					in := open(ctx, r)
+					last := begin(ctx, r, &in)
+					r.NoError(team.Of(r.World).Wait(ctx, in.arrived))
+					if err := in.read(pipetest.Ended(ctx)); !errors.Is(err, io.EOF) { // it may meet the writer all the same
+						r.ErrorIs(err, context.Canceled)
+					}
+					last()
+					r.Equal(io.EOF, in.read(ctx))
+					r.NoError(r.World.Barrier(ctx), "the writer has closed")
+					r.NoError(in.close(ctx))
+				})
+			})
+		})
+	}
+}
+
+// The word that the writer's Close waits for finds no room in the queue.
+func TestAWriterClosesThoughTheReadOfItsEndWasCancelled(t *testing.T) {
+	cancelledAtTheEnd(t, func(ctx context.Context, r *testjob.Rank, _ *source) func() {
+		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1)
+		r.NoError(err)
+		r.NoError(w.Send(ctx, []byte{1}))
+		r.NoError(r.World.Barrier(ctx), "the block is read")
+		r.NoError(w.Close(ctx))
+		return nil
+	}, func(ctx context.Context, r *testjob.Rank, in *source) func() {
+		r.NoError(in.read(ctx))
+		var full atomic.Bool
+		full.Store(true)
+		in.clog(&full)
+		r.NoError(r.World.Barrier(ctx))
+		return func() { full.Store(false) }
+	})
+}
+
+// The reader has not met the writer as it finds the end.
+func TestAWriterClosesThoughItsReaderWasCancelledAsTheyMet(t *testing.T) {
+	cancelledAtTheEnd(t, func(ctx context.Context, r *testjob.Rank, _ *source) func() {
+		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1)
+		r.NoError(err)
+		r.NoError(r.World.Barrier(ctx), "the reader is open")
+		r.NoError(w.Close(ctx))
+		return nil
+	}, func(ctx context.Context, r *testjob.Rank, _ *source) func() {
+		r.NoError(r.World.Barrier(ctx))
+		return func() {}
+	})
+}
+
+func TestCloseWriteReachesTheReaderThoughTheQueueWasFull(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			pipetest.Ends(ctx, r, func(w *rpipe.Writer[byte]) {
+				r.NoError(w.Send(ctx, []byte{1}))
+				r.NoError(r.World.Barrier(ctx))
+				var full atomic.Bool
+				full.Store(true)
+				pipetest.ClogWriter(pipetest.WriterEnd(w), &full)
+				r.NoError(w.CloseWrite(pipetest.Ended(ctx)))
+				r.ErrorIs(w.Send(ctx, []byte{2}), rpipe.ErrClosed)
+				full.Store(false)
+				r.NoError(r.World.Barrier(ctx), "the reader has met the end")
+			}, func(rd *rpipe.Reader[byte]) {
+				_, err := rd.Recv(ctx, nil)
+				r.NoError(err)
+				r.NoError(r.World.Barrier(ctx))
+				_, err = rd.Recv(ctx, nil)
+				r.Equal(io.EOF, err)
+				r.NoError(r.World.Barrier(ctx))
+			})
+		})
+	})
+}
+
+// The reader's rank does not answer CloseWrite. The reader then connects and finds the
+// end, so the writer must not write any more.
+func TestCloseWriteEndsWritesThoughTheReaderDoesNotAnswer(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			pipetest.Ends(ctx, r, func(w *rpipe.Writer[byte]) {
+				var far atomic.Bool
+				far.Store(true)
+				pipetest.Lose(pipetest.WriterEnd(w), &far)
+				r.ErrorIs(w.CloseWrite(ctx), context.DeadlineExceeded)
+				far.Store(false)
+				r.ErrorIs(w.Send(ctx, []byte{1}), rpipe.ErrClosed)
+				r.NoError(w.CloseWrite(ctx))
+			}, func(rd *rpipe.Reader[byte]) {
+				_, err := rd.Recv(ctx, nil)
+				r.Equal(io.EOF, err)
+			})
+		})
+	})
+}

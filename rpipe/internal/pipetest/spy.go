@@ -1,0 +1,69 @@
+package pipetest
+
+import (
+	"context"
+	"sync"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// A Spy sees the local memory of the requests that pass, which verbs/trace does
+// not tell.
+type Spy struct {
+	driver.Provider
+	mu   sync.Mutex
+	on   bool
+	seen []driver.Segment
+}
+
+func (s *Spy) Start() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.on, s.seen = true, nil
+}
+
+func (s *Spy) Stop() []driver.Segment {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.on = false
+	return s.seen
+}
+
+func (s *Spy) Open(ctx context.Context, device string, opts driver.Options) (driver.Context, error) {
+	c, err := s.Provider.Open(ctx, device, opts)
+	return &spyContext{c, s}, err
+}
+
+type spyContext struct {
+	driver.Context
+	spy *Spy
+}
+
+func (c *spyContext) CreateQP(ctx context.Context, cfg driver.QPConfig) (driver.QP, error) {
+	qp, err := c.Context.CreateQP(ctx, cfg)
+	if mapper, ok := qp.(driver.Mapper); ok {
+		return &spyMapper{spyQP{qp, c.spy}, mapper}, err
+	}
+	return &spyQP{qp, c.spy}, err
+}
+
+type spyQP struct {
+	driver.QP
+	spy *Spy
+}
+
+type spyMapper struct {
+	spyQP
+	driver.Mapper
+}
+
+func (q *spyQP) PostSend(wrs []driver.WorkRequest) (int, error) {
+	q.spy.mu.Lock()
+	if q.spy.on {
+		for i := range wrs {
+			q.spy.seen = append(q.spy.seen, wrs[i].Local...)
+		}
+	}
+	q.spy.mu.Unlock()
+	return q.QP.PostSend(wrs)
+}

@@ -1,0 +1,83 @@
+package pipetest
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
+)
+
+// crowded is add behind a queue that has no room while full is set.
+func crowded(full *atomic.Bool, add func(ctx context.Context, n uint64) error) func(ctx context.Context, n uint64) error {
+	return func(ctx context.Context, n uint64) error {
+		if full.Load() {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}
+		return add(ctx, n)
+	}
+}
+
+// Crowd has the counts of a writer's blocks find no room while full is set.
+func Crowd(w *pipe.Writer, full *atomic.Bool) {
+	u := &w.Link.(*pipe.FabricLink).SummaryUpdate
+	_ = u.To.Await(context.Background(), &u.Sum) // the composer is not in line
+	u.Add = crowded(full, u.Add)
+}
+
+// A SummaryUpdate adds to a number, by sums.
+type SummaryUpdate struct {
+	pipe.SummaryUpdate
+	Full  atomic.Bool
+	Sums  atomic.Uint64 // how many
+	count atomic.Uint64
+}
+
+func NewSummaryUpdate(to *fabric.Peer) *SummaryUpdate {
+	u := &SummaryUpdate{}
+	u.Open(to, crowded(&u.Full, func(_ context.Context, n uint64) error {
+		u.Sums.Add(1)
+		u.count.Add(n)
+		return nil
+	}))
+	return u
+}
+
+func (u *SummaryUpdate) Told() uint64 { return u.count.Load() }
+
+// A closingLink has the writer's flags find no room while full is set, and logs the
+// order in which the last addition and the bye flag leave.
+type closingLink struct {
+	fullLink
+	log chan<- string
+}
+
+func (l *closingLink) PutLast(ctx context.Context, flag int, value uint64) error {
+	err := l.fullLink.Link.PutLast(ctx, flag, value)
+	if err == nil {
+		l.log <- "bye"
+	}
+	return err
+}
+
+// LogClosing has the writer's flags find no room while full is set. log gets "add" for
+// each addition to the reader's summary, and "bye" for the last flag.
+func LogClosing(w *pipe.Writer, full *atomic.Bool, log chan<- string) {
+	u := &w.Link.(*pipe.FabricLink).SummaryUpdate
+	add := u.Add
+	u.Add = func(ctx context.Context, n uint64) error {
+		err := add(ctx, n)
+		if err == nil {
+			log <- "add"
+		}
+		return err
+	}
+	w.Link = &closingLink{fullLink{w.Link, full}, log}
+}
+
+// Meet connects the writer, and makes no memory for its blocks.
+func Meet(ctx context.Context, w *pipe.Writer) error {
+	_, _, err := w.Join(ctx, true)
+	return err
+}
