@@ -48,11 +48,16 @@
 // when that is done; where the writer is mapped, the reader uses it in place.
 // Tiny blocks can be fetched by an atomic ([WithAtomicReads]).
 //
-// # Views
+// # Products
 //
-// [Reader.Arrivals] is a Go channel for select. Package gochan has channels of values.
-// Package netpipe has connections and listeners of package net, so that net/http runs
-// between ranks.
+// [Reader.Arrivals] is a Go channel for select. Other products have packages of their
+// own, each with its own options:
+//
+//	fan       many pipes behind one handle: a fan-in reads them, a fan-out writes them
+//	conveyor  small records from any rank to any rank
+//	active    handlers that run at other ranks, and their replies
+//	gochan    channels of Go values
+//	netpipe   connections and listeners of package net, so that net/http runs between ranks
 //
 // # When the writer learns of freed memory
 //
