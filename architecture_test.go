@@ -28,7 +28,7 @@ const module = "github.com/gopgas/gopgas"
 //	user programs, examples, bench
 //	          collectives -> its internal board, message, vector
 //	         rpipe   window
-//	            runtime
+//	            runtime   internal/channel, below collectives
 //	         internal/team
 //	        internal/fabric
 //	             verbs
@@ -93,6 +93,8 @@ var picture = []layer{
 		"it is the job as its ranks see it; how the job was started is the launcher's business, and the two meet in internal/bootstrap"},
 	{"launcher", "internal/bootstrap internal/memory internal/cgroup",
 		"it starts processes of any kind and does not know a rank's work; it meets runtime in internal/bootstrap"},
+	{"internal/channel", "internal/fabric internal/atomics",
+		"it moves messages between two ranks and knows neither teams nor algorithms"},
 	{"window", "runtime internal/team internal/fabric internal/element internal/arena internal/atomics internal/wait internal/mutant verbs/driver",
 		"it works over any fabric and imports no provider; rpipe stands beside it, not below"},
 	{"rpipe", "runtime rpipe/internal/pipe internal/team internal/fabric internal/element internal/rmalloc internal/wait",
@@ -115,8 +117,8 @@ var picture = []layer{
 		"algorithms know bytes, operators and members, and none of their callers"},
 	{"internal/tuned", "",
 		"it is a file that grun writes and collectives read, and knows neither"},
-	{"collectives", "collectives/internal/* rpipe runtime internal/team internal/fabric internal/element internal/atomics internal/arena internal/tuned internal/wait",
-		"it chooses among algorithms, which move bytes in mapped memory and through pipes"},
+	{"collectives", "collectives/internal/* runtime internal/team internal/channel internal/fabric internal/element internal/atomics internal/arena internal/tuned internal/wait",
+		"it chooses among algorithms, which move bytes in mapped memory and through channels"},
 	{"internal/testjob", "runtime launcher internal/bootstrap internal/team internal/fabric internal/testwatch verbs/driver verbs/faulty verbs/ibv",
 		"it runs jobs for tests"},
 	{"internal/tools/*", "", "tools are apart"},
@@ -204,7 +206,7 @@ func TestThePictureRefusesArrowsThatPointUp(t *testing.T) {
 		"window -> verbs/shm", "window -> verbs/tcp", "window -> rpipe", "runtime -> window",
 		"window -> cmd/grun", "runtime -> examples/hello", "runtime -> bench", "launcher -> cmd/grun",
 		"runtime -> internal/testjob", "bench -> internal/testwatch", "bench -> internal/testjob", "examples/hello -> internal/fabric", "examples/hello -> internal/team", "unheard/of -> verbs",
-		"collectives -> verbs/shm", "runtime -> collectives", "rpipe -> collectives", "rpipe -> rpipe/gochan", "rpipe/gochan -> internal/fabric", "collectives/internal/message -> runtime",
+		"collectives -> verbs/shm", "collectives -> rpipe", "internal/channel -> internal/team", "runtime -> collectives", "rpipe -> collectives", "rpipe -> rpipe/gochan", "rpipe/gochan -> internal/fabric", "collectives/internal/message -> runtime",
 		"collectives/internal/board -> collectives/internal/message",
 	} {
 		from, to, _ := strings.Cut(arrow, " -> ")

@@ -115,6 +115,7 @@ func pipeBenchmarks() []benchmark {
 	fresh, crumbs, alloc, peers, rate := "rmalloc_fresh", "rmalloc_crumbs", "rpipe_alloc", "rpipe_peers", "aggregate_rate"
 	return []benchmark{
 		{name: "rpipe_latency", group: "rpipe_latency", about: "Alloc, Write, Read and Free, ping-pong, one way", sized: true, unit: oneWay(), setup: rpipeLatency},
+		{name: "channel_latency", group: "rpipe_latency", about: "a message of a collective call through a channel, ping-pong, one way", sized: true, unit: oneWay(), setup: channelLatency},
 		{name: "rpipe_twoputs_latency", group: "rpipe_latency", about: "the same, data and flag as two puts", sized: true, unit: oneWay(), setup: rpipeTwoPutsLatency},
 		{name: "rpipe_read_latency", group: "rpipe_latency", about: "the same, fetched by the reader", sized: true, unit: oneWay(), setup: rpipeReadLatency},
 		{name: "rpipe_window_latency", group: "rpipe_latency", about: "pushed over a window's public calls", sized: true, unit: oneWay(), setup: rpipeWindowLatency()},

@@ -35,7 +35,7 @@
 //
 // Further names of groups, which are compared in the same way:
 //
-//	rpipe_latency    a message pushed, as two puts, pulled, over a window, and by hand
+//	rpipe_latency    a message pushed, as two puts, pulled, over a window, by hand, and through a channel
 //	rpipe_alloc      the same in fragmented heaps: policies, and what each Alloc's
 //	                 asking costs (next fit with and without it)
 //	rmalloc_fresh    the search for a hole alone, no communication: nothing but one hole

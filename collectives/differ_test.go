@@ -10,8 +10,8 @@ import (
 )
 
 // TestLongCallsThatDifferAreNamed has one member wait in a call of a long message. The
-// second member has made more calls than the team remembers. A block in the pipe names the
-// difference.
+// second member has made more calls than the team remembers. A header in the channel names
+// the difference.
 func TestLongCallsThatDifferAreNamed(t *testing.T) {
 	const long, many = 1 << 20, 100
 	broadcast := func(ctx context.Context, r *testjob.Rank, root, bytes, times int) (err error) {

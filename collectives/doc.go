@@ -31,7 +31,7 @@
 //	   |            \
 //	internal/board   internal/message       one algorithm per file
 //	   |              |
-//	mapped memory    messages: short ones eagerly, others by pipes (package rpipe) or rendezvous
+//	mapped memory    messages, in order through a channel to each member (package internal/channel)
 //
 // Where all members of a team map each other's memory, they use boards, pieces of
 // memory that one member writes and all read. Along the edges of a graph they use

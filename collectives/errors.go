@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/gopgas/gopgas/internal/channel"
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -24,6 +25,8 @@ var (
 	ErrOp = errors.New("not an operator of these elements; use one of this package's, or NewOp with a name and a function")
 	// ErrAlgorithm: an algorithm that is unknown, or cannot do the call.
 	ErrAlgorithm = errors.New("unusable algorithm")
+	// ErrCorrupt: the memory through which members send messages was overwritten.
+	ErrCorrupt = channel.ErrCorrupt
 	// ErrFreed: the plan was freed.
 	ErrFreed = errors.New("it was freed; plan the call again")
 	// ErrBusy: the plan was started and not waited for.

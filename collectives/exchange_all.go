@@ -54,7 +54,6 @@ func (p *transport) openFor(ctx context.Context, member, bytes int) error {
 // fits reports whether a member has room for so many messages in flight, so that their
 // sender does not wait for its receiver.
 func (p *transport) fits(member, bytes, messages int) bool {
-	blocks := p.cut(bytes)
-	long := member != noMember && p.partners[member].lands && blocks >= longFrom
-	return !long && blocks*messages <= lead
+	lands := member != noMember && p.ends[member] != nil && p.ends[member].Lands(bytes)
+	return !lands && max(1, (bytes+p.piece-1)/p.piece)*messages <= lead
 }

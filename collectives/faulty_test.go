@@ -12,7 +12,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/faulty"
 )
 
-// TestLongMessagesAgreeOnABadDay is the same for messages that go by rendezvous, of which
+// TestLongMessagesAgreeOnABadDay is the same for messages that land, of which
 // the device takes over next to nothing.
 func TestLongMessagesAgreeOnABadDay(t *testing.T) {
 	seed := rand.Uint64()

@@ -10,7 +10,6 @@ import (
 	"github.com/gopgas/gopgas/collectives"
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
-	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/window"
@@ -41,9 +40,6 @@ func liveOf(ctx context.Context, r *testjob.Rank, seed uint64) *runtime.Team {
 	return team
 }
 
-// slab is the memory that pipes keep for later pipes.
-const slab = 256 << 10
-
 // TestFreedTeamsLeaveNothingBehind compares the heap before teams that were used in all
 // ways, and after them.
 func TestFreedTeamsLeaveNothingBehind(t *testing.T) {
@@ -55,7 +51,7 @@ func TestFreedTeamsLeaveNothingBehind(t *testing.T) {
 			for round := range 3 {
 				liveOf(ctx, r, seed+uint64(round))
 			}
-			r.Eventually(func() bool { return usedBy(r) <= before+slab }, testwatch.Patience()/2, time.Millisecond, "pipes linger for a moment")
+			r.Equal(before, usedBy(r))
 		})
 	}
 	testjob.EachTransport(t, 4, run)
@@ -139,7 +135,7 @@ func TestABrokenTeamIsFreedWithWhatItsCallsLeft(t *testing.T) {
 					r.True(ended)
 				}
 			}
-			r.Eventually(func() bool { return usedBy(r) <= before+slab }, testwatch.Patience()/2, time.Millisecond, "pipes linger for a moment")
+			r.Equal(before, usedBy(r))
 		})
 	}
 	testjob.EachTransport(t, 4, run)

@@ -10,8 +10,8 @@ import (
 	"github.com/gopgas/gopgas/internal/team"
 )
 
-// A piece is memory of this member that other members read or write: a board, a row, a
-// queue.
+// A piece is memory of this member that other members read or write: a board, a queue, an
+// endpoint of channels.
 type piece struct {
 	block  arena.Block
 	region *fabric.Region
@@ -33,15 +33,12 @@ func (g *group) reserve(ctx context.Context, name string, n int) ([]byte, error)
 
 var _ team.Keeper = (*group)(nil)
 
-// Leave closes the pipes, and returns which ends this member had opened. Rows and boards
-// need no closing.
-func (g *group) Leave(ctx context.Context) (card []byte, err error) {
-	return g.transport.opened(), g.transport.close(ctx)
-}
+// Leave has nothing to end: this member has waited for its writes.
+func (g *group) Leave(context.Context) (card []byte, err error) { return nil, nil }
 
 // Release frees the memory that the team kept.
-func (g *group) Release(cards [][]byte) error {
-	errs := []error{g.transport.release(cards)}
+func (g *group) Release([][]byte) error {
+	errs := []error{g.transport.close()}
 	for _, p := range g.pieces {
 		errs = append(errs, p.region.Close(), g.team.Arena().Free(p.block))
 	}

@@ -99,7 +99,7 @@ func TestPredefinedOperators(t *testing.T) {
 	})
 }
 
-func TestElementsLargerThanABlockOfAPipe(t *testing.T) {
+func TestElementsLargerThanAPiece(t *testing.T) {
 	type large [300 << 10]byte
 	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
 		if c.Ranks > 3 {

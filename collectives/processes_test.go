@@ -15,7 +15,7 @@ import (
 // bodies holds the functions that processes of tests run.
 var bodies = map[string]testjob.Body{"sums": sums, "model": model, "killed": killed, "panics": panics, "crowd": crowd, "cut": cut, "exchanges": exchanges, "torn": torn}
 
-// sums makes calls that use boards, buffers in place, and pipes.
+// sums makes calls that use boards, buffers in place, and messages.
 func sums(ctx context.Context, r *testjob.Rank) {
 	for _, n := range []int{1, 1000, 300000} {
 		in, err := collectives.Alloc[int64](r.World, n)

@@ -65,7 +65,7 @@ func alone(ctx context.Context, r *testjob.Rank, calls [2]teamCall, n int,
 	if r.Me == r.N-1 {
 		last = calls[1]
 	}
-	// Earlier calls open the pipes that the last call needs. Members that are behind may
+	// Earlier calls open the channels that the last call needs. Members that are behind may
 	// learn of the outcome in them.
 	for _, call := range []teamCall{calls[0], calls[1], last} {
 		if err == nil {

@@ -6,18 +6,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
-	"github.com/gopgas/gopgas/rpipe"
 )
 
-func TestManyMembersHaveSmallPipes(t *testing.T) {
-	require.Equal(t, mostHeap, heapFor(2))
-	require.Equal(t, mostHeap, heapFor(64))
-	require.Equal(t, leastHeap, heapFor(1<<20))
+func TestManyMembersHaveSmallRings(t *testing.T) {
+	require.Equal(t, mostRing, ringFor(2))
+	require.Equal(t, mostRing, ringFor(64))
+	require.Equal(t, leastRing, ringFor(1<<20))
 	for n := 1; n < 3000; n++ {
-		require.Zero(t, heapFor(n)%leastHeap)
-		require.GreaterOrEqual(t, heapFor(n), heapFor(n+1))
+		require.Zero(t, ringFor(n)%leastRing)
+		require.GreaterOrEqual(t, ringFor(n), ringFor(n+1))
 	}
 }
 
@@ -30,10 +30,10 @@ func callByHand(ctx context.Context, r *testjob.Rank, elem int, f func(ctx conte
 }
 
 // TestExchangesOfUnlikeLengthsNeverWaitInACircle sends around a ring, where each
-// member has another length, many times what a pipe's heap holds.
+// member has another length, of several times what the ring holds.
 func TestExchangesOfUnlikeLengthsNeverWaitInACircle(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
-		length := func(rank int) int { return (rank % 3) * (mostHeap + 3*rank) }
+		length := func(rank int) int { return (rank % 3) * (2*mostRing + 3*rank) }
 		src, dst := make([]byte, length(r.Me)), make([]byte, length(r.Left()))
 		for i := range src {
 			src[i] = byte(i ^ r.Me)
@@ -52,37 +52,25 @@ func TestExchangesOfUnlikeLengthsNeverWaitInACircle(t *testing.T) {
 	})
 }
 
-// TestBlocksThatAreNoMessagesAreRefused writes blocks to a pipe that are not messages.
-func TestBlocksThatAreNoMessagesAreRefused(t *testing.T) {
-	for name, write := range map[string]func(ctx context.Context, p *transport, out *rpipe.Writer[byte]) error{
-		"short": func(ctx context.Context, _ *transport, out *rpipe.Writer[byte]) error {
-			return out.Send(ctx, []byte{1, 2, 3})
-		},
-		"of another length than it says": func(ctx context.Context, p *transport, out *rpipe.Writer[byte]) error {
-			b, err := out.Alloc(ctx, headerSize+p.eagerMost()+7)
-			if err == nil {
-				clear(b.Mem())
-				p.header(b.Mem(), &transfer{bytes: p.eagerMost() + 8, turn: 1})
-				err = out.Write(ctx, b)
+// TestSlotsThatHoldNoMessageAreRefused writes a slot that a correct sender never writes.
+func TestSlotsThatHoldNoMessageAreRefused(t *testing.T) {
+	const slots, number = 128, 120 // see the layout of an endpoint's memory
+	testjob.Config{Provider: "loop", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		err := callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error {
+			if r.Me == 0 {
+				return p.Recv(ctx, 1, make([]byte, 8))
 			}
-			return err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			testjob.Config{Provider: "loop", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
-				err := callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error {
-					if r.Me == 0 {
-						return p.Recv(ctx, 1, make([]byte, p.eagerMost()+8))
-					}
-					r.NoError(p.open(ctx, 0))
-					return write(ctx, p, p.partners[0].out)
-				})
-				if r.Me == 0 {
-					r.ErrorIs(err, rpipe.ErrCorrupt)
-					return
-				}
-				r.NoError(err)
-			})
+			there, err := p.group.team.AwaitRegion(ctx, p.group.team.Members[0], p.channelName(1))
+			if err != nil {
+				return err
+			}
+			return there.PostFlag(ctx, fabric.Flag{Offset: slots + 128 + number, Value: 7})
 		})
-	}
+		if r.Me == 0 {
+			r.ErrorIs(err, ErrCorrupt)
+			r.ErrorContains(err, "from rank 1")
+			return
+		}
+		r.NoError(err)
+	})
 }

@@ -15,32 +15,30 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// onTCP returns a job of n ranks whose long messages go by rendezvous.
+// onTCP returns a job of n ranks whose long messages land.
 func onTCP(n int) testjob.Config { return testjob.Config{Provider: "tcp", Ranks: n} }
 
-// long returns a message of so many blocks and a little more.
-func long(p *transport, blocks, seed int) []byte {
-	mem := make([]byte, blocks*p.block()+7)
+// long returns a message of so many pieces and a little more.
+func long(pieces, seed int) []byte {
+	mem := make([]byte, pieces*pieceMost+7)
 	for i := range mem {
 		mem[i] = byte(i*13 + i>>9 + seed)
 	}
 	return mem
 }
 
-// TestLongMessagesLandWhereTheyGo sends messages around the lengths from which they go
-// by rendezvous, and finds that they do.
+// TestLongMessagesLandWhereTheyGo sends messages around the length from which they land.
 func TestLongMessagesLandWhereTheyGo(t *testing.T) {
 	onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
 		for round := range 3 {
-			for blocks := range longFrom + 3 {
+			for pieces := range 5 {
 				r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error {
-					taken := p.partners[1-r.Me].taken
-					src, dst := long(p, blocks, r.Me+round), make([]byte, blocks*p.block()+7)
+					src, dst := long(pieces, r.Me+round), make([]byte, pieces*pieceMost+7)
 					if err := p.Exchange(ctx, 1-r.Me, src, 1-r.Me, dst); err != nil {
 						return err
 					}
-					r.True(bytes.Equal(long(p, blocks, 1-r.Me+round), dst), "%d blocks differ", blocks)
-					r.Equal(blocks+1 >= longFrom, p.partners[1-r.Me].taken > taken, "%d blocks", blocks)
+					r.True(bytes.Equal(long(pieces, 1-r.Me+round), dst), "%d pieces differ", pieces)
+					r.Equal(pieces > 0, p.ends[1-r.Me].Lands(len(dst)), "%d pieces", pieces)
 					return nil
 				}))
 			}
@@ -51,9 +49,8 @@ func TestLongMessagesLandWhereTheyGo(t *testing.T) {
 // TestManyLongMessagesAtOnce has all members exchange messages with all, around the length
 // from which a sender waits for its receiver.
 func TestManyLongMessagesAtOnce(t *testing.T) {
-	for blocks := 1; blocks < longFrom+2; blocks++ {
+	for _, size := range []int{pieceMost - 1, pieceMost, 3 * pieceMost} {
 		onTCP(4).Run(t, func(ctx context.Context, r *testjob.Rank) {
-			size := blocks * (heapFor(4)/4 - headerSize)
 			src, dst := make([]byte, 4*size), make([]byte, 4*size)
 			for to := range 4 {
 				copy(src[to*size:], bytes.Repeat([]byte{byte(16*r.Me + to)}, size))
@@ -74,9 +71,9 @@ func TestManyLongMessagesAtOnce(t *testing.T) {
 	}
 }
 
-// TestFoldedMessagesTakeNoRendezvous sends messages that the receiver combines where they
-// lie.
-func TestFoldedMessagesTakeNoRendezvous(t *testing.T) {
+// TestFoldedMessagesDoNotLand sends messages that the receiver combines where they lie. One
+// that landed would overwrite its data.
+func TestFoldedMessagesDoNotLand(t *testing.T) {
 	onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
 		xor := func(dst, left, right []byte) {
 			for i := range dst {
@@ -84,12 +81,11 @@ func TestFoldedMessagesTakeNoRendezvous(t *testing.T) {
 			}
 		}
 		r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error {
-			acc := long(p, 6, 0)
-			if err := p.ExchangeFold(ctx, 1-r.Me, long(p, 6, 0), 1-r.Me, message.Folding{Dst: acc, Own: acc, Combine: xor, Elem: 1}); err != nil {
+			acc := long(6, 0)
+			if err := p.ExchangeFold(ctx, 1-r.Me, long(6, 0), 1-r.Me, message.Folding{Dst: acc, Own: acc, Combine: xor, Elem: 1}); err != nil {
 				return err
 			}
 			r.Equal(make([]byte, len(acc)), acc)
-			r.Zero(p.partners[1-r.Me].taken)
 			return nil
 		}))
 	})
@@ -126,8 +122,8 @@ func TestMemoryOfAMessageThatWasGivenUpIsTheCallersAgain(t *testing.T) {
 // TestLongMessagesOfUnlikeLengthsAreNamed has the two ends of a message, of which one or
 // both take it to be long, differ in its length.
 func TestLongMessagesOfUnlikeLengthsAreNamed(t *testing.T) {
-	const block = mostHeap / 4
-	for _, lengths := range [][2]int{{1, 4 * block}, {4 * block, 1}, {shortMost + 1, 4 * block}, {4 * block, shortMost + 1}, {4 * block, 5 * block}, {5 * block, 4 * block}} {
+	block := pieceMost
+	for _, lengths := range [][2]int{{1, 4 * block}, {4 * block, 1}, {ringed, 4 * block}, {4 * block, ringed}, {4 * block, 5 * block}, {5 * block, 4 * block}} {
 		onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
 			counts, none := Blocks{Counts: []int{0, 0}}, Blocks{Counts: []int{0, 0}}
 			counts.Counts[1-r.Me] = lengths[r.Me]
@@ -153,8 +149,8 @@ func TestLongMessagesOfUnlikeLengthsAreNamed(t *testing.T) {
 // TestMessagesThatAllTakeToBeOfAnotherLengthAreNamed goes around a ring, and between two,
 // where each member sends a length that the next does not expect.
 func TestMessagesThatAllTakeToBeOfAnotherLengthAreNamed(t *testing.T) {
-	const long = mostHeap
-	for _, lengths := range [][2]int{{long, 8}, {8, long}, {long, shortMost + 1}, {shortMost + 1, long}, {shortMost + 1, 8}, {8, shortMost + 1}, {long, 0}, {0, long}, {long, long + 1}} {
+	const long = mostRing
+	for _, lengths := range [][2]int{{long, 8}, {8, long}, {long, ringed}, {ringed, long}, {ringed, 8}, {8, ringed}, {long, 0}, {0, long}, {long, long + 1}} {
 		for _, n := range []int{2, 3} {
 			onTCP(n).Run(t, func(ctx context.Context, r *testjob.Rank) {
 				to, from := Blocks{Counts: make([]int, n)}, Blocks{Counts: make([]int, n)}
@@ -176,7 +172,7 @@ func TestMessagesThatAllTakeToBeOfAnotherLengthAreNamed(t *testing.T) {
 func TestAMemberThatGivesUpAmidLongMessagesEndsThoseOfAllOthers(t *testing.T) {
 	enough := errors.New("enough")
 	onTCP(4).Run(t, func(ctx context.Context, r *testjob.Rank) {
-		in, out := bytes.Repeat([]byte{byte(r.Me + 1)}, 4*4*mostHeap), make([]byte, 4*4*mostHeap)
+		in, out := bytes.Repeat([]byte{byte(r.Me + 1)}, 4*4*mostRing), make([]byte, 4*4*mostRing)
 		for round := range 8 {
 			team, err := r.World.Split(ctx, 0, 0)
 			r.NoError(err)
@@ -208,7 +204,7 @@ func TestLandedPiecesAreThere(t *testing.T) {
 		g, err := groupOf(r.World)
 		r.NoError(err)
 		const flood = 128 << 20
-		src := bytes.Repeat([]byte{7}, 2*longest)
+		src := bytes.Repeat([]byte{7}, 2<<20)                                           // two pieces
 		r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error { // first contact
 			return p.Exchange(ctx, 1-r.Me, src, 1-r.Me, make([]byte, len(src)))
 		}))
@@ -226,18 +222,17 @@ func TestLandedPiecesAreThere(t *testing.T) {
 		r.NoError(r.World.Barrier(ctx))
 		var full fabric.Request
 		r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error {
-			p.one = [2]transfer{}
-			out := &p.one[0]
-			r.NoError(p.beginSend(ctx, out, 1, len(src), false))
-			r.NoError(p.put(ctx, out, src))
-			_, err := p.offered(ctx, out) // or there would be nothing to tell of yet
-			r.NoError(err)
+			out := transfer{}
+			r.NoError(p.prepare(ctx, &out, 1, len(src), false))
+			out.end.BeginSend(&out.Message)
+			r.NoError(out.end.Send(ctx, &out.Message, src)) // the header
+			r.NoError(out.end.Send(ctx, &out.Message, src)) // behind the offer: there is something to tell of
 			full, err = far.Start(ctx, &fabric.Put{Body: fabric.Part{Mem: make([]byte, flood)}, Lent: true})
 			r.NoError(err)
-			for out.done < out.blocks {
-				r.NoError(p.put(ctx, out, src))
+			for out.More() {
+				r.NoError(out.end.Send(ctx, &out.Message, src))
 			}
-			_ = p.giveUp(out, nil)
+			out.GiveUp()
 			return nil
 		}))
 		r.NoError(full.Wait(ctx))
