@@ -33,11 +33,8 @@ func (g *group) reserve(ctx context.Context, name string, n int) ([]byte, error)
 
 var _ team.Keeper = (*group)(nil)
 
-// Leave has nothing to end: this member has waited for its writes.
-func (g *group) Leave(context.Context) (card []byte, err error) { return nil, nil }
-
 // Release frees the memory that the team kept.
-func (g *group) Release([][]byte) error {
+func (g *group) Release() error {
 	errs := []error{g.transport.close()}
 	for _, p := range g.pieces {
 		errs = append(errs, p.region.Close(), g.team.Arena().Free(p.block))

@@ -84,8 +84,7 @@ func (t *Team) freeBy(ctx context.Context, exchange func([]byte) ([][]byte, erro
 
 // A freeCard goes from each member to all when they free a team.
 type freeCard struct {
-	Above []byte   `json:",omitempty"` // from the keeper
-	Uses  []string `json:",omitempty"` // names of other members' memory that this rank may still use
+	Uses []string `json:",omitempty"` // names of other members' memory that this rank may still use
 }
 
 // brokenBefore reports whether Free failed because of an earlier call, so that all
@@ -113,8 +112,8 @@ func (t *Team) freeBroken(ctx context.Context) error {
 		all, err := t.job.client.Exchange(ctx, t.name+"/"+step, t.members, mine)
 		return all, explain(err)
 	}
-	// Until all members have arrived, some may not know that the team is broken. They
-	// would report a closed pipe as the reason.
+	// Until all members have arrived, some may still be in a call of the team. They do not
+	// know yet which teams they use.
 	if _, err := exchange("free", nil); err != nil {
 		return err
 	}
@@ -124,11 +123,6 @@ func (t *Team) freeBroken(ctx context.Context) error {
 // leave returns when all writes of this rank for the team's calls are complete. It returns
 // this rank's card.
 func (t *Team) leave(ctx context.Context) (card freeCard, err error) {
-	if above := t.above(); above != nil {
-		if card.Above, err = above.Leave(ctx); err != nil {
-			return card, err
-		}
-	}
 	card.Uses = append(t.inner.InUse(), t.splits()...)
 	return card, t.job.fabric.FlushTo(ctx, t.members)
 }
@@ -154,13 +148,13 @@ func (t *Team) release(cards []freeCard) error {
 	t.job.mu.Unlock()
 	t.stream.unattended()
 	t.broken.Store(&TeamError{Team: t.name, Rank: t.members[t.rank], Call: team.FreeTeam.String(), Reason: ErrTeamFreed})
-	kept, used := make([][]byte, len(cards)), []string(nil)
-	for i, card := range cards {
-		kept[i], used = card.Above, append(used, card.Uses...)
+	var used []string
+	for _, card := range cards {
+		used = append(used, card.Uses...)
 	}
 	var err error
 	if above := t.above(); above != nil {
-		err = above.Release(kept)
+		err = above.Release()
 	}
 	return errors.Join(err, t.inner.ReleaseQuarantined(used), t.discard())
 }

@@ -48,15 +48,11 @@ type Team struct {
 	quarantine quarantine
 }
 
-// A Keeper keeps memory for a team's calls. Runtime calls both methods once, when it frees
-// the team and none of its calls is under way.
+// A Keeper keeps memory for a team's calls.
 type Keeper interface {
-	// Leave ends this rank's writes to memory that other members keep for the team. Earlier
-	// writes may still be under way. The card goes to Release at all members.
-	Leave(ctx context.Context) (card []byte, err error)
-	// Release gives the memory back when all members have left. Cards are by team rank;
-	// a member without a keeper has an empty card.
-	Release(cards [][]byte) error
+	// Release gives the memory back. Runtime calls it once, when it frees the team: none of
+	// the team's calls is under way at any member, and their writes are complete.
+	Release() error
 }
 
 // Await returns nil once ready is true. It returns earlier if the team breaks or ctx ends,
