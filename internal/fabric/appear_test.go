@@ -33,7 +33,7 @@ func (r *rig) awaiting(ctx context.Context, rank, n int, name string) <-chan err
 	return done
 }
 
-func TestARegionIsAwaitedUntilItIsThere(t *testing.T) {
+func TestAwaitRegionWaitsUntilTheRegionIsRegistered(t *testing.T) {
 	for _, mode := range []struct{ rank, fmaMax int }{{1, -1}, {1, 0}, {0, -1}, {0, 0}} {
 		r := newRig(t, 2, mode.fmaMax, faulty.Plan{})
 		const n = 5
@@ -58,7 +58,7 @@ func TestARegionIsAwaitedUntilItIsThere(t *testing.T) {
 // testWatch bounds waits for other goroutines.
 const testWatch = 30 * time.Second
 
-func TestTryRegionDoesNotWait(t *testing.T) {
+func TestTryRegionReturnsNilForAnUnregisteredRegion(t *testing.T) {
 	for _, rank := range []int{0, 1} {
 		r := newRig(t, 2, -1, faulty.Plan{})
 		remote, err := r.ranks[0].TryRegion(watched(t), rank, "x")
@@ -67,7 +67,7 @@ func TestTryRegionDoesNotWait(t *testing.T) {
 	}
 }
 
-func TestAnAwaitedRegionThatIsRegisteredMeanwhileIsNotMissed(t *testing.T) {
+func TestAwaitRegionFindsARegionRegisteredDuringTheCall(t *testing.T) {
 	r := newRig(t, 2, -1, faulty.Plan{})
 	for i := range 200 {
 		name := string(rune('a'+i%26)) + string(rune('0'+i/26))
@@ -86,7 +86,7 @@ func region(t *testing.T, f *fabric.Fabric, name string) *fabric.Region {
 	return made
 }
 
-func TestAwaitingARegionEnds(t *testing.T) {
+func TestAwaitRegionReturnsTheErrorThatEndsItsWait(t *testing.T) {
 	cause := errors.New("enough")
 	for name, end := range map[string]struct {
 		end  func(r *rig, cancel context.CancelCauseFunc)
@@ -109,7 +109,7 @@ func TestAwaitingARegionEnds(t *testing.T) {
 	}
 }
 
-func TestAttachmentsAreOnePerNameAndClosedFirst(t *testing.T) {
+func TestFabricKeepsOneAttachmentPerNameAndClosesItBeforeTheHeap(t *testing.T) {
 	r := newRig(t, 1, -1, faulty.Plan{})
 	made := 0
 	first := func() fabric.Attachment { made++; return &attached{f: r.ranks[0]} }
@@ -145,7 +145,7 @@ func (r *rig) source(t *testing.T, size int) *fabric.Region {
 	return made
 }
 
-func TestAWriteFromMemoryThatStaysArrivesBeforeItsFlag(t *testing.T) {
+func TestPutFromARegionArrivesBeforeItsFlag(t *testing.T) {
 	for _, plan := range []faulty.Plan{{HideMapper: true},
 		{HideMapper: true, NeedLocalKeys: true, MaxInline: 64, HideExtendedAtomics: true},
 		{HideMapper: true, Seed: 9, DelayStarts: 0.5, Reorder: 1, PartialPosts: 0.5}} {
@@ -172,7 +172,7 @@ func TestAWriteFromMemoryThatStaysArrivesBeforeItsFlag(t *testing.T) {
 	}
 }
 
-func TestAWriteFromMemoryThatStaysIsOnePostThatNobodyWaitsFor(t *testing.T) {
+func TestPutFromARegionPostsOnceAndAllocatesNothing(t *testing.T) {
 	wire := loop.New()
 	traced := trace.New(wire)
 	r := newRigOver(t, 2, 0, func() driver.Provider { return traced })
@@ -195,7 +195,7 @@ func TestAWriteFromMemoryThatStaysIsOnePostThatNobodyWaitsFor(t *testing.T) {
 	require.Zero(t, allocs)
 }
 
-func TestALostWordThatARegionIsThereDelaysItsAsker(t *testing.T) {
+func TestAwaitRegionReturnsAfterALostRegionReadyMessage(t *testing.T) {
 	for _, fail := range []bool{false, true} {
 		var lost atomic.Bool
 		wire := loop.New()

@@ -18,7 +18,7 @@ import (
 // pastGrace is longer than a fabric waits for word of a death.
 const pastGrace = 1200 * time.Millisecond
 
-func TestAFirstOperationWhoseContextEndsLeavesTheConnectionToTheNext(t *testing.T) {
+func TestResolveWhoseContextEndsLeavesTheConnectionToTheNextCall(t *testing.T) {
 	steps := [...]string{"connect request", "target's queue pair", "connect answer", "origin's queue pair", "region request", "region answer"}
 	for _, w := range ways() {
 		before := descriptors(t)
@@ -60,7 +60,7 @@ func cancelAt(t *testing.T, r *countedRig, step string) {
 	release()
 }
 
-func TestManyContextsThatEndShareOneAttempt(t *testing.T) {
+func TestCanceledResolvesShareOneConnection(t *testing.T) {
 	for _, w := range ways() {
 		r := w.rig(t)
 		reached, release := r.holdAt(t, "connect answer")
@@ -82,7 +82,7 @@ func TestManyContextsThatEndShareOneAttempt(t *testing.T) {
 	}
 }
 
-func TestAContextThatEndedEndsNoWaitForAConnectionThatIsThere(t *testing.T) {
+func TestPeerReturnsAConnectedPeerUnderAnEndedContext(t *testing.T) {
 	r := ways()[0].rig(t)
 	r.use(t, 1)
 	ctx, cancel := context.WithCancelCause(watched(t))
@@ -93,7 +93,7 @@ func TestAContextThatEndedEndsNoWaitForAConnectionThatIsThere(t *testing.T) {
 	}
 }
 
-func TestAnAttemptThatFailsIsTakenBackAtTheTarget(t *testing.T) {
+func TestFailedResolveLeavesNothingAtTheTarget(t *testing.T) {
 	var rigs []*countedRig
 	for _, w := range ways() {
 		for _, atOrigin := range []bool{true, false} {
@@ -122,9 +122,9 @@ func TestAnAttemptThatFailsIsTakenBackAtTheTarget(t *testing.T) {
 	}
 }
 
-// TestAPassiveEndThatIsNeverUsedSaysNothingOfItsOrigin has an origin leave its attempts
+// TestUnusedPassiveQueuePairReportsNoDeathOfItsOrigin has an origin leave its attempts
 // without a message. Each attempt replaces the one before.
-func TestAPassiveEndThatIsNeverUsedSaysNothingOfItsOrigin(t *testing.T) {
+func TestUnusedPassiveQueuePairReportsNoDeathOfItsOrigin(t *testing.T) {
 	r := overTCP(100 * time.Millisecond).rig(t)
 	for range 4 { // whichever side dials
 		_, err := r.ranks[1].Serve(t.Context(), 0, "connect", connectPayload(t, "tcp", deadAddress(t)))
@@ -154,7 +154,7 @@ func deadAddress(t *testing.T) []byte {
 	return address
 }
 
-func TestCloseEndsAnAttemptThatNobodyWaitsFor(t *testing.T) {
+func TestCloseEndsAConnectionAttemptWithoutAWaiter(t *testing.T) {
 	r := ways()[0].rig(t)
 	reached, release := r.holdAt(t, "connect answer")
 	defer release()
@@ -170,7 +170,7 @@ func TestCloseEndsAnAttemptThatNobodyWaitsFor(t *testing.T) {
 	require.ErrorIs(t, err, fabric.ErrClosed)
 }
 
-func TestAConnectionThatBreaksForWantOfDescriptorsIsNoNewsOfItsPeer(t *testing.T) {
+func TestConnectionThatLacksDescriptorsReturnsErrExhaustedAndItsPeerLives(t *testing.T) {
 	r := ways()[1].rig(t)
 	r.use(t, 1)
 	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")

@@ -18,7 +18,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/trace"
 )
 
-func TestMappedRegionsAreMemory(t *testing.T) {
+func TestMappedRemoteIsTheTargetsMemory(t *testing.T) {
 	remote, mem := pair(t, 128, -1, faulty.Plan{})
 	remote.Mem[5] = 7
 	require.EqualValues(t, 7, mem[5])
@@ -26,7 +26,7 @@ func TestMappedRegionsAreMemory(t *testing.T) {
 	require.NoError(t, remote.Peer.FlushMapped())
 }
 
-func TestQueuedWritesReadsAndFlushes(t *testing.T) {
+func TestQueuedReadReturnsTheBytesOfAWrite(t *testing.T) {
 	for _, size := range []int{1, 4096, 200 << 10} {
 		remote, mem := pair(t, size, 0, faulty.Plan{})
 		require.Nil(t, remote.Mem)
@@ -43,7 +43,7 @@ func TestQueuedWritesReadsAndFlushes(t *testing.T) {
 	}
 }
 
-func TestManyPostsWaitForRoom(t *testing.T) {
+func TestWritesWaitForRoomInAFullQueue(t *testing.T) {
 	remote, mem := pair(t, 8, 0, faulty.Plan{Seed: 5, QueueFull: 0.2, PartialPosts: 0.5, DelayStarts: 0.5})
 	for i := range 2000 {
 		require.NoError(t, remote.Write(watched(t), i%8, []byte{byte(i)}))
@@ -52,9 +52,9 @@ func TestManyPostsWaitForRoom(t *testing.T) {
 	require.Equal(t, []byte{200, 201, 202, 203, 204, 205, 206, 207}, mem)
 }
 
-// TestEmulatedAtomicsComputeLikeNativeOnes compares the two ways at every width
+// TestEmulatedAtomicsGiveTheResultsOfNativeAtomics compares the two ways at every width
 // and offset within a word.
-func TestEmulatedAtomicsComputeLikeNativeOnes(t *testing.T) {
+func TestEmulatedAtomicsGiveTheResultsOfNativeAtomics(t *testing.T) {
 	native, nativeMem := pair(t, 64, 0, faulty.Plan{})
 	emulated, emulatedMem := pair(t, 64, 0, faulty.Plan{HideExtendedAtomics: true})
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -72,7 +72,7 @@ func TestEmulatedAtomicsComputeLikeNativeOnes(t *testing.T) {
 	}
 }
 
-func TestFlagsFollowTheirData(t *testing.T) {
+func TestFlagArrivesBehindItsData(t *testing.T) {
 	for _, plan := range []faulty.Plan{{HideMapper: true}, {HideMapper: true, HideExtendedAtomics: true},
 		{Seed: 9, DelayStarts: 0.5, Reorder: 1, PartialPosts: 0.5}} {
 		remote, mem := pair(t, 4096+8, 0, plan)
@@ -97,7 +97,7 @@ func TestFlagsFollowTheirData(t *testing.T) {
 	}
 }
 
-func TestARequestEndsWithItsWait(t *testing.T) {
+func TestRequestReturnsErrEndedAfterItsWait(t *testing.T) {
 	remote, _ := pair(t, 64, 0, faulty.Plan{})
 	req, err := remote.StartRead(watched(t), 0, make([]byte, 64))
 	require.NoError(t, err)
@@ -111,7 +111,7 @@ func TestARequestEndsWithItsWait(t *testing.T) {
 	require.NoError(t, fabric.Request{}.Wait(watched(t)))
 }
 
-func TestARefusedRequestIsThePeersErrorFromThenOn(t *testing.T) {
+func TestRefusedRequestFailsAllLaterOperationsOnItsPeer(t *testing.T) {
 	remote, _ := pair(t, 64, 0, faulty.Plan{Errors: []faulty.Error{{Request: 3, Status: driver.RemoteAccess}}})
 	var err error
 	for range 10 {
@@ -127,7 +127,7 @@ func TestARefusedRequestIsThePeersErrorFromThenOn(t *testing.T) {
 	require.ErrorIs(t, remote.Peer.Flush(watched(t)), driver.ErrAccess)
 }
 
-func TestACutConnectionIsUnreachableOrDead(t *testing.T) {
+func TestCutConnectionReturnsErrUnreachableOrErrRankDead(t *testing.T) {
 	for _, dies := range []bool{false, true} {
 		r := newRig(t, 2, 0, faulty.Plan{Cuts: []faulty.Cut{{Request: 2}}})
 		r.region(t, 1, 64, "x")
@@ -147,7 +147,7 @@ func TestACutConnectionIsUnreachableOrDead(t *testing.T) {
 	}
 }
 
-func TestDeathEndsWhatIsUnderWay(t *testing.T) {
+func TestRankDiedEndsStartedRequestsWithErrRankDead(t *testing.T) {
 	r := newRig(t, 2, 0, faulty.Plan{Seed: 1, DelayStarts: 1, MaxDelay: time.Minute, MaxPolls: 1 << 40})
 	r.region(t, 1, 64, "x")
 	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
@@ -163,8 +163,8 @@ func TestDeathEndsWhatIsUnderWay(t *testing.T) {
 	require.NoError(t, r.ranks[0].Gone([]int{0}))
 }
 
-// TestWhoReachesForOneThatEndsHearsWhy ends the context of a rank by the report of an end.
-func TestWhoReachesForOneThatEndsHearsWhy(t *testing.T) {
+// TestResolveReturnsTheCauseOfTheJobsEnd ends the context of a rank by the report of an end.
+func TestResolveReturnsTheCauseOfTheJobsEnd(t *testing.T) {
 	for _, last := range []string{"connect", "region"} { // the last request that the peer answers
 		t.Run(last, func(t *testing.T) {
 			r, wire, cause := &rig{}, loop.New(), errors.New("the job is aborted")
@@ -190,7 +190,7 @@ func TestWhoReachesForOneThatEndsHearsWhy(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIsAnError(t *testing.T) {
+func TestUnknownRegionsRanksAndServicesReturnErrors(t *testing.T) {
 	r := newRig(t, 2, -1, faulty.Plan{})
 	r.region(t, 0, 8, "x")
 	_, err := r.ranks[0].Resolve(watched(t), 1, "nowhere")
@@ -209,7 +209,7 @@ func TestWhatIsNotThereIsAnError(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestAFailedDialIsTriedAgain(t *testing.T) {
+func TestResolveConnectsAgainAfterAFailedConnection(t *testing.T) {
 	r := newRig(t, 2, 0, faulty.Plan{})
 	r.region(t, 1, 8, "x")
 	one := r.ranks[1]
@@ -221,7 +221,7 @@ func TestAFailedDialIsTriedAgain(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestCountersCountWhatWasPosted(t *testing.T) {
+func TestPeerStatsCountOperationsAndBytes(t *testing.T) {
 	r := newRig(t, 2, 0, faulty.Plan{})
 	r.region(t, 1, 64, "x")
 	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
@@ -234,7 +234,7 @@ func TestCountersCountWhatWasPosted(t *testing.T) {
 }
 
 // A flush makes no round trip for posts that a completion has already shown applied.
-func TestFlushAsksOnlyForWhatIsNotKnown(t *testing.T) {
+func TestFlushPostsARequestOnlyForUnconfirmedWrites(t *testing.T) {
 	wire := trace.New(loop.New())
 	r := newRigOver(t, 2, 0, func() driver.Provider { return wire })
 	r.region(t, 1, 512<<10, "x")
@@ -264,12 +264,12 @@ func TestFlushAsksOnlyForWhatIsNotKnown(t *testing.T) {
 	}
 }
 
-func TestAHeapThatCannotBeIsAnErrorOfNew(t *testing.T) {
+func TestNewReturnsAnErrorForATooLargeHeap(t *testing.T) {
 	_, err := fabric.New(t.Context(), fabric.Config{Heap: 1 << 62, Shared: true}, nil)
 	require.ErrorContains(t, err, "heap of")
 }
 
-func TestClosedFabricsSaySo(t *testing.T) {
+func TestClosedFabricReturnsErrClosed(t *testing.T) {
 	r := newRig(t, 2, 0, faulty.Plan{})
 	mem := r.region(t, 1, 8, "x")
 	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
@@ -283,7 +283,7 @@ func TestClosedFabricsSaySo(t *testing.T) {
 	require.Zero(t, binary.NativeEndian.Uint64(mem))
 }
 
-func TestAWaitEndsWithItsContext(t *testing.T) {
+func TestWaitReturnsTheCauseOfItsContext(t *testing.T) {
 	r := newRig(t, 1, -1, faulty.Plan{})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("enough")
@@ -292,7 +292,7 @@ func TestAWaitEndsWithItsContext(t *testing.T) {
 	require.NoError(t, r.ranks[0].Wait(ctx, func() bool { return true }))
 }
 
-func TestARetiredRegionIsNotReachedAnyMore(t *testing.T) {
+func TestRetiredRemoteReturnsItsError(t *testing.T) {
 	remote, mem := pair(t, 64, 0, faulty.Plan{})
 	gone := errors.New("withdrawn")
 	remote.Retire(gone)
@@ -305,7 +305,7 @@ func TestARetiredRegionIsNotReachedAnyMore(t *testing.T) {
 // asked is a plan under which the target's CPU is asked for atomics.
 var asked = faulty.Plan{HideMapper: true, HideExtendedAtomics: true, HideCoherentAtomics: true}
 
-func TestAFlushCoversWhatTheTargetsCPUWasAskedFor(t *testing.T) {
+func TestFlushWaitsForAtomicsOfTheTargetsCPU(t *testing.T) {
 	remote, mem := pair(t, 64, -1, asked)
 	for range 500 {
 		require.NoError(t, remote.Update(watched(t), 8, fabric.Atomic{Op: driver.AtomicAdd, Width: 4, Operand: 3}))
@@ -317,7 +317,7 @@ func TestAFlushCoversWhatTheTargetsCPUWasAskedFor(t *testing.T) {
 	require.EqualValues(t, 1500, old)
 }
 
-func TestARefusedUpdateIsThePeersError(t *testing.T) {
+func TestFlushReturnsErrAccessAfterARefusedUpdate(t *testing.T) {
 	r := newRig(t, 2, -1, asked)
 	block, err := r.ranks[1].Arena().Alloc(64)
 	require.NoError(t, err)

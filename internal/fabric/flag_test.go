@@ -21,7 +21,7 @@ import (
 
 // Under a context that has ended, Put posts data and flag if it can copy the data. The
 // switch point does not matter. It posts neither of larger data.
-func TestANotifiedPutUnderAnEndedContextIsPostedWholeOrNotAtAll(t *testing.T) {
+func TestPutUnderAnEndedContextPostsDataAndFlagOrNeither(t *testing.T) {
 	const size = 512 << 10
 	for name, plan := range map[string]faulty.Plan{
 		"inline": {HideMapper: true},
@@ -62,7 +62,7 @@ func TestANotifiedPutUnderAnEndedContextIsPostedWholeOrNotAtAll(t *testing.T) {
 
 // If the context ends in the middle of a put, its error says that the flag never comes.
 // Without an error the flag arrives with all of the data.
-func TestANotifiedPutWhoseContextEndsIsPostedWholeOrNotAtAll(t *testing.T) {
+func TestPutWhoseContextEndsPostsItsFlagOrReturnsAnError(t *testing.T) {
 	const size = 256 << 10
 	for name, plan := range map[string]faulty.Plan{
 		"slow":        {DelayStarts: 0.5, DelayCompletions: 0.5},
@@ -110,7 +110,7 @@ func TestANotifiedPutWhoseContextEndsIsPostedWholeOrNotAtAll(t *testing.T) {
 
 // The last word tells the target of the part that it ends and of the one ahead. The sender
 // may change both at once.
-func TestALastWordTellsOfBothParts(t *testing.T) {
+func TestLastWordArrivesBehindBothParts(t *testing.T) {
 	for name, plan := range map[string]faulty.Plan{
 		"mapped":  {},
 		"queued":  {HideMapper: true},
@@ -165,7 +165,7 @@ func writeBehind(t *testing.T, r *rig, size int) {
 
 // If the context ends, the error says whether the last word was posted. It arrives behind all
 // data then.
-func TestAPutWithALastWordWhoseContextEndsIsPostedOrNot(t *testing.T) {
+func TestLastWordOfACanceledPutArrivesBehindAllDataOrNever(t *testing.T) {
 	const head, size = 128, 100_000
 	for name, plan := range map[string]faulty.Plan{
 		"slow":    {DelayStarts: 0.5, DelayCompletions: 0.5, MaxDelay: time.Millisecond, MaxPolls: 1000},

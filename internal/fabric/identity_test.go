@@ -8,7 +8,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/faulty"
 )
 
-func TestMemoryInARegionHasAPlaceThatOthersReach(t *testing.T) {
+func TestRegionOfReturnsAPlaceThatPeersReach(t *testing.T) {
 	r := newRig(t, 2, -1, faulty.Plan{})
 	owner, other := r.ranks[1], r.ranks[0]
 	r.region(t, 1, 256, "small")
@@ -28,7 +28,7 @@ func TestMemoryInARegionHasAPlaceThatOthersReach(t *testing.T) {
 	require.Same(t, &mem[0], &mine.Mem[0], "a rank's own is the memory itself")
 }
 
-func TestMemoryOutsideOfRegionsHasNoPlace(t *testing.T) {
+func TestRegionOfFindsNoRegionForOtherMemory(t *testing.T) {
 	r := newRig(t, 1, -1, faulty.Plan{})
 	f := r.ranks[0]
 	before, err := f.Arena().Alloc(64)
@@ -47,7 +47,7 @@ func TestMemoryOutsideOfRegionsHasNoPlace(t *testing.T) {
 	}
 }
 
-func TestANumberIsNeverUsedAgain(t *testing.T) {
+func TestRegionIDIsNeverUsedAgain(t *testing.T) {
 	r := newRig(t, 2, -1, faulty.Plan{})
 	seen := map[uint64]bool{}
 	for range 20 {
@@ -69,7 +69,7 @@ func TestANumberIsNeverUsedAgain(t *testing.T) {
 	}
 }
 
-func TestFindingAPlaceAllocatesNothing(t *testing.T) {
+func TestRegionOfAllocatesNothing(t *testing.T) {
 	r := newRig(t, 1, -1, faulty.Plan{})
 	mem := r.region(t, 0, 4096, "x")
 	require.Zero(t, testing.AllocsPerRun(100, func() { _, _, _ = r.ranks[0].RegionOf(mem[64:128]) }))

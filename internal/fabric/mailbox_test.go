@@ -20,7 +20,7 @@ var crowded = map[string]faulty.Plan{
 	"slow to end": {HideCoherentAtomics: true, HideExtendedAtomics: true, MaxDepth: 8, DelayCompletions: 0.5},
 }
 
-func TestAnswersThatFindNoRoomLeaveLaterInOrder(t *testing.T) {
+func TestResponsesThatWaitForRoomKeepTheirOrder(t *testing.T) {
 	for name, plan := range crowded {
 		t.Run(name, func(t *testing.T) {
 			remote, mem := pair(t, 8, 0, plan)
@@ -39,7 +39,7 @@ func TestAnswersThatFindNoRoomLeaveLaterInOrder(t *testing.T) {
 	}
 }
 
-func TestRanksWhoseQueuesAreFullOfQuestionsAnswerEachOther(t *testing.T) {
+func TestRanksWithFullQueuesRespondToEachOther(t *testing.T) {
 	for name, plan := range crowded {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, 2, 0, plan)

@@ -11,7 +11,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/loop"
 )
 
-func TestAMessageCarriesItsRequest(t *testing.T) {
+func TestMessageEncodesItsRequestAndResponse(t *testing.T) {
 	at := driver.RemoteAddr{Addr: 1 << 40, RKey: driver.Key{Hi: 3, Lo: 1 << 63}}
 	a := Atomic{Op: driver.AtomicCmpSwap, Width: 4, Operand: 1 << 62, Compare: 9}
 	var l message
@@ -27,7 +27,7 @@ func TestAMessageCarriesItsRequest(t *testing.T) {
 }
 
 // A late completion of a request must not end the operation's next use.
-func TestARequestsIDIsGoodForOneUse(t *testing.T) {
+func TestRequestIDFindsOneUseOfItsOperation(t *testing.T) {
 	b := &binding{}
 	p := &Peer{f: &Fabric{}, bind: b}
 	o := b.ops.take(&Remote{Peer: p})

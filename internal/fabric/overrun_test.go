@@ -59,15 +59,15 @@ func reads(t *testing.T, s shallow, n int) (errs []error) {
 	return errs
 }
 
-func TestNoMoreIsUnderWayThanTheCompletionQueueHolds(t *testing.T) {
+func TestOperationsNeverOverrunTheCompletionQueue(t *testing.T) {
 	for _, err := range reads(t, shallow{depth: 16, says: 16}, 100) {
 		require.NoError(t, err)
 	}
 }
 
-// TestLostCompletionsAreAnErrorOfAllThatWaits tries until the queue loses completions. For
+// TestLostCompletionsReturnErrOverrun tries until the queue loses completions. For
 // that the provider must run ahead of the goroutine that polls.
-func TestLostCompletionsAreAnErrorOfAllThatWaits(t *testing.T) {
+func TestLostCompletionsReturnErrOverrun(t *testing.T) {
 	for ctx, failed := watched(t), 0; failed == 0; {
 		require.NoError(t, ctx.Err(), "none was lost")
 		for _, err := range reads(t, shallow{depth: 16, says: 1024}, 100) {

@@ -11,7 +11,7 @@ import (
 )
 
 // Parts are found by their own names, and are the whole's memory.
-func TestAPartIsAPieceOfItsRegion(t *testing.T) {
+func TestPartSharesTheMemoryOfItsRegion(t *testing.T) {
 	for name, plan := range map[string]faulty.Plan{"mapped": {}, "queued": {HideMapper: true},
 		"requests": {HideMapper: true, HideExtendedAtomics: true, HideCoherentAtomics: true}} {
 		t.Run(name, func(t *testing.T) {

@@ -46,7 +46,7 @@ func writes(remote *fabric.Remote, n int) *fabric.Composer {
 	}}
 }
 
-func TestComposersPostInOrderAndAheadOfPutsThatStartLater(t *testing.T) {
+func TestComposersPostInOrderAheadOfLaterPuts(t *testing.T) {
 	r, remote, device := fillable(t)
 	fabric.WithoutRetry(r.ranks[0])
 	p := remote.Peer
@@ -63,7 +63,7 @@ func TestComposersPostInOrderAndAheadOfPutsThatStartLater(t *testing.T) {
 	require.Equal(t, "W8i", device.take())
 }
 
-func TestAComposerThatIsRegisteredTwicePostsOnce(t *testing.T) {
+func TestComposerRegisteredTwicePostsOnce(t *testing.T) {
 	_, remote, device := fillable(t)
 	p, c := remote.Peer, writes(remote, 1)
 	device.full.Store(true)
@@ -76,7 +76,7 @@ func TestAComposerThatIsRegisteredTwicePostsOnce(t *testing.T) {
 	require.Equal(t, "W1i W8i | W4i", device.take())
 }
 
-func TestAComposerThatIsRegisteredAsItComposesComposesAgain(t *testing.T) {
+func TestComposerRegisteredInComposeComposesAgain(t *testing.T) {
 	_, remote, device := fillable(t)
 	p := remote.Peer
 	calls := 0
@@ -93,13 +93,13 @@ func TestAComposerThatIsRegisteredAsItComposesComposesAgain(t *testing.T) {
 	require.Equal(t, "W8i | W8i", device.take())
 }
 
-func TestAComposerPostsAtOnceWhereThereIsRoom(t *testing.T) {
+func TestPostComposesAtOnceInAQueueWithRoom(t *testing.T) {
 	_, remote, device := fillable(t)
 	require.NoError(t, remote.Peer.Post(remote.Peer.NoWait(), writes(remote, 1)))
 	require.Equal(t, "W1i W8i", device.take())
 }
 
-func TestTheTimerCallsComposersAndThenStops(t *testing.T) {
+func TestRetryTimerCallsComposersAndStops(t *testing.T) {
 	r, remote, device := fillable(t)
 	device.full.Store(true)
 	remote.Peer.Later(writes(remote, 1))
@@ -110,7 +110,7 @@ func TestTheTimerCallsComposersAndThenStops(t *testing.T) {
 }
 
 // Completions of loop are held, until polls bring them.
-func TestACompletionCallsComposers(t *testing.T) {
+func TestCompletionCallsComposers(t *testing.T) {
 	wire := loop.New()
 	r := newRigOver(t, 2, 0, func() driver.Provider {
 		return faulty.New(wire, faulty.Plan{MaxDepth: 8, DelayCompletions: 1, MaxPolls: 1 << 20, MaxDelay: 20 * time.Millisecond})
@@ -139,7 +139,7 @@ func TestACompletionCallsComposers(t *testing.T) {
 	require.EqualValues(t, 7, atomics.Word64(mem[16:]).Load())
 }
 
-func TestAPostThatIsGivenUpArrives(t *testing.T) {
+func TestCanceledPostArrives(t *testing.T) {
 	_, remote, device := fillable(t)
 	p, c := remote.Peer, writes(remote, 1)
 	device.full.Store(true)
@@ -151,7 +151,7 @@ func TestAPostThatIsGivenUpArrives(t *testing.T) {
 	require.Contains(t, device.take(), "W1i W8i | ", "ahead of the read of the flush")
 }
 
-func TestComposersLearnOfTheDeathOfTheirPeer(t *testing.T) {
+func TestComposersReturnErrRankDeadAfterTheirPeersDeath(t *testing.T) {
 	r, remote, device := fillable(t)
 	device.full.Store(true)
 	var all [3]*fabric.Composer
@@ -168,7 +168,7 @@ func TestComposersLearnOfTheDeathOfTheirPeer(t *testing.T) {
 	require.Empty(t, device.take())
 }
 
-func TestComposersLearnOfTheEndOfTheFabric(t *testing.T) {
+func TestComposersReturnErrClosedAfterClose(t *testing.T) {
 	r, remote, device := fillable(t)
 	device.full.Store(true)
 	before, behind := writes(remote, 1), writes(remote, 1)

@@ -111,7 +111,7 @@ var plans = []struct {
 		map[string]string{"inline": "W2000sa W120i W8i", "whole": "W2000sa W128i", "lazy": "W2000i W128i", "staged": "W2000sa | W120sa W8i", "silent": "W2000sa W120i I8iw"}},
 }
 
-func TestWhatIsPostedForAPut(t *testing.T) {
+func TestStartPostsThePlannedRequestsOfAPut(t *testing.T) {
 	for name, kind := range kinds {
 		t.Run(name, func(t *testing.T) {
 			wire := kind.open()
@@ -164,7 +164,7 @@ func posted(t *testing.T, remote *fabric.Remote, recorded *recorder, put fabric.
 	}
 }
 
-func TestAPutAllocatesNothing(t *testing.T) {
+func TestPutAllocatesNothing(t *testing.T) {
 	for name, fmaMax := range map[string]int{"mapped": -1, "queued": 0} {
 		wire := loop.New()
 		r := newRigOver(t, 2, fmaMax, func() driver.Provider { return wire })

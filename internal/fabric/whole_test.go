@@ -8,7 +8,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-func TestALastWordNeedsNoFlagWhereTheDeviceWritesWhole(t *testing.T) {
+func TestWholeWriteReportsWritesThatNeedNoFlag(t *testing.T) {
 	says := driver.DeviceInfo{Writes: driver.WriteInfo{Whole: true}, MaxInline: 1 << 10}
 	require.True(t, (&binding{info: says}).wholeWrite(driver.WholeWrite))
 	require.False(t, (&binding{info: says}).wholeWrite(driver.WholeWrite+8))
