@@ -80,7 +80,8 @@ func putAfterCancel(ctx context.Context, r *testjob.Rank) {
 }
 
 func fill(b []byte, v byte) {
-	for i := range b {
-		b[i] = v
+	b[0] = v
+	for n := 1; n < len(b); n *= 2 {
+		copy(b[n:], b[:n])
 	}
 }

@@ -67,12 +67,13 @@ func (l litmus) skipUnder(t *testing.T, atomics string) {
 	}
 }
 
-// rounds returns the number of repetitions of a program.
+// rounds returns the number of repetitions of a program. The race detector needs few: it
+// recognizes a race whichever access comes first.
 func rounds(n int) int {
 	if testjob.Soak() {
 		return 50 * n
 	}
-	return n
+	return testwatch.Rounds(n)
 }
 
 func allocate[T any](ctx context.Context, r *testjob.Rank, n int) *window.Window[T] {
