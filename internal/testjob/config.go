@@ -151,17 +151,36 @@ func Apart() []Config {
 	return list
 }
 
-// EachApart runs f as a subtest on several pretended hosts.
+// EachApart runs f as a subtest on several pretended hosts: on a sample of Apart with each
+// of its providers, or on all when soaking.
 func EachApart(t *testing.T, f func(t *testing.T, c Config)) {
 	t.Helper()
-	for _, c := range Apart() {
-		t.Run(c.String(), func(t *testing.T) { f(t, c) })
+	const providers = 4
+	shift := hashOf(t.Name()) / providers
+	for i, c := range Apart() {
+		if (shift+i%providers)%3 == i/providers || Soak() {
+			t.Run(c.String(), func(t *testing.T) { f(t, c) })
+		}
 	}
 }
 
 // sizes are the numbers of ranks that tests run with: one, powers of two, and
 // neither.
 var sizes = [...]int{1, 2, 3, 4, 5, 7, 8}
+
+// fewRanks bounds them under the race detector, unless tests soak. More ranks take most of
+// the time there, and make accesses at the same places.
+const fewRanks = 5
+
+// sizesFrom returns the sizes of atLeast ranks or more.
+func sizesFrom(atLeast int) (counts []int) {
+	for _, n := range sizes {
+		if n >= atLeast && (n <= max(fewRanks, atLeast) || !testwatch.Race || Soak()) {
+			counts = append(counts, n)
+		}
+	}
+	return counts
+}
 
 // only returns the configurations, strained ones among them, that GOPGAS_ONLY selects:
 // its value is a part of their names, such as "shallow". It returns nil if the
@@ -203,13 +222,7 @@ func Soak() bool { return os.Getenv("GOPGAS_SOAK") == "1" }
 // every number of ranks, and one that is strained. With GOPGAS_ONLY it lists
 // those.
 func Matrix(name string, atLeast int) []Config {
-	shift := hashOf(name)
-	var counts []int
-	for _, n := range sizes {
-		if n >= atLeast {
-			counts = append(counts, n)
-		}
-	}
+	shift, counts := hashOf(name), sizesFrom(atLeast)
 	if list := only(counts); list != nil {
 		return list
 	}

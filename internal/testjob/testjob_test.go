@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,7 +39,7 @@ func TestSamplesHoldEveryTransportAndEverySize(t *testing.T) {
 			transports[c] = true
 		}
 		require.Len(t, transports, len(Transports(1))+1, "one of them strained")
-		require.Len(t, counts, len(sizes))
+		require.Len(t, counts, len(sizesFrom(1)))
 	}
 	for _, c := range Matrix("TestA", 3) {
 		require.GreaterOrEqual(t, c.Ranks, 3)
@@ -54,7 +55,7 @@ func TestSoakingRunsEveryPair(t *testing.T) {
 
 func TestOnlyTheNamedConfigurationsRun(t *testing.T) {
 	t.Setenv("GOPGAS_ONLY", "tcp-shallow")
-	require.Len(t, Matrix("TestA", 1), len(sizes))
+	require.Len(t, Matrix("TestA", 1), len(sizesFrom(1)))
 	for _, c := range Matrix("TestA", 1) {
 		require.Equal(t, Config{Provider: "tcp", Shallow: true, Ranks: c.Ranks}, c)
 	}
@@ -124,4 +125,14 @@ func TestLeaksAreFound(t *testing.T) {
 	require.Len(t, found, 3)
 	require.Equal(t, 1, report(found))
 	require.Zero(t, report(leaks(before)))
+}
+
+func TestEachApartRunsEveryProvider(t *testing.T) {
+	run := func(t *testing.T) (names []string) {
+		EachApart(t, func(_ *testing.T, c Config) { names = append(names, c.Provider+strconv.FormatBool(c.Queued)) })
+		return names
+	}
+	require.ElementsMatch(t, []string{"autofalse", "tcpfalse", "autofalse", "looptrue"}, run(t))
+	t.Setenv("GOPGAS_SOAK", "1")
+	require.Len(t, run(t), len(Apart()))
 }
