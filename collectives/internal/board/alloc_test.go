@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // TestCallsAllocateNothing: a wait that sleeps allocates, but that is rare, and
 // rounded away.
 func TestCallsAllocateNothing(t *testing.T) {
-	if raceEnabled {
+	if testwatch.Race {
 		t.Skip("the race detector allocates")
 	}
 	const runs = 200

@@ -42,7 +42,7 @@ func TestBlocksOfAllLengthsGoAround(t *testing.T) {
 		newEdgeRig(t, n, tiny).along(t, aroundLengths(n, tiny))
 	}
 	with := edgeTuning(2, false)
-	if raceEnabled {
+	if testwatch.Race {
 		with.large, with.pipeMost = with.large/8, with.pipeMost/8
 	}
 	var some []exchange // lengths are hundreds of kilobytes: each in one way or another
@@ -73,7 +73,7 @@ func aroundLengths(n int, with tuning) (calls []exchange) {
 // nothing keeps together but their edges.
 func TestManyExchangesInARow(t *testing.T) {
 	many := 10_000
-	if raceEnabled {
+	if testwatch.Race {
 		many = 1000
 	}
 	for _, n := range []int{2, 3, 8} {
@@ -163,7 +163,7 @@ func TestQueuesOfAMemberWithThousandPartnersAreSmall(t *testing.T) {
 }
 
 func TestExchangesAllocateNothing(t *testing.T) {
-	if raceEnabled {
+	if testwatch.Race {
 		t.Skip("the race detector allocates")
 	}
 	const runs = 200

@@ -126,7 +126,7 @@ func (p *process) random() error {
 	r.arenas[p.rank] = p.arena
 	ctx, stop := testwatch.With(context.Background(), r.made.Load)
 	defer stop()
-	for i, c := range randomCalls(uint64(p.n), p.n, 600, 500) {
+	for i, c := range randomCalls(uint64(p.n), p.n, testwatch.Rounds(600), 500) {
 		if err := p.Board.one(ctx, r, i, &c); err != nil {
 			return err
 		}
