@@ -13,6 +13,7 @@ import (
 	"github.com/gopgas/gopgas/collectives"
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -259,8 +260,12 @@ func exchanges(ctx context.Context, r *testjob.Rank) {
 	for _, count := range []int{1, 500, 100_000} {
 		b, err := collectives.Alloc[int64](r.World, 2*count)
 		r.NoError(err)
+		rounds := testwatch.Rounds(20)
+		if count > 1000 {
+			rounds = testwatch.Rounds(5)
+		}
 		for i, in := range [][]int64{make([]int64, 2*count), b.Mem()} {
-			for round := range 20 {
+			for round := range rounds {
 				for k := range in {
 					in[k] = int64(r.Me<<40 | k<<8 | round)
 				}
@@ -317,7 +322,7 @@ func TestThirtyMembersExchangeWithAllMembers(t *testing.T) {
 		}
 		g, err := collectives.NewGraph(ctx, r.World, allMembers, allMembers)
 		r.NoError(err)
-		for round := range 5 {
+		for round := range testwatch.Rounds(5) {
 			for _, count := range []int{1, 3000} {
 				in, out := make([]int32, r.N*count), make([]int32, r.N*count)
 				for i := range in {

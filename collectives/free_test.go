@@ -48,7 +48,7 @@ func TestFreedTeamsLeaveNothingBehind(t *testing.T) {
 		t.Logf("seed %d", seed)
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			before := usedBy(r)
-			for round := range 3 {
+			for round := range testwatch.Rounds(3) {
 				liveOf(ctx, r, seed+uint64(round))
 			}
 			r.Equal(before, usedBy(r))

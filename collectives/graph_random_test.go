@@ -4,21 +4,21 @@ import (
 	"bytes"
 	"context"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/gopgas/gopgas/collectives"
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // TestAlongAnyGraph sends blocks along the edges of random graphs: one way only, several
 // between two members, loops. The lengths lie around those at which the way changes.
 func TestAlongAnyGraph(t *testing.T) {
-	rounds := uint64(12)
-	if os.Getenv("GOPGAS_SOAK") != "" {
+	rounds := max(4, testwatch.Rounds(12)) // each number of ranks
+	if testjob.Soak() {
 		rounds = 200
 	}
-	for seed := range rounds {
+	for seed := range uint64(rounds) {
 		ranks := 2 + int(seed%4)
 		testjob.Config{Provider: "tcp", Ranks: ranks}.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			mine := edgesAtRandom(seed, ranks, r.Me)

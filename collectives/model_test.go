@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/gopgas/gopgas/collectives"
@@ -18,6 +19,7 @@ func compose(f, g affine) affine { return affine{f.A * g.A, f.A*g.B + f.B} }
 
 // A scenario is a call of random shape, the same at all members.
 type scenario struct {
+	name      string // of the trial
 	n, root   int
 	count     int   // elements of a block, or of the vector
 	counts    []int // of blocks with lengths of their own
@@ -82,6 +84,14 @@ func (s *scenario) memory(r *testjob.Rank, n int) []affine {
 	r.NoError(err)
 	s.free = append(s.free, b.Free)
 	return b.Mem()
+}
+
+// release frees the scenario's buffers.
+func (s *scenario) release(r *testjob.Rank) {
+	for _, free := range s.free {
+		r.NoError(free())
+	}
+	s.free = nil
 }
 
 // holding returns memory that holds v.
@@ -195,15 +205,21 @@ func trials(op collectives.Op[affine], fold func(s *scenario, lo, hi, at, n int)
 	}
 }
 
-// edges are the lengths in bytes around which calls are done in another way.
-var edges = []int{0, 8, 16, 40, 48, 4 << 10, 8 << 10, 16 << 10, 64 << 10, 256 << 10, 512 << 10}
+// ways are the lengths in bytes around which a message goes in a slot, in a ring and in a
+// pipe, and around which a board changes its way.
+var ways = [][]int{{0, 8, 16, 40, 48, 88}, {4 << 10, 8 << 10, 16 << 10}, {64 << 10}}
 
-// draw makes a scenario of n ranks whose longest buffer has about an edge's bytes.
+// edges are these lengths, and those of messages of several blocks.
+var edges = append(slices.Concat(ways...), 256<<10, 512<<10)
+
+// draw makes a scenario of n ranks at an edge of at most so many bytes.
 func draw(rnd *rand.Rand, n int, most int) *scenario {
-	var edge int
-	for edge = edges[rnd.IntN(len(edges))]; edge > most; {
-		edge = edges[rnd.IntN(len(edges))]
-	}
+	below := slices.DeleteFunc(slices.Clone(edges), func(edge int) bool { return edge > most })
+	return drawAt(rnd, n, below[rnd.IntN(len(below))])
+}
+
+// drawAt makes a scenario of n ranks whose longest buffer has about an edge's bytes.
+func drawAt(rnd *rand.Rand, n int, edge int) *scenario {
 	count := max(0, edge/8+rnd.IntN(3)-1)
 	if rnd.IntN(2) == 0 {
 		count = (count + n - 1) / n
@@ -248,33 +264,51 @@ func allTrials() []trial {
 	return list
 }
 
-// sample is how often each pair of call and algorithm is drawn.
+// sample is how often a test draws a scenario for each pair of call and way.
 func sample() int {
 	if testjob.Soak() {
 		return 40
 	}
-	return 2
+	return 1
 }
 
-// TestCallsAgreeWithASequentialModel makes every call by every algorithm, and by the
-// one that is chosen, among all numbers of members.
+// TestCallsAgreeWithASequentialModel makes every call on every transport: as it is chosen,
+// in each way, and by an algorithm. A seed also pairs transports and numbers of members.
+// When soaking, it makes every call by every algorithm on every pair.
 func TestCallsAgreeWithASequentialModel(t *testing.T) {
-	for _, tr := range allTrials() {
-		t.Run(tr.name, func(t *testing.T) {
-			testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
-				seed := rand.Uint64()
-				t.Logf("seed %d", seed)
-				c.Run(t, func(ctx context.Context, r *testjob.Rank) { tryAll(ctx, r, tr, seed) })
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	for _, c := range testjob.Matrix(strconv.FormatUint(seed, 10), 1) {
+		t.Run(c.String(), func(t *testing.T) {
+			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+				rnd := rand.New(rand.NewPCG(seed, 1)) // the same at all ranks
+				list := allTrials()
+				for _, i := range rnd.Perm(len(list)) { // any call may be a team's first
+					tryWays(ctx, r, list[i], rnd)
+					tryAlgorithms(ctx, r, list[i], rnd)
+				}
 			})
 		})
 	}
 }
 
-// tryAll makes the calls of a trial; all ranks draw the same.
-func tryAll(ctx context.Context, r *testjob.Rank, tr trial, seed uint64) {
-	rnd := rand.New(rand.NewPCG(seed, 1))
-	empty, _ := tr.call(draw(rnd, r.N, 0), r)
-	for _, name := range append([]string{""}, empty.Algorithms(nil)...) {
+// tryWays makes the call of a trial as it is chosen, in each way.
+func tryWays(ctx context.Context, r *testjob.Rank, tr trial, rnd *rand.Rand) {
+	for _, way := range ways {
+		for range sample() {
+			try(ctx, r, tr, drawAt(rnd, r.N, way[rnd.IntN(len(way))]))
+		}
+	}
+}
+
+// tryAlgorithms makes it by one algorithm, or by all when soaking.
+func tryAlgorithms(ctx context.Context, r *testjob.Rank, tr trial, rnd *rand.Rand) {
+	empty, _ := tr.call(drawAt(rnd, r.N, 0), r)
+	names := empty.Algorithms(nil)
+	if !testjob.Soak() {
+		names = names[rnd.IntN(len(names)):][:1]
+	}
+	for _, name := range names {
 		for range sample() {
 			s := draw(rnd, r.N, 64<<10)
 			s.algorithm = name
@@ -285,10 +319,11 @@ func tryAll(ctx context.Context, r *testjob.Rank, tr trial, seed uint64) {
 
 // try makes a scenario's call, unless its algorithm cannot.
 func try(ctx context.Context, r *testjob.Rank, tr trial, s *scenario) {
+	s.name = tr.name
 	c, check := tr.call(s, r)
 	plan, err := collectives.Plan(ctx, r.World, c)
 	if s.algorithm != "" && err != nil {
-		r.ErrorIs(err, collectives.ErrAlgorithm, s.algorithm)
+		r.ErrorIs(err, collectives.ErrAlgorithm, "%s by %s", s.name, s.algorithm)
 		return
 	}
 	r.NoError(err, "%+v", *s)
@@ -296,7 +331,5 @@ func try(ctx context.Context, r *testjob.Rank, tr trial, s *scenario) {
 	check()
 	r.NoError(plan.Free(ctx))
 	r.NoError(collectives.Barrier(ctx, r.World), "others may still read what is freed now")
-	for _, free := range s.free {
-		r.NoError(free())
-	}
+	s.release(r)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 
@@ -36,22 +37,22 @@ func leftToRight(ranks, n int) []float64 {
 func TestDeterministicSumsHaveTheSameBitsEverywhere(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		sum := collectives.Sum[float64]()
-		for _, n := range []int{1, 5, 600, 20000} {
-			want := leftToRight(r.N, n)
-			call := collectives.AllReduceCall(sum, terms(r.Me, n), make([]float64, n))
+		for _, n := range []int{1, 5, 600, 10_000} {
+			want, in := leftToRight(r.N, n), terms(r.Me, n)
+			call := collectives.AllReduceCall(sum, in, make([]float64, n))
 			for _, name := range append([]string{""}, call.Algorithms(nil)...) {
 				opts := []collectives.Option{collectives.Deterministic()}
 				if name != "" {
 					opts = append(opts, collectives.WithAlgorithm(name))
 				}
 				out := make([]float64, n)
-				err := collectives.AllReduce(ctx, r.World, sum, terms(r.Me, n), out, opts...)
+				err := collectives.AllReduce(ctx, r.World, sum, in, out, opts...)
 				if name != "" && err != nil {
 					r.ErrorIs(err, collectives.ErrAlgorithm)
 					continue
 				}
 				r.NoError(err)
-				r.Equal(want, out, "%d by %q", n, name)
+				r.True(slices.Equal(want, out), "%d by %q", n, name)
 			}
 		}
 	})

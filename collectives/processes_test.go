@@ -9,6 +9,7 @@ import (
 
 	"github.com/gopgas/gopgas/collectives"
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -26,7 +27,7 @@ func sums(ctx context.Context, r *testjob.Rank) {
 			in.Mem()[i] = int64(i + r.Me)
 		}
 		slice := make([]int64, n)
-		for range 10 {
+		for range testwatch.Rounds(10) {
 			r.NoError(collectives.AllReduce(ctx, r.World, collectives.Sum[int64](), in.Mem(), out.Mem()))
 			r.NoError(collectives.AllReduce(ctx, r.World, collectives.Sum[int64](), in.Mem(), slice))
 			r.NoError(collectives.Broadcast(ctx, r.World, r.N-1, slice))
@@ -70,7 +71,7 @@ func model(ctx context.Context, r *testjob.Rank) {
 	rnd := rand.New(rand.NewPCG(uint64(r.N), 7)) // the same at all ranks
 	for _, tr := range allTrials() {
 		for _, name := range []string{"", "two-level"} {
-			for range 4 {
+			for range testwatch.Rounds(4) {
 				s := draw(rnd, r.N, 256<<10)
 				s.algorithm = name
 				try(ctx, r, tr, s)

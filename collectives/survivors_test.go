@@ -11,6 +11,7 @@ import (
 
 	"github.com/gopgas/gopgas/collectives"
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -114,9 +115,9 @@ func TestAJobClosesOverRequestsWithoutAWait(t *testing.T) {
 	})
 }
 
-// crowd is a thousand short calls of all kinds.
+// crowd is many short calls of all kinds.
 func crowd(ctx context.Context, r *testjob.Rank) {
-	for i := range 1000 {
+	for i := range testwatch.Rounds(1000) {
 		r.NoError(mixed(ctx, r.World, i, i%7))
 	}
 }

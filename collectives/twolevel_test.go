@@ -12,7 +12,6 @@ import (
 
 	"github.com/gopgas/gopgas/collectives"
 	"github.com/gopgas/gopgas/internal/testjob"
-	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/faulty"
@@ -49,34 +48,44 @@ func inTwoLevels(tr trial, s *scenario, hosts string) bool {
 }
 
 // TestTwoLevelCallsAgreeWithASequentialModel makes every call, by two levels and as it
-// is chosen, on several pretended hosts.
+// is chosen, on several pretended hosts. Each call is made on some of them, or on all when
+// soaking. The package message compares the algorithms of two levels.
 func TestTwoLevelCallsAgreeWithASequentialModel(t *testing.T) {
-	testjob.EachApart(t, func(t *testing.T, c testjob.Config) {
-		seed := rand.Uint64()
-		t.Logf("seed %d", seed)
-		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			rnd := rand.New(rand.NewPCG(seed, 1))
-			for i, tr := range allTrials() {
-				if testwatch.Race && i%2 != len(c.Hosts)%2 { // half of them on each configuration
-					continue
-				}
-				for range sample() {
-					s := draw(rnd, r.N, 600<<10)
-					call, _ := tr.call(s, r)
-					choice, err := call.Choice(r.World)
-					r.NoError(err)
-					able := inTwoLevels(tr, s, c.Hosts)
-					r.Equal(able, slices.Contains(call.Algorithms(r.World), "two-level"))
-					if short := 8*s.count*r.N <= 16<<10; short || !able { // of long data some go on one level
-						r.Equal(able, choice == "two-level", "%s by %s, %+v", tr.name, choice, *s)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	for k, c := range testjob.Apart() {
+		t.Run(c.String(), func(t *testing.T) {
+			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+				rnd := rand.New(rand.NewPCG(seed, uint64(k)))
+				list := allTrials()
+				for i, at := range rnd.Perm(len(list)) {
+					tr := list[at]
+					for range sample() {
+						s := draw(rnd, r.N, 600<<10)
+						requireLevels(r, tr, s, c.Hosts)
+						if i < len(list)/3 || testjob.Soak() {
+							try(ctx, r, tr, s)
+							s.algorithm = "two-level"
+							try(ctx, r, tr, s)
+						}
 					}
-					try(ctx, r, tr, s)
-					s.algorithm, s.free = "two-level", nil
-					try(ctx, r, tr, s)
 				}
-			}
+			})
 		})
-	})
+	}
+}
+
+// requireLevels checks the choice between one level and two.
+func requireLevels(r *testjob.Rank, tr trial, s *scenario, hosts string) {
+	call, _ := tr.call(s, r)
+	choice, err := call.Choice(r.World)
+	r.NoError(err)
+	able := inTwoLevels(tr, s, hosts)
+	r.Equal(able, slices.Contains(call.Algorithms(r.World), "two-level"))
+	if short := 8*s.count*r.N <= 16<<10; short || !able { // of long data some go on one level
+		r.Equal(able, choice == "two-level", "%s by %s, %+v", tr.name, choice, *s)
+	}
+	s.release(r)
 }
 
 func TestTeamsOfOneHostOrOneMemberOfEachHaveOneLevel(t *testing.T) {
