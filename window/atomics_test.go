@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/verbs/faulty"
 	"github.com/gopgas/gopgas/window"
@@ -143,10 +144,11 @@ func floats[T float32 | float64](ctx context.Context, r *testjob.Rank) {
 	r.NoError(w.Free(ctx))
 }
 
-const (
-	threads = 3
-	rounds  = 40
-)
+const threads = 3
+
+// roundsOf returns how often each goroutine of n ranks adds, an even number: all of them
+// add about as often in jobs of any size.
+func roundsOf(n int) int { return 2 * (testwatch.Rounds(60) / n) }
 
 func TestSumsUnderContentionAreExact(t *testing.T) {
 	testjob.All(t, 1, contend)
@@ -163,7 +165,7 @@ func contend(ctx context.Context, r *testjob.Rank) {
 	reals := allocate[float64](ctx, r, 1)
 	bits := allocate[uint32](ctx, r, 1)
 	var group sync.WaitGroup
-	seen := make([][]int64, threads)
+	rounds, seen := roundsOf(r.N), make([][]int64, threads)
 	for g := range threads {
 		group.Go(func() {
 			for range rounds {
@@ -202,7 +204,7 @@ func fine(r *testjob.Rank, err error) {
 // tickets checks that the values that FetchAdd returned were handed out once
 // each, in growing order within a goroutine.
 func tickets(ctx context.Context, r *testjob.Rank, seen [][]int64) {
-	w := allocate[uint8](ctx, r, r.N*threads*rounds)
+	w := allocate[uint8](ctx, r, r.N*threads*roundsOf(r.N))
 	for _, list := range seen {
 		for i, v := range list {
 			if i > 0 {
