@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 func TestCallCarriesAnswersAndErrors(t *testing.T) {
@@ -78,7 +80,7 @@ func TestCallWaitsForARankThatJoinsLater(t *testing.T) {
 
 func TestManyCallsEachWayDoNotDeadlock(t *testing.T) {
 	eachTransport(t, func(t *testing.T, via connect) {
-		const n, each = 8, 200
+		const n = 8
 		var c []*Client
 		ready := make(chan struct{})
 		c = joinAll(t, newServer(t, n, Hooks{}), via, func(rank int) Events {
@@ -94,7 +96,7 @@ func TestManyCallsEachWayDoNotDeadlock(t *testing.T) {
 		payload := bytes.Repeat([]byte("p"), 20_000)
 		var g errgroup.Group
 		for r := range n {
-			for i := range each {
+			for i := range testwatch.Rounds(200) {
 				g.Go(func() error {
 					got, err := c[r].Call(watchdog(t), (r+i)%n, "nested", payload)
 					if err == nil && !bytes.Equal(got, payload) {

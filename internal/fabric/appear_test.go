@@ -196,6 +196,7 @@ func TestPutFromARegionPostsOnceAndAllocatesNothing(t *testing.T) {
 }
 
 func TestAwaitRegionReturnsAfterALostRegionReadyMessage(t *testing.T) {
+	t.Parallel() // it waits for a second or more
 	for _, fail := range []bool{false, true} {
 		var lost atomic.Bool
 		wire := loop.New()

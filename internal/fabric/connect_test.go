@@ -94,6 +94,7 @@ func TestPeerReturnsAConnectedPeerUnderAnEndedContext(t *testing.T) {
 }
 
 func TestFailedResolveLeavesNothingAtTheTarget(t *testing.T) {
+	t.Parallel() // it sleeps for a second or more
 	var rigs []*countedRig
 	for _, w := range ways() {
 		for _, atOrigin := range []bool{true, false} {
@@ -125,6 +126,7 @@ func TestFailedResolveLeavesNothingAtTheTarget(t *testing.T) {
 // TestUnusedPassiveQueuePairReportsNoDeathOfItsOrigin has an origin leave its attempts
 // without a message. Each attempt replaces the one before.
 func TestUnusedPassiveQueuePairReportsNoDeathOfItsOrigin(t *testing.T) {
+	t.Parallel() // it sleeps for a second or more
 	r := overTCP(100 * time.Millisecond).rig(t)
 	for range 4 { // whichever side dials
 		_, err := r.ranks[1].Serve(t.Context(), 0, "connect", connectPayload(t, "tcp", deadAddress(t)))
@@ -171,6 +173,7 @@ func TestCloseEndsAConnectionAttemptWithoutAWaiter(t *testing.T) {
 }
 
 func TestConnectionThatLacksDescriptorsReturnsErrExhaustedAndItsPeerLives(t *testing.T) {
+	t.Parallel() // it sleeps for a second or more
 	r := ways()[1].rig(t)
 	r.use(t, 1)
 	remote, err := r.ranks[0].Resolve(watched(t), 1, "x")

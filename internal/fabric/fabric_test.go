@@ -128,6 +128,7 @@ func TestRefusedRequestFailsAllLaterOperationsOnItsPeer(t *testing.T) {
 }
 
 func TestCutConnectionReturnsErrUnreachableOrErrRankDead(t *testing.T) {
+	t.Parallel() // it waits for a second or more
 	for _, dies := range []bool{false, true} {
 		r := newRig(t, 2, 0, faulty.Plan{Cuts: []faulty.Cut{{Request: 2}}})
 		r.region(t, 1, 64, "x")

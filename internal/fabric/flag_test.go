@@ -13,6 +13,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/faulty"
 	"github.com/gopgas/gopgas/verbs/loop"
@@ -60,6 +61,11 @@ func TestPutUnderAnEndedContextPostsDataAndFlagOrNeither(t *testing.T) {
 	}
 }
 
+// soon returns the time that a put has in a round. On a slow machine later rounds have more.
+func soon(round uint64) time.Duration {
+	return time.Duration(round%20*(1+round/200)) * 10 * time.Microsecond
+}
+
 // If the context ends in the middle of a put, its error says that the flag never comes.
 // Without an error the flag arrives with all of the data.
 func TestPutWhoseContextEndsPostsItsFlagOrReturnsAnError(t *testing.T) {
@@ -83,12 +89,12 @@ func TestPutWhoseContextEndsPostsItsFlagOrReturnsAnError(t *testing.T) {
 			remote, err := r.ranks[0].Resolve(watched(t), 1, "x")
 			require.NoError(t, err)
 			src, last := make([]byte, size), uint64(0)
-			gaveUp := 0
-			for round := range uint64(200) {
+			gaveUp, rounds := 0, uint64(testwatch.Rounds(200))
+			for round := uint64(0); round < rounds || last == 0 && round < 100*rounds; round++ {
 				for i := range src {
 					src[i] = byte(round)
 				}
-				ctx, cancel := context.WithTimeout(watched(t), time.Duration(round%20)*10*time.Microsecond)
+				ctx, cancel := context.WithTimeout(watched(t), soon(round))
 				err := remote.Put(ctx, told(64, src, fabric.Flag{Value: round + 1}))
 				cancel()
 				clear(src)
@@ -145,7 +151,7 @@ func writeBehind(t *testing.T, r *rig, size int) {
 	body, slot := make([]byte, size), make([]byte, head)
 	put := slotPut(body, slot)
 	last := atomics.Word64(mem[head-8:])
-	for round := range uint64(100) {
+	for round := range uint64(testwatch.Rounds(100)) {
 		for i := range body {
 			body[i] = byte(round + 1)
 		}
@@ -175,13 +181,13 @@ func TestLastWordOfACanceledPutArrivesBehindAllDataOrNever(t *testing.T) {
 			remote, mem := pair(t, head+size, 1, plan)
 			body, slot := make([]byte, size), make([]byte, head)
 			put := slotPut(body, slot)
-			last, gaveUp := uint64(0), 0
-			for round := range uint64(200) {
+			last, gaveUp, rounds := uint64(0), 0, uint64(testwatch.Rounds(200))
+			for round := uint64(0); round < rounds || last == 0 && round < 100*rounds; round++ {
 				for i := range body {
 					body[i] = byte(round)
 				}
 				binary.NativeEndian.PutUint64(slot[head-8:], round+1)
-				ctx, cancel := context.WithTimeout(watched(t), time.Duration(round%20)*10*time.Microsecond)
+				ctx, cancel := context.WithTimeout(watched(t), soon(round))
 				err := remote.Put(ctx, put)
 				cancel()
 				clear(body)

@@ -1,12 +1,14 @@
 package fabric_test
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/faulty"
 )
@@ -42,7 +44,7 @@ func TestResponsesThatWaitForRoomKeepTheirOrder(t *testing.T) {
 func TestRanksWithFullQueuesRespondToEachOther(t *testing.T) {
 	for name, plan := range crowded {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, 2, 0, plan)
+			r, adds := newRig(t, 2, 0, plan), testwatch.Rounds(250)
 			mems := [2][]byte{r.region(t, 0, 8, "x"), r.region(t, 1, 8, "x")}
 			ctx := watched(t)
 			var all errgroup.Group
@@ -51,7 +53,7 @@ func TestRanksWithFullQueuesRespondToEachOther(t *testing.T) {
 				require.NoError(t, err)
 				for range 4 {
 					all.Go(func() error {
-						for range 250 {
+						for range adds {
 							if err := remote.Update(ctx, 0, fabric.Atomic{Op: driver.AtomicAdd, Width: 8, Operand: 1}); err != nil {
 								return err
 							}
@@ -62,7 +64,7 @@ func TestRanksWithFullQueuesRespondToEachOther(t *testing.T) {
 			}
 			require.NoError(t, all.Wait())
 			for _, mem := range mems {
-				require.Equal(t, []byte{1000 & 0xff, 1000 >> 8, 0, 0, 0, 0, 0, 0}, mem)
+				require.EqualValues(t, 4*adds, binary.NativeEndian.Uint64(mem))
 			}
 		})
 	}

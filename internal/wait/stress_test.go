@@ -57,7 +57,8 @@ func pingPong(bells [2]*Bell, wait func(*Bell, context.Context, func() bool) err
 
 // The leader in the futex leaves first here, so that the lead must pass on.
 func TestNoWakeupIsLostAmongManyWaitersOfOneBell(t *testing.T) {
-	const waiters, each = 8, 5_000
+	const waiters = 8
+	each := uint64(testwatch.Rounds(5_000))
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
 		b, answers := bell(), bell()
 		var asked, answered [waiters]atomic.Uint64
@@ -77,7 +78,7 @@ func TestNoWakeupIsLostAmongManyWaitersOfOneBell(t *testing.T) {
 			})
 		}
 		g.Go(func() error {
-			for n := range uint64(waiters * each) {
+			for n := range waiters * each {
 				i := n * 5 % waiters // 5 and 8 are coprime: each waiter in turn, not in order
 				asked[i].Add(1)
 				b.Ring()
