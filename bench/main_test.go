@@ -39,7 +39,8 @@ var ways = map[string]struct {
 }
 
 // TestEveryBenchmarkGivesAResult runs all of them in all ways on two ranks, and on three
-// in one of the ways. Each group has a job of its own.
+// in one of the ways. Under the race detector it runs each in one way on two ranks. Each
+// group has a job of its own.
 func TestEveryBenchmarkGivesAResult(t *testing.T) {
 	all := &options{names: []string{"all"}}
 	groups, err := all.groups()
@@ -47,7 +48,8 @@ func TestEveryBenchmarkGivesAResult(t *testing.T) {
 	for name, w := range ways {
 		for _, n := range []int{2, 3} {
 			for i, g := range groups {
-				if n == 3 && !testjob.Soak() && i%len(ways) != slices.Index([]string{"mapped", "queued", "tcp"}, name) {
+				one := i%len(ways) == slices.Index([]string{"mapped", "queued", "tcp"}, name)
+				if few := n == 3 || testwatch.Race; !testjob.Soak() && (few && !one || n == 3 && testwatch.Race) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/%d/%s", name, n, g[0].base()), func(t *testing.T) {
