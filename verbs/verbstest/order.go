@@ -76,7 +76,6 @@ func writesInOrder(t *testing.T, h Harness) {
 // sides see only one of two values.
 func neverTorn(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
-	const rounds = 300
 	written, stored, last := word64(b.bytes(64, 8)), word64(b.bytes(128, 8)), word64(b.bytes(128+driver.WholeRead-8, 8))
 	whole := func(v uint64) bool { return v == 0 || v == ^uint64(0) }
 	ctx, stop := context.WithCancel(t.Context())
@@ -92,7 +91,7 @@ func neverTorn(t *testing.T, h Harness) {
 		}
 		return nil
 	})
-	for i := range rounds {
+	for i := range testwatch.Rounds(300) {
 		put64(a.bytes(0, 8), -uint64(i%2))
 		a.do(verbs.WorkRequest{Op: verbs.OpWrite, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(64)})
 		a.do(verbs.WorkRequest{Op: verbs.OpRead, Local: segs(a.at(8, 8)), Remote: b.mr.Remote(128)})

@@ -194,13 +194,16 @@ func reconnect(t *testing.T, h Harness) {
 	}
 }
 
+// connectLater bounds the peer's silence by a time that bounds the sender's retries, too: a
+// device sends a packet again only after a part of it.
 func connectLater(t *testing.T, h Harness) {
+	const silence = 30 * time.Second
 	a, b := newStrangers(t, h)
-	require.NoError(t, a.qp.Connect(testwatch.Context(t), b.qp.Address(), testwatch.Patience()), "connecting is local")
+	require.NoError(t, a.qp.Connect(testwatch.Context(t), b.qp.Address(), silence), "connecting is local")
 	fill(a.bytes(0, 100), 1)
 	a.post(verbs.WorkRequest{ID: 5, Op: verbs.OpWrite, Flags: verbs.Signaled, Local: segs(a.at(0, 100)), Remote: b.mr.Remote(0)})
 	time.Sleep(time.Millisecond) // makes it likelier that the request is under way
-	require.NoError(t, b.qp.Connect(testwatch.Context(t), a.qp.Address(), testwatch.Patience()))
+	require.NoError(t, b.qp.Connect(testwatch.Context(t), a.qp.Address(), silence))
 	require.Equal(t, verbs.Success, a.sent().Status)
 	a.flush(b)
 	require.Equal(t, pattern(100, 1), b.bytes(0, 100))

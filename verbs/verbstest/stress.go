@@ -87,13 +87,13 @@ func sharedQueue(t *testing.T, h Harness) {
 // severalPollers runs as many goroutines as the completion queue is deep. Each posts
 // one request at a time, polls, and takes any completion that it finds.
 func severalPollers(t *testing.T, h Harness) {
-	const depth, rounds = 4, 1000
+	const depth = 4
 	a, b := newPair(t, h, withCQDepth(depth))
 	g, ctx := errgroup.WithContext(testwatch.Context(t))
 	for range depth {
 		write := verbs.WorkRequest{Op: verbs.OpWrite, Flags: verbs.Signaled, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)}
 		g.Go(func() error {
-			for round := range rounds {
+			for round := range testwatch.Rounds(1000) {
 				for taken := 0; taken == 0; {
 					var err error
 					if taken, err = a.qp.PostSend([]verbs.WorkRequest{write}); err != nil && !errors.Is(err, driver.ErrQueueFull) || ctx.Err() != nil {

@@ -119,14 +119,14 @@ func bellOnAtomic(t *testing.T, h Harness) {
 
 func pingPong(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
-	const rounds = 1000
+	rounds := uint64(testwatch.Rounds(1000))
 	var played atomic.Uint64
 	play := func(me, peer *side, first bool) error {
 		word := word64(me.bytes(64, 8))
 		source, to := segment(t, me.mr, 0, 8), peer.mr.Remote(64)
 		ctx, cancel := testwatch.With(context.Background(), played.Load)
 		defer cancel()
-		for i := range uint64(rounds) {
+		for i := range rounds {
 			played.Add(1)
 			if !first {
 				if err := me.hear(ctx, func() bool { return word.Load() == i+1 }); err != nil {
