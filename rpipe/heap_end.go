@@ -25,13 +25,13 @@ const (
 )
 
 // enterHeap opens one end of a heap.
-func enterHeap(ctx context.Context, p *pipe.End, t *team.Team, end string, begin func() (pipe.Stopper, error)) error {
+func enterHeap(ctx context.Context, p *pipe.End, t *team.Team, end string, begin func() error) error {
 	p.Spec = pipe.Spec{Elem: "served memory", Size: 1, Heap: p.Spec.Heap, Served: true}
 	pair := &pipe.Pairing{Team: t, Name: p.Name, Writer: p.Rank, Reader: p.Peer}
 	if end == serversEnd {
 		pair.Writer, pair.Reader = p.Peer, p.Rank
 	}
-	return p.Registry.Enter(ctx, pipe.Birth{Team: t, Name: pair.Key(end), Fail: unwrapped, Make: func(incarnation int) (pipe.Stopper, error) {
+	return p.Registry.Enter(ctx, pipe.Birth{Team: t, Name: pair.Key(end), Fail: unwrapped, Make: func(incarnation int) (*pipe.End, error) {
 		mine := pipe.LinkEnd{Name: pair.Region(incarnation, clientsEnd), Flags: heapFlags, Data: pipe.CardSize}
 		theirs := pipe.LinkEnd{Name: pair.Region(incarnation, serversEnd), Flags: heapFlags, Data: pipe.CardSize + p.Spec.Heap}
 		if end == serversEnd {
@@ -40,11 +40,10 @@ func enterHeap(ctx context.Context, p *pipe.End, t *team.Team, end string, begin
 		if err := p.Hook(ctx, t, incarnation, mine, theirs, 0); err != nil {
 			return nil, err
 		}
-		s, err := begin()
-		if err != nil {
+		if err := begin(); err != nil {
 			return nil, errors.Join(err, p.Release())
 		}
-		return s, nil
+		return p, nil
 	}})
 }
 
@@ -52,7 +51,7 @@ func unwrapped(err error) error { return err }
 
 // A heapEnd is a Heap without its element type.
 type heapEnd struct {
-	heapSide
+	*heapSide
 	up    atomic.Bool  // connected
 	mem   []byte       // the server's memory where it is mapped; set before up
 	using sync.RWMutex // calls that use the server's memory hold it for reading
@@ -62,13 +61,13 @@ type heapEnd struct {
 }
 
 func openHeap(ctx context.Context, p *pipe.End, t *team.Team) (h *heapEnd, err error) {
-	err = enterHeap(ctx, p, t, clientsEnd, func() (pipe.Stopper, error) {
+	err = enterHeap(ctx, p, t, clientsEnd, func() error {
 		books, err := rmalloc.New(rmalloc.Config{Size: p.Spec.Heap, Blocks: p.Options.Blocks, Policy: p.Policy})
 		if err != nil {
-			return nil, err
+			return err
 		}
-		h = &heapEnd{heapSide: heapSide{End: p, gate: pipe.NewGate()}, books: books}
-		return h, nil
+		h = &heapEnd{heapSide: newHeapSide(p), books: books}
+		return nil
 	})
 	return h, err
 }
@@ -184,7 +183,7 @@ func (h *heapEnd) stats() HeapStats {
 	return h.books.Stats()
 }
 
-// close says goodbye to the server. Nothing may be put behind that.
+// close tells the server that this end closes. Nothing may be put behind that.
 func (h *heapEnd) close(ctx context.Context) error {
 	if h.Closed.Swap(true) {
 		return nil
@@ -192,7 +191,5 @@ func (h *heapEnd) close(ctx context.Context) error {
 	h.gate.Shut()
 	h.using.Lock()
 	defer h.using.Unlock()
-	err := h.farewell(ctx)
-	h.Registry.Exit(h, h)
-	return err
+	return h.depart(ctx)
 }

@@ -157,4 +157,4 @@ func (r *Reader[T]) Close(ctx context.Context) error {
 // Alone reports to a closed reader that its writer's end will never be opened. Without
 // it the reader keeps its memory for that writer. Only this module's packages can make
 // the key.
-func (r *Reader[T]) Alone(fabric.Key) { r.end().Parting.Vain.Store(true) }
+func (r *Reader[T]) Alone(fabric.Key) { r.end().Alone() }

@@ -21,9 +21,9 @@ func ServeHeap(ctx context.Context, t *runtime.Team, client int, opts ...Option)
 		return nil, p.Fail("ServeHeap", err)
 	}
 	s := &Server{}
-	err = enterHeap(ctx, p, team, serversEnd, func() (pipe.Stopper, error) {
-		s.end = &serverEnd{heapSide: heapSide{End: p, gate: pipe.NewGate()}}
-		return s.end, nil
+	err = enterHeap(ctx, p, team, serversEnd, func() error {
+		s.end = &serverEnd{heapSide: newHeapSide(p)}
+		return nil
 	})
 	if err != nil {
 		return nil, p.Fail("ServeHeap", err)
@@ -50,7 +50,7 @@ func (s *Server) Close(ctx context.Context) error {
 func (s *Server) Name() string { return s.end.Name }
 
 type serverEnd struct {
-	heapSide
+	*heapSide
 	unused bool // the client had closed the heap before the two were connected
 }
 
@@ -78,7 +78,5 @@ func (s *serverEnd) close(ctx context.Context) error {
 		return nil
 	}
 	s.gate.Shut()
-	err := s.farewell(ctx)
-	s.Registry.Exit(s, s)
-	return err
+	return s.depart(ctx)
 }

@@ -123,4 +123,4 @@ func (w *Writer[T]) Close(ctx context.Context) error {
 }
 
 // Alone is [Reader.Alone], of the reader's end.
-func (w *Writer[T]) Alone(fabric.Key) { w.end().Parting.Vain.Store(true) }
+func (w *Writer[T]) Alone(fabric.Key) { w.end().Alone() }

@@ -45,15 +45,15 @@ const (
 	cardGroup  = 48 // word there
 	cardText   = 64 // the structure itself, as far as there is room
 	cardDisown = CardSize - 16
-	cardState  = CardSize - 8 // stateOpen or stateClosed
+	cardState  = CardSize - 8 // cardOpen or cardClosed
 
 	magic = 0x0165706970726f67 // "gorpipe", version 1
 )
 
-// The states of an end, as far as one that is not connected yet can see them.
+// The states of an end in its card, which a peer sees that is not connected yet.
 const (
-	stateOpen   = 0
-	stateClosed = 1 // before it was connected: nothing will come from here
+	cardOpen   = 0
+	cardClosed = 1 // the end closed before it was connected: it puts nothing
 )
 
 // encode writes the card.

@@ -212,26 +212,17 @@ func (p *End) board(t *team.Team, mine, theirs LinkEnd, stage int) (Link, error)
 	return newWindowLink(c, p.Peer, mine, theirs, stage, p.Fma, p.prepare)
 }
 
-// desert has open ends over a carrier of no more use, and lets go of those that
-// linger.
+// desert has open ends over a carrier of no more use, and lets go of closed ones.
 func (r *Registry) desert(c *Carrier) {
-	r.insisting.Lock() // the timer is not telling a peer anything over the carrier
-	defer r.insisting.Unlock()
+	r.ticking.Lock() // the timer is not telling a peer anything over the carrier
+	defer r.ticking.Unlock()
 	r.mu.Lock()
-	for s := range r.open {
-		if s.Leaves(c) {
-			s.Stop()
+	for p := range r.open {
+		if p.Carrier == c {
+			_ = p.Breaks(errCarrierClosed)
+			p.Role.Stop()
 		}
 	}
 	r.mu.Unlock()
 	r.sweep()
-}
-
-// Leaves breaks a pipe whose carrier is closed.
-func (p *End) Leaves(c *Carrier) bool {
-	if p.Carrier != c {
-		return false
-	}
-	_ = p.Breaks(errCarrierClosed)
-	return true
 }

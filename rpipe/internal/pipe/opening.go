@@ -12,12 +12,12 @@ import (
 type Birth struct {
 	Team *team.Team // counts incarnations
 	Name string     // that it counts by
-	Make func(incarnation int) (Stopper, error)
+	Make func(incarnation int) (*End, error)
 	Fail func(err error) error // says which end an error is of
 }
 
 // Enter opens ends, each the next incarnation of its name, and looks after those
-// that linger. All are made before other ranks can find any: ends of an opening that
+// that are closed. All are made before other ranks can find any: ends of an opening that
 // fails, for want of memory in the middle of thousands, count for nothing, and the
 // pairs to come are those that would have come without it.
 func (r *Registry) Enter(ctx context.Context, births ...Birth) error {
@@ -32,7 +32,7 @@ func (r *Registry) Enter(ctx context.Context, births ...Birth) error {
 		return births[0].Fail(runtime.ErrClosed)
 	}
 	r.sweep()
-	ends := make([]Stopper, 0, len(births))
+	ends := make([]*End, 0, len(births))
 	for i := range births {
 		b := &births[i]
 		s, err := b.Make(b.Team.Openings[b.Name])
@@ -57,7 +57,7 @@ func (r *Registry) Enter(ctx context.Context, births ...Birth) error {
 }
 
 // undo takes back ends that were made.
-func (r *Registry) undo(births []Birth, ends []Stopper) error {
+func (r *Registry) undo(births []Birth, ends []*End) error {
 	var errs []error
 	for i, s := range ends {
 		births[i].Team.Openings[births[i].Name]--
@@ -69,32 +69,32 @@ func (r *Registry) undo(births []Birth, ends []Stopper) error {
 // reading is the birth of a reader's end, which end shows then.
 func (p *End) reading(ctx context.Context, t *team.Team, end **Reader) Birth {
 	pair := &Pairing{Team: t, Name: p.Name, Writer: p.Peer, Reader: p.Rank}
-	return p.birth("OpenReader", pair, readersEnd, func(incarnation int) (_ Stopper, err error) {
+	return p.birth("OpenReader", pair, readersEnd, func(incarnation int) (_ *End, err error) {
 		if err := p.plug(ctx, pair, incarnation, false); err != nil {
 			return nil, err
 		}
 		if *end, err = newReaderEnd(p); err != nil {
 			return nil, errors.Join(err, p.Release())
 		}
-		return *end, nil
+		return p, nil
 	})
 }
 
 // writing is the birth of a writer's end, which end shows then.
 func (p *End) writing(ctx context.Context, t *team.Team, end **Writer) Birth {
 	pair := &Pairing{Team: t, Name: p.Name, Writer: p.Rank, Reader: p.Peer}
-	return p.birth("OpenWriter", pair, writersEnd, func(incarnation int) (_ Stopper, err error) {
+	return p.birth("OpenWriter", pair, writersEnd, func(incarnation int) (_ *End, err error) {
 		if err := p.plug(ctx, pair, incarnation, true); err != nil {
 			return nil, err
 		}
 		if *end, err = newWriterEnd(p); err != nil {
 			return nil, errors.Join(err, p.Release())
 		}
-		return *end, nil
+		return p, nil
 	})
 }
 
-func (p *End) birth(op string, pair *Pairing, end string, open func(incarnation int) (Stopper, error)) Birth {
+func (p *End) birth(op string, pair *Pairing, end string, open func(incarnation int) (*End, error)) Birth {
 	return Birth{Team: pair.Team, Name: pair.Key(end), Make: open, Fail: func(err error) error { return p.Fail(op, err) }}
 }
 

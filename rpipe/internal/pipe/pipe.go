@@ -7,15 +7,15 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A End holds the state that both ends have.
+// An End holds the state that both ends have.
 type End struct {
-	Joined atomic.Bool
+	Role   Role
+	Joined atomic.Bool           // connected to the peer
 	Closed atomic.Bool           // this end was closed
 	Broken atomic.Pointer[error] // why the pipe is of no more use
 	words  []atomic.Uint64       // this end's flags where they lie side by side, else nil
@@ -25,7 +25,8 @@ type End struct {
 	Name     string // with the incarnation
 	Rank     int    // of this end
 	Peer     int    // of the peer
-	Parting  parting
+	closing  closing
+	deserted bool // the peer was closed before this end was connected
 	Options
 }
 
@@ -116,12 +117,12 @@ func (p *End) Join(ctx context.Context, wait bool) (joined, deserted bool, err e
 	})
 	// The cause of ctx's end may be any error, and says nothing about the card.
 	if refused != nil || errors.Is(err, ErrCorrupt) && ctx.Err() == nil {
-		p.Parting.unlooked = counter
+		p.closing.look = counter
 		if errors.Is(refused, runtime.ErrMismatch) {
-			p.Parting.differs.Store(true)
-			p.disownOther(ctx)
+			_ = p.step(ctx, eventDiffers, nil)
 		} else {
-			p.knock(ctx)
+			p.pokeSummary(ctx)
+			_ = p.step(ctx, eventUnfit, nil)
 		}
 		return false, false, p.Breaks(err)
 	}
@@ -135,13 +136,9 @@ func (p *End) Join(ctx context.Context, wait bool) (joined, deserted bool, err e
 	if err := p.Get(ctx, cardState, state[:]); err != nil {
 		return false, false, err
 	}
+	p.deserted = binary.NativeEndian.Uint64(state[:]) == cardClosed
 	p.Joined.Store(true)
-	return true, binary.NativeEndian.Uint64(state[:]) == stateClosed, nil
-}
-
-// Abandon marks the card of an end that closes without being connected.
-func (p *End) Abandon() {
-	atomics.Word64(p.Local()[cardState:]).Store(stateClosed)
+	return true, p.deserted, nil
 }
 
 // Breaks records why the pipe is of no more use and returns that.

@@ -51,7 +51,7 @@ type books interface {
 
 func newReaderEnd(p *End) (*Reader, error) {
 	r := &Reader{End: p, returns: newReturns(p), Taker: rmalloc.NewFlagTaker(p.Spec.notifications(), p.Spec.Heap)}
-	r.arrived = r.HasArrived
+	p.Role, r.arrived = r, r.HasArrived
 	r.open, r.endOpen = context.WithCancel(context.Background())
 	var err error
 	if p.Spec.pull {

@@ -1,19 +1,27 @@
 package pipe
 
 import (
+	"context"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// slowToLeave is a lingering end whose first leave lasts until it is let go.
-type slowToLeave struct {
+// wellLink is the link of an end whose peer is well and not there.
+type wellLink struct{ Link }
+
+func (wellLink) Fate() error    { return nil }
+func (wellLink) Disowned() bool { return false }
+
+// slowRole lasts, the first time, until it is let go.
+type slowRole struct {
+	Role
 	once         *sync.Once
 	asked, letGo chan struct{}
 }
 
-func (s slowToLeave) Leave() bool {
+func (s slowRole) Heard() bool {
 	s.once.Do(func() {
 		close(s.asked)
 		<-s.letGo
@@ -21,23 +29,26 @@ func (s slowToLeave) Leave() bool {
 	return false
 }
 
-// TestTheTimerRunsWhileEndsLingerThoughASweepIsUnderWay has the registry set its timer
-// while another goroutine, which does not set it, asks an end to leave.
-func TestTheTimerRunsWhileEndsLingerThoughASweepIsUnderWay(t *testing.T) {
-	end := slowToLeave{new(sync.Once), make(chan struct{}), make(chan struct{})}
-	r := &Registry{open: map[Stopper]struct{}{}, lingering: []lingerer{end}}
+// TestTheTimerRunsWhileASweepIsUnderWay has the registry set its timer while another
+// goroutine, which does not set it, looks after an end.
+func TestTheTimerRunsWhileASweepIsUnderWay(t *testing.T) {
+	slow := slowRole{once: new(sync.Once), asked: make(chan struct{}), letGo: make(chan struct{})}
+	p := &End{Link: wellLink{}, Role: slow}
+	p.closing.state.Store(uint32(stateListen))
+	r := &Registry{open: map[*End]struct{}{}, closing: []*End{p}}
 	swept := make(chan struct{})
 	go func() {
 		defer close(swept)
 		r.sweep()
 	}()
-	<-end.asked
+	<-slow.asked
 	r.later()
 	r.mu.Lock()
-	timer, lingering := r.timer, len(r.lingering)
+	timer, lingering := r.timer, len(r.closing)
 	r.open = nil // no tick sets the timer again
 	r.mu.Unlock()
-	close(end.letGo)
+	require.False(t, p.Advance(context.Background()), "another goroutine advances the end")
+	close(slow.letGo)
 	<-swept
 	require.NotNil(t, timer, "the timer is set")
 	timer.Stop()

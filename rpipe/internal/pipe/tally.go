@@ -133,11 +133,11 @@ func (p *End) joinCounter(ctx context.Context, c counter) error {
 	return p.OpenCounter(ctx, c.number-1, c.group)
 }
 
-// knock has the reader look at this pipe although nothing was put there: it
+// pokeSummary has the reader look at this pipe although nothing was put there: it
 // learns that the two ends differ. It is false when ctx ends first; with any other
 // failure no reader is there to learn it.
-func (p *End) knock(ctx context.Context) (done bool) {
-	c := &p.Parting.unlooked
+func (p *End) pokeSummary(ctx context.Context) (done bool) {
+	c := &p.closing.look
 	if c.number == 0 {
 		return true
 	}

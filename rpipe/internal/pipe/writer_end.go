@@ -13,18 +13,17 @@ import (
 // A Writer is a Writer without its element type.
 type Writer struct {
 	*End
-	Up       bool           // connected, and mem is there
-	deserted bool           // the reader was closed before this end was connected
-	Direct   bool           // the reader is mapped: what is put is stored at once
-	over     bool           // CloseWrite was called
-	Credit   uint64         // the last value of CreditFlag
-	near     near           // then
-	health   uint64         // of near.team, as the reader was last seen to be well
-	slot     rmalloc.Cursor // where the next notification goes
-	Mem      []byte         // the heap, as Mem shows it
-	count    WriterStats
-	Heap     rmalloc.Heap
-	Tags     tagSource
+	Up     bool           // connected, and mem is there
+	Direct bool           // the reader is mapped: what is put is stored at once
+	over   bool           // CloseWrite was called
+	Credit uint64         // the last value of CreditFlag
+	near   near           // then
+	health uint64         // of near.team, as the reader was last seen to be well
+	slot   rmalloc.Cursor // where the next notification goes
+	Mem    []byte         // the heap, as Mem shows it
+	count  WriterStats
+	Heap   rmalloc.Heap
+	Tags   tagSource
 
 	copier    copier // of blocks that lie elsewhere
 	MostParts int    // bytes that it takes at once, 0 for none
@@ -34,6 +33,7 @@ type Writer struct {
 	moved    func() bool // ends a wait when true
 	watch    [2]int      // the flags among that
 	finished bool        // the reader was told that nothing follows
+	gaveUp   bool        // it was told so by an end that is corrupt
 	settled  bool        // nothing leaves from the stage any more
 	fin, bye LastFlag    // tell that, and that nothing is put there any more
 
@@ -57,6 +57,7 @@ func newWriterEnd(p *End) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{End: p, Heap: *heap, slot: rmalloc.NewCursor(p.Spec.notifications()), noWait: NoWait()}
+	p.Role = w
 	w.moved, w.watch = w.hasMoved, [2]int{CreditFlag, EndFlag}
 	taker := rmalloc.NewTagTaker(p.Spec.Heap, p.Spec.blocks)
 	if p.Spec.sync == Deferred {
@@ -110,11 +111,9 @@ func (w *Writer) isWell() error {
 
 func (w *Writer) comeUp(ctx context.Context) error {
 	if !w.Joined.Load() {
-		_, deserted, err := w.Join(ctx, true)
-		if err != nil {
+		if _, _, err := w.Join(ctx, true); err != nil {
 			return err
 		}
-		w.deserted = deserted
 	}
 	remote := w.Remote()
 	w.Direct = remote != nil

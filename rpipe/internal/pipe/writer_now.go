@@ -13,14 +13,13 @@ func (w *Writer) readyNow() error {
 	if !w.Up && !w.Joined.Load() && w.writable() == nil {
 		brief, cancel := aMoment()
 		defer cancel()
-		_, deserted, err := w.Join(brief, false)
+		_, _, err := w.Join(brief, false)
 		switch {
 		case err != nil:
 			return err
 		case !w.Joined.Load():
 			return ErrWouldBlock
 		}
-		w.deserted = deserted
 	}
 	return w.Ready(w.noWait)
 }

@@ -1,0 +1,181 @@
+package pipe
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/team"
+	"github.com/gopgas/gopgas/rpipe/internal/turn"
+)
+
+// A Registry holds a rank's state of all its pipes. The rank's fabric owns it, and
+// closes it ahead of itself.
+//
+// Memory is registered and given back, which may take its time, without mu held: by
+// one opening after the other, and by one sweep after the other.
+//
+// Locks: opening, ticking, sweeping, mu, in this order.
+type Registry struct {
+	slabs    slabs
+	reminder reminder
+	tallies  atomic.Uint32 // made so far
+	opening  turn.Turn     // a call that opens ends holds it; it guards the Openings of teams
+	life     context.Context
+	endLife  context.CancelFunc
+
+	ticking  sync.Mutex // held while the timer looks after closed ends
+	sweeping sync.Mutex // held by the one goroutine that takes ends out of closing
+
+	mu      sync.Mutex // held for moments
+	open    map[*End]struct{}
+	closing []*End // closed, and not in state CLOSED when they came
+	timer   *time.Timer
+	pause   time.Duration // that the timer waits
+}
+
+// The timer comes after 1 ms, 2, 4 and so on. The peer may have to open before this end
+// can tell it of Close.
+const (
+	sweepSoon   = time.Millisecond
+	sweepSeldom = 256 * time.Millisecond
+)
+
+// registryOf returns the registry of a team's rank.
+func registryOf(t *team.Team) (*Registry, error) {
+	a, err := t.Attach("rpipe", func() fabric.Attachment {
+		r := &Registry{open: map[*End]struct{}{}, opening: turn.New(), slabs: slabs{growing: turn.New()}}
+		r.life, r.endLife = context.WithCancel(context.Background())
+		return r
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.(*Registry), nil
+}
+
+// number returns the next number of a tally, from 0.
+func (r *Registry) number() uint32 { return r.tallies.Add(1) - 1 }
+
+// Exit takes out an end that was closed, and looks after it until it gives its memory back.
+func (r *Registry) Exit(p *End) {
+	r.mu.Lock()
+	over := r.open == nil // the job has ended and has taken everything back
+	if !over {
+		delete(r.open, p)
+		r.closing = append(r.closing, p)
+		r.pause = 0
+	}
+	r.mu.Unlock()
+	if over {
+		p.Role.Stop()
+		return
+	}
+	r.sweep()
+	r.later()
+}
+
+// sweep has closed ends do all that takes no wait, and lets go of those that are done. Each
+// stays in closing meanwhile: later must find it, or the timer would stop.
+func (r *Registry) sweep() {
+	r.sweeping.Lock()
+	defer r.sweeping.Unlock()
+	for i := 0; ; {
+		p := r.nth(i)
+		switch {
+		case p == nil:
+			return
+		case p.Advance(nil):
+			r.remove(i)
+		default:
+			i++
+		}
+	}
+}
+
+// nth returns a closed end, nil behind the last. Ends come behind the last one alone.
+func (r *Registry) nth(i int) *End {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i >= len(r.closing) {
+		return nil
+	}
+	return r.closing[i]
+}
+
+// remove takes out a closed end. The last one takes its place. Called with sweeping held.
+func (r *Registry) remove(i int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last := len(r.closing) - 1
+	r.closing[i] = r.closing[last]
+	r.closing = slices.Delete(r.closing, last, last+1)
+}
+
+// later sets the timer, if an end is left that is not done.
+func (r *Registry) later() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.open == nil || len(r.closing) == 0 {
+		return
+	}
+	r.pause = min(max(2*r.pause, sweepSoon), sweepSeldom)
+	if r.timer == nil {
+		r.timer = time.AfterFunc(r.pause, r.tick)
+		return
+	}
+	r.timer.Reset(r.pause)
+}
+
+// tick has closed ends tell their peers. That may wait; meanwhile pipes are opened and
+// closed. An end that changes its place because a sweep removes another one has its turn
+// now or at the next tick.
+func (r *Registry) tick() {
+	r.ticking.Lock()
+	defer r.ticking.Unlock()
+	for i := 0; ; i++ {
+		p := r.nth(i)
+		if p == nil {
+			break
+		}
+		p.Advance(r.life)
+	}
+	r.sweep()
+	r.later()
+}
+
+// Close stops all ends: the job ends.
+func (r *Registry) Close() {
+	r.endLife()
+	_ = r.opening.Take(context.Background()) // registrations and what they wait for come to their end
+	defer r.opening.Give()
+	r.ticking.Lock()
+	defer r.ticking.Unlock()
+	r.sweeping.Lock()
+	defer r.sweeping.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for p := range r.open {
+		p.Role.Stop()
+	}
+	for _, p := range r.closing {
+		p.Role.Stop()
+	}
+	r.open, r.closing = nil, nil
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+}
+
+// Lingering returns the number of closed ends that still wait for their peers.
+func (r *Registry) Lingering() int {
+	r.sweep()
+	r.sweeping.Lock()
+	defer r.sweeping.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.closing)
+}
