@@ -287,7 +287,7 @@ func TestNothingNeedsCgo(t *testing.T) {
 }
 
 func TestPipesUseWindowsInTheirPortabilityLayerOnly(t *testing.T) {
-	const layer = "rpipe/internal/pipe/carrier.go rpipe/internal/pipe/carrier_wait.go rpipe/internal/pipe/directory.go rpipe/internal/pipe/link_window.go rpipe/internal/pipe/link_window_life.go"
+	const layer = "rpipe/internal/pipe/pool.go rpipe/internal/pipe/pool_wait.go rpipe/internal/pipe/directory.go rpipe/internal/pipe/link_window.go rpipe/internal/pipe/link_window_life.go"
 	eachImport(t, func(file, imported string) {
 		if within(path.Dir(file), "rpipe/...") && !strings.HasSuffix(file, "_test.go") && short(imported) == "window" && !matches(layer, file) {
 			t.Errorf("%s imports %s: pipes stand beside windows; only %s stand on them (docs/adr/0008-pipes-over-windows.md)", file, imported, layer)

@@ -17,7 +17,7 @@ func rpipeWindowLatency(more ...rpipe.Option) setup {
 		if err != nil {
 			return task{}, err
 		}
-		t, err := rpipePingPong(ctx, h, size, append(opts, rpipe.WithCarrier(c))...)
+		t, err := rpipePingPong(ctx, h, size, append(opts, rpipe.WithWindow(c))...)
 		pipes := t.free
 		t.free = func(ctx context.Context) error { return errors.Join(pipes(ctx), c.Close(ctx)) }
 		return t, err

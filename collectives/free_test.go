@@ -10,6 +10,7 @@ import (
 	"github.com/gopgas/gopgas/collectives"
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/window"

@@ -17,13 +17,13 @@ import (
 )
 
 // Waits on windows end when any rank of their team is gone, and so do those of
-// aggregates over a carrier, after what has arrived.
-func TestAggregatesOverACarrierEndWithAnyRank(t *testing.T) {
+// aggregates over a pool, after what has arrived.
+func TestAggregatesOverAPoolEndWithAnyRank(t *testing.T) {
 	testjob.EachTransport(t, 4, func(t *testing.T, c testjob.Config) {
 		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
 			over, err := rpipe.OverWindow(ctx, r.World, 8, rpipe.WithHeap(4096))
 			r.NoError(err)
-			opts := []rpipe.Option{rpipe.WithHeap(4096), rpipe.WithCarrier(over)}
+			opts := []rpipe.Option{rpipe.WithHeap(4096), rpipe.WithWindow(over)}
 			switch r.Me {
 			case 0:
 				f, err := fan.OpenIn[int](ctx, r.World, []int{1, 2}, opts...)
@@ -61,12 +61,12 @@ func TestAggregatesOverACarrierEndWithAnyRank(t *testing.T) {
 	})
 }
 
-// A carrier that closes ends a Read that waits.
-func TestAFanInEndsWithItsCarrier(t *testing.T) {
+// A pool that closes ends a Read that waits.
+func TestAFanInEndsWithItsPool(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			over := carrier(ctx, r, 2)
-			f, err := fan.OpenIn[int](ctx, r.World, []int{0, 1}, rpipe.WithCarrier(over))
+			over := pool(ctx, r, 2)
+			f, err := fan.OpenIn[int](ctx, r.World, []int{0, 1}, rpipe.WithWindow(over))
 			r.NoError(err)
 			ended := make(chan error, 1)
 			go func() {

@@ -17,7 +17,7 @@ var differing = map[string][2][]rpipe.Option{
 	"pull":   {{rpipe.WithPull()}, nil},
 }
 
-// eachDifference runs test on every transport, and over a carrier, with the options
+// eachDifference runs test on every transport, and over a pool, with the options
 // of both ends.
 func eachDifference(t *testing.T, test func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option)) {
 	for name, opts := range differing {
@@ -26,10 +26,10 @@ func eachDifference(t *testing.T, test func(ctx context.Context, r *testjob.Rank
 				c.Run(t, func(ctx context.Context, r *testjob.Rank) { test(ctx, r, opts[r.Me]) })
 				t.Run("over a window", func(t *testing.T) {
 					c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-						carrier, err := rpipe.OverWindow(ctx, r.World, 2, rpipe.WithHeap(2<<20), rpipe.WithWidth(900))
+						pool, err := rpipe.OverWindow(ctx, r.World, 2, rpipe.WithHeap(2<<20), rpipe.WithWidth(900))
 						r.NoError(err)
-						test(ctx, r, append(opts[r.Me], rpipe.WithCarrier(carrier)))
-						r.NoError(carrier.Close(ctx))
+						test(ctx, r, append(opts[r.Me], rpipe.WithWindow(pool)))
+						r.NoError(pool.Close(ctx))
 					})
 				})
 			})

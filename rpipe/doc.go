@@ -123,8 +123,8 @@
 //
 // # Over a window
 //
-// [OverWindow] and [WithCarrier] run the same pipes over a window's public calls, as
+// [OverWindow] and [WithWindow] run the same pipes over a window's public calls, as
 // the paper runs them on windows of MPI-3: flags are notification slots, and each
-// end lies in a berth of the window. So do fan-ins, fan-outs, conveyors and active
+// end lies in a place of the window. So do fan-ins, fan-outs, conveyors and active
 // messages, whose counts are slots as well.
 package rpipe

@@ -49,7 +49,7 @@ func (b Remote[T]) Addr() Addr { return Addr(b.addr) }
 
 // OpenHeap opens a heap at another rank of t, the server. The server calls ServeHeap
 // with the same name and size. OpenHeap does not wait for it: the two ends connect on
-// first use. Both ends give WithName, WithHeap and WithCarrier; the client alone gives
+// first use. Both ends give WithName, WithHeap and WithWindow; the client alone gives
 // WithBlocks and WithPolicy; other options have no effect. Kind: local.
 func OpenHeap[T any](ctx context.Context, t *runtime.Team, server int, opts ...Option) (*Heap[T], error) {
 	ctx = wait.Context(ctx)

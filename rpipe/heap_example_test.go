@@ -52,14 +52,14 @@ func ExampleOverWindow() {
 			return err
 		}
 		if job.World().Rank() == 0 {
-			w, err := rpipe.OpenWriter[byte](ctx, job.World(), 1, rpipe.WithCarrier(c))
+			w, err := rpipe.OpenWriter[byte](ctx, job.World(), 1, rpipe.WithWindow(c))
 			if err != nil {
 				return err
 			}
 			err = w.Send(ctx, []byte("over a window"))
 			return errors.Join(err, w.Close(ctx), c.Close(ctx))
 		}
-		r, err := rpipe.OpenReader[byte](ctx, job.World(), 0, rpipe.WithCarrier(c))
+		r, err := rpipe.OpenReader[byte](ctx, job.World(), 0, rpipe.WithWindow(c))
 		if err != nil {
 			return err
 		}

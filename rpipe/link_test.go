@@ -19,20 +19,20 @@ var links = map[string]func(f pipeBody) pipeBody{
 	"window": overWindow,
 }
 
-// overWindow opens pipes over a carrier, which is there before and closed after
+// overWindow opens pipes over a pool, which is there before and closed after
 // them, unless a rank is dead by then.
 func overWindow(f pipeBody) pipeBody {
 	return func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
-		c := carrier(ctx, r, 2)
-		f(ctx, r, append(opts[:len(opts):len(opts)], rpipe.WithCarrier(c)))
+		c := pool(ctx, r, 2)
+		f(ctx, r, append(opts[:len(opts):len(opts)], rpipe.WithWindow(c)))
 		if err := c.Close(ctx); err != nil {
 			r.ErrorIs(err, runtime.ErrRankDead)
 		}
 	}
 }
 
-// carrier makes one for pipes with any options that tests use.
-func carrier(ctx context.Context, r *testjob.Rank, ends int) *rpipe.Carrier {
+// pool makes one for pipes with any options that tests use.
+func pool(ctx context.Context, r *testjob.Rank, ends int) *rpipe.WindowPool {
 	c, err := rpipe.OverWindow(ctx, r.World, ends, rpipe.WithWidth(100))
 	r.NoError(err)
 	return c

@@ -77,7 +77,7 @@ func nilPipeBy(r *testjob.Rank, opts ...rpipe.Option) {
 func nilPipeOverWindow(r *testjob.Rank) {
 	c, err := rpipe.OverWindow(none, r.World, 4, rpipe.WithHeap(4096), rpipe.WithWidth(2))
 	r.NoError(err)
-	nilPipeBy(r, rpipe.WithCarrier(c))
+	nilPipeBy(r, rpipe.WithWindow(c))
 	r.NoError(r.World.Barrier(none))
 	r.NoError(c.Close(none))
 }

@@ -126,8 +126,8 @@ func WithAtomicReads(bytes int) pipe.Option {
 	}
 }
 
-// WithCarrier has the pipe run over a window, whose berths have room for it; both
+// WithWindow has the pipe run over a window, whose places have room for it; both
 // ends give it. With nil it is as without.
-func WithCarrier(c *pipe.Carrier) pipe.Option {
-	return func(o *pipe.Options) error { o.Carrier = c; return nil }
+func WithWindow(c *pipe.Pool) pipe.Option {
+	return func(o *pipe.Options) error { o.Pool = c; return nil }
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A Carrier is a window that carries pipes, which then use nothing but the window's
-// public calls. Its method Close ends the carrier at all ranks and gives its memory back;
+// A WindowPool is a window that carries pipes, which then use nothing but the window's
+// public calls. Its method Close ends the pool at all ranks and gives its memory back;
 // pipes over it are closed before. Kind of Close: collective.
-type Carrier = pipe.Carrier
+type WindowPool = pipe.Pool
 
 // OverWindow makes a window on t that carries pipes: at each rank up to so many
 // ends at a time of pipes with these options, or with smaller heaps, widths and
-// numbers of blocks. All ranks give the same. Open the pipes WithCarrier. Kind:
+// numbers of blocks. All ranks give the same. Open the pipes WithWindow. Kind:
 // collective.
-func OverWindow(ctx context.Context, t *runtime.Team, ends int, opts ...Option) (*Carrier, error) {
+func OverWindow(ctx context.Context, t *runtime.Team, ends int, opts ...Option) (*WindowPool, error) {
 	return pipe.OverWindow(ctx, t, ends, opts...)
 }

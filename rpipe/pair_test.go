@@ -313,10 +313,10 @@ func TestACauseThatLooksLikeAMismatchIsNoJudgementOfThePipe(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			use(ctx, r)
-			carrier, err := rpipe.OverWindow(ctx, r.World, 2)
+			pool, err := rpipe.OverWindow(ctx, r.World, 2)
 			r.NoError(err)
-			use(ctx, r, rpipe.WithCarrier(carrier))
-			r.NoError(carrier.Close(ctx))
+			use(ctx, r, rpipe.WithWindow(pool))
+			r.NoError(pool.Close(ctx))
 		})
 	})
 }

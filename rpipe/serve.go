@@ -13,7 +13,7 @@ type Server struct{ end *serverEnd }
 
 // ServeHeap gives memory of this rank to another rank of t, which uses it through
 // OpenHeap with the same name and size. It does not wait for that. WithName,
-// WithHeap (how much memory) and WithCarrier have an effect. Kind: local.
+// WithHeap (how much memory) and WithWindow have an effect. Kind: local.
 func ServeHeap(ctx context.Context, t *runtime.Team, client int, opts ...Option) (*Server, error) {
 	ctx = wait.Context(ctx)
 	p, team, err := pipe.Draft[byte](t, client, opts)

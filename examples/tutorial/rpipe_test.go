@@ -297,15 +297,15 @@ func Example_memoryElsewhere() {
 }
 
 func Example_pipesOverAWindow() {
-	send := func(ctx context.Context, world *runtime.Team, over *rpipe.Carrier) error {
-		w, err := rpipe.OpenWriter[int](ctx, world, 1, rpipe.WithCarrier(over))
+	send := func(ctx context.Context, world *runtime.Team, over *rpipe.WindowPool) error {
+		w, err := rpipe.OpenWriter[int](ctx, world, 1, rpipe.WithWindow(over))
 		if err != nil {
 			return err
 		}
 		return errors.Join(w.Send(ctx, []int{5}), w.Close(ctx))
 	}
-	receive := func(ctx context.Context, world *runtime.Team, over *rpipe.Carrier) error {
-		r, err := rpipe.OpenReader[int](ctx, world, 0, rpipe.WithCarrier(over))
+	receive := func(ctx context.Context, world *runtime.Team, over *rpipe.WindowPool) error {
+		r, err := rpipe.OpenReader[int](ctx, world, 0, rpipe.WithWindow(over))
 		if err != nil {
 			return err
 		}
@@ -321,7 +321,7 @@ func Example_pipesOverAWindow() {
 		if err != nil {
 			return err
 		}
-		use := []func(context.Context, *runtime.Team, *rpipe.Carrier) error{send, receive}[world.Rank()]
+		use := []func(context.Context, *runtime.Team, *rpipe.WindowPool) error{send, receive}[world.Rank()]
 		return errors.Join(use(ctx, world, over), over.Close(ctx))
 	}
 	between(both, both)

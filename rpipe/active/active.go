@@ -63,7 +63,7 @@ type Endpoint struct {
 
 // Open opens active messages among all ranks of t, and serves this rank's
 // handlers from then on. All ranks of t call it. It takes the options of conveyor.Open
-// and WithWorkers. Over a carrier it takes four ends for each rank. A message and its
+// and WithWorkers. over a window it takes four ends for each rank. A message and its
 // reply may be as large as the pipes' heaps, less 24 bytes. Kind: local; ranks connect
 // on first use.
 func Open(ctx context.Context, t *runtime.Team, handlers Handlers, opts ...Option) (*Endpoint, error) {

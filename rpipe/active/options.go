@@ -52,5 +52,5 @@ func WithHeap(bytes int) Option {
 // there are 16.
 func WithWidth(n int) Option { return func(c *config) { c.Width = n } }
 
-// WithCarrier has the endpoint's pipes run over a window. With nil it is as without.
-func WithCarrier(carrier *rpipe.Carrier) Option { return func(c *config) { c.Carrier = carrier } }
+// WithWindow has the endpoint's pipes run over a window. With nil it is as without.
+func WithWindow(pool *rpipe.WindowPool) Option { return func(c *config) { c.Pool = pool } }

@@ -48,7 +48,7 @@ type Conveyor[T any] struct {
 }
 
 // Open opens a conveyor among all ranks of t, which all open it. The pipes
-// have room for 16 blocks each, unless WithHeap says otherwise. Over a carrier it takes
+// have room for 16 blocks each, unless WithHeap says otherwise. over a window it takes
 // two ends for each rank. Kind: local; ranks connect on first use.
 func Open[T any](ctx context.Context, t *runtime.Team, opts ...Option) (*Conveyor[T], error) {
 	ctx = wait.Context(ctx)

@@ -40,5 +40,5 @@ func WithHeap(bytes int) Option {
 // there are 16.
 func WithWidth(n int) Option { return func(c *batch.Config) { c.Width = n } }
 
-// WithCarrier has the conveyor's pipes run over a window. With nil it is as without.
-func WithCarrier(carrier *rpipe.Carrier) Option { return func(c *batch.Config) { c.Carrier = carrier } }
+// WithWindow has the conveyor's pipes run over a window. With nil it is as without.
+func WithWindow(pool *rpipe.WindowPool) Option { return func(c *batch.Config) { c.Pool = pool } }

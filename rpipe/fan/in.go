@@ -44,8 +44,8 @@ type In[T any] struct {
 // at the reader and 0.4 KiB at the writer. The writer's stage takes 0.5 KiB more where
 // the reader is not mapped. 10,000 such pipes take 9 MiB of the reader's heap.
 //
-// WithCarrier has all pipes run over a window, and counts in its notification slots.
-// Then the death of any rank of the carrier's team ends all pipes, as it ends waits on
+// WithWindow has all pipes run over a window, and counts in its notification slots.
+// Then the death of any rank of the pool's team ends all pipes, as it ends waits on
 // windows. Read returns the blocks that have arrived, and then fails with position -1.
 // Kind: local.
 func OpenIn[T any](ctx context.Context, t *runtime.Team, writers []int, opts ...rpipe.Option) (*In[T], error) {
@@ -72,11 +72,11 @@ func addFanIn[T any](ctx context.Context, o *pipe.Opening, t *runtime.Team, writ
 	if err != nil {
 		return nil, fmt.Errorf("OpenIn: %w", err)
 	}
-	y, err := pipe.NewSummary(ctx, t, len(writers), common.Carrier)
+	y, err := pipe.NewSummary(ctx, t, len(writers), common.Pool)
 	if err != nil {
 		return nil, fmt.Errorf("OpenIn: %w", err)
 	}
-	f := &In[T]{in: newFanIn(y, len(writers), common.Carrier), readers: make([]*pipe.TypedReader[T], 0, len(writers))}
+	f := &In[T]{in: newFanIn(y, len(writers), common.Pool), readers: make([]*pipe.TypedReader[T], 0, len(writers))}
 	for i, writer := range writers {
 		member := func(o *pipe.Options) error { o.Tally, o.Group = y, i/pipe.GroupSize; return nil }
 		r, err := pipe.AddReader[T](ctx, o, t, writer, append(opts[:len(opts):len(opts)], member))

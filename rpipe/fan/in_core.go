@@ -16,7 +16,7 @@ import (
 type fanIn struct {
 	tally  *pipe.Summary
 	team   *team.Team
-	over   *rpipe.Carrier // nil: the pipes lie on the fabric
+	over   *rpipe.WindowPool // nil: the pipes lie on the fabric
 	ends   []*pipe.Reader
 	pipes  []member
 	groups []group
@@ -57,7 +57,7 @@ type group struct {
 	met   uint64 // the word as all writers were looked for last, since it counted what was not there
 }
 
-func newFanIn(y *pipe.Summary, n int, over *rpipe.Carrier) *fanIn {
+func newFanIn(y *pipe.Summary, n int, over *rpipe.WindowPool) *fanIn {
 	f := &fanIn{tally: y, team: y.Team, over: over, seen: y.Team.Health() - 1, byEnd: make(map[*pipe.End]int, n)}
 	f.ready = f.hasNews
 	return f

@@ -13,8 +13,8 @@ import (
 
 func TestAPullPipeWithoutRoomKeepsNoOtherWaiting(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
-		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier) {
-			opts := []rpipe.Option{rpipe.WithCarrier(over)}
+		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.WindowPool) {
+			opts := []rpipe.Option{rpipe.WithWindow(over)}
 			if r.Me == 0 {
 				writeFullAndOther(ctx, r, append(opts, pipetest.TwoFit...))
 			} else {

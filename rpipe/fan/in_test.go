@@ -22,8 +22,8 @@ func TestAFanInReadsAllWritersInOrder(t *testing.T) {
 	for name, mode := range pipetest.Modes {
 		t.Run(name, func(t *testing.T) {
 			testjob.EachTransport(t, 4, func(t *testing.T, c testjob.Config) {
-				pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier) {
-					opts := []rpipe.Option{rpipe.WithCarrier(over)}
+				pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.WindowPool) {
+					opts := []rpipe.Option{rpipe.WithWindow(over)}
 					blocks := pipetest.Fewer(100)
 					opts = slices.Concat(opts, mode, []rpipe.Option{rpipe.WithHeap(4096), rpipe.WithWidth(5)})
 					if r.Me > 0 {
@@ -62,8 +62,8 @@ func TestAFanInReadsAllWritersInOrder(t *testing.T) {
 // block waits for at most one of each other pipe.
 func TestNoWriterStarves(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
-		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier) {
-			opts := []rpipe.Option{rpipe.WithCarrier(over)}
+		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.WindowPool) {
+			opts := []rpipe.Option{rpipe.WithWindow(over)}
 			const blocks = 60
 			opts = append(opts, rpipe.WithHeap(32<<10))
 			switch r.Me {
@@ -210,8 +210,8 @@ func TestAFanInLearnsOfWritersThatWriteNothing(t *testing.T) {
 	testjob.EachTransport(t, 4, func(t *testing.T, c testjob.Config) {
 		for _, late := range []bool{false, true} {
 			t.Run(fmt.Sprintf("late=%v", late), func(t *testing.T) {
-				pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier) {
-					opts := []rpipe.Option{rpipe.WithCarrier(over)}
+				pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.WindowPool) {
+					opts := []rpipe.Option{rpipe.WithWindow(over)}
 					if r.Me == 0 && late {
 						r.NoError(r.World.Barrier(ctx))
 					}

@@ -32,7 +32,7 @@ import (
 // A reader leaves the fan-out when it dies or closes its end. One Write reports it after
 // writing to the remaining readers; later calls write to those alone.
 //
-// Over a carrier (WithCarrier) the death of any rank of the carrier's team ends all
+// Over a pool (WithWindow) the death of any rank of the pool's team ends all
 // waits, as those on windows do. Close then.
 //
 // One goroutine at a time uses an Out.

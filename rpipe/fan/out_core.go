@@ -16,7 +16,7 @@ import (
 type fanOut struct {
 	id      *pipe.End // owns the blocks
 	team    *team.Team
-	over    *rpipe.Carrier // nil: the pipes lie on the fabric
+	over    *rpipe.WindowPool // nil: the pipes lie on the fabric
 	stage   *pipe.FanStage
 	arms    []*arm
 	partial rmalloc.Addr // a block that some readers have, or 0
@@ -37,7 +37,7 @@ type arm struct {
 
 func newFanOut(ctx context.Context, t *runtime.Team, o *pipe.Options) (*fanOut, error) {
 	team := team.Of(t)
-	f := &fanOut{id: &pipe.End{Rank: t.Rank(), Peer: -1, Name: o.Name}, team: team, over: o.Carrier, heard: team.Health() - 1}
+	f := &fanOut{id: &pipe.End{Rank: t.Rank(), Peer: -1, Name: o.Name}, team: team, over: o.Pool, heard: team.Health() - 1}
 	f.moved, f.roomier = f.hasMoved, f.hasRoomier
 	var err error
 	f.stage, err = pipe.NewFanStage(ctx, team, o)

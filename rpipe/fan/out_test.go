@@ -23,8 +23,8 @@ func TestAFanOutReachesAllReaders(t *testing.T) {
 	for name, mode := range modes {
 		t.Run(name, func(t *testing.T) {
 			testjob.EachTransport(t, 4, func(t *testing.T, c testjob.Config) {
-				pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier) {
-					opts := []rpipe.Option{rpipe.WithCarrier(over)}
+				pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.WindowPool) {
+					opts := []rpipe.Option{rpipe.WithWindow(over)}
 					const blocks = 300
 					opts = slices.Concat(opts, mode, []rpipe.Option{rpipe.WithHeap(8192), rpipe.WithWidth(7)})
 					content := func(i int) []int32 { return slices.Repeat([]int32{int32(i)}, i%200) }
@@ -130,8 +130,8 @@ func TestAFanOutGoesOnWithoutAReader(t *testing.T) {
 // The write goes on where it stopped.
 func TestASlowReaderStopsAFanOutWhenTheOthersHaveTheBlock(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
-		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier) {
-			opts := []rpipe.Option{rpipe.WithCarrier(over)}
+		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.WindowPool) {
+			opts := []rpipe.Option{rpipe.WithWindow(over)}
 			const width = 4
 			opts = append(opts, rpipe.WithWidth(width), rpipe.WithHeap(64*64))
 			switch r.Me {

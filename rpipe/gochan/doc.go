@@ -23,7 +23,7 @@ type config struct {
 	name        string
 	width, heap int
 	pull        bool
-	carrier     *rpipe.Carrier
+	pool        *rpipe.WindowPool
 }
 
 // WithName names the channel. Without it the name is "channel".
@@ -40,8 +40,8 @@ func WithHeap(bytes int) Option { return func(c *config) { c.heap = bytes } }
 // WithPull leaves values at the sender until the receiver fetches them.
 func WithPull() Option { return func(c *config) { c.pull = true } }
 
-// WithCarrier has the channel run over a window. With nil it is as without.
-func WithCarrier(carrier *rpipe.Carrier) Option { return func(c *config) { c.carrier = carrier } }
+// WithWindow has the channel run over a window. With nil it is as without.
+func WithWindow(pool *rpipe.WindowPool) Option { return func(c *config) { c.pool = pool } }
 
 func collect(opts []Option) config {
 	c := config{name: "channel", width: rpipe.DefaultWidth, heap: rpipe.DefaultHeap}
@@ -53,7 +53,7 @@ func collect(opts []Option) config {
 
 // pipe returns the options of the channel's pipe.
 func (c *config) pipe() []rpipe.Option {
-	opts := []rpipe.Option{rpipe.WithName(c.name), rpipe.WithWidth(c.width), rpipe.WithHeap(c.heap), rpipe.WithCarrier(c.carrier)}
+	opts := []rpipe.Option{rpipe.WithName(c.name), rpipe.WithWidth(c.width), rpipe.WithHeap(c.heap), rpipe.WithWindow(c.pool)}
 	if c.pull {
 		opts = append(opts, rpipe.WithPull())
 	}

@@ -58,7 +58,7 @@ func connected(ctx context.Context, t testing.TB, a, b *testjob.Rank, opts ...ne
 }
 
 // A connMode is how connections are opened that package net's test is run with, and the
-// pipes of a carrier for them.
+// pipes of a pool for them.
 type connMode struct {
 	name string
 	conn []netpipe.Option
@@ -88,8 +88,8 @@ func TestConnsOverAWindowAreAsPackageNetWantsThem(t *testing.T) {
 			a, b, end := begin(t, c)
 			ctx := a.Job.Context()
 			opened := make(chan net.Conn, 1)
-			go func() { opened <- overCarrier(ctx, b, mode) }()
-			c1 = overCarrier(ctx, a, mode)
+			go func() { opened <- overPool(ctx, b, mode) }()
+			c1 = overPool(ctx, a, mode)
 			c2 = <-opened
 			return c1, c2, func() { c1.Close(); c2.Close(); end() }, nil
 		})
@@ -107,11 +107,11 @@ func eachConnMode(t *testing.T, test func(t *testing.T, c testjob.Config, mode c
 	})
 }
 
-// overCarrier opens a rank's end of a connection over a carrier of its own.
-func overCarrier(ctx context.Context, r *testjob.Rank, mode connMode) net.Conn {
-	carrier, err := rpipe.OverWindow(ctx, r.World, 2, mode.pipe...)
+// overPool opens a rank's end of a connection over a pool of its own.
+func overPool(ctx context.Context, r *testjob.Rank, mode connMode) net.Conn {
+	pool, err := rpipe.OverWindow(ctx, r.World, 2, mode.pipe...)
 	r.NoError(err)
-	c, err := netpipe.OpenConn(ctx, r.World, 1-r.Me, append(mode.conn[:len(mode.conn):len(mode.conn)], netpipe.WithCarrier(carrier))...)
+	c, err := netpipe.OpenConn(ctx, r.World, 1-r.Me, append(mode.conn[:len(mode.conn):len(mode.conn)], netpipe.WithWindow(pool))...)
 	r.NoError(err)
 	return c
 }

@@ -17,7 +17,7 @@ type config struct {
 	name        string
 	width, heap int
 	pull        bool
-	carrier     *rpipe.Carrier
+	pool        *rpipe.WindowPool
 }
 
 // DefaultHeap is the heap of each of a connection's two pipes, unless WithHeap says
@@ -39,9 +39,9 @@ func WithHeap(bytes int) Option { return func(c *config) { c.heap = bytes } }
 // WithPull leaves bytes at the end that writes until the end that reads fetches them.
 func WithPull() Option { return func(c *config) { c.pull = true } }
 
-// WithCarrier has the connections run over a window; each takes two ends of it. With nil
+// WithWindow has the connections run over a window; each takes two ends of it. With nil
 // it is as without.
-func WithCarrier(carrier *rpipe.Carrier) Option { return func(c *config) { c.carrier = carrier } }
+func WithWindow(pool *rpipe.WindowPool) Option { return func(c *config) { c.pool = pool } }
 
 func collect(opts []Option) *config {
 	c := &config{name: "net", width: rpipe.DefaultWidth, heap: DefaultHeap}
@@ -53,7 +53,7 @@ func collect(opts []Option) *config {
 
 // pipes returns the options of a connection's pipes.
 func (c *config) pipes() []rpipe.Option {
-	opts := []rpipe.Option{rpipe.WithWidth(c.width), rpipe.WithHeap(c.heap), rpipe.WithCarrier(c.carrier)}
+	opts := []rpipe.Option{rpipe.WithWidth(c.width), rpipe.WithHeap(c.heap), rpipe.WithWindow(c.pool)}
 	if c.pull {
 		opts = append(opts, rpipe.WithPull())
 	}

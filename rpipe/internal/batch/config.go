@@ -11,13 +11,13 @@ import (
 
 // A Config holds the options that conveyors and active messages have in common.
 type Config struct {
-	Name    string
-	Bytes   int           // of records that a block gathers
-	Bound   time.Duration // that a record waits in a block
-	Heap    int           // of each pipe; 0: Depth blocks
-	Width   int
-	Carrier *rpipe.Carrier
-	Pipe    []rpipe.Option // of the pipes, which no option of a product sets
+	Name  string
+	Bytes int           // of records that a block gathers
+	Bound time.Duration // that a record waits in a block
+	Heap  int           // of each pipe; 0: Depth blocks
+	Width int
+	Pool  *rpipe.WindowPool
+	Pipe  []rpipe.Option // of the pipes, which no option of a product sets
 }
 
 // Without options, pipes have room for Depth blocks of DefaultBytes each, which leave
@@ -51,6 +51,6 @@ func (c *Config) Pipes(least int) ([]rpipe.Option, error) {
 	if heap > 0 && heap < 2*block {
 		return nil, fmt.Errorf("heap of %d bytes for batches of %d: %w: give room for two", heap, c.Bytes, runtime.ErrRange)
 	}
-	opts := []rpipe.Option{rpipe.WithHeap(heap), rpipe.WithWidth(c.Width), rpipe.WithBlocks(2 * Depth), rpipe.WithCarrier(c.Carrier)}
+	opts := []rpipe.Option{rpipe.WithHeap(heap), rpipe.WithWidth(c.Width), rpipe.WithBlocks(2 * Depth), rpipe.WithWindow(c.Pool)}
 	return append(opts, c.Pipe...), nil
 }

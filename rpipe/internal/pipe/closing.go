@@ -184,5 +184,5 @@ func (p *End) reachable() bool { return p.Broken.Load() == nil && p.Fate() == ni
 
 // Gone reports whether a rank puts nothing anywhere any more.
 func Gone(fate error) bool {
-	return errors.Is(fate, runtime.ErrRankDead) || errors.Is(fate, errCarrierClosed)
+	return errors.Is(fate, runtime.ErrRankDead) || errors.Is(fate, errPoolClosed)
 }

@@ -9,71 +9,71 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// Two ends over a carrier find each other in the directories of their ranks. An end
+// Two ends over a pool find each other in the directories of their ranks. An end
 // that does not find its peer leaves word there, looks again, and waits for news:
 //
 //	asker                         owner
-//	put a knock       --------->  slot of the asker
+//	put a request     --------->  slot of the asker
 //	get the directory <---------  nothing yet
-//	wait for news                 opens an end: entry, then takes the knock
+//	wait for news                 opens an end: entry, then takes the request
 //	                  <---------  news + 1
 //	get the directory <---------  found
 //
-// Either the asker's second look finds the entry, or the owner finds the knock:
+// Either the asker's second look finds the entry, or the owner finds the request:
 // both store before they load, with a flush between.
 
 // publish makes an end known to the rank that looks for it.
-func (c *Carrier) publish(ctx context.Context, berth, peer int, hash uint64) error {
-	c.entry(berth).Store(hash)
-	knocked, err := c.w.ResetNotify(firstKnock+peer, 0)
-	if err != nil || knocked == 0 {
+func (c *Pool) publish(ctx context.Context, place, peer int, hash uint64) error {
+	c.entry(place).Store(hash)
+	requested, err := c.w.ResetNotify(firstRequest+peer, 0)
+	if err != nil || requested == 0 {
 		return err
 	}
 	return c.w.PutNotify(ctx, peer, 0, nil, window.Signal{Slot: newsSlot, Add: true, Value: 1})
 }
 
-// knock has the peer tell this rank of the next end that opens there for it.
-func (c *Carrier) knock(ctx context.Context, peer int) error {
-	err := c.w.PutNotify(ctx, peer, 0, nil, window.Signal{Slot: firstKnock + c.team.Rank, Value: 1})
+// request has the peer tell this rank of the next end that opens there for it.
+func (c *Pool) request(ctx context.Context, peer int) error {
+	err := c.w.PutNotify(ctx, peer, 0, nil, window.Signal{Slot: firstRequest + c.team.Rank, Value: 1})
 	if err != nil {
 		return err
 	}
 	return c.w.Flush(ctx, peer)
 }
 
-// find returns the berth of an end at the peer, -1 if it is not there (yet).
-func (c *Carrier) find(ctx context.Context, peer int, hash uint64) (int, error) {
+// find returns the place of an end at the peer, -1 if it is not there (yet).
+func (c *Pool) find(ctx context.Context, peer int, hash uint64) (int, error) {
 	mem, err := c.shared(ctx, peer)
 	if err != nil {
 		return -1, err
 	}
 	words := make([]byte, driver.WholeRead)
-	for berth := 0; berth < c.Ends; berth += len(words) / 8 {
-		if rest := 8 * (c.Ends - berth); rest < len(words) {
+	for place := 0; place < c.Ends; place += len(words) / 8 {
+		if rest := 8 * (c.Ends - place); rest < len(words) {
 			words = words[:rest]
 		}
-		if err := c.fetch(ctx, peer, mem, 8*berth, words); err != nil {
+		if err := c.fetch(ctx, peer, mem, 8*place, words); err != nil {
 			return -1, err
 		}
 		for i := 0; i < len(words); i += 8 {
 			if native.Uint64(words[i:]) == hash {
-				return berth + i/8, nil
+				return place + i/8, nil
 			}
 		}
 	}
 	return -1, nil
 }
 
-// Await finds the berth of an end at the peer, waiting until it is open.
-func (c *Carrier) Await(ctx context.Context, peer int, hash uint64) (int, error) {
+// Await finds the place of an end at the peer, waiting until it is open.
+func (c *Pool) Await(ctx context.Context, peer int, hash uint64) (int, error) {
 	for {
 		news := c.slot(newsSlot)
-		if err := c.knock(ctx, peer); err != nil {
+		if err := c.request(ctx, peer); err != nil {
 			return -1, err
 		}
-		berth, err := c.find(ctx, peer, hash)
-		if berth >= 0 || err != nil {
-			return berth, err
+		place, err := c.find(ctx, peer, hash)
+		if place >= 0 || err != nil {
+			return place, err
 		}
 		_, _, err = c.w.WaitNotify(ctx, window.Until{Slots: []int{newsSlot}, Condition: window.NotEqual, Value: news})
 		if err != nil {
@@ -84,7 +84,7 @@ func (c *Carrier) Await(ctx context.Context, peer int, hash uint64) (int, error)
 
 // shared returns the peer's part of the window where it can be loaded and stored
 // directly, else nil.
-func (c *Carrier) shared(ctx context.Context, peer int) ([]byte, error) {
+func (c *Pool) shared(ctx context.Context, peer int) ([]byte, error) {
 	mem, err := c.w.Shared(ctx, peer)
 	if errors.Is(err, window.ErrNotShared) {
 		return nil, nil
@@ -94,7 +94,7 @@ func (c *Carrier) shared(ctx context.Context, peer int) ([]byte, error) {
 
 // fetch gets bytes of the peer, whose shared memory is mem if there is any, and
 // aligned words whole.
-func (c *Carrier) fetch(ctx context.Context, peer int, mem []byte, from int, dst []byte) error {
+func (c *Pool) fetch(ctx context.Context, peer int, mem []byte, from int, dst []byte) error {
 	switch {
 	case mem == nil:
 		return c.w.Get(ctx, peer, from, dst)

@@ -31,29 +31,29 @@ func (m *fabricSite) lend(s *FanStage, l Link) {
 
 func (m *fabricSite) giveUp() { _ = m.Release(m.team, false) }
 
-// berthSite is a carrier's berth where no end lies.
-type berthSite struct {
-	c     *Carrier
-	berth int
+// placeSite is a pool's place where no end lies.
+type placeSite struct {
+	c     *Pool
+	place int
 	mem   []byte
 }
 
-func newBerthSite(c *Carrier, size int) (*berthSite, error) {
+func newPlaceSite(c *Pool, size int) (*placeSite, error) {
 	if size > c.room() {
-		return nil, fmt.Errorf("%w: %d bytes, where a berth of the carrier has %d; give OverWindow the pipes' options", ErrTooLarge, size, c.room())
+		return nil, fmt.Errorf("%w: %d bytes, where a place of the pool has %d; give OverWindow the pipes' options", ErrTooLarge, size, c.room())
 	}
-	berth, err := c.Take()
+	place, err := c.Take()
 	if err != nil {
 		return nil, err
 	}
-	return &berthSite{c, berth, c.w.Local()[c.dataOf(berth):][:size]}, nil
+	return &placeSite{c, place, c.w.Local()[c.dataOf(place):][:size]}, nil
 }
 
-func (b *berthSite) Bytes() []byte { return b.mem }
+func (b *placeSite) Bytes() []byte { return b.mem }
 
-func (b *berthSite) lend(s *FanStage, l Link) {
+func (b *placeSite) lend(s *FanStage, l Link) {
 	to := l.(*WindowLink)
 	to.shared, to.staged = s, b.mem
 }
 
-func (b *berthSite) giveUp() { _ = b.c.give(b.berth) }
+func (b *placeSite) giveUp() { _ = b.c.give(b.place) }

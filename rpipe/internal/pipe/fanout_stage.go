@@ -38,8 +38,8 @@ func NewFanStage(ctx context.Context, t *team.Team, o *Options) (*FanStage, erro
 		return nil, err
 	}
 	s.ends.Store(1)
-	if o.Carrier != nil {
-		s.site, err = newBerthSite(o.Carrier, o.Heap)
+	if o.Pool != nil {
+		s.site, err = newPlaceSite(o.Pool, o.Heap)
 	} else {
 		s.site, err = newFabricSite(ctx, t, o)
 	}

@@ -32,11 +32,11 @@ type FabricLink struct {
 	misfit        *fabric.Remote // the peer, if its card was refused
 	SummaryUpdate                // of the other rank's tally, if this pipe belongs to an aggregate
 
-	own vigil // that of await
+	own waiter // that of await
 }
 
-// A vigil is a goroutine's wait.
-type vigil struct {
+// A waiter is a goroutine's wait.
+type waiter struct {
 	l     *FabricLink
 	look  func() bool // lookOnce, made once
 	ready func() bool // ends the wait when true
@@ -260,14 +260,14 @@ func (l *FabricLink) Await(ctx context.Context, _ []int, ready func() bool) erro
 }
 
 func (l *FabricLink) AlsoAwait(ctx context.Context, _ []int, ready func() bool) error {
-	var v vigil
+	var v waiter
 	v.init(l)
 	return v.Await(ctx, ready)
 }
 
-func (v *vigil) init(l *FabricLink) { v.l, v.look = l, v.lookOnce }
+func (v *waiter) init(l *FabricLink) { v.l, v.look = l, v.lookOnce }
 
-func (v *vigil) Await(ctx context.Context, ready func() bool) error {
+func (v *waiter) Await(ctx context.Context, ready func() bool) error {
 	team := v.l.team
 	v.ready, v.seen, v.gone = ready, team.Health()-1, nil
 	err := team.Wait(ctx, v.look)
@@ -281,8 +281,8 @@ func (v *vigil) Await(ctx context.Context, ready func() bool) error {
 	return err
 }
 
-// lookOnce looks for what the vigil waits for.
-func (v *vigil) lookOnce() bool {
+// lookOnce looks for what the waiter waits for.
+func (v *waiter) lookOnce() bool {
 	if v.ready() {
 		return true
 	}

@@ -11,28 +11,28 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// A WindowLink is a link over a carrier's window: a berth at each end. Flags are
-// notification slots; one more slot of the berth is the word of being disowned.
+// A WindowLink is a link over a pool's window: a place at each end. Flags are
+// notification slots; one more slot of the place is the word of being disowned.
 type WindowLink struct {
-	c      *Carrier
-	peer   int       // of the peer, in the carrier's team
+	c      *Pool
+	peer   int       // of the peer, in the pool's team
 	hashes [2]uint64 // of the names, mine and theirs
 	sizes  [2]int    // of the data, mine and theirs
 	twice  int       // blocks above so many bytes leave as two puts
-	berth  int       // mine
-	mine   []byte    // the berth's memory
+	place  int       // mine
+	mine   []byte    // the place's memory
 	staged []byte    // the stage, behind the data unless it is shared
 	shared *FanStage // owns that memory if several ends use it
-	Slots  []int     // the berth's: flags, then the word of being disowned
-	theirs atomic.Pointer[farBerth]
-	misfit *farBerth // the peer, if its card was refused
+	Slots  []int     // the place's: flags, then the word of being disowned
+	theirs atomic.Pointer[farPlace]
+	misfit *farPlace // the peer, if its card was refused
 
 	under []window.Request // puts from the stage that are under way
 	SummaryUpdate
 }
 
-// A farBerth is the peer's.
-type farBerth struct {
+// A farPlace is the peer's.
+type farPlace struct {
 	data int          // where its memory begins
 	slot int          // its first
 	mem  []byte       // all of the peer's memory, where it is mapped
@@ -43,24 +43,24 @@ type farBerth struct {
 // and is under way while the next one begins.
 const bulkAbove = 4096
 
-// newWindowLink makes this end of a link in a free berth of the carrier, whose data
+// newWindowLink makes this end of a link in a free place of the pool, whose data
 // prepare fills. The other end finds it once it appears.
-func newWindowLink(c *Carrier, peer int, mine, theirs LinkEnd, stage, fma int, prepare func(data []byte)) (*WindowLink, error) {
+func newWindowLink(c *Pool, peer int, mine, theirs LinkEnd, stage, fma int, prepare func(data []byte)) (*WindowLink, error) {
 	if mine.Data+stage > c.room() || mine.Flags > c.flags() {
-		return nil, fmt.Errorf("%w: an end takes %d bytes and %d flags, a berth of the carrier has %d and %d; give OverWindow the pipe's options",
+		return nil, fmt.Errorf("%w: an end takes %d bytes and %d flags, a place of the pool has %d and %d; give OverWindow the pipe's options",
 			ErrTooLarge, mine.Data+stage, mine.Flags, c.room(), c.flags())
 	}
-	berth, err := c.Take()
+	place, err := c.Take()
 	if err != nil {
 		return nil, err
 	}
-	l := &WindowLink{c: c, peer: peer, hashes: [2]uint64{nameHash(mine.Name), nameHash(theirs.Name)}, sizes: [2]int{mine.Data, theirs.Data}, twice: bulkAbove, berth: berth}
+	l := &WindowLink{c: c, peer: peer, hashes: [2]uint64{nameHash(mine.Name), nameHash(theirs.Name)}, sizes: [2]int{mine.Data, theirs.Data}, twice: bulkAbove, place: place}
 	if fma >= 0 {
 		l.twice = fma
 	}
-	l.mine = c.w.Local()[c.dataOf(berth):c.dataOf(berth+1)]
+	l.mine = c.w.Local()[c.dataOf(place):c.dataOf(place+1)]
 	l.staged = l.mine[mine.Data:]
-	for slot := c.slotsOf(berth); slot < c.slotsOf(berth+1); slot++ {
+	for slot := c.slotsOf(place); slot < c.slotsOf(place+1); slot++ {
 		l.Slots = append(l.Slots, slot)
 	}
 	prepare(l.Local())
@@ -70,7 +70,7 @@ func newWindowLink(c *Carrier, peer int, mine, theirs LinkEnd, stage, fma int, p
 // Appear enters this end into the directory. An end whose other one is gone by then
 // is as good as before.
 func (l *WindowLink) Appear(ctx context.Context) error {
-	err := l.c.publish(ctx, l.berth, l.peer, l.hashes[0])
+	err := l.c.publish(ctx, l.place, l.peer, l.hashes[0])
 	if err != nil && Gone(l.Fate()) && !l.c.closed.Load() {
 		return nil
 	}
@@ -91,11 +91,11 @@ func (l *WindowLink) Connect(ctx context.Context, wait bool, check func(card []b
 	if wait {
 		find = l.c.Await
 	}
-	berth, err := find(ctx, l.peer, l.hashes[1])
-	if berth < 0 || err != nil {
+	place, err := find(ctx, l.peer, l.hashes[1])
+	if place < 0 || err != nil {
 		return false, l.verdict(err)
 	}
-	r := &farBerth{data: l.c.dataOf(berth), slot: l.c.slotsOf(berth)}
+	r := &farPlace{data: l.c.dataOf(place), slot: l.c.slotsOf(place)}
 	if r.mem, err = l.c.shared(ctx, l.peer); err != nil {
 		return false, l.verdict(err)
 	}

@@ -43,7 +43,7 @@ func (l *WindowLink) Flush(ctx context.Context) error { return l.verdict(l.c.w.F
 
 func (l *WindowLink) Fate() error {
 	if l.c.closed.Load() {
-		return errCarrierClosed
+		return errPoolClosed
 	}
 	return l.c.team.Fate(l.c.team.Members[l.peer])
 }
@@ -60,7 +60,7 @@ func (l *WindowLink) verdict(err error) error {
 	return l.c.verdict(err)
 }
 
-// Release gives the berth back. One whose other end is gone stays taken: what
+// Release gives the place back. One whose other end is gone stays taken: what
 // was on its way may still arrive, and the window has lost a rank anyway.
 func (l *WindowLink) Release() error {
 	err := l.Settle(func(window.Request) bool { return true })
@@ -68,7 +68,7 @@ func (l *WindowLink) Release() error {
 	if l.Fate() != nil {
 		return err
 	}
-	return errors.Join(err, l.c.give(l.berth))
+	return errors.Join(err, l.c.give(l.place))
 }
 
 func (l *WindowLink) Disowned() bool { return l.c.value(l.Slots[len(l.Slots)-1:]) != 0 }

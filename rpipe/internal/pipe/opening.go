@@ -43,7 +43,7 @@ func (r *Registry) Enter(ctx context.Context, births ...Birth) error {
 		ends = append(ends, s)
 	}
 	for i, s := range ends {
-		// That fails with the job alone, or with the carrier: nobody finds any of them then.
+		// That fails with the job alone, or with the pool: nobody finds any of them then.
 		if err := s.Appear(ctx); err != nil {
 			return errors.Join(births[i].Fail(err), r.undo(births, ends))
 		}

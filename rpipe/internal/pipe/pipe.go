@@ -73,7 +73,7 @@ func (p *End) plug(ctx context.Context, pair *Pairing, incarnation int, writing 
 
 // Hook makes the link. stage is how much of one the end may ask for.
 func (p *End) Hook(ctx context.Context, t *team.Team, incarnation int, mine, theirs LinkEnd, stage int) (err error) {
-	if p.Carrier == nil {
+	if p.Pool == nil {
 		p.Link, err = newFabricLink(ctx, t, t.Members[p.Peer], mine, theirs, p.Fma, p.prepare)
 	} else {
 		p.Link, err = p.board(t, mine, theirs, stage)

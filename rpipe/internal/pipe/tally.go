@@ -43,8 +43,8 @@ type Counts interface {
 // GroupSize is how many pipes share a word.
 const GroupSize = 64
 
-// NewSummary makes the words for so many pipes, over a carrier if there is one.
-func NewSummary(ctx context.Context, t *runtime.Team, pipes int, c *Carrier) (*Summary, error) {
+// NewSummary makes the words for so many pipes, over a pool if there is one.
+func NewSummary(ctx context.Context, t *runtime.Team, pipes int, c *Pool) (*Summary, error) {
 	y := &Summary{Team: team.Of(t)}
 	y.ends.Store(1)
 	groups := (pipes + GroupSize - 1) / GroupSize

@@ -8,13 +8,13 @@ import (
 )
 
 // slot loads one of this rank's slots.
-func (c *Carrier) slot(i int) uint64 {
+func (c *Pool) slot(i int) uint64 {
 	_, value, _, _ := c.w.TestNotify(window.Until{Slots: []int{i}, Condition: window.AtLeast})
 	return value
 }
 
 // value loads a slot, given as a slice that is there anyway.
-func (c *Carrier) value(slot []int) uint64 {
+func (c *Pool) value(slot []int) uint64 {
 	// The condition always holds: nothing is waited for, and nothing polled.
 	_, value, _, _ := c.w.TestNotify(window.Until{Slots: slot, Condition: window.AtLeast})
 	return value
@@ -22,21 +22,21 @@ func (c *Carrier) value(slot []int) uint64 {
 
 // Enlist begins a wait, which looks at the bell and at the slots that the caller
 // puts behind it. dismiss ends it.
-func (c *Carrier) Enlist() *window.Until {
+func (c *Pool) Enlist() *window.Until {
 	c.waiting.Add(1) // pairs with the load in ring: one of the two sees the other
 	u := c.untils.Get().(*window.Until)
 	u.Slots = append(u.Slots[:0], bellSlot)
 	return u
 }
 
-func (c *Carrier) Dismiss(u *window.Until) {
+func (c *Pool) Dismiss(u *window.Until) {
 	c.untils.Put(u)
 	c.waiting.Add(-1)
 }
 
 // Sleep is done once ready is true; otherwise it waits until one of the slots is not
 // what it was when ready was asked.
-func (c *Carrier) Sleep(ctx context.Context, u *window.Until, ready func() bool) (done bool, err error) {
+func (c *Pool) Sleep(ctx context.Context, u *window.Until, ready func() bool) (done bool, err error) {
 	u.Values = u.Values[:0]
 	for i := range u.Slots {
 		u.Values = append(u.Values, c.value(u.Slots[i:i+1]))
@@ -52,7 +52,7 @@ func (c *Carrier) Sleep(ctx context.Context, u *window.Until, ready func() bool)
 }
 
 // Ring has all waits of this rank look again.
-func (c *Carrier) Ring() {
+func (c *Pool) Ring() {
 	if c.waiting.Load() == 0 {
 		return
 	}
@@ -61,9 +61,9 @@ func (c *Carrier) Ring() {
 }
 
 // verdict says that a window is gone as its pipes do.
-func (c *Carrier) verdict(err error) error {
+func (c *Pool) verdict(err error) error {
 	if c.closed.Load() || errors.Is(err, window.ErrFreed) {
-		return errCarrierClosed
+		return errPoolClosed
 	}
 	return err
 }

@@ -21,9 +21,9 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// TestPipesOfACarrierUseTheirBerthsAgain opens and closes many more pipes than
-// there are berths, all ranks to all at a time.
-// boarded opens an end as soon as there is a berth: those of ends that were closed
+// TestPipesOfAPoolUseTheirPlacesAgain opens and closes many more pipes than
+// there are places, all ranks to all at a time.
+// boarded opens an end as soon as there is a place: those of ends that were closed
 // are free when the other one's last word has come, which nobody waits for.
 func boarded[E any](ctx context.Context, r *testjob.Rank, open func() (E, error)) E {
 	for {
@@ -37,13 +37,13 @@ func boarded[E any](ctx context.Context, r *testjob.Rank, open func() (E, error)
 	}
 }
 
-func TestPipesOfACarrierUseTheirBerthsAgain(t *testing.T) {
+func TestPipesOfAPoolUseTheirPlacesAgain(t *testing.T) {
 	testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			small := []rpipe.Option{rpipe.WithHeap(4096), rpipe.WithWidth(3)}
 			c, err := rpipe.OverWindow(ctx, r.World, 2*r.N, small...)
 			r.NoError(err)
-			opts := append(small, rpipe.WithCarrier(c))
+			opts := append(small, rpipe.WithWindow(c))
 			for round := range 4 {
 				var writers []*rpipe.Writer[int]
 				var readers []*rpipe.Reader[int]
@@ -80,7 +80,7 @@ func TestACarrierWithoutABerthSaysSo(t *testing.T) {
 	pipetest.Mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		c, err := rpipe.OverWindow(ctx, r.World, 2, rpipe.WithHeap(4096), rpipe.WithWidth(4))
 		r.NoError(err)
-		opts := []rpipe.Option{rpipe.WithHeap(4096), rpipe.WithWidth(4), rpipe.WithCarrier(c)}
+		opts := []rpipe.Option{rpipe.WithHeap(4096), rpipe.WithWidth(4), rpipe.WithWindow(c)}
 		w, err := rpipe.OpenWriter[byte](ctx, r.World, 0, opts...)
 		r.NoError(err)
 		rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, opts...)
@@ -100,21 +100,21 @@ func TestACarrierWithoutABerthSaysSo(t *testing.T) {
 	})
 }
 
-// Ends that are still open as their carrier closes, and whatever follows, are
+// Ends that are still open as their pool closes, and whatever follows, are
 // errors; none touches memory that is another window's by then.
-func TestPipesEndWithTheirCarrier(t *testing.T) {
+func TestPipesEndWithTheirPool(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		for mode, opts := range pipetest.Modes {
 			t.Run(mode, func(t *testing.T) {
-				c.Run(t, func(ctx context.Context, r *testjob.Rank) { outliveCarrier(ctx, r, opts) })
+				c.Run(t, func(ctx context.Context, r *testjob.Rank) { outlivePool(ctx, r, opts) })
 			})
 		}
 	})
 }
 
-func outliveCarrier(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
-	c := carrier(ctx, r, 4)
-	opts = append(opts[:len(opts):len(opts)], rpipe.WithCarrier(c))
+func outlivePool(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+	c := pool(ctx, r, 4)
+	opts = append(opts[:len(opts):len(opts)], rpipe.WithWindow(c))
 	var w, idle *rpipe.Writer[byte]
 	var rd *rpipe.Reader[byte]
 	var err error
@@ -137,7 +137,7 @@ func outliveCarrier(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 	if r.Me == 0 {
 		err := w.Send(ctx, []byte("two"))
 		r.ErrorIs(err, rpipe.ErrClosed)
-		r.ErrorContains(err, "carrier")
+		r.ErrorContains(err, "pool")
 		r.NoError(w.Close(ctx))
 	} else {
 		_, err = rd.Read(ctx)
@@ -150,7 +150,7 @@ func outliveCarrier(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 	r.Less(pipetest.Used(r.World), int64(1<<20), "the window's memory came back")
 }
 
-func TestRanksAgreeOnACarrier(t *testing.T) {
+func TestRanksAgreeOnAPool(t *testing.T) {
 	for name, test := range map[string]struct {
 		ends [2]int
 		opts [2][]rpipe.Option
@@ -178,45 +178,45 @@ func TestRanksAgreeOnACarrier(t *testing.T) {
 	}
 }
 
-func TestWrongUsesOfCarriers(t *testing.T) {
+func TestWrongUsesOfPools(t *testing.T) {
 	testjob.Config{Provider: "loop", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		_, err := rpipe.OverWindow(ctx, nil, 1)
 		r.ErrorIs(err, runtime.ErrTeam)
-		c := carrier(ctx, r, 2)
+		c := pool(ctx, r, 2)
 		team, err := r.World.Split(ctx, 0, r.Me)
 		r.NoError(err)
-		_, err = rpipe.OpenWriter[byte](ctx, team, 0, rpipe.WithCarrier(c))
+		_, err = rpipe.OpenWriter[byte](ctx, team, 0, rpipe.WithWindow(c))
 		r.ErrorIs(err, runtime.ErrTeam)
-		_, err = fan.OpenIn[byte](ctx, team, []int{0}, rpipe.WithCarrier(c))
+		_, err = fan.OpenIn[byte](ctx, team, []int{0}, rpipe.WithWindow(c))
 		r.ErrorIs(err, runtime.ErrTeam)
-		for range 3 { // a failed opening gives its part of the carrier back
-			_, err = fan.OpenIn[byte](ctx, r.World, []int{0, 1, 0}, rpipe.WithCarrier(c))
+		for range 3 { // a failed opening gives its part of the pool back
+			_, err = fan.OpenIn[byte](ctx, r.World, []int{0, 1, 0}, rpipe.WithWindow(c))
 			r.ErrorIs(err, runtime.ErrExhausted)
 			r.ErrorContains(err, "OverWindow")
-			_, err = fan.OpenOut[byte](ctx, r.World, []int{0, 1}, rpipe.WithCarrier(c))
+			_, err = fan.OpenOut[byte](ctx, r.World, []int{0, 1}, rpipe.WithWindow(c))
 			r.ErrorIs(err, runtime.ErrExhausted)
-			_, err = conveyor.Open[byte](ctx, r.World, conveyor.WithCarrier(c))
+			_, err = conveyor.Open[byte](ctx, r.World, conveyor.WithWindow(c))
 			r.ErrorIs(err, runtime.ErrExhausted)
-			_, err = active.Open(ctx, r.World, nil, active.WithCarrier(c))
+			_, err = active.Open(ctx, r.World, nil, active.WithWindow(c))
 			r.ErrorIs(err, runtime.ErrExhausted)
 		}
-		_, err = fan.OpenOut[byte](ctx, r.World, []int{0}, rpipe.WithCarrier(c), rpipe.WithHeap(4<<20))
+		_, err = fan.OpenOut[byte](ctx, r.World, []int{0}, rpipe.WithWindow(c), rpipe.WithHeap(4<<20))
 		r.ErrorIs(err, rpipe.ErrTooLarge)
-		_, err = rpipe.OpenReader[byte](ctx, r.World, 0, rpipe.WithCarrier(nil))
+		_, err = rpipe.OpenReader[byte](ctx, r.World, 0, rpipe.WithWindow(nil))
 		r.NoError(err, "as without")
 		r.NoError(c.Close(ctx))
 	})
 }
 
-// Pipes of a carrier wait on a window, and waits on windows end when any rank of
+// Pipes of a pool wait on a window, and waits on windows end when any rank of
 // their team is gone.
-func TestPipesOfACarrierEndWithAnyRankOfItsTeam(t *testing.T) {
+func TestPipesOfAPoolEndWithAnyRankOfItsTeam(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
 		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
-			c := carrier(ctx, r, 2)
+			c := pool(ctx, r, 2)
 			switch r.Me {
 			case 0:
-				w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, rpipe.WithCarrier(c))
+				w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, rpipe.WithWindow(c))
 				r.NoError(err)
 				r.NoError(w.Send(ctx, []byte("before")))
 				pipetest.Leave(ctx, r)
@@ -226,7 +226,7 @@ func TestPipesOfACarrierEndWithAnyRankOfItsTeam(t *testing.T) {
 				}
 				r.ErrorIs(err, runtime.ErrRankDead)
 			case 1:
-				rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, rpipe.WithCarrier(c))
+				rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, rpipe.WithWindow(c))
 				r.NoError(err)
 				_, err = rd.Recv(ctx, nil)
 				r.NoError(err)
@@ -286,8 +286,8 @@ func TestPipesOverAWindowAllocateNothingPerOperation(t *testing.T) {
 		for mode, opts := range pipetest.Modes {
 			t.Run(c.String()+"/"+mode, func(t *testing.T) {
 				pipetest.Alone(t, c, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
-					over := carrier(ctx, r, 2)
-					l.Open(append(opts[:len(opts):len(opts)], rpipe.WithWidth(8), rpipe.WithBlocks(16), rpipe.WithCarrier(over))...)
+					over := pool(ctx, r, 2)
+					l.Open(append(opts[:len(opts):len(opts)], rpipe.WithWidth(8), rpipe.WithBlocks(16), rpipe.WithWindow(over))...)
 					for _, size := range []int{100, 5000} { // below and above bulk
 						r.Zero(testing.AllocsPerRun(300, func() {
 							b, _ := l.W.Alloc(ctx, size)
@@ -306,8 +306,8 @@ func TestPipesOverAWindowAllocateNothingPerOperation(t *testing.T) {
 
 func TestAWriteOverAWindowIsOnePostAndTwoInBulk(t *testing.T) {
 	pipetest.Alone(t, pipetest.Queued, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
-		over := carrier(ctx, r, 2)
-		l.Open(rpipe.WithCarrier(over))
+		over := pool(ctx, r, 2)
+		l.Open(rpipe.WithWindow(over))
 		for size, posts := range map[int]uint64{1: 1, 4096: 1, 4097: 2, 100_000: 2} {
 			b := l.Alloc(size)
 			cost := l.Cost(func() { l.Write(b) })

@@ -6,14 +6,14 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// WindowCounts are notification slots of a carrier, which has as many as it has
-// berths: each group has a pipe.
+// WindowCounts are notification slots of a pool, which has as many as it has
+// places: each group has a pipe.
 type WindowCounts struct {
-	c     *Carrier
+	c     *Pool
 	Slots []int // by group
 }
 
-func newWindowCounts(c *Carrier, groups int) (*WindowCounts, error) {
+func newWindowCounts(c *Pool, groups int) (*WindowCounts, error) {
 	slots, err := c.takeCounts(groups)
 	return &WindowCounts{c, slots}, err
 }
@@ -30,14 +30,14 @@ func (y *WindowCounts) giveUp(orphaned bool) {
 }
 
 // counts reports whether a slot is one of a count.
-func (c *Carrier) counts(slot int) bool { return uint(slot-c.slotsOf(c.Ends)) < uint(c.Ends) }
+func (c *Pool) counts(slot int) bool { return uint(slot-c.slotsOf(c.Ends)) < uint(c.Ends) }
 
 // takeCounts returns n slots that hold 0.
-func (c *Carrier) takeCounts(n int) ([]int, error) {
+func (c *Pool) takeCounts(n int) ([]int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed.Load() {
-		return nil, errCarrierClosed
+		return nil, errPoolClosed
 	}
 	slots := make([]int, 0, n)
 	for i := 0; i < len(c.counted) && len(slots) < n; i++ {
@@ -46,7 +46,7 @@ func (c *Carrier) takeCounts(n int) ([]int, error) {
 		}
 	}
 	if len(slots) < n {
-		return nil, fmt.Errorf("%w: the carrier has %d ends, too few for these pipes beside those that are open; give OverWindow more",
+		return nil, fmt.Errorf("%w: the pool has %d ends, too few for these pipes beside those that are open; give OverWindow more",
 			runtime.ErrExhausted, c.Ends)
 	}
 	for _, slot := range slots {
@@ -56,12 +56,12 @@ func (c *Carrier) takeCounts(n int) ([]int, error) {
 }
 
 // giveCounts takes slots back as they were in the beginning.
-func (c *Carrier) giveCounts(slots []int) {
+func (c *Pool) giveCounts(slots []int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, slot := range slots {
 		if _, err := c.w.ResetNotify(slot, 0); err != nil {
-			return // the carrier is closed
+			return // the pool is closed
 		}
 		c.counted[slot-c.slotsOf(c.Ends)] = false
 	}
