@@ -17,9 +17,11 @@ const (
 	addressMagic   = 0x51544750 // "PGTQ"
 	addressVersion = 2
 	addressFixed   = 36
-	endpointSize   = 18
-	maxEndpoints   = 16
-	tokenSize      = 16
+
+	offAddressDevice = 28 // device and endpoints
+	endpointSize     = 18
+	maxEndpoints     = 16
+	tokenSize        = 16
 )
 
 // token is the secret of one QP between two resets.
@@ -77,7 +79,7 @@ func decodeAddress(b []byte) (address, error) {
 	}
 	a.qp = binary.LittleEndian.Uint32(b[8:])
 	copy(a.token[:], b[12:])
-	a.device = binary.LittleEndian.Uint64(b[28:])
+	a.device = binary.LittleEndian.Uint64(b[offAddressDevice:])
 	for b = b[addressFixed:]; len(b) > 0; b = b[endpointSize:] {
 		ip := netip.AddrFrom16([16]byte(b)).Unmap()
 		port := binary.LittleEndian.Uint16(b[16:])

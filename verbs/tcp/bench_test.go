@@ -2,8 +2,10 @@ package tcp
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -208,4 +210,74 @@ func bandwidth(b *testing.B, op driver.Opcode, size int) {
 	}
 	close(stop)
 	<-done
+}
+
+// BenchmarkSmallBesideBulk measures a write of 8 bytes with its completion on one queue
+// pair. Further queue pairs of the same two devices keep eight writes of 1 MiB each in
+// flight.
+func BenchmarkSmallBesideBulk(b *testing.B) {
+	for _, bulk := range []int{0, 1, 2, 3} {
+		for _, streams := range []int{1, 2, 4} {
+			b.Run(fmt.Sprintf("bulk=%d/streams=%d", bulk, streams), func(b *testing.B) { smallBesideBulk(b, bulk, streams) })
+		}
+	}
+}
+
+func smallBesideBulk(b *testing.B, bulk, streams int) {
+	const size, window = 1 << 20, 8
+	cfg := Config{Listen: "127.0.0.1", PeerTimeout: DefaultPeerTimeout, Streams: streams}
+	x, y := newNodeWith(b, cfg, 8, driver.AllAccess), newNodeWith(b, cfg, size, driver.AllAccess)
+	var qps []*qp
+	for range bulk + 1 {
+		q, p := x.newQP(8), y.newQP(8)
+		connect(b, q, p.Address())
+		connect(b, p, q.Address())
+		post(b, q, driver.WorkRequest{Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(make([]byte, 8)), Remote: y.at(0)})
+		x.success()
+		qps = append(qps, q)
+	}
+	long := []driver.WorkRequest{{Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(make([]byte, size)), Remote: y.at(0)}}
+	small := []driver.WorkRequest{{Op: driver.OpWrite, Flags: driver.Signaled | driver.Inline, Local: segment(make([]byte, 8)), Remote: y.at(0)}}
+	wc := make([]driver.Completion, 16)
+	inFlight, written, took := make([]int, bulk), int64(0), []time.Duration(nil)
+	wait := func(q *qp) {
+		for seen := q == nil; ; {
+			n, err := x.cq.Poll(wc)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for _, c := range wc[:n] {
+				if q != nil && c.QP == q.num {
+					seen = true
+					continue
+				}
+				inFlight[c.ID]--
+				written += size
+			}
+			if seen {
+				return
+			}
+		}
+	}
+	for b.Loop() {
+		for i := range bulk {
+			for ; inFlight[i] < window; inFlight[i]++ {
+				long[0].ID = uint64(i)
+				post(b, qps[i], long...)
+			}
+		}
+		start := time.Now()
+		post(b, qps[bulk], small...)
+		wait(qps[bulk])
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1e3, "median-us")
+	b.ReportMetric(float64(took[len(took)*9/10].Nanoseconds())/1e3, "p90-us")
+	b.ReportMetric(float64(written)/1e6/b.Elapsed().Seconds(), "bulk-MB/s")
+	for i := range bulk {
+		for inFlight[i] > 0 {
+			wait(nil)
+		}
+	}
 }

@@ -168,15 +168,16 @@ func TestCancelKeepsPayloadOfSecondQueuePair(t *testing.T) {
 	n.attach(q)
 	dst := make([]byte, 100)
 	n.hears(q, func(l *link) {
-		other.mu.Store(&l.mu)
+		other.mu.Store(&l.path.mu)
+		l.path.bind(other)
 		other.state = driver.StateRTS
-		l.established(other, second)
+		l.established(l.newStream(other))
 		for _, of := range []*qp{q, other} {
 			of.sq.Push(&driver.WorkRequest{ID: 1, Op: driver.OpRead, Local: segment(dst)})
 			of.fill()
 		}
 		b := make([]byte, headerSizes[kindData])
-		(&frame{kind: kindData, stream: second, flags: flagLast, length: 100}).encode(b)
+		(&frame{kind: kindData, stream: other.stream.id, flags: flagLast, length: 100}).encode(b)
 		require.NoError(t, l.process(append(b, bytes.Repeat([]byte{1}, 60)...)))
 	})
 	q.Cancel(1)

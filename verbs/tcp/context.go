@@ -27,6 +27,7 @@ type device struct {
 	id        uint64
 	endpoints []netip.AddrPort
 	timeout   time.Duration
+	streams   int // of one connection
 	bell      *wait.Bell
 	onEvent   func(driver.AsyncEvent)
 	goes      sync.WaitGroup // the goroutine, and calls of OnEvent
@@ -39,12 +40,13 @@ type device struct {
 	links     []*link // by slot, which the epoll returns
 	freeSlots []int32
 	linkGen   int32
-	flowing   int            // links on which frames flow
-	hot       *link          // the link on which frames flow, if it is the only one and has received, or nil
-	hotLeft   int            // polls of hot alone until the next epoll
-	leaders   map[uint64]*qp // by device: a queue pair that dialed there and has a free stream on its connection
-	strangers []*link        // accepted and not identified yet, oldest first
-	scratch   []byte         // buffer of receives
+	flowing   int   // links on which frames flow
+	hot       *link // the link on which frames flow, if it is the only one and has received, or nil
+	hotLeft   int   // polls of hot alone until the next epoll
+	paths     map[pathKey]*path
+	strangers []*link   // accepted and not identified yet, oldest first
+	declined  []*stream // of which the dialer does not know yet
+	scratch   []byte    // buffer of receives
 	events    [64]unix.EpollEvent
 	server    server
 	watchdog  watchdog
@@ -67,10 +69,10 @@ type device struct {
 	ticker  ticker
 }
 
-func openDevice(listener int, endpoints []netip.AddrPort, timeout time.Duration, opts driver.Options) (*device, error) {
+func openDevice(listener int, endpoints []netip.AddrPort, cfg Config, opts driver.Options) (*device, error) {
 	d := &device{
-		id: newDeviceID(), leaders: make(map[uint64]*qp),
-		listener: listener, endpoints: endpoints, timeout: timeout,
+		id: newDeviceID(), paths: make(map[pathKey]*path),
+		listener: listener, endpoints: endpoints, timeout: cfg.PeerTimeout, streams: cfg.Streams,
 		bell: opts.Bell, onEvent: opts.OnEvent, scratch: make([]byte, scratchSize),
 		regions: make(map[driver.Key]*region), qps: make(map[uint32]*qp),
 	}

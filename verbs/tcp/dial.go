@@ -3,9 +3,9 @@ package tcp
 import (
 	"bytes"
 	"cmp"
-	"crypto/hmac"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,45 +21,6 @@ const (
 	lastPause  = 500 * time.Millisecond
 )
 
-// dialer is the state of a queue pair that is not connected yet. The side that does not
-// dial uses it as well, for probes: they find out whether the peer's device still
-// listens.
-type dialer struct {
-	link   *link // the attempt in progress, or nil
-	joins  *link // the connection that it asked to share, or nil
-	leader *qp   // the queue pair with the connection that it waits to share, or nil
-	probe  bool
-	next   int // endpoint to try
-	gone   int // endpoints of this round at which no device listens
-	pause  time.Duration
-	until  time.Time   // give up
-	timer  *time.Timer // the next round, or giving up
-	spare  int         // a descriptor kept for the connection, so that a shortage shows at once; 0: none
-}
-
-// stopDialing ends q's attempts to connect. Precondition: token and q's lock are held.
-func (q *qp) stopDialing() {
-	q.leadOn()
-	q.unfollow()
-	d := q.dialing
-	q.dialing = dialer{}
-	d.giveSpare()
-	if d.timer != nil {
-		d.timer.Stop()
-	}
-	if d.link != nil {
-		d.link.drop()
-	}
-	if d.joins != nil {
-		d.joins.unparked(q)
-	}
-}
-
-// connecting reports whether q knows its peer but is not connected yet.
-func (q *qp) connecting() bool {
-	return q.link == nil && (q.state == driver.StateRTR || q.state == driver.StateRTS || q.state == driver.StateSQD)
-}
-
 // connect starts to connect q with its peer. The device with the lower number dials. So
 // all queue pairs of two devices look at the same one for a connection to share. On one
 // device, the queue pair with the lower secret dials. Precondition: token and q's lock
@@ -69,22 +30,27 @@ func (q *qp) connect(peer []byte) error {
 	if err != nil {
 		return err
 	}
-	spare, err := q.dev.keepSpare()
-	if err != nil {
+	order := cmp.Or(cmp.Compare(q.dev.id, to.device), bytes.Compare(q.secret[:], to.token[:]))
+	if order == 0 {
+		return q.connectSelf(to)
+	}
+	p := q.dev.path(&to, order < 0)
+	if err := p.keepSpare(); err != nil {
+		if len(p.qps) == 0 {
+			delete(q.dev.paths, p.key)
+		}
 		return fmt.Errorf("tcp: connecting queue pair %d: %w", q.num, err)
 	}
+	p.bind(q)
 	q.peer, q.state = to, driver.StateRTR
-	q.dialing = dialer{pause: firstPause, until: time.Now().Add(q.timeout), spare: spare}
-	order := cmp.Or(cmp.Compare(q.dev.id, to.device), bytes.Compare(q.secret[:], to.token[:]))
-	switch order {
-	case 0:
-		return q.connectSelf()
-	case -1:
-		q.seek()
-	default:
-		q.dialing.probe, q.dialing.pause = true, firstProbe
-		q.rest(nil)
-		q.unpark()
+	q.timer = q.afterwards(q.timeout, func() { q.unreachable(p.failure) })
+	q.admitAll()
+	if p.key.dials {
+		p.wake()
+		p.pause = firstPause
+		p.seek()
+	} else {
+		p.rest()
 	}
 	return nil
 }
@@ -94,8 +60,7 @@ func (q *qp) afterwards(pause time.Duration, f func()) *time.Timer {
 	secret := q.secret
 	return time.AfterFunc(pause, func() {
 		q.dev.token.Lock()
-		defer q.dev.ring()
-		defer q.dev.token.Unlock()
+		defer q.dev.leave()
 		q.lock()
 		defer q.unlock()
 		if q.connecting() && q.secret == secret {
@@ -104,82 +69,149 @@ func (q *qp) afterwards(pause time.Duration, f func()) *time.Timer {
 	})
 }
 
-func (q *qp) connectSelf() error {
-	q.dialing.giveSpare()
+// connectSelf connects q with itself. Its path has no other queue pair.
+func (q *qp) connectSelf(to address) error {
 	fd, err := dialSelf()
 	if err == nil {
+		p := &path{dev: q.dev}
 		var l *link
-		if l, err = q.dev.addLink(fd, q, phaseStream, unix.EPOLLIN); err == nil {
-			l.started(q)
+		if l, err = q.dev.addLink(fd, p, phaseOpen, unix.EPOLLIN); err == nil {
+			p.bind(q)
+			q.peer, q.state = to, driver.StateRTR
+			l.established(l.newStream(q))
 			return nil
 		}
 	}
-	q.state = driver.StateInit
 	return fmt.Errorf("tcp: connecting queue pair %d with itself: %w", q.num, memory.Descriptors(err))
+}
+
+// seek opens streams for the queue pairs that wait, and dials if there is no room for
+// one of them. Precondition: token and lock are held, and this side dials.
+func (p *path) seek() {
+	for _, q := range p.qps {
+		if q.stream != nil || !q.connecting() {
+			continue
+		}
+		l := p.room()
+		if l == nil {
+			if p.attempt == nil {
+				p.dial()
+			}
+			break
+		}
+		l.request(q)
+	}
+	for _, l := range p.links {
+		l.flush()
+	}
+}
+
+// room returns a connection that may get another stream, or nil.
+func (p *path) room() *link {
+	for _, l := range p.links {
+		if len(l.streams) < p.dev.streams && l.next < lastStream {
+			return l
+		}
+	}
+	return nil
 }
 
 // dial tries the peer's endpoints from the next one on. It skips an endpoint that fails
 // at once, and pauses after the last one.
-func (q *qp) dial() {
-	var err error
-	for q.dialing.next < len(q.peer.endpoints) {
-		to := q.peer.endpoints[q.dialing.next]
-		q.dialing.next++
+func (p *path) dial() {
+	for p.next < len(p.endpoints) {
+		to := p.endpoints[p.next]
+		p.next++
 		congestion := ""
-		if q.dev.within(to.Addr()) {
+		if p.dev.within(to.Addr()) {
 			congestion = unpaced
 		}
-		var fd int
-		if fd, err = dial(to, congestion); exhausted(err) && q.dialing.giveSpare() {
+		fd, err := dial(to, congestion)
+		if exhausted(err) && p.giveSpare() {
 			fd, err = dial(to, congestion)
 		}
 		if exhausted(err) {
-			q.unreachable(memory.Descriptors(err))
+			p.unreachable(memory.Descriptors(err))
 			return
 		}
-		if err != nil {
-			q.dialing.failed(err)
-			continue
+		if err == nil {
+			p.attempt, err = p.dev.addLink(fd, p, phaseDial, unix.EPOLLOUT)
 		}
-		if q.dialing.link, err = q.dev.addLink(fd, q, phaseDial, unix.EPOLLOUT); err == nil {
-			q.dialing.link.expire(handshakeTimeout)
+		if err == nil {
+			p.attempt.expire(handshakeTimeout)
 			return
 		}
+		p.failed(err)
 	}
-	q.rest(err)
+	p.rest()
 }
 
-// redial follows a failed attempt.
-func (q *qp) redial(cause error) {
-	q.dialing.link = nil
-	if !q.connecting() {
-		return
+// redial follows a failed attempt. The first queue pair becomes the last. So one that
+// the peer does not know delays the others once.
+func (p *path) redial(cause error) {
+	p.failed(cause)
+	if len(p.qps) > 1 {
+		p.qps = append(p.qps[1:], p.qps[0])
 	}
-	q.dialing.failed(cause)
-	if q.dialing.next < len(q.peer.endpoints) {
-		q.dial()
-		return
+	switch {
+	case p.attempt != nil || !p.waits():
+	case p.next < len(p.endpoints):
+		p.dial()
+	default:
+		p.rest()
 	}
-	q.rest(cause)
 }
 
-// rest starts the timer of the next round, or gives up.
-func (q *qp) rest(cause error) {
-	if time.Now().After(q.dialing.until) || q.dialing.gone == len(q.peer.endpoints) {
-		q.unreachable(cause)
+// rest starts the pause before the next round, or gives up.
+func (p *path) rest() {
+	if p.gone > 0 && p.gone == len(p.endpoints) {
+		p.unreachable(p.failure)
+	}
+	if p.resting || p.attempt != nil || !p.waits() {
 		return
 	}
-	q.dialing.next, q.dialing.gone = 0, 0
-	q.dialing.timer = q.afterwards(q.dialing.pause, q.dial)
-	q.dialing.pause = min(2*q.dialing.pause, lastPause)
+	p.resting = true
+	p.timer = time.AfterFunc(p.pause, func() {
+		p.dev.token.Lock()
+		defer p.dev.leave()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.resting {
+			p.resting = false
+			p.again()
+		}
+	})
+	p.pause = min(2*p.pause, lastPause)
+}
+
+// again starts the next round.
+func (p *path) again() {
+	p.next, p.gone = 0, 0
+	switch {
+	case !p.waits():
+	case p.key.dials:
+		p.seek()
+	default:
+		p.dial()
+	}
 }
 
 // failed counts an endpoint at which no device listens. A peer listens before it hands
 // out its address, until its device closes or its process ends. So there is no use in
 // waiting if it listens at no endpoint.
-func (d *dialer) failed(cause error) {
+func (p *path) failed(cause error) {
+	p.failure = cause
 	if errors.Is(cause, unix.ECONNREFUSED) || errors.Is(cause, unix.ENETUNREACH) {
-		d.gone++
+		p.gone++
+	}
+}
+
+// unreachable gives up for all queue pairs that wait.
+func (p *path) unreachable(cause error) {
+	for _, q := range slices.Clone(p.qps) {
+		if q.connecting() {
+			q.unreachable(cause)
+		}
 	}
 }
 
@@ -194,52 +226,26 @@ func (q *qp) unreachable(cause error) {
 	q.disconnect()
 }
 
-// dialed sends the hello once the connection is established.
+// dialed greets the peer once the connection is there, and opens streams.
 func (l *link) dialed() error {
 	if err := socketError(l.fd); err != nil {
 		return err
 	}
-	if l.q.dialing.probe {
+	p := l.path
+	if !p.key.dials {
 		return errSilent // the peer listens; its side dials
 	}
-	if err := tune(l.fd, l.q.timeout); err != nil {
+	if err := tune(l.fd, p.dev.timeout); err != nil {
 		return err
 	}
-	l.phase = phaseChallenge
+	l.timer.Stop() // from here on, the queue pairs give up
+	l.phase = phaseHello
 	l.watch(unix.EPOLLIN)
-	// The peer may learn of this queue pair late: it parks the connection until then.
-	l.expire(max(handshakeTimeout, time.Until(l.q.dialing.until)))
-	return l.write(l.hs.hello(&l.q.peer, l.q.num))
-}
-
-// challenged checks that the acceptor knows both secrets, and sends the dialer's proof.
-func (l *link) challenged() error {
-	done, err := l.read(challengeSize)
-	if !done || err != nil {
-		return err
+	l.greet(&l.dialer)
+	p.attempt, p.links = nil, append(p.links, l)
+	p.seek()
+	if len(l.streams) == 0 {
+		l.drop()
 	}
-	copy(l.hs.acceptor[:], l.hs.buf[:nonceSize])
-	q := l.q
-	if !hmac.Equal(l.hs.buf[nonceSize:challengeSize], l.hs.mac("challenge", q.peer.token, q.secret)) {
-		return errUnproven
-	}
-	l.phase = phaseWelcome
-	l.expire(handshakeTimeout)
-	return l.write(l.hs.mac("proof", q.peer.token, q.secret))
-}
-
-// welcomed waits until the acceptor has chosen this connection.
-func (l *link) welcomed() error {
-	done, err := l.read(macSize)
-	if !done || err != nil {
-		return err
-	}
-	q := l.q
-	q.lock()
-	defer q.unlock()
-	if !q.connecting() || !hmac.Equal(l.hs.buf[:macSize], l.hs.mac("welcome", q.peer.token, q.secret)) {
-		return errUnproven
-	}
-	l.started(q)
 	return nil
 }

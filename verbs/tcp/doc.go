@@ -1,6 +1,6 @@
 // Package tcp is the provider for ranks of different hosts on plain Ethernet, and for
-// the loopback. A TCP connection carries the requests of one or two pairs of queue
-// pairs of two devices. The target's progress applies them.
+// the loopback. A TCP connection carries the requests of queue pairs of two devices. The
+// target's progress applies them.
 //
 //	origin                                        target
 //	PostSend -> send queue -> frames ==socket==>  checks key, bounds, rights;
@@ -32,9 +32,10 @@
 // yet, at most SendDepth times MaxInline bytes. It also keeps canceled Announced
 // WRITEs, whole.
 //
-// Two queue pairs that share a connection send frames in turn, of 1 MiB at most. An
-// error of one does not end its neighbor. A third queue pair to the same device has its
-// own connection.
+// Each queue pair is a stream of a connection. Up to Config.Streams of them share one,
+// two by default. They send frames in turn, of 1 MiB at most. An error of one does not
+// end its neighbors. All queue pairs of two devices share one lock, whatever their
+// connection.
 //
 // A connection that breaks ends the oldest request of each queue pair with
 // RetryExceeded, and all later ones with Flushed. The device reports EventQPFatal. A
@@ -44,69 +45,71 @@
 // # Trust
 //
 // A queue pair's address holds a secret of 128 random bits, and travels over an
-// authenticated exchange. A device cuts a dialer that does not prove that it knows the
-// secrets of both ends. It reads no frame from such a dialer and tells it nothing.
-// Frames are neither encrypted nor authenticated one by one: the network must keep
-// strangers from reading and changing them. An authenticated peer reaches only the
-// memory that its keys grant: the device checks every frame.
+// authenticated exchange. A device cuts a dialer whose first frames do not prove that
+// it knows the secret of one of the device's queue pairs. It applies no frame of such a
+// dialer and tells it nothing. A dialer proves for each stream that it knows the
+// secrets of both ends, and the acceptor proves the same. Frames are neither encrypted
+// nor authenticated one by one: the network must keep strangers from reading and
+// changing them. An authenticated peer reaches only the memory that its keys grant: the
+// device checks every frame.
 //
 // # Connecting
 //
 // Each device listens on one port. Of two devices the one with the lower number dials.
-// Of two queue pairs of one device, the one with the lower secret dials. The acceptor
-// may get the hello before it knows its own peer. It probes the dialer's port to learn
-// whether the dialer still listens. K is the acceptor's secret followed by the
-// dialer's. Every MAC is HMAC-SHA256 over a label, both queue pair numbers and both
-// nonces. Both ends keep a descriptor from RTR until they are connected: Modify fails
-// if there is none.
+// Of two queue pairs of one device, the one with the lower secret dials. The other side
+// probes the dialer's port to learn whether the dialer still listens. Both ends keep a
+// descriptor from RTR until they are connected: Modify fails if there is none.
 //
-//	dialer                                              acceptor
-//	"PGTH" version 0 | acceptor QP | dialer QP |
-//	    nonce D (32) | MAC(acceptor's secret, "hello")    -->   80 bytes
-//	                <--   nonce A (32) | MAC(K, "challenge")    64 bytes
-//	MAC(K, "proof")                                       -->   32 bytes
-//	                <--   MAC(K, "welcome")                     32 bytes
-//	frames                                               <->
+// The first frame of each end is a HELLO with a nonce. Then the dialer opens streams,
+// the first one like every later one. K is the acceptor's secret followed by the
+// dialer's. Every MAC is HMAC-SHA256 over the kind of its frame, the number of the
+// stream, both queue pair numbers, the dialer's nonce and, but for OPEN, the
+// acceptor's.
 //
-// A second queue pair of the dialer joins the connection on stream 1; the first has stream
-// 0. Both ends know both nonces, so two frames suffice:
+//	dialer                                                          acceptor
+//	HELLO  nonce D                                           -->
+//	OPEN   acceptor QP | dialer QP | MAC(acceptor's secret)  -->
+//	                                 <--  HELLO  nonce A
+//	                                 <--  OPENED  MAC(K)
+//	PROOF  MAC(K)                                            -->
+//	frames                                                   <->
 //
-//	JOIN  acceptor QP | dialer QP |
-//	    MAC(acceptor's secret, "join") |
-//	    MAC(K, "join proof")                              -->   80 bytes
-//	                         <--   JOINED  MAC(K, "joined")     40 bytes
-//	frames of both                                       <->
-//
-// A refused queue pair gets END instead, and dials. A queue pair that leaves sends END.
-// Its stream is never used again: late frames would reach another queue pair.
+// Each HELLO is sent once. The acceptor sends its own after the first correct OPEN. It
+// may get an OPEN before its queue pair knows its peer. It keeps four of them for each
+// queue pair. A refused OPEN gets END, and the dialer tries again until its time is
+// over. A queue pair that leaves its stream sends END. The number of a stream is never
+// used again, so a receiver drops late frames of a stream that has ended.
 //
 // # Frames
 //
 // All numbers are little-endian. Every frame starts with eight bytes:
 //
-//	0    1     2   3     4
-//	kind flags op  width length
+//	0           1       4
+//	kind+flags  length  stream
 //
-// op is an atomic operation, or the status in a NAK. width is that of an atomic. length
-// counts the payload behind the header, at most 1 MiB, or the bytes that a READ
-// requests. Behind them, by kind:
+// The kind is in the lower four bits of the first byte, the flags in the upper four.
+// length counts the payload behind the header, at most 1 MiB. The lower byte of an
+// ATOMIC's length is its operation, the next its width. That of a NAK is the status.
+// Behind them, by kind:
 //
 //	 1 WRITE           8 addr  16 key (16)                                payload
 //	 2 WRITE_WITH_IMM  8 addr  16 key (16)  32 immediate                  payload
 //	 3 SEND                                                               payload
-//	 4 READ            8 addr  16 key (16)
+//	 4 READ            8 addr  16 key (16)  32 bytes wanted
 //	 5 ATOMIC          8 addr  16 key (16)  32 operand  40 compare
 //	 6 ABORT           the request in progress was canceled and ends here
 //	 7 ACK             8 requests applied   16 receives posted
 //	 8 NAK             8 the request that was refused
 //	 9 DATA            of the oldest READ that has no response yet        payload
 //	10 VALUE           8 of the oldest such atomic
-//	11 JOIN            8 acceptor QP  12 dialer QP  16 MAC  48 MAC
-//	12 JOINED          8 MAC
-//	13 END             this side has nothing more to do with the stream
+//	11 HELLO           8 nonce (32)  40 "PGTH"  44 version 3
+//	12 OPEN            8 MAC (32)  40 acceptor QP  44 dialer QP
+//	13 OPENED          8 MAC (32)
+//	14 PROOF           8 MAC (32)
+//	15 END             this side has nothing more to do with the stream
 //
 // Requests of a stream are numbered in the order of their last frames, which carry the
-// flag 1. Flag 2 requests an acknowledgement, flag 4 an atomic's old value. Flag 8
-// marks a frame of stream 1. A frame that breaks these rules ends the connection with an
-// error on both sides.
+// flag 1. Flag 2 requests an acknowledgement, flag 4 an atomic's old value. The dialer
+// numbers the streams of a connection from 0. A frame that breaks these rules ends the
+// connection with an error on both sides.
 package tcp

@@ -2,7 +2,6 @@ package tcp
 
 import (
 	"bytes"
-	"encoding/binary"
 	"io"
 	"math"
 	"testing"
@@ -39,14 +38,11 @@ func newVictim(t *testing.T) *victim {
 func (i *impostor) nak() driver.Status {
 	i.t.Helper()
 	for {
-		head := make([]byte, 8)
-		_, err := io.ReadFull(i.conn, head)
-		require.NoError(i.t, err, "no NAK")
-		rest := make([]byte, headerSizes[head[offKind]]-8+int(binary.LittleEndian.Uint32(head[offLength:])))
-		_, err = io.ReadFull(i.conn, rest)
+		f, _ := i.hears()
+		_, err := io.ReadFull(i.conn, make([]byte, f.bodySize))
 		require.NoError(i.t, err)
-		if kind(head[offKind]) == kindNak {
-			return driver.Status(head[offOp])
+		if f.kind == kindNak {
+			return driver.Status(f.op)
 		}
 	}
 }
@@ -121,7 +117,7 @@ func TestBrokenProtocolEndsTheConnection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := newVictim(t)
 			if len(frames) == 0 {
-				v.peer.send([]byte{77})
+				v.peer.send(make([]byte, 8))
 			}
 			for _, f := range frames {
 				v.peer.frame(f, make([]byte, min(f.length, 8))...)

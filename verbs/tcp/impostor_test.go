@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -19,7 +20,7 @@ import (
 type impostor struct {
 	t    testing.TB
 	conn net.Conn
-	hs   handshake
+	l    link // nonces, and the number of the next stream
 	own  address
 }
 
@@ -74,17 +75,48 @@ func (i *impostor) hangsUp() {
 	require.False(i.t, isTimeout(err), "the connection was not cut")
 }
 
-// greet sends q a hello and returns the challenge.
-func (i *impostor) greet(q *qp, dialerQP uint32) []byte {
+// frames returns the frames that f queues.
+func (i *impostor) frames(f func()) []byte {
+	f()
+	defer i.l.out.reset()
+	return bytes.Clone(i.l.out.buf)
+}
+
+// hello returns a HELLO with a fresh nonce.
+func (i *impostor) hello() []byte {
+	return i.frames(func() { i.l.greet(&i.l.dialer) })
+}
+
+// open returns the OPEN of the next stream, made with a secret of the acceptor.
+func (i *impostor) open(acceptorQP, dialerQP uint32, secret token) (*stream, []byte) {
+	s := &stream{id: i.l.next, link: &i.l, acceptorQP: acceptorQP, dialerQP: dialerQP}
+	i.l.next++
+	return s, i.frames(func() { s.put(kindOpen, secret) })
+}
+
+// proof returns the PROOF of a stream, made with these secrets.
+func (i *impostor) proof(s *stream, acceptor, dialer token) []byte {
+	return i.frames(func() { s.put(kindProof, acceptor, dialer) })
+}
+
+// hearsHello reads the HELLO of the acceptor.
+func (i *impostor) hearsHello() {
 	i.t.Helper()
-	to, err := decodeAddress(q.Address())
-	require.NoError(i.t, err)
-	i.send(i.hs.hello(&to, dialerQP))
-	challenge := make([]byte, challengeSize)
-	_, err = io.ReadFull(i.conn, challenge)
-	require.NoError(i.t, err)
-	copy(i.hs.acceptor[:], challenge)
-	return challenge
+	_, b := i.hears()
+	require.Equal(i.t, byte(kindHello), b[offKind])
+	copy(i.l.acceptor[:], b[offHelloNonce:])
+}
+
+// greet opens a stream to q. It returns the stream and the MAC of the OPENED.
+func (i *impostor) greet(q *qp, dialerQP uint32) (*stream, []byte) {
+	i.t.Helper()
+	hello := i.hello()
+	s, open := i.open(q.num, dialerQP, q.secret)
+	i.send(append(hello, open...))
+	i.hearsHello()
+	f, b := i.hears()
+	require.Equal(i.t, kindOpened, f.kind)
+	return s, b[offMAC:]
 }
 
 // authenticate connects q with an impostor that has a peer's secrets, and returns the
@@ -94,12 +126,10 @@ func authenticate(t testing.TB, n *node, q *qp) *impostor {
 	i := newImpostor(t, n)
 	i.own = address{qp: 4711, endpoints: n.endpoints} // the lowest possible secret: it dials
 	connect(t, q, i.own.encode())
-	i.greet(q, i.own.qp)
-	i.send(i.hs.mac("proof", q.secret, i.own.token))
-	welcome := make([]byte, macSize)
-	_, err := io.ReadFull(i.conn, welcome)
-	require.NoError(t, err)
-	require.Equal(t, i.hs.mac("welcome", q.secret, i.own.token), welcome)
+	s, mac := i.greet(q, i.own.qp)
+	require.Equal(t, s.mac(kindOpened, q.secret, i.own.token), mac)
+	i.send(i.proof(s, q.secret, i.own.token))
+	eventually(t, "the proof to be read", func() bool { return q.connection() != nil })
 	return i
 }
 
@@ -128,4 +158,10 @@ func (q *qp) currentState() driver.State {
 	q.lock()
 	defer q.unlock()
 	return q.state
+}
+
+func (q *qp) connection() *link {
+	q.lock()
+	defer q.unlock()
+	return q.link
 }

@@ -164,7 +164,7 @@ func (l *link) begin(b []byte) (int, error) {
 		return 0, err
 	}
 	f := &in.frame
-	if f.kind >= kindJoin {
+	if f.kind >= kindHello {
 		return size, l.control(f, b[:size])
 	}
 	short := f.kind == kindWrite && f.bodySize <= shortWrite
@@ -193,15 +193,22 @@ func (l *link) begin(b []byte) (int, error) {
 	return size, nil
 }
 
-// receiver returns the queue pair of a frame, nil if that has ended.
+// receiver returns the queue pair of a frame, nil if that has ended. The queue pairs of
+// both ends may have ended because each refused a request of the peer: then a NAK is
+// the last frame of a stream.
 func (l *link) receiver(f *frame) (*qp, error) {
-	switch stream := &l.streams[f.stream]; {
-	case stream.state == streamLive && stream.q.state != driver.StateErr:
-		return stream.q, nil
-	case stream.state == streamLive || stream.state == streamOver:
+	s := l.find(f.stream)
+	switch {
+	case l.late(f, s):
 		return nil, nil
+	case s == nil || s.state != streamLive:
+		return nil, fmt.Errorf("%w: frame kind %d of a stream that is not open", errProtocol, f.kind)
+	case s.q.state != driver.StateErr:
+		return s.q, nil
+	case f.kind == kindNak:
+		s.q.disconnect()
 	}
-	return nil, fmt.Errorf("%w: frame kind %d of a queue pair that has not joined", errProtocol, f.kind)
+	return nil, nil
 }
 
 // finish applies the frame in reception.

@@ -69,14 +69,14 @@ func TestQueuePairMayEndDuringShortWrite(t *testing.T) {
 		_, b, first, _ := duo(t, 4096)
 		q := first[1]
 		l := q.connection()
-		f := frame{kind: kindWrite, flags: flagLast, stream: q.stream, length: uint32(size), addr: b.mr.Addr(), key: b.mr.RKey()}
+		f := frame{kind: kindWrite, flags: flagLast, stream: q.stream.id, length: uint32(size), addr: b.mr.Addr(), key: b.mr.RKey()}
 		raw := make([]byte, headerSizes[kindWrite]+size)
 		f.encode(raw)
 		hears := func(mem []byte) {
 			b.token.Lock()
 			defer b.token.Unlock()
-			l.mu.Lock()
-			defer l.mu.Unlock()
+			l.lock()
+			defer l.unlock()
 			require.NoError(t, l.process(mem))
 		}
 		hears(raw[:len(raw)-1])

@@ -1,7 +1,6 @@
 package tcp
 
 import (
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -11,45 +10,42 @@ import (
 type phase uint8
 
 const (
-	phaseDial      phase = iota // dialer: connecting
-	phaseChallenge              // dialer: hello sent
-	phaseWelcome                // dialer: proof sent
-	phaseHello                  // acceptor: nothing read yet
-	phaseParked                 // acceptor: hello is correct, its queue pair knows no peer yet
-	phaseProof                  // acceptor: challenge sent
-	phaseStream                 // frames flow
+	phaseDial    phase = iota // dialer: connecting
+	phaseHello                // the peer's HELLO is to come
+	phaseOpen                 // no stream has carried frames yet
+	phaseStream               // frames flow
+	phaseClosing              // all streams have ended; what is queued still leaves
 )
 
-// A link is one socket in the device's epoll. The device's token guards it. From
-// phaseStream on, mu guards the fields through which frames flow. mu is then also the
-// lock of the queue pairs on its streams.
+// A link is one socket in the device's epoll. The device's token guards it. From the
+// first stream on, the lock of its path guards the fields through which frames flow.
 type link struct {
 	dev      *device
-	q        *qp // the queue pair of the handshake: nil until a correct hello
+	path     *path // nil at an acceptor that does not know the peer yet
 	fd       int
 	slot     int32
 	gen      int32
 	phase    phase
-	outgoing bool // this device dialed: this end makes further queue pairs join
+	outgoing bool // this device dialed: this end opens the streams
 
-	timer *time.Timer // cuts a handshake that takes too long
+	timer *time.Timer // cuts a handshake or a close that takes too long
 	due   time.Time
-	hs    handshake
-	asked joinRequest // acceptor: the request of the dialer's second queue pair
+
+	dialer, acceptor nonce
 
 	silence silence
 
-	mu      sync.Mutex
-	streams [maxStreams]stream
-	turn    int  // the stream that sends the next frame
-	shut    bool // nothing more is sent
+	streams []*stream // that have not ended, by number
+	next    uint32    // number of the next stream
+	turn    int       // the stream that sends the next frame
+	shut    bool      // the peer learns that nothing more comes
 	out     outbox
 	in      inbox
 }
 
 // addLink takes a socket into the epoll. Precondition: the token is held.
-func (d *device) addLink(fd int, q *qp, p phase, events uint32) (*link, error) {
-	l := &link{dev: d, q: q, fd: fd, phase: p, outgoing: p == phaseDial}
+func (d *device) addLink(fd int, p *path, at phase, events uint32) (*link, error) {
+	l := &link{dev: d, path: p, fd: fd, phase: at, outgoing: at == phaseDial}
 	slot := len(d.links)
 	if n := len(d.freeSlots); n > 0 {
 		slot = int(d.freeSlots[n-1])
@@ -69,6 +65,20 @@ func (d *device) addLink(fd int, q *qp, p phase, events uint32) (*link, error) {
 	return l, nil
 }
 
+// lock takes the lock of the path, if there is one. Precondition: the token is held.
+func (l *link) lock() {
+	if l.path != nil {
+		l.path.mu.Lock()
+	}
+}
+
+// unlock releases the lock of the path, which l may have got since.
+func (l *link) unlock() {
+	if l.path != nil {
+		l.path.mu.Unlock()
+	}
+}
+
 // watch changes the events for which the device waits.
 func (l *link) watch(events uint32) {
 	event := unix.EpollEvent{Events: events, Fd: l.slot, Pad: l.gen}
@@ -78,8 +88,7 @@ func (l *link) watch(events uint32) {
 // up reports whether the socket is open. Precondition: the token is held.
 func (l *link) up() bool { return l.dev.links[l.slot] == l }
 
-// drop closes the socket. It is idempotent. Precondition: the token is held, and mu in
-// phaseStream.
+// drop closes the socket. It is idempotent. Precondition: token and lock are held.
 func (l *link) drop() {
 	d := l.dev
 	if !l.up() {
@@ -88,13 +97,8 @@ func (l *link) drop() {
 	if l.timer != nil {
 		l.timer.Stop()
 	}
+	l.detach()
 	d.links[l.slot] = nil
-	if l.phase == phaseStream {
-		d.flowing--
-	}
-	if d.hot == l {
-		d.hot = nil
-	}
 	d.freeSlots = append(d.freeSlots, l.slot)
 	d.strangers = remove(d.strangers, l)
 	l.out.reset()
@@ -103,7 +107,38 @@ func (l *link) drop() {
 	unix.Close(l.fd) //nolint:errcheck // there is no remedy
 }
 
-// expire cuts the handshake if it has not reached another phase within timeout.
+// detach ends the use of l for frames and for further streams.
+func (l *link) detach() {
+	if l.phase == phaseStream {
+		l.dev.flowing--
+	}
+	if l.dev.hot == l {
+		l.dev.hot = nil
+	}
+	if p := l.path; p != nil {
+		p.links = remove(p.links, l)
+		if p.attempt == l {
+			p.attempt = nil
+		}
+	}
+}
+
+// close ends a connection without streams, once all queued bytes have left and the peer
+// has closed its end. A close before that could cost the peer its last frames.
+// Precondition: token and lock are held.
+func (l *link) close() {
+	if l.phase != phaseStream {
+		l.drop()
+		return
+	}
+	l.detach()
+	l.phase = phaseClosing
+	l.in.stop()
+	l.expire(handshakeTimeout)
+	l.flush()
+}
+
+// expire cuts a connection on which no frames flow after timeout.
 func (l *link) expire(timeout time.Duration) {
 	l.due = time.Now().Add(timeout)
 	if l.timer != nil {
@@ -112,29 +147,13 @@ func (l *link) expire(timeout time.Duration) {
 	}
 	l.timer = time.AfterFunc(timeout, func() {
 		l.dev.token.Lock()
-		defer l.dev.token.Unlock()
-		if l.phase != phaseStream && !time.Now().Before(l.due) {
-			l.cut(errSilent)
+		defer l.dev.leave()
+		l.lock()
+		defer l.unlock()
+		if l.up() && l.phase != phaseStream && !time.Now().Before(l.due) {
+			l.lost(errSilent)
 		}
 	})
-}
-
-// cut ends a handshake; the dialer tries again.
-func (l *link) cut(cause error) {
-	if !l.up() {
-		return
-	}
-	l.drop()
-	q := l.q
-	if q == nil {
-		return
-	}
-	q.lock()
-	defer q.unlock()
-	q.parked = remove(q.parked, l)
-	if q.dialing.link == l {
-		q.redial(cause)
-	}
 }
 
 func remove(from []*link, l *link) []*link {
@@ -146,36 +165,37 @@ func remove(from []*link, l *link) []*link {
 	return from
 }
 
-// handle handles the epoll's events of the socket. Precondition: the token is held.
+// handle handles the epoll's events of the socket. It moves bytes both ways, then sends
+// frames that may leave now. Precondition: the token is held.
 func (l *link) handle(events uint32) {
-	if l.phase == phaseStream {
-		l.serve(events)
+	l.lock()
+	defer l.unlock()
+	var err error
+	switch {
+	case !l.up():
 		return
+	case l.phase == phaseDial:
+		err = l.dialed()
+	default:
+		err = l.serve(events)
 	}
-	if err := l.advance(); err != nil {
-		l.cut(err)
+	if err != nil {
+		l.lost(err)
 	}
 }
 
-// serve moves bytes both ways, then sends frames that may leave now.
-func (l *link) serve(events uint32) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.up() {
-		return
-	}
+func (l *link) serve(events uint32) error {
 	if events&unix.EPOLLOUT != 0 {
 		l.out.blocked = false
 		l.watch(unix.EPOLLIN)
 	}
 	if events&^unix.EPOLLOUT != 0 {
 		if err := l.fillInbox(); err != nil {
-			l.lost(err)
-			return
+			return err
 		}
-		for i := range l.streams {
-			if q := l.live(i); q != nil {
-				q.retire()
+		for _, s := range l.streams {
+			if s.state == streamLive {
+				s.q.retire()
 			}
 		}
 	}
@@ -183,6 +203,7 @@ func (l *link) serve(events uint32) {
 	if l.out.blocked {
 		l.dev.hotLeft = 0 // the epoll reports room in the socket
 	}
+	return nil
 }
 
 // flush moves frames from the queues to the socket, until the queues are empty or the
@@ -202,18 +223,21 @@ func (l *link) flush() {
 			return
 		}
 	}
-	if l.out.empty() && !l.out.broken && !l.shut && !l.needed() {
+	if l.phase == phaseClosing && l.out.empty() && !l.shut {
 		l.shut = true
 		unix.Shutdown(l.fd, unix.SHUT_WR) //nolint:errcheck // the connection is over either way
 	}
 }
 
 // fill queues frames that may leave, until the outbox has enough. The queue pairs take
-// turns of one round, so that neither waits long.
+// turns of one round, so that none of them waits long.
 func (l *link) fill() {
-	for idle := 0; idle < maxStreams && l.out.open(); l.turn = (l.turn + 1) % maxStreams {
+	for idle := 0; idle < len(l.streams) && l.out.open(); l.turn++ {
 		idle++
-		if q := l.live(l.turn); q != nil && q.round() {
+		if l.turn >= len(l.streams) {
+			l.turn = 0
+		}
+		if s := l.streams[l.turn]; s.state == streamLive && s.q.round() {
 			idle = 0
 		}
 	}

@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -33,8 +34,7 @@ func (d *device) watchOver(timeout time.Duration) {
 
 func (d *device) lookRound() {
 	d.token.Lock()
-	defer d.ring()
-	defer d.token.Unlock()
+	defer d.leave()
 	if d.closed {
 		return
 	}
@@ -50,14 +50,14 @@ func (d *device) lookRound() {
 // look breaks the queue pairs of a connection that has been silent for too long.
 // Precondition: the token is held.
 func (l *link) look(now time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.lock()
+	defer l.unlock()
 	info, err := unix.GetsockoptTCPInfo(l.fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 	if err != nil {
 		return
 	}
-	for i := range l.streams {
-		if q := l.live(i); q != nil && q.state != driver.StateErr && l.silence.over(info, now, q.timeout) {
+	for _, s := range slices.Backward(l.streams) {
+		if q := s.q; s.state == streamLive && q.state != driver.StateErr && l.silence.over(info, now, q.timeout) {
 			q.lost(errSilent)
 			q.disconnect()
 		}
@@ -68,9 +68,9 @@ func (l *link) look(now time.Time) {
 // pairs.
 func (l *link) guard() {
 	var least time.Duration
-	for i := range l.streams {
-		if q := l.live(i); q != nil && (least == 0 || q.timeout < least) {
-			least = q.timeout
+	for _, s := range l.streams {
+		if s.state == streamLive && (least == 0 || s.q.timeout < least) {
+			least = s.q.timeout
 		}
 	}
 	if least > 0 {

@@ -73,8 +73,7 @@ func (d *device) run() {
 		for more := true; more; {
 			d.token.Lock()
 			more = d.round()
-			d.token.Unlock()
-			d.ring()
+			d.leave()
 		}
 		return false
 	})
@@ -97,8 +96,7 @@ func (d *device) poll() {
 		d.hotLeft--
 		d.hot.handle(unix.EPOLLIN)
 	}
-	d.token.Unlock()
-	d.ring()
+	d.leave()
 }
 
 // round serves the sockets that are ready now and reports whether there may be more.

@@ -40,12 +40,21 @@ type Config struct {
 	// two seconds. A stopped process still shows a sign of life, since its kernel
 	// acknowledges probes.
 	PeerTimeout time.Duration
+	// Streams bounds the number of queue pairs that share a connection at each end. The
+	// device that dials uses its own bound. 0 means DefaultStreams.
+	Streams int
 }
+
+// DefaultStreams is the number of queue pairs at each end that share a connection.
+const DefaultStreams = 2
 
 // New returns the provider. It opens no device.
 func New(cfg Config) driver.Provider {
 	if cfg.PeerTimeout <= 0 {
 		cfg.PeerTimeout = DefaultPeerTimeout
+	}
+	if cfg.Streams <= 0 {
+		cfg.Streams = DefaultStreams
 	}
 	return &provider{cfg}
 }
@@ -108,7 +117,7 @@ func (p *provider) Open(_ context.Context, name string, opts driver.Options) (dr
 	for i, a := range addrs {
 		endpoints[i] = netip.AddrPortFrom(a, port)
 	}
-	return openDevice(fd, endpoints, p.cfg.PeerTimeout, opts)
+	return openDevice(fd, endpoints, p.cfg, opts)
 }
 
 // addresses lists the addresses at which peers may dial.

@@ -20,7 +20,7 @@ type qp struct {
 	sendCQ, recvCQ *completionQueue
 
 	own      sync.Mutex
-	mu       atomic.Pointer[sync.Mutex] // its own, or that of the latest connection that it used or tried to join
+	mu       atomic.Pointer[sync.Mutex] // its own, or that of its latest path
 	state    driver.State
 	life     wq.Life
 	closed   bool
@@ -28,10 +28,10 @@ type qp struct {
 	peer     address
 	timeout  time.Duration // without a sign of life
 	link     *link         // established, or nil; the token guards changes of it and of the next fields:
-	stream   uint8         // of link
-	parked   []*link       // connections of dialers from before this side knew its peer
-	dialing  dialer
-	follower *qp // queue pair that waits to share this one's connection
+	stream   *stream       // of link, or that this side has asked for, or nil
+	openings []*stream     // of dialers that claim to be the peer, at an acceptor
+	path     *path         // to the peer's device, or nil
+	timer    *time.Timer   // gives up
 
 	sq      sendQueue // this side as origin
 	rq      recvQueue // this side as target, and below
@@ -75,8 +75,7 @@ func (q *qp) Modify(ctx context.Context, to driver.State, attr driver.Attr) erro
 		return context.Cause(ctx)
 	}
 	q.dev.token.Lock()
-	defer q.dev.ring()
-	defer q.dev.token.Unlock()
+	defer q.dev.leave()
 	q.lock()
 	defer q.unlock()
 	if q.closed {
@@ -135,22 +134,6 @@ func (q *qp) start(timeout time.Duration) {
 	q.flush()
 }
 
-// disconnect ends q's connection, or its attempts to connect. Precondition: token and
-// q's lock are held.
-func (q *qp) disconnect() {
-	if q.dev.leaders[q.peer.device] == q {
-		delete(q.dev.leaders, q.peer.device)
-	}
-	q.stopDialing()
-	for _, l := range q.parked {
-		l.unparked(q)
-	}
-	q.parked = nil
-	if q.link != nil {
-		q.link.leave(q)
-	}
-}
-
 // fail ends all outstanding requests: the oldest with first and cause, all later ones
 // and all receives with Flushed. The caller ends the connection.
 func (q *qp) fail(first driver.Status, cause error) {
@@ -191,7 +174,7 @@ func (q *qp) lost(cause error) {
 	q.broke(cause, cause)
 }
 
-// linger moves q to ERR but keeps its stream until the NAK and the peer have left it. It
+// linger moves q to ERR but keeps its stream until the peer has the NAK and leaves it. It
 // discards all other frames of the stream.
 func (q *qp) linger(cause error) {
 	if q.state == driver.StateErr {
@@ -206,7 +189,7 @@ func (q *qp) linger(cause error) {
 // idempotent.
 func (q *qp) Close() error {
 	q.dev.token.Lock()
-	defer q.dev.token.Unlock()
+	defer q.dev.leave()
 	q.lock()
 	defer q.unlock()
 	if q.closed {

@@ -94,22 +94,23 @@ func (n *node) attach(q *qp) {
 	n.t.Cleanup(func() { unix.Close(fds[1]) }) //nolint:errcheck // nothing was sent
 	n.token.Lock()
 	defer n.token.Unlock()
-	l, err := n.addLink(fds[0], nil, phaseStream, unix.EPOLLIN)
+	p := &path{dev: n.device}
+	l, err := n.addLink(fds[0], p, phaseOpen, unix.EPOLLIN)
 	require.NoError(n.t, err)
 	q.lock()
 	defer q.unlock()
+	p.bind(q)
 	q.state = driver.StateRTS
-	l.started(q)
+	l.established(l.newStream(q))
 }
 
 // hears makes q's connection process frames from f, as if the peer had sent them.
 func (n *node) hears(q *qp, f func(*link)) {
 	n.token.Lock()
-	defer n.token.Unlock()
+	defer n.leave()
 	q.lock()
-	l := q.link
-	defer l.mu.Unlock()
-	f(l)
+	defer q.unlock()
+	f(q.link)
 }
 
 // next waits for one completion.

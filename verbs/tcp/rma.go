@@ -21,7 +21,7 @@ func (q *qp) round() bool {
 
 // put queues a frame without a payload, or the header of a frame with one.
 func (q *qp) put(f *frame) {
-	f.stream = q.stream
+	f.stream = q.stream.id
 	q.link.out.put(f)
 }
 

@@ -8,24 +8,31 @@ import (
 	"github.com/gopgas/gopgas/internal/memory"
 )
 
-// A queue pair that connects keeps a descriptor until its connection is established, at
-// both ends. So a shortage of descriptors is an error of Modify, at once and at the end
+// A path keeps a descriptor while a queue pair waits for its stream, at both ends. So a
+// shortage of descriptors is an error of Modify, at once and at the end
 // without descriptors. Else a listening socket would leave connections in its queue
 // without an error, and the peer would wait in vain.
 
-// keepSpare opens a descriptor that stands for nothing. It is never 0.
-func (d *device) keepSpare() (int, error) {
-	fd, err := unix.FcntlInt(uintptr(d.listener), unix.F_DUPFD_CLOEXEC, 3)
-	return fd, memory.Descriptors(err)
+// keepSpare opens a descriptor that stands for nothing, unless p has one or room in a
+// connection.
+func (p *path) keepSpare() error {
+	if p.spare != 0 || p.room() != nil {
+		return nil
+	}
+	fd, err := unix.FcntlInt(uintptr(p.dev.listener), unix.F_DUPFD_CLOEXEC, 3)
+	if err == nil {
+		p.spare = fd
+	}
+	return memory.Descriptors(err)
 }
 
 // giveSpare closes the spare descriptor, and reports whether there was one.
-func (d *dialer) giveSpare() bool {
-	if d.spare == 0 {
+func (p *path) giveSpare() bool {
+	if p.spare == 0 {
 		return false
 	}
-	unix.Close(d.spare) //nolint:errcheck // nothing was written
-	d.spare = 0
+	unix.Close(p.spare) //nolint:errcheck // nothing was written
+	p.spare = 0
 	return true
 }
 
@@ -36,11 +43,8 @@ func (d *device) makeRoom() bool {
 	if n, err := unix.Poll(waiting, 0); err != nil || n == 0 {
 		return false
 	}
-	for _, q := range d.queuePairs() {
-		q.lock()
-		gave := q.dialing.giveSpare()
-		q.unlock()
-		if gave {
+	for _, p := range d.paths {
+		if p.giveSpare() {
 			return true
 		}
 	}

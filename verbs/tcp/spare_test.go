@@ -56,5 +56,8 @@ func spareOf(q *qp) int {
 	defer q.dev.token.Unlock()
 	q.lock()
 	defer q.unlock()
-	return q.dialing.spare
+	if q.path == nil {
+		return 0
+	}
+	return q.path.spare
 }

@@ -23,17 +23,26 @@ func works(t *testing.T, a, b *node, qa *qp) {
 
 func TestGarbageIsCut(t *testing.T) {
 	a, b, qa, qb := pair(t, 64)
-	good := make([]byte, helloSize)
-	to, err := decodeAddress(qb.Address())
-	require.NoError(t, err)
-	copy(good, new(handshake).hello(&to, qa.num))
+	i := new(impostor)
+	hello := i.hello()
+	_, open := i.open(qb.num, qa.num, qb.secret)
+	with := func(change func(hello, open []byte)) []byte {
+		h, o := bytes.Clone(hello), bytes.Clone(open)
+		change(h, o)
+		return append(h, o...)
+	}
 	for name, garbage := range map[string][]byte{
-		"zeroes":        make([]byte, helloSize),
-		"HTTP":          bytes.Repeat([]byte("GET / HTTP/1.1\r\n"), 10),
-		"version":       append(bytes.Clone(good[:4]), append([]byte{9}, good[5:]...)...),
-		"unknown QP":    append(bytes.Clone(good[:offHelloAcceptor]), append([]byte{9, 9, 9, 9}, good[offHelloDialer:]...)...),
-		"wrong MAC":     append(bytes.Clone(good[:offHelloMAC]), make([]byte, macSize)...),
-		"taken already": good,
+		"zeroes":          make([]byte, maxHeader),
+		"HTTP":            bytes.Repeat([]byte("GET / HTTP/1.1\r\n"), 10),
+		"magic":           with(func(h, _ []byte) { h[offHelloMagic]++ }),
+		"version":         with(func(h, _ []byte) { h[offHelloVersion]++ }),
+		"HELLO of stream": with(func(h, _ []byte) { h[offStream]++ }),
+		"two HELLOs":      append(bytes.Clone(hello), hello...),
+		"no HELLO":        open,
+		"unknown QP":      with(func(_, o []byte) { o[offOpenAcceptor] = 99 }),
+		"wrong MAC":       with(func(_, o []byte) { o[offMAC]++ }),
+		"other stream":    with(func(_, o []byte) { o[offStream]++ }),
+		"taken already":   with(func(_, _ []byte) {}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			works(t, a, b, qa)
@@ -48,11 +57,12 @@ func TestGarbageIsCut(t *testing.T) {
 func TestHelloWithTheWrongSecretIsCut(t *testing.T) {
 	n := newNode(t, 8, 0)
 	q := n.newQP(1)
-	to, err := decodeAddress(q.Address())
-	require.NoError(t, err)
-	to.token[3]++
+	wrong := q.secret
+	wrong[3]++
 	i := newImpostor(t, n)
-	i.send(i.hs.hello(&to, 1))
+	i.send(i.hello())
+	_, open := i.open(q.num, 1, wrong)
+	i.send(open)
 	i.isCut()
 }
 
@@ -62,9 +72,9 @@ func TestProofWithoutThePeersSecretIsCut(t *testing.T) {
 	peer := address{qp: 9, endpoints: n.endpoints}
 	connect(t, q, peer.encode())
 	i := newImpostor(t, n)
-	challenge := i.greet(q, 9)
-	require.Equal(t, i.hs.mac("challenge", q.secret, peer.token), challenge[nonceSize:])
-	i.send(i.hs.mac("proof", q.secret, token{1}))
+	s, mac := i.greet(q, 9)
+	require.Equal(t, s.mac(kindOpened, q.secret, peer.token), mac)
+	i.send(i.proof(s, q.secret, token{1}))
 	i.isCut()
 	require.Equal(t, driver.StateRTS, q.currentState(), "the queue pair still waits for its peer")
 }
@@ -77,42 +87,41 @@ func TestReplayedHandshakeIsCut(t *testing.T) {
 	connect(t, q, peer.encode())
 
 	first := newImpostor(t, n)
-	to, err := decodeAddress(q.Address())
-	require.NoError(t, err)
-	hello := first.hs.hello(&to, 9)
-	first.send(hello)
-	challenge := make([]byte, challengeSize)
-	_, err = io.ReadFull(first.conn, challenge)
-	require.NoError(t, err)
-	copy(first.hs.acceptor[:], challenge)
-	proof := first.hs.mac("proof", q.secret, peer.token)
+	opening := first.hello()
+	s, open := first.open(q.num, 9, q.secret)
+	opening = append(opening, open...)
+	first.send(opening)
+	first.hearsHello()
+	_, opened := first.hears()
+	proof := first.proof(s, q.secret, peer.token)
 
 	second := newImpostor(t, n) // before the end of the first handshake
-	second.send(hello)
-	again := make([]byte, challengeSize)
-	_, err = io.ReadFull(second.conn, again)
-	require.NoError(t, err)
-	require.NotEqual(t, challenge, again)
+	second.send(opening)
+	second.hearsHello()
+	require.NotEqual(t, first.l.acceptor, second.l.acceptor)
+	_, again := second.hears()
+	require.NotEqual(t, opened, again)
 	second.send(proof)
 	second.isCut()
 
 	first.send(proof) // the replay must not disturb the first connection
-	welcome := make([]byte, macSize)
-	_, err = io.ReadFull(first.conn, welcome)
-	require.NoError(t, err)
+	eventually(t, "the proof to be read", func() bool { return q.connection() != nil })
 
 	third := newImpostor(t, n) // after the end of the first handshake
-	third.send(hello)
+	third.send(opening)
 	third.isCut()
 }
 
-func TestReflectedChallengeIsCut(t *testing.T) {
+func TestReflectedMACIsCut(t *testing.T) {
 	n := newNode(t, 8, 0)
 	q := n.newQP(1)
 	connect(t, q, (&address{qp: 9, endpoints: n.endpoints}).encode())
 	i := newImpostor(t, n)
-	challenge := i.greet(q, 9)
-	i.send(challenge[nonceSize:])
+	_, mac := i.greet(q, 9)
+	reflected := make([]byte, headerSizes[kindProof])
+	(&frame{kind: kindProof}).encode(reflected)
+	copy(reflected[offMAC:], mac)
+	i.send(reflected)
 	i.isCut()
 }
 
@@ -142,6 +151,6 @@ func TestSilentStrangersLockOutNoPeer(t *testing.T) {
 func TestSlowHandshakeIsCut(t *testing.T) {
 	n := newNode(t, 8, 0)
 	i := newImpostor(t, n)
-	i.send([]byte("PGTH"))
+	i.send([]byte{byte(kindHello)})
 	i.isCut() // after handshakeTimeout
 }

@@ -1,198 +1,180 @@
 package tcp
 
 import (
-	"sync"
-
-	"github.com/gopgas/gopgas/verbs/driver"
+	"cmp"
+	"math"
+	"slices"
 )
 
-// maxStreams is the number of queue pairs that a connection carries at each end. A rank
-// has two for a peer: it posts on one, and the peer posts on its partner. On one
-// connection, data of one direction carries TCP's acknowledgements of the reverse one;
-// two would send packets for them alone. More streams would wait for each other's
-// payloads.
-const maxStreams = 2
+// lastStream is the greatest number of a stream. A connection that has used it up gets no
+// further stream.
+const lastStream = math.MaxUint32
 
-// second is the stream of the queue pair that joins a connection.
-const second = 1
-
-// A stream is one queue pair's part of a connection. It is never used again: late frames
-// would reach the next queue pair.
+// A stream is one queue pair's part of a connection. Its number is never used again. So
+// both ends tell the late frames of a stream that has ended from those of another.
 type stream struct {
-	state streamState
-	q     *qp // while joining or live
+	id                   uint32
+	link                 *link
+	q                    *qp
+	state                streamState
+	acceptorQP, dialerQP uint32
 }
 
 type streamState uint8
 
 const (
-	streamFree streamState = iota
-	streamJoining
-	streamLive
-	streamOver
+	streamAsked   streamState = iota // the dialer has sent OPEN
+	streamOffered                    // acceptor: OPENED was sent
+	streamLive                       // frames flow
 )
 
-// lock takes the lock that guards q. The lock is that of the connection once q is on
-// one. It changes only while the device's token is held.
-func (q *qp) lock() {
-	for {
-		m := q.mu.Load()
-		m.Lock()
-		if q.mu.Load() == m {
-			return
+// newStream makes the next stream of l, for q.
+func (l *link) newStream(q *qp) *stream {
+	s := &stream{id: l.next, link: l, q: q}
+	l.next++
+	l.streams = append(l.streams, s)
+	return s
+}
+
+// find returns a stream that has not ended, or nil.
+func (l *link) find(id uint32) *stream {
+	i, ok := slices.BinarySearchFunc(l.streams, id, func(s *stream, id uint32) int { return cmp.Compare(s.id, id) })
+	if !ok {
+		return nil
+	}
+	return l.streams[i]
+}
+
+// late reports whether a frame's stream has ended. s is the stream, or nil.
+func (l *link) late(f *frame, s *stream) bool {
+	if s == nil {
+		return f.stream < l.next
+	}
+	return !l.outgoing && s.state != streamLive && !slices.Contains(s.q.openings, s) // declined
+}
+
+// remove takes an ended stream off its connection.
+func (s *stream) remove() {
+	l := s.link
+	l.streams = slices.DeleteFunc(l.streams, func(x *stream) bool { return x == s })
+}
+
+// established makes frames of s flow. Precondition: token and lock are held.
+func (l *link) established(s *stream) {
+	q := s.q
+	s.state, q.stream, q.link = streamLive, s, l
+	if l.phase != phaseStream {
+		if l.timer != nil {
+			l.timer.Stop()
 		}
-		m.Unlock()
+		l.phase = phaseStream
+		l.dev.flowing++
+		l.dev.hot = nil
 	}
-}
-
-func (q *qp) unlock() { q.mu.Load().Unlock() }
-
-// share makes m the lock of q, and locks m in place of the former lock. A goroutine
-// that holds two of these locks also holds the token, so there is no deadlock.
-func (q *qp) share(m *sync.Mutex) {
-	old := q.mu.Load()
-	if old == m {
-		return
+	q.stopWaiting()
+	if p := q.path; l.outgoing {
+		p.next, p.gone, p.pause, p.failure = 0, 0, firstPause, nil
 	}
-	m.Lock()
-	q.mu.Store(m)
-	old.Unlock()
-}
-
-// adopt makes l's lock, which is held, the lock of q.
-func (l *link) adopt(q *qp) {
-	if old := q.mu.Load(); old != &l.mu {
-		old.Lock()
-		q.mu.Store(&l.mu)
-		old.Unlock()
-	}
-}
-
-// established gives q a stream of l. Precondition: the token is held, and l.mu is the lock
-// of q.
-func (l *link) established(q *qp, i int) {
-	if q.dialing.link == l {
-		q.dialing.link = nil
-	}
-	if q.dialing.joins == l {
-		q.dialing.joins = nil
-	}
-	q.stopDialing()
-	l.streams[i] = stream{state: streamLive, q: q}
-	q.link, q.stream = l, uint8(i)
+	q.path.settle()
 	l.guard()
 	q.rq.reconnect()
 	q.ackDue = q.rq.Len() > 0
 	l.flush()
 }
 
-// started begins the flow of frames, those of q first. Precondition: token and q's lock
-// are held.
-func (l *link) started(q *qp) {
-	if l.timer != nil {
-		l.timer.Stop()
+// stopWaiting ends q's wait for its peer, and declines all streams but that of q.
+func (q *qp) stopWaiting() {
+	if q.timer != nil {
+		q.timer.Stop()
 	}
-	l.phase, l.q = phaseStream, nil
-	l.dev.flowing++
-	l.dev.hot = nil
-	q.share(&l.mu)
-	l.established(q, 0)
+	for _, s := range q.openings {
+		if s != q.stream {
+			q.dev.decline(s)
+		}
+	}
+	q.openings = nil
 }
 
-// leave takes q off its stream, and closes a connection without queue pairs. Precondition:
-// token and mu are held.
-func (l *link) leave(q *qp) {
-	l.streams[q.stream] = stream{state: streamOver}
-	q.link = nil
+// disconnect ends q's stream, or its attempts to connect. Precondition: token and q's
+// lock are held.
+func (q *qp) disconnect() {
+	s := q.stream
+	q.stream, q.link = nil, nil
+	q.stopWaiting()
+	if s != nil {
+		s.leave()
+	}
+	if q.path != nil {
+		q.path.unbind(q)
+	}
+}
+
+// leave ends a stream and tells the peer. It closes a connection without streams.
+func (s *stream) leave() {
+	l, q := s.link, s.q
+	s.remove()
 	q.answers.clear()
 	q.pending, q.message = 0, 0
 	l.in.release(q)
-	switch {
-	case !l.up():
-		return
-	case !l.occupied():
-		l.hangUp()
+	if !l.up() {
 		return
 	}
 	l.out.detach(func(p *piece) bool { return p.q == q })
-	l.end(q.stream)
+	l.end(s.id)
+	if len(l.streams) == 0 {
+		l.close()
+		return
+	}
 	l.guard()
 	l.flush()
 }
 
-// hangUp closes a connection without queue pairs, after one more write of its queued
-// frames.
-func (l *link) hangUp() {
-	if !l.out.empty() && !l.out.broken {
-		l.out.write(l.fd)
-	}
-	l.drop()
-}
-
 // end tells the peer that a stream is over.
-func (l *link) end(stream uint8) { l.out.put(&frame{kind: kindEnd, stream: stream}) }
+func (l *link) end(id uint32) { l.out.put(&frame{kind: kindEnd, stream: id}) }
 
-// occupied reports whether any queue pair is on the connection or joining it.
-func (l *link) occupied() bool {
-	for i := range l.streams {
-		if l.streams[i].q != nil {
-			return true
-		}
-	}
-	return false
-}
-
-// needed reports whether a queue pair on this connection is not in ERR, or is still
-// joining.
-func (l *link) needed() bool {
-	for i := range l.streams {
-		if q := l.live(i); q != nil && q.state != driver.StateErr || l.streams[i].state == streamJoining {
-			return true
-		}
-	}
-	return false
-}
-
-// live returns the queue pair of a stream on which frames flow, or nil.
-func (l *link) live(i int) *qp {
-	if l.streams[i].state != streamLive {
-		return nil
-	}
-	return l.streams[i].q
-}
-
-// lost ends all queue pairs of the connection. Precondition: token and mu are held.
+// lost ends the connection and all its streams. Precondition: token and lock are held.
 func (l *link) lost(cause error) {
+	closing := l.phase == phaseClosing
 	l.drop()
-	for i := range l.streams {
-		q := l.streams[i].q
-		state := l.streams[i].state
-		l.streams[i] = stream{state: streamOver}
-		switch state {
-		case streamLive:
-			q.lost(cause)
-			q.disconnect()
-		case streamJoining:
-			q.turnedAway(l)
+	streams := l.streams
+	l.streams = nil
+	for _, s := range streams {
+		switch {
+		case s.state == streamLive:
+			s.q.lost(cause)
+			s.q.disconnect()
+		case l.outgoing:
+			s.q.stream = nil
+		default:
+			s.forget()
 		}
+	}
+	if l.outgoing && !closing {
+		l.path.redial(cause)
 	}
 }
 
 // peerEnded handles the peer's END of a stream.
-func (l *link) peerEnded(i uint8) error {
-	q := l.streams[i].q
-	switch l.streams[i].state {
-	case streamFree:
+func (l *link) peerEnded(id uint32) error {
+	s := l.find(id)
+	switch {
+	case s == nil && id >= l.next:
 		return errProtocol
-	case streamJoining:
-		l.streams[i] = stream{state: streamOver}
-		q.turnedAway(l)
-		if !l.occupied() {
-			l.drop()
-		}
-	case streamLive:
-		q.lost(errPeerClosed)
-		q.disconnect()
+	case s == nil:
+		return nil
+	case s.state == streamLive:
+		s.q.lost(errPeerClosed)
+		s.q.disconnect()
+		return nil
+	case l.outgoing:
+		s.q.stream = nil
+		l.path.rest()
+	default:
+		s.forget()
+	}
+	s.remove()
+	if len(l.streams) == 0 {
+		l.close()
 	}
 	return nil
 }

@@ -47,12 +47,6 @@ func goesOn(t *testing.T, a, b *node, q [2]*qp) {
 	}
 }
 
-func (q *qp) connection() *link {
-	q.lock()
-	defer q.unlock()
-	return q.link
-}
-
 func (n *node) connections() (count int) {
 	n.token.Lock()
 	defer n.token.Unlock()
@@ -64,7 +58,7 @@ func (n *node) connections() (count int) {
 	return count
 }
 
-func TestAtMostTwoQueuePairsShareConnection(t *testing.T) {
+func TestThirdQueuePairGetsAnotherConnection(t *testing.T) {
 	for range 20 { // whichever device dials
 		a, b, first, second := duo(t, 64)
 		for i := range first {
@@ -77,6 +71,42 @@ func TestAtMostTwoQueuePairsShareConnection(t *testing.T) {
 		require.NotSame(t, first[0].connection(), third.connection())
 		require.Equal(t, 2, a.connections())
 		require.Equal(t, 2, b.connections())
+	}
+}
+
+// TestManyQueuePairsShareConnection connects 20 pairs at once. Every third leaves and
+// connects again.
+func TestManyQueuePairsShareConnection(t *testing.T) {
+	const pairs = 20
+	cfg := Config{Listen: "127.0.0.1", Streams: pairs}
+	a, b := newNodeWith(t, cfg, 64, driver.AllAccess), newNodeWith(t, cfg, 64, driver.AllAccess)
+	var all [][2]*qp
+	for range pairs {
+		all = append(all, [2]*qp{a.newQP(4), b.newQP(4)})
+	}
+	for round := range 3 {
+		for i, q := range all {
+			if round == 0 || i%3 == 0 {
+				connect(t, q[(i+round)%2], q[1-(i+round)%2].Address())
+			}
+		}
+		for i, q := range all {
+			if round == 0 || i%3 == 0 {
+				connect(t, q[1-(i+round)%2], q[(i+round)%2].Address())
+			}
+		}
+		for _, q := range all {
+			works(t, a, b, q[0])
+			works(t, b, a, q[1])
+			require.Same(t, all[0][0].connection(), q[0].connection())
+		}
+		require.Equal(t, 1, a.connections())
+		for i, q := range all {
+			if i%3 == 0 {
+				renew(t, q[0])
+				renew(t, q[1])
+			}
+		}
 	}
 }
 

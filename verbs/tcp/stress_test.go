@@ -175,7 +175,7 @@ func comesAndGoes(rnd *rand.Rand, x, y *end, until time.Time) error {
 		}
 		switch rnd.IntN(6) {
 		case 0:
-			time.Sleep(time.Duration(rnd.Int64N(int64(followFor * 3 / 2))))
+			time.Sleep(time.Duration(rnd.Int64N(int64(100 * time.Millisecond))))
 		case 1:
 			time.Sleep(time.Duration(rnd.Int64N(int64(time.Millisecond))))
 		case 2: // before the peer is told
@@ -217,7 +217,11 @@ func staysOn(rnd *rand.Rand, x, y *end, until time.Time) error {
 func TestPairsThatComeAndGo(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %#x", seed)
-	nodes := []*node{newNode(t, 64, 0), newNode(t, 64, 0), newNode(t, 64, 0)}
+	var nodes []*node
+	for _, streams := range []int{1, DefaultStreams, 100} {
+		cfg := Config{Listen: "127.0.0.1", PeerTimeout: 10 * time.Second, Streams: streams}
+		nodes = append(nodes, newNodeWith(t, cfg, 64, 0))
+	}
 	until := time.Now().Add(stressTime)
 	var all sync.WaitGroup
 	for k := range uint64(12) {
@@ -249,7 +253,7 @@ func TestPairsThatComeAndGo(t *testing.T) {
 					return false
 				}
 			}
-			return len(n.leaders) == 0 && len(n.strangers) == 0
+			return len(n.paths) == 0 && len(n.strangers) == 0
 		})
 	}
 }

@@ -3,18 +3,19 @@ package tcp
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
 // These are the limits of the wire format.
 const (
-	maxPayload = 1 << 20  // bytes behind one frame header
-	maxMessage = 1 << 30  // bytes of one request
-	maxHeader  = joinSize // the longest frame header
+	maxPayload = 1 << 20 // bytes behind one frame header
+	maxMessage = 1 << 30 // bytes of one request
+	maxHeader  = 48      // bytes of the longest frame header
 )
 
-// kind is the first byte of a frame.
+// kind is in the low four bits of a frame.
 type kind uint8
 
 const (
@@ -28,23 +29,26 @@ const (
 	kindNak                      // a request was refused
 	kindData                     // response to the oldest READ
 	kindValue                    // response to the oldest atomic
-	kindJoin                     // requests the connection's second stream
-	kindJoined                   // grants it
+	kindHello                    // the first frame of a connection
+	kindOpen                     // the dialer asks for a stream
+	kindOpened                   // the acceptor grants it
+	kindProof                    // the dialer has both secrets of the stream
 	kindEnd                      // this end has left the stream
 	kinds
 )
 
 // These are the offsets of a frame's fields. The package comment shows the layout.
 const (
-	offKind    = 0
-	offFlags   = 1
-	offOp      = 2 // kindAtomic: operation; kindNak: status
-	offWidth   = 3 // kindAtomic: bytes
-	offLength  = 4 // payload bytes; kindRead: bytes wanted
+	offKind    = 0 // and flags
+	offLength  = 1 // payload bytes
+	offOp      = 1 // kindAtomic: operation; kindNak: status
+	offWidth   = 2 // kindAtomic: bytes
+	offStream  = 4
 	offAddr    = 8
 	offKeyHi   = 16
 	offKeyLo   = 24
 	offImm     = 32 // kindWriteImm
+	offSize    = 32 // kindRead: bytes wanted
 	offOperand = 32 // kindAtomic
 	offCompare = 40 // kindAtomic
 	offSeq     = 8  // kindAck, kindNak
@@ -54,32 +58,35 @@ const (
 
 // These are the flags of a frame.
 const (
-	flagLast   = 1 << iota // the request, or the response, ends here
-	flagAsk                // an acknowledgement is wanted
-	flagReply              // kindAtomic: the old value is wanted
-	flagSecond             // of the connection's second stream
+	flagLast  = 1 << iota // the request, or the response, ends here
+	flagAsk               // an acknowledgement is wanted
+	flagReply             // kindAtomic: the old value is wanted
 	flagsKnown
 )
 
+// kindBits is the number of bits of the kind in a frame's first byte. Those of the flags
+// are above.
+const kindBits = 4
+
 var headerSizes = [kinds]int{
-	kindWrite: 32, kindWriteImm: 36, kindSend: 8, kindRead: 32, kindAtomic: 48,
+	kindWrite: 32, kindWriteImm: 36, kindSend: 8, kindRead: 36, kindAtomic: 48,
 	kindAbort: 8, kindAck: 24, kindNak: 16, kindData: 8, kindValue: 16,
-	kindJoin: joinSize, kindJoined: joinedSize, kindEnd: 8,
+	kindHello: 48, kindOpen: 48, kindOpened: 40, kindProof: 40, kindEnd: 8,
 }
 
-// maxLengths bounds the value at offLength, by kind.
+// maxLengths bounds the three bytes at offLength, by kind.
 var maxLengths = [kinds]uint32{
-	kindWrite: maxPayload, kindWriteImm: maxPayload, kindSend: maxPayload,
-	kindRead: maxMessage, kindData: maxPayload,
+	kindWrite: maxPayload, kindWriteImm: maxPayload, kindSend: maxPayload, kindData: maxPayload,
+	kindAtomic: math.MaxUint16, kindNak: math.MaxUint8,
 }
 
 // frame is a decoded header. Its kind decides which fields are meaningful.
 type frame struct {
 	kind     kind
-	stream   uint8
-	flags    uint8 // all but flagSecond, which is in stream
+	flags    uint8
 	op       uint8
 	width    uint8
+	stream   uint32
 	length   uint32
 	addr     uint64
 	key      driver.Key
@@ -100,28 +107,31 @@ func (f *frame) decode(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
-	k := kind(b[offKind])
-	if k == 0 || k >= kinds {
+	k := kind(b[offKind] & (1<<kindBits - 1))
+	if k == 0 {
 		return 0, fmt.Errorf("%w: frame kind %d", errProtocol, k)
 	}
 	size := headerSizes[k]
 	if len(b) < size {
 		return 0, nil
 	}
-	f.kind, f.flags, f.op, f.width = k, b[offFlags], b[offOp], b[offWidth]
-	f.length = binary.LittleEndian.Uint32(b[offLength:])
+	word := binary.LittleEndian.Uint32(b)
+	f.kind, f.flags, f.length = k, uint8(word)>>kindBits, word>>8
+	f.stream = binary.LittleEndian.Uint32(b[offStream:])
 	if f.flags >= flagsKnown || f.length > maxLengths[k] {
 		return 0, fmt.Errorf("%w: flags %#x, length %d in a frame of kind %d", errProtocol, f.flags, f.length, k)
 	}
-	f.stream, f.flags = f.flags/flagSecond, f.flags&^flagSecond
 	f.bodySize = int(f.length)
 	switch k {
 	case kindWrite, kindWriteImm, kindRead, kindAtomic:
-		f.decodeRequest(b)
+		if err := f.decodeRequest(b); err != nil {
+			return 0, err
+		}
 	case kindAck:
 		f.seq = binary.LittleEndian.Uint64(b[offSeq:])
 		f.credits = binary.LittleEndian.Uint64(b[offCredits:])
 	case kindNak:
+		f.op, f.length, f.bodySize = b[offOp], 0, 0
 		f.seq = binary.LittleEndian.Uint64(b[offSeq:])
 	case kindValue:
 		f.value = binary.LittleEndian.Uint64(b[offValue:])
@@ -129,25 +139,36 @@ func (f *frame) decode(b []byte) (int, error) {
 	return size, nil
 }
 
-func (f *frame) decodeRequest(b []byte) {
+func (f *frame) decodeRequest(b []byte) error {
 	f.addr = binary.LittleEndian.Uint64(b[offAddr:])
 	f.key.Hi = binary.LittleEndian.Uint64(b[offKeyHi:])
 	f.key.Lo = binary.LittleEndian.Uint64(b[offKeyLo:])
 	switch f.kind {
 	case kindRead:
-		f.bodySize = 0
+		if f.length = binary.LittleEndian.Uint32(b[offSize:]); f.length > maxMessage {
+			return fmt.Errorf("%w: READ of %d bytes", errProtocol, f.length)
+		}
 	case kindWriteImm:
 		f.imm = binary.LittleEndian.Uint32(b[offImm:])
 	case kindAtomic:
+		f.op, f.width, f.length, f.bodySize = b[offOp], b[offWidth], 0, 0
 		f.operand = binary.LittleEndian.Uint64(b[offOperand:])
 		f.compare = binary.LittleEndian.Uint64(b[offCompare:])
 	}
+	return nil
 }
 
 // encode writes the header to b, which holds headerSizes[f.kind] bytes.
 func (f *frame) encode(b []byte) {
-	b[offKind], b[offFlags], b[offOp], b[offWidth] = byte(f.kind), f.flags|f.stream*flagSecond, f.op, f.width
-	binary.LittleEndian.PutUint32(b[offLength:], f.length)
+	length := f.length
+	switch f.kind {
+	case kindRead:
+		length = 0
+	case kindAtomic, kindNak:
+		length = uint32(f.op) | uint32(f.width)<<8
+	}
+	binary.LittleEndian.PutUint32(b, uint32(f.kind)|uint32(f.flags)<<kindBits|length<<8)
+	binary.LittleEndian.PutUint32(b[offStream:], f.stream)
 	switch f.kind {
 	case kindWrite, kindWriteImm, kindRead, kindAtomic:
 		f.encodeRequest(b)
@@ -166,6 +187,8 @@ func (f *frame) encodeRequest(b []byte) {
 	binary.LittleEndian.PutUint64(b[offKeyHi:], f.key.Hi)
 	binary.LittleEndian.PutUint64(b[offKeyLo:], f.key.Lo)
 	switch f.kind {
+	case kindRead:
+		binary.LittleEndian.PutUint32(b[offSize:], f.length)
 	case kindWriteImm:
 		binary.LittleEndian.PutUint32(b[offImm:], f.imm)
 	case kindAtomic:

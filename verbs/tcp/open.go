@@ -1,0 +1,183 @@
+package tcp
+
+import (
+	"crypto/hmac"
+	"encoding/binary"
+	"slices"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// control handles a frame about streams; b is the whole frame. Precondition: token and
+// lock are held.
+func (l *link) control(f *frame, b []byte) error {
+	switch f.kind {
+	case kindHello:
+		return l.greeted(f, b)
+	case kindEnd:
+		return l.peerEnded(f.stream)
+	case kindOpen:
+		return l.requested(f, b)
+	}
+	s := l.find(f.stream)
+	switch {
+	case l.late(f, s):
+		return nil // the queue pair did not wait
+	case s != nil && f.kind == kindOpened && l.outgoing && l.phase != phaseHello && s.state == streamAsked:
+		return l.opened(s, b[offMAC:])
+	case s != nil && f.kind == kindProof && s.state == streamOffered:
+		return l.proven(s, b[offMAC:])
+	}
+	return errProtocol
+}
+
+// request opens a stream for q. It tells the acceptor that this side knows the secret of
+// the acceptor's queue pair.
+func (l *link) request(q *qp) {
+	s := l.newStream(q)
+	s.acceptorQP, s.dialerQP = q.peer.qp, q.num
+	q.stream = s
+	s.put(kindOpen, q.peer.token)
+}
+
+// put queues an OPEN, OPENED or PROOF, which prove the knowledge of secrets.
+func (s *stream) put(k kind, secrets ...token) {
+	b := s.link.out.extend(headerSizes[k])
+	(&frame{kind: k, stream: s.id}).encode(b)
+	copy(b[offMAC:], s.mac(k, secrets...))
+	if k == kindOpen {
+		binary.LittleEndian.PutUint32(b[offOpenAcceptor:], s.acceptorQP)
+		binary.LittleEndian.PutUint32(b[offOpenDialer:], s.dialerQP)
+	}
+}
+
+// requested finds the queue pair of an OPEN. The device cuts a dialer whose first OPEN is
+// wrong, and tells it nothing. Later it tells the dialer only that an OPEN is refused.
+func (l *link) requested(f *frame, b []byte) error {
+	if l.outgoing || l.phase < phaseOpen || f.stream != l.next || l.next == lastStream {
+		return errProtocol
+	}
+	q := l.dev.queuePair(binary.LittleEndian.Uint32(b[offOpenAcceptor:]))
+	s := l.newStream(q)
+	s.acceptorQP, s.dialerQP = binary.LittleEndian.Uint32(b[offOpenAcceptor:]), binary.LittleEndian.Uint32(b[offOpenDialer:])
+	stranger := slices.Contains(l.dev.strangers, l)
+	// A queue pair without a stream changes its state only while the token is held.
+	if q == nil || q.stream != nil || q.state == driver.StateErr || !hmac.Equal(b[offMAC:offOpenAcceptor], s.mac(kindOpen, q.secret)) {
+		s.remove()
+		if stranger {
+			return errUnproven
+		}
+		l.end(s.id)
+		return nil
+	}
+	if stranger {
+		l.dev.strangers = remove(l.dev.strangers, l)
+		l.greet(&l.acceptor)
+	}
+	if l.phase != phaseStream {
+		l.expire(q.timeout)
+	}
+	if len(q.openings) == maxOpenings {
+		l.dev.decline(q.openings[0])
+		q.openings = slices.Delete(q.openings, 0, 1)
+	}
+	q.openings = append(q.openings, s)
+	if q.path == nil {
+		return nil
+	}
+	if l.path == nil {
+		q.path.mu.Lock() // the token is held: see path.bind
+		l.path = q.path
+	}
+	q.admit(s)
+	return nil
+}
+
+// admitAll answers the streams that were opened before q knew its peer. Precondition:
+// token and q's lock are held.
+func (q *qp) admitAll() {
+	for _, s := range slices.Clone(q.openings) {
+		l := s.link
+		if l.path == nil {
+			l.path = q.path
+		}
+		q.admit(s)
+		if l.path == q.path {
+			l.flush()
+		}
+	}
+}
+
+// admit offers a stream to the peer, and declines one of another dialer. Precondition: token and q's
+// lock are held.
+func (q *qp) admit(s *stream) {
+	l := s.link
+	if l.path != q.path || q.path.key.dials || q.peer.qp != s.dialerQP {
+		s.forget()
+		l.dev.decline(s)
+		return
+	}
+	s.state = streamOffered
+	s.put(kindOpened, q.secret, q.peer.token)
+}
+
+// opened checks that the acceptor knows both secrets. It sends the dialer's proof, and
+// frames right behind.
+func (l *link) opened(s *stream, mac []byte) error {
+	q := s.q
+	if !hmac.Equal(mac, s.mac(kindOpened, q.peer.token, q.secret)) {
+		return errUnproven
+	}
+	s.put(kindProof, q.peer.token, q.secret)
+	l.established(s)
+	return nil
+}
+
+// proven checks the dialer's proof; from here on the dialer is the peer.
+func (l *link) proven(s *stream, mac []byte) error {
+	if !hmac.Equal(mac, s.mac(kindProof, s.q.secret, s.q.peer.token)) {
+		return errUnproven
+	}
+	l.established(s)
+	return nil
+}
+
+// forget takes s off the streams that wait for its queue pair.
+func (s *stream) forget() {
+	s.q.openings = slices.DeleteFunc(s.q.openings, func(x *stream) bool { return x == s })
+}
+
+// decline refuses a stream that a dialer has opened, and that no longer waits for its
+// queue pair. The dialer learns of it when the token is given back, since the stream's
+// connection may have another lock.
+func (d *device) decline(s *stream) { d.declined = append(d.declined, s) }
+
+// settle tells dialers of the streams that were declined. Precondition: the token is held,
+// and no lock of a path.
+func (d *device) settle() {
+	for _, s := range d.declined {
+		l := s.link
+		l.lock()
+		if l.up() && l.find(s.id) == s {
+			s.remove()
+			l.end(s.id)
+			if len(l.streams) == 0 {
+				l.close()
+			} else {
+				l.flush()
+			}
+		}
+		l.unlock()
+	}
+	clear(d.declined)
+	d.declined = d.declined[:0]
+}
+
+// leave gives the token back, and rings the bell when there is news.
+func (d *device) leave() {
+	if len(d.declined) > 0 {
+		d.settle()
+	}
+	d.token.Unlock()
+	d.ring()
+}
