@@ -35,9 +35,10 @@ test: ## The tests, without a C compiler
 	go test -timeout $(LIMIT) ./...
 
 # A program under the race detector sleeps for a second before it exits. Tests leave no
-# goroutine to wait for, so a short sleep is enough for each of their many processes.
+# goroutine to wait for, so a short sleep is enough for each of their many processes. make vet
+# examines the same files.
 race: ## The tests under the race detector; needs a C compiler
-	GORACE="atexit_sleep_ms=50 $(GORACE)" CGO_ENABLED=1 go test -race -count=1 -timeout $(LIMIT) ./...
+	GORACE="atexit_sleep_ms=50 $(GORACE)" CGO_ENABLED=1 go test -race -vet=off -count=1 -timeout $(LIMIT) ./...
 
 conformance: ## The provider suite; PROVIDER="loop tcp shm", or ibv on an emulated machine
 	$(if $(filter-out ibv,$(PROVIDER)),go test -count=1 -timeout $(LIMIT) -run Conformance $(patsubst %,./verbs/%/,$(filter-out ibv,$(PROVIDER))))
