@@ -45,12 +45,15 @@ func (q *qp) connect(peer []byte) error {
 	q.peer, q.state = to, driver.StateRTR
 	q.timer = q.afterwards(q.timeout, func() { q.unreachable(p.failure) })
 	q.admitAll()
-	if p.key.dials {
+	switch {
+	case !p.key.dials:
+		p.rest()
+	case p.resting:
 		p.wake()
 		p.pause = firstPause
+		p.again()
+	default:
 		p.seek()
-	} else {
-		p.rest()
 	}
 	return nil
 }

@@ -47,6 +47,9 @@ func (d *device) path(to *address, dials bool) *path {
 	p := d.paths[key]
 	if p == nil {
 		p = &path{dev: d, key: key, endpoints: to.endpoints, pause: firstProbe}
+		if dials {
+			p.pause = firstPause
+		}
 		d.paths[key] = p
 	}
 	return p
