@@ -98,7 +98,8 @@ func (p *transport) prepare(ctx context.Context, t *transfer, member, bytes int,
 		return err
 	}
 	t.end, t.member = p.ends[member], member
-	t.Key, t.Bytes, t.Piece, t.Lands = channel.Key(p.key), bytes, p.piece, !folded && t.end.Lands(bytes)
+	t.Key, t.Bytes, t.Piece, t.Private = channel.Key(p.key), bytes, p.piece, p.telling
+	t.Lands = !folded && t.end.Lands(bytes)
 	return nil
 }
 

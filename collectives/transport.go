@@ -24,7 +24,7 @@ import (
 type transport struct {
 	group   *group
 	ends    []*channel.End // by member, nil until the first message
-	ring    int            // bytes of each ring
+	ring    int            // bytes of a channel's rings
 	key     team.Key       // of the call
 	piece   int            // bytes of a piece, in whole elements
 	telling bool           // empty messages have a header
@@ -34,8 +34,8 @@ type transport struct {
 }
 
 const (
-	// mostRing has room for a few pieces in flight, and a core's own cache keeps it. In a
-	// large team the rings are smaller: allRings bytes together, but at least leastRing each.
+	// mostRing has room for a few pieces in flight. In a large team the rings are smaller:
+	// allRings bytes together, but at least leastRing for each member.
 	mostRing, leastRing = 1 << 20, 64 << 10
 	allRings            = 64 << 20
 	// lead bounds the steps that an exchange makes ahead of those that it received. See
@@ -43,7 +43,7 @@ const (
 	lead = channel.Lead
 )
 
-// ringFor returns the size of a ring in a team of n, the same at all members.
+// ringFor returns the bytes of a channel's rings in a team of n, the same at all members.
 func ringFor(n int) int { return min(max(allRings/n&^(leastRing-1), leastRing), mostRing) }
 
 func newTransport(g *group) *transport {

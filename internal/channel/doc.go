@@ -9,18 +9,20 @@
 //	      <-- offer: where to land ------
 //
 // An [End] is this rank's endpoint of both channels. Its memory lies at this rank and only
-// the peer writes it: slots and ring of the peer's messages, and the peer's two replies to
+// the peer writes it: slots and rings of the peer's messages, and the peer's two replies to
 // this rank's messages. No end manages a heap or a list.
 //
 // Every message has a header in a slot, in the order of sending. Its bytes go in one of
 // three ways, which both ends know by length and use:
 //
 //   - Up to [MostInSlot] bytes lie in the slot.
-//   - More bytes lie in the ring, in pieces. Each piece has a slot behind it. So a message
-//     may be longer than the ring.
-//   - A long message that its receiver copies lands, if the device has landings: its header
-//     goes ahead, and the pieces go where the receiver's offer says. A word counts the
-//     pieces that landed.
+//   - More bytes lie in a ring, in pieces. Each piece has a slot behind it. So a message may
+//     be longer than the ring. Long pieces have a ring of their own, and the short ring stays
+//     in a core's own cache.
+//   - A long message that its receiver copies lands, if the device has landings: behind its
+//     header, the pieces go where the receiver's offer says. A word counts the pieces that
+//     landed. Header and first piece leave together, once the offer is there. A header that
+//     the receiver needs to find a difference in length goes ahead of the offer.
 //
 // Nothing overtakes: the next slot is the next step of the expected message, or the two ends
 // differ. Then the receiver returns a [Differs] or a [LengthError].
@@ -31,14 +33,14 @@
 // # Room
 //
 // The receiver counts the slots that it freed, and tells the sender after each half of the
-// slots and each quarter of the ring. The sender knows the position in the ring behind each
-// slot, so one count returns slots and ring.
+// slots, each quarter of the short ring and each piece in the long one. The sender knows the
+// positions in the rings behind each slot, so one count returns slots and rings.
 //
 // Invariant: a sender waits for no room once its receiver has freed all slots but the last
-// Lead-1. A piece takes at most a quarter of the ring. So these Lead-1 pieces and the next
-// one take at most half of it. At the ring's end less than a piece is left out. The receiver
-// is behind with its count by less than a quarter. The sum is less than the ring. The slots
-// have room as well: 1 is not free, less than 32 are not told.
+// Lead-1. In a ring, these pieces and the next one take at most the room of Lead longest
+// pieces. At the ring's end less than one is left out. The receiver told the sender of all
+// bytes that it freed, but for the rest of the ring (see ringsOf). The slots have room as
+// well: 1 is not free, less than 32 are not told.
 //
 // # No members wait in a circle
 //

@@ -12,7 +12,7 @@ import (
 // A Config describes one endpoint of the two channels between this rank and a peer.
 type Config struct {
 	Memory []byte // Size(Ring) bytes of this rank, which the peer alone writes
-	Ring   int    // bytes of a ring, the same at both ends
+	Ring   int    // bytes of the rings of one direction, the same at both ends
 	Lands  bool   // the peer may write to landings of this rank, and this rank to the peer's
 	// Await returns nil once ready is true, or earlier with a reason.
 	Await func(ctx context.Context, ready func() bool) error
@@ -26,6 +26,7 @@ type Config struct {
 // a time uses it.
 type End struct {
 	Config
+	rings [rings]ring    // in this rank's memory and in the peer's
 	there *fabric.Remote // the peer's memory, nil until this rank writes there
 	out   outgoing
 	in    incoming
@@ -39,7 +40,7 @@ type End struct {
 
 // New returns an endpoint. It does not wait for the peer.
 func New(c Config) *End {
-	e := &End{Config: c}
+	e := &End{Config: c, rings: ringsOf(c.Ring)}
 	e.wait.ready = func() bool { return e.wait.word.Load() >= e.wait.want || e.in.anotherCall(e) }
 	return e
 }

@@ -71,7 +71,7 @@ func TestRandomMemoryIsNoMessage(t *testing.T) {
 		_, _, err := e.Next(t.Context(), &m)
 		require.Error(t, err)
 		e.out.sent = Slots
-		require.Error(t, e.awaitRoom(t.Context(), &m, 0))
+		require.Error(t, e.awaitRoom(t.Context(), &m, short, 0))
 		m.number = 1
 		_, err = e.offered(t.Context(), &m)
 		require.Error(t, err)

@@ -17,6 +17,9 @@ type Message struct {
 	Bytes int
 	Piece int  // bytes of each piece but the last, at most MostPiece; not of one that lands
 	Lands bool // the receiver offers its memory
+	// Private is true if the two ends alone know the length. The header of a message that
+	// lands is then sent before the offer comes: the receiver may make none.
+	Private bool
 
 	steps, done int
 	number      uint64         // of a message that lands, in its direction

@@ -10,13 +10,13 @@ import (
 
 // incoming is the state of the channel from the peer.
 type incoming struct {
-	taken  uint64 // slots that this rank freed
-	freed  uint64 // position in the ring behind them
-	end    uint64 // position behind the piece that Next returned
-	told   uint64 // slots that the peer knows of
-	before uint64 // position behind them
-	given  uint64 // messages that land
-	pieces uint64 // of them
+	taken  uint64    // slots that this rank freed
+	freed  positions // behind them
+	next   positions // behind the step that Next returned
+	told   uint64    // slots of which this rank told the peer
+	before positions // behind them
+	given  uint64    // messages that land
+	pieces uint64    // of them
 	place  fabric.Landing
 	offer  [offerSize]byte
 }
@@ -64,13 +64,14 @@ func (e *End) Next(ctx context.Context, m *Message) (at int, piece []byte, err e
 	if err := e.check(m, m.kindWord(lo, hi-lo), slot); err != nil {
 		return 0, nil, err
 	}
-	in.end = in.freed
+	in.next = in.freed
 	if hi-lo <= MostInSlot {
 		return lo, slot[slotBytes:][:hi-lo], nil
 	}
-	begin, end := inRingBehind(in.freed, hi-lo, e.Ring)
-	in.end = end
-	return lo, e.Memory[ringOffset+begin:][:hi-lo], nil
+	which := e.ringOf(hi - lo)
+	begin, end := e.rings[which].behind(in.freed[which], hi-lo)
+	in.next[which] = end
+	return lo, e.Memory[begin:][:hi-lo], nil
 }
 
 // check compares the peer's next slot with the next step of a message.
@@ -88,7 +89,7 @@ func (e *End) check(m *Message, kind uint64, slot []byte) error {
 }
 
 // Free ends the step that Next returned, and gives its room back. It tells the peer after
-// each half of the slots and each quarter of the ring.
+// each half of the slots, each quarter of the short ring and each piece in the long ring.
 func (e *End) Free(ctx context.Context, m *Message) error {
 	landed := m.NextLands()
 	m.done++
@@ -97,8 +98,8 @@ func (e *End) Free(ctx context.Context, m *Message) error {
 	}
 	in := &e.in
 	in.taken++
-	in.freed = in.end
-	if in.taken-in.told < Slots/2 && in.freed-in.before < uint64(e.Ring)/4 {
+	in.freed = in.next
+	if !in.due(&e.rings) {
 		return nil
 	}
 	in.told, in.before = in.taken, in.freed
@@ -106,4 +107,14 @@ func (e *End) Free(ctx context.Context, m *Message) error {
 		return err
 	}
 	return e.there.PostFlag(ctx, fabric.Flag{Offset: takenOffset, Value: in.taken, Ahead: true})
+}
+
+// due reports whether the peer has to learn what this rank freed.
+func (in *incoming) due(all *[rings]ring) bool {
+	for i := range all {
+		if freed := in.freed[i] - in.before[i]; freed > 0 && freed >= all[i].tell {
+			return true
+		}
+	}
+	return in.taken-in.told >= Slots/2
 }

@@ -36,7 +36,7 @@ func message(e *End, k, bytes int, lands bool) (Message, []byte) {
 	for i := range mem {
 		mem[i] = byte(k*31 + i*7 + i>>8)
 	}
-	return Message{Key: Key{uint64(k), 0xabc}, Bytes: bytes, Piece: MostPiece(e.Ring), Lands: lands && e.Lands(bytes)}, mem
+	return Message{Key: Key{uint64(k), 0xabc}, Bytes: bytes, Piece: MostPiece(e.Ring), Lands: lands && e.Lands(bytes), Private: k%2 == 0}, mem
 }
 
 // step makes the next step of an incoming message.

@@ -11,11 +11,11 @@ import (
 
 // outgoing is the state of the channel to the peer.
 type outgoing struct {
-	sent   uint64 // slots
-	filled uint64 // position in the ring behind the last piece
-	known  uint64 // slots of which this rank knows that the peer freed them
-	freed  uint64 // position behind them
-	ends   [Slots]uint64
+	sent   uint64    // slots
+	filled positions // behind them
+	known  uint64    // slots of which this rank knows that the peer freed them
+	freed  positions // behind them
+	ends   [Slots]positions
 	slot   [slotSize]byte
 	given  uint64 // messages that land
 	pieces uint64 // of them
@@ -39,6 +39,11 @@ func (e *End) Send(ctx context.Context, m *Message, src []byte) error {
 	if err != nil {
 		return err
 	}
+	if m.Lands && m.done == 0 && !m.Private {
+		if _, err = e.offered(ctx, m); err != nil { // header and piece leave together
+			return err
+		}
+	}
 	if lo, hi := m.span(); m.NextLands() {
 		err = e.land(ctx, m, lo, src[lo:hi])
 	} else {
@@ -52,19 +57,20 @@ func (e *End) Send(ctx context.Context, m *Message, src []byte) error {
 func (e *End) sendSlot(ctx context.Context, m *Message, at int, piece []byte) error {
 	o := &e.out
 	var ringed fabric.Part
-	end, short := o.filled, piece
+	kind, which, end := m.kindWord(at, len(piece)), short, o.filled[short]
 	if len(piece) > MostInSlot {
+		which = e.ringOf(len(piece))
 		ringed = fabric.Part{Mem: piece, Path: fabric.Inline}
-		ringed.At, end = inRingBehind(end, len(piece), e.Ring)
-		ringed.At += ringOffset
-		short = nil
+		ringed.At, end = e.rings[which].behind(o.filled[which], len(piece))
+		piece = nil
 	}
-	if err := e.awaitRoom(ctx, m, end); err != nil {
+	if err := e.awaitRoom(ctx, m, which, end); err != nil {
 		return err
 	}
 	o.sent++
-	o.filled, o.ends[o.sent%Slots] = end, end
-	o.fill(m, m.kindWord(at, len(piece)), short)
+	o.filled[which] = end
+	o.ends[o.sent%Slots] = o.filled
+	o.fill(m, kind, piece)
 	body := fabric.Part{At: slotAt(o.sent), Mem: o.slot[:]}
 	return e.there.Put(ctx, &fabric.Put{Head: ringed, Body: body, Tell: fabric.TellByLastWord})
 }
@@ -81,13 +87,14 @@ func (o *outgoing) fill(m *Message, kind uint64, piece []byte) {
 	binary.NativeEndian.PutUint64(slot[slotNumber:], o.sent)
 }
 
-// awaitRoom waits until the peer has freed a slot, and the ring up to a position.
-func (e *End) awaitRoom(ctx context.Context, m *Message, end uint64) error {
-	o := &e.out
-	want, freed := o.known, o.freed
-	for o.sent+1-want > Slots || end-freed > uint64(e.Ring) {
+// awaitRoom waits until the peer has freed a slot, and enough of a ring for a piece that ends
+// at a position.
+func (e *End) awaitRoom(ctx context.Context, m *Message, which int, end uint64) error {
+	o, room := &e.out, uint64(e.rings[which].size)
+	want, freed := o.known, o.freed[which]
+	for o.sent+1-want > Slots || end-freed > room {
 		want++
-		freed = o.ends[want%Slots]
+		freed = o.ends[want%Slots][which]
 	}
 	if want == o.known {
 		return nil

@@ -12,7 +12,7 @@ import (
 
 // fill sends messages of a length until there is no room left for another.
 func fill(ctx context.Context, r *testjob.Rank, e *End, bytes int) {
-	for range map[bool]int{true: Slots, false: piecesInRing}[bytes <= MostInSlot] {
+	for range map[bool]int{true: Slots, false: 3}[bytes <= MostInSlot] {
 		m, mem := message(e, 1, bytes, false)
 		r.NoError(sendAll(ctx, e, &m, mem))
 	}
