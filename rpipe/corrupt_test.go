@@ -162,7 +162,7 @@ func TestScribblesNeverLeadAstray(t *testing.T) {
 			pipetest.Mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
 				for seed := range uint64(200) {
 					scribbled(ctx, r, seed, append(opts, rpipe.WithWidth(5), rpipe.WithHeap(2048), rpipe.WithBlocks(6),
-						pipetest.WithoutReminder()))
+						pipetest.WithoutAnnouncer()))
 				}
 			})
 		})

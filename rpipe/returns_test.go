@@ -68,7 +68,7 @@ func TestASyncThatIsGivenUpAnnouncesAllTheSame(t *testing.T) {
 							_, err = rd.Read(ctx)
 							r.Equal(io.EOF, err)
 						}, opts...)
-					})(ctx, r, []rpipe.Option{rpipe.WithHeap(heap), pipetest.WithoutReminder()})
+					})(ctx, r, []rpipe.Option{rpipe.WithHeap(heap), pipetest.WithoutAnnouncer()})
 				})
 			})
 		}

@@ -37,7 +37,7 @@ func TestAPipeIsMovedByNoTimer(t *testing.T) {
 						}
 						_, err := rd.Read(ctx)
 						r.Equal(io.EOF, err)
-					}, append(opts, pipetest.WithoutReminder())...)
+					}, append(opts, pipetest.WithoutAnnouncer())...)
 				})
 			})
 		}

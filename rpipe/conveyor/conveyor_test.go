@@ -155,7 +155,7 @@ func TestRecordsLeaveTogether(t *testing.T) {
 		pipetest.Alone(t, c, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
 			const batch = 128
 			v, err := conveyor.Open[int64](ctx, r.World, conveyor.WithBatch(8*batch), conveyor.WithBound(0),
-				conveyor.WithPipe(pipetest.WithoutReminder()))
+				conveyor.WithPipe(pipetest.WithoutAnnouncer()))
 			r.NoError(err)
 			r.NoError(v.Push(ctx, 0, -1))
 			r.NoError(v.Flush(ctx))

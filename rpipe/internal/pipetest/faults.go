@@ -87,9 +87,9 @@ func Withdraw(r *pipe.Reader) error {
 	return errors.Join(m.Region.Close(), m.Whole.Close())
 }
 
-// WithoutReminder has the reader tell the writer what was read and freed only when it
+// WithoutAnnouncer has the reader tell the writer what was read and freed only when it
 // does something itself, so that tests count only what they ask for. The reader still
 // tries again when an announcement finds no room in the queue.
-func WithoutReminder() rpipe.Option {
+func WithoutAnnouncer() rpipe.Option {
 	return func(o *pipe.Options) error { o.Patience = -1; return nil }
 }

@@ -55,7 +55,7 @@ type Loopback struct {
 // Open opens the pipe and connects both ends. Announcements that are not pressing wait
 // until the test asks for them.
 func (l *Loopback) Open(opts ...rpipe.Option) {
-	opts = append(opts, WithoutReminder())
+	opts = append(opts, WithoutAnnouncer())
 	var err error
 	l.W, err = rpipe.OpenWriter[byte](l.Ctx, l.R.World, 0, opts...)
 	l.R.NoError(err)
