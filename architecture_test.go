@@ -99,7 +99,7 @@ var picture = []layer{
 		"it works over any fabric and imports no provider; rpipe stands beside it, not below"},
 	{"rpipe", "runtime rpipe/internal/pipe internal/team internal/fabric internal/element internal/rmalloc internal/wait",
 		"it is the ends of rpipe/internal/pipe with element types"},
-	{"rpipe/internal/batch", "rpipe rpipe/internal/pipe runtime",
+	{"rpipe/internal/batch", "rpipe rpipe/internal/pipe rpipe/internal/turn runtime",
 		"it is the common part of conveyors and active messages, and is made of pipes"},
 	{"rpipe/fan", "rpipe rpipe/internal/pipe runtime internal/team internal/element internal/rmalloc internal/wait",
 		"it reads the ends of many pipes by one summary, and writes one block to many"},

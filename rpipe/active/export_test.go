@@ -3,17 +3,19 @@ package active
 import (
 	"context"
 	"errors"
+
+	"github.com/gopgas/gopgas/rpipe/internal/batch"
 )
 
 // Inject writes a block as it is into the pipes of requests and of replies to a rank.
-func (a *Endpoint) Inject(ctx context.Context, to int, block []byte) error {
+func (e *Endpoint) Inject(ctx context.Context, to int, block []byte) error {
 	var errs []error
-	for _, m := range []*mailer{a.requests, a.replies} {
-		d := &m.drops[to]
-		err := d.enter(ctx)
+	for _, s := range []*batch.Batches[byte]{&e.requests, &e.replies} {
+		b := &s.To[to]
+		err := b.Enter(ctx)
 		if err == nil {
-			err = errors.Join(d.Send(ctx, true), d.Writer.Send(ctx, block))
-			d.leave()
+			err = errors.Join(b.Send(ctx, true), b.Writer.Send(ctx, block))
+			b.Leave()
 		}
 		errs = append(errs, err)
 	}

@@ -8,16 +8,12 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
-// A frame is a message in a block of an Endpoint. Frames lie one behind the other,
-// each at a multiple of 8 bytes. Numbers are little-endian:
-//
-//	0     1       4       8     16       24
-//	kind  reason  length  name  call id  payload, then up to 7 bytes of nothing
+// A frame is a request or a reply in a block. The package doc shows its layout.
 type frame struct {
 	kind    frameKind
 	reason  reason // of a failure
 	name    uint64 // hash of the handler's name
-	id      uint64 // of the call; 0 where no reply is wanted
+	id      uint64 // of the call; 0: the sender takes no reply
 	payload []byte
 }
 
@@ -38,11 +34,11 @@ const (
 	frameFailure frameKind = 3
 )
 
-// A reason is why a call has failed at the target.
+// A reason tells a caller why its call failed at the target.
 type reason uint8
 
 const (
-	failedItself reason = iota
+	handlerFailed reason = iota
 	noHandler
 	panicked
 	replyTooLarge
@@ -50,14 +46,15 @@ const (
 
 // The kinds of a RemoteError.
 var (
-	// ErrHandler: the handler returned an error, whose text the RemoteError has.
+	// ErrHandler: the handler returned an error. The RemoteError has its text.
 	ErrHandler = errors.New("the handler failed")
 	// ErrNoHandler: the rank has no handler of that name.
 	ErrNoHandler = errors.New("no handler of that name: register it at all ranks in active.Open")
-	// ErrPanicked: the handler panicked. Its rank goes on.
+	// ErrPanicked: the handler panicked or ended its goroutine. Its rank goes on.
 	ErrPanicked = errors.New("the handler panicked")
 )
 
+// err returns the kind of the RemoteError.
 func (r reason) err() error {
 	switch r {
 	case noHandler:
@@ -70,10 +67,10 @@ func (r reason) err() error {
 	return ErrHandler
 }
 
-// frameSize is how many bytes a frame takes.
+// frameSize returns the number of bytes of a frame.
 func frameSize(payload int) int { return frameHeader + (payload+7)&^7 }
 
-// encode writes the frame, which frameSize bytes hold.
+// encode writes the frame to b, which has frameSize bytes.
 func (f *frame) encode(b []byte) {
 	le := binary.LittleEndian
 	le.PutUint64(b, 0)
@@ -84,8 +81,8 @@ func (f *frame) encode(b []byte) {
 	clear(b[frameHeader+copy(b[frameHeader:], f.payload):])
 }
 
-// decode takes the first frame off b, whose memory the payload is. ErrCorrupt:
-// there is none.
+// decodeFrame returns the first frame of b and the bytes behind it. The payload lies in b.
+// ErrCorrupt: b does not begin with a whole frame.
 func decodeFrame(b []byte) (f frame, rest []byte, err error) {
 	if len(b) < frameHeader {
 		return f, nil, fmt.Errorf("%w: %d bytes of a message", rpipe.ErrCorrupt, len(b))
@@ -100,7 +97,7 @@ func decodeFrame(b []byte) (f frame, rest []byte, err error) {
 	return f, b[frameSize(n):], nil
 }
 
-// countFrames returns how many frames b is.
+// countFrames returns the number of frames in b. ErrCorrupt: b has other bytes, too.
 func countFrames(b []byte) (n int, err error) {
 	for len(b) > 0 {
 		if _, b, err = decodeFrame(b); err != nil {
@@ -111,14 +108,15 @@ func countFrames(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// A RemoteError reports why a call failed at its target.
+// A RemoteError reports why a call failed at its target. errors.Is finds its Kind.
 type RemoteError struct {
-	Rank    int // that was called
-	Handler string
-	Kind    error  // ErrHandler, ErrNoHandler, ErrPanicked, or ErrTooLarge for its reply
-	Text    string // of the handler's error or panic
+	Rank    int    // the target
+	Handler string // the name
+	Kind    error  // ErrHandler, ErrNoHandler, ErrPanicked, or rpipe.ErrTooLarge for its reply
+	Text    string // the handler's error or panic: up to 256 bytes
 }
 
+// Error returns the call, its target, the kind and the text.
 func (e *RemoteError) Error() string {
 	s := fmt.Sprintf("call of %q at rank %d: %v", e.Handler, e.Rank, e.Kind)
 	if e.Text != "" {
@@ -127,4 +125,5 @@ func (e *RemoteError) Error() string {
 	return s
 }
 
+// Unwrap returns the kind.
 func (e *RemoteError) Unwrap() error { return e.Kind }

@@ -7,8 +7,8 @@ import (
 	"github.com/gopgas/gopgas/rpipe/internal/batch"
 )
 
-// An Option adjusts an Endpoint as it is opened. All ranks give the same, except
-// WithWorkers and WithBound.
+// An Option adjusts an Endpoint as Open opens it. All ranks give the same options, except
+// WithWorkers and WithBound. Open returns the error of a wrong option.
 type Option func(*config)
 
 type config struct {
@@ -16,41 +16,44 @@ type config struct {
 	workers int
 }
 
-// Without options an Endpoint has these.
 const (
-	// DefaultWorkers bounds the handlers that run at a time at a rank.
+	// DefaultWorkers is the number of workers of a rank without WithWorkers.
 	DefaultWorkers = 16
-	DefaultBatch   = batch.DefaultBytes
-	DefaultBound   = batch.DefaultBound
+	// DefaultBatch is the number of bytes of messages that share a block without WithBatch.
+	DefaultBatch = batch.DefaultBytes
+	// DefaultBound is the longest time that a message of Send waits in a block without
+	// WithBound.
+	DefaultBound = batch.DefaultBound
 )
 
-// WithName names the endpoints of all ranks. Without it the name is "active".
+// WithName names the endpoints of all ranks. Without it the name is "active". Endpoints of
+// one name and team pair in the order of Open.
 func WithName(name string) Option { return func(c *config) { c.Name = name } }
 
-// WithWorkers sets how many handlers run at a time at this rank. It is this rank's
-// alone.
+// WithWorkers sets how many handlers run at a time at this rank, from 1 to 65536. Each rank
+// may give another number.
 func WithWorkers(n int) Option { return func(c *config) { c.workers = n } }
 
-// WithBatch sets how many bytes of messages share a block.
+// WithBatch sets how many bytes of messages share a block, from 1 to 16 MiB. A block holds
+// at least one message.
 func WithBatch(bytes int) Option { return func(c *config) { c.Bytes = bytes } }
 
-// WithBound sets how long a message of Send waits at most in a block that is not full
-// before it leaves; 0 has it wait for Flush. It is this rank's alone.
+// WithBound sets the longest time that a message of Send waits in a block that is not full.
+// With 0 it waits for Flush. Each rank may give another bound.
 func WithBound(d time.Duration) Option { return func(c *config) { c.Bound = d } }
 
-// WithHeap sets the bytes that requests, and replies, from one rank to another may occupy,
-// a multiple of 64 with room for two blocks. Without it there is room for 16 blocks.
-func WithHeap(bytes int) Option {
-	return func(c *config) {
-		if c.Heap = bytes; bytes == 0 {
-			c.Heap = -1 // refused, as other wrong sizes are
-		}
-	}
-}
+// WithHeap sets how many bytes the requests, and the replies, from one rank to another may
+// occupy, a multiple of 64 with room for two blocks. Without it there is room for 16 blocks.
+func WithHeap(bytes int) Option { return ofPipes(rpipe.WithHeap(bytes)) }
 
-// WithWidth sets how many blocks may be written to a rank and not yet read. Without it
+// WithWidth sets how many blocks to one rank may be written and not yet read. Without it
 // there are 16.
-func WithWidth(n int) Option { return func(c *config) { c.Width = n } }
+func WithWidth(n int) Option { return ofPipes(rpipe.WithWidth(n)) }
 
-// WithWindow has the endpoint's pipes run over a window. With nil it is as without.
-func WithWindow(pool *rpipe.WindowPool) Option { return func(c *config) { c.Pool = pool } }
+// WithWindow has the endpoint's pipes run over a window. With nil they run as without it.
+func WithWindow(over *rpipe.Carrier) Option { return ofPipes(rpipe.WithCarrier(over)) }
+
+// ofPipes returns the option that gives each pipe an option.
+func ofPipes(opt rpipe.Option) Option {
+	return func(c *config) { c.Pipes = append(c.Pipes, opt) }
+}

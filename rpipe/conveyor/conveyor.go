@@ -18,17 +18,8 @@ import (
 // A Conveyor carries small records between all ranks of a team, from any to any. It
 // suits random access, such as updates of a table that is spread over ranks. Push
 // stores records for one rank in a block of the pipe to it. The block leaves as one
-// transfer with one flag.
-//
-//	Push(3, r)   [r r r r r r . .]  block for rank 3, at that rank or registered here
-//	Push(5, r)   [r r . . . . . .]  block for rank 5
-//	                 |
-//	                 +-- leaves when it is full (WithBatch), when its first record has
-//	                     waited for some time (WithBound), or by Flush
-//
-// At the target Pull returns the records one by one with their sender's rank, through
-// a fan-in. The idea comes from the conveyors in bale (Maley and DeVinney, "Conveyors
-// for Streaming Many-to-Many Communication", IA3 2019).
+// transfer with one flag. At the target Pull returns the records one by one with their
+// sender's rank, through a fan-in.
 //
 // One goroutine at a time calls Push, TryPush, Flush, TryFlush and Finish. One goroutine
 // at a time, the same or a second one, calls Pull, TryPull and All. Call Close when
@@ -38,18 +29,23 @@ import (
 // ranks that push and do not pull meanwhile may wait for each other forever. Pull in a
 // second goroutine, or use TryPush and TryFlush, and pull on ErrWouldBlock.
 type Conveyor[T any] struct {
-	batches []batch.Batch[T]
-	in      *fan.In[T]
-	current arrived[T]
-	clock   batch.Clock
-	count   counts
-	done    bool // Finish was called
-	closed  atomic.Bool
+	out      batch.Batches[T]
+	in       *fan.In[T]
+	current  current[T]
+	pushed   atomic.Uint64 // records, counted by Push
+	pulled   atomic.Uint64 // records, counted by Pull
+	full     atomic.Uint64 // blocks that Push sent
+	finished bool          // Finish was called
+	closed   atomic.Bool
 }
 
-// Open opens a conveyor among all ranks of t, which all open it. The pipes
-// have room for 16 blocks each, unless WithHeap says otherwise. over a window it takes
-// two ends for each rank. Kind: local; ranks connect on first use.
+// Open opens a conveyor among all ranks of t. All ranks of t call it with the same name,
+// batch, heap and width. The pipes have room for 16 blocks each, unless WithHeap and
+// WithWidth say otherwise. Over a pipe window it takes two ends for each rank. When Open
+// fails, it has opened no pipe.
+//
+// ErrTeam: t is nil. ErrType: records of T hold pointers. ErrRange: an option is out of
+// its range. Kind: local; ranks connect on first use.
 func Open[T any](ctx context.Context, t *runtime.Team, opts ...Option) (*Conveyor[T], error) {
 	ctx = wait.Context(ctx)
 	if t == nil {
@@ -60,7 +56,7 @@ func Open[T any](ctx context.Context, t *runtime.Team, opts ...Option) (*Conveyo
 		opt(&o)
 	}
 	size := element.Size[T]()
-	pipes, err := o.Pipes(size)
+	pipes, err := o.PipeOptions(size)
 	if err != nil {
 		return nil, fmt.Errorf("conveyor.Open: %w", err)
 	}
@@ -68,36 +64,38 @@ func Open[T any](ctx context.Context, t *runtime.Team, opts ...Option) (*Conveyo
 	if err != nil {
 		return nil, fmt.Errorf("conveyor.Open: %w", err)
 	}
-	c := &Conveyor[T]{in: m.In, batches: make([]batch.Batch[T], t.Size())}
-	for to, w := range m.Out {
-		c.batches[to].Init(w, o.Bytes/size)
-	}
-	c.clock.Start(o.Bound, c.late)
+	c := &Conveyor[T]{in: m.In}
+	c.out.Init(m.Out, o.Bytes/size, o.Bound)
 	return c, nil
 }
 
-// Push stores a record for a rank. The record leaves later. Push waits while that rank
-// has no room for another block. Kind: local; one-sided where the record fills a
-// block.
+// Push stores a record for a rank, and returns when a copy lies in that rank's block.
+// Records for one rank arrive in the order of Push. Push waits while that rank has no
+// room for another block.
+//
+// ErrRange: t has no such rank. ErrClosed: this rank has finished, or that rank has
+// closed. runtime.ErrRankDead: that rank is dead; Push to other ranks goes on. When ctx
+// ends while Push waits for room, Push did not store the record. Kind: local; one-sided
+// where the record fills a block.
 func (c *Conveyor[T]) Push(ctx context.Context, to int, record T) error {
 	return c.push(wait.Context(ctx), to, record, true)
 }
 
 // TryPush stores a record for a rank as Push does, without waiting for room.
-// ErrWouldBlock: TryPush did not take the record. Pull some then, so that ranks that
-// wait for this one can continue. Kind: as Push's.
+// ErrWouldBlock: TryPush did not store the record. Pull some records then, so that ranks
+// that wait for this one can continue. Kind: as Push's.
 func (c *Conveyor[T]) TryPush(to int, record T) error {
 	return c.push(context.Background(), to, record, false)
 }
 
 func (c *Conveyor[T]) push(ctx context.Context, to int, record T, wait bool) error {
-	if uint(to) >= uint(len(c.batches)) {
-		return fmt.Errorf("push to rank %d: %w [0, %d)", to, runtime.ErrRange, len(c.batches))
+	if uint(to) >= uint(len(c.out.To)) {
+		return fmt.Errorf("push to rank %d: %w [0, %d)", to, runtime.ErrRange, len(c.out.To))
 	}
-	if c.done {
+	if c.finished {
 		return fmt.Errorf("push to rank %d: %w: Finish was called", to, rpipe.ErrClosed)
 	}
-	b := &c.batches[to]
+	b := &c.out.To[to]
 	b.Lock()
 	defer b.Unlock()
 	room, err := b.Space(ctx, 1, wait)
@@ -105,94 +103,50 @@ func (c *Conveyor[T]) push(ctx context.Context, to int, record T, wait bool) err
 		return err
 	}
 	room[0] = record
-	c.count.pushed.Add(1)
+	c.pushed.Add(1)
 	if b.Commit(1) {
 		if err := b.Send(ctx, wait); err == nil {
-			c.count.full.Add(1)
+			c.full.Add(1)
 			return nil
 		} else if !errors.Is(err, rpipe.ErrWouldBlock) && ctx.Err() == nil {
 			return err
 		} // else it leaves later
 	}
-	c.clock.Arm()
+	c.out.Clock.Arm()
 	return nil
 }
 
-// Flush sends all pushed records. Kind: one-sided; it does not wait until they have
-// arrived.
+// Flush sends all pushed records. It returns when their blocks are posted, and does not
+// wait until they have arrived. Flush waits while a rank has no room for its block. It
+// joins the errors of all ranks; records for ranks without error have left. Kind:
+// one-sided.
 func (c *Conveyor[T]) Flush(ctx context.Context) error {
-	ctx = wait.Context(ctx)
-	var errs []error
-	for i := range c.batches {
-		errs = append(errs, c.flush(ctx, &c.batches[i], true))
-	}
-	return errors.Join(errs...)
-}
-
-func (c *Conveyor[T]) flush(ctx context.Context, b *batch.Batch[T], wait bool) error {
-	b.Lock()
-	defer b.Unlock()
-	had := b.Filled()
-	err := b.Send(ctx, wait)
-	if err == nil && had > 0 {
-		c.count.byHand.Add(1)
-	}
-	return err
+	return c.out.Flush(wait.Context(ctx), true)
 }
 
 // TryFlush sends all pushed records as Flush does, without waiting for room.
-// ErrWouldBlock: some have not left. Pull some then, so that ranks that wait for this
-// one can continue. Kind: as Flush's.
-func (c *Conveyor[T]) TryFlush() error {
-	var errs []error
-	var blocked error
-	for i := range c.batches {
-		err := c.flush(context.Background(), &c.batches[i], false)
-		if errors.Is(err, rpipe.ErrWouldBlock) {
-			blocked = rpipe.ErrWouldBlock
-			continue
-		}
-		errs = append(errs, err)
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	return blocked
-}
+// ErrWouldBlock: some have not left. Pull some records then, so that ranks that wait for
+// this one can continue. Kind: as Flush's.
+func (c *Conveyor[T]) TryFlush() error { return c.out.Flush(context.Background(), false) }
 
 // Finish flushes, and tells all ranks that this one pushes no more. When all ranks have
-// finished, and all records are pulled, Pull returns io.EOF. Kind: one-sided.
+// finished, and this rank has pulled all records, Pull returns io.EOF. When ctx ends
+// first, call Finish or Close again. Kind: one-sided.
 func (c *Conveyor[T]) Finish(ctx context.Context) error {
-	ctx = wait.Context(ctx)
-	c.done = true
-	var errs []error
-	for i := range c.batches {
-		b := &c.batches[i]
-		err := c.flush(ctx, b, true)
-		if err == nil {
-			b.Lock()
-			err = b.Finish(ctx)
-			b.Unlock()
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	c.finished = true
+	return c.out.Finish(wait.Context(ctx))
 }
 
-// Stats returns what the conveyor did. Kind: local.
+// Stats returns counts of this rank's records and blocks. Kind: local.
 func (c *Conveyor[T]) Stats() Stats {
-	s := Stats{Pushed: c.count.pushed.Load(), Pulled: c.count.pulled.Load(),
-		Full: c.count.full.Load(), ByHand: c.count.byHand.Load()}
-	for i := range c.batches {
-		s.Late += c.batches[i].SentLate()
-	}
-	return s
+	late, flushed := c.out.Sent()
+	return Stats{Pushed: c.pushed.Load(), Pulled: c.pulled.Load(), Full: c.full.Load(), Late: late, ByHand: flushed}
 }
 
-// Close finishes, waits until all ranks have pulled this rank's records, and ends the
-// conveyor here. Records that were not pulled are lost, and ranks that push more for
-// this one get ErrClosed: pull up to io.EOF before. The second call does nothing. Kind:
-// one-sided.
+// Close finishes, waits until all ranks have pulled this rank's records, and frees the
+// conveyor's memory. Records that this rank did not pull are lost, and ranks that push
+// more for it get ErrClosed: pull up to io.EOF before. When ctx ends first, Close returns
+// the cause, and records may be lost. The second call does nothing. Kind: one-sided.
 func (c *Conveyor[T]) Close(ctx context.Context) error {
 	ctx = wait.Context(ctx)
 	if c.closed.Swap(true) {
@@ -202,29 +156,13 @@ func (c *Conveyor[T]) Close(ctx context.Context) error {
 	defer cancel()
 	// Close ends the pipes to this rank first, as no goroutine reads them any more. Else
 	// closing ranks that are full of each other's records would wait for each other.
-	errs := []error{c.in.Close(ctx), c.Finish(ctx)}
-	c.clock.Stop()
-	for i := range c.batches {
-		errs = append(errs, c.batches[i].Writer.Close(ctx))
-	}
-	return errors.Join(errs...)
+	return errors.Join(c.in.Close(ctx), c.Finish(ctx), c.out.Close(ctx))
 }
 
-// late has all batches send what they hold. It reports whether some could not.
-func (c *Conveyor[T]) late() (again bool) {
-	for i := range c.batches {
-		again = c.batches[i].Late() || again
-	}
-	return again
-}
-
-// Stats counts what a conveyor did.
+// Stats counts what a conveyor did at this rank.
 type Stats struct {
 	Pushed, Pulled uint64 // records
-	// Blocks that left when they were full, when their time was up, and by hand.
+	// Blocks that left when they were full, when their first record's bound was over, and
+	// by Flush, TryFlush or Finish.
 	Full, Late, ByHand uint64
-}
-
-type counts struct {
-	pushed, pulled, full, byHand atomic.Uint64
 }

@@ -1,12 +1,9 @@
 package conveyor
 
-import (
-	"github.com/gopgas/gopgas/rpipe"
-	"github.com/gopgas/gopgas/rpipe/internal/batch"
-)
+import "github.com/gopgas/gopgas/rpipe"
 
-// WithPipe sets options of the conveyor's pipes.
-func WithPipe(opts ...rpipe.Option) Option { return func(c *batch.Config) { c.Pipe = opts } }
+// WithPipe gives the conveyor's pipes an option.
+func WithPipe(opt rpipe.Option) Option { return ofPipes(opt) }
 
 // Ticks reports whether the conveyor's clock will look at its batches again.
-func (c *Conveyor[T]) Ticks() bool { return c.clock.Armed() }
+func (c *Conveyor[T]) Ticks() bool { return c.out.Clock.Armed() }

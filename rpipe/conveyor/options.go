@@ -7,38 +7,41 @@ import (
 	"github.com/gopgas/gopgas/rpipe/internal/batch"
 )
 
-// An Option adjusts a conveyor as it is opened. All ranks give the same, except WithBound.
+// An Option adjusts a conveyor as Open opens it. All ranks give the same options, except
+// WithBound. Open returns the error of a wrong option.
 type Option func(*batch.Config)
 
-// Without options a conveyor has these.
 const (
+	// DefaultBatch is the number of bytes of records that a block gathers without WithBatch.
 	DefaultBatch = batch.DefaultBytes
+	// DefaultBound is the longest time that a record waits in a block without WithBound.
 	DefaultBound = batch.DefaultBound
 )
 
-// WithName names the conveyor. Without it the name is "conveyor".
+// WithName names the conveyor. Without it the name is "conveyor". Conveyors of one name
+// and team pair in the order of Open.
 func WithName(name string) Option { return func(c *batch.Config) { c.Name = name } }
 
-// WithBatch sets how many bytes of records a conveyor gathers in a block.
+// WithBatch sets how many bytes of records a block gathers, from 1 to 16 MiB. A block
+// holds at least one record.
 func WithBatch(bytes int) Option { return func(c *batch.Config) { c.Bytes = bytes } }
 
-// WithBound sets how long a record waits at most in a block that is not full before
-// it leaves; 0 has it wait for Flush. It is this rank's alone.
+// WithBound sets the longest time that a record waits in a block that is not full. With 0
+// it waits for Flush. Each rank may give another bound.
 func WithBound(d time.Duration) Option { return func(c *batch.Config) { c.Bound = d } }
 
-// WithHeap sets the bytes that blocks from one rank to another may occupy, a multiple of
-// 64 with room for two blocks. Without it there is room for 16 blocks.
-func WithHeap(bytes int) Option {
-	return func(c *batch.Config) {
-		if c.Heap = bytes; bytes == 0 {
-			c.Heap = -1 // refused, as other wrong sizes are
-		}
-	}
-}
+// WithHeap sets how many bytes the blocks from one rank to another may occupy, a multiple
+// of 64 with room for two blocks. Without it there is room for 16 blocks.
+func WithHeap(bytes int) Option { return ofPipes(rpipe.WithHeap(bytes)) }
 
-// WithWidth sets how many blocks may be written to a rank and not yet read. Without it
+// WithWidth sets how many blocks to one rank may be written and not yet read. Without it
 // there are 16.
-func WithWidth(n int) Option { return func(c *batch.Config) { c.Width = n } }
+func WithWidth(n int) Option { return ofPipes(rpipe.WithWidth(n)) }
 
-// WithWindow has the conveyor's pipes run over a window. With nil it is as without.
-func WithWindow(pool *rpipe.WindowPool) Option { return func(c *batch.Config) { c.Pool = pool } }
+// WithWindow has the conveyor's pipes run over a window. With nil they run as without it.
+func WithWindow(over *rpipe.Carrier) Option { return ofPipes(rpipe.WithCarrier(over)) }
+
+// ofPipes returns the option that gives each pipe an option.
+func ofPipes(opt rpipe.Option) Option {
+	return func(c *batch.Config) { c.Pipes = append(c.Pipes, opt) }
+}

@@ -11,76 +11,76 @@ import (
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
-// arrived is the block that Pull takes records from.
-type arrived[T any] struct {
+// current is the block from which Pull takes records.
+type current[T any] struct {
 	block rpipe.Block[T]
-	next  int
 	from  int
-	some  bool
+	next  int  // record of block
+	held  bool // the block is not freed
 }
 
-// Pull returns the next record and the rank that pushed it, waiting for one. Records
-// of one rank come in order; among ranks blocks come in turn. io.EOF: all ranks have
-// finished, and all was pulled. An error with a rank is of that rank alone, as
-// fan.In.Read has it; -1: it is of the call. Kind: as Reader.Read's.
+// Pull returns a copy of the next record and the rank that pushed it. It waits for a
+// record. Records of one rank come in the order of Push; Pull takes blocks of all ranks
+// in turn.
+//
+// io.EOF: all ranks have finished, and this rank has pulled all records. An error with a
+// rank concerns that rank alone, as runtime.ErrRankDead does: the next Pull goes on with
+// the rest. An error with rank -1 concerns the call, such as the end of ctx. Kind: as
+// rpipe.Reader.Read's.
 func (c *Conveyor[T]) Pull(ctx context.Context) (record T, from int, err error) {
-	for !c.current.some || c.current.next == c.current.block.Len() {
-		if err := c.turn(); err != nil {
-			return record, c.current.from, err
-		}
-		b, from, err := c.in.Read(ctx)
-		if err != nil {
-			return record, from, err
-		}
-		c.current = arrived[T]{block: b, from: from, some: true}
-	}
-	return c.take()
+	return c.pull(ctx, true)
 }
 
 // TryPull returns the next record as Pull does, without waiting for it. ErrWouldBlock,
 // with rank -1: no record has arrived. Kind: as Pull's.
 func (c *Conveyor[T]) TryPull() (record T, from int, err error) {
-	for !c.current.some || c.current.next == c.current.block.Len() {
-		if err := c.turn(); err != nil {
-			return record, c.current.from, err
+	return c.pull(context.Background(), false)
+}
+
+func (c *Conveyor[T]) pull(ctx context.Context, wait bool) (record T, from int, err error) {
+	k := &c.current
+	for !k.held || k.next == k.block.Len() {
+		if err := c.free(); err != nil {
+			return record, k.from, err
 		}
-		b, from, err := c.in.TryRead()
+		var b rpipe.Block[T]
+		if wait {
+			b, from, err = c.in.Read(ctx)
+		} else {
+			b, from, err = c.in.TryRead()
+		}
 		if err != nil {
 			return record, from, err
 		}
-		c.current = arrived[T]{block: b, from: from, some: true}
+		*k = current[T]{block: b, from: from, held: true}
 	}
-	return c.take()
-}
-
-// take returns the next record of the block.
-func (c *Conveyor[T]) take() (record T, from int, err error) {
 	if c.closed.Load() {
 		return record, -1, fmt.Errorf("Pull: %w", pipe.ErrSelfClosed)
 	}
-	record = c.current.block.Mem()[c.current.next]
-	c.current.next++
-	c.count.pulled.Add(1)
-	return record, c.current.from, nil
+	record = k.block.Mem()[k.next]
+	k.next++
+	c.pulled.Add(1)
+	return record, k.from, nil
 }
 
-// turn frees the block whose records were all taken.
-func (c *Conveyor[T]) turn() error {
-	if !c.current.some {
+// free frees the current block.
+func (c *Conveyor[T]) free() error {
+	if !c.current.held {
 		return nil
 	}
-	c.current.some = false
+	c.current.held = false
 	return c.in.Free(c.current.block)
 }
 
-// A Record is one that was pulled, with the rank that pushed it.
+// A Record is a pulled record with the rank that pushed it.
 type Record[T any] struct {
 	Value T
 	From  int
 }
 
-// All pulls until all ranks have finished, which ends the loop without an error. An
-// error of one rank does not end it, any other does. Kind: as Pull's.
+// All pulls until all ranks have finished, which ends the loop without an error. An error
+// of one rank does not end the loop: its Record holds that rank. Any other error ends it.
+// Kind: as Pull's.
 func (c *Conveyor[T]) All(ctx context.Context) iter.Seq2[Record[T], error] {
 	return func(yield func(Record[T], error) bool) {
 		for {

@@ -1,5 +1,10 @@
-// Package batch gathers small records for one rank in blocks of a pipe: the common part of
-// conveyors and of active messages.
+// Package batch gathers small elements for each rank of a team in blocks of pipes. It is
+// the common part of conveyors and of active messages.
+//
+//	Batches   [r r r r . .]  Batch for rank 0  --- block --->  pipe to rank 0
+//	          [r r . . . .]  Batch for rank 1  --- block --->  pipe to rank 1
+//
+// A block leaves when it is full, when the Clock's bound is over, or by Flush.
 package batch
 
 import (
@@ -9,23 +14,49 @@ import (
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/turn"
 )
 
-// A Batch gathers elements for one rank in a block, which leaves when it is full, when
-// the clock's time is up, or by hand. The caller holds the Batch in each call but Late.
+// A Batch gathers elements for one rank in a block. The caller holds the Batch in each
+// call but Late and the counts: by Lock where only the clock can hold it too, by Enter
+// where other goroutines send to the rank.
 type Batch[T any] struct {
 	sync.Mutex // the clock calls Late from another goroutine
 	Writer     *rpipe.Writer[T]
-	least      int // elements of a block
 
-	block  rpipe.Block[T]
-	filled int
-	open   bool
-	late   atomic.Uint64 // blocks that Late sent
+	turn    turn.Turn
+	waiting atomic.Int32 // goroutines in Enter
+
+	block   rpipe.Block[T]
+	least   int // elements of a block
+	filled  int // elements in block
+	open    bool
+	late    atomic.Uint64 // blocks that Late sent
+	flushed atomic.Uint64 // blocks that Flush and Finish of Batches sent
 }
 
-// Init sets the pipe and the number of elements that a block has at least.
-func (b *Batch[T]) Init(w *rpipe.Writer[T], least int) { b.Writer, b.least = w, max(1, least) }
+// Enter holds the Batch after the goroutines that entered it before. It returns the cause
+// of ctx's end if that comes first.
+func (b *Batch[T]) Enter(ctx context.Context) error {
+	if !b.turn.Try() {
+		b.waiting.Add(1)
+		defer b.waiting.Add(-1)
+		if err := b.turn.Take(ctx); err != nil {
+			return err
+		}
+	}
+	b.Lock() // the clock waits for nothing while it holds b
+	return nil
+}
+
+// Leave ends what Enter began.
+func (b *Batch[T]) Leave() {
+	b.Unlock()
+	b.turn.Give()
+}
+
+// Contended reports whether another goroutine waits in Enter.
+func (b *Batch[T]) Contended() bool { return b.waiting.Load() > 0 }
 
 // Space returns room for n elements at the end of the block. The caller fills it. With
 // wait Space waits for a block, else it returns ErrWouldBlock.
@@ -60,13 +91,10 @@ func (b *Batch[T]) Commit(n int) (full bool) {
 	return b.filled == b.block.Len()
 }
 
-// Filled returns the number of elements that have not left.
-func (b *Batch[T]) Filled() int { return b.filled }
-
-// Send writes the block, if it holds anything. Without wait it returns ErrWouldBlock while
-// the reader has not read as many blocks as the pipe is wide.
+// Send writes the block, if it holds an element. Without wait it returns ErrWouldBlock
+// while the reader has not read as many blocks as the pipe is wide.
 func (b *Batch[T]) Send(ctx context.Context, wait bool) error {
-	if !b.open || b.filled == 0 {
+	if b.filled == 0 {
 		return nil
 	}
 	if err := b.write(ctx, wait); err != nil {
@@ -89,29 +117,30 @@ func (b *Batch[T]) write(ctx context.Context, wait bool) error {
 	return b.Writer.TryWriteFirst(b.block, b.filled)
 }
 
-// Late sends the block because its time is up. It reports whether the clock must call it
-// again. It takes the lock itself.
+// Late sends the block because its bound is over. It reports whether the clock must call
+// it again. It takes the lock itself.
 func (b *Batch[T]) Late() (again bool) {
 	if !b.TryLock() {
 		return true // the goroutine that fills the block may wait for room
 	}
 	defer b.Unlock()
-	had := b.filled
-	if err := b.Send(context.Background(), false); err != nil {
-		return errors.Is(err, rpipe.ErrWouldBlock) // the next caller meets any other error
-	}
-	if had > 0 {
-		b.late.Add(1)
-	}
-	return false
+	err := b.sendCounted(context.Background(), false, &b.late)
+	return errors.Is(err, rpipe.ErrWouldBlock) // the next caller gets any other error
 }
 
-// SentLate returns the number of blocks that Late sent.
-func (b *Batch[T]) SentLate() uint64 { return b.late.Load() }
+// sendCounted is Send that counts the block.
+func (b *Batch[T]) sendCounted(ctx context.Context, wait bool, count *atomic.Uint64) error {
+	had := b.filled
+	err := b.Send(ctx, wait)
+	if err == nil && had > 0 {
+		count.Add(1)
+	}
+	return err
+}
 
-// Finish sends the block, and tells the reader that nothing follows.
-func (b *Batch[T]) Finish(ctx context.Context) error {
-	if err := b.Send(ctx, true); err != nil {
+// finish sends the block, and tells the reader that no block follows.
+func (b *Batch[T]) finish(ctx context.Context) error {
+	if err := b.sendCounted(ctx, true, &b.flushed); err != nil {
 		return err
 	}
 	if b.open { // and empty

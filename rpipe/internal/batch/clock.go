@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// A Clock calls late at most bound after Arm, in a goroutine of its own. Nothing
-// runs while it is not armed.
+// A Clock calls late at most bound after Arm, in a goroutine of its own. No timer runs
+// while the clock is not armed.
 type Clock struct {
 	bound time.Duration // 0: never
 	armed atomic.Bool
-	late  func() (again bool)
-
-	mu    sync.Mutex // a tick ends before Stop returns
 	timer *time.Timer
+
+	mu   sync.Mutex          // held by a tick, which ends before Stop returns
+	late func() (again bool) // nil: stopped
 }
 
 // Start sets the bound and the function.
@@ -26,7 +26,7 @@ func (k *Clock) Start(bound time.Duration, late func() (again bool)) {
 	}
 }
 
-// Arm has the clock call late in time.
+// Arm has the clock call late at most bound from now. It costs a load if the clock is armed.
 func (k *Clock) Arm() {
 	if k.bound > 0 && !k.armed.Load() && k.armed.CompareAndSwap(false, true) {
 		k.timer.Reset(k.bound)
@@ -39,6 +39,7 @@ func (k *Clock) Armed() bool { return k.armed.Load() }
 // Runs reports whether the clock has a bound.
 func (k *Clock) Runs() bool { return k.bound > 0 }
 
+// tick calls late once.
 func (k *Clock) tick() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -48,12 +49,12 @@ func (k *Clock) tick() {
 	}
 }
 
-// Stop waits for a tick that is under way. None follows.
+// Stop waits for a tick that is under way. No tick follows.
 func (k *Clock) Stop() {
 	if k.bound > 0 {
 		k.timer.Stop()
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.late, k.bound = nil, 0
+	k.late = nil
 }

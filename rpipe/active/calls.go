@@ -11,12 +11,12 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// calls are those that wait for their replies.
+// calls are this rank's calls that wait for replies.
 type calls struct {
 	mu      sync.Mutex
-	last    uint64
+	last    uint64 // id
 	waiting map[uint64]*call
-	gone    []error // why a rank cannot be called any more, by rank
+	gone    []error // by rank: why this rank cannot call it any more
 }
 
 type call struct {
@@ -28,14 +28,18 @@ type call struct {
 type result struct {
 	reply  []byte
 	err    error
-	remote bool // the target says so
+	remote bool // err is the kind of a RemoteError, and reply its text
 }
 
-func (r *result) explain(name string, rank int) error {
-	if !r.remote {
-		return fmt.Errorf("call of %q at rank %d: %w", name, rank, r.err)
+// returned returns the reply or the error as Call does.
+func (r *result) returned(name string, rank int) ([]byte, error) {
+	switch {
+	case r.err == nil:
+		return r.reply, nil
+	case r.remote:
+		return nil, &RemoteError{Rank: rank, Handler: name, Kind: r.err, Text: string(r.reply)}
 	}
-	return &RemoteError{Rank: rank, Handler: name, Kind: r.err, Text: string(r.reply)}
+	return nil, fmt.Errorf("call of %q at rank %d: %w", name, rank, r.err)
 }
 
 func (c *calls) init(ranks int) { c.waiting, c.gone = map[uint64]*call{}, make([]error, ranks) }
@@ -50,7 +54,7 @@ func (c *calls) reachable(rank int) error {
 	return c.gone[rank]
 }
 
-// begin enters a call.
+// begin enters a call of a rank, and returns it with its id.
 func (c *calls) begin(rank int) (*call, uint64, error) {
 	if err := c.reachable(rank); err != nil {
 		return nil, 0, err
@@ -66,15 +70,16 @@ func (c *calls) begin(rank int) (*call, uint64, error) {
 	return k, c.last, nil
 }
 
-// forget removes a call: listen drops its reply.
+// forget removes a call, whose reply is then discarded.
 func (c *calls) forget(id uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.waiting, id)
 }
 
-// settle hands a rank's reply to the call that waits for it, if that does still.
-func (c *calls) settle(from int, f *frame) {
+// complete hands a rank's reply to the call that waits for it. It discards the reply to
+// any other call.
+func (c *calls) complete(from int, f *frame) {
 	c.mu.Lock()
 	k := c.waiting[f.id]
 	if k == nil || k.rank != from {
@@ -90,13 +95,12 @@ func (c *calls) settle(from int, f *frame) {
 	k.done <- r
 }
 
-var errCalledClosed = fmt.Errorf("%w at that rank", rpipe.ErrClosed)
+var errTargetClosed = fmt.Errorf("%w at that rank", rpipe.ErrClosed)
 
-// lose fails all calls of a rank, those to come among them. Without err the rank has
-// closed.
-func (c *calls) lose(rank int, err error) {
+// fail fails all calls of a rank, and those to come. Without err the rank has closed.
+func (c *calls) fail(rank int, err error) {
 	if err == nil {
-		err = errCalledClosed
+		err = errTargetClosed
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,36 +115,36 @@ func (c *calls) lose(rank int, err error) {
 	}
 }
 
-// listen takes replies at any time: no reply waits for another call. It ends when all
+// takeReplies takes replies at any time: no reply waits for another call. It ends when all
 // ranks, this one included, have sent their last reply, or with the job. Then no call
 // waits for a handler that still runs.
-func (a *Endpoint) listen() {
-	defer close(a.heard)
-	defer a.end()
-	for b, err := range a.replyIn.All(a.alive) {
+func (e *Endpoint) takeReplies() {
+	defer close(e.replied)
+	defer e.end()
+	for b, err := range e.replyIn.All(e.alive) {
 		if err == nil {
-			err = a.hear(b)
+			err = e.complete(b)
 		}
 		if err == nil {
 			continue
 		}
 		if b.From >= 0 {
-			a.calls.lose(b.From, err)
+			e.calls.fail(b.From, err)
 			continue
 		}
-		for rank := range a.calls.gone {
-			a.calls.lose(rank, err)
+		for rank := range e.calls.gone {
+			e.calls.fail(rank, err)
 		}
 	}
 }
 
-// hear takes the replies of a block, whose memory can be used again, whatever it held.
-func (a *Endpoint) hear(b fan.Arrival[byte]) (err error) {
+// complete completes the calls whose replies a block holds, and frees the block.
+func (e *Endpoint) complete(b fan.Arrival[byte]) (err error) {
 	for rest := b.Mem(); len(rest) > 0 && err == nil; {
 		var f frame
 		if f, rest, err = decodeFrame(rest); err == nil {
-			a.calls.settle(b.From, &f)
+			e.calls.complete(b.From, &f)
 		}
 	}
-	return errors.Join(err, a.replyIn.Free(b.Block))
+	return errors.Join(err, e.replyIn.Free(b.Block))
 }
