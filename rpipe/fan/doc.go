@@ -7,5 +7,6 @@
 //	rank 3: rpipe.Writer  ---/                          \--->  rank 3: rpipe.Reader
 //
 // A handle is opened, used by one goroutine at a time, and closed. It connects to each
-// peer on first use.
+// peer on first use. The options are those of package rpipe, as the peers give the same
+// ones.
 package fan

@@ -15,8 +15,8 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// An In reads from many pipes through one handle. Their writers call OpenWriter
-// with the same options.
+// An In reads from many pipes through one handle. The writers call rpipe.OpenWriter with
+// the same options.
 //
 //	writers 0 .. 63     pipes --> [word 0]
 //	writers 64 .. 127   pipes --> [word 1]    Read: which words have moved?
@@ -34,37 +34,39 @@ type In[T any] struct {
 	readers []*pipe.TypedReader[T]
 }
 
-// OpenIn opens this rank's ends of pipes from other ranks of t, one for each
-// element of writers. A rank that writers has several times writes several pipes: its
-// k-th OpenWriter of the name meets its k-th element. OpenIn connects to no writer
-// yet. When it fails, it has opened none of the ends.
+// OpenIn opens this rank's ends of pipes from other ranks of t, one for each element of
+// writers: all of them or none. A rank that writers has several times writes several
+// pipes: its k-th rpipe.OpenWriter of the name pairs with its k-th element.
 //
 // Each pipe has a heap of its own: with thousands of pipes, give WithHeap, WithWidth
 // and WithBlocks. With a heap of 512 bytes, width 4 and 4 blocks a pipe takes 0.9 KiB
 // at the reader and 0.4 KiB at the writer. The writer's stage takes 0.5 KiB more where
 // the reader is not mapped. 10,000 such pipes take 9 MiB of the reader's heap.
 //
-// WithWindow has all pipes run over a window, and counts in its notification slots.
-// Then the death of any rank of the pool's team ends all pipes, as it ends waits on
-// windows. Read returns the blocks that have arrived, and then fails with position -1.
-// Kind: local.
+// rpipe.WithCarrier has all pipes run over a window, and counts in its slots. Then the
+// death of any rank of the window's team ends all pipes, as it ends waits on windows.
+// Read returns the blocks that have arrived, and then fails with position -1.
+//
+// ErrRange: t is nil, writers is empty or has a rank that t has not, or an option is out
+// of its range. ErrType: elements of T hold pointers. runtime.ErrExhausted: the heap is
+// too small. Kind: local; OpenIn connects to no writer.
 func OpenIn[T any](ctx context.Context, t *runtime.Team, writers []int, opts ...rpipe.Option) (*In[T], error) {
 	ctx = wait.Context(ctx)
 	var o pipe.Opening
-	f, err := addFanIn[T](ctx, &o, t, writers, opts)
+	f, err := gatherIn[T](ctx, &o, t, writers, opts)
 	if err != nil {
 		return nil, err
 	}
 	if err := o.Open(ctx); err != nil {
-		f.in.tally.Drop(false)
+		f.in.summary.Drop(false)
 		return nil, fmt.Errorf("OpenIn: %w", err)
 	}
 	f.opened()
 	return f, nil
 }
 
-// addFanIn gathers the ends of a fan-in. When they are opened, it is.
-func addFanIn[T any](ctx context.Context, o *pipe.Opening, t *runtime.Team, writers []int, opts []rpipe.Option) (*In[T], error) {
+// gatherIn makes a fan-in, and adds its ends to o. The caller opens o, and calls opened.
+func gatherIn[T any](ctx context.Context, o *pipe.Opening, t *runtime.Team, writers []int, opts []rpipe.Option) (*In[T], error) {
 	if t == nil || len(writers) == 0 {
 		return nil, fmt.Errorf("OpenIn of %d writers: %w: give a team and at least one of its ranks", len(writers), runtime.ErrRange)
 	}
@@ -72,16 +74,16 @@ func addFanIn[T any](ctx context.Context, o *pipe.Opening, t *runtime.Team, writ
 	if err != nil {
 		return nil, fmt.Errorf("OpenIn: %w", err)
 	}
-	y, err := pipe.NewSummary(ctx, t, len(writers), common.Pool)
+	summary, err := pipe.NewSummary(ctx, t, len(writers), common.Carrier)
 	if err != nil {
 		return nil, fmt.Errorf("OpenIn: %w", err)
 	}
-	f := &In[T]{in: newFanIn(y, len(writers), common.Pool), readers: make([]*pipe.TypedReader[T], 0, len(writers))}
+	f := &In[T]{in: newFanIn(summary, len(writers), common.Carrier), readers: make([]*pipe.TypedReader[T], 0, len(writers))}
 	for i, writer := range writers {
-		member := func(o *pipe.Options) error { o.Tally, o.Group = y, i/pipe.GroupSize; return nil }
-		r, err := pipe.AddReader[T](ctx, o, t, writer, append(opts[:len(opts):len(opts)], member))
+		grouped := func(o *pipe.Options) error { o.Tally, o.Group = summary, i/pipe.GroupSize; return nil }
+		r, err := pipe.AddReader[T](ctx, o, t, writer, append(opts[:len(opts):len(opts)], grouped))
 		if err != nil {
-			y.Drop(false)
+			summary.Drop(false)
 			return nil, fmt.Errorf("OpenIn: %w", err)
 		}
 		f.readers = append(f.readers, r)
@@ -89,28 +91,27 @@ func addFanIn[T any](ctx context.Context, o *pipe.Opening, t *runtime.Team, writ
 	return f, nil
 }
 
-// opened takes in the ends that were opened.
+// opened adds the ends, which exist now.
 func (f *In[T]) opened() {
 	for _, r := range f.readers {
-		f.in.tally.Hold()
+		f.in.summary.Hold()
 		f.in.add(r.End())
 	}
 }
 
-// Read waits for a block of any of the pipes and returns it with its writer's position
-// in OpenIn's writers. Blocks of one writer come in order. Read takes the writers
-// in turn: no writer keeps it from the blocks of another. io.EOF: all writers have
-// closed and the reader has read all blocks. The writers learn of it even if Read
-// found no room in the queue to them.
+// Read waits for a block of any of the pipes, and returns it with its writer's position
+// in OpenIn's writers. The reader owns the block until Free. Blocks of one writer come in
+// order. Read takes the writers in turn: no writer keeps it from the blocks of another.
 //
 // Read passes over a pull pipe whose unfreed blocks leave no room for its next one. It
 // returns blocks of the remaining pipes until a Free makes room.
 //
-// An error with a position concerns that pipe only: its writer's rank is dead, or
-// the writer opened it with other options. Read returns the error after all blocks
-// that had arrived by that pipe. From then on the pipe counts as closed, and the
-// next Read goes on with the rest. An error with position -1 concerns the call, such
-// as the end of ctx. Kind: as Reader.Read's.
+// io.EOF: all writers have closed, and this rank has read all blocks. The writers learn of
+// it even if Read found no room in the queue to them. An error with a position concerns
+// that pipe only: its writer's rank is dead, or the writer opened it with other options.
+// Read returns the error after all blocks that had arrived by that pipe. From then on the
+// pipe counts as ended, and the next Read goes on with the rest. An error with position -1
+// concerns the call, such as the end of ctx. Kind: as rpipe.Reader.Read's.
 func (f *In[T]) Read(ctx context.Context) (b rpipe.Block[T], from int, err error) {
 	ctx = wait.Context(ctx)
 	got, err := f.in.read(ctx)
@@ -135,22 +136,21 @@ func (f *In[T]) TryRead() (b rpipe.Block[T], from int, err error) {
 
 func (f *In[T]) block(got arrival) rpipe.Block[T] {
 	n := len(got.mem) / element.Size[T]()
-	return rpipe.Block[T](pipe.NewBlock[T](f.in.ends[got.from].End, got.addr, got.mem, n))
+	return rpipe.Block[T](pipe.NewBlock[T](f.in.pipes[got.from].End, got.addr, got.mem, n))
 }
 
+// failed returns the error of a read with its position.
 func (f *In[T]) failed(op string, from int, err error) error {
 	switch {
-	case err == nil:
-		return nil
 	case errors.Is(err, io.EOF):
 		return io.EOF
 	case from >= 0:
-		return f.in.ends[from].Fail(op, err)
+		return f.in.pipes[from].Fail(op, err)
 	}
-	return f.in.fail(op, err)
+	return f.in.opError(op, err)
 }
 
-// An Arrival is a block with the position of its writer.
+// An Arrival is a block with the position of its writer in OpenIn's writers.
 type Arrival[T any] struct {
 	rpipe.Block[T]
 	From int
@@ -173,32 +173,34 @@ func (f *In[T]) All(ctx context.Context) iter.Seq2[Arrival[T], error] {
 	}
 }
 
-// Free gives a block's memory back to its writer. ErrStale: it was freed before.
-// Kind: one-sided; it waits for nothing.
+// Free returns a block's memory to its writer. Any goroutine frees blocks, in any order.
+// ErrStale: it was freed before. ErrForeign: it is of another pipe. Kind: one-sided; it
+// waits for nothing.
 func (f *In[T]) Free(b rpipe.Block[T]) error {
-	if i := f.in.find(pipe.Block[T](b).Owner()); i >= 0 {
-		return (*rpipe.Reader[T])(f.readers[i]).Free(b)
+	i, ok := f.in.byEnd[pipe.Block[T](b).Owner()]
+	if !ok {
+		return f.in.opError("Free", rpipe.ErrForeign)
 	}
-	return f.in.fail("Free", rpipe.ErrForeign)
+	return (*rpipe.Reader[T])(f.readers[i]).Free(b)
 }
 
 // OnEnd has a read call ended when a pipe has ended: with nil behind the last block of a
 // writer that has closed, else with the error that the read returns. ended must not call
 // the fan-in. Call OnEnd before the first read. Kind: local.
-func (f *In[T]) OnEnd(ended func(position int, err error)) { f.in.ended = ended }
+func (f *In[T]) OnEnd(ended func(position int, err error)) { f.in.onEnd = ended }
 
-// Stats returns what the readers did, all together. Kind: local.
+// Stats returns the counts of all pipes together. Kind: local.
 func (f *In[T]) Stats() InStats { return f.in.stats() }
 
-// Close ends all pipes at this end, as Reader.Close does. The second call does
-// nothing. Kind: one-sided.
+// Close ends all pipes at this end, as rpipe.Reader.Close does. A Read that waits fails
+// with ErrClosed. The second call does nothing. Kind: one-sided.
 func (f *In[T]) Close(ctx context.Context) error { return f.in.close(wait.Context(ctx)) }
 
 // InStats counts what a fan-in did.
 type InStats struct {
 	rpipe.ReaderStats        // of all pipes
 	Open              int    // pipes that have not ended
-	Looks             uint64 // at pipes: at those of groups with something new
+	Looks             uint64 // of reads at single pipes, in groups whose word moved
 }
 
 // arrival holds a block that a pipe delivered, and its writer's position.

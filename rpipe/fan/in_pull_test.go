@@ -58,7 +58,7 @@ func readPastFull(ctx context.Context, r *testjob.Rank, mapped bool, opts []rpip
 		return b
 	}
 	held := []rpipe.Block[byte]{read(0, 0), read(0, 1)}
-	for !mapped && f.Full() == 0 { // where blocks are used in place, the writer waits instead
+	for !mapped && f.Blocked() == 0 { // where blocks are used in place, the writer waits instead
 		_, _, err := f.TryRead()
 		r.ErrorIs(err, rpipe.ErrWouldBlock, "there is no room")
 		r.NoError(ctx.Err())
@@ -77,7 +77,7 @@ func readPastFull(ctx context.Context, r *testjob.Rank, mapped bool, opts []rpip
 	for _, b := range held[2:] {
 		r.NoError(f.Free(b))
 	}
-	r.Zero(f.Full())
+	r.Zero(f.Blocked())
 	r.NoError(f.Close(ctx))
 }
 
@@ -93,7 +93,7 @@ func TestAReadThatEndsBesideAFullPipeSaysWhatWouldGiveRoom(t *testing.T) {
 			r.NoError(err)
 		}
 		r.NoError(w.Send(ctx, pipetest.SixtyFour(2)))
-		for f.Full() == 0 {
+		for f.Blocked() == 0 {
 			_, _, err := f.TryRead()
 			r.ErrorIs(err, rpipe.ErrWouldBlock)
 			r.NoError(ctx.Err())

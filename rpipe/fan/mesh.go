@@ -9,19 +9,20 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A Mesh holds this rank's ends of pipes from and to every rank of a team. The positions
-// of In are ranks.
+// A Mesh holds this rank's ends of pipes from and to every rank of a team, this one
+// included. The positions of In are ranks. The ends are closed one by one.
 type Mesh[T any] struct {
 	In  *In[T]
 	Out []*rpipe.Writer[T] // by rank
 }
 
-// Names are the names of a mesh's pipes: From of those that In reads, To of those in Out.
-// They may be the same.
+// Names are the names of a mesh's pipes: From of the pipes that In reads, To of those in
+// Out. They may be the same. From at one rank is To at the others.
 type Names struct{ From, To string }
 
-// OpenMesh opens this rank's ends of the pipes of a mesh: all of them or none. opts are
-// those of all pipes. Kind: local.
+// OpenMesh opens this rank's ends of the pipes of a mesh, all of them or none, with opts
+// for each pipe. ErrTeam: t is nil. Other errors: as OpenIn's. Kind: local; the ends
+// connect on first use.
 func OpenMesh[T any](ctx context.Context, t *runtime.Team, names Names, opts ...rpipe.Option) (Mesh[T], error) {
 	m, err := OpenMeshes[T](ctx, t, []Names{names}, opts...)
 	if err != nil {
@@ -30,8 +31,8 @@ func OpenMesh[T any](ctx context.Context, t *runtime.Team, names Names, opts ...
 	return m[0], nil
 }
 
-// OpenMeshes opens a mesh for each of names: the ends of all meshes or none. opts are
-// those of all pipes. Kind: local.
+// OpenMeshes opens a mesh for each of names, the ends of all meshes or none. Else as
+// OpenMesh. Kind: local.
 func OpenMeshes[T any](ctx context.Context, t *runtime.Team, names []Names, opts ...rpipe.Option) (_ []Mesh[T], err error) {
 	if t == nil {
 		return nil, runtime.ErrTeam
@@ -42,12 +43,12 @@ func OpenMeshes[T any](ctx context.Context, t *runtime.Team, names []Names, opts
 	defer func() {
 		for i := range meshes {
 			if m := &meshes[i]; err != nil && m.In != nil {
-				m.In.in.tally.Drop(false)
+				m.In.in.summary.Drop(false)
 			}
 		}
 	}()
 	for i := range meshes {
-		if err := meshes[i].add(ctx, &o, t, names[i], opts); err != nil {
+		if err := meshes[i].gather(ctx, &o, t, names[i], opts); err != nil {
 			return nil, err
 		}
 	}
@@ -60,14 +61,14 @@ func OpenMeshes[T any](ctx context.Context, t *runtime.Team, names []Names, opts
 	return meshes, nil
 }
 
-// add gathers the mesh's ends.
-func (m *Mesh[T]) add(ctx context.Context, o *pipe.Opening, t *runtime.Team, names Names, opts []rpipe.Option) (err error) {
+// gather makes the mesh, and adds its ends to o.
+func (m *Mesh[T]) gather(ctx context.Context, o *pipe.Opening, t *runtime.Team, names Names, opts []rpipe.Option) (err error) {
 	all := make([]int, t.Size())
 	for i := range all {
 		all[i] = i
 	}
 	opts = opts[:len(opts):len(opts)]
-	if m.In, err = addFanIn[T](ctx, o, t, all, append(opts, rpipe.WithName(names.From))); err != nil {
+	if m.In, err = gatherIn[T](ctx, o, t, all, append(opts, rpipe.WithName(names.From))); err != nil {
 		return err
 	}
 	writers, err := pipe.AddWriters[T](ctx, o, t, all, append(opts, rpipe.WithName(names.To)))

@@ -7,14 +7,13 @@ import (
 	"math"
 
 	"github.com/gopgas/gopgas/internal/element"
-	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// An Out writes each block to many readers. They call OpenReader with the same
+// An Out writes each block to many readers. They call rpipe.OpenReader with the same
 // options. The caller fills the block once, in registered memory of the writer's rank.
 // Write copies it into the heap of each mapped reader. For each reader that is not
 // mapped, it posts one work request.
@@ -32,23 +31,28 @@ import (
 // A reader leaves the fan-out when it dies or closes its end. One Write reports it after
 // writing to the remaining readers; later calls write to those alone.
 //
-// Over a pool (WithWindow) the death of any rank of the pool's team ends all
-// waits, as those on windows do. Close then.
+// Over a window (rpipe.WithCarrier) the death of any rank of the window's team ends all
+// waits, as it ends waits on windows. Close then.
 //
 // One goroutine at a time uses an Out.
 type Out[T any] struct{ out *fanOut }
 
-// OpenOut opens this rank's ends of pipes to other ranks of t, one for each
-// element of readers: of all, or of none. It takes memory for one more heap, where
-// blocks are filled. Kind: local; it connects to readers on first use.
+// OpenOut opens this rank's ends of pipes to other ranks of t, one for each element of
+// readers: all of them or none. It takes memory for one more heap, in which the caller
+// fills blocks.
+//
+// ErrRange: t is nil, readers is empty or has a rank that t has not, or an option is out
+// of its range. errors.ErrUnsupported: WithPull was given, and a fan-out pushes. ErrType:
+// elements of T hold pointers. runtime.ErrExhausted: the heap is too small. Kind: local; it
+// connects to readers on first use.
 func OpenOut[T any](ctx context.Context, t *runtime.Team, readers []int, opts ...rpipe.Option) (*Out[T], error) {
 	ctx = wait.Context(ctx)
 	if t == nil || len(readers) == 0 {
 		return nil, fmt.Errorf("OpenOut to %d readers: %w: give a team and at least one of its ranks", len(readers), runtime.ErrRange)
 	}
 	o, err := pipe.Collect(opts)
-	if err == nil {
-		err = fansOut(&o)
+	if err == nil && o.Pull {
+		err = fmt.Errorf("pull: %w: a fan-out pushes", errors.ErrUnsupported)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("OpenOut: %w", err)
@@ -57,15 +61,15 @@ func OpenOut[T any](ctx context.Context, t *runtime.Team, readers []int, opts ..
 	if err != nil {
 		return nil, fmt.Errorf("OpenOut: %w", err)
 	}
-	if err := openArms[T](ctx, out, t, readers, opts); err != nil {
+	if err := openReaders[T](ctx, out, t, readers, opts); err != nil {
 		out.stage.Drop()
 		return nil, fmt.Errorf("OpenOut: %w", err)
 	}
 	return &Out[T]{out}, nil
 }
 
-// openArms opens the pipes to all readers.
-func openArms[T any](ctx context.Context, out *fanOut, t *runtime.Team, readers []int, opts []rpipe.Option) error {
+// openReaders opens the pipes to all readers.
+func openReaders[T any](ctx context.Context, out *fanOut, t *runtime.Team, readers []int, opts []rpipe.Option) error {
 	var o pipe.Opening
 	writers, err := pipe.AddWriters[T](ctx, &o, t, readers, opts)
 	if err == nil {
@@ -80,60 +84,55 @@ func openArms[T any](ctx context.Context, out *fanOut, t *runtime.Team, readers 
 	return nil
 }
 
-// fansOut tells what pipes a fan-out cannot have.
-func fansOut(o *pipe.Options) error {
-	if o.Pull {
-		return fmt.Errorf("pull: %w: a fan-out pushes", errors.ErrUnsupported)
-	}
-	return nil
-}
-
-// Alloc takes a block of n elements. Without room it waits until readers have read
-// some. ErrTooLarge: the heap is smaller. Kind: local.
+// Alloc allocates a block of n elements, which the caller owns until Write or Free. Without
+// room it waits until readers have read blocks. ErrTooLarge: the heap is smaller. ErrRange:
+// n is negative. ErrClosed: the fan-out is closed. Kind: local.
 func (f *Out[T]) Alloc(ctx context.Context, n int) (rpipe.Block[T], error) {
 	ctx = wait.Context(ctx)
 	size := element.Size[T]()
 	if n < 0 || n > math.MaxInt/size {
-		return rpipe.Block[T]{}, f.out.fail("Alloc", fmt.Errorf("%d elements of %d bytes: %w", n, size, runtime.ErrRange))
+		return rpipe.Block[T]{}, f.out.id.Fail("Alloc", fmt.Errorf("%d elements of %d bytes: %w", n, size, runtime.ErrRange))
 	}
 	a, err := f.out.alloc(ctx, n*size)
 	if err != nil {
-		return rpipe.Block[T]{}, f.out.fail("Alloc", err)
+		return rpipe.Block[T]{}, f.out.id.Fail("Alloc", err)
 	}
 	return rpipe.Block[T](pipe.NewBlock[T](f.out.id, a, f.out.stage.Bytes()[a.Offset():], n)), nil
 }
 
 // Write hands a block to all readers. Each reader reads blocks in the order of writing.
 // From here on the readers own the block and the slice that Mem returned. Write waits
-// while a reader has no room.
+// while a reader has no room. It does not wait until the block has arrived; Flush does.
 //
 // When ctx ends first, the caller still owns the block, and some readers may have it.
 // Write of the same block hands it to the remaining readers; Free leaves those without
 // it. Until one of the two, Write of another block fails with ErrUnfinished.
 //
-// Any other error names the readers that left, each by an OpError with its rank. All
+// Any other error names the readers that left, each by an rpipe.OpError with its rank. All
 // remaining readers have the block. Without any reader left the error is ErrClosed.
-// Kind: one-sided; completes at once.
+// Kind: one-sided.
 func (f *Out[T]) Write(ctx context.Context, b rpipe.Block[T]) error {
 	ctx = wait.Context(ctx)
 	a, err := pipe.Block[T](b).Own(f.out.id)
 	if err != nil {
-		return f.out.fail("Write", err)
+		return f.out.id.Fail("Write", err)
 	}
 	return f.out.write(ctx, a)
 }
 
-// Free gives a block back that was not written to all. Kind: local.
+// Free frees a block that the caller owns: Write did not hand it to all readers. ErrStale:
+// it was freed or written before. ErrForeign: it is of another fan-out. Kind: local.
 func (f *Out[T]) Free(b rpipe.Block[T]) error {
 	a, err := pipe.Block[T](b).Own(f.out.id)
 	if err == nil {
 		err = f.out.free(a)
 	}
-	return f.out.fail("Free", err)
+	return f.out.id.Fail("Free", err)
 }
 
-// Send writes a copy of src: Alloc, copy and Write in one. When ctx ends first, readers
-// that lack the copy do not get it. Kind: one-sided.
+// Send writes a copy of src, which the caller may change when Send returns: Alloc, copy and
+// Write in one. When ctx ends first, readers that lack the copy do not get it. Kind:
+// one-sided. Errors: as those of Alloc and Write.
 func (f *Out[T]) Send(ctx context.Context, src []T) error {
 	b, err := f.Alloc(ctx, len(src))
 	if err != nil {
@@ -147,20 +146,20 @@ func (f *Out[T]) Send(ctx context.Context, src []T) error {
 	return nil
 }
 
-// Flush returns when all blocks that were written lie in the readers' memory. Kind:
-// one-sided.
+// Flush returns when all blocks that were written lie in the memory of the readers that did
+// not leave. It joins the errors of all readers. Kind: one-sided.
 func (f *Out[T]) Flush(ctx context.Context) error { return f.out.flush(wait.Context(ctx)) }
 
-// Readers returns how many readers have not died or closed. Kind: local.
+// Readers returns how many readers did not leave, as far as this rank knows. Kind: local.
 func (f *Out[T]) Readers() int { return f.out.left() }
 
-// Stats returns how full the writer's memory for blocks is, and counts of writes to
-// each reader. Kind: local.
+// Stats returns how full the writer's memory for blocks is, and the counts of writes to
+// each reader, by position in OpenOut's readers. Kind: local.
 func (f *Out[T]) Stats() (filled rpipe.HeapStats, readers []rpipe.WriterStats) {
-	for _, a := range f.out.arms {
-		readers = append(readers, a.w.Stats())
+	for _, p := range f.out.pipes {
+		readers = append(readers, p.Stats())
 	}
-	return f.out.stage.Heap.Stats(), readers
+	return f.out.stage.heap.Stats(), readers
 }
 
 // Close tells all readers that no block follows, waits until they have read all blocks,
@@ -168,23 +167,6 @@ func (f *Out[T]) Stats() (filled rpipe.HeapStats, readers []rpipe.WriterStats) {
 // with blocks unread. The second call does nothing. Kind: one-sided.
 func (f *Out[T]) Close(ctx context.Context) error { return f.out.close(wait.Context(ctx)) }
 
-// ErrUnfinished: another block has gone to some of the readers only, since ctx
-// ended meanwhile. Write or free that one first.
+// ErrUnfinished: the context of another block's Write ended when some readers had the block.
+// Write or free that block first.
 var ErrUnfinished = errors.New("another block is written to some readers only: write or free it first")
-
-// A ring holds at most as many addresses as it was made for, first in first out.
-type ring struct {
-	list        []rmalloc.Addr
-	first, size int
-}
-
-func (r *ring) push(a rmalloc.Addr) {
-	r.list[(r.first+r.size)%len(r.list)] = a
-	r.size++
-}
-
-func (r *ring) pop() rmalloc.Addr {
-	a := r.list[r.first]
-	r.first, r.size = (r.first+1)%len(r.list), r.size-1
-	return a
-}

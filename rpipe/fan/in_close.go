@@ -8,18 +8,15 @@ import (
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
-// fail wraps an error that is of no pipe.
-func (f *fanIn) fail(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &rpipe.OpError{Op: op, Pipe: f.ends[0].Options.Name, Rank: f.team.Rank, Peer: -1, Err: err}
+// opError wraps an error that concerns no single pipe.
+func (f *fanIn) opError(op string, err error) error {
+	return &rpipe.OpError{Op: op, Pipe: f.pipes[0].Options.Name, Rank: f.team.Rank, Peer: -1, Err: err}
 }
 
 func (f *fanIn) stats() InStats {
 	s := InStats{Open: int(f.open.Load()), Looks: f.looks.Load()}
-	for _, r := range f.ends {
-		one := r.Stats()
+	for i := range f.pipes {
+		one := f.pipes[i].Stats()
 		s.Read += one.Read
 		s.Held += one.Held
 		s.Announcements += one.Announcements
@@ -31,15 +28,16 @@ func (f *fanIn) close(ctx context.Context) error {
 	if f.closed.Swap(true) {
 		return nil
 	}
-	f.ends[0].Ring() // a Read may wait
+	f.pipes[0].Ring() // wakes a Read that waits
 	ctx, cancel := pipe.WithMoment(ctx)
 	defer cancel()
 	var errs []error
-	for _, r := range f.ends {
-		errs = append(errs, r.End.Fail("Close", r.Close(ctx)))
+	for i := range f.pipes {
+		p := &f.pipes[i]
+		errs = append(errs, p.Fail("Close", p.Close(ctx)))
 	}
-	f.calling.Lock() // it has left
-	defer f.calling.Unlock()
-	f.tally.Drop(false)
+	f.reading.Lock() // the Read has returned
+	defer f.reading.Unlock()
+	f.summary.Drop(false)
 	return errors.Join(errs...)
 }

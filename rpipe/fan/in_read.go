@@ -1,0 +1,237 @@
+package fan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
+)
+
+// A fanIn is an In without its element type.
+type fanIn struct {
+	waiter
+	summary *pipe.Summary
+	pipes   []inPipe
+	byEnd   map[*pipe.End]int // position of each pipe
+	groups  []group
+	next    int          // group at which the next read begins
+	open    atomic.Int64 // pipes that have not ended
+	looks   atomic.Uint64
+	probed  int    // pipes before this one: probe has looked for their writers
+	health  uint64 // epoch as of the last checkHealth
+	closed  atomic.Bool
+	onEnd   func(i int, err error) // nil, or called when a pipe has ended
+
+	// reading is held by calls that read. Close wakes a call that waits, and frees memory
+	// after the call has ended.
+	reading sync.Mutex
+}
+
+// An inPipe is the pipe of one writer.
+type inPipe struct {
+	*pipe.Reader
+	ended   bool
+	blocked bool   // its next block, or its end, is taken from the ring and not handed out
+	silent  bool   // its writer's rank did not answer in time
+	failed  error  // of its writer's rank; blocks that have arrived are read first
+	wants   uint64 // how often the writer has waited, as this end saw it last
+}
+
+// A group is the pipes that share a word of the summary.
+type group struct {
+	first, n int
+	next     int    // pipe at which the next read begins, counted from first
+	blocked  int    // pipes that are blocked
+	taken    uint64 // takes from the pipes that the word counts, or is about to count
+	word     uint64 // the word as this end saw it last
+	// inexact: the word does not count the takes. A writer died, perhaps between a block
+	// and its count, or a peer damaged the word. Reads then look at each pipe.
+	inexact bool
+	probed  uint64 // the word at the last probe of all writers
+}
+
+// none is an arrival of no pipe.
+var none = arrival{from: -1}
+
+func newFanIn(s *pipe.Summary, n int, over *rpipe.Carrier) *fanIn {
+	f := &fanIn{summary: s, health: s.Team.Health() - 1, byEnd: make(map[*pipe.End]int, n)}
+	f.waiter = waiter{team: s.Team, over: over, ready: f.hasNews, slots: f.watchedSlots}
+	return f
+}
+
+// add adds the next pipe.
+func (f *fanIn) add(r *pipe.Reader) {
+	i := len(f.pipes)
+	if i%pipe.GroupSize == 0 {
+		f.groups = append(f.groups, group{first: i})
+	}
+	f.group(i).n++
+	f.pipes = append(f.pipes, inPipe{Reader: r})
+	f.byEnd[r.End] = i
+	f.open.Add(1)
+}
+
+// group returns the group of a pipe.
+func (f *fanIn) group(i int) *group { return &f.groups[i/pipe.GroupSize] }
+
+// read returns the next block of any pipe, and waits for one.
+func (f *fanIn) read(ctx context.Context) (arrival, error) {
+	f.reading.Lock()
+	defer f.reading.Unlock()
+	for {
+		got, ok, err := f.take(ctx)
+		if ok || err != nil {
+			return got, err
+		}
+		if f.probed < len(f.pipes) {
+			if err := f.probe(ctx); err != nil {
+				return none, err
+			}
+			continue
+		}
+		if err := f.wait(ctx); err != nil {
+			if got, ok, late := f.take(ctx); ok || late != nil {
+				return got, late
+			}
+			return none, fmt.Errorf("%w (while %s)", err, f.missing())
+		}
+	}
+}
+
+// poll looks for a block once, and once more after making progress.
+func (f *fanIn) poll() (got arrival, ok bool, err error) {
+	f.reading.Lock()
+	defer f.reading.Unlock()
+	if got, ok, err = f.take(context.Background()); !ok && err == nil && f.pipes[0].Progress() {
+		got, ok, err = f.take(context.Background())
+	}
+	if !ok && err == nil && f.probed < len(f.pipes) {
+		if p := &f.pipes[f.probed]; !p.silent || p.Seeks() {
+			err = f.probe(context.Background())
+		}
+	}
+	return got, ok, err
+}
+
+// take returns the next block that has arrived, from the next group that has one.
+func (f *fanIn) take(ctx context.Context) (arrival, bool, error) {
+	if f.closed.Load() {
+		return none, false, pipe.ErrSelfClosed
+	}
+	f.checkHealth()
+	for range f.groups {
+		g := &f.groups[f.next]
+		if f.next++; f.next == len(f.groups) {
+			f.next = 0
+		}
+		if f.groupHasNews(g) {
+			if got, ok, err := f.takeFromGroup(ctx, g); ok || err != nil {
+				return got, ok, err
+			}
+		}
+	}
+	if f.open.Load() == 0 {
+		return none, false, io.EOF
+	}
+	return none, false, nil
+}
+
+// takeFromGroup returns the next block of a group's pipes. If there is none, all takes
+// that the word counted before were taken: a word that says otherwise is inexact.
+func (f *fanIn) takeFromGroup(ctx context.Context, g *group) (arrival, bool, error) {
+	word := f.summary.Word(g.first / pipe.GroupSize)
+	for range g.n {
+		i := g.first + g.next
+		if g.next++; g.next == g.n {
+			g.next = 0
+		}
+		p := &f.pipes[i]
+		if p.ended || p.blocked && p.failed == nil && !p.HasArrived() {
+			continue
+		}
+		if got, ok, err := f.takeFromPipe(ctx, i); ok || err != nil {
+			return got, ok, err
+		}
+	}
+	if g.blocked == 0 && word != g.probed && (g.inexact || int64(word-g.taken) > 0) {
+		g.inexact, g.probed = true, word
+		f.probed = min(f.probed, g.first) // a writer that differs adds to the word, too
+	}
+	return none, false, nil
+}
+
+// takeFromPipe returns the next block of a pipe, if there is one and room for it. It does
+// not wait for a Free, nor for a rank that does not answer.
+func (f *fanIn) takeFromPipe(ctx context.Context, i int) (arrival, bool, error) {
+	f.looks.Add(1)
+	p, g := &f.pipes[i], f.group(i)
+	p.Calling.Lock()
+	defer p.Called()
+	before := p.Taker.Count()
+	brief, cancel := p.Briefly(ctx)
+	defer cancel()
+	a, mem, ok, err := p.TryRead(brief, false)
+	if !ok && err == nil && p.failed != nil && p.Progress() { // blocks that have arrived count
+		a, mem, ok, err = p.TryRead(brief, false)
+	}
+	if errors.Is(err, rpipe.ErrWouldBlock) {
+		err = nil
+	}
+	if err != nil && f.closed.Load() {
+		return none, false, pipe.ErrSelfClosed // Close may have freed the pipe's memory
+	}
+	g.taken += p.Taker.Count() - before
+	f.setBlocked(i, !ok && (p.Have || p.Eof))
+	if wants := p.Flag(p.WantedFlag()) >> pipe.WantsBits; wants != p.wants { // the word counts these, too
+		g.taken += wants - p.wants
+		p.wants = wants
+	}
+	p.Serve()
+	switch {
+	case ok:
+		return arrival{i, a, mem}, true, nil
+	case errors.Is(err, io.EOF):
+		f.endPipe(i, nil)
+		return none, false, nil
+	case err != nil && ctx.Err() != nil && p.Usable() == nil:
+		return none, false, err
+	case err == nil:
+		err = p.failed
+	}
+	if err != nil {
+		f.endPipe(i, err)
+	}
+	return arrival{from: i}, false, err
+}
+
+// setBlocked notes whether a pipe is blocked.
+func (f *fanIn) setBlocked(i int, blocked bool) {
+	p, g := &f.pipes[i], f.group(i)
+	switch {
+	case blocked && !p.blocked:
+		g.blocked++
+	case !blocked && p.blocked:
+		g.blocked--
+	}
+	p.blocked = blocked
+}
+
+// endPipe counts a pipe as ended. A writer whose end did not arrive may have counted
+// blocks that no read takes.
+func (f *fanIn) endPipe(i int, err error) {
+	p := &f.pipes[i]
+	if !p.Eof {
+		f.group(i).inexact = true
+	}
+	f.setBlocked(i, false)
+	p.ended = true
+	f.open.Add(-1)
+	if f.onEnd != nil {
+		f.onEnd(i, err)
+	}
+}
