@@ -2,7 +2,6 @@ package fan
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -30,16 +29,6 @@ type fanIn struct {
 	// reading is held by calls that read. Close wakes a call that waits, and frees memory
 	// after the call has ended.
 	reading sync.Mutex
-}
-
-// An inPipe is the pipe of one writer.
-type inPipe struct {
-	*pipe.Reader
-	ended   bool
-	blocked bool   // its next block, or its end, is taken from the ring and not handed out
-	silent  bool   // its writer's rank did not answer in time
-	failed  error  // of its writer's rank; blocks that have arrived are read first
-	wants   uint64 // how often the writer has waited, as this end saw it last
 }
 
 // A group is the pipes that share a word of the summary.
@@ -163,75 +152,4 @@ func (f *fanIn) takeFromGroup(ctx context.Context, g *group) (arrival, bool, err
 		f.probed = min(f.probed, g.first) // a writer that differs adds to the word, too
 	}
 	return none, false, nil
-}
-
-// takeFromPipe returns the next block of a pipe, if there is one and room for it. It does
-// not wait for a Free, nor for a rank that does not answer.
-func (f *fanIn) takeFromPipe(ctx context.Context, i int) (arrival, bool, error) {
-	f.looks.Add(1)
-	p, g := &f.pipes[i], f.group(i)
-	p.Calling.Lock()
-	defer p.Called()
-	before := p.Taker.Count()
-	brief, cancel := p.Briefly(ctx)
-	defer cancel()
-	a, mem, ok, err := p.TryRead(brief, false)
-	if !ok && err == nil && p.failed != nil && p.Progress() { // blocks that have arrived count
-		a, mem, ok, err = p.TryRead(brief, false)
-	}
-	if errors.Is(err, rpipe.ErrWouldBlock) {
-		err = nil
-	}
-	if err != nil && f.closed.Load() {
-		return none, false, pipe.ErrSelfClosed // Close may have freed the pipe's memory
-	}
-	g.taken += p.Taker.Count() - before
-	f.setBlocked(i, !ok && (p.Have || p.Eof))
-	if wants := p.Flag(p.WantedFlag()) >> pipe.WantsBits; wants != p.wants { // the word counts these, too
-		g.taken += wants - p.wants
-		p.wants = wants
-	}
-	p.Serve()
-	switch {
-	case ok:
-		return arrival{i, a, mem}, true, nil
-	case errors.Is(err, io.EOF):
-		f.endPipe(i, nil)
-		return none, false, nil
-	case err != nil && ctx.Err() != nil && p.Usable() == nil:
-		return none, false, err
-	case err == nil:
-		err = p.failed
-	}
-	if err != nil {
-		f.endPipe(i, err)
-	}
-	return arrival{from: i}, false, err
-}
-
-// setBlocked notes whether a pipe is blocked.
-func (f *fanIn) setBlocked(i int, blocked bool) {
-	p, g := &f.pipes[i], f.group(i)
-	switch {
-	case blocked && !p.blocked:
-		g.blocked++
-	case !blocked && p.blocked:
-		g.blocked--
-	}
-	p.blocked = blocked
-}
-
-// endPipe counts a pipe as ended. A writer whose end did not arrive may have counted
-// blocks that no read takes.
-func (f *fanIn) endPipe(i int, err error) {
-	p := &f.pipes[i]
-	if !p.Eof {
-		f.group(i).inexact = true
-	}
-	f.setBlocked(i, false)
-	p.ended = true
-	f.open.Add(-1)
-	if f.onEnd != nil {
-		f.onEnd(i, err)
-	}
 }

@@ -1,11 +1,8 @@
 package fan
 
 import (
-	"context"
-	"errors"
 	"fmt"
 
-	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
@@ -90,42 +87,6 @@ func (f *fanIn) checkHealth() {
 			f.fail(i, fate)
 		}
 	}
-}
-
-// fail has a pipe end with an error behind the blocks that have arrived.
-func (f *fanIn) fail(i int, err error) {
-	f.pipes[i].failed = err
-	f.group(i).inexact = true
-}
-
-// probe looks for the writer of the next pipe. A writer that opens later adds to the
-// summary. A writer that has closed already, or that differs, is found by probe alone.
-func (f *fanIn) probe(ctx context.Context) error {
-	i := f.probed
-	f.probed++
-	p := &f.pipes[i]
-	if p.ended || p.Joined.Load() {
-		return nil
-	}
-	p.Calling.Lock()
-	defer p.Called()
-	brief, cancel := p.Briefly(ctx) // blocks of other pipes do not wait for a rank that does not answer
-	defer cancel()
-	_, deserted, err := p.Join(brief, false)
-	p.silent = errors.Is(err, rpipe.ErrWouldBlock)
-	switch {
-	case deserted:
-		p.Eof = true
-		f.setBlocked(i, true) // the end comes next
-	case err != nil && p.Usable() != nil:
-		f.fail(i, err)
-	case err != nil && ctx.Err() != nil:
-		f.probed = i
-		return err
-	case p.silent:
-		f.probed = i
-	}
-	return nil
 }
 
 // missing returns a clause that says why a read waits.

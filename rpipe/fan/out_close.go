@@ -1,0 +1,35 @@
+package fan
+
+import (
+	"context"
+	"errors"
+
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
+)
+
+func (f *fanOut) flush(ctx context.Context) error {
+	var errs []error
+	for _, p := range f.pipes {
+		if p.lost == nil && p.Up {
+			errs = append(errs, p.Fail("Flush", p.Flushed(ctx)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (f *fanOut) close(ctx context.Context) error {
+	if f.id.Closed.Swap(true) {
+		return nil
+	}
+	ctx, cancel := pipe.WithMoment(ctx)
+	defer cancel()
+	errs := []error{f.report()}
+	for _, p := range f.pipes {
+		err := p.Close(ctx)
+		if p.lost == nil { // else a report has its error
+			errs = append(errs, p.Fail("Close", err))
+		}
+	}
+	f.stage.Drop()
+	return errors.Join(errs...)
+}
