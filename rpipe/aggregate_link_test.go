@@ -17,8 +17,8 @@ import (
 )
 
 // Waits on windows end when any rank of their team is gone, and so do those of
-// aggregates over a pool, after what has arrived.
-func TestAggregatesOverAPoolEndWithAnyRank(t *testing.T) {
+// aggregates over a carrier, after what has arrived.
+func TestProductsOverWindowEndWithAnyRank(t *testing.T) {
 	testjob.EachTransport(t, 4, func(t *testing.T, c testjob.Config) {
 		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
 			over, err := rpipe.OverWindow(ctx, r.World, 8, rpipe.WithHeap(4096))
@@ -61,8 +61,8 @@ func TestAggregatesOverAPoolEndWithAnyRank(t *testing.T) {
 	})
 }
 
-// A pool that closes ends a Read that waits.
-func TestAFanInEndsWithItsPool(t *testing.T) {
+// A carrier that closes ends a Read that waits.
+func TestFanInEndsWithItsWindow(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			over := pool(ctx, r, 2)

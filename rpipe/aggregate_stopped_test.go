@@ -153,7 +153,7 @@ func inTime(ctx context.Context, attempts ...attempt) (late []string) {
 	return nil
 }
 
-func TestAStoppedRankHoldsNobodyUp(t *testing.T) {
+func TestCallsEndWithContextBesideStoppedRank(t *testing.T) {
 	for _, j := range testjob.Processes(2) {
 		for _, body := range []string{"beside the stopped", "beside the stopped, not connected"} {
 			if j.Queued && body != "beside the stopped" { // unconnected ends have no queues yet

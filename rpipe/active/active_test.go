@@ -23,7 +23,7 @@ import (
 
 var wire = binary.LittleEndian
 
-func TestCallsReturnTheirOwnReplies(t *testing.T) {
+func TestCallReturnsItsOwnReply(t *testing.T) {
 	testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
 		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier) {
 			opts := []active.Option{active.WithWindow(over)}
@@ -61,7 +61,7 @@ func TestCallsReturnTheirOwnReplies(t *testing.T) {
 	})
 }
 
-func TestMessagesArriveBeforeCloseReturns(t *testing.T) {
+func TestCloseReturnsAfterHandlersRan(t *testing.T) {
 	testjob.EachSample(t, 3, func(t *testing.T, c testjob.Config) {
 		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier) {
 			opts := []active.Option{active.WithWindow(over)}
@@ -88,9 +88,9 @@ func TestMessagesArriveBeforeCloseReturns(t *testing.T) {
 	})
 }
 
-// TestErrorsOfHandlersAreTheCallers has handlers fail: the caller gets the error, and
+// TestCallReturnsHandlerErrors has handlers fail: the caller gets the error, and
 // later calls succeed.
-func TestErrorsOfHandlersAreTheCallers(t *testing.T) {
+func TestCallReturnsHandlerErrors(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier) {
 			opts := []active.Option{active.WithWindow(over)}
@@ -131,8 +131,8 @@ func TestErrorsOfHandlersAreTheCallers(t *testing.T) {
 	})
 }
 
-// A call whose time is up says so at once; what comes later disturbs nobody.
-func TestACallEndsWithItsContext(t *testing.T) {
+// A call whose context has ended returns at once. Its late reply disturbs no other call.
+func TestCallEndsWithContext(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier) {
 			opts := []active.Option{active.WithWindow(over)}
@@ -166,7 +166,7 @@ func TestACallEndsWithItsContext(t *testing.T) {
 
 // While all workers are busy, messages stay in the pipes, and then their senders
 // wait: nothing grows.
-func TestAFullTargetStopsItsCallers(t *testing.T) {
+func TestSendWaitsForFullTarget(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier) {
 			opts := []active.Option{active.WithWindow(over)}
@@ -216,7 +216,7 @@ func TestAFullTargetStopsItsCallers(t *testing.T) {
 
 // All ranks call each other as fast as they can through small pipes: replies get
 // through whatever requests do.
-func TestRequestsDoNotHoldUpReplies(t *testing.T) {
+func TestRepliesPassRequests(t *testing.T) {
 	testjob.EachSample(t, 3, func(t *testing.T, c testjob.Config) {
 		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier) {
 			opts := []active.Option{active.WithWindow(over)}
@@ -243,7 +243,7 @@ func TestRequestsDoNotHoldUpReplies(t *testing.T) {
 	})
 }
 
-func TestCallsOfADeadRankFail(t *testing.T) {
+func TestCallOfDeadRankFails(t *testing.T) {
 	testjob.EachSample(t, 3, func(t *testing.T, c testjob.Config) {
 		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
 			called := make(chan struct{}, 10)
@@ -279,7 +279,7 @@ func TestCallsOfADeadRankFail(t *testing.T) {
 }
 
 // A job that ends takes its active messages with it; what waits says so.
-func TestActiveMessagesEndWithTheJob(t *testing.T) {
+func TestCallEndsWithJob(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		late := make(chan error, 2)
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {

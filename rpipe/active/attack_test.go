@@ -15,9 +15,9 @@ import (
 	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
-// A handler that ends its goroutine is as one that panics: its caller learns of it,
+// A handler that ends its goroutine fails like one that panics: its caller gets the error,
 // and its rank goes on with as many workers as before.
-func TestAHandlerThatEndsItsGoroutineIsReplaced(t *testing.T) {
+func TestEndpointReplacesWorkerAfterGoexit(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			a, err := active.Open(ctx, r.World, active.Handlers{
@@ -43,7 +43,7 @@ func TestAHandlerThatEndsItsGoroutineIsReplaced(t *testing.T) {
 }
 
 // A handler cannot wait for its own end.
-func TestAHandlerThatClosesIsToldNotTo(t *testing.T) {
+func TestCloseInHandlerFails(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			var a *active.Endpoint
@@ -64,8 +64,7 @@ func TestAHandlerThatClosesIsToldNotTo(t *testing.T) {
 	})
 }
 
-// Handlers that call back, into their own rank and the caller's, through the same
-// workers.
+// Handlers call handlers of their own rank and of the caller's, through the same workers.
 func TestHandlersCallBack(t *testing.T) {
 	testjob.EachSample(t, 3, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -88,15 +87,15 @@ func TestHandlersCallBack(t *testing.T) {
 				r.NoError(err)
 				r.Equal([]byte{0, 7, 8}, reply[:3])
 			}
-			r.NoError(r.World.Barrier(ctx)) // handlers of a rank that closes call nobody
+			r.NoError(r.World.Barrier(ctx)) // handlers of a rank that closes cannot call
 			r.NoError(a.Close(ctx))
 		})
 	})
 }
 
-// Callers from all sides while the whole is closed: each call returns, by a reply or
-// an error, and what was taken without an error was handled.
-func TestCallsWhileOthersClose(t *testing.T) {
+// All ranks call each other while all close. Each call returns a reply or an error. A rank
+// handles each message that Send took without an error.
+func TestCallsReturnWhileRanksClose(t *testing.T) {
 	testjob.EachSample(t, 3, func(t *testing.T, c testjob.Config) {
 		var sent, handled atomic.Int64
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {

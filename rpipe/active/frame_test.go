@@ -10,7 +10,7 @@ import (
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
-func TestFramesComeBackAsTheyWere(t *testing.T) {
+func TestDecodeFrameReturnsEncodedFrame(t *testing.T) {
 	var block []byte
 	frames := []frame{
 		{kind: frameRequest, name: pipe.Hash("add"), id: 7, payload: []byte("12345")},

@@ -33,9 +33,9 @@ var hostileBlocks = map[string][]byte{
 	"a failure":           frame(3, 8, 77, 8),
 }
 
-// A rank that writes anything at all into the pipes of requests and replies stops
-// nobody else's calls, and its blocks' memory comes back.
-func TestActiveMessagesOutliveHostileFrames(t *testing.T) {
+// A rank that writes any bytes into the pipes of requests and replies stops no other
+// rank's calls. The memory of its blocks is freed.
+func TestEndpointOutlivesCorruptFrames(t *testing.T) {
 	for name, block := range hostileBlocks {
 		t.Run(name, func(t *testing.T) {
 			testjob.Config{Provider: "loop", Queued: true, Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {

@@ -14,7 +14,7 @@ import (
 
 // Ranks that have filled all pipes between them, and close without having pulled
 // anything, do not wait for each other.
-func TestFullConveyorsCloseAtOnce(t *testing.T) {
+func TestFullConveyorsClose(t *testing.T) {
 	testjob.EachSample(t, 3, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			v, err := conveyor.Open[int](ctx, r.World, conveyor.WithBatch(64), conveyor.WithHeap(256), conveyor.WithWidth(2))
@@ -38,9 +38,8 @@ func TestFullConveyorsCloseAtOnce(t *testing.T) {
 	})
 }
 
-// A record for a rank that has closed is tried no more once that is known: nothing
-// wakes up for it again and again.
-func TestNothingTicksForARankThatHasClosed(t *testing.T) {
+// The clock sends no record again to a rank that is known to be closed.
+func TestClockStopsForClosedRank(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			v, err := conveyor.Open[int](ctx, r.World, conveyor.WithBound(time.Millisecond))
@@ -67,7 +66,7 @@ func TestNothingTicksForARankThatHasClosed(t *testing.T) {
 
 // All calls of a conveyor and of active messages end with their contexts, whatever
 // is full.
-func TestAggregatesEndWithTheirContexts(t *testing.T) {
+func TestPushPullAndCallEndWithContext(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			v, err := conveyor.Open[int](ctx, r.World, conveyor.WithBatch(64), conveyor.WithHeap(256), conveyor.WithWidth(2))

@@ -123,7 +123,7 @@ func TestOneGoroutinePushesAndPulls(t *testing.T) {
 }
 
 // Records leave by themselves when their time is up.
-func TestARecordDoesNotWaitForOthers(t *testing.T) {
+func TestRecordLeavesWithinBound(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier) {
 			opts := []conveyor.Option{conveyor.WithWindow(over)}
@@ -150,7 +150,7 @@ func TestARecordDoesNotWaitForOthers(t *testing.T) {
 }
 
 // Many records are one post: by size, and by hand what is left.
-func TestRecordsLeaveTogether(t *testing.T) {
+func TestFullBatchLeavesInOnePost(t *testing.T) {
 	for _, c := range []testjob.Config{pipetest.Queued, {Provider: "loop", NIC: true, Atomics: "nic", Ranks: 1}} {
 		pipetest.Alone(t, c, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
 			const batch = 128
@@ -187,7 +187,7 @@ func TestRecordsLeaveTogether(t *testing.T) {
 	}
 }
 
-func TestAConveyorAllocatesNothingPerRecord(t *testing.T) {
+func TestConveyorAllocatesNothingPerRecord(t *testing.T) {
 	if testwatch.Race {
 		t.Skip("the race detector allocates")
 	}
@@ -213,7 +213,7 @@ func TestAConveyorAllocatesNothingPerRecord(t *testing.T) {
 	}
 }
 
-func TestAConveyorOutlivesARank(t *testing.T) {
+func TestConveyorReturnsErrRankDeadForOneRank(t *testing.T) {
 	testjob.EachSample(t, 3, func(t *testing.T, c testjob.Config) {
 		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
 			v, err := conveyor.Open[int](ctx, r.World, conveyor.WithBatch(16))
@@ -252,7 +252,7 @@ func TestAConveyorOutlivesARank(t *testing.T) {
 	})
 }
 
-func TestAConveyorsErrors(t *testing.T) {
+func TestConveyorReturnsTypedErrors(t *testing.T) {
 	testjob.Config{Provider: "loop", Ranks: 1}.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		_, err := conveyor.Open[int](ctx, r.World, conveyor.WithBatch(0))
 		r.ErrorIs(err, runtime.ErrRange)

@@ -14,7 +14,7 @@ import (
 	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
-// A source is a Reader, or a FanIn of one pipe.
+// A source is an rpipe.Reader, or a fan-in of one pipe.
 type source struct {
 	read    func(ctx context.Context) error // a block, which it frees
 	arrived func() bool
@@ -74,7 +74,7 @@ func cancelledAtTheEnd(t *testing.T, write, begin func(ctx context.Context, r *t
 }
 
 // The word that the writer's Close waits for finds no room in the queue.
-func TestAWriterClosesThoughTheReadOfItsEndWasCancelled(t *testing.T) {
+func TestWriterClosesAfterCanceledReadOfEnd(t *testing.T) {
 	cancelledAtTheEnd(t, func(ctx context.Context, r *testjob.Rank, _ *source) func() {
 		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1)
 		r.NoError(err)
@@ -92,8 +92,8 @@ func TestAWriterClosesThoughTheReadOfItsEndWasCancelled(t *testing.T) {
 	})
 }
 
-// The reader has not met the writer as it finds the end.
-func TestAWriterClosesThoughItsReaderWasCancelledAsTheyMet(t *testing.T) {
+// The reader is not connected to the writer as it finds the end.
+func TestWriterClosesAfterCanceledConnect(t *testing.T) {
 	cancelledAtTheEnd(t, func(ctx context.Context, r *testjob.Rank, _ *source) func() {
 		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1)
 		r.NoError(err)
@@ -106,7 +106,7 @@ func TestAWriterClosesThoughItsReaderWasCancelledAsTheyMet(t *testing.T) {
 	})
 }
 
-func TestCloseWriteReachesTheReaderThoughTheQueueWasFull(t *testing.T) {
+func TestCloseWriteReachesReaderPastFullQueue(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			pipetest.Ends(ctx, r, func(w *rpipe.Writer[byte]) {
@@ -118,7 +118,7 @@ func TestCloseWriteReachesTheReaderThoughTheQueueWasFull(t *testing.T) {
 				r.NoError(w.CloseWrite(pipetest.Ended(ctx)))
 				r.ErrorIs(w.Send(ctx, []byte{2}), rpipe.ErrClosed)
 				full.Store(false)
-				r.NoError(r.World.Barrier(ctx), "the reader has met the end")
+				r.NoError(r.World.Barrier(ctx), "the reader has found the end")
 			}, func(rd *rpipe.Reader[byte]) {
 				_, err := rd.Recv(ctx, nil)
 				r.NoError(err)
@@ -133,7 +133,7 @@ func TestCloseWriteReachesTheReaderThoughTheQueueWasFull(t *testing.T) {
 
 // The reader's rank does not answer CloseWrite. The reader then connects and finds the
 // end, so the writer must not write any more.
-func TestCloseWriteEndsWritesThoughTheReaderDoesNotAnswer(t *testing.T) {
+func TestCloseWriteEndsWritesBeforeReaderConnects(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			pipetest.Ends(ctx, r, func(w *rpipe.Writer[byte]) {

@@ -12,7 +12,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-func TestABlockOfAnAggregateIsOneMoreAddition(t *testing.T) {
+func TestWriteToFanInPostsOneAddition(t *testing.T) {
 	pipetest.Alone(t, pipetest.Queued, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
 		f, err := fan.OpenIn[byte](ctx, r.World, []int{0})
 		r.NoError(err)
@@ -40,7 +40,7 @@ func TestABlockOfAnAggregateIsOneMoreAddition(t *testing.T) {
 	})
 }
 
-func TestAFanInAllocatesNothingPerBlock(t *testing.T) {
+func TestFanInAllocatesNothingPerBlock(t *testing.T) {
 	if testwatch.Race {
 		t.Skip("the race detector allocates")
 	}

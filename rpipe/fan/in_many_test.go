@@ -11,9 +11,9 @@ import (
 	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
-// TestTenThousandPipesAtOneRank has two ranks write into 5,000 pipes each; on tcp,
+// TestFanInReadsTenThousandPipes has two ranks write into 5,000 pipes each; on tcp,
 // where to connect them takes a while, into 500, unless there is time.
-func TestTenThousandPipesAtOneRank(t *testing.T) {
+func TestFanInReadsTenThousandPipes(t *testing.T) {
 	for _, c := range []testjob.Config{{Provider: "shm", Ranks: 3}, {Provider: "loop", Ranks: 3},
 		{Provider: "loop", Queued: true, Ranks: 3}, {Provider: "tcp", Ranks: 3}} {
 		if testwatch.Race && c.Provider == "shm" {

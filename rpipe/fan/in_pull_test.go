@@ -11,7 +11,7 @@ import (
 	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
-func TestAPullPipeWithoutRoomKeepsNoOtherWaiting(t *testing.T) {
+func TestFanInReadsPastBlockedPullPipe(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.WindowPool) {
 			opts := []rpipe.Option{rpipe.WithWindow(over)}
@@ -81,7 +81,7 @@ func readPastFull(ctx context.Context, r *testjob.Rank, mapped bool, opts []rpip
 	r.NoError(f.Close(ctx))
 }
 
-func TestAReadThatEndsBesideAFullPipeSaysWhatWouldGiveRoom(t *testing.T) {
+func TestFanInReadErrorNamesFree(t *testing.T) {
 	pipetest.Queued.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		f, err := fan.OpenIn[byte](ctx, r.World, []int{0}, pipetest.TwoFit...)
 		r.NoError(err)

@@ -18,7 +18,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-func TestAFanInReadsAllWritersInOrder(t *testing.T) {
+func TestFanInReadsAllWritersInOrder(t *testing.T) {
 	for name, mode := range pipetest.Modes {
 		t.Run(name, func(t *testing.T) {
 			testjob.EachTransport(t, 4, func(t *testing.T, c testjob.Config) {
@@ -60,7 +60,7 @@ func TestAFanInReadsAllWritersInOrder(t *testing.T) {
 
 // A writer that never stops must not keep the others' blocks from being read: a
 // block waits for at most one of each other pipe.
-func TestNoWriterStarves(t *testing.T) {
+func TestFanInReadsQuietWriterBesideBusyOne(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
 		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.WindowPool) {
 			opts := []rpipe.Option{rpipe.WithWindow(over)}
@@ -107,7 +107,7 @@ func TestNoWriterStarves(t *testing.T) {
 
 // With all pipes full, reads go round: each pipe comes once before any comes again,
 // within its group and among groups.
-func TestReadsGoRound(t *testing.T) {
+func TestFanInReadsPipesInTurn(t *testing.T) {
 	c := testjob.Config{Provider: "loop", Ranks: 1}
 	c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		const pipes, rounds = 200, 3
@@ -139,9 +139,9 @@ func TestReadsGoRound(t *testing.T) {
 	})
 }
 
-// TestIdlePipesAreNotLookedAt counts looks: they do not grow with the number of idle
+// TestFanInSkipsIdlePipes counts looks: they do not grow with the number of idle
 // pipes.
-func TestIdlePipesAreNotLookedAt(t *testing.T) {
+func TestFanInSkipsIdlePipes(t *testing.T) {
 	for _, pipes := range []int{64, 640, 2000} {
 		c := testjob.Config{Provider: "loop", Ranks: 1}
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -162,7 +162,7 @@ func TestIdlePipesAreNotLookedAt(t *testing.T) {
 	}
 }
 
-func TestAPipeWhoseWriterDiesEndsAndTheOthersGoOn(t *testing.T) {
+func TestFanInReturnsErrRankDeadForOnePipe(t *testing.T) {
 	testjob.EachTransport(t, 4, func(t *testing.T, c testjob.Config) {
 		const blocks = 50
 		var lost atomic.Bool
@@ -190,7 +190,7 @@ func TestAPipeWhoseWriterDiesEndsAndTheOthersGoOn(t *testing.T) {
 				if err != nil {
 					r.Equal(1, b.From)
 					r.ErrorIs(err, runtime.ErrRankDead)
-					r.False(lost.Swap(true), "told once")
+					r.False(lost.Swap(true), "one error")
 					continue
 				}
 				r.Equal(got[b.From], b.Mem()[0])
@@ -205,8 +205,8 @@ func TestAPipeWhoseWriterDiesEndsAndTheOthersGoOn(t *testing.T) {
 	})
 }
 
-// Writers that close before they are met, or differ, do not keep a fan-in waiting.
-func TestAFanInLearnsOfWritersThatWriteNothing(t *testing.T) {
+// A fan-in does not wait for writers that close before it connects, or that differ.
+func TestFanInFindsWritersThatWriteNothing(t *testing.T) {
 	testjob.EachTransport(t, 4, func(t *testing.T, c testjob.Config) {
 		for _, late := range []bool{false, true} {
 			t.Run(fmt.Sprintf("late=%v", late), func(t *testing.T) {
@@ -250,7 +250,7 @@ func TestAFanInLearnsOfWritersThatWriteNothing(t *testing.T) {
 	})
 }
 
-func TestAFanInsErrors(t *testing.T) {
+func TestFanInReturnsTypedErrors(t *testing.T) {
 	testjob.Config{Provider: "loop", Ranks: 1}.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		_, err := fan.OpenIn[int](ctx, r.World, nil)
 		r.ErrorIs(err, runtime.ErrRange)
@@ -276,7 +276,7 @@ func TestAFanInsErrors(t *testing.T) {
 
 // An opening that fails for its arguments is none: the pairs to come are those that
 // would have come without it.
-func TestAFanInThatCannotBeOpenedShiftsNoPairs(t *testing.T) {
+func TestFailedOpenInKeepsPairs(t *testing.T) {
 	for name, open := range map[string]func(ctx context.Context, r *testjob.Rank) error{
 		"a rank beyond the team": func(ctx context.Context, r *testjob.Rank) error {
 			_, err := fan.OpenIn[byte](ctx, r.World, []int{0, 99})

@@ -18,7 +18,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-func TestAFanOutReachesAllReaders(t *testing.T) {
+func TestFanOutReachesAllReaders(t *testing.T) {
 	modes := map[string][]rpipe.Option{"deferred": {}, "immediate": {rpipe.WithSync(rpipe.Immediate)}, "two-puts": {rpipe.WithTwoPuts()}}
 	for name, mode := range modes {
 		t.Run(name, func(t *testing.T) {
@@ -69,8 +69,8 @@ func TestAFanOutReachesAllReaders(t *testing.T) {
 	}
 }
 
-// A reader that dies is told of once, and the others get everything.
-func TestAFanOutGoesOnWithoutAReader(t *testing.T) {
+// One Write reports a reader that dies. The remaining readers get all blocks.
+func TestFanOutWritesOnAfterReaderLeaves(t *testing.T) {
 	for name, leave := range map[string]func(ctx context.Context, r *testjob.Rank, rd *rpipe.Reader[int]){
 		"dies":   func(_ context.Context, r *testjob.Rank, _ *rpipe.Reader[int]) { r.Die() },
 		"closes": func(ctx context.Context, r *testjob.Rank, rd *rpipe.Reader[int]) { r.NoError(rd.Close(ctx)) },
@@ -128,7 +128,7 @@ func TestAFanOutGoesOnWithoutAReader(t *testing.T) {
 
 // A reader that frees nothing stops the writer; the others have the block by then.
 // The write goes on where it stopped.
-func TestASlowReaderStopsAFanOutWhenTheOthersHaveTheBlock(t *testing.T) {
+func TestFanOutWaitsForSlowReader(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
 		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.WindowPool) {
 			opts := []rpipe.Option{rpipe.WithWindow(over)}
@@ -190,7 +190,7 @@ func TestASlowReaderStopsAFanOutWhenTheOthersHaveTheBlock(t *testing.T) {
 	})
 }
 
-func TestAFanOutsErrors(t *testing.T) {
+func TestFanOutReturnsTypedErrors(t *testing.T) {
 	testjob.Config{Provider: "loop", Ranks: 1}.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		_, err := fan.OpenOut[int](ctx, r.World, nil)
 		r.ErrorIs(err, runtime.ErrRange)
@@ -214,7 +214,7 @@ func TestAFanOutsErrors(t *testing.T) {
 }
 
 // A write to many readers is one post to each, from the block's own memory.
-func TestAFanOutPostsOnceToEachFromTheSameMemory(t *testing.T) {
+func TestFanOutPostsOncePerReader(t *testing.T) {
 	for _, c := range []testjob.Config{pipetest.Queued, pipetest.NIC} {
 		pipetest.Alone(t, c, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
 			const readers = 5
@@ -253,7 +253,7 @@ func TestAFanOutPostsOnceToEachFromTheSameMemory(t *testing.T) {
 	}
 }
 
-func TestAFanOutAllocatesNothingPerBlock(t *testing.T) {
+func TestFanOutAllocatesNothingPerBlock(t *testing.T) {
 	if testwatch.Race {
 		t.Skip("the race detector allocates")
 	}

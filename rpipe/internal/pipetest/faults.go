@@ -29,7 +29,7 @@ func (l *fullLink) PutFlag(ctx context.Context, to int, src []byte, flag int, va
 	return l.Link.PutFlag(ctx, to, src, flag, value)
 }
 
-// Clog has the reader's words find no room in the queue to the writer while full is set.
+// Clog has the reader's flags find no room in the queue to the writer while full is set.
 func Clog(r *pipe.Reader, full *atomic.Bool) {
 	r.Mu.Lock() // the timer may announce
 	defer r.Mu.Unlock()

@@ -9,12 +9,12 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
-// EchoFrom returns the request, and from whom it came.
+// EchoFrom is a handler that returns the request and the number of the calling rank.
 func EchoFrom(_ context.Context, from int, request []byte) ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(bytes.Clone(request), uint32(from)), nil
 }
 
-// The result of Others holds all ranks of a job but the first.
+// The result of Others holds all ranks of a job of n ranks but the first.
 func Others(n int) (ranks []int) {
 	for i := 1; i < n; i++ {
 		ranks = append(ranks, i)
@@ -22,6 +22,7 @@ func Others(n int) (ranks []int) {
 	return ranks
 }
 
+// SixtyFour returns 64 bytes of a value.
 func SixtyFour(value byte) []byte {
 	b := make([]byte, 64)
 	for i := range b {
@@ -59,7 +60,7 @@ var Modes = map[string][]rpipe.Option{
 	"two-puts":       {rpipe.WithTwoPuts()},
 }
 
-// Ended returns a context as a program has it that was called off.
+// Ended returns a context that has ended.
 func Ended(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()

@@ -32,10 +32,14 @@ func Alone(t *testing.T, c testjob.Config, f func(ctx context.Context, r *testjo
 		}))
 }
 
+// These are configurations of one rank.
 var (
+	// Queued posts all operations to queue pairs.
 	Queued = testjob.Config{Provider: "loop", Queued: true, Ranks: 1}
+	// Mapped loads and stores.
 	Mapped = testjob.Config{Provider: "loop", Ranks: 1}
-	NIC    = testjob.Config{Provider: "loop", NIC: true, Queued: true, Ranks: 1}
+	// NIC has the limits of RDMA devices.
+	NIC = testjob.Config{Provider: "loop", NIC: true, Queued: true, Ranks: 1}
 )
 
 // DeviceLike is a device that maps nothing and knows registered memory only.
@@ -107,9 +111,9 @@ func (l *Loopback) Cost(f func()) trace.Counts {
 	return l.Trace.Snapshot().Total
 }
 
-// OverAll runs a body as a job over the fabric, and as one over a window that has
-// room for what aggregates take without options.
-func OverAll(t *testing.T, c testjob.Config, body func(ctx context.Context, r *testjob.Rank, over *rpipe.WindowPool)) {
+// OverAll runs a body as a job over the fabric, and as one over a window with room for
+// the products' pipes without options.
+func OverAll(t *testing.T, c testjob.Config, body func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier)) {
 	t.Run("fabric", func(t *testing.T) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) { body(ctx, r, nil) })
 	})

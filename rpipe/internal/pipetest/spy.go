@@ -7,8 +7,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// A Spy sees the local memory of the requests that pass, which verbs/trace does
-// not tell.
+// A Spy notes the local memory of requests, which verbs/trace does not.
 type Spy struct {
 	driver.Provider
 	mu   sync.Mutex
@@ -16,12 +15,14 @@ type Spy struct {
 	seen []driver.Segment
 }
 
+// Start begins to note segments.
 func (s *Spy) Start() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.on, s.seen = true, nil
 }
 
+// Stop ends what Start began, and returns the segments.
 func (s *Spy) Stop() []driver.Segment {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,6 +30,7 @@ func (s *Spy) Stop() []driver.Segment {
 	return s.seen
 }
 
+// Open opens a device whose requests s sees.
 func (s *Spy) Open(ctx context.Context, device string, opts driver.Options) (driver.Context, error) {
 	c, err := s.Provider.Open(ctx, device, opts)
 	return &spyContext{c, s}, err

@@ -8,7 +8,7 @@ import (
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
-// crowded is add behind a queue that has no room while full is set.
+// crowded returns add for a queue that has no room while full is set.
 func crowded(full *atomic.Bool, add func(ctx context.Context, n uint64) error) func(ctx context.Context, n uint64) error {
 	return func(ctx context.Context, n uint64) error {
 		if full.Load() {
@@ -26,14 +26,15 @@ func Crowd(w *pipe.Writer, full *atomic.Bool) {
 	u.Add = crowded(full, u.Add)
 }
 
-// A SummaryUpdate adds to a number, by sums.
+// A SummaryUpdate adds to a counter of this process.
 type SummaryUpdate struct {
 	pipe.SummaryUpdate
 	Full  atomic.Bool
-	Sums  atomic.Uint64 // how many
+	Sums  atomic.Uint64 // posted additions
 	count atomic.Uint64
 }
 
+// NewSummaryUpdate returns an update to a peer whose queue is full while Full is set.
 func NewSummaryUpdate(to *fabric.Peer) *SummaryUpdate {
 	u := &SummaryUpdate{}
 	u.Open(to, crowded(&u.Full, func(_ context.Context, n uint64) error {
@@ -44,6 +45,7 @@ func NewSummaryUpdate(to *fabric.Peer) *SummaryUpdate {
 	return u
 }
 
+// Told returns the sum of the additions that were posted.
 func (u *SummaryUpdate) Told() uint64 { return u.count.Load() }
 
 // A closingLink has the writer's flags find no room while full is set, and logs the
@@ -76,7 +78,7 @@ func LogClosing(w *pipe.Writer, full *atomic.Bool, log chan<- string) {
 	w.Link = &closingLink{fullLink{w.Link, full}, log}
 }
 
-// Meet connects the writer, and makes no memory for its blocks.
+// Meet connects the writer, and allocates no memory for its blocks.
 func Meet(ctx context.Context, w *pipe.Writer) error {
 	_, _, err := w.Join(ctx, true)
 	return err

@@ -13,9 +13,9 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// News of a writer's death may come ahead of its last block, which has arrived but
-// which nobody has taken in: the block is read first.
-func TestABlockThatNobodyHasTakenInComesAheadOfItsWritersDeath(t *testing.T) {
+// A reader may learn of a writer's death before it takes the writer's last block, which
+// has arrived. Read returns the block first.
+func TestFanInReadsArrivedBlockBeforeErrRankDead(t *testing.T) {
 	_ = testjob.Config{Provider: "loop", Ranks: 2}.Try(t, func(ctx context.Context, r *testjob.Rank) {
 		if r.Me == 1 {
 			w, err := rpipe.OpenWriter[int](ctx, r.World, 0, pipetest.Small...)

@@ -10,7 +10,7 @@ import (
 )
 
 // Counts that are not what writers can have made them cost time, and lose no block.
-func TestAFanInReadsWhateverItsCountsSay(t *testing.T) {
+func TestFanInReadsAllBlocksWithDamagedSummary(t *testing.T) {
 	for name, change := range map[string]func(word uint64) uint64{
 		"more":   func(w uint64) uint64 { return w + 1 },
 		"less":   func(w uint64) uint64 { return w - 2 },
