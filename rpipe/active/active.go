@@ -155,7 +155,7 @@ func (e *Endpoint) call(ctx context.Context, rank int, c *call, request *frame) 
 // message lies in that rank's block; the caller may change request then. The sender does
 // not learn whether the handler ran. The message leaves with a full block, after a while
 // (WithBound), or by Flush. Send waits for room in the pipe to that rank. When ctx ends
-// first, Send sends nothing. Kind: one-sided. Errors: as Call's, without RemoteError.
+// first, the handler may still run. Kind: one-sided. Errors: as Call's, without RemoteError.
 func (e *Endpoint) Send(ctx context.Context, rank int, name string, request []byte) error {
 	ctx = wait.Context(ctx)
 	err := e.calls.reachable(rank)

@@ -79,3 +79,40 @@ func ExampleOut() {
 	// hello
 	// <nil>
 }
+
+// Each rank sends its number to all ranks, itself included, and adds up the numbers that
+// it reads.
+func ExampleMesh() {
+	fmt.Println(runtime.RunLocal(context.Background(), 3, func(ctx context.Context, job *runtime.Job) error {
+		world := job.World()
+		m, err := fan.OpenMesh[int](ctx, world, fan.Names{From: "numbers", To: "numbers"})
+		if err != nil {
+			return err
+		}
+		for _, w := range m.Out {
+			if err := errors.Join(w.Send(ctx, []int{world.Rank()}), w.CloseWrite(ctx)); err != nil {
+				return err
+			}
+		}
+		sum := 0
+		for b, err := range m.In.All(ctx) {
+			if err != nil {
+				return err
+			}
+			sum += b.Mem()[0]
+			if err := m.In.Free(b.Block); err != nil {
+				return err
+			}
+		}
+		fmt.Println("sum", sum)
+		for _, w := range m.Out {
+			err = errors.Join(err, w.Close(ctx))
+		}
+		return errors.Join(err, m.In.Close(ctx))
+	}))
+	// Output:
+	// sum 3
+	// sum 3
+	// sum 3
+	// <nil>
+}
