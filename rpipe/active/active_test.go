@@ -25,7 +25,7 @@ var wire = binary.LittleEndian
 
 func TestCallReturnsItsOwnReply(t *testing.T) {
 	testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
-		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier) {
+		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.WindowPool) {
 			opts := []active.Option{active.WithWindow(over)}
 			const callers = 4
 			rounds := pipetest.Fewer(40)
@@ -63,7 +63,7 @@ func TestCallReturnsItsOwnReply(t *testing.T) {
 
 func TestCloseReturnsAfterHandlersRan(t *testing.T) {
 	testjob.EachSample(t, 3, func(t *testing.T, c testjob.Config) {
-		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier) {
+		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.WindowPool) {
 			opts := []active.Option{active.WithWindow(over)}
 			const messages = 500
 			var sum atomic.Int64
@@ -92,7 +92,7 @@ func TestCloseReturnsAfterHandlersRan(t *testing.T) {
 // later calls succeed.
 func TestCallReturnsHandlerErrors(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
-		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier) {
+		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.WindowPool) {
 			opts := []active.Option{active.WithWindow(over)}
 			a, err := active.Open(ctx, r.World, active.Handlers{
 				"echo":   pipetest.EchoFrom,
@@ -134,7 +134,7 @@ func TestCallReturnsHandlerErrors(t *testing.T) {
 // A call whose context has ended returns at once. Its late reply disturbs no other call.
 func TestCallEndsWithContext(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
-		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier) {
+		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.WindowPool) {
 			opts := []active.Option{active.WithWindow(over)}
 			release := make(chan struct{})
 			a, err := active.Open(ctx, r.World, active.Handlers{
@@ -168,7 +168,7 @@ func TestCallEndsWithContext(t *testing.T) {
 // wait: nothing grows.
 func TestSendWaitsForFullTarget(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
-		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier) {
+		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.WindowPool) {
 			opts := []active.Option{active.WithWindow(over)}
 			const workers = 3
 			release := make(chan struct{})
@@ -218,7 +218,7 @@ func TestSendWaitsForFullTarget(t *testing.T) {
 // through whatever requests do.
 func TestRepliesPassRequests(t *testing.T) {
 	testjob.EachSample(t, 3, func(t *testing.T, c testjob.Config) {
-		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier) {
+		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.WindowPool) {
 			opts := []active.Option{active.WithWindow(over)}
 			a, err := active.Open(ctx, r.World, active.Handlers{"echo": pipetest.EchoFrom},
 				append(opts, active.WithWorkers(1), active.WithBatch(128), active.WithHeap(256))...)

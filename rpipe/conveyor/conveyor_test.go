@@ -29,7 +29,7 @@ type update struct {
 func TestRandomUpdatesArriveOnce(t *testing.T) {
 	for _, batch := range []int{8, 100, 4096} {
 		testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
-			pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier) {
+			pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.WindowPool) {
 				opts := []conveyor.Option{conveyor.WithWindow(over)}
 				const size = 128
 				updates := pipetest.Fewer(1000)
@@ -75,7 +75,7 @@ func TestRandomUpdatesArriveOnce(t *testing.T) {
 // are full all the time.
 func TestOneGoroutinePushesAndPulls(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
-		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier) {
+		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.WindowPool) {
 			opts := []conveyor.Option{conveyor.WithWindow(over)}
 			records := pipetest.Fewer(500)
 			v, err := conveyor.Open[int64](ctx, r.World, append(opts, conveyor.WithBatch(64), conveyor.WithHeap(128), conveyor.WithWidth(2), conveyor.WithBound(0))...)
@@ -125,7 +125,7 @@ func TestOneGoroutinePushesAndPulls(t *testing.T) {
 // Records leave by themselves when their time is up.
 func TestRecordLeavesWithinBound(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
-		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier) {
+		pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.WindowPool) {
 			opts := []conveyor.Option{conveyor.WithWindow(over)}
 			v, err := conveyor.Open[int](ctx, r.World, opts...)
 			r.NoError(err)
@@ -193,7 +193,7 @@ func TestConveyorAllocatesNothingPerRecord(t *testing.T) {
 	}
 	for _, c := range []testjob.Config{pipetest.Mapped, pipetest.Queued} {
 		t.Run(c.String(), func(t *testing.T) {
-			pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier) {
+			pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.WindowPool) {
 				opts := []conveyor.Option{conveyor.WithWindow(over)}
 				v, err := conveyor.Open[update](ctx, r.World, append(opts, conveyor.WithBatch(256))...)
 				r.NoError(err)

@@ -39,7 +39,7 @@ func WithHeap(bytes int) Option { return ofPipes(rpipe.WithHeap(bytes)) }
 func WithWidth(n int) Option { return ofPipes(rpipe.WithWidth(n)) }
 
 // WithWindow has the conveyor's pipes run over a window. With nil they run as without it.
-func WithWindow(over *rpipe.Carrier) Option { return ofPipes(rpipe.WithCarrier(over)) }
+func WithWindow(over *rpipe.WindowPool) Option { return ofPipes(rpipe.WithWindow(over)) }
 
 // ofPipes returns the option that gives each pipe an option.
 func ofPipes(opt rpipe.Option) Option {

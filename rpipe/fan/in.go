@@ -43,7 +43,7 @@ type In[T any] struct {
 // at the reader and 0.4 KiB at the writer. The writer's stage takes 0.5 KiB more where
 // the reader is not mapped. 10,000 such pipes take 9 MiB of the reader's heap.
 //
-// rpipe.WithCarrier has all pipes run over a window, and counts in its slots. Then the
+// rpipe.WithWindow has all pipes run over a window, and counts in its slots. Then the
 // death of any rank of the window's team ends all pipes, as it ends waits on windows.
 // Read returns the blocks that have arrived, and then fails with position -1.
 //
@@ -74,11 +74,11 @@ func gatherIn[T any](ctx context.Context, o *pipe.Opening, t *runtime.Team, writ
 	if err != nil {
 		return nil, fmt.Errorf("OpenIn: %w", err)
 	}
-	summary, err := pipe.NewSummary(ctx, t, len(writers), common.Carrier)
+	summary, err := pipe.NewSummary(ctx, t, len(writers), common.Pool)
 	if err != nil {
 		return nil, fmt.Errorf("OpenIn: %w", err)
 	}
-	f := &In[T]{in: newFanIn(summary, len(writers), common.Carrier), readers: make([]*pipe.TypedReader[T], 0, len(writers))}
+	f := &In[T]{in: newFanIn(summary, len(writers), common.Pool), readers: make([]*pipe.TypedReader[T], 0, len(writers))}
 	for i, writer := range writers {
 		grouped := func(o *pipe.Options) error { o.Tally, o.Group = summary, i/pipe.GroupSize; return nil }
 		r, err := pipe.AddReader[T](ctx, o, t, writer, append(opts[:len(opts):len(opts)], grouped))

@@ -47,7 +47,7 @@ type group struct {
 // none is an arrival of no pipe.
 var none = arrival{from: -1}
 
-func newFanIn(s *pipe.Summary, n int, over *rpipe.Carrier) *fanIn {
+func newFanIn(s *pipe.Summary, n int, over *rpipe.WindowPool) *fanIn {
 	f := &fanIn{summary: s, health: s.Team.Health() - 1, byEnd: make(map[*pipe.End]int, n)}
 	f.waiter = waiter{team: s.Team, over: over, ready: f.hasNews, slots: f.watchedSlots}
 	return f

@@ -36,7 +36,7 @@ type outPipe struct {
 func newFanOut(ctx context.Context, t *runtime.Team, o *pipe.Options) (*fanOut, error) {
 	team := team.Of(t)
 	f := &fanOut{id: &pipe.End{Rank: t.Rank(), Peer: -1, Name: o.Name}, health: team.Health() - 1}
-	f.waiter = waiter{team: team, over: o.Carrier, ready: f.hasNews, slots: f.watchedSlots}
+	f.waiter = waiter{team: team, over: o.Pool, ready: f.hasNews, slots: f.watchedSlots}
 	var err error
 	f.stage, err = newStage(ctx, team, o)
 	return f, err

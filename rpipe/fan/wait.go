@@ -10,7 +10,7 @@ import (
 // A waiter waits for words that the peers of many pipes write.
 type waiter struct {
 	team *team.Team
-	over *rpipe.Carrier // nil: the pipes lie on the fabric
+	over *rpipe.WindowPool // nil: the pipes lie on the fabric
 
 	ready func() bool             // reports whether there is news
 	slots func(slots []int) []int // appends the slots of the window that ready looks at

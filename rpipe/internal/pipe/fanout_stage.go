@@ -26,8 +26,8 @@ type site interface {
 func NewFanStage(ctx context.Context, t *team.Team, o *Options) (s *FanStage, err error) {
 	s = &FanStage{}
 	s.users.Store(1)
-	if o.Carrier != nil {
-		s.site, err = newBerthSite(o.Carrier, o.Heap)
+	if o.Pool != nil {
+		s.site, err = newPlaceSite(o.Pool, o.Heap)
 	} else {
 		s.site, err = newFabricSite(ctx, t, o)
 	}

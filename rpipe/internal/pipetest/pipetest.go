@@ -113,7 +113,7 @@ func (l *Loopback) Cost(f func()) trace.Counts {
 
 // OverAll runs a body as a job over the fabric, and as one over a window with room for
 // the products' pipes without options.
-func OverAll(t *testing.T, c testjob.Config, body func(ctx context.Context, r *testjob.Rank, over *rpipe.Carrier)) {
+func OverAll(t *testing.T, c testjob.Config, body func(ctx context.Context, r *testjob.Rank, over *rpipe.WindowPool)) {
 	t.Run("fabric", func(t *testing.T) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) { body(ctx, r, nil) })
 	})
