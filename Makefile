@@ -48,14 +48,14 @@ ibv: ## Jobs over a software RDMA device on an emulated machine
 	scripts/ibv-jobs.sh
 
 ibv-upper: ## Pipes and collectives over it; ten minutes
-	PACKAGES="./rpipe ./rpipe/fan ./rpipe/conveyor ./rpipe/active ./rpipe/netpipe ./collectives" scripts/ibv.sh -run /ibv
+	PACKAGES="./rpipe ./rpipe/farheap ./collectives" scripts/ibv.sh -run /ibv
 
 ibv-counts: ## Requests and system calls over it, compared with a C program's; FIGURES=0 shows no latencies
 	FIGURES=$(FIGURES) scripts/ibv-counts.sh
 
 rdma: ## All that is tested on a software RDMA device
 	scripts/ibv.sh
-	PACKAGES="./rpipe ./rpipe/fan ./rpipe/conveyor ./rpipe/active ./rpipe/netpipe ./collectives" scripts/ibv.sh -run /ibv
+	PACKAGES="./rpipe ./rpipe/farheap ./collectives" scripts/ibv.sh -run /ibv
 	scripts/ibv-jobs.sh
 	scripts/ibv-counts.sh
 

@@ -9,9 +9,7 @@ import (
 	"github.com/gopgas/gopgas/collectives"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
-	"github.com/gopgas/gopgas/rpipe/active"
-	"github.com/gopgas/gopgas/rpipe/conveyor"
-	"github.com/gopgas/gopgas/rpipe/fan"
+	"github.com/gopgas/gopgas/rpipe/farheap"
 	"github.com/gopgas/gopgas/rpipe/gochan"
 	"github.com/gopgas/gopgas/rpipe/netpipe"
 	"github.com/gopgas/gopgas/runtime"
@@ -66,12 +64,12 @@ func TestEveryCallAfterCloseSaysSo(t *testing.T) {
 			{"OpenReceiver", func() error { return second(gochan.OpenReceiver[int](ctx, r.World, left, gochan.WithName("x"))) }},
 			{"Dial", func() error { return second(netpipe.Dial(ctx, r.World, right)) }},
 			{"Listen", func() error { return second(netpipe.Listen(ctx, r.World)) }},
-			{"OpenHeap", func() error { return second(rpipe.OpenHeap[int](ctx, r.World, right, x)) }},
-			{"ServeHeap", func() error { return second(rpipe.ServeHeap(ctx, r.World, left, x)) }},
-			{"OpenFanIn", func() error { return second(fan.OpenIn[int](ctx, r.World, []int{left}, x)) }},
-			{"OpenFanOut", func() error { return second(fan.OpenOut[int](ctx, r.World, []int{right}, x)) }},
-			{"OpenActive", func() error { return second(active.Open(ctx, r.World, nil, active.WithName("x"))) }},
-			{"OpenConveyor", func() error { return second(conveyor.Open[int](ctx, r.World, conveyor.WithName("x"))) }},
+			{"farheap.Open", func() error { return second(farheap.Open[int](ctx, r.World, right, farheap.WithName("x"))) }},
+			{"farheap.Serve", func() error { return second(farheap.Serve(ctx, r.World, left, farheap.WithName("x"))) }},
+			{"OpenFanIn", func() error { return second(rpipe.OpenFanIn[int](ctx, r.World, []int{left}, x)) }},
+			{"OpenFanOut", func() error { return second(rpipe.OpenFanOut[int](ctx, r.World, []int{right}, x)) }},
+			{"OpenActive", func() error { return second(rpipe.OpenActive(ctx, r.World, nil, x)) }},
+			{"OpenConveyor", func() error { return second(rpipe.OpenConveyor[int](ctx, r.World, x)) }},
 			{"OverWindow", func() error { return second(rpipe.OverWindow(ctx, r.World, 4, x)) }},
 			{"Send", func() error { return writer.Send(ctx, one) }},
 			{"Read", func() error { return second(reader.Read(ctx)) }},

@@ -117,9 +117,8 @@
 //
 // # Memory without a reader
 //
-// [OpenHeap] and [ServeHeap] leave the reader out: a [Heap] is memory at a rank whose
-// program does nothing for it. Its client allocates there by the same shadow, and
-// puts, gets and frees.
+// Package farheap leaves the reader out: its Heap is memory at a rank whose program does
+// nothing for it. The client allocates there by the same shadow, and puts, gets and frees.
 //
 // # Over a window
 //

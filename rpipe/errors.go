@@ -11,8 +11,6 @@ var (
 	ErrForeign = pipe.ErrForeign
 	// ErrTooLarge: a block that the pipe's heap cannot hold, however empty.
 	ErrTooLarge = pipe.ErrTooLarge
-	// ErrFull: a Heap has no room just now.
-	ErrFull = pipe.ErrFull
 	// ErrWouldBlock: a Try call would have to wait. No OpError wraps it.
 	ErrWouldBlock = pipe.ErrWouldBlock
 	// ErrCorrupt: this end's memory holds words that no correct peer writes. The pipe

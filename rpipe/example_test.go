@@ -82,3 +82,38 @@ func ExampleReader_All() {
 	// messaging
 	// <nil>
 }
+
+// A pipe over a window.
+func ExampleOverWindow() {
+	fmt.Println(runtime.RunLocal(context.Background(), 2, func(ctx context.Context, job *runtime.Job) error {
+		c, err := rpipe.OverWindow(ctx, job.World(), 1)
+		if err != nil {
+			return err
+		}
+		if job.World().Rank() == 0 {
+			w, err := rpipe.OpenWriter[byte](ctx, job.World(), 1, rpipe.WithWindow(c))
+			if err != nil {
+				return err
+			}
+			err = w.Send(ctx, []byte("over a window"))
+			return errors.Join(err, w.Close(ctx), c.Close(ctx))
+		}
+		r, err := rpipe.OpenReader[byte](ctx, job.World(), 0, rpipe.WithWindow(c))
+		if err != nil {
+			return err
+		}
+		for b, err := range r.All(ctx) {
+			if err != nil {
+				return err
+			}
+			fmt.Println(string(b.Mem()))
+			if err := r.Free(b); err != nil {
+				return err
+			}
+		}
+		return errors.Join(r.Close(ctx), c.Close(ctx))
+	}))
+	// Output:
+	// over a window
+	// <nil>
+}

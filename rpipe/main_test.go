@@ -10,7 +10,6 @@ import (
 func TestMain(m *testing.M) {
 	bodies := bodiesOfDeath()
 	maps.Copy(bodies, bodiesOverWindows())
-	maps.Copy(bodies, bodiesOfHeaps())
 	maps.Copy(bodies, bodiesOfAggregates())
 	bodies["beside the stopped"], bodies["beside the stopped, not connected"] = besideTheStopped(true), besideTheStopped(false)
 	testjob.Main(m, bodies)

@@ -6,9 +6,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
-	"github.com/gopgas/gopgas/rpipe/active"
-	"github.com/gopgas/gopgas/rpipe/conveyor"
-	"github.com/gopgas/gopgas/rpipe/fan"
+	"github.com/gopgas/gopgas/rpipe/farheap"
 )
 
 // TestANilContextIsOneThatNeverEnds makes all calls that take a context.
@@ -138,9 +136,9 @@ func nilActive(r *testjob.Rank) {
 }
 
 func nilHeap(r *testjob.Rank) {
-	s, err := rpipe.ServeHeap(none, r.World, r.Left())
+	s, err := farheap.Serve(none, r.World, r.Left())
 	r.NoError(err)
-	h, err := rpipe.OpenHeap[int](none, r.World, r.Right())
+	h, err := farheap.Open[int](none, r.World, r.Right())
 	r.NoError(err)
 	b, err := h.Alloc(none, 4)
 	r.NoError(err)

@@ -24,7 +24,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/farheap"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -79,10 +79,10 @@ func (o options) run(ctx context.Context, job *runtime.Job) error {
 
 // serve gives memory to each of so many clients, and waits until they are done.
 func (o options) serve(ctx context.Context, world *runtime.Team, clients int) error {
-	shelves := make([]*rpipe.Server, clients)
+	shelves := make([]*farheap.Server, clients)
 	for client := range shelves {
 		var err error
-		if shelves[client], err = rpipe.ServeHeap(ctx, world, client, rpipe.WithHeap(o.shelf)); err != nil {
+		if shelves[client], err = farheap.Serve(ctx, world, client, farheap.WithHeap(o.shelf)); err != nil {
 			return err
 		}
 	}
@@ -107,7 +107,7 @@ func (o options) use(ctx context.Context, world, clients *runtime.Team) error {
 
 // both serves and uses memory at one rank.
 func (o options) both(ctx context.Context, world *runtime.Team) error {
-	s, err := rpipe.ServeHeap(ctx, world, 0, rpipe.WithHeap(o.shelf))
+	s, err := farheap.Serve(ctx, world, 0, farheap.WithHeap(o.shelf))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/farheap"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -60,7 +61,7 @@ func broken(t *testing.T, damage func(ctx context.Context, w *worker) error) err
 	t.Helper()
 	return local(1, func(ctx context.Context, job *runtime.Job) error {
 		o := options{keys: 20, ops: 300, shelf: 64 << 10}
-		s, err := rpipe.ServeHeap(ctx, job.World(), 0, rpipe.WithHeap(o.shelf))
+		s, err := farheap.Serve(ctx, job.World(), 0, farheap.WithHeap(o.shelf))
 		require.NoError(t, err)
 		table := newTable()
 		require.NoError(t, table.addShelf(ctx, job.World(), 0, o.shelf))

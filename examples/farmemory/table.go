@@ -5,12 +5,13 @@ import (
 	"errors"
 
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/farheap"
 	"github.com/gopgas/gopgas/runtime"
 )
 
 // A table maps keys to values that lie at servers.
 type table struct {
-	shelves []*rpipe.Heap[byte]
+	shelves []*farheap.Heap[byte]
 	index   map[uint64]place
 	forgot  int // keys forgotten for want of room
 }
@@ -18,14 +19,14 @@ type table struct {
 // A place is the place of a value.
 type place struct {
 	shelf int
-	block rpipe.Remote[byte]
+	block farheap.Remote[byte]
 }
 
 func newTable() *table { return &table{index: map[uint64]place{}} }
 
 // addShelf adds memory of a server.
 func (t *table) addShelf(ctx context.Context, team *runtime.Team, server, size int) error {
-	h, err := rpipe.OpenHeap[byte](ctx, team, server, rpipe.WithHeap(size), rpipe.WithBlocks(size/64), rpipe.WithPolicy(rpipe.BestFit{}))
+	h, err := farheap.Open[byte](ctx, team, server, farheap.WithHeap(size), farheap.WithBlocks(size/64), farheap.WithPolicy(rpipe.BestFit{}))
 	if err == nil {
 		t.shelves = append(t.shelves, h)
 	}
@@ -62,7 +63,7 @@ func (t *table) alloc(ctx context.Context, key uint64, n int) (place, error) {
 			if err == nil {
 				return place{shelf, b}, nil
 			}
-			if !errors.Is(err, rpipe.ErrFull) {
+			if !errors.Is(err, farheap.ErrFull) {
 				return place{}, err
 			}
 		}

@@ -9,9 +9,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/rpipe"
-	"github.com/gopgas/gopgas/rpipe/active"
-	"github.com/gopgas/gopgas/rpipe/conveyor"
-	"github.com/gopgas/gopgas/rpipe/fan"
+	"github.com/gopgas/gopgas/rpipe/farheap"
 	"github.com/gopgas/gopgas/rpipe/gochan"
 	"github.com/gopgas/gopgas/rpipe/netpipe"
 	"github.com/gopgas/gopgas/runtime"
@@ -272,7 +270,7 @@ func Example_connections() {
 
 func Example_memoryElsewhere() {
 	between(func(ctx context.Context, world *runtime.Team) error {
-		h, err := rpipe.OpenHeap[int](ctx, world, 1)
+		h, err := farheap.Open[int](ctx, world, 1)
 		if err != nil {
 			return err
 		}
@@ -286,7 +284,7 @@ func Example_memoryElsewhere() {
 		fmt.Println(got)
 		return errors.Join(err, h.Free(m), h.Close(ctx))
 	}, func(ctx context.Context, world *runtime.Team) error {
-		s, err := rpipe.ServeHeap(ctx, world, 0)
+		s, err := farheap.Serve(ctx, world, 0)
 		if err != nil {
 			return err
 		}

@@ -17,8 +17,6 @@ var (
 	ErrForeign = errors.New("block of another pipe")
 	// ErrTooLarge: a block that the pipe's heap cannot hold, however empty.
 	ErrTooLarge = rmalloc.ErrTooLarge
-	// ErrFull: a Heap has no room just now.
-	ErrFull = errors.New("the heap is full: free blocks, or open it with a larger WithHeap or WithBlocks")
 	// ErrWouldBlock: a Try call would have to wait. No OpError wraps it.
 	ErrWouldBlock = errors.New("the call would have to wait")
 	// ErrCorrupt: this end's memory holds words that no correct peer writes. The pipe
@@ -35,7 +33,6 @@ var (
 	ErrSelfClosed   = fmt.Errorf("%w at this end; open another one", ErrClosed)
 	errWritesOver   = fmt.Errorf("%w for writing by CloseWrite; open another pipe", ErrClosed)
 	ErrReaderGone   = fmt.Errorf("%w by the reader; close this end, and open another pipe", ErrClosed)
-	ErrServerGone   = fmt.Errorf("%w by the server, whose memory is gone; close this end, and open another heap", ErrClosed)
 	errNoCard       = fmt.Errorf("%w: the other end's memory is too small to be a pipe's", ErrCorrupt)
 	errPoolClosed   = fmt.Errorf("%w: the pipe's pool; open another one", ErrClosed)
 	errNoTally      = fmt.Errorf("%w: the reader's aggregate is not what its card says", ErrCorrupt)

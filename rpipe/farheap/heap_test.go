@@ -1,4 +1,4 @@
-package rpipe_test
+package farheap_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
-	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
+	"github.com/gopgas/gopgas/rpipe/farheap"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/trace"
@@ -20,34 +20,34 @@ import (
 
 // eachHeap runs f with a heap of rank 0 at rank 1, which does nothing but serve
 // it, on every transport and over every link. Both close in the end.
-func eachHeap(t *testing.T, f func(ctx context.Context, r *testjob.Rank, h *rpipe.Heap[int64]), opts ...rpipe.Option) {
+func eachHeap(t *testing.T, f func(ctx context.Context, r *testjob.Rank, h *farheap.Heap[int64]), opts ...farheap.Option) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
-		for link, over := range links {
-			t.Run(link, func(t *testing.T) {
+		for memory, over := range memories {
+			t.Run(memory, func(t *testing.T) {
 				c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-					over(func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) { served(ctx, r, f, opts) })(ctx, r, opts)
+					over(func(ctx context.Context, r *testjob.Rank, opts []farheap.Option) { served(ctx, r, f, opts) })(ctx, r, opts)
 				})
 			})
 		}
 	})
 }
 
-func served(ctx context.Context, r *testjob.Rank, f func(ctx context.Context, r *testjob.Rank, h *rpipe.Heap[int64]), opts []rpipe.Option) {
+func served(ctx context.Context, r *testjob.Rank, f func(ctx context.Context, r *testjob.Rank, h *farheap.Heap[int64]), opts []farheap.Option) {
 	if r.Me == 0 {
-		h, err := rpipe.OpenHeap[int64](ctx, r.World, 1, opts...)
+		h, err := farheap.Open[int64](ctx, r.World, 1, opts...)
 		r.NoError(err)
 		f(ctx, r, h)
 		r.NoError(h.Close(ctx))
 		return
 	}
-	s, err := rpipe.ServeHeap(ctx, r.World, 0, opts...)
+	s, err := farheap.Serve(ctx, r.World, 0, opts...)
 	r.NoError(err)
 	r.NoError(s.Wait(ctx))
 	r.NoError(s.Close(ctx))
 }
 
 func TestAHeapHoldsWhatWasPut(t *testing.T) {
-	eachHeap(t, func(ctx context.Context, r *testjob.Rank, h *rpipe.Heap[int64]) {
+	eachHeap(t, func(ctx context.Context, r *testjob.Rank, h *farheap.Heap[int64]) {
 		r.Equal("cache#0", h.Name())
 		b, err := h.Alloc(ctx, 1000)
 		r.NoError(err)
@@ -72,11 +72,11 @@ func TestAHeapHoldsWhatWasPut(t *testing.T) {
 		r.NoError(h.Flush(ctx))
 		r.NoError(h.Put(ctx, b, 1000, nil))
 		r.NoError(h.Free(b))
-	}, rpipe.WithName("cache"))
+	}, farheap.WithName("cache"))
 }
 
 func TestBlocksOfAHeapThatAreGoneAreStale(t *testing.T) {
-	eachHeap(t, func(ctx context.Context, r *testjob.Rank, h *rpipe.Heap[int64]) {
+	eachHeap(t, func(ctx context.Context, r *testjob.Rank, h *farheap.Heap[int64]) {
 		b, err := h.Alloc(ctx, 8)
 		r.NoError(err)
 		r.NoError(h.Free(b))
@@ -88,13 +88,13 @@ func TestBlocksOfAHeapThatAreGoneAreStale(t *testing.T) {
 		r.ErrorIs(h.Put(ctx, b, 0, one), rpipe.ErrStale)
 		r.ErrorIs(h.Get(ctx, b, 0, one), rpipe.ErrStale)
 		r.ErrorIs(h.Free(b), rpipe.ErrStale)
-		r.ErrorIs(h.Free(rpipe.Remote[int64]{}), rpipe.ErrForeign)
+		r.ErrorIs(h.Free(farheap.Remote[int64]{}), rpipe.ErrForeign)
 		for _, index := range []int{-1, 8, math.MaxInt, math.MinInt} {
 			r.ErrorIs(h.Put(ctx, again, index, one), runtime.ErrRange)
 			r.ErrorIs(h.Get(ctx, again, index, one), runtime.ErrRange)
 		}
 		_, err = h.Alloc(ctx, 0)
-		r.ErrorIs(err, rpipe.ErrFull)
+		r.ErrorIs(err, farheap.ErrFull)
 		r.ErrorContains(err, "WithHeap")
 		_, err = h.Alloc(ctx, 9)
 		r.ErrorIs(err, rpipe.ErrTooLarge)
@@ -107,21 +107,21 @@ func TestBlocksOfAHeapThatAreGoneAreStale(t *testing.T) {
 		r.ErrorIs(err, rpipe.ErrClosed)
 		r.ErrorIs(h.Free(again), rpipe.ErrClosed)
 		r.ErrorIs(h.Flush(ctx), rpipe.ErrClosed)
-	}, rpipe.WithHeap(64))
+	}, farheap.WithHeap(64))
 }
 
 // A random program on a heap agrees with a map.
 func TestARandomProgramOnAHeap(t *testing.T) {
-	for seed, policy := range policies {
-		eachHeap(t, func(ctx context.Context, r *testjob.Rank, h *rpipe.Heap[int64]) {
+	for seed, policy := range []rpipe.Policy{rpipe.NextFit{}, rpipe.FirstFit{}, rpipe.BestFit{}, rpipe.WorstFit{}} {
+		eachHeap(t, func(ctx context.Context, r *testjob.Rank, h *farheap.Heap[int64]) {
 			randomHeap(ctx, r, h, rand.New(rand.NewPCG(uint64(seed), 5)))
-		}, rpipe.WithHeap(16<<10), rpipe.WithPolicy(policy), rpipe.WithBlocks(40))
+		}, farheap.WithHeap(16<<10), farheap.WithPolicy(policy), farheap.WithBlocks(40))
 	}
 }
 
-func randomHeap(ctx context.Context, r *testjob.Rank, h *rpipe.Heap[int64], rnd *rand.Rand) {
+func randomHeap(ctx context.Context, r *testjob.Rank, h *farheap.Heap[int64], rnd *rand.Rand) {
 	type entry struct {
-		b    rpipe.Remote[int64]
+		b    farheap.Remote[int64]
 		want []int64
 	}
 	var model []entry
@@ -132,7 +132,7 @@ func randomHeap(ctx context.Context, r *testjob.Rank, h *rpipe.Heap[int64], rnd 
 		case op == 0 || k == len(model):
 			n := rnd.IntN(200)
 			b, err := h.Alloc(ctx, n)
-			if errors.Is(err, rpipe.ErrFull) {
+			if errors.Is(err, farheap.ErrFull) {
 				continue
 			}
 			r.NoError(err)
@@ -162,7 +162,7 @@ func randomHeap(ctx context.Context, r *testjob.Rank, h *rpipe.Heap[int64], rnd 
 }
 
 func TestGoroutinesShareAHeap(t *testing.T) {
-	eachHeap(t, func(ctx context.Context, r *testjob.Rank, h *rpipe.Heap[int64]) {
+	eachHeap(t, func(ctx context.Context, r *testjob.Rank, h *farheap.Heap[int64]) {
 		const goroutines = 8
 		done := make(chan error, goroutines)
 		for g := range int64(goroutines) {
@@ -196,9 +196,9 @@ func TestAnOperationOnAHeapIsOneRequestAndNoneOnMappedMemory(t *testing.T) {
 	for _, c := range []testjob.Config{pipetest.Queued, pipetest.Mapped} {
 		var traced *trace.Provider
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			s, err := rpipe.ServeHeap(ctx, r.World, 0)
+			s, err := farheap.Serve(ctx, r.World, 0)
 			r.NoError(err)
-			h, err := rpipe.OpenHeap[int64](ctx, r.World, 0)
+			h, err := farheap.Open[int64](ctx, r.World, 0)
 			r.NoError(err)
 			first, err := h.Alloc(ctx, 1)
 			r.NoError(err)
@@ -212,7 +212,7 @@ func TestAnOperationOnAHeapIsOneRequestAndNoneOnMappedMemory(t *testing.T) {
 			if c.Queued {
 				one = 1
 			}
-			var b rpipe.Remote[int64]
+			var b farheap.Remote[int64]
 			none := cost(func() { b, err = h.Alloc(ctx, 100) })
 			r.NoError(err)
 			r.Zero(none.Requests(), "Alloc asks nobody")

@@ -1,4 +1,4 @@
-package rpipe_test
+package farheap_test
 
 import (
 	"context"
@@ -8,24 +8,24 @@ import (
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
-	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
+	"github.com/gopgas/gopgas/rpipe/farheap"
 	"github.com/gopgas/gopgas/runtime"
 )
 
 // eachHeapPair runs one body at the client's rank and one at the server's.
-func eachHeapPair(t *testing.T, client func(ctx context.Context, r *testjob.Rank, h *rpipe.Heap[int64]), server func(ctx context.Context, r *testjob.Rank, s *rpipe.Server)) {
+func eachHeapPair(t *testing.T, client func(ctx context.Context, r *testjob.Rank, h *farheap.Heap[int64]), server func(ctx context.Context, r *testjob.Rank, s *farheap.Server)) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
-		for link, over := range links {
-			t.Run(link, func(t *testing.T) {
+		for memory, over := range memories {
+			t.Run(memory, func(t *testing.T) {
 				c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-					over(func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+					over(func(ctx context.Context, r *testjob.Rank, opts []farheap.Option) {
 						if r.Me == 0 {
-							h, err := rpipe.OpenHeap[int64](ctx, r.World, 1, opts...)
+							h, err := farheap.Open[int64](ctx, r.World, 1, opts...)
 							r.NoError(err)
 							client(ctx, r, h)
 							return
 						}
-						s, err := rpipe.ServeHeap(ctx, r.World, 0, opts...)
+						s, err := farheap.Serve(ctx, r.World, 0, opts...)
 						r.NoError(err)
 						server(ctx, r, s)
 					})(ctx, r, nil)
@@ -46,25 +46,25 @@ func untilNone(ctx context.Context, r *testjob.Rank, lingering func() int) {
 }
 
 // uses lists calls that a client may have made before an end closes.
-var uses = map[string]func(ctx context.Context, r *testjob.Rank, h *rpipe.Heap[int64]){
-	"used": func(ctx context.Context, r *testjob.Rank, h *rpipe.Heap[int64]) {
+var uses = map[string]func(ctx context.Context, r *testjob.Rank, h *farheap.Heap[int64]){
+	"used": func(ctx context.Context, r *testjob.Rank, h *farheap.Heap[int64]) {
 		b, err := h.Alloc(ctx, 1)
 		r.NoError(err)
 		r.NoError(h.Put(ctx, b, 0, []int64{1}))
 	},
-	"unused": func(context.Context, *testjob.Rank, *rpipe.Heap[int64]) {},
+	"unused": func(context.Context, *testjob.Rank, *farheap.Heap[int64]) {},
 }
 
 func TestAClientThatIsCalledOffLetsItsServerGo(t *testing.T) {
 	for name, use := range uses {
 		t.Run(name, func(t *testing.T) {
-			eachHeapPair(t, func(ctx context.Context, r *testjob.Rank, h *rpipe.Heap[int64]) {
+			eachHeapPair(t, func(ctx context.Context, r *testjob.Rank, h *farheap.Heap[int64]) {
 				use(ctx, r, h)
 				r.NoError(r.World.Barrier(ctx))
 				time.Sleep(time.Millisecond) // the server has met this end, most times
 				_ = h.Close(pipetest.Ended(ctx))
 				untilNone(ctx, r, h.Lingering)
-			}, func(ctx context.Context, r *testjob.Rank, s *rpipe.Server) {
+			}, func(ctx context.Context, r *testjob.Rank, s *farheap.Server) {
 				r.NoError(r.World.Barrier(ctx))
 				r.NoError(s.Wait(ctx))
 				r.NoError(s.Close(ctx))
@@ -77,7 +77,7 @@ func TestAClientThatIsCalledOffLetsItsServerGo(t *testing.T) {
 func TestAServerThatIsCalledOffLetsItsClientGo(t *testing.T) {
 	for name, use := range uses {
 		t.Run(name, func(t *testing.T) {
-			eachHeapPair(t, func(ctx context.Context, r *testjob.Rank, h *rpipe.Heap[int64]) {
+			eachHeapPair(t, func(ctx context.Context, r *testjob.Rank, h *farheap.Heap[int64]) {
 				use(ctx, r, h)
 				r.NoError(r.World.Barrier(ctx))
 				b, err := h.Alloc(ctx, 1)
@@ -87,7 +87,7 @@ func TestAServerThatIsCalledOffLetsItsClientGo(t *testing.T) {
 				r.ErrorIs(err, rpipe.ErrClosed)
 				r.NoError(h.Close(ctx))
 				untilNone(ctx, r, h.Lingering)
-			}, func(ctx context.Context, r *testjob.Rank, s *rpipe.Server) {
+			}, func(ctx context.Context, r *testjob.Rank, s *farheap.Server) {
 				r.NoError(r.World.Barrier(ctx))
 				_ = s.Close(pipetest.Ended(ctx))
 				untilNone(ctx, r, s.Lingering)
@@ -100,7 +100,7 @@ func TestNeitherEndOfAHeapLingersWhereTheyDiffer(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 0 {
-				h, err := rpipe.OpenHeap[byte](ctx, r.World, 1, rpipe.WithHeap(640))
+				h, err := farheap.Open[byte](ctx, r.World, 1, farheap.WithHeap(640))
 				r.NoError(err)
 				_, err = h.Alloc(ctx, 1)
 				r.ErrorIs(err, runtime.ErrMismatch)
@@ -108,7 +108,7 @@ func TestNeitherEndOfAHeapLingersWhereTheyDiffer(t *testing.T) {
 				untilNone(ctx, r, h.Lingering)
 				return
 			}
-			s, err := rpipe.ServeHeap(ctx, r.World, 0, rpipe.WithHeap(6<<20))
+			s, err := farheap.Serve(ctx, r.World, 0, farheap.WithHeap(6<<20))
 			r.NoError(err)
 			r.ErrorIs(s.Wait(ctx), runtime.ErrMismatch)
 			r.NoError(s.Close(ctx))

@@ -1,4 +1,4 @@
-package rpipe
+package farheap
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
-// A heapSide holds the state that both ends of a heap have. An end that closes puts its
+// A side holds the state that both ends of a heap have. An end that closes puts its
 // last flag at the peer, and gives its memory back when it has the peer's last flag:
 //
 //	client                                 server
@@ -16,27 +16,27 @@ import (
 //	                                       gives memory back
 //
 // The rank's registry puts later the flag that Close could not put.
-type heapSide struct {
+type side struct {
 	*pipe.End
 	gate pipe.Gate
 	told pipe.LastFlag // the peer knows that nothing more is put there
 }
 
-func newHeapSide(p *pipe.End) *heapSide {
-	s := &heapSide{End: p, gate: pipe.NewGate()}
+func newSide(p *pipe.End) *side {
+	s := &side{End: p, gate: pipe.NewGate()}
 	p.Role = s
 	return s
 }
 
 // depart tells the peer that nothing more is put there.
-func (s *heapSide) depart(ctx context.Context) error {
+func (s *side) depart(ctx context.Context) error {
 	err := s.Depart(ctx)
 	s.Registry.Exit(s.End)
 	return err
 }
 
 // Deliver puts goneFlag.
-func (s *heapSide) Deliver(context.Context) error {
+func (s *side) Deliver(context.Context) error {
 	err := s.told.Post(s.Queue(), func(ctx context.Context) error { return s.PutFlag(ctx, 0, nil, goneFlag, 1) })
 	if err != nil && s.Fate() == nil {
 		return err
@@ -45,10 +45,10 @@ func (s *heapSide) Deliver(context.Context) error {
 }
 
 // Heard reports whether the peer puts nothing more here.
-func (s *heapSide) Heard() bool { return s.Flag(goneFlag) != 0 }
+func (s *side) Heard() bool { return s.Flag(goneFlag) != 0 }
 
 // Finish reports whether the peer knows that nothing more is put there.
-func (s *heapSide) Finish(context.Context) bool { return s.told.Posted() }
+func (s *side) Finish(context.Context) bool { return s.told.Posted() }
 
 // Stop does nothing: the ends of a heap put nothing by themselves.
-func (s *heapSide) Stop() {}
+func (s *side) Stop() {}

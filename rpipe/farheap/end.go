@@ -1,4 +1,4 @@
-package rpipe
+package farheap
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 // The two ends of a heap. Each has a card; behind the server's lies the heap. Each
 // has one flag, the peer's last word.
 const (
-	goneFlag  = 0
-	heapFlags = 1
+	goneFlag = 0
+	flags    = 1
 )
 
 // The names of a heap's ends.
@@ -24,16 +24,16 @@ const (
 	serversEnd = "server"
 )
 
-// enterHeap opens one end of a heap.
-func enterHeap(ctx context.Context, p *pipe.End, t *team.Team, end string, begin func() error) error {
+// enter opens one end of a heap.
+func enter(ctx context.Context, p *pipe.End, t *team.Team, end string, begin func() error) error {
 	p.Spec = pipe.Spec{Elem: "served memory", Size: 1, Heap: p.Spec.Heap, Served: true}
 	pair := &pipe.Pairing{Team: t, Name: p.Name, Writer: p.Rank, Reader: p.Peer}
 	if end == serversEnd {
 		pair.Writer, pair.Reader = p.Peer, p.Rank
 	}
-	return p.Registry.Enter(ctx, pipe.Birth{Team: t, Name: pair.Key(end), Fail: unwrapped, Make: func(incarnation int) (*pipe.End, error) {
-		mine := pipe.LinkEnd{Name: pair.Region(incarnation, clientsEnd), Flags: heapFlags, Data: pipe.CardSize}
-		theirs := pipe.LinkEnd{Name: pair.Region(incarnation, serversEnd), Flags: heapFlags, Data: pipe.CardSize + p.Spec.Heap}
+	return p.Registry.Enter(ctx, pipe.Birth{Team: t, Name: pair.Key(end), Fail: unchanged, Make: func(incarnation int) (*pipe.End, error) {
+		mine := pipe.LinkEnd{Name: pair.Region(incarnation, clientsEnd), Flags: flags, Data: pipe.CardSize}
+		theirs := pipe.LinkEnd{Name: pair.Region(incarnation, serversEnd), Flags: flags, Data: pipe.CardSize + p.Spec.Heap}
 		if end == serversEnd {
 			mine, theirs = theirs, mine
 		}
@@ -47,11 +47,11 @@ func enterHeap(ctx context.Context, p *pipe.End, t *team.Team, end string, begin
 	}})
 }
 
-func unwrapped(err error) error { return err }
+func unchanged(err error) error { return err }
 
-// A heapEnd is a Heap without its element type.
-type heapEnd struct {
-	*heapSide
+// A client is a Heap without its element type.
+type client struct {
+	*side
 	up    atomic.Bool  // connected
 	mem   []byte       // the server's memory where it is mapped; set before up
 	using sync.RWMutex // calls that use the server's memory hold it for reading
@@ -60,20 +60,20 @@ type heapEnd struct {
 	books *rmalloc.Heap
 }
 
-func openHeap(ctx context.Context, p *pipe.End, t *team.Team) (h *heapEnd, err error) {
-	err = enterHeap(ctx, p, t, clientsEnd, func() error {
+func openClient(ctx context.Context, p *pipe.End, t *team.Team) (h *client, err error) {
+	err = enter(ctx, p, t, clientsEnd, func() error {
 		books, err := rmalloc.New(rmalloc.Config{Size: p.Spec.Heap, Blocks: p.Options.Blocks, Policy: p.Policy})
 		if err != nil {
 			return err
 		}
-		h = &heapEnd{heapSide: newHeapSide(p), books: books}
+		h = &client{side: newSide(p), books: books}
 		return nil
 	})
 	return h, err
 }
 
 // ready connects on first use, and returns why the heap cannot be used.
-func (h *heapEnd) ready(ctx context.Context) error {
+func (h *client) ready(ctx context.Context) error {
 	if err := h.Usable(); err != nil {
 		return err
 	}
@@ -83,12 +83,12 @@ func (h *heapEnd) ready(ctx context.Context) error {
 		}
 	}
 	if h.Flag(goneFlag) != 0 {
-		return pipe.ErrServerGone
+		return errServerGone
 	}
 	return nil
 }
 
-func (h *heapEnd) comeUp(ctx context.Context) error {
+func (h *client) comeUp(ctx context.Context) error {
 	if h.up.Load() {
 		return nil
 	}
@@ -97,7 +97,7 @@ func (h *heapEnd) comeUp(ctx context.Context) error {
 		return err
 	}
 	if deserted {
-		return h.Breaks(pipe.ErrServerGone)
+		return h.Breaks(errServerGone)
 	}
 	if remote := h.Remote(); remote != nil {
 		h.mem = remote[pipe.CardSize:]
@@ -106,7 +106,7 @@ func (h *heapEnd) comeUp(ctx context.Context) error {
 	return nil
 }
 
-func (h *heapEnd) alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
+func (h *client) alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
 	h.using.RLock()
 	defer h.using.RUnlock()
 	if err := h.ready(ctx); err != nil {
@@ -125,14 +125,14 @@ func (h *heapEnd) alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
 }
 
 // owns returns an error unless the heap holds the block.
-func (h *heapEnd) owns(a rmalloc.Addr) error {
+func (h *client) owns(a rmalloc.Addr) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	_, _, err := h.books.Range(a)
 	return err
 }
 
-func (h *heapEnd) free(a rmalloc.Addr) error {
+func (h *client) free(a rmalloc.Addr) error {
 	if err := h.Usable(); err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (h *heapEnd) free(a rmalloc.Addr) error {
 }
 
 // store and load reach the heap from offset at on.
-func (h *heapEnd) store(ctx context.Context, at int, src []byte) error {
+func (h *client) store(ctx context.Context, at int, src []byte) error {
 	h.using.RLock()
 	defer h.using.RUnlock()
 	if err := h.ready(ctx); err != nil {
@@ -155,7 +155,7 @@ func (h *heapEnd) store(ctx context.Context, at int, src []byte) error {
 	return h.Put(ctx, pipe.CardSize+at, src)
 }
 
-func (h *heapEnd) load(ctx context.Context, at int, dst []byte) error {
+func (h *client) load(ctx context.Context, at int, dst []byte) error {
 	h.using.RLock()
 	defer h.using.RUnlock()
 	if err := h.ready(ctx); err != nil {
@@ -168,7 +168,7 @@ func (h *heapEnd) load(ctx context.Context, at int, dst []byte) error {
 	return h.Get(ctx, pipe.CardSize+at, dst)
 }
 
-func (h *heapEnd) flushed(ctx context.Context) error {
+func (h *client) flushed(ctx context.Context) error {
 	h.using.RLock()
 	defer h.using.RUnlock()
 	if err := h.ready(ctx); err != nil {
@@ -177,14 +177,14 @@ func (h *heapEnd) flushed(ctx context.Context) error {
 	return h.Flush(ctx)
 }
 
-func (h *heapEnd) stats() HeapStats {
+func (h *client) stats() pipe.HeapStats {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.books.Stats()
 }
 
 // close tells the server that this end closes. Nothing may be put behind that.
-func (h *heapEnd) close(ctx context.Context) error {
+func (h *client) close(ctx context.Context) error {
 	if h.Closed.Swap(true) {
 		return nil
 	}

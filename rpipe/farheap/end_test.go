@@ -1,4 +1,4 @@
-package rpipe_test
+package farheap_test
 
 import (
 	"context"
@@ -11,27 +11,25 @@ import (
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
-	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
+	"github.com/gopgas/gopgas/rpipe/farheap"
 	"github.com/gopgas/gopgas/runtime"
 )
 
 func TestAServerThatClosesEarlyIsAnErrorAtTheClient(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
-		for link, over := range links {
-			t.Run(link, func(t *testing.T) {
+		for memory, over := range memories {
+			t.Run(memory, func(t *testing.T) {
 				c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-					over(func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) { loseServer(ctx, r, opts) })(ctx, r, opts(rpipe.WithHeap(4096)))
+					over(func(ctx context.Context, r *testjob.Rank, opts []farheap.Option) { loseServer(ctx, r, opts) })(ctx, r, options(farheap.WithHeap(4096)))
 				})
 			})
 		}
 	})
 }
 
-func opts(o ...rpipe.Option) []rpipe.Option { return o }
-
-func loseServer(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+func loseServer(ctx context.Context, r *testjob.Rank, opts []farheap.Option) {
 	if r.Me == 1 {
-		s, err := rpipe.ServeHeap(ctx, r.World, 0, opts...)
+		s, err := farheap.Serve(ctx, r.World, 0, opts...)
 		r.NoError(err)
 		waiting := make(chan error, 1)
 		go func() { waiting <- s.Wait(ctx) }()
@@ -43,7 +41,7 @@ func loseServer(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		r.NoError(r.World.Barrier(ctx))
 		return
 	}
-	h, err := rpipe.OpenHeap[int64](ctx, r.World, 1, opts...)
+	h, err := farheap.Open[int64](ctx, r.World, 1, opts...)
 	r.NoError(err)
 	b, err := h.Alloc(ctx, 10)
 	r.NoError(err)
@@ -64,22 +62,22 @@ func TestEndsOfAHeapThatAreNeverUsedClose(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 0 {
-				h, err := rpipe.OpenHeap[byte](ctx, r.World, 1, rpipe.WithName("client first"))
+				h, err := farheap.Open[byte](ctx, r.World, 1, farheap.WithName("client first"))
 				r.NoError(err)
 				r.NoError(h.Close(ctx))
 				r.NoError(r.World.Barrier(ctx))
-				h, err = rpipe.OpenHeap[byte](ctx, r.World, 1, rpipe.WithName("server first"))
+				h, err = farheap.Open[byte](ctx, r.World, 1, farheap.WithName("server first"))
 				r.NoError(err)
 				_, err = h.Alloc(ctx, 1)
 				r.ErrorIs(err, rpipe.ErrClosed)
 				r.NoError(h.Close(ctx))
 				return
 			}
-			s, err := rpipe.ServeHeap(ctx, r.World, 0, rpipe.WithName("server first"))
+			s, err := farheap.Serve(ctx, r.World, 0, farheap.WithName("server first"))
 			r.NoError(err)
 			r.NoError(s.Close(ctx))
 			r.NoError(r.World.Barrier(ctx))
-			s, err = rpipe.ServeHeap(ctx, r.World, 0, rpipe.WithName("client first"))
+			s, err = farheap.Serve(ctx, r.World, 0, farheap.WithName("client first"))
 			r.NoError(err)
 			r.NoError(s.Wait(ctx))
 			r.NoError(s.Close(ctx))
@@ -92,12 +90,12 @@ func TestEndsOfAHeapThatDifferSaySo(t *testing.T) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			var err error
 			if r.Me == 0 {
-				h, openErr := rpipe.OpenHeap[byte](ctx, r.World, 1, rpipe.WithHeap(640))
+				h, openErr := farheap.Open[byte](ctx, r.World, 1, farheap.WithHeap(640))
 				r.NoError(openErr)
 				_, err = h.Alloc(ctx, 1)
 				defer func() { r.NoError(h.Close(ctx)) }()
 			} else {
-				s, openErr := rpipe.ServeHeap(ctx, r.World, 0, rpipe.WithHeap(6400))
+				s, openErr := farheap.Serve(ctx, r.World, 0, farheap.WithHeap(6400))
 				r.NoError(openErr)
 				err = s.Wait(ctx)
 				defer func() { r.NoError(s.Close(ctx)) }()
@@ -108,14 +106,14 @@ func TestEndsOfAHeapThatDifferSaySo(t *testing.T) {
 			r.NoError(r.World.Barrier(ctx), "both have seen it")
 		})
 	})
-	pipetest.Mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
-		_, err := rpipe.OpenHeap[string](ctx, r.World, 0)
+	mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		_, err := farheap.Open[string](ctx, r.World, 0)
 		r.ErrorIs(err, rpipe.ErrType)
-		_, err = rpipe.OpenHeap[int](ctx, r.World, 1)
+		_, err = farheap.Open[int](ctx, r.World, 1)
 		r.ErrorIs(err, runtime.ErrRange)
-		_, err = rpipe.ServeHeap(ctx, nil, 0)
+		_, err = farheap.Serve(ctx, nil, 0)
 		r.ErrorIs(err, runtime.ErrTeam)
-		_, err = rpipe.ServeHeap(ctx, r.World, 0, rpipe.WithHeap(1<<30))
+		_, err = farheap.Serve(ctx, r.World, 0, farheap.WithHeap(1<<30))
 		r.ErrorIs(err, runtime.ErrExhausted)
 	})
 }
@@ -126,7 +124,7 @@ func TestTheDeathOfEitherEndOfAHeap(t *testing.T) {
 			t.Run([]string{"client", "server"}[dies], func(t *testing.T) {
 				err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
 					if r.Me == 1 {
-						s, err := rpipe.ServeHeap(ctx, r.World, 0)
+						s, err := farheap.Serve(ctx, r.World, 0)
 						r.NoError(err)
 						pipetest.Leave(ctx, r)
 						if dies == 1 {
@@ -136,7 +134,7 @@ func TestTheDeathOfEitherEndOfAHeap(t *testing.T) {
 						r.NoError(s.Close(ctx))
 						return
 					}
-					h, err := rpipe.OpenHeap[int](ctx, r.World, 1)
+					h, err := farheap.Open[int](ctx, r.World, 1)
 					r.NoError(err)
 					b, err := h.Alloc(ctx, 1)
 					r.NoError(err)
@@ -165,11 +163,11 @@ func TestMemoryOfHeapsComesBack(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			for range 20 {
-				served(ctx, r, func(ctx context.Context, r *testjob.Rank, h *rpipe.Heap[int64]) {
+				served(ctx, r, func(ctx context.Context, r *testjob.Rank, h *farheap.Heap[int64]) {
 					b, err := h.Alloc(ctx, 1)
 					r.NoError(err)
 					r.NoError(h.Put(ctx, b, 0, []int64{1}))
-				}, opts(rpipe.WithHeap(32<<20)))
+				}, options(farheap.WithHeap(32<<20)))
 				r.NoError(r.World.Barrier(ctx))
 			}
 			r.Less(pipetest.Used(r.World), int64(40<<20), "but the last one's")
@@ -181,12 +179,12 @@ func TestMemoryOfHeapsComesBack(t *testing.T) {
 func bodiesOfHeaps() map[string]testjob.Body {
 	return map[string]testjob.Body{"a server is killed": func(ctx context.Context, r *testjob.Rank) {
 		if r.Me == 1 {
-			_, err := rpipe.ServeHeap(ctx, r.World, 0)
+			_, err := farheap.Serve(ctx, r.World, 0)
 			r.NoError(err)
 			pipetest.Leave(ctx, r)
 			r.Die()
 		}
-		h, err := rpipe.OpenHeap[int](ctx, r.World, 1)
+		h, err := farheap.Open[int](ctx, r.World, 1)
 		r.NoError(err)
 		b, err := h.Alloc(ctx, 1000)
 		r.NoError(err)

@@ -1,4 +1,4 @@
-package rpipe
+package farheap
 
 import (
 	"context"
@@ -8,25 +8,15 @@ import (
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A Heap uses memory of another rank, the server, for this rank alone. It allocates by
-// its own shadow, puts, gets and frees. The server's program takes no part, so a rank
-// can lend its memory and compute at the same time:
-//
-//	client                                          server
-//	h, err := rpipe.OpenHeap[float64](ctx, t, 1)    s, err := rpipe.ServeHeap(ctx, t, 0)
-//	b, err := h.Alloc(ctx, 1000)                    err = s.Wait(ctx)
-//	err = h.Put(ctx, b, 0, values)                  err = s.Close(ctx)
-//	err = h.Get(ctx, b, 0, values)
-//	err = h.Free(b)
-//	err = h.Close(ctx)
-//
-// A Get finds what this heap put before, from whichever goroutine, if the Put has
-// returned. All methods may be called from any goroutine.
-type Heap[T any] struct{ end *heapEnd }
+// A Heap uses memory of the server for this rank alone. A Get finds what this heap put
+// before, from whichever goroutine, if the Put has returned. All methods may be called
+// from any goroutine. Package rpipe lists the errors of a call.
+type Heap[T any] struct{ end *client }
 
 // A Remote names a block of a Heap. It is a value; copies are the same block.
 type Remote[T any] struct {
@@ -45,27 +35,25 @@ func (b Remote[T]) Len() int { return b.n }
 func (b Remote[T]) Mem() []T { return b.mem }
 
 // Addr returns where the block lies.
-func (b Remote[T]) Addr() Addr { return Addr(b.addr) }
+func (b Remote[T]) Addr() rpipe.Addr { return rpipe.Addr(b.addr) }
 
-// OpenHeap opens a heap at another rank of t, the server. The server calls ServeHeap
-// with the same name and size. OpenHeap does not wait for it: the two ends connect on
-// first use. Both ends give WithName, WithHeap and WithWindow; the client alone gives
-// WithBlocks and WithPolicy; other options have no effect. Kind: local.
-func OpenHeap[T any](ctx context.Context, t *runtime.Team, server int, opts ...Option) (*Heap[T], error) {
+// Open opens a heap at another rank of t, the server. The server calls Serve with the same
+// name and size. Open does not wait for it: the two ends connect on first use. Kind: local.
+func Open[T any](ctx context.Context, t *runtime.Team, server int, opts ...Option) (*Heap[T], error) {
 	ctx = wait.Context(ctx)
-	p, team, err := pipe.Draft[T](t, server, opts)
+	p, team, err := pipe.Draft[T](t, server, collect(opts))
 	if err != nil {
-		return nil, p.Fail("OpenHeap", err)
+		return nil, p.Fail("Open", err)
 	}
-	end, err := openHeap(ctx, p, team)
+	end, err := openClient(ctx, p, team)
 	if err != nil {
-		return nil, p.Fail("OpenHeap", err)
+		return nil, p.Fail("Open", err)
 	}
 	return &Heap[T]{end}, nil
 }
 
 // Alloc takes a block of n elements. It does not clear the block's memory. Without room
-// it fails with ErrFull at once, as it does not ask the server. ErrTooLarge: the heap
+// it fails with ErrFull at once, as it does not ask the server. rpipe.ErrTooLarge: the heap
 // is smaller. Kind: local once connected.
 func (h *Heap[T]) Alloc(ctx context.Context, n int) (Remote[T], error) {
 	ctx = wait.Context(ctx)
@@ -85,7 +73,7 @@ func (h *Heap[T]) Alloc(ctx context.Context, n int) (Remote[T], error) {
 }
 
 // Put stores src in the block from an index on. It returns at local completion:
-// src may be changed again. ErrStale: the block was freed. Kind: one-sided.
+// src may be changed again. rpipe.ErrStale: the block was freed. Kind: one-sided.
 func (h *Heap[T]) Put(ctx context.Context, b Remote[T], index int, src []T) error {
 	ctx = wait.Context(ctx)
 	at, err := h.place(b, index, len(src))
@@ -97,7 +85,7 @@ func (h *Heap[T]) Put(ctx context.Context, b Remote[T], index int, src []T) erro
 
 // Get fills dst from the block's elements from an index on. dst is filled when Get
 // returns nil. The caller may use dst again when Get returns, also with an error.
-// ErrStale: the block was freed. Kind: one-sided.
+// rpipe.ErrStale: the block was freed. Kind: one-sided.
 func (h *Heap[T]) Get(ctx context.Context, b Remote[T], index int, dst []T) error {
 	ctx = wait.Context(ctx)
 	at, err := h.place(b, index, len(dst))
@@ -110,7 +98,7 @@ func (h *Heap[T]) Get(ctx context.Context, b Remote[T], index int, dst []T) erro
 // place checks arguments and returns where in the heap the elements lie.
 func (h *Heap[T]) place(b Remote[T], index, count int) (int, error) {
 	if b.owner != h.end.End {
-		return 0, ErrForeign
+		return 0, rpipe.ErrForeign
 	}
 	if index < 0 || index > b.n-count {
 		return 0, fmt.Errorf("%d elements from index %d: %w [0, %d)", count, index, runtime.ErrRange, b.n)
@@ -118,9 +106,9 @@ func (h *Heap[T]) place(b Remote[T], index, count int) (int, error) {
 	return b.addr.Offset() + index*element.Size[T](), h.end.owns(b.addr)
 }
 
-// Free gives a block back. ErrStale: it was freed before. Kind: local.
+// Free gives a block back. rpipe.ErrStale: it was freed before. Kind: local.
 func (h *Heap[T]) Free(b Remote[T]) error {
-	err := ErrForeign
+	err := rpipe.ErrForeign
 	if b.owner == h.end.End {
 		err = h.end.free(b.addr)
 	}
@@ -135,7 +123,7 @@ func (h *Heap[T]) Flush(ctx context.Context) error {
 }
 
 // Stats returns how full the heap is. It looks at all of its holes. Kind: local.
-func (h *Heap[T]) Stats() HeapStats { return h.end.stats() }
+func (h *Heap[T]) Stats() rpipe.HeapStats { return h.end.stats() }
 
 // Name returns the heap's name with its incarnation, such as "cache#0". Kind:
 // local.

@@ -1,4 +1,4 @@
-package rpipe
+package farheap
 
 import (
 	"context"
@@ -11,22 +11,21 @@ import (
 // A Server is the end of a Heap where its memory lies.
 type Server struct{ end *serverEnd }
 
-// ServeHeap gives memory of this rank to another rank of t, which uses it through
-// OpenHeap with the same name and size. It does not wait for that. WithName,
-// WithHeap (how much memory) and WithWindow have an effect. Kind: local.
-func ServeHeap(ctx context.Context, t *runtime.Team, client int, opts ...Option) (*Server, error) {
+// Serve gives memory of this rank to another rank of t, the client, which uses it through
+// Open with the same name and size. Serve does not wait for that. Kind: local.
+func Serve(ctx context.Context, t *runtime.Team, client int, opts ...Option) (*Server, error) {
 	ctx = wait.Context(ctx)
-	p, team, err := pipe.Draft[byte](t, client, opts)
+	p, team, err := pipe.Draft[byte](t, client, collect(opts))
 	if err != nil {
-		return nil, p.Fail("ServeHeap", err)
+		return nil, p.Fail("Serve", err)
 	}
 	s := &Server{}
-	err = enterHeap(ctx, p, team, serversEnd, func() error {
-		s.end = &serverEnd{heapSide: newHeapSide(p)}
+	err = enter(ctx, p, team, serversEnd, func() error {
+		s.end = &serverEnd{side: newSide(p)}
 		return nil
 	})
 	if err != nil {
-		return nil, p.Fail("ServeHeap", err)
+		return nil, p.Fail("Serve", err)
 	}
 	return s, nil
 }
@@ -50,7 +49,7 @@ func (s *Server) Close(ctx context.Context) error {
 func (s *Server) Name() string { return s.end.Name }
 
 type serverEnd struct {
-	*heapSide
+	*side
 	unused bool // the client had closed the heap before the two were connected
 }
 

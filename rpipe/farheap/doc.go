@@ -1,0 +1,66 @@
+// Package farheap gives a rank, the client, memory of another rank, the server. The client
+// allocates there by its own shadow of the heap, puts, gets and frees. The server's program
+// takes no part, so a rank can lend its memory and compute at the same time:
+//
+//	client                                             server
+//	h, err := farheap.Open[float64](ctx, world, 1)     s, err := farheap.Serve(ctx, world, 0)
+//	b, err := h.Alloc(ctx, 1000)                       err = s.Wait(ctx)
+//	err = h.Put(ctx, b, 0, values)                     err = s.Close(ctx)
+//	err = h.Get(ctx, b, 0, values)
+//	err = h.Free(b)
+//	err = h.Close(ctx)
+//
+// Client and server find each other as the ends of a pipe do: by team, ranks, name and
+// count of openings. Both give WithName, WithHeap and WithWindow.
+package farheap
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
+)
+
+// An Option adjusts an end of a heap as it is opened.
+type Option func(*config)
+
+type config struct {
+	name         string
+	heap, blocks int
+	policy       rpipe.Policy
+	pool         *rpipe.WindowPool
+}
+
+// WithName names the heap. Without it the name is "heap".
+func WithName(name string) Option { return func(c *config) { c.name = name } }
+
+// WithHeap sets the bytes that the server gives, a multiple of 64. Without it that is
+// rpipe.DefaultHeap.
+func WithHeap(bytes int) Option { return func(c *config) { c.heap = bytes } }
+
+// WithBlocks sets how many blocks may be allocated and not yet freed. Without it that is
+// rpipe.DefaultBlocks. It is the client's alone.
+func WithBlocks(n int) Option { return func(c *config) { c.blocks = n } }
+
+// WithPolicy sets where blocks go. Without it that is rpipe.NextFit. It is the client's
+// alone.
+func WithPolicy(p rpipe.Policy) Option { return func(c *config) { c.policy = p } }
+
+// WithWindow has the heap lie in a place of a window. With nil it is as without.
+func WithWindow(pool *rpipe.WindowPool) Option { return func(c *config) { c.pool = pool } }
+
+// collect returns the options of a pipe's end.
+func collect(opts []Option) []pipe.Option {
+	c := config{name: "heap", heap: rpipe.DefaultHeap, blocks: rpipe.DefaultBlocks, policy: rpipe.NextFit{}}
+	for _, opt := range opts {
+		opt(&c)
+	}
+	return []pipe.Option{rpipe.WithName(c.name), rpipe.WithHeap(c.heap), rpipe.WithBlocks(c.blocks), rpipe.WithPolicy(c.policy),
+		rpipe.WithWindow(c.pool)}
+}
+
+// ErrFull: the heap has no room just now.
+var ErrFull = errors.New("the heap is full: free blocks, or open it with a larger WithHeap or WithBlocks")
+
+var errServerGone = fmt.Errorf("%w by the server, whose memory is gone; close this end, and open another heap", rpipe.ErrClosed)
