@@ -1,0 +1,403 @@
+package pipe
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/team"
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// The links of these tests have so much data behind the card, and so many flags.
+const (
+	linkData  = 64 << 10
+	linkFlags = 4
+)
+
+// A maker makes this rank's end of a link to the other rank, which cannot find it yet.
+type maker struct {
+	r    *testjob.Rank
+	pool *Pool // nil: over the fabric
+	made int
+}
+
+func (m *maker) link(ctx context.Context) Link {
+	m.made++
+	end := func(rank int) LinkEnd {
+		return LinkEnd{Name: fmt.Sprintf("link#%d/%d", m.made, rank), Flags: linkFlags, Data: CardSize + linkData}
+	}
+	var l Link
+	var err error
+	if m.pool != nil {
+		l, err = newWindowLink(m.pool, 1-m.r.Me, end(m.r.Me), end(1-m.r.Me), linkData, -1, m.prepare)
+	} else {
+		l, err = newFabricLink(ctx, team.Of(m.r.World), 1-m.r.Me, end(m.r.Me), end(1-m.r.Me), -1, m.prepare)
+	}
+	m.r.NoError(err)
+	return l
+}
+
+// prepare writes a card that tells the rank.
+func (m *maker) prepare(data []byte) { data[0] = byte(m.r.Me + 1) }
+
+// connected makes a link, and connects it.
+func (m *maker) connected(ctx context.Context) Link {
+	l := m.link(ctx)
+	for i := range linkFlags {
+		m.r.Zero(l.Flag(i), "no peer has found it")
+	}
+	m.r.NoError(l.Appear(ctx))
+	ok, err := l.Connect(ctx, true, func(card []byte) error {
+		if card[0] != byte(2-m.r.Me) {
+			return fmt.Errorf("the card begins with %d", card[0])
+		}
+		return nil
+	})
+	m.r.NoError(err)
+	m.r.True(ok)
+	return l
+}
+
+// bothRelease has both ranks give a link's memory back, once neither puts there any more.
+func (m *maker) bothRelease(ctx context.Context, l Link) {
+	m.r.NoError(l.Flush(ctx))
+	m.r.NoError(m.r.World.Barrier(ctx))
+	m.r.NoError(l.Release())
+}
+
+// eachLink runs body at two ranks on every transport and with every kind of link.
+func eachLink(t *testing.T, body func(ctx context.Context, m *maker)) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		t.Run("fabric", func(t *testing.T) {
+			c.Run(t, func(ctx context.Context, r *testjob.Rank) { body(ctx, &maker{r: r}) })
+		})
+		t.Run("window", func(t *testing.T) {
+			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+				m := &maker{r: r, pool: poolOf(ctx, r)}
+				body(ctx, m)
+				r.NoError(m.pool.Close(ctx))
+			})
+		})
+	})
+}
+
+func poolOf(ctx context.Context, r *testjob.Rank) *Pool {
+	pool, err := OverWindow(ctx, r.World, 2, func(o *Options) error { o.Heap = 2 * (CardSize + linkData); return nil })
+	r.NoError(err)
+	return pool
+}
+
+// awaitFlag waits until a flag has a value at least.
+func awaitFlag(ctx context.Context, m *maker, l Link, flag int, value uint64) {
+	m.r.NoError(l.Await(ctx, []int{flag}, func() bool { return l.Flag(flag) >= value }))
+}
+
+func TestLinkFindsThePeerOnceItAppears(t *testing.T) {
+	eachLink(t, func(ctx context.Context, m *maker) {
+		l, fits := m.link(ctx), func([]byte) error { return nil }
+		ok, err := l.Connect(ctx, false, fits)
+		m.r.NoError(err)
+		m.r.False(ok, "neither has appeared")
+		m.r.NoError(m.r.World.Barrier(ctx))
+		m.r.NoError(l.Appear(ctx))
+		ok, err = l.Connect(ctx, true, fits)
+		m.r.NoError(err)
+		m.r.True(ok)
+		m.bothRelease(ctx, l)
+		m.r.NoError(m.r.World.Barrier(ctx))
+		ok, err = m.link(ctx).Connect(ctx, false, fits)
+		m.r.NoError(err)
+		m.r.False(ok, "the next one has not appeared")
+	})
+}
+
+func TestLinkTellsThePeerThatItsCardIsRefused(t *testing.T) {
+	eachLink(t, func(ctx context.Context, m *maker) {
+		l, unfit := m.link(ctx), errors.New("unfit")
+		m.r.NoError(l.Appear(ctx))
+		m.r.False(l.Disowned())
+		m.r.NoError(m.r.World.Barrier(ctx))
+		if m.r.Me == 0 {
+			_, err := l.Connect(ctx, true, func([]byte) error { return unfit })
+			m.r.ErrorIs(err, unfit)
+			m.r.True(l.Disown(ctx))
+		} else {
+			for !l.Disowned() {
+				m.r.NoError(ctx.Err())
+				team.Of(m.r.World).Progress()
+			}
+		}
+		m.r.NoError(m.r.World.Barrier(ctx))
+		m.r.Equal(m.r.Me == 1, l.Disowned())
+	})
+}
+
+// lengths are on both sides of the limits at which a put changes its way.
+var lengths = []int{0, 1, 8, 60, 1000, bulkAbove, bulkAbove + 1, 40000}
+
+// rounds has rank 0 put a pattern and a flag behind it, and rank 1 look at both.
+func rounds(t *testing.T, put func(ctx context.Context, m *maker, l Link, src []byte, flag uint64)) {
+	eachLink(t, func(ctx context.Context, m *maker) {
+		l, round := m.connected(ctx), uint64(0)
+		for lap := range 8 {
+			for _, n := range lengths {
+				round++
+				want := bytes.Repeat([]byte{byte(round)}, n)
+				if m.r.Me == 0 {
+					put(ctx, m, l, want, round)
+					awaitFlag(ctx, m, l, 1, round)
+					continue
+				}
+				for lap%2 == 0 && l.Flag(0) < round { // a wait looks later than a poll
+					l.Progress()
+					m.r.NoError(ctx.Err())
+				}
+				awaitFlag(ctx, m, l, 0, round)
+				m.r.True(bytes.Equal(want, l.Local()[CardSize:][:n]), "%d bytes of round %d", n, round)
+				m.r.NoError(l.PutFlag(ctx, 0, nil, 1, round))
+			}
+		}
+		m.bothRelease(ctx, l)
+	})
+}
+
+func TestLinkPutsAFlagBehindItsData(t *testing.T) {
+	rounds(t, func(ctx context.Context, m *maker, l Link, src []byte, flag uint64) {
+		m.r.NoError(l.PutFlag(ctx, CardSize, src, 0, flag))
+		clear(src) // local completion
+	})
+}
+
+func TestLinkPutsAFlagBehindEarlierPuts(t *testing.T) {
+	rounds(t, func(ctx context.Context, m *maker, l Link, src []byte, flag uint64) {
+		m.r.NoError(l.Put(ctx, CardSize, make([]byte, len(src))))
+		half := len(src) / 2
+		m.r.NoError(l.Put(ctx, CardSize, src[:half]))
+		m.r.NoError(l.Put(ctx, CardSize+half, src[half:]))
+		clear(src)
+		m.r.NoError(l.PutFlag(ctx, 0, nil, 0, flag))
+	})
+}
+
+func TestLinkPutsAFlagBehindStagedData(t *testing.T) {
+	for _, twice := range []bool{false, true} {
+		t.Run(fmt.Sprintf("twice=%v", twice), func(t *testing.T) {
+			rounds(t, func(ctx context.Context, m *maker, l Link, src []byte, flag uint64) {
+				if len(src) == 0 || l.Remote() != nil { // a writer stages no empty block, nor one for mapped memory
+					m.r.NoError(l.PutFlag(ctx, CardSize, src, 0, flag))
+					return
+				}
+				stage, err := l.Stage(linkData)
+				m.r.NoError(err)
+				copy(stage[64:], src)
+				m.r.NoError(l.PutStaged(ctx, CardSize, 64, len(src), 0, flag, twice))
+			})
+		})
+	}
+}
+
+func TestLinkPutsFlagsInOrder(t *testing.T) {
+	const last = 300
+	eachLink(t, func(ctx context.Context, m *maker) {
+		l := m.connected(ctx)
+		if m.r.Me == 0 {
+			for i := range uint64(last) {
+				m.r.NoError(l.PutFlag(ctx, 0, nil, 0, i+1))
+				m.r.NoError(l.PutFlag(ctx, 0, nil, 1, i+1))
+			}
+			m.r.NoError(l.PutLast(ctx, 2, 1))
+		} else {
+			for second := uint64(0); second < last; {
+				m.r.NoError(l.Await(ctx, []int{1}, func() bool { return l.Flag(1) > second }))
+				second = l.Flag(1)
+				m.r.GreaterOrEqual(l.Flag(0), second)
+			}
+			awaitFlag(ctx, m, l, 2, 1)
+		}
+		m.bothRelease(ctx, l)
+	})
+}
+
+func TestLinkGetsWhatItHasPut(t *testing.T) {
+	eachLink(t, func(ctx context.Context, m *maker) {
+		l := m.connected(ctx)
+		for i, n := range lengths {
+			src := bytes.Repeat([]byte{byte(i + 1)}, n)
+			m.r.NoError(l.Put(ctx, CardSize+8*i, src))
+			got := make([]byte, n)
+			m.r.NoError(l.Get(ctx, CardSize+8*i, got))
+			m.r.True(bytes.Equal(src, got), "%d bytes", n)
+		}
+		if by, ok := l.(wordGetter); ok && by.wordReads(WordSize) == WordSize {
+			got := make([]byte, WordSize)
+			m.r.NoError(by.getWord(ctx, CardSize+8*(len(lengths)-1), got))
+			m.r.Equal(bytes.Repeat([]byte{byte(len(lengths))}, WordSize), got)
+		}
+		m.bothRelease(ctx, l)
+	})
+}
+
+// TestLinkStoresAndFetchesWholeWords has rank 0 change words of rank 1 while both look at
+// them.
+func TestLinkStoresAndFetchesWholeWords(t *testing.T) {
+	whole := func(word uint64) bool { return word == word&0xff*0x0101010101010101 }
+	eachLink(t, func(ctx context.Context, m *maker) {
+		l := m.connected(ctx)
+		if m.r.Me == 0 {
+			got := make([]byte, 8)
+			for i := range uint64(200) {
+				m.r.NoError(l.PutFlag(ctx, 0, nil, 0, (i+1)%256*0x0101010101010101))
+				m.r.NoError(l.Get(ctx, CardSize, got)) // rank 1 changes it
+				m.r.True(whole(binary.NativeEndian.Uint64(got)), "%x", got)
+			}
+			m.r.NoError(l.PutFlag(ctx, 0, nil, 1, 1))
+		} else {
+			word := atomics.Word64(l.Local()[CardSize:])
+			for i := uint64(0); l.Flag(1) == 0; i++ {
+				m.r.NoError(ctx.Err())
+				word.Store(i % 256 * 0x0101010101010101)
+				m.r.True(whole(l.Flag(0)), "%x", l.Flag(0))
+				l.Progress()
+			}
+		}
+		m.bothRelease(ctx, l)
+	})
+}
+
+func TestLinkFlushEndsWhenPutsAreThere(t *testing.T) {
+	eachLink(t, func(ctx context.Context, m *maker) {
+		l := m.connected(ctx)
+		src := bytes.Repeat([]byte{byte(m.r.Me + 1)}, 40000)
+		m.r.NoError(l.Put(ctx, CardSize, src))
+		m.r.NoError(l.Flush(ctx))
+		m.r.NoError(m.r.World.Barrier(ctx))
+		m.r.True(bytes.Equal(bytes.Repeat([]byte{byte(2 - m.r.Me)}, 40000), l.Local()[CardSize:][:40000]))
+		m.bothRelease(ctx, l)
+	})
+}
+
+func TestLinkAwaitEndsWithItsContextAndByRing(t *testing.T) {
+	eachLink(t, func(ctx context.Context, m *maker) {
+		l, enough := m.connected(ctx), errors.New("enough")
+		never := func() bool { return false }
+		brief, cancel := context.WithCancelCause(ctx)
+		cancel(enough)
+		m.r.ErrorIs(l.Await(brief, []int{0}, never), enough)
+		m.r.NoError(l.Await(brief, []int{0}, func() bool { return true }), "it was ready")
+		var rung atomic.Bool
+		done := make(chan error, 2)
+		looked := make(chan struct{}, 2)
+		for _, await := range []func(context.Context, []int, func() bool) error{l.Await, l.AlsoAwait} {
+			go func() {
+				done <- await(ctx, []int{0}, func() bool {
+					select {
+					case looked <- struct{}{}:
+					default:
+					}
+					return rung.Load()
+				})
+			}()
+		}
+		<-looked
+		<-looked
+		rung.Store(true)
+		l.Ring()
+		m.r.NoError(errors.Join(<-done, <-done))
+		m.r.NoError(m.r.World.Barrier(ctx))
+		m.bothRelease(ctx, l)
+	})
+}
+
+func TestLinkAwaitEndsWithThePeersDeath(t *testing.T) {
+	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+		for _, over := range []string{"fabric", "window"} {
+			t.Run(over, func(t *testing.T) {
+				err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
+					m := &maker{r: r}
+					if over == "window" {
+						m.pool = poolOf(ctx, r)
+					}
+					l := m.connected(ctx)
+					if r.Me == 1 {
+						r.NoError(l.PutFlag(ctx, 0, nil, 0, 1))
+						r.NoError(l.Flush(ctx))
+						awaitFlag(ctx, m, l, 0, 1)
+						r.Die()
+					}
+					awaitFlag(ctx, m, l, 0, 1)
+					r.NoError(l.Fate())
+					r.NoError(l.PutFlag(ctx, 0, nil, 0, 1))
+					ctx = context.WithoutCancel(ctx)
+					r.ErrorIs(l.Await(ctx, []int{1}, func() bool { return false }), runtime.ErrRankDead)
+					r.ErrorIs(l.Fate(), runtime.ErrRankDead)
+					r.NoError(l.Await(ctx, []int{0}, func() bool { return l.Flag(0) == 1 }), "flags that have arrived count")
+				})
+				require.ErrorContains(t, err, "ended without returning")
+				require.NotErrorIs(t, err, testwatch.ErrStuck)
+			})
+		}
+	})
+}
+
+// TestLinkAddsBehindItsPuts has rank 0 add to a word of a summary at rank 1 behind each
+// flag, and put the last flag behind all.
+func TestLinkAddsBehindItsPuts(t *testing.T) {
+	const adds = 200
+	eachLink(t, func(ctx context.Context, m *maker) {
+		l := m.connected(ctx)
+		y, err := NewSummary(ctx, m.r.World, GroupSize, m.pool)
+		m.r.NoError(err)
+		m.r.NoError(m.r.World.Barrier(ctx))
+		if m.r.Me == 0 {
+			c := y.counter(0) // as that of rank 1, which has made as many
+			m.r.NoError(l.OpenCounter(ctx, c.number-1, c.group))
+			for i := range uint64(adds) {
+				m.r.NoError(l.PutFlag(ctx, 0, nil, 0, i+1))
+				m.r.NoError(l.Tell())
+			}
+			m.r.NoError(l.Flush(ctx))
+			for l.AddSum(ctx) != nil { // those that found no room
+				m.r.NoError(ctx.Err())
+			}
+			m.r.NoError(l.PutLast(ctx, 1, 1))
+		} else {
+			for n := uint64(0); n < adds; n = y.Word(0) {
+				m.r.NoError(ctx.Err())
+				l.Progress()
+				m.r.GreaterOrEqual(l.Flag(0), n, "a flag is there before it is counted")
+			}
+			awaitFlag(ctx, m, l, 1, 1)
+			m.r.GreaterOrEqual(y.Word(0), uint64(adds))
+		}
+		m.bothRelease(ctx, l)
+		y.Drop(false)
+	})
+}
+
+// TestLinkReleaseGivesMemoryBack makes more links than there is memory for at a time.
+func TestLinkReleaseGivesMemoryBack(t *testing.T) {
+	eachLink(t, func(ctx context.Context, m *maker) {
+		before := int64(0)
+		for i := range 10 {
+			l := m.connected(ctx)
+			m.r.NoError(l.PutFlag(ctx, 0, nil, 0, 7))
+			awaitFlag(ctx, m, l, 0, 7)
+			m.bothRelease(ctx, l)
+			now := team.Of(m.r.World).Arena().Used()
+			if i > 0 {
+				m.r.Equal(before, now)
+			}
+			before = now
+		}
+	})
+}
