@@ -22,9 +22,6 @@ var retired = strings.Fields(`bay berth carrier course crew crossing farewell gu
 // retired words, each with the change that removes them. An entry leaves the list with
 // that change and never comes back. Comments have no such list.
 var unswept = map[string]string{
-	"rpipe":               "Carrier becomes the pipe window",
-	"rpipe/gochan":        "WithCarrier becomes WithWindow",
-	"rpipe/netpipe":       "WithCarrier becomes WithWindow",
 	"rpipe/internal/pipe": "one closing replaces the parting; Carrier, berth and tally get the words of the glossary",
 }
 

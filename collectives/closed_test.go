@@ -9,6 +9,9 @@ import (
 	"github.com/gopgas/gopgas/collectives"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/active"
+	"github.com/gopgas/gopgas/rpipe/conveyor"
+	"github.com/gopgas/gopgas/rpipe/fan"
 	"github.com/gopgas/gopgas/rpipe/farheap"
 	"github.com/gopgas/gopgas/rpipe/gochan"
 	"github.com/gopgas/gopgas/rpipe/netpipe"
@@ -66,10 +69,10 @@ func TestEveryCallAfterCloseSaysSo(t *testing.T) {
 			{"Listen", func() error { return second(netpipe.Listen(ctx, r.World)) }},
 			{"farheap.Open", func() error { return second(farheap.Open[int](ctx, r.World, right, farheap.WithName("x"))) }},
 			{"farheap.Serve", func() error { return second(farheap.Serve(ctx, r.World, left, farheap.WithName("x"))) }},
-			{"OpenFanIn", func() error { return second(rpipe.OpenFanIn[int](ctx, r.World, []int{left}, x)) }},
-			{"OpenFanOut", func() error { return second(rpipe.OpenFanOut[int](ctx, r.World, []int{right}, x)) }},
-			{"OpenActive", func() error { return second(rpipe.OpenActive(ctx, r.World, nil, x)) }},
-			{"OpenConveyor", func() error { return second(rpipe.OpenConveyor[int](ctx, r.World, x)) }},
+			{"OpenFanIn", func() error { return second(fan.OpenIn[int](ctx, r.World, []int{left}, x)) }},
+			{"OpenFanOut", func() error { return second(fan.OpenOut[int](ctx, r.World, []int{right}, x)) }},
+			{"OpenActive", func() error { return second(active.Open(ctx, r.World, nil, active.WithName("x"))) }},
+			{"OpenConveyor", func() error { return second(conveyor.Open[int](ctx, r.World, conveyor.WithName("x"))) }},
 			{"OverWindow", func() error { return second(rpipe.OverWindow(ctx, r.World, 4, x)) }},
 			{"Send", func() error { return writer.Send(ctx, one) }},
 			{"Read", func() error { return second(reader.Read(ctx)) }},

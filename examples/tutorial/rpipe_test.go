@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/active"
+	"github.com/gopgas/gopgas/rpipe/conveyor"
+	"github.com/gopgas/gopgas/rpipe/fan"
 	"github.com/gopgas/gopgas/rpipe/farheap"
 	"github.com/gopgas/gopgas/rpipe/gochan"
 	"github.com/gopgas/gopgas/rpipe/netpipe"
