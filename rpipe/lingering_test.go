@@ -3,6 +3,7 @@ package rpipe_test
 import (
 	"context"
 	"io"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -74,6 +75,28 @@ func TestNeitherEndLingersWhereBothCloseEarly(t *testing.T) {
 		r.NoError(err)
 		r.NoError(r.World.Barrier(ctx))
 		r.NoError(rd.Close(ctx))
+		goneFrom(ctx, r, rd)
+	})
+}
+
+// TestNeitherEndLingersWhereTheWriterFindsAClosedReaderLate closes a reader before there is
+// a writer, and then a writer that cannot reach the reader's rank.
+func TestNeitherEndLingersWhereTheWriterFindsAClosedReaderLate(t *testing.T) {
+	eachPair(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+		r.NoError(r.World.Barrier(ctx))
+		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)
+		r.NoError(err)
+		var far atomic.Bool
+		far.Store(true)
+		w.Lose(&far)
+		r.ErrorIs(w.Close(ended(ctx)), context.DeadlineExceeded)
+		far.Store(false)
+		goneBy(ctx, r, w)
+	}, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+		rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, opts...)
+		r.NoError(err)
+		r.NoError(rd.Close(ctx))
+		r.NoError(r.World.Barrier(ctx))
 		goneFrom(ctx, r, rd)
 	})
 }
