@@ -48,7 +48,7 @@ func (s *side) Deliver(context.Context) error {
 func (s *side) Heard() bool { return s.Flag(goneFlag) != 0 }
 
 // Finish reports whether the peer knows that nothing more is put there.
-func (s *side) Finish(context.Context) bool { return s.told.Posted() }
+func (s *side) Finish(context.Context, bool) bool { return s.told.Posted() }
 
 // Stop does nothing: the ends of a heap put nothing by themselves.
 func (s *side) Stop() {}

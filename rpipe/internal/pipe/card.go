@@ -122,6 +122,7 @@ func (s *Spec) String() string {
 		kind, s.Elem, s.Size, s.Width, s.Heap, s.blocks, s.sync)
 }
 
+// Hash returns a number of 64 bits for a string, the same at all ranks.
 func Hash(s string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(s))

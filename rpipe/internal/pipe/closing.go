@@ -22,8 +22,8 @@ type Role interface {
 	// Heard reports whether the peer's last flag is here.
 	Heard() bool
 	// Finish posts this end's last flag behind the peer's. It reports whether that is done.
-	// With a nil ctx it waits for nothing.
-	Finish(ctx context.Context) bool
+	// Without wait it waits for nothing.
+	Finish(ctx context.Context, wait bool) bool
 	// Stop has the end put nothing any more.
 	Stop()
 }
@@ -49,29 +49,27 @@ func (p *End) Depart(ctx context.Context) error {
 	case p.Joined.Load():
 		return p.step(ctx, eventClose, p.joinLast)
 	case p.Broken.Load() != nil:
-		return p.step(ctx, eventUnfit, nil)
+		return p.step(ctx, eventUnfit, p.joinLast)
 	}
 	atomics.Word64(p.Local()[cardState:]).Store(cardClosed)
 	return p.step(ctx, eventAbandon, p.joinLast)
 }
 
 // Advance has a closed end do all that it can do now. It reports whether the end has given
-// its memory back. With a nil ctx it waits for nothing, and leaves the rest to the timer.
-func (p *End) Advance(ctx context.Context) bool {
+// its memory back. Without wait it leaves to the timer all that waits.
+func (p *End) Advance(ctx context.Context, wait bool) bool {
 	if !p.closing.mu.TryLock() {
 		return false // another goroutine advances it
 	}
 	defer p.closing.mu.Unlock()
-	if p.Fate() != nil {
-		ctx = nil // no call reaches the peer
-	}
-	for p.advanceOnce(ctx) {
+	wait = wait && p.Fate() == nil // else no call reaches the peer
+	for p.advanceOnce(ctx, wait) {
 	}
 	return p.closing.now() == stateClosed
 }
 
 // advanceOnce reports whether the state has moved.
-func (p *End) advanceOnce(ctx context.Context) bool {
+func (p *End) advanceOnce(ctx context.Context, wait bool) bool {
 	before := p.closing.now()
 	if before == stateClosed {
 		return false // its memory is gone
@@ -80,11 +78,12 @@ func (p *End) advanceOnce(ctx context.Context) bool {
 	if to, due := before.on(e); to == before && due == actNothing {
 		return false
 	}
-	if ctx != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, lastMoment)
-		defer cancel()
+	if !wait {
+		_ = p.step(ctx, e, nil)
+		return p.closing.now() != before
 	}
+	ctx, cancel := context.WithTimeout(ctx, lastMoment)
+	defer cancel()
 	_ = p.step(ctx, e, p.joinNow) // after an error the timer comes again
 	return p.closing.now() != before
 }
@@ -106,7 +105,7 @@ func (p *End) observe() event {
 	return eventLook
 }
 
-// A joiner connects to the peer if that is there.
+// A joiner connects to the peer if that is there. A step without one waits for nothing.
 type joiner func(ctx context.Context) error
 
 // step moves the end by an event, and by all events that follow from it.
@@ -127,10 +126,10 @@ func (p *End) act(ctx context.Context, due action, join joiner) (event, error) {
 		p.Options.Tally.Drop(Gone(p.Fate()))
 		_ = p.Release() // no caller is left to take the error
 	case due == actFinish:
-		if p.Role.Finish(ctx) {
+		if p.Role.Finish(ctx, join != nil) {
 			return eventLast, nil
 		}
-	case ctx == nil: // the next ones wait
+	case join == nil: // the next ones wait
 	case due == actSeek:
 		return p.seek(ctx, join)
 	case due == actDeliver:

@@ -10,6 +10,7 @@ type Gate struct {
 	close  context.CancelFunc
 }
 
+// NewGate returns an open gate.
 func NewGate() Gate {
 	g := Gate{inside: make(chan struct{}, 1)}
 	g.open, g.close = context.WithCancel(context.Background())

@@ -10,6 +10,7 @@ import (
 // Ends that differ never connect, and agree on no more than where a card lies: the
 // word that says so has a place of its own in it, over a window a slot.
 
+// Disowned implements Link.
 func (l *FabricLink) Disowned() bool { return atomics.Word64(l.Local()[cardDisown:]).Load() != 0 }
 
 // Disown comes behind additions that are pending, which tell the peer to look.

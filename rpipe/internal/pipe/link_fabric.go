@@ -64,10 +64,13 @@ func newFabricLink(ctx context.Context, t *team.Team, peer int, mine, theirs Lin
 	return l, err
 }
 
+// Appear implements Link.
 func (l *FabricLink) Appear(context.Context) error { return l.Mine.Appear(l.names[0]) }
 
+// Local implements Link.
 func (l *FabricLink) Local() []byte { return l.Mine.Block.Bytes[:l.Sizes[0]] }
 
+// Flag implements Link.
 func (l *FabricLink) Flag(i int) uint64 {
 	return atomics.Word64(l.Mine.Block.Bytes[l.Sizes[0]+8*i:]).Load()
 }
@@ -88,6 +91,7 @@ func (l *FabricLink) near() (n near) {
 	return n
 }
 
+// Stage implements Link.
 func (l *FabricLink) Stage(n int) ([]byte, error) {
 	if l.staged.Region != nil {
 		return l.staged.Block.Bytes, nil
@@ -98,6 +102,7 @@ func (l *FabricLink) Stage(n int) ([]byte, error) {
 	return l.staged.Block.Bytes, err
 }
 
+// Connect implements Link.
 func (l *FabricLink) Connect(ctx context.Context, wait bool, check func(card []byte) error) (bool, error) {
 	find := l.team.TryRegion
 	if wait {
@@ -125,6 +130,7 @@ func (l *FabricLink) Connect(ctx context.Context, wait bool, check func(card []b
 	return true, nil
 }
 
+// Remote implements Link.
 func (l *FabricLink) Remote() []byte {
 	if r := l.theirs.Load(); r != nil && r.Mem != nil {
 		return r.Mem[:l.Sizes[1]]
@@ -132,6 +138,7 @@ func (l *FabricLink) Remote() []byte {
 	return nil
 }
 
+// Queue implements Link.
 func (l *FabricLink) Queue() *fabric.Peer { return l.theirs.Load().Peer }
 
 // flagOf names a flag of the peer.
@@ -139,6 +146,7 @@ func (l *FabricLink) flagOf(i int, value uint64) fabric.Flag {
 	return fabric.Flag{Offset: l.Sizes[1] + 8*i, Value: value, Ahead: true}
 }
 
+// PutFlag implements Link.
 func (l *FabricLink) PutFlag(ctx context.Context, to int, src []byte, flag int, value uint64) error {
 	r := l.theirs.Load()
 	if len(src) == 0 {
@@ -155,6 +163,7 @@ func (l *FabricLink) PutLast(ctx context.Context, flag int, value uint64) error 
 	return l.theirs.Load().PostFlag(ctx, last)
 }
 
+// PutStaged implements Link.
 func (l *FabricLink) PutStaged(ctx context.Context, to, from, n, flag int, value uint64, twice bool) error {
 	r := l.theirs.Load()
 	data := fabric.Part{At: to, Mem: l.staged.Region.Bytes()[from:][:n], Path: l.path(n)}
@@ -186,6 +195,7 @@ func (l *FabricLink) path(n int) fabric.Path {
 	return fabric.Bulk
 }
 
+// OpenCounter implements Link.
 func (l *FabricLink) OpenCounter(ctx context.Context, number uint32, group int) error {
 	reader := slices.Index(l.team.Members, l.peer)
 	r, err := l.team.TryRegion(ctx, l.peer, tallyName(l.team, reader, number))
@@ -201,6 +211,7 @@ func (l *FabricLink) OpenCounter(ctx context.Context, number uint32, group int) 
 	return nil
 }
 
+// Put implements Link.
 func (l *FabricLink) Put(ctx context.Context, to int, src []byte) error {
 	r := l.theirs.Load()
 	if r.Mem == nil {
@@ -210,6 +221,7 @@ func (l *FabricLink) Put(ctx context.Context, to int, src []byte) error {
 	return nil
 }
 
+// Get implements Link.
 func (l *FabricLink) Get(ctx context.Context, from int, dst []byte) error {
 	return load(ctx, l.theirs.Load(), from, dst)
 }
@@ -247,18 +259,24 @@ func load(ctx context.Context, r *fabric.Remote, from int, dst []byte) error {
 	return nil
 }
 
+// Progress implements Link.
 func (l *FabricLink) Progress() bool { return l.team.Progress() }
 
+// Ring implements Link.
 func (l *FabricLink) Ring() { l.team.Bell().Ring() }
 
+// Flush implements Link.
 func (l *FabricLink) Flush(ctx context.Context) error { return l.theirs.Load().Peer.Flush(ctx) }
 
+// Fate implements Link.
 func (l *FabricLink) Fate() error { return l.team.Fate(l.peer) }
 
+// Await implements Link.
 func (l *FabricLink) Await(ctx context.Context, _ []int, ready func() bool) error {
 	return l.own.Await(ctx, ready)
 }
 
+// AlsoAwait implements Link.
 func (l *FabricLink) AlsoAwait(ctx context.Context, _ []int, ready func() bool) error {
 	var v waiter
 	v.init(l)
@@ -296,6 +314,7 @@ func (v *waiter) lookOnce() bool {
 	return v.gone != nil
 }
 
+// Release implements Link.
 func (l *FabricLink) Release() error {
 	orphaned := Gone(l.Fate())
 	if l.shared != nil {

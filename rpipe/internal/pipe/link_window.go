@@ -80,12 +80,16 @@ func (l *WindowLink) Appear(ctx context.Context) error {
 // nameHash returns a directory's number for a name. 0 is no name's number.
 func nameHash(name string) uint64 { return max(Hash(name), 1) }
 
+// Local implements Link.
 func (l *WindowLink) Local() []byte { return l.mine[:l.sizes[0]] }
 
+// Stage implements Link.
 func (l *WindowLink) Stage(n int) ([]byte, error) { return l.staged[:n], nil }
 
+// Flag implements Link.
 func (l *WindowLink) Flag(i int) uint64 { return l.c.value(l.Slots[i : i+1]) }
 
+// Connect implements Link.
 func (l *WindowLink) Connect(ctx context.Context, wait bool, check func(card []byte) error) (bool, error) {
 	find := l.c.find
 	if wait {
@@ -114,6 +118,7 @@ func (l *WindowLink) Connect(ctx context.Context, wait bool, check func(card []b
 	return true, nil
 }
 
+// Remote implements Link.
 func (l *WindowLink) Remote() []byte {
 	if r := l.theirs.Load(); r != nil && r.mem != nil {
 		return r.mem[r.data:][:l.sizes[1]]
@@ -121,8 +126,10 @@ func (l *WindowLink) Remote() []byte {
 	return nil
 }
 
+// Queue implements Link.
 func (l *WindowLink) Queue() *fabric.Peer { return l.theirs.Load().peer }
 
+// PutFlag implements Link.
 func (l *WindowLink) PutFlag(ctx context.Context, to int, src []byte, flag int, value uint64) error {
 	r := l.theirs.Load()
 	return l.verdict(l.c.w.PutNotify(ctx, l.peer, r.data+to, src, window.Signal{Slot: r.slot + flag, Value: value}))
@@ -181,6 +188,7 @@ func (l *WindowLink) OpenCounter(ctx context.Context, _ uint32, group int) error
 	return nil
 }
 
+// Put implements Link.
 func (l *WindowLink) Put(ctx context.Context, to int, src []byte) error {
 	err := l.c.w.Put(ctx, l.peer, l.theirs.Load().data+to, src)
 	if err == nil {
@@ -189,6 +197,7 @@ func (l *WindowLink) Put(ctx context.Context, to int, src []byte) error {
 	return l.verdict(err)
 }
 
+// Get implements Link.
 func (l *WindowLink) Get(ctx context.Context, from int, dst []byte) error {
 	r := l.theirs.Load()
 	return l.verdict(l.c.fetch(ctx, l.peer, r.mem, r.data+from, dst))

@@ -24,10 +24,12 @@ func (l *WindowLink) Await(ctx context.Context, flags []int, ready func() bool) 
 	}
 }
 
+// AlsoAwait implements Link.
 func (l *WindowLink) AlsoAwait(ctx context.Context, flags []int, ready func() bool) error {
 	return l.Await(ctx, flags, ready)
 }
 
+// Ring implements Link.
 func (l *WindowLink) Ring() { l.c.Ring() }
 
 // Progress looks for what never comes.
@@ -39,8 +41,10 @@ func (l *WindowLink) Progress() bool {
 	return true
 }
 
+// Flush implements Link.
 func (l *WindowLink) Flush(ctx context.Context) error { return l.verdict(l.c.w.Flush(ctx, l.peer)) }
 
+// Fate implements Link.
 func (l *WindowLink) Fate() error {
 	if l.c.closed.Load() {
 		return errPoolClosed
@@ -71,8 +75,10 @@ func (l *WindowLink) Release() error {
 	return errors.Join(err, l.c.give(l.place))
 }
 
+// Disowned implements Link.
 func (l *WindowLink) Disowned() bool { return l.c.value(l.Slots[len(l.Slots)-1:]) != 0 }
 
+// Disown implements Link.
 func (l *WindowLink) Disown(ctx context.Context) bool {
 	word := window.Signal{Slot: l.misfit.slot + l.c.flags(), Value: 1}
 	return l.c.w.PutNotify(ctx, l.peer, 0, nil, word) == nil

@@ -1,3 +1,5 @@
+// Package pipe holds the ends of pipes without their element types. Package rpipe and its
+// products are made of them.
 package pipe
 
 import (
@@ -119,10 +121,10 @@ func (p *End) Join(ctx context.Context, wait bool) (joined, deserted bool, err e
 	if refused != nil || errors.Is(err, ErrCorrupt) && ctx.Err() == nil {
 		p.closing.look = counter
 		if errors.Is(refused, runtime.ErrMismatch) {
-			_ = p.step(ctx, eventDiffers, nil)
+			_ = p.step(ctx, eventDiffers, p.joinNow)
 		} else {
 			p.pokeSummary(ctx)
-			_ = p.step(ctx, eventUnfit, nil)
+			_ = p.step(ctx, eventUnfit, p.joinNow)
 		}
 		return false, false, p.Breaks(err)
 	}

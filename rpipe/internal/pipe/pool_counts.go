@@ -18,6 +18,7 @@ func newWindowCounts(c *Pool, groups int) (*WindowCounts, error) {
 	return &WindowCounts{c, slots}, err
 }
 
+// Word implements Counts.
 func (y *WindowCounts) Word(group int) uint64 { return y.c.value(y.Slots[group : group+1]) }
 
 func (y *WindowCounts) counter(group int) counter { return counter{1, y.Slots[group]} }

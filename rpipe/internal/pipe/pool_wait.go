@@ -29,6 +29,7 @@ func (c *Pool) Enlist() *window.Until {
 	return u
 }
 
+// Dismiss ends a wait that Enlist has begun.
 func (c *Pool) Dismiss(u *window.Until) {
 	c.untils.Put(u)
 	c.waiting.Add(-1)

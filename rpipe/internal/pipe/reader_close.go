@@ -48,7 +48,7 @@ func (r *Reader) Deliver(ctx context.Context) error {
 func (r *Reader) Heard() bool { return r.Flag(r.byeFlag()) != 0 }
 
 // Finish reports whether the end flag is at the writer.
-func (r *Reader) Finish(context.Context) bool {
+func (r *Reader) Finish(context.Context, bool) bool {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	return r.muted

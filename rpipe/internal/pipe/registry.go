@@ -88,7 +88,7 @@ func (r *Registry) sweep() {
 		switch {
 		case p == nil:
 			return
-		case p.Advance(nil):
+		case p.Advance(r.life, false):
 			r.remove(i)
 		default:
 			i++
@@ -141,7 +141,7 @@ func (r *Registry) tick() {
 		if p == nil {
 			break
 		}
-		p.Advance(r.life)
+		p.Advance(r.life, true)
 	}
 	r.sweep()
 	r.later()

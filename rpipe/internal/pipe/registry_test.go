@@ -47,7 +47,7 @@ func TestTheTimerRunsWhileASweepIsUnderWay(t *testing.T) {
 	timer, lingering := r.timer, len(r.closing)
 	r.open = nil // no tick sets the timer again
 	r.mu.Unlock()
-	require.False(t, p.Advance(context.Background()), "another goroutine advances the end")
+	require.False(t, p.Advance(context.Background(), true), "another goroutine advances the end")
 	close(slow.letGo)
 	<-swept
 	require.NotNil(t, timer, "the timer is set")

@@ -12,6 +12,7 @@ import (
 // those that belong to one end alone.
 type Option func(*Options) error
 
+// Options holds what the options of a pipe or of a product have set.
 type Options struct {
 	Name   string
 	Width  int
@@ -83,6 +84,7 @@ func (s Sync) String() string {
 	return "unknown"
 }
 
+// Within returns an ErrRange unless n is in [least, most]. what describes n by a verb of package fmt.
 func Within(what string, n, least, most int) error {
 	if n < least || n > most {
 		return fmt.Errorf(what+": %w [%d, %d]", n, runtime.ErrRange, least, most)
@@ -90,6 +92,7 @@ func Within(what string, n, least, most int) error {
 	return nil
 }
 
+// Collect applies options to the defaults.
 func Collect(opts []Option) (Options, error) {
 	o := Options{Name: "pipe", Width: DefaultWidth, Heap: DefaultHeap, Blocks: DefaultBlocks, Policy: NextFit{}, Fma: -1, Atomic: -1,
 		Patience: announceAfter}

@@ -19,6 +19,7 @@ type SummaryUpdate struct {
 	Sum  fabric.Composer
 }
 
+// Open connects to the word, to which add adds n.
 func (u *SummaryUpdate) Open(to *fabric.Peer, add func(ctx context.Context, n uint64) error) {
 	u.To, u.Add, u.Sum.Compose = to, add, u.AddSum
 }

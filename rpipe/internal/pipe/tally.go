@@ -104,6 +104,7 @@ func tallyName(t *team.Team, reader int, number uint32) string {
 	return fmt.Sprintf("rpipe/%s/tally#%d/%d", t.Name, number, reader)
 }
 
+// Word implements Counts.
 func (y *FabricCounts) Word(group int) uint64 {
 	return atomics.Word64(y.Block.Bytes[8*group:]).Load()
 }

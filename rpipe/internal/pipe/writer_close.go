@@ -127,8 +127,8 @@ func (w *Writer) putFin(flag int, value uint64) error {
 func (w *Writer) Heard() bool { return w.Flag(EndFlag) != 0 }
 
 // Finish posts the bye flag, once nothing leaves from the stage any more.
-func (w *Writer) Finish(ctx context.Context) bool {
-	if w.unsettled() && ctx != nil {
+func (w *Writer) Finish(ctx context.Context, wait bool) bool {
+	if w.unsettled() && wait {
 		w.settled = w.Flush(ctx) == nil
 	}
 	if w.unsettled() {
