@@ -31,8 +31,8 @@ var (
 
 var (
 	// ErrSelfClosed: this end was closed.
-	ErrSelfClosed   = fmt.Errorf("%w at this end; open another one", ErrClosed)
-	errWritesOver   = fmt.Errorf("%w for writing by CloseWrite; open another pipe", ErrClosed)
+	ErrSelfClosed = fmt.Errorf("%w at this end; open another one", ErrClosed)
+	errWritesOver = fmt.Errorf("%w for writing by CloseWrite; open another pipe", ErrClosed)
 	// ErrReaderGone: the reader was closed.
 	ErrReaderGone   = fmt.Errorf("%w by the reader; close this end, and open another pipe", ErrClosed)
 	errNoCard       = fmt.Errorf("%w: the other end's memory is too small to be a pipe's", ErrCorrupt)
