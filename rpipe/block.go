@@ -39,5 +39,3 @@ func (a Addr) String() string { return rmalloc.Addr(a).String() }
 func (b *Block[T]) own(p *pipe.End) (rmalloc.Addr, error) { return pipe.Block[T](*b).Own(p) }
 
 func (b *Block[T]) addr() rmalloc.Addr { return pipe.Block[T](*b).Addr() }
-
-func (b *Block[T]) owner() *pipe.End { return pipe.Block[T](*b).Owner() }

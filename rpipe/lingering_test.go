@@ -88,8 +88,8 @@ func TestNeitherEndLingersWhereTheWriterFindsAClosedReaderLate(t *testing.T) {
 		r.NoError(err)
 		var far atomic.Bool
 		far.Store(true)
-		w.Lose(&far)
-		r.ErrorIs(w.Close(ended(ctx)), context.DeadlineExceeded)
+		pipetest.Lose(pipetest.WriterEnd(w), &far)
+		r.ErrorIs(w.Close(pipetest.Ended(ctx)), context.DeadlineExceeded)
 		far.Store(false)
 		goneBy(ctx, r, w)
 	}, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {

@@ -76,7 +76,7 @@ func TestPipesOfAPoolUseTheirPlacesAgain(t *testing.T) {
 	})
 }
 
-func TestACarrierWithoutABerthSaysSo(t *testing.T) {
+func TestOpenReturnsErrExhaustedWithoutPlace(t *testing.T) {
 	pipetest.Mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		c, err := rpipe.OverWindow(ctx, r.World, 2, rpipe.WithHeap(4096), rpipe.WithWidth(4))
 		r.NoError(err)

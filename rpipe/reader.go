@@ -7,7 +7,6 @@ import (
 	"iter"
 
 	"github.com/gopgas/gopgas/internal/element"
-	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
@@ -153,8 +152,3 @@ func (r *Reader[T]) Free(b Block[T]) error {
 func (r *Reader[T]) Close(ctx context.Context) error {
 	return r.end().Fail("Close", r.end().Close(wait.Context(ctx)))
 }
-
-// Alone reports to a closed reader that its writer's end will never be opened. Without
-// it the reader keeps its memory for that writer. Only this module's packages can make
-// the key.
-func (r *Reader[T]) Alone(fabric.Key) { r.end().Alone() }

@@ -3,7 +3,6 @@ package rpipe
 import (
 	"context"
 
-	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
@@ -121,6 +120,3 @@ func (w *Writer[T]) CloseWrite(ctx context.Context) error {
 func (w *Writer[T]) Close(ctx context.Context) error {
 	return w.end().Fail("Close", w.end().Close(wait.Context(ctx)))
 }
-
-// Alone is [Reader.Alone], of the reader's end.
-func (w *Writer[T]) Alone(fabric.Key) { w.end().Alone() }

@@ -40,7 +40,7 @@ func (f *fanIn) takeFromPipe(ctx context.Context, i int) (arrival, bool, error) 
 		return none, false, pipe.ErrSelfClosed // Close may have freed the pipe's memory
 	}
 	g.taken += p.Taker.Count() - before
-	f.setBlocked(i, !ok && (p.Have || p.Eof))
+	f.setBlocked(i, !ok && (p.Have || p.EOF))
 	if wants := p.Flag(p.WantedFlag()) >> pipe.WantsBits; wants != p.wants { // the word counts these, too
 		g.taken += wants - p.wants
 		p.wants = wants
@@ -79,7 +79,7 @@ func (f *fanIn) setBlocked(i int, blocked bool) {
 // blocks that no read takes.
 func (f *fanIn) endPipe(i int, err error) {
 	p := &f.pipes[i]
-	if !p.Eof {
+	if !p.EOF {
 		f.group(i).inexact = true
 	}
 	f.setBlocked(i, false)
@@ -113,7 +113,7 @@ func (f *fanIn) probe(ctx context.Context) error {
 	p.silent = errors.Is(err, rpipe.ErrWouldBlock)
 	switch {
 	case deserted:
-		p.Eof = true
+		p.EOF = true
 		f.setBlocked(i, true) // the end comes next
 	case err != nil && p.Usable() != nil:
 		f.fail(i, err)

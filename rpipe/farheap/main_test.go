@@ -4,7 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/rpipe/farheap"
@@ -14,7 +13,6 @@ import (
 func TestMain(m *testing.M) { testjob.Main(m, bodiesOfHeaps()) }
 
 var (
-	queued = testjob.Config{Provider: "loop", Queued: true, Ranks: 1}
 	mapped = testjob.Config{Provider: "loop", Ranks: 1}
 )
 
@@ -39,20 +37,3 @@ func overWindow(f body) body {
 }
 
 func options(o ...farheap.Option) []farheap.Option { return o }
-
-// ended returns a context that has ended.
-func ended(ctx context.Context) context.Context {
-	ctx, cancel := context.WithCancel(ctx)
-	cancel()
-	return ctx
-}
-
-// used returns how much of this rank's heap is allocated.
-func used(t *runtime.Team) int64 { return team.Of(t).Arena().Used() }
-
-// leave passes a barrier behind which a rank dies: the news may be first.
-func leave(ctx context.Context, r *testjob.Rank) {
-	if err := r.World.Barrier(ctx); err != nil {
-		r.ErrorIs(err, runtime.ErrRankDead)
-	}
-}

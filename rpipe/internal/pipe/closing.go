@@ -33,14 +33,10 @@ type Role interface {
 type closing struct {
 	mu    sync.Mutex    // held by the goroutine that advances the end
 	state atomic.Uint32 // a state
-	never atomic.Bool   // the peer is never opened
 	look  counter       // the peer's word of a summary, until it is told to look; then its number is 0
 }
 
 func (c *closing) now() state { return state(c.state.Load()) }
-
-// Alone records that the peer is never opened.
-func (p *End) Alone() { p.closing.never.Store(true) }
 
 // Depart tells the peer that this end closes. It waits for an answer of the peer's rank at
 // most. An error says that the peer may not know: the registry tells it later.
@@ -94,8 +90,6 @@ func (p *End) observe() event {
 	case Gone(p.Fate()):
 		return eventGone
 	case p.Joined.Load():
-	case p.closing.never.Load():
-		return eventNever
 	case p.Disowned():
 		return eventPeerReset
 	}

@@ -22,14 +22,10 @@ type site interface {
 	giveUp()
 }
 
-// NewFanStage makes the memory for the blocks of a fan-out with these options.
-func NewFanStage(ctx context.Context, t *team.Team, o *Options) (*FanStage, error) {
-	s := &FanStage{away: map[rmalloc.Addr]voyage{}}
-	var err error
-	if s.Heap, err = rmalloc.New(rmalloc.Config{Size: o.Heap, Blocks: o.Blocks}); err != nil {
-		return nil, err
-	}
-	s.ends.Store(1)
+// NewFanStage makes a stage of o.Heap bytes, in a pipe window if there is one.
+func NewFanStage(ctx context.Context, t *team.Team, o *Options) (s *FanStage, err error) {
+	s = &FanStage{}
+	s.users.Store(1)
 	if o.Pool != nil {
 		s.site, err = newPlaceSite(o.Pool, o.Heap)
 	} else {

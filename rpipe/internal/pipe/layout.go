@@ -88,4 +88,5 @@ func (s *Spec) readerData() int {
 	return s.readerHeap() + s.Heap
 }
 
+// Line returns n rounded up to whole cache lines.
 func Line(n int) int { return (n + lineSize - 1) &^ (lineSize - 1) }

@@ -35,7 +35,7 @@ func (r *Reader) depart(ctx context.Context) error {
 // later.
 func (r *Reader) Deliver(ctx context.Context) error {
 	why := uint64(deserted)
-	if r.Eof {
+	if r.EOF {
 		why = drained
 	}
 	if err := r.end(ctx, why); err != nil && r.Fate() == nil {

@@ -17,7 +17,7 @@ type Reader struct {
 	Taker    rmalloc.FlagTaker
 	next     rmalloc.Flag // taken from the ring, and not handed out yet
 	Have     bool
-	Eof      bool   // no notification follows, which the writer may not know yet
+	EOF      bool   // no notification follows, which the writer may not know yet
 	ending   bool   // the last block that is freed lets the writer go; under the mutex
 	polls    uint64 // that found no writer
 	calls    uint64 // that read, and have ended

@@ -50,7 +50,7 @@ func (r *Reader) comesAtOnce() bool {
 // nothing but the block to be looked after. A Close from elsewhere may be under way:
 // what was loaded before that was seen is good.
 func (r *Reader) readQuietly() (rmalloc.Addr, []byte, bool) {
-	if r.quick == nil || r.Have || r.Eof || !r.Joined.Load() || r.watched.Load() != nil || r.Broken.Load() != nil {
+	if r.quick == nil || r.Have || r.EOF || !r.Joined.Load() || r.watched.Load() != nil || r.Broken.Load() != nil {
 		return 0, nil, false
 	}
 	word := r.words[r.Taker.Index()].Load()
@@ -127,7 +127,7 @@ func (r *Reader) seek(ctx context.Context) error {
 		return nil
 	}
 	_, deserted, err := r.Join(ctx, false)
-	r.Eof = r.Eof || deserted
+	r.EOF = r.EOF || deserted
 	return err
 }
 
@@ -172,7 +172,7 @@ func (r *Reader) look(ctx context.Context, wait bool) (bool, error) {
 	if r.Have {
 		return true, nil
 	}
-	if r.Eof {
+	if r.EOF {
 		return false, r.finish(ctx, wait)
 	}
 	f, verdict := r.Taker.Take(r.Flag(r.Taker.Index()))
@@ -187,7 +187,7 @@ func (r *Reader) look(ctx context.Context, wait bool) (bool, error) {
 	case verdict == rmalloc.Corrupt:
 		return false, r.Breaks(errBadFlag)
 	case f.Kind == rmalloc.Close:
-		r.Eof = true
+		r.EOF = true
 		return false, r.finish(ctx, wait)
 	case f.Length%r.Spec.Size != 0:
 		return false, r.Breaks(errPartElement)
@@ -201,7 +201,7 @@ func (r *Reader) look(ctx context.Context, wait bool) (bool, error) {
 // no notification follows it. Reads that wait and reads that do not both go by this.
 func (r *Reader) hasNext() bool {
 	switch {
-	case r.Usable() != nil || r.Eof:
+	case r.Usable() != nil || r.EOF:
 		return true
 	case r.Have:
 		return r.Books.HasRoom()
@@ -245,7 +245,7 @@ func (r *Reader) meet(ctx context.Context) error {
 	defer cancel(nil)
 	defer context.AfterFunc(r.open, func() { cancel(ErrSelfClosed) })()
 	_, deserted, err := r.Join(ctx, true)
-	r.Eof = r.Eof || deserted
+	r.EOF = r.EOF || deserted
 	return err
 }
 

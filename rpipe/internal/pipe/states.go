@@ -47,7 +47,6 @@ const (
 	eventPeerReset       // the peer says that the cards differ
 	eventPeerLast        // the peer's last flag is here
 	eventLast            // this end's last flag is posted
-	eventNever           // the peer is never opened
 	eventGone            // the peer's rank is dead, or the pool is closed
 	events
 )
@@ -91,14 +90,12 @@ var transitions = [states][events]transition{
 		eventVanished:  {stateClosed, actRelease},
 		eventDiffers:   {stateReset, actReset},
 		eventUnfit:     {stateTimeWait, actNothing},
-		eventNever:     {stateClosed, actRelease},
 		eventGone:      {stateClosed, actRelease},
 	},
 	stateListen: {
 		eventAbandon:   {stateSynSent, actSeek},
 		eventPeerLast:  {stateSynSent, actSeek},
 		eventPeerReset: {stateSynSent, actSeek},
-		eventNever:     {stateClosed, actRelease},
 		eventGone:      {stateClosed, actRelease},
 	},
 	stateFinWait: {
@@ -114,12 +111,10 @@ var transitions = [states][events]transition{
 		eventLook:      {stateReset, actReset},
 		eventPeerReset: {stateReset, actReset},
 		eventTold:      {stateTimeWait, actNothing},
-		eventNever:     {stateClosed, actRelease},
 		eventGone:      {stateClosed, actRelease},
 	},
 	stateTimeWait: {
 		eventPeerReset: {stateClosed, actRelease},
-		eventNever:     {stateClosed, actRelease},
 		eventGone:      {stateClosed, actRelease},
 	},
 }

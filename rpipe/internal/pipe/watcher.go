@@ -17,6 +17,7 @@ type watcher struct {
 	over  bool   // nothing will arrive any more
 }
 
+// Arrivals returns the channel of the reader's watcher, which the first call starts.
 func (r *Reader) Arrivals() <-chan struct{} {
 	r.Calling.Lock()
 	defer r.Called()
@@ -29,7 +30,7 @@ func (r *Reader) Arrivals() <-chan struct{} {
 		// A writer that was closed before says no more. One that is opened later
 		// finds this end, and its end comes as a notification.
 		if _, deserted, err := r.Join(w.ctx, false); err == nil && deserted {
-			r.Eof = true
+			r.EOF = true
 		}
 	}
 	r.watched.Store(w)
@@ -87,7 +88,7 @@ func (w *watcher) news() bool {
 	at := [2]int{r.Taker.Index(), r.WantedFlag()}
 	elsewhere := at != w.flags
 	w.flags = at
-	w.over = r.Eof || r.Usable() != nil || r.forsaken()
+	w.over = r.EOF || r.Usable() != nil || r.forsaken()
 	w.due = !w.over && w.place != w.told && r.hasNext()
 	return w.over || w.due || elsewhere
 }

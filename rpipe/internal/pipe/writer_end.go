@@ -157,6 +157,7 @@ func (w *Writer) Alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
 	return w.allocLater(ctx, n)
 }
 
+// TryAlloc allocates a block in the shadow heap as it is.
 func (w *Writer) TryAlloc(n int) (rmalloc.Addr, error) {
 	a, err := w.Heap.Alloc(n)
 	return a, Advise(err)
