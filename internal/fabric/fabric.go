@@ -35,9 +35,6 @@ type Config struct {
 	PeerTimeout   time.Duration // until a silent connection counts as lost; 0 takes the provider's default
 }
 
-// Key reserves functions to packages of this module: users cannot make one.
-type Key struct{ _ byte }
-
 // A Fabric holds one rank's connections. Any goroutine may call its methods.
 type Fabric struct {
 	cfg      Config
