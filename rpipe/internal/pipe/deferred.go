@@ -15,6 +15,7 @@ type announcedTags struct {
 	taker rmalloc.TagTaker
 }
 
+// Take releases what the tags below the credit name.
 func (t *announcedTags) Take(context.Context) error {
 	w := t.w
 	if err := w.TakeCredit(); err != nil {
@@ -54,6 +55,7 @@ func newAnnouncer(s *Spec) *announcer {
 	return &announcer{pending: rmalloc.NewPending(s.blocks), ring: rmalloc.NewTagRing(s.blocks)}
 }
 
+// Free adds a range to those that wait for an announcement.
 func (a *announcer) Free(r rmalloc.Range) error { return a.pending.Insert(r.Offset, r.Count) }
 
 func (a *announcer) pressing(s *Spec) bool {

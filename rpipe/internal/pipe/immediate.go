@@ -94,6 +94,7 @@ type publisher struct {
 	ring    rmalloc.TagRing
 }
 
+// Free stores the tag of a range in the ring.
 func (p *publisher) Free(r rmalloc.Range) error {
 	batch, err := p.ring.Next(1)
 	if err == nil {

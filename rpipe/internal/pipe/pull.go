@@ -149,6 +149,7 @@ func (p *pulled) HasRoom() bool {
 	return !p.full || p.freed.Load() != p.freedAt || p.r.Usable() != nil
 }
 
+// Free ends a block: the writer's, or a fetched one in this end's own memory.
 func (p *pulled) Free(a rmalloc.Addr) error {
 	switch {
 	case p.list != nil:

@@ -32,6 +32,7 @@ func newPushed(r *Reader) (*pushed, error) {
 	return &pushed{r: r, list: list, mem: r.Local()[r.readerHeap():]}, err
 }
 
+// Open takes a block into the list.
 func (p *pushed) Open(_ context.Context, f rmalloc.Flag, _ bool) (rmalloc.Addr, []byte, error) {
 	r := p.r
 	r.Mu.Lock()
@@ -80,6 +81,7 @@ func (p *pushed) Enlist() error {
 	return nil
 }
 
+// Free takes a block off the list, and its memory is the writer's again.
 func (p *pushed) Free(a rmalloc.Addr) error {
 	if err := p.Enlist(); err != nil {
 		return err
