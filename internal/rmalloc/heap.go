@@ -36,6 +36,7 @@ func (c Config) withDefaults() (Config, error) {
 type Heap struct {
 	holes      Holes
 	config     Config
+	roving     bool // the policy takes the rover first, without a search
 	generation generation
 	live       int
 	payload    int
@@ -48,9 +49,11 @@ func New(c Config) (*Heap, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, roving := c.Policy.(NextFit)
 	return &Heap{
 		holes:      newHoles(uint32(c.Size/Granule), c.Blocks),
 		config:     c,
+		roving:     roving,
 		generation: firstGeneration(),
 	}, nil
 }
@@ -68,12 +71,12 @@ func (h *Heap) Alloc(n int) (Addr, error) {
 	if h.live == h.config.Blocks || count > h.holes.Granules() {
 		return 0, ErrFull
 	}
-	hole := h.config.Policy.Choose(&h.holes, count)
-	if hole == NoHole {
-		return 0, ErrFull
-	}
-	if !h.holes.fits(hole, count) {
-		return 0, fmt.Errorf("%w: %v chose %d for %d granules", ErrPolicy, h.config.Policy, hole, count)
+	hole := h.holes.rover
+	if !h.roving || !h.holes.fits(hole, count) {
+		var err error
+		if hole, err = h.choose(count); err != nil {
+			return 0, err
+		}
 	}
 	i := h.holes.cut(hole, uint32(count))
 	h.generation = h.generation.next()
@@ -84,6 +87,18 @@ func (h *Heap) Alloc(n int) (Addr, error) {
 	h.live++
 	h.payload += n
 	return s.addr, nil
+}
+
+// choose returns a hole of the policy's choice.
+func (h *Heap) choose(count int) (Hole, error) {
+	hole := h.config.Policy.Choose(&h.holes, count)
+	switch {
+	case hole == NoHole:
+		return NoHole, ErrFull
+	case !h.holes.fits(hole, count):
+		return NoHole, fmt.Errorf("%w: %v chose %d for %d granules", ErrPolicy, h.config.Policy, hole, count)
+	}
+	return hole, nil
 }
 
 // Live returns the number of blocks.

@@ -22,6 +22,9 @@ func (t *announcedTags) Take(context.Context) error {
 		return err
 	}
 	tail := uint32(w.Credit >> 32)
+	if t.taker.Reached(tail) {
+		return nil
+	}
 	ring := w.Local()[w.tagsAt():]
 	for !t.taker.Reached(tail) { // entries beyond may be on their way
 		entry := atomics.Word64(ring[8*t.taker.Index():])
