@@ -14,16 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// retired lists private nouns for which the field has words, see docs/glossary.md.
+// retired lists private nouns for which the field has words, see docs/glossary.md. Comments
+// may use them as plain English.
 var retired = strings.Fields(`bay berth carrier course crew crossing farewell guide herald hosting insister knock lane
 	letter lingerer loan meeting parcel parting pocket reminder stopper stray tally usurper vigil voyage`)
-
-// unswept lists directories, and trees that end in "/...", whose identifiers have
-// retired words, each with the change that removes them. An entry leaves the list with
-// that change and never comes back. Comments have no such list.
-var unswept = map[string]string{
-	"rpipe/internal/pipe": "one closing replaces the parting; Carrier, berth and tally get the words of the glossary",
-}
 
 // bannedSubject matches sentences without a named actor.
 var bannedSubject = regexp.MustCompile(`(?i)^(who|whoever|whom|whose|what|whatever|nobody|no one|somebody|someone|anybody|anyone|everybody|everyone|the others|others|the other (one|is|has|was|may|can|must|will|does))\b|\b(is|are) what\b|\btells whether\b`)
@@ -31,7 +25,7 @@ var bannedSubject = regexp.MustCompile(`(?i)^(who|whoever|whom|whose|what|whatev
 // TestIdentifiersHaveNoRetiredWords looks at the names that a package declares, and
 // at the names of its files.
 func TestIdentifiersHaveNoRetiredWords(t *testing.T) {
-	for _, file := range sweptFiles(t) {
+	for _, file := range files(t, ".go") {
 		all := []string{strings.TrimSuffix(filepath.Base(file), ".go")}
 		for _, decl := range parsed(t, file).Decls {
 			all = append(all, names(decl)...)
@@ -63,15 +57,6 @@ func TestCommentsNameTheirActor(t *testing.T) {
 	require.Greater(t, checked, 3000, "few sentences: does sentences find them?")
 }
 
-// TestUnsweptDirectoriesExist finds entries of the list whose directory was moved.
-func TestUnsweptDirectoriesExist(t *testing.T) {
-	all := files(t, ".go")
-	for dir, reason := range unswept {
-		require.NotEmpty(t, reason, dir)
-		require.Truef(t, slices.ContainsFunc(all, func(file string) bool { return within(file, dir) }), "%s has no files; remove it from the list", dir)
-	}
-}
-
 func TestWordsSplitsNames(t *testing.T) {
 	for name, want := range map[string][]string{
 		"conveyor_lane":      {"conveyor", "lane"},
@@ -82,18 +67,6 @@ func TestWordsSplitsNames(t *testing.T) {
 	} {
 		require.Equal(t, want, words(name), name)
 	}
-}
-
-// sweptFiles returns the files outside of unswept directories.
-func sweptFiles(t *testing.T) []string {
-	return slices.DeleteFunc(files(t, ".go"), func(file string) bool {
-		for dir := range unswept {
-			if within(file, dir) {
-				return true
-			}
-		}
-		return false
-	})
 }
 
 // within reports whether a file lies in a directory, or in a tree.

@@ -36,7 +36,7 @@ func TestTagsAreDeliveredOnceThoughASyncIsGivenUp(t *testing.T) {
 	}
 }
 
-// The reader announces what a Sync gave up, without the reminder and without a further
+// The reader announces what a Sync gave up, without the announcer and without a further
 // call of the pipe.
 func TestASyncThatIsGivenUpAnnouncesAllTheSame(t *testing.T) {
 	const heap = 4096

@@ -80,7 +80,7 @@ func gatherIn[T any](ctx context.Context, o *pipe.Opening, t *runtime.Team, writ
 	}
 	f := &In[T]{in: newFanIn(summary, len(writers), common.Pool), readers: make([]*pipe.TypedReader[T], 0, len(writers))}
 	for i, writer := range writers {
-		grouped := func(o *pipe.Options) error { o.Tally, o.Group = summary, i/pipe.GroupSize; return nil }
+		grouped := func(o *pipe.Options) error { o.Summary, o.Group = summary, i/pipe.GroupSize; return nil }
 		r, err := pipe.AddReader[T](ctx, o, t, writer, append(opts[:len(opts):len(opts)], grouped))
 		if err != nil {
 			summary.Drop(false)

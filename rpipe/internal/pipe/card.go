@@ -12,11 +12,11 @@ import (
 // a card at the start of its data, and compares it with the peer's card. Numbers are
 // little-endian:
 //
-//	0      8     16         24    32     36      40    41    42      44     48     64          240       248
-//	magic  heap  type hash  size  width  blocks  pull  sync  served  tally  group  type, text  disowned  state
+//	0      8     16         24    32     36      40    41    42      44       48     64          240       248
+//	magic  heap  type hash  size  width  blocks  pull  sync  served  summary  group  type, text  disowned  state
 //
 // Only the last two ever change; each is a word by itself. Disowned is the other
-// end's to store, if the two differ: it puts nothing here. Tally and group are the
+// end's to store, if the two differ: it puts nothing here. Summary and group are the
 // reader's alone.
 type Spec struct {
 	Elem   string // structure of the element's type
@@ -32,20 +32,20 @@ type Spec struct {
 const (
 	CardSize = 256
 
-	cardMagic  = 0
-	cardHeap   = 8
-	cardType   = 16 // hash of the element's structure
-	cardSizeOf = 24
-	cardWidth  = 32
-	cardBlocks = 36
-	cardPull   = 40
-	cardSync   = 41
-	cardServed = 42
-	cardTally  = 44 // number of the reader's tally plus 1, or 0
-	cardGroup  = 48 // word there
-	cardText   = 64 // the structure itself, as far as there is room
-	cardDisown = CardSize - 16
-	cardState  = CardSize - 8 // cardOpen or cardClosed
+	cardMagic   = 0
+	cardHeap    = 8
+	cardType    = 16 // hash of the element's structure
+	cardSizeOf  = 24
+	cardWidth   = 32
+	cardBlocks  = 36
+	cardPull    = 40
+	cardSync    = 41
+	cardServed  = 42
+	cardSummary = 44 // number of the reader's summary plus 1, or 0
+	cardGroup   = 48 // word there
+	cardText    = 64 // the structure itself, as far as there is room
+	cardDisown  = CardSize - 16
+	cardState   = CardSize - 8 // cardOpen or cardClosed
 
 	magic = 0x0165706970726f67 // "gorpipe", version 1
 )

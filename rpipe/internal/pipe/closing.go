@@ -117,7 +117,7 @@ func (p *End) act(ctx context.Context, due action, join joiner) (event, error) {
 	switch {
 	case due == actRelease:
 		p.Role.Stop()
-		p.Options.Tally.Drop(Gone(p.Fate()))
+		p.Options.Summary.Drop(Gone(p.Fate()))
 		_ = p.Release() // no caller is left to take the error
 	case due == actFinish:
 		if p.Role.Finish(ctx, join != nil) {

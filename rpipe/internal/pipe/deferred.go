@@ -45,30 +45,30 @@ func (t *announcedTags) Take(context.Context) error {
 // Ask has nobody to ask: the reader announces what it frees.
 func (t *announcedTags) Ask(context.Context) error { return nil }
 
-// announcer is deferred synchronization at the reader: what is freed waits in a
+// pendingTags is deferred synchronization at the reader: freed ranges wait in a
 // sorted list, where neighbors become one, until it is announced in one write.
-type announcer struct {
+type pendingTags struct {
 	pending *rmalloc.Pending
 	ring    rmalloc.TagRing
 	ranges  []rmalloc.Range
 	words   []byte
 }
 
-func newAnnouncer(s *Spec) *announcer {
-	return &announcer{pending: rmalloc.NewPending(s.blocks), ring: rmalloc.NewTagRing(s.blocks)}
+func newPendingTags(s *Spec) *pendingTags {
+	return &pendingTags{pending: rmalloc.NewPending(s.blocks), ring: rmalloc.NewTagRing(s.blocks)}
 }
 
 // Free adds a range to those that wait for an announcement.
-func (a *announcer) Free(r rmalloc.Range) error { return a.pending.Insert(r.Offset, r.Count) }
+func (a *pendingTags) Free(r rmalloc.Range) error { return a.pending.Insert(r.Offset, r.Count) }
 
-func (a *announcer) pressing(s *Spec) bool {
+func (a *pendingTags) pressing(s *Spec) bool {
 	return a.pending.Granules()*rmalloc.Granule >= s.Heap/4 || a.pending.Blocks() >= max(s.blocks/2, 1)
 }
 
-func (a *announcer) owes() bool { return a.pending.Len() > 0 }
+func (a *pendingTags) owes() bool { return a.pending.Len() > 0 }
 
 // pack returns the tags of all that is pending, and where in the ring they go.
-func (a *announcer) pack() (at int, words []byte, tail uint32, err error) {
+func (a *pendingTags) pack() (at int, words []byte, tail uint32, err error) {
 	if a.pending.Len() == 0 {
 		return 0, nil, a.ring.Tail(), nil
 	}

@@ -37,7 +37,7 @@ var (
 	ErrReaderGone   = fmt.Errorf("%w by the reader; close this end, and open another pipe", ErrClosed)
 	errNoCard       = fmt.Errorf("%w: the other end's memory is too small to be a pipe's", ErrCorrupt)
 	errPoolClosed   = fmt.Errorf("%w: the pipe's pool; open another one", ErrClosed)
-	errNoTally      = fmt.Errorf("%w: the reader's aggregate is not what its card says", ErrCorrupt)
+	errNoSummary    = fmt.Errorf("%w: the reader's aggregate is not what its card says", ErrCorrupt)
 	errNotAPipe     = fmt.Errorf("%w: the other end is not a pipe of this version", ErrCorrupt)
 	errCredit       = fmt.Errorf("%w: more blocks were read than written", ErrCorrupt)
 	errBadFlag      = fmt.Errorf("%w: notification flag", ErrCorrupt)

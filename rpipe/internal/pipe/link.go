@@ -83,7 +83,7 @@ type far interface {
 	// PutFlag stores src (which may be empty) at data offset to, then value in a
 	// flag. It returns at local completion: src may be used again.
 	PutFlag(ctx context.Context, to int, src []byte, flag int, value uint64) error
-	// PutLast stores the last flag there is, behind what was added to a tally, too.
+	// PutLast stores the last flag there is, behind what was added to a summary, too.
 	PutLast(ctx context.Context, flag int, value uint64) error
 	// PutStaged is PutFlag of n bytes from the stage's offset from, which stay as
 	// they are until the peer says that it has them. twice puts data and
@@ -97,7 +97,7 @@ type far interface {
 	Get(ctx context.Context, from int, dst []byte) error
 }
 
-// teller adds to a word of a tally at the peer's rank, by which a reader of
+// teller adds to a word of a summary at the peer's rank, by which a reader of
 // many pipes sees where something has come.
 type teller interface {
 	// OpenCounter finds the word.

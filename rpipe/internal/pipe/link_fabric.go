@@ -30,7 +30,7 @@ type FabricLink struct {
 	shared        *FanStage // owns that memory if several ends use it
 	theirs        atomic.Pointer[fabric.Remote]
 	misfit        *fabric.Remote // the peer, if its card was refused
-	SummaryUpdate                // of the other rank's tally, if this pipe belongs to an aggregate
+	SummaryUpdate                // of the other rank's summary, if this pipe belongs to an aggregate
 
 	own waiter // that of await
 }
@@ -156,7 +156,7 @@ func (l *FabricLink) PutFlag(ctx context.Context, to int, src []byte, flag int, 
 }
 
 // PutLast: where the target's CPU is asked for additions, other flags overtake
-// them. Behind this one the tally may be gone.
+// them. Behind this one the summary may be gone.
 func (l *FabricLink) PutLast(ctx context.Context, flag int, value uint64) error {
 	last := l.flagOf(flag, value)
 	last.Ahead = l.Add == nil
@@ -198,12 +198,12 @@ func (l *FabricLink) path(n int) fabric.Path {
 // OpenCounter implements Link.
 func (l *FabricLink) OpenCounter(ctx context.Context, number uint32, group int) error {
 	reader := slices.Index(l.team.Members, l.peer)
-	r, err := l.team.TryRegion(ctx, l.peer, tallyName(l.team, reader, number))
+	r, err := l.team.TryRegion(ctx, l.peer, summaryName(l.team, reader, number))
 	switch {
 	case err != nil:
 		return err
 	case r == nil || group >= r.Len/8:
-		return errNoTally
+		return errNoSummary
 	}
 	l.SummaryUpdate.Open(r.Peer, func(ctx context.Context, n uint64) error {
 		return r.PostFlag(ctx, fabric.Flag{Offset: 8 * group, Add: true, Value: n})

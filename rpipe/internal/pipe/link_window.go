@@ -176,7 +176,7 @@ func (l *WindowLink) Settle(which func(window.Request) bool) (err error) {
 // OpenCounter: a group is the slot of its count.
 func (l *WindowLink) OpenCounter(ctx context.Context, _ uint32, group int) error {
 	if !l.c.counts(group) {
-		return errNoTally
+		return errNoSummary
 	}
 	peer, err := l.c.team.Peer(ctx, l.c.team.Members[l.peer])
 	if err != nil {

@@ -101,7 +101,7 @@ func (p *End) Flag(i int) uint64 {
 // prepare writes this end's card.
 func (p *End) prepare(card []byte) {
 	p.encode(card)
-	p.Options.Tally.encode(card, p.Group)
+	p.Options.Summary.encode(card, p.Group)
 }
 
 // Join connects to the peer and compares cards. Without wait it is false

@@ -20,12 +20,12 @@ import (
 //
 // Locks: opening, ticking, sweeping, mu, in this order.
 type Registry struct {
-	slabs    slabs
-	reminder reminder
-	tallies  atomic.Uint32 // made so far
-	opening  turn.Turn     // a call that opens ends holds it; it guards the Openings of teams
-	life     context.Context
-	endLife  context.CancelFunc
+	slabs     slabs
+	announcer announcer
+	tallies   atomic.Uint32 // made so far
+	opening   turn.Turn     // a call that opens ends holds it; it guards the Openings of teams
+	life      context.Context
+	endLife   context.CancelFunc
 
 	ticking  sync.Mutex // held while the timer looks after closed ends
 	sweeping sync.Mutex // held by the one goroutine that takes ends out of closing
@@ -57,7 +57,7 @@ func registryOf(t *team.Team) (*Registry, error) {
 	return a.(*Registry), nil
 }
 
-// number returns the next number of a tally, from 0.
+// number returns the next number of a summary, from 0.
 func (r *Registry) number() uint32 { return r.tallies.Add(1) - 1 }
 
 // Exit takes out an end that was closed, and looks after it until it gives its memory back.

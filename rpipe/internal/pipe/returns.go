@@ -40,7 +40,7 @@ type returns struct {
 	composer fabric.Composer
 	queued   bool          // the composer is in line, and announces all there is
 	last     uint64        // the value of the end flag, which is put behind all; 0: none yet
-	armed    bool          // the reminder comes
+	armed    bool          // the announcer comes
 	since    time.Duration // as it has seen, for how long something is not announced
 	muted    bool          // nothing is put at the writer any more
 	writes   uint64
@@ -74,7 +74,7 @@ type tagSink interface {
 func newReturns(p *End) *returns {
 	r := &returns{p: p, often: max(p.Spec.Width/2, 1)}
 	if p.Spec.sync == Deferred {
-		r.tags = newAnnouncer(&p.Spec)
+		r.tags = newPendingTags(&p.Spec)
 	} else {
 		r.tags = &publisher{entries: p.Local()[p.tagsAt():], ring: rmalloc.NewTagRing(p.Spec.blocks)}
 	}
@@ -115,7 +115,7 @@ func (r *returns) freed(freed rmalloc.Range) error {
 	return nil
 }
 
-// consider announces what there is, if it shall leave now, and has the reminder do so
+// consider announces what there is, if it shall leave now, and has the announcer do so
 // otherwise. The load of the writer's word comes after what was freed is stored:
 // either it shows that the writer waits, or the writer sees that.
 func (r *returns) consider(kind uint64, now bool) {
@@ -129,7 +129,7 @@ func (r *returns) consider(kind uint64, now bool) {
 	r.later()
 }
 
-// later has the reminder come, if something is left to announce.
+// later has the announcer come, if something is left to announce.
 func (r *returns) later() {
 	if r.queued || r.unheard() == 0 && !r.tags.owes() {
 		return
@@ -139,7 +139,7 @@ func (r *returns) later() {
 		return
 	}
 	r.armed = true
-	r.p.Registry.reminder.add(r)
+	r.p.Registry.announcer.add(r)
 }
 
 // postNow posts all there is, or has the composer do so, of which ErrNoRoom tells.

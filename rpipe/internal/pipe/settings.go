@@ -14,19 +14,19 @@ type Option func(*Options) error
 
 // Options holds what the options of a pipe or of a product have set.
 type Options struct {
-	Name   string
-	Width  int
-	Heap   int
-	Blocks int
-	Policy Policy
-	Sync   Sync
-	Pull   bool
-	Twice  bool
-	Fma    int
-	Atomic int      // largest block that is fetched by an atomic; negative leaves it to the device
-	Tally  *Summary // of the aggregate that a reader belongs to
-	Group  int      // its word there
-	Pool   *Pool    // nil: the pipe lies on the fabric
+	Name    string
+	Width   int
+	Heap    int
+	Blocks  int
+	Policy  Policy
+	Sync    Sync
+	Pull    bool
+	Twice   bool
+	Fma     int
+	Atomic  int      // largest block that is fetched by an atomic; negative leaves it to the device
+	Summary *Summary // of the aggregate that a reader belongs to
+	Group   int      // its word there
+	Pool    *Pool    // nil: the pipe lies on the fabric
 	// Patience bounds how long the reader gathers read and freed blocks before it tells
 	// a writer that does not wait for them. Negative: no timer reminds the reader, which
 	// tells the writer in its own calls.

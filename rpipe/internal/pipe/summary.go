@@ -73,11 +73,11 @@ func (y *Summary) Drop(orphaned bool) {
 	}
 }
 
-// encode writes the tally into the reader's card.
+// encode writes the summary into the reader's card.
 func (y *Summary) encode(card []byte, group int) {
 	if y != nil {
 		c := y.counter(group)
-		binary.LittleEndian.PutUint32(card[cardTally:], c.number)
+		binary.LittleEndian.PutUint32(card[cardSummary:], c.number)
 		binary.LittleEndian.PutUint32(card[cardGroup:], uint32(c.group))
 	}
 }
@@ -95,13 +95,13 @@ func newFabricCounts(ctx context.Context, t *team.Team, groups int) (*FabricCoun
 		return nil, err
 	}
 	y := &FabricCounts{team: t, number: registry.number()}
-	y.Memory, err = newMemory(ctx, t, tallyName(t, t.Rank, y.number), 8*groups, unprepared)
+	y.Memory, err = newMemory(ctx, t, summaryName(t, t.Rank, y.number), 8*groups, unprepared)
 	return y, err
 }
 
-// tallyName returns the name by which writers find a reader's tally.
-func tallyName(t *team.Team, reader int, number uint32) string {
-	return fmt.Sprintf("rpipe/%s/tally#%d/%d", t.Name, number, reader)
+// summaryName returns the name by which writers find a reader's summary.
+func summaryName(t *team.Team, reader int, number uint32) string {
+	return fmt.Sprintf("rpipe/%s/summary#%d/%d", t.Name, number, reader)
 }
 
 // Word implements Counts.
@@ -115,15 +115,15 @@ func (y *FabricCounts) giveUp(orphaned bool) {
 	_ = y.Release(y.team, orphaned) // no writer adds to it any more, and no caller is left to take the error
 }
 
-// A counter is the tally's word as its writer knows it from the reader's card.
+// A counter is the summary's word as its writer knows it from the reader's card.
 type counter struct {
-	number uint32 // of the tally, plus 1; 0: there is none
+	number uint32 // of the summary, plus 1; 0: there is none
 	group  int
 }
 
 func counterOf(card []byte) counter {
 	le := binary.LittleEndian
-	return counter{le.Uint32(card[cardTally:]), int(le.Uint32(card[cardGroup:]))}
+	return counter{le.Uint32(card[cardSummary:]), int(le.Uint32(card[cardGroup:]))}
 }
 
 // joinCounter connects to the word, if there is one.

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// beat is how often a reminder looks.
+// beat is how often a announcer looks.
 const beat = time.Millisecond
 
-// A reminder looks after what a rank's readers have not announced. One timer serves all
+// A announcer looks after what a rank's readers have not announced. One timer serves all
 // of them, and runs only while there is something: a thousand timers that run out each
 // millisecond would take a core.
-type reminder struct {
+type announcer struct {
 	mu      sync.Mutex // held for moments
 	timer   *time.Timer
 	running bool
@@ -20,7 +20,7 @@ type reminder struct {
 }
 
 // add has a reader's returns be looked at by the next tick.
-func (m *reminder) add(r *returns) {
+func (m *announcer) add(r *returns) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.owing = append(m.owing, r)
@@ -37,7 +37,7 @@ func (m *reminder) add(r *returns) {
 
 // tick looks at each reader once. A reader that still owes something comes again. tick
 // sets the timer when the round is over, so that no tick overtakes another.
-func (m *reminder) tick() {
+func (m *announcer) tick() {
 	m.mu.Lock()
 	m.owing, m.round = m.round[:0], m.owing
 	round := m.round
