@@ -83,21 +83,23 @@ func TestAReaderOutlivesItsWriter(t *testing.T) {
 }
 
 func eachDeath(t *testing.T, rank0, rank1 pipeBody) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
-		eachLink(t, func(t *testing.T, over func(f pipeBody) pipeBody, opts []rpipe.Option) {
-			start := time.Now()
-			err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
-				if r.Me == 0 {
-					over(rank0)(ctx, r, opts)
-				} else {
-					over(rank1)(ctx, r, opts)
-				}
+	for part, k := range kinds {
+		for _, c := range testjob.Share(t.Name(), 2, part, len(kinds)) {
+			t.Run(c.String()+"/"+k.name(), func(t *testing.T) {
+				start := time.Now()
+				err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
+					body := rank0
+					if r.Me == 1 {
+						body = rank1
+					}
+					k.over()(body)(ctx, r, k.opts())
+				})
+				require.ErrorContains(t, err, "ended without returning")
+				require.NotErrorIs(t, err, testwatch.ErrStuck)
+				t.Logf("over after %v", time.Since(start))
 			})
-			require.ErrorContains(t, err, "ended without returning")
-			require.NotErrorIs(t, err, testwatch.ErrStuck)
-			t.Logf("over after %v", time.Since(start))
-		})
-	})
+		}
+	}
 }
 
 // bodiesOfDeath are the same as processes, one of which is killed.

@@ -2,6 +2,8 @@ package rpipe_test
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/gopgas/gopgas/internal/testjob"
@@ -38,11 +40,26 @@ func pool(ctx context.Context, r *testjob.Rank, ends int) *rpipe.WindowPool {
 	return c
 }
 
+// A kind is a link and a mode of pipes.
+type kind struct{ link, mode string }
+
+// kinds lists all of them.
+var kinds = func() (all []kind) {
+	for _, link := range slices.Sorted(maps.Keys(links)) {
+		for _, mode := range slices.Sorted(maps.Keys(pipetest.Modes)) {
+			all = append(all, kind{link, mode})
+		}
+	}
+	return all
+}()
+
+func (k kind) name() string                    { return k.link + "/" + k.mode }
+func (k kind) over() func(f pipeBody) pipeBody { return links[k.link] }
+func (k kind) opts() []rpipe.Option            { return slices.Clone(pipetest.Modes[k.mode]) }
+
 // eachLink runs f as a subtest over every link and with every kind of pipe.
 func eachLink(t *testing.T, f func(t *testing.T, over func(f pipeBody) pipeBody, opts []rpipe.Option)) {
-	for link, over := range links {
-		for mode, opts := range pipetest.Modes {
-			t.Run(link+"/"+mode, func(t *testing.T) { f(t, over, opts) })
-		}
+	for _, k := range kinds {
+		t.Run(k.name(), func(t *testing.T) { f(t, k.over(), k.opts()) })
 	}
 }

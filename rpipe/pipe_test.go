@@ -10,9 +10,21 @@ import (
 	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
-// eachMode runs f on every transport with two ranks, over every link and with
-// every kind of pipe.
+// eachMode runs f with two ranks, over every link and with every kind of pipe. The
+// transports are dealt out to these: links are equal on all of them, as the suite of links
+// in package pipe shows.
 func eachMode(t *testing.T, f pipeBody) {
+	for part, k := range kinds {
+		for _, c := range testjob.Share(t.Name(), 2, part, len(kinds)) {
+			t.Run(c.String()+"/"+k.name(), func(t *testing.T) {
+				c.Run(t, func(ctx context.Context, r *testjob.Rank) { k.over()(f)(ctx, r, k.opts()) })
+			})
+		}
+	}
+}
+
+// everyMode is eachMode of all kinds on every transport.
+func everyMode(t *testing.T, f pipeBody) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		eachLink(t, func(t *testing.T, over func(f pipeBody) pipeBody, opts []rpipe.Option) {
 			c.Run(t, func(ctx context.Context, r *testjob.Rank) { over(f)(ctx, r, opts) })
@@ -21,7 +33,7 @@ func eachMode(t *testing.T, f pipeBody) {
 }
 
 func TestBlocksArriveInOrderAndThenTheEnd(t *testing.T) {
-	eachMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
+	everyMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		const rounds = 500
 		pipetest.Ends(ctx, r, func(w *rpipe.Writer[int32]) {
 			for i := range rounds {

@@ -253,17 +253,42 @@ func Each(t *testing.T, atLeast int, f func(t *testing.T, c Config)) {
 // strained; with GOPGAS_ONLY on those.
 func EachTransport(t *testing.T, n int, f func(t *testing.T, c Config)) {
 	t.Helper()
-	list := only([]int{n})
-	switch {
-	case list != nil:
-	case Soak():
-		list = append(Transports(n), Strained(n)...)
-	default:
-		list = append(Transports(n), strained(hashOf(t.Name()), n))
-	}
-	for _, c := range list {
+	for _, c := range transports(t.Name(), n) {
 		t.Run(c.String(), func(t *testing.T) { f(t, c) })
 	}
+}
+
+// transports lists the configurations of EachTransport for a test of this name.
+func transports(name string, n int) []Config {
+	if list := only([]int{n}); list != nil {
+		return list
+	}
+	if Soak() {
+		return append(Transports(n), Strained(n)...)
+	}
+	return append(Transports(n), strained(hashOf(name), n))
+}
+
+// Share deals the transports with n ranks, and one that is strained, out to the parts of a
+// test, whose number is parts: each part gets some of them, and each of them runs. When
+// soaking, and with GOPGAS_ONLY, each part gets all. So it does of RDMA devices.
+func Share(name string, n, part, parts int) (share []Config) {
+	list := transports(name, n)
+	if Soak() || only([]int{n}) != nil {
+		return list
+	}
+	shift := hashOf(name)
+	for i := range max(parts, len(list)) {
+		if c := list[(i+shift)%len(list)]; i%parts == part && c.Provider != "ibv" {
+			share = append(share, c)
+		}
+	}
+	for _, c := range list {
+		if c.Provider == "ibv" {
+			share = append(share, c)
+		}
+	}
+	return share
 }
 
 // EachSample runs f as a subtest on shm and tcp with n ranks: for packages that are made

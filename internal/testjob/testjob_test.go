@@ -46,6 +46,22 @@ func TestSamplesHoldEveryTransportAndEverySize(t *testing.T) {
 	}
 }
 
+func TestShareDealsEveryTransportToSomePart(t *testing.T) {
+	for _, parts := range []int{1, 3, 10, 20} {
+		dealt := map[string]int{}
+		for part := range parts {
+			share := Share("TestOf"+t.Name(), 2, part, parts)
+			require.NotEmpty(t, share, "part %d of %d", part, parts)
+			for _, c := range share {
+				dealt[c.String()]++
+			}
+		}
+		for _, c := range transports("TestOf"+t.Name(), 2) {
+			require.NotZero(t, dealt[c.String()], "%v in %d parts", c, parts)
+		}
+	}
+}
+
 func TestSoakingRunsEveryPair(t *testing.T) {
 	t.Setenv("GOPGAS_SOAK", "1")
 	all := len(Transports(1)) + len(Strained(1))
