@@ -36,9 +36,7 @@ func (q *qp) connect(peer []byte) error {
 	}
 	p := q.dev.path(&to, order < 0)
 	if err := p.keepSpare(); err != nil {
-		if len(p.qps) == 0 {
-			delete(q.dev.paths, p.key)
-		}
+		p.end()
 		return fmt.Errorf("tcp: connecting queue pair %d: %w", q.num, err)
 	}
 	p.bind(q)

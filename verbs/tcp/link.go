@@ -105,6 +105,9 @@ func (l *link) drop() {
 	l.out.broken = true
 	l.in.stop()
 	unix.Close(l.fd) //nolint:errcheck // there is no remedy
+	if l.path != nil {
+		l.path.end()
+	}
 }
 
 // detach ends the use of l for frames and for further streams.

@@ -68,8 +68,8 @@ func (p *path) bind(q *qp) {
 	}
 }
 
-// unbind takes q off the path, and ends a path without queue pairs. Precondition: token
-// and lock are held, and q has no stream.
+// unbind takes q off the path. Precondition: token and lock are held, and q has no
+// stream.
 func (p *path) unbind(q *qp) {
 	p.qps = slices.DeleteFunc(p.qps, func(x *qp) bool { return x == q })
 	q.path = nil
@@ -80,8 +80,17 @@ func (p *path) unbind(q *qp) {
 	if p.attempt != nil {
 		p.attempt.drop()
 	}
-	if p.dev.paths[p.key] == p {
-		delete(p.dev.paths, p.key)
+	p.end()
+}
+
+// end forgets a path without queue pairs and connections. An accepted connection may
+// outlast the queue pairs, with streams that wait for others. Precondition: the token is
+// held.
+func (p *path) end() {
+	d := p.dev
+	used := len(p.qps) > 0 || slices.ContainsFunc(d.links, func(l *link) bool { return l != nil && l.path == p })
+	if !used && d.paths[p.key] == p {
+		delete(d.paths, p.key)
 	}
 }
 

@@ -1,0 +1,26 @@
+package tcp
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// TestStreamOpensAfterAllQueuePairsOfPathLeft leaves a connection to streams that wait
+// for queue pairs of the acceptor. One of those connects then, and the other does not.
+func TestStreamOpensAfterAllQueuePairsOfPathLeft(t *testing.T) {
+	d, a, qd, qa := dialed(t)
+	rd, ra, sd, sa := d.newQP(8), a.newQP(8), d.newQP(8), a.newQP(8)
+	connect(t, rd, ra.Address())
+	eventually(t, "the peer to hear of the first stream", func() bool { return len(ra.waiting()) == 1 })
+	require.NoError(t, qa.Close())
+	eventually(t, "the stream to be left", func() bool { return qd.connection() == nil })
+	connect(t, sd, sa.Address())
+	eventually(t, "the peer to hear of the second stream", func() bool { return len(sa.waiting()) == 1 })
+	connect(t, ra, rd.Address())
+	works(t, d, a, rd)
+	works(t, a, d, ra)
+	require.Equal(t, driver.StateRTS, sd.currentState(), "it waits for its peer")
+}
