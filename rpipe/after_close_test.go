@@ -15,7 +15,7 @@ import (
 
 // Records that were read and not handed out lie in memory that Close gives away.
 
-func TestRecordsOfAConveyorEndWithIt(t *testing.T) {
+func TestPullReturnsErrClosedAfterClose(t *testing.T) {
 	testjob.EachTransport(t, 1, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			v, err := conveyor.Open[int64](ctx, r.World)
@@ -36,7 +36,7 @@ func TestRecordsOfAConveyorEndWithIt(t *testing.T) {
 	})
 }
 
-func TestARequestStaysAsItIsUntilItsHandlerReturns(t *testing.T) {
+func TestRequestKeepsItsBytesUntilHandlerReturns(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			const request = "the request"
@@ -82,7 +82,7 @@ func noTime() context.Context {
 	return ctx
 }
 
-func TestAFanInIsClosedBesideItsReader(t *testing.T) {
+func TestFanInClosesDuringTryRead(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			for range 20 {

@@ -158,7 +158,7 @@ func recordsOfTheDead(ctx context.Context, r *testjob.Rank) {
 	fmt.Println("lives", r.Me)
 }
 
-func TestProductsOutliveOneProcess(t *testing.T) {
+func TestAggregatesOutliveOneProcess(t *testing.T) {
 	for _, j := range testjob.Processes(3) {
 		for name := range bodiesOfAggregates() {
 			t.Run(j.String()+"/"+name, func(t *testing.T) {

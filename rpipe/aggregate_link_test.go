@@ -18,7 +18,7 @@ import (
 
 // Waits on windows end when any rank of their team is gone, and so do those of
 // aggregates over a carrier, after what has arrived.
-func TestProductsOverWindowEndWithAnyRank(t *testing.T) {
+func TestAggregatesOverWindowEndWithAnyRank(t *testing.T) {
 	testjob.EachTransport(t, 4, func(t *testing.T, c testjob.Config) {
 		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
 			over, err := rpipe.OverWindow(ctx, r.World, 8, rpipe.WithHeap(4096))

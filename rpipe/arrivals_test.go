@@ -35,7 +35,7 @@ func selected[T any](ctx context.Context, r *testjob.Rank, rd *rpipe.Reader[T], 
 	}
 }
 
-func TestNoArrivalIsLost(t *testing.T) {
+func TestArrivalsReportEachBlock(t *testing.T) {
 	eachMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		const rounds = 400
 		pipetest.Ends(ctx, r, func(w *rpipe.Writer[int]) {
@@ -59,7 +59,7 @@ func TestNoArrivalIsLost(t *testing.T) {
 }
 
 // One value is good for any number of reads.
-func TestArrivalsMayBeReadInBatches(t *testing.T) {
+func TestOneArrivalAllowsManyReads(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			const rounds = 400
@@ -86,7 +86,7 @@ func TestArrivalsMayBeReadInBatches(t *testing.T) {
 	})
 }
 
-func TestAValueComesOnceForWhatIsNotRead(t *testing.T) {
+func TestArrivalsReportUnreadBlockOnce(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			pipetest.Ends(ctx, r, func(w *rpipe.Writer[int]) {
@@ -112,7 +112,7 @@ func TestAValueComesOnceForWhatIsNotRead(t *testing.T) {
 	})
 }
 
-func TestArrivalsEndWithTheReader(t *testing.T) {
+func TestArrivalsEndWithReader(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 1 {
@@ -134,7 +134,7 @@ func TestArrivalsEndWithTheReader(t *testing.T) {
 	})
 }
 
-func TestArrivalsTellOfAWriterThatWasClosedBefore(t *testing.T) {
+func TestArrivalsReportClosedWriter(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 0 {
@@ -154,7 +154,7 @@ func TestArrivalsTellOfAWriterThatWasClosedBefore(t *testing.T) {
 	})
 }
 
-func TestArrivalsTellOfADeadWriter(t *testing.T) {
+func TestArrivalsReportDeadWriter(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		_ = c.Try(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 0 {
@@ -175,7 +175,7 @@ func TestArrivalsTellOfADeadWriter(t *testing.T) {
 }
 
 // Nothing arrives any more once the reader begins to look.
-func TestArrivalsTellOfWhatWasThereBefore(t *testing.T) {
+func TestArrivalsReportEarlierBlocks(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			for range 50 {

@@ -14,7 +14,7 @@ import (
 
 // A reader gets all flushed blocks after the writer's death, whether or not it was
 // connected before.
-func TestWhatArrivedIsReadBeforeTheWritersDeath(t *testing.T) {
+func TestReadReturnsArrivedBlocksBeforeErrRankDead(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		for _, connected := range []bool{true, false} {
 			t.Run(fmt.Sprint("connected=", connected), func(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"github.com/gopgas/gopgas/rpipe"
 )
 
-// TestBothEndsMayCloseBeforeTheyHaveMet closes both ends of unused pipes at about
+// TestUnusedEndpointsCloseTogether closes both ends of unused pipes at about
 // the same time: each finds the other one closed, and the last word is said once.
-func TestBothEndsMayCloseBeforeTheyHaveMet(t *testing.T) {
+func TestUnusedEndpointsCloseTogether(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			for range 100 {

@@ -24,7 +24,7 @@ func eachPair(t *testing.T, write, read pipeBody, more ...rpipe.Option) {
 	})
 }
 
-func TestAWriterThatIsCalledOffWithItsWidthFullEndsThePipe(t *testing.T) {
+func TestCanceledCloseOfFullWriterSendsEOF(t *testing.T) {
 	eachPair(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)
 		r.NoError(err)
@@ -45,7 +45,7 @@ func TestAWriterThatIsCalledOffWithItsWidthFullEndsThePipe(t *testing.T) {
 	}, rpipe.WithWidth(1))
 }
 
-func TestAnUnusedWriterThatIsCalledOffEndsThePipe(t *testing.T) {
+func TestCanceledCloseOfUnusedWriterSendsEOF(t *testing.T) {
 	eachPair(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)
 		r.NoError(err)
@@ -68,7 +68,7 @@ func TestAnUnusedWriterThatIsCalledOffEndsThePipe(t *testing.T) {
 	})
 }
 
-func TestAnUnusedReaderThatIsCalledOffLetsItsWriterGo(t *testing.T) {
+func TestCanceledCloseOfUnusedReaderStopsWriter(t *testing.T) {
 	eachPair(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)
 		r.NoError(err)

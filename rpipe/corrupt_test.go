@@ -15,7 +15,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-func TestNotificationsThatCannotBeAreCorrupt(t *testing.T) {
+func TestReadReturnsErrCorruptForImpossibleFlags(t *testing.T) {
 	const heap = 4096 // 64 granules
 	for name, word := range map[string]uint64{
 		"of a lap to come":         1 << 63,
@@ -47,7 +47,7 @@ func TestNotificationsThatCannotBeAreCorrupt(t *testing.T) {
 }
 
 // A reader that enters blocks in its books when it frees them finds out then.
-func TestABlockOnTopOfAHeldOneIsCorrupt(t *testing.T) {
+func TestReaderReturnsErrCorruptForOverlappingBlock(t *testing.T) {
 	pipetest.Alone(t, pipetest.Mapped, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
 		l.Open(rpipe.WithWidth(8))
 		pipetest.Scribble(pipetest.Memory(pipetest.ReaderEnd(l.Rd).End).Flags(1), pipetest.DataFlag(5, 64))
@@ -65,7 +65,7 @@ func TestABlockOnTopOfAHeldOneIsCorrupt(t *testing.T) {
 	})
 }
 
-func TestTagsAndCreditsThatCannotBeAreCorrupt(t *testing.T) {
+func TestAllocReturnsErrCorruptForImpossibleTagsAndCredits(t *testing.T) {
 	for name, damage := range map[string]func(m pipetest.Words){
 		"more read than written":    func(m pipetest.Words) { pipetest.Scribble(m.Flags(pipe.CreditFlag), 77) },
 		"more tags than the ring":   func(m pipetest.Words) { pipetest.Scribble(m.Flags(pipe.CreditFlag), 1000<<32|1) },
@@ -110,7 +110,7 @@ func tagged(tag uint64) func(m pipetest.Words) {
 	}
 }
 
-func TestTheReadersOwnTagRingIsCheckedByTheWriterWhoFetchesIt(t *testing.T) {
+func TestAllocReturnsErrCorruptForFetchedTags(t *testing.T) {
 	for _, c := range []testjob.Config{pipetest.Mapped, pipetest.Queued} {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			opts := []rpipe.Option{rpipe.WithHeap(4096), rpipe.WithPolicy(rpipe.BestFit{})}
@@ -128,7 +128,7 @@ func TestTheReadersOwnTagRingIsCheckedByTheWriterWhoFetchesIt(t *testing.T) {
 	}
 }
 
-func TestACardThatIsNoneIsCorrupt(t *testing.T) {
+func TestAllocReturnsErrCorruptForImpossibleCard(t *testing.T) {
 	for _, c := range []testjob.Config{pipetest.Mapped, pipetest.Queued} {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			rnd := rand.New(rand.NewPCG(1, 1))
@@ -153,10 +153,10 @@ func TestACardThatIsNoneIsCorrupt(t *testing.T) {
 	}
 }
 
-// TestScribblesNeverLeadAstray runs both ends among random words in random
+// TestRandomWordsHarmNoMemoryOutsideHeap runs both ends among random words in random
 // places of their flags and tags. Each call returns an error or a block within the
 // heap; no call panics, and none runs without end.
-func TestScribblesNeverLeadAstray(t *testing.T) {
+func TestRandomWordsHarmNoMemoryOutsideHeap(t *testing.T) {
 	for name, opts := range pipetest.Modes {
 		t.Run(name, func(t *testing.T) {
 			pipetest.Mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {

@@ -15,7 +15,7 @@ import (
 	"github.com/gopgas/gopgas/verbs/trace"
 )
 
-func TestAllocPostsNothingWhereSynchronizationIsDeferred(t *testing.T) {
+func TestAllocPostsNothingWithDeferredSync(t *testing.T) {
 	for _, c := range []testjob.Config{pipetest.Queued, pipetest.NIC} {
 		pipetest.Alone(t, c, func(_ context.Context, r *testjob.Rank, l *pipetest.Loopback) {
 			l.Open(rpipe.WithBlocks(100))
@@ -39,7 +39,7 @@ func TestAllocPostsNothingWhereSynchronizationIsDeferred(t *testing.T) {
 	}
 }
 
-func TestAllocIsOneReadWhereSynchronizationIsImmediate(t *testing.T) {
+func TestAllocPostsOneReadWithImmediateSync(t *testing.T) {
 	for _, policy := range []rpipe.Policy{rpipe.BestFit{}, rpipe.WorstFit{}} {
 		pipetest.Alone(t, pipetest.Queued, func(_ context.Context, r *testjob.Rank, l *pipetest.Loopback) {
 			l.Open(rpipe.WithPolicy(policy), rpipe.WithBlocks(300))
@@ -58,7 +58,7 @@ func TestAllocIsOneReadWhereSynchronizationIsImmediate(t *testing.T) {
 	}
 }
 
-func TestManyFreesAreOneWrite(t *testing.T) {
+func TestManyFreesPostOneWrite(t *testing.T) {
 	for _, c := range []testjob.Config{pipetest.Queued, pipetest.NIC} {
 		pipetest.Alone(t, c, func(_ context.Context, r *testjob.Rank, l *pipetest.Loopback) {
 			l.Open(rpipe.WithWidth(100))
@@ -85,7 +85,7 @@ func TestManyFreesAreOneWrite(t *testing.T) {
 }
 
 // A ring of blocks could not give B's memory away while C is held.
-func TestAFreedBlockBetweenHeldOnesIsUsedAgain(t *testing.T) {
+func TestAllocReusesFreedBlockBetweenHeldBlocks(t *testing.T) {
 	for _, c := range []testjob.Config{pipetest.Mapped, pipetest.Queued, pipetest.NIC} {
 		for _, policy := range policies {
 			pipetest.Alone(t, c, func(_ context.Context, r *testjob.Rank, l *pipetest.Loopback) {
@@ -112,7 +112,7 @@ func TestAFreedBlockBetweenHeldOnesIsUsedAgain(t *testing.T) {
 	}
 }
 
-func TestAWriteIsOnePostFromTheBlocksOwnMemory(t *testing.T) {
+func TestWritePostsOncePerBlockWithoutCopy(t *testing.T) {
 	for _, c := range []testjob.Config{pipetest.Queued, pipetest.NIC} {
 		for _, size := range []int{1, 64, 4096, 100_000} {
 			pipetest.Alone(t, c, func(_ context.Context, r *testjob.Rank, l *pipetest.Loopback) {
@@ -134,7 +134,7 @@ func TestAWriteIsOnePostFromTheBlocksOwnMemory(t *testing.T) {
 	}
 }
 
-func TestTwoPutsAreTwoPosts(t *testing.T) {
+func TestWriteWithTwoPutsPostsTwice(t *testing.T) {
 	pipetest.Alone(t, pipetest.Queued, func(_ context.Context, r *testjob.Rank, l *pipetest.Loopback) {
 		l.Open(rpipe.WithTwoPuts())
 		b := l.Alloc(1000)
@@ -146,7 +146,7 @@ func TestTwoPutsAreTwoPosts(t *testing.T) {
 	})
 }
 
-func TestThePullersReadIsOneReadAndTheWriteAFlagAlone(t *testing.T) {
+func TestPullPostsFlagAndOneRead(t *testing.T) {
 	pipetest.Alone(t, pipetest.Queued, func(_ context.Context, r *testjob.Rank, l *pipetest.Loopback) {
 		l.Open(rpipe.WithPull())
 		b := l.Alloc(1000)
@@ -162,7 +162,7 @@ func TestThePullersReadIsOneReadAndTheWriteAFlagAlone(t *testing.T) {
 	})
 }
 
-func TestTinyBlocksArePulledByAnAtomicWhereAskedFor(t *testing.T) {
+func TestPullFetchesTinyBlocksByAtomic(t *testing.T) {
 	pipetest.Alone(t, pipetest.Queued, func(_ context.Context, r *testjob.Rank, l *pipetest.Loopback) {
 		l.Open(rpipe.WithPull(), rpipe.WithAtomicReads(4))
 		for n, op := range map[int]driver.Opcode{1: driver.OpFetchAdd, 4: driver.OpFetchAdd, 5: driver.OpRead, 100: driver.OpRead} {
@@ -181,7 +181,7 @@ func TestTinyBlocksArePulledByAnAtomicWhereAskedFor(t *testing.T) {
 	})
 }
 
-func TestMappedEndsPostNothing(t *testing.T) {
+func TestMappedEndpointsPostNothing(t *testing.T) {
 	for name, opts := range pipetest.Modes {
 		t.Run(name, func(t *testing.T) {
 			c := testjob.Config{Provider: "loop", Ranks: 2}
@@ -228,7 +228,7 @@ func TestMappedEndsPostNothing(t *testing.T) {
 	}
 }
 
-func TestNothingIsAllocatedPerOperation(t *testing.T) {
+func TestPipesAllocateNothingPerOperation(t *testing.T) {
 	if testwatch.Race {
 		t.Skip("the race detector allocates")
 	}

@@ -74,11 +74,11 @@ func dieWriting(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 	r.Die()
 }
 
-func TestAWriterOutlivesItsReader(t *testing.T) {
+func TestWriterOutlivesReader(t *testing.T) {
 	eachDeath(t, outliveReader, dieReading)
 }
 
-func TestAReaderOutlivesItsWriter(t *testing.T) {
+func TestReaderOutlivesWriter(t *testing.T) {
 	eachDeath(t, dieWriting, outliveWriter)
 }
 
@@ -126,7 +126,7 @@ func bodiesOfDeath() map[string]testjob.Body {
 	return all
 }
 
-func TestProcessesOutliveTheOtherEnd(t *testing.T) {
+func TestProcessesOutliveTheirPeer(t *testing.T) {
 	for _, j := range testjob.Processes(2) {
 		for name := range bodiesOfDeath() {
 			t.Run(j.String()+"/"+name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestProcessesOutliveTheOtherEnd(t *testing.T) {
 	}
 }
 
-func TestEveryWaitEndsWithTheJob(t *testing.T) {
+func TestEveryWaitEndsWithJob(t *testing.T) {
 	for name, opts := range map[string][]rpipe.Option{
 		"a pipe that the other rank never opens": {rpipe.WithName("alone")},
 		"a full heap":                            {rpipe.WithHeap(64)},

@@ -38,7 +38,7 @@ func (l *looks) Err() error            { l.look(); return l.Context.Err() }
 
 // A writer that finds itself to differ tells the FanIn, although its call is cancelled
 // meanwhile, at whichever look.
-func TestAFanInLearnsOfAWriterThatDiffersThoughItsCallWasCancelled(t *testing.T) {
+func TestCanceledWriterReportsErrMismatchToFanIn(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			for n := range 30 {

@@ -37,7 +37,7 @@ func eachDifference(t *testing.T, test func(ctx context.Context, r *testjob.Rank
 	}
 }
 
-func TestNeitherEndLingersWhereTheyDiffer(t *testing.T) {
+func TestMismatchedEndpointsReleaseMemory(t *testing.T) {
 	eachDifference(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		before := pipetest.Used(r.World)
 		if r.Me == 0 {
@@ -61,7 +61,7 @@ func TestNeitherEndLingersWhereTheyDiffer(t *testing.T) {
 // slack bounds the memory that a rank keeps for later pipes.
 const slack = 512 << 10
 
-func TestNeitherEndLingersWhereTheyDifferAndOneNeverLooked(t *testing.T) {
+func TestMismatchedUnusedWriterReleasesMemory(t *testing.T) {
 	eachDifference(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		if r.Me == 0 {
 			w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)

@@ -14,7 +14,7 @@ import (
 )
 
 // A slow reader stops the writer at the pipe's width, and at its memory.
-func TestAFullPipeStopsItsWriterUntilTheReaderGoesOn(t *testing.T) {
+func TestFullPipeStopsWriterUntilReaderFrees(t *testing.T) {
 	const width = 4
 	for name, opt := range map[string][]rpipe.Option{
 		"width":  {rpipe.WithWidth(width)},
@@ -56,7 +56,7 @@ func TestAFullPipeStopsItsWriterUntilTheReaderGoesOn(t *testing.T) {
 	}
 }
 
-func TestOnePipesSlowReaderStopsNoOther(t *testing.T) {
+func TestSlowReaderStopsNoOtherPipe(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			const blocks = 300
@@ -111,7 +111,7 @@ func TestOnePipesSlowReaderStopsNoOther(t *testing.T) {
 	})
 }
 
-func TestAReadThatIsGivenUpLosesNothing(t *testing.T) {
+func TestCanceledReadLosesNoBlock(t *testing.T) {
 	eachMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		pipetest.Ends(ctx, r, func(w *rpipe.Writer[byte]) {
 			r.NoError(w.Send(ctx, []byte("first")))
@@ -135,7 +135,7 @@ func TestAReadThatIsGivenUpLosesNothing(t *testing.T) {
 	})
 }
 
-func TestAReaderThatClosesEarlyStopsItsWriter(t *testing.T) {
+func TestWriterReturnsErrClosedAfterReaderCloses(t *testing.T) {
 	eachMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		switch r.Me {
 		case 0:
@@ -161,7 +161,7 @@ func TestAReaderThatClosesEarlyStopsItsWriter(t *testing.T) {
 	})
 }
 
-func TestCloseWakesARead(t *testing.T) {
+func TestCloseWakesRead(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 0 {
@@ -193,7 +193,7 @@ func TestCloseWakesARead(t *testing.T) {
 }
 
 // In a pull pipe over queues what was fetched occupies the reader's own memory.
-func TestAPullerThatKeepsItsBlocksIsStoppedByItsOwnMemory(t *testing.T) {
+func TestPullWaitsForRoomInReaderMemory(t *testing.T) {
 	pipetest.Alone(t, pipetest.Queued, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
 		l.Open(rpipe.WithPull(), rpipe.WithHeap(1024))
 		kept := l.Read(l.Write(l.Alloc(1024)))

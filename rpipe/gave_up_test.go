@@ -11,9 +11,9 @@ import (
 	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
-// TestAWriterWhoseEndIsCorruptTellsItsReader has the reader get what was written and
+// TestCorruptWriterTellsReader has the reader get what was written and
 // then an error, whether the writer closes with a context or without.
-func TestAWriterWhoseEndIsCorruptTellsItsReader(t *testing.T) {
+func TestCorruptWriterTellsReader(t *testing.T) {
 	for name, during := range map[string]func(ctx context.Context) context.Context{
 		"at leisure": func(ctx context.Context) context.Context { return ctx },
 		"called off": pipetest.Ended,

@@ -11,7 +11,7 @@ import (
 
 // The reader frees more blocks before the writer asks than one read of the ring shows.
 // The reader has no reason to announce them again.
-func TestAnAllocSeesAllThatWasFreedBeforeIt(t *testing.T) {
+func TestAllocSeesAllEarlierFrees(t *testing.T) {
 	const blocks = 256
 	const heap = blocks * 64
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {

@@ -27,7 +27,7 @@ func goneFrom(ctx context.Context, r *testjob.Rank, rd *rpipe.Reader[byte]) {
 	r.NoError(r.World.Barrier(ctx), "none lingers")
 }
 
-func TestNeitherEndLingersWhereAnUnusedWriterWasClosedFirst(t *testing.T) {
+func TestUnusedWriterClosedFirstReleasesMemory(t *testing.T) {
 	eachPair(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)
 		r.NoError(err)
@@ -45,7 +45,7 @@ func TestNeitherEndLingersWhereAnUnusedWriterWasClosedFirst(t *testing.T) {
 	})
 }
 
-func TestNeitherEndLingersWhereAnUnusedReaderWasClosedFirst(t *testing.T) {
+func TestUnusedReaderClosedFirstReleasesMemory(t *testing.T) {
 	eachPair(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		r.NoError(r.World.Barrier(ctx))
 		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)
@@ -62,7 +62,7 @@ func TestNeitherEndLingersWhereAnUnusedReaderWasClosedFirst(t *testing.T) {
 	})
 }
 
-func TestNeitherEndLingersWhereBothCloseEarly(t *testing.T) {
+func TestEndpointsClosedEarlyReleaseMemory(t *testing.T) {
 	eachPair(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)
 		r.NoError(err)
@@ -79,9 +79,9 @@ func TestNeitherEndLingersWhereBothCloseEarly(t *testing.T) {
 	})
 }
 
-// TestNeitherEndLingersWhereTheWriterFindsAClosedReaderLate closes a reader before there is
+// TestLateWriterOfClosedReaderReleasesMemory closes a reader before there is
 // a writer, and then a writer that cannot reach the reader's rank.
-func TestNeitherEndLingersWhereTheWriterFindsAClosedReaderLate(t *testing.T) {
+func TestLateWriterOfClosedReaderReleasesMemory(t *testing.T) {
 	eachPair(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		r.NoError(r.World.Barrier(ctx))
 		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1, opts...)

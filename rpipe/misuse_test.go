@@ -11,7 +11,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-func TestBlocksThatAreGoneAreStale(t *testing.T) {
+func TestWriterAndReaderRefuseStaleBlocks(t *testing.T) {
 	eachMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		pipetest.Ends(ctx, r, func(w *rpipe.Writer[int64]) {
 			b, err := w.Alloc(ctx, 3)
@@ -47,7 +47,7 @@ func TestBlocksThatAreGoneAreStale(t *testing.T) {
 	})
 }
 
-func TestBlocksOfOtherPipesAreForeign(t *testing.T) {
+func TestWriterAndReaderRefuseBlocksOfOtherPipes(t *testing.T) {
 	pipetest.Alone(t, pipetest.Mapped, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
 		l.Open()
 		other := &pipetest.Loopback{Ctx: ctx, R: r, Trace: l.Trace, Spy: l.Spy}
@@ -66,7 +66,7 @@ func TestBlocksOfOtherPipesAreForeign(t *testing.T) {
 	})
 }
 
-func TestBlocksThatNeverFitAreRefused(t *testing.T) {
+func TestAllocRefusesBlocksLargerThanHeap(t *testing.T) {
 	pipetest.Alone(t, pipetest.Mapped, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
 		l.Open(rpipe.WithHeap(4096))
 		_, err := l.W.Alloc(ctx, 4097)
@@ -82,7 +82,7 @@ func TestBlocksThatNeverFitAreRefused(t *testing.T) {
 	})
 }
 
-func TestWrongArgumentsOfOpen(t *testing.T) {
+func TestOpenRefusesWrongArguments(t *testing.T) {
 	pipetest.Mapped.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		for _, opt := range []rpipe.Option{rpipe.WithWidth(0), rpipe.WithWidth(1 << 21), rpipe.WithHeap(0), rpipe.WithHeap(100),
 			rpipe.WithHeap(1<<30 + 64), rpipe.WithBlocks(0), rpipe.WithSync(0), rpipe.WithSync(9), rpipe.WithFMA(-1)} {
@@ -108,7 +108,7 @@ func TestWrongArgumentsOfOpen(t *testing.T) {
 	})
 }
 
-func TestAClosedEndIsOfNoUse(t *testing.T) {
+func TestClosedEndpointReturnsErrClosed(t *testing.T) {
 	pipetest.Alone(t, pipetest.Queued, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
 		l.Open()
 		b := l.Read(l.Write(l.Alloc(1)))

@@ -10,9 +10,9 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// TestAWriterLearnsOfADeadReaderAtOnce: where the reader is pipetest.Mapped, stores into its
+// TestWriterReturnsErrRankDeadAtOnce: where the reader is pipetest.Mapped, stores into its
 // memory would go on without an error.
-func TestAWriterLearnsOfADeadReaderAtOnce(t *testing.T) {
+func TestWriterReturnsErrRankDeadAtOnce(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		_ = c.Try(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 1 {

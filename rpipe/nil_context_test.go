@@ -12,8 +12,8 @@ import (
 	"github.com/gopgas/gopgas/rpipe/farheap"
 )
 
-// TestANilContextIsOneThatNeverEnds makes all calls that take a context.
-func TestANilContextIsOneThatNeverEnds(t *testing.T) {
+// TestNilContextNeverEnds makes all calls that take a context.
+func TestNilContextNeverEnds(t *testing.T) {
 	for name, calls := range map[string]func(r *testjob.Rank){
 		"pipe": nilPipe, "pipe over a window": nilPipeOverWindow, "fan": nilFan,
 		"conveyor": nilConveyor, "active messages": nilActive, "heap": nilHeap,

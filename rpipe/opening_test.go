@@ -25,7 +25,7 @@ const tooMuch = 40
 
 // An opening that finds memory for some of its ends only is none: the writer's first
 // end, which looks for the reader's all the while, meets the one that is opened next.
-func TestAnOpeningWithoutMemoryShiftsNoPairs(t *testing.T) {
+func TestOpenWithoutMemoryShiftsNoPairs(t *testing.T) {
 	for name, open := range map[string]func(ctx context.Context, r *testjob.Rank) error{
 		"fan-in": func(ctx context.Context, r *testjob.Rank) error {
 			_, err := fan.OpenIn[byte](ctx, r.World, make([]int, tooMuch))
@@ -77,7 +77,7 @@ func pairBesideFailure(ctx context.Context, r *testjob.Rank, open func(ctx conte
 }
 
 // Both meshes of active messages are opened, or none.
-func TestActiveMessagesWithoutMemoryShiftNoPairs(t *testing.T) {
+func TestActiveOpenWithoutMemoryShiftsNoPairs(t *testing.T) {
 	c := testjob.Config{Provider: "loop", Ranks: 2}
 	c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		if r.Me == 1 {
@@ -94,8 +94,8 @@ func TestActiveMessagesWithoutMemoryShiftNoPairs(t *testing.T) {
 	}, runtime.WithHeap(little))
 }
 
-// TestEachTeamCountsItsOwnOpenings: so the counts go with the team.
-func TestEachTeamCountsItsOwnOpenings(t *testing.T) {
+// TestTeamCountsItsOwnOpenings: so the counts go with the team.
+func TestTeamCountsItsOwnOpenings(t *testing.T) {
 	testjob.Config{Provider: "loop", Ranks: 1}.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		half, err := r.World.Split(ctx, 0, 0)
 		r.NoError(err)

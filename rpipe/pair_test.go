@@ -15,7 +15,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-func TestPipesArePairedByNameAndNotByTheOrderOfOpening(t *testing.T) {
+func TestNamePairsPipesInAnyOrderOfOpening(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			const n = 5
@@ -48,7 +48,7 @@ func TestPipesArePairedByNameAndNotByTheOrderOfOpening(t *testing.T) {
 	})
 }
 
-func TestTheKthOpeningOfANameMeetsTheKth(t *testing.T) {
+func TestKthWriterOfNameMeetsKthReader(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			// All to all, some times over, under one name: ranks are a part of it.
@@ -89,7 +89,7 @@ func TestTheKthOpeningOfANameMeetsTheKth(t *testing.T) {
 	})
 }
 
-func TestTeamsHaveTheirOwnPipes(t *testing.T) {
+func TestTeamPairsOnlyItsOwnPipes(t *testing.T) {
 	testjob.Each(t, 3, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			reversed, err := r.World.Split(ctx, 0, -r.Me)
@@ -112,7 +112,7 @@ func TestTeamsHaveTheirOwnPipes(t *testing.T) {
 	})
 }
 
-func TestEndsThatDifferSayWhatTheyHave(t *testing.T) {
+func TestErrMismatchNamesOptionsOfBothEndpoints(t *testing.T) {
 	for name, test := range map[string]struct {
 		writer, reader []rpipe.Option
 		says           []string
@@ -165,7 +165,7 @@ func TestEndsThatDifferSayWhatTheyHave(t *testing.T) {
 	})
 }
 
-func TestAnEndThatWasNeverUsedClosesWithoutTheOther(t *testing.T) {
+func TestUnusedEndpointClosesWithoutPeer(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 0 {
@@ -192,7 +192,7 @@ func TestAnEndThatWasNeverUsedClosesWithoutTheOther(t *testing.T) {
 	})
 }
 
-func TestTryReadLearnsOfAWriterThatNeverWrote(t *testing.T) {
+func TestTryReadReturnsEOFOfUnusedWriter(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 0 {
@@ -212,9 +212,9 @@ func TestTryReadLearnsOfAWriterThatNeverWrote(t *testing.T) {
 	})
 }
 
-// TestMemoryComesBack opens and closes many pipes whose memory would not fit the
+// TestClosedPipesReleaseMemory opens and closes many pipes whose memory would not fit the
 // heap together. Ends that linger for their peers' last words leave in the end.
-func TestMemoryComesBack(t *testing.T) {
+func TestClosedPipesReleaseMemory(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		for name, opts := range pipetest.Modes {
 			t.Run(name, func(t *testing.T) {
@@ -258,7 +258,7 @@ func openAndClose(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 }
 
 // A writer that closes without having written waits for no more than a Read.
-func TestAnUnusedWriterClosesWhenTheReaderLooks(t *testing.T) {
+func TestUnusedWriterClosesOnceReaderReads(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 0 {
@@ -283,9 +283,9 @@ func TestAnUnusedWriterClosesWhenTheReaderLooks(t *testing.T) {
 	})
 }
 
-// TestACauseThatLooksLikeAMismatchIsNoJudgementOfThePipe: a wait for the other end may
+// TestCauseOfCanceledReadBreaksNoPipe: a wait for the other end may
 // end with the error of another pipe, say, and the pipe is none the worse.
-func TestACauseThatLooksLikeAMismatchIsNoJudgementOfThePipe(t *testing.T) {
+func TestCauseOfCanceledReadBreaksNoPipe(t *testing.T) {
 	use := func(ctx context.Context, r *testjob.Rank, opts ...rpipe.Option) {
 		if r.Me == 1 {
 			r.NoError(r.World.Barrier(ctx)) // the reader has waited in vain

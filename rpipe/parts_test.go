@@ -24,7 +24,7 @@ func parts(round int) (head, body []byte) {
 	return block[:n:n], block[n:]
 }
 
-func TestPartsArriveAsOneBlock(t *testing.T) {
+func TestSendPartsSendsOneBlock(t *testing.T) {
 	const rounds = 60
 	for name, opts := range map[string][]rpipe.Option{"push": nil, "pull": {rpipe.WithPull()}, "two puts": {rpipe.WithTwoPuts()}} {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestPartsArriveAsOneBlock(t *testing.T) {
 	}
 }
 
-func TestALongHeadArrivesAsWell(t *testing.T) {
+func TestSendPartsSendsLongHead(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			head, body := bytes.Repeat([]byte{7}, 300_000), bytes.Repeat([]byte{8}, 20_000)
@@ -88,7 +88,7 @@ func TestALongHeadArrivesAsWell(t *testing.T) {
 
 // A writer that gives up while it waits for room has its memory back, and nothing
 // half written arrives.
-func TestPartsThatFindNoRoomAreNotSent(t *testing.T) {
+func TestCanceledSendPartsSendsNothing(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			body := bytes.Repeat([]byte{7}, 20_000)
@@ -120,7 +120,7 @@ func TestPartsThatFindNoRoomAreNotSent(t *testing.T) {
 }
 
 // Large parts leave from where they lie, where the device copies no more than it must.
-func TestLargePartsAreNotCopied(t *testing.T) {
+func TestSendPartsCopiesNoLargeParts(t *testing.T) {
 	pipetest.Alone(t, testjob.Config{Provider: "tcp", Queued: true, Ranks: 1}, func(_ context.Context, r *testjob.Rank, l *pipetest.Loopback) {
 		l.Open(rpipe.WithHeap(1 << 20))
 		head, body := make([]byte, 24), make([]byte, 100_000)

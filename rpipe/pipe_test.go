@@ -32,7 +32,7 @@ func everyMode(t *testing.T, f pipeBody) {
 	})
 }
 
-func TestBlocksArriveInOrderAndThenTheEnd(t *testing.T) {
+func TestReadReturnsBlocksInOrderThenEOF(t *testing.T) {
 	everyMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		const rounds = 500
 		pipetest.Ends(ctx, r, func(w *rpipe.Writer[int32]) {

@@ -21,7 +21,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// TestPipesOfAPoolUseTheirPlacesAgain opens and closes many more pipes than
+// TestPoolReusesPlaces opens and closes many more pipes than
 // there are places, all ranks to all at a time.
 // boarded opens an end as soon as there is a place: those of ends that were closed
 // are free when the other one's last word has come, which nobody waits for.
@@ -37,7 +37,7 @@ func boarded[E any](ctx context.Context, r *testjob.Rank, open func() (E, error)
 	}
 }
 
-func TestPipesOfAPoolUseTheirPlacesAgain(t *testing.T) {
+func TestPoolReusesPlaces(t *testing.T) {
 	testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			small := []rpipe.Option{rpipe.WithHeap(4096), rpipe.WithWidth(3)}
@@ -150,7 +150,7 @@ func outlivePool(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 	r.Less(pipetest.Used(r.World), int64(1<<20), "the window's memory came back")
 }
 
-func TestRanksAgreeOnAPool(t *testing.T) {
+func TestOverWindowFailsAtEveryRank(t *testing.T) {
 	for name, test := range map[string]struct {
 		ends [2]int
 		opts [2][]rpipe.Option
@@ -178,7 +178,7 @@ func TestRanksAgreeOnAPool(t *testing.T) {
 	}
 }
 
-func TestWrongUsesOfPools(t *testing.T) {
+func TestOpenRefusesWrongPools(t *testing.T) {
 	testjob.Config{Provider: "loop", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		_, err := rpipe.OverWindow(ctx, nil, 1)
 		r.ErrorIs(err, runtime.ErrTeam)
@@ -210,7 +210,7 @@ func TestWrongUsesOfPools(t *testing.T) {
 
 // Pipes of a pool wait on a window, and waits on windows end when any rank of
 // their team is gone.
-func TestPipesOfAPoolEndWithAnyRankOfItsTeam(t *testing.T) {
+func TestPipesOverWindowEndWithAnyRank(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
 		err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
 			c := pool(ctx, r, 2)
@@ -270,7 +270,7 @@ func bodiesOverWindows() map[string]testjob.Body {
 	}}
 }
 
-func TestProcessesHavePipesOverAWindow(t *testing.T) {
+func TestPipesOverWindowConnectProcesses(t *testing.T) {
 	for _, j := range testjob.Processes(2) {
 		for name := range bodiesOverWindows() {
 			t.Run(j.String()+"/"+name, func(t *testing.T) { j.Run(t, name) })
@@ -278,7 +278,7 @@ func TestProcessesHavePipesOverAWindow(t *testing.T) {
 	}
 }
 
-func TestPipesOverAWindowAllocateNothingPerOperation(t *testing.T) {
+func TestPipesOverWindowAllocateNothingPerOperation(t *testing.T) {
 	if testwatch.Race {
 		t.Skip("the race detector allocates")
 	}
@@ -304,7 +304,7 @@ func TestPipesOverAWindowAllocateNothingPerOperation(t *testing.T) {
 	}
 }
 
-func TestAWriteOverAWindowIsOnePostAndTwoInBulk(t *testing.T) {
+func TestWriteOverWindowPostsOnceAndTwiceInBulk(t *testing.T) {
 	pipetest.Alone(t, pipetest.Queued, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
 		over := pool(ctx, r, 2)
 		l.Open(rpipe.WithWindow(over))

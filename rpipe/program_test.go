@@ -148,7 +148,7 @@ func drawProgram(seed uint64, blocks int) *program {
 	return p
 }
 
-func TestARandomProgramReadsWhatItWrote(t *testing.T) {
+func TestRandomProgramReadsItsBlocks(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		programs, blocks := uint64(16), 400
 		if testjob.Soak() {
@@ -170,7 +170,7 @@ func TestARandomProgramReadsWhatItWrote(t *testing.T) {
 
 // Memory that is mapped nowhere, requests that are late, reordered and refused
 // for want of room.
-func TestARandomProgramOverAProviderAtItsWorst(t *testing.T) {
+func TestRandomProgramReadsItsBlocksOverFaultyProvider(t *testing.T) {
 	for seed := range uint64(16) {
 		p := drawProgram(seed, 150)
 		c := testjob.Config{Provider: "loop", Queued: true, Ranks: 2}
@@ -180,7 +180,7 @@ func TestARandomProgramOverAProviderAtItsWorst(t *testing.T) {
 	}
 }
 
-func TestAPipeOfARankToItself(t *testing.T) {
+func TestRankSendsToItself(t *testing.T) {
 	testjob.EachTransport(t, 1, func(t *testing.T, c testjob.Config) {
 		for seed := range uint64(16) {
 			p := drawProgram(seed, 100)

@@ -12,7 +12,7 @@ import (
 
 // A healthy rank may refuse writes when its memory is gone. A call that waits for that
 // rank then gets an error, though the rank's health is good.
-func TestAWaitEndsWhenThePeerRefusesWhatWasWritten(t *testing.T) {
+func TestRefusedWriteEndsWait(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		if c.Mapped() {
 			t.Skip("stores are not refused")

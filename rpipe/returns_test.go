@@ -16,7 +16,7 @@ import (
 // The writer gets each tag once after a Sync that succeeds or is given up, whether or
 // not the device copies so many tags. A second copy of a tag would stay in the ring,
 // and the writer would read it a lap later.
-func TestTagsAreDeliveredOnceThoughASyncIsGivenUp(t *testing.T) {
+func TestCanceledSyncSendsTagsOnce(t *testing.T) {
 	const blocks, heap, rounds = 24, 24 * 64, 60
 	for name, extra := range map[string][]runtime.Option{
 		"bulk":      {runtime.WithFMAMax(1)},
@@ -38,7 +38,7 @@ func TestTagsAreDeliveredOnceThoughASyncIsGivenUp(t *testing.T) {
 
 // The reader announces what a Sync gave up, without the announcer and without a further
 // call of the pipe.
-func TestASyncThatIsGivenUpAnnouncesAllTheSame(t *testing.T) {
+func TestReaderAnnouncesTagsOfCanceledSync(t *testing.T) {
 	const heap = 4096
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		for link, over := range links {
@@ -76,7 +76,7 @@ func TestASyncThatIsGivenUpAnnouncesAllTheSame(t *testing.T) {
 }
 
 // More tags than one put copies leave in several, of which the last one tells.
-func TestAnAnnouncementOfManyTagsArrivesWhole(t *testing.T) {
+func TestAnnouncementCarriesManyTags(t *testing.T) {
 	const blocks, heap = 10_000, 10_000 * 64
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {

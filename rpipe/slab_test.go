@@ -31,7 +31,7 @@ func TestSmallPipesShareMemory(t *testing.T) {
 }
 
 // A pipe finds its memory zero, whatever lay there before, and reaches no further.
-func TestMemoryThatWasAnotherPipesIsZero(t *testing.T) {
+func TestPipeZeroesReusedMemory(t *testing.T) {
 	testjob.EachTransport(t, 1, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			for range 20 {

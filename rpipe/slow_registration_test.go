@@ -91,7 +91,7 @@ func within(ctx context.Context, f func() error) error {
 	}
 }
 
-func TestAnOpeningBehindASlowOneEndsWithItsContext(t *testing.T) {
+func TestOpenBehindSlowOpenEndsWithItsContext(t *testing.T) {
 	eachTardy(t, func(ctx context.Context, r *testjob.Rank, _ *pipetest.Loopback) {
 		short, cancel := context.WithTimeout(ctx, time.Millisecond)
 		defer cancel()
@@ -102,7 +102,7 @@ func TestAnOpeningBehindASlowOneEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestAPipeIsUsedAndClosedBesideASlowOpening(t *testing.T) {
+func TestPipeWorksBesideSlowOpen(t *testing.T) {
 	eachTardy(t, func(ctx context.Context, r *testjob.Rank, before *pipetest.Loopback) {
 		r.NoError(within(ctx, func() error {
 			before.Free(before.Read(before.Write(before.Alloc(1))))

@@ -13,7 +13,7 @@ import (
 
 // Statistics may be asked for at any time, a reader's by anyone, and are possible
 // numbers.
-func TestStatsWhileBlocksPass(t *testing.T) {
+func TestStatsStayWithinWidthWhileBlocksPass(t *testing.T) {
 	const width, blocks = 2, 300
 	body := func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		pipetest.Ends(ctx, r, func(w *rpipe.Writer[byte]) {

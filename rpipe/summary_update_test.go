@@ -16,7 +16,7 @@ import (
 
 // A block whose count finds no room in the queue until ctx ends is the reader's all
 // the same, and the reader learns of it without a further call of the writer.
-func TestACountThatFindsNoRoomComesByItself(t *testing.T) {
+func TestSummaryUpdateArrivesAfterCanceledWrite(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		var full atomic.Bool
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -56,7 +56,7 @@ func TestACountThatFindsNoRoomComesByItself(t *testing.T) {
 	})
 }
 
-func TestAdditionsThatFindNoRoomLeaveAsOneSum(t *testing.T) {
+func TestFullQueueJoinsSummaryUpdates(t *testing.T) {
 	testjob.EachTransport(t, 1, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			to, err := team.Of(r.World).Peer(ctx, 0)
@@ -81,7 +81,7 @@ func TestAdditionsThatFindNoRoomLeaveAsOneSum(t *testing.T) {
 // A writer that has written nothing closes while the queue is full, and its reader closes
 // first. The addition for the close then leaves ahead of the bye flag, behind which the
 // summary may be gone.
-func TestNoAdditionLeavesBehindTheByeFlag(t *testing.T) {
+func TestSummaryUpdateLeavesAheadOfByeFlag(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		open, clogged, closed := make(chan struct{}), make(chan struct{}), make(chan struct{}) // a barrier would wait for the line
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {

@@ -19,7 +19,7 @@ func over(ctx context.Context) context.Context {
 	return ctx
 }
 
-func TestABlockWhoseReadGaveUpStillCountsAsArrived(t *testing.T) {
+func TestArrivedReportsBlockOfCanceledRead(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 0 {
@@ -46,7 +46,7 @@ func TestABlockWhoseReadGaveUpStillCountsAsArrived(t *testing.T) {
 	})
 }
 
-func TestArrivalsTellOfABlockForWhichAFreeMadeRoom(t *testing.T) {
+func TestArrivalsReportBlockAfterFreeMakesRoom(t *testing.T) {
 	pipetest.Queued.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, pipetest.TwoFit...)
 		r.NoError(err)

@@ -10,10 +10,10 @@ import (
 	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
-// TestAPipeIsMovedByNoTimer sends so much through narrow pipes that each block waits for
+// TestPipeNeedsNoTimer sends so much through narrow pipes that each block waits for
 // an earlier one to be read and freed. The timer that announces freed memory never
 // comes: a writer that waits wakes its reader.
-func TestAPipeIsMovedByNoTimer(t *testing.T) {
+func TestPipeNeedsNoTimer(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		for name, opts := range map[string][]rpipe.Option{
 			"width":  {rpipe.WithHeap(2048), rpipe.WithWidth(2)},

@@ -83,7 +83,7 @@ func TestTryCallsCarryAllBlocksInOrder(t *testing.T) {
 	})
 }
 
-func TestTryCallsReturnErrWouldBlockWithoutAReader(t *testing.T) {
+func TestTryCallsReturnErrWouldBlockWithoutReader(t *testing.T) {
 	eachMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		switch r.Me {
 		case 0:
@@ -116,7 +116,7 @@ func TestTryCallsReturnErrWouldBlockWithoutAReader(t *testing.T) {
 
 // A writer that finds no room tells the reader once, and posts no more until the reader
 // has answered. The reader then announces what it reads and frees at once.
-func TestTryCallsTellTheReaderOnce(t *testing.T) {
+func TestTryCallsTellReaderOnce(t *testing.T) {
 	for name, opt := range map[string]rpipe.Option{"width": rpipe.WithWidth(2), "memory": rpipe.WithHeap(128)} {
 		t.Run(name, func(t *testing.T) {
 			pipetest.Alone(t, pipetest.Queued, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
@@ -138,9 +138,9 @@ func TestTryCallsTellTheReaderOnce(t *testing.T) {
 	}
 }
 
-// TestCloseWriteDoesNotWaitForTheReader fills a pipe to its width, so that the close has
+// TestCloseWriteReturnsWithoutReader fills a pipe to its width, so that the close has
 // no room but its own.
-func TestCloseWriteDoesNotWaitForTheReader(t *testing.T) {
+func TestCloseWriteReturnsWithoutReader(t *testing.T) {
 	eachMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		opts = append(opts, rpipe.WithWidth(1), rpipe.WithHeap(128))
 		switch r.Me {
@@ -175,7 +175,7 @@ func TestCloseWriteDoesNotWaitForTheReader(t *testing.T) {
 	})
 }
 
-func TestAReaderThatOpensBehindCloseWriteGetsTheEnd(t *testing.T) {
+func TestReaderOpenedAfterCloseWriteReadsEOF(t *testing.T) {
 	eachMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		if r.Me == 0 {
 			w, err := rpipe.OpenWriter[int](ctx, r.World, 1, opts...)
@@ -226,7 +226,7 @@ func TestTryCallsAllocateNothing(t *testing.T) {
 
 // TryRead finds the end while the queue to the writer is full, and room comes only after
 // TryRead has returned.
-func TestTryReadReturnsTheEndThoughTheQueueIsFull(t *testing.T) {
+func TestTryReadReturnsEOFBesideFullQueue(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			pipetest.Ends(ctx, r, func(w *rpipe.Writer[byte]) {

@@ -56,7 +56,7 @@ var uses = map[string]func(ctx context.Context, r *testjob.Rank, h *farheap.Heap
 	"unused": func(context.Context, *testjob.Rank, *farheap.Heap[int64]) {},
 }
 
-func TestAClientThatIsCalledOffLetsItsServerGo(t *testing.T) {
+func TestCanceledCloseOfClientReleasesServer(t *testing.T) {
 	for name, use := range uses {
 		t.Run(name, func(t *testing.T) {
 			eachHeapPair(t, func(ctx context.Context, r *testjob.Rank, h *farheap.Heap[int64]) {
@@ -75,7 +75,7 @@ func TestAClientThatIsCalledOffLetsItsServerGo(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsCalledOffLetsItsClientGo(t *testing.T) {
+func TestCanceledCloseOfServerReleasesClient(t *testing.T) {
 	for name, use := range uses {
 		t.Run(name, func(t *testing.T) {
 			eachHeapPair(t, func(ctx context.Context, r *testjob.Rank, h *farheap.Heap[int64]) {
@@ -97,7 +97,7 @@ func TestAServerThatIsCalledOffLetsItsClientGo(t *testing.T) {
 	}
 }
 
-func TestNeitherEndOfAHeapLingersWhereTheyDiffer(t *testing.T) {
+func TestMismatchedClientAndServerReleaseMemory(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-func TestAServerThatClosesEarlyIsAnErrorAtTheClient(t *testing.T) {
+func TestClientReturnsErrClosedAfterServerCloses(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		for memory, over := range memories {
 			t.Run(memory, func(t *testing.T) {
@@ -59,7 +59,7 @@ func loseServer(ctx context.Context, r *testjob.Rank, opts []farheap.Option) {
 	r.NoError(r.World.Barrier(ctx))
 }
 
-func TestEndsOfAHeapThatAreNeverUsedClose(t *testing.T) {
+func TestUnusedClientAndServerClose(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 0 {
@@ -86,7 +86,7 @@ func TestEndsOfAHeapThatAreNeverUsedClose(t *testing.T) {
 	})
 }
 
-func TestEndsOfAHeapThatDifferSaySo(t *testing.T) {
+func TestMismatchedClientAndServerReturnErrMismatch(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			var err error
@@ -119,7 +119,7 @@ func TestEndsOfAHeapThatDifferSaySo(t *testing.T) {
 	})
 }
 
-func TestTheDeathOfEitherEndOfAHeap(t *testing.T) {
+func TestClientAndServerReturnErrRankDead(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		for _, dies := range []int{0, 1} {
 			t.Run([]string{"client", "server"}[dies], func(t *testing.T) {
@@ -159,8 +159,8 @@ func TestTheDeathOfEitherEndOfAHeap(t *testing.T) {
 	})
 }
 
-// TestMemoryOfHeapsComesBack opens and closes heaps that would not fit together.
-func TestMemoryOfHeapsComesBack(t *testing.T) {
+// TestClosedHeapsReleaseMemory opens and closes heaps that would not fit together.
+func TestClosedHeapsReleaseMemory(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			for range 20 {
@@ -203,7 +203,7 @@ func bodiesOfHeaps() map[string]testjob.Body {
 	}}
 }
 
-func TestAClientOutlivesItsServersProcess(t *testing.T) {
+func TestClientOutlivesServerProcess(t *testing.T) {
 	for _, j := range testjob.Processes(2) {
 		for name := range bodiesOfHeaps() {
 			t.Run(j.String(), func(t *testing.T) {

@@ -47,7 +47,7 @@ func served(ctx context.Context, r *testjob.Rank, f func(ctx context.Context, r 
 	r.NoError(s.Close(ctx))
 }
 
-func TestAHeapHoldsWhatWasPut(t *testing.T) {
+func TestGetReturnsBytesOfPut(t *testing.T) {
 	eachHeap(t, func(ctx context.Context, r *testjob.Rank, h *farheap.Heap[int64]) {
 		r.Equal("cache#0", h.Name())
 		b, err := h.Alloc(ctx, 1000)
@@ -76,7 +76,7 @@ func TestAHeapHoldsWhatWasPut(t *testing.T) {
 	}, farheap.WithName("cache"))
 }
 
-func TestBlocksOfAHeapThatAreGoneAreStale(t *testing.T) {
+func TestHeapRefusesStaleBlocks(t *testing.T) {
 	eachHeap(t, func(ctx context.Context, r *testjob.Rank, h *farheap.Heap[int64]) {
 		b, err := h.Alloc(ctx, 8)
 		r.NoError(err)
@@ -112,7 +112,7 @@ func TestBlocksOfAHeapThatAreGoneAreStale(t *testing.T) {
 }
 
 // A random program on a heap agrees with a map.
-func TestARandomProgramOnAHeap(t *testing.T) {
+func TestHeapAgreesWithMapInRandomProgram(t *testing.T) {
 	for seed, policy := range []rpipe.Policy{rpipe.NextFit{}, rpipe.FirstFit{}, rpipe.BestFit{}, rpipe.WorstFit{}} {
 		eachHeap(t, func(ctx context.Context, r *testjob.Rank, h *farheap.Heap[int64]) {
 			randomHeap(ctx, r, h, rand.New(rand.NewPCG(uint64(seed), 5)))
@@ -162,7 +162,7 @@ func randomHeap(ctx context.Context, r *testjob.Rank, h *farheap.Heap[int64], rn
 	}
 }
 
-func TestGoroutinesShareAHeap(t *testing.T) {
+func TestGoroutinesShareHeap(t *testing.T) {
 	eachHeap(t, func(ctx context.Context, r *testjob.Rank, h *farheap.Heap[int64]) {
 		const goroutines = 8
 		done := make(chan error, goroutines)
@@ -193,7 +193,7 @@ func TestGoroutinesShareAHeap(t *testing.T) {
 	})
 }
 
-func TestAnOperationOnAHeapIsOneRequestAndNoneOnMappedMemory(t *testing.T) {
+func TestHeapPostsOneRequestOrNoneWhenMapped(t *testing.T) {
 	for _, c := range []testjob.Config{pipetest.Queued, pipetest.Mapped} {
 		var traced *trace.Provider
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {

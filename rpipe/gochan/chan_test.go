@@ -38,7 +38,7 @@ type point struct {
 	Name [5]byte
 }
 
-func TestValuesArriveInOrderAndThenTheEnd(t *testing.T) {
+func TestRecvReturnsValuesInOrderThenEOF(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		for name, opts := range map[string][]gochan.Option{
 			"roomy":  nil,
@@ -73,9 +73,9 @@ func TestValuesArriveInOrderAndThenTheEnd(t *testing.T) {
 	})
 }
 
-// TestNoValueWaitsForAnother sends values one at a time, each after the receiver
+// TestSenderDelaysNoSingleValue sends values one at a time, each after the receiver
 // has answered the one before.
-func TestNoValueWaitsForAnother(t *testing.T) {
+func TestSenderDelaysNoSingleValue(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			other := 1 - r.Me
@@ -100,7 +100,7 @@ func TestNoValueWaitsForAnother(t *testing.T) {
 
 // Values that gather while the receiver is behind leave by themselves when it has
 // caught up. They take fewer blocks than there are values.
-func TestValuesThatGatheredLeaveTogetherAndByThemselves(t *testing.T) {
+func TestSenderCoalescesGatheredValues(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			const n = 50
@@ -126,7 +126,7 @@ func TestValuesThatGatheredLeaveTogetherAndByThemselves(t *testing.T) {
 	})
 }
 
-func TestTrySendAndTryRecvWaitForNothing(t *testing.T) {
+func TestTrySendAndTryRecvReturnErrWouldBlock(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			sent := make([]byte, 1)
@@ -220,7 +220,7 @@ func TestManyGoroutinesSendAndReceive(t *testing.T) {
 	})
 }
 
-func TestASenderLearnsThatItsReceiverIsGone(t *testing.T) {
+func TestSendEndsAfterReceiverClosesOrDies(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		t.Run("closed", func(t *testing.T) {
 			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -267,7 +267,7 @@ func TestASenderLearnsThatItsReceiverIsGone(t *testing.T) {
 }
 
 // The job's end drops values that are still gathered.
-func TestASenderThatIsNotClosedEndsWithTheJob(t *testing.T) {
+func TestOpenSenderEndsWithJob(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 1 {
@@ -284,7 +284,7 @@ func TestASenderThatIsNotClosedEndsWithTheJob(t *testing.T) {
 	})
 }
 
-func TestNothingIsAllocatedPerValue(t *testing.T) {
+func TestSendAndRecvAllocateNothingPerValue(t *testing.T) {
 	if testwatch.Race {
 		t.Skip("the race detector allocates")
 	}
@@ -311,7 +311,7 @@ func TestNothingIsAllocatedPerValue(t *testing.T) {
 	}
 }
 
-func TestAReceiverIsAskedForArrivalsWhileItReceives(t *testing.T) {
+func TestArrivalsRunsBesideRecv(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			const n = 200
@@ -337,8 +337,8 @@ func TestAReceiverIsAskedForArrivalsWhileItReceives(t *testing.T) {
 	})
 }
 
-// TestANilContextIsOneThatNeverEnds makes all calls that take a context.
-func TestANilContextIsOneThatNeverEnds(t *testing.T) {
+// TestNilContextNeverEnds makes all calls that take a context.
+func TestNilContextNeverEnds(t *testing.T) {
 	testjob.All(t, 2, func(_ context.Context, r *testjob.Rank) {
 		var none context.Context
 		out, err := gochan.OpenSender[int](none, r.World, r.Right())

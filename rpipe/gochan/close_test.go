@@ -28,7 +28,7 @@ func gathered(ctx context.Context, r *testjob.Rank, values int) {
 	}
 }
 
-func TestValuesThatWereNotReceivedAreLostAtClose(t *testing.T) {
+func TestCloseDropsUnreceivedValues(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 0 {
@@ -51,9 +51,9 @@ func TestValuesThatWereNotReceivedAreLostAtClose(t *testing.T) {
 	})
 }
 
-// TestAReceiverMayBeClosedWhileOthersReceive compares received values with sent ones,
+// TestReceiverClosesDuringRecv compares received values with sent ones,
 // while Close gives their memory away.
-func TestAReceiverMayBeClosedWhileOthersReceive(t *testing.T) {
+func TestReceiverClosesDuringRecv(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			for round := range 20 {

@@ -9,9 +9,9 @@ import (
 	"github.com/gopgas/gopgas/rpipe/netpipe"
 )
 
-// TestDialReturnsAConnectionAcceptedBeforeItsListenerClosed closes a listener at
+// TestDialReturnsConnectionAcceptedBeforeClose closes a listener at
 // once after Accept, while the dialer has not met the connection yet.
-func TestDialReturnsAConnectionAcceptedBeforeItsListenerClosed(t *testing.T) {
+func TestDialReturnsConnectionAcceptedBeforeClose(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			for range 20 {

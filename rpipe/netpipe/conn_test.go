@@ -71,7 +71,7 @@ var connModes = []connMode{
 	{"pull", []netpipe.Option{netpipe.WithPull()}, []rpipe.Option{rpipe.WithHeap(netpipe.DefaultHeap), rpipe.WithPull()}},
 }
 
-func TestConnsAreAsPackageNetWantsThem(t *testing.T) {
+func TestConnPassesNettest(t *testing.T) {
 	eachConnMode(t, func(t *testing.T, c testjob.Config, mode connMode) {
 		// Each of its tests gets a job, and so a watchdog, of its own.
 		nettest.TestConn(t, func() (net.Conn, net.Conn, func(), error) {
@@ -82,7 +82,7 @@ func TestConnsAreAsPackageNetWantsThem(t *testing.T) {
 	})
 }
 
-func TestConnsOverAWindowAreAsPackageNetWantsThem(t *testing.T) {
+func TestConnOverWindowPassesNettest(t *testing.T) {
 	eachConnMode(t, func(t *testing.T, c testjob.Config, mode connMode) {
 		nettest.TestConn(t, func() (c1, c2 net.Conn, stop func(), err error) {
 			a, b, end := begin(t, c)
@@ -116,7 +116,7 @@ func overPool(ctx context.Context, r *testjob.Rank, mode connMode) net.Conn {
 	return c
 }
 
-func TestAConnEndsOneWayAtATime(t *testing.T) {
+func TestCloseWriteEndsOneDirection(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			conn, err := netpipe.OpenConn(ctx, r.World, 1-r.Me)
@@ -149,9 +149,9 @@ func TestAConnEndsOneWayAtATime(t *testing.T) {
 	})
 }
 
-// TestAClosedConnLetsNobodyWait closes a full connection whose peer does not read:
+// TestCallsOfClosedConnReturnAtOnce closes a full connection whose peer does not read:
 // later calls fail at once, though the goodbye waits for room.
-func TestAClosedConnLetsNobodyWait(t *testing.T) {
+func TestCallsOfClosedConnReturnAtOnce(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			conn, err := netpipe.OpenConn(ctx, r.World, 1-r.Me, netpipe.WithWidth(2), netpipe.WithHeap(2048))
@@ -183,9 +183,9 @@ func TestAClosedConnLetsNobodyWait(t *testing.T) {
 	})
 }
 
-// TestAClosedConnHasSentWhatWasWritten closes at once, and ends the job's body: the
+// TestClosedConnSendsWrittenBytes closes at once, and ends the job's body: the
 // peer reads everything all the same.
-func TestAClosedConnHasSentWhatWasWritten(t *testing.T) {
+func TestClosedConnSendsWrittenBytes(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			conn, err := netpipe.OpenConn(ctx, r.World, 1-r.Me, netpipe.WithWidth(1))
@@ -204,7 +204,7 @@ func TestAClosedConnHasSentWhatWasWritten(t *testing.T) {
 	})
 }
 
-func TestAConnsErrorsAreThoseOfPackageNet(t *testing.T) {
+func TestConnReturnsErrorsOfPackageNet(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			_, err := netpipe.OpenConn(ctx, r.World, r.Me)
@@ -233,7 +233,7 @@ func TestAConnsErrorsAreThoseOfPackageNet(t *testing.T) {
 	})
 }
 
-func TestAConnLearnsOfADeadRank(t *testing.T) {
+func TestConnReturnsErrRankDead(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		_ = c.Try(t, func(ctx context.Context, r *testjob.Rank) {
 			conn, err := netpipe.OpenConn(ctx, r.World, 1-r.Me)
@@ -253,7 +253,7 @@ func TestAConnLearnsOfADeadRank(t *testing.T) {
 	})
 }
 
-func TestAConnAllocatesNothingPerCall(t *testing.T) {
+func TestConnAllocatesNothingPerCall(t *testing.T) {
 	if testwatch.Race {
 		t.Skip("the race detector allocates")
 	}
@@ -271,8 +271,8 @@ func TestAConnAllocatesNothingPerCall(t *testing.T) {
 	}
 }
 
-// TestANilContextIsOneThatNeverEnds makes all calls that take a context.
-func TestANilContextIsOneThatNeverEnds(t *testing.T) {
+// TestNilContextNeverEnds makes all calls that take a context.
+func TestNilContextNeverEnds(t *testing.T) {
 	testjob.All(t, 2, func(_ context.Context, r *testjob.Rank) {
 		nilCalls(r)
 		r.NoError(r.World.Barrier(nil)) //nolint:staticcheck // the test's subject

@@ -78,7 +78,7 @@ func serveAll(l net.Listener, served *atomic.Int32) {
 	}
 }
 
-func TestConnectionsOfOtherProcessesOutliveOne(t *testing.T) {
+func TestConnectionsOutliveDeadProcess(t *testing.T) {
 	for _, j := range testjob.Processes(3) {
 		t.Run(j.String(), func(t *testing.T) {
 			out := j.Try(t, "connections")

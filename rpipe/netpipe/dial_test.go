@@ -12,9 +12,9 @@ import (
 // scanty bounds the memory that a rank may keep of failed connections.
 const scanty = 2 << 20
 
-// TestDialingInVainCostsNoMemory dials a rank that does not listen, more often than
+// TestFailedDialsReleaseMemory dials a rank that does not listen, more often than
 // its own memory would have room for.
-func TestDialingInVainCostsNoMemory(t *testing.T) {
+func TestFailedDialsReleaseMemory(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 0 {
@@ -31,9 +31,9 @@ func TestDialingInVainCostsNoMemory(t *testing.T) {
 	})
 }
 
-// TestConnectionsThatNobodyAcceptedGiveTheirMemoryBack has listeners close before they
+// TestUnacceptedConnectionsReleaseMemory has listeners close before they
 // accept waiting dialers, and before they hear of dialers that have given up.
-func TestConnectionsThatNobodyAcceptedGiveTheirMemoryBack(t *testing.T) {
+func TestUnacceptedConnectionsReleaseMemory(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			heap := netpipe.WithHeap(1 << 20)

@@ -76,9 +76,9 @@ func TestEveryRankDialsEveryRankFromManyGoroutines(t *testing.T) {
 	})
 }
 
-// TestARankDialsAgainAndAgainBesideFullQueues has the listener's answers find no room, so
+// TestRankDialsManyTimesBesideFullQueues has the listener's answers find no room, so
 // that a goroutine sends them while the dialer asks for its next connection.
-func TestARankDialsAgainAndAgainBesideFullQueues(t *testing.T) {
+func TestRankDialsManyTimesBesideFullQueues(t *testing.T) {
 	for _, c := range testjob.Strained(2) {
 		t.Run(c.String(), func(t *testing.T) {
 			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -106,8 +106,8 @@ func TestARankDialsAgainAndAgainBesideFullQueues(t *testing.T) {
 	}
 }
 
-// TestDialsWaitForTheNextListener has listeners come and go while ranks dial.
-func TestDialsWaitForTheNextListener(t *testing.T) {
+// TestDialWaitsForNextListener has listeners come and go while ranks dial.
+func TestDialWaitsForNextListener(t *testing.T) {
 	testjob.EachSample(t, 3, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me > 0 {
@@ -144,7 +144,7 @@ func TestDialsWaitForTheNextListener(t *testing.T) {
 	})
 }
 
-func TestAnEndedDialLeavesADeadConnection(t *testing.T) {
+func TestListenerServesNextDialAfterCanceledDial(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 1 {
@@ -172,7 +172,7 @@ func TestAnEndedDialLeavesADeadConnection(t *testing.T) {
 	})
 }
 
-func TestDialAndListenThatDifferSaySo(t *testing.T) {
+func TestDialReturnsErrMismatchForOtherOptions(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me == 1 {
@@ -194,7 +194,7 @@ func TestDialAndListenThatDifferSaySo(t *testing.T) {
 	})
 }
 
-func TestAcceptEndsWithItsListenerAndWithItsJob(t *testing.T) {
+func TestAcceptEndsWithListenerAndJob(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		accepts := make(chan error, 4)
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -219,8 +219,8 @@ func TestAcceptEndsWithItsListenerAndWithItsJob(t *testing.T) {
 	})
 }
 
-// TestConnectionsGiveTheirMemoryBack makes more connections than the heap holds.
-func TestConnectionsGiveTheirMemoryBack(t *testing.T) {
+// TestClosedConnectionsReleaseMemory makes more connections than the heap holds.
+func TestClosedConnectionsReleaseMemory(t *testing.T) {
 	testjob.EachSample(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			heap := netpipe.WithHeap(8 << 20)
@@ -243,7 +243,7 @@ func TestConnectionsGiveTheirMemoryBack(t *testing.T) {
 	})
 }
 
-func TestHTTPIsServedOverPipes(t *testing.T) {
+func TestPipesCarryHTTP(t *testing.T) {
 	testjob.EachSample(t, 3, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			body := strings.Repeat("a page that is larger than the heaps of the pipes ", 20_000)

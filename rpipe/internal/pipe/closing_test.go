@@ -288,10 +288,10 @@ func TestClosingEndsInEachPairOfStates(t *testing.T) {
 	t.Logf("%d pairs of states", len(reached))
 }
 
-// TestTransitionsOfAnEndWithoutAPeer has each closed state end with the death of the peer's
+// TestClosingEndsWithoutPeer has each closed state end with the death of the peer's
 // rank. An end that was not connected seeks its peer; one whose peer is of another kind
 // waits.
-func TestTransitionsOfAnEndWithoutAPeer(t *testing.T) {
+func TestClosingEndsWithoutPeer(t *testing.T) {
 	for _, s := range []state{stateOpen, stateSynSent, stateListen} { // CloseWrite, and Close behind it
 		to, due := s.on(eventAbandon)
 		require.Equal(t, stateSynSent, to, s)

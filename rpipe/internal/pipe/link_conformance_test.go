@@ -18,7 +18,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-func TestLinkFindsThePeerOnceItAppears(t *testing.T) {
+func TestLinkFindsLatePeer(t *testing.T) {
 	eachLink(t, func(ctx context.Context, m *maker) {
 		l, fits := m.link(ctx), func([]byte) error { return nil }
 		ok, err := l.Connect(ctx, false, fits)
@@ -37,7 +37,7 @@ func TestLinkFindsThePeerOnceItAppears(t *testing.T) {
 	})
 }
 
-func TestLinkTellsThePeerThatItsCardIsRefused(t *testing.T) {
+func TestLinkTellsPeerOfRefusedCard(t *testing.T) {
 	eachLink(t, func(ctx context.Context, m *maker) {
 		l, unfit := m.link(ctx), errors.New("unfit")
 		m.r.NoError(l.Appear(ctx))
@@ -87,14 +87,14 @@ func rounds(t *testing.T, put func(ctx context.Context, m *maker, l Link, src []
 	})
 }
 
-func TestLinkPutsAFlagBehindItsData(t *testing.T) {
+func TestLinkPutsFlagBehindItsData(t *testing.T) {
 	rounds(t, func(ctx context.Context, m *maker, l Link, src []byte, flag uint64) {
 		m.r.NoError(l.PutFlag(ctx, CardSize, src, 0, flag))
 		clear(src) // local completion
 	})
 }
 
-func TestLinkPutsAFlagBehindEarlierPuts(t *testing.T) {
+func TestLinkPutsFlagBehindEarlierPuts(t *testing.T) {
 	rounds(t, func(ctx context.Context, m *maker, l Link, src []byte, flag uint64) {
 		m.r.NoError(l.Put(ctx, CardSize, make([]byte, len(src))))
 		half := len(src) / 2
@@ -105,7 +105,7 @@ func TestLinkPutsAFlagBehindEarlierPuts(t *testing.T) {
 	})
 }
 
-func TestLinkPutsAFlagBehindStagedData(t *testing.T) {
+func TestLinkPutsFlagBehindStagedData(t *testing.T) {
 	for _, twice := range []bool{false, true} {
 		t.Run(fmt.Sprintf("twice=%v", twice), func(t *testing.T) {
 			rounds(t, func(ctx context.Context, m *maker, l Link, src []byte, flag uint64) {
@@ -144,7 +144,7 @@ func TestLinkPutsFlagsInOrder(t *testing.T) {
 	})
 }
 
-func TestLinkGetsWhatItHasPut(t *testing.T) {
+func TestLinkGetsItsPuts(t *testing.T) {
 	eachLink(t, func(ctx context.Context, m *maker) {
 		l := m.connected(ctx)
 		for i, n := range lengths {
@@ -190,7 +190,7 @@ func TestLinkStoresAndFetchesWholeWords(t *testing.T) {
 	})
 }
 
-func TestLinkFlushEndsWhenPutsAreThere(t *testing.T) {
+func TestLinkFlushEndsAfterPutsArrive(t *testing.T) {
 	eachLink(t, func(ctx context.Context, m *maker) {
 		l := m.connected(ctx)
 		src := bytes.Repeat([]byte{byte(m.r.Me + 1)}, 40000)
@@ -202,7 +202,7 @@ func TestLinkFlushEndsWhenPutsAreThere(t *testing.T) {
 	})
 }
 
-func TestLinkAwaitEndsWithItsContextAndByRing(t *testing.T) {
+func TestLinkAwaitEndsWithContextAndByRing(t *testing.T) {
 	eachLink(t, func(ctx context.Context, m *maker) {
 		l, enough := m.connected(ctx), errors.New("enough")
 		never := func() bool { return false }
@@ -234,7 +234,7 @@ func TestLinkAwaitEndsWithItsContextAndByRing(t *testing.T) {
 	})
 }
 
-func TestLinkAwaitEndsWithThePeersDeath(t *testing.T) {
+func TestLinkAwaitEndsWithDeathOfPeer(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		for _, over := range []string{"fabric", "window"} {
 			t.Run(over, func(t *testing.T) {
@@ -300,8 +300,8 @@ func TestLinkAddsBehindItsPuts(t *testing.T) {
 	})
 }
 
-// TestLinkReleaseGivesMemoryBack makes more links than there is memory for at a time.
-func TestLinkReleaseGivesMemoryBack(t *testing.T) {
+// TestLinkReleasesMemory makes more links than there is memory for at a time.
+func TestLinkReleasesMemory(t *testing.T) {
 	eachLink(t, func(ctx context.Context, m *maker) {
 		before := int64(0)
 		for i := range 10 {

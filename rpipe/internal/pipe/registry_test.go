@@ -29,9 +29,9 @@ func (s slowRole) Heard() bool {
 	return false
 }
 
-// TestTheTimerRunsWhileASweepIsUnderWay has the registry set its timer while another
+// TestRegistrySetsTimerDuringSweep has the registry set its timer while another
 // goroutine, which does not set it, looks after an end.
-func TestTheTimerRunsWhileASweepIsUnderWay(t *testing.T) {
+func TestRegistrySetsTimerDuringSweep(t *testing.T) {
 	slow := slowRole{once: new(sync.Once), asked: make(chan struct{}), letGo: make(chan struct{})}
 	p := &End{Link: wellLink{}, Role: slow}
 	p.closing.state.Store(uint32(stateListen))
