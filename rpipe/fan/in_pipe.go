@@ -107,6 +107,9 @@ func (f *fanIn) probe(ctx context.Context) error {
 	}
 	p.Calling.Lock()
 	defer p.Called()
+	if p.Closed.Load() {
+		return nil // the registry alone connects a closed end
+	}
 	brief, cancel := p.Briefly(ctx) // blocks of other pipes do not wait for a rank that does not answer
 	defer cancel()
 	_, deserted, err := p.Join(brief, false)
