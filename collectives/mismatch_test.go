@@ -118,7 +118,7 @@ func TestABlockThatOneEndTakesForEmptyIsAMismatch(t *testing.T) {
 			}
 			return collectives.ScatterV(ctx, r.World, 0, nil, collectives.Blocks{}, mine)
 		},
-		"neighbours": func(ctx context.Context, r *testjob.Rank) error {
+		"neighbors": func(ctx context.Context, r *testjob.Rank) error {
 			ring, err := collectives.NewCart(ctx, r.World, []int{r.N}, []bool{true})
 			r.NoError(err)
 			blocks := make([]int32, 4)

@@ -69,7 +69,7 @@ func TestManyFreesPostOneWrite(t *testing.T) {
 			r.NoError(l.Rd.Sync(l.Ctx))
 			tags := l.W.Stats().Tags
 			cost := l.Cost(func() {
-				for i := range blocks { // neighbours, in disorder
+				for i := range blocks { // neighbors, in disorder
 					l.Free(blocks[i*7%40])
 				}
 				r.NoError(l.Rd.Sync(l.Ctx))
@@ -78,7 +78,7 @@ func TestManyFreesPostOneWrite(t *testing.T) {
 			r.EqualValues(2, cost.Requests(), "tags, and the flag behind them")
 			r.NoError(l.W.Flush(l.Ctx))
 			r.NoError(l.W.Free(l.Alloc(1)))
-			r.EqualValues(1, l.W.Stats().Tags-tags, "neighbours became one range")
+			r.EqualValues(1, l.W.Stats().Tags-tags, "neighbors became one range")
 			l.Close()
 		})
 	}

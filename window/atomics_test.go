@@ -59,7 +59,7 @@ func compute[T window.Integer](ctx context.Context, r *testjob.Rank) {
 	r.NoError(w.Flush(ctx, r.Right()))
 	back := make([]T, n)
 	r.NoError(w.Get(ctx, r.Right(), 0, back))
-	r.Equal(model[:], back, "and no neighbour was touched")
+	r.Equal(model[:], back, "and no neighbor was touched")
 	r.NoError(w.Free(ctx))
 }
 
@@ -161,7 +161,7 @@ func TestEmulatedSumsUnderContentionAreExact(t *testing.T) {
 // contend has every rank's goroutines add to the same few elements of rank 0.
 func contend(ctx context.Context, r *testjob.Rank) {
 	words := allocate[int64](ctx, r, 2)
-	bytes := allocate[uint8](ctx, r, 8) // neighbours in one word
+	bytes := allocate[uint8](ctx, r, 8) // neighbors in one word
 	reals := allocate[float64](ctx, r, 1)
 	bits := allocate[uint32](ctx, r, 1)
 	var group sync.WaitGroup

@@ -2,7 +2,7 @@
 // put to, get from and update atomically, without the owner taking part.
 //
 //	w, err := window.Allocate[float64](ctx, world, 1000) // collective: 1000 elements at every rank
-//	err = w.Put(ctx, right, 0, edge)                     // one-sided: store at the right neighbour
+//	err = w.Put(ctx, right, 0, edge)                     // one-sided: store at the right neighbor
 //	err = w.Fence(ctx)                                   // collective: everyone's stores are visible
 //	use(w.Local())                                       // this rank's own 1000 elements
 //

@@ -8,7 +8,7 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// Every rank puts its number into its right neighbour's memory.
+// Every rank puts its number into its right neighbor's memory.
 func Example() {
 	err := runtime.RunLocal(context.Background(), 3, func(ctx context.Context, job *runtime.Job) error {
 		world := job.World()

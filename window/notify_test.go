@@ -115,7 +115,7 @@ func TestEachSlotCanHaveAValueOfItsOwn(t *testing.T) {
 			r.Equal(slot, at)
 			r.Equal(next, value)
 			changed.Values[slot-4] = value
-			r.NoError(r.World.Barrier(ctx), "no neighbour is a signal ahead")
+			r.NoError(r.World.Barrier(ctx), "no neighbor is a signal ahead")
 		}
 		_, _, ok, err := w.TestNotify(changed)
 		r.NoError(err)
@@ -168,7 +168,7 @@ func TestACancelledWaitReturnsTheCauseAndLosesNothing(t *testing.T) {
 		var op *window.OpError
 		r.ErrorAs(err, &op)
 		r.Equal("WaitNotify", op.Op)
-		r.NoError(w.Fence(ctx)) // a neighbour that is ahead would have met the cancelled wait
+		r.NoError(w.Fence(ctx)) // a neighbor that is ahead would have met the cancelled wait
 		r.NoError(w.PutNotify(ctx, r.Right(), 0, nil, window.Signal{Slot: 2, Value: 1}))
 		_, _, err = w.WaitNotify(ctx, window.Until{Slots: []int{2}, Value: 1})
 		r.NoError(err)

@@ -18,7 +18,7 @@ type limit struct {
 // limits lists the limits that the doctor checks besides descriptors.
 func limits() (addressSpace, fileSize, memlock, processes limit) {
 	addressSpace = limit{unix.RLIMIT_AS, "of address space", 1 << 40,
-		"ulimit -v unlimited: every rank maps every neighbour's heap"}
+		"ulimit -v unlimited: every rank maps every neighbor's heap"}
 	fileSize = limit{unix.RLIMIT_FSIZE, "in one file", 1 << 34,
 		"ulimit -f unlimited: a symmetric heap is one memory file; or pass a smaller --heap"}
 	memlock = limit{unix.RLIMIT_MEMLOCK, "can be locked", 64 << 10,

@@ -64,7 +64,7 @@ func checkSeals() finding {
 // checkPeer maps the memory of another process through /proc, as ranks do.
 func checkPeer() finding {
 	const mend = "ranks of one user must be able to open /proc/PID/fd of each other: mount /proc without hidepid, allow ptrace reads; or use --provider tcp"
-	const text = "hello, neighbour"
+	const text = "hello, neighbor"
 	shared, err := sealedMemfd(text)
 	if err != nil {
 		return failing("shared memory", err, mend)

@@ -34,8 +34,8 @@ func newRod(ctx context.Context, team *runtime.Team) (*rod, error) {
 	return r, nil
 }
 
-// exchange fills the ghost cells of this step at both neighbours and waits for
-// its own. A neighbour can be one step ahead and no more, since it needs this
+// exchange fills the ghost cells of this step at both neighbors and waits for
+// its own. A neighbor can be one step ahead and no more, since it needs this
 // rank's edges: so two sets of ghost cells suffice.
 func (r *rod) exchange(ctx context.Context, step int) error {
 	n, set, now := r.team.Size(), step%2*2, uint64(step+1)

@@ -1,4 +1,4 @@
-// Hello puts a number into the right neighbour's memory.
+// Hello puts a number into the right neighbor's memory.
 package main
 
 import (

@@ -14,8 +14,8 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// TestEveryRankWasGreetedByItsLeftNeighbour compares the output of the ranks.
-func TestEveryRankWasGreetedByItsLeftNeighbour(t *testing.T) {
+// TestEveryRankWasGreetedByItsLeftNeighbor compares the output of the ranks.
+func TestEveryRankWasGreetedByItsLeftNeighbor(t *testing.T) {
 	for _, provider := range []string{"loop", "tcp"} {
 		for _, n := range []int{1, 2, 3, 4, 8} {
 			t.Run(fmt.Sprintf("%s/%d", provider, n), func(t *testing.T) {

@@ -25,7 +25,7 @@ func (f *freeList) take(n int64) (off int64, ok bool) {
 	return 0, false
 }
 
-// give returns a span and merges it with its neighbours.
+// give returns a span and merges it with its neighbors.
 func (f *freeList) give(off, n int64) {
 	i, _ := slices.BinarySearchFunc(*f, off, func(s span, off int64) int { return int(min(max(s.off-off, -1), 1)) })
 	*f = slices.Insert(*f, i, span{off, n})

@@ -11,7 +11,7 @@ import (
 )
 
 // TestApplyAgreesWithArithmetic holds every operation at every width and place
-// against plain arithmetic, and checks that neighbours stay as they were.
+// against plain arithmetic, and checks that neighbors stay as they were.
 func TestApplyAgreesWithArithmetic(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		width := rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(rt, "width")
@@ -38,9 +38,9 @@ func TestApplyAgreesWithArithmetic(t *testing.T) {
 	})
 }
 
-// TestNeighboursInOneWordLoseNothing updates all bytes of one word at the same
+// TestNeighborsInOneWordLoseNothing updates all bytes of one word at the same
 // time.
-func TestNeighboursInOneWordLoseNothing(t *testing.T) {
+func TestNeighborsInOneWordLoseNothing(t *testing.T) {
 	mem := make([]byte, 8)
 	var all sync.WaitGroup
 	const rounds = 10_000

@@ -39,7 +39,7 @@ func (h *Holes) Next(hole Hole) Hole { return Hole(h.spans[hole].after) }
 
 // Rover returns the hole that remained of the one that the last allocation took
 // from. If none remained, it returns the next hole above, and NoHole if there was
-// none above. A rover that coalesces with its neighbours stays the rover.
+// none above. A rover that coalesces with its neighbors stays the rover.
 func (h *Holes) Rover() Hole { return h.rover }
 
 // Count returns the size of a hole, in granules.

@@ -8,7 +8,7 @@ type span struct {
 	count uint32 // granules
 	bytes uint32 // a block's payload, with sentBit
 
-	prev, next    int32 // neighbours in address order; next also links unused slots
+	prev, next    int32 // neighbors in address order; next also links unused slots
 	before, after int32 // a hole: the holes around it; a block: after is next in its bucket
 }
 

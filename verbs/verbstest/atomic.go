@@ -17,7 +17,7 @@ func atomicCases() []testCase {
 		{"FetchAddReturnsOldValue", fetchAdd},
 		{"CmpSwapStoresOnlyWhereEqual", cmpSwap},
 		{"ExtendedAtomicsAtEveryWidth", extendedAtomics},
-		{"NarrowAtomicsLeaveNeighboursAlone", narrowNeighbours},
+		{"NarrowAtomicsLeaveNeighborsAlone", narrowNeighbors},
 		{"AtomicWithoutResultSegment", atomicWithoutResult},
 		{"FetchAddsOfManyQueuesAllCount", contendedFetchAdd},
 		{"CmpSwapsOfManyQueuesAreExclusive", contendedCmpSwap},
@@ -132,7 +132,7 @@ func (s *side) word(offset, width int) uint64 {
 
 func nativeLittle() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
 
-func narrowNeighbours(t *testing.T, h Harness) {
+func narrowNeighbors(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	needExtended(t, a)
 	for _, width := range []int{1, 2, 4} {

@@ -25,7 +25,7 @@ const (
 )
 
 var names = [...]string{"broadcast", "reduce", "all-reduce", "gather", "scatter", "all-gather", "reduce-scatter",
-	"all-to-all", "scan", "exscan", "neighbour all-gather", "neighbour all-to-all"}
+	"all-to-all", "scan", "exscan", "neighbor all-gather", "neighbor all-to-all"}
 
 // Named returns the collective of a name.
 func Named(name string) (c Collective, ok bool) {

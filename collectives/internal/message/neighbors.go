@@ -8,7 +8,7 @@ import (
 )
 
 // ErrNeighbor: the graph has no such member, or an impossible edge.
-var ErrNeighbor = errors.New("no such neighbour")
+var ErrNeighbor = errors.New("no such neighbor")
 
 // Neighbors are the edges of a directed graph of members that begin or end at
 // this member. They are sorted by the distance that an edge spans on the ring of

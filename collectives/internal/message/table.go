@@ -37,7 +37,7 @@ var table = []Algorithm{
 	{AllGather, "bruck", AllGatherBruck, 0, false, treeBlocks},
 	{AllGather, "recursive-doubling", AllGatherRecursiveDoubling, PackedBlocks, false, doublingBlocks},
 	{AllGather, "two-level", AllGatherTwoLevel, PackedBlocks | HostMap | HostRuns, false, nil},
-	{AllGather, "neighbour-exchange", AllGatherNeighborExchange, PackedBlocks | EvenSize, false, neighborExchange},
+	{AllGather, "neighbor-exchange", AllGatherNeighborExchange, PackedBlocks | EvenSize, false, neighborExchange},
 	{AllGather, "direct", AllGatherDirect, 0, false, eachBlock},
 	{AllGather, "ring", AllGatherRing, 0, false, eachBlock},
 
