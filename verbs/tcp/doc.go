@@ -28,7 +28,8 @@
 // receives are credit. Without credit, a SEND or WRITE_WITH_IMM waits in the send queue
 // of its origin, with the requests behind it. It costs the target nothing. A slow peer
 // therefore slows its own queue pair only. A peer can make a device keep at most 64
-// responses to READs and atomics. A send queue keeps inline payloads that cannot leave
+// responses to READs and atomics. A dialer that opens streams and does not read the
+// responses loses its connection. A send queue keeps inline payloads that cannot leave
 // yet, at most SendDepth times MaxInline bytes. It also keeps canceled Announced
 // WRITEs, whole.
 //

@@ -52,9 +52,10 @@ func (s *stream) put(k kind, secrets ...token) {
 }
 
 // requested finds the queue pair of an OPEN. The device cuts a dialer whose first OPEN is
-// wrong, and tells it nothing. Later it tells the dialer only that an OPEN is refused.
+// wrong, and tells it nothing. Later it tells the dialer only that an OPEN is refused. It
+// also cuts a dialer that does not read the responses.
 func (l *link) requested(f *frame, b []byte) error {
-	if l.outgoing || l.phase < phaseOpen || f.stream != l.next || l.next == lastStream {
+	if l.outgoing || l.phase < phaseOpen || f.stream != l.next || l.next == lastStream || l.out.queued > controlMax {
 		return errProtocol
 	}
 	q := l.dev.queuePair(binary.LittleEndian.Uint32(b[offOpenAcceptor:]))

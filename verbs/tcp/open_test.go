@@ -248,6 +248,23 @@ func TestOpeningsOfOneQueuePairAreBounded(t *testing.T) {
 	i.writes(n, 0, 2)
 }
 
+// TestDialerThatReadsNoResponsesIsCut makes a dialer open streams without end.
+func TestDialerThatReadsNoResponsesIsCut(t *testing.T) {
+	n := newNode(t, 64, driver.AllAccess)
+	q := n.newQP(4)
+	n.attach(q)
+	n.hears(q, func(l *link) {
+		l.out.blocked = true // the socket takes nothing more
+		var err error
+		open := make([]byte, headerSizes[kindOpen]) // for no queue pair
+		for err == nil && l.out.queued < 2*controlMax {
+			(&frame{kind: kindOpen, stream: l.next}).encode(open)
+			err = l.process(open)
+		}
+		require.ErrorIs(t, err, errProtocol)
+	})
+}
+
 // waiting returns the streams that wait for q.
 func (q *qp) waiting() []*stream {
 	q.dev.token.Lock()

@@ -7,6 +7,7 @@ const (
 	combineMax  = 64 << 10            // queued bytes that leave at once
 	requestRoom = 2 * combineMax      // buffer that requests may fill
 	bufferMax   = requestRoom + 4<<10 // the remaining bytes are for responses
+	controlMax  = 2 * batchMax        // queued bytes from which no peer opens streams
 	bufferMin   = 2 << 10             // buffer that an idle connection keeps
 	copyMax     = 2 << 10             // larger payloads leave from their own memory
 	inlineCopy  = 16 << 10            // inline payloads up to this length are copied and may be combined
