@@ -24,3 +24,19 @@ func TestStreamOpensAfterAllQueuePairsOfPathLeft(t *testing.T) {
 	works(t, a, d, ra)
 	require.Equal(t, driver.StateRTS, sd.currentState(), "it waits for its peer")
 }
+
+func TestResetDropsDialInProgress(t *testing.T) {
+	d, a := dialing(t)
+	q, peer := d.newQP(4), a.newQP(4).Address()
+	resume := d.stall()
+	q.lock()
+	err := q.connect(peer)
+	attempt := q.path.attempt
+	q.reset()
+	q.unlock()
+	require.NoError(t, err)
+	require.NotNil(t, attempt)
+	require.False(t, attempt.up())
+	require.Empty(t, d.paths)
+	resume()
+}
