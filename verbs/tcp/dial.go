@@ -90,7 +90,7 @@ func (q *qp) connectSelf(to address) error {
 // one of them. Precondition: token and lock are held, and this side dials.
 func (p *path) seek() {
 	for _, q := range p.qps {
-		if q.stream != nil || !q.connecting() {
+		if !q.seeking() {
 			continue
 		}
 		l := p.room()
@@ -147,12 +147,13 @@ func (p *path) dial() {
 	p.rest()
 }
 
-// redial follows a failed attempt. The first queue pair becomes the last. So one that
-// the peer does not know delays the others once.
+// redial follows a failed attempt. The first queue pair that waits for a connection
+// becomes the last. So one that the peer does not know delays the others once.
 func (p *path) redial(cause error) {
 	p.failed(cause)
-	if len(p.qps) > 1 {
-		p.qps = append(p.qps[1:], p.qps[0])
+	if i := slices.IndexFunc(p.qps, (*qp).seeking); i >= 0 {
+		q := p.qps[i]
+		p.qps = append(slices.Delete(p.qps, i, i+1), q)
 	}
 	switch {
 	case p.attempt != nil || !p.waits():
@@ -207,10 +208,10 @@ func (p *path) failed(cause error) {
 	}
 }
 
-// unreachable gives up for all queue pairs that wait.
+// unreachable gives up for all queue pairs that wait for a connection.
 func (p *path) unreachable(cause error) {
 	for _, q := range slices.Clone(p.qps) {
-		if q.connecting() {
+		if q.seeking() {
 			q.unreachable(cause)
 		}
 	}

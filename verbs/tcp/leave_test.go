@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,4 +40,31 @@ func TestResetDropsDialInProgress(t *testing.T) {
 	require.False(t, attempt.up())
 	require.Empty(t, d.paths)
 	resume()
+}
+
+// TestFailedDialSparesStreamsOfOtherConnections fails a dial for two queue pairs that
+// find no room in the first connection.
+func TestFailedDialSparesStreamsOfOtherConnections(t *testing.T) {
+	d, a, qd, _ := dialed(t)
+	asked, first, second := d.newQP(4), d.newQP(4), d.newQP(4)
+	peers := [][]byte{a.newQP(4).Address(), a.newQP(4).Address(), a.newQP(4).Address()}
+	resume := d.stall()
+	var errs []error
+	for i, q := range []*qp{asked, first, second} {
+		q.lock()
+		errs = append(errs, q.connect(peers[i]))
+		q.unlock()
+	}
+	qd.lock()
+	p := qd.path
+	p.redial(errSilent)
+	order := slices.Clone(p.qps)
+	p.unreachable(errSilent)
+	qd.unlock()
+	resume()
+	require.Equal(t, make([]error, 3), errs)
+	require.True(t, slices.Equal([]*qp{qd, asked, second, first}, order))
+	require.Equal(t, driver.StateErr, first.currentState())
+	require.Equal(t, driver.StateErr, second.currentState())
+	require.Equal(t, driver.StateRTR, asked.currentState(), "it waits for its peer")
 }
