@@ -11,7 +11,7 @@ import (
 	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
 
-// TestCorruptWriterTellsReader has the reader get what was written and
+// TestCorruptWriterTellsReader has the reader get all written blocks and
 // then an error, whether the writer closes with a context or without.
 func TestCorruptWriterTellsReader(t *testing.T) {
 	for name, during := range map[string]func(ctx context.Context) context.Context{

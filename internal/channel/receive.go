@@ -109,7 +109,7 @@ func (e *End) Free(ctx context.Context, m *Message) error {
 	return e.there.PostFlag(ctx, fabric.Flag{Offset: takenOffset, Value: in.taken, Ahead: true})
 }
 
-// due reports whether the peer has to learn what this rank freed.
+// due reports whether this rank must tell the peer the count of freed slots.
 func (in *incoming) due(all *[rings]ring) bool {
 	for i := range all {
 		if freed := in.freed[i] - in.before[i]; freed > 0 && freed >= all[i].tell {

@@ -8,7 +8,7 @@ import (
 // beat is how often a announcer looks.
 const beat = time.Millisecond
 
-// A announcer looks after what a rank's readers have not announced. One timer serves all
+// An announcer looks after what a rank's readers have not announced. One timer serves all
 // of them, and runs only while there is something: a thousand timers that run out each
 // millisecond would take a core.
 type announcer struct {

@@ -84,7 +84,7 @@ func (p *End) advanceOnce(ctx context.Context, wait bool) bool {
 	return p.closing.now() != before
 }
 
-// observe returns what has become of the peer.
+// observe returns the event that the state of the peer shows.
 func (p *End) observe() event {
 	switch {
 	case Gone(p.Fate()):
@@ -112,7 +112,7 @@ func (p *End) step(ctx context.Context, e event, join joiner) (err error) {
 	return err
 }
 
-// act does what is due, and returns the event that follows.
+// act performs the action, and returns the event that follows.
 func (p *End) act(ctx context.Context, due action, join joiner) (event, error) {
 	switch {
 	case due == actRelease:

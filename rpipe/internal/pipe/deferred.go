@@ -15,7 +15,7 @@ type announcedTags struct {
 	taker rmalloc.TagTaker
 }
 
-// Take releases what the tags below the credit name.
+// Take releases the ranges of all tags below the credit.
 func (t *announcedTags) Take(context.Context) error {
 	w := t.w
 	if err := w.TakeCredit(); err != nil {
@@ -42,7 +42,7 @@ func (t *announcedTags) Take(context.Context) error {
 	return nil
 }
 
-// Ask has nobody to ask: the reader announces what it frees.
+// Ask posts nothing: the reader announces freed ranges.
 func (t *announcedTags) Ask(context.Context) error { return nil }
 
 // pendingTags is deferred synchronization at the reader: freed ranges wait in a

@@ -46,7 +46,7 @@ var (
 	errPartElement  = fmt.Errorf("%w: a block ends within an element", ErrCorrupt)
 )
 
-// Advise says what to do about a block that never fits.
+// Advise adds advice to the error of a block that never fits.
 func Advise(err error) error {
 	if err != nil && errors.Is(err, ErrTooLarge) {
 		return fmt.Errorf("%w; raise WithHeap", err)

@@ -83,7 +83,7 @@ type far interface {
 	// PutFlag stores src (which may be empty) at data offset to, then value in a
 	// flag. It returns at local completion: src may be used again.
 	PutFlag(ctx context.Context, to int, src []byte, flag int, value uint64) error
-	// PutLast stores the last flag there is, behind what was added to a summary, too.
+	// PutLast stores the end's last flag, behind all additions to a summary.
 	PutLast(ctx context.Context, flag int, value uint64) error
 	// PutStaged is PutFlag of n bytes from the stage's offset from, which stay as
 	// they are until the peer says that it has them. twice puts data and

@@ -44,7 +44,7 @@ type waiter struct {
 	gone  error
 }
 
-// LinkEnd says what one end of a link looks like.
+// LinkEnd describes one end of a link.
 type LinkEnd struct {
 	Name  string
 	Flags int
@@ -299,7 +299,7 @@ func (v *waiter) Await(ctx context.Context, ready func() bool) error {
 	return err
 }
 
-// lookOnce looks for what the waiter waits for.
+// lookOnce reports whether the wait is over.
 func (v *waiter) lookOnce() bool {
 	if v.ready() {
 		return true

@@ -32,7 +32,7 @@ func (l *WindowLink) AlsoAwait(ctx context.Context, flags []int, ready func() bo
 // Ring implements Link.
 func (l *WindowLink) Ring() { l.c.Ring() }
 
-// Progress looks for what never comes.
+// Progress polls the window by a test that never succeeds.
 func (l *WindowLink) Progress() bool {
 	if r := l.theirs.Load(); r != nil && r.mem != nil {
 		return false
@@ -52,8 +52,7 @@ func (l *WindowLink) Fate() error {
 	return l.c.team.Fate(l.c.team.Members[l.peer])
 }
 
-// verdict says what a window's error comes from: what became of the peer,
-// rather than what else there is.
+// verdict returns the fate of the peer in place of a window's error, if the peer is gone.
 func (l *WindowLink) verdict(err error) error {
 	if err == nil {
 		return nil
@@ -64,8 +63,8 @@ func (l *WindowLink) verdict(err error) error {
 	return l.c.verdict(err)
 }
 
-// Release gives the place back. One whose other end is gone stays taken: what
-// was on its way may still arrive, and the window has lost a rank anyway.
+// Release gives the place back. If the peer is gone, the place stays taken: a put
+// that was on its way may still arrive, and the window has lost a rank anyway.
 func (l *WindowLink) Release() error {
 	err := l.Settle(func(window.Request) bool { return true })
 	l.shared.Drop()

@@ -43,7 +43,7 @@ func (r *Registry) Enter(ctx context.Context, births ...Birth) error {
 		ends = append(ends, s)
 	}
 	for i, s := range ends {
-		// That fails with the job alone, or with the pool: nobody finds any of them then.
+		// Appear fails only if the job or the pool has ended: no rank finds any end then.
 		if err := s.Appear(ctx); err != nil {
 			return errors.Join(births[i].Fail(err), r.undo(births, ends))
 		}
@@ -104,5 +104,5 @@ type Opening struct {
 	Births   []Birth
 }
 
-// Open opens what was gathered, which is not nothing.
+// Open opens the gathered ends. Precondition: there is one.
 func (o *Opening) Open(ctx context.Context) error { return o.Registry.Enter(ctx, o.Births...) }

@@ -32,7 +32,7 @@ type End struct {
 	Options
 }
 
-// Draft checks what a pipe is opened with.
+// Draft checks the arguments of an opening.
 func Draft[T any](t *runtime.Team, peer int, opts []Option) (p *End, inner *team.Team, err error) {
 	p = &End{Rank: t.Rank(), Peer: peer, Name: "(new)"}
 	if t == nil {
@@ -160,7 +160,7 @@ func (p *End) Usable() error {
 	return nil
 }
 
-// Fail wraps what an operation failed with. ErrWouldBlock stays as it is.
+// Fail wraps the error of an operation. ErrWouldBlock stays as it is.
 func (p *End) Fail(op string, err error) error {
 	switch {
 	case err == nil:

@@ -23,7 +23,7 @@ func (y *WindowCounts) Word(group int) uint64 { return y.c.value(y.Slots[group :
 
 func (y *WindowCounts) counter(group int) counter { return counter{1, y.Slots[group]} }
 
-// giveUp: what a dead rank has added may still arrive; its slots stay taken.
+// giveUp: an addition of a dead rank may still arrive; its slots stay taken.
 func (y *WindowCounts) giveUp(orphaned bool) {
 	if !orphaned {
 		y.c.giveCounts(y.Slots)

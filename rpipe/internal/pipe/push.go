@@ -94,7 +94,7 @@ func (p *pushed) Free(a rmalloc.Addr) error {
 }
 
 func (p *pushed) held() int {
-	_ = p.Enlist() // a lying writer's pipe is broken, and says so to whoever uses it
+	_ = p.Enlist() // it breaks the pipe of a hostile writer, as the next call reports
 	return p.list.Len()
 }
 

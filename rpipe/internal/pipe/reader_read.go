@@ -112,7 +112,7 @@ func (r *Reader) Called() {
 	r.calls++
 	r.Calling.Unlock()
 	if r.watched.Load() != nil {
-		r.Ring() // the watcher looks at what comes next
+		r.Ring() // the watcher looks at the next notification
 	}
 }
 

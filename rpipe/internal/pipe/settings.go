@@ -12,7 +12,7 @@ import (
 // those that belong to one end alone.
 type Option func(*Options) error
 
-// Options holds what the options of a pipe or of a product have set.
+// Options holds the settings of a pipe.
 type Options struct {
 	Name    string
 	Width   int

@@ -26,7 +26,7 @@ type ReaderStats struct {
 	Announcements uint64 // remote writes that told the writer what was read and freed
 }
 
-// Stats returns what this end counts.
+// Stats returns the counts of this end.
 func (w *Writer) Stats() WriterStats {
 	s := w.count
 	s.Heap = w.Heap.Stats()
@@ -37,7 +37,7 @@ func (w *Writer) Stats() WriterStats {
 	return s
 }
 
-// Stats returns what this end counts.
+// Stats returns the counts of this end.
 func (r *Reader) Stats() ReaderStats {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()

@@ -24,7 +24,7 @@ func (u *SummaryUpdate) Open(to *fabric.Peer, add func(ctx context.Context, n ui
 	u.To, u.Add, u.Sum.Compose = to, add, u.AddSum
 }
 
-// Tell adds 1, now or as soon as there is room. It returns what became of the peer.
+// Tell adds 1, now or as soon as there is room. It returns the peer's error.
 func (u *SummaryUpdate) Tell() error {
 	if u.Add == nil {
 		return nil
