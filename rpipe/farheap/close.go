@@ -18,12 +18,12 @@ import (
 // The rank's registry puts later the flag that Close could not put.
 type side struct {
 	*pipe.End
-	gate pipe.Gate
+	gate gate
 	told pipe.LastFlag // the peer knows that nothing more is put there
 }
 
 func newSide(p *pipe.End) *side {
-	s := &side{End: p, gate: pipe.NewGate()}
+	s := &side{End: p, gate: newGate()}
 	p.Role = s
 	return s
 }

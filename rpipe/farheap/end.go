@@ -78,7 +78,7 @@ func (h *client) ready(ctx context.Context) error {
 		return err
 	}
 	if !h.up.Load() {
-		if err := h.gate.Pass(ctx, h.comeUp); err != nil {
+		if err := h.gate.pass(ctx, h.comeUp); err != nil {
 			return err
 		}
 	}
@@ -188,7 +188,7 @@ func (h *client) close(ctx context.Context) error {
 	if h.Closed.Swap(true) {
 		return nil
 	}
-	h.gate.Shut()
+	h.gate.shut()
 	h.using.Lock()
 	defer h.using.Unlock()
 	return h.depart(ctx)

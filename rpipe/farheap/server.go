@@ -57,7 +57,7 @@ func (s *serverEnd) wait(ctx context.Context) error {
 	if err := s.Usable(); err != nil {
 		return err
 	}
-	return s.gate.Pass(ctx, func(ctx context.Context) error {
+	return s.gate.pass(ctx, func(ctx context.Context) error {
 		if !s.Joined.Load() {
 			_, unused, err := s.Join(ctx, true)
 			if err != nil {
@@ -76,6 +76,6 @@ func (s *serverEnd) close(ctx context.Context) error {
 	if s.Closed.Swap(true) {
 		return nil
 	}
-	s.gate.Shut()
+	s.gate.shut()
 	return s.depart(ctx)
 }

@@ -87,7 +87,7 @@ func (p *End) advanceOnce(ctx context.Context, wait bool) bool {
 // observe returns the event that the state of the peer shows.
 func (p *End) observe() event {
 	switch {
-	case Gone(p.Fate()):
+	case gone(p.Fate()):
 		return eventGone
 	case p.Joined.Load():
 	case p.Disowned():
@@ -117,7 +117,7 @@ func (p *End) act(ctx context.Context, due action, join joiner) (event, error) {
 	switch {
 	case due == actRelease:
 		p.Role.Stop()
-		p.Options.Summary.Drop(Gone(p.Fate()))
+		p.Options.Summary.Drop(gone(p.Fate()))
 		_ = p.Release() // no caller is left to take the error
 	case due == actFinish:
 		if p.Role.Finish(ctx, join != nil) {
@@ -175,7 +175,7 @@ func (p *End) joinLast(ctx context.Context) error {
 // reachable reports whether the peer is there, as far as is known, and fits.
 func (p *End) reachable() bool { return p.Broken.Load() == nil && p.Fate() == nil }
 
-// Gone reports whether a rank puts nothing anywhere any more.
-func Gone(fate error) bool {
+// gone reports whether a rank puts nothing anywhere any more.
+func gone(fate error) bool {
 	return errors.Is(fate, runtime.ErrRankDead) || errors.Is(fate, errPoolClosed)
 }

@@ -316,7 +316,7 @@ func (v *waiter) lookOnce() bool {
 
 // Release implements Link.
 func (l *FabricLink) Release() error {
-	orphaned := Gone(l.Fate())
+	orphaned := gone(l.Fate())
 	if l.shared != nil {
 		l.shared.Drop()
 		l.staged = Memory{}

@@ -71,7 +71,7 @@ func newWindowLink(c *Pool, peer int, mine, theirs LinkEnd, stage, fma int, prep
 // is as good as before.
 func (l *WindowLink) Appear(ctx context.Context) error {
 	err := l.c.publish(ctx, l.place, l.peer, l.hashes[0])
-	if err != nil && Gone(l.Fate()) && !l.c.closed.Load() {
+	if err != nil && gone(l.Fate()) && !l.c.closed.Load() {
 		return nil
 	}
 	return l.verdict(err)
