@@ -21,3 +21,6 @@ func (e *Endpoint) Inject(ctx context.Context, to int, block []byte) error {
 	}
 	return errors.Join(errs...)
 }
+
+// Ticks reports whether the clock will send messages that wait.
+func (e *Endpoint) Ticks() bool { return e.requests.Clock.Armed() }
