@@ -61,7 +61,7 @@
 //
 // # When the writer learns of freed memory
 //
-// [Deferred]: what is freed waits at the reader in a sorted list, where neighbors
+// [Deferred]: freed ranges wait at the reader in a sorted list, where neighbors
 // become one range, and is announced in one write: once it is a quarter of the
 // heap or half of the blocks, once half of the width was read, within a millisecond
 // when the writer waits for it, and after eight in any case. Alloc posts nothing.

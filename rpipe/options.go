@@ -39,7 +39,7 @@ type (
 type Sync = pipe.Sync
 
 const (
-	// Deferred: the reader gathers what is freed and announces it in one write.
+	// Deferred: the reader gathers freed ranges and announces them in one write.
 	// Alloc posts nothing; it may not know the latest.
 	Deferred = pipe.Deferred
 	// Immediate: each Alloc asks for what was freed, in one read; Free posts

@@ -14,7 +14,7 @@ const (
 	phaseHello                // the peer's HELLO is to come
 	phaseOpen                 // no stream has carried frames yet
 	phaseStream               // frames flow
-	phaseClosing              // all streams have ended; what is queued still leaves
+	phaseClosing              // all streams have ended; queued frames still leave
 )
 
 // A link is one socket in the device's epoll. The device's token guards it. From the

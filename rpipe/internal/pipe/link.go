@@ -116,8 +116,8 @@ type wordGetter interface {
 	// wordReads returns up to how many bytes that is the thing to do; want counts
 	// unless it is negative.
 	wordReads(want int) int
-	// getWord is get of at most WordSize bytes from a word that nobody else
-	// accesses meanwhile.
+	// getWord is Get of at most WordSize bytes from a word. No rank changes the word
+	// meanwhile.
 	getWord(ctx context.Context, from int, dst []byte) error
 }
 
@@ -131,7 +131,7 @@ type life interface {
 	Await(ctx context.Context, flags []int, ready func() bool) error
 	// Fate returns an error that says how the peer ended, nil while it is well.
 	Fate() error
-	// Progress takes in what has arrived. It is false where nothing needs that.
+	// Progress takes in arrived puts. It is false where none needs that.
 	Progress() bool
 	// Ring has a goroutine of this rank that waits look again.
 	Ring()

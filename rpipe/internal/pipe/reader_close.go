@@ -31,7 +31,7 @@ func (r *Reader) depart(ctx context.Context) error {
 	return err
 }
 
-// Deliver puts what is left to announce, and the end flag. If ctx ends first, that leaves
+// Deliver puts the last announcement, and the end flag. If ctx ends first, both leave
 // later.
 func (r *Reader) Deliver(ctx context.Context) error {
 	why := uint64(deserted)

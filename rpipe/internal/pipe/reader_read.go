@@ -46,9 +46,9 @@ func (r *Reader) comesAtOnce() bool {
 	return r.Taker.Awaits(old) && wait.Glance(flag, old)
 }
 
-// readQuietly is TryRead of a block that has arrived, without a lock, where there is
-// nothing but the block to be looked after. A Close from elsewhere may be under way:
-// what was loaded before that was seen is good.
+// readQuietly is TryRead of a block that has arrived, without a lock, where the reader needs
+// nothing but the block. Another goroutine may call Close meanwhile: a word that was loaded
+// before the reader saw that is good.
 func (r *Reader) readQuietly() (rmalloc.Addr, []byte, bool) {
 	if r.quick == nil || r.Have || r.EOF || !r.Joined.Load() || r.watched.Load() != nil || r.Broken.Load() != nil {
 		return 0, nil, false

@@ -150,7 +150,7 @@ func (r *Registry) tick() {
 // Close stops all ends: the job ends.
 func (r *Registry) Close() {
 	r.endLife()
-	_ = r.opening.Take(context.Background()) // registrations and what they wait for come to their end
+	_ = r.opening.Take(context.Background()) // registrations end
 	defer r.opening.Give()
 	r.ticking.Lock()
 	defer r.ticking.Unlock()

@@ -14,9 +14,8 @@ import (
 
 var native = binary.NativeEndian
 
-// announceAfter is about how long the writer does not know what was read and freed,
-// while it does not wait for that: the longer, the fewer announcements pipes take
-// that little goes through.
+// announceAfter is about how long a reader keeps counts and freed ranges from a writer that
+// does not wait for them. With a longer time, quiet pipes take fewer announcements.
 const announceAfter = 8 * beat
 
 // returns tells the writer how many blocks the reader has read, and what it has freed. An
@@ -115,7 +114,7 @@ func (r *returns) freed(freed rmalloc.Range) error {
 	return nil
 }
 
-// consider announces what there is, if it shall leave now, and has the announcer do so
+// consider posts the announcement, if it shall leave now, and has the announcer do so
 // otherwise. The load of the writer's word comes after what was freed is stored:
 // either it shows that the writer waits, or the writer sees that.
 func (r *returns) consider(kind uint64, now bool) {
@@ -240,7 +239,7 @@ func (r *returns) Put(ctx context.Context, n int, credit uint64) error {
 	return err
 }
 
-// Serve announces what there is, if the writer waits for it.
+// Serve posts the announcement, if the writer waits for it.
 func (r *returns) Serve() {
 	if !r.waited() {
 		return
@@ -276,7 +275,7 @@ func (r *returns) tick() {
 	r.later()
 }
 
-// Sync announces what there is. If ctx ends first, that leaves later.
+// Sync posts the announcement. If ctx ends first, it leaves later.
 func (r *returns) Sync(ctx context.Context) error {
 	for {
 		r.Mu.Lock()

@@ -66,7 +66,7 @@ type (
 type Sync uint8
 
 const (
-	// Deferred: the reader gathers what is freed and announces it in one write.
+	// Deferred: the reader gathers freed ranges and announces them in one write.
 	// Alloc posts nothing; it may not know the latest.
 	Deferred Sync = iota + 1
 	// Immediate: each Alloc asks for what was freed, in one read; Free posts

@@ -23,7 +23,7 @@ type HeapStats = rmalloc.Stats
 type ReaderStats struct {
 	Read          uint64 // blocks
 	Held          int    // blocks that were read and not freed
-	Announcements uint64 // remote writes that told the writer what was read and freed
+	Announcements uint64 // remote writes that told the writer of blocks read and freed
 }
 
 // Stats returns the counts of this end.

@@ -7,7 +7,7 @@ import (
 	"github.com/gopgas/gopgas/internal/rmalloc"
 )
 
-// A copier is a far end that takes over what is put, at best without a copy.
+// A copier is a far end that takes over the bytes of a put, at best without a copy.
 type copier interface {
 	// mostCopied is how long each part may be, 0 where putCopied is not the thing to do.
 	mostCopied() int

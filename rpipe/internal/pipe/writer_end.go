@@ -14,7 +14,7 @@ import (
 type Writer struct {
 	*End
 	Up     bool           // connected, and mem is there
-	Direct bool           // the reader is mapped: what is put is stored at once
+	Direct bool           // the reader is mapped: a put is a store
 	over   bool           // CloseWrite was called
 	Credit uint64         // the last value of CreditFlag
 	near   near           // then

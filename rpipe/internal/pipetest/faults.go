@@ -56,7 +56,7 @@ func (l *farLink) Connect(ctx context.Context, wait bool, check func(card []byte
 // Lose has the reader's rank answer no attempt to connect while far is set.
 func Lose(w *pipe.Writer, far *atomic.Bool) { w.Link = &farLink{w.Link, far} }
 
-// A latentLink shows what has arrived when its rank makes progress, and not before.
+// A latentLink shows arrivals once its rank makes progress, and not before.
 type latentLink struct {
 	pipe.Link
 	shown atomic.Bool
