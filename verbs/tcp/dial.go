@@ -150,13 +150,16 @@ func (p *path) dial() {
 // redial follows a failed attempt. The first queue pair that waits for a connection
 // becomes the last. So one that the peer does not know delays the others once.
 func (p *path) redial(cause error) {
+	if !p.waits() {
+		return
+	}
 	p.failed(cause)
 	if i := slices.IndexFunc(p.qps, (*qp).seeking); i >= 0 {
 		q := p.qps[i]
 		p.qps = append(slices.Delete(p.qps, i, i+1), q)
 	}
 	switch {
-	case p.attempt != nil || !p.waits():
+	case p.attempt != nil:
 	case p.next < len(p.endpoints):
 		p.dial()
 	default:

@@ -46,10 +46,8 @@ func (d *device) path(to *address, dials bool) *path {
 	key := pathKey{peer: string(to.encode()[offAddressDevice:]), dials: dials}
 	p := d.paths[key]
 	if p == nil {
-		p = &path{dev: d, key: key, endpoints: to.endpoints, pause: firstProbe}
-		if dials {
-			p.pause = firstPause
-		}
+		p = &path{dev: d, key: key, endpoints: to.endpoints}
+		p.renew()
 		d.paths[key] = p
 	}
 	return p
@@ -74,12 +72,6 @@ func (p *path) unbind(q *qp) {
 	p.qps = slices.DeleteFunc(p.qps, func(x *qp) bool { return x == q })
 	q.path = nil
 	p.settle()
-	if len(p.qps) > 0 {
-		return
-	}
-	if p.attempt != nil {
-		p.attempt.drop()
-	}
 	p.end()
 }
 
@@ -97,13 +89,26 @@ func (p *path) end() {
 // waits reports whether a queue pair has no stream yet.
 func (p *path) waits() bool { return slices.ContainsFunc(p.qps, (*qp).connecting) }
 
-// settle stops the search for the peer, unless a queue pair waits.
+// settle ends the search for the peer, unless a queue pair waits. The next queue pair
+// starts a search of its own.
 func (p *path) settle() {
 	if p.waits() {
 		return
 	}
 	p.giveSpare()
 	p.wake()
+	if p.attempt != nil {
+		p.attempt.drop()
+	}
+	p.renew()
+}
+
+// renew makes the search start again at the first endpoint, with the shortest pause.
+func (p *path) renew() {
+	p.next, p.gone, p.failure, p.pause = 0, 0, nil, firstProbe
+	if p.key.dials {
+		p.pause = firstPause
+	}
 }
 
 // wake ends the pause.

@@ -72,9 +72,7 @@ func (l *link) established(s *stream) {
 		l.dev.hot = nil
 	}
 	q.stopWaiting()
-	if p := q.path; l.outgoing {
-		p.next, p.gone, p.pause, p.failure = 0, 0, firstPause, nil
-	}
+	q.path.renew()
 	q.path.settle()
 	l.guard()
 	q.rq.reconnect()
