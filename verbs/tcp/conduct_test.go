@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -212,4 +213,29 @@ func TestAllInterfacesAreServedByDefault(t *testing.T) {
 	connect(t, qa, qb.Address())
 	connect(t, qb, qa.Address())
 	works(t, a, b, qa)
+}
+
+// TestPostRingsTheBellForARefusal closes a region that the peer reads. The next post of
+// the queue pair sends the refusal, and so ends the receive that a goroutine waits for.
+func TestPostRingsTheBellForARefusal(t *testing.T) {
+	n := newNodeWith(t, Config{Listen: "127.0.0.1", PeerTimeout: 24 * time.Hour}, 64, driver.AllAccess) // its watchdog never rings
+	q := n.newQP(4)
+	n.attach(q)
+	read := make([]byte, headerSizes[kindRead])
+	(&frame{kind: kindRead, flags: flagLast, addr: n.mr.Addr(), key: n.mr.RKey(), length: 8}).encode(read)
+	n.hears(q, func(l *link) {
+		require.NoError(t, q.postRecv(&driver.RecvRequest{ID: 3, Local: segment(make([]byte, 8))}))
+		require.NoError(t, l.process(read))
+	})
+	require.NoError(t, n.mr.Close())
+
+	ctx, cancel := testwatch.With(t.Context())
+	defer cancel()
+	woken := make(chan error, 1)
+	go func() { woken <- n.bell.Wait(ctx, n.cq.(*completionQueue).Ready) }()
+	eventually(t, "the waiter to sleep", n.bell.Waiting)
+	post(t, q, driver.WorkRequest{ID: 4, Op: driver.OpWrite, Local: segment(make([]byte, 8)), Remote: n.at(0)})
+	require.NoError(t, <-woken)
+	require.NoError(t, ctx.Err(), "the end of the test woke the waiter")
+	require.Equal(t, driver.StateErr, q.currentState())
 }

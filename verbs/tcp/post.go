@@ -6,6 +6,12 @@ import "github.com/gopgas/gopgas/verbs/driver"
 // signaled request or polls. They also leave when combineMax bytes are there, or
 // CombineDelay is over.
 func (q *qp) PostSend(wrs []driver.WorkRequest) (int, error) {
+	n, err := q.postSends(wrs)
+	q.dev.ring()
+	return n, err
+}
+
+func (q *qp) postSends(wrs []driver.WorkRequest) (int, error) {
 	q.lock()
 	defer q.unlock()
 	n, err := len(wrs), error(nil)
@@ -65,7 +71,6 @@ func (q *qp) post(wr *driver.WorkRequest) error {
 		return driver.ErrClosed
 	case q.state == driver.StateErr:
 		q.completeSend(driver.Completion{ID: wr.ID, Op: wr.Op, Status: driver.Flushed})
-		q.dev.ring()
 		return nil
 	case q.sq.Room() == 0:
 		return driver.ErrQueueFull

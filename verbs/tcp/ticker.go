@@ -76,7 +76,8 @@ func (d *device) flushLater(q *qp) {
 	d.ticker.need()
 }
 
-// flushWaiting sends the combined frames that wait.
+// flushWaiting sends the combined frames that wait, and rings the bell when a queue pair
+// broke meanwhile.
 func (d *device) flushWaiting() {
 	d.flushMu.Lock()
 	d.dirty.Store(false)
@@ -93,4 +94,5 @@ func (d *device) flushWaiting() {
 	d.flushMu.Lock()
 	d.spare = list[:0]
 	d.flushMu.Unlock()
+	d.ring()
 }
