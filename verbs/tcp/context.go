@@ -45,6 +45,7 @@ type device struct {
 	hotLeft   int   // polls of hot alone until the next epoll
 	paths     map[pathKey]*path
 	strangers []*link   // accepted and not identified yet, oldest first
+	early     []*link   // authenticated, while no queue pair names their device, oldest first
 	declined  []*stream // of which the dialer does not know yet
 	scratch   []byte    // buffer of receives
 	events    [64]unix.EpollEvent

@@ -77,7 +77,8 @@
 //
 // Each HELLO is sent once. The acceptor sends its own after the first correct OPEN. It
 // may get an OPEN before its queue pair knows its peer. It keeps four of them for each
-// queue pair. A refused OPEN gets END, and the dialer tries again until its time is
+// queue pair, and 128 connections with such OPENs alone. It cuts the oldest connection
+// beyond, and the dialer dials again. A refused OPEN gets END, and the dialer tries again until its time is
 // over. A queue pair that leaves its stream sends END. The number of a stream is never
 // used again, so a receiver drops late frames of a stream that has ended.
 //

@@ -29,8 +29,9 @@ const (
 // These limits bound the steps of a handshake.
 const (
 	handshakeTimeout = 5 * time.Second
-	maxStrangers     = 64 // accepted connections without a correct OPEN
-	maxOpenings      = 4  // streams that wait for one queue pair
+	maxStrangers     = 64  // accepted connections without a correct OPEN
+	maxOpenings      = 4   // streams that wait for one queue pair
+	maxEarly         = 128 // connections with streams for queue pairs in INIT alone
 )
 
 type nonce [nonceSize]byte

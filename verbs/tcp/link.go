@@ -101,6 +101,7 @@ func (l *link) drop() {
 	d.links[l.slot] = nil
 	d.freeSlots = append(d.freeSlots, l.slot)
 	d.strangers = remove(d.strangers, l)
+	d.early = remove(d.early, l)
 	l.out.reset()
 	l.out.broken = true
 	l.in.stop()

@@ -84,14 +84,33 @@ func (l *link) requested(f *frame, b []byte) error {
 	}
 	q.openings = append(q.openings, s)
 	if q.path == nil {
+		l.dev.comesEarly(l)
 		return nil
 	}
 	if l.path == nil {
 		q.path.mu.Lock() // the token is held: see path.bind
-		l.path = q.path
+		l.belongs(q.path)
 	}
 	q.admit(s)
 	return nil
+}
+
+// comesEarly keeps a connection whose streams are all for queue pairs in INIT. If there are
+// too many, the device cuts the oldest one, whose dialer dials again. So a peer that
+// knows many queue pairs does not take all descriptors.
+func (d *device) comesEarly(l *link) {
+	if l.path != nil || slices.Contains(d.early, l) {
+		return
+	}
+	if d.early = append(d.early, l); len(d.early) > maxEarly {
+		d.early[0].lost(errSilent)
+	}
+}
+
+// belongs makes p the path of an accepted connection.
+func (l *link) belongs(p *path) {
+	l.path = p
+	l.dev.early = remove(l.dev.early, l)
 }
 
 // admitAll answers the streams that were opened before q knew its peer. Precondition:
@@ -100,7 +119,7 @@ func (q *qp) admitAll() {
 	for _, s := range slices.Clone(q.openings) {
 		l := s.link
 		if l.path == nil {
-			l.path = q.path
+			l.belongs(q.path)
 		}
 		q.admit(s)
 		if l.path == q.path {
