@@ -64,8 +64,14 @@ func TestGoexitInBodyOfMainEndsJob(t *testing.T) {
 // through relays between the rank and its launcher.
 func placed(t *testing.T, n int, through func(rank, launcher net.Conn)) (aborts <-chan string) {
 	causes := make(chan string, 1)
+	placedUnder(t, n, through, bootstrap.Hooks{Aborted: func(_ int, cause string) { causes <- cause }})
+	return causes
+}
+
+// placedUnder makes this process rank 0 of a job of n, whose launcher calls hooks.
+func placedUnder(t *testing.T, n int, through func(rank, launcher net.Conn), hooks bootstrap.Hooks) {
 	place := bootstrap.Env{JobID: "test", Size: n, LocalSize: n, LocalCores: 1, Secret: make([]byte, bootstrap.SecretSize)}
-	server := bootstrap.NewServer(n, place.Secret, bootstrap.Hooks{Aborted: func(_ int, cause string) { causes <- cause }})
+	server := bootstrap.NewServer(n, place.Secret, hooks)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	place.Addr = l.Addr().String()
@@ -93,7 +99,6 @@ func placed(t *testing.T, n int, through func(rank, launcher net.Conn)) (aborts 
 		name, value, _ := strings.Cut(v, "=")
 		t.Setenv(name, value)
 	}
-	return causes
 }
 
 // whole relays all messages of the launcher.

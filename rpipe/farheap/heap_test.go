@@ -76,6 +76,26 @@ func TestGetReturnsBytesOfPut(t *testing.T) {
 	}, farheap.WithName("cache"))
 }
 
+func TestServerNamesItsHeapAsTheClientDoes(t *testing.T) {
+	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
+		for incarnation := range 2 {
+			want := fmt.Sprintf("cache#%d", incarnation)
+			switch r.Me {
+			case 0:
+				h, err := farheap.Open[byte](ctx, r.World, 1, farheap.WithName("cache"))
+				r.NoError(err)
+				r.Equal(want, h.Name())
+				r.NoError(h.Close(ctx))
+			case 1:
+				s, err := farheap.Serve(ctx, r.World, 0, farheap.WithName("cache"))
+				r.NoError(err)
+				r.Equal(want, s.Name())
+				r.NoError(s.Close(ctx))
+			}
+		}
+	})
+}
+
 func TestHeapRefusesStaleBlocks(t *testing.T) {
 	eachHeap(t, func(ctx context.Context, r *testjob.Rank, h *farheap.Heap[int64]) {
 		b, err := h.Alloc(ctx, 8)
