@@ -137,7 +137,7 @@ func TestLinesInThePageOnPipesAreTested(t *testing.T) {
 func TestTheReadmeListsTheEnvironment(t *testing.T) {
 	variable := regexp.MustCompile(`GRUN_[A-Z_]+`)
 	var known []string
-	for _, file := range []string{"internal/bootstrap/env.go", "collectives/selector.go", "internal/tuned/tuned.go"} {
+	for _, file := range []string{"internal/bootstrap/env.go", "internal/tuned/tuned.go"} {
 		found := variable.FindAllString(read(t, file), -1)
 		require.NotEmpty(t, found, file)
 		known = append(known, found...)

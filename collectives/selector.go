@@ -7,14 +7,7 @@ import (
 	"os"
 
 	"github.com/gopgas/gopgas/internal/team"
-)
-
-// The environment of a job.
-const (
-	// envExplain is "collectives" for a job whose selectors explain their choices.
-	envExplain = "GRUN_EXPLAIN"
-	// envWays is "messages" for a job whose collective calls use no mapped memory.
-	envWays = "GRUN_COLLECTIVES"
+	"github.com/gopgas/gopgas/internal/tuned"
 )
 
 // A selector chooses the way of each call, and explains the choice where the job asks for it.
@@ -35,11 +28,11 @@ type topic struct {
 }
 
 func newSelector(t *team.Team, measured *tuning) selector {
-	s := selector{ways: newWays(), topology: topologyOf(t), boards: os.Getenv(envWays) != "messages", file: measured.path}
+	s := selector{ways: newWays(), topology: topologyOf(t), boards: os.Getenv(tuned.EnvWays) != "messages", file: measured.path}
 	if s.boards || !t.Mapped { // the table measures no messages in mapped memory
 		s.ways.tuned = measured.rank(pathOf(t, s.topology), s.topology.n)
 	}
-	if os.Getenv(envExplain) == "collectives" {
+	if os.Getenv(tuned.EnvExplain) == "collectives" {
 		s.out, s.said = os.Stderr, map[topic]bool{}
 	}
 	return s
@@ -97,7 +90,7 @@ func (s *selector) explain(c *Call, t *team.Team, w *way, board bool) {
 	case w.board:
 		why = "all members map each other's memory"
 	case t.Mapped && !s.boards:
-		why = envWays + "=messages, and " + rule
+		why = tuned.EnvWays + "=messages, and " + rule
 	case t.Mapped && !board:
 		why = noBoard(c, s.topology.n)
 	}

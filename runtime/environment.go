@@ -35,8 +35,8 @@ func variables() []variable {
 		{bootstrap.EnvIface, func(o *options, name string) error { return WithIface(name)(o) }},
 		{bootstrap.EnvHosts, func(o *options, text string) error { return o.setHosts(strings.Split(text, ",")) }},
 		{bootstrap.EnvStats, oneOf(func(o *options, text string) { o.stats = text == "1" }, "0", "1")},
-		{bootstrap.EnvCollectives, oneOf(nil, "messages")},
-		{bootstrap.EnvExplain, oneOf(nil, "collectives")},
+		{tuned.EnvWays, oneOf(nil, "messages")},
+		{tuned.EnvExplain, oneOf(nil, "collectives")},
 		{tuned.Env, func(_ *options, path string) error { return tuned.Check(path) }},
 	}
 }

@@ -84,7 +84,7 @@ func (o *tuneOptions) runJob(provider string, n int, during time.Duration, feed 
 	feed.show(0)
 	result, err := launcher.Run(context.Background(), launcher.Spec{
 		Programs: []launcher.Program{{Path: self, Args: args, N: n}},
-		Env:      []string{bootstrap.EnvProvider + "=" + provider, tuned.Env + "=" + tuned.Off, "GRUN_EXPLAIN=", "GRUN_COLLECTIVES=", bootstrap.EnvHosts + "="},
+		Env:      []string{bootstrap.EnvProvider + "=" + provider, tuned.Env + "=" + tuned.Off, tuned.EnvExplain + "=", tuned.EnvWays + "=", bootstrap.EnvHosts + "="},
 		Stdout:   feed, Stderr: os.Stderr, StdinTo: launcher.StdinNone,
 		Signals: signals, Guardian: true, Timeout: 3*during + longTune,
 	})

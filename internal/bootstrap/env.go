@@ -27,8 +27,6 @@ const (
 	EnvFMAMax       = "GRUN_FMA_MAX"      // largest transfer by CPU stores; 0 queues everything
 	EnvStats        = "GRUN_STATS"        // 1: report statistics when closing; or 0
 	EnvPeerTimeout  = "GRUN_PEER_TIMEOUT" // silence after which a peer is unreachable, for instance 30s
-	EnvCollectives  = "GRUN_COLLECTIVES"  // messages: collectives use no mapped memory
-	EnvExplain      = "GRUN_EXPLAIN"      // collectives: rank 0 prints the algorithm of each call
 	EnvIface        = "GRUN_IFACE"        // interface or subnet on which tcp listens, for instance eth0 or 10.1.0.0/16
 	EnvHosts        = "GRUN_HOSTS"        // a name for each rank's host, for instance a,a,b; without it ranks find out
 )

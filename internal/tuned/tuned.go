@@ -38,10 +38,15 @@ import (
 	"math"
 )
 
-// Env names the file of a job's table; with "off" the job uses none.
+// The environment by which collectives choose.
 const (
+	// Env names the file of a job's table. With Off the job uses none.
 	Env = "GRUN_TUNED"
 	Off = "off"
+	// EnvWays is "messages" for a job whose collective calls use no mapped memory.
+	EnvWays = "GRUN_COLLECTIVES"
+	// EnvExplain is "collectives" for a job whose rank 0 prints the algorithm of each call.
+	EnvExplain = "GRUN_EXPLAIN"
 )
 
 // Mapped is the path of members that map each other's memory.
