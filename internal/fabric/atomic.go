@@ -23,7 +23,10 @@ func (r *Remote) Fetch(ctx context.Context, offset int, a Atomic) (old uint64, e
 	if !p.bind.info.Atomics.Extended && !p.f.asks(p.bind) {
 		return r.emulate(ctx, offset, a)
 	}
-	o := p.bind.ops.take(r)
+	o, err := r.newOp(ctx)
+	if err != nil {
+		return 0, err
+	}
 	if p.f.asks(p.bind) {
 		o.request(0, r.addr.Add(uint64(offset)), a)
 		return o.value(ctx, 8)
@@ -68,14 +71,17 @@ func (r *Remote) Update(ctx context.Context, offset int, a Atomic) error {
 		return err
 	}
 	p.Stats.count(int(a.Width))
-	o := p.bind.ops.take(r)
+	o, err := r.newOp(ctx)
+	if err != nil {
+		return err
+	}
 	if asks {
 		o.request(0, r.addr.Add(uint64(offset)), a)
 		o.alone = true
 	} else {
 		o.atomic(0, r.addr.Add(uint64(offset)), a)
 	}
-	_, err := o.start(ctx, 1)
+	_, err = o.start(ctx, 1)
 	return err
 }
 

@@ -43,7 +43,10 @@ func (r *Remote) emulate(ctx context.Context, offset int, a Atomic) (uint64, err
 
 // word posts one of the two native operations and returns the old value.
 func (r *Remote) word(ctx context.Context, op driver.Opcode, offset int, compare, operand uint64) (uint64, error) {
-	o := r.Peer.bind.ops.take(r)
+	o, err := r.newOp(ctx)
+	if err != nil {
+		return 0, err
+	}
 	o.wr[0] = driver.WorkRequest{Op: op, Remote: r.addr.Add(uint64(offset)), Compare: compare, Operand: operand}
 	return o.fetch(ctx, 8)
 }

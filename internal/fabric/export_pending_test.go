@@ -13,3 +13,6 @@ func Retries(f *Fabric) bool {
 	defer f.pending.mu.Unlock()
 	return f.pending.running
 }
+
+// Stalls counts the waits of posts to p.
+func (p *Peer) Stalls() uint64 { return p.Stats.stalls.Load() }

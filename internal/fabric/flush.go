@@ -83,7 +83,10 @@ func (p *Peer) acknowledge(ctx context.Context) error {
 	if p.flushed.Load() >= p.posted.Load() && !p.line.waits.Load() {
 		return errors.Join(p.awaitResponses(ctx, asked), p.Err())
 	}
-	o := p.bind.ops.take(&p.head)
+	o, err := p.head.newOp(ctx)
+	if err != nil {
+		return err
+	}
 	o.wr[0] = driver.WorkRequest{Op: driver.OpRead, Remote: p.head.addr.Add(headFlush)}
 	o.result(0, 8)
 	if _, err := o.start(ctx, 1); err != nil {

@@ -51,6 +51,17 @@ const (
 	roomID       = ^uint64(0)
 )
 
+// newOp returns a clean operation on r, once no composers are in line. So a caller that
+// waits for composers holds no stage, which a composer may need.
+func (r *Remote) newOp(ctx context.Context) (*op, error) {
+	if p := r.Peer; p.line.waits.Load() {
+		if err := p.giveWay(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return r.Peer.bind.ops.take(r), nil
+}
+
 // start posts the first n requests of o. The returned Request is complete if none of them
 // tells of o's completion, or if no caller waits for it.
 func (o *op) start(ctx context.Context, n int) (Request, error) {
@@ -82,11 +93,6 @@ func (o *op) tells(n int) bool {
 // while the queue is full. The completion, or the peer's error, reports a later failure.
 func (o *op) post(ctx context.Context, n int) (posted int, err error) {
 	p := o.peer
-	if p.line.waits.Load() {
-		if err := p.giveWay(ctx); err != nil {
-			return 0, err
-		}
-	}
 	for {
 		if err := p.keepOrder(ctx, o); err != nil {
 			return posted, err

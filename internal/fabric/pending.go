@@ -261,8 +261,8 @@ func (f *Fabric) retry() {
 	}
 }
 
-// giveWay lets the composers of p go first. A put under ctx calls it while composers are in
-// line. It does nothing for the put of a composer.
+// giveWay lets the composers of p go first. An operation under ctx calls it while composers
+// are in line. It does nothing for the put of a composer.
 func (p *Peer) giveWay(ctx context.Context) error {
 	g := &p.f.pending
 	switch ctx {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	goruntime "runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -266,4 +267,31 @@ func TestFullQueuesBlockNeitherComposersNorPosters(t *testing.T) {
 			require.EqualValues(t, times, atomics.Word64(mem[512:]).Load())
 		})
 	}
+}
+
+// TestPutsWaitBehindComposersWithoutStages has more puts wait for a composer than the device
+// has stages. The composer needs a stage in the end.
+func TestPutsWaitBehindComposersWithoutStages(t *testing.T) {
+	const puts = 130
+	remote, _ := pair(t, 4096, 0, faulty.Plan{HideMapper: true, NeedLocalKeys: true, MaxInline: 64})
+	ctx := watched(t)
+	var may atomic.Bool
+	write := writes(remote, 100).Compose
+	c := &fabric.Composer{Compose: func(ctx context.Context) error {
+		if !may.Load() {
+			return fabric.ErrNoRoom
+		}
+		return write(ctx)
+	}}
+	remote.Peer.Later(c)
+	errs := make(chan error, puts)
+	for range puts {
+		go func() { errs <- remote.Put(ctx, told(0, make([]byte, 100), fabric.Flag{Offset: 2048})) }()
+	}
+	require.Eventually(t, func() bool { return remote.Peer.Stalls() == puts }, testwatch.Patience(), time.Millisecond)
+	may.Store(true)
+	for range puts {
+		require.NoError(t, <-errs)
+	}
+	require.NoError(t, remote.Peer.Await(ctx, c))
 }

@@ -198,7 +198,9 @@ func (w *posting) room(ctx context.Context, n int, behind bool) error {
 		}
 	}
 	if w.o == nil {
-		w.o = w.Peer.bind.ops.take(w.Remote)
+		o, err := w.newOp(ctx)
+		w.o = o
+		return err
 	}
 	return nil
 }

@@ -93,10 +93,13 @@ func (r *Remote) PostFlag(ctx context.Context, flag Flag) error {
 		r.storeFlag(flag)
 		return nil
 	}
-	o := r.Peer.bind.ops.take(r)
+	o, err := r.newOp(ctx)
+	if err != nil {
+		return err
+	}
 	n := o.flag(0, r.addr.Add(uint64(flag.Offset)), flag)
 	r.Peer.Stats.count(flagSize)
-	_, err := o.start(ctx, n)
+	_, err = o.start(ctx, n)
 	return err
 }
 

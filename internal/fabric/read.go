@@ -24,14 +24,16 @@ func (r *Remote) Read(ctx context.Context, offset int, dst []byte) error {
 // StartRead starts a read of at most MaxMessage bytes. It does not wait: dst belongs to the
 // operation until Request.Wait.
 func (r *Remote) StartRead(ctx context.Context, offset int, dst []byte) (Request, error) {
-	p := r.Peer
-	o := p.bind.ops.take(r)
+	o, err := r.newOp(ctx)
+	if err != nil {
+		return Request{}, err
+	}
 	if err := o.lend(0, dst, true, false); err != nil {
 		o.unfit = err
 	}
 	o.wr[0] = driver.WorkRequest{ID: o.id, Op: driver.OpRead, Flags: driver.Signaled, Local: o.seg[:1],
 		Remote: r.addr.Add(uint64(offset))}
-	p.Stats.count(len(dst))
+	r.Peer.Stats.count(len(dst))
 	return o.start(ctx, 1)
 }
 
@@ -39,7 +41,10 @@ func (r *Remote) StartRead(ctx context.Context, offset int, dst []byte) (Request
 // 0. Some devices do that sooner than a READ. It is the device's own atomic: no other rank
 // and no other goroutine may access the word meanwhile.
 func (r *Remote) ReadWord(ctx context.Context, offset int) (uint64, error) {
-	o := r.Peer.bind.ops.take(r)
+	o, err := r.newOp(ctx)
+	if err != nil {
+		return 0, err
+	}
 	o.wr[0] = driver.WorkRequest{Op: driver.OpFetchAdd, Remote: r.addr.Add(uint64(offset))}
 	r.Peer.Stats.count(8)
 	return o.fetch(ctx, 8)
