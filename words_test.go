@@ -22,6 +22,26 @@ var retired = strings.Fields(`bay berth carrier course crew crossing farewell gu
 // bannedSubject matches sentences without a named actor.
 var bannedSubject = regexp.MustCompile(`(?i)^(who|whoever|whom|whose|what|whatever|nobody|no one|somebody|someone|anybody|anyone|everybody|everyone|the others|others|the other (one|is|has|was|may|can|must|will|does))\b|\b(is|are) what\b|\btells whether\b`)
 
+// british lists parts of words that American English spells in another way.
+var british = strings.Fields(`cancelled cancelling behaviour neighbour colour honour favour signalled signalling labelled modelled
+	travelled dialled centre learnt initialis recognis synchronis serialis optimis organis minimis maximis summaris parallelis`)
+
+// TestFilesHaveAmericanSpelling looks at code, comments and documents. The changelog names
+// what was renamed.
+func TestFilesHaveAmericanSpelling(t *testing.T) {
+	for _, file := range append(files(t, ".go"), files(t, ".md")...) {
+		if file == "words_test.go" || file == "CHANGELOG.md" {
+			continue
+		}
+		text := strings.ToLower(read(t, file))
+		for _, word := range british {
+			if strings.Contains(text, word) {
+				t.Errorf("%s: spell %q as Americans do", file, word)
+			}
+		}
+	}
+}
+
 // TestIdentifiersHaveNoRetiredWords looks at the names that a package declares, and
 // at the names of its files.
 func TestIdentifiersHaveNoRetiredWords(t *testing.T) {

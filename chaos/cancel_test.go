@@ -34,7 +34,7 @@ func (t trial) play(ctx context.Context, r *testjob.Rank) {
 	p.memory(ctx)
 	p.holdsNoMore(p.teams, slabs+halves)(ctx)
 	p.holdsNoMore(p.pipes, slabs)(ctx)
-	if t.linger { // a connection that a cancelled step left behind ends meanwhile
+	if t.linger { // a connection that a canceled step left behind ends meanwhile
 		time.Sleep(peerTimeout * 3 / 2)
 	}
 	p.memory(ctx)

@@ -12,7 +12,7 @@ const (
 )
 
 // A cell is some elements of one target that one origin alone writes, all with the same
-// value. After a cancelled put its elements may differ.
+// value. After a canceled put its elements may differ.
 type cell struct {
 	settled []int64 // possible values at the last order point
 	recent  []write // writes since; the target may apply them in any order

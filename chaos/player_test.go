@@ -37,7 +37,7 @@ type player struct {
 	next    int64 // a value that no cell held before
 }
 
-// An abandoned buffer was the destination of a cancelled get.
+// An abandoned buffer was the destination of a canceled get.
 type abandoned struct {
 	step string
 	mem  []int64

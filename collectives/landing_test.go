@@ -167,7 +167,7 @@ func TestMessagesThatAllTakeToBeOfAnotherLengthAreNamed(t *testing.T) {
 	}
 }
 
-// TestAMemberThatGivesUpAmidLongMessagesEndsThoseOfAllOthers requires that afterwards no
+// TestAMemberThatGivesUpAmidLongMessagesEndsThoseOfAllOthers requires that afterward no
 // message comes to memory that is the callers' again.
 func TestAMemberThatGivesUpAmidLongMessagesEndsThoseOfAllOthers(t *testing.T) {
 	enough := errors.New("enough")

@@ -19,7 +19,7 @@ const transfer = 64 << 20
 // TestGetAfterCancel: a rank cancels a get, and uses its buffer for other data.
 // Forbidden: that a byte of it changes.
 func TestGetAfterCancel(t *testing.T) {
-	cancelled := false
+	canceled := false
 	testjob.Config{Provider: "tcp", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[byte](ctx, r, transfer)
 		fill(w.Local(), 1)
@@ -33,7 +33,7 @@ func TestGetAfterCancel(t *testing.T) {
 				if err == nil {
 					continue
 				}
-				cancelled = true
+				canceled = true
 				r.ErrorIs(err, context.DeadlineExceeded)
 				fill(dst, 2)
 				goruntime.GC()
@@ -41,7 +41,7 @@ func TestGetAfterCancel(t *testing.T) {
 				r.NoError(err)
 				r.Equal(transfer, bytes.Count(dst, []byte{2}), "bytes that nobody wrote")
 			}
-			r.True(cancelled, "every get was too fast to be cancelled")
+			r.True(canceled, "every get was too fast to be canceled")
 		}
 		r.NoError(w.Fence(ctx))
 	})

@@ -36,7 +36,7 @@ func (l *looks) look() {
 func (l *looks) Done() <-chan struct{} { l.look(); return l.Context.Done() }
 func (l *looks) Err() error            { l.look(); return l.Context.Err() }
 
-// A writer that finds itself to differ tells the FanIn, although its call is cancelled
+// A writer that finds itself to differ tells the FanIn, although its call is canceled
 // meanwhile, at whichever look.
 func TestCanceledWriterReportsErrMismatchToFanIn(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {

@@ -8,7 +8,7 @@ import "github.com/gopgas/gopgas/rpipe/internal/pipe"
 type WriterStats = pipe.WriterStats
 
 // HeapStats are the occupancy of a heap; Fragmentation is a number from 0, all
-// that is free lies in one piece, towards 1.
+// that is free lies in one piece, toward 1.
 type HeapStats = pipe.HeapStats
 
 // ReaderStats counts what a reader did.

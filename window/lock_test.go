@@ -112,7 +112,7 @@ func read(ctx context.Context, r *testjob.Rank, w *window.Window[int64]) {
 	}
 }
 
-func TestACancelledLockLeavesTheQueue(t *testing.T) {
+func TestACanceledLockLeavesTheQueue(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[int](ctx, r, 1)
 		cause := errors.New("no patience")

@@ -152,7 +152,7 @@ func TestSlotsOfDifferentGoroutinesWakeTheirOwn(t *testing.T) {
 	})
 }
 
-func TestACancelledWaitReturnsTheCauseAndLosesNothing(t *testing.T) {
+func TestACanceledWaitReturnsTheCauseAndLosesNothing(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[int64](ctx, r, 1)
 		cause := errors.New("late")
@@ -168,7 +168,7 @@ func TestACancelledWaitReturnsTheCauseAndLosesNothing(t *testing.T) {
 		var op *window.OpError
 		r.ErrorAs(err, &op)
 		r.Equal("WaitNotify", op.Op)
-		r.NoError(w.Fence(ctx)) // a neighbor that is ahead would have met the cancelled wait
+		r.NoError(w.Fence(ctx)) // a neighbor that is ahead would have met the canceled wait
 		r.NoError(w.PutNotify(ctx, r.Right(), 0, nil, window.Signal{Slot: 2, Value: 1}))
 		_, _, err = w.WaitNotify(ctx, window.Until{Slots: []int{2}, Value: 1})
 		r.NoError(err)

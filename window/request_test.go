@@ -77,7 +77,7 @@ func TestARequestIsWaitedForOnce(t *testing.T) {
 	})
 }
 
-func TestACancelledGetGivesItsBufferBack(t *testing.T) {
+func TestACanceledGetGivesItsBufferBack(t *testing.T) {
 	for _, c := range []testjob.Config{{Provider: "loop", Queued: true, Ranks: 2}, {Provider: "tcp", Ranks: 2}} {
 		t.Run(c.String(), func(t *testing.T) {
 			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -108,7 +108,7 @@ func TestACancelledGetGivesItsBufferBack(t *testing.T) {
 	}
 }
 
-func TestABlockingCallThatIsCancelledReturnsTheCause(t *testing.T) {
+func TestABlockingCallThatIsCanceledReturnsTheCause(t *testing.T) {
 	c := testjob.Config{Provider: "loop", Queued: true, Ranks: 2}
 	c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[byte](ctx, r, large)
@@ -116,16 +116,16 @@ func TestABlockingCallThatIsCancelledReturnsTheCause(t *testing.T) {
 		over, cancel := context.WithCancelCause(ctx)
 		cancel(cause)
 		buf := make([]byte, large)
-		cancelled := 0
+		canceled := 0
 		for range 20 {
 			for _, err := range []error{w.Put(over, r.Right(), 0, buf), w.Get(over, r.Right(), 0, buf), w.Flush(over, r.Right())} {
 				if err != nil {
 					r.ErrorIs(err, cause)
-					cancelled++
+					canceled++
 				}
 			}
 		}
-		r.NotZero(cancelled, "not one of them had to wait")
+		r.NotZero(canceled, "not one of them had to wait")
 		r.NoError(w.Fence(ctx))
 	}, disturbed(faulty.Plan{Seed: 3, DelayCompletions: 1, MaxDelay: 2 * time.Millisecond, MaxPolls: 1 << 20}))
 }

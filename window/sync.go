@@ -70,7 +70,7 @@ func (w *Window[T]) Order(target int) error {
 	return nil
 }
 
-// Fence is FlushAll and a barrier: every rank sees afterwards all that any rank
+// Fence is FlushAll and a barrier: every rank sees afterward all that any rank
 // did to the window before. Kind: collective.
 func (w *Window[T]) Fence(ctx context.Context) error {
 	if err := w.flushAll(ctx); err != nil {

@@ -44,7 +44,7 @@ func main() {
 	o := options{out: os.Stdout}
 	flag.IntVar(&o.log2, "log2", 20, "the table has two to this many words")
 	flag.Uint64Var(&o.updates, "updates", 0, "updates of all ranks together (0: four a word)")
-	flag.BoolVar(&o.verify, "verify", true, "check the table afterwards")
+	flag.BoolVar(&o.verify, "verify", true, "check the table afterward")
 	flag.Parse()
 	if flag.NArg() > 0 || o.log2 < 0 || o.log2 > maxLog2 {
 		fmt.Fprintf(os.Stderr, "usage: grun -n N ./examples/gups [flags]; -log2 from 0 to %d\n", maxLog2)

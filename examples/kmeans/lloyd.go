@@ -8,7 +8,7 @@ import (
 )
 
 // A clustering is Lloyd's algorithm at one rank: its part of the points, and
-// centres that are the same at all ranks. The results for its own points are
+// centers that are the same at all ranks. The results for its own points are
 // whole numbers, whose sums over all ranks are the same in any order. So all
 // results are the same to the last bit, however the points are divided.
 //
@@ -17,8 +17,8 @@ type clustering struct {
 	data    *dataset
 	first   int     // number of the first point of this part
 	points  []int32 // this part
-	owner   []int32 // the centre nearest to each of them
-	centres []float64
+	owner   []int32 // the center nearest to each of them
+	centers []float64
 
 	// totals holds the numbers that ranks add up. These are for each cluster the
 	// sum of its points, then the clusters' sizes, then the number of points that
@@ -40,31 +40,31 @@ type peers struct {
 // newClustering makes a part with the points [from, to).
 func newClustering(d *dataset, from, to int) *clustering {
 	c := &clustering{data: d, first: from, points: d.part(from, to), owner: make([]int32, to-from),
-		centres: make([]float64, d.clusters*d.dim), totals: make([]int64, d.clusters*(d.dim+1)+1)}
+		centers: make([]float64, d.clusters*d.dim), totals: make([]int64, d.clusters*(d.dim+1)+1)}
 	for i := range c.owner {
 		c.owner[i] = -1
 	}
 	return c
 }
 
-// begin chooses the first centres: point 0, and then always the point that is
-// farthest from the centres so far.
+// begin chooses the first centers: point 0, and then always the point that is
+// farthest from the centers so far.
 //
 // (Gonzalez, "Clustering to Minimize the Maximum Intercluster Distance", 1985.)
 func (c *clustering) begin(p peers) error {
 	dim, next := c.data.dim, 0
-	gap := make([]float64, len(c.owner)) // between each point and the centres so far
+	gap := make([]float64, len(c.owner)) // between each point and the centers so far
 	for i := range gap {
 		gap[i] = math.Inf(1)
 	}
 	for k := range c.data.clusters {
-		centre := c.centres[k*dim:][:dim]
+		center := c.centers[k*dim:][:dim]
 		for j, x := range c.data.part(next, next+1) { // point next may belong to any rank
-			centre[j] = float64(x)
+			center[j] = float64(x)
 		}
 		mine := collectives.Loc[float64]{Value: -1} // of a rank without points
 		for i := range gap {
-			gap[i] = min(gap[i], distance(c.points[i*dim:][:dim], centre))
+			gap[i] = min(gap[i], distance(c.points[i*dim:][:dim], center))
 			if gap[i] > mine.Value {
 				mine = collectives.Loc[float64]{Value: gap[i], Index: int64(c.first + i)}
 			}
@@ -78,7 +78,7 @@ func (c *clustering) begin(p peers) error {
 	return nil
 }
 
-// step gives each point to the nearest centre and moves the centres into the
+// step gives each point to the nearest center and moves the centers into the
 // middle of their points. A cluster without points stays where it is.
 func (c *clustering) step(p peers) error {
 	clear(c.totals)
@@ -101,18 +101,18 @@ func (c *clustering) step(p peers) error {
 	for i, size := range sizes {
 		for j := range dim {
 			if size > 0 {
-				c.centres[i*dim+j] = float64(sums[i*dim+j]) / float64(size)
+				c.centers[i*dim+j] = float64(sums[i*dim+j]) / float64(size)
 			}
 		}
 	}
 	return nil
 }
 
-// nearest returns the centre nearest to a point, the first of several.
+// nearest returns the center nearest to a point, the first of several.
 func (c *clustering) nearest(point []int32) int32 {
 	dim, best, least := len(point), 0, math.Inf(1)
 	for k := range c.data.clusters {
-		if d := distance(point, c.centres[k*dim:][:dim]); d < least {
+		if d := distance(point, c.centers[k*dim:][:dim]); d < least {
 			best, least = k, d
 		}
 	}
@@ -120,21 +120,21 @@ func (c *clustering) nearest(point []int32) int32 {
 }
 
 // distance returns Euclid's distance, squared.
-func distance(point []int32, centre []float64) float64 {
+func distance(point []int32, center []float64) float64 {
 	sum := 0.0
 	for j, x := range point {
-		d := float64(x) - centre[j]
+		d := float64(x) - center[j]
 		sum += d * d
 	}
 	return sum
 }
 
 // spread returns the sum of squared distances of this part's points from their
-// centres.
+// centers.
 func (c *clustering) spread() float64 {
 	sum, dim := 0.0, c.data.dim
 	for i, k := range c.owner {
-		sum += distance(c.points[i*dim:][:dim], c.centres[int(k)*dim:][:dim])
+		sum += distance(c.points[i*dim:][:dim], c.centers[int(k)*dim:][:dim])
 	}
 	return sum
 }

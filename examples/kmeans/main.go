@@ -3,15 +3,15 @@
 //
 //	grun -n 4 ./examples/kmeans [-points 200000] [-clusters 8] [-dim 2] [-svg FILE]
 //
-// In each step every rank gives its points to the nearest centre, and adds up the
+// In each step every rank gives its points to the nearest center, and adds up the
 // points of each cluster. One AllReduce adds up the ranks' sums, from which all
-// compute the same centres. It ends when no point has changed its cluster.
+// compute the same centers. It ends when no point has changed its cluster.
 //
-//	rank 0: points -> nearest centre -> sums, sizes --+
-//	rank 1: points -> nearest centre -> sums, sizes --+--> AllReduce(Sum) --> centres of all ranks
+//	rank 0: points -> nearest center -> sums, sizes --+
+//	rank 1: points -> nearest center -> sums, sizes --+--> AllReduce(Sum) --> centers of all ranks
 //	        ...                                       |
 //
-// The first centres are far from each other: AllReduce(MaxLoc) names the
+// The first centers are far from each other: AllReduce(MaxLoc) names the
 // farthest point, which each rank then makes for itself.
 //
 //	points.go  the data, which any rank can make any part of
@@ -67,7 +67,7 @@ func main() {
 	flag.IntVar(&o.steps, "steps", 300, "end after so many steps even if points still change clusters")
 	flag.Uint64Var(&o.seed, "seed", 1, "other points")
 	flag.BoolVar(&o.check, "check", true, "compare with one rank's result, bit by bit; takes as long again as one rank does")
-	flag.StringVar(&o.svg, "svg", "", "draw some of the points and the centres into this `file`")
+	flag.StringVar(&o.svg, "svg", "", "draw some of the points and the centers into this `file`")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), help)
 		flag.PrintDefaults()

@@ -63,9 +63,9 @@ func TestTheClustersThatWereMadeAreFound(t *testing.T) {
 	require.Zero(t, *c.moved())
 	total := int64(0)
 	for k, size := range c.sizes() {
-		centre := c.centres[k*2:][:2]
-		at := []int32{int32(centre[0]), int32(centre[1])}
-		require.Lessf(t, math.Sqrt(d.gap(at)), deviation/4., "nobody made a cluster at %v", centre)
+		center := c.centers[k*2:][:2]
+		at := []int32{int32(center[0]), int32(center[1])}
+		require.Lessf(t, math.Sqrt(d.gap(at)), deviation/4., "nobody made a cluster at %v", center)
 		require.InDelta(t, 5000/6, size, 200)
 		total += size
 	}
@@ -91,11 +91,11 @@ func TestAWrongBitIsFound(t *testing.T) {
 				return err
 			}
 			if world.Rank() == n-1 {
-				c.centres[7] = math.Nextafter(c.centres[7], 0)
+				c.centers[7] = math.Nextafter(c.centers[7], 0)
 			}
 			return o.compare(ctx, world, c, steps)
 		})
-		require.ErrorContains(t, err, fmt.Sprintf("rank %d has centres", n-1))
+		require.ErrorContains(t, err, fmt.Sprintf("rank %d has centers", n-1))
 	}
 }
 
@@ -109,12 +109,12 @@ func TestStepsAreBounded(t *testing.T) {
 	require.Contains(t, out.String(), "checked")
 }
 
-func TestACentreWithoutPointsStaysWhereItIs(t *testing.T) {
+func TestACenterWithoutPointsStaysWhereItIs(t *testing.T) {
 	c := newClustering(newDataset(100, 2, 2, 1), 0, 100)
 	far := []float64{1e9, -1e9}
-	copy(c.centres[2:], far)
+	copy(c.centers[2:], far)
 	require.NoError(t, c.step(peers{add: func() error { return nil }}))
-	require.Equal(t, far, c.centres[2:])
+	require.Equal(t, far, c.centers[2:])
 	require.Equal(t, []int64{100, 0}, c.sizes())
 }
 
@@ -134,7 +134,7 @@ func TestPartsTogetherAreAllPoints(t *testing.T) {
 	require.NotEqual(t, whole, newDataset(1001, 3, 4, 8).part(0, 1001), "another seed")
 }
 
-func TestThePictureHasPointsAndCentres(t *testing.T) {
+func TestThePictureHasPointsAndCenters(t *testing.T) {
 	for _, points := range []int{500, 2 * drawn} {
 		o := small(io.Discard)
 		o.points, o.dim, o.svg = points, 1, filepath.Join(t.TempDir(), "clusters.svg")

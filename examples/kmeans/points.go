@@ -5,13 +5,13 @@ import (
 	"math/rand/v2"
 )
 
-// The data: clusters of points around centres, all in whole units. Point i is a
+// The data: clusters of points around centers, all in whole units. Point i is a
 // function of the seed and of i, so that every rank can make any of them.
 //
 //	cluster  uniform among k
-//	point    its cluster's centre, plus a normal deviation in each dimension
+//	point    its cluster's center, plus a normal deviation in each dimension
 //
-// Centres are uniform in a cube, each the farthest from the earlier ones of a few
+// Centers are uniform in a cube, each the farthest from the earlier ones of a few
 // that were drawn. The numbers are those of PCG, begun anew with (seed, i) for
 // each point.
 const (
@@ -26,7 +26,7 @@ type dataset struct {
 	dim      int
 	clusters int
 	seed     uint64
-	centres  []int32
+	centers  []int32
 }
 
 func newDataset(points, dim, clusters int, seed uint64) *dataset {
@@ -44,17 +44,17 @@ func newDataset(points, dim, clusters int, seed uint64) *dataset {
 				best, widest = drawn, gap
 			}
 		}
-		d.centres = append(d.centres, best...)
+		d.centers = append(d.centers, best...)
 	}
 	return d
 }
 
-// gap is the squared distance of a point from the nearest centre so far.
+// gap is the squared distance of a point from the nearest center so far.
 func (d *dataset) gap(point []int32) float64 {
 	least := math.Inf(1)
-	for c := 0; c < len(d.centres); c += d.dim {
+	for c := 0; c < len(d.centers); c += d.dim {
 		sum := 0.0
-		for j, x := range d.centres[c:][:d.dim] {
+		for j, x := range d.centers[c:][:d.dim] {
 			sum += float64(x-point[j]) * float64(x-point[j])
 		}
 		least = min(least, sum)
@@ -70,8 +70,8 @@ func (d *dataset) part(from, to int) []int32 {
 	for i := from; i < to; i++ {
 		pcg.Seed(d.seed, uint64(i))
 		c := numbers.IntN(d.clusters)
-		for _, centre := range d.centres[c*d.dim:][:d.dim] {
-			out = append(out, centre+int32(math.Round(deviation*numbers.NormFloat64())))
+		for _, center := range d.centers[c*d.dim:][:d.dim] {
+			out = append(out, center+int32(math.Round(deviation*numbers.NormFloat64())))
 		}
 	}
 	return out

@@ -28,7 +28,7 @@ func (o *options) report(ctx context.Context, team *runtime.Team, c *clustering,
 	}
 	fmt.Fprintf(o.out, "%d points of %d dimensions, %d ranks: %d steps in %.3f s, %s\n", o.points, o.dim, team.Size(), steps, took.Seconds(), how)
 	for k, size := range c.sizes() {
-		fmt.Fprintf(o.out, "%10d points around %.1f\n", size, c.centres[k*o.dim:][:o.dim])
+		fmt.Fprintf(o.out, "%10d points around %.1f\n", size, c.centers[k*o.dim:][:o.dim])
 	}
 	fmt.Fprintf(o.out, "mean squared distance from them: %.5g\n", spread[0]/float64(o.points))
 	if o.svg == "" {
@@ -40,23 +40,23 @@ func (o *options) report(ctx context.Context, team *runtime.Team, c *clustering,
 // compare has rank 0 cluster all points alone; every rank compares its own result
 // with that. Kind: collective.
 func (o *options) compare(ctx context.Context, team *runtime.Team, c *clustering, steps int) error {
-	centres, totals := make([]float64, len(c.centres)), make([]int64, len(c.totals))
+	centers, totals := make([]float64, len(c.centers)), make([]int64, len(c.totals))
 	if team.Rank() == 0 {
 		one, err := alone(ctx, c.data, steps)
 		if err != nil {
 			return err
 		}
-		centres, totals = one.centres, one.totals
+		centers, totals = one.centers, one.totals
 	}
-	if err := collectives.Broadcast(ctx, team, 0, centres); err != nil {
+	if err := collectives.Broadcast(ctx, team, 0, centers); err != nil {
 		return err
 	}
 	if err := collectives.Broadcast(ctx, team, 0, totals); err != nil {
 		return err
 	}
-	if !slices.Equal(c.centres, centres) || !slices.Equal(c.totals, totals) {
-		return fmt.Errorf("rank %d has centres %v of %v points, one rank alone has %v of %v",
-			team.Rank(), c.centres, c.sizes(), centres, totals[len(c.sums()):][:len(c.sizes())])
+	if !slices.Equal(c.centers, centers) || !slices.Equal(c.totals, totals) {
+		return fmt.Errorf("rank %d has centers %v of %v points, one rank alone has %v of %v",
+			team.Rank(), c.centers, c.sizes(), centers, totals[len(c.sums()):][:len(c.sizes())])
 	}
 	if team.Rank() == 0 {
 		fmt.Fprintf(o.out, "checked: %d ranks have the bits of one rank alone\n", team.Size())
@@ -85,8 +85,8 @@ func (o *options) draw(c *clustering) error {
 		p.Dots(k, dots)
 	}
 	for k := range kinds {
-		centre := c.centres[k*o.dim:][:o.dim]
-		p.Cross(plane(centre[0], centre[min(1, o.dim-1)]))
+		center := c.centers[k*o.dim:][:o.dim]
+		p.Cross(plane(center[0], center[min(1, o.dim-1)]))
 	}
 	file, err := os.Create(o.svg)
 	if err != nil {

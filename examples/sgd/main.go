@@ -56,7 +56,7 @@ Trains a neural network to tell the arms of a spiral apart, on N ranks that
 divide each batch among them.
 
   grun -n 4 ./examples/sgd                                 the defaults, checked
-  grun -n 4 ./examples/sgd -svg loss.svg                   the loss, and what was learnt
+  grun -n 4 ./examples/sgd -svg loss.svg                   the loss, and what was learned
   grun -n 4 --provider tcp ./examples/sgd                  over sockets
   grun -n 4 -x GRUN_EXPLAIN=collectives ./examples/sgd     which algorithm does the calls
   grun -n 4 ./examples/sgd -hidden 256 -batch 512          a longer step, to watch top by
@@ -72,7 +72,7 @@ func main() {
 	flag.Float64Var(&o.accuracy, "accuracy", 0.95, "share of new samples that must be classified correctly, with -check")
 	flag.Uint64Var(&o.seed, "seed", 1, "other samples and other weights to begin with")
 	flag.BoolVar(&o.check, "check", true, "compare with one rank's result; takes as long again as one rank does")
-	flag.StringVar(&o.svg, "svg", "", "draw the loss and the learnt regions into this `file`")
+	flag.StringVar(&o.svg, "svg", "", "draw the loss and the learned regions into this `file`")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), help)
 		flag.PrintDefaults()

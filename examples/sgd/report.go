@@ -122,7 +122,7 @@ func (o *options) draw(t *trainer) error {
 	loss.Line(4, each)
 	loss.Line(0, mean)
 
-	seen := &plot.Panel{Title: "learnt regions, and samples"}
+	seen := &plot.Panel{Title: "learned regions, and samples"}
 	kinds := make([][]plot.Point, 2*arms)
 	p, data := newPass(t.net, 1), newSamples(^o.seed)
 	for i := range grid * grid {

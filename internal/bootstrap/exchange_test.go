@@ -136,7 +136,7 @@ func TestExchangeFailsWhenAMemberHasLeft(t *testing.T) {
 	require.Equal(t, 1, gone.Rank)
 }
 
-func TestCancelledExchangeIsAbandonedHereOnly(t *testing.T) {
+func TestCanceledExchangeIsAbandonedHereOnly(t *testing.T) {
 	c := joinAll(t, newServer(t, 2, Hooks{}), overPipe, nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	errs := make(chan error, 1)

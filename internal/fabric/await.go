@@ -108,7 +108,7 @@ func (o *op) outlast() {
 		return
 	}
 	o.peer.lose(&RankError{Rank: o.peer.rank, Kind: ErrUnreachable,
-		Cause: "connection ended with a cancelled transfer that did not come to its end"})
+		Cause: "connection ended with a canceled transfer that did not come to its end"})
 	_ = o.f.Wait(context.Background(), o.over)
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // An op is an operation under way on a queue pair. The fabric recycles ops: the goroutine
-// that waits for an op gives it back and must not touch it afterwards. If no goroutine
+// that waits for an op gives it back and must not touch it afterward. If no goroutine
 // waits, the op's completion gives it back.
 type op struct {
 	f       *Fabric

@@ -293,7 +293,7 @@ func (f *Fabric) dropQP(b *binding, qp *verbs.QP, mail *mailbox) error {
 	return errors.Join(qp.Close(), mail.close())
 }
 
-// closePeers waits for the attempts to connect, which Close has cancelled, and ends all
+// closePeers waits for the attempts to connect, which Close has canceled, and ends all
 // connections.
 func (f *Fabric) closePeers() error {
 	f.making.Wait()

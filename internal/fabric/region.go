@@ -213,7 +213,7 @@ type Remote struct {
 }
 
 // Retire has every later post fail with cause. The target is about to withdraw the region,
-// and a request that arrives afterwards ends the connection.
+// and a request that arrives afterward ends the connection.
 func (r *Remote) Retire(cause error) {
 	r.Peer.mu.Lock()
 	defer r.Peer.mu.Unlock()

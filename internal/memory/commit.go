@@ -37,7 +37,7 @@ func (h headroom) fit(n int64) error {
 // Commit makes the pages of [off, off+n) present, so that no later access can run
 // out of memory. Contents do not change. It fails with ErrNoMemory. If it
 // foresees the shortage, it takes nothing; otherwise a part of the range may be
-// present afterwards.
+// present afterward.
 //
 // It foresees, from /proc/meminfo and the memory cgroup's limits, the shortage for which the
 // kernel would kill a process. It foresees processes that share Reservations together; other
@@ -146,7 +146,7 @@ func again(f func() error) error {
 }
 
 // Punch gives the whole pages within [off, off+n) back to the host. The range
-// reads as zero afterwards; commit it again before using it.
+// reads as zero afterward; commit it again before using it.
 func (m *Memfd) Punch(off, n int64) error {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

@@ -74,7 +74,7 @@ func (h *Holes) check(want []Range) error {
 	}
 	slices.Reverse(down)
 	if !slices.Equal(up, want) || !slices.Equal(down, want) {
-		return fmt.Errorf("holes %v upwards, %v downwards, want %v", up, down, want)
+		return fmt.Errorf("holes %v upward, %v downward, want %v", up, down, want)
 	}
 	end, below := uint32(0), int32(0)
 	for i := h.spans[0].next; i != 0; i = h.spans[i].next {

@@ -56,7 +56,7 @@ func TestPoliciesPlaceBlocksByTheirName(t *testing.T) {
 	}
 }
 
-func TestNextFitGoesOnFromAHoleThatGrewDownwards(t *testing.T) {
+func TestNextFitGoesOnFromAHoleThatGrewDownward(t *testing.T) {
 	h := layout(t, NextFit{}, 4, 4, 4)          // at 1, 6, 11
 	a := alloc(t, h, 2*Granule)                 // at 1
 	require.Equal(t, []int{3}, places(t, h, 1)) // the rover is the hole at 4

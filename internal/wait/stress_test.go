@@ -118,7 +118,7 @@ func TestAWaiterLooksAgainBetweenAnnouncingItselfAndSleeping(t *testing.T) {
 	})
 }
 
-// Cancelling and ringing race here; whichever wins, the wait ends.
+// Canceling and ringing race here; whichever wins, the wait ends.
 func TestCancellationRacingWithRingsAlwaysEndsTheWait(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
 		b, guard := bell(), newGuard()

@@ -71,5 +71,5 @@ type MR interface {
 	Addr() uint64 // the remote address of the first byte
 	LKey() Key
 	RKey() Key
-	Close() error // afterwards the keys are invalid here and at every peer
+	Close() error // afterward the keys are invalid here and at every peer
 }

@@ -59,7 +59,7 @@ type Context interface {
 	NewLanding(ctx context.Context) (Landing, error)
 	CreateCQ(ctx context.Context, depth int) (CQ, error)
 	CreateQP(ctx context.Context, cfg QPConfig) (QP, error)
-	// Close releases the device; its QPs, CQs and MRs are dead afterwards.
+	// Close releases the device; its QPs, CQs and MRs are dead afterward.
 	Close() error
 }
 

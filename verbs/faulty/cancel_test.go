@@ -16,7 +16,7 @@ func TestHeldRequestIsCanceledHereAndNeverStarts(t *testing.T) {
 	require.True(t, a.qp.Cancel(1))
 	a.expect(1, driver.Canceled, driver.Success)
 	require.Zero(t, b.get(0), "a canceled request took effect")
-	require.Equal(t, uint64(2), b.get(8), "cancelling stopped the queue")
+	require.Equal(t, uint64(2), b.get(8), "canceling stopped the queue")
 }
 
 func TestStartedRequestIsCanceledBelow(t *testing.T) {

@@ -63,7 +63,7 @@ func TestPlanHidesCapabilities(t *testing.T) {
 		"faults hide mappings": {Plan{DelayStarts: 0.5}, false, true, true},
 		"unless they are kept": {Plan{DelayStarts: 0.5, KeepMapper: true}, true, true, true},
 		"mappings alone":       {Plan{HideMapper: true}, false, true, true},
-		"cancelling alone":     {Plan{HideCanceler: true}, true, false, true},
+		"canceling alone":      {Plan{HideCanceler: true}, true, false, true},
 		"wide atomics alone":   {Plan{HideExtendedAtomics: true}, true, true, false},
 		"everything":           {Plan{HideMapper: true, HideCanceler: true, HideExtendedAtomics: true}, false, false, false},
 	} {

@@ -42,7 +42,7 @@ func TestCancelingLosesNoSlots(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 		require.Equal(t, verbs.Canceled, wc[0].Status)
-		require.Equal(t, verbs.StateRTS, qps[1].State(), "cancelling is no failure")
+		require.Equal(t, verbs.StateRTS, qps[1].State(), "canceling is no failure")
 	}
 	for range 4 {
 		_, err := qps[1].PostSend([]verbs.WorkRequest{{Op: verbs.OpSend}})

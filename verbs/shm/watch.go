@@ -17,7 +17,7 @@ import (
 type death struct{ file *os.File }
 
 // openDeath opens the descriptor of a peer's process. The caller maps the peer's
-// memory and checks its token afterwards. So the descriptor cannot belong to a
+// memory and checks its token afterward. So the descriptor cannot belong to a
 // later process with the same number. openDeath returns nil for this process
 // itself, and for all on kernels before 5.10. There the layer above, which
 // learns of deaths, moves QPs to ERR.

@@ -84,7 +84,7 @@ func decodeAddress(b []byte) (address, error) {
 		ip := netip.AddrFrom16([16]byte(b)).Unmap()
 		port := binary.LittleEndian.Uint16(b[16:])
 		if port == 0 || ip.IsUnspecified() || ip.IsMulticast() {
-			return bad("names an endpoint that cannot be dialled")
+			return bad("names an endpoint that cannot be dialed")
 		}
 		a.endpoints = append(a.endpoints, netip.AddrPortFrom(ip, port))
 	}

@@ -41,7 +41,7 @@ func (q *qp) connect(peer []byte) error {
 	}
 	p.bind(q)
 	q.peer, q.state = to, driver.StateRTR
-	q.timer = q.afterwards(q.timeout, func() { q.unreachable(p.failure) })
+	q.timer = q.afterward(q.timeout, func() { q.unreachable(p.failure) })
 	q.admitAll()
 	switch {
 	case !p.key.dials:
@@ -56,8 +56,8 @@ func (q *qp) connect(peer []byte) error {
 	return nil
 }
 
-// afterwards runs f with token and lock, unless q is connected by then.
-func (q *qp) afterwards(pause time.Duration, f func()) *time.Timer {
+// afterward runs f with token and lock, unless q is connected by then.
+func (q *qp) afterward(pause time.Duration, f func()) *time.Timer {
 	secret := q.secret
 	return time.AfterFunc(pause, func() {
 		q.dev.token.Lock()

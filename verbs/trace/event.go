@@ -17,7 +17,7 @@ const (
 	Completed                 // a completion was polled
 	Modified                  // a QP changed state
 	Mapped                    // a peer's memory was mapped
-	Cancelled                 // a request was asked to end early
+	Canceled                  // a request was asked to end early
 )
 
 var kindNames = [...]string{"?", "post", "refuse", "recv", "complete", "modify", "map", "cancel"}
@@ -75,7 +75,7 @@ func (e Event) String() string {
 		fmt.Fprintf(&s, " to %v", e.State)
 	case Mapped:
 		fmt.Fprintf(&s, " %d B at %#x", e.Bytes, e.Addr)
-	case Cancelled:
+	case Canceled:
 		fmt.Fprintf(&s, " id=%d", e.ID)
 	}
 	if e.Err != nil {

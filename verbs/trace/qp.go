@@ -127,5 +127,5 @@ func (c tracedCanceler) Cancel(id uint64) {
 	for _, counts := range c.qp.each() {
 		counts.cancels.Add(1)
 	}
-	c.qp.provider.tell(Event{Kind: Cancelled, QP: c.qp.name, ID: id})
+	c.qp.provider.tell(Event{Kind: Canceled, QP: c.qp.name, ID: id})
 }

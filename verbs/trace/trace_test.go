@@ -259,7 +259,7 @@ func TestEventsOfEveryKindAreReadable(t *testing.T) {
 		"2/qp9 modify to RTS":                   {Kind: trace.Modified, QP: q, State: driver.StateRTS},
 		"2/qp9 refuse: queue full":              {Kind: trace.Refused, QP: q, Err: driver.ErrQueueFull},
 		"2/qp9 map 8 B at 0x10":                 {Kind: trace.Mapped, QP: q, Bytes: 8, Addr: 16},
-		"2/qp9 cancel id=5":                     {Kind: trace.Cancelled, QP: q, ID: 5},
+		"2/qp9 cancel id=5":                     {Kind: trace.Canceled, QP: q, ID: 5},
 		"2/qp9 post id=1 READ 4 B at 0x8 fence": {Kind: trace.Posted, QP: q, ID: 1, Op: driver.OpRead, Bytes: 4, Addr: 8, Flags: driver.Fence},
 		"2/qp9 ?":                               {Kind: 77, QP: q},
 	} {

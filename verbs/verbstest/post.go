@@ -86,7 +86,7 @@ func next(cq *verbs.CQ) (verbs.Completion, error) {
 	}
 }
 
-// do posts wr, signalled, and wants it to succeed.
+// do posts wr, signaled, and wants it to succeed.
 func (s *side) do(wr verbs.WorkRequest) verbs.Completion {
 	s.t.Helper()
 	wr.Flags |= verbs.Signaled

@@ -16,8 +16,8 @@ func queueCases() []testCase {
 	return []testCase{
 		{"FullSendQueueTakesMoreAfterPolling", sendQueueFull},
 		{"FullReceiveQueueIsAnError", recvQueueFull},
-		{"UnsignalledRequestsHoldTheirSlots", unsignalledSlots},
-		{"UnsignalledRequestsCompleteOnlyOnError", unsignalledSilent},
+		{"UnsignaledRequestsHoldTheirSlots", unsignaledSlots},
+		{"UnsignaledRequestsCompleteOnlyOnError", unsignaledSilent},
 		{"CompletionSaysWhatItIsAbout", completionFields},
 		{"PollTakesNoMoreThanAsked", pollBatches},
 		{"LostCompletionsAreReported", overrun},
@@ -63,7 +63,7 @@ func recvQueueFull(t *testing.T, h Harness) {
 	b.postRecv(verbs.RecvRequest{ID: 99})
 }
 
-func unsignalledSlots(t *testing.T, h Harness) {
+func unsignaledSlots(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	if h.Wrap != nil {
 		t.Skip("a wrapper may call the queue full at any time")
@@ -80,10 +80,10 @@ func unsignalledSlots(t *testing.T, h Harness) {
 	}
 	n, err := a.qp.PostSend([]verbs.WorkRequest{write})
 	require.Zero(t, n)
-	require.ErrorIs(t, err, driver.ErrQueueFull, "as on every device: nothing signalled, so nothing frees a slot")
+	require.ErrorIs(t, err, driver.ErrQueueFull, "as on every device: nothing signaled, so nothing frees a slot")
 }
 
-func unsignalledSilent(t *testing.T, h Harness) {
+func unsignaledSilent(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	for i := range 50 {
 		a.post(verbs.WorkRequest{ID: 1, Op: verbs.OpWrite, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)})

@@ -15,7 +15,7 @@ func refusalCases() []testCase {
 		{"TargetRefusesWhatItsRegionDoesNotGrant", remoteRefusals},
 		{"WrongRightIsRefusedEachWay", missingRights},
 		{"RequestsBehindARefusedOneAreFlushed", flushedBehind},
-		{"UnsignalledRequestCompletesOnError", unsignalledError},
+		{"UnsignaledRequestCompletesOnError", unsignaledError},
 		{"MisalignedAtomicIsNeverPosted", misaligned},
 		{"MalformedRequestsAreNeverPosted", malformed},
 		{"GoodRequestsBeforeABadOneAreUnderWay", goodBeforeBad},
@@ -133,7 +133,7 @@ func fillSegment(s verbs.Segment) verbs.Segment {
 	return s
 }
 
-func unsignalledError(t *testing.T, h Harness) {
+func unsignaledError(t *testing.T, h Harness) {
 	a, b := newPair(t, h)
 	for range 3 {
 		a.post(verbs.WorkRequest{ID: 1, Op: verbs.OpWrite, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(0)})

@@ -11,7 +11,7 @@
 // Data is type-erased: bytes, the size of an element and a Combine. Each
 // algorithm is a plain function in a file of its own. It runs in the caller's
 // goroutine at every member, starts no other, and keeps no state. A call takes
-// its memory from Args.Scratch and does not need it afterwards. Tests compare the
+// its memory from Args.Scratch and does not need it afterward. Tests compare the
 // claims of a file's header (rounds, bytes, order of combination) with the counts
 // of a transport. Algorithms lists all of them as data, with their needs, so that
 // choosing one is data, too.

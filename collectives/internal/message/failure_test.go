@@ -51,7 +51,7 @@ func failsAt(t *testing.T, al *message.Algorithm, n, rank, call int) bool {
 	return true
 }
 
-func TestACancelledCallEnds(t *testing.T) {
+func TestACanceledCallEnds(t *testing.T) {
 	everyAlgorithm(t, func(t *testing.T, al *message.Algorithm) {
 		t.Parallel()
 		w := newNet(4, 0)
@@ -62,13 +62,13 @@ func TestACancelledCallEnds(t *testing.T) {
 			a.Hosts = message.NewHosts([]int{0, 0, 1, 1})
 			return al.Run(ctx, m, a)
 		})
-		cancelled := 0
+		canceled := 0
 		for _, err := range errs {
 			if err != nil {
 				require.ErrorIs(t, err, context.Canceled)
-				cancelled++
+				canceled++
 			}
 		}
-		require.Positive(t, cancelled)
+		require.Positive(t, canceled)
 	})
 }

@@ -74,7 +74,7 @@ func (h *halving) allGather(ctx context.Context, c Transport, acc []byte) error 
 	return nil
 }
 
-// gather undoes the rounds towards the virtual rank root. Of two peers the one on
+// gather undoes the rounds toward the virtual rank root. Of two peers the one on
 // its side receives the shares of its peer, which is then done.
 func (h *halving) gather(ctx context.Context, c Transport, acc []byte, root int) error {
 	for mask := h.p >> 1; mask > 0; mask >>= 1 {

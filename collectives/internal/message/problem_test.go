@@ -22,8 +22,8 @@ type problem struct {
 	inPlace bool
 	r       *rand.Rand
 	args    []*message.Args
-	want    [][]byte // each member's Recv afterwards
-	sent    [][]byte // each member's Send afterwards, unless it is (part of) Recv
+	want    [][]byte // each member's Recv afterward
+	sent    [][]byte // each member's Send afterward, unless it is (part of) Recv
 	arenas  []message.Arena
 }
 

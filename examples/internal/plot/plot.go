@@ -16,8 +16,8 @@ const (
 	margin = 70  // around it, where labels stand
 )
 
-// colours has a color for each of this many kinds; further kinds use them again.
-var colours = [...]string{"#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bb5566", "#999933", "#44aa99", "#882255"}
+// colors has a color for each of this many kinds; further kinds use them again.
+var colors = [...]string{"#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bb5566", "#999933", "#44aa99", "#882255"}
 
 // A Panel is one picture. Its axes span its marks.
 type Panel struct {
@@ -29,7 +29,7 @@ type Panel struct {
 type mark struct {
 	at   []Point
 	kind int
-	draw func(w io.Writer, at []Point, colour string)
+	draw func(w io.Writer, at []Point, color string)
 }
 
 // A Point is a place in a panel, in the units of its axes.
@@ -44,8 +44,8 @@ func (p *Panel) Cross(at Point) { p.marks = append(p.marks, mark{[]Point{at}, 0,
 // Line joins points.
 func (p *Panel) Line(kind int, at []Point) { p.marks = append(p.marks, mark{at, kind, line}) }
 
-func dots(w io.Writer, at []Point, colour string) {
-	fmt.Fprintf(w, "<g fill=%q fill-opacity=\"0.6\">\n", colour)
+func dots(w io.Writer, at []Point, color string) {
+	fmt.Fprintf(w, "<g fill=%q fill-opacity=\"0.6\">\n", color)
 	for _, p := range at {
 		fmt.Fprintf(w, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"1.5\"/>\n", p.X, p.Y)
 	}
@@ -58,8 +58,8 @@ func cross(w io.Writer, at []Point, _ string) {
 	}
 }
 
-func line(w io.Writer, at []Point, colour string) {
-	fmt.Fprintf(w, "<polyline fill=\"none\" stroke=%q stroke-width=\"1.5\" points=\"", colour)
+func line(w io.Writer, at []Point, color string) {
+	fmt.Fprintf(w, "<polyline fill=\"none\" stroke=%q stroke-width=\"1.5\" points=\"", color)
 	for _, p := range at {
 		fmt.Fprintf(w, "%.1f,%.1f ", p.X, p.Y)
 	}
@@ -85,7 +85,7 @@ func (p *Panel) write(w io.Writer) {
 	lo, hi := p.span()
 	fmt.Fprintf(w, "<rect width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"#888888\"/>\n", side, side)
 	for _, m := range p.marks {
-		m.draw(w, project(m.at, lo, hi), colours[m.kind%len(colours)])
+		m.draw(w, project(m.at, lo, hi), colors[m.kind%len(colors)])
 	}
 	text := func(x, y int, anchor, s string) {
 		fmt.Fprintf(w, "<text x=\"%d\" y=\"%d\" text-anchor=%q>%s</text>\n", x, y, anchor, html.EscapeString(s))
@@ -113,7 +113,7 @@ func (p *Panel) span() (lo, hi Point) {
 	return lo, hi
 }
 
-// project turns axes' units into pixels, in which y grows downwards.
+// project turns axes' units into pixels, in which y grows downward.
 func project(at []Point, lo, hi Point) []Point {
 	scale := func(v, lo, hi float64) float64 {
 		if lo == hi {

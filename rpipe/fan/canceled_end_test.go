@@ -44,10 +44,10 @@ var sources = map[string]func(ctx context.Context, r *testjob.Rank) source{
 	},
 }
 
-// cancelledAtTheEnd has rank 0 run write, whose Close waits until rank 1 has read all.
+// canceledAtTheEnd has rank 0 run write, whose Close waits until rank 1 has read all.
 // Rank 1 runs begin, whose result runs ahead of its last read. The read before that
-// finds the end of the pipe and is cancelled.
-func cancelledAtTheEnd(t *testing.T, write, begin func(ctx context.Context, r *testjob.Rank, in *source) (last func())) {
+// finds the end of the pipe and is canceled.
+func canceledAtTheEnd(t *testing.T, write, begin func(ctx context.Context, r *testjob.Rank, in *source) (last func())) {
 	for kind, open := range sources {
 		t.Run(kind, func(t *testing.T) {
 			testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
@@ -75,7 +75,7 @@ func cancelledAtTheEnd(t *testing.T, write, begin func(ctx context.Context, r *t
 
 // The word that the writer's Close waits for finds no room in the queue.
 func TestWriterClosesAfterCanceledReadOfEnd(t *testing.T) {
-	cancelledAtTheEnd(t, func(ctx context.Context, r *testjob.Rank, _ *source) func() {
+	canceledAtTheEnd(t, func(ctx context.Context, r *testjob.Rank, _ *source) func() {
 		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1)
 		r.NoError(err)
 		r.NoError(w.Send(ctx, []byte{1}))
@@ -94,7 +94,7 @@ func TestWriterClosesAfterCanceledReadOfEnd(t *testing.T) {
 
 // The reader is not connected to the writer as it finds the end.
 func TestWriterClosesAfterCanceledConnect(t *testing.T) {
-	cancelledAtTheEnd(t, func(ctx context.Context, r *testjob.Rank, _ *source) func() {
+	canceledAtTheEnd(t, func(ctx context.Context, r *testjob.Rank, _ *source) func() {
 		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1)
 		r.NoError(err)
 		r.NoError(r.World.Barrier(ctx), "the reader is open")
