@@ -19,8 +19,8 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// TestEveryCallAfterCloseSaysSo makes each call that needs the job once it is closed.
-func TestEveryCallAfterCloseSaysSo(t *testing.T) {
+// TestCallsAfterCloseReturnErrClosed makes each call that needs the job once it is closed.
+func TestCallsAfterCloseReturnErrClosed(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		w, err := window.Allocate[int64](ctx, r.World, 8)
 		r.NoError(err)

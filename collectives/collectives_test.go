@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { testjob.Main(m, bodies) }
 
-func TestAllReduceSumsEverywhere(t *testing.T) {
+func TestAllReduceGivesAllMembersTheSum(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		for _, n := range []int{0, 1, 100, 5000, 200000} {
 			in, out := make([]int64, n), make([]int64, n)
@@ -73,7 +73,7 @@ func TestExScanSumsVectorsOfEarlierMembers(t *testing.T) {
 	})
 }
 
-func TestBroadcastGivesTheRootsData(t *testing.T) {
+func TestBroadcastGivesAllMembersTheDataOfTheRoot(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		for _, n := range []int{0, 1, 100, 5000, 200000} {
 			for root := range r.N {

@@ -9,10 +9,10 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// TestLongCallsThatDifferAreNamed has one member wait in a call of a long message. The
+// TestMismatchErrorNamesLongCallsThatDiffer has one member wait in a call of a long message. The
 // second member has made more calls than the team remembers. A header in the channel names
 // the difference.
-func TestLongCallsThatDifferAreNamed(t *testing.T) {
+func TestMismatchErrorNamesLongCallsThatDiffer(t *testing.T) {
 	const long, many = 1 << 20, 100
 	broadcast := func(ctx context.Context, r *testjob.Rank, root, bytes, times int) (err error) {
 		for i := 0; i < times && err == nil; i++ {

@@ -10,9 +10,9 @@ import (
 	"github.com/gopgas/gopgas/internal/team"
 )
 
-// TestCallsAlongGraphsAreChosenAndExplainedAsOthers makes calls along a graph where members
+// TestSelectorChoosesAndExplainsNeighborCalls makes calls along a graph where members
 // map each other's memory, also with elements too large for a board.
-func TestCallsAlongGraphsAreChosenAndExplainedAsOthers(t *testing.T) {
+func TestSelectorChoosesAndExplainsNeighborCalls(t *testing.T) {
 	var out bytes.Buffer
 	team := &team.Team{Name: "world", Members: []int{0, 1}, Mapped: true}
 	g := newSelector(team, &tuning{})

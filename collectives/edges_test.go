@@ -24,10 +24,10 @@ func circle(ctx context.Context, r *testjob.Rank, t *runtime.Team) *collectives.
 	return cart.Graph
 }
 
-// TestBlocksOfAllLengthsGoAround sends blocks from slices and from the heap, by every
+// TestMembersOfARingExchangeBlocksOfAllLengths sends blocks from slices and from the heap, by every
 // algorithm, among other calls of the team. The lengths are those at which the way changes.
 // Each member overwrites its input as soon as a call returns.
-func TestBlocksOfAllLengthsGoAround(t *testing.T) {
+func TestMembersOfARingExchangeBlocksOfAllLengths(t *testing.T) {
 	testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			const most = 600_000
@@ -65,9 +65,9 @@ func TestBlocksOfAllLengthsGoAround(t *testing.T) {
 	})
 }
 
-// TestExchangesThatAreStartedRunInOrderWithOtherCalls starts planned exchanges along two
+// TestStartedNeighborCallsRunInOrderWithOtherCalls starts planned exchanges along two
 // graphs, and a sum after each.
-func TestExchangesThatAreStartedRunInOrderWithOtherCalls(t *testing.T) {
+func TestStartedNeighborCallsRunInOrderWithOtherCalls(t *testing.T) {
 	testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			ring := circle(ctx, r, r.World)
@@ -114,9 +114,9 @@ func TestExchangesThatAreStartedRunInOrderWithOtherCalls(t *testing.T) {
 	})
 }
 
-// TestGraphsWithoutEndTakeNoMoreMemory makes graphs between the same members, which use the
+// TestLaterGraphsTakeNoMoreMemory makes graphs between the same members, which use the
 // same queues.
-func TestGraphsWithoutEndTakeNoMoreMemory(t *testing.T) {
+func TestLaterGraphsTakeNoMoreMemory(t *testing.T) {
 	testjob.Config{Provider: "loop", Ranks: 3}.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		var used int64
 		for i := range 20 {
@@ -161,7 +161,7 @@ func TestEndsOfAnEdgeThatDisagreeAreNamed(t *testing.T) {
 	})
 }
 
-func TestALoopThatSendsAnotherLengthIsAnError(t *testing.T) {
+func TestLoopWithTwoLengthsReturnsErrLength(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		g, err := collectives.NewGraph(ctx, r.World, []int{r.Left(), r.Me, r.Me}, []int{r.Me, r.Right(), r.Me})
 		r.NoError(err)
@@ -174,9 +174,9 @@ func TestALoopThatSendsAnotherLengthIsAnError(t *testing.T) {
 	})
 }
 
-// TestCallsAlongGraphsThatDifferAreNamed has a member call along another graph, or make
+// TestMismatchErrorNamesNeighborCallsThatDiffer has a member call along another graph, or make
 // another call, on edges that were never used and on used ones.
-func TestCallsAlongGraphsThatDifferAreNamed(t *testing.T) {
+func TestMismatchErrorNamesNeighborCallsThatDiffer(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
 		for _, used := range []bool{false, true} {
 			for _, gathers := range []bool{false, true} {
@@ -206,9 +206,9 @@ func TestCallsAlongGraphsThatDifferAreNamed(t *testing.T) {
 	})
 }
 
-// TestADeadRankEndsTheExchangesOfAllOthers kills a rank. The exchanges of its neighbors
+// TestDeadRankEndsNeighborCallsOfAllRanks kills a rank. The exchanges of its neighbors
 // end, and those of all members that wait for a neighbor.
-func TestADeadRankEndsTheExchangesOfAllOthers(t *testing.T) {
+func TestDeadRankEndsNeighborCallsOfAllRanks(t *testing.T) {
 	for _, count := range []int{1, 1 << 16} {
 		testjob.EachTransport(t, 5, func(t *testing.T, c testjob.Config) {
 			err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
@@ -228,7 +228,7 @@ func TestADeadRankEndsTheExchangesOfAllOthers(t *testing.T) {
 	}
 }
 
-func TestACanceledMemberEndsTheExchangesOfAllOthers(t *testing.T) {
+func TestCanceledMemberEndsNeighborCallsOfAllMembers(t *testing.T) {
 	cause := errors.New("enough")
 	testjob.EachTransport(t, 4, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -302,7 +302,7 @@ func torn(ctx context.Context, r *testjob.Rank) {
 	r.ErrorIs(err, runtime.ErrRankDead)
 }
 
-func TestAProcessKilledInLongExchangesEndsThoseOfAllOthers(t *testing.T) {
+func TestKilledProcessEndsLongNeighborCallsOfAllRanks(t *testing.T) {
 	for _, job := range testjob.Processes(5) {
 		t.Run(job.String(), func(t *testing.T) {
 			out := job.Try(t, "torn")
@@ -339,7 +339,7 @@ func TestThirtyMembersExchangeWithAllMembers(t *testing.T) {
 	})
 }
 
-func TestProcessesExchangeAlongEdges(t *testing.T) {
+func TestProcessesExchangeBlocksAlongEdges(t *testing.T) {
 	for _, job := range append(testjob.Processes(5), testjob.Processes(2)...) {
 		t.Run(job.String(), func(t *testing.T) { job.Run(t, "exchanges") })
 	}

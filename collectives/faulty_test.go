@@ -12,9 +12,9 @@ import (
 	"github.com/gopgas/gopgas/verbs/faulty"
 )
 
-// TestLongMessagesAgreeOnABadDay is the same for messages that land, of which
+// TestAllToAllOfLongBlocksAgreesOverAFaultyProvider is the same for messages that land, of which
 // the device takes over next to nothing.
-func TestLongMessagesAgreeOnABadDay(t *testing.T) {
+func TestAllToAllOfLongBlocksAgreesOverAFaultyProvider(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	wrap := runtime.WithWrap(func(p driver.Provider) driver.Provider {
@@ -37,9 +37,9 @@ func TestLongMessagesAgreeOnABadDay(t *testing.T) {
 	}, wrap)
 }
 
-// TestCallsAgreeOnABadDay has the network delay, reorder and refuse for a moment
+// TestCallsAgreeWithAModelOverAFaultyProvider has the network delay, reorder and refuse for a moment
 // whatever it may.
-func TestCallsAgreeOnABadDay(t *testing.T) {
+func TestCallsAgreeWithAModelOverAFaultyProvider(t *testing.T) {
 	for _, base := range []testjob.Config{{Provider: "loop", Queued: true, Ranks: 3}, {Provider: "tcp", Ranks: 4}} {
 		t.Run(base.String(), func(t *testing.T) {
 			seed := rand.Uint64()

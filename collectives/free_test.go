@@ -41,9 +41,9 @@ func liveOf(ctx context.Context, r *testjob.Rank, seed uint64) *runtime.Team {
 	return team
 }
 
-// TestFreedTeamsLeaveNothingBehind compares the heap before teams that were used in all
+// TestFreeOfTeamGivesBackItsMemory compares the heap before teams that were used in all
 // ways, and after them.
-func TestFreedTeamsLeaveNothingBehind(t *testing.T) {
+func TestFreeOfTeamGivesBackItsMemory(t *testing.T) {
 	run := func(t *testing.T, c testjob.Config) {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
@@ -59,7 +59,7 @@ func TestFreedTeamsLeaveNothingBehind(t *testing.T) {
 	testjob.EachApart(t, run)
 }
 
-func TestAFreedTeamMakesNoCalls(t *testing.T) {
+func TestCallsOfFreedTeamReturnErrTeamFreed(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		team, err := r.World.Split(ctx, 0, 0)
 		r.NoError(err)
@@ -106,9 +106,9 @@ func TestAFreedTeamMakesNoCalls(t *testing.T) {
 	})
 }
 
-// TestABrokenTeamIsFreedWithWhatItsCallsLeft has a member give up in the middle of calls
+// TestFreeOfBrokenTeamGivesBackMemoryOfItsCalls has a member give up in the middle of calls
 // of all lengths.
-func TestABrokenTeamIsFreedWithWhatItsCallsLeft(t *testing.T) {
+func TestFreeOfBrokenTeamGivesBackMemoryOfItsCalls(t *testing.T) {
 	enough := errors.New("enough")
 	run := func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -143,8 +143,8 @@ func TestABrokenTeamIsFreedWithWhatItsCallsLeft(t *testing.T) {
 	testjob.EachApart(t, run)
 }
 
-// TestFreeReturnsTheErrorOfAnEarlierCallElsewhere frees the team all the same.
-func TestFreeReturnsTheErrorOfAnEarlierCallElsewhere(t *testing.T) {
+// TestFreeReturnsTheErrorOfAnEarlierCallOfAnotherMember frees the team all the same.
+func TestFreeReturnsTheErrorOfAnEarlierCallOfAnotherMember(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			team, err := r.World.Split(ctx, 0, 0)

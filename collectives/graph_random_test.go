@@ -11,9 +11,9 @@ import (
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
-// TestAlongAnyGraph sends blocks along the edges of random graphs: one way only, several
+// TestNeighborCallsAgreeWithAModelOnRandomGraphs sends blocks along the edges of random graphs: one way only, several
 // between two members, loops. The lengths lie around those at which the way changes.
-func TestAlongAnyGraph(t *testing.T) {
+func TestNeighborCallsAgreeWithAModelOnRandomGraphs(t *testing.T) {
 	rounds := max(4, testwatch.Rounds(12)) // each number of ranks
 	if testjob.Soak() {
 		rounds = 200

@@ -27,8 +27,8 @@ func long(pieces, seed int) []byte {
 	return mem
 }
 
-// TestLongMessagesLandWhereTheyGo sends messages around the length from which they land.
-func TestLongMessagesLandWhereTheyGo(t *testing.T) {
+// TestLongMessagesLandInTheBufferOfTheReceiver sends messages around the length from which they land.
+func TestLongMessagesLandInTheBufferOfTheReceiver(t *testing.T) {
 	onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
 		for round := range 3 {
 			for pieces := range 5 {
@@ -46,9 +46,9 @@ func TestLongMessagesLandWhereTheyGo(t *testing.T) {
 	})
 }
 
-// TestManyLongMessagesAtOnce has all members exchange messages with all, around the length
+// TestAllMembersExchangeLongMessagesAtOnce has all members exchange messages with all, around the length
 // from which a sender waits for its receiver.
-func TestManyLongMessagesAtOnce(t *testing.T) {
+func TestAllMembersExchangeLongMessagesAtOnce(t *testing.T) {
 	for _, size := range []int{pieceMost - 1, pieceMost, 3 * pieceMost} {
 		onTCP(4).Run(t, func(ctx context.Context, r *testjob.Rank) {
 			src, dst := make([]byte, 4*size), make([]byte, 4*size)
@@ -91,9 +91,9 @@ func TestFoldedMessagesDoNotLand(t *testing.T) {
 	})
 }
 
-// TestMemoryOfAMessageThatWasGivenUpIsTheCallersAgain cancels the receiver in the middle
+// TestCanceledRecvGivesTheCallerItsMemoryBack cancels the receiver in the middle
 // of a message, at many moments.
-func TestMemoryOfAMessageThatWasGivenUpIsTheCallersAgain(t *testing.T) {
+func TestCanceledRecvGivesTheCallerItsMemoryBack(t *testing.T) {
 	enough := errors.New("enough")
 	onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
 		const size = 16 << 20
@@ -119,9 +119,9 @@ func TestMemoryOfAMessageThatWasGivenUpIsTheCallersAgain(t *testing.T) {
 	})
 }
 
-// TestLongMessagesOfUnlikeLengthsAreNamed has the two ends of a message, of which one or
+// TestMismatchErrorNamesLongMessagesOfUnlikeLengths has the two ends of a message, of which one or
 // both take it to be long, differ in its length.
-func TestLongMessagesOfUnlikeLengthsAreNamed(t *testing.T) {
+func TestMismatchErrorNamesLongMessagesOfUnlikeLengths(t *testing.T) {
 	block := pieceMost
 	for _, lengths := range [][2]int{{1, 4 * block}, {4 * block, 1}, {ringed, 4 * block}, {4 * block, ringed}, {4 * block, 5 * block}, {5 * block, 4 * block}} {
 		onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -146,9 +146,9 @@ func TestLongMessagesOfUnlikeLengthsAreNamed(t *testing.T) {
 	}
 }
 
-// TestMessagesThatAllTakeToBeOfAnotherLengthAreNamed goes around a ring, and between two,
+// TestMismatchErrorNamesAMessageInARingOfWrongLengths goes around a ring, and between two,
 // where each member sends a length that the next does not expect.
-func TestMessagesThatAllTakeToBeOfAnotherLengthAreNamed(t *testing.T) {
+func TestMismatchErrorNamesAMessageInARingOfWrongLengths(t *testing.T) {
 	const long = mostRing
 	for _, lengths := range [][2]int{{long, 8}, {8, long}, {long, ringed}, {ringed, long}, {ringed, 8}, {8, ringed}, {long, 0}, {0, long}, {long, long + 1}} {
 		for _, n := range []int{2, 3} {
@@ -167,9 +167,9 @@ func TestMessagesThatAllTakeToBeOfAnotherLengthAreNamed(t *testing.T) {
 	}
 }
 
-// TestAMemberThatGivesUpAmidLongMessagesEndsThoseOfAllOthers requires that afterward no
+// TestCanceledMemberEndsLongMessagesOfAllMembers requires that afterward no
 // message comes to memory that is the callers' again.
-func TestAMemberThatGivesUpAmidLongMessagesEndsThoseOfAllOthers(t *testing.T) {
+func TestCanceledMemberEndsLongMessagesOfAllMembers(t *testing.T) {
 	enough := errors.New("enough")
 	onTCP(4).Run(t, func(ctx context.Context, r *testjob.Rank) {
 		in, out := bytes.Repeat([]byte{byte(r.Me + 1)}, 4*4*mostRing), make([]byte, 4*4*mostRing)
@@ -197,9 +197,9 @@ func TestAMemberThatGivesUpAmidLongMessagesEndsThoseOfAllOthers(t *testing.T) {
 	})
 }
 
-// TestLandedPiecesAreThere has a sender give up while the socket is full. It has already
+// TestReceiverFindsThePieceOfEachFlag has a sender give up while the socket is full. It has already
 // posted the flag of a piece that the device had not sent.
-func TestLandedPiecesAreThere(t *testing.T) {
+func TestReceiverFindsThePieceOfEachFlag(t *testing.T) {
 	onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
 		g, err := groupOf(r.World)
 		r.NoError(err)

@@ -72,11 +72,11 @@ func leaseTrials() []leaseTrial {
 	}
 }
 
-// TestMemoryOfACallThatWasGivenUpIsTheCallersAgain has a member give up calls in which
+// TestCanceledCallGivesTheCallerItsMemoryBack has a member give up calls in which
 // other members use its memory. The member writes there as soon as its call has returned.
 // No member that succeeds sees that, and no member writes there any more. Calls and
 // configurations are paired at random, or all with all when soaking.
-func TestMemoryOfACallThatWasGivenUpIsTheCallersAgain(t *testing.T) {
+func TestCanceledCallGivesTheCallerItsMemoryBack(t *testing.T) {
 	rounds, configs := testwatch.Rounds(3), []testjob.Config{{Provider: "loop", Ranks: 3}}
 	if !testwatch.Race { // the race detector sees no accesses of shared mappings
 		configs = append(configs, testjob.Config{Provider: "shm", Ranks: 2}, testjob.Config{Provider: "shm", Ranks: 4})
@@ -154,9 +154,9 @@ func (l *leaseTrial) quit(ctx context.Context, r *testjob.Rank, root, quitter in
 	_ = team.Free(ctx) // a member that has succeeded learns of it here
 }
 
-// TestAnOperatorThatLastsLeavesOthersMemoryAlone has an operator of the program work longer
+// TestSlowOperatorDoesNotWriteToMemoryOfAnotherMember has an operator of the program work longer
 // than the owner of its memory waits for it.
-func TestAnOperatorThatLastsLeavesOthersMemoryAlone(t *testing.T) {
+func TestSlowOperatorDoesNotWriteToMemoryOfAnotherMember(t *testing.T) {
 	allReduce := func(op collectives.Op[byte], in, out []byte) collectives.Call {
 		return collectives.AllReduceCall(op, in, out)
 	}

@@ -29,9 +29,9 @@ func messageOf(k, from int) []byte {
 	return bytes.Repeat([]byte{byte(k*5 + from + 1)}, lengths[k/7%2])
 }
 
-// TestMessagesOfAllLengthsComeInOrder streams messages of all lengths to a late
+// TestMessagesOfAllLengthsArriveInOrder streams messages of all lengths to a late
 // receiver, and then both ways.
-func TestMessagesOfAllLengthsComeInOrder(t *testing.T) {
+func TestMessagesOfAllLengthsArriveInOrder(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		many := testwatch.Rounds(20) * channel.Slots
 		if r.Me > 1 {
@@ -70,9 +70,9 @@ func TestMessagesOfAllLengthsComeInOrder(t *testing.T) {
 	})
 }
 
-// TestMessagesFillAllRoomOfALine passes messages along a line whose last member is
+// TestMembersOfALineDoNotDeadlockWhileSlotsAndRingsAreFull passes messages along a line whose last member is
 // late. All slots on the way fill up, or rings, and no members wait in a circle.
-func TestMessagesFillAllRoomOfALine(t *testing.T) {
+func TestMembersOfALineDoNotDeadlockWhileSlotsAndRingsAreFull(t *testing.T) {
 	for _, size := range []int{8, ringed} {
 		testjob.All(t, 3, func(ctx context.Context, r *testjob.Rank) {
 			last := r.World.Size() - 1
@@ -122,9 +122,9 @@ func isNamed(r *testjob.Rank, receiver int, err error, lengths [2]int) {
 	r.Contains(err.Error(), fmt.Sprintf("one of %d", lengths[0]))
 }
 
-// TestMessagesOfUnlikeLengthsAreNamed has the two ends of a message differ in its length, on
+// TestMismatchErrorNamesMessagesOfUnlikeLengths has the two ends of a message differ in its length, on
 // both sides of each limit.
-func TestMessagesOfUnlikeLengthsAreNamed(t *testing.T) {
+func TestMismatchErrorNamesMessagesOfUnlikeLengths(t *testing.T) {
 	for _, lengths := range [][2]int{{8, 9}, {9, 8}, {0, 8}, {8, 0}, {8, channel.MostInSlot + 1}, {channel.MostInSlot + 1, 8},
 		{0, 1000}, {1000, 0}, {1000, 1001}, {8, pieceMost - 1}, {pieceMost - 1, 8}, {1000, pieceMost - 1}, {pieceMost - 1, 1000}} {
 		t.Run(fmt.Sprint(lengths), func(t *testing.T) {
@@ -144,9 +144,9 @@ func TestMessagesOfUnlikeLengthsAreNamed(t *testing.T) {
 	}
 }
 
-// TestMessagesThatChangedPlacesAreNamed sends a long and a short message to a member that
+// TestMismatchErrorNamesMessagesInTheWrongOrder sends a long and a short message to a member that
 // expects the short one first, or the other way round.
-func TestMessagesThatChangedPlacesAreNamed(t *testing.T) {
+func TestMismatchErrorNamesMessagesInTheWrongOrder(t *testing.T) {
 	for _, lengths := range [][2]int{{ringed, 8}, {8, ringed}} {
 		testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me > 1 {
@@ -163,9 +163,9 @@ func TestMessagesThatChangedPlacesAreNamed(t *testing.T) {
 	}
 }
 
-// TestMessageOfAnotherLengthIsNamedBehindAnOffer has a member wait for an offer, which comes
+// TestMismatchErrorNamesAShortMessageAheadOfAnOffer has a member wait for an offer, which comes
 // behind a message of another length than the member expects.
-func TestMessageOfAnotherLengthIsNamedBehindAnOffer(t *testing.T) {
+func TestMismatchErrorNamesAShortMessageAheadOfAnOffer(t *testing.T) {
 	for _, lengths := range [][2]int{{ringed, 8}, {8, ringed}} {
 		onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
 			err := callTelling(ctx, r, func(ctx context.Context, p *transport) error {
@@ -186,9 +186,9 @@ func TestMessageOfAnotherLengthIsNamedBehindAnOffer(t *testing.T) {
 	}
 }
 
-// TestMessageDuringWaitForRoomKeepsItsPlace sends more than there is room for. The receiver
+// TestMessageThatArrivesDuringWaitForRoomKeepsItsPlace sends more than there is room for. The receiver
 // sends a message itself before it takes any.
-func TestMessageDuringWaitForRoomKeepsItsPlace(t *testing.T) {
+func TestMessageThatArrivesDuringWaitForRoomKeepsItsPlace(t *testing.T) {
 	for _, size := range []int{8, ringed, pieceMost - 1} {
 		testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me > 1 {

@@ -48,7 +48,7 @@ func differings() []differing {
 	}
 }
 
-func TestCallsThatDifferAreNamedAtAllMembers(t *testing.T) {
+func TestMismatchErrorNamesCallsThatDifferAtAllMembers(t *testing.T) {
 	for _, d := range differings() {
 		t.Run(d.name, func(t *testing.T) {
 			testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
@@ -75,7 +75,7 @@ func TestCallsThatDifferAreNamedAtAllMembers(t *testing.T) {
 	}
 }
 
-func TestBlocksOfUnlikeLengthsAreAMismatch(t *testing.T) {
+func TestBlocksOfUnlikeLengthsReturnErrMismatch(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		in := make([]byte, 3+r.Me%2) // rank 1 has one more than rank 0 expects
 		counts := make([]int, r.N)
@@ -90,9 +90,9 @@ func TestBlocksOfUnlikeLengthsAreAMismatch(t *testing.T) {
 	})
 }
 
-// TestABlockThatOneEndTakesForEmptyIsAMismatch has a member wait for a block that its
+// TestBlockThatTheSenderTakesForEmptyReturnsErrMismatch has a member wait for a block that its
 // sender does not have.
-func TestABlockThatOneEndTakesForEmptyIsAMismatch(t *testing.T) {
+func TestBlockThatTheSenderTakesForEmptyReturnsErrMismatch(t *testing.T) {
 	each := func(r *testjob.Rank, count int) collectives.Blocks {
 		b := collectives.Blocks{Counts: make([]int, r.N)}
 		for i := range b.Counts {
@@ -149,7 +149,7 @@ func TestABlockThatOneEndTakesForEmptyIsAMismatch(t *testing.T) {
 }
 
 // Members choose by whether blocks follow one another.
-func TestOffsetsAtSomeMembersAreAMismatch(t *testing.T) {
+func TestOffsetsAtSomeMembersReturnErrMismatch(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		b := collectives.Blocks{Counts: make([]int, r.N)}
 		for i := range b.Counts {
@@ -166,7 +166,7 @@ func TestOffsetsAtSomeMembersAreAMismatch(t *testing.T) {
 	})
 }
 
-func TestADeadRankEndsTheCallsOfAllOthers(t *testing.T) {
+func TestDeadRankEndsCallsOfAllRanks(t *testing.T) {
 	for _, count := range []int{1, 1 << 16} {
 		testjob.EachTransport(t, 4, func(t *testing.T, c testjob.Config) {
 			err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
@@ -192,7 +192,7 @@ func TestADeadRankEndsTheCallsOfAllOthers(t *testing.T) {
 	}
 }
 
-func TestACanceledMemberEndsTheCallsOfAllOthers(t *testing.T) {
+func TestCanceledMemberEndsCallsOfAllMembers(t *testing.T) {
 	cause := errors.New("enough")
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -218,7 +218,7 @@ func TestACanceledMemberEndsTheCallsOfAllOthers(t *testing.T) {
 	})
 }
 
-func TestCallsCheckArgumentsBeforeOtherMembersLearn(t *testing.T) {
+func TestCallsCheckArgumentsBeforeTheyCommunicate(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		sum, n := collectives.Sum[int](), r.N
 		x, blocks := make([]int, 4*n+1), collectives.Blocks{Counts: make([]int, n+1)}

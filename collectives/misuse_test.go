@@ -13,7 +13,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-func TestCallsAlongNoGraphAreErrors(t *testing.T) {
+func TestNeighborCallsWithoutGraphReturnErrors(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		x, y, none := []int{1}, []int{2}, collectives.Blocks{}
 		for _, g := range []*collectives.Graph{nil, {}, new(collectives.Cart).Graph} {
@@ -38,7 +38,7 @@ func TestCallsAlongNoGraphAreErrors(t *testing.T) {
 	})
 }
 
-func TestOperatorsWithoutAFunctionOrANameAreErrors(t *testing.T) {
+func TestOperatorsWithoutFunctionOrNameReturnErrors(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		x := []int{1}
 		last := func(_, b int) int { return b }
@@ -52,7 +52,7 @@ func TestOperatorsWithoutAFunctionOrANameAreErrors(t *testing.T) {
 	})
 }
 
-func TestANilOptionDoesNothing(t *testing.T) {
+func TestNilOptionDoesNothing(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		x := []int{1}
 		r.NoError(collectives.AllReduce(ctx, r.World, collectives.Sum[int](), x, x, nil, collectives.Deterministic(), nil))
@@ -60,7 +60,7 @@ func TestANilOptionDoesNothing(t *testing.T) {
 	})
 }
 
-func TestAPlanThatWasNeverMadeIsAnError(t *testing.T) {
+func TestCallsOfZeroPlannedReturnErrUnsupported(t *testing.T) {
 	for _, p := range []*collectives.Planned{nil, {}} {
 		testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 			_, startErr := p.Start(ctx)
@@ -73,7 +73,7 @@ func TestAPlanThatWasNeverMadeIsAnError(t *testing.T) {
 	}
 }
 
-func TestPlansAreNotMadeWithAContextThatHasEnded(t *testing.T) {
+func TestPlanUnderAnEndedContextReturnsItsCause(t *testing.T) {
 	cause := errors.New("no longer needed")
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		ended, cancel := context.WithCancelCause(ctx)
@@ -84,7 +84,7 @@ func TestPlansAreNotMadeWithAContextThatHasEnded(t *testing.T) {
 	})
 }
 
-func TestAFreedBufferShowsNoMemory(t *testing.T) {
+func TestMemOfFreedBufferReturnsNil(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		b, err := collectives.Alloc[int](r.World, 10)
 		r.NoError(err)
@@ -98,7 +98,7 @@ func TestAFreedBufferShowsNoMemory(t *testing.T) {
 	})
 }
 
-func TestTheNamesOfAlgorithmsAreOfThoseThatCanBeUsed(t *testing.T) {
+func TestAlgorithmsNamesOnlyUsableAlgorithms(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		x := []int{r.Me}
 		odd := collectives.NewOp("left", false, func(a, _ int) int { return a })
@@ -126,7 +126,7 @@ func TestTheNamesOfAlgorithmsAreOfThoseThatCanBeUsed(t *testing.T) {
 	})
 }
 
-func TestARequestThatWasNeverMadeIsAnError(t *testing.T) {
+func TestWaitOfZeroRequestReturnsAnError(t *testing.T) {
 	for _, r := range []*collectives.Request{nil, {}} {
 		require.ErrorIs(t, r.Wait(t.Context()), errors.ErrUnsupported)
 		ended, err := r.Test()

@@ -43,7 +43,7 @@ func nth(ranks []int, i int) int {
 	return count
 }
 
-func TestBlocksFollowTheEdgesOfAGraph(t *testing.T) {
+func TestNeighborCallsSendBlocksAlongTheEdges(t *testing.T) {
 	testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
@@ -131,7 +131,7 @@ func TestNeighborsOfAGridExchangeTheirEdges(t *testing.T) {
 	})
 }
 
-func TestEdgesThatOneEndDoesNotKnowAreAMismatch(t *testing.T) {
+func TestEdgeThatOneEndDoesNotNameReturnsErrMismatch(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		var out []int
 		if r.Me == 0 {

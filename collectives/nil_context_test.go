@@ -10,9 +10,9 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// TestANilContextIsOneThatNeverEnds makes calls that wait, and some that wait over
+// TestCallsUnderNilContextWait makes calls that wait, and some that wait over
 // some providers only.
-func TestANilContextIsOneThatNeverEnds(t *testing.T) {
+func TestCallsUnderNilContextWait(t *testing.T) {
 	testjob.All(t, 2, func(_ context.Context, r *testjob.Rank) {
 		var none context.Context
 		w, err := window.Allocate[int64](none, r.World, 1<<18)
@@ -74,7 +74,7 @@ func TestANilContextIsOneThatNeverEnds(t *testing.T) {
 	})
 }
 
-func TestANilContextRunsAJob(t *testing.T) {
+func TestRunUnderNilContextRunsAJob(t *testing.T) {
 	var none context.Context
 	body := func(ctx context.Context, job *runtime.Job) error { return job.World().Barrier(ctx) }
 	if err := runtime.RunLocal(none, 2, body); err != nil {

@@ -34,7 +34,7 @@ func leftToRight(ranks, n int) []float64 {
 	return v
 }
 
-func TestDeterministicSumsHaveTheSameBitsEverywhere(t *testing.T) {
+func TestDeterministicSumsHaveTheSameBitsAtAllMembers(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		sum := collectives.Sum[float64]()
 		for _, n := range []int{1, 5, 600, 10_000} {
@@ -58,8 +58,8 @@ func TestDeterministicSumsHaveTheSameBitsEverywhere(t *testing.T) {
 	})
 }
 
-// TestOrderShows requires that the sums above change with the order.
-func TestOrderShows(t *testing.T) {
+// TestTermsOfTheTestsSumToOtherBitsInAnotherOrder requires that the sums above change with the order.
+func TestTermsOfTheTestsSumToOtherBitsInAnotherOrder(t *testing.T) {
 	forward, backward := leftToRight(8, 100), terms(7, 100)
 	for r := 6; r >= 0; r-- {
 		for i, x := range terms(r, 100) {
@@ -69,7 +69,7 @@ func TestOrderShows(t *testing.T) {
 	require.NotEqual(t, forward, backward)
 }
 
-func TestPredefinedOperators(t *testing.T) {
+func TestPredefinedOperatorsComputeTheirFunctions(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		me := int32(r.Me + 1)
 		check := func(op collectives.Op[int32], f func(a, b int32) int32) {
@@ -100,7 +100,7 @@ func TestPredefinedOperators(t *testing.T) {
 	})
 }
 
-func TestElementsLargerThanAPiece(t *testing.T) {
+func TestCallsTakeElementsLargerThanAPiece(t *testing.T) {
 	type large [300 << 10]byte
 	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
 		if c.Ranks > 3 {
@@ -124,7 +124,7 @@ func TestElementsLargerThanAPiece(t *testing.T) {
 	})
 }
 
-func TestTeamsMakeTheirCallsSideBySide(t *testing.T) {
+func TestTeamsMakeCallsAtTheSameTime(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		half, err := r.World.Split(ctx, r.Me%2, 0)
 		r.NoError(err)

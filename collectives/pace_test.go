@@ -43,8 +43,8 @@ func TestLastMessageLeavesAtOnceIfTheProgramComputes(t *testing.T) {
 	}
 }
 
-// TestPaceKnowsMembersThatWaited has a member wait for a late one, which waits for no member.
-func TestPaceKnowsMembersThatWaited(t *testing.T) {
+// TestPaceCountsCallsInWhichTheMemberWaited has a member wait for a late one, which waits for no member.
+func TestPaceCountsCallsInWhichTheMemberWaited(t *testing.T) {
 	for _, size := range []int{8, ringed, pieceMost - 1} {
 		onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
 			mem, waits := make([]byte, size), 0

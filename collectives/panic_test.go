@@ -12,9 +12,9 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// TestAnOperatorThatPanicsEndsTheCallsOfAll has programs recover, which may go on without
+// TestPanicOfOperatorEndsCallsOfAllMembers has programs recover, which may go on without
 // the team.
-func TestAnOperatorThatPanicsEndsTheCallsOfAll(t *testing.T) {
+func TestPanicOfOperatorEndsCallsOfAllMembers(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
 		for _, count := range []int{1, 1 << 14} {
 			var panicked atomic.Int32
@@ -62,7 +62,7 @@ func panics(ctx context.Context, r *testjob.Rank) {
 	r.ErrorIs(err, runtime.ErrRankDead)
 }
 
-func TestAnOperatorThatPanicsInAStartedCallEndsTheProcess(t *testing.T) {
+func TestPanicOfOperatorInStartedCallEndsTheProcess(t *testing.T) {
 	for _, job := range testjob.Processes(3) {
 		t.Run(job.String(), func(t *testing.T) {
 			out := job.Try(t, "panics")

@@ -60,7 +60,7 @@ func killed(ctx context.Context, r *testjob.Rank) {
 // apart are processes on several pretended hosts, which share memory within them.
 var apart = []testjob.Job{{Provider: "auto", Ranks: 4, Hosts: "aabb"}, {Provider: "auto", Ranks: 4, Hosts: "abcb"}}
 
-func TestProcessesAgree(t *testing.T) {
+func TestCallsAgreeAmongProcesses(t *testing.T) {
 	for _, job := range append(testjob.Processes(3), apart...) {
 		t.Run(job.String(), func(t *testing.T) { job.Run(t, "sums") })
 	}
@@ -86,7 +86,7 @@ func TestProcessesOnSeveralHostsAgreeWithASequentialModel(t *testing.T) {
 	}
 }
 
-func TestAKilledProcessEndsTheCallsOfAllOthers(t *testing.T) {
+func TestKilledProcessEndsCallsOfAllRanks(t *testing.T) {
 	for _, job := range append(testjob.Processes(4), apart...) {
 		t.Run(job.String(), func(t *testing.T) {
 			out := job.Try(t, "killed")

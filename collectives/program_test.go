@@ -15,9 +15,9 @@ type step struct {
 	check func()
 }
 
-// TestARandomProgramAgreesWithTheModel has all ranks make the same calls in the same order.
+// TestRandomProgramAgreesWithTheModel has all ranks make the same calls in the same order.
 // Each rank chooses by itself whether it blocks, starts or plans a call, and when it waits.
-func TestARandomProgramAgreesWithTheModel(t *testing.T) {
+func TestRandomProgramAgreesWithTheModel(t *testing.T) {
 	program := func(t *testing.T, c testjob.Config) {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)

@@ -10,7 +10,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-func TestStartedCallsRunInOrderAndBlockingOnesComeBehind(t *testing.T) {
+func TestBlockingCallRunsBehindStartedCalls(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		sum := collectives.Sum[int]()
 		a, b, c := []int{r.Me}, []int{0}, []int{0}
@@ -38,7 +38,7 @@ func TestStartedCallsRunInOrderAndBlockingOnesComeBehind(t *testing.T) {
 	})
 }
 
-func TestAStartedCallEndsWithoutAWait(t *testing.T) {
+func TestStartedCallEndsWithoutAWait(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		big := make([]int32, 100000)
 		for i := range big {
@@ -58,7 +58,7 @@ func TestAStartedCallEndsWithoutAWait(t *testing.T) {
 	})
 }
 
-func TestWaitingForARequestInVainLeavesItUnderWay(t *testing.T) {
+func TestWaitWhoseContextEndsLeavesItsRequestUnderWay(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		x := []int64{1}
 		if r.Me == 0 {
@@ -77,7 +77,7 @@ func TestWaitingForARequestInVainLeavesItUnderWay(t *testing.T) {
 	})
 }
 
-func TestARequestWhoseContextEndsBreaksTheTeam(t *testing.T) {
+func TestStartedCallWhoseContextEndsBreaksTheTeam(t *testing.T) {
 	cause := errors.New("no longer needed")
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		team, err := r.World.Split(ctx, 0, 0)
@@ -95,7 +95,7 @@ func TestARequestWhoseContextEndsBreaksTheTeam(t *testing.T) {
 	})
 }
 
-func TestAPlanIsMadeAsOftenAsItIsRun(t *testing.T) {
+func TestEachRunOfAPlanMakesItsCall(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		x := make([]int64, 10)
 		plan, err := collectives.Plan(ctx, r.World, collectives.AllReduceCall(collectives.Sum[int64](), x, x))
@@ -121,7 +121,7 @@ func TestAPlanIsMadeAsOftenAsItIsRun(t *testing.T) {
 	})
 }
 
-func TestStartedCallsKeepTheirBlocks(t *testing.T) {
+func TestStartedCallKeepsACopyOfItsBlocks(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		counts := make([]int, r.N)
 		for i := range counts {
@@ -147,7 +147,7 @@ func TestStartedCallsKeepTheirBlocks(t *testing.T) {
 	})
 }
 
-func TestAPlanThatIsUnderWayIsBusy(t *testing.T) {
+func TestRunOfPlanUnderWayReturnsErrBusy(t *testing.T) {
 	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
 		said := make(chan struct{})
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -169,7 +169,7 @@ func TestAPlanThatIsUnderWayIsBusy(t *testing.T) {
 	})
 }
 
-func TestBuffersAreZeroAndGiveTheirMemoryBack(t *testing.T) {
+func TestAllocReturnsZeroedMemoryAndFreeGivesItBack(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		const n = 100000
 		for range 7 {

@@ -39,7 +39,7 @@ func crowd(n int) topology {
 	return of
 }
 
-func TestSharedCoresChooseTheAlgorithm(t *testing.T) {
+func TestRulesChooseByWhetherMembersShareCores(t *testing.T) {
 	w := newWays()
 	name := func(c Call, of topology) string { return w.best(&c, of, false).Name }
 	small, large, sum := make([]float64, 8), make([]float64, 1<<18), Sum[float64]()
@@ -78,7 +78,7 @@ func TestSharedCoresChooseTheAlgorithm(t *testing.T) {
 	require.True(t, topologyOf(&team.Team{Members: []int{0, 1}, Hosts: []int{0, 0}, Crowded: true}).crowded)
 }
 
-func TestThereIsAWayForEveryCall(t *testing.T) {
+func TestRulesChooseAFittingAlgorithmForEachCall(t *testing.T) {
 	w := newWays()
 	for _, c := range anyCalls() {
 		for n := 1; n < 20; n++ {
@@ -94,7 +94,7 @@ func TestThereIsAWayForEveryCall(t *testing.T) {
 	}
 }
 
-func TestSizeChoosesTheAlgorithm(t *testing.T) {
+func TestRulesChooseBySize(t *testing.T) {
 	w := newWays()
 	name := func(c Call, n int) string { return w.best(&c, oneHost(n), false).Name }
 	small, large := make([]float64, 1), make([]float64, 1<<20)
@@ -115,7 +115,7 @@ func TestSizeChoosesTheAlgorithm(t *testing.T) {
 	require.Equal(t, "board", w.best(new(BroadcastCall(0, small)), oneHost(4), true).Name)
 }
 
-func TestHostsChooseTheAlgorithm(t *testing.T) {
+func TestRulesChooseByHosts(t *testing.T) {
 	w := newWays()
 	large := make([]float64, 1<<18)
 	sum, odd := Sum[float64](), NewOp("odd", false, func(a, _ float64) float64 { return a })
@@ -148,7 +148,7 @@ func TestHostsChooseTheAlgorithm(t *testing.T) {
 	require.Equal(t, oneHost(2), topologyOf(&team.Team{Members: []int{0, 1}}))
 }
 
-func TestAWayThatHostsDoNotAllowSaysWhy(t *testing.T) {
+func TestErrorForUnfitAlgorithmNamesTheReason(t *testing.T) {
 	x := make([]int64, 4)
 	sum, odd := Sum[int64](), NewOp("odd", false, func(a, _ int64) int64 { return a })
 	mixed := topology{n: 4, hosts: 2, shared: true}

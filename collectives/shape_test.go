@@ -17,8 +17,8 @@ func describe(t *testing.T, s *shapes, c Call) team.Call {
 	return d.call
 }
 
-// TestCallsAreEqualOnlyIfMembersMustMakeThemTogether compares calls as members do.
-func TestCallsAreEqualOnlyIfMembersMustMakeThemTogether(t *testing.T) {
+// TestOnlyMatchingCallsHaveEqualDescriptions compares calls as members do.
+func TestOnlyMatchingCallsHaveEqualDescriptions(t *testing.T) {
 	x, y := make([]int, 6), make([]float64, 6)
 	sum, named := Sum[int](), NewOp("Sum of others", true, func(a, b int) int { return a + b })
 	blocks := func(counts ...int) Blocks { return Blocks{Counts: counts} }
@@ -44,9 +44,9 @@ func TestCallsAreEqualOnlyIfMembersMustMakeThemTogether(t *testing.T) {
 	require.Equal(t, team.Varied, describe(t, boards, a).Count)
 }
 
-// TestMoreCallsThanAreKeptAreDescribedTheSame makes calls of so many lengths that the
+// TestDescriptionsBeyondTheCacheAreTheSame makes calls of so many lengths that the
 // last ones are described anew each time, some while others are under way.
-func TestMoreCallsThanAreKeptAreDescribedTheSame(t *testing.T) {
+func TestDescriptionsBeyondTheCacheAreTheSame(t *testing.T) {
 	x, s := make([]byte, keptMost+100), &shapes{boards: true}
 	var under *described
 	for n := range x {
@@ -67,8 +67,8 @@ func TestMoreCallsThanAreKeptAreDescribedTheSame(t *testing.T) {
 	require.Equal(t, keptMost, s.kept)
 }
 
-// TestDescribingACallAgainAllocatesNothing describes kept calls and calls beyond those.
-func TestDescribingACallAgainAllocatesNothing(t *testing.T) {
+// TestRepeatedDescriptionAllocatesNothing describes kept calls and calls beyond those.
+func TestRepeatedDescriptionAllocatesNothing(t *testing.T) {
 	if testwatch.Race {
 		t.Skip("the race detector allocates")
 	}

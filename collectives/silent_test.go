@@ -28,9 +28,9 @@ func castFrom(root int) teamCall {
 	}
 }
 
-// TestTheNextBarrierTellsOfCallsThatDiffered has a root make another call than the members.
+// TestNextBarrierReturnsErrMismatchForEarlierCalls has a root make another call than the members.
 // No member waits for the root, which sends and goes on.
-func TestTheNextBarrierTellsOfCallsThatDiffered(t *testing.T) {
+func TestNextBarrierReturnsErrMismatchForEarlierCalls(t *testing.T) {
 	pairs := [][2]teamCall{{castFrom(0), castFrom(2)}, {scanned, gatherTo0}, {castFrom(1), gatherTo0}}
 	syncs := []func(ctx context.Context, t *runtime.Team, w *window.Window[int]) error{
 		func(ctx context.Context, t *runtime.Team, _ *window.Window[int]) error { return t.Barrier(ctx) },

@@ -43,9 +43,9 @@ func mixed(ctx context.Context, t *runtime.Team, i, n int) error {
 	return collectives.Barrier(ctx, t)
 }
 
-// TestSurvivorsGoOnInATeamOfTheirOwn cancels a member at a random moment among calls
+// TestSurvivorsMakeCallsInATeamOfTheirOwn cancels a member at a random moment among calls
 // of all kinds.
-func TestSurvivorsGoOnInATeamOfTheirOwn(t *testing.T) {
+func TestSurvivorsMakeCallsInATeamOfTheirOwn(t *testing.T) {
 	cause := errors.New("enough")
 	testjob.EachTransport(t, 4, func(t *testing.T, c testjob.Config) {
 		seed := rand.Uint64()
@@ -84,9 +84,9 @@ func TestSurvivorsGoOnInATeamOfTheirOwn(t *testing.T) {
 	})
 }
 
-// TestAJobClosesOverRequestsWithoutAWait starts calls and does not wait. Calls that all
+// TestCloseEndsRequestsWithoutAWait starts calls and does not wait. Calls that all
 // members started end first; one that only this member started ends with the job.
-func TestAJobClosesOverRequestsWithoutAWait(t *testing.T) {
+func TestCloseEndsRequestsWithoutAWait(t *testing.T) {
 	testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {
 		vectors := make([][]int64, c.Ranks)
 		start := func(ctx context.Context, r *testjob.Rank) {
@@ -138,13 +138,13 @@ func cut(ctx context.Context, r *testjob.Rank) {
 	r.ErrorIs(err, runtime.ErrRankDead)
 }
 
-func TestThousandCallsOfACrowd(t *testing.T) {
+func TestMembersThatOutnumberTheirCoresMakeThousandCalls(t *testing.T) {
 	for _, job := range append(testjob.Processes(8), apart...) {
 		t.Run(job.String(), func(t *testing.T) { job.Run(t, "crowd") })
 	}
 }
 
-func TestAProcessKilledInLongCallsEndsThoseOfAllOthers(t *testing.T) {
+func TestKilledProcessEndsLongCallsOfAllRanks(t *testing.T) {
 	for _, job := range append(testjob.Processes(5), apart...) {
 		t.Run(job.String(), func(t *testing.T) {
 			out := job.Try(t, "cut")

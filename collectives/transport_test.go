@@ -11,7 +11,7 @@ import (
 	"github.com/gopgas/gopgas/internal/testjob"
 )
 
-func TestManyMembersHaveSmallRings(t *testing.T) {
+func TestRingsAreSmallerInLargerTeams(t *testing.T) {
 	require.Equal(t, mostRing, ringFor(2))
 	require.Equal(t, mostRing, ringFor(64))
 	require.Equal(t, leastRing, ringFor(1<<20))
@@ -29,9 +29,9 @@ func callByHand(ctx context.Context, r *testjob.Rank, elem int, f func(ctx conte
 	return g.verdict(ctx, f(g.bound.to(ctx, g.team), g.transport))
 }
 
-// TestExchangesOfUnlikeLengthsNeverWaitInACircle sends around a ring, where each
+// TestExchangesOfUnlikeLengthsDoNotDeadlock sends around a ring, where each
 // member has another length, of several times what the ring holds.
-func TestExchangesOfUnlikeLengthsNeverWaitInACircle(t *testing.T) {
+func TestExchangesOfUnlikeLengthsDoNotDeadlock(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		length := func(rank int) int { return (rank % 3) * (2*mostRing + 3*rank) }
 		src, dst := make([]byte, length(r.Me)), make([]byte, length(r.Left()))
@@ -52,8 +52,8 @@ func TestExchangesOfUnlikeLengthsNeverWaitInACircle(t *testing.T) {
 	})
 }
 
-// TestSlotsThatHoldNoMessageAreRefused writes a slot that a correct sender never writes.
-func TestSlotsThatHoldNoMessageAreRefused(t *testing.T) {
+// TestSlotThatHoldsNoMessageReturnsErrCorrupt writes a slot that a correct sender never writes.
+func TestSlotThatHoldsNoMessageReturnsErrCorrupt(t *testing.T) {
 	const slots, number = 128, 120 // see the layout of an endpoint's memory
 	testjob.Config{Provider: "loop", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		err := callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error {

@@ -34,7 +34,7 @@ var measuredWays = []tuned.Rule{
 	{Collective: "all-to-all", Path: tuned.Mapped, Members: 4, Algorithm: "pairwise"},
 }
 
-func TestMeasurementsComeBeforeTheRules(t *testing.T) {
+func TestSelectorPrefersMeasurementsToRules(t *testing.T) {
 	var warnings bytes.Buffer
 	measured := newTuning(save(t, measuredWays...), &warnings)
 	require.Empty(t, warnings.String())
@@ -63,7 +63,7 @@ func TestMeasurementsComeBeforeTheRules(t *testing.T) {
 	require.Equal(t, onBoard, name(BroadcastCall(0, vector)), "a machine was measured, and not several")
 }
 
-func TestATableThatIsNoGoodIsAWarningAndNoMore(t *testing.T) {
+func TestUnusableTableCausesOneWarning(t *testing.T) {
 	damaged := filepath.Join(t.TempDir(), "damaged.json")
 	require.NoError(t, os.WriteFile(damaged, []byte("{"), 0o600))
 	foreign := filepath.Join(t.TempDir(), "foreign.json")
@@ -99,9 +99,9 @@ func TestSelectorNamesTheTable(t *testing.T) {
 	require.Equal(t, "gopgas: team world: AllReduce of float64 by Sum, 4 ranks, 8 bytes: ring (measured to be best here, in "+path+")\n", out.String())
 }
 
-// TestMembersWithOtherTablesMakeOtherCalls requires an error in place of a deadlock, since
+// TestMembersWithUnlikeTablesMakeCallsThatDiffer requires an error in place of a deadlock, since
 // the members would choose different algorithms.
-func TestMembersWithOtherTablesMakeOtherCalls(t *testing.T) {
+func TestMembersWithUnlikeTablesMakeCallsThatDiffer(t *testing.T) {
 	one, two := newTuning(save(t, measuredWays...), os.Stderr), newTuning(save(t, measuredWays[3]), os.Stderr)
 	c := BroadcastCall(0, make([]int, 1))
 	call := func(tuned string) team.Call {

@@ -12,9 +12,9 @@ import (
 	"github.com/gopgas/gopgas/internal/tuned"
 )
 
-// TestTunedCallsGiveTheSameResults runs jobs by a table that differs from the rules. Its
+// TestCallsByATableGiveTheSameResults runs jobs by a table that differs from the rules. Its
 // algorithms can do some of the calls only.
-func TestTunedCallsGiveTheSameResults(t *testing.T) {
+func TestCallsByATableGiveTheSameResults(t *testing.T) {
 	here, err := tuned.Here()
 	require.NoError(t, err)
 	table := tuned.Table{Machine: here}

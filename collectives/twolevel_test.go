@@ -89,7 +89,7 @@ func requireLevels(r *testjob.Rank, tr trial, s *scenario, hosts string) {
 	s.release(r)
 }
 
-func TestTeamsOfOneHostOrOneMemberOfEachHaveOneLevel(t *testing.T) {
+func TestTeamsWithoutTwoLevelsMakeCallsInOne(t *testing.T) {
 	c := testjob.Config{Provider: "auto", Ranks: 5, Hosts: "aabbb"}
 	c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		x := make([]int64, 100)
@@ -115,7 +115,7 @@ func TestTeamsOfOneHostOrOneMemberOfEachHaveOneLevel(t *testing.T) {
 	})
 }
 
-func TestADeadRankEndsTwoLevelCallsOfAllOthers(t *testing.T) {
+func TestDeadRankEndsTwoLevelCallsOfAllRanks(t *testing.T) {
 	for first := range 10 { // of the kinds of calls, the one that the dead rank does not make
 		for i, dead := range []int{0, 2, 4} { // a leader, and two members that are none
 			count := []int{1, 1 << 12, 1 << 16}[(first+i)%3]
@@ -137,9 +137,9 @@ func TestADeadRankEndsTwoLevelCallsOfAllOthers(t *testing.T) {
 	}
 }
 
-// TestTwoLevelCallsThatDifferAreNamed requires that an error on a host's board names a
+// TestMismatchErrorNamesTwoLevelCallsThatDiffer requires that an error on a host's board names a
 // member by its number in the team.
-func TestTwoLevelCallsThatDifferAreNamed(t *testing.T) {
+func TestMismatchErrorNamesTwoLevelCallsThatDiffer(t *testing.T) {
 	sum := collectives.Sum[int64]()
 	x := func(n int) []int64 { return make([]int64, n) }
 	for name, of := range map[string]func(n, members int) collectives.Call{
@@ -192,9 +192,9 @@ func makeCall(ctx context.Context, r *testjob.Rank, c collectives.Call) error {
 	return plan.Run(ctx)
 }
 
-// TestAHostWithAMemberThatMapsNothingHasNoBoard has one member map no memory. The other
+// TestHostWithAnUnmappedMemberUsesNoBoard has one member map no memory. The other
 // members on its host map each other's memory, and learn that this one does not.
-func TestAHostWithAMemberThatMapsNothingHasNoBoard(t *testing.T) {
+func TestHostWithAnUnmappedMemberUsesNoBoard(t *testing.T) {
 	for range 5 {
 		var first atomic.Bool
 		wrap := func(p driver.Provider) driver.Provider {
@@ -215,9 +215,9 @@ func TestAHostWithAMemberThatMapsNothingHasNoBoard(t *testing.T) {
 	}
 }
 
-// TestElementsTooLargeForAHostsBoardGoByMessages has a board for short elements, and
+// TestElementsTooLargeForABoardGoByMessages has a board for short elements, and
 // then elements that do not fit.
-func TestElementsTooLargeForAHostsBoardGoByMessages(t *testing.T) {
+func TestElementsTooLargeForABoardGoByMessages(t *testing.T) {
 	type large struct{ first, last [5000]int32 }
 	plus := collectives.NewOp("plus", true, func(a, b large) large {
 		a.first[0], a.last[4999] = a.first[0]+b.first[0], a.last[4999]+b.last[4999]

@@ -10,8 +10,8 @@ import (
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
-// TestViewsStayWithinAMembersRegions has a member name places outside its regions.
-func TestViewsStayWithinAMembersRegions(t *testing.T) {
+// TestViewReturnsNilOutsideTheRegionsOfAMember has a member name places outside its regions.
+func TestViewReturnsNilOutsideTheRegionsOfAMember(t *testing.T) {
 	for _, provider := range []string{"loop", "shm"} {
 		if provider == "shm" && testwatch.Race {
 			continue

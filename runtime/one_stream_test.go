@@ -31,7 +31,7 @@ func blocking(ctx context.Context, r *testjob.Rank, c *team.Call, do func() erro
 	return f.Calls.End(key, c, err)
 }
 
-func TestCallsStartedDuringABlockingOneRunBehindIt(t *testing.T) {
+func TestCallsStartedDuringABlockingCallRunBehindIt(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		f := streamOf(r)
 		for range 5 {
@@ -58,7 +58,7 @@ func TestCallsStartedDuringABlockingOneRunBehindIt(t *testing.T) {
 	})
 }
 
-func TestACallDuringABlockingOneReturnsErrMismatchAndDoesNotEndIt(t *testing.T) {
+func TestCallDuringABlockingCallReturnsErrMismatchAndDoesNotEndIt(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		several(ctx, r, &allReduce)
 		r.NoError(r.World.Barrier(ctx))
@@ -75,7 +75,7 @@ func TestACallDuringABlockingOneReturnsErrMismatchAndDoesNotEndIt(t *testing.T) 
 	})
 }
 
-func TestTwoMembersThatWaitInCallsThatAlternatedReturnErrMismatch(t *testing.T) {
+func TestMembersThatMadeTwoCallsInOppositeOrderReturnErrMismatch(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		one, other := allReduce, allReduce
 		other.Count++

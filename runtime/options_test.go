@@ -12,7 +12,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-func TestSizesAreReadInEveryUnit(t *testing.T) {
+func TestParseSizeReadsEveryUnit(t *testing.T) {
 	for text, want := range map[string]int64{
 		"0": 0, "65536": 65536, "64K": 64 << 10, "64KiB": 64 << 10, "64kb": 64 << 10, "3m": 3 << 20, "2G": 2 << 30, "1TiB": 1 << 40,
 	} {

@@ -92,7 +92,7 @@ var whole = []access{
 
 const elems = 16
 
-func TestArgumentsBeyondTheWindowAreErrorsThatChangeNothing(t *testing.T) {
+func TestArgumentsBeyondTheWindowReturnErrRangeAndChangeNothing(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[int64](ctx, r, elems, window.WithName("grid"), window.WithSlots(4))
 		check := func() {
@@ -168,7 +168,7 @@ func TestErrorsOfFloatAdditionsNameTheCall(t *testing.T) {
 	})
 }
 
-func TestTheLastElementsCanBeReached(t *testing.T) {
+func TestCallsReachTheLastElements(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[int64](ctx, r, elems)
 		for _, a := range ranged {
@@ -182,7 +182,7 @@ func TestTheLastElementsCanBeReached(t *testing.T) {
 	})
 }
 
-func TestSlotsBeyondTheWindowAreErrors(t *testing.T) {
+func TestSlotsBeyondTheWindowReturnErrRange(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[int64](ctx, r, elems, window.WithSlots(2))
 		for _, slot := range []int{-1, 2, math.MaxInt, math.MinInt} {

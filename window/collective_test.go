@@ -70,7 +70,7 @@ func TestDifferentCollectiveCallsReturnErrMismatchAtEveryRank(t *testing.T) {
 	}
 }
 
-func TestACanceledFenceBreaksItsTeamAndNoOther(t *testing.T) {
+func TestCanceledFenceBreaksItsTeamOnly(t *testing.T) {
 	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) { c.Run(t, cancelFence(make(chan struct{}))) })
 }
 

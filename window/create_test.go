@@ -13,7 +13,7 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-func TestRanksThatDisagreeGetMismatchEverywhere(t *testing.T) {
+func TestAllocateWithUnlikeArgumentsReturnsErrMismatchAtAllRanks(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		before := used(r.World)
 		odd := r.N / 2 // the rank with another argument
@@ -45,7 +45,7 @@ func TestRanksThatDisagreeGetMismatchEverywhere(t *testing.T) {
 	})
 }
 
-func TestOneRankThatCannotAllocateFailsTheCallEverywhere(t *testing.T) {
+func TestAllocateFailsAtAllRanksIfOneRankFails(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		before := used(r.World)
 		var err error
@@ -61,7 +61,7 @@ func TestOneRankThatCannotAllocateFailsTheCallEverywhere(t *testing.T) {
 	})
 }
 
-func TestAHeapExhaustedAtOneRankFailsTheCallEverywhere(t *testing.T) {
+func TestAllocateFailsAtAllRanksIfOneHeapIsExhausted(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		arena := team.Of(r.World).Arena()
 		if r.Me == 0 {
@@ -78,7 +78,7 @@ func TestAHeapExhaustedAtOneRankFailsTheCallEverywhere(t *testing.T) {
 	}, runtime.WithHeap(4<<20))
 }
 
-func TestAWindowNeedsATeam(t *testing.T) {
+func TestAllocateWithoutTeamReturnsAnError(t *testing.T) {
 	w, err := window.Allocate[int](t.Context(), nil, 1)
 	if w != nil {
 		t.Error("a window of nobody")
@@ -92,7 +92,7 @@ func TestAWindowNeedsATeam(t *testing.T) {
 	})
 }
 
-func TestAWindowOfASmallerTeamCountsItsRanks(t *testing.T) {
+func TestWindowOfASplitNumbersRanksAsTheSplitDoes(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		team, err := r.World.Split(ctx, r.Me%2, -r.Me) // the last one first
 		r.NoError(err)

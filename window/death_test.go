@@ -67,7 +67,7 @@ func repeat(ctx context.Context, f func() error) error {
 	return context.Cause(ctx)
 }
 
-func TestEveryWaitEndsWhenARankDies(t *testing.T) {
+func TestDeathOfARankEndsEveryWait(t *testing.T) {
 	for name, wait := range waits {
 		t.Run(name, func(t *testing.T) {
 			testjob.EachTransport(t, 3, func(t *testing.T, c testjob.Config) {

@@ -16,13 +16,13 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-func TestARankWithoutDescriptorsIsNamedAtBothEndsAndGoesOnLater(t *testing.T) {
+func TestErrExhaustedNamesTheRankWithoutDescriptorsAtBothEnds(t *testing.T) {
 	for _, provider := range []string{"shm", "tcp"} {
 		testjob.Job{Ranks: 2, Provider: provider, Env: []string{envMeet + "=" + t.TempDir()}}.Run(t, "descriptors")
 	}
 }
 
-func TestRanksRaiseTheLimitOfDescriptorsAsFarAsTheyMay(t *testing.T) {
+func TestRankRaisesItsLimitOfDescriptorsToTheHardLimit(t *testing.T) {
 	var limit unix.Rlimit
 	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	low := limit

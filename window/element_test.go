@@ -18,7 +18,7 @@ func attempt[T any](ctx context.Context, r *testjob.Rank, n int, opts ...window.
 	return err
 }
 
-func TestElementsWithPointersAreRefused(t *testing.T) {
+func TestElementsWithPointersReturnErrType(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		r.ErrorIs(attempt[*int](ctx, r, 1), window.ErrType)
 		r.ErrorIs(attempt[string](ctx, r, 1), window.ErrType)
@@ -36,7 +36,7 @@ func TestElementsWithPointersAreRefused(t *testing.T) {
 	})
 }
 
-func TestElementsWithoutSizeAreRefused(t *testing.T) {
+func TestElementsWithoutSizeReturnErrType(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		r.ErrorIs(attempt[struct{}](ctx, r, 1), window.ErrType)
 		r.ErrorIs(attempt[[0]int](ctx, r, 1), window.ErrType)
@@ -44,7 +44,7 @@ func TestElementsWithoutSizeAreRefused(t *testing.T) {
 	})
 }
 
-func TestImpossibleSizesAreRefused(t *testing.T) {
+func TestImpossibleSizesReturnErrRangeOrErrExhausted(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		r.ErrorIs(attempt[int64](ctx, r, -1), window.ErrRange)
 		r.ErrorIs(attempt[int64](ctx, r, 1<<62), window.ErrRange)

@@ -17,9 +17,9 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// TestAnExclusiveLockExcludes counts without atomics under the lock, from all
+// TestExclusiveLockExcludesAllOtherHolders counts without atomics under the lock, from all
 // ranks and several goroutines of each.
-func TestAnExclusiveLockExcludes(t *testing.T) {
+func TestExclusiveLockExcludesAllOtherHolders(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		const each = 10
 		w := allocate[int](ctx, r, 1)
@@ -53,7 +53,7 @@ func increment(ctx context.Context, w *window.Window[int]) error {
 	return errors.Join(err, held.Unlock(ctx))
 }
 
-func TestSharedHoldersMeetAndKeepWritersOut(t *testing.T) {
+func TestSharedLockAdmitsReadersAndExcludesWriters(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[int64](ctx, r, 2)
 		held, err := w.Lock(ctx, 0, window.Shared)
@@ -112,7 +112,7 @@ func read(ctx context.Context, r *testjob.Rank, w *window.Window[int64]) {
 	}
 }
 
-func TestACanceledLockLeavesTheQueue(t *testing.T) {
+func TestCanceledLockLeavesTheQueue(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[int](ctx, r, 1)
 		cause := errors.New("no patience")
@@ -137,9 +137,9 @@ func TestACanceledLockLeavesTheQueue(t *testing.T) {
 	})
 }
 
-// TestLocksSurviveAStormOfCancellations checks mutual exclusion while locks are
+// TestLockExcludesAmidManyCancellations checks mutual exclusion while locks are
 // given up at any point.
-func TestLocksSurviveAStormOfCancellations(t *testing.T) {
+func TestLockExcludesAmidManyCancellations(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[int](ctx, r, 1)
 		got := allocate[int](ctx, r, 1)
@@ -165,7 +165,7 @@ func TestLocksSurviveAStormOfCancellations(t *testing.T) {
 	})
 }
 
-func TestUnlockWithoutTheLockIsAnError(t *testing.T) {
+func TestUnlockWithoutTheLockReturnsAnError(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[int](ctx, r, 1)
 		held, err := w.Lock(ctx, r.Right(), window.Exclusive)

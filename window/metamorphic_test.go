@@ -17,10 +17,10 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// TestARandomProgramGivesTheSameMemoryEverywhere runs one program on every
+// TestRandomProgramGivesTheSameMemoryOnAllTransports runs one program on every
 // transport, and compares each with the model. A provider is disturbed or not, at random.
 // When soaking, each program runs in both ways.
-func TestARandomProgramGivesTheSameMemoryEverywhere(t *testing.T) {
+func TestRandomProgramGivesTheSameMemoryOnAllTransports(t *testing.T) {
 	if !testjob.Soak() {
 		if err := flag.Set("rapid.checks", "15"); err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-func TestASignalArrivesWithItsData(t *testing.T) {
+func TestSignalArrivesBehindItsData(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		const n = 300
 		w := allocate[int32](ctx, r, n)
@@ -33,7 +33,7 @@ func TestASignalArrivesWithItsData(t *testing.T) {
 	})
 }
 
-func TestSignalsAddUp(t *testing.T) {
+func TestSignalsThatAddSumInTheirSlot(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[byte](ctx, r, r.N*10)
 		for i := range 10 {
@@ -58,7 +58,7 @@ func TestSignalsAddUp(t *testing.T) {
 	})
 }
 
-func TestASignalNeedsNoData(t *testing.T) {
+func TestPutNotifyWithoutDataSetsItsSignal(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[int64](ctx, r, 1)
 		r.NoError(w.PutNotify(ctx, r.Right(), 0, nil, window.Signal{Value: math.MaxUint64}))
@@ -74,7 +74,7 @@ func TestASignalNeedsNoData(t *testing.T) {
 	})
 }
 
-func TestWaitsForAnyAndForAllSlots(t *testing.T) {
+func TestWaitNotifyWaitsForAnyAndForAllSlots(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		const slots = 1000
 		w := allocate[byte](ctx, r, 1, window.WithSlots(slots))
@@ -103,7 +103,7 @@ func TestWaitsForAnyAndForAllSlots(t *testing.T) {
 	})
 }
 
-func TestEachSlotCanHaveAValueOfItsOwn(t *testing.T) {
+func TestWaitNotifyComparesEachSlotWithItsOwnValue(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[byte](ctx, r, 1)
 		changed := window.Until{Slots: []int{4, 5, 6}, Values: []uint64{0, 0, 0}, Condition: window.NotEqual}
@@ -129,7 +129,7 @@ func TestEachSlotCanHaveAValueOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestSlotsOfDifferentGoroutinesWakeTheirOwn(t *testing.T) {
+func TestSignalWakesTheGoroutineThatWaitsForItsSlot(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		const n = 16
 		w := allocate[int64](ctx, r, n)
@@ -152,7 +152,7 @@ func TestSlotsOfDifferentGoroutinesWakeTheirOwn(t *testing.T) {
 	})
 }
 
-func TestACanceledWaitReturnsTheCauseAndLosesNothing(t *testing.T) {
+func TestCanceledWaitNotifyReturnsItsCauseAndLosesNoSignal(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[int64](ctx, r, 1)
 		cause := errors.New("late")

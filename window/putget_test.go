@@ -107,7 +107,7 @@ func TestPutsToThisRankAreVisibleAfterFlush(t *testing.T) {
 	})
 }
 
-func TestAWindowOfNoElementsStillHasLocksAndSlots(t *testing.T) {
+func TestWindowOfNoElementsHasLocksAndSlots(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[uint32](ctx, r, 0)
 		r.Empty(w.Local())
@@ -122,7 +122,7 @@ func TestAWindowOfNoElementsStillHasLocksAndSlots(t *testing.T) {
 	})
 }
 
-func TestSharedIsTheTargetsMemoryItself(t *testing.T) {
+func TestSharedReturnsTheMemoryOfTheTarget(t *testing.T) {
 	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			w := allocate[int32](ctx, r, 5)

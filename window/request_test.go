@@ -14,7 +14,7 @@ import (
 
 const large = 1 << 20 // beyond every switch point
 
-func TestManyRequestsAtOnceAllComplete(t *testing.T) {
+func TestMoreRequestsThanTheQueueHoldsComplete(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		const n = 600 // more than a queue holds
 		w := allocate[int32](ctx, r, n)
@@ -42,7 +42,7 @@ func TestManyRequestsAtOnceAllComplete(t *testing.T) {
 	})
 }
 
-func TestARequestThatIsDoneDoesNotLookAtItsContext(t *testing.T) {
+func TestWaitOfADoneRequestIgnoresItsContext(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[byte](ctx, r, large)
 		over, cancel := context.WithCancel(ctx)
@@ -56,7 +56,7 @@ func TestARequestThatIsDoneDoesNotLookAtItsContext(t *testing.T) {
 	})
 }
 
-func TestARequestIsWaitedForOnce(t *testing.T) {
+func TestSecondWaitOfAQueuedRequestReturnsErrEnded(t *testing.T) {
 	testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			w := allocate[byte](ctx, r, large)
@@ -77,7 +77,7 @@ func TestARequestIsWaitedForOnce(t *testing.T) {
 	})
 }
 
-func TestACanceledGetGivesItsBufferBack(t *testing.T) {
+func TestCanceledGetGivesItsBufferBack(t *testing.T) {
 	for _, c := range []testjob.Config{{Provider: "loop", Queued: true, Ranks: 2}, {Provider: "tcp", Ranks: 2}} {
 		t.Run(c.String(), func(t *testing.T) {
 			c.Run(t, func(ctx context.Context, r *testjob.Rank) {
@@ -108,7 +108,7 @@ func TestACanceledGetGivesItsBufferBack(t *testing.T) {
 	}
 }
 
-func TestABlockingCallThatIsCanceledReturnsTheCause(t *testing.T) {
+func TestCanceledBlockingCallReturnsItsCause(t *testing.T) {
 	c := testjob.Config{Provider: "loop", Queued: true, Ranks: 2}
 	c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[byte](ctx, r, large)

@@ -11,7 +11,7 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-func TestAfterAFenceEveryoneSeesEverything(t *testing.T) {
+func TestFenceMakesPutsVisibleToAllRanks(t *testing.T) {
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		w := allocate[int32](ctx, r, r.N)
 		for round := range 30 {

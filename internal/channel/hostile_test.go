@@ -25,9 +25,9 @@ func alone(ring int) *End {
 		}})
 }
 
-// TestSlotsThatHoldNoMessageAreRefused writes one word of a slot that a correct sender never
+// TestSlotThatHoldsNoMessageReturnsErrCorrupt writes one word of a slot that a correct sender never
 // writes there.
-func TestSlotsThatHoldNoMessageAreRefused(t *testing.T) {
+func TestSlotThatHoldsNoMessageReturnsErrCorrupt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := alone(4 << 10)
 		m := Message{Key: key, Bytes: rapid.IntRange(0, 3000).Draw(t, "bytes"), Piece: MostPiece(e.Ring)}

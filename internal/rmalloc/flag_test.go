@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestFlagsArriveAsTheyWereSentLapAfterLap(t *testing.T) {
+func TestFlagTakerReturnsSentFlagsLapAfterLap(t *testing.T) {
 	const width, size = 3, MaxHeap
 	ring := make([]uint64, width)
 	sender, taker := NewCursor(width), NewFlagTaker(width, size)
@@ -24,11 +24,11 @@ func TestFlagsArriveAsTheyWereSentLapAfterLap(t *testing.T) {
 	}
 }
 
-func TestTheFlagWordIsLaidOutAsDocumented(t *testing.T) {
+func TestFlagEncodesAsDocumented(t *testing.T) {
 	require.EqualValues(t, uint64(0xAB_000000_00000000|1<<54|0x123456<<30|0x2345678), Flag{Data, 0x123456, 0x2345678}.Encode(0xAB))
 }
 
-func TestFlagsThatFitNoBlockAreCorrupt(t *testing.T) {
+func TestFlagTakerReportsFlagsOutsideTheHeapAsCorrupt(t *testing.T) {
 	const size = 10 * Granule
 	for _, f := range []Flag{
 		{Kind: 0}, {Kind: 3}, {Data, 10, 0}, {Data, 0, size + 1}, {Data, 9, Granule + 1}, {Data, MaxGranules - 1, MaxBlock},

@@ -141,7 +141,7 @@ func (m *machine) fragment(t *rapid.T) error {
 	return nil
 }
 
-func TestAHeapBehavesLikeItsModel(t *testing.T) {
+func TestHeapBehavesLikeItsModel(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p Policy) {
 		rapid.Check(t, func(t *rapid.T) {
 			m := newMachine(t, Config{

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestConfigsOutOfBoundsAreRefused(t *testing.T) {
+func TestNewReturnsErrInvalidForConfigsOutOfBounds(t *testing.T) {
 	for _, c := range []Config{
 		{Size: 0}, {Size: -Granule}, {Size: Granule - 1}, {Size: Granule + 1}, {Size: MaxHeap + Granule}, {Size: Granule, Blocks: -1},
 	} {
@@ -21,7 +21,7 @@ func TestConfigsOutOfBoundsAreRefused(t *testing.T) {
 	require.Equal(t, Config{Size: 1 << 20, Blocks: DefaultBlocks, Policy: NextFit{}}, h.Config())
 }
 
-func TestABlockOfNoBytesTakesAGranule(t *testing.T) {
+func TestBlockOfNoBytesTakesAGranule(t *testing.T) {
 	h := newHeap(t, 2*Granule, 0, nil)
 	a, b := alloc(t, h, 0), alloc(t, h, 0)
 	require.NotEqual(t, a.Offset(), b.Offset())
@@ -30,7 +30,7 @@ func TestABlockOfNoBytesTakesAGranule(t *testing.T) {
 	require.Zero(t, length)
 }
 
-func TestAnEmptyHeapHoldsOneBlockOfItsSize(t *testing.T) {
+func TestEmptyHeapHoldsOneBlockOfItsSize(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p Policy) {
 		h := newHeap(t, MaxHeap, 0, p)
 		_, err := h.Alloc(MaxHeap)
@@ -65,7 +65,7 @@ func TestErrorsNameTheRemedy(t *testing.T) {
 	require.ErrorContains(t, ErrFull, "wait until the peer frees")
 }
 
-func TestAddressesAreValidOnceAndInTheirHeapOnly(t *testing.T) {
+func TestFreeReturnsErrStaleForForeignAndFreedAddresses(t *testing.T) {
 	h, other := newHeap(t, 4*Granule, 0, nil), newHeap(t, 4*Granule, 0, nil)
 	h.generation, other.generation = 7, 1<<39
 	a := alloc(t, h, 1)
@@ -89,7 +89,7 @@ func TestAddressesAreValidOnceAndInTheirHeapOnly(t *testing.T) {
 	require.ErrorIs(t, h.Free(b), ErrStale, "freed twice")
 }
 
-func TestGenerationsGoRoundWithoutZero(t *testing.T) {
+func TestGenerationsWrapAroundWithoutZero(t *testing.T) {
 	h := newHeap(t, 4*Granule, 0, nil)
 	h.generation = generationMask - 1
 	a, b := alloc(t, h, 1), alloc(t, h, 1)
@@ -100,7 +100,7 @@ func TestGenerationsGoRoundWithoutZero(t *testing.T) {
 	require.Equal(t, "0x40#1", b.String())
 }
 
-func TestTagsThatAreNotWholeSentBlocksChangeNothing(t *testing.T) {
+func TestHeapRefusesTagsThatAreNotWholeSentBlocks(t *testing.T) {
 	h := newHeap(t, 10*Granule, 0, nil) // sent: 0-1, 2-4; kept: 5; sent: 6; hole: 7-9
 	for _, n := range []int{2, 3, 1, 1} {
 		a := alloc(t, h, n*Granule)
@@ -172,7 +172,7 @@ func fragment(t testing.TB, h *Heap, blocks int) {
 	h.config.Policy = policy
 }
 
-func TestTheSteadyStateAllocatesNothing(t *testing.T) {
+func TestAllocAndFreeAllocateNothingInSteadyState(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p Policy) {
 		h := newHeap(t, 256*Granule, 100, p)
 		var live []Addr

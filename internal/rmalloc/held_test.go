@@ -13,7 +13,7 @@ func newHeld(t require.TestingT, size, blocks int) *Held {
 	return h
 }
 
-func TestHeldBlocksAreFoundUntilTheyAreFreed(t *testing.T) {
+func TestHeldFindsBlocksUntilTheirFree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const total, blocks = 30, 12
 		h := newHeld(t, total*Granule, blocks)
@@ -64,7 +64,7 @@ func TestHeldBlocksAreFoundUntilTheyAreFreed(t *testing.T) {
 	})
 }
 
-func TestHoldingBlocksAllocatesNothingOnceThereIsRoom(t *testing.T) {
+func TestHeldAllocatesNothingInSteadyState(t *testing.T) {
 	h := newHeld(t, 1<<20, 0)
 	var live [50]Addr
 	i := 0

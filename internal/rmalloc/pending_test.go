@@ -8,7 +8,7 @@ import (
 )
 
 // The model of Pending is a set of granules.
-func TestPendingRangesAreSortedAndJoined(t *testing.T) {
+func TestPendingSortsAndJoinsRanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const total = 40
 		limit := rapid.IntRange(1, 8).Draw(t, "limit")
@@ -73,7 +73,7 @@ func runs(set []bool) (all []Range, size int) {
 	return all, size
 }
 
-func TestPendingRangesLieInAHeap(t *testing.T) {
+func TestInsertReturnsErrInvalidForRangesOutsideAHeap(t *testing.T) {
 	p := NewPending(4)
 	for _, r := range []Range{{-1, 1}, {0, 0}, {0, -1}, {MaxGranules, 1}, {0, MaxGranules + 1}, {1<<63 - 1, 2}, {1, 1<<63 - 1}} {
 		require.ErrorIs(t, p.Insert(r.Offset, r.Count), ErrInvalid, "%v", r)
@@ -82,7 +82,7 @@ func TestPendingRangesLieInAHeap(t *testing.T) {
 	require.Equal(t, 1, p.Len())
 }
 
-func TestPendingRangesAllocateNothingOnceThereIsRoom(t *testing.T) {
+func TestPendingAllocatesNothingInSteadyState(t *testing.T) {
 	p := NewPending(64)
 	dst := make([]Range, 0, 64)
 	round := func() {

@@ -38,7 +38,7 @@ func places(t testing.TB, h *Heap, counts ...int) (granule []int) {
 }
 
 // The holes of all of these: 6 at 1, 3 at 8, 9 at 12, 3 at 22.
-func TestPoliciesPlaceBlocksByTheirName(t *testing.T) {
+func TestPoliciesPlaceBlocksAsTheirNamesSay(t *testing.T) {
 	for _, c := range []struct {
 		policy Policy
 		counts []int
@@ -56,7 +56,7 @@ func TestPoliciesPlaceBlocksByTheirName(t *testing.T) {
 	}
 }
 
-func TestNextFitGoesOnFromAHoleThatGrewDownward(t *testing.T) {
+func TestNextFitContinuesAtAHoleThatGrewDownward(t *testing.T) {
 	h := layout(t, NextFit{}, 4, 4, 4)          // at 1, 6, 11
 	a := alloc(t, h, 2*Granule)                 // at 1
 	require.Equal(t, []int{3}, places(t, h, 1)) // the rover is the hole at 4
@@ -67,7 +67,7 @@ func TestNextFitGoesOnFromAHoleThatGrewDownward(t *testing.T) {
 	require.Equal(t, []int{11}, places(t, h, 1), "freed holes further down wait for their turn")
 }
 
-func TestNextFitGoesOnFromTheHoleThatAbsorbedItsOwn(t *testing.T) {
+func TestNextFitContinuesAtTheHoleThatAbsorbedItsOwn(t *testing.T) {
 	h := layout(t, NextFit{}, 2, 2, 2) // at 1, 4, 7
 	between := h.addressAt(t, 6)       // the block between the last two
 	require.Equal(t, []int{1, 4}, places(t, h, 2, 1), "the rover is at 5")
@@ -93,7 +93,7 @@ type ruler struct{ choice Hole }
 func (r ruler) Choose(*Holes, int) Hole { return r.choice }
 func (ruler) String() string            { return "ruler" }
 
-func TestAPolicyThatChoosesNonsenseIsAnError(t *testing.T) {
+func TestAllocReturnsErrPolicyForAnImpossibleChoice(t *testing.T) {
 	for _, choice := range []Hole{-1, 2, 1000} {
 		h := newHeap(t, 8*Granule, 0, ruler{choice})
 		_, err := h.Alloc(1)

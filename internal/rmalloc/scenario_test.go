@@ -39,7 +39,7 @@ func release(t testing.TB, h *Heap, a Addr, n int) {
 }
 
 // A ring cannot do this: A and C are kept while B's memory is used again.
-func TestABlockFreedBetweenTwoLiveOnesIsUsedAgain(t *testing.T) {
+func TestAllocUsesABlockFreedBetweenTwoLiveBlocks(t *testing.T) {
 	eachPolicy(t, func(t *testing.T, p Policy) {
 		const n = 1000
 		h := newHeap(t, 3*1024, 0, p)

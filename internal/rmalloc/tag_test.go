@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheTagWordIsLaidOutAsDocumented(t *testing.T) {
+func TestRangeEncodesAsDocumented(t *testing.T) {
 	require.EqualValues(t, uint64(0xAB_000000_00000000|0x123456<<25|0x1345678), Range{0x123456, 0x1345678}.Tag(0xAB))
 	require.EqualValues(t, uint64(5<<56), SkipTag(5))
 	r, verdict := judgeTag(Range{0, MaxGranules}.Tag(1), MaxGranules)
@@ -14,7 +14,7 @@ func TestTheTagWordIsLaidOutAsDocumented(t *testing.T) {
 	require.Equal(t, Range{0, MaxGranules}, r)
 }
 
-func TestBatchesAreInvalidBeyondTheNumberOfBlocks(t *testing.T) {
+func TestNextReturnsErrInvalidBeyondTheNumberOfBlocks(t *testing.T) {
 	ring := NewTagRing(3)
 	require.Equal(t, 6, ring.Capacity())
 	for _, k := range []int{-1, 0, 4} {
@@ -72,7 +72,7 @@ func TestTakerSkipsEntriesThatTheWriterSkipped(t *testing.T) {
 	require.Equal(t, Ready, verdict)
 }
 
-func TestImpossibleWordsAndCountersAreCorrupt(t *testing.T) {
+func TestTagTakerReportsImpossibleWordsAndCountersAsCorrupt(t *testing.T) {
 	const size = 16 * Granule
 	good := Range{15, 1}.Tag(1)
 	for _, word := range []uint64{
@@ -96,7 +96,7 @@ func TestImpossibleWordsAndCountersAreCorrupt(t *testing.T) {
 	require.Equal(t, Corrupt, verdict, "skips are zeros for a taker by counter")
 }
 
-func TestTheCounterWrapsAround(t *testing.T) {
+func TestTagCounterWrapsAround(t *testing.T) {
 	ring, taker := NewTagRing(1), NewTagTaker(Granule, 1)
 	ring.cursor.count, taker.cursor.count = 1<<32-2, 1<<32-2
 	for range 5 {

@@ -128,7 +128,7 @@ func (l *loop) take(t *rapid.T, words bool, limit int) {
 	}
 }
 
-func TestEachFreedBlockReturnsOnceByWordsOrByCounter(t *testing.T) {
+func TestTagTakerReturnsEachFreedBlockOnce(t *testing.T) {
 	for name, words := range map[string]bool{"words": true, "counter": false} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
@@ -154,7 +154,7 @@ func TestEachFreedBlockReturnsOnceByWordsOrByCounter(t *testing.T) {
 
 // A writer can skip an entry for so many laps that the number of the lap of its
 // last tag comes again. That tag must not count then.
-func TestAnEntrySkippedFor256LapsHoldsNoTag(t *testing.T) {
+func TestEntrySkippedFor256LapsHoldsNoTag(t *testing.T) {
 	for _, words := range []bool{true, false} {
 		l := loop{ring: NewTagRing(2), taker: NewTagTaker(16*Granule, 2), words: make([]uint64, 4)}
 		var sent, taken []Range

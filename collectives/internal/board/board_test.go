@@ -74,7 +74,7 @@ func randomCalls(seed uint64, n, calls, elems int) []call {
 	return list
 }
 
-func TestEveryCollectiveAgreesWithASequentialProgram(t *testing.T) {
+func TestCollectivesAgreeWithASequentialProgram(t *testing.T) {
 	for _, n := range members() {
 		for k := range kinds {
 			t.Run(fmt.Sprintf("%s/%d", kindNames[k], n), func(t *testing.T) {
@@ -143,9 +143,9 @@ func TestRandomProgramsAgreeWithSequentialOnes(t *testing.T) {
 	})
 }
 
-// TestTenThousandCallsInARow has every slot used again many times, by all roots
+// TestTenThousandCallsInARowAgree has every slot used again many times, by all roots
 // in turn, without anything that keeps members together.
-func TestTenThousandCallsInARow(t *testing.T) {
+func TestTenThousandCallsInARowAgree(t *testing.T) {
 	many := 10_000
 	if testwatch.Race {
 		many = 1000
@@ -157,9 +157,9 @@ func TestTenThousandCallsInARow(t *testing.T) {
 	}
 }
 
-// TestRootsRunAheadByTheNumberOfLinesAtMost: runs of calls in which the root, or
+// TestRootRunsAheadByTheNumberOfLinesAtMost: runs of calls in which the root, or
 // all other members, do not wait.
-func TestRootsRunAheadByTheNumberOfLinesAtMost(t *testing.T) {
+func TestRootRunsAheadByTheNumberOfLinesAtMost(t *testing.T) {
 	for _, n := range []int{2, 3, 5} {
 		for _, k := range []kind{broadcast, gather, scatter, reduce, scan} {
 			for _, elems := range []int{1, 10, 40} {
@@ -173,7 +173,7 @@ func TestRootsRunAheadByTheNumberOfLinesAtMost(t *testing.T) {
 	}
 }
 
-func TestTheMeasuredTuningAgreesToo(t *testing.T) {
+func TestCollectivesAgreeUnderTheMeasuredTuning(t *testing.T) {
 	for _, n := range []int{2, 3, 4} {
 		if testwatch.Race && n != 3 { // the lengths are hundreds of kilobytes
 			continue
@@ -194,8 +194,8 @@ func TestTheMeasuredTuningAgreesToo(t *testing.T) {
 	}
 }
 
-// TestPlacedBuffersAreUsedInPlace: none of their data passes through the large buffers.
-func TestPlacedBuffersAreUsedInPlace(t *testing.T) {
+// TestMembersUsePlacedBuffersInPlace: none of their data passes through the large buffers.
+func TestMembersUsePlacedBuffersInPlace(t *testing.T) {
 	for _, n := range []int{2, 3} {
 		for _, k := range []kind{allReduce, reduce, broadcast, gather, scatter, allGather, reduceScatter, allToAll} {
 			for placed := range 2 {
@@ -211,9 +211,9 @@ func TestPlacedBuffersAreUsedInPlace(t *testing.T) {
 	}
 }
 
-// TestAWaitingMemberHasPostedItsLeftTurn: other members may need that to come to the
+// TestWaitingMemberHasPostedItsLeftTurn: other members may need that to come to the
 // turn that it waits for.
-func TestAWaitingMemberHasPostedItsLeftTurn(t *testing.T) {
+func TestWaitingMemberHasPostedItsLeftTurn(t *testing.T) {
 	r := newRig(t, 2, tiny)
 	c := call{kind: broadcast, elems: 1, op: operators[0]}
 	for i := range 5 {

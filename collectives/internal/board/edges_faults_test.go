@@ -35,7 +35,7 @@ func (r *edgeRig) broken(t testing.TB, g *digraph, f func(ctx context.Context, e
 	return errs
 }
 
-func TestAMemberThatExchangesInAnotherCallIsNamed(t *testing.T) {
+func TestDiffersNamesAMemberThatExchangesInAnotherCall(t *testing.T) {
 	const odd = 1
 	for _, n := range []int{2, 3, 5} {
 		for _, size := range []int{0, 8, 100, tiny.large} {
@@ -61,7 +61,7 @@ func apart(n int) [][]byte {
 	return arenas
 }
 
-func TestAMemberThatExchangedOnceLessIsNamed(t *testing.T) {
+func TestDiffersNamesAMemberThatExchangedOnceLess(t *testing.T) {
 	x := exchange{graph: circle(3), size: 8}
 	r := newEdgeRig(t, 3, tiny)
 	errs := r.broken(t, x.graph, func(ctx context.Context, e *Edges) error {
@@ -99,9 +99,9 @@ func TestEndsOfAnEdgeThatDisagreeAreNamed(t *testing.T) {
 	require.ErrorAs(t, e.AllToAll(testwatch.Context(t), 0, 0, &Args{Send: make([]byte, 3), Recv: make([]byte, 2)}), &length)
 }
 
-// TestAFailedExchangeEndsAllExchangesWithTheCause: a member does not come to the
+// TestFailedExchangeEndsAllExchangesWithItsCause: a member does not come to the
 // last call, or leaves it when its context ends.
-func TestAFailedExchangeEndsAllExchangesWithTheCause(t *testing.T) {
+func TestFailedExchangeEndsAllExchangesWithItsCause(t *testing.T) {
 	for _, n := range []int{2, 5} {
 		for _, size := range []int{8, 20 * tiny.large} {
 			for _, placed := range []int{0, -1} {
@@ -131,9 +131,9 @@ func TestAFailedExchangeEndsAllExchangesWithTheCause(t *testing.T) {
 	}
 }
 
-// TestHostileQueuesNeverCrashAMember: all data of other members is random, but seems
+// TestMemberSurvivesHostileQueues: all data of other members is random, but seems
 // to belong to the call. The member stays within its own memory and gets out.
-func TestHostileQueuesNeverCrashAMember(t *testing.T) {
+func TestMemberSurvivesHostileQueues(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(2, 5).Draw(rt, "members")
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 4))
@@ -166,9 +166,9 @@ func TestHostileQueuesNeverCrashAMember(t *testing.T) {
 	})
 }
 
-// TestImpossibleQueueWordsAreCorrupt: counts beyond the queue, and places that do
+// TestImpossibleQueueWordsReturnErrCorrupt: counts beyond the queue, and places that do
 // not exist.
-func TestImpossibleQueueWordsAreCorrupt(t *testing.T) {
+func TestImpossibleQueueWordsReturnErrCorrupt(t *testing.T) {
 	for what, spoil := range map[string]func(q *queue, l *line){
 		"number":      func(_ *queue, l *line) { l.turn.Store(1 + lines) },
 		"region":      func(_ *queue, l *line) { put64(l.data[8:], arenaRegion+1) },
@@ -200,7 +200,7 @@ func TestImpossibleQueueWordsAreCorrupt(t *testing.T) {
 	}
 }
 
-func TestImpossibleEdgesAreRefused(t *testing.T) {
+func TestImpossibleEdgesReturnErrors(t *testing.T) {
 	r := newEdgeRig(t, 2, tiny)
 	q := r.queues[0]
 	for what, lists := range map[string][2][]int{

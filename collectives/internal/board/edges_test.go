@@ -13,7 +13,7 @@ import (
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
-func TestBlocksGoAlongTheEdgesOfAnyGraphs(t *testing.T) {
+func TestExchangesSendBlocksAlongTheEdgesOfRandomGraphs(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.SampledFrom(teams).Draw(rt, "members")
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 2))
@@ -37,7 +37,7 @@ func TestBlocksGoAlongTheEdgesOfAnyGraphs(t *testing.T) {
 	})
 }
 
-func TestBlocksOfAllLengthsGoAround(t *testing.T) {
+func TestMembersOfARingExchangeBlocksOfAllLengths(t *testing.T) {
 	for _, n := range teams {
 		newEdgeRig(t, n, tiny).along(t, aroundLengths(n, tiny))
 	}
@@ -69,9 +69,9 @@ func aroundLengths(n int, with tuning) (calls []exchange) {
 	return calls
 }
 
-// TestManyExchangesInARow has every line used again many times, by members that
+// TestTenThousandExchangesInARowAgree has every line used again many times, by members that
 // nothing keeps together but their edges.
-func TestManyExchangesInARow(t *testing.T) {
+func TestTenThousandExchangesInARowAgree(t *testing.T) {
 	many := 10_000
 	if testwatch.Race {
 		many = 1000
@@ -94,9 +94,9 @@ func oneWay() *digraph {
 	return g
 }
 
-// TestAMemberThatOnlySendsRunsAheadByTheRoomOfItsQueue: lines for short blocks, large buffers for long
+// TestSenderRunsAheadByTheRoomOfItsQueue: lines for short blocks, large buffers for long
 // ones, and not at all if the receiver reads them in place.
-func TestAMemberThatOnlySendsRunsAheadByTheRoomOfItsQueue(t *testing.T) {
+func TestSenderRunsAheadByTheRoomOfItsQueue(t *testing.T) {
 	for size, want := range map[int]int{0: lines, short: lines, short + 1: largeBuffers, tiny.pipe: largeBuffers, tiny.pipe + 1: largeBuffers / 2} {
 		r := newEdgeRig(t, 2, tiny)
 		edges := r.edges(t, oneWay())
@@ -126,7 +126,7 @@ func (r *edgeRig) runAhead(t *testing.T, e *Edges, x *exchange) (calls int) {
 	}
 }
 
-func TestBlocksThatMembersMapAreReadInPlace(t *testing.T) {
+func TestReceiverReadsMappedBlocksInPlace(t *testing.T) {
 	for placed := range 2 {
 		r := newEdgeRig(t, 3, tiny)
 		r.along(t, []exchange{{graph: circle(3), size: tiny.large, seed: 1, placed: -placed},
@@ -154,7 +154,7 @@ func TestGraphsShareQueues(t *testing.T) {
 	require.Equal(t, [2][]int{{2}, {2}}, [2][]int{from, to})
 }
 
-func TestQueuesOfAMemberWithThousandPartnersAreSmall(t *testing.T) {
+func TestQueuesOfThousandPartnersTakeAtMost32MiB(t *testing.T) {
 	for n := 1; n <= 4096; n++ {
 		require.LessOrEqual(t, min(n, 1000)*QueueSize(n), 32<<20)
 		require.GreaterOrEqual(t, queueLargeSize(n), 4<<10)

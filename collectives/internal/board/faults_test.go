@@ -38,10 +38,10 @@ func (r *rig) broken(t testing.TB, f func(ctx context.Context, b *Board) error) 
 	return errs
 }
 
-// TestAMemberInAnotherCallIsNamed: one member's call has another chain or
+// TestDiffersNamesAMemberInAnotherCall: one member's call has another chain or
 // another number; the first member that sees it names a member that differs, and
 // its call.
-func TestAMemberInAnotherCallIsNamed(t *testing.T) {
+func TestDiffersNamesAMemberInAnotherCall(t *testing.T) {
 	const chain, other, odd = 11, 12, 1
 	for _, n := range []int{2, 3, 5} {
 		for k := range kinds {
@@ -88,7 +88,7 @@ func named(t *testing.T, errs []error, odd int, chain, other uint64, what string
 	require.Positive(t, found, what)
 }
 
-func TestAMemberWithAnotherNumberOfCallIsNamed(t *testing.T) {
+func TestDiffersNamesAMemberInACallOfAnotherNumber(t *testing.T) {
 	for _, n := range []int{2, 4} {
 		r := newRig(t, n, tiny)
 		errs := r.broken(t, func(ctx context.Context, b *Board) error {
@@ -100,9 +100,9 @@ func TestAMemberWithAnotherNumberOfCallIsNamed(t *testing.T) {
 	}
 }
 
-// TestAMemberThatSkippedACallIsNamed: as the root of a broadcast it posted data
+// TestDiffersNamesAMemberThatSkippedACall: as the root of a broadcast it posted data
 // that the other members do not read, and meets them a turn later.
-func TestAMemberThatSkippedACallIsNamed(t *testing.T) {
+func TestDiffersNamesAMemberThatSkippedACall(t *testing.T) {
 	r := newRig(t, 3, tiny)
 	errs := r.broken(t, func(ctx context.Context, b *Board) error {
 		c := call{kind: allReduce, elems: 1, op: operators[0]}
@@ -120,9 +120,9 @@ func TestAMemberThatSkippedACallIsNamed(t *testing.T) {
 	require.ErrorAs(t, errors.Join(errs...), &differs)
 }
 
-// TestAFailedCallEndsAllCallsWithTheCause: it does not come to the
+// TestFailedCallEndsAllCallsWithItsCause: it does not come to the
 // last call, or leaves a long one when its context ends.
-func TestAFailedCallEndsAllCallsWithTheCause(t *testing.T) {
+func TestFailedCallEndsAllCallsWithItsCause(t *testing.T) {
 	for _, n := range []int{2, 5} {
 		for k := range kinds {
 			r := newRig(t, n, tiny)
@@ -157,7 +157,7 @@ func TestAFailedCallEndsAllCallsWithTheCause(t *testing.T) {
 	}
 }
 
-func TestLengthsOnWhichTheEndsDisagreeAreNamed(t *testing.T) {
+func TestLengthErrorNamesTheMemberWithAnotherLength(t *testing.T) {
 	for _, k := range []kind{gatherV, scatterV, allToAllV} {
 		r := newRig(t, 3, tiny)
 		errs := r.broken(t, func(ctx context.Context, b *Board) error {
@@ -182,10 +182,10 @@ func TestLengthsOnWhichTheEndsDisagreeAreNamed(t *testing.T) {
 	}
 }
 
-// TestHostileMemoryNeverCrashesAMember: all data of other members is random, but
+// TestMemberSurvivesHostileMemory: all data of other members is random, but
 // seems to belong to the call. The result is worth nothing; the member stays
 // within its own memory and gets out.
-func TestHostileMemoryNeverCrashesAMember(t *testing.T) {
+func TestMemberSurvivesHostileMemory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(2, 5).Draw(rt, "members")
 		r := newRig(t, n, tiny)
@@ -226,7 +226,7 @@ func (r *rig) forge(m int, c call, seed uint64) {
 	}
 }
 
-func TestImpossibleLinesAreCorrupt(t *testing.T) {
+func TestImpossibleLinesReturnErrCorrupt(t *testing.T) {
 	r := newRig(t, 3, tiny)
 	b := r.boards[1]
 	put64(b.release.data[:], 3)
@@ -241,7 +241,7 @@ func TestImpossibleLinesAreCorrupt(t *testing.T) {
 	require.ErrorIs(t, err, ErrCorrupt)
 }
 
-func TestImpossibleListsAreCorrupt(t *testing.T) {
+func TestImpossibleListsReturnErrCorrupt(t *testing.T) {
 	const n = 2 // length and offset for 0 and 1, the longest, region, offset
 	b := newRig(t, n, tiny).boards[1]
 	for what, words := range map[string][2*n + 3]uint64{

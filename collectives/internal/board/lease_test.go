@@ -27,9 +27,9 @@ func gone() context.Context {
 // at returns a member's memory that other members reach, and its place.
 func (r *rig) at(m int) ([]byte, Place) { return r.arenas[m][:leased], Place{Region: arenaRegion} }
 
-// TestMembersDoNotUseMemoryOfAnOwnerThatGaveUp has the root of a broadcast give up before the
+// TestMembersDoNotUseMemoryThatItsOwnerTookBack has the root of a broadcast give up before the
 // other member comes.
-func TestMembersDoNotUseMemoryOfAnOwnerThatGaveUp(t *testing.T) {
+func TestMembersDoNotUseMemoryThatItsOwnerTookBack(t *testing.T) {
 	r := newRig(t, 2, tiny)
 	for m, ctx := range []context.Context{gone(), testwatch.Context(t)} {
 		mem, at := r.at(m)
@@ -39,8 +39,8 @@ func TestMembersDoNotUseMemoryOfAnOwnerThatGaveUp(t *testing.T) {
 	}
 }
 
-// TestReceiversDoNotUseMemoryOfASenderThatGaveUp is the same for queues.
-func TestReceiversDoNotUseMemoryOfASenderThatGaveUp(t *testing.T) {
+// TestReceiversDoNotUseMemoryThatTheSenderTookBack is the same for queues.
+func TestReceiversDoNotUseMemoryThatTheSenderTookBack(t *testing.T) {
 	r := newEdgeRig(t, 2, tiny)
 	g := newDigraph(2)
 	g.join(0, 1, 0)
@@ -109,9 +109,9 @@ func TestProgramOperatorsWriteToTheMembersOwnMemory(t *testing.T) {
 	require.Equal(t, before, mine)
 }
 
-// TestDataReadFromAnOwnerThatGaveUpIsNoResult has an operator last longer than the owner of an
+// TestDataThatTheOwnerTookBackDuringTheReadIsNoResult has an operator last longer than the owner of an
 // operand waits, which gives up when its own part is done.
-func TestDataReadFromAnOwnerThatGaveUpIsNoResult(t *testing.T) {
+func TestDataThatTheOwnerTookBackDuringTheReadIsNoResult(t *testing.T) {
 	r, begun, returned := newRig(t, 2, tiny), make(chan struct{}), make(chan struct{})
 	r.boards[0].dead = func(int) bool { return true } // so that it does not wait
 	call := func(ctx context.Context, m int, combine Combine) error {
@@ -138,8 +138,8 @@ func TestDataReadFromAnOwnerThatGaveUpIsNoResult(t *testing.T) {
 	require.ErrorIs(t, <-slow, ErrGone)
 }
 
-// TestMemoryOfAnOwnerThatGaveUpIsGoneNotCorrupt has the owner take back leased memory.
-func TestMemoryOfAnOwnerThatGaveUpIsGoneNotCorrupt(t *testing.T) {
+// TestMemoryThatItsOwnerTookBackReturnsErrGone has the owner take back leased memory.
+func TestMemoryThatItsOwnerTookBackReturnsErrGone(t *testing.T) {
 	r := newRig(t, 2, tiny)
 	mem, at := r.at(0)
 	require.ErrorIs(t, r.boards[0].Broadcast(gone(), 1, 1, &Args{Elem: 1, Recv: mem, RecvAt: at}), context.Canceled)

@@ -134,7 +134,7 @@ func (p *process) random() error {
 	return nil
 }
 
-func TestProcessesAgreeWithASequentialProgram(t *testing.T) {
+func TestCollectivesAmongProcessesAgreeWithASequentialProgram(t *testing.T) {
 	for _, n := range []int{2, 5} {
 		t.Run(strconv.Itoa(n), func(t *testing.T) { runProcesses(t.Context(), t, n, "random") })
 	}

@@ -20,7 +20,7 @@ func everyAlgorithm(t *testing.T, f func(t *testing.T, al *message.Algorithm)) {
 	}
 }
 
-func TestEveryAlgorithmAgreesWithASequentialModel(t *testing.T) {
+func TestAlgorithmsAgreeWithASequentialModel(t *testing.T) {
 	everyAlgorithm(t, func(t *testing.T, al *message.Algorithm) {
 		t.Parallel()
 		rapid.Check(t, func(t *rapid.T) {

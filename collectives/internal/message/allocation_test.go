@@ -80,7 +80,7 @@ func TestCallsAllocateNothingInSteadyState(t *testing.T) {
 	})
 }
 
-func TestAnArenaGrowsToTheNeedOfCalls(t *testing.T) {
+func TestArenaGrowsToTheNeedOfCalls(t *testing.T) {
 	var arena message.Arena
 	call := func() (one, two []byte) {
 		arena.Reset()

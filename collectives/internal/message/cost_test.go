@@ -38,7 +38,7 @@ func costOf(t *testing.T, al *message.Algorithm, n, m int, change func(a *messag
 	return w.cost()
 }
 
-func TestCallsCostWhatTheHeadersClaim(t *testing.T) {
+func TestCallsTakeTheRoundsAndBytesOfTheirHeaders(t *testing.T) {
 	const block, segment = 128, 24
 	everyAlgorithm(t, func(t *testing.T, al *message.Algorithm) {
 		if al.Cost == nil {
@@ -58,7 +58,7 @@ func TestCallsCostWhatTheHeadersClaim(t *testing.T) {
 	})
 }
 
-func TestTreesOfOtherRootsCostOneRoundMoreAtMost(t *testing.T) {
+func TestTreeOfAnotherRootTakesOneMoreRoundAtMost(t *testing.T) {
 	for _, c := range []message.Collective{message.Gather, message.Scatter} {
 		al, ok := message.Find(c, "binomial")
 		require.True(t, ok)
@@ -73,7 +73,7 @@ func TestTreesOfOtherRootsCostOneRoundMoreAtMost(t *testing.T) {
 	}
 }
 
-func TestReducingInOrderToAnotherRootCostsOneMessageMore(t *testing.T) {
+func TestOrderedReduceToAnotherRootTakesOneMoreMessage(t *testing.T) {
 	al, ok := message.Find(message.Reduce, "binomial")
 	require.True(t, ok)
 	for n := 2; n <= 16; n++ {

@@ -9,7 +9,7 @@ import (
 	"github.com/gopgas/gopgas/collectives/internal/message"
 )
 
-func TestAnErrorOfSendOrRecvEndsTheCallAtAllMembers(t *testing.T) {
+func TestErrorOfSendOrRecvEndsTheCallAtAllMembers(t *testing.T) {
 	everyAlgorithm(t, func(t *testing.T, al *message.Algorithm) {
 		t.Parallel()
 		for n := 2; n <= 6; n++ {
@@ -51,7 +51,7 @@ func failsAt(t *testing.T, al *message.Algorithm, n, rank, call int) bool {
 	return true
 }
 
-func TestACanceledCallEnds(t *testing.T) {
+func TestCanceledCallEnds(t *testing.T) {
 	everyAlgorithm(t, func(t *testing.T, al *message.Algorithm) {
 		t.Parallel()
 		w := newNet(4, 0)

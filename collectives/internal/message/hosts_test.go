@@ -100,9 +100,9 @@ func (l level) cost(members int) (sum message.Cost) {
 	return sum
 }
 
-// TestTwoLevelCallsCostTheSumOfTheirLevels counts each level while the second level
+// TestTwoLevelCallsTakeTheRoundsAndBytesOfTheirLevels counts each level while the second level
 // costs nothing.
-func TestTwoLevelCallsCostTheSumOfTheirLevels(t *testing.T) {
+func TestTwoLevelCallsTakeTheRoundsAndBytesOfTheirLevels(t *testing.T) {
 	run := func(c message.Collective) message.Func { return partOf(c).Run }
 	free := func(message.Collective) message.Func {
 		return func(context.Context, message.Transport, *message.Args) error { return nil }
@@ -154,7 +154,7 @@ func TestEvenReportsWhetherHostsHaveEquallyManyMembers(t *testing.T) {
 	}
 }
 
-func TestASubTeamNumbersItsMembersInTheOrderOfItsList(t *testing.T) {
+func TestSubNumbersItsMembersInTheOrderOfItsList(t *testing.T) {
 	t.Parallel()
 	members := []int{3, 0, 4}
 	w := newNet(5, 1)

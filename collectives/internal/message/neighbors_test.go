@@ -85,7 +85,7 @@ func (g graph) check(t *rapid.T, c message.Collective, blockOf func(from, to, nt
 	}
 }
 
-func TestNeighborsGetTheBlocksOfTheirEdges(t *testing.T) {
+func TestNeighborAlgorithmsSendBlocksAlongTheEdges(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		g := drawGraph(t)

@@ -47,7 +47,7 @@ func unmet(al *message.Algorithm, n int, a *message.Args) (needs message.Needs) 
 	return needs & al.Needs
 }
 
-func TestEveryCallHasAnAlgorithm(t *testing.T) {
+func TestTableHasAnAlgorithmForEachCall(t *testing.T) {
 	t.Parallel()
 	calls := []message.Args{
 		{Commutative: true},
@@ -64,7 +64,7 @@ func TestEveryCallHasAnAlgorithm(t *testing.T) {
 	}
 }
 
-func TestAlgorithmsHaveNamesOfTheirOwn(t *testing.T) {
+func TestAlgorithmsOfACollectiveHaveDistinctNames(t *testing.T) {
 	t.Parallel()
 	for c := message.Broadcast; c <= message.NeighborAllToAll; c++ {
 		seen := map[string]bool{}

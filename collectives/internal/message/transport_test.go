@@ -215,7 +215,7 @@ func later(x, y message.Cost) message.Cost {
 	return message.Cost{Rounds: max(x.Rounds, y.Rounds), Bytes: max(x.Bytes, y.Bytes)}
 }
 
-func TestTheNetFindsMembersThatAllSendFirst(t *testing.T) {
+func TestNetFindsMembersThatAllSendFirst(t *testing.T) {
 	t.Parallel()
 	w := newNet(2, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -231,7 +231,7 @@ func TestTheNetFindsMembersThatAllSendFirst(t *testing.T) {
 	}
 }
 
-func TestTheNetFindsLengthsThatDiffer(t *testing.T) {
+func TestNetFindsLengthsThatDiffer(t *testing.T) {
 	t.Parallel()
 	errs := newNet(2, 1).run(func(ctx context.Context, m *member) error {
 		if m.rank == 0 {

@@ -78,7 +78,7 @@ func (k kernel) compare(rng *rand.Rand, n int, offsets [3]int, alias int) string
 	return ""
 }
 
-func TestAssemblyEqualsThePlainFormAtEveryLengthAndAlignment(t *testing.T) {
+func TestAssemblyEqualsPlainFormAtEveryLengthAndAlignment(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, k := range kernels(t) {
 		for n := 0; n <= 300; n += sizes[k.kind] {
@@ -94,7 +94,7 @@ func TestAssemblyEqualsThePlainFormAtEveryLengthAndAlignment(t *testing.T) {
 	}
 }
 
-func TestAssemblyIsThePlainFormOnRandomOperands(t *testing.T) {
+func TestAssemblyEqualsPlainFormOnRandomOperands(t *testing.T) {
 	all := kernels(t)
 	offset := rapid.IntRange(0, 63)
 	rapid.Check(t, func(t *rapid.T) {
@@ -107,7 +107,7 @@ func TestAssemblyIsThePlainFormOnRandomOperands(t *testing.T) {
 }
 
 // Long slices are written another way, if dst is no operand and is aligned.
-func TestAssemblyOfLongSlicesIsThatOfShortOnes(t *testing.T) {
+func TestAssemblyOfLongSlicesEqualsThatOfShortSlices(t *testing.T) {
 	const n, short = 8<<20 + 4*128 + 48, 48 << 10
 	rng := rand.New(rand.NewPCG(5, 6))
 	l, _ := in(n, 0)

@@ -106,7 +106,7 @@ func TestLocHasAllRealTypes(t *testing.T) {
 }
 
 // Both forms choose the same operand, to the bits of a NaN.
-func TestAssemblyOfLocIsThePlainForm(t *testing.T) {
+func TestAssemblyOfLocEqualsPlainForm(t *testing.T) {
 	kernels(t)
 	const loc = 16
 	rng := rand.New(rand.NewPCG(9, 10))

@@ -51,7 +51,7 @@ func agreesInteger[T integer](t *testing.T) {
 
 type celsius float32
 
-func TestEveryOperationIsGosOperator(t *testing.T) {
+func TestOperationsEqualGosOperators(t *testing.T) {
 	agreesInteger[int](t)
 	agreesInteger[int8](t)
 	agreesInteger[int16](t)

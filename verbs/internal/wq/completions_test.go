@@ -54,7 +54,7 @@ func TestCompletionsKeepTheirOrderOverManyLaps(t *testing.T) {
 	}
 }
 
-func TestWhatIsInTheQueueComesBeforeTheNewsThatOthersWereLost(t *testing.T) {
+func TestPollReturnsQueuedCompletionsBeforeErrOverrun(t *testing.T) {
 	for depth := 1; depth < 10; depth++ {
 		c, life := newCompletions(depth)
 		for id := range uint64(depth + 1) {
@@ -73,7 +73,7 @@ func TestWhatIsInTheQueueComesBeforeTheNewsThatOthersWereLost(t *testing.T) {
 	}
 }
 
-func TestTheEndOfALifeTakesItsCompletionsOut(t *testing.T) {
+func TestEndOfALifeRemovesItsCompletions(t *testing.T) {
 	c, life := newCompletions(8)
 	var other Life
 	for id := range uint64(6) {
@@ -89,7 +89,7 @@ func TestTheEndOfALifeTakesItsCompletionsOut(t *testing.T) {
 	require.False(t, c.Ready())
 }
 
-func TestAPolledCompletionIsForgotten(t *testing.T) {
+func TestPollForgetsTheCompletion(t *testing.T) {
 	c, life := newCompletions(1)
 	c.Push(&driver.Completion{Err: driver.ErrLost}, life)
 	var wc [1]driver.Completion
@@ -100,7 +100,7 @@ func TestAPolledCompletionIsForgotten(t *testing.T) {
 	require.Nil(t, c.places[0].life)
 }
 
-func TestAClosedQueueTakesNothingMore(t *testing.T) {
+func TestClosedQueueTakesNoCompletion(t *testing.T) {
 	c, life := newCompletions(1)
 	c.Close()
 	for range 2 {
@@ -155,7 +155,7 @@ func TestCompletionsAreNeitherLostNorRepeatedUnderContention(t *testing.T) {
 	}
 }
 
-func TestAPushWaitsForAPopThatIsUnderWay(t *testing.T) {
+func TestPushWaitsForAPopThatIsUnderWay(t *testing.T) {
 	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(1)) // the pop goes on when the push lets it
 	c, life := newCompletions(4)
 	for id := range uint64(4) {

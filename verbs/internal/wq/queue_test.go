@@ -37,7 +37,7 @@ func TestPushCopiesSegmentsAndTheBytesOfInlineRequests(t *testing.T) {
 	require.ErrorIs(t, err, driver.ErrQueueFull)
 }
 
-func TestAPlaceForgetsTheMemoryOfItsLastRequest(t *testing.T) {
+func TestPopForgetsTheMemoryOfTheRequest(t *testing.T) {
 	q := NewSendQueue(1)
 	r := post(t, &q, driver.WorkRequest{Local: segments(make([]byte, 8), make([]byte, 8))})
 	local := r.Local
@@ -52,7 +52,7 @@ func TestAPlaceForgetsTheMemoryOfItsLastRequest(t *testing.T) {
 	require.Zero(t, r.Sent)
 }
 
-func TestCancelTakesOutWhatHasNotBegunAndCopiesTheRest(t *testing.T) {
+func TestCancelRemovesQueuedRequestsAndCopiesStartedOnes(t *testing.T) {
 	mem := []byte{1, 2, 3, 4, 5}
 	q := NewSendQueue(8)
 	for i := range uint64(5) {
@@ -82,7 +82,7 @@ func TestCancelTakesOutWhatHasNotBegunAndCopiesTheRest(t *testing.T) {
 	}
 }
 
-func TestFlushBlamesTheOldestRequestOnly(t *testing.T) {
+func TestFlushGivesTheCauseToTheOldestRequestOnly(t *testing.T) {
 	cause := errors.New("the cause")
 	ended := func(id uint64, status driver.Status, err error) driver.Completion {
 		return driver.Completion{ID: id, Op: driver.OpWrite, Status: status, Err: err}
@@ -146,7 +146,7 @@ func TestReceivesAllocateAtTheirFirstUseOnly(t *testing.T) {
 	}))
 }
 
-func TestGatherAndScatterPassTheirFirstBytes(t *testing.T) {
+func TestGatherAndScatterSkipTheirFirstBytes(t *testing.T) {
 	src := []byte("0123456789")
 	for skip := range 11 {
 		for _, cut := range []int{0, 1, 4, 10} {
@@ -160,7 +160,7 @@ func TestGatherAndScatterPassTheirFirstBytes(t *testing.T) {
 	require.Equal(t, 10, Length(segments(src[:3], nil, src[3:])))
 }
 
-func TestClassicAtomicsAreAtomicsOfEightBytes(t *testing.T) {
+func TestFetchAddAndCmpSwapAreAtomicsOfEightBytes(t *testing.T) {
 	for _, c := range []struct {
 		wr    driver.WorkRequest
 		op    driver.AtomicOp

@@ -72,7 +72,7 @@ func TestRingBehavesLikeAList(t *testing.T) {
 	})
 }
 
-func TestEntriesOfAQueueStayWhereTheyAreWhileItMoves(t *testing.T) {
+func TestEntriesOfARingDoNotMove(t *testing.T) {
 	ring := NewRing[entry](4)
 	ring.Push()
 	kept := ring.Push()
@@ -81,7 +81,7 @@ func TestEntriesOfAQueueStayWhereTheyAreWhileItMoves(t *testing.T) {
 	require.Same(t, kept, ring.First())
 }
 
-func TestAnEmptyRingTakesNoMemory(t *testing.T) {
+func TestEmptyRingTakesNoMemory(t *testing.T) {
 	ring := NewRing[entry](1 << 30)
 	require.Nil(t, ring.First())
 	require.Zero(t, ring.Len())

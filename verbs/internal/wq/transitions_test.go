@@ -8,9 +8,9 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// TestTransitionsAreThoseOfIbverbs writes the table of ibv_modify_qp(3) down
+// TestTransitionsEqualThoseOfIbverbs writes the table of ibv_modify_qp(3) down
 // a second time, as a picture: a row for each state, a column for each next one.
-func TestTransitionsAreThoseOfIbverbs(t *testing.T) {
+func TestTransitionsEqualThoseOfIbverbs(t *testing.T) {
 	picture := map[driver.State]string{ //  RESET INIT RTR RTS SQD ERR
 		driver.StateReset: "xx...x",
 		driver.StateInit:  "xxx..x",
@@ -31,14 +31,14 @@ func TestTransitionsAreThoseOfIbverbs(t *testing.T) {
 	}
 }
 
-func TestNoUnknownStateIsReachedOrLeft(t *testing.T) {
+func TestTransitionRefusesUnknownStates(t *testing.T) {
 	for unknown := driver.StateErr + 1; unknown != 0; unknown++ {
 		require.ErrorIs(t, Transition(driver.StateReset, unknown), driver.ErrState)
 		require.ErrorIs(t, Transition(unknown, driver.StateReset), driver.ErrState)
 	}
 }
 
-func TestPostsAreTakenByState(t *testing.T) {
+func TestStateDecidesWhichPostsAQueuePairTakes(t *testing.T) {
 	for state, want := range map[driver.State]struct{ sends, receives bool }{
 		driver.StateReset: {false, false},
 		driver.StateInit:  {false, true},
