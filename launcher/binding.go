@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gopgas/gopgas/internal/cgroup"
 	"golang.org/x/sys/unix"
 )
 
@@ -34,7 +35,7 @@ type placement struct {
 
 // newPlacement reads the topology under sys, normally /sys/devices/system.
 func newPlacement(b Binding, sys string) (*placement, error) {
-	p := &placement{quota: quota(os.DirFS("/"))}
+	p := &placement{quota: cgroup.Quota(os.DirFS("/"))}
 	if err := unix.SchedGetaffinity(0, &p.all); err != nil {
 		return nil, fmt.Errorf("read affinity mask: %w", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -39,7 +38,9 @@ type Events struct {
 // called from any goroutine.
 type Client struct {
 	rank, size int
+	hosted     bool // the rendezvous is in the process of rank 0
 	conn       net.Conn
+	reader     *bufio.Reader
 	events     Events
 	out        *queue[[]byte]
 	news       *queue[message] // Dead, Abort
@@ -73,101 +74,34 @@ type call struct {
 	done    chan result // has room for the one result
 }
 
-const (
-	dialTimeout      = 10 * time.Second
-	handshakeTimeout = 10 * time.Second
-	// maxCuts bounds how often Dial accepts a cut during the handshake: a flooded
-	// server cuts honest ranks, too, and every server cuts clients without the secret.
-	maxCuts = 5
-)
-
-// Dial connects to the rendezvous at addr and joins the job as rank. It tries
-// again for some seconds if no server listens there yet, or if the server is so
-// busy that it cuts newcomers.
-func Dial(ctx context.Context, addr string, secret []byte, rank int, ev Events) (*Client, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	var dialer net.Dialer
-	dialer.SetMultipathTCP(false)
-	cuts := 0
-	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
-		conn, err := dialer.DialContext(ctx, "tcp", addr)
-		if err == nil {
-			var c *Client
-			if c, err = NewClient(ctx, conn, secret, rank, ev); err == nil {
-				return c, nil
-			}
-		}
-		if errors.Is(err, ErrHandshake) {
-			cuts++
-		}
-		if final(err) || cuts == maxCuts {
-			return nil, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("join job at %s: %w", addr, err)
-		case <-time.After(pause):
-		}
-	}
-}
-
-// final reports whether trying again cannot help.
-func final(err error) bool {
-	var refused *RefusedError
-	return errors.As(err, &refused) || errors.Is(err, ErrWire) || errors.Is(err, ErrArgument)
-}
-
 // NewClient joins the job as rank over conn, which it owns from now on. ctx
 // bounds the handshake only.
 func NewClient(ctx context.Context, conn net.Conn, secret []byte, rank int, ev Events) (*Client, error) {
-	if rank < 0 {
-		conn.Close()
-		return nil, fmt.Errorf("%w: rank %d", ErrArgument, rank)
-	}
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		deadline = time.Now().Add(handshakeTimeout)
-	}
-	conn.SetDeadline(deadline) //nolint:errcheck // a closed connection shows below
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	size, err := join(conn, secret, rank)
-	if !stop() && err == nil {
-		err = context.Cause(ctx)
-	}
+	c, err := NewConn(ctx, conn, secret, Joining{Rank: rank})
 	if err != nil {
-		conn.Close()
-		return nil, handshakeError(ctx, err)
+		return nil, err
 	}
-	conn.SetDeadline(time.Time{}) //nolint:errcheck // as above
-	c := &Client{
-		rank: rank, size: size, conn: conn, events: ev,
+	return c.Client(ev), nil
+}
+
+// Client returns the client of a rank that has joined. It owns the connection from now
+// on.
+func (c *Conn) Client(ev Events) *Client {
+	client := &Client{
+		rank: c.rank, size: c.size, hosted: c.hosted, conn: c.conn, reader: c.reader, events: ev,
 		out: newQueue[[]byte](), news: newQueue[message](), tells: newQueue[message](),
 		calls:        make(map[uint64]*call),
 		exchanges:    make(map[string]chan result),
 		gone:         make(map[int]*PeerDeadError),
 		goodbyeAcked: make(chan struct{}),
 	}
-	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	c.listen(ev.Silence)
-	c.io.Go(c.read)
-	c.io.Go(c.write)
-	go c.tell()
-	go c.announce()
-	return c, nil
-}
-
-// handshakeError explains a cut connection: the server cuts, without a word, a
-// client that does not know the secret.
-func handshakeError(ctx context.Context, err error) error {
-	var refused *RefusedError
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case errors.As(err, &refused), errors.Is(err, ErrHandshake), errors.Is(err, ErrWire):
-		return err
-	}
-	return fmt.Errorf("%w (%w)", ErrHandshake, err)
+	client.ctx, client.cancel = context.WithCancelCause(context.Background())
+	client.listen(ev.Silence)
+	client.io.Go(client.read)
+	client.io.Go(client.write)
+	go client.tell()
+	go client.announce()
+	return client
 }
 
 // Rank returns this client's rank.
@@ -241,18 +175,18 @@ func (c *Client) write() {
 	for frames := c.out.take(); frames != nil; frames = c.out.take() {
 		buffers := net.Buffers(frames)
 		if _, err := buffers.WriteTo(c.conn); err != nil {
-			c.end(fmt.Errorf("%w: grun died or was killed (%w)", ErrLost, err))
+			c.end(&LostError{Hosted: c.hosted, Cause: err})
 			return
 		}
 	}
 }
 
 func (c *Client) read() {
-	r := bufio.NewReader(hearing{c.conn, &c.silence})
+	r := hearing{c.reader, &c.silence}
 	for {
 		m, err := readMessage(r)
 		if err != nil {
-			c.end(fmt.Errorf("%w: grun died or was killed (%w)", ErrLost, err))
+			c.end(&LostError{Hosted: c.hosted, Cause: err})
 			return
 		}
 		c.handle(m)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // handle takes one message from the server. It runs in the reader and never waits
@@ -35,6 +36,8 @@ func exchangeError(m message) error {
 		return &PeerDeadError{Rank: m.rank, Cause: string(m.part())}
 	case codeLeft:
 		return &PeerDeadError{Rank: m.rank, Cause: "left the job", Left: true}
+	case codeMissing:
+		return &MissingError{Ranks: m.members, Wait: time.Duration(m.id)}
 	case codeTooLarge:
 		return ErrTooLarge
 	}

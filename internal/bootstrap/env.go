@@ -2,43 +2,51 @@ package bootstrap
 
 import (
 	"encoding/hex"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// The environment that grun gives to every rank.
+// The environment of a rank. grun sets the variables down to EnvErrorPipe for each rank;
+// users set those down to EnvStartTimeout where they start ranks without grun.
 const (
-	EnvJobID        = "GRUN_JOB_ID"       // unique name of the job
-	EnvRank         = "GRUN_RANK"         // 0 to size-1
-	EnvSize         = "GRUN_SIZE"         // ranks in the job
-	EnvLocalRank    = "GRUN_LOCAL_RANK"   // number among the ranks of this host
-	EnvLocalSize    = "GRUN_LOCAL_SIZE"   // ranks on this host
-	EnvLocalCores   = "GRUN_LOCAL_CORES"  // cores of this host that they share
-	EnvAddr         = "GRUN_ADDR"         // host:port of the rendezvous
-	EnvSecret       = "GRUN_SECRET"       // SecretSize bytes in hex; never on a command line
-	EnvReservations = "GRUN_RESERVATIONS" // the file in which ranks of this host reserve memory, see memory.Reservations; may lack
-	EnvErrorPipe    = "GRUN_ERROR_PIPE"   // the pipe that takes the error which ends a rank, see FinalError; may lack
-	EnvProvider     = "GRUN_PROVIDER"     // auto, shm, tcp or ibv
-	EnvHeap         = "GRUN_HEAP"         // size of the arena, for instance 1GiB
-	EnvAtomics      = "GRUN_ATOMICS"      // cpu or nic
-	EnvRDMA         = "GRUN_RDMA"         // device=mlx5_0,port=1 and more, see ibv.ParseConfig
-	EnvFMAMax       = "GRUN_FMA_MAX"      // largest transfer by CPU stores; 0 queues everything
-	EnvStats        = "GRUN_STATS"        // 1: report statistics when closing; or 0
-	EnvPeerTimeout  = "GRUN_PEER_TIMEOUT" // silence after which a peer is unreachable, for instance 30s
-	EnvIface        = "GRUN_IFACE"        // interface or subnet on which tcp listens, for instance eth0 or 10.1.0.0/16
-	EnvHosts        = "GRUN_HOSTS"        // a name for each rank's host, for instance a,a,b; without it ranks find out
+	EnvJobID        = "GRUN_JOB_ID"        // unique name of the job
+	EnvLocalRank    = "GRUN_LOCAL_RANK"    // number among the ranks of this host
+	EnvLocalSize    = "GRUN_LOCAL_SIZE"    // ranks on this host
+	EnvLocalCores   = "GRUN_LOCAL_CORES"   // cores of this host that they share
+	EnvRank         = "GRUN_RANK"          // 0 to size-1, or any
+	EnvSize         = "GRUN_SIZE"          // ranks in the job
+	EnvAddr         = "GRUN_ADDR"          // host:port of the rendezvous
+	EnvSecret       = "GRUN_SECRET"        // SecretSize bytes in hex; never on a command line
+	EnvReservations = "GRUN_RESERVATIONS"  // the file in which ranks of this host reserve memory, see memory.Reservations; may lack
+	EnvErrorPipe    = "GRUN_ERROR_PIPE"    // the pipe that takes the error which ends a rank, see FinalError; may lack
+	EnvSecretFile   = "GRUN_SECRET_FILE"   // the file with the secret, which no other user can read
+	EnvStartTimeout = "GRUN_START_TIMEOUT" // bound of the time in which all ranks join, for instance 30s
+	EnvVerbose      = "GRUN_VERBOSE"       // 1: each rank prints how it joined; or 0
+	EnvProvider     = "GRUN_PROVIDER"      // auto, shm, tcp or ibv
+	EnvHeap         = "GRUN_HEAP"          // size of the arena, for instance 1GiB
+	EnvAtomics      = "GRUN_ATOMICS"       // cpu or nic
+	EnvRDMA         = "GRUN_RDMA"          // device=mlx5_0,port=1 and more, see ibv.ParseConfig
+	EnvFMAMax       = "GRUN_FMA_MAX"       // largest transfer by CPU stores; 0 queues everything
+	EnvStats        = "GRUN_STATS"         // 1: report statistics when closing; or 0
+	EnvPeerTimeout  = "GRUN_PEER_TIMEOUT"  // silence after which a peer is unreachable, for instance 30s
+	EnvIface        = "GRUN_IFACE"         // interface or subnet on which tcp listens, for instance eth0 or 10.1.0.0/16
+	EnvHosts        = "GRUN_HOSTS"         // a name for each rank's host, for instance a,a,b; without it ranks find out
 )
 
 // SecretSize is the length of a job's secret in bytes.
 const SecretSize = 32
 
+// anyWord is the value of EnvRank with which the rendezvous chooses the number.
+const anyWord = "any"
+
 // Env holds a rank's place in a job, as its launcher has set it.
 type Env struct {
-	JobID                string
-	Rank, Size           int
-	LocalRank, LocalSize int
+	Launcher             string // the row of the table of launchers that set it
+	Hosted               bool   // rank 0 hosts the rendezvous, not a launcher
+	JobID                string // "" without grun
+	Rank, Size           int    // Rank may be AnyRank if Hosted
+	LocalRank, LocalSize int    // LocalSize 0: the ranks find out
 	LocalCores           int
 	Addr                 string // host:port of the rendezvous
 	Secret               []byte
@@ -46,16 +54,14 @@ type Env struct {
 	ErrorPipe            string // path of the pipe for final errors; "": none
 }
 
-// FromEnv reads the variables that grun has set. ok is false if grun did not
-// start this process; an incomplete or impossible environment is an *EnvError.
-func FromEnv() (env Env, ok bool, err error) { return fromEnv(os.LookupEnv) }
+// misplaced returns the error of a variable that grun sets.
+func misplaced(name, value, want string) error {
+	return &EnvError{name, value, "want " + want + "; start the program with grun, or unset " + EnvJobID}
+}
 
-func fromEnv(lookup func(string) (string, bool)) (env Env, ok bool, err error) {
-	id, ok := lookup(EnvJobID)
-	if !ok || id == "" {
-		return Env{}, false, nil
-	}
-	env.JobID = id
+// grunEnv reads the variables that grun has set.
+func grunEnv(lookup lookup) (env Env, err error) {
+	env.JobID, _ = lookup(EnvJobID)
 	env.Reservations, _ = lookup(EnvReservations)
 	env.ErrorPipe, _ = lookup(EnvErrorPipe)
 	for _, field := range []struct {
@@ -68,42 +74,18 @@ func fromEnv(lookup func(string) (string, bool)) (env Env, ok bool, err error) {
 		text, _ := lookup(field.name)
 		n, convErr := strconv.Atoi(text)
 		if convErr != nil || n < 0 {
-			return Env{}, true, misplaced(field.name, text, "a number from 0")
+			return Env{}, misplaced(field.name, text, "a number from 0")
 		}
 		*field.to = n
 	}
 	if env.Addr, _ = lookup(EnvAddr); env.Addr == "" {
-		return Env{}, true, misplaced(EnvAddr, "", "host:port")
+		return Env{}, misplaced(EnvAddr, "", "host:port")
 	}
 	text, _ := lookup(EnvSecret)
 	if env.Secret, err = hex.DecodeString(text); err != nil || len(env.Secret) != SecretSize {
-		return Env{}, true, misplaced(EnvSecret, "", "32 bytes in hex")
+		return Env{}, misplaced(EnvSecret, "", "32 bytes in hex")
 	}
-	return env, true, env.check()
-}
-
-// Foreign names, for the user, another launcher that started this process, or
-// returns "". It returns a text at one process of each job only.
-func Foreign() string { return foreign(os.LookupEnv) }
-
-func foreign(lookup func(string) (string, bool)) string {
-	if id, _ := lookup(EnvJobID); id != "" {
-		return ""
-	}
-	for _, name := range []string{"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"} {
-		switch rank, ok := lookup(name); {
-		case ok && rank == "0":
-			return "started by another launcher (" + name + " is set): each process is a job of its own with one rank; start it with grun -n N ./prog"
-		case ok:
-			return ""
-		}
-	}
-	return ""
-}
-
-// misplaced returns the error of a variable that grun sets.
-func misplaced(name, value, want string) error {
-	return &EnvError{name, value, "want " + want + "; start the program with grun, or unset " + EnvJobID}
+	return env, env.check()
 }
 
 func (e Env) check() error {

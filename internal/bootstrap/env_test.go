@@ -20,7 +20,7 @@ func lookupIn(vars []string) func(string) (string, bool) {
 }
 
 func TestFromEnvReadsARanksPlace(t *testing.T) {
-	want := Env{JobID: "j", Rank: 5, Size: 8, LocalRank: 1, LocalSize: 4, LocalCores: 3, Addr: "127.0.0.1:9", Secret: testSecret}
+	want := Env{Launcher: "grun", JobID: "j", Rank: 5, Size: 8, LocalRank: 1, LocalSize: 4, LocalCores: 3, Addr: "127.0.0.1:9", Secret: testSecret}
 	got, ok, err := fromEnv(lookupIn(want.Vars()))
 	require.NoError(t, err)
 	require.True(t, ok)

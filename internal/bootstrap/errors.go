@@ -3,18 +3,21 @@ package bootstrap
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 var (
 	// ErrClosed: this client has said goodbye.
 	ErrClosed = errors.New("bootstrap client closed")
-	// ErrLost: the connection to the rendezvous broke; grun is gone, or silent.
+	// ErrLost: the connection to the rendezvous broke, or it is silent: a *LostError.
 	ErrLost = errors.New("rendezvous lost")
 	// ErrSilent: the rendezvous gave no answer for the bound of a silence.
 	ErrSilent = errors.New("launcher does not answer")
 	// ErrHandshake: the server, or the client, did not prove that it knows the
 	// job's secret.
-	ErrHandshake = errors.New("bootstrap handshake failed: check that " + EnvAddr + " and " + EnvSecret + " come from the same grun")
+	ErrHandshake = errors.New("bootstrap handshake failed: check that " + EnvAddr + " and " + EnvSecret + " (or " + EnvSecretFile + ") are those of one job")
+	// errNoChallenge: a server that began no handshake.
+	errNoChallenge = errors.New("no rendezvous of this version of gopgas answers there")
 	// ErrTooLarge: a message is longer than MaxMessage.
 	ErrTooLarge = fmt.Errorf("bootstrap message above %d MiB: send bulk data through a window", MaxMessage>>20)
 	// ErrOverflow: the addressee does not take its messages; too many wait for it.
@@ -35,6 +38,50 @@ func (e *EnvError) Error() string {
 	return fmt.Sprintf("environment variable %s=%q: %s", e.Name, e.Value, e.Want)
 }
 
+// A LostError reports that the rendezvous is gone or silent.
+type LostError struct {
+	Hosted  bool          // it was in the process of rank 0, not in a launcher
+	Silence time.Duration // it gave no answer for so long; 0: the connection ended
+	Cause   error         // of the end of the connection
+}
+
+func (e *LostError) Error() string {
+	host, end := "grun", "died or was killed"
+	if e.Hosted {
+		host, end = "rank 0, which hosts it,", "ended, or the network to it broke"
+	}
+	if e.Silence == 0 {
+		return fmt.Sprintf("%v: %s %s (%v)", ErrLost, host, end, e.Cause)
+	}
+	return fmt.Sprintf("%v: %v within %v: %s is stopped, or its host is cut off or overloaded; continue it, or raise %s",
+		ErrLost, ErrSilent, e.Silence, host, EnvPeerTimeout)
+}
+
+// Unwrap lets errors.Is find ErrLost, ErrSilent and the cause.
+func (e *LostError) Unwrap() []error {
+	if e.Silence > 0 {
+		return []error{ErrLost, ErrSilent}
+	}
+	return []error{ErrLost, e.Cause}
+}
+
+// A MissingError reports that the job did not start: ranks did not join in time.
+type MissingError struct {
+	Ranks []int
+	Wait  time.Duration
+	Cause error // of the last try to reach rank 0; may be nil
+}
+
+func (e *MissingError) Error() string {
+	text := fmt.Sprintf("%s did not join within %v: start all ranks within that time, or raise %s", Ranks(e.Ranks), e.Wait, EnvStartTimeout)
+	if e.Cause != nil {
+		text += fmt.Sprintf(" (%v)", e.Cause)
+	}
+	return text
+}
+
+func (e *MissingError) Unwrap() error { return e.Cause }
+
 // A RefusedError says why the server refuses a rank that knows the secret.
 type RefusedError struct {
 	Rank   int
@@ -43,6 +90,9 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
+	if e.Rank == AnyRank {
+		return "this process may not join: " + e.Reason
+	}
 	return fmt.Sprintf("rank %d may not join: %s", e.Rank, e.Reason)
 }
 

@@ -7,6 +7,23 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
+	"time"
+)
+
+// Offsets of a hello and of the fields that a welcome's proof covers.
+const (
+	helloRank  = 0 // anyRank: the server chooses
+	helloSize  = 4 // 0: the client takes any size
+	helloWait  = 8 // milliseconds; 0: no bound
+	helloNonce = 12
+	helloSpan  = helloNonce + nonceSize
+
+	welcomeRank   = 0
+	welcomeSize   = 4
+	welcomeHosted = 8
+	welcomeStatus = 9
+	welcomeReason = 10
 )
 
 const (
@@ -15,66 +32,144 @@ const (
 	roleClient  = "gopgas client"
 	roleServer  = "gopgas server"
 	maxReason   = 512
-	welcomeRest = proofSize + 4 + 1
+	welcomeRest = proofSize + welcomeReason
+	anyRank     = math.MaxUint32
 )
+
+// AnyRank lets the rendezvous choose the number of a rank that joins.
+const AnyRank = -1
+
+// A Joining says how a process joins a job.
+type Joining struct {
+	Rank int           // its number, or AnyRank
+	Size int           // the number of ranks that it expects; 0: any
+	Wait time.Duration // bounds the start of the job, from the first join on; 0: no bound
+}
 
 // session holds the values that the proofs of one connection cover.
 type session struct {
-	secret         []byte
-	client, server [nonceSize]byte
-	rank           uint32
+	secret []byte
+	hello  [helloSpan]byte
+	server [nonceSize]byte
 }
 
-// prove returns the proof of one role, over both nonces, the rank and rest.
+// newSession begins the client's side of a connection.
+func newSession(secret []byte, j Joining) *session {
+	s := &session{secret: secret}
+	le := binary.LittleEndian
+	le.PutUint32(s.hello[helloRank:], uint32(j.Rank))
+	le.PutUint32(s.hello[helloSize:], uint32(j.Size))
+	le.PutUint32(s.hello[helloWait:], uint32(min(j.Wait.Milliseconds(), math.MaxUint32)))
+	rand.Read(s.hello[helloNonce:])
+	return s
+}
+
+// joining returns what the client's hello says. Its Rank and Size may be impossible.
+func (s *session) joining() Joining {
+	le := binary.LittleEndian
+	j := Joining{
+		Rank: int(le.Uint32(s.hello[helloRank:])),
+		Size: int(le.Uint32(s.hello[helloSize:])),
+		Wait: time.Duration(le.Uint32(s.hello[helloWait:])) * time.Millisecond,
+	}
+	if j.Rank == anyRank {
+		j.Rank = AnyRank
+	}
+	return j
+}
+
+// prove returns the proof of one role, over the hello, the server's nonce and rest.
 func (s *session) prove(role string, rest []byte) []byte {
 	mac := hmac.New(sha256.New, s.secret)
 	mac.Write([]byte(role))
-	mac.Write(s.client[:])
+	mac.Write(s.hello[:])
 	mac.Write(s.server[:])
-	mac.Write(binary.LittleEndian.AppendUint32(nil, s.rank))
 	mac.Write(rest)
 	return mac.Sum(nil)
 }
 
-// join is the client's side. It returns the size of the job.
-func join(conn io.ReadWriter, secret []byte, rank int) (size int, err error) {
-	s := session{secret: secret, rank: uint32(rank)}
-	rand.Read(s.client[:])
-	hello := binary.LittleEndian.AppendUint32(nil, s.rank)
-	if err := send(conn, kindHello, append(hello, s.client[:]...)); err != nil {
-		return 0, err
+// A welcome is the server's response to a client that has proved the secret.
+type welcome struct {
+	rank, size int
+	hosted     bool // the server is in the process of rank 0
+	refusal    *RefusedError
+}
+
+// challenge is the first half of the client's side: it ends with the server's nonce.
+func (s *session) challenge(conn io.ReadWriter) error {
+	if err := send(conn, kindHello, s.hello[:]); err != nil {
+		return err
 	}
-	challenge, err := expect(conn, kindChallenge, nonceSize, nonceSize)
-	if err != nil {
-		return 0, err
-	}
-	copy(s.server[:], challenge)
+	nonce, err := expect(conn, kindChallenge, nonceSize, nonceSize)
+	copy(s.server[:], nonce)
+	return err
+}
+
+// join is the second half of the client's side. It returns a *RefusedError if the server
+// refuses the rank.
+func (s *session) join(conn io.ReadWriter) (w welcome, err error) {
 	if err := send(conn, kindProof, s.prove(roleClient, nil)); err != nil {
-		return 0, err
+		return w, err
 	}
-	welcome, err := expect(conn, kindWelcome, welcomeRest, welcomeRest+maxReason)
+	body, err := expect(conn, kindWelcome, welcomeRest, welcomeRest+maxReason)
 	if err != nil {
-		return 0, err
+		return w, err
 	}
-	proof, rest := welcome[:proofSize], welcome[proofSize:]
+	proof, rest := body[:proofSize], body[proofSize:]
 	if !hmac.Equal(proof, s.prove(roleServer, rest)) {
-		return 0, ErrHandshake
+		return w, ErrHandshake
 	}
-	if rest[4] != codeOK {
-		return 0, &RefusedError{Rank: rank, Reason: string(rest[5:]), Joined: rest[4] == codeJoined}
+	if w = decodeWelcome(rest); w.refusal != nil {
+		return w, w.refusal
 	}
-	return int(binary.LittleEndian.Uint32(rest)), nil
+	if w.rank >= w.size {
+		return w, fmt.Errorf("%w: welcome of rank %d of %d", ErrWire, w.rank, w.size)
+	}
+	return w, nil
+}
+
+// decodeWelcome parses the fields of a welcome behind its proof.
+func decodeWelcome(rest []byte) welcome {
+	le := binary.LittleEndian
+	w := welcome{
+		rank:   int(int32(le.Uint32(rest[welcomeRank:]))),
+		size:   int(le.Uint32(rest[welcomeSize:])),
+		hosted: rest[welcomeHosted] != 0,
+	}
+	if status := rest[welcomeStatus]; status != codeOK {
+		w.refusal = &RefusedError{Rank: w.rank, Reason: string(rest[welcomeReason:]), Joined: status == codeJoined}
+	}
+	return w
+}
+
+// encode is the inverse of decodeWelcome.
+func (w welcome) encode() []byte {
+	le := binary.LittleEndian
+	b := le.AppendUint32(nil, uint32(w.rank))
+	b = le.AppendUint32(b, uint32(w.size))
+	hosted, status := byte(0), codeOK
+	if w.hosted {
+		hosted = 1
+	}
+	if w.refusal == nil {
+		return append(b, hosted, status)
+	}
+	if status = codeError; w.refusal.Joined {
+		status = codeJoined
+	}
+	b = append(b, hosted, status)
+	return append(b, w.refusal.Reason[:min(len(w.refusal.Reason), maxReason)]...)
 }
 
 // greet is the server's part of the handshake, up to the client's proof. A client
 // that fails it learns only a random number.
 func greet(conn io.ReadWriter, secret []byte) (*session, error) {
-	hello, err := expect(conn, kindHello, 4+nonceSize, 4+nonceSize)
+	hello, err := expect(conn, kindHello, helloSpan, helloSpan)
 	if err != nil {
 		return nil, err
 	}
-	s := &session{secret: secret, rank: binary.LittleEndian.Uint32(hello)}
-	copy(s.client[:], hello[4:])
+	s := &session{secret: secret}
+	copy(s.hello[:], hello)
 	rand.Read(s.server[:])
 	if err := send(conn, kindChallenge, s.server[:]); err != nil {
 		return nil, err
@@ -89,21 +184,9 @@ func greet(conn io.ReadWriter, secret []byte) (*session, error) {
 	return s, nil
 }
 
-// welcome ends the server's part; it admits the rank, or sends the reason of the
-// refusal.
-func (s *session) welcome(conn io.Writer, size int, refusal *RefusedError) error {
-	rest := binary.LittleEndian.AppendUint32(nil, uint32(size))
-	switch {
-	case refusal == nil:
-		rest = append(rest, codeOK)
-	case refusal.Joined:
-		rest = append(rest, codeJoined)
-	default:
-		rest = append(rest, codeError)
-	}
-	if refusal != nil {
-		rest = append(rest, refusal.Reason[:min(len(refusal.Reason), maxReason)]...)
-	}
+// welcome ends the server's part.
+func (s *session) welcome(conn io.Writer, w welcome) error {
+	rest := w.encode()
 	return send(conn, kindWelcome, append(s.prove(roleServer, rest), rest...))
 }
 

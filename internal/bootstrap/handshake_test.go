@@ -23,7 +23,7 @@ func TestServerThatDoesNotKnowTheSecretIsNotTrusted(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer theirs.Close()
 	go func() {
-		expect(theirs, kindHello, 4+nonceSize, 4+nonceSize)
+		expect(theirs, kindHello, helloSpan, helloSpan)
 		send(theirs, kindChallenge, make([]byte, nonceSize))
 		expect(theirs, kindProof, proofSize, proofSize)
 		send(theirs, kindWelcome, make([]byte, welcomeRest))
@@ -65,9 +65,11 @@ func TestReplayedHandshakeFails(t *testing.T) {
 	conn, err := net.Dial("tcp", addr)
 	require.NoError(t, err)
 	recorded := &tap{Conn: conn}
-	size, err := join(recorded, testSecret, 0)
+	session := newSession(testSecret, Joining{Rank: 0})
+	require.NoError(t, session.challenge(recorded))
+	w, err := session.join(recorded)
 	require.NoError(t, err)
-	require.Equal(t, 2, size)
+	require.Equal(t, 2, w.size)
 	require.Equal(t, 0, <-joined)
 	conn.Close()
 
@@ -83,20 +85,20 @@ func TestReplayedHandshakeFails(t *testing.T) {
 }
 
 func TestProofCannotBeReflected(t *testing.T) {
-	s := session{secret: testSecret, rank: 3}
+	s := newSession(testSecret, Joining{Rank: 3})
 	require.NotEqual(t, s.prove(roleClient, nil), s.prove(roleServer, nil))
 }
 
 func TestServerCutsGarbageWithoutAnAnswer(t *testing.T) {
 	s := NewServer(1, testSecret, Hooks{})
 	addr := listen(t, s)
-	hello := appendHeader(nil, kindHello, 4+nonceSize)
+	hello := appendHeader(nil, kindHello, helloSpan)
 	for name, garbage := range map[string][]byte{
 		"http":           []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
 		"zeros":          make([]byte, 100),
 		"huge length":    {0xff, 0xff, 0xff, 0xff, 0x47, 0x50, 1, 1},
 		"wrong version":  {36, 0, 0, 0, 0x47, 0x50, 9, 1},
-		"wrong kind":     append(appendHeader(nil, kindGoodbye, 36), make([]byte, 36)...),
+		"wrong kind":     append(appendHeader(nil, kindGoodbye, helloSpan), make([]byte, helloSpan)...),
 		"short hello":    append(appendHeader(nil, kindHello, 4), 0, 0, 0, 0),
 		"proof too soon": append(appendHeader(nil, kindProof, proofSize), make([]byte, proofSize)...),
 	} {
@@ -112,7 +114,7 @@ func TestServerCutsGarbageWithoutAnAnswer(t *testing.T) {
 	conn, err := net.Dial("tcp", addr)
 	require.NoError(t, err)
 	defer conn.Close()
-	conn.Write(append(hello, make([]byte, 4+nonceSize)...))
+	conn.Write(append(hello, make([]byte, helloSpan)...))
 	_, err = expect(conn, kindChallenge, nonceSize, nonceSize)
 	require.NoError(t, err)
 	send(conn, kindProof, make([]byte, proofSize))

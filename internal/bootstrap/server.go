@@ -28,9 +28,12 @@ type Server struct {
 	size   int
 	secret []byte
 	hooks  Hooks
+	hosted bool // in the process of rank 0; else in a launcher's, or in that of all ranks
 
 	mu        sync.Mutex
 	closed    bool
+	start     start
+	dropped   chan struct{} // closed at the end of a connection; nil without a waiter
 	members   []member
 	exchanges map[string][]*exchange
 	listeners map[net.Listener]struct{}
@@ -50,7 +53,8 @@ type member struct {
 type state uint8
 
 const (
-	absent state = iota
+	absent  state = iota
+	missing       // absent at the end of the start's bound
 	joined
 	left
 	dead
@@ -92,7 +96,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		conn, err := l.Accept()
 		switch {
 		case err == nil:
-			s.start(conn, true)
+			s.attach(conn, true)
 		case errors.Is(err, net.ErrClosed):
 			return nil
 		default:
@@ -114,9 +118,9 @@ func (s *Server) stopped(l net.Listener) {
 
 // Attach serves one connection that did not come through a listener, such as
 // one end of net.Pipe. It returns at once.
-func (s *Server) Attach(conn net.Conn) { s.start(conn, false) }
+func (s *Server) Attach(conn net.Conn) { s.attach(conn, false) }
 
-func (s *Server) start(conn net.Conn, stranger bool) {
+func (s *Server) attach(conn net.Conn, stranger bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -181,6 +185,7 @@ func (s *Server) broadcast(m message) {
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true
+	s.start.stop()
 	for l := range s.listeners {
 		l.Close()
 	}

@@ -40,6 +40,10 @@ func (s *Server) drop(conn net.Conn) {
 	defer s.mu.Unlock()
 	delete(s.conns, conn)
 	s.known(conn)
+	if s.dropped != nil {
+		close(s.dropped)
+		s.dropped = nil
+	}
 }
 
 // known takes conn off the unproven connections. The caller holds mu.
@@ -56,44 +60,59 @@ func (s *Server) admit(conn net.Conn) (rank int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	refusal := s.enter(conn, session.rank)
-	if err := session.welcome(conn, s.size, refusal); err != nil {
-		if refusal == nil {
-			s.lost(int(session.rank), err)
-		}
+	w := s.enter(conn, session.joining())
+	err = session.welcome(conn, w)
+	switch {
+	case w.refusal != nil:
+		return 0, w.refusal
+	case err != nil:
+		s.lost(w.rank, err)
 		return 0, err
 	}
-	if refusal != nil {
-		return 0, refusal
-	}
 	conn.SetDeadline(time.Time{}) //nolint:errcheck // as above
-	return int(session.rank), nil
+	return w.rank, nil
 }
 
 // enter marks a rank as joined, or returns the reason of the refusal.
-func (s *Server) enter(conn net.Conn, rank uint32) *RefusedError {
+func (s *Server) enter(conn net.Conn, j Joining) welcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.known(conn)
-	refused := &RefusedError{Rank: int(rank)}
-	if s.closed {
-		refused.Reason = "the job is over"
-		return refused
+	if j.Rank == AnyRank {
+		j.Rank = slices.IndexFunc(s.members, func(m member) bool { return m.state == absent })
 	}
-	if uint64(rank) >= uint64(s.size) {
-		refused.Reason = fmt.Sprintf("the job has %d ranks", s.size)
-		return refused
+	w := welcome{rank: j.Rank, size: s.size, hosted: s.hosted}
+	if reason, before := s.refuses(j); reason != "" {
+		w.refusal = &RefusedError{Rank: j.Rank, Reason: reason, Joined: before}
+		return w
 	}
-	switch m := &s.members[rank]; m.state {
+	s.members[j.Rank].state = joined
+	s.bound(j.Wait)
+	return w
+}
+
+// refuses returns why a rank may not join, "" if it may. before reports that the rank
+// has joined before. The caller holds mu.
+func (s *Server) refuses(j Joining) (reason string, before bool) {
+	switch {
+	case s.closed:
+		return "the job is over", false
+	case j.Size != 0 && j.Size != s.size:
+		return fmt.Sprintf("it expects a job of %d ranks, and the job has %d: give all ranks one %s", j.Size, s.size, EnvSize), false
+	case s.start.expired:
+		return fmt.Sprintf("it comes too late: the start of the job ended after %v", s.start.wait), false
+	case j.Rank == AnyRank:
+		return fmt.Sprintf("all %d ranks have joined", s.size), false
+	case j.Rank >= s.size:
+		return fmt.Sprintf("the job has %d ranks", s.size), false
+	}
+	switch m := &s.members[j.Rank]; m.state {
 	case absent:
-		m.state = joined
-		return nil
+		return "", false
 	case dead:
-		refused.Reason = "it was declared dead: " + m.cause
-	default:
-		refused.Joined, refused.Reason = true, "this rank has joined before"
+		return "it was declared dead: " + m.cause, false
 	}
-	return refused
+	return "this rank has joined before: give each process a " + EnvRank + " of its own, or " + anyWord + " to all of them", true
 }
 
 // lost reports a connection that ended without goodbye.
@@ -106,7 +125,7 @@ func (s *Server) lost(rank int, err error) {
 	case s.hooks.Lost != nil:
 		s.hooks.Lost(rank, err)
 	default:
-		s.RankDied(rank, fmt.Sprintf("connection lost: %v", err))
+		s.RankDied(rank, fmt.Sprintf("its process ended, or its connection broke: %v", err))
 	}
 }
 

@@ -45,14 +45,15 @@ func (s *Server) valid(rank int, members []int) bool {
 	return seen[rank]
 }
 
-// goneMember returns a member that is dead, else one that has left, else -1.
+// goneMember returns a member that is dead, else one that has left or is missing, else
+// -1.
 func (s *Server) goneMember(members []int) int {
 	gone := -1
 	for _, r := range members {
 		switch s.members[r].state {
 		case dead:
 			return r
-		case left:
+		case left, missing:
 			gone = r
 		}
 	}
@@ -131,8 +132,11 @@ func (s *Server) failExchanges(gone int) {
 
 func (s *Server) tellFailed(rank int, key string, gone int) {
 	m := message{kind: kindFailed, name: key, rank: gone, code: codeLeft}
-	if s.members[gone].state == dead {
+	switch s.members[gone].state {
+	case dead:
 		m.code, m.parts = codeDead, [][]byte{[]byte(s.members[gone].cause)}
+	case missing:
+		m.code, m.members, m.id = codeMissing, s.ranksIn(missing), uint64(s.start.wait)
 	}
 	frame, _ := m.frame()
 	s.members[rank].out.put(frame, len(frame))

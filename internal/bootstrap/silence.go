@@ -1,7 +1,6 @@
 package bootstrap
 
 import (
-	"fmt"
 	"io"
 	"sync/atomic"
 	"time"
@@ -52,8 +51,7 @@ func (c *Client) look() {
 	if s.heard.Swap(false) {
 		s.empty = 0
 	} else if s.empty++; s.empty == looks {
-		c.end(fmt.Errorf("%w: %w within %v: grun is stopped, or its host is cut off or overloaded; continue it, or raise %s",
-			ErrLost, ErrSilent, s.bound, EnvPeerTimeout))
+		c.end(&LostError{Hosted: c.hosted, Silence: s.bound})
 		return
 	}
 	c.post(message{kind: kindPing}) //nolint:errcheck // fails when lost already

@@ -17,7 +17,7 @@ const (
 	headerSize = 8
 
 	magic   = 0x5047 // "GP"
-	version = 2
+	version = 3
 )
 
 // kind is the type of a frame.
@@ -30,7 +30,7 @@ const (
 	kindWelcome
 
 	kindExchange // name key, members, parts[0] mine; back: all parts in the order of members
-	kindFailed   // name key; code and rank give the cause
+	kindFailed   // name key; code and rank give the cause; with codeMissing members and id, in nanoseconds, do
 	kindCall     // id, name service, parts[0]
 	kindReply    // id, code; parts[0] result, or name the error
 	kindTell     // name service, parts[0]
@@ -55,6 +55,7 @@ const (
 	codeMismatch
 	codeTooLarge
 	codeJoined
+	codeMissing
 )
 
 func appendHeader(b []byte, k kind, body int) []byte {

@@ -80,7 +80,7 @@ func FuzzDecode(f *testing.F) {
 // FuzzGreet holds that no bytes of a stranger get past the handshake, panic or
 // draw more than the challenge.
 func FuzzGreet(f *testing.F) {
-	f.Add(append(appendHeader(nil, kindHello, 36), make([]byte, 36)...))
+	f.Add(append(appendHeader(nil, kindHello, helloSpan), make([]byte, helloSpan)...))
 	f.Fuzz(func(t *testing.T, said []byte) {
 		conn := &script{in: bytes.NewReader(said)}
 		_, err := greet(conn, testSecret)

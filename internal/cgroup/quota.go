@@ -1,18 +1,16 @@
-package launcher
+package cgroup
 
 import (
 	"fmt"
 	"io/fs"
 	"math"
-
-	"github.com/gopgas/gopgas/internal/cgroup"
 )
 
-// quota returns how many cores' time the cgroups of this process let it use, +Inf
+// Quota returns how many cores' time the cgroups of this process let it use, +Inf
 // without a limit. root is the file system's root.
-func quota(root fs.FS) float64 {
+func Quota(root fs.FS) float64 {
 	least := math.Inf(1)
-	for _, g := range cgroup.Above(root, "cpu") {
+	for _, g := range Above(root, "cpu") {
 		var time, period int64
 		if g.V2 {
 			if text, err := g.Read("cpu.max"); err == nil {

@@ -1,0 +1,69 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Enter joins the job of e. Without a launcher, rank 0 hosts the rendezvous: then Enter
+// returns the server, too, which its caller drains and closes. wait bounds the start of
+// the job, from the first join on; a rank that dials for so long gets a *MissingError.
+// With wait 0 the start has no bound, and a rank dials for some seconds.
+func (e Env) Enter(ctx context.Context, wait time.Duration) (*Conn, *Server, error) {
+	limit := wait
+	if limit == 0 {
+		limit = dialTimeout
+	}
+	bounded, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	c, s, err := e.enter(bounded, wait)
+	var dial *DialError
+	if e.Hosted && errors.As(err, &dial) && ctx.Err() == nil {
+		return nil, nil, &MissingError{Ranks: []int{0}, Wait: wait, Cause: dial}
+	}
+	return c, s, err
+}
+
+func (e Env) enter(ctx context.Context, wait time.Duration) (*Conn, *Server, error) {
+	d := newDialer(e.Addr, e.Secret, Joining{Rank: e.Rank, Size: e.Size, Wait: wait})
+	switch {
+	case e.Hosted && e.Rank == 0:
+		return e.host(ctx, wait, d)
+	case e.Hosted && e.Rank == AnyRank:
+		return e.race(ctx, wait, d)
+	}
+	c, err := d.join(ctx)
+	return c, nil, err
+}
+
+// host hosts the rendezvous as soon as the name of its address is known.
+func (e Env) host(ctx context.Context, wait time.Duration, d *dialer) (c *Conn, s *Server, err error) {
+	err = d.repeat(ctx, func() bool {
+		c, s, d.last = e.hostNow(ctx, wait)
+		return c != nil
+	})
+	return c, s, err
+}
+
+// race hosts the rendezvous if this process is the first one that can listen at the
+// address; else it joins the process that is.
+func (e Env) race(ctx context.Context, wait time.Duration, d *dialer) (c *Conn, s *Server, err error) {
+	err = d.repeat(ctx, func() bool {
+		var busy *AddressError
+		if c, s, d.last = e.hostNow(ctx, wait); errors.As(d.last, &busy) {
+			c = d.try(ctx)
+		}
+		return c != nil
+	})
+	return c, s, err
+}
+
+// hostNow hosts the rendezvous if this process can listen at the address.
+func (e Env) hostNow(ctx context.Context, wait time.Duration) (*Conn, *Server, error) {
+	listeners, err := openListeners(ctx, e.Addr)
+	if err != nil {
+		return nil, nil, err
+	}
+	return host(ctx, e, wait, listeners)
+}

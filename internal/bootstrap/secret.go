@@ -1,0 +1,71 @@
+package bootstrap
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode"
+)
+
+// makeSecret is the command that makes a file with a secret.
+const makeSecret = "(umask 077; head -c 32 /dev/urandom | xxd -p -c 64 >job.secret)"
+
+// maxSecretFile bounds the text of a secret: digits, blanks and line ends.
+const maxSecretFile = 1024
+
+// secret reads the secret of a job that users start without grun.
+func secret(lookup lookup) ([]byte, error) {
+	path, _ := lookup(EnvSecretFile)
+	text, _ := lookup(EnvSecret)
+	switch {
+	case path != "" && text != "":
+		return nil, &EnvError{EnvSecretFile, path, "set it or " + EnvSecret + ", not both"}
+	case path != "":
+		return secretFile(path)
+	case text != "":
+		return parseSecret(text, &EnvError{EnvSecret, "", "want 32 bytes in hex; make a file of them by " + makeSecret + " and name it in " + EnvSecretFile})
+	}
+	return nil, &EnvError{EnvSecretFile, "", "want a file with a secret, the same at all ranks; make one by " + makeSecret + "; or set " + EnvSecret + " to its content"}
+}
+
+// secretFile reads a secret from a file, which other users must not be able to open.
+func secretFile(path string) ([]byte, error) {
+	wrong := func(want string) *EnvError { return &EnvError{EnvSecretFile, path, want} }
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, wrong(fmt.Sprintf("%v; make it by %s", err, makeSecret))
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, wrong(err.Error())
+	}
+	if !info.Mode().IsRegular() {
+		return nil, wrong("want a regular file")
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return nil, wrong(fmt.Sprintf("other users may open it (mode %04o): run chmod 600 %s, and make another secret if it was used", mode, path))
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxSecretFile))
+	if err != nil {
+		return nil, wrong(err.Error())
+	}
+	return parseSecret(string(text), wrong("want 32 bytes in hex in it; make it by "+makeSecret))
+}
+
+// parseSecret reads SecretSize bytes in hex, with blanks and line ends between them.
+func parseSecret(text string, wrong *EnvError) ([]byte, error) {
+	digits := strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, text)
+	bytes, err := hex.DecodeString(digits)
+	if err != nil || len(bytes) != SecretSize {
+		return nil, wrong
+	}
+	return bytes, nil
+}
