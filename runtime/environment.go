@@ -29,7 +29,9 @@ func variables() []variable {
 		{bootstrap.EnvProvider, oneOf(func(o *options, name string) { o.provider = name }, "auto", "shm", "tcp", "ibv", "loop")},
 		{bootstrap.EnvHeap, sized(func(bytes int64) Option { return WithHeap(bytes) })},
 		{bootstrap.EnvFMAMax, sized(func(bytes int64) Option { return WithFMAMax(int(bytes)) })},
-		{bootstrap.EnvPeerTimeout, setPeerTimeout},
+		{bootstrap.EnvPeerTimeout, timed(WithPeerTimeout)},
+		{bootstrap.EnvStartTimeout, timed(WithStartTimeout)},
+		{bootstrap.EnvVerbose, oneOf(func(o *options, text string) { o.verbose = text == "1" }, "0", "1")},
 		{bootstrap.EnvAtomics, (*options).setAtomics},
 		{bootstrap.EnvRDMA, func(o *options, text string) error { return WithRDMA(text)(o) }},
 		{bootstrap.EnvIface, func(o *options, name string) error { return WithIface(name)(o) }},
@@ -79,10 +81,13 @@ func sized(with func(bytes int64) Option) func(*options, string) error {
 	}
 }
 
-func setPeerTimeout(o *options, text string) error {
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		return fmt.Errorf("%w; write 30s or 500ms", err)
+// timed returns the setter of a variable that takes a duration.
+func timed(with func(time.Duration) Option) func(*options, string) error {
+	return func(o *options, text string) error {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return fmt.Errorf("%w; write 30s or 500ms", err)
+		}
+		return with(d)(o)
 	}
-	return WithPeerTimeout(d)(o)
 }

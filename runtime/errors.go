@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/gopgas/gopgas/internal/arena"
+	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/team"
 )
@@ -22,12 +23,15 @@ var (
 	// ErrAborted: a rank called Abort or its body returned an error.
 	ErrAborted = fabric.ErrAborted
 	// ErrLauncherLost: grun died, or sent nothing for the peer timeout. It is an
-	// ErrAborted, too.
+	// ErrAborted, too. In a job without grun, rank 0 did: then it is also an ErrRankDead
+	// or ErrUnreachable, and names rank 0.
 	ErrLauncherLost = fabric.ErrLauncherLost
 	// ErrClosed: the job, or the object of the call, is closed.
 	ErrClosed = fabric.ErrClosed
-	// ErrJoinedBefore: this process has joined its job before.
-	ErrJoinedBefore = errors.New("this process has joined its job before: call Run or Init once, and do all work in one body")
+	// ErrJoinedBefore: this rank has joined its job before, in this process or in another.
+	ErrJoinedBefore = errors.New("this rank has joined its job before: call Run or Init once, do all work in one body, and start each rank once")
+	// ErrStart: the job did not start, or this process may not join it; a [StartError].
+	ErrStart = errors.New("job did not start")
 	// ErrMismatch: the ranks of a team made different collective calls, or gave one
 	// call different arguments that must agree.
 	ErrMismatch = errors.New("collective calls do not match")
@@ -43,6 +47,33 @@ var (
 // A RankError reports the failure of a rank; errors.As finds it in the errors of all
 // packages.
 type RankError = fabric.RankError
+
+// A StartError says why a job did not start. errors.Is finds [ErrStart] and the reason.
+type StartError struct {
+	Missing []int // ranks that did not join in time; nil for other reasons
+	Reason  error
+}
+
+func (e *StartError) Error() string { return fmt.Sprintf("%v: %v", ErrStart, e.Reason) }
+
+// Unwrap lets errors.Is and errors.As find the reason.
+func (e *StartError) Unwrap() []error { return []error{ErrStart, e.Reason} }
+
+// startError turns an error of joining into one of this package.
+func startError(err error) error {
+	var refused *bootstrap.RefusedError
+	var missing *bootstrap.MissingError
+	var address *bootstrap.AddressError
+	switch {
+	case errors.As(err, &refused) && refused.Joined:
+		return fmt.Errorf("%w (%w)", ErrJoinedBefore, err)
+	case errors.As(err, &missing):
+		return &StartError{Missing: missing.Ranks, Reason: err}
+	case errors.As(err, &refused), errors.As(err, &address), errors.Is(err, bootstrap.ErrHandshake):
+		return &StartError{Reason: err}
+	}
+	return explain(err)
+}
 
 // A TeamError names the rank that broke a team, and the reason. errors.Is finds
 // [ErrTeamBroken] and the errors in Reason. For a freed team it finds [ErrTeamFreed]

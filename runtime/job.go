@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"slices"
 	"sync"
@@ -21,17 +20,18 @@ import (
 
 // A Job is a running job as one rank sees it.
 type Job struct {
-	opts    options
-	host    string // name of this rank's host
-	cores   int    // that its ranks share
-	fabric  *fabric.Fabric
-	client  *bootstrap.Client
-	server  *bootstrap.Server // of a world of one
-	world   *Team
-	aborted context.Context // ends on Abort and Close
-	abort   context.CancelCauseFunc
-	ended   context.Context // ends on a death as well
-	end     context.CancelCauseFunc
+	opts     options
+	host     string // name of this rank's host
+	cores    int    // that its ranks share
+	fabric   *fabric.Fabric
+	reserved *memory.Memfd // of memory.Reservations, which this rank made; nil: another process did
+	client   *bootstrap.Client
+	server   *bootstrap.Server // of a world of one, or at rank 0 of a job without a launcher
+	world    *Team
+	aborted  context.Context // ends on Abort and Close
+	abort    context.CancelCauseFunc
+	ended    context.Context // ends on a death as well
+	end      context.CancelCauseFunc
 
 	mu     sync.Mutex
 	teams  map[string]*Team
@@ -44,17 +44,10 @@ type Job struct {
 	closed  error
 }
 
-// place holds the environment of a rank, and the connection to its job's launcher.
-type place struct {
-	env   bootstrap.Env
-	conn  func(ctx context.Context) (net.Conn, error) // instead of env.Addr
-	local *localWire
-}
-
 // Init joins the job that the environment describes, or makes a world of one
-// rank. ctx bounds Init only. Under grun a process joins its job once: a second
-// Init returns [ErrJoinedBefore]. Kind: collective; returns when all ranks have
-// joined.
+// rank: see the package's documentation. ctx bounds Init only. A process joins its job
+// once: a second Init returns [ErrJoinedBefore]. A job that does not start is an
+// [ErrStart]. Kind: collective; returns when all ranks have joined.
 func Init(ctx context.Context, opts ...Option) (*Job, error) {
 	env, ok, err := bootstrap.FromEnv()
 	if err != nil {
@@ -74,18 +67,46 @@ func initAt(ctx context.Context, p place, opts []Option) (*Job, error) {
 	ctx = wait.Context(ctx)
 	o, err := collect(opts)
 	if err != nil {
-		return nil, err
+		return nil, p.release(err)
 	}
-	host, err := o.host(p.env.Rank, p.env.Size)
+	m, err := p.join(ctx, &o)
+	if err != nil {
+		return nil, p.release(err)
+	}
+	j, err := newJob(ctx, o, m)
+	if err != nil {
+		return nil, m.giveUp(ctx, err)
+	}
+	if err := j.begin(ctx, m); err != nil {
+		return nil, errors.Join(cannotJoin(m.env, err), j.shutdown(ctx))
+	}
+	if o.verbose {
+		fmt.Fprintln(os.Stderr, "gopgas:", m.describe(j))
+	}
+	return j, nil
+}
+
+// cannotJoin returns the error of a rank that could not join.
+func cannotJoin(env bootstrap.Env, err error) error {
+	name := fmt.Sprint("rank ", env.Rank)
+	if env.Rank == bootstrap.AnyRank {
+		name = "this process"
+	}
+	return fmt.Errorf("%s cannot join the job: %w", name, memory.Descriptors(startError(err)))
+}
+
+// newJob makes the job of a rank that has joined, without its connection and world.
+func newJob(ctx context.Context, o options, m *membership) (*Job, error) {
+	host, err := o.host(m.env.Rank, m.env.Size)
 	if err != nil {
 		return nil, err
 	}
-	if p.local == nil {
-		if hint := unusedDevices(p.env.Rank); hint != "" {
+	if m.local == nil {
+		if hint := unusedDevices(m.env.Rank); hint != "" {
 			fmt.Fprintln(os.Stderr, hint)
 		}
 	}
-	w, err := o.wire(p.local, p.env)
+	w, err := o.wire(m.local, m.env)
 	if err != nil {
 		return nil, err
 	}
@@ -95,35 +116,23 @@ func initAt(ctx context.Context, p place, opts []Option) (*Job, error) {
 			o.heap = sharedHeap()
 		}
 	}
-	j := &Job{opts: o, host: host, cores: cmp.Or(o.cores, p.env.LocalCores), teams: map[string]*Team{}, broken: map[string]*TeamError{}, notes: map[string]int64{}}
+	j := &Job{opts: o, host: host, cores: cmp.Or(o.cores, m.env.LocalCores), server: m.server, reserved: m.reserved,
+		teams: map[string]*Team{}, broken: map[string]*TeamError{}, notes: map[string]int64{}}
 	j.aborted, j.abort = context.WithCancelCause(context.Background())
 	j.ended, j.end = context.WithCancelCause(j.aborted)
-	j.fabric, err = fabric.New(ctx, fabric.Config{Rank: p.env.Rank, Providers: w.providers, Heap: o.heap,
-		Shared: w.shared, Reservations: reservationsOf(p.env), FMAMax: o.fmaMax, Stats: o.stats, DeviceAtomics: o.atomics == "nic",
-		OwnCore: j.cores >= p.env.LocalSize, PeerTimeout: o.peerTimeout}, j.call)
+	j.fabric, err = fabric.New(ctx, fabric.Config{Rank: m.env.Rank, Providers: w.providers, Heap: o.heap,
+		Shared: w.shared, Reservations: reservationsOf(m.env), FMAMax: o.fmaMax, Stats: o.stats, DeviceAtomics: o.atomics == "nic",
+		OwnCore: j.cores >= m.env.LocalSize, PeerTimeout: o.peerTimeout}, j.call)
 	if err != nil {
-		return nil, fmt.Errorf("rank %d: %w", p.env.Rank, err)
-	}
-	if err := j.join(ctx, p); err != nil {
-		return nil, errors.Join(fmt.Errorf("rank %d cannot join the job: %w", p.env.Rank, memory.Descriptors(err)), j.shutdown())
+		return nil, fmt.Errorf("rank %d: %w", m.env.Rank, err)
 	}
 	return j, nil
 }
 
-// join connects to the launcher and makes the world.
-func (j *Job) join(ctx context.Context, p place) (err error) {
-	events := bootstrap.Events{Call: j.fabric.Serve, Tell: j.told, Dead: j.rankDied, Abort: j.jobAborted, Lost: j.launcherLost, Silence: j.opts.peerTimeout}
-	if p.conn == nil {
-		j.client, err = bootstrap.Dial(ctx, p.env.Addr, p.env.Secret, p.env.Rank, events)
-	} else {
-		var conn net.Conn
-		if conn, err = p.conn(ctx); err == nil {
-			j.client, err = bootstrap.NewClient(ctx, conn, p.env.Secret, p.env.Rank, events)
-		}
-	}
-	if err != nil {
-		return explain(err)
-	}
+// begin takes messages from the rendezvous and makes the world.
+func (j *Job) begin(ctx context.Context, m *membership) (err error) {
+	j.client = m.conn.Client(bootstrap.Events{Call: j.fabric.Serve, Tell: j.told, Dead: j.rankDied, Abort: j.jobAborted,
+		Lost: j.launcherLost, Silence: j.opts.peerTimeout})
 	members := make([]int, j.client.Size())
 	for i := range members {
 		members[i] = i
@@ -173,7 +182,9 @@ func (j *Job) Note(name string, n int64) {
 // nothing. Kind: collective.
 func (j *Job) Close(ctx context.Context) error {
 	ctx = wait.Context(ctx)
-	j.closing.Do(func() { j.closed = errors.Join(j.announceClose(ctx), j.closeTogether(ctx), j.release(j.client.Close)) })
+	j.closing.Do(func() {
+		j.closed = errors.Join(j.announceClose(ctx), j.closeTogether(ctx), j.release(ctx, j.client.Close))
+	})
 	return j.closed
 }
 
@@ -214,21 +225,22 @@ func (j *Job) closeTogether(ctx context.Context) error {
 }
 
 // shutdown ends this rank's part without waiting for other ranks.
-func (j *Job) shutdown() error {
-	j.closing.Do(func() { j.closed = j.release(j.client.Close) })
+func (j *Job) shutdown(ctx context.Context) error {
+	j.closing.Do(func() { j.closed = j.release(ctx, j.client.Close) })
 	return j.closed
 }
 
 // die ends this rank's part; the rank counts as dead from now on.
 func (j *Job) die(cause string) error {
 	j.closing.Do(func() {
-		j.closed = j.release(func(ctx context.Context) error { return j.client.Die(ctx, cause) })
+		j.closed = j.release(context.Background(), func(ctx context.Context) error { return j.client.Die(ctx, cause) })
 	})
 	return j.closed
 }
 
-// release gives everything back. goodbye leaves the launcher.
-func (j *Job) release(goodbye func(context.Context) error) error {
+// release gives everything back. goodbye leaves the rendezvous. If it is in this process,
+// release serves it until all ranks have left.
+func (j *Job) release(ctx context.Context, goodbye func(context.Context) error) error {
 	var errs []error
 	if j.client != nil {
 		j.reportStats()
@@ -238,9 +250,9 @@ func (j *Job) release(goodbye func(context.Context) error) error {
 		}
 	}
 	j.endServing()
-	errs = append(errs, j.fabric.Close())
-	if j.server != nil {
-		errs = append(errs, j.server.Close())
+	errs = append(errs, j.fabric.Close(), closeServer(ctx, j.server, j.opts.peerTimeout))
+	if j.reserved != nil {
+		errs = append(errs, j.reserved.Close())
 	}
 	return errors.Join(errs...)
 }

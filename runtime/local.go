@@ -72,10 +72,7 @@ func (h *localHost) runRank(ctx context.Context, p place, body Body, opts []Opti
 // initAlone makes a world of one rank.
 func initAlone(ctx context.Context, opts []Option) (*Job, error) {
 	host := newLocalHost(1)
-	job, err := initAt(ctx, host.place(0), opts)
-	if err != nil {
-		return nil, errors.Join(err, host.server.Close())
-	}
-	job.server = host.server
-	return job, nil
+	p := host.place(0)
+	p.server = host.server
+	return initAt(ctx, p, opts)
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/gopgas/gopgas/internal/bootstrap"
 )
 
 // rankDied handles the launcher's report that a rank's process has ended.
@@ -18,8 +20,14 @@ func (j *Job) jobAborted(rank int, cause string) {
 }
 
 // launcherLost ends the job of a process without a launcher, or with a silent one. The
-// launcher would report no death to it any more, and would not clean up after it.
+// launcher would report no death to it any more, and would not clean up after it. If rank 0
+// hosted the rendezvous, that rank is lost.
 func (j *Job) launcherLost(err error) {
+	if e := hostLost(err); e != nil {
+		j.abort(e)
+		j.fabric.EndWith(e)
+		return
+	}
 	j.giveUp(&RankError{Rank: j.fabric.Rank(), Kind: ErrLauncherLost, Cause: err.Error()}, err.Error())
 }
 
@@ -28,6 +36,26 @@ func (j *Job) giveUp(e *RankError, cause string) {
 	j.abort(e)
 	j.fabric.End(e.Kind, cause)
 }
+
+// hostLost returns the loss of rank 0, which hosted the rendezvous, or nil if a launcher
+// did.
+func hostLost(err error) *RankError {
+	var lost *bootstrap.LostError
+	switch {
+	case !errors.As(err, &lost) || !lost.Hosted:
+		return nil
+	case lost.Silence > 0:
+		return &RankError{Rank: 0, Kind: hostKind{ErrUnreachable}, Cause: fmt.Sprintf("it did not answer within %v", lost.Silence)}
+	}
+	return &RankError{Rank: 0, Kind: hostKind{ErrRankDead}, Cause: fmt.Sprintf("its process ended, or the network to it broke: %v", lost.Cause)}
+}
+
+// A hostKind is the kind of the loss of rank 0 where it hosted the rendezvous: the job
+// ends with it. errors.Is finds ErrLauncherLost, too.
+type hostKind struct{ kind error }
+
+func (k hostKind) Error() string   { return k.kind.Error() + ", and the rendezvous with it" }
+func (k hostKind) Unwrap() []error { return []error{k.kind, ErrLauncherLost} }
 
 // breakService names the message that reports a broken team.
 const breakService = "team.break"

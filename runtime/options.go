@@ -19,6 +19,8 @@ type options struct {
 	fmaMax      int
 	stats       bool
 	peerTimeout time.Duration
+	startWait   time.Duration // 0: see place.wait
+	verbose     bool
 	atomics     string
 	rdma        rdmaSettings
 	iface       string   // where tcp listens; "": see tcp
@@ -73,6 +75,20 @@ func WithPeerTimeout(d time.Duration) Option {
 			return fmt.Errorf("peer timeout of %v: need at least %v and at most %v", d, minPeerTimeout, maxPeerTimeout)
 		}
 		o.peerTimeout = d
+		return nil
+	}
+}
+
+// WithStartTimeout sets the start timeout: if ranks have not joined d after the first one,
+// Init returns a [StartError] at the ranks that have, which names the missing ones. d is
+// between 100 ms and 24 h. Without this option it is 5 minutes in a job without grun, and
+// there is none under grun. Of several values the one that ends first counts.
+func WithStartTimeout(d time.Duration) Option {
+	return func(o *options) error {
+		if d < minPeerTimeout || d > maxPeerTimeout {
+			return fmt.Errorf("start timeout of %v: need at least %v and at most %v", d, minPeerTimeout, maxPeerTimeout)
+		}
+		o.startWait = d
 		return nil
 	}
 }

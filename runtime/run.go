@@ -84,15 +84,15 @@ func (j *Job) vanish() error {
 }
 
 func (j *Job) runBody(ctx context.Context, body Body) error {
-	ctx, cancel := context.WithCancelCause(ctx)
+	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(j.aborted, func() { cancel(context.Cause(j.aborted)) })()
-	if err := body(ctx, j); err != nil {
+	if err := body(inner, j); err != nil {
 		err = fmt.Errorf("rank %d: %w", j.fabric.Rank(), err)
 		j.Abort(err)
-		return errors.Join(err, j.shutdown())
+		return errors.Join(err, j.shutdown(ctx))
 	}
-	if err := j.Close(ctx); err != nil {
+	if err := j.Close(inner); err != nil {
 		return fmt.Errorf("rank %d: close the job: %w", j.fabric.Rank(), err)
 	}
 	return nil

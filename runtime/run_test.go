@@ -107,7 +107,7 @@ func whole(rank, launcher net.Conn) { _, _ = io.Copy(rank, launcher) }
 // welcome relays the launcher's messages until the rank has joined, and none later,
 // like a launcher that was stopped then.
 func welcome(rank, launcher net.Conn) {
-	const challengeAndWelcome = 8 + 32 + 8 + 32 + 5
+	const challengeAndWelcome = 8 + 32 + 8 + 32 + 10
 	_, _ = io.CopyN(rank, launcher, challengeAndWelcome)
 	_, _ = io.Copy(io.Discard, launcher)
 }

@@ -161,10 +161,10 @@ func explain(err error) error {
 		return &team.OutcomeUnknownError{Err: explain(left.Cause)}
 	}
 	var dead *bootstrap.PeerDeadError
-	var refused *bootstrap.RefusedError
+	if e := hostLost(err); e != nil {
+		return e
+	}
 	switch {
-	case errors.As(err, &refused) && refused.Joined:
-		return fmt.Errorf("%w (%w)", ErrJoinedBefore, err)
 	case errors.Is(err, bootstrap.ErrLost):
 		return fmt.Errorf("%w (%w)", ErrLauncherLost, err)
 	case errors.Is(err, bootstrap.ErrClosed):

@@ -20,7 +20,7 @@ func (e Env) Enter(ctx context.Context, wait time.Duration) (*Conn, *Server, err
 	c, s, err := e.enter(bounded, wait)
 	var dial *DialError
 	if e.Hosted && errors.As(err, &dial) && ctx.Err() == nil {
-		return nil, nil, &MissingError{Ranks: []int{0}, Wait: wait, Cause: dial}
+		return nil, nil, &MissingError{Ranks: []int{0}, Wait: wait, Cause: dial.Last}
 	}
 	return c, s, err
 }

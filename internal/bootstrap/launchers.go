@@ -21,11 +21,10 @@ func (l lookup) set(names ...string) bool {
 
 // The variables that torchrun and other launchers of training jobs set.
 const (
-	torchRank  = "RANK"
-	torchSize  = "WORLD_SIZE"
-	torchLocal = "LOCAL_RANK"
-	torchHost  = "MASTER_ADDR"
-	torchPort  = "MASTER_PORT"
+	torchRank = "RANK"
+	torchSize = "WORLD_SIZE"
+	torchHost = "MASTER_ADDR"
+	torchPort = "MASTER_PORT"
 )
 
 // A launcher is a way in which a process gets its place in a job.
@@ -38,18 +37,19 @@ type launcher struct {
 // launchers returns the table of launchers. The first one that is found counts.
 //
 //	grun        GRUN_JOB_ID
-//	by hand     GRUN_ADDR, GRUN_RANK or GRUN_SIZE
-//	torchrun    RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT; GRUN_ADDR may replace the last two
+//	hand        GRUN_RANK, GRUN_SIZE, or GRUN_ADDR without RANK and WORLD_SIZE
+//	torchrun    RANK and WORLD_SIZE, with MASTER_ADDR and MASTER_PORT or with GRUN_ADDR in their place
 //
-// By hand comes behind torchrun in the table: GRUN_ADDR alone names no rank.
+// A stray RANK or WORLD_SIZE alone starts nothing.
 func launchers() []launcher {
 	return []launcher{
 		{"grun", func(l lookup) bool { return l.set(EnvJobID) }, grunEnv},
-		{"by hand", func(l lookup) bool { return l.set(EnvRank) || l.set(EnvSize) }, handEnv},
+		{"hand", func(l lookup) bool {
+			return l.set(EnvRank) || l.set(EnvSize) || l.set(EnvAddr) && !l.set(torchRank, torchSize)
+		}, handEnv},
 		{"torchrun", func(l lookup) bool {
 			return l.set(torchRank, torchSize) && (l.set(torchHost, torchPort) || l.set(EnvAddr))
 		}, torchEnv},
-		{"by hand", func(l lookup) bool { return l.set(EnvAddr) }, handEnv},
 	}
 }
 

@@ -26,7 +26,7 @@ type health struct {
 
 	mu     sync.Mutex
 	gone   map[int]*RankError
-	ended  *RankError // the end of the job, for every rank
+	ended  *RankError // the end of the job, for every rank; Rank -1: with the number of each
 	peers  map[int]*Peer
 	timers map[int]*time.Timer
 }
@@ -57,6 +57,9 @@ func (h *health) orElse(rank int, err error) error {
 func (h *health) fate(rank int) *RankError {
 	if e := h.gone[rank]; e != nil || h.ended == nil {
 		return e
+	}
+	if h.ended.Rank >= 0 {
+		return h.ended
 	}
 	return &RankError{Rank: rank, Kind: h.ended.Kind, Cause: h.ended.Cause}
 }
@@ -167,8 +170,11 @@ func (f *Fabric) Poke() {
 
 // End has every operation, under way or later, fail with kind.
 func (f *Fabric) End(kind error, cause string) {
-	f.health.end(&RankError{Kind: kind, Cause: cause})
+	f.health.end(&RankError{Rank: -1, Kind: kind, Cause: cause})
 }
+
+// EndWith has every operation, on any rank, fail with e: the job ends with the rank in e.
+func (f *Fabric) EndWith(e *RankError) { f.health.end(e) }
 
 // lose marks the peer and flushes the operations under way to it.
 func (p *Peer) lose(e *RankError) {

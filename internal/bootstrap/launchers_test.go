@@ -1,0 +1,72 @@
+package bootstrap
+
+import (
+	"encoding/hex"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var hexSecret = hex.EncodeToString(testSecret)
+
+func TestFromEnvTakesTheFirstLauncherThatIsFound(t *testing.T) {
+	grun := Env{JobID: "j", Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2, LocalCores: 1, Addr: "g:1", Secret: testSecret}.Vars()
+	hand := []string{EnvAddr + "=h:2", EnvRank + "=2", EnvSize + "=3", EnvSecret + "=" + hexSecret}
+	torch := []string{"RANK=3", "WORLD_SIZE=4", "LOCAL_RANK=0", "MASTER_ADDR=::1", "MASTER_PORT=5", EnvSecret + "=" + hexSecret}
+	for name, c := range map[string]struct {
+		vars []string
+		want Env
+	}{
+		"grun":           {grun, Env{Launcher: "grun", JobID: "j", Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2, LocalCores: 1, Addr: "g:1", Secret: testSecret}},
+		"grun and torch": {append(torch[:5:5], grun...), Env{Launcher: "grun", JobID: "j", Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2, LocalCores: 1, Addr: "g:1", Secret: testSecret}},
+		"hand":           {hand, Env{Launcher: "hand", Hosted: true, Rank: 2, Size: 3, Addr: "h:2", Secret: testSecret}},
+		"hand, any rank": {append(hand[:4:4], EnvRank+"=any"), Env{Launcher: "hand", Hosted: true, Rank: AnyRank, Size: 3, Addr: "h:2", Secret: testSecret}},
+		"hand and torch": {append(torch, hand...), Env{Launcher: "hand", Hosted: true, Rank: 2, Size: 3, Addr: "h:2", Secret: testSecret}},
+		"torch":          {torch, Env{Launcher: "torchrun", Hosted: true, Rank: 3, Size: 4, Addr: "[::1]:5", Secret: testSecret}},
+		"torch by name":  {append(torch[:6:6], "MASTER_ADDR=node0"), Env{Launcher: "torchrun", Hosted: true, Rank: 3, Size: 4, Addr: "node0:5", Secret: testSecret}},
+		"torch at grun's address": {append(torch[:6:6], EnvAddr+"=h:2", "MASTER_PORT="),
+			Env{Launcher: "torchrun", Hosted: true, Rank: 3, Size: 4, Addr: "h:2", Secret: testSecret}},
+	} {
+		got, ok, err := fromEnv(lookupIn(c.vars))
+		require.NoError(t, err, name)
+		require.True(t, ok, name)
+		require.Equal(t, c.want, got, name)
+	}
+}
+
+func TestPartOfTorchrunsVariablesStartsNoJob(t *testing.T) {
+	all := []string{"RANK=3", "WORLD_SIZE=4", "MASTER_ADDR=h", "MASTER_PORT=5"}
+	for i := range all {
+		rest := append(append([]string{}, all[:i]...), all[i+1:]...)
+		_, ok, err := fromEnv(lookupIn(rest))
+		require.NoError(t, err, rest)
+		require.False(t, ok, rest)
+		require.NotEmpty(t, stray(lookupIn(rest)))
+	}
+	require.Equal(t, "RANK without WORLD_SIZE, MASTER_ADDR, MASTER_PORT", stray(lookupIn(all[:1])))
+	require.Empty(t, stray(lookupIn(all)))
+	require.Empty(t, stray(lookupIn(nil)))
+}
+
+func TestFromEnvNamesTheWrongVariableOfAJobByHand(t *testing.T) {
+	hand := []string{EnvAddr + "=h:2", EnvRank + "=2", EnvSize + "=3", EnvSecret + "=" + hexSecret}
+	torch := []string{"RANK=3", "WORLD_SIZE=4", "MASTER_ADDR=h", "MASTER_PORT=5", EnvSecret + "=" + hexSecret}
+	for _, c := range []struct {
+		vars []string
+		bad  string // replaces a variable
+		name string // in the error
+	}{
+		{hand, EnvAddr + "=", EnvAddr}, {hand, EnvAddr + "=h", EnvAddr}, {hand, EnvAddr + "=h:0", EnvAddr}, {hand, EnvAddr + "=h:http", EnvAddr},
+		{hand, EnvRank + "=", EnvRank}, {hand, EnvRank + "=3", EnvRank}, {hand, EnvRank + "=-1", EnvRank}, {hand, EnvRank + "=x", EnvRank},
+		{hand, EnvSize + "=", EnvSize}, {hand, EnvSize + "=0", EnvSize}, {hand, EnvSize + "=99999999", EnvSize},
+		{hand, EnvSecret + "=", EnvSecretFile}, {hand, EnvSecret + "=abcd", EnvSecret}, {hand, EnvSecretFile + "=x", EnvSecretFile},
+		{torch, "RANK=4", "RANK"}, {torch, "RANK=x", "RANK"}, {torch, "WORLD_SIZE=0", "WORLD_SIZE"},
+		{torch, "MASTER_PORT=x", "MASTER_ADDR:MASTER_PORT"}, {torch, EnvSecret + "=", EnvSecretFile},
+	} {
+		_, ok, err := fromEnv(lookupIn(append(c.vars[:len(c.vars):len(c.vars)], c.bad)))
+		require.True(t, ok, c.bad)
+		var env *EnvError
+		require.ErrorAs(t, err, &env, c.bad)
+		require.Equal(t, c.name, env.Name, c.bad)
+	}
+}
