@@ -37,8 +37,8 @@ type Server struct {
 	members   []member
 	exchanges map[string][]*exchange
 	listeners map[net.Listener]struct{}
-	conns     map[net.Conn]struct{} // every open connection
-	unproven  []net.Conn            // those of Serve that have not proved the secret, oldest first
+	conns     map[net.Conn]bool // every open connection; true: it came through a listener
+	unproven  []net.Conn        // those of Serve that have not proved the secret, oldest first
 
 	wg sync.WaitGroup
 }
@@ -71,7 +71,7 @@ func NewServer(size int, secret []byte, hooks Hooks) *Server {
 		members:   make([]member, size),
 		exchanges: make(map[string][]*exchange),
 		listeners: make(map[net.Listener]struct{}),
-		conns:     make(map[net.Conn]struct{}),
+		conns:     make(map[net.Conn]bool),
 	}
 	for r := range s.members {
 		s.members[r].out = newQueue[[]byte]()
@@ -127,7 +127,7 @@ func (s *Server) attach(conn net.Conn, stranger bool) {
 		conn.Close()
 		return
 	}
-	s.conns[conn] = struct{}{}
+	s.conns[conn] = stranger
 	if stranger {
 		if len(s.unproven) >= maxUnproven+s.size {
 			s.unproven[0].Close()

@@ -38,19 +38,22 @@ func (s *Server) drop(conn net.Conn) {
 	conn.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.conns, conn)
 	s.known(conn)
+	delete(s.conns, conn)
 	if s.dropped != nil {
 		close(s.dropped)
 		s.dropped = nil
 	}
 }
 
-// known takes conn off the unproven connections. The caller holds mu.
-func (s *Server) known(conn net.Conn) {
-	if i := slices.Index(s.unproven, conn); i >= 0 {
+// known takes conn off the unproven connections. It returns false for a connection that
+// was cut to make room for another. The caller holds mu.
+func (s *Server) known(conn net.Conn) bool {
+	i := slices.Index(s.unproven, conn)
+	if i >= 0 {
 		s.unproven = slices.Delete(s.unproven, i, i+1)
 	}
+	return i >= 0 || !s.conns[conn]
 }
 
 // admit runs the handshake and admits a rank that proves the secret.
@@ -77,11 +80,15 @@ func (s *Server) admit(conn net.Conn) (rank int, err error) {
 func (s *Server) enter(conn net.Conn, j Joining) welcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.known(conn)
+	whole := s.known(conn)
 	if j.Rank == AnyRank {
 		j.Rank = slices.IndexFunc(s.members, func(m member) bool { return m.state == absent })
 	}
 	w := welcome{rank: j.Rank, size: s.size, hosted: s.hosted}
+	if !whole {
+		w.refusal = &RefusedError{Rank: j.Rank, Reason: "its connection was cut"} // which it cannot read
+		return w
+	}
 	if reason, before := s.refuses(j); reason != "" {
 		w.refusal = &RefusedError{Rank: j.Rank, Reason: reason, Joined: before}
 		return w
