@@ -22,12 +22,14 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// envMain turns the test binary into a program that calls runtime.Main.
+// envMain turns the test binary into one of programs, which calls runtime.Main.
 const envMain = "GOPGAS_TEST_MAIN"
 
+var programs = map[string]runtime.Body{"exit": exitAtRankOne, "meet": meet, "survive": survive, "fail": failAtRankZero}
+
 func TestMain(m *testing.M) {
-	if os.Getenv(envMain) != "" {
-		runtime.Main(exitAtRankOne)
+	if name := os.Getenv(envMain); name != "" {
+		runtime.Main(programs[name])
 		return
 	}
 	testjob.Main(m, nil)
@@ -44,13 +46,13 @@ func exitAtRankOne(ctx context.Context, job *runtime.Job) error {
 }
 
 func TestGoexitInBodyOfMainEndsJob(t *testing.T) {
-	ctx := testwatch.Context(t, testwatch.Processes(testwatch.Marked(envMain+"=1")))
+	ctx := testwatch.Context(t, testwatch.Processes(testwatch.Marked(envMain+"=exit")))
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	var out bytes.Buffer
 	result, err := launcher.Run(ctx, launcher.Spec{
 		Programs: []launcher.Program{{Path: exe, N: 2}},
-		Env:      []string{envMain + "=1", bootstrap.EnvHeap + "=1M"}, Stdout: &out, Stderr: &out,
+		Env:      []string{envMain + "=exit", bootstrap.EnvHeap + "=1M"}, Stdout: &out, Stderr: &out,
 	})
 	require.NoError(t, err, "%s", &out)
 	require.NoError(t, ctx.Err(), "%s", &out)

@@ -1,0 +1,353 @@
+package runtime_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// envVictim names the rank that a test of survive kills.
+const envVictim = "GOPGAS_TEST_VICTIM"
+
+// meet has all ranks meet, and prints their places.
+func meet(ctx context.Context, job *runtime.Job) error {
+	fmt.Printf("rank %d of %d\n", job.World().Rank(), job.World().Size())
+	return job.World().Barrier(ctx)
+}
+
+// survive prints a line once all ranks have met, and what it gets of the victim's death.
+func survive(ctx context.Context, job *runtime.Job) error {
+	world := job.World()
+	if err := world.Barrier(ctx); err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	if fmt.Sprint(world.Rank()) == os.Getenv(envVictim) {
+		select {}
+	}
+	err := world.Barrier(ctx)
+	var gone *runtime.RankError
+	if errors.As(err, &gone) && errors.Is(err, runtime.ErrRankDead) {
+		fmt.Printf("rank %d is dead\n", gone.Rank)
+		fmt.Printf("launcher lost: %v\n", errors.Is(err, runtime.ErrLauncherLost))
+	}
+	return err
+}
+
+func failAtRankZero(ctx context.Context, job *runtime.Job) error {
+	if job.World().Rank() == 0 {
+		return errors.New("no more")
+	}
+	return job.World().Barrier(ctx)
+}
+
+// A started process is a rank that a test starts as a user does in a shell.
+type started struct {
+	cmd   *exec.Cmd
+	mu    sync.Mutex
+	lines chan string // of its output
+	out   bytes.Buffer
+	done  chan struct{} // closed when it has ended
+}
+
+// hand starts processes of one job.
+type hand struct {
+	t    *testing.T
+	ctx  context.Context
+	vars []string // of all
+}
+
+// newHand returns a job of n processes at an address of host, with a secret in a file.
+func newHand(t *testing.T, n int, host string) *hand {
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		t.Skipf("this host has no address %s: %v", host, err)
+	}
+	addr := l.Addr().String()
+	require.NoError(t, l.Close())
+	file := filepath.Join(t.TempDir(), "job.secret")
+	secret := make([]byte, 32)
+	rand.Read(secret)
+	require.NoError(t, os.WriteFile(file, []byte(hex.EncodeToString(secret)+"\n"), 0o600))
+	mark := "GOPGAS_TEST_JOB=" + addr
+	return &hand{t, testwatch.Context(t, testwatch.Processes(testwatch.Marked(mark))), []string{
+		"GRUN_ADDR=" + addr, fmt.Sprint("GRUN_SIZE=", n), "GRUN_SECRET_FILE=" + file, "GRUN_HEAP=1M", mark}}
+}
+
+// start starts a process with vars, which win over those of the job.
+func (h *hand) start(program string, vars ...string) *started {
+	h.t.Helper()
+	exe, err := os.Executable()
+	require.NoError(h.t, err)
+	p := &started{cmd: exec.Command(exe), lines: make(chan string, 100), done: make(chan struct{})}
+	p.cmd.Env = append(append(append(os.Environ(), envMain+"="+program), h.vars...), vars...)
+	out, err := p.cmd.StdoutPipe()
+	require.NoError(h.t, err)
+	p.cmd.Stderr = p.cmd.Stdout
+	require.NoError(h.t, p.cmd.Start())
+	go p.read(out)
+	h.t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		<-p.done
+	})
+	return p
+}
+
+// ranks starts processes with the numbers from first to last.
+func (h *hand) ranks(program string, first, last int, vars ...string) (all []*started) {
+	for rank := first; rank <= last; rank++ {
+		all = append(all, h.start(program, append([]string{fmt.Sprint("GRUN_RANK=", rank)}, vars...)...))
+	}
+	return all
+}
+
+func (p *started) read(out io.Reader) {
+	defer close(p.done)
+	text := make([]byte, 4096)
+	var rest string
+	for {
+		n, err := out.Read(text)
+		p.mu.Lock()
+		p.out.Write(text[:n])
+		p.mu.Unlock()
+		rest += string(text[:n])
+		for line, after, ok := strings.Cut(rest, "\n"); ok; line, after, ok = strings.Cut(rest, "\n") {
+			p.lines <- line
+			rest = after
+		}
+		if err != nil {
+			_ = p.cmd.Wait()
+			return
+		}
+	}
+}
+
+func (p *started) text() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.String()
+}
+
+// await returns when the process has printed a line.
+func (h *hand) await(p *started, line string) {
+	h.t.Helper()
+	for {
+		select {
+		case got := <-p.lines:
+			if got == line {
+				return
+			}
+		case <-p.done:
+			h.t.Fatalf("the process ended without %q:\n%s", line, p.text())
+		case <-h.ctx.Done():
+			h.t.Fatalf("%v: waiting for %q:\n%s", context.Cause(h.ctx), line, p.text())
+		}
+	}
+}
+
+// ends waits for the end of a process and returns its exit code and output.
+func (h *hand) ends(p *started) (code int, text string) {
+	h.t.Helper()
+	select {
+	case <-p.done:
+	case <-h.ctx.Done():
+		_ = p.cmd.Process.Signal(syscall.SIGQUIT) // prints its goroutines
+		<-p.done
+		h.t.Fatalf("%v:\n%s", context.Cause(h.ctx), p.text())
+	}
+	return p.cmd.ProcessState.ExitCode(), p.text()
+}
+
+// endWell fails the test unless all processes end well.
+func (h *hand) endWell(all ...*started) {
+	h.t.Helper()
+	for _, p := range all {
+		code, text := h.ends(p)
+		require.Zero(h.t, code, text)
+	}
+}
+
+// fails fails the test unless the process ends with an error that contains all texts.
+func (h *hand) fails(p *started, texts ...string) {
+	h.t.Helper()
+	code, text := h.ends(p)
+	require.Equal(h.t, 1, code, text)
+	for _, want := range texts {
+		require.Contains(h.t, text, want)
+	}
+}
+
+func TestProcessesJoinWithoutALauncher(t *testing.T) {
+	for _, host := range []string{"127.0.0.1", "::1"} {
+		for _, provider := range []string{"auto", "tcp"} {
+			t.Run(host+"/"+provider, func(t *testing.T) {
+				h := newHand(t, 3, host)
+				h.endWell(h.ranks("meet", 0, 2, "GRUN_PROVIDER="+provider)...)
+			})
+		}
+	}
+}
+
+func TestRanksAnyGetAllNumbers(t *testing.T) {
+	h := newHand(t, 4, "127.0.0.1")
+	var all []*started
+	var text string
+	for range 4 {
+		all = append(all, h.start("meet", "GRUN_RANK=any"))
+	}
+	h.endWell(all...)
+	for _, p := range all {
+		text += p.text()
+	}
+	for rank := range 4 {
+		require.Contains(t, text, fmt.Sprintf("rank %d of 4\n", rank))
+	}
+}
+
+func TestTorchrunsVariablesStartAJob(t *testing.T) {
+	h := newHand(t, 2, "127.0.0.1")
+	host, port, err := net.SplitHostPort(strings.TrimPrefix(h.vars[0], "GRUN_ADDR="))
+	require.NoError(t, err)
+	var all []*started
+	for rank := range 2 {
+		all = append(all, h.start("meet", "GRUN_ADDR=", "GRUN_SIZE=", "GRUN_VERBOSE=1", fmt.Sprint("RANK=", rank), "WORLD_SIZE=2", "LOCAL_RANK=0",
+			"MASTER_ADDR="+host, "MASTER_PORT="+port))
+	}
+	h.endWell(all...)
+	require.Contains(t, all[1].text(), "gopgas: rank 1 of 2 on ")
+	require.Contains(t, all[1].text(), "local rank 1 of 2")
+	require.Contains(t, all[1].text(), "started by torchrun")
+}
+
+func TestStrayRankIsAWorldOfOne(t *testing.T) {
+	h := newHand(t, 2, "127.0.0.1")
+	p := h.start("meet", "GRUN_ADDR=", "GRUN_SIZE=", "GRUN_VERBOSE=1", "RANK=1", "WORLD_SIZE=2")
+	h.endWell(p)
+	require.Contains(t, p.text(), "rank 0 of 1")
+	require.Contains(t, p.text(), "ignored RANK, WORLD_SIZE without MASTER_ADDR, MASTER_PORT")
+}
+
+func TestKilledRankIsDeadForAllOthers(t *testing.T) {
+	for _, victim := range []int{0, 1, 2} {
+		for _, provider := range []string{"auto", "tcp"} {
+			t.Run(fmt.Sprint(victim, "/", provider), func(t *testing.T) {
+				h := newHand(t, 3, "127.0.0.1")
+				all := h.ranks("survive", 0, 2, fmt.Sprint(envVictim, "=", victim), "GRUN_PROVIDER="+provider)
+				for _, p := range all {
+					h.await(p, "ready")
+				}
+				require.NoError(t, all[victim].cmd.Process.Kill())
+				for rank, p := range all {
+					if rank != victim {
+						h.fails(p, fmt.Sprintf("rank %d is dead\n", victim), fmt.Sprint("launcher lost: ", victim == 0), "its process ended")
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestStoppedRankZeroIsUnreachable(t *testing.T) {
+	h := newHand(t, 2, "127.0.0.1")
+	all := h.ranks("survive", 0, 1, envVictim+"=0", "GRUN_PEER_TIMEOUT=2s", "GRUN_PROVIDER=shm")
+	for _, p := range all {
+		h.await(p, "ready")
+	}
+	require.NoError(t, all[0].cmd.Process.Signal(syscall.SIGSTOP))
+	h.fails(all[1], "rank 0: rank is unreachable, and the rendezvous with it (it did not answer within 2s)")
+}
+
+func TestErrorAtRankZeroAbortsAllOthers(t *testing.T) {
+	h := newHand(t, 3, "127.0.0.1")
+	for rank, p := range h.ranks("fail", 0, 2) {
+		want := "rank 0: no more"
+		if rank > 0 {
+			want = "rank 0: job aborted (rank 0: no more)"
+		}
+		h.fails(p, want)
+	}
+}
+
+func TestStartTimeoutNamesTheMissingRank(t *testing.T) {
+	h := newHand(t, 3, "127.0.0.1")
+	all := h.ranks("meet", 0, 1, "GRUN_START_TIMEOUT=5s")
+	code, text := h.ends(all[0])
+	require.Equal(t, 1, code)
+	require.Regexp(t, "rank 0 cannot join the job: job did not start: rank(s 1-| )2 did not join within 5s: start all ranks", text)
+	h.fails(all[1], "rank 1 cannot join the job: job did not start: ") // on a busy machine it may come too late
+}
+
+func TestWrongSecretIsAStartError(t *testing.T) {
+	h := newHand(t, 2, "127.0.0.1")
+	first := h.start("meet", "GRUN_RANK=0")
+	h.fails(h.start("meet", "GRUN_RANK=1", "GRUN_SECRET_FILE=", "GRUN_SECRET="+strings.Repeat("ab", 32)),
+		"job did not start: bootstrap handshake failed: check that GRUN_ADDR and GRUN_SECRET (or GRUN_SECRET_FILE) are those of one job")
+	h.endWell(h.start("meet", "GRUN_RANK=1"), first)
+}
+
+func TestSecretOfOthersOrNoneIsAnEnvError(t *testing.T) {
+	h := newHand(t, 2, "127.0.0.1")
+	h.fails(h.start("meet", "GRUN_RANK=0", "GRUN_SECRET_FILE="), "GRUN_SECRET_FILE", "head -c 32 /dev/urandom | xxd -p -c 64")
+	h.fails(h.start("meet", "GRUN_ADDR=", "GRUN_SIZE=", "GRUN_SECRET_FILE=", "RANK=0", "WORLD_SIZE=1", "MASTER_ADDR=127.0.0.1", "MASTER_PORT=1"),
+		"GRUN_SECRET_FILE", "head -c 32 /dev/urandom | xxd -p -c 64")
+	file := strings.TrimPrefix(h.vars[2], "GRUN_SECRET_FILE=")
+	require.NoError(t, os.Chmod(file, 0o644))
+	h.fails(h.start("meet", "GRUN_RANK=0"), "chmod 600 "+file)
+}
+
+func TestPortOfAnotherProcessIsAStartError(t *testing.T) {
+	h := newHand(t, 2, "127.0.0.1")
+	l, err := net.Listen("tcp", strings.TrimPrefix(h.vars[0], "GRUN_ADDR="))
+	require.NoError(t, err)
+	defer l.Close()
+	h.fails(h.start("meet", "GRUN_RANK=0"), "job did not start: host the rendezvous at 127.0.0.1:", "another process listens there")
+	h.fails(h.start("meet", "GRUN_RANK=0", "GRUN_ADDR=192.0.2.1:7000"), "job did not start: ", "the address is not of this host")
+}
+
+// TestSecondJobAtOneAddressIsRefused has a job run while another one starts.
+func TestSecondJobAtOneAddressIsRefused(t *testing.T) {
+	h := newHand(t, 2, "127.0.0.1")
+	all := h.ranks("survive", 0, 1, envVictim+"=1")
+	for _, p := range all {
+		h.await(p, "ready")
+	}
+	h.fails(h.start("meet", "GRUN_RANK=0"), "another process listens there")
+	h.fails(h.start("meet", "GRUN_RANK=1"), "rank 1 cannot join the job: this rank has joined its job before")
+	h.fails(h.start("meet", "GRUN_RANK=any"), "this process cannot join the job: job did not start: this process may not join: all 2 ranks have joined")
+	h.fails(h.start("meet", "GRUN_RANK=2", "GRUN_SIZE=3"), "it expects a job of 3 ranks, and the job has 2")
+	require.NoError(t, all[1].cmd.Process.Kill())
+	h.fails(all[0], "rank 1 is dead\n")
+}
+
+func TestStartErrorHasItsKindAndRanks(t *testing.T) {
+	h := newHand(t, 2, "127.0.0.1")
+	for _, v := range append(h.vars, "GRUN_RANK=1", "GRUN_START_TIMEOUT=100ms") {
+		name, value, _ := strings.Cut(v, "=")
+		t.Setenv(name, value)
+	}
+	_, err := runtime.Init(t.Context())
+	require.ErrorIs(t, err, runtime.ErrStart)
+	var start *runtime.StartError
+	require.ErrorAs(t, err, &start)
+	require.Equal(t, []int{0}, start.Missing)
+	_, err = runtime.Init(t.Context(), runtime.WithStartTimeout(time.Millisecond))
+	require.ErrorContains(t, err, "start timeout of 1ms")
+}
