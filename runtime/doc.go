@@ -13,8 +13,22 @@
 //		return world.Barrier(ctx)
 //	}
 //
-// Lifecycle: [Main] or [Run] call [Init], the body, and [Job.Close]. Started
-// without a launcher, a program is a world of one rank.
+// Lifecycle: [Main] or [Run] call [Init], the body, and [Job.Close].
+//
+// # How a process joins
+//
+// Init takes the first of these that the environment describes. GRUN_VERBOSE=1 makes each
+// rank print which.
+//
+//	GRUN_JOB_ID                        a rank that grun started
+//	GRUN_RANK, GRUN_SIZE, GRUN_ADDR    a rank that a user started; rank 0 hosts the rendezvous
+//	RANK, WORLD_SIZE, MASTER_ADDR,     the same, started by torchrun or in its style
+//	MASTER_PORT
+//	none of them                       a world of one rank
+//
+// Ranks without grun need a secret (GRUN_SECRET_FILE). Their job must start within the
+// start timeout ([WithStartTimeout]); else Init returns a [StartError] with the numbers of
+// the missing ranks.
 //
 // # Kinds of calls
 //
@@ -33,7 +47,8 @@
 // context, here and in packages window, collectives and rpipe, never ends. When a rank
 // dies, all other ranks get [ErrRankDead] within a second. When a connection is silent
 // for the peer timeout, calls get [ErrUnreachable]; when the launcher is silent,
-// [ErrLauncherLost]. A collective call that fails or is canceled at one rank breaks its
+// [ErrLauncherLost]. Without grun, rank 0 has the launcher's part: its death or silence
+// ends the job. A collective call that fails or is canceled at one rank breaks its
 // team. Every member then gets [ErrTeamBroken], now or at its next call. Other teams go
 // on. [Team.Free] gives back the memory of a team, whole or broken.
 package runtime

@@ -237,7 +237,7 @@ func TestTorchrunsVariablesStartAJob(t *testing.T) {
 	require.Contains(t, all[1].text(), "started by torchrun")
 }
 
-func TestStrayRankIsAWorldOfOne(t *testing.T) {
+func TestPartOfTorchrunsVariablesIsAWorldOfOne(t *testing.T) {
 	h := newHand(t, 2, "127.0.0.1")
 	p := h.start("meet", "GRUN_ADDR=", "GRUN_SIZE=", "GRUN_VERBOSE=1", "RANK=1", "WORLD_SIZE=2")
 	h.endWell(p)
@@ -305,9 +305,9 @@ func TestWrongSecretIsAStartError(t *testing.T) {
 
 func TestSecretOfOthersOrNoneIsAnEnvError(t *testing.T) {
 	h := newHand(t, 2, "127.0.0.1")
-	h.fails(h.start("meet", "GRUN_RANK=0", "GRUN_SECRET_FILE="), "GRUN_SECRET_FILE", "head -c 32 /dev/urandom | xxd -p -c 64")
+	h.fails(h.start("meet", "GRUN_RANK=0", "GRUN_SECRET_FILE="), "GRUN_SECRET_FILE", "od -An -vtx1 -N32 /dev/urandom")
 	h.fails(h.start("meet", "GRUN_ADDR=", "GRUN_SIZE=", "GRUN_SECRET_FILE=", "RANK=0", "WORLD_SIZE=1", "MASTER_ADDR=127.0.0.1", "MASTER_PORT=1"),
-		"GRUN_SECRET_FILE", "head -c 32 /dev/urandom | xxd -p -c 64")
+		"GRUN_SECRET_FILE", "od -An -vtx1 -N32 /dev/urandom")
 	file := strings.TrimPrefix(h.vars[2], "GRUN_SECRET_FILE=")
 	require.NoError(t, os.Chmod(file, 0o644))
 	h.fails(h.start("meet", "GRUN_RANK=0"), "chmod 600 "+file)

@@ -134,8 +134,8 @@ func (m *membership) describe(j *Job) string {
 	if e.Hosted {
 		how += ", rank 0 hosts the rendezvous"
 	}
-	if stray := bootstrap.Stray(); stray != "" {
-		how += "; ignored " + stray
+	if part := bootstrap.Incomplete(); part != "" {
+		how += "; ignored " + part
 	}
 	return fmt.Sprintf("rank %d of %d on %s: local rank %d of %d, %d cores, GOMAXPROCS %d, providers %s; %s",
 		e.Rank, e.Size, name, e.LocalRank, e.LocalSize, j.cores, goruntime.GOMAXPROCS(0), j.fabric.Providers(), how)

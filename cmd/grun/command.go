@@ -17,6 +17,7 @@ type options struct {
 	iface         string
 	heap          string
 	peerTimeout   time.Duration
+	startTimeout  time.Duration
 	stats         bool
 	oversubscribe bool
 
@@ -109,6 +110,7 @@ func (o *options) define(flags *pflag.FlagSet) {
 	flags.StringVar(&o.heap, "heap", "", "size of each rank's symmetric heap, such as 1GiB")
 	o.grace, o.killWait = time.Second, 2*time.Second
 	flags.Var(span{&o.peerTimeout}, "peer-timeout", "silence after which a peer counts as unreachable")
+	flags.Var(span{&o.startTimeout}, "start-timeout", "time in which all ranks must join, from the first on")
 	flags.BoolVar(&o.stats, "stats", false, "print a table of each rank's operations on each peer when the job ends")
 	flags.Var(span{&o.timeout}, "timeout", "end the job after this time, with exit code 124")
 	flags.Var(span{&o.grace}, "grace", "time that survivors of a failure get to end by themselves before SIGTERM")

@@ -38,6 +38,10 @@ func (o *options) settings() (list []setting, err error) {
 		text := o.peerTimeout.String()
 		list = append(list, setting{"--peer-timeout " + text, bootstrap.EnvPeerTimeout, text})
 	}
+	if o.startTimeout > 0 {
+		text := o.startTimeout.String()
+		list = append(list, setting{"--start-timeout " + text, bootstrap.EnvStartTimeout, text})
+	}
 	if o.stats {
 		list = append(list, setting{"--stats", bootstrap.EnvStats, "1"})
 	}

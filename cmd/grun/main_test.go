@@ -234,9 +234,9 @@ func TestFlagsAfterTheProgramAreItsOwn(t *testing.T) {
 func TestVariablesAreSetAndPassedOn(t *testing.T) {
 	t.Setenv("FROM_HERE", "here")
 	code, stdout, _ := grun(t, "-x", "A=1=2", "-x", "FROM_HERE", "-x", "NOT_SET", "--heap", "64MiB", "--provider", "tcp",
-		"--peer-timeout", "30s", "--iface", "10.1.0.0/16", "--stats", "sh", "-c", "echo $A $FROM_HERE ${NOT_SET-unset} $GRUN_HEAP $GRUN_PROVIDER $GRUN_PEER_TIMEOUT $GRUN_IFACE $GRUN_STATS")
+		"--peer-timeout", "30s", "--start-timeout", "40s", "--iface", "10.1.0.0/16", "--stats", "sh", "-c", "echo $A $FROM_HERE ${NOT_SET-unset} $GRUN_HEAP $GRUN_PROVIDER $GRUN_PEER_TIMEOUT $GRUN_START_TIMEOUT $GRUN_IFACE $GRUN_STATS")
 	require.Equal(t, 0, code)
-	require.Equal(t, "1=2 here unset 64MiB tcp 30s 10.1.0.0/16 1\n", stdout)
+	require.Equal(t, "1=2 here unset 64MiB tcp 30s 40s 10.1.0.0/16 1\n", stdout)
 }
 
 func TestColonSeparatesPrograms(t *testing.T) {

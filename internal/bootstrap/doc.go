@@ -13,13 +13,31 @@
 // decides that a silent rank is dead: the launcher, which watches the processes,
 // reports a death ([Server.RankDied]).
 //
+// # Without a launcher
+//
+// The server may be in the process of rank 0 ([Env.Enter]). Then the end of a rank's
+// connection counts as its death, since the kernel closes the connections of a process
+// that ends; and the loss of the server is the death of rank 0 ([LostError]). Rank 0
+// serves until all ranks have left ([Server.Drain]).
+//
+//	rank 0               rank 1                any rank
+//	listen at Addr       dial Addr             listen, or dial if that fails
+//	Server, Conn         Conn                  Conn: the server chooses the number
+//	   \__________________|__________________/
+//	              Conn.Start: cards of all ranks, or *MissingError
+//	              Conn.Client
+//
 // # Lifecycle
 //
 // A rank dials, both ends prove that they know the job's secret, and the rank has
-// joined. It leaves by [Client.Close], which the server acknowledges. A
+// joined ([Conn]). If it names a bound, all ranks must join within that time. A Conn
+// becomes a [Client], which leaves by [Client.Close]; the server acknowledges that. A
 // connection that ends without that goodbye is lost ([Hooks].Lost). A rank number
 // joins once. A client asks now and then whether the server still answers. It
 // ends the connection if no answer comes within [Events].Silence.
+//
+// All connections to a server begin in dialer.dial, and all to listeners of this package in
+// [Server.Serve].
 //
 // # Wire format
 //
@@ -28,18 +46,19 @@
 //	offset  size
 //	0       4     bytes in the body
 //	4       2     magic, "GP"
-//	6       1     version, 2
+//	6       1     version, 3
 //	7       1     kind
 //	8             body
 //
 // A connection starts with four frames of fixed layout (nonces and proofs are
 // 32 bytes each):
 //
-//	client  hello      rank u32, client nonce
-//	server  challenge  server nonce
-//	client  proof      HMAC-SHA256(secret, "gopgas client" client-nonce server-nonce rank)
-//	server  welcome    HMAC-SHA256(secret, "gopgas server" client-nonce server-nonce rank rest),
-//	                   rest: size u32, status u8, reason (to the end)
+//	client  hello      rank u32 (all ones: any), size u32 (0: any), bound of the start
+//	                   in milliseconds u32 (0: none), nonce
+//	server  challenge  nonce
+//	client  proof      HMAC-SHA256(secret, "gopgas client" hello challenge)
+//	server  welcome    HMAC-SHA256(secret, "gopgas server" hello challenge rest),
+//	                   rest: rank u32, size u32, hosted by rank 0 u8, status u8, reason (to the end)
 //
 // The server cuts, without a word, a client that cannot prove the secret. Both
 // nonces are fresh, so that no recorded proof serves again; the roles differ, so

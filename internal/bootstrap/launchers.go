@@ -78,7 +78,7 @@ func handEnv(lookup lookup) (Env, error) {
 	if env.Size, err = number(lookup, EnvSize, 1, "the number of ranks in the job"); err != nil {
 		return Env{}, err
 	}
-	if text, _ := lookup(EnvRank); text != anyWord {
+	if text, _ := lookup(EnvRank); text != "" && text != anyWord {
 		if env.Rank, err = number(lookup, EnvRank, 0, "the number of this rank, or "+anyWord); err != nil {
 			return Env{}, err
 		}
@@ -163,11 +163,11 @@ func foreign(lookup lookup) string {
 	return ""
 }
 
-// Stray names, for GRUN_VERBOSE, variables of torchrun that are set without the rest, or
+// Incomplete names, for GRUN_VERBOSE, variables of torchrun that are set without the rest, or
 // returns "".
-func Stray() string { return stray(os.LookupEnv) }
+func Incomplete() string { return incomplete(os.LookupEnv) }
 
-func stray(lookup lookup) string {
+func incomplete(lookup lookup) string {
 	var set, unset []string
 	for _, name := range []string{torchRank, torchSize, torchHost, torchPort} {
 		if lookup.set(name) {

@@ -21,6 +21,7 @@ func TestFromEnvTakesTheFirstLauncherThatIsFound(t *testing.T) {
 		"grun and torch": {append(torch[:5:5], grun...), Env{Launcher: "grun", JobID: "j", Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2, LocalCores: 1, Addr: "g:1", Secret: testSecret}},
 		"hand":           {hand, Env{Launcher: "hand", Hosted: true, Rank: 2, Size: 3, Addr: "h:2", Secret: testSecret}},
 		"hand, any rank": {append(hand[:4:4], EnvRank+"=any"), Env{Launcher: "hand", Hosted: true, Rank: AnyRank, Size: 3, Addr: "h:2", Secret: testSecret}},
+		"hand, no rank":  {append(hand[:4:4], EnvRank+"="), Env{Launcher: "hand", Hosted: true, Rank: AnyRank, Size: 3, Addr: "h:2", Secret: testSecret}},
 		"hand and torch": {append(torch, hand...), Env{Launcher: "hand", Hosted: true, Rank: 2, Size: 3, Addr: "h:2", Secret: testSecret}},
 		"torch":          {torch, Env{Launcher: "torchrun", Hosted: true, Rank: 3, Size: 4, Addr: "[::1]:5", Secret: testSecret}},
 		"torch by name":  {append(torch[:6:6], "MASTER_ADDR=node0"), Env{Launcher: "torchrun", Hosted: true, Rank: 3, Size: 4, Addr: "node0:5", Secret: testSecret}},
@@ -41,11 +42,11 @@ func TestPartOfTorchrunsVariablesStartsNoJob(t *testing.T) {
 		_, ok, err := fromEnv(lookupIn(rest))
 		require.NoError(t, err, rest)
 		require.False(t, ok, rest)
-		require.NotEmpty(t, stray(lookupIn(rest)))
+		require.NotEmpty(t, incomplete(lookupIn(rest)))
 	}
-	require.Equal(t, "RANK without WORLD_SIZE, MASTER_ADDR, MASTER_PORT", stray(lookupIn(all[:1])))
-	require.Empty(t, stray(lookupIn(all)))
-	require.Empty(t, stray(lookupIn(nil)))
+	require.Equal(t, "RANK without WORLD_SIZE, MASTER_ADDR, MASTER_PORT", incomplete(lookupIn(all[:1])))
+	require.Empty(t, incomplete(lookupIn(all)))
+	require.Empty(t, incomplete(lookupIn(nil)))
 }
 
 func TestFromEnvNamesTheWrongVariableOfAJobByHand(t *testing.T) {
@@ -57,7 +58,7 @@ func TestFromEnvNamesTheWrongVariableOfAJobByHand(t *testing.T) {
 		name string // in the error
 	}{
 		{hand, EnvAddr + "=", EnvAddr}, {hand, EnvAddr + "=h", EnvAddr}, {hand, EnvAddr + "=h:0", EnvAddr}, {hand, EnvAddr + "=h:http", EnvAddr},
-		{hand, EnvRank + "=", EnvRank}, {hand, EnvRank + "=3", EnvRank}, {hand, EnvRank + "=-1", EnvRank}, {hand, EnvRank + "=x", EnvRank},
+		{hand, EnvRank + "=3", EnvRank}, {hand, EnvRank + "=-1", EnvRank}, {hand, EnvRank + "=x", EnvRank},
 		{hand, EnvSize + "=", EnvSize}, {hand, EnvSize + "=0", EnvSize}, {hand, EnvSize + "=99999999", EnvSize},
 		{hand, EnvSecret + "=", EnvSecretFile}, {hand, EnvSecret + "=abcd", EnvSecret}, {hand, EnvSecretFile + "=x", EnvSecretFile},
 		{torch, "RANK=4", "RANK"}, {torch, "RANK=x", "RANK"}, {torch, "WORLD_SIZE=0", "WORLD_SIZE"},

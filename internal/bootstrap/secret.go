@@ -10,7 +10,7 @@ import (
 )
 
 // makeSecret is the command that makes a file with a secret.
-const makeSecret = "(umask 077; head -c 32 /dev/urandom | xxd -p -c 64 >job.secret)"
+const makeSecret = "(umask 077; od -An -vtx1 -N32 /dev/urandom >job.secret)"
 
 // maxSecretFile bounds the text of a secret: digits, blanks and line ends.
 const maxSecretFile = 1024

@@ -20,7 +20,7 @@ func TestSecretComesFromAPrivateFile(t *testing.T) {
 		require.Contains(t, err.Error(), text)
 		require.NotContains(t, err.Error(), hexSecret)
 	}
-	wrong("make it by (umask 077; head -c 32 /dev/urandom")
+	wrong("make it by (umask 077; od -An -vtx1 -N32 /dev/urandom")
 	require.NoError(t, os.WriteFile(file, []byte(hexSecret[:32]+" "+hexSecret[32:]+"\n"), 0o600))
 	got, err := secret(in)
 	require.NoError(t, err)
@@ -44,7 +44,7 @@ func TestSecretComesFromAPrivateFile(t *testing.T) {
 func TestSecretIsNeeded(t *testing.T) {
 	_, err := secret(lookupIn(nil))
 	require.ErrorContains(t, err, EnvSecretFile)
-	require.ErrorContains(t, err, "head -c 32 /dev/urandom | xxd -p -c 64")
+	require.ErrorContains(t, err, "od -An -vtx1 -N32 /dev/urandom")
 	got, err := secret(lookupIn([]string{EnvSecret + "=" + hexSecret}))
 	require.NoError(t, err)
 	require.Equal(t, testSecret, got)
