@@ -80,7 +80,9 @@ var picture = []layer{
 		"it hands out memory and knows none of its users"},
 	{"internal/rmalloc", "",
 		"it keeps books about memory and touches none"},
-	{"internal/bootstrap", "",
+	{"internal/identity", "",
+		"it turns a secret into a key and knows none of the connections"},
+	{"internal/bootstrap", "internal/identity",
 		"it is the protocol in which launcher and runtime meet, so it knows neither"},
 	{"internal/bulk", "",
 		"it copies bytes and knows nothing of whose they are"},
@@ -88,7 +90,7 @@ var picture = []layer{
 		"it is handed its providers by runtime and imports none, and it knows no teams"},
 	{"internal/team", "internal/fabric internal/arena",
 		"it is the inner part of a team, which runtime fills and does not show to users"},
-	{"runtime", "internal/team internal/fabric internal/bootstrap internal/arena internal/atomics internal/cgroup internal/memory internal/tuned internal/wait internal/mutant " +
+	{"runtime", "internal/team internal/fabric internal/bootstrap internal/identity internal/arena internal/atomics internal/cgroup internal/memory internal/tuned internal/wait internal/mutant " +
 		"verbs verbs/driver verbs/faulty verbs/trace " + providers,
 		"it is the job as its ranks see it; how the job was started is the launcher's business, and the two meet in internal/bootstrap"},
 	{"launcher", "internal/bootstrap internal/memory internal/cgroup",
