@@ -34,6 +34,9 @@ func (d *device) accept() {
 		if l, err := d.addLink(fd, nil, phaseHello, unix.EPOLLIN); err == nil {
 			d.strangers = append(d.strangers, l)
 			l.expire(handshakeTimeout)
+			if d.tls != nil {
+				l.secure() //nolint:errcheck // nil at an acceptor
+			}
 		}
 	}
 }

@@ -11,14 +11,19 @@ import (
 
 // A QP address on the wire holds the endpoints to dial and the QP's secret.
 //
-//	0     4       6       8      12          28       36
-//	magic version count   QP     token       device   count x { IP as 16 bytes, port }
+//	0     4       6     7     8      12          28       36
+//	magic version count flags QP     token       device   count x { IP as 16 bytes, port }
+//
+// Flag 1 says that the device uses TLS.
 const (
 	addressMagic   = 0x51544750 // "PGTQ"
 	addressVersion = 2
 	addressFixed   = 36
 
+	offAddressCount  = 6
+	offAddressFlags  = 7
 	offAddressDevice = 28 // device and endpoints
+	addressTLS       = 1
 	endpointSize     = 18
 	maxEndpoints     = 16
 	tokenSize        = 16
@@ -33,6 +38,7 @@ type address struct {
 	token     token
 	device    uint64 // random: queue pairs with the same number are on the same device
 	endpoints []netip.AddrPort
+	tls       bool
 }
 
 func newToken() (t token) {
@@ -50,7 +56,10 @@ func (a *address) encode() []byte {
 	b := make([]byte, 0, addressFixed+len(a.endpoints)*endpointSize)
 	b = binary.LittleEndian.AppendUint32(b, addressMagic)
 	b = binary.LittleEndian.AppendUint16(b, addressVersion)
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(a.endpoints)))
+	b = append(b, byte(len(a.endpoints)), 0)
+	if a.tls {
+		b[offAddressFlags] = addressTLS
+	}
 	b = binary.LittleEndian.AppendUint32(b, a.qp)
 	b = append(b, a.token[:]...)
 	b = binary.LittleEndian.AppendUint64(b, a.device)
@@ -73,7 +82,11 @@ func decodeAddress(b []byte) (address, error) {
 	if v := binary.LittleEndian.Uint16(b[4:]); v != addressVersion {
 		return bad(fmt.Sprintf("has version %d, not %d", v, addressVersion))
 	}
-	n := int(binary.LittleEndian.Uint16(b[6:]))
+	n := int(b[offAddressCount])
+	if b[offAddressFlags]&^addressTLS != 0 {
+		return bad("has unknown flags")
+	}
+	a.tls = b[offAddressFlags]&addressTLS != 0
 	if n == 0 || n > maxEndpoints || len(b) != addressFixed+n*endpointSize {
 		return bad("has the wrong length")
 	}

@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"maps"
@@ -27,7 +28,8 @@ type device struct {
 	id        uint64
 	endpoints []netip.AddrPort
 	timeout   time.Duration
-	streams   int // of one connection
+	streams   int         // of one connection
+	tls       *tls.Config // nil: connections are not encrypted
 	bell      *wait.Bell
 	onEvent   func(driver.AsyncEvent)
 	goes      sync.WaitGroup // the goroutine, and calls of OnEvent
@@ -48,6 +50,7 @@ type device struct {
 	early     []*link   // authenticated, while no queue pair names their device, oldest first
 	declined  []*stream // of which the dialer does not know yet
 	scratch   []byte    // buffer of receives
+	plain     []byte    // with TLS, buffer of decrypted bytes
 	events    [64]unix.EpollEvent
 	server    server
 	watchdog  watchdog
@@ -73,9 +76,12 @@ type device struct {
 func openDevice(listener int, endpoints []netip.AddrPort, cfg Config, opts driver.Options) (*device, error) {
 	d := &device{
 		id: newDeviceID(), paths: make(map[pathKey]*path),
-		listener: listener, endpoints: endpoints, timeout: cfg.PeerTimeout, streams: cfg.Streams,
+		listener: listener, endpoints: endpoints, timeout: cfg.PeerTimeout, streams: cfg.Streams, tls: cfg.TLS,
 		bell: opts.Bell, onEvent: opts.OnEvent, scratch: make([]byte, scratchSize),
 		regions: make(map[driver.Key]*region), qps: make(map[uint32]*qp),
+	}
+	if d.tls != nil {
+		d.plain = make([]byte, maxRecord)
 	}
 	if d.bell == nil {
 		d.bell = wait.NewLocal()

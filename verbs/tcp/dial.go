@@ -30,6 +30,9 @@ func (q *qp) connect(peer []byte) error {
 	if err != nil {
 		return err
 	}
+	if to.tls != (q.dev.tls != nil) {
+		return &TLSError{Peer: to.endpoints[0], Handshake: true, Err: errTLSDiffers}
+	}
 	order := cmp.Or(cmp.Compare(q.dev.id, to.device), bytes.Compare(q.secret[:], to.token[:]))
 	if order == 0 {
 		return q.connectSelf(to)
@@ -231,7 +234,7 @@ func (q *qp) unreachable(cause error) {
 	q.disconnect()
 }
 
-// dialed greets the peer once the connection is there, and opens streams.
+// dialed begins the handshake with the peer once the connection is there.
 func (l *link) dialed() error {
 	if err := socketError(l.fd); err != nil {
 		return err
@@ -243,14 +246,23 @@ func (l *link) dialed() error {
 	if err := tune(l.fd, p.dev.timeout); err != nil {
 		return err
 	}
+	l.watch(unix.EPOLLIN)
+	if p.dev.tls != nil {
+		return l.secure()
+	}
+	l.reached()
+	return nil
+}
+
+// reached opens streams on a connection that the acceptor has taken.
+func (l *link) reached() {
+	p := l.path
 	l.timer.Stop() // from here on, the queue pairs give up
 	l.phase = phaseHello
-	l.watch(unix.EPOLLIN)
 	l.greet(&l.dialer)
 	p.attempt, p.links = nil, append(p.links, l)
 	p.seek()
 	if len(l.streams) == 0 {
 		l.drop()
 	}
-	return nil
 }

@@ -71,6 +71,7 @@ func (s *stream) mac(k kind, secrets ...token) []byte {
 	}
 	m := hmac.New(sha256.New, key)
 	m.Write([]byte("gopgas tcp"))
+	m.Write(s.link.binding)
 	var numbers [16]byte
 	binary.LittleEndian.PutUint32(numbers[0:], uint32(k))
 	binary.LittleEndian.PutUint32(numbers[4:], s.id)

@@ -74,7 +74,7 @@ func TestDeviceListensAtConfiguredAddress(t *testing.T) {
 func listensAt(t *testing.T, n *node) netip.Addr {
 	sa, err := unix.Getsockname(n.listener)
 	require.NoError(t, err)
-	return hostOf(sa)
+	return endpointOf(sa).Addr()
 }
 
 func TestForeignAddressErrorListsInterfaces(t *testing.T) {

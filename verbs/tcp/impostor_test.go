@@ -3,6 +3,7 @@ package tcp
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -29,7 +30,22 @@ func newImpostor(t testing.TB, n *node) *impostor {
 	conn, err := net.Dial("tcp", n.endpoints[0].String())
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() }) //nolint:errcheck // it may be closed already
-	return &impostor{t: t, conn: patient{conn.(*net.TCPConn)}}
+	i := &impostor{t: t, conn: patient{conn.(*net.TCPConn)}}
+	if n.tls != nil {
+		i.secure(n.tls)
+	}
+	return i
+}
+
+// secure makes the impostor speak TLS.
+func (i *impostor) secure(config *tls.Config) {
+	conn := tls.Client(i.conn, config)
+	require.NoError(i.t, conn.Handshake())
+	state := conn.ConnectionState()
+	var err error
+	i.l.binding, err = state.ExportKeyingMaterial("EXPORTER-gopgas-tcp", nil, 32)
+	require.NoError(i.t, err)
+	i.conn = conn
 }
 
 // patient is a connection on which each read and write is bounded.
@@ -124,7 +140,7 @@ func (i *impostor) greet(q *qp, dialerQP uint32) (*stream, []byte) {
 func authenticate(t testing.TB, n *node, q *qp) *impostor {
 	t.Helper()
 	i := newImpostor(t, n)
-	i.own = address{qp: 4711, endpoints: n.endpoints} // the lowest possible secret: it dials
+	i.own = address{qp: 4711, endpoints: n.endpoints, tls: n.tls != nil} // the lowest possible secret: it dials
 	connect(t, q, i.own.encode())
 	s, mac := i.greet(q, i.own.qp)
 	require.Equal(t, s.mac(kindOpened, q.secret, i.own.token), mac)

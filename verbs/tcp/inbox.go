@@ -66,6 +66,9 @@ func (l *link) fillInbox() error {
 
 // readInbox reads once, and reports whether the read filled its buffers.
 func (l *link) readInbox() (full bool, err error) {
+	if l.tls != nil {
+		return l.readRecords()
+	}
 	in, scratch := &l.in, l.dev.scratch
 	var n, direct, room int
 	var errno unix.Errno

@@ -11,6 +11,7 @@ type phase uint8
 
 const (
 	phaseDial    phase = iota // dialer: connecting
+	phaseTLS                  // the handshake of TLS
 	phaseHello                // the peer's HELLO is to come
 	phaseOpen                 // no stream has carried frames yet
 	phaseStream               // frames flow
@@ -30,6 +31,9 @@ type link struct {
 
 	timer *time.Timer // cuts a handshake or a close that takes too long
 	due   time.Time
+
+	tls     *secured // nil without TLS
+	binding []byte   // of the streams' proofs to the TLS connection
 
 	dialer, acceptor nonce
 
@@ -97,6 +101,9 @@ func (l *link) drop() {
 	if l.timer != nil {
 		l.timer.Stop()
 	}
+	if l.tls != nil {
+		l.tls.stop()
+	}
 	l.detach()
 	d.links[l.slot] = nil
 	d.freeSlots = append(d.freeSlots, l.slot)
@@ -138,6 +145,9 @@ func (l *link) close() {
 	l.detach()
 	l.phase = phaseClosing
 	l.in.stop()
+	if l.tls != nil {
+		l.tls.ending = true
+	}
 	l.expire(handshakeTimeout)
 	l.flush()
 }
@@ -215,11 +225,11 @@ func (l *link) serve(events uint32) error {
 func (l *link) flush() {
 	for !l.out.blocked && !l.out.broken {
 		l.fill()
-		if l.out.empty() {
+		if l.idle() {
 			break
 		}
-		switch errno := l.out.write(l.fd); {
-		case errno == unix.EAGAIN || errno == 0 && !l.out.empty():
+		switch errno := l.write(); {
+		case errno == unix.EAGAIN || errno == 0 && !l.idle():
 			l.block()
 		case errno == unix.EINTR:
 		case errno != 0:
@@ -227,10 +237,21 @@ func (l *link) flush() {
 			return
 		}
 	}
-	if l.phase == phaseClosing && l.out.empty() && !l.shut {
+	if l.phase == phaseClosing && l.idle() && !l.shut {
 		l.shut = true
 		unix.Shutdown(l.fd, unix.SHUT_WR) //nolint:errcheck // the connection is over either way
 	}
+}
+
+// idle reports whether the socket has taken all queued bytes.
+func (l *link) idle() bool { return l.out.empty() && (l.tls == nil || l.tls.idle()) }
+
+// write sends queued bytes, as many as the socket takes or as one call sends.
+func (l *link) write() unix.Errno {
+	if l.tls != nil {
+		return l.tls.write(l.fd, &l.out)
+	}
+	return l.out.write(l.fd)
 }
 
 // fill queues frames that may leave, until the outbox has enough. The queue pairs take

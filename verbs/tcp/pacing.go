@@ -47,17 +47,18 @@ func (d *device) within(a netip.Addr) bool {
 
 // accepted gives a connection from another machine the usual congestion control.
 func (d *device) accepted(fd int, from unix.Sockaddr) {
-	if !d.within(hostOf(from)) {
+	if !d.within(endpointOf(from).Addr()) {
 		control(fd, usual())
 	}
 }
 
-func hostOf(a unix.Sockaddr) netip.Addr {
+// endpointOf returns the address and port of a socket, or the zero value.
+func endpointOf(a unix.Sockaddr) netip.AddrPort {
 	switch a := a.(type) {
 	case *unix.SockaddrInet4:
-		return netip.AddrFrom4(a.Addr)
+		return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port))
 	case *unix.SockaddrInet6:
-		return netip.AddrFrom16(a.Addr).Unmap()
+		return netip.AddrPortFrom(netip.AddrFrom16(a.Addr).Unmap(), uint16(a.Port))
 	}
-	return netip.Addr{}
+	return netip.AddrPort{}
 }

@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -43,6 +44,10 @@ type Config struct {
 	// Streams bounds the number of queue pairs that share a connection at each end. The
 	// device that dials uses its own bound. 0 means DefaultStreams.
 	Streams int
+	// TLS encrypts and authenticates all connections, by TLS 1.3. Both devices need it.
+	// A device uses it as a client and as a server, so it must make each end check the
+	// other. nil means no TLS. The device does not change it.
+	TLS *tls.Config
 }
 
 // DefaultStreams is the number of queue pairs at each end that share a connection.

@@ -65,7 +65,7 @@ func (q *qp) Num() uint32 { return q.num }
 func (q *qp) Address() []byte {
 	q.lock()
 	defer q.unlock()
-	return (&address{qp: q.num, token: q.secret, device: q.dev.id, endpoints: q.dev.endpoints}).encode()
+	return (&address{qp: q.num, token: q.secret, device: q.dev.id, endpoints: q.dev.endpoints, tls: q.dev.tls != nil}).encode()
 }
 
 // Modify changes the state. No transition waits for the peer: one side of a pair dials

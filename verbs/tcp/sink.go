@@ -38,6 +38,19 @@ func (s *sink) write(b []byte) {
 	s.off += len(b)
 }
 
+// front returns the next bytes of the destination that lie together, at most n.
+func (s *sink) front(n int) []byte {
+	skip := s.off
+	for i := range s.segs {
+		m := s.segs[i].Mem
+		if skip < len(m) {
+			return m[skip:min(len(m), skip+n)]
+		}
+		skip -= len(m)
+	}
+	return nil
+}
+
 // vector appends the next n bytes of the destination to v.
 func (s *sink) vector(v []unix.Iovec, n int) []unix.Iovec {
 	skip := s.off

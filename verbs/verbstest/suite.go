@@ -33,6 +33,9 @@ type Harness struct {
 	// Wrap, if not nil, wraps each provider, for instance by one that injects
 	// delays. Run then leaves out the cases about costs only.
 	Wrap func(driver.Provider) driver.Provider
+	// Allocations bounds the allocations of one request at both ends together, 0 for a
+	// provider whose posts and polls allocate nothing.
+	Allocations int
 }
 
 type testCase struct {
