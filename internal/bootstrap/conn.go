@@ -29,7 +29,12 @@ func NewConn(ctx context.Context, conn net.Conn, secret []byte, j Joining) (*Con
 		return nil, fmt.Errorf("%w: rank %d of %d", ErrArgument, j.Rank, j.Size)
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	w, err := shake(ctx, conn, newSession(secret, j))
+	session := newSession(secret, j)
+	var w welcome
+	err := session.bind(conn)
+	if err == nil {
+		w, err = shake(ctx, conn, session)
+	}
 	if !stop() && err == nil {
 		err = context.Cause(ctx)
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"github.com/gopgas/gopgas/internal/identity"
 )
 
 const (
@@ -128,6 +130,11 @@ func (d *dialer) dial(ctx context.Context, addr string) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d.j.TLS {
+		if conn, err = encrypt(ctx, conn, d.secret); err != nil {
+			return nil, err
+		}
+	}
 	return NewConn(ctx, conn, d.secret, d.j)
 }
 
@@ -139,6 +146,8 @@ func (d *dialer) final() bool {
 	switch {
 	case d.last == nil:
 		return false
+	case errors.Is(d.last, identity.ErrStranger):
+		return true
 	case errors.Is(d.last, ErrHandshake):
 		return d.cuts >= maxCuts
 	case errors.Is(d.last, errNoChallenge), errors.As(d.last, &unknown):

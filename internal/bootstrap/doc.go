@@ -54,7 +54,7 @@
 // 32 bytes each):
 //
 //	client  hello      rank u32 (all ones: any), size u32 (0: any), bound of the start
-//	                   in milliseconds u32 (0: none), nonce
+//	                   in milliseconds u32 (0: none), TLS u8, nonce
 //	server  challenge  nonce
 //	client  proof      HMAC-SHA256(secret, "gopgas client" hello challenge)
 //	server  welcome    HMAC-SHA256(secret, "gopgas server" hello challenge rest),
@@ -62,8 +62,14 @@
 //
 // The server cuts, without a word, a client that cannot prove the secret. Both
 // nonces are fresh, so that no recorded proof serves again; the roles differ, so
-// that no proof can be reflected. Later frames carry no proof: gopgas trusts the
-// network between the hosts of a job not to alter a connection once it stands.
+// that no proof can be reflected. Later frames carry no proof: without TLS, gopgas
+// trusts the network between the hosts of a job not to read or alter a connection.
+//
+// A client may begin with a TLS handshake ([Joining].TLS), whose first byte is 22. All
+// bytes above then travel within TLS, and the proofs cover keying material of the TLS
+// connection, behind the role. Both ends take their keys from the job's secret (package
+// identity). The server takes connections with and without TLS, but the ranks of one job
+// must be alike.
 //
 // All frames after those share one body; the kind says what its fields mean:
 //

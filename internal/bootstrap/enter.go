@@ -26,7 +26,7 @@ func (e Env) Enter(ctx context.Context, wait time.Duration) (*Conn, *Server, err
 }
 
 func (e Env) enter(ctx context.Context, wait time.Duration) (*Conn, *Server, error) {
-	d := newDialer(e.Addr, e.Secret, Joining{Rank: e.Rank, Size: e.Size, Wait: wait})
+	d := newDialer(e.Addr, e.Secret, Joining{Rank: e.Rank, Size: e.Size, Wait: wait, TLS: e.TLS})
 	switch {
 	case e.Hosted && e.Rank == 0:
 		return e.host(ctx, wait, d)

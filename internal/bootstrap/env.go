@@ -31,6 +31,7 @@ const (
 	EnvStats        = "GRUN_STATS"         // 1: report statistics when closing; or 0
 	EnvPeerTimeout  = "GRUN_PEER_TIMEOUT"  // silence after which a peer is unreachable, for instance 30s
 	EnvIface        = "GRUN_IFACE"         // interface or subnet on which tcp listens, for instance eth0 or 10.1.0.0/16
+	EnvTLS          = "GRUN_TLS"           // 1: encrypt connections with the rendezvous and over tcp; or 0
 	EnvHosts        = "GRUN_HOSTS"         // a name for each rank's host, for instance a,a,b; without it ranks find out
 )
 
@@ -50,6 +51,7 @@ type Env struct {
 	LocalCores           int
 	Addr                 string // host:port of the rendezvous
 	Secret               []byte
+	TLS                  bool   // the rank joins by TLS: an option, which the launcher does not set
 	Reservations         string // path of the memfd of memory.Reservations; "": none
 	ErrorPipe            string // path of the pipe for final errors; "": none
 }

@@ -50,6 +50,9 @@ func (e *LostError) Error() string {
 	if e.Hosted {
 		host, end = "rank 0, which hosts it,", "ended, or the network to it broke"
 	}
+	if tlsFailed(e.Cause) {
+		return fmt.Sprintf("%v: TLS failed (%v): look for what changes connections between this host and its host", ErrLost, e.Cause)
+	}
 	if e.Silence == 0 {
 		return fmt.Sprintf("%v: %s %s (%v)", ErrLost, host, end, e.Cause)
 	}

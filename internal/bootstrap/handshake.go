@@ -13,10 +13,11 @@ import (
 
 // Offsets of a hello and of the fields that a welcome's proof covers.
 const (
-	helloRank  = 0 // anyRank: the server chooses
-	helloSize  = 4 // 0: the client takes any size
-	helloWait  = 8 // milliseconds; 0: no bound
-	helloNonce = 12
+	helloRank  = 0  // anyRank: the server chooses
+	helloSize  = 4  // 0: the client takes any size
+	helloWait  = 8  // milliseconds; 0: no bound
+	helloTLS   = 12 // 1: the client uses TLS, wherever the connection leaves its process
+	helloNonce = 13
 	helloSpan  = helloNonce + nonceSize
 
 	welcomeRank   = 0
@@ -44,13 +45,17 @@ type Joining struct {
 	Rank int           // its number, or AnyRank
 	Size int           // the number of ranks that it expects; 0: any
 	Wait time.Duration // bounds the start of the job, from the first join on; 0: no bound
+	// TLS makes [Join] encrypt the connection, and check by the job's secret that the
+	// rendezvous is the job's. The server refuses a rank that differs from others in this.
+	TLS bool
 }
 
 // session holds the values that the proofs of one connection cover.
 type session struct {
-	secret []byte
-	hello  [helloSpan]byte
-	server [nonceSize]byte
+	secret  []byte
+	binding []byte // to the TLS connection; nil without
+	hello   [helloSpan]byte
+	server  [nonceSize]byte
 }
 
 // newSession begins the client's side of a connection.
@@ -60,6 +65,9 @@ func newSession(secret []byte, j Joining) *session {
 	le.PutUint32(s.hello[helloRank:], uint32(j.Rank))
 	le.PutUint32(s.hello[helloSize:], uint32(j.Size))
 	le.PutUint32(s.hello[helloWait:], uint32(min(j.Wait.Milliseconds(), math.MaxUint32)))
+	if j.TLS {
+		s.hello[helloTLS] = 1
+	}
 	rand.Read(s.hello[helloNonce:])
 	return s
 }
@@ -71,6 +79,7 @@ func (s *session) joining() Joining {
 		Rank: int(le.Uint32(s.hello[helloRank:])),
 		Size: int(le.Uint32(s.hello[helloSize:])),
 		Wait: time.Duration(le.Uint32(s.hello[helloWait:])) * time.Millisecond,
+		TLS:  s.hello[helloTLS] != 0,
 	}
 	if j.Rank == anyRank {
 		j.Rank = AnyRank
@@ -82,6 +91,7 @@ func (s *session) joining() Joining {
 func (s *session) prove(role string, rest []byte) []byte {
 	mac := hmac.New(sha256.New, s.secret)
 	mac.Write([]byte(role))
+	mac.Write(s.binding)
 	mac.Write(s.hello[:])
 	mac.Write(s.server[:])
 	mac.Write(rest)
@@ -169,6 +179,9 @@ func greet(conn io.ReadWriter, secret []byte) (*session, error) {
 		return nil, err
 	}
 	s := &session{secret: secret}
+	if err := s.bind(conn); err != nil {
+		return nil, err
+	}
 	copy(s.hello[:], hello)
 	rand.Read(s.server[:])
 	if err := send(conn, kindChallenge, s.server[:]); err != nil {

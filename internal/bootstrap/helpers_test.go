@@ -52,7 +52,14 @@ func overTCP(t *testing.T, s *Server) net.Conn {
 	return conn
 }
 
-var transports = map[string]connect{"pipe": overPipe, "tcp": overTCP}
+// overTLS is overTCP with TLS.
+func overTLS(t *testing.T, s *Server) net.Conn {
+	conn, err := encrypt(watchdog(t), overTCP(t, s), testSecret)
+	require.NoError(t, err)
+	return conn
+}
+
+var transports = map[string]connect{"pipe": overPipe, "tcp": overTCP, "tls": overTLS}
 
 // eachTransport runs a test over every kind of connection.
 func eachTransport(t *testing.T, f func(t *testing.T, via connect)) {

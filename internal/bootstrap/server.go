@@ -2,11 +2,14 @@ package bootstrap
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/gopgas/gopgas/internal/identity"
 )
 
 // Hooks report the ranks' actions to the launcher. Any of them may be nil. They
@@ -30,11 +33,14 @@ type Server struct {
 	hooks  Hooks
 	hosted bool // in the process of rank 0; else in a launcher's, or in that of all ranks
 
+	identity func() (*tls.Config, error) // made at the first use
+
 	mu        sync.Mutex
 	closed    bool
 	start     start
 	dropped   chan struct{} // closed at the end of a connection; nil without a waiter
 	members   []member
+	first     *Joining // of the rank that joined first; nil before
 	exchanges map[string][]*exchange
 	listeners map[net.Listener]struct{}
 	conns     map[net.Conn]bool // every open connection; true: it came through a listener
@@ -68,6 +74,7 @@ const maxUnproven = 256
 func NewServer(size int, secret []byte, hooks Hooks) *Server {
 	s := &Server{
 		size: size, secret: slices.Clone(secret), hooks: hooks,
+		identity:  sync.OnceValues(func() (*tls.Config, error) { return identity.Config(secret, identity.Rendezvous) }),
 		members:   make([]member, size),
 		exchanges: make(map[string][]*exchange),
 		listeners: make(map[net.Listener]struct{}),

@@ -14,9 +14,9 @@ import (
 const goodbyeTimeout = 5 * time.Second
 
 // serve handles one connection from its handshake to its end.
-func (s *Server) serve(conn net.Conn) {
-	defer s.drop(conn)
-	rank, err := s.admit(conn)
+func (s *Server) serve(socket net.Conn) {
+	defer s.drop(socket)
+	rank, conn, err := s.admit(socket)
 	if err != nil {
 		return
 	}
@@ -56,24 +56,28 @@ func (s *Server) known(conn net.Conn) bool {
 	return i >= 0 || !s.conns[conn]
 }
 
-// admit runs the handshake and admits a rank that proves the secret.
-func (s *Server) admit(conn net.Conn) (rank int, err error) {
-	conn.SetDeadline(time.Now().Add(handshakeTimeout)) //nolint:errcheck // closed shows below
+// admit runs the handshake, behind that of TLS if there is one. It admits a rank that
+// proves the secret, and returns the connection for its messages.
+func (s *Server) admit(socket net.Conn) (rank int, conn net.Conn, err error) {
+	socket.SetDeadline(time.Now().Add(handshakeTimeout)) //nolint:errcheck // closed shows below
+	if conn, err = s.decrypt(socket); err != nil {
+		return 0, nil, err
+	}
 	session, err := greet(conn, s.secret)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	w := s.enter(conn, session.joining())
+	w := s.enter(socket, session.joining())
 	err = session.welcome(conn, w)
 	switch {
 	case w.refusal != nil:
-		return 0, w.refusal
+		return 0, nil, w.refusal
 	case err != nil:
 		s.lost(w.rank, err)
-		return 0, err
+		return 0, nil, err
 	}
-	conn.SetDeadline(time.Time{}) //nolint:errcheck // as above
-	return w.rank, nil
+	socket.SetDeadline(time.Time{}) //nolint:errcheck // as above
+	return w.rank, ready(conn), nil
 }
 
 // enter marks a rank as joined, or returns the reason of the refusal.
@@ -94,6 +98,9 @@ func (s *Server) enter(conn net.Conn, j Joining) welcome {
 		return w
 	}
 	s.members[j.Rank].state = joined
+	if s.first == nil {
+		s.first = &j
+	}
 	s.bound(j.Wait)
 	return w
 }
@@ -115,7 +122,7 @@ func (s *Server) refuses(j Joining) (reason string, before bool) {
 	}
 	switch m := &s.members[j.Rank]; m.state {
 	case absent:
-		return "", false
+		return s.differs(j), false
 	case dead:
 		return "it was declared dead: " + m.cause, false
 	}

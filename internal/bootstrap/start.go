@@ -70,7 +70,7 @@ func host(ctx context.Context, env Env, wait time.Duration, listeners []net.List
 	s.hosted = true
 	mine, theirs := net.Pipe()
 	s.Attach(theirs)
-	c, err := NewConn(ctx, mine, env.Secret, Joining{Rank: 0, Size: env.Size, Wait: wait})
+	c, err := NewConn(ctx, mine, env.Secret, Joining{Rank: 0, Size: env.Size, Wait: wait, TLS: env.TLS})
 	if err != nil {
 		closeAll(listeners)
 		s.Close() //nolint:errcheck // never fails
