@@ -35,6 +35,7 @@ func variables() []variable {
 		{bootstrap.EnvAtomics, (*options).setAtomics},
 		{bootstrap.EnvRDMA, func(o *options, text string) error { return WithRDMA(text)(o) }},
 		{bootstrap.EnvIface, func(o *options, name string) error { return WithIface(name)(o) }},
+		{bootstrap.EnvTLS, oneOf(func(o *options, text string) { o.tls = text == "1" }, "0", "1")},
 		{bootstrap.EnvHosts, func(o *options, text string) error { return o.setHosts(strings.Split(text, ",")) }},
 		{bootstrap.EnvStats, oneOf(func(o *options, text string) { o.stats = text == "1" }, "0", "1")},
 		{tuned.EnvWays, oneOf(nil, "messages")},

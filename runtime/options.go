@@ -23,7 +23,8 @@ type options struct {
 	verbose     bool
 	atomics     string
 	rdma        rdmaSettings
-	iface       string   // where tcp listens; "": see tcp
+	iface       string // where tcp listens; "": see tcp
+	tls         bool
 	hosts       []string // by rank; nil: each rank finds out its own host
 	cores       int      // 0: the launcher's number
 	wrap        func(driver.Provider) driver.Provider
@@ -121,6 +122,15 @@ func WithRDMA(settings string) Option {
 // such address, Init returns an error that lists its interfaces.
 func WithIface(name string) Option {
 	return func(o *options) error { o.iface = name; return nil }
+}
+
+// WithTLS encrypts and authenticates the connections of this rank with the rendezvous and
+// over tcp, as GRUN_TLS=1 does: by TLS 1.3, with keys that all ranks derive from the job's
+// secret. Memory that ranks of one host map needs none. Provider ibv does not encrypt: Init
+// refuses it if the job has several hosts. All ranks must be alike: the rendezvous refuses
+// a rank that is not.
+func WithTLS() Option {
+	return func(o *options) error { o.tls = true; return nil }
 }
 
 func (o *options) setAtomics(by string) error {

@@ -56,6 +56,7 @@ func TestWrongEnvironmentNamesVariableAndAllowedValues(t *testing.T) {
 		{"GRUN_ATOMICS", "gpu", "cpu or nic"},
 		{"GRUN_HOSTS", "a,,b", "a name for each rank"},
 		{"GRUN_STATS", "yes", "choose 0 or 1"},
+		{"GRUN_TLS", "on", "choose 0 or 1"},
 		{"GRUN_COLLECTIVES", "mesages", "choose messages"},
 		{"GRUN_EXPLAIN", "colectives", "choose collectives"},
 		{"GRUN_TUNED", "/no/such/file", "no such file"},
@@ -78,7 +79,7 @@ func TestCorrectEnvironmentIsAccepted(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	for name, texts := range map[string][]string{
 		"GRUN_HEAP": {"", "64K"}, "GRUN_FMA_MAX": {"0", "4096", "64K"}, "GRUN_PEER_TIMEOUT": {"100ms", "24h"}, "GRUN_ATOMICS": {"cpu"},
-		"GRUN_STATS": {"", "0", "1"}, "GRUN_COLLECTIVES": {"", "messages"}, "GRUN_EXPLAIN": {"", "collectives"}, "GRUN_TUNED": {"", "off", file},
+		"GRUN_STATS": {"", "0", "1"}, "GRUN_TLS": {"", "0", "1"}, "GRUN_COLLECTIVES": {"", "messages"}, "GRUN_EXPLAIN": {"", "collectives"}, "GRUN_TUNED": {"", "off", file},
 	} {
 		for _, text := range texts {
 			t.Run(name+"="+text, func(t *testing.T) {

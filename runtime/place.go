@@ -53,13 +53,14 @@ func (p place) wait(o *options) time.Duration {
 // join joins the job. Where the environment does not say so, the ranks find out which of
 // them share a host.
 func (p place) join(ctx context.Context, o *options) (m *membership, err error) {
+	p.env.TLS = o.tls
 	m = &membership{place: p}
 	if p.conn == nil {
 		m.conn, m.server, err = p.env.Enter(ctx, p.wait(o))
 	} else {
 		var conn net.Conn
 		if conn, err = p.conn(ctx); err == nil {
-			m.conn, err = bootstrap.NewConn(ctx, conn, p.env.Secret, bootstrap.Joining{Rank: p.env.Rank})
+			m.conn, err = bootstrap.NewConn(ctx, conn, p.env.Secret, bootstrap.Joining{Rank: p.env.Rank, TLS: o.tls})
 		}
 	}
 	if err != nil {

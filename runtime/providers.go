@@ -1,10 +1,12 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
+	"github.com/gopgas/gopgas/internal/identity"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/ibv"
 	"github.com/gopgas/gopgas/verbs/loop"
@@ -21,6 +23,10 @@ func newLocalWire() *localWire { return loop.New() }
 type rdmaSettings = ibv.Config
 
 func parseRDMA(list string) (rdmaSettings, error) { return ibv.ParseConfig(list) }
+
+// errNotEncrypted refuses TLS with a provider that cannot encrypt.
+var errNotEncrypted = errors.New("provider ibv does not encrypt, and the job has several hosts: with TLS choose provider tcp or auto, or leave TLS out (grun --tls, " +
+	bootstrap.EnvTLS + ", runtime.WithTLS)")
 
 // wiring lists a rank's providers and the kind of its heap.
 type wiring struct {
@@ -43,8 +49,15 @@ func (o *options) wire(local *localWire, env bootstrap.Env) (wiring, error) {
 		w.providers = []driver.Provider{shm.New(shm.Config{})}
 	case "tcp":
 		w.shared = local == nil
-		w.providers = []driver.Provider{o.tcp(env)}
+		p, err := o.tcp(env)
+		if err != nil {
+			return w, err
+		}
+		w.providers = []driver.Provider{p}
 	case "ibv":
+		if o.tls && !o.oneHost(env) {
+			return w, errNotEncrypted
+		}
 		w.shared = local == nil
 		w.providers = []driver.Provider{o.ibv()}
 	case "", "auto":
@@ -65,7 +78,11 @@ func (o *options) wireAuto(local *localWire, env bootstrap.Env) (wiring, error) 
 		w.providers = []driver.Provider{shm.New(shm.Config{})}
 	}
 	if !o.oneHost(env) {
-		w.providers = append(w.providers, o.tcp(env))
+		p, err := o.tcp(env)
+		if err != nil {
+			return w, err
+		}
+		w.providers = append(w.providers, p)
 	}
 	o.wrapAll(w.providers)
 	return w, nil
@@ -84,12 +101,19 @@ func unusedDevices(rank int) string {
 
 // tcp returns the provider tcp. If all ranks are processes of this host, even with
 // names of several hosts, it listens for those only.
-func (o *options) tcp(env bootstrap.Env) driver.Provider {
+func (o *options) tcp(env bootstrap.Env) (driver.Provider, error) {
 	listen := o.iface
 	if listen == "" && env.LocalSize == env.Size {
 		listen = "127.0.0.1"
 	}
-	return tcp.New(tcp.Config{Listen: listen, PeerTimeout: o.peerTimeout})
+	cfg := tcp.Config{Listen: listen, PeerTimeout: o.peerTimeout}
+	if o.tls {
+		var err error
+		if cfg.TLS, err = identity.Config(env.Secret, identity.Data); err != nil {
+			return nil, err
+		}
+	}
+	return tcp.New(cfg), nil
 }
 
 func (o *options) ibv() driver.Provider {

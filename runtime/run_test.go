@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 		runtime.Main(programs[name])
 		return
 	}
-	testjob.Main(m, nil)
+	testjob.Main(m, map[string]testjob.Body{"barriers": tenBarriers})
 }
 
 // exitAtRankOne ends rank 1's goroutine; all other ranks wait for it.

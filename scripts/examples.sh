@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every example under grun: on shared memory, with everything queued, and
-# on tcp, with each number of ranks. It builds programs once. A run takes less than a
+# on tcp, with and without TLS, with each number of ranks. It builds programs once. A run takes less than a
 # second; one that takes ten minutes hangs, however busy the machine is. The table of gups
 # is smaller than by default.
 #
@@ -34,6 +34,7 @@ for main in examples/*/main.go; do
 		try "$name" "$n" GRUN_PROVIDER=shm
 		try "$name" "$n" GRUN_PROVIDER=shm GRUN_FMA_MAX=0
 		try "$name" "$n" GRUN_PROVIDER=tcp
+		try "$name" "$n" GRUN_TLS=1 GRUN_PROVIDER=tcp
 	done
 	echo "$name: $((SECONDS - started)) s"
 done

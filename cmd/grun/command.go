@@ -15,6 +15,7 @@ import (
 type options struct {
 	provider      string
 	iface         string
+	tls           bool
 	heap          string
 	peerTimeout   time.Duration
 	startTimeout  time.Duration
@@ -107,6 +108,7 @@ func (p *program) define(flags *pflag.FlagSet) {
 func (o *options) define(flags *pflag.FlagSet) {
 	flags.StringVar(&o.provider, "provider", "", "provider that moves the bytes: auto, shm, tcp or ibv")
 	flags.StringVar(&o.iface, "iface", "", "where tcp listens: an interface, or a subnet such as 10.1.0.0/16")
+	flags.BoolVar(&o.tls, "tls", false, "encrypt and authenticate what leaves a rank by the network, by TLS 1.3")
 	flags.StringVar(&o.heap, "heap", "", "size of each rank's symmetric heap, such as 1GiB")
 	o.grace, o.killWait = time.Second, 2*time.Second
 	flags.Var(span{&o.peerTimeout}, "peer-timeout", "silence after which a peer counts as unreachable")

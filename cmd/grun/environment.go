@@ -28,6 +28,9 @@ func (o *options) settings() (list []setting, err error) {
 	if o.iface != "" {
 		list = append(list, setting{"--iface " + o.iface, bootstrap.EnvIface, o.iface})
 	}
+	if o.tls {
+		list = append(list, setting{"--tls", bootstrap.EnvTLS, "1"})
+	}
 	if o.heap != "" {
 		if _, err := runtime.ParseSize(o.heap); err != nil {
 			return nil, fmt.Errorf("--heap %s: %w", o.heap, err)

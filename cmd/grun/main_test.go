@@ -167,6 +167,7 @@ func TestExitCodesReachTheShell(t *testing.T) {
 		{[]string{"--heap", "1GiB", "true", ":", "-x", "GRUN_HEAP=2GiB", "true"}, 2, "--heap 1GiB and -x GRUN_HEAP=2GiB contradict"},
 		{[]string{"--peer-timeout", "3", "-x", "GRUN_PEER_TIMEOUT=4s", "true"}, 2, "--peer-timeout 3s and -x GRUN_PEER_TIMEOUT=4s contradict"},
 		{[]string{"--stats", "-x", "GRUN_STATS=0", "true"}, 2, "--stats and -x GRUN_STATS=0 contradict"},
+		{[]string{"--tls", "-x", "GRUN_TLS=0", "true"}, 2, "--tls and -x GRUN_TLS=0 contradict"},
 		{[]string{"--provider", "tcp", "-x", "GRUN_PROVIDER=tcp", "true"}, 0, ""},
 		{[]string{"-x", "GRUN_RANK=1", "true"}, 2, "grun itself sets GRUN_RANK"},
 		{[]string{"-x", "GRUN_TUNED=/no/table", "true"}, 2, "GRUN_TUNED=/no/table: stat /no/table: no such file or directory; name a file"},
@@ -234,9 +235,9 @@ func TestFlagsAfterTheProgramAreItsOwn(t *testing.T) {
 func TestVariablesAreSetAndPassedOn(t *testing.T) {
 	t.Setenv("FROM_HERE", "here")
 	code, stdout, _ := grun(t, "-x", "A=1=2", "-x", "FROM_HERE", "-x", "NOT_SET", "--heap", "64MiB", "--provider", "tcp",
-		"--peer-timeout", "30s", "--start-timeout", "40s", "--iface", "10.1.0.0/16", "--stats", "sh", "-c", "echo $A $FROM_HERE ${NOT_SET-unset} $GRUN_HEAP $GRUN_PROVIDER $GRUN_PEER_TIMEOUT $GRUN_START_TIMEOUT $GRUN_IFACE $GRUN_STATS")
+		"--peer-timeout", "30s", "--start-timeout", "40s", "--iface", "10.1.0.0/16", "--tls", "--stats", "sh", "-c", "echo $A $FROM_HERE ${NOT_SET-unset} $GRUN_HEAP $GRUN_PROVIDER $GRUN_PEER_TIMEOUT $GRUN_START_TIMEOUT $GRUN_IFACE $GRUN_TLS $GRUN_STATS")
 	require.Equal(t, 0, code)
-	require.Equal(t, "1=2 here unset 64MiB tcp 30s 40s 10.1.0.0/16 1\n", stdout)
+	require.Equal(t, "1=2 here unset 64MiB tcp 30s 40s 10.1.0.0/16 1 1\n", stdout)
 }
 
 func TestColonSeparatesPrograms(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 // A Config is one way to run a job in this process.
 type Config struct {
 	Provider string // loop, shm, tcp, ibv or auto
+	TLS      bool   // connections are encrypted
 	Queued   bool   // mapping is off: every operation goes through a queue pair
 	NIC      bool   // only the capabilities of RDMA NICs
 	Atomics  string // the NIC's atomics: "" and cpu, or nic
@@ -36,6 +37,9 @@ func (c Config) Options() []runtime.Option {
 	opts := []runtime.Option{runtime.WithProvider(c.Provider), runtime.WithHeap(heap)}
 	if c.Queued {
 		opts = append(opts, runtime.WithFMAMax(0))
+	}
+	if c.TLS {
+		opts = append(opts, runtime.WithTLS())
 	}
 	if c.Atomics != "" {
 		opts = append(opts, runtime.WithAtomics(c.Atomics))
@@ -85,6 +89,9 @@ func (c Config) String() string {
 		name += "-queued"
 	case c.Mapped():
 		name += "-mapped"
+	}
+	if c.TLS {
+		name += "-tls"
 	}
 	if c.Atomics != "" {
 		name += "-atomics"
@@ -139,7 +146,7 @@ var onDevices = ibv.Built && len(ibv.Present()) > 0
 func Apart() []Config {
 	var list []Config
 	for i, hosts := range [...]string{"abbb", "aabbb", "aabb", "abcc", "abab", "aabbccc", "abcabcab", "aaaabbbb", "aab", "abbaab", "a", "ab"} {
-		c := Config{Provider: "auto", Ranks: len(hosts), Hosts: hosts}
+		c := Config{Provider: "auto", TLS: i%8 < 2, Ranks: len(hosts), Hosts: hosts} // for half of those over tcp
 		switch i % 4 {
 		case 1:
 			c.Provider = "tcp"
