@@ -17,7 +17,7 @@ func TestConformance(t *testing.T) { conform(t, tcp.Config{Listen: "127.0.0.1"},
 func TestTLSConformance(t *testing.T) {
 	keys, err := identity.Config(bytes.Repeat([]byte{7}, 32), identity.Data)
 	require.NoError(t, err)
-	conform(t, tcp.Config{Listen: "127.0.0.1", TLS: keys}, 6) // all of crypto/tls
+	conform(t, tcp.Config{Listen: "127.0.0.1", TLS: keys}, 12) // all of crypto/tls
 }
 
 func conform(t *testing.T, cfg tcp.Config, allocations int) {

@@ -261,3 +261,34 @@ func TestDeviceClosesDuringHandshakeOfTLS(t *testing.T) {
 	})
 	require.NoError(t, n.Close())
 }
+
+// TestTLSAnswersKeyUpdate has a peer ask for new keys. The device reads on by the peer's
+// new key, and the peer by the device's.
+func TestTLSAnswersKeyUpdate(t *testing.T) {
+	n := newSecureNode(t, 1, 10*time.Second)
+	q := n.newQP(4)
+	secrets := new(bytes.Buffer)
+	n.tls.KeyLogWriter = secrets // the impostor's, too
+	i := authenticate(t, n, q)
+	w := newRecordWriter(t, secrets.String())
+	w.sequence = 2 // records of the impostor so far: HELLO with OPEN, PROOF
+	raw := i.conn.(*tls.Conn).NetConn()
+	_, err := raw.Write(w.record(0x16, []byte{24, 0, 0, 1, 1})) // KeyUpdate, update_requested
+	require.NoError(t, err)
+	w.update()
+	word := make([]byte, headerSizes[kindWrite]+8)
+	(&frame{kind: kindWrite, flags: flagLast | flagAsk, length: 8, addr: n.mr.Addr(), key: n.mr.RKey()}).encode(word)
+	word[len(word)-8] = 42
+	_, err = raw.Write(w.record(0x17, word))
+	require.NoError(t, err)
+	i.hearsOf(kindAck) // encrypted by the device's new key
+	require.EqualValues(t, 42, n.mem[0])
+}
+
+// TestTLSPeerThatReadsNoAnswersIsCut floods a device with requests for new keys.
+func TestTLSPeerThatReadsNoAnswersIsCut(t *testing.T) {
+	l := newLayers(t, 1<<20)
+	l[1].leaving = append(l[1].leaving, make([]byte, maxAnswers+tlsBatch+1)...)
+	_, err := l[1].read(make([]byte, 1))
+	require.ErrorIs(t, err, errProtocol)
+}
