@@ -141,8 +141,9 @@ func (p *player) await(v uint64, stop *atomic.Bool) bool {
 func BenchmarkBandwidth(b *testing.B) {
 	for _, size := range []int{4 << 10, 64 << 10, 1 << 20} {
 		b.Run(fmt.Sprintf("raw/%d", size), func(b *testing.B) { rawBandwidth(b, size) })
-		b.Run(fmt.Sprintf("write/%d", size), func(b *testing.B) { bandwidth(b, driver.OpWrite, size) })
-		b.Run(fmt.Sprintf("read/%d", size), func(b *testing.B) { bandwidth(b, driver.OpRead, size) })
+		b.Run(fmt.Sprintf("write/%d", size), func(b *testing.B) { bandwidth(b, Config{}, driver.OpWrite, size) })
+		b.Run(fmt.Sprintf("read/%d", size), func(b *testing.B) { bandwidth(b, Config{}, driver.OpRead, size) })
+		b.Run(fmt.Sprintf("tls-write/%d", size), func(b *testing.B) { bandwidth(b, Config{TLS: keysOf(b, 1)}, driver.OpWrite, size) })
 	}
 }
 
@@ -174,8 +175,8 @@ func rawBandwidth(b *testing.B, size int) {
 	<-total
 }
 
-func bandwidth(b *testing.B, op driver.Opcode, size int) {
-	x, y, qx, _ := pair(b, size)
+func bandwidth(b *testing.B, cfg Config, op driver.Opcode, size int) {
+	x, y, qx, _ := pairWith(b, cfg, size)
 	const window = 8
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -49,10 +49,17 @@
 // authenticated exchange. A device cuts a dialer whose first frames do not prove that
 // it knows the secret of one of the device's queue pairs. It applies no frame of such a
 // dialer and tells it nothing. A dialer proves for each stream that it knows the
-// secrets of both ends, and the acceptor proves the same. Frames are neither encrypted
-// nor authenticated one by one: the network must keep strangers from reading and
-// changing them. An authenticated peer reaches only the memory that its keys grant: the
+// secrets of both ends, and the acceptor proves the same. Without TLS, frames are
+// neither encrypted nor authenticated one by one: the network must keep strangers from
+// reading and changing them. An authenticated peer reaches only the memory that its keys grant: the
 // device checks every frame.
+//
+// With Config.TLS, the handshake below and all frames travel within TLS 1.3. The dialer
+// is the client. A stranger then gets the device's certificate and alerts, and nothing
+// else. Bytes that were changed, repeated or left out end the connection with a
+// [TLSError], and so does an end of the connection without close_notify. A queue pair
+// that is connected with itself needs no TLS. Two devices of which one uses TLS refuse
+// each other at RTR. With TLS, the receipt of frames allocates a few bytes.
 //
 // # Connecting
 //
@@ -65,7 +72,7 @@
 // the first one like every later one. K is the acceptor's secret followed by the
 // dialer's. Every MAC is HMAC-SHA256 over the kind of its frame, the number of the
 // stream, both queue pair numbers, the dialer's nonce and, but for OPEN, the
-// acceptor's.
+// acceptor's. With TLS they cover keying material of the TLS connection, too.
 //
 //	dialer                                                          acceptor
 //	HELLO  nonce D                                           -->

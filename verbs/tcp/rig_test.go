@@ -79,7 +79,14 @@ func connect(t testing.TB, q *qp, peer []byte) {
 // pair connects two nodes by one queue pair.
 func pair(t testing.TB, size int) (a, b *node, qa, qb *qp) {
 	t.Helper()
-	a, b = newNode(t, size, driver.AllAccess), newNode(t, size, driver.AllAccess)
+	return pairWith(t, Config{}, size)
+}
+
+// pairWith is pair with a configuration of both devices.
+func pairWith(t testing.TB, cfg Config, size int) (a, b *node, qa, qb *qp) {
+	t.Helper()
+	cfg.Listen, cfg.PeerTimeout = "127.0.0.1", 10*time.Second
+	a, b = newNodeWith(t, cfg, size, driver.AllAccess), newNodeWith(t, cfg, size, driver.AllAccess)
 	qa, qb = a.newQP(128), b.newQP(128)
 	connect(t, qa, qb.Address())
 	connect(t, qb, qa.Address())
