@@ -61,6 +61,9 @@ func newHostCard() hostCard {
 		for _, word := range mask {
 			card.Cores = append(card.Cores, uint64(word))
 		}
+		for n := len(card.Cores); n > 0 && card.Cores[n-1] == 0; n-- {
+			card.Cores = card.Cores[:n-1]
+		}
 	}
 	if quota := cgroup.Quota(os.DirFS("/")); !math.IsInf(quota, 1) {
 		card.Quota = quota

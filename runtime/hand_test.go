@@ -59,6 +59,14 @@ func failAtRankZero(ctx context.Context, job *runtime.Job) error {
 	return job.World().Barrier(ctx)
 }
 
+// stay fails at rank 0 and never ends at the others.
+func stay(_ context.Context, job *runtime.Job) error {
+	if job.World().Rank() == 0 {
+		return errors.New("no more")
+	}
+	select {}
+}
+
 // A started process is a rank that a test starts as a user does in a shell.
 type started struct {
 	cmd   *exec.Cmd
@@ -278,12 +286,15 @@ func TestStoppedRankZeroIsUnreachable(t *testing.T) {
 func TestErrorAtRankZeroAbortsAllOthers(t *testing.T) {
 	h := newHand(t, 3, "127.0.0.1")
 	for rank, p := range h.ranks("fail", 0, 2) {
-		want := "rank 0: no more"
-		if rank > 0 {
-			want = "rank 0: job aborted (rank 0: no more)"
-		}
-		h.fails(p, want)
+		h.fails(p, "rank 0: no more")
+		require.Equal(t, rank > 0, strings.Contains(p.text(), "rank 0: job aborted ("), p.text())
 	}
+}
+
+func TestRankZeroNamesTheRanksThatDoNotLeave(t *testing.T) {
+	h := newHand(t, 3, "127.0.0.1")
+	all := h.ranks("stay", 0, 2, "GRUN_PEER_TIMEOUT=2s")
+	h.fails(all[0], "rank 0: no more", "rank 1: rank is unreachable (ranks 1-2 did not leave the job within 2s after rank 0, which hosts the rendezvous)")
 }
 
 func TestStartTimeoutNamesTheMissingRank(t *testing.T) {
@@ -319,7 +330,7 @@ func TestPortOfAnotherProcessIsAStartError(t *testing.T) {
 	require.NoError(t, err)
 	defer l.Close()
 	h.fails(h.start("meet", "GRUN_RANK=0"), "job did not start: host the rendezvous at 127.0.0.1:", "another process listens there")
-	h.fails(h.start("meet", "GRUN_RANK=0", "GRUN_ADDR=192.0.2.1:7000"), "job did not start: ", "the address is not of this host")
+	h.fails(h.start("meet", "GRUN_RANK=0", "GRUN_ADDR=203.0.113.77:7000"), "job did not start: ", "the address is not of this host")
 }
 
 // TestSecondJobAtOneAddressIsRefused has a job run while another one starts.

@@ -45,9 +45,10 @@ type Job struct {
 }
 
 // Init joins the job that the environment describes, or makes a world of one
-// rank: see the package's documentation. ctx bounds Init only. A process joins its job
-// once: a second Init returns [ErrJoinedBefore]. A job that does not start is an
-// [ErrStart]. Kind: collective; returns when all ranks have joined.
+// rank: see the package's documentation. ctx bounds Init only. A job that does not start
+// is an [ErrStart]. A process joins its job once: under grun a second Init returns
+// [ErrJoinedBefore], and without grun [ErrJoinedBefore] or [ErrStart]. Kind: collective;
+// returns when all ranks have joined.
 func Init(ctx context.Context, opts ...Option) (*Job, error) {
 	env, ok, err := bootstrap.FromEnv()
 	if err != nil {

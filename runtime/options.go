@@ -117,8 +117,7 @@ func WithRDMA(settings string) Option {
 // WithIface makes the provider tcp listen at an address of this host, as GRUN_IFACE does.
 // name is an address, an interface such as "eth0", or a subnet such as "10.1.0.0/16" or
 // "fd00::/64". For an interface or a subnet, tcp takes its first address. Without this
-// option tcp listens on the loopback interface if grun or RunLocal has started all ranks
-// on this host. Else it listens on every interface. Ranks may differ. If this host has no
+// option tcp listens on the loopback interface if all ranks are processes of this host. Else it listens on every interface. Ranks may differ. If this host has no
 // such address, Init returns an error that lists its interfaces.
 func WithIface(name string) Option {
 	return func(o *options) error { o.iface = name; return nil }

@@ -70,7 +70,7 @@ func TestAddressErrorSaysWhetherThePortIsTakenOrElsewhere(t *testing.T) {
 	_, err = openListeners(watchdog(t), ":"+port)
 	require.ErrorAs(t, err, &bad)
 	require.True(t, bad.Taken, "one address is enough")
-	_, err = openListeners(watchdog(t), "192.0.2.1:7000") // for documents only: no host has it
+	_, err = openListeners(watchdog(t), "203.0.113.77:7000") // for documents only: no host has it
 	require.ErrorAs(t, err, &bad)
 	require.False(t, bad.Taken)
 	require.ErrorContains(t, err, "not of this host")

@@ -97,12 +97,18 @@ func (c *Conn) Start(ctx context.Context, mine []byte) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { c.conn.SetDeadline(time.Now()) }) //nolint:errcheck // as above
+	stopped := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		c.conn.SetDeadline(time.Now()) //nolint:errcheck // as above
+		close(stopped)
+	})
 	cards, err := c.exchange(frame)
-	if !stop() {
-		return nil, context.Cause(ctx)
+	if stop() {
+		return cards, err
 	}
-	return cards, err
+	<-stopped
+	c.conn.SetDeadline(time.Time{}) //nolint:errcheck // for the goodbye
+	return nil, context.Cause(ctx)
 }
 
 // exchange sends the frame of an exchange and returns its result. All news that comes
