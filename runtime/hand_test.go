@@ -287,7 +287,7 @@ func TestErrorAtRankZeroAbortsAllOthers(t *testing.T) {
 	h := newHand(t, 3, "127.0.0.1")
 	for rank, p := range h.ranks("fail", 0, 2) {
 		h.fails(p, "rank 0: no more")
-		require.Equal(t, rank > 0, strings.Contains(p.text(), "rank 0: job aborted ("), p.text())
+		require.Equal(t, rank > 0, strings.Contains(p.text(), ": job aborted ("), p.text())
 	}
 }
 
@@ -346,6 +346,19 @@ func TestSecondJobAtOneAddressIsRefused(t *testing.T) {
 	h.fails(h.start("meet", "GRUN_RANK=2", "GRUN_SIZE=3"), "it expects a job of 3 ranks, and the job has 2")
 	require.NoError(t, all[1].cmd.Process.Kill())
 	h.fails(all[0], "rank 1 is dead\n")
+}
+
+// TestJobByHandLeavesNothingBehind runs rank 0 in this process, whose TestMain looks for
+// goroutines and descriptors that are left.
+func TestJobByHandLeavesNothingBehind(t *testing.T) {
+	h := newHand(t, 2, "127.0.0.1")
+	other := h.start("meet", "GRUN_RANK=1")
+	for _, v := range append(h.vars, "GRUN_RANK=0") {
+		name, value, _ := strings.Cut(v, "=")
+		t.Setenv(name, value)
+	}
+	require.NoError(t, runtime.Run(h.ctx, meet))
+	h.endWell(other)
 }
 
 func TestStartErrorHasItsKindAndRanks(t *testing.T) {

@@ -73,12 +73,6 @@ func shake(ctx context.Context, conn net.Conn, s *session) (w welcome, err error
 // Rank returns the number of this rank, which the rendezvous may have chosen.
 func (c *Conn) Rank() int { return c.rank }
 
-// Size returns the number of ranks in the job.
-func (c *Conn) Size() int { return c.size }
-
-// Hosted reports whether the rendezvous is in the process of rank 0, not in a launcher.
-func (c *Conn) Hosted() bool { return c.hosted }
-
 // Start hands the bytes of each rank to all, once all ranks have joined. All ranks of
 // the job call it, before [Conn.Client]. It fails with *MissingError if ranks do not join
 // in time, and with *PeerDeadError if one dies before. ctx bounds it.
@@ -136,6 +130,3 @@ func (c *Conn) exchange(frame []byte) ([][]byte, error) {
 
 // lost returns the error of a rendezvous that is gone or silent.
 func (c *Conn) lost(err error) error { return &LostError{Hosted: c.hosted, Cause: err} }
-
-// Close cuts the connection. The rank counts as dead if no launcher says otherwise.
-func (c *Conn) Close() error { return c.conn.Close() }

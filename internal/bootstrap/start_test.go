@@ -44,7 +44,7 @@ func enterAll(t *testing.T, envs []Env, wait time.Duration) []process {
 	t.Cleanup(func() {
 		for _, p := range all {
 			if p.conn != nil {
-				p.conn.Close()
+				p.conn.conn.Close()
 			}
 			if p.server != nil {
 				p.server.Close()
@@ -73,8 +73,8 @@ func TestRanksByNumberStartTogether(t *testing.T) {
 	for i, p := range all {
 		require.NoError(t, errs[i])
 		require.Equal(t, 3-i, p.conn.Rank())
-		require.Equal(t, 4, p.conn.Size())
-		require.True(t, p.conn.Hosted())
+		require.Equal(t, 4, p.conn.size)
+		require.True(t, p.conn.hosted)
 		require.Equal(t, p.conn.Rank() == 0, p.server != nil)
 		require.Equal(t, [][]byte{{'0'}, {'1'}, {'2'}, {'3'}}, cards[i])
 	}
@@ -122,7 +122,7 @@ func TestShortestStartTimeoutCounts(t *testing.T) {
 	all[0].server.Attach(theirs)
 	short, err := NewConn(watchdog(t), mine, testSecret, Joining{Rank: 1, Wait: time.Millisecond})
 	require.NoError(t, err)
-	defer short.Close()
+	defer short.conn.Close()
 	_, errs := startAll(t, append(all, process{conn: short}))
 	for _, err := range errs {
 		var missing *MissingError
@@ -154,12 +154,28 @@ func TestDeathBeforeTheStartEndsIt(t *testing.T) {
 	for _, p := range all {
 		require.NoError(t, p.err)
 	}
-	require.NoError(t, all[2].conn.Close())
+	require.NoError(t, all[2].conn.conn.Close())
 	_, errs := startAll(t, all[:2])
 	for _, err := range errs {
 		var dead *PeerDeadError
 		require.ErrorAs(t, err, &dead)
 		require.Equal(t, 2, dead.Rank)
+	}
+}
+
+func TestRankThatGivesTheStartUpSaysWhy(t *testing.T) {
+	all := enterAll(t, handEnvs(t, 3, func(i int) int { return i }), time.Hour)
+	for _, p := range all {
+		require.NoError(t, p.err)
+	}
+	over, cancel := context.WithCancel(watchdog(t))
+	cancel()
+	_, err := all[2].conn.Start(over, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, all[2].conn.Client(Events{}).Die(watchdog(t), "no time"))
+	_, errs := startAll(t, all[:2])
+	for _, err := range errs {
+		require.Equal(t, &PeerDeadError{Rank: 2, Cause: "no time"}, err)
 	}
 }
 
