@@ -32,7 +32,7 @@ func TestReadReturnsErrCorruptForImpossibleFlags(t *testing.T) {
 				for _, opts := range pipetest.Modes {
 					rd, err := rpipe.OpenReader[int64](ctx, r.World, 0, append(opts, rpipe.WithHeap(heap))...)
 					r.NoError(err)
-					pipetest.Scribble(pipetest.Memory(pipetest.ReaderEnd(rd).End).Flags(0), word)
+					pipetest.Memory(pipetest.ReaderEnd(rd).End).Flags[0].Store(word)
 					for range 2 {
 						_, err = rd.Read(ctx)
 						r.ErrorIs(err, rpipe.ErrCorrupt)
@@ -50,8 +50,8 @@ func TestReadReturnsErrCorruptForImpossibleFlags(t *testing.T) {
 func TestReaderReturnsErrCorruptForOverlappingBlock(t *testing.T) {
 	pipetest.Alone(t, pipetest.Mapped, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
 		l.Open(rpipe.WithWidth(8))
-		pipetest.Scribble(pipetest.Memory(pipetest.ReaderEnd(l.Rd).End).Flags(1), pipetest.DataFlag(5, 64))
-		pipetest.Scribble(pipetest.Memory(pipetest.ReaderEnd(l.Rd).End).Flags(2), pipetest.DataFlag(5, 64))
+		pipetest.Memory(pipetest.ReaderEnd(l.Rd).End).Flags[1].Store(pipetest.DataFlag(5, 64))
+		pipetest.Memory(pipetest.ReaderEnd(l.Rd).End).Flags[2].Store(pipetest.DataFlag(5, 64))
 		b, err := l.Rd.Read(ctx)
 		r.NoError(err)
 		if _, err = l.Rd.Read(ctx); err == nil {
@@ -67,9 +67,9 @@ func TestReaderReturnsErrCorruptForOverlappingBlock(t *testing.T) {
 
 func TestAllocReturnsErrCorruptForImpossibleTagsAndCredits(t *testing.T) {
 	for name, damage := range map[string]func(m pipetest.Words){
-		"more read than written":    func(m pipetest.Words) { pipetest.Scribble(m.Flags(pipe.CreditFlag), 77) },
-		"more tags than the ring":   func(m pipetest.Words) { pipetest.Scribble(m.Flags(pipe.CreditFlag), 1000<<32|1) },
-		"no tag where one is":       func(m pipetest.Words) { pipetest.Scribble(m.Flags(pipe.CreditFlag), 1<<32|1) },
+		"more read than written":    func(m pipetest.Words) { m.Flags[pipe.CreditFlag].Store(77) },
+		"more tags than the ring":   func(m pipetest.Words) { m.Flags[pipe.CreditFlag].Store(1000<<32 | 1) },
+		"no tag where one is":       func(m pipetest.Words) { m.Flags[pipe.CreditFlag].Store(1<<32 | 1) },
 		"a tag of a block not sent": tagged(pipetest.Tag(1, 1)),
 		"a tag of a part of one":    tagged(pipetest.Tag(0, 1)),
 		"a tag of more than one":    tagged(pipetest.Tag(0, 3)),
@@ -106,7 +106,7 @@ func TestAllocReturnsErrCorruptForImpossibleTagsAndCredits(t *testing.T) {
 func tagged(tag uint64) func(m pipetest.Words) {
 	return func(m pipetest.Words) {
 		pipetest.Scribble(m.Data[pipetest.TagsAt:], tag)
-		pipetest.Scribble(m.Flags(pipe.CreditFlag), 1<<32|1)
+		m.Flags[pipe.CreditFlag].Store(1<<32 | 1)
 	}
 }
 
@@ -192,9 +192,9 @@ func scribbled(ctx context.Context, r *testjob.Rank, seed uint64, opts []rpipe.O
 		}
 		switch rnd.IntN(8) {
 		case 0:
-			pipetest.Scribble(pipetest.Memory(pipetest.ReaderEnd(rd).End).Flags(rnd.IntN(6)), word)
+			pipetest.Memory(pipetest.ReaderEnd(rd).End).Flags[rnd.IntN(6)].Store(word)
 		case 1:
-			pipetest.Scribble(pipetest.Memory(pipetest.WriterEnd(w).End).Flags(pipe.CreditFlag), word)
+			pipetest.Memory(pipetest.WriterEnd(w).End).Flags[pipe.CreditFlag].Store(word)
 		case 2:
 			for _, data := range [][]byte{pipetest.Memory(pipetest.WriterEnd(w).End).Data, pipetest.Memory(pipetest.ReaderEnd(rd).End).Data} {
 				if at := pipetest.TagsAt + 8*rnd.IntN(12); at < len(data) {

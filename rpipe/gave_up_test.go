@@ -57,7 +57,7 @@ func giveUp(ctx, closing context.Context, r *testjob.Rank, opts []rpipe.Option) 
 	for range 2 {
 		r.NoError(w.Send(ctx, []byte{1}))
 	}
-	pipetest.Scribble(pipetest.Memory(pipetest.WriterEnd(w).End).Flags(pipe.CreditFlag), 77)
+	pipetest.Memory(pipetest.WriterEnd(w).End).Flags[pipe.CreditFlag].Store(77)
 	_, err = w.Alloc(ctx, 1)
 	r.ErrorIs(err, rpipe.ErrCorrupt)
 	r.NoError(w.Close(closing))

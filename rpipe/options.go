@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/rpipe/internal/overwindow"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -128,6 +129,6 @@ func WithAtomicReads(bytes int) pipe.Option {
 
 // WithWindow has the pipe run over a window, whose places have room for it; both
 // ends give it. With nil it is as without.
-func WithWindow(c *pipe.Pool) pipe.Option {
-	return func(o *pipe.Options) error { o.Pool = c; return nil }
+func WithWindow(c *WindowPool) pipe.Option {
+	return func(o *pipe.Options) error { o.Layer = overwindow.Layer(c); return nil }
 }

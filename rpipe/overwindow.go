@@ -3,19 +3,19 @@ package rpipe
 import (
 	"context"
 
-	"github.com/gopgas/gopgas/rpipe/internal/pipe"
+	"github.com/gopgas/gopgas/rpipe/internal/overwindow"
 	"github.com/gopgas/gopgas/runtime"
 )
 
 // A WindowPool is a window that carries pipes, which then use nothing but the window's
 // public calls. Its method Close ends the pool at all ranks and gives its memory back;
 // pipes over it are closed before. Kind of Close: collective.
-type WindowPool = pipe.Pool
+type WindowPool = overwindow.Pool
 
 // OverWindow makes a window on t that carries pipes: at each rank up to so many
 // ends at a time of pipes with these options, or with smaller heaps, widths and
 // numbers of blocks. All ranks give the same. Open the pipes WithWindow. Kind:
 // collective.
 func OverWindow(ctx context.Context, t *runtime.Team, ends int, opts ...Option) (*WindowPool, error) {
-	return pipe.OverWindow(ctx, t, ends, opts...)
+	return overwindow.New(ctx, t, ends, opts...)
 }

@@ -74,11 +74,11 @@ func gatherIn[T any](ctx context.Context, o *pipe.Opening, t *runtime.Team, writ
 	if err != nil {
 		return nil, fmt.Errorf("OpenIn: %w", err)
 	}
-	summary, err := pipe.NewSummary(ctx, t, len(writers), common.Pool)
+	summary, err := pipe.NewSummary(ctx, t, len(writers), &common)
 	if err != nil {
 		return nil, fmt.Errorf("OpenIn: %w", err)
 	}
-	f := &In[T]{in: newFanIn(summary, len(writers), common.Pool), readers: make([]*pipe.TypedReader[T], 0, len(writers))}
+	f := &In[T]{in: newFanIn(summary, len(writers)), readers: make([]*pipe.TypedReader[T], 0, len(writers))}
 	for i, writer := range writers {
 		grouped := func(o *pipe.Options) error { o.Summary, o.Group = summary, i/pipe.GroupSize; return nil }
 		r, err := pipe.AddReader[T](ctx, o, t, writer, append(opts[:len(opts):len(opts)], grouped))

@@ -2,6 +2,7 @@ package fan_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 
 	"github.com/gopgas/gopgas/internal/testjob"
@@ -63,7 +64,7 @@ func readBesideALiar(ctx context.Context, r *testjob.Rank, claim uint64) {
 		r.NoError(f.Free(b))
 	}
 	read(0, 100)
-	pipetest.Scribble(wanted(f.Ends()[0]), claim)
+	wanted(f.Ends()[0]).Store(claim)
 	r.NoError(r.World.Barrier(ctx))
 	read(0, 101)
 	r.NoError(r.World.Barrier(ctx))
@@ -77,4 +78,4 @@ func readBesideALiar(ctx context.Context, r *testjob.Rank, claim uint64) {
 }
 
 // wanted returns the word by which the writer of a pipe reports that it waits.
-func wanted(r *pipe.Reader) []byte { return pipetest.Memory(r.End).Flags(r.WantedFlag()) }
+func wanted(r *pipe.Reader) *atomic.Uint64 { return &pipetest.Memory(r.End).Flags[r.WantedFlag()] }

@@ -24,31 +24,16 @@ type inPipe struct {
 func (f *fanIn) takeFromPipe(ctx context.Context, i int) (arrival, bool, error) {
 	f.looks.Add(1)
 	p, g := &f.pipes[i], f.group(i)
-	p.Calling.Lock()
-	defer p.Called()
-	before := p.Taker.Count()
-	brief, cancel := p.Briefly(ctx)
-	defer cancel()
-	a, mem, ok, err := p.TryRead(brief, false)
-	if !ok && err == nil && p.failed != nil && p.Progress() { // blocks that have arrived count
-		a, mem, ok, err = p.TryRead(brief, false)
-	}
-	if errors.Is(err, rpipe.ErrWouldBlock) {
-		err = nil
-	}
+	t, err := p.Take(ctx, p.failed != nil) // blocks that have arrived count
 	if err != nil && f.closed.Load() {
 		return none, false, pipe.ErrSelfClosed // Close may have freed the pipe's memory
 	}
-	g.taken += p.Taker.Count() - before
-	f.setBlocked(i, !ok && (p.Have || p.EOF))
-	if wants := p.Flag(p.WantedFlag()) >> pipe.WantsBits; wants != p.wants { // the word counts these, too
-		g.taken += wants - p.wants
-		p.wants = wants
-	}
-	p.Serve()
+	g.taken += t.Count + t.Wants - p.wants // the word counts these, too
+	p.wants = t.Wants
+	f.setBlocked(i, t.Blocked)
 	switch {
-	case ok:
-		return arrival{i, a, mem}, true, nil
+	case t.OK:
+		return arrival{i, t.Addr, t.Mem}, true, nil
 	case errors.Is(err, io.EOF):
 		f.endPipe(i, nil)
 		return none, false, nil
@@ -79,7 +64,7 @@ func (f *fanIn) setBlocked(i int, blocked bool) {
 // blocks that no read takes.
 func (f *fanIn) endPipe(i int, err error) {
 	p := &f.pipes[i]
-	if !p.EOF {
+	if !p.AtEnd() {
 		f.group(i).inexact = true
 	}
 	f.setBlocked(i, false)
@@ -102,21 +87,13 @@ func (f *fanIn) probe(ctx context.Context) error {
 	i := f.probed
 	f.probed++
 	p := &f.pipes[i]
-	if p.ended || p.Joined.Load() {
+	if p.ended {
 		return nil
 	}
-	p.Calling.Lock()
-	defer p.Called()
-	if p.Closed.Load() {
-		return nil // the registry alone connects a closed end
-	}
-	brief, cancel := p.Briefly(ctx) // blocks of other pipes do not wait for a rank that does not answer
-	defer cancel()
-	_, deserted, err := p.Join(brief, false)
+	deserted, err := p.Look(ctx) // blocks of other pipes do not wait for a rank that does not answer
 	p.silent = errors.Is(err, rpipe.ErrWouldBlock)
 	switch {
 	case deserted:
-		p.EOF = true
 		f.setBlocked(i, true) // the end comes next
 	case err != nil && p.Usable() != nil:
 		f.fail(i, err)

@@ -7,13 +7,13 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
 // A fanIn is an In without its element type.
 type fanIn struct {
-	waiter
+	team    *team.Team
 	summary *pipe.Summary
 	pipes   []inPipe
 	byEnd   map[*pipe.End]int // position of each pipe
@@ -25,6 +25,9 @@ type fanIn struct {
 	health  uint64 // epoch as of the last checkHealth
 	closed  atomic.Bool
 	onEnd   func(i int, err error) // nil, or called when a pipe has ended
+
+	news  func() bool            // hasNews, made once
+	watch func(list []int) []int // watched, made once
 
 	// reading is held by calls that read. Close wakes a call that waits, and frees memory
 	// after the call has ended.
@@ -47,9 +50,9 @@ type group struct {
 // none is an arrival of no pipe.
 var none = arrival{from: -1}
 
-func newFanIn(s *pipe.Summary, n int, over *rpipe.WindowPool) *fanIn {
-	f := &fanIn{summary: s, health: s.Team.Health() - 1, byEnd: make(map[*pipe.End]int, n)}
-	f.waiter = waiter{team: s.Team, over: over, ready: f.hasNews, slots: f.watchedSlots}
+func newFanIn(s *pipe.Summary, n int) *fanIn {
+	f := &fanIn{team: s.Team, summary: s, health: s.Team.Health() - 1, byEnd: make(map[*pipe.End]int, n)}
+	f.news, f.watch = f.hasNews, f.watched
 	return f
 }
 
@@ -83,7 +86,7 @@ func (f *fanIn) read(ctx context.Context) (arrival, error) {
 			}
 			continue
 		}
-		if err := f.wait(ctx); err != nil {
+		if err := f.pipes[0].Wait(ctx, f.watch, f.news); err != nil {
 			if got, ok, late := f.take(ctx); ok || late != nil {
 				return got, late
 			}

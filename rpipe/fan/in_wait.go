@@ -49,10 +49,10 @@ func (g *group) wordDecides() bool {
 	return !g.inexact && !ahead && g.blocked == 0
 }
 
-// watchedSlots appends the slots that hasNews looks at: the words, and the flags of pipes
-// of a group whose word does not decide.
-func (f *fanIn) watchedSlots(slots []int) []int {
-	slots = append(slots, f.summary.Counts.(*pipe.WindowCounts).Slots...)
+// watched appends the words that hasNews looks at: those of the summary, and the flags of
+// pipes of a group whose word does not decide.
+func (f *fanIn) watched(list []int) []int {
+	list = f.summary.Watch(list)
 	for i := range f.groups {
 		g := &f.groups[i]
 		if g.wordDecides() {
@@ -60,12 +60,11 @@ func (f *fanIn) watchedSlots(slots []int) []int {
 		}
 		for k := g.first; k < g.first+g.n; k++ {
 			if p := &f.pipes[k]; !p.ended {
-				flags := p.Link.(*pipe.WindowLink).Slots
-				slots = append(slots, flags[p.Taker.Index()], flags[p.WantedFlag()])
+				list = p.WatchArrivals(list)
 			}
 		}
 	}
-	return slots
+	return list
 }
 
 // checkHealth notes the pipes whose writers' ranks are gone.

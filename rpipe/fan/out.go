@@ -97,7 +97,7 @@ func (f *Out[T]) Alloc(ctx context.Context, n int) (rpipe.Block[T], error) {
 	if err != nil {
 		return rpipe.Block[T]{}, f.out.id.Fail("Alloc", err)
 	}
-	return rpipe.Block[T](pipe.NewBlock[T](f.out.id, a, f.out.stage.Bytes()[a.Offset():], n)), nil
+	return rpipe.Block[T](pipe.NewBlock[T](f.out.id, a, f.out.stage.Mem[a.Offset():], n)), nil
 }
 
 // Write hands a block to all readers. Each reader reads blocks in the order of writing.

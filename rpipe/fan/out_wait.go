@@ -17,7 +17,7 @@ func (f *fanOut) waitForReads(ctx context.Context) error {
 			}
 		}
 	}
-	return f.wait(ctx)
+	return f.pipes[0].Wait(ctx, f.watch, f.news)
 }
 
 // waitForRoom waits until a reader that lacks the partial block has read or freed one, or
@@ -25,7 +25,7 @@ func (f *fanOut) waitForReads(ctx context.Context) error {
 func (f *fanOut) waitForRoom(ctx context.Context) error {
 	f.writing = true
 	defer func() { f.writing = false }()
-	return f.wait(ctx)
+	return f.pipes[0].Wait(ctx, f.watch, f.news)
 }
 
 // awaits reports whether a wait looks at what this reader writes.
@@ -49,15 +49,14 @@ func (f *fanOut) hasNews() bool {
 	return false
 }
 
-// watchedSlots appends the slots that hasNews looks at.
-func (f *fanOut) watchedSlots(slots []int) []int {
+// watched appends the flags that hasNews looks at.
+func (f *fanOut) watched(list []int) []int {
 	for _, p := range f.pipes {
 		if f.awaits(p) {
-			flags := p.Link.(*pipe.WindowLink).Slots
-			slots = append(slots, flags[pipe.CreditFlag], flags[pipe.EndFlag])
+			list = p.Watch(list, pipe.CreditFlag, pipe.EndFlag)
 		}
 	}
-	return slots
+	return list
 }
 
 // checkHealth has the readers leave whose ranks are gone.

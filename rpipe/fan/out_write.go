@@ -14,14 +14,16 @@ import (
 
 // A fanOut is an Out without its element type.
 type fanOut struct {
-	waiter
+	team    *team.Team
 	id      *pipe.End // owns the blocks
 	stage   *stage
 	pipes   []*outPipe
-	partial rmalloc.Addr // a block that some readers may have, or 0
-	writing bool         // wait is for room for partial, not for reads
-	health  uint64       // epoch as of the last checkHealth
-	gone    []error      // of readers that were lost since the last report
+	partial rmalloc.Addr           // a block that some readers may have, or 0
+	writing bool                   // wait is for room for partial, not for reads
+	health  uint64                 // epoch as of the last checkHealth
+	news    func() bool            // hasNews, made once
+	watch   func(list []int) []int // watched, made once
+	gone    []error                // of readers that were lost since the last report
 }
 
 // An outPipe is the pipe to one reader.
@@ -35,8 +37,8 @@ type outPipe struct {
 
 func newFanOut(ctx context.Context, t *runtime.Team, o *pipe.Options) (*fanOut, error) {
 	team := team.Of(t)
-	f := &fanOut{id: &pipe.End{Rank: t.Rank(), Peer: -1, Name: o.Name}, health: team.Health() - 1}
-	f.waiter = waiter{team: team, over: o.Pool, ready: f.hasNews, slots: f.watchedSlots}
+	f := &fanOut{team: team, id: &pipe.End{Rank: t.Rank(), Peer: -1, Name: o.Name}, health: team.Health() - 1}
+	f.news, f.watch = f.hasNews, f.watched
 	var err error
 	f.stage, err = newStage(ctx, team, o)
 	return f, err
@@ -44,7 +46,7 @@ func newFanOut(ctx context.Context, t *runtime.Team, o *pipe.Options) (*fanOut, 
 
 // add adds the pipe to the next reader.
 func (f *fanOut) add(w *pipe.Writer) {
-	f.stage.Share(w.Link)
+	f.stage.Share(w.End)
 	f.pipes = append(f.pipes, &outPipe{Writer: w, unread: ring{list: make([]rmalloc.Addr, w.Spec.Width)}})
 }
 
@@ -146,7 +148,7 @@ func (f *fanOut) deliver(ctx context.Context, p *outPipe, a rmalloc.Addr, offset
 		return err
 	}
 	if p.Direct {
-		copy(p.Mem[to.Offset():], f.stage.Bytes()[offset:][:n])
+		copy(p.Mem[to.Offset():], f.stage.Mem[offset:][:n])
 	}
 	if err := p.WriteFrom(ctx, to, offset); err != nil {
 		return errors.Join(err, p.Free(to))

@@ -32,12 +32,12 @@ func enter(ctx context.Context, p *pipe.End, t *team.Team, end string, begin fun
 		pair.Writer, pair.Reader = p.Peer, p.Rank
 	}
 	return p.Registry.Enter(ctx, pipe.Birth{Team: t, Name: pair.Key(end), Fail: unchanged, Make: func(incarnation int) (*pipe.End, error) {
-		mine := pipe.LinkEnd{Name: pair.Region(incarnation, clientsEnd), Flags: flags, Data: pipe.CardSize}
-		theirs := pipe.LinkEnd{Name: pair.Region(incarnation, serversEnd), Flags: flags, Data: pipe.CardSize + p.Spec.Heap}
+		mine := pipe.Layout{Name: pair.Region(incarnation, clientsEnd), Flags: flags, Data: pipe.CardSize}
+		theirs := pipe.Layout{Name: pair.Region(incarnation, serversEnd), Flags: flags, Data: pipe.CardSize + p.Spec.Heap}
 		if end == serversEnd {
 			mine, theirs = theirs, mine
 		}
-		if err := p.Hook(ctx, t, incarnation, mine, theirs, 0); err != nil {
+		if err := p.Hook(ctx, incarnation, mine, theirs, 0); err != nil {
 			return nil, err
 		}
 		if err := begin(); err != nil {
@@ -152,7 +152,7 @@ func (h *client) store(ctx context.Context, at int, src []byte) error {
 		copy(h.mem[at:], src)
 		return nil
 	}
-	return h.Put(ctx, pipe.CardSize+at, src)
+	return h.PutData(ctx, pipe.CardSize+at, src)
 }
 
 func (h *client) load(ctx context.Context, at int, dst []byte) error {

@@ -33,7 +33,7 @@ type Role interface {
 type closing struct {
 	mu    sync.Mutex    // held by the goroutine that advances the end
 	state atomic.Uint32 // a state
-	look  counter       // the peer's word of a summary, until it is told to look; then its number is 0
+	look  Counter       // the peer's word of a summary, until it is told to look; then its number is 0
 }
 
 func (c *closing) now() state { return state(c.state.Load()) }
@@ -90,7 +90,7 @@ func (p *End) observe() event {
 	case gone(p.Fate()):
 		return eventGone
 	case p.Joined.Load():
-	case p.Disowned():
+	case p.disowned():
 		return eventPeerReset
 	}
 	if p.Role.Heard() {
@@ -177,5 +177,5 @@ func (p *End) reachable() bool { return p.Broken.Load() == nil && p.Fate() == ni
 
 // gone reports whether a rank puts nothing anywhere any more.
 func gone(fate error) bool {
-	return errors.Is(fate, runtime.ErrRankDead) || errors.Is(fate, errPoolClosed)
+	return errors.Is(fate, runtime.ErrRankDead) || errors.Is(fate, ErrPoolClosed)
 }

@@ -34,10 +34,12 @@ var (
 	ErrSelfClosed = fmt.Errorf("%w at this end; open another one", ErrClosed)
 	errWritesOver = fmt.Errorf("%w for writing by CloseWrite; open another pipe", ErrClosed)
 	// ErrReaderGone: the reader was closed.
-	ErrReaderGone   = fmt.Errorf("%w by the reader; close this end, and open another pipe", ErrClosed)
-	errNoCard       = fmt.Errorf("%w: the other end's memory is too small to be a pipe's", ErrCorrupt)
-	errPoolClosed   = fmt.Errorf("%w: the pipe's pool; open another one", ErrClosed)
-	errNoSummary    = fmt.Errorf("%w: the reader's aggregate is not what its card says", ErrCorrupt)
+	ErrReaderGone = fmt.Errorf("%w by the reader; close this end, and open another pipe", ErrClosed)
+	errNoCard     = fmt.Errorf("%w: the other end's memory is too small to be a pipe's", ErrCorrupt)
+	// ErrPoolClosed: the window pool of the pipe was closed.
+	ErrPoolClosed = fmt.Errorf("%w: the pipe's pool; open another one", ErrClosed)
+	// ErrNoSummary: the reader has no summary where its card says.
+	ErrNoSummary    = fmt.Errorf("%w: the reader's aggregate is not what its card says", ErrCorrupt)
 	errNotAPipe     = fmt.Errorf("%w: the other end is not a pipe of this version", ErrCorrupt)
 	errCredit       = fmt.Errorf("%w: more blocks were read than written", ErrCorrupt)
 	errBadFlag      = fmt.Errorf("%w: notification flag", ErrCorrupt)

@@ -2,47 +2,40 @@ package pipe
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/team"
 )
 
 // A FanStage is the memory in which the blocks of a fan-out are filled, and from which
-// they leave to readers that are not mapped. The links to these readers share it.
+// they leave to readers that are not mapped. The ends to these readers share it.
 type FanStage struct {
-	site
-	users atomic.Int32 // links of which it is the stage, and the fan-out itself
+	Stage
+	users atomic.Int32 // ends of which it is the stage, and the fan-out itself
 }
 
-// site is where a stage lies.
-type site interface {
-	Bytes() []byte
-	// lend makes it the stage of a link.
-	lend(s *FanStage, l Link)
-	giveUp()
-}
-
-// NewFanStage makes a stage of o.Heap bytes, in a pipe window if there is one.
-func NewFanStage(ctx context.Context, t *team.Team, o *Options) (s *FanStage, err error) {
-	s = &FanStage{}
-	s.users.Store(1)
-	if o.Pool != nil {
-		s.site, err = newPlaceSite(o.Pool, o.Heap)
-	} else {
-		s.site, err = newFabricSite(ctx, t, o)
+// NewFanStage makes a stage of o.Heap bytes.
+func NewFanStage(ctx context.Context, t *team.Team, o *Options) (*FanStage, error) {
+	r, err := RegistryOf(t)
+	if err != nil {
+		return nil, err
 	}
+	s := &FanStage{}
+	s.users.Store(1)
+	s.Stage, err = o.layer(t).Stage(ctx, fmt.Sprintf("rpipe/%s/fan#%d/%s", t.Name, r.number(), o.Name), o.Heap)
 	return s, err
 }
 
-// Share makes it the stage of a link.
-func (s *FanStage) Share(l Link) {
+// Share makes it the stage of an end.
+func (s *FanStage) Share(p *End) {
 	s.users.Add(1)
-	s.lend(s, l)
+	p.stage, p.shared = s.Stage, s
 }
 
-// Drop ends the use by a link or by the fan-out. The last Drop frees the memory.
+// Drop ends the use by an end or by the fan-out. The last Drop frees the memory.
 func (s *FanStage) Drop() {
-	if s != nil && s.users.Add(-1) == 0 {
-		s.giveUp() // no caller is left to take its error
+	if s.users.Add(-1) == 0 {
+		_ = s.Release(false) // no caller is left to take its error
 	}
 }

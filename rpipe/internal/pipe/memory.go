@@ -20,14 +20,12 @@ type Memory struct {
 	Region *fabric.Region // by which others find it, once it has appeared
 }
 
-// newMemory makes n bytes known under a name. prepare fills them before others can
-// see them.
-func newMemory(ctx context.Context, t *team.Team, name string, n int, prepare func(mem []byte)) (Memory, error) {
+// newMemory makes n bytes known under a name.
+func newMemory(ctx context.Context, t *team.Team, name string, n int) (Memory, error) {
 	m, err := reserve(ctx, t, name, n)
 	if err != nil {
 		return m, err
 	}
-	prepare(m.Block.Bytes)
 	if err := m.Appear(name); err != nil {
 		return Memory{}, errors.Join(err, m.Release(t, false))
 	}
@@ -39,7 +37,7 @@ func reserve(ctx context.Context, t *team.Team, name string, n int) (Memory, err
 	if n > slabPiece {
 		return register(ctx, t, name+"/memory", n)
 	}
-	r, err := registryOf(t)
+	r, err := RegistryOf(t)
 	if err != nil {
 		return Memory{}, err
 	}
@@ -67,9 +65,6 @@ func (m *Memory) Appear(name string) (err error) {
 	return err
 }
 
-// unprepared leaves memory as it is.
-func unprepared([]byte) {}
-
 // Release gives the memory back, if there is any. orphaned: the rank that put to
 // it is dead.
 func (m *Memory) Release(t *team.Team, orphaned bool) error {
@@ -85,7 +80,7 @@ func (m *Memory) Release(t *team.Team, orphaned bool) error {
 	case old.Slab == nil:
 		return err
 	}
-	r, gone := registryOf(t)
+	r, gone := RegistryOf(t)
 	if gone != nil {
 		return err // the job ends and takes everything back
 	}

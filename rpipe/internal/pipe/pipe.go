@@ -1,5 +1,3 @@
-// Package pipe holds the ends of pipes without their element types. Package rpipe and its
-// products are made of them.
 package pipe
 
 import (
@@ -20,15 +18,21 @@ type End struct {
 	Joined atomic.Bool           // connected to the peer
 	Closed atomic.Bool           // this end was closed
 	Broken atomic.Pointer[error] // why the pipe is of no more use
-	words  []atomic.Uint64       // this end's flags where they lie side by side, else nil
 	Spec
 	Link
-	Registry *Registry
-	Name     string // with the incarnation
-	Rank     int    // of this end
-	Peer     int    // of the peer
-	closing  closing
-	deserted bool // the peer was closed before this end was connected
+	SummaryUpdate                     // of the reader's summary, if the pipe belongs to a fan-in
+	far           atomic.Pointer[Far] // the peer's memory, once it is found
+	mine, theirs  Layout
+	stage         Stage
+	shared        *FanStage // owns the stage, if several ends use it
+	wait          waiter    // that of Await
+	team          *team.Team
+	Registry      *Registry
+	Name          string // with the incarnation
+	Rank          int    // of this end
+	Peer          int    // of the peer
+	closing       closing
+	deserted      bool // the peer was closed before this end was connected
 	Options
 }
 
@@ -55,14 +59,15 @@ func Draft[T any](t *runtime.Team, peer int, opts []Option) (p *End, inner *team
 	if err := inner.Err(); errors.Is(err, runtime.ErrTeamFreed) {
 		return p, nil, err
 	}
-	p.Registry, err = registryOf(inner)
+	p.team, p.Layer = inner, o.layer(inner)
+	p.Registry, err = RegistryOf(inner)
 	return p, inner, err
 }
 
 // plug makes this end's memory for an incarnation of the pipe.
 func (p *End) plug(ctx context.Context, pair *Pairing, incarnation int, writing bool) error {
-	w := LinkEnd{Name: pair.Region(incarnation, writersEnd), Flags: writerFlags, Data: p.writerData()}
-	r := LinkEnd{Name: pair.Region(incarnation, readersEnd), Flags: p.readerFlags(), Data: p.readerData()}
+	w := Layout{Name: pair.Region(incarnation, writersEnd), Flags: writerFlags, Data: p.writerData()}
+	r := Layout{Name: pair.Region(incarnation, readersEnd), Flags: p.readerFlags(), Data: p.readerData()}
 	stage := 0
 	if p.Spec.pull != writing { // this end has no heap
 		stage = p.Spec.Heap
@@ -70,32 +75,7 @@ func (p *End) plug(ctx context.Context, pair *Pairing, incarnation int, writing 
 	if !writing {
 		w, r = r, w
 	}
-	return p.Hook(ctx, pair.Team, incarnation, w, r, stage)
-}
-
-// Hook makes the link. stage is how much of one the end may ask for.
-func (p *End) Hook(ctx context.Context, t *team.Team, incarnation int, mine, theirs LinkEnd, stage int) (err error) {
-	if p.Pool == nil {
-		p.Link, err = newFabricLink(ctx, t, t.Members[p.Peer], mine, theirs, p.Fma, p.prepare)
-	} else {
-		p.Link, err = p.board(t, mine, theirs, stage)
-	}
-	if err != nil {
-		return err
-	}
-	if by, ok := p.Link.(inMemory); ok {
-		p.words = by.words()
-	}
-	p.Name = fmt.Sprintf("%s#%d", p.Name, incarnation)
-	return nil
-}
-
-// Flag is the link's, without a call where that can be.
-func (p *End) Flag(i int) uint64 {
-	if p.words != nil {
-		return p.words[i].Load()
-	}
-	return p.Link.Flag(i)
+	return p.Hook(ctx, incarnation, w, r, stage)
 }
 
 // prepare writes this end's card.
@@ -108,7 +88,7 @@ func (p *End) prepare(card []byte) {
 // while the peer is not open. deserted reports whether the peer was closed
 // before it was connected, and will put nothing here.
 func (p *End) Join(ctx context.Context, wait bool) (joined, deserted bool, err error) {
-	var counter counter
+	var counter Counter
 	var refused error
 	ok, err := p.Connect(ctx, wait, func(card []byte) error {
 		if binary.LittleEndian.Uint64(card[cardMagic:]) == magic {

@@ -97,7 +97,7 @@ func (p *pulled) fetch(ctx context.Context, f rmalloc.Flag, wait bool) (rmalloc.
 	}
 	mem := cut(p.mem, a.Offset(), f.Length)
 	if len(mem) > 0 {
-		err = p.Get(ctx, r.writerHeap()+f.Offset*rmalloc.Granule, mem)
+		err = r.GetOwn(ctx, r.writerHeap()+f.Offset*rmalloc.Granule, mem)
 	}
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
@@ -107,15 +107,6 @@ func (p *pulled) fetch(ctx context.Context, f rmalloc.Flag, wait bool) (rmalloc.
 	r.wasRead()
 	err = r.freed(rmalloc.Range{Offset: f.Offset, Count: rmalloc.Granules(f.Length)})
 	return a, mem, err
-}
-
-// Get fetches a block, a tiny one by an atomic where that is quicker. The writer
-// keeps its hands off the block, whose word is its own.
-func (p *pulled) Get(ctx context.Context, from int, mem []byte) error {
-	if by, ok := p.r.Link.(wordGetter); ok && len(mem) <= by.wordReads(p.r.Options.Atomic) {
-		return by.getWord(ctx, from, mem)
-	}
-	return p.r.Get(ctx, from, mem)
 }
 
 // make takes a block of this end's own memory.

@@ -64,7 +64,7 @@ func (p *pushed) openQuietly(f rmalloc.Flag) (rmalloc.Addr, []byte, bool) {
 		return 0, nil, false
 	}
 	p.recent[n%recentBlocks] = recentBlock{a, f.Length}
-	p.r.countQuietly(&p.r.words[p.r.WantedFlag()])
+	p.r.countQuietly(&p.r.Words[p.r.WantedFlag()])
 	return a, cut(p.mem, a.Offset(), f.Length), true
 }
 

@@ -23,8 +23,8 @@ func (r *Reader) Shut() bool {
 
 // depart waits for a Read from elsewhere to leave, and tells the writer. The memory may go.
 func (r *Reader) depart(ctx context.Context) error {
-	r.Calling.Lock()
-	defer r.Calling.Unlock()
+	r.calling.Lock()
+	defer r.calling.Unlock()
 	r.watched.Load().Join()
 	err := r.Depart(ctx)
 	r.Registry.Exit(r.End)
@@ -35,7 +35,7 @@ func (r *Reader) depart(ctx context.Context) error {
 // later.
 func (r *Reader) Deliver(ctx context.Context) error {
 	why := uint64(deserted)
-	if r.EOF {
+	if r.eof {
 		why = drained
 	}
 	if err := r.end(ctx, why); err != nil && r.Fate() == nil {

@@ -14,19 +14,19 @@ type Reader struct {
 	*returns // its mutex guards the books, too
 	Books    books
 	quick    *pushed // books whose blocks can be opened without the mutex, or nil
-	Taker    rmalloc.FlagTaker
+	taker    rmalloc.FlagTaker
 	next     rmalloc.Flag // taken from the ring, and not handed out yet
-	Have     bool
-	EOF      bool   // no notification follows, which the writer may not know yet
+	have     bool
+	eof      bool   // no notification follows, which the writer may not know yet
 	ending   bool   // the last block that is freed lets the writer go; under the mutex
 	polls    uint64 // that found no writer
 	calls    uint64 // that read, and have ended
 	arrived  func() bool
 	watch    [2]int // flags that arrived looks at
 
-	// Calling is held by calls that read: Close, which may come from elsewhere,
+	// calling is held by calls that read: Close, which may come from elsewhere,
 	// wakes one that waits and takes memory away only when it has left.
-	Calling sync.Mutex
+	calling sync.Mutex
 	open    context.Context // until Close
 	endOpen context.CancelFunc
 	watched atomic.Pointer[watcher] // tells of arrivals, where that was asked for
@@ -50,7 +50,7 @@ type books interface {
 }
 
 func newReaderEnd(p *End) (*Reader, error) {
-	r := &Reader{End: p, returns: newReturns(p), Taker: rmalloc.NewFlagTaker(p.Spec.notifications(), p.Spec.Heap)}
+	r := &Reader{End: p, returns: newReturns(p), taker: rmalloc.NewFlagTaker(p.Spec.notifications(), p.Spec.Heap)}
 	p.Role, r.arrived = r, r.HasArrived
 	r.open, r.endOpen = context.WithCancel(context.Background())
 	var err error
@@ -59,7 +59,7 @@ func newReaderEnd(p *End) (*Reader, error) {
 	} else {
 		var books *pushed
 		books, err = newPushed(r)
-		if r.Books = books; p.words != nil {
+		if r.Books = books; p.Words != nil {
 			r.quick = books
 		}
 	}

@@ -19,10 +19,10 @@ func (r *Reader) ReadBlock(ctx context.Context) (rmalloc.Addr, []byte, error) {
 	if ok {
 		return a, mem, nil
 	}
-	r.Calling.Lock()
-	defer r.Called()
+	r.calling.Lock()
+	defer r.called()
 	for {
-		a, mem, ok, err := r.TryRead(ctx, true)
+		a, mem, ok, err := r.tryRead(ctx, true)
 		if ok || err != nil {
 			return a, mem, err
 		}
@@ -38,32 +38,32 @@ func (r *Reader) ReadBlock(ctx context.Context) (rmalloc.Addr, []byte, error) {
 
 // comesAtOnce looks for a notification for a moment, where that is all it takes.
 func (r *Reader) comesAtOnce() bool {
-	if r.quick == nil || r.Have || r.Remote() == nil {
+	if r.quick == nil || r.have || r.Remote() == nil {
 		return false
 	}
-	flag := &r.words[r.Taker.Index()]
+	flag := &r.Words[r.taker.Index()]
 	old := flag.Load()
-	return r.Taker.Awaits(old) && wait.Glance(flag, old)
+	return r.taker.Awaits(old) && wait.Glance(flag, old)
 }
 
-// readQuietly is TryRead of a block that has arrived, without a lock, where the reader needs
+// readQuietly is tryRead of a block that has arrived, without a lock, where the reader needs
 // nothing but the block. Another goroutine may call Close meanwhile: a word that was loaded
 // before the reader saw that is good.
 func (r *Reader) readQuietly() (rmalloc.Addr, []byte, bool) {
-	if r.quick == nil || r.Have || r.EOF || !r.Joined.Load() || r.watched.Load() != nil || r.Broken.Load() != nil {
+	if r.quick == nil || r.have || r.eof || !r.Joined.Load() || r.watched.Load() != nil || r.Broken.Load() != nil {
 		return 0, nil, false
 	}
-	word := r.words[r.Taker.Index()].Load()
+	word := r.Words[r.taker.Index()].Load()
 	if r.Closed.Load() {
 		return 0, nil, false
 	}
-	f, ok := r.Taker.TakeData(word, r.Spec.Size)
+	f, ok := r.taker.TakeData(word, r.Spec.Size)
 	if !ok {
 		return 0, nil, false
 	}
 	a, mem, ok := r.quick.openQuietly(f)
 	if !ok {
-		r.next, r.Have = f, true
+		r.next, r.have = f, true
 	}
 	return a, mem, ok
 }
@@ -73,12 +73,12 @@ func (r *Reader) Poll(ctx context.Context) (a rmalloc.Addr, mem []byte, ok bool,
 	if a, mem, ok := r.readQuietly(); ok {
 		return a, mem, true, nil
 	}
-	r.Calling.Lock()
-	defer r.Called()
-	ctx, cancel := r.Briefly(ctx)
+	r.calling.Lock()
+	defer r.called()
+	ctx, cancel := r.briefly(ctx)
 	defer cancel()
-	if a, mem, ok, err = r.TryRead(ctx, false); !ok && err == nil && r.Progress() {
-		a, mem, ok, err = r.TryRead(ctx, false)
+	if a, mem, ok, err = r.tryRead(ctx, false); !ok && err == nil && r.Progress() {
+		a, mem, ok, err = r.tryRead(ctx, false)
 	}
 	if !ok && err == nil {
 		r.Serve()
@@ -93,9 +93,9 @@ func (r *Reader) Poll(ctx context.Context) (a rmalloc.Addr, mem []byte, ok bool,
 	return a, mem, ok, err
 }
 
-// Briefly bounds how long a call that does not wait asks the writer's rank to connect:
+// briefly bounds how long a call that does not wait asks the writer's rank to connect:
 // its process may be stopped. The call ends with ErrWouldBlock then, and reads nothing.
-func (r *Reader) Briefly(ctx context.Context) (context.Context, context.CancelFunc) {
+func (r *Reader) briefly(ctx context.Context) (context.Context, context.CancelFunc) {
 	if r.Joined.Load() {
 		return ctx, func() {}
 	}
@@ -107,10 +107,10 @@ func (r *Reader) Briefly(ctx context.Context) (context.Context, context.CancelFu
 	}
 }
 
-// Called ends a call that reads.
-func (r *Reader) Called() {
+// called ends a call that reads.
+func (r *Reader) called() {
 	r.calls++
-	r.Calling.Unlock()
+	r.calling.Unlock()
 	if r.watched.Load() != nil {
 		r.Ring() // the watcher looks at the next notification
 	}
@@ -127,7 +127,7 @@ func (r *Reader) seek(ctx context.Context) error {
 		return nil
 	}
 	_, deserted, err := r.Join(ctx, false)
-	r.EOF = r.EOF || deserted
+	r.eof = r.eof || deserted
 	return err
 }
 
@@ -137,9 +137,9 @@ func (r *Reader) Seeks() bool {
 	return bits.OnesCount64(r.polls) == 1
 }
 
-// TryRead is ReadBlock that waits for no notification, and without wait not for
+// tryRead is ReadBlock that waits for no notification, and without wait not for
 // this end's own memory either. Without wait it reads only what hasNext tells of.
-func (r *Reader) TryRead(ctx context.Context, wait bool) (a rmalloc.Addr, mem []byte, ok bool, err error) {
+func (r *Reader) tryRead(ctx context.Context, wait bool) (a rmalloc.Addr, mem []byte, ok bool, err error) {
 	if err := r.Usable(); err != nil {
 		return 0, nil, false, err
 	}
@@ -162,22 +162,22 @@ func (r *Reader) TryRead(ctx context.Context, wait bool) (a rmalloc.Addr, mem []
 	if err != nil {
 		return 0, nil, false, err
 	}
-	r.Have = false
+	r.have = false
 	return a, mem, true, nil
 }
 
 // look takes the next notification from the ring, if there is one. The load pairs
 // with the writer's store of the flag, behind the block.
 func (r *Reader) look(ctx context.Context, wait bool) (bool, error) {
-	if r.Have {
+	if r.have {
 		return true, nil
 	}
-	if r.EOF {
+	if r.eof {
 		return false, r.finish(ctx, wait)
 	}
-	f, verdict := r.Taker.Take(r.Flag(r.Taker.Index()))
+	f, verdict := r.taker.Take(r.Flag(r.taker.Index()))
 	if verdict == rmalloc.NotYet && r.forsaken() {
-		if f, verdict = r.Taker.Take(r.Flag(r.Taker.Index())); verdict == rmalloc.NotYet { // a block that has arrived counts
+		if f, verdict = r.taker.Take(r.Flag(r.taker.Index())); verdict == rmalloc.NotYet { // a block that has arrived counts
 			return false, r.Breaks(errWriterGaveUp)
 		}
 	}
@@ -187,12 +187,12 @@ func (r *Reader) look(ctx context.Context, wait bool) (bool, error) {
 	case verdict == rmalloc.Corrupt:
 		return false, r.Breaks(errBadFlag)
 	case f.Kind == rmalloc.Close:
-		r.EOF = true
+		r.eof = true
 		return false, r.finish(ctx, wait)
 	case f.Length%r.Spec.Size != 0:
 		return false, r.Breaks(errPartElement)
 	}
-	r.next, r.Have = f, true
+	r.next, r.have = f, true
 	return true, nil
 }
 
@@ -201,9 +201,9 @@ func (r *Reader) look(ctx context.Context, wait bool) (bool, error) {
 // no notification follows it. Reads that wait and reads that do not both go by this.
 func (r *Reader) hasNext() bool {
 	switch {
-	case r.Usable() != nil || r.EOF:
+	case r.Usable() != nil || r.eof:
 		return true
-	case r.Have:
+	case r.have:
 		return r.Books.HasRoom()
 	}
 	return r.notified() || r.forsaken()
@@ -218,21 +218,21 @@ func (r *Reader) HasArrived() bool { return r.hasNext() || r.waited() }
 func (r *Reader) forsaken() bool { return r.Flag(r.WantedFlag()) == gaveUp }
 
 // notified reports whether there is a notification to take.
-func (r *Reader) notified() bool { return !r.Taker.Awaits(r.Flag(r.Taker.Index())) }
+func (r *Reader) notified() bool { return !r.taker.Awaits(r.Flag(r.taker.Index())) }
 
 // wait waits for a notification, on first use for the writer, too.
 func (r *Reader) wait(ctx context.Context) error {
 	if !r.Joined.Load() {
 		return r.meet(ctx)
 	}
-	r.watch = [2]int{r.Taker.Index(), r.WantedFlag()}
+	r.watch = [2]int{r.taker.Index(), r.WantedFlag()}
 	return r.Await(ctx, r.watch[:], r.arrived)
 }
 
 // ConnectNow is meet for a call of the program.
 func (r *Reader) ConnectNow(ctx context.Context) error {
-	r.Calling.Lock()
-	defer r.Called()
+	r.calling.Lock()
+	defer r.called()
 	if err := r.Usable(); err != nil || r.Joined.Load() {
 		return err
 	}
@@ -245,7 +245,7 @@ func (r *Reader) meet(ctx context.Context) error {
 	defer cancel(nil)
 	defer context.AfterFunc(r.open, func() { cancel(ErrSelfClosed) })()
 	_, deserted, err := r.Join(ctx, true)
-	r.EOF = r.EOF || deserted
+	r.eof = r.eof || deserted
 	return err
 }
 

@@ -44,8 +44,8 @@ const (
 	sweepSeldom = 256 * time.Millisecond
 )
 
-// registryOf returns the registry of a team's rank.
-func registryOf(t *team.Team) (*Registry, error) {
+// RegistryOf returns the registry of a team's rank.
+func RegistryOf(t *team.Team) (*Registry, error) {
 	a, err := t.Attach("rpipe", func() fabric.Attachment {
 		r := &Registry{open: map[*End]struct{}{}, opening: turn.New(), slabs: slabs{growing: turn.New()}}
 		r.life, r.endLife = context.WithCancel(context.Background())
@@ -178,4 +178,20 @@ func (r *Registry) Lingering() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.closing)
+}
+
+// Desert has open ends over a layer of no more use, as err says, and lets go of closed
+// ones.
+func (r *Registry) Desert(l Layer, err error) {
+	r.ticking.Lock() // the timer is not telling a peer anything over the layer
+	defer r.ticking.Unlock()
+	r.mu.Lock()
+	for p := range r.open {
+		if p.Layer == l {
+			_ = p.Breaks(err)
+			p.Role.Stop()
+		}
+	}
+	r.mu.Unlock()
+	r.sweep()
 }

@@ -6,13 +6,19 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/runtime"
 )
 
-// wellLink is the link of an end whose peer is well and not there.
-type wellLink struct{ Link }
+// absentMemory is that of an end whose peer has set nothing.
+type absentMemory struct{ PeerMemory }
 
-func (wellLink) Fate() error    { return nil }
-func (wellLink) Disowned() bool { return false }
+func (absentMemory) Flag(int) uint64 { return 0 }
+
+// absentLayer does not reach the peer, which may be alive.
+type absentLayer struct{ Layer }
+
+func (absentLayer) Err() error { return runtime.ErrUnreachable }
 
 // slowRole lasts, the first time, until it is let go.
 type slowRole struct {
@@ -33,7 +39,7 @@ func (s slowRole) Heard() bool {
 // goroutine, which does not set it, looks after an end.
 func TestRegistrySetsTimerDuringSweep(t *testing.T) {
 	slow := slowRole{once: new(sync.Once), asked: make(chan struct{}), letGo: make(chan struct{})}
-	p := &End{Link: wellLink{}, Role: slow}
+	p := &End{Link: Link{PeerMemory: absentMemory{}}, Options: Options{Layer: absentLayer{}}, Role: slow}
 	p.closing.state.Store(uint32(stateListen))
 	r := &Registry{open: map[*End]struct{}{}, closing: []*End{p}}
 	swept := make(chan struct{})

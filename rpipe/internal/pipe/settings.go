@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/internal/rmalloc"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -26,7 +27,7 @@ type Options struct {
 	Atomic  int      // largest block that is fetched by an atomic; negative leaves it to the device
 	Summary *Summary // of the aggregate that a reader belongs to
 	Group   int      // its word there
-	Pool    *Pool    // nil: the pipe lies on the fabric
+	Layer   Layer    // nil: the fabric
 	// Patience bounds how long the reader gathers read and freed blocks before it tells
 	// a writer that does not wait for them. Negative: no timer reminds the reader, which
 	// tells the writer in its own calls.
@@ -110,4 +111,19 @@ func Collect(opts []Option) (Options, error) {
 	}
 	o.Blocks = min(o.Blocks, o.Heap/rmalloc.Granule)
 	return o, nil
+}
+
+// layer returns the layer of pipes with these options.
+func (o *Options) layer(t *team.Team) Layer {
+	if o.Layer != nil {
+		return o.Layer
+	}
+	return OverFabric(t)
+}
+
+// Largest returns how much data and how many flags an end has at most. Each end has a
+// card, at most one ring of tags, and a heap or a stage.
+func (o *Options) Largest() (data, flags int) {
+	s := Spec{Heap: o.Heap, Width: o.Width, blocks: o.Blocks}
+	return CardSize + s.tagBytes() + s.Heap, s.readerFlags()
 }

@@ -34,26 +34,22 @@ type Summary struct {
 type Counts interface {
 	// Word loads the count of a group. A reader that sees the count sees the counted puts.
 	Word(group int) uint64
-	// counter returns the card's description of a group's word.
-	counter(group int) counter
-	// giveUp takes the words back. orphaned: a rank that added to them is dead.
-	giveUp(orphaned bool)
+	// Watch appends the numbers by which Wait knows the words.
+	Watch(list []int) []int
+	// Counter returns the card's description of a group's word.
+	Counter(group int) Counter
+	// GiveUp takes the words back. orphaned: a rank that added to them is dead.
+	GiveUp(orphaned bool)
 }
 
 // GroupSize is how many pipes share a word.
 const GroupSize = 64
 
-// NewSummary makes the words for so many pipes, over a pool if there is one.
-func NewSummary(ctx context.Context, t *runtime.Team, pipes int, c *Pool) (*Summary, error) {
-	y := &Summary{Team: team.Of(t)}
+// NewSummary makes the words for so many pipes with these options.
+func NewSummary(ctx context.Context, t *runtime.Team, pipes int, o *Options) (y *Summary, err error) {
+	y = &Summary{Team: team.Of(t)}
 	y.ends.Store(1)
-	groups := (pipes + GroupSize - 1) / GroupSize
-	var err error
-	if c != nil {
-		y.Counts, err = newWindowCounts(c, groups)
-	} else {
-		y.Counts, err = newFabricCounts(ctx, y.Team, groups)
-	}
+	y.Counts, err = o.layer(y.Team).Counts(ctx, (pipes+GroupSize-1)/GroupSize)
 	return y, err
 }
 
@@ -69,16 +65,16 @@ func (y *Summary) Drop(orphaned bool) {
 		y.orphaned.Store(true)
 	}
 	if y.ends.Add(-1) == 0 {
-		y.giveUp(y.orphaned.Load())
+		y.GiveUp(y.orphaned.Load())
 	}
 }
 
 // encode writes the summary into the reader's card.
 func (y *Summary) encode(card []byte, group int) {
 	if y != nil {
-		c := y.counter(group)
-		binary.LittleEndian.PutUint32(card[cardSummary:], c.number)
-		binary.LittleEndian.PutUint32(card[cardGroup:], uint32(c.group))
+		c := y.Counter(group)
+		binary.LittleEndian.PutUint32(card[cardSummary:], c.Number)
+		binary.LittleEndian.PutUint32(card[cardGroup:], uint32(c.Group))
 	}
 }
 
@@ -89,13 +85,14 @@ type FabricCounts struct {
 	number uint32
 }
 
-func newFabricCounts(ctx context.Context, t *team.Team, groups int) (*FabricCounts, error) {
-	registry, err := registryOf(t)
+// Counts implements Layer.
+func (l fabricLayer) Counts(ctx context.Context, groups int) (Counts, error) {
+	registry, err := RegistryOf(l.team)
 	if err != nil {
 		return nil, err
 	}
-	y := &FabricCounts{team: t, number: registry.number()}
-	y.Memory, err = newMemory(ctx, t, summaryName(t, t.Rank, y.number), 8*groups, unprepared)
+	y := &FabricCounts{team: l.team, number: registry.number()}
+	y.Memory, err = newMemory(ctx, l.team, summaryName(l.team, l.team.Rank, y.number), 8*groups)
 	return y, err
 }
 
@@ -109,29 +106,34 @@ func (y *FabricCounts) Word(group int) uint64 {
 	return atomics.Word64(y.Block.Bytes[8*group:]).Load()
 }
 
-func (y *FabricCounts) counter(group int) counter { return counter{y.number + 1, group} }
+// Watch implements Counts. The fabric's Wait needs no numbers.
+func (y *FabricCounts) Watch(list []int) []int { return list }
 
-func (y *FabricCounts) giveUp(orphaned bool) {
+// Counter implements Counts.
+func (y *FabricCounts) Counter(group int) Counter { return Counter{y.number + 1, group} }
+
+// GiveUp implements Counts.
+func (y *FabricCounts) GiveUp(orphaned bool) {
 	_ = y.Release(y.team, orphaned) // no writer adds to it any more, and no caller is left to take the error
 }
 
-// A counter is the summary's word as its writer knows it from the reader's card.
-type counter struct {
-	number uint32 // of the summary, plus 1; 0: there is none
-	group  int
+// A Counter is the summary's word as its writer knows it from the reader's card.
+type Counter struct {
+	Number uint32 // of the summary, plus 1; 0: there is none
+	Group  int
 }
 
-func counterOf(card []byte) counter {
+func counterOf(card []byte) Counter {
 	le := binary.LittleEndian
-	return counter{le.Uint32(card[cardSummary:]), int(le.Uint32(card[cardGroup:]))}
+	return Counter{le.Uint32(card[cardSummary:]), int(le.Uint32(card[cardGroup:]))}
 }
 
 // joinCounter connects to the word, if there is one.
-func (p *End) joinCounter(ctx context.Context, c counter) error {
-	if c.number == 0 {
+func (p *End) joinCounter(ctx context.Context, c Counter) error {
+	if c.Number == 0 {
 		return nil
 	}
-	return p.OpenCounter(ctx, c.number-1, c.group)
+	return p.openCounter(ctx, c)
 }
 
 // pokeSummary has the reader look at this pipe although nothing was put there: it
@@ -139,16 +141,16 @@ func (p *End) joinCounter(ctx context.Context, c counter) error {
 // failure no reader is there to learn it.
 func (p *End) pokeSummary(ctx context.Context) (done bool) {
 	c := &p.closing.look
-	if c.number == 0 {
+	if c.Number == 0 {
 		return true
 	}
-	err := p.OpenCounter(ctx, c.number-1, c.group)
+	err := p.openCounter(ctx, *c)
 	switch {
 	case err == nil:
 		_ = p.Tell()
 	case errors.Is(err, context.Cause(ctx)):
 		return false
 	}
-	c.number = 0
+	c.Number = 0
 	return true
 }

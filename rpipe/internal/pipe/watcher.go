@@ -15,22 +15,24 @@ type watcher struct {
 	flags [2]int // of the notification to come, and of a writer that waits
 	due   bool   // a value is
 	over  bool   // nothing will arrive any more
+	wait  waiter
 }
 
 // Arrivals returns the channel of the reader's watcher, which the first call starts.
 func (r *Reader) Arrivals() <-chan struct{} {
-	r.Calling.Lock()
-	defer r.Called()
+	r.calling.Lock()
+	defer r.called()
 	if w := r.watched.Load(); w != nil {
 		return w.arrived
 	}
 	w := &watcher{r: r, arrived: make(chan struct{}), done: make(chan struct{}), told: nowhere}
+	w.wait.init(r.End)
 	w.ctx, w.cancel = context.WithCancel(r.open)
 	if r.Usable() == nil && !r.Joined.Load() && r.Fate() == nil {
 		// A writer that was closed before says no more. One that is opened later
 		// finds this end, and its end comes as a notification.
 		if _, deserted, err := r.Join(w.ctx, false); err == nil && deserted {
-			r.EOF = true
+			r.eof = true
 		}
 	}
 	r.watched.Store(w)
@@ -61,7 +63,7 @@ func (w *watcher) run() {
 	defer close(w.arrived)
 	defer w.cancel()
 	for !w.over {
-		if w.r.AlsoAwait(w.ctx, w.flags[:], w.news) != nil {
+		if w.wait.await(w.ctx, w.flags[:], w.news) != nil {
 			return
 		}
 		if !w.due {
@@ -80,15 +82,15 @@ func (w *watcher) run() {
 // it rings when it is done.
 func (w *watcher) news() bool {
 	r := w.r
-	if !r.Calling.TryLock() {
+	if !r.calling.TryLock() {
 		return false
 	}
-	defer r.Calling.Unlock()
+	defer r.calling.Unlock()
 	w.place = r.calls
-	at := [2]int{r.Taker.Index(), r.WantedFlag()}
+	at := [2]int{r.taker.Index(), r.WantedFlag()}
 	elsewhere := at != w.flags
 	w.flags = at
-	w.over = r.EOF || r.Usable() != nil || r.forsaken()
+	w.over = r.eof || r.Usable() != nil || r.forsaken()
 	w.due = !w.over && w.place != w.told && r.hasNext()
 	return w.over || w.due || elsewhere
 }

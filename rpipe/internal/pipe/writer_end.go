@@ -25,8 +25,7 @@ type Writer struct {
 	Heap   rmalloc.Heap
 	Tags   tagSource
 
-	copier    copier // of blocks that lie elsewhere
-	MostParts int    // bytes that it takes at once, 0 for none
+	MostParts int // bytes of a part of a block that lies elsewhere, 0: the block must lie in Mem
 
 	wants    uint64      // how often this end has told the reader that it waits
 	asked    uint64      // credit as it said so last
@@ -129,11 +128,9 @@ func (w *Writer) comeUp(ctx context.Context) error {
 		}
 		w.Mem = mem
 	}
-	if by, ok := w.Link.(inMemory); ok {
-		w.near = by.near()
-	}
-	if by, ok := w.Link.(copier); ok && !w.Direct && !w.Spec.pull && !w.Twice {
-		w.copier, w.MostParts = by, by.mostCopied()
+	w.near = w.nearPeer()
+	if !w.Direct && !w.Spec.pull && !w.Twice {
+		w.MostParts = w.far.Load().MaxCopied
 	}
 	w.Up = true
 	return nil
@@ -261,7 +258,7 @@ func (w *Writer) Write(ctx context.Context, a rmalloc.Addr) error {
 // writeNear is WriteFrom where all of it is a store. It is false, and has done
 // nothing, where there is something else to be done, or to be said.
 func (w *Writer) writeNear(a rmalloc.Addr) bool {
-	if w.near.flags == nil || w.InFlight() >= w.Spec.Width || w.words[EndFlag].Load() != 0 || w.near.team.Health() != w.health || w.Usable() != nil {
+	if w.near.flags == nil || w.InFlight() >= w.Spec.Width || w.Words[EndFlag].Load() != 0 || w.near.team.Health() != w.health || w.Usable() != nil {
 		return false
 	}
 	n, ok := w.Heap.Hand(a)
@@ -291,7 +288,7 @@ func (w *Writer) writeFirstFrom(ctx context.Context, a rmalloc.Addr, staged, mos
 		if w.Direct || w.Spec.pull || n == 0 {
 			return w.PutFlag(ctx, 0, nil, w.slot.Index(), flag)
 		}
-		return w.PutStaged(ctx, w.readerHeap()+offset, staged, n, w.slot.Index(), flag, w.Twice)
+		return w.PutStaged(ctx, w.readerHeap()+offset, staged, n, w.slot.Index(), flag)
 	})
 }
 

@@ -2,9 +2,9 @@ package pipetest
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 
+	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
@@ -15,77 +15,80 @@ func ReaderEnd[T any](r *rpipe.Reader[T]) *pipe.Reader { return (*pipe.TypedRead
 // WriterEnd returns a writer's end without its element type.
 func WriterEnd[T any](w *rpipe.Writer[T]) *pipe.Writer { return (*pipe.TypedWriter[T])(w).End() }
 
-// A fullLink has flags find no room in the queue to the peer while full is set.
-type fullLink struct {
-	pipe.Link
+// A fullMemory has flags find no room in the queue to the peer while full is set.
+type fullMemory struct {
+	pipe.PeerMemory
 	full *atomic.Bool
 }
 
-func (l *fullLink) PutFlag(ctx context.Context, to int, src []byte, flag int, value uint64) error {
-	if l.full.Load() {
+func (m *fullMemory) Put(ctx context.Context, p fabric.Put) error {
+	if p.Tell == fabric.TellByFlag && m.full.Load() {
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}
-	return l.Link.PutFlag(ctx, to, src, flag, value)
+	return m.PeerMemory.Put(ctx, p)
 }
 
 // Clog has the reader's flags find no room in the queue to the writer while full is set.
 func Clog(r *pipe.Reader, full *atomic.Bool) {
 	r.Mu.Lock() // the timer may announce
 	defer r.Mu.Unlock()
-	r.Link = &fullLink{r.Link, full}
+	r.PeerMemory = &fullMemory{r.PeerMemory, full}
 }
 
 // ClogWriter has the writer's flags find no room in the queue to the reader while full
 // is set.
-func ClogWriter(w *pipe.Writer, full *atomic.Bool) { w.Link = &fullLink{w.Link, full} }
+func ClogWriter(w *pipe.Writer, full *atomic.Bool) { w.PeerMemory = &fullMemory{w.PeerMemory, full} }
 
-// A farLink has a peer whose rank answers no attempt to connect while far is set.
-type farLink struct {
-	pipe.Link
+// A farDirectory has a peer whose rank answers no attempt to connect while far is set.
+type farDirectory struct {
+	pipe.Directory
 	far *atomic.Bool
 }
 
-func (l *farLink) Connect(ctx context.Context, wait bool, check func(card []byte) error) (bool, error) {
-	if l.far.Load() {
-		return false, context.DeadlineExceeded
+func (d *farDirectory) Find(ctx context.Context, wait bool, check func(card []byte) error) (*pipe.Far, error) {
+	if d.far.Load() {
+		return nil, context.DeadlineExceeded
 	}
-	return l.Link.Connect(ctx, wait, check)
+	return d.Directory.Find(ctx, wait, check)
 }
 
 // Lose has the reader's rank answer no attempt to connect while far is set.
-func Lose(w *pipe.Writer, far *atomic.Bool) { w.Link = &farLink{w.Link, far} }
+func Lose(w *pipe.Writer, far *atomic.Bool) { w.Directory = &farDirectory{w.Directory, far} }
 
-// A latentLink shows arrivals once its rank makes progress, and not before.
-type latentLink struct {
-	pipe.Link
-	shown atomic.Bool
+// A latentMemory shows arrivals once its rank makes progress, and not before.
+type latentMemory struct {
+	pipe.PeerMemory
+	shown *atomic.Bool
 }
 
-func (l *latentLink) Flag(i int) uint64 {
-	if !l.shown.Load() {
+func (m *latentMemory) Flag(i int) uint64 {
+	if !m.shown.Load() {
 		return 0
 	}
-	return l.Link.Flag(i)
+	return m.PeerMemory.Flag(i)
 }
 
-func (l *latentLink) Progress() bool {
+// A latentLayer makes progress for a latentMemory.
+type latentLayer struct {
+	pipe.Layer
+	shown *atomic.Bool
+}
+
+func (l *latentLayer) Progress() bool {
 	l.shown.Store(true)
 	return true
 }
 
 // Hide has a reader's end, at which nothing has arrived, show what arrives only behind
 // progress.
-func Hide(r *pipe.Reader) { r.Link = &latentLink{Link: r.Link} }
+func Hide(r *pipe.Reader) {
+	var shown atomic.Bool
+	r.Words, r.PeerMemory, r.Layer = nil, &latentMemory{r.PeerMemory, &shown}, &latentLayer{r.Layer, &shown}
+}
 
 // Withdraw takes the memory of a reader's end away while its writer uses it.
-func Withdraw(r *pipe.Reader) error {
-	m := &r.Link.(*pipe.FabricLink).Mine
-	if m.Slab != nil {
-		return errors.New("a piece of a slab has no keys of its own")
-	}
-	return errors.Join(m.Region.Close(), m.Whole.Close())
-}
+func Withdraw(r *pipe.Reader) error { return r.PeerMemory.Release() }
 
 // WithoutAnnouncer has the reader tell the writer what was read and freed only when it
 // does something itself, so that tests count only what they ask for. The reader still

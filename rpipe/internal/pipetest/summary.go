@@ -21,7 +21,7 @@ func crowded(full *atomic.Bool, add func(ctx context.Context, n uint64) error) f
 
 // Crowd has the counts of a writer's blocks find no room while full is set.
 func Crowd(w *pipe.Writer, full *atomic.Bool) {
-	u := &w.Link.(*pipe.FabricLink).SummaryUpdate
+	u := &w.SummaryUpdate
 	_ = u.To.Await(context.Background(), &u.Sum) // the composer is not in line
 	u.Add = crowded(full, u.Add)
 }
@@ -48,17 +48,20 @@ func NewSummaryUpdate(to *fabric.Peer) *SummaryUpdate {
 // Told returns the sum of the additions that were posted.
 func (u *SummaryUpdate) Told() uint64 { return u.count.Load() }
 
-// A closingLink has the writer's flags find no room while full is set, and logs the
+// A closingMemory has the writer's flags find no room while full is set, and logs the
 // order in which the last addition and the bye flag leave.
-type closingLink struct {
-	fullLink
+type closingMemory struct {
+	fullMemory
 	log chan<- string
 }
 
-func (l *closingLink) PutLast(ctx context.Context, flag int, value uint64) error {
-	err := l.fullLink.Link.PutLast(ctx, flag, value)
+func (m *closingMemory) Put(ctx context.Context, p fabric.Put) error {
+	if p.Flag.Ahead {
+		return m.fullMemory.Put(ctx, p)
+	}
+	err := m.PeerMemory.Put(ctx, p) // the bye flag alone overtakes no addition
 	if err == nil {
-		l.log <- "bye"
+		m.log <- "bye"
 	}
 	return err
 }
@@ -66,7 +69,7 @@ func (l *closingLink) PutLast(ctx context.Context, flag int, value uint64) error
 // LogClosing has the writer's flags find no room while full is set. log gets "add" for
 // each addition to the reader's summary, and "bye" for the last flag.
 func LogClosing(w *pipe.Writer, full *atomic.Bool, log chan<- string) {
-	u := &w.Link.(*pipe.FabricLink).SummaryUpdate
+	u := &w.SummaryUpdate
 	add := u.Add
 	u.Add = func(ctx context.Context, n uint64) error {
 		err := add(ctx, n)
@@ -75,7 +78,7 @@ func LogClosing(w *pipe.Writer, full *atomic.Bool, log chan<- string) {
 		}
 		return err
 	}
-	w.Link = &closingLink{fullLink{w.Link, full}, log}
+	w.PeerMemory = &closingMemory{fullMemory{w.PeerMemory, full}, log}
 }
 
 // Meet connects the writer, and allocates no memory for its blocks.

@@ -1,6 +1,8 @@
 package pipetest
 
 import (
+	"sync/atomic"
+
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
@@ -8,15 +10,12 @@ import (
 
 // Words are places in an end's own memory over which a hostile peer may scribble.
 type Words struct {
-	Flags func(i int) []byte // a flag
+	Flags []atomic.Uint64
 	Data  []byte
 }
 
 // Memory returns an end's own memory.
-func Memory(p *pipe.End) Words {
-	l := p.Link.(*pipe.FabricLink)
-	return Words{Data: l.Local(), Flags: func(i int) []byte { return l.Mine.Block.Bytes[l.Sizes[0]+8*i:][:8] }}
-}
+func Memory(p *pipe.End) Words { return Words{Data: p.Data, Flags: p.Words} }
 
 // TagsAt is the offset of the tags in that memory.
 const TagsAt = pipe.CardSize

@@ -1,4 +1,4 @@
-package pipe
+package pipe_test
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -41,28 +42,28 @@ func TestLinkTellsPeerOfRefusedCard(t *testing.T) {
 	eachLink(t, func(ctx context.Context, m *maker) {
 		l, unfit := m.link(ctx), errors.New("unfit")
 		m.r.NoError(l.Appear(ctx))
-		m.r.False(l.Disowned())
+		m.r.Zero(l.PeerMemory.Flag(pipe.Disowned))
 		m.r.NoError(m.r.World.Barrier(ctx))
 		if m.r.Me == 0 {
 			_, err := l.Connect(ctx, true, func([]byte) error { return unfit })
 			m.r.ErrorIs(err, unfit)
 			m.r.True(l.Disown(ctx))
 		} else {
-			for !l.Disowned() {
+			for l.PeerMemory.Flag(pipe.Disowned) == 0 {
 				m.r.NoError(ctx.Err())
 				team.Of(m.r.World).Progress()
 			}
 		}
 		m.r.NoError(m.r.World.Barrier(ctx))
-		m.r.Equal(m.r.Me == 1, l.Disowned())
+		m.r.Equal(m.r.Me == 1, l.PeerMemory.Flag(pipe.Disowned) != 0)
 	})
 }
 
 // lengths are on both sides of the limits at which a put changes its way.
-var lengths = []int{0, 1, 8, 60, 1000, bulkAbove, bulkAbove + 1, 40000}
+var lengths = []int{0, 1, 8, 60, 1000, 4096, 4097, 40000}
 
 // rounds has rank 0 put a pattern and a flag behind it, and rank 1 look at both.
-func rounds(t *testing.T, put func(ctx context.Context, m *maker, l Link, src []byte, flag uint64)) {
+func rounds(t *testing.T, put func(ctx context.Context, m *maker, l *pipe.End, src []byte, flag uint64)) {
 	eachLink(t, func(ctx context.Context, m *maker) {
 		l, round := m.connected(ctx), uint64(0)
 		for lap := range 8 {
@@ -74,12 +75,12 @@ func rounds(t *testing.T, put func(ctx context.Context, m *maker, l Link, src []
 					awaitFlag(ctx, m, l, 1, round)
 					continue
 				}
-				for lap%2 == 0 && l.Flag(0) < round { // a wait looks later than a poll
+				for lap%2 == 0 && l.PeerMemory.Flag(0) < round { // a wait looks later than a poll
 					l.Progress()
 					m.r.NoError(ctx.Err())
 				}
 				awaitFlag(ctx, m, l, 0, round)
-				m.r.True(bytes.Equal(want, l.Local()[CardSize:][:n]), "%d bytes of round %d", n, round)
+				m.r.True(bytes.Equal(want, l.Local()[pipe.CardSize:][:n]), "%d bytes of round %d", n, round)
 				m.r.NoError(l.PutFlag(ctx, 0, nil, 1, round))
 			}
 		}
@@ -88,18 +89,18 @@ func rounds(t *testing.T, put func(ctx context.Context, m *maker, l Link, src []
 }
 
 func TestLinkPutsFlagBehindItsData(t *testing.T) {
-	rounds(t, func(ctx context.Context, m *maker, l Link, src []byte, flag uint64) {
-		m.r.NoError(l.PutFlag(ctx, CardSize, src, 0, flag))
+	rounds(t, func(ctx context.Context, m *maker, l *pipe.End, src []byte, flag uint64) {
+		m.r.NoError(l.PutFlag(ctx, pipe.CardSize, src, 0, flag))
 		clear(src) // local completion
 	})
 }
 
 func TestLinkPutsFlagBehindEarlierPuts(t *testing.T) {
-	rounds(t, func(ctx context.Context, m *maker, l Link, src []byte, flag uint64) {
-		m.r.NoError(l.Put(ctx, CardSize, make([]byte, len(src))))
+	rounds(t, func(ctx context.Context, m *maker, l *pipe.End, src []byte, flag uint64) {
+		m.r.NoError(l.PutData(ctx, pipe.CardSize, make([]byte, len(src))))
 		half := len(src) / 2
-		m.r.NoError(l.Put(ctx, CardSize, src[:half]))
-		m.r.NoError(l.Put(ctx, CardSize+half, src[half:]))
+		m.r.NoError(l.PutData(ctx, pipe.CardSize, src[:half]))
+		m.r.NoError(l.PutData(ctx, pipe.CardSize+half, src[half:]))
 		clear(src)
 		m.r.NoError(l.PutFlag(ctx, 0, nil, 0, flag))
 	})
@@ -108,15 +109,16 @@ func TestLinkPutsFlagBehindEarlierPuts(t *testing.T) {
 func TestLinkPutsFlagBehindStagedData(t *testing.T) {
 	for _, twice := range []bool{false, true} {
 		t.Run(fmt.Sprintf("twice=%v", twice), func(t *testing.T) {
-			rounds(t, func(ctx context.Context, m *maker, l Link, src []byte, flag uint64) {
+			rounds(t, func(ctx context.Context, m *maker, l *pipe.End, src []byte, flag uint64) {
 				if len(src) == 0 || l.Remote() != nil { // a writer stages no empty block, nor one for mapped memory
-					m.r.NoError(l.PutFlag(ctx, CardSize, src, 0, flag))
+					m.r.NoError(l.PutFlag(ctx, pipe.CardSize, src, 0, flag))
 					return
 				}
 				stage, err := l.Stage(linkData)
 				m.r.NoError(err)
 				copy(stage[64:], src)
-				m.r.NoError(l.PutStaged(ctx, CardSize, 64, len(src), 0, flag, twice))
+				l.Twice = twice
+				m.r.NoError(l.PutStaged(ctx, pipe.CardSize, 64, len(src), 0, flag))
 			})
 		})
 	}
@@ -134,9 +136,9 @@ func TestLinkPutsFlagsInOrder(t *testing.T) {
 			m.r.NoError(l.PutLast(ctx, 2, 1))
 		} else {
 			for second := uint64(0); second < last; {
-				m.r.NoError(l.Await(ctx, []int{1}, func() bool { return l.Flag(1) > second }))
-				second = l.Flag(1)
-				m.r.GreaterOrEqual(l.Flag(0), second)
+				m.r.NoError(l.Await(ctx, []int{1}, func() bool { return l.PeerMemory.Flag(1) > second }))
+				second = l.PeerMemory.Flag(1)
+				m.r.GreaterOrEqual(l.PeerMemory.Flag(0), second)
 			}
 			awaitFlag(ctx, m, l, 2, 1)
 		}
@@ -149,16 +151,15 @@ func TestLinkGetsItsPuts(t *testing.T) {
 		l := m.connected(ctx)
 		for i, n := range lengths {
 			src := bytes.Repeat([]byte{byte(i + 1)}, n)
-			m.r.NoError(l.Put(ctx, CardSize+8*i, src))
+			m.r.NoError(l.PutData(ctx, pipe.CardSize+8*i, src))
 			got := make([]byte, n)
-			m.r.NoError(l.Get(ctx, CardSize+8*i, got))
+			m.r.NoError(l.Get(ctx, pipe.CardSize+8*i, got))
 			m.r.True(bytes.Equal(src, got), "%d bytes", n)
 		}
-		if by, ok := l.(wordGetter); ok && by.wordReads(WordSize) == WordSize {
-			got := make([]byte, WordSize)
-			m.r.NoError(by.getWord(ctx, CardSize+8*(len(lengths)-1), got))
-			m.r.Equal(bytes.Repeat([]byte{byte(len(lengths))}, WordSize), got)
-		}
+		l.Atomic = pipe.WordSize // where the memory gets words
+		got := make([]byte, pipe.WordSize)
+		m.r.NoError(l.GetOwn(ctx, pipe.CardSize+8*(len(lengths)-1), got))
+		m.r.Equal(bytes.Repeat([]byte{byte(len(lengths))}, pipe.WordSize), got)
 		m.bothRelease(ctx, l)
 	})
 }
@@ -173,16 +174,16 @@ func TestLinkStoresAndFetchesWholeWords(t *testing.T) {
 			got := make([]byte, 8)
 			for i := range uint64(200) {
 				m.r.NoError(l.PutFlag(ctx, 0, nil, 0, (i+1)%256*0x0101010101010101))
-				m.r.NoError(l.Get(ctx, CardSize, got)) // rank 1 changes it
+				m.r.NoError(l.Get(ctx, pipe.CardSize, got)) // rank 1 changes it
 				m.r.True(whole(binary.NativeEndian.Uint64(got)), "%x", got)
 			}
 			m.r.NoError(l.PutFlag(ctx, 0, nil, 1, 1))
 		} else {
-			word := atomics.Word64(l.Local()[CardSize:])
-			for i := uint64(0); l.Flag(1) == 0; i++ {
+			word := atomics.Word64(l.Local()[pipe.CardSize:])
+			for i := uint64(0); l.PeerMemory.Flag(1) == 0; i++ {
 				m.r.NoError(ctx.Err())
 				word.Store(i % 256 * 0x0101010101010101)
-				m.r.True(whole(l.Flag(0)), "%x", l.Flag(0))
+				m.r.True(whole(l.PeerMemory.Flag(0)), "%x", l.PeerMemory.Flag(0))
 				l.Progress()
 			}
 		}
@@ -194,10 +195,10 @@ func TestLinkFlushEndsAfterPutsArrive(t *testing.T) {
 	eachLink(t, func(ctx context.Context, m *maker) {
 		l := m.connected(ctx)
 		src := bytes.Repeat([]byte{byte(m.r.Me + 1)}, 40000)
-		m.r.NoError(l.Put(ctx, CardSize, src))
+		m.r.NoError(l.PutData(ctx, pipe.CardSize, src))
 		m.r.NoError(l.Flush(ctx))
 		m.r.NoError(m.r.World.Barrier(ctx))
-		m.r.True(bytes.Equal(bytes.Repeat([]byte{byte(2 - m.r.Me)}, 40000), l.Local()[CardSize:][:40000]))
+		m.r.True(bytes.Equal(bytes.Repeat([]byte{byte(2 - m.r.Me)}, 40000), l.Local()[pipe.CardSize:][:40000]))
 		m.bothRelease(ctx, l)
 	})
 }
@@ -213,7 +214,10 @@ func TestLinkAwaitEndsWithContextAndByRing(t *testing.T) {
 		var rung atomic.Bool
 		done := make(chan error, 2)
 		looked := make(chan struct{}, 2)
-		for _, await := range []func(context.Context, []int, func() bool) error{l.Await, l.AlsoAwait} {
+		also := func(ctx context.Context, flags []int, ready func() bool) error {
+			return l.Wait(ctx, func(list []int) []int { return l.Watch(list, flags...) }, ready)
+		}
+		for _, await := range []func(context.Context, []int, func() bool) error{l.Await, also} {
 			go func() {
 				done <- await(ctx, []int{0}, func() bool {
 					select {
@@ -231,6 +235,29 @@ func TestLinkAwaitEndsWithContextAndByRing(t *testing.T) {
 		m.r.NoError(errors.Join(<-done, <-done))
 		m.r.NoError(m.r.World.Barrier(ctx))
 		m.bothRelease(ctx, l)
+	})
+}
+
+// TestWaitLooksAtFlagsOfSeveralEnds has rank 0 put flags at two ends of rank 1 in turn, which
+// waits for both at once.
+func TestWaitLooksAtFlagsOfSeveralEnds(t *testing.T) {
+	const last = 200
+	eachLink(t, func(ctx context.Context, m *maker) {
+		links := []*pipe.End{m.connected(ctx), m.connected(ctx)}
+		watch := func(list []int) []int { return links[1].Watch(links[0].Watch(list, 0), 0) }
+		for i := range uint64(last) {
+			l := links[i%2]
+			if m.r.Me == 0 {
+				m.r.NoError(l.PutFlag(ctx, 0, nil, 0, i+1))
+				awaitFlag(ctx, m, l, 1, i+1)
+				continue
+			}
+			seen := func() bool { return max(links[0].PeerMemory.Flag(0), links[1].PeerMemory.Flag(0)) > i }
+			m.r.NoError(links[0].Wait(ctx, watch, seen))
+			m.r.NoError(l.PutFlag(ctx, 0, nil, 1, i+1))
+		}
+		m.bothRelease(ctx, links[0])
+		m.bothRelease(ctx, links[1])
 	})
 }
 
@@ -256,7 +283,7 @@ func TestLinkAwaitEndsWithDeathOfPeer(t *testing.T) {
 					ctx = context.WithoutCancel(ctx)
 					r.ErrorIs(l.Await(ctx, []int{1}, func() bool { return false }), runtime.ErrRankDead)
 					r.ErrorIs(l.Fate(), runtime.ErrRankDead)
-					r.NoError(l.Await(ctx, []int{0}, func() bool { return l.Flag(0) == 1 }), "flags that have arrived count")
+					r.NoError(l.Await(ctx, []int{0}, func() bool { return l.PeerMemory.Flag(0) == 1 }), "flags that have arrived count")
 				})
 				require.ErrorContains(t, err, "ended without returning")
 				require.NotErrorIs(t, err, testwatch.ErrStuck)
@@ -271,12 +298,13 @@ func TestLinkAddsBehindItsPuts(t *testing.T) {
 	const adds = 200
 	eachLink(t, func(ctx context.Context, m *maker) {
 		l := m.connected(ctx)
-		y, err := NewSummary(ctx, m.r.World, GroupSize, m.pool)
+		y, err := pipe.NewSummary(ctx, m.r.World, pipe.GroupSize, &l.Options)
 		m.r.NoError(err)
 		m.r.NoError(m.r.World.Barrier(ctx))
 		if m.r.Me == 0 {
-			c := y.counter(0) // as that of rank 1, which has made as many
-			m.r.NoError(l.OpenCounter(ctx, c.number-1, c.group))
+			to, add, err := l.FindCount(ctx, y.Counter(0)) // as that of rank 1, which has made as many
+			m.r.NoError(err)
+			l.SummaryUpdate.Open(to, add)
 			for i := range uint64(adds) {
 				m.r.NoError(l.PutFlag(ctx, 0, nil, 0, i+1))
 				m.r.NoError(l.Tell())
@@ -290,7 +318,7 @@ func TestLinkAddsBehindItsPuts(t *testing.T) {
 			for n := uint64(0); n < adds; n = y.Word(0) {
 				m.r.NoError(ctx.Err())
 				l.Progress()
-				m.r.GreaterOrEqual(l.Flag(0), n, "a flag is there before it is counted")
+				m.r.GreaterOrEqual(l.PeerMemory.Flag(0), n, "a flag is there before it is counted")
 			}
 			awaitFlag(ctx, m, l, 1, 1)
 			m.r.GreaterOrEqual(y.Word(0), uint64(adds))

@@ -1,10 +1,11 @@
-package pipe
+package overwindow
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 
-	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/window"
 )
@@ -23,7 +24,7 @@ import (
 // both store before they load, with a flush between.
 
 // publish makes an end known to the rank that looks for it.
-func (c *Pool) publish(ctx context.Context, place, peer int, hash uint64) error {
+func (c *layer) publish(ctx context.Context, place, peer int, hash uint64) error {
 	c.entry(place).Store(hash)
 	requested, err := c.w.ResetNotify(firstRequest+peer, 0)
 	if err != nil || requested == 0 {
@@ -33,7 +34,7 @@ func (c *Pool) publish(ctx context.Context, place, peer int, hash uint64) error 
 }
 
 // request has the peer tell this rank of the next end that opens there for it.
-func (c *Pool) request(ctx context.Context, peer int) error {
+func (c *layer) request(ctx context.Context, peer int) error {
 	err := c.w.PutNotify(ctx, peer, 0, nil, window.Signal{Slot: firstRequest + c.team.Rank, Value: 1})
 	if err != nil {
 		return err
@@ -42,7 +43,7 @@ func (c *Pool) request(ctx context.Context, peer int) error {
 }
 
 // find returns the place of an end at the peer, -1 if it is not there (yet).
-func (c *Pool) find(ctx context.Context, peer int, hash uint64) (int, error) {
+func (c *layer) find(ctx context.Context, peer int, hash uint64) (int, error) {
 	mem, err := c.shared(ctx, peer)
 	if err != nil {
 		return -1, err
@@ -56,7 +57,7 @@ func (c *Pool) find(ctx context.Context, peer int, hash uint64) (int, error) {
 			return -1, err
 		}
 		for i := 0; i < len(words); i += 8 {
-			if native.Uint64(words[i:]) == hash {
+			if binary.NativeEndian.Uint64(words[i:]) == hash {
 				return place + i/8, nil
 			}
 		}
@@ -64,10 +65,10 @@ func (c *Pool) find(ctx context.Context, peer int, hash uint64) (int, error) {
 	return -1, nil
 }
 
-// Await finds the place of an end at the peer, waiting until it is open.
-func (c *Pool) Await(ctx context.Context, peer int, hash uint64) (int, error) {
+// await finds the place of an end at the peer, waiting until it is open.
+func (c *layer) await(ctx context.Context, peer int, hash uint64) (int, error) {
 	for {
-		news := c.slot(newsSlot)
+		news := c.value([]int{newsSlot})
 		if err := c.request(ctx, peer); err != nil {
 			return -1, err
 		}
@@ -84,7 +85,7 @@ func (c *Pool) Await(ctx context.Context, peer int, hash uint64) (int, error) {
 
 // shared returns the peer's part of the window where it can be loaded and stored
 // directly, else nil.
-func (c *Pool) shared(ctx context.Context, peer int) ([]byte, error) {
+func (c *layer) shared(ctx context.Context, peer int) ([]byte, error) {
 	mem, err := c.w.Shared(ctx, peer)
 	if errors.Is(err, window.ErrNotShared) {
 		return nil, nil
@@ -94,14 +95,10 @@ func (c *Pool) shared(ctx context.Context, peer int) ([]byte, error) {
 
 // fetch gets bytes of the peer, whose shared memory is mem if there is any, and
 // aligned words whole.
-func (c *Pool) fetch(ctx context.Context, peer int, mem []byte, from int, dst []byte) error {
-	switch {
-	case mem == nil:
+func (c *layer) fetch(ctx context.Context, peer int, mem []byte, from int, dst []byte) error {
+	if mem == nil {
 		return c.w.Get(ctx, peer, from, dst)
-	case from%8 == 0 && len(dst)%8 == 0:
-		atomics.LoadWords(dst, mem[from:from+len(dst)])
-	default:
-		copy(dst, mem[from:])
 	}
+	pipe.Load(dst, mem, from)
 	return nil
 }

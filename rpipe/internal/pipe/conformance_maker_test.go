@@ -1,12 +1,13 @@
-package pipe
+package pipe_test
 
 import (
 	"context"
 	"fmt"
 	"testing"
 
-	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/rpipe/internal/overwindow"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
 // The links of these tests have so much data behind the card, and so many flags.
@@ -15,42 +16,43 @@ const (
 	linkFlags = 4
 )
 
+// markAt is a byte of the card that no pipe uses.
+const markAt = 63
+
 // A maker makes this rank's end of a link to the other rank, which cannot find it yet.
 type maker struct {
 	r    *testjob.Rank
-	pool *Pool // nil: over the fabric
+	pool *overwindow.Pool // nil: over the fabric
 	made int
 }
 
-func (m *maker) link(ctx context.Context) Link {
+func (m *maker) options(o *pipe.Options) error {
+	o.Layer = overwindow.Layer(m.pool)
+	return nil
+}
+
+func (m *maker) link(ctx context.Context) *pipe.End {
 	m.made++
-	end := func(rank int) LinkEnd {
-		return LinkEnd{Name: fmt.Sprintf("link#%d/%d", m.made, rank), Flags: linkFlags, Data: CardSize + linkData}
+	end := func(rank int) pipe.Layout {
+		return pipe.Layout{Name: fmt.Sprintf("link#%d/%d", m.made, rank), Flags: linkFlags, Data: pipe.CardSize + linkData}
 	}
-	var l Link
-	var err error
-	if m.pool != nil {
-		l, err = newWindowLink(m.pool, 1-m.r.Me, end(m.r.Me), end(1-m.r.Me), linkData, -1, m.prepare)
-	} else {
-		l, err = newFabricLink(ctx, team.Of(m.r.World), 1-m.r.Me, end(m.r.Me), end(1-m.r.Me), -1, m.prepare)
-	}
+	l, _, err := pipe.Draft[byte](m.r.World, 1-m.r.Me, []pipe.Option{m.options})
 	m.r.NoError(err)
+	m.r.NoError(l.Hook(ctx, m.made, end(m.r.Me), end(1-m.r.Me), linkData))
+	l.Data[markAt] = byte(m.r.Me + 1)
 	return l
 }
 
-// prepare writes a card that tells the rank.
-func (m *maker) prepare(data []byte) { data[0] = byte(m.r.Me + 1) }
-
 // connected makes a link, and connects it.
-func (m *maker) connected(ctx context.Context) Link {
+func (m *maker) connected(ctx context.Context) *pipe.End {
 	l := m.link(ctx)
 	for i := range linkFlags {
-		m.r.Zero(l.Flag(i), "no peer has found it")
+		m.r.Zero(l.PeerMemory.Flag(i), "no peer has found it")
 	}
 	m.r.NoError(l.Appear(ctx))
 	ok, err := l.Connect(ctx, true, func(card []byte) error {
-		if card[0] != byte(2-m.r.Me) {
-			return fmt.Errorf("the card begins with %d", card[0])
+		if card[markAt] != byte(2-m.r.Me) {
+			return fmt.Errorf("the card has mark %d", card[markAt])
 		}
 		return nil
 	})
@@ -60,7 +62,7 @@ func (m *maker) connected(ctx context.Context) Link {
 }
 
 // bothRelease has both ranks give a link's memory back, once neither puts there any more.
-func (m *maker) bothRelease(ctx context.Context, l Link) {
+func (m *maker) bothRelease(ctx context.Context, l *pipe.End) {
 	m.r.NoError(l.Flush(ctx))
 	m.r.NoError(m.r.World.Barrier(ctx))
 	m.r.NoError(l.Release())
@@ -82,13 +84,13 @@ func eachLink(t *testing.T, body func(ctx context.Context, m *maker)) {
 	})
 }
 
-func poolOf(ctx context.Context, r *testjob.Rank) *Pool {
-	pool, err := OverWindow(ctx, r.World, 2, func(o *Options) error { o.Heap = 2 * (CardSize + linkData); return nil })
+func poolOf(ctx context.Context, r *testjob.Rank) *overwindow.Pool {
+	pool, err := overwindow.New(ctx, r.World, 4, func(o *pipe.Options) error { o.Heap = 2 * (pipe.CardSize + linkData); return nil })
 	r.NoError(err)
 	return pool
 }
 
 // awaitFlag waits until a flag has a value at least.
-func awaitFlag(ctx context.Context, m *maker, l Link, flag int, value uint64) {
-	m.r.NoError(l.Await(ctx, []int{flag}, func() bool { return l.Flag(flag) >= value }))
+func awaitFlag(ctx context.Context, m *maker, l *pipe.End, flag int, value uint64) {
+	m.r.NoError(l.Await(ctx, []int{flag}, func() bool { return l.PeerMemory.Flag(flag) >= value }))
 }

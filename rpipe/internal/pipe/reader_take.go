@@ -1,0 +1,65 @@
+package pipe
+
+import (
+	"context"
+	"errors"
+
+	"github.com/gopgas/gopgas/internal/rmalloc"
+)
+
+// These are the calls of a fan-in, which reads from many pipes.
+
+// WatchArrivals appends the numbers of the flags at which HasArrived looks.
+func (r *Reader) WatchArrivals(list []int) []int {
+	return r.Watch(list, r.taker.Index(), r.WantedFlag())
+}
+
+// Taken is the result of one Take.
+type Taken struct {
+	Addr    rmalloc.Addr
+	Mem     []byte
+	OK      bool   // there is a block
+	Blocked bool   // the next block, or the end, is taken from the ring and not handed out
+	Count   uint64 // notifications that were taken from the ring
+	Wants   uint64 // how often the writer has waited so far
+}
+
+// Take returns the next block, if there is one and room for it. It does not wait for a Free,
+// nor for a rank that does not answer. With progress it looks once more after making progress.
+func (r *Reader) Take(ctx context.Context, progress bool) (t Taken, err error) {
+	r.calling.Lock()
+	defer r.called()
+	before := r.taker.Count()
+	ctx, cancel := r.briefly(ctx)
+	defer cancel()
+	t.Addr, t.Mem, t.OK, err = r.tryRead(ctx, false)
+	if !t.OK && err == nil && progress && r.Progress() {
+		t.Addr, t.Mem, t.OK, err = r.tryRead(ctx, false)
+	}
+	if errors.Is(err, ErrWouldBlock) {
+		err = nil
+	}
+	t.Count, t.Blocked = r.taker.Count()-before, !t.OK && (r.have || r.eof)
+	t.Wants = r.Flag(r.WantedFlag()) >> WantsBits
+	r.Serve()
+	return t, err
+}
+
+// Look looks for the writer, unless this end is closed or connected. deserted reports whether
+// the writer was closed before, so that the end comes next. ErrWouldBlock: the writer's rank
+// does not answer.
+func (r *Reader) Look(ctx context.Context) (deserted bool, err error) {
+	r.calling.Lock()
+	defer r.called()
+	if r.Closed.Load() || r.Joined.Load() {
+		return false, nil // the registry alone connects a closed end
+	}
+	ctx, cancel := r.briefly(ctx)
+	defer cancel()
+	_, deserted, err = r.Join(ctx, false)
+	r.eof = r.eof || deserted
+	return deserted, err
+}
+
+// AtEnd reports whether no notification follows.
+func (r *Reader) AtEnd() bool { return r.eof }
