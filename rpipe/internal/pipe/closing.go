@@ -47,7 +47,7 @@ func (p *End) Depart(ctx context.Context) error {
 	case p.Broken.Load() != nil:
 		return p.step(ctx, eventUnfit, p.joinLast)
 	}
-	atomics.Word64(p.Local()[cardState:]).Store(cardClosed)
+	atomics.Word64(p.Data[cardState:]).Store(cardClosed)
 	return p.step(ctx, eventAbandon, p.joinLast)
 }
 

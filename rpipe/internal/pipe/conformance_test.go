@@ -80,7 +80,7 @@ func rounds(t *testing.T, put func(ctx context.Context, m *maker, l *pipe.End, s
 					m.r.NoError(ctx.Err())
 				}
 				awaitFlag(ctx, m, l, 0, round)
-				m.r.True(bytes.Equal(want, l.Local()[pipe.CardSize:][:n]), "%d bytes of round %d", n, round)
+				m.r.True(bytes.Equal(want, l.Data[pipe.CardSize:][:n]), "%d bytes of round %d", n, round)
 				m.r.NoError(l.PutFlag(ctx, 0, nil, 1, round))
 			}
 		}
@@ -179,7 +179,7 @@ func TestLinkStoresAndFetchesWholeWords(t *testing.T) {
 			}
 			m.r.NoError(l.PutFlag(ctx, 0, nil, 1, 1))
 		} else {
-			word := atomics.Word64(l.Local()[pipe.CardSize:])
+			word := atomics.Word64(l.Data[pipe.CardSize:])
 			for i := uint64(0); l.PeerMemory.Flag(1) == 0; i++ {
 				m.r.NoError(ctx.Err())
 				word.Store(i % 256 * 0x0101010101010101)
@@ -198,7 +198,7 @@ func TestLinkFlushEndsAfterPutsArrive(t *testing.T) {
 		m.r.NoError(l.PutData(ctx, pipe.CardSize, src))
 		m.r.NoError(l.Flush(ctx))
 		m.r.NoError(m.r.World.Barrier(ctx))
-		m.r.True(bytes.Equal(bytes.Repeat([]byte{byte(2 - m.r.Me)}, 40000), l.Local()[pipe.CardSize:][:40000]))
+		m.r.True(bytes.Equal(bytes.Repeat([]byte{byte(2 - m.r.Me)}, 40000), l.Data[pipe.CardSize:][:40000]))
 		m.bothRelease(ctx, l)
 	})
 }

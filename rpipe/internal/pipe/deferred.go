@@ -25,7 +25,7 @@ func (t *announcedTags) Take(context.Context) error {
 	if t.taker.Reached(tail) {
 		return nil
 	}
-	ring := w.Local()[w.tagsAt():]
+	ring := w.Data[w.tagsAt():]
 	for !t.taker.Reached(tail) { // entries beyond may be on their way
 		entry := atomics.Word64(ring[8*t.taker.Index():])
 		r, verdict := t.taker.TakeBelow(tail, entry.Load())

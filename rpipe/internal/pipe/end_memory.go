@@ -34,17 +34,17 @@ func (p *End) Connect(ctx context.Context, wait bool, check func(card []byte) er
 	return true, nil
 }
 
-// openCounter connects to a word of a summary.
+// openCounter connects to a word of a summary, if there is one.
 func (p *End) openCounter(ctx context.Context, c Counter) error {
+	if c.Number == 0 {
+		return nil
+	}
 	to, add, err := p.FindCount(ctx, c)
 	if err == nil {
 		p.SummaryUpdate.Open(to, add)
 	}
 	return err
 }
-
-// Local returns this end's data.
-func (p *End) Local() []byte { return p.Home.Data }
 
 // Remote returns the peer's data where it can be loaded and stored directly, else nil.
 func (p *End) Remote() []byte {

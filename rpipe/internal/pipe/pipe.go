@@ -111,7 +111,7 @@ func (p *End) Join(ctx context.Context, wait bool) (joined, deserted bool, err e
 	if !ok || err != nil {
 		return false, false, err
 	}
-	if err := p.joinCounter(ctx, counter); err != nil {
+	if err := p.openCounter(ctx, counter); err != nil {
 		return false, false, err
 	}
 	var state [8]byte

@@ -29,7 +29,7 @@ type recentBlock struct {
 
 func newPushed(r *Reader) (*pushed, error) {
 	list, err := rmalloc.NewHeld(r.Spec.Heap, r.Spec.blocks)
-	return &pushed{r: r, list: list, mem: r.Local()[r.readerHeap():]}, err
+	return &pushed{r: r, list: list, mem: r.Data[r.readerHeap():]}, err
 }
 
 // Open takes a block into the list.

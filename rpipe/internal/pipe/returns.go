@@ -75,7 +75,7 @@ func newReturns(p *End) *returns {
 	if p.Spec.sync == Deferred {
 		r.tags = newPendingTags(&p.Spec)
 	} else {
-		r.tags = &publisher{entries: p.Local()[p.tagsAt():], ring: rmalloc.NewTagRing(p.Spec.blocks)}
+		r.tags = &publisher{entries: p.Data[p.tagsAt():], ring: rmalloc.NewTagRing(p.Spec.blocks)}
 	}
 	r.news.posted = true
 	r.composer.Compose = r.compose

@@ -128,14 +128,6 @@ func counterOf(card []byte) Counter {
 	return Counter{le.Uint32(card[cardSummary:]), int(le.Uint32(card[cardGroup:]))}
 }
 
-// joinCounter connects to the word, if there is one.
-func (p *End) joinCounter(ctx context.Context, c Counter) error {
-	if c.Number == 0 {
-		return nil
-	}
-	return p.openCounter(ctx, c)
-}
-
 // pokeSummary has the reader look at this pipe although nothing was put there: it
 // learns that the two ends differ. It is false when ctx ends first; with any other
 // failure no reader is there to learn it.

@@ -118,7 +118,7 @@ func (w *Writer) comeUp(ctx context.Context) error {
 	w.Direct = remote != nil
 	switch {
 	case w.Spec.pull:
-		w.Mem = w.Local()[w.writerHeap():]
+		w.Mem = w.Data[w.writerHeap():]
 	case w.Direct:
 		w.Mem = remote[w.readerHeap():]
 	default:
