@@ -60,17 +60,17 @@ type PeerMemory interface {
 	// Flag loads a flag of this end, or Disowned. It sees all that was put ahead of it.
 	Flag(i int) uint64
 	// Put writes to the peer. Offsets are those of the peer's Layout. p has no Landing, and
-	// tells by a flag if it tells. Puts arrive in the
-	// order of the calls, and a Get sees the puts before it. Put returns at local
-	// completion. The parts of a Put that is Lent, or that has a Region, stay as they are
-	// until the peer says that it has them.
+	// tells by a flag if it tells. Puts arrive in the order of the calls, and a Get sees the
+	// puts before it. Put returns at local completion. The parts of a Put that is Lent, or
+	// that has a Region, stay as they are until the peer says that it has them.
 	Put(ctx context.Context, p fabric.Put) error
 	// Get fetches len(dst) bytes of the peer's data. It fetches aligned words whole.
 	Get(ctx context.Context, from int, dst []byte) error
 	// Flush returns when all that was put is there to be seen.
 	Flush(ctx context.Context) error
 	// Wait returns nil once ready is true. It calls ready often. watch appends the numbers
-	// of all words at which ready looks, of any number of ends on the same layer.
+	// of all words at which the next call of ready looks, of any number of ends on the same
+	// layer.
 	Wait(ctx context.Context, watch func(list []int) []int, ready func() bool) error
 	// Release gives this end's memory back. The peer puts nothing more here.
 	Release() error

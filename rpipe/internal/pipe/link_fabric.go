@@ -73,7 +73,11 @@ func (m *fabricMemory) Flag(i int) uint64 {
 
 // Put implements PeerMemory.
 func (m *fabricMemory) Put(ctx context.Context, p fabric.Put) error {
-	return m.theirs.Load().Put(ctx, &p)
+	r := m.theirs.Load()
+	if len(p.Head.Mem)+len(p.Body.Mem) == 0 && p.Tell == fabric.TellByFlag {
+		return r.PostFlag(ctx, p.Flag)
+	}
+	return r.Put(ctx, &p)
 }
 
 // Get implements PeerMemory.
