@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -87,14 +86,6 @@ func TestWordsSplitsNames(t *testing.T) {
 	} {
 		require.Equal(t, want, words(name), name)
 	}
-}
-
-// within reports whether a file lies in a directory, or in a tree.
-func within(file, dir string) bool {
-	if tree, ok := strings.CutSuffix(dir, "/..."); ok {
-		return strings.HasPrefix(file, tree+"/")
-	}
-	return path.Dir(file) == dir
 }
 
 func parsed(t *testing.T, file string) *ast.File {
