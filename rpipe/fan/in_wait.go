@@ -52,7 +52,6 @@ func (g *group) wordDecides() bool {
 // watched appends the words that hasNews looks at: those of the summary, and the flags of
 // pipes of a group whose word does not decide.
 func (f *fanIn) watched(list []int) []int {
-	f.hasNews() // loads the words, by which groups decide
 	list = f.summary.Watch(list)
 	for i := range f.groups {
 		g := &f.groups[i]

@@ -22,7 +22,7 @@ func (c *layer) wait(ctx context.Context, watch func(list []int) []int, ready fu
 	defer c.waiting.Add(-1)
 	u := c.untils.Get().(*window.Until)
 	defer c.untils.Put(u)
-	for {
+	for !ready() {
 		u.Slots, u.Values = watch(append(u.Slots[:0], bellSlot)), u.Values[:0]
 		for i := range u.Slots {
 			u.Values = append(u.Values, c.value(u.Slots[i:i+1]))
@@ -37,6 +37,7 @@ func (c *layer) wait(ctx context.Context, watch func(list []int) []int, ready fu
 			return c.verdict(err)
 		}
 	}
+	return nil
 }
 
 // Ring implements pipe.Layer.

@@ -102,15 +102,22 @@ func (p *End) Progress() bool { return p.Layer.Progress() }
 // Ring has a goroutine of this rank that waits look again.
 func (p *End) Ring() { p.Layer.Ring() }
 
-// told describes a put of src (which may be empty) with a flag behind it. Flags overtake
-// additions to a summary. The last one does not: behind it the summary may be gone.
+// flagAt describes a flag of the peer. Flags overtake additions to a summary. The last one
+// does not: behind it the summary may be gone.
+func (p *End) flagAt(flag int, value uint64, last bool) fabric.Flag {
+	return fabric.Flag{Offset: p.theirs.flag(flag), Value: value, Ahead: !last || p.Add == nil}
+}
+
+// told describes a put of src (which may be empty) with a flag behind it.
 func (p *End) told(to int, src []byte, flag int, value uint64, last bool) fabric.Put {
-	return fabric.Put{Body: fabric.Part{At: to, Mem: src}, Tell: fabric.TellByFlag,
-		Flag: fabric.Flag{Offset: p.theirs.flag(flag), Value: value, Ahead: !last || p.Add == nil}}
+	return fabric.Put{Body: fabric.Part{At: to, Mem: src}, Tell: fabric.TellByFlag, Flag: p.flagAt(flag, value, last)}
 }
 
 // PutFlag stores src (which may be empty) at data offset to, then value in a flag.
 func (p *End) PutFlag(ctx context.Context, to int, src []byte, flag int, value uint64) error {
+	if by, ok := p.PeerMemory.(FlagPutter); ok && len(src) == 0 {
+		return by.PutFlag(ctx, p.flagAt(flag, value, false))
+	}
 	return p.PeerMemory.Put(ctx, p.told(to, src, flag, value, false))
 }
 

@@ -9,11 +9,13 @@ type waiter struct {
 	ready func() bool            // ends the wait when true
 	look  func() bool            // lookOnce, made once
 	watch func(list []int) []int // watched, made once
-	seen  uint64                 // health when the peer's fate was last asked for
+	seen  uint64                 // health when the peer was last seen to be well, or gone
 	gone  error
 }
 
-func (v *waiter) init(p *End) { v.p, v.look, v.watch = p, v.lookOnce, v.watched }
+func (v *waiter) init(p *End) {
+	v.p, v.look, v.watch, v.seen = p, v.lookOnce, v.watched, p.team.Health()-1
+}
 
 // Await returns nil once ready is true, or else the peer's fate, or the cause of ctx's end.
 // It calls ready often. ready looks at these flags, and at state whose changes Ring
@@ -23,7 +25,10 @@ func (p *End) Await(ctx context.Context, flags []int, ready func() bool) error {
 }
 
 func (v *waiter) await(ctx context.Context, flags []int, ready func() bool) error {
-	v.flags, v.ready, v.seen, v.gone = flags, ready, v.p.team.Health()-1, nil
+	v.flags, v.ready = flags, ready
+	if v.gone != nil {
+		v.seen, v.gone = v.p.team.Health()-1, nil
+	}
 	err := v.p.Wait(ctx, v.watch, v.look)
 	v.flags, v.ready = nil, nil
 	if err == nil && v.gone != nil {

@@ -73,11 +73,12 @@ func (m *fabricMemory) Flag(i int) uint64 {
 
 // Put implements PeerMemory.
 func (m *fabricMemory) Put(ctx context.Context, p fabric.Put) error {
-	r := m.theirs.Load()
-	if len(p.Head.Mem)+len(p.Body.Mem) == 0 && p.Tell == fabric.TellByFlag {
-		return r.PostFlag(ctx, p.Flag)
-	}
-	return r.Put(ctx, &p)
+	return m.theirs.Load().Put(ctx, &p)
+}
+
+// PutFlag implements FlagPutter.
+func (m *fabricMemory) PutFlag(ctx context.Context, f fabric.Flag) error {
+	return m.theirs.Load().PostFlag(ctx, f)
 }
 
 // Get implements PeerMemory.
