@@ -115,8 +115,8 @@ func (p *End) told(to int, src []byte, flag int, value uint64, last bool) fabric
 
 // PutFlag stores src (which may be empty) at data offset to, then value in a flag.
 func (p *End) PutFlag(ctx context.Context, to int, src []byte, flag int, value uint64) error {
-	if by, ok := p.PeerMemory.(FlagPutter); ok && len(src) == 0 {
-		return by.PutFlag(ctx, p.flagAt(flag, value, false))
+	if by, ok := p.PeerMemory.(*fabricMemory); ok && len(src) == 0 {
+		return by.putFlag(ctx, p.flagAt(flag, value, false))
 	}
 	return p.PeerMemory.Put(ctx, p.told(to, src, flag, value, false))
 }

@@ -115,12 +115,6 @@ type Far struct {
 	MaxCopied int             // bytes of a part that a Put with path Inline copies with advantage
 }
 
-// A FlagPutter puts a flag alone, as a Put without parts does. To describe a Put takes
-// longer than to store the flag: aggregate_rate_64 on shm takes 5 percent more.
-type FlagPutter interface {
-	PutFlag(ctx context.Context, f fabric.Flag) error
-}
-
 // A WordGetter gets an aligned word by an atomic. No rank changes the word meanwhile.
 type WordGetter interface {
 	GetWord(ctx context.Context, from int) (uint64, error)

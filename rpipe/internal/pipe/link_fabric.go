@@ -76,8 +76,9 @@ func (m *fabricMemory) Put(ctx context.Context, p fabric.Put) error {
 	return m.theirs.Load().Put(ctx, &p)
 }
 
-// PutFlag implements FlagPutter.
-func (m *fabricMemory) PutFlag(ctx context.Context, f fabric.Flag) error {
+// putFlag is Put of a flag alone. To describe a Put takes longer than to store the flag:
+// aggregate_rate_64 on shm takes 5 percent more.
+func (m *fabricMemory) putFlag(ctx context.Context, f fabric.Flag) error {
 	return m.theirs.Load().PostFlag(ctx, f)
 }
 

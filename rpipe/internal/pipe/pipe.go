@@ -14,26 +14,26 @@ import (
 
 // An End holds the state that both ends have.
 type End struct {
-	Role   Role
-	Joined atomic.Bool           // connected to the peer
-	Closed atomic.Bool           // this end was closed
-	Broken atomic.Pointer[error] // why the pipe is of no more use
+	Role     Role
+	Joined   atomic.Bool           // connected to the peer
+	Closed   atomic.Bool           // this end was closed
+	deserted bool                  // the peer was closed before this end was connected
+	Broken   atomic.Pointer[error] // why the pipe is of no more use
+	far      atomic.Pointer[Far]   // the peer's memory, once it is found
+	team     *team.Team
 	Spec
 	Link
-	SummaryUpdate                     // of the reader's summary, if the pipe belongs to a fan-in
-	far           atomic.Pointer[Far] // the peer's memory, once it is found
 	mine, theirs  Layout
-	stage         Stage
-	shared        *FanStage // owns the stage, if several ends use it
-	wait          waiter    // that of Await
-	team          *team.Team
-	Registry      *Registry
-	Name          string // with the incarnation
-	Rank          int    // of this end
-	Peer          int    // of the peer
-	closing       closing
-	deserted      bool // the peer was closed before this end was connected
+	SummaryUpdate // of the reader's summary, if the pipe belongs to a fan-in
 	Options
+	Registry *Registry
+	stage    Stage
+	shared   *FanStage // owns the stage, if several ends use it
+	closing  closing
+	wait     waiter // that of Await
+	Name     string // with the incarnation
+	Rank     int    // of this end
+	Peer     int    // of the peer
 }
 
 // Draft checks the arguments of an opening.
