@@ -7,8 +7,8 @@ import (
 	"github.com/gopgas/gopgas/internal/rmalloc"
 )
 
-// searching allocates and releases blocks in a shadow heap that was never used:
-// the search alone, without any pipe.
+// searching measures the search of a policy alone, without a pipe. Each round allocates
+// one block in an empty shadow heap and releases it.
 func searching(policy rmalloc.Policy) setup {
 	return func(_ context.Context, h *harness, size int) (task, error) {
 		heap, err := rmalloc.New(rmalloc.Config{Size: pipeHeap(size), Policy: policy})
@@ -31,6 +31,7 @@ func searching(policy rmalloc.Policy) setup {
 	}
 }
 
+// place allocates a block and marks it as sent, so that Release takes it back.
 func place(heap *rmalloc.Heap, size int) (rmalloc.Addr, error) {
 	a, err := heap.Alloc(size)
 	if err == nil {
@@ -42,8 +43,8 @@ func place(heap *rmalloc.Heap, size int) (rmalloc.Addr, error) {
 // churned is the number of blocks that keep a fragmented heap half full.
 const churned = 512
 
-// searchingCrumbs does so in a heap that is about half full of blocks of up to twice
-// the size, fragmented by random replacement.
+// searchingCrumbs measures the search in a fragmented heap. Blocks of random lengths, up to
+// twice the size, fill about half of the heap. Each round replaces one of them at random.
 func searchingCrumbs(policy rmalloc.Policy) setup {
 	return func(_ context.Context, h *harness, size int) (task, error) {
 		n := max(min(churned, rmalloc.MaxHeap/(2*stride(2*size))), 1)
@@ -67,6 +68,7 @@ type churn struct {
 	random *rand.Rand
 }
 
+// replace releases a random block and allocates one of a random length, so many times.
 func (c *churn) replace(times int) error {
 	for range times {
 		b := &c.live[c.random.IntN(len(c.live))]

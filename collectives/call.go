@@ -12,9 +12,9 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A Call is a collective call with its arguments, which is not made yet: [Start]
-// starts it, [Plan] makes it often. Each collective has a function that returns
-// one.
+// A Call holds a collective and its arguments. [Start] makes the call once, and a plan of
+// [Plan] makes it as often as it runs. Each collective has a function that returns its Call,
+// such as [AllReduceCall].
 type Call struct {
 	of         *collective
 	commutes   bool
@@ -26,22 +26,22 @@ type Call struct {
 	op         string
 	combine    message.Combine
 	send, recv []byte
-	// Where all members' blocks lie, in the calls that have such.
+	// The places of all members' blocks in send and recv, for calls with Blocks.
 	sendBlocks, recvBlocks Blocks
 	graph                  *Graph
 	options
 }
 
-// Blocks says how the members' blocks lie in a slice, in elements: Counts[i]
-// from Offsets[i] on is that of rank i. Without offsets they follow one another.
-// They do not overlap. Where counts are the same at all members, all of them give
-// offsets, each its own, or none does.
+// Blocks gives the place of each member's block in a slice. The block of rank i has
+// Counts[i] elements and begins at element Offsets[i]. If Offsets is nil, the blocks follow
+// one another. Blocks do not overlap. Some calls take the same Counts at all members. There
+// either all members give Offsets, which may differ, or none does.
 type Blocks struct {
 	Counts  []int
 	Offsets []int
 }
 
-// fill begins a call on elements of type T.
+// fill sets the fields of a call that all collectives have. T is the type of its elements.
 func fill[T any](c *Call, of *collective, root, count int, send, recv []T, opts []Option) {
 	c.of, c.root, c.count, c.size, c.typ = of, root, count, element.Size[T](), reflect.TypeFor[T]()
 	c.send, c.recv = element.Bytes(send), element.Bytes(recv)
@@ -50,7 +50,7 @@ func fill[T any](c *Call, of *collective, root, count int, send, recv []T, opts 
 	}
 }
 
-// by has the call combine elements.
+// by sets the operator that combines elements.
 func by[T any](c *Call, op *Op[T]) {
 	c.op, c.combine, c.commutes, c.byProgram = op.name, op.f, op.commutes, op.byProgram
 }
@@ -58,7 +58,8 @@ func by[T any](c *Call, op *Op[T]) {
 // elements returns the number of elements in bytes.
 func (c *Call) elements(bytes []byte) int { return len(bytes) / c.size }
 
-// check checks the arguments at a rank of n members.
+// check returns the error of the first wrong argument, at one rank of n members. It looks at
+// this rank's arguments only.
 func (c *Call) check(rank, n int) error {
 	if c.of == nothing {
 		return fmt.Errorf("an empty Call: %w", errors.ErrUnsupported)
@@ -107,8 +108,8 @@ func (c *Call) checkVectors() error {
 	return nil
 }
 
-// checkBlocks checks a buffer of all members' blocks against one of them, which
-// may be this member's own in place.
+// checkBlocks compares the length of the buffer that holds all members' blocks with this
+// member's own block. The own block may lie in that buffer, at its place.
 func (c *Call) checkBlocks(allName string, all []byte, b *Blocks, oneName string, one []byte, rank, n int) error {
 	lo := rank * len(one)
 	if c.of.is(varied) {
@@ -182,12 +183,13 @@ func (b *Blocks) check(what string, elements, n int) error {
 	return nil
 }
 
-// clone returns blocks that the program does not change.
+// clone returns a copy, which the program cannot change.
 func (b *Blocks) clone() Blocks {
 	return Blocks{slices.Clone(b.Counts), slices.Clone(b.Offsets)}
 }
 
-// own copies the blocks that were checked, for a call that goes on without the program.
+// own replaces the checked blocks by copies. A started call uses them while the program may
+// change its slices.
 func (c *Call) own() {
 	c.sendBlocks, c.recvBlocks = c.sendBlocks.clone(), c.recvBlocks.clone()
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // Gather brings all members' blocks to the root, in the order of ranks. All blocks
-// have one length. out holds all of them, and may have in in its place; only the root
-// uses it. Kind: collective; returns when this member's part is done, and in may be
-// changed.
+// have one length. Only the root uses out, which takes all blocks. The root's in may be its
+// own block of out. Kind: collective; returns when this member's part is done, and in may
+// be changed.
 func Gather[T any](ctx context.Context, t *runtime.Team, root int, in, out []T, opts ...Option) error {
 	var c Call
 	fill(&c, gather, root, len(in), in, out, opts)
@@ -23,8 +23,8 @@ func GatherCall[T any](root int, in, out []T, opts ...Option) (c Call) {
 	return c
 }
 
-// GatherV is [Gather] with blocks of different lengths. The root says where they go;
-// the call ignores the Blocks of other members.
+// GatherV is [Gather] with blocks of different lengths. The root's blocks give their places
+// in out. The call ignores the blocks argument of other members.
 func GatherV[T any](ctx context.Context, t *runtime.Team, root int, in, out []T, blocks Blocks, opts ...Option) error {
 	c := GatherVCall(root, in, out, blocks, opts...)
 	return run(ctx, t, &c)
@@ -39,8 +39,8 @@ func GatherVCall[T any](root int, in, out []T, blocks Blocks, opts ...Option) Ca
 }
 
 // AllGather brings all members' blocks to all members, in the order of ranks. All
-// blocks have one length. out holds all of them, and may have in in its place. Kind:
-// collective; returns when out is complete, and in may be changed.
+// blocks have one length. out takes all of them. in may be this member's own block of out.
+// Kind: collective; returns when out is complete, and in may be changed.
 func AllGather[T any](ctx context.Context, t *runtime.Team, in, out []T, opts ...Option) error {
 	var c Call
 	fill(&c, allGather, 0, len(in), in, out, opts)

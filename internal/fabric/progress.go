@@ -71,6 +71,7 @@ func (f *Fabric) overran(b *binding, err error) {
 	}()
 }
 
+// idle reports whether all bindings are idle.
 func (f *Fabric) idle() bool {
 	for _, b := range f.bindings {
 		if !b.idle() {
@@ -80,9 +81,10 @@ func (f *Fabric) idle() bool {
 	return true
 }
 
-// idle reports whether a poll of b is in vain, as a rule. No signaled request of this rank
-// is under way then, and b's targets need no help. An unsignaled request completes when it
-// fails, and rings the bell. A goroutine that is about to sleep looks for that.
+// idle reports whether Progress may leave out b. No signaled request of this rank is under
+// way then. Also, either the device serves its targets by itself, or b has no queue pair. Only
+// the failure of an unsignaled request may complete. It rings the bell, and a goroutine polls
+// idle bindings, too, before it sleeps.
 func (b *binding) idle() bool {
 	return b.outstanding.Load() == 0 && (b.passive || b.qps.Load() == 0)
 }
@@ -94,7 +96,7 @@ func (f *Fabric) complete(b *binding, wc *driver.Completion) {
 		return
 	}
 	o := b.ops.find(wc.ID)
-	if asked := wc.Op == driver.OpSend && wc.Status == driver.Success; o != nil && !asked { // else the answer completes it
+	if asked := wc.Op == driver.OpSend && wc.Status == driver.Success; o != nil && !asked { // the response completes a request to the target's CPU
 		if wc.Status == driver.Success && b.tellsOfApplied(wc.Op) {
 			o.peer.raiseFlushed(o.place)
 		}

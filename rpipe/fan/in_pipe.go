@@ -9,18 +9,20 @@ import (
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
-// An inPipe is the pipe of one writer.
+// An inPipe is the reading end of one pipe of a fan-in. The goroutine that holds the fan-in's
+// reading changes the fields.
 type inPipe struct {
 	*pipe.Reader
 	ended   bool
-	blocked bool   // its next block, or its end, is taken from the ring and not handed out
-	silent  bool   // its writer's rank did not answer in time
-	failed  error  // of its writer's rank; blocks that have arrived are read first
-	wants   uint64 // how often the writer has waited, as this end saw it last
+	blocked bool   // this end has taken the flag of a block, or of the end, and not returned it
+	silent  bool   // the rank of the writer did not answer in time
+	failed  error  // of the rank of the writer; this end returns it behind the blocks that have arrived
+	wants   uint64 // number of the writer's waits that this end has counted in its group
 }
 
-// takeFromPipe returns the next block of a pipe, if there is one and room for it. It does
-// not wait for a Free, nor for a rank that does not answer.
+// takeFromPipe returns the next block of pipe i, if one has arrived and this rank has memory
+// for it. It waits neither for a Free nor for a rank that does not answer. It adds the flags
+// that it took to the group's count, which the group compares with the summary.
 func (f *fanIn) takeFromPipe(ctx context.Context, i int) (arrival, bool, error) {
 	f.looks.Add(1)
 	p, g := &f.pipes[i], f.group(i)
@@ -28,7 +30,7 @@ func (f *fanIn) takeFromPipe(ctx context.Context, i int) (arrival, bool, error) 
 	if err != nil && f.closed.Load() {
 		return none, false, pipe.ErrSelfClosed // Close may have freed the pipe's memory
 	}
-	g.taken += t.Count + t.Wants - p.wants // the word counts these, too
+	g.taken += t.Count + t.Wants - p.wants // the summary counts the waits of the writer, too
 	p.wants = t.Wants
 	f.setBlocked(i, t.Blocked)
 	switch {
@@ -48,7 +50,7 @@ func (f *fanIn) takeFromPipe(ctx context.Context, i int) (arrival, bool, error) 
 	return arrival{from: i}, false, err
 }
 
-// setBlocked notes whether a pipe is blocked.
+// setBlocked notes whether pipe i is blocked, and keeps its group's number of blocked pipes.
 func (f *fanIn) setBlocked(i int, blocked bool) {
 	p, g := &f.pipes[i], f.group(i)
 	switch {
@@ -60,8 +62,8 @@ func (f *fanIn) setBlocked(i int, blocked bool) {
 	p.blocked = blocked
 }
 
-// endPipe counts a pipe as ended. A writer whose end did not arrive may have counted
-// blocks that no read takes.
+// endPipe counts pipe i as ended, with err or by its writer's FIN. Without the FIN the writer
+// may have counted blocks in the summary that no read takes: the count is inexact then.
 func (f *fanIn) endPipe(i int, err error) {
 	p := &f.pipes[i]
 	if !p.AtEnd() {

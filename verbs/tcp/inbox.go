@@ -11,11 +11,11 @@ import (
 // These are the sizes of one receive.
 const (
 	scratchSize = 64 << 10          // bytes that a device reads at once into its own buffer
-	directMin   = 4 << 10           // payloads of this length or more are read into their destination
-	behindMax   = 4 << 10           // bytes that are read along behind such a payload
-	longFrame   = 32 << 10          // behind a payload from here on, one is read for its header first:
-	briefRead   = 2 << 10           // such a read copies no payload twice and causes no TCP acknowledgement of its own
-	readsInTurn = 4                 // reads from one connection before the next has its turn
+	directMin   = 4 << 10           // the kernel writes payloads of this length or more to their destination
+	behindMax   = 4 << 10           // bytes that the same read takes behind such a payload
+	longFrame   = 32 << 10          // after a payload of this length or more, the next read is brief
+	briefRead   = 2 << 10           // bytes of a brief read, which is for the next header: it copies little payload and causes no TCP acknowledgement
+	readsInTurn = 4                 // reads from one connection before the next connection has its turn
 	shortWrite  = driver.WholeWrite // a WRITE this long is applied as a whole, see begin
 )
 
@@ -33,7 +33,7 @@ type inbox struct {
 	fronts int // bytes in front
 
 	vector []unix.Iovec
-	brief  bool // the last frame was long, and so is the next, perhaps
+	brief  bool // the next read is brief: the last frame was long, and the next may be
 	dead   bool // the inbox discards all input
 }
 

@@ -51,9 +51,10 @@ func (s *stream) put(k kind, secrets ...token) {
 	}
 }
 
-// requested finds the queue pair of an OPEN. The device cuts a dialer whose first OPEN is
-// wrong, and tells it nothing. Later it tells the dialer only that an OPEN is refused. It
-// also cuts a dialer that does not read the responses.
+// requested handles a dialer's OPEN of a stream. If the first OPEN of a connection is wrong,
+// the device cuts the connection and tells the dialer nothing. It refuses a later wrong OPEN
+// by an END. It also cuts a dialer that does not read the responses. If the queue pair does
+// not know its peer yet, the stream waits among the queue pair's openings.
 func (l *link) requested(f *frame, b []byte) error {
 	if l.outgoing || l.phase < phaseOpen || f.stream != l.next || l.next == lastStream || l.out.queued > controlMax {
 		return errProtocol

@@ -26,8 +26,8 @@ func waitingCases() []testCase {
 	}
 }
 
-// parked returns once a goroutine sleeps on s's bell, or after a moment if the
-// provider waits elsewhere.
+// parked returns once a goroutine has gone to sleep on s's bell. before is the number of such
+// sleeps so far. Some providers let goroutines sleep elsewhere: parked returns after a moment.
 func (s *side) parked(before uint64) {
 	for range 200 {
 		if s.bell.Parks() > before {
@@ -85,6 +85,8 @@ func waitCanceled(t *testing.T, h Harness) {
 	require.ErrorIs(t, a.rcq.Wait(ctx), cause, "a context that has ended already")
 }
 
+// waitForWord has a goroutine wait until the word at offset has the value want. It calls
+// change, which has the peer write that value, once the goroutine sleeps.
 func (s *side) waitForWord(offset int, want uint64, change func()) {
 	s.t.Helper()
 	var g errgroup.Group

@@ -23,8 +23,8 @@ func (b *Board) broadcast(ctx context.Context, a *Args) error {
 	return b.relay(ctx, a)
 }
 
-// relay streams the root's data through its large buffers; all other members copy
-// it out.
+// relay streams the root's data in chunks through the root's large buffers. All other
+// members copy each chunk to a.Recv.
 func (b *Board) relay(ctx context.Context, a *Args) error {
 	size := b.stream(len(a.Recv), a.Elem)
 	for c := range chunks(len(a.Recv), size) {
@@ -47,8 +47,8 @@ func (b *Board) relay(ctx context.Context, a *Args) error {
 	return nil
 }
 
-// learn posts the place of the root's buffer to all members. It returns the turn
-// of that post, or 0 if other members do not reach the buffer.
+// learn has the root post the place of its buffer, and returns that place at all members. It
+// returns the turn of the post as well, or 0 if the other members cannot map the buffer.
 func (b *Board) learn(ctx context.Context, root int, at Place) (uint64, Place, error) {
 	k := b.next()
 	if b.rank == root {
@@ -69,8 +69,8 @@ func (b *Board) learn(ctx context.Context, root int, at Place) (uint64, Place, e
 	return k, at, nil
 }
 
-// pull copies the data at a place of the root's to dst, at all other members; the
-// root waits for them.
+// pull has each other member copy the data from the place at, in the root's memory, to dst.
+// The root waits until all members have copied. An error of the post ends it.
 func (b *Board) pull(ctx context.Context, a *Args, k uint64, at Place, dst []byte, err error) error {
 	if err != nil {
 		return err

@@ -5,18 +5,18 @@ import (
 	"encoding/binary"
 )
 
-// A list has the places of the blocks of one member's buffer, for members that
-// know only the length of their own:
+// A root posts a list of the blocks in its buffer. The other members know only the length of
+// their own block. listSize returns the bytes of a list of n blocks:
 //
 //	length, offset of the block for member 0, 1, ..., n-1 | longest length | place of the buffer
 //
-// The place's region is 0 unless the blocks can be used in place.
+// The region of the place is 0 unless members use the blocks in place.
 func listSize(n int) int { return 8 * (2*n + 3) }
 
-// An entry is the part of a list about one member's block.
+// An entry holds the part of a list that concerns one member.
 type entry struct {
 	longest int
-	at      Place // of that block
+	at      Place // of the member's block
 }
 
 // list posts turn k with a list of blocks, and returns the longest length.
@@ -60,9 +60,10 @@ func (b *Board) look(m int, k uint64, mine int) (entry, error) {
 // maxLength is larger than any buffer.
 const maxLength = 1 << 48
 
-// rootLists has the root list its blocks; each other member compares the length
-// of its own. It returns the longest length and, if the blocks are used in place,
-// this member's entry and the turn, which it has not left then.
+// rootLists has the root post a list of its blocks in turn k. Each other member compares the
+// listed length of its block with mine. rootLists returns this member's entry. If members
+// use the blocks in place, the caller leaves turn k once it has read its block. Else
+// rootLists has left it.
 func (b *Board) rootLists(ctx context.Context, root int, blocks *table, at Place, mine int) (k uint64, e entry, err error) {
 	k = b.next()
 	if b.rank == root {

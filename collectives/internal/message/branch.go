@@ -2,18 +2,24 @@ package message
 
 import "context"
 
-// A branch is the run of blocks of all members below a member of the binomial
-// tree, in the order from the root on. Members that relay keep that order. Among
-// the root's blocks, which are in the members' order, the run may go over the
-// end. It is then two parts: the root cuts its messages there, so that it needs
-// no memory in another order.
+// A branch computes where blocks of a binomial gather or scatter lie. The tree numbers the
+// members from the root on: the root is 0, the member behind it 1. A member relays a run: the
+// blocks of the numbers i to j-1, which are its own and those of all members below it.
+//
+//	numbers                0 1 2 3 4         root 3 of 5 members
+//	members                3 4 0 1 2
+//	run of 1 to 3            4 0 1
+//	in the root's buffer   0 1 . . 4         two parts: member 4, then members 0 and 1
+//
+// The root's buffer is in the order of members. So a run may reach beyond its end and go on
+// at its beginning. The root sends and receives such a run in two messages.
 type branch struct {
 	b       blocks
 	root, n int
 }
 
-// parts cuts the run of numbers i to j-1 at the end of the buffer. It is the
-// members lo to mid-1 and, if it goes over, 0 to rest-1.
+// parts cuts the run of numbers i to j-1 at the end of the root's buffer. The run is the
+// members lo to mid-1, followed by the members 0 to rest-1.
 func (r branch) parts(i, j int) (lo, mid, rest int) {
 	lo = rankOf(i, r.root, r.n)
 	mid = lo + j - i
@@ -23,7 +29,7 @@ func (r branch) parts(i, j int) (lo, mid, rest int) {
 	return lo, r.n, mid - r.n
 }
 
-// sizes returns the bytes of both parts of a run.
+// sizes returns the bytes of both parts of the run of numbers i to j-1.
 func (r branch) sizes(i, j int) (first, second int) {
 	lo, mid, rest := r.parts(i, j)
 	return r.size(lo, mid), r.size(0, rest)
@@ -39,20 +45,21 @@ func (r branch) size(i, j int) int {
 	return hi - lo
 }
 
-// held returns a run in memory that begins with number first.
+// held returns the run of numbers i to j-1 in the memory of a relay. mem begins with the
+// block of number first, and has the blocks in the order of numbers.
 func (r branch) held(mem []byte, first, i, j int) []byte {
 	x, y := r.sizes(first, i)
 	p, q := r.sizes(i, j)
 	return mem[x+y:][:p+q]
 }
 
-// cut returns the two parts of a run that fills mem.
+// cut returns the two parts of the run of numbers i to j-1, which fills mem.
 func (r branch) cut(mem []byte, i, j int) (one, two []byte) {
 	first, _ := r.sizes(i, j)
 	return mem[:first], mem[first:]
 }
 
-// lying returns the two parts of a run in the buffer of all blocks.
+// lying returns the two parts of the run of numbers i to j-1 in the root's buffer.
 func (r branch) lying(buf []byte, i, j int) (one, two []byte) {
 	lo, mid, rest := r.parts(i, j)
 	return r.b.span(buf, lo, mid), r.b.span(buf, 0, rest)
