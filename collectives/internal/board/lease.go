@@ -75,9 +75,15 @@ func (b *Board) Abandon(err error) {
 	mine := &b.peers[b.rank]
 	mine.using.Store(0)
 	mine.gone.Store(1) // pairs with the load in borrow
+	awaitBorrowers(b.n, b.dead, func(m int) bool { return m != b.rank && b.uses(m) })
+}
+
+// awaitBorrowers returns once none of n members uses memory that this one leased, apart from
+// dead members and from those that use it for longer than usedFor.
+func awaitBorrowers(n int, dead, uses func(member int) bool) {
 	over := time.Now().Add(usedFor)
-	for m := range b.peers {
-		for m != b.rank && b.uses(m) && !b.dead(m) && time.Now().Before(over) {
+	for m := range n {
+		for uses(m) && !dead(m) && time.Now().Before(over) {
 			time.Sleep(unusedPause)
 		}
 	}
@@ -116,10 +122,5 @@ func (q *Queues) giveUp(err error) {
 			s.gone.Store(1) // pairs with the load in borrow
 		}
 	}
-	over := time.Now().Add(usedFor)
-	for m, s := range q.to {
-		for s != nil && s.leases() && !q.dead(m) && time.Now().Before(over) {
-			time.Sleep(unusedPause)
-		}
-	}
+	awaitBorrowers(q.n, q.dead, func(m int) bool { return q.to[m] != nil && q.to[m].leases() })
 }

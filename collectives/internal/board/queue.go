@@ -6,7 +6,8 @@ import (
 )
 
 // A queue leads from a sender to a receiver, in memory of the sender, which
-// writes all of it but two words. No further member reads or writes it:
+// writes all of it but two words. No further member reads or writes it. It shares no code
+// with internal/channel, whose slots lie at the receiver: ADR 20 has the reasons.
 //
 //	taken   lines that the receiver has taken; the receiver writes it
 //	using   the latest line whose leased memory the receiver uses; the receiver writes it
