@@ -203,7 +203,7 @@ func TestEveryPackageIsInThePicture(t *testing.T) {
 }
 
 // The rules must be able to fail.
-func TestThePictureRefusesArrowsThatPointUp(t *testing.T) {
+func TestWrongArrowFindsImportsThatPointUp(t *testing.T) {
 	for _, arrow := range []string{
 		"verbs -> runtime", "verbs -> internal/fabric", "verbs -> verbs/loop", "verbs/driver -> verbs",
 		"verbs/tcp -> verbs", "verbs/shm -> verbs", "verbs/internal/wq -> verbs", "verbs/internal/wq -> verbs/loop", "verbs/loop -> verbs/shm", "verbs/ibv -> runtime", "verbs/faulty -> verbs/loop",

@@ -132,9 +132,9 @@ func TestLinesInThePageOnPipesAreTested(t *testing.T) {
 	}
 }
 
-// TestTheReadmeListsTheEnvironment compares the README's variables with those
+// TestReadmeListsTheEnvironment compares the README's variables with those
 // that grun and its ranks know.
-func TestTheReadmeListsTheEnvironment(t *testing.T) {
+func TestReadmeListsTheEnvironment(t *testing.T) {
 	variable := regexp.MustCompile(`GRUN_[A-Z_]+`)
 	var known []string
 	for _, file := range []string{"internal/bootstrap/env.go", "internal/tuned/tuned.go"} {

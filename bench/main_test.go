@@ -149,7 +149,7 @@ func TestListNamesEveryBenchmark(t *testing.T) {
 	require.Equal(t, len(benchmarks()), strings.Count(out, "\n"))
 }
 
-func TestACanceledBenchmarkEnds(t *testing.T) {
+func TestCanceledBenchmarkEnds(t *testing.T) {
 	for name, w := range ways {
 		t.Run(name, func(t *testing.T) {
 			o, err := parse([]string{"all", "-time", "1h"}, &strings.Builder{})

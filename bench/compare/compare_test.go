@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAnIntervalCoversTheMedianByOrderStatistics(t *testing.T) {
+func TestIntervalCoversTheMedianByOrderStatistics(t *testing.T) {
 	// Of n samples the k-th and the k-th last, tables of the sign test: n, k.
 	for n, k := range map[int]int{6: 1, 8: 1, 9: 2, 12: 3, 15: 4, 20: 6, 25: 8} {
 		var s []float64
@@ -19,7 +19,7 @@ func TestAnIntervalCoversTheMedianByOrderStatistics(t *testing.T) {
 	}
 }
 
-func TestACellIsSlowerWhereIntervalsAreApart(t *testing.T) {
+func TestCellIsSlowerWhereIntervalsAreApart(t *testing.T) {
 	put := cell{"put", "shm", 8}
 	run := func(factor float64) []cell {
 		m := newMeasurement()
@@ -34,7 +34,7 @@ func TestACellIsSlowerWhereIntervalsAreApart(t *testing.T) {
 	require.Equal(t, []cell{put}, run(1.2))
 }
 
-func TestABenchmarkThatOneVersionLacksIsNoCell(t *testing.T) {
+func TestBenchmarkThatOneVersionLacksIsNoCell(t *testing.T) {
 	m := newMeasurement()
 	m.add(map[cell]float64{{"new", "shm", 8}: 1}, map[cell]float64{{"new", "shm", 8}: 1}, nil)
 	require.Empty(t, m.cells)

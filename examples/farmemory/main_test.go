@@ -50,7 +50,7 @@ func TestSmallShelvesForgetKeysAndKeepTheRestRight(t *testing.T) {
 	require.ErrorIs(t, local(3, o.run), rpipe.ErrTooLarge)
 }
 
-func TestAQuarterOfTheRanksServes(t *testing.T) {
+func TestQuarterOfTheRanksServes(t *testing.T) {
 	for n, want := range map[int]int{1: 1, 2: 1, 3: 1, 4: 1, 7: 1, 8: 2, 16: 4} {
 		require.Equal(t, want, servers(n), "%d ranks", n)
 	}
@@ -73,7 +73,7 @@ func broken(t *testing.T, damage func(ctx context.Context, w *worker) error) err
 	})
 }
 
-func TestAWrongByteIsFound(t *testing.T) {
+func TestCheckFindsAWrongByte(t *testing.T) {
 	err := broken(t, func(ctx context.Context, w *worker) error {
 		for key, p := range w.t.index {
 			v, err := w.t.get(ctx, key)
@@ -84,7 +84,7 @@ func TestAWrongByteIsFound(t *testing.T) {
 	require.ErrorContains(t, err, "does not hold the value stored last")
 }
 
-func TestALostKeyIsFound(t *testing.T) {
+func TestCheckFindsALostKey(t *testing.T) {
 	err := broken(t, func(_ context.Context, w *worker) error {
 		for key := range w.t.index {
 			return w.t.remove(key)
@@ -94,7 +94,7 @@ func TestALostKeyIsFound(t *testing.T) {
 	require.ErrorContains(t, err, "1 keys are missing, 0 were forgotten")
 }
 
-func TestAKeyThatWasRemovedIsFound(t *testing.T) {
+func TestCheckFindsAKeyThatWasRemoved(t *testing.T) {
 	err := broken(t, func(_ context.Context, w *worker) error {
 		for key := range w.t.index {
 			delete(w.versions, key)

@@ -72,7 +72,7 @@ func TestUpdatesOfAllRanksAreThoseOfOneRank(t *testing.T) {
 	}
 }
 
-func TestALostUpdateIsFound(t *testing.T) {
+func TestCheckFindsALostUpdate(t *testing.T) {
 	for _, n := range jobs {
 		err := local(n, "loop", func(ctx context.Context, job *runtime.Job) error {
 			o := options{log2: 8, updates: 100, verify: true, out: &strings.Builder{}}

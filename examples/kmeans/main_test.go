@@ -27,7 +27,7 @@ func small(out io.Writer) options {
 	return options{points: 2000, clusters: 5, dim: 3, steps: 100, seed: 1, check: true, out: out, log: io.Discard}
 }
 
-func TestTheResultIsThatOfOneRankAlone(t *testing.T) {
+func TestResultEqualsThatOfOneRankAlone(t *testing.T) {
 	for name, opts := range map[string][]runtime.Option{
 		"mapped": {runtime.WithProvider("loop")},
 		"queued": {runtime.WithProvider("loop"), runtime.WithFMAMax(0)},
@@ -56,7 +56,7 @@ func TestMoreRanksThanPoints(t *testing.T) {
 	require.Contains(t, out.String(), "distance from them: 0\n")
 }
 
-func TestTheClustersThatWereMadeAreFound(t *testing.T) {
+func TestClusteringFindsTheClustersOfThePoints(t *testing.T) {
 	d := newDataset(5000, 2, 6, 1)
 	c, err := alone(t.Context(), d, 100)
 	require.NoError(t, err)
@@ -72,14 +72,14 @@ func TestTheClustersThatWereMadeAreFound(t *testing.T) {
 	require.EqualValues(t, 5000, total)
 }
 
-func TestTheCheckEndsWithItsContext(t *testing.T) {
+func TestCheckEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := alone(ctx, newDataset(50, 2, 3, 1), 5)
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestAWrongBitIsFound(t *testing.T) {
+func TestCheckFindsAWrongBit(t *testing.T) {
 	for _, n := range jobs {
 		o := small(io.Discard)
 		err := local(n, func(ctx context.Context, job *runtime.Job) error {
@@ -109,7 +109,7 @@ func TestStepsAreBounded(t *testing.T) {
 	require.Contains(t, out.String(), "checked")
 }
 
-func TestACenterWithoutPointsStaysWhereItIs(t *testing.T) {
+func TestCenterWithoutPointsStaysWhereItIs(t *testing.T) {
 	c := newClustering(newDataset(100, 2, 2, 1), 0, 100)
 	far := []float64{1e9, -1e9}
 	copy(c.centers[2:], far)
@@ -134,7 +134,7 @@ func TestPartsTogetherAreAllPoints(t *testing.T) {
 	require.NotEqual(t, whole, newDataset(1001, 3, 4, 8).part(0, 1001), "another seed")
 }
 
-func TestThePictureHasPointsAndCenters(t *testing.T) {
+func TestPictureHasPointsAndCenters(t *testing.T) {
 	for _, points := range []int{500, 2 * drawn} {
 		o := small(io.Discard)
 		o.points, o.dim, o.svg = points, 1, filepath.Join(t.TempDir(), "clusters.svg")

@@ -103,20 +103,20 @@ func TestEveryWordIsAddedUp(t *testing.T) {
 	})
 }
 
-func TestAFolderWithoutWords(t *testing.T) {
+func TestFolderWithoutWordsGivesNoCounts(t *testing.T) {
 	var out lockedBuffer
 	o := options{corpus.Options{Program: "pipes", Dir: t.TempDir(), Top: 10, Verify: true, Out: &out, Log: &lockedBuffer{}}}
 	require.NoError(t, local(3, o.run, runtime.WithProvider("loop")))
 	require.Empty(t, out.String())
 }
 
-func TestAMissingFolderIsAnError(t *testing.T) {
+func TestMissingFolderReturnsAnError(t *testing.T) {
 	o := options{corpus.Options{Program: "pipes", Dir: filepath.Join(t.TempDir(), "missing"), Log: &lockedBuffer{}}}
 	require.ErrorIs(t, local(2, o.run, runtime.WithProvider("loop")), os.ErrNotExist)
 }
 
-// TestARankThatFailsEndsTheOtherRanks: they wait for its words.
-func TestARankThatFailsEndsTheOtherRanks(t *testing.T) {
+// TestFailedRankEndsTheOtherRanks: they wait for its words.
+func TestFailedRankEndsTheOtherRanks(t *testing.T) {
 	root, _ := plant(t)
 	broken := errors.New("broken")
 	o := options{corpus.Options{Program: "pipes", Dir: root, Log: &lockedBuffer{}}}

@@ -41,8 +41,8 @@ func TestRecordsArriveUnchanged(t *testing.T) {
 	})
 }
 
-// TestABlockWithoutRecordsIsAnError cuts a block everywhere and lets lengths lie.
-func TestABlockWithoutRecordsIsAnError(t *testing.T) {
+// TestBlockWithoutRecordsReturnsAnError cuts a block everywhere and lets lengths lie.
+func TestBlockWithoutRecordsReturnsAnError(t *testing.T) {
 	block := append(binary.AppendUvarint(nil, 3), 4, 'w', 'o', 'r', 'd')
 	whole := counts{}
 	require.NoError(t, whole.addAll(append(block, 0, 'x', 'y')))
@@ -59,8 +59,8 @@ func TestABlockWithoutRecordsIsAnError(t *testing.T) {
 	}
 }
 
-// TestAWrongBlockEndsTheMerge: the writer learns that its reader has closed.
-func TestAWrongBlockEndsTheMerge(t *testing.T) {
+// TestWrongBlockEndsTheMerge: the writer learns that its reader has closed.
+func TestWrongBlockEndsTheMerge(t *testing.T) {
 	err := local(1, func(ctx context.Context, job *runtime.Job) error {
 		in, err := openStreams(ctx, job.World(), "wrong")
 		if err != nil {

@@ -27,7 +27,7 @@ func small(out io.Writer) options {
 	return options{steps: 30, batch: 16, hidden: 6, rate: 0.1, seed: 1, check: true, out: out, log: io.Discard}
 }
 
-func TestTheResultIsThatOfOneRankAlone(t *testing.T) {
+func TestResultEqualsThatOfOneRankAlone(t *testing.T) {
 	for name, opts := range map[string][]runtime.Option{
 		"mapped": {runtime.WithProvider("loop")},
 		"queued": {runtime.WithProvider("loop"), runtime.WithFMAMax(0)},
@@ -51,7 +51,7 @@ func TestMoreRanksThanSamples(t *testing.T) {
 	require.NoError(t, local(8, o.run))
 }
 
-func TestTheNetworkLearns(t *testing.T) {
+func TestTrainedNetworkReachesItsAccuracy(t *testing.T) {
 	var out strings.Builder
 	o := options{steps: 400, batch: 48, hidden: 16, rate: 0.2, accuracy: 0.9, seed: 1, check: true, out: &out, log: io.Discard}
 	require.NoError(t, local(4, o.run))
@@ -77,7 +77,7 @@ func TestSharesChangeRoundingOnly(t *testing.T) {
 	require.Less(t, most, drift/100)
 }
 
-func TestAWrongLossIsFound(t *testing.T) {
+func TestCheckFindsAWrongLoss(t *testing.T) {
 	o := small(io.Discard)
 	tr, err := o.alone(t.Context(), 3, o.steps)
 	require.NoError(t, err)
@@ -88,7 +88,7 @@ func TestAWrongLossIsFound(t *testing.T) {
 	require.ErrorContains(t, o.compareLosses(t.Context(), tr), "the loss of step 0 is NaN")
 }
 
-func TestAWrongBitIsFound(t *testing.T) {
+func TestCheckFindsAWrongBit(t *testing.T) {
 	for _, n := range jobs {
 		o := small(io.Discard)
 		err := local(n, func(ctx context.Context, job *runtime.Job) error {
@@ -122,7 +122,7 @@ func TestSharesCoverTheBatch(t *testing.T) {
 	}
 }
 
-func TestThePictureShowsTheLossAndTheRegions(t *testing.T) {
+func TestPictureShowsTheLossAndTheRegions(t *testing.T) {
 	o := small(io.Discard)
 	o.svg = filepath.Join(t.TempDir(), "loss.svg")
 	require.NoError(t, local(2, o.run))

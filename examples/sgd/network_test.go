@@ -19,9 +19,9 @@ func draws(n int) []sample {
 	return out
 }
 
-// TestTheGradientIsThatOfTheLoss compares every derivative with a difference of
+// TestGradientEqualsDifferencesOfTheLoss compares every derivative with a difference of
 // losses.
-func TestTheGradientIsThatOfTheLoss(t *testing.T) {
+func TestGradientEqualsDifferencesOfTheLoss(t *testing.T) {
 	const rows, h = 7, 1e-5
 	net := newNetwork(4)
 	net.draw(1)
@@ -44,7 +44,7 @@ func TestTheGradientIsThatOfTheLoss(t *testing.T) {
 	require.Greater(t, largest, 0.01, "there is something to compare")
 }
 
-func TestALayerIsReadyWhenItsGradientIsComplete(t *testing.T) {
+func TestLayerIsReadyWhenItsGradientIsComplete(t *testing.T) {
 	net := newNetwork(4)
 	net.draw(1)
 	p, grads := newPass(net, 3), make([]float64, len(net.params)+1)

@@ -182,8 +182,8 @@ func Example_mismatch() {
 	// <nil>
 }
 
-// TestThePageOnCollectivesListsAllAlgorithms compares the page with Call.Algorithms.
-func TestThePageOnCollectivesListsAllAlgorithms(t *testing.T) {
+// TestPageOnCollectivesListsAllAlgorithms compares the page with Call.Algorithms.
+func TestPageOnCollectivesListsAllAlgorithms(t *testing.T) {
 	page, err := os.ReadFile("../../docs/collectives-algorithms.md")
 	require.NoError(t, err)
 	x, sum := []int{1}, collectives.Sum[int]()

@@ -130,14 +130,14 @@ func TestOneFileAndALinkToAFolder(t *testing.T) {
 	require.Equal(t, "3 main\n", out)
 }
 
-func TestAMissingFolderIsAnError(t *testing.T) {
+func TestMissingFolderReturnsAnError(t *testing.T) {
 	_, _, err := count(3, "loop", options{corpus.Options{Program: "wordcount", Dir: filepath.Join(t.TempDir(), "missing"), Top: 1}})
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// TestAFileThatDisappearsIsSkipped lists a file and removes it before it is counted,
+// TestReaderSkipsAFileThatDisappears lists a file and removes it before it is counted,
 // as happens in a folder that is in use.
-func TestAFileThatDisappearsIsSkipped(t *testing.T) {
+func TestReaderSkipsAFileThatDisappears(t *testing.T) {
 	o := options{corpus.Options{Program: "wordcount", Log: &lockedBuffer{}}}
 	words := corpus.Counts{}
 	missing := filepath.Join(t.TempDir(), "missing")

@@ -12,8 +12,8 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// TestAWaitThatEndsIsAStep has rank 1 sleep in a barrier until rank 0 comes.
-func TestAWaitThatEndsIsAStep(t *testing.T) {
+// TestEndOfAWaitIsAStep has rank 1 sleep in a barrier until rank 0 comes.
+func TestEndOfAWaitIsAStep(t *testing.T) {
 	EachTransport(t, 2, func(t *testing.T, c Config) {
 		var s steps
 		var asleep, over uint64
@@ -50,7 +50,7 @@ func hangs(ctx context.Context, r *Rank) {
 	r.NoError(r.World.Barrier(ctx))
 }
 
-func TestAJobWithoutStepsEnds(t *testing.T) {
+func TestWatchdogEndsAJobWithoutSteps(t *testing.T) {
 	t.Setenv("GOPGAS_PATIENCE", "0.01")
 	err := RunLocal(t.Context(), 2, func(ctx context.Context, job *runtime.Job) error {
 		<-ctx.Done()

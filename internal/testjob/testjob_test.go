@@ -109,7 +109,7 @@ func TestRanksAreProcesses(t *testing.T) {
 	Job{Ranks: 2, Queued: true}.Run(t, "hello")
 }
 
-func TestAFailedAssertionOfAProcessIsShown(t *testing.T) {
+func TestRunShowsAFailedAssertionOfAProcess(t *testing.T) {
 	out := Job{Ranks: 2}.Try(t, "assert")
 	require.Equal(t, 1, out.ExitCode)
 	require.Contains(t, out.Output, "only rank 0 is right")
@@ -118,7 +118,7 @@ func TestAFailedAssertionOfAProcessIsShown(t *testing.T) {
 	require.Contains(t, out.Output, `no body "no such body"`)
 }
 
-func TestAProcessThatDiesIsKilled(t *testing.T) {
+func TestDieKillsTheProcess(t *testing.T) {
 	out := Job{Ranks: 2}.Try(t, "die")
 	require.Equal(t, []launcher.Failure{{Rank: 1, Host: out.Failures[0].Host, Code: 128 + int(unix.SIGKILL),
 		Signal: unix.SIGKILL, Reason: "died of SIGKILL"}}, out.Failures)

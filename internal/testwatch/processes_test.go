@@ -31,7 +31,7 @@ func TestStartsAndEndsOfProcessesAreSteps(t *testing.T) {
 	require.Zero(t, steps())
 }
 
-func TestAProcessThatComputesMakesSteps(t *testing.T) {
+func TestProcessThatComputesMakesSteps(t *testing.T) {
 	const mark = "TESTWATCH_TEST=computes"
 	run(t, mark, "while :; do :; done")
 	steps := Processes(Marked(mark))

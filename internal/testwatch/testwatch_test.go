@@ -17,7 +17,7 @@ func newWatchdog(t *testing.T, steps ...func() uint64) *watchdog {
 	return &watchdog{ctx: ctx, cancel: cancel, steps: steps}
 }
 
-func TestAContextEndsAfterLooksInVain(t *testing.T) {
+func TestContextEndsAfterLooksWithoutSteps(t *testing.T) {
 	d := newWatchdog(t)
 	for range looks - 1 {
 		require.True(t, d.look())
@@ -27,7 +27,7 @@ func TestAContextEndsAfterLooksInVain(t *testing.T) {
 	require.ErrorIs(t, context.Cause(d.ctx), ErrStuck)
 }
 
-func TestAStepOfOneSourceRestartsPatience(t *testing.T) {
+func TestStepOfOneSourceRestartsPatience(t *testing.T) {
 	var mine, theirs uint64
 	d := newWatchdog(t, func() uint64 { return mine }, func() uint64 { return theirs })
 	for i := range uint64(5) {
@@ -43,7 +43,7 @@ func TestAStepOfOneSourceRestartsPatience(t *testing.T) {
 	require.False(t, d.look())
 }
 
-func TestAStoppedWatchdogDoesNotLook(t *testing.T) {
+func TestStoppedWatchdogDoesNotLook(t *testing.T) {
 	looked := 0
 	ctx, stop := With(t.Context(), func() uint64 { looked++; return 0 })
 	stop()
@@ -58,7 +58,7 @@ func TestPatienceIsLongerOnAnEmulatedMachine(t *testing.T) {
 	require.Equal(t, 2*time.Minute, Patience())
 }
 
-func TestTheContextOfATestOutlastsItsOwn(t *testing.T) {
+func TestContextOutlastsThatOfItsTest(t *testing.T) {
 	var watched context.Context
 	t.Run("inner", func(t *testing.T) {
 		watched = Context(t)

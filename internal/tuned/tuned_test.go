@@ -24,7 +24,7 @@ func table(t testing.TB) *Table {
 	}}
 }
 
-func TestATableIsReadAsItWasWritten(t *testing.T) {
+func TestLoadReturnsTheSavedTable(t *testing.T) {
 	want := table(t)
 	data, err := want.Encode()
 	require.NoError(t, err)
@@ -89,7 +89,7 @@ func TestEncodeRefusesATableThatDecodeRefuses(t *testing.T) {
 	require.NoFileExists(t, path)
 }
 
-func TestASavedTableIsLoadedOnItsMachineOnly(t *testing.T) {
+func TestLoadRefusesTheTableOfAnotherMachine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "of", "this", "user", "table.json")
 	want := table(t)
 	require.NoError(t, want.Save(path))
@@ -145,7 +145,7 @@ func TestReadersFindAWholeTableDuringASave(t *testing.T) {
 	require.Empty(t, left, "temporary files")
 }
 
-func TestAMachineIsReadFromTheKernelsDescription(t *testing.T) {
+func TestParseMachineReadsTheKernelsDescription(t *testing.T) {
 	m, err := parseMachine(strings.NewReader("processor\t: 0\nmodel name\t: Some CPU @ 3 GHz\n\nprocessor\t: 1\nmodel name\t: Some CPU @ 3 GHz\n"))
 	require.NoError(t, err)
 	require.Equal(t, "Some CPU @ 3 GHz", m.CPU)

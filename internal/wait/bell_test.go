@@ -95,7 +95,7 @@ func TestCancellationOfOneWaiterLeavesOtherWaitersWaiting(t *testing.T) {
 	})
 }
 
-func TestAPanickingConditionLeavesNoWaiterBehind(t *testing.T) {
+func TestPanicOfAConditionLeavesNoWaiterBehind(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
 		b := bell()
 		looks := 0
@@ -224,7 +224,7 @@ func TestOnlyASharedBellWithADescriptorHasALocation(t *testing.T) {
 	require.False(t, ok)
 }
 
-func TestASharedBellRefusesMemoryItCannotUse(t *testing.T) {
+func TestSharedBellRefusesUnusableMemory(t *testing.T) {
 	mem := sharedMemory(t)
 	require.Panics(t, func() { NewShared(mem[4:], -1, 0) }, "misaligned")
 	require.Panics(t, func() { NewShared(mem[:Size-1], -1, 0) }, "too short")

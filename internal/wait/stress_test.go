@@ -98,7 +98,7 @@ func TestNoWakeupIsLostAmongManyWaitersOfOneBell(t *testing.T) {
 // The test rings the bell after the last look ahead of the announcement. No waiter counts
 // yet, so the ring wakes none, and only the look between announcing and sleeping finds the
 // condition true.
-func TestAWaiterLooksAgainBetweenAnnouncingItselfAndSleeping(t *testing.T) {
+func TestWaiterLooksAgainBeforeItSleeps(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
 		b := bell()
 		var flag atomic.Bool

@@ -103,7 +103,7 @@ func drawn(p Plan, context, qp int) (all []delay) {
 	return all
 }
 
-func TestTheSameSeedDrawsTheSameFaults(t *testing.T) {
+func TestSameSeedDrawsTheSameFaults(t *testing.T) {
 	plan := Plan{Seed: 1, DelayStarts: 0.5, DelayCompletions: 0.5}
 	require.Equal(t, drawn(plan, 1, 2), drawn(plan, 1, 2))
 	require.NotEqual(t, drawn(plan, 1, 2), drawn(plan, 1, 3), "another QP")
@@ -114,7 +114,7 @@ func TestTheSameSeedDrawsTheSameFaults(t *testing.T) {
 }
 
 // Each trial records which of its posts faulty refuses, and replays alike.
-func TestTheSameSeedRefusesTheSamePosts(t *testing.T) {
+func TestSameSeedRefusesTheSamePosts(t *testing.T) {
 	trial := func(seed uint64) (taken []int) {
 		a, b := pair(t, Plan{Seed: seed, QueueFull: 0.3, PartialPosts: 0.5, DelayCompletions: 1, MaxDelay: ages, MaxPolls: 3})
 		for range 40 {

@@ -35,7 +35,7 @@ func TestWordsDoNotDependOnTheBuffer(t *testing.T) {
 	})
 }
 
-func TestAReadErrorComesAfterTheWordsBeforeIt(t *testing.T) {
+func TestReaderReturnsWordsBeforeTheReadError(t *testing.T) {
 	broken := errors.New("broken")
 	r := bufio.NewReader(iotest.DataErrReader(&failing{strings.NewReader("some words"), broken}))
 	words := Counts{}
@@ -50,7 +50,7 @@ func TestCountingEndsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, eachWord(ctx, bufio.NewReader(strings.NewReader("words")), func([]byte) {}), cause)
 }
 
-func TestAKnownWordIsCountedWithoutAllocation(t *testing.T) {
+func TestCountOfAKnownWordAllocatesNothing(t *testing.T) {
 	words, word := Counts{}, []byte("known")
 	words.Add(word)
 	require.Zero(t, testing.AllocsPerRun(100, func() { words.Add(word) }))

@@ -24,7 +24,7 @@ func TestTellPrintsNothingInShortRunsAndNowAndThenInLongOnes(t *testing.T) {
 	require.Equal(t, "prog: step 2\nprog: step 4\n", out.String())
 }
 
-func TestALineThatDoesNotSpeakPrintsNothing(t *testing.T) {
+func TestSilentLinePrintsNothing(t *testing.T) {
 	var out strings.Builder
 	l := New(&out, "prog", false)
 	l.now = func() time.Time { return time.Now().Add(time.Hour) }

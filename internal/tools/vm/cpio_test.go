@@ -63,7 +63,7 @@ func sample(t *testing.T) (*bytes.Buffer, []entry) {
 	return &b, want
 }
 
-func TestAnArchiveReadsBackUnchanged(t *testing.T) {
+func TestArchiveReadsBackUnchanged(t *testing.T) {
 	b, want := sample(t)
 	require.Equal(t, want, entries(t, b.Bytes()))
 }

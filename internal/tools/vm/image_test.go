@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheCommandGetsItsWordsAndEnvironmentUnchanged(t *testing.T) {
+func TestCommandGetsItsWordsAndEnvironmentUnchanged(t *testing.T) {
 	words := []string{"printf", `[%s]\n`, "", "two words", "don't", `"$HOME"`, `\`, "a\nb", "*"}
 	o := options{command: words, share: "/it's here", env: []string{"A=$HOME 'x'", "B="}}
 	script := write(t, commandScript(o), t.TempDir(), "command.sh")
@@ -45,12 +45,12 @@ func TestLibrariesAndLoaderAreWhereTheGuestLooks(t *testing.T) {
 	require.Contains(t, all, entry{"usr/bin/program", string(object{interpreter: loader, needed: []string{"liba.so"}}.bytes(t)), 0o100755})
 }
 
-func TestTheFirstProcessIsAShellScript(t *testing.T) {
+func TestFirstProcessIsAShellScript(t *testing.T) {
 	require.True(t, bytes.HasPrefix(initScript, []byte("#!/bin/busybox sh\n")))
 	require.NoError(t, exec.Command("sh", "-n", write(t, initScript, t.TempDir(), "init")).Run())
 }
 
-func TestTheErrorNamesAMissingProgram(t *testing.T) {
+func TestErrorNamesAMissingProgram(t *testing.T) {
 	_, err := find("no-such-program")
 	require.ErrorContains(t, err, "no-such-program")
 	err = (&image{archive: newArchive(&bytes.Buffer{})}).copy("bin/x", filepath.Join(t.TempDir(), "gone"))

@@ -51,7 +51,7 @@ func kernelFiles(t *testing.T) string {
 	return root
 }
 
-func TestTheKernelIsFetchedOnce(t *testing.T) {
+func TestPrepareFetchesTheKernelOnce(t *testing.T) {
 	calls := distribution(t, kernelFiles(t))
 	cache := filepath.Join(t.TempDir(), "cache")
 	var first kernel
@@ -76,7 +76,7 @@ func TestTheKernelIsFetchedOnce(t *testing.T) {
 	require.Less(t, strings.Index(all, "ib_core.ko"), strings.Index(all, "rdma_rxe.ko"))
 }
 
-func TestANewKernelReplacesAnOlderOne(t *testing.T) {
+func TestNewKernelReplacesAnOlderOne(t *testing.T) {
 	distribution(t, kernelFiles(t))
 	cache := t.TempDir()
 	write(t, nil, cache, "kernel-old", "vmlinux")
@@ -96,7 +96,7 @@ func TestANewKernelReplacesAnOlderOne(t *testing.T) {
 	require.ElementsMatch(t, []string{filepath.Base(filepath.Dir(k.vmlinux)), "new-by-another"}, left)
 }
 
-func TestAKernelThatLacksAModuleLeavesTheCacheUnchanged(t *testing.T) {
+func TestKernelThatLacksAModuleLeavesTheCacheUnchanged(t *testing.T) {
 	root := kernelFiles(t)
 	require.NoError(t, os.Remove(filepath.Join(root, "lib/modules/6.1.0-9-amd64/rdma_rxe.ko")))
 	distribution(t, root)

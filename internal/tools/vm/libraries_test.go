@@ -25,7 +25,7 @@ func TestLibrariesComeWithTheLibrariesThatTheyNeed(t *testing.T) {
 	require.Equal(t, map[string]bool{"/lib64/ld.so": true}, l.interpreters)
 }
 
-func TestAProgramsRunPathComesFirst(t *testing.T) {
+func TestRunPathOfAProgramComesFirst(t *testing.T) {
 	system, own := t.TempDir(), t.TempDir()
 	object{}.write(t, system, "liba.so")
 	want := object{}.write(t, own, "lib", "liba.so")
@@ -36,7 +36,7 @@ func TestAProgramsRunPathComesFirst(t *testing.T) {
 	require.Equal(t, want, l.files["liba.so"])
 }
 
-func TestTheErrorNamesAMissingLibraryAndTheFileThatNeedsIt(t *testing.T) {
+func TestErrorNamesAMissingLibraryAndTheFileThatNeedsIt(t *testing.T) {
 	program := object{needed: []string{"libgone.so"}}.write(t, t.TempDir(), "program")
 	err := newLibraries([]string{"/nowhere"}).addFor(program)
 	require.ErrorContains(t, err, "no library libgone.so in /nowhere, which "+program+" needs")

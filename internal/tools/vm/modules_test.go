@@ -52,7 +52,7 @@ func TestModulesThatTheKernelHasBuiltInAreNotLoaded(t *testing.T) {
 	require.Equal(t, []string{"virtio_pci"}, order)
 }
 
-func TestTheErrorNamesAMissingModuleAndTheOneThatNeedsIt(t *testing.T) {
+func TestErrorNamesAMissingModuleAndTheModuleThatNeedsIt(t *testing.T) {
 	folder := folderOf(t, map[string]string{"9p.ko": "netfs"}, "")
 	_, err := closureOf(t, folder, "9p")
 	require.ErrorContains(t, err, "no module netfs, which 9p needs")
@@ -60,7 +60,7 @@ func TestTheErrorNamesAMissingModuleAndTheOneThatNeedsIt(t *testing.T) {
 	require.ErrorContains(t, err, "no module siw")
 }
 
-func TestACompressedModuleIsUnpacked(t *testing.T) {
+func TestScanModulesReadsACompressedModule(t *testing.T) {
 	folder := folderOf(t, map[string]string{"veth.ko": ""}, "")
 	plain := object{modinfo: "depends=veth\x00"}.bytes(t)
 	packed := gzipped(t, plain)

@@ -51,7 +51,7 @@ func TestModulesMayBeInPackagesOfTheirOwn(t *testing.T) {
 	}, got)
 }
 
-func TestAKernelThatAptDoesNotKnowIsAnError(t *testing.T) {
+func TestKernelThatAptDoesNotKnowReturnsAnError(t *testing.T) {
 	_, err := follow("linux-image-amd64", shelf(nil))
 	require.Error(t, err)
 	_, err = follow("linux-image-amd64", shelf(map[string]string{"linux-image-amd64": "Depends: linux-base\n"}))

@@ -75,7 +75,7 @@ func TestRelayKeepsTheReadyLine(t *testing.T) {
 	require.Contains(t, string(initScript), `echo "`+ready+`"`)
 }
 
-func TestAMachineEndsWithItsContext(t *testing.T) {
+func TestMachineEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	code, _, err := attended(ctx, t, "exec sleep 60", time.Minute)
@@ -93,7 +93,7 @@ func TestAttendReturnsAnErrorForAKilledMachine(t *testing.T) {
 }
 
 // The machine's process must not outlive the tool, even if that is killed.
-func TestTheMachineDiesWithItsParent(t *testing.T) {
+func TestMachineEndsWithItsParent(t *testing.T) {
 	if _, err := exec.LookPath("setpriv"); err != nil {
 		t.Skip("no setpriv here")
 	}

@@ -88,7 +88,7 @@ func TestExtractVmlinuxRefusesOtherFiles(t *testing.T) {
 	}
 }
 
-func TestADamagedKernelIsRefused(t *testing.T) {
+func TestDamagedKernelReturnsAnError(t *testing.T) {
 	packed := gzipped(t, bytes.Repeat([]byte("\x7fELF"), 1000))
 	packed[len(packed)-8] ^= 1 // the checksum
 	folder := t.TempDir()
