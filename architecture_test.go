@@ -148,7 +148,7 @@ var picture = []layer{
 const forTests = "verbs/verbstest internal/testjob internal/testwatch rpipe/internal/pipetest"
 
 // system are the packages that may speak to the kernel by themselves.
-const system = "internal/wait internal/memory internal/testjob internal/testwatch verbs/shm verbs/tcp verbs/ibv runtime launcher cmd/grun bench bench/*"
+const system = "internal/wait internal/memory internal/testjob internal/testwatch internal/tools/hosts verbs/shm verbs/tcp verbs/ibv runtime launcher cmd/grun bench bench/*"
 
 // wrongArrow describes the mistake in an import of to by from, both without the
 // module's path, or returns "".
