@@ -138,6 +138,8 @@ var picture = []layer{
 		"it tests promises to users through the packages that users can import"},
 	{"chaos", "collectives rpipe rpipe/* window runtime verbs/driver verbs/faulty internal/team internal/fabric",
 		"it uses the packages that users can import, and looks at the heap through the fabric"},
+	{"faults", "collectives rpipe window runtime internal/bootstrap",
+		"it runs programs of users on several hosts, and stands in for their launcher"},
 	{"bench", "bench/* collectives rpipe rpipe/* window runtime launcher verbs verbs/* internal/*",
 		"nothing imports a benchmark but its own parts"},
 	{"bench/*", "bench/* collectives rpipe rpipe/* window runtime launcher verbs verbs/* internal/*",

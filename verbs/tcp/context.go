@@ -27,6 +27,7 @@ import (
 type device struct {
 	id        uint64
 	endpoints []netip.AddrPort
+	nearby    []nic // interfaces of this host, listed at the first use; the token guards it
 	timeout   time.Duration
 	streams   int         // of one connection
 	tls       *tls.Config // nil: connections are not encrypted

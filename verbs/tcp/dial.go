@@ -21,6 +21,10 @@ const (
 	lastPause  = 500 * time.Millisecond
 )
 
+// connectTimeout bounds one attempt where the peer has further endpoints to try. TCP
+// sends its first packet again after a second.
+const connectTimeout = 2 * time.Second
+
 // connect starts to connect q with its peer. The device with the lower number dials. So
 // all queue pairs of two devices look at the same one for a connection to share. On one
 // device, the queue pair with the lower secret dials. Precondition: token and q's lock
@@ -142,12 +146,20 @@ func (p *path) dial() {
 			p.attempt, err = p.dev.addLink(fd, p, phaseDial, unix.EPOLLOUT)
 		}
 		if err == nil {
-			p.attempt.expire(handshakeTimeout)
+			p.attempt.expire(p.patience())
 			return
 		}
 		p.failed(err)
 	}
 	p.rest()
+}
+
+// patience returns the bound of one attempt to connect.
+func (p *path) patience() time.Duration {
+	if len(p.endpoints) > 1 {
+		return connectTimeout
+	}
+	return handshakeTimeout
 }
 
 // redial follows a failed attempt. The first queue pair that waits for a connection

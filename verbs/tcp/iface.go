@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/gopgas/gopgas/verbs/driver"
@@ -104,4 +105,30 @@ func reachable(have []nic) []netip.Addr {
 		return loopback
 	}
 	return outside[:min(len(outside), maxEndpoints)]
+}
+
+// nearFirst orders a peer's endpoints: those in a subnet of this host come first. An
+// address of another network may lead to a host that drops all packets. Precondition:
+// the token is held.
+func (d *device) nearFirst(endpoints []netip.AddrPort) []netip.AddrPort {
+	if len(endpoints) < 2 {
+		return endpoints
+	}
+	if d.nearby == nil {
+		d.nearby, _ = nics() // without a list the order stays
+	}
+	return nearFirst(endpoints, d.nearby)
+}
+
+func nearFirst(endpoints []netip.AddrPort, have []nic) []netip.AddrPort {
+	var near, far []netip.AddrPort
+	for _, e := range endpoints {
+		shared := func(p netip.Prefix) bool { return p.Contains(e.Addr()) }
+		if slices.ContainsFunc(have, func(n nic) bool { return slices.ContainsFunc(n.addrs, shared) }) {
+			near = append(near, e)
+		} else {
+			far = append(far, e)
+		}
+	}
+	return append(near, far...)
 }

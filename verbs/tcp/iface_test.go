@@ -86,3 +86,16 @@ func TestForeignAddressErrorListsInterfaces(t *testing.T) {
 		require.ErrorContains(t, err, "lo 127.0.0.1/8")
 	}
 }
+
+func TestEndpointsOfSharedSubnetsComeFirst(t *testing.T) {
+	have := []nic{{"eth0", []netip.Prefix{netip.MustParsePrefix("10.1.0.7/16")}}, {"eth1", []netip.Prefix{netip.MustParsePrefix("fd00::7/64")}}}
+	ends := func(list ...string) (ends []netip.AddrPort) {
+		for _, e := range list {
+			ends = append(ends, netip.MustParseAddrPort(e))
+		}
+		return ends
+	}
+	given := ends("172.17.0.1:5", "10.2.0.1:5", "10.1.0.1:5", "[fd00::1]:5")
+	require.Equal(t, ends("10.1.0.1:5", "[fd00::1]:5", "172.17.0.1:5", "10.2.0.1:5"), nearFirst(given, have))
+	require.Equal(t, given, nearFirst(given, nil))
+}

@@ -18,7 +18,7 @@ import (
 type path struct {
 	dev       *device
 	key       pathKey
-	endpoints []netip.AddrPort // of the peer's device
+	endpoints []netip.AddrPort // of the peer's device, those of shared subnets first
 
 	mu sync.Mutex
 
@@ -46,7 +46,7 @@ func (d *device) path(to *address, dials bool) *path {
 	key := pathKey{peer: string(to.encode()[offAddressDevice:]), dials: dials}
 	p := d.paths[key]
 	if p == nil {
-		p = &path{dev: d, key: key, endpoints: to.endpoints}
+		p = &path{dev: d, key: key, endpoints: d.nearFirst(to.endpoints)}
 		p.renew()
 		d.paths[key] = p
 	}

@@ -1,0 +1,245 @@
+package faults
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/bootstrap"
+	"github.com/gopgas/gopgas/internal/testwatch"
+	"github.com/gopgas/gopgas/internal/tools/hosts"
+)
+
+// envProgram makes the test binary run a program instead of the tests.
+const envProgram = "GOPGAS_FAULTS_PROGRAM"
+
+// A spec describes a job.
+type spec struct {
+	path     string         // of the program; "": this binary
+	args     []string       // of the program
+	name     string         // of the program in this binary
+	place    []*hosts.Host  // by rank
+	meet     *hosts.Host    // of the rendezvous
+	lan      *hosts.Network // of its address
+	family   hosts.Family   // of the rendezvous' address
+	meetName string         // of the rendezvous' host; "": ranks get its address
+	env      []string
+	prefix   []string         // a command that runs the program
+	rankIn   map[int][]string // variables of one rank
+}
+
+// A job is a job whose ranks are processes on several hosts. The test is its launcher.
+type job struct {
+	*testing.T
+	spec   spec
+	server *bootstrap.Server
+	at     net.Listener
+	ranks  []*rank
+
+	mu    sync.Mutex
+	stats map[int]bootstrap.RankStats
+}
+
+// A rank is one process of a job.
+type rank struct {
+	*hosts.Process
+	number int
+	input  io.Closer
+	news   chan news
+
+	mu     sync.Mutex
+	output strings.Builder
+	line   string // the part of a line that has been written so far
+}
+
+// start starts the job.
+func start(t *testing.T, s spec) *job {
+	t.Helper()
+	j := &job{T: t, spec: s, stats: map[int]bootstrap.RankStats{}}
+	secret := make([]byte, bootstrap.SecretSize)
+	_, err := rand.Read(secret)
+	require.NoError(t, err)
+	j.server = bootstrap.NewServer(len(s.place), secret, bootstrap.Hooks{Reported: j.reported, Lost: func(int, error) {}})
+	j.at, err = s.meet.Listen(s.lan.Addr(s.meet, s.family))
+	require.NoError(t, err)
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = j.server.Serve(context.Background(), j.at) })
+	t.Cleanup(func() {
+		_ = j.server.Close()
+		serving.Wait()
+	})
+	for i := range s.place {
+		j.ranks = append(j.ranks, j.launch(i, secret))
+	}
+	return j
+}
+
+// launch starts a rank.
+func (j *job) launch(number int, secret []byte) *rank {
+	j.Helper()
+	r := &rank{number: number, news: make(chan news, 64)}
+	here := j.spec.place[number]
+	local := slices.Index(j.numbersAt(here), number)
+	env := bootstrap.Env{JobID: "faults-" + hex.EncodeToString(secret[:4]), Rank: number, Size: len(j.spec.place),
+		LocalRank: local, LocalSize: len(j.numbersAt(here)), LocalCores: 1, Addr: j.addr(), Secret: secret}
+	path := j.spec.path
+	if path == "" {
+		var err error
+		path, err = os.Executable()
+		require.NoError(j, err)
+	}
+	command := append(slices.Clone(j.spec.prefix), append([]string{path}, j.spec.args...)...)
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env = append(append(os.Environ(), bootstrap.EnvHeap+"=64MiB", envProgram+"="+j.spec.name), j.spec.env...)
+	cmd.Env = append(append(cmd.Env, j.spec.rankIn[number]...), env.Vars()...)
+	cmd.Stdout, cmd.Stderr = r, r
+	input, err := cmd.StdinPipe()
+	require.NoError(j, err)
+	r.input = input
+	r.Process, err = here.Start(cmd)
+	require.NoError(j, err)
+	go func() {
+		err := r.Wait()
+		j.server.RankDied(number, fmt.Sprint("ended: ", err)) // unless it has left
+		close(r.news)
+	}()
+	return r
+}
+
+// addr returns the address at which ranks find the rendezvous.
+func (j *job) addr() string {
+	host, port, err := net.SplitHostPort(j.at.Addr().String())
+	require.NoError(j, err)
+	if j.spec.meetName != "" {
+		host = j.spec.meetName
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// numbersAt lists the ranks on a host.
+func (j *job) numbersAt(h *hosts.Host) (numbers []int) {
+	for i, other := range j.spec.place {
+		if other == h {
+			numbers = append(numbers, i)
+		}
+	}
+	return numbers
+}
+
+func (j *job) reported(_ int, name string, payload []byte) {
+	var s bootstrap.RankStats
+	if name != bootstrap.StatsReport || json.Unmarshal(payload, &s) != nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.stats[s.Rank] = s
+}
+
+// Write takes output of the rank, and passes its news on.
+func (r *rank) Write(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.output.Write(b)
+	r.line += string(b)
+	for {
+		line, rest, whole := strings.Cut(r.line, "\n")
+		if !whole {
+			break
+		}
+		r.line = rest
+		var n news
+		if text, ok := strings.CutPrefix(line, newsPrefix); ok && json.Unmarshal([]byte(text), &n) == nil {
+			r.news <- n
+		}
+	}
+	return len(b), nil
+}
+
+func (r *rank) text() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return fmt.Sprintf("rank %d: %s", r.number, r.output.String())
+}
+
+// log returns the output of all ranks.
+func (j *job) log() string {
+	var all strings.Builder
+	for _, r := range j.ranks {
+		all.WriteString(r.text() + "\n")
+	}
+	return all.String()
+}
+
+// next waits for news of a rank.
+func (j *job) next(r *rank) news {
+	j.Helper()
+	ctx, stop := testwatch.With(j.Context())
+	defer stop()
+	select {
+	case n, ok := <-r.news:
+		require.True(j, ok, "rank %d has ended\n%s", r.number, j.log())
+		return n
+	case <-ctx.Done():
+		require.FailNow(j, "no news", "of rank %d: %v\n%s", r.number, context.Cause(ctx), j.log())
+		return news{}
+	}
+}
+
+// ready waits until all operations of all ranks run.
+func (j *job) ready() {
+	j.Helper()
+	for _, r := range j.ranks {
+		require.Equal(j, "ready", j.next(r).What, j.log())
+	}
+}
+
+// finish ends the input of all ranks, so that they end their operations.
+func (j *job) finish() {
+	for _, r := range j.ranks {
+		_ = r.input.Close()
+	}
+}
+
+// wait waits until all ranks have ended, and returns their errors.
+func (j *job) wait() (errs []error) {
+	j.Helper()
+	for _, r := range j.ranks {
+		ctx, stop := testwatch.With(j.Context())
+		for ended := false; !ended; {
+			select {
+			case _, more := <-r.news:
+				ended = !more
+			case <-ctx.Done():
+				_ = r.Signal(syscall.SIGQUIT) // shows where it waits
+				<-r.Done()
+				require.FailNow(j, "rank runs on", "rank %d: %v\n%s", r.number, context.Cause(ctx), j.log())
+			}
+		}
+		stop()
+		errs = append(errs, r.Wait())
+	}
+	return errs
+}
+
+// succeeds ends the job, and requires that it ends well.
+func (j *job) succeeds() {
+	j.Helper()
+	j.finish()
+	for i, err := range j.wait() {
+		require.NoError(j, err, "rank %d\n%s", i, j.log())
+	}
+}

@@ -1,0 +1,164 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
+	"github.com/gopgas/gopgas/runtime"
+)
+
+// news is a line that a rank prints for the test.
+type news struct {
+	What  string   `json:"what"`            // "ready", or the name of an operation that failed
+	Kinds []string `json:"kinds,omitempty"` // names of the errors that it returned
+	Rank  int      `json:"rank"`            // that the error names, or -1
+	Text  string   `json:"text,omitempty"`
+}
+
+const newsPrefix = "NEWS "
+
+func (n news) print() {
+	line, _ := json.Marshal(n) // strings and a number
+	fmt.Printf("%s%s\n", newsPrefix, line)
+}
+
+// kinds are the errors that a program may see, and their names in the tables.
+var kinds = []struct {
+	name string
+	err  error
+}{
+	{"dead", runtime.ErrRankDead}, {"unreachable", runtime.ErrUnreachable}, {"broken", runtime.ErrTeamBroken},
+	{"launcher", runtime.ErrLauncherLost}, {"aborted", runtime.ErrAborted}, {"exhausted", runtime.ErrExhausted},
+	{"stuck", testwatch.ErrStuck},
+}
+
+func newsOf(what string, err error) news {
+	n := news{What: what, Rank: -1, Text: err.Error()}
+	for _, k := range kinds {
+		if errors.Is(err, k.err) {
+			n.Kinds = append(n.Kinds, k.name)
+		}
+	}
+	var of *runtime.RankError
+	if errors.As(err, &of) {
+		n.Rank = of.Rank
+	}
+	return n
+}
+
+// runProgram runs this process as a rank of the named program, and returns its exit code.
+func runProgram(name string) int {
+	p := &program{}
+	ctx, stop := testwatch.With(context.Background(), p.steps.Load)
+	defer stop()
+	run := map[string]runtime.Body{"all": p.all, "fill": p.fill}[name]
+	if err := runtime.Run(ctx, run); err != nil {
+		newsOf("end", err).print()
+		return 1
+	}
+	return 0
+}
+
+// A program runs operations until the test ends its input, or one of them fails.
+type program struct {
+	steps atomic.Uint64
+	over  atomic.Bool // the input has ended
+}
+
+// pauseOf is the time between two steps of an operation: there are more of them than cores.
+const pauseOf = 3 * time.Millisecond
+
+// atFirst is the number of steps after which an operation counts as running.
+const atFirst = 3
+
+// all runs every operation at once. An operation that fails tells the test, and the
+// others go on. The body returns after the end of the input.
+func (p *program) all(ctx context.Context, job *runtime.Job) error {
+	var started, running sync.WaitGroup
+	var mu sync.Mutex
+	var failed []error
+	for _, o := range operations {
+		team, err := job.World().Split(ctx, 0, 0)
+		if err != nil {
+			return fmt.Errorf("team of %s: %w", o.name, err)
+		}
+		step, check, err := o.open(ctx, team)
+		if err != nil {
+			return fmt.Errorf("opening %s: %w", o.name, err)
+		}
+		started.Add(1)
+		running.Go(func() {
+			if err := p.repeat(ctx, started.Done, step, check); err != nil {
+				newsOf(o.name, err).print()
+				mu.Lock()
+				failed = append(failed, fmt.Errorf("%s: %w", o.name, err))
+				mu.Unlock()
+			}
+		})
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = io.Copy(io.Discard, os.Stdin) // its end counts
+		p.over.Store(true)
+	}()
+	started.Wait()
+	news{What: "ready", Rank: -1}.print()
+	running.Wait()
+	for waiting := true; waiting; { // for the test, which has imposed a fault
+		select {
+		case <-ended:
+			waiting = false
+		case <-time.After(100 * time.Millisecond):
+			p.steps.Add(1) // the test watches over this wait
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// repeat makes steps until the input has ended, then the check. It calls started after
+// the first steps, or after a failure.
+func (p *program) repeat(ctx context.Context, started func(), step func(ctx context.Context, i int, last bool) (more bool, err error),
+	check func(ctx context.Context) error) error {
+	started = sync.OnceFunc(started)
+	defer started()
+	for i := 1; ; i++ {
+		more, err := step(ctx, i, p.over.Load())
+		if err != nil {
+			return fmt.Errorf("step %d: %w", i, err)
+		}
+		p.steps.Add(1)
+		if i == atFirst {
+			started()
+		}
+		if !more {
+			return check(ctx)
+		}
+		time.Sleep(pauseOf)
+	}
+}
+
+// fill allocates more than the rank's heap holds, and reports the error.
+func (p *program) fill(ctx context.Context, job *runtime.Job) error {
+	_, err := allocate(ctx, job.World(), 128<<20)
+	if err == nil {
+		return errors.New("an allocation beyond the heap succeeded")
+	}
+	newsOf("fill", err).print()
+	return nil
+}
+
+// has reports whether the error of n has one of the kinds.
+func (n news) has(wanted string) bool {
+	return slices.ContainsFunc(strings.Fields(wanted), func(k string) bool { return slices.Contains(n.Kinds, k) })
+}
