@@ -58,10 +58,12 @@ type rank struct {
 	*hosts.Process
 	number int
 	input  io.Closer
-	news   chan news
 
 	mu     sync.Mutex
 	output strings.Builder
+	news   []news        // that the test has not taken
+	more   chan struct{} // holds a token when there is news, or the rank has ended
+	ended  bool
 	line   string // the part of a line that has been written so far
 }
 
@@ -90,7 +92,7 @@ func start(t *testing.T, s spec) *job {
 // launch starts a rank.
 func (j *job) launch(number int, secret []byte) *rank {
 	j.Helper()
-	r := &rank{number: number, news: make(chan news, 64)}
+	r := &rank{number: number, more: make(chan struct{}, 1)}
 	here := j.spec.place[number]
 	local := slices.Index(j.numbersAt(here), number)
 	env := bootstrap.Env{JobID: "faults-" + hex.EncodeToString(secret[:4]), Rank: number, Size: len(j.spec.place),
@@ -106,6 +108,9 @@ func (j *job) launch(number int, secret []byte) *rank {
 	cmd.Env = append(append(os.Environ(), bootstrap.EnvHeap+"=64MiB", envProgram+"="+j.spec.name), j.spec.env...)
 	cmd.Env = append(append(cmd.Env, j.spec.rankIn[number]...), env.Vars()...)
 	cmd.Stdout, cmd.Stderr = r, r
+	if id, ok := j.spec.user[number]; ok {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: id, Gid: id}}
+	}
 	input, err := cmd.StdinPipe()
 	require.NoError(j, err)
 	r.input = input
@@ -114,7 +119,10 @@ func (j *job) launch(number int, secret []byte) *rank {
 	go func() {
 		err := r.Wait()
 		j.server.RankDied(number, fmt.Sprint("ended: ", err)) // unless it has left
-		close(r.news)
+		r.mu.Lock()
+		r.ended = true
+		r.mu.Unlock()
+		r.tell()
 	}()
 	return r
 }
@@ -153,7 +161,6 @@ func (j *job) reported(_ int, name string, payload []byte) {
 func (r *rank) Write(b []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.output.Write(b)
 	r.line += string(b)
 	for {
 		line, rest, whole := strings.Cut(r.line, "\n")
@@ -161,9 +168,13 @@ func (r *rank) Write(b []byte) (int, error) {
 			break
 		}
 		r.line = rest
+		if !strings.Contains(line, roundPrefix) { // there are many
+			r.output.WriteString(line + "\n")
+		}
 		var n news
 		if text, ok := strings.CutPrefix(line, newsPrefix); ok && json.Unmarshal([]byte(text), &n) == nil {
-			r.news <- n
+			r.news = append(r.news, n)
+			r.tell()
 		}
 	}
 	return len(b), nil
@@ -184,18 +195,55 @@ func (j *job) log() string {
 	return all.String()
 }
 
-// next waits for news of a rank.
-func (j *job) next(r *rank) news {
+// tell wakes the test.
+func (r *rank) tell() {
+	select {
+	case r.more <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the next news, or false if there is none; over says that none will follow.
+func (r *rank) take() (n news, ok, over bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.news) == 0 {
+		return news{}, false, r.ended
+	}
+	n, r.news = r.news[0], r.news[1:]
+	return n, true, false
+}
+
+// next waits for news of a rank. It returns false after the rank's end.
+func (j *job) next(r *rank) (news, bool) {
 	j.Helper()
 	ctx, stop := testwatch.With(j.Context())
 	defer stop()
-	select {
-	case n, ok := <-r.news:
+	for {
+		n, ok, over := r.take()
+		if ok || over {
+			return n, ok
+		}
+		select {
+		case <-r.more:
+		case <-ctx.Done():
+			_ = r.Signal(syscall.SIGQUIT) // shows where it waits
+			<-r.Done()
+			require.FailNow(j, "no news", "of rank %d: %v\n%s", r.number, context.Cause(ctx), j.log())
+		}
+	}
+}
+
+// await waits for news of a rank whose What is what.
+func (j *job) await(r *rank, what string) news {
+	j.Helper()
+	for {
+		n, ok := j.next(r)
 		require.True(j, ok, "rank %d has ended\n%s", r.number, j.log())
-		return n
-	case <-ctx.Done():
-		require.FailNow(j, "no news", "of rank %d: %v\n%s", r.number, context.Cause(ctx), j.log())
-		return news{}
+		if n.What == what {
+			return n
+		}
+		require.Contains(j, []string{"round", "ready"}, n.What, j.log())
 	}
 }
 
@@ -203,7 +251,7 @@ func (j *job) next(r *rank) news {
 func (j *job) ready() {
 	j.Helper()
 	for _, r := range j.ranks {
-		require.Equal(j, "ready", j.next(r).What, j.log())
+		j.await(r, "ready")
 	}
 }
 
@@ -218,18 +266,9 @@ func (j *job) finish() {
 func (j *job) wait() (errs []error) {
 	j.Helper()
 	for _, r := range j.ranks {
-		ctx, stop := testwatch.With(j.Context())
-		for ended := false; !ended; {
-			select {
-			case _, more := <-r.news:
-				ended = !more
-			case <-ctx.Done():
-				_ = r.Signal(syscall.SIGQUIT) // shows where it waits
-				<-r.Done()
-				require.FailNow(j, "rank runs on", "rank %d: %v\n%s", r.number, context.Cause(ctx), j.log())
-			}
+		for more := true; more; {
+			_, more = j.next(r)
 		}
-		stop()
 		errs = append(errs, r.Wait())
 	}
 	return errs
@@ -241,5 +280,16 @@ func (j *job) succeeds() {
 	j.finish()
 	for i, err := range j.wait() {
 		require.NoError(j, err, "rank %d\n%s", i, j.log())
+	}
+}
+
+// leavesNothing requires that no process of the job runs, and that it left no files in
+// /dev/shm.
+func (j *job) leavesNothing() {
+	j.Helper()
+	for _, h := range j.spec.place {
+		out, err := h.Output("sh", "-c", "find /dev/shm -type f; exec grep -l ^GRUN_JOB_ID= /proc/[0-9]*/environ")
+		require.Error(j, err, "grep finds nothing")
+		require.Empty(j, out, "left on host %s", h.Name())
 	}
 }

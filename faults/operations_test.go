@@ -86,44 +86,45 @@ func openBulk(ctx context.Context, t *runtime.Team) (step, check, error) {
 	}, together(t), err
 }
 
-// sums returns a check that a number at member 0 counts the steps of all members.
+// sums returns a check that the members' numbers count the steps of all members.
 func sums(t *runtime.Team, w *window.Window[int], mine *int) check {
 	return func(ctx context.Context) error {
-		total := []int{*mine}
-		if err := collectives.AllReduce(ctx, t, collectives.Sum[int](), total, total); err != nil {
+		if err := t.Barrier(ctx); err != nil {
 			return err
 		}
-		got, err := w.GetValue(ctx, 0, 0)
-		if err == nil && got != total[0] {
-			err = fmt.Errorf("counted %d, want %d", got, total[0])
+		total := []int{*mine, w.Local()[0]}
+		err := collectives.AllReduce(ctx, t, collectives.Sum[int](), total, total)
+		if err == nil && total[0] != total[1] {
+			err = fmt.Errorf("counted %d, want %d", total[1], total[0])
 		}
-		return errors.Join(err, t.Barrier(ctx))
+		return err
 	}
 }
 
-// openAtomic counts at member 0.
+// openAtomic counts at each member in turn.
 func openAtomic(ctx context.Context, t *runtime.Team) (step, check, error) {
 	w, err := allocate(ctx, t, 1)
 	mine := 0
 	return func(ctx context.Context, i int, last bool) (bool, error) {
-		_, err := window.FetchAdd(ctx, w, 0, 0, 1)
+		_, err := window.FetchAdd(ctx, w, (t.Rank()+i)%t.Size(), 0, 1)
 		mine = i
 		return !last, err
 	}, sums(t, w, &mine), err
 }
 
-// openLock counts at member 0 under a lock.
+// openLock counts at each member in turn under its lock.
 func openLock(ctx context.Context, t *runtime.Team) (step, check, error) {
 	w, err := allocate(ctx, t, 1)
 	mine := 0
 	return func(ctx context.Context, i int, last bool) (bool, error) {
-		held, err := w.Lock(ctx, 0, window.Exclusive)
+		to := (t.Rank() + i) % t.Size()
+		held, err := w.Lock(ctx, to, window.Exclusive)
 		if err != nil {
 			return false, err
 		}
-		n, err := w.GetValue(ctx, 0, 0)
+		n, err := w.GetValue(ctx, to, 0)
 		if err == nil {
-			err = w.PutValue(ctx, 0, 0, n+1)
+			err = w.PutValue(ctx, to, 0, n+1)
 		}
 		mine = i
 		return !last, errors.Join(err, held.Unlock(ctx))

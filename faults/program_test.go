@@ -19,13 +19,16 @@ import (
 
 // news is a line that a rank prints for the test.
 type news struct {
-	What  string   `json:"what"`            // "ready", or the name of an operation that failed
+	What  string   `json:"what"`            // "ready", "round", or the name of an operation that failed
 	Kinds []string `json:"kinds,omitempty"` // names of the errors that it returned
 	Rank  int      `json:"rank"`            // that the error names, or -1
 	Text  string   `json:"text,omitempty"`
 }
 
-const newsPrefix = "NEWS "
+const (
+	newsPrefix  = "NEWS "
+	roundPrefix = newsPrefix + `{"what":"round"`
+)
 
 func (n news) print() {
 	line, _ := json.Marshal(n) // strings and a number
@@ -58,7 +61,7 @@ func newsOf(what string, err error) news {
 
 // runProgram runs this process as a rank of the named program, and returns its exit code.
 func runProgram(name string) int {
-	p := &program{}
+	p := &program{passed: map[int]int{}}
 	ctx, stop := testwatch.With(context.Background(), p.steps.Load)
 	defer stop()
 	run := map[string]runtime.Body{"all": p.all, "fill": p.fill}[name]
@@ -73,10 +76,26 @@ func runProgram(name string) int {
 type program struct {
 	steps atomic.Uint64
 	over  atomic.Bool // the input has ended
+
+	mu     sync.Mutex
+	passed map[int]int // number of operations that have made a round's steps
 }
 
 // pauseOf is the time between two steps of an operation: there are more of them than cores.
 const pauseOf = 3 * time.Millisecond
+
+// roundOf is the number of steps of a round.
+const roundOf = 2
+
+// round tells the test when all operations have made the steps of another round.
+func (p *program) round(number int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.passed[number]++; p.passed[number] == len(operations) {
+		delete(p.passed, number)
+		news{What: "round", Rank: number}.print()
+	}
+}
 
 // atFirst is the number of steps after which an operation counts as running.
 const atFirst = 3
@@ -140,6 +159,9 @@ func (p *program) repeat(ctx context.Context, started func(), step func(ctx cont
 		p.steps.Add(1)
 		if i == atFirst {
 			started()
+		}
+		if i%roundOf == 0 {
+			p.round(i / roundOf)
 		}
 		if !more {
 			return check(ctx)
