@@ -14,7 +14,7 @@ SEED     ?= $(shell date +%s)
 # ends a test whose wait no watchdog sees, on a machine however busy.
 LIMIT    ?= 60m
 
-.PHONY: help check format vet lint test race conformance ibv ibv-upper ibv-counts rdma fuzz bench pingpong peers microbench examples mutants soak chaos leftovers
+.PHONY: help check format vet lint test race conformance ibv ibv-upper ibv-counts rdma fuzz bench pingpong peers microbench examples mutants soak chaos hosts leftovers
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,6 +86,9 @@ soak: ## Repeat tests and examples for SOAK=600 seconds, all configurations
 chaos: ## Random cancellations and kills against a model: CHAOS=500 of each, from SEED
 	go test -count=1 -timeout $(LIMIT) ./chaos -seed $(SEED) -cancels $(CHAOS) -kills $(CHAOS)
 	scripts/leftovers.sh
+
+hosts: ## Jobs on several hosts made of namespaces, and faults of their network; needs root, and installs iproute2 and OpenSSH
+	scripts/hosts.sh
 
 leftovers: ## Look for processes and files that jobs left behind
 	scripts/leftovers.sh

@@ -38,6 +38,7 @@ type spec struct {
 	meetName string         // of the rendezvous' host; "": ranks get its address
 	env      []string
 	prefix   []string         // a command that runs the program
+	user     map[int]uint32   // of a rank; root runs the others
 	rankIn   map[int][]string // variables of one rank
 }
 

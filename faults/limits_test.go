@@ -89,7 +89,14 @@ func TestRanksThatCannotMapEachOtherAreOnTwoHosts(t *testing.T) {
 	}
 	const nobody = 65534
 	j := start(t, spec{name: "all", path: copied, place: spread(on, 2, 1), meet: on[1], lan: lan, family: hosts.IPv4,
-		user: map[int]uint32{0: nobody}})
+		user: map[int]uint32{0: nobody}, env: []string{"GRUN_STATS=1"}})
 	j.ready()
 	j.succeeds()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, p := range j.stats[0].Peers {
+		if p.Peer != 0 {
+			require.Equal(t, "tcp", p.Provider, "to rank %d", p.Peer)
+		}
+	}
 }

@@ -80,7 +80,7 @@ var endings = []fault{
 
 // survivals are faults that delay a job, and change nothing in its results.
 var survivals = []fault{
-	{name: "every 256th packet lost", timeout: 30 * time.Second, rounds: 50, impose: everywhere(hosts.Conditions{Loss: 1.0 / 256})},
+	{name: "every 256th packet lost", timeout: 30 * time.Second, rounds: 30, impose: everywhere(hosts.Conditions{Loss: 1.0 / 256})},
 	{name: "5 percent of packets lost", timeout: 30 * time.Second, rounds: 20, impose: everywhere(hosts.Conditions{Loss: 0.05})},
 	{name: "delay of 100 ms", timeout: 30 * time.Second, rounds: 4, impose: everywhere(hosts.Conditions{Delay: 100 * time.Millisecond})},
 	{name: "1 MiB a second", timeout: 30 * time.Second, rounds: 4, impose: everywhere(hosts.Conditions{Rate: 1 << 20}), soak: true},
@@ -91,7 +91,7 @@ var survivals = []fault{
 	}},
 	{name: "rank stopped for 5 s", timeout: 3 * time.Second, rounds: 2, impose: stop(5 * time.Second)},
 	{name: "rank stopped for 20 s", timeout: 3 * time.Second, rounds: 2, impose: stop(20 * time.Second), soak: true},
-	{name: "strangers at every port", timeout: 3 * time.Second, rounds: 20, impose: strangers},
+	{name: "strangers at every port", timeout: 3 * time.Second, rounds: 10, impose: strangers},
 }
 
 func everywhere(c hosts.Conditions) func(*scene) {

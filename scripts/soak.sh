@@ -12,5 +12,6 @@ while ((SECONDS < end)); do
 	echo "soak: round $round"
 	make --no-print-directory race conformance
 	scripts/examples.sh 2 5
+	if ((EUID == 0)); then scripts/hosts.sh; fi
 done
 echo "soak: $round rounds without a failure"
