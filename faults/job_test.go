@@ -235,7 +235,7 @@ func (j *job) next(r *rank) (news, bool) {
 	}
 }
 
-// await waits for news of a rank whose What is what.
+// await waits for a rank to print the named news.
 func (j *job) await(r *rank, what string) news {
 	j.Helper()
 	for {

@@ -31,7 +31,7 @@ type fault struct {
 	soak    bool // only with GOPGAS_SOAK=1
 
 	// fails lists, by rank, the operations that end with an error, and kinds the
-	// errors that they may have. The others go on, or fail likewise.
+	// errors that they may have. Other operations go on, or fail likewise.
 	fails map[int]string
 	kinds string
 	bound time.Duration // between the fault and the last of these errors, on an idle machine
