@@ -9,15 +9,15 @@ import (
 const acceptPause = 100 * time.Millisecond
 
 // accept takes in the connections that wait at the listening socket. If too many have
-// not identified themselves, the device cuts the oldest one. So silent strangers cannot
-// lock out a peer.
+// not identified themselves, or descriptors lack, the device cuts the oldest stranger. So
+// silent strangers cannot lock out a peer.
 func (d *device) accept() {
 	for {
 		fd, from, err := unix.Accept4(d.listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		if err == unix.EINTR || err == unix.ECONNABORTED {
 			continue
 		}
-		if exhausted(err) && d.makeRoom() {
+		if exhausted(err) && (d.makeRoom() || d.cutStranger()) {
 			continue
 		}
 		if err != nil {
@@ -27,7 +27,7 @@ func (d *device) accept() {
 			return
 		}
 		if len(d.strangers) >= maxStrangers {
-			d.strangers[0].drop()
+			d.cutStranger()
 		}
 		d.accepted(fd, from)
 		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) //nolint:errcheck // the connection is slower without it
@@ -39,6 +39,16 @@ func (d *device) accept() {
 			}
 		}
 	}
+}
+
+// cutStranger closes the oldest connection that has not identified itself, and reports
+// whether there was one. Precondition: the token is held.
+func (d *device) cutStranger() bool {
+	if len(d.strangers) == 0 {
+		return false
+	}
+	d.strangers[0].drop()
+	return true
 }
 
 // pauseAccepting stops accepting for a while, until the shortage of descriptors or

@@ -135,7 +135,7 @@ func (p *path) dial() {
 			congestion = unpaced
 		}
 		fd, err := dial(to, congestion)
-		if exhausted(err) && p.giveSpare() {
+		if exhausted(err) && (p.giveSpare() || p.dev.cutStranger()) {
 			fd, err = dial(to, congestion)
 		}
 		if exhausted(err) {

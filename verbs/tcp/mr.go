@@ -8,8 +8,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// A region is registered memory. Its key is 128 random bits: only peers that were told
-// the key can name the region.
+// A region is registered memory. Its key has 127 random bits: only peers that were told
+// the key can name the region. A wrong key breaks the queue pair that used it.
 type region struct {
 	dev     *device
 	access  driver.Access

@@ -20,6 +20,9 @@ func (p *path) keepSpare() error {
 		return nil
 	}
 	fd, err := unix.FcntlInt(uintptr(p.dev.listener), unix.F_DUPFD_CLOEXEC, 3)
+	if exhausted(err) && p.dev.cutStranger() {
+		fd, err = unix.FcntlInt(uintptr(p.dev.listener), unix.F_DUPFD_CLOEXEC, 3)
+	}
 	if err == nil {
 		p.spare = fd
 	}
