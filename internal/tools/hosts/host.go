@@ -67,7 +67,7 @@ func (b *Testbed) HostWithShm(name string, size int64) *Host {
 	}
 	h.alive = alive
 	if line, err := bufio.NewReader(ready).ReadString('\n'); line != "ready\n" {
-		b.t.Fatalf("hosts: setting up host %s: %q, %v", name, line, err)
+		unable(b.t, fmt.Errorf("setting up host %s: %q, %w", name, line, err))
 	}
 	return h
 }

@@ -56,9 +56,11 @@ func lacks(programs ...string) error {
 	if os.Geteuid() != 0 {
 		return errors.New("needs root, to make namespaces")
 	}
-	if _, err := os.Stat("/dev/net/tun"); err != nil {
+	tun, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
+	if err != nil {
 		return fmt.Errorf("needs the kernel's TUN driver: %w", err)
 	}
+	tun.Close()
 	for _, program := range programs {
 		if _, err := exec.LookPath(program); err != nil {
 			return fmt.Errorf("needs %s of a Debian package iproute2 or openssh: %w", program, err)
