@@ -42,7 +42,7 @@ var kinds = []struct {
 }{
 	{"dead", runtime.ErrRankDead}, {"unreachable", runtime.ErrUnreachable}, {"broken", runtime.ErrTeamBroken},
 	{"launcher", runtime.ErrLauncherLost}, {"aborted", runtime.ErrAborted}, {"exhausted", runtime.ErrExhausted},
-	{"stuck", testwatch.ErrStuck},
+	{"closed", runtime.ErrClosed}, {"stuck", testwatch.ErrStuck},
 }
 
 func newsOf(what string, err error) news {

@@ -208,3 +208,29 @@ func TestJobSurvivesFault(t *testing.T) {
 		})
 	}
 }
+
+// TestJobOverCutLinkEndsBeforeItBegins cuts the link of two hosts before the ranks join.
+func TestJobOverCutLinkEndsBeforeItBegins(t *testing.T) {
+	need(t)
+	t.Parallel()
+	bed, lan := hosts.Star(t, 1, 4)
+	on := bed.Hosts()
+	lan.Between(on[0], on[1], down)
+	began := time.Now()
+	j := start(t, spec{name: "all", place: on[:3], meet: on[3], lan: lan, family: hosts.IPv4, env: []string{"GRUN_PEER_TIMEOUT=3s"}})
+	unreachable := 0
+	for _, r := range j.ranks {
+		n, ok := j.next(r)
+		require.True(t, ok, j.log())
+		require.Equal(t, "end", n.What, j.log())
+		require.True(t, n.has("unreachable broken dead aborted closed"), "rank %d: %s", r.number, n.Text)
+		if n.has("unreachable") {
+			unreachable++
+		}
+	}
+	t.Logf("all errors after %v", time.Since(began).Round(10*time.Millisecond))
+	require.NotZero(t, unreachable, j.log())
+	j.finish()
+	j.wait()
+	j.leavesNothing()
+}
