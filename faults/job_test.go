@@ -44,7 +44,7 @@ type spec struct {
 
 // A job is a job whose ranks are processes on several hosts. The test is its launcher.
 type job struct {
-	*testing.T
+	testing.TB
 	spec   spec
 	server *bootstrap.Server
 	at     net.Listener
@@ -69,9 +69,9 @@ type rank struct {
 }
 
 // start starts the job.
-func start(t *testing.T, s spec) *job {
+func start(t testing.TB, s spec) *job {
 	t.Helper()
-	j := &job{T: t, spec: s, stats: map[int]bootstrap.RankStats{}}
+	j := &job{TB: t, spec: s, stats: map[int]bootstrap.RankStats{}}
 	secret := make([]byte, bootstrap.SecretSize)
 	_, err := rand.Read(secret)
 	require.NoError(t, err)

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 }
 
 // need skips a test unless hosts are asked for: such tests take minutes.
-func need(t *testing.T) {
+func need(t testing.TB) {
 	t.Helper()
 	if os.Getenv(hosts.EnvRequire) != "1" {
 		t.Skipf("jobs on several hosts take minutes and need root: run make hosts, or set %s=1", hosts.EnvRequire)
