@@ -85,6 +85,7 @@ var survivals = []fault{
 	{name: "delay of 100 ms", timeout: 30 * time.Second, rounds: 4, impose: everywhere(hosts.Conditions{Delay: 100 * time.Millisecond})},
 	{name: "1 MiB a second", timeout: 30 * time.Second, rounds: 4, impose: everywhere(hosts.Conditions{Rate: 1 << 20}), soak: true},
 	{name: "down for 3 s", timeout: 30 * time.Second, rounds: 2, impose: pause(3 * time.Second)},
+	{name: "interface unplugged for 3 s", timeout: 30 * time.Second, rounds: 2, impose: unplug(3 * time.Second)},
 	{name: "down for 20 s", timeout: 60 * time.Second, rounds: 2, impose: pause(20 * time.Second), soak: true},
 	{name: "rendezvous delayed by 200 ms", timeout: 3 * time.Second, rounds: 20, impose: func(s *scene) {
 		s.lan.Around(s.r, hosts.Conditions{Delay: 200 * time.Millisecond})
@@ -108,6 +109,15 @@ func pause(d time.Duration) func(*scene) {
 		everywhere(down)(s)
 		time.Sleep(d)
 		everywhere(healthy)(s)
+	}
+}
+
+// unplug takes the interface of a host down for a time.
+func unplug(d time.Duration) func(*scene) {
+	return func(s *scene) {
+		s.lan.Unplug(s.b)
+		time.Sleep(d)
+		s.lan.Plug(s.b)
 	}
 }
 
