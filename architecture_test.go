@@ -93,7 +93,19 @@ var picture = []layer{
 	{"runtime", "internal/team internal/fabric internal/bootstrap internal/identity internal/arena internal/atomics internal/cgroup internal/memory internal/tuned internal/wait internal/mutant " +
 		"verbs verbs/driver verbs/faulty verbs/trace " + providers,
 		"it is the job as its ranks see it; how the job was started is the launcher's business, and the two meet in internal/bootstrap"},
-	{"launcher", "internal/bootstrap internal/memory internal/cgroup",
+	{"launcher/hosts", "",
+		"it reads lists of hosts and knows none of its callers"},
+	{"launcher/internal/wire", "",
+		"it is what grun and its agents say to each other, and knows neither"},
+	{"launcher/internal/spawn", "",
+		"it starts processes of any kind"},
+	{"launcher/internal/tunnel", "launcher/internal/spawn",
+		"it runs a command for its stream of bytes"},
+	{"launcher/internal/agent", "launcher/internal/* internal/bootstrap internal/memory internal/cgroup",
+		"it runs the ranks of one host, and knows neither the job's end nor the other hosts"},
+	{"launcher/*", "launcher/hosts",
+		"a backend gives a stream of bytes to a program on another host, and knows nothing of jobs"},
+	{"launcher", "launcher/hosts launcher/internal/* internal/bootstrap",
 		"it starts processes of any kind and does not know a rank's work; it meets runtime in internal/bootstrap"},
 	{"internal/channel", "internal/fabric internal/atomics",
 		"it moves messages between two ranks and knows neither teams nor algorithms"},
@@ -128,7 +140,7 @@ var picture = []layer{
 	{"internal/testjob", "runtime launcher internal/bootstrap internal/team internal/fabric internal/testwatch verbs/driver verbs/faulty verbs/ibv",
 		"it runs jobs for tests"},
 	{"internal/tools/*", "", "tools are apart"},
-	{"cmd/grun", "launcher runtime collectives internal/tuned internal/bootstrap internal/memory internal/wait verbs verbs/driver",
+	{"cmd/grun", "launcher launcher/* runtime collectives internal/tuned internal/bootstrap internal/memory internal/wait verbs verbs/driver",
 		"it is flags for the launcher, a doctor that asks runtime for the providers, and a tuner that measures collectives"},
 	{"examples/internal/*", "",
 		"it holds the common part of some examples, and nothing of this module"},
@@ -150,7 +162,7 @@ var picture = []layer{
 const forTests = "verbs/verbstest internal/testjob internal/testwatch rpipe/internal/pipetest"
 
 // system are the packages that may speak to the kernel by themselves.
-const system = "internal/wait internal/memory internal/testjob internal/testwatch internal/tools/hosts verbs/shm verbs/tcp verbs/ibv runtime launcher cmd/grun bench bench/*"
+const system = "internal/wait internal/memory internal/testjob internal/testwatch internal/tools/hosts verbs/shm verbs/tcp verbs/ibv runtime launcher launcher/internal/* cmd/grun bench bench/*"
 
 // wrongArrow describes the mistake in an import of to by from, both without the
 // module's path, or returns "".
@@ -210,7 +222,7 @@ func TestWrongArrowFindsImportsThatPointUp(t *testing.T) {
 		"verbs -> runtime", "verbs -> internal/fabric", "verbs -> verbs/loop", "verbs/driver -> verbs",
 		"verbs/tcp -> verbs", "verbs/shm -> verbs", "verbs/internal/wq -> verbs", "verbs/internal/wq -> verbs/loop", "verbs/loop -> verbs/shm", "verbs/ibv -> runtime", "verbs/faulty -> verbs/loop",
 		"internal/fabric -> verbs/shm", "internal/fabric -> runtime", "internal/fabric -> internal/team", "internal/team -> runtime", "internal/wait -> verbs/driver",
-		"launcher -> runtime", "runtime -> launcher", "internal/bootstrap -> runtime", "internal/bootstrap -> launcher",
+		"launcher -> runtime", "runtime -> launcher", "launcher -> launcher/ssh", "launcher/ssh -> launcher", "launcher/internal/agent -> launcher/hosts", "internal/bootstrap -> runtime", "internal/bootstrap -> launcher",
 		"window -> verbs/shm", "window -> verbs/tcp", "window -> rpipe", "runtime -> window",
 		"window -> cmd/grun", "runtime -> examples/hello", "runtime -> bench", "launcher -> cmd/grun",
 		"runtime -> internal/testjob", "bench -> internal/testwatch", "bench -> internal/testjob", "examples/hello -> internal/fabric", "examples/hello -> internal/team", "unheard/of -> verbs",

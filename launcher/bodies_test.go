@@ -41,11 +41,6 @@ var bodies = map[string]func() int{
 	"leave":        member(func(c *bootstrap.Client, _ chan string) int { return leave(c) }),
 	"forget close": member(func(c *bootstrap.Client, _ chan string) int { return 0 }),
 	"never join":   func() int { return 0 },
-	"wait for input": func() int {
-		fmt.Print(".")
-		os.Stdin.Read(make([]byte, 1))
-		return 0
-	},
 	// The last rank dies; the survivors print the news of it and exit with 3.
 	"one dies": member(func(c *bootstrap.Client, news chan string) int {
 		if c.Rank() == c.Size()-1 {

@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// deathWait is the time from SIGKILL by which hosts report the deaths of their ranks.
+const deathWait = 5 * time.Second
+
 // A phase of a job only moves forward.
 type phase uint8
 
@@ -36,6 +39,9 @@ func (j *job) end() {
 // tell sends the ranks a signal that asks them to end. The first one starts the
 // time until SIGKILL, whether the launcher or its user sent it.
 func (j *job) tell(sig syscall.Signal) {
+	if j.starting != nil {
+		j.starting(errJobEnds)
+	}
 	j.signalAll(sig)
 	if j.phase < terminating {
 		j.phase = terminating
@@ -45,19 +51,32 @@ func (j *job) tell(sig syscall.Signal) {
 
 // escalate moves to the next phase when the time of a phase is over.
 func (j *job) escalate() {
-	if j.phase < terminating {
+	switch {
+	case j.phase < terminating:
 		j.end()
-	} else {
+	case j.phase < killing:
 		j.killAll()
+	default:
+		j.abandon()
+	}
+}
+
+// abandon ends the connections to hosts that do not report the deaths of their ranks.
+func (j *job) abandon() {
+	j.timer.off()
+	for _, h := range j.hosts {
+		if r, ok := h.agent.(*remoteAgent); ok && !h.lost {
+			go r.session.Close() // loseHost follows
+		}
 	}
 }
 
 // killAll kills the ranks that are left.
 func (j *job) killAll() {
 	j.phase, j.ended = killing, true
-	j.timer.off()
+	j.timer.set(deathWait)
 	for _, p := range j.ranks {
-		if !p.ended {
+		if j.begun && !p.ended {
 			j.result.Killed = append(j.result.Killed, p.rank)
 		}
 	}
@@ -65,8 +84,13 @@ func (j *job) killAll() {
 }
 
 func (j *job) signalAll(sig syscall.Signal) {
-	for _, p := range j.ranks {
-		p.signal(sig)
+	if !j.begun {
+		return
+	}
+	for _, h := range j.hosts {
+		if !h.lost {
+			h.agent.signal(sig)
+		}
 	}
 }
 
@@ -88,7 +112,7 @@ func (j *job) forward(s os.Signal) {
 	}
 }
 
-// suspend stops the ranks and this process until the shell continues it. Timers
+// suspend stops the ranks of all hosts and this process until the shell continues it. Timers
 // do not count that time.
 func (j *job) suspend() {
 	began := time.Now()
@@ -100,4 +124,5 @@ func (j *job) suspend() {
 	stopped := time.Since(began)
 	j.timer.putOff(stopped)
 	j.limit.putOff(stopped)
+	j.late.putOff(stopped)
 }

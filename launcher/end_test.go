@@ -43,17 +43,15 @@ func TestRanksOfAJobThatDoesNotStartAreAskedToEnd(t *testing.T) {
 	garbage := filepath.Join(t.TempDir(), "garbage")
 	require.NoError(t, os.WriteFile(garbage, []byte{0x7f, 'E', 'L', 'F', 0}, 0o755))
 	spec := Spec{Programs: []Program{{Path: "sleep", Args: []string{"100"}, N: 2}, {Path: garbage, N: 1}}, KillWait: time.Minute}
-	paths, err := resolve(spec.Programs)
-	require.NoError(t, err)
 	j, err := newJob(spec)
 	require.NoError(t, err)
-	result, err := j.supervise(context.Background(), j.start(paths))
+	result, err := j.supervise(context.Background())
 	require.NoError(t, j.release())
 	var start *StartError
 	require.ErrorAs(t, err, &start)
 	require.Equal(t, ExitNotExecutable, result.ExitCode)
-	require.Len(t, j.ranks, 2)
-	for _, p := range j.ranks {
+	require.True(t, j.ranks[2].absent)
+	for _, p := range j.ranks[:2] {
 		require.Equal(t, syscall.SIGTERM, p.status.Signal())
 	}
 	require.Empty(t, result.Killed)

@@ -1,24 +1,17 @@
 package launcher
 
 import (
-	"bufio"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/gopgas/gopgas/internal/bootstrap"
 )
 
-// finalErrors takes the errors that end ranks. The launcher prints each new one at once.
-// At the end it lists the ranks that had the same one.
+// finalErrors takes the errors that end ranks, as the agents read them. The launcher prints
+// each new one at once. At the end it lists the ranks that had the same one.
 type finalErrors struct {
-	r, w  *os.File
-	size  int
 	kinds []*sameError
 }
 
@@ -27,51 +20,6 @@ type sameError struct {
 	text  namedRanks
 	first int   // first rank that had it
 	also  []int // other ranks that had it
-}
-
-// newFinalErrors makes the pipe.
-func newFinalErrors(size int) (*finalErrors, error) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("pipe for errors of the ranks: %w", err)
-	}
-	return &finalErrors{r: r, w: w, size: size}, nil
-}
-
-// path returns the path at which ranks open the pipe.
-func (f *finalErrors) path() string {
-	if f == nil {
-		return ""
-	}
-	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.w.Fd())
-}
-
-// read posts the errors that ranks send, and a last event once no rank can send one any
-// more.
-func (f *finalErrors) read(post func(event)) {
-	lines := bufio.NewReaderSize(f.r, bootstrap.MaxFinalError)
-	for {
-		line, _, err := lines.ReadLine()
-		if err != nil {
-			break
-		}
-		if e, err := bootstrap.ParseFinalError(line, f.size); err == nil {
-			post(event{kind: finalError, rank: e.Rank, text: e.Text})
-		}
-	}
-	post(event{kind: noMoreErrors})
-}
-
-// end has read return once it has read everything. The caller calls it after the
-// ranks have ended.
-func (f *finalErrors) end() {
-	f.w.Close()
-	f.r.SetReadDeadline(time.Now().Add(drainWait)) //nolint:errcheck // pipes have deadlines
-}
-
-func (f *finalErrors) close() {
-	f.w.Close()
-	f.r.Close()
 }
 
 // add records a rank's error, and reports whether it is a new one.

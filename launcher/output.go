@@ -23,6 +23,8 @@ const (
 // print.
 type output struct {
 	spec    *Spec
+	tags    []string // by rank
+	mu      sync.Mutex
 	sinks   map[io.Writer]*sink
 	pending []func() // copiers that have not begun
 	copiers sync.WaitGroup
@@ -36,8 +38,8 @@ type sink struct {
 	lost error // error that lost a part of them
 }
 
-func newOutput(spec *Spec) (*output, error) {
-	o := &output{spec: spec, sinks: make(map[io.Writer]*sink)}
+func newOutput(spec *Spec, tags []string) (*output, error) {
+	o := &output{spec: spec, tags: tags, sinks: make(map[io.Writer]*sink)}
 	if spec.OutputDir != "" {
 		if err := os.MkdirAll(spec.OutputDir, 0o777); err != nil {
 			return nil, fmt.Errorf("output directory: %w", err)
@@ -50,13 +52,11 @@ func newOutput(spec *Spec) (*output, error) {
 // rank has them. nil is /dev/null.
 func (o *output) open(rank int) (stdout, stderr *os.File, owned []*os.File, err error) {
 	if o.spec.OutputDir != "" {
-		name := filepath.Join(o.spec.OutputDir, fmt.Sprintf("rank-%d.log", rank))
-		f, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o666)
-		if err != nil {
-			return nil, nil, nil, fmt.Errorf("output of rank %d: %w", rank, err)
-		}
-		return f, f, []*os.File{f}, nil
+		f, err := o.create(rank)
+		return f, f, []*os.File{f}, err
 	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if stdout, owned, err = o.connect(rank, o.spec.Stdout, nil); err != nil {
 		return nil, nil, nil, err
 	}
@@ -68,23 +68,80 @@ func (o *output) open(rank int) (stdout, stderr *os.File, owned []*os.File, err 
 	return stdout, stderr, owned, err
 }
 
+// create makes the file for the output of a rank.
+func (o *output) create(rank int) (*os.File, error) {
+	name := filepath.Join(o.spec.OutputDir, fmt.Sprintf("rank-%d.log", rank))
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("output of rank %d: %w", rank, err)
+	}
+	return f, nil
+}
+
+// carry carries the output of a rank of another host. It returns at once.
+func (o *output) carry(rank int, stdout, stderr io.Reader) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.spec.OutputDir == "" {
+		o.carryTo(o.spec.Stdout, rank, stdout)
+		o.carryTo(o.spec.Stderr, rank, stderr)
+		return nil
+	}
+	f, err := o.create(rank)
+	if err != nil {
+		return err
+	}
+	to := o.sink(f)
+	var both sync.WaitGroup
+	both.Go(func() { copyRaw(to, stdout) })
+	both.Go(func() { copyRaw(to, stderr) })
+	o.copiers.Go(func() {
+		both.Wait()
+		f.Close()
+	})
+	return nil
+}
+
+func (o *output) carryTo(w io.Writer, rank int, r io.Reader) {
+	if r == nil {
+		return
+	}
+	to := o.sink(w)
+	if o.gives(w) { // as ranks of this host write to it
+		o.copiers.Go(func() { copyRaw(to, r) })
+		return
+	}
+	o.copiers.Go(func() { copyLines(to, r, o.tags[rank]) })
+}
+
+// gives reports whether ranks of this host get the file w itself. A rank in a process group
+// of its own is never in the terminal's foreground.
+func (o *output) gives(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && !o.spec.Tag && !stopsOutput(f)
+}
+
+// sink returns the sink of a writer. The caller holds mu.
+func (o *output) sink(w io.Writer) *sink {
+	if o.sinks[w] == nil {
+		o.sinks[w] = &sink{w: w}
+	}
+	return o.sinks[w]
+}
+
 // connect has a rank's output end up in w.
 func (o *output) connect(rank int, w io.Writer, owned []*os.File) (*os.File, []*os.File, error) {
 	if w == nil {
 		return nil, owned, nil
 	}
-	// A rank in a process group of its own is never in the terminal's foreground.
-	if f, ok := w.(*os.File); ok && !o.spec.Tag && !stopsOutput(f) {
-		return f, owned, nil
+	if o.gives(w) {
+		return w.(*os.File), owned, nil
 	}
 	r, pipe, err := os.Pipe()
 	if err != nil {
 		return nil, owned, fmt.Errorf("output of rank %d: %w", rank, err)
 	}
-	if o.sinks[w] == nil {
-		o.sinks[w] = &sink{w: w}
-	}
-	to, tag := o.sinks[w], o.tag(rank)
+	to, tag := o.sink(w), o.tags[rank]
 	o.readers = append(o.readers, r)
 	o.pending = append(o.pending, func() { copyLines(to, r, tag) })
 	return pipe, append(owned, pipe), nil
@@ -92,22 +149,28 @@ func (o *output) connect(rank int, w io.Writer, owned []*os.File) (*os.File, []*
 
 // printFor prints text for a rank, as the rank itself would to its stderr.
 func (o *output) printFor(rank int, text string) {
-	to := o.sinks[o.spec.Stderr]
-	if to == nil { // the ranks have the file
-		to = &sink{w: o.spec.Stderr}
-	}
-	copyLines(to, strings.NewReader(text), o.tag(rank))
+	o.mu.Lock()
+	to := o.sink(o.spec.Stderr)
+	o.mu.Unlock()
+	copyLines(to, strings.NewReader(text), o.tags[rank])
 }
 
-// tag returns the prefix of each line of a rank.
-func (o *output) tag(rank int) string {
-	if !o.spec.Tag {
-		return ""
+// tagsOf returns the prefix of each rank's lines.
+func tagsOf(j *job) []string {
+	tags := make([]string, j.size)
+	if !j.spec.Tag {
+		return tags
 	}
-	return fmt.Sprintf("[%d] ", rank)
+	for _, p := range j.ranks {
+		tags[p.rank] = fmt.Sprintf("[%d] ", p.rank)
+		if len(j.hosts) > 1 {
+			tags[p.rank] = fmt.Sprintf("[%d@%s] ", p.rank, p.host.name)
+		}
+	}
+	return tags
 }
 
-// begin begins to copy; no rank may start afterwards. Where the terminal stops output
+// begin begins to copy; no rank of this host may start afterwards. Where the terminal stops output
 // from the background (stty tostop), it also stops a rank that is still in the
 // launcher's process group. No process would continue that rank.
 func (o *output) begin() {
@@ -134,6 +197,20 @@ func (o *output) finish() error {
 		}
 	}
 	return nil
+}
+
+// copyRaw carries r to a sink as it comes.
+func copyRaw(to *sink, r io.Reader) {
+	chunk := make([]byte, 64<<10)
+	for {
+		n, err := r.Read(chunk)
+		if n > 0 {
+			to.write(chunk[:n])
+		}
+		if err != nil {
+			return
+		}
+	}
 }
 
 // copyLines carries r to a sink in whole lines, each with a tag before it.

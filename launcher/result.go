@@ -1,21 +1,22 @@
 package launcher
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/launcher/internal/agent"
 )
 
 // Exit codes that are not a rank's own.
 const (
 	ExitTimeout       = 124
-	ExitNotExecutable = 126
-	ExitNotFound      = 127
-	ExitInternal      = 70  // the launcher itself failed
-	exitSignal        = 128 // plus the signal's number
+	ExitNotExecutable = agent.ExitNotExecutable
+	ExitNotFound      = agent.ExitNotFound
+	ExitInternal      = agent.ExitInternal // the launcher itself failed, or lost a host
+	exitSignal        = 128                // plus the signal's number
 )
 
 // A Result says how a job ended.
@@ -57,32 +58,17 @@ func (r Result) Summary() string {
 }
 
 // A StartError reports a program that could not be started.
-type StartError struct {
-	Program string
-	Code    int // ExitNotFound, ExitNotExecutable or ExitInternal
-	Err     error
+type StartError = agent.StartError
+
+// A LateError reports ranks that did not join in time.
+type LateError struct {
+	Ranks []int
+	Limit time.Duration
 }
 
-func (e *StartError) Error() string { return fmt.Sprintf("cannot start %s: %v", e.Program, e.Err) }
-func (e *StartError) Unwrap() error { return e.Err }
-
-// startError classifies the error of a program that was found but did not start.
-func startError(program string, err error) *StartError {
-	code := ExitNotExecutable
-	for _, lack := range []error{unix.EAGAIN, unix.EMFILE, unix.ENFILE, unix.ENOMEM} {
-		if errors.Is(err, lack) {
-			code = ExitInternal
-		}
-	}
-	return &StartError{Program: program, Code: code, Err: err}
-}
-
-// lookError classifies the error of a program that was not found.
-func lookError(program string, err error) *StartError {
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EISDIR) {
-		return &StartError{Program: program, Code: ExitNotExecutable, Err: err}
-	}
-	return &StartError{Program: program, Code: ExitNotFound, Err: err}
+func (e *LateError) Error() string {
+	return fmt.Sprintf("%s did not call runtime.Init within %v of the first rank, which waits for them; raise --start-timeout if they need longer",
+		Ranks(e.Ranks), e.Limit)
 }
 
 // describe returns the exit code, signal and description of a process's end.

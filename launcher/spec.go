@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
+
+	"github.com/gopgas/gopgas/launcher/hosts"
+	"github.com/gopgas/gopgas/launcher/internal/agent"
 )
 
 // A Program is one executable of a job and how many ranks run it.
@@ -14,28 +18,47 @@ type Program struct {
 	Args []string // without the program's name
 	N    int
 	Env  []string // NAME=value, for these ranks only
+	// Stage copies the program to the other hosts for the time of the job. Else they
+	// have it at the same path, or in their PATH.
+	Stage bool
 }
 
 // A Spec describes a job. The zero value of every field but Programs makes sense.
 type Spec struct {
 	Programs []Program // ranks are numbered through, program by program
-	Env      []string  // NAME=value for all ranks, on top of this process's environment
-	Dir      string    // working directory of the ranks
+	// Env has NAME=value for all ranks, on top of this process's environment. On other
+	// hosts it is on top of theirs, with GRUN_ variables of this process and those that
+	// Go's runtime reads.
+	Env []string
+	Dir string // working directory of the ranks; "": this process's, on other hosts too
+
+	// Hosts have slots for the ranks, which are placed on them in the order of MapBy.
+	// nil: this host, for all of them.
+	Hosts         []hosts.Host
+	MapBy         hosts.By
+	Oversubscribe bool    // more ranks than slots
+	Backend       Backend // reaches hosts other than this one
 
 	Stdin   io.Reader   // nil: ranks read end-of-file; a terminal is read in its foreground only
 	StdinTo StdinTarget // ranks that read it; default rank 0
-	// Stdout and Stderr take the output of the ranks. Ranks get a file itself,
-	// unless Tag is set or the file is a terminal that stops output from the
+	// Stdout and Stderr take the output of the ranks. Ranks of this host get a file
+	// itself, unless Tag is set or the file is a terminal that stops output from the
 	// background (stty tostop). Other writers get whole lines.
 	Stdout, Stderr io.Writer
-	Tag            bool   // put "[rank] " before each line
-	OutputDir      string // instead: the output of rank N goes to DIR/rank-N.log
+	Tag            bool   // put "[rank] " or "[rank@host] " before each line
+	OutputDir      string // instead: the output of rank N goes to DIR/rank-N.log, on this host
 
-	Bind      Binding
-	Timeout   time.Duration // 0: none; stops by SIGTSTP do not count, here and below
-	Grace     time.Duration // from the first failure to SIGTERM; 0: 1 s, negative: none
-	KillWait  time.Duration // from the first SIGTERM or SIGINT to SIGKILL; 0: 2 s, negative: none
-	KeepGoing bool          // a failure does not end the job
+	Bind     Binding
+	Timeout  time.Duration // 0: none; stops by SIGTSTP do not count, here and below
+	Grace    time.Duration // from the first failure to SIGTERM; 0: 1 s, negative: none
+	KillWait time.Duration // from the first SIGTERM or SIGINT to SIGKILL; 0: 2 s, negative: none
+	// StartTimeout bounds the time until all hosts are ready; and the time from the
+	// first rank's Init to the last. 0: 1 m for hosts, no bound for ranks; a line
+	// names late ranks after 1 m.
+	StartTimeout time.Duration
+	// PeerTimeout bounds the silence of another host. 0: 30 s.
+	PeerTimeout time.Duration
+	KeepGoing   bool // a failure does not end the job
 
 	// Run calls Started once every rank runs its program.
 	Started func()
@@ -48,6 +71,19 @@ type Spec struct {
 	Guardian bool
 }
 
+// A Backend reaches other hosts. The program that it runs there has a byte stream to this
+// process: the command's standard input and output.
+type Backend interface {
+	// Command returns the command that has a shell on a host run line. An agent of
+	// another host may run it, too.
+	Command(host hosts.Host, line string) []string
+	// Explain returns the error, with its remedy, of a command that ended before the
+	// program spoke. said is the end of its standard error.
+	Explain(host hosts.Host, status syscall.WaitStatus, said string) error
+	// Name names the backend in errors.
+	Name() string
+}
+
 // StdinTarget selects the ranks that read the launcher's standard input: a rank,
 // or one of the constants.
 type StdinTarget int
@@ -58,21 +94,28 @@ const (
 )
 
 // Binding selects the cores that a rank may run on.
-type Binding int
+type Binding = agent.Binding
 
 const (
-	BindNone Binding = iota // all that the launcher may run on
-	BindCore                // one physical core each, in turn
-	BindNUMA                // one NUMA node each, in turn
+	BindNone = agent.BindNone // all that the launcher may run on
+	BindCore = agent.BindCore // one physical core each, in turn
+	BindNUMA = agent.BindNUMA // one NUMA node each, in turn
 )
 
+// ParseBinding reads none, core or numa.
+func ParseBinding(text string) (Binding, error) { return agent.ParseBinding(text) }
+
 const (
-	defaultGrace    = time.Second
-	defaultKillWait = 2 * time.Second
+	defaultGrace        = time.Second
+	defaultKillWait     = 2 * time.Second
+	defaultStartTimeout = time.Minute
 )
 
 // ErrSpec: the Spec describes no job.
-var ErrSpec = errors.New("invalid job")
+var ErrSpec = agent.ErrSpec
+
+// ErrNoBackend: a job has other hosts, and its Spec no Backend.
+var ErrNoBackend = errors.New("no backend reaches other hosts")
 
 // size returns the number of ranks.
 func (s *Spec) size() int {
@@ -92,13 +135,19 @@ func (s *Spec) check() error {
 			return fmt.Errorf("%w: %d ranks of %s; ask for at least one with -n", ErrSpec, p.N, p.Path)
 		}
 	}
-	if s.Dir != "" {
-		if info, err := os.Stat(s.Dir); err != nil || !info.IsDir() {
-			return fmt.Errorf("%w: working directory %s is no directory", ErrSpec, s.Dir)
-		}
-	}
 	if n := s.size(); s.StdinTo < StdinNone || int(s.StdinTo) >= n {
 		return fmt.Errorf("%w: standard input for rank %d of %d", ErrSpec, s.StdinTo, n)
+	}
+	return nil
+}
+
+// checkDir looks for the working directory on this host.
+func (s *Spec) checkDir() error {
+	if s.Dir == "" {
+		return nil
+	}
+	if info, err := os.Stat(s.Dir); err != nil || !info.IsDir() {
+		return fmt.Errorf("%w: working directory %s is no directory", ErrSpec, s.Dir)
 	}
 	return nil
 }

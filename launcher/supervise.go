@@ -7,43 +7,48 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
+	"github.com/gopgas/gopgas/launcher/internal/wire"
 )
 
 // An event is something that a rank or its process did.
 type event struct {
 	kind    eventKind
 	rank    int
-	status  syscall.WaitStatus // exited
-	err     error              // exited
-	text    string             // aborted: cause; reported: name; finalError: its text
-	payload []byte             // reported
+	text    string       // aborted: cause; reported: name
+	payload []byte       // reported
+	host    *host        // ofAgent, hostLost
+	message wire.Message // ofAgent
+	err     error        // assembled, hostLost
 }
 
 type eventKind uint8
 
 const (
-	exited eventKind = iota
-	joined
+	joined eventKind = iota
 	left
 	aborted
 	reported
 	lost
 	silent
-	finalError
-	noMoreErrors // of any rank
+	assembled // all hosts are ready, or not
+	ofAgent   // a message
+	hostLost
 )
 
 // supervision is the state of the loop that watches the ranks.
 type supervision struct {
 	phase    phase
-	timer    *alarm // moves to the next phase
-	limit    *alarm // Spec.Timeout
+	timer    *alarm                  // moves to the next phase
+	limit    *alarm                  // Spec.Timeout
+	late     *alarm                  // names ranks that have not joined
+	starting context.CancelCauseFunc // ends assemble; nil: it has ended
+	begun    bool                    // the agents start their ranks
 	alive    int
 	joins    int
 	result   Result
 	stopping syscall.Signal // the first SIGINT or SIGTERM that was passed on
 	ended    bool           // the launcher itself ends the job: ranks that end now have not failed
-	reading  bool           // of the errors that end ranks
+	reading  int            // agents that read errors which end ranks
 	err      error
 }
 
@@ -68,22 +73,19 @@ func (j *job) post(e event) {
 	}
 }
 
-// supervise runs until every rank that was started has ended. After a failure to
-// start, it ends the ranks that run.
-func (j *job) supervise(ctx context.Context, failure error) (Result, error) {
-	j.alive = len(j.ranks)
-	j.timer, j.limit = newAlarm(), newAlarm()
+// supervise runs until every rank has ended. After a failure to start, it ends the ranks
+// that run.
+func (j *job) supervise(ctx context.Context) (Result, error) {
+	j.timer, j.limit, j.late = newAlarm(), newAlarm(), newAlarm()
 	defer j.timer.off()
 	defer j.limit.off()
+	defer j.late.off()
 	if j.spec.Timeout > 0 {
 		j.limit.set(j.spec.Timeout)
 	}
-	if j.err = failure; failure != nil {
-		j.end()
-	}
 	done := ctx.Done()
-	j.readErrors()
-	for j.alive > 0 || j.reading {
+	j.startAll()
+	for j.starting != nil || j.alive > 0 || j.reading > 0 {
 		select {
 		case e := <-j.events:
 			j.handle(e)
@@ -91,6 +93,9 @@ func (j *job) supervise(ctx context.Context, failure error) (Result, error) {
 			j.forward(sig)
 		case <-j.timer.C:
 			j.escalate()
+		case <-j.late.C:
+			j.late.off()
+			j.nameLate()
 		case <-j.limit.C:
 			j.limit.off()
 			j.result.TimedOut = true
@@ -104,23 +109,6 @@ func (j *job) supervise(ctx context.Context, failure error) (Result, error) {
 	j.drain()
 	j.result.ExitCode = j.exitCode()
 	return j.result, j.err
-}
-
-// readErrors turns the errors that end ranks into events, until all ranks have ended.
-func (j *job) readErrors() {
-	if j.errors == nil {
-		return
-	}
-	j.reading = true
-	go j.errors.read(j.post)
-	j.endErrors()
-}
-
-// endErrors ends the reading of errors if no rank is left.
-func (j *job) endErrors() {
-	if j.alive == 0 && j.errors != nil {
-		j.errors.end()
-	}
 }
 
 // drain handles the events posted before the last exit.
@@ -137,32 +125,24 @@ func (j *job) drain() {
 
 func (j *job) handle(e event) {
 	switch e.kind {
-	case finalError:
-		if j.errors.add(e.rank, e.text) {
-			j.output.printFor(e.rank, e.text)
-		}
-	case noMoreErrors:
-		j.reading = false
+	case assembled:
+		j.assembled(e.err)
+	case ofAgent:
+		j.hear(e.host, e.message)
+	case hostLost:
+		j.loseHost(e.host, e.err)
 	default:
 		j.follow(j.ranks[e.rank], e)
 	}
 }
 
-// follow handles an event of a process.
+// follow handles an event of a rank.
 func (j *job) follow(p *process, e event) {
 	switch e.kind {
-	case exited:
-		p.ended, p.status = true, e.status
-		j.alive--
-		if e.err != nil {
-			j.err = e.err
-		}
-		j.judge(p)
-		j.server.RankDied(p.rank, p.deathCause(j.host))
-		j.endErrors()
 	case joined:
 		p.joined = true
 		j.joins++
+		j.awaitJoins()
 		for _, other := range j.ranks { // after the first join an exit without one is a failure
 			j.judge(other)
 		}

@@ -8,7 +8,7 @@ const lostWait = 500 * time.Millisecond
 
 // judge decides whether a rank that has ended has failed.
 func (j *job) judge(p *process) {
-	if !p.ended {
+	if !p.ended || p.absent || p.lost {
 		return
 	}
 	code, sig, reason := describe(p.status)
@@ -28,7 +28,7 @@ func (j *job) judge(p *process) {
 
 // deathCause returns the cause of death that the rendezvous announces to the other
 // ranks.
-func (p *process) deathCause(host string) string {
+func (p *process) deathCause() string {
 	code, _, reason := describe(p.status)
 	switch {
 	case p.aborted:
@@ -38,14 +38,14 @@ func (p *process) deathCause(host string) string {
 	case code == 0:
 		reason = "exited without Close"
 	}
-	return reason + " on " + host
+	return reason + " on " + p.host.name
 }
 
 // fail records a failure and begins the end of the job.
 func (j *job) fail(p *process, f Failure) {
 	p.failed = true
 	if !j.ended {
-		f.Rank, f.Host = p.rank, j.host
+		f.Rank, f.Host = p.rank, p.host.name
 		j.result.Failures = append(j.result.Failures, f)
 	}
 	if !j.spec.KeepGoing {
@@ -60,7 +60,7 @@ func (j *job) declareDead(p *process) {
 		return
 	}
 	const reason = "lost its connection to grun without Close"
-	j.server.RankDied(p.rank, reason+" on "+j.host)
+	j.server.RankDied(p.rank, reason+" on "+p.host.name)
 	j.fail(p, Failure{Code: 1, Reason: reason})
 }
 
@@ -82,7 +82,7 @@ func (j *job) exitCode() int {
 		return j.result.Failures[0].Code
 	case j.err != nil:
 		return codeOf(j.err)
-	case j.phase == killing && j.stopping != 0:
+	case j.stopping != 0 && (j.phase == killing || !j.begun):
 		return exitSignal + int(j.stopping)
 	}
 	return 0

@@ -41,15 +41,16 @@ func WithCores(n int) Option {
 	}
 }
 
-// host returns the name of a rank's host.
-func (o *options) host(rank, size int) (string, error) {
+// host returns the name of a rank's host. Ranks of one kernel are apart where grun calls
+// their hosts by different names.
+func (o *options) host(env bootstrap.Env) (string, error) {
 	switch {
 	case o.hosts == nil:
-		return thisHost(), nil
-	case len(o.hosts) != size:
-		return "", fmt.Errorf("%d hosts are named for %d ranks; give %s a name for each rank", len(o.hosts), size, bootstrap.EnvHosts)
+		return thisHost() + " " + env.Host, nil
+	case len(o.hosts) != env.Size:
+		return "", fmt.Errorf("%d hosts are named for %d ranks; give %s a name for each rank", len(o.hosts), env.Size, bootstrap.EnvHosts)
 	}
-	return o.hosts[rank], nil
+	return o.hosts[env.Rank], nil
 }
 
 // oneHost reports whether all ranks of a job are on this rank's host, as far as is

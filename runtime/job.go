@@ -98,7 +98,7 @@ func cannotJoin(env bootstrap.Env, err error) error {
 
 // newJob makes the job of a rank that has joined, without its connection and world.
 func newJob(ctx context.Context, o options, m *membership) (*Job, error) {
-	host, err := o.host(m.env.Rank, m.env.Size)
+	host, err := o.host(m.env)
 	if err != nil {
 		return nil, err
 	}

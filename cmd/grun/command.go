@@ -22,6 +22,9 @@ type options struct {
 	stats         bool
 	oversubscribe bool
 
+	hosts hostFlags
+	stage bool
+
 	timeout, grace, killWait time.Duration
 	keepGoing                bool
 
@@ -94,7 +97,7 @@ func newCommand() *command {
 	c.first.define(flags)
 	c.define(flags)
 	c.complete()
-	c.root.AddCommand(newDoctor(c), newTune(), newVersion())
+	c.root.AddCommand(newDoctor(c), newTune(), newVersion(), newAgent())
 	return c
 }
 
@@ -106,24 +109,26 @@ func (p *program) define(flags *pflag.FlagSet) {
 
 // define adds the flags that a job has once.
 func (o *options) define(flags *pflag.FlagSet) {
+	o.hosts.define(flags)
+	flags.BoolVar(&o.stage, "stage", false, "copy the program to the other hosts for the time of the job; packages that grun builds always are")
+	flags.Var(span{&o.startTimeout}, "start-timeout", "end the job if a host is not ready after this time (1m), or a rank has not joined so long after the first (no limit)")
 	flags.StringVar(&o.provider, "provider", "", "provider that moves the bytes: auto, shm, tcp or ibv")
 	flags.StringVar(&o.iface, "iface", "", "where tcp listens: an interface, or a subnet such as 10.1.0.0/16")
 	flags.BoolVar(&o.tls, "tls", false, "encrypt and authenticate what leaves a rank by the network, by TLS 1.3")
 	flags.StringVar(&o.heap, "heap", "", "size of each rank's symmetric heap, such as 1GiB")
 	o.grace, o.killWait = time.Second, 2*time.Second
-	flags.Var(span{&o.peerTimeout}, "peer-timeout", "silence after which a peer counts as unreachable")
-	flags.Var(span{&o.startTimeout}, "start-timeout", "time in which all ranks must join, from the first on")
+	flags.Var(span{&o.peerTimeout}, "peer-timeout", "silence after which a peer or a host counts as unreachable")
 	flags.BoolVar(&o.stats, "stats", false, "print a table of each rank's operations on each peer when the job ends")
 	flags.Var(span{&o.timeout}, "timeout", "end the job after this time, with exit code 124")
 	flags.Var(span{&o.grace}, "grace", "time that survivors of a failure get to end by themselves before SIGTERM")
 	flags.Var(span{&o.killWait}, "kill-wait", "time from the first SIGTERM or SIGINT to SIGKILL")
 	flags.BoolVar(&o.keepGoing, "keep-going", false, "let survivors of a failure run on")
-	flags.BoolVar(&o.tag, "tag-output", false, `put "[rank] " before each line of output`)
+	flags.BoolVar(&o.tag, "tag-output", false, `put "[rank] ", or "[rank@host] ", before each line of output`)
 	flags.StringVar(&o.outputDir, "output", "", "write the output of rank N to DIR/rank-N.log instead")
 	flags.StringVar(&o.stdin, "stdin", "0", "ranks that read standard input: a rank, all or none")
 	flags.StringVar(&o.wdir, "wdir", "", "working directory of the ranks")
 	flags.StringVar(&o.bindTo, "bind-to", "none", "bind each rank to a core, a numa node, or none")
-	flags.BoolVar(&o.oversubscribe, "oversubscribe", false, "start more than 256 ranks for each core")
+	flags.BoolVar(&o.oversubscribe, "oversubscribe", false, "start more ranks than the hosts have slots, or more than 256 for each core")
 }
 
 // complete gives the shell the values of flags.
@@ -132,6 +137,7 @@ func (c *command) complete() {
 		"provider": {"auto", "shm", "tcp", "ibv"},
 		"bind-to":  {"none", "core", "numa"},
 		"stdin":    {"all", "none"},
+		"map-by":   {"slot", "node"},
 	} {
 		values := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 		if err := c.root.RegisterFlagCompletionFunc(flag, values); err != nil {
@@ -151,6 +157,10 @@ func (o *options) spec() (spec launcher.Spec, err error) {
 	if spec.StdinTo, err = parseStdin(o.stdin); err != nil {
 		return spec, err
 	}
+	if err := o.hosts.spec(&spec); err != nil {
+		return spec, err
+	}
+	spec.Oversubscribe, spec.StartTimeout, spec.PeerTimeout = o.oversubscribe, o.startTimeout, o.peerLimit()
 	spec.Dir, spec.OutputDir, spec.Tag = o.wdir, o.outputDir, o.tag
 	spec.Timeout, spec.KeepGoing = o.timeout, o.keepGoing
 	spec.Grace, spec.KillWait = orNone(o.grace), orNone(o.killWait)

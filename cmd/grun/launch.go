@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gopgas/gopgas/launcher"
+	"github.com/gopgas/gopgas/launcher/hosts"
 	"github.com/spf13/pflag"
 )
 
@@ -21,7 +22,7 @@ func (c *command) launch(args []string) error {
 	}
 	signals, stop := catchSignals()
 	defer stop()
-	programs, err := c.programs(args)
+	programs, err := c.programs(args, spec.Hosts)
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,10 @@ func (c *command) conclude(result launcher.Result, err error) error {
 }
 
 // programs reads the first program and those after a ":".
-func (c *command) programs(args []string) ([]launcher.Program, error) {
+func (c *command) programs(args []string, list []hosts.Host) ([]launcher.Program, error) {
+	if list != nil && len(c.more) == 0 && !c.root.Flags().Changed("np") {
+		c.first.n = hosts.Slots(list)
+	}
 	first, err := c.first.program(args)
 	if err != nil {
 		return nil, err
@@ -81,6 +85,12 @@ func (c *command) programs(args []string) ([]launcher.Program, error) {
 	}
 	if err := c.checkVars(programs); err != nil {
 		return nil, err
+	}
+	for i := range programs {
+		programs[i].Stage = c.stage || isSource(programs[i].Path)
+	}
+	if list != nil {
+		return programs, nil // the slots bound the ranks
 	}
 	return programs, c.fits(programs)
 }

@@ -14,6 +14,7 @@ const (
 	EnvLocalRank    = "GRUN_LOCAL_RANK"    // number among the ranks of this host
 	EnvLocalSize    = "GRUN_LOCAL_SIZE"    // ranks on this host
 	EnvLocalCores   = "GRUN_LOCAL_CORES"   // cores of this host that they share
+	EnvHost         = "GRUN_HOST"          // name of this rank's host in the job; ranks with different names share no memory
 	EnvRank         = "GRUN_RANK"          // 0 to size-1, or any
 	EnvSize         = "GRUN_SIZE"          // ranks in the job
 	EnvAddr         = "GRUN_ADDR"          // host:port of the rendezvous
@@ -31,6 +32,7 @@ const (
 	EnvStats        = "GRUN_STATS"         // 1: report statistics when closing; or 0
 	EnvPeerTimeout  = "GRUN_PEER_TIMEOUT"  // silence after which a peer is unreachable, for instance 30s
 	EnvIface        = "GRUN_IFACE"         // interface or subnet on which tcp listens, for instance eth0 or 10.1.0.0/16
+	EnvSSH          = "GRUN_SSH"           // grun's command that reaches other hosts, in place of ssh
 	EnvTLS          = "GRUN_TLS"           // 1: encrypt connections with the rendezvous and over tcp; or 0
 	EnvHosts        = "GRUN_HOSTS"         // a name for each rank's host, for instance a,a,b; without it ranks find out
 )
@@ -49,6 +51,7 @@ type Env struct {
 	Rank, Size           int    // Rank may be AnyRank if Hosted
 	LocalRank, LocalSize int    // LocalSize 0: the ranks find out
 	LocalCores           int
+	Host                 string // name of this rank's host in the job; "": none
 	Addr                 string // host:port of the rendezvous
 	Secret               []byte
 	TLS                  bool   // the rank joins by TLS: an option, which the launcher does not set
@@ -66,6 +69,7 @@ func grunEnv(lookup lookup) (env Env, err error) {
 	env.JobID, _ = lookup(EnvJobID)
 	env.Reservations, _ = lookup(EnvReservations)
 	env.ErrorPipe, _ = lookup(EnvErrorPipe)
+	env.Host, _ = lookup(EnvHost)
 	for _, field := range []struct {
 		name string
 		to   *int
@@ -121,6 +125,7 @@ func (e Env) Vars() []string {
 		EnvLocalRank + "=" + strconv.Itoa(e.LocalRank),
 		EnvLocalSize + "=" + strconv.Itoa(e.LocalSize),
 		EnvLocalCores + "=" + strconv.Itoa(e.LocalCores),
+		EnvHost + "=" + e.Host,
 		EnvAddr + "=" + e.Addr,
 		EnvSecret + "=" + hex.EncodeToString(e.Secret),
 		EnvReservations + "=" + e.Reservations,

@@ -1,4 +1,4 @@
-package launcher
+package agent
 
 import (
 	"fmt"
@@ -11,6 +11,16 @@ import (
 
 	"github.com/gopgas/gopgas/internal/cgroup"
 	"golang.org/x/sys/unix"
+)
+
+// A Binding selects the cores that a rank may run on.
+type Binding int
+
+// Bindings. Ranks of a host take cores or nodes in turn.
+const (
+	BindNone Binding = iota // all that the agent may run on
+	BindCore                // one physical core each
+	BindNUMA                // one NUMA node each
 )
 
 // ParseBinding reads none, core or numa.

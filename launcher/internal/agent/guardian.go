@@ -1,4 +1,4 @@
-package launcher
+package agent
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/launcher/internal/spawn"
 )
 
 const (
@@ -32,31 +34,31 @@ const (
 const guardianName = "grun-guardian"
 
 // GuardianMain turns this process into a guardian if it was started as one,
-// and then does not return. A main that sets Spec.Guardian calls it first.
+// and then does not return.
 func GuardianMain() {
-	jobID := os.Getenv(envGuardian)
-	if jobID == "" || os.Args[0] != guardianName {
+	job, ok := parseJobName(os.Getenv(envGuardian))
+	if !ok || os.Args[0] != guardianName {
 		return
 	}
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
 	pipe := os.NewFile(guardianPipe, "launcher")
 	pipe.Read(make([]byte, 1)) //nolint:errcheck // nothing is ever written: this is the launcher's end
-	sweep(jobID, time.Now().Add(guardianPatience))
+	sweep(job, time.Now().Add(guardianPatience))
 	os.Exit(0)
 }
 
 // A guardian is the launcher's end of a guardian process. The write end of the
 // pipe is open in the launcher only and closes with it.
 type guardian struct {
-	jobID   string
+	job     jobName
 	r, w    *os.File
 	quit    chan struct{}
 	stopped chan struct{}
 }
 
-func startGuardians(jobID string) (list []*guardian, err error) {
+func startGuardians(job jobName) (list []*guardian, err error) {
 	for range guardianCount {
-		g, err := startGuardian(jobID)
+		g, err := startGuardian(job)
 		if err != nil {
 			dismiss(list)
 			return nil, err
@@ -66,12 +68,12 @@ func startGuardians(jobID string) (list []*guardian, err error) {
 	return list, nil
 }
 
-func startGuardian(jobID string) (*guardian, error) {
+func startGuardian(job jobName) (*guardian, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("guardian: %w", err)
 	}
-	g := &guardian{jobID: jobID, r: r, w: w, quit: make(chan struct{}), stopped: make(chan struct{})}
+	g := &guardian{job: job, r: r, w: w, quit: make(chan struct{}), stopped: make(chan struct{})}
 	p, err := g.spawn()
 	if err != nil {
 		r.Close()
@@ -94,13 +96,13 @@ func (g *guardian) spawn() (*os.Process, error) {
 		var err error
 		p, err = os.StartProcess("/proc/self/exe", []string{guardianName}, &os.ProcAttr{
 			Dir:   "/",
-			Env:   []string{envGuardian + "=" + g.jobID, "GOMAXPROCS=1"},
+			Env:   []string{envGuardian + "=" + g.job.String(), "GOMAXPROCS=1"},
 			Files: []*os.File{null, null, null, g.r},
 			Sys:   &syscall.SysProcAttr{Setsid: true},
 		})
 		done <- err
 	}()
-	err = awaitFork(done)
+	err = spawn.Await(done)
 	return p, err
 }
 

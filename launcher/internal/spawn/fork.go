@@ -1,4 +1,4 @@
-package launcher
+package spawn
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 // starts is stopped.
 const forkPause = 50 * time.Millisecond
 
-// awaitFork waits until a child that the launcher starts runs its program. A Ctrl-Z
+// Await waits until a child that the launcher starts runs its program. A Ctrl-Z
 // may stop the child before that, since it begins in the launcher's process group.
 // No other code knows the child yet, so the launcher continues it here, and stops
 // it with the other ranks later.
@@ -24,7 +24,7 @@ const forkPause = 50 * time.Millisecond
 //	fork       -----------> in the launcher's process group: Ctrl-Z stops it
 //	waits                   setpgid
 //	goes on    <----------- exec
-func awaitFork(started <-chan error) error {
+func Await(started <-chan error) error {
 	look := time.NewTicker(forkPause)
 	defer look.Stop()
 	for {

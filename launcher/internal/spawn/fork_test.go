@@ -1,4 +1,4 @@
-package launcher
+package spawn
 
 import (
 	"fmt"
@@ -9,14 +9,28 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
+// envWait makes the test binary wait for input instead of running the tests.
+const envWait = "SPAWN_TEST_WAIT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(envWait) != "" {
+		fmt.Print(".")
+		os.Stdin.Read(make([]byte, 1))
+		os.Exit(0)
+	}
+	testwatch.HeedSignals()
+	goleak.VerifyTestMain(m)
+}
+
 // TestAChildThatIsStoppedBeforeItsProgramGoesOn has a child with this process's
 // command line, as a child has between fork and exec, and stops it.
 func TestAChildThatIsStoppedBeforeItsProgramGoesOn(t *testing.T) {
-	child := &exec.Cmd{Path: "/proc/self/exe", Args: os.Args, Env: append(os.Environ(), envBody+"=wait for input")}
+	child := &exec.Cmd{Path: "/proc/self/exe", Args: os.Args, Env: append(os.Environ(), envWait+"=1")}
 	input, err := child.StdinPipe()
 	require.NoError(t, err)
 	said, err := child.StdoutPipe()
@@ -35,7 +49,7 @@ func TestAChildThatIsStoppedBeforeItsProgramGoesOn(t *testing.T) {
 		input.Close()
 		ended <- child.Wait()
 	}()
-	require.NoError(t, awaitFork(ended))
+	require.NoError(t, Await(ended))
 }
 
 func isStopped(t *testing.T, pid int) bool {

@@ -1,20 +1,23 @@
-package launcher
+// Package spawn starts processes that die with this one.
+package spawn
 
 import (
 	"fmt"
 	"os/exec"
 	goruntime "runtime"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// A spawner forks from one thread. Pdeathsig kills a child when the thread that
+// A Spawner forks from one thread. Pdeathsig kills a child when the thread that
 // forked it ends. A Go thread may end at any time, unless a goroutine is locked
 // to it.
-type spawner struct{ work chan func() }
+type Spawner struct{ work chan func() }
 
-func newSpawner() *spawner {
-	s := &spawner{work: make(chan func())}
+// New starts the thread.
+func New() *Spawner {
+	s := &Spawner{work: make(chan func())}
 	go func() {
 		goruntime.LockOSThread() // for good: the thread ends with the goroutine
 		for f := range s.work {
@@ -24,15 +27,20 @@ func newSpawner() *spawner {
 	return s
 }
 
-// start starts cmd, confined to cpus unless that is nil.
-func (s *spawner) start(cmd *exec.Cmd, cpus *unix.CPUSet) error {
+// Start starts cmd, confined to cpus unless that is nil. The process leads a process
+// group and dies with this process.
+func (s *Spawner) Start(cmd *exec.Cmd, cpus *unix.CPUSet) (*Process, error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	done := make(chan error)
 	s.work <- func() { done <- startOn(cmd, cpus) }
-	return awaitFork(done)
+	if err := Await(done); err != nil {
+		return nil, err
+	}
+	return &Process{cmd: cmd}, nil
 }
 
-// stop ends the thread. The children must have ended.
-func (s *spawner) stop() { close(s.work) }
+// Stop ends the thread. The kernel kills the children that are left.
+func (s *Spawner) Stop() { close(s.work) }
 
 // startOn binds the calling thread while it forks: a child inherits the mask, and
 // Go reads it before main.

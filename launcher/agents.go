@@ -1,0 +1,63 @@
+package launcher
+
+import (
+	"syscall"
+
+	"github.com/gopgas/gopgas/launcher/internal/agent"
+	"github.com/gopgas/gopgas/launcher/internal/wire"
+)
+
+// GuardianMain turns this process into a guardian if it was started as one,
+// and then does not return. A main that sets Spec.Guardian calls it first.
+func GuardianMain() { agent.GuardianMain() }
+
+// agentEnd is grun's end of a host's agent.
+type agentEnd interface {
+	// begin has the agent start the ranks. It returns before they have started.
+	begin()
+	// signal sends all ranks of the host a signal.
+	signal(syscall.Signal)
+	// sweep returns when no process of the job is left on the host.
+	sweep()
+	// close frees everything. The caller has called sweep.
+	close()
+}
+
+// A localAgent is the agent of this host, in this process.
+type localAgent struct {
+	*agent.Agent
+	output *output
+}
+
+func (j *job) newLocalAgent(h *host) (agentEnd, error) {
+	a, err := agent.New(h.plan, j.paths, j.files, func(m wire.Message) {
+		j.post(event{kind: ofAgent, host: h, message: m})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &localAgent{a, j.output}, nil
+}
+
+// files hands files to a rank of this host.
+func (j *job) files(rank int) (f agent.Files, err error) {
+	if f.Stdin, err = j.input.open(rank); err != nil {
+		return f, err
+	}
+	f.Stdout, f.Stderr, f.Owned, err = j.output.open(rank)
+	if f.Stdin != nil {
+		f.Owned = append(f.Owned, f.Stdin)
+	}
+	return f, err
+}
+
+func (l *localAgent) begin() {
+	go func() {
+		l.Start()
+		l.output.begin()
+	}()
+}
+
+func (l *localAgent) signal(sig syscall.Signal) { l.Signal(sig) }
+func (l *localAgent) sweep()                    { l.Sweep() }
+func (l *localAgent) close()                    { l.Close() }

@@ -1,0 +1,169 @@
+package launcher
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/gopgas/gopgas/launcher/internal/agent"
+	"github.com/gopgas/gopgas/launcher/internal/wire"
+)
+
+// startAll begins to make all hosts ready.
+func (j *job) startAll() {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	j.starting = cancel
+	go func() { j.post(event{kind: assembled, err: j.assemble(ctx)}) }()
+}
+
+// assembled starts the ranks once all hosts are ready.
+func (j *job) assembled(err error) {
+	j.starting(nil)
+	j.starting = nil
+	for _, h := range j.hosts {
+		if err == nil && h.lost {
+			err = fmt.Errorf("host %s was lost before its ranks started", h.name)
+		}
+	}
+	switch {
+	case j.ended || j.stopping != 0: // that was the reason
+	case err != nil:
+		j.err = err
+		j.end()
+	default:
+		j.begin()
+	}
+}
+
+func (j *job) begin() {
+	j.begun = true
+	j.alive = j.size
+	for _, h := range j.hosts {
+		if j.errors != nil {
+			j.reading++
+		}
+		h.agent.begin()
+	}
+}
+
+// hear handles a message of a host's agent.
+func (j *job) hear(h *host, m wire.Message) {
+	switch m.Kind {
+	case wire.KindStarted:
+		h.started = true
+		j.started()
+	case wire.KindErrorsRead:
+		j.endErrors(h)
+	case wire.KindExited, wire.KindNotStarted, wire.KindFinalError:
+		if m.Rank >= 0 && m.Rank < j.size && j.ranks[m.Rank].host == h {
+			j.hearOf(j.ranks[m.Rank], m)
+		}
+	}
+}
+
+// hearOf handles a message about a rank.
+func (j *job) hearOf(p *process, m wire.Message) {
+	switch {
+	case m.Kind == wire.KindFinalError:
+		if j.errors != nil && j.errors.add(m.Rank, m.Text) {
+			j.output.printFor(m.Rank, m.Text)
+		}
+	case p.ended:
+	case m.Kind == wire.KindNotStarted:
+		p.ended, p.absent = true, true
+		j.alive--
+		if j.err == nil {
+			j.err = agent.ErrorOf(m.Fault, p.host.foreignName())
+		}
+		j.end()
+	default:
+		p.ended, p.status = true, waitStatus(m)
+		j.alive--
+		if m.Fault != nil {
+			j.err = agent.ErrorOf(m.Fault, p.host.foreignName())
+		}
+		j.judge(p)
+		j.server.RankDied(p.rank, p.deathCause())
+	}
+}
+
+// foreignName returns the name of another host, "" for this one.
+func (h *host) foreignName() string {
+	if h.here {
+		return ""
+	}
+	return h.name
+}
+
+// started begins what waits until every rank runs its program.
+func (j *job) started() {
+	if slices.ContainsFunc(j.hosts, func(h *host) bool { return !h.started }) {
+		return
+	}
+	j.input.start()
+	if j.spec.Started != nil {
+		j.spec.Started()
+	}
+}
+
+func (j *job) endErrors(h *host) {
+	if j.errors != nil && !h.errorsRead {
+		h.errorsRead = true
+		j.reading--
+	}
+}
+
+// loseHost declares the ranks of a host dead at once: no message of its agent will come.
+func (j *job) loseHost(h *host, why error) {
+	h.lost = true
+	if !j.begun {
+		return // assemble or assembled returns the error
+	}
+	j.endErrors(h)
+	for _, p := range h.ranks {
+		if p.ended {
+			continue
+		}
+		p.ended, p.lost = true, true
+		j.alive--
+		reason := fmt.Sprintf("was lost with its host: %v", why)
+		j.server.RankDied(p.rank, reason+" ("+h.name+")")
+		j.fail(p, Failure{Code: ExitInternal, Reason: reason})
+	}
+}
+
+// awaitJoins sets the alarm for ranks that have not joined.
+func (j *job) awaitJoins() {
+	switch {
+	case j.joins == j.size:
+		j.late.off()
+	case j.joins == 1:
+		j.late.set(orDefault(j.spec.StartTimeout, defaultStartTimeout))
+	}
+}
+
+// nameLate names the ranks for which the others wait in Init. It ends the job if the user
+// has set the time.
+func (j *job) nameLate() {
+	late := &LateError{Limit: orDefault(j.spec.StartTimeout, defaultStartTimeout)}
+	for _, p := range j.ranks {
+		if !p.joined && !p.ended {
+			late.Ranks = append(late.Ranks, p.rank)
+		}
+	}
+	switch {
+	case len(late.Ranks) == 0:
+	case j.spec.StartTimeout == 0:
+		j.note(late)
+	case !j.ended:
+		j.err = late
+		j.end()
+	}
+}
+
+// note prints a line for the user.
+func (j *job) note(err error) {
+	if j.spec.Stderr != nil {
+		fmt.Fprintln(j.spec.Stderr, "grun:", err)
+	}
+}

@@ -1,0 +1,293 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/gopgas/gopgas/launcher/internal/spawn"
+	"github.com/gopgas/gopgas/launcher/internal/wire"
+)
+
+// helloWait bounds the time from the start of an agent to grun's first message.
+const helloWait = 30 * time.Second
+
+// A server is an agent whose grun is on another host.
+type server struct {
+	session *wire.Session
+	spawner *spawn.Spawner // of relayed commands
+
+	planned  chan struct{} // closed once programs may come
+	plan     wire.Plan
+	listener net.Listener   // to which ranks connect as to the rendezvous
+	staging  sync.WaitGroup // programs that are to come
+
+	preparing sync.WaitGroup
+	relays    sync.WaitGroup
+	cleaning  sync.Once
+
+	mu      sync.Mutex
+	agent   *Agent                    // nil: there is no plan yet, or the agent refused it
+	streams map[key]chan *wire.Stream // of ranks
+	fault   error                     // of staging
+	readers []*reader                 // of the output of ranks
+	pumps   sync.WaitGroup            // goroutines of readers
+	gone    bool                      // the host is clean, or will be soon
+}
+
+// A key names a stream of a rank.
+type key struct {
+	kind wire.Kind
+	rank int
+}
+
+// Serve runs the agent of this host for the grun at the other end of conn. It returns when
+// the stream of bytes has ended and no process of the job is left on this host.
+func Serve(conn io.ReadWriteCloser) error {
+	session, err := wire.NewSession(conn, false)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	s := &server{session: session, spawner: spawn.New(), planned: make(chan struct{}), streams: make(map[key]chan *wire.Stream)}
+	defer s.spawner.Stop()
+	bound, err := s.greet()
+	if err != nil {
+		return err
+	}
+	go session.Watch(bound)
+	go s.accept()
+	err = session.Listen(s.handle)
+	s.clean()
+	s.relays.Wait()
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return err
+}
+
+// greet takes the control stream, and returns the bound of grun's silence.
+func (s *server) greet() (time.Duration, error) {
+	late := time.AfterFunc(helloWait, s.session.Close)
+	defer late.Stop()
+	control, err := s.session.Accept()
+	if err != nil {
+		return 0, fmt.Errorf("grun does not begin: %w", err)
+	}
+	m, err := wire.Read(control)
+	if err == nil && m.Kind != wire.KindControl {
+		err = fmt.Errorf("%w: kind %d in place of the first", wire.ErrWire, m.Kind)
+	}
+	s.session.Control(control)
+	return m.Bound, err
+}
+
+// accept takes the other streams of grun.
+func (s *server) accept() {
+	for {
+		stream, err := s.session.Accept()
+		if err != nil {
+			return
+		}
+		go s.open(stream)
+	}
+}
+
+// open reads the first message of a stream, and gives the stream its work.
+func (s *server) open(stream *wire.Stream) {
+	m, err := wire.Read(stream)
+	if err != nil {
+		stream.Close() //nolint:errcheck // nothing was sent
+		return
+	}
+	switch m.Kind {
+	case wire.KindStdin, wire.KindStdout, wire.KindStderr:
+		select {
+		case s.slot(key{m.Kind, m.Rank}) <- stream:
+		default:
+			stream.Close() //nolint:errcheck // a second stream of one name
+		}
+	case wire.KindRelay:
+		s.relay(m, stream)
+	case wire.KindProgram:
+		select {
+		case <-s.planned:
+			s.receive(m, stream)
+		case <-s.session.Done():
+		}
+	default:
+		stream.Close() //nolint:errcheck // nothing was sent
+	}
+}
+
+// slot returns the channel that passes a stream on.
+func (s *server) slot(k key) chan *wire.Stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.streams[k] == nil {
+		s.streams[k] = make(chan *wire.Stream, 1)
+	}
+	return s.streams[k]
+}
+
+// receive takes a program.
+func (s *server) receive(m wire.Message, stream *wire.Stream) {
+	defer s.staging.Done()
+	defer stream.Close() //nolint:errcheck // everything was read
+	if err := stage(s.plan, m.Rank, stream, m.Size); err != nil {
+		s.mu.Lock()
+		s.fault = err
+		s.mu.Unlock()
+	}
+}
+
+// handle handles one message of grun.
+func (s *server) handle(m wire.Message) {
+	switch m.Kind {
+	case wire.KindPlan:
+		s.accepted(m.Plan)
+	case wire.KindGo:
+		if a := s.current(); a != nil {
+			go a.Start()
+		}
+	case wire.KindSignal:
+		s.signal(syscall.Signal(m.Signal))
+	case wire.KindEnd:
+		go s.end()
+	}
+}
+
+// accepted begins the preparations for a plan.
+func (s *server) accepted(plan *wire.Plan) {
+	if plan == nil || plan.Check() != nil || s.plan.JobID != "" || plan.JobID == "" {
+		s.refuse(fmt.Errorf("%w: the plan is impossible", wire.ErrWire))
+		return
+	}
+	s.plan = *plan
+	for _, p := range plan.Programs {
+		if p.Staged {
+			s.staging.Add(1)
+		}
+	}
+	s.preparing.Go(s.prepare)
+}
+
+func (s *server) prepare() {
+	a, err := s.makeAgent()
+	if err != nil {
+		s.refuse(err)
+		return
+	}
+	s.mu.Lock()
+	s.agent = a
+	s.mu.Unlock()
+	s.post(wire.Message{Kind: wire.KindReady})
+}
+
+// makeAgent makes the agent once the programs are there.
+func (s *server) makeAgent() (*Agent, error) {
+	paths, err := Prepare(s.plan, func(program int) string { return stagedPath(s.plan, program) })
+	if err != nil {
+		return nil, err
+	}
+	if s.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return nil, fmt.Errorf("rendezvous: %w", err)
+	}
+	go s.relayRanks()
+	s.plan.Addr = s.listener.Addr().String()
+	return s.receiveAll(paths)
+}
+
+// receiveAll takes the programs. The agent's guardians run before, and remove the programs
+// if the agent is killed.
+func (s *server) receiveAll(paths []string) (*Agent, error) {
+	a, err := New(s.plan, paths, s.files, s.post)
+	if err != nil {
+		return nil, err
+	}
+	close(s.planned)
+	staged := make(chan struct{})
+	go func() {
+		s.staging.Wait()
+		close(staged)
+	}()
+	select {
+	case <-staged:
+	case <-s.session.Done():
+		err = errors.New("the session has ended")
+	}
+	s.mu.Lock()
+	if err == nil {
+		err = s.fault
+	}
+	s.mu.Unlock()
+	if err != nil {
+		a.Sweep()
+		a.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+func (s *server) refuse(err error) {
+	s.post(wire.Message{Kind: wire.KindRefused, Fault: faultOf(err)})
+}
+
+func (s *server) post(m wire.Message) {
+	s.session.Send(m) //nolint:errcheck // Listen sees the end of the session
+}
+
+func (s *server) current() *Agent {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.agent
+}
+
+// signal passes a signal on. While the user stops the job, grun is stopped too, and
+// does not answer.
+func (s *server) signal(sig syscall.Signal) {
+	switch sig {
+	case syscall.SIGTSTP:
+		s.session.Pause(true)
+	case syscall.SIGCONT:
+		s.session.Pause(false)
+	}
+	if a := s.current(); a != nil {
+		a.Signal(sig)
+	}
+}
+
+// end ends the agent at grun's request.
+func (s *server) end() {
+	s.clean()
+	s.post(wire.Message{Kind: wire.KindGone})
+}
+
+// clean ends all that is left on this host. It returns when the output of the ranks is on
+// its way, or cannot be.
+func (s *server) clean() {
+	s.cleaning.Do(func() {
+		s.mu.Lock()
+		s.gone = true
+		s.mu.Unlock()
+		s.preparing.Wait()
+		if s.listener != nil {
+			s.listener.Close()
+		}
+		if s.agent == nil {
+			return
+		}
+		s.agent.Sweep()
+		s.mu.Lock()
+		for _, r := range s.readers {
+			r.drain()
+		}
+		s.mu.Unlock()
+		s.pumps.Wait()
+		s.agent.Close()
+	})
+}

@@ -1,0 +1,212 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/yamux"
+)
+
+// ErrSilent: the other end did not answer for the peer timeout.
+var ErrSilent = errors.New("no answer")
+
+// A Session divides one stream of bytes into many.
+type Session struct {
+	mux     *yamux.Session
+	heard   *hearing
+	control *Stream
+	writing sync.Mutex // of messages on the control stream
+	paused  atomic.Bool
+	cause   atomic.Pointer[error]
+}
+
+// NewSession begins a session over conn, at grun's end or at the agent's. Close closes
+// conn, which ends a Read of conn.
+func NewSession(conn io.ReadWriteCloser, grun bool) (*Session, error) {
+	// A stop of grun may last for days, so silence is the only bound of a wait.
+	config := yamux.DefaultConfig()
+	config.EnableKeepAlive = false
+	config.ConnectionWriteTimeout = math.MaxInt64
+	config.StreamOpenTimeout = 0
+	config.StreamCloseTimeout = math.MaxInt64
+	config.LogOutput = io.Discard
+	s := &Session{heard: &hearing{ReadWriteCloser: conn}}
+	var err error
+	if grun {
+		s.mux, err = yamux.Client(s.heard, config)
+	} else {
+		s.mux, err = yamux.Server(s.heard, config)
+	}
+	return s, err
+}
+
+// A Stream is one of the streams of a session.
+type Stream struct{ *yamux.Stream }
+
+// Close ends both directions: the other end reads end-of-file, and a Read at this end
+// returns.
+func (s *Stream) Close() error {
+	s.SetReadDeadline(time.Unix(1, 0)) //nolint:errcheck // never fails
+	return s.Stream.Close()
+}
+
+// CloseWrite lets the other end read end-of-file.
+func (s *Stream) CloseWrite() error { return s.Stream.Close() }
+
+// Open opens a stream whose first message is m.
+func (s *Session) Open(m Message) (*Stream, error) {
+	inner, err := s.mux.OpenStream()
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	stream := &Stream{inner}
+	if err := Write(stream, m); err != nil {
+		return nil, errors.Join(s.explain(err), stream.Close())
+	}
+	return stream, nil
+}
+
+// Connect opens a stream without a first message: a connection to the rendezvous.
+func (s *Session) Connect() (*Stream, error) {
+	inner, err := s.mux.OpenStream()
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	return &Stream{inner}, nil
+}
+
+// Accept returns the next stream that the other end opens.
+func (s *Session) Accept() (*Stream, error) {
+	inner, err := s.mux.AcceptStream()
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	return &Stream{inner}, nil
+}
+
+// Control makes stream the one for messages. The caller then calls Listen.
+func (s *Session) Control(stream *Stream) { s.control = stream }
+
+// Send sends a message. It returns once the message has left this process.
+func (s *Session) Send(m Message) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	return s.explain(Write(s.control, m))
+}
+
+// Listen hands the messages of the control stream to handle until the session ends,
+// and returns the reason.
+func (s *Session) Listen(handle func(Message)) error {
+	for {
+		m, err := Read(s.control)
+		if err != nil {
+			return s.explain(err)
+		}
+		switch m.Kind {
+		case KindPing:
+			if err := s.Send(Message{Kind: KindPong}); err != nil {
+				return err
+			}
+		case KindPong:
+		default:
+			handle(m)
+		}
+	}
+}
+
+// Done is closed when the session has ended.
+func (s *Session) Done() <-chan struct{} { return s.mux.CloseChan() }
+
+// Close ends the session and all its streams.
+func (s *Session) Close() { s.mux.Close() } //nolint:errcheck // never fails
+
+// explain replaces the error of a session that this end has closed by the reason.
+func (s *Session) explain(err error) error {
+	if cause := s.cause.Load(); err != nil && cause != nil {
+		return *cause
+	}
+	return err
+}
+
+// Pause lets the session begin or end to ignore silence: grun and the ranks are stopped.
+func (s *Session) Pause(on bool) { s.paused.Store(on) }
+
+// looks is the number of looks in a row without an answer that make up a bound.
+const looks = 4
+
+// Watch sends pings, and closes the session when the other end is silent for the bound.
+// It returns when the session has ended. A process that is stopped does not look, so a
+// stop counts as one look at most.
+func (s *Session) Watch(bound time.Duration) {
+	look := time.NewTicker(max(bound, 2*time.Second) / looks)
+	defer look.Stop()
+	for empty := 0; ; {
+		select {
+		case <-s.Done():
+			return
+		case <-look.C:
+		}
+		if s.paused.Load() {
+			empty = 0
+			continue
+		}
+		if s.heard.any.Swap(false) {
+			empty = 0
+		} else if empty++; empty == looks {
+			cause := fmt.Errorf("%w for %v", ErrSilent, bound)
+			s.cause.Store(&cause)
+			s.Close()
+			return
+		}
+		go s.Send(Message{Kind: KindPing}) //nolint:errcheck // Listen sees the end of the session
+	}
+}
+
+// hearing notes that bytes came.
+type hearing struct {
+	io.ReadWriteCloser
+	any atomic.Bool
+}
+
+func (h *hearing) Read(b []byte) (int, error) {
+	n, err := h.ReadWriteCloser.Read(b)
+	if n > 0 {
+		h.any.Store(true)
+	}
+	return n, err
+}
+
+// Listener returns the connections that the other end opens, for bootstrap's Server. To
+// close it leaves the session open.
+func (s *Session) Listener() net.Listener {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &listener{session: s, ctx: ctx, cancel: cancel}
+}
+
+type listener struct {
+	session *Session
+	ctx     context.Context
+	cancel  context.CancelFunc
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	inner, err := l.session.mux.AcceptStreamWithContext(l.ctx)
+	if err != nil {
+		return nil, net.ErrClosed
+	}
+	return &Stream{inner}, nil
+}
+
+func (l *listener) Close() error {
+	l.cancel()
+	return nil
+}
+
+func (l *listener) Addr() net.Addr { return l.session.mux.Addr() }
