@@ -3,6 +3,7 @@ package launcher
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -25,6 +26,13 @@ const envMark = "LAUNCHER_TEST_MARK"
 
 func TestMain(m *testing.M) {
 	GuardianMain()
+	if len(os.Args) > 1 && os.Args[1] == "agent" {
+		if err := AgentMain(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if name := os.Getenv(envBody); name != "" {
 		os.Exit(bodies[name]())
 	}

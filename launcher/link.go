@@ -69,6 +69,7 @@ func (l *relay) Wait() tunnel.End {
 		l.end <- end
 		return end
 	case <-l.through.session.Done():
+		<-l.through.gone // the loss that is the cause is posted first
 		return tunnel.End{Said: "host " + l.through.host.name + " was lost, through which grun reached it"}
 	}
 }

@@ -148,8 +148,8 @@ func (r *remoteAgent) listen() {
 	r.session.Close()
 	r.once.Do(func() {
 		r.loss = r.lossOf(err)
-		close(r.gone)
 		r.job.post(event{kind: hostLost, host: r.host, err: r.loss})
+		close(r.gone)
 	})
 }
 

@@ -58,7 +58,7 @@ func (b Backend) Explain(host hosts.Host, status syscall.WaitStatus, said string
 	said = strings.TrimSpace(said)
 	for _, r := range remedies {
 		if strings.Contains(said, r.said) {
-			return fmt.Errorf("%s (%s: %s)", strings.ReplaceAll(r.remedy, "HOST", host.String()), b.Name(), lastLine(said))
+			return fmt.Errorf("%s (%s)", strings.ReplaceAll(r.remedy, "HOST", host.String()), lastLine(said))
 		}
 	}
 	how := fmt.Sprintf("exited with code %d", status.ExitStatus())

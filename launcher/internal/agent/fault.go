@@ -67,8 +67,11 @@ func ErrorOf(f *wire.Fault, host string) error {
 	if host != "" {
 		err = fmt.Errorf("host %s: %w", host, err)
 	}
-	if f.Program == "" {
+	switch {
+	case f.Program == "":
 		return err
+	case host != "" && f.Code == ExitNotFound:
+		err = fmt.Errorf("%w; put it there, or give --stage", err)
 	}
 	return &StartError{Program: f.Program, Code: f.Code, Err: err}
 }

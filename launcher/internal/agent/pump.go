@@ -145,7 +145,7 @@ func (s *server) relayRank(conn net.Conn) {
 // relay runs a command that reaches another host, and passes its bytes on.
 func (s *server) relay(m wire.Message, stream *wire.Stream) {
 	defer stream.Close() //nolint:errcheck // both directions have ended
-	if !s.beginRelay() {
+	if !s.begin(&s.relays, nil) {
 		return
 	}
 	defer s.relays.Done()
@@ -161,14 +161,4 @@ func (s *server) relay(m wire.Message, stream *wire.Stream) {
 	io.Copy(onlyWriter{stream}, t) //nolint:errcheck // any end will do
 	end := t.Wait()
 	s.post(wire.Message{Kind: wire.KindRelayEnded, ID: m.ID, Status: uint32(end.Status), Text: end.Said})
-}
-
-// beginRelay reports whether the agent still takes commands.
-func (s *server) beginRelay() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.gone {
-		s.relays.Add(1)
-	}
-	return !s.gone
 }

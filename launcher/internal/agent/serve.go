@@ -25,8 +25,10 @@ type server struct {
 	plan     wire.Plan
 	listener net.Listener   // to which ranks connect as to the rendezvous
 	staging  sync.WaitGroup // programs that are to come
+	ending   chan struct{}  // closed once no more programs count
 
 	preparing sync.WaitGroup
+	receiving sync.WaitGroup
 	relays    sync.WaitGroup
 	cleaning  sync.Once
 
@@ -34,6 +36,7 @@ type server struct {
 	agent   *Agent                    // nil: there is no plan yet, or the agent refused it
 	streams map[key]chan *wire.Stream // of ranks
 	fault   error                     // of staging
+	coming  []*wire.Stream            // of programs
 	readers []*reader                 // of the output of ranks
 	pumps   sync.WaitGroup            // goroutines of readers
 	gone    bool                      // the host is clean, or will be soon
@@ -53,7 +56,7 @@ func Serve(conn io.ReadWriteCloser) error {
 		return err
 	}
 	defer session.Close()
-	s := &server{session: session, spawner: spawn.New(), planned: make(chan struct{}), streams: make(map[key]chan *wire.Stream)}
+	s := &server{session: session, spawner: spawn.New(), planned: make(chan struct{}), ending: make(chan struct{}), streams: make(map[key]chan *wire.Stream)}
 	defer s.spawner.Stop()
 	bound, err := s.greet()
 	if err != nil {
@@ -136,13 +139,32 @@ func (s *server) slot(k key) chan *wire.Stream {
 
 // receive takes a program.
 func (s *server) receive(m wire.Message, stream *wire.Stream) {
-	defer s.staging.Done()
 	defer stream.Close() //nolint:errcheck // everything was read
+	if !s.begin(&s.receiving, stream) {
+		return
+	}
+	defer s.receiving.Done()
+	defer s.staging.Done()
 	if err := stage(s.plan, m.Rank, stream, m.Size); err != nil {
 		s.mu.Lock()
 		s.fault = err
 		s.mu.Unlock()
 	}
+}
+
+// begin adds work that clean waits for, unless clean has begun. Clean closes the stream
+// of a program.
+func (s *server) begin(work *sync.WaitGroup, program *wire.Stream) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone {
+		return false
+	}
+	work.Add(1)
+	if program != nil {
+		s.coming = append(s.coming, program)
+	}
+	return true
 }
 
 // handle handles one message of grun.
@@ -217,8 +239,8 @@ func (s *server) receiveAll(paths []string) (*Agent, error) {
 	}()
 	select {
 	case <-staged:
-	case <-s.session.Done():
-		err = errors.New("the session has ended")
+	case <-s.ending:
+		err = errOver
 	}
 	s.mu.Lock()
 	if err == nil {
@@ -273,7 +295,12 @@ func (s *server) clean() {
 	s.cleaning.Do(func() {
 		s.mu.Lock()
 		s.gone = true
+		for _, stream := range s.coming {
+			stream.Close() //nolint:errcheck // its reader returns
+		}
 		s.mu.Unlock()
+		close(s.ending)
+		s.receiving.Wait()
 		s.preparing.Wait()
 		if s.listener != nil {
 			s.listener.Close()

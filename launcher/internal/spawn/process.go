@@ -20,12 +20,28 @@ type Process struct {
 // lock. Until then the kernel does not reuse the number, so Signal hits no other
 // process.
 func (p *Process) Wait() (syscall.WaitStatus, error) {
+	p.await()
+	return p.reap()
+}
+
+// WaitAll waits for the process as Wait does, and then kills the rest of its process group.
+func (p *Process) WaitAll() (syscall.WaitStatus, error) {
+	p.await()
+	p.Signal(syscall.SIGKILL)
+	return p.reap()
+}
+
+// await returns when the process has ended.
+func (p *Process) await() {
 	for {
 		err := unix.Waitid(unix.P_PID, p.cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if err != unix.EINTR {
-			break
+			return
 		}
 	}
+}
+
+func (p *Process) reap() (syscall.WaitStatus, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.gone = true

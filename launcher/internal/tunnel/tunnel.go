@@ -82,11 +82,11 @@ func closeAll(lists ...[]*os.File) {
 	}
 }
 
-// wait reaps the command and keeps the end of its standard error.
+// wait reaps the command, ends its children, which may hold the stream open, and keeps the end of its standard error.
 func (t *Tunnel) wait() {
 	said := make(chan string, 1)
 	go func() { said <- tail(t.errors) }()
-	t.end.Status, _ = t.process.Wait()                 // it is a child of this process
+	t.end.Status, _ = t.process.WaitAll()              // it is a child of this process
 	t.errors.SetReadDeadline(time.Now().Add(saidWait)) //nolint:errcheck // pipes have deadlines
 	t.end.Said = <-said
 	t.errors.Close()

@@ -1,0 +1,162 @@
+package launcher
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
+	"github.com/gopgas/gopgas/launcher/ssh"
+)
+
+// family is a rank with children that try to get away.
+const family = `(setsid sh -c "sleep 1000 & sleep 1000" &) ; sleep 1000 & echo ready; sleep 1000`
+
+func TestKilledAgentIsALostHostAndLeavesNothing(t *testing.T) {
+	f := newFakeHosts(t, "")
+	out := &onLine{want: "ready", n: 4, then: func() { syscall.Kill(f.agents()[0], syscall.SIGKILL) }}
+	o := f.run(t, "a:2,b:2", Spec{Programs: sh(4, family), Stdout: out, Grace: -1, KillWait: 50 * time.Millisecond})
+	require.NoError(t, o.err)
+	require.Equal(t, ExitInternal, o.ExitCode)
+	require.Regexp(t, `^rank (0 on a|2 on b) was lost with its host: .* died of killed|exited with code 137`, o.Summary())
+	require.GreaterOrEqual(t, len(o.Failures), 2)
+}
+
+func TestKilledSSHIsALostHostAndLeavesNothing(t *testing.T) {
+	// As ssh does, the script stays while the agent runs.
+	f := newFakeHosts(t, `echo $$ $host >>$(dirname $0)/pids; sh -c "$line"; exit $?`)
+	out := &onLine{want: "ready", n: 2, then: func() { syscall.Kill(f.scriptOf(t, "a"), syscall.SIGKILL) }}
+	o := f.run(t, "a:2", Spec{Programs: sh(2, family), Stdout: out, Grace: -1, KillWait: 50 * time.Millisecond})
+	require.Equal(t, ExitInternal, o.ExitCode)
+	require.Regexp(t, `^rank 0 on a was lost with its host: \S+ died of killed \(first of 2 failures\)$`, o.Summary())
+}
+
+func TestRanksOfALostHostAreDeadForSurvivors(t *testing.T) {
+	f := newFakeHosts(t, "echo $$ $host >>$(dirname $0)/pids")
+	started := func() { syscall.Kill(f.scriptOf(t, "b"), syscall.SIGKILL) } // it has become the agent
+	o := f.run(t, "a:2,b", Spec{Programs: []Program{ranks(3, "wait for news")}, Started: started, Grace: testwatch.Patience()})
+	require.Equal(t, ExitInternal, o.ExitCode)
+	require.Equal(t, 2, o.Failures[0].Rank)
+	require.Equal(t, 2, strings.Count(o.stdout.String(), "dead 2: was lost with its host"), o.stdout.String())
+}
+
+func TestStoppedAgentIsLostAfterThePeerTimeout(t *testing.T) {
+	f := newFakeHosts(t, "")
+	out := &onLine{want: "ready", n: 1, then: func() { syscall.Kill(f.agents()[0], syscall.SIGSTOP) }}
+	o := f.run(t, "a", Spec{Programs: sh(1, "echo ready; exec sleep 1000"), Stdout: out, PeerTimeout: 2 * time.Second, Grace: -1})
+	require.Equal(t, ExitInternal, o.ExitCode)
+	require.Contains(t, o.Summary(), "rank 0 on a was lost with its host: no answer for 2s")
+}
+
+func TestHostBehindALostHostIsLostToo(t *testing.T) {
+	f := newFakeHosts(t, "echo $$ $host >>$(dirname $0)/pids")
+	started := func() { syscall.Kill(f.scriptOf(t, "h1"), syscall.SIGKILL) }
+	o := f.run(t, "h[1-17]", Spec{Programs: []Program{ranks(fanOut+1, "wait for news")}, Started: started, Grace: testwatch.Patience()})
+	require.Equal(t, ExitInternal, o.ExitCode)
+	reasons := map[string]string{}
+	for _, failure := range o.Failures {
+		reasons[failure.Host] = failure.Reason
+	}
+	require.Contains(t, reasons, "h1")
+	require.Contains(t, reasons["h17"], "host h1 was lost, through which grun reached it")
+}
+
+func TestHostsThatDoNotAnswerAreNamed(t *testing.T) {
+	f := newFakeHosts(t, `test $host = a || exec sleep 1000`)
+	o := f.run(t, "a,b,c", Spec{Programs: sh(3, "true"), StartTimeout: 2 * time.Second})
+	require.ErrorContains(t, o.err, "host b: it was not ready within 2s")
+	require.ErrorContains(t, o.err, "host c: it was not ready within 2s")
+	require.NotContains(t, o.err.Error(), "host a:")
+	require.Equal(t, ExitInternal, o.ExitCode)
+}
+
+func TestRanksThatDoNotJoinAreNamed(t *testing.T) {
+	programs := append(sh(1, "sleep 1000"), ranks(1, "wait after all joined"), sh(1, "sleep 1000")[0])
+	o := run(t, Spec{Programs: programs, StartTimeout: 100 * time.Millisecond, Grace: -1})
+	var late *LateError
+	require.ErrorAs(t, o.err, &late)
+	require.Equal(t, []int{0, 2}, late.Ranks)
+	require.Equal(t, ExitTimeout, o.ExitCode)
+	require.ErrorContains(t, o.err, "ranks 0,2 did not call runtime.Init within 100ms")
+}
+
+func TestHostsThatFailAreNamedWithARemedy(t *testing.T) {
+	for name, c := range map[string]struct{ before, want string }{
+		"refused":      {`echo "ssh: connect to host $host port 22: Connection refused" >&2; exit 255`, "host a: no ssh server listens there"},
+		"host key":     {`echo "Host key verification failed." >&2; exit 255`, "host a: its key is not known: connect once with ssh a"},
+		"changed key":  {`echo "@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @" >&2; echo "Host key verification failed." >&2; exit 255`, "ssh-keygen -R a"},
+		"unknown":      {`echo "ssh: Could not resolve hostname $host: Name or service not known" >&2; exit 255`, "host a: its name is unknown"},
+		"denied":       {`echo "root@$host: Permission denied (publickey)." >&2; exit 255`, "host a: ssh must log in without a password"},
+		"no sh":        {`echo "sh: not found" >&2; exit 127`, "host a: .* exited with code 127: sh: not found: grun needs sh"},
+		"nologin":      {`echo "This account is not available."; exit 1`, "host a: .* exited with code 1: This account is not available."},
+		"machine":      {`mkdir -p $(dirname $0)/bin; echo "echo Linux vax" >$(dirname $0)/bin/uname; chmod +x $(dirname $0)/bin/uname; PATH=$(dirname $0)/bin:$PATH`, "host a: its machine is Linux vax"},
+		"full disk":    {`mkdir -p $(dirname $0)/bin; echo "exit 1" >$(dirname $0)/bin/head; chmod +x $(dirname $0)/bin/head; PATH=$(dirname $0)/bin:$PATH`, "host a: no room for grun"},
+		"no directory": {`export XDG_CACHE_HOME=/proc/x TMPDIR=/proc/y`, "host a: no directory of /proc/x/gopgas, /proc/y/gopgas-.* can hold a program"},
+		"endless text": {`while :; do echo motd; done`, "host a: its shell writes without end before grun's agent runs, such as .motd"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newFakeHosts(t, c.before).run(t, "a", Spec{Programs: sh(1, "true")})
+			require.Error(t, o.err)
+			require.Regexp(t, c.want, o.err.Error())
+			require.Equal(t, ExitInternal, o.ExitCode)
+		})
+	}
+}
+
+func TestMissingSSHIsNamed(t *testing.T) {
+	o := newFakeHosts(t, "").run(t, "a", Spec{Programs: sh(1, "true"), Backend: ssh.New("/no/such/ssh -p 1")})
+	require.ErrorContains(t, o.err, "host a: start /no/such/ssh")
+	require.ErrorContains(t, o.err, "--ssh-cmd")
+}
+
+func TestTextOfStartupFilesIsSkipped(t *testing.T) {
+	o := newFakeHosts(t, `echo "Welcome to $host"; printf "no line end"`).run(t, "a,b", Spec{Programs: sh(2, "echo hello")})
+	require.NoError(t, o.err)
+	require.Equal(t, "hello\nhello\n", o.stdout.String())
+}
+
+func TestAProgramThatAHostLacksIsNamed(t *testing.T) {
+	o := newFakeHosts(t, "").run(t, "a,b", Spec{Programs: []Program{{Path: "/no/such/prog", N: 2}}})
+	var start *StartError
+	require.ErrorAs(t, o.err, &start)
+	require.Equal(t, ExitNotFound, o.ExitCode)
+	require.Regexp(t, "host [ab]: .*--stage", o.err.Error())
+}
+
+func TestAWorkingDirectoryThatAHostLacksIsNamed(t *testing.T) {
+	o := newFakeHosts(t, "").run(t, "a", Spec{Programs: sh(1, "true"), Dir: "/no/such/dir"})
+	require.ErrorContains(t, o.err, "host a: working directory /no/such/dir")
+	require.ErrorContains(t, o.err, "--wdir")
+}
+
+func TestAProgramThatDoesNotRunOnAnotherHostEndsTheJob(t *testing.T) {
+	garbage := filepath.Join(t.TempDir(), "garbage")
+	require.NoError(t, os.WriteFile(garbage, []byte{0x7f, 'E', 'L', 'F', 0}, 0o755))
+	o := newFakeHosts(t, "").run(t, "a:3,b", Spec{Programs: append(sh(3, "sleep 100"), Program{Path: garbage, N: 1})})
+	require.Equal(t, ExitNotExecutable, o.ExitCode)
+	require.ErrorContains(t, o.err, "host b: ")
+}
+
+func TestVariablesOfGrunAndGoReachOtherHosts(t *testing.T) {
+	t.Setenv("GRUN_PROVIDER", "tcp")
+	t.Setenv("GOGC", "77")
+	t.Setenv("LAUNCHER_TEST_OWN", "1")
+	o := newFakeHosts(t, "unset GRUN_PROVIDER GOGC LAUNCHER_TEST_OWN").run(t, "a", Spec{
+		Programs: sh(1, `echo $GRUN_PROVIDER $GOGC $WHAT "<$LAUNCHER_TEST_OWN>"`), Env: []string{"WHAT=x"}})
+	require.Equal(t, "tcp 77 x <>\n", o.stdout.String())
+}
+
+func TestMoreRanksThanSlotsAreRefused(t *testing.T) {
+	f := newFakeHosts(t, "")
+	o := f.run(t, "a,b", Spec{Programs: sh(3, "true")})
+	require.ErrorIs(t, o.err, ErrSpec)
+	require.ErrorContains(t, o.err, "--oversubscribe")
+	o = f.run(t, "a,b", Spec{Programs: sh(3, "echo $GRUN_HOST"), Oversubscribe: true})
+	require.NoError(t, o.err)
+	require.ElementsMatch(t, []string{"a", "b", "a"}, o.stdout.lines())
+}
