@@ -80,7 +80,7 @@ func (f *fakeHosts) requireNothingLeft(t *testing.T) {
 	}
 }
 
-// run runs a job on hosts such as a:2,b.
+// run runs a job on hosts such as a:2,b, and waits until no process of it remains.
 func (f *fakeHosts) run(t *testing.T, list string, spec Spec) outcome {
 	t.Helper()
 	var err error
@@ -89,7 +89,12 @@ func (f *fakeHosts) run(t *testing.T, list string, spec Spec) outcome {
 	if spec.Backend == nil {
 		spec.Backend = f.backend
 	}
-	return run(t, spec)
+	o, mark := runMarked(t, spec)
+	// Guardians sweep a host whose agent is killed.
+	for begin := time.Now(); len(marked(mark)) > 0; time.Sleep(2 * time.Millisecond) {
+		require.Less(t, time.Since(begin), testwatch.Patience(), "processes left behind: %v", marked(mark))
+	}
+	return o
 }
 
 // scriptOf returns the process of the script for a host, which has written it to pids.

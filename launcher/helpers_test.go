@@ -70,6 +70,14 @@ type outcome struct {
 // run runs a job under a watchdog and checks that no process of it remains.
 func run(t *testing.T, spec Spec) outcome {
 	t.Helper()
+	o, mark := runMarked(t, spec)
+	require.Empty(t, marked(mark), "processes left behind")
+	return o
+}
+
+// runMarked runs a job under a watchdog, with a mark in the environment of its processes.
+func runMarked(t *testing.T, spec Spec) (outcome, string) {
+	t.Helper()
 	mark := envMark + "=" + uuid.NewString()
 	ctx, cancel := testwatch.With(context.Background(), testwatch.Processes(testwatch.Marked(mark)))
 	defer cancel()
@@ -85,8 +93,7 @@ func run(t *testing.T, spec Spec) outcome {
 	t.Cleanup(func() { killMarked(mark) })
 	o.Result, o.err = Run(ctx, spec)
 	require.NoError(t, ctx.Err())
-	require.Empty(t, marked(mark), "processes left behind")
-	return o
+	return o, mark
 }
 
 // marked lists the processes with an entry in their environment.
