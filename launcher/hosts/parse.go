@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -69,7 +70,7 @@ func Parse(name, text string) (list []Host, err error) {
 func readLine(line string) ([]Host, error) {
 	line, _, _ = strings.Cut(line, "#")
 	// "slots = 4" is a word too.
-	words := strings.Fields(strings.NewReplacer(" =", "=", "= ", "=", "\t=", "=", "=\t", "=").Replace(line))
+	words := strings.Fields(regexp.MustCompile(`\s*=\s*`).ReplaceAllString(line, "="))
 	if len(words) == 0 {
 		return nil, nil
 	}
@@ -134,8 +135,12 @@ func readItem(item string) ([]Host, error) {
 		return nil, fmt.Errorf("%q: %w", item, err)
 	}
 	if rest != "" {
-		if h.Slots, err = slots(strings.TrimPrefix(rest, ":")); err != nil || rest[0] != ':' {
+		number, ok := strings.CutPrefix(rest, ":")
+		if !ok {
 			return nil, fmt.Errorf("%q: want host or host:slots", item)
+		}
+		if h.Slots, err = slots(number); err != nil {
+			return nil, fmt.Errorf("%q: %w", item, err)
 		}
 	}
 	list := make([]Host, 0, len(names))
