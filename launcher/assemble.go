@@ -25,14 +25,13 @@ func (j *job) assemble(ctx context.Context) error {
 	defer fail(nil)
 	var all sync.WaitGroup
 	errs := make([]error, len(j.hosts))
-	remotes := j.newRemotes()
 	for i, h := range j.hosts {
 		all.Go(func() {
 			var err error
 			if h.here {
 				h.agent, err = j.newLocalAgent(h)
 			} else {
-				err = remotes[i].prepare(ctx)
+				h.agent, err = h.remote, h.remote.prepare(ctx)
 			}
 			if errs[i] = err; err != nil {
 				fail(errJobEnds)
@@ -64,22 +63,19 @@ func (e *silentHost) Error() string {
 	return fmt.Sprintf("it was not ready within %v: check that it answers, or raise --start-timeout", e.limit)
 }
 
-// newRemotes makes the ends of the agents of other hosts, by number of the host. Those
-// behind the first fanOut are reached through an earlier one.
-func (j *job) newRemotes() []*remoteAgent {
-	remotes := make([]*remoteAgent, len(j.hosts))
+// makeRemotes makes the ends of the agents of other hosts. Those behind the first fanOut are
+// reached through an earlier one.
+func (j *job) makeRemotes() {
 	var order []*remoteAgent
-	for i, h := range j.hosts {
+	for _, h := range j.hosts {
 		if h.here {
 			continue
 		}
-		r := newRemoteAgent(j, h)
+		h.remote = newRemoteAgent(j, h)
 		if n := len(order); n >= fanOut {
-			r.parent = order[(n-fanOut)/fanOut]
-			r.parent.children = append(r.parent.children, r)
+			h.remote.parent = order[(n-fanOut)/fanOut]
+			h.remote.parent.children = append(h.remote.parent.children, h.remote)
 		}
-		order = append(order, r)
-		remotes[i] = r
+		order = append(order, h.remote)
 	}
-	return remotes
 }

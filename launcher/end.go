@@ -65,8 +65,8 @@ func (j *job) escalate() {
 func (j *job) abandon() {
 	j.timer.off()
 	for _, h := range j.hosts {
-		if r, ok := h.agent.(*remoteAgent); ok && !h.lost {
-			go r.session.Close() // loseHost follows
+		if h.remote != nil && !h.lost {
+			go h.remote.session.Close() // loseHost follows
 		}
 	}
 }
@@ -84,11 +84,12 @@ func (j *job) killAll() {
 }
 
 func (j *job) signalAll(sig syscall.Signal) {
-	if !j.begun {
-		return
-	}
 	for _, h := range j.hosts {
-		if !h.lost {
+		switch {
+		case h.lost:
+		case h.remote != nil: // it heeds a stop of grun before it has ranks, too
+			h.remote.signal(sig)
+		case j.begun:
 			h.agent.signal(sig)
 		}
 	}

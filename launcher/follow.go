@@ -13,6 +13,7 @@ import (
 func (j *job) startAll() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	j.starting = cancel
+	j.makeRemotes()
 	go func() { j.post(event{kind: assembled, err: j.assemble(ctx)}) }()
 }
 

@@ -18,7 +18,9 @@ type host struct {
 	here  bool   // this process is its agent
 	plan  wire.Plan
 	ranks []*process
-	agent agentEnd // nil until it is reached
+	agent agentEnd // nil until assemble makes it
+	// remote is the agent of another host, from the start.
+	remote *remoteAgent
 
 	// Events that the supervising loop has seen.
 	started, lost, errorsRead bool

@@ -23,7 +23,7 @@ func TestKilledAgentIsALostHostAndLeavesNothing(t *testing.T) {
 	o := f.run(t, "a:2,b:2", Spec{Programs: sh(4, family), Stdout: out, Grace: -1, KillWait: 50 * time.Millisecond})
 	require.NoError(t, o.err)
 	require.Equal(t, ExitInternal, o.ExitCode)
-	require.Regexp(t, `^rank (0 on a|2 on b) was lost with its host: .* died of killed|exited with code 137`, o.Summary())
+	require.Regexp(t, `^rank (0 on a|2 on b) was lost with its host: .* died of SIGKILL|exited with code 137`, o.Summary())
 	require.GreaterOrEqual(t, len(o.Failures), 2)
 }
 
@@ -33,7 +33,7 @@ func TestKilledSSHIsALostHostAndLeavesNothing(t *testing.T) {
 	out := &onLine{want: "ready", n: 2, then: func() { syscall.Kill(f.scriptOf(t, "a"), syscall.SIGKILL) }}
 	o := f.run(t, "a:2", Spec{Programs: sh(2, family), Stdout: out, Grace: -1, KillWait: 50 * time.Millisecond})
 	require.Equal(t, ExitInternal, o.ExitCode)
-	require.Regexp(t, `^rank 0 on a was lost with its host: \S+ died of killed \(first of 2 failures\)$`, o.Summary())
+	require.Regexp(t, `^rank 0 on a was lost with its host: \S+ died of SIGKILL \(first of 2 failures\)$`, o.Summary())
 }
 
 func TestRanksOfALostHostAreDeadForSurvivors(t *testing.T) {

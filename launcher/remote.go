@@ -9,8 +9,11 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/launcher/internal/agent"
@@ -38,6 +41,7 @@ type remoteAgent struct {
 	loss    error         // of the host; set before gone is closed
 	closed  chan struct{} // by close
 
+	listens atomic.Bool         // the agent takes messages
 	signals chan syscall.Signal // that are still to be sent
 	stopped chan struct{}       // SIGTSTP was sent
 
@@ -46,10 +50,8 @@ type remoteAgent struct {
 }
 
 func newRemoteAgent(j *job, h *host) *remoteAgent {
-	r := &remoteAgent{job: j, host: h, reached: make(chan struct{}), refusal: make(chan error, 1),
+	return &remoteAgent{job: j, host: h, reached: make(chan struct{}), refusal: make(chan error, 1),
 		gone: make(chan struct{}), closed: make(chan struct{}), signals: make(chan syscall.Signal, 16), stopped: make(chan struct{}, 1)}
-	h.agent = r
-	return r
 }
 
 // prepare reaches the host and has its agent get ready. The error names the host.
@@ -124,6 +126,7 @@ func (r *remoteAgent) plan(ctx context.Context) error {
 		return err
 	}
 	r.session.Control(control)
+	r.listens.Store(true)
 	go r.listen()
 	go r.sendSignals()
 	go r.session.Watch(bound)
@@ -162,7 +165,7 @@ func (r *remoteAgent) lossOf(err error) error {
 	name := r.job.spec.Backend.Name()
 	switch {
 	case end.Status.Signaled():
-		return fmt.Errorf("%s died of %v", name, end.Status.Signal())
+		return fmt.Errorf("%s died of %s", name, unix.SignalName(end.Status.Signal()))
 	case end.Status.Exited() && end.Status.ExitStatus() != 0:
 		return fmt.Errorf("%s exited with code %d%s", name, end.Status.ExitStatus(), quoted(end.Said))
 	case end.Said != "":
@@ -264,6 +267,9 @@ func (r *remoteAgent) openStreams(rank wire.Rank) error {
 // signal does not wait for a host that takes no message; such a host is lost soon. But this
 // process must not stop before the host has the message.
 func (r *remoteAgent) signal(sig syscall.Signal) {
+	if !r.listens.Load() {
+		return
+	}
 	select {
 	case r.signals <- sig:
 	default:

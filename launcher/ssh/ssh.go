@@ -63,7 +63,7 @@ func (b Backend) Explain(host hosts.Host, status syscall.WaitStatus, said string
 	}
 	how := fmt.Sprintf("exited with code %d", status.ExitStatus())
 	if status.Signaled() {
-		how = "was killed by " + status.Signal().String()
+		how = "was ended by the signal " + status.Signal().String()
 	}
 	if said != "" {
 		how += ": " + lastLine(said)

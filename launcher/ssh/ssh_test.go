@@ -26,5 +26,5 @@ func TestExplainNamesTheRemedy(t *testing.T) {
 	} {
 		require.EqualError(t, New("").Explain(h, exit(255), said), want)
 	}
-	require.ErrorContains(t, New("").Explain(h, syscall.WaitStatus(9), ""), "ssh was killed by killed")
+	require.ErrorContains(t, New("").Explain(h, syscall.WaitStatus(9), ""), "ssh was ended by the signal killed")
 }
