@@ -57,6 +57,9 @@ func (o *options) environment() (env []string, err error) {
 	for _, s := range list {
 		env = append(env, s.name+"="+s.value)
 	}
+	if o.hosts.named() {
+		return env, err // the table is this machine's, and other hosts may lack it
+	}
 	return append(env, tunedVars()...), err
 }
 

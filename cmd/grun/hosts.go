@@ -28,6 +28,9 @@ func (h *hostFlags) define(flags *pflag.FlagSet) {
 	flags.StringVar(&h.ssh, "ssh-cmd", "", "command that reaches other hosts, in place of ssh")
 }
 
+// named reports whether the user names hosts.
+func (h *hostFlags) named() bool { return h.list != "" || h.file != "" }
+
 // spec sets the fields of a job that concern its hosts.
 func (h *hostFlags) spec(spec *launcher.Spec) (err error) {
 	switch {
