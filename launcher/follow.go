@@ -23,7 +23,7 @@ func (j *job) assembled(err error) {
 	j.starting = nil
 	for _, h := range j.hosts {
 		if err == nil && h.lost {
-			err = fmt.Errorf("host %s was lost before its ranks started", h.name)
+			err = fmt.Errorf("host %s was lost before its ranks started: %w", h.name, h.loss)
 		}
 	}
 	switch {
@@ -116,7 +116,7 @@ func (j *job) endErrors(h *host) {
 
 // loseHost declares the ranks of a host dead at once: no message of its agent will come.
 func (j *job) loseHost(h *host, why error) {
-	h.lost = true
+	h.lost, h.loss = true, why
 	if !j.begun {
 		return // assemble or assembled returns the error
 	}

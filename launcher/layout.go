@@ -24,6 +24,7 @@ type host struct {
 
 	// Events that the supervising loop has seen.
 	started, lost, errorsRead bool
+	loss                      error // the reason, if lost
 }
 
 // layOut makes the hosts of the job and places the ranks.

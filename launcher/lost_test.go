@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,6 +65,14 @@ func TestHostBehindALostHostIsLostToo(t *testing.T) {
 	}
 	require.Contains(t, reasons, "h1")
 	require.Contains(t, reasons["h17"], "host h1 was lost, through which grun reached it")
+}
+
+func TestHostsThatAnAgentDoesNotReachAreReachedDirectly(t *testing.T) {
+	f := newFakeHosts(t, fmt.Sprintf("test $PPID = %d || exit 255", os.Getpid()))
+	o := f.run(t, "h[1-19]", Spec{Programs: []Program{ranks(19, "report")}})
+	require.NoError(t, o.err)
+	require.Equal(t, 0, o.ExitCode, o.Summary())
+	require.Len(t, o.Reports, 19)
 }
 
 func TestHostsThatDoNotAnswerAreNamed(t *testing.T) {

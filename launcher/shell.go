@@ -17,7 +17,7 @@ var script = strings.Join([]string{
 	`hash=$1; size=$2; machine=$3; umask 077;`,
 	`say() { echo "gopgas-$hash: $*"; };`,
 	`if [ "$machine" ] && [ "$(uname -sm)" != "$machine" ]; then say machine "$(uname -sm)"; exit 1; fi;`,
-	`home=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/gopgas; temp=${TMPDIR:-/tmp}/gopgas-$(id -u);`,
+	`home=${XDG_CACHE_HOME:-${HOME:-/dev/null}/.cache}/gopgas; temp=${TMPDIR:-/tmp}/gopgas-$(id -u);`,
 	`for d in "$home" "$temp"; do`,
 	`if [ -O "$d" ] && [ -x "$d/grun-$hash" ]; then exec "$d/grun-$hash" agent "$hash"; fi; done;`,
 	`for d in "$home" "$temp"; do`,

@@ -3,7 +3,6 @@
 package tunnel
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,7 +29,7 @@ type Tunnel struct {
 	process *spawn.Process
 	in      *os.File // its standard input
 	out     *os.File // its standard output
-	errors  *os.File // its standard error
+	said    *os.File // its standard error
 	ended   chan struct{}
 	end     End
 
@@ -69,7 +68,7 @@ func Start(s *spawn.Spawner, command []string) (*Tunnel, error) {
 		closeAll(near[:])
 		return nil, err
 	}
-	t := &Tunnel{process: process, in: near[0], out: near[1], errors: near[2], ended: make(chan struct{})}
+	t := &Tunnel{process: process, in: near[0], out: near[1], said: near[2], ended: make(chan struct{})}
 	go t.wait()
 	return t, nil
 }
@@ -85,11 +84,11 @@ func closeAll(lists ...[]*os.File) {
 // wait reaps the command, ends its children, which may hold the stream open, and keeps the end of its standard error.
 func (t *Tunnel) wait() {
 	said := make(chan string, 1)
-	go func() { said <- tail(t.errors) }()
-	t.end.Status, _ = t.process.WaitAll()              // it is a child of this process
-	t.errors.SetReadDeadline(time.Now().Add(saidWait)) //nolint:errcheck // pipes have deadlines
+	go func() { said <- tail(t.said) }()
+	t.end.Status, _ = t.process.WaitAll()            // it is a child of this process
+	t.said.SetReadDeadline(time.Now().Add(saidWait)) //nolint:errcheck // pipes have deadlines
 	t.end.Said = <-said
-	t.errors.Close()
+	t.said.Close()
 	close(t.ended)
 }
 
@@ -141,6 +140,3 @@ func (t *Tunnel) Wait() End {
 	<-t.ended
 	return t.end
 }
-
-// IsMissing reports whether Start found no such command.
-func IsMissing(err error) bool { return errors.Is(err, exec.ErrNotFound) }
