@@ -108,28 +108,39 @@ func (r *remoteAgent) connect(ctx context.Context, dial func(command []string) (
 		}
 		return err
 	}
+	r.link = l
+	return r.open(conn)
+}
+
+// open begins a session with the agent. Its first stream is the one for messages.
+func (r *remoteAgent) open(conn io.ReadWriteCloser) error {
 	session, err := wire.NewSession(conn, true)
 	if err != nil {
 		return err
 	}
-	r.link, r.session = l, session
+	control, err := session.Open(wire.Message{Kind: wire.KindControl, Bound: r.bound()})
+	if err != nil {
+		session.Close()
+		return err
+	}
+	session.Control(control)
+	r.session = session
 	return nil
+}
+
+// bound returns the bound of the agent's silence, and of grun's.
+func (r *remoteAgent) bound() time.Duration {
+	return orDefault(r.job.spec.PeerTimeout, bootstrap.DefaultSilence)
 }
 
 // plan sends the agent its plan and the programs, and waits until it is ready.
 func (r *remoteAgent) plan(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, r.session.Close)
 	defer stop()
-	bound := orDefault(r.job.spec.PeerTimeout, bootstrap.DefaultSilence)
-	control, err := r.session.Open(wire.Message{Kind: wire.KindControl, Bound: bound})
-	if err != nil {
-		return err
-	}
-	r.session.Control(control)
 	r.listens.Store(true)
 	go r.listen()
 	go r.sendSignals()
-	go r.session.Watch(bound)
+	go r.session.Watch(r.bound())
 	r.job.serve(r.session.Listener())
 	if err := r.session.Send(wire.Message{Kind: wire.KindPlan, Plan: &r.host.plan}); err != nil {
 		return err
@@ -308,7 +319,7 @@ func (r *remoteAgent) send(m wire.Message) {
 // sweep waits until the agent has ended everything on its host, or is lost: then it does so
 // by itself. The silence of the agent bounds the wait.
 func (r *remoteAgent) sweep() {
-	if r.session == nil {
+	if !r.listens.Load() {
 		return
 	}
 	r.send(wire.Message{Kind: wire.KindEnd})

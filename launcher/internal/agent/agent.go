@@ -73,10 +73,12 @@ func Prepare(plan wire.Plan, staged func(program int) string) (paths []string, e
 		}
 	}
 	for i, p := range plan.Programs {
-		path := ""
 		if p.Staged {
-			path = staged(i)
-		} else if path, err = resolve(p); err != nil {
+			paths = append(paths, staged(i))
+			continue
+		}
+		path, err := resolve(p)
+		if err != nil {
 			return nil, err
 		}
 		paths = append(paths, path)
