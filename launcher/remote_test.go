@@ -36,6 +36,18 @@ func TestRanksOfSeveralHostsMeet(t *testing.T) {
 	}
 }
 
+// TestHostsMayHideTheirProcesses gives each host a pid namespace, as real hosts have.
+func TestHostsMayHideTheirProcesses(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root makes pid namespaces")
+	}
+	f := newFakeHosts(t, `exec unshare --pid --fork --kill-child --mount-proc sh -c "$line"`)
+	o := f.run(t, "a:2,localhost,b:2", Spec{Programs: []Program{ranks(5, "report")}})
+	require.NoError(t, o.err)
+	require.Equal(t, 0, o.ExitCode, o.Summary())
+	require.Len(t, o.Reports, 5)
+}
+
 func TestOutputOfOtherHostsArrivesWhole(t *testing.T) {
 	const lines = 20_000
 	o := newFakeHosts(t, "").run(t, "a,b:2", Spec{Programs: sh(3, fmt.Sprintf("seq %d; seq %d >&2", lines, lines))})

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/bootstrap"
 )
 
 // state returns the letter of a process's state, and its parent.
@@ -67,6 +69,38 @@ func TestStoppedJobGoesOnAfterLongerThanThePeerTimeout(t *testing.T) {
 			require.Empty(t, j.stderr.String())
 		})
 	}
+}
+
+// TestStoppedJobOfSeveralHostsGoesOn stops the ranks of two agents for longer than the
+// silence after which an agent gives grun up.
+func TestStoppedJobOfSeveralHostsGoesOn(t *testing.T) {
+	t.Setenv(bootstrap.EnvSSH, fakeSSH(t))
+	program, end := barriers(t), filepath.Join(t.TempDir(), "end")
+	j := newStoppable(t, "-H", "a:2,b", "--peer-timeout", "2s", program, end)
+	out := startWatched(t, j)
+	out.await(t, ">", 3)
+	ranksAre := func(stopped bool) bool {
+		n := 0
+		for _, entry := range j.left() {
+			pid, line, _ := strings.Cut(entry, " ")
+			if !strings.HasPrefix(line, program) {
+				continue
+			}
+			if status, _ := state(t, pid); (status == "T") == stopped {
+				n++
+			}
+		}
+		return n == 3
+	}
+	require.NoError(t, j.cmd.Process.Signal(syscall.SIGTSTP))
+	eventually(t, "the stop of the ranks", func() bool { return ranksAre(true) })
+	time.Sleep(5 * time.Second)
+	require.NoError(t, j.cmd.Process.Signal(syscall.SIGCONT))
+	eventually(t, "the end of the stop", func() bool { return ranksAre(false) })
+	require.NoError(t, os.WriteFile(end, nil, 0o600))
+	out.awaitEnd(t)
+	j.cmd.Wait()
+	require.Equal(t, 0, j.cmd.ProcessState.ExitCode(), j.stderr.String())
 }
 
 func TestHangupThatNohupIgnoresStaysIgnored(t *testing.T) {
