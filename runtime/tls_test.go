@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,4 +61,29 @@ func TestRanksWithAndWithoutTLSAreRefused(t *testing.T) {
 	require.Equal(t, 1, result.ExitCode, "%s", &out)
 	require.Regexp(t, "rank 0 may not join: it uses TLS, but rank 1 does not|rank 1 may not join: rank 0 uses TLS, but it does not", out.String())
 	require.Contains(t, out.String(), "give TLS to all ranks or to none, by grun --tls, GRUN_TLS=1 or runtime.WithTLS")
+}
+
+func TestProcessesJoinByTLSWithoutALauncher(t *testing.T) {
+	h := newHand(t, 3, "127.0.0.1")
+	h.endWell(h.ranks("meet", 0, 2, "GRUN_PROVIDER=tcp", "GRUN_TLS=1")...)
+}
+
+// TestRendezvousOfRankZeroRefusesRankWithoutTLS starts rank 0 with TLS, and rank 1 without it
+// or with another secret.
+func TestRendezvousOfRankZeroRefusesRankWithoutTLS(t *testing.T) {
+	for vars, want := range map[string]string{
+		"GRUN_TLS=0": "rank 1 may not join: rank 0 uses TLS, but it does not: give TLS to all ranks or to none",
+		"GRUN_TLS=1": "the peer has another secret: give all ranks of the job the same one",
+	} {
+		t.Run(vars, func(t *testing.T) {
+			h := newHand(t, 2, "127.0.0.1")
+			zero := h.start("meet", "GRUN_RANK=0", "GRUN_TLS=1", "GRUN_START_TIMEOUT=10s")
+			one := []string{"GRUN_RANK=1", vars}
+			if vars == "GRUN_TLS=1" {
+				one = append(one, "GRUN_SECRET_FILE=", "GRUN_SECRET="+strings.Repeat("07", bootstrap.SecretSize))
+			}
+			h.fails(h.start("meet", one...), want)
+			h.fails(zero, "rank 1 did not join within 10s")
+		})
+	}
 }
