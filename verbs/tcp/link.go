@@ -118,6 +118,17 @@ func (l *link) drop() {
 	}
 }
 
+// reset closes the socket and has the kernel drop its bytes and tell the peer. After a
+// plain close the kernel would repeat those bytes for minutes. If the link has failed
+// only toward this host, the peer would take them for signs of life. Precondition: token
+// and lock are held.
+func (l *link) reset() {
+	if l.up() {
+		unix.SetsockoptLinger(l.fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}) //nolint:errcheck // the peer finds out later
+		l.drop()
+	}
+}
+
 // detach ends the use of l for frames and for further streams.
 func (l *link) detach() {
 	if l.phase == phaseStream {

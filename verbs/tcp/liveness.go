@@ -47,8 +47,8 @@ func (d *device) lookRound() {
 	d.watchdog.timer.Reset(d.watchdog.every)
 }
 
-// look breaks the queue pairs of a connection that has been silent for too long.
-// Precondition: the token is held.
+// look breaks the queue pairs of a connection that has been silent for too long. It resets
+// a connection without further ones. Precondition: the token is held.
 func (l *link) look(now time.Time) {
 	l.lock()
 	defer l.unlock()
@@ -56,11 +56,16 @@ func (l *link) look(now time.Time) {
 	if err != nil {
 		return
 	}
+	silent := false
 	for _, s := range slices.Backward(l.streams) {
 		if q := s.q; s.state == streamLive && q.state != driver.StateErr && l.silence.over(info, now, q.timeout) {
+			silent = true
 			q.lost(errSilent)
 			q.disconnect()
 		}
+	}
+	if silent && len(l.streams) == 0 {
+		l.reset()
 	}
 }
 

@@ -45,6 +45,20 @@ func TestVanishedHostEndsOutstandingRequests(t *testing.T) {
 	t.Logf("found after %v", time.Since(start))
 }
 
+// TestSilenceResetsTheConnection cuts one direction. The end that hears nothing gives up.
+// The other end has much more patience, and learns of it by a reset.
+func TestSilenceResetsTheConnection(t *testing.T) {
+	a, b, qa, qb := impatientPair(t, 500*time.Millisecond)
+	require.NoError(t, qb.Modify(t.Context(), driver.StateRTS, driver.Attr{Timeout: time.Hour}))
+	vanish(t, qa)
+	for range 4 { // more than the sockets hold
+		post(t, qa, driver.WorkRequest{Op: driver.OpWrite, Flags: driver.Signaled, Local: segment(make([]byte, 8<<20)), Remote: b.at(0)})
+	}
+	require.Equal(t, driver.RetryExceeded, a.next().Status)
+	require.ErrorIs(t, b.event().Err, driver.ErrLost)
+	require.Equal(t, driver.StateErr, qb.currentState())
+}
+
 func TestStoppedPeerIsNoVanishedHost(t *testing.T) {
 	a, b, qa, _ := impatientPair(t, 200*time.Millisecond)
 	resume := b.stall()
