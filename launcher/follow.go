@@ -135,30 +135,26 @@ func (j *job) loseHost(h *host, why error) {
 
 // awaitJoins sets the alarm for ranks that have not joined.
 func (j *job) awaitJoins() {
-	switch j.joins {
-	case j.size:
+	switch {
+	case j.joins == j.size:
 		j.late.off()
-	case 1:
-		j.late.set(orDefault(j.spec.StartTimeout, defaultStartTimeout))
+	case j.joins == 1:
+		j.late.set(defaultStartTimeout)
 	}
 }
 
-// nameLate names the ranks for which the others wait in Init. It ends the job if the user
-// has set the time.
+// nameLate names the ranks for which the others wait in Init. The rendezvous ends the
+// start, if the user has set a bound.
 func (j *job) nameLate() {
-	late := &LateError{Limit: orDefault(j.spec.StartTimeout, defaultStartTimeout)}
+	var late []int
 	for _, p := range j.ranks {
 		if !p.joined && !p.ended {
-			late.Ranks = append(late.Ranks, p.rank)
+			late = append(late, p.rank)
 		}
 	}
-	switch {
-	case len(late.Ranks) == 0:
-	case j.spec.StartTimeout == 0:
-		j.note(late)
-	case !j.ended:
-		j.err = late
-		j.end()
+	if len(late) > 0 {
+		j.note(fmt.Errorf("%s did not call runtime.Init within %v of the first rank, which waits for them; --start-timeout bounds the wait",
+			Ranks(late), defaultStartTimeout))
 	}
 }
 

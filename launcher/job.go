@@ -59,12 +59,8 @@ func Run(ctx context.Context, spec Spec) (result Result, err error) {
 // codeOf returns the exit code for an error of the launcher.
 func codeOf(err error) int {
 	var start *StartError
-	var late *LateError
-	switch {
-	case errors.As(err, &start):
+	if errors.As(err, &start) {
 		return start.Code
-	case errors.As(err, &late):
-		return ExitTimeout
 	}
 	return ExitInternal
 }

@@ -84,14 +84,11 @@ func TestHostsThatDoNotAnswerAreNamed(t *testing.T) {
 	require.Equal(t, ExitInternal, o.ExitCode)
 }
 
-func TestRanksThatDoNotJoinAreNamed(t *testing.T) {
-	programs := append(sh(1, "sleep 1000"), ranks(1, "wait after all joined"), sh(1, "sleep 1000")[0])
-	o := run(t, Spec{Programs: programs, StartTimeout: 100 * time.Millisecond, Grace: -1})
-	var late *LateError
-	require.ErrorAs(t, o.err, &late)
-	require.Equal(t, []int{0, 2}, late.Ranks)
-	require.Equal(t, ExitTimeout, o.ExitCode)
-	require.ErrorContains(t, o.err, "ranks 0,2 did not call runtime.Init within 100ms")
+func TestLauncherNamesRanksThatDoNotJoin(t *testing.T) {
+	var text buffer
+	j := &job{spec: Spec{Stderr: &text}, ranks: []*process{{rank: 0}, {rank: 1, joined: true}, {rank: 2}, {rank: 3, ended: true}}}
+	j.nameLate()
+	require.Contains(t, text.String(), "grun: ranks 0,2 did not call runtime.Init within 1m0s")
 }
 
 func TestHostsThatFailAreNamedWithARemedy(t *testing.T) {

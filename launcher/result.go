@@ -3,7 +3,6 @@ package launcher
 import (
 	"fmt"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -59,17 +58,6 @@ func (r Result) Summary() string {
 
 // A StartError reports a program that could not be started.
 type StartError = agent.StartError
-
-// A LateError reports ranks that did not join in time.
-type LateError struct {
-	Ranks []int
-	Limit time.Duration
-}
-
-func (e *LateError) Error() string {
-	return fmt.Sprintf("%s did not call runtime.Init within %v of the first rank, which waits for them; raise --start-timeout if they need longer",
-		Ranks(e.Ranks), e.Limit)
-}
 
 // describe returns the exit code, signal and description of a process's end.
 func describe(status syscall.WaitStatus) (code int, sig syscall.Signal, reason string) {

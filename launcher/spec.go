@@ -52,8 +52,8 @@ type Spec struct {
 	Timeout  time.Duration // 0: none; stops by SIGTSTP do not count, here and below
 	Grace    time.Duration // from the first failure to SIGTERM; 0: 1 s, negative: none
 	KillWait time.Duration // from the first SIGTERM or SIGINT to SIGKILL; 0: 2 s, negative: none
-	// StartTimeout bounds the time until all hosts are ready; and the time from the
-	// first rank's Init to the last. 0: 1 m for hosts, no bound for ranks; a line
+	// StartTimeout bounds the time until all hosts are ready. 0: 1 m. GRUN_START_TIMEOUT
+	// in Env bounds the time from the first rank's Init to the last; without it a line
 	// names late ranks after 1 m.
 	StartTimeout time.Duration
 	// PeerTimeout bounds the silence of another host. 0: 30 s.

@@ -59,3 +59,13 @@ func TestRanksOfAKilledGrunAreGone(t *testing.T) {
 		})
 	}
 }
+
+func TestRanksOfAJobThatLacksMembersNameThem(t *testing.T) {
+	j := newJob(t, "-n", "2", "--start-timeout", "300ms", barriers(t), ":", "-n", "1", "sleep", "1000")
+	out := startWatched(t, j)
+	j.cmd.Wait()
+	require.Equal(t, 1, j.cmd.ProcessState.ExitCode())
+	require.Contains(t, j.stderr.String(), "rank 2 did not join within 300ms")
+	require.Empty(t, j.left())
+	out.awaitEnd(t)
+}
