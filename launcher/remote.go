@@ -190,7 +190,7 @@ func (r *remoteAgent) handle(m wire.Message) {
 	case wire.KindReady:
 		r.answer(nil)
 	case wire.KindRefused:
-		r.answer(agent.ErrorOf(m.Fault, r.host.name))
+		r.answer(r.refusalOf(m.Fault))
 	case wire.KindGone:
 		r.once.Do(func() { close(r.gone) })
 	case wire.KindRelayEnded:
@@ -198,6 +198,15 @@ func (r *remoteAgent) handle(m wire.Message) {
 	default:
 		r.job.post(event{kind: ofAgent, host: r.host, message: m})
 	}
+}
+
+// refusalOf returns the error of a plan that the agent refuses. prepare adds the host unless a
+// program is missing.
+func (r *remoteAgent) refusalOf(f *wire.Fault) error {
+	if f == nil || f.Program == "" {
+		return agent.ErrorOf(f, "")
+	}
+	return agent.ErrorOf(f, r.host.name)
 }
 
 // answer passes on the agent's answer to the plan. It answers once.

@@ -26,7 +26,7 @@ var script = strings.Join([]string{
 	`if chmod 700 "$new" && [ -x "$new" ]; then`,
 	`say need;`,
 	`if head -c "$size" >"$new" && [ "$(wc -c <"$new")" -eq "$size" ]; then`,
-	`find "$d" -name "grun-*" -mtime +7 -exec rm -f {} + 2>/dev/null;`,
+	`find "$d" -type f -mtime +7 -exec rm -f {} + 2>/dev/null;`,
 	`mv -f "$new" "$d/grun-$hash" && exec "$d/grun-$hash" agent "$hash"; fi;`,
 	`say full "$d"; exit 1; fi;`,
 	`rm -f "$new"; done;`,

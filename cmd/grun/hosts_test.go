@@ -2,11 +2,14 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -89,11 +92,51 @@ func TestKilledGrunLeavesNoProcessOnOtherHosts(t *testing.T) {
 	require.NoError(t, j.cmd.Process.Kill())
 	j.cmd.Wait()
 	gone(t, j)
+	goneFrom(t, ssh)
 	out.awaitEnd(t)
-	eventually(t, "the end of copies of the program", func() bool {
-		left, err := os.ReadDir(filepath.Join(filepath.Dir(ssh), "tmp"))
-		return err == nil && len(left) == 0
+}
+
+// goneFrom waits until the hosts of a fake ssh have no agent, guardian or copied program.
+func goneFrom(t *testing.T, ssh string) {
+	dir := filepath.Dir(ssh)
+	eventually(t, "the end of agents, guardians and copies of programs", func() bool {
+		exes, _ := filepath.Glob("/proc/[0-9]*/exe")
+		running := slices.ContainsFunc(exes, func(link string) bool {
+			exe, _ := os.Readlink(link)
+			return strings.HasPrefix(exe, dir)
+		})
+		left, err := os.ReadDir(filepath.Join(dir, "tmp"))
+		return err == nil && len(left) == 0 && !running
 	})
+}
+
+// TestRandomKillsLeaveNothingOnOtherHosts kills a process of the job, agents and guardians included,
+// and then grun, at random moments.
+func TestRandomKillsLeaveNothingOnOtherHosts(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	ssh := fakeSSH(t)
+	t.Setenv(bootstrap.EnvSSH, ssh)
+	prog := filepath.Join(t.TempDir(), "prog")
+	require.NoError(t, os.WriteFile(prog, []byte("#!/bin/sh\n"+family), 0o755))
+	rounds := 20
+	if testing.Short() {
+		rounds = 5
+	}
+	for range rounds {
+		j := newJob(t, "-H", "a:2,b,localhost", "--grace", "10ms", "--kill-wait", "10ms", "--stage", prog)
+		require.NoError(t, j.cmd.Start())
+		time.Sleep(time.Duration(random.IntN(400)) * time.Millisecond)
+		if random.IntN(2) == 0 {
+			killOne(j, random)
+			time.Sleep(time.Duration(random.IntN(50)) * time.Millisecond)
+		}
+		j.cmd.Process.Kill()
+		j.cmd.Wait()
+		gone(t, j)
+		goneFrom(t, ssh)
+	}
 }
 
 // TestTheReadmesHostsWork runs the commands of the README's block about several hosts.

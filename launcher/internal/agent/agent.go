@@ -69,7 +69,7 @@ func New(plan wire.Plan, paths []string, files func(rank int) (Files, error), po
 func Prepare(plan wire.Plan, staged func(program int) string) (paths []string, err error) {
 	if plan.Dir != "" {
 		if info, err := os.Stat(plan.Dir); err != nil || !info.IsDir() {
-			return nil, fmt.Errorf("working directory %s is no directory here; name another one with --wdir", plan.Dir)
+			return nil, fmt.Errorf("working directory %s is no directory there; name another one with --wdir", plan.Dir)
 		}
 	}
 	for i, p := range plan.Programs {
