@@ -168,7 +168,7 @@ func (s *secured) failed(cause error) error {
 // about to be closed.
 func (s *secured) warn(fd int) {
 	if s.sent < len(s.leaving) {
-		send(fd, s.leaving[s.sent:]) //nolint:errcheck // the peer misses the reason, at worst
+		send(fd, s.leaving[s.sent:]) // the peer misses the reason, at worst
 	}
 }
 

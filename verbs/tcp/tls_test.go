@@ -3,6 +3,7 @@ package tcp
 import (
 	"bytes"
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/identity"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -278,11 +280,11 @@ func TestTLSAnswersKeyUpdate(t *testing.T) {
 	w.update()
 	word := make([]byte, headerSizes[kindWrite]+8)
 	(&frame{kind: kindWrite, flags: flagLast | flagAsk, length: 8, addr: n.mr.Addr(), key: n.mr.RKey()}).encode(word)
-	word[len(word)-8] = 42
+	binary.NativeEndian.PutUint64(word[len(word)-8:], 42)
 	_, err = raw.Write(w.record(0x17, word))
 	require.NoError(t, err)
 	i.hearsOf(kindAck) // encrypted by the device's new key
-	require.EqualValues(t, 42, n.mem[0])
+	require.EqualValues(t, 42, atomics.Word64(n.mem).Load())
 }
 
 // TestTLSPeerThatReadsNoAnswersIsCut floods a device with requests for new keys.
