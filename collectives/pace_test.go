@@ -49,6 +49,7 @@ func TestPaceCountsCallsInWhichTheMemberWaited(t *testing.T) {
 		onTCP(2).Run(t, func(ctx context.Context, r *testjob.Rank) {
 			mem, waits := make([]byte, size), 0
 			for range 10 {
+				r.NoError(r.World.Barrier(ctx)) // the late member has room: its peer has taken all messages
 				r.NoError(callByHand(ctx, r, 1, func(ctx context.Context, p *transport) error {
 					r.False(p.waited, "before the call")
 					if r.Me == 1 {
