@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestSamplesHoldEveryTransportAndEverySize(t *testing.T) {
+	t.Setenv("GOPGAS_SOAK", "")
 	for _, name := range []string{"TestA", "TestB", "TestC"} {
 		transports, counts := map[Config]bool{}, map[int]bool{}
 		for _, c := range Matrix(name, 1) {
@@ -144,6 +145,7 @@ func TestLeaksAreFound(t *testing.T) {
 }
 
 func TestEachApartRunsEveryProvider(t *testing.T) {
+	t.Setenv("GOPGAS_SOAK", "")
 	run := func(t *testing.T) (names []string) {
 		EachApart(t, func(_ *testing.T, c Config) { names = append(names, c.Provider+strconv.FormatBool(c.Queued)) })
 		return names
