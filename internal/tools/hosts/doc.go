@@ -19,8 +19,8 @@
 //
 // [New] makes a testbed, and the end of the test removes it. Each host's first process
 // ends when its input does. The kernel then kills all processes of the host and removes
-// its network. The same happens after a SIGKILL of the test. A killed test leaves nothing
-// behind that a later one would have to remove.
+// its network. The same happens after a SIGKILL of the test. A killed test leaves only
+// the files of its temporary folder behind.
 //
 // # Requirements
 //

@@ -91,7 +91,14 @@ func (h *Host) Do(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		goruntime.LockOSThread() // for ever: the thread ends with the goroutine
-		done <- h.inside(f)
+		if unix.Gettid() != unix.Getpid() {
+			done <- h.inside(f)
+			return
+		}
+		// The main thread does not end with a goroutine. It would stay in the host. While
+		// this goroutine holds it, the next one runs on another thread.
+		done <- h.Do(f)
+		goruntime.UnlockOSThread()
 	}()
 	return <-done
 }

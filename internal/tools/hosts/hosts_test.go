@@ -145,7 +145,7 @@ func TestKilledTestLeavesNothing(t *testing.T) {
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	victim := exec.Command(exe, "-test.run", "^TestVictim$")
-	victim.Env = append(os.Environ(), envVictim+"=1")
+	victim.Env = append(os.Environ(), envVictim+"=1", "TMPDIR="+t.TempDir()) // the kernel removes no files
 	out, err := victim.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, victim.Start())
@@ -191,4 +191,19 @@ func TestHostsOfConcurrentTestbedsDoNotMeet(t *testing.T) {
 	_, err = second.Hosts()[0].Dial(netip.MustParseAddrPort(l.Addr().String()))
 	var refused *net.OpError
 	require.ErrorAs(t, err, &refused)
+}
+
+func TestThreadsOfTheTestDoNotStayInAHost(t *testing.T) {
+	b, _ := Star(t, 1, 1)
+	inside := ""
+	for range 100 {
+		require.NoError(t, b.Hosts()[0].Do(func() (err error) {
+			inside, err = os.Readlink("/proc/1/ns/net") // /proc is the host's
+			return err
+		}))
+	}
+	main, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", os.Getpid()))
+	require.NoError(t, err)
+	require.NotEmpty(t, inside)
+	require.NotEqual(t, inside, main)
 }
