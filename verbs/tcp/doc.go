@@ -41,7 +41,8 @@
 // A connection that breaks ends the oldest request of each queue pair with
 // RetryExceeded, and all later ones with Flushed. The device reports EventQPFatal. A
 // clean close by the peer does the same. The provider resends nothing on a new
-// connection.
+// connection. A device resets a connection whose peer host owed an acknowledgement for
+// the peer timeout. So the other end finds out where only one direction was cut.
 //
 // # Trust
 //
@@ -63,7 +64,8 @@
 //
 // # Connecting
 //
-// Each device listens on one port. Of two devices the one with the lower number dials.
+// Each device listens on one port. An address lists all addresses of its host that peers
+// may dial. The dialer tries those in its own subnets first. Of two devices the one with the lower number dials.
 // Of two queue pairs of one device, the one with the lower secret dials. The other side
 // probes the dialer's port to learn whether the dialer still listens. Both ends keep a
 // descriptor from RTR until they are connected: Modify fails if there is none.
