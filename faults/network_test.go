@@ -27,6 +27,7 @@ var sites = []site{
 	{name: "first networks not shared", build: privateNetworks, meets: hosts.IPv4},
 	{name: "same private address everywhere", build: samePrivateAddress, meets: hosts.IPv4},
 	{name: "tiny /dev/shm", build: tinyShm, meets: hosts.IPv4},
+	{name: "encrypted", build: star, env: []string{"GRUN_TLS=1"}, meets: hosts.IPv6},
 }
 
 func star(t *testing.T) (*hosts.Testbed, *hosts.Network) {
