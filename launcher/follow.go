@@ -153,14 +153,14 @@ func (j *job) nameLate() {
 		}
 	}
 	if len(late) > 0 {
-		j.note(fmt.Errorf("%s did not call runtime.Init within %v of the first rank, which waits for them; --start-timeout bounds the wait",
+		j.note(fmt.Sprintf("%s did not call runtime.Init within %v of the first rank, which waits for them; --start-timeout bounds the wait",
 			Ranks(late), defaultStartTimeout))
 	}
 }
 
 // note prints a line for the user.
-func (j *job) note(err error) {
+func (j *job) note(text string) {
 	if j.spec.Stderr != nil {
-		fmt.Fprintln(j.spec.Stderr, "grun:", err)
+		fmt.Fprintln(j.spec.Stderr, "grun:", text)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -93,6 +94,23 @@ func TestKilledGrunLeavesNoProcessOnOtherHosts(t *testing.T) {
 	j.cmd.Wait()
 	gone(t, j)
 	goneFrom(t, ssh)
+	out.awaitEnd(t)
+}
+
+// TestAgentsEndWhenGrunIsSilentForThePeerTimeout stops grun alone, which then does not answer.
+func TestAgentsEndWhenGrunIsSilentForThePeerTimeout(t *testing.T) {
+	ssh := fakeSSH(t)
+	t.Setenv(bootstrap.EnvSSH, ssh)
+	j := newJob(t, "-H", "a:2,b", "--peer-timeout", "2s", "sh", "-c", family)
+	out := startWatched(t, j)
+	out.await(t, "ready", 3)
+	require.NoError(t, j.cmd.Process.Signal(syscall.SIGSTOP))
+	goneFrom(t, ssh)
+	require.NoError(t, j.cmd.Process.Signal(syscall.SIGCONT))
+	j.cmd.Wait()
+	require.Equal(t, 70, j.cmd.ProcessState.ExitCode(), j.stderr.String())
+	require.Contains(t, j.stderr.String(), "was lost with its host")
+	gone(t, j)
 	out.awaitEnd(t)
 }
 
