@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
@@ -19,7 +20,7 @@ func TestReadReturnsErrCorruptForImpossibleFlags(t *testing.T) {
 	const heap = 4096 // 64 granules
 	for name, word := range map[string]uint64{
 		"of a lap to come":         1 << 63,
-		"of no kind":               3<<54 | 1<<56,
+		"longer than an entry":     pipetest.InlineFlag(0, rmalloc.MostInline+8),
 		"of nothing":               1 << 56,
 		"beyond the heap":          pipetest.DataFlag(64, 8),
 		"reaching over the end":    pipetest.DataFlag(63, 72),
@@ -48,21 +49,33 @@ func TestReadReturnsErrCorruptForImpossibleFlags(t *testing.T) {
 
 // A reader that enters blocks in its books when it frees them finds out then.
 func TestReaderReturnsErrCorruptForOverlappingBlock(t *testing.T) {
-	pipetest.Alone(t, pipetest.Mapped, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
-		l.Open(rpipe.WithWidth(8))
-		pipetest.Memory(pipetest.ReaderEnd(l.Rd).End).Flags[1].Store(pipetest.DataFlag(5, 64))
-		pipetest.Memory(pipetest.ReaderEnd(l.Rd).End).Flags[2].Store(pipetest.DataFlag(5, 64))
-		b, err := l.Rd.Read(ctx)
-		r.NoError(err)
-		if _, err = l.Rd.Read(ctx); err == nil {
-			err = l.Rd.Free(b)
-		}
-		r.ErrorIs(err, rpipe.ErrCorrupt)
-		r.ErrorContains(err, "in use")
-		_, err = l.Rd.Read(ctx)
-		r.ErrorIs(err, rpipe.ErrCorrupt)
-		r.NoError(l.Rd.Close(ctx))
-	})
+	for name, free := range map[string]bool{"in use": false, "freed twice": true} {
+		t.Run(name, func(t *testing.T) {
+			pipetest.Alone(t, pipetest.Mapped, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
+				l.Open(rpipe.WithWidth(8))
+				end := pipetest.ReaderEnd(l.Rd).End
+				for entry := 1; entry <= 2; entry++ {
+					pipetest.Memory(end).Flags[end.Notification(entry)].Store(pipetest.DataFlag(5, 64))
+				}
+				for range 2 {
+					b, err := l.Rd.Read(ctx)
+					r.NoError(err)
+					if free {
+						err = l.Rd.Free(b)
+					}
+					if err != nil { // a reader that frees in larger batches finds out later
+						r.ErrorIs(err, rpipe.ErrCorrupt)
+					}
+				}
+				err := l.Rd.Sync(ctx)
+				r.ErrorIs(err, rpipe.ErrCorrupt)
+				r.ErrorContains(err, name)
+				_, err = l.Rd.Read(ctx)
+				r.ErrorIs(err, rpipe.ErrCorrupt)
+				r.NoError(l.Rd.Close(ctx))
+			})
+		})
+	}
 }
 
 func TestAllocReturnsErrCorruptForImpossibleTagsAndCredits(t *testing.T) {
@@ -185,6 +198,9 @@ func scribbled(ctx context.Context, r *testjob.Rank, seed uint64, opts []rpipe.O
 		switch rnd.IntN(4) {
 		case 0: // looks good
 			word = pipetest.DataFlag(rnd.IntN(40), rnd.IntN(300)) + uint64(rnd.IntN(3))<<56
+			if rnd.IntN(2) == 0 {
+				word = pipetest.InlineFlag(rnd.IntN(40), rnd.IntN(70)) + uint64(rnd.IntN(3))<<56
+			}
 		case 1:
 			word = pipetest.Tag(rnd.IntN(40), rnd.IntN(10)) + uint64(rnd.IntN(3))<<56
 		case 2:
@@ -192,7 +208,8 @@ func scribbled(ctx context.Context, r *testjob.Rank, seed uint64, opts []rpipe.O
 		}
 		switch rnd.IntN(8) {
 		case 0:
-			pipetest.Memory(pipetest.ReaderEnd(rd).End).Flags[rnd.IntN(6)].Store(word)
+			end := pipetest.ReaderEnd(rd).End
+			pipetest.Memory(end).Flags[end.Notification(rnd.IntN(6))].Store(word)
 		case 1:
 			pipetest.Memory(pipetest.WriterEnd(w).End).Flags[pipe.CreditFlag].Store(word)
 		case 2:

@@ -3,6 +3,7 @@ package rpipe
 import (
 	"context"
 
+	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
@@ -49,7 +50,11 @@ func (w *Writer[T]) Alloc(ctx context.Context, n int) (Block[T], error) {
 }
 
 func (w *Writer[T]) block(a rmalloc.Addr, n int) Block[T] {
-	return Block[T](pipe.NewBlock[T](w.end().End, a, w.end().Mem[a.Offset():], n))
+	end, bytes := w.end(), n*element.Size[T]()
+	if bytes > end.Small {
+		return Block[T](pipe.NewBlock[T](end.End, a, end.Mem[a.Offset():], n))
+	}
+	return Block[T](pipe.NewBlock[T](end.End, a, end.Line(a), n))
 }
 
 // Write hands a block to the reader. The reader reads blocks in the order of writing.

@@ -18,6 +18,12 @@ func Words64(mem []byte) []atomic.Uint64 {
 	return unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(mem))), len(mem)/8)
 }
 
+// Bytes returns the memory of words, which goroutines access by atomics in turn with plain
+// accesses.
+func Bytes(words []atomic.Uint64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words))
+}
+
 // Word32 returns the first 4 bytes of mem, 4-aligned, as a word for atomics.
 func Word32(mem []byte) *atomic.Uint32 {
 	return (*atomic.Uint32)(unsafe.Pointer(unsafe.SliceData(mem[:4:len(mem)])))

@@ -57,10 +57,11 @@ type generation uint64
 
 func firstGeneration() generation { return generation(rand.Uint64() & generationMask) }
 
-// next returns the generation behind g; it steps over 0, which marks holes.
+// next returns the generation behind g; it steps over 0, which marks holes. The step keeps
+// the order of places in Recent.
 func (g generation) next() generation {
 	if g = (g + 1) & generationMask; g == 0 {
-		return 1
+		return RecentBlocks
 	}
 	return g
 }

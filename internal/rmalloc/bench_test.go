@@ -116,7 +116,7 @@ func BenchmarkPending(b *testing.B) {
 func BenchmarkHeld(b *testing.B) {
 	h, err := NewHeld(1<<20, 0)
 	require.NoError(b, err)
-	taker := NewFlagTaker(64, 1<<20)
+	taker := NewFlagTaker(64, 1<<20, true)
 	b.ReportAllocs()
 	for b.Loop() {
 		f, _ := taker.Take(Flag{Data, 5, 100}.Encode(taker.Lap()))

@@ -8,7 +8,14 @@ const (
 	Data Kind = 1
 	// Close announces the end: no flag follows it.
 	Close Kind = 2
+	// Inline announces a block whose bytes lie behind the flag, in its entry of the
+	// ring. The reader moves them to the block's place in the heap.
+	Inline Kind = 3
 )
+
+// MostInline is the length of the largest block in an entry, in bytes: a cache line less
+// the flag.
+const MostInline = Granule - 8
 
 // A Flag is the notification of a block: one word, written behind the block.
 //
@@ -52,6 +59,8 @@ func (f Flag) fits(size int) bool {
 	case Data:
 		start := f.Offset * Granule
 		return start < size && f.Length <= size-start
+	case Inline:
+		return f.Offset*Granule < size && f.Length <= MostInline
 	case Close:
 		return f.Offset == 0 && f.Length == 0
 	}
@@ -62,12 +71,16 @@ func (f Flag) fits(size int) bool {
 // is written in each lap.
 type FlagTaker struct {
 	Cursor
-	size int
+	size   int
+	inline bool
 }
 
 // NewFlagTaker returns a taker at the start of a ring of width flags, for a
-// heap of size bytes.
-func NewFlagTaker(width, size int) FlagTaker { return FlagTaker{NewCursor(width), size} }
+// heap of size bytes. inline: the ring's entries have room for blocks. Otherwise an Inline
+// flag is Corrupt.
+func NewFlagTaker(width, size int, inline bool) FlagTaker {
+	return FlagTaker{NewCursor(width), size, inline}
+}
 
 // Take judges word, which the caller loaded from entry Index, and steps on if it
 // is Ready.
@@ -77,7 +90,7 @@ func (t *FlagTaker) Take(word uint64) (Flag, Verdict) {
 		return Flag{}, verdict
 	}
 	f := decodeFlag(word)
-	if !f.fits(t.size) {
+	if !f.fits(t.size) || f.Kind == Inline && !t.inline {
 		return Flag{}, Corrupt
 	}
 	t.Step()
@@ -89,9 +102,10 @@ func (t *FlagTaker) Take(word uint64) (Flag, Verdict) {
 func (t *FlagTaker) Awaits(word uint64) bool { return uint8(word>>lapShift) == t.lap-1 }
 
 // TakeData is Take of a word that announces a block of whole elements of size
-// bytes. For any other word it returns false, and takes nothing.
+// bytes, in a ring with room for blocks. For any other word it returns false, and takes
+// nothing.
 func (t *FlagTaker) TakeData(word uint64, size int) (Flag, bool) {
-	if word>>flagKindShift != uint64(t.Lap())<<(lapShift-flagKindShift)|uint64(Data) {
+	if word>>flagKindShift&^(uint64(Inline)-uint64(Data)) != uint64(t.Lap())<<(lapShift-flagKindShift)|uint64(Data) {
 		return Flag{}, false
 	}
 	f := decodeFlag(word)

@@ -40,6 +40,7 @@ type Heap struct {
 	generation generation
 	live       int
 	payload    int
+	latest     int32 // the slot of the block that was allocated last
 }
 
 // New returns the shadow of a heap without blocks. ErrInvalid names the field
@@ -86,6 +87,7 @@ func (h *Heap) Alloc(n int) (Addr, error) {
 	h.holes.enter(i)
 	h.live++
 	h.payload += n
+	h.latest = i
 	return s.addr, nil
 }
 
@@ -133,17 +135,17 @@ func (h *Heap) Send(a Addr) error {
 	return nil
 }
 
-// Hand is Range and Send in one. For an address that is not good it returns false
-// and does nothing.
-func (h *Heap) Hand(a Addr) (length int, ok bool) {
+// Hand is Slot, Range and Send in one. For an address that is not good the slot is 0, and
+// Hand does nothing.
+func (h *Heap) Hand(a Addr) (slot, length int) {
 	i := h.owned(a)
 	if i == 0 {
-		return 0, false
+		return 0, 0
 	}
 	s := &h.holes.spans[i]
 	length = int(s.bytes)
 	s.bytes |= sentBit
-	return length, true
+	return int(i), length
 }
 
 // Free gives back a block that was not sent. ErrStale: the caller owns no such
@@ -197,9 +199,16 @@ func (h *Heap) sent(offset, count int) (first int32, blocks int) {
 	}
 }
 
+// Slot returns a number of a block that the caller owns, from 1, that no other block has at
+// the same time. Numbers are as small as the blocks are few. 0: the caller owns no such block.
+func (h *Heap) Slot(a Addr) int { return int(h.owned(a)) }
+
 // owned returns the block of that address if it was not sent, else 0.
 func (h *Heap) owned(a Addr) int32 {
-	i := h.holes.lookup(a)
+	i := h.latest
+	if h.holes.spans[i].addr != a {
+		i = h.holes.lookup(a)
+	}
 	if h.holes.spans[i].bytes&sentBit != 0 {
 		return 0
 	}
@@ -209,6 +218,9 @@ func (h *Heap) owned(a Addr) int32 {
 // forget takes block i off the books; its granules are not yet a hole.
 func (h *Heap) forget(i int32) {
 	h.holes.remove(i)
+	if h.latest == i {
+		h.latest = 0
+	}
 	s := &h.holes.spans[i]
 	h.live--
 	h.payload -= int(s.bytes &^ sentBit)

@@ -90,5 +90,9 @@ func (h *Held) Free(a Addr) (Range, error) {
 	return r, nil
 }
 
+// Slot returns a number of a held block, from 1, that no other has at the same time. 0: the
+// reader holds no such block.
+func (h *Held) Slot(a Addr) int { return int(h.lookup(a)) }
+
 // Len returns the number of held blocks.
 func (h *Held) Len() int { return h.live }

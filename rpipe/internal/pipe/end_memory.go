@@ -60,8 +60,8 @@ func (p *End) Queue() *fabric.Peer { return p.far.Load().Queue }
 // near is a mapped peer on the fabric.
 type near struct {
 	team  *team.Team      // its health moves when the peer's rank dies; nil: the peer is not mapped
-	flags []atomic.Uint64 // the peer's where a plain store puts one, else nil
-	bell  wait.Ringer     // wakes the peer's rank after a store
+	flags []atomic.Uint64 // the peer's
+	bell  wait.Ringer     // wakes the peer's rank after a store; nil: a store does not put a flag
 }
 
 // nearPeer returns how the connected peer is reached where it is mapped.
@@ -70,9 +70,9 @@ func (p *End) nearPeer() (n near) {
 	if far.Words == nil {
 		return n
 	}
-	n.team = p.team
+	n.team, n.flags = p.team, far.Words
 	if p.Add == nil {
-		n.flags, n.bell = far.Words, far.Queue.Bell()
+		n.bell = far.Queue.Bell()
 	}
 	return n
 }

@@ -2,7 +2,10 @@ package pipe
 
 import "github.com/gopgas/gopgas/internal/rmalloc"
 
-const lineSize = 64
+const (
+	lineShift = 6
+	lineSize  = 1 << lineShift
+)
 
 // The flags of the writer's end, which the reader stores.
 const (
@@ -23,16 +26,33 @@ const (
 // The flags of the reader's end, which the writer stores: first the ring of
 // notifications, one for each block that may be on its way and one for the close, then
 //
-//	WantedFlag(spec): a number that grows when the writer begins to wait, and
+//	WantedFlag: a number that grows when the writer begins to wait, and
 //	for what (WantsMemory, WantsWidth) in its low bits
-//	byeFlag(spec): the writer puts nothing more here
-func (s *Spec) WantedFlag() int { return s.notifications() }
+//	byeFlag: the writer puts nothing more here
+//
+// In a push pipe on the fabric a notification has a cache line, its entry: the flag's word,
+// and room for the bytes of a small block. In other pipes it is a flag alone.
+func (p *End) WantedFlag() int { return p.flagsBehind(0) }
 
-func (s *Spec) byeFlag() int { return s.notifications() + 1 }
+func (p *End) byeFlag() int { return p.flagsBehind(1) }
 
-func (s *Spec) readerFlags() int { return s.notifications() + 2 }
+func (p *End) readerFlags() int { return p.flagsBehind(2) }
 
-// notifications is how many places the ring has.
+// flagsBehind returns the number of flags up to so many behind the ring.
+func (p *End) flagsBehind(n int) int { return p.Notification(p.Spec.notifications()) + n }
+
+// entryShift returns the logarithm of how many flags an entry of the ring takes.
+func (p *End) entryShift() int {
+	if _, ok := p.Layer.(fabricLayer); ok && !p.Spec.pull {
+		return lineShift - 3
+	}
+	return 0
+}
+
+// Notification returns the flag of an entry of the ring.
+func (p *End) Notification(entry int) int { return entry << p.entry }
+
+// notifications is how many entries the ring has.
 func (s *Spec) notifications() int { return s.Width + 1 }
 
 const (

@@ -20,6 +20,7 @@ type End struct {
 	deserted bool                  // the peer was closed before this end was connected
 	Broken   atomic.Pointer[error] // why the pipe is of no more use
 	far      atomic.Pointer[Far]   // the peer's memory, once it is found
+	entry    int                   // as entryShift returns
 	team     *team.Team
 	Spec
 	Link
@@ -66,6 +67,7 @@ func Draft[T any](t *runtime.Team, peer int, opts []Option) (p *End, inner *team
 
 // plug makes this end's memory for an incarnation of the pipe.
 func (p *End) plug(ctx context.Context, pair *Pairing, incarnation int, writing bool) error {
+	p.entry = p.entryShift()
 	w := Layout{Name: pair.Region(incarnation, writersEnd), Flags: writerFlags, Data: p.writerData()}
 	r := Layout{Name: pair.Region(incarnation, readersEnd), Flags: p.readerFlags(), Data: p.readerData()}
 	stage := 0

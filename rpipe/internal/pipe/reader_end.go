@@ -16,6 +16,7 @@ type Reader struct {
 	quick    *pushed // books whose blocks can be opened without the mutex, or nil
 	taker    rmalloc.FlagTaker
 	next     rmalloc.Flag // taken from the ring, and not handed out yet
+	at       int          // the flag that it was taken from
 	have     bool
 	eof      bool   // no notification follows, which the writer may not know yet
 	ending   bool   // the last block that is freed lets the writer go; under the mutex
@@ -50,7 +51,7 @@ type books interface {
 }
 
 func newReaderEnd(p *End) (*Reader, error) {
-	r := &Reader{End: p, returns: newReturns(p), taker: rmalloc.NewFlagTaker(p.Spec.notifications(), p.Spec.Heap)}
+	r := &Reader{End: p, returns: newReturns(p), taker: rmalloc.NewFlagTaker(p.Spec.notifications(), p.Spec.Heap, p.entry > 0)}
 	p.Role, r.arrived = r, r.HasArrived
 	r.open, r.endOpen = context.WithCancel(context.Background())
 	var err error
@@ -59,6 +60,7 @@ func newReaderEnd(p *End) (*Reader, error) {
 	} else {
 		var books *pushed
 		books, err = newPushed(r)
+		r.gather = books.settle
 		if r.Books = books; p.Words != nil {
 			r.quick = books
 		}
@@ -68,6 +70,9 @@ func newReaderEnd(p *End) (*Reader, error) {
 
 // FreeBlock ends a block of the reader's.
 func (r *Reader) FreeBlock(a rmalloc.Addr) error {
+	if r.quick != nil && r.quick.freeQuietly(a) {
+		return nil
+	}
 	r.Mu.Lock()
 	err := r.Usable() // the memory is there until Close has had the mutex
 	if err == nil {

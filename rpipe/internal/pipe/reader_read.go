@@ -41,7 +41,7 @@ func (r *Reader) comesAtOnce() bool {
 	if r.quick == nil || r.have || r.Remote() == nil {
 		return false
 	}
-	flag := &r.Words[r.taker.Index()]
+	flag := &r.Words[r.place()]
 	old := flag.Load()
 	return r.taker.Awaits(old) && wait.Glance(flag, old)
 }
@@ -53,17 +53,15 @@ func (r *Reader) readQuietly() (rmalloc.Addr, []byte, bool) {
 	if r.quick == nil || r.have || r.eof || !r.Joined.Load() || r.watched.Load() != nil || r.Broken.Load() != nil {
 		return 0, nil, false
 	}
-	word := r.Words[r.taker.Index()].Load()
-	if r.Closed.Load() {
-		return 0, nil, false
-	}
+	place := r.place()
+	word := r.Words[place].Load()
 	f, ok := r.taker.TakeData(word, r.Spec.Size)
-	if !ok {
+	if !ok || r.Closed.Load() {
 		return 0, nil, false
 	}
-	a, mem, ok := r.quick.openQuietly(f)
+	a, mem, ok := r.quick.openQuietly(f, place)
 	if !ok {
-		r.next, r.have = f, true
+		r.next, r.at, r.have = f, place, true
 	}
 	return a, mem, ok
 }
@@ -175,9 +173,10 @@ func (r *Reader) look(ctx context.Context, wait bool) (bool, error) {
 	if r.eof {
 		return false, r.finish(ctx, wait)
 	}
-	f, verdict := r.taker.Take(r.Flag(r.taker.Index()))
+	place := r.place()
+	f, verdict := r.taker.Take(r.Flag(place))
 	if verdict == rmalloc.NotYet && r.forsaken() {
-		if f, verdict = r.taker.Take(r.Flag(r.taker.Index())); verdict == rmalloc.NotYet { // a block that has arrived counts
+		if f, verdict = r.taker.Take(r.Flag(place)); verdict == rmalloc.NotYet { // a block that has arrived counts
 			return false, r.Breaks(errWriterGaveUp)
 		}
 	}
@@ -192,7 +191,7 @@ func (r *Reader) look(ctx context.Context, wait bool) (bool, error) {
 	case f.Length%r.Spec.Size != 0:
 		return false, r.Breaks(errPartElement)
 	}
-	r.next, r.have = f, true
+	r.next, r.at, r.have = f, place, true
 	return true, nil
 }
 
@@ -218,14 +217,17 @@ func (r *Reader) HasArrived() bool { return r.hasNext() || r.waited() }
 func (r *Reader) forsaken() bool { return r.Flag(r.WantedFlag()) == gaveUp }
 
 // notified reports whether there is a notification to take.
-func (r *Reader) notified() bool { return !r.taker.Awaits(r.Flag(r.taker.Index())) }
+func (r *Reader) notified() bool { return !r.taker.Awaits(r.Flag(r.place())) }
+
+// place returns the flag at which the next notification arrives.
+func (r *Reader) place() int { return r.Notification(r.taker.Index()) }
 
 // wait waits for a notification, on first use for the writer, too.
 func (r *Reader) wait(ctx context.Context) error {
 	if !r.Joined.Load() {
 		return r.meet(ctx)
 	}
-	r.watch = [2]int{r.taker.Index(), r.WantedFlag()}
+	r.watch = [2]int{r.place(), r.WantedFlag()}
 	return r.Await(ctx, r.watch[:], r.arrived)
 }
 

@@ -11,7 +11,7 @@ import (
 
 // WatchArrivals appends the numbers of the flags at which HasArrived looks.
 func (r *Reader) WatchArrivals(list []int) []int {
-	return r.Watch(list, r.taker.Index(), r.WantedFlag())
+	return r.Watch(list, r.place(), r.WantedFlag())
 }
 
 // Taken is the result of one Take.

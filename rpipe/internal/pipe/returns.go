@@ -35,6 +35,7 @@ type returns struct {
 
 	Mu       sync.Mutex
 	tags     tagSink
+	gather   func() error // enters into tags what was freed without the mutex, if any can be
 	news     announcement // being posted, or posted
 	composer fabric.Composer
 	queued   bool          // the composer is in line, and announces all there is
@@ -110,9 +111,11 @@ func (r *returns) freed(freed rmalloc.Range) error {
 	if err := r.tags.Free(freed); err != nil {
 		return r.p.Breaks(err)
 	}
-	r.consider(WantsMemory, r.tags.pressing(&r.p.Spec))
+	r.considerFreed()
 	return nil
 }
+
+func (r *returns) considerFreed() { r.consider(WantsMemory, r.tags.pressing(&r.p.Spec)) }
 
 // consider posts the announcement, if it shall leave now, and has the announcer do so
 // otherwise. The load of the writer's word comes after what was freed is stored:
@@ -189,12 +192,17 @@ func (r *returns) announce(ctx context.Context) error {
 		return err
 	}
 	wanted := r.p.Flag(r.p.WantedFlag())
+	r.since = 0
+	r.owing.Store(false) // before the loads of what was read and freed
+	if r.gather != nil {
+		if err := r.gather(); err != nil {
+			return err
+		}
+	}
 	at, words, tail, err := r.tags.pack()
 	if err != nil {
 		return r.p.Breaks(err)
 	}
-	r.since = 0
-	r.owing.Store(false) // before the load of what was read
 	credit := uint64(tail)<<32 | uint64(uint32(r.read.Load()))
 	if credit == r.told.Load() {
 		return nil

@@ -125,5 +125,5 @@ func (o *Options) layer(t *team.Team) Layer {
 // card, at most one ring of tags, and a heap or a stage.
 func (o *Options) Largest() (data, flags int) {
 	s := Spec{Heap: o.Heap, Width: o.Width, blocks: o.Blocks}
-	return CardSize + s.tagBytes() + s.Heap, s.readerFlags()
+	return CardSize + s.tagBytes() + s.Heap, s.notifications() + 2
 }

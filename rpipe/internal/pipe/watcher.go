@@ -87,7 +87,7 @@ func (w *watcher) news() bool {
 	}
 	defer r.calling.Unlock()
 	w.place = r.calls
-	at := [2]int{r.taker.Index(), r.WantedFlag()}
+	at := [2]int{r.place(), r.WantedFlag()}
 	elsewhere := at != w.flags
 	w.flags = at
 	w.over = r.eof || r.Usable() != nil || r.forsaken()

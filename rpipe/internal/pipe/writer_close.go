@@ -89,7 +89,7 @@ func (w *Writer) Deliver(context.Context) error {
 // the reader has gone.
 func (w *Writer) putClose() error {
 	flag := rmalloc.Flag{Kind: rmalloc.Close}.Encode(w.slot.Lap())
-	return w.putFin(w.slot.Index(), flag)
+	return w.putFin(w.place(), flag)
 }
 
 // giveUp tells the reader that this end is corrupt. Which notification is free is

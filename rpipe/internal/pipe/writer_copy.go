@@ -11,6 +11,6 @@ import (
 // most MostParts bytes.
 func (w *Writer) WriteParts(ctx context.Context, a rmalloc.Addr, head, body []byte) error {
 	return w.writeBy(ctx, a, math.MaxInt, func(offset, _ int, flag uint64) error {
-		return w.PutParts(ctx, w.readerHeap()+offset, head, body, w.slot.Index(), flag)
+		return w.PutParts(ctx, w.readerHeap()+offset, head, body, w.place(), flag)
 	})
 }

@@ -20,7 +20,9 @@ type Writer struct {
 	near   near           // then
 	health uint64         // of near.team, as the reader was last seen to be well
 	slot   rmalloc.Cursor // where the next notification goes
-	Mem    []byte         // the heap, as Mem shows it
+	Mem    []byte         // the heap, as blocks that are not small show it
+	Small  int            // bytes of the largest block whose bytes travel in the entry; -1: none do
+	chunks []*chunk       // where the program fills these
 	count  WriterStats
 	Heap   rmalloc.Heap
 	Tags   tagSource
@@ -55,7 +57,7 @@ func newWriterEnd(p *End) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{End: p, Heap: *heap, slot: rmalloc.NewCursor(p.Spec.notifications()), noWait: NoWait()}
+	w := &Writer{End: p, Heap: *heap, slot: rmalloc.NewCursor(p.Spec.notifications()), Small: -1, noWait: NoWait()}
 	p.Role = w
 	w.moved, w.watch = w.hasMoved, [2]int{CreditFlag, EndFlag}
 	taker := rmalloc.NewTagTaker(p.Spec.Heap, p.Spec.blocks)
@@ -129,6 +131,9 @@ func (w *Writer) comeUp(ctx context.Context) error {
 		w.Mem = mem
 	}
 	w.near = w.nearPeer()
+	if w.near.flags != nil && w.entry > 0 {
+		w.Small = rmalloc.MostInline
+	}
 	if !w.Direct && !w.Spec.pull && !w.Twice {
 		w.MostParts = w.far.Load().MaxCopied
 	}
@@ -145,7 +150,7 @@ func (w *Writer) Alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
 		return 0, err
 	}
 	a, err := w.TryAlloc(n)
-	if err == nil && w.Direct {
+	if err == nil && w.Direct && n > w.Small {
 		atomics.PrefetchWrite(w.Mem[a.Offset():])
 	}
 	if err == nil || !errors.Is(err, rmalloc.ErrFull) {
@@ -258,15 +263,19 @@ func (w *Writer) Write(ctx context.Context, a rmalloc.Addr) error {
 // writeNear is WriteFrom where all of it is a store. It is false, and has done
 // nothing, where there is something else to be done, or to be said.
 func (w *Writer) writeNear(a rmalloc.Addr) bool {
-	if w.near.flags == nil || w.InFlight() >= w.Spec.Width || w.Words[EndFlag].Load() != 0 || w.near.team.Health() != w.health || w.Usable() != nil {
+	if w.near.bell == nil || w.InFlight() >= w.Spec.Width || w.Words[EndFlag].Load() != 0 || w.near.team.Health() != w.health || w.Usable() != nil {
 		return false
 	}
-	n, ok := w.Heap.Hand(a)
-	if !ok {
+	slot, n := w.Heap.Hand(a)
+	if slot == 0 {
 		return false
 	}
 	flag := rmalloc.Flag{Kind: rmalloc.Data, Offset: a.Offset() / rmalloc.Granule, Length: n}
-	w.near.flags[w.slot.Index()].Store(flag.Encode(w.slot.Lap())) // behind the block, and before the look at who waits
+	if n <= w.Small {
+		flag.Kind = rmalloc.Inline
+		w.pack(slot, n)
+	}
+	w.near.flags[w.place()].Store(flag.Encode(w.slot.Lap())) // behind the block, and before the look at who waits
 	w.near.bell.Ring()
 	w.wrote(n)
 	return true
@@ -286,9 +295,9 @@ func (w *Writer) WriteFirst(ctx context.Context, a rmalloc.Addr, bytes int) erro
 func (w *Writer) writeFirstFrom(ctx context.Context, a rmalloc.Addr, staged, most int) error {
 	return w.writeBy(ctx, a, most, func(offset, n int, flag uint64) error {
 		if w.Direct || w.Spec.pull || n == 0 {
-			return w.PutFlag(ctx, 0, nil, w.slot.Index(), flag)
+			return w.PutFlag(ctx, 0, nil, w.place(), flag)
 		}
-		return w.PutStaged(ctx, w.readerHeap()+offset, staged, n, w.slot.Index(), flag)
+		return w.PutStaged(ctx, w.readerHeap()+offset, staged, n, w.place(), flag)
 	})
 }
 
@@ -307,8 +316,12 @@ func (w *Writer) writeBy(ctx context.Context, a rmalloc.Addr, most int, put func
 		return err
 	}
 	first := min(n, most)
-	flag := rmalloc.Flag{Kind: rmalloc.Data, Offset: offset / rmalloc.Granule, Length: first}.Encode(w.slot.Lap())
-	if err := put(offset, first, flag); err != nil {
+	flag := rmalloc.Flag{Kind: rmalloc.Data, Offset: offset / rmalloc.Granule, Length: first}
+	if n <= w.Small {
+		flag.Kind = rmalloc.Inline
+		w.pack(w.Heap.Slot(a), first)
+	}
+	if err := put(offset, first, flag.Encode(w.slot.Lap())); err != nil {
 		return err
 	}
 	if first < n {
@@ -319,6 +332,9 @@ func (w *Writer) writeBy(ctx context.Context, a rmalloc.Addr, most int, put func
 	_ = w.Tell() // the block is the reader's; a failure is the peer's, which the next call meets
 	return nil
 }
+
+// place returns the flag at which the next notification goes.
+func (w *Writer) place() int { return w.Notification(w.slot.Index()) }
 
 // wrote counts a block whose notification has left.
 func (w *Writer) wrote(n int) {

@@ -25,6 +25,12 @@ func DataFlag(granule, length int) uint64 {
 	return rmalloc.Flag{Kind: rmalloc.Data, Offset: granule, Length: length}.Encode(1)
 }
 
+// InlineFlag returns the word of a notification in the first lap that has the block's bytes
+// in its entry.
+func InlineFlag(granule, length int) uint64 {
+	return rmalloc.Flag{Kind: rmalloc.Inline, Offset: granule, Length: length}.Encode(1)
+}
+
 // Tag returns the word of freed granules in the first lap.
 func Tag(granule, count int) uint64 { return rmalloc.Range{Offset: granule, Count: count}.Tag(1) }
 
