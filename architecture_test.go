@@ -78,7 +78,7 @@ var picture = []layer{
 		"it knows types and none of their users"},
 	{"internal/arena", "verbs/driver internal/memory internal/mutant",
 		"it hands out memory and knows none of its users"},
-	{"internal/rmalloc", "",
+	{"internal/rmalloc", "internal/atomics",
 		"it keeps books about memory and touches none"},
 	{"internal/identity", "",
 		"it turns a secret into a key and knows none of the connections"},

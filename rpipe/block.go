@@ -11,7 +11,8 @@ type Block[T any] pipe.Block[T]
 
 // Mem returns the block's elements. At the writer they lie in the reader's memory
 // where that is mapped, and elsewhere in registered memory. At the reader they lie
-// where they arrived. After Write or Free the slice means nothing: a store into it may
+// where they arrived. Elements of up to 56 bytes in all, in a push pipe between mapped
+// ranks, lie in memory of each end's own. After Write or Free the slice means nothing: a store into it may
 // change another block.
 func (b Block[T]) Mem() []T { return pipe.Block[T](b).Mem() }
 

@@ -39,7 +39,9 @@
 //	                               enough of them
 //
 // On a peer whose memory is mapped, Mem is the reader's memory itself and Write
-// is one store. Elsewhere Mem is registered memory from which the block leaves
+// is one store. The bytes of a block of up to 56 bytes travel in the cache line of its
+// notification: there Mem is memory of the writer's own, Write copies it into that line,
+// and Read copies it out. Elsewhere Mem is registered memory from which the block leaves
 // as it is: no byte is copied by a CPU but those that the device copies as they
 // are posted (see [WithFMA]). Read returns a block where it arrived.
 //
@@ -104,6 +106,7 @@
 // whether it is new. The numbers below are widths in bits:
 //
 //	notification  lap 8 | kind 2 | offset 24 (granules of 64 bytes) | length 30 (bytes)
+//	              (in a push pipe on the fabric 56 bytes of room for a block are behind it)
 //	tag           lap 8 | zero 7 | offset 24 (granules) | count 25 (granules)
 //	credit        tags in all 32 | blocks read 32
 //	wanted        times that the writer waited 62 | it waits for width 1 | for memory 1

@@ -54,7 +54,8 @@ func WithName(name string) pipe.Option {
 	return func(o *pipe.Options) error { o.Name = name; return nil }
 }
 
-// WithWidth sets how many blocks may be written and not yet read.
+// WithWidth sets how many blocks may be written and not yet read. For each of them the
+// reader of a push pipe has a cache line, over a window a slot.
 func WithWidth(n int) pipe.Option {
 	return func(o *pipe.Options) error {
 		o.Width = n

@@ -1,7 +1,7 @@
 // Package rmalloc holds the books of remote memory: the blocks of a heap at
 // another rank, their owners, and the freed memory on its way back. It moves no
 // bytes, takes no locks and starts no goroutines. A caller that shares a value
-// between goroutines brings the lock.
+// between goroutines brings the lock, except for Recent.
 //
 // A pipe has a heap of memory at one end and both ends keep books about it:
 //
@@ -27,6 +27,9 @@
 //	  +------------------+
 //	          Free
 //
+// The reader's last blocks are in Recent, which takes no lock to free one. It hands on to
+// Held, or to Pending, what is left.
+//
 // Memory is counted in granules of 64 bytes. A block takes whole granules, at
 // least one, and begins at the first byte of one, so payloads are aligned to
 // cache lines. Its Addr carries a generation besides its place: an address is
@@ -38,7 +41,7 @@
 // ring in its top byte, which proves that it is new. All laps begin at 1, so that
 // zeroed memory holds nothing.
 //
-//	Flag  lap 8 | kind 2 | offset 24 (granules) | length 30 (bytes)
+//	Flag  lap 8 | kind 2 | offset 24 (granules) | length 30 (bytes); a small block behind it
 //	tag   lap 8 | zero 7 | offset 24 (granules) | count 25 (granules)
 //
 // A peer that can write into a rank's memory can overwrite these words with

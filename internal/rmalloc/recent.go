@@ -22,7 +22,7 @@ type Recent struct {
 
 // A recent is a block of Recent.
 type recent struct {
-	free   atomic.Uint64 // what Free swaps for 0: the address, or notHere
+	free   atomic.Uint64 // the address or notHere, until Free or Settle swaps it for 0
 	name   Addr
 	length int
 }

@@ -48,6 +48,7 @@ func (p *pushed) Open(_ context.Context, f rmalloc.Flag, _ bool) (rmalloc.Addr, 
 		if err := errors.Join(p.settle(), r.Usable()); err != nil {
 			return 0, nil, err
 		}
+		r.considerFreed()
 	}
 	a, mem, err := p.add(f, r.at)
 	if err != nil {
