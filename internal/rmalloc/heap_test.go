@@ -97,7 +97,7 @@ func TestGenerationsWrapAroundWithoutZero(t *testing.T) {
 	require.EqualValues(t, RecentBlocks, b.Generation(), "the order of places in Recent goes on")
 	require.NoError(t, h.Free(a))
 	require.NoError(t, h.Free(b))
-	require.Equal(t, "0x40#40", b.String())
+	require.Equal(t, "0x40#10", b.String())
 }
 
 func TestHeapRefusesTagsThatAreNotWholeSentBlocks(t *testing.T) {

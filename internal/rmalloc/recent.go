@@ -7,7 +7,7 @@ import (
 )
 
 // RecentBlocks is how many blocks Recent has at most.
-const RecentBlocks = 64
+const RecentBlocks = 16
 
 // Recent are the last blocks that a reader was notified of, ahead of Held. A reader frees
 // most blocks soon; these never enter Held. Recent takes no lock. One goroutine calls Add,

@@ -15,8 +15,6 @@ type lines struct {
 	made   bool // each place has had a line
 }
 
-type line [lineSize]byte
-
 // at returns the line of a place without a block.
 func (l *lines) at(place int) *line {
 	switch {

@@ -11,21 +11,36 @@ import (
 // block while the ring goes round. In both heaps the block has a place like others, where no
 // bytes lie.
 
-// chunkLines is how many lines of the writer's are made at once.
-const chunkLines = 64
-
-// A chunk is so many lines.
-type chunk [chunkLines]line
+// A line has room for a small block.
+type line [lineSize]byte
 
 // Line returns the memory in which the program fills a small block.
 func (w *Writer) Line(a rmalloc.Addr) []byte { return w.lineOf(w.Heap.Slot(a))[:] }
 
-// lineOf returns the line of a slot.
+// lineOf returns the line of the block of a slot. The block takes the line that came back
+// last, which the core's caches still hold.
 func (w *Writer) lineOf(slot int) *line {
-	for slot/chunkLines >= len(w.chunks) {
-		w.chunks = append(w.chunks, new(chunk))
+	for slot >= len(w.lines) {
+		w.lines = append(w.lines, nil)
 	}
-	return &w.chunks[slot/chunkLines][slot%chunkLines]
+	l := w.lines[slot]
+	if l != nil {
+		return l
+	}
+	if n := len(w.idle); n > 0 {
+		l, w.idle = w.idle[n-1], w.idle[:n-1]
+	} else {
+		l = new(line)
+	}
+	w.lines[slot] = l
+	return l
+}
+
+// giveLine takes back the line of the block of a slot, if it has one.
+func (w *Writer) giveLine(slot int) {
+	if slot < len(w.lines) && w.lines[slot] != nil {
+		w.lines[slot], w.idle = nil, append(w.idle, w.lines[slot])
+	}
 }
 
 // BlockMem returns the memory in which the program fills a block of n bytes. It begins with

@@ -21,7 +21,8 @@ type Writer struct {
 	slot   rmalloc.Cursor // where the next notification goes
 	Mem    []byte         // the heap, as blocks that are not small show it
 	Small  int            // bytes of the largest block whose bytes travel in the entry; -1: none do
-	chunks []*chunk       // where the program fills these
+	lines  []*line        // where the program fills these, by slot
+	idle   []*line        // of no block
 	count  WriterStats
 	Heap   rmalloc.Heap
 	Tags   tagSource
@@ -252,7 +253,10 @@ func (w *Writer) awaitWidth(ctx context.Context) error {
 }
 
 // Free gives back a block that was not written.
-func (w *Writer) Free(a rmalloc.Addr) error { return w.Heap.Free(a) }
+func (w *Writer) Free(a rmalloc.Addr) error {
+	w.giveLine(w.Heap.Slot(a))
+	return w.Heap.Free(a)
+}
 
 // reclaim gives back what a tag says.
 func (w *Writer) reclaim(r rmalloc.Range) error {
