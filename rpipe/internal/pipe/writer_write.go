@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/rmalloc"
 )
 
@@ -34,6 +35,9 @@ func (w *Writer) writeNear(a rmalloc.Addr) bool {
 	w.near.flags[w.place()].Store(flag.Encode(w.slot.Lap())) // behind the block, and before the look at who waits
 	w.near.bell.Ring()
 	w.wrote(n)
+	if n <= w.Small { // the reader's core holds the next entry
+		atomics.PrefetchWrite(atomics.Bytes(w.near.flags[w.place():]))
+	}
 	return true
 }
 
