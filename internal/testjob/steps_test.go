@@ -60,8 +60,7 @@ func TestWatchdogEndsAJobWithoutSteps(t *testing.T) {
 }
 
 func TestProcessesWithoutStepsShowWhereTheyWait(t *testing.T) {
-	t.Setenv("GOPGAS_PATIENCE", "0.1")
-	out := Job{Ranks: 2}.Try(t, "hangs")
+	out := Job{Ranks: 2, Env: []string{"GOPGAS_PATIENCE=0.1"}}.Try(t, "hangs")
 	require.NotZero(t, out.ExitCode)
 	require.Contains(t, out.Output, "steps_test.go", "the line that waits")
 	require.Contains(t, out.Output, testwatch.ErrStuck.Error())

@@ -37,5 +37,6 @@ func TestProcessThatComputesMakesSteps(t *testing.T) {
 	steps := Processes(Marked(mark))
 	require.Eventually(t, func() bool { return steps() > 0 }, Patience(), time.Millisecond)
 	before := steps()
-	require.Eventually(t, func() bool { return steps() > before }, Patience(), 10*time.Millisecond)
+	// The process may get little of a busy machine's time.
+	require.Eventually(t, func() bool { return steps() > before }, 20*Patience(), 10*time.Millisecond)
 }
