@@ -15,8 +15,8 @@ type completionQueue struct {
 
 // Push queues a completion. The caller rings the bell later.
 func (c *completionQueue) Push(wc *driver.Completion, life *wq.Life) {
-	c.dev.note()
 	c.Completions.Push(wc, life)
+	c.dev.note() // any goroutine may ring from here on
 }
 
 // Poll takes completions. If there are none, it first reads the sockets and sends

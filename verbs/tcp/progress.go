@@ -131,14 +131,12 @@ func (d *device) spoke(l *link) {
 	}
 }
 
-// note records an event for which a goroutine may wait.
-func (d *device) note() {
-	if !d.news.Load() {
-		d.news.Store(true)
-	}
-}
+// note records an event for which a goroutine may wait. The caller has made the event
+// visible before. Between a load of news and the store, another goroutine could take the
+// news of earlier events and ring too soon, so note stores without a look.
+func (d *device) note() { d.news.Store(true) }
 
-// ring rings the bell when there is news.
+// ring rings the bell when there is news, of any goroutine.
 func (d *device) ring() {
 	if d.news.Load() {
 		d.news.Store(false)
