@@ -115,6 +115,41 @@ func TestHostsThatFailAreNamedWithARemedy(t *testing.T) {
 	}
 }
 
+func TestHostReplacesACopyOfGrunThatIsNotWhole(t *testing.T) {
+	f := newFakeHosts(t, "")
+	once := func() outcome { return f.run(t, "a", Spec{Programs: sh(1, "echo hello")}) }
+	require.NoError(t, once().err)
+	copies, err := filepath.Glob(filepath.Join(f.dir, "cache", "gopgas", "grun-*"))
+	require.NoError(t, err)
+	require.Len(t, copies, 1)
+	for _, size := range []int64{0, 1 << 20} {
+		require.NoError(t, os.Truncate(copies[0], size))
+		o := once()
+		require.NoError(t, o.err)
+		require.Equal(t, "hello\n", o.stdout.String())
+	}
+}
+
+func TestHostRunsNoGrunFromADirectoryThatOthersControl(t *testing.T) {
+	for name, before := range map[string]string{
+		"link":            `mkdir -p $dir/theirs; ln -s $dir/theirs $XDG_CACHE_HOME/gopgas; fake $dir/theirs`,
+		"written by all":  `mkdir -p $XDG_CACHE_HOME/gopgas; chmod 777 $XDG_CACHE_HOME/gopgas; fake $XDG_CACHE_HOME/gopgas`,
+		"sticky, as /tmp": `mkdir -p $XDG_CACHE_HOME/gopgas; chmod 1777 $XDG_CACHE_HOME/gopgas; fake $XDG_CACHE_HOME/gopgas`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			self, err := openExecutable()
+			require.NoError(t, err)
+			defer self.Close()
+			fake := fmt.Sprintf("fake() { echo 'echo theirs >&2' >$1/grun-%[1]s; truncate -s %[2]d $1/grun-%[1]s; chmod 755 $1/grun-%[1]s; }", self.hash, self.size)
+			f := newFakeHosts(t, "dir=$(dirname $0); mkdir -p $XDG_CACHE_HOME\n"+fake+"\n"+before)
+			o := f.run(t, "a", Spec{Programs: sh(1, "echo hello")})
+			require.NoError(t, o.err)
+			require.Equal(t, "hello\n", o.stdout.String())
+			require.NoError(t, os.RemoveAll(filepath.Join(f.dir, "tmp", fmt.Sprintf("gopgas-%d", os.Getuid()))))
+		})
+	}
+}
+
 func TestMissingSSHIsNamed(t *testing.T) {
 	o := newFakeHosts(t, "").run(t, "a", Spec{Programs: sh(1, "true"), Backend: ssh.New("/no/such/ssh -p 1")})
 	require.ErrorContains(t, o.err, "host a: start /no/such/ssh")
