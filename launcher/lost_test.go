@@ -201,3 +201,18 @@ func TestMoreRanksThanSlotsAreRefused(t *testing.T) {
 	require.NoError(t, o.err)
 	require.ElementsMatch(t, []string{"a", "b", "a"}, o.stdout.lines())
 }
+
+func TestHostWithoutDescriptorsEndsTheJob(t *testing.T) {
+	lacks := 0
+	for limit := 16; limit < 30; limit += 2 {
+		o := newFakeHosts(t, fmt.Sprintf("ulimit -n %d", limit)).run(t, "a:2", Spec{Programs: sh(2, "echo hello")})
+		if o.err == nil {
+			require.Equal(t, "hello\nhello\n", o.stdout.String())
+			continue
+		}
+		lacks++
+		require.ErrorContains(t, o.err, "too many open files")
+		require.Equal(t, ExitInternal, o.ExitCode)
+	}
+	require.Positive(t, lacks)
+}

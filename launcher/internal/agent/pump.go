@@ -55,6 +55,7 @@ func (s *server) input(rank int) (*os.File, error) {
 	}
 	r, w, err := os.Pipe()
 	if err != nil {
+		stream.Close() //nolint:errcheck // grun need not send to it
 		return nil, fmt.Errorf("input of rank %d: %w", rank, err)
 	}
 	go func() {
@@ -74,6 +75,7 @@ func (s *server) outputOf(k key) (*os.File, error) {
 	}
 	r, w, err := os.Pipe()
 	if err != nil {
+		stream.Close() //nolint:errcheck // grun waits for its end
 		return nil, fmt.Errorf("output of rank %d: %w", k.rank, err)
 	}
 	from := &reader{File: r}

@@ -40,6 +40,7 @@ type server struct {
 	readers []*reader                 // of the output of ranks
 	pumps   sync.WaitGroup            // goroutines of readers
 	gone    bool                      // the host is clean, or will be soon
+	unused  bool                      // no rank takes a stream any more
 }
 
 // A key names a stream of a rank.
@@ -114,6 +115,7 @@ func (s *server) open(stream *wire.Stream) {
 		default:
 			stream.Close() //nolint:errcheck // a second stream of one name
 		}
+		s.closeUnused(false)
 	case wire.KindRelay:
 		s.relay(m, stream)
 	case wire.KindProgram:
@@ -224,6 +226,25 @@ func (s *server) clean() {
 		}
 		s.mu.Unlock()
 		s.pumps.Wait()
+		s.closeUnused(true)
 		s.agent.Close()
 	})
+}
+
+// closeUnused closes the streams that no rank has taken, since grun waits for their ends:
+// ranks that did not start have some. It does so once swept was true, for later streams too.
+func (s *server) closeUnused(swept bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unused = s.unused || swept
+	if !s.unused {
+		return
+	}
+	for _, slot := range s.streams {
+		select {
+		case stream := <-slot:
+			stream.Close() //nolint:errcheck // no rank wrote to it
+		default:
+		}
+	}
 }
