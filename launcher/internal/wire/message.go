@@ -74,7 +74,7 @@ type Plan struct {
 	Addr     string    `json:"addr"` // of the rendezvous, as the ranks reach it
 	Programs []Program `json:"programs"`
 	Ranks    []Rank    `json:"ranks"`
-	Env      []string  `json:"env"` // NAME=value, on top of the host's own
+	Env      Strings   `json:"env"` // NAME=value, on top of the host's own
 	Dir      string    `json:"dir"` // working directory; "": the agent's
 	Bind     int       `json:"bind"`
 	Guardian bool      `json:"guardian"`
@@ -85,11 +85,36 @@ type Plan struct {
 
 // A Program is an executable on the agent's host.
 type Program struct {
-	Name   string   `json:"name"` // argv[0]
-	Path   string   `json:"path"` // absolute, or a name that the agent looks up
-	Args   []string `json:"args"`
-	Env    []string `json:"env"`
-	Staged bool     `json:"staged"` // a stream brings it
+	Name   string  `json:"name"` // argv[0]
+	Path   string  `json:"path"` // absolute, or a name that the agent looks up
+	Args   Strings `json:"args"`
+	Env    Strings `json:"env"`
+	Staged bool    `json:"staged"` // a stream brings it
+}
+
+// Strings are strings of any bytes. JSON itself replaces bytes that are not UTF-8.
+type Strings []string
+
+// MarshalJSON implements json.Marshaler.
+func (s Strings) MarshalJSON() ([]byte, error) {
+	list := make([][]byte, len(s))
+	for i := range s {
+		list[i] = []byte(s[i])
+	}
+	return json.Marshal(list)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *Strings) UnmarshalJSON(text []byte) error {
+	var list [][]byte
+	if err := json.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	*s = nil
+	for _, b := range list {
+		*s = append(*s, string(b))
+	}
+	return nil
 }
 
 // A Rank is a rank that the agent runs.

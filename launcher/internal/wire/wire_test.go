@@ -25,6 +25,7 @@ func TestReadReturnsTheMessageThatWasWritten(t *testing.T) {
 		{Kind: KindExited, Rank: 3, Status: 9},
 		{Kind: KindControl, Bound: time.Minute},
 		{Kind: KindRefused, Fault: &Fault{Program: "p", Code: 127, Text: "none"}},
+		{Kind: KindPlan, Plan: &Plan{Env: Strings{"A=\xff\n"}, Programs: []Program{{Args: Strings{"", "\xfe'", "é"}, Env: Strings{"B=\x80"}}}}},
 		{Kind: KindPlan, Plan: &Plan{JobID: "j", Secret: []byte{1, 2}, Size: 2, Programs: []Program{{Name: "p"}}, Ranks: []Rank{{Rank: 1}}}},
 	} {
 		var b bytes.Buffer
