@@ -12,6 +12,7 @@ import (
 func TestReadListTakesAllSpellings(t *testing.T) {
 	for text, want := range map[string][]Host{
 		"a":                  {{Name: "a", Slots: 1}},
+		`SITE\me@a`:          {{Name: "a", User: `SITE\me`, Slots: 1}},
 		"a:2,b":              {{Name: "a", Slots: 2}, {Name: "b", Slots: 1}},
 		" a:2 , b ,":         {{Name: "a", Slots: 2}, {Name: "b", Slots: 1}},
 		"a,b,a:3":            {{Name: "a", Slots: 4}, {Name: "b", Slots: 1}},
@@ -33,7 +34,7 @@ func TestReadListTakesAllSpellings(t *testing.T) {
 func TestReadListRefusesMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "names no host", ",": "names no host", "a:": "slots", "a:0": "slots", "a:x": "slots", "a:-1": "slots", "a:2:3": "slots",
-		"-oProxyCommand=x": "is no name", "@a": "user", "-x@a": "user", "a@": "no name", "a b": "is no name", "a;b": "is no name", "$(x)": "is no name",
+		"-oProxyCommand=x": "is no name", "$(x)@a": "user", "x;y@a": "user", "a\x1b": "is no name", "@a": "user", "-x@a": "user", "a@": "no name", "a b": "is no name", "a;b": "is no name", "$(x)": "is no name",
 		"eco[1-": "without its ]", "eco[2-1]": "range", "eco[x]": "range", "eco[]": "range", "eco[1-99999999]": "range",
 		"eco[1-9999][1-9999]": "more than", "[zz::1]:2": "no IPv6", "[::1]x": "want host or host:slots",
 	} {
@@ -67,6 +68,7 @@ func TestParseNamesFileAndLineOfAMistake(t *testing.T) {
 		"a 2":                   `my/hosts:1: "2" behind host a`,
 		"a slots=4 max_slots=2": "my/hosts:1: host a: max_slots=2 is less than its 4 slots",
 		"a user=-x":             `my/hosts:1: user "-x"`,
+		"a user=$(x)":           `my/hosts:1: user "$(x)"`,
 		"# nothing\n":           "my/hosts: names no host",
 	} {
 		_, err := Parse("my/hosts", text)

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Bounds of a list. One more is a typing error.
@@ -97,9 +98,7 @@ func (h *Host) set(word string) (err error) {
 	case "max_slots", "max":
 		h.Max, err = slots(value)
 	case "user", "user_name", "username":
-		if h.User = value; value == "" || strings.HasPrefix(value, "-") {
-			err = fmt.Errorf("user %q", value)
-		}
+		h.User, err = value, checkUser(value)
 	default:
 		ok = false
 	}
@@ -125,8 +124,8 @@ func readItem(item string) ([]Host, error) {
 	h := Host{Slots: 1}
 	rest := item
 	if user, host, ok := strings.Cut(item, "@"); ok {
-		if user == "" || strings.HasPrefix(user, "-") {
-			return nil, fmt.Errorf("%q: user %q", item, user)
+		if err := checkUser(user); err != nil {
+			return nil, fmt.Errorf("%q: %w", item, err)
 		}
 		h.User, rest = user, host
 	}
@@ -229,15 +228,32 @@ func numbersOf(part string) ([]string, error) {
 	return numbers, nil
 }
 
-// checkName refuses names that are none, and those that ssh would take for an option.
+// checkName refuses names that are none.
 func checkName(name string) error {
 	if name == "" {
 		return fmt.Errorf("no name")
 	}
-	if strings.HasPrefix(name, "-") || strings.ContainsAny(name, " \t\r\n\x00\"'`$\\/;&|<>()[]{}*?!=@,") {
+	if !isPlain(name, `\/=@,`) {
 		return fmt.Errorf("%q is no name of a host", name)
 	}
 	return nil
+}
+
+// checkUser refuses names that are none. ssh puts the user into commands of its configuration.
+func checkUser(user string) error {
+	if !isPlain(user, "/=,") {
+		return fmt.Errorf("user %q is no name of a user", user)
+	}
+	return nil
+}
+
+// isPlain reports whether ssh takes text for no option, and a shell takes it for one word,
+// without any of the other characters.
+func isPlain(text, others string) bool {
+	unfit := func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || strings.ContainsRune("\"'`$;&|<>()[]{}*?!"+others, r)
+	}
+	return text != "" && text[0] != '-' && !strings.ContainsFunc(text, unfit)
 }
 
 // splitOutside splits text at separators outside brackets.
