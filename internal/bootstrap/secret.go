@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"unicode"
 )
 
@@ -33,7 +34,7 @@ func secret(lookup lookup) ([]byte, error) {
 // secretFile reads a secret from a file, which other users must not be able to open.
 func secretFile(path string) ([]byte, error) {
 	wrong := func(want string) *EnvError { return &EnvError{EnvSecretFile, path, want} }
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // to open a pipe must not wait
 	if err != nil {
 		return nil, wrong(fmt.Sprintf("%v; make it by %s", err, makeSecret))
 	}

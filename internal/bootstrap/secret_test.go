@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,6 +39,10 @@ func TestSecretComesFromAPrivateFile(t *testing.T) {
 		wrong("want 32 bytes in hex")
 	}
 	in = lookupIn([]string{EnvSecretFile + "=" + t.TempDir()})
+	wrong("regular file")
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	in = lookupIn([]string{EnvSecretFile + "=" + pipe})
 	wrong("regular file")
 }
 
