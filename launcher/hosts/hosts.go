@@ -42,7 +42,8 @@ func (h Host) IsThis() bool {
 	return h.Name == "localhost" || err == nil && (h.Name == name || h.Name == short)
 }
 
-// Merge adds up the slots of repeated hosts, which keep their first place.
+// Merge adds up the slots of repeated hosts, which keep their first place. A host has a
+// bound if each of its entries has one.
 func Merge(list []Host) (merged []Host) {
 	at := make(map[string]int)
 	for _, h := range list {
@@ -52,9 +53,12 @@ func Merge(list []Host) (merged []Host) {
 			merged = append(merged, h)
 			continue
 		}
-		merged[i].Slots += h.Slots
-		if h.Max > 0 {
-			merged[i].Max += h.Max
+		m := &merged[i]
+		m.Slots += h.Slots
+		if m.Max == 0 || h.Max == 0 {
+			m.Max = 0
+		} else {
+			m.Max += h.Max
 		}
 	}
 	return merged

@@ -52,6 +52,7 @@ func TestParseTakesHostfilesOfOtherLaunchers(t *testing.T) {
 			{Name: "a", Slots: 2, Max: 4}, {Name: "b", Slots: 3}, {Name: "c", User: "me", Slots: 1}}},
 		"Hydra":    {"a:2\r\nb:3 # two\r\nc user=you", []Host{{Name: "a", Slots: 2}, {Name: "b", Slots: 3}, {Name: "c", User: "you", Slots: 1}}},
 		"repeated": {"a\na\nb\na", []Host{{Name: "a", Slots: 3}, {Name: "b", Slots: 1}}},
+		"bounds":   {"a max=2\nb max=1\na slots=3\nb slots=2 max=4\nb max=1\n", []Host{{Name: "a", Slots: 4}, {Name: "b", Slots: 4, Max: 6}}},
 		"Slurm":    {"eco[1-2,4] slots=2\n", []Host{{Name: "eco1", Slots: 2}, {Name: "eco2", Slots: 2}, {Name: "eco4", Slots: 2}}},
 		"IPv6":     {"[fd00::1]:2\nfd00::2 slots=2\n", []Host{{Name: "fd00::1", Slots: 2}, {Name: "fd00::2", Slots: 2}}},
 	} {
