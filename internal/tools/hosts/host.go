@@ -35,8 +35,8 @@ const setup = `set -e
 mount --make-rprivate /
 mount -t proc proc /proc
 mount -t tmpfs -o size=$3 tmpfs /dev/shm
-mount -t tmpfs -o size=16m tmpfs /run
-mkdir -p /run/sshd
+mount -t tmpfs -o size=256m tmpfs /run
+mkdir -p /run/sshd /run/home /run/tmp
 mount --bind "$2" /etc/hosts
 hostname "$1" 2>/dev/null || echo "$1" >/proc/sys/kernel/hostname
 ip link set lo up

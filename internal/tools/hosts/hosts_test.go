@@ -3,12 +3,15 @@ package hosts
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -94,6 +97,41 @@ func TestLinkThatIsDownDropsWithoutReset(t *testing.T) {
 	require.NoError(t, err, "TCP sends again")
 }
 
+func TestLinkWithNoConnectCarriesConnectionsOfTheOtherDirectionOnly(t *testing.T) {
+	b, lan := Star(t, 1, 2)
+	inner, outer := b.Hosts()[0], b.Hosts()[1]
+	lan.OneWay(outer, inner, Conditions{NoConnect: true})
+	for _, family := range []Family{IPv4, IPv6} {
+		transfer(t, lan, inner, outer, family, 1<<10)
+		l, err := inner.Listen(lan.Addr(inner, family))
+		require.NoError(t, err)
+		defer l.Close()
+		dropped := lan.Sent(outer, inner).Dropped
+		err = outer.Do(func() error {
+			_, err := net.DialTimeout("tcp", l.Addr().String(), 200*time.Millisecond)
+			return err
+		})
+		var timeout net.Error
+		require.ErrorAs(t, err, &timeout)
+		require.True(t, timeout.Timeout(), err)
+		require.Greater(t, lan.Sent(outer, inner).Dropped, dropped)
+	}
+}
+
+func TestRunningListsProcessesThatKillEnds(t *testing.T) {
+	b, _ := Star(t, 1, 1)
+	h := b.Hosts()[0]
+	sleeper, err := h.Start(exec.Command("sleep", "1000"))
+	require.NoError(t, err)
+	running, err := h.Running()
+	require.NoError(t, err)
+	require.Equal(t, []string{"sleep 1000"}, slices.Collect(maps.Values(running)))
+	for number := range running {
+		require.NoError(t, h.Kill(number, syscall.SIGKILL))
+	}
+	require.ErrorContains(t, sleeper.Wait(), "killed")
+}
+
 func TestUnpluggedInterfaceIsDown(t *testing.T) {
 	b, lan := Star(t, 1, 2)
 	a := b.Hosts()[0]
@@ -176,9 +214,11 @@ func TestSSHRunsCommandsOnOtherHosts(t *testing.T) {
 	b, _ := Star(t, 1, 3)
 	config := b.SSH()
 	for _, h := range b.Hosts()[1:] {
-		out, err := b.Hosts()[0].Output("ssh", "-F", config, h.Name(), "cat /proc/sys/kernel/hostname")
-		require.NoError(t, err)
-		require.Equal(t, h.Name()+"\n", out)
+		for _, port := range []string{"22", "2222"} {
+			out, err := b.Hosts()[0].Output("ssh", "-F", config, "-p", port, h.Name(), "cat /proc/sys/kernel/hostname; echo $HOME $TMPDIR")
+			require.NoError(t, err)
+			require.Equal(t, fmt.Sprintf("%s\n%s %s\n", h.Name(), HomeDir, TempDir), out)
+		}
 	}
 }
 

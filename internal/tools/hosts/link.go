@@ -17,6 +17,10 @@ type Conditions struct {
 	Loss  float64       // the share of frames that the link drops, between 0 and 1
 	Rate  float64       // bytes a second; 0: no limit
 	Down  bool          // the link drops all frames, without a reset or another sign
+
+	// NoConnect drops the first packet of each TCP connection, as a firewall does.
+	// Connections in the other direction work.
+	NoConnect bool
 }
 
 // backlog bounds the frames that wait for a limited rate. The link drops further ones.
@@ -135,7 +139,7 @@ func (d *direction) carry(frame []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
-	if d.closed || d.now.Down || d.now.Loss > 0 && d.random.Float64() < d.now.Loss || d.free.Sub(now) > backlog {
+	if d.closed || d.now.Down || d.now.NoConnect && connects(frame) || d.now.Loss > 0 && d.random.Float64() < d.now.Loss || d.free.Sub(now) > backlog {
 		d.count.Dropped++
 		return
 	}
@@ -157,6 +161,24 @@ func (d *direction) carry(frame []byte) {
 		d.sending = true
 		d.goes.Go(d.send)
 	}
+}
+
+// connects reports whether a frame is the first of a TCP connection.
+func connects(frame []byte) bool {
+	const ethernet, tcp, syn, ack = 14, 6, 0x02, 0x10
+	if len(frame) <= ethernet {
+		return false
+	}
+	packet := frame[ethernet:]
+	var protocol byte
+	var header int
+	switch {
+	case packet[0]>>4 == 4 && len(packet) > 20:
+		protocol, header = packet[9], int(packet[0]&15)*4
+	case packet[0]>>4 == 6 && len(packet) > 40: // Linux sends TCP without extensions
+		protocol, header = packet[6], 40
+	}
+	return protocol == tcp && len(packet) > header+13 && packet[header+13]&(syn|ack) == syn
 }
 
 // deliver hands a frame to the target's interface, which drops it when it is full or

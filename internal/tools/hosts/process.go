@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
+	"syscall"
 )
 
 // A Process runs in a host. It is a child of this process. The end of the host kills it.
@@ -49,6 +51,30 @@ func (p *Process) Wait() error {
 
 // Signal sends a signal to the process.
 func (p *Process) Signal(sig os.Signal) error { return p.cmd.Process.Signal(sig) }
+
+// Running lists the command lines of the processes in the host, by their numbers there. It
+// leaves out the first process, and zombies.
+func (h *Host) Running() (commands map[int]string, err error) {
+	commands = map[int]string{}
+	err = h.Do(func() error {
+		dirs, err := os.ReadDir("/proc")
+		for _, dir := range dirs {
+			number, notProcess := strconv.Atoi(dir.Name())
+			line, gone := os.ReadFile("/proc/" + dir.Name() + "/cmdline")
+			if notProcess == nil && gone == nil && number > 1 && len(line) > 0 {
+				commands[number] = strings.TrimSpace(strings.ReplaceAll(string(line), "\x00", " "))
+			}
+		}
+		return err
+	})
+	return commands, err
+}
+
+// Kill sends a signal to a process by its number in the host.
+func (h *Host) Kill(number int, sig syscall.Signal) error {
+	_, err := h.Output("sh", "-c", fmt.Sprintf("kill -%d %d", sig, number))
+	return err
+}
 
 // Run starts a process in the host and waits for it.
 func (h *Host) Run(cmd *exec.Cmd) error {

@@ -10,12 +10,20 @@ import (
 	"time"
 )
 
-// sshPort is the port of each host's sshd.
+// sshPort is the first port of each host's sshd.
 const sshPort = 22
 
-// serverConfig is the configuration of a host's sshd: folder, host.
-const serverConfig = `ListenAddress 0.0.0.0
-ListenAddress ::
+// Folders of users who come by ssh. Each host has them for itself.
+const (
+	HomeDir = "/run/home"
+	TempDir = "/run/tmp"
+)
+
+// serverConfig is the configuration of a host's sshd: folder. sshd listens at a second
+// port as well.
+const serverConfig = `Port 22
+Port 2222
+SetEnv HOME=` + HomeDir + ` TMPDIR=` + TempDir + `
 HostKey %[1]s/key
 AuthorizedKeysFile %[1]s/key.pub
 PidFile none
@@ -34,6 +42,7 @@ const clientConfig = `Host %[1]s
 	User root
 	IdentityFile %[3]s/key
 	IdentitiesOnly yes
+	HostKeyAlias %[1]s
 	UserKnownHostsFile %[3]s/known
 	GlobalKnownHostsFile none
 	BatchMode yes
@@ -56,7 +65,7 @@ func (b *Testbed) SSH() (config string) {
 	for _, h := range b.hosts {
 		at := h.Addr(IPv4 | IPv6)
 		fmt.Fprintf(&client, clientConfig, h.name, at, b.dir)
-		fmt.Fprintf(&known, "%s %s", at, public)
+		fmt.Fprintf(&known, "%s %s", h.name, public)
 	}
 	b.write("known", known.String())
 	b.write("sshd", fmt.Sprintf(serverConfig, b.dir))
