@@ -26,7 +26,7 @@ var script = strings.Join([]string{
 	`if own "$d" && whole "$d/grun-$hash"; then exec "$d/grun-$hash" agent "$hash"; fi; done;`,
 	`for d in "$home" "$temp"; do`,
 	`mkdir -p "$d" 2>/dev/null && own "$d" || continue;`,
-	`new=$(mktemp "$d/.new.XXXXXX") || continue; trap "rm -f \"$new\"" EXIT; trap "exit 1" HUP INT TERM;`,
+	`new=$(mktemp "$d/.new.XXXXXX") || continue; trap "rm -f \"$new\"" EXIT; trap "exit 1" HUP INT TERM PIPE;`,
 	`if chmod 700 "$new" && [ -x "$new" ]; then`,
 	`say need;`,
 	`if head -c "$size" >"$new" && whole "$new"; then`,
