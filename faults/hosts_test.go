@@ -2,7 +2,6 @@ package faults
 
 import (
 	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,35 +19,13 @@ func spread(on []*hosts.Host, counts ...int) (place []*hosts.Host) {
 	return place
 }
 
-// build builds the examples, and returns their folder.
-func build(t *testing.T) string {
+// build builds programs, and returns their folder.
+func build(t testing.TB, packages ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	out, err := exec.Command("go", "build", "-o", dir+"/", "../examples/...").CombinedOutput()
+	out, err := exec.Command("go", append([]string{"build", "-o", dir + "/"}, packages...)...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return dir
-}
-
-func TestExamplesEndWellOnThreeHosts(t *testing.T) {
-	need(t)
-	bed, lan := hosts.Star(t, 1, 4)
-	all := bed.Hosts()
-	dir := build(t)
-	for _, example := range []string{"hello", "heat", "wordcount", "pipes", "kmeans", "gups"} {
-		t.Run(example, func(t *testing.T) {
-			s := spec{path: filepath.Join(dir, example), place: spread(all, 2, 1, 3), meet: all[3], lan: lan, family: hosts.IPv4,
-				env: []string{"GRUN_STATS=1"}}
-			switch example {
-			case "wordcount", "pipes":
-				s.args = []string{"../docs"}
-			case "gups":
-				s.args = []string{"-log2", "14"}
-			}
-			j := start(t, s)
-			j.succeeds()
-			j.usesSharedMemoryWithinHosts()
-		})
-	}
 }
 
 // usesSharedMemoryWithinHosts requires that ranks of a host used shm, and others tcp.

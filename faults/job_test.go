@@ -54,11 +54,11 @@ type job struct {
 	stats map[int]bootstrap.RankStats
 }
 
-// A rank is one process of a job.
+// A rank is one process of a job, or the grun that starts them all.
 type rank struct {
 	*hosts.Process
-	number int
-	input  io.Closer
+	name  string
+	input io.Closer
 
 	mu     sync.Mutex
 	output strings.Builder
@@ -93,7 +93,6 @@ func start(t testing.TB, s spec) *job {
 // launch starts a rank.
 func (j *job) launch(number int, secret []byte) *rank {
 	j.Helper()
-	r := &rank{number: number, more: make(chan struct{}, 1)}
 	here := j.spec.place[number]
 	local := slices.Index(j.numbersAt(here), number)
 	env := bootstrap.Env{JobID: "faults-" + hex.EncodeToString(secret[:4]), Rank: number, Size: len(j.spec.place),
@@ -108,18 +107,26 @@ func (j *job) launch(number int, secret []byte) *rank {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(append(os.Environ(), bootstrap.EnvHeap+"=64MiB", envProgram+"="+j.spec.name), j.spec.env...)
 	cmd.Env = append(append(cmd.Env, j.spec.rankIn[number]...), env.Vars()...)
-	cmd.Stdout, cmd.Stderr = r, r
 	if id, ok := j.spec.user[number]; ok {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: id, Gid: id}}
 	}
+	return j.spawn(fmt.Sprintf("rank %d", number), here, cmd, func(err error) {
+		j.server.RankDied(number, fmt.Sprint("ended: ", err)) // unless it has left
+	})
+}
+
+// spawn starts a process of the job, and calls died after its end.
+func (j *job) spawn(name string, on *hosts.Host, cmd *exec.Cmd, died func(error)) *rank {
+	j.Helper()
+	r := &rank{name: name, more: make(chan struct{}, 1)}
+	cmd.Stdout, cmd.Stderr = r, r
 	input, err := cmd.StdinPipe()
 	require.NoError(j, err)
 	r.input = input
-	r.Process, err = here.Start(cmd)
+	r.Process, err = on.Start(cmd)
 	require.NoError(j, err)
 	go func() {
-		err := r.Wait()
-		j.server.RankDied(number, fmt.Sprint("ended: ", err)) // unless it has left
+		died(r.Wait())
 		r.mu.Lock()
 		r.ended = true
 		r.mu.Unlock()
@@ -184,7 +191,7 @@ func (r *rank) Write(b []byte) (int, error) {
 func (r *rank) text() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return fmt.Sprintf("rank %d: %s", r.number, r.output.String())
+	return fmt.Sprintf("%s: %s", r.name, r.output.String())
 }
 
 // log returns the output of all ranks.
@@ -230,7 +237,7 @@ func (j *job) next(r *rank) (news, bool) {
 		case <-ctx.Done():
 			_ = r.Signal(syscall.SIGQUIT) // shows where it waits
 			<-r.Done()
-			require.FailNow(j, "no news", "of rank %d: %v\n%s", r.number, context.Cause(ctx), j.log())
+			require.FailNow(j, "no news", "of %s: %v\n%s", r.name, context.Cause(ctx), j.log())
 		}
 	}
 }
@@ -240,7 +247,7 @@ func (j *job) await(r *rank, what string) news {
 	j.Helper()
 	for {
 		n, ok := j.next(r)
-		require.True(j, ok, "rank %d has ended\n%s", r.number, j.log())
+		require.True(j, ok, "%s has ended\n%s", r.name, j.log())
 		if n.What == what {
 			return n
 		}
@@ -284,13 +291,25 @@ func (j *job) succeeds() {
 	}
 }
 
-// leavesNothing requires that no process of the job runs, and that it left no files in
-// /dev/shm.
+// leavesNothing requires that no process of the job runs, and that it left no files.
 func (j *job) leavesNothing() {
 	j.Helper()
 	for _, h := range j.spec.place {
-		out, err := h.Output("sh", "-c", "find /dev/shm -type f; exec grep -l ^GRUN_JOB_ID= /proc/[0-9]*/environ")
-		require.Error(j, err, "grep finds nothing")
-		require.Empty(j, out, "left on host %s", h.Name())
+		require.Empty(j, left(j, h), "left on host %s", h.Name())
 	}
+}
+
+// left lists the processes and files of jobs on a host.
+func left(t testing.TB, h *hosts.Host) (things []string) {
+	t.Helper()
+	running, err := h.Running()
+	require.NoError(t, err)
+	for _, line := range running {
+		if !strings.Contains(line, "sshd") {
+			things = append(things, line)
+		}
+	}
+	out, err := h.Output("find", "/dev/shm", hosts.TempDir, hosts.HomeDir, "-type", "f", "!", "-name", "grun-*")
+	require.NoError(t, err)
+	return append(things, strings.Fields(out)...)
 }

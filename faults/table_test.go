@@ -177,11 +177,11 @@ func (j *job) failures(r *rank, ops, kinds string) {
 	}
 	for len(open) > 0 {
 		n, ok := j.next(r)
-		require.True(j, ok, "rank %d has ended before %v\n%s", r.number, open, j.log())
+		require.True(j, ok, "%s has ended before %v\n%s", r.name, open, j.log())
 		if n.What == "round" {
 			continue
 		}
-		require.True(j, n.has(kinds), "rank %d: %s is none of %s\n%s", r.number, n.Text, kinds, j.log())
+		require.True(j, n.has(kinds), "%s: %s is none of %s\n%s", r.name, n.Text, kinds, j.log())
 		delete(open, n.What)
 	}
 }
@@ -233,7 +233,7 @@ func TestJobOverCutLinkEndsBeforeItBegins(t *testing.T) {
 		n, ok := j.next(r)
 		require.True(t, ok, j.log())
 		require.Equal(t, "end", n.What, j.log())
-		require.True(t, n.has("unreachable broken dead aborted closed"), "rank %d: %s", r.number, n.Text)
+		require.True(t, n.has("unreachable broken dead aborted closed"), "%s: %s", r.name, n.Text)
 		if n.has("unreachable") {
 			unreachable++
 		}

@@ -1,0 +1,146 @@
+package faults
+
+import (
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
+	"github.com/gopgas/gopgas/internal/tools/hosts"
+)
+
+// A launchFault disturbs grun, its ssh or its agents. The job has two ranks on host1 and
+// one on host2.
+type launchFault struct {
+	name   string
+	before func(c *cluster)         // the start of the job
+	impose func(c *cluster, j *job) // once all operations run; nil: the job does not start
+	flags  []string                 // of grun
+	prog   string                   // "": operations with a child, copied to the hosts
+
+	code  int           // that grun exits with; -1: a signal kills it
+	says  string        // a pattern in what grun prints
+	bound time.Duration // between the fault, or the start, and the end of grun, on an idle machine
+	soak  bool          // only with GOPGAS_SOAK=1
+}
+
+var launchFaults = []launchFault{
+	{name: "program missing on one host", before: linkOnHost1, prog: "/run/prog", code: 127, bound: time.Second,
+		says: `(?m)^grun: cannot start /run/prog: host host2: .*; put it there, or give --stage$`},
+	{name: "sshd down", before: endSSHD, code: 70, bound: time.Second,
+		says: `(?m)^grun: host host2: no ssh server listens there: start sshd, or give its port in ~/.ssh/config \(ssh: connect to host \S+ port 22: Connection refused\)$`},
+	{name: "host key unknown", flags: []string{"--ssh-cmd", "ssh -o UserKnownHostsFile=/dev/null"}, code: 70, bound: time.Second,
+		says: `(?m)^grun: host host[12]: its key is not known: connect once with ssh host[12] .*Host key verification failed`},
+	{name: "host that never answers", before: cutHost2, flags: []string{"--start-timeout", "2s"}, code: 70, bound: 2 * time.Second,
+		says: `(?m)^(grun: )?host host2: it was not ready within 2s: check that it answers`},
+	{name: "host that never answers ssh", before: cutHost2, code: 70, bound: 10 * time.Second, soak: true,
+		says: `(?m)^grun: host host2: it does not answer: check that it runs and that a firewall lets ssh pass`},
+	{name: "no room for grun", before: smallDir(hosts.HomeDir), code: 70, bound: time.Second,
+		says: `(?m)^grun: host host2: no room for grun \(/run/home/.cache/gopgas\): make room there, or set XDG_CACHE_HOME there`},
+	{name: "no room for the program", before: smallDir(hosts.TempDir), flags: []string{"--stage"}, prog: "/proc/self/exe", code: 70, bound: time.Second,
+		says: `(?m)^grun: host host2: copy of the program: .*no space left on device; make room there, or set TMPDIR there`},
+	{name: "agent killed", impose: killOn("/grun-", " agent "), code: 70, bound: time.Second,
+		says: `(?m)^grun: rank 2 on host2 was lost with its host: ssh exited with code (137|255)$`},
+	{name: "sshd of the session killed", impose: killOn("sshd", "root@notty"), code: 70, bound: time.Second,
+		says: `(?m)^grun: rank 2 on host2 was lost with its host: ssh exited with code 255: Connection to \S+ closed by remote host.$`},
+	{name: "link of grun cut", impose: func(c *cluster, _ *job) { cutHost2(c) }, flags: []string{"--peer-timeout", "3s"},
+		code: 70, bound: 5 * time.Second,
+		says: `(?m)^grun: rank 2 on host2 was lost with its host: no answer for 3s`},
+	{name: "grun killed", impose: func(_ *cluster, j *job) { _ = j.ranks[0].Signal(syscall.SIGKILL) }, code: -1},
+	{name: "grun interrupted", impose: func(_ *cluster, j *job) { _ = j.ranks[0].Signal(syscall.SIGINT) }, code: 130, bound: 2 * time.Second,
+		says: `(?m)^grun: rank [0-2] on host[12] died of SIGINT`},
+	{name: "rank killed", impose: killOn("faults.test"), code: 137, bound: time.Second,
+		says: `(?m)^grun: rank 2 on host2 died of SIGKILL`},
+}
+
+// cutHost2 drops all packets between the laptop and host2.
+func cutHost2(c *cluster) { c.lan.Between(c.laptop, c.hosts[1], down) }
+
+// endSSHD ends the sshd of host2.
+func endSSHD(c *cluster) { killOn("/sshd", "-D")(c, nil) }
+
+// killOn kills the process of host2 whose command line has all of the words.
+func killOn(words ...string) func(*cluster, *job) {
+	return func(c *cluster, _ *job) {
+		running, err := c.hosts[1].Running()
+		require.NoError(c, err)
+		killed := 0
+	processes:
+		for number, line := range running {
+			for _, word := range words {
+				if !strings.Contains(line, word) {
+					continue processes
+				}
+			}
+			require.NoError(c, c.hosts[1].Kill(number, syscall.SIGKILL))
+			killed++
+		}
+		require.Equal(c, 1, killed, "%q among %q", words, running)
+	}
+}
+
+// smallDir leaves a folder of host2 room for 1 MiB.
+func smallDir(dir string) func(*cluster) {
+	return func(c *cluster) {
+		_, err := c.hosts[1].Output("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", dir)
+		require.NoError(c, err)
+	}
+}
+
+// linkOnHost1 gives the laptop and host1 a program that host2 lacks.
+func linkOnHost1(c *cluster) {
+	for _, h := range []*hosts.Host{c.laptop, c.hosts[0]} {
+		_, err := h.Output("ln", "-s", "/bin/true", "/run/prog")
+		require.NoError(c, err)
+	}
+}
+
+func TestLaunchFaultEndsTheJobOnEveryHost(t *testing.T) {
+	need(t)
+	dir := build(t, "../cmd/grun")
+	for _, f := range launchFaults {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			if f.soak && !testjob.Soak() {
+				t.Skip("takes long: set GOPGAS_SOAK=1")
+			}
+			c := newCluster(t, 2, dir+"/grun")
+			if f.before != nil {
+				f.before(c)
+			}
+			began := time.Now()
+			args := append([]string{"-H", "host1:2,host2"}, f.flags...)
+			if f.prog == "" {
+				args = append(args, c.operations()...)
+			} else {
+				args = append(args, f.prog)
+			}
+			j := c.start(args...)
+			if f.impose != nil {
+				j.allReady(3)
+				for _, h := range c.hosts {
+					require.NotEmpty(t, left(t, h), "on host %s while the job runs", h.Name())
+				}
+				began = time.Now()
+				f.impose(c, j)
+			}
+			code := j.exits()
+			took := time.Since(began)
+			t.Logf("exit code %d after %v: %s", code, took.Round(10*time.Millisecond), strings.Join(j.linesOfGrun(), "\n"))
+			require.Equal(t, f.code, code, j.log())
+			require.Regexp(t, f.says, strings.Join(j.lines(), "\n"))
+			require.Less(t, took, f.bound+testwatch.Patience(), j.log())
+			j.leavesNothingSoon()
+		})
+	}
+}
+
+// linesOfGrun returns the lines that grun itself printed.
+func (j *job) linesOfGrun() []string {
+	return slices.DeleteFunc(j.lines(), func(line string) bool { return !strings.HasPrefix(line, "grun: ") })
+}
