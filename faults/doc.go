@@ -10,5 +10,13 @@
 // imposes a fault once every operation of every rank has made some steps. Then one table
 // says which operations go on with right results, and which error each rank sees.
 //
+// A second table disturbs grun itself, which starts ranks from a laptop by ssh:
+//
+//	laptop          host1      host2      host3
+//	grun, ssh --->  sshd       sshd       sshd         agents of grun, ranks
+//
+// No host can open a connection to the laptop. A row has the exit code, the line that grun
+// prints, and its bound. Afterwards no process or file is left on any host.
+//
 // `make hosts` runs the tests. They need root, and skip without GOPGAS_HOSTS=1.
 package faults
