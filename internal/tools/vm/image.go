@@ -69,8 +69,13 @@ func (i *image) fill(o options, k kernel) error {
 	i.link("lib", "usr/lib") // as Debian has it
 	i.file("init", 0o755, initScript)
 	i.file("command.sh", 0o644, commandScript(o))
-	i.file("etc/passwd", 0o644, []byte("root:x:0:0:root:/tmp:/bin/sh\n"))
-	i.file("etc/hosts", 0o644, []byte("127.0.0.1 localhost\n"))
+	i.file("etc/passwd", 0o644, []byte("root:x:0:0:root:/tmp:/busybox/sh\nsshd:x:100:65534::/run/sshd:/busybox/false\n"))
+	i.file("etc/hosts", 0o644, []byte("127.0.0.1 localhost\n"+hostNames))
+	if o.machines > 1 {
+		if err := i.network(); err != nil {
+			return err
+		}
+	}
 	for _, module := range k.modules {
 		if err := i.copy("modules/"+filepath.Base(module), module); err != nil {
 			return err

@@ -27,7 +27,7 @@ must mkdir /dev/shm
 must mount -t tmpfs tmpfs /dev/shm
 must mount -t tmpfs tmpfs /tmp
 must mount -t tmpfs tmpfs /run
-hostname vm
+hostname "vm$machine" # QEMU's command line has the machine's number on a network
 ulimit -n 65536
 for module in /modules/*; do must insmod "$module"; done
 
@@ -36,18 +36,35 @@ must mkdir -p "$share"
 must mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144 share "$share"
 
 must /bin/ip link set lo up
-must rdma link add rxe0 type rxe netdev lo
-# The kernel enters the addresses of lo a little later.
+device=lo
 gid=0000:0000:0000:0000:0000:ffff:7f00:0001 # 127.0.0.1
+if [ "$machine" ]; then
+	device=eth0
+	gid=0000:0000:0000:0000:0000:ffff:0a00:010$machine # 10.0.1.$machine
+	must /bin/ip link set eth0 up
+	must /bin/ip address add "10.0.0.$machine/24" dev eth0
+	must /bin/ip address add "10.0.1.$machine/24" dev eth0
+fi
+must rdma link add rxe0 type rxe netdev $device
+# The kernel enters the addresses of a device a little later.
 tries=0
 until grep -q "$gid" /sys/class/infiniband/rxe0/ports/1/gids/* 2>/dev/null; do
 	tries=$((tries + 1))
-	[ $tries -lt 300 ] || must false "no GID for 127.0.0.1"
+	[ $tries -lt 300 ] || must false "no GID $gid"
 	sleep 0.1
 done
 
+if [ "$machine" ]; then
+	must mkdir -p /run/sshd
+	must /bin/sshd
+fi
+if [ "$machine" = 1 ]; then # the command needs the other one
+	until ssh -o ConnectTimeout=5 vm2 true 2>/tmp/ssh; do sleep 0.2; done # the tool has the limit
+fi
+
 must cd "$share"
 echo "vm: ready" # the tool waits for this line
+while [ "${machine:-1}" != 1 ]; do sleep 3600; done # the tool ends this machine
 (command </dev/null)
 code=$?
 kill -KILL -1 # what it left running; this process is spared

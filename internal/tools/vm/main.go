@@ -1,4 +1,4 @@
-// Vm runs a command on a machine with RDMA: a Linux with the kernel's software
+// Vm runs a command on a machine with RDMA, or on two: a Linux with the kernel's software
 // RDMA device (rdma_rxe), booted in QEMU under emulation. It makes that machine
 // from packages of the Debian that it runs on. So it needs only apt, and root or
 // a sudo that asks nothing; it never needs /dev/kvm.
@@ -21,6 +21,17 @@
 // ibv_devices, ibv_devinfo, ib_write_lat, ib_read_lat and ib_atomic_lat. Other
 // programs need -bin; vm adds the libraries of COMMAND and of every -bin.
 //
+// # Two machines
+//
+// With -machines 2 a second machine runs beside the first, on one network. Both share the
+// folder and all programs. COMMAND runs on vm1; ssh runs others on vm2, and back:
+//
+//	go run ./internal/tools/vm -machines 2 -- ssh vm2 rdma link show
+//
+// Their device rxe0 is on eth0. Machine N has the addresses 10.0.0.N, which its name stands for, and
+// 10.0.1.N. A command may disturb one of them without the other. Lines of the second machine's
+// kernel begin with "vm2: ". Both end with COMMAND.
+//
 // # What comes out
 //
 // Standard output shows, line by line, the output of the command, its standard error, and the
@@ -38,6 +49,7 @@
 //	image.go      what is in the initramfs, and init.sh, the guest's first process
 //	cpio.go       the format of an initramfs
 //	qemu.go       the machine: boots, relays the console, ends
+//	network.go    two machines on a network, and their ssh
 //
 // The first run downloads about 100 MB and takes a minute. Later runs find the
 // kernel in -cache, under the name of its version, and boot after a second.
@@ -71,6 +83,7 @@ type options struct {
 	cache    string   // a folder, absolute
 	memory   int      // MiB
 	cpus     int
+	machines int // 1, or 2 on a network
 	timeout  time.Duration
 	verbose  bool
 	prepare  bool // prepare, and run nothing
@@ -110,7 +123,7 @@ func run(ctx context.Context, o options, out io.Writer) (int, error) {
 		return exitFailed, err
 	}
 	defer image.Close()
-	return boot(ctx, o, k.vmlinux, image, out)
+	return bootAll(ctx, o, k.vmlinux, image, out)
 }
 
 // orphaned calls gone when the process that started this one has ended: "go run"
@@ -148,6 +161,7 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	flags.StringVar(&o.cache, "cache", ".cache/vm", "the `folder` that keeps the kernel for the next run")
 	flags.IntVar(&o.memory, "memory", 1024, "the machine's memory in `MiB`")
 	flags.IntVar(&o.cpus, "cpus", 2, "the machine's `processors`")
+	flags.IntVar(&o.machines, "machines", 1, "the `number` of machines; two are on a network, and reach each other by ssh as vm1 and vm2. COMMAND runs on vm1")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "end the machine when it prints nothing for this `time`")
 	flags.BoolVar(&o.verbose, "v", false, "show the kernel's messages while it boots, and QEMU's command line")
 	flags.BoolVar(&o.prepare, "prepare", false, "only install and fetch missing packages; takes no COMMAND")
@@ -172,6 +186,9 @@ func parse(args []string, out io.Writer) (o options, err error) {
 		if *folder, err = filepath.Abs(*folder); err != nil {
 			return o, err
 		}
+	}
+	if o.machines < 1 || o.machines > maxMachines {
+		return o, fmt.Errorf("-machines %d: 1 to %d are possible", o.machines, maxMachines)
 	}
 	if o.share == "/" {
 		return o, errors.New("-share / would hide the machine's own files: share a folder below")

@@ -21,7 +21,7 @@ func TestParseSeparatesFlagsFromTheCommand(t *testing.T) {
 		programs: []string{"p"},
 		share:    filepath.Join(folder, "sub"),
 		cache:    filepath.Join(folder, ".cache/vm"),
-		memory:   1024, cpus: 2, timeout: 9 * time.Second,
+		memory:   1024, cpus: 2, machines: 1, timeout: 9 * time.Second,
 	}, o)
 }
 
@@ -37,6 +37,8 @@ func TestParseNamesTheWrongArgument(t *testing.T) {
 		{[]string{"-env", "1A=1", "--", "true"}, "NAME=VALUE"},
 		{[]string{"-env", "=1", "--", "true"}, "NAME=VALUE"},
 		{[]string{"-timeout", "soon", "--", "true"}, "timeout"},
+		{[]string{"-machines", "3", "--", "true"}, "-machines 3"},
+		{[]string{"-machines", "0", "--", "true"}, "-machines 0"},
 		{[]string{"-share", "/", "--", "true"}, "-share /"},
 	} {
 		_, err := parse(c.args, &bytes.Buffer{})

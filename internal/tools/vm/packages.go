@@ -19,6 +19,7 @@ var packages = []string{
 	"qemu-system-x86", "busybox-static", "xz-utils", "zstd", // the machine, and unpackers of kernels
 	"libibverbs1", "ibverbs-providers", "iproute2", // verbs, the driver of rxe, rdma(8)
 	"ibverbs-utils", "perftest", "strace", // tools that examine devices
+	"openssh-client", "openssh-server", // the way from one machine to another
 	"libibverbs-dev", "gcc", "libc6-dev", // compiler and headers
 }
 

@@ -30,15 +30,18 @@ var errSilent = errors.New("the machine was silent for too long")
 
 var errNoStart = errors.New("the machine did not start; -v shows how far it came")
 
-// boot runs the machine until its command ends and returns the command's exit
+// boot runs a machine until its command ends and returns the command's exit
 // code.
-func boot(ctx context.Context, o options, vmlinux string, image *os.File, out io.Writer) (code int, err error) {
-	machine := qemu(o, vmlinux)
+func boot(ctx context.Context, o options, m machine, vmlinux string, image *os.File, out io.Writer) (code int, err error) {
+	command, files := qemu(o, m, vmlinux), []*os.File{image} // 3, as -initrd says
+	if m.socket != nil {
+		files = append(files, m.socket) // 4, as -netdev says
+	}
 	if o.verbose {
-		fmt.Fprintln(out, "vm:", strings.Join(machine, " "))
+		fmt.Fprintln(out, "vm:", strings.Join(command, " "))
 	}
 	for range attempts {
-		code, err = attend(ctx, machine, image, startTime, o.timeout, out)
+		code, err = attend(ctx, command, files, startTime, o.timeout, out)
 		if !errors.Is(err, errNoStart) {
 			break
 		}
@@ -49,11 +52,11 @@ func boot(ctx context.Context, o options, vmlinux string, image *os.File, out io
 
 // attend starts a machine and relays its console to out. It ends the machine if
 // that is not ready in time, prints nothing for too long, or ctx ends.
-func attend(ctx context.Context, command []string, image *os.File, start, silence time.Duration, out io.Writer) (int, error) {
+func attend(ctx context.Context, command []string, files []*os.File, start, silence time.Duration, out io.Writer) (int, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.ExtraFiles = []*os.File{image} // 3, as -initrd says
+	cmd.ExtraFiles = files
 	cmd.Stderr = os.Stderr
 	cmd.WaitDelay = 10 * time.Second
 	console, err := cmd.StdoutPipe()
@@ -74,6 +77,8 @@ func attend(ctx context.Context, command []string, image *os.File, start, silenc
 		return exitFailed, cause
 	case errors.Is(cause, errSilent):
 		return exitTimeout, fmt.Errorf("the command printed nothing for %v, and the machine was ended: raise -timeout", silence)
+	case cause != nil && !errors.Is(cause, context.Canceled):
+		return exitFailed, cause
 	case cause != nil:
 		return exitFailed, errors.New("the process that started this is gone, so the machine was ended")
 	case cmd.ProcessState == nil || cmd.ProcessState.ExitCode() < 0:
@@ -98,13 +103,21 @@ const kernelArguments = "console=ttyS0 panic=-1 oops=panic mitigations=off " +
 // would then see rxe's writes of aligned words torn, as real devices' never are.
 const processor = "max,-erms,-fsrm"
 
-// qemu is the command line of the machine.
-func qemu(o options, vmlinux string) []string {
+// qemu is the command line of a machine.
+func qemu(o options, m machine, vmlinux string) []string {
 	kernel := kernelArguments
 	if !o.verbose {
 		kernel += " quiet"
 	}
-	return append(slices.Clone(guard),
+	var network []string
+	if m.socket != nil {
+		kernel += fmt.Sprintf(" machine=%d", m.number) // a variable of init.sh
+		network = []string{
+			"-netdev", "dgram,id=network,local.type=fd,local.str=4",
+			"-device", fmt.Sprintf("virtio-net-pci,netdev=network,romfile=,mac=52:54:00:00:00:%02x", m.number),
+		}
+	}
+	return append(append(slices.Clone(guard),
 		"qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", processor,
 		"-smp", strconv.Itoa(o.cpus), "-m", strconv.Itoa(o.memory),
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
@@ -112,7 +125,7 @@ func qemu(o options, vmlinux string) []string {
 		"-serial", "stdio",
 		"-device", "isa-debug-exit,iobase=0xf4,iosize=1", // see exitCode
 		"-virtfs", "local,path="+strings.ReplaceAll(o.share, ",", ",,")+",mount_tag=share,security_model=none,multidevs=remap",
-	)
+	), network...)
 }
 
 // relay copies lines as they come, without a terminal's line ends. It does not

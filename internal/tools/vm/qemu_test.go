@@ -41,7 +41,7 @@ func attended(ctx context.Context, t *testing.T, script string, timeout time.Dur
 	require.NoError(t, err)
 	defer image.Close()
 	var out bytes.Buffer
-	code, err := attend(ctx, []string{"sh", "-c", script}, image, time.Minute, timeout, &out)
+	code, err := attend(ctx, []string{"sh", "-c", script}, []*os.File{image}, time.Minute, timeout, &out)
 	return code, out.String(), err
 }
 
@@ -60,7 +60,7 @@ func TestAttendEndsAMachineThatIsSilentForTooLong(t *testing.T) {
 }
 
 func TestAttendEndsAMachineThatDoesNotStartEarlier(t *testing.T) {
-	code, err := attend(t.Context(), []string{"sleep", "60"}, os.Stdin, 50*time.Millisecond, time.Minute, &bytes.Buffer{})
+	code, err := attend(t.Context(), []string{"sleep", "60"}, nil, 50*time.Millisecond, time.Minute, &bytes.Buffer{})
 	require.ErrorIs(t, err, errNoStart)
 	require.Equal(t, exitFailed, code)
 }
@@ -109,10 +109,11 @@ func TestMachineEndsWithItsParent(t *testing.T) {
 
 func TestQemuArgumentsFollowTheFlags(t *testing.T) {
 	o := options{share: "/a,b", memory: 512, cpus: 3}
-	command := strings.Join(qemu(o, "/cache/vmlinux"), " ")
+	command := strings.Join(qemu(o, machine{}, "/cache/vmlinux"), " ")
 	for _, part := range []string{"-accel tcg,", "-smp 3 -m 512 ", "-kernel /cache/vmlinux ", "path=/a,,b,", " quiet "} {
 		require.Contains(t, command, part)
 	}
+	require.NotContains(t, command, "netdev")
 	o.verbose = true
-	require.NotContains(t, strings.Join(qemu(o, ""), " "), "quiet")
+	require.NotContains(t, strings.Join(qemu(o, machine{}, ""), " "), "quiet")
 }
