@@ -14,7 +14,7 @@ SEED     ?= $(shell date +%s)
 # ends a test whose wait no watchdog sees, on a machine however busy.
 LIMIT    ?= 60m
 
-.PHONY: help check format vet lint test race conformance ibv ibv-upper ibv-counts rdma fuzz bench pingpong peers microbench examples mutants soak chaos hosts leftovers
+.PHONY: help check format vet lint test race conformance ibv ibv-hosts ibv-upper ibv-counts rdma fuzz bench pingpong peers microbench examples mutants soak chaos hosts leftovers
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ conformance: ## The provider suite; PROVIDER="loop tcp shm", or ibv on an emulat
 ibv: ## Jobs over a software RDMA device on an emulated machine
 	scripts/ibv-jobs.sh
 
+ibv-hosts: ## Jobs over software RDMA devices of two emulated machines
+	scripts/ibv-hosts.sh
+
 ibv-upper: ## Pipes and collectives over it; ten minutes
 	PACKAGES="./rpipe ./rpipe/farheap ./collectives" scripts/ibv.sh -run /ibv
 
@@ -57,6 +60,7 @@ rdma: ## All that is tested on a software RDMA device
 	scripts/ibv.sh
 	PACKAGES="./rpipe ./rpipe/farheap ./collectives" scripts/ibv.sh -run /ibv
 	scripts/ibv-jobs.sh
+	scripts/ibv-hosts.sh
 	scripts/ibv-counts.sh
 
 fuzz: ## Fuzz every decoder for FUZZTIME=50000x
