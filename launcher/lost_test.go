@@ -216,3 +216,16 @@ func TestHostWithoutDescriptorsEndsTheJob(t *testing.T) {
 	}
 	require.Positive(t, lacks)
 }
+
+func TestCrashOfAnAgentIsQuoted(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "\n": "",
+		"Connection closed\nby host2\n":                                               ": by host2",
+		"motd\nfatal error: out of memory\n\ngoroutine 1 [running]:\ngs 0x0\n":        ": fatal error: out of memory",
+		"SIGQUIT: quit\nPC=0x47 m=0\n\ngoroutine 1 [syscall]:\nrax 0x0\ngs     0x0\n": ": SIGQUIT: quit",
+	} {
+		require.Equal(t, want, quoted(text))
+	}
+	require.ErrorContains(t, startRemedy(syscall.EMFILE), "ulimit -n")
+	require.ErrorContains(t, startRemedy(syscall.ENOENT), "--ssh-cmd")
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -196,11 +197,18 @@ func (r *remoteAgent) close() {
 	}
 }
 
-// quoted returns the last line of a text, behind a colon.
+// crash is the front of the line that says why a Go program crashed.
+var crash = regexp.MustCompile(`(?m)^(panic|fatal error|runtime|SIG[A-Z]+): .*$`)
+
+// quoted returns the line of a text that says most, behind a colon: that of a crash, or
+// the last one.
 func quoted(text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return ""
+	}
+	if line := crash.FindString(text); line != "" {
+		return ": " + line
 	}
 	return ": " + text[strings.LastIndexByte(text, '\n')+1:]
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
@@ -54,7 +55,7 @@ func (r *remoteAgent) connect(ctx context.Context, dial func(command []string) (
 	backend := r.job.spec.Backend
 	l, err := dial(backend.Command(r.host.Host, r.job.self.line()))
 	if err != nil {
-		return fmt.Errorf("start %s: %w; install it, or name another command with --ssh-cmd", backend.Name(), err)
+		return fmt.Errorf("start %s: %w", backend.Name(), startRemedy(err))
 	}
 	stop := context.AfterFunc(ctx, l.Kill)
 	defer stop()
@@ -162,4 +163,12 @@ func (r *remoteAgent) sendProgram(number int) error {
 	}
 	_, err = io.Copy(struct{ io.Writer }{stream}, f)
 	return errors.Join(err, stream.CloseWrite())
+}
+
+// startRemedy says what to do about a command that does not start.
+func startRemedy(err error) error {
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		return fmt.Errorf("%w; raise ulimit -n", err)
+	}
+	return fmt.Errorf("%w; install it, or name another command with --ssh-cmd", err)
 }

@@ -16,7 +16,7 @@ import (
 
 const (
 	// maxSaid bounds the text that is kept of what the command prints on stderr.
-	maxSaid = 8 << 10
+	maxSaid = 64 << 10 // room for the traceback of an agent that crashed
 	// saidWait is the time after the end of the command by which its stderr ends. A
 	// process that the command left behind may hold it open.
 	saidWait = 200 * time.Millisecond
