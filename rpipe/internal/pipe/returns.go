@@ -95,8 +95,8 @@ func (r *returns) considerRead() { r.consider(WantsWidth, r.unheard() >= r.often
 func (r *returns) unheard() int { return int(uint32(r.read.Load()) - uint32(r.told.Load())) }
 
 // countQuietly counts a block that was read, without the mutex as long as the writer
-// need not hear of it now. Either the load of owing shows that nobody would announce
-// it, or whoever has stored that sees the block.
+// need not hear of it now. Either the load of owing shows that no goroutine is about to
+// announce it, or the goroutine that stored owing sees the block.
 func (r *returns) countQuietly(wanted *atomic.Uint64) {
 	r.read.Store(r.read.Load() + 1)
 	if !r.owing.Load() || r.unheard() >= r.often || wanted.Load() != r.heard.Load() {
