@@ -135,10 +135,10 @@ func (j *job) loseHost(h *host, why error) {
 
 // awaitJoins sets the alarm for ranks that have not joined.
 func (j *job) awaitJoins() {
-	switch {
-	case j.joins == j.size:
+	switch j.joins {
+	case j.size:
 		j.late.off()
-	case j.joins == 1:
+	case 1:
 		j.late.set(defaultStartTimeout)
 	}
 }

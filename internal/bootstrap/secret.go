@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"syscall"
 	"unicode"
 )
 
@@ -34,17 +33,21 @@ func secret(lookup lookup) ([]byte, error) {
 // secretFile reads a secret from a file, which other users must not be able to open.
 func secretFile(path string) ([]byte, error) {
 	wrong := func(want string) *EnvError { return &EnvError{EnvSecretFile, path, want} }
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // to open a pipe must not wait
+	missing := func(err error) *EnvError { return wrong(fmt.Sprintf("%v; make it by %s", err, makeSecret)) }
+	info, err := os.Stat(path)
 	if err != nil {
-		return nil, wrong(fmt.Sprintf("%v; make it by %s", err, makeSecret))
+		return nil, missing(err)
+	}
+	if !info.Mode().IsRegular() { // to open a pipe would wait for a writer
+		return nil, wrong("want a regular file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, missing(err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
+	if info, err = f.Stat(); err != nil {
 		return nil, wrong(err.Error())
-	}
-	if !info.Mode().IsRegular() {
-		return nil, wrong("want a regular file")
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		return nil, wrong(fmt.Sprintf("other users may open it (mode %04o): run chmod 600 %s, and make another secret if it was used", mode, path))

@@ -56,14 +56,14 @@ func bootAll(ctx context.Context, o options, vmlinux string, image *os.File, out
 		silent.timeout = math.MaxInt64 // it serves the first, which has the limit
 		others.Go(func() {
 			_, err := boot(ctx, silent, m, vmlinux, image, &tagged{m.name() + ": ", out})
-			stop(fmt.Errorf("machine %s ended before the command: %v", m.name(), err))
+			stop(fmt.Errorf("machine %s ended before the command: %w", m.name(), err))
 		})
 	}
 	code, err := boot(ctx, o, machines[0], vmlinux, image, out)
 	stop(nil)
 	others.Wait()
 	for _, m := range machines {
-		m.socket.Close() //nolint:errcheck // nil, or a socket that no machine uses any more
+		m.socket.Close() // nil, or a socket that no machine uses any more
 	}
 	return code, err
 }
