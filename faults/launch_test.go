@@ -64,23 +64,23 @@ func cutHost2(c *cluster) { c.lan.Between(c.laptop, c.hosts[1], down) }
 // endSSHD ends the sshd of host2.
 func endSSHD(c *cluster) { killOn("/sshd", "-D")(c, nil) }
 
-// killOn kills the process of host2 whose command line has all of the words.
+// killOn kills the process of host2 whose command line has all of the words. It waits for
+// the end of others, such as a child that sshd forked for a connection.
 func killOn(words ...string) func(*cluster, *job) {
 	return func(c *cluster, _ *job) {
-		running, err := c.hosts[1].Running()
-		require.NoError(c, err)
-		killed := 0
-	processes:
-		for number, line := range running {
-			for _, word := range words {
-				if !strings.Contains(line, word) {
-					continue processes
+		var found []int
+		require.Eventually(c, func() bool {
+			running, err := c.hosts[1].Running()
+			found = found[:0]
+			for number, line := range running {
+				lacks := func(word string) bool { return !strings.Contains(line, word) }
+				if !slices.ContainsFunc(words, lacks) {
+					found = append(found, number)
 				}
 			}
-			require.NoError(c, c.hosts[1].Kill(number, syscall.SIGKILL))
-			killed++
-		}
-		require.Equal(c, 1, killed, "%q among %q", words, running)
+			return err == nil && len(found) == 1
+		}, testwatch.Patience(), 10*time.Millisecond, "one process with %q", words)
+		require.NoError(c, c.hosts[1].Kill(found[0], syscall.SIGKILL))
 	}
 }
 
