@@ -27,8 +27,8 @@
 //	  +------------------+
 //	          Free
 //
-// The reader's last blocks are in Recent, which takes no lock to free one. It hands on to
-// Held, or to Pending, what is left.
+// The reader's last blocks are in Recent, which takes no lock to free one. Later the reader
+// moves held blocks from Recent to Held, and freed ones to Pending.
 //
 // Memory is counted in granules of 64 bytes. A block takes whole granules, at
 // least one, and begins at the first byte of one, so payloads are aligned to

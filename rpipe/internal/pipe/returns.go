@@ -35,7 +35,7 @@ type returns struct {
 
 	Mu       sync.Mutex
 	tags     tagSink
-	gather   func() error // enters into tags what was freed without the mutex, if any can be
+	gather   func() error // enters blocks that were freed without the mutex into tags; nil: Free takes the mutex
 	news     announcement // being posted, or posted
 	composer fabric.Composer
 	queued   bool          // the composer is in line, and announces all there is
@@ -193,7 +193,7 @@ func (r *returns) announce(ctx context.Context) error {
 	}
 	wanted := r.p.Flag(r.p.WantedFlag())
 	r.since = 0
-	r.owing.Store(false) // before the loads of what was read and freed
+	r.owing.Store(false) // before the loads of read and of the freed blocks
 	if r.gather != nil {
 		if err := r.gather(); err != nil {
 			return err
