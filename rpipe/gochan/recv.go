@@ -9,6 +9,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/rpipe/internal/turn"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -16,11 +17,11 @@ import (
 // A Receiver receives the values of a channel between two ranks. Any goroutine may call
 // all methods. Calls that receive take turns, and each value is received once.
 type Receiver[T any] struct {
-	end
 	turn   turn.Turn // of the goroutine that receives
 	r      *rpipe.Reader[T]
-	values []T // of the block that was read last, copied: Close gives its memory away
-	rest   []T // of them, not yet received
+	end    *pipe.End // of r
+	values []T       // of the block that was read last, copied: Close gives its memory away
+	rest   []T       // of them, not yet received
 	closed atomic.Bool
 }
 
@@ -28,12 +29,11 @@ type Receiver[T any] struct {
 // opens the sender's end by OpenSender with the same options. OpenReceiver does not
 // wait for the sender. Kind: local.
 func OpenReceiver[T any](ctx context.Context, t *runtime.Team, sender int, opts ...Option) (*Receiver[T], error) {
-	c := collect(opts)
-	r, err := rpipe.OpenReader[T](ctx, t, sender, c.pipe()...)
+	r, err := rpipe.OpenReader[T](ctx, t, sender, pipeOptions(opts)...)
 	if err != nil {
 		return nil, err
 	}
-	return &Receiver[T]{end: endOf(t, sender, r.Name()), turn: turn.New(), r: r}, nil
+	return &Receiver[T]{turn: turn.New(), r: r, end: (*pipe.TypedReader[T])(r).End().End}, nil
 }
 
 // Recv waits for the next value and returns it. io.EOF: the sender has closed, and the
@@ -41,19 +41,10 @@ func OpenReceiver[T any](ctx context.Context, t *runtime.Team, sender int, opts 
 func (c *Receiver[T]) Recv(ctx context.Context) (v T, err error) {
 	ctx = wait.Context(ctx)
 	if err := c.turn.Take(ctx); err != nil {
-		return v, c.fail("Recv", err)
+		return v, fail(c.end, "Recv", err)
 	}
 	defer c.turn.Give()
-	for len(c.rest) == 0 {
-		b, err := c.r.Read(ctx)
-		if err != nil {
-			return v, err
-		}
-		if err := c.take(b); err != nil {
-			return v, err
-		}
-	}
-	return c.next("Recv")
+	return c.next("Recv", func() (rpipe.Block[T], error) { return c.r.Read(ctx) })
 }
 
 // TryRecv returns the next value without waiting for it. ErrWouldBlock: no value has
@@ -63,33 +54,33 @@ func (c *Receiver[T]) TryRecv() (v T, err error) {
 		return v, rpipe.ErrWouldBlock
 	}
 	defer c.turn.Give()
-	for len(c.rest) == 0 {
-		b, err := c.r.TryRead()
-		if err != nil {
-			return v, err
-		}
-		if err := c.take(b); err != nil {
-			return v, err
-		}
-	}
-	return c.next("TryRecv")
+	return c.next("TryRecv", c.r.TryRead)
 }
 
 // take copies a block's values. A Free that fails says that Close may have given the
 // block's memory away meanwhile: then the copy means nothing.
 func (c *Receiver[T]) take(b rpipe.Block[T]) error {
 	c.values = append(c.values[:0], b.Mem()...)
-	if err := c.r.Free(b); err != nil {
-		return err
+	err := c.r.Free(b)
+	if err == nil {
+		c.rest = c.values
 	}
-	c.rest = c.values
-	return nil
+	return err
 }
 
-// next returns the next value of the block.
-func (c *Receiver[T]) next(op string) (v T, err error) {
+// next returns the next value, and reads blocks for it. Called in the turn.
+func (c *Receiver[T]) next(op string, read func() (rpipe.Block[T], error)) (v T, err error) {
+	for len(c.rest) == 0 {
+		b, err := read()
+		if err == nil {
+			err = c.take(b)
+		}
+		if err != nil {
+			return v, err
+		}
+	}
 	if c.closed.Load() {
-		return v, c.fail(op, errClosed)
+		return v, fail(c.end, op, pipe.ErrSelfClosed)
 	}
 	v, c.rest = c.rest[0], c.rest[1:]
 	return v, nil

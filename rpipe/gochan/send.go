@@ -5,9 +5,9 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/rpipe/internal/turn"
 	"github.com/gopgas/gopgas/runtime"
 )
@@ -23,13 +23,12 @@ import (
 // values together: the further the receiver is behind, the less a value costs. No value
 // waits for a later one. Any goroutine may call all methods; calls that send take turns.
 type Sender[T any] struct {
-	end
-	w         *rpipe.Writer[T]
-	turn      turn.Turn // of the goroutine that sends
-	connected bool      // under turn
-	room      chan struct{}
-	life      context.Context // of the goroutine that flushes
-	endLife   context.CancelCauseFunc
+	w       *rpipe.Writer[T]
+	end     *pipe.Writer // of w
+	turn    turn.Turn    // of the goroutine that sends
+	room    chan struct{}
+	life    context.Context // of the goroutine that flushes
+	endLife context.CancelCauseFunc
 
 	mu       sync.Mutex // the pipe is the flushing goroutine's if there is one, else the mutex's holder's
 	flushing bool
@@ -47,14 +46,15 @@ const togetherAtMost = 4096
 // the receiver's end by OpenReceiver with the same options. OpenSender does not wait
 // for the receiver; the first Send does. Kind: local.
 func OpenSender[T any](ctx context.Context, t *runtime.Team, receiver int, opts ...Option) (*Sender[T], error) {
-	c := collect(opts)
-	w, err := rpipe.OpenWriter[T](ctx, t, receiver, c.pipe()...)
+	w, err := rpipe.OpenWriter[T](ctx, t, receiver, pipeOptions(opts)...)
 	if err != nil {
 		return nil, err
 	}
 	// Blocks are so small that the pipe's width runs out before its memory does.
-	batch := max(min(togetherAtMost, c.heap/(2*(c.width+1))&^63)/element.Size[T](), 1)
-	s := &Sender[T]{end: endOf(t, receiver, w.Name()), w: w, turn: turn.New(), room: make(chan struct{}, 1),
+	end := (*pipe.TypedWriter[T])(w).End()
+	spec := &end.Spec
+	batch := max(min(togetherAtMost, spec.Heap/(2*(spec.Width+1))&^63)/spec.Size, 1)
+	s := &Sender[T]{w: w, end: end, turn: turn.New(), room: make(chan struct{}, 1),
 		gathered: make([]T, 0, batch), leaving: make([]T, 0, batch)}
 	s.life, s.endLife = context.WithCancelCause(context.Background())
 	return s, nil
@@ -66,7 +66,7 @@ func OpenSender[T any](ctx context.Context, t *runtime.Team, receiver int, opts 
 func (s *Sender[T]) Send(ctx context.Context, v T) error {
 	ctx = wait.Context(ctx)
 	if err := s.turn.Take(ctx); err != nil {
-		return s.fail("Send", err)
+		return fail(s.end.End, "Send", err)
 	}
 	defer s.turn.Give()
 	err := s.try(v)
@@ -75,7 +75,7 @@ func (s *Sender[T]) Send(ctx context.Context, v T) error {
 			err = s.try(v)
 		}
 	}
-	return s.fail("Send", err)
+	return fail(s.end.End, "Send", err)
 }
 
 // TrySend sends a value as Send does, without waiting for the receiver. ErrWouldBlock: no
@@ -86,7 +86,7 @@ func (s *Sender[T]) TrySend(v T) error {
 		return rpipe.ErrWouldBlock
 	}
 	defer s.turn.Give()
-	return s.fail("TrySend", s.try(v))
+	return fail(s.end.End, "TrySend", s.try(v))
 }
 
 // try sends or gathers a value. Called in the turn, as await.
@@ -95,7 +95,7 @@ func (s *Sender[T]) try(v T) error {
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
-		return errClosed
+		return pipe.ErrSelfClosed
 	case s.lost != nil:
 		return s.lost
 	case s.flushing && len(s.gathered) == cap(s.gathered):
@@ -103,8 +103,7 @@ func (s *Sender[T]) try(v T) error {
 	case !s.flushing:
 		s.one[0] = v
 		err := s.w.TrySend(s.one[:])
-		s.connected = s.connected || err == nil
-		if !errors.Is(err, rpipe.ErrWouldBlock) || !s.connected {
+		if !errors.Is(err, rpipe.ErrWouldBlock) || !s.end.Up {
 			return err
 		}
 		s.flushing = true
@@ -117,10 +116,8 @@ func (s *Sender[T]) try(v T) error {
 // await waits until the receiver has opened its end, and else until the flushing
 // goroutine has taken the gathered values.
 func (s *Sender[T]) await(ctx context.Context) error {
-	if !s.connected {
-		err := s.w.Connect(ctx)
-		s.connected = err == nil
-		return err
+	if !s.end.Up {
+		return s.w.Connect(ctx)
 	}
 	select {
 	case <-s.room:
@@ -160,7 +157,7 @@ func (s *Sender[T]) next() bool {
 func (s *Sender[T]) Close(ctx context.Context) error {
 	ctx = wait.Context(ctx)
 	if err := s.turn.Take(ctx); err != nil {
-		return s.fail("Close", err)
+		return fail(s.end.End, "Close", err)
 	}
 	defer s.turn.Give()
 	if s.closed {
@@ -173,7 +170,7 @@ func (s *Sender[T]) Close(ctx context.Context) error {
 			patience = context.WithoutCancel(ctx) // the goroutine ends now
 		}
 	}
-	return s.fail("Close", errors.Join(s.lost, s.w.Close(ctx)))
+	return fail(s.end.End, "Close", errors.Join(s.lost, s.w.Close(ctx)))
 }
 
 // busy ends calls that send, and reports whether gathered values are still leaving.

@@ -93,6 +93,15 @@ func Within(what string, n, least, most int) error {
 	return nil
 }
 
+// Unwrap returns the options of a pipe that the options of a product stand for, behind the
+// product's defaults.
+func Unwrap[O ~func(*Options) error](opts []O, defaults ...Option) []Option {
+	for _, opt := range opts {
+		defaults = append(defaults, Option(opt))
+	}
+	return defaults
+}
+
 // Collect applies options to the defaults.
 func Collect(opts []Option) (Options, error) {
 	o := Options{Name: "pipe", Width: DefaultWidth, Heap: DefaultHeap, Blocks: DefaultBlocks, Policy: NextFit{}, Fma: -1, Atomic: -1,
