@@ -23,41 +23,30 @@ import (
 )
 
 // An Option adjusts an end of a heap as it is opened.
-type Option func(*config)
-
-type config struct {
-	name         string
-	heap, blocks int
-	policy       rpipe.Policy
-	pool         *rpipe.WindowPool
-}
+type Option pipe.Option
 
 // WithName names the heap. Without it the name is "heap".
-func WithName(name string) Option { return func(c *config) { c.name = name } }
+func WithName(name string) Option { return Option(rpipe.WithName(name)) }
 
 // WithHeap sets the bytes that the server gives, a multiple of 64. Without it that is
 // rpipe.DefaultHeap.
-func WithHeap(bytes int) Option { return func(c *config) { c.heap = bytes } }
+func WithHeap(bytes int) Option { return Option(rpipe.WithHeap(bytes)) }
 
 // WithBlocks sets how many blocks may be allocated and not yet freed. Without it that is
 // rpipe.DefaultBlocks. It is the client's alone.
-func WithBlocks(n int) Option { return func(c *config) { c.blocks = n } }
+func WithBlocks(n int) Option { return Option(rpipe.WithBlocks(n)) }
 
 // WithPolicy sets where blocks go. Without it that is rpipe.NextFit. It is the client's
 // alone.
-func WithPolicy(p rpipe.Policy) Option { return func(c *config) { c.policy = p } }
+func WithPolicy(p rpipe.Policy) Option { return Option(rpipe.WithPolicy(p)) }
 
 // WithWindow has the heap lie in a place of a window. With nil it is as without.
-func WithWindow(pool *rpipe.WindowPool) Option { return func(c *config) { c.pool = pool } }
+func WithWindow(pool *rpipe.WindowPool) Option { return Option(rpipe.WithWindow(pool)) }
 
-// collect returns the options of a pipe's end.
-func collect(opts []Option) []pipe.Option {
-	c := config{name: "heap", heap: rpipe.DefaultHeap, blocks: rpipe.DefaultBlocks, policy: rpipe.NextFit{}}
-	for _, opt := range opts {
-		opt(&c)
-	}
-	return []pipe.Option{rpipe.WithName(c.name), rpipe.WithHeap(c.heap), rpipe.WithBlocks(c.blocks), rpipe.WithPolicy(c.policy),
-		rpipe.WithWindow(c.pool)}
+// served is the option of both ends that makes them the ends of a heap.
+func served(o *pipe.Options) error {
+	o.Served = true
+	return nil
 }
 
 // ErrFull: the heap has no room just now.

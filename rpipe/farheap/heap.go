@@ -40,16 +40,15 @@ func (b Remote[T]) Addr() rpipe.Addr { return rpipe.Addr(b.addr) }
 // Open opens a heap at another rank of t, the server. The server calls Serve with the same
 // name and size. Open does not wait for it: the two ends connect on first use. Kind: local.
 func Open[T any](ctx context.Context, t *runtime.Team, server int, opts ...Option) (*Heap[T], error) {
-	ctx = wait.Context(ctx)
-	p, team, err := pipe.Draft[T](t, server, collect(opts))
+	h := &Heap[T]{}
+	err := open[T](wait.Context(ctx), "Open", t, server, true, opts, func(s *side) (err error) {
+		h.end, err = newClient(s)
+		return err
+	})
 	if err != nil {
-		return nil, p.Fail("Open", err)
+		return nil, err
 	}
-	end, err := openClient(ctx, p, team)
-	if err != nil {
-		return nil, p.Fail("Open", err)
-	}
-	return &Heap[T]{end}, nil
+	return h, nil
 }
 
 // Alloc takes a block of n elements. It does not clear the block's memory. Without room
@@ -66,8 +65,8 @@ func (h *Heap[T]) Alloc(ctx context.Context, n int) (Remote[T], error) {
 		return Remote[T]{}, h.end.Fail("Alloc", err)
 	}
 	b := Remote[T]{n: n, addr: a, owner: h.end.End}
-	if h.end.mem != nil {
-		b.mem = element.View[T](h.end.mem[a.Offset():], n)[:n:n]
+	if mapped := h.end.mapped(); mapped != nil {
+		b.mem = element.View[T](mapped[a.Offset():], n)[:n:n]
 	}
 	return b, nil
 }
@@ -78,7 +77,7 @@ func (h *Heap[T]) Put(ctx context.Context, b Remote[T], index int, src []T) erro
 	ctx = wait.Context(ctx)
 	at, err := h.place(b, index, len(src))
 	if err == nil && len(src) > 0 {
-		err = h.end.store(ctx, at, element.Bytes(src))
+		err = h.end.put(ctx, at, element.Bytes(src))
 	}
 	return h.end.Fail("Put", err)
 }
@@ -90,7 +89,7 @@ func (h *Heap[T]) Get(ctx context.Context, b Remote[T], index int, dst []T) erro
 	ctx = wait.Context(ctx)
 	at, err := h.place(b, index, len(dst))
 	if err == nil && len(dst) > 0 {
-		err = h.end.load(ctx, at, element.Bytes(dst))
+		err = h.end.get(ctx, at, element.Bytes(dst))
 	}
 	return h.end.Fail("Get", err)
 }
@@ -119,7 +118,7 @@ func (h *Heap[T]) Free(b Remote[T]) error {
 // fails where the server is dead, which puts and gets of mapped memory do not
 // notice. Kind: one-sided.
 func (h *Heap[T]) Flush(ctx context.Context) error {
-	return h.end.Fail("Flush", h.end.flushed(wait.Context(ctx)))
+	return h.end.Fail("Flush", h.end.flush(wait.Context(ctx)))
 }
 
 // Stats returns how full the heap is. It looks at all of its holes. Kind: local.

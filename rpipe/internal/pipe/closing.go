@@ -156,8 +156,7 @@ func (p *End) seek(ctx context.Context, join joiner) (event, error) {
 
 // joinNow connects to the peer if that is there.
 func (p *End) joinNow(ctx context.Context) error {
-	_, _, err := p.Join(ctx, false)
-	return err
+	return p.Join(ctx, false)
 }
 
 // joinLast is joinNow for a call that closes. If ctx has ended, it takes a moment of its

@@ -36,7 +36,7 @@ func (m *maker) link(ctx context.Context) *pipe.End {
 	end := func(rank int) pipe.Layout {
 		return pipe.Layout{Name: fmt.Sprintf("link#%d/%d", m.made, rank), Flags: linkFlags, Data: pipe.CardSize + linkData}
 	}
-	l, _, err := pipe.Draft[byte](m.r.World, 1-m.r.Me, []pipe.Option{m.options})
+	l, err := pipe.Draft[byte](m.r.World, 1-m.r.Me, m.r.Me == 0, []pipe.Option{m.options})
 	m.r.NoError(err)
 	m.r.NoError(l.Hook(ctx, m.made, end(m.r.Me), end(1-m.r.Me), linkData))
 	l.Data[markAt] = byte(m.r.Me + 1)

@@ -43,7 +43,7 @@ func (p *End) flagsBehind(n int) int { return p.Notification(p.Spec.notification
 
 // entryShift returns the logarithm of how many flags an entry of the ring takes.
 func (p *End) entryShift() int {
-	if _, ok := p.Layer.(fabricLayer); ok && !p.Spec.pull {
+	if _, ok := p.Layer.(fabricLayer); ok && !p.Spec.pull && !p.Spec.Served {
 		return lineShift - 3
 	}
 	return 0

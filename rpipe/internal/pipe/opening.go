@@ -66,43 +66,27 @@ func (r *Registry) undo(births []Birth, ends []*End) error {
 	return errors.Join(errs...)
 }
 
-// reading is the birth of a reader's end, which end shows then.
-func (p *End) reading(ctx context.Context, t *team.Team, end **Reader) Birth {
-	pair := &Pairing{Team: t, Name: p.Name, Writer: p.Peer, Reader: p.Rank}
-	return p.birth("OpenReader", pair, readersEnd, func(incarnation int) (_ *End, err error) {
-		if err := p.plug(ctx, pair, incarnation, false); err != nil {
-			return nil, err
-		}
-		if *end, err = newReaderEnd(p); err != nil {
-			return nil, errors.Join(err, p.Release())
-		}
-		return p, nil
-	})
-}
-
-// writing is the birth of a writer's end, which end shows then.
-func (p *End) writing(ctx context.Context, t *team.Team, end **Writer) Birth {
-	pair := &Pairing{Team: t, Name: p.Name, Writer: p.Rank, Reader: p.Peer}
-	return p.birth("OpenWriter", pair, writersEnd, func(incarnation int) (_ *End, err error) {
-		if err := p.plug(ctx, pair, incarnation, true); err != nil {
-			return nil, err
-		}
-		if *end, err = newWriterEnd(p); err != nil {
-			return nil, errors.Join(err, p.Release())
-		}
-		return p, nil
-	})
-}
-
-func (p *End) birth(op string, pair *Pairing, end string, open func(incarnation int) (*End, error)) Birth {
-	return Birth{Team: pair.Team, Name: pair.Key(end), Make: open, Fail: func(err error) error { return p.Fail(op, err) }}
-}
-
 // An Opening gathers ends that are opened together.
 type Opening struct {
-	Registry *Registry
-	Births   []Birth
+	registry *Registry
+	births   []Birth
+}
+
+// Add gathers an end, which is open once Open has returned nil. begin makes the part in which
+// writers, readers and the ends of heaps differ. op is the call of which errors tell.
+func (o *Opening) Add(ctx context.Context, p *End, op string, begin func() error) {
+	born := func(incarnation int) (*End, error) {
+		if err := p.plug(ctx, incarnation); err != nil {
+			return nil, err
+		}
+		if err := begin(); err != nil {
+			return nil, errors.Join(err, p.Release())
+		}
+		return p, nil
+	}
+	fail := func(err error) error { return p.Fail(op, err) }
+	o.registry, o.births = p.Registry, append(o.births, Birth{Team: p.team, Name: p.key(), Make: born, Fail: fail})
 }
 
 // Open opens the gathered ends. Precondition: there is one.
-func (o *Opening) Open(ctx context.Context) error { return o.Registry.Enter(ctx, o.Births...) }
+func (o *Opening) Open(ctx context.Context) error { return o.registry.Enter(ctx, o.births...) }

@@ -15,9 +15,10 @@ import (
 // An End holds the state that both ends have.
 type End struct {
 	Role     Role
+	writing  bool                  // the writer's end, or the client's
 	Joined   atomic.Bool           // connected to the peer
 	Closed   atomic.Bool           // this end was closed
-	deserted bool                  // the peer was closed before this end was connected
+	Deserted bool                  // the peer was closed before this end was connected, and puts nothing here
 	Broken   atomic.Pointer[error] // why the pipe is of no more use
 	far      atomic.Pointer[Far]   // the peer's memory, once it is found
 	entry    int                   // as entryShift returns
@@ -37,47 +38,50 @@ type End struct {
 	Peer     int    // of the peer
 }
 
-// Draft checks the arguments of an opening.
-func Draft[T any](t *runtime.Team, peer int, opts []Option) (p *End, inner *team.Team, err error) {
-	p = &End{Rank: t.Rank(), Peer: peer, Name: "(new)"}
+// Draft checks the arguments of an opening. After an error, Fail of the end wraps it.
+func Draft[T any](t *runtime.Team, peer int, writing bool, opts []Option) (p *End, err error) {
+	p = &End{Rank: t.Rank(), Peer: peer, Name: "(new)", writing: writing}
 	if t == nil {
-		return p, nil, runtime.ErrTeam
+		return p, runtime.ErrTeam
 	}
 	if p.Options, err = Collect(opts); err != nil {
-		return p, nil, err
+		return p, err
 	}
 	p.Name = p.Options.Name
 	if uint(peer) >= uint(t.Size()) {
-		return p, nil, fmt.Errorf("rank %d: %w [0, %d)", peer, runtime.ErrRange, t.Size())
+		return p, fmt.Errorf("rank %d: %w [0, %d)", peer, runtime.ErrRange, t.Size())
 	}
 	elem, err := element.Describe[T]()
 	if err != nil {
-		return p, nil, err
+		return p, err
 	}
 	o := &p.Options
 	p.Spec = Spec{Elem: elem, Size: element.Size[T](), Heap: o.Heap, Width: o.Width, blocks: o.Blocks, pull: o.Pull, sync: o.Sync}
-	inner = team.Of(t)
-	if err := inner.Err(); errors.Is(err, runtime.ErrTeamFreed) {
-		return p, nil, err
+	if o.Served {
+		p.Spec = Spec{Elem: "served memory", Size: 1, Heap: o.Heap, Served: true}
 	}
-	p.team, p.Layer = inner, o.layer(inner)
-	p.Registry, err = RegistryOf(inner)
-	return p, inner, err
+	p.team = team.Of(t)
+	if err := p.team.Err(); errors.Is(err, runtime.ErrTeamFreed) {
+		return p, err
+	}
+	p.Layer = o.layer(p.team)
+	p.Registry, err = RegistryOf(p.team)
+	return p, err
 }
 
 // plug makes this end's memory for an incarnation of the pipe.
-func (p *End) plug(ctx context.Context, pair *Pairing, incarnation int, writing bool) error {
+func (p *End) plug(ctx context.Context, incarnation int) error {
 	p.entry = p.entryShift()
-	w := Layout{Name: pair.Region(incarnation, writersEnd), Flags: writerFlags, Data: p.writerData()}
-	r := Layout{Name: pair.Region(incarnation, readersEnd), Flags: p.readerFlags(), Data: p.readerData()}
-	stage := 0
-	if p.Spec.pull != writing { // this end has no heap
+	mine := Layout{Name: p.region(incarnation, true), Flags: writerFlags, Data: p.writerData()}
+	theirs := Layout{Name: p.region(incarnation, false), Flags: p.readerFlags(), Data: p.readerData()}
+	if !p.writing {
+		mine, theirs = theirs, mine
+	}
+	stage := 0                                      // bytes for which the end may ask
+	if p.Spec.pull != p.writing && !p.Spec.Served { // this end has no heap
 		stage = p.Spec.Heap
 	}
-	if !writing {
-		w, r = r, w
-	}
-	return p.Hook(ctx, incarnation, w, r, stage)
+	return p.Hook(ctx, incarnation, mine, theirs, stage)
 }
 
 // prepare writes this end's card.
@@ -86,10 +90,9 @@ func (p *End) prepare(card []byte) {
 	p.Options.Summary.encode(card, p.Group)
 }
 
-// Join connects to the peer and compares cards. Without wait it is false
-// while the peer is not open. deserted reports whether the peer was closed
-// before it was connected, and will put nothing here.
-func (p *End) Join(ctx context.Context, wait bool) (joined, deserted bool, err error) {
+// Join connects to the peer and compares cards. Without wait it does nothing while the peer is
+// not open. Then Joined stays false.
+func (p *End) Join(ctx context.Context, wait bool) error {
 	var counter Counter
 	var refused error
 	ok, err := p.Connect(ctx, wait, func(card []byte) error {
@@ -108,21 +111,21 @@ func (p *End) Join(ctx context.Context, wait bool) (joined, deserted bool, err e
 			p.pokeSummary(ctx)
 			_ = p.step(ctx, eventUnfit, p.joinNow)
 		}
-		return false, false, p.Breaks(err)
+		return p.Breaks(err)
 	}
 	if !ok || err != nil {
-		return false, false, err
+		return err
 	}
 	if err := p.openCounter(ctx, counter); err != nil {
-		return false, false, err
+		return err
 	}
 	var state [8]byte
 	if err := p.Get(ctx, cardState, state[:]); err != nil {
-		return false, false, err
+		return err
 	}
-	p.deserted = binary.NativeEndian.Uint64(state[:]) == cardClosed
+	p.Deserted = binary.NativeEndian.Uint64(state[:]) == cardClosed
 	p.Joined.Store(true)
-	return true, p.deserted, nil
+	return nil
 }
 
 // Breaks records why the pipe is of no more use and returns that.

@@ -124,9 +124,7 @@ func (r *Reader) seek(ctx context.Context) error {
 	if !r.Seeks() {
 		return nil
 	}
-	_, deserted, err := r.Join(ctx, false)
-	r.eof = r.eof || deserted
-	return err
+	return r.connect(ctx, false)
 }
 
 // Seeks counts a poll, and reports whether it looks for the writer.
@@ -241,14 +239,19 @@ func (r *Reader) ConnectNow(ctx context.Context) error {
 	return r.meet(ctx)
 }
 
-// meet connects to the writer. One that was closed before has nothing to say.
+// connect is Join. A writer that was closed before has nothing to say.
+func (r *Reader) connect(ctx context.Context, wait bool) error {
+	err := r.Join(ctx, wait)
+	r.eof = r.eof || r.Deserted
+	return err
+}
+
+// meet connects to the writer, until Close.
 func (r *Reader) meet(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(r.open, func() { cancel(ErrSelfClosed) })()
-	_, deserted, err := r.Join(ctx, true)
-	r.eof = r.eof || deserted
-	return err
+	return r.connect(ctx, true)
 }
 
 // finish lets the writer know that everything was read, and returns io.EOF. The writer's

@@ -56,9 +56,8 @@ func (r *Reader) Look(ctx context.Context) (deserted bool, err error) {
 	}
 	ctx, cancel := r.briefly(ctx)
 	defer cancel()
-	_, deserted, err = r.Join(ctx, false)
-	r.eof = r.eof || deserted
-	return deserted, err
+	err = r.connect(ctx, false)
+	return r.Deserted, err
 }
 
 // AtEnd reports whether no notification follows.

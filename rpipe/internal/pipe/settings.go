@@ -22,6 +22,7 @@ type Options struct {
 	Policy  Policy
 	Sync    Sync
 	Pull    bool
+	Served  bool // no pipe, but a heap that one end serves to the other
 	Twice   bool
 	Fma     int
 	Atomic  int      // largest block that is fetched by an atomic; negative leaves it to the device

@@ -23,23 +23,23 @@ func (r *TypedReader[T]) End() *Reader { return r.end }
 
 // AddReader gathers the end of a pipe from a rank. The end exists once o.Open returned nil.
 func AddReader[T any](ctx context.Context, o *Opening, t *runtime.Team, writer int, opts []Option) (*TypedReader[T], error) {
-	p, team, err := Draft[T](t, writer, opts)
+	p, err := Draft[T](t, writer, false, opts)
 	if err != nil {
 		return nil, p.Fail("OpenReader", err)
 	}
 	r := &TypedReader[T]{}
-	o.Registry, o.Births = p.Registry, append(o.Births, p.reading(ctx, team, &r.end))
+	o.Add(ctx, p, "OpenReader", func() (err error) { r.end, err = newReaderEnd(p); return err })
 	return r, nil
 }
 
 // AddWriter gathers the end of a pipe to a rank. The end exists once o.Open returned nil.
 func AddWriter[T any](ctx context.Context, o *Opening, t *runtime.Team, reader int, opts []Option) (*TypedWriter[T], error) {
-	p, team, err := Draft[T](t, reader, opts)
+	p, err := Draft[T](t, reader, true, opts)
 	if err != nil {
 		return nil, p.Fail("OpenWriter", err)
 	}
 	w := &TypedWriter[T]{}
-	o.Registry, o.Births = p.Registry, append(o.Births, p.writing(ctx, team, &w.end))
+	o.Add(ctx, p, "OpenWriter", func() (err error) { w.end, err = newWriterEnd(p); return err })
 	return w, nil
 }
 

@@ -31,9 +31,7 @@ func (r *Reader) Arrivals() <-chan struct{} {
 	if r.Usable() == nil && !r.Joined.Load() && r.Fate() == nil {
 		// A writer that was closed before says no more. One that is opened later
 		// finds this end, and its end comes as a notification.
-		if _, deserted, err := r.Join(w.ctx, false); err == nil && deserted {
-			r.eof = true
-		}
+		_ = r.connect(w.ctx, false)
 	}
 	r.watched.Store(w)
 	go w.run()

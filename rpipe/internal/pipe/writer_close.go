@@ -33,7 +33,7 @@ func (w *Writer) Close(ctx context.Context) error {
 // drain tells the reader that nothing follows, and waits until it has read
 // everything.
 func (w *Writer) drain(ctx context.Context) error {
-	if err := w.Depart(ctx); err != nil || !w.Joined.Load() || w.deserted || w.gaveUp {
+	if err := w.Depart(ctx); err != nil || !w.Joined.Load() || w.Deserted || w.gaveUp {
 		return err
 	}
 	err := w.Await(ctx, w.watch[:], w.Heard)
@@ -72,7 +72,7 @@ func (w *Writer) CloseWrite(ctx context.Context) error {
 // alone.
 func (w *Writer) Deliver(context.Context) error {
 	switch {
-	case w.deserted:
+	case w.Deserted:
 		return w.bid()
 	case w.finished:
 		return nil

@@ -79,7 +79,7 @@ func (w *Writer) Ready(ctx context.Context) error {
 			return err
 		}
 	}
-	if w.deserted || w.Flag(EndFlag) != 0 {
+	if w.Deserted || w.Flag(EndFlag) != 0 {
 		return ErrReaderGone
 	}
 	return w.isWell()
@@ -112,7 +112,7 @@ func (w *Writer) isWell() error {
 
 func (w *Writer) comeUp(ctx context.Context) error {
 	if !w.Joined.Load() {
-		if _, _, err := w.Join(ctx, true); err != nil {
+		if err := w.Join(ctx, true); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ func (w *Writer) readyNow() error {
 	if !w.Up && !w.Joined.Load() && w.writable() == nil {
 		brief, cancel := aMoment()
 		defer cancel()
-		_, _, err := w.Join(brief, false)
+		err := w.Join(brief, false)
 		switch {
 		case err != nil:
 			return err

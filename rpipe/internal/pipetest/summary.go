@@ -83,6 +83,5 @@ func LogClosing(w *pipe.Writer, full *atomic.Bool, log chan<- string) {
 
 // Meet connects the writer, and allocates no memory for its blocks.
 func Meet(ctx context.Context, w *pipe.Writer) error {
-	_, _, err := w.Join(ctx, true)
-	return err
+	return w.Join(ctx, true)
 }
