@@ -78,7 +78,7 @@ func gatherIn[T any](ctx context.Context, o *pipe.Opening, t *runtime.Team, writ
 	if err != nil {
 		return nil, fmt.Errorf("OpenIn: %w", err)
 	}
-	f := &In[T]{in: newFanIn(summary, len(writers)), readers: make([]*pipe.TypedReader[T], 0, len(writers))}
+	f := &In[T]{in: newFanIn(summary, common.Name), readers: make([]*pipe.TypedReader[T], 0, len(writers))}
 	for i, writer := range writers {
 		grouped := func(o *pipe.Options) error { o.Summary, o.Group = summary, i/pipe.GroupSize; return nil }
 		r, err := pipe.AddReader[T](ctx, o, t, writer, append(opts[:len(opts):len(opts)], grouped))
@@ -147,7 +147,7 @@ func (f *In[T]) failed(op string, from int, err error) error {
 	case from >= 0:
 		return f.in.pipes[from].Fail(op, err)
 	}
-	return f.in.opError(op, err)
+	return f.in.id.Fail(op, err)
 }
 
 // An Arrival is a block with the position of its writer in OpenIn's writers.
@@ -177,11 +177,11 @@ func (f *In[T]) All(ctx context.Context) iter.Seq2[Arrival[T], error] {
 // ErrStale: it was freed before. ErrForeign: it is of another pipe. Kind: one-sided; it
 // waits for nothing.
 func (f *In[T]) Free(b rpipe.Block[T]) error {
-	i, ok := f.in.byEnd[pipe.Block[T](b).Owner()]
-	if !ok {
-		return f.in.opError("Free", rpipe.ErrForeign)
+	owner := pipe.Block[T](b).Owner()
+	if owner == nil || owner.Options.Summary != f.in.summary {
+		return f.in.id.Fail("Free", rpipe.ErrForeign)
 	}
-	return (*rpipe.Reader[T])(f.readers[i]).Free(b)
+	return owner.Fail("Free", owner.Role.(*pipe.Reader).FreeBlock(pipe.Block[T](b).Addr()))
 }
 
 // OnEnd has a read call ended when a pipe has ended: with nil behind the last block of a

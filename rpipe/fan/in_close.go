@@ -4,14 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
-
-// opError wraps an error that concerns no single pipe.
-func (f *fanIn) opError(op string, err error) error {
-	return &rpipe.OpError{Op: op, Pipe: f.pipes[0].Options.Name, Rank: f.team.Rank, Peer: -1, Err: err}
-}
 
 func (f *fanIn) stats() InStats {
 	s := InStats{Open: int(f.open.Load()), Looks: f.looks.Load()}

@@ -15,8 +15,8 @@ import (
 type fanIn struct {
 	team    *team.Team
 	summary *pipe.Summary
+	id      *pipe.End // names the fan-in in errors that concern no single pipe
 	pipes   []inPipe
-	byEnd   map[*pipe.End]int // position of each pipe
 	groups  []group
 	next    int          // group at which the next read begins
 	open    atomic.Int64 // pipes that have not ended
@@ -50,8 +50,8 @@ type group struct {
 // none is an arrival of no pipe.
 var none = arrival{from: -1}
 
-func newFanIn(s *pipe.Summary, n int) *fanIn {
-	f := &fanIn{team: s.Team, summary: s, health: s.Team.Health() - 1, byEnd: make(map[*pipe.End]int, n)}
+func newFanIn(s *pipe.Summary, name string) *fanIn {
+	f := &fanIn{team: s.Team, summary: s, health: s.Team.Health() - 1, id: &pipe.End{Rank: s.Team.Rank, Peer: -1, Name: name}}
 	f.news, f.watch = f.hasNews, f.watched
 	return f
 }
@@ -64,7 +64,6 @@ func (f *fanIn) add(r *pipe.Reader) {
 	}
 	f.group(i).n++
 	f.pipes = append(f.pipes, inPipe{Reader: r})
-	f.byEnd[r.End] = i
 	f.open.Add(1)
 }
 

@@ -1,6 +1,7 @@
 package pipe
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
@@ -8,16 +9,8 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A Spec holds the options that both ends of a pipe must share. Each end writes it as
-// a card at the start of its data, and compares it with the peer's card. Numbers are
-// little-endian:
-//
-//	0      8     16         24    32     36      40    41    42      44       48     64          240       248
-//	magic  heap  type hash  size  width  blocks  pull  sync  served  summary  group  type, text  disowned  state
-//
-// Only the last two ever change; each is a word by itself. Disowned is the other
-// end's to store, if the two differ: it puts nothing here. Summary and group are the
-// reader's alone.
+// A Spec holds the options that both ends of a pipe must share. Each end writes them in its
+// card, and compares them with the peer's card.
 type Spec struct {
 	Elem   string // structure of the element's type
 	Size   int    // bytes of one element
@@ -29,23 +22,31 @@ type Spec struct {
 	Served bool // no pipe, but a heap that one end serves to the other
 }
 
-const (
-	CardSize = 256
+// A card lies at the start of an end's data, in little-endian numbers. Only the last two fields
+// ever change; each is a word by itself.
+type card struct {
+	Magic    uint64
+	Heap     uint64
+	Type     uint64 // hash of the element's structure
+	Size     uint64
+	Width    uint32
+	Blocks   uint32
+	Pull     bool
+	Sync     uint8
+	Served   bool
+	_        uint8
+	Summary  uint32 // number of the reader's summary plus 1, or 0
+	Group    uint32 // word there
+	_        [12]uint8
+	Text     [176]uint8 // the structure itself, as far as there is room
+	Disowned uint64     // the peer's to store, if the two differ: it puts nothing here
+	State    uint64     // cardOpen or cardClosed
+}
 
-	cardMagic   = 0
-	cardHeap    = 8
-	cardType    = 16 // hash of the element's structure
-	cardSizeOf  = 24
-	cardWidth   = 32
-	cardBlocks  = 36
-	cardPull    = 40
-	cardSync    = 41
-	cardServed  = 42
-	cardSummary = 44 // number of the reader's summary plus 1, or 0
-	cardGroup   = 48 // word there
-	cardText    = 64 // the structure itself, as far as there is room
-	cardDisown  = CardSize - 16
-	cardState   = CardSize - 8 // cardOpen or cardClosed
+const (
+	CardSize   = 256
+	cardDisown = CardSize - 16
+	cardState  = CardSize - 8
 
 	magic = 0x0165706970726f67 // "gorpipe", version 1
 )
@@ -56,31 +57,38 @@ const (
 	cardClosed = 1 // the end closed before it was connected: it puts nothing
 )
 
-// encode writes the card.
-func (s *Spec) encode(card []byte) {
-	le := binary.LittleEndian
-	le.PutUint64(card[cardMagic:], magic)
-	le.PutUint64(card[cardHeap:], uint64(s.Heap))
-	le.PutUint64(card[cardType:], Hash(s.Elem))
-	le.PutUint64(card[cardSizeOf:], uint64(s.Size))
-	le.PutUint32(card[cardWidth:], uint32(s.Width))
-	le.PutUint32(card[cardBlocks:], uint32(s.blocks))
-	card[cardPull], card[cardSync], card[cardServed] = truth(s.pull), byte(s.sync), truth(s.Served)
-	copy(card[cardText:cardDisown], s.Elem)
+// encode writes a card with the pipe's options to the start of data.
+func (s *Spec) encode(data []byte, c Counter) {
+	mine := card{Magic: magic, Heap: uint64(s.Heap), Type: Hash(s.Elem), Size: uint64(s.Size), Width: uint32(s.Width),
+		Blocks: uint32(s.blocks), Pull: s.pull, Sync: uint8(s.sync), Served: s.Served, Summary: c.Number, Group: uint32(c.Group)}
+	copy(mine.Text[:], s.Elem)
+	_, _ = binary.Encode(data, binary.LittleEndian, &mine) // data has room for it
 }
 
-// compare looks at the peer's card: nil when it says what s says, else
-// runtime.ErrMismatch naming what the two ends have.
-func (s *Spec) compare(card []byte, rank, peer int) error {
-	le := binary.LittleEndian
-	if le.Uint64(card[cardMagic:]) != magic {
+// decode reads the card at the start of data, which has room for one.
+func decode(data []byte) (c card) {
+	_, _ = binary.Decode(data, binary.LittleEndian, &c)
+	return c
+}
+
+// counter returns the word of a summary that the card of a reader names.
+func (c *card) counter() Counter {
+	if c.Magic != magic {
+		return Counter{}
+	}
+	return Counter{c.Summary, int(c.Group)}
+}
+
+// compare returns nil if the peer's card says what s says, else runtime.ErrMismatch, which
+// names what the two ends have.
+func (s *Spec) compare(c *card, rank, peer int) error {
+	if c.Magic != magic {
 		return errNotAPipe
 	}
-	other := Spec{Elem: s.Elem, Size: int(le.Uint64(card[cardSizeOf:])), Heap: int(le.Uint64(card[cardHeap:])),
-		Width: int(le.Uint32(card[cardWidth:])), blocks: int(le.Uint32(card[cardBlocks:])),
-		pull: card[cardPull] != 0, sync: Sync(card[cardSync]), Served: card[cardServed] != 0}
-	if le.Uint64(card[cardType:]) != Hash(s.Elem) {
-		if other.Elem = text(card[cardText:cardDisown]); other.Elem == s.Elem {
+	other := Spec{Elem: s.Elem, Size: int(c.Size), Heap: int(c.Heap), Width: int(c.Width), blocks: int(c.Blocks),
+		pull: c.Pull, sync: Sync(c.Sync), Served: c.Served}
+	if c.Type != Hash(s.Elem) {
+		if other.Elem = text(c.Text[:]); other.Elem == s.Elem {
 			other.Elem += "…" // where the texts end, the types differ
 		}
 	}
@@ -103,13 +111,6 @@ func (e *mismatch) Error() string {
 
 func (e *mismatch) Unwrap() error { return runtime.ErrMismatch }
 
-func truth(b bool) byte {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 func (s *Spec) String() string {
 	if s.Served {
 		return fmt.Sprintf("a heap of %d bytes", s.Heap)
@@ -131,10 +132,9 @@ func Hash(s string) uint64 {
 
 // text returns the bytes of a card's text up to its end.
 func text(b []byte) string {
-	for i, c := range b {
-		if c == 0 {
-			return string(b[:i])
-		}
+	whole, _, ends := bytes.Cut(b, []byte{0})
+	if !ends {
+		return string(b) + "…"
 	}
-	return string(b) + "…"
+	return string(whole)
 }

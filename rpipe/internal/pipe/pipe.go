@@ -2,7 +2,6 @@ package pipe
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -85,26 +84,27 @@ func (p *End) plug(ctx context.Context, incarnation int) error {
 }
 
 // prepare writes this end's card.
-func (p *End) prepare(card []byte) {
-	p.encode(card)
-	p.Options.Summary.encode(card, p.Group)
+func (p *End) prepare(data []byte) {
+	var c Counter
+	if s := p.Options.Summary; s != nil {
+		c = s.Counter(p.Group)
+	}
+	p.encode(data, c)
 }
 
 // Join connects to the peer and compares cards. Without wait it does nothing while the peer is
 // not open. Then Joined stays false.
 func (p *End) Join(ctx context.Context, wait bool) error {
-	var counter Counter
+	var theirs card
 	var refused error
-	ok, err := p.Connect(ctx, wait, func(card []byte) error {
-		if binary.LittleEndian.Uint64(card[cardMagic:]) == magic {
-			counter = counterOf(card)
-		}
-		refused = p.compare(card, p.Rank, p.Peer)
+	ok, err := p.Connect(ctx, wait, func(data []byte) error {
+		theirs = decode(data)
+		refused = p.compare(&theirs, p.Rank, p.Peer)
 		return refused
 	})
 	// The cause of ctx's end may be any error, and says nothing about the card.
 	if refused != nil || errors.Is(err, ErrCorrupt) && ctx.Err() == nil {
-		p.closing.look = counter
+		p.closing.look = theirs.counter()
 		if errors.Is(refused, runtime.ErrMismatch) {
 			_ = p.step(ctx, eventDiffers, p.joinNow)
 		} else {
@@ -116,14 +116,11 @@ func (p *End) Join(ctx context.Context, wait bool) error {
 	if !ok || err != nil {
 		return err
 	}
-	if err := p.openCounter(ctx, counter); err != nil {
+	if err := p.openCounter(ctx, theirs.counter()); err != nil {
 		return err
 	}
-	var state [8]byte
-	if err := p.Get(ctx, cardState, state[:]); err != nil {
-		return err
-	}
-	p.Deserted = binary.NativeEndian.Uint64(state[:]) == cardClosed
+	// A peer that closes after the card was read finds this end, which appeared before.
+	p.Deserted = theirs.State == cardClosed
 	p.Joined.Store(true)
 	return nil
 }

@@ -2,7 +2,6 @@ package pipe
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -69,15 +68,6 @@ func (y *Summary) Drop(orphaned bool) {
 	}
 }
 
-// encode writes the summary into the reader's card.
-func (y *Summary) encode(card []byte, group int) {
-	if y != nil {
-		c := y.Counter(group)
-		binary.LittleEndian.PutUint32(card[cardSummary:], c.Number)
-		binary.LittleEndian.PutUint32(card[cardGroup:], uint32(c.Group))
-	}
-}
-
 // FabricCounts lie in memory of their own.
 type FabricCounts struct {
 	Memory
@@ -121,11 +111,6 @@ func (y *FabricCounts) GiveUp(orphaned bool) {
 type Counter struct {
 	Number uint32 // of the summary, plus 1; 0: there is none
 	Group  int
-}
-
-func counterOf(card []byte) Counter {
-	le := binary.LittleEndian
-	return Counter{le.Uint32(card[cardSummary:]), int(le.Uint32(card[cardGroup:]))}
 }
 
 // pokeSummary has the reader look at this pipe although nothing was put there: it
