@@ -2,6 +2,7 @@ package active
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -123,31 +124,35 @@ func (e *Endpoint) open(ctx context.Context, t *runtime.Team, o *config, pipes [
 // target's workers run the handler.
 func (e *Endpoint) Call(ctx context.Context, rank int, name string, request []byte) ([]byte, error) {
 	ctx = wait.Context(ctx)
-	c, id, err := e.calls.begin(rank)
-	if err != nil {
-		return nil, e.failed("call of", name, rank, err)
+	c, id, err := e.calls.begin(rank, name)
+	var reply []byte
+	if err == nil {
+		defer e.calls.forget(id)
+		reply, err = e.call(ctx, c, &frame{kind: frameRequest, name: pipe.Hash(name), id: id, payload: request})
 	}
-	r, err := e.call(ctx, rank, c, &frame{kind: frameRequest, name: pipe.Hash(name), id: id, payload: request})
-	if err != nil {
-		e.calls.forget(id)
-		return nil, e.failed("call of", name, rank, err)
+	if err == nil {
+		return reply, nil
 	}
-	return r.returned(name, rank)
+	var remote *RemoteError
+	if errors.As(err, &remote) {
+		return nil, remote // it names the call
+	}
+	return nil, e.failed("call of", name, rank, err)
 }
 
 // call sends a request, and waits for its result.
-func (e *Endpoint) call(ctx context.Context, rank int, c *call, request *frame) (r result, err error) {
+func (e *Endpoint) call(ctx context.Context, c *call, request *frame) ([]byte, error) {
 	if e.closing.Load() {
-		return r, pipe.ErrSelfClosed
+		return nil, pipe.ErrSelfClosed
 	}
-	if err := put(ctx, &e.requests, rank, request, true); err != nil {
-		return r, err
+	if err := put(ctx, &e.requests, c.rank, request, true); err != nil {
+		return nil, err
 	}
 	select {
 	case r := <-c.done:
-		return r, nil
+		return r.reply, r.err
 	case <-ctx.Done():
-		return r, context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 }
 

@@ -21,51 +21,42 @@ type calls struct {
 
 type call struct {
 	rank int
+	name string      // of the handler
 	done chan result // has room for one
 }
 
 // A result holds the reply or the error of a call.
 type result struct {
-	reply  []byte
-	err    error
-	remote bool // err is the kind of a RemoteError, and reply its text
-}
-
-// returned returns the reply or the error as Call does.
-func (r *result) returned(name string, rank int) ([]byte, error) {
-	switch {
-	case r.err == nil:
-		return r.reply, nil
-	case r.remote:
-		return nil, &RemoteError{Rank: rank, Handler: name, Kind: r.err, Text: string(r.reply)}
-	}
-	return nil, fmt.Errorf("call of %q at rank %d: %w", name, rank, r.err)
+	reply []byte
+	err   error
 }
 
 func (c *calls) init(ranks int) { c.waiting, c.gone = map[uint64]*call{}, make([]error, ranks) }
 
 // reachable returns why a rank cannot be called.
 func (c *calls) reachable(rank int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lost(rank)
+}
+
+// lost is reachable for a goroutine that holds the mutex.
+func (c *calls) lost(rank int) error {
 	if uint(rank) >= uint(len(c.gone)) {
 		return fmt.Errorf("%w [0, %d)", runtime.ErrRange, len(c.gone))
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	return c.gone[rank]
 }
 
 // begin enters a call of a rank, and returns it with its id.
-func (c *calls) begin(rank int) (*call, uint64, error) {
-	if err := c.reachable(rank); err != nil {
-		return nil, 0, err
-	}
+func (c *calls) begin(rank int, name string) (*call, uint64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.gone[rank]; err != nil {
+	if err := c.lost(rank); err != nil {
 		return nil, 0, err
 	}
 	c.last++
-	k := &call{rank: rank, done: make(chan result, 1)}
+	k := &call{rank: rank, name: name, done: make(chan result, 1)}
 	c.waiting[c.last] = k
 	return k, c.last, nil
 }
@@ -90,7 +81,7 @@ func (c *calls) complete(from int, f *frame) {
 	c.mu.Unlock()
 	r := result{reply: slices.Clone(f.payload)}
 	if f.kind == frameFailure {
-		r.err, r.remote = f.reason.err(), true
+		r = result{err: &RemoteError{Rank: from, Handler: k.name, Kind: f.reason.err(), Text: string(f.payload)}}
 	}
 	k.done <- r
 }

@@ -72,14 +72,3 @@ func decodeFrame(b []byte) (f frame, rest []byte, err error) {
 	f.payload = b[frameHeader : frameHeader+n : frameHeader+n]
 	return f, b[frameSize(n):], nil
 }
-
-// countFrames returns the number of frames in b. ErrCorrupt: b has other bytes, too.
-func countFrames(b []byte) (n int, err error) {
-	for len(b) > 0 {
-		if _, b, err = decodeFrame(b); err != nil {
-			return 0, err
-		}
-		n++
-	}
-	return n, nil
-}

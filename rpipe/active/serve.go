@@ -13,6 +13,7 @@ import (
 // A target runs the handlers of messages that arrive.
 type target struct {
 	in       *fan.In[byte]
+	messages []message     // of the block that was dispatched last
 	work     chan message  // has no room: requests without a worker stay in the pipes
 	done     chan struct{} // closed when no handler runs and no request follows
 	handled  atomic.Uint64
@@ -66,15 +67,22 @@ func (e *Endpoint) receive() {
 // dispatch hands the messages of a block to workers, and waits for workers. It refuses a
 // corrupt block before it hands out any message.
 func (e *Endpoint) dispatch(b fan.Arrival[byte]) error {
-	n, err := countFrames(b.Mem())
-	if err != nil || n == 0 {
-		return errors.Join(err, errNoMessage)
-	}
 	s := &countedBlock{Block: b.Block}
-	s.left.Store(int64(n))
+	messages := e.target.messages[:0]
 	for rest := b.Mem(); len(rest) > 0; {
 		m := message{from: b.From, block: s}
-		m.frame, rest, _ = decodeFrame(rest) // as counted
+		var err error
+		if m.frame, rest, err = decodeFrame(rest); err != nil {
+			return err
+		}
+		messages = append(messages, m)
+	}
+	if len(messages) == 0 {
+		return errNoMessage
+	}
+	e.target.messages = messages
+	s.left.Store(int64(len(messages)))
+	for _, m := range messages {
 		select {
 		case e.target.work <- m:
 		case <-e.alive.Done():
@@ -103,33 +111,24 @@ func (e *Endpoint) worker(all *sync.WaitGroup) {
 
 // handle runs a message's handler, and sends the reply to a call.
 func (e *Endpoint) handle(m *message) {
-	o := outcome{why: panicked, err: errNoReturn}
+	f := frame{kind: frameFailure, reason: panicked, id: m.id, payload: noReturn}
 	e.target.running.Add(1)
-	defer e.finish(m, &o) // also when the handler ends the goroutine
-	o.reply, o.why, o.err = e.run(m)
+	defer e.finish(m, &f) // also when the handler ends the goroutine
+	f.kind, f.reason, f.payload = e.run(m)
 }
 
-// An outcome holds a handler's reply, or the reason of its failure.
-type outcome struct {
-	reply []byte
-	why   reason
-	err   error
-}
-
-var errNoReturn = errors.New("it has ended its goroutine")
+var noReturn = []byte("it has ended its goroutine")
 
 // finish sends the reply, and frees a block behind its last message.
-func (e *Endpoint) finish(m *message, o *outcome) {
+func (e *Endpoint) finish(m *message, reply *frame) {
 	t := &e.target
-	f := frame{kind: frameReply, id: m.id, payload: o.reply}
-	if o.err != nil {
-		f.kind, f.reason, f.payload = frameFailure, o.why, []byte(o.err.Error())
+	if reply.kind == frameFailure {
 		t.failures.Add(1)
 	}
 	t.running.Add(-1)
 	t.handled.Add(1)
 	if m.id != 0 {
-		e.reply(m.from, &f)
+		e.reply(m.from, reply)
 	}
 	if m.block.left.Add(-1) == 0 {
 		_ = t.in.Free(m.block.Block) // fails when the pipe has ended
@@ -149,23 +148,23 @@ func (e *Endpoint) reply(to int, f *frame) {
 // maxText is the number of bytes of a handler's error that its caller gets.
 const maxText = 256
 
-// run calls the handler, and recovers its panic.
-func (e *Endpoint) run(m *message) (reply []byte, why reason, err error) {
+// run calls the handler, recovers its panic, and returns the content of its reply.
+func (e *Endpoint) run(m *message) (kind frameKind, why reason, payload []byte) {
 	h := e.handlers[m.name]
 	if h == nil || m.kind != frameRequest {
-		return nil, noHandler, errors.New("")
+		return frameFailure, noHandler, nil
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			reply, why, err = nil, panicked, cutText(fmt.Sprint(p))
+			kind, why, payload = frameFailure, panicked, cutText(fmt.Sprint(p))
 		}
 	}()
-	reply, err = h(e.within, m.from, m.payload)
+	reply, err := h(e.within, m.from, m.payload)
 	if err != nil {
-		err = cutText(err.Error())
+		return frameFailure, handlerFailed, cutText(err.Error())
 	}
-	return reply, handlerFailed, err
+	return frameReply, 0, reply
 }
 
-// cutText returns an error with the first maxText bytes of s.
-func cutText(s string) error { return errors.New(s[:min(len(s), maxText)]) }
+// cutText returns the first maxText bytes of s.
+func cutText(s string) []byte { return []byte(s[:min(len(s), maxText)]) }
