@@ -49,11 +49,11 @@ type route struct{ out, in string }
 func (r route) back() route { return route{r.in, r.out} }
 
 func openConn(ctx context.Context, t *runtime.Team, peer int, way route, with *config) (*Conn, error) {
-	w, r, err := rpipe.OpenDuplex[byte](ctx, t, peer, with.name+way.out, with.name+way.in, with.pipes()...)
+	w, r, err := rpipe.OpenDuplex[byte](ctx, t, peer, with.name+way.out, with.name+way.in, with.pipes...)
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{reader: r, writer: w, part: max(with.heap/4, 1), local: RankAddr{t.Name(), t.Rank()}, remote: RankAddr{t.Name(), peer}}
+	c := &Conn{reader: r, writer: w, part: with.part, local: RankAddr{t.Name(), t.Rank()}, remote: RankAddr{t.Name(), peer}}
 	c.in.init()
 	c.out.init()
 	return c, nil

@@ -8,17 +8,13 @@
 // make as many as a program wants.
 package netpipe
 
-import "github.com/gopgas/gopgas/rpipe"
+import (
+	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
+)
 
 // An Option adjusts connections as they are opened. Both ends give the same.
-type Option func(*config)
-
-type config struct {
-	name        string
-	width, heap int
-	pull        bool
-	pool        *rpipe.WindowPool
-}
+type Option pipe.Option
 
 // DefaultHeap is the heap of each of a connection's two pipes, unless WithHeap says
 // otherwise: the bytes that may be written and not yet read.
@@ -26,36 +22,32 @@ const DefaultHeap = 256 << 10
 
 // WithName names the connections. Both ends give the same name. Without it the name is
 // "net".
-func WithName(name string) Option { return func(c *config) { c.name = name } }
+func WithName(name string) Option { return Option(rpipe.WithName(name)) }
 
 // WithWidth sets how many blocks may be written and not yet read, each way. Without it
 // that is rpipe.DefaultWidth.
-func WithWidth(n int) Option { return func(c *config) { c.width = n } }
+func WithWidth(n int) Option { return Option(rpipe.WithWidth(n)) }
 
 // WithHeap sets how many bytes may be written and not yet read, each way: a multiple of
 // 64. A Write is cut into blocks of up to a quarter of that.
-func WithHeap(bytes int) Option { return func(c *config) { c.heap = bytes } }
+func WithHeap(bytes int) Option { return Option(rpipe.WithHeap(bytes)) }
 
 // WithPull leaves bytes at the end that writes until the end that reads fetches them.
-func WithPull() Option { return func(c *config) { c.pull = true } }
+func WithPull() Option { return Option(rpipe.WithPull()) }
 
 // WithWindow has the connections run over a window; each takes two ends of it. With nil
 // it is as without.
-func WithWindow(pool *rpipe.WindowPool) Option { return func(c *config) { c.pool = pool } }
+func WithWindow(pool *rpipe.WindowPool) Option { return Option(rpipe.WithWindow(pool)) }
 
-func collect(opts []Option) *config {
-	c := &config{name: "net", width: rpipe.DefaultWidth, heap: DefaultHeap}
-	for _, opt := range opts {
-		opt(c)
-	}
-	return c
+// A config holds the options of a connection's pipes, and what the connection needs of them.
+type config struct {
+	pipes []rpipe.Option
+	name  string
+	part  int // bytes that Write puts in one block
 }
 
-// pipes returns the options of a connection's pipes.
-func (c *config) pipes() []rpipe.Option {
-	opts := []rpipe.Option{rpipe.WithWidth(c.width), rpipe.WithHeap(c.heap), rpipe.WithWindow(c.pool)}
-	if c.pull {
-		opts = append(opts, rpipe.WithPull())
-	}
-	return opts
+func collect(opts []Option) *config {
+	pipes := pipe.Unwrap(opts, rpipe.WithName("net"), rpipe.WithHeap(DefaultHeap))
+	o, _ := pipe.Collect(pipes) // opening the pipes returns the error
+	return &config{pipes: pipes, name: o.Name, part: max(o.Heap/4, 1)}
 }
