@@ -50,7 +50,7 @@ func nilPipeBy(r *testjob.Rank, opts ...rpipe.Option) {
 			err = w.Write(none, b)
 		}
 		if err == nil {
-			err = w.SendParts(none, []byte{1}, []byte{2, 3})
+			err = w.Send(none, []byte{1, 2, 3})
 		}
 		if err == nil {
 			err = w.Flush(none)

@@ -21,7 +21,7 @@ const (
 )
 
 // A Policy chooses where in the heap the next block goes.
-type Policy = pipe.Policy
+type Policy = rmalloc.Policy
 
 // The policies of the paper.
 type (
@@ -82,7 +82,7 @@ func WithBlocks(n int) pipe.Option {
 
 // WithPolicy sets where blocks go. BestFit and WorstFit synchronize immediately
 // unless WithSync says otherwise.
-func WithPolicy(p pipe.Policy) pipe.Option {
+func WithPolicy(p Policy) pipe.Option {
 	return func(o *pipe.Options) error { o.Policy = p; return nil }
 }
 

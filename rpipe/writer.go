@@ -38,7 +38,7 @@ func OpenWriter[T any](ctx context.Context, t *runtime.Team, reader int, opts ..
 // synchronization is deferred and there is room, else one-sided.
 func (w *Writer[T]) Alloc(ctx context.Context, n int) (Block[T], error) {
 	ctx = wait.Context(ctx)
-	bytes, err := bytesOf[T](n)
+	bytes, err := pipe.BytesOf[T](n)
 	var a rmalloc.Addr
 	if err == nil {
 		a, err = w.end().Alloc(ctx, bytes)
@@ -83,7 +83,27 @@ func (w *Writer[T]) Free(b Block[T]) error {
 // Send writes a copy of src: Alloc, copy and Write in one. When it returns, the
 // caller may change src. Some providers send large data straight from src and copy
 // only the part that they cannot send at once. Kind: one-sided.
-func (w *Writer[T]) Send(ctx context.Context, src []T) error { return w.SendParts(ctx, nil, src) }
+func (w *Writer[T]) Send(ctx context.Context, src []T) error {
+	ctx = wait.Context(ctx)
+	b, err := w.Alloc(ctx, len(src))
+	if err != nil {
+		return err
+	}
+	if n := len(src) * element.Size[T](); n >= sendsInPlace && n <= w.end().MostCopied {
+		err = w.end().Fail("Write", w.end().WriteCopied(ctx, b.addr(), element.Bytes(src)))
+	} else {
+		copy(b.Mem(), src)
+		err = w.Write(ctx, b)
+	}
+	if err != nil {
+		_ = w.end().Free(b.addr()) // unless the reader has it
+	}
+	return err
+}
+
+// sendsInPlace is from how many bytes on a copy costs more than another request, which
+// leaves at once.
+const sendsInPlace = 16 << 10
 
 // Flush returns when all written blocks lie in the reader's memory, in a pull pipe
 // their notifications. A reader that learns of the Flush sees them, even where the

@@ -1,12 +1,8 @@
 package rpipe
 
 import (
-	"fmt"
-	"math"
-
-	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/rmalloc"
-	"github.com/gopgas/gopgas/runtime"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 )
 
 // TryAlloc allocates a block of n elements as Alloc does, without waiting for the
@@ -16,7 +12,7 @@ import (
 // at once. A call waits for the reader's rank at most, for a second: to connect, and
 // where synchronization is immediate for what was freed. Kind: as Alloc's.
 func (w *Writer[T]) TryAlloc(n int) (Block[T], error) {
-	bytes, err := bytesOf[T](n)
+	bytes, err := pipe.BytesOf[T](n)
 	var a rmalloc.Addr
 	if err == nil {
 		a, err = w.end().AllocNow(bytes)
@@ -54,17 +50,4 @@ func (w *Writer[T]) TrySend(src []T) error {
 		_ = w.end().Free(b.addr()) // the reader does not have it
 	}
 	return err
-}
-
-// bytesOf returns the size of n elements.
-func bytesOf[T any](n int) (int, error) {
-	size := element.Size[T]()
-	if n < 0 || n > math.MaxInt/size {
-		return 0, tooMany(n, size)
-	}
-	return n * size, nil
-}
-
-func tooMany(n, size int) error {
-	return fmt.Errorf("%d elements of %d bytes: %w", n, size, runtime.ErrRange)
 }

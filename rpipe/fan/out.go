@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
-	"github.com/gopgas/gopgas/internal/element"
+	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
@@ -89,11 +88,11 @@ func openReaders[T any](ctx context.Context, out *fanOut, t *runtime.Team, reade
 // n is negative. ErrClosed: the fan-out is closed. Kind: local.
 func (f *Out[T]) Alloc(ctx context.Context, n int) (rpipe.Block[T], error) {
 	ctx = wait.Context(ctx)
-	size := element.Size[T]()
-	if n < 0 || n > math.MaxInt/size {
-		return rpipe.Block[T]{}, f.out.id.Fail("Alloc", fmt.Errorf("%d elements of %d bytes: %w", n, size, runtime.ErrRange))
+	bytes, err := pipe.BytesOf[T](n)
+	var a rmalloc.Addr
+	if err == nil {
+		a, err = f.out.alloc(ctx, bytes)
 	}
-	a, err := f.out.alloc(ctx, n*size)
 	if err != nil {
 		return rpipe.Block[T]{}, f.out.id.Fail("Alloc", err)
 	}

@@ -3,7 +3,6 @@ package farheap
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/rmalloc"
@@ -56,11 +55,11 @@ func Open[T any](ctx context.Context, t *runtime.Team, server int, opts ...Optio
 // is smaller. Kind: local once connected.
 func (h *Heap[T]) Alloc(ctx context.Context, n int) (Remote[T], error) {
 	ctx = wait.Context(ctx)
-	size := element.Size[T]()
-	if n < 0 || n > math.MaxInt/size {
-		return Remote[T]{}, h.end.Fail("Alloc", fmt.Errorf("%d elements of %d bytes: %w", n, size, runtime.ErrRange))
+	bytes, err := pipe.BytesOf[T](n)
+	var a rmalloc.Addr
+	if err == nil {
+		a, err = h.end.alloc(ctx, bytes)
 	}
-	a, err := h.end.alloc(ctx, n*size)
 	if err != nil {
 		return Remote[T]{}, h.end.Fail("Alloc", err)
 	}

@@ -74,11 +74,6 @@ func (m *memory) Flag(i int) uint64 {
 // Put implements pipe.PeerMemory. It waits for no bulk put that is lent: if it waited and
 // gave up, the flag might be on its way all the same.
 func (m *memory) Put(ctx context.Context, p fabric.Put) error {
-	if len(p.Head.Mem) > 0 {
-		if err := m.Put(ctx, fabric.Put{Body: p.Head, Lent: p.Lent}); err != nil {
-			return err
-		}
-	}
 	r, src, peer := m.theirs.Load(), p.Body.Mem, m.ends.Peer
 	tells := p.Tell == fabric.TellByFlag
 	if p.Lent && (!tells || bulk(p.Body.Path, len(src))) {

@@ -131,11 +131,10 @@ func (p *End) PutData(ctx context.Context, to int, src []byte) error {
 	return p.PeerMemory.Put(ctx, fabric.Put{Body: fabric.Part{At: to, Mem: src}})
 }
 
-// PutParts is PutFlag of two parts, one behind the other, that the device copies. It waits
-// for room in a queue at most; an error means that the flag was not put.
-func (p *End) PutParts(ctx context.Context, to int, head, body []byte, flag int, value uint64) error {
-	put := p.told(to+len(head), body, flag, value, false)
-	put.Head = fabric.Part{At: to, Mem: head, Path: fabric.Inline}
+// PutCopied is PutFlag of bytes that the device copies. It waits for room in a queue at most;
+// an error means that the flag was not put.
+func (p *End) PutCopied(ctx context.Context, to int, src []byte, flag int, value uint64) error {
+	put := p.told(to, src, flag, value, false)
 	put.Body.Path = fabric.Inline
 	return p.PeerMemory.Put(ctx, put)
 }

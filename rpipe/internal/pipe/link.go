@@ -59,10 +59,10 @@ type Link struct {
 type PeerMemory interface {
 	// Flag loads a flag of this end, or Disowned. It sees all that was put ahead of it.
 	Flag(i int) uint64
-	// Put writes to the peer. Offsets are those of the peer's Layout. p has no Landing, and
-	// tells by a flag if it tells. Puts arrive in the order of the calls, and a Get sees the
-	// puts before it. Put returns at local completion. The parts of a Put that is Lent, or
-	// that has a Region, stay as they are until the peer says that it has them.
+	// Put writes to the peer. Offsets are those of the peer's Layout. p has no Landing
+	// and no Head, and tells by a flag if it tells. Puts arrive in the order of the calls, and
+	// a Get sees the puts before it. Put returns at local completion. The bytes of a Put that
+	// is Lent, or that has a Region, stay as they are until the peer says that it has them.
 	Put(ctx context.Context, p fabric.Put) error
 	// Get fetches len(dst) bytes of the peer's data. It fetches aligned words whole.
 	Get(ctx context.Context, from int, dst []byte) error

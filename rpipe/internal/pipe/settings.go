@@ -19,7 +19,7 @@ type Options struct {
 	Width   int
 	Heap    int
 	Blocks  int
-	Policy  Policy
+	Policy  rmalloc.Policy
 	Sync    Sync
 	Pull    bool
 	Served  bool // no pipe, but a heap that one end serves to the other
@@ -46,22 +46,6 @@ const (
 	// MaxWidth is far from where counts of 32 bits could be mistaken.
 	MaxWidth  = 1 << 20
 	MaxBlocks = 1 << 24
-)
-
-// A Policy chooses where in the heap the next block goes.
-type Policy = rmalloc.Policy
-
-// The policies of the paper.
-type (
-	// NextFit takes the first hole that is large enough from where the last
-	// block went. It is the default, and the fastest.
-	NextFit = rmalloc.NextFit
-	// FirstFit takes the lowest hole that is large enough.
-	FirstFit = rmalloc.FirstFit
-	// BestFit takes the smallest hole that is large enough.
-	BestFit = rmalloc.BestFit
-	// WorstFit takes the largest hole.
-	WorstFit = rmalloc.WorstFit
 )
 
 // Sync says when the writer learns of freed memory.
@@ -105,7 +89,7 @@ func Unwrap[O ~func(*Options) error](opts []O, defaults ...Option) []Option {
 
 // Collect applies options to the defaults.
 func Collect(opts []Option) (Options, error) {
-	o := Options{Name: "pipe", Width: DefaultWidth, Heap: DefaultHeap, Blocks: DefaultBlocks, Policy: NextFit{}, Fma: -1, Atomic: -1,
+	o := Options{Name: "pipe", Width: DefaultWidth, Heap: DefaultHeap, Blocks: DefaultBlocks, Policy: rmalloc.NextFit{}, Fma: -1, Atomic: -1,
 		Patience: announceAfter}
 	for _, opt := range opts {
 		if err := opt(&o); err != nil {
@@ -115,7 +99,7 @@ func Collect(opts []Option) (Options, error) {
 	if o.Sync == 0 {
 		o.Sync = Deferred
 		switch o.Policy.(type) {
-		case BestFit, WorstFit:
+		case rmalloc.BestFit, rmalloc.WorstFit:
 			o.Sync = Immediate
 		}
 	}

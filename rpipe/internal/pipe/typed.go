@@ -2,6 +2,8 @@ package pipe
 
 import (
 	"context"
+	"fmt"
+	"math"
 
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/rmalloc"
@@ -54,6 +56,19 @@ func AddWriters[T any](ctx context.Context, o *Opening, t *runtime.Team, readers
 		writers = append(writers, w)
 	}
 	return writers, nil
+}
+
+// BytesOf returns the size of n elements. ErrRange: n is negative, or too large.
+func BytesOf[T any](n int) (int, error) {
+	size := element.Size[T]()
+	if n < 0 || n > math.MaxInt/size {
+		return 0, tooMany(n, size)
+	}
+	return n * size, nil
+}
+
+func tooMany(n, size int) error {
+	return fmt.Errorf("%d elements of %d bytes: %w", n, size, runtime.ErrRange)
 }
 
 // A Block is a piece of a pipe's heap. Package rpipe defines its Block as this type.

@@ -27,7 +27,7 @@ type Writer struct {
 	Heap   rmalloc.Heap
 	Tags   tagSource
 
-	MostParts int // bytes of a part of a block that lies elsewhere, 0: the block must lie in Mem
+	MostCopied int // bytes of a block that lies elsewhere, 0: the block must lie in Mem
 
 	wants    uint64      // how often this end has told the reader that it waits
 	asked    uint64      // credit as it said so last
@@ -135,7 +135,7 @@ func (w *Writer) comeUp(ctx context.Context) error {
 		w.Small = rmalloc.MostInline
 	}
 	if !w.Direct && !w.Spec.pull && !w.Twice {
-		w.MostParts = w.far.Load().MaxCopied
+		w.MostCopied = w.far.Load().MaxCopied
 	}
 	w.Up = true
 	return nil

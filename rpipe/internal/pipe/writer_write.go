@@ -61,6 +61,13 @@ func (w *Writer) writeFirstFrom(ctx context.Context, a rmalloc.Addr, staged, mos
 	})
 }
 
+// WriteCopied is write of a block whose content lies elsewhere, of at most MostCopied bytes.
+func (w *Writer) WriteCopied(ctx context.Context, a rmalloc.Addr, src []byte) error {
+	return w.writeBy(ctx, a, math.MaxInt, func(offset, _ int, flag uint64) error {
+		return w.PutCopied(ctx, w.readerHeap()+offset, src, w.place(), flag)
+	})
+}
+
 // writeBy has put move a block, of so many bytes at an offset of the heap, and then
 // its flag. It writes at most the block's first most bytes, and frees the memory behind
 // them.
