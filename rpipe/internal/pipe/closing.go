@@ -43,12 +43,12 @@ func (c *closing) now() state { return state(c.state.Load()) }
 func (p *End) Depart(ctx context.Context) error {
 	switch {
 	case p.Joined.Load():
-		return p.step(ctx, eventClose, p.joinLast)
+		return p.step(ctx, eventClose, true)
 	case p.Broken.Load() != nil:
-		return p.step(ctx, eventUnfit, p.joinLast)
+		return p.step(ctx, eventUnfit, true)
 	}
 	atomics.Word64(p.Data[cardState:]).Store(cardClosed)
-	return p.step(ctx, eventAbandon, p.joinLast)
+	return p.step(ctx, eventAbandon, true)
 }
 
 // Advance has a closed end do all that it can do now. It reports whether the end has given
@@ -59,29 +59,27 @@ func (p *End) Advance(ctx context.Context, wait bool) bool {
 	}
 	defer p.closing.mu.Unlock()
 	wait = wait && p.Fate() == nil // else no call reaches the peer
-	for p.advanceOnce(ctx, wait) {
+	for now := p.closing.now(); now != stateClosed; now = p.closing.now() {
+		e := p.observe()
+		if to, due := now.on(e); to == now && due == actNothing {
+			return false
+		}
+		p.stepLater(ctx, e, wait)
+		if p.closing.now() == now {
+			return false // the timer comes again
+		}
 	}
-	return p.closing.now() == stateClosed
+	return true // and its memory is gone
 }
 
-// advanceOnce reports whether the state has moved.
-func (p *End) advanceOnce(ctx context.Context, wait bool) bool {
-	before := p.closing.now()
-	if before == stateClosed {
-		return false // its memory is gone
+// stepLater is step for an end without a waiting call.
+func (p *End) stepLater(ctx context.Context, e event, wait bool) {
+	if wait {
+		brief, cancel := context.WithTimeout(ctx, lastMoment)
+		defer cancel()
+		ctx = context.WithValue(brief, moment{}, brief) // with no moment behind it
 	}
-	e := p.observe()
-	if to, due := before.on(e); to == before && due == actNothing {
-		return false
-	}
-	if !wait {
-		_ = p.step(ctx, e, nil)
-		return p.closing.now() != before
-	}
-	ctx, cancel := context.WithTimeout(ctx, lastMoment)
-	defer cancel()
-	_ = p.step(ctx, e, p.joinNow) // after an error the timer comes again
-	return p.closing.now() != before
+	_ = p.step(ctx, e, wait) // after an error the timer comes again
 }
 
 // observe returns the event that the state of the peer shows.
@@ -99,33 +97,31 @@ func (p *End) observe() event {
 	return eventLook
 }
 
-// A joiner connects to the peer if that is there. A step without one waits for nothing.
-type joiner func(ctx context.Context) error
-
-// step moves the end by an event, and by all events that follow from it.
-func (p *End) step(ctx context.Context, e event, join joiner) (err error) {
+// step moves the end by an event, and by all events that follow from it. Without wait it
+// waits for nothing.
+func (p *End) step(ctx context.Context, e event, wait bool) (err error) {
 	for e != noEvent {
 		to, due := p.closing.now().on(e)
 		p.closing.state.Store(uint32(to))
-		e, err = p.act(ctx, due, join)
+		e, err = p.act(ctx, due, wait)
 	}
 	return err
 }
 
 // act performs the action, and returns the event that follows.
-func (p *End) act(ctx context.Context, due action, join joiner) (event, error) {
+func (p *End) act(ctx context.Context, due action, wait bool) (event, error) {
 	switch {
 	case due == actRelease:
 		p.Role.Stop()
 		p.Options.Summary.Drop(gone(p.Fate()))
 		_ = p.Release() // no caller is left to take the error
 	case due == actFinish:
-		if p.Role.Finish(ctx, join != nil) {
+		if p.Role.Finish(ctx, wait) {
 			return eventLast, nil
 		}
-	case join == nil: // the next ones wait
+	case !wait: // the next ones wait
 	case due == actSeek:
-		return p.seek(ctx, join)
+		return p.seek(ctx)
 	case due == actDeliver:
 		return noEvent, p.Role.Deliver(ctx)
 	case due == actReset:
@@ -138,9 +134,9 @@ func (p *End) act(ctx context.Context, due action, join joiner) (event, error) {
 
 // seek looks for the peer. A peer whose last flag has come waits for this end's. If it is
 // not there, its job has ended.
-func (p *End) seek(ctx context.Context, join joiner) (event, error) {
+func (p *End) seek(ctx context.Context) (event, error) {
 	heard := p.Role.Heard()
-	err := join(ctx)
+	err := p.joinLast(ctx)
 	switch {
 	case err != nil && !p.reachable():
 		return noEvent, nil // it has nothing to be told, or Join has moved the state
@@ -154,21 +150,16 @@ func (p *End) seek(ctx context.Context, join joiner) (event, error) {
 	return eventAbsent, nil
 }
 
-// joinNow connects to the peer if that is there.
-func (p *End) joinNow(ctx context.Context) error {
-	return p.Join(ctx, false)
-}
-
-// joinLast is joinNow for a call that closes. If ctx has ended, it takes a moment of its
-// own: the peer shall know.
+// joinLast connects to the peer if that is there. If ctx ends first, a call that closes takes
+// a moment more: the peer shall know.
 func (p *End) joinLast(ctx context.Context) error {
-	err := p.joinNow(ctx)
+	err := p.Join(ctx, false)
 	if err == nil || ctx.Err() == nil || !p.reachable() {
 		return err
 	}
 	ctx, cancel := momentOf(ctx)
 	defer cancel()
-	return p.joinNow(ctx)
+	return p.Join(ctx, false)
 }
 
 // reachable reports whether the peer is there, as far as is known, and fits.

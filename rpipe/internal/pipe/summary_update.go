@@ -30,10 +30,7 @@ func (u *SummaryUpdate) Tell() error {
 		return nil
 	}
 	u.Owe()
-	if err := u.To.Post(u.To.NoWait(), &u.Sum); !errors.Is(err, fabric.ErrNoRoom) {
-		return err
-	}
-	return nil
+	return postOnce(u.To, &u.Sum)
 }
 
 // Owe counts an addition that a later AddSum posts.
