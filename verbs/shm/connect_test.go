@@ -103,6 +103,22 @@ func TestMessagesSentBeforeCloseAreReceived(t *testing.T) {
 	require.Equal(t, driver.Flushed, b.next().Status)
 }
 
+// A QP of a rank that uses mapped memory only never sends a message.
+func TestQPCommitsItsRingAtTheFirstMessage(t *testing.T) {
+	const ring = 1 << 20
+	a, b := newPair(t, sideConfig{provider: shm.Config{RingBytes: ring}})
+	committed := func(s *side) int64 {
+		n, err := shm.Committed(s.device)
+		require.NoError(t, err)
+		return n
+	}
+	a.post(write(b.at(0), word(3)))
+	require.Less(t, committed(a), int64(ring))
+	works(t, a, b)
+	require.GreaterOrEqual(t, committed(a), int64(ring))
+	require.GreaterOrEqual(t, committed(b), int64(ring))
+}
+
 func TestClosedQPsAreReusedLast(t *testing.T) {
 	a := newSide(t, sideConfig{provider: shm.Config{MaxQPs: 3}})
 	cfg := driver.QPConfig{SendCQ: a.cq, RecvCQ: a.cq, SendDepth: 1, RecvDepth: 1}

@@ -3,11 +3,20 @@ package shm
 import (
 	"math/rand/v2"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
 // Control returns the memory that a hostile peer could map.
 func Control(c driver.Context) []byte { return c.(*Context).control.Bytes() }
+
+// Committed returns the bytes of the control memfd that occupy memory.
+func Committed(c driver.Context) (int64, error) {
+	var st unix.Stat_t
+	err := unix.Fstat(c.(*Context).control.FD(), &st)
+	return st.Blocks * 512, err
+}
 
 // SetBusy pretends that the QP is within a request, or not.
 func SetBusy(q driver.QP, value uint64) { q.(*QP).own.busy.Store(value) }

@@ -21,6 +21,7 @@ type QP struct {
 	own            *block
 	lengths        lengthList // in own block
 	out            ring       // in own block
+	ringThere      bool       // out is committed; under mu
 
 	mu     sync.Mutex // guards the fields below
 	state  driver.State
@@ -84,16 +85,13 @@ func (c *Context) CreateQP(_ context.Context, cfg driver.QPConfig) (driver.QP, e
 	return q, nil
 }
 
-// place commits the block, publishes the QP there and makes its address.
-// Precondition: ctx.mu is held.
+// place commits the block, publishes the QP there and makes its address. The first
+// message commits the ring (see room): most QPs never send one. Precondition: ctx.mu is held.
 func (q *QP) place() error {
 	c := q.ctx
 	depth := powerOfTwo(q.receives.Depth())
 	offset := uint64(blocksOffset(c.cfg)) + uint64(q.index)*uint64(blockSize(c.cfg.RingBytes))
 	if err := c.control.Commit(int64(offset), int64(lengthsStart+8*depth)); err != nil {
-		return err
-	}
-	if err := c.control.Commit(int64(offset)+ringStart, int64(c.cfg.RingBytes)); err != nil {
 		return err
 	}
 	mem := c.control.Bytes()

@@ -193,9 +193,15 @@ func (q *QP) credit() (bool, error) {
 	return q.messages < q.credits, nil
 }
 
-// room returns how many lines of the ring are free. It checks the count, which lies
-// in memory that the peer writes.
+// room returns how many lines of the ring are free, and commits the ring at the first
+// call. It checks the count, which lies in memory that the peer writes.
 func (q *QP) room() (uint64, error) {
+	if !q.ringThere {
+		if err := q.ctx.control.Commit(int64(q.out.block)+ringStart, int64(q.out.size)); err != nil {
+			return 0, fail(driver.GeneralError, err)
+		}
+		q.ringThere = true
+	}
 	if free := q.out.capacity() - (q.out.lines - q.taken); free >= q.out.capacity()/2 {
 		return free, nil
 	}
