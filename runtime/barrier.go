@@ -33,19 +33,21 @@ const (
 	barrierSize  = roundsOffset + maxRounds*lineSize
 )
 
-// newBarrier picks the algorithm. Members that map each other's memory share one
-// counter. On several hosts, only leaders exchange messages between hosts. All other
-// teams pass messages, and the fewest where ranks share cores.
+// newBarrier picks the algorithm. A few members that map each other's memory share one
+// counter. The last to arrive at a counter rings all others, and so maps their memory; in
+// a tree each member maps that of treeArity + 1 others at most. On several hosts, only
+// leaders exchange messages between hosts. All other teams pass messages, and the fewest
+// where ranks share cores.
 func newBarrier(t *Team, block arena.Block) barrier {
 	n, hosts := len(t.members), groupsOf(t.inner.Hosts)
 	switch {
 	case n == 1:
 		return alone{}
-	case t.inner.Mapped:
+	case t.inner.Mapped && n <= treeArity+1:
 		return &central{team: t}
 	case len(hosts) > 1 && len(hosts) < n:
 		return newLed(t, block.Bytes, hosts)
-	case t.inner.Crowded:
+	case t.inner.Mapped || t.inner.Crowded:
 		return &tree{team: t, mem: block.Bytes, circle: line(t.rank, n)}
 	}
 	return newDissemination(t, block.Bytes, line(t.rank, n))
