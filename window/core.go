@@ -1,6 +1,7 @@
 package window
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -95,6 +96,9 @@ func (c *core) agree(ctx context.Context, card windowCard, bad error) error {
 		return errors.Join(bad, err)
 	}
 	for r, b := range cards {
+		if bytes.Equal(b, mine) {
+			continue
+		}
 		var other windowCard
 		if err := json.Unmarshal(b, &other); err != nil {
 			return fmt.Errorf("card of rank %d: %w", r, err)

@@ -44,7 +44,7 @@ func (c *Client) Exchange(ctx context.Context, key string, members []int, mine [
 }
 
 func (c *Client) checkMembers(members []int) error {
-	seen := make(map[int]bool, len(members))
+	seen := make([]bool, c.size)
 	for _, r := range members {
 		if r < 0 || r >= c.size {
 			return fmt.Errorf("%w: member %d of %d ranks", ErrArgument, r, c.size)

@@ -142,7 +142,9 @@ func (c *Client) announce() {
 			}
 			c.markGone(&PeerDeadError{Rank: m.rank, Cause: m.name})
 		case kindLeft:
-			c.markGone(&PeerDeadError{Rank: m.rank, Cause: "left the job", Left: true})
+			for _, rank := range m.members {
+				c.markGone(&PeerDeadError{Rank: rank, Cause: "left the job", Left: true})
+			}
 		case kindFailed:
 			c.finishExchange(m.name, result{err: exchangeError(m)})
 		case kindAbort:

@@ -46,7 +46,7 @@
 //	offset  size
 //	0       4     bytes in the body
 //	4       2     magic, "GP"
-//	6       1     version, 3
+//	6       1     version, 4
 //	7       1     kind
 //	8             body
 //
@@ -77,6 +77,6 @@
 //	1     code
 //	8     id
 //	2+n   name: key, service, cause
-//	4+4n  members
-//	4+Σ   parts, each 4+n
+//	4+Σ   members, as runs
+//	8+Σ   parts, each different one once
 package bootstrap

@@ -31,11 +31,9 @@ const maxName = math.MaxUint16
 
 // frame encodes m. It fails with ErrTooLarge only.
 func (m *message) frame() ([]byte, error) {
-	n := 4 + 1 + 8 + 2 + len(m.name) + 4 + 4*len(m.members) + 4
-	for _, p := range m.parts {
-		n += 4 + len(p)
-	}
-	if n > MaxMessage || len(m.name) > maxName {
+	parts := listOf(m.parts)
+	n := 4 + 1 + 8 + 2 + len(m.name) + 4 + 8*runsOf(m.members) + parts.bytes
+	if n > MaxMessage || len(m.name) > maxName || max(len(m.members), len(m.parts)) > maxItems {
 		return nil, ErrTooLarge
 	}
 	le := binary.LittleEndian
@@ -45,16 +43,8 @@ func (m *message) frame() ([]byte, error) {
 	b = le.AppendUint64(b, m.id)
 	b = le.AppendUint16(b, uint16(len(m.name)))
 	b = append(b, m.name...)
-	b = le.AppendUint32(b, uint32(len(m.members)))
-	for _, r := range m.members {
-		b = le.AppendUint32(b, uint32(r))
-	}
-	b = le.AppendUint32(b, uint32(len(m.parts)))
-	for _, p := range m.parts {
-		b = le.AppendUint32(b, uint32(len(p)))
-		b = append(b, p...)
-	}
-	return b, nil
+	b = appendMembers(b, m.members)
+	return parts.append(b), nil
 }
 
 func readMessage(r io.Reader) (message, error) {
@@ -73,18 +63,7 @@ func decode(k kind, body []byte) (message, error) {
 	c := cursor{rest: body}
 	m := message{kind: k, rank: int(int32(c.u32())), code: c.u8(), id: c.u64()}
 	m.name = string(c.bytes(int(c.u16())))
-	if n := c.count(4); n > 0 {
-		m.members = make([]int, n)
-		for i := range m.members {
-			m.members[i] = int(int32(c.u32()))
-		}
-	}
-	if n := c.count(4); n > 0 {
-		m.parts = make([][]byte, n)
-		for i := range m.parts {
-			m.parts[i] = c.bytes(int(c.u32()))
-		}
-	}
+	m.members, m.parts = c.members(), c.parts()
 	if c.short || len(c.rest) != 0 {
 		return message{}, fmt.Errorf("%w: %d bytes of kind %d do not add up", ErrWire, len(body), k)
 	}

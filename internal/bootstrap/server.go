@@ -35,16 +35,18 @@ type Server struct {
 
 	identity func() (*tls.Config, error) // made at the first use
 
-	mu        sync.Mutex
-	closed    bool
-	start     start
-	dropped   chan struct{} // closed at the end of a connection; nil without a waiter
-	members   []member
-	first     *Joining // of the rank that joined first; nil before
-	exchanges map[string][]*exchange
-	listeners map[net.Listener]struct{}
-	conns     map[net.Conn]bool // every open connection; true: it came through a listener
-	unproven  []net.Conn        // those of Serve that have not proved the secret, oldest first
+	mu         sync.Mutex
+	closed     bool
+	start      start
+	dropped    chan struct{} // closed at the end of a connection; nil without a waiter
+	members    []member
+	first      *Joining    // of the rank that joined first; nil before
+	leavers    []int       // ranks that have left, of which the other ranks do not know yet
+	leaveTimer *time.Timer // announces them
+	exchanges  map[string][]*exchange
+	listeners  map[net.Listener]struct{}
+	conns      map[net.Conn]bool // every open connection; true: it came through a listener
+	unproven   []net.Conn        // those of Serve that have not proved the secret, oldest first
 
 	wg sync.WaitGroup
 }
@@ -166,22 +168,35 @@ func (s *Server) depart(rank int, to state, cause string) bool {
 	}
 	m.state, m.cause = to, cause
 	s.failExchanges(rank)
-	news := message{kind: kindLeft, rank: rank}
 	if to == dead {
-		news = message{kind: kindDead, rank: rank, name: cause}
+		s.broadcast(message{kind: kindDead, rank: rank, name: cause})
+	} else if s.leavers = append(s.leavers, rank); len(s.leavers) == 1 && !s.closed {
+		s.leaveTimer = time.AfterFunc(leaveDelay, s.announceLeavers)
 	}
-	s.broadcast(news)
 	return true
 }
 
-// broadcast queues m for all ranks but its subject. The caller holds mu.
+// leaveDelay gathers ranks that leave. The ranks of a job leave together at its end, and
+// ranks that have left get no news: so few messages go out, not one for each pair.
+const leaveDelay = 10 * time.Millisecond
+
+// announceLeavers tells the ranks that are there, or may still come, which have left.
+func (s *Server) announceLeavers() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broadcast(message{kind: kindLeft, rank: AnyRank, members: s.leavers})
+	s.leavers = nil
+}
+
+// broadcast queues m for all ranks but its subject and those that are gone. The caller
+// holds mu.
 func (s *Server) broadcast(m message) {
 	frame, err := m.frame()
 	if err != nil {
 		return // names are cut to fit: unreachable
 	}
 	for r := range s.members {
-		if r != m.rank {
+		if state := s.members[r].state; r != m.rank && state != left && state != dead {
 			s.members[r].out.put(frame, len(frame))
 		}
 	}
@@ -193,6 +208,9 @@ func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.start.stop()
+	if s.leaveTimer != nil {
+		s.leaveTimer.Stop()
+	}
 	for l := range s.listeners {
 		l.Close()
 	}

@@ -35,14 +35,14 @@ func (s *Server) contribute(rank int, m message) error {
 }
 
 func (s *Server) valid(rank int, members []int) bool {
-	seen := make(map[int]bool, len(members))
+	seen := make([]bool, s.size)
 	for _, r := range members {
 		if r < 0 || r >= s.size || seen[r] {
 			return false
 		}
 		seen[r] = true
 	}
-	return seen[rank]
+	return rank < s.size && seen[rank]
 }
 
 // goneMember returns a member that is dead, else one that has left or is missing, else

@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ func TestResultTooLargeForAMessageFailsForAll(t *testing.T) {
 	errs := make(chan error, 3)
 	for r := range c {
 		go func() {
-			_, err := c[r].Exchange(watchdog(t), "k", ranks(3), make([]byte, MaxMessage/3))
+			_, err := c[r].Exchange(watchdog(t), "k", ranks(3), bytes.Repeat([]byte{byte(r)}, MaxMessage/3)) // equal parts would travel once
 			errs <- err
 		}()
 	}

@@ -17,7 +17,7 @@ const (
 	headerSize = 8
 
 	magic   = 0x5047 // "GP"
-	version = 3
+	version = 4
 )
 
 // kind is the type of a frame.
@@ -35,7 +35,7 @@ const (
 	kindReply    // id, code; parts[0] result, or name the error
 	kindTell     // name service, parts[0]
 	kindDead     // rank died, name cause
-	kindLeft     // rank said goodbye
+	kindLeft     // members said goodbye
 	kindAbort    // rank gave up, name cause
 	kindReport   // name, parts[0]
 	kindOverflow // id of a call that was dropped, 0 for a Tell

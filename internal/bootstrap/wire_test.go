@@ -2,6 +2,8 @@ package bootstrap
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,11 +18,17 @@ func drawMessage(t *rapid.T) message {
 		id:   rapid.Uint64().Draw(t, "id"),
 		name: rapid.StringN(0, 100, 100).Draw(t, "name"),
 	}
-	for range rapid.IntRange(0, 5).Draw(t, "members") {
-		m.members = append(m.members, int(rapid.Int32().Draw(t, "member")))
+	for range rapid.IntRange(0, 5).Draw(t, "runs of members") {
+		first := int(rapid.Int32Max(math.MaxInt32-3).Draw(t, "member"))
+		for i := range rapid.IntRange(1, 3).Draw(t, "consecutive") {
+			m.members = append(m.members, first+i)
+		}
 	}
-	for range rapid.IntRange(0, 5).Draw(t, "parts") {
-		m.parts = append(m.parts, rapid.SliceOfN(rapid.Byte(), 0, 50).Draw(t, "part"))
+	for range rapid.IntRange(0, 5).Draw(t, "runs of parts") {
+		part := rapid.OneOf(rapid.SliceOfN(rapid.Byte(), 0, 50), rapid.SliceOfN(rapid.Byte(), 0, 1)).Draw(t, "part")
+		for range rapid.IntRange(1, 3).Draw(t, "equal") {
+			m.parts = append(m.parts, part)
+		}
 	}
 	return m
 }
@@ -65,6 +73,8 @@ func FuzzDecode(f *testing.F) {
 	frame, _ := (&message{kind: kindCall, name: "s", members: []int{0}, parts: [][]byte{{1}}}).frame()
 	f.Add(byte(kindCall), frame[headerSize:])
 	f.Add(byte(kindExchange), []byte{})
+	frame, _ = (&message{kind: kindExchange, members: []int{0, 1, 2, 9}, parts: [][]byte{{1}, {2}, {2}, {1}}}).frame()
+	f.Add(byte(kindExchange), frame[headerSize:])
 	f.Fuzz(func(t *testing.T, k byte, body []byte) {
 		m, err := decode(kind(k), body)
 		if err != nil {
@@ -97,3 +107,31 @@ type script struct {
 
 func (s *script) Read(b []byte) (int, error)  { return s.in.Read(b) }
 func (s *script) Write(b []byte) (int, error) { return s.out.Write(b) }
+
+// Each contribution of a rank names all members, and each result has the parts of all.
+func TestFrameOfAnExchangeIsSmallIfRanksAreAlike(t *testing.T) {
+	m := message{kind: kindExchange, name: "team/world", members: ranks(4096), parts: make([][]byte, 4096)}
+	for i := range m.parts {
+		m.parts[i] = []byte("the card of each rank of host " + string(rune('a'+i/256)))
+	}
+	frame, err := m.frame()
+	require.NoError(t, err)
+	require.Less(t, len(frame), 1<<10)
+	got, err := readMessage(bytes.NewReader(frame))
+	require.NoError(t, err)
+	require.Equal(t, m, got)
+}
+
+func TestDecoderRefusesRunsThatMultiply(t *testing.T) {
+	m := message{kind: kindExchange, members: ranks(3), parts: [][]byte{{1}, {1}}}
+	frame, err := m.frame()
+	require.NoError(t, err)
+	body := frame[headerSize:]
+	members, parts := bytes.Clone(body), bytes.Clone(body)
+	binary.LittleEndian.PutUint32(members[4+1+8+2+4+4:], maxItems+1)
+	binary.LittleEndian.PutUint32(parts[len(parts)-4:], maxItems+1)
+	for _, body := range [][]byte{members, parts} {
+		_, err = decode(kindExchange, body)
+		require.ErrorIs(t, err, ErrWire)
+	}
+}
