@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
 // Members of a team are mostly consecutive ranks, and most ranks of a job bring the same
@@ -56,6 +57,7 @@ func (c *cursor) members() (members []int) {
 			c.short = true
 			return nil
 		}
+		members = slices.Grow(members, n)
 		for i := range n {
 			members = append(members, first+i)
 		}
@@ -122,23 +124,36 @@ func (c *cursor) parts() (parts [][]byte) {
 		}
 		seen[string(different[i])] = true
 	}
-	used, last := uint32(0), uint32(math.MaxUint32)
-	for range c.count(8) {
-		number, n := c.u32(), int(c.u32())
-		if number > used || int(number) >= len(different) || number == last || n == 0 || n > maxItems-len(parts) {
-			c.short = true
-			return nil
-		}
-		if number == used {
-			used++
-		}
-		last = number
-		for range n {
-			parts = append(parts, different[number])
-		}
+	runs, total := c.partRuns(len(different))
+	if total == 0 {
+		return nil
 	}
-	if int(used) != len(different) {
-		c.short = true
+	parts = make([][]byte, 0, total)
+	for _, r := range runs {
+		for range r.count {
+			parts = append(parts, different[r.number])
+		}
 	}
 	return parts
+}
+
+// partRuns reads the runs of a list with that many different parts, and counts its parts.
+func (c *cursor) partRuns(different int) (runs []partRun, total int) {
+	runs = make([]partRun, c.count(8))
+	used := 0
+	for i := range runs {
+		r := partRun{c.u32(), c.u32()}
+		if int(r.number) > used || int(r.number) >= different || i > 0 && r.number == runs[i-1].number ||
+			r.count == 0 || r.count > uint32(maxItems-total) {
+			c.short = true
+			return nil, 0
+		}
+		used = max(used, int(r.number)+1)
+		total += int(r.count)
+		runs[i] = r
+	}
+	if used != different {
+		c.short = true
+	}
+	return runs, total
 }

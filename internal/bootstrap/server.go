@@ -171,14 +171,15 @@ func (s *Server) depart(rank int, to state, cause string) bool {
 	if to == dead {
 		s.broadcast(message{kind: kindDead, rank: rank, name: cause})
 	} else if s.leavers = append(s.leavers, rank); len(s.leavers) == 1 && !s.closed {
-		s.leaveTimer = time.AfterFunc(leaveDelay, s.announceLeavers)
+		s.leaveTimer = time.AfterFunc(leaveDelay*time.Duration(s.size), s.announceLeavers)
 	}
 	return true
 }
 
-// leaveDelay gathers ranks that leave. The ranks of a job leave together at its end, and
-// ranks that have left get no news: so few messages go out, not one for each pair.
-const leaveDelay = 10 * time.Millisecond
+// leaveDelay, for each rank of the job, gathers ranks that leave. The ranks leave together
+// at the end of a job, and ranks that have left get no news. So few messages go out, not
+// one for each pair of ranks.
+const leaveDelay = 100 * time.Microsecond
 
 // announceLeavers tells the ranks that are there, or may still come, which have left.
 func (s *Server) announceLeavers() {
