@@ -26,7 +26,7 @@ type variable struct {
 // values here, so that a mistake is an error at every rank alike.
 func variables() []variable {
 	return []variable{
-		{bootstrap.EnvProvider, oneOf(func(o *options, name string) { o.provider = name }, "auto", "shm", "tcp", "ibv", "loop")},
+		{bootstrap.EnvProvider, (*options).setProvider},
 		{bootstrap.EnvHeap, sized(func(bytes int64) Option { return WithHeap(bytes) })},
 		{bootstrap.EnvFMAMax, sized(func(bytes int64) Option { return WithFMAMax(int(bytes)) })},
 		{bootstrap.EnvPeerTimeout, timed(WithPeerTimeout)},

@@ -73,16 +73,14 @@ func thisHost() string {
 }
 
 // maps reports whether this rank maps the memory of all members. It does in a job that
-// maps the memory of all ranks. In a team within one of several hosts, maps first
+// maps the memory of all ranks. In a team within one host of another job, maps first
 // connects to the members.
 func (t *Team) maps(ctx context.Context) bool {
 	f := t.job.fabric
-	if f.MapsAll() {
+	switch {
+	case f.MapsAll():
 		return true
-	}
-	hosts := f.HostsOf(t.members)
-	apart := slices.ContainsFunc(hosts, func(h int) bool { return h != hosts[0] })
-	if t.job.world == nil || apart || !f.MapsHost() {
+	case !f.MapsHost() || !t.withinHost():
 		return false
 	}
 	for _, rank := range t.members {
@@ -93,13 +91,11 @@ func (t *Team) maps(ctx context.Context) bool {
 	return true
 }
 
-// hostsIn numbers the hosts in the members' cards, in the order of their first members.
-func hostsIn(cards []teamCard) []int {
-	hosts := make([]int, len(cards))
-	for i, card := range cards {
-		hosts[i] = slices.IndexFunc(cards, func(c teamCard) bool { return c.Host == card.Host })
-	}
-	return hosts
+// withinHost reports whether the members are known to share a host. While the world is
+// made, no member knows.
+func (t *Team) withinHost() bool {
+	hosts := t.job.fabric.HostsOf(t.members)
+	return t.job.settled && !slices.ContainsFunc(hosts, func(h int) bool { return h != hosts[0] })
 }
 
 // crowded reports whether members share cores, on some host. All members get the same

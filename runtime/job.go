@@ -40,8 +40,11 @@ type Job struct {
 
 	serving sync.WaitGroup // goroutines of teams; begun under mu while the job is open
 
-	closing sync.Once
-	closed  error
+	several    bool // the job has several providers
+	settled    bool // all ranks know each other's sites
+	passedOnce sync.Once
+	closing    sync.Once
+	closed     error
 }
 
 // Init joins the job that the environment describes, or makes a world of one
@@ -117,13 +120,13 @@ func newJob(ctx context.Context, o options, m *membership) (*Job, error) {
 			o.heap = sharedHeap()
 		}
 	}
-	j := &Job{opts: o, host: host, cores: cmp.Or(o.cores, m.env.LocalCores), server: m.server, reserved: m.reserved,
+	j := &Job{opts: o, host: host, cores: cmp.Or(o.cores, m.env.LocalCores), server: m.server, reserved: m.reserved, several: len(w.providers) > 1,
 		teams: map[string]*Team{}, broken: map[string]*TeamError{}, notes: map[string]int64{}}
 	j.aborted, j.abort = context.WithCancelCause(context.Background())
 	j.ended, j.end = context.WithCancelCause(j.aborted)
 	j.fabric, err = fabric.New(ctx, fabric.Config{Rank: m.env.Rank, Providers: w.providers, Heap: o.heap,
 		Shared: w.shared, Reservations: reservationsOf(m.env), FMAMax: o.fmaMax, Stats: o.stats, DeviceAtomics: o.atomics == "nic",
-		OwnCore: j.cores >= m.env.LocalSize, PeerTimeout: o.peerTimeout}, j.call)
+		OwnCore: j.cores >= m.env.LocalSize, PeerTimeout: o.peerTimeout, Passed: j.passed}, j.call)
 	if err != nil {
 		return nil, fmt.Errorf("rank %d: %w", m.env.Rank, err)
 	}

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 type Option func(*options) error
 
 type options struct {
-	provider    string
+	provider    string // a list, see WithProvider
 	heap        int64
 	fmaMax      int
 	stats       bool
@@ -30,10 +31,21 @@ type options struct {
 	wrap        func(driver.Provider) driver.Provider
 }
 
-// WithProvider names the provider: "auto", "shm" (ranks of one host), "tcp", "ibv" (RDMA
-// devices), or "loop" (ranks of one process, the default of RunLocal).
-func WithProvider(name string) Option {
-	return func(o *options) error { o.provider = name; return nil }
+// WithProvider lists the providers that move the bytes, in order of preference: "shm" (ranks
+// of one host), "tcp", "ibv" (RDMA devices) and "loop" (ranks of one process). Each pair of
+// ranks uses the first one that both have and that joins them. So with "shm,ibv,tcp" a rank
+// uses shm on its host, ibv to ranks with a device as well, and tcp to the others. "auto" is
+// the default. It stands for "shm", or "loop" in RunLocal, if all ranks are on one host. Else
+// it stands for "shm,ibv,tcp"; with TLS, or atomics by devices, for "shm,tcp". Init returns
+// an error if two ranks have no provider in common. All ranks give the same list.
+func WithProvider(list string) Option {
+	return func(o *options) error { return o.setProvider(list) }
+}
+
+func (o *options) setProvider(list string) error {
+	o.provider = cmp.Or(list, auto)
+	_, err := ParseProviders(o.provider)
+	return err
 }
 
 // WithHeap bounds the memory that this rank can allocate for windows, in bytes: 64 KiB
@@ -159,7 +171,7 @@ const (
 
 // collect reads the environment, then applies opts.
 func collect(opts []Option) (options, error) {
-	o := options{fmaMax: -1, atomics: "cpu"}
+	o := options{provider: auto, fmaMax: -1, atomics: "cpu"}
 	if err := o.readEnvironment(); err != nil {
 		return o, err
 	}

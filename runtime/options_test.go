@@ -32,7 +32,7 @@ func TestWrongOptionsNameAllowedValues(t *testing.T) {
 	require.ErrorContains(t, local(t, 1, nothing, runtime.WithHeap(math.MaxInt64)), "at most")
 	require.ErrorContains(t, local(t, 1, nothing, runtime.WithFMAMax(-1)), "at least 0")
 	require.ErrorContains(t, local(t, 1, nothing, runtime.WithPeerTimeout(time.Nanosecond)), "need at least 100ms")
-	require.ErrorContains(t, local(t, 1, nothing, runtime.WithProvider("carrier pigeon")), "choose auto, shm, tcp, ibv or loop")
+	require.ErrorContains(t, local(t, 1, nothing, runtime.WithProvider("carrier pigeon")), "choose auto, shm, tcp or ibv, or a list")
 	require.ErrorContains(t, local(t, 1, nothing, runtime.WithRDMA("mtu=1500")), "256, 512")
 	require.ErrorIs(t, local(t, 0, nothing), runtime.ErrRange)
 }
@@ -40,7 +40,9 @@ func TestWrongOptionsNameAllowedValues(t *testing.T) {
 func TestWrongEnvironmentNamesVariableAndAllowedValues(t *testing.T) {
 	nothing := func(context.Context, *runtime.Job) error { return nil }
 	for _, c := range []struct{ name, text, want string }{
-		{"GRUN_PROVIDER", "pigeon", "auto or shm or tcp or ibv or loop"},
+		{"GRUN_PROVIDER", "pigeon", "choose auto, shm, tcp or ibv, or a list"},
+		{"GRUN_PROVIDER", "shm,shm", "such as shm,ibv,tcp"},
+		{"GRUN_PROVIDER", "auto,tcp", "such as shm,ibv,tcp"},
 		{"GRUN_HEAP", "plenty", "512MiB"},
 		{"GRUN_HEAP", "4K", "need at least 65536"},
 		{"GRUN_HEAP", "9223372036854775807", "at most 70368744177664 (64 TiB)"},

@@ -139,5 +139,5 @@ func (m *membership) describe(j *Job) string {
 		how += "; ignored " + part
 	}
 	return fmt.Sprintf("rank %d of %d on %s: local rank %d of %d, %d cores, GOMAXPROCS %d, providers %s; %s",
-		e.Rank, e.Size, name, e.LocalRank, e.LocalSize, j.cores, goruntime.GOMAXPROCS(0), j.fabric.Providers(), how)
+		e.Rank, e.Size, name, e.LocalRank, e.LocalSize, j.cores, goruntime.GOMAXPROCS(0), j.reaches(), how)
 }

@@ -1,14 +1,13 @@
 package runtime
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/internal/identity"
 	"github.com/gopgas/gopgas/verbs/driver"
-	"github.com/gopgas/gopgas/verbs/ibv"
 	"github.com/gopgas/gopgas/verbs/loop"
 	"github.com/gopgas/gopgas/verbs/shm"
 	"github.com/gopgas/gopgas/verbs/tcp"
@@ -19,14 +18,26 @@ type localWire = loop.Provider
 
 func newLocalWire() *localWire { return loop.New() }
 
-// rdmaSettings choose the RDMA device and its settings.
-type rdmaSettings = ibv.Config
+// auto stands for the list of providers that [options.automatic] returns.
+const auto = "auto"
 
-func parseRDMA(list string) (rdmaSettings, error) { return ibv.ParseConfig(list) }
+// providerNames are the names that a list of providers may have.
+var providerNames = [...]string{"shm", "tcp", "ibv", "loop"}
 
-// errNotEncrypted refuses TLS with a provider that cannot encrypt.
-var errNotEncrypted = errors.New("provider ibv does not encrypt, and the job has several hosts: with TLS choose provider tcp or auto, or leave TLS out (grun --tls, " +
-	bootstrap.EnvTLS + ", runtime.WithTLS)")
+// ParseProviders returns the names of a list of providers, such as "shm,ibv", or "auto"
+// alone. Kind: local.
+func ParseProviders(list string) ([]string, error) {
+	names := strings.Split(list, ",")
+	if list == auto {
+		return names, nil
+	}
+	for i, name := range names {
+		if !slices.Contains(providerNames[:], name) || slices.Contains(names[:i], name) {
+			return nil, fmt.Errorf("provider %q; choose auto, shm, tcp or ibv, or a list in order of preference, such as shm,ibv,tcp", list)
+		}
+	}
+	return names, nil
+}
 
 // wiring lists a rank's providers and the kind of its heap.
 type wiring struct {
@@ -34,69 +45,64 @@ type wiring struct {
 	shared    bool              // the heap is a memfd
 }
 
-// wire turns the name of a provider into providers. local connects the ranks of this
-// process; env locates this rank in its job.
+// wire opens no device. It makes the providers of the option's list. local connects the
+// ranks of this process; env locates this rank in its job.
 func (o *options) wire(local *localWire, env bootstrap.Env) (wiring, error) {
-	w := wiring{shared: true}
-	switch o.provider {
-	case "loop":
-		w.shared = false
-		if local == nil {
-			return w, fmt.Errorf("provider loop carries ranks of one process: use RunLocal, or shm between processes")
-		}
-		w.providers = []driver.Provider{local}
-	case "shm":
-		w.providers = []driver.Provider{shm.New(shm.Config{})}
-	case "tcp":
-		w.shared = local == nil
-		p, err := o.tcp(env)
+	names, err := ParseProviders(o.provider)
+	if err != nil {
+		return wiring{}, err
+	}
+	if o.provider == auto {
+		names = o.automatic(local, env)
+	}
+	if slices.Contains(names, "ibv") && o.tls && !o.oneHost(env) {
+		return wiring{}, errNotEncrypted
+	}
+	w := wiring{shared: local == nil || slices.Contains(names, "shm")}
+	for _, name := range names {
+		p, err := o.make(name, local, env)
 		if err != nil {
 			return w, err
 		}
-		w.providers = []driver.Provider{p}
-	case "ibv":
-		if o.tls && !o.oneHost(env) {
-			return w, errNotEncrypted
-		}
-		w.shared = local == nil
-		w.providers = []driver.Provider{o.ibv()}
-	case "", "auto":
-		return o.wireAuto(local, env)
-	default:
-		return w, fmt.Errorf("unknown provider %q; choose auto, shm, tcp, ibv or loop", o.provider)
-	}
-	o.wrapAll(w.providers)
-	return w, nil
-}
-
-// wireAuto takes the nearest provider that reaches all ranks.
-func (o *options) wireAuto(local *localWire, env bootstrap.Env) (wiring, error) {
-	w := wiring{shared: local == nil}
-	if local != nil {
-		w.providers = []driver.Provider{local}
-	} else {
-		w.providers = []driver.Provider{shm.New(shm.Config{})}
-	}
-	if !o.oneHost(env) {
-		p, err := o.tcp(env)
-		if err != nil {
-			return w, err
+		if o.wrap != nil {
+			p = o.wrap(p)
 		}
 		w.providers = append(w.providers, p)
 	}
-	o.wrapAll(w.providers)
 	return w, nil
 }
 
-// unusedDevices names, once in a job, the RDMA devices of this host that programs
-// without the tag ibverbs cannot use.
-func unusedDevices(rank int) string {
-	devices := ibv.Present()
-	if rank != 0 || ibv.Built || len(devices) == 0 {
-		return ""
+// automatic returns the list of auto. Mapped memory is first. Where ranks are on several
+// hosts, RDMA devices are next and tcp is last. Devices do not encrypt, so TLS leaves them out. So
+// do atomics of devices, which no other provider may join.
+func (o *options) automatic(local *localWire, env bootstrap.Env) []string {
+	switch {
+	case local != nil && o.oneHost(env):
+		return []string{"loop"}
+	case local != nil:
+		return []string{"loop", "tcp"}
+	case o.oneHost(env):
+		return []string{"shm"}
+	case o.tls || o.atomics == "nic":
+		return []string{"shm", "tcp"}
 	}
-	return fmt.Sprintf("gopgas: this program cannot use %s: build it with `go build -tags ibverbs`, which needs a C compiler and libibverbs-dev",
-		strings.Join(devices, ", "))
+	return []string{"shm", "ibv", "tcp"}
+}
+
+// make makes the provider of a name.
+func (o *options) make(name string, local *localWire, env bootstrap.Env) (driver.Provider, error) {
+	switch name {
+	case "loop":
+		if local == nil {
+			return nil, fmt.Errorf("provider loop carries ranks of one process: use RunLocal, or shm between processes")
+		}
+		return local, nil
+	case "shm":
+		return shm.New(shm.Config{}), nil
+	case "ibv":
+		return o.ibv(), nil
+	}
+	return o.tcp(env)
 }
 
 // tcp returns the provider tcp. If all ranks are processes of this host, even with
@@ -114,19 +120,4 @@ func (o *options) tcp(env bootstrap.Env) (driver.Provider, error) {
 		}
 	}
 	return tcp.New(cfg), nil
-}
-
-func (o *options) ibv() driver.Provider {
-	cfg := o.rdma
-	cfg.PeerTimeout = o.peerTimeout
-	return ibv.New(cfg)
-}
-
-func (o *options) wrapAll(providers []driver.Provider) {
-	if o.wrap == nil {
-		return
-	}
-	for i, p := range providers {
-		providers[i] = o.wrap(p)
-	}
 }

@@ -40,11 +40,11 @@ type handle = team.Handle
 
 // teamCard holds the data that members exchange when they make a team.
 type teamCard struct {
-	Host    string `json:",omitempty"` // name of this rank's host, see WithHosts; in the world's cards
-	Cores   int    // cores of this rank's host for its ranks
-	Mapped  bool   // this rank maps the memory of all members
-	Atomics string // the processor that applies them, see WithAtomics
-	Err     string // why this rank could not prepare
+	Site    *siteCard `json:",omitempty"` // in the world's cards
+	Cores   int       // cores of this rank's host for its ranks
+	Mapped  bool      // this rank maps the memory of all members
+	Atomics string    // the processor that applies them, see WithAtomics
+	Err     string    // why this rank could not prepare
 }
 
 // newTeam makes a team of members of parent, this rank among them. All these members
@@ -60,24 +60,27 @@ func (j *Job) newTeam(ctx context.Context, parent *Team, name string, members []
 	err := t.prepare(ctx)
 	card := teamCard{Cores: j.cores, Mapped: t.maps(ctx), Atomics: j.opts.atomics}
 	if j.world == nil {
-		card.Host = j.host
+		card.Site = j.siteCard()
 	}
 	if err != nil {
 		card.Err = err.Error()
 	}
-	cards, err2 := t.meet(ctx, card)
+	cards, err2 := t.meet(ctx, t.region(), card)
 	if err == nil {
 		err = err2
+	}
+	if err == nil && j.world == nil {
+		err = j.settle(cards)
+	}
+	mapped := err == nil && allMapped(cards)
+	if err == nil && j.world == nil && !mapped && t.withinHost() && j.several {
+		mapped, err = t.mapsWorld(ctx)
 	}
 	if err != nil {
 		// The other members may have made their team, without this rank.
 		return nil, errors.Join(t.failed(team.Split.String(), err), t.giveUp(parent, err))
 	}
-	if j.world == nil {
-		j.fabric.SetHosts(hostsIn(cards))
-	}
-	t.inner.Hosts = j.fabric.HostsOf(members)
-	t.inner.Mapped = !slices.ContainsFunc(cards, func(c teamCard) bool { return !c.Mapped })
+	t.inner.Hosts, t.inner.Mapped = j.fabric.HostsOf(members), mapped
 	t.inner.Crowded = crowded(t.inner.Hosts, cards)
 	t.barrier = newBarrier(t, t.block)
 	j.mu.Lock()
@@ -127,14 +130,14 @@ func (t *Team) discard() error {
 // region returns the name of the team's barrier memory, the same at every member.
 func (t *Team) region() string { return "team/" + t.name }
 
-// meet exchanges cards, and returns those of all members. It fails at all members if
-// one could not prepare.
-func (t *Team) meet(ctx context.Context, card teamCard) ([]teamCard, error) {
+// meet exchanges cards under a name, and returns those of all members. It fails at all
+// members if one could not prepare.
+func (t *Team) meet(ctx context.Context, name string, card teamCard) ([]teamCard, error) {
 	mine, err := json.Marshal(card)
 	if err != nil {
 		return nil, err
 	}
-	texts, err := t.job.client.Exchange(ctx, t.region(), t.members, mine)
+	texts, err := t.job.client.Exchange(ctx, name, t.members, mine)
 	if err != nil {
 		return nil, explain(err)
 	}

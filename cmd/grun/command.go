@@ -112,7 +112,7 @@ func (o *options) define(flags *pflag.FlagSet) {
 	o.hosts.define(flags)
 	flags.BoolVar(&o.stage, "stage", false, "copy the program to the other hosts for the time of the job; packages that grun builds always are")
 	flags.Var(span{&o.startTimeout}, "start-timeout", "end the job if a host is not ready after this time (1m), or a rank has not joined so long after the first (no limit)")
-	flags.StringVar(&o.provider, "provider", "", "provider that moves the bytes: auto, shm, tcp or ibv")
+	flags.StringVar(&o.provider, "provider", "", "providers that move the bytes: auto, shm, tcp or ibv, or several in order of preference, such as shm,ibv,tcp")
 	flags.StringVar(&o.iface, "iface", "", "where tcp listens: an interface, or a subnet such as 10.1.0.0/16")
 	flags.BoolVar(&o.tls, "tls", false, "encrypt and authenticate what leaves a rank by the network, by TLS 1.3")
 	flags.StringVar(&o.heap, "heap", "", "size of each rank's symmetric heap, such as 1GiB")
@@ -134,7 +134,7 @@ func (o *options) define(flags *pflag.FlagSet) {
 // complete gives the shell the values of flags.
 func (c *command) complete() {
 	for flag, values := range map[string][]string{
-		"provider": {"auto", "shm", "tcp", "ibv"},
+		"provider": {"auto", "shm", "tcp", "ibv", "shm,ibv", "shm,ibv,tcp"},
 		"bind-to":  {"none", "core", "numa"},
 		"stdin":    {"all", "none"},
 		"map-by":   {"slot", "node"},

@@ -18,12 +18,11 @@ type setting struct{ flag, name, value string }
 
 // settings returns the flags of the command line that have a variable.
 func (o *options) settings() (list []setting, err error) {
-	switch o.provider {
-	case "":
-	case "auto", "shm", "tcp", "ibv":
+	if o.provider != "" {
+		if _, err := runtime.ParseProviders(o.provider); err != nil {
+			return nil, err
+		}
 		list = append(list, setting{"--provider " + o.provider, bootstrap.EnvProvider, o.provider})
-	default:
-		return nil, fmt.Errorf("provider %q; choose auto, shm, tcp or ibv", o.provider)
 	}
 	if o.iface != "" {
 		list = append(list, setting{"--iface " + o.iface, bootstrap.EnvIface, o.iface})

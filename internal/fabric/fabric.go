@@ -21,8 +21,10 @@ type Control func(ctx context.Context, rank int, service string, payload []byte)
 
 // Config configures a rank's fabric.
 type Config struct {
-	Rank         int
-	Providers    []driver.Provider    // in order of preference
+	Rank int
+	// Providers are in order of preference. Of several, a rank may lack one whose Open
+	// returns driver.ErrNoDevice.
+	Providers    []driver.Provider
 	Heap         int64                // bytes of registered memory that can be allocated
 	Shared       bool                 // the heap is a memfd, so that other processes can map it
 	Reservations *memory.Reservations // where a shared heap reserves pages; the Fabric closes it; nil: none
@@ -33,6 +35,8 @@ type Config struct {
 	DeviceAtomics bool
 	OwnCore       bool          // no other rank needs the core that this one waits on
 	PeerTimeout   time.Duration // until a silent connection counts as lost; 0 takes the provider's default
+	// Passed is told of each way to a rank that failed before the next one was tried. nil: not told.
+	Passed func(rank int, err error)
 }
 
 // A Fabric holds one rank's connections. Any goroutine may call its methods.
@@ -48,7 +52,8 @@ type Fabric struct {
 	health   health
 	pending  pending
 	attached attachments
-	hosts    atomic.Pointer[[]int] // by rank of the world; nil until they are known
+	lacks    map[string]string     // causes by provider, of those that this rank has no device for
+	sites    atomic.Pointer[sites] // nil until they are known
 
 	peersMu   sync.Mutex
 	peers     map[int]*dial
@@ -77,7 +82,7 @@ const (
 // New opens the devices of all providers and the rank's heap.
 func New(ctx context.Context, cfg Config, control Control) (*Fabric, error) {
 	ctx = wait.Context(ctx)
-	f := &Fabric{cfg: cfg, control: control, bell: wait.NewLocal(), peers: map[int]*dial{}, inbound: map[int]*inbound{}}
+	f := &Fabric{cfg: cfg, control: control, bell: wait.NewLocal(), peers: map[int]*dial{}, inbound: map[int]*inbound{}, lacks: map[string]string{}}
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	f.regions.init()
 	f.health.init(f)
@@ -101,13 +106,17 @@ func (f *Fabric) open(ctx context.Context) error {
 	}
 	for _, p := range f.cfg.Providers {
 		b, err := f.bind(ctx, p)
-		if err != nil {
+		switch {
+		case err == nil:
+			f.bindings = append(f.bindings, b)
+		case errors.Is(err, driver.ErrNoDevice) && len(f.cfg.Providers) > 1:
+			f.lacks[p.Name()] = inner(err).Error()
+		default:
 			return fmt.Errorf("open provider %s: %w", p.Name(), err)
 		}
-		f.bindings = append(f.bindings, b)
-		if err := f.fitForMessages(b); err != nil {
-			return fmt.Errorf("provider %s: %w", p.Name(), err)
-		}
+	}
+	if err := f.checkAtomics(); err != nil {
+		return err
 	}
 	f.bell.OnPark(f.beforeSleep)
 	if f.cfg.OwnCore {
@@ -117,6 +126,15 @@ func (f *Fabric) open(ctx context.Context) error {
 		f.attend(b)
 	}
 	_, err = f.Register(ctx, headRegion, f.head.Memory)
+	return err
+}
+
+// inner returns the provider's own error behind one of package verbs.
+func inner(err error) error {
+	var op *verbs.OpError
+	if errors.As(err, &op) {
+		return op.Err
+	}
 	return err
 }
 
@@ -256,7 +274,10 @@ func (f *Fabric) bind(ctx context.Context, p driver.Provider) (*binding, error) 
 	if b.room = int64(depth) * 7 / 8; f.listens(b) { // the rest: goroutines that post at the same time
 		b.room = int64(depth) / 2
 	}
-	if b.pd, err = b.ctx.AllocPD(); err == nil {
+	if err = b.fitForMessages(); err == nil {
+		b.pd, err = b.ctx.AllocPD()
+	}
+	if err == nil {
 		b.cq, err = b.ctx.CreateCQ(ctx, depth)
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/memory"
@@ -251,9 +252,9 @@ func (p *Peer) keepOrder(ctx context.Context, o *op) error {
 }
 
 // fitForMessages refuses devices that cannot carry a message inline.
-func (f *Fabric) fitForMessages(b *binding) error {
+func (b *binding) fitForMessages() error {
 	if b.info.MaxInline >= messageSize {
 		return nil
 	}
-	return errors.Join(driver.ErrUnsupported, errors.New(b.info.Name+" takes less inline data than the 64 bytes that gopgas needs"))
+	return fmt.Errorf("%w: %s takes less inline data than the %d bytes that gopgas needs", driver.ErrNoDevice, b.info.Name, messageSize)
 }

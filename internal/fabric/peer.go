@@ -159,25 +159,49 @@ func (f *Fabric) connect(ctx context.Context, rank int) (*Peer, error) {
 		f.health.watch(p)
 		return p, nil
 	}
-	var errs []error
-	for _, b := range f.waysTo(rank) {
-		p, err := f.connectOver(ctx, rank, b)
-		if err == nil {
-			return p, nil
-		}
-		if mine := exhausted(f.cfg.Rank, err); mine != nil && !errors.As(err, new(*RankError)) {
-			err = mine
-		}
-		errs = append(errs, fmt.Errorf("connect to rank %d over %s: %w", rank, b.name, err))
+	p, err := f.connectOneWay(ctx, rank)
+	if err == nil {
+		return p, nil
 	}
-	err := errors.Join(errs...)
 	if errors.Is(err, driver.ErrLost) {
 		return nil, f.blame(ctx, rank, err)
 	}
 	return nil, f.health.orElse(rank, err)
 }
 
-func (f *Fabric) connectOver(ctx context.Context, rank int, b *binding) (_ *Peer, err error) {
+// connectOneWay tries the ways to a rank, one after the other. A way that has another one
+// behind it must carry a request and its response. Neither a rank that is gone nor a
+// shortage at one end makes it try the next way.
+func (f *Fabric) connectOneWay(ctx context.Context, rank int) (*Peer, error) {
+	var errs []error
+	ways := f.waysTo(rank)
+	for i, b := range ways {
+		last := i == len(ways)-1
+		p, err := f.connectOver(ctx, rank, b, !last)
+		if err == nil {
+			return p, nil
+		}
+		if mine := exhausted(f.cfg.Rank, err); mine != nil && !errors.As(err, new(*RankError)) {
+			err = mine
+		}
+		err = fmt.Errorf("connect to rank %d over %s: %w", rank, b.name, err)
+		errs = append(errs, err)
+		if ctx.Err() != nil || errors.Is(err, driver.ErrExhausted) || f.health.of(rank) != nil {
+			break
+		}
+		if f.cfg.Passed != nil && !last {
+			f.cfg.Passed(rank, err)
+		}
+	}
+	if len(ways) == 0 {
+		return nil, fmt.Errorf("%w: no provider of this rank (%v) reaches rank %d", driver.ErrUnsupported, f.Providers(), rank)
+	}
+	return nil, errors.Join(errs...)
+}
+
+// connectOver connects to a rank over b. With verify, it also waits for the response to a
+// request.
+func (f *Fabric) connectOver(ctx context.Context, rank int, b *binding, verify bool) (_ *Peer, err error) {
 	qp, mail, err := f.newQP(ctx, b)
 	if err != nil {
 		return nil, err
@@ -194,31 +218,34 @@ func (f *Fabric) connectOver(ctx context.Context, rank int, b *binding) (_ *Peer
 	if rep.Exhausted != "" {
 		return nil, &RankError{Rank: rank, Kind: driver.ErrExhausted, Cause: rep.Exhausted}
 	}
-	p, err := f.join(ctx, &Peer{f: f, rank: rank, bind: b, qp: qp, mail: mail}, &rep)
+	p := &Peer{f: f, rank: rank, bind: b, qp: qp, mail: mail}
+	if err = f.join(ctx, p, &rep); err == nil && verify {
+		err = p.verify(ctx)
+	}
 	if err != nil {
 		// If this fails, the rank is gone, or its next connection replaces this one.
 		_ = f.call(ctx, rank, "disconnect", struct{}{}, &struct{}{})
 		return nil, err
 	}
+	f.health.watch(p)
 	return p, nil
 }
 
 // join connects p's queue pair with the queue pair that the rank made for it.
-func (f *Fabric) join(ctx context.Context, p *Peer, rep *connectReply) (*Peer, error) {
+func (f *Fabric) join(ctx context.Context, p *Peer, rep *connectReply) error {
 	if err := p.qp.Connect(ctx, rep.Address, f.cfg.PeerTimeout); err != nil {
-		return nil, err
+		return err
 	}
 	p.mail.open()
 	head, err := f.remote(ctx, p, rep.Head)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p.head = *head
 	if bell, ok := p.qp.PeerBell(); ok && f.Mapping() {
 		p.bell = bell
 	}
-	f.health.watch(p)
-	return p, nil
+	return nil
 }
 
 // serveConnect makes the passive end of a connection. If this rank has no memory or

@@ -16,10 +16,10 @@ import (
 
 // A Config is one way to run a job in this process.
 type Config struct {
-	Provider string // loop, shm, tcp, ibv or auto
+	Provider string // loop, shm, tcp, ibv, auto, or a list
 	TLS      bool   // connections are encrypted
 	Queued   bool   // mapping is off: every operation goes through a queue pair
-	NIC      bool   // only the capabilities of RDMA NICs
+	NIC      bool   // only the capabilities of RDMA NICs; of a list, for those providers that reach other hosts
 	Atomics  string // the NIC's atomics: "" and cpu, or nic
 	Shallow  bool   // queues of 8 requests
 	Refusing bool   // queues that refuse posts now and then, whatever their content
@@ -45,7 +45,12 @@ func (c Config) Options() []runtime.Option {
 		opts = append(opts, runtime.WithAtomics(c.Atomics))
 	}
 	if plan := c.plan(); c.NIC || c.Shallow || c.Refusing {
-		opts = append(opts, runtime.WithWrap(func(p driver.Provider) driver.Provider { return faulty.New(p, plan) }))
+		opts = append(opts, runtime.WithWrap(func(p driver.Provider) driver.Provider {
+			if c.Provider == nearAndNIC() && p.Name() != "tcp" {
+				return p
+			}
+			return faulty.New(p, plan)
+		}))
 	}
 	if c.Hosts != "" {
 		opts = append(opts, runtime.WithHosts(strings.Split(c.Hosts, "")...))
@@ -57,6 +62,14 @@ func (c Config) Options() []runtime.Option {
 var nic = faulty.Plan{HideMapper: true, HideCanceler: true, HideExtendedAtomics: true, HideAppliedWrites: true,
 	HideCoherentAtomics: true,
 	NeedLocalKeys:       true, MaxInline: 256}
+
+// nearAndNIC lists mapped memory within a host, and tcp between hosts, which stands for a NIC.
+func nearAndNIC() string {
+	if testwatch.Race {
+		return "loop,tcp"
+	}
+	return "shm,tcp"
+}
 
 // shallow is the depth of queues that are full in every test.
 const shallow = 8
@@ -150,6 +163,8 @@ func Apart() []Config {
 		switch i % 4 {
 		case 1:
 			c.Provider = "tcp"
+		case 2:
+			c.Provider, c.NIC = nearAndNIC(), true
 		case 3:
 			c.Provider, c.Queued = "loop", true
 		}

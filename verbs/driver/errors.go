@@ -9,6 +9,7 @@ var (
 	ErrState       = errors.New("wrong queue pair state")
 	ErrAccess      = errors.New("access refused") // bad key, out of bounds, missing right
 	ErrUnsupported = errors.New("not supported by this device")
+	ErrNoDevice    = errors.New("no usable device") // of Open: this host or this program has none
 	ErrClosed      = errors.New("closed")
 	ErrInvalid     = errors.New("invalid argument")
 	ErrOverrun     = errors.New("completion queue overrun") // completions were lost; the CQ is unusable

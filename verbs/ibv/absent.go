@@ -24,5 +24,5 @@ func (absent) Devices(context.Context) ([]driver.DeviceInfo, error) { return nil
 
 func (absent) Open(context.Context, string, driver.Options) (driver.Context, error) {
 	return nil, fmt.Errorf("%w: ibv: this program was built without tag ibverbs; build it with `-tags ibverbs`",
-		driver.ErrUnsupported)
+		driver.ErrNoDevice)
 }

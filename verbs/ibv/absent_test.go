@@ -18,6 +18,6 @@ func TestProviderWithoutTagHasNoDevices(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, devices)
 	_, err = p.Open(t.Context(), "mlx5_0", driver.Options{})
-	require.ErrorIs(t, err, driver.ErrUnsupported)
+	require.ErrorIs(t, err, driver.ErrNoDevice)
 	require.ErrorContains(t, err, "-tags ibverbs")
 }

@@ -57,7 +57,7 @@ func openHardware(name string, cfg Config) (*hardware, error) {
 		return n != name
 	})
 	if hw.context == nil {
-		return nil, wrap(errors.Join(listErr, err), "opening "+name+"; may this user read /dev/infiniband?")
+		return nil, fmt.Errorf("%w: ibv: opening %s: %w; may this user read /dev/infiniband?", driver.ErrNoDevice, name, errors.Join(listErr, err))
 	}
 	if err := hw.setUp(cfg); err != nil {
 		return nil, errors.Join(err, hw.close())
@@ -105,9 +105,9 @@ func (hw *hardware) choosePort(cfg Config) error {
 		return err
 	}
 	if cfg.Port != 0 {
-		return fmt.Errorf("%w: ibv: port %d of %s is not active", driver.ErrInvalid, cfg.Port, hw.name)
+		return fmt.Errorf("%w: ibv: port %d of %s is not active", driver.ErrNoDevice, cfg.Port, hw.name)
 	}
-	return fmt.Errorf("%w: ibv: %s has no active port", driver.ErrInvalid, hw.name)
+	return fmt.Errorf("%w: ibv: %s has no active port", driver.ErrNoDevice, hw.name)
 }
 
 func (hw *hardware) ethernet() bool { return hw.portAt.link_layer == C.IBV_LINK_LAYER_ETHERNET }

@@ -58,8 +58,8 @@ func deviceNames(cfg Config) (names []string, err error) {
 	return names, wrap(err, "listing devices")
 }
 
-// Open opens the device, the first one for an empty name, and starts the two
-// goroutines that read its events.
+// Open opens the device, the first one with an active port for an empty name, and starts the
+// two goroutines that read its events.
 func (p *provider) Open(_ context.Context, name string, opts driver.Options) (driver.Context, error) {
 	cfg, err := p.cfg.normalize()
 	if err != nil {
@@ -69,16 +69,22 @@ func (p *provider) Open(_ context.Context, name string, opts driver.Options) (dr
 	if err != nil {
 		return nil, err
 	}
+	var unusable []error
 	for _, known := range names {
 		if known != name && name != "" {
 			continue
 		}
 		hw, err := openHardware(known, cfg)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			return newDevice(hw, cfg, opts)
 		}
-		return newDevice(hw, cfg, opts)
+		unusable = append(unusable, err)
 	}
-	return nil, fmt.Errorf("%w: ibv: no device %q among %q; `ls %s` shows those of this host", driver.ErrInvalid,
-		cmp.Or(name, cfg.Device), Present(), sysClass)
+	if unusable != nil {
+		return nil, errors.Join(unusable...)
+	}
+	if want := cmp.Or(name, cfg.Device); want != "" {
+		return nil, fmt.Errorf("%w: ibv: no device %q among %q; `ls %s` shows those of this host", driver.ErrNoDevice, want, Present(), sysClass)
+	}
+	return nil, fmt.Errorf("%w: ibv: `ls %s` shows no RDMA device", driver.ErrNoDevice, sysClass)
 }

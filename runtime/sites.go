@@ -1,0 +1,134 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/gopgas/gopgas/internal/bootstrap"
+	"github.com/gopgas/gopgas/internal/fabric"
+)
+
+// A siteCard holds the part of a rank's card that only the world's members exchange.
+type siteCard struct {
+	fabric.Site
+	Provider string // the list, as users gave it
+	Name     string // of the rank's host, for errors
+}
+
+// siteCard returns the card of this rank.
+func (j *Job) siteCard() *siteCard {
+	name, _ := os.Hostname()
+	if j.opts.hosts != nil {
+		name = j.host
+	}
+	return &siteCard{Site: j.fabric.Site(j.host), Provider: j.opts.provider, Name: name}
+}
+
+// settle has the fabric choose the providers between this rank and all others, by the cards of the world. All
+// ranks must give the same list, so that both ends of a pair choose alike.
+func (j *Job) settle(cards []teamCard) error {
+	all := make([]fabric.Site, len(cards))
+	me := cards[j.fabric.Rank()].Site
+	for rank, card := range cards {
+		if card.Site.Provider != me.Provider {
+			return fmt.Errorf("%w: providers %s at rank %d, %s at rank %d; give all ranks the same (grun --provider, %s)",
+				ErrMismatch, me.Provider, j.fabric.Rank(), card.Site.Provider, rank, bootstrap.EnvProvider)
+		}
+		all[rank] = card.Site.Site
+	}
+	j.fabric.SetSites(all, j.opts.hosts != nil)
+	j.settled = true
+	for rank := range cards {
+		if rank != j.fabric.Rank() && j.fabric.WayTo(rank) == "" {
+			return j.noWay(rank, me, cards[rank].Site)
+		}
+	}
+	if line := lackingDevices(cards); line != "" && j.fabric.Rank() == 0 {
+		fmt.Fprintln(os.Stderr, line)
+	}
+	return nil
+}
+
+// noWay returns the error of a rank that no provider of the list reaches.
+func (j *Job) noWay(rank int, me, peer *siteCard) error {
+	text := fmt.Sprintf("provider %s does not join rank %d on %s and rank %d on %s", me.Provider, j.fabric.Rank(), me.Name, rank, peer.Name)
+	if me.Name == peer.Name && me.Host != peer.Host {
+		text += ", which cannot see each other's processes, as in containers"
+	}
+	for _, end := range []struct {
+		rank int
+		card *siteCard
+	}{{j.fabric.Rank(), me}, {rank, peer}} {
+		for _, name := range slices.Sorted(maps.Keys(end.card.Lacks)) {
+			text += fmt.Sprintf("; rank %d has no %s (%s)", end.rank, name, end.card.Lacks[name])
+		}
+	}
+	return fmt.Errorf("%w: %s; choose a list with tcp, such as shm,ibv,tcp (grun --provider, %s)", ErrUnreachable, text, bootstrap.EnvProvider)
+}
+
+// lackingDevices returns a line that names the ranks without an RDMA device in a job whose
+// other ranks have one: they use another provider, which users may not expect.
+func lackingDevices(cards []teamCard) string {
+	var lacking []int
+	have := false
+	cause := ""
+	for rank, card := range cards {
+		have = have || slices.Contains(card.Site.Providers, "ibv")
+		if c := card.Site.Lacks["ibv"]; c != "" {
+			if lacking = append(lacking, rank); cause == "" {
+				cause = c
+			}
+		}
+	}
+	if !have || lacking == nil {
+		return ""
+	}
+	return fmt.Sprintf("gopgas: %s without an RDMA device (on %s: %s): their data goes by another provider",
+		bootstrap.Ranks(lacking), cards[lacking[0]].Site.Name, cause)
+}
+
+// mapsWorld reports whether all ranks of the world map each other's memory, for a job with
+// several providers whose ranks are on one host. All ranks connect and tell each other.
+func (t *Team) mapsWorld(ctx context.Context) (bool, error) {
+	card := teamCard{Cores: t.job.cores, Mapped: t.maps(ctx), Atomics: t.job.opts.atomics}
+	cards, err := t.meet(ctx, t.region()+"/mapped", card)
+	return err == nil && allMapped(cards), err
+}
+
+func allMapped(cards []teamCard) bool {
+	return !slices.ContainsFunc(cards, func(c teamCard) bool { return !c.Mapped })
+}
+
+// passed tells users, once, that this rank does not reach another one by the preferred
+// provider.
+func (j *Job) passed(rank int, err error) {
+	j.passedOnce.Do(func() {
+		fmt.Fprintf(os.Stderr, "gopgas: rank %d tries the next provider: %v\n", j.fabric.Rank(), err)
+	})
+}
+
+// reaches describes by which provider this rank reaches which others.
+func (j *Job) reaches() string {
+	by := map[string][]int{}
+	for _, rank := range j.world.members {
+		if way := j.fabric.WayTo(rank); rank != j.fabric.Rank() {
+			by[way] = append(by[way], rank)
+		}
+	}
+	var parts []string
+	for _, name := range j.fabric.Providers() {
+		part := name
+		if ranks := by[name]; ranks != nil {
+			part += " to " + bootstrap.Ranks(ranks)
+		}
+		parts = append(parts, part)
+	}
+	for name, cause := range j.fabric.Lacks() {
+		parts = append(parts, fmt.Sprintf("no %s (%s)", name, cause))
+	}
+	return strings.Join(parts, ", ")
+}
