@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 // processes.
 func everywhere(t *testing.T, name string) {
 	l := programs()[name]
-	testjob.EachTransport(t, l.ranks, func(t *testing.T, c testjob.Config) {
+	testjob.EveryTransport(t, l.ranks, func(t *testing.T, c testjob.Config) {
 		l.skipUnder(t, c.Atomics)
 		c.Run(t, l.body)
 	})

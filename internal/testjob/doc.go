@@ -16,10 +16,13 @@
 //
 // # Which configurations
 //
-// A test runs on a sample in which each provider and each number of ranks appears,
-// and which differs from test to test. It also runs on one configuration whose
-// queues are often full ([Strained]). GOPGAS_SOAK=1 runs all pairs. GOPGAS_ONLY=part
-// runs the configurations whose names, such as "tcp-shallow/2", contain that part.
+// A test runs on a sample with one transport of each kind: mapped, tcp, queued, and with
+// the limits of RDMA devices. The sample differs from test to test, so that the tests of a
+// package together run on every transport with every number of ranks. A test also runs on
+// one configuration whose queues are often full ([Strained]). [EveryTransport] is for
+// tests of a transport's own promises, such as litmus tests. GOPGAS_SOAK=1 runs all pairs.
+// GOPGAS_ONLY=part runs the configurations whose names, such as "tcp-shallow/2", contain
+// that part.
 // The race detector cannot see memory that processes share, so race builds leave out
 // shm.
 //

@@ -30,20 +30,38 @@ func TestMain(m *testing.M) {
 	})
 }
 
-func TestSamplesHoldEveryTransportAndEverySize(t *testing.T) {
+func TestSamplesHoldEveryKindOfTransport(t *testing.T) {
 	t.Setenv("GOPGAS_SOAK", "")
 	for _, name := range []string{"TestA", "TestB", "TestC"} {
-		transports, counts := map[Config]bool{}, map[int]bool{}
-		for _, c := range Matrix(name, 1) {
+		kinds, counts := map[string]bool{}, map[int]bool{}
+		list := Matrix(name, 1)
+		for _, c := range list[:len(list)-1] {
 			counts[c.Ranks] = true
-			c.Ranks = 0
-			transports[c] = true
+			kinds[c.kind()] = true
 		}
-		require.Len(t, transports, len(Transports(1))+1, "one of them strained")
-		require.Len(t, counts, len(sizesFrom(1)))
+		require.Contains(t, Strained(list[len(list)-1].Ranks), list[len(list)-1])
+		require.Subset(t, kinds, map[string]bool{"mapped": true, "tcp": true, "queued": true, "nic": true})
+		require.Greater(t, len(counts), len(sizesFrom(1))/2)
 	}
 	for _, c := range Matrix("TestA", 3) {
 		require.GreaterOrEqual(t, c.Ranks, 3)
+	}
+}
+
+// TestSamplesOfManyTestsHoldEveryPair expects each transport with each number of ranks in some
+// sample of a package with a hundred tests.
+func TestSamplesOfManyTestsHoldEveryPair(t *testing.T) {
+	t.Setenv("GOPGAS_SOAK", "")
+	pairs := map[Config]bool{}
+	for i := range 100 {
+		for _, c := range Matrix(fmt.Sprint("TestOfNumber", i), 1) {
+			pairs[c] = true
+		}
+	}
+	for _, n := range sizesFrom(1) {
+		for _, c := range append(Transports(n), Strained(n)...) {
+			require.Contains(t, pairs, c)
+		}
 	}
 }
 

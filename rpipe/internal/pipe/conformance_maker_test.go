@@ -70,7 +70,7 @@ func (m *maker) bothRelease(ctx context.Context, l *pipe.End) {
 
 // eachLink runs body at two ranks on every transport and with every kind of link.
 func eachLink(t *testing.T, body func(ctx context.Context, m *maker)) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EveryTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		t.Run("fabric", func(t *testing.T) {
 			c.Run(t, func(ctx context.Context, r *testjob.Rank) { body(ctx, &maker{r: r}) })
 		})

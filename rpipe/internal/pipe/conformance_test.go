@@ -262,7 +262,7 @@ func TestWaitLooksAtFlagsOfSeveralEnds(t *testing.T) {
 }
 
 func TestLinkAwaitEndsWithDeathOfPeer(t *testing.T) {
-	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+	testjob.EveryTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		for _, over := range []string{"fabric", "window"} {
 			t.Run(over, func(t *testing.T) {
 				err := c.Try(t, func(ctx context.Context, r *testjob.Rank) {
