@@ -20,7 +20,7 @@ func put(ctx context.Context, s *batch.Batches[byte], to int, f *frame, now bool
 	}
 	f.encode(room)
 	if b.Commit(len(room)) || now && (!b.Contended() || !s.Clock.Runs()) {
-		return b.Send(ctx, true)
+		return b.Send(ctx, true, batch.ByHand)
 	}
 	s.Clock.Arm()
 	return nil

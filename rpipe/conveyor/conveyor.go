@@ -34,7 +34,6 @@ type Conveyor[T any] struct {
 	current  current[T]
 	pushed   atomic.Uint64 // records, counted by Push
 	pulled   atomic.Uint64 // records, counted by Pull
-	full     atomic.Uint64 // blocks that Push sent
 	finished bool          // Finish was called
 	closed   atomic.Bool
 }
@@ -105,10 +104,8 @@ func (c *Conveyor[T]) push(ctx context.Context, to int, record T, wait bool) err
 	room[0] = record
 	c.pushed.Add(1)
 	if b.Commit(1) {
-		if err := b.Send(ctx, wait); err == nil {
-			c.full.Add(1)
-			return nil
-		} else if !errors.Is(err, rpipe.ErrWouldBlock) && ctx.Err() == nil {
+		err := b.Send(ctx, wait, batch.Full)
+		if err == nil || !errors.Is(err, rpipe.ErrWouldBlock) && ctx.Err() == nil {
 			return err
 		} // else it leaves later
 	}
@@ -139,8 +136,8 @@ func (c *Conveyor[T]) Finish(ctx context.Context) error {
 
 // Stats returns counts of this rank's records and blocks. Kind: local.
 func (c *Conveyor[T]) Stats() Stats {
-	late, flushed := c.out.Sent()
-	return Stats{Pushed: c.pushed.Load(), Pulled: c.pulled.Load(), Full: c.full.Load(), Late: late, ByHand: flushed}
+	return Stats{Pushed: c.pushed.Load(), Pulled: c.pulled.Load(),
+		Full: c.out.Sent(batch.Full), Late: c.out.Sent(batch.Late), ByHand: c.out.Sent(batch.ByHand)}
 }
 
 // Close finishes, waits until all ranks have pulled this rank's records, and frees the

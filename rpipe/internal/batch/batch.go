@@ -18,22 +18,33 @@ import (
 )
 
 // A Batch gathers elements for one rank in a block. The caller holds the Batch in each
-// call but Late and the counts: by Lock where only the clock can hold it too, by Enter
+// call but late and the counts: by Lock where only the clock can hold it too, by Enter
 // where other goroutines send to the rank.
 type Batch[T any] struct {
-	sync.Mutex // the clock calls Late from another goroutine
+	sync.Mutex // the clock calls late from another goroutine
 	Writer     *rpipe.Writer[T]
 
 	turn    turn.Turn
 	waiting atomic.Int32 // goroutines in Enter
 
-	block   rpipe.Block[T]
-	least   int // elements of a block
-	filled  int // elements in block
-	open    bool
-	late    atomic.Uint64 // blocks that Late sent
-	flushed atomic.Uint64 // blocks that Flush and Finish of Batches sent
+	block  rpipe.Block[T]
+	least  int // elements of a block
+	filled int // elements in block
+	open   bool
+	sent   [causes]atomic.Uint64 // blocks
 }
+
+// A Cause says why a block leaves.
+type Cause int
+
+// The causes: no further element fits, the bound of the clock is over, or the caller
+// sends it.
+const (
+	Full Cause = iota
+	Late
+	ByHand
+	causes
+)
 
 // Enter holds the Batch after the goroutines that entered it before. It returns the cause
 // of ctx's end if that comes first.
@@ -62,7 +73,7 @@ func (b *Batch[T]) Contended() bool { return b.waiting.Load() > 0 }
 // wait Space waits for a block, else it returns ErrWouldBlock.
 func (b *Batch[T]) Space(ctx context.Context, n int, wait bool) ([]T, error) {
 	if b.open && b.filled+n > b.block.Len() {
-		if err := b.Send(ctx, wait); err != nil {
+		if err := b.Send(ctx, wait, Full); err != nil {
 			return nil, err
 		}
 	}
@@ -93,13 +104,14 @@ func (b *Batch[T]) Commit(n int) (full bool) {
 
 // Send writes the block, if it holds an element. Without wait it returns ErrWouldBlock
 // while the reader has not read as many blocks as the pipe is wide.
-func (b *Batch[T]) Send(ctx context.Context, wait bool) error {
+func (b *Batch[T]) Send(ctx context.Context, wait bool, why Cause) error {
 	if b.filled == 0 {
 		return nil
 	}
 	if err := b.write(ctx, wait); err != nil {
 		return err
 	}
+	b.sent[why].Add(1)
 	b.open, b.filled = false, 0
 	return nil
 }
@@ -117,30 +129,20 @@ func (b *Batch[T]) write(ctx context.Context, wait bool) error {
 	return b.Writer.TryWriteFirst(b.block, b.filled)
 }
 
-// Late sends the block because its bound is over. It reports whether the clock must call
+// late sends the block because its bound is over. It reports whether the clock must call
 // it again. It takes the lock itself.
-func (b *Batch[T]) Late() (again bool) {
+func (b *Batch[T]) late() (again bool) {
 	if !b.TryLock() {
 		return true // the goroutine that fills the block may wait for room
 	}
 	defer b.Unlock()
-	err := b.sendCounted(context.Background(), false, &b.late)
+	err := b.Send(context.Background(), false, Late)
 	return errors.Is(err, rpipe.ErrWouldBlock) // the next caller gets any other error
-}
-
-// sendCounted is Send that counts the block.
-func (b *Batch[T]) sendCounted(ctx context.Context, wait bool, count *atomic.Uint64) error {
-	had := b.filled
-	err := b.Send(ctx, wait)
-	if err == nil && had > 0 {
-		count.Add(1)
-	}
-	return err
 }
 
 // finish sends the block, and tells the reader that no block follows.
 func (b *Batch[T]) finish(ctx context.Context) error {
-	if err := b.sendCounted(ctx, true, &b.flushed); err != nil {
+	if err := b.Send(ctx, true, ByHand); err != nil {
 		return err
 	}
 	if b.open { // and empty

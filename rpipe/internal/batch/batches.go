@@ -29,19 +29,17 @@ func (s *Batches[T]) Init(writers []*rpipe.Writer[T], least int, bound time.Dura
 // late has each batch send its block. It reports whether one could not.
 func (s *Batches[T]) late() (again bool) {
 	for i := range s.To {
-		again = s.To[i].Late() || again
+		again = s.To[i].late() || again
 	}
 	return again
 }
 
-// Sent returns the number of blocks that the clock sent, and of those that Flush and
-// Finish sent.
-func (s *Batches[T]) Sent() (late, flushed uint64) {
+// Sent returns the number of blocks that left for a cause.
+func (s *Batches[T]) Sent(why Cause) (n uint64) {
 	for i := range s.To {
-		late += s.To[i].late.Load()
-		flushed += s.To[i].flushed.Load()
+		n += s.To[i].sent[why].Load()
 	}
-	return late, flushed
+	return n
 }
 
 // Flush sends the elements of all batches. Without wait a batch whose reader leaves no room
@@ -49,7 +47,7 @@ func (s *Batches[T]) Sent() (late, flushed uint64) {
 func (s *Batches[T]) Flush(ctx context.Context, wait bool) error {
 	blocked := false
 	err := s.each(ctx, func(b *Batch[T]) error {
-		err := b.sendCounted(ctx, wait, &b.flushed)
+		err := b.Send(ctx, wait, ByHand)
 		if errors.Is(err, rpipe.ErrWouldBlock) {
 			blocked = true
 			return nil
