@@ -129,7 +129,7 @@ func (j *job) loseHost(h *host, why error) {
 		j.alive--
 		reason := fmt.Sprintf("was lost with its host: %v", why)
 		j.server.RankDied(p.rank, reason+" ("+h.name+")")
-		j.fail(p, Failure{Code: ExitInternal, Reason: reason})
+		j.fail(p, Failure{Code: codeOf(why), Reason: reason})
 	}
 }
 

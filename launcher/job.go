@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"syscall"
 
 	"github.com/google/uuid"
 	"github.com/gopgas/gopgas/internal/bootstrap"
@@ -52,6 +53,7 @@ func Run(ctx context.Context, spec Spec) (result Result, err error) {
 		if lost := j.release(); lost != nil && err == nil && result.ExitCode == 0 {
 			result.ExitCode, err = ExitInternal, lost
 		}
+		result.Ended = j.endedBy()
 	}()
 	return j.supervise(ctx)
 }
@@ -61,6 +63,10 @@ func codeOf(err error) int {
 	var start *StartError
 	if errors.As(err, &start) {
 		return start.Code
+	}
+	var managed *managerError
+	if errors.As(err, &managed) {
+		return exitSignal + int(syscall.SIGTERM)
 	}
 	return ExitInternal
 }

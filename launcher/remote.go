@@ -30,6 +30,7 @@ type remoteAgent struct {
 	reached chan struct{} // closed when session stands, or never will
 	link    link
 	session *wire.Session // nil: the host was not reached
+	said    string        // the end of the link's standard error; set before closed is closed
 
 	refusal chan error    // of the plan, or nil
 	gone    chan struct{} // closed when no process of the job is left on the host, or the host is lost
@@ -67,6 +68,9 @@ func (r *remoteAgent) lossOf(err error) error {
 		return err
 	}
 	end := r.link.Wait()
+	if why := r.job.managerSays(end.Said); why != "" {
+		return &managerError{why}
+	}
 	name := r.job.spec.Backend.Name()
 	switch {
 	case end.Status.Signaled():
@@ -193,7 +197,7 @@ func (r *remoteAgent) close() {
 	}
 	if r.session != nil {
 		r.session.Close()
-		r.link.Wait()
+		r.said = r.link.Wait().Said
 	}
 }
 

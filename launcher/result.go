@@ -25,6 +25,7 @@ type Result struct {
 	TimedOut bool
 	Killed   []int // ranks that did not end within KillWait
 	Reports  []Report
+	Ended    string // why a resource manager ended the job; "": it did not
 }
 
 // A Report carries the data that a rank gave to its bootstrap client's Report.

@@ -84,6 +84,14 @@ type Backend interface {
 	Name() string
 }
 
+// A Manager is a Backend of a resource manager, which may end the job.
+type Manager interface {
+	Backend
+	// Ended returns why the manager ended the job, "" if it did not. said is the end of
+	// the standard error of a command.
+	Ended(said string) string
+}
+
 // StdinTarget selects the ranks that read the launcher's standard input: a rank,
 // or one of the constants.
 type StdinTarget int

@@ -148,16 +148,18 @@ func (c *command) complete() {
 
 // spec translates the flags; the caller adds programs and streams.
 func (o *options) spec() (spec launcher.Spec, err error) {
-	if spec.Env, err = o.environment(); err != nil {
+	if err := o.hosts.spec(&spec); err != nil {
 		return spec, err
 	}
+	env, err := o.environment(spec.Hosts != nil)
+	if err != nil {
+		return spec, err
+	}
+	spec.Env = append(env, spec.Env...)
 	if spec.Bind, err = launcher.ParseBinding(o.bindTo); err != nil {
 		return spec, err
 	}
 	if spec.StdinTo, err = parseStdin(o.stdin); err != nil {
-		return spec, err
-	}
-	if err := o.hosts.spec(&spec); err != nil {
 		return spec, err
 	}
 	spec.Oversubscribe, spec.StartTimeout, spec.PeerTimeout = o.oversubscribe, o.startTimeout, o.peerLimit()

@@ -50,13 +50,14 @@ func (o *options) settings() (list []setting, err error) {
 	return list, nil
 }
 
-// environment returns the variables that the flags and tables set.
-func (o *options) environment() (env []string, err error) {
+// environment returns the variables that the flags and tables set. named tells that the job
+// has a list of hosts.
+func (o *options) environment(named bool) (env []string, err error) {
 	list, err := o.settings()
 	for _, s := range list {
 		env = append(env, s.name+"="+s.value)
 	}
-	if o.hosts.named() {
+	if named {
 		return env, err // the table is this machine's, and other hosts may lack it
 	}
 	return append(env, tunedVars()...), err

@@ -13,7 +13,8 @@ an executable, or the directory or file of a Go program, which grun builds first
 Flags for grun stand before PROG; arguments after PROG belong to the program.
 
 The ranks run on this host, or on those of -H or --hostfile, which ssh must reach
-without a password. Without -n each slot has a rank. grun copies itself to the
+without a password, or on the nodes of the Slurm allocation in which grun runs. There
+each task is a slot, and srun takes ssh's place. Without -n each slot has a rank. grun copies itself to the
 hosts. They have PROG and the working directory at the same paths, or get PROG by
 --stage. The variables GRUN_*, those of Go's runtime and -x go there too.
 
@@ -26,7 +27,7 @@ running, even if grun itself is killed.
 
 Exit codes: the first failing rank's own; 128 + the signal that killed it;
 124 --timeout or --start-timeout for ranks; 126 PROG cannot be run; 127 PROG not
-found; 70 grun failed, or lost a host.`
+found; 143 Slurm ended the job; 70 grun failed, or lost a host.`
 
 const examples = `  grun -n 4 ./examples/hello               four ranks of a package
   grun -n 4 --tag-output ./prog            every line names its rank
@@ -35,6 +36,7 @@ const examples = `  grun -n 4 ./examples/hello               four ranks of a pac
   grun -n 1 ./server : -n 8 ./worker       several programs in one job
   grun -H a:2,b:2 ./examples/hello         two ranks on each of two hosts
   grun --hostfile hosts --stage ./prog     a rank for each slot of a file
+  salloc -N2 -n6 grun ./prog               six ranks on two nodes of Slurm
   grun -np 4 -bind-to numa ./prog          mpirun's spelling works too
   grun doctor                              what this machine can do, and how to mend it
   grun tune                                which collective algorithms are best on it`

@@ -3,12 +3,14 @@ package main
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/launcher"
 	"github.com/gopgas/gopgas/launcher/hosts"
+	"github.com/gopgas/gopgas/launcher/slurm"
 	"github.com/gopgas/gopgas/launcher/ssh"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -28,9 +30,6 @@ func (h *hostFlags) define(flags *pflag.FlagSet) {
 	flags.StringVar(&h.ssh, "ssh-cmd", "", "command that reaches other hosts, in place of ssh")
 }
 
-// named reports whether the user names hosts.
-func (h *hostFlags) named() bool { return h.list != "" || h.file != "" }
-
 // spec sets the fields of a job that concern its hosts.
 func (h *hostFlags) spec(spec *launcher.Spec) (err error) {
 	switch {
@@ -47,7 +46,32 @@ func (h *hostFlags) spec(spec *launcher.Spec) (err error) {
 	if spec.MapBy, err = hosts.ParseBy(h.mapBy); err != nil {
 		return err
 	}
-	spec.Backend = ssh.New(cmp.Or(h.ssh, os.Getenv(bootstrap.EnvSSH)))
+	return h.reach(spec)
+}
+
+// reach sets the backend: srun for nodes of a Slurm allocation, ssh for other hosts, and a
+// command that the user names for all. Without a list of hosts the job gets the nodes.
+func (h *hostFlags) reach(spec *launcher.Spec) error {
+	command := cmp.Or(h.ssh, os.Getenv(bootstrap.EnvSSH))
+	spec.Backend = ssh.New(command)
+	if spec.Hosts != nil && command != "" {
+		return nil
+	}
+	allocation, ok, err := slurm.FromEnv(os.LookupEnv)
+	switch {
+	case !ok || spec.Hosts != nil && (err != nil || !allocation.Has(spec.Hosts)):
+		return nil
+	case err != nil:
+		return err
+	case spec.Hosts == nil:
+		spec.Hosts = allocation.Nodes
+		if os.Getenv("GOMAXPROCS") == "" && allocation.TaskCPU > 1 {
+			spec.Env = []string{fmt.Sprintf("GOMAXPROCS=%d", allocation.TaskCPU)} // as in a task of srun
+		}
+	}
+	if command == "" {
+		spec.Backend = slurm.Backend{Job: allocation.Job}
+	}
 	return nil
 }
 

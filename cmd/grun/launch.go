@@ -52,6 +52,9 @@ func (c *command) conclude(result launcher.Result, err error) error {
 	if len(result.Killed) > 0 {
 		fmt.Fprintf(os.Stderr, "grun: %s did not end when asked to, and had to be killed\n", launcher.Ranks(result.Killed))
 	}
+	if result.Ended != "" {
+		fmt.Fprintln(os.Stderr, "grun:", result.Ended)
+	}
 	if summary := result.Summary(); summary != "" {
 		fmt.Fprintln(os.Stderr, "grun:", summary)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"os/signal"
 	"sync"
 	"syscall"
 	"time"
@@ -65,6 +67,7 @@ func Serve(conn io.ReadWriteCloser) error {
 	}
 	go session.Watch(bound)
 	go s.accept()
+	defer s.heed()()
 	err = session.Listen(s.handle)
 	s.clean()
 	s.relays.Wait()
@@ -191,6 +194,33 @@ func (s *server) signal(sig syscall.Signal) {
 	}
 	if a := s.current(); a != nil {
 		a.Signal(sig)
+	}
+}
+
+// heed has the ranks get the signals that reach the agent, from a resource manager for
+// instance. The agent outlives them, to report how the ranks end. Before there are ranks,
+// SIGTERM and SIGINT end it. The caller calls stop.
+func (s *server) heed() (stop func()) {
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
+	over := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case sig := <-signals:
+				if a := s.current(); a != nil {
+					a.Signal(sig.(syscall.Signal)) //nolint:errcheck // package signal has no others here
+				} else if sig == syscall.SIGTERM || sig == syscall.SIGINT {
+					s.session.Close()
+				}
+			case <-over:
+				return
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(over)
 	}
 }
 
