@@ -14,7 +14,7 @@ SEED     ?= $(shell date +%s)
 # ends a test whose wait no watchdog sees, on a machine however busy.
 LIMIT    ?= 60m
 
-.PHONY: help check format vet lint test race conformance ibv ibv-hosts ibv-upper ibv-counts rdma fuzz bench pingpong peers microbench examples mutants soak chaos hosts leftovers
+.PHONY: help check format vet lint test race conformance ibv ibv-hosts ibv-upper ibv-counts rdma fuzz bench pingpong peers microbench examples mutants soak chaos hosts slurm leftovers
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,6 +93,9 @@ chaos: ## Random cancellations and kills against a model: CHAOS=500 of each, fro
 
 hosts: ## Jobs on several hosts made of namespaces, and faults of their network; needs root, and installs iproute2 and OpenSSH
 	scripts/hosts.sh
+
+slurm: ## Jobs under Debian's Slurm on hosts made of namespaces, and what ends them; needs root, and installs Slurm
+	scripts/slurm.sh
 
 leftovers: ## Look for processes and files that jobs left behind
 	scripts/leftovers.sh

@@ -55,14 +55,14 @@ func (c *cluster) start(args ...string) *job {
 // runaway is a rank that runs all operations, and has a child that outlives it.
 const runaway = "#!/bin/sh\n(setsid sleep 1000 >/dev/null 2>&1 &)\nexec %s\n"
 
-// operations returns the arguments of grun for ranks that run all operations until the
+// endless returns the arguments of grun for ranks that run all operations until the
 // test ends grun's input. grun copies their program to the hosts.
-func (c *cluster) operations() []string {
-	c.Helper()
+func endless(t testing.TB) []string {
+	t.Helper()
 	exe, err := os.Executable()
-	require.NoError(c, err)
-	path := filepath.Join(c.TempDir(), "prog")
-	require.NoError(c, os.WriteFile(path, fmt.Appendf(nil, runaway, exe), 0o755))
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "prog")
+	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, runaway, exe), 0o755))
 	return []string{"--stage", "--stdin", "all", "-x", envProgram + "=all", path}
 }
 

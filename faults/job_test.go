@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -299,13 +300,16 @@ func (j *job) leavesNothing() {
 	}
 }
 
+// daemons matches the command lines of servers that tests start on hosts.
+var daemons = regexp.MustCompile(`sshd|^\S*/(munged|slurmctld|slurmd) |^slurmctld: slurmscriptd`)
+
 // left lists the processes and files of jobs on a host.
 func left(t testing.TB, h *hosts.Host) (things []string) {
 	t.Helper()
 	running, err := h.Running()
 	require.NoError(t, err)
 	for _, line := range running {
-		if !strings.Contains(line, "sshd") {
+		if !daemons.MatchString(line) {
 			things = append(things, line)
 		}
 	}

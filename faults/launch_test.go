@@ -116,7 +116,7 @@ func TestLaunchFaultEndsTheJobOnEveryHost(t *testing.T) {
 			began := time.Now()
 			args := append([]string{"-H", "host1:2,host2"}, f.flags...)
 			if f.prog == "" {
-				args = append(args, c.operations()...)
+				args = append(args, endless(c)...)
 			} else {
 				args = append(args, f.prog)
 			}

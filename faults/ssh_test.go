@@ -109,7 +109,7 @@ func TestTwoGrunsUseTheSameHostsAtOnce(t *testing.T) {
 	t.Parallel()
 	dir := build(t, "../cmd/grun")
 	c := newCluster(t, 2, dir+"/grun")
-	args := append([]string{"-H", "host1:2,host2"}, c.operations()...)
+	args := append([]string{"-H", "host1:2,host2"}, endless(c)...)
 	first, second := c.start(args...), c.start(args...)
 	first.allReady(3)
 	second.allReady(3)

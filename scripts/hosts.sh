@@ -18,4 +18,5 @@ if ((${#missing[@]})); then
 	apt-get update -q
 	apt-get install -qy --no-install-recommends "${missing[@]}"
 fi
-GOPGAS_HOSTS=1 go test -count=1 -parallel 4 -timeout "${LIMIT:-60m}" "$@" ./internal/tools/hosts ./faults
+# Those with Slurm in their names run by scripts/slurm.sh.
+GOPGAS_HOSTS=1 go test -count=1 -skip Slurm -parallel 4 -timeout "${LIMIT:-60m}" "$@" ./internal/tools/hosts ./faults

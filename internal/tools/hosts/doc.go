@@ -26,5 +26,5 @@
 //
 // Testbeds need root, /dev/net/tun and the program ip of iproute2. [New] skips the test
 // where one of them lacks, or fails it if GOPGAS_HOSTS=1 is set. [Testbed.SSH] needs sshd
-// and ssh-keygen as well.
+// and ssh-keygen as well, [Testbed.Slurm] the programs of Slurm and munge.
 package hosts

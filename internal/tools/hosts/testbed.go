@@ -63,7 +63,7 @@ func lacks(programs ...string) error {
 	tun.Close()
 	for _, program := range programs {
 		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("needs %s of a Debian package iproute2 or openssh: %w", program, err)
+			return fmt.Errorf("needs %s of a Debian package iproute2, openssh, munge or slurm: %w", program, err)
 		}
 	}
 	return nil
