@@ -82,7 +82,9 @@ var picture = []layer{
 		"it keeps books about memory and touches none"},
 	{"internal/identity", "",
 		"it turns a secret into a key and knows none of the connections"},
-	{"internal/bootstrap", "internal/identity",
+	{"internal/pmi", "",
+		"it is the protocol of process managers, and knows neither ranks of this module nor grun"},
+	{"internal/bootstrap", "internal/identity internal/pmi",
 		"it is the protocol in which launcher and runtime meet, so it knows neither"},
 	{"internal/bulk", "",
 		"it copies bytes and knows nothing of whose they are"},
@@ -162,7 +164,7 @@ var picture = []layer{
 const forTests = "verbs/verbstest internal/testjob internal/testwatch rpipe/internal/pipetest"
 
 // system are the packages that may speak to the kernel by themselves.
-const system = "internal/wait internal/memory internal/testjob internal/testwatch internal/tools/hosts verbs/shm verbs/tcp verbs/ibv runtime launcher launcher/internal/* cmd/grun bench bench/*"
+const system = "internal/wait internal/memory internal/pmi internal/testjob internal/testwatch internal/tools/hosts verbs/shm verbs/tcp verbs/ibv runtime launcher launcher/internal/* cmd/grun bench bench/*"
 
 // wrongArrow describes the mistake in an import of to by from, both without the
 // module's path, or returns "".

@@ -27,6 +27,9 @@ import (
 // envVictim names the rank that a test of survive kills.
 const envVictim = "GOPGAS_TEST_VICTIM"
 
+// envFall makes the victim of survive kill itself.
+const envFall = "GOPGAS_TEST_FALL"
+
 // meet has all ranks meet, and prints their places.
 func meet(ctx context.Context, job *runtime.Job) error {
 	fmt.Printf("rank %d of %d\n", job.World().Rank(), job.World().Size())
@@ -41,6 +44,9 @@ func survive(ctx context.Context, job *runtime.Job) error {
 	}
 	fmt.Println("ready")
 	if fmt.Sprint(world.Rank()) == os.Getenv(envVictim) {
+		if os.Getenv(envFall) != "" {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		}
 		select {}
 	}
 	err := world.Barrier(ctx)
@@ -103,6 +109,12 @@ func newHand(t *testing.T, n int, host string) *hand {
 // start starts a process with vars, which win over those of the job.
 func (h *hand) start(program string, vars ...string) *started {
 	h.t.Helper()
+	return h.startWith(nil, program, vars...)
+}
+
+// startWith hands the process a descriptor with the number 3, and closes the test's.
+func (h *hand) startWith(file *os.File, program string, vars ...string) *started {
+	h.t.Helper()
 	exe, err := os.Executable()
 	require.NoError(h.t, err)
 	p := &started{cmd: exec.Command(exe), lines: make(chan string, 100), done: make(chan struct{})}
@@ -110,6 +122,10 @@ func (h *hand) start(program string, vars ...string) *started {
 	out, err := p.cmd.StdoutPipe()
 	require.NoError(h.t, err)
 	p.cmd.Stderr = p.cmd.Stdout
+	if file != nil {
+		p.cmd.ExtraFiles = []*os.File{file}
+		defer file.Close()
+	}
 	require.NoError(h.t, p.cmd.Start())
 	go p.read(out)
 	h.t.Cleanup(func() {

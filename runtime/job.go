@@ -26,7 +26,8 @@ type Job struct {
 	fabric   *fabric.Fabric
 	reserved *memory.Memfd // of memory.Reservations, which this rank made; nil: another process did
 	client   *bootstrap.Client
-	server   *bootstrap.Server // of a world of one, or at rank 0 of a job without a launcher
+	server   *bootstrap.Server  // of a world of one, or at rank 0 of a job without a launcher
+	manager  *bootstrap.Manager // that started this process; nil: none that speaks PMI
 	world    *Team
 	aborted  context.Context // ends on Abort and Close
 	abort    context.CancelCauseFunc
@@ -120,7 +121,8 @@ func newJob(ctx context.Context, o options, m *membership) (*Job, error) {
 			o.heap = sharedHeap()
 		}
 	}
-	j := &Job{opts: o, host: host, cores: cmp.Or(o.cores, m.env.LocalCores), server: m.server, reserved: m.reserved, several: len(w.providers) > 1,
+	j := &Job{opts: o, host: host, cores: cmp.Or(o.cores, m.env.LocalCores), server: m.server, manager: m.env.Manager, reserved: m.reserved,
+		several: len(w.providers) > 1,
 		teams: map[string]*Team{}, broken: map[string]*TeamError{}, notes: map[string]int64{}}
 	j.aborted, j.abort = context.WithCancelCause(context.Background())
 	j.ended, j.end = context.WithCancelCause(j.aborted)
@@ -254,7 +256,7 @@ func (j *Job) release(ctx context.Context, goodbye func(context.Context) error) 
 		}
 	}
 	j.endServing()
-	errs = append(errs, j.fabric.Close(), closeServer(ctx, j.server, j.opts.peerTimeout))
+	errs = append(errs, j.fabric.Close(), closeServer(ctx, j.server, j.opts.peerTimeout, j.manager), takeLeave(j.manager))
 	if j.reserved != nil {
 		errs = append(errs, j.reserved.Close())
 	}

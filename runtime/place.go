@@ -56,7 +56,7 @@ func (p place) join(ctx context.Context, o *options) (m *membership, err error) 
 	p.env.TLS = o.tls
 	m = &membership{place: p}
 	if p.conn == nil {
-		m.conn, m.server, err = p.env.Enter(ctx, p.wait(o))
+		m.conn, m.server, err = m.env.Enter(ctx, p.wait(o))
 	} else {
 		var conn net.Conn
 		if conn, err = p.conn(ctx); err == nil {
@@ -64,7 +64,7 @@ func (p place) join(ctx context.Context, o *options) (m *membership, err error) 
 		}
 	}
 	if err != nil {
-		return nil, cannotJoin(p.env, err)
+		return nil, cannotJoin(m.env, err)
 	}
 	m.env.Rank = m.conn.Rank()
 	if m.env.LocalSize > 0 {
@@ -92,7 +92,7 @@ func (m *membership) giveUp(ctx context.Context, err error) error {
 	if bad := client.Die(context.Background(), "it could not join: "+err.Error()); bad != nil && !errors.Is(bad, bootstrap.ErrLost) {
 		errs = append(errs, bad)
 	}
-	errs = append(errs, closeServer(ctx, m.server, 0))
+	errs = append(errs, closeServer(ctx, m.server, 0, m.env.Manager), takeLeave(m.env.Manager))
 	if m.reserved != nil {
 		errs = append(errs, m.reserved.Close())
 	}
@@ -105,8 +105,8 @@ const lastWords = time.Second
 
 // closeServer serves the rendezvous in this process until all ranks have left or are
 // dead, and closes it. It waits for the peer timeout at most, and for lastWords after the
-// end of ctx.
-func closeServer(ctx context.Context, server *bootstrap.Server, peerTimeout time.Duration) error {
+// end of ctx. If ranks do not leave, a process manager ends them, and this process.
+func closeServer(ctx context.Context, server *bootstrap.Server, peerTimeout time.Duration, manager *bootstrap.Manager) error {
 	if server == nil {
 		return nil
 	}
@@ -120,8 +120,21 @@ func closeServer(ctx context.Context, server *bootstrap.Server, peerTimeout time
 	if len(left) == 0 || ctx.Err() != nil {
 		return err
 	}
-	return errors.Join(err, &RankError{Rank: left[0], Kind: ErrUnreachable,
-		Cause: fmt.Sprintf("%s did not leave the job within %v after rank 0, which hosts the rendezvous", bootstrap.Ranks(left), bound)})
+	late := &RankError{Rank: left[0], Kind: ErrUnreachable,
+		Cause: fmt.Sprintf("%s did not leave the job within %v after rank 0, which hosts the rendezvous", bootstrap.Ranks(left), bound)}
+	if manager != nil {
+		complain(late.Error() + ": the process manager ends the job")
+		manager.Abort(late.Error())
+	}
+	return errors.Join(err, late)
+}
+
+// takeLeave tells the process manager that this rank may end. A rank that does not take leave
+// has failed, for most process managers.
+func takeLeave(manager *bootstrap.Manager) error {
+	ctx, cancel := context.WithTimeout(context.Background(), bootstrap.DefaultSilence)
+	defer cancel()
+	return manager.Finalize(ctx)
 }
 
 // describe returns the line of GRUN_VERBOSE.
@@ -129,7 +142,10 @@ func (m *membership) describe(j *Job) string {
 	e := &m.env
 	name, _ := os.Hostname()
 	how := "no launcher was found: no " + bootstrap.EnvJobID + ", no " + bootstrap.EnvAddr
-	if e.Launcher != "" {
+	switch {
+	case e.Launcher != "" && e.Addr == "":
+		how = fmt.Sprintf("started by %s, alone", e.Launcher)
+	case e.Launcher != "":
 		how = fmt.Sprintf("started by %s, joined at %s", e.Launcher, e.Addr)
 	}
 	if e.Hosted {

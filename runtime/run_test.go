@@ -25,7 +25,8 @@ import (
 // envMain turns the test binary into one of programs, which calls runtime.Main.
 const envMain = "GOPGAS_TEST_MAIN"
 
-var programs = map[string]runtime.Body{"exit": exitAtRankOne, "meet": meet, "survive": survive, "fail": failAtRankZero, "stay": stay}
+var programs = map[string]runtime.Body{"exit": exitAtRankOne, "meet": meet, "survive": survive, "fail": failAtRankZero, "stay": stay,
+	"again": joinAgain}
 
 func TestMain(m *testing.M) {
 	if name := os.Getenv(envMain); name != "" {

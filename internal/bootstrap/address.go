@@ -103,6 +103,52 @@ func openListeners(ctx context.Context, addr string) ([]net.Listener, error) {
 	return open, nil
 }
 
+// openAnywhere opens a listener at a free port, and returns the addresses at which other
+// ranks may reach it: of all interfaces, or of the loopback interface where all ranks are on
+// this host.
+func openAnywhere(ctx context.Context, oneHost bool) (net.Listener, []string, error) {
+	config := net.ListenConfig{KeepAliveConfig: keepAlive}
+	config.SetMultipathTCP(false)
+	at := ":0"
+	if oneHost {
+		at = "localhost:0"
+	}
+	l, err := config.Listen(ctx, "tcp", at)
+	if err != nil {
+		return nil, nil, fmt.Errorf("host the rendezvous: %w", err)
+	}
+	here, ok := l.Addr().(*net.TCPAddr)
+	if !ok || oneHost {
+		return l, []string{l.Addr().String()}, nil
+	}
+	var addrs, loopback []string
+	for _, p := range prefixes() {
+		text := netip.AddrPortFrom(p.Addr(), uint16(here.Port)).String()
+		if p.Addr().IsLoopback() {
+			loopback = append(loopback, text)
+		} else {
+			addrs = append(addrs, text)
+		}
+	}
+	if len(addrs) == 0 {
+		addrs = loopback
+	}
+	return l, addrs, nil
+}
+
+// prefixes returns the addresses of this host's interfaces with their networks, but none of
+// one link only.
+func prefixes() (list []netip.Prefix) {
+	interfaces, _ := net.InterfaceAddrs() // without them, the order of addresses does not matter
+	for _, i := range interfaces {
+		p, err := netip.ParsePrefix(i.String())
+		if err == nil && !p.Addr().IsLinkLocalUnicast() {
+			list = append(list, netip.PrefixFrom(p.Addr().Unmap(), p.Bits()))
+		}
+	}
+	return list
+}
+
 func closeAll(listeners []net.Listener) {
 	for _, l := range listeners {
 		l.Close()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"time"
 
 	"github.com/gopgas/gopgas/internal/identity"
@@ -44,6 +45,7 @@ func Join(ctx context.Context, addr string, secret []byte, j Joining) (*Conn, er
 // A dialer tries to join one job.
 type dialer struct {
 	addr   string
+	list   []netip.AddrPort // in place of the addresses of addr; nil: none
 	secret []byte
 	j      Joining
 	cuts   int
@@ -90,10 +92,13 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // try tries each address once.
 func (d *dialer) try(ctx context.Context) *Conn {
-	addrs, err := resolve(ctx, d.addr)
-	if err != nil {
-		d.note(ctx, err)
-		return nil
+	addrs := d.list
+	if addrs == nil {
+		var err error
+		if addrs, err = resolve(ctx, d.addr); err != nil {
+			d.note(ctx, err)
+			return nil
+		}
 	}
 	var cut error
 	for _, a := range addrs {

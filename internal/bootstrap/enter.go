@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Enter joins the job of e. Without a launcher, rank 0 hosts the rendezvous: then Enter
+// Enter joins the job of e, and completes e. Without a launcher, rank 0 hosts the rendezvous: then Enter
 // returns the server, too, which its caller drains and closes. wait bounds the start of
 // the job, from the first join on; a rank that dials for so long gets a *MissingError.
 // With wait 0 the start has no bound, and a rank dials for some seconds.
-func (e Env) Enter(ctx context.Context, wait time.Duration) (*Conn, *Server, error) {
+func (e *Env) Enter(ctx context.Context, wait time.Duration) (*Conn, *Server, error) {
 	limit := wait
 	if limit == 0 {
 		limit = dialTimeout
@@ -19,15 +19,25 @@ func (e Env) Enter(ctx context.Context, wait time.Duration) (*Conn, *Server, err
 	defer cancel()
 	c, s, err := e.enter(bounded, wait)
 	var dial *DialError
-	if e.Hosted && errors.As(err, &dial) && ctx.Err() == nil {
+	switch {
+	case !e.Hosted || err == nil || ctx.Err() != nil:
+	case errors.As(err, &dial):
 		return nil, nil, &MissingError{Ranks: []int{0}, Wait: wait, Cause: dial.Last}
+	case bounded.Err() != nil: // in the store, which does not know the ranks that are late
+		return nil, nil, &MissingError{Wait: wait}
 	}
 	return c, s, err
 }
 
-func (e Env) enter(ctx context.Context, wait time.Duration) (*Conn, *Server, error) {
-	d := newDialer(e.Addr, e.Secret, Joining{Rank: e.Rank, Size: e.Size, Wait: wait, TLS: e.TLS})
+func (e *Env) joining(wait time.Duration) Joining {
+	return Joining{Rank: e.Rank, Size: e.Size, Wait: wait, TLS: e.TLS}
+}
+
+func (e *Env) enter(ctx context.Context, wait time.Duration) (*Conn, *Server, error) {
+	d := newDialer(e.Addr, e.Secret, e.joining(wait))
 	switch {
+	case e.Store != nil:
+		return e.enterByStore(ctx, wait)
 	case e.Hosted && e.Rank == 0:
 		return e.host(ctx, wait, d)
 	case e.Hosted && e.Rank == AnyRank:
@@ -38,7 +48,7 @@ func (e Env) enter(ctx context.Context, wait time.Duration) (*Conn, *Server, err
 }
 
 // host hosts the rendezvous as soon as the name of its address is known.
-func (e Env) host(ctx context.Context, wait time.Duration, d *dialer) (c *Conn, s *Server, err error) {
+func (e *Env) host(ctx context.Context, wait time.Duration, d *dialer) (c *Conn, s *Server, err error) {
 	err = d.repeat(ctx, func() bool {
 		c, s, d.last = e.hostNow(ctx, wait)
 		return c != nil
@@ -48,7 +58,7 @@ func (e Env) host(ctx context.Context, wait time.Duration, d *dialer) (c *Conn, 
 
 // race hosts the rendezvous if this process is the first one that can listen at the
 // address; else it joins the process that is.
-func (e Env) race(ctx context.Context, wait time.Duration, d *dialer) (c *Conn, s *Server, err error) {
+func (e *Env) race(ctx context.Context, wait time.Duration, d *dialer) (c *Conn, s *Server, err error) {
 	err = d.repeat(ctx, func() bool {
 		var busy *AddressError
 		if c, s, d.last = e.hostNow(ctx, wait); errors.As(d.last, &busy) {
@@ -60,10 +70,10 @@ func (e Env) race(ctx context.Context, wait time.Duration, d *dialer) (c *Conn, 
 }
 
 // hostNow hosts the rendezvous if this process can listen at the address.
-func (e Env) hostNow(ctx context.Context, wait time.Duration) (*Conn, *Server, error) {
+func (e *Env) hostNow(ctx context.Context, wait time.Duration) (*Conn, *Server, error) {
 	listeners, err := openListeners(ctx, e.Addr)
 	if err != nil {
 		return nil, nil, err
 	}
-	return host(ctx, e, wait, listeners)
+	return host(ctx, *e, wait, listeners)
 }

@@ -45,14 +45,16 @@ const anyWord = "any"
 
 // Env holds a rank's place in a job, as its launcher has set it.
 type Env struct {
-	Launcher             string // the row of the table of launchers that set it
-	Hosted               bool   // rank 0 hosts the rendezvous, not a launcher
-	JobID                string // "" without grun
-	Rank, Size           int    // Rank may be AnyRank if Hosted
-	LocalRank, LocalSize int    // LocalSize 0: the ranks find out
+	Launcher             string   // the row of the table of launchers that set it
+	Hosted               bool     // rank 0 hosts the rendezvous, not a launcher
+	JobID                string   // "" without grun
+	Store                Store    // says where rank 0 hosts the rendezvous; nil: at Addr
+	Manager              *Manager // that started this process, after Enter; nil: it does not say
+	Rank, Size           int      // Rank may be AnyRank if Hosted
+	LocalRank, LocalSize int      // LocalSize 0: the ranks find out
 	LocalCores           int
 	Host                 string // name of this rank's host in the job; "": none
-	Addr                 string // host:port of the rendezvous
+	Addr                 string // host:port of the rendezvous; with a Store several, apart by commas, or ""
 	Secret               []byte
 	TLS                  bool   // the rank joins by TLS: an option, which the launcher does not set
 	Reservations         string // path of the memfd of memory.Reservations; "": none

@@ -70,13 +70,17 @@ func (e *LostError) Unwrap() []error {
 
 // A MissingError reports that the job did not start: ranks did not join in time.
 type MissingError struct {
-	Ranks []int
+	Ranks []int // nil: some, which the process manager does not name
 	Wait  time.Duration
 	Cause error // of the last try to reach rank 0; may be nil
 }
 
 func (e *MissingError) Error() string {
-	text := fmt.Sprintf("%s did not join within %v: start all ranks within that time, or raise %s", Ranks(e.Ranks), e.Wait, EnvStartTimeout)
+	late := "some ranks"
+	if e.Ranks != nil {
+		late = Ranks(e.Ranks)
+	}
+	text := fmt.Sprintf("%s did not join within %v: start all ranks within that time, or raise %s", late, e.Wait, EnvStartTimeout)
 	if e.Cause != nil {
 		text += fmt.Sprintf(" (%v)", e.Cause)
 	}

@@ -13,10 +13,24 @@ func TestFromEnvTakesTheFirstLauncherThatIsFound(t *testing.T) {
 	grun := Env{JobID: "j", Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2, LocalCores: 1, Addr: "g:1", Secret: testSecret}.Vars()
 	hand := []string{EnvAddr + "=h:2", EnvRank + "=2", EnvSize + "=3", EnvSecret + "=" + hexSecret}
 	torch := []string{"RANK=3", "WORLD_SIZE=4", "LOCAL_RANK=0", "MASTER_ADDR=::1", "MASTER_PORT=5", EnvSecret + "=" + hexSecret}
+	hydra := []string{"PMI_FD=6", "PMI_RANK=1", "PMI_SIZE=4"}
+	mpirun := []string{"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4", "OMPI_COMM_WORLD_LOCAL_SIZE=4", "PMIX_NAMESPACE=7", "PMIX_SERVER_TMPDIR=/d", "PMIX_RANK=1"}
+	srun := []string{"SLURM_PROCID=1", "SLURM_STEP_NUM_TASKS=4", EnvAddr + "=h:2", EnvSecret + "=" + hexSecret}
 	for name, c := range map[string]struct {
 		vars []string
 		want Env
 	}{
+		"PMI":         {hydra, Env{Launcher: "PMI", Hosted: true, Store: pmiStore{}, Rank: 1, Size: 4}},
+		"PMI by port": {[]string{"PMI_PORT=h:1", "PMI_ID=1"}, Env{Launcher: "PMI", Hosted: true, Store: pmiStore{}, Rank: AnyRank}},
+		"PMI at grun's address": {append(hydra[:3:3], srun[2:]...),
+			Env{Launcher: "PMI", Hosted: true, Store: pmiStore{}, Rank: 1, Size: 4, Addr: "h:2", Secret: testSecret}},
+		"PMI and grun":  {append(hydra[:3:3], grun...), Env{Launcher: "grun", JobID: "j", Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2, LocalCores: 1, Addr: "g:1", Secret: testSecret}},
+		"PMI and torch": {append(hydra[:3:3], torch...), Env{Launcher: "torchrun", Hosted: true, Rank: 3, Size: 4, Addr: "[::1]:5", Secret: testSecret}},
+		"PMI and hand":  {append(hydra[:3:3], hand...), Env{Launcher: "hand", Hosted: true, Rank: 2, Size: 3, Addr: "h:2", Secret: testSecret}},
+		"mpirun":        {mpirun, Env{Launcher: "mpirun", Hosted: true, Store: dirStore{"/d", "7"}, Rank: 1, Size: 4}},
+		"mpirun, two hosts": {append(mpirun[:6:6], "OMPI_COMM_WORLD_LOCAL_SIZE=2", EnvAddr+"=h:2", EnvSecret+"="+hexSecret),
+			Env{Launcher: "mpirun", Hosted: true, Rank: 1, Size: 4, Addr: "h:2", Secret: testSecret}},
+		"srun":           {srun, Env{Launcher: "srun", Hosted: true, Rank: 1, Size: 4, Addr: "h:2", Secret: testSecret}},
 		"grun":           {grun, Env{Launcher: "grun", JobID: "j", Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2, LocalCores: 1, Addr: "g:1", Secret: testSecret}},
 		"grun and torch": {append(torch[:5:5], grun...), Env{Launcher: "grun", JobID: "j", Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2, LocalCores: 1, Addr: "g:1", Secret: testSecret}},
 		"hand":           {hand, Env{Launcher: "hand", Hosted: true, Rank: 2, Size: 3, Addr: "h:2", Secret: testSecret}},
@@ -50,6 +64,8 @@ func TestPartOfTorchrunsVariablesStartsNoJob(t *testing.T) {
 }
 
 func TestFromEnvNamesTheWrongVariableOfAJobByHand(t *testing.T) {
+	hydra := []string{"PMI_FD=6", "PMI_RANK=1", "PMI_SIZE=4"}
+	mpirun := []string{"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4", "OMPI_COMM_WORLD_LOCAL_SIZE=4", "PMIX_NAMESPACE=7", "PMIX_SERVER_TMPDIR=/d"}
 	hand := []string{EnvAddr + "=h:2", EnvRank + "=2", EnvSize + "=3", EnvSecret + "=" + hexSecret}
 	torch := []string{"RANK=3", "WORLD_SIZE=4", "MASTER_ADDR=h", "MASTER_PORT=5", EnvSecret + "=" + hexSecret}
 	for _, c := range []struct {
@@ -57,6 +73,9 @@ func TestFromEnvNamesTheWrongVariableOfAJobByHand(t *testing.T) {
 		bad  string // replaces a variable
 		name string // in the error
 	}{
+		{hydra, "PMI_SIZE=0", "PMI_SIZE"}, {hydra, "PMI_RANK=4", "PMI_RANK"}, {hydra, EnvSecret + "=ab", EnvSecret},
+		{mpirun, "OMPI_COMM_WORLD_LOCAL_SIZE=3", EnvAddr}, {mpirun, "PMIX_SERVER_TMPDIR=", EnvAddr}, {mpirun, "PMIX_NAMESPACE=a/b", EnvAddr},
+		{mpirun, EnvAddr + "=h:2", EnvSecretFile}, {mpirun, "OMPI_COMM_WORLD_RANK=x", "OMPI_COMM_WORLD_RANK"},
 		{hand, EnvAddr + "=", EnvAddr}, {hand, EnvAddr + "=h", EnvAddr}, {hand, EnvAddr + "=h:0", EnvAddr}, {hand, EnvAddr + "=h:http", EnvAddr},
 		{hand, EnvRank + "=3", EnvRank}, {hand, EnvRank + "=-1", EnvRank}, {hand, EnvRank + "=x", EnvRank},
 		{hand, EnvSize + "=", EnvSize}, {hand, EnvSize + "=0", EnvSize}, {hand, EnvSize + "=99999999", EnvSize},
