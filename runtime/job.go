@@ -123,7 +123,7 @@ func newJob(ctx context.Context, o options, m *membership) (*Job, error) {
 	}
 	j := &Job{opts: o, host: host, cores: cmp.Or(o.cores, m.env.LocalCores), server: m.server, manager: m.env.Manager, reserved: m.reserved,
 		several: len(w.providers) > 1,
-		teams: map[string]*Team{}, broken: map[string]*TeamError{}, notes: map[string]int64{}}
+		teams:   map[string]*Team{}, broken: map[string]*TeamError{}, notes: map[string]int64{}}
 	j.aborted, j.abort = context.WithCancelCause(context.Background())
 	j.ended, j.end = context.WithCancelCause(j.aborted)
 	j.fabric, err = fabric.New(ctx, fabric.Config{Rank: m.env.Rank, Providers: w.providers, Heap: o.heap,
