@@ -23,16 +23,9 @@ func (r *Reader[T]) end() *pipe.Reader { return (*pipe.TypedReader[T])(r).End() 
 // the writer's end by OpenWriter with the same options. OpenReader does not wait for
 // the writer: the two ends connect on first use. Kind: local.
 func OpenReader[T any](ctx context.Context, t *runtime.Team, writer int, opts ...Option) (*Reader[T], error) {
-	ctx = wait.Context(ctx)
 	var o pipe.Opening
-	r, err := addReader[T](ctx, &o, t, writer, opts)
-	if err == nil {
-		err = o.Open(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
+	r, err := addReader[T](&o, t, writer, opts)
+	return opened(wait.Context(ctx), &o, r, err)
 }
 
 // Read waits for the next block and returns it. It polls the notification flag that

@@ -20,16 +20,9 @@ func (w *Writer[T]) end() *pipe.Writer { return (*pipe.TypedWriter[T])(w).End() 
 // the reader's end by OpenReader with the same options. OpenWriter does not wait for
 // the reader: the two ends connect on first use. Kind: local.
 func OpenWriter[T any](ctx context.Context, t *runtime.Team, reader int, opts ...Option) (*Writer[T], error) {
-	ctx = wait.Context(ctx)
 	var o pipe.Opening
-	w, err := addWriter[T](ctx, &o, t, reader, opts)
-	if err == nil {
-		err = o.Open(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return w, nil
+	w, err := addWriter[T](&o, t, reader, opts)
+	return opened(wait.Context(ctx), &o, w, err)
 }
 
 // Alloc takes a block of n elements in the reader's heap, from this end's shadow

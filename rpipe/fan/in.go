@@ -81,7 +81,7 @@ func gatherIn[T any](ctx context.Context, o *pipe.Opening, t *runtime.Team, writ
 	f := &In[T]{in: newFanIn(summary, common.Name), readers: make([]*pipe.TypedReader[T], 0, len(writers))}
 	for i, writer := range writers {
 		grouped := func(o *pipe.Options) error { o.Summary, o.Group = summary, i/pipe.GroupSize; return nil }
-		r, err := pipe.AddReader[T](ctx, o, t, writer, append(opts[:len(opts):len(opts)], grouped))
+		r, err := pipe.AddReader[T](o, t, writer, append(opts[:len(opts):len(opts)], grouped))
 		if err != nil {
 			summary.Drop(false)
 			return nil, fmt.Errorf("OpenIn: %w", err)

@@ -71,7 +71,7 @@ func (m *Mesh[T]) gather(ctx context.Context, o *pipe.Opening, t *runtime.Team, 
 	if m.In, err = gatherIn[T](ctx, o, t, all, append(opts, rpipe.WithName(names.From))); err != nil {
 		return err
 	}
-	writers, err := pipe.AddWriters[T](ctx, o, t, all, append(opts, rpipe.WithName(names.To)))
+	writers, err := pipe.AddWriters[T](o, t, all, append(opts, rpipe.WithName(names.To)))
 	for _, w := range writers {
 		m.Out = append(m.Out, (*rpipe.Writer[T])(w))
 	}

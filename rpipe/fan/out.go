@@ -70,7 +70,7 @@ func OpenOut[T any](ctx context.Context, t *runtime.Team, readers []int, opts ..
 // openReaders opens the pipes to all readers.
 func openReaders[T any](ctx context.Context, out *fanOut, t *runtime.Team, readers []int, opts []rpipe.Option) error {
 	var o pipe.Opening
-	writers, err := pipe.AddWriters[T](ctx, &o, t, readers, opts)
+	writers, err := pipe.AddWriters[T](&o, t, readers, opts)
 	if err == nil {
 		err = o.Open(ctx)
 	}

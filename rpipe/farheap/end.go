@@ -37,7 +37,7 @@ func open[T any](ctx context.Context, op string, t *runtime.Team, peer int, clie
 		return p.Fail(op, err)
 	}
 	var o pipe.Opening
-	o.Add(ctx, p, op, func() error {
+	o.Add(p, op, func() error {
 		s := &side{End: p, gate: newGate()}
 		p.Role = s
 		return begin(s)

@@ -64,7 +64,11 @@ func (p *End) Advance(ctx context.Context, wait bool) bool {
 		if to, due := now.on(e); to == now && due == actNothing {
 			return false
 		}
-		p.stepLater(ctx, e, wait)
+		if wait {
+			p.stepBriefly(ctx, e)
+		} else {
+			_ = p.step(ctx, e, false)
+		}
 		if p.closing.now() == now {
 			return false // the timer comes again
 		}
@@ -72,14 +76,11 @@ func (p *End) Advance(ctx context.Context, wait bool) bool {
 	return true // and its memory is gone
 }
 
-// stepLater is step for an end without a waiting call.
-func (p *End) stepLater(ctx context.Context, e event, wait bool) {
-	if wait {
-		brief, cancel := context.WithTimeout(ctx, lastMoment)
-		defer cancel()
-		ctx = context.WithValue(brief, moment{}, brief) // with no moment behind it
-	}
-	_ = p.step(ctx, e, wait) // after an error the timer comes again
+// stepBriefly is step for the timer, which comes again after an error.
+func (p *End) stepBriefly(ctx context.Context, e event) {
+	brief, cancel := context.WithTimeout(ctx, lastMoment)
+	defer cancel()
+	_ = p.step(context.WithValue(brief, moment{}, brief), e, true) // with no moment behind brief
 }
 
 // observe returns the event that the state of the peer shows.

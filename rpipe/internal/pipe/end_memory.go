@@ -197,12 +197,9 @@ func (p *End) Stage(n int) (_ []byte, err error) {
 // Release gives this end's memory back. The peer has said that it puts nothing more here.
 func (p *End) Release() error {
 	err := p.PeerMemory.Release()
-	switch {
-	case p.shared != nil:
-		p.shared.Drop()
-	case p.stage.Release != nil:
+	if p.stage.Release != nil {
 		err = errors.Join(err, p.stage.Release(gone(p.Fate())))
 	}
-	p.stage, p.shared = Stage{}, nil
+	p.stage = Stage{}
 	return err
 }

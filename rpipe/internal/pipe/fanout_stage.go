@@ -30,7 +30,7 @@ func NewFanStage(ctx context.Context, t *team.Team, o *Options) (*FanStage, erro
 // Share makes it the stage of an end.
 func (s *FanStage) Share(p *End) {
 	s.users.Add(1)
-	p.stage, p.shared = s.Stage, s
+	p.stage = Stage{Mem: s.Mem, Region: s.Region, Release: func(bool) error { s.Drop(); return nil }}
 }
 
 // Drop ends the use by an end or by the fan-out. The last Drop frees the memory.

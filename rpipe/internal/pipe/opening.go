@@ -4,89 +4,88 @@ import (
 	"context"
 	"errors"
 
-	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A Birth is an end that is about to be opened.
-type Birth struct {
-	Team *team.Team // counts incarnations
-	Name string     // that it counts by
-	Make func(incarnation int) (*End, error)
-	Fail func(err error) error // says which end an error is of
+// An Opening gathers ends that are opened together.
+type Opening struct{ births []birth }
+
+// A birth is an end that is about to be opened.
+type birth struct {
+	*End
+	op    string       // the call of which errors tell
+	key   string       // by which the team counts incarnations
+	begin func() error // makes the part in which writers, readers and the ends of heaps differ
 }
 
-// Enter opens ends, each the next incarnation of its name, and looks after those
+// Add gathers an end, which is open once Open has returned nil. begin is called when the end's
+// memory is there.
+func (o *Opening) Add(p *End, op string, begin func() error) {
+	o.births = append(o.births, birth{p, op, p.key(), begin})
+}
+
+// Open opens the gathered ends. Precondition: there is one.
+func (o *Opening) Open(ctx context.Context) error {
+	return o.births[0].Registry.enter(ctx, o.births)
+}
+
+// make makes the end.
+func (b *birth) make(ctx context.Context) error {
+	if err := b.plug(ctx, b.team.Openings[b.key]); err != nil {
+		return err
+	}
+	if err := b.begin(); err != nil {
+		return errors.Join(err, b.Release())
+	}
+	b.team.Openings[b.key]++
+	return nil
+}
+
+// undo takes back ends that were made.
+func undo(births []birth) error {
+	var errs []error
+	for i := range births {
+		b := &births[i]
+		b.team.Openings[b.key]--
+		errs = append(errs, b.Release())
+	}
+	return errors.Join(errs...)
+}
+
+// enter opens ends, each the next incarnation of its name, and looks after those
 // that are closed. All are made before other ranks can find any: ends of an opening that
 // fails, for want of memory in the middle of thousands, count for nothing, and the
 // pairs to come are those that would have come without it.
-func (r *Registry) Enter(ctx context.Context, births ...Birth) error {
+func (r *Registry) enter(ctx context.Context, births []birth) error {
+	first := &births[0]
 	if err := r.opening.Take(ctx); err != nil {
-		return births[0].Fail(err)
+		return first.Fail(first.op, err)
 	}
 	defer r.opening.Give()
 	r.mu.Lock()
 	over := r.open == nil
 	r.mu.Unlock()
 	if over {
-		return births[0].Fail(runtime.ErrClosed)
+		return first.Fail(first.op, runtime.ErrClosed)
 	}
 	r.sweep()
-	ends := make([]*End, 0, len(births))
 	for i := range births {
 		b := &births[i]
-		s, err := b.Make(b.Team.Openings[b.Name])
-		if err != nil {
-			return errors.Join(b.Fail(err), r.undo(births, ends))
+		if err := b.make(ctx); err != nil {
+			return errors.Join(b.Fail(b.op, err), undo(births[:i]))
 		}
-		b.Team.Openings[b.Name]++
-		ends = append(ends, s)
 	}
-	for i, s := range ends {
+	for i := range births {
+		b := &births[i]
 		// Appear fails only if the job or the pool has ended: no rank finds any end then.
-		if err := s.Appear(ctx); err != nil {
-			return errors.Join(births[i].Fail(err), r.undo(births, ends))
+		if err := b.Appear(ctx); err != nil {
+			return errors.Join(b.Fail(b.op, err), undo(births))
 		}
 	}
 	r.mu.Lock() // Close has not been here: it waits for its turn to open
 	defer r.mu.Unlock()
-	for _, s := range ends {
-		r.open[s] = struct{}{}
+	for i := range births {
+		r.open[births[i].End] = struct{}{}
 	}
 	return nil
 }
-
-// undo takes back ends that were made.
-func (r *Registry) undo(births []Birth, ends []*End) error {
-	var errs []error
-	for i, s := range ends {
-		births[i].Team.Openings[births[i].Name]--
-		errs = append(errs, s.Release())
-	}
-	return errors.Join(errs...)
-}
-
-// An Opening gathers ends that are opened together.
-type Opening struct {
-	registry *Registry
-	births   []Birth
-}
-
-// Add gathers an end, which is open once Open has returned nil. begin makes the part in which
-// writers, readers and the ends of heaps differ. op is the call of which errors tell.
-func (o *Opening) Add(ctx context.Context, p *End, op string, begin func() error) {
-	born := func(incarnation int) (*End, error) {
-		if err := p.plug(ctx, incarnation); err != nil {
-			return nil, err
-		}
-		if err := begin(); err != nil {
-			return nil, errors.Join(err, p.Release())
-		}
-		return p, nil
-	}
-	fail := func(err error) error { return p.Fail(op, err) }
-	o.registry, o.births = p.Registry, append(o.births, Birth{Team: p.team, Name: p.key(), Make: born, Fail: fail})
-}
-
-// Open opens the gathered ends. Precondition: there is one.
-func (o *Opening) Open(ctx context.Context) error { return o.registry.Enter(ctx, o.births...) }

@@ -21,6 +21,7 @@ type End struct {
 	Broken   atomic.Pointer[error] // why the pipe is of no more use
 	far      atomic.Pointer[Far]   // the peer's memory, once it is found
 	entry    int                   // as entryShift returns
+	behind   int                   // flags of the ring of notifications
 	team     *team.Team
 	Spec
 	Link
@@ -29,7 +30,6 @@ type End struct {
 	Options
 	Registry *Registry
 	stage    Stage
-	shared   *FanStage // owns the stage, if several ends use it
 	closing  closing
 	wait     waiter // that of Await
 	Name     string // with the incarnation
@@ -71,6 +71,7 @@ func Draft[T any](t *runtime.Team, peer int, writing bool, opts []Option) (p *En
 // plug makes this end's memory for an incarnation of the pipe.
 func (p *End) plug(ctx context.Context, incarnation int) error {
 	p.entry = p.entryShift()
+	p.behind = p.Notification(p.Spec.notifications())
 	mine := Layout{Name: p.region(incarnation, true), Flags: writerFlags, Data: p.writerData()}
 	theirs := Layout{Name: p.region(incarnation, false), Flags: p.readerFlags(), Data: p.readerData()}
 	if !p.writing {

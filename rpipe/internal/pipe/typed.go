@@ -1,7 +1,6 @@
 package pipe
 
 import (
-	"context"
 	"fmt"
 	"math"
 
@@ -24,32 +23,32 @@ type TypedReader[T any] struct{ end *Reader }
 func (r *TypedReader[T]) End() *Reader { return r.end }
 
 // AddReader gathers the end of a pipe from a rank. The end exists once o.Open returned nil.
-func AddReader[T any](ctx context.Context, o *Opening, t *runtime.Team, writer int, opts []Option) (*TypedReader[T], error) {
+func AddReader[T any](o *Opening, t *runtime.Team, writer int, opts []Option) (*TypedReader[T], error) {
 	p, err := Draft[T](t, writer, false, opts)
 	if err != nil {
 		return nil, p.Fail("OpenReader", err)
 	}
 	r := &TypedReader[T]{}
-	o.Add(ctx, p, "OpenReader", func() (err error) { r.end, err = newReaderEnd(p); return err })
+	o.Add(p, "OpenReader", func() (err error) { r.end, err = newReaderEnd(p); return err })
 	return r, nil
 }
 
 // AddWriter gathers the end of a pipe to a rank. The end exists once o.Open returned nil.
-func AddWriter[T any](ctx context.Context, o *Opening, t *runtime.Team, reader int, opts []Option) (*TypedWriter[T], error) {
+func AddWriter[T any](o *Opening, t *runtime.Team, reader int, opts []Option) (*TypedWriter[T], error) {
 	p, err := Draft[T](t, reader, true, opts)
 	if err != nil {
 		return nil, p.Fail("OpenWriter", err)
 	}
 	w := &TypedWriter[T]{}
-	o.Add(ctx, p, "OpenWriter", func() (err error) { w.end, err = newWriterEnd(p); return err })
+	o.Add(p, "OpenWriter", func() (err error) { w.end, err = newWriterEnd(p); return err })
 	return w, nil
 }
 
 // AddWriters gathers the ends of pipes to many ranks.
-func AddWriters[T any](ctx context.Context, o *Opening, t *runtime.Team, readers []int, opts []Option) ([]*TypedWriter[T], error) {
+func AddWriters[T any](o *Opening, t *runtime.Team, readers []int, opts []Option) ([]*TypedWriter[T], error) {
 	writers := make([]*TypedWriter[T], 0, len(readers))
 	for _, reader := range readers {
-		w, err := AddWriter[T](ctx, o, t, reader, opts)
+		w, err := AddWriter[T](o, t, reader, opts)
 		if err != nil {
 			return nil, err
 		}
