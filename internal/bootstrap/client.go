@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/gopgas/gopgas/internal/silence"
 )
 
 // Events tell a rank of events at other ranks and at the launcher. Any of them
@@ -50,7 +52,7 @@ type Client struct {
 	cancel context.CancelCauseFunc
 	io     sync.WaitGroup // reader and writer
 
-	silence silence
+	silence silence.Watch
 
 	mu        sync.Mutex
 	lastID    uint64
@@ -150,7 +152,7 @@ func (c *Client) end(cause error) {
 	c.mu.Lock()
 	first := c.ctx.Err() == nil
 	c.cancel(cause)
-	c.silence.timer.Stop()
+	c.silence.Stop()
 	calls := c.calls // exchanges end by c.ctx
 	c.calls, c.exchanges = make(map[uint64]*call), make(map[string]chan result)
 	c.mu.Unlock()
@@ -182,7 +184,7 @@ func (c *Client) write() {
 }
 
 func (c *Client) read() {
-	r := hearing{c.reader, &c.silence}
+	r := c.silence.Reader(c.reader)
 	for {
 		m, err := readMessage(r)
 		if err != nil {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/silence"
 )
 
 // mute is a connection to a far end that is stopped while it is silent: it takes
@@ -44,15 +46,14 @@ func muted(t *testing.T, ev Events) (*Client, *mute) {
 		c.end(ErrClosed)
 		c.io.Wait()
 	})
-	c.silence.heard.Store(false) // the welcome
 	return c, conn
 }
 
 func TestLostIsNotCalledWhileTheRendezvousAnswers(t *testing.T) {
 	c, _ := muted(t, Events{Lost: func(err error) { t.Error(err) }})
-	for range 10 * looks {
-		c.look()
-		require.Eventually(t, c.silence.heard.Load, 30*time.Second, time.Millisecond, "no answer to a ping")
+	for range 10 * silence.Looks {
+		c.silence.Look()
+		require.Eventually(t, c.silence.Heard, 30*time.Second, time.Millisecond, "no answer to a ping")
 	}
 	require.NoError(t, c.ctx.Err())
 }
@@ -70,11 +71,11 @@ func TestEveryWaitEndsWhenTheRendezvousDoesNotAnswer(t *testing.T) {
 		defer c.mu.Unlock()
 		return len(c.exchanges) == 1 && len(c.calls) == 1
 	}, 30*time.Second, time.Millisecond)
-	for range looks - 1 {
-		c.look()
+	for range silence.Looks { // the start counted as an answer
+		c.silence.Look()
 	}
 	require.NoError(t, c.ctx.Err(), "lost too early")
-	c.look()
+	c.silence.Look()
 	for range cap(errs) {
 		err := receive(t, errs)
 		require.ErrorIs(t, err, ErrSilent)
@@ -88,33 +89,22 @@ func TestEachAnswerRestartsTheSilence(t *testing.T) {
 	c, conn := muted(t, Events{})
 	for range 3 {
 		conn.silent.Store(true)
-		for range looks - 1 {
-			c.look()
+		for range silence.Looks - 1 {
+			c.silence.Look()
 		}
 		conn.silent.Store(false)
 		c.post(message{kind: kindPing}) //nolint:errcheck // seen below
-		require.Eventually(t, c.silence.heard.Load, 30*time.Second, time.Millisecond)
-		c.look()
+		require.Eventually(t, c.silence.Heard, 30*time.Second, time.Millisecond)
+		c.silence.Look()
 	}
 	require.NoError(t, c.ctx.Err())
 }
 
 func TestSilencesAreBounded(t *testing.T) {
-	for asked, want := range map[time.Duration]time.Duration{0: DefaultSilence, time.Millisecond: leastSilence, time.Minute: time.Minute} {
+	for asked, want := range map[time.Duration]time.Duration{0: DefaultSilence, time.Millisecond: silence.Least, time.Minute: time.Minute} {
 		c, err := NewClient(watchdog(t), overPipe(t, newServer(t, 1, Hooks{})), testSecret, 0, Events{Silence: asked})
 		require.NoError(t, err)
-		require.Equal(t, want, c.silence.bound)
+		require.Equal(t, want, c.silence.Bound())
 		require.NoError(t, c.Close(watchdog(t)))
 	}
-}
-
-func TestBytesOfALongMessageAreSignsOfLife(t *testing.T) {
-	ours, theirs := net.Pipe()
-	defer ours.Close()
-	defer theirs.Close()
-	var s silence
-	go theirs.Write([]byte{1}) //nolint:errcheck // read below
-	_, err := hearing{ours, &s}.Read(make([]byte, 1))
-	require.NoError(t, err)
-	require.True(t, s.heard.Load())
 }

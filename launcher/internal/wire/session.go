@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/yamux"
+
+	"github.com/gopgas/gopgas/internal/silence"
 )
 
 // ErrSilent: the other end did not answer for the peer timeout.
@@ -20,10 +22,9 @@ var ErrSilent = errors.New("no answer")
 // A Session divides one stream of bytes into many.
 type Session struct {
 	mux     *yamux.Session
-	heard   *hearing
+	silence silence.Watch
 	control *Stream
 	writing sync.Mutex // of messages on the control stream
-	paused  atomic.Bool
 	cause   atomic.Pointer[error]
 }
 
@@ -37,12 +38,13 @@ func NewSession(conn io.ReadWriteCloser, grun bool) (*Session, error) {
 	config.StreamOpenTimeout = 0
 	config.StreamCloseTimeout = math.MaxInt64
 	config.LogOutput = io.Discard
-	s := &Session{heard: &hearing{ReadWriteCloser: conn}}
+	s := &Session{}
+	through := heard{s.silence.Reader(conn), conn}
 	var err error
 	if grun {
-		s.mux, err = yamux.Client(s.heard, config)
+		s.mux, err = yamux.Client(through, config)
 	} else {
-		s.mux, err = yamux.Server(s.heard, config)
+		s.mux, err = yamux.Server(through, config)
 	}
 	return s, err
 }
@@ -136,51 +138,26 @@ func (s *Session) explain(err error) error {
 }
 
 // Pause lets the session begin or end to ignore silence: grun and the ranks are stopped.
-func (s *Session) Pause(on bool) { s.paused.Store(on) }
-
-// looks is the number of looks in a row without an answer that make up a bound.
-const looks = 4
+func (s *Session) Pause(on bool) { s.silence.Pause(on) }
 
 // Watch sends pings, and closes the session when the other end is silent for the bound.
-// It returns when the session has ended. A process that is stopped does not look, so a
-// stop counts as one look at most.
+// It returns when the session has ended.
 func (s *Session) Watch(bound time.Duration) {
-	look := time.NewTicker(max(bound, 2*time.Second) / looks)
-	defer look.Stop()
-	for empty := 0; ; {
-		select {
-		case <-s.Done():
-			return
-		case <-look.C:
-		}
-		if s.paused.Load() {
-			empty = 0
-			continue
-		}
-		if s.heard.any.Swap(false) {
-			empty = 0
-		} else if empty++; empty == looks {
-			cause := fmt.Errorf("%w for %v", ErrSilent, bound)
-			s.cause.Store(&cause)
-			s.Close()
-			return
-		}
+	s.silence.Start(bound, func() {
 		go s.Send(Message{Kind: KindPing}) //nolint:errcheck // Listen sees the end of the session
-	}
+	}, func(time.Duration) {
+		cause := fmt.Errorf("%w for %v", ErrSilent, bound)
+		s.cause.Store(&cause)
+		s.Close()
+	})
+	defer s.silence.Stop()
+	<-s.Done()
 }
 
-// hearing notes that bytes came.
-type hearing struct {
-	io.ReadWriteCloser
-	any atomic.Bool
-}
-
-func (h *hearing) Read(b []byte) (int, error) {
-	n, err := h.ReadWriteCloser.Read(b)
-	if n > 0 {
-		h.any.Store(true)
-	}
-	return n, err
+// heard is a connection whose reads silence knows.
+type heard struct {
+	io.Reader
+	io.WriteCloser
 }
 
 // Listener returns the connections that the other end opens, for bootstrap's Server. To

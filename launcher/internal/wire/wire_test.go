@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/gopgas/gopgas/internal/silence"
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
@@ -141,8 +142,14 @@ func TestListenerGivesTheStreamsOfTheOtherEndAndLeavesTheSessionOpen(t *testing.
 
 func TestSilenceEndsASession(t *testing.T) {
 	grun, _ := pair(t) // the other end does not listen, and so does not answer
-	go grun.Watch(time.Nanosecond)
-	require.ErrorIs(t, grun.Listen(func(Message) {}), ErrSilent)
+	ended := make(chan error)
+	go func() { ended <- grun.Listen(func(Message) {}) }()
+	go grun.Watch(time.Hour)
+	require.Eventually(t, func() bool { return grun.silence.Bound() > 0 }, testwatch.Patience(), time.Millisecond)
+	for range silence.Looks + 1 { // the start counts as an answer
+		grun.silence.Look()
+	}
+	require.ErrorIs(t, <-ended, ErrSilent)
 }
 
 func FuzzMessage(f *testing.F) {

@@ -1,0 +1,71 @@
+package silence
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestWatchCallsLostAfterTheBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w Watch
+		var pings int
+		lost := make(chan time.Duration, 1)
+		start := time.Now()
+		w.Start(time.Minute, func() { pings++ }, func(bound time.Duration) {
+			w.Stop()
+			lost <- bound
+		})
+		require.Equal(t, time.Minute, <-lost)
+		require.Equal(t, Looks, pings)
+		require.Equal(t, time.Minute+time.Minute/Looks, time.Since(start), "the start counts as a sign of life")
+		time.Sleep(time.Hour)
+		require.Equal(t, Looks, pings)
+	})
+}
+
+func TestByteStartsTheCountAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w Watch
+		w.Start(time.Minute, func() {}, func(time.Duration) { t.Error("lost") })
+		r := w.Reader(strings.NewReader(strings.Repeat("x", 100)))
+		for range 100 {
+			time.Sleep(50 * time.Second)
+			_, err := r.Read(make([]byte, 1))
+			require.NoError(t, err)
+			require.True(t, w.Heard())
+		}
+		_, err := r.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF)
+		w.Stop()
+	})
+}
+
+func TestPausedWatchNeitherPingsNorCallsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w Watch
+		var pings int
+		lost := make(chan time.Duration, 1)
+		w.Start(time.Minute, func() { pings++ }, func(bound time.Duration) { lost <- bound })
+		w.Pause(true)
+		time.Sleep(24 * time.Hour)
+		require.Zero(t, pings)
+		require.Empty(t, lost)
+		w.Pause(false)
+		require.Equal(t, time.Minute, <-lost)
+	})
+}
+
+func TestBoundIsLeastOrMore(t *testing.T) {
+	for asked, want := range map[time.Duration]time.Duration{0: Least, time.Millisecond: Least, time.Minute: time.Minute} {
+		var w Watch
+		w.Start(asked, func() {}, func(time.Duration) {})
+		require.Equal(t, want, w.Bound())
+		w.Stop()
+		w.Stop()
+	}
+}
