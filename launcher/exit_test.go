@@ -15,6 +15,7 @@ import (
 )
 
 func TestExitCodeIsThatOfTheFirstFailingRank(t *testing.T) {
+	t.Parallel()
 	host, err := os.Hostname()
 	require.NoError(t, err)
 	for _, c := range []struct {
@@ -30,6 +31,7 @@ func TestExitCodeIsThatOfTheFirstFailingRank(t *testing.T) {
 		{"large code", "test $GRUN_RANK != 2 || exit 255", 255, "rank 2 on " + host + " exited with code 255"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // ranks wait for the end of the grace
 			o := run(t, Spec{Programs: sh(3, c.script)})
 			require.NoError(t, o.err)
 			require.Equal(t, c.code, o.ExitCode)

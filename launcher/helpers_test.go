@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 		os.Exit(bodies[name]())
 	}
 	testwatch.HeedSignals()
+	testwatch.Overlap()
 	goleak.VerifyTestMain(m)
 }
 

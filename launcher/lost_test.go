@@ -47,6 +47,7 @@ func TestRanksOfALostHostAreDeadForSurvivors(t *testing.T) {
 }
 
 func TestStoppedAgentIsLostAfterThePeerTimeout(t *testing.T) {
+	t.Parallel()
 	f := newFakeHosts(t, "")
 	out := &onLine{want: "ready", n: 1, then: func() { syscall.Kill(f.agents()[0], syscall.SIGSTOP) }}
 	o := f.run(t, "a", Spec{Programs: sh(1, "echo ready; exec sleep 1000"), Stdout: out, PeerTimeout: 2 * time.Second, Grace: -1})
@@ -76,6 +77,7 @@ func TestHostsThatAnAgentDoesNotReachAreReachedDirectly(t *testing.T) {
 }
 
 func TestHostsThatDoNotAnswerAreNamed(t *testing.T) {
+	t.Parallel()
 	f := newFakeHosts(t, `test $host = a || exec sleep 1000`)
 	o := f.run(t, "a,b,c", Spec{Programs: sh(3, "true"), StartTimeout: 2 * time.Second})
 	require.ErrorContains(t, o.err, "host b: it was not ready within 2s")

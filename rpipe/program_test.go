@@ -150,7 +150,7 @@ func drawProgram(seed uint64, blocks int) *program {
 
 func TestRandomProgramReadsItsBlocks(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
-		programs, blocks := uint64(16), 400
+		programs, blocks := uint64(8), 400
 		if testjob.Soak() {
 			programs, blocks = 160, 2000
 		}

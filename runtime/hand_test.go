@@ -290,6 +290,7 @@ func TestKilledRankIsDeadForAllOthers(t *testing.T) {
 }
 
 func TestStoppedRankZeroIsUnreachable(t *testing.T) {
+	t.Parallel()
 	h := newHand(t, 2, "127.0.0.1")
 	all := h.ranks("survive", 0, 1, envVictim+"=0", "GRUN_PEER_TIMEOUT=2s", "GRUN_PROVIDER=shm")
 	for _, p := range all {
@@ -308,12 +309,14 @@ func TestErrorAtRankZeroAbortsAllOthers(t *testing.T) {
 }
 
 func TestRankZeroNamesTheRanksThatDoNotLeave(t *testing.T) {
+	t.Parallel()
 	h := newHand(t, 3, "127.0.0.1")
 	all := h.ranks("stay", 0, 2, "GRUN_PEER_TIMEOUT=2s")
 	h.fails(all[0], "rank 0: no more", "rank 1: rank is unreachable (ranks 1-2 did not leave the job within 2s after rank 0, which hosts the rendezvous)")
 }
 
 func TestStartTimeoutNamesTheMissingRank(t *testing.T) {
+	t.Parallel()
 	h := newHand(t, 3, "127.0.0.1")
 	all := h.ranks("meet", 0, 1, "GRUN_START_TIMEOUT=5s")
 	code, text := h.ends(all[0])

@@ -106,6 +106,7 @@ func TestCallsEndWhenMemberReturned(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // members wait before they inquire
 			testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 				team, err := r.World.Split(ctx, 0, 0)
 				r.NoError(err)

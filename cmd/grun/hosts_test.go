@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // fakeSSH makes a script in place of ssh, which runs the shells of all hosts here. Its
@@ -138,11 +139,7 @@ func TestRandomKillsLeaveNothingOnOtherHosts(t *testing.T) {
 	t.Setenv(bootstrap.EnvSSH, ssh)
 	prog := filepath.Join(t.TempDir(), "prog")
 	require.NoError(t, os.WriteFile(prog, []byte("#!/bin/sh\n"+family), 0o755))
-	rounds := 20
-	if testing.Short() {
-		rounds = 5
-	}
-	for range rounds {
+	for range testwatch.ShortOr(6, 40) {
 		j := newJob(t, "-H", "a:2,b,localhost", "--grace", "10ms", "--kill-wait", "10ms", "--stage", prog)
 		require.NoError(t, j.cmd.Start())
 		time.Sleep(time.Duration(random.IntN(400)) * time.Millisecond)

@@ -198,11 +198,7 @@ func TestRandomKillsLeaveNothing(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	traces := tracesBefore(t)
-	rounds := 40
-	if testing.Short() {
-		rounds = 5
-	}
-	for range rounds {
+	for range testwatch.ShortOr(15, 200) {
 		j := newJob(t, "-n", "3", "--grace", "10ms", "--kill-wait", "10ms", "sh", "-c", family)
 		require.NoError(t, j.cmd.Start())
 		time.Sleep(time.Duration(random.IntN(30)) * time.Millisecond)

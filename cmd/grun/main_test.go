@@ -35,6 +35,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	testwatch.HeedSignals()
+	testwatch.Overlap()
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/gopgas/gopgas/internal/bootstrap"
 )
 
 // state returns the letter of a process's state, and its parent.
@@ -54,10 +52,10 @@ func newStoppable(t *testing.T, args ...string) *job {
 }
 
 func TestStoppedJobGoesOnAfterLongerThanThePeerTimeout(t *testing.T) {
-	program := barriers(t)
 	for _, provider := range []string{"shm", "tcp"} {
 		t.Run(provider, func(t *testing.T) {
-			end := filepath.Join(t.TempDir(), "end")
+			t.Parallel() // it waits for most of the time
+			program, end := barriers(t), filepath.Join(t.TempDir(), "end")
 			j := newStoppable(t, "-n", "3", "--peer-timeout", "500ms", "--provider", provider, program, end)
 			out := startWatched(t, j)
 			out.await(t, ">", 3)
@@ -74,9 +72,9 @@ func TestStoppedJobGoesOnAfterLongerThanThePeerTimeout(t *testing.T) {
 // TestStoppedJobOfSeveralHostsGoesOn stops the ranks of two agents for longer than the
 // silence after which an agent gives grun up.
 func TestStoppedJobOfSeveralHostsGoesOn(t *testing.T) {
-	t.Setenv(bootstrap.EnvSSH, fakeSSH(t))
+	t.Parallel()
 	program, end := barriers(t), filepath.Join(t.TempDir(), "end")
-	j := newStoppable(t, "-H", "a:2,b", "--peer-timeout", "2s", program, end)
+	j := newStoppable(t, "-H", "a:2,b", "--peer-timeout", "2s", "--ssh-cmd", fakeSSH(t), program, end)
 	out := startWatched(t, j)
 	out.await(t, ">", 3)
 	ranksAre := func(stopped bool) bool {

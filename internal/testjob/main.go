@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/launcher"
 )
 
@@ -21,6 +22,7 @@ func Main(m *testing.M, bodies map[string]Body) {
 		os.Exit(runBody(name, bodies))
 	}
 	startNetpoller()
+	testwatch.Overlap()
 	before := openFiles()
 	code := m.Run()
 	if code == 0 {

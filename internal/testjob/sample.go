@@ -73,7 +73,7 @@ func hashOf(name string) int {
 }
 
 // Soak reports whether tests shall take their time.
-func Soak() bool { return os.Getenv("GOPGAS_SOAK") == "1" }
+func Soak() bool { return testwatch.Soak() }
 
 // kind returns mapped, tcp, queued, nic or ibv: transports of one kind move bytes alike.
 func (c Config) kind() string {

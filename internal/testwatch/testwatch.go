@@ -14,6 +14,7 @@ package testwatch
 import (
 	"context"
 	"errors"
+	"flag"
 	"os"
 	"os/signal"
 	"strconv"
@@ -43,6 +44,18 @@ func Rounds(n int) int {
 	return n
 }
 
+// Soak reports whether tests shall take their time.
+func Soak() bool { return os.Getenv("GOPGAS_SOAK") == "1" }
+
+// ShortOr returns the number of times that a test repeats something: short, or long when
+// soaking.
+func ShortOr(short, long int) int {
+	if Soak() {
+		return long
+	}
+	return short
+}
+
 func interval() time.Duration {
 	times, err := strconv.ParseFloat(os.Getenv("GOPGAS_PATIENCE"), 64)
 	if err != nil || times <= 0 {
@@ -69,6 +82,14 @@ func Context(t testing.TB, steps ...func() uint64) context.Context {
 	ctx, stop := With(context.Background(), steps...)
 	t.Cleanup(stop)
 	return ctx
+}
+
+// Overlap lets sixteen tests that call t.Parallel run at once, where go test runs one on
+// each core: such tests only wait. A TestMain calls it. The flag -parallel wins.
+func Overlap() {
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		panic(err)
+	}
 }
 
 // HeedSignals has the child processes of this one heed signals that a shell made this

@@ -52,11 +52,11 @@ func onTCP(*testing.T) (a, b driver.Provider) {
 	return tcp.New(cfg), tcp.New(cfg)
 }
 
-// TestConformanceOfLoopWithFaults runs all faults together, and each fault alone. Under the
-// race detector it runs them together only.
+// TestConformanceOfLoopWithFaults runs all faults together; when soaking each fault alone,
+// too.
 func TestConformanceOfLoopWithFaults(t *testing.T) {
 	for name, plan := range reliable {
-		if testwatch.Race && name != "all" {
+		if !testwatch.Soak() && name != "all" {
 			continue
 		}
 		plan.Seed = rand.Uint64()

@@ -32,6 +32,7 @@ func impatientPair(t *testing.T, timeout time.Duration) (a, b *node, qa, qb *qp)
 }
 
 func TestVanishedHostEndsOutstandingRequests(t *testing.T) {
+	t.Parallel()
 	a, b, qa, qb := impatientPair(t, 500*time.Millisecond)
 	vanish(t, qb)
 	start := time.Now()
@@ -48,6 +49,7 @@ func TestVanishedHostEndsOutstandingRequests(t *testing.T) {
 // TestSilenceResetsTheConnection cuts one direction. The end that hears nothing gives up.
 // The other end has much more patience, and learns of it by a reset.
 func TestSilenceResetsTheConnection(t *testing.T) {
+	t.Parallel()
 	a, b, qa, qb := impatientPair(t, 500*time.Millisecond)
 	require.NoError(t, qb.Modify(t.Context(), driver.StateRTS, driver.Attr{Timeout: time.Hour}))
 	vanish(t, qa)
@@ -60,6 +62,7 @@ func TestSilenceResetsTheConnection(t *testing.T) {
 }
 
 func TestStoppedPeerIsNoVanishedHost(t *testing.T) {
+	t.Parallel()
 	a, b, qa, _ := impatientPair(t, 200*time.Millisecond)
 	resume := b.stall()
 	src := make([]byte, 8<<20)

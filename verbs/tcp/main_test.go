@@ -6,10 +6,13 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // TestMain fails if the tests leave goroutines or descriptors behind.
 func TestMain(m *testing.M) {
+	testwatch.Overlap()
 	before := descriptors()
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		if after := descriptors(); code == 0 && after > before {

@@ -149,6 +149,7 @@ func TestSilentStrangersLockOutNoPeer(t *testing.T) {
 }
 
 func TestSlowHandshakeIsCut(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, 8, 0)
 	i := newImpostor(t, n)
 	i.send([]byte{byte(kindHello)})

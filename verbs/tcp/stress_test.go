@@ -211,6 +211,9 @@ func staysOn(rnd *rand.Rand, x, y *end, until time.Time) error {
 	return nil
 }
 
+// comingTime is enough for a thousand pairs that come and go.
+func comingTime() time.Duration { return time.Duration(testwatch.ShortOr(1, 10)) * time.Second }
+
 // TestPairsThatComeAndGo connects four pairs between each two of three devices, which
 // share connections. One pair stays, three come and go. In the end no connection is
 // left.
@@ -222,7 +225,7 @@ func TestPairsThatComeAndGo(t *testing.T) {
 		cfg := Config{Listen: "127.0.0.1", PeerTimeout: 10 * time.Second, Streams: streams}
 		nodes = append(nodes, newNodeWith(t, cfg, 64, 0))
 	}
-	until := time.Now().Add(stressTime)
+	until := time.Now().Add(comingTime())
 	var all sync.WaitGroup
 	for k := range uint64(12) {
 		i := int(k % 3)
