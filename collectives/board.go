@@ -96,7 +96,7 @@ func (g *group) boardVerdict(ctx context.Context, at *boardGroup, err error) err
 func (g *group) newBoardGroup(ctx context.Context, name string, members []int) (*boardGroup, error) {
 	n, me := len(members), slices.Index(members, g.team.Rank)
 	name = g.team.Name + name
-	cfg := board.Config{Rank: me, Size: n, Mem: make([][]byte, n), Bells: make([]wait.Ringer, n), Crowded: g.team.Crowded, Await: g.team.AwaitMapped,
+	cfg := board.Config{Rank: me, Size: n, Mem: make([][]byte, n), Bells: make([]wait.Ringer, n), Crowded: g.team.Crowded(), Await: g.team.AwaitMapped,
 		Dead: func(member int) bool { return g.dead(members[member]) },
 		View: func(member int, region, offset uint64, n int) []byte {
 			return g.view(members[member], region, offset, n)

@@ -49,7 +49,7 @@ func (g *group) onEdges(ctx context.Context, c *Call, staged bool) error {
 // and the two ends of an edge miss the same queues.
 func (g *group) join(ctx context.Context, graph *Graph) error {
 	if g.edgeQueues == nil {
-		queues, err := board.NewQueues(board.Config{Rank: g.team.Rank, Size: len(g.team.Members), Crowded: g.team.Crowded,
+		queues, err := board.NewQueues(board.Config{Rank: g.team.Rank, Size: len(g.team.Members), Crowded: g.team.Crowded(),
 			Await: g.team.AwaitMapped, View: g.view, Dead: g.dead})
 		if err != nil {
 			return err

@@ -53,7 +53,7 @@ func groupOf(t *runtime.Team) (*group, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &group{handle: t, team: inner, selector: newSelector(inner, measured), pace: newPace(inner.Crowded)}
+	g := &group{handle: t, team: inner, selector: newSelector(inner, measured), pace: newPace(inner.Crowded())}
 	g.shapes.tuned, g.shapes.boards = measured.mark, g.selector.boards
 	g.transport = newTransport(g)
 	g.args.Scratch = g.arena.Take

@@ -25,7 +25,8 @@ type way struct {
 // A ranked way belongs to a rule.
 type ranked struct {
 	rule
-	way *way
+	from int // bytes of the longest buffer of the call
+	way  *way
 }
 
 // ways holds the ways of each collective, in the order of the rules.
@@ -39,7 +40,7 @@ func newWays() ways {
 	w := ways{board: way{Algorithm: message.Algorithm{Name: onBoard, Exact: true}, board: true}, ranked: map[message.Collective][]ranked{}}
 	for _, r := range rules {
 		if al, ok := message.Find(r.collective, r.name); ok {
-			w.ranked[r.collective] = append(w.ranked[r.collective], ranked{r, &way{Algorithm: al}})
+			w.ranked[r.collective] = append(w.ranked[r.collective], ranked{rule: r, way: &way{Algorithm: al}})
 		}
 	}
 	return w
@@ -54,7 +55,7 @@ func (w *ways) measured(c *Call, of topology, board bool) *way {
 	}
 	size, list := c.bytes(of.n), w.tuned[c.of.family]
 	for i := range list {
-		if r := &list[i]; size <= r.upTo {
+		if r := &list[i]; r.from <= size && size <= r.upTo {
 			if r.way.board && !board || !r.way.board && c.fits(r.way, of) != "" {
 				return nil
 			}

@@ -75,7 +75,7 @@ func TestRulesChooseByWhetherMembersShareCores(t *testing.T) {
 	} {
 		require.Equal(t, c.want, name(c.call, crowd(c.n)))
 	}
-	require.True(t, topologyOf(&team.Team{Members: []int{0, 1}, Hosts: []int{0, 0}, Crowded: true}).crowded)
+	require.True(t, topologyOf(&team.Team{Members: []int{0, 1}, Hosts: []int{0, 0}, PerCore: 2}).crowded)
 }
 
 func TestRulesChooseAFittingAlgorithmForEachCall(t *testing.T) {

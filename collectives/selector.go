@@ -29,8 +29,13 @@ type topic struct {
 
 func newSelector(t *team.Team, measured *tuning) selector {
 	s := selector{ways: newWays(), topology: topologyOf(t), boards: os.Getenv(tuned.EnvWays) != "messages", file: measured.path}
-	if s.boards || !t.Mapped { // the table measures no messages in mapped memory
-		s.ways.tuned = measured.rank(pathOf(t, s.topology), s.topology.n)
+	list, found := measured.rank(t)
+	used := s.boards || !t.Mapped && s.topology.hosts == 1 // the table measures no messages in mapped memory
+	if used {
+		s.ways.tuned = list
+	}
+	if t.Rank == 0 && s.topology.n > 1 && measured.table != nil && t.Verbose {
+		measured.report(os.Stderr, t, found, used)
 	}
 	if os.Getenv(tuned.EnvExplain) == "collectives" {
 		s.out, s.said = os.Stderr, map[topic]bool{}
@@ -86,7 +91,7 @@ func (s *selector) explain(c *Call, t *team.Team, w *way, board bool) {
 	case c.algorithm != "":
 		why = "the call asks for it"
 	case w == s.ways.measured(c, s.topology, board):
-		why = "measured to be best here, in " + s.file
+		why = "measured to be faster here, in " + s.file
 	case w.board:
 		why = "all members map each other's memory"
 	case t.Mapped && !s.boards:

@@ -28,7 +28,7 @@ func topologyOf(t *team.Team) topology {
 		return oneHost(n)
 	}
 	h := message.NewHosts(t.Hosts)
-	return topology{n: n, hosts: h.Count(), shared: h.Count() < n, runs: h.Runs(), crowded: t.Crowded}
+	return topology{n: n, hosts: h.Count(), shared: h.Count() < n, runs: h.Runs(), crowded: t.Crowded()}
 }
 
 // matches reports whether the topology meets the condition of a rule.

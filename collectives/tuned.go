@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
 	"github.com/gopgas/gopgas/internal/fabric"
@@ -29,7 +30,7 @@ func tuningOf(f *fabric.Fabric) (*tuning, error) {
 		if f.Rank() == 0 {
 			warnings = os.Stderr
 		}
-		return newTuning(os.Getenv(tuned.Env), warnings)
+		return newTuning(os.Getenv(tuned.Env), os.Getenv(tuned.EnvTable), warnings)
 	})
 	if err != nil {
 		return nil, err
@@ -37,12 +38,12 @@ func tuningOf(f *fabric.Fabric) (*tuning, error) {
 	return a.(*tuning), nil //nolint:forcetypeassert // nothing else has this name
 }
 
-// newTuning reads a file, unless there is none to read.
-func newTuning(path string, warnings io.Writer) *tuning {
+// newTuning reads a file, or its packed content, unless there is none to read.
+func newTuning(path, packed string, warnings io.Writer) *tuning {
 	if path == "" || path == tuned.Off {
 		return &tuning{}
 	}
-	table, mark, err := tuned.Load(path)
+	table, mark, err := tuned.Load(path, packed)
 	if err == nil {
 		err = known(table)
 	}
@@ -55,7 +56,16 @@ func newTuning(path string, warnings io.Writer) *tuning {
 
 // known returns an error if a rule names an algorithm that this version does not have.
 func known(t *tuned.Table) error {
-	for _, r := range t.Rules {
+	for _, m := range t.Settings {
+		if err := knownRules(m.Rules); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func knownRules(rules []tuned.Rule) error {
+	for _, r := range rules {
 		c, ok := message.Named(r.Collective)
 		if ok {
 			_, ok = wayNamed(c, r.Algorithm)
@@ -79,35 +89,53 @@ func wayNamed(c message.Collective, name string) (*way, bool) {
 	return &way{Algorithm: al}, ok
 }
 
-// rank returns the measured choices for n members on a path, by collective.
-func (t *tuning) rank(path string, n int) map[message.Collective][]ranked {
-	if t.table == nil {
-		return nil
+// rank returns the measured choices for a team, by collective. It returns false if the team
+// was not measured.
+func (t *tuning) rank(of *team.Team) (map[message.Collective][]ranked, bool) {
+	setting, ok := tuned.SettingOf(of)
+	if t.table == nil || !ok {
+		return nil, false
 	}
-	list := map[message.Collective][]ranked{}
-	for _, r := range t.table.For(path, n) {
+	rules, measured := t.table.For(setting)
+	var list map[message.Collective][]ranked
+	for _, r := range rules {
 		c, _ := message.Named(r.Collective) // known
 		w, _ := wayNamed(c, r.Algorithm)
-		upTo := r.UpTo
-		if upTo == 0 {
-			upTo = always
+		if list == nil {
+			list = map[message.Collective][]ranked{}
 		}
-		list[c] = append(list[c], ranked{rule{c, upTo, n, anywhere, r.Algorithm}, w})
+		list[c] = append(list[c], ranked{rule{c, r.UpTo, always, anywhere, r.Algorithm}, r.From, w})
 	}
-	return list
+	return list, measured
 }
 
-// pathOf names the way in which the members of a team reach each other. It returns "" if
-// there are several ways, or several hosts: grun tune measures one machine.
-func pathOf(t *team.Team, of topology) string {
-	if of.hosts > 1 {
-		return ""
+// report says at rank 0 of a team whether it uses the table.
+func (t *tuning) report(w io.Writer, of *team.Team, measured, used bool) {
+	setting, known := tuned.SettingOf(of)
+	about := setting.String()
+	var verdict string
+	switch {
+	case !known:
+		verdict, about = "it holds for no such team", "members with different providers or bindings"
+	case !measured:
+		verdict = fmt.Sprintf("not measured; measure it with grun tune (the table has %s)", t.settings())
+	case !used:
+		verdict = tuned.EnvWays + "=messages was not measured"
+	default:
+		fmt.Fprintf(w, "gopgas: team %s: %s=%s is used: %s\n", of.Name, tuned.Env, t.path, about)
+		return
 	}
-	if t.Mapped {
-		return tuned.Mapped
+	fmt.Fprintf(w, "gopgas: team %s: %s=%s is not used: %s: %s\n", of.Name, tuned.Env, t.path, about, verdict)
+}
+
+// settings lists the settings of the table.
+func (t *tuning) settings() string {
+	var list []string
+	for _, m := range t.table.Settings {
+		list = append(list, m.String())
 	}
-	if providers := t.Providers(); len(providers) == 1 {
-		return providers[0]
+	if len(list) == 0 {
+		return "none"
 	}
-	return ""
+	return strings.Join(list, "; ")
 }

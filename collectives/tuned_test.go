@@ -14,38 +14,46 @@ import (
 	"github.com/gopgas/gopgas/internal/tuned"
 )
 
+// measuredAs is the setting of the teams of these tests.
+var measuredAs = tuned.Setting{Path: tuned.Mapped, Hosts: "3", PerCore: 1}
+
 // save writes a table of this machine to a file.
 func save(t *testing.T, rules ...tuned.Rule) string {
 	t.Helper()
 	here, err := tuned.Here()
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "table.json")
-	table := tuned.Table{Machine: here, Rules: rules}
+	table := tuned.Table{Machines: []tuned.Machine{here}, Settings: []tuned.Measured{{Setting: measuredAs, Rules: rules}}}
 	require.NoError(t, table.Save(path))
 	return path
 }
 
+func measuredTeam() *team.Team {
+	return &team.Team{Name: "world", Members: []int{0, 1, 2}, Mapped: true, PerCore: 1}
+}
+
 // measuredWays are choices that the built-in rules do not make.
 var measuredWays = []tuned.Rule{
-	{Collective: "all-reduce", Path: tuned.Mapped, Members: 4, UpTo: 100, Algorithm: "ring"},
-	{Collective: "all-reduce", Path: tuned.Mapped, Members: 4, UpTo: 1000, Algorithm: stagedOnBoard},
-	{Collective: "all-reduce", Path: tuned.Mapped, Members: 4, Algorithm: onBoard},
-	{Collective: "broadcast", Path: tuned.Mapped, Members: 4, Algorithm: "linear"},
-	{Collective: "all-to-all", Path: tuned.Mapped, Members: 4, Algorithm: "pairwise"},
+	{Collective: "all-reduce", From: 8, UpTo: 100, Algorithm: "ring"},
+	{Collective: "all-reduce", From: 400, UpTo: 1000, Algorithm: stagedOnBoard},
+	{Collective: "broadcast", UpTo: 1 << 20, Algorithm: "linear"},
+	{Collective: "all-to-all", UpTo: 1 << 20, Algorithm: "pairwise"},
 }
 
 func TestSelectorPrefersMeasurementsToRules(t *testing.T) {
 	var warnings bytes.Buffer
-	measured := newTuning(save(t, measuredWays...), &warnings)
+	measured := newTuning(save(t, measuredWays...), "", &warnings)
 	require.Empty(t, warnings.String())
-	team := &team.Team{Name: "world", Members: []int{0, 1, 2}, Mapped: true}
-	g := newSelector(team, measured)
+	at := measuredTeam()
+	g := newSelector(at, measured)
 	sum, vector := Sum[float64](), make([]float64, 1000)
 	odd := NewOp("odd", false, func(a, _ float64) float64 { return a })
-	name := func(c Call) string { return g.choose(&c, team).Name }
+	name := func(c Call) string { return g.choose(&c, at).Name }
 	require.Equal(t, "ring", name(AllReduceCall(sum, vector[:1], vector[:1])))
-	require.Equal(t, stagedOnBoard, name(AllReduceCall(sum, vector[:100], vector[:100])))
-	require.Equal(t, onBoard, name(AllReduceCall(sum, vector, vector)))
+	require.Equal(t, stagedOnBoard, name(AllReduceCall(sum, vector[:125], vector[:125])))
+	require.Equal(t, onBoard, name(AllReduceCall(sum, vector, vector)), "longer than all that was measured")
+	require.Equal(t, onBoard, name(AllReduceCall(sum, vector[:0], vector[:0])), "shorter")
+	require.Equal(t, onBoard, name(AllReduceCall(sum, vector[:30], vector[:30])), "between two rules")
 	require.Equal(t, "linear", name(BroadcastCall(0, vector)))
 	require.Equal(t, onBoard, name(AllReduceCall(odd, vector[:1], vector[:1])), "a ring cannot do that")
 	require.Equal(t, onBoard, name(ScanCall(sum, vector, vector)), "nobody measured that")
@@ -54,55 +62,98 @@ func TestSelectorPrefersMeasurementsToRules(t *testing.T) {
 	require.Equal(t, "pairwise", name(AllToAllCall(vector[:3], vector[3:6])))
 	require.Equal(t, onBoard, name(AllToAllVCall(vector[:3], each, vector[3:6], each)), "its blocks may have any length")
 
-	team.Members = []int{0, 1, 2, 3, 4}
-	g = newSelector(team, measured)
-	require.Equal(t, onBoard, name(BroadcastCall(0, vector)), "nobody measured so many members")
+	for why, change := range map[string]func(*team.Team){
+		"more members":                 func(o *team.Team) { o.Members = []int{0, 1, 2, 3} },
+		"fewer members":                func(o *team.Team) { o.Members = []int{0, 1} },
+		"members that share cores":     func(o *team.Team) { o.PerCore = 2 },
+		"members bound to cores":       func(o *team.Team) { o.BoundTo = 1 },
+		"members bound to unlike sets": func(o *team.Team) { o.BoundTo = -1 },
+		"two hosts":                    func(o *team.Team) { o.Hosts = []int{0, 0, 2} },
+	} {
+		at = measuredTeam()
+		change(at)
+		g = newSelector(at, measured)
+		require.Equal(t, onBoard, name(BroadcastCall(0, vector)), why)
+	}
+}
 
-	team.Members, team.Hosts = []int{0, 1, 2}, []int{0, 0, 2}
-	g = newSelector(team, measured)
-	require.Equal(t, onBoard, name(BroadcastCall(0, vector)), "a machine was measured, and not several")
+// TestTablesOfSeveralHostsHoldForTheSamePlacesOnly chooses for six ranks on three hosts.
+func TestTablesOfSeveralHostsHoldForTheSamePlacesOnly(t *testing.T) {
+	here, err := tuned.Here()
+	require.NoError(t, err)
+	rules := []tuned.Rule{{Collective: "broadcast", UpTo: 1 << 20, Algorithm: "linear"}}
+	setting := tuned.Setting{Path: "shm+tcp", Hosts: "2+1+3", PerCore: 1}
+	measured := &tuning{path: "table", table: &tuned.Table{Machines: []tuned.Machine{here}, Settings: []tuned.Measured{{Setting: setting, Rules: rules}}}}
+	for _, c := range []struct {
+		hosts []int
+		path  string
+		want  string
+	}{
+		{[]int{0, 0, 2, 3, 3, 3}, "shm+tcp", "linear"},
+		{[]int{0, 0, 2, 3, 3, 3}, "tcp", "two-level"},
+		{[]int{0, 0, 2, 3, 3, 3}, "", "two-level"},
+		{[]int{0, 0, 0, 3, 4, 4}, "shm+tcp", "two-level"},
+		{[]int{0, 0, 2, 3, 3, 0}, "shm+tcp", "two-level"},
+	} {
+		team := &team.Team{Name: "world", Members: []int{0, 1, 2, 3, 4, 5}, Hosts: c.hosts, PerCore: 1, Path: c.path}
+		g := newSelector(team, measured)
+		call := BroadcastCall(0, make([]float64, 10))
+		require.Equal(t, c.want, g.choose(&call, team).Name, "%v over %q", c.hosts, c.path)
+		_, found := measured.rank(team)
+		var said bytes.Buffer
+		measured.report(&said, team, found, found)
+		require.Equal(t, c.want == "linear", strings.Contains(said.String(), "is used"), said.String())
+		require.Equal(t, 1, strings.Count(said.String(), "\n"))
+	}
+	t.Setenv(tuned.EnvWays, "messages")
+	team := &team.Team{Members: []int{0, 1, 2, 3, 4, 5}, Hosts: []int{0, 0, 2, 3, 3, 3}, PerCore: 1, Path: "shm+tcp"}
+	g := newSelector(team, measured)
+	call := BroadcastCall(0, make([]float64, 10))
+	require.Equal(t, "two-level", g.choose(&call, team).Name, "boards within hosts were measured")
 }
 
 func TestUnusableTableCausesOneWarning(t *testing.T) {
 	damaged := filepath.Join(t.TempDir(), "damaged.json")
 	require.NoError(t, os.WriteFile(damaged, []byte("{"), 0o600))
 	foreign := filepath.Join(t.TempDir(), "foreign.json")
-	table := tuned.Table{Machine: tuned.Machine{CPU: "another", Cores: 1000}}
+	table := tuned.Table{Machines: []tuned.Machine{{CPU: "another", Cores: 1000}}}
 	require.NoError(t, table.Save(foreign))
 	for path, want := range map[string]string{
 		damaged: "not a table", foreign: "another machine", damaged + ".absent": "no such file",
-		save(t, tuned.Rule{Collective: "all-reduce", Path: "tcp", Members: 2, Algorithm: "magic"}):  `no all-reduce by "magic"`,
-		save(t, tuned.Rule{Collective: "all-to-none", Path: "tcp", Members: 2, Algorithm: "board"}): "no all-to-none",
+		save(t, tuned.Rule{Collective: "all-reduce", Algorithm: "magic"}):  `no all-reduce by "magic"`,
+		save(t, tuned.Rule{Collective: "all-to-none", Algorithm: "board"}): "no all-to-none",
 	} {
 		var warnings bytes.Buffer
-		got := newTuning(path, &warnings)
+		got := newTuning(path, "", &warnings)
 		require.Equal(t, &tuning{}, got, path)
 		require.Equal(t, 1, strings.Count(warnings.String(), "\n"))
 		require.Contains(t, warnings.String(), path)
 		require.Contains(t, warnings.String(), want)
-		require.Empty(t, got.rank(tuned.Mapped, 2))
+		list, found := got.rank(measuredTeam())
+		require.Empty(t, list)
+		require.False(t, found)
 	}
 	var warnings bytes.Buffer
-	require.Equal(t, &tuning{}, newTuning(tuned.Off, &warnings))
-	require.Equal(t, &tuning{}, newTuning("", &warnings))
+	require.Equal(t, &tuning{}, newTuning(tuned.Off, "", &warnings))
+	require.Equal(t, &tuning{}, newTuning("", "", &warnings))
 	require.Empty(t, warnings.String())
 }
 
 func TestSelectorNamesTheTable(t *testing.T) {
 	path := save(t, measuredWays...)
-	team := &team.Team{Name: "world", Members: []int{0, 1, 2, 3}, Mapped: true}
-	g := newSelector(team, newTuning(path, os.Stderr))
+	team := measuredTeam()
+	g := newSelector(team, newTuning(path, "", os.Stderr))
 	var out bytes.Buffer
 	g.out, g.said = &out, map[topic]bool{}
 	c := AllReduceCall(Sum[float64](), make([]float64, 1), make([]float64, 1))
 	g.choose(&c, team)
-	require.Equal(t, "gopgas: team world: AllReduce of float64 by Sum, 4 ranks, 8 bytes: ring (measured to be best here, in "+path+")\n", out.String())
+	require.Equal(t, "gopgas: team world: AllReduce of float64 by Sum, 3 ranks, 8 bytes: ring (measured to be faster here, in "+path+")\n", out.String())
 }
 
 // TestMembersWithUnlikeTablesMakeCallsThatDiffer requires an error in place of a deadlock, since
 // the members would choose different algorithms.
 func TestMembersWithUnlikeTablesMakeCallsThatDiffer(t *testing.T) {
-	one, two := newTuning(save(t, measuredWays...), os.Stderr), newTuning(save(t, measuredWays[3]), os.Stderr)
+	one, two := newTuning(save(t, measuredWays...), "", os.Stderr), newTuning(save(t, measuredWays[3]), "", os.Stderr)
 	c := BroadcastCall(0, make([]int, 1))
 	call := func(tuned string) team.Call {
 		return describe(t, &shapes{tuned: tuned}, c)

@@ -47,7 +47,7 @@ func newBarrier(t *Team, block arena.Block) barrier {
 		return &central{team: t}
 	case len(hosts) > 1 && len(hosts) < n:
 		return newLed(t, block.Bytes, hosts)
-	case t.inner.Mapped || t.inner.Crowded:
+	case t.inner.Mapped || t.inner.Crowded():
 		return &tree{team: t, mem: block.Bytes, circle: line(t.rank, n)}
 	}
 	return newDissemination(t, block.Bytes, line(t.rank, n))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	goruntime "runtime"
 	"slices"
 	"strings"
 
@@ -98,14 +99,33 @@ func (t *Team) withinHost() bool {
 	return t.job.settled && !slices.ContainsFunc(hosts, func(h int) bool { return h != hosts[0] })
 }
 
-// crowded reports whether members share cores, on some host. All members get the same
-// result.
-func crowded(hosts []int, cards []teamCard) bool {
+// perCore returns the most members for a core of their host, rounded up. All members get
+// the same result.
+func perCore(hosts []int, cards []teamCard) (most int) {
 	members := make(map[int]int)
 	for _, host := range hosts {
-		if members[host]++; members[host] > cards[slices.Index(hosts, host)].Cores {
-			return true
+		members[host]++
+		cores := cards[slices.Index(hosts, host)].Cores
+		most = max(most, (members[host]+cores-1)/cores)
+	}
+	return most
+}
+
+// common returns the value that all cards have, or else differ.
+func common[T comparable](cards []teamCard, of func(teamCard) T, differ T) T {
+	for _, card := range cards {
+		if of(card) != of(cards[0]) {
+			return differ
 		}
 	}
-	return false
+	return of(cards[0])
+}
+
+// boundTo returns the number of cores to which this process is bound, 0 if it may use all
+// those of its host.
+func boundTo(env bootstrap.Env) int {
+	if cores := goruntime.NumCPU(); cores < env.LocalCores {
+		return cores
+	}
+	return 0
 }

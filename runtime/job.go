@@ -23,6 +23,7 @@ type Job struct {
 	opts     options
 	host     string // name of this rank's host
 	cores    int    // that its ranks share
+	bound    int    // cores to which this rank is bound; 0: all of them
 	fabric   *fabric.Fabric
 	reserved *memory.Memfd // of memory.Reservations, which this rank made; nil: another process did
 	client   *bootstrap.Client
@@ -122,8 +123,8 @@ func newJob(ctx context.Context, o options, m *membership) (*Job, error) {
 		}
 	}
 	j := &Job{opts: o, host: host, cores: cmp.Or(o.cores, m.env.LocalCores), server: m.server, manager: m.env.Manager, reserved: m.reserved,
-		several: len(w.providers) > 1,
-		teams:   map[string]*Team{}, broken: map[string]*TeamError{}, notes: map[string]int64{}}
+		bound: boundTo(m.env), several: len(w.providers) > 1,
+		teams: map[string]*Team{}, broken: map[string]*TeamError{}, notes: map[string]int64{}}
 	j.aborted, j.abort = context.WithCancelCause(context.Background())
 	j.ended, j.end = context.WithCancelCause(j.aborted)
 	j.fabric, err = fabric.New(ctx, fabric.Config{Rank: m.env.Rank, Providers: w.providers, Heap: o.heap,

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/arena"
@@ -42,6 +43,8 @@ type handle = team.Handle
 type teamCard struct {
 	Site    *siteCard `json:",omitempty"` // in the world's cards
 	Cores   int       // cores of this rank's host for its ranks
+	Bound   int       `json:",omitempty"` // cores to which this rank is bound; 0: all those of its host
+	Path    string    // the providers that may move this rank's bytes
 	Mapped  bool      // this rank maps the memory of all members
 	Atomics string    // the processor that applies them, see WithAtomics
 	Err     string    // why this rank could not prepare
@@ -52,13 +55,13 @@ type teamCard struct {
 func (j *Job) newTeam(ctx context.Context, parent *Team, name string, members []int) (*Team, error) {
 	t := &Team{job: j, name: name, members: members, rank: slices.Index(members, j.fabric.Rank())}
 	t.whole, t.end = context.WithCancelCause(j.aborted)
-	t.inner = &team.Team{Fabric: j.fabric, Name: name, Rank: t.rank, Members: members, Openings: map[string]int{},
+	t.inner = &team.Team{Fabric: j.fabric, Name: name, Rank: t.rank, Members: members, Openings: map[string]int{}, Verbose: j.opts.verbose,
 		Whole: t.whole, Sync: t.sync, Swap: t.swap, Err: t.err, Failed: func(c team.Collective, err error) error { return t.failed(c.String(), err) },
 		Calls: &t.stream, Differs: t.differs}
 	t.handle = team.NewHandle(t.inner)
 	t.stream.init(t)
 	err := t.prepare(ctx)
-	card := teamCard{Cores: j.cores, Mapped: t.maps(ctx), Atomics: j.opts.atomics}
+	card := teamCard{Cores: j.cores, Bound: j.bound, Path: strings.Join(j.fabric.Providers(), "+"), Mapped: t.maps(ctx), Atomics: j.opts.atomics}
 	if j.world == nil {
 		card.Site = j.siteCard()
 	}
@@ -81,7 +84,9 @@ func (j *Job) newTeam(ctx context.Context, parent *Team, name string, members []
 		return nil, errors.Join(t.failed(team.Split.String(), err), t.giveUp(parent, err))
 	}
 	t.inner.Hosts, t.inner.Mapped = j.fabric.HostsOf(members), mapped
-	t.inner.Crowded = crowded(t.inner.Hosts, cards)
+	t.inner.PerCore = perCore(t.inner.Hosts, cards)
+	t.inner.BoundTo = common(cards, func(c teamCard) int { return c.Bound }, -1)
+	t.inner.Path = common(cards, func(c teamCard) string { return c.Path }, "")
 	t.barrier = newBarrier(t, t.block)
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -107,17 +107,24 @@ func (p *program) define(flags *pflag.FlagSet) {
 	flags.StringArrayVarP(&p.vars, "env", "x", nil, "set an environment variable: -x VAR=value, or -x VAR with its value here")
 }
 
-// define adds the flags that a job has once.
-func (o *options) define(flags *pflag.FlagSet) {
+// defineStart adds the flags that say where and how ranks start; grun tune has them, too.
+func (o *options) defineStart(flags *pflag.FlagSet) {
+	o.grace, o.killWait = time.Second, 2*time.Second
 	o.hosts.define(flags)
-	flags.BoolVar(&o.stage, "stage", false, "copy the program to the other hosts for the time of the job; packages that grun builds always are")
 	flags.Var(span{&o.startTimeout}, "start-timeout", "end the job if a host is not ready after this time (1m), or a rank has not joined so long after the first (no limit)")
-	flags.StringVar(&o.provider, "provider", "", "providers that move the bytes: auto, shm, tcp or ibv, or several in order of preference, such as shm,ibv,tcp")
 	flags.StringVar(&o.iface, "iface", "", "where tcp listens: an interface, or a subnet such as 10.1.0.0/16")
 	flags.BoolVar(&o.tls, "tls", false, "encrypt and authenticate what leaves a rank by the network, by TLS 1.3")
 	flags.StringVar(&o.heap, "heap", "", "size of each rank's symmetric heap, such as 1GiB")
-	o.grace, o.killWait = time.Second, 2*time.Second
 	flags.Var(span{&o.peerTimeout}, "peer-timeout", "silence after which a peer or a host counts as unreachable")
+	flags.StringVar(&o.bindTo, "bind-to", "none", "bind each rank to a core, a numa node, or none")
+	flags.BoolVar(&o.oversubscribe, "oversubscribe", false, "start more ranks than the hosts have slots, or more than 256 for each core")
+}
+
+// define adds the flags that a job has once.
+func (o *options) define(flags *pflag.FlagSet) {
+	o.defineStart(flags)
+	flags.BoolVar(&o.stage, "stage", false, "copy the program to the other hosts for the time of the job; packages that grun builds always are")
+	flags.StringVar(&o.provider, "provider", "", "providers that move the bytes: auto, shm, tcp or ibv, or several in order of preference, such as shm,ibv,tcp")
 	flags.BoolVar(&o.stats, "stats", false, "print a table of each rank's operations on each peer when the job ends")
 	flags.Var(span{&o.timeout}, "timeout", "end the job after this time, with exit code 124")
 	flags.Var(span{&o.grace}, "grace", "time that survivors of a failure get to end by themselves before SIGTERM")
@@ -127,8 +134,6 @@ func (o *options) define(flags *pflag.FlagSet) {
 	flags.StringVar(&o.outputDir, "output", "", "write the output of rank N to DIR/rank-N.log instead")
 	flags.StringVar(&o.stdin, "stdin", "0", "ranks that read standard input: a rank, all or none")
 	flags.StringVar(&o.wdir, "wdir", "", "working directory of the ranks")
-	flags.StringVar(&o.bindTo, "bind-to", "none", "bind each rank to a core, a numa node, or none")
-	flags.BoolVar(&o.oversubscribe, "oversubscribe", false, "start more ranks than the hosts have slots, or more than 256 for each core")
 }
 
 // complete gives the shell the values of flags.
@@ -151,7 +156,7 @@ func (o *options) spec() (spec launcher.Spec, err error) {
 	if err := o.hosts.spec(&spec); err != nil {
 		return spec, err
 	}
-	env, err := o.environment(spec.Hosts != nil)
+	env, err := o.environment(spec.Hosts)
 	if err != nil {
 		return spec, err
 	}

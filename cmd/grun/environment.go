@@ -3,13 +3,13 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/internal/tuned"
 	"github.com/gopgas/gopgas/launcher"
+	"github.com/gopgas/gopgas/launcher/hosts"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -50,17 +50,18 @@ func (o *options) settings() (list []setting, err error) {
 	return list, nil
 }
 
-// environment returns the variables that the flags and tables set. named tells that the job
-// has a list of hosts.
-func (o *options) environment(named bool) (env []string, err error) {
-	list, err := o.settings()
-	for _, s := range list {
+// environment returns the variables that the flags set, and the tables of grun tune for the
+// job's hosts.
+func (o *options) environment(list []hosts.Host) (env []string, err error) {
+	settings, err := o.settings()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range settings {
 		env = append(env, s.name+"="+s.value)
 	}
-	if named {
-		return env, err // the table is this machine's, and other hosts may lack it
-	}
-	return append(env, tunedVars()...), err
+	vars, err := o.tunedVars(list)
+	return append(env, vars...), err
 }
 
 // checkVars refuses variables of -x that contradict a flag, or that only grun
@@ -90,18 +91,6 @@ func (o *options) checkVars(programs []launcher.Program) error {
 		if err := o.checkTable(table); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// checkTable refuses a file that does not exist. The ranks read and check it.
-func (o *options) checkTable(path string) error {
-	seen := path
-	if path != "" && path != tuned.Off && !filepath.IsAbs(path) {
-		seen = filepath.Join(o.wdir, path)
-	}
-	if err := tuned.Check(seen); err != nil {
-		return fmt.Errorf("%s=%s: %w", tuned.Env, path, err)
 	}
 	return nil
 }

@@ -89,6 +89,9 @@ func (c *command) programs(args []string, list []hosts.Host) ([]launcher.Program
 	if err := c.checkVars(programs); err != nil {
 		return nil, err
 	}
+	if err := c.addTables(programs, list); err != nil {
+		return nil, err
+	}
 	for i := range programs {
 		programs[i].Stage = c.stage || isSource(programs[i].Path)
 	}

@@ -13,43 +13,46 @@ type tuneCall struct {
 	// in and out: the input and the output have a block for each member.
 	in, out bool
 	make    func(in, out []float64, opts ...collectives.Option) collectives.Call
+	op      bool // it combines
 }
 
 const tuneElement = 8
 
-func tuneCalls() []tuneCall {
-	sum := collectives.Sum[float64]()
+func tuneCalls() []tuneCall { return callsBy(collectives.Sum[float64]()) }
+
+// callsBy returns all collectives, with an operator.
+func callsBy(sum collectives.Op[float64]) []tuneCall {
 	return []tuneCall{
 		{"broadcast", false, false, func(_, out []float64, opts ...collectives.Option) collectives.Call {
 			return collectives.BroadcastCall(0, out, opts...)
-		}},
+		}, false},
 		{"reduce", false, false, func(in, out []float64, opts ...collectives.Option) collectives.Call {
 			return collectives.ReduceCall(0, sum, in, out, opts...)
-		}},
+		}, true},
 		{"all-reduce", false, false, func(in, out []float64, opts ...collectives.Option) collectives.Call {
 			return collectives.AllReduceCall(sum, in, out, opts...)
-		}},
+		}, true},
 		{"gather", false, true, func(in, out []float64, opts ...collectives.Option) collectives.Call {
 			return collectives.GatherCall(0, in, out, opts...)
-		}},
+		}, false},
 		{"scatter", true, false, func(in, out []float64, opts ...collectives.Option) collectives.Call {
 			return collectives.ScatterCall(0, in, out, opts...)
-		}},
+		}, false},
 		{"all-gather", false, true, func(in, out []float64, opts ...collectives.Option) collectives.Call {
 			return collectives.AllGatherCall(in, out, opts...)
-		}},
+		}, false},
 		{"reduce-scatter", true, false, func(in, out []float64, opts ...collectives.Option) collectives.Call {
 			return collectives.ReduceScatterCall(sum, in, out, opts...)
-		}},
+		}, true},
 		{"all-to-all", true, true, func(in, out []float64, opts ...collectives.Option) collectives.Call {
 			return collectives.AllToAllCall(in, out, opts...)
-		}},
+		}, false},
 		{"scan", false, false, func(in, out []float64, opts ...collectives.Option) collectives.Call {
 			return collectives.ScanCall(sum, in, out, opts...)
-		}},
+		}, true},
 		{"exscan", false, false, func(in, out []float64, opts ...collectives.Option) collectives.Call {
 			return collectives.ExScanCall(sum, in, out, opts...)
-		}},
+		}, true},
 	}
 }
 
@@ -72,16 +75,14 @@ func (c *tuneCall) call(t *runtime.Team, room *tuneRoom, count int, opts ...coll
 	return c.make(room.in[:length(c.in)], room.out[:length(c.out)], opts...)
 }
 
-// A tuneRoom is input and output of calls, in the heap, where boards can use them in
-// place.
+// A tuneRoom is input and output of calls. Boards use those in the heap in place.
 type tuneRoom struct {
 	in, out []float64
 	free    func() error
 }
 
-// allocate makes room for the largest call.
-func (t *tuner) allocate(c tuneCall) (*tuneRoom, error) {
-	count := max(t.world.Size(), int(t.max)/tuneElement)
+// allocate makes room for calls with buffers of count elements.
+func (t *tuner) allocate(count int) (*tuneRoom, error) {
 	in, err := collectives.Alloc[float64](t.world, count)
 	if err != nil {
 		return nil, err
@@ -91,10 +92,21 @@ func (t *tuner) allocate(c tuneCall) (*tuneRoom, error) {
 		return nil, errors.Join(err, in.Free())
 	}
 	room := &tuneRoom{in.Mem(), out.Mem(), func() error { return errors.Join(in.Free(), out.Free()) }}
-	for i := range room.in {
-		room.in[i] = 1
-	}
+	room.fill()
 	return room, nil
+}
+
+// slicesOf makes room in ordinary memory.
+func slicesOf(count int) *tuneRoom {
+	room := &tuneRoom{make([]float64, count), make([]float64, count), func() error { return nil }}
+	room.fill()
+	return room
+}
+
+func (r *tuneRoom) fill() {
+	for i := range r.in {
+		r.in[i] = 1
+	}
 }
 
 // renew rewrites the input of a call of count elements, one number of every cache

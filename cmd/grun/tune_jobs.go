@@ -1,93 +1,149 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/term"
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/internal/tuned"
 	"github.com/gopgas/gopgas/launcher"
+	"github.com/gopgas/gopgas/launcher/hosts"
 )
 
 // tune runs all jobs and saves their results.
 func (o *tuneOptions) tune(out, news io.Writer) error {
-	path, err := o.file()
+	spec, err := o.start.spec()
 	if err != nil {
 		return err
 	}
-	table := &tuned.Table{}
-	if table.Machine, err = tuned.Here(); err != nil {
-		return err
-	}
-	samples, err := o.runJobs(news)
+	o.onHosts(spec.Hosts)
+	path, err := o.file(spec.Hosts)
 	if err != nil {
 		return err
 	}
-	if table.Rules = rulesOf(samples); len(table.Rules) == 0 {
-		return &codedError{launcher.ExitInternal, errors.New("no rank measured anything")}
+	table, err := o.runJobs(news)
+	if err != nil {
+		return err
+	}
+	if earlier, err := tuned.Read(path); err == nil {
+		table.Keep(earlier, o.measures)
 	}
 	if err := table.Save(path); err != nil {
 		return &codedError{launcher.ExitInternal, fmt.Errorf("save the table: %w; name another file with --output", err)}
 	}
-	fmt.Fprintln(out, "Other than the built-in choice:")
-	printRules(out, table.Rules, func(r tuned.Rule) bool { return r.Instead != "" })
+	printTable(out, table)
 	fmt.Fprintf(out, "\nSaved in %s.\n", path)
 	if o.output == "" {
-		fmt.Fprintln(out, "Jobs that grun starts use it from now on; GRUN_TUNED=off has one do without.")
+		fmt.Fprintln(out, "Jobs that grun starts there use it from now on; GRUN_TUNED=off has one do without.")
 	} else {
 		fmt.Fprintf(out, "Jobs use it with GRUN_TUNED=%s.\n", path)
 	}
 	return nil
 }
 
+// onHosts replaces defaults by those for the named hosts: a rank for each slot, and the
+// providers of an ordinary job.
+func (o *tuneOptions) onHosts(list []hosts.Host) {
+	if list == nil {
+		o.ranks, o.providers = orList(o.ranks, 2, 4, 8), orList(o.providers, "shm", "tcp")
+		return
+	}
+	o.ranks, o.providers = orList(o.ranks, hosts.Slots(list)), orList(o.providers, "auto")
+}
+
+func orList[T any](list []T, byDefault ...T) []T {
+	if len(list) > 0 {
+		return list
+	}
+	return byDefault
+}
+
 // runJobs measures with each provider and number of ranks.
-func (o *tuneOptions) runJobs(news io.Writer) ([]sample, error) {
+func (o *tuneOptions) runJobs(news io.Writer) (*tuned.Table, error) {
 	signals, stop := catchSignals()
 	defer stop()
-	var samples []sample
-	jobs := len(o.providers) * len(o.ranks)
+	table := &tuned.Table{}
+	share := o.time / time.Duration(len(o.providers)*len(o.ranks))
 	for _, provider := range o.providers {
 		for _, n := range o.ranks {
-			feed := &tuneFeed{news: news, title: fmt.Sprintf("%s, %d ranks", provider, n)}
-			if err := o.runJob(provider, n, o.time/time.Duration(jobs), feed, signals); err != nil {
-				return nil, fmt.Errorf("%s: %w", feed.title, err)
+			j := &tuneJob{tuneOptions: o, provider: provider, n: n, news: news, signals: signals}
+			m, err := j.run(share)
+			if err != nil {
+				return nil, err
 			}
-			samples = append(samples, feed.samples...)
+			m.addTo(table)
 		}
 	}
-	return samples, nil
+	return table, nil
+}
+
+// A tuneJob measures with a provider and a number of ranks, in two jobs.
+type tuneJob struct {
+	*tuneOptions
+	provider string
+	n        int
+	news     io.Writer
+	signals  chan os.Signal
+}
+
+// run measures all algorithms, and then checks those that seem faster than the built-in
+// choice. The check is a job of its own: the places of processes on cores and of their
+// memory differ from job to job, and speed with them.
+func (j *tuneJob) run(share time.Duration) (*tuneResult, error) {
+	about := fmt.Sprintf("%s, %d ranks", j.provider, j.n)
+	measured := &tuneFeed{news: j.news, title: "measuring " + about}
+	if err := j.launch(measured, share*3/5); err != nil {
+		return nil, fmt.Errorf("%s: %w", about, err)
+	}
+	if measured.setting == nil {
+		return nil, &codedError{launcher.ExitInternal, fmt.Errorf("%s: no rank measured anything", about)}
+	}
+	result := &tuneResult{tuneSetting: *measured.setting}
+	rivals := rivalsOf(measured.samples)
+	if len(rivals) == 0 {
+		return result, nil
+	}
+	checked := &tuneFeed{news: j.news, title: fmt.Sprintf("checking what seems faster: %s, %d of %d", about, len(rivals), casesOf(measured.samples))}
+	if err := j.launch(checked, share*2/5, "--"+checkFlag, strings.Join(rivals, ",")); err != nil {
+		return nil, fmt.Errorf("%s: %w", about, err)
+	}
+	if checked.setting == nil || checked.setting.Setting != result.Setting {
+		return nil, &codedError{launcher.ExitInternal, fmt.Errorf("%s: two jobs had different places; does another program use the hosts?", about)}
+	}
+	result.rules = rulesOf(measured.samples, checked.trials)
+	return result, nil
 }
 
 // longTune is the extra time after which grun counts a job as stuck.
 const longTune = 2 * time.Minute
 
-// runJob starts this executable as the ranks of a job.
-func (o *tuneOptions) runJob(provider string, n int, during time.Duration, feed *tuneFeed, signals chan os.Signal) error {
+// launch starts this executable as the ranks of a job.
+func (j *tuneJob) launch(feed *tuneFeed, during time.Duration, more ...string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return &codedError{launcher.ExitInternal, err}
 	}
-	args := []string{"tune", "--" + asRankFlag, "--ranks", strconv.Itoa(n), "--provider", provider, "--time", during.String(), "--max", o.largest}
-	if len(o.only) > 0 {
-		args = append(args, "--only", strings.Join(o.only, ","))
+	j.start.provider = j.provider
+	spec, err := j.start.spec()
+	if err != nil {
+		return err
 	}
+	args := append([]string{"tune", "--" + asRankFlag, "--time", during.String(), "--max", j.largest}, more...)
+	if len(j.only) > 0 {
+		args = append(args, "--only", strings.Join(j.only, ","))
+	}
+	spec.Programs = []launcher.Program{{Path: self, Args: args, N: j.n, Stage: true}}
+	spec.Env = append(spec.Env, tuned.Env+"="+tuned.Off, tuned.EnvExplain+"=", tuned.EnvWays+"=", bootstrap.EnvHosts+"=", bootstrap.EnvVerbose+"=0")
+	spec.Stdout, spec.Stderr, spec.StdinTo = feed, os.Stderr, launcher.StdinNone
+	spec.Signals, spec.Guardian, spec.Timeout = j.signals, true, 3*during+longTune
 	feed.show(0)
-	result, err := launcher.Run(context.Background(), launcher.Spec{
-		Programs: []launcher.Program{{Path: self, Args: args, N: n}},
-		Env:      []string{bootstrap.EnvProvider + "=" + provider, tuned.Env + "=" + tuned.Off, tuned.EnvExplain + "=", tuned.EnvWays + "=", bootstrap.EnvHosts + "="},
-		Stdout:   feed, Stderr: os.Stderr, StdinTo: launcher.StdinNone,
-		Signals: signals, Guardian: true, Timeout: 3*during + longTune,
-	})
+	result, err := launcher.Run(context.Background(), spec)
 	feed.end()
 	switch {
 	case err != nil:
@@ -100,62 +156,28 @@ func (o *tuneOptions) runJob(provider string, n int, during time.Duration, feed 
 	return feed.err
 }
 
-// A tuneFeed reads the output of rank 0, and shows the progress.
-type tuneFeed struct {
-	news    io.Writer
-	title   string
-	samples []sample
-	shown   int // percent
-	rest    []byte
-	err     error
+// A tuneResult holds the rules of one setting.
+type tuneResult struct {
+	tuneSetting
+	rules []tuned.Rule
 }
 
-// Write takes the ranks' output.
-func (f *tuneFeed) Write(p []byte) (int, error) {
-	f.rest = append(f.rest, p...)
-	for {
-		end := bytes.IndexByte(f.rest, '\n')
-		if end < 0 {
-			return len(p), nil
+// addTo adds the setting to a table, which may have it: two providers may be the same way.
+func (r *tuneResult) addTo(t *tuned.Table) {
+	for _, m := range r.Machines {
+		if !slices.Contains(t.Machines, m) {
+			t.Machines = append(t.Machines, m)
 		}
-		f.line(f.rest[:end])
-		f.rest = f.rest[end+1:]
+	}
+	if _, found := t.For(r.Setting); !found {
+		t.Settings = append(t.Settings, tuned.Measured{Setting: r.Setting, Rules: r.rules})
 	}
 }
 
-func (f *tuneFeed) line(text []byte) {
-	var l tuneLine
-	if err := json.Unmarshal(text, &l); err != nil {
-		f.err = errors.Join(f.err, fmt.Errorf("a rank printed %q: %w", text, err))
-		return
+// file returns the path of the table.
+func (o *tuneOptions) file(list []hosts.Host) (string, error) {
+	if o.output != "" {
+		return o.output, nil
 	}
-	if l.Sample != nil {
-		f.samples = append(f.samples, *l.Sample)
-	}
-	if l.Done > 0 {
-		f.show(int(100 * l.Done))
-	}
-}
-
-// show prints the progress of the job: in place on a terminal, else when it
-// begins.
-func (f *tuneFeed) show(percent int) {
-	switch {
-	case f.onTerminal() && (percent > f.shown || percent == 0):
-		fmt.Fprintf(f.news, "\rgrun: measuring %s: %d%% ", f.title, percent)
-	case percent == 0:
-		fmt.Fprintf(f.news, "grun: measuring %s\n", f.title)
-	}
-	f.shown = percent
-}
-
-func (f *tuneFeed) end() {
-	if f.onTerminal() {
-		fmt.Fprintln(f.news)
-	}
-}
-
-func (f *tuneFeed) onTerminal() bool {
-	file, ok := f.news.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
+	return tableFile(list)
 }

@@ -3,28 +3,35 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"slices"
 	"time"
 
 	"github.com/gopgas/gopgas/collectives"
+	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/tuned"
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// A tuneLine is a line that rank 0 prints for its grun, in JSON: samples, and the
-// part of the job that is done.
+// A tuneLine is a line that rank 0 prints for its grun, in JSON.
 type tuneLine struct {
-	Sample *sample `json:"sample,omitempty"`
-	Done   float64 `json:"done,omitempty"` // 1: all
+	Setting *tuneSetting `json:"setting,omitempty"`
+	Sample  *sample      `json:"sample,omitempty"`
+	Trial   *trial       `json:"trial,omitempty"`
+	Done    float64      `json:"done,omitempty"` // the part of the job that is done; 1: all
+}
+
+// A tuneSetting says where the ranks run.
+type tuneSetting struct {
+	tuned.Setting
+	Machines []tuned.Machine `json:"machines"`
 }
 
 // A sample is the time of a call by an algorithm.
 type sample struct {
 	Collective string  `json:"collective"`
-	Path       string  `json:"path"`
-	Members    int     `json:"members"`
 	Bytes      int     `json:"bytes"` // of the longest buffer
 	Algorithm  string  `json:"algorithm"`
 	Chosen     bool    `json:"chosen"` // without a table
@@ -37,7 +44,6 @@ type sample struct {
 type tuner struct {
 	tuneOptions
 	world *runtime.Team
-	path  string
 	out   *json.Encoder
 	next  []int64 // candidate and calls of a batch
 }
@@ -47,8 +53,9 @@ type candidate struct {
 	name   string
 	chosen bool
 	plan   *collectives.Planned
-	count  int // elements of its longest buffer
-	calls  int // of a batch
+	count  int  // elements of its longest buffer
+	calls  int  // of a batch
+	apart  bool // a barrier comes before each call
 	took   []time.Duration
 }
 
@@ -57,23 +64,67 @@ const (
 	// hopeless: an algorithm whose first batch takes so many times as long as the
 	// best one's gets no second.
 	hopeless   = 3
+	fewCalls   = 4  // of a batch, at least: a stream
 	few        = 3  // batches of a candidate, at least
 	enough     = 25 // at most
 	cacheLine  = 64 // bytes
 	endOfTurns = -1
 )
 
-// measure runs at each rank: every collective at every size.
-func (o *tuneOptions) measure(ctx context.Context, job *runtime.Job) error {
-	t := &tuner{tuneOptions: *o, world: job.World(), path: o.providers[0], out: json.NewEncoder(io.Discard), next: make([]int64, 2)}
+// newTuner returns the tuner of a rank. Rank 0 prints where the ranks run.
+func (o *tuneOptions) newTuner(ctx context.Context, job *runtime.Job) (*tuner, error) {
+	t := &tuner{tuneOptions: *o, world: job.World(), out: json.NewEncoder(io.Discard), next: make([]int64, 2)}
 	if t.world.Rank() == 0 {
 		t.out = json.NewEncoder(os.Stdout)
+	}
+	setting, ok := tuned.SettingOf(team.Of(t.world))
+	if !ok {
+		return nil, fmt.Errorf("a table cannot describe these ranks, %v: they have different providers or bindings", setting)
+	}
+	machines, err := machinesOf(ctx, t.world)
+	if err != nil {
+		return nil, err
+	}
+	return t, t.out.Encode(tuneLine{Setting: &tuneSetting{setting, machines}})
+}
+
+// machinesOf returns the machines of all ranks, each kind once.
+func machinesOf(ctx context.Context, world *runtime.Team) (list []tuned.Machine, err error) {
+	here, err := tuned.Here()
+	if err != nil {
+		return nil, err
+	}
+	mine, err := json.Marshal(here)
+	if err != nil {
+		return nil, err
+	}
+	texts, err := world.Exchange(ctx, mine)
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range texts {
+		var m tuned.Machine
+		if err := json.Unmarshal(text, &m); err != nil {
+			return nil, err
+		}
+		if !slices.Contains(list, m) {
+			list = append(list, m)
+		}
+	}
+	return list, nil
+}
+
+// measure runs at each rank: every collective at every size.
+func (o *tuneOptions) measure(ctx context.Context, job *runtime.Job) error {
+	t, err := o.newTuner(ctx, job)
+	if err != nil {
+		return err
 	}
 	all, end := o.calls(), time.Now().Add(o.time)
 	left := len(all) * len(o.sizes())
 	total := float64(left)
 	for _, c := range all {
-		room, err := t.allocate(c)
+		room, err := t.allocate(max(t.world.Size(), int(t.max)/tuneElement))
 		if err != nil {
 			return err
 		}
@@ -122,7 +173,7 @@ func (t *tuner) compare(ctx context.Context, c tuneCall, room *tuneRoom, count i
 	}
 	for _, cand := range list {
 		slices.Sort(cand.took)
-		err := t.out.Encode(tuneLine{Sample: &sample{c.name, t.path, t.world.Size(), count * tuneElement * c.longest(t.world.Size()), cand.name, cand.chosen,
+		err := t.out.Encode(tuneLine{Sample: &sample{c.name, count * tuneElement * c.longest(t.world.Size()), cand.name, cand.chosen,
 			micros(cand.took[len(cand.took)/2]), micros(cand.took[0])}})
 		if err != nil {
 			return err
@@ -145,13 +196,10 @@ func (t *tuner) candidates(ctx context.Context, c tuneCall, room *tuneRoom, coun
 		if err != nil {
 			continue // the algorithm cannot do this
 		}
-		if name == "board" {
-			t.path = tuned.Mapped
-		}
 		if err := plan.Run(ctx); err != nil {
 			return nil, err
 		}
-		list = append(list, &candidate{name: name, chosen: name == chosen, plan: plan, count: count * c.longest(t.world.Size()), calls: 1})
+		list = append(list, &candidate{name: name, chosen: name == chosen, plan: plan, count: count * c.longest(t.world.Size()), calls: fewCalls, apart: t.apart})
 	}
 	return list, nil
 }
@@ -184,6 +232,11 @@ func (t *tuner) lead(ctx context.Context, list []*candidate, room *tuneRoom, sha
 			hope = slices.DeleteFunc(hope, func(c *candidate) bool { return c.took[0] > hopeless*best && !c.chosen })
 		}
 	}
+	return t.endTurns(ctx)
+}
+
+// endTurns lets the other ranks stop following.
+func (t *tuner) endTurns(ctx context.Context) error {
 	t.next[0] = endOfTurns
 	return collectives.Broadcast(ctx, t.world, 0, t.next)
 }
@@ -223,6 +276,9 @@ func (t *tuner) follow(ctx context.Context, list []*candidate, room *tuneRoom) e
 // repeat makes calls with new input between two barriers.
 func (t *tuner) repeat(ctx context.Context, cand *candidate, calls int, room *tuneRoom) (time.Duration, error) {
 	room.renew(cand.count)
+	if cand.apart {
+		return t.repeatApart(ctx, cand, calls)
+	}
 	if err := t.world.Barrier(ctx); err != nil {
 		return 0, err
 	}
@@ -234,4 +290,22 @@ func (t *tuner) repeat(ctx context.Context, cand *candidate, calls int, room *tu
 	}
 	err := t.world.Barrier(ctx)
 	return time.Since(began), err
+}
+
+// repeatApart makes calls of which none begins before the last one has ended. It returns the
+// time within calls, at the rank where that was longest.
+func (t *tuner) repeatApart(ctx context.Context, cand *candidate, calls int) (time.Duration, error) {
+	within := make([]int64, 1)
+	for range calls {
+		if err := t.world.Barrier(ctx); err != nil {
+			return 0, err
+		}
+		began := time.Now()
+		if err := cand.plan.Run(ctx); err != nil {
+			return 0, err
+		}
+		within[0] += int64(time.Since(began))
+	}
+	err := collectives.AllReduce(ctx, t.world, collectives.Max[int64](), within, within)
+	return time.Duration(within[0]), err
 }

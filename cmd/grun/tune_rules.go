@@ -1,79 +1,98 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"text/tabwriter"
 
 	"github.com/gopgas/gopgas/internal/tuned"
 )
 
-// clearlyLess: a built-in choice stays unless another algorithm takes less than this
-// part of its time, and less than it ever took. Algorithms that are closer change
-// places from run to run.
+// clearlyLess: an algorithm is a rival of the built-in choice if it takes less than this
+// part of its time, and less than it ever took. Algorithms that are closer change places
+// from run to run.
 const clearlyLess = 0.93
 
 // A tuneCase is a call and size that all candidates were measured for.
 type tuneCase struct {
-	collective, path string
-	members, bytes   int
+	collective string
+	bytes      int
 }
 
-// rulesOf turns samples into rules.
-func rulesOf(samples []sample) []tuned.Rule {
-	byCase := map[tuneCase][]sample{}
-	var order []tuneCase
+// caseOf returns the samples of each case, and the cases in the order of measurement.
+func caseOf(samples []sample) (of map[tuneCase][]sample, order []tuneCase) {
+	of = map[tuneCase][]sample{}
 	for _, s := range samples {
-		c := tuneCase{s.Collective, s.Path, s.Members, s.Bytes}
-		if byCase[c] == nil {
+		c := tuneCase{s.Collective, s.Bytes}
+		if of[c] == nil {
 			order = append(order, c)
 		}
-		byCase[c] = append(byCase[c], s)
+		of[c] = append(of[c], s)
 	}
-	var rules []tuned.Rule
-	last := 0 // bytes of the last rule's measurement
+	return of, order
+}
+
+func casesOf(samples []sample) int {
+	_, order := caseOf(samples)
+	return len(order)
+}
+
+// rivalsOf lists the algorithms that seem faster than the built-in choice, as readRival
+// takes them.
+func rivalsOf(samples []sample) (list []string) {
+	of, order := caseOf(samples)
 	for _, c := range order {
-		r := bestOf(byCase[c])
-		if k := len(rules) - 1; k >= 0 && sameSubject(&rules[k], &r) {
-			if rules[k].Algorithm == r.Algorithm {
-				rules[k], last = r, c.bytes
-				continue
-			}
-			rules[k].UpTo = between(last, c.bytes)
+		if name := rivalIn(of[c]); name != "" {
+			list = append(list, fmt.Sprintf("%s:%d:%s", c.collective, c.bytes, name))
 		}
-		rules, last = append(rules, r), c.bytes
+	}
+	return list
+}
+
+// rivalIn returns the algorithm that seems faster in one case, "" if there is none.
+func rivalIn(samples []sample) string {
+	best := slices.MinFunc(samples, func(a, b sample) int { return cmp.Compare(a.Micros, b.Micros) })
+	for _, s := range samples {
+		if s.Chosen && (best.Micros > clearlyLess*s.Micros || best.Micros > s.Least) {
+			return ""
+		}
+	}
+	if best.Chosen {
+		return ""
+	}
+	return best.Algorithm
+}
+
+// rulesOf turns the trials that an algorithm passed into rules. A rule holds from one
+// measured size to another if the algorithm was faster at all measured sizes from the one
+// to the other.
+func rulesOf(samples []sample, trials []trial) (rules []tuned.Rule) {
+	passed := map[tuneCase]trial{}
+	for _, k := range trials {
+		if k.Faster {
+			passed[tuneCase{k.Collective, k.Bytes}] = k
+		}
+	}
+	_, order := caseOf(samples)
+	goesOn := false // the last rule holds for the case before
+	for _, c := range order {
+		k, ok := passed[c]
+		if !ok {
+			goesOn = false
+			continue
+		}
+		r := tuned.Rule{Collective: c.collective, From: c.bytes, UpTo: c.bytes, Algorithm: k.Algorithm,
+			Micros: k.Micros, Instead: k.Instead, InsteadMicros: k.InsteadMicros}
+		if last := len(rules) - 1; goesOn && rules[last].Collective == r.Collective && rules[last].Algorithm == r.Algorithm {
+			r.From = rules[last].From
+			rules[last] = r
+			continue
+		}
+		rules, goesOn = append(rules, r), true
 	}
 	return rules
-}
-
-// bestOf chooses among the samples of one case.
-func bestOf(samples []sample) tuned.Rule {
-	best := slices.MinFunc(samples, func(a, b sample) int {
-		return int(math.Copysign(1, a.Micros-b.Micros))
-	})
-	r := tuned.Rule{Collective: best.Collective, Path: best.Path, Members: best.Members, Algorithm: best.Algorithm, Micros: best.Micros}
-	for _, s := range samples {
-		switch {
-		case !s.Chosen || s.Algorithm == best.Algorithm:
-		case best.Micros > clearlyLess*s.Micros || best.Micros > s.Least:
-			r.Algorithm, r.Micros = s.Algorithm, s.Micros
-		default:
-			r.Instead, r.InsteadMicros = s.Algorithm, s.Micros
-		}
-	}
-	return r
-}
-
-func sameSubject(a, b *tuned.Rule) bool {
-	return a.Collective == b.Collective && a.Path == b.Path && a.Members == b.Members
-}
-
-// between returns the size at which the choice of a smaller size a changes to that of
-// a larger size b.
-func between(a, b int) int {
-	return max(a, min(int(math.Sqrt(float64(a)*float64(b))), b-1))
 }
 
 // microsText writes three digits, and more only where they are whole.
@@ -84,27 +103,25 @@ func microsText(v float64) string {
 	return fmt.Sprintf("%.0f", v)
 }
 
-// printRules prints the wanted rules as a table.
-func printRules(w io.Writer, rules []tuned.Rule, wanted func(tuned.Rule) bool) {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "collective\tpath\tranks\tup to\tby\tus\tin place of\tus")
-	found := 0
-	for _, r := range rules {
-		if !wanted(r) {
-			continue
-		}
-		found++
-		size, instead := "any size", "\t"
-		if r.UpTo > 0 {
-			size = bytesText(uint64(r.UpTo))
-		}
-		if r.Instead != "" {
-			instead = r.Instead + "\t" + microsText(r.InsteadMicros)
-		}
-		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", r.Collective, r.Path, r.Members, size, r.Algorithm, microsText(r.Micros), instead)
+// printTable prints the rules of all settings.
+func printTable(w io.Writer, t *tuned.Table) {
+	for _, m := range t.Settings {
+		fmt.Fprintf(w, "\n%v:\n", m.Setting)
+		printRules(w, m.Rules)
 	}
-	if found == 0 {
-		fmt.Fprintln(table, "nothing")
+}
+
+// printRules prints the rules of a setting as a table.
+func printRules(w io.Writer, rules []tuned.Rule) {
+	if len(rules) == 0 {
+		fmt.Fprintln(w, "no algorithm is faster than the built-in choice")
+		return
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "collective\tfrom\tup to\tby\tus\tin place of\tus")
+	for _, r := range rules {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Collective, bytesText(uint64(r.From)), bytesText(uint64(r.UpTo)),
+			r.Algorithm, microsText(r.Micros), r.Instead, microsText(r.InsteadMicros))
 	}
 	table.Flush() //nolint:errcheck // there is no other place to report it
 }

@@ -1,14 +1,20 @@
 package main
 
 import (
+	"errors"
+	"math"
+	"math/rand/v2"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/internal/tuned"
+	"github.com/gopgas/gopgas/launcher/hosts"
 )
 
 // TestTuneMeasuresAndLaterJobsUseIt makes the same calls as a user.
@@ -32,31 +38,127 @@ func TestTuneMeasuresAndLaterJobsUseIt(t *testing.T) {
 
 	code, stdout, stderr = run("tune", "--show")
 	require.Zero(t, code, stderr)
-	for _, word := range []string{"all-reduce", "broadcast", tuned.Mapped, "tcp", "any size"} {
-		require.Contains(t, stdout, word)
-	}
+	require.Contains(t, stdout, tuned.Mapped)
+	require.Contains(t, stdout, "2 ranks, tcp")
 	_, file, _ := strings.Cut(stdout, "/")
 	file = "/" + file[:strings.Index(file, ": ")]
-	table, _, err := tuned.Load(file)
+	table, _, err := tuned.Load(file, "")
 	require.NoError(t, err)
-	require.Empty(t, table.For("tcp", 3))
-	require.NotEmpty(t, table.For("tcp", 2))
+	require.Len(t, table.Settings, 2)
+	first := table.Settings
 
-	// grun's own ranks make calls; the test does not need their times.
-	calls := []string{"-n", "2", grunPath, "tune", "--" + asRankFlag, "--provider", "shm", "--time", "1ms", "--max", "64", "--only", "scan"}
-	code, _, stderr = run(calls...)
+	// A second measurement, of bound ranks, leaves the first in the table.
+	code, _, stderr = run("tune", "--time", "50ms", "--ranks", "2", "--provider", "shm", "--max", "64", "--only", "all-reduce", "--bind-to", "core")
 	require.Zero(t, code, stderr)
-	require.Contains(t, stderr, "(measured to be best here, in "+file+")")
-	require.NotContains(t, stderr, "not used")
+	table, _, err = tuned.Load(file, "")
+	require.NoError(t, err)
+	for _, m := range first {
+		_, kept := table.For(m.Setting)
+		require.True(t, kept, "%v", m.Setting)
+	}
+	if len(table.Settings) > 2 { // a core of this machine is less than all of it
+		require.NotZero(t, table.Settings[0].BoundTo)
+	}
+}
 
-	code, _, stderr = run(append([]string{"-x", "GRUN_TUNED=off"}, calls...)...)
-	require.Zero(t, code, stderr)
-	require.NotContains(t, stderr, "measured to be best")
+// tableFor writes a table in which linear scans are faster in one setting.
+func tableFor(t *testing.T, path string, s tuned.Setting) {
+	here, err := tuned.Here()
+	require.NoError(t, err)
+	table := tuned.Table{Machines: []tuned.Machine{here}, Settings: []tuned.Measured{{Setting: s, Rules: []tuned.Rule{
+		{Collective: "scan", From: 8, UpTo: 1 << 20, Algorithm: "linear"},
+		{Collective: "broadcast", From: 8, UpTo: 1 << 20, Algorithm: "linear"},
+	}}}}
+	require.NoError(t, table.Save(path))
+}
 
-	code, _, stderr = run(append([]string{"-x", "GRUN_TUNED=" + grunPath}, calls...)...)
-	require.Zero(t, code, stderr)
+// TestJobsUseTheTableOfTheirMachine has grun's own ranks make calls; the test does not need
+// their times.
+func TestJobsUseTheTableOfTheirMachine(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	file, err := tableFile(nil)
+	require.NoError(t, err)
+	cores := goruntime.NumCPU()
+	tableFor(t, file, tuned.Setting{Path: tuned.Mapped, Hosts: "2", PerCore: (1 + cores) / cores})
+	measuring := []string{grunPath, "tune", "--" + asRankFlag, "--time", "1ms", "--max", "64", "--only", "scan"}
+	run := func(args ...string) string {
+		j := newJob(t, append(args, measuring...)...)
+		j.cmd.Env = append(j.cmd.Env, "GRUN_EXPLAIN=collectives", "GRUN_VERBOSE=1")
+		require.Zero(t, j.run(t), j.stderr.String())
+		return j.stderr.String()
+	}
+	stderr := run("-n", "2", "--provider", "shm")
+	require.Contains(t, stderr, "(measured to be faster here, in "+file+")")
+	require.Contains(t, stderr, "is used: 2 ranks, mapped")
+
+	for name, args := range map[string][]string{
+		"more ranks": {"-n", "3", "--provider", "shm"},
+		"a provider": {"-n", "2", "--provider", "tcp"},
+		"messages":   {"-n", "2", "--provider", "shm", "-x", "GRUN_COLLECTIVES=messages"},
+		"a binding":  {"-n", "2", "--provider", "shm", "--bind-to", "core"},
+	} {
+		if name == "a binding" && cores == 1 {
+			continue
+		}
+		stderr := run(args...)
+		require.NotContains(t, stderr, "measured to be faster", name)
+		require.Contains(t, stderr, "is not used: ", name)
+	}
+	stderr = run("-n", "2", "--provider", "shm", "-x", "GRUN_TUNED=off")
+	require.NotContains(t, stderr, "measured to be faster")
+	require.NotContains(t, stderr, "is not used")
+	stderr = run("-n", "2", "--provider", "shm", "-x", "GRUN_TUNED="+grunPath)
 	require.Equal(t, 1, strings.Count(stderr, "is not used"), stderr)
-	require.NotContains(t, stderr, "measured to be best")
+	require.NotContains(t, stderr, "measured to be faster")
+}
+
+// TestTuneMeasuresOnTheHostsOfAJob starts ranks by a shell in place of ssh. The hosts do not
+// have the table's file.
+func TestTuneMeasuresOnTheHostsOfAJob(t *testing.T) {
+	t.Setenv(bootstrap.EnvSSH, fakeSSH(t))
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	code, stdout, stderr := grun(t, "tune", "-H", "a:2,b,c:3", "--time", "300ms", "--max", "64", "--only", "scan")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stderr, "measuring auto, 6 ranks")
+	require.Contains(t, stdout, "6 ranks on 3 hosts (2+1+3), shm+tcp")
+	list, err := hosts.ReadList("c:3,b,a:2")
+	require.NoError(t, err)
+	file, err := tableFile(list)
+	require.NoError(t, err)
+	require.Contains(t, stdout, "Saved in "+file)
+	code, shown, stderr := grun(t, "tune", "--show", "-H", "a:2,b,c:3")
+	require.Zero(t, code, stderr)
+	require.Contains(t, shown, "6 ranks on 3 hosts (2+1+3), shm+tcp")
+
+	table, err := tuned.Read(file)
+	require.NoError(t, err)
+	require.Len(t, table.Settings, 1)
+	tableFor(t, file, table.Settings[0].Setting)
+	inFile := filepath.Join(t.TempDir(), "a table.json")
+	tableFor(t, inFile, table.Settings[0].Setting)
+	measuring := []string{grunPath, "tune", "--" + asRankFlag, "--time", "1ms", "--max", "64", "--only", "scan"}
+	for _, c := range []struct {
+		args []string
+		used string
+		says string
+	}{
+		{[]string{"-H", "a:2,b,c:3"}, file, "is used: 6 ranks on 3 hosts (2+1+3)"},
+		{[]string{"-H", "a:2,b,c:3", "-x", "GRUN_TUNED=" + inFile}, inFile, "is used: 6 ranks on 3 hosts (2+1+3)"},
+		{[]string{"-H", "a:2,b:2,c"}, "", "is not used: 5 ranks on 3 hosts (2+2+1)"},
+		{[]string{"-H", "a:2,b,c:3", "-x", "GRUN_TUNED=off"}, "", ""},
+		{[]string{"-H", "a:2,b"}, "", ""},
+	} {
+		j := newJob(t, append(c.args, measuring...)...)
+		j.cmd.Env = append(j.cmd.Env, "GRUN_EXPLAIN=collectives", "GRUN_VERBOSE=1")
+		require.Zero(t, j.run(t), j.stderr.String())
+		stderr := j.stderr.String()
+		require.Contains(t, stderr, c.says, "%v", c.args)
+		require.Equal(t, c.used != "", strings.Contains(stderr, "(measured to be faster here, in "+c.used+")"), "%v: %s", c.args, stderr)
+	}
+	code, _, stderr = grun(t, "-H", "a:2,b", "-x", "GRUN_TUNED="+grunPath, "true")
+	require.Equal(t, usageError, code)
+	require.Contains(t, stderr, "grun tune")
 }
 
 func TestTuneNamesTheWrongFlag(t *testing.T) {
@@ -87,56 +189,131 @@ func TestTuneSavesNothingWhenARankFails(t *testing.T) {
 	require.NoFileExists(t, file)
 }
 
-// of is a sample of all-reduce on tcp between two.
+// of is a sample of all-reduce.
 func of(bytes int, algorithm string, chosen bool, micros, least float64) sample {
-	return sample{"all-reduce", "tcp", 2, bytes, algorithm, chosen, micros, least}
+	return sample{"all-reduce", bytes, algorithm, chosen, micros, least}
 }
 
-func TestRulesTakeOnlyAlgorithmsThatAreClearlyFaster(t *testing.T) {
-	require.Equal(t, []tuned.Rule{
-		{Collective: "all-reduce", Path: "tcp", Members: 2, UpTo: 256, Algorithm: "a", Micros: 5},
-		{Collective: "all-reduce", Path: "tcp", Members: 2, UpTo: 16384, Algorithm: "b", Micros: 80, Instead: "a", InsteadMicros: 200},
-		{Collective: "all-reduce", Path: "tcp", Members: 2, Algorithm: "c", Micros: 1000},
-	}, rulesOf([]sample{
+func TestRivalsAreClearlyFasterThanTheBuiltInChoice(t *testing.T) {
+	require.Equal(t, []string{"all-reduce:1024:b", "all-reduce:4096:b"}, rivalsOf([]sample{
 		of(8, "a", true, 4, 3.9), of(8, "b", false, 3.9, 3.8), // not by enough
 		of(64, "a", true, 5, 2), of(64, "b", false, 4, 4), // it was quicker once
 		of(1024, "a", true, 100, 99), of(1024, "b", false, 50, 50),
-		of(4096, "a", true, 200, 190), of(4096, "b", false, 80, 80),
+		of(4096, "a", true, 200, 190), of(4096, "b", false, 80, 80), of(4096, "c", false, 90, 80),
 		of(65536, "b", false, 1200, 1200), of(65536, "c", true, 1000, 1000),
 	}))
-	require.Empty(t, rulesOf(nil))
+	require.Empty(t, rivalsOf(nil))
+	for _, text := range []string{"all-reduce:8", "all-reduce:x:b", "all-reduce:0:b", "gossip:8:b"} {
+		_, err := readRival(text)
+		require.Error(t, err, text)
+	}
+	r, err := readRival("all-reduce:1024:b")
+	require.NoError(t, err)
+	require.Equal(t, 1024, r.bytes)
 }
 
-func TestBetweenReturnsASizeBetweenTwoSizes(t *testing.T) {
-	require.Equal(t, 16, between(8, 32))
-	require.Equal(t, 8, between(8, 9))
-	require.Equal(t, 1<<21, between(1<<20, 1<<22))
+// TestTablesHaveNoAlgorithmThatFailedItsTrial has an algorithm that seemed twice as fast at
+// all sizes, and was so at three of them.
+func TestTablesHaveNoAlgorithmThatFailedItsTrial(t *testing.T) {
+	var samples []sample
+	var trials []trial
+	for i, size := range []int{8, 64, 512, 4096, 16384} {
+		samples = append(samples, of(size, "a", true, 100, 99), of(size, "b", false, 50, 49))
+		trials = append(trials, trial{"all-reduce", size, "b", 50 + float64(i), "a", 100, i != 2 && i != 4})
+	}
+	require.Len(t, rivalsOf(samples), 5)
+	require.Equal(t, []tuned.Rule{
+		{Collective: "all-reduce", From: 8, UpTo: 64, Algorithm: "b", Micros: 51, Instead: "a", InsteadMicros: 100},
+		{Collective: "all-reduce", From: 4096, UpTo: 4096, Algorithm: "b", Micros: 53, Instead: "a", InsteadMicros: 100},
+	}, rulesOf(samples, trials))
+	require.Empty(t, rulesOf(samples, nil))
+	for i := range trials {
+		trials[i].Faster = false
+	}
+	require.Empty(t, rulesOf(samples, trials))
+	trials[0].Faster, trials[1].Faster, trials[1].Algorithm = true, true, "c"
+	require.Len(t, rulesOf(samples, trials), 2, "two algorithms make two rules")
+}
+
+// TestTrialsFindAnAlgorithmFasterOnlyBeyondTheNoise injects times: ratio is that of the rival to
+// the built-in choice, and noise multiplies each time by up to so much.
+func TestTrialsFindAnAlgorithmFasterOnlyBeyondTheNoise(t *testing.T) {
+	for _, c := range []struct {
+		ratio, noise, drift float64
+		faster              bool
+	}{
+		{ratio: 1, noise: 1.5, faster: false},
+		{ratio: 1.3, noise: 1, faster: false},
+		{ratio: 1.3, noise: 3, faster: false},
+		{ratio: 0.99, noise: 1, faster: false}, // not worth a rule
+		{ratio: 1, noise: 1, drift: 0.05, faster: false},
+		{ratio: 1, noise: 1, drift: -0.01, faster: false},
+		{ratio: 0.7, noise: 1, faster: true},
+		{ratio: 0.5, noise: 1.5, drift: 0.02, faster: true},
+	} {
+		random := rand.New(rand.NewPCG(1, 2))
+		made := 0
+		turns, err := duel(time.Hour, func(rival bool, calls int) (time.Duration, error) {
+			made++
+			each := 1e6 * (1 + random.Float64()*(c.noise-1)) * math.Exp(c.drift*float64(made))
+			if rival {
+				each *= c.ratio
+			}
+			return time.Duration(each * float64(calls)), nil
+		})
+		require.NoError(t, err)
+		require.Len(t, turns, mostTurns)
+		require.Equal(t, c.faster, judge(turns).faster(), "%+v: %+v", c, judge(turns))
+	}
+	require.False(t, judge(nil).faster())
+	require.False(t, judge(make([]turn, 5)).faster(), "five turns prove nothing")
+
+	broken := errors.New("a rank died")
+	for calls := range 6 {
+		_, err := duel(0, func(bool, int) (time.Duration, error) {
+			if calls--; calls < 0 {
+				return 0, broken
+			}
+			return time.Second, nil
+		})
+		require.ErrorIs(t, err, broken)
+	}
+}
+
+// TestBoundIsThatOfTheSignTest compares with the sums of binomial coefficients.
+func TestBoundIsThatOfTheSignTest(t *testing.T) {
+	for n, want := range map[int]int{0: 0, 1: 0, 5: 0, 6: 6, 8: 8, 9: 8, 20: 15, 48: 32} {
+		require.Equal(t, want, boundOf(n), "%d", n)
+	}
 }
 
 func TestRulesAreATable(t *testing.T) {
 	var out strings.Builder
-	printRules(&out, []tuned.Rule{
-		{Collective: "scan", Path: "tcp", Members: 4, UpTo: 4096, Algorithm: "linear", Micros: 12.34, Instead: "recursive-doubling", InsteadMicros: 20},
-		{Collective: "scan", Path: "tcp", Members: 4, Algorithm: "recursive-doubling", Micros: 1000},
-	}, func(tuned.Rule) bool { return true })
+	printTable(&out, &tuned.Table{Settings: []tuned.Measured{
+		{Setting: tuned.Setting{Path: "tcp", Hosts: "4", PerCore: 2}, Rules: []tuned.Rule{
+			{Collective: "scan", From: 8, UpTo: 4096, Algorithm: "linear", Micros: 12.34, Instead: "recursive-doubling", InsteadMicros: 20},
+			{Collective: "scan", From: 65536, UpTo: 65536, Algorithm: "recursive-doubling", Micros: 1000, Instead: "linear", InsteadMicros: 2000},
+		}},
+		{Setting: tuned.Setting{Path: "shm+tcp", Hosts: "2+1", PerCore: 1}},
+	}})
 	require.Equal(t, ""+
-		"collective  path  ranks  up to     by                  us    in place of         us\n"+
-		"scan        tcp   4      4.0 KiB   linear              12.3  recursive-doubling  20\n"+
-		"scan        tcp   4      any size  recursive-doubling  1000                      \n", out.String())
-	out.Reset()
-	printRules(&out, nil, nil)
-	require.Contains(t, out.String(), "nothing")
+		"\n4 ranks, tcp, 2 ranks for each core:\n"+
+		"collective  from      up to     by                  us    in place of         us\n"+
+		"scan        8 B       4.0 KiB   linear              12.3  recursive-doubling  20\n"+
+		"scan        64.0 KiB  64.0 KiB  recursive-doubling  1000  linear              2000\n"+
+		"\n3 ranks on 2 hosts (2+1), shm+tcp:\n"+
+		"no algorithm is faster than the built-in choice\n", out.String())
 }
 
 func TestTheFeedSeparatesSamplesFromOtherOutput(t *testing.T) {
 	var news strings.Builder
-	f := &tuneFeed{news: &news, title: "tcp, 2 ranks"}
-	for _, part := range []string{`{"sample":{"collective":"scan","pa`, `th":"tcp","members":2,"bytes":8,"algorithm":"linear","micros":1.5}}` + "\n" + `{"done":0.5}`, "\n"} {
+	f := &tuneFeed{news: &news, title: "measuring tcp, 2 ranks"}
+	for _, part := range []string{`{"sample":{"collective":"scan","by`, `tes":8,"algorithm":"linear","micros":1.5}}` + "\n" + `{"done":0.5}`, "\n"} {
 		n, err := f.Write([]byte(part))
 		require.NoError(t, err)
 		require.Equal(t, len(part), n)
 	}
-	require.Equal(t, []sample{{Collective: "scan", Path: "tcp", Members: 2, Bytes: 8, Algorithm: "linear", Micros: 1.5}}, f.samples)
+	require.Equal(t, []sample{{Collective: "scan", Bytes: 8, Algorithm: "linear", Micros: 1.5}}, f.samples)
 	require.Equal(t, 50, f.shown)
 	require.NoError(t, f.err)
 	_, err := f.Write([]byte("hello\n"))

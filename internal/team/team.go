@@ -19,7 +19,12 @@ type Team struct {
 	Openings map[string]int
 	Mapped   bool  // all members use each other's memory directly
 	Hosts    []int // by team rank: members with the same number share a host
-	Crowded  bool  // members share cores, on some host
+	PerCore  int   // the most members for a core of their host, rounded up
+	BoundTo  int   // cores to which each member is bound; 0: all those of its host, -1: members differ
+	// Path names the providers that may move the members' bytes, such as "shm+tcp", "" if
+	// members have different ones.
+	Path    string
+	Verbose bool // GRUN_VERBOSE=1 asks how this rank's job is set up
 	// Above is the [Keeper] of package collectives.
 	Above atomic.Value
 	// Whole ends when the team breaks or the job ends. Its cause is the reason.
@@ -61,12 +66,15 @@ func (t *Team) Await(ctx context.Context, ready func() bool) error {
 	return t.await(ctx, false, ready)
 }
 
+// Crowded reports whether members share cores, on some host.
+func (t *Team) Crowded() bool { return t.PerCore > 1 }
+
 // AwaitMapped is Await for stores of members into each other's memory. Members that
 // share cores poll only a few times before they yield: a member for which they wait may
 // need this core. With 8 ranks on 2 cores and 8 bytes, an exchange on a ring takes 8 us
 // instead of 14. An all-to-all takes 8 us instead of 10.
 func (t *Team) AwaitMapped(ctx context.Context, ready func() bool) error {
-	return t.await(ctx, t.Crowded, ready)
+	return t.await(ctx, t.Crowded(), ready)
 }
 
 // await is Await on a core that other ranks need if shared is true.

@@ -7,12 +7,17 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
-// Load reads the table in a file. The returned mark identifies its content. It
-// returns ErrForeign for a table of another machine.
-func Load(path string) (t *Table, mark string, err error) {
-	data, err := read(path)
+// Load reads the table of a job: packed, which Pack made of the file, or else the file
+// itself. The returned mark identifies its content. It returns ErrForeign for a table of
+// other machines.
+func Load(path, packed string) (t *Table, mark string, err error) {
+	data, found, err := unpack(path, packed)
+	if err == nil && !found {
+		data, err = read(path)
+	}
 	if err != nil {
 		return nil, "", err
 	}
@@ -23,10 +28,19 @@ func Load(path string) (t *Table, mark string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if t.Machine != here {
-		return nil, "", fmt.Errorf("%s: on %v, and this is %v: %w", path, t.Machine, here, ErrForeign)
+	if !slices.Contains(t.Machines, here) {
+		return nil, "", fmt.Errorf("%s: on %v, and this is %v: %w", path, t.Machines, here, ErrForeign)
 	}
 	return t, fmt.Sprintf("%x", sha256.Sum256(data))[:8], nil
+}
+
+// Read reads the table in a file, of whichever machines.
+func Read(path string) (*Table, error) {
+	data, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	return Decode(data)
 }
 
 // read reads a file; it refuses one that is too large to be a table.
@@ -69,12 +83,22 @@ func (t *Table) Save(path string) error {
 }
 
 // DefaultPath returns the path of a machine's table for this user.
-func DefaultPath(m Machine) (string, error) {
+func DefaultPath(m Machine) (string, error) { return inCache(m.key()) }
+
+// HostsPath returns the path of this user's table for jobs on the named hosts, in
+// whichever order.
+func HostsPath(names []string) (string, error) {
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
+	return inCache(fmt.Sprintf("hosts-%x", sha256.Sum256(fmt.Appendf(nil, "%q", names)))[:22])
+}
+
+// inCache returns the path of a table in the user's cache.
+func inCache(name string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("where to keep the table: %w; set XDG_CACHE_HOME, or name a file", err)
 	}
-	return filepath.Join(cache, "grun", "tuned", m.key()+".json"), nil
+	return filepath.Join(cache, "grun", "tuned", name+".json"), nil
 }
 
 // Check returns an error if the file of a job's table does not exist; Off and ""
