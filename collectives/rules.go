@@ -26,6 +26,8 @@ type where uint8
 const (
 	anywhere     where = iota
 	severalHosts       // the members are on two hosts or more
+	fewHosts           // on two or three
+	hostEach           // each member has a host to itself, as leaders have
 	sharedCores        // a host has more members than cores
 	sharedByTwos       // likewise, and the number of members is a power of two
 )
@@ -38,10 +40,19 @@ const (
 // any size, where members combine or all get the same data. Where every block has its own
 // destination, two levels save messages and cost copies, which pays for short blocks.
 //
+// Between hosts a message takes L, sending or receiving one takes o, and a byte G. L is
+// several times o. So few members that have a host each prefer few rounds to few messages: k
+// messages sent at once take L + k o, and k messages of which each waits for the one before
+// take k (L + 2 o). With more members, or long blocks, k o and k m G prevail again.
+// (docs/collectives-results.md has L = 20 us and 1 ms.)
+//
 // Members that share cores do little at the same time: the number of messages counts, and
 // the number of bytes that move in all. The last rule of a collective can do every call.
 var rules = [...]rule{
 	{message.Broadcast, always, always, severalHosts, "two-level"},
+	{message.Broadcast, always, 2, hostEach, "binomial"},
+	{message.Broadcast, 64 << 10, 8, hostEach, "linear"},
+	{message.Broadcast, 1 << 20, 8, hostEach, "chain"},
 	{message.Broadcast, always, 4, sharedCores, "linear"},
 	{message.Broadcast, 1 << 10, always, sharedCores, "binomial"},
 	{message.Broadcast, 32 << 10, 8, sharedCores, "linear"},
@@ -54,6 +65,8 @@ var rules = [...]rule{
 	{message.Broadcast, always, always, anywhere, "scatter-all-gather"},
 
 	{message.Reduce, always, always, severalHosts, "two-level"},
+	{message.Reduce, 64 << 10, 8, hostEach, "linear"},
+	{message.Reduce, 512 << 10, 8, hostEach, "binomial"},
 	{message.Reduce, 32 << 10, always, sharedCores, "linear"},
 	{message.Reduce, always, 8, sharedCores, "chain"}, // a member that has passed a segment on makes way for the next
 	{message.Reduce, always, always, sharedCores, "binomial"},
@@ -64,6 +77,10 @@ var rules = [...]rule{
 	{message.Reduce, always, always, anywhere, "pairwise"},
 
 	{message.AllReduce, always, always, severalHosts, "two-level"},
+	{message.AllReduce, 512 << 10, 2, hostEach, "recursive-doubling"},
+	{message.AllReduce, 512 << 10, 3, hostEach, "linear"}, // two rounds; the others have more, unless members are a power of two
+	{message.AllReduce, 256 << 10, 4, hostEach, "recursive-doubling"},
+	{message.AllReduce, 64 << 10, 7, hostEach, "linear"},
 	{message.AllReduce, 32 << 10, 4, sharedCores, "linear"},
 	{message.AllReduce, always, 4, sharedCores, "rabenseifner"},
 	{message.AllReduce, 256 << 10, always, sharedCores, "linear"},
@@ -77,6 +94,8 @@ var rules = [...]rule{
 	{message.AllReduce, 4 << 10, always, anywhere, "linear"},
 	{message.AllReduce, always, always, anywhere, "pairwise"},
 
+	{message.Gather, 8 << 10, 8, severalHosts, "two-level"},
+	{message.Gather, always, 8, severalHosts, "linear"},            // no member waits for another one
 	{message.Gather, 128 << 10, always, severalHosts, "two-level"}, // a message less for each block, and a copy more
 	{message.Gather, always, always, sharedCores, "linear"},
 	{message.Gather, 64 << 10, always, anywhere, "binomial"},
@@ -88,6 +107,7 @@ var rules = [...]rule{
 	{message.Scatter, always, always, anywhere, "linear"},
 
 	{message.AllGather, always, always, severalHosts, "two-level"},
+	{message.AllGather, 1 << 20, 8, hostEach, "direct"},
 	{message.AllGather, 32 << 10, always, sharedCores, "gather-broadcast"},
 	{message.AllGather, always, always, sharedByTwos, "recursive-doubling"},
 	{message.AllGather, 512 << 10, always, sharedCores, "recursive-doubling"},
@@ -96,6 +116,7 @@ var rules = [...]rule{
 	{message.AllGather, always, always, anywhere, "ring"},
 
 	{message.ReduceScatter, always, always, severalHosts, "two-level"},
+	{message.ReduceScatter, 1 << 20, 3, hostEach, "pairwise"},
 	{message.ReduceScatter, 32 << 10, always, sharedCores, "reduce-scatter"},
 	{message.ReduceScatter, 512 << 10, 4, sharedCores, "recursive-halving"},
 	{message.ReduceScatter, 512 << 10, 4, sharedCores, "reduce-scatter"}, // for operators that do not commute
@@ -106,18 +127,21 @@ var rules = [...]rule{
 	{message.ReduceScatter, always, always, anywhere, "pairwise"},
 
 	{message.AllToAll, 32 << 10, always, severalHosts, "two-level"}, // a message for each two hosts; four copies, by leaders alone
+	{message.AllToAll, 1 << 20, 8, hostEach, "direct"},
 	{message.AllToAll, 32 << 10, always, sharedCores, "gather-scatter"},
 	{message.AllToAll, 512 << 10, always, sharedCores, "direct"},
 	{message.AllToAll, 8 << 10, always, anywhere, "bruck"},
 	{message.AllToAll, always, always, anywhere, "pairwise"},
 
-	{message.Scan, 16 << 10, always, severalHosts, "two-level"}, // linear goes from host to host once, too, and pipelines
+	{message.Scan, always, always, fewHosts, "linear"}, // goes from host to host once, too, and no member waits for a later one
+	{message.Scan, 16 << 10, always, severalHosts, "two-level"},
 	{message.Scan, always, always, sharedCores, "linear"},
 	{message.Scan, 8 << 10, always, anywhere, "recursive-doubling"},
 	{message.Scan, always, always, anywhere, "linear"},
 
-	{message.ExScan, 16 << 10, always, severalHosts, "two-level"},
 	{message.ExScan, always, 2, anywhere, "recursive-doubling"}, // one message, in one piece
+	{message.ExScan, always, always, fewHosts, "linear"},
+	{message.ExScan, 16 << 10, always, severalHosts, "two-level"},
 	{message.ExScan, always, always, sharedCores, "linear"},
 	{message.ExScan, 8 << 10, always, anywhere, "recursive-doubling"},
 	{message.ExScan, always, always, anywhere, "linear"},

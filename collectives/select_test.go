@@ -132,7 +132,7 @@ func TestRulesChooseByHosts(t *testing.T) {
 		ScanCall(sum, large, large), AllToAllCall(large, make([]float64, len(large))),
 		GatherCall(0, large, make([]float64, 4*len(large))), ScatterCall(0, make([]float64, 4*len(large)), large),
 	}
-	const none, ordered, mixed = "--------------------------", "********--********--------", "****--------****-*--------"
+	const none, ordered, mixed = "--------------------------", "********----******--------", "****--------****-*--------"
 	for hosts, want := range map[string]string{"aaaa": none, "abcd": none, "aabb": ordered, "abbb": ordered, "abab": mixed} {
 		require.Len(t, want, len(calls))
 		team := &team.Team{Members: []int{4, 7, 2, 9}}
@@ -146,6 +146,42 @@ func TestRulesChooseByHosts(t *testing.T) {
 		}
 	}
 	require.Equal(t, oneHost(2), topologyOf(&team.Team{Members: []int{0, 1}}))
+}
+
+func TestRulesBetweenHostsPreferFewRounds(t *testing.T) {
+	w := newWays()
+	short, long, huge, sum := make([]float64, 64), make([]float64, 1<<14), make([]float64, 1<<18), Sum[float64]()
+	for _, c := range []struct {
+		call Call
+		n    int
+		want string
+	}{
+		{AllGatherCall(short[:1], short[:3]), 3, "direct"},
+		{AllGatherCall(long[:10], long[:90]), 9, "recursive-doubling"},
+		{AllToAllCall(short, short), 8, "direct"},
+		{AllReduceCall(sum, short, short), 2, "recursive-doubling"},
+		{AllReduceCall(sum, long, long), 3, "linear"},
+		{AllReduceCall(sum, short, short), 4, "recursive-doubling"},
+		{AllReduceCall(sum, short, short), 5, "linear"},
+		{AllReduceCall(sum, short, short), 8, "recursive-doubling"},
+		{AllReduceCall(sum, huge, huge), 3, "ring"},
+		{ReduceCall(0, sum, short, short), 3, "linear"},
+		{ReduceCall(0, sum, long, long), 3, "binomial"},
+		{BroadcastCall(0, short), 5, "linear"},
+		{BroadcastCall(0, long), 5, "chain"},
+		{GatherCall(0, short[:1], short[:8]), 8, "linear"},
+		{ReduceScatterCall(sum, short[:3], short[:1]), 3, "pairwise"},
+	} {
+		require.Equal(t, c.want, w.best(&c.call, leadersOf(c.n), false).Name, "%s of %d bytes among %d", c.call.of.name, c.call.bytes(c.n), c.n)
+	}
+	for hosts, want := range map[string]string{"aab": "linear", "aabcc": "linear", "aabcd": "two-level", "abca": "recursive-doubling"} {
+		at := &team.Team{Members: make([]int, len(hosts))}
+		for _, h := range hosts {
+			at.Hosts = append(at.Hosts, int(h))
+		}
+		scan := ScanCall(sum, short, short)
+		require.Equal(t, want, w.best(&scan, topologyOf(at), false).Name, hosts)
+	}
 }
 
 func TestErrorForUnfitAlgorithmNamesTheReason(t *testing.T) {

@@ -21,6 +21,9 @@ type topology struct {
 // oneHost returns the topology of n members on one host.
 func oneHost(n int) topology { return topology{n: n, hosts: 1, shared: n > 1, runs: true} }
 
+// leadersOf returns the topology of the leaders of n hosts.
+func leadersOf(n int) topology { return topology{n: n, hosts: n, runs: true} }
+
 // topologyOf returns the topology of a team.
 func topologyOf(t *team.Team) topology {
 	n := len(t.Members)
@@ -36,6 +39,10 @@ func (p topology) matches(at where) bool {
 	switch at {
 	case severalHosts:
 		return p.hosts > 1
+	case fewHosts:
+		return p.shared && p.runs && (p.hosts == 2 || p.hosts == 3)
+	case hostEach:
+		return p.hosts > 1 && p.hosts == p.n
 	case sharedCores:
 		return p.crowded
 	case sharedByTwos:

@@ -23,7 +23,7 @@ type twoLevel struct {
 func newTwoLevel(g *group) *twoLevel {
 	l := &twoLevel{group: g, hosts: message.NewHosts(g.team.Hosts)}
 	l.members = l.hosts.Beside(g.team.Rank)
-	l.leaders, l.local = oneHost(l.hosts.Count()), oneHost(len(l.members))
+	l.leaders, l.local = leadersOf(l.hosts.Count()), oneHost(len(l.members))
 	l.leaders.uneven, l.local.crowded = !l.hosts.Even(), g.selector.topology.crowded
 	l.hosts.Among, l.hosts.Within = l.among, l.within
 	return l
