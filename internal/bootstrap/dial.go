@@ -48,8 +48,11 @@ type dialer struct {
 	list   []netip.AddrPort // in place of the addresses of addr; nil: none
 	secret []byte
 	j      Joining
-	cuts   int
-	last   error // of the last try
+	// patient tries again where another job's rendezvous answers: the name may lead to the
+	// right one later.
+	patient bool
+	cuts    int
+	last    error // of the last try
 }
 
 func newDialer(addr string, secret []byte, j Joining) *dialer {
@@ -150,6 +153,8 @@ func (d *dialer) final() bool {
 	var unreached *net.OpError
 	switch {
 	case d.last == nil:
+		return false
+	case d.patient && (errors.Is(d.last, identity.ErrStranger) || errors.Is(d.last, ErrHandshake)):
 		return false
 	case errors.Is(d.last, identity.ErrStranger):
 		return true

@@ -35,6 +35,7 @@ func (e *Env) joining(wait time.Duration) Joining {
 
 func (e *Env) enter(ctx context.Context, wait time.Duration) (*Conn, *Server, error) {
 	d := newDialer(e.Addr, e.Secret, e.joining(wait))
+	d.patient = e.Patient
 	switch {
 	case e.Store != nil:
 		return e.enterByStore(ctx, wait)

@@ -47,6 +47,7 @@ const anyWord = "any"
 type Env struct {
 	Launcher             string   // the row of the table of launchers that set it
 	Hosted               bool     // rank 0 hosts the rendezvous, not a launcher
+	Patient              bool     // the name in Addr may lead to a foreign rendezvous for a while
 	JobID                string   // "" without grun
 	Store                Store    // says where rank 0 hosts the rendezvous; nil: at Addr
 	Manager              *Manager // that started this process, after Enter; nil: it does not say

@@ -58,6 +58,7 @@ type launcher struct {
 // launchers returns the table of launchers. The first one that is found counts.
 //
 //	grun        GRUN_JOB_ID
+//	kubernetes  JOB_COMPLETION_INDEX and GRUN_SIZE, without GRUN_RANK
 //	hand        GRUN_RANK, GRUN_SIZE, or GRUN_ADDR without the numbers that another row has
 //	torchrun    RANK and WORLD_SIZE, with MASTER_ADDR and MASTER_PORT or with GRUN_ADDR in their place
 //	PMI         PMI_FD with PMI_RANK and PMI_SIZE, or PMI_PORT with PMI_ID
@@ -68,6 +69,7 @@ type launcher struct {
 func launchers() []launcher {
 	return []launcher{
 		{"grun", func(l lookup) bool { return l.set(EnvJobID) }, grunEnv},
+		{"kubernetes", func(l lookup) bool { return l.set(kubernetesIndex, EnvSize) && !l.set(EnvRank) }, kubernetesEnv},
 		{"hand", func(l lookup) bool {
 			return l.set(EnvRank) || l.set(EnvSize) || l.set(EnvAddr) && !l.numbered()
 		}, handEnv},

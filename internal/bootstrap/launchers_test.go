@@ -37,8 +37,13 @@ func TestFromEnvTakesTheFirstLauncherThatIsFound(t *testing.T) {
 		"hand, any rank": {append(hand[:4:4], EnvRank+"=any"), Env{Launcher: "hand", Hosted: true, Rank: AnyRank, Size: 3, Addr: "h:2", Secret: testSecret}},
 		"hand, no rank":  {append(hand[:4:4], EnvRank+"="), Env{Launcher: "hand", Hosted: true, Rank: AnyRank, Size: 3, Addr: "h:2", Secret: testSecret}},
 		"hand and torch": {append(torch, hand...), Env{Launcher: "hand", Hosted: true, Rank: 2, Size: 3, Addr: "h:2", Secret: testSecret}},
-		"torch":          {torch, Env{Launcher: "torchrun", Hosted: true, Rank: 3, Size: 4, Addr: "[::1]:5", Secret: testSecret}},
-		"torch by name":  {append(torch[:6:6], "MASTER_ADDR=node0"), Env{Launcher: "torchrun", Hosted: true, Rank: 3, Size: 4, Addr: "node0:5", Secret: testSecret}},
+		"kubernetes, pod 0": {[]string{kubernetesIndex + "=0", EnvSize + "=3", EnvAddr + "=j-0.s:7", EnvSecret + "=" + hexSecret},
+			Env{Launcher: "kubernetes", Hosted: true, Patient: true, Rank: 0, Size: 3, Addr: ":7", Secret: testSecret}},
+		"kubernetes, pod 2": {[]string{kubernetesIndex + "=2", EnvSize + "=3", EnvAddr + "=j-0.s:7", EnvSecret + "=" + hexSecret},
+			Env{Launcher: "kubernetes", Hosted: true, Patient: true, Rank: 2, Size: 3, Addr: "j-0.s:7", Secret: testSecret}},
+		"hand in a pod": {append(hand[:4:4], kubernetesIndex+"=1"), Env{Launcher: "hand", Hosted: true, Rank: 2, Size: 3, Addr: "h:2", Secret: testSecret}},
+		"torch":         {torch, Env{Launcher: "torchrun", Hosted: true, Rank: 3, Size: 4, Addr: "[::1]:5", Secret: testSecret}},
+		"torch by name": {append(torch[:6:6], "MASTER_ADDR=node0"), Env{Launcher: "torchrun", Hosted: true, Rank: 3, Size: 4, Addr: "node0:5", Secret: testSecret}},
 		"torch at grun's address": {append(torch[:6:6], EnvAddr+"=h:2", "MASTER_PORT="),
 			Env{Launcher: "torchrun", Hosted: true, Rank: 3, Size: 4, Addr: "h:2", Secret: testSecret}},
 	} {
@@ -68,6 +73,7 @@ func TestFromEnvNamesTheWrongVariableOfAJobByHand(t *testing.T) {
 	mpirun := []string{"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4", "OMPI_COMM_WORLD_LOCAL_SIZE=4", "PMIX_NAMESPACE=7", "PMIX_SERVER_TMPDIR=/d"}
 	hand := []string{EnvAddr + "=h:2", EnvRank + "=2", EnvSize + "=3", EnvSecret + "=" + hexSecret}
 	torch := []string{"RANK=3", "WORLD_SIZE=4", "MASTER_ADDR=h", "MASTER_PORT=5", EnvSecret + "=" + hexSecret}
+	pod := []string{kubernetesIndex + "=0", EnvSize + "=3", EnvAddr + "=j-0.s:7", EnvSecret + "=" + hexSecret}
 	for _, c := range []struct {
 		vars []string
 		bad  string // replaces a variable
@@ -80,6 +86,8 @@ func TestFromEnvNamesTheWrongVariableOfAJobByHand(t *testing.T) {
 		{hand, EnvRank + "=3", EnvRank}, {hand, EnvRank + "=-1", EnvRank}, {hand, EnvRank + "=x", EnvRank},
 		{hand, EnvSize + "=", EnvSize}, {hand, EnvSize + "=0", EnvSize}, {hand, EnvSize + "=99999999", EnvSize},
 		{hand, EnvSecret + "=", EnvSecretFile}, {hand, EnvSecret + "=abcd", EnvSecret}, {hand, EnvSecretFile + "=x", EnvSecretFile},
+		{pod, EnvAddr + "=", EnvAddr}, {pod, EnvAddr + "=h", EnvAddr}, {pod, EnvSize + "=x", EnvSize}, {pod, kubernetesIndex + "=3", kubernetesIndex},
+		{pod, kubernetesIndex + "=x", kubernetesIndex}, {pod, EnvSecret + "=", EnvSecretFile},
 		{torch, "RANK=4", "RANK"}, {torch, "RANK=x", "RANK"}, {torch, "WORLD_SIZE=0", "WORLD_SIZE"},
 		{torch, "MASTER_PORT=x", "MASTER_ADDR:MASTER_PORT"}, {torch, EnvSecret + "=", EnvSecretFile},
 	} {

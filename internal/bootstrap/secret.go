@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"unicode"
@@ -16,6 +17,9 @@ const makeSecret = "(umask 077; od -An -vtx1 -N32 /dev/urandom >job.secret)"
 const maxSecretFile = 1024
 
 // secret reads the secret of a job that users start without grun.
+//
+// The files of Kubernetes belong to root and, for other users, to the group of the pod. So a
+// pod's group may read its secret.
 func secret(lookup lookup) ([]byte, error) {
 	path, _ := lookup(EnvSecretFile)
 	text, _ := lookup(EnvSecret)
@@ -23,15 +27,20 @@ func secret(lookup lookup) ([]byte, error) {
 	case path != "" && text != "":
 		return nil, &EnvError{EnvSecretFile, path, "set it or " + EnvSecret + ", not both"}
 	case path != "":
-		return secretFile(path)
+		closed := fs.FileMode(0o077)
+		if lookup.set(kubernetesIndex) {
+			closed = 0o037
+		}
+		return secretFile(path, closed)
 	case text != "":
 		return parseSecret(text, &EnvError{EnvSecret, "", "want 32 bytes in hex; make a file of them by " + makeSecret + " and name it in " + EnvSecretFile})
 	}
 	return nil, &EnvError{EnvSecretFile, "", "want a file with a secret, the same at all ranks; make one by " + makeSecret + "; or set " + EnvSecret + " to its content"}
 }
 
-// secretFile reads a secret from a file, which other users must not be able to open.
-func secretFile(path string) ([]byte, error) {
+// secretFile reads a secret from a file. Its mode must have no bit of closed, or other users
+// could open it.
+func secretFile(path string, closed fs.FileMode) ([]byte, error) {
 	wrong := func(want string) *EnvError { return &EnvError{EnvSecretFile, path, want} }
 	missing := func(err error) *EnvError { return wrong(fmt.Sprintf("%v; make it by %s", err, makeSecret)) }
 	info, err := os.Stat(path)
@@ -49,7 +58,7 @@ func secretFile(path string) ([]byte, error) {
 	if info, err = f.Stat(); err != nil {
 		return nil, wrong(err.Error())
 	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+	if mode := info.Mode().Perm(); mode&closed != 0 {
 		return nil, wrong(fmt.Sprintf("other users may open it (mode %04o): run chmod 600 %s, and make another secret if it was used", mode, path))
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxSecretFile))

@@ -30,6 +30,12 @@ func TestSecretComesFromAPrivateFile(t *testing.T) {
 		require.NoError(t, os.Chmod(file, mode))
 		wrong("run chmod 600 " + file)
 	}
+	pod := lookupIn([]string{EnvSecretFile + "=" + file, kubernetesIndex + "=0"})
+	for mode, fits := range map[os.FileMode]bool{0o440: true, 0o400: true, 0o444: false, 0o460: false} {
+		require.NoError(t, os.Chmod(file, mode))
+		_, err = secret(pod)
+		require.Equal(t, fits, err == nil, "%v: %v", mode, err)
+	}
 	require.NoError(t, os.Chmod(file, 0o400))
 	_, err = secret(in)
 	require.NoError(t, err)

@@ -124,9 +124,9 @@ func (s *Server) refuses(j Joining) (reason string, before bool) {
 	case absent:
 		return s.differs(j), false
 	case dead:
-		return "it was declared dead: " + m.cause, false
+		return "it was declared dead (" + m.cause + "), and a process that is started again cannot replace it: start the whole job again", true
 	}
-	return "this rank has joined before: give each process a " + EnvRank + " of its own, or " + anyWord + " to all of them", true
+	return "this rank has joined before: if its process was started again, start the whole job again; else give each process a " + EnvRank + " of its own, or " + anyWord + " to all of them", true
 }
 
 // lost reports a connection that ended without goodbye.

@@ -1,0 +1,28 @@
+package bootstrap
+
+import "strconv"
+
+// kubernetesIndex is the variable that an Indexed Job of Kubernetes sets in each pod.
+const kubernetesIndex = "JOB_COMPLETION_INDEX"
+
+// kubernetesEnv reads the variables of a pod. Kubernetes sets the index; the manifest of the
+// job sets the rest. Names of pods may be late, or lead to pods of an earlier job for a while. So
+// rank 0 listens at all addresses of its pod and looks no name up, and the other ranks try again.
+func kubernetesEnv(lookup lookup) (env Env, err error) {
+	env.Hosted, env.Patient = true, true
+	if env.Rank, err = number(lookup, kubernetesIndex, 0, "the index of this pod"); err != nil {
+		return Env{}, err
+	}
+	if env.Size, err = number(lookup, EnvSize, 1, "the number of ranks in the job, which is that of its completions"); err != nil {
+		return Env{}, err
+	}
+	if env.Addr, _ = lookup(EnvAddr); env.Addr == "" {
+		return Env{}, &EnvError{EnvAddr, "", "want the name of pod 0 and a port: JOB-0.SERVICE:7000, with a headless service of the job's pods"}
+	}
+	if env, err = env.hosted(lookup, kubernetesIndex); err != nil || env.Rank != 0 {
+		return env, err
+	}
+	_, port, err := split(env.Addr)
+	env.Addr = hostPort("", strconv.Itoa(int(port)))
+	return env, err
+}
