@@ -95,7 +95,8 @@ func TestCommandsOfTheReadmeRunUnderSlurm(t *testing.T) {
 		command := strings.Replace(line[1], "sbatch ", "sbatch --wait -o out ", 1)
 		j := c.run("sh", "-c", command+"; code=$?; cat out 2>/dev/null; rm -f out; exit $code")
 		require.Equal(t, 0, j.exits(), "%s\n%s\n%s", command, j.log(), c.Logs())
-		require.Len(t, regexp.MustCompile(`(?m)^rank \d of 6: rank \d was here$`).FindAllString(j.log(), -1), 6, "%s\n%s", command, j.log())
+		said := strings.Join(j.lines(), "\n")
+		require.Len(t, regexp.MustCompile(`(?m)^rank \d of 6: rank \d was here$`).FindAllString(said, -1), 6, "%s\n%s", command, said)
 		j.leavesNothingSoon()
 	}
 }
@@ -213,6 +214,44 @@ func TestRequeuedJobMeetsNothingOfItsFirstRun(t *testing.T) {
 	text, err := os.ReadFile(out)
 	require.NoError(t, err)
 	require.NotContains(t, string(text), "joined before")
+}
+
+// TestSlurmRanksWithoutGrunEnd has srun start ranks that meet by PMI, or by a secret in a
+// file. Then a rank dies, or a user ends the job.
+func TestSlurmRanksWithoutGrunEnd(t *testing.T) {
+	need(t)
+	secret := filepath.Join(t.TempDir(), "job.secret")
+	require.NoError(t, os.WriteFile(secret, []byte(strings.Repeat("0123456789abcdef", 4)), 0o600))
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	for name, f := range map[string]struct {
+		words  []string
+		impose func(c *slurmCluster)
+		dead   bool // rank 0 gets ErrRankDead
+	}{
+		"rank killed":              {[]string{"--mpi=pmi2"}, func(c *slurmCluster) { c.kill(c.Nodes[1], syscall.SIGKILL, exe) }, true},
+		"rank killed, without PMI": {[]string{"--mpi=none", "--export=ALL,GRUN_SECRET_FILE=" + secret}, func(c *slurmCluster) { c.kill(c.Nodes[1], syscall.SIGKILL, exe) }, true},
+		"scancel":                  {[]string{"--mpi=pmi2"}, func(c *slurmCluster) { c.must("scancel", "1") }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newSlurm(t, t.TempDir())
+			words := append([]string{envProgram + "=all", "srun", "-N2", "-n3"}, f.words...)
+			j := c.run("env", append(words, exe)...)
+			j.allReady(3)
+			f.impose(c)
+			for f.dead {
+				n, ok := j.next(j.ranks[0])
+				require.True(t, ok, j.log())
+				if n.has("dead") {
+					break
+				}
+			}
+			j.finish()
+			require.NotZero(t, j.exits(), j.log())
+			j.leavesNothingSoon()
+		})
+	}
 }
 
 // TestTwoGrunsShareASlurmAllocation starts two jobs in one allocation at once.

@@ -42,12 +42,6 @@ const (
 		"=job.secret, where HOST is the host of rank 0"
 )
 
-// The variables of a task of Slurm's srun.
-const (
-	srunRank = "SLURM_PROCID"
-	srunSize = "SLURM_STEP_NUM_TASKS"
-)
-
 // A launcher is a way in which a process gets its place in a job.
 type launcher struct {
 	name  string
@@ -63,7 +57,7 @@ type launcher struct {
 //	torchrun    RANK and WORLD_SIZE, with MASTER_ADDR and MASTER_PORT or with GRUN_ADDR in their place
 //	PMI         PMI_FD with PMI_RANK and PMI_SIZE, or PMI_PORT with PMI_ID
 //	mpirun      OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE
-//	srun        SLURM_PROCID and SLURM_STEP_NUM_TASKS, with GRUN_ADDR
+//	srun        SLURM_PROCID and SLURM_STEP_NUM_TASKS, with GRUN_ADDR or a secret
 //
 // A stray RANK or WORLD_SIZE alone starts nothing.
 func launchers() []launcher {
@@ -78,7 +72,7 @@ func launchers() []launcher {
 		}, torchEnv},
 		{"PMI", func(l lookup) bool { return pmi.Found(l) }, pmiEnv},
 		{"mpirun", func(l lookup) bool { return l.set(mpirunRank, mpirunSize) }, mpirunEnv},
-		{"srun", func(l lookup) bool { return l.set(srunRank, srunSize, EnvAddr) }, srunEnv},
+		{"srun", srunFound, srunEnv},
 	}
 }
 
@@ -182,15 +176,6 @@ func mpirunEnv(lookup lookup) (Env, error) {
 	}
 	env.Store = dirStore{dir, job}
 	return env.stored(lookup, mpirunRank)
-}
-
-// srunEnv reads the variables of a task of Slurm without PMI.
-func srunEnv(lookup lookup) (Env, error) {
-	env, err := numberedEnv(lookup, srunRank, srunSize)
-	if err != nil {
-		return Env{}, err
-	}
-	return env.hosted(lookup, srunRank)
 }
 
 // stored completes the place of a process in a job with a Store.

@@ -30,6 +30,8 @@ func TestFromEnvTakesTheFirstLauncherThatIsFound(t *testing.T) {
 		"mpirun":        {mpirun, Env{Launcher: "mpirun", Hosted: true, Store: dirStore{"/d", "7"}, Rank: 1, Size: 4}},
 		"mpirun, two hosts": {append(mpirun[:6:6], "OMPI_COMM_WORLD_LOCAL_SIZE=2", EnvAddr+"=h:2", EnvSecret+"="+hexSecret),
 			Env{Launcher: "mpirun", Hosted: true, Rank: 1, Size: 4, Addr: "h:2", Secret: testSecret}},
+		"srun without address": {[]string{"SLURM_PROCID=1", "SLURM_STEP_NUM_TASKS=4", "SLURM_JOB_ID=67000000", "SLURM_STEP_ID=2", "SLURM_STEP_NODELIST=eco[07-09,12],x", EnvSecret + "=" + hexSecret},
+			Env{Launcher: "srun", Hosted: true, Rank: 1, Size: 4, Addr: "eco07:20002", Secret: testSecret}},
 		"srun":           {srun, Env{Launcher: "srun", Hosted: true, Rank: 1, Size: 4, Addr: "h:2", Secret: testSecret}},
 		"grun":           {grun, Env{Launcher: "grun", JobID: "j", Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2, LocalCores: 1, Addr: "g:1", Secret: testSecret}},
 		"grun and torch": {append(torch[:5:5], grun...), Env{Launcher: "grun", JobID: "j", Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2, LocalCores: 1, Addr: "g:1", Secret: testSecret}},
