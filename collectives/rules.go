@@ -51,6 +51,7 @@ const (
 var rules = [...]rule{
 	{message.Broadcast, always, always, severalHosts, "two-level"},
 	{message.Broadcast, always, 2, hostEach, "binomial"},
+	{message.Broadcast, 64 << 10, 3, hostEach, "binomial"},
 	{message.Broadcast, 64 << 10, 8, hostEach, "linear"},
 	{message.Broadcast, 1 << 20, 8, hostEach, "chain"},
 	{message.Broadcast, always, 4, sharedCores, "linear"},
@@ -65,6 +66,7 @@ var rules = [...]rule{
 	{message.Broadcast, always, always, anywhere, "scatter-all-gather"},
 
 	{message.Reduce, always, always, severalHosts, "two-level"},
+	{message.Reduce, 64 << 10, 3, hostEach, "binomial"},
 	{message.Reduce, 64 << 10, 8, hostEach, "linear"},
 	{message.Reduce, 512 << 10, 8, hostEach, "binomial"},
 	{message.Reduce, 32 << 10, always, sharedCores, "linear"},
@@ -116,7 +118,6 @@ var rules = [...]rule{
 	{message.AllGather, always, always, anywhere, "ring"},
 
 	{message.ReduceScatter, always, always, severalHosts, "two-level"},
-	{message.ReduceScatter, 1 << 20, 3, hostEach, "pairwise"},
 	{message.ReduceScatter, 32 << 10, always, sharedCores, "reduce-scatter"},
 	{message.ReduceScatter, 512 << 10, 4, sharedCores, "recursive-halving"},
 	{message.ReduceScatter, 512 << 10, 4, sharedCores, "reduce-scatter"}, // for operators that do not commute

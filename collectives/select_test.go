@@ -165,12 +165,13 @@ func TestRulesBetweenHostsPreferFewRounds(t *testing.T) {
 		{AllReduceCall(sum, short, short), 5, "linear"},
 		{AllReduceCall(sum, short, short), 8, "recursive-doubling"},
 		{AllReduceCall(sum, huge, huge), 3, "ring"},
-		{ReduceCall(0, sum, short, short), 3, "linear"},
+		{ReduceCall(0, sum, short, short), 3, "binomial"},
+		{ReduceCall(0, sum, short, short), 5, "linear"},
 		{ReduceCall(0, sum, long, long), 3, "binomial"},
+		{BroadcastCall(0, short), 3, "binomial"},
 		{BroadcastCall(0, short), 5, "linear"},
 		{BroadcastCall(0, long), 5, "chain"},
 		{GatherCall(0, short[:1], short[:8]), 8, "linear"},
-		{ReduceScatterCall(sum, short[:3], short[:1]), 3, "pairwise"},
 	} {
 		require.Equal(t, c.want, w.best(&c.call, leadersOf(c.n), false).Name, "%s of %d bytes among %d", c.call.of.name, c.call.bytes(c.n), c.n)
 	}
