@@ -44,7 +44,12 @@ func (c *Receiver[T]) Recv(ctx context.Context) (v T, err error) {
 		return v, fail(c.end, "Recv", err)
 	}
 	defer c.turn.Give()
-	return c.next("Recv", func() (rpipe.Block[T], error) { return c.r.Read(ctx) })
+	for err == nil && len(c.rest) == 0 {
+		var b rpipe.Block[T]
+		b, err = c.r.Read(ctx)
+		err = c.take(b, err)
+	}
+	return c.next("Recv", err)
 }
 
 // TryRecv returns the next value without waiting for it. ErrWouldBlock: no value has
@@ -54,30 +59,33 @@ func (c *Receiver[T]) TryRecv() (v T, err error) {
 		return v, rpipe.ErrWouldBlock
 	}
 	defer c.turn.Give()
-	return c.next("TryRecv", c.r.TryRead)
-}
-
-// take copies a block's values. A Free that fails says that Close may have given the
-// block's memory away meanwhile: then the copy means nothing.
-func (c *Receiver[T]) take(b rpipe.Block[T]) error {
-	c.values = append(c.values[:0], b.Mem()...)
-	err := c.r.Free(b)
-	if err == nil {
-		c.rest = c.values
+	for err == nil && len(c.rest) == 0 {
+		var b rpipe.Block[T]
+		b, err = c.r.TryRead()
+		err = c.take(b, err)
 	}
-	return err
+	return c.next("TryRecv", err)
 }
 
-// next returns the next value, and reads blocks for it. Called in the turn.
-func (c *Receiver[T]) next(op string, read func() (rpipe.Block[T], error)) (v T, err error) {
-	for len(c.rest) == 0 {
-		b, err := read()
-		if err == nil {
-			err = c.take(b)
-		}
-		if err != nil {
-			return v, err
-		}
+// take copies a block's values, unless the read failed with err. A Free that fails says that
+// Close may have given the block's memory away meanwhile: then the copy means nothing.
+func (c *Receiver[T]) take(b rpipe.Block[T], err error) error {
+	if err != nil {
+		return err
+	}
+	c.values = append(c.values[:0], b.Mem()...)
+	if err := c.r.Free(b); err != nil {
+		return err
+	}
+	c.rest = c.values
+	return nil
+}
+
+// next returns the next value, unless there was an error before. Called in the turn.
+func (c *Receiver[T]) next(op string, err error) (T, error) {
+	var v T
+	if err != nil {
+		return v, err
 	}
 	if c.closed.Load() {
 		return v, fail(c.end, op, pipe.ErrSelfClosed)
