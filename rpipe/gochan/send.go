@@ -23,13 +23,7 @@ import (
 // values together: the further the receiver is behind, the less a value costs. No value
 // waits for a later one. Any goroutine may call all methods; calls that send take turns.
 type Sender[T any] struct {
-	w       *rpipe.Writer[T]
-	end     *pipe.Writer // of w
-	turn    turn.Turn    // of the goroutine that sends
-	room    chan struct{}
-	life    context.Context // of the goroutine that flushes
-	endLife context.CancelCauseFunc
-
+	// The fields that each value changes share a cache line.
 	mu       sync.Mutex // the pipe is the flushing goroutine's if there is one, else the mutex's holder's
 	flushing bool
 	closed   bool
@@ -37,6 +31,13 @@ type Sender[T any] struct {
 	gathered []T   // as many as its capacity leave together
 	leaving  []T   // of the flushing goroutine
 	one      [1]T
+
+	w       *rpipe.Writer[T]
+	end     *pipe.Writer // of w
+	turn    turn.Turn    // of the goroutine that sends
+	room    chan struct{}
+	life    context.Context // of the goroutine that flushes
+	endLife context.CancelCauseFunc
 }
 
 // togetherAtMost bounds the bytes of values that leave together.
