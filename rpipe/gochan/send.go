@@ -23,7 +23,6 @@ import (
 // values together: the further the receiver is behind, the less a value costs. No value
 // waits for a later one. Any goroutine may call all methods; calls that send take turns.
 type Sender[T any] struct {
-	// The fields that each value changes share a cache line.
 	mu       sync.Mutex // the pipe is the flushing goroutine's if there is one, else the mutex's holder's
 	flushing bool
 	closed   bool
@@ -34,6 +33,7 @@ type Sender[T any] struct {
 
 	w       *rpipe.Writer[T]
 	end     *pipe.Writer // of w
+	own     *pipe.End    // of end, whose cache lines the flushing goroutine changes
 	turn    turn.Turn    // of the goroutine that sends
 	room    chan struct{}
 	life    context.Context // of the goroutine that flushes
@@ -55,7 +55,7 @@ func OpenSender[T any](ctx context.Context, t *runtime.Team, receiver int, opts 
 	end := (*pipe.TypedWriter[T])(w).End()
 	spec := &end.Spec
 	batch := max(min(togetherAtMost, spec.Heap/(2*(spec.Width+1))&^63)/spec.Size, 1)
-	s := &Sender[T]{w: w, end: end, turn: turn.New(), room: make(chan struct{}, 1),
+	s := &Sender[T]{w: w, end: end, own: end.End, turn: turn.New(), room: make(chan struct{}, 1),
 		gathered: make([]T, 0, batch), leaving: make([]T, 0, batch)}
 	s.life, s.endLife = context.WithCancelCause(context.Background())
 	return s, nil
@@ -67,7 +67,7 @@ func OpenSender[T any](ctx context.Context, t *runtime.Team, receiver int, opts 
 func (s *Sender[T]) Send(ctx context.Context, v T) error {
 	ctx = wait.Context(ctx)
 	if err := s.turn.Take(ctx); err != nil {
-		return fail(s.end.End, "Send", err)
+		return fail(s.own, "Send", err)
 	}
 	defer s.turn.Give()
 	err := s.try(v)
@@ -76,7 +76,7 @@ func (s *Sender[T]) Send(ctx context.Context, v T) error {
 			err = s.try(v)
 		}
 	}
-	return fail(s.end.End, "Send", err)
+	return fail(s.own, "Send", err)
 }
 
 // TrySend sends a value as Send does, without waiting for the receiver. ErrWouldBlock: no
@@ -87,7 +87,7 @@ func (s *Sender[T]) TrySend(v T) error {
 		return rpipe.ErrWouldBlock
 	}
 	defer s.turn.Give()
-	return fail(s.end.End, "TrySend", s.try(v))
+	return fail(s.own, "TrySend", s.try(v))
 }
 
 // try sends or gathers a value. Called in the turn, as await.
@@ -158,7 +158,7 @@ func (s *Sender[T]) next() bool {
 func (s *Sender[T]) Close(ctx context.Context) error {
 	ctx = wait.Context(ctx)
 	if err := s.turn.Take(ctx); err != nil {
-		return fail(s.end.End, "Close", err)
+		return fail(s.own, "Close", err)
 	}
 	defer s.turn.Give()
 	if s.closed {
@@ -171,7 +171,7 @@ func (s *Sender[T]) Close(ctx context.Context) error {
 			patience = context.WithoutCancel(ctx) // the goroutine ends now
 		}
 	}
-	return fail(s.end.End, "Close", errors.Join(s.lost, s.w.Close(ctx)))
+	return fail(s.own, "Close", errors.Join(s.lost, s.w.Close(ctx)))
 }
 
 // busy ends calls that send, and reports whether gathered values are still leaving.
