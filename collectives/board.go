@@ -107,6 +107,13 @@ func (g *group) newBoardGroup(ctx context.Context, name string, members []int) (
 			return nil, err
 		}
 	}
+	g.team.StartPeers(g.team.Members)
+	if n == len(g.team.Members) {
+		// Then each member finds the others' boards in their lists, and sends no message.
+		if err := g.team.Meet(ctx, g.key); err != nil {
+			return nil, err
+		}
+	}
 	for i, m := range members {
 		if i == me {
 			continue

@@ -73,19 +73,17 @@ func thisHost() string {
 	return strings.TrimSpace(string(boot)) + " " + processes
 }
 
-// maps reports whether this rank maps the memory of all members. It does in a job that
-// maps the memory of all ranks. In a team within one host of another job, maps first
-// connects to the members.
-func (t *Team) maps(ctx context.Context) bool {
-	f := t.job.fabric
-	switch {
-	case f.MapsAll():
-		return true
-	case !f.MapsHost() || !t.withinHost():
-		return false
-	}
+// mayMap reports whether all members are on one host and may map each other's memory. All
+// members get the same result.
+func (t *Team) mayMap(cards []teamCard) bool {
+	return t.withinHost() && !slices.ContainsFunc(cards, func(c teamCard) bool { return !c.MapsHost })
+}
+
+// mapsMembers connects to all members and reports whether this rank maps their memory.
+func (t *Team) mapsMembers(ctx context.Context) bool {
+	t.job.fabric.StartPeers(t.members)
 	for _, rank := range t.members {
-		if p, err := f.Peer(ctx, rank); err != nil || p.Bell() == nil {
+		if p, err := t.job.fabric.Peer(ctx, rank); err != nil || p.Bell() == nil {
 			return false // a later call on the rank returns the error
 		}
 	}

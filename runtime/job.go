@@ -42,7 +42,6 @@ type Job struct {
 
 	serving sync.WaitGroup // goroutines of teams; begun under mu while the job is open
 
-	several    bool // the job has several providers
 	settled    bool // all ranks know each other's sites
 	passedOnce sync.Once
 	closing    sync.Once
@@ -123,7 +122,7 @@ func newJob(ctx context.Context, o options, m *membership) (*Job, error) {
 		}
 	}
 	j := &Job{opts: o, host: host, cores: cmp.Or(o.cores, m.env.LocalCores), server: m.server, manager: m.env.Manager, reserved: m.reserved,
-		bound: boundTo(m.env), several: len(w.providers) > 1,
+		bound: boundTo(m.env),
 		teams: map[string]*Team{}, broken: map[string]*TeamError{}, notes: map[string]int64{}}
 	j.aborted, j.abort = context.WithCancelCause(context.Background())
 	j.ended, j.end = context.WithCancelCause(j.aborted)
@@ -144,7 +143,11 @@ func (j *Job) begin(ctx context.Context, m *membership) (err error) {
 	for i := range members {
 		members[i] = i
 	}
-	j.world, err = j.newTeam(ctx, nil, "world", members)
+	world := j.draft("world", members)
+	j.world, err = world.make(ctx, nil, func(mine []byte) ([][]byte, error) {
+		texts, err := j.client.Exchange(ctx, world.region(), members, mine)
+		return texts, explain(err)
+	})
 	return err
 }
 

@@ -197,7 +197,7 @@ func TestCanceledSplitQuarantinesMemory(t *testing.T) {
 		self, err := r.job.World().Split(ctx, r.me, 0)
 		r.NoError(err)
 		if r.me == 0 {
-			r.giveUp(ctx, "team/"+r.team.Name()+".", func(ctx context.Context) error {
+			r.giveUp(ctx, r.team.Name()+"/", func(ctx context.Context) error {
 				_, err := r.team.Split(ctx, 0, 0)
 				return err
 			})

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -89,14 +88,6 @@ func lackingDevices(cards []teamCard) string {
 	}
 	return fmt.Sprintf("gopgas: %s without an RDMA device (on %s: %s): their data goes by another provider",
 		bootstrap.Ranks(lacking), cards[lacking[0]].Site.Name, cause)
-}
-
-// mapsWorld reports whether all ranks of the world map each other's memory, for a job with
-// several providers whose ranks are on one host. All ranks connect and tell each other.
-func (t *Team) mapsWorld(ctx context.Context) (bool, error) {
-	card := teamCard{Cores: t.job.cores, Mapped: t.maps(ctx), Atomics: t.job.opts.atomics}
-	cards, err := t.meet(ctx, t.region()+"/mapped", card)
-	return err == nil && allMapped(cards), err
 }
 
 func allMapped(cards []teamCard) bool {

@@ -16,41 +16,53 @@ import (
 // may return at different times: if one is lost after it returned, the call can still
 // fail at other members. Kind: collective.
 func (t *Team) Split(ctx context.Context, color, key int) (*Team, error) {
-	mine := binary.LittleEndian.AppendUint64(nil, uint64(color))
-	mine = binary.LittleEndian.AppendUint64(mine, uint64(key))
+	place := binary.LittleEndian.AppendUint64(nil, uint64(color))
+	place = binary.LittleEndian.AppendUint64(place, uint64(key))
 	var made *Team
-	err := t.collective(ctx, team.Split, func(ctx context.Context, key team.Key) error {
-		all, err := t.exchange(ctx, key, mine)
-		if err != nil || color < 0 {
-			return err
-		}
-		members, err := t.group(all, color)
-		if err != nil {
+	err := t.collective(ctx, team.Split, func(ctx context.Context, key team.Key) (err error) {
+		if color < 0 {
+			_, err = t.exchange(ctx, key, place)
 			return err
 		}
 		// The call's number makes the name unique; it is the same at all members.
-		made, err = t.job.newTeam(ctx, t, fmt.Sprintf("%s.%d.%d", t.name, key.Seq, color), members)
+		draft := t.job.draft(fmt.Sprintf("%s.%d.%d", t.name, key.Seq, color), t.members)
+		made, err = draft.make(ctx, t, func(card []byte) ([][]byte, error) {
+			all, err := t.exchange(ctx, key, append(place, card...))
+			if err != nil {
+				if !team.OutcomeUnknown(err) { // then no member makes the team
+					draft.setMembers([]int{t.members[t.rank]})
+				}
+				return nil, err
+			}
+			members, cards, err := t.group(all, color)
+			if err == nil {
+				draft.setMembers(members)
+			}
+			return cards, err
+		})
 		return err
 	})
 	return made, err
 }
 
-// group returns the world ranks of the members that gave color.
-func (t *Team) group(all [][]byte, color int) ([]int, error) {
+// placeSize is the size of a member's place, its color and key, which is ahead of its card.
+const placeSize = 16
+
+// group returns the world ranks of the members that gave color, and their cards.
+func (t *Team) group(all [][]byte, color int) (members []int, cards [][]byte, err error) {
 	type member struct{ key, rank int }
 	var chosen []member
 	for r, b := range all {
-		if len(b) != 16 {
-			return nil, fmt.Errorf("team %s: %w: rank %d split with %d bytes", t.name, ErrMismatch, t.members[r], len(b))
+		if len(b) < placeSize {
+			return nil, nil, fmt.Errorf("team %s: %w: rank %d split with %d bytes", t.name, ErrMismatch, t.members[r], len(b))
 		}
 		if int(binary.LittleEndian.Uint64(b)) == color {
 			chosen = append(chosen, member{int(binary.LittleEndian.Uint64(b[8:])), r})
 		}
 	}
 	slices.SortStableFunc(chosen, func(a, b member) int { return cmp.Compare(a.key, b.key) })
-	members := make([]int, len(chosen))
-	for i, m := range chosen {
-		members[i] = t.members[m.rank]
+	for _, m := range chosen {
+		members, cards = append(members, t.members[m.rank]), append(cards, all[m.rank][placeSize:])
 	}
-	return members, nil
+	return members, cards, nil
 }

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,61 +42,89 @@ type handle = team.Handle
 
 // teamCard holds the data that members exchange when they make a team.
 type teamCard struct {
-	Site    *siteCard `json:",omitempty"` // in the world's cards
-	Cores   int       // cores of this rank's host for its ranks
-	Bound   int       `json:",omitempty"` // cores to which this rank is bound; 0: all those of its host
-	Path    string    // the providers that may move this rank's bytes
-	Mapped  bool      // this rank maps the memory of all members
-	Atomics string    // the processor that applies them, see WithAtomics
-	Err     string    // why this rank could not prepare
+	Site  *siteCard `json:",omitempty"` // in the world's cards
+	Cores int       // cores of this rank's host for its ranks
+	Bound int       `json:",omitempty"` // cores to which this rank is bound; 0: all those of its host
+	Path  string    // the providers that may move this rank's bytes
+	// Mapped: this rank maps the memory of all members. MapsHost: it may map that of the
+	// members on its host.
+	Mapped, MapsHost bool
+	Atomics          string // the processor that applies them, see WithAtomics
+	Err              string // why this rank could not prepare
 }
 
-// newTeam makes a team of members of parent, this rank among them. All these members
-// call it.
-func (j *Job) newTeam(ctx context.Context, parent *Team, name string, members []int) (*Team, error) {
-	t := &Team{job: j, name: name, members: members, rank: slices.Index(members, j.fabric.Rank())}
+// draft returns a team before its members meet. While its members are unknown, members
+// holds all that may become members.
+func (j *Job) draft(name string, members []int) *Team {
+	t := &Team{job: j, name: name}
 	t.whole, t.end = context.WithCancelCause(j.aborted)
-	t.inner = &team.Team{Fabric: j.fabric, Name: name, Rank: t.rank, Members: members, Openings: map[string]int{}, Verbose: j.opts.verbose,
-		Whole: t.whole, Sync: t.sync, Swap: t.swap, Err: t.err, Failed: func(c team.Collective, err error) error { return t.failed(c.String(), err) },
-		Calls: &t.stream, Differs: t.differs}
+	t.inner = &team.Team{Fabric: j.fabric, Name: name, Openings: map[string]int{}, Verbose: j.opts.verbose,
+		Whole: t.whole, Sync: t.sync, Swap: t.swap, Meet: t.meetBefore, Err: t.err,
+		Failed: func(c team.Collective, err error) error { return t.failed(c.String(), err) },
+		Calls:  &t.stream, Differs: t.differs}
 	t.handle = team.NewHandle(t.inner)
 	t.stream.init(t)
-	err := t.prepare(ctx)
-	card := teamCard{Cores: j.cores, Bound: j.bound, Path: strings.Join(j.fabric.Providers(), "+"), Mapped: t.maps(ctx), Atomics: j.opts.atomics}
-	if j.world == nil {
+	t.setMembers(members)
+	return t
+}
+
+func (t *Team) setMembers(members []int) {
+	t.members, t.rank = members, slices.Index(members, t.job.fabric.Rank())
+	t.inner.Members, t.inner.Rank = t.members, t.rank
+}
+
+// make completes a draft, this rank being a member. exchange gives each member's card to
+// all, sets the members, and returns their cards. parent is nil for the world.
+func (t *Team) make(ctx context.Context, parent *Team, exchange func(mine []byte) ([][]byte, error)) (*Team, error) {
+	j := t.job
+	bad := t.prepare(ctx)
+	card := teamCard{Cores: j.cores, Bound: j.bound, Path: strings.Join(j.fabric.Providers(), "+"),
+		Mapped: j.fabric.MapsAll(), MapsHost: j.fabric.MapsHost(), Atomics: j.opts.atomics}
+	if parent == nil {
 		card.Site = j.siteCard()
 	}
-	if err != nil {
-		card.Err = err.Error()
+	if bad != nil {
+		card.Err = bad.Error()
 	}
-	cards, err2 := t.meet(ctx, t.region(), card)
-	if err == nil {
-		err = err2
+	cards, err := t.meet(card, exchange)
+	if err == nil && bad == nil {
+		err = t.settle(ctx, parent, cards)
 	}
-	if err == nil && j.world == nil {
-		err = j.settle(cards)
-	}
-	mapped := err == nil && allMapped(cards)
-	if err == nil && j.world == nil && !mapped && t.withinHost() && j.several {
-		mapped, err = t.mapsWorld(ctx)
-	}
-	if err != nil {
-		// The other members may have made their team, without this rank.
+	if err = cmp.Or(bad, err); err != nil {
 		return nil, errors.Join(t.failed(team.Split.String(), err), t.giveUp(parent, err))
 	}
-	t.inner.Hosts, t.inner.Mapped = j.fabric.HostsOf(members), mapped
-	t.inner.PerCore = perCore(t.inner.Hosts, cards)
-	t.inner.BoundTo = common(cards, func(c teamCard) int { return c.Bound }, -1)
-	t.inner.Path = common(cards, func(c teamCard) string { return c.Path }, "")
 	t.barrier = newBarrier(t, t.block)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.teams[name] = t
-	if e := j.broken[name]; e != nil {
-		delete(j.broken, name)
+	j.teams[t.name] = t
+	if e := j.broken[t.name]; e != nil {
+		delete(j.broken, t.name)
 		t.breaks(e)
 	}
 	return t, nil
+}
+
+// settle derives the team's topology from its members' cards. If members may map each
+// other's memory, but the job has other providers too, they first try.
+func (t *Team) settle(ctx context.Context, parent *Team, cards []teamCard) error {
+	if parent == nil {
+		if err := t.job.settle(cards); err != nil {
+			return err
+		}
+	}
+	t.inner.Hosts, t.inner.Mapped = t.job.fabric.HostsOf(t.members), allMapped(cards)
+	t.inner.PerCore = perCore(t.inner.Hosts, cards)
+	t.inner.BoundTo = common(cards, func(c teamCard) int { return c.Bound }, -1)
+	t.inner.Path = common(cards, func(c teamCard) string { return c.Path }, "")
+	if t.inner.Mapped || !t.mayMap(cards) {
+		return nil
+	}
+	tried, err := t.meet(teamCard{Mapped: t.mapsMembers(ctx)}, func(mine []byte) ([][]byte, error) {
+		texts, err := t.job.client.Exchange(ctx, t.region()+"/mapped", t.members, mine)
+		return texts, explain(err)
+	})
+	t.inner.Mapped = err == nil && allMapped(tried)
+	return err
 }
 
 // prepare allocates and publishes this rank's part of the team's barrier.
@@ -135,16 +164,16 @@ func (t *Team) discard() error {
 // region returns the name of the team's barrier memory, the same at every member.
 func (t *Team) region() string { return "team/" + t.name }
 
-// meet exchanges cards under a name, and returns those of all members. It fails at all
-// members if one could not prepare.
-func (t *Team) meet(ctx context.Context, name string, card teamCard) ([]teamCard, error) {
+// meet exchanges cards, and returns those of all members. It fails at all members if
+// one could not prepare.
+func (t *Team) meet(card teamCard, exchange func(mine []byte) ([][]byte, error)) ([]teamCard, error) {
 	mine, err := json.Marshal(card)
 	if err != nil {
 		return nil, err
 	}
-	texts, err := t.job.client.Exchange(ctx, name, t.members, mine)
+	texts, err := exchange(mine)
 	if err != nil {
-		return nil, explain(err)
+		return nil, err
 	}
 	cards := make([]teamCard, len(texts))
 	for i, text := range texts {

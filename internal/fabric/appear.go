@@ -81,6 +81,9 @@ func (f *Fabric) ask(ctx context.Context, p *Peer, name string) (*Remote, error)
 		f.regions.wanted(name, p.rank)
 		return nil, nil
 	}
+	if rep, listed := p.listed(name); listed {
+		return f.remote(ctx, p, rep)
+	}
 	var rep regionReply
 	err := f.call(ctx, p.rank, "region", regionRequest{Provider: p.bind.name, Name: name, Await: true}, &rep)
 	if err != nil || rep.Absent {

@@ -25,7 +25,10 @@ func TestResolveWhoseContextEndsLeavesTheConnectionToTheNextCall(t *testing.T) {
 		plain := w.rig(t)
 		plain.use(t, 1)
 		want, files := plain.held(), descriptors(t)-before
-		for _, step := range steps {
+		for i, step := range steps {
+			if w.maps() && i >= 4 {
+				continue // the origin finds the region in the target's list
+			}
 			before := descriptors(t)
 			r := w.rig(t)
 			cancelAt(t, r, step)
@@ -101,8 +104,8 @@ func TestFailedResolveLeavesNothingAtTheTarget(t *testing.T) {
 			r := w.rig(t)
 			before := r.held()
 			hook := &r.counters[1].onRTR
-			switch maps := w.name == "shm" || w.name == "loop-mapped"; {
-			case atOrigin && maps:
+			switch {
+			case atOrigin && w.maps():
 				hook = &r.counters[0].onMap // by then the queue pairs are connected
 			case atOrigin:
 				hook = &r.counters[0].onRTR

@@ -148,6 +148,9 @@ func overTCP(timeout time.Duration) way {
 	})}
 }
 
+// maps reports whether the ranks map each other's memory.
+func (w *way) maps() bool { return w.name == "shm" || w.name == "loop-mapped" }
+
 func ways() []way {
 	onLoop := func(wire *loop.Provider) driver.Provider { return wire }
 	return []way{

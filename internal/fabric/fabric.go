@@ -45,7 +45,7 @@ type Fabric struct {
 	control  Control
 	bell     *wait.Bell
 	arena    *arena.Arena
-	head     arena.Block // the bell, and the zeros that flushes read
+	head     arena.Block // the bell, the zeros that flushes read, and the list of regions
 	bindings []*binding
 	regions  regionTable
 	reached  reached
@@ -72,10 +72,11 @@ type Fabric struct {
 }
 
 // headSize is the size of the head block: the bell's words, then zeros that a
-// flush reads.
+// flush reads, then the list of regions.
 const (
-	headSize   = 64
 	headFlush  = 32
+	headList   = 64
+	headSize   = headList + listSize
 	headRegion = "head"
 )
 
@@ -118,6 +119,7 @@ func (f *Fabric) open(ctx context.Context) error {
 	if err := f.checkAtomics(); err != nil {
 		return err
 	}
+	f.regions.list.init(f.bindings, f.head.Bytes[headList:])
 	f.bell.OnPark(f.beforeSleep)
 	if f.cfg.OwnCore {
 		f.bell.OwnCore()
@@ -211,6 +213,15 @@ func (f *Fabric) shut() bool {
 	f.peersMu.Lock()
 	defer f.peersMu.Unlock()
 	return !f.closed.Swap(true)
+}
+
+// StartPeers begins to connect to all of ranks at once. Peer waits for each.
+func (f *Fabric) StartPeers(ranks []int) {
+	for _, rank := range ranks {
+		if _, err := f.dial(rank); err != nil {
+			return // Peer returns the error, too
+		}
+	}
 }
 
 // begin lets a call make resources that Close frees. Close waits until the caller calls

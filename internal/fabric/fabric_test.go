@@ -166,7 +166,15 @@ func TestRankDiedEndsStartedRequestsWithErrRankDead(t *testing.T) {
 
 // TestResolveReturnsTheCauseOfTheJobsEnd ends the context of a rank by the report of an end.
 func TestResolveReturnsTheCauseOfTheJobsEnd(t *testing.T) {
-	for _, last := range []string{"connect", "region"} { // the last request that the peer answers
+	resolve := func(ctx context.Context, f *fabric.Fabric, _ uint64) error {
+		_, err := f.Resolve(ctx, 1, "x")
+		return err
+	}
+	reach := func(ctx context.Context, f *fabric.Fabric, id uint64) error {
+		_, err := f.Reach(ctx, 1, id)
+		return err
+	}
+	for last, find := range map[string]func(context.Context, *fabric.Fabric, uint64) error{"connect": resolve, "region": reach} { // by the last request that the peer answers
 		t.Run(last, func(t *testing.T) {
 			r, wire, cause := &rig{}, loop.New(), errors.New("the job is aborted")
 			ctx, cancel := context.WithCancelCause(watched(t))
@@ -184,9 +192,9 @@ func TestResolveReturnsTheCauseOfTheJobsEnd(t *testing.T) {
 				t.Cleanup(func() { require.NoError(t, f.Close()) })
 				r.ranks = append(r.ranks, f)
 			}
-			r.region(t, 1, 8, "x")
-			_, err := r.ranks[0].Resolve(ctx, 1, "x")
-			require.ErrorIs(t, err, cause)
+			id, _, found := r.ranks[1].RegionOf(r.region(t, 1, 8, "x"))
+			require.True(t, found)
+			require.ErrorIs(t, find(ctx, r.ranks[0], id), cause)
 		})
 	}
 }

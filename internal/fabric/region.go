@@ -39,6 +39,7 @@ type regionTable struct {
 	askers  map[string]map[int]bool // ranks that requested a region before it was there
 	awaited map[string][]*awaited   // peers' regions that this rank waits for
 	lastID  uint64
+	list    listing
 	spans   atomic.Pointer[[]span] // of the whole regions; nil after a change
 }
 
@@ -82,6 +83,7 @@ func (f *Fabric) publish(r *Region) error {
 		return fmt.Errorf("%w: region %q exists", driver.ErrInvalid, r.name)
 	}
 	f.regions.byName[r.name] = r
+	f.regions.list.add(r)
 	f.tellReady(r.name, f.regions.askers[r.name])
 	delete(f.regions.askers, r.name)
 	return nil
@@ -115,6 +117,7 @@ func (r *Region) Close() error {
 		return nil
 	}
 	delete(r.f.regions.byName, r.name)
+	r.f.regions.list.remove(r)
 	if r.part {
 		return nil
 	}
@@ -234,9 +237,11 @@ func (f *Fabric) Resolve(ctx context.Context, rank int, name string) (*Remote, e
 		}
 		return &Remote{Peer: p, Len: len(r.mem.Bytes), Mem: r.mem.Bytes}, nil
 	}
-	var rep regionReply
-	if err := f.call(ctx, rank, "region", regionRequest{Provider: p.bind.name, Name: name}, &rep); err != nil {
-		return nil, err
+	rep, listed := p.listed(name)
+	if !listed {
+		if err := f.call(ctx, rank, "region", regionRequest{Provider: p.bind.name, Name: name}, &rep); err != nil {
+			return nil, err
+		}
 	}
 	return f.remote(ctx, p, rep)
 }

@@ -36,6 +36,9 @@ type Team struct {
 	// Swap does Sync and gives all members' bytes to each, by team rank. If its error is
 	// no [OutcomeUnknownError], it has failed at all members.
 	Swap func(ctx context.Context, c Collective, mine []byte) ([][]byte, error)
+	// Meet returns when all members have come to the call of key, as a barrier does. A
+	// call meets once at most.
+	Meet func(ctx context.Context, key Key) error
 	// Err returns the error of the team, nil while it is whole.
 	Err func() error
 	// Failed breaks the team because err ended this rank's collective call early. It

@@ -1,0 +1,13 @@
+package fabric
+
+import "context"
+
+// Listed returns the length of a region in a peer's list.
+func Listed(ctx context.Context, f *Fabric, rank int, name string) (length int, ok bool) {
+	p, err := f.Peer(ctx, rank)
+	if err != nil {
+		return 0, false
+	}
+	rep, ok := p.listed(name)
+	return rep.Length, ok
+}
