@@ -102,10 +102,11 @@ func (g *group) newBoardGroup(ctx context.Context, name string, members []int) (
 			return g.view(members[member], region, offset, n)
 		}}
 	if n > 1 {
-		var err error
-		if cfg.Mem[me], err = g.reserve(ctx, name, board.Size(n)); err != nil {
+		mine, err := g.reservePart(ctx, name, board.Size(n), board.SmallSize(n))
+		if err != nil {
 			return nil, err
 		}
+		cfg.Mem[me], cfg.Grow = mine.Bytes, func() error { return g.team.Arena().Complete(mine) }
 	}
 	g.team.StartPeers(g.team.Members)
 	if n == len(g.team.Members) {

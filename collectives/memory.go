@@ -19,16 +19,22 @@ type piece struct {
 
 // reserve makes n bytes that other members find by name. The team keeps them until Free.
 func (g *group) reserve(ctx context.Context, name string, n int) ([]byte, error) {
-	block, err := g.team.Arena().Alloc(n)
+	block, err := g.reservePart(ctx, name, n, n)
+	return block.Bytes, err
+}
+
+// reservePart is reserve for a block of which the first now bytes occupy memory.
+func (g *group) reservePart(ctx context.Context, name string, n, now int) (arena.Block, error) {
+	block, err := g.team.Arena().AllocPart(n, now)
 	if err != nil {
-		return nil, err
+		return arena.Block{}, err
 	}
 	region, err := g.team.Register(ctx, name, block.Memory)
 	if err != nil {
-		return nil, errors.Join(err, g.team.Arena().Free(block))
+		return arena.Block{}, errors.Join(err, g.team.Arena().Free(block))
 	}
 	g.pieces = append(g.pieces, piece{block, region})
-	return block.Bytes, nil
+	return block, nil
 }
 
 var _ team.Keeper = (*group)(nil)

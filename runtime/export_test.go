@@ -14,3 +14,9 @@ func BreakInSilence(t *Team, cause error, unmade bool) {
 	}
 	t.job.remember(e)
 }
+
+// TreeArity is the largest number of members below a member in the tree of a barrier.
+const TreeArity = treeArity
+
+// CallsOf returns the number of requests that a rank made through the launcher.
+func CallsOf(j *Job) int64 { return j.calls.Load() }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/internal/fabric"
@@ -39,6 +40,8 @@ type Job struct {
 	teams  map[string]*Team
 	broken map[string]*TeamError // errors of teams that broke before this rank knew them, or that it could not make
 	notes  map[string]int64
+
+	calls atomic.Int64 // requests of this rank to others through the launcher
 
 	serving sync.WaitGroup // goroutines of teams; begun under mu while the job is open
 
@@ -153,6 +156,7 @@ func (j *Job) begin(ctx context.Context, m *membership) (err error) {
 
 // call carries the fabric's requests to another rank.
 func (j *Job) call(ctx context.Context, rank int, service string, payload []byte) ([]byte, error) {
+	j.calls.Add(1)
 	answer, err := j.client.Call(ctx, rank, service, payload)
 	return answer, explain(err)
 }

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 		runtime.Main(programs[name])
 		return
 	}
-	testjob.Main(m, map[string]testjob.Body{"barriers": tenBarriers})
+	testjob.Main(m, map[string]testjob.Body{"barriers": tenBarriers, "neighbors": neighbors})
 }
 
 // exitAtRankOne ends rank 1's goroutine; all other ranks wait for it.

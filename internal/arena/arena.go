@@ -65,8 +65,12 @@ type Block struct {
 
 // Alloc returns a zeroed block of n bytes, aligned to a page in shared arenas
 // and to 64 bytes otherwise.
-func (a *Arena) Alloc(n int) (Block, error) {
-	if n < 0 {
+func (a *Arena) Alloc(n int) (Block, error) { return a.AllocPart(n, n) }
+
+// AllocPart is Alloc for a block of which only the first now bytes occupy memory. No rank
+// may touch the rest before [Arena.Complete].
+func (a *Arena) AllocPart(n, now int) (Block, error) {
+	if now < 0 || n < now {
 		return Block{}, fmt.Errorf("%w: allocation of %d bytes", driver.ErrInvalid, n)
 	}
 	a.mu.Lock()
@@ -86,12 +90,28 @@ func (a *Arena) Alloc(n int) (Block, error) {
 	if !ok {
 		return Block{}, a.exhausted(want)
 	}
-	if err := a.memfd.Commit(off, want); err != nil {
+	if err := a.memfd.Commit(off, min(roundUp(max(int64(now), 1)), want)); err != nil {
 		a.ranges.give(off, want)
 		return Block{}, fmt.Errorf("heap %w: %w", ErrExhausted, err)
 	}
 	a.used += want
 	return Block{Memory: a.memfd.Memory(off, int64(n)), off: off, n: want}, nil
+}
+
+// Complete makes all of a block occupy memory.
+func (a *Arena) Complete(b Block) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return ErrClosed
+	}
+	if a.memfd == nil {
+		return nil
+	}
+	if err := a.memfd.Commit(b.off, b.n); err != nil {
+		return fmt.Errorf("heap %w: %w", ErrExhausted, err)
+	}
+	return nil
 }
 
 func (a *Arena) exhausted(want int64) error {

@@ -4,7 +4,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
+
+	"github.com/gopgas/gopgas/verbs/driver"
 )
 
 func TestFreedBlocksAreFoundAgainAndReadZero(t *testing.T) {
@@ -23,6 +26,27 @@ func TestFreedBlocksAreFoundAgainAndReadZero(t *testing.T) {
 	require.Equal(t, b1.Offset, again.Offset)
 	require.Zero(t, again.Bytes[0])
 	require.NotEqual(t, b2.Offset, again.Offset)
+}
+
+func TestPartOfABlockOccupiesMemoryUntilComplete(t *testing.T) {
+	a, err := New(64*Page, true, nil)
+	require.NoError(t, err)
+	defer a.Close()
+	committed := func() int64 {
+		var st unix.Stat_t
+		require.NoError(t, unix.Fstat(a.memfd.FD(), &st))
+		return st.Blocks * 512
+	}
+	b, err := a.AllocPart(32*Page, Page+1)
+	require.NoError(t, err)
+	require.EqualValues(t, 2*Page, committed())
+	require.EqualValues(t, 32*Page, a.Used())
+	require.NoError(t, a.Complete(b))
+	require.EqualValues(t, 32*Page, committed())
+	require.NoError(t, a.Free(b))
+	require.Zero(t, committed())
+	_, err = a.AllocPart(1, 2)
+	require.ErrorIs(t, err, driver.ErrInvalid)
 }
 
 func TestExhaustionNamesTheRemedy(t *testing.T) {

@@ -49,7 +49,7 @@ const (
 
 // A listing is the owner's record of its list.
 type listing struct {
-	bind *binding // whose addresses the list has; nil: no peer maps the list
+	bind *binding // the list has addresses of this provider; nil: no peer maps the list
 	mem  []byte
 	at   map[*Region]int // entries in use
 	used [listBuckets * listEntries]bool

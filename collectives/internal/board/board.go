@@ -21,6 +21,9 @@ type Config struct {
 	// has no such bytes. It serves this member's own memory, too. It is nil at
 	// all members or at none.
 	View func(member int, region, offset uint64, n int) []byte
+	// Grow makes this member's large buffers present, ahead of their first use. It is nil
+	// if all of the board is.
+	Grow func() error
 	// Dead reports whether a member is dead. It is nil if members cannot die.
 	Dead func(member int) bool
 	// Crowded: members share cores, so a waiter gives way at once.
@@ -65,6 +68,7 @@ type Board struct {
 	left       uint64             // the latest that this member has left
 	known      uint64             // the latest that all other members have left
 	told       uint64             // the latest of which all other members know that this one has left it
+	grow       func() error       // nil once the large buffers of this member's board are there
 	largeUsed  uint64             // the latest in which large buffers were used
 	cached     bool               // caches hold all that members write in this call
 	held       [largeBuffers]hold // of this member's large buffers
@@ -87,7 +91,7 @@ func newWith(c Config, t tuning) (*Board, error) {
 	if c.Size < 1 || c.Rank < 0 || c.Rank >= c.Size || len(c.Mem) != c.Size || len(c.Bells) != c.Size || c.Await == nil {
 		return nil, fmt.Errorf("board: member %d of %d with %d boards and %d bells", c.Rank, c.Size, len(c.Mem), len(c.Bells))
 	}
-	b := &Board{tuning: t, rank: c.Rank, n: c.Size, portion: t.large / max(c.Size-1, 1), crowded: c.Crowded, await: c.Await, view: c.View, dead: deadBy(c.Dead), bell: c.Bells,
+	b := &Board{tuning: t, rank: c.Rank, n: c.Size, portion: t.large / max(c.Size-1, 1), crowded: c.Crowded, await: c.Await, view: c.View, dead: deadBy(c.Dead), bell: c.Bells, grow: c.Grow,
 		in: make([][]byte, c.Size), views: make([][]byte, c.Size), scratch: make([]byte, t.block)}
 	b.ready = func() bool { return b.word.Load() >= b.want }
 	if c.Size == 1 {

@@ -64,6 +64,10 @@ func (p *peer) small(k uint64, n int) []byte { return p.smallMem[k%lines*smallSi
 // to its board. They begin at a multiple of 64 and are zero at first.
 func Size(members int) int { return sizeWith(members, largeSize(members)) }
 
+// SmallSize returns the number of bytes ahead of the large buffers, which a board with a
+// Grow needs at first.
+func SmallSize(members int) int { return min(Size(members), largeOffset) }
+
 func sizeWith(members, large int) int {
 	if members < 2 {
 		return 0

@@ -55,6 +55,12 @@ func (b *Board) space(ctx context.Context, k uint64, h hold, n int) (*line, []by
 	if n <= b.small {
 		return l, mine.small(k, n), nil
 	}
+	if b.grow != nil { // these buffers are most of a board, and many boards never use them
+		if err := b.grow(); err != nil {
+			return nil, nil, err
+		}
+		b.grow = nil
+	}
 	b.largeUsed = h.until
 	return l, mine.large[k%largeBuffers][:n], nil
 }
