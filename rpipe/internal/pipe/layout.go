@@ -32,11 +32,14 @@ const (
 //
 // In a push pipe on the fabric a notification has a cache line, its entry: the flag's word,
 // and room for the bytes of a small block. In other pipes it is a flag alone.
-func (p *End) WantedFlag() int { return p.behind }
+func (p *End) WantedFlag() int { return p.flagsBehind(0) }
 
-func (p *End) byeFlag() int { return p.behind + 1 }
+func (p *End) byeFlag() int { return p.flagsBehind(1) }
 
-func (p *End) readerFlags() int { return p.behind + 2 }
+func (p *End) readerFlags() int { return p.flagsBehind(2) }
+
+// flagsBehind returns the number of flags up to so many behind the ring.
+func (p *End) flagsBehind(n int) int { return p.Notification(p.Spec.notifications()) + n }
 
 // entryShift returns the logarithm of how many flags an entry of the ring takes.
 func (p *End) entryShift() int {

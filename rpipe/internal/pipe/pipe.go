@@ -21,7 +21,6 @@ type End struct {
 	Broken   atomic.Pointer[error] // why the pipe is of no more use
 	far      atomic.Pointer[Far]   // the peer's memory, once it is found
 	entry    int                   // as entryShift returns
-	behind   int                   // flags of the ring of notifications
 	team     *team.Team
 	Spec
 	Link
@@ -71,7 +70,6 @@ func Draft[T any](t *runtime.Team, peer int, writing bool, opts []Option) (p *En
 // plug makes this end's memory for an incarnation of the pipe.
 func (p *End) plug(ctx context.Context, incarnation int) error {
 	p.entry = p.entryShift()
-	p.behind = p.Notification(p.Spec.notifications())
 	mine := Layout{Name: p.region(incarnation, true), Flags: writerFlags, Data: p.writerData()}
 	theirs := Layout{Name: p.region(incarnation, false), Flags: p.readerFlags(), Data: p.readerData()}
 	if !p.writing {
