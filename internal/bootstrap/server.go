@@ -46,7 +46,7 @@ type Server struct {
 	exchanges  map[string][]*exchange
 	listeners  map[net.Listener]struct{}
 	conns      map[net.Conn]bool // every open connection; true: it came through a listener
-	unproven   []net.Conn        // those of Serve that have not proved the secret, oldest first
+	unproven   []stranger        // those of Serve that have not proved the secret, oldest first
 
 	wg sync.WaitGroup
 }
@@ -71,6 +71,16 @@ const (
 // maxUnproven bounds the connections that have not proved the secret, in
 // addition to the size of the job. One more cuts the oldest.
 const maxUnproven = 256
+
+// enoughToProve is a time in which a rank proves the secret even on a busy machine. A process
+// that is out of descriptors grants no more.
+const enoughToProve = time.Second
+
+// A stranger is a connection that has not proved the secret.
+type stranger struct {
+	conn  net.Conn
+	since time.Time
+}
 
 // NewServer returns the rendezvous of a job with size ranks.
 func NewServer(size int, secret []byte, hooks Hooks) *Server {
@@ -111,6 +121,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		default:
 			// The process is out of descriptors, most likely: clients wait in the
 			// listener's backlog.
+			s.makeRoom()
 			select {
 			case <-ctx.Done():
 			case <-time.After(20 * time.Millisecond):
@@ -129,22 +140,37 @@ func (s *Server) stopped(l net.Listener) {
 // one end of net.Pipe. It returns at once.
 func (s *Server) Attach(conn net.Conn) { s.attach(conn, false) }
 
-func (s *Server) attach(conn net.Conn, stranger bool) {
+func (s *Server) attach(conn net.Conn, unproven bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		conn.Close()
 		return
 	}
-	s.conns[conn] = stranger
-	if stranger {
+	s.conns[conn] = unproven
+	if unproven {
 		if len(s.unproven) >= maxUnproven+s.size {
-			s.unproven[0].Close()
-			s.unproven = s.unproven[1:]
+			s.cutOldest()
 		}
-		s.unproven = append(s.unproven, conn)
+		s.unproven = append(s.unproven, stranger{conn, time.Now()})
 	}
 	s.wg.Go(func() { s.serve(conn) })
+}
+
+// cutOldest closes the oldest connection that has not proved the secret. The caller holds mu.
+func (s *Server) cutOldest() {
+	s.unproven[0].conn.Close()
+	s.unproven = s.unproven[1:]
+}
+
+// makeRoom closes connections that have not proved the secret within enoughToProve: they take
+// descriptors that ranks need.
+func (s *Server) makeRoom() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.unproven) > 0 && time.Since(s.unproven[0].since) >= enoughToProve {
+		s.cutOldest()
+	}
 }
 
 // RankDied announces a rank's death to all ranks: exchanges with it fail, now and

@@ -49,7 +49,7 @@ func (s *Server) drop(conn net.Conn) {
 // known takes conn off the unproven connections. It returns false for a connection that
 // was cut to make room for another. The caller holds mu.
 func (s *Server) known(conn net.Conn) bool {
-	i := slices.Index(s.unproven, conn)
+	i := slices.IndexFunc(s.unproven, func(u stranger) bool { return u.conn == conn })
 	if i >= 0 {
 		s.unproven = slices.Delete(s.unproven, i, i+1)
 	}

@@ -26,7 +26,7 @@ func encrypt(ctx context.Context, conn net.Conn, secret []byte) (net.Conn, error
 	defer cancel()
 	c := tls.Client(conn, config)
 	if err = c.HandshakeContext(ctx); err == nil {
-		return c, nil
+		return encrypted{c}, nil
 	}
 	conn.Close()
 	if errors.Is(err, identity.ErrStranger) {
@@ -50,8 +50,15 @@ func (s *Server) decrypt(conn net.Conn) (net.Conn, error) {
 		return nil, err
 	}
 	secure := tls.Server(c, config)
-	return secure, secure.Handshake()
+	return encrypted{secure}, secure.Handshake()
 }
+
+// encrypted is a connection that closes at once. Close of a tls.Conn writes an alert, for which
+// it waits five seconds while the socket is full. A goodbye ends the messages of a rank, so that
+// the alert says nothing more.
+type encrypted struct{ *tls.Conn }
+
+func (c encrypted) Close() error { return c.NetConn().Close() }
 
 // begun is a connection whose first byte was read and is to be read once more.
 type begun struct {
@@ -80,7 +87,7 @@ func ready(conn net.Conn) net.Conn {
 // bind makes the proofs of s hold on one TLS connection only. Without TLS it does
 // nothing.
 func (s *session) bind(conn any) (err error) {
-	if c, ok := conn.(*tls.Conn); ok {
+	if c, ok := conn.(encrypted); ok {
 		state := c.ConnectionState()
 		s.binding, err = state.ExportKeyingMaterial("EXPORTER-gopgas-rendezvous", nil, proofSize)
 	}
