@@ -34,13 +34,18 @@ func star(t *testing.T) (*hosts.Testbed, *hosts.Network) {
 	return hosts.Star(t, 1, 4)
 }
 
-func sixOnly(t *testing.T) (*hosts.Testbed, *hosts.Network) {
+// joined makes the hosts a, b, c and r of a new testbed by host, and joins them to one network.
+func joined(t *testing.T, family hosts.Family, host func(bed *hosts.Testbed, name string) *hosts.Host) (*hosts.Testbed, *hosts.Network) {
 	bed := hosts.New(t, 1)
-	lan := bed.Network(hosts.IPv6)
+	lan := bed.Network(family)
 	for _, name := range []string{"a", "b", "c", "r"} {
-		lan.Join(bed.Host(name))
+		lan.Join(host(bed, name))
 	}
 	return bed, lan
+}
+
+func sixOnly(t *testing.T) (*hosts.Testbed, *hosts.Network) {
+	return joined(t, hosts.IPv6, (*hosts.Testbed).Host)
 }
 
 // twoNetworks connects all hosts by two networks.
@@ -57,26 +62,21 @@ func twoNetworks(t *testing.T) (*hosts.Testbed, *hosts.Network) {
 // a route to all other networks there, where packets vanish. The second network is
 // shared.
 func privateNetworks(t *testing.T) (*hosts.Testbed, *hosts.Network) {
-	bed := hosts.New(t, 1)
-	shared := bed.Network(hosts.IPv4)
-	for _, name := range []string{"a", "b", "c", "r"} {
+	return joined(t, hosts.IPv4, func(bed *hosts.Testbed, name string) *hosts.Host {
 		h, nowhere := bed.Host(name), bed.Host(name+"-gateway")
 		private := bed.Network(hosts.IPv4)
 		private.Join(nowhere)
 		private.Join(h)
 		_, err := h.Output("ip", "route", "add", "default", "via", private.Addr(nowhere, hosts.IPv4).String())
 		require.NoError(t, err)
-		shared.Join(h)
-	}
-	return bed, shared
+		return h
+	})
 }
 
 // samePrivateAddress gives each host a bridge with the same address, as container
 // engines do, ahead of the shared network.
 func samePrivateAddress(t *testing.T) (*hosts.Testbed, *hosts.Network) {
-	bed := hosts.New(t, 1)
-	shared := bed.Network(hosts.IPv4)
-	for _, name := range []string{"a", "b", "c", "r"} {
+	return joined(t, hosts.IPv4, func(bed *hosts.Testbed, name string) *hosts.Host {
 		h := bed.Host(name)
 		for _, args := range [][]string{{"link", "add", "docker0", "type", "dummy"}, {"addr", "add", "172.17.0.1/16", "dev", "docker0"}, {"link", "set", "docker0", "up"}} {
 			if _, err := h.Output("ip", args...); err != nil {
@@ -85,18 +85,12 @@ func samePrivateAddress(t *testing.T) (*hosts.Testbed, *hosts.Network) {
 				break
 			}
 		}
-		shared.Join(h)
-	}
-	return bed, shared
+		return h
+	})
 }
 
 func tinyShm(t *testing.T) (*hosts.Testbed, *hosts.Network) {
-	bed := hosts.New(t, 1)
-	lan := bed.Network(hosts.IPv4)
-	for _, name := range []string{"a", "b", "c", "r"} {
-		lan.Join(bed.HostWithShm(name, 4096))
-	}
-	return bed, lan
+	return joined(t, hosts.IPv4, func(bed *hosts.Testbed, name string) *hosts.Host { return bed.HostWithShm(name, 4096) })
 }
 
 // named returns the hosts with these names.
