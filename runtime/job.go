@@ -86,13 +86,16 @@ func initAt(ctx context.Context, p place, opts []Option) (*Job, error) {
 		return nil, m.giveUp(ctx, err)
 	}
 	if err := j.begin(ctx, m); err != nil {
-		return nil, errors.Join(cannotJoin(m.env, err), j.shutdown(ctx))
+		return nil, errors.Join(cannotJoin(m.env, err), j.failInit(ctx, err))
 	}
 	if o.verbose {
 		fmt.Fprintln(os.Stderr, "gopgas:", m.describe(j))
 	}
 	return j, nil
 }
+
+// couldNotJoin begins the cause of the death of a rank whose Init failed.
+const couldNotJoin = "it could not join: "
 
 // cannotJoin returns the error of a rank that could not join.
 func cannotJoin(env bootstrap.Env, err error) error {
@@ -245,11 +248,20 @@ func (j *Job) shutdown(ctx context.Context) error {
 }
 
 // die ends this rank's part; the rank counts as dead from now on.
-func (j *Job) die(cause string) error {
+func (j *Job) die(ctx context.Context, cause string) error {
 	j.closing.Do(func() {
-		j.closed = j.release(context.Background(), func(ctx context.Context) error { return j.client.Die(ctx, cause) })
+		j.closed = j.release(ctx, func(ctx context.Context) error { return j.client.Die(ctx, cause) })
 	})
 	return j.closed
+}
+
+// failInit ends this rank's part because it could not join. Other ranks get its death with the
+// cause, unless they have had that cause before: the death of a rank, or the end of the job.
+func (j *Job) failInit(ctx context.Context, err error) error {
+	if errors.Is(err, ErrRankDead) || errors.Is(err, ErrAborted) {
+		return j.shutdown(ctx)
+	}
+	return j.die(ctx, couldNotJoin+err.Error())
 }
 
 // release gives everything back. goodbye leaves the rendezvous. If it is in this process,

@@ -89,7 +89,7 @@ func twoThreads() {
 func (m *membership) giveUp(ctx context.Context, err error) error {
 	client := m.conn.Client(bootstrap.Events{})
 	errs := []error{err}
-	if bad := client.Die(context.Background(), "it could not join: "+err.Error()); bad != nil && !errors.Is(bad, bootstrap.ErrLost) {
+	if bad := client.Die(context.Background(), couldNotJoin+err.Error()); bad != nil && !errors.Is(bad, bootstrap.ErrLost) {
 		errs = append(errs, bad)
 	}
 	errs = append(errs, closeServer(ctx, m.server, 0, m.env.Manager), takeLeave(m.env.Manager))

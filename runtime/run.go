@@ -80,7 +80,7 @@ func (j *Job) run(ctx context.Context, body Body, vanished func(error)) (err err
 func (j *Job) vanish() error {
 	const what = "body ended without returning"
 	err := fmt.Errorf("rank %d: %s: it called runtime.Goexit, or testing.T.FailNow", j.fabric.Rank(), what)
-	return errors.Join(err, j.die("its "+what))
+	return errors.Join(err, j.die(context.Background(), "its "+what))
 }
 
 func (j *Job) runBody(ctx context.Context, body Body) error {

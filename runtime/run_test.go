@@ -123,6 +123,23 @@ func TestSilentLauncherEndsInit(t *testing.T) {
 	require.ErrorContains(t, err, "launcher does not answer within 2s")
 }
 
+// TestRankWhoseInitFailsIsDeadForAllOthers has rank 1 send a card that rank 0 cannot read.
+func TestRankWhoseInitFailsIsDeadForAllOthers(t *testing.T) {
+	placed(t, 2, whole)
+	ctx := testwatch.Context(t)
+	conn, err := net.Dial("tcp", os.Getenv(bootstrap.EnvAddr))
+	require.NoError(t, err)
+	deaths := make(chan string, 1)
+	other, err := bootstrap.NewClient(ctx, conn, make([]byte, bootstrap.SecretSize), 1,
+		bootstrap.Events{Dead: func(_ int, cause string) { deaths <- cause }})
+	require.NoError(t, err)
+	go func() { _, _ = other.Exchange(ctx, "team/world", []int{0, 1}, []byte("no card")) }()
+	_, err = runtime.Init(ctx)
+	require.ErrorContains(t, err, "rank 0 cannot join the job: ")
+	require.Equal(t, "it could not join: team world: card of rank 1: invalid character 'o' in literal null (expecting 'u')", <-deaths)
+	require.NoError(t, other.Close(ctx))
+}
+
 func TestGoexitInBodyOfRunReportsDeath(t *testing.T) {
 	aborts := placed(t, 1, whole)
 	ended := make(chan struct{})
