@@ -15,12 +15,12 @@ func GuardianMain() { agent.GuardianMain() }
 type agentEnd interface {
 	// begin has the agent start the ranks. It returns before they have started.
 	begin()
-	// signal sends all ranks of the host a signal.
-	signal(syscall.Signal)
-	// sweep returns when no process of the job is left on the host.
-	sweep()
-	// close frees everything. The caller has called sweep.
-	close()
+	// Signal sends all ranks of the host a signal.
+	Signal(syscall.Signal)
+	// Sweep returns when no process of the job is left on the host.
+	Sweep()
+	// Close frees everything. The caller has called Sweep.
+	Close()
 }
 
 // A localAgent is the agent of this host, in this process.
@@ -57,7 +57,3 @@ func (l *localAgent) begin() {
 		l.output.begin()
 	}()
 }
-
-func (l *localAgent) signal(sig syscall.Signal) { l.Signal(sig) }
-func (l *localAgent) sweep()                    { l.Sweep() }
-func (l *localAgent) close()                    { l.Close() }

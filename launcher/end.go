@@ -88,9 +88,9 @@ func (j *job) signalAll(sig syscall.Signal) {
 		switch {
 		case h.lost:
 		case h.remote != nil: // it heeds a stop of grun before it has ranks, too
-			h.remote.signal(sig)
+			h.remote.Signal(sig)
 		case j.begun:
-			h.agent.signal(sig)
+			h.agent.Signal(sig)
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/bootstrap"
 )
 
 func TestRanksThatIgnoreAForwardedSignalAreKilled(t *testing.T) {
@@ -62,6 +64,6 @@ func TestRanksAreNamedInShort(t *testing.T) {
 	for want, ranks := range map[string][]int{
 		"rank 3": {3}, "ranks 0-2": {2, 0, 1}, "ranks 0-2,5,7-8": {8, 7, 5, 2, 1, 0}, "ranks 1,3": {1, 3},
 	} {
-		require.Equal(t, want, Ranks(ranks))
+		require.Equal(t, want, bootstrap.Ranks(ranks))
 	}
 }

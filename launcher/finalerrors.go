@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gopgas/gopgas/internal/bootstrap"
 )
 
 // finalErrors takes the errors that end ranks, as the agents read them. The launcher prints
@@ -61,7 +63,7 @@ func (n namedRanks) like(rank int, m namedRanks, other int) bool {
 func (f *finalErrors) summarize(w io.Writer) {
 	for _, k := range f.kinds {
 		if len(k.also) > 0 {
-			fmt.Fprintf(w, "grun: %s: the same error as rank %d\n", Ranks(k.also), k.first)
+			fmt.Fprintf(w, "grun: %s: the same error as rank %d\n", bootstrap.Ranks(k.also), k.first)
 		}
 	}
 }

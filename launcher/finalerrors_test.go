@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gopgas/gopgas/internal/bootstrap"
 )
 
 func TestErrorsThatDifferOnlyInTheRankArePrintedOnce(t *testing.T) {
@@ -26,7 +28,7 @@ func TestErrorsThatDifferOnlyInTheRankArePrintedOnce(t *testing.T) {
 			others = append(others, f.Rank)
 		}
 	}
-	require.Equal(t, "grun: "+Ranks(others)+": the same error as "+first[1], lines[3])
+	require.Equal(t, "grun: "+bootstrap.Ranks(others)+": the same error as "+first[1], lines[3])
 }
 
 func TestErrorsOfRanksAreTagged(t *testing.T) {

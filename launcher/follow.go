@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/launcher/internal/agent"
 	"github.com/gopgas/gopgas/launcher/internal/wire"
 )
@@ -154,7 +155,7 @@ func (j *job) nameLate() {
 	}
 	if len(late) > 0 {
 		j.note(fmt.Sprintf("%s did not call runtime.Init within %v of the first rank, which waits for them; --start-timeout bounds the wait",
-			Ranks(late), defaultStartTimeout))
+			bootstrap.Ranks(late), defaultStartTimeout))
 	}
 }
 

@@ -178,12 +178,12 @@ func (j *job) release() error {
 	close(j.over)
 	j.input.close()
 	j.server.Close() //nolint:errcheck // never fails
-	j.eachAgent(agentEnd.sweep)
+	j.eachAgent(agentEnd.Sweep)
 	lost := j.output.finish()
 	if j.errors != nil {
 		j.errors.summarize(j.spec.Stderr)
 	}
-	j.eachAgent(agentEnd.close)
+	j.eachAgent(agentEnd.Close)
 	if j.tunnels != nil {
 		j.tunnels.Stop()
 		j.self.Close()

@@ -55,6 +55,15 @@ func TestStoppedAgentIsLostAfterThePeerTimeout(t *testing.T) {
 	require.Contains(t, o.Summary(), "rank 0 on a was lost with its host: no answer for 2s")
 }
 
+// TestHostWhoseShellWritesInTheBackgroundIsNamed has a startup file leave a process behind.
+func TestHostWhoseShellWritesInTheBackgroundIsNamed(t *testing.T) {
+	f := newFakeHosts(t, `(until test -e $(dirname $0)/ready; do sleep 0.01; done; echo You have new mail in /var/mail/me.) &`)
+	ready := func() { require.NoError(t, os.WriteFile(filepath.Join(f.dir, "ready"), nil, 0o600)) }
+	o := f.run(t, "a", Spec{Programs: sh(1, "exec sleep 1000"), Started: ready, Grace: -1})
+	require.Equal(t, ExitInternal, o.ExitCode)
+	require.Contains(t, o.Summary(), "bytes that are no message of grun or its agents came from it: a startup file of its shell")
+}
+
 func TestHostBehindALostHostIsLostToo(t *testing.T) {
 	f := newFakeHosts(t, "echo $$ $host >>$(dirname $0)/pids")
 	started := func() { syscall.Kill(f.scriptOf(t, "h1"), syscall.SIGKILL) }

@@ -67,6 +67,10 @@ func (r *remoteAgent) lossOf(err error) error {
 	if errors.Is(err, wire.ErrSilent) {
 		return err
 	}
+	if errors.Is(err, wire.ErrWire) {
+		return fmt.Errorf("%w came from it: a startup file of its shell, such as .bashrc, may leave a process behind that writes to standard output; "+
+			"have it write to a file", err)
+	}
 	end := r.link.Wait()
 	if why := r.job.managerSays(end.Said); why != "" {
 		return &managerError{why}
@@ -134,9 +138,9 @@ func (r *remoteAgent) openStreams(rank wire.Rank) error {
 	return r.job.output.carry(rank.Rank, out[0], out[1])
 }
 
-// signal does not wait for a host that takes no message; such a host is lost soon. But this
+// Signal does not wait for a host that takes no message; such a host is lost soon. But this
 // process must not stop before the host has the message.
-func (r *remoteAgent) signal(sig syscall.Signal) {
+func (r *remoteAgent) Signal(sig syscall.Signal) {
 	if !r.listens.Load() {
 		return
 	}
@@ -175,9 +179,9 @@ func (r *remoteAgent) send(m wire.Message) {
 	r.session.Send(m) //nolint:errcheck // listen sees the end of the session
 }
 
-// sweep waits until the agent has ended everything on its host, or is lost: then it does so
+// Sweep waits until the agent has ended everything on its host, or is lost: then it does so
 // by itself. The silence of the agent bounds the wait.
-func (r *remoteAgent) sweep() {
+func (r *remoteAgent) Sweep() {
 	if !r.listens.Load() {
 		return
 	}
@@ -188,9 +192,9 @@ func (r *remoteAgent) sweep() {
 	}
 }
 
-// close ends the session and the command that made it. Agents that are reached through
+// Close ends the session and the command that made it. Agents that are reached through
 // this one close first.
-func (r *remoteAgent) close() {
+func (r *remoteAgent) Close() {
 	defer close(r.closed)
 	for _, child := range r.children {
 		<-child.closed

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/launcher"
 	"github.com/gopgas/gopgas/launcher/hosts"
 	"github.com/spf13/pflag"
@@ -50,7 +51,7 @@ func (c *command) conclude(result launcher.Result, err error) error {
 		fmt.Fprintf(os.Stderr, "grun: timed out after %v; the ranks were ended\n", c.timeout)
 	}
 	if len(result.Killed) > 0 {
-		fmt.Fprintf(os.Stderr, "grun: %s did not end when asked to, and had to be killed\n", launcher.Ranks(result.Killed))
+		fmt.Fprintf(os.Stderr, "grun: %s did not end when asked to, and had to be killed\n", bootstrap.Ranks(result.Killed))
 	}
 	if result.Ended != "" {
 		fmt.Fprintln(os.Stderr, "grun:", result.Ended)

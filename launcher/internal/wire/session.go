@@ -129,12 +129,26 @@ func (s *Session) Done() <-chan struct{} { return s.mux.CloseChan() }
 // Close ends the session and all its streams.
 func (s *Session) Close() { s.mux.Close() } //nolint:errcheck // never fails
 
-// explain replaces the error of a session that this end has closed by the reason.
+// explain replaces the error of a session that has ended by the reason: that of this end, or
+// bytes of the other end that are no frame.
 func (s *Session) explain(err error) error {
 	if cause := s.cause.Load(); err != nil && cause != nil {
 		return *cause
 	}
+	if err != nil && s.mux.IsClosed() && errors.Is(s.end(), yamux.ErrInvalidVersion) {
+		return ErrWire
+	}
 	return err
+}
+
+// end returns the error with which yamux ended the session. It takes the streams that wait
+// to be accepted.
+func (s *Session) end() error {
+	for {
+		if _, err := s.mux.AcceptStream(); err != nil {
+			return err
+		}
+	}
 }
 
 // Pause lets the session begin or end to ignore silence: grun and the ranks are stopped.

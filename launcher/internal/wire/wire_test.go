@@ -140,6 +140,19 @@ func TestListenerGivesTheStreamsOfTheOtherEndAndLeavesTheSessionOpen(t *testing.
 	require.NoError(t, grun.Send(Message{Kind: KindGo}))
 }
 
+func TestBytesThatAreNoFrameEndASession(t *testing.T) {
+	ours, theirs := net.Pipe()
+	grun, err := NewSession(ours, true)
+	require.NoError(t, err)
+	t.Cleanup(grun.Close)
+	go io.Copy(io.Discard, theirs) //nolint:errcheck // ends with the session
+	control, err := grun.Open(Message{Kind: KindControl})
+	require.NoError(t, err)
+	grun.Control(control)
+	go theirs.Write([]byte("You have new mail in /var/mail/me.\n")) //nolint:errcheck // as above
+	require.ErrorIs(t, grun.Listen(func(Message) {}), ErrWire)
+}
+
 func TestSilenceEndsASession(t *testing.T) {
 	grun, _ := pair(t) // the other end does not listen, and so does not answer
 	ended := make(chan error)
