@@ -112,7 +112,7 @@ func (j *job) complete(h *host) error {
 	spec := &j.spec
 	p := &h.plan
 	p.JobID, p.Secret, p.Size, p.Host, p.Addr = j.id, j.secret, j.size, h.name, j.addr
-	p.Env, p.Dir, p.Bind, p.Guardian = spec.Env, spec.Dir, int(spec.Bind), spec.Guardian
+	p.Env, p.Dir, p.Bind, p.Guardian, p.Crowd = spec.Env, spec.Dir, int(spec.Bind), spec.Guardian, spec.Oversubscribe
 	p.Errors = j.errors != nil
 	p.Stdout = spec.OutputDir != "" || spec.Stdout != nil
 	p.Stderr = spec.OutputDir != "" || spec.Stderr != nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	goruntime "runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -64,9 +65,24 @@ func New(plan wire.Plan, paths []string, files func(rank int) (Files, error), po
 	return a, nil
 }
 
+// maxRanksPerCore bounds the ranks that start without --oversubscribe. Some hundred ranks on
+// two cores are slow but work; some ten thousand stall the machine.
+const maxRanksPerCore = 256
+
+// fits refuses a number of ranks that looks like a typing error.
+func fits(plan wire.Plan, cores int) error {
+	if most := maxRanksPerCore * cores; len(plan.Ranks) > most && !plan.Crowd {
+		return fmt.Errorf("%d ranks on %d cores would stall it; ask for at most %d there, or give --oversubscribe", len(plan.Ranks), cores, most)
+	}
+	return nil
+}
+
 // Prepare finds the programs of a plan that no stream brings, and checks its working
 // directory. staged returns the path of one that a stream brought.
 func Prepare(plan wire.Plan, staged func(program int) string) (paths []string, err error) {
+	if err := fits(plan, goruntime.NumCPU()); err != nil {
+		return nil, err
+	}
 	if plan.Dir != "" {
 		if info, err := os.Stat(plan.Dir); err != nil || !info.IsDir() {
 			return nil, fmt.Errorf("working directory %s is no directory there; name another one with --wdir", plan.Dir)

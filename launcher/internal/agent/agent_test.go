@@ -68,3 +68,11 @@ func TestBoundRankRunsOnItsCoreOnly(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, p.sets[0], set)
 }
+
+func TestRanksThatWouldStallAHostAreRefused(t *testing.T) {
+	plan := wire.Plan{Ranks: make([]wire.Rank, 2*maxRanksPerCore)}
+	require.NoError(t, fits(plan, 2))
+	require.EqualError(t, fits(plan, 1), "512 ranks on 1 cores would stall it; ask for at most 256 there, or give --oversubscribe")
+	plan.Crowd = true
+	require.NoError(t, fits(plan, 1))
+}

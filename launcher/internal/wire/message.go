@@ -77,6 +77,7 @@ type Plan struct {
 	Env      Strings   `json:"env"` // NAME=value, on top of the host's own
 	Dir      string    `json:"dir"` // working directory; "": the agent's
 	Bind     int       `json:"bind"`
+	Crowd    bool      `json:"crowd"` // any number of ranks, by --oversubscribe
 	Guardian bool      `json:"guardian"`
 	Errors   bool      `json:"errors"` // ranks send their final errors
 	Stdout   bool      `json:"stdout"` // ranks have streams for it; else it is /dev/null
@@ -146,6 +147,10 @@ func Write(w io.Writer, m Message) error {
 	body, err := json.Marshal(m)
 	if err != nil {
 		return err
+	}
+	if len(body) > MaxMessage && m.Kind == KindPlan {
+		return fmt.Errorf("the plan of the host takes %d bytes where %d are allowed: give it fewer ranks, or programs with fewer arguments and variables",
+			len(body), MaxMessage)
 	}
 	if len(body) > MaxMessage {
 		return fmt.Errorf("%w: %d bytes where %d are allowed", ErrWire, len(body), MaxMessage)

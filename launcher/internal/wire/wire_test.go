@@ -186,3 +186,8 @@ func FuzzMessage(f *testing.F) {
 		require.Equal(t, m.Kind, got.Kind)
 	})
 }
+
+func TestPlanThatIsTooLongNamesARemedy(t *testing.T) {
+	plan := &Plan{Dir: strings.Repeat("x", MaxMessage)}
+	require.ErrorContains(t, Write(io.Discard, Message{Kind: KindPlan, Plan: plan}), "give it fewer ranks")
+}
