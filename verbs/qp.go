@@ -11,10 +11,11 @@ import (
 
 // QPConfig sizes a queue pair. A RecvDepth of 0 makes one that only sends.
 type QPConfig struct {
-	SendCQ, RecvCQ       *CQ // may be the same
-	SendDepth, RecvDepth int // work requests outstanding
-	MaxSegments          int // of one work request; 0 means 1
-	MaxInline            int // bytes of one inline work request
+	SendCQ, RecvCQ       *CQ  // may be the same
+	SendDepth, RecvDepth int  // work requests outstanding
+	MaxSegments          int  // of one work request; 0 means 1
+	MaxInline            int  // bytes of one inline work request
+	Apart                bool // give it a connection of its own, on devices that know connections; both ends do
 }
 
 // A QP is one reliable connection to one peer.
@@ -47,7 +48,7 @@ func (p *PD) CreateQP(ctx context.Context, cfg QPConfig) (*QP, error) {
 	drv, err := p.ctx.drv.CreateQP(ctx, driver.QPConfig{
 		SendCQ: cfg.SendCQ.drv, RecvCQ: cfg.RecvCQ.drv,
 		SendDepth: cfg.SendDepth, RecvDepth: cfg.RecvDepth,
-		MaxSegments: cfg.MaxSegments, MaxInline: cfg.MaxInline,
+		MaxSegments: cfg.MaxSegments, MaxInline: cfg.MaxInline, Apart: cfg.Apart,
 	})
 	if err != nil {
 		p.releaseAll(cfg)

@@ -81,6 +81,9 @@ type DeviceInfo struct {
 
 	CallingPolls bool // a Poll that finds nothing makes system calls
 	SameHost     bool // the device reaches only ranks of this host
+	// Apart: [QPConfig].Apart gives a queue pair a connection of its own. Several of them carry
+	// more than one where a window, and not the network, bounds a connection.
+	Apart bool
 }
 
 // MemoryInfo describes which memory a device's requests can name.

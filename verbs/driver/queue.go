@@ -34,6 +34,7 @@ type QPConfig struct {
 	SendDepth, RecvDepth int
 	MaxSegments          int
 	MaxInline            int
+	Apart                bool // give the queue pair a connection of its own; see [DeviceInfo].Apart
 }
 
 // A QP is one reliable connection to one peer.

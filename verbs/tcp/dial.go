@@ -42,7 +42,7 @@ func (q *qp) connect(peer []byte) error {
 		return q.connectSelf(to)
 	}
 	p := q.dev.path(&to, order < 0)
-	if err := p.keepSpare(); err != nil {
+	if err := p.keepSpare(q); err != nil {
 		p.end()
 		return fmt.Errorf("tcp: connecting queue pair %d: %w", q.num, err)
 	}
@@ -100,7 +100,7 @@ func (p *path) seek() {
 		if !q.seeking() {
 			continue
 		}
-		l := p.room()
+		l := p.room(q)
 		if l == nil {
 			if p.attempt == nil {
 				p.dial()
@@ -114,10 +114,15 @@ func (p *path) seek() {
 	}
 }
 
-// room returns a connection that may get another stream, or nil.
-func (p *path) room() *link {
+// room returns a connection that may get a stream for q, or nil. A queue pair that needs a
+// connection of its own gets one without streams.
+func (p *path) room(q *qp) *link {
 	for _, l := range p.links {
-		if len(l.streams) < p.dev.streams && l.next < lastStream {
+		most := p.dev.streams
+		if q.apart || slices.ContainsFunc(l.streams, func(s *stream) bool { return s.q.apart }) {
+			most = 1
+		}
+		if len(l.streams) < most && l.next < lastStream {
 			return l
 		}
 	}
@@ -128,7 +133,8 @@ func (p *path) room() *link {
 // at once, and pauses after the last one.
 func (p *path) dial() {
 	for p.next < len(p.endpoints) {
-		to := p.endpoints[p.next]
+		p.tried = p.next
+		to := p.endpoints[p.tried]
 		p.next++
 		congestion := ""
 		if p.dev.within(to.Addr()) {
@@ -273,7 +279,11 @@ func (l *link) reached() {
 	l.phase = phaseHello
 	l.greet(&l.dialer)
 	p.attempt, p.links = nil, append(p.links, l)
-	p.seek()
+	next := p.next
+	p.next = p.tried // where further connections go, without a pause
+	if p.seek(); p.attempt == nil {
+		p.next = next
+	}
 	if len(l.streams) == 0 {
 		l.drop()
 	}

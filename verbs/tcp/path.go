@@ -26,6 +26,7 @@ type path struct {
 	links   []*link       // connections that this side dialed, and that may get further streams
 	attempt *link         // a connection that this side dials, or nil
 	next    int           // endpoint to try
+	tried   int           // endpoint of the latest attempt
 	gone    int           // endpoints of this round at which no device listens
 	failure error         // of the latest attempt, or nil
 	pause   time.Duration // until the next round

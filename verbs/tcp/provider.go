@@ -84,7 +84,7 @@ func describe(detail string) driver.DeviceInfo {
 		Memory:       driver.MemoryInfo{Landings: true},
 		Writes:       driver.WriteInfo{LazyInline: true, Applied: true, Whole: true},
 		Atomics:      driver.AtomicInfo{Extended: true, Coherent: true},
-		CallingPolls: true,
+		CallingPolls: true, Apart: true,
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 type qp struct {
 	dev            *device
 	num            uint32
+	apart          bool // needs a connection of its own
 	sendCQ, recvCQ *completionQueue
 
 	own      sync.Mutex
@@ -46,7 +47,7 @@ type qp struct {
 // CreateQP makes a queue pair in RESET.
 func (d *device) CreateQP(_ context.Context, cfg driver.QPConfig) (driver.QP, error) {
 	q := &qp{
-		dev: d, sendCQ: cfg.SendCQ.(*completionQueue), recvCQ: cfg.RecvCQ.(*completionQueue),
+		dev: d, apart: cfg.Apart, sendCQ: cfg.SendCQ.(*completionQueue), recvCQ: cfg.RecvCQ.(*completionQueue),
 		secret: newToken(), timeout: d.timeout,
 		sq: newSendQueue(cfg.SendDepth, cfg.MaxSegments), answers: newAnswers(),
 		rq: recvQueue{RecvQueue: wq.NewRecvQueue(cfg.RecvDepth, cfg.MaxSegments)},

@@ -15,8 +15,8 @@ import (
 
 // keepSpare opens a descriptor that stands for nothing, unless p has one or room in a
 // connection.
-func (p *path) keepSpare() error {
-	if p.spare != 0 || p.room() != nil {
+func (p *path) keepSpare(q *qp) error {
+	if p.spare != 0 || p.room(q) != nil {
 		return nil
 	}
 	fd, err := unix.FcntlInt(uintptr(p.dev.listener), unix.F_DUPFD_CLOEXEC, 3)
