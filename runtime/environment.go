@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,6 +36,13 @@ func variables() []variable {
 		{bootstrap.EnvAtomics, (*options).setAtomics},
 		{bootstrap.EnvRDMA, func(o *options, text string) error { return WithRDMA(text)(o) }},
 		{bootstrap.EnvIface, func(o *options, name string) error { return WithIface(name)(o) }},
+		{bootstrap.EnvConnections, func(o *options, text string) error {
+			n, err := strconv.Atoi(text)
+			if err != nil {
+				n = 0 // which WithConnections refuses
+			}
+			return WithConnections(n)(o)
+		}},
 		{bootstrap.EnvTLS, oneOf(func(o *options, text string) { o.tls = text == "1" }, "0", "1")},
 		{bootstrap.EnvHosts, func(o *options, text string) error { return o.setHosts(strings.Split(text, ",")) }},
 		{bootstrap.EnvStats, oneOf(func(o *options, text string) { o.stats = text == "1" }, "0", "1")},

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -26,6 +27,7 @@ type options struct {
 	rdma        rdmaSettings
 	iface       string // where tcp listens; "": see tcp
 	tls         bool
+	connections int      // of a large transfer; 0: see WithConnections
 	hosts       []string // by rank; nil: each rank finds out its own host
 	cores       int      // 0: the launcher's number
 	wrap        func(driver.Provider) driver.Provider
@@ -133,6 +135,21 @@ func WithRDMA(settings string) Option {
 // such address, Init returns an error that lists its interfaces.
 func WithIface(name string) Option {
 	return func(o *options) error { o.iface = name; return nil }
+}
+
+// WithConnections sets the number of connections over tcp that one put or get of 4 MiB or
+// more uses, 1 to 16. Without this option such transfers use four if the round trip to the
+// target takes 2 ms or more, else one. A connection carries a window per round trip at
+// most. The system bounds the window, on Linux to 4 MiB (net.ipv4.tcp_wmem). Started
+// transfers use one. Ranks may differ.
+func WithConnections(n int) Option {
+	return func(o *options) error {
+		if n < 1 || n > fabric.MaxConnections {
+			return fmt.Errorf("choose 1 to %d connections", fabric.MaxConnections)
+		}
+		o.connections = n
+		return nil
+	}
 }
 
 // WithTLS encrypts and authenticates the connections of this rank with the rendezvous and

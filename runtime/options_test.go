@@ -41,6 +41,8 @@ func TestWrongEnvironmentNamesVariableAndAllowedValues(t *testing.T) {
 	nothing := func(context.Context, *runtime.Job) error { return nil }
 	for _, c := range []struct{ name, text, want string }{
 		{"GRUN_PROVIDER", "pigeon", "choose auto, shm, tcp or ibv, or a list"},
+		{"GRUN_CONNECTIONS", "many", "choose 1 to 16 connections"},
+		{"GRUN_CONNECTIONS", "17", "choose 1 to 16 connections"},
 		{"GRUN_PROVIDER", "shm,shm", "such as shm,ibv,tcp"},
 		{"GRUN_PROVIDER", "auto,tcp", "such as shm,ibv,tcp"},
 		{"GRUN_HEAP", "plenty", "512MiB"},

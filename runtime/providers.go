@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +10,7 @@ import (
 	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/internal/identity"
 	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/ibv"
 	"github.com/gopgas/gopgas/verbs/loop"
 	"github.com/gopgas/gopgas/verbs/shm"
 	"github.com/gopgas/gopgas/verbs/tcp"
@@ -17,6 +20,15 @@ import (
 type localWire = loop.Provider
 
 func newLocalWire() *localWire { return loop.New() }
+
+// rdmaSettings choose the RDMA device and its settings.
+type rdmaSettings = ibv.Config
+
+func parseRDMA(list string) (rdmaSettings, error) { return ibv.ParseConfig(list) }
+
+// errNotEncrypted refuses TLS with a provider that cannot encrypt.
+var errNotEncrypted = errors.New("provider ibv does not encrypt, and the job has several hosts: with TLS choose provider tcp or auto, or leave TLS out (grun --tls, " +
+	bootstrap.EnvTLS + ", runtime.WithTLS)")
 
 // auto stands for the list of providers that [options.automatic] returns.
 const auto = "auto"
@@ -120,4 +132,31 @@ func (o *options) tcp(env bootstrap.Env) (driver.Provider, error) {
 		}
 	}
 	return tcp.New(cfg), nil
+}
+
+// ibv returns the provider ibv. Where auto chose it, a rank that may not lock its heap has
+// no device: a registration would fail later, in a job that tcp can carry.
+func (o *options) ibv() driver.Provider {
+	cfg := o.rdma
+	cfg.PeerTimeout = o.peerTimeout
+	p := ibv.New(cfg)
+	if o.provider != auto {
+		return p
+	}
+	heap := uint64(cmp.Or(o.heap, sharedHeap()))
+	if most := lockable(); most < heap {
+		return unusable{p, fmt.Errorf("%w: this process may lock %d MiB of memory, and its heap has %d: raise ulimit -l", driver.ErrNoDevice, most>>20, heap>>20)}
+	}
+	return p
+}
+
+// unusedDevices names, once in a job, the RDMA devices of this host that programs
+// without the tag ibverbs cannot use.
+func unusedDevices(rank int) string {
+	devices := ibv.Present()
+	if rank != 0 || ibv.Built || len(devices) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("gopgas: this program cannot use %s: build it with `go build -tags ibverbs`, which needs a C compiler and libibverbs-dev",
+		strings.Join(devices, ", "))
 }

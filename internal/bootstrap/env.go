@@ -24,6 +24,7 @@ const (
 	EnvSecretFile   = "GRUN_SECRET_FILE"   // the file with the secret, which no other user can read
 	EnvStartTimeout = "GRUN_START_TIMEOUT" // bound of the time in which all ranks join, for instance 30s
 	EnvVerbose      = "GRUN_VERBOSE"       // 1: each rank prints how it joined; or 0
+	EnvConnections  = "GRUN_CONNECTIONS"   // of one large transfer over tcp: 1 to 16
 	EnvProvider     = "GRUN_PROVIDER"      // auto, or a list such as shm,ibv,tcp
 	EnvHeap         = "GRUN_HEAP"          // size of the arena, for instance 1GiB
 	EnvAtomics      = "GRUN_ATOMICS"       // cpu or nic

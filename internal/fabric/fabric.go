@@ -35,6 +35,9 @@ type Config struct {
 	DeviceAtomics bool
 	OwnCore       bool          // no other rank needs the core that this one waits on
 	PeerTimeout   time.Duration // until a silent connection counts as lost; 0 takes the provider's default
+	// Connections is the number of connections that a large transfer to one peer uses, where
+	// the device can. 0: four if the round trip takes 2 ms or more, else one.
+	Connections int
 	// Passed is told of each way to a rank that failed before the next one was tried. nil: not told.
 	Passed func(rank int, err error)
 }
@@ -57,9 +60,9 @@ type Fabric struct {
 
 	peersMu   sync.Mutex
 	peers     map[int]*dial
-	inbound   map[int]*inbound // by the rank that posts on the other end
-	listening sync.WaitGroup   // goroutines that poll devices without events
-	making    sync.WaitGroup   // calls that make resources which Close frees
+	inbound   map[inboundKey]*inbound
+	listening sync.WaitGroup // goroutines that poll devices without events
+	making    sync.WaitGroup // calls that make resources which Close frees
 
 	polling sync.Mutex
 	missed  atomic.Bool // a goroutine came to poll while another did
@@ -83,7 +86,7 @@ const (
 // New opens the devices of all providers and the rank's heap.
 func New(ctx context.Context, cfg Config, control Control) (*Fabric, error) {
 	ctx = wait.Context(ctx)
-	f := &Fabric{cfg: cfg, control: control, bell: wait.NewLocal(), peers: map[int]*dial{}, inbound: map[int]*inbound{}, lacks: map[string]string{}}
+	f := &Fabric{cfg: cfg, control: control, bell: wait.NewLocal(), peers: map[int]*dial{}, inbound: map[inboundKey]*inbound{}, lacks: map[string]string{}}
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	f.regions.init()
 	f.health.init(f)

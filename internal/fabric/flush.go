@@ -114,5 +114,6 @@ func (p *Peer) Order() {
 	p.mu.Lock()
 	p.fence = true
 	p.orderAt.Store(p.asked.Load())
+	p.orderPosted.Store(p.posted.Load())
 	p.mu.Unlock()
 }

@@ -188,6 +188,9 @@ func (p *Peer) cut() {
 		// An error here means that the queue pair is in ERR or closed already.
 		_ = p.qp.Modify(context.WithoutCancel(p.f.ctx), driver.StateErr, driver.Attr{})
 	}
+	for _, s := range p.stripes.all() {
+		s.lose(p.fail.Load())
+	}
 	p.f.bell.Ring()
 }
 
@@ -223,7 +226,7 @@ func (f *Fabric) asyncEvent(b *binding, ev driver.AsyncEvent) {
 func (f *Fabric) rankOf(b *binding, qp uint32) (rank int, passive, ok bool) {
 	f.health.mu.Lock()
 	for _, p := range f.health.peers {
-		if p.bind == b && p.qp.Num() == qp {
+		if p.leadsTo(b, qp) {
 			f.health.mu.Unlock()
 			return p.rank, false, true
 		}
@@ -233,7 +236,7 @@ func (f *Fabric) rankOf(b *binding, qp uint32) (rank int, passive, ok bool) {
 	defer f.peersMu.Unlock()
 	for from, in := range f.inbound {
 		if in.bind == b && in.qp.Num() == qp {
-			return from, true, true
+			return from.from, true, true
 		}
 	}
 	return 0, false, false

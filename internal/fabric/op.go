@@ -127,8 +127,8 @@ func (p *Peer) tryPost(o *op, from, n int) (int, error) {
 	wrs := o.wr[from:n]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if o.remote.retired != nil {
-		return 0, o.remote.retired
+	if retired := o.remote.origin().retired; retired != nil {
+		return 0, retired
 	}
 	if p.bind.outstanding.Load() >= p.bind.room {
 		return 0, driver.ErrQueueFull

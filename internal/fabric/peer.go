@@ -22,19 +22,21 @@ type Peer struct {
 	bind *binding
 	qp   *verbs.QP
 	bell wait.Ringer // nil when the peer's memory cannot be mapped
-	head Remote
+	head *Remote
 	fail atomic.Pointer[RankError]
 
-	mu         sync.Mutex // serializes posts
-	unsignaled int        // posts since the last one that will complete
-	fence      bool       // the next post starts after all reads and atomics
-	posted     atomic.Uint64
-	flushed    atomic.Uint64 // posts that are known to be applied
-	asked      atomic.Uint64 // requests that this rank sent to the target's CPU
-	answered   atomic.Uint64
-	orderAt    atomic.Uint64 // requests to the CPU ahead of the latest Order
-	mail       *mailbox
-	line       line
+	mu          sync.Mutex // serializes posts
+	unsignaled  int        // posts since the last one that will complete
+	fence       bool       // the next post starts after all reads and atomics
+	posted      atomic.Uint64
+	flushed     atomic.Uint64 // posts that are known to be applied
+	asked       atomic.Uint64 // requests that this rank sent to the target's CPU
+	answered    atomic.Uint64
+	orderAt     atomic.Uint64 // requests to the CPU ahead of the latest Order
+	orderPosted atomic.Uint64 // posts ahead of the latest Order
+	mail        *mailbox
+	line        line
+	stripes     stripes
 
 	Stats Counters
 }
@@ -89,8 +91,13 @@ type inbound struct {
 	mail *mailbox
 }
 
+// An inboundKey names the passive end of a connection by the rank that posts on the other
+// end. A stripe has a number from 1 on.
+type inboundKey struct{ from, stripe int }
+
 type connectRequest struct {
 	Provider string
+	Stripe   int `json:",omitempty"`
 	Address  []byte
 }
 
@@ -177,8 +184,9 @@ func (f *Fabric) connectOneWay(ctx context.Context, rank int) (*Peer, error) {
 	ways := f.waysTo(rank)
 	for i, b := range ways {
 		last := i == len(ways)-1
-		p, err := f.connectOver(ctx, rank, b, !last)
+		p, err := f.connectOver(ctx, rank, b, 0, !last)
 		if err == nil {
+			f.health.watch(p)
 			return p, nil
 		}
 		if mine := exhausted(f.cfg.Rank, err); mine != nil && !errors.As(err, new(*RankError)) {
@@ -199,10 +207,10 @@ func (f *Fabric) connectOneWay(ctx context.Context, rank int) (*Peer, error) {
 	return nil, errors.Join(errs...)
 }
 
-// connectOver connects to a rank over b. With verify, it also waits for the response to a
-// request.
-func (f *Fabric) connectOver(ctx context.Context, rank int, b *binding, verify bool) (_ *Peer, err error) {
-	qp, mail, err := f.newQP(ctx, b)
+// connectOver connects to a rank over b, for the stripe of a number or, if that is 0, for the
+// peer itself. With verify, it also waits for the response to a request.
+func (f *Fabric) connectOver(ctx context.Context, rank int, b *binding, stripe int, verify bool) (_ *Peer, err error) {
+	qp, mail, err := f.newQP(ctx, b, stripe > 0)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +220,7 @@ func (f *Fabric) connectOver(ctx context.Context, rank int, b *binding, verify b
 		}
 	}()
 	var rep connectReply
-	if err := f.call(ctx, rank, "connect", connectRequest{b.name, qp.Address()}, &rep); err != nil {
+	if err := f.call(ctx, rank, "connect", connectRequest{b.name, stripe, qp.Address()}, &rep); err != nil {
 		return nil, err
 	}
 	if rep.Exhausted != "" {
@@ -224,10 +232,9 @@ func (f *Fabric) connectOver(ctx context.Context, rank int, b *binding, verify b
 	}
 	if err != nil {
 		// If this fails, the rank is gone, or its next connection replaces this one.
-		_ = f.call(ctx, rank, "disconnect", struct{}{}, &struct{}{})
+		_ = f.call(ctx, rank, "disconnect", disconnectRequest{stripe}, &struct{}{})
 		return nil, err
 	}
-	f.health.watch(p)
 	return p, nil
 }
 
@@ -241,7 +248,7 @@ func (f *Fabric) join(ctx context.Context, p *Peer, rep *connectReply) error {
 	if err != nil {
 		return err
 	}
-	p.head = *head
+	p.head = head
 	if bell, ok := p.qp.PeerBell(); ok && f.Mapping() {
 		p.bell = bell
 	}
@@ -266,7 +273,10 @@ func (f *Fabric) makePassive(ctx context.Context, from int, req connectRequest) 
 	if b == nil {
 		return connectReply{}, fmt.Errorf("%w: provider %q is not open at this rank", driver.ErrUnsupported, req.Provider)
 	}
-	qp, mail, err := f.newQP(ctx, b)
+	if req.Stripe < 0 || req.Stripe >= MaxConnections {
+		return connectReply{}, fmt.Errorf("%w: connection %d of rank %d", driver.ErrInvalid, req.Stripe, from)
+	}
+	qp, mail, err := f.newQP(ctx, b, req.Stripe > 0)
 	if err != nil {
 		return connectReply{}, err
 	}
@@ -275,15 +285,19 @@ func (f *Fabric) makePassive(ctx context.Context, from int, req connectRequest) 
 		return connectReply{}, errors.Join(err, f.dropQP(b, qp, mail))
 	}
 	mail.open()
-	f.admit(from, &inbound{b, qp, mail})
+	f.admit(inboundKey{from, req.Stripe}, &inbound{b, qp, mail})
 	f.bell.Ring()
 	head, err := f.serveRegion(from, regionRequest{Provider: req.Provider, Name: headRegion})
 	return connectReply{Address: address, Head: head}, err
 }
 
+// disconnectRequest has the target drop its end of a failed attempt.
+type disconnectRequest struct{ Stripe int }
+
 // admit makes in the passive end of a rank's connection. If in is nil, it takes the end
-// away. A rank has one connection to this one: an earlier end belongs to a failed attempt.
-func (f *Fabric) admit(from int, in *inbound) {
+// away. A rank has one connection of a number to this one: an earlier end belongs to a
+// failed attempt.
+func (f *Fabric) admit(from inboundKey, in *inbound) {
 	f.peersMu.Lock()
 	before := f.inbound[from]
 	if delete(f.inbound, from); in != nil {
@@ -297,13 +311,13 @@ func (f *Fabric) admit(from int, in *inbound) {
 }
 
 // newQP makes a queue pair, with a mailbox if it needs one.
-func (f *Fabric) newQP(ctx context.Context, b *binding) (*verbs.QP, *mailbox, error) {
+func (f *Fabric) newQP(ctx context.Context, b *binding, apart bool) (*verbs.QP, *mailbox, error) {
 	receives := 0
 	if f.listens(b) {
 		receives = b.receives()
 	}
 	qp, err := b.pd.CreateQP(ctx, verbs.QPConfig{SendCQ: b.cq, RecvCQ: b.cq, SendDepth: b.sends(), RecvDepth: receives,
-		MaxSegments: 1, MaxInline: b.inlineMax()})
+		MaxSegments: 1, MaxInline: b.inlineMax(), Apart: apart})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -333,6 +347,7 @@ func (f *Fabric) closePeers() error {
 		<-d.done
 		if d.err == nil && d.peer.qp != nil {
 			errs = append(errs, f.dropQP(d.peer.bind, d.peer.qp, d.peer.mail))
+			errs = append(errs, d.peer.dropStripes()...)
 		}
 	}
 	f.listening.Wait()

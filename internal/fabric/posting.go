@@ -40,6 +40,11 @@ const (
 
 // post starts a put as Start does, but always through the queue.
 func (r *Remote) post(ctx context.Context, p *Put) (Request, error) {
+	if len(p.Body.Mem) >= stripeMin {
+		if over := r.striped(wait.Context(ctx), p); over != nil {
+			return Request{}, r.writeStriped(ctx, p, over)
+		}
+	}
 	w := posting{Remote: r, base: r.addr, region: p.Region, tells: p.Tell != TellNothing, lent: p.Lent}
 	if p.Landing != (Address{}) {
 		w.base = p.Landing

@@ -3,12 +3,16 @@ package fabric
 import (
 	"context"
 
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
 // Read fetches len(dst) bytes from offset. It has filled dst if it returns nil. In any case
 // dst is the caller's again when Read returns.
 func (r *Remote) Read(ctx context.Context, offset int, dst []byte) error {
+	if over := r.Peer.stripesFor(wait.Context(ctx), len(dst)); over != nil {
+		return r.readStriped(ctx, offset, dst, over)
+	}
 	for most := r.MaxMessage(); ; {
 		n := min(len(dst), most)
 		req, err := r.StartRead(ctx, offset, dst[:n])

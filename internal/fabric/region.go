@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -212,15 +213,28 @@ type Remote struct {
 	// Mem is the region itself if this process maps it, else nil.
 	Mem     []byte
 	addr    driver.RemoteAddr
-	retired error // why no goroutine may post any more; under the peer's mutex
+	whole   *Remote // of a stripe's Remote: the Remote that it stands for
+	retired error   // why no goroutine may post any more; under the mutexes of the peer and its stripes
 }
 
 // Retire has every later post fail with cause. The target is about to withdraw the region,
 // and a request that arrives afterward ends the connection.
 func (r *Remote) Retire(cause error) {
-	r.Peer.mu.Lock()
-	defer r.Peer.mu.Unlock()
+	r.Peer.stripes.mu.Lock() // a later stripe sees what this sets
+	defer r.Peer.stripes.mu.Unlock()
+	for _, p := range append(slices.Clone(r.Peer.stripes.peers), r.Peer) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+	}
 	r.retired = cause
+}
+
+// origin returns the Remote that a stripe's Remote stands for, or r itself.
+func (r *Remote) origin() *Remote {
+	if r.whole != nil {
+		return r.whole
+	}
+	return r
 }
 
 // Resolve finds the region that rank registered under name. It connects to the rank on
@@ -306,7 +320,10 @@ func (f *Fabric) Serve(ctx context.Context, from int, service string, payload []
 	case "connect":
 		return serve(payload, func(req connectRequest) (connectReply, error) { return f.serveConnect(ctx, from, req) })
 	case "disconnect":
-		return serve(payload, func(struct{}) (struct{}, error) { f.admit(from, nil); return struct{}{}, nil })
+		return serve(payload, func(req disconnectRequest) (struct{}, error) {
+			f.admit(inboundKey{from, req.Stripe}, nil)
+			return struct{}{}, nil
+		})
 	case "region":
 		return serve(payload, func(req regionRequest) (regionReply, error) { return f.serveRegion(from, req) })
 	case "region-ready":

@@ -1,0 +1,165 @@
+package fabric
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Stripes are further connections to a peer. A large transfer uses all of them at once. One
+// connection carries a window per round trip at most, and the system bounds the window. So
+// far peers get more bytes a second over several connections.
+type stripes struct {
+	mu    sync.Mutex
+	made  chan struct{} // closed once this rank has chosen their number and connected; nil: not begun
+	peers []*Peer
+}
+
+// These are the bounds of striped transfers.
+const (
+	stripeMin      = 4 << 20              // bytes of a transfer
+	farAway        = 2 * time.Millisecond // round trip from which the peer gets stripes
+	farConnections = 4                    // to such a peer, its first one among them
+	// MaxConnections bounds Config.Connections.
+	MaxConnections = 16
+)
+
+// stripesFor returns the connections that share a transfer of n bytes, p among them. It
+// returns nil if p alone carries the transfer. The first large transfer connects.
+func (p *Peer) stripesFor(ctx context.Context, n int) []*Peer {
+	if n < stripeMin || p.bind == nil || !p.bind.info.Apart || p.f.cfg.Connections == 1 {
+		return nil
+	}
+	select {
+	case <-p.stripes.begin(p):
+	case <-ctx.Done():
+		return nil // the transfer itself returns the cause
+	}
+	more := slices.DeleteFunc(p.stripes.all(), func(s *Peer) bool { return s.Err() != nil })
+	if len(more) == 0 {
+		return nil
+	}
+	return append(more, p)
+}
+
+// begin starts to make the stripes of p, unless a goroutine has. The attempt goes on when
+// the caller's context ends.
+func (s *stripes) begin(p *Peer) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.made != nil {
+		return s.made
+	}
+	s.made = make(chan struct{})
+	if p.f.begin() != nil {
+		close(s.made)
+		return s.made
+	}
+	go func() {
+		defer p.f.making.Done()
+		defer close(s.made)
+		p.connectStripes(p.f.ctx)
+	}()
+	return s.made
+}
+
+// connectStripes connects until p has the number of connections that it should have, or an
+// attempt fails. Fewer connections carry a transfer as well.
+func (p *Peer) connectStripes(ctx context.Context) {
+	n := p.connections(ctx)
+	for i := 1; i < n; i++ {
+		s, err := p.f.connectOver(ctx, p.rank, p.bind, i, false)
+		if err != nil {
+			return
+		}
+		p.stripes.mu.Lock()
+		p.stripes.peers = append(p.stripes.peers, s)
+		p.stripes.mu.Unlock()
+		if gone := p.fail.Load(); gone != nil {
+			s.lose(gone) // set before the stripe was in the list
+		}
+	}
+}
+
+// connections returns the number of connections that large transfers to p use.
+func (p *Peer) connections(ctx context.Context) int {
+	if n := p.f.cfg.Connections; n > 0 {
+		return min(n, MaxConnections)
+	}
+	if p.roundTrip(ctx) < farAway {
+		return 1
+	}
+	return farConnections
+}
+
+// roundTrip returns the shortest of some round trips to the peer, 0 if there was an error.
+// Waits for processors make others longer.
+func (p *Peer) roundTrip(ctx context.Context) time.Duration {
+	shortest := time.Hour
+	for range 4 {
+		start := time.Now()
+		if p.verify(ctx) != nil {
+			return 0
+		}
+		if shortest = min(shortest, time.Since(start)); shortest < farAway {
+			break
+		}
+	}
+	return shortest
+}
+
+// all returns the stripes that there are.
+func (s *stripes) all() []*Peer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.peers)
+}
+
+// striped reports over which connections p's bytes may go, before its flag. Only a put
+// that waits for its source in the caller's memory is striped.
+func (r *Remote) striped(ctx context.Context, p *Put) []*Peer {
+	body := &p.Body
+	if p.Lent || p.Region != nil || p.Landing != (Address{}) || len(p.Head.Mem) > 0 || body.Path != Auto && body.Path != Bulk ||
+		ctx.Err() != nil || r.Peer.f.hasty(ctx) {
+		return nil
+	}
+	return r.Peer.stripesFor(ctx, len(body.Mem))
+}
+
+// writeStriped carries out p: it writes the body, waits until the peer has applied it, and
+// then posts the flag.
+func (r *Remote) writeStriped(ctx context.Context, p *Put, over []*Peer) error {
+	t := r.transfer(over, p.Body.At, p.Body.Mem)
+	t.start = func(ctx context.Context, r *Remote, at int, mem []byte) (Request, error) {
+		return r.post(ctx, &Put{Body: Part{At: at, Mem: mem, Path: Bulk}, Lent: true})
+	}
+	if err := t.run(ctx); err != nil || p.Tell == TellNothing {
+		return err
+	}
+	_, err := r.post(ctx, &Put{Tell: p.Tell, Flag: p.Flag})
+	return err
+}
+
+// readStriped carries out Read.
+func (r *Remote) readStriped(ctx context.Context, offset int, dst []byte, over []*Peer) error {
+	t := r.transfer(over, offset, dst)
+	t.start = func(ctx context.Context, r *Remote, at int, mem []byte) (Request, error) {
+		return r.StartRead(ctx, at, mem)
+	}
+	return t.run(ctx)
+}
+
+// dropStripes ends the stripes of a peer whose first connection ends.
+func (p *Peer) dropStripes() (errs []error) {
+	for _, s := range p.stripes.all() {
+		errs = append(errs, p.f.dropQP(s.bind, s.qp, s.mail))
+	}
+	return errs
+}
+
+// leadsTo reports whether p or one of its stripes is queue pair qp of b.
+func (p *Peer) leadsTo(b *binding, qp uint32) bool {
+	is := func(p *Peer) bool { return p.bind == b && p.qp.Num() == qp }
+	return is(p) || p.bind == b && b.info.Apart && slices.ContainsFunc(p.stripes.all(), is)
+}
