@@ -29,10 +29,13 @@ type ranked struct {
 	way  *way
 }
 
+// kinds is the number of collectives that have algorithms.
+const kinds = message.NeighborAllToAll + 1
+
 // ways holds the ways of each collective, in the order of the rules.
 type ways struct {
 	board  way
-	tuned  map[message.Collective][]ranked // by the table of measurements
+	tuned  [kinds][]ranked // by the table of measurements
 	ranked map[message.Collective][]ranked
 }
 
@@ -50,10 +53,11 @@ func newWays() ways {
 // measured, or if that way cannot do it. Blocks whose lengths not all members know were not
 // measured: they may be of any size.
 func (w *ways) measured(c *Call, of topology, board bool) *way {
-	if w.tuned == nil || of.n == 1 || c.count == team.Varied {
+	list := w.tuned[c.of.family]
+	if len(list) == 0 || of.n == 1 || c.count == team.Varied {
 		return nil
 	}
-	size, list := c.bytes(of.n), w.tuned[c.of.family]
+	size := c.bytes(of.n)
 	for i := range list {
 		if r := &list[i]; r.from <= size && size <= r.upTo {
 			if r.way.board && !board || !r.way.board && c.fits(r.way, of) != "" {

@@ -64,7 +64,7 @@ func (s *selector) choose(c *Call, t *team.Team) *way {
 	switch {
 	case c.algorithm != "":
 		w, _ = s.ways.named(c, s.topology, board) // admitted before
-	case board && s.ways.tuned == nil:
+	case board && len(s.ways.tuned[c.of.family]) == 0:
 		w = &s.ways.board // as best would find, for the shortest calls
 	default:
 		w = s.ways.best(c, s.topology, board)

@@ -91,19 +91,15 @@ func wayNamed(c message.Collective, name string) (*way, bool) {
 
 // rank returns the measured choices for a team, by collective. It returns false if the team
 // was not measured.
-func (t *tuning) rank(of *team.Team) (map[message.Collective][]ranked, bool) {
+func (t *tuning) rank(of *team.Team) (list [kinds][]ranked, found bool) {
 	setting, ok := tuned.SettingOf(of)
 	if t.table == nil || !ok {
-		return nil, false
+		return list, false
 	}
 	rules, measured := t.table.For(setting)
-	var list map[message.Collective][]ranked
 	for _, r := range rules {
 		c, _ := message.Named(r.Collective) // known
 		w, _ := wayNamed(c, r.Algorithm)
-		if list == nil {
-			list = map[message.Collective][]ranked{}
-		}
 		list[c] = append(list[c], ranked{rule{c, r.UpTo, always, anywhere, r.Algorithm}, r.From, w})
 	}
 	return list, measured

@@ -46,6 +46,43 @@ func TestOnlyLeadersSendToOtherHosts(t *testing.T) {
 	}
 }
 
+// TestBytesCrossBetweenHostsAsOftenAsTwoLevelsPromise counts, in blocks, the bytes between three
+// hosts. A vector has seven blocks.
+func TestBytesCrossBetweenHostsAsOftenAsTwoLevelsPromise(t *testing.T) {
+	host := []int{0, 0, 0, 1, 1, 2, 2}
+	const block = 64
+	for c, want := range map[message.Collective]int{
+		message.Broadcast:     2 * 7, // the vector to each other host, once
+		message.Reduce:        2 * 7,
+		message.AllReduce:     4 * 7, // recursive doubling of three takes four messages
+		message.Gather:        4,     // each block of another host, once
+		message.Scatter:       4,
+		message.AllGather:     2 * 7,       // each block to two hosts, once
+		message.ReduceScatter: 2 * 7,       // each block of a sum from two hosts, once
+		message.AllToAll:      49 - 17,     // each block between members of different hosts, once
+		message.Scan:          (2 + 1) * 7, // each host's sum to each later host, by doubling
+		message.ExScan:        (2 + 1) * 7,
+	} {
+		al, ok := message.Find(c, "two-level")
+		require.True(t, ok)
+		w := newNet(len(host), 1)
+		w.finish(t, func(ctx context.Context, m *member) error {
+			a := alikeArgs(&al, len(host), len(host)*block)
+			a.Hosts = message.NewHosts(host)
+			return al.Run(ctx, m, a)
+		})
+		bytes := 0
+		for from, m := range w.members {
+			for to, n := range m.sent {
+				if host[from] != host[to] {
+					bytes += n
+				}
+			}
+		}
+		require.Equal(t, want*block, bytes, "%v", c)
+	}
+}
+
 // A level lists the parts of a two-level algorithm within hosts or among them, and
 // the bytes of each.
 type level []struct {
