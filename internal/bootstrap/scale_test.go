@@ -22,10 +22,12 @@ type meter struct {
 	net.Conn
 	bytes, rounds atomic.Int64
 	wrote         atomic.Bool
+	steps         *atomic.Uint64 // reads and writes of all ranks
 }
 
 func (m *meter) Write(b []byte) (int, error) {
 	m.wrote.Store(true)
+	m.steps.Add(1)
 	m.bytes.Add(int64(len(b)))
 	return m.Conn.Write(b)
 }
@@ -49,8 +51,8 @@ type simulated struct {
 }
 
 const (
-	simulatedArity    = 8  // as in the tree of runtime's barrier
-	simulatedHostSize = 64 // ranks of a host
+	simulatedArity    = 8   // as in the tree of runtime's barrier
+	simulatedHostSize = 128 // ranks of a host
 )
 
 func (s *simulated) run(ctx context.Context, members []int) error {
@@ -104,18 +106,19 @@ func TestStartOfManyRanksTakesFewRoundsCallsAndBytes(t *testing.T) {
 	if testwatch.Race {
 		size = 256 // the detector takes 8,128 goroutines at most
 	}
-	ctx, cancel := testwatch.With(context.Background())
+	var steps atomic.Uint64
+	ctx, cancel := testwatch.With(context.Background(), steps.Load)
 	defer cancel()
 	server := newServer(t, size, Hooks{})
 	var calls atomic.Int64
 	list, members := make([]*simulated, size), ranks(size)
 	before := processorTime(t)
 	joining, errs := new(errgroup.Group), make(chan error, size)
-	joining.SetLimit(64) // a handshake has a bound
+	joining.SetLimit(8) // a handshake has a bound
 	for rank := range list {
 		joining.Go(func() (err error) {
-			s := &simulated{rank: rank, size: size, meter: &meter{Conn: overPipe(t, server)}}
-			s.client, err = NewClient(ctx, s.meter, testSecret, s.rank, Events{
+			s := &simulated{rank: rank, size: size, meter: &meter{Conn: overPipe(t, server), steps: &steps}}
+			s.client, err = NewClient(ctx, s.meter, testSecret, s.rank, Events{Silence: time.Hour,
 				Call: func(context.Context, int, string, []byte) ([]byte, error) {
 					calls.Add(1)
 					return make([]byte, 250), nil
@@ -142,7 +145,7 @@ func TestStartOfManyRanksTakesFewRoundsCallsAndBytes(t *testing.T) {
 	hosts := size / simulatedHostSize
 	require.EqualValues(t, 2*(size-1)+size, calls.Load(), "one for each edge of the tree and direction, and one to the right neighbor")
 	require.LessOrEqual(t, rounds, int64(4*bits.Len(uint(size))))
-	require.LessOrEqual(t, sum/int64(size), int64(4<<10+128*hosts))
+	require.LessOrEqual(t, sum/int64(size), int64(8<<10+128*hosts))
 	require.LessOrEqual(t, most, int64(16<<10+128*hosts), "the first rank of a tree has 9 neighbors")
 }
 

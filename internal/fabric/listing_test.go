@@ -63,9 +63,14 @@ func TestResolveFindsRegionsInThePeersList(t *testing.T) {
 func TestResolveFindsRegionsThatTheListHasNoRoomFor(t *testing.T) {
 	r, asked := newListedRig(t, loop.New(), false)
 	const regions = 400
+	whole, err := r.ranks[1].Arena().Alloc(8 * regions)
+	require.NoError(t, err)
+	region, err := r.ranks[1].Register(t.Context(), "whole", whole.Memory)
+	require.NoError(t, err)
 	for i := range regions {
-		mem := r.region(t, 1, 8, fmt.Sprint("region ", i))
-		mem[0] = byte(i)
+		_, err := region.Part(fmt.Sprint("region ", i), 8*i, 8)
+		require.NoError(t, err)
+		whole.Bytes[8*i] = byte(i)
 	}
 	for i := range regions {
 		found, err := r.ranks[0].Resolve(watched(t), 1, fmt.Sprint("region ", i))
