@@ -69,10 +69,10 @@ func (c *slurmCluster) must(name string, args ...string) string {
 // until waits for a file to have n matches of a pattern.
 func (c *slurmCluster) until(file, pattern string, n int) {
 	c.Helper()
-	text := ""
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) { // no event tells of a line in a file
 		data, _ := os.ReadFile(file) // the job may not have begun
-		if text = string(data); len(regexp.MustCompile(pattern).FindAllString(text, -1)) >= n {
+		text := string(data)
+		if len(regexp.MustCompile(pattern).FindAllString(text, -1)) >= n {
 			return
 		}
 		require.Less(c, time.Since(began), 4*testwatch.Patience(), "%d times %s\n%s\n%s", n, pattern, text, c.Logs())

@@ -58,11 +58,12 @@ func (h *hostFlags) reach(spec *launcher.Spec) error {
 		return nil
 	}
 	allocation, ok, err := slurm.FromEnv(os.LookupEnv)
-	switch {
-	case !ok || spec.Hosts != nil && (err != nil || !allocation.Has(spec.Hosts)):
-		return nil
-	case err != nil:
+	if err != nil && spec.Hosts == nil {
 		return err
+	}
+	switch {
+	case !ok || spec.Hosts != nil && !allocation.Has(spec.Hosts):
+		return nil
 	case spec.Hosts == nil:
 		spec.Hosts = allocation.Nodes
 		if os.Getenv("GOMAXPROCS") == "" && allocation.TaskCPU > 1 {

@@ -209,7 +209,7 @@ func (s *server) heed() (stop func()) {
 			select {
 			case sig := <-signals:
 				if a := s.current(); a != nil {
-					a.Signal(sig.(syscall.Signal)) //nolint:errcheck // package signal has no others here
+					a.Signal(sig.(syscall.Signal))
 				} else if sig == syscall.SIGTERM || sig == syscall.SIGINT {
 					s.session.Close()
 				}
