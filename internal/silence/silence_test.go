@@ -3,6 +3,7 @@ package silence
 import (
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,18 +14,18 @@ import (
 func TestWatchCallsLostAfterTheBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w Watch
-		var pings int
+		var pings atomic.Int32
 		lost := make(chan time.Duration, 1)
 		start := time.Now()
-		w.Start(time.Minute, func() { pings++ }, func(bound time.Duration) {
+		w.Start(time.Minute, func() { pings.Add(1) }, func(bound time.Duration) {
 			w.Stop()
 			lost <- bound
 		})
 		require.Equal(t, time.Minute, <-lost)
-		require.Equal(t, Looks, pings)
+		require.EqualValues(t, Looks, pings.Load())
 		require.Equal(t, time.Minute+time.Minute/Looks, time.Since(start), "the start counts as a sign of life")
 		time.Sleep(time.Hour)
-		require.Equal(t, Looks, pings)
+		require.EqualValues(t, Looks, pings.Load())
 	})
 }
 
@@ -48,12 +49,12 @@ func TestByteStartsTheCountAnew(t *testing.T) {
 func TestPausedWatchNeitherPingsNorCallsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w Watch
-		var pings int
+		var pings atomic.Int32
 		lost := make(chan time.Duration, 1)
-		w.Start(time.Minute, func() { pings++ }, func(bound time.Duration) { lost <- bound })
+		w.Start(time.Minute, func() { pings.Add(1) }, func(bound time.Duration) { lost <- bound })
 		w.Pause(true)
 		time.Sleep(24 * time.Hour)
-		require.Zero(t, pings)
+		require.Zero(t, pings.Load())
 		require.Empty(t, lost)
 		w.Pause(false)
 		require.Equal(t, time.Minute, <-lost)
