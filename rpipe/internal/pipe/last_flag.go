@@ -18,17 +18,10 @@ func (l *LastFlag) Post(to *fabric.Peer, put func(ctx context.Context) error) er
 		return nil
 	}
 	l.Compose = put
-	return postOnce(to, &l.Composer)
-}
-
-// postOnce has a composer post now, or as soon as there is room. It returns what became of the
-// peer.
-func postOnce(to *fabric.Peer, c *fabric.Composer) error {
-	err := to.Post(to.NoWait(), c)
-	if errors.Is(err, fabric.ErrNoRoom) {
-		return nil
+	if err := to.Post(to.NoWait(), &l.Composer); !errors.Is(err, fabric.ErrNoRoom) {
+		return err
 	}
-	return err
+	return nil
 }
 
 // Posted reports whether the flag arrives, or the peer is gone.

@@ -30,7 +30,10 @@ func (u *SummaryUpdate) Tell() error {
 		return nil
 	}
 	u.Owe()
-	return postOnce(u.To, &u.Sum)
+	if err := u.To.Post(u.To.NoWait(), &u.Sum); !errors.Is(err, fabric.ErrNoRoom) {
+		return err
+	}
+	return nil
 }
 
 // Owe counts an addition that a later AddSum posts.
