@@ -43,12 +43,12 @@ func (c *closing) now() state { return state(c.state.Load()) }
 func (p *End) Depart(ctx context.Context) error {
 	switch {
 	case p.Joined.Load():
-		return p.step(ctx, eventClose, true)
+		return p.step(ctx, eventClose, p.joinLast)
 	case p.Broken.Load() != nil:
-		return p.step(ctx, eventUnfit, true)
+		return p.step(ctx, eventUnfit, p.joinLast)
 	}
 	atomics.Word64(p.Data[cardState:]).Store(cardClosed)
-	return p.step(ctx, eventAbandon, true)
+	return p.step(ctx, eventAbandon, p.joinLast)
 }
 
 // Advance has a closed end do all that it can do now. It reports whether the end has given
@@ -59,28 +59,29 @@ func (p *End) Advance(ctx context.Context, wait bool) bool {
 	}
 	defer p.closing.mu.Unlock()
 	wait = wait && p.Fate() == nil // else no call reaches the peer
-	for now := p.closing.now(); now != stateClosed; now = p.closing.now() {
-		e := p.observe()
-		if to, due := now.on(e); to == now && due == actNothing {
-			return false
-		}
-		if wait {
-			p.stepBriefly(ctx, e)
-		} else {
-			_ = p.step(ctx, e, false)
-		}
-		if p.closing.now() == now {
-			return false // the timer comes again
-		}
+	for p.advanceOnce(ctx, wait) {
 	}
-	return true // and its memory is gone
+	return p.closing.now() == stateClosed
 }
 
-// stepBriefly is step for the timer, which comes again after an error.
-func (p *End) stepBriefly(ctx context.Context, e event) {
-	brief, cancel := context.WithTimeout(ctx, lastMoment)
+// advanceOnce reports whether the state has moved.
+func (p *End) advanceOnce(ctx context.Context, wait bool) bool {
+	before := p.closing.now()
+	if before == stateClosed {
+		return false // its memory is gone
+	}
+	e := p.observe()
+	if to, due := before.on(e); to == before && due == actNothing {
+		return false
+	}
+	if !wait {
+		_ = p.step(ctx, e, nil)
+		return p.closing.now() != before
+	}
+	ctx, cancel := context.WithTimeout(ctx, lastMoment)
 	defer cancel()
-	_ = p.step(context.WithValue(brief, moment{}, brief), e, true) // with no moment behind brief
+	_ = p.step(ctx, e, p.joinNow) // after an error the timer comes again
+	return p.closing.now() != before
 }
 
 // observe returns the event that the state of the peer shows.
@@ -98,31 +99,33 @@ func (p *End) observe() event {
 	return eventLook
 }
 
-// step moves the end by an event, and by all events that follow from it. Without wait it
-// waits for nothing.
-func (p *End) step(ctx context.Context, e event, wait bool) (err error) {
+// A joiner connects to the peer if that is there. A step without one waits for nothing.
+type joiner func(ctx context.Context) error
+
+// step moves the end by an event, and by all events that follow from it.
+func (p *End) step(ctx context.Context, e event, join joiner) (err error) {
 	for e != noEvent {
 		to, due := p.closing.now().on(e)
 		p.closing.state.Store(uint32(to))
-		e, err = p.act(ctx, due, wait)
+		e, err = p.act(ctx, due, join)
 	}
 	return err
 }
 
 // act performs the action, and returns the event that follows.
-func (p *End) act(ctx context.Context, due action, wait bool) (event, error) {
+func (p *End) act(ctx context.Context, due action, join joiner) (event, error) {
 	switch {
 	case due == actRelease:
 		p.Role.Stop()
 		p.Options.Summary.Drop(gone(p.Fate()))
 		_ = p.Release() // no caller is left to take the error
 	case due == actFinish:
-		if p.Role.Finish(ctx, wait) {
+		if p.Role.Finish(ctx, join != nil) {
 			return eventLast, nil
 		}
-	case !wait: // the next ones wait
+	case join == nil: // the next ones wait
 	case due == actSeek:
-		return p.seek(ctx)
+		return p.seek(ctx, join)
 	case due == actDeliver:
 		return noEvent, p.Role.Deliver(ctx)
 	case due == actReset:
@@ -135,9 +138,9 @@ func (p *End) act(ctx context.Context, due action, wait bool) (event, error) {
 
 // seek looks for the peer. A peer whose last flag has come waits for this end's. If it is
 // not there, its job has ended.
-func (p *End) seek(ctx context.Context) (event, error) {
+func (p *End) seek(ctx context.Context, join joiner) (event, error) {
 	heard := p.Role.Heard()
-	err := p.joinLast(ctx)
+	err := join(ctx)
 	switch {
 	case err != nil && !p.reachable():
 		return noEvent, nil // it has nothing to be told, or Join has moved the state
@@ -151,16 +154,21 @@ func (p *End) seek(ctx context.Context) (event, error) {
 	return eventAbsent, nil
 }
 
-// joinLast connects to the peer if that is there. If ctx ends first, a call that closes takes
-// a moment more: the peer shall know.
+// joinNow connects to the peer if that is there.
+func (p *End) joinNow(ctx context.Context) error {
+	return p.Join(ctx, false)
+}
+
+// joinLast is joinNow for a call that closes. If ctx has ended, it takes a moment of its
+// own: the peer shall know.
 func (p *End) joinLast(ctx context.Context) error {
-	err := p.Join(ctx, false)
+	err := p.joinNow(ctx)
 	if err == nil || ctx.Err() == nil || !p.reachable() {
 		return err
 	}
 	ctx, cancel := momentOf(ctx)
 	defer cancel()
-	return p.Join(ctx, false)
+	return p.joinNow(ctx)
 }
 
 // reachable reports whether the peer is there, as far as is known, and fits.

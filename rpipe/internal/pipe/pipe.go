@@ -105,10 +105,10 @@ func (p *End) Join(ctx context.Context, wait bool) error {
 	if refused != nil || errors.Is(err, ErrCorrupt) && ctx.Err() == nil {
 		p.closing.look = theirs.counter()
 		if errors.Is(refused, runtime.ErrMismatch) {
-			_ = p.step(ctx, eventDiffers, true)
+			_ = p.step(ctx, eventDiffers, p.joinNow)
 		} else {
 			p.pokeSummary(ctx)
-			_ = p.step(ctx, eventUnfit, true)
+			_ = p.step(ctx, eventUnfit, p.joinNow)
 		}
 		return p.Breaks(err)
 	}

@@ -77,16 +77,26 @@ func (w *Writer) Deliver(context.Context) error {
 	case w.finished:
 		return nil
 	case w.Broken.Load() == nil:
-		// The ring has a place of its own for the last notification.
-		return w.putFin(w.place(), rmalloc.Flag{Kind: rmalloc.Close}.Encode(w.slot.Lap()))
+		return w.putClose()
 	}
-	// This end is corrupt. Which notification is free is not known any more: the flag is of
-	// the writer's alone.
-	w.gaveUp = true
-	if err := w.putFin(w.WantedFlag(), gaveUp); err != nil && w.Fate() == nil {
+	if err := w.giveUp(); err != nil && w.Fate() == nil {
 		return err
 	}
 	return nil
+}
+
+// putClose puts the last notification, for which the ring has a place of its own, unless
+// the reader has gone.
+func (w *Writer) putClose() error {
+	flag := rmalloc.Flag{Kind: rmalloc.Close}.Encode(w.slot.Lap())
+	return w.putFin(w.place(), flag)
+}
+
+// giveUp tells the reader that this end is corrupt. Which notification is free is
+// not known any more: that flag is of the writer's alone.
+func (w *Writer) giveUp() error {
+	w.gaveUp = true
+	return w.putFin(w.WantedFlag(), gaveUp)
 }
 
 // putFin puts the flag that nothing follows, unless the reader has gone, and tells a
