@@ -65,6 +65,30 @@ without() {
 }
 try without
 
+# list: ranks of one pretended host use memory, and the device to the other host. auto does
+# the same, and a program without RDMA takes tcp.
+list() { # provider, between hosts, program, arguments...
+	near=shm list=$1 far=$2
+	shift 2
+	GRUN_HOSTS=a,a,b,b "$bin/grun" -n 4 --provider "$list" --timeout 10m --stats "$bin/$@" >/tmp/said 2>&1 || { cat /tmp/said; return 1; }
+	grep -v -w self /tmp/said
+	awk -v near=$near -v far=$far '
+		NF == 8 && $1 ~ /^[0-9]+$/ && $1 != $2 { if ($3 != (int($1 / 2) == int($2 / 2) ? near : far)) wrong = 1; else count += $4 }
+		END { exit wrong || !count }' /tmp/said
+}
+try list shm,ibv ibv wordcount -verify window
+try list auto ibv hello
+try list auto tcp without
+try list shm,tcp tcp hello
+
+# mixed: a list with memory leaves no atomics to the device.
+mixed() {
+	! GRUN_ATOMICS=nic "$bin/grun" -n 2 --provider shm,ibv --timeout 10m "$bin/hello" >/tmp/said 2>&1 || return 1
+	cat /tmp/said
+	grep -q "choose one provider, such as ibv, or atomics by cpu" /tmp/said
+}
+try mixed
+
 # settings: a program takes those that devices know, and refuses the rest.
 settings() {
 	GRUN_RDMA=device=rxe0,port=1,mtu=1024,retries=3 "$bin/grun" -n 2 --provider ibv --timeout 10m "$bin/hello" &&
