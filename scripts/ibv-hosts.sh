@@ -29,16 +29,17 @@ tell() { # file: shows it, and keeps vm from taking a long file for silence
 	sed 's/^/    /' "$1" | tail -n 30
 }
 
-# job: the example ends well, and its ranks reach those of the other machine over ibv.
+# job: the example ends well, and its ranks use memory within a machine and ibv to the other.
 job() { # program, arguments...
-	"$bin/grun" -H vm1:2,vm2:2 --provider ibv --timeout 10m --stats "$bin/$@" >/tmp/job 2>&1
+	"$bin/grun" -H vm1:2,vm2:2 --provider "${list:-shm,ibv}" --timeout 10m --stats "$bin/$@" >/tmp/job 2>&1
 	rc=$?
 	tell /tmp/job
 	[ $rc = 0 ] && awk '
-		NF == 8 && $1 ~ /^[0-9]+$/ && int($1 / 2) != int($2 / 2) { if ($3 == "ibv") count += $4; else wrong = 1 }
+		NF == 8 && $1 ~ /^[0-9]+$/ && $1 != $2 { if ($3 != (int($1 / 2) == int($2 / 2) ? "shm" : "ibv")) wrong = 1; else count += $4 }
 		END { exit wrong || !count }' /tmp/job
 }
 try job hello
+list=auto try job hello
 try job heat
 try job wordcount
 try job pipes
@@ -49,7 +50,7 @@ secret=$(od -An -vtx1 -N32 /dev/urandom | tr -d ' \n')
 at() { # rank, variables and program...
 	rank=$1
 	shift
-	line="cd $bin; GRUN_ADDR=vm1:7000 GRUN_SECRET=$secret GRUN_SIZE=4 GRUN_RANK=$rank GRUN_PROVIDER=ibv $* >said.$rank 2>&1; echo \$? >code.$rank"
+	line="cd $bin; GRUN_ADDR=vm1:7000 GRUN_SECRET=$secret GRUN_SIZE=4 GRUN_RANK=$rank GRUN_PROVIDER=${list:-shm,ibv} $* >said.$rank 2>&1; echo \$? >code.$rank"
 	rm -f "code.$rank"
 	if [ "$rank" -lt 2 ]; then sh -c "$line" & else ssh vm2 "$line" & fi
 }
@@ -85,7 +86,7 @@ killed() {
 	tail -n 3 said.*
 	[ "$(cat code.* | sort -n | tail -n 1)" = 137 ] && [ "$(grep -l 'rank is dead' said.0 said.1 | wc -l)" = 2 ] && [ -z "$(sh -c "$ranks")$(ssh vm2 "$ranks")" ]
 }
-try killed
+list=ibv try killed
 
 # grunkilled: grun tells them that the rank died, and ends with the code of its signal.
 grunkilled() {
@@ -114,7 +115,7 @@ cut() {
 	ssh vm2 /bin/ip neigh del 10.0.1.1 dev eth0
 	[ "$(grep -l 'rank is unreachable (connection over ibv lost' said.* | wc -l)" = 4 ] && [ "$(cat code.* | grep -cx 1)" = 4 ] && [ -z "$(sh -c "$ranks")$(ssh vm2 "$ranks")" ]
 }
-try cut
+list=ibv try cut
 exit $failed
 END
 programs=(-bin "$bin/grun")
