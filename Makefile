@@ -14,7 +14,7 @@ SEED     ?= $(shell date +%s)
 # ends a test whose wait no watchdog sees, on a machine however busy.
 LIMIT    ?= 60m
 
-.PHONY: help check format vet lint test race conformance ibv ibv-hosts ibv-upper ibv-counts rdma fuzz bench pingpong peers microbench examples mutants soak chaos hosts slurm leftovers
+.PHONY: help check format vet lint test race conformance ibv ibv-hosts ibv-upper ibv-counts rdma fuzz bench pingpong peers microbench examples mutants soak chaos hosts slurm mpi leftovers
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,6 +96,9 @@ hosts: ## Jobs on several hosts made of namespaces, and faults of their network;
 
 slurm: ## Jobs under Debian's Slurm on hosts made of namespaces, and what ends them; needs root, and installs Slurm
 	scripts/slurm.sh
+
+mpi: ## Ranks under mpiexec.hydra and mpirun, and programs of MPICH under grun; installs both
+	scripts/mpi.sh
 
 leftovers: ## Look for processes and files that jobs left behind
 	scripts/leftovers.sh

@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"net"
 	"syscall"
 
 	"github.com/gopgas/gopgas/launcher/internal/agent"
@@ -48,7 +49,16 @@ func (j *job) files(rank int) (f agent.Files, err error) {
 	if f.Stdin != nil {
 		f.Owned = append(f.Owned, f.Stdin)
 	}
-	return f, err
+	if err != nil {
+		return f, err
+	}
+	var manager net.Conn
+	if f.Manager, manager, err = agent.ManagerPair(); err != nil {
+		return f, err
+	}
+	f.Owned = append(f.Owned, f.Manager)
+	go j.manage(rank, manager)
+	return f, nil
 }
 
 func (l *localAgent) begin() {

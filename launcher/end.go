@@ -76,7 +76,7 @@ func (j *job) killAll() {
 	j.phase, j.ended = killing, true
 	j.timer.set(deathWait)
 	for _, p := range j.ranks {
-		if j.begun && !p.ended {
+		if j.begun && !p.ended && !p.exited {
 			j.result.Killed = append(j.result.Killed, p.rank)
 		}
 	}

@@ -70,7 +70,7 @@ func (j *job) hearOf(p *process, m wire.Message) {
 		if j.errors != nil && j.errors.add(m.Rank, m.Text) {
 			j.output.printFor(m.Rank, m.Text)
 		}
-	case p.ended:
+	case p.ended, p.exited:
 	case m.Kind == wire.KindNotStarted:
 		p.ended, p.absent = true, true
 		j.alive--
@@ -79,13 +79,19 @@ func (j *job) hearOf(p *process, m wire.Message) {
 		}
 		j.end()
 	default:
-		p.ended, p.status = true, waitStatus(m)
-		j.alive--
+		p.exited, p.status = true, waitStatus(m)
 		if m.Fault != nil {
 			j.err = agent.ErrorOf(m.Fault, p.host.foreignName())
 		}
-		j.judge(p)
-		j.server.RankDied(p.rank, p.deathCause())
+		j.exited(p)
+	}
+}
+
+// died announces the end of a rank to the others, which wait for it no more.
+func (j *job) died(p *process, cause string) {
+	j.server.RankDied(p.rank, cause)
+	if !p.left {
+		j.manager.RankDied(p.rank)
 	}
 }
 
@@ -129,7 +135,7 @@ func (j *job) loseHost(h *host, why error) {
 		p.ended, p.lost = true, true
 		j.alive--
 		reason := fmt.Sprintf("was lost with its host: %v", why)
-		j.server.RankDied(p.rank, reason+" ("+h.name+")")
+		j.died(p, reason+" ("+h.name+")")
 		j.fail(p, Failure{Code: codeOf(why), Reason: reason})
 	}
 }
@@ -154,8 +160,11 @@ func (j *job) nameLate() {
 		}
 	}
 	if len(late) > 0 {
-		j.note(fmt.Sprintf("%s did not call runtime.Init within %v of the first rank, which waits for them; --start-timeout bounds the wait",
-			bootstrap.Ranks(late), defaultStartTimeout))
+		text := fmt.Sprintf("%s did not call %s within %v of the first rank, which waits for them", bootstrap.Ranks(late), speaks(j.mpi).begin, defaultStartTimeout)
+		if !j.mpi {
+			text += "; --start-timeout bounds the wait"
+		}
+		j.note(text)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/gopgas/gopgas/internal/bootstrap"
+	"github.com/gopgas/gopgas/internal/pmi"
 	"github.com/gopgas/gopgas/launcher/internal/agent"
 	"github.com/gopgas/gopgas/launcher/internal/spawn"
 )
@@ -26,14 +27,15 @@ type job struct {
 	size   int
 	paths  []string // of the programs on this host; "": only other hosts have it
 
-	server *bootstrap.Server
-	input  *input
-	output *output
-	errors *finalErrors // nil: ranks print their errors themselves
-	hosts  []*host      // that have ranks
-	ranks  []*process
-	events chan event
-	over   chan struct{} // closed when the launcher takes no more events
+	server  *bootstrap.Server
+	manager *pmi.Server
+	input   *input
+	output  *output
+	errors  *finalErrors // nil: ranks print their errors themselves
+	hosts   []*host      // that have ranks
+	ranks   []*process
+	events  chan event
+	over    chan struct{} // closed when the launcher takes no more events
 
 	tunnels *spawn.Spawner // of the commands that reach other hosts; nil: there are none
 	self    *executable    // of agents; nil: there are none
@@ -161,6 +163,7 @@ func (j *job) open() (err error) {
 		}
 	}
 	j.server = bootstrap.NewServer(j.size, j.secret, j.hooks())
+	j.manager = j.newManager()
 	if listener != nil {
 		j.serve(listener)
 	}
@@ -178,6 +181,7 @@ func (j *job) release() error {
 	close(j.over)
 	j.input.close()
 	j.server.Close() //nolint:errcheck // never fails
+	j.manager.Close()
 	j.eachAgent(agentEnd.Sweep)
 	lost := j.output.finish()
 	if j.errors != nil {

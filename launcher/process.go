@@ -9,7 +9,10 @@ type process struct {
 
 	// Events that the supervising loop has seen.
 	joined, left bool
-	ended        bool
+	mpi          bool // it joined by PMI
+	unmanaged    bool // its connection with the process manager has ended
+	exited       bool // its process has ended
+	ended        bool // its end was judged
 	absent       bool // it never ran
 	lost         bool // with its host
 	status       syscall.WaitStatus

@@ -102,6 +102,15 @@ func (r *remoteAgent) handle(m wire.Message) {
 	}
 }
 
+// manage serves the stream of a rank's connection with the process manager.
+func (r *remoteAgent) manage(m wire.Message, stream *wire.Stream) {
+	if m.Kind != wire.KindManager || m.Rank < 0 || m.Rank >= r.job.size || r.job.ranks[m.Rank].host != r.host {
+		stream.Close() //nolint:errcheck // nothing was sent
+		return
+	}
+	r.job.manage(m.Rank, stream)
+}
+
 // begin opens the streams of the ranks and has the agent start them.
 func (r *remoteAgent) begin() {
 	go func() {

@@ -102,7 +102,7 @@ func (r *remoteAgent) plan(ctx context.Context) error {
 	go r.listen()
 	go r.sendSignals()
 	go r.session.Watch(r.bound())
-	r.job.serve(r.session.Listener())
+	r.job.serve(r.session.Listener(r.manage))
 	if err := r.session.Send(wire.Message{Kind: wire.KindPlan, Plan: &r.host.plan}); err != nil {
 		return err
 	}

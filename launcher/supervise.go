@@ -18,7 +18,9 @@ type event struct {
 	payload []byte       // reported
 	host    *host        // ofAgent, hostLost
 	message wire.Message // ofAgent
-	err     error        // assembled, hostLost
+	err     error        // assembled, hostLost, unmanaged
+	mpi     bool         // joined, aborted: by PMI
+	code    int          // aborted by PMI
 }
 
 type eventKind uint8
@@ -33,6 +35,7 @@ const (
 	assembled // all hosts are ready, or not
 	ofAgent   // a message
 	hostLost
+	unmanaged // the connection of a rank with the process manager has ended
 )
 
 // supervision is the state of the loop that watches the ranks.
@@ -45,6 +48,7 @@ type supervision struct {
 	begun    bool                    // the agents start their ranks
 	alive    int
 	joins    int
+	mpi      bool // a rank joined by PMI
 	result   Result
 	stopping syscall.Signal // the first SIGINT or SIGTERM that was passed on
 	ended    bool           // the launcher itself ends the job: ranks that end now have not failed
@@ -140,7 +144,11 @@ func (j *job) handle(e event) {
 func (j *job) follow(p *process, e event) {
 	switch e.kind {
 	case joined:
-		p.joined = true
+		if p.joined {
+			return
+		}
+		p.joined, p.mpi = true, e.mpi
+		j.mpi = j.mpi || e.mpi
 		j.joins++
 		j.awaitJoins()
 		for _, other := range j.ranks { // after the first join an exit without one is a failure
@@ -149,10 +157,16 @@ func (j *job) follow(p *process, e event) {
 	case left:
 		p.left = true
 	case aborted:
+		if e.mpi {
+			j.abortMPI(p, e)
+			return
+		}
 		p.aborted, p.abort = true, e.text
 		j.fail(p, Failure{Code: 1, Reason: fmt.Sprintf("aborted: %s", e.text)})
 	case lost:
 		time.AfterFunc(lostWait, func() { j.post(event{kind: silent, rank: e.rank}) })
+	case unmanaged:
+		j.endManaged(p, e.err)
 	case silent:
 		j.declareDead(p)
 	case reported:

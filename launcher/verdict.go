@@ -20,9 +20,9 @@ func (j *job) judge(p *process) {
 	case code != 0:
 		j.fail(p, Failure{Code: code, Signal: sig, Reason: reason})
 	case p.joined && !p.left:
-		j.fail(p, Failure{Code: 1, Reason: "exited without Close"})
+		j.fail(p, Failure{Code: 1, Reason: "exited without " + speaks(p.mpi).end})
 	case !p.joined && j.joins > 0:
-		j.fail(p, Failure{Code: 1, Reason: "exited without ever calling runtime.Init, in which other ranks wait"})
+		j.fail(p, Failure{Code: 1, Reason: "exited without ever calling " + speaks(j.mpi).begin + ", in which other ranks wait"})
 	}
 }
 

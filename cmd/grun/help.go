@@ -18,6 +18,8 @@ each task is a slot, and srun takes ssh's place. Without -n each slot has a rank
 hosts. They have PROG and the working directory at the same paths, or get PROG by
 --stage. The variables GRUN_*, those of Go's runtime and -x go there too.
 
+PROG may be a program of MPICH: grun is a process manager with PMI-1 and PMI-2.
+
 When a rank fails, grun tells the other ranks at once. They get --grace to end by
 themselves, then SIGTERM, then SIGKILL; one line names the first rank and its
 failure. grun passes SIGINT and SIGTERM on, and kills ranks that still run

@@ -18,6 +18,7 @@ import (
 // Files are the standard files of a rank; nil is /dev/null.
 type Files struct {
 	Stdin, Stdout, Stderr *os.File
+	Manager               *os.File   // of ManagerPair; nil: the rank has none
 	Owned                 []*os.File // the agent closes them once the rank has them
 }
 
@@ -81,6 +82,10 @@ func (a *Agent) launch(local int, rank wire.Rank) (*spawn.Process, error) {
 	}
 	if files.Stderr != nil {
 		cmd.Stderr = files.Stderr
+	}
+	if files.Manager != nil {
+		cmd.ExtraFiles = []*os.File{files.Manager} // its number is managerFD
+		cmd.Env = a.managerVars(cmd.Env, rank.Rank)
 	}
 	process, err := a.spawner.Start(cmd, cpus)
 	if err != nil {

@@ -22,6 +22,12 @@ func (s *server) files(rank int) (f Files, err error) {
 			f.Owned = append(f.Owned, f.Stdin)
 		}
 	}
+	var manager net.Conn
+	if f.Manager, manager, err = ManagerPair(); err != nil {
+		return f, err
+	}
+	f.Owned = append(f.Owned, f.Manager)
+	go s.relayManager(rank, manager)
 	if s.plan.Stdout {
 		if f.Stdout, err = s.outputOf(key{wire.KindStdout, rank}); err != nil {
 			return f, err
@@ -132,16 +138,12 @@ func (s *server) relayRanks() {
 
 func (s *server) relayRank(conn net.Conn) {
 	defer conn.Close()
-	stream, err := s.session.Connect()
+	stream, err := s.session.Open(wire.Message{Kind: wire.KindRendezvous})
 	if err != nil {
 		return
 	}
 	defer stream.Close() //nolint:errcheck // both directions have ended
-	go func() {
-		io.Copy(onlyWriter{stream}, conn) //nolint:errcheck // any end will do
-		stream.CloseWrite()               //nolint:errcheck // as above
-	}()
-	io.Copy(conn, stream) //nolint:errcheck // as above
+	passOn(conn, stream)
 }
 
 // relay runs a command that reaches another host, and passes its bytes on.

@@ -9,10 +9,12 @@
 //	 |-- program 0 ------------ bytes --------------------->|
 //	 |== relay ===== the byte stream of another host =======|--- ssh ---> its agent
 //	 |<- rendezvous ----------- a connection of a rank -----|
+//	 |<- process manager of MPI, likewise ------------------|
 //
-// A [Session] divides the stream of bytes into these streams. grun opens all but the
-// last kind, and begins each with a message that says what it is. The agent opens a
-// stream for each connection of a rank to the rendezvous, and passes bytes on.
+// A [Session] divides the stream of bytes into these streams. The end that opens a stream
+// begins it with a message that says its kind. grun opens all but the last two kinds. The
+// agent opens a stream for each connection of a rank to the rendezvous or to the process
+// manager, and passes bytes on.
 //
 // # Silence
 //

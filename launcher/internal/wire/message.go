@@ -39,6 +39,10 @@ const (
 	KindStderr  // Rank
 	KindProgram // Rank: number of the program; Size bytes follow
 	KindRelay   // ID, Command
+
+	// The first message of a stream that the agent opens.
+	KindRendezvous // a connection of a rank to the rendezvous
+	KindManager    // Rank: its connection with the process manager
 	kindEnd
 )
 

@@ -75,15 +75,6 @@ func (s *Session) Open(m Message) (*Stream, error) {
 	return stream, nil
 }
 
-// Connect opens a stream without a first message: a connection to the rendezvous.
-func (s *Session) Connect() (*Stream, error) {
-	inner, err := s.mux.OpenStream()
-	if err != nil {
-		return nil, s.explain(err)
-	}
-	return &Stream{inner}, nil
-}
-
 // Accept returns the next stream that the other end opens.
 func (s *Session) Accept() (*Stream, error) {
 	inner, err := s.mux.AcceptStream()
@@ -174,25 +165,38 @@ type heard struct {
 	io.WriteCloser
 }
 
-// Listener returns the connections that the other end opens, for bootstrap's Server. To
-// close it leaves the session open.
-func (s *Session) Listener() net.Listener {
+// Listener returns the connections to the rendezvous that the agent opens, for bootstrap's
+// Server. A goroutine calls other for each other stream, with its first message. To close the
+// listener leaves the session open.
+func (s *Session) Listener(other func(Message, *Stream)) net.Listener {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &listener{session: s, ctx: ctx, cancel: cancel}
+	return &listener{session: s, other: other, ctx: ctx, cancel: cancel}
 }
 
 type listener struct {
 	session *Session
+	other   func(Message, *Stream)
 	ctx     context.Context
 	cancel  context.CancelFunc
 }
 
 func (l *listener) Accept() (net.Conn, error) {
-	inner, err := l.session.mux.AcceptStreamWithContext(l.ctx)
-	if err != nil {
-		return nil, net.ErrClosed
+	for {
+		inner, err := l.session.mux.AcceptStreamWithContext(l.ctx)
+		if err != nil {
+			return nil, net.ErrClosed
+		}
+		stream := &Stream{inner}
+		m, err := Read(stream) // the agent sends it as it opens the stream
+		switch {
+		case err != nil:
+			stream.Close() //nolint:errcheck // nothing was sent
+		case m.Kind == KindRendezvous:
+			return stream, nil
+		default:
+			go l.other(m, stream)
+		}
 	}
-	return &Stream{inner}, nil
 }
 
 func (l *listener) Close() error {

@@ -128,8 +128,8 @@ func TestCloseOfAStreamEndsItsRead(t *testing.T) {
 
 func TestListenerGivesTheStreamsOfTheOtherEndAndLeavesTheSessionOpen(t *testing.T) {
 	grun, agent := pair(t)
-	l := grun.Listener()
-	_, err := agent.Connect()
+	l := grun.Listener(nil)
+	_, err := agent.Open(Message{Kind: KindRendezvous})
 	require.NoError(t, err)
 	conn, err := l.Accept()
 	require.NoError(t, err)

@@ -1,0 +1,73 @@
+package agent
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/gopgas/gopgas/internal/pmi"
+	"github.com/gopgas/gopgas/launcher/internal/wire"
+)
+
+// managerFD is the descriptor of a rank's connection with the process manager.
+const managerFD = 3
+
+// ManagerPair returns the two ends of a rank's connection with the process manager, over
+// which programs of MPI start. A rank that speaks no PMI leaves its end alone.
+func ManagerPair() (rank *os.File, manager net.Conn, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connection for PMI: %w", err)
+	}
+	rank = os.NewFile(uintptr(pair[0]), "PMI of a rank")
+	file := os.NewFile(uintptr(pair[1]), "PMI")
+	defer file.Close()
+	if manager, err = net.FileConn(file); err != nil {
+		rank.Close()
+		return nil, nil, fmt.Errorf("connection for PMI: %w", err)
+	}
+	return rank, manager, nil
+}
+
+// managerVars returns an environment without the variables of a process manager that
+// started this process, and with those of this one.
+func (a *Agent) managerVars(env []string, rank int) (vars []string) {
+	for _, v := range env {
+		if !strings.HasPrefix(v, "PMI_") {
+			vars = append(vars, v)
+		}
+	}
+	return append(vars, fmt.Sprintf("%s=%d", pmi.EnvFD, managerFD), fmt.Sprintf("%s=%d", pmi.EnvRank, rank),
+		fmt.Sprintf("%s=%d", pmi.EnvSize, a.plan.Size))
+}
+
+// relayManager passes the connection of a rank on to the process manager, which is in grun.
+// It opens a stream when the rank sends its first byte.
+func (s *server) relayManager(rank int, conn net.Conn) {
+	defer conn.Close()
+	var first [1]byte
+	if _, err := conn.Read(first[:]); err != nil {
+		return
+	}
+	stream, err := s.session.Open(wire.Message{Kind: wire.KindManager, Rank: rank})
+	if err != nil {
+		return
+	}
+	if _, err := stream.Write(first[:]); err == nil {
+		passOn(conn, stream)
+	}
+	stream.Close() //nolint:errcheck // both directions have ended
+}
+
+// passOn passes bytes on between a connection of a rank and its stream until both end.
+func passOn(conn net.Conn, stream *wire.Stream) {
+	go func() {
+		io.Copy(onlyWriter{stream}, conn) //nolint:errcheck // any end will do
+		stream.CloseWrite()               //nolint:errcheck // as above
+	}()
+	io.Copy(conn, stream) //nolint:errcheck // as above
+}
