@@ -106,7 +106,7 @@ func (s *Server) Serve(rank int, c net.Conn) error {
 		if err := session.step(); errors.Is(err, ErrWire) {
 			return fmt.Errorf("rank %d: %w", rank, err)
 		} else if err != nil {
-			return nil //nolint:nilerr // the rank has ended, which its launcher sees
+			return nil // the rank has ended, which its launcher sees
 		}
 	}
 	io.Copy(io.Discard, c) //nolint:errcheck // the rank keeps its end until it ends

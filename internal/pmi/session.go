@@ -8,6 +8,9 @@ import (
 // spaceName names the key-value space to ranks. There is one in a job.
 const spaceName = "grun"
 
+// threadKey is the key of a request's number in version 2, which the response has, too.
+const threadKey = "thr" + "id"
+
 // A session is the server's side of one rank's connection.
 type session struct {
 	*Server
@@ -51,8 +54,8 @@ func (s *session) step() error {
 	if answer.command == "" {
 		return nil
 	}
-	if thread, ok := m.lookup("thrid"); ok {
-		answer.fields = append(answer.fields, field{"thrid", thread})
+	if thread, ok := m.lookup(threadKey); ok {
+		answer.fields = append(answer.fields, field{threadKey, thread})
 	}
 	if err := s.conn.send(answer); err != nil {
 		return err
