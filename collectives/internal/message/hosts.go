@@ -46,10 +46,26 @@ func NewHosts(host []int) *Hosts {
 		h.of[member] = i
 		h.groups[i] = append(h.groups[i], member)
 	}
+	h.prepare()
+	return h
+}
+
+// Clone returns Hosts of the same members for another goroutine. It shares the lists.
+func (h *Hosts) Clone() *Hosts {
+	c := &Hosts{Within: h.Within, Among: h.Among, groups: h.groups, of: h.of, runs: h.runs}
+	c.prepare()
+	return c
+}
+
+// prepare makes the memory that calls use.
+func (h *Hosts) prepare() {
 	h.leaders = make([]int, len(h.groups))
 	h.counts, h.offsets = make([]int, len(h.groups)), make([]int, len(h.groups))
-	h.ownCounts, h.ownOffsets = make([]int, len(host)), make([]int, len(host))
-	return h
+	most := 0
+	for _, group := range h.groups {
+		most = max(most, len(group))
+	}
+	h.ownCounts, h.ownOffsets = make([]int, most), make([]int, most)
 }
 
 // forShort returns an algorithm for a part of little data.

@@ -1,0 +1,52 @@
+package loggp
+
+import "github.com/gopgas/gopgas/collectives/internal/message"
+
+// A memory holds the buffers of a call. All ranks use the same ones, since a replay moves no
+// bytes and runs one rank at a time.
+type memory struct {
+	machine    *Machine
+	send, recv []byte
+	scratch    []byte
+	hosts      *message.Hosts
+}
+
+// newMemory makes the buffers of a call whose longest one has so many bytes.
+func newMemory(m *Machine, c message.Collective, bytes int) *memory {
+	b := &memory{machine: m, send: make([]byte, bytes), recv: make([]byte, bytes)}
+	switch c {
+	case message.Gather, message.AllGather:
+		b.send = b.send[:bytes/m.Ranks]
+	case message.Scatter, message.ReduceScatter:
+		b.recv = b.recv[:bytes/m.Ranks]
+	}
+	return b
+}
+
+// args returns the arguments of the call at a rank.
+func (b *memory) args(r *rank) *message.Args {
+	a := &message.Args{
+		Elem: 1, Send: b.send, Recv: b.recv, Commutative: true,
+		Combine: func(dst, _, _ []byte) { r.clock += b.machine.CombinePerByte * float64(len(dst)) },
+		Scratch: func(n int) []byte {
+			r.scratch += n
+			if n > len(b.scratch) {
+				b.scratch = make([]byte, n)
+			}
+			return b.scratch[:n:n]
+		},
+	}
+	if b.hosts != nil {
+		a.Hosts = b.hosts.Clone()
+	}
+	return a
+}
+
+// hostsOf returns the hosts of a machine's ranks.
+func hostsOf(m *Machine) *message.Hosts {
+	host := make([]int, m.Ranks)
+	for i := range host {
+		host[i] = m.host(i)
+	}
+	return message.NewHosts(host)
+}
