@@ -26,6 +26,9 @@ type Machine struct {
 	Among   Link // between ranks of two hosts
 	// CombinePerByte is the time to combine a byte of two vectors, in nanoseconds.
 	CombinePerByte float64
+	// Part chooses the algorithms of a two-level call: the one among hosts, if among is true, and
+	// the one within each host. nil: algorithms for short data.
+	Part func(collective string, bytes int, among bool) (algorithm string)
 }
 
 // ErrMachine is the error of a machine or call that cannot be simulated; match with errors.Is.

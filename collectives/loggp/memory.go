@@ -43,29 +43,28 @@ func (b *memory) args(r *rank) *message.Args {
 }
 
 // hostsOf returns the hosts of a machine's ranks, with the algorithms for the parts of a call.
-func hostsOf(m *Machine, c *Call) *message.Hosts {
+func hostsOf(m *Machine, bytes int) *message.Hosts {
 	host := make([]int, m.Ranks)
 	for i := range host {
 		host[i] = m.host(i)
 	}
 	h := message.NewHosts(host)
-	if c.Part != nil {
+	if m.Part != nil {
+		h.Within = func(part message.Collective) message.Func { return m.part(part, bytes, false) }
 		h.Among = func(part message.Collective) message.Func {
-			bytes := c.Bytes
 			if part == message.AllToAll { // all ranks of a host together
-				bytes *= m.PerHost
+				return m.part(part, bytes*m.PerHost, true)
 			}
-			return c.part(part, bytes, true)
+			return m.part(part, bytes, true)
 		}
-		h.Within = func(part message.Collective) message.Func { return c.part(part, c.Bytes, false) }
 	}
 	return h
 }
 
-// part returns the algorithm for a part of the call. An unknown name stands for the last
+// part returns the algorithm for a part of a call. An unknown name stands for the last
 // algorithm of the table, which can do any call.
-func (c *Call) part(what message.Collective, bytes int, among bool) message.Func {
-	al, ok := message.Find(what, c.Part(what.String(), bytes, among))
+func (m *Machine) part(what message.Collective, bytes int, among bool) message.Func {
+	al, ok := message.Find(what, m.Part(what.String(), bytes, among))
 	if !ok {
 		all := message.Algorithms(what)
 		al = all[len(all)-1]

@@ -15,9 +15,6 @@ type Call struct {
 	Collective string // as Collectives returns it
 	Algorithm  string // as Algorithms returns it
 	Bytes      int    // of the longest buffer: the whole vector, or the blocks of all ranks
-	// Part chooses the algorithms of a two-level call: the one among hosts, if among is true, and
-	// the one within each host. nil: algorithms for short data.
-	Part func(collective string, bytes int, among bool) (algorithm string)
 }
 
 // A Result is the cost of a call.
@@ -82,7 +79,7 @@ func Run(m *Machine, c Call, trace func(Message)) (Result, error) {
 	}
 	memory := newMemory(m, family, c.Bytes)
 	if al.Needs&message.HostMap != 0 {
-		memory.hosts = hostsOf(m, &c)
+		memory.hosts = hostsOf(m, c.Bytes)
 	}
 	s := newReplay(m, func(ctx context.Context, r *rank) error { return al.Run(ctx, r, memory.args(r)) })
 	s.trace = trace
