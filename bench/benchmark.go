@@ -116,6 +116,9 @@ func pipeBenchmarks() []benchmark {
 	return []benchmark{
 		{name: "rpipe_latency", group: "rpipe_latency", about: "Alloc, Write, Read and Free, ping-pong, one way", sized: true, unit: oneWay(), setup: rpipeLatency},
 		{name: "channel_latency", group: "rpipe_latency", about: "a message of a collective call through a channel, ping-pong, one way", sized: true, unit: oneWay(), setup: channelLatency},
+		{name: "channel_send", group: "loggp", about: "processor time of a message at its sender", sized: true, unit: micros(), setup: channelSend},
+		{name: "channel_receive", group: "loggp", about: "processor time of a message at its receiver", sized: true, unit: micros(), setup: channelReceive},
+		{name: "channel_stream", group: "loggp", about: "one message after another, each", sized: true, unit: micros(), setup: channelStream},
 		{name: "rpipe_twoputs_latency", group: "rpipe_latency", about: "the same, data and flag as two puts", sized: true, unit: oneWay(), setup: rpipeTwoPutsLatency},
 		{name: "rpipe_read_latency", group: "rpipe_latency", about: "the same, fetched by the reader", sized: true, unit: oneWay(), setup: rpipeReadLatency},
 		{name: "rpipe_window_latency", group: "rpipe_latency", about: "pushed over a window's public calls", sized: true, unit: oneWay(), setup: rpipeWindowLatency()},

@@ -18,25 +18,35 @@ func channelLatency(ctx context.Context, h *harness, size int) (task, error) {
 	if size > channel.MostPiece(channelRing) {
 		return task{}, errSkip
 	}
+	p, free, err := h.channel(ctx, "latency", size)
+	if err != nil || h.rank > target {
+		return task{run: h.origin(nil), free: free}, err
+	}
+	return task{run: h.pingPong(p.send, p.receive), free: free}, nil
+}
+
+// channel makes a channel between rank 0 and the target. Kind: collective; further ranks
+// get nil.
+func (h *harness) channel(ctx context.Context, use string, size int) (p *channelPinger, free func(context.Context) error, err error) {
 	if h.rank > target {
-		return task{run: func(context.Context, int) error { return nil }, free: h.world.Barrier}, nil
+		return nil, h.world.Barrier, nil
 	}
 	t, peer := team.Of(h.world), target-h.rank
 	block, err := t.Arena().Alloc(channel.Size(channelRing))
 	if err != nil {
-		return task{}, err
+		return nil, nil, err
 	}
-	name := func(reader int) string { return "channel of " + strconv.Itoa(size) + " at " + strconv.Itoa(reader) }
+	name := func(reader int) string { return use + " of " + strconv.Itoa(size) + " at " + strconv.Itoa(reader) }
 	region, err := t.Register(ctx, name(h.rank), block.Memory)
 	if err != nil {
-		return task{}, err
+		return nil, nil, err
 	}
-	p := &channelPinger{src: make([]byte, size)}
+	p = &channelPinger{src: make([]byte, size), progress: func() { t.Progress() }}
 	p.end = channel.New(channel.Config{Memory: block.Bytes, Ring: channelRing, Await: t.Await,
 		Reach: func(ctx context.Context) (*fabric.Remote, error) {
 			return t.AwaitRegion(ctx, t.Members[peer], name(peer))
 		}})
-	free := func(ctx context.Context) error {
+	return p, func(ctx context.Context) error {
 		if err := h.world.Barrier(ctx); err != nil { // the peer writes there no more
 			return err
 		}
@@ -44,15 +54,16 @@ func channelLatency(ctx context.Context, h *harness, size int) (task, error) {
 			return err
 		}
 		return t.Arena().Free(block)
-	}
-	return task{run: h.pingPong(p.send, p.receive), free: free}, nil
+	}, nil
 }
 
+// A channelPinger sends and receives messages at one end of a channel.
 type channelPinger struct {
-	end     *channel.End
-	src     []byte
-	out, in channel.Message
-	sum     byte
+	end      *channel.End
+	src      []byte
+	out, in  channel.Message
+	sum      byte
+	progress func()
 }
 
 func (p *channelPinger) message() channel.Message {

@@ -36,6 +36,8 @@
 // Further names of groups, which are compared in the same way:
 //
 //	rpipe_latency    a message pushed, as two puts, pulled, over a window, by hand, and through a channel
+//	loggp            the processor time of a message at both ends, and of a stream: with channel_latency,
+//	                 the constants of bench/sim
 //	rpipe_alloc      the same in fragmented heaps: policies, and what each Alloc's
 //	                 asking costs (next fit with and without it)
 //	rmalloc_fresh    the search for a hole alone, no communication: nothing but one hole
