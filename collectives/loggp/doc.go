@@ -3,10 +3,10 @@
 // transport that moves no bytes and counts time by the LogGOPS model:
 //
 //	L  latency of a message, after its sender handed it over
-//	o  processor time that a message takes at its sender, and again at its receiver
+//	o  processor time of a message at its sender, and at its receiver
 //	g  least time between two messages of one sender
 //	G  time of a byte on the way
-//	O  processor time of a byte, at its sender and again at its receiver
+//	O  processor time of a byte at its sender, and at its receiver
 //	S  longest message that a sender sends before the receiver waits for it
 //
 // Ranks of one host reach each other by one [Link], ranks of different hosts by another. All

@@ -12,7 +12,7 @@ import (
 
 // link has constants whose sums show which of them were counted.
 func link() Link {
-	return Link{Latency: 100_000, Overhead: 1000, Gap: 5000, PerByte: 10, OverheadPerByte: 1}
+	return Link{Latency: 100_000, Send: 1000, SendPerByte: 1, Receive: 2000, ReceivePerByte: 2, Gap: 5000, PerByte: 10}
 }
 
 func alone(ranks int) *Machine {
@@ -28,19 +28,19 @@ func timeOf(t *testing.T, m *Machine, algorithm string, bytes int) time.Duration
 
 func TestMessageTakesTheTimesOfTheModel(t *testing.T) {
 	// o + O·8 at the sender, L + G·8 on the way, o + O·8 at the receiver.
-	require.Equal(t, time.Duration(1008+100_080+1008), timeOf(t, alone(2), "linear", 8))
+	require.Equal(t, time.Duration(1008+100_080+2016), timeOf(t, alone(2), "linear", 8))
 }
 
 func TestSenderLeavesTheGapBetweenMessages(t *testing.T) {
 	// The third message begins two gaps after the first, each longer by O·8.
-	require.Equal(t, time.Duration(2*(5000+8)+1008+100_080+1008), timeOf(t, alone(4), "linear", 8))
+	require.Equal(t, time.Duration(2*(5000+8)+1008+100_080+2016), timeOf(t, alone(4), "linear", 8))
 }
 
 func TestLongMessagesLeaveTheirHostOneAfterTheOther(t *testing.T) {
 	m := alone(3)
-	m.Among.OverheadPerByte = 0
+	m.Among.SendPerByte, m.Among.ReceivePerByte = 0, 0
 	// 1000 bytes take 10,000 ns on the way, more than the gap.
-	require.Equal(t, time.Duration(1000+10_000+100_000+10_000+1000), timeOf(t, m, "linear", 1000))
+	require.Equal(t, time.Duration(1000+10_000+100_000+10_000+2000), timeOf(t, m, "linear", 1000))
 }
 
 func TestRanksOfAHostShareItsPort(t *testing.T) {
@@ -60,8 +60,8 @@ func TestSenderOfALongMessageWaitsForItsReceiver(t *testing.T) {
 	m := alone(2)
 	m.Among.Rendezvous = 8
 	// The offer takes o and L before the message begins.
-	require.Equal(t, time.Duration(1000+100_000+1008+100_080+1008), timeOf(t, m, "linear", 8))
-	require.Equal(t, time.Duration(1007+100_070+1007), timeOf(t, m, "linear", 7))
+	require.Equal(t, time.Duration(1000+100_000+1008+100_080+2016), timeOf(t, m, "linear", 8))
+	require.Equal(t, time.Duration(1007+100_070+2014), timeOf(t, m, "linear", 7))
 }
 
 func TestFoldTakesTheTimeOfCombining(t *testing.T) {
@@ -144,7 +144,11 @@ func TestRunRefusesWhatItCannotSimulate(t *testing.T) {
 		"an odd number":         func(m *Machine, c *Call) { m.Ranks, c.Algorithm = 3, "neighbor-exchange" },
 		"no hosts":              func(_ *Machine, c *Call) { c.Algorithm = "two-level" },
 		"unequal blocks":        func(_ *Machine, c *Call) { c.Bytes = 3 },
-		"negative bytes":        func(_ *Machine, c *Call) { c.Bytes = -2 },
+		"too much scratch": func(m *Machine, c *Call) {
+			m.Ranks, *c = 64, Call{"all-to-all", "gather-scatter", 64 << 20}
+		},
+		"too many bytes": func(_ *Machine, c *Call) { c.Bytes = MostBytes + 2 },
+		"negative bytes": func(_ *Machine, c *Call) { c.Bytes = -2 },
 	} {
 		m, c := alone(2), Call{"all-gather", "ring", 2}
 		_, err := Run(m, c, nil)

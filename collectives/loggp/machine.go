@@ -8,11 +8,13 @@ import (
 
 // A Link holds the constants of the model between two ranks. All times are in nanoseconds.
 type Link struct {
-	Latency         float64 `json:"latency"`         // L, of a message of one byte
-	Overhead        float64 `json:"overhead"`        // o, at each of the two ranks
-	Gap             float64 `json:"gap"`             // g
-	PerByte         float64 `json:"perByte"`         // G
-	OverheadPerByte float64 `json:"overheadPerByte"` // O, at each of the two ranks
+	Latency        float64 `json:"latency"`        // L
+	Send           float64 `json:"send"`           // o, at the sender
+	SendPerByte    float64 `json:"sendPerByte"`    // O, at the sender
+	Receive        float64 `json:"receive"`        // o, at the receiver
+	ReceivePerByte float64 `json:"receivePerByte"` // O, at the receiver
+	Gap            float64 `json:"gap"`            // g
+	PerByte        float64 `json:"perByte"`        // G
 	// Rendezvous is S: a sender of so many bytes or more waits until the receiver waits for
 	// the message. 0: a sender never waits.
 	Rendezvous int `json:"rendezvous,omitempty"`
@@ -34,8 +36,15 @@ type Machine struct {
 // ErrMachine is the error of a machine or call that cannot be simulated; match with errors.Is.
 var ErrMachine = errors.New("cannot be simulated")
 
-// MostRanks bounds the ranks of a simulated job.
-const MostRanks = 1 << 20
+// MostRanks bounds the ranks of a simulated job. MostBytes bounds a call's longest buffer, and
+// the memory that one rank takes beside its buffers.
+const (
+	MostRanks = 1 << 20
+	MostBytes = 1 << 30
+)
+
+// errMemory ends an algorithm that asks for too much memory: it expects no error.
+var errMemory = fmt.Errorf("more than %d bytes of memory at one rank: %w", MostBytes, ErrMachine)
 
 func (m *Machine) check() error {
 	switch {
@@ -45,7 +54,7 @@ func (m *Machine) check() error {
 		return fmt.Errorf("%d ranks on each host: %w; want 1 or more", m.PerHost, ErrMachine)
 	}
 	for _, l := range []*Link{&m.Within, &m.Among} {
-		for _, t := range []float64{l.Latency, l.Overhead, l.Gap, l.PerByte, l.OverheadPerByte, m.CombinePerByte} {
+		for _, t := range []float64{l.Latency, l.Send, l.SendPerByte, l.Receive, l.ReceivePerByte, l.Gap, l.PerByte, m.CombinePerByte} {
 			if !(t >= 0) || math.IsInf(t, 1) {
 				return fmt.Errorf("a constant of %v ns: %w; want times from 0", t, ErrMachine)
 			}

@@ -30,6 +30,9 @@ func (b *memory) args(r *rank) *message.Args {
 		Combine: func(dst, _, _ []byte) { r.clock += b.machine.CombinePerByte * float64(len(dst)) },
 		Scratch: func(n int) []byte {
 			r.scratch += n
+			if r.scratch > MostBytes {
+				panic(errMemory)
+			}
 			if n > len(b.scratch) {
 				b.scratch = make([]byte, n)
 			}

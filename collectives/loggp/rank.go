@@ -114,8 +114,8 @@ func (r *rank) send(to, bytes int, folded bool) error {
 			return err
 		}
 	}
-	r.clock = max(r.clock, r.idle) + l.Overhead + l.OverheadPerByte*float64(bytes)
-	r.idle = r.clock - l.Overhead + max(l.Gap, l.Overhead)
+	r.clock = max(r.clock, r.idle) + l.Send + l.SendPerByte*float64(bytes)
+	r.idle = r.clock - l.Send + max(l.Gap, l.Send)
 	s.sent = append(s.sent, arrival{r.transfer(l, sameHost, to, bytes), bytes})
 	r.count(to, bytes)
 	if s.receiver != nil {
@@ -179,7 +179,7 @@ func (r *rank) offer(from, bytes int, folded bool) {
 	if !l.waits(bytes, folded) {
 		return
 	}
-	r.clock += l.Overhead
+	r.clock += l.Send
 	s := r.stream(from)
 	s.offers = append(s.offers, r.clock+l.Latency)
 	if s.sender != nil {
@@ -209,7 +209,7 @@ func (r *rank) receive(from, bytes int, folded bool) error {
 		return errLength
 	}
 	l, _ := r.link(from)
-	r.clock = max(r.clock, came.at) + l.Overhead + l.OverheadPerByte*float64(bytes)
+	r.clock = max(r.clock, came.at) + l.Receive + l.ReceivePerByte*float64(bytes)
 	if folded {
 		r.clock += r.replay.machine.CombinePerByte * float64(bytes)
 	}

@@ -74,14 +74,23 @@ func Run(m *Machine, c Call, trace func(Message)) (Result, error) {
 		return Result{}, fmt.Errorf("%s by %q: %w; there are the algorithms %s", c.Collective, c.Algorithm, ErrMachine, strings.Join(Algorithms(m, c.Collective), ", "))
 	case !m.fits(&al):
 		return Result{}, fmt.Errorf("%s by %s with %d ranks, %d on a host: %w", c.Collective, c.Algorithm, m.Ranks, m.PerHost, ErrMachine)
-	case c.Bytes < 0 || blocks(family) && c.Bytes%m.Ranks != 0:
-		return Result{}, fmt.Errorf("%d bytes for %d ranks: %w; want blocks of one length", c.Bytes, m.Ranks, ErrMachine)
+	case c.Bytes < 0 || c.Bytes > MostBytes || blocks(family) && c.Bytes%m.Ranks != 0:
+		return Result{}, fmt.Errorf("%d bytes for %d ranks: %w; want blocks of one length, at most %d bytes together", c.Bytes, m.Ranks, ErrMachine, MostBytes)
 	}
 	memory := newMemory(m, family, c.Bytes)
 	if al.Needs&message.HostMap != 0 {
 		memory.hosts = hostsOf(m, c.Bytes)
 	}
-	s := newReplay(m, func(ctx context.Context, r *rank) error { return al.Run(ctx, r, memory.args(r)) })
+	s := newReplay(m, func(ctx context.Context, r *rank) (err error) {
+		defer func() {
+			if failed := recover(); failed == errMemory { //nolint:errorlint // this package panicked with this very value
+				err = errMemory
+			} else if failed != nil {
+				panic(failed)
+			}
+		}()
+		return al.Run(ctx, r, memory.args(r))
+	})
 	s.trace = trace
 	if err := s.run(); err != nil {
 		return Result{}, err
