@@ -139,6 +139,8 @@ var picture = []layer{
 		"algorithms know bytes, operators and members, and none of their callers"},
 	{"internal/tuned", "internal/team",
 		"it is a file that grun writes and collectives read, and knows neither"},
+	{"collectives/loggp", "collectives/internal/message",
+		"it runs the algorithms and knows neither teams nor providers"},
 	{"collectives", "collectives/internal/* runtime internal/team internal/channel internal/fabric internal/element internal/atomics internal/arena internal/tuned internal/wait",
 		"it chooses among algorithms, which move bytes in mapped memory and through channels"},
 	{"internal/testjob", "runtime launcher internal/bootstrap internal/team internal/fabric internal/testwatch verbs/driver verbs/faulty verbs/ibv",
@@ -158,7 +160,7 @@ var picture = []layer{
 		"it runs programs of users on several hosts, and stands in for their launcher"},
 	{"bench", "bench/* collectives rpipe rpipe/* window runtime launcher verbs verbs/* internal/*",
 		"nothing imports a benchmark but its own parts"},
-	{"bench/*", "bench/* collectives rpipe rpipe/* window runtime launcher verbs verbs/* internal/*",
+	{"bench/*", "bench/* collectives collectives/* rpipe rpipe/* window runtime launcher verbs verbs/* internal/*",
 		"nothing imports a benchmark but its own parts"},
 }
 

@@ -16,6 +16,7 @@ type constants struct {
 	Within         loggp.Link `json:"within"`
 	Among          loggp.Link `json:"among"`
 	CombinePerByte float64    `json:"combinePerByte"` // nanoseconds
+	PerCall        float64    `json:"perCall"`        // nanoseconds
 }
 
 func readConstants(path string) (*constants, error) {
@@ -42,7 +43,7 @@ func (c *constants) write(path string) error {
 
 // machine returns the machine of so many ranks.
 func (c *constants) machine(ranks, perHost int) *loggp.Machine {
-	m := &loggp.Machine{Ranks: ranks, PerHost: min(perHost, ranks), Within: c.Within, Among: c.Among, CombinePerByte: c.CombinePerByte}
+	m := &loggp.Machine{Ranks: ranks, PerHost: min(perHost, ranks), Within: c.Within, Among: c.Among, CombinePerByte: c.CombinePerByte, PerCall: c.PerCall}
 	m.Part = func(collective string, bytes int, among bool) string { return partOf(m, collective, bytes, among) }
 	return m
 }
@@ -59,5 +60,5 @@ func (c *constants) print(out io.Writer) {
 			row.name, l.Latency, l.Send, l.Receive, l.Gap, l.SendPerByte, l.ReceivePerByte, l.PerByte, l.Rendezvous)
 	}
 	table.Flush() //nolint:errcheck // there is no other place to report it
-	fmt.Fprintf(out, "combining %.3f ns/byte\n", c.CombinePerByte)
+	fmt.Fprintf(out, "combining %.3f ns/byte, each call %.0f ns beside its messages\n", c.CombinePerByte, c.PerCall)
 }

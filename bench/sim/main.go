@@ -3,6 +3,7 @@
 //
 //	go run ./bench/sim                                       measure, replay, write sim.html
 //	go run ./bench/sim -save constants.json                  keep the constants
+//	go run ./bench/sim -check                                compare replays with measured calls of two ranks
 //	go run ./bench/sim -constants constants.json -ranks 1024 -per-host 8 -sizes 8,64K
 //
 // It runs the functions that jobs run: see package collectives/loggp for the model. Ranks of
@@ -23,6 +24,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,6 +41,7 @@ type options struct {
 	collectives []string
 	constants   string
 	save, page  string
+	check       bool
 	most        int64
 	each        time.Duration
 }
@@ -72,6 +75,7 @@ func parse(args []string) (*options, error) {
 	flags.IntVar(&o.perHost, "per-host", 8, "ranks of each host")
 	flags.StringVar(&o.constants, "constants", "", "file of constants, which -save wrote; measured here if empty")
 	flags.StringVar(&o.save, "save", "", "write the constants to this file")
+	flags.BoolVar(&o.check, "check", false, "measure calls of two bound ranks, and compare them with their replays")
 	flags.StringVar(&o.page, "page", "sim.html", "write the page of curves to this file; none if empty")
 	flags.Int64Var(&o.most, "messages", 2_000_000, "leave out replays of more messages")
 	flags.DurationVar(&o.each, "time", 200*time.Millisecond, "time to measure each constant")
@@ -84,6 +88,11 @@ func parse(args []string) (*options, error) {
 	o.collectives = loggp.Collectives()
 	if *of != "" {
 		o.collectives = strings.Split(*of, ",")
+		for _, name := range o.collectives {
+			if !slices.Contains(loggp.Collectives(), name) {
+				return nil, fmt.Errorf("-collectives %s: want some of %s", name, strings.Join(loggp.Collectives(), ","))
+			}
+		}
 	}
 	var err error
 	if o.ranks, err = numbers("-ranks", *ranks, strconv.Atoi, loggp.MostRanks); err != nil {
@@ -113,7 +122,16 @@ func numbers(name, list string, read func(string) (int, error), most int) (all [
 
 // run measures, replays, and writes the results.
 func (o *options) run(ctx context.Context, out, news io.Writer) error {
-	c, err := o.constantsOf(ctx, news)
+	var dir programs
+	if o.constants == "" || o.check {
+		var err error
+		dir, err = build(ctx, news)
+		defer os.RemoveAll(string(dir))
+		if err != nil {
+			return err
+		}
+	}
+	c, err := o.constantsOf(ctx, dir, news)
 	if err != nil {
 		return err
 	}
@@ -123,6 +141,11 @@ func (o *options) run(ctx context.Context, out, news io.Writer) error {
 		}
 	}
 	c.print(out)
+	if o.check {
+		return o.compare(ctx, c, dir, out, news)
+	}
+	starts := c.starts(o.ranks)
+	printStarts(out, starts)
 	groups, err := o.replay(ctx, c, news)
 	if err != nil {
 		return err
@@ -131,7 +154,7 @@ func (o *options) run(ctx context.Context, out, news io.Writer) error {
 	if o.page == "" {
 		return nil
 	}
-	if err := writePage(o.page, c, groups); err != nil {
+	if err := writePage(o.page, c, starts, groups); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "\nThe curves are in %s.\n", o.page)
@@ -139,9 +162,9 @@ func (o *options) run(ctx context.Context, out, news io.Writer) error {
 }
 
 // constantsOf reads the constants or measures them.
-func (o *options) constantsOf(ctx context.Context, news io.Writer) (*constants, error) {
+func (o *options) constantsOf(ctx context.Context, dir programs, news io.Writer) (*constants, error) {
 	if o.constants != "" {
 		return readConstants(o.constants)
 	}
-	return measure(ctx, o.each, news)
+	return measure(ctx, dir, o.each, news)
 }

@@ -31,28 +31,39 @@ type point struct {
 	size      int
 }
 
-// measure measures the constants with two bound ranks, over shm and tcp.
-func measure(ctx context.Context, each time.Duration, news io.Writer) (*constants, error) {
+// programs is a folder with grun and bench.
+type programs string
+
+// build builds grun and bench in a folder that the caller removes.
+func build(ctx context.Context, news io.Writer) (programs, error) {
 	dir, err := os.MkdirTemp("", "sim-")
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	defer os.RemoveAll(dir)
 	fmt.Fprintln(news, "sim: building grun and bench")
 	build := exec.CommandContext(ctx, "go", "build", "-o", dir+"/", "./cmd/grun", "./bench")
 	if said, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("building grun and bench: %w: %s; run in the project's folder, or give -constants", err, bytes.TrimSpace(said))
+		return programs(dir), fmt.Errorf("building grun and bench: %w: %s; run in the project's folder, or give -constants", err, bytes.TrimSpace(said))
 	}
+	return programs(dir), nil
+}
+
+// measure measures the constants with two bound ranks, over shm and tcp.
+func measure(ctx context.Context, dir programs, each time.Duration, news io.Writer) (*constants, error) {
 	c := &constants{}
-	for provider, link := range map[string]*loggp.Link{"shm": &c.Within, "tcp": &c.Among} {
-		fmt.Fprintf(news, "sim: measuring over %s\n", provider)
-		times, err := benchmarks(ctx, dir, provider, each)
+	for _, over := range []struct {
+		provider string
+		link     *loggp.Link
+	}{{"shm", &c.Within}, {"tcp", &c.Among}} {
+		fmt.Fprintf(news, "sim: measuring over %s\n", over.provider)
+		times, err := benchmarks(ctx, dir, over.provider, each, measuredSizes, "loggp", "channel_latency", "coll_reduce_slices", "coll_broadcast_slices", "coll_allreduce_slices")
 		if err != nil {
 			return nil, err
 		}
-		fit(link, times)
-		if provider == "shm" {
+		fit(over.link, times)
+		if over.provider == "shm" {
 			c.CombinePerByte = combining(times)
+			c.PerCall = max(0, times[point{"coll_allreduce_slices", shortSize}]-times[point{"channel_latency", shortSize}])
 		}
 	}
 	c.Among.Rendezvous = rendezvous
@@ -60,16 +71,21 @@ func measure(ctx context.Context, each time.Duration, news io.Writer) (*constant
 }
 
 // benchmarks returns the medians of a job's benchmarks, in nanoseconds.
-func benchmarks(ctx context.Context, dir, provider string, each time.Duration) (map[point]float64, error) {
+func benchmarks(ctx context.Context, dir programs, provider string, each time.Duration, sizes string, names ...string) (map[point]float64, error) {
+	args := []string{"-n", "2", "--bind-to", "core", "--provider", provider, filepath.Join(string(dir), "bench"), "-json", "-size", sizes, "-time", each.String()}
 	var said bytes.Buffer
-	job := exec.CommandContext(ctx, filepath.Join(dir, "grun"), "-n", "2", "--bind-to", "core", "--provider", provider,
-		filepath.Join(dir, "bench"), "loggp", "channel_latency", "coll_reduce_slices", "coll_broadcast_slices", "-json", "-size", measuredSizes, "-time", each.String())
+	job := exec.CommandContext(ctx, filepath.Join(string(dir), "grun"), append(args, names...)...)
 	job.Cancel = func() error { return job.Process.Signal(os.Interrupt) }
 	job.Stderr, job.Env = &said, append(os.Environ(), "GRUN_COLLECTIVES=messages")
 	out, err := job.Output()
 	if err != nil {
 		return nil, fmt.Errorf("bench over %s: %w: %s", provider, err, bytes.TrimSpace(said.Bytes()))
 	}
+	return readTimes(out)
+}
+
+// readTimes reads the output of bench.
+func readTimes(out []byte) (map[point]float64, error) {
 	times := map[point]float64{}
 	lines := json.NewDecoder(bytes.NewReader(out))
 	for {

@@ -35,7 +35,7 @@ type chart struct {
 }
 
 // writePage writes the page of curves. It needs no network.
-func writePage(path string, c *constants, groups []group) error {
+func writePage(path string, c *constants, starts []start, groups []group) error {
 	var sections []section
 	for i := range groups {
 		g := &groups[i]
@@ -55,8 +55,9 @@ func writePage(path string, c *constants, groups []group) error {
 	}
 	err = pageTemplate.Execute(f, struct {
 		Constants *constants
+		Starts    []start
 		Sections  []section
-	}{c, sections})
+	}{c, starts, sections})
 	if closed := f.Close(); err == nil {
 		err = closed
 	}

@@ -21,7 +21,7 @@ func alone(ranks int) *Machine {
 
 // timeOf returns the time of a broadcast.
 func timeOf(t *testing.T, m *Machine, algorithm string, bytes int) time.Duration {
-	r, err := Run(m, Call{"broadcast", algorithm, bytes}, nil)
+	r, err := Run(m, Call{Collective: "broadcast", Algorithm: algorithm, Bytes: bytes}, nil)
 	require.NoError(t, err)
 	return r.Time
 }
@@ -46,7 +46,7 @@ func TestLongMessagesLeaveTheirHostOneAfterTheOther(t *testing.T) {
 func TestRanksOfAHostShareItsPort(t *testing.T) {
 	l := Link{PerByte: 10}
 	exchange := func(m *Machine) time.Duration {
-		r, err := Run(m, Call{"all-to-all", "pairwise", 100 * m.Ranks}, nil)
+		r, err := Run(m, Call{Collective: "all-to-all", Algorithm: "pairwise", Bytes: 100 * m.Ranks}, nil)
 		require.NoError(t, err)
 		return r.Time
 	}
@@ -67,7 +67,7 @@ func TestSenderOfALongMessageWaitsForItsReceiver(t *testing.T) {
 func TestFoldTakesTheTimeOfCombining(t *testing.T) {
 	m := alone(2)
 	reduce := func() time.Duration {
-		r, err := Run(m, Call{"reduce", "binomial", 8}, nil)
+		r, err := Run(m, Call{Collective: "reduce", Algorithm: "binomial", Bytes: 8}, nil)
 		require.NoError(t, err)
 		return r.Time
 	}
@@ -84,7 +84,7 @@ func TestEveryCallEndsWithLongMessages(t *testing.T) {
 			m.Within.Rendezvous, m.Among.Rendezvous = 1, 1
 			for _, c := range Collectives() {
 				for _, al := range Algorithms(m, c) {
-					r, err := Run(m, Call{c, al, 24 * ranks}, nil)
+					r, err := Run(m, Call{Collective: c, Algorithm: al, Bytes: 24 * ranks}, nil)
 					require.NoError(t, err, "%s by %s", c, al)
 					require.Equal(t, ranks > 1, r.Time > 0)
 					require.Equal(t, ranks > 1, r.Messages > 0)
@@ -94,10 +94,22 @@ func TestEveryCallEndsWithLongMessages(t *testing.T) {
 	}
 }
 
+func TestRepeatedCallsOverlap(t *testing.T) {
+	m := alone(2)
+	m.PerCall = 500
+	once := timeOf(t, m, "linear", 8)
+	require.Equal(t, time.Duration(500+1008+100_080+2016), once)
+	r, err := Run(m, Call{Collective: "broadcast", Algorithm: "linear", Bytes: 8, Repeat: 3}, nil)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, r.Messages)
+	// The sender does not wait for the receiver: each further call adds a gap.
+	require.Equal(t, once+2*(5000+8), r.Time)
+}
+
 func TestPartChoosesTheAlgorithmsOfTwoLevelCalls(t *testing.T) {
 	m := &Machine{Ranks: 16, PerHost: 4, Within: link(), Among: link()}
 	twoLevel := func() Result {
-		r, err := Run(m, Call{"broadcast", "two-level", 64}, nil)
+		r, err := Run(m, Call{Collective: "broadcast", Algorithm: "two-level", Bytes: 64}, nil)
 		require.NoError(t, err)
 		return r
 	}
@@ -145,12 +157,12 @@ func TestRunRefusesWhatItCannotSimulate(t *testing.T) {
 		"no hosts":              func(_ *Machine, c *Call) { c.Algorithm = "two-level" },
 		"unequal blocks":        func(_ *Machine, c *Call) { c.Bytes = 3 },
 		"too much scratch": func(m *Machine, c *Call) {
-			m.Ranks, *c = 64, Call{"all-to-all", "gather-scatter", 64 << 20}
+			m.Ranks, *c = 64, Call{Collective: "all-to-all", Algorithm: "gather-scatter", Bytes: 64 << 20}
 		},
 		"too many bytes": func(_ *Machine, c *Call) { c.Bytes = MostBytes + 2 },
 		"negative bytes": func(_ *Machine, c *Call) { c.Bytes = -2 },
 	} {
-		m, c := alone(2), Call{"all-gather", "ring", 2}
+		m, c := alone(2), Call{Collective: "all-gather", Algorithm: "ring", Bytes: 2}
 		_, err := Run(m, c, nil)
 		require.NoError(t, err)
 		change(m, &c)
@@ -163,7 +175,7 @@ func TestRunRefusesWhatItCannotSimulate(t *testing.T) {
 // messages.
 func TestHundredThousandRanksBroadcast(t *testing.T) {
 	const ranks = 100_000
-	r, err := Run(alone(ranks), Call{"broadcast", "binomial", 8}, nil)
+	r, err := Run(alone(ranks), Call{Collective: "broadcast", Algorithm: "binomial", Bytes: 8}, nil)
 	require.NoError(t, err)
 	require.EqualValues(t, ranks-1, r.Messages)
 	require.Equal(t, 17, r.MostMessages)

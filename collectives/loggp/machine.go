@@ -28,6 +28,8 @@ type Machine struct {
 	Among   Link // between ranks of two hosts
 	// CombinePerByte is the time to combine a byte of two vectors, in nanoseconds.
 	CombinePerByte float64
+	// PerCall is the time of a call at each rank beside its messages, in nanoseconds.
+	PerCall float64
 	// Part chooses the algorithms of a two-level call: the one among hosts, if among is true, and
 	// the one within each host. nil: algorithms for short data.
 	Part func(collective string, bytes int, among bool) (algorithm string)
@@ -54,7 +56,7 @@ func (m *Machine) check() error {
 		return fmt.Errorf("%d ranks on each host: %w; want 1 or more", m.PerHost, ErrMachine)
 	}
 	for _, l := range []*Link{&m.Within, &m.Among} {
-		for _, t := range []float64{l.Latency, l.Send, l.SendPerByte, l.Receive, l.ReceivePerByte, l.Gap, l.PerByte, m.CombinePerByte} {
+		for _, t := range []float64{l.Latency, l.Send, l.SendPerByte, l.Receive, l.ReceivePerByte, l.Gap, l.PerByte, m.CombinePerByte, m.PerCall} {
 			if !(t >= 0) || math.IsInf(t, 1) {
 				return fmt.Errorf("a constant of %v ns: %w; want times from 0", t, ErrMachine)
 			}

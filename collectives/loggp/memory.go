@@ -25,6 +25,7 @@ func newMemory(m *Machine, c message.Collective, bytes int) *memory {
 
 // args returns the arguments of the call at a rank.
 func (b *memory) args(r *rank) *message.Args {
+	r.scratch = 0
 	a := &message.Args{
 		Elem: 1, Send: b.send, Recv: b.recv, Commutative: true,
 		Combine: func(dst, _, _ []byte) { r.clock += b.machine.CombinePerByte * float64(len(dst)) },

@@ -11,10 +11,12 @@ import (
 )
 
 // A Call is a collective call of all ranks, from root 0, on a vector or on blocks of one length.
+// With Repeat, all ranks make it that often, one call after the other.
 type Call struct {
 	Collective string // as Collectives returns it
 	Algorithm  string // as Algorithms returns it
 	Bytes      int    // of the longest buffer: the whole vector, or the blocks of all ranks
+	Repeat     int    // 0: once
 }
 
 // A Result is the cost of a call.
@@ -89,7 +91,13 @@ func Run(m *Machine, c Call, trace func(Message)) (Result, error) {
 				panic(failed)
 			}
 		}()
-		return al.Run(ctx, r, memory.args(r))
+		for range max(c.Repeat, 1) {
+			r.clock += m.PerCall
+			if err := al.Run(ctx, r, memory.args(r)); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	s.trace = trace
 	if err := s.run(); err != nil {
