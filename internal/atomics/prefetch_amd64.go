@@ -1,5 +1,8 @@
 package atomics
 
+//go:noescape
+func prefetch(p *byte)
+
 // prefetchWrite is PREFETCHW; processors without it execute a NOP.
 //
 //go:noescape

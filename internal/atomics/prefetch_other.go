@@ -2,4 +2,6 @@
 
 package atomics
 
+func prefetch(*byte) {}
+
 func prefetchWrite(*byte) {}

@@ -18,14 +18,14 @@ import (
 // An In reads from many pipes through one handle. The writers call rpipe.OpenWriter with
 // the same options.
 //
-//	writers 0 .. 63     pipes --> [word 0]
-//	writers 64 .. 127   pipes --> [word 1]    Read: which words have moved?
+//	writers 0 .. 15     pipes --> [word 0]
+//	writers 16 .. 31    pipes --> [word 1]    Read: which fields of which words have moved?
 //	...                              ...
 //
-// A writer adds 1 to the word of its group of 64 pipes behind each block. The addition
-// is one more work request in its queue (none on mapped ranks). The reader compares
-// each word with its count of blocks taken, and looks only at groups that differ. So a
-// Read costs one load for 64 idle pipes.
+// A writer adds 1 to its field in the word of its group of 16 pipes behind each block. The
+// addition is one more work request in its queue (none on mapped ranks). The reader compares
+// each word with its count of blocks taken, and looks only at pipes whose fields differ. So
+// a Read costs one load for 16 idle pipes.
 //
 // One goroutine at a time calls Read, TryRead and All. Any goroutine may call Free,
 // Close and Stats.
@@ -80,7 +80,7 @@ func gatherIn[T any](ctx context.Context, o *pipe.Opening, t *runtime.Team, writ
 	}
 	f := &In[T]{in: newFanIn(summary, common.Name), readers: make([]*pipe.TypedReader[T], 0, len(writers))}
 	for i, writer := range writers {
-		grouped := func(o *pipe.Options) error { o.Summary, o.Group = summary, i/pipe.GroupSize; return nil }
+		grouped := func(o *pipe.Options) error { o.Summary, o.Place = summary, i; return nil }
 		r, err := pipe.AddReader[T](o, t, writer, append(opts[:len(opts):len(opts)], grouped))
 		if err != nil {
 			summary.Drop(false)

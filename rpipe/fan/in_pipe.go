@@ -30,8 +30,11 @@ func (f *fanIn) takeFromPipe(ctx context.Context, i int) (arrival, bool, error) 
 	if err != nil && f.closed.Load() {
 		return none, false, pipe.ErrSelfClosed // Close may have freed the pipe's memory
 	}
-	g.taken += t.Count + t.Wants - p.wants // the summary counts the waits of the writer, too
+	g.taken += (t.Count + t.Wants - p.wants) << pipe.Field(i) // the summary counts the waits of the writer, too
 	p.wants = t.Wants
+	if int64(g.word-g.taken) < 0 {
+		f.loadWord(g)
+	}
 	f.setBlocked(i, t.Blocked)
 	switch {
 	case t.OK:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/bits"
 	"sync"
 	"sync/atomic"
 
@@ -18,7 +19,7 @@ type fanIn struct {
 	id      *pipe.End // names the fan-in in errors that concern no single pipe
 	pipes   []inPipe
 	groups  []group
-	next    int          // group at which the next read begins
+	next    int          // group at which the next read begins, or goes on
 	open    atomic.Int64 // pipes that have not ended
 	looks   atomic.Uint64
 	probed  int    // pipes before this one: probe has looked for their writers
@@ -37,14 +38,27 @@ type fanIn struct {
 // A group is the pipes that share a word of the summary.
 type group struct {
 	first, n int
-	next     int    // pipe at which the next read begins, counted from first
-	blocked  int    // pipes that are blocked
-	taken    uint64 // takes from the pipes that the word counts, or is about to count
-	word     uint64 // the word as this end saw it last
+	turn
+	blocked int    // pipes that are blocked
+	taken   uint64 // takes from the pipes that the word counts, or is about to count
+	word    uint64 // the word as this end saw it last
 	// inexact: the word does not count the takes. A writer died, perhaps between a block
 	// and its count, or a peer damaged the word. Reads then look at each pipe.
 	inexact bool
-	probed  uint64 // the word at the last probe of all writers
+	// ahead: more was taken than counted, and no look at all pipes has shown since that both
+	// are equal. Counts are on their way behind their blocks, or a pipe's flags are false.
+	// Blocks of the remaining pipes must not wait for the word.
+	ahead  bool
+	probed uint64 // the word at the last probe of all writers
+}
+
+// A turn takes a block from each pipe that has one as the turn begins. Its sets of pipes have
+// a bit at the field of each.
+type turn struct {
+	due    uint64 // pipes at which it still looks
+	seen   uint64 // pipes at which it has looked
+	hit    bool   // a pipe had a block
+	number uint
 }
 
 // none is an arrival of no pipe.
@@ -115,15 +129,17 @@ func (f *fanIn) take(ctx context.Context) (arrival, bool, error) {
 		return none, false, pipe.ErrSelfClosed
 	}
 	f.checkHealth()
-	for range f.groups {
-		g := &f.groups[f.next]
-		if f.next++; f.next == len(f.groups) {
-			f.next = 0
+	for range len(f.groups) + 1 { // a group that is in its turn has another one
+		g, got, ok := &f.groups[f.next], none, false
+		var err error
+		if g.due != 0 || f.groupHasNews(g) {
+			got, ok, err = f.takeFromGroup(ctx, g)
 		}
-		if f.groupHasNews(g) {
-			if got, ok, err := f.takeFromGroup(ctx, g); ok || err != nil {
-				return got, ok, err
-			}
+		if g.due == 0 {
+			f.next = (f.next + 1) % len(f.groups)
+		}
+		if ok || err != nil {
+			return got, ok, err
 		}
 	}
 	if f.open.Load() == 0 {
@@ -132,26 +148,63 @@ func (f *fanIn) take(ctx context.Context) (arrival, bool, error) {
 	return none, false, nil
 }
 
-// takeFromGroup returns the next block of a group's pipes. If there is none, all takes
-// that the word counted before were taken: a word that says otherwise is inexact.
+// takeFromGroup returns the next block of a group's turn, which it begins if there is none. If
+// no pipe has one, all takes that the word counted before were taken: a word that says
+// otherwise is inexact.
 func (f *fanIn) takeFromGroup(ctx context.Context, g *group) (arrival, bool, error) {
-	word := f.summary.Word(g.first / pipe.GroupSize)
-	for range g.n {
-		i := g.first + g.next
-		if g.next++; g.next == g.n {
-			g.next = 0
-		}
-		p := &f.pipes[i]
-		if p.ended || p.blocked && p.failed == nil && !p.HasArrived() {
-			continue
-		}
-		if got, ok, err := f.takeFromPipe(ctx, i); ok || err != nil {
-			return got, ok, err
-		}
+	if g.due == 0 {
+		g.begin()
 	}
-	if g.blocked == 0 && word != g.probed && (g.inexact || int64(word-g.taken) > 0) {
-		g.inexact, g.probed = true, word
+	for g.due != 0 {
+		at := bits.TrailingZeros64(g.due)
+		g.seen, g.due = g.seen|1<<at, g.due&(g.due-1)
+		if g.due != 0 {
+			f.pipes[g.first+bits.TrailingZeros64(g.due)/pipe.FieldBits].Prefetch()
+		}
+		if i := g.first + at/pipe.FieldBits; f.mayHaveNews(&f.pipes[i]) {
+			got, ok, err := f.takeFromPipe(ctx, i)
+			if g.hit = g.hit || ok; ok || err != nil {
+				return got, ok, err
+			}
+		}
+		g.widen(at)
+	}
+	if !g.hit && g.blocked == 0 && g.word != g.probed && (g.inexact || int64(g.word-g.taken) > 0) {
+		g.inexact, g.probed = true, g.word
 		f.probed = min(f.probed, g.first) // a writer that differs adds to the word, too
 	}
 	return none, false, nil
+}
+
+// mayHaveNews reports whether a turn looks at a pipe.
+func (f *fanIn) mayHaveNews(p *inPipe) bool {
+	return !p.ended && (!p.blocked || p.failed != nil || p.HasArrived())
+}
+
+// fields are the lowest bits of all fields of a word.
+const fields = 1 << (pipe.FieldBits * pipe.GroupSize) / (1<<pipe.FieldBits - 1)
+
+// all returns the set of all pipes.
+func (g *group) all() uint64 { return fields >> (pipe.FieldBits * (pipe.GroupSize - g.n)) }
+
+// begin begins a turn for the pipes that have something by their fields in the word. One of
+// GroupSize turns is for all pipes, since a field may hide that fields below it flow over.
+func (g *group) begin() {
+	g.turn = turn{due: g.all(), number: g.number + 1}
+	if untaken := g.word - g.taken; g.hasFields() && g.number%pipe.GroupSize != 0 {
+		above := untaken >> (pipe.FieldBits * g.n)
+		g.due &= untaken | untaken>>1
+		if above != 0 {
+			g.due |= 1 << (pipe.FieldBits * (g.n - 1))
+		}
+	}
+}
+
+// widen adds the pipe below one that has nothing, whose field may have flowed over. A turn
+// that finds nothing looks at all pipes.
+func (g *group) widen(at int) {
+	g.due |= 1 << at >> pipe.FieldBits &^ g.seen
+	if g.due == 0 && !g.hit {
+		g.due = g.all() &^ g.seen
+	}
 }

@@ -21,15 +21,11 @@ func (f *fanIn) hasNews() bool {
 
 // groupHasNews reports whether a read must look at the pipes of a group.
 func (f *fanIn) groupHasNews(g *group) bool {
-	word := f.summary.Word(g.first / pipe.GroupSize)
-	if int64(word-g.word) < 0 {
-		g.inexact = true // counts grow
-	}
-	g.word = word
-	if g.wordDecides() {
-		return word != g.taken
-	}
-	if g.inexact && g.blocked == 0 && word != g.probed {
+	f.loadWord(g)
+	switch {
+	case g.wordDecides():
+		return g.word != g.taken
+	case g.hasFields(), g.inexact && g.blocked == 0 && g.word != g.probed:
 		return true
 	}
 	for i := g.first; i < g.first+g.n; i++ {
@@ -37,16 +33,25 @@ func (f *fanIn) groupHasNews(g *group) bool {
 			return true
 		}
 	}
+	g.ahead = g.word != g.taken
 	return false
 }
 
+// loadWord loads the word of a group.
+func (f *fanIn) loadWord(g *group) {
+	word := f.summary.Word(g.first / pipe.GroupSize)
+	g.inexact = g.inexact || int64(word-g.word) < 0 // counts grow
+	g.word = word
+	g.ahead = g.ahead || int64(word-g.taken) < 0
+}
+
 // wordDecides reports whether the word alone shows whether a read must look at the pipes.
-func (g *group) wordDecides() bool {
-	// More was taken than counted: counts are on their way behind their blocks, or a
-	// pipe's flags are false. Blocks of the remaining pipes must not wait for the word.
-	ahead := int64(g.word-g.taken) < 0
-	// Blocks behind one that is not handed out are counted, and cannot be taken.
-	return !g.inexact && !ahead && g.blocked == 0
+// Blocks behind one that is not handed out are counted, and cannot be taken.
+func (g *group) wordDecides() bool { return !g.inexact && !g.ahead && g.blocked == 0 }
+
+// hasFields reports whether the fields of the word show at which pipes a read must look.
+func (g *group) hasFields() bool {
+	return !g.inexact && g.blocked == 0 && int64(g.word-g.taken) > 0
 }
 
 // watched appends the words that hasNews looks at: those of the summary, and the flags of

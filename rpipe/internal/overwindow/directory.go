@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/runtime"
 	"github.com/gopgas/gopgas/verbs/driver"
@@ -147,18 +146,18 @@ func (m *memory) Find(ctx context.Context, wait bool, check func(card []byte) er
 }
 
 // FindCount implements pipe.Directory.
-func (m *memory) FindCount(ctx context.Context, n pipe.Counter) (*fabric.Peer, func(context.Context, uint64) error, error) {
+func (m *memory) FindCount(ctx context.Context, n pipe.Counter) (pipe.Count, error) {
 	c, peer := m.c, m.ends.Peer
 	if !c.isCount(n.Group) {
-		return nil, nil, pipe.ErrNoSummary
+		return pipe.Count{}, pipe.ErrNoSummary
 	}
 	to, err := c.team.Peer(ctx, c.team.Members[peer])
 	if err != nil {
-		return nil, nil, m.verdict(err)
+		return pipe.Count{}, m.verdict(err)
 	}
-	return to, func(ctx context.Context, add uint64) error {
+	return pipe.Count{To: to, Add: func(ctx context.Context, add uint64) error {
 		return m.verdict(c.w.PutNotify(ctx, peer, 0, nil, window.Signal{Slot: n.Group, Add: true, Value: add}))
-	}, nil
+	}}, nil
 }
 
 // Disown implements pipe.Directory.

@@ -34,7 +34,7 @@ type card struct {
 	Pull     bool
 	Sync     uint8
 	Served   bool
-	_        uint8
+	Field    uint8  // of the word
 	Summary  uint32 // number of the reader's summary plus 1, or 0
 	Group    uint32 // word there
 	_        [12]uint8
@@ -48,7 +48,7 @@ const (
 	cardDisown = CardSize - 16
 	cardState  = CardSize - 8
 
-	magic = 0x0165706970726f67 // "gorpipe", version 1
+	magic = 0x0265706970726f67 // "gorpipe", version 2
 )
 
 // The states of an end in its card, which a peer sees that is not connected yet.
@@ -60,7 +60,7 @@ const (
 // encode writes a card with the pipe's options to the start of data.
 func (s *Spec) encode(data []byte, c Counter) {
 	mine := card{Magic: magic, Heap: uint64(s.Heap), Type: Hash(s.Elem), Size: uint64(s.Size), Width: uint32(s.Width),
-		Blocks: uint32(s.blocks), Pull: s.pull, Sync: uint8(s.sync), Served: s.Served, Summary: c.Number, Group: uint32(c.Group)}
+		Blocks: uint32(s.blocks), Pull: s.pull, Sync: uint8(s.sync), Served: s.Served, Field: uint8(c.Field), Summary: c.Number, Group: uint32(c.Group)}
 	copy(mine.Text[:], s.Elem)
 	_, _ = binary.Encode(data, binary.LittleEndian, &mine) // data has room for it
 }
@@ -76,7 +76,7 @@ func (c *card) counter() Counter {
 	if c.Magic != magic {
 		return Counter{}
 	}
-	return Counter{c.Summary, int(c.Group)}
+	return Counter{c.Summary, int(c.Group), int(c.Field) % GroupSize}
 }
 
 // compare returns nil if the peer's card says what s says, else runtime.ErrMismatch, which

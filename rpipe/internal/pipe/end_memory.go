@@ -39,9 +39,9 @@ func (p *End) openCounter(ctx context.Context, c Counter) error {
 	if c.Number == 0 {
 		return nil
 	}
-	to, add, err := p.FindCount(ctx, c)
+	count, err := p.FindCount(ctx, c)
 	if err == nil {
-		p.SummaryUpdate.Open(to, add)
+		p.SummaryUpdate.Open(count, c.Field)
 	}
 	return err
 }
@@ -61,20 +61,16 @@ func (p *End) Queue() *fabric.Peer { return p.far.Load().Queue }
 type near struct {
 	team  *team.Team      // its health moves when the peer's rank dies; nil: the peer is not mapped
 	flags []atomic.Uint64 // the peer's
-	bell  wait.Ringer     // wakes the peer's rank after a store; nil: a store does not put a flag
+	bell  wait.Ringer     // wakes the peer's rank after a store
 }
 
 // nearPeer returns how the connected peer is reached where it is mapped.
-func (p *End) nearPeer() (n near) {
+func (p *End) nearPeer() near {
 	far := p.far.Load()
 	if far.Words == nil {
-		return n
+		return near{}
 	}
-	n.team, n.flags = p.team, far.Words
-	if p.Add == nil {
-		n.bell = far.Queue.Bell()
-	}
-	return n
+	return near{p.team, far.Words, far.Queue.Bell()}
 }
 
 // Flag is the link's, without a call where that can be.

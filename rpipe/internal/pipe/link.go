@@ -85,9 +85,8 @@ type Directory interface {
 	// data. With wait it waits until the peer has appeared. Otherwise it returns nil while
 	// the peer has not.
 	Find(ctx context.Context, wait bool, check func(card []byte) error) (*Far, error)
-	// FindCount finds a word of a summary at the peer's rank. add adds n to it, behind all
-	// that was put before.
-	FindCount(ctx context.Context, c Counter) (to *fabric.Peer, add func(ctx context.Context, n uint64) error, err error)
+	// FindCount finds a word of a summary at the peer's rank.
+	FindCount(ctx context.Context, c Counter) (Count, error)
 	// Disown sets the flag Disowned of the peer whose card check has refused: nothing is
 	// put there. It is false if that did not get through.
 	Disown(ctx context.Context) bool

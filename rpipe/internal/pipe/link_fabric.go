@@ -165,16 +165,19 @@ func (m *fabricMemory) Disown(ctx context.Context) bool {
 }
 
 // FindCount implements Directory.
-func (m *fabricMemory) FindCount(ctx context.Context, c Counter) (*fabric.Peer, func(context.Context, uint64) error, error) {
+func (m *fabricMemory) FindCount(ctx context.Context, c Counter) (count Count, err error) {
 	reader := slices.Index(m.team.Members, m.peer)
 	r, err := m.team.TryRegion(ctx, m.peer, summaryName(m.team, reader, c.Number-1))
 	switch {
 	case err != nil:
-		return nil, nil, err
+		return count, err
 	case r == nil || c.Group >= r.Len/8:
-		return nil, nil, ErrNoSummary
+		return count, ErrNoSummary
+	case r.Mem != nil:
+		count.Word = atomics.Word64(r.Mem[8*c.Group:])
 	}
-	return r.Peer, func(ctx context.Context, n uint64) error {
+	count.To, count.Add = r.Peer, func(ctx context.Context, n uint64) error {
 		return r.PostFlag(ctx, fabric.Flag{Offset: 8 * c.Group, Add: true, Value: n})
-	}, nil
+	}
+	return count, nil
 }

@@ -86,7 +86,8 @@ func (p *End) plug(ctx context.Context, incarnation int) error {
 func (p *End) prepare(data []byte) {
 	var c Counter
 	if s := p.Options.Summary; s != nil {
-		c = s.Counter(p.Group)
+		c = s.Counter(p.Place / GroupSize)
+		c.Field = p.Place % GroupSize
 	}
 	p.encode(data, c)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/rmalloc"
 )
 
@@ -27,9 +28,13 @@ type Taken struct {
 // Take returns the next block, if there is one and room for it. It does not wait for a Free,
 // nor for a rank that does not answer. With progress it looks once more after making progress.
 func (r *Reader) Take(ctx context.Context, progress bool) (t Taken, err error) {
+	before := r.taker.Count()
+	if t.Addr, t.Mem, t.OK = r.readQuietly(); t.OK {
+		t.Count, t.Wants = 1, r.wants()
+		return t, nil
+	}
 	r.calling.Lock()
 	defer r.called()
-	before := r.taker.Count()
 	ctx, cancel := r.briefly(ctx)
 	defer cancel()
 	t.Addr, t.Mem, t.OK, err = r.tryRead(ctx, false)
@@ -40,9 +45,19 @@ func (r *Reader) Take(ctx context.Context, progress bool) (t Taken, err error) {
 		err = nil
 	}
 	t.Count, t.Blocked = r.taker.Count()-before, !t.OK && (r.have || r.eof)
-	t.Wants = r.Flag(r.WantedFlag()) >> WantsBits
+	t.Wants = r.wants()
 	r.Serve()
 	return t, err
+}
+
+// wants returns how often the writer has waited so far.
+func (r *Reader) wants() uint64 { return r.Flag(r.WantedFlag()) >> WantsBits }
+
+// Prefetch asks the core to load the next notification soon.
+func (r *Reader) Prefetch() {
+	if r.quick != nil {
+		atomics.Prefetch(atomics.Bytes(r.Words[r.place():]))
+	}
 }
 
 // Look looks for the writer, unless this end is closed or connected. deserted reports whether

@@ -27,7 +27,7 @@ type Options struct {
 	Fma     int
 	Atomic  int      // largest block that is fetched by an atomic; negative leaves it to the device
 	Summary *Summary // of the aggregate that a reader belongs to
-	Group   int      // its word there
+	Place   int      // its place among the pipes there
 	Layer   Layer    // nil: the fabric
 	// Patience bounds how long the reader gathers read and freed blocks before it tells
 	// a writer that does not wait for them. Negative: no timer reminds the reader, which

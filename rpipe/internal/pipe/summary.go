@@ -12,16 +12,21 @@ import (
 )
 
 // A Summary has one word for each group of pipes that a rank reads from. The word counts
-// puts into the pipes of its group. A writer that puts something there for the reader
-// (a notification, the close, its wish for memory) adds 1 to the word behind it:
+// puts into the pipes of its group, in one field for each pipe. A writer that puts something
+// there for the reader (a notification, the close, its wish for memory) adds 1 to the field
+// behind it:
 //
 //	writer                        reader
-//	block, flag   ------------->  pipe 130
-//	add 1         ------------->  word 2: pipes 128 to 191
-//	                              compares words with what it has taken,
-//	                              looks at the pipes of those that differ
+//	block, flag   ------------->  pipe 35
+//	add 1 << 6    ------------->  word 2: pipes 32 to 47
+//	                              subtracts what it has taken from the word,
+//	                              looks at the pipes whose fields are not 0
 //
-// The reader's card tells a writer of the word.
+// Three puts fill a field, and more of them flow over into the fields above. So the reader
+// also looks below fields whose pipes have nothing for it. The word has room for the sum of
+// all that can be put and not taken, which is never a multiple of 2^64.
+//
+// The reader's card tells a writer of the field.
 type Summary struct {
 	Counts
 	Team     *team.Team
@@ -41,8 +46,15 @@ type Counts interface {
 	GiveUp(orphaned bool)
 }
 
-// GroupSize is how many pipes share a word.
-const GroupSize = 64
+const (
+	// GroupSize is how many pipes share a word.
+	GroupSize = 16
+	// FieldBits is the width of a pipe's field in the word.
+	FieldBits = 2
+)
+
+// Field returns the lowest bit of a pipe's field in the word of its group.
+func Field(place int) int { return place % GroupSize * FieldBits }
 
 // NewSummary makes the words for so many pipes with these options.
 func NewSummary(ctx context.Context, t *runtime.Team, pipes int, o *Options) (y *Summary, err error) {
@@ -100,17 +112,18 @@ func (y *FabricCounts) Word(group int) uint64 {
 func (y *FabricCounts) Watch(list []int) []int { return list }
 
 // Counter implements Counts.
-func (y *FabricCounts) Counter(group int) Counter { return Counter{y.number + 1, group} }
+func (y *FabricCounts) Counter(group int) Counter { return Counter{Number: y.number + 1, Group: group} }
 
 // GiveUp implements Counts.
 func (y *FabricCounts) GiveUp(orphaned bool) {
 	_ = y.Release(y.team, orphaned) // no writer adds to it any more, and no caller is left to take the error
 }
 
-// A Counter is the summary's word as its writer knows it from the reader's card.
+// A Counter is a field of the summary as its writer knows it from the reader's card.
 type Counter struct {
 	Number uint32 // of the summary, plus 1; 0: there is none
 	Group  int
+	Field  int // below GroupSize
 }
 
 // pokeSummary has the reader look at this pipe although nothing was put there: it

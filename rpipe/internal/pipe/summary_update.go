@@ -13,15 +13,22 @@ import (
 // waits for nothing and arrives: those that find no room leave as one sum, behind which
 // the pipe's last flag is posted.
 type SummaryUpdate struct {
-	Add  func(ctx context.Context, n uint64) error // nil: there is no word
-	To   *fabric.Peer
+	Count
+	unit uint64        // 1 in the pipe's field
 	owed atomic.Uint64 // additions that are not posted
 	Sum  fabric.Composer
 }
 
-// Open connects to the word, to which add adds n.
-func (u *SummaryUpdate) Open(to *fabric.Peer, add func(ctx context.Context, n uint64) error) {
-	u.To, u.Add, u.Sum.Compose = to, add, u.AddSum
+// A Count is a word of a summary at the peer.
+type Count struct {
+	To   *fabric.Peer
+	Add  func(ctx context.Context, n uint64) error // behind all that was put before; nil: there is no word
+	Word *atomic.Uint64                            // the word where a plain addition is Add, else nil
+}
+
+// Open connects to a field of the word.
+func (u *SummaryUpdate) Open(c Count, field int) {
+	u.Count, u.unit, u.Sum.Compose = c, 1<<Field(field), u.AddSum
 }
 
 // Tell adds 1, now or as soon as there is room. It returns the peer's error.
@@ -50,7 +57,7 @@ func (u *SummaryUpdate) AddSum(ctx context.Context) error {
 	if n == 0 {
 		return nil
 	}
-	err := u.Add(ctx, n)
+	err := u.Add(ctx, n*u.unit)
 	if errors.Is(err, fabric.ErrNoRoom) {
 		u.owed.Add(n)
 	}

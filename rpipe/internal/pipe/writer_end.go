@@ -146,6 +146,9 @@ func (w *Writer) Alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
 	if err := w.Ready(ctx); err != nil {
 		return 0, err
 	}
+	if w.Word != nil {
+		atomics.PrefetchWrite(atomics.Bytes(w.near.flags[w.place():]))
+	}
 	if err := w.Tags.Take(ctx); err != nil {
 		return 0, err
 	}

@@ -23,7 +23,7 @@ func crowded(full *atomic.Bool, add func(ctx context.Context, n uint64) error) f
 func Crowd(w *pipe.Writer, full *atomic.Bool) {
 	u := &w.SummaryUpdate
 	_ = u.To.Await(context.Background(), &u.Sum) // the composer is not in line
-	u.Add = crowded(full, u.Add)
+	u.Add, u.Word = crowded(full, u.Add), nil
 }
 
 // A SummaryUpdate adds to a counter of this process.
@@ -37,11 +37,11 @@ type SummaryUpdate struct {
 // NewSummaryUpdate returns an update to a peer whose queue is full while Full is set.
 func NewSummaryUpdate(to *fabric.Peer) *SummaryUpdate {
 	u := &SummaryUpdate{}
-	u.Open(to, crowded(&u.Full, func(_ context.Context, n uint64) error {
+	u.Open(pipe.Count{To: to, Add: crowded(&u.Full, func(_ context.Context, n uint64) error {
 		u.Sums.Add(1)
 		u.count.Add(n)
 		return nil
-	}))
+	})}, 0)
 	return u
 }
 
