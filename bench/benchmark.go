@@ -125,6 +125,7 @@ func pipeBenchmarks() []benchmark {
 		{name: "rpipe_window_read_latency", group: "rpipe_latency", about: "pulled over a window's public calls", sized: true, unit: oneWay(), setup: rpipeWindowLatency(rpipe.WithPull())},
 		{name: "rpipe_latency_floor", group: "rpipe_latency", about: "the same layout by hand, or with a raw socket", sized: true, unit: oneWay(), setup: rpipeLatencyFloor},
 		{name: "rpipe_bw", about: "blocks into a pipe", sized: true, unit: megabytes(), setup: rpipeBandwidth},
+		{name: "rpipe_read_bw", about: "blocks fetched by the reader", sized: true, unit: megabytes(), setup: rpipeReadBandwidth},
 		{name: "rpipe_bw_floor", about: "the same layout by hand, or a raw socket's stream", sized: true, unit: megabytes(), setup: rpipeBandwidthFloor},
 		{name: "rmalloc_fresh_next", group: fresh, about: "next fit, search alone, heap without blocks", sized: true, unit: micros(), setup: searching(rpipe.NextFit{})},
 		{name: "rmalloc_fresh_first", group: fresh, about: "first fit", sized: true, unit: micros(), setup: searching(rpipe.FirstFit{})},

@@ -1,13 +1,26 @@
 package main
 
-import "context"
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/rpipe"
+)
 
 // rpipeBandwidth streams blocks of one size into a pipe, and sends a byte back at
 // the end of each batch. If memory is mapped, the writer fills each block at the
 // reader, and that is the transfer. Otherwise one line of it changes at a time,
 // and the device moves the block.
 func rpipeBandwidth(ctx context.Context, h *harness, size int) (task, error) {
-	d, err := h.duplex(ctx, size, 1)
+	return rpipeStream(ctx, h, size)
+}
+
+// rpipeReadBandwidth is the same, fetched by the reader.
+func rpipeReadBandwidth(ctx context.Context, h *harness, size int) (task, error) {
+	return rpipeStream(ctx, h, size, rpipe.WithPull())
+}
+
+func rpipeStream(ctx context.Context, h *harness, size int, opts ...rpipe.Option) (task, error) {
+	d, err := h.duplex(ctx, size, 1, opts...)
 	if err != nil {
 		return task{}, err
 	}

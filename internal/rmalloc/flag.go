@@ -102,14 +102,13 @@ func (t *FlagTaker) Take(word uint64) (Flag, Verdict) {
 func (t *FlagTaker) Awaits(word uint64) bool { return uint8(word>>lapShift) == t.lap-1 }
 
 // TakeData is Take of a word that announces a block of whole elements of size
-// bytes, in a ring with room for blocks. For any other word it returns false, and takes
-// nothing.
+// bytes. For any other word it returns false, and takes nothing.
 func (t *FlagTaker) TakeData(word uint64, size int) (Flag, bool) {
 	if word>>flagKindShift&^(uint64(Inline)-uint64(Data)) != uint64(t.Lap())<<(lapShift-flagKindShift)|uint64(Data) {
 		return Flag{}, false
 	}
 	f := decodeFlag(word)
-	if !f.fits(t.size) || size > 1 && f.Length%size != 0 {
+	if !f.fits(t.size) || size > 1 && f.Length%size != 0 || f.Kind == Inline && !t.inline {
 		return Flag{}, false
 	}
 	t.Step()

@@ -132,6 +132,25 @@ func (m *memory) Get(ctx context.Context, from int, dst []byte) error {
 	return m.verdict(m.c.fetch(ctx, m.ends.Peer, r.mem, r.data+from, dst))
 }
 
+// NewGetting implements pipe.GetStarter.
+func (m *memory) NewGetting() pipe.Getting { return &getting{memory: m} }
+
+// A getting is a get from a peer that is not mapped.
+type getting struct {
+	memory *memory
+	window.Request
+}
+
+// Start implements pipe.Getting.
+func (g *getting) Start(ctx context.Context, from int, dst []byte) (err error) {
+	m := g.memory
+	g.Request, err = m.c.w.StartGet(ctx, m.ends.Peer, m.theirs.Load().data+from, dst)
+	return m.verdict(err)
+}
+
+// Wait implements pipe.Getting.
+func (g *getting) Wait(ctx context.Context) error { return g.memory.verdict(g.Request.Wait(ctx)) }
+
 // Flush implements pipe.PeerMemory.
 func (m *memory) Flush(ctx context.Context) error {
 	return m.verdict(m.c.w.Flush(ctx, m.ends.Peer))

@@ -114,6 +114,22 @@ type Far struct {
 	MaxCopied int             // bytes of a part that a Put with path Inline copies with advantage
 }
 
+// A GetStarter starts gets that it does not wait for.
+type GetStarter interface {
+	// NewGetting returns a get that is not started.
+	NewGetting() Getting
+}
+
+// A Getting is a get that is started and waited for, again and again.
+type Getting interface {
+	// Start starts a get of len(dst) bytes of the peer's data. dst is the get's until Wait.
+	// ctx bounds the wait for room in the queue.
+	Start(ctx context.Context, from int, dst []byte) error
+	// Wait returns when dst is filled. If ctx ends first, Wait gives up the get. dst is the
+	// caller's again in any case.
+	Wait(ctx context.Context) error
+}
+
 // A WordGetter gets an aligned word by an atomic. No rank changes the word meanwhile.
 type WordGetter interface {
 	GetWord(ctx context.Context, from int) (uint64, error)

@@ -87,6 +87,21 @@ func (m *fabricMemory) Get(ctx context.Context, from int, dst []byte) error {
 	return load(ctx, m.theirs.Load(), from, dst)
 }
 
+// NewGetting implements GetStarter.
+func (m *fabricMemory) NewGetting() Getting { return &fabricGetting{memory: m} }
+
+// A fabricGetting is a get from a peer that is not mapped.
+type fabricGetting struct {
+	memory *fabricMemory
+	fabric.Request
+}
+
+// Start implements Getting.
+func (g *fabricGetting) Start(ctx context.Context, from int, dst []byte) (err error) {
+	g.Request, err = g.memory.theirs.Load().StartRead(ctx, from, dst)
+	return err
+}
+
 // load fetches bytes, and aligned words whole.
 func load(ctx context.Context, r *fabric.Remote, from int, dst []byte) error {
 	if r.Mem == nil {

@@ -155,6 +155,10 @@ func (p *pushed) held() int {
 	return p.list.Len()
 }
 
+func (p *pushed) ahead() int { return 0 }
+
+func (p *pushed) giveUp() {}
+
 func (p *pushed) borrows() bool { return false }
 
 // cut returns n bytes of mem.

@@ -26,6 +26,7 @@ func (r *Reader) depart(ctx context.Context) error {
 	r.calling.Lock()
 	defer r.calling.Unlock()
 	r.watched.Load().Join()
+	r.Books.giveUp()
 	err := r.Depart(ctx)
 	r.Registry.Exit(r.End)
 	return err
@@ -58,4 +59,8 @@ func (r *Reader) Finish(context.Context, bool) bool {
 func (r *Reader) Stop() {
 	r.mute()
 	r.watched.Load().Stop()
+	if r.calling.TryLock() { // else the call ends with an error, and Close follows
+		r.Books.giveUp()
+		r.calling.Unlock()
+	}
 }

@@ -46,6 +46,11 @@ type books interface {
 	Free(a rmalloc.Addr) error
 	// held is how many blocks there are. Called with the mutex held.
 	held() int
+	// ahead is how many blocks are taken from the ring, and not opened. Open then ignores
+	// its notification. Called by Read alone.
+	ahead() int
+	// giveUp ends what is under way for these. No Read is under way.
+	giveUp()
 	// borrows reports whether blocks lie at the writer.
 	borrows() bool
 }
@@ -56,7 +61,7 @@ func newReaderEnd(p *End) (*Reader, error) {
 	r.open, r.endOpen = context.WithCancel(context.Background())
 	var err error
 	if p.Spec.pull {
-		r.Books = newPulled(r)
+		r.Books = &pulled{r: r}
 	} else {
 		var books *pushed
 		books, err = newPushed(r)

@@ -165,7 +165,7 @@ func (r *Reader) tryRead(ctx context.Context, wait bool) (a rmalloc.Addr, mem []
 // look takes the next notification from the ring, if there is one. The load pairs
 // with the writer's store of the flag, behind the block.
 func (r *Reader) look(ctx context.Context, wait bool) (bool, error) {
-	if r.have {
+	if r.have || r.Books.ahead() > 0 {
 		return true, nil
 	}
 	if r.eof {
@@ -198,7 +198,7 @@ func (r *Reader) look(ctx context.Context, wait bool) (bool, error) {
 // no notification follows it. Reads that wait and reads that do not both go by this.
 func (r *Reader) hasNext() bool {
 	switch {
-	case r.Usable() != nil || r.eof:
+	case r.Usable() != nil || r.eof || r.Books.ahead() > 0:
 		return true
 	case r.have:
 		return r.Books.HasRoom()

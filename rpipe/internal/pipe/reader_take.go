@@ -21,14 +21,14 @@ type Taken struct {
 	Mem     []byte
 	OK      bool   // there is a block
 	Blocked bool   // the next block, or the end, is taken from the ring and not handed out
-	Count   uint64 // notifications that were taken from the ring
+	Count   uint64 // notifications that were taken from the ring, up to that of this block
 	Wants   uint64 // how often the writer has waited so far
 }
 
 // Take returns the next block, if there is one and room for it. It does not wait for a Free,
 // nor for a rank that does not answer. With progress it looks once more after making progress.
 func (r *Reader) Take(ctx context.Context, progress bool) (t Taken, err error) {
-	before := r.taker.Count()
+	before := r.opened()
 	if t.Addr, t.Mem, t.OK = r.readQuietly(); t.OK {
 		t.Count, t.Wants = 1, r.wants()
 		return t, nil
@@ -44,11 +44,15 @@ func (r *Reader) Take(ctx context.Context, progress bool) (t Taken, err error) {
 	if errors.Is(err, ErrWouldBlock) {
 		err = nil
 	}
-	t.Count, t.Blocked = r.taker.Count()-before, !t.OK && (r.have || r.eof)
+	t.Count, t.Blocked = r.opened()-before, !t.OK && (r.have || r.eof)
 	t.Wants = r.wants()
 	r.Serve()
 	return t, err
 }
+
+// opened returns how many notifications were taken from the ring, less those of blocks ahead
+// of Read.
+func (r *Reader) opened() uint64 { return r.taker.Count() - uint64(r.Books.ahead()) }
 
 // wants returns how often the writer has waited so far.
 func (r *Reader) wants() uint64 { return r.Flag(r.WantedFlag()) >> WantsBits }
