@@ -46,8 +46,8 @@
 // are posted (see [WithFMA]). Read returns a block where it arrived.
 //
 // A push pipe moves the block as it is written. A pull pipe ([WithPull]) leaves
-// it at the writer, the reader fetches it when it reads, and the tag goes back
-// when that is done; where the writer is mapped, the reader uses it in place.
+// it at the writer, the reader fetches it when it reads or reads one before it, and the
+// tag goes back as it is read; where the writer is mapped, the reader uses it in place.
 // Tiny blocks can be fetched by an atomic ([WithAtomicReads]).
 //
 // # Products

@@ -95,8 +95,9 @@ func WithSync(s pipe.Sync) pipe.Option {
 }
 
 // WithPull leaves blocks at the writer until the reader fetches them. A reader to which
-// the writer is not mapped fetches blocks into a heap of its own. When blocks that were
-// read and not freed fill that heap, Read waits for a Free.
+// the writer is not mapped fetches blocks into a heap of its own. A call that reads starts
+// to fetch all blocks that have been announced, up to the width and as far as the heap has
+// room. When blocks that were read and not freed fill that heap, Read waits for a Free.
 func WithPull() pipe.Option {
 	return func(o *pipe.Options) error { o.Pull = true; return nil }
 }

@@ -42,7 +42,7 @@ func (p *End) readerFlags() int { return p.flagsBehind(2) }
 func (p *End) flagsBehind(n int) int { return p.Notification(p.Spec.notifications()) + n }
 
 // entryShift returns the logarithm of how many flags an entry of the ring takes.
-func (p *End) entryShift() int {
+func (p *End) entryShift() uint8 {
 	if _, ok := p.Layer.(fabricLayer); ok && !p.Spec.pull && !p.Spec.Served {
 		return lineShift - 3
 	}
