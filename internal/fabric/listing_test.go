@@ -34,11 +34,11 @@ func newListedRig(t *testing.T, provider driver.Provider, shared bool) (*rig, *a
 }
 
 func TestResolveFindsRegionsInThePeersList(t *testing.T) {
-	for name, make := range map[string]func() (*rig, *atomic.Int64){
+	for name, newRig := range map[string]func() (*rig, *atomic.Int64){
 		"loop": func() (*rig, *atomic.Int64) { return newListedRig(t, loop.New(), false) },
 		"shm":  func() (*rig, *atomic.Int64) { return newListedRig(t, shm.New(shm.Config{}), true) },
 	} {
-		r, asked := make()
+		r, asked := newRig()
 		whole, err := r.ranks[1].Arena().Alloc(256)
 		require.NoError(t, err)
 		region, err := r.ranks[1].Register(t.Context(), "whole", whole.Memory)
