@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/tcp"
@@ -62,11 +63,12 @@ func TestStripedTransfersArriveWhole(t *testing.T) {
 func TestStripedPutIsBeforeItsFlag(t *testing.T) {
 	r, remote, mem := stripedPair(t, 4)
 	const flagAt = (stripedSize + 7) &^ 7
+	flag := mem[flagAt:][:8]
 	for round := range byte(4) {
 		want := pattern(stripedSize, round)
 		seen := make(chan error, 1)
 		go func() {
-			err := r.ranks[1].Wait(watched(t), func() bool { return mem[flagAt] == round+1 })
+			err := r.ranks[1].Wait(watched(t), func() bool { return atomics.Apply(flag, driver.AtomicLoad, 0, 0) == uint64(round)+1 })
 			if err == nil && !bytes.Equal(want, mem[:stripedSize]) {
 				err = errors.New("the flag is ahead of the data")
 			}
