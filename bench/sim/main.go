@@ -126,7 +126,7 @@ func (o *options) run(ctx context.Context, out, news io.Writer) error {
 	if o.constants == "" || o.check {
 		var err error
 		dir, err = build(ctx, news)
-		defer os.RemoveAll(string(dir))
+		defer os.RemoveAll(string(dir)) //nolint:errcheck // a folder for programs, among temporary files
 		if err != nil {
 			return err
 		}

@@ -111,4 +111,3 @@ func (p *pulled) giveUp() {
 	}
 }
 
-func (p *pulled) borrows() bool { return p.list != nil }

@@ -159,7 +159,6 @@ func (p *pushed) ahead() int { return 0 }
 
 func (p *pushed) giveUp() {}
 
-func (p *pushed) borrows() bool { return false }
 
 // cut returns n bytes of mem.
 func cut(mem []byte, at, n int) []byte { return mem[at : at+n : at+n] }

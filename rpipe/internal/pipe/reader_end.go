@@ -51,9 +51,10 @@ type books interface {
 	ahead() int
 	// giveUp ends what is under way for these. No Read is under way.
 	giveUp()
-	// borrows reports whether blocks lie at the writer.
-	borrows() bool
 }
+
+// borrows reports whether the reader uses blocks where they lie at the writer.
+func (r *Reader) borrows() bool { return r.Spec.pull && r.Remote() != nil }
 
 func newReaderEnd(p *End) (*Reader, error) {
 	r := &Reader{End: p, returns: newReturns(p), taker: rmalloc.NewFlagTaker(p.Spec.notifications(), p.Spec.Heap, p.entry > 0)}

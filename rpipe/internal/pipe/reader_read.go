@@ -260,7 +260,7 @@ func (r *Reader) meet(ctx context.Context) error {
 // Blocks that lie at the writer keep it waiting.
 func (r *Reader) finish(ctx context.Context, wait bool) error {
 	r.Mu.Lock()
-	r.ending = r.Books.borrows() && r.Books.held() > 0
+	r.ending = r.borrows() && r.Books.held() > 0
 	busy := r.ending
 	r.Mu.Unlock()
 	if busy {
