@@ -110,4 +110,3 @@ func (p *pulled) giveUp() {
 		p.fetches.giveUp()
 	}
 }
-

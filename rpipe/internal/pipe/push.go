@@ -159,6 +159,5 @@ func (p *pushed) ahead() int { return 0 }
 
 func (p *pushed) giveUp() {}
 
-
 // cut returns n bytes of mem.
 func cut(mem []byte, at, n int) []byte { return mem[at : at+n : at+n] }
