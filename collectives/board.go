@@ -108,18 +108,22 @@ func (g *group) newBoardGroup(ctx context.Context, name string, members []int) (
 		}
 		cfg.Mem[me], cfg.Grow = mine.Bytes, func() error { return g.team.Arena().Complete(mine) }
 	}
-	g.team.StartPeers(g.team.Members)
+	ranks := make([]int, n)
+	for i, m := range members {
+		ranks[i] = g.team.Members[m]
+	}
+	g.team.StartPeers(ranks)
 	if n == len(g.team.Members) {
 		// Then each member finds the others' boards in their lists, and sends no message.
 		if err := g.team.Meet(ctx, g.key); err != nil {
 			return nil, err
 		}
 	}
-	for i, m := range members {
+	for i, rank := range ranks {
 		if i == me {
 			continue
 		}
-		r, err := g.team.AwaitRegion(ctx, g.team.Members[m], name)
+		r, err := g.team.AwaitRegion(ctx, rank, name)
 		if err != nil {
 			return nil, err
 		}

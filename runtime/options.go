@@ -27,7 +27,7 @@ type options struct {
 	rdma        rdmaSettings
 	iface       string // where tcp listens; "": see tcp
 	tls         bool
-	connections int      // of a large transfer; 0: see WithConnections
+	connections int      // of a large transfer; 0: one
 	hosts       []string // by rank; nil: each rank finds out its own host
 	cores       int      // 0: the launcher's number
 	wrap        func(driver.Provider) driver.Provider
@@ -138,10 +138,10 @@ func WithIface(name string) Option {
 }
 
 // WithConnections sets the number of connections over tcp that one put or get of 4 MiB or
-// more uses, 1 to 16. Without this option such transfers use four if the round trip to the
-// target takes 2 ms or more, else one. A connection carries a window per round trip at
-// most. The system bounds the window, on Linux to 4 MiB (net.ipv4.tcp_wmem). Started
-// transfers use one. Ranks may differ.
+// more uses, 1 to 16. Without this option it is one. A connection carries a window per round
+// trip at most. The system bounds the window, on Linux to 4 MiB (net.ipv4.tcp_wmem). So 2 to
+// 8 connections pay where round trips take many milliseconds. Started transfers use one.
+// Ranks may differ. A transfer that ends with an error may still write until a Flush returns.
 func WithConnections(n int) Option {
 	return func(o *options) error {
 		if n < 1 || n > fabric.MaxConnections {

@@ -36,7 +36,7 @@ type Config struct {
 	OwnCore       bool          // no other rank needs the core that this one waits on
 	PeerTimeout   time.Duration // until a silent connection counts as lost; 0 takes the provider's default
 	// Connections is the number of connections that a large transfer to one peer uses, where
-	// the device can. 0: four if the round trip takes 2 ms or more, else one.
+	// the device can. 0: one.
 	Connections int
 	// Passed is told of each way to a rank that failed before the next one was tried. nil: not told.
 	Passed func(rank int, err error)

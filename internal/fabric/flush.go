@@ -77,8 +77,14 @@ func fullBarrier() {
 
 // acknowledge reads from the peer behind all posts so far, unless another completion has
 // already shown that they are applied. The queue pair keeps order, so the answer to the
-// READ acknowledges them.
+// READ acknowledges them. Stripes with posts that are not known to be applied, such as those
+// of a transfer that ended early, get a READ each.
 func (p *Peer) acknowledge(ctx context.Context) error {
+	for _, s := range p.stripes.late() {
+		if err := s.acknowledge(ctx); err != nil {
+			return err
+		}
+	}
 	asked := p.requested()
 	if p.flushed.Load() >= p.posted.Load() && !p.line.waits.Load() {
 		return errors.Join(p.awaitResponses(ctx, asked), p.Err())

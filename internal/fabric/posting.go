@@ -75,7 +75,9 @@ func (w *posting) walk(ctx context.Context, p *Put) error {
 	if flagged {
 		bytes += flagSize
 	}
-	w.Peer.Stats.count(bytes)
+	if w.whole == nil { // the transfer counted its pieces
+		w.Peer.Stats.count(bytes)
+	}
 	if mutant.FlagBeforeData && flagged {
 		if err := w.flag(ctx, flag); err != nil {
 			return err

@@ -37,7 +37,9 @@ func (r *Remote) StartRead(ctx context.Context, offset int, dst []byte) (Request
 	}
 	o.wr[0] = driver.WorkRequest{ID: o.id, Op: driver.OpRead, Flags: driver.Signaled, Local: o.seg[:1],
 		Remote: r.addr.Add(uint64(offset))}
-	r.Peer.Stats.count(len(dst))
+	if r.whole == nil { // the transfer counted its pieces
+		r.Peer.Stats.count(len(dst))
+	}
 	return o.start(ctx, 1)
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"time"
+	"sync/atomic"
 )
 
 // Stripes are further connections to a peer. A large transfer uses all of them at once. One
@@ -12,15 +12,13 @@ import (
 // far peers get more bytes a second over several connections.
 type stripes struct {
 	mu    sync.Mutex
-	made  chan struct{} // closed once this rank has chosen their number and connected; nil: not begun
+	made  chan struct{} // closed once this rank has connected; nil: not begun
 	peers []*Peer
+	some  atomic.Bool // there are stripes
 }
 
-// These are the bounds of striped transfers.
 const (
-	stripeMin      = 4 << 20              // bytes of a transfer
-	farAway        = 2 * time.Millisecond // round trip from which the peer gets stripes
-	farConnections = 4                    // to such a peer, its first one among them
+	stripeMin = 4 << 20 // bytes of a striped transfer
 	// MaxConnections bounds Config.Connections.
 	MaxConnections = 16
 )
@@ -28,7 +26,7 @@ const (
 // stripesFor returns the connections that share a transfer of n bytes, p among them. It
 // returns nil if p alone carries the transfer. The first large transfer connects.
 func (p *Peer) stripesFor(ctx context.Context, n int) []*Peer {
-	if n < stripeMin || p.bind == nil || !p.bind.info.Apart || p.f.cfg.Connections == 1 {
+	if n < stripeMin || p.bind == nil || !p.bind.info.Apart || p.f.cfg.Connections <= 1 {
 		return nil
 	}
 	select {
@@ -64,17 +62,18 @@ func (s *stripes) begin(p *Peer) <-chan struct{} {
 	return s.made
 }
 
-// connectStripes connects until p has the number of connections that it should have, or an
-// attempt fails. Fewer connections carry a transfer as well.
+// connectStripes connects until p has Config.Connections connections, or an attempt fails.
+// Fewer connections carry a transfer as well. A stripe counts once the peer has answered over
+// it: one that fails before ends nothing else.
 func (p *Peer) connectStripes(ctx context.Context) {
-	n := p.connections(ctx)
-	for i := 1; i < n; i++ {
-		s, err := p.f.connectOver(ctx, p.rank, p.bind, i, false)
+	for i := 1; i < min(p.f.cfg.Connections, MaxConnections); i++ {
+		s, err := p.f.connectOver(ctx, p.rank, p.bind, i, true)
 		if err != nil {
 			return
 		}
 		p.stripes.mu.Lock()
 		p.stripes.peers = append(p.stripes.peers, s)
+		p.stripes.some.Store(true)
 		p.stripes.mu.Unlock()
 		if gone := p.fail.Load(); gone != nil {
 			s.lose(gone) // set before the stripe was in the list
@@ -82,31 +81,12 @@ func (p *Peer) connectStripes(ctx context.Context) {
 	}
 }
 
-// connections returns the number of connections that large transfers to p use.
-func (p *Peer) connections(ctx context.Context) int {
-	if n := p.f.cfg.Connections; n > 0 {
-		return min(n, MaxConnections)
+// late returns the stripes with posts that may not be applied yet.
+func (s *stripes) late() []*Peer {
+	if !s.some.Load() {
+		return nil
 	}
-	if p.roundTrip(ctx) < farAway {
-		return 1
-	}
-	return farConnections
-}
-
-// roundTrip returns the shortest of some round trips to the peer, 0 if there was an error.
-// Waits for processors make others longer.
-func (p *Peer) roundTrip(ctx context.Context) time.Duration {
-	shortest := time.Hour
-	for range 4 {
-		start := time.Now()
-		if p.verify(ctx) != nil {
-			return 0
-		}
-		if shortest = min(shortest, time.Since(start)); shortest < farAway {
-			break
-		}
-	}
-	return shortest
+	return slices.DeleteFunc(s.all(), func(p *Peer) bool { return p.Err() != nil || p.flushed.Load() >= p.posted.Load() })
 }
 
 // all returns the stripes that there are.

@@ -15,6 +15,7 @@ type Client struct {
 	rank    int
 	size    int
 	space   string // name of the key-value space
+	aborted bool
 }
 
 // A start holds the environment's part of an init.
@@ -177,8 +178,11 @@ func found(m message, err error) (string, error) {
 }
 
 // Finalize takes leave: the end of this process is none of the manager's business any more.
-// Kind: local.
+// Behind an Abort it does nothing: the manager answers no more. Kind: local.
 func (c *Client) Finalize(ctx context.Context) error {
+	if c.aborted {
+		return nil
+	}
 	response := "finalize_ack"
 	if c.version == 2 {
 		response = "finalize-response"
@@ -190,6 +194,7 @@ func (c *Client) Finalize(ctx context.Context) error {
 // Abort has the manager end all processes of the job, and this one. It does not wait.
 // Version 1 carries no message. Kind: one-sided.
 func (c *Client) Abort(message string) error {
+	c.aborted = true
 	if c.version == 2 {
 		return c.conn.send(newMessage("abort", "isworld", "TRUE", "msg", message[:min(len(message), MaxValue)]))
 	}
