@@ -196,7 +196,7 @@ func TestSlurmFaultEndsTheJobOnEveryNode(t *testing.T) {
 
 // TestRequeuedSlurmJobMeetsNothingOfItsFirstRun has Slurm begin a batch job again, under the same
 // number, while its ranks run.
-func TestRequeuedJobMeetsNothingOfItsFirstRun(t *testing.T) {
+func TestRequeuedSlurmJobMeetsNothingOfItsFirstRun(t *testing.T) {
 	need(t)
 	t.Parallel()
 	dir := build(t, "../cmd/grun")

@@ -53,7 +53,7 @@ func managed(f func(*pmi.Client) int) func() int {
 			fmt.Println(err)
 			return 80
 		}
-		if os.Getenv("PMI_TEST_ALONE") != "" { // other ranks do not come
+		if os.Getenv("GOPGAS_TEST_ALONE") != "" { // other ranks do not come
 			return f(c)
 		}
 		if c.Put(ctx, fmt.Sprint("k", c.Rank()), fmt.Sprint("v", c.Rank())) != nil || c.Fence(ctx) != nil {
@@ -113,7 +113,7 @@ func TestFailuresOfRanksOfMPIAreNamed(t *testing.T) {
 		for _, list := range []string{"", "a:1,b:1"} {
 			spec := Spec{Programs: []Program{ranks(2, body)}, Grace: 50 * time.Millisecond}
 			if body == "mpi or not" {
-				spec.Env = []string{"PMI_TEST_ALONE=1"}
+				spec.Env = []string{"GOPGAS_TEST_ALONE=1"}
 			}
 			var o outcome
 			if list == "" {

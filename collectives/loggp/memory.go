@@ -42,6 +42,7 @@ func (b *memory) args(r *rank) *message.Args {
 	}
 	if b.hosts != nil {
 		a.Hosts = b.hosts.Clone()
+		r.scratch = 3 * 8 * b.hosts.Count() // its lists by host
 	}
 	return a
 }

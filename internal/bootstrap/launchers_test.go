@@ -16,6 +16,7 @@ func TestFromEnvTakesTheFirstLauncherThatIsFound(t *testing.T) {
 	hydra := []string{"PMI_FD=6", "PMI_RANK=1", "PMI_SIZE=4"}
 	mpirun := []string{"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4", "OMPI_COMM_WORLD_LOCAL_SIZE=4", "PMIX_NAMESPACE=7", "PMIX_SERVER_TMPDIR=/d", "PMIX_RANK=1"}
 	srun := []string{"SLURM_PROCID=1", "SLURM_STEP_NUM_TASKS=4", EnvAddr + "=h:2", EnvSecret + "=" + hexSecret}
+	alone := []string{"SLURM_PROCID=1", "SLURM_STEP_NUM_TASKS=4", "SLURM_JOB_ID=67000000", "SLURM_STEP_ID=2", "SLURM_STEP_NODELIST=eco[07-09,12],x", EnvSecret + "=" + hexSecret}
 	for name, c := range map[string]struct {
 		vars []string
 		want Env
@@ -30,15 +31,14 @@ func TestFromEnvTakesTheFirstLauncherThatIsFound(t *testing.T) {
 		"mpirun":        {mpirun, Env{Launcher: "mpirun", Hosted: true, Store: dirStore{"/d", "7"}, Rank: 1, Size: 4}},
 		"mpirun, two hosts": {append(mpirun[:6:6], "OMPI_COMM_WORLD_LOCAL_SIZE=2", EnvAddr+"=h:2", EnvSecret+"="+hexSecret),
 			Env{Launcher: "mpirun", Hosted: true, Rank: 1, Size: 4, Addr: "h:2", Secret: testSecret}},
-		"srun without address": {[]string{"SLURM_PROCID=1", "SLURM_STEP_NUM_TASKS=4", "SLURM_JOB_ID=67000000", "SLURM_STEP_ID=2", "SLURM_STEP_NODELIST=eco[07-09,12],x", EnvSecret + "=" + hexSecret},
-			Env{Launcher: "srun", Hosted: true, Rank: 1, Size: 4, Addr: "eco07:20002", Secret: testSecret}},
-		"srun":           {srun, Env{Launcher: "srun", Hosted: true, Rank: 1, Size: 4, Addr: "h:2", Secret: testSecret}},
-		"grun":           {grun, Env{Launcher: "grun", JobID: "j", Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2, LocalCores: 1, Addr: "g:1", Secret: testSecret}},
-		"grun and torch": {append(torch[:5:5], grun...), Env{Launcher: "grun", JobID: "j", Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2, LocalCores: 1, Addr: "g:1", Secret: testSecret}},
-		"hand":           {hand, Env{Launcher: "hand", Hosted: true, Rank: 2, Size: 3, Addr: "h:2", Secret: testSecret}},
-		"hand, any rank": {append(hand[:4:4], EnvRank+"=any"), Env{Launcher: "hand", Hosted: true, Rank: AnyRank, Size: 3, Addr: "h:2", Secret: testSecret}},
-		"hand, no rank":  {append(hand[:4:4], EnvRank+"="), Env{Launcher: "hand", Hosted: true, Rank: AnyRank, Size: 3, Addr: "h:2", Secret: testSecret}},
-		"hand and torch": {append(torch, hand...), Env{Launcher: "hand", Hosted: true, Rank: 2, Size: 3, Addr: "h:2", Secret: testSecret}},
+		"srun without address": {alone, Env{Launcher: "srun", Hosted: true, Rank: 1, Size: 4, Addr: "eco07:20002", Secret: srunSecret(lookupIn(alone), testSecret)}},
+		"srun":                 {srun, Env{Launcher: "srun", Hosted: true, Rank: 1, Size: 4, Addr: "h:2", Secret: testSecret}},
+		"grun":                 {grun, Env{Launcher: "grun", JobID: "j", Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2, LocalCores: 1, Addr: "g:1", Secret: testSecret}},
+		"grun and torch":       {append(torch[:5:5], grun...), Env{Launcher: "grun", JobID: "j", Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2, LocalCores: 1, Addr: "g:1", Secret: testSecret}},
+		"hand":                 {hand, Env{Launcher: "hand", Hosted: true, Rank: 2, Size: 3, Addr: "h:2", Secret: testSecret}},
+		"hand, any rank":       {append(hand[:4:4], EnvRank+"=any"), Env{Launcher: "hand", Hosted: true, Rank: AnyRank, Size: 3, Addr: "h:2", Secret: testSecret}},
+		"hand, no rank":        {append(hand[:4:4], EnvRank+"="), Env{Launcher: "hand", Hosted: true, Rank: AnyRank, Size: 3, Addr: "h:2", Secret: testSecret}},
+		"hand and torch":       {append(torch, hand...), Env{Launcher: "hand", Hosted: true, Rank: 2, Size: 3, Addr: "h:2", Secret: testSecret}},
 		"kubernetes, pod 0": {[]string{kubernetesIndex + "=0", EnvSize + "=3", EnvAddr + "=j-0.s:7", EnvSecret + "=" + hexSecret},
 			Env{Launcher: "kubernetes", Hosted: true, Patient: true, Rank: 0, Size: 3, Addr: ":7", Secret: testSecret}},
 		"kubernetes, pod 2": {[]string{kubernetesIndex + "=2", EnvSize + "=3", EnvAddr + "=j-0.s:7", EnvSecret + "=" + hexSecret},
@@ -54,6 +54,16 @@ func TestFromEnvTakesTheFirstLauncherThatIsFound(t *testing.T) {
 		require.True(t, ok, name)
 		require.Equal(t, c.want, got, name)
 	}
+}
+
+func TestRunsOfSrunHaveSecretsOfTheirOwn(t *testing.T) {
+	seen := map[string]bool{}
+	for _, run := range [][]string{
+		{"SLURM_JOB_ID=7", "SLURM_STEP_ID=61"}, {"SLURM_JOB_ID=8", "SLURM_STEP_ID=0"}, {"SLURM_JOB_ID=8", "SLURM_STEP_ID=0", "SLURM_RESTART_COUNT=1"},
+	} {
+		seen[string(srunSecret(lookupIn(run), testSecret))] = true
+	}
+	require.Len(t, seen, 3)
 }
 
 func TestPartOfTorchrunsVariablesStartsNoJob(t *testing.T) {

@@ -1,18 +1,22 @@
 package bootstrap
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"fmt"
 	"strconv"
 	"strings"
 )
 
 // The variables of a task of Slurm's srun.
 const (
-	srunRank  = "SLURM_PROCID"
-	srunSize  = "SLURM_STEP_NUM_TASKS"
-	srunNodes = "SLURM_STEP_NODELIST" // eco[1-2,7]; rank 0 runs on the first
-	srunJob   = "SLURM_JOB_ID"
-	srunStep  = "SLURM_STEP_ID"
-	srunShell = "SLURM_PTY_PORT" // set in the shell of srun --pty, whose programs are no tasks
+	srunRank    = "SLURM_PROCID"
+	srunSize    = "SLURM_STEP_NUM_TASKS"
+	srunNodes   = "SLURM_STEP_NODELIST" // eco[1-2,7]; rank 0 runs on the first
+	srunJob     = "SLURM_JOB_ID"
+	srunStep    = "SLURM_STEP_ID"
+	srunRestart = "SLURM_RESTART_COUNT" // of a batch job that was requeued
+	srunShell   = "SLURM_PTY_PORT"      // set in the shell of srun --pty, whose programs are no tasks
 )
 
 // Ports of jobs that srun starts without PMI: those below the ports that kernels hand out.
@@ -36,12 +40,27 @@ func srunEnv(lookup lookup) (Env, error) {
 	if err != nil {
 		return Env{}, err
 	}
-	if env.Addr == "" {
+	chosen := env.Addr == ""
+	if chosen {
 		if env.Addr, err = srunAddr(lookup); err != nil {
 			return Env{}, err
 		}
 	}
-	return env.hosted(lookup, srunRank)
+	if env, err = env.hosted(lookup, srunRank); err == nil && chosen {
+		env.Secret = srunSecret(lookup, env.Secret)
+	}
+	return env, err
+}
+
+// srunSecret returns the secret of one run of a step. Users give many jobs the same secret,
+// and two jobs may meet at one port.
+func srunSecret(lookup lookup, secret []byte) []byte {
+	sum := hmac.New(sha256.New, secret)
+	for _, name := range []string{srunJob, srunStep, srunRestart} {
+		text, _ := lookup(name)
+		fmt.Fprintf(sum, "%s=%s\n", name, text)
+	}
+	return sum.Sum(nil)
 }
 
 // srunAddr returns the address of rank 0. Steps that run at once in one job have different

@@ -3,7 +3,6 @@ package pmi
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"sync"
 )
@@ -109,8 +108,10 @@ func (s *Server) Serve(rank int, c net.Conn) error {
 			return nil // the rank has ended, which its launcher sees
 		}
 	}
-	io.Copy(io.Discard, c) //nolint:errcheck // the rank keeps its end until it ends
-	return nil
+	if _, err := session.conn.r.ReadByte(); err == nil {
+		return fmt.Errorf("rank %d: %w", rank, wrong("a message behind the last one: a rank runs one program of MPI"))
+	}
+	return nil // the rank keeps its end until it ends
 }
 
 // put stores a value.

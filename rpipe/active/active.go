@@ -134,7 +134,7 @@ func (e *Endpoint) Call(ctx context.Context, rank int, name string, request []by
 		return reply, nil
 	}
 	var remote *RemoteError
-	if errors.As(err, &remote) {
+	if errors.As(err, &remote) && !errors.Is(context.Cause(ctx), remote) {
 		return nil, remote // it names the call
 	}
 	return nil, e.failed("call of", name, rank, err)

@@ -58,6 +58,7 @@ type turn struct {
 	due    uint64 // pipes at which it still looks
 	seen   uint64 // pipes at which it has looked
 	hit    bool   // a pipe had a block
+	took   bool   // a pipe had a block or a wait that was not counted, or an error
 	number uint
 }
 
@@ -162,14 +163,16 @@ func (f *fanIn) takeFromGroup(ctx context.Context, g *group) (arrival, bool, err
 			f.pipes[g.first+bits.TrailingZeros64(g.due)/pipe.FieldBits].Prefetch()
 		}
 		if i := g.first + at/pipe.FieldBits; f.mayHaveNews(&f.pipes[i]) {
+			before := g.taken
 			got, ok, err := f.takeFromPipe(ctx, i)
+			g.took = g.took || err != nil || g.taken != before
 			if g.hit = g.hit || ok; ok || err != nil {
 				return got, ok, err
 			}
 		}
 		g.widen(at)
 	}
-	if !g.hit && g.blocked == 0 && g.word != g.probed && (g.inexact || int64(g.word-g.taken) > 0) {
+	if !g.hit && !g.took && g.blocked == 0 && g.word != g.probed && (g.inexact || int64(g.word-g.taken) > 0) {
 		g.inexact, g.probed = true, g.word
 		f.probed = min(f.probed, g.first) // a writer that differs adds to the word, too
 	}

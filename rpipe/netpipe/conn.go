@@ -40,7 +40,11 @@ func OpenConn(ctx context.Context, t *runtime.Team, peer int, opts ...Option) (*
 	if peer == t.Rank() {
 		return nil, failed("OpenConn", t, peer, errSelf)
 	}
-	return openConn(ctx, t, peer, route{"/conn", "/conn"}, collect(opts))
+	with, err := collect(opts)
+	if err != nil {
+		return nil, failed("OpenConn", t, peer, err)
+	}
+	return openConn(ctx, t, peer, route{"/conn", "/conn"}, with)
 }
 
 // A route holds the endings of the names of a connection's pipes.

@@ -21,7 +21,10 @@ import (
 // Kind: one-sided; waits for the listener.
 func Dial(ctx context.Context, t *runtime.Team, rank int, opts ...Option) (*Conn, error) {
 	ctx = wait.Context(ctx)
-	with := collect(opts)
+	with, err := collect(opts)
+	if err != nil {
+		return nil, failed("Dial", t, rank, err)
+	}
 	d, err := doorTo(t, rank, with.name)
 	if err == nil {
 		err = d.turn.Take(ctx)

@@ -46,8 +46,8 @@ type config struct {
 	part  int // bytes that Write puts in one block
 }
 
-func collect(opts []Option) *config {
+func collect(opts []Option) (*config, error) {
 	pipes := pipe.Unwrap(opts, rpipe.WithName("net"), rpipe.WithHeap(DefaultHeap))
-	o, _ := pipe.Collect(pipes) // opening the pipes returns the error
-	return &config{pipes: pipes, name: o.Name, part: max(o.Heap/4, 1)}
+	o, err := pipe.Collect(pipes)
+	return &config{pipes: pipes, name: o.Name, part: max(o.Heap/4, 1)}, err
 }

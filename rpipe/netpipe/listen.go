@@ -51,7 +51,11 @@ var doorOptions = []rpipe.Option{rpipe.WithHeap(128), rpipe.WithBlocks(2), rpipe
 // Kind: local.
 func Listen(ctx context.Context, t *runtime.Team, opts ...Option) (*Listener, error) {
 	ctx = wait.Context(ctx)
-	l := &Listener{team: t, with: collect(opts), held: noRank}
+	with, err := collect(opts)
+	if err != nil {
+		return nil, failed("Listen", t, noRank, err)
+	}
+	l := &Listener{team: t, with: with, held: noRank}
 	m, err := fan.OpenMesh[byte](ctx, t, fan.Names{From: asksOf(l.with.name), To: answersOf(l.with.name)}, doorOptions...)
 	if err != nil {
 		return nil, failed("Listen", t, noRank, err)

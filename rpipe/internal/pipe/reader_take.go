@@ -31,6 +31,7 @@ func (r *Reader) Take(ctx context.Context, progress bool) (t Taken, err error) {
 	before := r.opened()
 	if t.Addr, t.Mem, t.OK = r.readQuietly(); t.OK {
 		t.Count, t.Wants = 1, r.wants()
+		r.Serve()
 		return t, nil
 	}
 	r.calling.Lock()
