@@ -27,9 +27,12 @@ func TestPullFetchesAheadOfRead(t *testing.T) {
 			pipetest.Alone(t, pipetest.Queued, func(ctx context.Context, r *testjob.Rank, l *pipetest.Loopback) {
 				l.Open(append(v.opts, rpipe.WithPull())...)
 				gets := func(f func()) uint64 { return l.Cost(f).Posted[driver.OpRead] }
-				written := make(chan error, 5)
+				written, counted := make(chan error, 5), make(chan struct{})
 				go func() {
 					for i := range 5 {
+						if uint64(i) == v.gets {
+							<-counted // a Flush is a get, too
+						}
 						written <- errors.Join(l.W.Send(ctx, fill(1000, i)), l.W.Flush(ctx))
 					}
 				}()
@@ -44,6 +47,7 @@ func TestPullFetchesAheadOfRead(t *testing.T) {
 				}
 				var first rpipe.Block[byte]
 				r.Equal(v.gets, gets(func() { first = read(0) }))
+				close(counted)
 				r.Equal(1, l.Rd.Stats().Held, "blocks ahead of Read are not held")
 				l.Free(first)
 				for i := 1; i < 5; i++ {
