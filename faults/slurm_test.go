@@ -156,6 +156,16 @@ func killNode2(c *slurmCluster, _ *job) {
 	require.NoError(c, err)
 }
 
+// plain is endless without a copied program, and without a child that leaves the step. Slurm
+// may kill the agent before it removes these.
+func plain(t testing.TB) []string {
+	t.Helper()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	program := endless(t)
+	return append(program[1:len(program)-1], exe)
+}
+
 func TestSlurmFaultEndsTheJobOnEveryNode(t *testing.T) {
 	need(t)
 	dir := build(t, "../cmd/grun")
@@ -173,9 +183,7 @@ func TestSlurmFaultEndsTheJobOnEveryNode(t *testing.T) {
 			args = append(append(args, dir+"/grun"), f.flags...)
 			program := endless(c)
 			if f.plain {
-				exe, err := os.Executable()
-				require.NoError(t, err)
-				program = append(program[1:len(program)-1], exe) // without --stage and its script
+				program = plain(c)
 			}
 			j := c.run("salloc", append(args, program...)...)
 			j.allReady(3)
@@ -201,7 +209,7 @@ func TestRequeuedSlurmJobMeetsNothingOfItsFirstRun(t *testing.T) {
 	t.Parallel()
 	dir := build(t, "../cmd/grun")
 	c := newSlurm(t, dir)
-	words := append([]string{"sleep 1000 |", dir + "/grun"}, endless(c)...)
+	words := append([]string{"sleep 1000 |", dir + "/grun"}, plain(c)...)
 	script, out := c.batch("echo run ${SLURM_RESTART_COUNT:-0} of job $SLURM_JOB_ID", strings.Join(words, " "))
 	j := c.run("sbatch", "--requeue", "--open-mode=append", "-N2", "-n3", script)
 	require.Equal(t, 0, j.exits(), j.log())

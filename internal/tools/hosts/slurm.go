@@ -11,7 +11,7 @@ import (
 )
 
 // slurmConfig is the configuration of a cluster: its folder, its controller, and the lines
-// of its nodes. A node that is silent for 30 s counts as down. Each node claims 8 CPUs,
+// of its nodes. A node that is silent for 10 s counts as down. Each node claims 8 CPUs,
 // whatever this machine has.
 const slurmConfig = `ClusterName=test
 SlurmctldHost=%[2]s
@@ -20,7 +20,7 @@ SlurmdUser=root
 SlurmctldPort=6817
 SlurmdPort=6818
 AuthType=auth/munge
-AuthInfo=socket=/run/munge.sock,cred_expire=20
+AuthInfo=socket=/run/munge.sock,cred_expire=5
 CredType=cred/munge
 StateSaveLocation=%[1]s/state
 SlurmdSpoolDir=/run/slurmd
@@ -40,7 +40,7 @@ SchedulerParameters=sched_interval=1
 MpiDefault=none
 ReturnToService=2
 SlurmdParameters=config_overrides
-SlurmdTimeout=30
+SlurmdTimeout=10
 MinJobAge=300
 KillWait=2
 MessageTimeout=10
