@@ -1,10 +1,12 @@
 package faults
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -88,7 +90,7 @@ func TestCommandsOfTheReadmeRunUnderSlurm(t *testing.T) {
 	lines := regexp.MustCompile(`(?m)^    ((?:salloc|sbatch|srun) .*?)(?: *#.*)?$`).FindAllStringSubmatch(string(readme), -1)
 	require.NotEmpty(t, lines)
 	dir := build(t, "../cmd/grun", "../examples/hello")
-	require.NoError(t, os.Rename(dir+"/hello", dir+"/prog"))
+	require.NoError(t, os.Link(dir+"/hello", dir+"/prog"))
 	c := newSlurm(t, dir)
 	require.NoError(t, os.WriteFile(dir+"/job.sh", []byte("#!/bin/sh\ngrun ./prog\n"), 0o755))
 	for _, line := range lines {
@@ -96,7 +98,9 @@ func TestCommandsOfTheReadmeRunUnderSlurm(t *testing.T) {
 		j := c.run("sh", "-c", command+"; code=$?; cat out 2>/dev/null; rm -f out; exit $code")
 		require.Equal(t, 0, j.exits(), "%s\n%s\n%s", command, j.log(), c.Logs())
 		said := strings.Join(j.lines(), "\n")
-		require.Len(t, regexp.MustCompile(`(?m)^rank \d of 6: rank \d was here$`).FindAllString(said, -1), 6, "%s\n%s", command, said)
+		ranks, err := strconv.Atoi(regexp.MustCompile(`-n *(\d)`).FindStringSubmatch(command)[1])
+		require.NoError(t, err)
+		require.Len(t, regexp.MustCompile(fmt.Sprintf(`(?m)^rank \d of %d: rank \d was here$`, ranks)).FindAllString(said, -1), ranks, "%s\n%s", command, said)
 		j.leavesNothingSoon()
 	}
 }
