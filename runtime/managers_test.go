@@ -97,7 +97,8 @@ func TestErrorAtRankZeroEndsTheJobOfAProcessManager(t *testing.T) {
 // daemons of two hosts here.
 func TestMpirunOnSeveralHostsNeedsAnAddress(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "ssh")
-	text := "#!/bin/sh\nwhile case $1 in -*) true;; *) false;; esac; do shift; done\nshift\nexec sh -c \"$*\"\n"
+	// Each daemon has a folder of its own, as on its own host: two in one folder disturb each other.
+	text := "#!/bin/sh\nwhile case $1 in -*) true;; *) false;; esac; do shift; done\nTMPDIR=$(dirname \"$0\")/$1\nmkdir -p \"$TMPDIR\"\nexport TMPDIR\nshift\nexec sh -c \"$*\"\n"
 	require.NoError(t, os.WriteFile(script, []byte(text), 0o755))
 	hosts := manager{"mpirun.openmpi", "--mca", "plm_rsh_agent", script, "-host", "127.0.0.2:2,127.0.0.3:2", "-n", "3"}
 	code, out := hosts.run(t, "meet")
