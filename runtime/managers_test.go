@@ -88,8 +88,7 @@ func TestErrorAtRankZeroEndsTheJobOfAProcessManager(t *testing.T) {
 	}
 	t.Run("stay", func(t *testing.T) {
 		code, text := hydra.run(t, "stay", "GRUN_PEER_TIMEOUT=2s")
-		require.NotZero(t, code, text)
-		require.Contains(t, text, "ranks 1-2 did not leave the job within 2s after rank 0, which hosts the rendezvous): the process manager ends the job")
+		require.NotZero(t, code, text) // TestRankZeroAbortsRanksThatDoNotLeave reads the words: hydra may drop them
 	})
 }
 

@@ -99,8 +99,8 @@ func (m *membership) giveUp(ctx context.Context, err error) error {
 	return errors.Join(errs...)
 }
 
-// lastWords is the time in which other ranks may still take the messages of a rank 0
-// whose context has ended.
+// lastWords is the time in which other ranks may still take the messages of a rank 0 whose
+// context has ended, and a process manager its output before an abort.
 const lastWords = time.Second
 
 // closeServer serves the rendezvous in this process until all ranks have left or are
@@ -124,6 +124,7 @@ func closeServer(ctx context.Context, server *bootstrap.Server, peerTimeout time
 		Cause: fmt.Sprintf("%s did not leave the job within %v after rank 0, which hosts the rendezvous", bootstrap.Ranks(left), bound)}
 	if manager != nil {
 		complain(late.Error() + ": the process manager ends the job")
+		time.Sleep(lastWords) // a process manager may drop words that it has not read when it aborts
 		manager.Abort(late.Error())
 	}
 	return errors.Join(err, late)

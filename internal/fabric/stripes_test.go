@@ -127,28 +127,20 @@ func TestCanceledStripedTransferUsesItsMemoryNoMore(t *testing.T) {
 	require.NoError(t, remote.Write(watched(t), 0, src), "the connections still work")
 }
 
-// TestFlushIsBehindCanceledStripedTransfer cancels a put, flushes, and looks at the target
-// for a while: no byte of the put arrives behind the flush.
-func TestFlushIsBehindCanceledStripedTransfer(t *testing.T) {
+// TestFlushCoversStripes posts over the stripes alone, as a transfer that ends early does. A
+// flush of the peer waits for an answer over each of them.
+func TestFlushCoversStripes(t *testing.T) {
 	_, remote, mem := stripedPair(t, 4)
 	require.NoError(t, remote.Write(watched(t), 0, pattern(stripedSize, 0))) // connects
-	for round := range byte(8) {
-		ctx, cancel := context.WithCancelCause(watched(t))
-		ended := make(chan error, 1)
-		go func() { ended <- remote.Write(ctx, 0, pattern(stripedSize, round+1)) }()
-		for range int(round) * 50 {
-			remote.Peer.Order() // passes some time
-		}
-		cancel(errMade)
-		if err := <-ended; err != nil {
-			require.ErrorIs(t, err, errMade)
-		}
+	require.NoError(t, remote.Peer.Flush(watched(t)))
+	require.Zero(t, remote.Peer.LateStripes())
+	for round := range byte(20) {
+		want := pattern(64, round)
+		require.NoError(t, remote.PutOverStripes(watched(t), want))
+		require.Equal(t, 3, remote.Peer.LateStripes())
 		require.NoError(t, remote.Peer.Flush(watched(t)))
-		seen := bytes.Clone(mem[:stripedSize])
-		for range 100 {
-			require.NoError(t, remote.Peer.Flush(watched(t)))
-		}
-		require.True(t, bytes.Equal(seen, mem[:stripedSize]), "round %d", round)
+		require.Zero(t, remote.Peer.LateStripes())
+		require.Equal(t, want, mem[:64])
 	}
 }
 

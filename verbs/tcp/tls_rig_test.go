@@ -31,6 +31,15 @@ func newSecureNode(t testing.TB, secret byte, timeout time.Duration) *node {
 	return newNodeWith(t, Config{Listen: "127.0.0.1", PeerTimeout: timeout, TLS: keysOf(t, secret)}, 4<<20, driver.AllAccess)
 }
 
+// newLoggedNode returns a secure node, and the key log of its connections and of impostors.
+func newLoggedNode(t testing.TB) (*node, *bytes.Buffer) {
+	t.Helper()
+	secrets := new(bytes.Buffer) // crypto/tls writes it under a lock
+	cfg := Config{Listen: "127.0.0.1", PeerTimeout: 10 * time.Second, TLS: keysOf(t, 1)}
+	cfg.TLS.KeyLogWriter = secrets // before the device's goroutine reads it
+	return newNodeWith(t, cfg, 4<<20, driver.AllAccess), secrets
+}
+
 // A relay is a proxy between a dialer and an acceptor. It changes one piece of the
 // dialer's bytes once the test asks for that.
 type relay struct {

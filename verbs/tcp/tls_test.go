@@ -267,10 +267,8 @@ func TestDeviceClosesDuringHandshakeOfTLS(t *testing.T) {
 // TestTLSAnswersKeyUpdate has a peer ask for new keys. The device reads on by the peer's
 // new key, and the peer by the device's.
 func TestTLSAnswersKeyUpdate(t *testing.T) {
-	n := newSecureNode(t, 1, 10*time.Second)
+	n, secrets := newLoggedNode(t)
 	q := n.newQP(4)
-	secrets := new(bytes.Buffer)
-	n.tls.KeyLogWriter = secrets // the impostor's, too
 	i := authenticate(t, n, q)
 	w := newRecordWriter(t, secrets.String())
 	w.sequence = 2 // records of the impostor so far: HELLO with OPEN, PROOF
