@@ -22,8 +22,8 @@ func FanOfMany(ctx context.Context, r *testjob.Rank, n int) (*fan.In[int32], []*
 	return f, writers
 }
 
-// CloseMany closes the pipes that FanOfMany opened.
-func CloseMany(ctx context.Context, r *testjob.Rank, f *fan.In[int32], writers []*rpipe.Writer[int32]) {
+// CloseMany closes pipes of a rank to itself, such as FanOfMany opens.
+func CloseMany[T any](ctx context.Context, r *testjob.Rank, f *fan.In[T], writers []*rpipe.Writer[T]) {
 	done := make(chan error, 1)
 	go func() {
 		var errs []error

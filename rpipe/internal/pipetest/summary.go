@@ -85,3 +85,21 @@ func LogClosing(w *pipe.Writer, full *atomic.Bool, log chan<- string) {
 func Meet(ctx context.Context, w *pipe.Writer) error {
 	return w.Join(ctx, true)
 }
+
+// watchedCounts are words that call a function ahead of each load.
+type watchedCounts struct {
+	pipe.Counts
+	ahead func()
+}
+
+func (c watchedCounts) Word(group int) uint64 {
+	c.ahead()
+	return c.Counts.Word(group)
+}
+
+// OnWord has the reader of a summary call ahead before each load of a word, until done.
+func OnWord(y *pipe.Summary, ahead func()) (done func()) {
+	plain := y.Counts
+	y.Counts = watchedCounts{plain, ahead}
+	return func() { y.Counts = plain }
+}
