@@ -64,12 +64,13 @@ func startError(err error) error {
 	var refused *bootstrap.RefusedError
 	var missing *bootstrap.MissingError
 	var address *bootstrap.AddressError
+	var host *bootstrap.HostError
 	switch {
 	case errors.As(err, &refused) && refused.Joined:
 		return fmt.Errorf("%w (%w)", ErrJoinedBefore, err)
 	case errors.As(err, &missing):
 		return &StartError{Missing: missing.Ranks, Reason: err}
-	case errors.As(err, &refused), errors.As(err, &address), errors.Is(err, bootstrap.ErrHandshake):
+	case errors.As(err, &refused), errors.As(err, &address), errors.As(err, &host), errors.Is(err, bootstrap.ErrHandshake):
 		return &StartError{Reason: err}
 	}
 	return explain(err)

@@ -171,6 +171,22 @@ func TestRanksOfAProcessManagerUseTheSecretAndAddressOfTheirUser(t *testing.T) {
 	strange.ends(first)
 }
 
+func TestRankZeroThatCannotListenEndsAllRanksOfAProcessManager(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	addr := taken.Addr().String()
+	for _, version := range []int{1, 2} {
+		m := newManaged(t, 3)
+		all := m.ranks("meet", 3, version, "GRUN_ADDR="+addr, "GRUN_START_TIMEOUT=1h")
+		m.fails(all[0], "job did not start: host the rendezvous at "+addr+": another process listens there")
+		for _, p := range all[1:] {
+			m.fails(p, "job did not start: rank 0 failed: host the rendezvous at "+addr+": another process listens there")
+		}
+		require.ElementsMatch(t, []string{"rank 0 finalized", "rank 1 finalized", "rank 2 finalized"}, m.heard())
+	}
+}
+
 func TestDescriptorThatIsNoConnectionIsAnEnvError(t *testing.T) {
 	h := newManaged(t, 2)
 	h.fails(h.start("meet", "PMI_RANK=0"), `environment variable PMI_FD="3": no connection`)

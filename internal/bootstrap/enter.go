@@ -19,8 +19,9 @@ func (e *Env) Enter(ctx context.Context, wait time.Duration) (*Conn, *Server, er
 	defer cancel()
 	c, s, err := e.enter(bounded, wait)
 	var dial *DialError
+	var address *AddressError
 	switch {
-	case !e.Hosted || err == nil || ctx.Err() != nil:
+	case !e.Hosted || err == nil || ctx.Err() != nil || errors.As(err, &address):
 	case errors.As(err, &dial):
 		return nil, nil, &MissingError{Ranks: []int{0}, Wait: wait, Cause: dial.Last}
 	case bounded.Err() != nil: // in the store, which does not know the ranks that are late

@@ -89,6 +89,11 @@ func (e *MissingError) Error() string {
 
 func (e *MissingError) Unwrap() error { return e.Cause }
 
+// A HostError reports, at other ranks, that rank 0 does not host the rendezvous.
+type HostError struct{ Reason string } // in rank 0's words
+
+func (e *HostError) Error() string { return "rank 0 failed: " + e.Reason }
+
 // A RefusedError says why the server refuses a rank that knows the secret.
 type RefusedError struct {
 	Rank   int

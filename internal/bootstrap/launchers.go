@@ -186,6 +186,11 @@ func (e Env) stored(lookup lookup, rankName string) (Env, error) {
 			return Env{}, err
 		}
 	}
+	if e.Addr != "" {
+		if _, _, err := split(e.Addr); err != nil {
+			return Env{}, &EnvError{EnvAddr, e.Addr, errAddress.Error()}
+		}
+	}
 	if e.Rank != AnyRank && e.Rank >= e.Size {
 		return Env{}, &EnvError{rankName, strconv.Itoa(e.Rank), "want less than the number of ranks, " + strconv.Itoa(e.Size)}
 	}

@@ -91,7 +91,7 @@ func TestFromEnvNamesTheWrongVariableOfAJobByHand(t *testing.T) {
 		bad  string // replaces a variable
 		name string // in the error
 	}{
-		{hydra, "PMI_SIZE=0", "PMI_SIZE"}, {hydra, "PMI_RANK=4", "PMI_RANK"}, {hydra, EnvSecret + "=ab", EnvSecret},
+		{hydra, "PMI_SIZE=0", "PMI_SIZE"}, {hydra, "PMI_RANK=4", "PMI_RANK"}, {hydra, EnvSecret + "=ab", EnvSecret}, {hydra, EnvAddr + "=h", EnvAddr},
 		{mpirun, "OMPI_COMM_WORLD_LOCAL_SIZE=3", EnvAddr}, {mpirun, "PMIX_SERVER_TMPDIR=", EnvAddr}, {mpirun, "PMIX_NAMESPACE=a/b", EnvAddr},
 		{mpirun, EnvAddr + "=h:2", EnvSecretFile}, {mpirun, "OMPI_COMM_WORLD_RANK=x", "OMPI_COMM_WORLD_RANK"},
 		{hand, EnvAddr + "=", EnvAddr}, {hand, EnvAddr + "=h", EnvAddr}, {hand, EnvAddr + "=h:0", EnvAddr}, {hand, EnvAddr + "=h:http", EnvAddr},

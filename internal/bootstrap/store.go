@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -42,7 +43,11 @@ func (e *Env) enterByStore(ctx context.Context, wait time.Duration) (*Conn, *Ser
 		return nil, nil, err
 	}
 	card, err := parseCard(text)
-	if err != nil {
+	var failed *HostError
+	switch {
+	case errors.As(err, &failed): // all ranks know, so no process manager need kill them
+		return nil, nil, errors.Join(err, e.Manager.Finalize(ctx))
+	case err != nil:
 		return nil, nil, err
 	}
 	if card.secret != nil {
@@ -78,13 +83,22 @@ func (e *Env) hostByStore(ctx context.Context, wait time.Duration, oneHost bool)
 		}
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, e.failByStore(ctx, err)
 	}
 	if err := e.Store.publish(ctx, e, card.text()); err != nil {
 		c.conn.Close()
 		return nil, nil, errors.Join(err, s.Close())
 	}
 	return c, s, nil
+}
+
+// failByStore tells the other ranks why rank 0 does not host the rendezvous, and returns the
+// error of rank 0. Without it they would wait until the start timeout.
+func (e *Env) failByStore(ctx context.Context, cause error) error {
+	if e.Store.publish(ctx, e, failedCard(cause)) != nil {
+		return cause // it says more than an error of the store
+	}
+	return errors.Join(cause, e.Manager.Finalize(ctx))
 }
 
 // A card says how to join a job.
@@ -111,10 +125,27 @@ func (c card) text() string {
 	return text
 }
 
+// failedMark begins the card of a rank 0 that does not host the rendezvous. Its reason follows.
+const failedMark = cardMark + "-failed,"
+
+// maxFailure bounds the reason on a failed card. Each byte of it may take three.
+const maxFailure = (maxCard - len(failedMark)) / 3
+
+func failedCard(cause error) string {
+	reason := cause.Error()
+	return failedMark + url.QueryEscape(reason[:min(len(reason), maxFailure)])
+}
+
 // errCard: a store has something else than a card.
 var errCard = errors.New("the process manager returned no address of this version of gopgas for rank 0: let all ranks run the same program")
 
 func parseCard(text string) (c card, err error) {
+	if reason, failed := strings.CutPrefix(text, failedMark); failed && len(text) <= maxCard {
+		if reason, err = url.QueryUnescape(reason); err != nil {
+			return c, errCard
+		}
+		return c, &HostError{strings.ToValidUTF8(reason, "?")}
+	}
 	fields := strings.Split(text, ",")
 	if len(text) > maxCard || len(fields) < 3 || fields[0] != cardMark {
 		return c, errCard

@@ -3,10 +3,13 @@ package bootstrap
 import (
 	"context"
 	"encoding/hex"
+	"errors"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -79,6 +82,42 @@ func TestRankWithoutRankZeroInItsDirectoryIsNotStarted(t *testing.T) {
 	require.Equal(t, []int{0}, missing.Ranks)
 }
 
+func TestRankZeroThatCannotListenEndsTheOtherRanks(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o700))
+	errs := make([]error, 3)
+	var all sync.WaitGroup
+	for rank := range errs {
+		env := Env{Hosted: true, Store: dirStore{dir, "7"}, Rank: rank, Size: len(errs), Addr: taken.Addr().String()}
+		all.Go(func() { _, _, errs[rank] = env.Enter(watchdog(t), time.Hour) })
+	}
+	all.Wait()
+	var address *AddressError
+	require.ErrorAs(t, errs[0], &address)
+	for _, err := range errs[1:] {
+		var host *HostError
+		require.ErrorAs(t, err, &host)
+		require.Equal(t, errs[0].Error(), host.Reason)
+	}
+}
+
+func TestFailedCardKeepsTheReason(t *testing.T) {
+	for _, reason := range []string{"", "a; b=c, d\n%", strings.Repeat("\x00", maxCard), strings.Repeat("ä", maxCard)} {
+		text := failedCard(errors.New(reason))
+		require.LessOrEqual(t, len(text), maxCard)
+		require.False(t, strings.ContainsAny(text, " ;\n\x00"), text)
+		_, err := parseCard(text)
+		var host *HostError
+		require.ErrorAs(t, err, &host)
+		require.True(t, strings.HasPrefix(reason, strings.TrimRight(host.Reason, "?")))
+	}
+	_, err := parseCard(failedMark + "%")
+	require.ErrorIs(t, err, errCard)
+}
+
 func TestCardKeepsWhatFits(t *testing.T) {
 	full := card{secret: testSecret}
 	for range 100 {
@@ -127,6 +166,7 @@ func TestListenerAnywhereIsReachedAtEachOfItsAddresses(t *testing.T) {
 
 func FuzzCard(f *testing.F) {
 	f.Add(card{secret: testSecret, addrs: []string{"10.0.0.1:7000", "[fd00::1]:7000"}}.text())
+	f.Add(failedCard(errors.New("no; way")))
 	f.Add("gopgas1," + hex.EncodeToString(testSecret) + ",h:1")
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := parseCard(text)
