@@ -3,13 +3,16 @@ package faults
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -27,9 +30,9 @@ import (
 type pods struct {
 	testing.TB
 	lan   *hosts.Network
-	hosts []*hosts.Host // pods of the job, and last one that is not of it
+	hosts []*hosts.Host // pods of the job, one for another pod 0, and last one that is not of the job
 	names string        // the table of names of all pods
-	env   []string      // of the manifest
+	env   []string      // of the manifest, without GRUN_RUN
 	addr  string        // GRUN_ADDR
 }
 
@@ -59,8 +62,9 @@ func newPods(t testing.TB) *pods {
 	}
 	require.Equal(t, 3, size, "%s", manifest)
 	require.Len(t, p.env, 3, "%s", manifest)
+	require.Regexp(t, `(?m)^ *- name: GRUN_RUN\b.*\n *valueFrom:\n *fieldRef:\n *fieldPath: metadata\.labels\['batch\.kubernetes\.io/controller-uid'\]$`, string(manifest))
 	p.lead("")
-	for i := range size + 1 {
+	for i := range size + 2 {
 		h := bed.Host(fmt.Sprintf("hello-%d", i))
 		p.lan.Join(h)
 		_, err := h.Output("mount", "--bind", p.names, "/etc/hosts")
@@ -87,28 +91,41 @@ func (p *pods) job() *job { return &job{TB: p, spec: spec{place: p.hosts}} }
 // start starts the program of a pod, which runs all operations.
 func (p *pods) start(j *job, index int) *rank {
 	p.Helper()
+	return p.startOn(j, index, index, "uid of the Job")
+}
+
+// startOn starts the program of a pod on the host with a number. run is the uid of its Job.
+func (p *pods) startOn(j *job, host, index int, run string) *rank {
+	p.Helper()
 	exe, err := os.Executable()
 	require.NoError(p, err)
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), "JOB_COMPLETION_INDEX="+strconv.Itoa(index), envProgram+"=all", "GRUN_HEAP=64MiB")
-	cmd.Env = append(cmd.Env, p.env...)
-	r := j.spawn(fmt.Sprintf("pod %d", index), p.hosts[index], cmd, func(error) {})
+	cmd.Env = append(append(cmd.Env, p.env...), "GRUN_RUN="+run)
+	r := j.spawn(fmt.Sprintf("pod %d", index), p.hosts[host], cmd, func(error) {})
 	j.ranks = append(j.ranks, r)
 	return r
 }
 
-// foreign serves the rendezvous of another job on the last pod. The counter counts connections.
-func (p *pods) foreign() *atomic.Int64 {
+// listen listens on the last pod, which is not of the job.
+func (p *pods) listen() *countingListener {
 	p.Helper()
 	_, port, err := net.SplitHostPort(p.addr)
 	require.NoError(p, err)
-	server := bootstrap.NewServer(len(p.hosts), make([]byte, bootstrap.SecretSize), bootstrap.Hooks{})
 	counted := &countingListener{}
 	h := p.hosts[len(p.hosts)-1]
 	require.NoError(p, h.Do(func() (err error) {
 		counted.Listener, err = net.Listen("tcp", net.JoinHostPort(p.at(len(p.hosts)-1), port))
 		return err
 	}))
+	return counted
+}
+
+// foreign serves the rendezvous of another job on the last pod. The counter counts connections.
+func (p *pods) foreign() *atomic.Int64 {
+	p.Helper()
+	server := bootstrap.NewServer(len(p.hosts), make([]byte, bootstrap.SecretSize), bootstrap.Hooks{})
+	counted := p.listen()
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -119,6 +136,49 @@ func (p *pods) foreign() *atomic.Int64 {
 		<-served
 	})
 	return &counted.count
+}
+
+// relay passes connections to the last pod on to another pod. The counter counts connections.
+func (p *pods) relay(index int) *atomic.Int64 {
+	p.Helper()
+	_, port, err := net.SplitHostPort(p.addr)
+	require.NoError(p, err)
+	to, err := netip.ParseAddrPort(net.JoinHostPort(p.at(index), port))
+	require.NoError(p, err)
+	counted := p.listen()
+	var passing sync.WaitGroup
+	passing.Go(func() {
+		for {
+			conn, err := counted.Accept()
+			if err != nil {
+				return
+			}
+			passing.Go(func() { p.pass(conn, to) })
+		}
+	})
+	p.Cleanup(func() {
+		_ = counted.Close()
+		passing.Wait()
+	})
+	return &counted.count
+}
+
+// pass passes a connection of the last pod on until one of its ends is closed.
+func (p *pods) pass(conn net.Conn, to netip.AddrPort) {
+	defer conn.Close()
+	next, err := p.hosts[len(p.hosts)-1].Dial(to)
+	if err != nil {
+		return // nothing listens there yet
+	}
+	defer next.Close()
+	ended := make(chan struct{}, 2)
+	for _, ends := range [][2]net.Conn{{conn, next}, {next, conn}} {
+		go func() {
+			_, _ = io.Copy(struct{ io.Writer }{ends[0]}, struct{ io.Reader }{ends[1]}) // two sockets would keep a pipe of package net open
+			ended <- struct{}{}
+		}()
+	}
+	<-ended
 }
 
 // at returns the address of a pod.
@@ -147,12 +207,36 @@ func TestKubernetesJobStartsThoughNamesAreLateAndStale(t *testing.T) {
 		p.start(j, 2-index)
 	}
 	require.Zero(t, tried.Load())
-	p.lead(p.at(3))
+	p.lead(p.at(4))
 	for began := time.Now(); tried.Load() < 20; time.Sleep(10 * time.Millisecond) { // ranks without patience give up after ten
 		require.Less(t, time.Since(began), 2*testwatch.Patience(), j.log())
 	}
 	p.lead(p.at(0))
 	j.ready()
+	j.succeeds()
+	j.leavesNothing()
+}
+
+// TestKubernetesJobMeetsNoPodOfItsEarlierRun applies a job again while pod 0 of its earlier run
+// still ends, and the name leads to that pod. Both runs have one secret.
+func TestKubernetesJobMeetsNoPodOfItsEarlierRun(t *testing.T) {
+	need(t)
+	t.Parallel()
+	p := newPods(t)
+	tried := p.relay(0)
+	p.lead(p.at(4))
+	earlier, j := p.job(), p.job()
+	p.startOn(earlier, 0, 0, "earlier uid")
+	p.start(j, 2)
+	p.start(j, 1)
+	for began := time.Now(); tried.Load() < 20; time.Sleep(10 * time.Millisecond) { // a rank of the earlier run tries no more
+		require.Less(t, time.Since(began), 2*testwatch.Patience(), "%s\n%s", earlier.log(), j.log())
+	}
+	p.startOn(j, 3, 0, "uid of the Job")
+	p.lead(p.at(3))
+	j.ready()
+	require.NoError(t, earlier.ranks[0].Signal(syscall.SIGKILL))
+	earlier.wait()
 	j.succeeds()
 	j.leavesNothing()
 }

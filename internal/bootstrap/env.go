@@ -22,6 +22,7 @@ const (
 	EnvReservations = "GRUN_RESERVATIONS"  // the file in which ranks of this host reserve memory, see memory.Reservations; may lack
 	EnvErrorPipe    = "GRUN_ERROR_PIPE"    // the pipe that takes the error which ends a rank, see FinalError; may lack
 	EnvSecretFile   = "GRUN_SECRET_FILE"   // the file with the secret, which no other user can read
+	EnvRun          = "GRUN_RUN"           // any text, the same at all ranks, that tells runs with one secret apart; may lack
 	EnvStartTimeout = "GRUN_START_TIMEOUT" // bound of the time in which all ranks join, for instance 30s
 	EnvVerbose      = "GRUN_VERBOSE"       // 1: each rank prints how it joined; or 0
 	EnvConnections  = "GRUN_CONNECTIONS"   // of one large transfer over tcp: 1 to 16

@@ -17,6 +17,8 @@ func TestFromEnvTakesTheFirstLauncherThatIsFound(t *testing.T) {
 	mpirun := []string{"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4", "OMPI_COMM_WORLD_LOCAL_SIZE=4", "PMIX_NAMESPACE=7", "PMIX_SERVER_TMPDIR=/d", "PMIX_RANK=1"}
 	srun := []string{"SLURM_PROCID=1", "SLURM_STEP_NUM_TASKS=4", EnvAddr + "=h:2", EnvSecret + "=" + hexSecret}
 	alone := []string{"SLURM_PROCID=1", "SLURM_STEP_NUM_TASKS=4", "SLURM_JOB_ID=67000000", "SLURM_STEP_ID=2", "SLURM_STEP_NODELIST=eco[07-09,12],x", EnvSecret + "=" + hexSecret}
+	pod := []string{EnvSize + "=3", EnvAddr + "=j-0.s:7", EnvSecret + "=" + hexSecret, EnvRun + "=uid"}
+	run := runSecret(lookupIn(pod), testSecret, EnvRun)
 	for name, c := range map[string]struct {
 		vars []string
 		want Env
@@ -31,7 +33,7 @@ func TestFromEnvTakesTheFirstLauncherThatIsFound(t *testing.T) {
 		"mpirun":        {mpirun, Env{Launcher: "mpirun", Hosted: true, Store: dirStore{"/d", "7"}, Rank: 1, Size: 4}},
 		"mpirun, two hosts": {append(mpirun[:6:6], "OMPI_COMM_WORLD_LOCAL_SIZE=2", EnvAddr+"=h:2", EnvSecret+"="+hexSecret),
 			Env{Launcher: "mpirun", Hosted: true, Rank: 1, Size: 4, Addr: "h:2", Secret: testSecret}},
-		"srun without address": {alone, Env{Launcher: "srun", Hosted: true, Rank: 1, Size: 4, Addr: "eco07:20002", Secret: srunSecret(lookupIn(alone), testSecret)}},
+		"srun without address": {alone, Env{Launcher: "srun", Hosted: true, Rank: 1, Size: 4, Addr: "eco07:20002", Secret: runSecret(lookupIn(alone), testSecret, srunJob, srunStep, srunRestart)}},
 		"srun":                 {srun, Env{Launcher: "srun", Hosted: true, Rank: 1, Size: 4, Addr: "h:2", Secret: testSecret}},
 		"grun":                 {grun, Env{Launcher: "grun", JobID: "j", Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2, LocalCores: 1, Addr: "g:1", Secret: testSecret}},
 		"grun and torch":       {append(torch[:5:5], grun...), Env{Launcher: "grun", JobID: "j", Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2, LocalCores: 1, Addr: "g:1", Secret: testSecret}},
@@ -39,13 +41,12 @@ func TestFromEnvTakesTheFirstLauncherThatIsFound(t *testing.T) {
 		"hand, any rank":       {append(hand[:4:4], EnvRank+"=any"), Env{Launcher: "hand", Hosted: true, Rank: AnyRank, Size: 3, Addr: "h:2", Secret: testSecret}},
 		"hand, no rank":        {append(hand[:4:4], EnvRank+"="), Env{Launcher: "hand", Hosted: true, Rank: AnyRank, Size: 3, Addr: "h:2", Secret: testSecret}},
 		"hand and torch":       {append(torch, hand...), Env{Launcher: "hand", Hosted: true, Rank: 2, Size: 3, Addr: "h:2", Secret: testSecret}},
-		"kubernetes, pod 0": {[]string{kubernetesIndex + "=0", EnvSize + "=3", EnvAddr + "=j-0.s:7", EnvSecret + "=" + hexSecret},
-			Env{Launcher: "kubernetes", Hosted: true, Patient: true, Rank: 0, Size: 3, Addr: ":7", Secret: testSecret}},
-		"kubernetes, pod 2": {[]string{kubernetesIndex + "=2", EnvSize + "=3", EnvAddr + "=j-0.s:7", EnvSecret + "=" + hexSecret},
-			Env{Launcher: "kubernetes", Hosted: true, Patient: true, Rank: 2, Size: 3, Addr: "j-0.s:7", Secret: testSecret}},
-		"hand in a pod": {append(hand[:4:4], kubernetesIndex+"=1"), Env{Launcher: "hand", Hosted: true, Rank: 2, Size: 3, Addr: "h:2", Secret: testSecret}},
-		"torch":         {torch, Env{Launcher: "torchrun", Hosted: true, Rank: 3, Size: 4, Addr: "[::1]:5", Secret: testSecret}},
-		"torch by name": {append(torch[:6:6], "MASTER_ADDR=node0"), Env{Launcher: "torchrun", Hosted: true, Rank: 3, Size: 4, Addr: "node0:5", Secret: testSecret}},
+		"kubernetes, pod 0":    {append(pod[:4:4], kubernetesIndex+"=0"), Env{Launcher: "kubernetes", Hosted: true, Patient: true, Rank: 0, Size: 3, Addr: ":7", Secret: run}},
+		"kubernetes, pod 2":    {append(pod[:4:4], kubernetesIndex+"=2"), Env{Launcher: "kubernetes", Hosted: true, Patient: true, Rank: 2, Size: 3, Addr: "j-0.s:7", Secret: run}},
+		"hand, a run":          {append(hand[:4:4], pod[3]), Env{Launcher: "hand", Hosted: true, Rank: 2, Size: 3, Addr: "h:2", Secret: run}},
+		"hand in a pod":        {append(hand[:4:4], kubernetesIndex+"=1"), Env{Launcher: "hand", Hosted: true, Rank: 2, Size: 3, Addr: "h:2", Secret: testSecret}},
+		"torch":                {torch, Env{Launcher: "torchrun", Hosted: true, Rank: 3, Size: 4, Addr: "[::1]:5", Secret: testSecret}},
+		"torch by name":        {append(torch[:6:6], "MASTER_ADDR=node0"), Env{Launcher: "torchrun", Hosted: true, Rank: 3, Size: 4, Addr: "node0:5", Secret: testSecret}},
 		"torch at grun's address": {append(torch[:6:6], EnvAddr+"=h:2", "MASTER_PORT="),
 			Env{Launcher: "torchrun", Hosted: true, Rank: 3, Size: 4, Addr: "h:2", Secret: testSecret}},
 	} {
@@ -56,14 +57,22 @@ func TestFromEnvTakesTheFirstLauncherThatIsFound(t *testing.T) {
 	}
 }
 
-func TestRunsOfSrunHaveSecretsOfTheirOwn(t *testing.T) {
-	seen := map[string]bool{}
-	for _, run := range [][]string{
-		{"SLURM_JOB_ID=7", "SLURM_STEP_ID=61"}, {"SLURM_JOB_ID=8", "SLURM_STEP_ID=0"}, {"SLURM_JOB_ID=8", "SLURM_STEP_ID=0", "SLURM_RESTART_COUNT=1"},
-	} {
-		seen[string(srunSecret(lookupIn(run), testSecret))] = true
+func TestRunsHaveSecretsOfTheirOwn(t *testing.T) {
+	srun := []string{"SLURM_PROCID=0", "SLURM_STEP_NUM_TASKS=2", "SLURM_STEP_NODELIST=a", EnvSecret + "=" + hexSecret}
+	pod := []string{kubernetesIndex + "=0", EnvSize + "=3", EnvAddr + "=j-0.s:7", EnvSecret + "=" + hexSecret}
+	seen := map[string]bool{hexSecret: true}
+	runs := [][]string{
+		append(srun[:4:4], "SLURM_JOB_ID=7", "SLURM_STEP_ID=61"), append(srun[:4:4], "SLURM_JOB_ID=8", "SLURM_STEP_ID=0"),
+		append(srun[:4:4], "SLURM_JOB_ID=8", "SLURM_STEP_ID=0", "SLURM_RESTART_COUNT=1"),
+		append(pod[:4:4], EnvRun+"=a"), append(pod[:4:4], EnvRun+"=b"),
 	}
-	require.Len(t, seen, 3)
+	for _, run := range runs {
+		env, ok, err := fromEnv(lookupIn(run))
+		require.NoError(t, err)
+		require.True(t, ok)
+		seen[hex.EncodeToString(env.Secret)] = true
+	}
+	require.Len(t, seen, 1+len(runs))
 }
 
 func TestPartOfTorchrunsVariablesStartsNoJob(t *testing.T) {
@@ -85,7 +94,7 @@ func TestFromEnvNamesTheWrongVariableOfAJobByHand(t *testing.T) {
 	mpirun := []string{"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4", "OMPI_COMM_WORLD_LOCAL_SIZE=4", "PMIX_NAMESPACE=7", "PMIX_SERVER_TMPDIR=/d"}
 	hand := []string{EnvAddr + "=h:2", EnvRank + "=2", EnvSize + "=3", EnvSecret + "=" + hexSecret}
 	torch := []string{"RANK=3", "WORLD_SIZE=4", "MASTER_ADDR=h", "MASTER_PORT=5", EnvSecret + "=" + hexSecret}
-	pod := []string{kubernetesIndex + "=0", EnvSize + "=3", EnvAddr + "=j-0.s:7", EnvSecret + "=" + hexSecret}
+	pod := []string{kubernetesIndex + "=0", EnvSize + "=3", EnvAddr + "=j-0.s:7", EnvSecret + "=" + hexSecret, EnvRun + "=uid"}
 	for _, c := range []struct {
 		vars []string
 		bad  string // replaces a variable
@@ -99,7 +108,7 @@ func TestFromEnvNamesTheWrongVariableOfAJobByHand(t *testing.T) {
 		{hand, EnvSize + "=", EnvSize}, {hand, EnvSize + "=0", EnvSize}, {hand, EnvSize + "=99999999", EnvSize},
 		{hand, EnvSecret + "=", EnvSecretFile}, {hand, EnvSecret + "=abcd", EnvSecret}, {hand, EnvSecretFile + "=x", EnvSecretFile},
 		{pod, EnvAddr + "=", EnvAddr}, {pod, EnvAddr + "=h", EnvAddr}, {pod, EnvSize + "=x", EnvSize}, {pod, kubernetesIndex + "=3", kubernetesIndex},
-		{pod, kubernetesIndex + "=x", kubernetesIndex}, {pod, EnvSecret + "=", EnvSecretFile},
+		{pod, EnvRun + "=", EnvRun}, {pod, kubernetesIndex + "=x", kubernetesIndex}, {pod, EnvSecret + "=", EnvSecretFile},
 		{torch, "RANK=4", "RANK"}, {torch, "RANK=x", "RANK"}, {torch, "WORLD_SIZE=0", "WORLD_SIZE"},
 		{torch, "MASTER_PORT=x", "MASTER_ADDR:MASTER_PORT"}, {torch, EnvSecret + "=", EnvSecretFile},
 	} {

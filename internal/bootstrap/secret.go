@@ -1,6 +1,8 @@
 package bootstrap
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -16,11 +18,31 @@ const makeSecret = "(umask 077; od -An -vtx1 -N32 /dev/urandom >job.secret)"
 // maxSecretFile bounds the text of a secret: digits, blanks and line ends.
 const maxSecretFile = 1024
 
-// secret reads the secret of a job that users start without grun.
+// secret returns the secret of a job that users start without grun.
+func secret(lookup lookup) ([]byte, error) {
+	given, err := givenSecret(lookup)
+	if err == nil && lookup.set(EnvRun) {
+		given = runSecret(lookup, given, EnvRun)
+	}
+	return given, err
+}
+
+// runSecret returns the secret of one run, which the variables name. Users give many runs the
+// same secret, and ranks of one run may reach the rendezvous of another one.
+func runSecret(lookup lookup, secret []byte, names ...string) []byte {
+	sum := hmac.New(sha256.New, secret)
+	for _, name := range names {
+		text, _ := lookup(name)
+		fmt.Fprintf(sum, "%s=%s\n", name, text)
+	}
+	return sum.Sum(nil)
+}
+
+// givenSecret reads the secret as users give it.
 //
 // The files of Kubernetes belong to root and, for other users, to the group of the pod. So a
 // pod's group may read its secret.
-func secret(lookup lookup) ([]byte, error) {
+func givenSecret(lookup lookup) ([]byte, error) {
 	path, _ := lookup(EnvSecretFile)
 	text, _ := lookup(EnvSecret)
 	switch {

@@ -1,9 +1,6 @@
 package bootstrap
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"fmt"
 	"strconv"
 	"strings"
 )
@@ -47,20 +44,9 @@ func srunEnv(lookup lookup) (Env, error) {
 		}
 	}
 	if env, err = env.hosted(lookup, srunRank); err == nil && chosen {
-		env.Secret = srunSecret(lookup, env.Secret)
+		env.Secret = runSecret(lookup, env.Secret, srunJob, srunStep, srunRestart) // two runs may meet at one port
 	}
 	return env, err
-}
-
-// srunSecret returns the secret of one run of a step. Users give many jobs the same secret,
-// and two jobs may meet at one port.
-func srunSecret(lookup lookup, secret []byte) []byte {
-	sum := hmac.New(sha256.New, secret)
-	for _, name := range []string{srunJob, srunStep, srunRestart} {
-		text, _ := lookup(name)
-		fmt.Fprintf(sum, "%s=%s\n", name, text)
-	}
-	return sum.Sum(nil)
 }
 
 // srunAddr returns the address of rank 0. Steps that run at once in one job have different
