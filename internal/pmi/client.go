@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"strconv"
+	"strings"
 )
 
 // A Client is a rank's end of its connection with the process manager. One goroutine uses
@@ -195,6 +196,7 @@ func (c *Client) Finalize(ctx context.Context) error {
 // Version 1 carries no message. Kind: one-sided.
 func (c *Client) Abort(message string) error {
 	c.aborted = true
+	message = strings.ReplaceAll(message, "\x00", "") // which no message can carry
 	if c.version == 2 {
 		return c.conn.send(newMessage("abort", "isworld", "TRUE", "msg", message[:min(len(message), MaxValue)]))
 	}

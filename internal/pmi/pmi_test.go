@@ -106,9 +106,55 @@ func TestAbortReachesTheServerWithItsMessage(t *testing.T) {
 	for version, want := range map[int]string{1: "1 1 ", 2: "1 1 no; more"} {
 		aborted := make(chan string, 1)
 		all, _ := ranks(t, 2, version, Hooks{Aborted: func(rank, code int, message string) { aborted <- fmt.Sprint(rank, " ", code, " ", message) }})
-		require.NoError(t, all[1].Abort("no; more"))
+		require.NoError(t, all[1].Abort("no; \x00more"))
 		require.Equal(t, want, <-aborted)
 	}
+}
+
+// TestSecondProgramOfARankIsRefused has a rank begin again behind its finalize, as a script that
+// runs two programs of MPI does.
+func TestSecondProgramOfARankIsRefused(t *testing.T) {
+	for _, version := range []int{1, 2} {
+		s := NewServer(make([]int, 1), func(int) int { return 0 }, Hooks{})
+		mine, theirs := net.Pipe()
+		served := make(chan error, 1)
+		go func() { served <- s.Serve(0, theirs) }()
+		ctx := testwatch.Context(t)
+		first, err := begin(ctx, mine, start{version: version, size: 1})
+		require.NoError(t, err)
+		require.NoError(t, first.Finalize(ctx))
+		_, err = begin(ctx, mine, start{version: version, size: 1})
+		require.Error(t, err)
+		err = <-served
+		require.ErrorIs(t, err, ErrWire)
+		require.ErrorContains(t, err, "rank 0: malformed PMI message: a message behind the last one: a rank runs one program of MPI")
+	}
+}
+
+// TestValueThatNoLineCarriesIsRefusedInVersion1 has a rank that speaks version 2 put the value.
+func TestValueThatNoLineCarriesIsRefusedInVersion1(t *testing.T) {
+	ctx := testwatch.Context(t)
+	one, s := ranks(t, 1, 1, Hooks{})
+	mine, theirs := net.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(0, theirs) }()
+	two, err := begin(ctx, mine, start{version: 2, size: 1})
+	require.NoError(t, err)
+	for _, value := range []string{"a b", "a\nb"} {
+		_, err := two.conn.request(ctx, newMessage("kvs-put", "key", "k", "value", value), "kvs-put-response")
+		require.NoError(t, err)
+		got, err := two.Get(ctx, "k")
+		require.NoError(t, err)
+		require.Equal(t, value, got)
+		_, err = one[0].Get(ctx, "k")
+		require.ErrorIs(t, err, ErrNotFound)
+	}
+	require.NoError(t, two.Put(ctx, "k", "plain"))
+	got, err := one[0].Get(ctx, "k")
+	require.NoError(t, err, "the connection goes on")
+	require.Equal(t, "plain", got)
+	require.NoError(t, mine.Close())
+	require.NoError(t, <-served)
 }
 
 func TestCallReturnsTheCauseOfItsContext(t *testing.T) {

@@ -137,8 +137,11 @@ func (s *session) kvsPut(m message) message {
 
 func (s *session) lineGet(m message) message {
 	value, ok := s.get(m.get("key"))
-	if !ok {
+	switch {
+	case !ok:
 		return s.refused("get_result", "key_not_found")
+	case strings.ContainsAny(value, " \n\x00"): // of a rank that speaks version 2
+		return s.refused("get_result", "no_line_can_carry_the_value")
 	}
 	return newMessage("get_result", "rc", "0", "msg", "success", "value", value)
 }
