@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-((EUID == 0)) || exec sudo -n env "PATH=$PATH" "HOME=$HOME" "GOFLAGS=${GOFLAGS:-}" "GOPGAS_SOAK=${GOPGAS_SOAK:-}" scripts/hosts.sh "$@"
+((EUID == 0)) || exec sudo -n env "PATH=$PATH" "HOME=$HOME" "GOFLAGS=${GOFLAGS:-}" "GOPGAS_SOAK=${GOPGAS_SOAK:-}" "LIMIT=${LIMIT:-}" scripts/hosts.sh "$@"
 PATH=$PATH:/usr/sbin:/sbin
 missing=()
 command -v ip >/dev/null || missing+=(iproute2)

@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-((EUID == 0)) || exec sudo -n env "PATH=$PATH" "HOME=$HOME" "GOFLAGS=${GOFLAGS:-}" "GOPGAS_SOAK=${GOPGAS_SOAK:-}" scripts/slurm.sh "$@"
+((EUID == 0)) || exec sudo -n env "PATH=$PATH" "HOME=$HOME" "GOFLAGS=${GOFLAGS:-}" "GOPGAS_SOAK=${GOPGAS_SOAK:-}" "LIMIT=${LIMIT:-}" scripts/slurm.sh "$@"
 PATH=$PATH:/usr/sbin:/sbin
 missing=()
 command -v ip >/dev/null || missing+=(iproute2)
