@@ -147,24 +147,26 @@ func (p *pods) relay(index int) *atomic.Int64 {
 	require.NoError(p, err)
 	counted := p.listen()
 	var passing sync.WaitGroup
+	over := make(chan struct{})
 	passing.Go(func() {
 		for {
 			conn, err := counted.Accept()
 			if err != nil {
 				return
 			}
-			passing.Go(func() { p.pass(conn, to) })
+			passing.Go(func() { p.pass(conn, to, over) })
 		}
 	})
 	p.Cleanup(func() {
 		_ = counted.Close()
+		close(over)
 		passing.Wait()
 	})
 	return &counted.count
 }
 
-// pass passes a connection of the last pod on until one of its ends is closed.
-func (p *pods) pass(conn net.Conn, to netip.AddrPort) {
+// pass passes a connection of the last pod on until one of its ends is closed, or over is.
+func (p *pods) pass(conn net.Conn, to netip.AddrPort, over <-chan struct{}) {
 	defer conn.Close()
 	next, err := p.hosts[len(p.hosts)-1].Dial(to)
 	if err != nil {
@@ -178,7 +180,10 @@ func (p *pods) pass(conn net.Conn, to netip.AddrPort) {
 			ended <- struct{}{}
 		}()
 	}
-	<-ended
+	select {
+	case <-ended:
+	case <-over:
+	}
 }
 
 // at returns the address of a pod.
