@@ -133,6 +133,7 @@ func (j *job) complete(h *host) error {
 	if p.Dir, err = filepath.Abs(spec.Dir); err != nil {
 		return fmt.Errorf("working directory: %w", err)
 	}
+	_, p.Managed = spec.Backend.(Manager)
 	p.Env = append(forwarded(os.Environ()), spec.Env...)
 	return nil
 }

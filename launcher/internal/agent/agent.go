@@ -33,7 +33,9 @@ type Agent struct {
 
 	mu        sync.Mutex
 	processes []*spawn.Process
-	over      bool // Close has begun
+	begun     bool             // Start was called
+	asked     []syscall.Signal // that ask ranks to end; ranks that start later get them, too
+	over      bool             // Close has begun
 	waiting   sync.WaitGroup
 	reading   sync.WaitGroup
 }
@@ -127,6 +129,7 @@ func (a *Agent) begin() error {
 	if a.over {
 		return errOver
 	}
+	a.begun = true
 	if a.errors != nil {
 		a.reading.Go(func() { a.errors.read(a.post) })
 	}
@@ -146,6 +149,9 @@ func (a *Agent) startRank(local int, rank wire.Rank) error {
 	process, err := a.launch(local, rank)
 	if err != nil {
 		return err
+	}
+	for _, sig := range a.asked {
+		process.Signal(sig)
 	}
 	a.processes = append(a.processes, process)
 	a.waiting.Go(func() {
@@ -171,8 +177,28 @@ func (a *Agent) endErrors() {
 func (a *Agent) Signal(sig syscall.Signal) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, p := range a.processes {
-		p.Signal(sig)
+	a.signal(sig, true)
+}
+
+// heed handles a signal that reached the agent, and reports whether the ranks have begun to
+// start. A resource manager has sent the signal to ranks that run.
+func (a *Agent) heed(sig syscall.Signal) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.signal(sig, !a.plan.Managed)
+	return a.begun
+}
+
+// signal sends ranks that start later a signal which asks them to end. With running it sends
+// ranks that run any signal. The caller holds mu.
+func (a *Agent) signal(sig syscall.Signal, running bool) {
+	if asksToEnd(sig) {
+		a.asked = append(a.asked, sig)
+	}
+	if running {
+		for _, p := range a.processes {
+			p.Signal(sig)
+		}
 	}
 }
 

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -22,6 +25,11 @@ func TestMain(m *testing.M) {
 
 // runPlan runs ranks of a shell script and returns the output of all and the messages.
 func runPlan(t *testing.T, plan wire.Plan, script string) (string, []wire.Message) {
+	return runPlanWith(t, plan, script, func(*Agent) {})
+}
+
+// runPlanWith does so after ready, which gets the agent before its ranks start.
+func runPlanWith(t *testing.T, plan wire.Plan, script string, ready func(*Agent)) (string, []wire.Message) {
 	ctx, cancel := testwatch.With(t.Context())
 	defer cancel()
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
@@ -37,6 +45,7 @@ func runPlan(t *testing.T, plan wire.Plan, script string) (string, []wire.Messag
 	posted := make(chan wire.Message, 100)
 	a, err := New(plan, paths, func(int) (Files, error) { return Files{Stdout: out}, nil }, func(m wire.Message) { posted <- m })
 	require.NoError(t, err)
+	ready(a)
 	a.Start()
 	var messages []wire.Message
 	for exits := 0; exits < plan.Size; {
@@ -55,6 +64,59 @@ func runPlan(t *testing.T, plan wire.Plan, script string) (string, []wire.Messag
 	text, err := os.ReadFile(out.Name())
 	require.NoError(t, err)
 	return string(text), messages
+}
+
+// TestSignalThatAsksToEndReachesRanksThatStartLater has the signal reach the agent when no rank
+// runs yet.
+func TestSignalThatAsksToEndReachesRanksThatStartLater(t *testing.T) {
+	for _, managed := range []bool{false, true} {
+		plan := wire.Plan{Size: 2, Managed: managed}
+		_, messages := runPlanWith(t, plan, "exec sleep 1000", func(a *Agent) {
+			require.False(t, a.heed(syscall.SIGUSR1), "no rank is to end by it")
+			require.False(t, a.heed(syscall.SIGTERM))
+		})
+		for _, m := range messages {
+			if m.Kind == wire.KindExited {
+				require.Equal(t, syscall.SIGTERM, syscall.WaitStatus(m.Status).Signal())
+			}
+		}
+	}
+}
+
+// TestSignalOfAResourceManagerIsNotPassedOn has a signal reach the agent alone.
+func TestSignalOfAResourceManagerIsNotPassedOn(t *testing.T) {
+	const script = `trap "echo got" USR1; trap "exit 0" TERM; echo ready; while :; do sleep 0.01; done`
+	for managed, want := range map[bool]string{false: "ready\ngot\n", true: "ready\n"} {
+		signaled := make(chan struct{})
+		text, _ := runPlanWith(t, wire.Plan{Size: 1, Managed: managed}, script, func(a *Agent) {
+			files := a.files
+			a.files = func(rank int) (Files, error) {
+				f, err := files(rank)
+				go func() {
+					defer close(signaled)
+					awaitText(f.Stdout.Name(), "ready")
+					a.heed(syscall.SIGUSR1)
+					if !managed {
+						awaitText(f.Stdout.Name(), "got")
+					}
+					a.Signal(syscall.SIGTERM)
+				}()
+				return f, err
+			}
+		})
+		<-signaled
+		require.Equal(t, want, text)
+	}
+}
+
+// awaitText waits until a file has a text.
+func awaitText(file, want string) {
+	for began := time.Now(); ; time.Sleep(time.Millisecond) { // no event tells of a line in a file
+		text, err := os.ReadFile(file)
+		if err != nil || strings.Contains(string(text), want) || time.Since(began) > testwatch.Patience() {
+			return // the caller reads the file again
+		}
+	}
 }
 
 func TestBoundRankRunsOnItsCoreOnly(t *testing.T) {

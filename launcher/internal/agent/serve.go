@@ -197,9 +197,9 @@ func (s *server) signal(sig syscall.Signal) {
 	}
 }
 
-// heed has the ranks get the signals that reach the agent, from a resource manager for
-// instance. The agent outlives them, to report how the ranks end. Before there are ranks,
-// SIGTERM and SIGINT end it. The caller calls stop.
+// heed has the ranks get the signals that reach the agent. A resource manager signals the
+// ranks itself. The agent outlives the signals, to report how the ranks end. Before ranks
+// start, SIGTERM and SIGINT end it. The caller calls stop.
 func (s *server) heed() (stop func()) {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
@@ -208,9 +208,8 @@ func (s *server) heed() (stop func()) {
 		for {
 			select {
 			case sig := <-signals:
-				if a := s.current(); a != nil {
-					a.Signal(sig.(syscall.Signal))
-				} else if sig == syscall.SIGTERM || sig == syscall.SIGINT {
+				a := s.current()
+				if (a == nil || !a.heed(sig.(syscall.Signal))) && asksToEnd(sig) {
 					s.session.Close()
 				}
 			case <-over:
@@ -223,6 +222,9 @@ func (s *server) heed() (stop func()) {
 		close(over)
 	}
 }
+
+// asksToEnd reports whether a signal asks a process to end.
+func asksToEnd(sig os.Signal) bool { return sig == syscall.SIGTERM || sig == syscall.SIGINT }
 
 // end ends the agent at grun's request.
 func (s *server) end() {

@@ -83,8 +83,9 @@ type Plan struct {
 	Bind     int       `json:"bind"`
 	Crowd    bool      `json:"crowd"` // any number of ranks, by --oversubscribe
 	Guardian bool      `json:"guardian"`
-	Errors   bool      `json:"errors"` // ranks send their final errors
-	Stdout   bool      `json:"stdout"` // ranks have streams for it; else it is /dev/null
+	Managed  bool      `json:"managed"` // a resource manager signals the ranks when it signals the agent
+	Errors   bool      `json:"errors"`  // ranks send their final errors
+	Stdout   bool      `json:"stdout"`  // ranks have streams for it; else it is /dev/null
 	Stderr   bool      `json:"stderr"`
 }
 
