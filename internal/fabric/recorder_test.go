@@ -3,6 +3,7 @@ package fabric_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ type recorder struct {
 	driver.Provider
 	change func(*driver.DeviceInfo) // nil changes nothing
 	full   atomic.Bool              // its send queues take nothing
+	onRead func()                   // called ahead of each READ, nil calls nothing
 	mu     sync.Mutex
 	posts  []string
 }
@@ -93,6 +95,9 @@ func (q recordedQP) PostSend(wrs []driver.WorkRequest) (int, error) {
 		return 0, driver.ErrQueueFull
 	}
 	q.r.record(wrs)
+	if q.r.onRead != nil && slices.ContainsFunc(wrs, func(wr driver.WorkRequest) bool { return wr.Op == driver.OpRead }) {
+		q.r.onRead()
+	}
 	return q.QP.PostSend(wrs)
 }
 

@@ -30,7 +30,9 @@ func (p *Peer) verify(ctx context.Context) error {
 		return gone != nil || o.over()
 	})
 	if err = errors.Join(err, gone); err != nil {
-		o.withdraw() // the caller closes the queue pair, which completes o
+		p.cut() // completes o: the caller closes the queue pair, and that completes no request
+		_ = p.f.Wait(context.Background(), o.over)
+		o.bind.ops.give(o)
 		return err
 	}
 	over, status, cause := o.phase.Load() == done, o.status, o.err
