@@ -137,7 +137,7 @@ var picture = []layer{
 		"a product is made of pipes, through calls that users have too"},
 	{"collectives/internal/*", "internal/bulk internal/element internal/atomics internal/wait",
 		"algorithms know bytes, operators and members, and none of their callers"},
-	{"internal/tuned", "internal/team",
+	{"internal/tuned", "internal/team internal/fabric",
 		"it is a file that grun writes and collectives read, and knows neither"},
 	{"collectives/loggp", "collectives/internal/message",
 		"it runs the algorithms and knows neither teams nor providers"},

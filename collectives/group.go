@@ -49,7 +49,7 @@ func groupOf(t *runtime.Team) (*group, error) {
 	if g, ok := inner.Above.Load().(*group); ok {
 		return g, nil
 	}
-	measured, err := tuningOf(inner.Fabric)
+	measured, err := tuningOf(inner)
 	if err != nil {
 		return nil, err
 	}

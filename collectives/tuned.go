@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/gopgas/gopgas/collectives/internal/message"
-	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/tuned"
 )
@@ -20,38 +19,30 @@ type tuning struct {
 	mark  string // names the table, "" without one
 }
 
-// Close has nothing to end.
-func (*tuning) Close() {}
-
-// tuningOf returns the tuning of a rank, which reads its file once.
-func tuningOf(f *fabric.Fabric) (*tuning, error) {
-	a, err := f.Attach("collectives/tuned", func() fabric.Attachment {
-		warnings := io.Discard
-		if f.Rank() == 0 {
-			warnings = os.Stderr
-		}
-		return newTuning(os.Getenv(tuned.Env), os.Getenv(tuned.EnvTable), warnings)
-	})
+// tuningOf returns the tuning of a member of a team.
+func tuningOf(t *team.Team) (*tuning, error) {
+	own, err := tuned.Of(t.Fabric)
 	if err != nil {
 		return nil, err
 	}
-	return a.(*tuning), nil //nolint:forcetypeassert // nothing else has this name
+	warnings := io.Discard
+	if t.Rank == 0 {
+		warnings = os.Stderr
+	}
+	return newTuning(own, t.Tuned, warnings), nil
 }
 
-// newTuning reads a file, or its packed content, unless there is none to read.
-func newTuning(path, packed string, warnings io.Writer) *tuning {
-	if path == "" || path == tuned.Off {
+// newTuning returns the tuning by a rank's own table, if that is the one of all members.
+// Members with different tables use none: they would choose different algorithms.
+func newTuning(own *tuned.Own, common string, warnings io.Writer) *tuning {
+	if own.Table == nil || own.Mark != common {
 		return &tuning{}
 	}
-	table, mark, err := tuned.Load(path, packed)
-	if err == nil {
-		err = known(table)
-	}
-	if err != nil {
-		fmt.Fprintf(warnings, "gopgas: %s=%s is not used: %v\n", tuned.Env, path, err)
+	if err := known(own.Table); err != nil {
+		fmt.Fprintf(warnings, "gopgas: %s=%s is not used: %v\n", tuned.Env, own.Path, err)
 		return &tuning{}
 	}
-	return &tuning{path, table, mark}
+	return &tuning{own.Path, own.Table, own.Mark}
 }
 
 // known returns an error if a rule names an algorithm that this version does not have.

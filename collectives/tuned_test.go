@@ -2,6 +2,7 @@ package collectives
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,6 +29,12 @@ func save(t *testing.T, rules ...tuned.Rule) string {
 	return path
 }
 
+// tuningBy returns the tuning of a team whose members all have a table.
+func tuningBy(path string, warnings io.Writer) *tuning {
+	own := tuned.NewOwn(path, "")
+	return newTuning(own, own.Mark, warnings)
+}
+
 func measuredTeam() *team.Team {
 	return &team.Team{Name: "world", Members: []int{0, 1, 2}, Mapped: true, PerCore: 1}
 }
@@ -42,7 +49,7 @@ var measuredWays = []tuned.Rule{
 
 func TestSelectorPrefersMeasurementsToRules(t *testing.T) {
 	var warnings bytes.Buffer
-	measured := newTuning(save(t, measuredWays...), "", &warnings)
+	measured := tuningBy(save(t, measuredWays...), &warnings)
 	require.Empty(t, warnings.String())
 	at := measuredTeam()
 	g := newSelector(at, measured)
@@ -112,19 +119,13 @@ func TestTablesOfSeveralHostsHoldForTheSamePlacesOnly(t *testing.T) {
 	require.Equal(t, "two-level", g.choose(&call, team).Name, "boards within hosts were measured")
 }
 
-func TestUnusableTableCausesOneWarning(t *testing.T) {
-	damaged := filepath.Join(t.TempDir(), "damaged.json")
-	require.NoError(t, os.WriteFile(damaged, []byte("{"), 0o600))
-	foreign := filepath.Join(t.TempDir(), "foreign.json")
-	table := tuned.Table{Machines: []tuned.Machine{{CPU: "another", Cores: 1000}}}
-	require.NoError(t, table.Save(foreign))
+func TestTableOfUnknownAlgorithmCausesOneWarning(t *testing.T) {
 	for path, want := range map[string]string{
-		damaged: "not a table", foreign: "another machine", damaged + ".absent": "no such file",
 		save(t, tuned.Rule{Collective: "all-reduce", Algorithm: "magic"}):  `no all-reduce by "magic"`,
 		save(t, tuned.Rule{Collective: "all-to-none", Algorithm: "board"}): "no all-to-none",
 	} {
 		var warnings bytes.Buffer
-		got := newTuning(path, "", &warnings)
+		got := tuningBy(path, &warnings)
 		require.Equal(t, &tuning{}, got, path)
 		require.Equal(t, 1, strings.Count(warnings.String(), "\n"))
 		require.Contains(t, warnings.String(), path)
@@ -133,16 +134,21 @@ func TestUnusableTableCausesOneWarning(t *testing.T) {
 		require.Equal(t, [kinds][]ranked{}, list)
 		require.False(t, found)
 	}
-	var warnings bytes.Buffer
-	require.Equal(t, &tuning{}, newTuning(tuned.Off, "", &warnings))
-	require.Equal(t, &tuning{}, newTuning("", "", &warnings))
-	require.Empty(t, warnings.String())
+}
+
+func TestMembersUseNoTableThatAnotherMemberLacks(t *testing.T) {
+	own := tuned.NewOwn(save(t, measuredWays...), "")
+	require.NoError(t, own.Err)
+	for _, common := range []string{"", "another"} {
+		require.Equal(t, &tuning{}, newTuning(own, common, os.Stderr))
+	}
+	require.Equal(t, &tuning{}, newTuning(&tuned.Own{Err: tuned.ErrForeign}, "", os.Stderr))
 }
 
 func TestSelectorNamesTheTable(t *testing.T) {
 	path := save(t, measuredWays...)
 	team := measuredTeam()
-	g := newSelector(team, newTuning(path, "", os.Stderr))
+	g := newSelector(team, tuningBy(path, os.Stderr))
 	var out bytes.Buffer
 	g.out, g.said = &out, map[topic]bool{}
 	c := AllReduceCall(Sum[float64](), make([]float64, 1), make([]float64, 1))
@@ -153,7 +159,7 @@ func TestSelectorNamesTheTable(t *testing.T) {
 // TestMembersWithUnlikeTablesMakeCallsThatDiffer requires an error in place of a deadlock, since
 // the members would choose different algorithms.
 func TestMembersWithUnlikeTablesMakeCallsThatDiffer(t *testing.T) {
-	one, two := newTuning(save(t, measuredWays...), "", os.Stderr), newTuning(save(t, measuredWays[3]), "", os.Stderr)
+	one, two := tuningBy(save(t, measuredWays...), os.Stderr), tuningBy(save(t, measuredWays[3]), os.Stderr)
 	c := BroadcastCall(0, make([]int, 1))
 	call := func(tuned string) team.Call {
 		return describe(t, &shapes{tuned: tuned}, c)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/tuned"
 )
 
 // A siteCard holds the part of a rank's card that only the world's members exchange.
@@ -16,15 +17,20 @@ type siteCard struct {
 	fabric.Site
 	Provider string // the list, as users gave it
 	Name     string // of the rank's host, for errors
+	Untuned  string `json:",omitempty"` // why the rank cannot use its table of grun tune
 }
 
-// siteCard returns the card of this rank.
-func (j *Job) siteCard() *siteCard {
+// siteCard returns the card of this rank, whose table of grun tune is own.
+func (j *Job) siteCard(own *tuned.Own) *siteCard {
 	name, _ := os.Hostname()
 	if j.opts.hosts != nil {
 		name = j.host
 	}
-	return &siteCard{Site: j.fabric.Site(j.host), Provider: j.opts.provider, Name: name}
+	card := &siteCard{Site: j.fabric.Site(j.host), Provider: j.opts.provider, Name: name}
+	if own != nil && own.Err != nil {
+		card.Untuned = fmt.Sprintf("%s=%s is not used: %v", tuned.Env, own.Path, own.Err)
+	}
+	return card
 }
 
 // settle has the fabric choose the providers between this rank and all others, by the cards of the world. All
@@ -46,8 +52,13 @@ func (j *Job) settle(cards []teamCard) error {
 			return j.noWay(rank, me, cards[rank].Site)
 		}
 	}
-	if line := lackingDevices(cards); line != "" && j.fabric.Rank() == 0 {
-		fmt.Fprintln(os.Stderr, line)
+	if j.fabric.Rank() != 0 {
+		return nil
+	}
+	for _, line := range []string{lackingDevices(cards), untuned(cards)} {
+		if line != "" {
+			fmt.Fprintln(os.Stderr, line)
+		}
 	}
 	return nil
 }
@@ -67,6 +78,23 @@ func (j *Job) noWay(rank int, me, peer *siteCard) error {
 		}
 	}
 	return fmt.Errorf("%w: %s; choose a list with tcp, such as shm,ibv,tcp (grun --provider, %s)", ErrUnreachable, text, bootstrap.EnvProvider)
+}
+
+// untuned returns a line that says why teams use no table of grun tune, "" if all ranks have
+// the same table or none.
+func untuned(cards []teamCard) string {
+	for rank, card := range cards {
+		if card.Site.Untuned != "" {
+			return fmt.Sprintf("gopgas: rank %d on %s: %s; teams with this rank use no table", rank, card.Site.Name, card.Site.Untuned)
+		}
+	}
+	for rank, card := range cards {
+		if card.Tuned != cards[0].Tuned {
+			return fmt.Sprintf("gopgas: rank 0 on %s and rank %d on %s have different tables of grun tune; teams with both use none; set %s for all ranks, to the same file",
+				cards[0].Site.Name, rank, card.Site.Name, tuned.Env)
+		}
+	}
+	return ""
 }
 
 // lackingDevices returns a line that names the ranks without an RDMA device in a job whose

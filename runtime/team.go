@@ -15,6 +15,7 @@ import (
 	"github.com/gopgas/gopgas/internal/bootstrap"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/team"
+	"github.com/gopgas/gopgas/internal/tuned"
 )
 
 // A Team is an ordered group of ranks, numbered from 0. All members make its collective
@@ -46,6 +47,7 @@ type teamCard struct {
 	Cores int       // cores of this rank's host for its ranks
 	Bound int       `json:",omitempty"` // cores to which this rank is bound; 0: all those of its host
 	Path  string    // the providers that may move this rank's bytes
+	Tuned string    `json:",omitempty"` // names this rank's table of grun tune
 	// Mapped: this rank maps the memory of all members. MapsHost: it may map that of the
 	// members on its host.
 	Mapped, MapsHost bool
@@ -80,8 +82,12 @@ func (t *Team) make(ctx context.Context, parent *Team, exchange func(mine []byte
 	bad := t.prepare(ctx)
 	card := teamCard{Cores: j.cores, Bound: j.bound, Path: strings.Join(j.fabric.Providers(), "+"),
 		Mapped: j.fabric.MapsAll(), MapsHost: j.fabric.MapsHost(), Atomics: j.opts.atomics}
+	own, err := tuned.Of(j.fabric)
+	if bad = cmp.Or(bad, err); err == nil {
+		card.Tuned = own.Mark
+	}
 	if parent == nil {
-		card.Site = j.siteCard()
+		card.Site = j.siteCard(own)
 	}
 	if bad != nil {
 		card.Err = bad.Error()
@@ -116,6 +122,7 @@ func (t *Team) settle(ctx context.Context, parent *Team, cards []teamCard) error
 	t.inner.PerCore = perCore(t.inner.Hosts, cards)
 	t.inner.BoundTo = common(cards, func(c teamCard) int { return c.Bound }, -1)
 	t.inner.Path = common(cards, func(c teamCard) string { return c.Path }, "")
+	t.inner.Tuned = common(cards, func(c teamCard) string { return c.Tuned }, "")
 	if t.inner.Mapped || !t.mayMap(cards) {
 		return nil
 	}

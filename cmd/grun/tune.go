@@ -32,7 +32,8 @@ nothing.
 A measurement holds for teams of the same places only: as many ranks on each host,
 as many for each core, the same binding (--bind-to) and providers. Other teams use
 the built-in choice; GRUN_VERBOSE=1 says so. Measurements of other places stay in
-the table.
+the table, the latest ones where it is full. Ranks that cannot use the table, on a
+machine of another kind, have the teams with them use none; grun's job says so.
 
   GRUN_TUNED=off          a job uses no table
   GRUN_TUNED=FILE         a job uses this table, not that of its hosts

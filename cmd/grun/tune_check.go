@@ -133,9 +133,9 @@ func (t *tuner) compareIn(ctx context.Context, m manner, algorithm string, count
 	}
 	var sides []*candidate
 	for _, opts := range [][]collectives.Option{nil, {collectives.WithAlgorithm(algorithm)}} {
-		plan, err := collectives.Plan(ctx, t.world, m.call.call(t.world, m.room, count, opts...))
-		if err != nil {
-			return v, builtIn, nil //nolint:nilerr // the table's user chooses as without it
+		plan, err := t.plan(ctx, m.call.call(t.world, m.room, count, opts...))
+		if err != nil || plan == nil {
+			return v, builtIn, err // without a plan, the table's user chooses as without it
 		}
 		sides = append(sides, &candidate{plan: plan, count: count * m.call.longest(t.world.Size()), apart: m.apart})
 	}

@@ -192,8 +192,11 @@ func (t *tuner) candidates(ctx context.Context, c tuneCall, room *tuneRoom, coun
 	}
 	var list []*candidate
 	for _, name := range open.Algorithms(t.world) {
-		plan, err := collectives.Plan(ctx, t.world, c.call(t.world, room, count, collectives.WithAlgorithm(name)))
+		plan, err := t.plan(ctx, c.call(t.world, room, count, collectives.WithAlgorithm(name)))
 		if err != nil {
+			return nil, err
+		}
+		if plan == nil {
 			continue // the algorithm cannot do this
 		}
 		if err := plan.Run(ctx); err != nil {
@@ -202,6 +205,25 @@ func (t *tuner) candidates(ctx context.Context, c tuneCall, room *tuneRoom, coun
 		list = append(list, &candidate{name: name, chosen: name == chosen, plan: plan, count: count * c.longest(t.world.Size()), calls: fewCalls, apart: t.apart})
 	}
 	return list, nil
+}
+
+// plan plans a call at all ranks. It returns nil at all of them if one cannot: lists of
+// candidates must be the same, since rank 0 announces them by number.
+func (t *tuner) plan(ctx context.Context, c collectives.Call) (*collectives.Planned, error) {
+	plan, err := collectives.Plan(ctx, t.world, c)
+	return t.unanimous(ctx, plan, err == nil)
+}
+
+// unanimous returns plan if all ranks could plan the call, else nil.
+func (t *tuner) unanimous(ctx context.Context, plan *collectives.Planned, planned bool) (*collectives.Planned, error) {
+	all := []int64{0}
+	if planned {
+		all[0] = 1
+	}
+	if err := collectives.AllReduce(ctx, t.world, collectives.Min[int64](), all, all); err != nil || all[0] == 0 {
+		return nil, err
+	}
+	return plan, nil
 }
 
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -12,7 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/collectives"
 	"github.com/gopgas/gopgas/internal/bootstrap"
+	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/tuned"
 	"github.com/gopgas/gopgas/launcher/hosts"
 )
@@ -111,6 +114,54 @@ func TestJobsUseTheTableOfTheirMachine(t *testing.T) {
 	stderr = run("-n", "2", "--provider", "shm", "-x", "GRUN_TUNED="+grunPath)
 	require.Equal(t, 1, strings.Count(stderr, "is not used"), stderr)
 	require.NotContains(t, stderr, "measured to be faster")
+}
+
+// TestRanksUseNoTableThatOneOfThemLacks gives the ranks of one job different tables.
+func TestRanksUseNoTableThatOneOfThemLacks(t *testing.T) {
+	dir := t.TempDir()
+	cores := goruntime.NumCPU()
+	setting := tuned.Setting{Path: tuned.Mapped, Hosts: "2", PerCore: (1 + cores) / cores}
+	good, foreign, other := filepath.Join(dir, "good"), filepath.Join(dir, "foreign"), filepath.Join(dir, "other")
+	tableFor(t, good, setting)
+	require.NoError(t, (&tuned.Table{Machines: []tuned.Machine{{CPU: "another", Cores: 1000}}}).Save(foreign))
+	setting.PerCore++
+	tableFor(t, other, setting)
+	measuring := []string{grunPath, "tune", "--" + asRankFlag, "--time", "1ms", "--max", "64", "--only", "scan"}
+	for _, c := range []struct{ first, second, says string }{
+		{good, good, ""},
+		{good, foreign, "rank 1 on "},
+		{foreign, good, "measured on another machine"},
+		{good, other, "have different tables of grun tune"},
+		{good, "off", "have different tables of grun tune"},
+	} {
+		args := append([]string{"--provider", "shm", "-n", "1", "-x", tuned.Env + "=" + c.first}, measuring...)
+		args = append(append(args, ":", "-n", "1", "-x", tuned.Env+"="+c.second), measuring...)
+		j := newJob(t, args...)
+		j.cmd.Env = append(j.cmd.Env, "GRUN_EXPLAIN=collectives")
+		require.Zero(t, j.run(t), j.stderr.String())
+		stderr := j.stderr.String()
+		require.Equal(t, c.says == "", strings.Contains(stderr, "measured to be faster"), stderr)
+		require.Contains(t, stderr, c.says)
+		require.LessOrEqual(t, strings.Count(stderr, tuned.Env), 1+strings.Count(stderr, "measured to be faster"), stderr)
+	}
+}
+
+// TestCallThatOneRankCannotPlanIsLeftOutAtAll keeps the lists of candidates alike.
+func TestCallThatOneRankCannotPlanIsLeftOutAtAll(t *testing.T) {
+	testjob.Config{Provider: "loop", Ranks: 3}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		tuner := &tuner{world: r.World}
+		call := collectives.BroadcastCall(0, make([]float64, 1))
+		plan, err := collectives.Plan(ctx, r.World, call)
+		r.NoError(err)
+		for unable := range r.N {
+			left, err := tuner.unanimous(ctx, plan, r.Me != unable)
+			r.NoError(err)
+			r.Nil(left)
+		}
+		kept, err := tuner.plan(ctx, call)
+		r.NoError(err)
+		r.NotNil(kept)
+	})
 }
 
 // TestTuneMeasuresOnTheHostsOfAJob starts ranks by a shell in place of ssh. The hosts do not

@@ -23,7 +23,10 @@ type Team struct {
 	BoundTo  int   // cores to which each member is bound; 0: all those of its host, -1: members differ
 	// Path names the providers that may move the members' bytes, such as "shm+tcp", "" if
 	// members have different ones.
-	Path    string
+	Path string
+	// Tuned names the table of grun tune that all members have, "" if they have none or
+	// different ones.
+	Tuned   string
 	Verbose bool // GRUN_VERBOSE=1 asks how this rank's job is set up
 	// Above is the [Keeper] of package collectives.
 	Above atomic.Value

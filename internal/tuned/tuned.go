@@ -76,6 +76,9 @@ const (
 	maxMembers  = 1 << 20
 	maxName     = 64
 	maxLayout   = 4096 // bytes
+
+	// keptBytes bounds a table with earlier measurements. Packed, they fit in maxPacked.
+	keptBytes = 256 << 10
 )
 
 // A Table holds the measurements on some hosts.
@@ -215,20 +218,27 @@ func (t *Table) For(s Setting) ([]Rule, bool) {
 }
 
 // Keep adds the measurements of an earlier table of the same machines that t did not
-// repeat: settings, and collectives other than those that t measured.
+// repeat: settings, and collectives other than those that t measured. A table has its latest
+// settings first. Keep leaves out the settings from the first that finds no room in keptBytes
+// on, so the table of any number of measurements can be saved and packed.
 func (t *Table) Keep(earlier *Table, measured func(collective string) bool) {
 	if !sameMachines(t.Machines, earlier.Machines) {
 		return
 	}
+	again := func(r Rule) bool { return measured(r.Collective) }
 	for _, m := range earlier.Settings {
-		again := func(r Rule) bool { return measured(r.Collective) }
-		i := slices.IndexFunc(t.Settings, func(o Measured) bool { return o.Setting == m.Setting })
+		with := slices.Clone(t.Settings)
+		i := slices.IndexFunc(with, func(o Measured) bool { return o.Setting == m.Setting })
 		if i < 0 {
-			t.Settings = append(t.Settings, m)
-			continue
+			with = append(with, m)
+		} else {
+			kept := slices.DeleteFunc(slices.Clone(m.Rules), again)
+			with[i].Rules = slices.Concat(with[i].Rules, kept)
 		}
-		kept := slices.DeleteFunc(slices.Clone(m.Rules), again)
-		t.Settings[i].Rules = append(t.Settings[i].Rules, kept...)
+		if data, err := (&Table{t.Machines, with}).Encode(); err != nil || len(data) > keptBytes {
+			return
+		}
+		t.Settings = with
 	}
 }
 

@@ -1,8 +1,10 @@
 package tuned
 
 import (
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -78,6 +80,29 @@ func TestKeepAddsWhatWasNotMeasuredAgain(t *testing.T) {
 	now.Settings = nil
 	now.Keep(foreign, func(string) bool { return true })
 	require.Empty(t, now.Settings)
+}
+
+// TestKeepLeavesOutTheOldestSettings measures another setting each time.
+func TestKeepLeavesOutTheOldestSettings(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "table.json")
+	var kept *Table
+	for round := range 40 {
+		now := table(t)
+		now.Settings = []Measured{{Setting{Path: "tcp", Hosts: strconv.Itoa(2 + round), PerCore: 1}, nil}}
+		for size := range 60 {
+			now.Settings[0].Rules = append(now.Settings[0].Rules, Rule{Collective: "all-reduce", From: size, UpTo: size,
+				Algorithm: "recursive-doubling", Micros: rand.Float64(), Instead: "reduce-broadcast", InsteadMicros: rand.Float64()})
+		}
+		if kept != nil {
+			now.Keep(kept, func(string) bool { return true })
+			require.Equal(t, kept.Settings[0], now.Settings[1])
+		}
+		require.NoError(t, now.Save(path), "round %d", round)
+		_, err := Pack(path, path)
+		require.NoError(t, err, "round %d", round)
+		kept = now
+	}
+	require.Less(t, len(kept.Settings), 40)
 }
 
 func TestSettingOfDescribesATeam(t *testing.T) {
