@@ -15,7 +15,8 @@ import (
 // been announced and for which there is room. So it waits for a response only if it has
 // overtaken them.
 //
-// Invariant: gets are under way only between Read and the end's Close, Stop or next Read.
+// Invariant: behind Close, and behind Stop and the call that reads beside it, no get is
+// under way.
 type fetches struct {
 	r       *Reader
 	mem     []byte

@@ -55,11 +55,19 @@ func (r *Reader) Finish(context.Context, bool) bool {
 	return r.muted
 }
 
-// Stop has nothing be put at the writer any more, and a watcher end.
+// Stop mutes the reader, cancels its watcher, and ends its gets. If another goroutine is in a
+// call that reads, that call ends the gets as it returns.
 func (r *Reader) Stop() {
 	r.mute()
 	r.watched.Load().Stop()
-	if r.calling.TryLock() { // else the call ends with an error, and Close follows
+	r.stopped.Store(true)
+	r.endGets()
+}
+
+// endGets ends the gets that are under way, unless a call that reads is. It may wait until
+// the device has dropped them.
+func (r *Reader) endGets() {
+	if r.calling.TryLock() {
 		r.Books.giveUp()
 		r.calling.Unlock()
 	}

@@ -28,6 +28,7 @@ type Reader struct {
 	// calling is held by calls that read: Close, which may come from elsewhere,
 	// wakes one that waits and takes memory away only when it has left.
 	calling sync.Mutex
+	stopped atomic.Bool     // Stop was called
 	open    context.Context // until Close
 	endOpen context.CancelFunc
 	watched atomic.Pointer[watcher] // tells of arrivals, where that was asked for

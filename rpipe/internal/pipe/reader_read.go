@@ -105,10 +105,14 @@ func (r *Reader) briefly(ctx context.Context) (context.Context, context.CancelFu
 	}
 }
 
-// called ends a call that reads.
+// called ends a call that reads. It looks at stopped behind the unlock: either Stop takes the
+// lock and ends the gets, or called sees stopped.
 func (r *Reader) called() {
 	r.calls++
 	r.calling.Unlock()
+	if r.stopped.Load() {
+		r.endGets()
+	}
 	if r.watched.Load() != nil {
 		r.Ring() // the watcher looks at the next notification
 	}

@@ -2,6 +2,7 @@ package pipe
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,8 +16,8 @@ import (
 // A Registry holds a rank's state of all its pipes. The rank's fabric owns it, and
 // closes it ahead of itself.
 //
-// Memory is registered and given back, which may take its time, without mu held: by
-// one opening after the other, and by one sweep after the other.
+// Openings register memory one after another, and sweeps release memory one after
+// another. Both may take long, and so may the Stop of an end: mu is not held meanwhile.
 //
 // Locks: opening, ticking, sweeping, mu, in this order.
 type Registry struct {
@@ -156,18 +157,22 @@ func (r *Registry) Close() {
 	defer r.ticking.Unlock()
 	r.sweeping.Lock()
 	defer r.sweeping.Unlock()
+	for _, p := range r.empty() {
+		p.Role.Stop()
+	}
+}
+
+// empty takes out all ends, and lets no end in any more. Called with opening, ticking and
+// sweeping held.
+func (r *Registry) empty() []*End {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for p := range r.open {
-		p.Role.Stop()
-	}
-	for _, p := range r.closing {
-		p.Role.Stop()
-	}
+	ends := slices.AppendSeq(r.closing, maps.Keys(r.open))
 	r.open, r.closing = nil, nil
 	if r.timer != nil {
 		r.timer.Stop()
 	}
+	return ends
 }
 
 // Lingering returns the number of closed ends that still wait for their peers.
@@ -185,13 +190,21 @@ func (r *Registry) Lingering() int {
 func (r *Registry) Desert(l Layer, err error) {
 	r.ticking.Lock() // the timer is not telling a peer anything over the layer
 	defer r.ticking.Unlock()
+	for _, p := range r.openOver(l) {
+		_ = p.Breaks(err)
+		p.Role.Stop()
+	}
+	r.sweep()
+}
+
+// openOver returns the open ends over a layer.
+func (r *Registry) openOver(l Layer) (ends []*End) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	for p := range r.open {
 		if p.Layer == l {
-			_ = p.Breaks(err)
-			p.Role.Stop()
+			ends = append(ends, p)
 		}
 	}
-	r.mu.Unlock()
-	r.sweep()
+	return ends
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/rpipe/internal/turn"
 	"github.com/gopgas/gopgas/runtime"
 )
 
@@ -59,4 +60,55 @@ func TestRegistrySetsTimerDuringSweep(t *testing.T) {
 	require.NotNil(t, timer, "the timer is set")
 	timer.Stop()
 	require.Equal(t, 1, lingering)
+}
+
+// stopRole has a function for Stop.
+type stopRole struct {
+	Role
+	stop func()
+}
+
+func (s stopRole) Stop() { s.stop() }
+
+// TestRegistryStopsEndsWithoutItsMutex stops ends by Close and by Desert. A Stop may wait for
+// a device, and other ends are opened and closed meanwhile.
+func TestRegistryStopsEndsWithoutItsMutex(t *testing.T) {
+	for name, stop := range map[string]func(r *Registry, l Layer){
+		"Close":  func(r *Registry, _ Layer) { r.Close() },
+		"Desert": func(r *Registry, l Layer) { r.Desert(l, ErrPoolClosed) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &Registry{open: map[*End]struct{}{}, opening: turn.New(), endLife: func() {}}
+			l, stopped := &absentLayer{}, 0
+			p := &End{Options: Options{Layer: l}, Role: stopRole{stop: func() {
+				require.True(t, r.mu.TryLock())
+				r.mu.Unlock()
+				stopped++
+			}}}
+			r.open[p] = struct{}{}
+			stop(r, l)
+			require.Equal(t, 1, stopped)
+		})
+	}
+}
+
+// countBooks counts calls of giveUp.
+type countBooks struct {
+	books
+	given int
+}
+
+func (c *countBooks) giveUp() { c.given++ }
+
+// TestStoppedReaderEndsItsGets stops a reader beside a call that reads, and without one.
+func TestStoppedReaderEndsItsGets(t *testing.T) {
+	b := &countBooks{}
+	r := &Reader{returns: &returns{}, Books: b}
+	r.calling.Lock()
+	r.Stop()
+	require.Zero(t, b.given, "the call uses its gets")
+	r.called()
+	require.Equal(t, 1, b.given)
+	r.Stop()
+	require.Equal(t, 2, b.given)
 }
