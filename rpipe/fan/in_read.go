@@ -57,7 +57,7 @@ type group struct {
 type turn struct {
 	due    uint64 // pipes at which it still looks
 	seen   uint64 // pipes at which it has looked
-	hit    bool   // a pipe had a block
+	hits   uint64 // pipes that had a block
 	took   bool   // a pipe had a block or a wait that was not counted, or an error
 	number uint
 }
@@ -166,13 +166,16 @@ func (f *fanIn) takeFromGroup(ctx context.Context, g *group) (arrival, bool, err
 			before := g.taken
 			got, ok, err := f.takeFromPipe(ctx, i)
 			g.took = g.took || err != nil || g.taken != before
-			if g.hit = g.hit || ok; ok || err != nil {
+			if ok {
+				g.hits |= 1 << at
+			}
+			if ok || err != nil {
 				return got, ok, err
 			}
 		}
 		g.widen(at)
 	}
-	if !g.hit && !g.took && g.blocked == 0 && g.word != g.probed && (g.inexact || int64(g.word-g.taken) > 0) {
+	if g.hits == 0 && !g.took && g.blocked == 0 && g.word != g.probed && (g.inexact || int64(g.word-g.taken) > 0) {
 		g.inexact, g.probed = true, g.word
 		f.probed = min(f.probed, g.first) // a writer that differs adds to the word, too
 	}
@@ -192,11 +195,17 @@ func (g *group) all() uint64 { return fields >> (pipe.FieldBits * (pipe.GroupSiz
 
 // begin begins a turn for the pipes that have something by their fields in the word. One of
 // GroupSize turns is for all pipes, since a field may hide that fields below it flow over.
+//
+// A pipe that had a block in the last turn is due again if the pipe above it is due or had a
+// block: its field may be 0 because it has flowed over. So pipes that are always full have a
+// block in each turn.
 func (g *group) begin() {
+	last := g.hits
 	g.turn = turn{due: g.all(), number: g.number + 1}
 	if untaken := g.word - g.taken; g.hasFields() && g.number%pipe.GroupSize != 0 {
 		above := untaken >> (pipe.FieldBits * g.n)
 		g.due &= untaken | untaken>>1
+		g.due |= last & ((g.due | last) >> pipe.FieldBits)
 		if above != 0 {
 			g.due |= 1 << (pipe.FieldBits * (g.n - 1))
 		}
@@ -207,7 +216,7 @@ func (g *group) begin() {
 // that finds nothing looks at all pipes.
 func (g *group) widen(at int) {
 	g.due |= 1 << at >> pipe.FieldBits &^ g.seen
-	if g.due == 0 && !g.hit {
+	if g.due == 0 && g.hits == 0 {
 		g.due = g.all() &^ g.seen
 	}
 }

@@ -184,6 +184,50 @@ func TestFanInReadsPipeWhoseFieldFlowsOver(t *testing.T) {
 	})
 }
 
+// TestFanInGivesFullPipesEqualTurns keeps all pipes full. Three blocks and the wish of a
+// writer that waits fill a field and flow over: then the field is 0.
+func TestFanInGivesFullPipesEqualTurns(t *testing.T) {
+	testjob.Config{Provider: "loop", Ranks: 1}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		const pipes, rounds = pipe.GroupSize, 8 * pipe.GroupSize
+		opts := []rpipe.Option{rpipe.WithWidth(3)}
+		f, err := fan.OpenIn[int32](ctx, r.World, make([]int, pipes), opts...)
+		r.NoError(err)
+		writers := make([]*rpipe.Writer[int32], pipes)
+		for i := range writers {
+			writers[i], err = rpipe.OpenWriter[int32](ctx, r.World, 0, opts...)
+			r.NoError(err)
+		}
+		fill := func() {
+			for i, w := range writers {
+				for err = nil; err == nil; {
+					err = w.TrySend([]int32{int32(i)})
+				}
+				r.ErrorIs(err, rpipe.ErrWouldBlock)
+			}
+		}
+		count := make([]int, pipes)
+		for range pipes * rounds {
+			fill()
+			b, from, err := f.Read(ctx)
+			r.NoError(err)
+			r.EqualValues(from, b.Mem()[0])
+			r.NoError(f.Free(b))
+			count[from]++
+		}
+		r.GreaterOrEqual(slices.Min(count), rounds-2*pipe.GroupSize, "blocks of each pipe: %v", count)
+		left := 0
+		for _, w := range writers {
+			left += w.Stats().InFlight
+		}
+		for range left {
+			b, _, err := f.Read(ctx)
+			r.NoError(err)
+			r.NoError(f.Free(b))
+		}
+		pipetest.CloseMany(ctx, r, f, writers)
+	})
+}
+
 func TestFanInReturnsErrRankDeadForOnePipe(t *testing.T) {
 	testjob.EachTransport(t, 4, func(t *testing.T, c testjob.Config) {
 		const blocks = 50
