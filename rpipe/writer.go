@@ -30,14 +30,17 @@ func OpenWriter[T any](ctx context.Context, t *runtime.Team, reader int, opts ..
 // reader frees some. ErrTooLarge: the heap is smaller. Kind: local where
 // synchronization is deferred and there is room, else one-sided.
 func (w *Writer[T]) Alloc(ctx context.Context, n int) (Block[T], error) {
-	ctx = wait.Context(ctx)
+	return w.alloc(wait.Context(ctx), "Alloc", n)
+}
+
+func (w *Writer[T]) alloc(ctx context.Context, op string, n int) (Block[T], error) {
 	bytes, err := pipe.BytesOf[T](n)
 	var a rmalloc.Addr
 	if err == nil {
 		a, err = w.end().Alloc(ctx, bytes)
 	}
 	if err != nil {
-		return Block[T]{}, w.end().Fail("Alloc", err)
+		return Block[T]{}, w.end().Fail(op, err)
 	}
 	return w.block(a, n), nil
 }
@@ -56,12 +59,15 @@ func (w *Writer[T]) block(a rmalloc.Addr, n int) Block[T] {
 // owns the block. ErrStale: it was written or freed before. Kind: one-sided; completes
 // at once, the reader's Free frees the memory.
 func (w *Writer[T]) Write(ctx context.Context, b Block[T]) error {
-	ctx = wait.Context(ctx)
+	return w.write(wait.Context(ctx), "Write", b)
+}
+
+func (w *Writer[T]) write(ctx context.Context, op string, b Block[T]) error {
 	a, err := b.own(w.end().End)
 	if err == nil {
 		err = w.end().Write(ctx, a)
 	}
-	return w.end().Fail("Write", err)
+	return w.end().Fail(op, err)
 }
 
 // Free gives a block back that was not written. Kind: local.

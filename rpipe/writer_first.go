@@ -14,27 +14,24 @@ import (
 // much it will write. After an error the block is whole and still the writer's. Kind: as
 // Write's.
 func (w *Writer[T]) WriteFirst(ctx context.Context, b Block[T], n int) error {
-	a, err := b.own(w.end().End)
-	if err == nil {
-		err = b.has(n)
-	}
-	if err == nil {
-		err = w.end().WriteFirst(wait.Context(ctx), a, n*element.Size[T]())
-	}
-	return w.end().Fail("WriteFirst", err)
+	return w.writeFirst(wait.Context(ctx), "WriteFirst", b, n)
 }
 
 // TryWriteFirst is WriteFirst without waiting for the reader, as TryWrite is Write.
 // Kind: as Write's.
 func (w *Writer[T]) TryWriteFirst(b Block[T], n int) error {
+	return w.writeFirst(w.end().Now, "TryWriteFirst", b, n)
+}
+
+func (w *Writer[T]) writeFirst(ctx context.Context, op string, b Block[T], n int) error {
 	a, err := b.own(w.end().End)
 	if err == nil {
 		err = b.has(n)
 	}
 	if err == nil {
-		err = w.end().WriteFirstNow(a, n*element.Size[T]())
+		err = w.end().WriteFirst(ctx, a, n*element.Size[T]())
 	}
-	return w.end().Fail("TryWriteFirst", err)
+	return w.end().Fail(op, err)
 }
 
 // has returns an error unless the block has n elements.

@@ -1,10 +1,5 @@
 package rpipe
 
-import (
-	"github.com/gopgas/gopgas/internal/rmalloc"
-	"github.com/gopgas/gopgas/rpipe/internal/pipe"
-)
-
 // TryAlloc allocates a block of n elements as Alloc does, without waiting for the
 // reader. ErrWouldBlock: the reader has not opened its end, or has no room for the
 // block. A call that finds no room makes progress and looks again. It also tells the
@@ -12,15 +7,7 @@ import (
 // at once. A call waits for the reader's rank at most, for a second: to connect, and
 // where synchronization is immediate for what was freed. Kind: as Alloc's.
 func (w *Writer[T]) TryAlloc(n int) (Block[T], error) {
-	bytes, err := pipe.BytesOf[T](n)
-	var a rmalloc.Addr
-	if err == nil {
-		a, err = w.end().AllocNow(bytes)
-	}
-	if err != nil {
-		return Block[T]{}, w.end().Fail("TryAlloc", err)
-	}
-	return w.block(a, n), nil
+	return w.alloc(w.end().Now, "TryAlloc", n)
 }
 
 // TryWrite hands a block to the reader as Write does, without waiting for the reader.
@@ -28,17 +15,13 @@ func (w *Writer[T]) TryAlloc(n int) (Block[T], error) {
 // the reader's rank is full. The block is still the writer's then. A call that finds no
 // room makes progress and tells the reader, as TryAlloc does. Kind: as Write's.
 func (w *Writer[T]) TryWrite(b Block[T]) error {
-	a, err := b.own(w.end().End)
-	if err == nil {
-		err = w.end().WriteNow(a)
-	}
-	return w.end().Fail("TryWrite", err)
+	return w.write(w.end().Now, "TryWrite", b)
 }
 
 // TrySend writes a copy of src: TryAlloc, copy and TryWrite in one. After ErrWouldBlock
 // nothing was sent, and no block is left. Kind: as Send's.
 func (w *Writer[T]) TrySend(src []T) error {
-	if err := w.end().WidthNow(); err != nil {
+	if err := w.end().AwaitWidth(w.end().Now); err != nil {
 		return w.end().Fail("TrySend", err)
 	}
 	b, err := w.TryAlloc(len(src))

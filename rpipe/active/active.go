@@ -176,7 +176,7 @@ func (e *Endpoint) Send(ctx context.Context, rank int, name string, request []by
 // Flush posts all messages of Send that have not left. It does not wait until they have
 // arrived. Flush waits while a rank has no room for its block. It joins the errors of all
 // ranks. Kind: one-sided.
-func (e *Endpoint) Flush(ctx context.Context) error { return e.requests.Flush(wait.Context(ctx), true) }
+func (e *Endpoint) Flush(ctx context.Context) error { return e.requests.Flush(wait.Context(ctx)) }
 
 func (e *Endpoint) failed(what, name string, rank int, err error) error {
 	if err == nil {

@@ -14,7 +14,7 @@ func (e *Endpoint) Inject(ctx context.Context, to int, block []byte) error {
 		b := &s.To[to]
 		err := b.Enter(ctx)
 		if err == nil {
-			err = errors.Join(b.Send(ctx, true, batch.ByHand), b.Writer.Send(ctx, block))
+			err = errors.Join(b.Send(ctx, batch.ByHand), b.Writer.Send(ctx, block))
 			b.Leave()
 		}
 		errs = append(errs, err)

@@ -14,13 +14,13 @@ func put(ctx context.Context, s *batch.Batches[byte], to int, f *frame, now bool
 		return err
 	}
 	defer b.Leave()
-	room, err := b.Space(ctx, frameSize(len(f.payload)), true)
+	room, err := b.Space(ctx, frameSize(len(f.payload)))
 	if err != nil {
 		return err
 	}
 	f.encode(room)
 	if b.Commit(len(room)) || now && (!b.Contended() || !s.Clock.Runs()) {
-		return b.Send(ctx, true, batch.ByHand)
+		return b.Send(ctx, batch.ByHand)
 	}
 	s.Clock.Arm()
 	return nil

@@ -77,17 +77,17 @@ func Open[T any](ctx context.Context, t *runtime.Team, opts ...Option) (*Conveyo
 // ends while Push waits for room, Push did not store the record. Kind: local; one-sided
 // where the record fills a block.
 func (c *Conveyor[T]) Push(ctx context.Context, to int, record T) error {
-	return c.push(wait.Context(ctx), to, record, true)
+	return c.push(wait.Context(ctx), to, record)
 }
 
 // TryPush stores a record for a rank as Push does, without waiting for room.
 // ErrWouldBlock: TryPush did not store the record. Pull some records then, so that ranks
 // that wait for this one can continue. Kind: as Push's.
 func (c *Conveyor[T]) TryPush(to int, record T) error {
-	return c.push(context.Background(), to, record, false)
+	return c.push(c.out.Now, to, record)
 }
 
-func (c *Conveyor[T]) push(ctx context.Context, to int, record T, wait bool) error {
+func (c *Conveyor[T]) push(ctx context.Context, to int, record T) error {
 	if uint(to) >= uint(len(c.out.To)) {
 		return fmt.Errorf("push to rank %d: %w [0, %d)", to, runtime.ErrRange, len(c.out.To))
 	}
@@ -97,15 +97,15 @@ func (c *Conveyor[T]) push(ctx context.Context, to int, record T, wait bool) err
 	b := &c.out.To[to]
 	b.Lock()
 	defer b.Unlock()
-	room, err := b.Space(ctx, 1, wait)
+	room, err := b.Space(ctx, 1)
 	if err != nil {
 		return err
 	}
 	room[0] = record
 	c.pushed.Add(1)
 	if b.Commit(1) {
-		err := b.Send(ctx, wait, batch.Full)
-		if err == nil || !errors.Is(err, rpipe.ErrWouldBlock) && ctx.Err() == nil {
+		err := b.Send(ctx, batch.Full)
+		if err == nil || !errors.Is(err, context.Cause(ctx)) {
 			return err
 		} // else it leaves later
 	}
@@ -118,13 +118,13 @@ func (c *Conveyor[T]) push(ctx context.Context, to int, record T, wait bool) err
 // joins the errors of all ranks; records for ranks without error have left. Kind:
 // one-sided.
 func (c *Conveyor[T]) Flush(ctx context.Context) error {
-	return c.out.Flush(wait.Context(ctx), true)
+	return c.out.Flush(wait.Context(ctx))
 }
 
 // TryFlush sends all pushed records as Flush does, without waiting for room.
 // ErrWouldBlock: some have not left. Pull some records then, so that ranks that wait for
 // this one can continue. Kind: as Flush's.
-func (c *Conveyor[T]) TryFlush() error { return c.out.Flush(context.Background(), false) }
+func (c *Conveyor[T]) TryFlush() error { return c.out.Flush(c.out.Now) }
 
 // Finish flushes, and tells all ranks that this one pushes no more. When all ranks have
 // finished, and this rank has pulled all records, Pull returns io.EOF. When ctx ends

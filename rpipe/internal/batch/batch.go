@@ -69,16 +69,16 @@ func (b *Batch[T]) Leave() {
 // Contended reports whether another goroutine waits in Enter.
 func (b *Batch[T]) Contended() bool { return b.waiting.Load() > 0 }
 
-// Space returns room for n elements at the end of the block. The caller fills it. With
-// wait Space waits for a block, else it returns ErrWouldBlock.
-func (b *Batch[T]) Space(ctx context.Context, n int, wait bool) ([]T, error) {
+// Space returns room for n elements at the end of the block. The caller fills it. Space waits
+// for a block. Under pipe.NoWait it returns ErrWouldBlock instead.
+func (b *Batch[T]) Space(ctx context.Context, n int) ([]T, error) {
 	if b.open && b.filled+n > b.block.Len() {
-		if err := b.Send(ctx, wait, Full); err != nil {
+		if err := b.Send(ctx, Full); err != nil {
 			return nil, err
 		}
 	}
 	if !b.open {
-		if err := b.begin(ctx, n, wait); err != nil {
+		if err := b.begin(ctx, n); err != nil {
 			return nil, err
 		}
 	}
@@ -86,12 +86,8 @@ func (b *Batch[T]) Space(ctx context.Context, n int, wait bool) ([]T, error) {
 }
 
 // begin allocates a block.
-func (b *Batch[T]) begin(ctx context.Context, n int, wait bool) (err error) {
-	if n = max(n, b.least); wait {
-		b.block, err = b.Writer.Alloc(ctx, n)
-	} else {
-		b.block, err = b.Writer.TryAlloc(n)
-	}
+func (b *Batch[T]) begin(ctx context.Context, n int) (err error) {
+	b.block, err = b.Writer.Alloc(ctx, max(n, b.least))
 	b.open = err == nil
 	return err
 }
@@ -102,13 +98,13 @@ func (b *Batch[T]) Commit(n int) (full bool) {
 	return b.filled == b.block.Len()
 }
 
-// Send writes the block, if it holds an element. Without wait it returns ErrWouldBlock
+// Send writes the block, if it holds an element. Under pipe.NoWait it returns ErrWouldBlock
 // while the reader has not read as many blocks as the pipe is wide.
-func (b *Batch[T]) Send(ctx context.Context, wait bool, why Cause) error {
+func (b *Batch[T]) Send(ctx context.Context, why Cause) error {
 	if b.filled == 0 {
 		return nil
 	}
-	if err := b.write(ctx, wait); err != nil {
+	if err := b.write(ctx); err != nil {
 		return err
 	}
 	b.sent[why].Add(1)
@@ -116,33 +112,27 @@ func (b *Batch[T]) Send(ctx context.Context, wait bool, why Cause) error {
 	return nil
 }
 
-func (b *Batch[T]) write(ctx context.Context, wait bool) error {
-	full := b.filled == b.block.Len()
-	switch {
-	case full && wait:
+func (b *Batch[T]) write(ctx context.Context) error {
+	if b.filled == b.block.Len() {
 		return b.Writer.Write(ctx, b.block)
-	case full:
-		return b.Writer.TryWrite(b.block)
-	case wait:
-		return b.Writer.WriteFirst(ctx, b.block, b.filled)
 	}
-	return b.Writer.TryWriteFirst(b.block, b.filled)
+	return b.Writer.WriteFirst(ctx, b.block, b.filled)
 }
 
 // late sends the block because its bound is over. It reports whether the clock must call
 // it again. It takes the lock itself.
-func (b *Batch[T]) late() (again bool) {
+func (b *Batch[T]) late(now context.Context) (again bool) {
 	if !b.TryLock() {
 		return true // the goroutine that fills the block may wait for room
 	}
 	defer b.Unlock()
-	err := b.Send(context.Background(), false, Late)
+	err := b.Send(now, Late)
 	return errors.Is(err, rpipe.ErrWouldBlock) // the next caller gets any other error
 }
 
 // finish sends the block, and tells the reader that no block follows.
 func (b *Batch[T]) finish(ctx context.Context) error {
-	if err := b.Send(ctx, true, ByHand); err != nil {
+	if err := b.Send(ctx, ByHand); err != nil {
 		return err
 	}
 	if b.open { // and empty

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/rpipe"
+	"github.com/gopgas/gopgas/rpipe/internal/pipe"
 	"github.com/gopgas/gopgas/rpipe/internal/turn"
 )
 
@@ -13,11 +14,13 @@ import (
 type Batches[T any] struct {
 	To    []Batch[T] // by rank
 	Clock Clock
+	Now   context.Context // of calls that do not wait, as pipe.NoWait returns it
 }
 
 // Init sets the pipes, the number of elements that a block has at least, and the longest
 // time that an element waits for its block to leave.
 func (s *Batches[T]) Init(writers []*rpipe.Writer[T], least int, bound time.Duration) {
+	s.Now = pipe.NoWait()
 	s.To = make([]Batch[T], len(writers))
 	for to, w := range writers {
 		b := &s.To[to]
@@ -29,7 +32,7 @@ func (s *Batches[T]) Init(writers []*rpipe.Writer[T], least int, bound time.Dura
 // late has each batch send its block. It reports whether one could not.
 func (s *Batches[T]) late() (again bool) {
 	for i := range s.To {
-		again = s.To[i].late() || again
+		again = s.To[i].late(s.Now) || again
 	}
 	return again
 }
@@ -42,12 +45,12 @@ func (s *Batches[T]) Sent(why Cause) (n uint64) {
 	return n
 }
 
-// Flush sends the elements of all batches. Without wait a batch whose reader leaves no room
+// Flush sends the elements of all batches. Under Now a batch whose reader leaves no room
 // keeps its elements. Flush then returns ErrWouldBlock, unless another batch failed.
-func (s *Batches[T]) Flush(ctx context.Context, wait bool) error {
+func (s *Batches[T]) Flush(ctx context.Context) error {
 	blocked := false
 	err := s.each(ctx, func(b *Batch[T]) error {
-		err := b.Send(ctx, wait, ByHand)
+		err := b.Send(ctx, ByHand)
 		if errors.Is(err, rpipe.ErrWouldBlock) {
 			blocked = true
 			return nil

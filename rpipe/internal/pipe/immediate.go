@@ -46,6 +46,11 @@ func (t *fetchedTags) fetch(ctx context.Context) (more bool, err error) {
 	}
 	index, n := t.taker.Window(tagWindow)
 	window := t.window[:8*n]
+	if tries(ctx) {
+		brief, cancel := aMoment()
+		defer cancel()
+		ctx = brief
+	}
 	if err := w.Get(ctx, w.tagsAt()+8*index, window); err != nil {
 		return false, err
 	}

@@ -39,7 +39,7 @@ type Writer struct {
 	fin, bye LastFlag    // tell that, and that nothing is put there any more
 
 	wishes uint64          // for what Try calls said that they wait, unless the reader has answered
-	noWait context.Context // has ended
+	Now    context.Context // of Try calls, as NoWait returns it
 }
 
 // A tagSource takes in what the reader freed.
@@ -57,7 +57,7 @@ func newWriterEnd(p *End) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{End: p, Heap: *heap, slot: rmalloc.NewCursor(p.Spec.notifications()), Small: -1, noWait: NoWait()}
+	w := &Writer{End: p, Heap: *heap, slot: rmalloc.NewCursor(p.Spec.notifications()), Small: -1, Now: NoWait()}
 	p.Role = w
 	w.moved, w.watch = w.hasMoved, [2]int{CreditFlag, EndFlag}
 	taker := rmalloc.NewTagTaker(p.Spec.Heap, p.Spec.blocks)
@@ -111,10 +111,8 @@ func (w *Writer) isWell() error {
 }
 
 func (w *Writer) comeUp(ctx context.Context) error {
-	if !w.Joined.Load() {
-		if err := w.Join(ctx, true); err != nil {
-			return err
-		}
+	if err := w.meet(ctx); err != nil {
+		return err
 	}
 	remote := w.Remote()
 	w.Direct = remote != nil
@@ -141,6 +139,23 @@ func (w *Writer) comeUp(ctx context.Context) error {
 	return nil
 }
 
+// meet connects to the reader, and waits until that opens its end. A Try call waits for an
+// answer of the reader's rank alone, for lastMoment at most.
+func (w *Writer) meet(ctx context.Context) error {
+	switch {
+	case w.Joined.Load():
+		return nil
+	case !tries(ctx):
+		return w.Join(ctx, true)
+	}
+	brief, cancel := aMoment()
+	defer cancel()
+	if err := w.Join(brief, false); err != nil || w.Joined.Load() {
+		return err
+	}
+	return ErrWouldBlock
+}
+
 // Alloc takes a block of n bytes in the shadow.
 func (w *Writer) Alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
 	if err := w.Ready(ctx); err != nil {
@@ -149,10 +164,7 @@ func (w *Writer) Alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
 	if w.Word != nil {
 		atomics.PrefetchWrite(atomics.Bytes(w.near.flags[w.place():]))
 	}
-	if err := w.Tags.Take(ctx); err != nil {
-		return 0, err
-	}
-	a, err := w.TryAlloc(n)
+	a, err := w.takeAndAlloc(ctx, n)
 	if err == nil && w.Direct && n > w.Small {
 		atomics.PrefetchWrite(w.Mem[a.Offset():])
 	}
@@ -162,14 +174,25 @@ func (w *Writer) Alloc(ctx context.Context, n int) (rmalloc.Addr, error) {
 	return w.allocLater(ctx, n)
 }
 
-// TryAlloc allocates a block in the shadow heap as it is.
-func (w *Writer) TryAlloc(n int) (rmalloc.Addr, error) {
+// takeAndAlloc takes in freed memory and allocates a block in the shadow heap.
+func (w *Writer) takeAndAlloc(ctx context.Context, n int) (rmalloc.Addr, error) {
+	if err := w.Tags.Take(ctx); err != nil {
+		return 0, err
+	}
 	a, err := w.Heap.Alloc(n)
 	return a, Advise(err)
 }
 
-// allocLater waits for room.
+// allocLater waits for room. A Try call makes progress and looks once more.
 func (w *Writer) allocLater(ctx context.Context, n int) (rmalloc.Addr, error) {
+	if tries(ctx) {
+		w.Progress()
+		a, err := w.takeAndAlloc(ctx, n)
+		if errors.Is(err, rmalloc.ErrFull) {
+			err = w.wish(WantsMemory)
+		}
+		return a, err
+	}
 	w.count.MemoryWaits++
 	for {
 		if err := w.Want(ctx, WantsMemory); err != nil {
@@ -178,7 +201,7 @@ func (w *Writer) allocLater(ctx context.Context, n int) (rmalloc.Addr, error) {
 		if err := w.Tags.Ask(ctx); err != nil {
 			return 0, err
 		}
-		a, err := w.TryAlloc(n)
+		a, err := w.takeAndAlloc(ctx, n)
 		if err == nil || !errors.Is(err, rmalloc.ErrFull) {
 			return a, err
 		}
@@ -236,10 +259,21 @@ func (w *Writer) TakeCredit() error {
 // InFlight is how many blocks were written and are not known to be read.
 func (w *Writer) InFlight() int { return int(uint32(w.count.Written) - uint32(w.Credit)) }
 
-// awaitWidth waits until one more block may be on its way.
-func (w *Writer) awaitWidth(ctx context.Context) error {
+// AwaitWidth waits until one more block may be on its way. A Try call makes progress and
+// looks once more.
+func (w *Writer) AwaitWidth(ctx context.Context) error {
+	if err := w.Ready(ctx); err != nil {
+		return err
+	}
 	if ok, err := w.hasWidth(); ok || err != nil {
 		return err
+	}
+	if tries(ctx) {
+		w.Progress()
+		if ok, err := w.hasWidth(); ok || err != nil {
+			return err
+		}
+		return w.wish(WantsWidth)
 	}
 	w.count.WidthWaits++
 	for {

@@ -32,7 +32,8 @@ func (w *Writer) writeNear(a rmalloc.Addr) bool {
 		w.pack(slot, n)
 		w.giveLine(slot)
 	}
-	// Behind the block, and before the look at who waits.
+	// The flag is stored behind the block's bytes. Ring looks for goroutines that wait behind
+	// the flag.
 	if word := flag.Encode(w.slot.Lap()); w.Word == nil {
 		w.near.flags[w.place()].Store(word)
 	} else {
@@ -78,10 +79,7 @@ func (w *Writer) WriteCopied(ctx context.Context, a rmalloc.Addr, src []byte) er
 // its flag. It writes at most the block's first most bytes, and frees the memory behind
 // them.
 func (w *Writer) writeBy(ctx context.Context, a rmalloc.Addr, most int, put func(offset, n int, flag uint64) error) error {
-	if err := w.Ready(ctx); err != nil {
-		return err
-	}
-	if err := w.awaitWidth(ctx); err != nil {
+	if err := w.AwaitWidth(ctx); err != nil {
 		return err
 	}
 	offset, n, err := w.Heap.Range(a)
