@@ -78,7 +78,7 @@ func (t *fetchedTags) Settle(word uint64) (more bool, err error) {
 
 // Ask reads behind the word that this end waits: the reader has either published
 // a tag before, which is read, or sees the word as it does. It reads all of those
-// tags, however many windows they fill: a reader that owes nothing rings nobody.
+// tags, however many windows they fill: a reader with nothing to announce sends no credit.
 func (t *fetchedTags) Ask(ctx context.Context) error {
 	if err := t.w.Flush(ctx); err != nil {
 		return err

@@ -32,7 +32,7 @@ func WithMoment(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// momentOf returns a context for what comes behind the end of ctx.
+// momentOf returns a context for calls of a closing end behind the end of ctx.
 func momentOf(ctx context.Context) (context.Context, context.CancelFunc) {
 	if shared, ok := ctx.Value(moment{}).(context.Context); ok {
 		return shared, func() {}

@@ -75,10 +75,7 @@ func (r *Reader) Poll(ctx context.Context) (a rmalloc.Addr, mem []byte, ok bool,
 	defer r.called()
 	ctx, cancel := r.briefly(ctx)
 	defer cancel()
-	if a, mem, ok, err = r.tryRead(ctx, false); !ok && err == nil && r.Progress() {
-		a, mem, ok, err = r.tryRead(ctx, false)
-	}
-	if !ok && err == nil {
+	if a, mem, ok, err = r.glance(ctx, true); !ok && err == nil {
 		r.Serve()
 		err = r.seek(ctx)
 	}
@@ -87,6 +84,15 @@ func (r *Reader) Poll(ctx context.Context) (a rmalloc.Addr, mem []byte, ok bool,
 		err = nil
 	case err != nil && r.Closed.Load():
 		err = ErrSelfClosed
+	}
+	return a, mem, ok, err
+}
+
+// glance looks for a block once, and with progress once more after making progress.
+func (r *Reader) glance(ctx context.Context, progress bool) (a rmalloc.Addr, mem []byte, ok bool, err error) {
+	a, mem, ok, err = r.tryRead(ctx, false)
+	if !ok && err == nil && progress && r.Progress() {
+		return r.tryRead(ctx, false)
 	}
 	return a, mem, ok, err
 }

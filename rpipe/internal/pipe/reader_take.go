@@ -38,10 +38,7 @@ func (r *Reader) Take(ctx context.Context, progress bool) (t Taken, err error) {
 	defer r.called()
 	ctx, cancel := r.briefly(ctx)
 	defer cancel()
-	t.Addr, t.Mem, t.OK, err = r.tryRead(ctx, false)
-	if !t.OK && err == nil && progress && r.Progress() {
-		t.Addr, t.Mem, t.OK, err = r.tryRead(ctx, false)
-	}
+	t.Addr, t.Mem, t.OK, err = r.glance(ctx, progress)
 	if errors.Is(err, ErrWouldBlock) {
 		err = nil
 	}

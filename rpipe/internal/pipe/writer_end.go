@@ -242,8 +242,7 @@ func (w *Writer) hasMoved() bool {
 	return w.Flag(CreditFlag) != w.asked || w.Flag(EndFlag) != 0
 }
 
-// TakeCredit takes in how many blocks were read, which the reader says and
-// nobody else could.
+// TakeCredit takes in how many blocks the reader has read, as it announced.
 func (w *Writer) TakeCredit() error {
 	credit := w.Flag(CreditFlag)
 	if credit == w.Credit {
