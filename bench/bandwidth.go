@@ -6,10 +6,6 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// underWay is the number of transfers that a bandwidth test starts before it
-// waits, as OSU's does.
-const underWay = 64
-
 // putBandwidth streams puts of one size.
 func putBandwidth(ctx context.Context, h *harness, size int) (task, error) {
 	return stream(ctx, h, size, (*window.Window[byte]).StartPut)
@@ -20,30 +16,127 @@ func getBandwidth(ctx context.Context, h *harness, size int) (task, error) {
 	return stream(ctx, h, size, (*window.Window[byte]).StartGet)
 }
 
-type startFunc = func(w *window.Window[byte], ctx context.Context, target, index int, buf []byte) (window.Request, error)
+// putBothWays has rank 0 and the target stream puts to each other. Its unit counts both.
+func putBothWays(ctx context.Context, h *harness, size int) (task, error) {
+	return streams(ctx, h, size, func(rank int) (to int, sends bool) { return target - rank, rank <= target })
+}
 
-func stream(ctx context.Context, h *harness, size int, start startFunc) (task, error) {
-	w, err := window.Allocate[byte](ctx, h.world, size)
+// putByPairs has each rank of the first half stream puts to one of the second half. A
+// last rank without a partner waits.
+func putByPairs(ctx context.Context, h *harness, size int) (task, error) {
+	pairs := h.world.Size() / 2
+	return streams(ctx, h, size, func(rank int) (to int, sends bool) { return rank + pairs, rank < pairs })
+}
+
+// pairsLatency has each rank of the first half play ping-pong with one of the second, by
+// puts with a signal.
+func pairsLatency(ctx context.Context, h *harness, size int) (task, error) {
+	w, err := window.Allocate[byte](ctx, h.world, size, window.WithSlots(1))
 	if err != nil {
 		return task{}, err
 	}
-	buf := make([]byte, size)
-	requests := make([]window.Request, underWay)
-	return task{batch: underWay, prepare: h.renew(buf, w.Local()), free: w.Free,
-		run: h.origin(func(ctx context.Context, n int) error {
-			for ; n > 0; n -= underWay {
-				if err := startAll(ctx, w, requests[:min(n, underWay)], buf, start); err != nil {
-					return err
-				}
+	p := &pinger{w: w, src: make([]byte, size), slots: []int{0}}
+	pairs := h.world.Size() / 2
+	return task{together: true, free: w.Free, run: func(ctx context.Context, n int) error {
+		for range n {
+			if err := p.exchange(ctx, h.rank, pairs); err != nil {
+				return err
 			}
-			return nil
-		})}, nil
+		}
+		return nil
+	}}, nil
+}
+
+// exchange sends a message to the partner and receives one; the first half sends first.
+func (p *pinger) exchange(ctx context.Context, rank, pairs int) error {
+	switch {
+	case rank < pairs:
+		if err := p.send(ctx, rank+pairs); err != nil {
+			return err
+		}
+		return p.receive(ctx)
+	case rank < 2*pairs:
+		if err := p.receive(ctx); err != nil {
+			return err
+		}
+		return p.send(ctx, rank-pairs)
+	}
+	return nil
+}
+
+// streams has several ranks stream puts at the same time; way returns the target of a rank.
+// The unit of such a benchmark multiplies by the number of senders.
+func streams(ctx context.Context, h *harness, size int, way func(rank int) (to int, sends bool)) (task, error) {
+	s, err := newStreamer(ctx, h, size, (*window.Window[byte]).StartPut)
+	if err != nil {
+		return task{}, err
+	}
+	to, sends := way(h.rank)
+	return task{batch: h.window, each: h.window, together: true, free: s.w.Free, senders: senders(h, way),
+		prepare: func() { rewrite(s.buf); s.sum += read(s.w.Local()) },
+		run: func(ctx context.Context, n int) error {
+			if !sends {
+				return nil
+			}
+			return s.run(ctx, to, n)
+		}}, nil
+}
+
+func senders(h *harness, way func(rank int) (to int, sends bool)) (n int) {
+	for rank := range h.world.Size() {
+		if _, sends := way(rank); sends {
+			n++
+		}
+	}
+	return n
+}
+
+type startFunc = func(w *window.Window[byte], ctx context.Context, target, index int, buf []byte) (window.Request, error)
+
+func stream(ctx context.Context, h *harness, size int, start startFunc) (task, error) {
+	s, err := newStreamer(ctx, h, size, start)
+	if err != nil {
+		return task{}, err
+	}
+	return task{batch: h.window, each: h.window, prepare: h.renew(s.buf, s.w.Local()), free: s.w.Free,
+		run: h.origin(func(ctx context.Context, n int) error { return s.run(ctx, target, n) })}, nil
+}
+
+// A streamer keeps as many transfers under way as it has requests.
+type streamer struct {
+	w        *window.Window[byte]
+	buf      []byte
+	turn     rotation
+	size     int
+	start    startFunc
+	requests []window.Request
+	sum      byte
+}
+
+func newStreamer(ctx context.Context, h *harness, size int, start startFunc) (*streamer, error) {
+	turn, err := h.rotation(size)
+	if err != nil {
+		return nil, err
+	}
+	w, err := window.Allocate[byte](ctx, h.world, turn.all)
+	return &streamer{w: w, buf: make([]byte, turn.all), turn: turn, size: size, start: start, requests: make([]window.Request, h.window)}, err
+}
+
+// run makes n transfers; it waits whenever all requests are under way.
+func (s *streamer) run(ctx context.Context, to, n int) error {
+	for ; n > 0; n -= len(s.requests) {
+		if err := s.startAll(ctx, to, s.requests[:min(n, len(s.requests))]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // startAll starts a transfer for each request, then waits for them.
-func startAll(ctx context.Context, w *window.Window[byte], requests []window.Request, buf []byte, start startFunc) (err error) {
+func (s *streamer) startAll(ctx context.Context, to int, requests []window.Request) (err error) {
 	for i := range requests {
-		if requests[i], err = start(w, ctx, target, 0, buf); err != nil {
+		at := s.turn.next()
+		if requests[i], err = s.start(s.w, ctx, to, at, s.buf[at:at+s.size]); err != nil {
 			return err
 		}
 	}
@@ -52,5 +145,5 @@ func startAll(ctx context.Context, w *window.Window[byte], requests []window.Req
 			return err
 		}
 	}
-	return w.Flush(ctx, target)
+	return s.w.Flush(ctx, to)
 }

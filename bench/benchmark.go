@@ -14,12 +14,16 @@ import (
 // A benchmark is one operation to measure.
 type benchmark struct {
 	name  string
+	osu   string // name of OSU's program that measures the same; empty without one
 	group string // common name of a group, such as "switch"
+	syncs string // values of -s that it knows, the first its own; empty without -s
 	about string
 	sized bool // runs at every -size
 	bytes int  // of one operation, if it is not sized and they are more than 8
 	unit  unit
-	setup setup
+	// messages: OSU's layout has a column with messages a second.
+	messages bool
+	setup    setup
 }
 
 // A setup makes a benchmark's task at one rank, for operations on size bytes.
@@ -46,9 +50,17 @@ type task struct {
 	// batch is the least number of operations that makes sense, if not 1; most is
 	// the largest, if not 0.
 	batch, most int
+	// each is the number of operations of one iteration (-i), if not 1.
+	each int
+	// senders is the number of ranks that each make the operations and count together, if
+	// not 1.
+	senders int
 	// together: all ranks do the work, and the time lasts from the first one's begin to
 	// the last one's end. If false, the time is rank 0's.
 	together bool
+	// measured holds samples that setup took, in seconds or in the unit's own measure.
+	// Such a task has no run.
+	measured []float64
 	// taken: a window would choose this way.
 	taken bool
 }
@@ -80,25 +92,30 @@ func millions() unit {
 
 // benchmarks returns all benchmarks, in the order of reports.
 func benchmarks() []benchmark {
-	return slices.Concat(windowBenchmarks(), pipeBenchmarks(), conveyorBenchmarks[[8]byte](), conveyorBenchmarks[[16]byte](),
-		conveyorBenchmarks[[64]byte](), pollBenchmarks(), collectiveBenchmarks())
+	return slices.Concat(windowBenchmarks(), manyBenchmarks(), pipeBenchmarks(), conveyorBenchmarks[[8]byte](), conveyorBenchmarks[[16]byte](),
+		conveyorBenchmarks[[64]byte](), pollBenchmarks(), collectiveBenchmarks(), startBenchmarks())
+}
+
+// kibibytes is the unit of memory: a sample is in bytes.
+func kibibytes() unit {
+	return unit{name: "KiB", value: func(bytes float64, _ int) float64 { return bytes / 1024 }}
 }
 
 func windowBenchmarks() []benchmark {
 	return []benchmark{
-		{name: "put_latency", about: "put and flush", sized: true, unit: micros(), setup: putLatency},
+		{name: "put_latency", osu: "osu_put_latency", syncs: "flush,flush_local,lock,fence", about: "put and flush", sized: true, unit: micros(), setup: putLatency},
 		{name: "put_latency_floor", about: "copy and full barrier, or a round trip of a raw socket", sized: true, unit: micros(), setup: putLatencyFloor},
 		{name: "put_issue", about: "put without flush", sized: true, unit: micros(), setup: putIssue},
 		{name: "put_issue_floor", about: "copy", sized: true, unit: micros(), setup: putIssueFloor},
-		{name: "get_latency", about: "get", sized: true, unit: micros(), setup: getLatency},
+		{name: "get_latency", osu: "osu_get_latency", syncs: "flush,lock,fence", about: "get", sized: true, unit: micros(), setup: getLatency},
 		{name: "get_latency_floor", about: "copy, or a round trip of a raw socket", sized: true, unit: micros(), setup: getLatencyFloor},
-		{name: "fetch_add_latency", about: "FetchAdd of 8 bytes", unit: micros(), setup: fetchAddLatency},
+		{name: "fetch_add_latency", osu: "osu_fop_latency", about: "FetchAdd of 8 bytes", unit: micros(), setup: fetchAddLatency},
 		{name: "fetch_add_latency_floor", about: "atomic.AddUint64, or a round trip of a raw socket", unit: micros(), setup: fetchAddLatencyFloor},
-		{name: "cas_latency", about: "CompareSwap of 8 bytes", unit: micros(), setup: casLatency},
+		{name: "cas_latency", osu: "osu_cas_latency", about: "CompareSwap of 8 bytes", unit: micros(), setup: casLatency},
 		{name: "cas_latency_floor", about: "atomic.CompareAndSwapUint64, or a round trip of a raw socket", unit: micros(), setup: casLatencyFloor},
-		{name: "put_bw", about: "64 puts under way, then flush", sized: true, unit: megabytes(), setup: putBandwidth},
+		{name: "put_bw", osu: "osu_put_bw", about: "64 puts under way, then flush", sized: true, unit: megabytes(), setup: putBandwidth},
 		{name: "put_bw_floor", about: "memcpy, or a raw socket's stream", sized: true, unit: megabytes(), setup: putBandwidthFloor},
-		{name: "get_bw", about: "64 gets under way", sized: true, unit: megabytes(), setup: getBandwidth},
+		{name: "get_bw", osu: "osu_get_bw", about: "64 gets under way", sized: true, unit: megabytes(), setup: getBandwidth},
 		{name: "get_bw_floor", about: "memcpy, or a raw socket's stream", sized: true, unit: megabytes(), setup: getBandwidthFloor},
 		{name: "put_notify_latency", about: "PutNotify and WaitNotify, ping-pong, one way", sized: true, unit: oneWay(), setup: notifyLatency},
 		{name: "put_notify_latency_floor", about: "the same on mapped words, or with a raw socket", sized: true, unit: oneWay(), setup: notifyLatencyFloor},
@@ -114,7 +131,7 @@ func windowBenchmarks() []benchmark {
 func pipeBenchmarks() []benchmark {
 	fresh, crumbs, alloc, peers, rate := "rmalloc_fresh", "rmalloc_crumbs", "rpipe_alloc", "rpipe_peers", "aggregate_rate"
 	return []benchmark{
-		{name: "rpipe_latency", group: "rpipe_latency", about: "Alloc, Write, Read and Free, ping-pong, one way", sized: true, unit: oneWay(), setup: rpipeLatency},
+		{name: "rpipe_latency", osu: "osu_latency", group: "rpipe_latency", about: "Alloc, Write, Read and Free, ping-pong, one way", sized: true, unit: oneWay(), setup: rpipeLatency},
 		{name: "channel_latency", group: "rpipe_latency", about: "a message of a collective call through a channel, ping-pong, one way", sized: true, unit: oneWay(), setup: channelLatency},
 		{name: "channel_send", group: "loggp", about: "processor time of a message at its sender", sized: true, unit: micros(), setup: channelSend},
 		{name: "channel_receive", group: "loggp", about: "processor time of a message at its receiver", sized: true, unit: micros(), setup: channelReceive},
@@ -124,7 +141,7 @@ func pipeBenchmarks() []benchmark {
 		{name: "rpipe_window_latency", group: "rpipe_latency", about: "pushed over a window's public calls", sized: true, unit: oneWay(), setup: rpipeWindowLatency()},
 		{name: "rpipe_window_read_latency", group: "rpipe_latency", about: "pulled over a window's public calls", sized: true, unit: oneWay(), setup: rpipeWindowLatency(rpipe.WithPull())},
 		{name: "rpipe_latency_floor", group: "rpipe_latency", about: "the same layout by hand, or with a raw socket", sized: true, unit: oneWay(), setup: rpipeLatencyFloor},
-		{name: "rpipe_bw", about: "blocks into a pipe", sized: true, unit: megabytes(), setup: rpipeBandwidth},
+		{name: "rpipe_bw", osu: "osu_bw", about: "blocks into a pipe", sized: true, unit: megabytes(), setup: rpipeBandwidth},
 		{name: "rpipe_read_bw", about: "blocks fetched by the reader", sized: true, unit: megabytes(), setup: rpipeReadBandwidth},
 		{name: "rpipe_bw_floor", about: "the same layout by hand, or a raw socket's stream", sized: true, unit: megabytes(), setup: rpipeBandwidthFloor},
 		{name: "rmalloc_fresh_next", group: fresh, about: "next fit, search alone, heap without blocks", sized: true, unit: micros(), setup: searching(rpipe.NextFit{})},
@@ -175,7 +192,7 @@ func pollBenchmarks() []benchmark {
 func printList(w io.Writer) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, b := range benchmarks() {
-		fmt.Fprintf(table, "%s\t%s\n", b.name, b.about)
+		fmt.Fprintf(table, "%s\t%s\t%s\n", b.name, b.osu, b.about)
 	}
 	table.Flush() //nolint:errcheck // there is no other place to report it
 }

@@ -14,13 +14,15 @@ import (
 // single rank means nothing.
 //
 //	untimed    rewrite all inputs, read the outputs; barrier
-//	timed      n calls
+//	timed      n calls; with -lockstep, a barrier behind each
 //	untimed    barrier
 //
 // Every call has new input. Up to rewriteMax bytes a rank rewrites its input
 // ahead of each call, which counts as time. For longer ones it has some inputs,
 // one for each call of the batch, so that the batch outweighs the barrier.
-// bench/c/coll.c does the same.
+// bench/peers/c/coll.c does the same.
+//
+// With -buffers there are so many inputs and outputs, which calls use in turn.
 const (
 	elementSize = 8
 	rewriteMax  = 4 << 10
@@ -51,7 +53,7 @@ type collTask struct {
 	h     *harness
 	small bool // each call begins with a rewritten input
 	in    [][]float64
-	out   []float64
+	outs  [][]float64
 	frees []func() error
 	sum   byte
 }
@@ -68,7 +70,7 @@ func (c collective) measure(room maker) setup {
 				return task{}, err
 			}
 		}
-		return t.task(func(ctx context.Context, in []float64) error { return call(ctx, h.world, in, t.out) }), nil
+		return t.task(func(ctx context.Context, in, out []float64) error { return call(ctx, h.world, in, out) }), nil
 	}
 }
 
@@ -81,8 +83,8 @@ func (c collective) floor() setup {
 		if err != nil {
 			return task{}, err
 		}
-		return t.task(func(ctx context.Context, in []float64) error {
-			copy(t.out, in)
+		return t.task(func(ctx context.Context, in, out []float64) error {
+			copy(out, in)
 			return h.world.Barrier(ctx)
 		}), nil
 	}
@@ -93,13 +95,16 @@ func (c *collective) prepare(h *harness, size int, room maker) (*collTask, error
 	n := h.world.Size()
 	count := c.count(size, n)
 	in, out := c.in(n)*count, c.out(n)*count
-	if n*(in+out) > roomMax/elementSize {
-		return nil, errSkip
-	}
 	t := &collTask{h: h, small: size <= rewriteMax}
-	inputs := 1
-	if !t.small && size <= severalMax {
+	inputs, outputs := 1, 1
+	switch {
+	case h.buffers > 1:
+		inputs, outputs = h.buffers, h.buffers
+	case !t.small && size <= severalMax:
 		inputs = several
+	}
+	if n*(inputs*in+outputs*out) > roomMax/elementSize {
+		return nil, errSkip
 	}
 	for range inputs {
 		mem, err := t.take(room, in)
@@ -111,9 +116,14 @@ func (c *collective) prepare(h *harness, size int, room maker) (*collTask, error
 		}
 		t.in = append(t.in, mem)
 	}
-	var err error
-	t.out, err = t.take(room, out)
-	return t, err
+	for range outputs {
+		mem, err := t.take(room, out)
+		if err != nil {
+			return nil, err
+		}
+		t.outs = append(t.outs, mem)
+	}
+	return t, nil
 }
 
 func (t *collTask) take(room maker, count int) ([]float64, error) {
@@ -134,7 +144,7 @@ func (t *collTask) release() error {
 }
 
 // task runs batches of call.
-func (t *collTask) task(call func(ctx context.Context, in []float64) error) task {
+func (t *collTask) task(call func(ctx context.Context, in, out []float64) error) task {
 	batch, most := manyCalls, maxBatch
 	if !t.small {
 		batch, most = len(t.in), len(t.in)
@@ -145,8 +155,13 @@ func (t *collTask) task(call func(ctx context.Context, in []float64) error) task
 			if t.small {
 				rewrite(element.Bytes(in))
 			}
-			if err := call(ctx, in); err != nil {
+			if err := call(ctx, in, t.outs[i%len(t.outs)]); err != nil {
 				return err
+			}
+			if t.h.lockstep {
+				if err := t.h.world.Barrier(ctx); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
@@ -158,7 +173,9 @@ func (t *collTask) renew() {
 	for _, in := range t.in {
 		rewrite(element.Bytes(in))
 	}
-	t.sum += read(element.Bytes(t.out))
+	for _, out := range t.outs {
+		t.sum += read(element.Bytes(out))
+	}
 }
 
 // free frees the memory once no rank reads it. Kind: collective.

@@ -23,7 +23,7 @@ func TestSizesAreThoseOfVectorsOrBlocks(t *testing.T) {
 func TestEveryCallHasNewInput(t *testing.T) {
 	for size, inputs := range map[int]int{rewriteMax: 1, rewriteMax + elementSize: several, severalMax + elementSize: 1} {
 		err := runtime.RunLocal(context.Background(), 2, func(ctx context.Context, job *runtime.Job) error {
-			h, err := newHarness(ctx, job)
+			h, err := newHarness(ctx, job, knobs{})
 			if err != nil {
 				return err
 			}
@@ -34,7 +34,7 @@ func TestEveryCallHasNewInput(t *testing.T) {
 			}
 			require.Len(t, made.in, inputs)
 			var last, first []float64 // at the ends of the inputs
-			run := made.task(func(_ context.Context, in []float64) error {
+			run := made.task(func(_ context.Context, in, _ []float64) error {
 				first, last = append(first, in[0]), append(last, in[(len(in)*elementSize-1)/lineSize*lineSize/elementSize])
 				return nil
 			})
@@ -70,7 +70,7 @@ func TestEveryCallHasNewInput(t *testing.T) {
 // bounded.
 func TestCollectivesThatDoNotFitAreLeftOut(t *testing.T) {
 	require.NoError(t, runtime.RunLocal(context.Background(), 2, func(ctx context.Context, job *runtime.Job) error {
-		h, err := newHarness(ctx, job)
+		h, err := newHarness(ctx, job, knobs{})
 		if err != nil {
 			return err
 		}

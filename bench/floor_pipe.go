@@ -38,7 +38,7 @@ func rpipeBandwidthFloor(ctx context.Context, h *harness, size int) (task, error
 	if h.rank == 0 {
 		p.fill = make([]byte, size)
 	}
-	return task{batch: underWay, run: h.streaming(p.send, p.receive), free: p.free}, nil
+	return task{batch: h.window, each: h.window, run: h.streaming(p.send, p.receive), free: p.free}, nil
 }
 
 // A rawDuplex is a rank's part of two such pipes.

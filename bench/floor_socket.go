@@ -58,7 +58,7 @@ func socketStream(ctx context.Context, h *harness, size int, fromOrigin bool) (t
 	if h.rank > target {
 		run = func(context.Context, int) error { return nil }
 	}
-	return task{batch: underWay, prepare: h.renew(buf, buf), run: run, free: s.close}, nil
+	return task{batch: h.window, each: h.window, prepare: h.renew(buf, buf), run: run, free: s.close}, nil
 }
 
 // A socket joins rank 0 and the target. Further ranks have none.

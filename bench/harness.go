@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
 	"golang.org/x/sys/unix"
 
 	"github.com/gopgas/gopgas/collectives"
@@ -18,11 +19,13 @@ import (
 // each batch, and keeps the time.
 type harness struct {
 	way
+	knobs
 	world   *runtime.Team
 	rank    int
 	control *window.Window[uint64]
 	batches uint64 // that rank 0 has announced
-	latest  collectives.Op[time.Duration]
+	start   start
+	paces   map[work]int // units of work: see overlap.go
 }
 
 // A way describes the path from rank 0 to the target.
@@ -35,8 +38,9 @@ type way struct {
 // target is the rank of rank 0's operations.
 const target = 1
 
-func newHarness(ctx context.Context, job *runtime.Job) (*harness, error) {
-	h := &harness{world: job.World(), rank: job.World().Rank(), latest: collectives.Max[time.Duration]()}
+func newHarness(ctx context.Context, job *runtime.Job, k knobs) (*harness, error) {
+	k.window, k.buffers = max(k.window, 1), max(k.buffers, 1)
+	h := &harness{knobs: k, world: job.World(), rank: job.World().Rank(), paces: map[work]int{}}
 	var err error
 	if h.control, err = window.Allocate[uint64](ctx, h.world, 1, window.WithName("control")); err != nil {
 		return nil, err
@@ -94,7 +98,7 @@ func (h *harness) compare(ctx context.Context, group []benchmark, size int, each
 		if err != nil {
 			return nil, err
 		}
-		runs = append(runs, &series{h: h, benchmark: b, task: t})
+		runs = append(runs, newSeries(h, b, t))
 	}
 	for _, s := range runs {
 		if err := s.calibrate(ctx, time.Duration(float64(each)*warmUp)); err != nil {
@@ -124,35 +128,58 @@ func (h *harness) compare(ctx context.Context, group []benchmark, size int, each
 // errSkip: a task makes no sense for these ranks.
 var errSkip = errors.New("does not apply")
 
+// A lap is the time of one batch.
+type lap struct {
+	took  time.Duration
+	ranks []time.Duration // the time of each rank, if all ranks do the work
+}
+
 // batch runs the n announced operations at all ranks, and returns their time at rank
-// 0. Kind: collective.
-func (h *harness) batch(ctx context.Context, t *task, n int) (time.Duration, error) {
+// 0. It records the time of each operation in tails, unless that is nil. Kind:
+// collective.
+func (h *harness) batch(ctx context.Context, t *task, n int, tails *hdrhistogram.Histogram) (lap, error) {
 	if t.prepare != nil {
 		t.prepare()
 	}
 	// No rank starts, and rank 0 announces nothing new, before all ranks have
 	// come.
 	if err := h.world.Barrier(ctx); err != nil {
-		return 0, err
+		return lap{}, err
+	}
+	run := t.run
+	if h.tails {
+		run = oneByOne(t, tails)
 	}
 	began := clock()
-	err := t.run(ctx, n)
+	err := run(ctx, n)
 	ended := clock()
 	if err != nil || !t.together {
-		return ended - began, err
+		return lap{took: ended - began}, err
 	}
 	return h.span(ctx, began, ended)
 }
 
 // span returns, at rank 0, the time from the first begin of a rank to the last end.
 // The barrier keeps its work out of the time of ranks that have not ended.
-func (h *harness) span(ctx context.Context, began, ended time.Duration) (time.Duration, error) {
+func (h *harness) span(ctx context.Context, began, ended time.Duration) (lap, error) {
 	if err := h.world.Barrier(ctx); err != nil {
-		return 0, err
+		return lap{}, err
 	}
-	ends := []time.Duration{-began, ended}
-	err := collectives.Reduce(ctx, h.world, 0, h.latest, ends, ends)
-	return ends[0] + ends[1], err
+	var all []time.Duration // begin and end of each rank
+	if h.rank == 0 {
+		all = make([]time.Duration, 2*h.world.Size())
+	}
+	if err := collectives.Gather(ctx, h.world, 0, []time.Duration{began, ended}, all); err != nil || h.rank != 0 {
+		return lap{}, err
+	}
+	var l lap
+	first, last := began, ended
+	for i := 0; i < len(all); i += 2 {
+		first, last = min(first, all[i]), max(last, all[i+1])
+		l.ranks = append(l.ranks, all[i+1]-all[i])
+	}
+	l.took = last - first
+	return l, nil
 }
 
 // clock returns the same time in all processes of a machine; benchmarks run on
@@ -186,7 +213,7 @@ func (h *harness) follow(ctx context.Context, t *task) error {
 			return err
 		}
 		n := int(h.control.Local()[0])
-		if _, err := h.batch(ctx, t, n); n == 0 || err != nil {
+		if _, err := h.batch(ctx, t, n, nil); n == 0 || err != nil {
 			return err
 		}
 	}

@@ -1,11 +1,31 @@
 // Bench measures the cost of one-sided operations.
 //
-//	grun -n 2 ./bench NAME... [-size 8,4K,1M] [-time 500ms] [-json]
+//	grun -n 2 ./bench NAME... [-size 8,4K,1M] [-time 500ms] [-json | -benchstat]
+//	grun -n 2 ./bench osu_put_latency -m 8:4194304 -i 1000 -x 100 -s flush
 //	grun -n 2 ./bench all          everything
 //	grun -n 1 ./bench -list        what there is
 //
-// Without -json it prints tables like the OSU micro-benchmarks': lines of "#"
-// and then size and result. With -json it prints one object a line.
+// It prints tables: lines of "#" and then size and result. With -json it prints one
+// object a line, with -benchstat the lines that the program benchstat reads, one for
+// each turn.
+//
+// # Names and options of OSU's programs
+//
+// Many benchmarks have a second name, that of a program of the OSU micro-benchmarks. -list prints both. By
+// that name a benchmark runs alone, without its floor, at powers of two, and prints
+// OSU's columns: the mean, as OSU's programs do, not the median.
+//
+//	-m [MIN:]MAX   powers of two from MIN to MAX bytes
+//	-i N           iterations for each size, in place of -time
+//	-x N           iterations to warm up
+//	-s SYNC        synchronization of a put or get: flush, flush_local, lock or fence
+//	-f             full: least and greatest mean of a rank, and iterations
+//	-W N           operations under way in a bandwidth test
+//	-z             50th, 90th and 99th percentile of single operations
+//
+// All benchmarks take these options. Two more are this program's own. -buffers N uses N
+// buffers in turn: with 64 of them, caches are cold. -lockstep has a barrier follow each
+// collective call, so that no rank runs ahead; the barrier counts as time.
 //
 // # How it measures
 //
@@ -15,6 +35,10 @@
 // So no batch finds the caches as the last one left them. If ranks take turns
 // (put_notify_latency), they do so for every message. The numbers are the least,
 // the median and the 99th percentile over batches.
+//
+// A batch whose length was found under a disturbance would be too short for the clock.
+// Rank 0 lengthens it, drops the samples taken so far, and repeats them. With -z the
+// clock is read around each operation; a histogram (HdrHistogram) holds their times.
 //
 // # Floors
 //
@@ -48,15 +72,20 @@
 //	                 small records by conveyor, each in a block of its own, and as values of a channel
 //
 //	coll_broadcast, coll_reduce, coll_allreduce, coll_gather, coll_allgather, coll_scatter,
-//	coll_reducescatter, coll_alltoall, coll_scan, coll_neighbor_alltoall
+//	coll_reducescatter, coll_alltoall, coll_scan, coll_exscan, coll_neighbor_allgather, coll_neighbor_alltoall
 //	                 collective calls among all ranks, in buffers of the heap and in
 //	                 the caller's slices; coll_barrier is a barrier
+//	coll_allreduce_op, coll_allreduce_sliceop
+//	                 AllReduce by an operator of the program, of elements and of slices
+//	overlap_NAME     a started call, a computation as long, and both at once
+//	init, memory, memory_peer
+//	                 time to join a job; memory of a rank, and more for each connected peer
 //
 // Each collective call gets new input, and its time lasts until the last rank has
 // its result.
 //
-// scripts/pingpong.sh compares rpipe_latency with a C program, scripts/collectives.sh
-// the collectives with MPI's.
+// scripts/pingpong.sh compares rpipe_latency with a C program. bench/compare compares
+// gopgas with MPI, OpenSHMEM and the machine's limits.
 package main
 
 import (
@@ -64,26 +93,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// options holds the command line.
-type options struct {
-	names []string
-	sizes []int
-	time  time.Duration
-	json  bool
-	list  bool
-	out   io.Writer
-}
-
 func main() {
+	began := time.Now()
 	o, err := parse(os.Args[1:], os.Stdout)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -92,75 +109,8 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(2)
 	}
+	o.began = began
 	runtime.Main(o.run)
-}
-
-// parse reads names and flags, in any order.
-func parse(args []string, out io.Writer) (*options, error) {
-	o := &options{out: out}
-	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	sizes := flags.String("size", "8,1K,4K,64K,1M", "sizes in bytes, for benchmarks that have one")
-	flags.DurationVar(&o.time, "time", 500*time.Millisecond, "time for each benchmark and size")
-	flags.BoolVar(&o.json, "json", false, "print one JSON object a line")
-	flags.BoolVar(&o.list, "list", false, "print the benchmarks' names")
-	for {
-		if err := flags.Parse(args); err != nil {
-			return nil, err
-		}
-		if flags.NArg() == 0 {
-			break
-		}
-		o.names, args = append(o.names, flags.Arg(0)), flags.Args()[1:]
-	}
-	for s := range strings.SplitSeq(*sizes, ",") {
-		n, err := runtime.ParseSize(s)
-		if err != nil {
-			return nil, err
-		}
-		if n < 1 || n > maxSize {
-			return nil, fmt.Errorf("-size %s: sizes go from 1 to %d", s, maxSize)
-		}
-		o.sizes = append(o.sizes, int(n))
-	}
-	return o, o.check()
-}
-
-// maxSize bounds -size, so that a typing error does not ask for all memory.
-const maxSize = 1 << 30
-
-func (o *options) check() error {
-	if len(o.names) == 0 && !o.list {
-		return errors.New("name benchmarks, or all; -list prints their names")
-	}
-	_, err := o.groups()
-	return err
-}
-
-// groups returns the chosen benchmarks; benchmarks to compare are in one group.
-func (o *options) groups() ([][]benchmark, error) {
-	known := benchmarks()
-	var chosen []benchmark
-	for _, name := range o.names {
-		found := slices.DeleteFunc(slices.Clone(known), func(b benchmark) bool {
-			return name != "all" && name != b.name && name != b.group
-		})
-		if len(found) == 0 {
-			return nil, fmt.Errorf("no benchmark %q; -list prints their names", name)
-		}
-		chosen = append(chosen, found...)
-	}
-	var groups [][]benchmark
-	for _, b := range known {
-		if !slices.ContainsFunc(chosen, func(c benchmark) bool { return c.name == b.name }) {
-			continue
-		}
-		if last := len(groups) - 1; last >= 0 && groups[last][0].base() == b.base() {
-			groups[last] = append(groups[last], b)
-		} else {
-			groups = append(groups, []benchmark{b})
-		}
-	}
-	return groups, nil
 }
 
 // run runs at each rank.
@@ -171,13 +121,18 @@ func (o *options) run(ctx context.Context, job *runtime.Job) error {
 		}
 		return nil
 	}
-	if job.World().Size() < 2 {
-		return errors.New("one rank has no target to measure; start two ranks or more: grun -n 2 ./bench")
-	}
-	h, err := newHarness(ctx, job)
+	start, err := o.reached(ctx, job)
 	if err != nil {
 		return err
 	}
+	if job.World().Size() < 2 {
+		return errors.New("one rank has no target to measure; start two ranks or more: grun -n 2 ./bench")
+	}
+	h, err := newHarness(ctx, job, o.knobs)
+	if err != nil {
+		return err
+	}
+	h.start = start
 	groups, err := o.groups()
 	if err != nil {
 		return err
@@ -202,13 +157,13 @@ func (o *options) runGroup(ctx context.Context, h *harness, group []benchmark) e
 		if err != nil {
 			return fmt.Errorf("%s at %d bytes: %w", group[0].base(), size, err)
 		}
-		if o.json && h.rank == 0 {
-			printJSON(o.out, r)
+		if h.rank == 0 {
+			o.printSize(r)
 		}
 		results = append(results, r...)
 	}
-	if !o.json && h.rank == 0 {
-		printTables(o.out, group, results)
+	if h.rank == 0 {
+		o.printGroup(group, results)
 	}
 	return nil
 }

@@ -96,6 +96,8 @@ func requireCount(t *testing.T, b benchmark, seen int, missing bool) {
 	case b.name == "switch_fma":
 		// 200 KiB are never copied; 5000 bytes are not everywhere.
 		require.Contains(t, []int{2, 3}, seen, b.name)
+	case b.name == "acc_latency" || b.name == "get_acc_latency":
+		require.Equal(t, 3, seen, b.name) // an atomic for each word of 200 KiB takes too long
 	case b.group == "loggp":
 		require.Equal(t, 3, seen, b.name) // 200 KiB are too long for its batches
 	default:

@@ -18,7 +18,39 @@ type result struct {
 	Median    float64 `json:"median"`
 	P99       float64 `json:"p99"`
 	Ratio     float64 `json:"ratio,omitempty"` // to the best of its group
+
+	Mean       float64 `json:"mean"`
+	Operations int     `json:"operations"`
+	// Means of ranks' own times: of all ranks, of the fastest and of the slowest.
+	Average float64 `json:"average"`
+	Fastest float64 `json:"fastest"`
+	Slowest float64 `json:"slowest"`
+	Tails   *tails  `json:"tails,omitempty"`
+
+	benchmark *benchmark
+	turns     []float64 // medians
 	taken     bool
+}
+
+// printSize prints the results of a size, in layouts that have a line for each.
+func (o *options) printSize(results []result) {
+	switch {
+	case o.json:
+		printJSON(o.out, results)
+	case o.benchstat:
+		printBenchstat(o.out, results)
+	}
+}
+
+// printGroup prints the results of all sizes, in layouts that have tables.
+func (o *options) printGroup(group []benchmark, results []result) {
+	switch {
+	case o.json, o.benchstat:
+	case o.osu:
+		o.printOSU(group, results)
+	default:
+		printTables(o.out, group, results)
+	}
 }
 
 // rate compares the results of a group with the best of them.
@@ -57,10 +89,10 @@ func printTables(w io.Writer, group []benchmark, results []result) {
 			}
 			if first {
 				fmt.Fprintf(w, "# gopgas %s: %s; %s, %d ranks\n", b.name, b.about, r.path(), r.Ranks)
-				fmt.Fprintf(w, "# %-8s %16s %16s %16s %10s\n", "Size", heading(b.unit), "Min", "P99", "Ratio")
+				fmt.Fprintf(w, "# %-8s %16s %16s %16s %10s%s\n", "Size", heading(b.unit), "Min", "P99", "Ratio", r.Tails.heading())
 				first = false
 			}
-			fmt.Fprintf(w, "%-10d %16.4f %16.4f %16.4f %10s\n", r.Size, r.Median, r.Min, r.P99, r.ratio())
+			fmt.Fprintf(w, "%-10d %16.4f %16.4f %16.4f %10s%s\n", r.Size, r.Median, r.Min, r.P99, r.ratio(), r.Tails)
 		}
 		if first {
 			fmt.Fprintf(w, "# gopgas %s: does not apply here\n", b.name)
@@ -74,6 +106,8 @@ func heading(u unit) string {
 		return "Bandwidth (" + u.name + ")"
 	case millions().name:
 		return "Rate (" + u.name + ")"
+	case kibibytes().name:
+		return "Memory (" + u.name + ")"
 	}
 	return "Latency (" + u.name + ")"
 }

@@ -27,7 +27,7 @@ func rpipeStream(ctx context.Context, h *harness, size int, opts ...rpipe.Option
 	if h.Mapped && h.rank == 0 {
 		d.fill = make([]byte, size)
 	}
-	return task{batch: underWay, run: h.streaming(d.send, d.receive), free: d.close}, nil
+	return task{batch: h.window, each: h.window, run: h.streaming(d.send, d.receive), free: d.close}, nil
 }
 
 // streaming has rank 0 send and the target receive, and answer once at the end.

@@ -36,7 +36,7 @@ func rpipePeers(n int) setup {
 		if err := p.open(ctx, h, n, smallPipes("peers")); err != nil {
 			return task{}, err
 		}
-		return task{batch: underWay, run: run, free: p.close}, p.connect(ctx)
+		return task{batch: h.window, each: h.window, run: run, free: p.close}, p.connect(ctx)
 	}
 }
 

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+
+	"github.com/gopgas/gopgas/window"
+)
+
+// manyBenchmarks returns those in which several ranks act at once, and those that update
+// many elements.
+func manyBenchmarks() []benchmark {
+	return []benchmark{
+		{name: "put_bibw", osu: "osu_put_bibw", about: "puts both ways at once, -W of them under way each", sized: true, unit: megabytes(), setup: putBothWays},
+		{name: "put_mbw_mr", osu: "osu_mbw_mr", about: "puts of pairs of ranks at once", sized: true, unit: megabytes(), messages: true, setup: putByPairs},
+		{name: "multi_latency", osu: "osu_multi_lat", about: "PutNotify and WaitNotify of pairs of ranks, ping-pong, one way", sized: true, unit: oneWay(), setup: pairsLatency},
+		{name: "acc_latency", osu: "osu_acc_latency", about: "an AtomicAdd for each 8 bytes, then flush", sized: true, unit: micros(), setup: accLatency},
+		{name: "get_acc_latency", osu: "osu_get_acc_latency", about: "a FetchAdd for each 8 bytes", sized: true, unit: micros(), setup: getAccLatency},
+		{name: "fetch_add_contended", about: "FetchAdd of all ranks on one word, each", unit: micros(), setup: fetchAddContended},
+		{name: "cas_contended", about: "increment by CompareSwap of all ranks on one word, each", unit: micros(), setup: casContended},
+		{name: "lock_contended", about: "exclusive lock, increment and unlock of all ranks, each", unit: micros(), setup: lockContended},
+	}
+}
+
+// accumulated bounds the bytes of an accumulate, which is an atomic for each word.
+const accumulated = 64 << 10
+
+// accLatency adds to each word of the target, then flushes.
+func accLatency(ctx context.Context, h *harness, size int) (task, error) {
+	return accumulate(ctx, h, size, func(ctx context.Context, w *window.Window[uint64], i int) error {
+		return window.AtomicAdd(ctx, w, target, i, 1)
+	})
+}
+
+// getAccLatency adds to each word of the target and fetches it.
+func getAccLatency(ctx context.Context, h *harness, size int) (task, error) {
+	return accumulate(ctx, h, size, func(ctx context.Context, w *window.Window[uint64], i int) error {
+		_, err := window.FetchAdd(ctx, w, target, i, 1)
+		return err
+	})
+}
+
+func accumulate(ctx context.Context, h *harness, size int, add func(ctx context.Context, w *window.Window[uint64], i int) error) (task, error) {
+	if size > accumulated {
+		return task{}, errSkip
+	}
+	words := max(size/elementSize, 1)
+	w, err := window.Allocate[uint64](ctx, h.world, words)
+	if err != nil {
+		return task{}, err
+	}
+	return task{free: w.Free, run: h.origin(func(ctx context.Context, n int) error {
+		for range n {
+			for i := range words {
+				if err := add(ctx, w, i); err != nil {
+					return err
+				}
+			}
+			if err := w.Flush(ctx, target); err != nil {
+				return err
+			}
+		}
+		return nil
+	})}, nil
+}
+
+// contended has all ranks update the word of rank 0.
+func contended(ctx context.Context, h *harness, update func(ctx context.Context, w *window.Window[uint64]) error) (task, error) {
+	w, err := window.Allocate[uint64](ctx, h.world, 1)
+	if err != nil {
+		return task{}, err
+	}
+	return task{together: true, free: w.Free, run: func(ctx context.Context, n int) error {
+		for range n {
+			if err := update(ctx, w); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}, nil
+}
+
+func fetchAddContended(ctx context.Context, h *harness, _ int) (task, error) {
+	return contended(ctx, h, func(ctx context.Context, w *window.Window[uint64]) error {
+		_, err := window.FetchAdd(ctx, w, 0, 0, 1)
+		return err
+	})
+}
+
+// casContended repeats a swap until no other rank came between.
+func casContended(ctx context.Context, h *harness, _ int) (task, error) {
+	known := uint64(0)
+	return contended(ctx, h, func(ctx context.Context, w *window.Window[uint64]) error {
+		for {
+			seen, err := window.CompareSwap(ctx, w, 0, 0, known, known+1)
+			if err != nil {
+				return err
+			}
+			if seen == known {
+				known++
+				return nil
+			}
+			known = seen
+		}
+	})
+}
+
+func lockContended(ctx context.Context, h *harness, _ int) (task, error) {
+	return contended(ctx, h, func(ctx context.Context, w *window.Window[uint64]) error {
+		held, err := w.Lock(ctx, 0, window.Exclusive)
+		if err != nil {
+			return err
+		}
+		v, err := w.GetValue(ctx, 0, 0)
+		if err != nil {
+			return err
+		}
+		if err := w.PutValue(ctx, 0, 0, v+1); err != nil {
+			return err
+		}
+		return held.Unlock(ctx)
+	})
+}
