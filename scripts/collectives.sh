@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares collective calls with those of Open MPI and MPICH (bench/c/coll.c), as many
+# Compares collective calls with those of Open MPI and MPICH (bench/peers/c/coll.c), as many
 # of the two as are installed: all take turns, collective by collective, so that
 # they see the same machine. It prints tables in Markdown. If FIGURES is set, it
 # keeps the measurements in that file, one line each.
@@ -22,7 +22,7 @@ CGO_ENABLED=0 go build -o "$bin/" ./cmd/grun ./bench
 peers=()
 for mpi in openmpi mpich; do
 	if command -v "mpicc.$mpi" >/dev/null; then
-		"mpicc.$mpi" -O2 -Wall -Wextra -Werror -o "$bin/coll.$mpi" bench/c/coll.c
+		"mpicc.$mpi" -O2 -Wall -Wextra -Werror -o "$bin/coll.$mpi" bench/peers/c/coll.c
 		peers+=("$mpi")
 	fi
 done
@@ -50,14 +50,14 @@ openmpi() {
 	local flags=(--bind-to core) btl=(--mca btl self,vader)
 	(($2 > $(nproc))) && flags=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
 	[[ $1 == tcp ]] && btl=(--mca btl self,tcp --mca btl_tcp_if_include lo)
-	timeout "$limit" mpirun.openmpi -np "$2" "${flags[@]}" --mca pml ob1 "${btl[@]}" "$bin/coll.openmpi" "$(seconds)" "$(bytes "$(sizes "$3")")" "$3"
+	timeout "$limit" mpirun.openmpi -np "$2" "${flags[@]}" --mca pml ob1 "${btl[@]}" "$bin/coll.openmpi" "$(seconds)" "$(bytes "$(sizes "$3")")" "coll_$3"
 }
 
 mpich() {
 	local flags=(-bind-to core) vars=()
 	(($2 > $(nproc))) && flags=()
 	[[ $1 == tcp ]] && vars=(UCX_TLS=self,tcp UCX_NET_DEVICES=lo MPIR_CVAR_NOLOCAL=1)
-	env "${vars[@]}" timeout "$limit" mpirun.mpich -np "$2" "${flags[@]}" "$bin/coll.mpich" "$(seconds)" "$(bytes "$(sizes "$3")")" "$3"
+	env "${vars[@]}" timeout "$limit" mpirun.mpich -np "$2" "${flags[@]}" "$bin/coll.mpich" "$(seconds)" "$(bytes "$(sizes "$3")")" "coll_$3"
 }
 
 seconds() { echo "scale=3; $millis/1000" | bc; }

@@ -2,7 +2,7 @@
 # Compares a pipe's ping-pong on mapped memory with a C program's in the same layout
 # (bench/c/pingpong.c): both pinned to the first two cores, in turns, so that both
 # see the same machine. Open MPI, if it is installed, does the same by put and flush
-# (bench/c/rma.c). It prints the medians over the turns and their ratios.
+# (bench/peers/c/rma.c). It prints the medians over the turns and their ratios.
 #
 #	scripts/pingpong.sh [SIZE [TURNS]]     default: 8 15
 set -euo pipefail
@@ -14,14 +14,14 @@ trap 'rm -rf "$bin"' EXIT
 CGO_ENABLED=0 go build -o "$bin/" ./cmd/grun ./bench
 gcc -O2 -Wall -Wextra -Werror -o "$bin/pingpong" bench/c/pingpong.c
 if command -v mpicc.openmpi >/dev/null; then
-	mpicc.openmpi -O2 -Wall -Wextra -Werror -o "$bin/rma" bench/c/rma.c
+	mpicc.openmpi -O2 -Wall -Wextra -Werror -o "$bin/rma" bench/peers/c/rma.c
 fi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 for ((i = 0; i < turns; i++)); do
 	"$bin/pingpong" "$size" 0.2
 	if [[ -x $bin/rma ]]; then
-		mpirun.openmpi -np 2 --bind-to core --mca pml ob1 --mca btl self,vader --mca osc sm "$bin/rma" "$size" 0.2
+		mpirun.openmpi -np 2 --bind-to core --mca pml ob1 --mca btl self,vader --mca osc sm "$bin/rma" 0.2 "$size" put_notify_latency
 	fi
 	"$bin/grun" -n 2 --bind-to core --provider shm --timeout 60s "$bin/bench" rpipe_latency rpipe_latency_floor -size "$size" -time 200ms -json
 done | awk -v size="$size" '

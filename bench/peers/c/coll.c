@@ -1,0 +1,156 @@
+// Collectives by MPI, measured as bench/coll_task.go does: batches between two
+// barriers, timed from when the first rank begins until the last one has ended, each
+// call with new input, of doubles, with rank 0 as the root.
+//
+//	mpirun -np N coll [-b BUFFERS] [-l] SECONDS SIZE[,SIZE...] NAME...
+
+#include <mpi.h>
+
+#include "bench.h"
+
+enum { REWRITE_MAX = 4 << 10, SEVERAL_MAX = 256 << 10, SEVERAL = 4, MANY = 16 };
+
+static const double ROOM_MAX = 2147483648.;
+
+static MPI_Comm ring;
+
+enum { EACH = 0 };
+
+// The collectives, and the number of blocks of their input and output: one vector, one
+// block for EACH rank, or two, one for each neighbor on a ring. The size of a cut vector
+// is that of all blocks.
+static const struct collective {
+	int in_blocks, out_blocks, cut;
+} collectives[] = {
+	{1, 1, 0}, {1, 1, 0}, {1, 1, 0}, {1, 1, 0}, {1, EACH, 0},
+	{1, EACH, 0}, {EACH, 1, 0}, {EACH, 1, 1}, {EACH, EACH, 0}, {1, 1, 0},
+	{2, 2, 0}, {1, 1, 0}, {1, 2, 0}, {1, 1, 0},
+};
+
+// One collective at one size.
+static struct work {
+	const struct collective *c;
+	int count, inputs, outputs, small;
+	size_t in_bytes, out_bytes;
+	double **in, **out;
+} t;
+
+static MPI_Op add;
+
+static void add_doubles(void *in, void *inout, int *count, MPI_Datatype *type) {
+	(void)type;
+	for (int i = 0; i < *count; i++)
+		((double *)inout)[i] += ((double *)in)[i];
+}
+
+static void call(double *in, double *out) {
+	switch (t.c - collectives) {
+	case 0: MPI_Barrier(MPI_COMM_WORLD); break;
+	case 1: MPI_Bcast(rank == 0 ? in : out, t.count, MPI_DOUBLE, 0, MPI_COMM_WORLD); break;
+	case 2: MPI_Reduce(in, out, t.count, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD); break;
+	case 3: MPI_Allreduce(in, out, t.count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); break;
+	case 4: MPI_Gather(in, t.count, MPI_DOUBLE, out, t.count, MPI_DOUBLE, 0, MPI_COMM_WORLD); break;
+	case 5: MPI_Allgather(in, t.count, MPI_DOUBLE, out, t.count, MPI_DOUBLE, MPI_COMM_WORLD); break;
+	case 6: MPI_Scatter(in, t.count, MPI_DOUBLE, out, t.count, MPI_DOUBLE, 0, MPI_COMM_WORLD); break;
+	case 7: MPI_Reduce_scatter_block(in, out, t.count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); break;
+	case 8: MPI_Alltoall(in, t.count, MPI_DOUBLE, out, t.count, MPI_DOUBLE, MPI_COMM_WORLD); break;
+	case 9: MPI_Scan(in, out, t.count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); break;
+	case 11: MPI_Exscan(in, out, t.count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); break;
+	case 12: MPI_Neighbor_allgather(in, t.count, MPI_DOUBLE, out, t.count, MPI_DOUBLE, ring); break;
+	case 13: MPI_Allreduce(in, out, t.count, MPI_DOUBLE, add, MPI_COMM_WORLD); break;
+	case 10: MPI_Neighbor_alltoall(in, t.count, MPI_DOUBLE, out, t.count, MPI_DOUBLE, ring); break;
+	}
+}
+
+static void renew(void) {
+	for (int i = 0; i < t.inputs; i++)
+		rewrite(t.in[i], t.in_bytes);
+	for (int i = 0; i < t.outputs; i++)
+		look(t.out[i], t.out_bytes);
+}
+
+static void calls(long n) {
+	for (long i = 0; i < n; i++) {
+		double *in = t.in[i % t.inputs];
+		if (t.small)
+			rewrite(in, t.in_bytes);
+		call(in, t.out[i % t.outputs]);
+		if (lockstep)
+			MPI_Barrier(MPI_COMM_WORLD);
+	}
+}
+
+static void told(long *n) { MPI_Bcast(n, 1, MPI_LONG, 0, MPI_COMM_WORLD); }
+
+static void meet(void) { MPI_Barrier(MPI_COMM_WORLD); }
+
+static double last(double began, double ended) {
+	double mine[2] = {-began, ended}, most[2] = {0, 0};
+	MPI_Reduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+	return most[0] + most[1];
+}
+
+#define COLLECTIVE(name, sized) {"coll_" name, "us", 1e6, sized, 0, 1, 0, renew, calls}
+
+// In the order of the collectives.
+static const struct task tasks[] = {
+	COLLECTIVE("barrier", 0), COLLECTIVE("broadcast", 1), COLLECTIVE("reduce", 1), COLLECTIVE("allreduce", 1), COLLECTIVE("gather", 1),
+	COLLECTIVE("allgather", 1), COLLECTIVE("scatter", 1), COLLECTIVE("reducescatter", 1), COLLECTIVE("alltoall", 1), COLLECTIVE("scan", 1),
+	COLLECTIVE("neighbor_alltoall", 1), COLLECTIVE("exscan", 1), COLLECTIVE("neighbor_allgather", 1), COLLECTIVE("allreduce_op", 1),
+};
+
+static double **rooms(int count, size_t bytes) {
+	double **mem = calloc(count, sizeof *mem);
+	for (int i = 0; i < count; i++) {
+		if (posix_memalign((void **)&mem[i], 4096, bytes)) {
+			fprintf(stderr, "coll: no memory for %zu bytes\n", bytes);
+			MPI_Abort(MPI_COMM_WORLD, 1);
+		}
+		for (size_t k = 0; k < bytes / sizeof(double); k++)
+			mem[i][k] = 1;
+	}
+	return mem;
+}
+
+static int set_up(const struct task *made) {
+	const struct collective *c = &collectives[made - tasks];
+	int block = (c->cut ? size / ranks : size) / (int)sizeof(double);
+	memset(&t, 0, sizeof t);
+	t.c = c;
+	t.count = block > 1 ? block : 1;
+	t.in_bytes = sizeof(double) * t.count * (c->in_blocks == EACH ? ranks : c->in_blocks);
+	t.out_bytes = sizeof(double) * t.count * (c->out_blocks == EACH ? ranks : c->out_blocks);
+	t.small = size <= REWRITE_MAX;
+	t.inputs = buffers > 1 ? buffers : t.small || size > SEVERAL_MAX ? 1 : SEVERAL;
+	t.outputs = buffers;
+	if (ranks * ((double)t.inputs * t.in_bytes + (double)t.outputs * t.out_bytes) > ROOM_MAX)
+		return 0;
+	t.in = rooms(t.inputs, t.in_bytes);
+	t.out = rooms(t.outputs, t.out_bytes);
+	if (!t.small)
+		most = t.inputs; // each call has new input
+	return 1;
+}
+
+static void empty(double **mem, int count) {
+	for (int i = 0; i < count; i++)
+		free(mem[i]);
+	free(mem);
+}
+
+static void tear_down(void) {
+	empty(t.in, t.inputs);
+	empty(t.out, t.outputs);
+}
+
+int main(int argc, char **argv) {
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	MPI_Cart_create(MPI_COMM_WORLD, 1, (int[]){ranks}, (int[]){1}, 0, &ring);
+	MPI_Op_create(add_doubles, 1, &add);
+	int code = run_all(argc, argv, tasks, sizeof tasks / sizeof *tasks);
+	MPI_Op_free(&add);
+	MPI_Finalize();
+	return code;
+}
