@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -38,40 +39,58 @@ var ways = map[string]struct {
 	"tcp":    {[]runtime.Option{runtime.WithProvider("tcp")}, []string{"put_issue_floor", "switch_mapped"}},
 }
 
-// TestEveryBenchmarkGivesAResult runs all of them in all ways on two ranks, and on three
-// in one of the ways. Under the race detector it runs each in one way on two ranks. Each
-// group has a job of its own.
+// TestEveryBenchmarkGivesAResult runs each of them in all ways: in one of the ways on three
+// ranks, in the others on two. Under the race detector it runs each in one way on two ranks.
+// Soaking, it runs each in all ways on two and on three ranks. Each group has a job of its own.
 func TestEveryBenchmarkGivesAResult(t *testing.T) {
 	all := &options{names: []string{"all"}}
 	groups, err := all.groups()
 	require.NoError(t, err)
-	for name, w := range ways {
+	for k, name := range slices.Sorted(maps.Keys(ways)) {
 		for _, n := range []int{2, 3} {
+			sizes := []int{1, 5000, beyondCopies}
+			if n == 3 || testwatch.Race {
+				sizes = []int{5000}
+			}
 			for i, g := range groups {
-				one := i%len(ways) == slices.Index([]string{"mapped", "queued", "tcp"}, name)
-				if few := n == 3 || testwatch.Race; !testjob.Soak() && (few && !one || n == 3 && testwatch.Race) {
+				ranks := 2
+				if one := i%len(ways) == k; one && !testwatch.Race {
+					ranks = 3
+				} else if !one && testwatch.Race {
+					ranks = 0
+				}
+				if n != ranks && !testjob.Soak() {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/%d/%s", name, n, g[0].base()), func(t *testing.T) {
-					args := []string{"-json", "-size", "1,8,5000,200K"}
-					for _, b := range g {
-						args = append(args, b.name)
-					}
-					out, err := bench(t, n, args, w.opts...)
-					require.NoError(t, err)
-					seen := map[string]int{}
-					for line := range strings.Lines(out) {
-						r := requireResult(t, line)
-						require.Equal(t, n, r.Ranks)
-						require.Equal(t, name == "mapped", r.Mapped)
-						seen[r.Benchmark]++
-					}
-					for _, b := range g {
-						requireCount(t, b, seen[b.name], slices.Contains(w.missing, b.name))
-					}
+					requireResults(t, g, name, n, sizes)
 				})
 			}
 		}
+	}
+}
+
+// beyondCopies is a size that no device copies, and that is too long for batches of the group
+// loggp.
+const beyondCopies = 200 << 10
+
+// requireResults runs a group in one of the ways.
+func requireResults(t *testing.T, g []benchmark, way string, n int, sizes []int) {
+	args := []string{"-json", "-size", strings.Trim(strings.ReplaceAll(fmt.Sprint(sizes), " ", ","), "[]")}
+	for _, b := range g {
+		args = append(args, b.name)
+	}
+	out, err := bench(t, n, args, ways[way].opts...)
+	require.NoError(t, err)
+	seen := map[string]int{}
+	for line := range strings.Lines(out) {
+		r := requireResult(t, line)
+		require.Equal(t, n, r.Ranks)
+		require.Equal(t, way == "mapped", r.Mapped)
+		seen[r.Benchmark]++
+	}
+	for _, b := range g {
+		requireCount(t, b, sizes, seen[b.name], slices.Contains(ways[way].missing, b.name))
 	}
 }
 
@@ -87,21 +106,28 @@ func requireResult(t *testing.T, line string) (r result) {
 }
 
 // requireCount checks the number of sizes for which a benchmark gave results.
-func requireCount(t *testing.T, b benchmark, seen int, missing bool) {
+func requireCount(t *testing.T, b benchmark, sizes []int, seen int, missing bool) {
+	below := func(size int) (n int) {
+		for _, s := range sizes {
+			if s < size {
+				n++
+			}
+		}
+		return n
+	}
 	switch {
 	case missing:
 		require.Zero(t, seen, b.name)
 	case !b.sized:
 		require.Equal(t, 1, seen, b.name)
-	case b.name == "switch_fma":
-		// 200 KiB are never copied; 5000 bytes are not everywhere.
-		require.Contains(t, []int{2, 3}, seen, b.name)
-	case b.name == "acc_latency" || b.name == "get_acc_latency":
-		require.Equal(t, 3, seen, b.name) // an atomic for each word of 200 KiB takes too long
+	case b.name == "switch_fma": // 5000 bytes are not copied everywhere
+		require.Contains(t, []int{below(5000), below(beyondCopies)}, seen, b.name)
+	case b.name == "acc_latency" || b.name == "get_acc_latency": // 200 KiB of single atomics take too long
+		require.Equal(t, below(beyondCopies), seen, b.name)
 	case b.group == "loggp":
-		require.Equal(t, 3, seen, b.name) // 200 KiB are too long for its batches
+		require.Equal(t, below(beyondCopies), seen, b.name)
 	default:
-		require.Equal(t, 4, seen, b.name)
+		require.Equal(t, len(sizes), seen, b.name)
 	}
 }
 

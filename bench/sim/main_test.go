@@ -25,11 +25,11 @@ func someConstants(t *testing.T) string {
 }
 
 func TestPageAndTableShowAllCollectives(t *testing.T) {
-	page, ranks := filepath.Join(t.TempDir(), "sim.html"), "2,200,5000"
+	page, ranks, messages := filepath.Join(t.TempDir(), "sim.html"), "2,200,5000", "10000"
 	if testwatch.Race {
-		ranks = "2,130" // a replay has one goroutine at a time
+		ranks, messages = "2,20", "300" // a replay has one goroutine at a time
 	}
-	o, err := parse([]string{"-constants", someConstants(t), "-ranks", ranks, "-sizes", "8,64K", "-messages", "10000", "-page", page})
+	o, err := parse([]string{"-constants", someConstants(t), "-ranks", ranks, "-sizes", "8,64K", "-messages", messages, "-page", page})
 	require.NoError(t, err)
 	var out bytes.Buffer
 	require.NoError(t, o.run(context.Background(), &out, io.Discard))
