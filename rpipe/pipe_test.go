@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
@@ -34,7 +35,7 @@ func everyMode(t *testing.T, f pipeBody) {
 
 func TestReadReturnsBlocksInOrderThenEOF(t *testing.T) {
 	everyMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
-		const rounds = 500
+		rounds := testwatch.Rounds(500)
 		pipetest.Ends(ctx, r, func(w *rpipe.Writer[int32]) {
 			for i := range rounds {
 				b, err := w.Alloc(ctx, i%50)

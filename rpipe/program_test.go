@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
@@ -150,7 +151,7 @@ func drawProgram(seed uint64, blocks int) *program {
 
 func TestRandomProgramReadsItsBlocks(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
-		programs, blocks := uint64(8), 400
+		programs, blocks := uint64(8), testwatch.Rounds(400)
 		if testjob.Soak() {
 			programs, blocks = 160, 2000
 		}
