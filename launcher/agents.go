@@ -1,7 +1,6 @@
 package launcher
 
 import (
-	"net"
 	"syscall"
 
 	"github.com/gopgas/gopgas/launcher/internal/agent"
@@ -52,11 +51,10 @@ func (j *job) files(rank int) (f agent.Files, err error) {
 	if err != nil {
 		return f, err
 	}
-	var manager net.Conn
-	if f.Manager, manager, err = agent.ManagerPair(); err != nil {
+	manager, err := f.Manage()
+	if err != nil {
 		return f, err
 	}
-	f.Owned = append(f.Owned, f.Manager)
 	go j.manage(rank, manager)
 	return f, nil
 }

@@ -3,7 +3,6 @@ package launcher
 import (
 	"fmt"
 	"net"
-	"time"
 
 	"github.com/gopgas/gopgas/internal/pmi"
 )
@@ -36,10 +35,11 @@ func (j *job) manage(rank int, conn net.Conn) {
 }
 
 // exited handles the end of a rank's process. A rank of MPI that exits with a code may have
-// called MPI_Abort, which is still on its way through its connection then.
+// called MPI_Abort, which is still on its way through its connection then. The agent ends the
+// connection behind that.
 func (j *job) exited(p *process) {
-	if p.mpi && !p.left && !p.unmanaged && p.status.ExitStatus() > 0 {
-		time.AfterFunc(lostWait, func() { j.post(event{kind: unmanaged, rank: p.rank}) })
+	if p.mpi && !p.left && !p.aborted && !p.unmanaged && p.status.ExitStatus() > 0 {
+		j.manager.RankEnded(p.rank) // it may be in a fence
 		return
 	}
 	p.ended = true

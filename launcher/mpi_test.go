@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gopgas/gopgas/internal/pmi"
+	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // managedBodies are programs that start by PMI, as programs of MPI do.
@@ -35,6 +36,15 @@ var managedBodies = map[string]func() int{
 			return 3
 		}
 		return fenced(c)
+	}),
+	"mpi fails in a fence": managed(func(c *pmi.Client) int {
+		if c.Rank() == 1 {
+			go c.Fence(context.Background())
+			time.Sleep(50 * time.Millisecond) // mostly, the fence has it then
+			return 7
+		}
+		time.Sleep(time.Hour) // the launcher ends it
+		return 0
 	}),
 	"mpi or not": func() int {
 		if os.Getenv("PMI_RANK") == "1" {
@@ -83,7 +93,6 @@ func finalized(c *pmi.Client) int {
 // fenced waits for ranks that do not come, and says why it got no further.
 func fenced(c *pmi.Client) int {
 	fmt.Println(c.Fence(context.Background()))
-	time.Sleep(time.Hour) // the launcher ends it
 	return 0
 }
 
@@ -111,7 +120,7 @@ func TestFailuresOfRanksOfMPIAreNamed(t *testing.T) {
 		"mpi or not": {1, "exited without ever calling MPI_Init, in which other ranks wait"},
 	} {
 		for _, list := range []string{"", "a:1,b:1"} {
-			spec := Spec{Programs: []Program{ranks(2, body)}, Grace: 50 * time.Millisecond}
+			spec := Spec{Programs: []Program{ranks(2, body)}, Grace: testwatch.Patience()}
 			if body == "mpi or not" {
 				spec.Env = []string{"GOPGAS_TEST_ALONE=1"}
 			}
@@ -128,6 +137,23 @@ func TestFailuresOfRanksOfMPIAreNamed(t *testing.T) {
 			}
 			require.Contains(t, failed, "rank 1 "+want.summary+"\n", body+list)
 			require.Equal(t, want.code, o.ExitCode, body+list+failed)
+		}
+	}
+}
+
+// TestRankOfMPIWhoseChildKeepsItsConnectionEnds has a child of each rank inherit the descriptor.
+func TestRankOfMPIWhoseChildKeepsItsConnectionEnds(t *testing.T) {
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	for body, want := range map[string]string{"mpi fails": "exited with code 7", "mpi aborts": "called MPI_Abort with code 1", "mpi fails in a fence": "exited with code 7"} {
+		program := ranks(2, body)
+		program.Args = append([]string{"-c", `sleep 1000 & exec "$0"`, exe}, program.Args...)
+		program.Path = "sh"
+		for _, list := range []string{"localhost:2", "a:1,b:1"} {
+			o := newFakeHosts(t, "").run(t, list, Spec{Programs: []Program{program}, Grace: 50 * time.Millisecond})
+			require.NoError(t, o.err, body)
+			require.Equal(t, 1, o.Failures[0].Rank, body+list+o.Summary())
+			require.Contains(t, o.Failures[0].Reason, want, body+list)
 		}
 	}
 }

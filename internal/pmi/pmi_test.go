@@ -102,6 +102,36 @@ func TestFenceFailsWhenARankDies(t *testing.T) {
 	}
 }
 
+func TestEndOfARankEndsItsFenceOnly(t *testing.T) {
+	s := NewServer(make([]int, 3), func(int) int { return 0 }, Hooks{})
+	ctx := testwatch.Context(t)
+	var served, fences []chan error
+	var conns []net.Conn
+	for rank := range 2 {
+		mine, theirs := net.Pipe()
+		done, fence := make(chan error, 1), make(chan error, 1)
+		go func() { done <- s.Serve(rank, theirs) }()
+		c, err := begin(ctx, mine, start{version: 1, rank: rank, size: 3})
+		require.NoError(t, err)
+		go func() { fence <- c.Fence(ctx) }()
+		served, fences, conns = append(served, done), append(fences, fence), append(conns, mine)
+	}
+	for in := 0; in < 2; {
+		s.mu.Lock()
+		in = len(s.fence.in)
+		s.mu.Unlock()
+	}
+	s.RankEnded(0)
+	require.ErrorContains(t, <-fences[0], "rank_has_ended")
+	require.NoError(t, conns[0].Close())
+	require.NoError(t, <-served[0])
+	require.Empty(t, fences[1], "rank 1 waits")
+	s.RankDied(0)
+	require.ErrorContains(t, <-fences[1], "rank_0_died")
+	require.NoError(t, conns[1].Close())
+	require.NoError(t, <-served[1])
+}
+
 func TestAbortReachesTheServerWithItsMessage(t *testing.T) {
 	for version, want := range map[int]string{1: "1 1 ", 2: "1 1 no; more"} {
 		aborted := make(chan string, 1)

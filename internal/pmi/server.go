@@ -23,6 +23,7 @@ type Hooks struct {
 type Server struct {
 	size    int
 	mapping string
+	ended   []chan struct{} // of each rank, closed by RankEnded
 	apps    func(rank int) int
 	hooks   Hooks
 
@@ -45,11 +46,22 @@ type fence struct {
 // NewServer returns the process manager of a job. nodes has the node of each rank, and apps
 // returns the number of a rank's program.
 func NewServer(nodes []int, apps func(rank int) int, hooks Hooks) *Server {
-	return &Server{size: len(nodes), mapping: Mapping(nodes), apps: apps, hooks: hooks,
+	s := &Server{size: len(nodes), mapping: Mapping(nodes), apps: apps, hooks: hooks,
 		conns: make(map[net.Conn]struct{}), values: make(map[string]string), fence: newFence()}
+	for range nodes {
+		s.ended = append(s.ended, make(chan struct{}))
+	}
+	return s
 }
 
 func newFence() *fence { return &fence{in: make(map[int]bool), done: make(chan struct{})} }
+
+// RankEnded ends the fence of a rank whose process has ended, and no other rank's. It is called
+// once. Serve then reads the rest of the connection.
+func (s *Server) RankEnded(rank int) { close(s.ended[rank]) }
+
+// errEnded: the process of the rank has ended.
+var errEnded = errors.New("rank_has_ended")
 
 // RankDied ends the fences of all ranks with an error, now and later.
 func (s *Server) RankDied(rank int) {
@@ -92,7 +104,7 @@ func (s *Server) own(c net.Conn, take bool) bool {
 }
 
 // Serve serves the connection of a rank, which it owns, until the connection ends or Close is
-// called. A rank that dies in a fence stays there until RankDied. The error is that of a rank
+// called. A rank that dies in a fence stays there until RankEnded or RankDied. The error is that of a rank
 // that breaks the protocol.
 func (s *Server) Serve(rank int, c net.Conn) error {
 	defer c.Close()
@@ -162,6 +174,10 @@ func (s *Server) await(rank int) error {
 		s.fence = newFence()
 	}
 	s.mu.Unlock()
-	<-f.done
-	return f.err
+	select {
+	case <-f.done:
+		return f.err
+	case <-s.ended[rank]:
+		return errEnded
+	}
 }

@@ -146,7 +146,7 @@ func (a *Agent) startRank(local int, rank wire.Rank) error {
 	if a.over {
 		return errOver
 	}
-	process, err := a.launch(local, rank)
+	process, files, err := a.launch(local, rank)
 	if err != nil {
 		return err
 	}
@@ -156,6 +156,7 @@ func (a *Agent) startRank(local int, rank wire.Rank) error {
 	a.processes = append(a.processes, process)
 	a.waiting.Go(func() {
 		status, err := process.Wait()
+		files.ended()
 		m := wire.Message{Kind: wire.KindExited, Rank: rank.Rank, Status: uint32(status)}
 		if err != nil {
 			m.Fault = faultOf(fmt.Errorf("wait for rank %d: %w", rank.Rank, err))

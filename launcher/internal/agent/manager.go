@@ -16,21 +16,31 @@ import (
 // managerFD is the descriptor of a rank's connection with the process manager.
 const managerFD = 3
 
-// ManagerPair returns the two ends of a rank's connection with the process manager, over
-// which programs of MPI start. A rank that speaks no PMI leaves its end alone.
-func ManagerPair() (rank *os.File, manager net.Conn, err error) {
+// Manage gives the rank a connection with the process manager, over which programs of MPI
+// start, and returns the manager's end. A rank that speaks no PMI leaves its end alone.
+func (f *Files) Manage() (net.Conn, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, nil, fmt.Errorf("connection for PMI: %w", err)
+		return nil, fmt.Errorf("connection for PMI: %w", err)
 	}
-	rank = os.NewFile(uintptr(pair[0]), "PMI of a rank")
+	f.Manager = os.NewFile(uintptr(pair[0]), "PMI of a rank")
+	f.Owned = append(f.Owned, f.Manager)
 	file := os.NewFile(uintptr(pair[1]), "PMI")
 	defer file.Close()
-	if manager, err = net.FileConn(file); err != nil {
-		rank.Close()
-		return nil, nil, fmt.Errorf("connection for PMI: %w", err)
+	conn, err := net.FileConn(file)
+	if err != nil {
+		return nil, fmt.Errorf("connection for PMI: %w", err)
 	}
-	return rank, manager, nil
+	f.manager, _ = conn.(*net.UnixConn) // as the pair is
+	return conn, nil
+}
+
+// ended ends the connection with the process manager behind the bytes that the rank has sent.
+// A child of the rank may still have the rank's end.
+func (f *Files) ended() {
+	if f.manager != nil {
+		f.manager.CloseRead() //nolint:errcheck // the manager may have closed it
+	}
 }
 
 // managerVars returns an environment without the variables of a process manager that

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,8 +19,9 @@ import (
 // Files are the standard files of a rank; nil is /dev/null.
 type Files struct {
 	Stdin, Stdout, Stderr *os.File
-	Manager               *os.File   // of ManagerPair; nil: the rank has none
+	Manager               *os.File   // of Manage; nil: the rank has none
 	Owned                 []*os.File // the agent closes them once the rank has them
+	manager               *net.UnixConn
 }
 
 // Close closes the files that the agent owns.
@@ -64,15 +66,14 @@ func hasVar(env []string, name string) bool {
 	return false
 }
 
-// launch starts one rank.
-func (a *Agent) launch(local int, rank wire.Rank) (*spawn.Process, error) {
+// launch starts one rank, and returns its files, which are closed here.
+func (a *Agent) launch(local int, rank wire.Rank) (*spawn.Process, Files, error) {
 	cmd, cpus := a.command(local, rank)
 	files, err := a.files(rank.Rank)
-	if err != nil {
-		files.Close()
-		return nil, err
-	}
 	defer files.Close()
+	if err != nil {
+		return nil, files, err
+	}
 	// A nil *os.File in an interface is not nil.
 	if files.Stdin != nil {
 		cmd.Stdin = files.Stdin
@@ -89,9 +90,9 @@ func (a *Agent) launch(local int, rank wire.Rank) (*spawn.Process, error) {
 	}
 	process, err := a.spawner.Start(cmd, cpus)
 	if err != nil {
-		return nil, startError(cmd.Args[0], err)
+		return nil, files, startError(cmd.Args[0], err)
 	}
-	return process, nil
+	return process, files, nil
 }
 
 // resolve finds the program on this host. A name without a slash is looked up in PATH.

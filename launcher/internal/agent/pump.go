@@ -22,11 +22,10 @@ func (s *server) files(rank int) (f Files, err error) {
 			f.Owned = append(f.Owned, f.Stdin)
 		}
 	}
-	var manager net.Conn
-	if f.Manager, manager, err = ManagerPair(); err != nil {
+	manager, err := f.Manage()
+	if err != nil {
 		return f, err
 	}
-	f.Owned = append(f.Owned, f.Manager)
 	go s.relayManager(rank, manager)
 	if s.plan.Stdout {
 		if f.Stdout, err = s.outputOf(key{wire.KindStdout, rank}); err != nil {
