@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/gopgas/gopgas/internal/testwatch"
@@ -64,7 +66,7 @@ func runProgram(name string) int {
 	p := &program{passed: map[int]int{}}
 	ctx, stop := testwatch.With(context.Background(), p.steps.Load)
 	defer stop()
-	run := map[string]runtime.Body{"all": p.all, "fill": p.fill}[name]
+	run := map[string]runtime.Body{"all": p.all, "fill": p.fill, "signals": p.signals}[name]
 	if err := runtime.Run(ctx, run); err != nil {
 		newsOf("end", err).print()
 		return 1
@@ -143,6 +145,29 @@ func (p *program) all(ctx context.Context, job *runtime.Job) error {
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// signals tells the test of the first SIGUSR1, and how many there were at the first SIGUSR2.
+func (p *program) signals(ctx context.Context, _ *runtime.Job) error {
+	signals := make(chan os.Signal, 100)
+	signal.Notify(signals, syscall.SIGUSR1, syscall.SIGUSR2)
+	news{What: "ready", Rank: -1}.print()
+	for count := 0; ; {
+		select {
+		case sig := <-signals:
+			if sig == syscall.SIGUSR2 {
+				news{What: "count", Rank: -1, Text: fmt.Sprintf("%d times", count)}.print()
+				return nil
+			}
+			if count++; count == 1 {
+				news{What: "signaled", Rank: -1}.print()
+			}
+		case <-time.After(100 * time.Millisecond):
+			p.steps.Add(1) // the test watches over this wait
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // repeat makes steps until the input has ended, then the check. It calls started after

@@ -266,6 +266,27 @@ func TestSlurmRanksWithoutGrunEnd(t *testing.T) {
 	}
 }
 
+// TestSignalOfSlurmReachesEachRankOnce has Slurm send one signal to all ranks, and then another
+// one, at which the ranks say how often they got the first.
+func TestSignalOfSlurmReachesEachRankOnce(t *testing.T) {
+	need(t)
+	t.Parallel()
+	dir := build(t, "../cmd/grun")
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	c := newSlurm(t, dir)
+	j := c.run("salloc", "-N2", "-n3", dir+"/grun", "-x", envProgram+"=signals", exe)
+	j.allReady(3)
+	c.must("scancel", "--signal=USR1", "1")
+	for range 3 {
+		j.await(j.ranks[0], "signaled")
+	}
+	c.must("scancel", "--signal=USR2", "1")
+	require.Equal(t, 0, j.exits(), "%s\n%s", j.log(), c.Logs())
+	require.Len(t, regexp.MustCompile(`"text":"1 times"`).FindAllString(j.log(), -1), 3, j.log())
+	j.leavesNothingSoon()
+}
+
 // TestTwoGrunsShareASlurmAllocation starts two jobs in one allocation at once.
 func TestTwoGrunsShareASlurmAllocation(t *testing.T) {
 	need(t)
