@@ -28,14 +28,14 @@ type slurmCluster struct {
 }
 
 // newSlurm makes a cluster whose users have the programs of dir on their PATH.
-func newSlurm(t testing.TB, dir string) *slurmCluster {
+func newSlurm(t testing.TB, dir string, settings ...string) *slurmCluster {
 	t.Helper()
 	bed := hosts.New(t, 1)
 	c := &slurmCluster{TB: t, lan: bed.Network(hosts.IPv4), dir: dir}
 	for _, name := range []string{"login", "node1", "node2"} {
 		c.lan.Join(bed.Host(name))
 	}
-	c.Slurm = bed.Slurm()
+	c.Slurm = bed.Slurm(settings...)
 	return c
 }
 
@@ -115,6 +115,7 @@ type slurmFault struct {
 	says   string                        // a pattern in what grun prints
 	soak   bool                          // only with GOPGAS_SOAK=1
 	lost   bool                          // node2 stays lost
+	conf   []string                      // settings of Slurm
 	plain  bool                          // the program is not copied, and has no child that leaves the step: Slurm itself kills the agent
 }
 
@@ -131,7 +132,7 @@ var slurmFaults = []slurmFault{
 		impose: func(c *slurmCluster, _ *job) { c.kill(c.Nodes[1], syscall.SIGKILL, "faults.test") }},
 	{name: "slurmd and its processes killed", code: 70, lost: true, flags: []string{"--peer-timeout", "5s"}, says: `(?m)^grun: rank \d on node2 was lost with its host: `,
 		impose: killNode2},
-	{name: "slurmd and its processes killed, and Slurm first to know", code: 143, lost: true, soak: true, flags: []string{"--peer-timeout", "5m"},
+	{name: "slurmd and its processes killed, and Slurm first to know", code: 143, lost: true, soak: true, flags: []string{"--peer-timeout", "5m"}, conf: []string{"SlurmdTimeout=10"},
 		says: `(?m)^grun: Slurm ended the job: .*(NODE FAILURE|Node failure)`, impose: killNode2},
 	{name: "link of a node cut", code: 70, lost: true, flags: []string{"--peer-timeout", "3s"}, says: `(?m)^grun: rank \d on node2 was lost with its host: no answer for 3s`,
 		impose: func(c *slurmCluster, _ *job) { c.lan.Around(c.Nodes[1], down) }},
@@ -179,7 +180,7 @@ func TestSlurmFaultEndsTheJobOnEveryNode(t *testing.T) {
 			if f.soak && !testjob.Soak() {
 				t.Skip("takes long: set GOPGAS_SOAK=1")
 			}
-			c := newSlurm(t, dir)
+			c := newSlurm(t, dir, f.conf...)
 			args := []string{"-N2", "-n3"}
 			if f.limit != "" {
 				args = append(args, "-t", f.limit)
@@ -212,7 +213,7 @@ func TestRequeuedSlurmJobMeetsNothingOfItsFirstRun(t *testing.T) {
 	need(t)
 	t.Parallel()
 	dir := build(t, "../cmd/grun")
-	c := newSlurm(t, dir)
+	c := newSlurm(t, dir, "AuthInfo=socket=/run/munge.sock,cred_expire=20") // Slurm begins the second run so much later
 	words := append([]string{"sleep 1000 |", dir + "/grun"}, plain(c)...)
 	script, out := c.batch("echo run ${SLURM_RESTART_COUNT:-0} of job $SLURM_JOB_ID", strings.Join(words, " "))
 	j := c.run("sbatch", "--requeue", "--open-mode=append", "-N2", "-n3", script)
@@ -285,6 +286,27 @@ func TestSignalOfSlurmReachesEachRankOnce(t *testing.T) {
 	require.Equal(t, 0, j.exits(), "%s\n%s", j.log(), c.Logs())
 	require.Len(t, regexp.MustCompile(`"text":"1 times"`).FindAllString(j.log(), -1), 3, j.log())
 	j.leavesNothingSoon()
+}
+
+// TestRanksRunInATerminalOfSrun has srun give rank 0 a terminal. Slurm shows no output of other
+// tasks there. A shell in it may run one program that meets by PMI.
+func TestRanksRunInATerminalOfSrun(t *testing.T) {
+	need(t)
+	t.Parallel()
+	c := newSlurm(t, build(t, "../cmd/grun", "../examples/hello"))
+	for line, want := range map[string]struct {
+		code int
+		says string
+	}{
+		"srun --pty --mpi=pmi2 -N2 -n2 ./hello":                        {0, `rank 0 of 2: rank 1 was here`},
+		"srun --pty --mpi=pmi2 -n1 sh -c './hello; grun -n 2 ./hello'": {0, `rank 0 of 1: rank 0 was here\s+rank \d of 2: rank \d was here\s+rank \d of 2`},
+		"srun --pty --mpi=pmi2 -n1 sh -c './hello; ./hello'":           {1, `rank 0 of 1: rank 0 was here\s+hello: .*start each program by its own srun`},
+	} {
+		j := c.run("script", "-qec", line, "/dev/null")
+		require.Equal(t, want.code, j.exits(), "%s\n%s\n%s", line, j.log(), c.Logs())
+		require.Regexp(t, want.says, j.log(), line)
+		j.leavesNothingSoon()
+	}
 }
 
 // TestTwoGrunsShareASlurmAllocation starts two jobs in one allocation at once.

@@ -2,6 +2,7 @@ package pmi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -53,6 +54,9 @@ func Open(ctx context.Context, lookup func(string) (string, bool)) (*Client, err
 	c, err := begin(ctx, raw, s)
 	if err != nil {
 		raw.Close()
+		if errors.Is(err, ErrLost) {
+			err = fmt.Errorf("%w: a rank runs one program: start each program by its own srun or mpiexec, or by grun -n N", err)
+		}
 		return nil, fmt.Errorf("PMI: %w", err)
 	}
 	return c, nil

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/gopgas/gopgas/internal/testwatch"
 )
@@ -159,6 +161,19 @@ func TestSecondProgramOfARankIsRefused(t *testing.T) {
 		require.ErrorIs(t, err, ErrWire)
 		require.ErrorContains(t, err, "rank 0: malformed PMI message: a message behind the last one: a rank runs one program of MPI")
 	}
+}
+
+// TestProgramWhoseConnectionIsOverNamesTheRemedy has the manager end the connection at the finalize
+// of an earlier program, as Slurm does.
+func TestProgramWhoseConnectionIsOverNamesTheRemedy(t *testing.T) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	require.NoError(t, err)
+	defer unix.Close(pair[0])
+	require.NoError(t, unix.Close(pair[1]))
+	vars := map[string]string{EnvFD: strconv.Itoa(pair[0]), EnvRank: "0", EnvSize: "1"}
+	_, err = Open(t.Context(), func(name string) (string, bool) { return vars[name], vars[name] != "" })
+	require.ErrorIs(t, err, ErrLost)
+	require.ErrorContains(t, err, "start each program by its own srun")
 }
 
 // TestValueThatNoLineCarriesIsRefusedInVersion1 has a rank that speaks version 2 put the value.

@@ -11,8 +11,8 @@ import (
 )
 
 // slurmConfig is the configuration of a cluster: its folder, its controller, and the lines
-// of its nodes. A node that is silent for 10 s counts as down. Each node claims 8 CPUs,
-// whatever this machine has.
+// of settings and nodes. Each node claims 8 CPUs, whatever this machine has. The times are Slurm's own,
+// or longer: daemons of a busy machine are slow.
 const slurmConfig = `ClusterName=test
 SlurmctldHost=%[2]s
 SlurmUser=root
@@ -20,7 +20,7 @@ SlurmdUser=root
 SlurmctldPort=6817
 SlurmdPort=6818
 AuthType=auth/munge
-AuthInfo=socket=/run/munge.sock,cred_expire=5
+AuthInfo=socket=/run/munge.sock
 CredType=cred/munge
 StateSaveLocation=%[1]s/state
 SlurmdSpoolDir=/run/slurmd
@@ -40,10 +40,10 @@ SchedulerParameters=sched_interval=1
 MpiDefault=none
 ReturnToService=2
 SlurmdParameters=config_overrides
-SlurmdTimeout=10
+SlurmdTimeout=300
 MinJobAge=300
-KillWait=2
-MessageTimeout=10
+KillWait=30
+MessageTimeout=30
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 %[3]s`
 
@@ -59,8 +59,9 @@ type Slurm struct {
 }
 
 // Slurm starts munged on all hosts, slurmctld on the first one and slurmd on the others.
-// It returns when all nodes are idle. The daemons and their jobs end with their hosts.
-func (b *Testbed) Slurm() *Slurm {
+// It returns when all nodes are idle. The daemons and their jobs end with their hosts. The
+// settings are lines of its configuration, which win over other lines.
+func (b *Testbed) Slurm(settings ...string) *Slurm {
 	b.t.Helper()
 	if err := lacks("munged", "slurmctld", "slurmd", "srun"); err != nil {
 		unable(b.t, err)
@@ -73,11 +74,14 @@ func (b *Testbed) Slurm() *Slurm {
 	key := make([]byte, 128)
 	_, _ = rand.Read(key) // never fails
 	b.must(os.WriteFile(filepath.Join(s.dir, "munge.key"), key, 0o600), "key of munged")
-	var nodes strings.Builder
-	for _, h := range s.Nodes {
-		fmt.Fprintf(&nodes, "NodeName=%s NodeAddr=%s CPUs=8 RealMemory=1000 State=UNKNOWN\n", h.name, h.Addr(IPv4))
+	var lines strings.Builder
+	for _, line := range settings {
+		fmt.Fprintln(&lines, line)
 	}
-	b.write("slurm/slurm.conf", fmt.Sprintf(slurmConfig, s.dir, s.Login.name, nodes.String()))
+	for _, h := range s.Nodes {
+		fmt.Fprintf(&lines, "NodeName=%s NodeAddr=%s CPUs=8 RealMemory=1000 State=UNKNOWN\n", h.name, h.Addr(IPv4))
+	}
+	b.write("slurm/slurm.conf", fmt.Sprintf(slurmConfig, s.dir, s.Login.name, lines.String()))
 	b.write("slurm/cgroup.conf", cgroupConfig)
 	for _, h := range b.hosts {
 		s.daemon(h, "munged", "--force", "--key-file="+s.dir+"/munge.key", "--socket=/run/munge.sock", "--pid-file=/run/munged.pid",
