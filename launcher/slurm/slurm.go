@@ -26,10 +26,19 @@ type Backend struct {
 // Name names the command in errors.
 func (b Backend) Name() string { return "srun" }
 
-// unset lists variables that would change srun's meaning: the steps' standard output would
-// have other bytes, or another file, or the step less than all CPUs of the job on its node.
-var unset = []string{"SLURM_LABELIO", "SLURM_STDINMODE", "SLURM_STDOUTMODE", "SLURM_STDERRMODE", "SLURM_NTASKS_PER_NODE",
-	"SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_EXACT", "SLURM_DISTRIBUTION"}
+// unset lists variables that would change srun's meaning. Users set them for steps of their
+// own, or salloc and sbatch do.
+var unset = []string{
+	// The standard output of the step would have other bytes, or another file.
+	"SLURM_LABELIO", "SLURM_STDINMODE", "SLURM_STDOUTMODE", "SLURM_STDERRMODE", "SLURM_TASK_PROLOG", "SLURM_TASK_EPILOG",
+	// The step would have less than all CPUs, memory and GPUs of the job on its node, or bind its task.
+	"SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_CPUS_PER_GPU", "SLURM_GPUS_PER_TASK", "SLURM_GPU_BIND", "SLURM_EXACT", "SLURM_EXCLUSIVE",
+	"SLURM_HINT", "SLURM_MEM_BIND", "SLURM_THREADS_PER_CORE",
+	// One task would contradict them.
+	"SLURM_DISTRIBUTION", "SLURM_DIST_PLANESIZE", "SLURM_NTASKS_PER_CORE", "SLURM_NTASKS_PER_GPU", "SLURM_NTASKS_PER_NODE", "SLURM_NTASKS_PER_SOCKET",
+	// The step would end early, not begin, or run another program.
+	"SLURM_TIMELIMIT", "SLURM_SIGNAL", "SLURM_IMMEDIATE", "SLURM_TEST_EXEC", "SLURM_BCAST",
+}
 
 // Command returns the command that has a shell on a node run line, as a step of the job
 // with all of the job's CPUs there. Only --unbuffered passes bytes on that end no line.

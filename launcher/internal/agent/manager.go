@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -43,15 +42,9 @@ func (f *Files) ended() {
 	}
 }
 
-// managerVars returns an environment without the variables of a process manager that
-// started this process, and with those of this one.
-func (a *Agent) managerVars(env []string, rank int) (vars []string) {
-	for _, v := range env {
-		if !strings.HasPrefix(v, "PMI_") {
-			vars = append(vars, v)
-		}
-	}
-	return append(vars, fmt.Sprintf("%s=%d", pmi.EnvFD, managerFD), fmt.Sprintf("%s=%d", pmi.EnvRank, rank),
+// managerVars returns an environment with the variables of the process manager.
+func (a *Agent) managerVars(env []string, rank int) []string {
+	return append(env, fmt.Sprintf("%s=%d", pmi.EnvFD, managerFD), fmt.Sprintf("%s=%d", pmi.EnvRank, rank),
 		fmt.Sprintf("%s=%d", pmi.EnvSize, a.plan.Size))
 }
 

@@ -47,7 +47,7 @@ func (a *Agent) command(local int, rank wire.Rank) (*exec.Cmd, *unix.CPUSet) {
 		ErrorPipe: a.errors.path(),
 	}
 	// Later entries win.
-	cmd.Env = append(os.Environ(), a.plan.Env...)
+	cmd.Env = append(withoutForeign(os.Environ()), a.plan.Env...)
 	cmd.Env = append(cmd.Env, program.Env...)
 	cmd.Env = append(cmd.Env, place.Vars()...)
 	if !hasVar(cmd.Env, "GOMAXPROCS") {
