@@ -288,9 +288,9 @@ func TestSignalOfSlurmReachesEachRankOnce(t *testing.T) {
 	j.leavesNothingSoon()
 }
 
-// TestRanksRunInATerminalOfSrun has srun give rank 0 a terminal. Slurm shows no output of other
+// TestSlurmGivesRankZeroATerminal has srun give rank 0 a terminal. Slurm shows no output of other
 // tasks there. A shell in it may run one program that meets by PMI.
-func TestRanksRunInATerminalOfSrun(t *testing.T) {
+func TestSlurmGivesRankZeroATerminal(t *testing.T) {
 	need(t)
 	t.Parallel()
 	c := newSlurm(t, build(t, "../cmd/grun", "../examples/hello"))
@@ -298,9 +298,9 @@ func TestRanksRunInATerminalOfSrun(t *testing.T) {
 		code int
 		says string
 	}{
-		"srun --pty --mpi=pmi2 -N2 -n2 ./hello":                        {0, `rank 0 of 2: rank 1 was here`},
-		"srun --pty --mpi=pmi2 -n1 sh -c './hello; grun -n 2 ./hello'": {0, `rank 0 of 1: rank 0 was here\s+rank \d of 2: rank \d was here\s+rank \d of 2`},
-		"srun --pty --mpi=pmi2 -n1 sh -c './hello; ./hello'":           {1, `rank 0 of 1: rank 0 was here\s+hello: .*start each program by its own srun`},
+		"srun --pty --mpi=pmi2 -N2 -n2 ./hello":                                        {0, `rank 0 of 2: rank 1 was here`},
+		"srun --pty --mpi=pmi2 -n1 sh -c './hello; grun --oversubscribe -n 2 ./hello'": {0, `rank 0 of 1: rank 0 was here\s+rank \d of 2: rank \d was here\s+rank \d of 2`},
+		"srun --pty --mpi=pmi2 -n1 sh -c './hello; ./hello'":                           {1, `rank 0 of 1: rank 0 was here\s+hello: .*start each program by its own srun`},
 	} {
 		j := c.run("script", "-qec", line, "/dev/null")
 		require.Equal(t, want.code, j.exits(), "%s\n%s\n%s", line, j.log(), c.Logs())

@@ -11,8 +11,8 @@ import (
 )
 
 // slurmConfig is the configuration of a cluster: its folder, its controller, and the lines
-// of settings and nodes. Each node claims 8 CPUs, whatever this machine has. The times are Slurm's own,
-// or longer: daemons of a busy machine are slow.
+// of settings and nodes. Each node claims 8 CPUs, whatever this machine has. The times are Slurm's own
+// or near them: daemons of a busy machine are slow. KillWait is short of a test's patience.
 const slurmConfig = `ClusterName=test
 SlurmctldHost=%[2]s
 SlurmUser=root
@@ -42,7 +42,7 @@ ReturnToService=2
 SlurmdParameters=config_overrides
 SlurmdTimeout=300
 MinJobAge=300
-KillWait=30
+KillWait=10
 MessageTimeout=30
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 %[3]s`
