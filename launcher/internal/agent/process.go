@@ -70,10 +70,11 @@ func hasVar(env []string, name string) bool {
 func (a *Agent) launch(local int, rank wire.Rank) (*spawn.Process, Files, error) {
 	cmd, cpus := a.command(local, rank)
 	files, err := a.files(rank.Rank)
-	defer files.Close()
 	if err != nil {
+		files.Close()
 		return nil, files, err
 	}
+	defer files.Close()
 	// A nil *os.File in an interface is not nil.
 	if files.Stdin != nil {
 		cmd.Stdin = files.Stdin
