@@ -18,7 +18,7 @@ func TestCancellationsHarmNoOtherOperation(t *testing.T) {
 			t.Parallel()
 			t.Cleanup(func() {
 				if t.Failed() {
-					t.Logf("repeat it: go test ./chaos -run TestCancellations -seed %d -cancels 1", c.seed)
+					t.Logf("repeat it: go test ./chaos -run TestCancellations %s -cancels 1", again(c.seed))
 				}
 			})
 			c.config.Run(t, c.play, c.options()...)

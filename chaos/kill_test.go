@@ -22,8 +22,11 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// envSeed hands the seed of a trial to its processes.
-const envSeed = "GOPGAS_CHAOS_SEED"
+// envSeed hands the seed of a trial to its processes, and tls has them encrypt.
+const (
+	envSeed = "GOPGAS_CHAOS_SEED"
+	tls     = "GRUN_TLS=1"
+)
 
 // TestKillsHarmNoSurvivor runs random programs of which some ranks die at random.
 func TestKillsHarmNoSurvivor(t *testing.T) {
@@ -35,7 +38,7 @@ func TestKillsHarmNoSurvivor(t *testing.T) {
 		t.Run(k.String(), func(t *testing.T) {
 			k.job.Env = append(k.job.Env, envSeed+"="+strconv.FormatUint(k.seed, 10))
 			out := k.job.Try(t, "survive")
-			repeat := fmt.Sprintf("repeat it: go test ./chaos -run TestKills -seed %d -kills 1", k.seed)
+			repeat := fmt.Sprintf("repeat it: go test ./chaos -run TestKills %s -kills 1", again(k.seed))
 			for _, f := range out.Failures {
 				require.True(t, k.victims[f.Rank], "rank %d %s, and was no victim; %s\n%s", f.Rank, f.Reason, repeat, out.Output)
 				require.Equal(t, unix.SIGKILL, f.Signal, "%s\n%s", repeat, out.Output)
@@ -59,6 +62,12 @@ func drawKill(seed uint64) kill {
 	ways := testjob.Processes(2 + rng.IntN(4))
 	k := kill{trial: trial{seed: seed, width: []int{1, 16, 700, 12_000}[rng.IntN(4)]}, job: ways[rng.IntN(len(ways))],
 		victims: map[int]bool{}, early: rng.IntN(4) == 0, within: time.Duration(1+rng.IntN(40)) * time.Millisecond}
+	if *encrypted {
+		k.job = testjob.Job{Ranks: k.job.Ranks, Provider: "tcp"}
+	}
+	if k.job.Provider == "tcp" && (*encrypted || seed%3 == 0) {
+		k.job.Env = append(k.job.Env, tls)
+	}
 	for range 1 + rng.IntN(k.job.Ranks-1) {
 		k.victims[rng.IntN(k.job.Ranks)] = true
 	}

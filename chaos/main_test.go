@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"flag"
+	"fmt"
 	"testing"
 
 	"github.com/gopgas/gopgas/internal/testjob"
@@ -12,7 +13,16 @@ var (
 	firstSeed = flag.Uint64("seed", 1, "seed of the first trial; trial i has seed + i")
 	cancels   = flag.Int("cancels", fewTrials(24), "trials of cancellations")
 	kills     = flag.Int("kills", 8, "trials of kills")
+	encrypted = flag.Bool("tls", false, "all trials over tcp, encrypted; without it, every third over tcp")
 )
+
+// again returns the flags that repeat a trial of a seed.
+func again(seed uint64) string {
+	if *encrypted {
+		return fmt.Sprintf("-tls -seed %d", seed)
+	}
+	return fmt.Sprintf("-seed %d", seed)
+}
 
 // fewTrials returns n, or a third of n under the race detector.
 func fewTrials(n int) int {

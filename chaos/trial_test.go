@@ -28,6 +28,10 @@ func drawTrial(seed uint64) trial {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	ways := testjob.Transports(2 + rng.IntN(4))
 	t := trial{seed: seed, config: ways[rng.IntN(len(ways))], width: []int{1, 16, 700, 12_000}[rng.IntN(4)]}
+	if *encrypted {
+		t.config = testjob.Config{Provider: "tcp", Ranks: t.config.Ranks}
+	}
+	t.config.TLS = t.config.Provider == "tcp" && (*encrypted || seed%3 == 0)
 	t.linger = t.config.Provider == "tcp" && rng.IntN(3) == 0
 	if c := &t.config; !c.Mapped() {
 		c.Shallow, c.Refusing = rng.IntN(4) == 0, rng.IntN(4) == 0
