@@ -14,7 +14,13 @@ import (
 )
 
 // bodies holds the functions that processes of tests run.
-var bodies = map[string]testjob.Body{"sums": sums, "model": model, "killed": killed, "panics": panics, "crowd": crowd, "cut": cut, "exchanges": exchanges, "torn": torn}
+var bodies = map[string]testjob.Body{"sums": sums, "model": model, "killed": killed, "panics": panics, "crowd": crowd, "cut": cut, "exchanges": exchanges, "torn": torn, "on hosts": onHosts}
+
+// onHosts checks all calls. Package faults runs it on real hosts.
+func onHosts(ctx context.Context, r *testjob.Rank) {
+	sums(ctx, r)
+	model(ctx, r)
+}
 
 // sums makes calls that use boards, buffers in place, and messages.
 func sums(ctx context.Context, r *testjob.Rank) {

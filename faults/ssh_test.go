@@ -3,6 +3,7 @@ package faults
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/tools/hosts"
 )
 
@@ -47,6 +49,27 @@ func TestGrunRunsEveryExampleOnThreeHostsOverSSH(t *testing.T) {
 		})
 	}
 	require.Equal(t, len(examples), ran)
+}
+
+// TestChecksOfOperationsPassOnThreeHostsOverSSH runs the bodies of other packages' tests, each
+// rank on its host: operations of windows, random programs over pipes, and all collective
+// calls, against models.
+func TestChecksOfOperationsPassOnThreeHostsOverSSH(t *testing.T) {
+	need(t)
+	t.Parallel()
+	dir := build(t, "../cmd/grun")
+	c := newCluster(t, 3, dir+"/grun")
+	for _, pkg := range []string{"window", "rpipe", "collectives"} {
+		t.Run(pkg, func(t *testing.T) {
+			binary := filepath.Join(dir, pkg+".test")
+			out, err := exec.Command("go", "test", "-c", "-o", binary, "../"+pkg).CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			j := c.start("-H", "host1:2,host2,host3:3", "--stage", "--stats", "-x", testjob.Variable("on hosts"), "--heap", "256MiB", binary)
+			require.Equal(t, 0, j.exits(), j.log())
+			showsSharedMemoryWithinHosts(t, spread(c.hosts, 2, 1, 3), j.lines())
+			j.leavesNothingSoon()
+		})
+	}
 }
 
 // showsSharedMemoryWithinHosts requires of the table of grun --stats, which lists pairs with

@@ -19,24 +19,25 @@ import (
 
 // TestExclusiveLockExcludesAllOtherHolders counts without atomics under the lock, from all
 // ranks and several goroutines of each.
-func TestExclusiveLockExcludesAllOtherHolders(t *testing.T) {
-	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
-		const each = 10
-		w := allocate[int](ctx, r, 1)
-		var group sync.WaitGroup
-		for range 2 {
-			group.Go(func() {
-				for range each {
-					fine(r, increment(ctx, w))
-				}
-			})
-		}
-		group.Wait()
-		r.NoError(w.Fence(ctx))
-		if r.Me == 0 {
-			r.Equal(2*each*r.N, w.Local()[0])
-		}
-	})
+func TestExclusiveLockExcludesAllOtherHolders(t *testing.T) { testjob.All(t, 1, countUnderLock) }
+
+// countUnderLock counts without atomics.
+func countUnderLock(ctx context.Context, r *testjob.Rank) {
+	const each = 10
+	w := allocate[int](ctx, r, 1)
+	var group sync.WaitGroup
+	for range 2 {
+		group.Go(func() {
+			for range each {
+				fine(r, increment(ctx, w))
+			}
+		})
+	}
+	group.Wait()
+	r.NoError(w.Fence(ctx))
+	if r.Me == 0 {
+		r.Equal(2*each*r.N, w.Local()[0])
+	}
 }
 
 // increment adds one to rank 0's element without an atomic, so that it needs the

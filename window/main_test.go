@@ -13,7 +13,15 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testjob.Main(m, map[string]testjob.Body{"descriptors": withoutDescriptors, "limit": limitIsRaised})
+	testjob.Main(m, map[string]testjob.Body{"descriptors": withoutDescriptors, "limit": limitIsRaised, "on hosts": onHosts})
+}
+
+// onHosts checks operations of each kind. Package faults runs it on real hosts.
+func onHosts(ctx context.Context, r *testjob.Rank) {
+	for _, body := range []testjob.Body{transferEveryType, signalBehindData, computeAtEveryWidth, contend, countUnderLock} {
+		body(ctx, r)
+		r.NoError(r.World.Barrier(ctx))
+	}
 }
 
 // allocate makes a window of the world.

@@ -10,27 +10,28 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-func TestSignalArrivesBehindItsData(t *testing.T) {
-	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
-		const n = 300
-		w := allocate[int32](ctx, r, n)
-		src := make([]int32, n)
-		for round := 1; round <= 20; round++ {
-			for i := range src {
-				src[i] = int32(round*1000 + i)
-			}
-			r.NoError(w.PutNotify(ctx, r.Right(), 0, src, window.Signal{Slot: 1, Value: uint64(round)}))
-			clear(src) // local completion
-			slot, value, err := w.WaitNotify(ctx, window.Until{Slots: []int{1}, Value: uint64(round)})
-			r.NoError(err)
-			r.Equal(1, slot)
-			r.EqualValues(round, value)
-			for i, v := range w.Local() {
-				r.EqualValues(round*1000+i, v)
-			}
-			r.NoError(r.World.Barrier(ctx))
+func TestSignalArrivesBehindItsData(t *testing.T) { testjob.All(t, 1, signalBehindData) }
+
+// signalBehindData puts data and a signal, and compares the data behind it.
+func signalBehindData(ctx context.Context, r *testjob.Rank) {
+	const n = 300
+	w := allocate[int32](ctx, r, n)
+	src := make([]int32, n)
+	for round := 1; round <= 20; round++ {
+		for i := range src {
+			src[i] = int32(round*1000 + i)
 		}
-	})
+		r.NoError(w.PutNotify(ctx, r.Right(), 0, src, window.Signal{Slot: 1, Value: uint64(round)}))
+		clear(src) // local completion
+		slot, value, err := w.WaitNotify(ctx, window.Until{Slots: []int{1}, Value: uint64(round)})
+		r.NoError(err)
+		r.Equal(1, slot)
+		r.EqualValues(round, value)
+		for i, v := range w.Local() {
+			r.EqualValues(round*1000+i, v)
+		}
+		r.NoError(r.World.Barrier(ctx))
+	}
 }
 
 func TestSignalsThatAddSumInTheirSlot(t *testing.T) {

@@ -17,21 +17,22 @@ type point struct {
 
 type celsius float32
 
-func TestEveryElementTypeArrivesUnchanged(t *testing.T) {
-	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
-		transfer(ctx, r, func(i int) int8 { return int8(-i) })
-		transfer(ctx, r, func(i int) uint16 { return uint16(i * 257) })
-		transfer(ctx, r, func(i int) int32 { return math.MinInt32 + int32(i) })
-		transfer(ctx, r, func(i int) uint64 { return math.MaxUint64 - uint64(i) })
-		transfer(ctx, r, func(i int) int { return -i })
-		transfer(ctx, r, func(i int) bool { return i%3 == 0 })
-		transfer(ctx, r, func(i int) celsius { return celsius(i) / 3 })
-		transfer(ctx, r, func(i int) float64 { return math.Pi * float64(i) })
-		transfer(ctx, r, func(i int) complex128 { return complex(float64(i), -float64(i)) })
-		transfer(ctx, r, func(i int) [3]byte { return [3]byte{byte(i), byte(i >> 8), 0xa5} })
-		transfer(ctx, r, func(i int) [2][5]uint16 { return [2][5]uint16{{uint16(i)}, {1, 2, 3, 4, uint16(i)}} })
-		transfer(ctx, r, func(i int) point { return point{float64(i), -1, [3]byte{1, 2, byte(i)}, i%2 == 0} })
-	})
+func TestEveryElementTypeArrivesUnchanged(t *testing.T) { testjob.All(t, 1, transferEveryType) }
+
+// transferEveryType moves elements of every kind of type.
+func transferEveryType(ctx context.Context, r *testjob.Rank) {
+	transfer(ctx, r, func(i int) int8 { return int8(-i) })
+	transfer(ctx, r, func(i int) uint16 { return uint16(i * 257) })
+	transfer(ctx, r, func(i int) int32 { return math.MinInt32 + int32(i) })
+	transfer(ctx, r, func(i int) uint64 { return math.MaxUint64 - uint64(i) })
+	transfer(ctx, r, func(i int) int { return -i })
+	transfer(ctx, r, func(i int) bool { return i%3 == 0 })
+	transfer(ctx, r, func(i int) celsius { return celsius(i) / 3 })
+	transfer(ctx, r, func(i int) float64 { return math.Pi * float64(i) })
+	transfer(ctx, r, func(i int) complex128 { return complex(float64(i), -float64(i)) })
+	transfer(ctx, r, func(i int) [3]byte { return [3]byte{byte(i), byte(i >> 8), 0xa5} })
+	transfer(ctx, r, func(i int) [2][5]uint16 { return [2][5]uint16{{uint16(i)}, {1, 2, 3, 4, uint16(i)}} })
+	transfer(ctx, r, func(i int) point { return point{float64(i), -1, [3]byte{1, 2, byte(i)}, i%2 == 0} })
 }
 
 // transfer moves elements in every way and checks both ends.

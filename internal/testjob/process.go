@@ -21,6 +21,9 @@ import (
 // envBody makes the test binary run one of its bodies instead of the tests.
 const envBody = "GOPGAS_TESTJOB_BODY"
 
+// Variable returns the variable by which a test binary runs a body, as a rank of any job.
+func Variable(body string) string { return envBody + "=" + body }
+
 // A Job describes how processes run a body.
 type Job struct {
 	Ranks    int
