@@ -194,6 +194,10 @@ func (p *Peer) cut() {
 	p.f.bell.Ring()
 }
 
+// lostOver begins the cause of a lost connection, which an event or a failed request shows
+// first. Users read the same in both cases.
+func lostOver(b *binding) string { return "connection over " + b.name + " lost" }
+
 // asyncEvent handles a provider's event about a connection.
 func (f *Fabric) asyncEvent(b *binding, ev driver.AsyncEvent) {
 	switch {
@@ -205,7 +209,7 @@ func (f *Fabric) asyncEvent(b *binding, ev driver.AsyncEvent) {
 	case ev.Kind != driver.EventQPFatal:
 		return
 	}
-	cause := "connection over " + b.name + " lost"
+	cause := lostOver(b)
 	if ev.Err != nil {
 		cause += ": " + ev.Err.Error()
 	}

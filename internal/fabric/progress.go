@@ -193,7 +193,7 @@ func (f *Fabric) awaitRoom(ctx context.Context, p *Peer, before uint64) error {
 // verdict returns the error of a peer whose connection broke. It waits until health
 // decides, which takes at most the grace period.
 func (f *Fabric) verdict(ctx context.Context, p *Peer, cause string) error {
-	f.health.suspect(p.rank, cause)
+	f.health.suspect(p.rank, lostOver(p.bind)+": "+cause)
 	err := f.Wait(ctx, func() bool { return p.fail.Load() != nil || f.closed.Load() })
 	switch {
 	case p.Err() != nil:
