@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs jobs on two emulated machines, each with a software RDMA device (see
-# internal/tools/vm): examples that check their own results, started by grun over ssh and
-# joined by hand; a rank that is killed; a link that is cut.
+# internal/tools/vm): all examples, which check their own results, started by grun over ssh
+# and some joined by hand; the checks of windows, pipes and collectives; a rank that is
+# killed; a link that is cut.
 #
 #	scripts/ibv-hosts.sh
 #
@@ -15,7 +16,10 @@ bin=$(mktemp -d -p "$PWD/$work")
 trap 'rm -rf "$bin"' EXIT
 
 CGO_ENABLED=0 go build -o "$bin/" ./internal/tools/vm ./cmd/grun
-CGO_ENABLED=1 go build -tags ibverbs -o "$bin/" ./examples/{hello,heat,wordcount,pipes,gups}
+examples=(hello heat wordcount pipes gups farmemory http kmeans sgd)
+CGO_ENABLED=1 go build -tags ibverbs -o "$bin/" "${examples[@]/#/./examples/}"
+checks=(window rpipe collectives)
+for p in "${checks[@]}"; do CGO_ENABLED=1 go test -c -tags ibverbs -o "$bin/$p.test" "./$p"; done
 
 cat >"$bin/run" <<'END'
 #!/bin/sh
@@ -31,7 +35,7 @@ tell() { # file: shows it, and keeps vm from taking a long file for silence
 
 # job: the example ends well, and its ranks use memory within a machine and ibv to the other.
 job() { # program, arguments...
-	"$bin/grun" -H vm1:2,vm2:2 --provider "${list:-shm,ibv}" --timeout 10m --stats "$bin/$@" >/tmp/job 2>&1
+	"$bin/grun" -H vm1:2,vm2:2 --provider "${list:-shm,ibv}" --timeout 10m --stats $flags "$bin/$@" >/tmp/job 2>&1
 	rc=$?
 	tell /tmp/job
 	[ $rc = 0 ] && awk '
@@ -43,6 +47,16 @@ list=auto try job hello
 try job heat
 try job wordcount
 try job pipes
+try job gups -log2 14
+try job farmemory -keys 50 -ops 400
+try job http
+try job kmeans -points 20000
+try job sgd -steps 100 -accuracy 0.4
+
+# The bodies of these packages' tests compare operations with models.
+export GOPGAS_TESTJOB_BODY="on hosts"
+for p in window rpipe collectives; do flags="-x GOPGAS_TESTJOB_BODY -x GOPGAS_PATIENCE" try job $p.test; done
+unset GOPGAS_TESTJOB_BODY
 
 # at runs a program as a rank that joins by hand, in the background. Its output and its
 # exit code are in files of its number.
@@ -119,5 +133,5 @@ list=ibv try cut
 exit $failed
 END
 programs=(-bin "$bin/grun")
-for p in hello heat wordcount pipes gups; do programs+=(-bin "$bin/$p"); done
+for p in "${examples[@]}" "${checks[@]/%/.test}"; do programs+=(-bin "$bin/$p"); done
 "$bin/vm" -machines 2 -timeout "${TIMEOUT:-900}s" -env GOPGAS_PATIENCE=10 "${programs[@]}" -- sh "$bin/run" "$bin"
