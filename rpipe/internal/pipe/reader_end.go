@@ -18,17 +18,17 @@ type Reader struct {
 	next     rmalloc.Flag // taken from the ring, and not handed out yet
 	at       int          // the flag that it was taken from
 	have     bool
-	eof      bool   // no notification follows, which the writer may not know yet
-	ending   bool   // the last block that is freed lets the writer go; under the mutex
-	polls    uint64 // that found no writer
-	calls    uint64 // that read, and have ended
+	eof      bool        // no notification follows, which the writer may not know yet
+	ending   bool        // the last block that is freed lets the writer go; under the mutex
+	stopped  atomic.Bool // Stop was called
+	polls    uint64      // that found no writer
+	calls    uint64      // that read, and have ended
 	arrived  func() bool
 	watch    [2]int // flags that arrived looks at
 
 	// calling is held by calls that read: Close, which may come from elsewhere,
 	// wakes one that waits and takes memory away only when it has left.
 	calling sync.Mutex
-	stopped atomic.Bool     // Stop was called
 	open    context.Context // until Close
 	endOpen context.CancelFunc
 	watched atomic.Pointer[watcher] // tells of arrivals, where that was asked for
