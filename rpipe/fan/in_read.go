@@ -55,11 +55,13 @@ type group struct {
 // A turn takes a block from each pipe that has one as the turn begins. Its sets of pipes have
 // a bit at the field of each.
 type turn struct {
-	due    uint64 // pipes at which it still looks
-	seen   uint64 // pipes at which it has looked
-	hits   uint64 // pipes that had a block
+	due    uint32 // pipes at which it still looks
+	seen   uint32 // pipes at which it has looked
+	hits   uint32 // pipes that had a block
+	shown  uint32 // pipes whose fields showed something as it began
+	flowed uint32 // pipes whose fields showed nothing in a turn, and that had a block since in each
 	took   bool   // a pipe had a block or a wait that was not counted, or an error
-	number uint
+	number uint32
 }
 
 // none is an arrival of no pipe.
@@ -157,10 +159,10 @@ func (f *fanIn) takeFromGroup(ctx context.Context, g *group) (arrival, bool, err
 		g.begin()
 	}
 	for g.due != 0 {
-		at := bits.TrailingZeros64(g.due)
+		at := bits.TrailingZeros32(g.due)
 		g.seen, g.due = g.seen|1<<at, g.due&(g.due-1)
 		if g.due != 0 {
-			f.pipes[g.first+bits.TrailingZeros64(g.due)/pipe.FieldBits].Prefetch()
+			f.pipes[g.first+bits.TrailingZeros32(g.due)/pipe.FieldBits].Prefetch()
 		}
 		if i := g.first + at/pipe.FieldBits; f.mayHaveNews(&f.pipes[i]) {
 			before := g.taken
@@ -191,24 +193,26 @@ func (f *fanIn) mayHaveNews(p *inPipe) bool {
 const fields = 1 << (pipe.FieldBits * pipe.GroupSize) / (1<<pipe.FieldBits - 1)
 
 // all returns the set of all pipes.
-func (g *group) all() uint64 { return fields >> (pipe.FieldBits * (pipe.GroupSize - g.n)) }
+func (g *group) all() uint32 { return fields >> (pipe.FieldBits * (pipe.GroupSize - g.n)) }
 
 // begin begins a turn for the pipes that have something by their fields in the word. One of
 // GroupSize turns is for all pipes, since a field may hide that fields below it flow over.
 //
-// A pipe that had a block in the last turn is due again if the pipe above it is due or had a
-// block: its field may be 0 because it has flowed over. So pipes that are always full have a
-// block in each turn.
+// A pipe that had a block although its field was 0 is due in each turn until it has none. So
+// pipes that are always full have a block in each turn.
 func (g *group) begin() {
-	last := g.hits
-	g.turn = turn{due: g.all(), number: g.number + 1}
-	if untaken := g.word - g.taken; g.hasFields() && g.number%pipe.GroupSize != 0 {
-		above := untaken >> (pipe.FieldBits * g.n)
-		g.due &= untaken | untaken>>1
-		g.due |= last & ((g.due | last) >> pipe.FieldBits)
-		if above != 0 {
-			g.due |= 1 << (pipe.FieldBits * (g.n - 1))
-		}
+	flowed := g.hits & (g.flowed | ^g.shown)
+	g.turn = turn{due: g.all(), shown: g.all(), flowed: flowed, number: g.number + 1}
+	if !g.hasFields() {
+		return
+	}
+	untaken := g.word - g.taken
+	g.shown &= uint32(untaken | untaken>>1)
+	if untaken>>(pipe.FieldBits*g.n) != 0 {
+		g.shown |= 1 << (pipe.FieldBits * (g.n - 1))
+	}
+	if g.number%pipe.GroupSize != 0 {
+		g.due = g.shown | flowed
 	}
 }
 
