@@ -1,6 +1,6 @@
 // Package bulk copies long data between cores.
 //
-// From 1 MiB on, Go's runtime copies around the caches on some processors, by stores
+// From 1 MiB on, Go's runtime copies around the caches on many processors, by stores
 // that fetch no lines. Such stores suit data that is longer than the caches. For
 // shorter data the caches are better: the member soon reads or sends its result, and
 // writes its input again. Two members with a core each exchange blocks of 1 MiB in 52
@@ -8,6 +8,9 @@
 package bulk
 
 const (
+	// Long is the number of bytes from which Store and Copy pay for memory that the
+	// caller's own caches may hold.
+	Long = 16 << 10
 	// cachedMost is the number of bytes that all members together may write if the
 	// caches shall keep them.
 	cachedMost = 8 << 20
@@ -20,11 +23,13 @@ const (
 func Cached(n, bytes int) bool { return n*bytes <= cachedMost }
 
 // Copy copies src to dst, which is as long: through the caches if cached is true,
-// else as Go does. The two may be the same slice; they do not overlap otherwise.
+// else as Go does. The two may overlap.
 func Copy(dst, src []byte, cached bool) {
-	for cached && len(dst) > piece {
-		copy(dst[:piece], src)
-		dst, src = dst[piece:], src[piece:]
+	if cached && len(dst) > piece && !within(dst, src) {
+		for len(dst) > piece {
+			copy(dst[:piece], src)
+			dst, src = dst[piece:], src[piece:]
+		}
 	}
 	copy(dst, src)
 }

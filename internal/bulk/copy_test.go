@@ -28,3 +28,34 @@ func TestCachedComparesTheBytesOfAllMembersWithTheCaches(t *testing.T) {
 	require.False(t, Cached(8, 2<<20))
 	require.True(t, Cached(1000, 0))
 }
+
+func TestCopyMovesOverlappingBytes(t *testing.T) {
+	const n = 3*piece + 5
+	for _, apart := range []int{0, 1, 100, piece - 1, piece, 2 * piece, n} {
+		for _, back := range []bool{false, true} {
+			mem := make([]byte, 2*n)
+			for i := range mem {
+				mem[i] = byte(i * 7 >> 3)
+			}
+			to, from := mem[apart:][:n], mem[:n]
+			if back {
+				to, from = from, to
+			}
+			want := bytes.Clone(from)
+			Copy(to, from, true)
+			require.True(t, bytes.Equal(want, to), "%d bytes apart, back: %v", apart, back)
+		}
+	}
+}
+
+func TestStoreCopiesMoreThanTheCachesHold(t *testing.T) {
+	for _, n := range []int{cachedMost, cachedMost + 1} {
+		src, dst := make([]byte, n), make([]byte, n+1)
+		for i := range src {
+			src[i] = byte(i * 7 >> 3)
+		}
+		require.Equal(t, n, Store(dst, src))
+		require.True(t, bytes.Equal(src, dst[:n]), "%d bytes", n)
+		require.Zero(t, dst[n])
+	}
+}

@@ -10,11 +10,18 @@ const storeFrom = 1 << 10
 // Stores of whole lines only have the other cores drop theirs. (Two ranks with a core
 // each that share no cache, broadcast of 1 MiB by pieces of 64 KiB: 37 us instead of 140.
 // A put of 64 KiB with a notification, where they share one: 2.5 us instead of 3.7.)
+//
+// Where the processor has no quick string moves, Store copies through the caches. Data
+// longer than the caches it copies as Go does.
 func Store(dst, src []byte) int {
 	n := min(len(dst), len(src))
-	if n < storeFrom || !wholeLines {
-		return copy(dst, src)
+	switch cached := Cached(1, n); {
+	case n < storeFrom:
+		copy(dst, src)
+	case cached && wholeLines:
+		storeLines(&dst[0], &src[0], n)
+	default:
+		Copy(dst[:n], src[:n], cached)
 	}
-	storeLines(&dst[0], &src[0], n)
 	return n
 }
