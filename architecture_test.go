@@ -113,7 +113,7 @@ var picture = []layer{
 		"it starts processes of any kind and does not know a rank's work; it meets runtime in internal/bootstrap"},
 	{"internal/channel", "internal/fabric internal/atomics",
 		"it moves messages between two ranks and knows neither teams nor algorithms"},
-	{"window", "runtime internal/team internal/fabric internal/element internal/arena internal/atomics internal/wait internal/mutant verbs/driver",
+	{"window", "runtime internal/team internal/fabric internal/element internal/arena internal/atomics internal/bulk internal/wait internal/mutant verbs/driver",
 		"it works over any fabric and imports no provider; rpipe stands beside it, not below"},
 	{"rpipe", "runtime rpipe/internal/pipe rpipe/internal/overwindow internal/team internal/fabric internal/element internal/rmalloc internal/wait",
 		"it is the ends of rpipe/internal/pipe with element types"},

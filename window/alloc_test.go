@@ -35,6 +35,8 @@ func hot(ctx context.Context, w *window.Window[int64], f *window.Window[float64]
 			}
 			return err
 		},
+		"StartPut":    func() error { return started(ctx)(w.StartPut(ctx, target, 0, block)) },
+		"StartGet":    func() error { return started(ctx)(w.StartGet(ctx, target, 0, block)) },
 		"PutNotify":   func() error { return w.PutNotify(ctx, target, 0, block, window.Signal{Slot: 2, Value: 1}) },
 		"Flush":       func() error { return w.Flush(ctx, target) },
 		"FlushAll":    func() error { return w.FlushAll(ctx) },
@@ -52,6 +54,16 @@ func hot(ctx context.Context, w *window.Window[int64], f *window.Window[float64]
 			return err
 		},
 		"ResetNotify": func() error { _, err := w.ResetNotify(1, 0); return err },
+	}
+}
+
+// started returns a function that waits for a started transfer.
+func started(ctx context.Context) func(r window.Request, err error) error {
+	return func(r window.Request, err error) error {
+		if err != nil {
+			return err
+		}
+		return r.Wait(ctx)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/arena"
@@ -27,6 +28,8 @@ type core struct {
 	gates   []atomic.Bool                   // by target: a goroutine of this rank is acquiring its lock
 	locks   locks                           // that this rank holds
 	freed   atomic.Bool
+
+	transfers sync.Pool // of *transfer
 }
 
 // windowCard carries the arguments of Allocate, which all ranks of the team

@@ -3,6 +3,7 @@ package window
 import (
 	"context"
 
+	"github.com/gopgas/gopgas/internal/bulk"
 	"github.com/gopgas/gopgas/internal/element"
 )
 
@@ -11,7 +12,11 @@ import (
 func (w *Window[T]) Put(ctx context.Context, target, index int, src []T) error {
 	if v := w.mapped(target); v != nil && index >= 0 && index <= len(v.mem)-len(src) {
 		v.count(len(src))
-		copy(v.mem[index:], src)
+		if len(src) < bulk.Long/element.Size[T]() {
+			copy(v.mem[index:], src)
+		} else {
+			storeLong(v.mem[index:], src)
+		}
 		return nil
 	}
 	return w.put(ctx, target, index, src)
@@ -23,7 +28,7 @@ func (w *Window[T]) put(ctx context.Context, target, index int, src []T) error {
 	case err != nil || len(src) == 0:
 	case v != nil:
 		v.count(len(src))
-		copy(v.mem[index:], src)
+		storeLong(v.mem[index:], src)
 	default:
 		err = r.Write(ctx, w.layout.offset(index), element.Bytes(src))
 	}
@@ -36,7 +41,11 @@ func (w *Window[T]) put(ctx context.Context, target, index int, src []T) error {
 func (w *Window[T]) Get(ctx context.Context, target, index int, dst []T) error {
 	if v := w.mapped(target); v != nil && index >= 0 && index <= len(v.mem)-len(dst) {
 		v.count(len(dst))
-		copy(dst, v.mem[index:])
+		if len(dst) < bulk.Long/element.Size[T]() {
+			copy(dst, v.mem[index:])
+		} else {
+			loadLong(dst, v.mem[index:])
+		}
 		return nil
 	}
 	return w.get(ctx, target, index, dst)
@@ -48,7 +57,7 @@ func (w *Window[T]) get(ctx context.Context, target, index int, dst []T) error {
 	case err != nil || len(dst) == 0:
 	case v != nil:
 		v.count(len(dst))
-		copy(dst, v.mem[index:])
+		loadLong(dst, v.mem[index:])
 	default:
 		err = r.Read(ctx, w.layout.offset(index), element.Bytes(dst))
 	}

@@ -2,7 +2,9 @@ package window
 
 import (
 	"context"
+	"sync/atomic"
 
+	"github.com/gopgas/gopgas/internal/bulk"
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/fabric"
 )
@@ -10,26 +12,45 @@ import (
 // A Request is a transfer under way. The caller waits for each once; until then
 // the transfer owns its buffer. The zero Request is complete.
 type Request struct {
+	t   *transfer
+	use uint64
+}
+
+// A transfer holds what the Request of a queue needs. So a Request is two words, which
+// return in registers. A started put of 8 bytes into mapped memory takes three times as long
+// with eight words, which return on the stack (put_bw of bench, 26 ns for 8).
+type transfer struct {
 	inner  fabric.Request
 	core   *core
 	op     string
 	target int
 	index  int
 	count  int
+	uses   atomic.Uint64 // waits that have ended; a Request with another number was waited for
 }
 
 // Wait returns when the caller owns the buffer again: filled, for a get, or free
 // to be changed, for a put. If ctx ends first, Wait abandons the transfer and the
 // caller owns the buffer all the same. Kind: local.
 func (r Request) Wait(ctx context.Context) error {
-	if r.core == nil {
+	if r.t == nil {
 		return nil
 	}
-	return r.core.failAt(r.op, r.target, r.index, r.count, r.inner.Wait(ctx))
+	return r.t.wait(ctx, r.use)
+}
+
+func (t *transfer) wait(ctx context.Context, use uint64) error {
+	if t.uses.Load() != use {
+		return t.core.fail("Wait", fabric.ErrEnded)
+	}
+	err := t.core.failAt(t.op, t.target, t.index, t.count, t.inner.Wait(ctx))
+	t.uses.Store(use + 1)
+	t.core.transfers.Put(t)
+	return err
 }
 
 // Done reports whether Wait would return at once. It makes progress. Kind: local.
-func (r Request) Done() bool { return r.core == nil || r.inner.Done() }
+func (r Request) Done() bool { return r.t == nil || r.t.uses.Load() != r.use || r.t.inner.Done() }
 
 // StartPut is Put that does not wait, of at most the device's largest message (1
 // GiB or more). The caller must not change buf before Request.Wait returns. ctx
@@ -41,7 +62,11 @@ func (w *Window[T]) StartPut(ctx context.Context, target, index int, buf []T) (R
 		return Request{}, w.failAt("StartPut", target, index, len(buf), err)
 	case v != nil:
 		v.count(len(buf))
-		copy(v.mem[index:], buf)
+		if len(buf) < bulk.Long/element.Size[T]() {
+			copy(v.mem[index:], buf)
+		} else {
+			storeLong(v.mem[index:], buf)
+		}
 		return Request{}, nil
 	}
 	data := fabric.Part{At: w.layout.offset(index), Mem: element.Bytes(buf)}
@@ -59,16 +84,26 @@ func (w *Window[T]) StartGet(ctx context.Context, target, index int, buf []T) (R
 		return Request{}, w.failAt("StartGet", target, index, len(buf), err)
 	case v != nil:
 		v.count(len(buf))
-		copy(buf, v.mem[index:])
+		if len(buf) < bulk.Long/element.Size[T]() {
+			copy(buf, v.mem[index:])
+		} else {
+			loadLong(buf, v.mem[index:])
+		}
 		return Request{}, nil
 	}
 	inner, err := r.StartRead(ctx, w.layout.offset(index), element.Bytes(buf))
 	return w.request("StartGet", target, index, len(buf), inner, err)
 }
 
+// request returns a Request for inner, or the error of its start.
 func (c *core) request(op string, target, index, count int, inner fabric.Request, err error) (Request, error) {
 	if err != nil {
 		return Request{}, c.failAt(op, target, index, count, err)
 	}
-	return Request{inner, c, op, target, index, count}, nil
+	t, _ := c.transfers.Get().(*transfer)
+	if t == nil {
+		t = &transfer{core: c}
+	}
+	t.inner, t.op, t.target, t.index, t.count = inner, op, target, index, count
+	return Request{t, t.uses.Load()}, nil
 }

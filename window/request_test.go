@@ -1,6 +1,7 @@
 package window_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	goruntime "runtime"
@@ -74,6 +75,46 @@ func TestSecondWaitOfAQueuedRequestReturnsErrEnded(t *testing.T) {
 			r.NoError(window.Request{}.Wait(ctx))
 			r.True(window.Request{}.Done())
 		})
+	})
+}
+
+func TestWaitedRequestDoesNotWaitForALaterTransfer(t *testing.T) {
+	c := testjob.Config{Provider: "loop", Queued: true, Ranks: 2}
+	c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		w := allocate[byte](ctx, r, large)
+		dst := make([]byte, large)
+		var old []window.Request
+		for range 100 { // requests share what a queued transfer needs, one after the other
+			req, err := w.StartGet(ctx, r.Right(), 0, dst)
+			r.NoError(err)
+			for _, o := range old {
+				r.True(o.Done())
+				r.ErrorIs(o.Wait(ctx), window.ErrEnded)
+			}
+			r.NoError(req.Wait(ctx))
+			old = append(old, req)
+		}
+	})
+}
+
+func TestLongTransfersAreCompleteAtAnyAlignment(t *testing.T) {
+	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
+		const most = 3<<19 + 17
+		w := allocate[byte](ctx, r, most+16)
+		src, dst := make([]byte, most), make([]byte, most)
+		for i := range src {
+			src[i] = byte(i*7>>3 + r.Me)
+		}
+		for _, n := range []int{16<<10 - 1, 16 << 10, 16<<10 + 1, 1 << 20, most} {
+			for _, at := range []int{0, 1, 8} {
+				clear(dst)
+				r.NoError(w.Put(ctx, r.Right(), at, src[:n]))
+				r.NoError(w.Flush(ctx, r.Right()))
+				r.NoError(w.Get(ctx, r.Right(), at, dst[:n]))
+				r.True(bytes.Equal(src[:n], dst[:n]), "%d bytes at %d", n, at)
+				r.Equal(make([]byte, most-n), dst[n:])
+			}
+		}
 	})
 }
 
