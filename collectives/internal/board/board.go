@@ -63,16 +63,18 @@ type Board struct {
 	arrived *word
 	release *line
 
-	seq, chain uint64             // of this call
-	turn       uint64             // the latest that this member has begun
-	left       uint64             // the latest that this member has left
-	known      uint64             // the latest that all other members have left
-	told       uint64             // the latest of which all other members know that this one has left it
-	grow       func() error       // nil once the large buffers of this member's board are there
-	largeUsed  uint64             // the latest in which large buffers were used
-	cached     bool               // caches hold all that members write in this call
-	held       [largeBuffers]hold // of this member's large buffers
-	smallHeld  [lines]hold        // of its small buffers
+	seq, chain uint64       // of this call
+	turn       uint64       // the latest that this member has begun
+	left       uint64       // the latest that this member has left
+	known      uint64       // the latest that all other members have left
+	told       uint64       // the latest of which all other members know that this one has left it
+	grow       func() error // nil once the large buffers of this member's board are there
+	largeUsed  uint64       // the latest in which units were used
+	width      int          // the most units that data has taken, of turns after told
+	cached     bool         // caches hold all that members write in this call
+	unit       uint64       // the next of this member's units, by a count that never falls
+	held       [lines]hold  // of its units
+	smallHeld  [lines]hold  // of its small buffers
 
 	word  *atomic.Uint64 // word that this member waits for, until it is want
 	want  uint64
@@ -91,7 +93,7 @@ func newWith(c Config, t tuning) (*Board, error) {
 	if c.Size < 1 || c.Rank < 0 || c.Rank >= c.Size || len(c.Mem) != c.Size || len(c.Bells) != c.Size || c.Await == nil {
 		return nil, fmt.Errorf("board: member %d of %d with %d boards and %d bells", c.Rank, c.Size, len(c.Mem), len(c.Bells))
 	}
-	b := &Board{tuning: t, rank: c.Rank, n: c.Size, portion: t.large / max(c.Size-1, 1), crowded: c.Crowded, await: c.Await, view: c.View, dead: deadBy(c.Dead), bell: c.Bells, grow: c.Grow,
+	b := &Board{tuning: t, width: 1, rank: c.Rank, n: c.Size, portion: t.large / max(c.Size-1, 1), crowded: c.Crowded, await: c.Await, view: c.View, dead: deadBy(c.Dead), bell: c.Bells, grow: c.Grow,
 		in: make([][]byte, c.Size), views: make([][]byte, c.Size), scratch: make([]byte, t.block)}
 	b.ready = func() bool { return b.word.Load() >= b.want }
 	if c.Size == 1 {

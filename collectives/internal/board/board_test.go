@@ -228,3 +228,22 @@ func TestWaitingMemberHasPostedItsLeftTurn(t *testing.T) {
 	require.ErrorIs(t, r.boards[1].one(ended, r, 5, &c), errBroken)
 	require.Equal(t, uint64(5), r.boards[0].peers[1].left.Load())
 }
+
+// TestRootRunsAheadByItsUnits: the shorter the data, the more broadcasts complete at the root
+// before another member takes part.
+func TestRootRunsAheadByItsUnits(t *testing.T) {
+	for size, want := range map[int]int{tiny.small + 1: lines, tiny.large/widest + 1: lines / 2, tiny.large / 2: 2 * largeBuffers, tiny.large: largeBuffers} {
+		with := tiny
+		with.pipe, with.pipeMost = tiny.large, tiny.large
+		r := newRig(t, 2, with)
+		ctx, cancel := context.WithCancel(t.Context())
+		root, made := r.boards[0], 0
+		root.await = func(context.Context, func() bool) error { cancel(); return context.Canceled }
+		for ctx.Err() == nil {
+			if err := root.Broadcast(ctx, uint64(made), 0, &Args{Elem: 1, Recv: make([]byte, size)}); err == nil {
+				made++
+			}
+		}
+		require.Equal(t, want, made, "%d bytes", size)
+	}
+}

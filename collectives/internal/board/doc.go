@@ -10,11 +10,12 @@
 //	lines   | turn | seq | chain | 40 B     |   lines
 //	        | ...              32 of them   |
 //	small   | 32 buffers of 1 KiB           |   small
-//	large   | 4 buffers of 64 KiB or more   |   large
+//	units   | 32 units of 8 KiB or more     |   units
 //	arrived, release (member 0's only)
 //
 // Turn k uses line k mod 32. Data that does not fit there goes to small buffer
-// k mod 32, and longer data to large buffer k mod 4. A turn's number, the call's
+// k mod 32. Longer data goes to 1, 2, 4 or 8 units, which the line names. So a member can be
+// 32 turns ahead with short data, and 4 with the longest. A turn's number, the call's
 // chain and up to 40 bytes of data travel in one cache line. The writer stores
 // the number last and a reader loads it first, so that the whole line is there once
 // the number is.
@@ -24,10 +25,10 @@
 // A member waits only for data that it needs: the root of a broadcast posts and
 // leaves, and so does a contributor to a reduction. A member may write a line
 // again when all members have left the turn, 32 turns ago, in which it was last
-// used. The same holds for a small or large buffer. A member that passes a gate,
+// used. The same holds for a small buffer and for units. A member that passes a gate,
 // where all members meet, knows that all other members have left the turns before.
 // In calls without gates members post on their left word how far they are: ahead
-// of every wait, and once in 16 turns (2 if large buffers are in use).
+// of every wait, and once in 16 turns, or in 8, 4 or 2 if data takes 2, 4 or 8 units.
 //
 // A member that runs ahead has the processor fetch its next line for writing. That
 // takes the line out of the other members' caches before the next call. Members with

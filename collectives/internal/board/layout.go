@@ -8,10 +8,14 @@ const (
 	lineSize = 64
 	// inline is the number of bytes of data in a line behind its head.
 	inline = 40
-	// lines and largeBuffers are powers of two. A member is at most that many
-	// turns ahead of the rest.
-	lines        = 32
+	// lines is a power of two. A member is at most that many turns ahead of the rest.
+	lines = 32
+	// largeBuffers is the number of turns that a member is ahead with data as long as a
+	// large buffer. A board has a unit of memory for each line. A large buffer is widest
+	// units that lie side by side, and shorter data takes 1, 2 or 4 units.
 	largeBuffers = 4
+	widest       = lines / largeBuffers
+	unitsMost    = 8 << 10
 	// A small buffer goes with each line, for data that is longer and yet too short
 	// to have members wait for a large buffer.
 	smallSize = 1 << 10
@@ -54,11 +58,18 @@ type peer struct {
 	using    *atomic.Uint64 // the latest turn in which it used memory of other members
 	lines    *[lines]line
 	smallMem []byte
-	large    [largeBuffers][]byte
+	units    []byte
 }
 
 // small returns the first n bytes of the small buffer of turn k.
 func (p *peer) small(k uint64, n int) []byte { return p.smallMem[k%lines*smallSize:][:n] }
+
+// wide returns n bytes from a unit on, which is a multiple of their width. A peer may name
+// any unit.
+func (p *peer) wide(unit uint64, width, n int) []byte {
+	from := int(unit%lines) &^ (width - 1)
+	return p.units[from*(len(p.units)/lines):][:n]
+}
 
 // Size returns the number of bytes that each member of a team of that many gives
 // to its board. They begin at a multiple of 64 and are zero at first.
@@ -76,11 +87,7 @@ func sizeWith(members, large int) int {
 }
 
 func newPeer(mem []byte, large int) peer {
-	p := peer{left: wordAt(mem, leftOffset), gone: &wordAt(mem, goneOffset).Uint64, using: &wordAt(mem, usingOffset).Uint64,
-		lines: linesAt(mem, linesOffset), smallMem: mem[smallOffset:largeOffset:largeOffset]}
-	for i := range p.large {
-		from := largeOffset + i*large
-		p.large[i] = mem[from : from+large : from+large]
-	}
-	return p
+	return peer{left: wordAt(mem, leftOffset), gone: &wordAt(mem, goneOffset).Uint64, using: &wordAt(mem, usingOffset).Uint64,
+		lines: linesAt(mem, linesOffset), smallMem: mem[smallOffset:largeOffset:largeOffset],
+		units: mem[largeOffset:][: largeBuffers*large : largeBuffers*large]}
 }
