@@ -1,9 +1,30 @@
-// Compare measures whether one version of gopgas is slower than another.
+// Compare measures gopgas beside MPI, OpenSHMEM and the machine's limits, or one version
+// of gopgas beside another.
 //
+//	go run ./bench/compare                             the peers; half an hour
+//	go run ./bench/compare -quick                      fewer figures, in under three minutes
+//	go run ./bench/compare -group notify,atomics -provider tcp
+//	go run ./bench/compare -from compare.jsonl         the tables of an earlier run
 //	go run ./bench/compare -ab OLD NEW                 two commits, or folders with grun and bench
 //	go run ./bench/compare -ab HEAD~5 HEAD -bench put_latency -size 8,4K -provider shm
 //
-// # How it measures
+// # How it measures peers
+//
+// All systems take turns: gopgas, and each library in each configuration that may be its
+// best (bench/peers). They do the same work with the same binding. A group of figures takes
+// at most a minute. The order rotates from round to round. A cell (benchmark, provider,
+// size, ranks, binding) compares gopgas with the configuration whose median is the best of
+// all rounds. Each round gives a ratio; above 1, gopgas is behind.
+//
+// A figure of a virtual machine depends on the distance of its cores, which may change at any
+// moment. So a probe measures the time of a cache line from one core to another, between two
+// processes, ahead of each turn and behind it. A round in which that time changed twofold
+// gives no ratio; the table counts such rounds.
+//
+// The raw figures stay in -raw, one JSON object a line, and -page draws all of them. The page needs no
+// network.
+//
+// # How it measures versions
 //
 // All jobs run in turns, two ranks each, bound to a core each. A round runs OLD, OLD once
 // more and NEW, in an order that rotates. So each cell (benchmark, provider, size) gets
@@ -26,21 +47,13 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"time"
+	"syscall"
 )
 
-// options holds the command line.
-type options struct {
-	old, new   string // commits or folders
-	benchmarks []string
-	providers  []string
-	sizes      string
-	time       time.Duration
-	rounds     int
-	runs       int
-}
-
 func main() {
+	if code, ours := echoed(os.Getenv(echoEnv)); ours {
+		os.Exit(code)
+	}
 	o, err := parse(os.Args[1:])
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -49,50 +62,33 @@ func main() {
 		fmt.Fprintln(os.Stderr, "compare:", err)
 		os.Exit(2)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	failed, err := o.compare(ctx)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	failed, err := o.run(ctx)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
 		os.Exit(2)
 	}
-	if failed > 0 {
-		fmt.Printf("%d cells are slower in all %d runs\n", failed, o.runs)
+	if failed {
 		os.Exit(1)
 	}
-	fmt.Printf("no cell is slower in all %d runs\n", o.runs)
 }
 
-func parse(args []string) (*options, error) {
-	o := &options{}
-	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
-	ab := flags.Bool("ab", false, "compare two versions: -ab OLD NEW")
-	benchmarks := flags.String("bench", "put_latency,put_notify_latency,rpipe_latency,coll_allreduce", "benchmarks, as go run ./bench -list has them")
-	providers := flags.String("provider", "shm,tcp", "providers")
-	flags.StringVar(&o.sizes, "size", "8,4K,256K,1M", "sizes in bytes")
-	flags.DurationVar(&o.time, "time", 50*time.Millisecond, "time of each benchmark and size in a turn")
-	flags.IntVar(&o.rounds, "rounds", 12, "rounds of each run; at least 6")
-	flags.IntVar(&o.runs, "runs", 2, "runs in which a cell must be slower to fail")
-	var versions []string
-	for len(args) > 0 {
-		if err := flags.Parse(args); err != nil {
-			return nil, err
-		}
-		if args = flags.Args(); len(args) > 0 {
-			versions, args = append(versions, args[0]), args[1:]
-		}
+// run compares, and reports whether a version is slower.
+func (o *options) run(ctx context.Context) (failed bool, err error) {
+	if !o.ab {
+		return false, o.comparePeers(ctx, os.Stdout)
 	}
-	o.benchmarks, o.providers = strings.Split(*benchmarks, ","), strings.Split(*providers, ",")
+	cells, err := o.compare(ctx)
 	switch {
-	case !*ab || len(versions) != 2:
-		return nil, errors.New("give two versions: -ab OLD NEW")
-	case o.rounds < leastRounds:
-		return nil, fmt.Errorf("%d rounds give no interval: at least %d", o.rounds, leastRounds)
-	case o.runs < 1:
-		return nil, fmt.Errorf("%d runs: at least 1", o.runs)
+	case err != nil:
+		return false, err
+	case cells > 0:
+		fmt.Printf("%d cells are slower in all %d runs\n", cells, o.runs)
+	default:
+		fmt.Printf("no cell is slower in all %d runs\n", o.runs)
 	}
-	o.old, o.new = versions[0], versions[1]
-	return o, nil
+	return cells > 0, nil
 }
 
 // compare runs all jobs, prints a table for each run, and returns the number of failed
