@@ -14,7 +14,7 @@ SEED     ?= $(shell date +%s)
 # ends a test whose wait no watchdog sees, on a machine however busy.
 LIMIT    ?= 60m
 
-.PHONY: help check format vet lint test race conformance ibv ibv-hosts ibv-upper ibv-counts rdma fuzz bench pingpong peers microbench examples mutants soak chaos hosts slurm mpi leftovers
+.PHONY: help check format vet lint test race conformance ibv ibv-hosts ibv-upper ibv-counts rdma fuzz bench compare pingpong peers microbench examples mutants soak chaos hosts slurm mpi leftovers
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,7 +67,10 @@ fuzz: ## Fuzz every decoder for FUZZTIME=50000x
 	scripts/fuzz.sh $(FUZZTIME)
 
 bench: ## What operations cost between two ranks; BENCH="put_latency switch"
-	go run ./cmd/grun -n 2 ./bench $(BENCH)
+	go run ./cmd/grun -n 2 --bind-to core ./bench $(BENCH)
+
+compare: ## gopgas beside MPI, OpenSHMEM and the limits of the machine; three minutes
+	go run ./bench/compare -quick
 
 pingpong: ## A pipe's ping-pong beside a C program's
 	scripts/pingpong.sh

@@ -11,12 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/plotutil"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/gopgas/gopgas/bench/curves"
 )
 
 //go:embed page.html
@@ -128,42 +125,19 @@ func title(r *row) string {
 	return strings.TrimSuffix(fmt.Sprintf("%s over %s, %d ranks, %v", r.benchmark, r.Provider, r.Ranks, r.work), ", ")
 }
 
-// drawRows draws the rows of one benchmark, both axes logarithmic.
+// drawRows draws the rows of one benchmark.
 func drawRows(rows []*row) (template.HTML, error) {
-	p := plot.New()
-	p.Title.Text = title(rows[0])
-	p.X.Label.Text, p.Y.Label.Text = "bytes", rows[0].unit
-	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
-	p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{}, plot.LogTicks{Prec: -1}
-	p.Legend.Top, p.Legend.Left = true, true
-	p.Add(plotter.NewGrid())
-	for i, name := range namesOf(rows) {
-		var points plotter.XYs
+	var all []curves.Curve
+	for _, name := range namesOf(rows) {
+		c := curves.Curve{Name: name, Strong: name == ours}
 		for _, r := range rows {
 			if v := r.typical(name); v > 0 {
-				points = append(points, plotter.XY{X: float64(r.size), Y: v})
+				c.Points = append(c.Points, plotter.XY{X: float64(r.size), Y: v})
 			}
 		}
-		curve, marks, err := plotter.NewLinePoints(points)
-		if err != nil {
-			return "", err
-		}
-		curve.Color, curve.Dashes = plotutil.Color(i), plotutil.Dashes(i/len(plotutil.DefaultColors))
-		if name == ours {
-			curve.Width *= 2
-		}
-		marks.Color, marks.Shape = curve.Color, plotutil.Shape(i)
-		p.Add(curve, marks)
-		p.Legend.Add(name, curve, marks)
+		all = append(all, c)
 	}
-	canvas := vgsvg.New(18*vg.Centimeter, 12*vg.Centimeter)
-	p.Draw(draw.New(canvas))
-	var out strings.Builder
-	if _, err := canvas.WriteTo(&out); err != nil {
-		return "", err
-	}
-	_, svg, _ := strings.Cut(out.String(), "<svg") // without the header of a file
-	return template.HTML("<svg" + svg), nil        //nolint:gosec // the library escapes names
+	return curves.Draw(title(rows[0]), rows[0].unit, all)
 }
 
 // namesOf returns the systems of some rows: gopgas first.

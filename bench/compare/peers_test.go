@@ -4,18 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // TestMain runs the echo of a probe where a test starts this program as one.
@@ -27,7 +23,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestProbeMeasuresTheDistanceAgainAndAgain(t *testing.T) {
-	p, err := newProbe(testwatch.Context(t))
+	p, err := newProbe(t.Context())
 	require.NoError(t, err)
 	if p == nil {
 		t.Skip("one core has no distance to another")
@@ -145,11 +141,11 @@ func TestSystemThatFailsCountsWithWhatItPrinted(t *testing.T) {
 	s := system{name: "x", command: func(*group, time.Duration) []string {
 		return []string{"sh", "-c", `echo '{"benchmark":"b","size":8,"unit":"us","min":1,"median":1,"p99":1}'; echo cause >&2; exit 3`}
 	}}
-	figures, err := s.run(testwatch.Context(t), &group{}, time.Millisecond, time.Hour)
+	figures, err := s.run(t.Context(), &group{}, time.Millisecond, time.Hour)
 	require.ErrorContains(t, err, "cause")
 	require.Len(t, figures, 1)
 	s.command = func(*group, time.Duration) []string { return []string{"sleep", "1000"} }
-	_, err = s.run(testwatch.Context(t), &group{}, time.Millisecond, time.Millisecond)
+	_, err = s.run(t.Context(), &group{}, time.Millisecond, time.Millisecond)
 	require.Error(t, err, "the limit ends it")
 }
 
@@ -259,14 +255,13 @@ func TestRawFileOfARunGivesItsTablesAgain(t *testing.T) {
 	require.ErrorContains(t, err, "turn 2")
 }
 
-// TestRotateRunsAllSystemsInTurns runs a group with our own programs and the limit's, where
-// this machine has gcc.
+// TestRotateRunsAllSystemsInTurns runs a group with our own programs.
 func TestRotateRunsAllSystemsInTurns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds programs")
 	}
 	dir := t.TempDir()
-	ctx := testwatch.Context(t)
+	ctx := t.Context() // a busy machine takes minutes to build
 	require.NoError(t, command(ctx, "../..", "go", "build", "-buildvcs=false", "-o", dir+"/", "./cmd/grun", "./bench"))
 	o, err := parse([]string{"-rounds", "2", "-group", "notify", "-provider", "shm"})
 	require.NoError(t, err)
@@ -285,9 +280,4 @@ func TestRotateRunsAllSystemsInTurns(t *testing.T) {
 	cancel(errors.New("enough"))
 	_, err = o.rotate(gone, io.Discard, io.Discard, nil, dir, g, time.Hour)
 	require.ErrorContains(t, err, "enough")
-	if _, err := exec.LookPath("gcc"); err != nil {
-		return
-	}
-	require.Greater(t, len(systems(dir, g)), 0)
-	require.Equal(t, fmt.Sprint(systems(dir, g)[0].name), ours)
 }

@@ -56,7 +56,7 @@ func newProbe(ctx context.Context) (*probe, error) {
 		return nil, err
 	}
 	shared := os.NewFile(uintptr(fd), "probe")
-	defer shared.Close() //nolint:errcheck // the mapping stays
+	defer shared.Close() // the mapping stays
 	p := &probe{cores: [2]int(cores), ask: make(chan chan time.Duration)}
 	if p.lines, err = mapLines(shared, true); err != nil {
 		return nil, err

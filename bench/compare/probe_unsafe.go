@@ -20,7 +20,7 @@ type probeLines struct {
 
 const ended = ^uint64(0)
 
-// mapLines maps the words of a file, which it sizes if make.
+// mapLines maps the words of a file. With size, it gives the file their length first.
 func mapLines(f *os.File, size bool) (*probeLines, error) {
 	if size {
 		if err := f.Truncate(int64(unsafe.Sizeof(probeLines{}))); err != nil {

@@ -55,7 +55,7 @@ func (o *options) comparePeers(ctx context.Context, out io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("%w; name another file with -raw", err)
 		}
-		defer f.Close() //nolint:errcheck // each turn was written
+		defer f.Close() // each turn was written
 		raw = f
 	}
 	groups := o.chosen()
@@ -144,7 +144,7 @@ func readTurns(path string) (turns []turn, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close()
 	lines := json.NewDecoder(f)
 	lines.DisallowUnknownFields()
 	for {

@@ -131,7 +131,10 @@ func (s *system) run(ctx context.Context, g *group, each, limit time.Duration) (
 	cmd.WaitDelay = 10 * time.Second
 	cmd.Stdout, cmd.Stderr = &out, &said
 	err := cmd.Run()
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		err = fmt.Errorf("%s: took longer than %v, or was interrupted: %w", s.name, limit, err)
+	case err != nil:
 		err = fmt.Errorf("%s: %w: %s", s.name, err, firstLine(said.Bytes()))
 	}
 	figures, bad := readFigures(s.name, out.Bytes())

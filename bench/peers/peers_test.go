@@ -10,15 +10,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/gopgas/gopgas/internal/testwatch"
 )
 
 // TestProgramsCompileWithoutWarnings compiles each program for which this machine has a
 // compiler. It skips only where there is none at all.
 func TestProgramsCompileWithoutWarnings(t *testing.T) {
 	dir := t.TempDir()
-	missing, err := Build(testwatch.Context(t), dir)
+	missing, err := Build(t.Context(), dir)
 	require.NoError(t, err)
 	built := 0
 	for _, c := range compilers() {
@@ -53,7 +51,7 @@ func TestProgramOfLimitsPrintsALineForEachTaskAndSize(t *testing.T) {
 		t.Skip("no gcc")
 	}
 	dir := t.TempDir()
-	_, err := Build(testwatch.Context(t), dir)
+	_, err := Build(t.Context(), dir)
 	require.NoError(t, err)
 	limit := Configs()[0]
 	require.True(t, limit.Limit)
@@ -80,7 +78,7 @@ type line struct {
 }
 
 func run(t *testing.T, command []string) (lines []line) {
-	ctx, cancel := context.WithCancel(testwatch.Context(t))
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out, err := exec.CommandContext(ctx, command[0], command[1:]...).Output()
 	require.NoError(t, err, "%q", command)

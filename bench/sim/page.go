@@ -7,12 +7,9 @@ import (
 	"os"
 	"strings"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/plotutil"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/gopgas/gopgas/bench/curves"
 )
 
 //go:embed page.html
@@ -64,38 +61,17 @@ func writePage(path string, c *constants, starts []start, groups []group) error 
 	return err
 }
 
-// drawGroup draws a group's curves, both axes logarithmic.
+// drawGroup draws a group's curves.
 func drawGroup(g *group) (template.HTML, error) {
-	p := plot.New()
-	p.Title.Text = fmt.Sprintf("%s, %d ranks, %d on a host", g.Collective, g.Ranks, g.PerHost)
-	p.X.Label.Text, p.Y.Label.Text = "bytes", "microseconds"
-	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
-	p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{}, plot.LogTicks{Prec: -1}
-	p.Legend.Top, p.Legend.Left = true, true
-	p.Add(plotter.NewGrid())
+	all := make([]curves.Curve, len(g.Curves))
 	for i := range g.Curves {
 		c := &g.Curves[i]
-		points := make(plotter.XYs, len(c.Sizes))
-		for k := range points {
-			points[k] = plotter.XY{X: float64(c.Sizes[k]), Y: max(float64(c.Times[k])/1000, leastMicros)}
+		all[i] = curves.Curve{Name: c.Algorithm, Points: make(plotter.XYs, len(c.Sizes))}
+		for k := range c.Sizes {
+			all[i].Points[k] = plotter.XY{X: float64(c.Sizes[k]), Y: max(float64(c.Times[k])/1000, leastMicros)}
 		}
-		line, marks, err := plotter.NewLinePoints(points)
-		if err != nil {
-			return "", err
-		}
-		line.Color, line.Dashes = plotutil.Color(i), plotutil.Dashes(i/len(plotutil.DefaultColors))
-		marks.Color, marks.Shape = line.Color, plotutil.Shape(i)
-		p.Add(line, marks)
-		p.Legend.Add(c.Algorithm, line, marks)
 	}
-	canvas := vgsvg.New(18*vg.Centimeter, 12*vg.Centimeter)
-	p.Draw(draw.New(canvas))
-	var out strings.Builder
-	if _, err := canvas.WriteTo(&out); err != nil {
-		return "", err
-	}
-	_, svg, _ := strings.Cut(out.String(), "<svg") // without the header of a file
-	return template.HTML("<svg" + svg), nil        //nolint:gosec // the library escapes names
+	return curves.Draw(fmt.Sprintf("%s, %d ranks, %d on a host", g.Collective, g.Ranks, g.PerHost), "microseconds", all)
 }
 
 // leastMicros stands for no time, which a logarithmic axis cannot show.
