@@ -29,6 +29,7 @@ func programs() map[string]litmus {
 		"accumulate in order": {ranks: 2, body: accumulateInOrder},
 		"mixed atomics":       {ranks: 3, body: mixedAtomics, owner: true},
 		"lock":                {ranks: 3, body: lock},
+		"element as flag":     {ranks: 2, body: elementAsFlag},
 		"wake-up":             {ranks: 2, body: wakeUp},
 	}
 }

@@ -90,3 +90,40 @@ func flagElsewhere(ctx context.Context, r *testjob.Rank) {
 	}
 	r.NoError(data.Fence(ctx))
 }
+
+func TestElementAsFlag(t *testing.T) { everywhere(t, "element as flag") }
+
+// elementAsFlag: rank 0 puts data, orders or flushes, and stores an element; rank 1 waits for
+// the element and reads. Forbidden: the element of a round with data of the round before.
+func elementAsFlag(ctx context.Context, r *testjob.Rank) {
+	const n = 512
+	data := allocate[uint64](ctx, r, n)
+	flag := allocate[int32](ctx, r, 1)
+	src := make([]uint64, n)
+	for round := 1; round <= rounds(60); round++ {
+		if r.Me == 1 {
+			_, _, err := window.WaitUntil(ctx, flag, window.Elements[int32]{At: []int{0}, Condition: window.AtMost, Value: int32(-round)})
+			r.NoError(err)
+			for i := n - 1; i >= 0; i-- {
+				if v := data.Local()[i]; v != uint64(round) {
+					r.FailNow("the element came before the data", "round %d, element %d is of round %d", round, i, v)
+				}
+			}
+			tell(ctx, r, data, 0, doneSlot, round)
+			continue
+		}
+		for i := range src {
+			src[i] = uint64(round)
+		}
+		r.NoError(data.Put(ctx, 1, 0, src))
+		if round%2 == 0 {
+			r.NoError(data.Order(1))
+		} else {
+			r.NoError(data.Flush(ctx, 1))
+		}
+		r.NoError(window.AtomicStore(ctx, flag, 1, 0, int32(-round)))
+		r.NoError(flag.Flush(ctx, 1))
+		hear(ctx, r, data, doneSlot, round)
+	}
+	r.NoError(flag.Fence(ctx))
+}

@@ -17,7 +17,7 @@ import (
 // elsewhere. (An array whose slice is passed to Put escapes: the memory that a
 // queue reads must not move, and stacks move.)
 func hot(ctx context.Context, w *window.Window[int64], f *window.Window[float64], a *window.Window[[4]int64], target int) map[string]func() error {
-	block := make([]int64, 16)
+	block, met := make([]int64, 16), make([]int, 0, 2)
 	return map[string]func() error{
 		"PutValue": func() error { return w.PutValue(ctx, target, 0, 42) },
 		"GetValue": func() error { _, err := w.GetValue(ctx, target, 0); return err },
@@ -51,6 +51,22 @@ func hot(ctx context.Context, w *window.Window[int64], f *window.Window[float64]
 		"signal":      func() error { return w.PutNotify(ctx, target, 0, nil, window.Signal{Slot: 1, Add: true, Value: 1}) },
 		"TestNotify": func() error {
 			_, _, _, err := w.TestNotify(window.Until{Slots: []int{0, 1}, Condition: window.AtLeast, Value: 1})
+			return err
+		},
+		"WaitNotify": func() error {
+			_, _, err := w.WaitNotify(ctx, window.Until{Slots: []int{1, 2}, Condition: window.AtLeast, Signed: true})
+			return err
+		},
+		"WaitUntil": func() error {
+			_, _, err := window.WaitUntil(ctx, w, window.Elements[int64]{At: []int{5, 6}})
+			return err
+		},
+		"TestUntil": func() error {
+			_, _, _, err := window.TestUntil(w, window.Elements[int64]{At: []int{5, 6}, Values: []int64{7, 8}, Condition: window.Greater})
+			return err
+		},
+		"TestSome": func() error {
+			_, err := window.TestSome(w, window.Elements[int64]{At: []int{5, 6}}, met[:0])
 			return err
 		},
 		"ResetNotify": func() error { _, err := w.ResetNotify(1, 0); return err },

@@ -26,7 +26,9 @@ func FetchAdd[T Number](ctx context.Context, w *Window[T], target, index int, de
 	}
 	if v := w.mapped(target); v != nil && uint(index) < uint(len(v.mem)) {
 		v.count(1)
-		return addNative(&v.mem[index], delta), nil
+		old = addNative(&v.mem[index], delta)
+		tell(v.watch, v.remote)
+		return old, nil
 	}
 	return fetch(ctx, w, "FetchAdd", target, index, driver.AtomicAdd, delta, 0)
 }
@@ -59,7 +61,9 @@ func Swap[T Number](ctx context.Context, w *Window[T], target, index int, v T) (
 func CompareSwap[T Number](ctx context.Context, w *Window[T], target, index int, old, v T) (seen T, err error) {
 	if m := w.mapped(target); m != nil && uint(index) < uint(len(m.mem)) {
 		m.count(1)
-		return compareSwapNative(&m.mem[index], old, v), nil
+		seen = compareSwapNative(&m.mem[index], old, v)
+		tell(m.watch, m.remote)
+		return seen, nil
 	}
 	return fetch(ctx, w, "CompareSwap", target, index, driver.AtomicCmpSwap, v, toBits(old))
 }
@@ -103,7 +107,11 @@ func AtomicAnd[T Integer](ctx context.Context, w *Window[T], target, index int, 
 func fetch[T Number](ctx context.Context, w *Window[T], op string, target, index int, a driver.AtomicOp, v T, compare uint64) (T, error) {
 	if m := w.mapped(target); m != nil && uint(index) < uint(len(m.mem)) {
 		m.count(1)
-		return fromBits[T](atomics.Apply(element.Bytes(m.mem[index:index+1]), a, toBits(v), compare)), nil
+		old := atomics.Apply(element.Bytes(m.mem[index:index+1]), a, toBits(v), compare)
+		if a != driver.AtomicLoad {
+			tell(m.watch, m.remote)
+		}
+		return fromBits[T](old), nil
 	}
 	r, m, err := w.reachView(ctx, target, index, 1)
 	var old uint64
@@ -122,6 +130,7 @@ func update[T Number](ctx context.Context, w *Window[T], op string, target, inde
 	if m := w.mapped(target); m != nil && uint(index) < uint(len(m.mem)) {
 		m.count(1)
 		atomics.Apply(element.Bytes(m.mem[index:index+1]), a, toBits(v), 0)
+		tell(m.watch, m.remote)
 		return nil
 	}
 	r, m, err := w.reachView(ctx, target, index, 1)

@@ -127,7 +127,7 @@ func TestArgumentsBeyondTheWindowReturnErrRangeAndChangeNothing(t *testing.T) {
 		check() // and with the target in reach
 		r.NoError(w.Fence(ctx))
 		r.Equal(make([]int64, elems), w.Local())
-		_, _, _, err = w.TestNotify(window.Until{Slots: []int{0}, Condition: window.NotEqual + 1})
+		_, _, _, err = w.TestNotify(window.Until{Slots: []int{0}, Condition: window.Less + 1})
 		r.ErrorIs(err, window.ErrRange)
 		_, _, err = w.WaitNotify(ctx, window.Until{Slots: []int{4}})
 		r.ErrorContains(err, "notification slot 4: out of range [0, 4)")

@@ -30,6 +30,9 @@ type core struct {
 	freed   atomic.Bool
 
 	transfers sync.Pool // of *transfer
+	// watching counts goroutines of this rank that wait for elements. Free gives the
+	// elements back once there are none.
+	watching atomic.Int64
 }
 
 // windowCard carries the arguments of Allocate, which all ranks of the team

@@ -36,6 +36,10 @@ var waits = map[string]func(ctx context.Context, r *testjob.Rank, w *window.Wind
 		_, _, err := w.WaitNotify(ctx, window.Until{Slots: []int{5}, Value: 1})
 		return err
 	},
+	"element": func(ctx context.Context, _ *testjob.Rank, w *window.Window[int], _ int) error {
+		_, _, err := window.WaitUntil(ctx, w, window.Elements[int]{At: []int{0}, Value: -1})
+		return err
+	},
 	"flush": func(ctx context.Context, r *testjob.Rank, w *window.Window[int], victim int) error {
 		return repeat(ctx, func() error {
 			return errors.Join(w.PutValue(ctx, victim, r.Me, 1), w.Flush(ctx, victim))

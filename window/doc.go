@@ -30,7 +30,8 @@
 // A window's memory is one region per rank, the same everywhere:
 //
 //	0            elements, n x size
-//	+ pad to 64  lock: state, writers waiting; wake-up count; ranks that wait (1 bit each)
+//	+ pad to 64  lock: state, writers waiting
+//	+ pad to 64  wake-up count of locks; goroutines that wait for elements; ranks that wait for the lock (1 bit each)
 //	+ pad to 64  notification slots, 8 bytes each
 //
 // This rank reaches a mapped rank by loads and stores: a Put of 8 bytes is a

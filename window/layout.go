@@ -14,6 +14,7 @@ type layout struct {
 	slots   int
 	lock    int // state word, then the count of waiting writers
 	wake    int // grows when a rank that waits for a lock shall try again
+	watch   int // goroutines of this rank that wait for elements
 	waiters int // one bit for each rank that waits for this rank's lock
 	slot0   int
 	total   int
@@ -29,6 +30,7 @@ func newLayout(elems, size, slots, ranks int) (layout, error) {
 	l := layout{elems: elems, size: size, slots: slots}
 	l.lock = line(elems * size)
 	l.wake = l.lock + lineSize
+	l.watch = l.wake + 8
 	l.waiters = l.wake + lineSize
 	l.slot0 = line(l.waiters + (ranks+63)/64*8)
 	l.total = line(l.slot0 + slots*8)

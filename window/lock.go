@@ -108,7 +108,7 @@ func (l Held) Unlock(ctx context.Context) error {
 	}
 	if err == nil {
 		// The lock is released even where the flush fails or ctx ends.
-		err = errors.Join(r.Peer.Flush(ctx), c.within(ctx, r,
+		err = errors.Join(c.complete(ctx, r), c.within(ctx, r,
 			func() error { return c.unlock(context.WithoutCancel(ctx), r, h.mode) }, func() {}))
 	}
 	return c.failAt("Unlock", h.target, -1, 0, err)

@@ -91,6 +91,12 @@ func compare(w *window.Window[uint64], want []uint64) error {
 	if got := w.Local(); !slices.Equal(got, want[:owned+common]) {
 		return fmt.Errorf("memory is %d instead of %d", got, want[:owned+common])
 	}
+	for i, v := range want[:owned+common] {
+		_, got, ok, err := window.TestUntil(w, window.Elements[uint64]{At: []int{i}, Value: v})
+		if !ok {
+			return errors.Join(err, fmt.Errorf("element %d holds %d instead of %d", i, got, v))
+		}
+	}
 	for slot, v := range want[owned+common:] {
 		_, got, ok, err := w.TestNotify(window.Until{Slots: []int{slot}, Value: v})
 		if !ok {

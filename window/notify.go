@@ -43,27 +43,16 @@ func (w *Window[T]) PutNotify(ctx context.Context, target, index int, src []T, s
 	return w.failAt("PutNotify", target, index, len(src), err)
 }
 
-// A Condition compares a slot's value with a wanted value.
-type Condition uint8
-
-const (
-	// Equal: the slot holds exactly the value.
-	Equal Condition = iota
-	// AtLeast: the slot holds the value or more.
-	AtLeast
-	// NotEqual: the slot holds another value.
-	NotEqual
-	conditions // number of conditions
-)
-
-// Until is the condition of a wait: slots of this rank meet it, any one of them
-// or all.
+// Until is the condition of a wait for slots of this rank: any one of them meets it, or
+// all do. [Elements] is the same for elements.
 type Until struct {
 	Slots     []int // at least one
 	Condition Condition
 	Value     uint64
 	Values    []uint64 // if any: compared with Slots one by one, instead of Value
 	All       bool
+	// Signed compares as int64: a slot from which signals subtracted may hold less than 0.
+	Signed bool
 }
 
 // WaitNotify waits until this rank's slots meet u. It returns the first of
@@ -71,52 +60,53 @@ type Until struct {
 // value. The slots keep their values: ResetNotify changes them. It ends early
 // when a rank of the team is gone. Kind: local.
 func (w *Window[T]) WaitNotify(ctx context.Context, u Until) (slot int, value uint64, err error) {
-	slot, value, ok, err := w.testNotify("WaitNotify", &u)
-	if ok || err != nil {
-		return slot, value, err
+	var i int
+	if u.Signed {
+		var v int64
+		signed := w.signedSlots(&u)
+		i, v, err = signed.wait(ctx, w.core, "WaitNotify")
+		value = uint64(v)
+	} else {
+		unsigned := w.slots(&u)
+		i, value, err = unsigned.wait(ctx, w.core, "WaitNotify")
 	}
-	err = w.team.Await(ctx, func() bool {
-		slot, value, ok = w.look(&u)
-		return ok || w.freed.Load()
-	})
-	switch {
-	case ok:
-		return slot, value, nil
-	case err == nil:
-		err = ErrFreed
+	if err != nil {
+		return 0, 0, err
 	}
-	return 0, 0, w.fail("WaitNotify", err)
+	return u.Slots[i], value, nil
 }
 
 // TestNotify is WaitNotify without the wait: ok reports whether the slots meet u
 // now. It makes progress. Kind: local.
 func (w *Window[T]) TestNotify(u Until) (slot int, value uint64, ok bool, err error) {
-	return w.testNotify("TestNotify", &u)
+	var i int
+	if u.Signed {
+		var v int64
+		signed := w.signedSlots(&u)
+		i, v, ok, err = signed.test(w.core, "TestNotify")
+		value = uint64(v)
+	} else {
+		unsigned := w.slots(&u)
+		i, value, ok, err = unsigned.test(w.core, "TestNotify")
+	}
+	if err != nil {
+		return 0, 0, false, err
+	}
+	return u.Slots[i], value, ok, nil
 }
 
-func (c *core) testNotify(op string, u *Until) (slot int, value uint64, ok bool, err error) {
-	if c.freed.Load() {
-		return 0, 0, false, c.fail(op, ErrFreed)
+func (c *core) slots(u *Until) wanted[uint64] {
+	return wanted[uint64]{slots: true, offset: c.layout.slot0, limit: c.layout.slots,
+		at: u.Slots, condition: u.Condition, value: u.Value, values: u.Values, all: u.All}
+}
+
+func (c *core) signedSlots(u *Until) wanted[int64] {
+	var values []int64
+	if u.Values != nil {
+		values = element.View[int64](element.Bytes(u.Values), len(u.Values))
 	}
-	if len(u.Slots) == 0 {
-		return 0, 0, false, c.fail(op, fmt.Errorf("no slots to look at: %w", ErrRange))
-	}
-	if u.Condition >= conditions {
-		return 0, 0, false, c.fail(op, fmt.Errorf("condition %d: %w [0, %d)", u.Condition, ErrRange, conditions))
-	}
-	if u.Values != nil && len(u.Values) != len(u.Slots) {
-		return 0, 0, false, c.fail(op, fmt.Errorf("%d values for %d slots: %w", len(u.Values), len(u.Slots), ErrRange))
-	}
-	for _, s := range u.Slots {
-		if uint(s) >= uint(c.layout.slots) {
-			return 0, 0, false, c.failSlot(op, c.team.Rank, s, ErrRange)
-		}
-	}
-	if slot, value, ok = c.look(u); !ok {
-		c.team.Progress()
-		slot, value, ok = c.look(u)
-	}
-	return slot, value, ok, nil
+	return wanted[int64]{slots: true, offset: c.layout.slot0, limit: c.layout.slots,
+		at: u.Slots, condition: u.Condition, value: int64(u.Value), values: values, all: u.All}
 }
 
 // ResetNotify stores a value in this rank's slot and returns the slot's earlier
@@ -137,34 +127,6 @@ func (w *Window[T]) ResetNotify(slot int, value uint64) (old uint64, err error) 
 		old, err = r.Fetch(ctx, w.layout.slot(slot), fabric.Atomic{Op: driver.AtomicSwap, Width: 8, Operand: value})
 	}
 	return old, w.failAt("ResetNotify", w.team.Rank, -1, 0, err)
-}
-
-// look compares the slots once. The loads pair with the signal's store.
-func (c *core) look(u *Until) (slot int, value uint64, ok bool) {
-	for i, s := range u.Slots {
-		v := c.word(c.layout.slot(s)).Load()
-		if met := u.met(i, v); met != u.All {
-			return s, v, met
-		} else if u.All {
-			slot, value = s, v
-		}
-	}
-	return slot, value, u.All
-}
-
-// met reports whether the value v of slot i of u.Slots meets the condition.
-func (u *Until) met(i int, v uint64) bool {
-	want := u.Value
-	if u.Values != nil {
-		want = u.Values[i]
-	}
-	switch u.Condition {
-	case AtLeast:
-		return v >= want
-	case NotEqual:
-		return v != want
-	}
-	return v == want
 }
 
 func (c *core) failSlot(op string, target, slot int, err error) error {

@@ -188,3 +188,27 @@ func TestWaitNotifyReturnsAtOnceIfTheConditionHolds(t *testing.T) {
 		r.NoError(err)
 	})
 }
+
+func TestSignedWaitNotifyComparesSlotsBelowZero(t *testing.T) {
+	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
+		w := allocate[int64](ctx, r, 1)
+		minus := int64(-3)
+		r.NoError(w.PutNotify(ctx, r.Right(), 0, nil, window.Signal{Slot: 1, Add: true, Value: uint64(minus)}))
+		slot, value, err := w.WaitNotify(ctx, window.Until{Slots: []int{0, 1}, Condition: window.Less, Signed: true})
+		r.NoError(err)
+		r.Equal(1, slot)
+		r.Equal(minus, int64(value))
+		negative := window.Until{Slots: []int{1}, Condition: window.AtLeast, Value: 1, Signed: true}
+		_, _, ok, err := w.TestNotify(negative)
+		r.NoError(err)
+		r.False(ok)
+		negative.Values = []uint64{uint64(minus)}
+		_, _, ok, err = w.TestNotify(negative)
+		r.NoError(err)
+		r.True(ok)
+		_, _, ok, err = w.TestNotify(window.Until{Slots: []int{1}, Condition: window.AtLeast, Value: 1})
+		r.NoError(err)
+		r.True(ok, "as uint64")
+		r.NoError(w.Fence(ctx))
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
 )
@@ -14,6 +15,7 @@ import (
 func (w *Window[T]) Flush(ctx context.Context, target int) error {
 	if v := w.mapped(target); v != nil {
 		if err := v.remote.Peer.FlushMapped(); err == nil {
+			tell(v.watch, v.remote)
 			return nil
 		}
 	}
@@ -23,12 +25,19 @@ func (w *Window[T]) Flush(ctx context.Context, target int) error {
 func (c *core) flush(ctx context.Context, target int) error {
 	r, err := c.remote(ctx, target)
 	if err == nil {
-		err = r.Peer.Flush(ctx)
+		err = c.complete(ctx, r)
 	}
 	if err != nil {
 		return &OpError{Op: "Flush", Window: c.name, Rank: c.team.Rank, Target: target, Index: -1, Err: err}
 	}
 	return nil
+}
+
+// complete flushes a target, and wakes its goroutines that wait for what this rank put.
+func (c *core) complete(ctx context.Context, r *fabric.Remote) error {
+	err := r.Peer.Flush(ctx)
+	tell(c.watch(r), r)
+	return err
 }
 
 // FlushAll is Flush of every target; of several errors it returns the first.
@@ -50,7 +59,7 @@ func (c *core) flushReached(ctx context.Context) error {
 		if r == nil {
 			continue // never reached: nothing to complete
 		}
-		if err := r.Peer.Flush(ctx); err != nil && first == nil {
+		if err := c.complete(ctx, r); err != nil && first == nil {
 			first = err
 		}
 	}
@@ -106,6 +115,9 @@ func (w *Window[T]) Free(ctx context.Context) error {
 	}
 	w.team.Bell().Ring() // wakes waits for notifications and locks
 	err := w.closeGates(ctx)
+	if err == nil && w.watching.Load() != 0 {
+		err = w.team.Await(ctx, func() bool { return w.watching.Load() == 0 })
+	}
 	if err == nil {
 		w.team.EndUse(w.region)
 	}

@@ -23,6 +23,7 @@ type Window[T any] struct {
 type view[T any] struct {
 	mem    []T
 	remote *fabric.Remote
+	watch  *atomic.Uint64   // goroutines of the target that wait for elements
 	stats  *fabric.Counters // nil unless this job counts mapped operations
 }
 
@@ -80,7 +81,7 @@ func (w *Window[T]) reachView(ctx context.Context, target, index, count int) (*f
 	if err != nil || r.Mem == nil {
 		return r, nil, err
 	}
-	v := &view[T]{mem: element.View[T](r.Mem, w.layout.elems), remote: r}
+	v := &view[T]{mem: element.View[T](r.Mem, w.layout.elems), remote: r, watch: w.watch(r)}
 	if w.team.Counting() {
 		v.stats = &r.Peer.Stats
 	}

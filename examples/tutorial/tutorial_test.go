@@ -111,6 +111,29 @@ func Example_notify() {
 	// Output: sum 55
 }
 
+func Example_waitUntil() {
+	run(func(ctx context.Context, job *runtime.Job) error {
+		world := job.World()
+		w, err := window.Allocate[int](ctx, world, 1)
+		if err != nil {
+			return err
+		}
+		if err := window.AtomicAdd(ctx, w, 0, 0, 1); err != nil {
+			return err
+		}
+		if world.Rank() == 0 {
+			all := window.Elements[int]{At: []int{0}, Condition: window.AtLeast, Value: world.Size()}
+			_, n, err := window.WaitUntil(ctx, w, all)
+			if err != nil {
+				return err
+			}
+			fmt.Println("all have come:", n == world.Size())
+		}
+		return nil
+	})
+	// Output: all have come: true
+}
+
 func Example_lock() {
 	run(func(ctx context.Context, job *runtime.Job) error {
 		world := job.World()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -151,13 +152,12 @@ func (h *health) refused(rank int, status driver.Status, cause error) {
 // Wait makes progress until ready is true, and then returns nil. If ctx ends first, it
 // returns the cause of ctx's end.
 func (f *Fabric) Wait(ctx context.Context, ready func() bool) error {
-	return f.WaitShared(ctx, false, ready)
+	return f.WaitWith(ctx, wait.Manner{}, ready)
 }
 
-// WaitShared waits as Wait does, on a core that other ranks need if shared is true. It then
-// looks only a few times before it yields the core. Wait does so, too, if Progress makes
-// system calls. Under [Peer.NoWait] it looks once and makes no progress.
-func (f *Fabric) WaitShared(ctx context.Context, shared bool, ready func() bool) error {
+// WaitWith is Wait in the manner m. Progress that makes system calls makes it a calling
+// one. Under [Peer.NoWait] it looks once and makes no progress.
+func (f *Fabric) WaitWith(ctx context.Context, m wait.Manner, ready func() bool) error {
 	if f.hasty(ctx) {
 		if ready() {
 			return nil
@@ -165,10 +165,8 @@ func (f *Fabric) WaitShared(ctx context.Context, shared bool, ready func() bool)
 		return ErrNoRoom
 	}
 	look := func() bool { return ready() || f.Progress() && ready() }
-	if shared || f.calls() {
-		return f.bell.WaitCalling(ctx, look)
-	}
-	return f.bell.Wait(ctx, look)
+	m.Calling = m.Calling || f.calls()
+	return f.bell.WaitWith(ctx, m, look)
 }
 
 // calls reports whether Progress makes system calls.

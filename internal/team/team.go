@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/wait"
 )
 
 // A Team is the inner part of a team at one rank.
@@ -69,7 +70,7 @@ type Keeper interface {
 // Await returns nil once ready is true. It returns earlier if the team breaks or ctx ends,
 // with the reason.
 func (t *Team) Await(ctx context.Context, ready func() bool) error {
-	return t.await(ctx, false, ready)
+	return t.await(ctx, wait.Manner{}, ready)
 }
 
 // Crowded reports whether members share cores, on some host.
@@ -80,14 +81,20 @@ func (t *Team) Crowded() bool { return t.PerCore > 1 }
 // need this core. With 8 ranks on 2 cores and 8 bytes, an exchange on a ring takes 8 us
 // instead of 14. An all-to-all takes 8 us instead of 10.
 func (t *Team) AwaitMapped(ctx context.Context, ready func() bool) error {
-	return t.await(ctx, t.Crowded(), ready)
+	return t.await(ctx, wait.Manner{Calling: t.Crowded()}, ready)
 }
 
-// await is Await on a core that other ranks need if shared is true.
-func (t *Team) await(ctx context.Context, shared bool, ready func() bool) error {
+// AwaitUnrung is Await for stores of members, or of this rank's program, that may ring no
+// bell. It finds ready true after [wait.LongestPause] at the latest.
+func (t *Team) AwaitUnrung(ctx context.Context, ready func() bool) error {
+	return t.await(ctx, wait.Manner{Unrung: true}, ready)
+}
+
+// await is Await in the manner m.
+func (t *Team) await(ctx context.Context, m wait.Manner, ready func() bool) error {
 	seen := t.Health()
 	bad := t.Err()
-	err := t.WaitShared(ctx, shared, func() bool {
+	err := t.WaitWith(ctx, m, func() bool {
 		if bad != nil || ready() {
 			return true
 		}

@@ -120,22 +120,37 @@ func (b *Bell) broadcast() {
 // the waiting goroutine calls ready, and often; ready should make progress as
 // well as look. If ready is true at once, Wait does not look at ctx.
 func (b *Bell) Wait(ctx context.Context, ready func() bool) error {
-	return b.wait(ctx, polls, ready)
+	return b.WaitWith(ctx, Manner{}, ready)
 }
 
 // WaitCalling is Wait for a ready that makes system calls.
 func (b *Bell) WaitCalling(ctx context.Context, ready func() bool) error {
-	if b.alone {
-		return b.wait(ctx, callsAlone, ready)
-	}
-	return b.wait(ctx, calls, ready)
+	return b.WaitWith(ctx, Manner{Calling: true}, ready)
 }
 
-func (b *Bell) wait(ctx context.Context, looks int, ready func() bool) error {
+// A Manner says how a waiter looks.
+type Manner struct {
+	// Calling: ready makes system calls, or another process needs this core. The waiter
+	// looks a few times before it yields.
+	Calling bool
+	// Unrung: the condition may become true without a ring. A waiter that sleeps looks
+	// again after firstPause, and then after pauses that double up to LongestPause.
+	Unrung bool
+}
+
+// WaitWith is Wait in the manner m.
+func (b *Bell) WaitWith(ctx context.Context, m Manner, ready func() bool) error {
 	ctx = Context(ctx)
+	looks := polls
+	if m.Calling {
+		looks = calls
+		if b.alone {
+			looks = callsAlone
+		}
+	}
 	done, err := b.spin(ctx, looks, ready)
 	if done || err != nil {
 		return err
 	}
-	return b.park(ctx, ready)
+	return b.park(ctx, m, ready)
 }

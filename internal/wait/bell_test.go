@@ -100,7 +100,7 @@ func TestPanicOfAConditionLeavesNoWaiterBehind(t *testing.T) {
 		b := bell()
 		looks := 0
 		require.Panics(t, func() {
-			_ = b.park(testwatch.Context(t), func() bool {
+			_ = b.park(testwatch.Context(t), Manner{}, func() bool {
 				looks++
 				panic("condition")
 			})

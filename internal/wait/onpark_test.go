@@ -3,6 +3,7 @@ package wait
 import (
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -40,5 +41,19 @@ func TestWaitSeesAConditionThatOnParkMakesTrue(t *testing.T) {
 		b.OnPark(func() { flag.Store(true) }) // without a ring
 		require.NoError(t, b.Wait(testwatch.Context(t), flag.Load))
 		require.Zero(t, b.Parks())
+	})
+}
+
+// The condition rings no bell. The pauses between looks bound the looks of a sleeping waiter.
+func TestUnrungWaitLooksAfterEachPause(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, bell func() *Bell) {
+		b, looks := bell(), 0
+		began := time.Now()
+		require.NoError(t, b.park(testwatch.Context(t), Manner{Unrung: true}, func() bool {
+			looks++
+			return looks == 9
+		}))
+		require.GreaterOrEqual(t, time.Since(began), 7*firstPause+5*LongestPause)
+		require.EqualValues(t, 8, b.Parks())
 	})
 }

@@ -16,11 +16,16 @@ import (
 // rounds is the number of times that a turn passes.
 func rounds() uint64 { return uint64(testwatch.Rounds(100_000)) }
 
-// waits are the two ways into a bell: with the polling that most waits end in,
+// waits are the ways into a bell: with the polling that most waits end in,
 // and straight to sleep, where wake-ups can be lost.
 var waits = map[string]func(*Bell, context.Context, func() bool) error{
 	"spinning first": (*Bell).Wait,
-	"parking":        (*Bell).park,
+	"parking": func(b *Bell, ctx context.Context, ready func() bool) error {
+		return b.park(ctx, Manner{}, ready)
+	},
+	"parking with pauses": func(b *Bell, ctx context.Context, ready func() bool) error {
+		return b.park(ctx, Manner{Unrung: true}, ready)
+	},
 }
 
 func TestNoWakeupIsLostBetweenTwoGoroutines(t *testing.T) {
@@ -68,7 +73,7 @@ func TestNoWakeupIsLostAmongManyWaitersOfOneBell(t *testing.T) {
 		for i := range waiters {
 			g.Go(func() error {
 				for n := uint64(1); n <= each; n++ {
-					if err := b.park(ctx, func() bool { return asked[i].Load() == n }); err != nil {
+					if err := b.park(ctx, Manner{}, func() bool { return asked[i].Load() == n }); err != nil {
 						return fmt.Errorf("waiter %d, question %d: %w", i, n, err)
 					}
 					answered[i].Store(n)
@@ -84,7 +89,7 @@ func TestNoWakeupIsLostAmongManyWaitersOfOneBell(t *testing.T) {
 				b.Ring()
 				guard.progress(n)
 				want := n/waiters + 1
-				if err := answers.park(ctx, func() bool { return answered[i].Load() == want }); err != nil {
+				if err := answers.park(ctx, Manner{}, func() bool { return answered[i].Load() == want }); err != nil {
 					return fmt.Errorf("answer of waiter %d to question %d: %w", i, want, err)
 				}
 			}
@@ -107,7 +112,7 @@ func TestWaiterLooksAgainBeforeItSleeps(t *testing.T) {
 		ctx, rescue := context.WithCancelCause(testwatch.Context(t))
 		defer rescue(nil)
 		result := make(chan error, 1)
-		go func() { result <- b.park(ctx, flag.Load) }() // as a wait goes on after its looks
+		go func() { result <- b.park(ctx, Manner{}, flag.Load) }() // as a wait goes on after its looks
 		require.Eventually(t, func() bool { return len(result) == 1 || b.Parks() > 0 }, testwatch.Patience(), testwatch.Patience()/10_000)
 		if b.Parks() > 0 {
 			rescue(errLostWakeup)
@@ -128,7 +133,7 @@ func TestCancellationRacingWithRingsAlwaysEndsTheWait(t *testing.T) {
 			ctx, cancel := context.WithCancel(guard)
 			var flag atomic.Bool
 			result := make(chan error, 1)
-			go func() { result <- b.park(ctx, flag.Load) }()
+			go func() { result <- b.park(ctx, Manner{}, flag.Load) }()
 			var racers sync.WaitGroup
 			racers.Go(cancel)
 			racers.Go(func() { flag.Store(true); b.Ring() })
