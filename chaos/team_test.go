@@ -173,7 +173,7 @@ func (p *player) scribble(ctx context.Context, w *window.Window[int64]) {
 	if w == nil {
 		return
 	}
-	dead := make([]int64, w.Len()/p.N)
+	dead := make([]int64, len(w.Local())/p.N)
 	for i := range dead {
 		dead[i] = 0xdead
 	}

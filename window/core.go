@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,7 @@ type core struct {
 	name    string
 	region  string // name of the memory in the fabric
 	layout  layout
+	lengths []int // elements by target; nil if all have as many as this rank
 	block   arena.Block
 	mine    *fabric.Region
 	remotes []atomic.Pointer[fabric.Remote] // by target, once it was reached
@@ -38,12 +40,13 @@ type core struct {
 // windowCard carries the arguments of Allocate, which all ranks of the team
 // compare.
 type windowCard struct {
-	Type  string
-	Size  int
-	Elems int
-	Slots int
-	Err   string // cause: this rank cannot make the window
-	Kind  string // name of the error in kinds
+	Type   string
+	Size   int
+	Elems  int
+	Slots  int
+	Varied bool   // Elems is the rank's own number
+	Err    string // cause: this rank cannot make the window
+	Kind   string // name of the error in kinds
 }
 
 // newCore makes a window together with the team's other ranks. A rank that cannot
@@ -65,7 +68,7 @@ func newCore(ctx context.Context, t *runtime.Team, typ string, size, elems int, 
 		bad = c.prepare(ctx, size, elems, o.slots)
 	}
 	inner.BeginUse(c.region, c.abandonLocks)
-	card := windowCard{Type: typ, Size: size, Elems: elems, Slots: o.slots}
+	card := windowCard{Type: typ, Size: size, Elems: elems, Slots: o.slots, Varied: o.varied}
 	if bad != nil {
 		card.Err, card.Kind = bad.Error(), kindOf(bad)
 	}
@@ -112,11 +115,30 @@ func (c *core) agree(ctx context.Context, card windowCard, bad error) error {
 		if other.Err != "" {
 			return &refusal{rank: r, cause: other.Err, kind: kinds[other.Kind]}
 		}
+		if c.setLength(r, other.Elems); card.Varied {
+			other.Elems = card.Elems
+		}
 		if other != card {
 			return fmt.Errorf("%w: rank %d has %s, rank %d has %s", runtime.ErrMismatch, c.team.Rank, card, r, other)
 		}
 	}
 	return nil
+}
+
+// setLength notes that a target has another number of elements.
+func (c *core) setLength(target, elems int) {
+	if c.lengths == nil {
+		c.lengths = slices.Repeat([]int{c.layout.elems}, len(c.remotes))
+	}
+	c.lengths[target] = elems
+}
+
+// length returns the number of elements at a target.
+func (c *core) length(target int) int {
+	if uint(target) < uint(len(c.lengths)) {
+		return c.lengths[target]
+	}
+	return c.layout.elems
 }
 
 func (w windowCard) String() string {
@@ -152,14 +174,21 @@ func (c *core) failAt(op string, target, index, count int, err error) error {
 	if err == nil {
 		return nil
 	}
+	return c.opError(op, target, index, count, err)
+}
+
+func (c *core) opError(op string, target, index, count int, err error) error {
+	if errors.Is(err, errNull) {
+		return nil
+	}
 	return &OpError{Op: op, Window: c.name, Rank: c.team.Rank, Target: target, Index: index, Count: count,
-		Limit: c.layout.elems, Err: err}
+		Limit: c.length(target), Err: err}
 }
 
 // reach checks an operation's arguments and returns the target's memory.
 func (c *core) reach(ctx context.Context, target, index, count int) (*fabric.Remote, error) {
-	if index < 0 || count < 0 || index > c.layout.elems-count {
-		return nil, fmt.Errorf("%d elements from index %d: %w [0, %d)", count, index, ErrRange, c.layout.elems)
+	if n := c.length(target); target != Null && (index < 0 || count < 0 || index > n-count) {
+		return nil, fmt.Errorf("%d elements from index %d: %w [0, %d)", count, index, ErrRange, n)
 	}
 	return c.remote(ctx, target)
 }
@@ -168,6 +197,9 @@ func (c *core) reach(ctx context.Context, target, index, count int) (*fabric.Rem
 func (c *core) remote(ctx context.Context, target int) (*fabric.Remote, error) {
 	if c.freed.Load() {
 		return nil, ErrFreed
+	}
+	if target == Null {
+		return nil, errNull
 	}
 	if uint(target) >= uint(len(c.remotes)) {
 		return nil, fmt.Errorf("target %d: %w [0, %d)", target, ErrRange, len(c.remotes))

@@ -27,12 +27,13 @@
 //
 // # Layout
 //
-// A window's memory is one region per rank, the same everywhere:
+// A window's memory is one region per rank. Only the number of elements may differ:
 //
-//	0            elements, n x size
-//	+ pad to 64  lock: state, writers waiting
-//	+ pad to 64  wake-up count of locks; goroutines that wait for elements; ranks that wait for the lock (1 bit each)
+//	0            lock: state, writers waiting
+//	64           wake-up count of locks; goroutines that wait for elements
+//	128          ranks that wait for the lock, 1 bit each
 //	+ pad to 64  notification slots, 8 bytes each
+//	+ pad to 64  elements, n x size
 //
 // This rank reaches a mapped rank by loads and stores: a Put of 8 bytes is a
 // bounds check and a store. It reaches the rest through internal/fabric.

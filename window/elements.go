@@ -29,7 +29,7 @@ type Elements[T Number] struct {
 // device, a store of this rank's program to Local. It looks again after 8 ms at
 // most, which takes about two percent of a core. Kind: local.
 func WaitUntil[T Number](ctx context.Context, w *Window[T], u Elements[T]) (index int, value T, err error) {
-	e := elements(w, &u)
+	e := wantedOf(w, &u)
 	i, value, err := e.wait(ctx, w.core, "WaitUntil")
 	if err != nil {
 		return 0, value, err
@@ -40,7 +40,7 @@ func WaitUntil[T Number](ctx context.Context, w *Window[T], u Elements[T]) (inde
 // TestUntil is WaitUntil without the wait: ok reports whether the elements meet u now. It
 // makes progress. Kind: local.
 func TestUntil[T Number](w *Window[T], u Elements[T]) (index int, value T, ok bool, err error) {
-	e := elements(w, &u)
+	e := wantedOf(w, &u)
 	i, value, ok, err := e.test(w.core, "TestUntil")
 	if err != nil {
 		return 0, value, false, err
@@ -51,7 +51,7 @@ func TestUntil[T Number](w *Window[T], u Elements[T]) (index int, value T, ok bo
 // WaitSome waits as WaitUntil does. It appends to met the indices of all elements that meet
 // u, at least one, in the order of u.At, and returns the extended slice. Kind: local.
 func WaitSome[T Number](ctx context.Context, w *Window[T], u Elements[T], met []int) ([]int, error) {
-	e := elements(w, &u)
+	e := wantedOf(w, &u)
 	first, _, err := e.wait(ctx, w.core, "WaitSome")
 	if err != nil {
 		return met, err
@@ -62,7 +62,7 @@ func WaitSome[T Number](ctx context.Context, w *Window[T], u Elements[T], met []
 // TestSome is WaitSome without the wait: it may append nothing. It makes progress. Kind:
 // local.
 func TestSome[T Number](w *Window[T], u Elements[T], met []int) ([]int, error) {
-	e := elements(w, &u)
+	e := wantedOf(w, &u)
 	first, _, ok, err := e.test(w.core, "TestSome")
 	if err != nil || !ok {
 		return met, err
@@ -70,8 +70,8 @@ func TestSome[T Number](w *Window[T], u Elements[T], met []int) ([]int, error) {
 	return e.appendMet(w.core, met, first), nil
 }
 
-func elements[T Number](w *Window[T], u *Elements[T]) wanted[T] {
-	return wanted[T]{limit: w.layout.elems,
+func wantedOf[T Number](w *Window[T], u *Elements[T]) wanted[T] {
+	return wanted[T]{offset: w.layout.elem0, limit: w.layout.elems,
 		at: u.At, condition: u.Condition, value: u.Value, values: u.Values, all: u.All}
 }
 

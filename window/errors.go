@@ -30,6 +30,9 @@ var (
 	ErrEnded = fabric.ErrEnded
 )
 
+// errNull ends an operation on Null, which then returns nil.
+var errNull = errors.New("target has no memory")
+
 // An OpError names the failed operation, its rank and target, and the limits.
 type OpError struct {
 	Op     string // such as "Put"

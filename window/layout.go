@@ -7,9 +7,10 @@ import (
 
 const lineSize = 64
 
-// layout holds the offsets of the parts of a window's region, in bytes.
+// layout holds the offsets of the parts of a window's region, in bytes. They are the same at
+// all ranks, also if ranks have different numbers of elements.
 type layout struct {
-	elems   int // elements
+	elems   int // elements of this rank
 	size    int // bytes of one
 	slots   int
 	lock    int // state word, then the count of waiting writers
@@ -17,6 +18,7 @@ type layout struct {
 	watch   int // goroutines of this rank that wait for elements
 	waiters int // one bit for each rank that waits for this rank's lock
 	slot0   int
+	elem0   int
 	total   int
 }
 
@@ -28,17 +30,17 @@ func newLayout(elems, size, slots, ranks int) (layout, error) {
 		return layout{}, fmt.Errorf("%d elements of %d bytes: %w", elems, size, ErrRange)
 	}
 	l := layout{elems: elems, size: size, slots: slots}
-	l.lock = line(elems * size)
 	l.wake = l.lock + lineSize
 	l.watch = l.wake + 8
 	l.waiters = l.wake + lineSize
 	l.slot0 = line(l.waiters + (ranks+63)/64*8)
-	l.total = line(l.slot0 + slots*8)
+	l.elem0 = line(l.slot0 + slots*8)
+	l.total = line(l.elem0 + elems*size)
 	return l, nil
 }
 
 func line(n int) int { return (n + lineSize - 1) &^ (lineSize - 1) }
 
-func (l *layout) offset(index int) int { return index * l.size }
+func (l *layout) offset(index int) int { return l.elem0 + index*l.size }
 
 func (l *layout) slot(i int) int { return l.slot0 + i*8 }

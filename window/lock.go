@@ -69,6 +69,9 @@ const (
 func (w *Window[T]) Lock(ctx context.Context, target int, m Mode) (Held, error) {
 	ctx = wait.Context(ctx)
 	r, err := w.remote(ctx, target)
+	if errors.Is(err, errNull) {
+		err = fmt.Errorf("target Null has no lock: %w [0, %d)", ErrRange, len(w.remotes))
+	}
 	if err == nil && m != Shared && m != Exclusive {
 		err = fmt.Errorf("%w: lock mode %d", driver.ErrInvalid, m)
 	}

@@ -6,8 +6,9 @@ import "fmt"
 type Option func(*options) error
 
 type options struct {
-	name  string
-	slots int
+	name   string
+	slots  int
+	varied bool // ranks have different numbers of elements
 }
 
 // DefaultSlots is the number of notification slots without WithSlots.
@@ -15,6 +16,9 @@ const DefaultSlots = 64
 
 // maxSlots keeps a window's slots to a size that every rank can afford.
 const maxSlots = 1 << 24
+
+// varied is the option of AllocateV.
+func varied(o *options) error { o.varied = true; return nil }
 
 // WithSlots sets how many notification slots the window has at every rank.
 func WithSlots(n int) Option {

@@ -86,6 +86,7 @@ func (w *Window[T]) GetValue(ctx context.Context, target, index int) (T, error) 
 		return m.mem[index], nil
 	}
 	one := w.scratch.Get().(*[1]T)
+	*one = [1]T{} // the result if there is none
 	err := w.get(ctx, target, index, one[:])
 	v := one[0]
 	w.scratch.Put(one)

@@ -40,7 +40,7 @@ func transfer[T comparable](ctx context.Context, r *testjob.Rank, value func(i i
 	const n = 12
 	var zero T
 	w := allocate[T](ctx, r, n)
-	r.Equal(n, w.Len())
+	r.Equal(n, w.Len(r.Right()))
 	mine := make([]T, n)
 	for i := range mine {
 		mine[i] = value(100*r.Me + i)

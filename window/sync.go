@@ -27,10 +27,7 @@ func (c *core) flush(ctx context.Context, target int) error {
 	if err == nil {
 		err = c.complete(ctx, r)
 	}
-	if err != nil {
-		return &OpError{Op: "Flush", Window: c.name, Rank: c.team.Rank, Target: target, Index: -1, Err: err}
-	}
-	return nil
+	return c.failAt("Flush", target, -1, 0, err)
 }
 
 // complete flushes a target, and wakes its goroutines that wait for what this rank put.

@@ -2,6 +2,7 @@ package window
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -14,6 +15,7 @@ import (
 // methods may be called from any goroutine.
 type Window[T any] struct {
 	*core
+	outer   *runtime.Team
 	local   []T
 	views   []atomic.Pointer[view[T]] // by target, once it was reached and can be mapped
 	scratch sync.Pool                 // of *[1]T: values on their way through a queue
@@ -27,16 +29,31 @@ type view[T any] struct {
 	stats  *fabric.Counters // nil unless this job counts mapped operations
 }
 
+// Null is a target that has no memory. One-sided operations on it check nothing more, do
+// nothing and return zero values, as those on MPI_PROC_NULL: a rank at the edge of a grid needs
+// no branch. It has no lock.
+const Null = math.MinInt32
+
 // Allocate makes a window of n elements, zeroed, at every rank of t. T has a
 // fixed size and holds no pointers. All ranks give the same T, n and options;
 // otherwise all get runtime.ErrMismatch. Kind: collective.
 func Allocate[T any](ctx context.Context, t *runtime.Team, n int, opts ...Option) (*Window[T], error) {
+	return allocate[T](ctx, t, n, opts)
+}
+
+// AllocateV is Allocate where each rank gives the number of its own elements, which may be 0.
+// Kind: collective.
+func AllocateV[T any](ctx context.Context, t *runtime.Team, n int, opts ...Option) (*Window[T], error) {
+	return allocate[T](ctx, t, n, append(opts[:len(opts):len(opts)], varied))
+}
+
+func allocate[T any](ctx context.Context, t *runtime.Team, n int, opts []Option) (*Window[T], error) {
 	typ, bad := element.Describe[T]()
 	c, err := newCore(ctx, t, typ, element.Size[T](), n, bad, opts)
 	if err != nil {
 		return nil, err
 	}
-	w := &Window[T]{core: c, local: element.View[T](c.block.Bytes, n)}
+	w := &Window[T]{core: c, outer: t, local: element.View[T](c.block.Bytes[c.layout.elem0:], n)}
 	w.views = make([]atomic.Pointer[view[T]], len(c.remotes))
 	w.scratch.New = func() any { return new([1]T) }
 	return w, nil
@@ -48,7 +65,7 @@ func Allocate[T any](ctx context.Context, t *runtime.Team, n int, opts ...Option
 func (w *Window[T]) Local() []T { return w.local }
 
 // Shared returns the target's elements themselves where its memory is mapped
-// here, else [ErrNotShared]. Kind: local after the first access to the target.
+// here, else [ErrNotShared]. Null has none. Kind: local after the first access to the target.
 func (w *Window[T]) Shared(ctx context.Context, target int) ([]T, error) {
 	r, err := w.remote(ctx, target)
 	if err == nil && r.Mem == nil {
@@ -57,11 +74,25 @@ func (w *Window[T]) Shared(ctx context.Context, target int) ([]T, error) {
 	if err != nil {
 		return nil, w.failAt("Shared", target, -1, 0, err)
 	}
-	return element.View[T](r.Mem, w.layout.elems), nil
+	return w.elements(r, target), nil
 }
 
-// Len returns the number of elements at each rank. Kind: local.
-func (w *Window[T]) Len() int { return w.layout.elems }
+// elements returns the elements of a target that is mapped.
+func (w *Window[T]) elements(r *fabric.Remote, target int) []T {
+	return element.View[T](r.Mem[w.layout.elem0:], w.length(target))
+}
+
+// Len returns the number of elements at the target, 0 if the team has no such rank. Kind:
+// local.
+func (w *Window[T]) Len(target int) int {
+	if uint(target) >= uint(len(w.remotes)) {
+		return 0
+	}
+	return w.length(target)
+}
+
+// Team returns the team whose ranks are the window's targets. Kind: local.
+func (w *Window[T]) Team() *runtime.Team { return w.outer }
 
 // Name returns the window's name as error messages give it. Kind: local.
 func (w *Window[T]) Name() string { return w.name }
@@ -81,7 +112,7 @@ func (w *Window[T]) reachView(ctx context.Context, target, index, count int) (*f
 	if err != nil || r.Mem == nil {
 		return r, nil, err
 	}
-	v := &view[T]{mem: element.View[T](r.Mem, w.layout.elems), remote: r, watch: w.watch(r)}
+	v := &view[T]{mem: w.elements(r, target), remote: r, watch: w.watch(r)}
 	if w.team.Counting() {
 		v.stats = &r.Peer.Stats
 	}

@@ -23,7 +23,7 @@ func (t *Table) local() part { return part{t.slots.Local(), t.keys.Local()} }
 
 // fetch copies a rank's part, after a Fence. Kind: one-sided.
 func (t *Table) fetch(ctx context.Context, owner int) (part, error) {
-	p := part{make([]uint64, t.slots.Len()), make([]byte, t.keys.Len())}
+	p := part{make([]uint64, t.slots.Len(owner)), make([]byte, t.keys.Len(owner))}
 	if err := t.slots.Get(ctx, owner, 0, p.slots); err != nil {
 		return p, err
 	}
