@@ -5,8 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/rpipe/active"
 )
@@ -24,7 +22,8 @@ func TestCallNamesItselfWhereAnotherCallEndedItsContext(t *testing.T) {
 		r.NoError(err)
 		if r.Me == 0 {
 			_, first := a.Call(ctx, 1, "fails", nil)
-			require.IsType(t, (*active.RemoteError)(nil), first)
+			var remote *active.RemoteError
+			r.ErrorAs(first, &remote)
 			ended, end := context.WithCancelCause(ctx)
 			end(first)
 			_, err := a.Call(ended, 1, "waits", nil)
