@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/gopgas/gopgas/collectives/internal/board"
-	"github.com/gopgas/gopgas/internal/wait"
 )
 
 const (
@@ -91,12 +90,15 @@ func (g *group) boardVerdict(ctx context.Context, at *boardGroup, err error) err
 	return err
 }
 
-// newBoardGroup connects to the boards of members, this one among them. All of them do so
-// in the same call.
+// newBoardGroup makes this member's board among members. All of them do so in the same
+// call. Each finds the boards of the others when it uses them.
 func (g *group) newBoardGroup(ctx context.Context, name string, members []int) (*boardGroup, error) {
 	n, me := len(members), slices.Index(members, g.team.Rank)
 	name = g.team.Name + name
-	cfg := board.Config{Rank: me, Size: n, Mem: make([][]byte, n), Bells: make([]wait.Ringer, n), Crowded: g.team.Crowded(), Await: g.team.AwaitMapped,
+	cfg := board.Config{Rank: me, Size: n, Crowded: g.team.Crowded(), Await: g.team.AwaitMapped,
+		Find: func(_ context.Context, which []int, found board.Found) error { // the call has g.ctx
+			return g.findBoards(name, members, which, found)
+		},
 		Dead: func(member int) bool { return g.dead(members[member]) },
 		View: func(member int, region, offset uint64, n int) []byte {
 			return g.view(members[member], region, offset, n)
@@ -106,31 +108,36 @@ func (g *group) newBoardGroup(ctx context.Context, name string, members []int) (
 		if err != nil {
 			return nil, err
 		}
-		cfg.Mem[me], cfg.Grow = mine.Bytes, func() error { return g.team.Arena().Complete(mine) }
+		cfg.Mem, cfg.Grow = mine.Bytes, func() error { return g.team.Arena().Complete(mine) }
 	}
-	ranks := make([]int, n)
-	for i, m := range members {
-		ranks[i] = g.team.Members[m]
-	}
-	g.team.StartPeers(ranks)
 	if n == len(g.team.Members) {
 		// Then each member finds the others' boards in their lists, and sends no message.
 		if err := g.team.Meet(ctx, g.key); err != nil {
 			return nil, err
 		}
 	}
-	for i, rank := range ranks {
-		if i == me {
-			continue
-		}
-		r, err := g.team.AwaitRegion(ctx, rank, name)
-		if err != nil {
-			return nil, err
-		}
-		cfg.Mem[i], cfg.Bells[i] = r.Mem, r.Peer.Bell()
-	}
 	b, err := board.New(cfg)
 	return &boardGroup{board: b, members: members}, err
+}
+
+// findBoards connects to the boards of some of members, all at once.
+func (g *group) findBoards(name string, members, which []int, found board.Found) error {
+	ctx := g.bound.to(g.ctx, g.team)
+	ranks := make([]int, len(which))
+	for i, m := range which {
+		ranks[i] = g.team.Members[members[m]]
+	}
+	g.team.StartPeers(ranks)
+	for i, m := range which {
+		r, err := g.team.AwaitRegion(ctx, ranks[i], name)
+		if err != nil {
+			return err
+		}
+		if err := found(m, r.Mem, r.Peer.Bell()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // dead reports whether a member has ended.

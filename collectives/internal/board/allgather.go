@@ -41,7 +41,9 @@ func (b *Board) allGather(ctx context.Context, a *Args) error {
 				copy(chunk, b.got(m, k, len(chunk)))
 			}
 		}
-		b.leave(k)
+		if err := b.leave(ctx, k); err != nil {
+			return err
+		}
 	}
 	return nil
 }

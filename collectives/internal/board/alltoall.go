@@ -43,7 +43,9 @@ func (b *Board) trade(ctx context.Context, a *Args, from, to *table, longest int
 			m := (b.rank + i) % b.n
 			copy(to.chunk(m, c, size), b.mine(m, k, size))
 		}
-		b.leave(k)
+		if err := b.leave(ctx, k); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -128,6 +130,8 @@ func (b *Board) allToAllV(ctx context.Context, a *Args) error {
 	if placed && b.usesPlaces(longest, b.portion) {
 		return b.pullListed(ctx, &to, k)
 	}
-	b.leave(k)
+	if err := b.leave(ctx, k); err != nil {
+		return err
+	}
 	return b.trade(ctx, a, &from, &to, longest)
 }

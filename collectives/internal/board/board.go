@@ -12,8 +12,10 @@ import (
 // A Config describes a team and its memory to a Board.
 type Config struct {
 	Rank, Size int
-	Mem        [][]byte      // every member's board, Size bytes each
-	Bells      []wait.Ringer // every member's bell; this member's own is not used
+	Mem        []byte // this member's board, Size bytes
+	// Find returns the boards of other members, Size bytes each, and their bells: it calls
+	// found for each. It may wait until they are there. An error ends the call.
+	Find func(ctx context.Context, members []int, found Found) error
 	// Await returns nil once ready is true, or earlier an error that ends the
 	// call. The member that makes ready true rings this member's bell.
 	Await func(ctx context.Context, ready func() bool) error
@@ -30,21 +32,25 @@ type Config struct {
 	Crowded bool
 }
 
+// Found takes the board and the bell of a member.
+type Found func(member int, mem []byte, bell wait.Ringer) error
+
 // A tuning holds the sizes at which a call changes its way. It is the same at all
 // members.
 type tuning struct {
-	small    int // up to here data lies in a small buffer
-	large    int // bytes of a large buffer
-	last     int // up to here the last of more than two members to come combines alone
-	alone    int // up to here the root of a reduction of more than two combines alone
-	place    int // from here it pays to exchange the places of buffers
-	pipe     int // the shortest chunk of a pipeline
-	pipeMost int // the longest chunk
-	block    int // the piece that a core combines in its own cache
+	small     int // up to here data lies in a small buffer
+	large     int // bytes of a large buffer
+	last      int // up to here the last of more than two members to come combines alone
+	alone     int // up to here the root of a reduction of more than two combines alone
+	place     int // from here it pays to exchange the places of buffers
+	pipe      int // the shortest chunk of a pipeline
+	pipeMost  int // the longest chunk
+	lastOpens int // up to so many members the last one to come opens a gate
+	block     int // the piece that a core combines in its own cache
 }
 
 func measured(members int) tuning {
-	return tuning{small: smallSize, large: largeSize(members), last: 16 << 10, alone: 32 << 10, place: 8 << 10, pipe: 16 << 10, pipeMost: 64 << 10, block: 8 << 10}
+	return tuning{small: smallSize, large: largeSize(members), last: 16 << 10, alone: 32 << 10, place: 8 << 10, pipe: 16 << 10, pipeMost: 64 << 10, lastOpens: 9, block: 8 << 10}
 }
 
 // A Board makes collective calls at one member of a team. It is used by one
@@ -54,14 +60,16 @@ type Board struct {
 	rank, n int
 	portion int // of a large buffer, for each other member
 	crowded bool
-	bells   []wait.Ringer // of the other members
-	bell    []wait.Ringer // by member
-	peers   []peer
+	bells   []wait.Ringer // of the other members that this one has found
+	bell    []wait.Ringer // by member, likewise
+	peers   []peer        // by member, likewise
+	find    func(ctx context.Context, members []int, found Found) error
 	await   func(ctx context.Context, ready func() bool) error
 	view    func(member int, region, offset uint64, n int) []byte
 	dead    func(member int) bool
 	arrived *word
 	release *line
+	gates   uint64 // arrivals at all gates to which this member has come, if member 0 opens
 
 	seq, chain uint64       // of this call
 	turn       uint64       // the latest that this member has begun
@@ -90,11 +98,11 @@ type Board struct {
 func New(c Config) (*Board, error) { return newWith(c, measured(c.Size)) }
 
 func newWith(c Config, t tuning) (*Board, error) {
-	if c.Size < 1 || c.Rank < 0 || c.Rank >= c.Size || len(c.Mem) != c.Size || len(c.Bells) != c.Size || c.Await == nil {
-		return nil, fmt.Errorf("board: member %d of %d with %d boards and %d bells", c.Rank, c.Size, len(c.Mem), len(c.Bells))
+	if c.Size < 1 || c.Rank < 0 || c.Rank >= c.Size || c.Find == nil || c.Await == nil {
+		return nil, fmt.Errorf("board: member %d of %d", c.Rank, c.Size)
 	}
-	b := &Board{tuning: t, width: 1, rank: c.Rank, n: c.Size, portion: t.large / max(c.Size-1, 1), crowded: c.Crowded, await: c.Await, view: c.View, dead: deadBy(c.Dead), bell: c.Bells, grow: c.Grow,
-		in: make([][]byte, c.Size), views: make([][]byte, c.Size), scratch: make([]byte, t.block)}
+	b := &Board{tuning: t, width: 1, rank: c.Rank, n: c.Size, portion: t.large / max(c.Size-1, 1), crowded: c.Crowded, await: c.Await, view: c.View, dead: deadBy(c.Dead), find: c.Find, grow: c.Grow,
+		bell: make([]wait.Ringer, c.Size), in: make([][]byte, c.Size), views: make([][]byte, c.Size), scratch: make([]byte, t.block)}
 	b.ready = func() bool { return b.word.Load() >= b.want }
 	if c.Size == 1 {
 		return b, nil
@@ -102,17 +110,8 @@ func newWith(c Config, t tuning) (*Board, error) {
 	if listSize(c.Size) > t.large {
 		return nil, fmt.Errorf("board: %d members are more than a large buffer has room for; use messages", c.Size)
 	}
-	for m, mem := range c.Mem {
-		if size := sizeWith(c.Size, t.large); len(mem) < size || !aligned(mem) {
-			return nil, fmt.Errorf("board: member %d's has %d bytes, %d at a multiple of %d are needed", m, len(mem), size, lineSize)
-		}
-		b.peers = append(b.peers, newPeer(mem, t.large))
-		if m != c.Rank {
-			b.bells = append(b.bells, c.Bells[m])
-		}
-	}
-	b.arrived, b.release = wordAt(c.Mem[0], arrivedOffset), lineAt(c.Mem[0], releaseOffset)
-	return b, nil
+	b.peers = make([]peer, c.Size)
+	return b, b.add(c.Rank, c.Mem, nil)
 }
 
 // deadBy returns f, or a function that reports no deaths.

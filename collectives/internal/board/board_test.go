@@ -119,14 +119,15 @@ func TestRandomProgramsAgreeWithSequentialOnes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.SampledFrom(teams).Draw(rt, "members")
 		with := tuning{
-			small:    rapid.IntRange(0, 200).Draw(rt, "small"),
-			large:    64 * rapid.IntRange(4, 16).Draw(rt, "large"),
-			last:     rapid.IntRange(41, 256).Draw(rt, "last"),
-			alone:    rapid.IntRange(0, 512).Draw(rt, "alone"),
-			place:    rapid.IntRange(0, 512).Draw(rt, "place"),
-			pipe:     rapid.IntRange(1, 256).Draw(rt, "pipe"),
-			pipeMost: rapid.IntRange(64, 1024).Draw(rt, "pipeMost"),
-			block:    rapid.IntRange(16, 128).Draw(rt, "block"),
+			small:     rapid.IntRange(0, 200).Draw(rt, "small"),
+			large:     64 * rapid.IntRange(4, 16).Draw(rt, "large"),
+			last:      rapid.IntRange(41, 256).Draw(rt, "last"),
+			alone:     rapid.IntRange(0, 512).Draw(rt, "alone"),
+			place:     rapid.IntRange(0, 512).Draw(rt, "place"),
+			pipe:      rapid.IntRange(1, 256).Draw(rt, "pipe"),
+			pipeMost:  rapid.IntRange(64, 1024).Draw(rt, "pipeMost"),
+			lastOpens: rapid.IntRange(2, 8).Draw(rt, "lastOpens"),
+			block:     rapid.IntRange(16, 128).Draw(rt, "block"),
 		}
 		calls := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) call {
 			return call{

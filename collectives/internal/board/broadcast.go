@@ -34,7 +34,9 @@ func (b *Board) relay(ctx context.Context, a *Args) error {
 			if err := b.put(ctx, k, hold{k, allMembers}, chunk); err != nil {
 				return err
 			}
-			b.ring()
+			if err := b.ring(ctx); err != nil {
+				return err
+			}
 			b.ahead(k)
 		} else {
 			if _, err := b.see(ctx, a.Root, k); err != nil {
@@ -42,7 +44,9 @@ func (b *Board) relay(ctx context.Context, a *Args) error {
 			}
 			copy(chunk, b.got(a.Root, k, len(chunk)))
 		}
-		b.leave(k)
+		if err := b.leave(ctx, k); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -63,8 +67,7 @@ func (b *Board) learn(ctx context.Context, root int, at Place) (uint64, Place, e
 		at, _ = l.places()
 	}
 	if at.Region == 0 {
-		b.leave(k)
-		return 0, Place{}, nil
+		return 0, Place{}, b.leave(ctx, k)
 	}
 	return k, at, nil
 }
@@ -79,8 +82,7 @@ func (b *Board) pull(ctx context.Context, a *Args, k uint64, at Place, dst []byt
 		if err := b.allLeft(ctx, k); err != nil {
 			return err
 		}
-		b.leave(k)
-		return nil
+		return b.leave(ctx, k)
 	}
 	src, err := b.at(a.Root, at, len(dst))
 	if err != nil {
@@ -94,6 +96,5 @@ func (b *Board) pull(ctx context.Context, a *Args, k uint64, at Place, dst []byt
 		return err
 	}
 	b.left = k
-	b.tell()
-	return nil
+	return b.tell(ctx)
 }

@@ -35,10 +35,16 @@
 // a core each that meet first poll for each other's word alone, and only then for
 // everything that may end the wait.
 //
-// Two members meet by reading each other's lines. More members meet at a counter
+// Two members meet by reading each other's lines. Up to 9 members meet at a counter
 // in the memory of member 0. The last one to come does the work of all (it
 // combines small vectors) and releases them. So a call costs each rank one
-// wake-up if ranks share cores.
+// wake-up if ranks share cores. Of more members, the last one to come wakes member 0, which
+// does the work.
+//
+// # Connections
+//
+// A member finds another member's board when it first reads the board or wakes the member. So
+// a reduction of short vectors connects member 0 to all others, and them to member 0.
 //
 // # Large data
 //

@@ -12,7 +12,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gopgas/gopgas/internal/testwatch"
-	"github.com/gopgas/gopgas/internal/wait"
 )
 
 // errBroken ends all members' waits when one member's call has failed, as a team
@@ -188,7 +187,7 @@ func TestLengthErrorNamesTheMemberWithAnotherLength(t *testing.T) {
 func TestMemberSurvivesHostileMemory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(2, 5).Draw(rt, "members")
-		r := newRig(t, n, tiny)
+		r := newRig(t, n, tiny).reachAll(t)
 		b := r.boards[rapid.IntRange(0, n-1).Draw(rt, "member")]
 		c := call{
 			kind:   kind(rapid.IntRange(0, int(kinds)-1).Draw(rt, "kind")),
@@ -203,8 +202,8 @@ func TestMemberSurvivesHostileMemory(t *testing.T) {
 				r.forge(m, c, seed)
 			}
 		}
-		r.boards[0].release.turn.Store(1 << 60)
-		fill(r.boards[0].release.data[:], seed, n)
+		b.release.turn.Store(1 << 60)
+		fill(b.release.data[:], seed, n)
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
 		defer cancel()
 		_ = c.make(ctx, b, 0, c.args(r, b.rank))
@@ -227,10 +226,10 @@ func (r *rig) forge(m int, c call, seed uint64) {
 }
 
 func TestImpossibleLinesReturnErrCorrupt(t *testing.T) {
-	r := newRig(t, 3, tiny)
+	r := newRig(t, 3, tiny).reachAll(t)
 	b := r.boards[1]
 	put64(b.release.data[:], 3)
-	_, err := b.writer()
+	_, err := b.writer(testwatch.Context(t))
 	require.ErrorIs(t, err, ErrCorrupt)
 	_, err = b.at(0, Place{Region: arenaRegion, Offset: ^uint64(0)}.shift(8), 8)
 	require.ErrorIs(t, err, ErrCorrupt)
@@ -243,7 +242,7 @@ func TestImpossibleLinesReturnErrCorrupt(t *testing.T) {
 
 func TestImpossibleListsReturnErrCorrupt(t *testing.T) {
 	const n = 2 // length and offset for 0 and 1, the longest, region, offset
-	b := newRig(t, n, tiny).boards[1]
+	b := newRig(t, n, tiny).reachAll(t).boards[1]
 	for what, words := range map[string][2*n + 3]uint64{
 		"a block longer than the longest": {0, 0, 9, 0, 8},
 		"a block longer than memory":      {0, 0, 1 << 63, 0, 1 << 63},
@@ -259,24 +258,24 @@ func TestImpossibleListsReturnErrCorrupt(t *testing.T) {
 
 func TestNewRefusesImpossibleConfigs(t *testing.T) {
 	r := newRig(t, 2, tiny)
-	good := Config{Rank: 1, Size: 2, Mem: r.mem, Bells: r.boards[0].bell, Await: r.boards[0].await}
+	good := Config{Rank: 1, Size: 2, Mem: r.mem[1], Find: r.find(1), Await: r.boards[0].await}
 	_, err := newWith(good, tiny)
 	require.NoError(t, err)
 	for what, spoil := range map[string]func(c *Config){
 		"rank":      func(c *Config) { c.Rank = 2 },
 		"negative":  func(c *Config) { c.Rank = -1 },
-		"size":      func(c *Config) { c.Size = 3 },
-		"no bells":  func(c *Config) { c.Bells = nil },
+		"size":      func(c *Config) { c.Size = 0 },
+		"no find":   func(c *Config) { c.Find = nil },
 		"no await":  func(c *Config) { c.Await = nil },
-		"too short": func(c *Config) { c.Mem = [][]byte{r.mem[0], r.mem[1][:len(r.mem[1])-1]} },
-		"unaligned": func(c *Config) { c.Mem = [][]byte{r.mem[0], lineAligned(len(r.mem[1]) + 8)[8:]} },
+		"too short": func(c *Config) { c.Mem = r.mem[1][:len(r.mem[1])-1] },
+		"unaligned": func(c *Config) { c.Mem = lineAligned(len(r.mem[1]) + 8)[8:] },
 	} {
 		c := good
 		spoil(&c)
 		_, err := newWith(c, tiny)
 		require.Error(t, err, what)
 	}
-	many := Config{Size: 100, Mem: make([][]byte, 100), Bells: make([]wait.Ringer, 100), Await: good.Await}
+	many := Config{Size: 100, Find: good.Find, Await: good.Await}
 	_, err = newWith(many, tiny)
 	require.ErrorContains(t, err, "use messages")
 }

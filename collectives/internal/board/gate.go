@@ -5,10 +5,15 @@ import (
 	"encoding/binary"
 )
 
-// meet returns once all members have posted turn k.
+// meet returns once all members have posted turn k. Then each may read the boards of all.
 func (b *Board) meet(ctx context.Context, k uint64) error {
+	if err := b.reachAll(ctx); err != nil {
+		return err
+	}
 	if b.n == 2 {
-		b.ring()
+		if err := b.ring(ctx); err != nil {
+			return err
+		}
 		b.expect(&b.peers[1-b.rank].lines[k%lines], k)
 		if _, err := b.see(ctx, 1-b.rank, k); err != nil {
 			return err
@@ -16,23 +21,46 @@ func (b *Board) meet(ctx context.Context, k uint64) error {
 		b.met(k)
 		return nil
 	}
-	if !b.arrive() {
-		return b.pass(ctx, k)
-	}
-	if err := b.checkAll(k); err != nil {
+	opens, err := b.arrive(ctx)
+	if err != nil {
 		return err
 	}
-	b.open(k)
-	return nil
+	if !opens {
+		return b.pass(ctx, k)
+	}
+	if err := b.checkAll(ctx, k); err != nil {
+		return err
+	}
+	return b.open(ctx, k)
 }
 
-// arrive counts this member, which has posted, and reports whether it is the last
-// to come. No member sets the counter back: each gate adds the number of members.
-func (b *Board) arrive() bool { return b.arrived.Add(1)%uint64(b.n) == 0 }
+// arrive counts this member, which has posted, and reports whether it opens the gate: all
+// members have arrived. In a small team the last one to come opens. In a larger one
+// member 0 opens, which the last one wakes: so member 0 alone finds the boards of all. No
+// member sets the counter back: each gate adds the number of members.
+func (b *Board) arrive(ctx context.Context) (opens bool, err error) {
+	if err := b.reach(ctx, 0); err != nil {
+		return false, err
+	}
+	last := b.arrived.Add(1)%uint64(b.n) == 0 // pairs with the load in wait
+	if b.n <= b.lastOpens {
+		return last, nil
+	}
+	if b.gates += uint64(b.n); b.rank == 0 {
+		return true, b.wait(ctx, &b.arrived.Uint64, b.gates)
+	}
+	if last {
+		b.bell[0].Ring()
+	}
+	return false, nil
+}
 
-// checkAll compares the call of each member with this one's: the last member to
-// come does it for all.
-func (b *Board) checkAll(k uint64) error {
+// checkAll compares the call of each member with this one's: the member
+// that opens the gate does it for all.
+func (b *Board) checkAll(ctx context.Context, k uint64) error {
+	if err := b.reachAll(ctx); err != nil {
+		return err
+	}
 	for m := range b.peers {
 		l := &b.peers[m].lines[k%lines]
 		if l.turn.Load() != k {
@@ -61,13 +89,13 @@ func (b *Board) elsewhere(m int) error {
 }
 
 // open lets all members pass the gate of turn k.
-func (b *Board) open(k uint64) {
+func (b *Board) open(ctx context.Context, k uint64) error {
 	b.release.turn.Store(k) // pairs with the load in pass
 	b.met(k)
-	b.ring()
+	return b.ring(ctx)
 }
 
-// pass waits for the last one to come.
+// pass waits until the gate of turn k is open.
 func (b *Board) pass(ctx context.Context, k uint64) error {
 	b.expect(b.release, k)
 	if err := b.wait(ctx, &b.release.turn, k); err != nil {
@@ -77,15 +105,16 @@ func (b *Board) pass(ctx context.Context, k uint64) error {
 	return nil
 }
 
-// The last member to come writes the release line's data, and all read it before
+// The member that opens a gate writes the release line's data, and all read it before
 // the next gate. A result that does not fit lies in the writer's large buffer.
 
 func (b *Board) postWriter() { binary.NativeEndian.PutUint64(b.release.data[:], uint64(b.rank)) }
 
-func (b *Board) writer() (int, error) {
+// writer returns the member that wrote the result.
+func (b *Board) writer(ctx context.Context) (int, error) {
 	writer := binary.NativeEndian.Uint64(b.release.data[:])
 	if writer >= uint64(b.n) {
 		return 0, ErrCorrupt
 	}
-	return int(writer), nil
+	return int(writer), b.reach(ctx, int(writer))
 }

@@ -49,10 +49,14 @@ func (b *Board) collect(ctx context.Context, a *Args, blocks *table, longest int
 			if err := b.put(ctx, k, hold{k, a.Root}, cut(a.Send, c, size)); err != nil {
 				return err
 			}
-			b.bell[a.Root].Ring()
+			if err := b.ringAt(ctx, a.Root); err != nil {
+				return err
+			}
 			b.ahead(k)
 		}
-		b.leave(k)
+		if err := b.leave(ctx, k); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -73,7 +77,9 @@ func (b *Board) push(ctx context.Context, a *Args, k uint64, at Place, err error
 		}
 		copy(dst, a.Send)
 	}
-	b.leave(k)
+	if err := b.leave(ctx, k); err != nil {
+		return err
+	}
 	k = b.next()
 	if b.rank == a.Root {
 		if err := b.seeAll(ctx, k); err != nil {
@@ -83,10 +89,11 @@ func (b *Board) push(ctx context.Context, a *Args, k uint64, at Place, err error
 		if err := b.put(ctx, k, hold{}, nil); err != nil {
 			return err
 		}
-		b.bell[a.Root].Ring()
+		if err := b.ringAt(ctx, a.Root); err != nil {
+			return err
+		}
 	}
-	b.leave(k)
-	return nil
+	return b.leave(ctx, k)
 }
 
 // GatherV is Gather of blocks whose lengths the root alone knows, so that the

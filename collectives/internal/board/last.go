@@ -7,8 +7,8 @@ import (
 )
 
 // combineLast has more than two members post their vectors and count themselves.
-// The last one to come combines all vectors and releases the rest with the
-// result:
+// The last one to come, or member 0 of a larger team, combines all vectors and releases
+// the rest with the result:
 //
 //	members  0  1  2  3
 //	         │  │  │  │   post, count
@@ -20,34 +20,37 @@ import (
 // One atomic addition and one wait for each, as in the barrier that counts in one
 // place (Mellor-Crummey and Scott, "Algorithms for Scalable Synchronization on
 // Shared-Memory Multiprocessors", 1991). The result lies on the release line, or
-// in the large buffer of the last member.
+// in the buffer of the member that combined.
 func (b *Board) combineLast(ctx context.Context, a *Args) error {
 	k := b.next()
 	if err := b.put(ctx, k, hold{k, allMembers}, a.Send); err != nil {
 		return err
 	}
-	if b.arrive() {
-		return b.combineForAll(a, k)
+	opens, err := b.arrive(ctx)
+	if err != nil {
+		return err
+	}
+	if opens {
+		return b.combineForAll(ctx, a, k)
 	}
 	if err := b.pass(ctx, k); err != nil {
 		return err
 	}
 	result := b.release.data[:]
 	if len(a.Recv) > inline {
-		writer, err := b.writer()
+		writer, err := b.writer(ctx)
 		if err != nil {
 			return err
 		}
 		result = b.got(writer, k, len(a.Recv))
 	}
 	copy(a.Recv, result)
-	b.leave(k)
-	return nil
+	return b.leave(ctx, k)
 }
 
-// combineForAll is the part of the last member.
-func (b *Board) combineForAll(a *Args, k uint64) error {
-	if err := b.checkAll(k); err != nil {
+// combineForAll is the part of the member that opens the gate.
+func (b *Board) combineForAll(ctx context.Context, a *Args, k uint64) error {
+	if err := b.checkAll(ctx, k); err != nil {
 		return err
 	}
 	for m := range b.peers {
@@ -60,7 +63,8 @@ func (b *Board) combineForAll(a *Args, k uint64) error {
 	} else {
 		copy(b.release.data[:], a.Recv)
 	}
-	b.open(k)
-	b.leave(k)
-	return nil
+	if err := b.open(ctx, k); err != nil {
+		return err
+	}
+	return b.leave(ctx, k)
 }

@@ -58,6 +58,9 @@ func (b *Board) checkLease(of int) error {
 // turn, or the one before.
 func (b *Board) uses(m int) bool {
 	p := &b.peers[m]
+	if p.using == nil { // this member has leased it nothing
+		return false
+	}
 	k := p.using.Load()
 	if k == 0 || k > b.turn || k+1 < b.turn {
 		return false

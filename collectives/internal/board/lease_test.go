@@ -53,11 +53,13 @@ func TestReceiversDoNotUseMemoryThatTheSenderTookBack(t *testing.T) {
 // TestAbandonWaitsForMembersThatUseItsMemory and not for the dead.
 func TestAbandonWaitsForMembersThatUseItsMemory(t *testing.T) {
 	for name, leave := range map[string]func(b *Board, dead chan struct{}){
-		"done": func(b *Board, _ chan struct{}) { b.leave(1); b.tell() },
+		"done": func(b *Board, _ chan struct{}) {
+			_, _ = b.leave(context.Background(), 1), b.tell(context.Background())
+		},
 		"dead": func(_ *Board, dead chan struct{}) { close(dead) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, dead := newRig(t, 2, tiny), make(chan struct{})
+			r, dead := newRig(t, 2, tiny).reachAll(t), make(chan struct{})
 			r.boards[0].dead = func(int) bool {
 				select {
 				case <-dead:
@@ -81,7 +83,7 @@ func TestAbandonWaitsForMembersThatUseItsMemory(t *testing.T) {
 // TestProgramOperatorsWriteToTheMembersOwnMemory has an operator outlast the wait of
 // the owner of its operands.
 func TestProgramOperatorsWriteToTheMembersOwnMemory(t *testing.T) {
-	r, begun, returned := newRig(t, 2, tiny), make(chan struct{}), make(chan struct{})
+	r, begun, returned := newRig(t, 2, tiny).reachAll(t), make(chan struct{}), make(chan struct{})
 	r.boards[0].dead = func(int) bool { return true } // so that it does not wait
 	call := func(ctx context.Context, m int, combine Combine) error {
 		mem, at := r.at(m)
@@ -112,7 +114,7 @@ func TestProgramOperatorsWriteToTheMembersOwnMemory(t *testing.T) {
 // TestDataThatTheOwnerTookBackDuringTheReadIsNoResult has an operator last longer than the owner of an
 // operand waits, which gives up when its own part is done.
 func TestDataThatTheOwnerTookBackDuringTheReadIsNoResult(t *testing.T) {
-	r, begun, returned := newRig(t, 2, tiny), make(chan struct{}), make(chan struct{})
+	r, begun, returned := newRig(t, 2, tiny).reachAll(t), make(chan struct{}), make(chan struct{})
 	r.boards[0].dead = func(int) bool { return true } // so that it does not wait
 	call := func(ctx context.Context, m int, combine Combine) error {
 		mem, at := r.at(m)

@@ -21,6 +21,9 @@ type entry struct {
 
 // list posts turn k with a list of blocks, and returns the longest length.
 func (b *Board) list(ctx context.Context, k uint64, blocks *table, at Place) (longest int, err error) {
+	if err := b.reachAll(ctx); err != nil { // as in postPlaces
+		return 0, err
+	}
 	l, list, err := b.space(ctx, k, hold{k, allMembers}, listSize(b.n))
 	if err != nil {
 		return 0, err
@@ -70,13 +73,14 @@ func (b *Board) rootLists(ctx context.Context, root int, blocks *table, at Place
 		if b.usesPlaces(blocks.longest(b.n), 0) {
 			e.at = at
 		}
-		e.longest, err = b.list(ctx, k, blocks, e.at)
-		b.ring()
+		if e.longest, err = b.list(ctx, k, blocks, e.at); err == nil {
+			err = b.ring(ctx)
+		}
 	} else if _, err = b.see(ctx, root, k); err == nil {
 		e, err = b.look(root, k, mine)
 	}
 	if err == nil && e.at.Region == 0 {
-		b.leave(k)
+		err = b.leave(ctx, k)
 	}
 	return k, e, err
 }

@@ -24,8 +24,7 @@ func (b *Board) exchangePlaces(ctx context.Context, in, out Place) (uint64, erro
 		return 0, err
 	}
 	if in.Region == 0 {
-		b.leave(k)
-		return 0, nil
+		return 0, b.leave(ctx, k)
 	}
 	for m := range b.peers {
 		l, err := b.see(ctx, m, k)
@@ -33,8 +32,7 @@ func (b *Board) exchangePlaces(ctx context.Context, in, out Place) (uint64, erro
 			return 0, err
 		}
 		if in, _ := l.places(); in.Region == 0 {
-			b.leave(k)
-			return 0, nil
+			return 0, b.leave(ctx, k)
 		}
 	}
 	b.met(k)
@@ -42,7 +40,13 @@ func (b *Board) exchangePlaces(ctx context.Context, in, out Place) (uint64, erro
 }
 
 // postPlaces posts turn k with two places.
+//
+// It finds all boards first: if this member gives up, it must see the members that use the
+// places (Board.uses).
 func (b *Board) postPlaces(ctx context.Context, k uint64, in, out Place) error {
+	if err := b.reachAll(ctx); err != nil {
+		return err
+	}
 	l, err := b.line(ctx, k)
 	if err != nil {
 		return err
@@ -51,8 +55,7 @@ func (b *Board) postPlaces(ctx context.Context, k uint64, in, out Place) error {
 		binary.NativeEndian.PutUint64(l.data[8*i:], v)
 	}
 	b.post(l, k)
-	b.ring()
-	return nil
+	return b.ring(ctx)
 }
 
 func (l *line) places() (in, out Place) {
@@ -101,7 +104,9 @@ func (b *Board) finish(ctx context.Context, k uint64) error {
 	if err := b.checkLease(allMembers); err != nil {
 		return err
 	}
-	b.leave(k)
+	if err := b.leave(ctx, k); err != nil {
+		return err
+	}
 	k = b.next()
 	if err := b.put(ctx, k, hold{until: k}, nil); err != nil {
 		return err
@@ -109,6 +114,5 @@ func (b *Board) finish(ctx context.Context, k uint64) error {
 	if err := b.meet(ctx, k); err != nil {
 		return err
 	}
-	b.leave(k)
-	return nil
+	return b.leave(ctx, k)
 }

@@ -2,6 +2,7 @@ package board
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -81,9 +82,12 @@ func openProcess(fd, rank, n int) (*process, error) {
 		return arena(m)[offset:][:n:n]
 	}}
 	p := &process{arena: arena(rank), bell: wait.NewShared(mem[rank*lineSize:], fd, int64(rank*lineSize))}
-	for m := range n {
-		c.Mem = append(c.Mem, mem[boards+m*Size(n):][:Size(n)])
-		c.Bells = append(c.Bells, wait.NewShared(mem[m*lineSize:], -1, 0))
+	c.Mem = mem[boards+rank*Size(n):][:Size(n)]
+	c.Find = func(_ context.Context, members []int, found Found) (err error) {
+		for _, m := range members {
+			err = errors.Join(err, found(m, mem[boards+m*Size(n):][:Size(n)], wait.NewShared(mem[m*lineSize:], -1, 0)))
+		}
+		return err
 	}
 	c.Await = p.bell.Wait
 	p.Board, err = New(c)

@@ -23,7 +23,7 @@ type Queues struct {
 }
 
 // NewQueues returns a member's queues: none at first. It does not use Mem and
-// Bells of c.
+// Find of c.
 func NewQueues(c Config) (*Queues, error) {
 	return newQueuesWith(c, edgeTuning(max(c.Size, 1), c.Crowded))
 }

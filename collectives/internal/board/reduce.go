@@ -45,9 +45,13 @@ func (b *Board) reduceAlone(ctx context.Context, a *Args) error {
 			if err := b.put(ctx, k, hold{k, a.Root}, mine); err != nil {
 				return err
 			}
-			b.bell[a.Root].Ring()
+			if err := b.ringAt(ctx, a.Root); err != nil {
+				return err
+			}
 			b.ahead(k)
-			b.leave(k)
+			if err := b.leave(ctx, k); err != nil {
+				return err
+			}
 			continue
 		}
 		if err := b.seeAll(ctx, k); err != nil {
@@ -58,7 +62,9 @@ func (b *Board) reduceAlone(ctx context.Context, a *Args) error {
 		}
 		b.in[b.rank] = mine
 		b.fold(a, cut(a.Recv, c, size), b.in, nil)
-		b.leave(k)
+		if err := b.leave(ctx, k); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -40,7 +40,9 @@ func (b *Board) reduceScatter(ctx context.Context, a *Args) error {
 		}
 		b.in[b.rank] = blocks.chunk(b.rank, c, size)
 		b.fold(a, out, b.in, nil)
-		b.leave(k)
+		if err := b.leave(ctx, k); err != nil {
+			return err
+		}
 	}
 	return nil
 }

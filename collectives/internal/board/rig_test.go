@@ -13,7 +13,7 @@ import (
 )
 
 // tiny has every threshold within a few hundred bytes.
-var tiny = tuning{small: 60, large: 512, last: 128, alone: 256, place: 192, pipe: 64, pipeMost: 256, block: 48}
+var tiny = tuning{small: 60, large: 512, last: 128, alone: 256, place: 192, pipe: 64, pipeMost: 256, lastOpens: 4, block: 48}
 
 // arenaRegion is the region of each member's memory that all members reach.
 const arenaRegion = 7
@@ -24,23 +24,20 @@ type rig struct {
 	mem    [][]byte
 	bells  []*wait.Bell
 	arenas [][]byte
+	found  [][]int       // by member, the boards that it found, in that order
 	made   atomic.Uint64 // calls, by all members: a watchdog's steps
 }
 
 func newRig(t testing.TB, n int, with tuning) *rig {
 	t.Helper()
-	r := &rig{}
-	var ringers []wait.Ringer
+	r := &rig{found: make([][]int, n)}
 	for range n {
 		r.mem = append(r.mem, lineAligned(sizeWith(n, with.large)))
 		r.bells = append(r.bells, wait.NewLocal())
 		r.arenas = append(r.arenas, make([]byte, 512*with.large))
 	}
-	for _, bell := range r.bells {
-		ringers = append(ringers, bell)
-	}
 	for rank := range n {
-		b, err := newWith(Config{Rank: rank, Size: n, Mem: r.mem, Bells: ringers,
+		b, err := newWith(Config{Rank: rank, Size: n, Mem: r.mem[rank], Find: r.find(rank),
 			View: func(m int, region, offset uint64, n int) []byte {
 				if b := r.boards[rank]; b.turn > 0 && b.peers[rank].using.Load() == b.turn {
 					t.Error("memory is sought, which may last, while others' is borrowed")
@@ -50,6 +47,27 @@ func newRig(t testing.TB, n int, with tuning) *rig {
 			Await: func(ctx context.Context, ready func() bool) error { return r.bells[rank].Wait(ctx, ready) }}, with)
 		require.NoError(t, err)
 		r.boards = append(r.boards, b)
+	}
+	return r
+}
+
+// find returns the Find of a member. It counts the boards that the member found.
+func (r *rig) find(rank int) func(context.Context, []int, Found) error {
+	return func(_ context.Context, members []int, found Found) error {
+		for _, m := range members {
+			r.found[rank] = append(r.found[rank], m)
+			if err := found(m, r.mem[m], r.bells[m]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// reachAll has each member find all boards, for tests that look at them.
+func (r *rig) reachAll(t require.TestingT) *rig {
+	for _, b := range r.boards {
+		require.NoError(t, b.reachAll(context.Background()))
 	}
 	return r
 }

@@ -59,7 +59,9 @@ func (b *Board) scanChain(ctx context.Context, a *Args, inclusive bool) error {
 			}
 		}
 		b.prefix(a, cut(a.Recv, c, size), before, mine, inclusive)
-		b.leave(k)
+		if err := b.leave(ctx, k); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -76,9 +78,8 @@ func (b *Board) handOn(ctx context.Context, a *Args, k uint64, before, mine []by
 		a.Combine(space, before, mine)
 	}
 	b.post(l, k)
-	b.bell[b.rank+1].Ring()
 	b.ahead(k)
-	return nil
+	return b.ringAt(ctx, b.rank+1)
 }
 
 // prefix writes this member's result.

@@ -49,7 +49,9 @@ func (b *Board) hand(ctx context.Context, a *Args, blocks *table, longest int) e
 			if err := b.spread(ctx, k, blocks, c, size); err != nil {
 				return err
 			}
-			b.ring()
+			if err := b.ring(ctx); err != nil {
+				return err
+			}
 			b.ahead(k)
 		} else {
 			if _, err := b.see(ctx, a.Root, k); err != nil {
@@ -57,7 +59,9 @@ func (b *Board) hand(ctx context.Context, a *Args, blocks *table, longest int) e
 			}
 			copy(cut(a.Recv, c, size), b.mine(a.Root, k, size))
 		}
-		b.leave(k)
+		if err := b.leave(ctx, k); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -42,7 +42,9 @@ func (b *Board) shared(ctx context.Context, a *Args, root int) error {
 				return err
 			}
 		}
-		b.leave(k)
+		if err := b.leave(ctx, k); err != nil {
+			return err
+		}
 	}
 	return nil
 }

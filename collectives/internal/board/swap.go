@@ -36,7 +36,9 @@ func (b *Board) swap(ctx context.Context, a *Args) error {
 		}
 		mine := cut(a.Send, c, size)
 		b.pair(a.Combine, cut(a.Recv, c, size), mine, b.got(1-b.rank, k, len(mine)))
-		b.leave(k)
+		if err := b.leave(ctx, k); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -46,6 +48,5 @@ func (b *Board) swapPut(ctx context.Context, chunk []byte) error {
 	if err := b.put(ctx, k, hold{k, allMembers}, chunk); err != nil {
 		return err
 	}
-	b.ring()
-	return nil
+	return b.ring(ctx)
 }

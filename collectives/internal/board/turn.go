@@ -106,6 +106,9 @@ func (b *Board) free(ctx context.Context, h hold) error {
 	case h.by == allMembers:
 		return b.allLeft(ctx, h.until)
 	}
+	if err := b.reach(ctx, h.by); err != nil {
+		return err
+	}
 	return b.wait(ctx, &b.peers[h.by].left.Uint64, h.until)
 }
 
@@ -132,15 +135,11 @@ func (b *Board) post(l *line, k uint64) {
 // that do not wait themselves.
 func (b *Board) ahead(k uint64) { prefetchWrite(&b.peers[b.rank].lines[(k+1)%lines]) }
 
-// ring wakes the waiting members after a post.
-func (b *Board) ring() {
-	for _, bell := range b.bells {
-		bell.Ring()
-	}
-}
-
 // see returns a member's line of turn k once the member has posted it.
 func (b *Board) see(ctx context.Context, m int, k uint64) (*line, error) {
+	if err := b.reach(ctx, m); err != nil {
+		return nil, err
+	}
 	l := &b.peers[m].lines[k%lines]
 	if err := b.wait(ctx, &l.turn, k); err != nil {
 		return nil, err
@@ -159,6 +158,9 @@ func (b *Board) expect(l *line, k uint64) {
 
 // seeAll returns once all other members have posted turn k.
 func (b *Board) seeAll(ctx context.Context, k uint64) error {
+	if err := b.reachAll(ctx); err != nil {
+		return err
+	}
 	for m := range b.peers {
 		if m == b.rank {
 			continue
@@ -182,7 +184,7 @@ func (b *Board) check(l *line, m int, k uint64) error {
 	return nil
 }
 
-// got returns the n bytes that a member has posted in turn k.
+// got returns the n bytes that a member has posted in turn k, which this member has seen.
 func (b *Board) got(m int, k uint64, n int) []byte {
 	l := &b.peers[m].lines[k%lines]
 	switch {
@@ -206,25 +208,29 @@ func (b *Board) met(k uint64) {
 // more. Members that wait for that should not have to wait until its next call.
 // So leave tells them now and then, in case no gate does: after half the turns that
 // members can be ahead.
-func (b *Board) leave(k uint64) {
+func (b *Board) leave(ctx context.Context, k uint64) error {
 	b.left = k
 	if behind := k - b.told; behind >= lines/2 || int(behind)*b.width >= lines/2 && b.largeUsed > b.told {
-		b.tell()
+		return b.tell(ctx)
 	}
+	return nil
 }
 
 // tell posts the turn that this member has left.
-func (b *Board) tell() {
+func (b *Board) tell(ctx context.Context) error {
 	b.told = b.left
 	if b.largeUsed <= b.told {
 		b.width = 1
 	}
 	b.peers[b.rank].left.Store(b.left) // pairs with the load in wait
-	b.ring()
+	return b.ring(ctx)
 }
 
 // allLeft returns once all other members have left turn k.
 func (b *Board) allLeft(ctx context.Context, k uint64) error {
+	if err := b.reachAll(ctx); err != nil {
+		return err
+	}
 	all := ^uint64(0)
 	for m := range b.peers {
 		if m == b.rank {
@@ -248,7 +254,9 @@ func (b *Board) wait(ctx context.Context, w *atomic.Uint64, want uint64) error {
 		return nil
 	}
 	if b.left >= b.told+2 {
-		b.tell()
+		if err := b.tell(ctx); err != nil {
+			return err
+		}
 	}
 	b.word, b.want = w, want
 	return b.await(ctx, b.ready)

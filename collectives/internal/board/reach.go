@@ -1,0 +1,74 @@
+package board
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gopgas/gopgas/internal/wait"
+)
+
+// A member finds another member's board at the first use. So a call connects the members
+// that exchange data or wake each other, and no others:
+//
+//	AllReduce of short vectors    each member and member 0 (in small teams the last to come)
+//	Broadcast, Gather, ...        each member and the root
+//	Scan                          each member and the members beside it
+//
+// A member that tells all others how far it is (tell) finds all their boards.
+
+// reach finds a member's board.
+func (b *Board) reach(ctx context.Context, m int) error {
+	if b.peers[m].lines != nil {
+		return nil
+	}
+	return b.find(ctx, []int{m}, b.add)
+}
+
+// reachAll finds the boards of all members.
+func (b *Board) reachAll(ctx context.Context) error {
+	if len(b.bells) == b.n-1 {
+		return nil
+	}
+	var missing []int
+	for m := range b.peers {
+		if b.peers[m].lines == nil {
+			missing = append(missing, m)
+		}
+	}
+	return b.find(ctx, missing, b.add)
+}
+
+// add notes a member's board and bell.
+func (b *Board) add(m int, mem []byte, bell wait.Ringer) error {
+	if size := sizeWith(b.n, b.large); len(mem) < size || !aligned(mem) {
+		return fmt.Errorf("board: member %d's has %d bytes, %d at a multiple of %d are needed", m, len(mem), size, lineSize)
+	}
+	b.peers[m] = newPeer(mem, b.large)
+	if m == 0 {
+		b.arrived, b.release = wordAt(mem, arrivedOffset), lineAt(mem, releaseOffset)
+	}
+	if m != b.rank {
+		b.bell[m], b.bells = bell, append(b.bells, bell)
+	}
+	return nil
+}
+
+// ring wakes the waiting members after a post.
+func (b *Board) ring(ctx context.Context) error {
+	if err := b.reachAll(ctx); err != nil {
+		return err
+	}
+	for _, bell := range b.bells {
+		bell.Ring()
+	}
+	return nil
+}
+
+// ringAt wakes a member that waits for this one's post.
+func (b *Board) ringAt(ctx context.Context, m int) error {
+	if err := b.reach(ctx, m); err != nil {
+		return err
+	}
+	b.bell[m].Ring()
+	return nil
+}
