@@ -42,7 +42,9 @@ func TestPageAndTableShowAllCollectives(t *testing.T) {
 	require.Contains(t, string(html), "<svg")
 	require.NotContains(t, string(html), "http-equiv")
 	require.NotContains(t, string(html), "<script")
-	require.Contains(t, out.String(), "too large to replay")
+	if !testwatch.Race { // up to 128 ranks are never too many
+		require.Contains(t, out.String(), "too large to replay")
+	}
 }
 
 // TestOnlyLogarithmicAlgorithmsAreReplayedForManyRanks: of the algorithms, a rank's messages and
