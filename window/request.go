@@ -40,16 +40,16 @@ func (r Request) Wait(ctx context.Context) error {
 }
 
 func (t *transfer) wait(ctx context.Context, use uint64) error {
-	if t.uses.Load() != use {
+	if !t.uses.CompareAndSwap(use, use+1) { // another Wait has t
 		return t.core.fail("Wait", fabric.ErrEnded)
 	}
 	err := t.core.failAt(t.op, t.target, t.index, t.count, t.inner.Wait(ctx))
-	t.uses.Store(use + 1)
 	t.core.transfers.Put(t)
 	return err
 }
 
-// Done reports whether Wait would return at once. It makes progress. Kind: local.
+// Done reports whether Wait would return at once. It makes progress. A goroutine must not call
+// Done while another one calls Wait. Kind: local.
 func (r Request) Done() bool { return r.t == nil || r.t.uses.Load() != r.use || r.t.inner.Done() }
 
 // StartPut is Put that does not wait, of at most the device's largest message (1

@@ -18,7 +18,7 @@ func Store(dst, src []byte) int {
 	switch cached := Cached(1, n); {
 	case n < storeFrom:
 		copy(dst, src)
-	case cached && wholeLines:
+	case cached && wholeLines && !within(dst[:n], src[:n]) && !within(src[:n], dst[:n]):
 		storeLines(&dst[0], &src[0], n)
 	default:
 		Copy(dst[:n], src[:n], cached)

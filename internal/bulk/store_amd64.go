@@ -9,7 +9,7 @@ import (
 )
 
 // wholeLines reports that the processor's string moves are quick, and write whole lines
-// without fetching them. The processor claims it (enhanced REP MOVSB), and a trial
+// without fetching them. The processor claims it (enhanced REP MOVS), and a trial
 // confirms it.
 var wholeLines = cpu.X86.HasERMS && quick()
 
@@ -29,7 +29,8 @@ func quick() bool {
 	return moved < 2*copied
 }
 
-// storeLines copies n bytes by REP MOVSB. They may overlap.
+// storeLines copies n bytes by REP MOVSQ, so it stores aligned words of 8 bytes whole. They
+// must not overlap.
 //
 //go:noescape
 func storeLines(dst, src *byte, n int)
