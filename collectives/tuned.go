@@ -26,8 +26,8 @@ func tuningOf(t *team.Team) (*tuning, error) {
 		return nil, err
 	}
 	warnings := io.Discard
-	if t.Rank == 0 {
-		warnings = os.Stderr
+	if t.Fabric.Rank() == 0 {
+		own.Warn.Do(func() { warnings = os.Stderr })
 	}
 	return newTuning(own, t.Tuned, warnings), nil
 }

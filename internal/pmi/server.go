@@ -56,8 +56,8 @@ func NewServer(nodes []int, apps func(rank int) int, hooks Hooks) *Server {
 
 func newFence() *fence { return &fence{in: make(map[int]bool), done: make(chan struct{})} }
 
-// RankEnded ends the fence of a rank whose process has ended, and no other rank's. It is called
-// once. Serve then reads the rest of the connection.
+// RankEnded ends the fence of a rank whose process has ended, and no other rank's. The
+// caller calls it once for each rank. Serve then reads the rest of the connection.
 func (s *Server) RankEnded(rank int) { close(s.ended[rank]) }
 
 // errEnded: the process of the rank has ended.

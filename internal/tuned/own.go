@@ -2,6 +2,7 @@ package tuned
 
 import (
 	"os"
+	"sync"
 
 	"github.com/gopgas/gopgas/internal/fabric"
 )
@@ -12,6 +13,7 @@ type Own struct {
 	Table *Table // nil without one, and with one that the rank cannot use
 	Mark  string // identifies the content of Table, "" where that is nil
 	Err   error  // why the rank cannot use the table
+	Warn  sync.Once
 }
 
 // Close has nothing to end.

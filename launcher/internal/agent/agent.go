@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	goruntime "runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -33,9 +34,9 @@ type Agent struct {
 
 	mu        sync.Mutex
 	processes []*spawn.Process
-	begun     bool             // Start was called
-	asked     []syscall.Signal // that ask ranks to end; ranks that start later get them, too
-	over      bool             // Close has begun
+	begun     bool     // Start was called
+	asked     requests // that ask ranks to end; ranks that start later get them, too
+	over      bool     // Close has begun
 	waiting   sync.WaitGroup
 	reading   sync.WaitGroup
 }
@@ -150,7 +151,7 @@ func (a *Agent) startRank(local int, rank wire.Rank) error {
 	if err != nil {
 		return err
 	}
-	for _, sig := range a.asked {
+	for _, sig := range a.asked.all() {
 		process.Signal(sig)
 	}
 	a.processes = append(a.processes, process)
@@ -178,29 +179,45 @@ func (a *Agent) endErrors() {
 func (a *Agent) Signal(sig syscall.Signal) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.signal(sig, true)
+	a.asked.add(sig)
+	for _, p := range a.processes {
+		p.Signal(sig)
+	}
 }
 
 // heed handles a signal that reached the agent, and reports whether the ranks have begun to
 // start. A resource manager has sent the signal to ranks that run.
 func (a *Agent) heed(sig syscall.Signal) bool {
+	if a.plan.Managed {
+		a.asked.add(sig) // at once: a rank that is starting must find it
+	} else {
+		a.Signal(sig)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.signal(sig, !a.plan.Managed)
 	return a.begun
 }
 
-// signal sends ranks that start later a signal which asks them to end. With running it sends
-// ranks that run any signal. The caller holds mu.
-func (a *Agent) signal(sig syscall.Signal, running bool) {
+// requests holds the signals that ask ranks to end. Its mutex is its own: startRank holds
+// that of the agent while it starts a rank, and reads the requests afterward.
+type requests struct {
+	mu      sync.Mutex
+	signals []syscall.Signal
+}
+
+// add notes a signal if it asks ranks to end.
+func (r *requests) add(sig syscall.Signal) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if asksToEnd(sig) {
-		a.asked = append(a.asked, sig)
+		r.signals = append(r.signals, sig)
 	}
-	if running {
-		for _, p := range a.processes {
-			p.Signal(sig)
-		}
-	}
+}
+
+func (r *requests) all() []syscall.Signal {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.signals)
 }
 
 // Sweep kills all processes of the job that are left on this host. No rank starts

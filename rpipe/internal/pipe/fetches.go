@@ -15,8 +15,8 @@ import (
 // been announced and for which there is room. So it waits for a response only if it has
 // overtaken them.
 //
-// Invariant: behind Close, and behind Stop and the call that reads beside it, no get is
-// under way.
+// Invariant: no get is under way once Close has returned, or once Stop and a call that reads
+// at that moment have both returned.
 type fetches struct {
 	r       *Reader
 	mem     []byte
