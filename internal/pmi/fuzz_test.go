@@ -15,6 +15,7 @@ import (
 func FuzzMessages(f *testing.F) {
 	f.Add([]byte("cmd=get kvsname=k key=a value=b\n"), false)
 	f.Add([]byte("    32cmd=kvs-put;key=a0;value=b,;;:[];"), true)
+	f.Add([]byte("    10cmd=a;;0;;"), true) // a command with semicolons
 	f.Fuzz(func(t *testing.T, b []byte, framed bool) {
 		read, encode := readLine, message.line
 		if framed {

@@ -75,6 +75,9 @@ func (m message) frame() ([]byte, error) {
 // encode writes the fields with first behind the command, between before each other field,
 // and last at the end. escape returns a value as it is written, unless it cannot be.
 func (m message) encode(after, between, last string, escape func(string) (string, bool)) ([]byte, error) {
+	if strings.ContainsAny(m.command, " ;\n\x00") {
+		return nil, wrong("command %.40q", m.command)
+	}
 	b := append([]byte("cmd="), m.command...)
 	for _, f := range m.fields {
 		value, ok := escape(f.value)
