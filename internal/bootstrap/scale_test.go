@@ -137,12 +137,12 @@ func TestStartOfManyRanksTakesFewRoundsCallsAndBytes(t *testing.T) {
 		most, rounds = max(most, s.meter.bytes.Load()), max(rounds, s.meter.rounds.Load())
 		sum += s.meter.bytes.Load()
 	}
+	leaving := new(errgroup.Group)
+	leaving.SetLimit(2)      // a goodbye has a bound, too
 	for _, s := range list { // the last to leave get news of the first
-		go func() { errs <- s.client.Close(ctx) }()
+		leaving.Go(func() error { return s.client.Close(ctx) })
 	}
-	for range list {
-		require.NoError(t, <-errs)
-	}
+	require.NoError(t, leaving.Wait())
 	t.Logf("%d ranks: %d calls, %d bytes a rank and %d at most, %d rounds at most, %v of processor time",
 		size, calls.Load(), sum/int64(size), most, rounds, processorTime(t)-before)
 	hosts := size / simulatedHostSize
