@@ -27,7 +27,7 @@ func tuningOf(t *team.Team) (*tuning, error) {
 	}
 	warnings := io.Discard
 	if t.Fabric.Rank() == 0 {
-		own.Warn.Do(func() { warnings = os.Stderr })
+		warnings = os.Stderr
 	}
 	return newTuning(own, t.Tuned, warnings), nil
 }
@@ -39,7 +39,7 @@ func newTuning(own *tuned.Own, common string, warnings io.Writer) *tuning {
 		return &tuning{}
 	}
 	if err := known(own.Table); err != nil {
-		fmt.Fprintf(warnings, "gopgas: %s=%s is not used: %v\n", tuned.Env, own.Path, err)
+		own.Warn.Do(func() { fmt.Fprintf(warnings, "gopgas: %s=%s is not used: %v\n", tuned.Env, own.Path, err) })
 		return &tuning{}
 	}
 	return &tuning{own.Path, own.Table, own.Mark}

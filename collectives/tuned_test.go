@@ -125,8 +125,11 @@ func TestTableOfUnknownAlgorithmCausesOneWarning(t *testing.T) {
 		save(t, tuned.Rule{Collective: "all-to-none", Algorithm: "board"}): "no all-to-none",
 	} {
 		var warnings bytes.Buffer
-		got := tuningBy(path, &warnings)
+		own := tuned.NewOwn(path, "")
+		require.Equal(t, &tuning{}, newTuning(own, "", &warnings), "a team whose members have different tables")
+		got := newTuning(own, own.Mark, &warnings)
 		require.Equal(t, &tuning{}, got, path)
+		require.Equal(t, &tuning{}, newTuning(own, own.Mark, &warnings), "a second team of the rank")
 		require.Equal(t, 1, strings.Count(warnings.String(), "\n"))
 		require.Contains(t, warnings.String(), path)
 		require.Contains(t, warnings.String(), want)

@@ -10,10 +10,10 @@ import (
 // An Own is the table that the environment of a rank names.
 type Own struct {
 	Path  string
-	Table *Table // nil without one, and with one that the rank cannot use
-	Mark  string // identifies the content of Table, "" where that is nil
-	Err   error  // why the rank cannot use the table
-	Warn  sync.Once
+	Table *Table    // nil without one, and with one that the rank cannot use
+	Mark  string    // identifies the content of Table, "" where that is nil
+	Err   error     // why the rank cannot use the table
+	Warn  sync.Once // of the warning that no team uses the table
 }
 
 // Close has nothing to end.

@@ -83,6 +83,29 @@ func TestSignalThatAsksToEndReachesRanksThatStartLater(t *testing.T) {
 	}
 }
 
+// TestSignalReachesARankThatIsStarting has a resource manager signal the agent just before the
+// agent starts a rank, which the manager does not know yet.
+func TestSignalReachesARankThatIsStarting(t *testing.T) {
+	heeded := make(chan struct{})
+	_, messages := runPlanWith(t, wire.Plan{Size: 1, Managed: true}, "exec sleep 1000", func(a *Agent) {
+		files := a.files
+		a.files = func(rank int) (Files, error) { // a.mu is locked
+			go func() {
+				defer close(heeded)
+				a.heed(syscall.SIGTERM)
+			}()
+			require.Eventually(t, func() bool { return len(a.asked.all()) == 1 }, testwatch.Patience(), time.Millisecond)
+			return files(rank)
+		}
+	})
+	<-heeded
+	for _, m := range messages {
+		if m.Kind == wire.KindExited {
+			require.Equal(t, syscall.SIGTERM, syscall.WaitStatus(m.Status).Signal())
+		}
+	}
+}
+
 // TestSignalOfAResourceManagerIsNotPassedOn has a signal reach the agent alone.
 func TestSignalOfAResourceManagerIsNotPassedOn(t *testing.T) {
 	const script = `trap "echo got" USR1; trap "exit 0" TERM; echo ready; while :; do sleep 0.01; done`
