@@ -65,11 +65,17 @@ type Block struct {
 
 // Alloc returns a zeroed block of n bytes, aligned to a page in shared arenas
 // and to 64 bytes otherwise.
-func (a *Arena) Alloc(n int) (Block, error) { return a.AllocPart(n, n) }
+func (a *Arena) Alloc(n int) (Block, error) { return a.alloc(n, n, memory.Alignment) }
+
+// AllocAligned is Alloc for a block that begins at a multiple of align, a power of two from
+// 64 bytes to a page.
+func (a *Arena) AllocAligned(n, align int) (Block, error) { return a.alloc(n, n, align) }
 
 // AllocPart is Alloc for a block of which only the first now bytes occupy memory. No rank
 // may touch the rest before [Arena.Complete].
-func (a *Arena) AllocPart(n, now int) (Block, error) {
+func (a *Arena) AllocPart(n, now int) (Block, error) { return a.alloc(n, now, memory.Alignment) }
+
+func (a *Arena) alloc(n, now, align int) (Block, error) {
 	if now < 0 || n < now {
 		return Block{}, fmt.Errorf("%w: allocation of %d bytes", driver.ErrInvalid, n)
 	}
@@ -84,7 +90,7 @@ func (a *Arena) AllocPart(n, now int) (Block, error) {
 	want := roundUp(max(int64(n), 1))
 	if a.memfd == nil {
 		a.used += want
-		return Block{Memory: memory.Heap(n), n: want}, nil
+		return Block{Memory: memory.HeapAligned(n, align), n: want}, nil
 	}
 	off, ok := a.ranges.take(want)
 	if !ok {

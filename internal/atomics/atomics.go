@@ -6,7 +6,9 @@ package atomics
 
 import (
 	"encoding/binary"
+	"math"
 
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -14,6 +16,9 @@ import (
 // zero-extended. The length of mem is the width of the word; its address is a
 // multiple of the width.
 func Apply(mem []byte, op driver.AtomicOp, operand, compare uint64) uint64 {
+	if mutant.UpdateInTwoSteps {
+		return applyInTwoSteps(mem, op, operand, compare)
+	}
 	switch len(mem) {
 	case 8:
 		return apply64(mem, op, operand, compare)
@@ -21,6 +26,13 @@ func Apply(mem []byte, op driver.AtomicOp, operand, compare uint64) uint64 {
 		return uint64(apply32(mem, op, uint32(operand), uint32(compare)))
 	}
 	return applyNarrow(mem, op, operand, compare&mask(len(mem)))
+}
+
+// applyInTwoSteps loses the updates that come between its load and its store.
+func applyInTwoSteps(mem []byte, op driver.AtomicOp, operand, compare uint64) uint64 {
+	old := Uint(mem)
+	PutUint(mem, Next(op, len(mem), old, operand, compare&mask(len(mem))))
+	return old
 }
 
 func apply64(mem []byte, op driver.AtomicOp, operand, compare uint64) uint64 {
@@ -39,7 +51,7 @@ func apply64(mem []byte, op driver.AtomicOp, operand, compare uint64) uint64 {
 	}
 	for {
 		old := w.Load()
-		if w.CompareAndSwap(old, Next(op, old, operand, compare)) {
+		if w.CompareAndSwap(old, Next(op, 8, old, operand, compare)) {
 			return old
 		}
 	}
@@ -61,7 +73,7 @@ func apply32(mem []byte, op driver.AtomicOp, operand, compare uint32) uint32 {
 	}
 	for {
 		old := w.Load()
-		next := uint32(Next(op, uint64(old), uint64(operand), uint64(compare)))
+		next := uint32(Next(op, 4, uint64(old), uint64(operand), uint64(compare)))
 		if w.CompareAndSwap(old, next) {
 			return old
 		}
@@ -81,15 +93,16 @@ func applyNarrow(mem []byte, op driver.AtomicOp, operand, compare uint64) uint64
 		if op == driver.AtomicLoad {
 			return old
 		}
-		PutUint(field, Next(op, old, operand, compare))
+		PutUint(field, Next(op, len(mem), old, operand, compare))
 		if w.CompareAndSwap(word, binary.NativeEndian.Uint32(bytes[:])) {
 			return old
 		}
 	}
 }
 
-// Next returns the value that op stores in place of old.
-func Next(op driver.AtomicOp, old, operand, compare uint64) uint64 {
+// Next returns the value that op stores in place of old in a word of width bytes. Only the
+// result's low width bytes count.
+func Next(op driver.AtomicOp, width int, old, operand, compare uint64) uint64 {
 	switch op {
 	case driver.AtomicAdd:
 		return old + operand
@@ -105,8 +118,63 @@ func Next(op driver.AtomicOp, old, operand, compare uint64) uint64 {
 		if old == compare {
 			return operand
 		}
+	case driver.AtomicMinInt:
+		return uint64(min(signed(old, width), signed(operand, width)))
+	case driver.AtomicMaxInt:
+		return uint64(max(signed(old, width), signed(operand, width)))
+	case driver.AtomicMinUint:
+		return min(old&mask(width), operand&mask(width))
+	case driver.AtomicMaxUint:
+		return max(old&mask(width), operand&mask(width))
+	case driver.AtomicMul:
+		return old * operand
+	case driver.AtomicAddComplex:
+		return complexBits(complexOf(old) + complexOf(operand))
+	case driver.AtomicMulComplex:
+		return complexBits(complexOf(old) * complexOf(operand))
+	case driver.AtomicAddFloat, driver.AtomicMulFloat, driver.AtomicMinFloat, driver.AtomicMaxFloat:
+		if width == 4 {
+			next := combine(op, math.Float32frombits(uint32(old)), math.Float32frombits(uint32(operand)))
+			return uint64(math.Float32bits(next))
+		}
+		return math.Float64bits(combine(op, math.Float64frombits(old), math.Float64frombits(operand)))
 	}
 	return old
+}
+
+// combine applies an operation on floats.
+func combine[T float32 | float64](op driver.AtomicOp, old, operand T) T {
+	switch op {
+	case driver.AtomicMulFloat:
+		return old * operand
+	case driver.AtomicMinFloat:
+		return min(old, operand)
+	case driver.AtomicMaxFloat:
+		return max(old, operand)
+	}
+	return old + operand
+}
+
+// complexOf returns the complex64 that lies in a word.
+func complexOf(word uint64) complex64 {
+	var b [8]byte
+	binary.NativeEndian.PutUint64(b[:], word)
+	re, im := binary.NativeEndian.Uint32(b[:4]), binary.NativeEndian.Uint32(b[4:])
+	return complex(math.Float32frombits(re), math.Float32frombits(im))
+}
+
+// complexBits is the inverse of complexOf.
+func complexBits(c complex64) uint64 {
+	var b [8]byte
+	binary.NativeEndian.PutUint32(b[:4], math.Float32bits(real(c)))
+	binary.NativeEndian.PutUint32(b[4:], math.Float32bits(imag(c)))
+	return binary.NativeEndian.Uint64(b[:])
+}
+
+// signed extends the sign of v's low width bytes.
+func signed(v uint64, width int) int64 {
+	shift := 64 - 8*width
+	return int64(v<<shift) >> shift
 }
 
 // LoadWords copies src, aligned words of 64 bits, to dst. It loads each word

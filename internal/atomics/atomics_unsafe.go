@@ -36,3 +36,8 @@ func wordAround(mem []byte) (word *atomic.Uint32, offset uintptr) {
 	offset = uintptr(p) % 4
 	return (*atomic.Uint32)(unsafe.Add(p, -int(offset))), offset
 }
+
+// wordPair returns the first 16 bytes of mem, 16-aligned, as a word for atomics.
+func wordPair(mem []byte) *pair {
+	return (*pair)(unsafe.Pointer(unsafe.SliceData(mem[:16:len(mem)])))
+}

@@ -16,6 +16,7 @@ const storeFrom = 1 << 10
 func Store(dst, src []byte) int {
 	n := min(len(dst), len(src))
 	switch cached := Cached(1, n); {
+	case n == 0 || &dst[0] == &src[0]: // a string move onto itself is slow
 	case n < storeFrom:
 		copy(dst, src)
 	case cached && wholeLines && !within(dst[:n], src[:n]) && !within(src[:n], dst[:n]):

@@ -8,6 +8,24 @@ func Size[T any]() int {
 	return int(unsafe.Sizeof(zero))
 }
 
+// Align returns a number of bytes that the address of each T is a multiple of.
+func Align[T any]() int {
+	var zero T
+	return int(unsafe.Alignof(zero))
+}
+
+// Offset returns the distance in bytes from the beginning of whole to that of part. ok is
+// false unless part, which may be empty, lies in whole.
+func Offset[T, U any](whole []T, part []U) (offset int, ok bool) {
+	from := uintptr(unsafe.Pointer(unsafe.SliceData(whole)))
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(part)))
+	bytes := len(whole) * Size[T]()
+	if at < from || at-from > uintptr(bytes) || len(part)*Size[U]() > bytes-int(at-from) {
+		return 0, false
+	}
+	return int(at - from), true
+}
+
 // View returns the start of mem, which is aligned for any type, as n values.
 func View[T any](mem []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(mem))), n)

@@ -21,4 +21,9 @@ func TestHeapIsAlignedZeroedAndExact(t *testing.T) {
 		}
 	}
 	require.Empty(t, Heap(-1).Bytes)
+	for align := 1; align <= 8192; align *= 2 {
+		mem := HeapAligned(100, align)
+		require.Len(t, mem.Bytes, 100)
+		require.Zero(t, address(mem.Bytes)%uintptr(align))
+	}
 }
