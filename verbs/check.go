@@ -2,7 +2,7 @@ package verbs
 
 import "github.com/gopgas/gopgas/verbs/driver"
 
-const allFlags = Signaled | Inline | Fence | Solicited | Announced
+const allFlags = Signaled | Inline | Fence | Solicited | Announced | Fetch
 
 // checkSend returns the reason for which the provider must not see wr, or nil.
 // It allocates only for that reason.
@@ -12,6 +12,9 @@ func (q *QP) checkSend(wr *WorkRequest) error {
 	}
 	if wr.Flags&Announced != 0 && wr.Op != OpWrite {
 		return invalid("only a WRITE is announced, not a %v", wr.Op)
+	}
+	if wr.Flags&Fetch != 0 && wr.Op != OpAccumulate {
+		return invalid("only an ACCUMULATE has the flag Fetch, not a %v", wr.Op)
 	}
 	if len(wr.Local) > q.cfg.MaxSegments {
 		return invalid("%d segments, this QP takes %d", len(wr.Local), q.cfg.MaxSegments)
@@ -25,6 +28,8 @@ func (q *QP) checkSend(wr *WorkRequest) error {
 		return q.checkAtomic(wr, 8, true)
 	case OpAtomic:
 		return q.checkExtended(wr)
+	case OpAccumulate:
+		return q.checkAccumulate(wr)
 	default:
 		return invalid("opcode %v (%d) cannot be posted", wr.Op, uint8(wr.Op))
 	}
@@ -51,18 +56,40 @@ func (q *QP) checkExtended(wr *WorkRequest) error {
 	if !q.pd.ctx.info.Atomics.Extended {
 		return driver.ErrUnsupported
 	}
-	if wr.Atomic < AtomicAdd || wr.Atomic > AtomicStore {
+	if !wr.Atomic.Fits(8) {
 		return invalid("unknown atomic operation %d", wr.Atomic)
 	}
-	switch wr.Width {
-	case 1, 2, 4, 8:
-	default:
-		return invalid("atomic of %d bytes, widths are 1, 2, 4 and 8", wr.Width)
+	if wr.Width > 8 || !wr.Atomic.Fits(int(wr.Width)) {
+		return invalid("atomic of %d bytes, widths are 1, 2, 4 and 8; of floats 4 and 8", wr.Width)
 	}
 	if wr.Atomic == AtomicStore && len(wr.Local) != 0 {
 		return invalid("an atomic store has no result: use a swap")
 	}
 	return q.checkAtomic(wr, int(wr.Width), false)
+}
+
+func (q *QP) checkAccumulate(wr *WorkRequest) error {
+	info := q.pd.ctx.info.Atomics
+	if !info.Extended || wr.Width == 16 && !info.Pairs {
+		return driver.ErrUnsupported
+	}
+	width, n := int(wr.Width), wr.Length()
+	switch {
+	case !wr.Atomic.Fits(width) || wr.Atomic == AtomicCmpSwap:
+		return invalid("operation %d does not accumulate in elements of %d bytes", wr.Atomic, width)
+	case wr.Atomic == AtomicLoad && wr.Flags&Fetch == 0:
+		return invalid("an accumulate that loads needs the flag Fetch")
+	case len(wr.Local) != 1 || n == 0 || n%width != 0 || n > driver.MaxAccumulate:
+		return invalid("%d bytes in %d segments for an accumulate; it takes one of whole elements of %d bytes, at most %d bytes",
+			n, len(wr.Local), width, driver.MaxAccumulate)
+	case wr.Remote.Addr%uint64(width) != 0:
+		return invalid("remote address %#x is not a multiple of the element's %d bytes", wr.Remote.Addr, width)
+	case wr.Flags&Fetch == 0:
+		return q.checkOut(wr)
+	case wr.Flags&Inline != 0:
+		return invalid("an accumulate that fetches cannot be inline")
+	}
+	return q.checkSegments(wr.Local, LocalWrite)
 }
 
 // checkAtomic checks an atomic's address, result and rights. Some devices never
@@ -101,7 +128,7 @@ func (q *QP) checkSegments(segs []Segment, need Access) error {
 		if s.LKey == (Key{}) && !q.pd.ctx.info.Memory.LocalKeys || len(s.Mem) == 0 {
 			continue
 		}
-		mr := (*q.pd.mrs.Load())[s.LKey]
+		mr := q.pd.mrs.find(s.LKey)
 		if mr == nil {
 			return refused("segment %d: local key %v names no region of this PD", i, s.LKey)
 		}

@@ -50,9 +50,7 @@ func (c *Context) AllocPD() (*PD, error) {
 	if c.closed.Load() {
 		return nil, c.fail("alloc PD", 0, driver.ErrClosed)
 	}
-	pd := &PD{ctx: c}
-	pd.mrs.Store(&map[Key]*MR{})
-	return pd, nil
+	return &PD{ctx: c}, nil
 }
 
 // CreateCQ makes a completion queue that holds depth completions. It is local.

@@ -2,9 +2,7 @@ package verbs
 
 import (
 	"context"
-	"maps"
 	"sync"
-	"sync/atomic"
 
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -17,7 +15,7 @@ type PD struct {
 	mu     sync.Mutex // serializes changes of the fields below
 	closed bool
 	live   int // queue pairs
-	mrs    atomic.Pointer[map[Key]*MR]
+	mrs    keys
 }
 
 // RegMR registers mem with the rights in access. mem stays the caller's to
@@ -54,33 +52,28 @@ func (p *PD) RegMR(ctx context.Context, mem Memory, access Access) (*MR, error) 
 func (p *PD) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if mrs := len(*p.mrs.Load()); mrs+p.live > 0 && !p.ctx.closed.Load() {
+	if mrs := p.mrs.live; mrs+p.live > 0 && !p.ctx.closed.Load() {
 		return p.ctx.fail("close PD", 0, &InUseError{Object: "PD", MRs: mrs, QPs: p.live})
 	}
 	p.closed = true
 	return nil
 }
 
-// add copies the table of regions and adds mr, so that posting reads the table
-// without a lock.
+// add enters mr in the table of regions, unless the domain is closed.
 func (p *PD) add(mr *MR) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return driver.ErrClosed
 	}
-	mrs := maps.Clone(*p.mrs.Load())
-	mrs[mr.lkey] = mr
-	p.mrs.Store(&mrs)
+	p.mrs.add(mr)
 	return nil
 }
 
 func (p *PD) drop(mr *MR) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	mrs := maps.Clone(*p.mrs.Load())
-	delete(mrs, mr.lkey)
-	p.mrs.Store(&mrs)
+	p.mrs.drop(mr)
 }
 
 // hold counts a queue pair in.

@@ -56,15 +56,16 @@ const (
 
 // Operations.
 const (
-	OpWrite    = driver.OpWrite
-	OpWriteImm = driver.OpWriteImm
-	OpRead     = driver.OpRead
-	OpSend     = driver.OpSend
-	OpFetchAdd = driver.OpFetchAdd
-	OpCmpSwap  = driver.OpCmpSwap
-	OpAtomic   = driver.OpAtomic
-	OpRecv     = driver.OpRecv
-	OpRecvImm  = driver.OpRecvImm
+	OpWrite      = driver.OpWrite
+	OpWriteImm   = driver.OpWriteImm
+	OpRead       = driver.OpRead
+	OpSend       = driver.OpSend
+	OpFetchAdd   = driver.OpFetchAdd
+	OpCmpSwap    = driver.OpCmpSwap
+	OpAtomic     = driver.OpAtomic
+	OpAccumulate = driver.OpAccumulate
+	OpRecv       = driver.OpRecv
+	OpRecvImm    = driver.OpRecvImm
 )
 
 // Operations of an OpAtomic request.
@@ -77,6 +78,19 @@ const (
 	AtomicCmpSwap = driver.AtomicCmpSwap
 	AtomicLoad    = driver.AtomicLoad
 	AtomicStore   = driver.AtomicStore
+
+	AtomicAddFloat = driver.AtomicAddFloat
+	AtomicMinFloat = driver.AtomicMinFloat
+	AtomicMaxFloat = driver.AtomicMaxFloat
+	AtomicMinInt   = driver.AtomicMinInt
+	AtomicMaxInt   = driver.AtomicMaxInt
+	AtomicMinUint  = driver.AtomicMinUint
+	AtomicMaxUint  = driver.AtomicMaxUint
+
+	AtomicMul        = driver.AtomicMul
+	AtomicMulFloat   = driver.AtomicMulFloat
+	AtomicAddComplex = driver.AtomicAddComplex
+	AtomicMulComplex = driver.AtomicMulComplex
 )
 
 // Work request flags.
@@ -86,6 +100,7 @@ const (
 	Fence     = driver.Fence
 	Solicited = driver.Solicited
 	Announced = driver.Announced
+	Fetch     = driver.Fetch
 )
 
 // Completion statuses.

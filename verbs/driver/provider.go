@@ -118,6 +118,8 @@ type WriteInfo struct {
 type AtomicInfo struct {
 	// Extended: the device understands OpAtomic, at widths 1, 2, 4 and 8.
 	Extended bool
+	// Pairs: its OpAccumulate takes elements of 16 bytes, too.
+	Pairs bool
 	// Coherent: atomics of this device and CPU atomics of the target may be mixed
 	// on one word.
 	Coherent bool

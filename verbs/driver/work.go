@@ -4,15 +4,16 @@ package driver
 type Opcode uint8
 
 const (
-	OpWrite    Opcode = iota + 1 // local segments -> remote
-	OpWriteImm                   // as OpWrite, then consumes a receive and hands it Imm
-	OpRead                       // remote -> local segments
-	OpSend                       // local segments -> the peer's next receive
-	OpFetchAdd                   // 64 bit; old value -> Local[0]
-	OpCmpSwap                    // 64 bit; old value -> Local[0]
-	OpAtomic                     // any AtomicOp at any width; needs AtomicInfo.Extended
-	OpRecv                       // only in completions
-	OpRecvImm                    // only in completions: a receive consumed by OpWriteImm
+	OpWrite      Opcode = iota + 1 // local segments -> remote
+	OpWriteImm                     // as OpWrite, then consumes a receive and hands it Imm
+	OpRead                         // remote -> local segments
+	OpSend                         // local segments -> the peer's next receive
+	OpFetchAdd                     // 64 bit; old value -> Local[0]
+	OpCmpSwap                      // 64 bit; old value -> Local[0]
+	OpAtomic                       // any AtomicOp at any width; needs AtomicInfo.Extended
+	OpAccumulate                   // an AtomicOp on each of several elements; needs AtomicInfo.Extended
+	OpRecv                         // only in completions
+	OpRecvImm                      // only in completions: a receive consumed by OpWriteImm
 )
 
 func (o Opcode) String() string {
@@ -23,10 +24,11 @@ func (o Opcode) String() string {
 }
 
 var opcodeNames = [...]string{"NONE", "WRITE", "WRITE_WITH_IMM", "READ", "SEND", "FETCH_ADD", "CMP_SWAP",
-	"ATOMIC", "RECV", "RECV_WITH_IMM"}
+	"ATOMIC", "ACCUMULATE", "RECV", "RECV_WITH_IMM"}
 
 // AtomicOp is the operation of an OpAtomic request. All of them return the old
-// value in Local[0], if there is a segment; without one nothing travels back.
+// value in Local[0], if there is a segment; without one nothing travels back. It is also the
+// operation of an OpAccumulate request.
 type AtomicOp uint8
 
 const (
@@ -38,7 +40,45 @@ const (
 	AtomicCmpSwap // stores Operand where the value equals Compare
 	AtomicLoad    // Operand is ignored
 	AtomicStore   // as AtomicSwap without a result
+
+	// Sums of floats, and minima and maxima. Floats are those of
+	// IEEE 754, of 4 or 8 bytes. A minimum or maximum with NaN is NaN; -0 is less than 0.
+	AtomicAddFloat
+	AtomicMinFloat
+	AtomicMaxFloat
+	AtomicMinInt // two's complement
+	AtomicMaxInt
+	AtomicMinUint
+	AtomicMaxUint
+
+	AtomicMul // of integers, which wrap around
+	AtomicMulFloat
+	AtomicAddComplex // of two floats of 4 or 8 bytes, the real part first
+	AtomicMulComplex
 )
+
+// Fits reports whether op is an operation and takes words of width bytes. Those of 16 bytes are
+// for OpAccumulate only.
+func (op AtomicOp) Fits(width int) bool {
+	known := op >= AtomicAdd && op <= AtomicMulComplex
+	switch width {
+	case 1, 2:
+		return known && !op.float() && !op.complex()
+	case 4:
+		return known && !op.complex()
+	case 8:
+		return known
+	case 16:
+		return op.complex() || op == AtomicSwap || op == AtomicStore || op == AtomicLoad
+	}
+	return false
+}
+
+func (op AtomicOp) float() bool {
+	return op >= AtomicAddFloat && op <= AtomicMaxFloat || op == AtomicMulFloat
+}
+
+func (op AtomicOp) complex() bool { return op == AtomicAddComplex || op == AtomicMulComplex }
 
 // Flags modify a work request.
 type Flags uint8
@@ -57,6 +97,8 @@ const (
 	// Announced marks a WRITE that a request posted behind it announces. It
 	// takes effect even if it is canceled.
 	Announced
+	// Fetch has an ACCUMULATE replace its operands in Local by the earlier values.
+	Fetch
 )
 
 // WholeRead is the length in bytes of the longest READ to one segment that sees
@@ -66,6 +108,9 @@ const WholeRead = 512
 // WholeWrite is the length in bytes up to which devices with [WriteInfo.Whole]
 // write the last word of a WRITE last.
 const WholeWrite = 128
+
+// MaxAccumulate is the length in bytes of the longest ACCUMULATE.
+const MaxAccumulate = 64 << 10
 
 // A Segment is a piece of local memory.
 type Segment struct {
@@ -85,6 +130,11 @@ type WorkRequest struct {
 	// Atomics. OpFetchAdd adds Operand; OpCmpSwap stores Operand where the
 	// value equals Compare. Width is 1, 2, 4 or 8 bytes for OpAtomic and the
 	// address a multiple of it; OpFetchAdd and OpCmpSwap are 8 bytes wide.
+	//
+	// OpAccumulate applies Atomic to each element of Width bytes from Remote on, in order. Its
+	// one segment has the operands, MaxAccumulate bytes at most. Each element is updated
+	// atomically, all of them together are not. AtomicCmpSwap does not accumulate, and
+	// AtomicLoad needs [Fetch].
 	Atomic  AtomicOp
 	Width   uint8
 	Operand uint64

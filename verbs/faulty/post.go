@@ -37,7 +37,7 @@ func (q *qp) take(wrs []driver.WorkRequest) (int, error) {
 		if q.sends.Room() == 0 {
 			return i, driver.ErrQueueFull
 		}
-		if wrs[i].Op == driver.OpAtomic && q.dev.plan.HideExtendedAtomics {
+		if (wrs[i].Op == driver.OpAtomic || wrs[i].Op == driver.OpAccumulate) && q.dev.plan.HideExtendedAtomics {
 			return i, driver.ErrUnsupported
 		}
 		q.accept(&wrs[i])

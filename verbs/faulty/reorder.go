@@ -35,7 +35,7 @@ func (q *qp) lets(a ahead, r *request) bool {
 	switch r.Op {
 	case driver.OpRead:
 		return true
-	case driver.OpWrite, driver.OpFetchAdd, driver.OpCmpSwap, driver.OpAtomic:
+	case driver.OpWrite, driver.OpFetchAdd, driver.OpCmpSwap, driver.OpAtomic, driver.OpAccumulate:
 		return !a.atomics
 	}
 	return false
@@ -44,7 +44,7 @@ func (q *qp) lets(a ahead, r *request) bool {
 // passable reports whether later requests may start before r while r is held.
 func (q *qp) passable(r *request) bool {
 	switch r.Op {
-	case driver.OpRead, driver.OpFetchAdd, driver.OpCmpSwap, driver.OpAtomic:
+	case driver.OpRead, driver.OpFetchAdd, driver.OpCmpSwap, driver.OpAtomic, driver.OpAccumulate:
 		return r.yields && q.proven(&r.WorkRequest)
 	}
 	return false

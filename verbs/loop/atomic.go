@@ -21,3 +21,14 @@ func update(p *qp, wr *driver.WorkRequest) outcome {
 	}
 	return outcome{touched: op != driver.AtomicLoad}
 }
+
+// accumulate carries out an atomic on each element.
+func accumulate(p *qp, wr *driver.WorkRequest) outcome {
+	m, mem, err := p.ctx.keys.open(wr.Remote, wr.Length(), driver.RemoteAtomic)
+	if err != nil {
+		return denied(err)
+	}
+	defer m.done()
+	atomics.Accumulate(mem, wr)
+	return outcome{touched: wr.Atomic != driver.AtomicLoad}
+}

@@ -142,6 +142,8 @@ func (q *qp) attempt(wr *driver.WorkRequest) outcome {
 		return q.deliver(p, wr)
 	case driver.OpRead:
 		return read(p, wr)
+	case driver.OpAccumulate:
+		return accumulate(p, wr)
 	default:
 		return update(p, wr)
 	}

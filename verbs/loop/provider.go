@@ -28,6 +28,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -92,7 +93,7 @@ func info() driver.DeviceInfo {
 		MaxInline:   maxInline,
 		Memory:      driver.MemoryInfo{Maps: true},
 		Writes:      driver.WriteInfo{Applied: true},
-		Atomics:     driver.AtomicInfo{Extended: true, Coherent: true},
+		Atomics:     driver.AtomicInfo{Extended: true, Pairs: atomics.Pairs(), Coherent: true},
 		SameHost:    true,
 	}
 }

@@ -25,3 +25,17 @@ func (q *QP) atomic(wr *driver.WorkRequest) error {
 	q.wakePeer = q.remote.bell
 	return nil
 }
+
+// accumulate executes an atomic on each of the peer's elements.
+func (q *QP) accumulate(wr *driver.WorkRequest) error {
+	mem, err := q.remote.peer.resolve(wr.Remote, uint64(wr.Length()), driver.RemoteAtomic)
+	if err != nil {
+		return err
+	}
+	if !aligned(mem, uintptr(wr.Width)) { // as in atomic
+		return fail(driver.RemoteInvalid, fmt.Errorf("%w: an accumulate in elements of %d bytes at %#x", driver.ErrInvalid, wr.Width, wr.Remote.Addr))
+	}
+	atomics.Accumulate(mem, wr)
+	q.wakePeer = q.remote.bell
+	return nil
+}

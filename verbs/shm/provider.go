@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -82,7 +83,7 @@ func deviceInfo() driver.DeviceInfo {
 		MaxInline:   maxMessage,
 		Memory:      driver.MemoryInfo{Maps: true},
 		Writes:      driver.WriteInfo{Applied: true},
-		Atomics:     driver.AtomicInfo{Extended: true, Coherent: true},
+		Atomics:     driver.AtomicInfo{Extended: true, Pairs: atomics.Pairs(), Coherent: true},
 		SameHost:    true,
 	}
 }

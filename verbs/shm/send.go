@@ -114,6 +114,8 @@ func (q *QP) execute(wr *driver.WorkRequest, sent *int) (bool, error) {
 		return q.writeImm(wr)
 	case driver.OpSend:
 		return q.send(wr, sent)
+	case driver.OpAccumulate:
+		return true, q.accumulate(wr)
 	default:
 		return true, q.atomic(wr)
 	}

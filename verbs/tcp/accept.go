@@ -17,8 +17,13 @@ func (d *device) accept() {
 		if err == unix.EINTR || err == unix.ECONNABORTED {
 			continue
 		}
-		if exhausted(err) && (d.makeRoom() || d.cutStranger()) {
-			continue
+		if exhausted(err) {
+			if !d.asked() {
+				return // accept takes a descriptor before it looks for a connection
+			}
+			if d.makeRoom() || d.heard(acceptPause) && d.cutStranger() {
+				continue
+			}
 		}
 		if err != nil {
 			if err != unix.EAGAIN {
@@ -39,6 +44,19 @@ func (d *device) accept() {
 			}
 		}
 	}
+}
+
+// asked reports whether a connection waits to be accepted.
+func (d *device) asked() bool {
+	waiting := []unix.PollFd{{Fd: int32(d.listener), Events: unix.POLLIN}}
+	n, err := unix.Poll(waiting, 0)
+	return n > 0 && err == nil
+}
+
+// heard reports whether the oldest connection has had a time to identify itself. A peer
+// whose connection is cut sooner dials again, and two such peers would take turns.
+func (d *device) heard(pause time.Duration) bool {
+	return len(d.strangers) > 0 && time.Until(d.strangers[0].due) <= handshakeTimeout-pause
 }
 
 // cutStranger closes the oldest connection that has not identified itself, and reports

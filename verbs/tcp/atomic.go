@@ -30,13 +30,8 @@ func (q *qp) putQuestion(r *request) bool {
 // atomic applies f to registered memory by an atomic of this CPU and returns
 // the old value.
 func (d *device) atomic(f *frame) (old uint64, status driver.Status) {
-	switch f.width {
-	case 1, 2, 4, 8:
-	default:
-		return 0, driver.RemoteInvalid
-	}
 	op := driver.AtomicOp(f.op)
-	if op < driver.AtomicAdd || op > driver.AtomicStore {
+	if f.width > 8 || !op.Fits(int(f.width)) {
 		return 0, driver.RemoteInvalid
 	}
 	_, mem, ok := d.locateAt(f.key, f.addr, int(f.width), driver.RemoteAtomic)

@@ -59,6 +59,8 @@ type device struct {
 	gone atomic.Bool // closed, for those without the token
 	news atomic.Bool // a completion or a change of registered memory: ring the bell
 
+	operands operandsPool
+
 	regionMu sync.RWMutex
 	regions  map[driver.Key]*region // nil once closed
 

@@ -60,21 +60,31 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]request{
-		"guessed key":         {write(func(_ *victim, f *frame) { f.key.Lo++ }), driver.RemoteAccess},
-		"zero key":            {write(func(_ *victim, f *frame) { f.key = driver.Key{} }), driver.RemoteAccess},
-		"before the region":   {write(func(_ *victim, f *frame) { f.addr-- }), driver.RemoteAccess},
-		"beyond the region":   {write(func(_ *victim, f *frame) { f.addr += 49 }), driver.RemoteAccess},
-		"far beyond":          {write(func(_ *victim, f *frame) { f.addr += 1 << 40 }), driver.RemoteAccess},
-		"around the end":      {write(func(_ *victim, f *frame) { f.addr = math.MaxUint64 - 7 }), driver.RemoteAccess},
-		"longer than region":  {write(func(_ *victim, f *frame) { f.length = 65 }), driver.RemoteAccess},
-		"short, guessed key":  {write(func(_ *victim, f *frame) { f.length, f.key.Hi = 8, 7 }), driver.RemoteAccess},
-		"read-only":           {write(func(v *victim, f *frame) { f.key, f.addr = v.ro.RKey(), v.ro.Addr() }), driver.RemoteAccess},
-		"atomic on read-only": {write(func(v *victim, f *frame) { *f = atomicFrame(v.ro, 1, 8, 0) }), driver.RemoteAccess},
-		"misaligned atomic":   {write(func(v *victim, f *frame) { *f = atomicFrame(v.open, 1, 8, 4) }), driver.RemoteInvalid},
-		"unknown atomic":      {write(func(v *victim, f *frame) { *f = atomicFrame(v.open, 99, 8, 0) }), driver.RemoteInvalid},
-		"odd width":           {write(func(v *victim, f *frame) { *f = atomicFrame(v.open, 1, 3, 0) }), driver.RemoteInvalid},
-		"huge width":          {write(func(v *victim, f *frame) { *f = atomicFrame(v.open, 1, 255, 0) }), driver.RemoteInvalid},
-		"atomic at the end":   {write(func(v *victim, f *frame) { *f = atomicFrame(v.open, 1, 8, 64) }), driver.RemoteAccess},
+		"guessed key":                   {write(func(_ *victim, f *frame) { f.key.Lo++ }), driver.RemoteAccess},
+		"zero key":                      {write(func(_ *victim, f *frame) { f.key = driver.Key{} }), driver.RemoteAccess},
+		"before the region":             {write(func(_ *victim, f *frame) { f.addr-- }), driver.RemoteAccess},
+		"beyond the region":             {write(func(_ *victim, f *frame) { f.addr += 49 }), driver.RemoteAccess},
+		"far beyond":                    {write(func(_ *victim, f *frame) { f.addr += 1 << 40 }), driver.RemoteAccess},
+		"around the end":                {write(func(_ *victim, f *frame) { f.addr = math.MaxUint64 - 7 }), driver.RemoteAccess},
+		"longer than region":            {write(func(_ *victim, f *frame) { f.length = 65 }), driver.RemoteAccess},
+		"short, guessed key":            {write(func(_ *victim, f *frame) { f.length, f.key.Hi = 8, 7 }), driver.RemoteAccess},
+		"read-only":                     {write(func(v *victim, f *frame) { f.key, f.addr = v.ro.RKey(), v.ro.Addr() }), driver.RemoteAccess},
+		"atomic on read-only":           {write(func(v *victim, f *frame) { *f = atomicFrame(v.ro, 1, 8, 0) }), driver.RemoteAccess},
+		"misaligned atomic":             {write(func(v *victim, f *frame) { *f = atomicFrame(v.open, 1, 8, 4) }), driver.RemoteInvalid},
+		"unknown atomic":                {write(func(v *victim, f *frame) { *f = atomicFrame(v.open, 99, 8, 0) }), driver.RemoteInvalid},
+		"odd width":                     {write(func(v *victim, f *frame) { *f = atomicFrame(v.open, 1, 3, 0) }), driver.RemoteInvalid},
+		"width of a pair":               {write(func(v *victim, f *frame) { *f = atomicFrame(v.open, uint8(driver.AtomicSwap), 16, 0) }), driver.RemoteInvalid},
+		"huge width":                    {write(func(v *victim, f *frame) { *f = atomicFrame(v.open, 1, 255, 0) }), driver.RemoteInvalid},
+		"atomic at the end":             {write(func(v *victim, f *frame) { *f = atomicFrame(v.open, 1, 8, 64) }), driver.RemoteAccess},
+		"accumulate on read-only":       {write(func(v *victim, f *frame) { *f = accumulateFrame(v.ro, driver.AtomicAdd, 8, 0, 16) }), driver.RemoteAccess},
+		"accumulate beyond":             {write(func(v *victim, f *frame) { *f = accumulateFrame(v.open, driver.AtomicAdd, 8, 56, 16) }), driver.RemoteAccess},
+		"misaligned accumulate":         {write(func(v *victim, f *frame) { *f = accumulateFrame(v.open, driver.AtomicAdd, 8, 4, 16) }), driver.RemoteInvalid},
+		"accumulate of half a word":     {write(func(v *victim, f *frame) { *f = accumulateFrame(v.open, driver.AtomicAdd, 8, 0, 12) }), driver.RemoteInvalid},
+		"accumulate of nothing":         {write(func(v *victim, f *frame) { *f = accumulateFrame(v.open, driver.AtomicAdd, 8, 0, 0) }), driver.RemoteInvalid},
+		"accumulate of no width":        {write(func(v *victim, f *frame) { *f = accumulateFrame(v.open, driver.AtomicAdd, 0, 0, 16) }), driver.RemoteInvalid},
+		"accumulate by compare":         {write(func(v *victim, f *frame) { *f = accumulateFrame(v.open, driver.AtomicCmpSwap, 8, 0, 16) }), driver.RemoteInvalid},
+		"accumulate by nothing known":   {write(func(v *victim, f *frame) { *f = accumulateFrame(v.open, 99, 8, 0, 16) }), driver.RemoteInvalid},
+		"longest accumulate, no region": {write(func(v *victim, f *frame) { *f = accumulateFrame(v.open, driver.AtomicSwap, 1, 0, driver.MaxAccumulate) }), driver.RemoteAccess},
 		"read beyond": {write(func(v *victim, f *frame) {
 			*f = frame{kind: kindRead, flags: flagLast, length: maxMessage, addr: v.ro.Addr(), key: v.ro.RKey()}
 		}), driver.RemoteAccess},
@@ -99,12 +109,18 @@ func atomicFrame(mr driver.MR, op, width uint8, off uint64) frame {
 	return frame{kind: kindAtomic, flags: flagLast | flagReply, op: op, width: width, operand: math.MaxUint64, addr: mr.Addr() + off, key: mr.RKey()}
 }
 
+func accumulateFrame(mr driver.MR, op driver.AtomicOp, width uint8, off uint64, n uint32) frame {
+	return frame{kind: kindAccumulate, flags: flagLast | flagReply, op: uint8(op), width: width, length: n, bytes: n,
+		addr: mr.Addr() + off, key: mr.RKey()}
+}
+
 func TestBrokenProtocolEndsTheConnection(t *testing.T) {
 	for name, frames := range map[string][]frame{
 		"unknown kind":               {},
 		"SEND without a receive":     {{kind: kindSend, flags: flagLast}},
 		"immediate without one":      {{kind: kindWriteImm, flags: flagLast}},
 		"data for no READ":           {{kind: kindData, flags: flagLast, length: 8}},
+		"accumulate within a write":  {{kind: kindWrite}, {kind: kindAccumulate, flags: flagLast}},
 		"value for no atomic":        {{kind: kindValue, flags: flagLast}},
 		"ACK of the future":          {{kind: kindAck, seq: 1}},
 		"NAK of nothing":             {{kind: kindNak, op: uint8(driver.RemoteAccess)}},

@@ -23,7 +23,7 @@ const (
 	macSize   = sha256.Size
 
 	helloMagic   = 0x48544750 // "PGTH"
-	helloVersion = 3
+	helloVersion = 4
 )
 
 // These limits bound the steps of a handshake.

@@ -29,6 +29,8 @@ type inbox struct {
 	mr    *region // the region of to, during the payload
 	late  bool    // the discarded payload is late for a landing, and counts as applied
 
+	operands *operands // of the ACCUMULATE in reception
+
 	front  [maxHeader + shortWrite]byte
 	fronts int // bytes in front
 

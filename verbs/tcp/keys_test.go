@@ -112,3 +112,24 @@ func takeDescriptors(t *testing.T, of int) (giveBack func()) {
 		require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &before))
 	}
 }
+
+// TestAcceptKeepsAConnectionThatTakesTheLastDescriptor leaves the device one descriptor.
+// The next accept finds none, and no connection that waits: it must cut nothing.
+func TestAcceptKeepsAConnectionThatTakesTheLastDescriptor(t *testing.T) {
+	n := newNode(t, 64, driver.AllAccess)
+	conn, err := net.Dial("tcp", n.endpoints[0].String())
+	require.NoError(t, err)
+	defer conn.Close() //nolint:errcheck // it is open at both ends
+	eventually(t, "the connection to be accepted", func() bool {
+		n.token.Lock()
+		defer n.token.Unlock()
+		return len(n.strangers) == 1
+	})
+	defer takeDescriptors(t, n.listener)()
+	n.token.Lock()
+	defer n.token.Unlock()
+	n.strangers[0].due = n.strangers[0].due.Add(-acceptPause)
+	n.accept()
+	require.Len(t, n.strangers, 1)
+	require.True(t, n.strangers[0].up())
+}

@@ -62,7 +62,8 @@ func (q *qp) unsent(r *request) int {
 
 func combines(wr *driver.WorkRequest) bool {
 	return wr.Flags&driver.Signaled == 0 && (wr.Op == driver.OpWrite || wr.Op == driver.OpWriteImm ||
-		wr.Op == driver.OpSend || wr.Op == driver.OpAtomic && len(wr.Local) == 0)
+		wr.Op == driver.OpSend || wr.Op == driver.OpAtomic && len(wr.Local) == 0 ||
+		wr.Op == driver.OpAccumulate && wr.Flags&driver.Fetch == 0)
 }
 
 func (q *qp) post(wr *driver.WorkRequest) error {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/memory"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -83,7 +84,7 @@ func describe(detail string) driver.DeviceInfo {
 		MaxMessage: maxMessage, MaxInline: maxInline,
 		Memory:       driver.MemoryInfo{Landings: true},
 		Writes:       driver.WriteInfo{LazyInline: true, Applied: true, Whole: true},
-		Atomics:      driver.AtomicInfo{Extended: true, Coherent: true},
+		Atomics:      driver.AtomicInfo{Extended: true, Pairs: atomics.Pairs(), Coherent: true},
 		CallingPolls: true, Apart: true,
 	}
 }

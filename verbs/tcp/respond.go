@@ -17,6 +17,8 @@ type answer struct {
 	value  uint64
 	mem    []byte // kindData: bytes still to be sent
 	mr     *region
+	// operands holds mem: earlier values of elements
+	operands *operands
 }
 
 // answers holds the owed responses in order. Its size bounds how much a peer can make this
@@ -74,6 +76,8 @@ func (q *qp) open(f *frame) error {
 		return q.openSend(f)
 	case kindData:
 		return q.openData(f)
+	case kindAccumulate:
+		q.openAccumulate(f)
 	}
 	return nil
 }
@@ -130,6 +134,8 @@ func (q *qp) finish() error {
 		return q.applyRead(f)
 	case kindAtomic:
 		return q.applyAtomic(f)
+	case kindAccumulate:
+		return q.applyAccumulate(f)
 	default:
 		return q.applyAnswer(f)
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// openData sends the payload of a READ's response to the request's segments.
+// openData sends the payload of a response to the segments of its READ or ACCUMULATE.
 func (q *qp) openData(f *frame) error {
 	r := q.sq.oldestRead()
-	if r == nil || r.Op != driver.OpRead || f.bodySize > r.length-r.received {
+	if r == nil || !r.answeredByData() || f.bodySize > r.length-r.received {
 		return fmt.Errorf("%w: response to no READ", errProtocol)
 	}
 	if f.last() != (f.bodySize == r.length-r.received) {
@@ -53,7 +53,7 @@ func (q *qp) applyAck(f *frame) error {
 
 func (q *qp) applyValue(f *frame) error {
 	r := q.sq.oldestRead()
-	if r == nil || r.Op == driver.OpRead {
+	if r == nil || r.answeredByData() {
 		return fmt.Errorf("%w: response to no atomic", errProtocol)
 	}
 	if !r.dropped {

@@ -47,6 +47,12 @@ func (q *qp) putAnswer() bool {
 	case kindValue:
 		q.put(&frame{kind: kindValue, value: a.value})
 	case kindData:
+		if a.operands != nil {
+			if !q.putEarlier(a) {
+				return true
+			}
+			break
+		}
 		n := min(len(a.mem), maxPayload)
 		f := frame{kind: kindData, length: uint32(n)}
 		if n == len(a.mem) {
@@ -85,7 +91,10 @@ func (q *qp) putRequest() bool {
 	if r.dropped {
 		return q.putDropped(r)
 	}
-	if r.answered() || r.Op == driver.OpAtomic {
+	switch {
+	case r.Op == driver.OpAccumulate:
+		return q.putAccumulate(r)
+	case r.answered() || r.Op == driver.OpAtomic:
 		return q.putQuestion(r)
 	}
 	return q.putOutgoing(r)
@@ -142,8 +151,7 @@ func (q *qp) putOutgoing(r *request) bool {
 	case driver.OpWriteImm:
 		f.kind, f.imm = kindWriteImm, r.Imm
 	}
-	need := headerSizes[f.kind]
-	copied := r.length <= copyMax || r.length <= inlineCopy && r.Flags&driver.Inline != 0 && r.saved == nil
+	need, copied := headerSizes[f.kind], r.copied()
 	if copied {
 		need += n
 	}

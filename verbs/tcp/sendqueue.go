@@ -35,8 +35,20 @@ func (r *request) answered() bool {
 		return true
 	case driver.OpAtomic:
 		return len(r.Local) > 0
+	case driver.OpAccumulate:
+		return r.Flags&driver.Fetch != 0
 	}
 	return false
+}
+
+// answeredByData reports whether the response fills the request's segments in DATA frames.
+func (r *request) answeredByData() bool {
+	return r.Op == driver.OpRead || r.Op == driver.OpAccumulate
+}
+
+// copied reports whether the connection's buffer takes a copy of the payload.
+func (r *request) copied() bool {
+	return r.length <= copyMax || r.length <= inlineCopy && r.Flags&driver.Inline != 0 && r.saved == nil
 }
 
 // consumes reports whether the request takes a receive of the peer.

@@ -15,25 +15,26 @@ const (
 	maxHeader  = 48      // bytes of the longest frame header
 )
 
-// kind is in the low four bits of a frame.
+// kind is in the low five bits of a frame.
 type kind uint8
 
 const (
-	kindWrite    kind = iota + 1 // payload into the target's memory
-	kindWriteImm                 // likewise; the last one consumes a receive
-	kindSend                     // payload into the target's next receive
-	kindRead                     // requests length bytes
-	kindAtomic                   // one atomic operation
-	kindAbort                    // ends a request after some of its frames have left
-	kindAck                      // requests applied, receives posted
-	kindNak                      // a request was refused
-	kindData                     // response to the oldest READ
-	kindValue                    // response to the oldest atomic
-	kindHello                    // the first frame of a connection
-	kindOpen                     // the dialer asks for a stream
-	kindOpened                   // the acceptor grants it
-	kindProof                    // the dialer has both secrets of the stream
-	kindEnd                      // this end has left the stream
+	kindWrite      kind = iota + 1 // payload into the target's memory
+	kindWriteImm                   // likewise; the last one consumes a receive
+	kindSend                       // payload into the target's next receive
+	kindRead                       // requests length bytes
+	kindAtomic                     // one atomic operation
+	kindAccumulate                 // one atomic operation on each of several elements
+	kindAbort                      // ends a request after some of its frames have left
+	kindAck                        // requests applied, receives posted
+	kindNak                        // a request was refused
+	kindData                       // response to the oldest READ
+	kindValue                      // response to the oldest atomic
+	kindHello                      // the first frame of a connection
+	kindOpen                       // the dialer asks for a stream
+	kindOpened                     // the acceptor grants it
+	kindProof                      // the dialer has both secrets of the stream
+	kindEnd                        // this end has left the stream
 	kinds
 )
 
@@ -51,6 +52,8 @@ const (
 	offSize    = 32 // kindRead: bytes wanted
 	offOperand = 32 // kindAtomic
 	offCompare = 40 // kindAtomic
+	offEach    = 32 // kindAccumulate: operation, then width
+	offBytes   = 36 // kindAccumulate: bytes of the elements
 	offSeq     = 8  // kindAck, kindNak
 	offCredits = 16 // kindAck
 	offValue   = 8  // kindValue
@@ -60,16 +63,15 @@ const (
 const (
 	flagLast  = 1 << iota // the request, or the response, ends here
 	flagAsk               // an acknowledgement is wanted
-	flagReply             // kindAtomic: the old value is wanted
-	flagsKnown
+	flagReply             // kindAtomic, kindAccumulate: the old values are wanted
 )
 
 // kindBits is the number of bits of the kind in a frame's first byte. Those of the flags
 // are above.
-const kindBits = 4
+const kindBits = 5
 
 var headerSizes = [kinds]int{
-	kindWrite: 32, kindWriteImm: 36, kindSend: 8, kindRead: 36, kindAtomic: 48,
+	kindWrite: 32, kindWriteImm: 36, kindSend: 8, kindRead: 36, kindAtomic: 48, kindAccumulate: 40,
 	kindAbort: 8, kindAck: 24, kindNak: 16, kindData: 8, kindValue: 16,
 	kindHello: 48, kindOpen: 48, kindOpened: 40, kindProof: 40, kindEnd: 8,
 }
@@ -77,7 +79,7 @@ var headerSizes = [kinds]int{
 // maxLengths bounds the three bytes at offLength, by kind.
 var maxLengths = [kinds]uint32{
 	kindWrite: maxPayload, kindWriteImm: maxPayload, kindSend: maxPayload, kindData: maxPayload,
-	kindAtomic: math.MaxUint16, kindNak: math.MaxUint8,
+	kindAtomic: math.MaxUint16, kindAccumulate: driver.MaxAccumulate, kindNak: math.MaxUint8,
 }
 
 // frame is a decoded header. Its kind decides which fields are meaningful.
@@ -96,7 +98,8 @@ type frame struct {
 	seq      uint64
 	credits  uint64
 	value    uint64
-	bodySize int // payload bytes that follow the header
+	bytes    uint32 // kindAccumulate: of the elements
+	bodySize int    // payload bytes that follow the header
 }
 
 func (f *frame) last() bool { return f.flags&flagLast != 0 }
@@ -108,7 +111,7 @@ func (f *frame) decode(b []byte) (int, error) {
 		return 0, nil
 	}
 	k := kind(b[offKind] & (1<<kindBits - 1))
-	if k == 0 {
+	if k == 0 || k >= kinds {
 		return 0, fmt.Errorf("%w: frame kind %d", errProtocol, k)
 	}
 	size := headerSizes[k]
@@ -118,12 +121,12 @@ func (f *frame) decode(b []byte) (int, error) {
 	word := binary.LittleEndian.Uint32(b)
 	f.kind, f.flags, f.length = k, uint8(word)>>kindBits, word>>8
 	f.stream = binary.LittleEndian.Uint32(b[offStream:])
-	if f.flags >= flagsKnown || f.length > maxLengths[k] {
-		return 0, fmt.Errorf("%w: flags %#x, length %d in a frame of kind %d", errProtocol, f.flags, f.length, k)
+	if f.length > maxLengths[k] {
+		return 0, fmt.Errorf("%w: length %d in a frame of kind %d", errProtocol, f.length, k)
 	}
 	f.bodySize = int(f.length)
 	switch k {
-	case kindWrite, kindWriteImm, kindRead, kindAtomic:
+	case kindWrite, kindWriteImm, kindRead, kindAtomic, kindAccumulate:
 		if err := f.decodeRequest(b); err != nil {
 			return 0, err
 		}
@@ -154,6 +157,8 @@ func (f *frame) decodeRequest(b []byte) error {
 		f.op, f.width, f.length, f.bodySize = b[offOp], b[offWidth], 0, 0
 		f.operand = binary.LittleEndian.Uint64(b[offOperand:])
 		f.compare = binary.LittleEndian.Uint64(b[offCompare:])
+	case kindAccumulate:
+		return f.decodeAccumulate(b)
 	}
 	return nil
 }
@@ -170,7 +175,7 @@ func (f *frame) encode(b []byte) {
 	binary.LittleEndian.PutUint32(b, uint32(f.kind)|uint32(f.flags)<<kindBits|length<<8)
 	binary.LittleEndian.PutUint32(b[offStream:], f.stream)
 	switch f.kind {
-	case kindWrite, kindWriteImm, kindRead, kindAtomic:
+	case kindWrite, kindWriteImm, kindRead, kindAtomic, kindAccumulate:
 		f.encodeRequest(b)
 	case kindAck:
 		binary.LittleEndian.PutUint64(b[offSeq:], f.seq)
@@ -194,5 +199,8 @@ func (f *frame) encodeRequest(b []byte) {
 	case kindAtomic:
 		binary.LittleEndian.PutUint64(b[offOperand:], f.operand)
 		binary.LittleEndian.PutUint64(b[offCompare:], f.compare)
+	case kindAccumulate:
+		binary.LittleEndian.PutUint32(b[offEach:], uint32(f.op)|uint32(f.width)<<8)
+		binary.LittleEndian.PutUint32(b[offBytes:], f.bytes)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // drawFrame draws a frame that may travel, with the fields of its kind only.
 func drawFrame(t *rapid.T) frame {
 	f := frame{kind: kind(rapid.IntRange(1, int(kinds)-1).Draw(t, "kind"))}
-	f.flags = rapid.Uint8Range(0, flagsKnown-1).Draw(t, "flags")
+	f.flags = rapid.Uint8Range(0, flagLast|flagAsk|flagReply).Draw(t, "flags")
 	f.stream = rapid.Uint32().Draw(t, "stream")
 	if f.kind <= kindSend || f.kind == kindData {
 		f.length = rapid.Uint32Range(0, maxPayload).Draw(t, "length")
@@ -21,7 +21,7 @@ func drawFrame(t *rapid.T) frame {
 	f.bodySize = int(f.length)
 	u64 := rapid.Uint64()
 	switch f.kind {
-	case kindWrite, kindWriteImm, kindRead, kindAtomic:
+	case kindWrite, kindWriteImm, kindRead, kindAtomic, kindAccumulate:
 		f.addr, f.key = u64.Draw(t, "addr"), driver.Key{Hi: u64.Draw(t, "hi"), Lo: u64.Draw(t, "lo")}
 	case kindAck:
 		f.seq, f.credits = u64.Draw(t, "seq"), u64.Draw(t, "credits")
@@ -38,6 +38,13 @@ func drawFrame(t *rapid.T) frame {
 	case kindAtomic:
 		f.operand, f.compare = u64.Draw(t, "operand"), u64.Draw(t, "compare")
 		f.op, f.width = rapid.Uint8().Draw(t, "op"), rapid.Uint8().Draw(t, "width")
+	case kindAccumulate:
+		f.op, f.width = rapid.Uint8().Draw(t, "op"), rapid.Uint8().Draw(t, "width")
+		f.bytes = rapid.Uint32Range(0, driver.MaxAccumulate).Draw(t, "bytes")
+		if f.length = f.bytes; driver.AtomicOp(f.op) == driver.AtomicLoad {
+			f.length = 0
+		}
+		f.bodySize = int(f.length)
 	}
 	return f
 }
@@ -65,16 +72,28 @@ func TestFramesSurviveEncoding(t *testing.T) {
 func TestDecodeRefusesInvalidFrames(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"kind 0":        make([]byte, maxHeader),
-		"unknown flag":  append([]byte{byte(kindSend) | flagsKnown<<kindBits}, make([]byte, maxHeader)...),
+		"unknown kind":  append([]byte{byte(kinds)}, make([]byte, maxHeader)...),
 		"long payload":  append([]byte{byte(kindSend), 1, 0, 16}, make([]byte, maxHeader)...),
 		"ACK with body": append([]byte{byte(kindAck), 1, 0, 0}, make([]byte, maxHeader)...),
 		"END with body": append([]byte{byte(kindEnd), 0, 0, 1}, make([]byte, maxHeader)...),
 		"huge READ":     append(append([]byte{byte(kindRead)}, make([]byte, offSize-1)...), 1, 0, 0, 0x40),
+
+		"ACCUMULATE with too few operands":  accumulateHeader(8, driver.AtomicAdd, 16),
+		"ACCUMULATE without operands":       accumulateHeader(0, driver.AtomicAdd, 16),
+		"ACCUMULATE of operands and a load": accumulateHeader(16, driver.AtomicLoad, 16),
+		"huge ACCUMULATE":                   accumulateHeader(0, driver.AtomicLoad, driver.MaxAccumulate+8),
 	} {
 		var f frame
 		_, err := f.decode(b)
 		require.ErrorIs(t, err, errProtocol, name)
 	}
+}
+
+// accumulateHeader encodes the header of an ACCUMULATE without a check.
+func accumulateHeader(operands uint32, op driver.AtomicOp, bytes uint32) []byte {
+	b := make([]byte, maxHeader)
+	(&frame{kind: kindAccumulate, length: operands, op: uint8(op), width: 8, bytes: bytes}).encode(b)
+	return b
 }
 
 func FuzzFrames(f *testing.F) {
@@ -153,6 +172,11 @@ func FuzzConnection(f *testing.F) {
 	seed(frame{kind: kindSend}, make([]byte, 30)...)
 	seed(frame{kind: kindRead, flags: flagLast, length: 64})
 	seed(frame{kind: kindAtomic, flags: flagLast | flagReply, op: 1, width: 8})
+	for _, flags := range []uint8{flagLast, flagLast | flagReply} {
+		seed(frame{kind: kindAccumulate, flags: flags, op: uint8(driver.AtomicMul), width: 2, bytes: 30}, make([]byte, 30)...)
+		seed(frame{kind: kindAccumulate, flags: flags, op: uint8(driver.AtomicLoad), width: 8, bytes: 64})
+		seed(frame{kind: kindAccumulate, flags: flags, op: uint8(driver.AtomicAdd), width: 8, bytes: 72}, make([]byte, 72)...)
+	}
 	seed(frame{kind: kindData, flags: flagLast}, make([]byte, 16)...)
 	seed(frame{kind: kindValue, flags: flagLast})
 	seed(frame{kind: kindAck})
@@ -182,7 +206,7 @@ func FuzzConnection(f *testing.F) {
 }
 
 // offline returns a queue pair in a connected state without a peer, with a receive, a
-// READ and an atomic outstanding.
+// READ, an atomic and an accumulate outstanding.
 func offline(t testing.TB, n *node) *qp {
 	q := n.newQP(8)
 	_, err := q.PostRecv([]driver.RecvRequest{{Local: segment(make([]byte, 40))}})
@@ -191,8 +215,8 @@ func offline(t testing.TB, n *node) *qp {
 	q.lock()
 	defer q.unlock()
 	q.rq.advertised = q.rq.posted
-	for _, op := range []driver.Opcode{driver.OpRead, driver.OpFetchAdd} {
-		q.sq.Push(&driver.WorkRequest{Op: op, Local: segment(make([]byte, 8))})
+	for _, op := range []driver.Opcode{driver.OpRead, driver.OpFetchAdd, driver.OpAccumulate} {
+		q.sq.Push(&driver.WorkRequest{Op: op, Flags: driver.Fetch, Atomic: driver.AtomicAdd, Width: 8, Local: segment(make([]byte, 8))})
 	}
 	q.fill()
 	q.link.out.reset()

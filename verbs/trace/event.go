@@ -89,7 +89,7 @@ func remote(op driver.Opcode) bool { return op != driver.OpSend }
 
 func flagNames(f driver.Flags) string {
 	s := ""
-	for i, name := range []string{" signaled", " inline", " fence", " solicited"} {
+	for i, name := range []string{" signaled", " inline", " fence", " solicited", " announced", " fetch"} {
 		if f&(1<<i) != 0 {
 			s += name
 		}

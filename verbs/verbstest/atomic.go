@@ -3,6 +3,7 @@ package verbstest
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -63,7 +64,7 @@ func needExtended(t *testing.T, s *side) {
 }
 
 // model returns the expected value behind an operation.
-func model(op verbs.AtomicOp, old, operand, compare uint64) uint64 {
+func model(op verbs.AtomicOp, width int, old, operand, compare uint64) uint64 {
 	switch op {
 	case verbs.AtomicAdd:
 		return old + operand
@@ -79,8 +80,66 @@ func model(op verbs.AtomicOp, old, operand, compare uint64) uint64 {
 		if old == compare {
 			return operand
 		}
+	case verbs.AtomicMinUint:
+		return min(old, operand)
+	case verbs.AtomicMaxUint:
+		return max(old, operand)
+	case verbs.AtomicMinInt, verbs.AtomicMaxInt:
+		// With its sign flipped, a number is in unsigned order.
+		sign := uint64(1) << (8*width - 1)
+		if (old^sign < operand^sign) == (op == verbs.AtomicMinInt) {
+			return old
+		}
+		return operand
+	case verbs.AtomicMul:
+		return old * operand
+	case verbs.AtomicAddComplex, verbs.AtomicMulComplex:
+		return modelComplex(op, old, operand)
+	case verbs.AtomicAddFloat, verbs.AtomicMulFloat, verbs.AtomicMinFloat, verbs.AtomicMaxFloat:
+		if width == 4 {
+			return uint64(math.Float32bits(modelFloat(op, math.Float32frombits(uint32(old)), math.Float32frombits(uint32(operand)))))
+		}
+		return math.Float64bits(modelFloat(op, math.Float64frombits(old), math.Float64frombits(operand)))
 	}
 	return old
+}
+
+func modelFloat[T float32 | float64](op verbs.AtomicOp, old, operand T) T {
+	switch {
+	case op == verbs.AtomicAddFloat:
+		return old + operand
+	case op == verbs.AtomicMulFloat:
+		return old * operand
+	case (old < operand) == (op == verbs.AtomicMinFloat):
+		return old
+	}
+	return operand
+}
+
+// modelComplex computes with the words' memory as complex64.
+func modelComplex(op verbs.AtomicOp, old, operand uint64) uint64 {
+	x, y := complexIn(old), complexIn(operand)
+	var z [2]float32
+	if op == verbs.AtomicAddComplex {
+		z = [2]float32{x[0] + y[0], x[1] + y[1]}
+	} else {
+		product := complex(x[0], x[1]) * complex(y[0], y[1])
+		z = [2]float32{real(product), imag(product)}
+	}
+	var b [8]byte
+	for i, v := range z {
+		binary.NativeEndian.PutUint32(b[4*i:], math.Float32bits(v))
+	}
+	return get64(b[:])
+}
+
+func complexIn(word uint64) (parts [2]float32) {
+	var b [8]byte
+	put64(b[:], word)
+	for i := range parts {
+		parts[i] = math.Float32frombits(binary.NativeEndian.Uint32(b[4*i:]))
+	}
+	return parts
 }
 
 func extendedAtomics(t *testing.T, h Harness) {
@@ -89,7 +148,10 @@ func extendedAtomics(t *testing.T, h Harness) {
 	const old, operand = 0xF1E2D3C4B5A69788, 0x8123456789ABCDEF
 	for _, width := range []int{1, 2, 4, 8} {
 		mask := ^uint64(0) >> (64 - 8*width)
-		for op := verbs.AtomicAdd; op <= verbs.AtomicStore; op++ {
+		for op := verbs.AtomicAdd; op <= lastAtomic; op++ {
+			if !op.Fits(width) {
+				continue
+			}
 			for _, compare := range []uint64{old, old + 1} {
 				name := fmt.Sprintf("op %d width %d compare %#x", op, width, compare)
 				b.setWord(8*width, width, old)
@@ -103,7 +165,7 @@ func extendedAtomics(t *testing.T, h Harness) {
 					require.Equal(t, old&mask, a.word(0, width), name)
 				}
 				a.flush(b)
-				require.Equal(t, model(op, old&mask, operand&mask, compare&mask)&mask, b.word(8*width, width), name)
+				require.Equal(t, model(op, width, old&mask, operand&mask, compare&mask)&mask, b.word(8*width, width), name)
 			}
 		}
 	}

@@ -24,9 +24,14 @@ func allocations(t *testing.T, h Harness) {
 		"write 4 KiB":   {Op: verbs.OpWrite, Local: segs(a.at(0, 4096)), Remote: b.mr.Remote(64)},
 		"read 8":        {Op: verbs.OpRead, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(64)},
 		"fetch-add":     {Op: verbs.OpFetchAdd, Operand: 1, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(64)},
+		"accumulate":    {Op: verbs.OpAccumulate, Atomic: verbs.AtomicAdd, Width: 8, Local: segs(a.at(0, 4096)), Remote: b.mr.Remote(64)},
+		"fetch each":    {Op: verbs.OpAccumulate, Flags: verbs.Fetch, Atomic: verbs.AtomicAdd, Width: 8, Local: segs(a.at(0, 4096)), Remote: b.mr.Remote(64)},
 		"send, receive": {Op: verbs.OpSend, Local: segs(a.at(0, 8))},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if wr.Op == verbs.OpAccumulate {
+				needExtended(t, a)
+			}
 			wr.Flags |= verbs.Signaled
 			wrs := []verbs.WorkRequest{wr}
 			recv := []verbs.RecvRequest{{Local: segs(b.at(128, 8))}}

@@ -204,6 +204,7 @@ func malformed(t *testing.T, h Harness) {
 		"two results":               {verbs.WorkRequest{Op: verbs.OpCmpSwap, Local: segs(a.at(0, 4), a.at(4, 4)), Remote: to}, driver.ErrInvalid},
 		"atomic of no width":        {verbs.WorkRequest{Op: verbs.OpAtomic, Atomic: verbs.AtomicAdd, Remote: to}, extended},
 		"atomic of three bytes":     {verbs.WorkRequest{Op: verbs.OpAtomic, Atomic: verbs.AtomicAdd, Width: 3, Remote: to}, extended},
+		"atomic of 16 bytes":        {verbs.WorkRequest{Op: verbs.OpAtomic, Atomic: verbs.AtomicSwap, Width: 16, Remote: to}, extended},
 		"unknown atomic":            {verbs.WorkRequest{Op: verbs.OpAtomic, Atomic: 99, Width: 8, Remote: to}, extended},
 		"atomic result of one byte": {verbs.WorkRequest{Op: verbs.OpAtomic, Atomic: verbs.AtomicAdd, Width: 8, Local: segs(a.at(0, 1)), Remote: to}, extended},
 	}

@@ -53,6 +53,7 @@ func Run(t *testing.T, h Harness) {
 		{"Order", orderCases()},
 		{"Message", messageCases()},
 		{"Atomic", atomicCases()},
+		{"Accumulate", accumulateCases()},
 		{"Refusal", refusalCases()},
 		{"Queue", queueCases()},
 		{"State", stateCases()},
