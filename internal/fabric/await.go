@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -14,6 +15,12 @@ func (o *op) settle(ctx context.Context) error {
 		return err
 	}
 	o.fillBorrowed()
+	if n := len(o.old); n > 8 {
+		atomics.PutUint(o.old[:8], o.loadResult())
+		atomics.PutUint(o.old[8:], o.second)
+	} else if n > 0 {
+		atomics.PutUint(o.old, o.loadResult())
+	}
 	o.bind.ops.give(o)
 	return nil
 }

@@ -13,21 +13,14 @@ import (
 // field of its word. Every other operation retries until no other update came
 // between its read and its swap.
 func (r *Remote) emulate(ctx context.Context, offset int, a Atomic) (uint64, error) {
-	if a.Width == 8 {
-		switch a.Op {
-		case driver.AtomicAdd:
-			return r.word(ctx, driver.OpFetchAdd, offset, 0, a.Operand)
-		case driver.AtomicCmpSwap:
-			return r.word(ctx, driver.OpCmpSwap, offset, a.Compare, a.Operand)
-		case driver.AtomicLoad:
-			return r.word(ctx, driver.OpFetchAdd, offset, 0, 0)
-		}
+	if wr, ok := a.native(); ok {
+		return r.word(ctx, wr.Op, offset, wr.Compare, wr.Operand)
 	}
 	word, field := offset&^7, fieldOf(offset&7, a.Width)
 	seen, err := r.word(ctx, driver.OpFetchAdd, word, 0, 0)
 	for err == nil {
 		old := field.get(seen)
-		want := field.set(seen, atomics.Next(a.Op, old, a.Operand, a.Compare&field.mask))
+		want := field.set(seen, atomics.Next(a.Op, int(a.Width), old, a.Operand, a.Compare&field.mask))
 		if want == seen && (a.Op == driver.AtomicLoad || a.Op == driver.AtomicCmpSwap) {
 			return old, nil
 		}
@@ -41,6 +34,22 @@ func (r *Remote) emulate(ctx context.Context, offset int, a Atomic) (uint64, err
 	return 0, err
 }
 
+// native returns the request of a device that has a itself.
+func (a Atomic) native() (wr driver.WorkRequest, ok bool) {
+	if a.Width != 8 {
+		return wr, false
+	}
+	switch a.Op {
+	case driver.AtomicAdd:
+		return driver.WorkRequest{Op: driver.OpFetchAdd, Operand: a.Operand}, true
+	case driver.AtomicCmpSwap:
+		return driver.WorkRequest{Op: driver.OpCmpSwap, Compare: a.Compare, Operand: a.Operand}, true
+	case driver.AtomicLoad:
+		return driver.WorkRequest{Op: driver.OpFetchAdd}, true
+	}
+	return wr, false
+}
+
 // word posts one of the two native operations and returns the old value.
 func (r *Remote) word(ctx context.Context, op driver.Opcode, offset int, compare, operand uint64) (uint64, error) {
 	o, err := r.newOp(ctx)
@@ -48,7 +57,7 @@ func (r *Remote) word(ctx context.Context, op driver.Opcode, offset int, compare
 		return 0, err
 	}
 	o.wr[0] = driver.WorkRequest{Op: op, Remote: r.addr.Add(uint64(offset)), Compare: compare, Operand: operand}
-	return o.fetch(ctx, 8)
+	return o.fetch(ctx)
 }
 
 // A field is some bytes of a word of eight.

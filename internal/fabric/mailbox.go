@@ -140,13 +140,27 @@ func (m *mailbox) read(i uint64) {
 
 // apply carries out the request in msg and turns msg into the response.
 func (m *mailbox) apply(msg *message) {
-	status, old := driver.RemoteAccess, uint64(0)
+	status, old, second := driver.RemoteAccess, uint64(0), uint64(0)
 	a, ok := msg.atomic()
 	if word := m.f.regions.word(m.bind, msg.address(), int(a.Width)); ok && word != nil {
-		status, old = driver.Success, atomics.Apply(word, a.Op, a.Operand, a.Compare)
+		status = driver.Success
+		if a.Width > 8 {
+			old, second = a.applyPair(word)
+		} else {
+			old = atomics.Apply(word, a.Op, a.Operand, a.Compare)
+		}
 		m.f.bell.Ring()
 	}
-	msg.respond(status, old)
+	msg.respond(status, old, second)
+}
+
+// applyPair carries out a on a word of 16 bytes, and returns the halves of its earlier value.
+func (a Atomic) applyPair(word []byte) (old, second uint64) {
+	var b [16]byte
+	atomics.PutUint(b[:8], a.Operand)
+	atomics.PutUint(b[8:], a.Compare)
+	atomics.ApplyEach(word, a.Op, len(b), b[:], b[:])
+	return atomics.Uint(b[:8]), atomics.Uint(b[8:])
 }
 
 // respond posts the responses that are due, in order, and the receive of each again. In a
@@ -194,6 +208,7 @@ func (m *mailbox) complete(msg *message) {
 		o.peer.refusedBy(o.status, nil)
 	}
 	binary.NativeEndian.PutUint64(o.word.Mem, msg.uint(messageValue))
+	o.second = msg.uint(messageSecond)
 	o.peer.answered.Add(1)
 	o.finish()
 }

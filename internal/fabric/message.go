@@ -3,6 +3,7 @@ package fabric
 import (
 	"encoding/binary"
 
+	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -10,7 +11,7 @@ import (
 //
 //	0    1  2     3      8  16  24      32             48      56      64
 //	kind op width status id use address key (Lo, Hi)   operand compare      request
-//	                            value                                       response
+//	                            value   second                              response
 //
 // All numbers are little-endian. id and use name the operation at the origin.
 type message [messageSize]byte
@@ -26,6 +27,7 @@ const (
 	messageUse     = 16
 	messageAddr    = 24
 	messageValue   = 24
+	messageSecond  = 32 // of a value of 16 bytes
 	messageKeyLo   = 32
 	messageKeyHi   = 40
 	messageOperand = 48
@@ -51,9 +53,10 @@ func (m *message) request(id, use uint64, at driver.RemoteAddr, a Atomic) {
 }
 
 // respond turns the request in m into its response.
-func (m *message) respond(status driver.Status, value uint64) {
+func (m *message) respond(status driver.Status, value, second uint64) {
 	m[messageKind], m[messageStatus] = kindResponse, byte(status)
 	m.setUint(messageValue, value)
+	m.setUint(messageSecond, second)
 }
 
 func (m *message) address() driver.RemoteAddr {
@@ -63,9 +66,5 @@ func (m *message) address() driver.RemoteAddr {
 // atomic returns the requested operation. It is not ok if there is no such operation.
 func (m *message) atomic() (a Atomic, ok bool) {
 	a = Atomic{Op: driver.AtomicOp(m[messageOp]), Width: m[messageWidth], Operand: m.uint(messageOperand), Compare: m.uint(messageCompare)}
-	switch a.Width {
-	case 1, 2, 4, 8:
-		return a, a.Op >= driver.AtomicAdd && a.Op <= driver.AtomicStore
-	}
-	return a, false
+	return a, atomics.Fits(a.Op, int(a.Width))
 }

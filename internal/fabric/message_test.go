@@ -20,10 +20,10 @@ func TestMessageEncodesItsRequestAndResponse(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, a, got)
 	require.Equal(t, at, l.address())
-	l.respond(driver.RemoteAccess, 77)
+	l.respond(driver.RemoteAccess, 77, 78)
 	require.EqualValues(t, kindResponse, l[messageKind])
 	require.Equal(t, driver.RemoteAccess, driver.Status(l[messageStatus]))
-	require.EqualValues(t, []uint64{5, 6, 77}, []uint64{l.uint(messageID), l.uint(messageUse), l.uint(messageValue)})
+	require.EqualValues(t, []uint64{5, 6, 77, 78}, []uint64{l.uint(messageID), l.uint(messageUse), l.uint(messageValue), l.uint(messageSecond)})
 }
 
 // A late completion of a request must not end the operation's next use.
@@ -59,6 +59,8 @@ func FuzzMessage(f *testing.F) {
 	good.request(1, 2, mr.Remote(size-4), Atomic{Op: driver.AtomicSwap, Width: 8})
 	f.Add(good[:])
 	good.request(1, 2, mr.Remote(-1), Atomic{Op: driver.AtomicStore, Width: 1})
+	f.Add(good[:])
+	good.request(1, 2, mr.Remote(size-16), Atomic{Op: driver.AtomicAddComplex, Width: 16})
 	f.Add(good[:])
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var l message

@@ -22,6 +22,8 @@ type op struct {
 	wr      [3]driver.WorkRequest // a write, its flag and its notice are posted together
 	seg     [3]driver.Segment
 	word    driver.Segment // 8 bytes of the op: an inline payload or a result
+	second  uint64         // the second half of a result of 16 bytes
+	old     []byte         // the caller's memory for the result of a started atomic
 	lease                  // of the data
 	message message
 	asking  bool  // an answer completes it

@@ -70,7 +70,7 @@ func (t *opTable) close() []*verbs.MR {
 
 func (t *opTable) give(o *op) {
 	o.giveBack(o.bind)
-	o.wr, o.seg, o.unfit = [3]driver.WorkRequest{}, [3]driver.Segment{}, nil
+	o.wr, o.seg, o.old, o.unfit = [3]driver.WorkRequest{}, [3]driver.Segment{}, nil, nil
 	o.uses.Add(1)
 	t.mu.Lock()
 	o.next, t.free = t.free, o

@@ -118,7 +118,7 @@ func (f *Fabric) complete(b *binding, wc *driver.Completion) {
 // applied it and all earlier ones.
 func (b *binding) tellsOfApplied(op driver.Opcode) bool {
 	switch op {
-	case driver.OpRead, driver.OpFetchAdd, driver.OpCmpSwap, driver.OpAtomic:
+	case driver.OpRead, driver.OpFetchAdd, driver.OpCmpSwap, driver.OpAtomic, driver.OpAccumulate:
 		return true
 	}
 	return b.info.Writes.Applied
@@ -133,7 +133,7 @@ func (f *Fabric) failed(b *binding, wc *driver.Completion) {
 	switch {
 	case wc.Status == driver.Flushed: // the consequence of another failure
 	case wc.Status == driver.RetryExceeded && !errors.Is(wc.Err, driver.ErrExhausted):
-		f.health.suspect(rank, detail(wc.Status, wc.Err))
+		f.health.suspect(rank, lostOver(b)+": "+detail(wc.Status, wc.Err))
 	default:
 		f.health.refused(rank, wc.Status, wc.Err)
 	}

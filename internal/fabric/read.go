@@ -53,5 +53,5 @@ func (r *Remote) ReadWord(ctx context.Context, offset int) (uint64, error) {
 	}
 	o.wr[0] = driver.WorkRequest{Op: driver.OpFetchAdd, Remote: r.addr.Add(uint64(offset))}
 	r.Peer.Stats.count(8)
-	return o.fetch(ctx, 8)
+	return o.fetch(ctx)
 }

@@ -45,9 +45,14 @@ func (r Request) handOver(ctx context.Context) error {
 
 // Done reports whether Wait would return at once. It makes progress.
 func (r Request) Done() bool {
-	if r.o == nil || r.o.uses.Load() != r.use || r.o.phase.Load() == done {
+	if r.Complete() {
 		return true
 	}
 	r.o.f.Progress()
-	return r.o.phase.Load() == done
+	return r.Complete()
+}
+
+// Complete is Done without progress.
+func (r Request) Complete() bool {
+	return r.o == nil || r.o.uses.Load() != r.use || r.o.phase.Load() == done
 }
