@@ -27,8 +27,12 @@ import (
 // envVictim names the rank that a test of survive kills.
 const envVictim = "GOPGAS_TEST_VICTIM"
 
-// envFall makes the victim of survive kill itself.
-const envFall = "GOPGAS_TEST_FALL"
+// envFall makes the victim of survive kill itself. envReady names a file that the victim
+// makes before.
+const (
+	envFall  = "GOPGAS_TEST_FALL"
+	envReady = "GOPGAS_TEST_READY"
+)
 
 // meet has all ranks meet, and prints their places.
 func meet(ctx context.Context, job *runtime.Job) error {
@@ -45,6 +49,7 @@ func survive(ctx context.Context, job *runtime.Job) error {
 	fmt.Println("ready")
 	if fmt.Sprint(world.Rank()) == os.Getenv(envVictim) {
 		if os.Getenv(envFall) != "" {
+			_ = os.WriteFile(os.Getenv(envReady), nil, 0o600)
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		}
 		select {}

@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -49,6 +50,43 @@ func TestOnlyRanksOfOneHostShareMemory(t *testing.T) {
 			return fmt.Errorf("hosts of a half: %v, want %v", got, want)
 		}
 		return world.Barrier(ctx)
+	}, runtime.WithHosts(hosts...)))
+}
+
+func TestSplitHostMakesATeamOfEachHost(t *testing.T) {
+	hosts := []string{"a", "b", "a", "c", "b"}
+	require.NoError(t, local(t, len(hosts), func(ctx context.Context, job *runtime.Job) error {
+		world := job.World()
+		near, err := world.SplitHost(ctx)
+		if err != nil {
+			return err
+		}
+		for rank, host := range hosts {
+			there, err := world.Translate(rank, near)
+			if host != hosts[world.Rank()] {
+				if !errors.Is(err, runtime.ErrTeam) {
+					return fmt.Errorf("rank %d of another host: %w", rank, err)
+				}
+				continue
+			}
+			if want := rank / 2; hosts[0] == host && there != want || err != nil {
+				return fmt.Errorf("rank %d is rank %d of its host, want %d: %w", rank, there, want, err)
+			}
+			if back, err := near.Translate(there, world); back != rank || err != nil {
+				return fmt.Errorf("rank %d of a host is rank %d of the world, want %d: %w", there, back, rank, err)
+			}
+		}
+		if _, err := near.Translate(near.Size(), world); !errors.Is(err, runtime.ErrRange) {
+			return fmt.Errorf("a rank beyond the team: %w", err)
+		}
+		if _, err := world.Translate(0, nil); !errors.Is(err, runtime.ErrTeam) {
+			return fmt.Errorf("no team: %w", err)
+		}
+		var none *runtime.Team
+		if _, err := none.SplitHost(ctx); !errors.Is(err, runtime.ErrTeam) {
+			return fmt.Errorf("a split of no team: %w", err)
+		}
+		return errors.Join(near.Free(ctx), world.Barrier(ctx))
 	}, runtime.WithHosts(hosts...)))
 }
 

@@ -17,6 +17,7 @@ type siteCard struct {
 	fabric.Site
 	Provider string // the list, as users gave it
 	Name     string // of the rank's host, for errors
+	Build    buildCard
 	Untuned  string `json:",omitempty"` // why the rank cannot use its table of grun tune
 }
 
@@ -26,7 +27,7 @@ func (j *Job) siteCard(own *tuned.Own) *siteCard {
 	if j.opts.hosts != nil {
 		name = j.host
 	}
-	card := &siteCard{Site: j.fabric.Site(j.host), Provider: j.opts.provider, Name: name}
+	card := &siteCard{Site: j.fabric.Site(j.host), Provider: j.opts.provider, Name: name, Build: thisBuild()}
 	if own != nil && own.Err != nil {
 		card.Untuned = fmt.Sprintf("%s=%s is not used: %v", tuned.Env, own.Path, own.Err)
 	}
@@ -36,6 +37,9 @@ func (j *Job) siteCard(own *tuned.Own) *siteCard {
 // settle has the fabric choose the providers between this rank and all others, by the cards of the world. All
 // ranks must give the same list, so that both ends of a pair choose alike.
 func (j *Job) settle(cards []teamCard) error {
+	if err := sameVersion(cards); err != nil {
+		return err
+	}
 	all := make([]fabric.Site, len(cards))
 	me := cards[j.fabric.Rank()].Site
 	for rank, card := range cards {
@@ -55,7 +59,7 @@ func (j *Job) settle(cards []teamCard) error {
 	if j.fabric.Rank() != 0 {
 		return nil
 	}
-	for _, line := range []string{lackingDevices(cards), untuned(cards)} {
+	for _, line := range []string{differentBuilds(cards), lackingDevices(cards), untuned(cards)} {
 		if line != "" {
 			fmt.Fprintln(os.Stderr, line)
 		}

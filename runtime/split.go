@@ -45,6 +45,17 @@ func (t *Team) Split(ctx context.Context, color, key int) (*Team, error) {
 	return made, err
 }
 
+// SplitHost makes one new team of the members on each host, in the order of this team: they map
+// each other's memory where the provider can. It is Split with the host as color. A container
+// that hides its processes is a host of its own. Kind: collective.
+func (t *Team) SplitHost(ctx context.Context) (*Team, error) {
+	host := 0
+	if t != nil {
+		host = t.inner.Hosts[t.rank]
+	}
+	return t.Split(ctx, host, 0)
+}
+
 // placeSize is the size of a member's place, its color and key, which is ahead of its card.
 const placeSize = 16
 

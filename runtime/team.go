@@ -260,6 +260,21 @@ func (t *Team) WorldRank(r int) (int, error) {
 	return t.members[r], nil
 }
 
+// Translate returns the number that the team's rank r has in the team to of the same job,
+// [ErrTeam] if it is no member. Kind: local.
+func (t *Team) Translate(r int, to *Team) (int, error) {
+	world, err := t.WorldRank(r)
+	if err != nil {
+		return 0, err
+	}
+	if to != nil && to.job == t.job {
+		if i := slices.Index(to.members, world); i >= 0 {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("team %s: rank %d of team %s: %w", to.Name(), r, t.Name(), ErrTeam)
+}
+
 // Barrier returns when all members have called it. It completes no operations:
 // use a window's Fence for that. Kind: collective.
 func (t *Team) Barrier(ctx context.Context) error { return t.sync(ctx, team.Barrier) }

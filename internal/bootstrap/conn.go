@@ -53,7 +53,10 @@ func NewConn(ctx context.Context, conn net.Conn, secret []byte, j Joining) (*Con
 // within handshakeTimeout. It may take as long as ctx allows to admit the rank.
 func shake(ctx context.Context, conn net.Conn, s *session) (w welcome, err error) {
 	conn.SetDeadline(time.Now().Add(handshakeTimeout)) //nolint:errcheck // a closed connection shows below
-	if err := s.challenge(conn); err != nil {
+	switch err := s.challenge(conn); {
+	case errors.Is(err, errVersion):
+		return w, err
+	case err != nil:
 		return w, fmt.Errorf("%w (%w)", errNoChallenge, err)
 	}
 	deadline, ok := ctx.Deadline()

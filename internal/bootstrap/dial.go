@@ -154,7 +154,7 @@ func (d *dialer) final() bool {
 	switch {
 	case d.last == nil:
 		return false
-	case d.patient && (errors.Is(d.last, identity.ErrStranger) || errors.Is(d.last, ErrHandshake)):
+	case d.patient && (errors.Is(d.last, identity.ErrStranger) || errors.Is(d.last, ErrHandshake) || errors.Is(d.last, errVersion)):
 		return false
 	case errors.Is(d.last, identity.ErrStranger):
 		return true

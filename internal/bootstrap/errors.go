@@ -15,7 +15,7 @@ var (
 	ErrSilent = errors.New("launcher does not answer")
 	// ErrHandshake: the server, or the client, did not prove that it knows the
 	// job's secret.
-	ErrHandshake = errors.New("bootstrap handshake failed: check that " + EnvAddr + " and " + EnvSecret + " (or " + EnvSecretFile + ") are those of one job")
+	ErrHandshake = errors.New("bootstrap handshake failed: check that " + EnvAddr + " and " + EnvSecret + " (or " + EnvSecretFile + ") are those of one job, and " + EnvRun + " too if it is set")
 	// errNoChallenge: a server that began no handshake.
 	errNoChallenge = errors.New("no rendezvous of this version of gopgas answers there")
 	// ErrTooLarge: a message is longer than MaxMessage.
@@ -24,6 +24,8 @@ var (
 	ErrOverflow = errors.New("bootstrap messages pile up: the addressee is stopped or its handlers are stuck")
 	// ErrWire: bytes that are no message of this protocol.
 	ErrWire = errors.New("malformed bootstrap message")
+	// errVersion: a message of another version of this protocol.
+	errVersion = fmt.Errorf("%w, of another version of gopgas", ErrWire)
 	// ErrArgument: a rank or member list that the job does not have.
 	ErrArgument = errors.New("invalid bootstrap argument")
 	// ErrMismatch: ranks gave different member lists to one exchange, or one rank

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -176,7 +177,7 @@ func (w welcome) encode() []byte {
 func greet(conn io.ReadWriter, secret []byte) (*session, error) {
 	hello, err := expect(conn, kindHello, helloSpan, helloSpan)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, tellVersion(conn, err))
 	}
 	s := &session{secret: secret}
 	if err := s.bind(conn); err != nil {
@@ -195,6 +196,23 @@ func greet(conn io.ReadWriter, secret []byte) (*session, error) {
 		return nil, ErrHandshake
 	}
 	return s, nil
+}
+
+// tellVersion lets a client of another version read the version of this server, if that was the
+// error: then the client gives up at once. The client closes the connection: a server that closed it
+// with unread bytes would reset it, and the client might not read the message.
+func tellVersion(conn io.ReadWriter, err error) error {
+	if !errors.Is(err, errVersion) {
+		return nil
+	}
+	if err := send(conn, kindChallenge, make([]byte, nonceSize)); err != nil {
+		return err
+	}
+	_, err = io.CopyN(io.Discard, conn, 1<<10) // more than a hello; until the deadline of the handshake
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 // welcome ends the server's part.

@@ -32,6 +32,41 @@ func TestServerThatDoesNotKnowTheSecretIsNotTrusted(t *testing.T) {
 	require.ErrorIs(t, err, ErrHandshake)
 }
 
+func TestClientOfAnotherVersionReadsTheServersVersion(t *testing.T) {
+	addr := listen(t, NewServer(2, testSecret, Hooks{Joined: func(int) { t.Error("it joined") }}))
+	conn, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	defer conn.Close()
+	hello := append(appendHeader(nil, kindHello, helloSpan), make([]byte, helloSpan)...)
+	hello[offVersion] = version + 1
+	_, err = conn.Write(hello)
+	require.NoError(t, err)
+	_, err = expect(conn, kindChallenge, nonceSize, nonceSize)
+	require.NoError(t, err)
+}
+
+func TestClientGivesUpAtAServerOfAnotherVersion(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			answer := append(appendHeader(nil, kindChallenge, nonceSize), make([]byte, nonceSize)...)
+			answer[offVersion] = version + 1
+			_, _ = conn.Write(answer)
+			_, _ = io.Copy(io.Discard, conn)
+			conn.Close()
+		}
+	}()
+	_, err = Dial(watchdog(t), listener.Addr().String(), testSecret, 1, Events{})
+	require.ErrorIs(t, err, errVersion)
+	require.NotErrorIs(t, err, errNoChallenge)
+}
+
 func TestRankNumberJoinsOnce(t *testing.T) {
 	addr := listen(t, NewServer(2, testSecret, Hooks{}))
 	c, err := Dial(watchdog(t), addr, testSecret, 1, Events{})
@@ -96,8 +131,7 @@ func TestServerCutsGarbageWithoutAnAnswer(t *testing.T) {
 	for name, garbage := range map[string][]byte{
 		"http":           []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
 		"zeros":          make([]byte, 100),
-		"huge length":    {0xff, 0xff, 0xff, 0xff, 0x47, 0x50, 1, 1},
-		"wrong version":  {36, 0, 0, 0, 0x47, 0x50, 9, 1},
+		"huge length":    {0xff, 0xff, 0xff, 0xff, 0x47, 0x50, version, 1},
 		"wrong kind":     append(appendHeader(nil, kindGoodbye, helloSpan), make([]byte, helloSpan)...),
 		"short hello":    append(appendHeader(nil, kindHello, 4), 0, 0, 0, 0),
 		"proof too soon": append(appendHeader(nil, kindProof, proofSize), make([]byte, proofSize)...),

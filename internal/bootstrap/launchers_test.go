@@ -119,3 +119,9 @@ func TestFromEnvNamesTheWrongVariableOfAJobByHand(t *testing.T) {
 		require.Equal(t, c.name, env.Name, c.bad)
 	}
 }
+
+// TestPodWithoutARunIsToldBothLabels has the manifest name a label that this Kubernetes does not know.
+func TestPodWithoutARunIsToldBothLabels(t *testing.T) {
+	_, _, err := fromEnv(lookupIn([]string{kubernetesIndex + "=0", EnvSize + "=3", EnvAddr + "=j-0.s:7", EnvSecret + "=" + hexSecret, EnvRun + "="}))
+	require.ErrorContains(t, err, "metadata.labels['batch.kubernetes.io/controller-uid'], or before Kubernetes 1.27 metadata.labels['controller-uid']")
+}

@@ -76,7 +76,7 @@ func readFrame(r io.Reader, limit int) (kind, []byte, error) {
 	case binary.LittleEndian.Uint16(h[offMagic:]) != magic:
 		return 0, nil, fmt.Errorf("%w: wrong magic", ErrWire)
 	case h[offVersion] != version:
-		return 0, nil, fmt.Errorf("%w: version %d, this program speaks %d: build grun and the program from the same gopgas", ErrWire, h[offVersion], version)
+		return 0, nil, fmt.Errorf("%w: version %d, this program speaks %d: build grun and the programs of all hosts from the same gopgas", errVersion, h[offVersion], version)
 	case k == 0 || k >= kindEnd:
 		return 0, nil, fmt.Errorf("%w: kind %d", ErrWire, k)
 	case int64(n) > int64(limit):

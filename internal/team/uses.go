@@ -3,6 +3,7 @@ package team
 import (
 	"context"
 	"errors"
+	"hash/fnv"
 	"maps"
 	"slices"
 	"sync"
@@ -13,6 +14,7 @@ import (
 type uses struct {
 	mu     sync.Mutex
 	byName map[string]OnClose
+	owners map[uint64]any // windows, by ID of their regions' name
 }
 
 // OnClose runs when this rank is about to close the job while it uses a window. If this
@@ -34,6 +36,31 @@ func (t *Team) EndUse(name string) {
 	t.uses.mu.Lock()
 	defer t.uses.mu.Unlock()
 	delete(t.uses.byName, name)
+	delete(t.uses.owners, ID(name))
+}
+
+// ID returns a number for the name of a region, the same at all ranks and in all programs.
+func ID(name string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name)) // it returns no error
+	return h.Sum64()
+}
+
+// SetOwner records the window whose regions have this name, until EndUse.
+func (t *Team) SetOwner(name string, window any) {
+	t.uses.mu.Lock()
+	defer t.uses.mu.Unlock()
+	if t.uses.owners == nil {
+		t.uses.owners = map[uint64]any{}
+	}
+	t.uses.owners[ID(name)] = window
+}
+
+// Owner returns the window that SetOwner recorded for an ID, nil if there is none.
+func (t *Team) Owner(id uint64) any {
+	t.uses.mu.Lock()
+	defer t.uses.mu.Unlock()
+	return t.uses.owners[id]
 }
 
 // InUse returns the names of the regions that this rank uses.
