@@ -60,8 +60,8 @@ func (j *job) files(rank int) (f agent.Files, err error) {
 }
 
 func (l *localAgent) begin() {
-	go func() {
+	l.output.starts.Go(func() {
 		l.Start()
 		l.output.begin()
-	}()
+	})
 }

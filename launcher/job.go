@@ -95,7 +95,7 @@ func newJob(spec Spec) (j *job, err error) {
 	if err := j.resolve(); err != nil {
 		return nil, err
 	}
-	if j.output, err = newOutput(&j.spec, tagsOf(j)); err != nil {
+	if j.output, err = newOutput(&j.spec, tagsOf(j), j.loseOutput); err != nil {
 		return nil, err
 	}
 	if spec.OutputDir == "" && spec.Stderr != nil {

@@ -28,6 +28,29 @@ func TestKilledAgentIsALostHostAndLeavesNothing(t *testing.T) {
 	require.GreaterOrEqual(t, len(o.Failures), 2)
 }
 
+// TestProgramsOfAnAgentThatWasKilledWithItsGuardiansAreSweptByTheNextAgent kills all processes of a
+// host together, as Slurm kills those of a step.
+func TestProgramsOfAnAgentThatWasKilledWithItsGuardiansAreSweptByTheNextAgent(t *testing.T) {
+	f := newFakeHosts(t, "")
+	prog := filepath.Join(f.dir, "prog")
+	require.NoError(t, os.WriteFile(prog, []byte("#!/bin/sh\necho ready; exec sleep 1000\n"), 0o755))
+	out := &onLine{want: "ready", n: 1, then: func() {
+		for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} {
+			for _, pid := range f.processes() {
+				syscall.Kill(pid, sig)
+			}
+		}
+	}}
+	o := f.run(t, "a", Spec{Programs: []Program{{Path: prog, N: 1, Stage: true}}, Dir: "/", Stdout: out, Grace: -1})
+	require.Equal(t, ExitInternal, o.ExitCode)
+	left, err := filepath.Glob(filepath.Join(f.dir, "tmp", "gopgas-stage-*"))
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+	o = f.run(t, "a", Spec{Programs: sh(1, "true")})
+	require.NoError(t, o.err)
+	require.NoDirExists(t, left[0])
+}
+
 func TestKilledSSHIsALostHostAndLeavesNothing(t *testing.T) {
 	// As ssh does, the script stays while the agent runs.
 	f := newFakeHosts(t, `echo $$ $host >>$(dirname $0)/pids; sh -c "$line"; exit $?`)

@@ -23,23 +23,26 @@ const (
 // print.
 type output struct {
 	spec    *Spec
-	tags    []string // by rank
+	tags    []string    // by rank
+	onLoss  func(error) // may not wait: a copier, or the launcher itself, calls it
 	mu      sync.Mutex
 	sinks   map[io.Writer]*sink
 	pending []func() // copiers that have not begun
 	copiers sync.WaitGroup
+	starts  sync.WaitGroup // of ranks of this host, up to begin
 	readers []*os.File
 }
 
 // A sink takes whole lines from many ranks.
 type sink struct {
-	mu   sync.Mutex
-	w    io.Writer
-	lost error // error that lost a part of them
+	mu     sync.Mutex
+	w      io.Writer
+	lost   error // error that lost a part of them
+	onLoss func(error)
 }
 
-func newOutput(spec *Spec, tags []string) (*output, error) {
-	o := &output{spec: spec, tags: tags, sinks: make(map[io.Writer]*sink)}
+func newOutput(spec *Spec, tags []string, onLoss func(error)) (*output, error) {
+	o := &output{spec: spec, tags: tags, onLoss: onLoss, sinks: make(map[io.Writer]*sink)}
 	if spec.OutputDir != "" {
 		if err := os.MkdirAll(spec.OutputDir, 0o777); err != nil {
 			return nil, fmt.Errorf("output directory: %w", err)
@@ -124,7 +127,7 @@ func (o *output) gives(w io.Writer) bool {
 // sink returns the sink of a writer. The caller holds mu.
 func (o *output) sink(w io.Writer) *sink {
 	if o.sinks[w] == nil {
-		o.sinks[w] = &sink{w: w}
+		o.sinks[w] = &sink{w: w, onLoss: o.onLoss}
 	}
 	return o.sinks[w]
 }
@@ -184,6 +187,7 @@ func (o *output) begin() {
 // have ended. For other processes that inherited a pipe, finish waits drainWait
 // only. The error reports output that was lost.
 func (o *output) finish() error {
+	o.starts.Wait() // quick ranks may end before begin
 	for _, r := range o.readers {
 		r.SetReadDeadline(time.Now().Add(drainWait)) //nolint:errcheck // pipes have deadlines
 	}
@@ -193,7 +197,7 @@ func (o *output) finish() error {
 	}
 	for _, s := range o.sinks {
 		if s.lost != nil {
-			return fmt.Errorf("output of the ranks was lost: %w", s.lost)
+			return s.lost
 		}
 	}
 	return nil
@@ -241,12 +245,13 @@ func copyLines(to *sink, r io.Reader, tag string) {
 	}
 }
 
-// write writes lines to the sink in one piece. After an error it still takes
-// them: a rank must not wait for a reader that is gone.
+// write writes lines to the sink in one piece. The first error ends the job after its grace, as
+// the failure of a rank does. The sink still takes later lines: no rank waits for room.
 func (s *sink) write(lines []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, err := s.w.Write(lines); err != nil && s.lost == nil {
-		s.lost = err
+		s.lost = fmt.Errorf("output of the ranks was lost: %w", err)
+		s.onLoss(s.lost)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -116,6 +117,24 @@ func TestLostOutputIsAnErrorOfTheLauncher(t *testing.T) {
 	require.Equal(t, ExitInternal, o.ExitCode)
 	spec.Programs = sh(2, "seq 100000; exit 3")
 	require.Equal(t, 3, run(t, spec).ExitCode, "a rank's failure says more")
+}
+
+func TestLostOutputEndsTheJob(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer full.Close()
+	spec := Spec{Programs: sh(2, "echo a line; exec sleep 1000"), Stdout: full, Tag: true, Grace: time.Millisecond}
+	o := run(t, spec)
+	require.ErrorIs(t, o.err, unix.ENOSPC)
+	require.Equal(t, ExitInternal, o.ExitCode)
+	spec.Tag = false // ranks of other hosts have no tags, and no file of this host
+	o = newFakeHosts(t, "").run(t, "a,b", spec)
+	require.ErrorIs(t, o.err, unix.ENOSPC)
+	require.Equal(t, ExitInternal, o.ExitCode)
+	spec.Stdout, spec.OutputDir = nil, t.TempDir()
+	require.NoError(t, os.Symlink("/dev/full", filepath.Join(spec.OutputDir, "rank-1.log")))
+	o = newFakeHosts(t, "").run(t, "a,b", spec)
+	require.ErrorIs(t, o.err, unix.ENOSPC)
 }
 
 func TestStandardInputGoesToTheRanksOfStdinTo(t *testing.T) {

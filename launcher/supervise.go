@@ -18,7 +18,7 @@ type event struct {
 	payload []byte       // reported
 	host    *host        // ofAgent, hostLost
 	message wire.Message // ofAgent
-	err     error        // assembled, hostLost, unmanaged
+	err     error        // assembled, hostLost, outputLost, unmanaged
 	mpi     bool         // joined, aborted: by PMI
 	code    int          // aborted by PMI
 }
@@ -35,6 +35,7 @@ const (
 	assembled // all hosts are ready, or not
 	ofAgent   // a message
 	hostLost
+	outputLost
 	unmanaged // the connection of a rank with the process manager has ended
 )
 
@@ -76,6 +77,10 @@ func (j *job) post(e event) {
 	case <-j.over:
 	}
 }
+
+// loseOutput ends the job because a part of the ranks' output was lost. It does not wait: the
+// goroutine that takes events may be the one that printed.
+func (j *job) loseOutput(err error) { go j.post(event{kind: outputLost, err: err}) }
 
 // supervise runs until every rank has ended. After a failure to start, it ends the ranks
 // that run.
@@ -135,6 +140,11 @@ func (j *job) handle(e event) {
 		j.hear(e.host, e.message)
 	case hostLost:
 		j.loseHost(e.host, e.err)
+	case outputLost:
+		if j.err == nil {
+			j.err = e.err
+		}
+		j.grantGrace()
 	default:
 		j.follow(j.ranks[e.rank], e)
 	}

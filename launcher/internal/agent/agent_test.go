@@ -145,12 +145,13 @@ func awaitText(file, want string) {
 // TestRankIsNoProcessOfAnotherLauncher has the agent run as one. The user gives the rank a variable.
 func TestRankIsNoProcessOfAnotherLauncher(t *testing.T) {
 	names := []string{"PMI_PORT", "HYDI_CONTROL_FD", "MPI_LOCALRANKID", "OMPI_COMM_WORLD_RANK", "PMIX_NAMESPACE", "SLURM_PROCID", "SLURM_STEP_ID", "SLURM_STEPID", "SLURM_MPI_TYPE", "SLURM_LOCALID",
-		"SLURM_JOB_ID", "PMIX_MCA_gds", "OMPI_MCA_btl"}
+		"PMI_JOBID", "PMI_SPAWNED", "PMIX_RANK", "PMIX_SERVER_URI41", "PMIX_DSTORE_21_BASE_PATH", "PMIX_HOSTNAME",
+		"SLURM_JOB_ID", "PMI_DEBUG", "PMIX_DEBUG", "PMIX_MCA_gds", "OMPI_MCA_btl"}
 	for _, name := range names {
 		t.Setenv(name, "inherited")
 	}
-	out, _ := runPlan(t, wire.Plan{Size: 1, Env: wire.Strings{"SLURM_LOCALID=user"}}, `env | grep -E "^(`+strings.Join(names, "|")+`)=" | sort`)
-	require.Equal(t, "OMPI_MCA_btl=inherited\nPMIX_MCA_gds=inherited\nSLURM_JOB_ID=inherited\nSLURM_LOCALID=user\n", out)
+	out, _ := runPlan(t, wire.Plan{Size: 1, Env: wire.Strings{"SLURM_LOCALID=user"}}, `env | grep -E "^(`+strings.Join(names, "|")+`)=" | LC_ALL=C sort`)
+	require.Equal(t, "OMPI_MCA_btl=inherited\nPMIX_DEBUG=inherited\nPMIX_MCA_gds=inherited\nPMI_DEBUG=inherited\nSLURM_JOB_ID=inherited\nSLURM_LOCALID=user\n", out)
 }
 
 func TestBoundRankRunsOnItsCoreOnly(t *testing.T) {

@@ -22,5 +22,10 @@
 // It does not kill their children; the guardians do. These are processes of their
 // own sessions and hold pipes. When a pipe ends, the agent is gone and its
 // guardian sweeps: it kills every process whose environment names this job and this host,
-// and removes programs that grun sent. The agent sweeps itself at its normal end.
+// and removes programs that grun sent. The agent sweeps itself at its normal end. If a user or
+// Slurm kills the agent and its guardians together, the next agent on the host removes the
+// programs.
+//
+// A daemon stays behind if it has left its session and its parents, and has cleared its
+// environment: nothing then ties it to the job.
 package agent

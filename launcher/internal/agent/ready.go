@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"net"
+	"slices"
 
 	"github.com/gopgas/gopgas/launcher/internal/wire"
 )
@@ -55,6 +56,11 @@ func (s *server) receiveAll(paths []string) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.hold, err = s.holdStage(); err != nil {
+		a.Sweep()
+		a.Close()
+		return nil, err
+	}
 	close(s.planned)
 	staged := make(chan struct{})
 	go func() {
@@ -73,10 +79,21 @@ func (s *server) receiveAll(paths []string) (*Agent, error) {
 	s.mu.Unlock()
 	if err != nil {
 		a.Sweep()
+		s.hold.release()
 		a.Close()
 		return nil, err
 	}
 	return a, nil
+}
+
+// holdStage removes directories of agents that were killed, and holds that of this plan if
+// programs come.
+func (s *server) holdStage() (hold, error) {
+	sweepStages(s.plan.Host)
+	if !slices.ContainsFunc(s.plan.Programs, func(p wire.Program) bool { return p.Staged }) {
+		return hold{}, nil
+	}
+	return holdStage(s.plan)
 }
 
 // receive takes a program.

@@ -25,6 +25,7 @@ type server struct {
 
 	planned  chan struct{} // closed once programs may come
 	plan     wire.Plan
+	hold     hold           // of the directory for programs
 	listener net.Listener   // to which ranks connect as to the rendezvous
 	staging  sync.WaitGroup // programs that are to come
 	ending   chan struct{}  // closed once no more programs count
@@ -252,6 +253,7 @@ func (s *server) clean() {
 			return
 		}
 		s.agent.Sweep()
+		s.hold.release()
 		s.mu.Lock()
 		for _, r := range s.readers {
 			r.drain()

@@ -12,10 +12,13 @@ import (
 	"github.com/gopgas/gopgas/launcher/internal/wire"
 )
 
+// stagePrefix begins the names of all directories for programs.
+const stagePrefix = "gopgas-stage-"
+
 // stageDir returns the directory for programs that grun sends. Its name is the job's, so
 // that guardians know it before it exists.
 func stageDir(plan wire.Plan) string {
-	return filepath.Join(os.TempDir(), "gopgas-stage-"+plan.JobID+"-"+filepath.Base(plan.Host))
+	return filepath.Join(os.TempDir(), stagePrefix+plan.JobID+"-"+filepath.Base(plan.Host))
 }
 
 // stagedPath returns the path of a program that grun sends.
