@@ -2,7 +2,6 @@ package litmus
 
 import (
 	"context"
-	goruntime "runtime"
 	"sync/atomic"
 	"testing"
 
@@ -42,14 +41,7 @@ func accumulateInOrder(ctx context.Context, r *testjob.Rank) {
 			r.NoError(window.AtomicStore(ctx, w, 1, 0, i+1))
 		}
 	} else {
-		for last := int64(0); last < n; goruntime.Gosched() {
-			v, err := window.AtomicLoad(ctx, w, 1, 0)
-			r.NoError(err)
-			if v < last {
-				r.FailNow("accumulates out of order", "%d after %d", v, last)
-			}
-			last = v
-		}
+		watchGrowth(ctx, r, w, 0, n)
 	}
 	r.NoError(w.Fence(ctx))
 }

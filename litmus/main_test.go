@@ -19,18 +19,21 @@ type litmus struct {
 // programs are the litmus tests that run between processes as well.
 func programs() map[string]litmus {
 	return map[string]litmus{
-		"message passing":     {ranks: 2, body: messagePassing},
-		"flag elsewhere":      {ranks: 3, body: flagElsewhere},
-		"store buffering":     {ranks: 2, body: storeBuffering},
-		"fence":               {ranks: 4, body: fence},
-		"order":               {ranks: 2, body: order},
-		"source reuse":        {ranks: 2, body: sourceReuse},
-		"accumulate":          {ranks: 3, body: accumulate},
-		"accumulate in order": {ranks: 2, body: accumulateInOrder},
-		"mixed atomics":       {ranks: 3, body: mixedAtomics, owner: true},
-		"lock":                {ranks: 3, body: lock},
-		"element as flag":     {ranks: 2, body: elementAsFlag},
-		"wake-up":             {ranks: 2, body: wakeUp},
+		"message passing":              {ranks: 2, body: messagePassing},
+		"flag elsewhere":               {ranks: 3, body: flagElsewhere},
+		"other windows":                {ranks: 3, body: flushOtherWindows},
+		"all targets":                  {ranks: 4, body: flushJob},
+		"store buffering":              {ranks: 2, body: storeBuffering},
+		"fence":                        {ranks: 4, body: fence},
+		"order":                        {ranks: 2, body: order},
+		"source reuse":                 {ranks: 2, body: sourceReuse},
+		"accumulate":                   {ranks: 3, body: accumulate},
+		"accumulate in order":          {ranks: 2, body: accumulateInOrder},
+		"started accumulates in order": {ranks: 2, body: startedAccumulatesInOrder},
+		"mixed atomics":                {ranks: 3, body: mixedAtomics, owner: true},
+		"lock":                         {ranks: 3, body: lock},
+		"element as flag":              {ranks: 2, body: elementAsFlag},
+		"wake-up":                      {ranks: 2, body: wakeUp},
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // elsewhere. (An array whose slice is passed to Put escapes: the memory that a
 // queue reads must not move, and stacks move.)
 func hot(ctx context.Context, w *window.Window[int64], f *window.Window[float64], a *window.Window[[4]int64], target int) map[string]func() error {
-	block, met := make([]int64, 16), make([]int, 0, 2)
+	block, earlier, met := make([]int64, 16), make([]int64, 16), make([]int, 0, 2)
 	return map[string]func() error{
 		"PutValue": func() error { return w.PutValue(ctx, target, 0, 42) },
 		"GetValue": func() error { _, err := w.GetValue(ctx, target, 0); return err },
@@ -47,8 +47,18 @@ func hot(ctx context.Context, w *window.Window[int64], f *window.Window[float64]
 		"AtomicLoad":  func() error { _, err := window.AtomicLoad(ctx, w, target, 1); return err },
 		"AtomicStore": func() error { return window.AtomicStore(ctx, w, target, 1, 5) },
 		"AtomicAdd":   func() error { return window.AtomicAdd(ctx, w, target, 1, 5) },
-		"float sum":   func() error { _, err := window.FetchAdd(ctx, f, target, 0, 0.5); return err },
-		"signal":      func() error { return w.PutNotify(ctx, target, 0, nil, window.Signal{Slot: 1, Add: true, Value: 1}) },
+		"Accumulate":  func() error { return window.Accumulate(ctx, w, target, 0, block, window.Sum[int64]()) },
+		"GetAccumulate": func() error {
+			return window.GetAccumulate(ctx, w, target, 0, block, earlier, window.Max[int64]())
+		},
+		"StartGetAccumulate": func() error {
+			return started(ctx)(window.StartGetAccumulate(ctx, w, target, 0, block, earlier, window.NoOp[int64]()))
+		},
+		"StartFetchOp": func() error {
+			return started(ctx)(window.StartFetchOp(ctx, w, target, 1, 3, window.Prod[int64](), &earlier[0]))
+		},
+		"float sum": func() error { _, err := window.FetchAdd(ctx, f, target, 0, 0.5); return err },
+		"signal":    func() error { return w.PutNotify(ctx, target, 0, nil, window.Signal{Slot: 1, Add: true, Value: 1}) },
 		"TestNotify": func() error {
 			_, _, _, err := w.TestNotify(window.Until{Slots: []int{0, 1}, Condition: window.AtLeast, Value: 1})
 			return err

@@ -14,15 +14,20 @@ type Integer interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr
 }
 
-// Number adds the floating point types: their sums take a compare-and-swap.
+// Number adds the floating point types.
 type Number interface{ Integer | ~float32 | ~float64 }
+
+// Scalar adds complex numbers.
+type Scalar interface {
+	Number | ~complex64 | ~complex128
+}
 
 // FetchAdd adds delta to the target's element and returns the element's earlier
 // value. It is atomic with respect to every atomic operation of any rank on the
 // element. Kind: one-sided; complete when it returns.
 func FetchAdd[T Number](ctx context.Context, w *Window[T], target, index int, delta T) (old T, err error) {
 	if isFloat[T]() {
-		return fetchFloat(ctx, w, target, index, delta)
+		return fetch(ctx, w, "FetchAdd", target, index, driver.AtomicAddFloat, delta, 0)
 	}
 	if v := w.mapped(target); v != nil && uint(index) < uint(len(v.mem)) {
 		v.count(1)
@@ -83,8 +88,8 @@ func AtomicStore[T Number](ctx context.Context, w *Window[T], target, index int,
 // AtomicAdd adds delta to the target's element. It waits for no result, so it is
 // faster than FetchAdd where the target is not mapped. Remotely complete after a
 // Flush. Kind: one-sided.
-func AtomicAdd[T Integer](ctx context.Context, w *Window[T], target, index int, delta T) error {
-	return update(ctx, w, "AtomicAdd", target, index, driver.AtomicAdd, delta)
+func AtomicAdd[T Number](ctx context.Context, w *Window[T], target, index int, delta T) error {
+	return update(ctx, w, "AtomicAdd", target, index, addOf[T](), delta)
 }
 
 // AtomicXor flips bits of the target's element; see [AtomicAdd].
@@ -104,7 +109,7 @@ func AtomicAnd[T Integer](ctx context.Context, w *Window[T], target, index int, 
 }
 
 // fetch carries out an atomic with a result, mapped or not.
-func fetch[T Number](ctx context.Context, w *Window[T], op string, target, index int, a driver.AtomicOp, v T, compare uint64) (T, error) {
+func fetch[T Scalar](ctx context.Context, w *Window[T], op string, target, index int, a driver.AtomicOp, v T, compare uint64) (T, error) {
 	if m := w.mapped(target); m != nil && uint(index) < uint(len(m.mem)) {
 		m.count(1)
 		old := atomics.Apply(element.Bytes(m.mem[index:index+1]), a, toBits(v), compare)
@@ -126,7 +131,7 @@ func fetch[T Number](ctx context.Context, w *Window[T], op string, target, index
 }
 
 // update carries out an atomic without a result, mapped or not.
-func update[T Number](ctx context.Context, w *Window[T], op string, target, index int, a driver.AtomicOp, v T) error {
+func update[T Scalar](ctx context.Context, w *Window[T], op string, target, index int, a driver.AtomicOp, v T) error {
 	if m := w.mapped(target); m != nil && uint(index) < uint(len(m.mem)) {
 		m.count(1)
 		atomics.Apply(element.Bytes(m.mem[index:index+1]), a, toBits(v), 0)
@@ -142,19 +147,4 @@ func update[T Number](ctx context.Context, w *Window[T], op string, target, inde
 		err = r.Update(ctx, w.layout.offset(index), fabric.Atomic{Op: a, Width: uint8(w.layout.size), Operand: toBits(v)})
 	}
 	return w.failAt(op, target, index, 1, err)
-}
-
-// fetchFloat adds floating point numbers. No device adds them, so it compares and
-// swaps until no other update came between.
-func fetchFloat[T Number](ctx context.Context, w *Window[T], target, index int, delta T) (T, error) {
-	old, err := fetch(ctx, w, "FetchAdd", target, index, driver.AtomicLoad, 0, 0)
-	for err == nil {
-		var seen T
-		seen, err = fetch(ctx, w, "FetchAdd", target, index, driver.AtomicCmpSwap, old+delta, toBits(old))
-		if err == nil && toBits(seen) == toBits(old) {
-			return old, nil
-		}
-		old = seen
-	}
-	return 0, err
 }

@@ -17,21 +17,35 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// core is the part of a window that does not depend on the element type.
+// core is the part of a window or a part that does not depend on the element type.
 type core struct {
+	*segment
+	name string
+	id   uint64 // in pointers, see team.ID
+	// entryBits is the entry of attached memory, in pointers; see placed.
+	entryBits int64
+	layout    layout
+	options   options
+	lengths   []int // elements by target; nil if all have as many as this rank
+
+	transfers sync.Pool // of *transfer
+}
+
+// A segment is the part of a window that its parts share.
+type segment struct {
 	team    *team.Team
-	name    string
 	region  string // name of the memory in the fabric
-	layout  layout
-	lengths []int // elements by target; nil if all have as many as this rank
 	block   arena.Block
 	mine    *fabric.Region
 	remotes []atomic.Pointer[fabric.Remote] // by target, once it was reached
 	gates   []atomic.Bool                   // by target: a goroutine of this rank is acquiring its lock
 	locks   locks                           // that this rank holds
-	freed   atomic.Bool
+	parts   parts
+	array   *array // of AllocateShared, else nil
+	lease   *lease // of attached memory, else nil
 
-	transfers sync.Pool // of *transfer
+	attached attachments
+	freed    atomic.Bool
 	// watching counts goroutines of this rank that wait for elements. Free gives the
 	// elements back once there are none.
 	watching atomic.Int64
@@ -44,7 +58,10 @@ type windowCard struct {
 	Size   int
 	Elems  int
 	Slots  int
-	Varied bool   // Elems is the rank's own number
+	Varied bool // Elems is the rank's own number
+	Shared bool
+	Align  int
+	Attach int    // entries for attached memory
 	Err    string // cause: this rank cannot make the window
 	Kind   string // name of the error in kinds
 }
@@ -56,36 +73,55 @@ func newCore(ctx context.Context, t *runtime.Team, typ string, size, elems int, 
 		return nil, &OpError{Op: "Allocate", Window: "(new)", Rank: -1, Target: -1, Index: -1, Err: ErrTeam}
 	}
 	inner := team.Of(t)
-	o := options{slots: DefaultSlots}
+	o := options{slots: DefaultSlots, align: lineSize}
 	for _, opt := range opts {
 		bad = errors.Join(bad, opt(&o))
 	}
-	c := &core{team: inner, name: o.name, region: inner.Name + "/window" + strconv.FormatUint(inner.Windows.Add(1), 10)}
-	if c.name == "" {
+	region := inner.Name + "/window" + strconv.FormatUint(inner.Windows.Add(1), 10)
+	c := &core{segment: &segment{team: inner, region: region}, name: o.name}
+	if c.id = team.ID(c.region); c.name == "" {
 		c.name = c.region
 	}
+	c.options = o
+	if bad == nil && o.shared {
+		bad = mappable(inner)
+	}
 	if bad == nil {
-		bad = c.prepare(ctx, size, elems, o.slots)
+		bad = c.prepare(ctx, size, elems, &o)
 	}
 	inner.BeginUse(c.region, c.abandonLocks)
-	card := windowCard{Type: typ, Size: size, Elems: elems, Slots: o.slots, Varied: o.varied}
-	if bad != nil {
-		card.Err, card.Kind = bad.Error(), kindOf(bad)
+	card := refusalCard(bad)
+	card.Type, card.Size, card.Elems, card.Slots, card.Varied, card.Shared, card.Align, card.Attach =
+		typ, size, elems, o.slots, o.varied, o.shared, o.align, o.attachments
+	err := c.agree(ctx, card, bad)
+	if err == nil && o.shared {
+		err = c.share(ctx)
 	}
-	if err := c.agree(ctx, card, bad); err != nil {
+	if err != nil {
 		inner.EndUse(c.region)
 		return nil, errors.Join(c.fail("Allocate", err), c.giveUp(bad == nil && team.OutcomeUnknown(err)))
 	}
 	return c, nil
 }
 
+// refusalCard returns a card of a rank that cannot go on because of err, if any.
+func refusalCard(err error) (card windowCard) {
+	if err != nil {
+		card.Err, card.Kind = err.Error(), kindOf(err)
+	}
+	return card
+}
+
 // prepare allocates and publishes this rank's memory.
-func (c *core) prepare(ctx context.Context, size, elems, slots int) (err error) {
+func (c *core) prepare(ctx context.Context, size, elems int, o *options) (err error) {
 	ranks := len(c.team.Members)
-	if c.layout, err = newLayout(elems, size, slots, ranks); err != nil {
+	if c.layout, err = newLayout(elems, size, o, ranks); err != nil {
 		return err
 	}
-	if c.block, err = c.team.Arena().Alloc(c.layout.total); err != nil {
+	if o.shared {
+		c.layout.total = c.layout.elem0
+	}
+	if c.block, err = c.team.Arena().AllocAligned(c.layout.total, o.align); err != nil {
 		return err
 	}
 	c.remotes = make([]atomic.Pointer[fabric.Remote], ranks)
@@ -142,21 +178,43 @@ func (c *core) length(target int) int {
 }
 
 func (w windowCard) String() string {
-	return fmt.Sprintf("%d x %s of %d bytes and %d slots", w.Elems, w.Type, w.Size, w.Slots)
+	s := fmt.Sprintf("%d x %s of %d bytes and %d slots", w.Elems, w.Type, w.Size, w.Slots)
+	if w.Align != lineSize {
+		s += fmt.Sprintf(", aligned to %d", w.Align)
+	}
+	if w.Attach != 0 {
+		s += fmt.Sprintf(", %d attachments", w.Attach)
+	}
+	if w.Shared {
+		s += ", in one array"
+	}
+	return s
 }
 
 // giveUp gives this rank's memory back, unless other members may still use it.
 func (c *core) giveUp(used bool) error {
-	if used {
-		c.team.Quarantine(c.mine, c.block)
+	err := c.giveBack(used, c.mine, c.block)
+	if c.array != nil {
+		err = errors.Join(err, c.giveBack(used, c.array.mine, c.array.block))
+	}
+	for _, e := range c.attached.entries {
+		err = errors.Join(err, c.giveBack(used, e.mine, e.block))
+	}
+	return err
+}
+
+// giveBack is giveUp for one block and its region.
+func (c *core) giveBack(used bool, mine *fabric.Region, b arena.Block) error {
+	if used && mine != nil {
+		c.team.Quarantine(mine, b)
 		return nil
 	}
 	var errs []error
-	if c.mine != nil {
-		errs = append(errs, c.mine.Close())
+	if mine != nil {
+		errs = append(errs, mine.Close())
 	}
-	if c.block.Bytes != nil {
-		errs = append(errs, c.team.Arena().Free(c.block))
+	if b.Bytes != nil {
+		errs = append(errs, c.team.Arena().Free(b))
 	}
 	return errors.Join(errs...)
 }

@@ -8,6 +8,8 @@
 //
 // The target is a rank of the window's team; index and lengths count elements.
 //
+// [Part] returns elements of another type in the same memory.
+//
 // # Completion
 //
 // Accesses need no epoch. A blocking Put returns at local completion: the
@@ -33,7 +35,10 @@
 //	64           wake-up count of locks; goroutines that wait for elements
 //	128          ranks that wait for the lock, 1 bit each
 //	+ pad to 64  notification slots, 8 bytes each
-//	+ pad to 64  elements, n x size
+//	+            attachments, 8 bytes each, see [WithAttachments]
+//	+ pad to 64  elements, n x size; [WithAlignment] pads more
+//
+// The elements of [AllocateShared] lie in one array at rank 0 instead.
 //
 // This rank reaches a mapped rank by loads and stores: a Put of 8 bytes is a
 // bounds check and a store. It reaches the rest through internal/fabric.

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/fabric"
 )
 
@@ -56,7 +57,7 @@ func WaitSome[T Number](ctx context.Context, w *Window[T], u Elements[T], met []
 	if err != nil {
 		return met, err
 	}
-	return e.appendMet(w.core, met, first), nil
+	return e.appendMet(met, first), nil
 }
 
 // TestSome is WaitSome without the wait: it may append nothing. It makes progress. Kind:
@@ -67,19 +68,19 @@ func TestSome[T Number](w *Window[T], u Elements[T], met []int) ([]int, error) {
 	if err != nil || !ok {
 		return met, err
 	}
-	return e.appendMet(w.core, met, first), nil
+	return e.appendMet(met, first), nil
 }
 
 func wantedOf[T Number](w *Window[T], u *Elements[T]) wanted[T] {
-	return wanted[T]{offset: w.layout.elem0, limit: w.layout.elems,
+	return wanted[T]{mem: element.Bytes(w.local), limit: w.layout.elems,
 		at: u.At, condition: u.Condition, value: u.Value, values: u.Values, all: u.All}
 }
 
 // appendMet appends the places that meet the condition to met. The one at position first
 // has met it, and counts even if another store has changed it.
-func (u *wanted[V]) appendMet(c *core, met []int, first int) []int {
+func (u *wanted[V]) appendMet(met []int, first int) []int {
 	for i, at := range u.at {
-		if u.all || i == first || u.met(i, u.load(c, at)) {
+		if u.all || i == first || u.met(i, u.load(at)) {
 			met = append(met, at)
 		}
 	}

@@ -15,10 +15,17 @@ var (
 	ErrRange = runtime.ErrRange
 	// ErrType: elements that hold pointers or have no size.
 	ErrType = element.ErrType
+	// ErrExhausted: the heap, or the room for attachments, is used up.
+	ErrExhausted = runtime.ErrExhausted
 	// ErrTeam: the team is nil or the calling rank is not in it.
 	ErrTeam = runtime.ErrTeam
 	// ErrFreed: the window was freed, or its job closed.
 	ErrFreed = errors.New("window was freed")
+	// ErrPart: the call needs the whole window, not a part of it.
+	ErrPart = errors.New("not for a part of a window; call it on the whole window")
+	// ErrAlignment: a part whose elements cannot begin at its offset, or an alignment that is no
+	// power of two up to 4096.
+	ErrAlignment = errors.New("unsuitable alignment")
 	// ErrNotHeld: an unlock without the lock.
 	ErrNotHeld = errors.New("lock is not held")
 	// ErrHeld: the holder of a lock freed the window, or closed the job. The holder gets it,
@@ -26,6 +33,8 @@ var (
 	ErrHeld = errors.New("lock was not released")
 	// ErrNotShared: the target's memory cannot be mapped here.
 	ErrNotShared = errors.New("memory of the target cannot be mapped here; use Get and Put")
+	// ErrOp: an operator that no function of this package made.
+	ErrOp = errors.New("no operator; make one by window.Sum, window.Max or the like")
 	// ErrEnded: the request was already waited for.
 	ErrEnded = fabric.ErrEnded
 )
@@ -60,7 +69,7 @@ func (e *OpError) Unwrap() error { return e.Err }
 
 // kinds lists the errors of one rank that other ranks can match, too, by the
 // names under which they travel.
-var kinds = map[string]error{"exhausted": runtime.ErrExhausted, "range": ErrRange, "type": ErrType}
+var kinds = map[string]error{"exhausted": runtime.ErrExhausted, "range": ErrRange, "type": ErrType, "shared": ErrNotShared}
 
 func kindOf(err error) string {
 	for name, kind := range kinds {

@@ -2,6 +2,7 @@ package window_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/gopgas/gopgas/runtime"
@@ -195,6 +196,85 @@ func move(ctx context.Context, w *window.Window[int]) error {
 		return err
 	}
 	return held.Unlock(ctx)
+}
+
+// The fields of a struct are variables that all ranks have at the same place.
+func ExampleVariable() {
+	type variables struct {
+		Count int64
+		Grid  [4]float64
+	}
+	err := runtime.RunLocal(context.Background(), 2, func(ctx context.Context, job *runtime.Job) error {
+		world := job.World()
+		w, err := window.Allocate[variables](ctx, world, 1)
+		if err != nil {
+			return err
+		}
+		v := &w.Local()[0]
+		count, err := window.Variable(w, &v.Count)
+		if err != nil {
+			return err
+		}
+		grid, err := window.Array(w, v.Grid[:])
+		if err != nil {
+			return err
+		}
+		right := (world.Rank() + 1) % world.Size()
+		err = errors.Join(window.AtomicAdd(ctx, count, 0, 0, 1), grid.PutValue(ctx, right, 2, 0.5+float64(world.Rank())))
+		if err := errors.Join(err, w.Fence(ctx)); err != nil {
+			return err
+		}
+		if err := inTurn(ctx, world, func() { fmt.Println(v.Count, v.Grid) }); err != nil {
+			return err
+		}
+		return w.Free(ctx)
+	})
+	fmt.Println(err)
+	// Output:
+	// 2 [0 0 1.5 0]
+	// 0 [0 0 0.5 0]
+	// <nil>
+}
+
+// Rank 1 attaches memory when it likes, and tells rank 0 by a pointer.
+func ExampleWindow_Open() {
+	err := runtime.RunLocal(context.Background(), 2, func(ctx context.Context, job *runtime.Job) error {
+		world := job.World()
+		w, err := window.Allocate[float64](ctx, world, 0, window.WithAttachments(10))
+		if err != nil {
+			return err
+		}
+		heads, err := window.Allocate[window.Pointer[float64]](ctx, world, 1)
+		if err != nil {
+			return err
+		}
+		if world.Rank() == 1 {
+			p, elems, err := w.Attach(ctx, 3)
+			if err != nil {
+				return err
+			}
+			elems[2] = 2.5
+			if err := heads.PutValue(ctx, 0, 0, p.Add(2)); err != nil {
+				return err
+			}
+		}
+		if err := heads.Fence(ctx); err != nil {
+			return err
+		}
+		if world.Rank() == 0 {
+			a, err := w.Open(ctx, heads.Local()[0])
+			if err != nil {
+				return err
+			}
+			v, err := a.GetValue(ctx, a.Target, a.Index)
+			fmt.Println(v, err, a.Close(ctx))
+		}
+		return errors.Join(heads.Free(ctx), w.Free(ctx))
+	})
+	fmt.Println(err)
+	// Output:
+	// 2.5 <nil> <nil>
+	// <nil>
 }
 
 // inTurn has one rank after another do something.

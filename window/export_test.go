@@ -10,3 +10,6 @@ func (w *Window[T]) AwaitRung(ctx context.Context, ready func() bool) error {
 	defer watch.Add(^uint64(0))
 	return w.team.Await(ctx, ready)
 }
+
+// Recast returns p as a pointer to another type, as memory that holds the wrong type would.
+func Recast[U, T any](p Pointer[T]) Pointer[U] { return Pointer[U](p) }

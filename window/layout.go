@@ -10,37 +10,46 @@ const lineSize = 64
 // layout holds the offsets of the parts of a window's region, in bytes. They are the same at
 // all ranks, also if ranks have different numbers of elements.
 type layout struct {
-	elems   int // elements of this rank
-	size    int // bytes of one
-	slots   int
-	lock    int // state word, then the count of waiting writers
-	wake    int // grows when a rank that waits for a lock shall try again
-	watch   int // goroutines of this rank that wait for elements
-	waiters int // one bit for each rank that waits for this rank's lock
-	slot0   int
-	elem0   int
-	total   int
+	elems int // elements of this rank
+	size  int // bytes of one
+	slots int
+	// attachments is the number of a rank's entries for attached memory.
+	attachments int
+	lock        int // state word, then the count of waiting writers
+	wake        int // grows when a rank that waits for a lock shall try again
+	watch       int // goroutines of this rank that wait for elements
+	waiters     int // one bit for each rank that waits for this rank's lock
+	slot0       int
+	attach0     int // words of attachments, see attach.go
+	elem0       int
+	total       int
 }
 
-func newLayout(elems, size, slots, ranks int) (layout, error) {
+func newLayout(elems, size int, o *options, ranks int) (layout, error) {
 	if elems < 0 {
 		return layout{}, fmt.Errorf("%d elements: %w", elems, ErrRange)
 	}
 	if elems > (math.MaxInt64/2)/size {
 		return layout{}, fmt.Errorf("%d elements of %d bytes: %w", elems, size, ErrRange)
 	}
-	l := layout{elems: elems, size: size, slots: slots}
+	l := layout{elems: elems, size: size, slots: o.slots, attachments: o.attachments}
 	l.wake = l.lock + lineSize
 	l.watch = l.wake + 8
 	l.waiters = l.wake + lineSize
 	l.slot0 = line(l.waiters + (ranks+63)/64*8)
-	l.elem0 = line(l.slot0 + slots*8)
+	l.attach0 = l.slot0 + o.slots*8
+	l.elem0 = up(l.attach0+o.attachments*8, o.align)
 	l.total = line(l.elem0 + elems*size)
 	return l, nil
 }
 
-func line(n int) int { return (n + lineSize - 1) &^ (lineSize - 1) }
+func line(n int) int { return up(n, lineSize) }
+
+// up rounds n up to a multiple of align, a power of two.
+func up(n, align int) int { return (n + align - 1) &^ (align - 1) }
 
 func (l *layout) offset(index int) int { return l.elem0 + index*l.size }
 
 func (l *layout) slot(i int) int { return l.slot0 + i*8 }
+
+func (l *layout) attachment(i int) int { return l.attach0 + i*8 }

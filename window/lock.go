@@ -72,6 +72,9 @@ func (w *Window[T]) Lock(ctx context.Context, target int, m Mode) (Held, error) 
 	if errors.Is(err, errNull) {
 		err = fmt.Errorf("target Null has no lock: %w [0, %d)", ErrRange, len(w.remotes))
 	}
+	if w.lease != nil {
+		err = fmt.Errorf("attached memory has no lock: %w", ErrPart)
+	}
 	if err == nil && m != Shared && m != Exclusive {
 		err = fmt.Errorf("%w: lock mode %d", driver.ErrInvalid, m)
 	}

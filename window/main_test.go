@@ -13,7 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testjob.Main(m, map[string]testjob.Body{"descriptors": withoutDescriptors, "limit": limitIsRaised, "on hosts": onHosts})
+	testjob.Main(m, map[string]testjob.Body{"descriptors": withoutDescriptors, "limit": limitIsRaised, "on hosts": onHosts, "shared array": shareWorld, "attach": churn})
 }
 
 // onHosts checks operations of each kind. Package faults runs it on real hosts.

@@ -35,6 +35,10 @@ func (w *Window[T]) PutNotify(ctx context.Context, target, index int, src []T, s
 		v.count(len(src))
 	}
 	flag := fabric.Flag{Offset: w.layout.slot(s.Slot), Add: s.Add, Value: s.Value}
+	if w.array != nil {
+		storeLong(v.mem[index:], src) // its elements lie apart from the slots
+		src = nil
+	}
 	if len(src) == 0 {
 		err = r.PostFlag(ctx, flag)
 	} else {
@@ -96,7 +100,7 @@ func (w *Window[T]) TestNotify(u Until) (slot int, value uint64, ok bool, err er
 }
 
 func (c *core) slots(u *Until) wanted[uint64] {
-	return wanted[uint64]{slots: true, offset: c.layout.slot0, limit: c.layout.slots,
+	return wanted[uint64]{slots: true, mem: c.slotBytes(), limit: c.layout.slots,
 		at: u.Slots, condition: u.Condition, value: u.Value, values: u.Values, all: u.All}
 }
 
@@ -105,9 +109,12 @@ func (c *core) signedSlots(u *Until) wanted[int64] {
 	if u.Values != nil {
 		values = element.View[int64](element.Bytes(u.Values), len(u.Values))
 	}
-	return wanted[int64]{slots: true, offset: c.layout.slot0, limit: c.layout.slots,
+	return wanted[int64]{slots: true, mem: c.slotBytes(), limit: c.layout.slots,
 		at: u.Slots, condition: u.Condition, value: int64(u.Value), values: values, all: u.All}
 }
+
+// slotBytes returns this rank's slots, none in memory that another rank attached.
+func (c *core) slotBytes() []byte { return c.block.Bytes[min(c.layout.slot0, len(c.block.Bytes)):] }
 
 // ResetNotify stores a value in this rank's slot and returns the slot's earlier
 // value. No signal is lost: it is one atomic exchange. Kind: local.

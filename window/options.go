@@ -1,14 +1,21 @@
 package window
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/gopgas/gopgas/internal/arena"
+)
 
 // An Option adjusts a window at its creation; all ranks give the same.
 type Option func(*options) error
 
 type options struct {
-	name   string
-	slots  int
-	varied bool // ranks have different numbers of elements
+	name        string
+	slots       int
+	varied      bool // ranks have different numbers of elements
+	shared      bool // in one array
+	align       int
+	attachments int
 }
 
 // DefaultSlots is the number of notification slots without WithSlots.
@@ -20,6 +27,9 @@ const maxSlots = 1 << 24
 // varied is the option of AllocateV.
 func varied(o *options) error { o.varied = true; return nil }
 
+// shared is an option of AllocateShared.
+func shared(o *options) error { o.shared = true; return nil }
+
 // WithSlots sets how many notification slots the window has at every rank.
 func WithSlots(n int) Option {
 	return func(o *options) error {
@@ -27,6 +37,31 @@ func WithSlots(n int) Option {
 			return fmt.Errorf("%d notification slots: %w [0, %d]", n, ErrRange, maxSlots)
 		}
 		o.slots = n
+		return nil
+	}
+}
+
+// WithAlignment has the elements of each rank begin at a multiple of n bytes, in every process
+// that maps them. n is a power of two up to 4096; less than 64 has no effect. The array of
+// [AllocateShared] begins so at rank 0.
+func WithAlignment(n int) Option {
+	return func(o *options) error {
+		if n < 1 || n > arena.Page || n&(n-1) != 0 {
+			return fmt.Errorf("%w: alignment of %d bytes: no power of two up to %d", ErrAlignment, n, arena.Page)
+		}
+		o.align = max(n, lineSize)
+		return nil
+	}
+}
+
+// WithAttachments makes room for n pieces of memory that each rank may have attached at a time,
+// see [Window.Attach].
+func WithAttachments(n int) Option {
+	return func(o *options) error {
+		if n < 0 || n > maxAttachments {
+			return fmt.Errorf("%d attachments: %w [0, %d]", n, ErrRange, maxAttachments)
+		}
+		o.attachments = n
 		return nil
 	}
 }

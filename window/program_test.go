@@ -40,6 +40,9 @@ const (
 	doSwap
 	doCompareSwap
 	doStore
+	doAccumulate
+	doGetAccumulate
+	doStartFetch
 	doOrder
 	ownKinds // those from here on are for the common elements
 )
@@ -120,6 +123,16 @@ func (m memory) model(round int, a action) (read []uint64) {
 		read = append(read, mem[a.index:a.index+a.n]...)
 	case doPutValue, doStore:
 		mem[a.index] = a.value
+	case doAccumulate, doGetAccumulate:
+		for i := range a.n {
+			if a.kind == doGetAccumulate {
+				read = append(read, mem[a.index+i])
+			}
+			mem[a.index+i] = combine(round, mem[a.index+i], a.value+uint64(i))
+		}
+	case doStartFetch:
+		read = append(read, mem[a.index])
+		mem[a.index] = combine(round, mem[a.index], a.value)
 	case doSwap:
 		read = append(read, mem[a.index])
 		mem[a.index] = a.value
@@ -132,6 +145,21 @@ func (m memory) model(round int, a action) (read []uint64) {
 	return read
 }
 
+// combine is the model of the round's operator.
+func combine(round int, element, operand uint64) uint64 {
+	switch round % 3 {
+	case 0:
+		return element * operand
+	case 1:
+		return max(element, operand)
+	}
+	return operand
+}
+
+func operatorOf(round int) window.Op[uint64] {
+	return []window.Op[uint64]{window.Prod[uint64](), window.Max[uint64](), window.Replace[uint64]()}[round%3]
+}
+
 // play does an action in the window and returns the value that it reads.
 func play(ctx context.Context, w *window.Window[uint64], round int, a action) (read []uint64, err error) {
 	if a.flush {
@@ -141,6 +169,9 @@ func play(ctx context.Context, w *window.Window[uint64], round int, a action) (r
 	}
 	if a.sum {
 		if (round+a.index)%2 == 0 {
+			if a.value%2 == 0 {
+				return nil, window.Accumulate(ctx, w, a.target, a.index, []uint64{a.value}, window.Sum[uint64]())
+			}
 			return nil, window.AtomicAdd(ctx, w, a.target, a.index, a.value)
 		}
 		return nil, window.AtomicXor(ctx, w, a.target, a.index, a.value)
@@ -164,6 +195,13 @@ func play(ctx context.Context, w *window.Window[uint64], round int, a action) (r
 		return nil, w.PutValue(ctx, a.target, a.index, a.value)
 	case doStore:
 		return nil, window.AtomicStore(ctx, w, a.target, a.index, a.value)
+	case doAccumulate:
+		return nil, window.Accumulate(ctx, w, a.target, a.index, buf, operatorOf(round))
+	case doGetAccumulate:
+		return buf, wait(ctx)(window.StartGetAccumulate(ctx, w, a.target, a.index, buf, buf, operatorOf(round)))
+	case doStartFetch:
+		old := make([]uint64, 1)
+		return old, wait(ctx)(window.StartFetchOp(ctx, w, a.target, a.index, a.value, operatorOf(round), &old[0]))
 	case doOrder:
 		return nil, w.Order(a.target)
 	case doSwap:

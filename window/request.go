@@ -2,11 +2,14 @@ package window
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/bulk"
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/wait"
 )
 
 // A Request is a transfer under way. The caller waits for each once; until then
@@ -51,6 +54,41 @@ func (t *transfer) wait(ctx context.Context, use uint64) error {
 // Done reports whether Wait would return at once. It makes progress. A goroutine must not call
 // Done while another one calls Wait. Kind: local.
 func (r Request) Done() bool { return r.t == nil || r.t.uses.Load() != r.use || r.t.inner.Done() }
+
+func (r Request) complete() bool {
+	return r.t == nil || r.t.uses.Load() != r.use || r.t.inner.Complete()
+}
+
+// WaitAny waits until one of the requests can be waited for without delay, and waits for it. It
+// returns the first such request's index and its error. The caller takes that request out of
+// requests before the next call. The requests may belong to several windows of one job. Index -1
+// comes with [ErrRange] if there are none, and with the cause if ctx ends first: then all requests
+// go on. Kind: local.
+func WaitAny(ctx context.Context, requests []Request) (index int, err error) {
+	ctx = wait.Context(ctx)
+	first := func() int { return slices.IndexFunc(requests, Request.complete) }
+	if index = first(); index < 0 {
+		if len(requests) == 0 {
+			return -1, fmt.Errorf("WaitAny of no requests: %w", ErrRange)
+		}
+		f := requests[0].t.core.team.Fabric
+		if err := f.Wait(ctx, func() bool { index = first(); return index >= 0 }); index < 0 {
+			return -1, requests[0].t.core.fail("WaitAny", err)
+		}
+	}
+	return index, requests[index].Wait(ctx)
+}
+
+// WaitAll waits for all requests, and returns the first error. Afterwards the caller owns all
+// buffers, as after [Request.Wait] of each. Kind: local.
+func WaitAll(ctx context.Context, requests []Request) (err error) {
+	for _, r := range requests {
+		if e := r.Wait(ctx); err == nil {
+			err = e
+		}
+	}
+	return err
+}
 
 // StartPut is Put that does not wait, of at most the device's largest message (1
 // GiB or more). The caller must not change buf before Request.Wait returns. ctx

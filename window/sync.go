@@ -11,7 +11,8 @@ import (
 
 // Flush returns when this rank's earlier operations on the target have reached
 // its memory: remote completion. Any rank that learns of Flush's return, by
-// whatever path, sees them. Kind: one-sided.
+// whatever path, sees them. It covers operations through other windows, too. It does not
+// fill the buffers of started gets: each needs [Request.Wait]. Kind: one-sided.
 func (w *Window[T]) Flush(ctx context.Context, target int) error {
 	if v := w.mapped(target); v != nil {
 		if err := v.remote.Peer.FlushMapped(); err == nil {
@@ -37,8 +38,9 @@ func (c *core) complete(ctx context.Context, r *fabric.Remote) error {
 	return err
 }
 
-// FlushAll is Flush of every target; of several errors it returns the first.
-// Kind: one-sided.
+// FlushAll is Flush of every target that this rank has reached through this window; of
+// several errors it returns the first. [runtime.Job.FlushAll] covers all windows. Kind:
+// one-sided.
 func (w *Window[T]) FlushAll(ctx context.Context) error { return w.fail("FlushAll", w.flushAll(ctx)) }
 
 func (c *core) flushAll(ctx context.Context) error {
@@ -64,7 +66,7 @@ func (c *core) flushReached(ctx context.Context) error {
 }
 
 // Order has this rank's later operations on the target take effect after its
-// earlier ones. It completes nothing and does not wait. Kind: local.
+// earlier ones, through whatever window. It completes nothing and does not wait. Kind: local.
 func (w *Window[T]) Order(target int) error {
 	if w.freed.Load() || uint(target) >= uint(len(w.remotes)) {
 		_, err := w.remote(context.Background(), target)
@@ -77,7 +79,7 @@ func (w *Window[T]) Order(target int) error {
 }
 
 // Fence is FlushAll and a barrier: every rank sees afterward all that any rank
-// did to the window before. Kind: collective.
+// did to this window before. Kind: collective.
 func (w *Window[T]) Fence(ctx context.Context) error {
 	if err := w.flushAll(ctx); err != nil {
 		return w.fail("Fence", w.leave(team.Fence, err))
@@ -96,20 +98,24 @@ func (c *core) leave(call team.Collective, err error) error {
 }
 
 // Free ends the window at all ranks and gives its memory back. Later operations on
-// it return ErrFreed; slices of its memory read garbage but never fault.
+// it return ErrFreed; slices of its memory read garbage but never fault. Its parts end
+// with it; Free of a part returns [ErrPart].
 // Precondition: no other goroutine of this rank is inside an operation on a mapped
 // target, because Free cannot stop its stores. A rank that holds a lock gets
 // [ErrHeld], and the window ends nevertheless. After any other error this rank's
 // memory stays until [runtime.Team.Free]. Kind: collective.
 func (w *Window[T]) Free(ctx context.Context) error {
+	if w.parts.whole != any(w) {
+		return w.fail("Free", ErrPart)
+	}
 	ctx = wait.Context(ctx)
 	held := w.abandonLocks(ctx) // first: the end of a window wakes no waiters
 	if w.freed.Swap(true) {
 		return w.fail("Free", ErrFreed)
 	}
-	for i := range w.views {
-		w.views[i].Store(nil)
-	}
+	w.unmap()
+	w.parts.end()
+	w.attached.end()
 	w.team.Bell().Ring() // wakes waits for notifications and locks
 	err := w.closeGates(ctx)
 	if err == nil && w.watching.Load() != 0 {

@@ -29,12 +29,12 @@ const (
 )
 
 // A wanted is the condition of a wait for values of type V in memory of this rank, which
-// are slots or elements. It refers to nothing but the caller's slices, which sleep copies: so
-// they stay on the caller's stack.
+// are slots or elements. sleep copies the caller's slices, so they stay on the caller's
+// stack.
 type wanted[V Number] struct {
-	slots     bool // not elements
-	offset    int  // of the first slot or element in the region
-	limit     int  // their number
+	slots     bool   // not elements
+	mem       []byte // of this rank, from the first slot or element on
+	limit     int    // their number
 	at        []int
 	condition Condition
 	value     V
@@ -43,16 +43,16 @@ type wanted[V Number] struct {
 }
 
 // load returns the value at a slot or an element. The load pairs with the origin's store.
-func (u *wanted[V]) load(c *core, at int) V {
+func (u *wanted[V]) load(at int) V {
 	size := element.Size[V]()
-	return fromBits[V](atomics.Apply(c.block.Bytes[u.offset+at*size:][:size], driver.AtomicLoad, 0, 0))
+	return fromBits[V](atomics.Apply(u.mem[at*size:][:size], driver.AtomicLoad, 0, 0))
 }
 
 // look compares once. It returns the position in u.at of the first that meets the
 // condition, or with all of the last one, and its value.
-func (u *wanted[V]) look(c *core) (i int, value V, ok bool) {
+func (u *wanted[V]) look() (i int, value V, ok bool) {
 	for i, at := range u.at {
-		value = u.load(c, at)
+		value = u.load(at)
 		if met := u.met(i, value); met != u.all {
 			return i, value, met
 		}
@@ -114,9 +114,9 @@ func (u *wanted[V]) test(c *core, op string) (i int, value V, ok bool, err error
 	if err := u.check(c, op); err != nil {
 		return 0, 0, false, err
 	}
-	if i, value, ok = u.look(c); !ok {
+	if i, value, ok = u.look(); !ok {
 		c.team.Progress()
-		i, value, ok = u.look(c)
+		i, value, ok = u.look()
 	}
 	return i, value, ok, nil
 }
@@ -136,7 +136,7 @@ func sleep[V Number](ctx context.Context, c *core, op string, u wanted[V]) (i in
 	u.values = append([]V(nil), u.values...)
 	ok := false
 	ready := func() bool {
-		i, value, ok = u.look(c)
+		i, value, ok = u.look()
 		return ok || c.freed.Load()
 	}
 	if u.slots {

@@ -53,10 +53,18 @@ func allocate[T any](ctx context.Context, t *runtime.Team, n int, opts []Option)
 	if err != nil {
 		return nil, err
 	}
-	w := &Window[T]{core: c, outer: t, local: element.View[T](c.block.Bytes[c.layout.elem0:], n)}
+	w := newWindow[T](c, t)
+	c.parts.whole = w
+	c.team.SetOwner(c.region, w)
+	return w, nil
+}
+
+// newWindow returns the window or the part that c describes.
+func newWindow[T any](c *core, t *runtime.Team) *Window[T] {
+	w := &Window[T]{core: c, outer: t, local: elementsIn[T](c, c.block.Bytes, c.team.Rank)}
 	w.views = make([]atomic.Pointer[view[T]], len(c.remotes))
 	w.scratch.New = func() any { return new([1]T) }
-	return w, nil
+	return w
 }
 
 // Local returns this rank's own elements. Read and write them like any slice, but
@@ -79,7 +87,16 @@ func (w *Window[T]) Shared(ctx context.Context, target int) ([]T, error) {
 
 // elements returns the elements of a target that is mapped.
 func (w *Window[T]) elements(r *fabric.Remote, target int) []T {
-	return element.View[T](r.Mem[w.layout.elem0:], w.length(target))
+	return elementsIn[T](w.core, r.Mem, target)
+}
+
+// elementsIn returns the elements of a target, whose region is mem. A part may begin behind
+// the region of a target that has none of its elements.
+func elementsIn[T any](c *core, mem []byte, target int) []T {
+	if c.array != nil {
+		return element.View[T](c.array.of(c, target), c.length(target))
+	}
+	return element.View[T](mem[min(c.layout.elem0, len(mem)):], c.length(target))
 }
 
 // Len returns the number of elements at the target, 0 if the team has no such rank. Kind:
@@ -103,6 +120,13 @@ func (w *Window[T]) mapped(target int) *view[T] {
 		return nil
 	}
 	return w.views[target].Load()
+}
+
+// unmap has later operations return ErrFreed.
+func (w *Window[T]) unmap() {
+	for i := range w.views {
+		w.views[i].Store(nil)
+	}
 }
 
 // reachView is reach for an operation whose fast path found no view. It makes the

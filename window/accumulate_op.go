@@ -1,0 +1,56 @@
+package window
+
+import (
+	"reflect"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// An Op combines an element with an operand. [Accumulate], [GetAccumulate] and [FetchOp] store the
+// result in the element. The functions of this package make operators; the zero Op is none. complex128 needs an
+// instruction of the target's CPU: where it has none, and where NICs apply atomics, calls return
+// driver.ErrUnsupported.
+type Op[T any] struct{ atomic driver.AtomicOp }
+
+// Sum adds. Integers wrap around. Kind: local.
+func Sum[T Scalar]() Op[T] {
+	return arithmetic[T](driver.AtomicAdd, driver.AtomicAddFloat, driver.AtomicAddComplex)
+}
+
+// Prod multiplies. Integers wrap around. Kind: local.
+func Prod[T Scalar]() Op[T] {
+	return arithmetic[T](driver.AtomicMul, driver.AtomicMulFloat, driver.AtomicMulComplex)
+}
+
+// Min is Go's min: NaN if one is, and -0 is less than +0. Kind: local.
+func Min[T Number]() Op[T] { return Op[T]{minOf[T]()} }
+
+// Max is Go's max: NaN if one is, and +0 is greater than -0. Kind: local.
+func Max[T Number]() Op[T] { return Op[T]{maxOf[T]()} }
+
+// And is bitwise. Kind: local.
+func And[T Integer]() Op[T] { return Op[T]{driver.AtomicAnd} }
+
+// Or is bitwise. Kind: local.
+func Or[T Integer]() Op[T] { return Op[T]{driver.AtomicOr} }
+
+// Xor is bitwise. Kind: local.
+func Xor[T Integer]() Op[T] { return Op[T]{driver.AtomicXor} }
+
+// Replace stores the operand. Kind: local.
+func Replace[T Scalar]() Op[T] { return Op[T]{driver.AtomicSwap} }
+
+// NoOp leaves the element as it is. It makes [GetAccumulate] an atomic load of each element.
+// Kind: local.
+func NoOp[T Scalar]() Op[T] { return Op[T]{driver.AtomicLoad} }
+
+// arithmetic returns the operation for the numbers of T.
+func arithmetic[T Scalar](integer, float, pair driver.AtomicOp) Op[T] {
+	switch reflect.TypeFor[T]().Kind() {
+	case reflect.Float32, reflect.Float64:
+		return Op[T]{float}
+	case reflect.Complex64, reflect.Complex128:
+		return Op[T]{pair}
+	}
+	return Op[T]{integer}
+}
