@@ -14,7 +14,7 @@ import (
 func TestSmallPipesShareMemory(t *testing.T) {
 	testjob.EachTransport(t, 1, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-			const pipes = 2000
+			const pipes = 1000
 			for range 2 {
 				f, writers := pipetest.FanOfMany(ctx, r, pipes)
 				open := pipetest.Used(r.World)
@@ -23,7 +23,7 @@ func TestSmallPipesShareMemory(t *testing.T) {
 				// Lingering ends leave when the next pipe is opened.
 				rd, err := rpipe.OpenReader[byte](ctx, r.World, 0, append(pipetest.Small, rpipe.WithName("next"))...)
 				r.NoError(err)
-				r.Less(pipetest.Used(r.World), int64(600<<10))
+				r.Less(pipetest.Used(r.World), int64(432<<10))
 				r.NoError(rd.Close(ctx))
 			}
 		})

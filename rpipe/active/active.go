@@ -107,7 +107,7 @@ func (e *Endpoint) open(ctx context.Context, t *runtime.Team, o *config, pipes [
 	e.requests.Init(m[0].Out, o.Bytes&^7, o.Bound)
 	e.replies.Init(m[1].Out, o.Bytes&^7, o.Bound)
 	e.target.in, e.replyIn = m[0].In, m[1].In
-	e.replyIn.OnEnd(e.calls.fail)
+	e.replyIn.ReportEnds()
 	go e.takeReplies()
 	e.serve(o.workers)
 	return nil

@@ -3,6 +3,7 @@ package active
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 
@@ -88,9 +89,9 @@ func (c *calls) complete(from int, f *frame) {
 
 var errTargetClosed = fmt.Errorf("%w at that rank", rpipe.ErrClosed)
 
-// fail fails all calls of a rank, and those to come. Without err the rank has closed.
+// fail fails all calls of a rank, and those to come. With io.EOF the rank has closed.
 func (c *calls) fail(rank int, err error) {
-	if err == nil {
+	if errors.Is(err, io.EOF) {
 		err = errTargetClosed
 	}
 	c.mu.Lock()

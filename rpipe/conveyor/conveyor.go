@@ -21,7 +21,8 @@ import (
 // transfer with one flag. At the target Pull returns the records one by one with their
 // sender's rank, through a fan-in.
 //
-// One goroutine at a time calls Push, TryPush, Flush, TryFlush and Finish. One goroutine
+// One goroutine at a time calls Push, TryPush, Flush, TryFlush, EndPhase, TryEndPhase and
+// Finish. One goroutine
 // at a time, the same or a second one, calls Pull, TryPull and All. Call Close when
 // neither is in a call. Any goroutine may call Stats.
 //
@@ -32,6 +33,8 @@ type Conveyor[T any] struct {
 	out      batch.Batches[T]
 	in       *fan.In[T]
 	current  current[T]
+	phases   phases[T]
+	ended    uint64        // phases that this rank has ended
 	pushed   atomic.Uint64 // records, counted by Push
 	pulled   atomic.Uint64 // records, counted by Pull
 	finished bool          // Finish was called
@@ -63,7 +66,9 @@ func Open[T any](ctx context.Context, t *runtime.Team, opts ...Option) (*Conveyo
 	if err != nil {
 		return nil, fmt.Errorf("conveyor.Open: %w", err)
 	}
+	m.In.ReportEnds()
 	c := &Conveyor[T]{in: m.In}
+	c.phases.init(t.Size())
 	c.out.Init(m.Out, o.Bytes/size, o.Bound)
 	return c, nil
 }
@@ -125,6 +130,35 @@ func (c *Conveyor[T]) Flush(ctx context.Context) error {
 // ErrWouldBlock: some have not left. Pull some records then, so that ranks that wait for
 // this one can continue. Kind: as Flush's.
 func (c *Conveyor[T]) TryFlush() error { return c.out.Flush(c.out.Now) }
+
+// EndPhase flushes, and tells all ranks that this rank has pushed all its records of this
+// phase. Later records belong to the next one. When all ranks have ended the
+// phase, by EndPhase or by Finish, and this rank has pulled all its records, Pull returns
+// ErrPhaseOver. Records of the next phase wait until then. So the ranks work in steps, such
+// as the levels of a breadth-first search, and no step needs a barrier.
+//
+// EndPhase waits while a rank has no room for its block. It joins the errors of all ranks;
+// for ranks without error the phase has ended. When ctx ends first, call EndPhase again.
+// It sends each rank one empty block. Kind: one-sided.
+func (c *Conveyor[T]) EndPhase(ctx context.Context) error {
+	return c.endPhase(wait.Context(ctx))
+}
+
+// TryEndPhase ends the phase as EndPhase does, without waiting for room. ErrWouldBlock: it
+// has not told all ranks. Pull some records then, and call it again before the next
+// TryPush. Kind: as EndPhase's.
+func (c *Conveyor[T]) TryEndPhase() error { return c.endPhase(c.out.Now) }
+
+func (c *Conveyor[T]) endPhase(ctx context.Context) error {
+	if c.finished {
+		return fmt.Errorf("EndPhase: %w: Finish was called", rpipe.ErrClosed)
+	}
+	err := c.out.Mark(ctx, c.ended+1)
+	if err == nil || ctx.Err() == nil && !errors.Is(err, rpipe.ErrWouldBlock) {
+		c.ended++ // ranks with an error get no more records
+	}
+	return err
+}
 
 // Finish flushes, and tells all ranks that this one pushes no more. When all ranks have
 // finished, and this rank has pulled all records, Pull returns io.EOF. When ctx ends

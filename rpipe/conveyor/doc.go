@@ -17,6 +17,9 @@
 //	err = c.Push(ctx, to, update{...})
 //	err = c.Finish(ctx)
 //
+// Programs that work in steps end a phase after each, by EndPhase in place of Finish: All
+// then ends when all ranks have ended the phase, and the next All takes the next one.
+//
 // The idea comes from the conveyors in bale (Maley and DeVinney, "Conveyors for Streaming
 // Many-to-Many Communication", IA3 2019).
 package conveyor

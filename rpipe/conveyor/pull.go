@@ -23,8 +23,9 @@ type current[T any] struct {
 // record. Records of one rank come in the order of Push; Pull takes blocks of all ranks
 // in turn.
 //
-// io.EOF: all ranks have finished, and this rank has pulled all records. An error with a
-// rank concerns that rank alone, as runtime.ErrRankDead does: the next Pull goes on with
+// ErrPhaseOver, with rank -1: all ranks have ended the phase, and this rank has pulled its
+// records; the next Pull returns records of the next phase. io.EOF: all ranks have
+// finished, and this rank has pulled all records. An error with a rank concerns that rank alone, as runtime.ErrRankDead does: the next Pull goes on with
 // the rest. An error with rank -1 concerns the call, such as the end of ctx. Kind: as
 // rpipe.Reader.Read's.
 func (c *Conveyor[T]) Pull(ctx context.Context) (record T, from int, err error) {
@@ -43,16 +44,11 @@ func (c *Conveyor[T]) pull(ctx context.Context, wait bool) (record T, from int, 
 		if err := c.free(); err != nil {
 			return record, k.from, err
 		}
-		var b rpipe.Block[T]
-		if wait {
-			b, from, err = c.in.Read(ctx)
-		} else {
-			b, from, err = c.in.TryRead()
-		}
+		b, err := c.nextBlock(ctx, wait)
 		if err != nil {
-			return record, from, err
+			return record, b.From, err
 		}
-		*k = current[T]{block: b, from: from, held: true}
+		*k = current[T]{block: b.Block, from: b.From, held: true}
 	}
 	if c.closed.Load() {
 		return record, -1, fmt.Errorf("Pull: %w", pipe.ErrSelfClosed)
@@ -78,14 +74,15 @@ type Record[T any] struct {
 	From  int
 }
 
-// All pulls until all ranks have finished, which ends the loop without an error. An error
-// of one rank does not end the loop: its Record holds that rank. Any other error ends it.
+// All pulls until all ranks have ended the phase, or have finished. Both end the loop
+// without an error. An error of one rank does not end the loop: its Record holds that
+// rank. Any other error ends it.
 // Kind: as Pull's.
 func (c *Conveyor[T]) All(ctx context.Context) iter.Seq2[Record[T], error] {
 	return func(yield func(Record[T], error) bool) {
 		for {
 			v, from, err := c.Pull(ctx)
-			if errors.Is(err, io.EOF) || !yield(Record[T]{v, from}, err) || err != nil && from < 0 {
+			if errors.Is(err, io.EOF) || errors.Is(err, ErrPhaseOver) || !yield(Record[T]{v, from}, err) || err != nil && from < 0 {
 				return
 			}
 		}

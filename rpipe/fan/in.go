@@ -166,7 +166,7 @@ func (f *In[T]) All(ctx context.Context) iter.Seq2[Arrival[T], error] {
 	return func(yield func(Arrival[T], error) bool) {
 		for {
 			b, from, err := f.Read(ctx)
-			if errors.Is(err, io.EOF) || !yield(Arrival[T]{b, from}, err) || err != nil && from < 0 {
+			if errors.Is(err, io.EOF) && from < 0 || !yield(Arrival[T]{b, from}, err) || err != nil && from < 0 {
 				return
 			}
 		}
@@ -184,10 +184,10 @@ func (f *In[T]) Free(b rpipe.Block[T]) error {
 	return owner.Fail("Free", owner.Role.(*pipe.Reader).FreeBlock(pipe.Block[T](b).Addr()))
 }
 
-// OnEnd has a read call ended when a pipe has ended: with nil behind the last block of a
-// writer that has closed, else with the error that the read returns. ended must not call
-// the fan-in. Call OnEnd before the first read. Kind: local.
-func (f *In[T]) OnEnd(ended func(position int, err error)) { f.in.onEnd = ended }
+// ReportEnds has Read and TryRead return io.EOF with the position of each writer that has
+// closed, behind its last block. After the last one they return io.EOF with -1. Call it
+// before the first read. Kind: local.
+func (f *In[T]) ReportEnds() { f.in.ends = true }
 
 // Stats returns the counts of all pipes together. Kind: local.
 func (f *In[T]) Stats() InStats { return f.in.stats() }

@@ -40,7 +40,10 @@ func (f *fanIn) takeFromPipe(ctx context.Context, i int) (arrival, bool, error) 
 	case t.OK:
 		return arrival{i, t.Addr, t.Mem}, true, nil
 	case errors.Is(err, io.EOF):
-		f.endPipe(i, nil)
+		f.endPipe(i)
+		if f.ends {
+			return arrival{from: i}, false, io.EOF
+		}
 		return none, false, nil
 	case err != nil && ctx.Err() != nil && p.Usable() == nil:
 		return none, false, err
@@ -48,7 +51,7 @@ func (f *fanIn) takeFromPipe(ctx context.Context, i int) (arrival, bool, error) 
 		err = p.failed
 	}
 	if err != nil {
-		f.endPipe(i, err)
+		f.endPipe(i)
 	}
 	return arrival{from: i}, false, err
 }
@@ -65,9 +68,9 @@ func (f *fanIn) setBlocked(i int, blocked bool) {
 	p.blocked = blocked
 }
 
-// endPipe counts pipe i as ended, with err or by its writer's FIN. Without the FIN the writer
+// endPipe counts pipe i as ended, by an error or by its writer's FIN. Without the FIN the writer
 // may have counted blocks in the summary that no read takes: the count is inexact then.
-func (f *fanIn) endPipe(i int, err error) {
+func (f *fanIn) endPipe(i int) {
 	p := &f.pipes[i]
 	if !p.AtEnd() {
 		f.group(i).inexact = true
@@ -75,9 +78,6 @@ func (f *fanIn) endPipe(i int, err error) {
 	f.setBlocked(i, false)
 	p.ended = true
 	f.open.Add(-1)
-	if f.onEnd != nil {
-		f.onEnd(i, err)
-	}
 }
 
 // fail has a pipe end with an error behind the blocks that have arrived.

@@ -25,7 +25,7 @@ type fanIn struct {
 	probed  int    // pipes before this one: probe has looked for their writers
 	health  uint64 // epoch as of the last checkHealth
 	closed  atomic.Bool
-	onEnd   func(i int, err error) // nil, or called when a pipe has ended
+	ends    bool // reads return the end of each pipe
 
 	news  func() bool            // hasNews, made once
 	watch func(list []int) []int // watched, made once

@@ -32,6 +32,7 @@ type Batch[T any] struct {
 	filled int // elements in block
 	open   bool
 	sent   [causes]atomic.Uint64 // blocks
+	marks  uint64                // that have left
 }
 
 // A Cause says why a block leaves.
@@ -128,6 +129,21 @@ func (b *Batch[T]) late(now context.Context) (again bool) {
 	defer b.Unlock()
 	err := b.Send(now, Late)
 	return errors.Is(err, rpipe.ErrWouldBlock) // the next caller gets any other error
+}
+
+// mark sends the block, and an empty block behind it, unless n empty blocks have left.
+func (b *Batch[T]) mark(ctx context.Context, n uint64) error {
+	if b.marks == n {
+		return nil
+	}
+	err := b.Send(ctx, ByHand)
+	if err == nil {
+		err = b.Writer.Send(ctx, nil)
+	}
+	if err == nil {
+		b.marks = n
+	}
+	return err
 }
 
 // finish sends the block, and tells the reader that no block follows.

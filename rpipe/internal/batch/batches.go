@@ -48,9 +48,22 @@ func (s *Batches[T]) Sent(why Cause) (n uint64) {
 // Flush sends the elements of all batches. Under Now a batch whose reader leaves no room
 // keeps its elements. Flush then returns ErrWouldBlock, unless another batch failed.
 func (s *Batches[T]) Flush(ctx context.Context) error {
+	return s.sendAll(ctx, func(b *Batch[T]) error { return b.Send(ctx, ByHand) })
+}
+
+// Mark sends the elements of all batches, and mark n behind them: an empty block. It
+// skips a batch whose mark n has left, so a call goes on where an earlier one has stopped.
+// Under Now it returns ErrWouldBlock as Flush does.
+func (s *Batches[T]) Mark(ctx context.Context, n uint64) error {
+	return s.sendAll(ctx, func(b *Batch[T]) error { return b.mark(ctx, n) })
+}
+
+// sendAll calls send with each batch. It returns ErrWouldBlock if send does so for a batch
+// and no other error for another.
+func (s *Batches[T]) sendAll(ctx context.Context, send func(b *Batch[T]) error) error {
 	blocked := false
 	err := s.each(ctx, func(b *Batch[T]) error {
-		err := b.Send(ctx, ByHand)
+		err := send(b)
 		if errors.Is(err, rpipe.ErrWouldBlock) {
 			blocked = true
 			return nil
