@@ -85,6 +85,31 @@ func Example_counter() {
 	// Output: all done: true
 }
 
+func Example_accumulate() {
+	run(func(ctx context.Context, job *runtime.Job) error {
+		world := job.World()
+		histogram, err := window.Allocate[int64](ctx, world, 16)
+		if err != nil {
+			return err
+		}
+		bins := make([]int64, 16)
+		for i := range 1000 {
+			bins[i%len(bins)]++
+		}
+		if err := window.Accumulate(ctx, histogram, 0, 0, bins, window.Sum[int64]()); err != nil {
+			return err
+		}
+		if err := histogram.Fence(ctx); err != nil {
+			return err
+		}
+		if world.Rank() == 0 {
+			fmt.Println("63 from each rank:", histogram.Local()[0] == int64(63*world.Size()))
+		}
+		return nil
+	})
+	// Output: 63 from each rank: true
+}
+
 func Example_notify() {
 	run(func(ctx context.Context, job *runtime.Job) error {
 		world := job.World()

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gopgas/gopgas/collectives"
+	"github.com/gopgas/gopgas/runtime"
+	"github.com/gopgas/gopgas/window"
+)
+
+// A transpose is one rank's columns of two square matrices. In each iteration
+//
+//	b += a transposed
+//	a += 1
+//
+// A rank transposes the tile for each other rank, and puts it into that rank's tiles with a
+// signal. It adds each tile to b when its signal is there. Each tile has two places, for
+// even and odd iterations: a rank is at most one iteration ahead, since it needs the tiles
+// of all ranks.
+type transpose struct {
+	team       *runtime.Team
+	order      int
+	first, end int       // columns of this rank
+	a, b       []float64 // columns one after the other
+	tile       []float64 // one that this rank sends
+	tiles      *window.Window[float64]
+}
+
+func newTranspose(ctx context.Context, world *runtime.Team, order int) (kernel, error) {
+	k := &transpose{team: world, order: order}
+	k.first, k.end = part(order, world.Rank(), world.Size())
+	n := k.cols() * order
+	k.a, k.b = make([]float64, n), make([]float64, n)
+	for i := range k.a {
+		k.a[i] = float64(k.first*order + i)
+	}
+	most := (order + world.Size() - 1) / world.Size()
+	k.tile = make([]float64, most*most)
+	var err error
+	k.tiles, err = window.AllocateV[float64](ctx, world, 2*n, window.WithName("tiles"), window.WithSlots(world.Size()))
+	return k, err
+}
+
+func (k *transpose) cols() int { return k.end - k.first }
+
+// place returns the place of a rank's tile at another one.
+func (k *transpose) place(from, at, iteration int) int {
+	first, end := part(k.order, at, k.team.Size())
+	row, _ := part(k.order, from, k.team.Size())
+	return (iteration%2*k.order + row) * (end - first)
+}
+
+func (k *transpose) iterate(ctx context.Context, number int) error {
+	me, size := k.team.Rank(), k.team.Size()
+	for phase := range size {
+		to := (me + phase) % size
+		first, end := part(k.order, to, size)
+		tile := k.tile[:k.cols()*(end-first)]
+		turn(tile, k.a, k.order, first, end)
+		now := window.Signal{Slot: me, Value: uint64(number + 1)}
+		if err := k.tiles.PutNotify(ctx, to, k.place(me, to, number), tile, now); err != nil {
+			return err
+		}
+	}
+	for phase := range size {
+		from := (me + size - phase) % size
+		arrived := window.Until{Slots: []int{from}, Condition: window.AtLeast, Value: uint64(number + 1)}
+		if _, _, err := k.tiles.WaitNotify(ctx, arrived); err != nil {
+			return err
+		}
+		k.add(from, k.tiles.Local()[k.place(from, me, number):])
+	}
+	for i := range k.a {
+		k.a[i]++
+	}
+	return nil
+}
+
+// turn transposes the rows [first, end) of columns of so many rows. In tile each of those
+// rows is a column part. It goes by small blocks, which stay in the cache.
+func turn(tile, columns []float64, rows, first, end int) {
+	const block = 32
+	cols := len(columns) / max(1, rows)
+	for jj := 0; jj < cols; jj += block {
+		for ii := first; ii < end; ii += block {
+			for i := ii; i < min(ii+block, end); i++ {
+				out := tile[(i-first)*cols:]
+				for j := jj; j < min(jj+block, cols); j++ {
+					out[j] = columns[j*rows+i]
+				}
+			}
+		}
+	}
+}
+
+// add adds the tile of a rank to b.
+func (k *transpose) add(from int, tile []float64) {
+	first, end := part(k.order, from, k.team.Size())
+	n := end - first
+	for j := range k.cols() {
+		column := k.b[j*k.order+first:][:n]
+		for i, v := range tile[j*n:][:n] {
+			column[i] += v
+		}
+	}
+}
+
+func (k *transpose) verify(ctx context.Context, iterations int) error {
+	wrong := []int64{0}
+	added := float64(iterations*(iterations-1)) / 2
+	for j := range k.cols() {
+		for i := range k.order {
+			want := float64(i*k.order+k.first+j)*float64(iterations) + added
+			if k.b[j*k.order+i] != want {
+				wrong[0]++
+			}
+		}
+	}
+	if err := collectives.AllReduce(ctx, k.team, collectives.Sum[int64](), wrong, wrong); err != nil {
+		return err
+	}
+	if wrong[0] > 0 {
+		return fmt.Errorf("%d of %d values are not those that the formula wants", wrong[0], k.order*k.order)
+	}
+	return nil
+}
+
+func (k *transpose) rate() (float64, string) {
+	return 2 * 8 * float64(k.order) * float64(k.order), "MB/s"
+}
+
+func (k *transpose) free(ctx context.Context) error {
+	return k.tiles.Free(ctx)
+}
