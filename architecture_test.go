@@ -60,7 +60,7 @@ var picture = []layer{
 		"it reads the kernel's files and knows none of its callers"},
 	{"internal/memory", "verbs/driver internal/cgroup",
 		"memory is made before it is registered"},
-	{"internal/atomics", "verbs/driver",
+	{"internal/atomics", "verbs/driver internal/mutant",
 		"it is arithmetic on words"},
 	{"verbs/internal/wq", "verbs/driver internal/wait",
 		"it is the states and queues of any provider's queue pairs, and knows neither providers nor verbs"},
