@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/gopgas/gopgas/window"
 )
@@ -13,49 +15,38 @@ func manyBenchmarks() []benchmark {
 		{name: "put_bibw", osu: "osu_put_bibw", about: "puts both ways at once, -W of them under way each", sized: true, unit: megabytes(), setup: putBothWays},
 		{name: "put_mbw_mr", osu: "osu_mbw_mr", about: "puts of pairs of ranks at once", sized: true, unit: megabytes(), messages: true, setup: putByPairs},
 		{name: "multi_latency", osu: "osu_multi_lat", about: "PutNotify and WaitNotify of pairs of ranks, ping-pong, one way", sized: true, unit: oneWay(), setup: pairsLatency},
-		{name: "acc_latency", osu: "osu_acc_latency", about: "an AtomicAdd for each 8 bytes, then flush", sized: true, unit: micros(), setup: accLatency},
-		{name: "get_acc_latency", osu: "osu_get_acc_latency", about: "a FetchAdd for each 8 bytes", sized: true, unit: micros(), setup: getAccLatency},
+		{name: "acc_latency", osu: "osu_acc_latency", about: "Accumulate of words, then flush", sized: true, unit: micros(), setup: accLatency},
+		{name: "get_acc_latency", osu: "osu_get_acc_latency", about: "GetAccumulate of words", sized: true, unit: micros(), setup: getAccLatency},
 		{name: "fetch_add_contended", about: "FetchAdd of all ranks on one word, each", unit: micros(), setup: fetchAddContended},
 		{name: "cas_contended", about: "increment by CompareSwap of all ranks on one word, each", unit: micros(), setup: casContended},
 		{name: "lock_contended", about: "exclusive lock, increment and unlock of all ranks, each", unit: micros(), setup: lockContended},
 	}
 }
 
-// accumulated bounds the bytes of an accumulate, which is an atomic for each word.
-const accumulated = 64 << 10
-
-// accLatency adds to each word of the target, then flushes.
+// accLatency adds to the words of the target, then flushes.
 func accLatency(ctx context.Context, h *harness, size int) (task, error) {
-	return accumulate(ctx, h, size, func(ctx context.Context, w *window.Window[uint64], i int) error {
-		return window.AtomicAdd(ctx, w, target, i, 1)
+	return accumulate(ctx, h, size, func(ctx context.Context, w *window.Window[uint64], ones, _ []uint64) error {
+		return errors.Join(window.Accumulate(ctx, w, target, 0, ones, window.Sum[uint64]()), w.Flush(ctx, target))
 	})
 }
 
-// getAccLatency adds to each word of the target and fetches it.
+// getAccLatency adds to the words of the target and fetches them.
 func getAccLatency(ctx context.Context, h *harness, size int) (task, error) {
-	return accumulate(ctx, h, size, func(ctx context.Context, w *window.Window[uint64], i int) error {
-		_, err := window.FetchAdd(ctx, w, target, i, 1)
-		return err
+	return accumulate(ctx, h, size, func(ctx context.Context, w *window.Window[uint64], ones, old []uint64) error {
+		return window.GetAccumulate(ctx, w, target, 0, ones, old, window.Sum[uint64]())
 	})
 }
 
-func accumulate(ctx context.Context, h *harness, size int, add func(ctx context.Context, w *window.Window[uint64], i int) error) (task, error) {
-	if size > accumulated {
-		return task{}, errSkip
-	}
+func accumulate(ctx context.Context, h *harness, size int, add func(ctx context.Context, w *window.Window[uint64], ones, old []uint64) error) (task, error) {
 	words := max(size/elementSize, 1)
 	w, err := window.Allocate[uint64](ctx, h.world, words)
 	if err != nil {
 		return task{}, err
 	}
+	ones, old := slices.Repeat([]uint64{1}, words), make([]uint64, words)
 	return task{free: w.Free, run: h.origin(func(ctx context.Context, n int) error {
 		for range n {
-			for i := range words {
-				if err := add(ctx, w, i); err != nil {
-					return err
-				}
-			}
-			if err := w.Flush(ctx, target); err != nil {
+			if err := add(ctx, w, ones, old); err != nil {
 				return err
 			}
 		}

@@ -37,7 +37,7 @@ func (g *group) onBoard(ctx context.Context, c *Call, staged bool) error {
 	}
 	if g.boardGroup == nil {
 		var err error
-		if g.boardGroup, err = g.newBoardGroup(g.bound.to(ctx, g.team), "/board", allMembers(len(g.team.Members))); err != nil {
+		if g.boardGroup, err = g.newBoardGroup(g.bound.to(ctx, g.team, g.key), "/board", allMembers(len(g.team.Members))); err != nil {
 			return err
 		}
 	}
@@ -122,7 +122,7 @@ func (g *group) newBoardGroup(ctx context.Context, name string, members []int) (
 
 // findBoards connects to the boards of some of members, all at once.
 func (g *group) findBoards(name string, members, which []int, found board.Found) error {
-	ctx := g.bound.to(g.ctx, g.team)
+	ctx := g.bound.to(g.ctx, g.team, g.key)
 	ranks := make([]int, len(which))
 	for i, m := range which {
 		ranks[i] = g.team.Members[members[m]]
@@ -167,7 +167,7 @@ func (g *group) view(member int, region, offset uint64, n int) []byte {
 	r := g.team.Reached(rank, region)
 	if r == nil {
 		var err error
-		if r, err = g.team.Reach(g.bound.to(g.ctx, g.team), rank, region); err != nil {
+		if r, err = g.team.Reach(g.bound.to(g.ctx, g.team, g.key), rank, region); err != nil {
 			return nil
 		}
 	}

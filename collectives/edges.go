@@ -18,7 +18,7 @@ type edgeQueues struct {
 // slice in place.
 func (g *group) onEdges(ctx context.Context, c *Call, staged bool) error {
 	if c.graph.queued == nil {
-		if err := g.join(g.bound.to(ctx, g.team), c.graph); err != nil {
+		if err := g.join(g.bound.to(ctx, g.team, g.key), c.graph); err != nil {
 			return err
 		}
 	}

@@ -180,7 +180,7 @@ func (g *group) perform(ctx context.Context, key team.Key, call *team.Call, c *C
 	if way := g.selector.choose(c, g.team); way.board {
 		err = g.onBoard(ctx, c, way.staged)
 	} else {
-		err = g.byMessages(g.bound.to(ctx, g.team), c, way)
+		err = g.byMessages(g.bound.to(ctx, g.team, g.key), c, way)
 	}
 	if err != nil {
 		return g.verdict(ctx, err)

@@ -107,7 +107,7 @@ func callTelling(ctx context.Context, r *testjob.Rank, f func(ctx context.Contex
 	g, err := groupOf(r.World)
 	r.NoError(err)
 	g.transport.begin(team.Key{Seq: 1, Chain: 0xabc}, 1, true)
-	return g.verdict(ctx, f(g.bound.to(ctx, g.team), g.transport))
+	return g.verdict(ctx, f(new(binding).to(ctx, g.team, team.Key{}), g.transport))
 }
 
 // isNamed requires that the receiver of a message, and no other member, has learned the

@@ -26,7 +26,7 @@ func callByHand(ctx context.Context, r *testjob.Rank, elem int, f func(ctx conte
 	g, err := groupOf(r.World)
 	r.NoError(err)
 	g.transport.begin(team.Key{Seq: 1, Chain: 0xabc}, elem, false)
-	return g.verdict(ctx, f(g.bound.to(ctx, g.team), g.transport))
+	return g.verdict(ctx, f(new(binding).to(ctx, g.team, team.Key{}), g.transport))
 }
 
 // TestExchangesOfUnlikeLengthsDoNotDeadlock sends around a ring, where each

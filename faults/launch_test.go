@@ -1,6 +1,10 @@
 package faults
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -32,6 +36,8 @@ type launchFault struct {
 var launchFaults = []launchFault{
 	{name: "program missing on one host", before: linkOnHost1, prog: "/run/prog", code: 127, bound: time.Second,
 		says: `(?m)^grun: cannot start /run/prog: host host2: .*; put it there, or give --stage$`},
+	{name: "programs of different versions", before: otherVersionOnHost2, prog: "/run/prog", code: 1, bound: time.Second,
+		says: `(?m)^prog: rank 2 cannot join the job: .*version \d+, this program speaks 255: build grun and the programs of all hosts from the same gopgas$`},
 	{name: "sshd down", before: endSSHD, code: 70, bound: time.Second,
 		says: `(?m)^grun: host host2: no ssh server listens there: start sshd, or give its port in ~/.ssh/config \(ssh: connect to host \S+ port 22: Connection refused\)$`},
 	{name: "host key unknown", flags: []string{"--ssh-cmd", "ssh -o UserKnownHostsFile=/dev/null"}, code: 70, bound: time.Second,
@@ -96,6 +102,26 @@ func smallDir(dir string) func(*cluster) {
 func linkOnHost1(c *cluster) {
 	for _, h := range []*hosts.Host{c.laptop, c.hosts[0]} {
 		_, err := h.Output("ln", "-s", "/bin/true", "/run/prog")
+		require.NoError(c, err)
+	}
+}
+
+// otherVersionOnHost2 gives all hosts a program, and host2 one that speaks another version of
+// the rendezvous' protocol.
+func otherVersionOnHost2(c *cluster) {
+	source, err := filepath.Abs("../internal/bootstrap/wire.go")
+	require.NoError(c, err)
+	text, err := os.ReadFile(source)
+	require.NoError(c, err)
+	other := regexp.MustCompile(`(?m)^(\s+version = )\d+$`).ReplaceAll(text, []byte("${1}255"))
+	require.NotEqual(c, text, other)
+	dir := c.TempDir()
+	require.NoError(c, os.WriteFile(dir+"/wire.go", other, 0o600))
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{source: dir + "/wire.go"}})
+	require.NoError(c, err)
+	require.NoError(c, os.WriteFile(dir+"/overlay", overlay, 0o600))
+	for i, bin := range []string{build(c, "../examples/hello"), build(c, "-overlay", dir+"/overlay", "../examples/hello")} {
+		_, err := c.hosts[i].Output("ln", "-s", bin+"/hello", "/run/prog")
 		require.NoError(c, err)
 	}
 }

@@ -208,13 +208,13 @@ func TestSlurmFaultEndsTheJobOnEveryNode(t *testing.T) {
 }
 
 // TestRequeuedSlurmJobMeetsNothingOfItsFirstRun has Slurm begin a batch job again, under the same
-// number, while its ranks run.
+// number, while its ranks run. The agents of the second run remove the programs of the first.
 func TestRequeuedSlurmJobMeetsNothingOfItsFirstRun(t *testing.T) {
 	need(t)
 	t.Parallel()
 	dir := build(t, "../cmd/grun")
 	c := newSlurm(t, dir, "AuthInfo=socket=/run/munge.sock,cred_expire=20") // Slurm begins the second run so much later
-	words := append([]string{"sleep 1000 |", dir + "/grun"}, plain(c)...)
+	words := append([]string{"sleep 1000 |", dir + "/grun", "--stage"}, plain(c)...)
 	script, out := c.batch("echo run ${SLURM_RESTART_COUNT:-0} of job $SLURM_JOB_ID", strings.Join(words, " "))
 	j := c.run("sbatch", "--requeue", "--open-mode=append", "-N2", "-n3", script)
 	require.Equal(t, 0, j.exits(), j.log())
@@ -222,6 +222,8 @@ func TestRequeuedSlurmJobMeetsNothingOfItsFirstRun(t *testing.T) {
 	c.must("scontrol", "requeue", "1")
 	c.until(out, `run 1 of job 1`, 1)
 	c.until(out, `"ready"`, 6)
+	c.kill(c.Nodes[0], syscall.SIGINT, "/grun", "--stage")
+	c.until(out, `(?m)^grun: rank \d on node\d died of SIGINT`, 1)
 	c.must("scancel", "1")
 	j.leavesNothingSoon()
 	text, err := os.ReadFile(out)

@@ -21,6 +21,8 @@ import (
 var examples = map[string][]string{
 	"hello": nil, "heat": nil, "wordcount": {"../docs"}, "pipes": {"../docs"}, "gups": {"-log2", "14"},
 	"farmemory": {"-keys", "50", "-ops", "400"}, "http": nil, "kmeans": {"-points", "20000"}, "sgd": {"-steps", "100", "-accuracy", "0.4"},
+	"bfs": {"-scale", "7", "-roots", "2"}, "cg": {"-rows", "200"}, "kernels": {"-order", "48", "-iterations", "3"},
+	"queue": {"-elements", "100"}, "globalarray": {"-numbers", "200", "-below", "50"},
 }
 
 func TestGrunRunsEveryExampleOnThreeHostsOverSSH(t *testing.T) {
@@ -147,4 +149,28 @@ func TestTwoGrunsUseTheSameHostsAtOnce(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, strings.Fields(out), 1, "one copy of grun, whole: %s", out)
 	}
+}
+
+// TestDifferentBuildsOfTheProgramAreNamed has a program on host2 that was built otherwise than
+// that on host1.
+func TestDifferentBuildsOfTheProgramAreNamed(t *testing.T) {
+	need(t)
+	t.Parallel()
+	dir := build(t, "../cmd/grun")
+	c := newCluster(t, 2, dir+"/grun")
+	for i, h := range append([]*hosts.Host{c.laptop}, c.hosts...) {
+		program := filepath.Join(dir, fmt.Sprint(i), "prog")
+		out, err := exec.Command("go", "build", fmt.Sprintf("-ldflags=-s -X main.unused=%d", max(i, 1)), "-o", program, "../examples/hello").CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		_, err = h.Output("ln", "-s", program, "/run/prog")
+		require.NoError(t, err)
+	}
+	const line = "gopgas: rank 0 on host1 and rank 2 on host2 run different builds of prog; "
+	j := c.start("-H", "host1:2,host2", "/run/prog")
+	require.Equal(t, 0, j.exits(), j.log())
+	require.Contains(t, strings.Join(j.lines(), "\n"), line)
+	j.leavesNothingSoon()
+	j = c.start("-H", "host1:2,host2", "--stage", "/run/prog")
+	require.Equal(t, 0, j.exits(), j.log())
+	require.NotContains(t, strings.Join(j.lines(), "\n"), line)
 }

@@ -38,4 +38,5 @@ try() {
 try mutant_flag_before_data TestMessagePassing
 try mutant_flush_without_barrier TestFlagElsewhere TestStoreBuffering
 try mutant_missing_waiter_check TestRingAtEveryMoment TestWakeUp
+try mutant_update_in_two_steps TestAccumulate TestMixedAtomics
 exit $survived

@@ -202,7 +202,7 @@ int main(int argc, char **argv) {
 		fprintf(stderr, "usage: counts put_flush|get|fetch_add|put_notify N\n");
 		return 2;
 	}
-	alarm(60); // ends this if a software device hangs
+	alarm(600); // ends this if a software device hangs
 	int devices;
 	struct ibv_device **list = ibv_get_device_list(&devices);
 	if (!list || !devices) {

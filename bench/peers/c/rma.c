@@ -147,7 +147,7 @@ static void acc_latency(long n) {
 }
 
 static void get_acc_latency(long n) {
-	static uint64_t old[(64 << 10) / 8];
+	static uint64_t old[(4 << 20) / 8];
 	for (; rank == 0 && n > 0 && size <= (int)sizeof old; n--) {
 		MPI_Get_accumulate(source, words(), MPI_UINT64_T, old, words(), MPI_UINT64_T, 1, HEAD, words(), MPI_UINT64_T, MPI_SUM, window);
 		MPI_Win_flush(1, window);
