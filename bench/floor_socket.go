@@ -88,6 +88,7 @@ func (h *harness) dial(ctx context.Context) (*socket, error) {
 	}
 	var conn net.Conn
 	if h.rank == target {
+		defer context.AfterFunc(ctx, func() { listener.Close() })()
 		conn, err = listener.Accept()
 	} else {
 		var dialer net.Dialer

@@ -145,6 +145,19 @@ func (o *options) run(ctx context.Context, job *runtime.Job) error {
 	return h.close(ctx)
 }
 
+// because adds the cause of the context to an error that follows from its end: a socket's
+// errors do not say it.
+func because(ctx context.Context, err error) error {
+	deadline, has := ctx.Deadline()
+	if has && !time.Now().Before(deadline) {
+		<-ctx.Done() // the socket's timer may expire a moment earlier
+	}
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	return err
+}
+
 // runGroup measures a group at all sizes.
 func (o *options) runGroup(ctx context.Context, h *harness, group []benchmark) error {
 	sizes := o.sizes
@@ -155,7 +168,7 @@ func (o *options) runGroup(ctx context.Context, h *harness, group []benchmark) e
 	for _, size := range sizes {
 		r, err := h.compare(ctx, group, size, o.time)
 		if err != nil {
-			return fmt.Errorf("%s at %d bytes: %w", group[0].base(), size, err)
+			return fmt.Errorf("%s at %d bytes: %w", group[0].base(), size, because(ctx, err))
 		}
 		if h.rank == 0 {
 			o.printSize(r)

@@ -22,6 +22,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 //go:embed c/bench.h c/rma.c c/coll.c c/shmem.c c/bare.c
@@ -30,6 +31,7 @@ var sources embed.FS
 // A compiler makes the programs of one library.
 type compiler struct {
 	command  string
+	header   string // of the library; some packages have a compiler without it
 	library  string // the suffix of its programs
 	packages string // Debian's
 	programs []string
@@ -37,10 +39,10 @@ type compiler struct {
 
 func compilers() []compiler {
 	return []compiler{
-		{"gcc", "", "gcc libc6-dev", []string{"bare"}},
-		{"mpicc.openmpi", "openmpi", "openmpi-bin libopenmpi-dev", []string{"rma", "coll"}},
-		{"mpicc.mpich", "mpich", "mpich libmpich-dev", []string{"rma", "coll"}},
-		{"oshcc", "oshmem", "openmpi-bin libopenmpi-dev", []string{"shmem"}},
+		{"gcc", "stdio.h", "", "gcc libc6-dev", []string{"bare"}},
+		{"mpicc.openmpi", "mpi.h", "openmpi", "openmpi-bin libopenmpi-dev", []string{"rma", "coll"}},
+		{"mpicc.mpich", "mpi.h", "mpich", "mpich libmpich-dev", []string{"rma", "coll"}},
+		{"oshcc", "shmem.h", "oshmem", "openmpi-bin libopenmpi-dev", []string{"shmem"}},
 	}
 }
 
@@ -55,15 +57,14 @@ func Build(ctx context.Context, dir string) (missing []string, err error) {
 		return nil, err
 	}
 	for _, c := range compilers() {
-		path, err := exec.LookPath(c.command)
-		if err != nil {
+		if !c.works(ctx) {
 			if !slices.Contains(missing, c.packages) {
 				missing = append(missing, c.packages)
 			}
 			continue
 		}
 		for _, p := range c.programs {
-			cmd := exec.CommandContext(ctx, path, "-O2", "-Wall", "-Wextra", "-Werror", "-o", program(dir, p, c.library), p+".c")
+			cmd := exec.CommandContext(ctx, c.command, "-O2", "-Wall", "-Wextra", "-Werror", "-o", program(dir, p, c.library), p+".c")
 			cmd.Dir = dir
 			if said, err := cmd.CombinedOutput(); err != nil {
 				return nil, fmt.Errorf("%s %s.c: %w: %s", c.command, p, err, bytes.TrimSpace(said))
@@ -71,6 +72,13 @@ func Build(ctx context.Context, dir string) (missing []string, err error) {
 		}
 	}
 	return missing, nil
+}
+
+// works reports whether this machine has the compiler and the header of its library.
+func (c *compiler) works(ctx context.Context) bool {
+	cmd := exec.CommandContext(ctx, c.command, "-E", "-x", "c", "-")
+	cmd.Stdin = strings.NewReader("#include <" + c.header + ">\n")
+	return cmd.Run() == nil
 }
 
 // program returns the path of a program made with a library.

@@ -20,15 +20,15 @@ func TestProgramsCompileWithoutWarnings(t *testing.T) {
 	require.NoError(t, err)
 	built := 0
 	for _, c := range compilers() {
-		_, err := exec.LookPath(c.command)
+		works := c.works(t.Context())
 		for _, p := range c.programs {
 			_, stat := os.Stat(program(dir, p, c.library))
-			require.Equal(t, err == nil, stat == nil, "%s by %s", p, c.command)
+			require.Equal(t, works, stat == nil, "%s by %s", p, c.command)
 			if stat == nil {
 				built++
 			}
 		}
-		if err != nil {
+		if !works {
 			require.Contains(t, missing, c.packages)
 		}
 	}
@@ -45,9 +45,21 @@ func TestBuildSaysWhatToInstall(t *testing.T) {
 	require.Equal(t, []string{"gcc libc6-dev", "openmpi-bin libopenmpi-dev", "mpich libmpich-dev"}, missing)
 }
 
+// TestBuildSkipsACompilerWithoutItsHeader has compilers in PATH that fail at each file.
+func TestBuildSkipsACompilerWithoutItsHeader(t *testing.T) {
+	commands := t.TempDir()
+	for _, c := range compilers() {
+		require.NoError(t, os.WriteFile(filepath.Join(commands, c.command), []byte("#!/bin/sh\nexit 1\n"), 0o700))
+	}
+	t.Setenv("PATH", commands)
+	missing, err := Build(t.Context(), t.TempDir())
+	require.NoError(t, err)
+	require.Equal(t, []string{"gcc libc6-dev", "openmpi-bin libopenmpi-dev", "mpich libmpich-dev"}, missing)
+}
+
 // TestProgramOfLimitsPrintsALineForEachTaskAndSize runs it on shared memory and over a socket.
 func TestProgramOfLimitsPrintsALineForEachTaskAndSize(t *testing.T) {
-	if _, err := exec.LookPath("gcc"); err != nil {
+	if gcc := compilers()[0]; !gcc.works(t.Context()) {
 		t.Skip("no gcc")
 	}
 	dir := t.TempDir()

@@ -34,6 +34,7 @@ func TestByteStartsTheCountAnew(t *testing.T) {
 		var w Watch
 		w.Start(time.Minute, func() {}, func(time.Duration) { t.Error("lost") })
 		r := w.Reader(strings.NewReader(strings.Repeat("x", 100)))
+		time.Sleep(time.Second) // no byte arrives at the moment of a look
 		for range 100 {
 			time.Sleep(50 * time.Second)
 			_, err := r.Read(make([]byte, 1))
