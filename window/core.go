@@ -27,22 +27,24 @@ type core struct {
 	layout    layout
 	options   options
 	lengths   []int // elements by target; nil if all have as many as this rank
+	// remotes are the targets' memory, once this rank reached it. Parts share them.
+	remotes []atomic.Pointer[fabric.Remote]
+	via     *Queue // carries the operations; nil: the job's own connections do
 
 	transfers sync.Pool // of *transfer
 }
 
 // A segment is the part of a window that its parts share.
 type segment struct {
-	team    *team.Team
-	region  string // name of the memory in the fabric
-	block   arena.Block
-	mine    *fabric.Region
-	remotes []atomic.Pointer[fabric.Remote] // by target, once it was reached
-	gates   []atomic.Bool                   // by target: a goroutine of this rank is acquiring its lock
-	locks   locks                           // that this rank holds
-	parts   parts
-	array   *array // of AllocateShared, else nil
-	lease   *lease // of attached memory, else nil
+	team   *team.Team
+	region string // name of the memory in the fabric
+	block  arena.Block
+	mine   *fabric.Region
+	gates  []atomic.Bool // by target: a goroutine of this rank is acquiring its lock
+	locks  locks         // that this rank holds
+	parts  parts
+	array  *array // of AllocateShared, else nil
+	lease  *lease // of attached memory, else nil
 
 	attached attachments
 	freed    atomic.Bool
@@ -253,7 +255,7 @@ func (c *core) reach(ctx context.Context, target, index, count int) (*fabric.Rem
 
 // remote returns the target's memory. The first use connects to the target.
 func (c *core) remote(ctx context.Context, target int) (*fabric.Remote, error) {
-	if c.freed.Load() {
+	if c.ended() {
 		return nil, ErrFreed
 	}
 	if target == Null {
@@ -265,16 +267,37 @@ func (c *core) remote(ctx context.Context, target int) (*fabric.Remote, error) {
 	if r := c.remotes[target].Load(); r != nil {
 		return r, nil
 	}
-	r, err := c.team.Resolve(ctx, c.team.Members[target], c.region)
+	r, err := c.resolve(ctx, target)
 	if err != nil {
 		return nil, err
 	}
 	if !c.remotes[target].CompareAndSwap(nil, r) {
 		return c.remotes[target].Load(), nil
 	}
-	if c.freed.Load() { // Free may have missed this entry
+	if c.ended() { // Free or the queue's Close may have missed this entry
 		r.Retire(ErrFreed)
 		return nil, ErrFreed
 	}
 	return r, nil
+}
+
+// ended reports whether the window or its queue has ended.
+func (c *core) ended() bool { return c.freed.Load() || c.via != nil && c.via.closed.Load() }
+
+// resolve connects to the target and finds its memory.
+func (c *core) resolve(ctx context.Context, target int) (*fabric.Remote, error) {
+	r, err := c.team.Resolve(ctx, c.team.Members[target], c.region)
+	if err == nil && c.via != nil {
+		return c.via.inner.Remote(ctx, r)
+	}
+	return r, err
+}
+
+// retire has all posts of this rank on the targets' memory fail.
+func (c *core) retire() {
+	for i := range c.remotes {
+		if r := c.remotes[i].Load(); r != nil {
+			r.Retire(ErrFreed)
+		}
+	}
 }

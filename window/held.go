@@ -64,7 +64,7 @@ func (c *core) abandonLocks(ctx context.Context) error {
 
 // abandon marks a lock that this rank holds and will not release, and wakes all waiters.
 func (c *core) abandon(ctx context.Context, h *held) error {
-	r := c.remotes[h.target].Load() // Lock reached the target
+	r := h.core.remotes[h.target].Load() // Lock reached the target
 	err := c.within(ctx, r, func() error { return c.markAbandoned(context.WithoutCancel(ctx), r) }, func() {})
 	if err != nil && c.team.Gone(c.team.Members[h.target:h.target+1]) != nil {
 		return nil //nolint:nilerr // ranks that wait for a dead rank's lock have heard

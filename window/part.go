@@ -80,9 +80,12 @@ func partOf[U, T any](w *Window[T], offset, n int) (*Window[U], error) {
 	}
 	typ := reflect.TypeFor[U]()
 	name := fmt.Sprintf("%s/bytes %d to %d as %v", w.region, c.layout.elem0, c.layout.elem0+n*c.layout.size, typ)
-	part, err := w.parts.obtain(partKey{c.layout.elem0, n, typ}, func() ending {
+	part, err := w.parts.obtain(partKey{c.layout.elem0, n, typ, c.via}, func() ending {
 		c.id = team.ID(name)
 		part := newWindow[U](c, w.outer)
+		if c.via != nil {
+			return ending{part, part.unmap} // pointers lead to the part that no queue carries
+		}
 		w.team.SetOwner(name, part)
 		return ending{part, func() { part.unmap(); w.team.EndUse(name) }}
 	})
@@ -100,7 +103,7 @@ func (c *core) partial(offset, n, size, align int) (*core, error) {
 		}
 	}
 	fits := func(target int) int { return min(n, max(0, c.length(target)*c.layout.size-offset)/size) }
-	part := &core{segment: c.segment, layout: c.layout, name: fmt.Sprintf("%s[%d:]", c.name, offset)}
+	part := &core{segment: c.segment, remotes: c.remotes, via: c.via, layout: c.layout, name: fmt.Sprintf("%s[%d:]", c.name, offset)}
 	part.layout.elem0 += offset
 	part.layout.size, part.layout.elems = size, fits(c.team.Rank)
 	most := part.layout.elems
@@ -126,13 +129,16 @@ type parts struct {
 	mu    sync.Mutex
 	whole any // *Window[T]
 	made  map[partKey]ending
-	ended bool
+	// queued are those that a queue carries and that are parts of no other.
+	queued []*core
+	ended  bool
 }
 
 // A partKey tells the parts of a window apart.
 type partKey struct {
 	elem0, n int
 	typ      reflect.Type
+	queue    *Queue
 }
 
 // An ending is a part as *Window[U], and the function that ends it.
@@ -157,6 +163,26 @@ func (p *parts) obtain(key partKey, create func() ending) (any, error) {
 		p.made[key] = e
 	}
 	return e.part, nil
+}
+
+// drop ends the parts that a queue carries.
+func (p *parts) drop(q *Queue) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key, e := range p.made {
+		if key.queue == q {
+			e.end()
+			delete(p.made, key)
+		}
+	}
+	p.queued = slices.DeleteFunc(p.queued, func(c *core) bool { return c.via == q })
+}
+
+// routes returns whole, and the parts through which further queues carry operations.
+func (p *parts) routes(whole *core) []*core {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append(slices.Clone(p.queued), whole)
 }
 
 // end ends all parts, before their memory is given back.

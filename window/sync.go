@@ -33,7 +33,12 @@ func (c *core) flush(ctx context.Context, target int) error {
 
 // complete flushes a target, and wakes its goroutines that wait for what this rank put.
 func (c *core) complete(ctx context.Context, r *fabric.Remote) error {
-	err := r.Peer.Flush(ctx)
+	var err error
+	if c.via != nil && r.Mem != nil {
+		err = r.Peer.FlushMapped() // posts of others need no end
+	} else {
+		err = r.Peer.Flush(ctx)
+	}
 	tell(c.watch(r), r)
 	return err
 }
@@ -44,7 +49,7 @@ func (c *core) complete(ctx context.Context, r *fabric.Remote) error {
 func (w *Window[T]) FlushAll(ctx context.Context) error { return w.fail("FlushAll", w.flushAll(ctx)) }
 
 func (c *core) flushAll(ctx context.Context) error {
-	if c.freed.Load() {
+	if c.ended() {
 		return ErrFreed
 	}
 	return c.flushReached(ctx)
@@ -68,7 +73,7 @@ func (c *core) flushReached(ctx context.Context) error {
 // Order has this rank's later operations on the target take effect after its
 // earlier ones, through whatever window. It completes nothing and does not wait. Kind: local.
 func (w *Window[T]) Order(target int) error {
-	if w.freed.Load() || uint(target) >= uint(len(w.remotes)) {
+	if w.ended() || uint(target) >= uint(len(w.remotes)) {
 		_, err := w.remote(context.Background(), target)
 		return w.failAt("Order", target, -1, 0, err)
 	}
@@ -124,13 +129,14 @@ func (w *Window[T]) Free(ctx context.Context) error {
 	if err == nil {
 		w.team.EndUse(w.region)
 	}
-	for i := range w.remotes {
-		if r := w.remotes[i].Load(); r != nil {
-			r.Retire(ErrFreed)
-		}
+	routes := w.parts.routes(w.core)
+	for _, c := range routes {
+		c.retire()
 	}
-	if err == nil {
-		err = w.flushReached(ctx)
+	for _, c := range routes {
+		if err == nil {
+			err = c.flushReached(ctx)
+		}
 	}
 	if err != nil {
 		err = w.team.Failed(team.Free, err)

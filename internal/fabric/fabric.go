@@ -61,6 +61,7 @@ type Fabric struct {
 	peersMu   sync.Mutex
 	peers     map[int]*dial
 	inbound   map[inboundKey]*inbound
+	queues    [MaxQueues]*Queue
 	listening sync.WaitGroup // goroutines that poll devices without events
 	making    sync.WaitGroup // calls that make resources which Close frees
 

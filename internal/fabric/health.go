@@ -188,7 +188,7 @@ func (p *Peer) cut() {
 		// An error here means that the queue pair is in ERR or closed already.
 		_ = p.qp.Modify(context.WithoutCancel(p.f.ctx), driver.StateErr, driver.Attr{})
 	}
-	for _, s := range p.stripes.all() {
+	for _, s := range p.stripes.further() {
 		s.lose(p.fail.Load())
 	}
 	p.f.bell.Ring()

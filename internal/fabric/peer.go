@@ -92,7 +92,7 @@ type inbound struct {
 }
 
 // An inboundKey names the passive end of a connection by the rank that posts on the other
-// end. A stripe has a number from 1 on.
+// end. A stripe has a number from 1 on, and a queue's connection one from MaxConnections on.
 type inboundKey struct{ from, stripe int }
 
 type connectRequest struct {
@@ -207,8 +207,8 @@ func (f *Fabric) connectOneWay(ctx context.Context, rank int) (*Peer, error) {
 	return nil, errors.Join(errs...)
 }
 
-// connectOver connects to a rank over b, for the stripe of a number or, if that is 0, for the
-// peer itself. With verify, it also waits for the response to a request.
+// connectOver connects to a rank over b, for the stripe or queue of a number or, if that is 0,
+// for the peer itself. With verify, it also waits for the response to a request.
 func (f *Fabric) connectOver(ctx context.Context, rank int, b *binding, stripe int, verify bool) (_ *Peer, err error) {
 	qp, mail, err := f.newQP(ctx, b, stripe > 0)
 	if err != nil {
@@ -273,7 +273,7 @@ func (f *Fabric) makePassive(ctx context.Context, from int, req connectRequest) 
 	if b == nil {
 		return connectReply{}, fmt.Errorf("%w: provider %q is not open at this rank", driver.ErrUnsupported, req.Provider)
 	}
-	if req.Stripe < 0 || req.Stripe >= MaxConnections {
+	if req.Stripe < 0 || req.Stripe >= MaxConnections+MaxQueues {
 		return connectReply{}, fmt.Errorf("%w: connection %d of rank %d", driver.ErrInvalid, req.Stripe, from)
 	}
 	qp, mail, err := f.newQP(ctx, b, req.Stripe > 0)

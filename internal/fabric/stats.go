@@ -54,8 +54,14 @@ func (f *Fabric) PeerStats() []PeerStats {
 }
 
 func (p *Peer) stats(rank int) PeerStats {
-	return PeerStats{Peer: rank, Provider: p.Provider(), Ops: p.Stats.ops.Load(), Bytes: p.Stats.bytes.Load(),
+	s := PeerStats{Peer: rank, Provider: p.Provider(), Ops: p.Stats.ops.Load(), Bytes: p.Stats.bytes.Load(),
 		Sends: p.Stats.sends.Load(), Stalls: p.Stats.stalls.Load(), Retries: p.Stats.retries.Load()}
+	for _, q := range p.stripes.ofQueues() {
+		more := q.stats(rank)
+		s.Ops, s.Bytes, s.Sends = s.Ops+more.Ops, s.Bytes+more.Bytes, s.Sends+more.Sends
+		s.Stalls, s.Retries = s.Stalls+more.Stalls, s.Retries+more.Retries
+	}
+	return s
 }
 
 // Steps counts waits that ended well, requests that completed and operations that began.

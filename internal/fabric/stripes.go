@@ -15,6 +15,8 @@ type stripes struct {
 	made  chan struct{} // closed once this rank has connected; nil: not begun
 	peers []*Peer
 	some  atomic.Bool // there are stripes
+	// queued are connections of queues. They carry no part of p's transfers, but they end with p.
+	queued []*Peer
 }
 
 const (
@@ -71,14 +73,44 @@ func (p *Peer) connectStripes(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		p.stripes.mu.Lock()
-		p.stripes.peers = append(p.stripes.peers, s)
-		p.stripes.some.Store(true)
-		p.stripes.mu.Unlock()
+		p.stripes.enter(s, true)
 		if gone := p.fail.Load(); gone != nil {
 			s.lose(gone) // set before the stripe was in the list
 		}
 	}
+}
+
+// enter adds a connection: a stripe, or else one of a queue.
+func (s *stripes) enter(p *Peer, stripe bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !stripe {
+		s.queued = append(s.queued, p)
+		return
+	}
+	s.peers = append(s.peers, p)
+	s.some.Store(true)
+}
+
+// leave takes out the connection of a queue.
+func (s *stripes) leave(p *Peer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queued = slices.DeleteFunc(s.queued, func(q *Peer) bool { return q == p })
+}
+
+// further returns all connections that end with the peer's first one.
+func (s *stripes) further() []*Peer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Concat(s.peers, s.queued)
+}
+
+// ofQueues returns the connections of queues.
+func (s *stripes) ofQueues() []*Peer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.queued)
 }
 
 // late returns the stripes with posts that may not be applied yet.
@@ -130,16 +162,16 @@ func (r *Remote) readStriped(ctx context.Context, offset int, dst []byte, over [
 	return t.run(ctx)
 }
 
-// dropStripes ends the stripes of a peer whose first connection ends.
+// dropStripes ends the further connections of a peer whose first one ends.
 func (p *Peer) dropStripes() (errs []error) {
-	for _, s := range p.stripes.all() {
+	for _, s := range p.stripes.further() {
 		errs = append(errs, p.f.dropQP(s.bind, s.qp, s.mail))
 	}
 	return errs
 }
 
-// leadsTo reports whether p or one of its stripes is queue pair qp of b.
+// leadsTo reports whether p or one of its further connections is queue pair qp of b.
 func (p *Peer) leadsTo(b *binding, qp uint32) bool {
 	is := func(p *Peer) bool { return p.bind == b && p.qp.Num() == qp }
-	return is(p) || p.bind == b && b.info.Apart && slices.ContainsFunc(p.stripes.all(), is)
+	return is(p) || p.bind == b && slices.ContainsFunc(p.stripes.further(), is)
 }
