@@ -23,6 +23,7 @@ func programs() map[string]litmus {
 		"flag elsewhere":               {ranks: 3, body: flagElsewhere},
 		"other windows":                {ranks: 3, body: flushOtherWindows},
 		"all targets":                  {ranks: 4, body: flushJob},
+		"queue":                        {ranks: 4, body: flushQueue},
 		"store buffering":              {ranks: 2, body: storeBuffering},
 		"fence":                        {ranks: 4, body: fence},
 		"order":                        {ranks: 2, body: order},

@@ -24,11 +24,33 @@ func flushJob(ctx context.Context, r *testjob.Rank) {
 	quiet(ctx, r, []int{0, 1, 2, 3}, func([]*window.Window[uint64]) error { return r.Job.FlushAll(ctx) })
 }
 
+func TestQueueFlushAll(t *testing.T) { everywhere(t, "queue") }
+
+// flushQueue: rank 0 puts at all ranks through a queue and two windows, flushes the queue, and
+// signals the last rank; that rank gets from all. Forbidden: a value before the puts.
+func flushQueue(ctx context.Context, r *testjob.Rank) {
+	q, err := window.NewQueue(r.World)
+	r.NoError(err)
+	carried := func(data []*window.Window[uint64]) {
+		for i := range data {
+			data[i], err = data[i].Through(q)
+			r.NoError(err)
+		}
+	}
+	quietThrough(ctx, r, []int{0, 1, 2, 3}, carried, func([]*window.Window[uint64]) error { return q.FlushAll(ctx) })
+}
+
 // quiet has rank 0 put at targets through two windows, and call flush. The last rank must see
 // all puts once it has rank 0's signal.
 func quiet(ctx context.Context, r *testjob.Rank, targets []int, flush func([]*window.Window[uint64]) error) {
+	quietThrough(ctx, r, targets, func([]*window.Window[uint64]) {}, flush)
+}
+
+// quietThrough is quiet with windows that change replaces.
+func quietThrough(ctx context.Context, r *testjob.Rank, targets []int, change func([]*window.Window[uint64]), flush func([]*window.Window[uint64]) error) {
 	const n = 512
 	data := []*window.Window[uint64]{allocate[uint64](ctx, r, n), allocate[uint64](ctx, r, n)}
+	change(data)
 	flag := allocate[uint64](ctx, r, 1)
 	buf := make([]uint64, n)
 	last := r.N - 1

@@ -194,8 +194,8 @@ func (j *Job) Note(name string, n int64) {
 }
 
 // FlushAll returns when this rank's earlier operations on all targets have reached their memory,
-// whatever window or pipe they went through: remote completion, as shmem_quiet promises it. A
-// started transfer needs its own wait. FlushAll goes to every rank that this rank has reached, and
+// whatever window or pipe they went through: remote completion, as shmem_quiet promises it. Only
+// operations through a window.Queue are left out: Queue.FlushAll completes them. A started transfer needs its own wait. FlushAll goes to every rank that this rank has reached, and
 // returns the first of several errors, such as [ErrRankDead]. It wakes no rank that waits for an
 // element; that rank looks again by itself, 8 ms later at most. Kind: one-sided.
 func (j *Job) FlushAll(ctx context.Context) error { return j.fabric.FlushAll(wait.Context(ctx)) }

@@ -186,7 +186,7 @@ func TestQueueAfterTheDeathOfItsTarget(t *testing.T) {
 			}
 			q := newQueue(r)
 			x := through(r, w, q)
-			r.NoError(x.PutValue(ctx, victim, 0, 1))
+			r.NoError(window.AtomicStore(ctx, x, victim, 0, 1))
 			r.NoError(x.Flush(ctx, victim))
 			err := r.World.Barrier(ctx) // behind it the victim dies
 			if err == nil {
