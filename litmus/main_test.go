@@ -20,6 +20,7 @@ type litmus struct {
 func programs() map[string]litmus {
 	return map[string]litmus{
 		"message passing":              {ranks: 2, body: messagePassing},
+		"signal behind puts":           {ranks: 2, body: signalBehindPuts},
 		"flag elsewhere":               {ranks: 3, body: flagElsewhere},
 		"other windows":                {ranks: 3, body: flushOtherWindows},
 		"all targets":                  {ranks: 4, body: flushJob},

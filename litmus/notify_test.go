@@ -127,3 +127,52 @@ func elementAsFlag(ctx context.Context, r *testjob.Rank) {
 	}
 	r.NoError(flag.Fence(ctx))
 }
+
+func TestSignalBehindEarlierPuts(t *testing.T) { everywhere(t, "signal behind puts") }
+
+// signalBehindPuts: rank 0 puts through two windows, by calls that wait and calls that do not, and then
+// signals, mostly without data. Rank 1 sees the signal and reads. Forbidden: data of the round before.
+func signalBehindPuts(ctx context.Context, r *testjob.Rank) {
+	sizes := []int{1, 3, 512, 9 << 10, 40 << 10}
+	far, flags := allocate[uint64](ctx, r, 64<<10), allocate[uint64](ctx, r, 64)
+	buf := make([]uint64, 40<<10)
+	for round := 1; round <= rounds(40); round++ {
+		slot := 1 + round%2 // a set slot, and one that adds
+		n := sizes[round%len(sizes)]
+		if r.Me == 1 {
+			want := uint64(round)
+			if slot == 1 {
+				want = uint64(round / 2)
+			}
+			_, _, err := flags.WaitNotify(ctx, window.Until{Slots: []int{slot}, Condition: window.AtLeast, Value: want})
+			r.NoError(err)
+			for i, v := range far.Local()[:n+1] {
+				if v != uint64(round) {
+					r.FailNow("the signal went ahead", "round %d, element %d of %d is of round %d", round, i, n+1, v)
+				}
+			}
+			r.EqualValues(round, flags.Local()[round%64])
+			tell(ctx, r, flags, 0, 0, round)
+			continue
+		}
+		for i := range buf[:n] {
+			buf[i] = uint64(round)
+		}
+		request, err := far.StartPut(ctx, 1, 0, buf[:n])
+		r.NoError(err)
+		r.NoError(flags.PutValue(ctx, 1, round%64, uint64(round)))
+		r.NoError(far.Put(ctx, 1, n, buf[:1]))
+		signal := window.Signal{Slot: slot, Value: uint64(round)}
+		if slot == 1 {
+			signal.Value, signal.Add = 1, true
+		}
+		var with []uint64
+		if round%3 == 0 {
+			with = buf[:1]
+		}
+		r.NoError(flags.PutNotify(ctx, 1, round%64, with, signal))
+		r.NoError(request.Wait(ctx))
+		hear(ctx, r, flags, 0, round)
+	}
+	r.NoError(flags.Fence(ctx))
+}

@@ -19,10 +19,10 @@ type Signal struct {
 }
 
 // PutNotify puts src and then signals: a rank that sees the signal, through
-// WaitNotify or TestNotify, sees the data. It returns at local completion. With
-// an empty src it only signals. If ctx ends, a signal without Add was not sent; one
-// with Add may have been. Once a signal without Add is posted, ctx no longer fails
-// the call. Kind: one-sided.
+// WaitNotify or TestNotify, sees the data, and all that this rank put at the target
+// before. It returns at local completion. With an empty src it only signals. If ctx
+// ends, a signal without Add was not sent; one with Add may have been. Once a signal
+// without Add is posted, ctx no longer fails the call. Kind: one-sided.
 func (w *Window[T]) PutNotify(ctx context.Context, target, index int, src []T, s Signal) error {
 	if uint(s.Slot) >= uint(w.layout.slots) {
 		return w.failSlot("PutNotify", target, s.Slot, ErrRange)
