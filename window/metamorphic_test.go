@@ -55,18 +55,18 @@ func check(t *testing.T, rt *rapid.T, c testjob.Config, p *program, opts ...runt
 
 // run does this rank's part of the program and all of the model.
 func (p *program) run(ctx context.Context, r *testjob.Rank) error {
-	w, err := window.Allocate[uint64](ctx, r.World, owned+common)
+	s, err := newStage(ctx, r)
 	if err != nil {
 		return err
 	}
-	m := p.memory()
+	w, m := s.windows[direct], p.memory()
 	for round, actions := range p.rounds {
 		for i, a := range actions {
 			want := m.model(round, a)
 			if a.origin != r.Me {
 				continue
 			}
-			got, err := play(ctx, w, round, a)
+			got, err := play(ctx, &s, round, a)
 			if err != nil {
 				return fmt.Errorf("round %d, action %d, %+v: %w", round, i, a, err)
 			}
@@ -74,7 +74,7 @@ func (p *program) run(ctx context.Context, r *testjob.Rank) error {
 				return fmt.Errorf("round %d, action %d, %+v: read %d instead of %d", round, i, a, got, want)
 			}
 		}
-		if err := w.Fence(ctx); err != nil {
+		if err := s.fence(ctx); err != nil {
 			return err
 		}
 		if err := compare(w, m[r.Me]); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/window"
 )
 
@@ -47,9 +48,20 @@ const (
 	ownKinds // those from here on are for the common elements
 )
 
+// A way is a window on the memory of a program.
+type way int
+
+const (
+	direct way = iota
+	behind     // a part that begins at element 2
+	queued     // the window through a queue
+	ways
+)
+
 // An action is one operation of origin at target.
 type action struct {
 	kind   kind
+	way    way
 	sum    bool // one of the round's sums on a common element
 	flush  bool // before it, since it reads or writes the run of an earlier one of this round
 	origin int
@@ -69,6 +81,7 @@ func drawProgram(t *rapid.T, ranks int) *program {
 		touched := map[[2]int]bool{}
 		for range rapid.IntRange(0, 60).Draw(t, "actions") {
 			a := action{target: rapid.IntRange(0, ranks-1).Draw(t, "target"), value: rapid.Uint64().Draw(t, "value")}
+			a.way = way(rapid.IntRange(0, int(ways)-1).Draw(t, "way"))
 			if a.sum = rapid.Bool().Draw(t, "sum"); a.sum {
 				a.origin = rapid.IntRange(0, ranks-1).Draw(t, "origin")
 				a.index = owned + rapid.IntRange(0, common-1).Draw(t, "element")
@@ -160,15 +173,56 @@ func operatorOf(round int) window.Op[uint64] {
 	return []window.Op[uint64]{window.Prod[uint64](), window.Max[uint64](), window.Replace[uint64]()}[round%3]
 }
 
-// play does an action in the window and returns the value that it reads.
-func play(ctx context.Context, w *window.Window[uint64], round int, a action) (read []uint64, err error) {
+// A stage holds the windows of a program at one rank, by way.
+type stage struct {
+	windows [ways]*window.Window[uint64]
+	queue   *window.Queue
+}
+
+func newStage(ctx context.Context, r *testjob.Rank) (s stage, err error) {
+	if s.windows[direct], err = window.Allocate[uint64](ctx, r.World, owned+common); err != nil {
+		return s, err
+	}
+	if s.windows[behind], err = window.Part[uint64](s.windows[direct], 16, owned+common-2); err != nil {
+		return s, err
+	}
+	if s.queue, err = window.NewQueue(r.World); err == nil {
+		s.windows[queued], err = s.windows[direct].Through(s.queue)
+	}
+	return s, err
+}
+
+// fence ends a round.
+func (s *stage) fence(ctx context.Context) error {
+	if err := s.queue.FlushAll(ctx); err != nil {
+		return err
+	}
+	return s.windows[direct].Fence(ctx)
+}
+
+// play does an action and returns the value that it reads.
+func play(ctx context.Context, s *stage, round int, a action) (read []uint64, err error) {
 	if a.flush {
-		if err := w.Flush(ctx, a.target); err != nil {
-			return nil, err
+		for _, w := range s.windows {
+			if err := w.Flush(ctx, a.target); err != nil {
+				return nil, err
+			}
 		}
 	}
+	if a.way == behind && a.index < 2 {
+		a.way = direct
+	}
+	return playIn(ctx, s.windows[a.way], round, a)
+}
+
+func playIn(ctx context.Context, w *window.Window[uint64], round int, a action) (read []uint64, err error) {
+	slot := a.index % 4
+	even := (round+a.index)%2 == 0
+	if a.way == behind {
+		a.index -= 2
+	}
 	if a.sum {
-		if (round+a.index)%2 == 0 {
+		if even {
 			if a.value%2 == 0 {
 				return nil, window.Accumulate(ctx, w, a.target, a.index, []uint64{a.value}, window.Sum[uint64]())
 			}
@@ -184,7 +238,7 @@ func play(ctx context.Context, w *window.Window[uint64], round int, a action) (r
 	case doPut:
 		return nil, w.Put(ctx, a.target, a.index, buf)
 	case doNotify:
-		return nil, w.PutNotify(ctx, a.target, a.index, buf, window.Signal{Slot: a.index % 4, Add: true, Value: a.value})
+		return nil, w.PutNotify(ctx, a.target, a.index, buf, window.Signal{Slot: slot, Add: true, Value: a.value})
 	case doStartPut:
 		return nil, wait(ctx)(w.StartPut(ctx, a.target, a.index, buf))
 	case doStartGet:
