@@ -22,6 +22,7 @@ func programs() map[string]litmus {
 		"message passing":              {ranks: 2, body: messagePassing},
 		"signal behind puts":           {ranks: 2, body: signalBehindPuts},
 		"flag elsewhere":               {ranks: 3, body: flagElsewhere},
+		"epochs":                       {ranks: 3, body: epochsInTurn},
 		"other windows":                {ranks: 3, body: flushOtherWindows},
 		"all targets":                  {ranks: 4, body: flushJob},
 		"queue":                        {ranks: 4, body: flushQueue},

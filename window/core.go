@@ -42,6 +42,7 @@ type segment struct {
 	mine   *fabric.Region
 	gates  []atomic.Bool // by target: a goroutine of this rank is acquiring its lock
 	locks  locks         // that this rank holds
+	epochs epochs        // of this rank
 	parts  parts
 	array  *array // of AllocateShared, else nil
 	lease  *lease // of attached memory, else nil

@@ -19,6 +19,8 @@ type layout struct {
 	wake        int // grows when a rank that waits for a lock shall try again
 	watch       int // goroutines of this rank that wait for elements
 	waiters     int // one bit for each rank that waits for this rank's lock
+	posted      int // one bit for each target that has begun an exposure epoch, see epoch.go
+	completed   int // one bit for each origin that has ended its access epoch
 	slot0       int
 	attach0     int // words of attachments, see attach.go
 	elem0       int
@@ -36,7 +38,10 @@ func newLayout(elems, size int, o *options, ranks int) (layout, error) {
 	l.wake = l.lock + lineSize
 	l.watch = l.wake + 8
 	l.waiters = l.wake + lineSize
-	l.slot0 = line(l.waiters + (ranks+63)/64*8)
+	bits := (ranks + 63) / 64 * 8 // bytes with a bit for each rank
+	l.posted = l.waiters + bits
+	l.completed = l.posted + bits
+	l.slot0 = line(l.completed + bits)
 	l.attach0 = l.slot0 + o.slots*8
 	l.elem0 = up(l.attach0+o.attachments*8, o.align)
 	l.total = line(l.elem0 + elems*size)

@@ -1,0 +1,247 @@
+package window
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// ErrEpoch: an epoch of this kind is open, or the epoch has ended.
+var ErrEpoch = errors.New("call out of turn: Start, Complete, Start; and Post, Wait, Post")
+
+// Epochs pair origins with targets without the rest of the team: MPI's general active target
+// synchronization (MPI-4.1, section 12.5.2). A rank has a bit at each other rank for either call:
+//
+//	target                              origin
+//	Post: bit at the origin      ->     Start: waits for the bit, and clears it
+//	                                    operations on the target
+//	Wait: waits for the bit,     <-     Complete: bit at the target
+//	      and clears it
+//
+// A rank adds a bit to a word of its peer. The sum needs no carry: Complete follows Start, which has
+// cleared the target's bit, and the next Post follows Wait, which has cleared the origin's.
+
+// epochs are those of this rank that are open.
+type epochs struct {
+	mu               sync.Mutex
+	access, exposure *epoch
+}
+
+// An epoch is an access epoch or an exposure epoch of this rank.
+type epoch struct {
+	core  *core
+	peers []int
+	kind  **epoch // where the window has it while it is open
+}
+
+// An Exposure is an exposure epoch: origins access this rank's memory.
+type Exposure struct{ e *epoch }
+
+// An Access is an access epoch: this rank accesses targets' memory.
+type Access struct{ e *epoch }
+
+// Post begins an exposure epoch for origins, each of which may then Start an access epoch with this
+// rank among its targets. It does not wait for them: MPI_Win_post. origins has each rank once at
+// most, and may have this rank; the caller keeps it. It returns [ErrEpoch] while an exposure epoch
+// of the window is open, and [ErrPart] for attached memory. After any other error but those of
+// the arguments, no further epoch of the window can begin. Kind: one-sided.
+func (w *Window[T]) Post(ctx context.Context, origins []int) (Exposure, error) {
+	ctx = wait.Context(ctx)
+	e, err := w.begin(&w.epochs.exposure, origins)
+	if err == nil {
+		err = e.mark(ctx, w.layout.posted)
+	}
+	if err != nil {
+		return Exposure{}, w.fail("Post", err)
+	}
+	return Exposure{e}, nil
+}
+
+// Start begins an access epoch for targets: it waits until each has called Post with this rank among
+// its origins: MPI_Win_start. targets has each rank once at most, and may have this rank; the caller
+// keeps it. If ctx ends or a rank of the team is gone, no epoch has begun, and the caller may
+// call Start again. It returns [ErrEpoch] while an access epoch of the window is open. Operations on
+// other ranks, and without an epoch, are as valid as ever. Kind: one-sided.
+func (w *Window[T]) Start(ctx context.Context, targets []int) (Access, error) {
+	ctx = wait.Context(ctx)
+	e, err := w.begin(&w.epochs.access, targets)
+	if err == nil {
+		if err = e.await(ctx, w.layout.posted); err != nil {
+			e.end()
+		}
+	}
+	if err != nil {
+		return Access{}, w.fail("Start", err)
+	}
+	return Access{e}, nil
+}
+
+// Complete ends the access epoch: each target that calls Wait then sees this rank's puts and atomics
+// through the window that called Start: MPI_Win_complete. It waits for no target. Started operations need a wait of their
+// own. A second call returns [ErrEpoch]. After any other error no further access epoch of the window
+// can begin. Kind: one-sided.
+func (a Access) Complete(ctx context.Context) error {
+	return a.e.conclude("Complete", func(e *epoch) error {
+		ctx = wait.Context(ctx)
+		for _, target := range e.peers {
+			r, err := e.core.remote(ctx, target)
+			if err != nil {
+				return err
+			}
+			if r.Mem == nil {
+				r.Peer.Order()
+			}
+		}
+		return e.mark(ctx, e.core.layout.completed)
+	})
+}
+
+// Wait ends the exposure epoch: it waits until each origin has called Complete: MPI_Win_wait. This
+// rank then sees what they did. If ctx ends or a rank of the team is gone, the epoch stays open. A
+// call after the end returns [ErrEpoch]. Kind: local.
+func (x Exposure) Wait(ctx context.Context) error {
+	return x.e.conclude("Wait", func(e *epoch) error { return e.await(wait.Context(ctx), e.core.layout.completed) })
+}
+
+// Test is Wait that does not wait: it reports whether the epoch has ended: MPI_Win_test. It makes
+// progress. Kind: local.
+func (x Exposure) Test() (ended bool, err error) {
+	err = x.e.conclude("Test", func(e *epoch) error {
+		if ended = e.marked(e.core.layout.completed); !ended {
+			e.core.team.Progress()
+			ended = e.marked(e.core.layout.completed)
+		}
+		if !ended {
+			return errOpen
+		}
+		return e.clear(context.Background(), e.core.layout.completed)
+	})
+	if errors.Is(err, errOpen) {
+		return false, nil
+	}
+	return ended && err == nil, err
+}
+
+// errOpen says that an epoch goes on.
+var errOpen = errors.New("the epoch is open")
+
+// begin opens an epoch of a kind.
+func (w *Window[T]) begin(kind **epoch, peers []int) (*epoch, error) {
+	switch {
+	case w.ended():
+		return nil, ErrFreed
+	case w.lease != nil:
+		return nil, fmt.Errorf("attached memory has no epochs: %w", ErrPart)
+	}
+	seen := make([]bool, len(w.remotes))
+	for _, p := range peers {
+		if uint(p) >= uint(len(seen)) {
+			return nil, fmt.Errorf("rank %d: %w [0, %d)", p, ErrRange, len(seen))
+		}
+		if seen[p] {
+			return nil, fmt.Errorf("rank %d twice: %w", p, ErrRange)
+		}
+		seen[p] = true
+	}
+	w.epochs.mu.Lock()
+	defer w.epochs.mu.Unlock()
+	if *kind != nil {
+		return nil, ErrEpoch
+	}
+	e := &epoch{core: w.core, peers: append([]int(nil), peers...), kind: kind}
+	*kind = e
+	return e, nil
+}
+
+// conclude calls f of an open epoch, and ends the epoch if f returns nil.
+func (e *epoch) conclude(op string, f func(*epoch) error) error {
+	if e == nil {
+		return &OpError{Op: op, Window: "(none)", Rank: -1, Target: -1, Index: -1, Err: ErrEpoch}
+	}
+	if !e.open() {
+		return e.core.fail(op, ErrEpoch)
+	}
+	if err := f(e); err != nil {
+		if errors.Is(err, errOpen) {
+			return err
+		}
+		return e.core.fail(op, err)
+	}
+	e.end()
+	return nil
+}
+
+func (e *epoch) open() bool {
+	e.core.epochs.mu.Lock()
+	defer e.core.epochs.mu.Unlock()
+	return *e.kind == e
+}
+
+func (e *epoch) end() {
+	e.core.epochs.mu.Lock()
+	defer e.core.epochs.mu.Unlock()
+	*e.kind = nil
+}
+
+// mark adds this rank's bit at all peers, behind its earlier operations there.
+func (e *epoch) mark(ctx context.Context, words int) error {
+	c := e.core
+	for _, p := range e.peers {
+		r, err := c.remote(ctx, p)
+		if err == nil {
+			err = r.PostFlag(ctx, fabric.Flag{Offset: words + c.team.Rank/64*8, Add: true, Value: 1 << (c.team.Rank % 64)})
+		}
+		if err != nil {
+			return fmt.Errorf("rank %d: %w", p, err)
+		}
+	}
+	return nil
+}
+
+// marked reports whether all peers' bits are here.
+func (e *epoch) marked(words int) bool {
+	for _, p := range e.peers {
+		if e.core.word(words+p/64*8).Load()>>(p%64)&1 == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// await waits for all peers' bits, and clears them.
+func (e *epoch) await(ctx context.Context, words int) error {
+	c := e.core
+	err := c.team.Await(ctx, func() bool { return c.ended() || e.marked(words) })
+	switch {
+	case err != nil:
+		return err
+	case c.ended():
+		return ErrFreed
+	}
+	return e.clear(ctx, words)
+}
+
+// clear takes the peers' bits back.
+func (e *epoch) clear(ctx context.Context, words int) error {
+	c := e.core
+	for _, p := range e.peers {
+		at, bit := words+p/64*8, uint64(1)<<(p%64)
+		if c.team.Coherent() {
+			c.word(at).Add(-bit)
+			continue
+		}
+		r, err := c.remote(ctx, c.team.Rank)
+		if err == nil { // a rank does not wait for itself
+			_, err = c.at(context.WithoutCancel(ctx), r, at, driver.AtomicAdd, -bit, 0)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
