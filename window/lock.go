@@ -68,32 +68,71 @@ const (
 // job; otherwise the call fails with [ErrHeld]. Kind: one-sided.
 func (w *Window[T]) Lock(ctx context.Context, target int, m Mode) (Held, error) {
 	ctx = wait.Context(ctx)
-	r, err := w.remote(ctx, target)
-	if errors.Is(err, errNull) {
-		err = fmt.Errorf("target Null has no lock: %w [0, %d)", ErrRange, len(w.remotes))
+	return w.lockBy(ctx, "Lock", target, m, func(r *fabric.Remote) error { return w.acquire(ctx, r, target, m) })
+}
+
+// TryLock is Lock that waits for no other holder: shmem_test_lock. ok is false, and held empty, if
+// another rank or goroutine has the lock in the way of m, or waits for it ahead of this rank. Kind: one-sided.
+func (w *Window[T]) TryLock(ctx context.Context, target int, m Mode) (h Held, ok bool, err error) {
+	ctx = wait.Context(ctx)
+	h, err = w.lockBy(ctx, "TryLock", target, m, func(r *fabric.Remote) error { return w.attempt(ctx, r, target, m) })
+	if errors.Is(err, errTaken) {
+		return Held{}, false, nil
 	}
-	if w.lease != nil {
+	return h, err == nil, err
+}
+
+// errTaken ends an attempt to get a lock that is taken.
+var errTaken = errors.New("lock is taken")
+
+// lockBy takes the lock by a function that acquires it.
+func (c *core) lockBy(ctx context.Context, op string, target int, m Mode, acquire func(*fabric.Remote) error) (Held, error) {
+	r, err := c.remote(ctx, target)
+	if errors.Is(err, errNull) {
+		err = fmt.Errorf("target Null has no lock: %w [0, %d)", ErrRange, len(c.remotes))
+	}
+	if c.lease != nil {
 		err = fmt.Errorf("attached memory has no lock: %w", ErrPart)
 	}
 	if err == nil && m != Shared && m != Exclusive {
 		err = fmt.Errorf("%w: lock mode %d", driver.ErrInvalid, m)
 	}
 	if err == nil {
-		err = w.within(ctx, r, func() error { return w.acquire(ctx, r, target, m) },
-			func() { _ = w.unlock(context.WithoutCancel(ctx), r, m) })
+		err = c.within(ctx, r, func() error { return acquire(r) },
+			func() { _ = c.unlock(context.WithoutCancel(ctx), r, m) })
 	}
 	if err != nil {
-		if whole := w.team.Err(); whole != nil {
+		if whole := c.team.Err(); whole != nil {
 			err = whole // this failure follows from it
 		}
-		return Held{}, w.failAt("Lock", target, -1, 0, err)
+		return Held{}, c.failAt(op, target, -1, 0, err)
 	}
-	h := &held{core: w.core, target: target, mode: m}
-	if !w.locks.add(h) {
-		err := errors.Join(ErrFreed, w.unlock(context.WithoutCancel(ctx), r, m))
-		return Held{}, w.failAt("Lock", target, -1, 0, err)
+	h := &held{core: c, target: target, mode: m}
+	if !c.locks.add(h) {
+		err := errors.Join(ErrFreed, c.unlock(context.WithoutCancel(ctx), r, m))
+		return Held{}, c.failAt(op, target, -1, 0, err)
 	}
 	return Held{h}, nil
+}
+
+// attempt is acquire that waits neither for other ranks nor for other goroutines.
+func (c *core) attempt(ctx context.Context, r *fabric.Remote, target int, m Mode) error {
+	gate := &c.gates[target]
+	if !gate.CompareAndSwap(false, true) {
+		if c.freed.Load() {
+			return ErrFreed // Free has closed the gate
+		}
+		return errTaken
+	}
+	defer func() {
+		gate.Store(false)
+		c.team.Bell().Ring()
+	}()
+	ok, err := c.try(context.WithoutCancel(ctx), r, m)
+	if err == nil && !ok {
+		return errTaken
+	}
+	return err
 }
 
 // Unlock completes this rank's operations on the target, as Flush does, and

@@ -40,6 +40,69 @@ func countUnderLock(ctx context.Context, r *testjob.Rank) {
 	}
 }
 
+func TestTryLockTakesOnlyAFreeLock(t *testing.T) {
+	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
+		w := allocate[int64](ctx, r, 1)
+		last := r.N - 1
+		try := func(m window.Mode) (window.Held, bool) {
+			held, ok, err := w.TryLock(ctx, last, m)
+			r.NoError(err)
+			return held, ok
+		}
+		if r.Me == 0 {
+			held, ok := try(window.Exclusive)
+			r.True(ok)
+			_, ok = try(window.Exclusive)
+			r.False(ok, "another goroutine of this rank may hold it")
+			r.NoError(r.World.Barrier(ctx))
+			r.NoError(r.World.Barrier(ctx))
+			r.NoError(held.Unlock(ctx))
+		} else {
+			r.NoError(r.World.Barrier(ctx))
+			for _, m := range []window.Mode{window.Exclusive, window.Shared} {
+				held, ok := try(m)
+				r.False(ok)
+				r.ErrorIs(held.Unlock(ctx), window.ErrNotHeld)
+			}
+			r.NoError(r.World.Barrier(ctx))
+		}
+		r.NoError(r.World.Barrier(ctx))
+		held, ok := try(window.Shared)
+		r.True(ok, "shared locks go together")
+		r.NoError(r.World.Barrier(ctx))
+		_, ok = try(window.Exclusive)
+		r.False(ok)
+		r.NoError(r.World.Barrier(ctx))
+		r.NoError(held.Unlock(ctx))
+		for range 5 {
+			r.NoError(repeatUntil(ctx, func() (bool, error) {
+				held, ok, err := w.TryLock(ctx, last, window.Exclusive)
+				if !ok || err != nil {
+					return false, err
+				}
+				v, err := w.GetValue(ctx, last, 0)
+				r.NoError(err)
+				r.NoError(w.PutValue(ctx, last, 0, v+1))
+				return true, held.Unlock(ctx)
+			}))
+		}
+		r.NoError(w.Fence(ctx))
+		if r.Me == last {
+			r.EqualValues(5*r.N, w.Local()[0])
+		}
+		_, _, err := w.TryLock(ctx, r.N, window.Shared)
+		r.ErrorIs(err, window.ErrRange)
+		_, _, err = w.TryLock(ctx, window.Null, window.Shared)
+		r.ErrorIs(err, window.ErrRange)
+		_, _, err = w.TryLock(ctx, 0, window.Mode(7))
+		r.Error(err)
+		r.NoError(r.World.Barrier(ctx))
+		r.NoError(w.Free(ctx))
+		_, _, err = w.TryLock(ctx, 0, window.Shared)
+		r.ErrorIs(err, window.ErrFreed)
+	})
+}
+
 // increment adds one to rank 0's element without an atomic, so that it needs the
 // lock.
 func increment(ctx context.Context, w *window.Window[int]) error {
