@@ -21,6 +21,7 @@ func programs() map[string]litmus {
 	return map[string]litmus{
 		"message passing":              {ranks: 2, body: messagePassing},
 		"signal behind puts":           {ranks: 2, body: signalBehindPuts},
+		"signal in a word":             {ranks: 2, body: signalInAWord},
 		"flag elsewhere":               {ranks: 3, body: flagElsewhere},
 		"epochs":                       {ranks: 3, body: epochsInTurn},
 		"other windows":                {ranks: 3, body: flushOtherWindows},

@@ -176,3 +176,42 @@ func signalBehindPuts(ctx context.Context, r *testjob.Rank) {
 	}
 	r.NoError(flags.Fence(ctx))
 }
+
+func TestSignalInAWord(t *testing.T) { everywhere(t, "signal in a word") }
+
+// signalInAWord: rank 0 puts data with a signal in an element of another window, rank 1 sees the
+// element and reads. Forbidden: the element of a round with data of the round before.
+func signalInAWord(ctx context.Context, r *testjob.Rank) {
+	for _, add := range []bool{false, true} {
+		for _, n := range []int{1, 64, 4 << 10, 32 << 10} {
+			data, words := allocate[uint64](ctx, r, n), allocate[uint64](ctx, r, 2)
+			buf := make([]uint64, n)
+			for round := uint64(1); round <= uint64(rounds(60)); round++ {
+				signal := window.SignalAt[uint64]{Window: words, Index: 1, Value: round}
+				if add {
+					signal.Value, signal.Add = 1, true
+				}
+				for i := range buf {
+					buf[i] = round
+				}
+				if r.Me == 0 {
+					r.NoError(window.PutSignal(ctx, data, 1, 0, buf, signal))
+					_, _, err := window.WaitUntil(ctx, words, window.Elements[uint64]{At: []int{0}, Condition: window.AtLeast, Value: round})
+					r.NoError(err)
+					continue
+				}
+				_, _, err := window.WaitUntil(ctx, words, window.Elements[uint64]{At: []int{1}, Condition: window.AtLeast, Value: round})
+				r.NoError(err)
+				for i, v := range data.Local() {
+					if v != round {
+						r.FailNow("the element went ahead", "round %d, element %d is of round %d", round, i, v)
+					}
+				}
+				signal.Index = 0
+				r.NoError(window.PutSignal(ctx, data, 0, 0, nil, signal))
+			}
+			r.NoError(data.Free(ctx))
+			r.NoError(words.Free(ctx))
+		}
+	}
+}
