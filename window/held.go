@@ -5,30 +5,45 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// locks holds the locks of a window that this rank has.
-type locks struct {
-	mu    sync.Mutex
-	held  map[*held]struct{}
-	ended bool // add refuses
+// A held is a lock that this rank holds, or held: the window uses its memory again.
+type held struct {
+	core   *core
+	target int
+	mode   Mode
+	uses   atomic.Uint64 // locks that it stood for and that were released
+	place  int           // in locks.held
 }
 
-// add enters a lock that was acquired. It returns false when the window or the job has
-// ended.
-func (l *locks) add(h *held) bool {
+// locks holds the locks of a window that this rank has.
+type locks struct {
+	mu     sync.Mutex
+	held   []*held
+	spares []*held
+	ended  bool // add refuses
+}
+
+// add enters a lock that was acquired. It returns nil when the window or the job has ended.
+func (l *locks) add(c *core, target int, m Mode) *held {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.held == nil {
-		l.held = map[*held]struct{}{}
+	if l.ended {
+		return nil
 	}
-	if !l.ended {
-		l.held[h] = struct{}{}
+	var h *held
+	if last := len(l.spares) - 1; last >= 0 {
+		h, l.spares = l.spares[last], l.spares[:last]
+	} else {
+		h = new(held)
 	}
-	return !l.ended
+	h.core, h.target, h.mode, h.place = c, target, m, len(l.held)
+	l.held = append(l.held, h)
+	return h
 }
 
 // remove takes out a lock that this rank releases. It returns false when end has
@@ -36,13 +51,26 @@ func (l *locks) add(h *held) bool {
 func (l *locks) remove(h *held) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, ok := l.held[h]
-	delete(l.held, h)
-	return ok
+	if l.ended {
+		return false
+	}
+	last := len(l.held) - 1
+	moved := l.held[last]
+	l.held[h.place], moved.place = moved, h.place
+	l.held[last] = nil
+	l.held = l.held[:last]
+	return true
+}
+
+// spare keeps a released lock's memory for the next lock.
+func (l *locks) spare(h *held) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.spares = append(l.spares, h)
 }
 
 // end makes add refuse further locks, and returns the locks that are held.
-func (l *locks) end() map[*held]struct{} {
+func (l *locks) end() []*held {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	held := l.held
@@ -55,7 +83,7 @@ func (l *locks) end() map[*held]struct{} {
 // there are any.
 func (c *core) abandonLocks(ctx context.Context) error {
 	var errs []error
-	for h := range c.locks.end() {
+	for _, h := range c.locks.end() {
 		err := fmt.Errorf("%w: this rank holds it (%v); unlock before Free and before the body returns", ErrHeld, h.mode)
 		errs = append(errs, c.failAt("Lock", h.target, -1, 0, errors.Join(err, c.abandon(ctx, h))))
 	}

@@ -30,13 +30,10 @@ func (m Mode) String() string {
 }
 
 // Held is a lock that this rank holds.
-type Held struct{ h *held }
-
-type held struct {
-	core   *core
-	target int
-	mode   Mode
-	gone   atomic.Bool
+type Held struct {
+	core *core
+	h    *held
+	use  uint64
 }
 
 // A window has one lock at each rank. A rank that finds it taken sets its bit in
@@ -68,14 +65,14 @@ const (
 // job; otherwise the call fails with [ErrHeld]. Kind: one-sided.
 func (w *Window[T]) Lock(ctx context.Context, target int, m Mode) (Held, error) {
 	ctx = wait.Context(ctx)
-	return w.lockBy(ctx, "Lock", target, m, func(r *fabric.Remote) error { return w.acquire(ctx, r, target, m) })
+	return w.lockBy(ctx, "Lock", target, m, true)
 }
 
 // TryLock is Lock that waits for no other holder: shmem_test_lock. ok is false, and held empty, if
 // another rank or goroutine has the lock in the way of m, or waits for it ahead of this rank. Kind: one-sided.
 func (w *Window[T]) TryLock(ctx context.Context, target int, m Mode) (h Held, ok bool, err error) {
 	ctx = wait.Context(ctx)
-	h, err = w.lockBy(ctx, "TryLock", target, m, func(r *fabric.Remote) error { return w.attempt(ctx, r, target, m) })
+	h, err = w.lockBy(ctx, "TryLock", target, m, false)
 	if errors.Is(err, errTaken) {
 		return Held{}, false, nil
 	}
@@ -85,21 +82,22 @@ func (w *Window[T]) TryLock(ctx context.Context, target int, m Mode) (h Held, ok
 // errTaken ends an attempt to get a lock that is taken.
 var errTaken = errors.New("lock is taken")
 
-// lockBy takes the lock by a function that acquires it.
-func (c *core) lockBy(ctx context.Context, op string, target int, m Mode, acquire func(*fabric.Remote) error) (Held, error) {
+// lockBy takes the lock. It waits for it, or returns errTaken.
+func (c *core) lockBy(ctx context.Context, op string, target int, m Mode, waits bool) (Held, error) {
 	r, err := c.remote(ctx, target)
-	if errors.Is(err, errNull) {
+	switch {
+	case errors.Is(err, errNull):
 		err = fmt.Errorf("target Null has no lock: %w [0, %d)", ErrRange, len(c.remotes))
-	}
-	if c.lease != nil {
+	case c.lease != nil:
 		err = fmt.Errorf("attached memory has no lock: %w", ErrPart)
-	}
-	if err == nil && m != Shared && m != Exclusive {
+	case c.via != nil:
+		err = fmt.Errorf("a queue carries no lock; flush it before Unlock: %w", ErrPart)
+	case err == nil && m != Shared && m != Exclusive:
 		err = fmt.Errorf("%w: lock mode %d", driver.ErrInvalid, m)
-	}
-	if err == nil {
-		err = c.within(ctx, r, func() error { return acquire(r) },
-			func() { _ = c.unlock(context.WithoutCancel(ctx), r, m) })
+	case err == nil && r.Mem != nil:
+		err = c.take(ctx, r, target, m, waits)
+	case err == nil:
+		err = c.takeFar(ctx, r, target, m, waits)
 	}
 	if err != nil {
 		if whole := c.team.Err(); whole != nil {
@@ -107,12 +105,34 @@ func (c *core) lockBy(ctx context.Context, op string, target int, m Mode, acquir
 		}
 		return Held{}, c.failAt(op, target, -1, 0, err)
 	}
-	h := &held{core: c, target: target, mode: m}
-	if !c.locks.add(h) {
+	h := c.locks.add(c, target, m)
+	if h == nil {
 		err := errors.Join(ErrFreed, c.unlock(context.WithoutCancel(ctx), r, m))
 		return Held{}, c.failAt(op, target, -1, 0, err)
 	}
-	return Held{h}, nil
+	return Held{c, h, h.uses.Load()}, nil
+}
+
+func (c *core) take(ctx context.Context, r *fabric.Remote, target int, m Mode, waits bool) error {
+	if waits {
+		return c.acquire(ctx, r, target, m)
+	}
+	return c.attempt(ctx, r, target, m)
+}
+
+// takeFar is take for a target that is not mapped. If ctx ends first, it gives the lock back.
+func (c *core) takeFar(ctx context.Context, r *fabric.Remote, target int, m Mode, waits bool) error {
+	return c.within(ctx, r, func() error { return c.take(ctx, r, target, m, waits) },
+		func() { _ = c.unlock(context.WithoutCancel(ctx), r, m) })
+}
+
+// unbroken returns a context for an atomic at a target, which must not end half-way. An atomic on
+// mapped memory looks at none.
+func unbroken(ctx context.Context, r *fabric.Remote) context.Context {
+	if r.Mem != nil {
+		return ctx
+	}
+	return context.WithoutCancel(ctx)
 }
 
 // attempt is acquire that waits neither for other ranks nor for other goroutines.
@@ -128,7 +148,7 @@ func (c *core) attempt(ctx context.Context, r *fabric.Remote, target int, m Mode
 		gate.Store(false)
 		c.team.Bell().Ring()
 	}()
-	ok, err := c.try(context.WithoutCancel(ctx), r, m)
+	ok, err := c.try(unbroken(ctx, r), r, m)
 	if err == nil && !ok {
 		return errTaken
 	}
@@ -143,20 +163,33 @@ func (l Held) Unlock(ctx context.Context) error {
 	if h == nil {
 		return &OpError{Op: "Unlock", Window: "(none)", Rank: -1, Target: -1, Index: -1, Err: ErrNotHeld}
 	}
-	c := h.core
-	r, err := c.remote(ctx, h.target)
-	if err == nil && h.gone.Swap(true) {
-		err = ErrNotHeld
+	c := l.core
+	if c.ended() {
+		return c.fail("Unlock", ErrFreed)
 	}
+	if !h.uses.CompareAndSwap(l.use, l.use+1) { // h may be another lock by now
+		return c.fail("Unlock", ErrNotHeld)
+	}
+	target := h.target
+	r, err := c.remote(ctx, target)
 	if err == nil && !c.locks.remove(h) {
 		err = ErrHeld // abandonLocks has told the other ranks
 	}
 	if err == nil {
-		// The lock is released even where the flush fails or ctx ends.
-		err = errors.Join(c.complete(ctx, r), c.within(ctx, r,
-			func() error { return c.unlock(context.WithoutCancel(ctx), r, h.mode) }, func() {}))
+		err = c.release(ctx, r, h.mode)
+		c.locks.spare(h)
 	}
-	return c.failAt("Unlock", h.target, -1, 0, err)
+	return c.failAt("Unlock", target, -1, 0, err)
+}
+
+// release completes this rank's operations on the target, and releases the lock even where that
+// fails or ctx ends.
+func (c *core) release(ctx context.Context, r *fabric.Remote, m Mode) error {
+	err := c.complete(ctx, r)
+	if r.Mem != nil {
+		return errors.Join(err, c.unlock(ctx, r, m))
+	}
+	return errors.Join(err, c.within(ctx, r, func() error { return c.unlock(context.WithoutCancel(ctx), r, m) }, func() {}))
 }
 
 // acquire takes the lock. One goroutine of this rank at a time acquires a
@@ -177,7 +210,7 @@ func (c *core) acquire(ctx context.Context, r *fabric.Remote, target int, m Mode
 		gate.Store(false)
 		c.team.Bell().Ring()
 	}()
-	ok, err := c.try(context.WithoutCancel(ctx), r, m)
+	ok, err := c.try(unbroken(ctx, r), r, m)
 	if ok || err != nil {
 		return err
 	}
@@ -207,7 +240,7 @@ func (c *core) try(ctx context.Context, r *fabric.Remote, m Mode) (bool, error) 
 // queue waits for the lock with the other waiters. It takes this rank's marks
 // back, however it ends.
 func (c *core) queue(ctx context.Context, r *fabric.Remote, m Mode) (err error) {
-	whole := context.WithoutCancel(ctx)
+	whole := unbroken(ctx, r)
 	if err := c.mark(whole, r, m, true); err != nil {
 		return err
 	}

@@ -49,9 +49,9 @@ func NewQueue(t *runtime.Team) (*Queue, error) {
 	return &Queue{inner: inner, home: home, windows: map[*core]func(){}}, nil
 }
 
-// Through returns w for operations that q carries: the same elements, slots and locks. Flush,
-// FlushAll, Order, Fence and Unlock of the result complete and order operations through q only.
-// Those of w, and [runtime.Job.FlushAll], leave out operations through q. Rings and waits are the same
+// Through returns w for operations that q carries: the same elements and slots. Lock is
+// for w itself. Flush, FlushAll, Order and Fence of the result complete and order operations
+// through q only. Those of w, Unlock, and [runtime.Job.FlushAll], leave out operations through q. Rings and waits are the same
 // through both. A second call with the same queue returns the same window, and a [Part] of the
 // result goes through q, too.
 //
