@@ -35,8 +35,20 @@ func hot(ctx context.Context, w *window.Window[int64], f *window.Window[float64]
 			}
 			return err
 		},
-		"StartPut":    func() error { return started(ctx)(w.StartPut(ctx, target, 0, block)) },
-		"StartGet":    func() error { return started(ctx)(w.StartGet(ctx, target, 0, block)) },
+		"StartPut": func() error { return started(ctx)(w.StartPut(ctx, target, 0, block)) },
+		"StartGet": func() error { return started(ctx)(w.StartGet(ctx, target, 0, block)) },
+		"PutBlocks": func() error {
+			return w.PutBlocks(ctx, target, 0, window.Strided(4, 1, 2), block, window.Box([]int{4, 4}, []int{0, 1}, []int{4, 1}))
+		},
+		"GetBlocks": func() error {
+			return w.GetBlocks(ctx, target, 0, window.Strided(4, 1, 2), block, window.Blocks{})
+		},
+		"StartGetBlocks": func() error {
+			return started(ctx)(w.StartGetBlocks(ctx, target, 0, window.Strided(4, 1, 2), block, window.Strided(4, 1, 3)))
+		},
+		"PutBlocksNotify": func() error {
+			return w.PutBlocksNotify(ctx, target, 0, window.Strided(4, 1, 2), block, window.Blocks{}, window.Signal{Slot: 2, Value: 1})
+		},
 		"PutNotify":   func() error { return w.PutNotify(ctx, target, 0, block, window.Signal{Slot: 2, Value: 1}) },
 		"Flush":       func() error { return w.Flush(ctx, target) },
 		"FlushAll":    func() error { return w.FlushAll(ctx) },

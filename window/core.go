@@ -32,6 +32,7 @@ type core struct {
 	via     *Queue // carries the operations; nil: the job's own connections do
 
 	transfers sync.Pool // of *transfer
+	lays      sync.Pool // of *fabric.Blocks
 }
 
 // A segment is the part of a window that its parts share.

@@ -40,7 +40,7 @@ const (
 
 // post starts a put as Start does, but always through the queue.
 func (r *Remote) post(ctx context.Context, p *Put) (Request, error) {
-	if len(p.Body.Mem) >= stripeMin {
+	if len(p.Body.Mem) >= stripeMin && p.Blocks == nil {
 		if over := r.striped(wait.Context(ctx), p); over != nil {
 			return Request{}, r.writeStriped(ctx, p, over)
 		}
@@ -72,6 +72,9 @@ func (w *posting) walk(ctx context.Context, p *Put) error {
 		}
 	}
 	bytes := len(p.Head.Mem) + len(mem)
+	if p.Blocks != nil {
+		bytes = len(p.Head.Mem) + p.Blocks.size
+	}
 	if flagged {
 		bytes += flagSize
 	}
@@ -88,7 +91,7 @@ func (w *posting) walk(ctx context.Context, p *Put) error {
 			return err
 		}
 	}
-	if err := w.part(ctx, path, p.Body.At, mem); err != nil {
+	if err := w.body(ctx, path, p, mem); err != nil {
 		return err
 	}
 	if !mutant.FlagBeforeData && flagged {
@@ -97,6 +100,14 @@ func (w *posting) walk(ctx context.Context, p *Put) error {
 		}
 	}
 	return w.flush(ctx)
+}
+
+// body adds the requests of p's Body, whose bytes are mem.
+func (w *posting) body(ctx context.Context, path Path, p *Put, mem []byte) error {
+	if p.Blocks != nil {
+		return w.blocks(ctx, path, mem, p.Blocks)
+	}
+	return w.part(ctx, path, p.Body.At, mem)
 }
 
 // part adds the requests of one part, one for each piece that a request takes.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 
+	"github.com/gopgas/gopgas/internal/blocks"
 	"github.com/gopgas/gopgas/internal/bulk"
 	"github.com/gopgas/gopgas/internal/mutant"
 )
@@ -24,6 +25,8 @@ type Put struct {
 	// Region holds both parts, if not nil. The caller leaves them unchanged until it sees
 	// that the target has them. Start then waits only for room in the queue.
 	Region *Region
+	// Blocks, if not nil, gives the places of Body's bytes, here and in the Remote's memory.
+	Blocks *Blocks
 }
 
 // A Part names bytes of this rank and their destination.
@@ -107,6 +110,13 @@ func (r *Remote) PostFlag(ctx context.Context, flag Flag) error {
 func (r *Remote) store(p *Put) {
 	if len(p.Head.Mem) > 0 {
 		bulk.Store(r.Mem[p.Head.At:], p.Head.Mem)
+	}
+	if p.Blocks != nil {
+		blocks.Move(r.Mem, &p.Blocks.remote, p.Body.Mem, &p.Blocks.local)
+		if p.Tell == TellByFlag {
+			r.storeFlag(p.Flag)
+		}
+		return
 	}
 	switch p.Tell {
 	case TellNothing:
