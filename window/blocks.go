@@ -100,6 +100,8 @@ func (w *Window[T]) PutBlocksNotify(ctx context.Context, target, index int, to B
 
 // GetBlocks fills the blocks into of dst from the blocks from of the target, counted from index on.
 // They are filled if GetBlocks returns nil. The caller owns dst again even if it returns an error.
+// Where the target is not mapped, blocks that lie at a stride with 1 KiB or less between them take one
+// read for each 256 KiB, elements between them included, and other blocks one read each.
 // See [Window.PutBlocks]. Kind: one-sided.
 func (w *Window[T]) GetBlocks(ctx context.Context, target, index int, from Blocks, dst []T, into Blocks) error {
 	s, err := w.span(target, index, &from, len(dst), &into)

@@ -14,7 +14,7 @@ import (
 // single elements.
 func TestBlocksGoWhereTheModelPutsThem(t *testing.T) { testjob.All(t, 1, moveRandomBlocks) }
 
-// TestBlocksByRequestsForEachGoWhereTheModelPutsThem is the same without requests for blocks.
+// TestBlocksByRequestsForEachGoWhereTheModelPutsThem is the same on plain verbs.
 func TestBlocksByRequestsForEachGoWhereTheModelPutsThem(t *testing.T) {
 	testjob.Config{Provider: "loop", Queued: true, Ranks: 3}.Run(t, moveRandomBlocks, plain())
 }

@@ -98,40 +98,6 @@ func TestMoveCopiesUnitsInOrder(t *testing.T) {
 	})
 }
 
-func TestTablesHoldLayouts(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		a := draw(t, "layout")
-		from := a.check(t)
-		src := make([]byte, 1024)
-		for i := range src {
-			src[i] = byte(i*7 + 1)
-		}
-		c := Start(&a.Layout, -from, 1)
-		buf := make([]byte, rapid.IntRange(minSplit, 2*minSplit).Draw(t, "room"))
-		var got []byte
-		dst := make([]byte, len(src))
-		for {
-			runs, n := Fill(buf, &c)
-			if runs == 0 {
-				break
-			}
-			table := Table(buf[len(buf)-TableSize(runs):])
-			to, err := table.Check(n)
-			require.NoError(t, err)
-			table.Gather(buf[:n], src[:to])
-			table.Scatter(dst[:to], buf[:n])
-			got = append(got, buf[:n]...)
-		}
-		want := make([]byte, len(src))
-		require.Len(t, got, len(a.places))
-		for i, at := range a.places {
-			require.Equal(t, src[at-from], got[i])
-			want[at-from] = src[at-from]
-		}
-		require.Equal(t, want, dst)
-	})
-}
-
 func TestLayoutsThatCannotBe(t *testing.T) {
 	for name, l := range map[string]Layout{
 		"negative count":       Strided(-1, 1, 1),
@@ -159,20 +125,4 @@ func TestLayoutsThatCannotBe(t *testing.T) {
 		require.Error(t, err, name)
 		require.False(t, l.Whole(), name)
 	}
-}
-
-func FuzzTable(f *testing.F) {
-	good := make([]byte, entrySize)
-	encode(good, Run{At: 16, Block: 8, Count: 3, Stride: -8})
-	f.Add(good, uint16(24))
-	f.Add(append(good, good...), uint16(48))
-	f.Fuzz(func(t *testing.T, table []byte, bytes uint16) {
-		to, err := Table(table).Check(int(bytes))
-		if err != nil || to > 1<<20 {
-			return
-		}
-		mem, data := make([]byte, to), make([]byte, bytes)
-		Table(table).Scatter(mem, data)
-		Table(table).Gather(data, mem)
-	})
 }

@@ -20,15 +20,6 @@ type Cursor struct {
 // Start returns a cursor of l, whose units have unit bytes and whose place 0 is at byte base.
 func Start(l *Layout, base, unit int) Cursor { return Cursor{l: l, base: base, unit: unit} }
 
-// Bytes returns a cursor of the first n bytes.
-func Bytes(n int) Cursor {
-	c := Cursor{done: true}
-	if n > 0 {
-		c.current = Run{Block: n, Count: 1}
-	}
-	return c
-}
-
 // More makes c.current a run that is not empty. It returns false at the end.
 func (c *Cursor) More() bool {
 	if c.current.Count > 0 {
@@ -150,23 +141,6 @@ func (c *Cursor) fit(n int) (count, stride int) {
 	return c.current.Block / n, n
 }
 
-// Skip moves c by n bytes.
-func (c *Cursor) Skip(n int) {
-	for n > 0 && c.More() {
-		r := c.Take(n)
-		n -= r.Block * r.Count
-	}
-}
-
-// Copy makes c walk what from has not taken, without from's layout: l takes a copy of that.
-func (c *Cursor) Copy(from *Cursor, l *Layout) {
-	*c = *from
-	if c.l != nil {
-		*l = *c.l
-		c.l = l
-	}
-}
-
 // Pair takes runs of the same shape off both cursors. It is not ok if one has ended.
 func Pair(a, b *Cursor) (ra, rb Run, ok bool) {
 	if !a.More() || !b.More() {
@@ -189,12 +163,13 @@ func Move(dst []byte, d *Cursor, src []byte, s *Cursor) {
 		if !ok {
 			return
 		}
-		copyRun(dst, to, src, from)
+		Copy(dst, to, src, from)
 	}
 }
 
-// copyRun copies blocks. It copies words by stores, which are whole.
-func copyRun(dst []byte, to Run, src []byte, from Run) {
+// Copy copies the blocks of from to those of to, which are as many and as long. It copies words by
+// stores, which are whole.
+func Copy(dst []byte, to Run, src []byte, from Run) {
 	at, by := to.At, from.At
 	switch to.Block {
 	case 8:

@@ -1,6 +1,5 @@
-// Package blocks describes blocks of memory at regular or listed places, copies between two
-// such layouts, and packs a layout into the table of a request. It counts places in units,
-// which its callers turn into bytes.
+// Package blocks describes blocks of memory at regular or listed places, and copies between two
+// such layouts. It counts places in units, which its callers turn into bytes.
 package blocks
 
 import (
@@ -155,15 +154,6 @@ func (l *Layout) Whole() bool { return l.kind == whole && l.bad == nil }
 
 // Block makes l one block of n units.
 func (l *Layout) Block(n int) { *l = Layout{kind: regular, block: n} }
-
-// Contiguous reports whether l is one block. It returns the block's place.
-func (l *Layout) Contiguous() (at int, ok bool) { return l.first, l.kind == regular && l.depth == 0 }
-
-// Own gives l lists of its own in place of the caller's.
-func (l *Layout) Own() {
-	l.offsets = append([]int(nil), l.offsets...)
-	l.lengths = append([]int(nil), l.lengths...)
-}
 
 // errSize is the error of a layout whose units do not fit an int.
 var errSize = errors.New("more elements than memory can hold")

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"context"
+	"slices"
 
 	"github.com/gopgas/gopgas/internal/blocks"
 )
@@ -12,6 +13,7 @@ type Blocks struct {
 	remoteLayout, localLayout blocks.Layout
 	remote, local             blocks.Cursor
 	size                      int // bytes
+	sieve                     []byte
 }
 
 // Set makes b the places of size bytes. The layouts count units of unit bytes. Place 0 of
@@ -22,7 +24,7 @@ func (b *Blocks) Set(remote *blocks.Layout, at int, local *blocks.Layout, unit, 
 }
 
 // Clear has b hold none of the caller's memory.
-func (b *Blocks) Clear() { *b = Blocks{} }
+func (b *Blocks) Clear() { *b = Blocks{sieve: b.sieve} }
 
 // blocks adds the requests of blocks of mem: a request for each pair of blocks.
 func (w *posting) blocks(ctx context.Context, path Path, mem []byte, b *Blocks) error {
@@ -46,7 +48,14 @@ func (r *Remote) StartReadBlocks(ctx context.Context, dst []byte, b *Blocks) (Re
 	return Request{}, r.readEach(ctx, dst, b)
 }
 
-// readEach reads by a request for each pair of blocks, and waits for all of them.
+// These bound what one read fetches of blocks that do not follow one another.
+const (
+	sieveGap  = 1 << 10   // bytes between two blocks
+	sieveMost = 256 << 10 // bytes of a read
+)
+
+// readEach reads all blocks and waits for them. Blocks near each other take one read; all others
+// take one each.
 func (r *Remote) readEach(ctx context.Context, dst []byte, b *Blocks) (err error) {
 	var all flight
 	for err == nil {
@@ -54,12 +63,34 @@ func (r *Remote) readEach(ctx context.Context, dst []byte, b *Blocks) (err error
 		if !ok {
 			break
 		}
+		if gap := from.Stride - from.Block; from.Count > 1 && gap >= 0 && gap <= sieveGap && from.Stride <= sieveMost/2 {
+			err = r.readSieved(ctx, from, dst, to, b)
+			continue
+		}
 		for i := 0; i < to.Count && err == nil; i++ {
 			at := to.At + i*to.Stride
 			err = all.read(ctx, r, from.At+i*from.Stride, dst[at:at+to.Block])
 		}
 	}
 	return all.land(ctx, err)
+}
+
+// readSieved reads blocks together with the bytes between them, which it drops. ROMIO calls that
+// data sieving (Thakur, Gropp and Lusk, 1999).
+func (r *Remote) readSieved(ctx context.Context, from blocks.Run, dst []byte, to blocks.Run, b *Blocks) error {
+	each := 1 + (sieveMost-from.Block)/from.Stride
+	b.sieve = slices.Grow(b.sieve[:0], (min(each, from.Count)-1)*from.Stride+from.Block)
+	for left := from.Count; left > 0; left -= each {
+		n := min(each, left)
+		got := b.sieve[:(n-1)*from.Stride+from.Block]
+		if err := r.Read(ctx, from.At, got); err != nil {
+			return err
+		}
+		to.Count = n
+		blocks.Copy(dst, to, got, blocks.Run{Block: from.Block, Count: n, Stride: from.Stride})
+		from.At, to.At = from.At+n*from.Stride, to.At+n*to.Stride
+	}
+	return nil
 }
 
 // read starts a read of f.
