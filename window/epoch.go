@@ -37,6 +37,8 @@ type epoch struct {
 	core  *core
 	peers []int
 	kind  **epoch // where the window has it while it is open
+	// ending: a call ends it, or has failed after it changed bits. Under the mutex of epochs.
+	ending bool
 }
 
 // An Exposure is an exposure epoch: origins access this rank's memory.
@@ -72,7 +74,9 @@ func (w *Window[T]) Start(ctx context.Context, targets []int) (Access, error) {
 	e, err := w.begin(&w.epochs.access, targets)
 	if err == nil {
 		if err = e.await(ctx, w.layout.posted); err != nil {
-			e.end()
+			e.end() // no bit has changed
+		} else {
+			err = e.clear(ctx, w.layout.posted)
 		}
 	}
 	if err != nil {
@@ -97,15 +101,16 @@ func (a Access) Complete(ctx context.Context) error {
 				r.Peer.Order()
 			}
 		}
-		return e.mark(ctx, e.core.layout.completed)
-	})
+		return nil
+	}, func(e *epoch) error { return e.mark(wait.Context(ctx), e.core.layout.completed) })
 }
 
 // Wait ends the exposure epoch: it waits until each origin has called Complete: MPI_Win_wait. This
 // rank then sees what they did. If ctx ends or a rank of the team is gone, the epoch stays open. A
-// call after the end returns [ErrEpoch]. Kind: local.
+// call after the end, or while another goroutine waits, returns [ErrEpoch]. Kind: local.
 func (x Exposure) Wait(ctx context.Context) error {
-	return x.e.conclude("Wait", func(e *epoch) error { return e.await(wait.Context(ctx), e.core.layout.completed) })
+	return x.e.conclude("Wait", func(e *epoch) error { return e.await(wait.Context(ctx), e.core.layout.completed) },
+		func(e *epoch) error { return e.clear(wait.Context(ctx), e.core.layout.completed) })
 }
 
 // Test is Wait that does not wait: it reports whether the epoch has ended: MPI_Win_test. It makes
@@ -119,8 +124,8 @@ func (x Exposure) Test() (ended bool, err error) {
 		if !ended {
 			return errOpen
 		}
-		return e.clear(context.Background(), e.core.layout.completed)
-	})
+		return nil
+	}, func(e *epoch) error { return e.clear(context.Background(), e.core.layout.completed) })
 	if errors.Is(err, errOpen) {
 		return false, nil
 	}
@@ -158,28 +163,44 @@ func (w *Window[T]) begin(kind **epoch, peers []int) (*epoch, error) {
 	return e, nil
 }
 
-// conclude calls f of an open epoch, and ends the epoch if f returns nil.
-func (e *epoch) conclude(op string, f func(*epoch) error) error {
+// conclude ends an open epoch: it prepares the end, and then changes bits. If prepare fails, the
+// epoch goes on. If change fails, no call can end it: a bit must not change twice.
+func (e *epoch) conclude(op string, prepare, change func(*epoch) error) error {
 	if e == nil {
 		return &OpError{Op: op, Window: "(none)", Rank: -1, Target: -1, Index: -1, Err: ErrEpoch}
 	}
-	if !e.open() {
+	if !e.begin() {
 		return e.core.fail(op, ErrEpoch)
 	}
-	if err := f(e); err != nil {
+	if err := prepare(e); err != nil {
+		e.goOn()
 		if errors.Is(err, errOpen) {
 			return err
 		}
+		return e.core.fail(op, err)
+	}
+	if err := change(e); err != nil {
 		return e.core.fail(op, err)
 	}
 	e.end()
 	return nil
 }
 
-func (e *epoch) open() bool {
+// begin has this call end the epoch. It returns false if the epoch has ended, or another call ends it.
+func (e *epoch) begin() bool {
 	e.core.epochs.mu.Lock()
 	defer e.core.epochs.mu.Unlock()
-	return *e.kind == e
+	if *e.kind != e || e.ending {
+		return false
+	}
+	e.ending = true
+	return true
+}
+
+func (e *epoch) goOn() {
+	e.core.epochs.mu.Lock()
+	defer e.core.epochs.mu.Unlock()
+	e.ending = false
 }
 
 func (e *epoch) end() {
@@ -213,17 +234,14 @@ func (e *epoch) marked(words int) bool {
 	return true
 }
 
-// await waits for all peers' bits, and clears them.
+// await waits for all peers' bits.
 func (e *epoch) await(ctx context.Context, words int) error {
 	c := e.core
 	err := c.team.Await(ctx, func() bool { return c.ended() || e.marked(words) })
-	switch {
-	case err != nil:
-		return err
-	case c.ended():
-		return ErrFreed
+	if err == nil && c.ended() {
+		err = ErrFreed
 	}
-	return e.clear(ctx, words)
+	return err
 }
 
 // clear takes the peers' bits back.

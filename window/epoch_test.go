@@ -98,6 +98,18 @@ func TestEpochsOutOfTurnAreRefused(t *testing.T) {
 		over, err := exposure.Test()
 		r.NoError(err)
 		r.False(over)
+		waiting, stop := context.WithCancel(ctx)
+		result := make(chan error)
+		go func() { result <- exposure.Wait(waiting) }()
+		r.NoError(repeatUntil(ctx, func() (bool, error) { // until the other goroutine waits
+			_, err := exposure.Test()
+			if errors.Is(err, window.ErrEpoch) {
+				return true, nil
+			}
+			return false, err
+		}))
+		stop()
+		r.ErrorIs(<-result, context.Canceled)
 		r.ErrorIs(exposure.Wait(ended), context.Canceled)
 		access, err := w.Start(ctx, self)
 		r.NoError(err)
