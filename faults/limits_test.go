@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,20 +27,50 @@ func TestTwoJobsOnTheSameHostsDoNotMeet(t *testing.T) {
 	second.leavesNothing()
 }
 
-// TestAllocationBeyondTheHeapReturnsErrExhausted has /dev/shm smaller than the heap, which
-// does not matter: the heap is no file there.
-func TestAllocationBeyondTheHeapReturnsErrExhausted(t *testing.T) {
+// A shortage is a row of TestAllocationBeyondMemoryReturnsErrExhausted. Ranks 0 and 1 share a host,
+// rank 2 has another one.
+type shortage struct {
+	name string
+	heap string // limit of each rank
+	ask  [3]int // bytes, by rank
+	says [3]string
+}
+
+const (
+	heapShort = `heap exhausted: 64 MiB in all, .* need 102\d MiB in one piece; raise GRUN_HEAP`
+	hostShort = `heap exhausted: .*: \d+ MiB more are needed, .* has \d+ MiB left; ask for less, raise the limit, or free some`
+)
+
+var shortages = []shortage{
+	{"limit of the heap", "64MiB", [3]int{1 << 30, 1 << 30, 1 << 30}, [3]string{heapShort, heapShort, heapShort}},
+	{"memory of one host", "32TiB", [3]int{1 << 20, 1 << 20, 16 << 40}, [3]string{`rank 2 cannot: ` + hostShort, `rank 2 cannot: ` + hostShort, hostShort}},
+}
+
+// TestAllocationBeyondMemoryReturnsErrExhausted has ranks allocate more than there is. It is an error
+// at all ranks, at once, and they go on.
+func TestAllocationBeyondMemoryReturnsErrExhausted(t *testing.T) {
 	need(t)
-	t.Parallel()
-	bed, lan := hosts.Star(t, 1, 2)
-	on := bed.Hosts()
-	j := start(t, spec{name: "fill", place: spread(on, 2, 1), meet: on[0], lan: lan, family: hosts.IPv4})
-	for _, r := range j.ranks {
-		n, ok := j.next(r)
-		require.True(t, ok)
-		require.True(t, n.has("exhausted"), n.Text)
+	for _, row := range shortages {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			bed, lan := hosts.Star(t, 1, 2)
+			on := bed.Hosts()
+			ask := map[int][]string{}
+			for rank, bytes := range row.ask {
+				ask[rank] = []string{fmt.Sprintf("%s=%d", envFill, bytes)}
+			}
+			j := start(t, spec{name: "fill", place: spread(on, 2, 1), meet: on[0], lan: lan, family: hosts.IPv4,
+				env: []string{"GRUN_HEAP=" + row.heap}, rankIn: ask})
+			for rank, r := range j.ranks {
+				n, ok := j.next(r)
+				require.True(t, ok, j.log())
+				require.True(t, n.has("exhausted"), n.Text)
+				require.Regexp(t, row.says[rank], n.Text)
+			}
+			j.succeeds()
+			j.leavesNothing()
+		})
 	}
-	j.succeeds()
 }
 
 // TestLackOfDescriptorsEndsEveryRank gives processes ever fewer descriptors. With any

@@ -27,6 +27,7 @@ var sites = []site{
 	{name: "first networks not shared", build: privateNetworks, meets: hosts.IPv4},
 	{name: "same private address everywhere", build: samePrivateAddress, meets: hosts.IPv4},
 	{name: "tiny /dev/shm", build: tinyShm, meets: hosts.IPv4},
+	{name: "full /dev/shm", build: fullShm, meets: hosts.IPv4},
 	{name: "encrypted", build: star, env: []string{"GRUN_TLS=1"}, meets: hosts.IPv6},
 }
 
@@ -91,6 +92,16 @@ func samePrivateAddress(t *testing.T) (*hosts.Testbed, *hosts.Network) {
 
 func tinyShm(t *testing.T) (*hosts.Testbed, *hosts.Network) {
 	return joined(t, hosts.IPv4, func(bed *hosts.Testbed, name string) *hosts.Host { return bed.HostWithShm(name, 4096) })
+}
+
+// fullShm leaves no room on /dev/shm.
+func fullShm(t *testing.T) (*hosts.Testbed, *hosts.Network) {
+	bed, lan := tinyShm(t)
+	for _, h := range bed.Hosts() {
+		_, err := h.Output("sh", "-c", "head -c 4096 /dev/zero >/dev/shm/full; ! echo more >/dev/shm/more")
+		require.NoError(t, err)
+	}
+	return bed, lan
 }
 
 // named returns the hosts with these names.

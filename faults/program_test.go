@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/runtime"
+	"github.com/gopgas/gopgas/window"
 )
 
 // news is a line that a rank prints for the test.
@@ -195,14 +197,25 @@ func (p *program) repeat(ctx context.Context, started func(), step func(ctx cont
 	}
 }
 
-// fill allocates more than the rank's heap holds, and reports the error.
+// envFill is the number of bytes that a rank of the program fill allocates.
+const envFill = "GOPGAS_FAULTS_FILL"
+
+// fill allocates more than there is at some rank, reports the error, and shows that the ranks can go on.
 func (p *program) fill(ctx context.Context, job *runtime.Job) error {
-	_, err := allocate(ctx, job.World(), 128<<20)
-	if err == nil {
-		return errors.New("an allocation beyond the heap succeeded")
+	bytes, err := strconv.Atoi(os.Getenv(envFill))
+	if err != nil {
+		return err
+	}
+	team, err := job.World().Split(ctx, 0, 0) // a failed call breaks its team
+	if err != nil {
+		return err
+	}
+	if _, err = window.AllocateV[byte](ctx, team, bytes); err == nil {
+		return errors.New("an allocation beyond the memory succeeded")
 	}
 	newsOf("fill", err).print()
-	return nil
+	_, err = allocate(ctx, job.World(), 1)
+	return err
 }
 
 // has reports whether the error of n has one of the kinds.

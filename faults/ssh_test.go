@@ -151,6 +151,24 @@ func TestTwoGrunsUseTheSameHostsAtOnce(t *testing.T) {
 	}
 }
 
+// TestGrunsOfDifferentVersionsUseTheSameHosts starts jobs by two builds of grun. Each copies itself, and
+// neither runs the other's copy as its agent.
+func TestGrunsOfDifferentVersionsUseTheSameHosts(t *testing.T) {
+	need(t)
+	t.Parallel()
+	dir := build(t, "../cmd/grun", "../examples/hello")
+	c := newCluster(t, 2, dir+"/grun")
+	for copies, grun := range []string{dir + "/grun", build(t, "-ldflags=-s -X main.other=1", "../cmd/grun") + "/grun"} {
+		c.grun = grun
+		j := c.start("-H", "host1:2,host2", "--stage", dir+"/hello")
+		require.Equal(t, 0, j.exits(), j.log())
+		j.leavesNothingSoon()
+		out, err := c.hosts[1].Output("find", hosts.HomeDir, "-type", "f")
+		require.NoError(t, err)
+		require.Len(t, strings.Fields(out), copies+1, out)
+	}
+}
+
 // TestDifferentBuildsOfTheProgramAreNamed has a program on host2 that was built otherwise than
 // that on host1.
 func TestDifferentBuildsOfTheProgramAreNamed(t *testing.T) {

@@ -14,9 +14,22 @@ import (
 	"github.com/gopgas/gopgas/internal/tools/hosts"
 )
 
-// strangers connects to every port of the job: some send garbage, and some nothing. All
-// of them stay connected until the test ends.
-func strangers(s *scene) {
+// strangersCutOff has a host of its own connect to every port of the job. Then it vanishes,
+// and leaves half-open connections.
+func strangersCutOff(s *scene) {
+	x := s.bed.Host("x")
+	s.lan.Join(x)
+	s.connectFrom(x)
+	s.lan.Around(x, down)
+}
+
+// strangers connects to every port of the job from the host of the rendezvous.
+func strangers(s *scene) { s.connectFrom(s.r) }
+
+// connectFrom connects to every port of the job: some connections send garbage, and some
+// nothing. All of them stay open until the test ends.
+func (s *scene) connectFrom(from *hosts.Host) {
+	s.Helper()
 	each := 400
 	if testjob.Soak() {
 		each = 4000
@@ -28,7 +41,7 @@ func strangers(s *scene) {
 		for _, port := range s.ports(h) {
 			all.Go(func() {
 				for i := range each {
-					conn, err := s.r.Dial(netip.AddrPortFrom(s.lan.Addr(h, hosts.IPv4), port))
+					conn, err := from.Dial(netip.AddrPortFrom(s.lan.Addr(h, hosts.IPv4), port))
 					if err != nil {
 						continue // the port's queue is full, or the test out of descriptors
 					}

@@ -18,6 +18,7 @@ import (
 // A scene is a job of three ranks on the hosts a, b and c, and its rendezvous on r.
 type scene struct {
 	*job
+	bed        *hosts.Testbed
 	a, b, c, r *hosts.Host
 	lan        *hosts.Network
 }
@@ -93,6 +94,7 @@ var survivals = []fault{
 	{name: "rank stopped for 5 s", timeout: 3 * time.Second, rounds: 2, impose: stop(5 * time.Second)},
 	{name: "rank stopped for 20 s", timeout: 3 * time.Second, rounds: 2, impose: stop(20 * time.Second), soak: true},
 	{name: "strangers at every port", timeout: 3 * time.Second, rounds: 10, impose: strangers},
+	{name: "strangers cut off", timeout: 3 * time.Second, rounds: 10, impose: strangersCutOff},
 }
 
 func everywhere(c hosts.Conditions) func(*scene) {
@@ -139,7 +141,7 @@ func set(t *testing.T, f fault) *scene {
 	}
 	bed, lan := hosts.Star(t, 1, 4)
 	on := bed.Hosts()
-	s := &scene{a: on[0], b: on[1], c: on[2], r: on[3], lan: lan}
+	s := &scene{bed: bed, a: on[0], b: on[1], c: on[2], r: on[3], lan: lan}
 	s.job = start(t, spec{name: "all", place: on[:3], meet: s.r, lan: lan, family: hosts.IPv4,
 		env: []string{fmt.Sprintf("GRUN_PEER_TIMEOUT=%v", f.timeout)}})
 	s.ready()
