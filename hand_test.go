@@ -24,16 +24,16 @@ func TestCommandsOfTheReadmeStartAJobByHand(t *testing.T) {
 	block := regexp.MustCompile(`(?m)^    (GRUN_ADDR=localhost:7000 .*\./hello)$`).FindAllStringSubmatch(readme, -1)
 	require.Len(t, block, 3)
 	dir := t.TempDir()
-	ctx := testwatch.Context(t, testwatch.Processes(testwatch.Marked("PWD="+dir)))
+	build := exec.Command("go", "build", "-o", dir+"/hello", "./examples/hello")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	ctx := testwatch.Context(t, testwatch.Processes(testwatch.Marked("PWD="+dir))) // the build is no step
 	shell := func(line string) (string, error) {
 		cmd := exec.CommandContext(ctx, "sh", "-c", line)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "PWD="+dir, "GRUN_HEAP=1M")
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	build := exec.Command("go", "build", "-o", dir+"/hello", "./examples/hello")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
 	text, err := shell(secret[1])
 	require.NoError(t, err, text)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -8,7 +8,8 @@
 // Steps are counts that stand still while all waits are in vain, such as
 // wait.Bell.Ended. A watchdog without steps bounds one wait: a test that waits
 // again takes a new one. It counts looks, not time: a process without a core does
-// not look, so it loses no patience.
+// not look, so it loses no patience. Where n times as many threads want to run as the
+// machine has cores, each look counts an n-th.
 package testwatch
 
 import (
@@ -31,9 +32,9 @@ var ErrStuck = errors.New("watchdog: no step was made for too long: something th
 const looks = 30
 
 // Patience returns the bound of a wait: 30 seconds, times GOPGAS_PATIENCE on an
-// emulated machine. It serves calls that take a time, such as a socket's
-// deadline.
-func Patience() time.Duration { return looks * interval() }
+// emulated machine, and longer on a busy one. It serves calls that take a time, such as a
+// socket's deadline.
+func Patience() time.Duration { return time.Duration(looks * float64(interval()) * pressure()) }
 
 // Rounds returns the number of times that a test repeats something. That is n, or a
 // fifth of n under the race detector, which takes ten times as long.
@@ -68,7 +69,7 @@ func interval() time.Duration {
 // still for Patience. The caller calls stop when the waits under it are over.
 func With(ctx context.Context, steps ...func() uint64) (watched context.Context, stop context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	w := &watchdog{ctx: ctx, cancel: cancel, steps: steps}
+	w := &watchdog{ctx: ctx, cancel: cancel, steps: steps, pressure: pressure}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.timer = time.AfterFunc(interval(), w.tick)
@@ -105,14 +106,15 @@ func HeedSignals() {
 
 // A watchdog looks at one context's steps.
 type watchdog struct {
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	steps  []func() uint64
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	steps    []func() uint64
+	pressure func() float64
 
 	mu     sync.Mutex
 	timer  *time.Timer
 	seen   uint64
-	missed int // looks since the steps moved
+	missed float64 // looks since the steps moved, each divided by the pressure
 }
 
 func (w *watchdog) tick() {
@@ -129,7 +131,7 @@ func (w *watchdog) look() bool {
 	for _, count := range w.steps {
 		sum += count()
 	}
-	if w.missed++; sum != w.seen {
+	if w.missed += 1 / w.pressure(); sum != w.seen {
 		w.seen, w.missed = sum, 0
 	}
 	if w.missed < looks {

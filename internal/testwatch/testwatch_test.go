@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // newWatchdog returns a watchdog that looks only when the test calls look.
 func newWatchdog(t *testing.T, steps ...func() uint64) *watchdog {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	return &watchdog{ctx: ctx, cancel: cancel, steps: steps}
+	return &watchdog{ctx: ctx, cancel: cancel, steps: steps, pressure: func() float64 { return 1 }}
 }
 
 func TestContextEndsAfterLooksWithoutSteps(t *testing.T) {
@@ -51,11 +51,34 @@ func TestStoppedWatchdogDoesNotLook(t *testing.T) {
 	require.Zero(t, looked)
 }
 
+func TestLooksOnABusyMachineCountLess(t *testing.T) {
+	d := newWatchdog(t)
+	d.pressure = func() float64 { return 4 }
+	for range 4*looks - 1 {
+		require.True(t, d.look())
+	}
+	require.False(t, d.look())
+}
+
+func TestPressureIsThreadsForEachCore(t *testing.T) {
+	for line, want := range map[string]float64{
+		"0.50 3.10 2.00 1/311 1733\n": 1,
+		"4.20 3.10 2.00 7/311 1733\n": 3.5,
+		"9.00 3.10 2.00 1/311 1733\n": 4.5,
+		"500 3.10 2.00 1/311 1733\n":  mostPressure,
+		"":                            1,
+		"a b c d e":                   1,
+	} {
+		require.InDelta(t, want, pressureOf(line, 2), 0, line)
+	}
+	require.GreaterOrEqual(t, pressure(), 1.)
+}
+
 func TestPatienceIsLongerOnAnEmulatedMachine(t *testing.T) {
 	t.Setenv("GOPGAS_PATIENCE", "")
-	require.Equal(t, 30*time.Second, Patience())
-	t.Setenv("GOPGAS_PATIENCE", "4")
-	require.Equal(t, 2*time.Minute, Patience())
+	require.GreaterOrEqual(t, Patience(), 30*time.Second)
+	t.Setenv("GOPGAS_PATIENCE", "40")
+	require.GreaterOrEqual(t, Patience(), 20*time.Minute)
 }
 
 func TestContextOutlastsThatOfItsTest(t *testing.T) {
