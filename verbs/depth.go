@@ -10,7 +10,8 @@ import "sync/atomic"
 // completion then no longer names the slots that it frees. Only the provider
 // counts from then on, until the QP is reset.
 type sendDepth struct {
-	marks   []atomic.Uint64 // ring: slots in use up to and with each signaled request
+	depth   int
+	marks   []atomic.Uint64 // ring, made for the first signaled request: slots in use up to and with each such request
 	tail    atomic.Uint64   // marks ever set, by posters
 	head    atomic.Uint64   // marks ever taken, by pollers
 	posted  uint64          // slots ever used, by posters
@@ -18,14 +19,14 @@ type sendDepth struct {
 	inexact atomic.Bool
 }
 
-func (d *sendDepth) init(depth int) { d.marks = make([]atomic.Uint64, depth) }
+func (d *sendDepth) init(depth int) { d.depth = depth }
 
 // room returns how many more requests the queue takes.
 func (d *sendDepth) room() int {
 	if d.inexact.Load() {
-		return len(d.marks)
+		return d.depth
 	}
-	return len(d.marks) - int(d.posted-d.retired.Load())
+	return d.depth - int(d.posted-d.retired.Load())
 }
 
 // take uses a slot for each of wrs before the provider sees them: a completion
@@ -38,8 +39,11 @@ func (d *sendDepth) take(wrs []WorkRequest) {
 	for i := range wrs {
 		d.posted++
 		if wrs[i].Flags&Signaled != 0 {
+			if d.marks == nil {
+				d.marks = make([]atomic.Uint64, d.depth)
+			}
 			tail := d.tail.Load()
-			d.marks[tail%uint64(len(d.marks))].Store(d.posted)
+			d.marks[tail%uint64(d.depth)].Store(d.posted)
 			d.tail.Store(tail + 1)
 		}
 	}
@@ -64,7 +68,7 @@ func (d *sendDepth) complete() {
 		if head >= d.tail.Load() {
 			return
 		}
-		upTo := d.marks[head%uint64(len(d.marks))].Load()
+		upTo := d.marks[head%uint64(d.depth)].Load()
 		if d.head.CompareAndSwap(head, head+1) {
 			d.retire(upTo)
 			return

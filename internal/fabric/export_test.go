@@ -11,3 +11,11 @@ func Listed(ctx context.Context, f *Fabric, rank int, name string) (length int, 
 	rep, ok := p.listed(name)
 	return rep.Length, ok
 }
+
+// Ops returns the number of operations that p's binding has made, under way or free.
+func Ops(p *Peer) int {
+	t := &p.bind.ops
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.all)
+}

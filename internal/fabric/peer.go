@@ -26,8 +26,9 @@ type Peer struct {
 	fail atomic.Pointer[RankError]
 
 	mu          sync.Mutex // serializes posts
-	unsignaled  int        // posts since the last one that will complete
-	fence       bool       // the next post starts after all reads and atomics
+	short       short
+	unsignaled  int  // posts since the last one that will complete
+	fence       bool // the next post starts after all reads and atomics
 	posted      atomic.Uint64
 	flushed     atomic.Uint64 // posts that are known to be applied
 	asked       atomic.Uint64 // requests that this rank sent to the target's CPU
@@ -63,11 +64,21 @@ func (p *Peer) Err() error {
 	return nil
 }
 
-// sendDepth is the depth of a send queue between two ranks, unless the device takes less.
-const sendDepth = 256
+// These are the depths of a send queue between two ranks, unless the device takes less. A
+// NIC pins memory for each request that a queue may hold, and puts its requests on the wire
+// at once. Other devices gather small puts, so a deep queue has fewer waits for room.
+const (
+	sendDepth    = 1024
+	nicSendDepth = 256
+)
 
 // sends is the depth of b's send queues.
-func (b *binding) sends() int { return min(sendDepth, b.info.MaxQPDepth) }
+func (b *binding) sends() int {
+	if b.info.Memory.LocalKeys {
+		return min(nicSendDepth, b.info.MaxQPDepth)
+	}
+	return min(sendDepth, b.info.MaxQPDepth)
+}
 
 // signalEvery bounds the unsignaled posts in a row: only a completion makes room in the
 // queue again.

@@ -179,3 +179,29 @@ func TestPutAllocatesNothing(t *testing.T) {
 		require.NoError(t, err)
 	}
 }
+
+func TestShortPutTakesNoOp(t *testing.T) {
+	remote, mem := pair(t, planSize, 0, faulty.Plan{HideMapper: true})
+	before := fabric.Ops(remote.Peer)
+	for i := range 200 {
+		require.NoError(t, remote.Write(watched(t), planData+i, []byte{byte(i)}))
+	}
+	require.Equal(t, before, fabric.Ops(remote.Peer))
+	require.NoError(t, remote.Put(watched(t), &fabric.Put{Body: part(8), Tell: fabric.TellByFlag, Flag: set}))
+	require.Greater(t, fabric.Ops(remote.Peer), before, "one post has the put and its flag")
+	require.NoError(t, remote.Peer.Flush(watched(t)))
+	for i := 8; i < 200; i++ {
+		require.Equal(t, byte(i), mem[planData+i])
+	}
+}
+
+func TestShortPutsWaitForRoom(t *testing.T) {
+	remote, mem := pair(t, planSize, 0, faulty.Plan{HideMapper: true, MaxDepth: 4})
+	for i := range 200 {
+		require.NoError(t, remote.Write(watched(t), planData+i, []byte{byte(i)}))
+	}
+	require.NoError(t, remote.Peer.Flush(watched(t)))
+	for i := range 200 {
+		require.Equal(t, byte(i), mem[planData+i])
+	}
+}

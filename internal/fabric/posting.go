@@ -45,6 +45,9 @@ func (r *Remote) post(ctx context.Context, p *Put) (Request, error) {
 			return Request{}, r.writeStriped(ctx, p, over)
 		}
 	}
+	if r.Peer.isShort(p) && r.postShort(&p.Body) {
+		return Request{}, nil
+	}
 	w := posting{Remote: r, base: r.addr, region: p.Region, tells: p.Tell != TellNothing, lent: p.Lent}
 	if p.Landing != (Address{}) {
 		w.base = p.Landing

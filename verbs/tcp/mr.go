@@ -82,6 +82,9 @@ func (d *device) forget(r *region) {
 // forget ends the use of r by q and its connection. It copies outgoing bytes aside. It discards
 // an incoming payload and refuses the request, unless that is late for a landing.
 func (q *qp) forget(r *region) {
+	if q.latest == r {
+		q.latest = nil
+	}
 	q.answers.revoke(r)
 	l := q.link
 	if l == nil {
@@ -94,9 +97,21 @@ func (q *qp) forget(r *region) {
 	}
 }
 
-// locate finds the memory that f names, if the peer may use it so.
-func (d *device) locate(f *frame, need driver.Access) (*region, []byte, bool) {
-	return d.locateAt(f.key, f.addr, int(f.length), need)
+// locate finds the memory that f names, if the peer may use it so. q keeps the region for its
+// next frames, which mostly name the same, but no landing: the memory of a landing changes.
+//
+// Invariant: a region is out of d.regions before forget takes q's lock. So q.latest is a
+// region that Close has not yet returned from.
+func (q *qp) locate(f *frame, need driver.Access) (*region, []byte, bool) {
+	if r := q.latest; r != nil && r.key == f.key {
+		mem, ok := r.part(f.addr, int(f.length), need)
+		return r, mem, ok
+	}
+	r, mem, ok := q.dev.locateAt(f.key, f.addr, int(f.length), need)
+	if ok && r != nil && !r.landing {
+		q.latest = r
+	}
+	return r, mem, ok
 }
 
 // locateAt checks key, bounds and rights. It always finds an access of no bytes at the
@@ -108,12 +123,19 @@ func (d *device) locateAt(key driver.Key, addr uint64, n int, need driver.Access
 	d.regionMu.RLock()
 	defer d.regionMu.RUnlock()
 	r := d.regions[key]
-	if r == nil || r.access&need != need || addr < r.addr {
+	if r == nil {
 		return nil, nil, false
 	}
+	mem, ok := r.part(addr, n, need)
+	return r, mem, ok
+}
+
+// part returns n bytes of r from an address on, if they are its own and the peer may use
+// them so.
+func (r *region) part(addr uint64, n int, need driver.Access) ([]byte, bool) {
 	off, size := addr-r.addr, uint64(len(r.mem))
-	if off > size || uint64(n) > size-off {
-		return nil, nil, false
+	if r.access&need != need || addr < r.addr || off > size || uint64(n) > size-off {
+		return nil, false
 	}
-	return r, r.mem[off : off+uint64(n) : off+uint64(n)], true
+	return r.mem[off : off+uint64(n) : off+uint64(n)], true
 }

@@ -37,9 +37,10 @@ type qp struct {
 	sq      sendQueue // this side as origin
 	rq      recvQueue // this side as target, and below
 	answers answers
-	pending kind   // kind of the peer's request without its last frame yet, or 0
-	message int    // payload bytes of that request so far
-	done    uint64 // requests of the peer that were applied
+	pending kind    // kind of the peer's request without its last frame yet, or 0
+	message int     // payload bytes of that request so far
+	done    uint64  // requests of the peer that were applied
+	latest  *region // that a request of the peer named, or nil
 	ackDue  bool
 	dirty   bool // in the device's list of queue pairs to flush
 }
@@ -109,7 +110,7 @@ func (q *qp) reset() {
 	q.rq.Clear()
 	q.rq.reconnect()
 	q.answers.clear()
-	q.done, q.ackDue = 0, false
+	q.done, q.ackDue, q.latest = 0, false, nil
 	q.peer, q.secret = address{}, newToken()
 	q.state = driver.StateReset
 	q.life.End()

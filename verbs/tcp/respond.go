@@ -61,7 +61,7 @@ func (q *qp) open(f *frame) error {
 		if f.kind == kindWriteImm && f.last() && !q.mayConsume() {
 			return fmt.Errorf("%w: WRITE_WITH_IMM without a receive", errProtocol)
 		}
-		mr, mem, ok := q.dev.locate(f, driver.RemoteWrite)
+		mr, mem, ok := q.locate(f, driver.RemoteWrite)
 		switch {
 		case ok:
 			in.mr = mr
@@ -148,7 +148,7 @@ func (q *qp) applyShort(f *frame, payload []byte) error {
 	if err := q.sequence(f); err != nil {
 		return err
 	}
-	_, mem, ok := q.dev.locate(f, driver.RemoteWrite)
+	_, mem, ok := q.locate(f, driver.RemoteWrite)
 	switch {
 	case !ok && !q.dev.late(f):
 		q.refuse(driver.RemoteAccess)
@@ -190,7 +190,7 @@ func (q *qp) applied(f *frame) {
 }
 
 func (q *qp) applyRead(f *frame) error {
-	mr, mem, ok := q.dev.locate(f, driver.RemoteRead)
+	mr, mem, ok := q.locate(f, driver.RemoteRead)
 	if !ok {
 		q.refuse(driver.RemoteAccess)
 		return nil

@@ -16,7 +16,7 @@ func (q *qp) fill() {
 func (q *qp) round() bool {
 	q.putAck()
 	answered := q.putAnswer()
-	return q.putRequest() || answered
+	return q.putRequest() && q.sq.framed < q.sq.Len() || answered
 }
 
 // put queues a frame without a payload, or the header of a frame with one.

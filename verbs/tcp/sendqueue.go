@@ -75,12 +75,13 @@ type sendQueue struct {
 const maxReads = 64
 
 func newSendQueue(depth, segments int) sendQueue {
-	q := sendQueue{Ring: wq.NewRing[request](depth), reads: wq.NewRing[*request](maxReads)}
-	all := make([]driver.Segment, depth*segments)
-	for i := range q.Places() {
-		q.Places()[i].Local, all = all[:0:segments], all[segments:]
-	}
-	return q
+	places := wq.NewPreparedRing(depth, func(places []request) {
+		all := make([]driver.Segment, len(places)*segments)
+		for i := range places {
+			places[i].Local, all = all[:0:segments], all[segments:]
+		}
+	})
+	return sendQueue{Ring: places, reads: wq.NewRing[*request](maxReads)}
 }
 
 // Push copies wr to the end of the queue. Precondition: there is room.

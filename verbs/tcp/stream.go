@@ -1,7 +1,6 @@
 package tcp
 
 import (
-	"cmp"
 	"math"
 	"slices"
 )
@@ -36,13 +35,14 @@ func (l *link) newStream(q *qp) *stream {
 	return s
 }
 
-// find returns a stream that has not ended, or nil.
+// find returns a stream that has not ended, or nil. A connection has few.
 func (l *link) find(id uint32) *stream {
-	i, ok := slices.BinarySearchFunc(l.streams, id, func(s *stream, id uint32) int { return cmp.Compare(s.id, id) })
-	if !ok {
-		return nil
+	for _, s := range l.streams {
+		if s.id == id {
+			return s
+		}
 	}
-	return l.streams[i]
+	return nil
 }
 
 // late reports whether a frame's stream has ended. s is the stream, or nil.

@@ -5,34 +5,28 @@ import "github.com/gopgas/gopgas/verbs/driver"
 // A RecvQueue holds posted receives.
 type RecvQueue struct {
 	Ring[driver.RecvRequest] // Local is the entry's own slice
-	segments                 int
 }
 
 // NewRecvQueue returns an empty queue for receives of so many segments.
 func NewRecvQueue(depth, segments int) RecvQueue {
-	return RecvQueue{NewRing[driver.RecvRequest](depth), segments}
+	return RecvQueue{NewPreparedRing(depth, func(places []driver.RecvRequest) {
+		all := make([]driver.Segment, len(places)*segments)
+		for i := range places {
+			places[i].Local, all = all[:0:segments], all[segments:]
+		}
+	})}
 }
 
 // Push copies wr to the end of the queue. It returns driver.ErrQueueFull without
-// room. It allocates at the first use of the queue only.
+// room. It allocates at the first uses of the queue only.
 func (q *RecvQueue) Push(wr *driver.RecvRequest) error {
 	if q.Room() == 0 {
 		return driver.ErrQueueFull
-	}
-	if q.places == nil {
-		q.prepare()
 	}
 	r := q.Ring.Push()
 	r.ID = wr.ID
 	r.Local = append(r.Local[:0], wr.Local...)
 	return nil
-}
-
-func (q *RecvQueue) prepare() {
-	all := make([]driver.Segment, q.depth*q.segments)
-	for i := range q.Places() {
-		q.places[i].Local, all = all[:0:q.segments], all[q.segments:]
-	}
 }
 
 // Pop drops the oldest receive and forgets its memory.

@@ -16,7 +16,7 @@ type entry struct {
 // The model is a plain list of pushed items that have not left.
 func TestRingBehavesLikeAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		depth := rapid.IntRange(1, 5).Draw(t, "depth")
+		depth := rapid.OneOf(rapid.IntRange(1, 5), rapid.IntRange(chunk-1, 3*chunk)).Draw(t, "depth")
 		ring := NewRing[entry](depth)
 		var model []int
 		next := 0
@@ -25,10 +25,12 @@ func TestRingBehavesLikeAList(t *testing.T) {
 				if ring.Room() == 0 {
 					t.Skip("full")
 				}
-				e := ring.Push()
-				e.id, e.own = next, append(e.own[:0], next)
-				model = append(model, next)
-				next++
+				for range rapid.IntRange(1, ring.Room()).Draw(t, "n") {
+					e := ring.Push()
+					e.id, e.own = next, append(e.own[:0], next)
+					model = append(model, next)
+					next++
+				}
 			},
 			"unpush": func(t *rapid.T) {
 				n := rapid.IntRange(0, ring.Len()).Draw(t, "n")
@@ -85,7 +87,21 @@ func TestEmptyRingTakesNoMemory(t *testing.T) {
 	ring := NewRing[entry](1 << 30)
 	require.Nil(t, ring.First())
 	require.Zero(t, ring.Len())
-	require.Nil(t, ring.places)
+	require.Empty(t, ring.chunks)
 	none := NewRing[entry](0)
 	require.Zero(t, none.Room())
+}
+
+func TestRingMakesPlacesAsItReachesThem(t *testing.T) {
+	prepared := 0
+	ring := NewPreparedRing(2*chunk+1, func(places []entry) { prepared += len(places) })
+	for range 10 * chunk {
+		ring.Push()
+		ring.Pop(1)
+	}
+	require.Equal(t, chunk, prepared, "an empty ring starts again at its first place")
+	for range ring.Room() {
+		ring.Push()
+	}
+	require.Equal(t, 2*chunk+1, prepared, "each place is prepared once")
 }
