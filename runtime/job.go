@@ -193,6 +193,18 @@ func (j *Job) Note(name string, n int64) {
 	j.mu.Unlock()
 }
 
+// PeerStats holds this rank's counts of its operations on one peer. Ops, Bytes and Staged
+// leave out operations on mapped memory, unless the job has [WithStats].
+//
+// Staged is the part of Bytes that this rank copied on its way: a write of at most
+// GRUN_FMA_MAX that is queued, or bytes that pass through registered memory of gopgas. It is 0
+// for transfers without a copy. Signals and atomics do not count.
+type PeerStats = fabric.PeerStats
+
+// Stats returns the counts that grun --stats prints, for each peer to which this rank has
+// connected, by rank. Kind: local.
+func (j *Job) Stats() []PeerStats { return j.fabric.PeerStats() }
+
 // FlushAll returns when this rank's earlier operations on all targets have reached their memory,
 // whatever window or pipe they went through: remote completion, as shmem_quiet promises it. Only
 // operations through a window.Queue are left out: Queue.FlushAll completes them. A started transfer needs its own wait. FlushAll goes to every rank that this rank has reached, and

@@ -18,11 +18,13 @@ type Elements[T Number] struct {
 	Value     T
 	Values    []T // if any: compared with At one by one, instead of Value
 	All       bool
+	// From are the ranks of the team for which the wait is; see [Until].
+	From []int
 }
 
 // WaitUntil waits until this rank's elements meet u. It returns the index of the first of
 // u.At that meets the condition (with All, of the last, since all do) and its value. It ends
-// early when a rank of the team is gone, or when the window is freed.
+// early when a rank of the team, or of u.From, is gone, or when the window is freed.
 //
 // A store of any rank to the elements ends the wait. An atomic, a notified put, a flush or a
 // fence of the origin wakes this rank at once, and so does each put over tcp. This rank finds
@@ -73,7 +75,7 @@ func TestSome[T Number](w *Window[T], u Elements[T], met []int) ([]int, error) {
 
 func wantedOf[T Number](w *Window[T], u *Elements[T]) wanted[T] {
 	return wanted[T]{mem: element.Bytes(w.local), limit: w.layout.elems,
-		at: u.At, condition: u.Condition, value: u.Value, values: u.Values, all: u.All}
+		at: u.At, condition: u.Condition, value: u.Value, values: u.Values, all: u.All, from: u.From}
 }
 
 // appendMet appends the places that meet the condition to met. The one at position first
@@ -97,10 +99,10 @@ func (u *wanted[V]) appendMet(met []int, first int) []int {
 //	if watch > 0: ring             sleep
 //
 // One of the two sees the other's store. A put costs nothing more. Without a flush behind it
-// only the next look of the waiting goroutine finds it ([team.Team.AwaitUnrung]).
+// only the next look of the waiting goroutine finds it ([team.Team.AwaitFrom]).
 
 // awaitElements is Await for elements of this rank.
-func (c *core) awaitElements(ctx context.Context, ready func() bool) error {
+func (c *core) awaitElements(ctx context.Context, from []int, ready func() bool) error {
 	c.watching.Add(1) // pairs with freed: either Free or this goroutine sees the other
 	defer func() {
 		if c.watching.Add(-1) == 0 && c.freed.Load() {
@@ -113,7 +115,7 @@ func (c *core) awaitElements(ctx context.Context, ready func() bool) error {
 	watch := c.word(c.layout.watch)
 	watch.Add(1)
 	defer watch.Add(^uint64(0))
-	return c.team.AwaitUnrung(ctx, ready)
+	return c.team.AwaitFrom(ctx, from, true, ready)
 }
 
 // watch returns the word watch of a target, nil if its memory is not mapped.

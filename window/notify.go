@@ -57,12 +57,16 @@ type Until struct {
 	All       bool
 	// Signed compares as int64: a slot from which signals subtracted may hold less than 0.
 	Signed bool
+	// From are the ranks of the team for which the wait is. It ends early when one of them is
+	// gone, or when the job ends, but not when other ranks are gone. Without From it ends
+	// early when any rank of the team is gone. So a server outlives its clients.
+	From []int
 }
 
 // WaitNotify waits until this rank's slots meet u. It returns the first of
 // u.Slots that meets the condition (with All, the last, since all do) and its
 // value. The slots keep their values: ResetNotify changes them. It ends early
-// when a rank of the team is gone. Kind: local.
+// when a rank of the team, or of u.From, is gone. Kind: local.
 func (w *Window[T]) WaitNotify(ctx context.Context, u Until) (slot int, value uint64, err error) {
 	var i int
 	if u.Signed {
@@ -101,7 +105,7 @@ func (w *Window[T]) TestNotify(u Until) (slot int, value uint64, ok bool, err er
 
 func (c *core) slots(u *Until) wanted[uint64] {
 	return wanted[uint64]{slots: true, mem: c.slotBytes(), limit: c.layout.slots,
-		at: u.Slots, condition: u.Condition, value: u.Value, values: u.Values, all: u.All}
+		at: u.Slots, condition: u.Condition, value: u.Value, values: u.Values, all: u.All, from: u.From}
 }
 
 func (c *core) signedSlots(u *Until) wanted[int64] {
@@ -110,7 +114,7 @@ func (c *core) signedSlots(u *Until) wanted[int64] {
 		values = element.View[int64](element.Bytes(u.Values), len(u.Values))
 	}
 	return wanted[int64]{slots: true, mem: c.slotBytes(), limit: c.layout.slots,
-		at: u.Slots, condition: u.Condition, value: int64(u.Value), values: values, all: u.All}
+		at: u.Slots, condition: u.Condition, value: int64(u.Value), values: values, all: u.All, from: u.From}
 }
 
 // slotBytes returns this rank's slots, none in memory that another rank attached.

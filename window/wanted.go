@@ -40,6 +40,7 @@ type wanted[V Number] struct {
 	value     V
 	values    []V
 	all       bool
+	from      []int // ranks of the team; none: all
 }
 
 // load returns the value at a slot or an element. The load pairs with the origin's store.
@@ -97,6 +98,11 @@ func (u *wanted[V]) check(c *core, op string) error {
 	case u.values != nil && len(u.values) != len(u.at):
 		return c.fail(op, fmt.Errorf("%d values for %d %s: %w", len(u.values), len(u.at), what, ErrRange))
 	}
+	for _, rank := range u.from {
+		if uint(rank) >= uint(len(c.team.Members)) {
+			return c.fail(op, fmt.Errorf("from rank %d: %w [0, %d)", rank, ErrRange, len(c.team.Members)))
+		}
+	}
 	for _, at := range u.at {
 		switch {
 		case uint(at) < uint(u.limit):
@@ -134,15 +140,16 @@ func (u *wanted[V]) wait(ctx context.Context, c *core, op string) (i int, value 
 func sleep[V Number](ctx context.Context, c *core, op string, u wanted[V]) (i int, value V, err error) {
 	u.at = append([]int(nil), u.at...)
 	u.values = append([]V(nil), u.values...)
+	u.from = append([]int(nil), u.from...)
 	ok := false
 	ready := func() bool {
 		i, value, ok = u.look()
 		return ok || c.freed.Load()
 	}
 	if u.slots {
-		err = c.team.Await(ctx, ready)
+		err = c.team.AwaitFrom(ctx, u.from, false, ready)
 	} else {
-		err = c.awaitElements(ctx, ready)
+		err = c.awaitElements(ctx, u.from, ready)
 	}
 	switch {
 	case ok:

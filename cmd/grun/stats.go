@@ -41,14 +41,14 @@ func printStats(w io.Writer, reports []launcher.Report) {
 		return
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "rank\tpeer\tprovider\tops\tbytes\tsends\tstalls\tretries\t")
+	fmt.Fprintln(table, "rank\tpeer\tprovider\tops\tbytes\tstaged\tsends\tstalls\tretries\t")
 	for _, s := range stats {
 		if len(s.Peers) == 0 {
-			fmt.Fprintf(table, "%d\t-\t-\t0\t0\t0\t0\t0\t\n", s.Rank)
+			fmt.Fprintf(table, "%d\t-\t-\t0\t0\t0\t0\t0\t0\t\n", s.Rank)
 		}
 		for _, p := range s.Peers {
-			fmt.Fprintf(table, "%d\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t\n",
-				s.Rank, p.Peer, p.Provider, p.Ops, p.Bytes, p.Sends, p.Stalls, p.Retries)
+			fmt.Fprintf(table, "%d\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n",
+				s.Rank, p.Peer, p.Provider, p.Ops, p.Bytes, p.Staged, p.Sends, p.Stalls, p.Retries)
 		}
 	}
 	table.Flush() //nolint:errcheck // there is no other place to report it

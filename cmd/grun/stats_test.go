@@ -11,16 +11,16 @@ import (
 func TestStatisticsAreATableByRankAndPeer(t *testing.T) {
 	var out strings.Builder
 	printStats(&out, []launcher.Report{
-		{Rank: 1, Name: "stats", Payload: []byte(`{"rank":1,"peers":[{"peer":0,"provider":"tcp","ops":7,"bytes":1024,"sends":3,"stalls":1,"retries":2}]}`)},
+		{Rank: 1, Name: "stats", Payload: []byte(`{"rank":1,"peers":[{"peer":0,"provider":"tcp","ops":7,"bytes":1024,"staged":512,"sends":3,"stalls":1,"retries":2}]}`)},
 		{Rank: 0, Name: "other", Payload: []byte(`{}`)},
 		{Rank: 0, Name: "stats", Payload: []byte(`{"peers":[],"quarantined":8192,"notes":{"claimed files":12}}`)},
 		{Rank: 2, Name: "stats", Payload: []byte(`nonsense`)},
 	})
 	require.Equal(t, strings.Join([]string{
 		"grun: 1 ranks reported statistics that cannot be read",
-		"  rank  peer  provider  ops  bytes  sends  stalls  retries",
-		"     0     -         -    0      0      0       0        0",
-		"     1     0       tcp    7   1024      3       1        2",
+		"  rank  peer  provider  ops  bytes  staged  sends  stalls  retries",
+		"     0     -         -    0      0       0      0       0        0",
+		"     1     0       tcp    7   1024     512      3       1        2",
 		"rank 0: 8192 bytes of the heap quarantined after calls that ended early",
 		"rank 0: claimed files: 12",
 		"",

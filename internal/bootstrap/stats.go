@@ -20,6 +20,7 @@ type PeerStats struct {
 	Provider string `json:"provider"`
 	Ops      uint64 `json:"ops"`
 	Bytes    uint64 `json:"bytes"`
+	Staged   uint64 `json:"staged"`  // bytes that the rank copied on their way, as it posted them or by a stage
 	Sends    uint64 `json:"sends"`   // two-sided work requests
 	Stalls   uint64 `json:"stalls"`  // waits for room in a queue
 	Retries  uint64 `json:"retries"` // rounds that an emulated atomic lost

@@ -127,6 +127,7 @@ func (w *posting) part(ctx context.Context, path Path, at int, mem []byte) error
 		at, mem = at+len(piece), mem[len(piece):]
 		if how == inline {
 			o.seg[i], o.wr[i].Flags = driver.Segment{Mem: piece}, driver.Inline
+			w.Peer.Stats.staged.Add(uint64(len(piece)))
 		} else if err := w.source(ctx, i, how, piece, len(mem) == 0); err != nil {
 			return err
 		}

@@ -110,6 +110,7 @@ func (o *op) throughStage(i int, mem []byte, fill bool) bool {
 		return false
 	}
 	stage.Mem = stage.Mem[:len(mem)]
+	o.peer.Stats.staged.Add(uint64(len(mem)))
 	o.stage, o.seg[i] = stage, stage
 	if fill {
 		o.dst = mem

@@ -8,6 +8,7 @@ import (
 // Counters count a rank's operations on one peer.
 type Counters struct {
 	ops, bytes atomic.Uint64
+	staged     atomic.Uint64 // bytes of writes and reads that this rank copied on their way
 	sends      atomic.Uint64 // two-sided work requests: the layers above need none
 	stalls     atomic.Uint64 // waits for room in the send queue
 	retries    atomic.Uint64 // rounds that an emulated atomic lost to another update
@@ -22,12 +23,13 @@ func (c *Counters) count(bytes int) {
 // skip it unless the job counts such operations.
 func (c *Counters) Count(bytes int) { c.count(bytes) }
 
-// PeerStats holds the counters of one peer.
+// PeerStats holds the counters of one peer; see the alias in package runtime.
 type PeerStats struct {
 	Peer     int
 	Provider string
 	Ops      uint64
 	Bytes    uint64
+	Staged   uint64
 	Sends    uint64
 	Stalls   uint64
 	Retries  uint64
@@ -54,11 +56,11 @@ func (f *Fabric) PeerStats() []PeerStats {
 }
 
 func (p *Peer) stats(rank int) PeerStats {
-	s := PeerStats{Peer: rank, Provider: p.Provider(), Ops: p.Stats.ops.Load(), Bytes: p.Stats.bytes.Load(),
+	s := PeerStats{Peer: rank, Provider: p.Provider(), Ops: p.Stats.ops.Load(), Bytes: p.Stats.bytes.Load(), Staged: p.Stats.staged.Load(),
 		Sends: p.Stats.sends.Load(), Stalls: p.Stats.stalls.Load(), Retries: p.Stats.retries.Load()}
 	for _, q := range p.stripes.ofQueues() {
 		more := q.stats(rank)
-		s.Ops, s.Bytes, s.Sends = s.Ops+more.Ops, s.Bytes+more.Bytes, s.Sends+more.Sends
+		s.Ops, s.Bytes, s.Staged, s.Sends = s.Ops+more.Ops, s.Bytes+more.Bytes, s.Staged+more.Staged, s.Sends+more.Sends
 		s.Stalls, s.Retries = s.Stalls+more.Stalls, s.Retries+more.Retries
 	}
 	return s

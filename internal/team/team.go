@@ -70,7 +70,29 @@ type Keeper interface {
 // Await returns nil once ready is true. It returns earlier if the team breaks or ctx ends,
 // with the reason.
 func (t *Team) Await(ctx context.Context, ready func() bool) error {
-	return t.await(ctx, wait.Manner{}, ready)
+	return t.await(ctx, wait.Manner{}, t.Err, ready)
+}
+
+// AwaitFrom is Await for members from alone, by team rank. It returns earlier only if one of
+// them is gone, or if the job or ctx ends. Without members it waits for all, as
+// Await does. With unrung it waits for stores of members, or of this rank's program, that may
+// ring no bell: it finds ready true after [wait.LongestPause] at the latest.
+func (t *Team) AwaitFrom(ctx context.Context, from []int, unrung bool, ready func() bool) error {
+	err := t.Err
+	if len(from) > 0 {
+		err = func() error { return t.lost(from) }
+	}
+	return t.await(ctx, wait.Manner{Unrung: unrung}, err, ready)
+}
+
+// lost returns the error of the first of members that is gone, or the end of the job.
+func (t *Team) lost(members []int) error {
+	for _, m := range members {
+		if err := t.Fate(t.Members[m]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Crowded reports whether members share cores, on some host.
@@ -81,25 +103,20 @@ func (t *Team) Crowded() bool { return t.PerCore > 1 }
 // need this core. With 8 ranks on 2 cores and 8 bytes, an exchange on a ring takes 8 us
 // instead of 14. An all-to-all takes 8 us instead of 10.
 func (t *Team) AwaitMapped(ctx context.Context, ready func() bool) error {
-	return t.await(ctx, wait.Manner{Calling: t.Crowded()}, ready)
+	return t.await(ctx, wait.Manner{Calling: t.Crowded()}, t.Err, ready)
 }
 
-// AwaitUnrung is Await for stores of members, or of this rank's program, that may ring no
-// bell. It finds ready true after [wait.LongestPause] at the latest.
-func (t *Team) AwaitUnrung(ctx context.Context, ready func() bool) error {
-	return t.await(ctx, wait.Manner{Unrung: true}, ready)
-}
-
-// await is Await in the manner m.
-func (t *Team) await(ctx context.Context, m wait.Manner, ready func() bool) error {
+// await is Await in the manner m. lost returns the reason for an early end, nil while there
+// is none.
+func (t *Team) await(ctx context.Context, m wait.Manner, lost func() error, ready func() bool) error {
 	seen := t.Health()
-	bad := t.Err()
+	bad := lost()
 	err := t.WaitWith(ctx, m, func() bool {
 		if bad != nil || ready() {
 			return true
 		}
 		if now := t.Health(); now != seen {
-			seen, bad = now, t.Err()
+			seen, bad = now, lost()
 		}
 		return bad != nil
 	})
