@@ -52,19 +52,24 @@ func TestBarrierAndOtherCallReturnErrMismatch(t *testing.T) {
 }
 
 func TestInquiryComparesEarlierCalls(t *testing.T) {
-	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
-		f := streamOf(r)
-		if r.Me > 0 {
-			isMismatch(r, r.World.Barrier(ctx), "AllReduce of 4 float64, Sum", "Barrier")
-			return
-		}
-		for range 10 { // these wait for no member
-			key, err := f.Calls.Begin(ctx, &allReduce)
-			r.NoError(err)
-			r.NoError(f.Calls.End(key, &allReduce, nil))
-		}
-		<-f.Whole.Done() // no call of this rank is under way
-		isMismatch(r, context.Cause(f.Whole), "AllReduce of 4 float64, Sum", "Barrier")
+	testjob.Each(t, 2, func(t *testing.T, c testjob.Config) {
+		made := make(chan struct{}) // else inquiries could end a call of rank 0
+		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			f := streamOf(r)
+			if r.Me > 0 {
+				<-made
+				isMismatch(r, r.World.Barrier(ctx), "AllReduce of 4 float64, Sum", "Barrier")
+				return
+			}
+			for range 10 { // these wait for no member
+				key, err := f.Calls.Begin(ctx, &allReduce)
+				r.NoError(err)
+				r.NoError(f.Calls.End(key, &allReduce, nil))
+			}
+			close(made)
+			<-f.Whole.Done() // no call of this rank is under way
+			isMismatch(r, context.Cause(f.Whole), "AllReduce of 4 float64, Sum", "Barrier")
+		})
 	})
 }
 

@@ -55,7 +55,7 @@ func eachBarrier(t *testing.T, test func(t *testing.T, n int, opts []runtime.Opt
 
 func TestBarrierWaitsForAllMembers(t *testing.T) {
 	eachBarrier(t, func(t *testing.T, n int, opts []runtime.Option) {
-		arrived, rounds := make([]int, n), testwatch.Rounds(800/n)
+		arrived, rounds := make([]int, n), testwatch.Rounds(300/n)
 		require.NoError(t, local(t, n, func(ctx context.Context, job *runtime.Job) error {
 			world := job.World()
 			for round := 1; round <= rounds; round++ {

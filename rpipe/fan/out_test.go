@@ -19,14 +19,17 @@ import (
 )
 
 func TestFanOutReachesAllReaders(t *testing.T) {
-	modes := map[string][]rpipe.Option{"deferred": {}, "immediate": {rpipe.WithSync(rpipe.Immediate)}, "two-puts": {rpipe.WithTwoPuts()}}
-	for name, mode := range modes {
-		t.Run(name, func(t *testing.T) {
-			testjob.EachTransport(t, 4, func(t *testing.T, c testjob.Config) {
+	modes := []struct {
+		name string
+		opts []rpipe.Option
+	}{{"deferred", nil}, {"immediate", []rpipe.Option{rpipe.WithSync(rpipe.Immediate)}}, {"two-puts", []rpipe.Option{rpipe.WithTwoPuts()}}}
+	for part, mode := range modes {
+		for _, c := range testjob.Share(t.Name(), 4, part, len(modes)) {
+			t.Run(c.String()+"/"+mode.name, func(t *testing.T) {
 				pipetest.OverAll(t, c, func(ctx context.Context, r *testjob.Rank, over *rpipe.WindowPool) {
 					opts := []rpipe.Option{rpipe.WithWindow(over)}
 					const blocks = 300
-					opts = slices.Concat(opts, mode, []rpipe.Option{rpipe.WithHeap(8192), rpipe.WithWidth(7)})
+					opts = slices.Concat(opts, mode.opts, []rpipe.Option{rpipe.WithHeap(8192), rpipe.WithWidth(7)})
 					content := func(i int) []int32 { return slices.Repeat([]int32{int32(i)}, i%200) }
 					if r.Me > 0 {
 						rd, err := rpipe.OpenReader[int32](ctx, r.World, 0, opts...)
@@ -65,7 +68,7 @@ func TestFanOutReachesAllReaders(t *testing.T) {
 					r.EqualValues(blocks, readers[2].Written)
 				})
 			})
-		})
+		}
 	}
 }
 
