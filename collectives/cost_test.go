@@ -97,7 +97,6 @@ func TestBlockingCallsAllocateNothing(t *testing.T) {
 	if testwatch.Race {
 		t.Skip("the race detector allocates")
 	}
-	const rounds = 200
 	for _, count := range []int{1, 3000} {
 		for _, call := range repeatedCalls(count) {
 			t.Run(fmt.Sprint(call.name, " of ", count), func(t *testing.T) {
@@ -109,13 +108,7 @@ func TestBlockingCallsAllocateNothing(t *testing.T) {
 						for range 50 {
 							one()
 						}
-						if r.Me > 0 {
-							for range rounds + 1 {
-								one()
-							}
-							return
-						}
-						allocs := testing.AllocsPerRun(rounds, one)
+						allocs := r.Allocs(50, one)
 						if r.N == 1 {
 							r.Zero(allocs)
 						} else {

@@ -2,6 +2,7 @@ package testjob
 
 import (
 	"context"
+	"math"
 	goruntime "runtime"
 	"testing"
 
@@ -28,6 +29,24 @@ func (r *Rank) Left() int { return (r.Me + r.N - 1) % r.N }
 // Die ends this rank without a word: a process by SIGKILL, a goroutine by Goexit.
 // Call it in the goroutine of the body.
 func (r *Rank) Die() { r.die() }
+
+// Allocs returns the allocations of a collective call by all ranks of this process together,
+// the least of four averages over rounds calls. Ranks that wait for long on a busy machine
+// park, which allocates. All ranks call it, and ranks but rank 0 get 0.
+func (r *Rank) Allocs(rounds int, call func()) float64 {
+	least := math.Inf(1)
+	for range 4 {
+		if r.Me == 0 {
+			least = min(least, testing.AllocsPerRun(rounds, call))
+			continue
+		}
+		least = 0
+		for range rounds + 1 { // AllocsPerRun makes one call ahead
+			call()
+		}
+	}
+	return least
+}
 
 // A Body is the program of a rank of a test.
 type Body func(ctx context.Context, r *Rank)

@@ -46,19 +46,22 @@ var sources = map[string]func(ctx context.Context, r *testjob.Rank) source{
 
 // canceledAtTheEnd has rank 0 run write, whose Close waits until rank 1 has read all.
 // Rank 1 runs begin, whose result runs ahead of its last read. The read before that
-// finds the end of the pipe and is canceled.
-func canceledAtTheEnd(t *testing.T, write, begin func(ctx context.Context, r *testjob.Rank, in *source) (last func())) {
+// finds the end of the pipe and is canceled. begin closes begun for write: a barrier would
+// wait for the queue between the two ranks, which may be full.
+func canceledAtTheEnd(t *testing.T, write func(ctx context.Context, r *testjob.Rank, begun chan struct{}),
+	begin func(ctx context.Context, r *testjob.Rank, in *source, begun chan struct{}) (last func())) {
 	for kind, open := range sources {
 		t.Run(kind, func(t *testing.T) {
 			testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
+				begun := make(chan struct{})
 				c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 					if r.Me == 0 {
-						write(ctx, r, nil)
+						write(ctx, r, begun)
 						r.NoError(r.World.Barrier(ctx))
 						return
 					}
 					in := open(ctx, r)
-					last := begin(ctx, r, &in)
+					last := begin(ctx, r, &in, begun)
 					r.NoError(team.Of(r.World).Wait(ctx, in.arrived))
 					if err := in.read(pipetest.Ended(ctx)); !errors.Is(err, io.EOF) { // it may meet the writer all the same
 						r.ErrorIs(err, context.Canceled)
@@ -75,33 +78,31 @@ func canceledAtTheEnd(t *testing.T, write, begin func(ctx context.Context, r *te
 
 // The word that the writer's Close waits for finds no room in the queue.
 func TestWriterClosesAfterCanceledReadOfEnd(t *testing.T) {
-	canceledAtTheEnd(t, func(ctx context.Context, r *testjob.Rank, _ *source) func() {
+	canceledAtTheEnd(t, func(ctx context.Context, r *testjob.Rank, begun chan struct{}) {
 		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1)
 		r.NoError(err)
 		r.NoError(w.Send(ctx, []byte{1}))
-		r.NoError(r.World.Barrier(ctx), "the block is read")
+		<-begun // the block is read
 		r.NoError(w.Close(ctx))
-		return nil
-	}, func(ctx context.Context, r *testjob.Rank, in *source) func() {
+	}, func(ctx context.Context, r *testjob.Rank, in *source, begun chan struct{}) func() {
 		r.NoError(in.read(ctx))
 		var full atomic.Bool
 		full.Store(true)
 		in.clog(&full)
-		r.NoError(r.World.Barrier(ctx))
+		close(begun)
 		return func() { full.Store(false) }
 	})
 }
 
 // The reader is not connected to the writer as it finds the end.
 func TestWriterClosesAfterCanceledConnect(t *testing.T) {
-	canceledAtTheEnd(t, func(ctx context.Context, r *testjob.Rank, _ *source) func() {
+	canceledAtTheEnd(t, func(ctx context.Context, r *testjob.Rank, begun chan struct{}) {
 		w, err := rpipe.OpenWriter[byte](ctx, r.World, 1)
 		r.NoError(err)
-		r.NoError(r.World.Barrier(ctx), "the reader is open")
+		<-begun // the reader is open
 		r.NoError(w.Close(ctx))
-		return nil
-	}, func(ctx context.Context, r *testjob.Rank, _ *source) func() {
-		r.NoError(r.World.Barrier(ctx))
+	}, func(_ context.Context, _ *testjob.Rank, _ *source, begun chan struct{}) func() {
+		close(begun)
 		return func() {}
 	})
 }
