@@ -63,7 +63,7 @@ func TestSelectorPrefersMeasurementsToRules(t *testing.T) {
 	require.Equal(t, onBoard, name(AllReduceCall(sum, vector[:30], vector[:30])), "between two rules")
 	require.Equal(t, "linear", name(BroadcastCall(0, vector)))
 	require.Equal(t, onBoard, name(AllReduceCall(odd, vector[:1], vector[:1])), "a ring cannot do that")
-	require.Equal(t, onBoard, name(ScanCall(sum, vector, vector)), "nobody measured that")
+	require.Equal(t, onBoard, name(ScanCall(sum, vector, vector)), "no measurement chose that")
 	require.Equal(t, "chain", name(BroadcastCall(0, vector, WithAlgorithm("chain"))), "the call asks for it")
 	each := Blocks{Counts: []int{1, 1, 1}}
 	require.Equal(t, "pairwise", name(AllToAllCall(vector[:3], vector[3:6])))

@@ -39,7 +39,7 @@ func TestGetAfterCancel(t *testing.T) {
 				goruntime.GC()
 				_, err = w.GetValue(ctx, 1, transfer-1) // behind all data that is still under way
 				r.NoError(err)
-				r.Equal(transfer, bytes.Count(dst, []byte{2}), "bytes that nobody wrote")
+				r.Equal(transfer, bytes.Count(dst, []byte{2}), "bytes that no rank wrote")
 			}
 			r.True(canceled, "every get was too fast to be canceled")
 		}

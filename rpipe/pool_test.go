@@ -21,10 +21,8 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// TestPoolReusesPlaces opens and closes many more pipes than
-// there are places, all ranks to all at a time.
-// boarded opens an end as soon as there is a place: those of ends that were closed
-// are free when the other one's last word has come, which nobody waits for.
+// boarded opens an end as soon as the window has a place. The place of a closed end is free
+// once the last flag of its peer has arrived, for which no call waits.
 func boarded[E any](ctx context.Context, r *testjob.Rank, open func() (E, error)) E {
 	for {
 		end, err := open()
@@ -37,6 +35,8 @@ func boarded[E any](ctx context.Context, r *testjob.Rank, open func() (E, error)
 	}
 }
 
+// TestPoolReusesPlaces opens and closes many more pipes than there are places, all ranks to
+// all at a time.
 func TestPoolReusesPlaces(t *testing.T) {
 	testjob.Each(t, 1, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {

@@ -14,7 +14,7 @@ import (
 //
 //	Barrier  Start(AllReduce)  Start(Broadcast)  Barrier
 //	   1             2                 3            4       number
-//	 caller        goroutine of the team          caller    who runs it
+//	 caller        goroutine of the team          caller    run by
 //
 // Blocking calls run on the caller's goroutine. Started calls run on one goroutine of the
 // team, which exists while there are started calls.

@@ -79,7 +79,7 @@ func TestStartedCallRunsInBackground(t *testing.T) {
 	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
 		var ran atomic.Bool
 		c := start(ctx, streamOf(r), func(context.Context, team.Key) error { ran.Store(true); return nil })
-		r.NoError(c.wait(ctx), "nobody made another call")
+		r.NoError(c.wait(ctx), "no member made another call")
 		r.True(ran.Load())
 		r.NoError(r.World.Barrier(ctx))
 	})

@@ -9,11 +9,11 @@ import (
 	"github.com/gopgas/gopgas/internal/fabric"
 )
 
-// Blocks describe elements that one call puts or gets: blocks of adjacent elements, at places that
-// count from the call's index at the target, or from the beginning of the caller's slice. The two
-// sides of a call may differ in all but their number of elements, which go over in order. The
-// zero Blocks are one block, as long as the other side; if both are zero, as long as the caller's
-// slice.
+// Blocks describe the elements that one call puts or gets: blocks of adjacent elements. At the
+// target their places count from the call's index, at the caller from the beginning of its slice.
+// The two sides of a call have the same number of elements, which the call moves in order; all else may
+// differ. The zero Blocks are one block, as long as the other side. If both sides are zero, they are
+// as long as the caller's slice.
 //
 // Put a column of an array of width columns to the right neighbor, and a face of a cube:
 //
@@ -50,8 +50,8 @@ func Box(shape, start, size []int) Blocks { return Blocks{blocks.Box(shape, star
 // is [Window.Put] of many blocks: it returns at local completion, and the blocks are not ordered
 // among each other. On mapped memory it is a loop of copies. A device takes a request for each block.
 //
-// It returns [ErrRange], and changes nothing, if blocks lie beyond src or the target's elements,
-// or if the two sides have different numbers of elements. Kind: one-sided.
+// It returns [ErrRange] if blocks lie beyond src or the target's elements, or if the two sides have
+// different numbers of elements. It then changes nothing. Kind: one-sided.
 func (w *Window[T]) PutBlocks(ctx context.Context, target, index int, to Blocks, src []T, from Blocks) error {
 	s, err := w.span(target, index, &to, len(src), &from)
 	if err == nil {
@@ -100,8 +100,8 @@ func (w *Window[T]) PutBlocksNotify(ctx context.Context, target, index int, to B
 
 // GetBlocks fills the blocks into of dst from the blocks from of the target, counted from index on.
 // They are filled if GetBlocks returns nil. The caller owns dst again even if it returns an error.
-// Where the target is not mapped, blocks that lie at a stride with 1 KiB or less between them take one
-// read for each 256 KiB, elements between them included, and other blocks one read each.
+// Where the target is not mapped, each block takes one read. Blocks at a stride with 1 KiB or less
+// between them take one read for each 256 KiB, with the elements between them.
 // See [Window.PutBlocks]. Kind: one-sided.
 func (w *Window[T]) GetBlocks(ctx context.Context, target, index int, from Blocks, dst []T, into Blocks) error {
 	s, err := w.span(target, index, &from, len(dst), &into)

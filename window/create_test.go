@@ -81,7 +81,7 @@ func TestAllocateFailsAtAllRanksIfOneHeapIsExhausted(t *testing.T) {
 func TestAllocateWithoutTeamReturnsAnError(t *testing.T) {
 	w, err := window.Allocate[int](t.Context(), nil, 1)
 	if w != nil {
-		t.Error("a window of nobody")
+		t.Error("a window of no team")
 	}
 	testjob.All(t, 1, func(ctx context.Context, r *testjob.Rank) {
 		r.ErrorIs(err, window.ErrTeam)

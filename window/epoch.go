@@ -26,7 +26,7 @@ var ErrEpoch = errors.New("call out of turn: Start, Complete, Start; and Post, W
 // A rank adds a bit to a word of its peer. The sum needs no carry: Complete follows Start, which has
 // cleared the target's bit, and the next Post follows Wait, which has cleared the origin's.
 
-// epochs are those of this rank that are open.
+// epochs holds the open epochs of this rank.
 type epochs struct {
 	mu               sync.Mutex
 	access, exposure *epoch
@@ -47,8 +47,8 @@ type Exposure struct{ e *epoch }
 // An Access is an access epoch: this rank accesses targets' memory.
 type Access struct{ e *epoch }
 
-// Post begins an exposure epoch for origins, each of which may then Start an access epoch with this
-// rank among its targets. It does not wait for them: MPI_Win_post. origins has each rank once at
+// Post begins an exposure epoch for origins (MPI_Win_post). Each of them may then Start an access epoch
+// with this rank among its targets. Post does not wait for them. origins has each rank once at
 // most, and may have this rank; the caller keeps it. It returns [ErrEpoch] while an exposure epoch
 // of the window is open, and [ErrPart] for attached memory. After any other error but those of
 // the arguments, no further epoch of the window can begin. Kind: one-sided.
@@ -64,8 +64,8 @@ func (w *Window[T]) Post(ctx context.Context, origins []int) (Exposure, error) {
 	return Exposure{e}, nil
 }
 
-// Start begins an access epoch for targets: it waits until each has called Post with this rank among
-// its origins: MPI_Win_start. targets has each rank once at most, and may have this rank; the caller
+// Start begins an access epoch for targets (MPI_Win_start). It waits until each target has called Post
+// with this rank among its origins. targets has each rank once at most, and may have this rank; the caller
 // keeps it. If ctx ends or a rank of the team is gone, no epoch has begun, and the caller may
 // call Start again. It returns [ErrEpoch] while an access epoch of the window is open. Operations on
 // other ranks, and without an epoch, are as valid as ever. Kind: one-sided.
@@ -85,9 +85,9 @@ func (w *Window[T]) Start(ctx context.Context, targets []int) (Access, error) {
 	return Access{e}, nil
 }
 
-// Complete ends the access epoch: each target that calls Wait then sees this rank's puts and atomics
-// through the window that called Start: MPI_Win_complete. It waits for no target. Started operations need a wait of their
-// own. A second call returns [ErrEpoch]. After any other error no further access epoch of the window
+// Complete ends the access epoch (MPI_Win_complete). Each target that calls Wait then sees this rank's
+// puts and atomics through the window that called Start. Complete waits for no target. Started
+// operations need a wait of their own. A second call returns [ErrEpoch]. After any other error no further access epoch of the window
 // can begin. Kind: one-sided.
 func (a Access) Complete(ctx context.Context) error {
 	return a.e.conclude("Complete", func(e *epoch) error {
@@ -105,15 +105,15 @@ func (a Access) Complete(ctx context.Context) error {
 	}, func(e *epoch) error { return e.mark(wait.Context(ctx), e.core.layout.completed) })
 }
 
-// Wait ends the exposure epoch: it waits until each origin has called Complete: MPI_Win_wait. This
-// rank then sees what they did. If ctx ends or a rank of the team is gone, the epoch stays open. A
+// Wait ends the exposure epoch (MPI_Win_wait). It waits until each origin has called Complete. This
+// rank then sees the origins' puts and atomics. If ctx ends or a rank of the team is gone, the epoch stays open. A
 // call after the end, or while another goroutine waits, returns [ErrEpoch]. Kind: local.
 func (x Exposure) Wait(ctx context.Context) error {
 	return x.e.conclude("Wait", func(e *epoch) error { return e.await(wait.Context(ctx), e.core.layout.completed) },
 		func(e *epoch) error { return e.clear(wait.Context(ctx), e.core.layout.completed) })
 }
 
-// Test is Wait that does not wait: it reports whether the epoch has ended: MPI_Win_test. It makes
+// Test is Wait that does not wait (MPI_Win_test). It reports whether the epoch has ended, and makes
 // progress. Kind: local.
 func (x Exposure) Test() (ended bool, err error) {
 	err = x.e.conclude("Test", func(e *epoch) error {

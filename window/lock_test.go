@@ -239,7 +239,7 @@ func TestUnlockWithoutTheLockReturnsAnError(t *testing.T) {
 		r.ErrorIs(window.Held{}.Unlock(ctx), window.ErrNotHeld)
 		_, err = w.Lock(ctx, r.Right(), window.Mode(7))
 		r.ErrorContains(err, "lock mode 7")
-		r.NoError(increment(ctx, w), "and releases nobody else's")
+		r.NoError(increment(ctx, w), "and releases no other lock")
 	})
 }
 

@@ -15,8 +15,8 @@ import (
 // speed:
 //
 //	elements 0..19   in runs of 5, each of which one rank owns for a round
-//	elements 20..23  of everyone, who all do the same kind of sum in a round
-//	slots 0..3       of everyone, who add to them
+//	elements 20..23  of all ranks, which do the same kind of sum in a round
+//	slots 0..3       of all ranks, which add to them
 type program struct {
 	ranks  int
 	rounds [][]action // all ranks' actions, in each rank's order

@@ -51,8 +51,8 @@ func NewQueue(t *runtime.Team) (*Queue, error) {
 
 // Through returns w for operations that q carries: the same elements and slots. Lock is
 // for w itself. Flush, FlushAll, Order and Fence of the result complete and order operations
-// through q only. Those of w, Unlock, and [runtime.Job.FlushAll], leave out operations through q. Rings and waits are the same
-// through both. A second call with the same queue returns the same window, and a [Part] of the
+// through q only. Those of w, Unlock, and [runtime.Job.FlushAll] leave out operations through q. Rings
+// and waits are the same through both. A second call with the same queue returns the same window, and a [Part] of the
 // result goes through q, too.
 //
 // The result ends with w or with q: operations then return [ErrFreed]. It returns [ErrFreed] if
@@ -92,8 +92,8 @@ func (w *Window[T]) through(q *Queue) (*Window[T], error) {
 	return made.(*Window[T]), nil
 }
 
-// FlushAll completes this rank's earlier operations through q at their targets, in all windows;
-// of several errors it returns the first: shmem_ctx_quiet. As Flush, it does not fill the buffers of
+// FlushAll completes this rank's earlier operations through q at their targets, in all windows
+// (shmem_ctx_quiet). Of several errors it returns the first. As Flush, it does not fill the buffers of
 // started gets. Kind: one-sided.
 func (q *Queue) FlushAll(ctx context.Context) error {
 	ctx = wait.Context(ctx)
@@ -113,7 +113,7 @@ func (q *Queue) flush(ctx context.Context) (first error) {
 }
 
 // Order has this rank's later operations through q take effect after its earlier ones at the same
-// target, in all windows: shmem_ctx_fence. It completes nothing and does not wait. Kind: local.
+// target, in all windows (shmem_ctx_fence). It completes nothing and does not wait. Kind: local.
 func (q *Queue) Order() error {
 	if q.closed.Load() {
 		return q.fail("Order", ErrFreed)

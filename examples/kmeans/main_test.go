@@ -65,7 +65,7 @@ func TestClusteringFindsTheClustersOfThePoints(t *testing.T) {
 	for k, size := range c.sizes() {
 		center := c.centers[k*2:][:2]
 		at := []int32{int32(center[0]), int32(center[1])}
-		require.Lessf(t, math.Sqrt(d.gap(at)), deviation/4., "nobody made a cluster at %v", center)
+		require.Lessf(t, math.Sqrt(d.gap(at)), deviation/4., "no cluster was made at %v", center)
 		require.InDelta(t, 5000/6, size, 200)
 		total += size
 	}

@@ -15,7 +15,7 @@
 //
 //	corpus      the command line, the files, their words, and a sequential count (examples/internal/corpus)
 //	stream.go   words and counts through a pipe
-//	reduce.go   who sends what to whom
+//	reduce.go   which rank sends what to which
 //	report.go   rank 0 prints the most frequent words and checks all of them
 package main
 

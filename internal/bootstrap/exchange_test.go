@@ -110,7 +110,7 @@ func TestExchangeFailsWhenAMemberDies(t *testing.T) {
 			require.Equal(t, PeerDeadError{Rank: 2, Cause: "SIGSEGV"}, *gone)
 		}
 		all, err := exchangeBoth(t, c[0], c[1])
-		require.NoError(t, err, "those who live go on")
+		require.NoError(t, err, "ranks that live go on")
 		require.Len(t, all, 2)
 	})
 }

@@ -90,8 +90,8 @@ func TestTLSClientsExchange(t *testing.T) {
 			c, err := dialBy(t, to, testSecret, rank, true, Events{})
 			if err == nil {
 				var parts [][]byte
-				parts, err = c.Exchange(watchdog(t), "key", ranks(2), []byte("nobody reads this"))
-				if err == nil && string(parts[1-rank]) != "nobody reads this" {
+				parts, err = c.Exchange(watchdog(t), "key", ranks(2), []byte("no stranger reads this"))
+				if err == nil && string(parts[1-rank]) != "no stranger reads this" {
 					err = errors.New("other bytes")
 				}
 				err = errors.Join(err, c.Close(watchdog(t)))

@@ -24,7 +24,7 @@ type rig struct {
 	ranks []*fabric.Fabric
 }
 
-var errNobody = errors.New("nobody of that rank")
+var errNobody = errors.New("no fabric of that rank")
 
 // control carries a request from one rank of the rig to another.
 func (r *rig) control(from int) fabric.Control {

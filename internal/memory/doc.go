@@ -12,13 +12,13 @@
 // A fault in mapped memory kills the process, and no recover helps. Therefore
 //
 //   - a memfd is sealed against shrinking and growing, and Import refuses one
-//     that is not: nobody can take pages from under a mapping;
+//     that is not: no process can take pages from under a mapping;
 //   - Commit makes pages present before they are used, so that a host without
 //     memory is an error where memory is asked for and not a signal where it
 //     is used;
 //   - nothing is ever unmapped. Close replaces the range with anonymous memory
 //     at the same place: a stale slice reads garbage but does not fault, and
-//     its addresses go to nobody else.
+//     its addresses go to no other allocation.
 //
 // This package sets no finalizers: one would run while a slice is still in use.
 package memory

@@ -236,13 +236,13 @@ func TestHeapPostsOneRequestOrNoneWhenMapped(t *testing.T) {
 			var b farheap.Remote[int64]
 			none := cost(func() { b, err = h.Alloc(ctx, 100) })
 			r.NoError(err)
-			r.Zero(none.Requests(), "Alloc asks nobody")
+			r.Zero(none.Requests(), "Alloc sends no request")
 			put := cost(func() { r.NoError(h.Put(ctx, b, 0, values)) })
 			r.Equal([2]uint64{one, one}, [2]uint64{put.Requests(), put.Posted[driver.OpWrite]})
 			get := cost(func() { r.NoError(h.Get(ctx, b, 0, values)) })
 			r.Equal([2]uint64{one, one}, [2]uint64{get.Requests(), get.Posted[driver.OpRead]})
 			none = cost(func() { r.NoError(errors.Join(h.Free(b), h.Free(first))) })
-			r.Zero(none.Requests(), "Free asks nobody")
+			r.Zero(none.Requests(), "Free sends no request")
 			if !testwatch.Race {
 				r.Zero(testing.AllocsPerRun(300, func() {
 					b, _ := h.Alloc(ctx, 100)

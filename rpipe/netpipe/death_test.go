@@ -62,7 +62,7 @@ func connsOfTheDead(ctx context.Context, r *testjob.Rank) {
 	r.NoError(l.Close())
 }
 
-// serveAll sends back what comes over any connection, each of which ends some time,
+// serveAll sends back the bytes of any connection, each of which ends some time,
 // with an error where its rank dies.
 func serveAll(l net.Listener, served *atomic.Int32) {
 	for {

@@ -112,7 +112,7 @@ func TestDialWaitsForNextListener(t *testing.T) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			if r.Me > 0 {
 				short, cancel := context.WithTimeout(ctx, time.Millisecond)
-				_, err := netpipe.Dial(short, r.World, 0, netpipe.WithName("nobody's"))
+				_, err := netpipe.Dial(short, r.World, 0, netpipe.WithName("no listener's"))
 				r.ErrorIs(err, context.DeadlineExceeded)
 				cancel()
 				for range 4 {

@@ -5,7 +5,7 @@
 //	      |
 //	driver.Provider / Context / MR / CQ / QP  1 to 6 methods each
 //	   /    |     \      \
-//	loop   shm    tcp    ibv                  who actually moves the bytes
+//	loop   shm    tcp    ibv                  the movers of the bytes
 //
 // The model is reliable-connected ibverbs. Every method maps to libibverbs
 // calls; docs/adr/0001-driver-maps-to-libibverbs.md has the table.

@@ -102,7 +102,7 @@ func TestCutEndsTheConnectionOnThisSide(t *testing.T) {
 			require.Equal(t, a.qp.Num(), ev.QP)
 			require.ErrorIs(t, ev.Err, driver.ErrLost)
 			require.Equal(t, verbs.StateErr, a.qp.State())
-			require.Empty(t, b.events, "nobody told the peer")
+			require.Empty(t, b.events, "the peer was not told")
 			b.post(b.write(9, a, 0))
 			b.expect(9, driver.RetryExceeded)
 			require.Empty(t, a.events, "one cut, one event")

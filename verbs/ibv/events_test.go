@@ -23,7 +23,7 @@ func (e *end) notice(to *end, flags driver.Flags) {
 func TestArmedQueueReportsNextCompletionOnce(t *testing.T) {
 	a, b := newEnds(t, impatient)
 	a.notice(b, 0)
-	require.Empty(t, b.events, "nobody asked")
+	require.Empty(t, b.events, "the event was not asked for")
 	require.NoError(t, b.cq.Arm(false))
 	a.notice(b, 0)
 	b.event(driver.EventCompletion)

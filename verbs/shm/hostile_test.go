@@ -71,9 +71,9 @@ func TestScribblingPeerCausesOnlyErrors(t *testing.T) {
 		other.nothing()
 		other.modify(driver.StateErr, nil)
 	}
-	require.Positive(t, sum[driver.RemoteAccess], "nobody met a bad table")
-	require.Positive(t, sum[driver.RetryExceeded], "nobody met a bad connection word")
-	require.Positive(t, sum[driver.GeneralError], "nobody met a bad ring or counter")
+	require.Positive(t, sum[driver.RemoteAccess], "no request met a bad table")
+	require.Positive(t, sum[driver.RetryExceeded], "no request met a bad connection word")
+	require.Positive(t, sum[driver.GeneralError], "no request met a bad ring or counter")
 }
 
 // exercise posts requests of all kinds and polls.

@@ -178,7 +178,7 @@ func TestNoWakeUpBetweenProcessesIsLost(t *testing.T) {
 		r.await(flagAt, i+1)
 	}
 	t.Logf("%d rounds, parked %d times here", rounds, r.bell.Parks())
-	require.GreaterOrEqual(t, r.bell.Parks(), uint64(asleep), "hardly anybody slept: this shows nothing")
+	require.GreaterOrEqual(t, r.bell.Parks(), uint64(asleep), "too few waiters slept: this shows nothing")
 	c.ended(t)
 }
 

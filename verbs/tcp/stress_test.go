@@ -204,7 +204,7 @@ func staysOn(rnd *rand.Rand, x, y *end, until time.Time) error {
 	}
 	for time.Now().Before(until) {
 		if err := x.writes(rnd, y); err != nil {
-			return fmt.Errorf("a pair that nobody disturbed: %w", err)
+			return fmt.Errorf("an undisturbed pair: %w", err)
 		}
 		x, y = y, x
 	}

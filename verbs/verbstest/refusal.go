@@ -257,7 +257,7 @@ func badSegments(t *testing.T, h Harness) {
 		op  verbs.Opcode
 		seg verbs.Segment
 	}{
-		"memory of nobody":           {verbs.OpWrite, verbs.Segment{Mem: make([]byte, 8), LKey: a.mr.LKey()}},
+		"memory of no region":        {verbs.OpWrite, verbs.Segment{Mem: make([]byte, 8), LKey: a.mr.LKey()}},
 		"memory beyond the region":   {verbs.OpWrite, verbs.Segment{Mem: readOnly.Bytes()[:8], LKey: a.mr.LKey()}},
 		"key of nothing":             {verbs.OpWrite, verbs.Segment{Mem: a.bytes(0, 8), LKey: verbs.Key{Hi: 9, Lo: 9}}},
 		"key of another PD":          {verbs.OpWrite, segment(t, foreign, 0, 8)},

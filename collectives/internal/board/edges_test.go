@@ -108,7 +108,7 @@ func TestSenderRunsAheadByTheRoomOfItsQueue(t *testing.T) {
 	}
 	r := newEdgeRig(t, 2, tiny)
 	x := exchange{graph: oneWay(), size: tiny.place, placed: 1}
-	require.Zero(t, r.runAhead(t, r.edges(t, oneWay())[0], &x), "nobody has read it")
+	require.Zero(t, r.runAhead(t, r.edges(t, oneWay())[0], &x), "no member has read it")
 }
 
 // runAhead counts the calls of a member that end while no other member makes one.

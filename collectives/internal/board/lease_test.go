@@ -177,6 +177,6 @@ func overAfter(t *testing.T, over chan struct{}, do func()) {
 	select {
 	case <-over:
 	case <-testwatch.Context(t).Done():
-		require.Fail(t, "nobody uses the memory any more")
+		require.Fail(t, "no member uses the memory any more")
 	}
 }

@@ -77,7 +77,7 @@ func (w *net) finish(t require.TestingT, f func(ctx context.Context, m *member) 
 	}
 	for from := range w.queues {
 		for to, queue := range w.queues[from] {
-			require.Empty(t, queue, "member %d sent to %d what nobody took", from, to)
+			require.Empty(t, queue, "no member took a message from %d to %d", from, to)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // sshPort is the first port of each host's sshd.
 const sshPort = 22
 
-// Folders of users who come by ssh. Each host has them for itself.
+// Folders of users that log in by ssh. Each host has them for itself.
 const (
 	HomeDir = "/run/home"
 	TempDir = "/run/tmp"

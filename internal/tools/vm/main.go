@@ -32,7 +32,7 @@
 // 10.0.1.N. A command may disturb one of them without the other. Lines of the second machine's
 // kernel begin with "vm2: ". Both end with COMMAND.
 //
-// # What comes out
+// # Output
 //
 // Standard output shows, line by line, the output of the command, its standard error, and the
 // kernel's complaints. The exit code is the command's; 111 stands for 111 and more. It is 124 if the

@@ -11,7 +11,7 @@ import (
 const tagWindow = 64
 
 // fetchedTags is immediate synchronization at the writer: the ring of tags lies
-// at the reader, and each take reads what comes next there.
+// at the reader, and each take reads the next tags there.
 type fetchedTags struct {
 	w      *Writer
 	taker  rmalloc.TagTaker
