@@ -37,7 +37,7 @@ func selected[T any](ctx context.Context, r *testjob.Rank, rd *rpipe.Reader[T], 
 
 func TestArrivalsReportEachBlock(t *testing.T) {
 	eachMode(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
-		const rounds = 400
+		rounds := pipetest.Fewer(400)
 		pipetest.Ends(ctx, r, func(w *rpipe.Writer[int]) {
 			for i := range rounds {
 				r.NoError(w.Send(ctx, []int{i}))

@@ -183,7 +183,7 @@ func TestRandomProgramReadsItsBlocksOverFaultyProvider(t *testing.T) {
 
 func TestRankSendsToItself(t *testing.T) {
 	testjob.EachTransport(t, 1, func(t *testing.T, c testjob.Config) {
-		for seed := range uint64(16) {
+		for seed := range uint64(testwatch.Rounds(16)) {
 			p := drawProgram(seed, 100)
 			alone := func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 				w, err := rpipe.OpenWriter[byte](ctx, r.World, 0, opts...)

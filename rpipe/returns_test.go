@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 	"github.com/gopgas/gopgas/runtime"
@@ -17,7 +18,8 @@ import (
 // not the device copies so many tags. A second copy of a tag would stay in the ring,
 // and the writer would read it a lap later.
 func TestCanceledSyncSendsTagsOnce(t *testing.T) {
-	const blocks, heap, rounds = 24, 24 * 64, 60
+	const blocks, heap = 24, 24 * 64
+	rounds := testwatch.Rounds(60)
 	for name, extra := range map[string][]runtime.Option{
 		"bulk":      {runtime.WithFMAMax(1)},
 		"disturbed": {runtime.WithFMAMax(16), pipetest.Disturbed(3)},
@@ -81,7 +83,7 @@ func TestAnnouncementCarriesManyTags(t *testing.T) {
 	testjob.EachTransport(t, 2, func(t *testing.T, c testjob.Config) {
 		c.Run(t, func(ctx context.Context, r *testjob.Rank) {
 			all := func(int) int { return blocks }
-			exchange(heap, 2, all)(ctx, r, []rpipe.Option{rpipe.WithHeap(heap), rpipe.WithWidth(blocks), rpipe.WithBlocks(blocks)})
+			exchange(heap, testwatch.Rounds(2), all)(ctx, r, []rpipe.Option{rpipe.WithHeap(heap), rpipe.WithWidth(blocks), rpipe.WithBlocks(blocks)})
 		})
 	})
 }

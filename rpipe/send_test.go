@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gopgas/gopgas/internal/testjob"
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/rpipe"
 	"github.com/gopgas/gopgas/rpipe/internal/pipetest"
 )
@@ -16,15 +17,12 @@ import (
 func content(round int) []byte {
 	sizes := []int{0, 1, 24, 16 << 10, 16<<10 - 1, 17_000, 100_000, 256 << 10, 256<<10 + 1, 300_000}
 	block := make([]byte, sizes[round%len(sizes)])
-	dice := rand.New(rand.NewPCG(uint64(round), 0))
-	for i := range block {
-		block[i] = byte(dice.Uint32())
-	}
+	_, _ = rand.NewChaCha8([32]byte{byte(round)}).Read(block) // does not fail
 	return block
 }
 
 func TestSendLeavesSourceToCaller(t *testing.T) {
-	const rounds = 60
+	rounds := testwatch.Rounds(60)
 	for name, opts := range map[string][]rpipe.Option{"push": nil, "pull": {rpipe.WithPull()}, "two puts": {rpipe.WithTwoPuts()}} {
 		t.Run(name, func(t *testing.T) {
 			testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {

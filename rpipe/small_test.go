@@ -94,7 +94,7 @@ func TestSmallBlocksAreWrittenInAnyOrder(t *testing.T) {
 
 // Free takes no lock for most of these blocks. The writer gets all memory back.
 func TestManyGoroutinesFreeBlocks(t *testing.T) {
-	const blocks = 200
+	blocks := pipetest.Fewer(300)
 	eachMatrix(t, func(ctx context.Context, r *testjob.Rank, opts []rpipe.Option) {
 		opts = append(opts, rpipe.WithHeap(256*rmalloc.Granule), rpipe.WithWidth(16))
 		pipetest.Ends(ctx, r, func(w *rpipe.Writer[int]) {

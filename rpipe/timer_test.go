@@ -24,7 +24,8 @@ func TestPipeNeedsNoTimer(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				c.Run(t, func(ctx context.Context, r *testjob.Rank) {
-					const blocks, size = 256, 256
+					const size = 256
+					blocks := pipetest.Fewer(256)
 					pipetest.Ends(ctx, r, func(w *rpipe.Writer[byte]) {
 						for range blocks {
 							r.NoError(w.Send(ctx, make([]byte, size)))

@@ -17,8 +17,10 @@
 package verbstest
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -33,6 +35,9 @@ type Harness struct {
 	// Wrap, if not nil, wraps each provider, for instance by one that injects
 	// delays. Run then leaves out the cases about costs only.
 	Wrap func(driver.Provider) driver.Provider
+	// Only, if not nil, names the groups of cases that Run runs: of a provider that differs from
+	// another one, which passes all groups, in a part. All groups run when soaking.
+	Only []string
 	// Allocations bounds the allocations of one request at both ends together, 0 for a
 	// provider whose posts and polls allocate nothing.
 	Allocations int
@@ -64,6 +69,9 @@ func Run(t *testing.T, h Harness) {
 		{"Cost", costCases()},
 		{"Stress", stressCases()},
 	} {
+		if h.Only != nil && !slices.Contains(h.Only, group.name) && !testwatch.Soak() {
+			continue
+		}
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.cases {
 				t.Run(c.name, func(t *testing.T) { c.run(t, h) })
