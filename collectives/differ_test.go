@@ -13,6 +13,7 @@ import (
 // second member has made more calls than the team remembers. A header in the channel names
 // the difference.
 func TestMismatchErrorNamesLongCallsThatDiffer(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	const long, many = 1 << 20, 100
 	broadcast := func(ctx context.Context, r *testjob.Rank, root, bytes, times int) (err error) {
 		for i := 0; i < times && err == nil; i++ {
@@ -40,6 +41,7 @@ func TestMismatchErrorNamesLongCallsThatDiffer(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			testjob.Config{Provider: "tcp", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
 				err := calls[r.Me](ctx, r)
 				if err == nil {

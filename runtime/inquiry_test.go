@@ -74,6 +74,7 @@ func TestInquiryComparesEarlierCalls(t *testing.T) {
 }
 
 func TestLateMemberIsNoMismatch(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	testjob.Config{Provider: "loop", Ranks: 3}.Run(t, func(ctx context.Context, r *testjob.Rank) {
 		if r.Me == 0 {
 			time.Sleep(350 * time.Millisecond) // the other ranks send inquiries during the sleep

@@ -79,6 +79,7 @@ func TestKilledRankEndsTheJobOfAProcessManager(t *testing.T) {
 }
 
 func TestErrorAtRankZeroEndsTheJobOfAProcessManager(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	for _, m := range []manager{hydra, hydraByPort} {
 		t.Run(m.String(), func(t *testing.T) {
 			code, text := m.run(t, "fail")
@@ -96,6 +97,7 @@ func TestErrorAtRankZeroEndsTheJobOfAProcessManager(t *testing.T) {
 // TestMpirunOnSeveralHostsNeedsAnAddress has a script in place of ssh, which starts mpirun's
 // daemons of two hosts here.
 func TestMpirunOnSeveralHostsNeedsAnAddress(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	script := filepath.Join(t.TempDir(), "ssh")
 	// Each daemon has a folder of its own, as on its own host: two in one folder disturb each other.
 	text := "#!/bin/sh\nwhile case $1 in -*) true;; *) false;; esac; do shift; done\nTMPDIR=$(dirname \"$0\")/$1\nmkdir -p \"$TMPDIR\"\nexport TMPDIR\nshift\nexec sh -c \"$*\"\n"

@@ -133,6 +133,7 @@ func TestKilledRankOfAProcessManagerIsDeadForAllOthers(t *testing.T) {
 // TestRankZeroAbortsRanksThatDoNotLeave has the manager do nothing about the abort, as the
 // test sees the rest then.
 func TestRankZeroAbortsRanksThatDoNotLeave(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	m := newManaged(t, 3)
 	all := m.ranks("stay", 3, 2, "GRUN_PEER_TIMEOUT=2s")
 	m.ends(all[0])
@@ -153,6 +154,7 @@ func TestProcessOfAProcessManagerJoinsOnce(t *testing.T) {
 }
 
 func TestStartOfAProcessManagersJobHasABound(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	m := newManaged(t, 2)
 	m.fails(m.rank("meet", 0, 1, "GRUN_START_TIMEOUT=2s"), "job did not start: some ranks did not join within 2s: start all ranks")
 }
