@@ -117,7 +117,7 @@ var picture = []layer{
 		"it moves messages between two ranks and knows neither teams nor algorithms"},
 	{"window", "runtime internal/team internal/fabric internal/element internal/arena internal/atomics internal/blocks internal/bulk internal/wait internal/mutant verbs/driver",
 		"it works over any fabric and imports no provider; rpipe stands beside it, not below"},
-	{"rpipe", "runtime rpipe/internal/pipe rpipe/internal/overwindow internal/team internal/fabric internal/element internal/rmalloc internal/wait",
+	{"rpipe", "runtime rpipe/internal/pipe rpipe/internal/overwindow internal/team internal/fabric internal/bulk internal/element internal/rmalloc internal/wait",
 		"it is the ends of rpipe/internal/pipe with element types"},
 	{"rpipe/internal/batch", "rpipe rpipe/internal/pipe rpipe/internal/turn runtime",
 		"it is the common part of conveyors and active messages, and is made of pipes"},

@@ -62,6 +62,30 @@ func half(b *testing.B, writer bool) {
 	}, rpipe.WithWidth(2*batch))
 }
 
+// BenchmarkSendOfLongBlocks sends blocks that another goroutine reads.
+func BenchmarkSendOfLongBlocks(b *testing.B) {
+	for _, n := range []int{64 << 10, 1 << 20} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			src, taken := make([]int64, n/8), make(chan int64)
+			b.SetBytes(int64(n))
+			round(b, 1, func(w *rpipe.Writer[int64], r *rpipe.Reader[int64]) (err error) {
+				go func() {
+					sum := int64(0)
+					block, _ := r.Read(b.Context())
+					for _, v := range block.Mem() {
+						sum += v
+					}
+					_ = r.Free(block)
+					taken <- sum
+				}()
+				err = w.Send(b.Context(), src)
+				<-taken
+				return err
+			}, rpipe.WithHeap(4*n))
+		})
+	}
+}
+
 // round runs f b.N times in all, which does batch rounds each.
 func round(b *testing.B, batch int, f func(w *rpipe.Writer[int64], r *rpipe.Reader[int64]) error, opts ...rpipe.Option) {
 	c := testjob.Config{Provider: "loop", Ranks: 1}

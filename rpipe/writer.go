@@ -3,6 +3,7 @@ package rpipe
 import (
 	"context"
 
+	"github.com/gopgas/gopgas/internal/bulk"
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/rmalloc"
 	"github.com/gopgas/gopgas/internal/wait"
@@ -88,9 +89,13 @@ func (w *Writer[T]) Send(ctx context.Context, src []T) error {
 	if err != nil {
 		return err
 	}
-	if n := len(src) * element.Size[T](); n >= sendsInPlace && n <= w.end().MostCopied {
+	switch n := len(src) * element.Size[T](); {
+	case n >= sendsInPlace && n <= w.end().MostCopied:
 		err = w.end().Fail("Write", w.end().WriteCopied(ctx, b.addr(), element.Bytes(src)))
-	} else {
+	case n >= bulk.Long: // the reader's core may have the lines of its memory
+		bulk.Store(element.Bytes(b.Mem()), element.Bytes(src))
+		err = w.Write(ctx, b)
+	default:
 		copy(b.Mem(), src)
 		err = w.Write(ctx, b)
 	}
