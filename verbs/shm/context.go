@@ -40,6 +40,8 @@ type Context struct {
 	nextQP  uint32
 	serving bool // the goroutine of serve runs
 
+	heaps heaps
+
 	stalled atomic.Int32 // QPs with requests that wait for the peer
 	grace   *time.Timer  // runs from a stall to serve
 	ended   atomic.Bool  // closed, for paths that may hold mu

@@ -31,7 +31,8 @@ const (
 type header struct {
 	magic atomic.Uint64
 	token [2]atomic.Uint64
-	_     [line - 3*8]byte
+	probe atomic.Uint64 // peers store here to learn whether they can, see peer.probe
+	_     [line - 4*8]byte
 	bell  [line]byte // wait.Bell for a rank without a shared one
 	doors doorbells
 }

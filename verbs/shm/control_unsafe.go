@@ -43,3 +43,6 @@ func bellOffset() uint64 { return uint64(unsafe.Offsetof(header{}.bell)) }
 func aligned(mem []byte, width uintptr) bool {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(mem)))%width == 0
 }
+
+// addressOf returns the address of mem in this process.
+func addressOf(mem []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mem)))) }

@@ -2,7 +2,7 @@
 // registered memory, and the goroutine that posts a request executes it. A
 // WRITE is a copy, an atomic is an instruction of this CPU. The peer's program
 // takes no part in WRITE, READ and atomics, and neither does any thread of its
-// process.
+// process, unless the memory lies in its Go heap (see Heap memory).
 //
 //	process A                                    process B
 //	QP.PostSend ── copy, CPU atomic ───────────> memory registered by B
@@ -15,7 +15,7 @@
 // Each context has one small memfd that its peers map. Its owner alone writes
 // it, except doorbells and bell:
 //
-//	header      magic, token, bell, doorbell bits: "QP i, look at your peer"
+//	header      magic, token, probe, bell, doorbell bits: "QP i, look at your peer"
 //	MR table    one line per registration: key, memfd, offset, length, rights
 //	QP blocks   connection word, receives posted, and the ring of messages
 //	            that this QP sends
@@ -37,6 +37,16 @@
 // rung the doorbell. If the program calls neither for a millisecond, a
 // goroutine does. The receiver has no such goroutine: it takes messages in when
 // it polls. So a sender can be ahead of it by one ring at most.
+//
+// # Heap memory
+//
+// No other process can map the Go heap. The poster copies more than a few hundred bytes of heap
+// memory with process_vm_readv and process_vm_writev, where the system allows that: a probe at
+// the first use of a peer's heap moves real bytes both ways. Everything else goes by
+// the peer's CPU. The poster puts a request into its ring, and waits for the answer in the
+// peer's ring. Later requests of the QP wait behind it. These copies may tear a word in two, and
+// no atomic is among them: atomics, and accesses of at most 512 bytes, always go by the
+// peer's CPU. While peers may reach heap memory, a goroutine of the owner answers.
 //
 // # Connection
 //

@@ -18,6 +18,8 @@ type MR struct {
 	ctx    *Context
 	key    driver.Key
 	addr   uint64
+	mem    []byte        // of heap memory that peers reach, else nil
+	access driver.Access // of peers to mem
 	closed atomic.Bool
 }
 
@@ -65,15 +67,14 @@ func (t *mrTable) take(control *memory.Memfd) (index, generation uint32, err err
 	return index, 1, nil
 }
 
-// RegMR enters mem into the table. Remote rights need a sealed memfd, since no
-// peer can map the Go heap.
+// RegMR enters mem into the table. Peers map a sealed memfd. They reach heap memory as heap.go
+// says.
 func (c *Context) RegMR(_ context.Context, mem driver.Memory, access driver.Access) (driver.MR, error) {
 	e := region{length: uint64(len(mem.Bytes)), access: access & remoteRights}
-	if e.access != 0 {
-		if mem.Kind != driver.KindMemfd {
-			return nil, fmt.Errorf("shm: %w: peers cannot map heap memory; take it from a memfd, or register it with local rights only",
-				driver.ErrUnsupported)
-		}
+	heap := e.access != 0 && mem.Kind == driver.KindHeap
+	if heap {
+		e.fd, e.inode, e.offset = heapFD, addressOf(c.control.Bytes()), addressOf(mem.Bytes)
+	} else if e.access != 0 {
 		if err := e.locate(mem); err != nil {
 			return nil, fmt.Errorf("shm: registering %d bytes: %w", len(mem.Bytes), err)
 		}
@@ -88,8 +89,13 @@ func (c *Context) RegMR(_ context.Context, mem driver.Memory, access driver.Acce
 		return nil, err
 	}
 	key := driver.Key{Hi: randomWord(), Lo: keyLo(index, generation)}
+	m := &MR{ctx: c, key: key, addr: e.offset}
+	if heap {
+		m.mem, m.access = mem.Bytes, e.access
+		c.admit(m)
+	}
 	e.store(entryAt(c.control.Bytes(), index), key)
-	return &MR{ctx: c, key: key, addr: e.offset}, nil
+	return m, nil
 }
 
 // NewLanding returns ErrUnsupported: peers map memory.
@@ -97,7 +103,8 @@ func (c *Context) NewLanding(context.Context) (driver.Landing, error) {
 	return nil, fmt.Errorf("shm: landing: %w", driver.ErrUnsupported)
 }
 
-// region is the content of an entry of the table.
+// region is the content of an entry of the table. Heap memory has the descriptor heapFD, the
+// address of the owner's control memory as its inode, and its own address as its offset.
 type region struct {
 	fd, inode, offset, length uint64
 	access                    driver.Access
@@ -135,7 +142,8 @@ func (r *region) load(e *entry, key driver.Key) (ok bool) {
 	return e.key.Load() == key.Lo
 }
 
-// Addr returns the offset in the memfd, which is aligned as the memory is.
+// Addr returns the offset in the memfd, or the address of heap memory. Both are aligned as the
+// memory is.
 func (m *MR) Addr() uint64 { return m.addr }
 
 // LKey returns the same key as RKey.
@@ -153,6 +161,9 @@ func (m *MR) Close() error {
 	c := m.ctx
 	index := keyIndex(m.key.Lo)
 	entryAt(c.control.Bytes(), index).key.Store(0) // partner: peer.resolve of the poster
+	if m.mem != nil {
+		c.expel(m)
+	}
 	var errs []error
 	for i := range c.qps {
 		if q := c.qps[i].Load(); q != nil {

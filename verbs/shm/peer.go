@@ -28,7 +28,9 @@ type peer struct {
 	death   *death
 	dead    atomic.Bool
 
-	views viewTable
+	views   viewTable
+	copies  atomic.Uint32 // whether the system copies between the processes
+	refuses bool          // Config.NoCopies
 
 	mu      sync.Mutex // guards the two maps
 	imports map[memfdID]*memory.Imported
@@ -47,8 +49,9 @@ type bellID struct {
 type view struct {
 	key    driver.Key
 	entry  *entry
-	addr   uint64 // of mem[0]
-	mem    []byte
+	addr   uint64 // of the first byte
+	size   uint64
+	mem    []byte // nil for heap memory
 	access driver.Access
 }
 
@@ -73,7 +76,7 @@ func (c *Context) peerAt(addr *address) (*peer, error) {
 		death.close()
 		return nil, err
 	}
-	p.death = death
+	p.death, p.refuses = death, c.cfg.NoCopies
 	c.peers[id] = p
 	if death != nil {
 		c.helpers.Go(func() { c.watch(p) })
@@ -152,7 +155,8 @@ func (p *peer) memfd(id memfdID, offset, n uint64) ([]byte, error) {
 	return mem[offset : offset+n : offset+n], nil
 }
 
-// resolve returns the n bytes at remote if the peer granted need on them.
+// resolve returns the n bytes at remote if the peer granted need on them, or errHeap if they
+// lie in its heap.
 func (p *peer) resolve(remote driver.RemoteAddr, n uint64, need driver.Access) ([]byte, error) {
 	v := p.views.get(keyIndex(remote.RKey.Lo))
 	if v == nil || v.key != remote.RKey || v.entry.key.Load() != remote.RKey.Lo {
@@ -161,9 +165,12 @@ func (p *peer) resolve(remote driver.RemoteAddr, n uint64, need driver.Access) (
 			return nil, err
 		}
 	}
-	at, size := remote.Addr-v.addr, uint64(len(v.mem)) // below v.addr wraps around
-	if at > size || n > size-at || v.access&need != need {
+	at := remote.Addr - v.addr // below v.addr wraps around
+	if at > v.size || n > v.size-at || v.access&need != need {
 		return nil, refused(v, remote, n, need)
+	}
+	if v.mem == nil {
+		return nil, errHeap
 	}
 	return v.mem[at : at+n : at+n], nil
 }
@@ -173,7 +180,7 @@ func refused(v *view, remote driver.RemoteAddr, n uint64, need driver.Access) er
 		return fmt.Errorf("shm: %w: the region grants %v, the request needs %v", driver.ErrAccess, v.access, need)
 	}
 	return fmt.Errorf("shm: %w: %d bytes at %#x, the region is [%#x, %#x)",
-		driver.ErrAccess, n, remote.Addr, v.addr, v.addr+uint64(len(v.mem)))
+		driver.ErrAccess, n, remote.Addr, v.addr, v.addr+v.size)
 }
 
 // lookup reads the peer's table and maps the registration.
@@ -187,8 +194,13 @@ func (p *peer) lookup(key driver.Key) (*view, error) {
 	if !r.load(e, key) {
 		return nil, fmt.Errorf("shm: %w: key %v is not valid (any more)", driver.ErrAccess, key)
 	}
-	v := &view{key: key, entry: e, addr: r.offset, access: r.access}
-	if r.access != 0 {
+	v := &view{key: key, entry: e, addr: r.offset, size: r.length, access: r.access}
+	switch {
+	case r.access == 0:
+		v.size = 0
+	case r.fd == heapFD:
+		p.probe(r.inode)
+	default:
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		mem, err := p.memfd(memfdID{r.fd, r.inode}, r.offset, r.length)

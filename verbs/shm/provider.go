@@ -18,6 +18,8 @@ type Config struct {
 	MaxQPs    int // 1024; at most 4096
 	MaxMRs    int // 16384
 	RingBytes int // 64 KiB per QP; a power of two from 4 KiB to 16 MiB
+	// NoCopies takes it that the system refuses copies between processes.
+	NoCopies bool
 }
 
 // These are the limits of Config.

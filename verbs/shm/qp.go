@@ -33,6 +33,10 @@ type QP struct {
 	expect uint64    // conn word of the peer while connected, else 0
 
 	sends    wq.SendQueue
+	asked    int    // bytes of the first of sends that the peer's CPU has yet to move, 0: none asked for
+	got      int    // bytes of the answer that have arrived
+	scratch  []byte // of a request of the peer
+	result   []byte // of it
 	wanting  bool   // own.want is set, and this QP counted in ctx.stalled
 	taken    uint64 // lines that the peer took from out, as last seen
 	credits  uint64 // receives that the peer posted, as last seen
@@ -183,6 +187,7 @@ func (q *QP) reset() {
 	q.taken, q.credits, q.messages = 0, 0, 0
 	q.read, q.partial, q.posted = 0, 0, 0
 	q.remote, q.expect = nil, 0
+	q.asked, q.got = 0, 0
 	q.sends.Clear()
 	q.receives.Clear()
 	q.state = driver.StateReset

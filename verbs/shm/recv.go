@@ -59,9 +59,6 @@ func (q *QP) drain() error {
 		if err != nil {
 			return q.unlessReset(err)
 		}
-		if q.receives.First() == nil {
-			return q.unlessReset(corrupt("a message without a receive"))
-		}
 		if err := q.receive(rec); err != nil {
 			return err
 		}
@@ -88,8 +85,18 @@ func (q *QP) unlessReset(err error) error {
 	return err
 }
 
-// receive applies one record to the first receive.
+// receive applies one record, that of a message to the first receive.
 func (q *QP) receive(rec record) error {
+	switch {
+	case rec.kind == recordAsk:
+		return q.answer(rec)
+	case rec.kind == recordAnswer:
+		return q.answered(rec)
+	case rec.kind == recordPad:
+		return nil
+	case q.receives.First() == nil:
+		return q.unlessReset(corrupt("a message without a receive"))
+	}
 	switch rec.kind {
 	case recordData:
 		return q.receiveData(rec)

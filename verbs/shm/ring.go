@@ -12,6 +12,7 @@ import (
 //
 //	 0  8  bits 0-7 kind, bit 8 last record of its message, bits 32-63 bytes that follow
 //	 8  8  recordNotice: bits 0-31 bytes written, bits 32-63 immediate value
+//	       recordAnswer: status
 //	16     data
 type ring struct {
 	mem   []byte
@@ -22,12 +23,18 @@ type ring struct {
 
 const recordHeader = 16
 
+// reserve returns the lines that an answer takes at most, in two records where the ring wraps.
+func (r *ring) reserve() uint64 { return linesOf(r.size/4) + 2 }
+
 type recordKind uint8
 
 const (
 	recordData   recordKind = iota + 1 // a piece of a SEND
 	recordNotice                       // a WRITE_WITH_IMM was applied
 	recordTooBig                       // a SEND did not fit the receive that it consumes
+	recordAsk                          // a request to the peer's CPU, see ask.go
+	recordAnswer                       // a piece of the answer to one
+	recordPad                          // nothing: the next record begins at the start of the ring
 )
 
 // record is a record's header.

@@ -34,7 +34,7 @@ func (q *QP) write(wr *driver.WorkRequest) error {
 }
 
 // writeImm writes once the peer has a receive for the notice.
-func (q *QP) writeImm(wr *driver.WorkRequest) (bool, error) {
+func (q *QP) writeImm(wr *driver.WorkRequest, sent *int) (bool, error) {
 	n := wr.Length()
 	if ok, err := q.credit(); !ok || err != nil {
 		return false, err
@@ -42,7 +42,7 @@ func (q *QP) writeImm(wr *driver.WorkRequest) (bool, error) {
 	if free, err := q.room(); free == 0 || err != nil {
 		return false, err
 	}
-	if err := q.write(wr); err != nil {
+	if ok, err := q.orAsk(wr, sent, q.write(wr)); !ok || err != nil {
 		return false, err
 	}
 	q.messages++

@@ -114,12 +114,9 @@ func (s *side) register(mem driver.Memory, access driver.Access) driver.RemoteAd
 func TestRegistrationIsRefusedWhereNoPeerCouldMap(t *testing.T) {
 	a := newSide(t, sideConfig{})
 	ctx := context.Background()
-	_, err := a.device.RegMR(ctx, memory.Heap(64), driver.LocalWrite|driver.RemoteRead)
-	require.ErrorIs(t, err, driver.ErrUnsupported)
-	require.ErrorContains(t, err, "memfd")
 	mem := a.arena.Memory(0, 64)
 	mem.FD = 0
-	_, err = a.device.RegMR(ctx, mem, driver.AllAccess)
+	_, err := a.device.RegMR(ctx, mem, driver.AllAccess)
 	require.ErrorIs(t, err, memory.ErrUnsealed)
 	mem = a.arena.Memory(0, 64)
 	mem.Offset = a.arena.Size() - 63

@@ -107,17 +107,17 @@ func (q *QP) execute(wr *driver.WorkRequest, sent *int) (bool, error) {
 	}
 	switch wr.Op {
 	case driver.OpWrite:
-		return true, q.write(wr)
+		return q.orAsk(wr, sent, q.write(wr))
 	case driver.OpRead:
-		return true, q.readRemote(wr)
+		return q.orAsk(wr, sent, q.readRemote(wr))
 	case driver.OpWriteImm:
-		return q.writeImm(wr)
+		return q.writeImm(wr, sent)
 	case driver.OpSend:
 		return q.send(wr, sent)
 	case driver.OpAccumulate:
-		return true, q.accumulate(wr)
+		return q.orAsk(wr, sent, q.accumulate(wr))
 	default:
-		return true, q.atomic(wr)
+		return q.orAsk(wr, sent, q.atomic(wr))
 	}
 }
 
@@ -195,9 +195,19 @@ func (q *QP) credit() (bool, error) {
 	return q.messages < q.credits, nil
 }
 
-// room returns how many lines of the ring are free, and commits the ring at the first
-// call. It checks the count, which lies in memory that the peer writes.
+// room returns how many lines of the ring are free for a message or a request to the peer's
+// CPU. The reserve is for an answer to a request of the peer, so that no answer waits for room.
 func (q *QP) room() (uint64, error) {
+	free, err := q.free()
+	if reserve := q.out.reserve(); free > reserve {
+		return free - reserve, err
+	}
+	return 0, err
+}
+
+// free returns how many lines of the ring are free, and commits the ring at the first
+// call. It checks the count, which lies in memory that the peer writes.
+func (q *QP) free() (uint64, error) {
 	if !q.ringThere {
 		if err := q.ctx.control.Commit(int64(q.out.block)+ringStart, int64(q.out.size)); err != nil {
 			return 0, fail(driver.GeneralError, err)

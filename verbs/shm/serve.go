@@ -29,24 +29,30 @@ func (q *QP) stalled(waits bool) {
 func (c *Context) startServing() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.keepServing()
+}
+
+// keepServing has the goroutine of serve run. Precondition: mu is held.
+func (c *Context) keepServing() {
 	if !c.closed && !c.serving {
 		c.serving = true
 		c.helpers.Go(c.serve)
 	}
 }
 
-// serve executes waiting requests while the program does not poll, as a NIC
-// would, until none waits.
+// serve executes waiting requests, and those of peers for heap memory, while the program does
+// not poll, as a NIC would. It ends once none waits and peers reach no heap memory.
 func (c *Context) serve() {
+	idle := func() bool { return c.stalled.Load() == 0 && c.heaps.count.Load() == 0 }
 	for c.life.Err() == nil {
 		_ = c.bell.Wait(c.life, func() bool { // the loop looks at life
 			if c.doors.summary.Load() != 0 {
 				c.progress()
 			}
-			return c.stalled.Load() == 0
+			return idle()
 		})
 		c.mu.Lock()
-		if c.stalled.Load() == 0 {
+		if idle() {
 			c.serving = false
 			c.mu.Unlock()
 			return

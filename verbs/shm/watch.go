@@ -48,6 +48,20 @@ func (d *death) await() bool {
 	return conn.Read(readable) == nil
 }
 
+// ended reports whether the peer's process has ended, by a look at its descriptor.
+func (p *peer) ended() bool {
+	if p.death == nil || p.dead.Load() {
+		return p.dead.Load()
+	}
+	conn, err := p.death.file.SyscallConn()
+	if err != nil {
+		return false // closed: this context ends
+	}
+	over := false
+	_ = conn.Control(func(fd uintptr) { over = readable(fd) })
+	return over
+}
+
 func (d *death) close() {
 	if d != nil {
 		_ = d.file.Close() // nothing was written

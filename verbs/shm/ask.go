@@ -1,0 +1,204 @@
+package shm
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/internal/wq"
+)
+
+// A request for heap memory that the peer's CPU carries out is a record in the ring, and the
+// answer is one or two records in the peer's ring:
+//
+//	 0  1  opcode: WRITE, READ, ATOMIC or ACCUMULATE
+//	 1  1  atomic operation
+//	 2  1  width
+//	 3  1  1: the answer has the earlier values
+//	 4  4  bytes
+//	 8  8  address    16 16 key    32 8 operand    40 8 compare
+//	48     bytes to write, or operands
+//
+// A QP has one request under way. A longer transfer takes a request for each piece of it.
+const askHeader = 48
+
+// An ask is a decoded request.
+type ask struct {
+	op               driver.Opcode
+	atomic           driver.AtomicOp
+	width            uint8
+	fetch            bool
+	bytes            uint32
+	addr             uint64
+	key              driver.Key
+	operand, compare uint64
+}
+
+func (a *ask) encode(b []byte) {
+	clear(b[:askHeader])
+	b[0], b[1], b[2] = byte(a.op), byte(a.atomic), a.width
+	if a.fetch {
+		b[3] = 1
+	}
+	ne := binary.NativeEndian
+	ne.PutUint32(b[4:], a.bytes)
+	for i, word := range [...]uint64{a.addr, a.key.Hi, a.key.Lo, a.operand, a.compare} {
+		ne.PutUint64(b[8+8*i:], word)
+	}
+}
+
+func decodeAsk(b []byte) (a ask) {
+	ne := binary.NativeEndian
+	return ask{op: driver.Opcode(b[0]), atomic: driver.AtomicOp(b[1]), width: b[2], fetch: b[3] != 0, bytes: ne.Uint32(b[4:]),
+		addr: ne.Uint64(b[8:]), key: driver.Key{Hi: ne.Uint64(b[16:]), Lo: ne.Uint64(b[24:])}, operand: ne.Uint64(b[32:]), compare: ne.Uint64(b[40:])}
+}
+
+// orAsk returns how execute goes on after wr ended with err on mapped memory: if the memory
+// lies in the peer's heap, the system or the peer's CPU carries wr out.
+func (q *QP) orAsk(wr *driver.WorkRequest, sent *int, err error) (bool, error) {
+	if err != errHeap { //nolint:errorlint // resolve returns it as it is
+		return true, err
+	}
+	total := max(1, wr.Length()) // an atomic without a result has no bytes
+	switch {
+	case q.asked > 0:
+		return false, nil
+	case *sent >= total:
+		return true, nil
+	case *sent == 0:
+		if ok, err := q.copied(wr, total); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, q.ask(wr, sent, total)
+}
+
+// ask puts a request for the next piece of wr into the ring, once there is room. sent counts
+// the bytes that were asked for.
+func (q *QP) ask(wr *driver.WorkRequest, sent *int, total int) error {
+	a := ask{addr: wr.Remote.Addr + uint64(*sent), key: wr.Remote.RKey, operand: wr.Operand, compare: wr.Compare,
+		width: wr.Width, atomic: wr.Atomic, op: wr.Op, fetch: wr.Flags&driver.Fetch != 0}
+	out := true
+	switch wr.Op {
+	case driver.OpWriteImm:
+		a.op = driver.OpWrite
+	case driver.OpRead:
+		out = false
+	case driver.OpWrite, driver.OpAccumulate:
+	default:
+		op, width := wq.Atomic(wr)
+		a.op, a.atomic, a.width, a.fetch, out = driver.OpAtomic, op, uint8(width), len(wr.Local) > 0, false
+	}
+	n, err := q.askRoom(total-*sent, out)
+	if n == 0 || err != nil {
+		return err
+	}
+	a.bytes = uint32(n)
+	data := uint64(askHeader)
+	if out {
+		data += uint64(n)
+	}
+	mem := q.out.data(q.out.lines, data)
+	a.encode(mem)
+	if out {
+		wq.Gather(mem[askHeader:], wr.Local, *sent)
+	}
+	*sent += n
+	q.asked, q.got = n, 0
+	q.publish(record{kind: recordAsk, last: true, bytes: data})
+	return nil
+}
+
+// askRoom returns how many of n bytes the next request can ask for, 0 if the ring has no room. A
+// record that carries bytes does not begin in the last lines of the ring: there it would be too
+// short for an element.
+func (q *QP) askRoom(n int, out bool) (int, error) {
+	most := int(min(q.out.size, q.remote.ring.size)/4) - askHeader
+	if n > most {
+		n = most &^ (line - 1) // pieces begin at whole elements
+	}
+	free, err := q.room()
+	if err != nil || free < 4 {
+		return 0, err
+	}
+	if !out {
+		return n, nil
+	}
+	rest := q.out.contiguous(q.out.lines)
+	if rest <= 2*line {
+		q.publish(record{kind: recordPad, last: true, bytes: rest - recordHeader})
+		free, rest = free-rest/line, q.out.size
+	}
+	if most = int(min(free*line, rest)) - recordHeader - askHeader; n > most {
+		n = most &^ (line - 1)
+	}
+	return n, nil
+}
+
+// answer carries out a request of the peer, and puts the answer into the ring.
+func (q *QP) answer(rec record) error {
+	n := int(rec.bytes)
+	if n < askHeader || !rec.last {
+		return q.unlessReset(corrupt("a request of %d bytes", n))
+	}
+	if q.result == nil {
+		q.result = make([]byte, q.out.size/4)
+	}
+	q.scratch = append(q.scratch[:0], q.remote.ring.data(q.read, rec.bytes)...) // the peer may change the original
+	if q.peerReset() {
+		return nil
+	}
+	a := decodeAsk(q.scratch)
+	result, err := q.ctx.carryOut(&a, q.scratch[askHeader:], q.result)
+	status := driver.Success
+	if err != nil {
+		status, result = statusOf(err), nil
+	}
+	q.wakeSelf = true // goroutines here may wait for the memory
+	return q.putAnswer(status, result)
+}
+
+// putAnswer puts an answer into the ring. There is room: see [QP.room].
+func (q *QP) putAnswer(status driver.Status, result []byte) error {
+	for {
+		free, err := q.free()
+		if err != nil {
+			return err
+		}
+		if free == 0 {
+			return corrupt("requests without regard to the answers")
+		}
+		n := min(uint64(len(result)), free*line-recordHeader, q.out.contiguous(q.out.lines)-recordHeader)
+		copy(q.out.data(q.out.lines, n), result)
+		result = result[n:]
+		q.publish(record{kind: recordAnswer, last: len(result) == 0, bytes: n, extra: uint64(status)})
+		if len(result) == 0 {
+			return nil
+		}
+	}
+}
+
+// answered takes a piece of the answer to the request that the first of sends waits for.
+func (q *QP) answered(rec record) error {
+	first := q.sends.First()
+	if q.asked == 0 || first == nil {
+		return q.unlessReset(corrupt("an answer without a request"))
+	}
+	if status := driver.Status(rec.extra); status != driver.Success {
+		q.asked = 0
+		q.toErr(status, fmt.Errorf("shm: %w: the peer refused a request for its heap: %v", driver.ErrAccess, status))
+		return nil
+	}
+	at := first.Sent - q.asked + q.got
+	if rec.bytes > uint64(max(0, wq.Length(first.Local)-at)) {
+		return q.unlessReset(corrupt("an answer longer than the request"))
+	}
+	wq.Scatter(first.Local, at, q.remote.ring.data(q.read, rec.bytes))
+	if q.peerReset() {
+		return fail(driver.RetryExceeded, fmt.Errorf("%w: the peer reset its QP within an answer", driver.ErrLost))
+	}
+	if q.got += int(rec.bytes); rec.last {
+		q.asked, q.got = 0, 0
+	}
+	return nil
+}
