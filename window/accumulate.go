@@ -21,7 +21,7 @@ import (
 // an error, any of the elements may have been updated. src must not overlap the target's elements.
 // Kind: one-sided.
 func Accumulate[T Scalar](ctx context.Context, w *Window[T], target, index int, src []T, op Op[T]) error {
-	if m := w.mapped(target); m != nil && m.accumulates(index, len(src), op) {
+	if m := w.mapped(target); m != nil && w.lent == nil && m.accumulates(index, len(src), op) {
 		m.accumulate(index, src, nil, op)
 		return nil
 	}
@@ -45,7 +45,7 @@ func StartAccumulate[T Scalar](ctx context.Context, w *Window[T], target, index 
 // again even if GetAccumulate returns an error; old then holds any values. Kind: one-sided;
 // complete when it returns.
 func GetAccumulate[T Scalar](ctx context.Context, w *Window[T], target, index int, src, old []T, op Op[T]) error {
-	if m := w.mapped(target); m != nil && len(src) == len(old) && m.accumulates(index, len(src), op) {
+	if m := w.mapped(target); m != nil && w.lent == nil && len(src) == len(old) && m.accumulates(index, len(src), op) {
 		m.accumulate(index, src, old, op)
 		return nil
 	}
@@ -83,6 +83,8 @@ func accumulate[T Scalar](ctx context.Context, w *Window[T], target, index int, 
 	switch {
 	case err == nil && !atomics.Fits(op.atomic, w.layout.size):
 		return fabric.Request{}, fmt.Errorf("%w: this processor has no atomics of %d bytes", driver.ErrUnsupported, w.layout.size)
+	case err == nil && w.lent.fits(w.layout.size) != nil:
+		return fabric.Request{}, w.lent.fits(w.layout.size)
 	case err != nil || len(src) == 0 || op.atomic == driver.AtomicLoad && old == nil:
 		return fabric.Request{}, err
 	case m != nil:

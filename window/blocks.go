@@ -227,6 +227,9 @@ func (w *Window[T]) putBlocks(ctx context.Context, s *span, to *Blocks, src []T,
 	case s.size == 0 && put.Tell == fabric.TellNothing:
 		return fabric.Request{}, nil
 	}
+	if w.lent != nil {
+		put.Flag.In = w.remotes[s.target].Load()
+	}
 	b := w.lay(s, to, from)
 	put.Body.Mem, put.Blocks = element.Bytes(src), b
 	inner, err := r.Start(ctx, &put)

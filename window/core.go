@@ -29,7 +29,10 @@ type core struct {
 	lengths   []int // elements by target; nil if all have as many as this rank
 	// remotes are the targets' memory, once this rank reached it. Parts share them.
 	remotes []atomic.Pointer[fabric.Remote]
-	via     *Queue // carries the operations; nil: the job's own connections do
+	// bodies are the targets' elements if the program lent them: then remotes have only the
+	// words ahead of the elements. A target in remotes is in bodies.
+	bodies []atomic.Pointer[fabric.Remote]
+	via    *Queue // carries the operations; nil: the job's own connections do
 
 	transfers sync.Pool // of *transfer
 	lays      sync.Pool // of *fabric.Blocks
@@ -46,6 +49,7 @@ type segment struct {
 	epochs epochs        // of this rank
 	parts  parts
 	array  *array // of AllocateShared, else nil
+	lent   *lent  // of Create, else nil
 	lease  *lease // of attached memory, else nil
 
 	attached attachments
@@ -66,6 +70,7 @@ type windowCard struct {
 	Shared bool
 	Align  int
 	Attach int    // entries for attached memory
+	Lent   int    // alignment of the memory of Create, which may differ; else 0
 	Err    string // cause: this rank cannot make the window
 	Kind   string // name of the error in kinds
 }
@@ -86,7 +91,7 @@ func newCore(ctx context.Context, t *runtime.Team, typ string, size, elems int, 
 	if c.id = team.ID(c.region); c.name == "" {
 		c.name = c.region
 	}
-	c.options = o
+	c.options, c.lent = o, o.lent
 	if bad == nil && o.shared {
 		bad = mappable(inner)
 	}
@@ -95,6 +100,7 @@ func newCore(ctx context.Context, t *runtime.Team, typ string, size, elems int, 
 	}
 	inner.BeginUse(c.region, c.abandonLocks)
 	card := refusalCard(bad)
+	card.Lent = c.lent.align()
 	card.Type, card.Size, card.Elems, card.Slots, card.Varied, card.Shared, card.Align, card.Attach =
 		typ, size, elems, o.slots, o.varied, o.shared, o.align, o.attachments
 	err := c.agree(ctx, card, bad)
@@ -122,7 +128,7 @@ func (c *core) prepare(ctx context.Context, size, elems int, o *options) (err er
 	if c.layout, err = newLayout(elems, size, o, ranks); err != nil {
 		return err
 	}
-	if o.shared {
+	if o.shared || o.lent != nil {
 		c.layout.total = c.layout.elem0
 	}
 	if c.block, err = c.team.Arena().AllocAligned(c.layout.total, o.align); err != nil {
@@ -130,7 +136,9 @@ func (c *core) prepare(ctx context.Context, size, elems int, o *options) (err er
 	}
 	c.remotes = make([]atomic.Pointer[fabric.Remote], ranks)
 	c.gates = make([]atomic.Bool, ranks)
-	c.mine, err = c.team.Register(ctx, c.region, c.block.Memory)
+	if c.mine, err = c.team.Register(ctx, c.region, c.block.Memory); err == nil && o.lent != nil {
+		err = c.registerLent(ctx)
+	}
 	return err
 }
 
@@ -157,6 +165,9 @@ func (c *core) agree(ctx context.Context, card windowCard, bad error) error {
 		}
 		if c.setLength(r, other.Elems); card.Varied {
 			other.Elems = card.Elems
+		}
+		if card.Lent != 0 && other.Lent != 0 {
+			c.lent.least, other.Lent = min(c.lent.least, other.Lent), card.Lent
 		}
 		if other != card {
 			return fmt.Errorf("%w: rank %d has %s, rank %d has %s", runtime.ErrMismatch, c.team.Rank, card, r, other)
@@ -192,6 +203,9 @@ func (w windowCard) String() string {
 	if w.Shared {
 		s += ", in one array"
 	}
+	if w.Lent != 0 {
+		s += ", of the program"
+	}
 	return s
 }
 
@@ -201,6 +215,7 @@ func (c *core) giveUp(used bool) error {
 	if c.array != nil {
 		err = errors.Join(err, c.giveBack(used, c.array.mine, c.array.block))
 	}
+	err = errors.Join(err, c.lent.giveBack(c, used))
 	for _, e := range c.attached.entries {
 		err = errors.Join(err, c.giveBack(used, e.mine, e.block))
 	}
@@ -252,7 +267,11 @@ func (c *core) reach(ctx context.Context, target, index, count int) (*fabric.Rem
 	if n := c.length(target); target != Null && (index < 0 || count < 0 || index > n-count) {
 		return nil, fmt.Errorf("%d elements from index %d: %w [0, %d)", count, index, ErrRange, n)
 	}
-	return c.remote(ctx, target)
+	r, err := c.remote(ctx, target)
+	if err == nil && c.lent != nil {
+		r = c.bodies[target].Load()
+	}
+	return r, err
 }
 
 // remote returns the target's memory. The first use connects to the target.
@@ -277,7 +296,7 @@ func (c *core) remote(ctx context.Context, target int) (*fabric.Remote, error) {
 		return c.remotes[target].Load(), nil
 	}
 	if c.ended() { // Free or the queue's Close may have missed this entry
-		r.Retire(ErrFreed)
+		c.retire()
 		return nil, ErrFreed
 	}
 	return r, nil
@@ -289,6 +308,11 @@ func (c *core) ended() bool { return c.freed.Load() || c.via != nil && c.via.clo
 // resolve connects to the target and finds its memory.
 func (c *core) resolve(ctx context.Context, target int) (*fabric.Remote, error) {
 	r, err := c.team.Resolve(ctx, c.team.Members[target], c.region)
+	if err == nil && c.lent != nil {
+		if r, err = c.resolveLent(ctx, target, r); err != nil {
+			return nil, err
+		}
+	}
 	if err == nil && c.via != nil {
 		return c.via.inner.Remote(ctx, r)
 	}
@@ -299,6 +323,11 @@ func (c *core) resolve(ctx context.Context, target int) (*fabric.Remote, error) 
 func (c *core) retire() {
 	for i := range c.remotes {
 		if r := c.remotes[i].Load(); r != nil {
+			r.Retire(ErrFreed)
+		}
+	}
+	for i := range c.bodies {
+		if r := c.bodies[i].Load(); r != nil {
 			r.Retire(ErrFreed)
 		}
 	}

@@ -33,6 +33,8 @@ var (
 	ErrHeld = errors.New("lock was not released")
 	// ErrNotShared: the target's memory cannot be mapped here.
 	ErrNotShared = errors.New("memory of the target cannot be mapped here; use Get and Put")
+	// ErrLent: the elements are the program's own memory, which only the program can change.
+	ErrLent = errors.New("the elements are the program's own memory; Create makes another window")
 	// ErrOp: an operator that no function of this package made.
 	ErrOp = errors.New("no operator; make one by window.Sum, window.Max or the like")
 	// ErrEnded: the request was already waited for.

@@ -13,7 +13,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testjob.Main(m, map[string]testjob.Body{"descriptors": withoutDescriptors, "limit": limitIsRaised, "on hosts": onHosts, "shared array": shareWorld, "attach": churn})
+	testjob.Main(m, map[string]testjob.Body{"descriptors": withoutDescriptors, "limit": limitIsRaised, "on hosts": onHosts, "shared array": shareWorld, "attach": churn, "lent": everyKindOnLent, "lent, no copies": withoutCopies,
+		"lender dies": lenderDies})
 }
 
 // onHosts checks operations of each kind. Package faults runs it on real hosts.
@@ -24,8 +25,13 @@ func onHosts(ctx context.Context, r *testjob.Rank) {
 	}
 }
 
-// allocate makes a window of the world.
+// allocate makes a window of the world, of the program's memory under a context of [lending].
 func allocate[T any](ctx context.Context, r *testjob.Rank, n int, opts ...window.Option) *window.Window[T] {
+	if ctx.Value(lendKey{}) != nil {
+		w, err := window.Create(ctx, r.World, make([]T, n), opts...)
+		r.NoError(err)
+		return w
+	}
 	w, err := window.Allocate[T](ctx, r.World, n, opts...)
 	r.NoError(err)
 	return w

@@ -55,7 +55,7 @@ func check(t *testing.T, rt *rapid.T, c testjob.Config, p *program, opts ...runt
 
 // run does this rank's part of the program and all of the model.
 func (p *program) run(ctx context.Context, r *testjob.Rank) error {
-	s, err := newStage(ctx, r)
+	s, err := newStage(ctx, r, p.lent)
 	if err != nil {
 		return err
 	}

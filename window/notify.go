@@ -35,9 +35,11 @@ func (w *Window[T]) PutNotify(ctx context.Context, target, index int, src []T, s
 		v.count(len(src))
 	}
 	flag := fabric.Flag{Offset: w.layout.slot(s.Slot), Add: s.Add, Value: s.Value}
-	if w.array != nil {
+	if v != nil && (w.array != nil || w.lent != nil) {
 		storeLong(v.mem[index:], src) // its elements lie apart from the slots
 		src = nil
+	} else if w.lent != nil {
+		flag.In = w.remotes[target].Load()
 	}
 	if len(src) == 0 {
 		err = r.PostFlag(ctx, flag)

@@ -12,8 +12,9 @@ type Option func(*options) error
 type options struct {
 	name        string
 	slots       int
-	varied      bool // ranks have different numbers of elements
-	shared      bool // in one array
+	varied      bool  // ranks have different numbers of elements
+	shared      bool  // in one array
+	lent        *lent // memory of the program
 	align       int
 	attachments int
 }

@@ -102,8 +102,11 @@ func (c *core) partial(offset, n, size, align int) (*core, error) {
 			return nil, fmt.Errorf("rank %d begins at byte %d, elements aligned to %d bytes: %w", i, c.array.starts[i], align, ErrAlignment)
 		}
 	}
+	if c.lent != nil && c.lent.least < align {
+		return nil, fmt.Errorf("memory of a rank is aligned to %d bytes, elements to %d bytes: %w", c.lent.least, align, ErrAlignment)
+	}
 	fits := func(target int) int { return min(n, max(0, c.length(target)*c.layout.size-offset)/size) }
-	part := &core{segment: c.segment, remotes: c.remotes, via: c.via, layout: c.layout, name: fmt.Sprintf("%s[%d:]", c.name, offset)}
+	part := &core{segment: c.segment, remotes: c.remotes, bodies: c.bodies, via: c.via, layout: c.layout, name: fmt.Sprintf("%s[%d:]", c.name, offset)}
 	part.layout.elem0 += offset
 	part.layout.size, part.layout.elems = size, fits(c.team.Rank)
 	most := part.layout.elems

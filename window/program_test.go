@@ -19,6 +19,7 @@ import (
 //	slots 0..3       of all ranks, which add to them
 type program struct {
 	ranks  int
+	lent   bool       // the window has memory of the program
 	rounds [][]action // all ranks' actions, in each rank's order
 }
 
@@ -75,7 +76,7 @@ type action struct {
 func (p *program) owner(round, target, run int) int { return (round + target + run) % p.ranks }
 
 func drawProgram(t *rapid.T, ranks int) *program {
-	p := &program{ranks: ranks}
+	p := &program{ranks: ranks, lent: rapid.Bool().Draw(t, "lent")}
 	for round := range rapid.IntRange(1, 6).Draw(t, "rounds") {
 		var actions []action
 		touched := map[[2]int]bool{}
@@ -179,8 +180,13 @@ type stage struct {
 	queue   *window.Queue
 }
 
-func newStage(ctx context.Context, r *testjob.Rank) (s stage, err error) {
-	if s.windows[direct], err = window.Allocate[uint64](ctx, r.World, owned+common); err != nil {
+func newStage(ctx context.Context, r *testjob.Rank, lent bool) (s stage, err error) {
+	if lent {
+		s.windows[direct], err = window.Create(ctx, r.World, make([]uint64, owned+common))
+	} else {
+		s.windows[direct], err = window.Allocate[uint64](ctx, r.World, owned+common)
+	}
+	if err != nil {
 		return s, err
 	}
 	if s.windows[behind], err = window.Part[uint64](s.windows[direct], 16, owned+common-2); err != nil {

@@ -80,7 +80,8 @@ func (w *Window[T]) through(q *Queue) (*Window[T], error) {
 	key := partKey{elem0: w.layout.elem0, n: -1, typ: reflect.TypeFor[T](), queue: q}
 	made, err := w.parts.obtain(key, func() ending {
 		c := &core{segment: w.segment, name: fmt.Sprintf("%s through queue %d", w.name, q.inner.Number()), id: w.id, entryBits: w.entryBits,
-			layout: w.layout, options: w.options, lengths: w.lengths, remotes: make([]atomic.Pointer[fabric.Remote], len(w.remotes)), via: q}
+			layout: w.layout, options: w.options, lengths: w.lengths, remotes: make([]atomic.Pointer[fabric.Remote], len(w.remotes)),
+			bodies: make([]atomic.Pointer[fabric.Remote], len(w.bodies)), via: q}
 		out := newWindow[T](c, w.outer)
 		w.parts.queued = append(w.parts.queued, c)
 		q.enter(c, func() { w.parts.drop(q) })

@@ -7,12 +7,15 @@ import "context"
 // elements are zero. If [AllocateV] or [AllocateShared] made w, each rank gives its own n.
 //
 // Realloc completes the operations on w, as Fence does. No rank may make others before Realloc
-// has returned at all ranks. If the memory does not suffice, or the ranks' n differ, all get the
+// has returned at all ranks. A window that [Create] made has no Realloc: [ErrLent]. If the memory does not suffice, or the ranks' n differ, all get the
 // error of Allocate and w stays. A rank that holds a lock gets [ErrHeld] beside the new window.
 // Kind: collective.
 func (w *Window[T]) Realloc(ctx context.Context, n int) (*Window[T], error) {
 	if w.parts.whole != any(w) {
 		return nil, w.fail("Realloc", ErrPart)
+	}
+	if w.lent != nil {
+		return nil, w.fail("Realloc", ErrLent)
 	}
 	if err := w.Fence(ctx); err != nil {
 		return nil, err

@@ -61,7 +61,7 @@ func allocate[T any](ctx context.Context, t *runtime.Team, n int, opts []Option)
 
 // newWindow returns the window or the part that c describes.
 func newWindow[T any](c *core, t *runtime.Team) *Window[T] {
-	w := &Window[T]{core: c, outer: t, local: elementsIn[T](c, c.block.Bytes, c.team.Rank)}
+	w := &Window[T]{core: c, outer: t, local: elementsIn[T](c, c.own(), c.team.Rank)}
 	w.views = make([]atomic.Pointer[view[T]], len(c.remotes))
 	w.scratch.New = func() any { return new([1]T) }
 	return w
@@ -75,7 +75,7 @@ func (w *Window[T]) Local() []T { return w.local }
 // Shared returns the target's elements themselves where its memory is mapped
 // here, else [ErrNotShared]. Null has none. Kind: local after the first access to the target.
 func (w *Window[T]) Shared(ctx context.Context, target int) ([]T, error) {
-	r, err := w.remote(ctx, target)
+	r, err := w.reach(ctx, target, 0, 0)
 	if err == nil && r.Mem == nil {
 		err = ErrNotShared
 	}
@@ -130,22 +130,23 @@ func (w *Window[T]) unmap() {
 }
 
 // reachView is reach for an operation whose fast path found no view. It makes the
-// view for later operations.
+// view for later operations. With a view it returns the memory of the words ahead of the elements.
 func (w *Window[T]) reachView(ctx context.Context, target, index, count int) (*fabric.Remote, *view[T], error) {
 	r, err := w.reach(ctx, target, index, count)
 	if err != nil || r.Mem == nil {
 		return r, nil, err
 	}
-	v := &view[T]{mem: w.elements(r, target), remote: r, watch: w.watch(r)}
+	v := &view[T]{mem: w.elements(r, target), remote: w.remotes[target].Load()}
+	v.watch = w.watch(v.remote)
 	if w.team.Counting() {
-		v.stats = &r.Peer.Stats
+		v.stats = &v.remote.Peer.Stats
 	}
 	w.views[target].Store(v)
 	if w.freed.Load() {
 		w.views[target].Store(nil)
 		return nil, nil, ErrFreed
 	}
-	return r, v, nil
+	return v.remote, v, nil
 }
 
 // view is reachView that uses an existing view.

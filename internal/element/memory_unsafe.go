@@ -26,6 +26,17 @@ func Offset[T, U any](whole []T, part []U) (offset int, ok bool) {
 	return int(at - from), true
 }
 
+// Address returns where values begin.
+func Address[T any](s []T) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(s))) }
+
+// Words returns the whole words of 8 bytes in which mem lies, and the offset of mem there. A variable
+// or a block of the heap begins and ends in such a word of the program's own.
+func Words(mem []byte) (words []byte, offset int) {
+	p := unsafe.Pointer(unsafe.SliceData(mem))
+	offset = int(uintptr(p) % 8)
+	return unsafe.Slice((*byte)(unsafe.Add(p, -offset)), (offset+len(mem)+7)&^7), offset
+}
+
 // View returns the start of mem, which is aligned for any type, as n values.
 func View[T any](mem []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(mem))), n)

@@ -16,7 +16,8 @@ func (r *Remote) emulate(ctx context.Context, offset int, a Atomic) (uint64, err
 	if wr, ok := a.native(); ok {
 		return r.word(ctx, wr.Op, offset, wr.Compare, wr.Operand)
 	}
-	word, field := offset&^7, fieldOf(offset&7, a.Width)
+	back := int((r.addr.Addr + uint64(offset)) & 7)
+	word, field := offset-back, fieldOf(back, a.Width)
 	seen, err := r.word(ctx, driver.OpFetchAdd, word, 0, 0)
 	for err == nil {
 		old := field.get(seen)

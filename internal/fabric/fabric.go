@@ -202,6 +202,7 @@ func (f *Fabric) Close() error {
 	for _, b := range f.bindings {
 		errs = append(errs, b.close(f.regions.closeAll(b)))
 	}
+	f.regions.unpin()
 	f.ended.Store(true)
 	f.bell.Ring()
 	f.health.close()

@@ -10,9 +10,11 @@ import (
 // A Flag sets an 8-byte word that tells the target of data: the word becomes Value, or
 // grows by it.
 type Flag struct {
-	Offset int // in the same region, a multiple of 8
-	Value  uint64
-	Add    bool
+	Offset int // in the region, a multiple of 8
+	// In is the region at the same peer, nil for that of the data. Both are mapped, or neither.
+	In    *Remote
+	Value uint64
+	Add   bool
 	// Ahead lets the flag overtake earlier additions that the target's CPU applies. To
 	// wait for their answers takes a round trip.
 	Ahead bool
@@ -24,13 +26,21 @@ const flagSize = 8
 // storeFlag sets a flag in mapped memory. The atomic orders the data before the flag, and
 // the flag before the look for goroutines that wait.
 func (r *Remote) storeFlag(flag Flag) {
-	word := atomics.Word64(r.Mem[flag.Offset:])
+	word := atomics.Word64(r.with(flag).Mem[flag.Offset:])
 	if flag.Add {
 		word.Add(flag.Value)
 	} else {
 		word.Store(flag.Value)
 	}
 	r.Peer.bell.Ring()
+}
+
+// with returns the Remote that has the flag.
+func (r *Remote) with(flag Flag) *Remote {
+	if flag.In != nil {
+		return flag.In
+	}
+	return r
 }
 
 // flag fills requests from i on with the store or the addition that sets a flag. It

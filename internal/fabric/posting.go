@@ -208,7 +208,7 @@ func (w *posting) flag(ctx context.Context, flag Flag) error {
 	if err := w.room(ctx, n, flag.Add && !info.Atomics.Extended); err != nil {
 		return err
 	}
-	w.n += w.o.flag(w.n, w.addr.Add(uint64(flag.Offset)), flag)
+	w.n += w.o.flag(w.n, w.with(flag).addr.Add(uint64(flag.Offset)), flag)
 	return nil
 }
 

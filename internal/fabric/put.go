@@ -15,7 +15,7 @@ import (
 type Put struct {
 	// Start posts Head ahead of Body. It writes no part without bytes.
 	Head, Body Part
-	Flag       Flag // of TellByFlag, in the Remote's memory
+	Flag       Flag // of TellByFlag
 	Tell       Tell
 	// Lent lends the parts to the write until Request.Wait. Without it they are the
 	// caller's again when Start returns.
@@ -100,7 +100,7 @@ func (r *Remote) PostFlag(ctx context.Context, flag Flag) error {
 	if err != nil {
 		return err
 	}
-	n := o.flag(0, r.addr.Add(uint64(flag.Offset)), flag)
+	n := o.flag(0, r.with(flag).addr.Add(uint64(flag.Offset)), flag)
 	r.Peer.Stats.count(flagSize)
 	_, err = o.start(ctx, n)
 	return err

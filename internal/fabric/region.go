@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -24,7 +25,11 @@ type Region struct {
 	part   bool
 	offset int
 	id     uint64 // of a whole region
+	pin    runtime.Pinner
 }
+
+// Pin keeps the memory of a whole region where it is until Close, or the end of the fabric.
+func (r *Region) Pin() { r.pin.Pin(&r.mem.Bytes[0]) }
 
 // Bytes returns the region's memory.
 func (r *Region) Bytes() []byte { return r.mem.Bytes }
@@ -129,6 +134,7 @@ func (r *Region) Close() error {
 
 func (r *Region) deregister() error {
 	var errs []error
+	defer r.pin.Unpin()
 	for _, mr := range r.mrs {
 		errs = append(errs, mr.Close())
 	}
@@ -146,6 +152,15 @@ func (t *regionTable) closeAll(b *binding) []*verbs.MR {
 		}
 	}
 	return mrs
+}
+
+// unpin ends the pins of all regions. No device reaches them any more.
+func (t *regionTable) unpin() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for r := range t.whole {
+		r.pin.Unpin()
+	}
 }
 
 func (t *regionTable) find(name string) *Region {
@@ -228,6 +243,10 @@ func (r *Remote) Retire(cause error) {
 	}
 	r.retired = cause
 }
+
+// Unmapped returns r for operations that a queue pair carries even if this process maps the
+// memory: so they keep their order with others that it carries.
+func (r *Remote) Unmapped() *Remote { return &Remote{Peer: r.Peer, Len: r.Len, addr: r.addr} }
 
 // origin returns the Remote that a stripe's Remote stands for, or r itself.
 func (r *Remote) origin() *Remote {

@@ -3,6 +3,7 @@ package team
 import (
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/gopgas/gopgas/internal/arena"
@@ -30,7 +31,13 @@ type quarantined struct {
 	block  arena.Block
 }
 
-// Quarantine keeps memory that this rank gives up and other members may use.
+// belongsTo reports whether the memory is that of a name, or a further region of it.
+func (q *quarantined) belongsTo(name string) bool {
+	return q.region.Name() == name || strings.HasPrefix(q.region.Name(), name+"/")
+}
+
+// Quarantine keeps memory that this rank gives up and other members may use. b is empty for
+// memory of the program.
 // ReleaseQuarantined or the job's Close gives it back.
 func (t *Team) Quarantine(r *fabric.Region, b arena.Block) {
 	t.Arena().Quarantine(b)
@@ -46,8 +53,12 @@ func (t *Team) ReleaseQuarantined(used []string) error {
 	defer t.quarantine.mu.Unlock()
 	var errs []error
 	for _, q := range t.quarantine.kept {
-		if !slices.Contains(used, q.region.Name()) {
-			errs = append(errs, q.region.Close(), t.Arena().Release(q.block))
+		if slices.ContainsFunc(used, q.belongsTo) {
+			continue
+		}
+		errs = append(errs, q.region.Close())
+		if q.block.Bytes != nil {
+			errs = append(errs, t.Arena().Release(q.block))
 		}
 	}
 	t.quarantine.kept = nil // blocks in use stay until the job closes

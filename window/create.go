@@ -1,0 +1,124 @@
+package window
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"sync/atomic"
+
+	"github.com/gopgas/gopgas/internal/arena"
+	"github.com/gopgas/gopgas/internal/element"
+	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/runtime"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
+
+// Create makes a window of memory that the program already has: MPI_Win_create. mem is any slice,
+// of the heap, of a global variable or of an array that the program declared in a function. Each rank
+// gives its own, whose length may differ and be 0. T has a fixed size and holds no pointers. All ranks
+// give the same T and options. [WithAlignment] has no effect: mem lies where it lies.
+//
+// The program lends mem until [Window.Free] returns nil: until then the memory stays where it is, and
+// the rules for [Window.Local] hold for it. The caller may drop the slice. After an error of Free other ranks
+// may use the memory until [runtime.Team.Free]. Two windows may have the same memory. The first and
+// last bytes of mem may share a word of 8 bytes with other variables. An atomic on an element of fewer
+// bytes leaves their values as they are; where devices apply atomics, the program must not store to them meanwhile.
+// Atomics of 16 bytes need memory at a multiple of 16 at all ranks: [ErrAlignment].
+//
+// Every operation works as on other windows. Ranks of one process reach mem directly, and others over
+// tcp and RDMA devices, as always. Another process of the host cannot map it. There the
+// system copies more than 512 bytes between the processes, if it permits that. All else goes by a goroutine of
+// the target, which a sleeping program does not hold up: a put takes microseconds in place of
+// nanoseconds. Memory of [Allocate] is faster. [Window.Realloc] returns [ErrLent]. Kind: collective.
+func Create[T any](ctx context.Context, t *runtime.Team, mem []T, opts ...Option) (*Window[T], error) {
+	l := &lent{mem: element.Bytes(mem)}
+	l.least = l.align()
+	own := func(o *options) error { o.lent = l; return nil }
+	return allocate[T](ctx, t, len(mem), append(opts[:len(opts):len(opts)], varied, own))
+}
+
+// lent is memory of this rank's program that a window has as its elements. It has a region of its own,
+// behind that of the window's words. Where a rank cannot map a target's elements, a queue pair
+// carries its operations on the words, too, so that they keep their order.
+type lent struct {
+	mem   []byte
+	least int            // alignment of the memory at the rank with the least
+	whole *fabric.Region // the words of 8 bytes in which mem lies
+	mine  *fabric.Region // mem in them
+}
+
+// align returns the largest power of two, a page at most, that the address of the memory is a multiple of. No
+// memory is aligned to a page, no lent memory to 0.
+func (l *lent) align() int {
+	switch {
+	case l == nil:
+		return 0
+	case len(l.mem) == 0:
+		return maxAlign
+	}
+	return 1 << bits.TrailingZeros(uint(element.Address(l.mem)|maxAlign))
+}
+
+// maxAlign is the largest alignment that counts.
+const maxAlign = 4096
+
+func (c *core) lentName() string { return c.region + "/elements" }
+
+// registerLent publishes the program's memory.
+func (c *core) registerLent(ctx context.Context) (err error) {
+	c.layout.elem0 = 0
+	c.bodies = make([]atomic.Pointer[fabric.Remote], len(c.remotes))
+	l, n := c.lent, len(c.lent.mem)
+	mem := l.mem
+	if n == 0 {
+		mem = make([]byte, lineSize) // devices register no empty memory
+	}
+	words, offset := element.Words(mem)
+	if l.whole, err = c.team.Register(ctx, c.region+"/memory", driver.Memory{Kind: driver.KindHeap, Bytes: words, FD: -1}); err != nil {
+		return err
+	}
+	l.whole.Pin()
+	l.mine, err = l.whole.Part(c.lentName(), offset, n)
+	return err
+}
+
+// giveBack withdraws the memory. Other members may still use it if used.
+func (l *lent) giveBack(c *core, used bool) error {
+	if l == nil {
+		return nil
+	}
+	return errors.Join(c.giveBack(used, l.mine, arena.Block{}), c.giveBack(used, l.whole, arena.Block{}))
+}
+
+// fits returns an error if an element of size bytes is too wide for atomics of the memory.
+func (l *lent) fits(size int) error {
+	if l == nil || size <= l.least || size <= 8 {
+		return nil
+	}
+	return fmt.Errorf("%w: atomics of %d bytes; the memory of a rank is aligned to %d", ErrAlignment, size, l.least)
+}
+
+// resolveLent finds a target's elements, and returns the memory of the words ahead of them.
+func (c *core) resolveLent(ctx context.Context, target int, words *fabric.Remote) (*fabric.Remote, error) {
+	body, err := c.team.Resolve(ctx, c.team.Members[target], c.lentName())
+	if err == nil && body.Mem == nil && words.Mem != nil {
+		words = words.Unmapped()
+	}
+	if err == nil && c.via != nil {
+		body, err = c.via.inner.Remote(ctx, body)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.bodies[target].CompareAndSwap(nil, body)
+	return words, nil
+}
+
+// own returns this rank's memory of the window, from the words ahead of the elements on unless they lie apart.
+func (c *core) own() []byte {
+	if c.lent != nil {
+		return c.lent.mem
+	}
+	return c.block.Bytes
+}
