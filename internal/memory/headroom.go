@@ -50,6 +50,9 @@ func readHeadroom(root fs.FS) headroom {
 	return least
 }
 
+// unlimited is below the number that a group without a limit has in version 1.
+const unlimited = 1 << 62
+
 // leftOf returns the limit of one group less its use; ok is false without a
 // limit. The kernel drops a part of the page cache before it kills.
 func leftOf(g cgroup.Group) (left, limit int64, ok bool) {
@@ -58,7 +61,7 @@ func leftOf(g cgroup.Group) (left, limit int64, ok bool) {
 		limitFile, usageFile, cache = "memory.max", "memory.current", "inactive_file"
 	}
 	limit, ok = g.Number(limitFile)
-	if !ok {
+	if !ok || limit >= unlimited { // its use, which the kernel adds up for each read, does not matter
 		return 0, 0, false
 	}
 	usage, ok := g.Number(usageFile)

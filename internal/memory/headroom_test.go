@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"io/fs"
 	"math"
 	"os"
 	"testing"
@@ -47,6 +48,32 @@ func TestHeadroomReadsCgroupsOfVersionOne(t *testing.T) {
 		"sys/fs/cgroup/memory/memory.usage_in_bytes":     "2000\n",
 	}))
 	require.Equal(t, headroom{bytes: 0, where: "memory cgroup /job (limit 0 MiB)"}, got, "already above its limit")
+}
+
+// TestUseOfUnlimitedCgroupsIsNotRead counts: each rank reads at its start, and the kernel adds a group's use up.
+func TestUseOfUnlimitedCgroupsIsNotRead(t *testing.T) {
+	read := opened{files(map[string]string{
+		"proc/meminfo":     meminfo,
+		"proc/self/cgroup": "4:memory:/job\n0::/\n",
+		"sys/fs/cgroup/memory/job/memory.limit_in_bytes": "9223372036854771712\n",
+		"sys/fs/cgroup/memory/job/memory.usage_in_bytes": "2000\n",
+		"sys/fs/cgroup/memory/memory.limit_in_bytes":     "9223372036854771712\n",
+	}), map[string]bool{}}
+	require.Equal(t, headroom{bytes: 4100 << 10, where: "the host"}, readHeadroom(read))
+	require.True(t, read.names["sys/fs/cgroup/memory/job/memory.limit_in_bytes"])
+	require.False(t, read.names["sys/fs/cgroup/memory/job/memory.usage_in_bytes"])
+	require.False(t, read.names["sys/fs/cgroup/memory/job/memory.stat"])
+}
+
+// opened records the files that are opened.
+type opened struct {
+	fs.FS
+	names map[string]bool
+}
+
+func (o opened) Open(name string) (fs.File, error) {
+	o.names[name] = true
+	return o.FS.Open(name)
 }
 
 func TestUnreadableLimitsAreIgnored(t *testing.T) {

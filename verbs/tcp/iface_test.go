@@ -70,6 +70,16 @@ func TestDeviceListensAtConfiguredAddress(t *testing.T) {
 	}
 }
 
+// TestAddressNeedsNoListOfInterfaces counts allocations: a list of interfaces takes system calls, and makes dozens.
+func TestAddressNeedsNoListOfInterfaces(t *testing.T) {
+	p := provider{Config{Listen: "127.0.0.1"}}
+	addrs, err := p.addresses()
+	require.NoError(t, err)
+	require.Equal(t, []netip.Addr{netip.MustParseAddr("127.0.0.1")}, addrs)
+	list := testing.AllocsPerRun(10, func() { _, _ = nics() })
+	require.Less(t, testing.AllocsPerRun(10, func() { _, _ = p.addresses() }), list/2)
+}
+
 // listensAt returns the address of a device's listening socket.
 func listensAt(t *testing.T, n *node) netip.Addr {
 	sa, err := unix.Getsockname(n.listener)
