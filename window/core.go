@@ -128,6 +128,9 @@ func (c *core) prepare(ctx context.Context, size, elems int, o *options) (err er
 	if c.layout, err = newLayout(elems, size, o, ranks); err != nil {
 		return err
 	}
+	if err = c.placeElements(o); err != nil {
+		return err
+	}
 	if o.shared || o.lent != nil {
 		c.layout.total = c.layout.elem0
 	}

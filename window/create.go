@@ -38,7 +38,7 @@ func Create[T any](ctx context.Context, t *runtime.Team, mem []T, opts ...Option
 	return allocate[T](ctx, t, len(mem), append(opts[:len(opts):len(opts)], varied, own))
 }
 
-// lent is memory of this rank's program that a window has as its elements. It has a region of its own,
+// lent is memory of this rank's program, or memory that On gave, that a window has as its elements. It has a region of its own,
 // behind that of the window's words. Where a rank cannot map a target's elements, a queue pair
 // carries its operations on the words, too, so that they keep their order.
 type lent struct {
@@ -46,6 +46,10 @@ type lent struct {
 	least int            // alignment of the memory at the rank with the least
 	whole *fabric.Region // the words of 8 bytes in which mem lies
 	mine  *fabric.Region // mem in them
+	// On has said where the elements lie: in piece, which is block's if this rank gave none.
+	placed bool
+	piece  driver.Memory
+	block  arena.Block
 }
 
 // align returns the largest power of two, a page at most, that the address of the memory is a multiple of. No
@@ -70,17 +74,28 @@ func (c *core) registerLent(ctx context.Context) (err error) {
 	c.layout.elem0 = 0
 	c.bodies = make([]atomic.Pointer[fabric.Remote], len(c.remotes))
 	l, n := c.lent, len(c.lent.mem)
-	mem := l.mem
-	if n == 0 {
-		mem = make([]byte, lineSize) // devices register no empty memory
-	}
-	words, offset := element.Words(mem)
-	if l.whole, err = c.team.Register(ctx, c.region+"/memory", driver.Memory{Kind: driver.KindHeap, Bytes: words, FD: -1}); err != nil {
+	mem, offset := l.region()
+	if l.whole, err = c.team.Register(ctx, c.region+"/memory", mem); err != nil {
 		return err
 	}
-	l.whole.Pin()
+	if !l.placed {
+		l.whole.Pin()
+	}
 	l.mine, err = l.whole.Part(c.lentName(), offset, n)
 	return err
+}
+
+// region returns what the memory is registered as, and where the elements begin there.
+func (l *lent) region() (mem driver.Memory, offset int) {
+	if l.placed {
+		return l.piece, 0
+	}
+	own := l.mem
+	if len(own) == 0 {
+		own = make([]byte, lineSize) // devices register no empty memory
+	}
+	words, offset := element.Words(own)
+	return driver.Memory{Kind: driver.KindHeap, Bytes: words, FD: -1}, offset
 }
 
 // giveBack withdraws the memory. Other members may still use it if used.
@@ -88,7 +103,7 @@ func (l *lent) giveBack(c *core, used bool) error {
 	if l == nil {
 		return nil
 	}
-	return errors.Join(c.giveBack(used, l.mine, arena.Block{}), c.giveBack(used, l.whole, arena.Block{}))
+	return errors.Join(c.giveBack(used, l.mine, arena.Block{}), c.giveBack(used, l.whole, l.block))
 }
 
 // fits returns an error if an element of size bytes is too wide for atomics of the memory.

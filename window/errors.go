@@ -7,6 +7,7 @@ import (
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/fabric"
 	"github.com/gopgas/gopgas/runtime"
+	"github.com/gopgas/gopgas/verbs/driver"
 )
 
 // Errors of a call; match them with errors.Is.
@@ -33,8 +34,8 @@ var (
 	ErrHeld = errors.New("lock was not released")
 	// ErrNotShared: the target's memory cannot be mapped here.
 	ErrNotShared = errors.New("memory of the target cannot be mapped here; use Get and Put")
-	// ErrLent: the elements are the program's own memory, which only the program can change.
-	ErrLent = errors.New("the elements are the program's own memory; Create makes another window")
+	// ErrLent: the elements lie in memory that the program gave, which only the program can change.
+	ErrLent = errors.New("the elements lie in memory that the program gave; make another window")
 	// ErrOp: an operator that no function of this package made.
 	ErrOp = errors.New("no operator; make one by window.Sum, window.Max or the like")
 	// ErrEnded: the request was already waited for.
@@ -71,7 +72,7 @@ func (e *OpError) Unwrap() error { return e.Err }
 
 // kinds lists the errors of one rank that other ranks can match, too, by the
 // names under which they travel.
-var kinds = map[string]error{"exhausted": runtime.ErrExhausted, "range": ErrRange, "type": ErrType, "shared": ErrNotShared}
+var kinds = map[string]error{"exhausted": runtime.ErrExhausted, "range": ErrRange, "type": ErrType, "shared": ErrNotShared, "kind": driver.ErrKind, "lent": ErrLent}
 
 func kindOf(err error) string {
 	for name, kind := range kinds {

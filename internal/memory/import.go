@@ -19,9 +19,9 @@ type Imported struct {
 	closed bool
 }
 
-// Import maps the memfd that is descriptor fd of process pid. It refuses a
-// descriptor that is not a memfd sealed against resizing (ErrUnsealed), and one
-// smaller than size (ErrTooSmall). It maps the whole memfd and keeps no
+// Import maps the memfd, or the device's memory, that is descriptor fd of process pid. It refuses
+// any other descriptor, a memfd that is not sealed against resizing (ErrUnsealed), and memory
+// smaller than size (ErrTooSmall). It maps all of it and keeps no
 // descriptor.
 func Import(pid, fd int, size int64) (*Imported, error) {
 	if pid <= 0 || fd < 0 || size < 0 {
@@ -35,13 +35,15 @@ func Import(pid, fd int, size int64) (*Imported, error) {
 }
 
 func importPath(path string, size int64) (*Imported, error) {
-	fd, st, err := openRegular(path)
+	fd, st, err := openMemory(path)
 	if err != nil {
 		return nil, err
 	}
 	defer closeFD(fd)
-	if err := sealed(fd); err != nil {
-		return nil, err
+	if unsealed := sealed(fd); unsealed != nil {
+		if st.Size, _, err = deviceOf(fd); err != nil {
+			return nil, errors.Join(unsealed, err)
+		}
 	}
 	if st.Size < size || st.Size == 0 {
 		return nil, fmt.Errorf("%w: %d bytes, its owner said %d", ErrTooSmall, st.Size, size)
@@ -65,6 +67,25 @@ func sealed(fd int) error {
 // openRegular opens path only after checking that it is a regular file: opening a
 // pipe would block, and opening a device might do anything.
 func openRegular(path string) (int, unix.Stat_t, error) {
+	return openChecked(path, func(st *unix.Stat_t) error {
+		if st.Mode&unix.S_IFMT != unix.S_IFREG {
+			return fmt.Errorf("%w: not a regular file", ErrUnsealed)
+		}
+		return nil
+	})
+}
+
+// openMemory is openRegular that opens device-dax, too.
+func openMemory(path string) (int, unix.Stat_t, error) {
+	return openChecked(path, func(st *unix.Stat_t) error {
+		if kind := st.Mode & unix.S_IFMT; kind != unix.S_IFREG && (kind != unix.S_IFCHR || !isDAX(st)) {
+			return fmt.Errorf("%w: neither a regular file nor device-dax", ErrUnsealed)
+		}
+		return nil
+	})
+}
+
+func openChecked(path string, check func(*unix.Stat_t) error) (int, unix.Stat_t, error) {
 	var st unix.Stat_t
 	handle, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -74,8 +95,8 @@ func openRegular(path string) (int, unix.Stat_t, error) {
 	if err := unix.Fstat(handle, &st); err != nil {
 		return -1, st, err
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return -1, st, fmt.Errorf("%w: not a regular file", ErrUnsealed)
+	if err := check(&st); err != nil {
+		return -1, st, err
 	}
 	fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", handle), unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -125,8 +146,11 @@ func Sealed(fd int, offset, n int64) (inode uint64, err error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return 0, fmt.Errorf("memory: descriptor %d: %w", fd, err)
 	}
-	if err := sealed(fd); err != nil {
-		return 0, fmt.Errorf("memory: descriptor %d: %w", fd, err)
+	if unsealed := sealed(fd); unsealed != nil {
+		var err error
+		if st.Size, _, err = deviceOf(fd); err != nil {
+			return 0, fmt.Errorf("memory: descriptor %d: %w", fd, errors.Join(unsealed, err))
+		}
 	}
 	if offset < 0 || n < 0 || offset > st.Size || n > st.Size-offset {
 		return 0, fmt.Errorf("memory: %w: %d bytes at %d of a memfd of %d", driver.ErrInvalid, n, offset, st.Size)

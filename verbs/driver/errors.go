@@ -1,6 +1,9 @@
 package driver
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Errors that providers return from calls, as opposed to completions. Match
 // them with errors.Is.
@@ -14,5 +17,30 @@ var (
 	ErrInvalid     = errors.New("invalid argument")
 	ErrOverrun     = errors.New("completion queue overrun") // completions were lost; the CQ is unusable
 	ErrLost        = errors.New("connection lost")
+	ErrKind        = errors.New("the device does not register this kind of memory")
 	ErrExhausted   = errors.New("exhausted") // memory, or the file descriptors of a process
 )
+
+// A KindError is the error of a RegMR whose device does not take the kind of the memory. It wraps
+// [ErrKind].
+type KindError struct {
+	Kind     Kind
+	Provider string
+	Err      error // of the system, or nil
+}
+
+func (e *KindError) Error() string {
+	s := fmt.Sprintf("provider %s: %v: %v", e.Provider, ErrKind, e.Kind)
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap lets errors.Is find ErrKind and the error of the system.
+func (e *KindError) Unwrap() []error {
+	if e.Err == nil {
+		return []error{ErrKind}
+	}
+	return []error{ErrKind, e.Err}
+}

@@ -11,14 +11,36 @@ const (
 	// KindMemfd is a mapping of a sealed memfd, which peers of the same host
 	// can map as well.
 	KindMemfd
+	// KindHuge is a mapping of a sealed memfd of huge pages.
+	KindHuge
+	// KindDAX is a mapping of device-dax: a device's memory that has pages of the system.
+	KindDAX
+	// KindBAR is a mapping of a PCI device's memory, which has none.
+	KindBAR
 )
+
+var kindNames = [...]string{"heap", "memfd", "huge pages", "device-dax", "BAR"}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// Mappable reports whether peers of the same host can map memory of the kind.
+func (k Kind) Mappable() bool { return k != KindHeap }
+
+// Paged reports whether memory of the kind has pages of the system, which a device without
+// knowledge of other devices can register.
+func (k Kind) Paged() bool { return k != KindBAR }
 
 // Memory describes a piece of memory that can be registered.
 type Memory struct {
 	Kind   Kind
 	Bytes  []byte // as the CPU sees it
-	FD     int    // KindMemfd: descriptor of the memfd
-	Offset int64  // KindMemfd: where Bytes starts within it
+	FD     int    // of a Mappable kind: descriptor of the memfd or the device
+	Offset int64  // of a Mappable kind: where Bytes starts within it
 }
 
 // Access is a set of rights, as in ibv_reg_mr. Local read is always granted.

@@ -48,6 +48,9 @@ func (d *device) RegMR(_ context.Context, mem driver.Memory, access driver.Acces
 	mr, err := C.gopgas_reg_mr(d.hw.pd, C.uint64_t(addressOf(mem.Bytes)), C.uint64_t(len(mem.Bytes)), accessFlags(access))
 	if mr == nil {
 		r.pins.Unpin()
+		if errors.Is(err, unix.EFAULT) && !mem.Kind.Paged() {
+			err = &driver.KindError{Kind: mem.Kind, Provider: "ibv", Err: err}
+		}
 		if errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.EAGAIN) {
 			err = fmt.Errorf("%w; the limit of locked memory may be too low, see `ulimit -l`", err)
 		}

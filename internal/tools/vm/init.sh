@@ -35,6 +35,26 @@ for module in /modules/*; do must insmod "$module"; done
 must mkdir -p "$share"
 must mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144 share "$share"
 
+# Makes device-dax of all memory of an NVDIMM, as ndctl would.
+dax() {
+	cd /sys/bus/nd/devices || return
+	seed=$(cat region0/dax_seed)
+	echo namespace0.0 >/sys/bus/nd/drivers/nd_pmem/unbind
+	cat /proc/sys/kernel/random/uuid >"$seed/uuid"
+	echo 2097152 >"$seed/align" && echo ram >"$seed/mode" && echo namespace0.0 >"$seed/namespace" &&
+		echo "$seed" >/sys/bus/nd/drivers/dax_pmem/bind
+	cd /
+	tries=0
+	until [ -e /dev/dax0.0 ]; do
+		tries=$((tries + 1))
+		[ $tries -lt 300 ] || return
+		sleep 0.1
+	done
+}
+[ ! -e /sys/bus/nd/devices/region0 ] || must dax
+bar=/sys/bus/pci/devices/0000:00:10.0
+[ ! -e $bar/resource2 ] || echo 1 >$bar/enable
+
 must /bin/ip link set lo up
 device=lo
 gid=0000:0000:0000:0000:0000:ffff:7f00:0001 # 127.0.0.1

@@ -32,6 +32,13 @@
 // 10.0.1.N. A command may disturb one of them without the other. Lines of the second machine's
 // kernel begin with "vm2: ". Both end with COMMAND.
 //
+// # Memory of devices
+//
+// -dax and -bar give each machine memory that is no memory of the system: a persistent-memory device as
+// device-dax, whose pages an RDMA device registers, and the memory of a PCI device, which none does:
+//
+//	go run ./internal/tools/vm -dax 64 -bar 16 -- ls -l /dev/dax0.0 /sys/bus/pci/devices/0000:00:10.0/resource2
+//
 // # Output
 //
 // Standard output shows, line by line, the output of the command, its standard error, and the
@@ -84,6 +91,7 @@ type options struct {
 	memory   int      // MiB
 	cpus     int
 	machines int // 1, or 2 on a network
+	dax, bar int // MiB of memory of devices; 0: none
 	timeout  time.Duration
 	verbose  bool
 	prepare  bool // prepare, and run nothing
@@ -162,6 +170,8 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	flags.IntVar(&o.memory, "memory", 1024, "the machine's memory in `MiB`")
 	flags.IntVar(&o.cpus, "cpus", 2, "the machine's `processors`")
 	flags.IntVar(&o.machines, "machines", 1, "the `number` of machines; two are on a network, and reach each other by ssh as vm1 and vm2. COMMAND runs on vm1")
+	flags.IntVar(&o.dax, "dax", 0, "`MiB` of memory of a persistent-memory device, which COMMAND finds as /dev/dax0.0")
+	flags.IntVar(&o.bar, "bar", 0, "`MiB` of memory of a PCI device, resource2 of 0000:00:10.0 below /sys/bus/pci/devices; a power of two")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "end the machine when it prints nothing for this `time`")
 	flags.BoolVar(&o.verbose, "v", false, "show the kernel's messages while it boots, and QEMU's command line")
 	flags.BoolVar(&o.prepare, "prepare", false, "only install and fetch missing packages; takes no COMMAND")
@@ -186,6 +196,9 @@ func parse(args []string, out io.Writer) (o options, err error) {
 		if *folder, err = filepath.Abs(*folder); err != nil {
 			return o, err
 		}
+	}
+	if o.dax < 0 || o.bar < 0 || o.bar&(o.bar-1) != 0 {
+		return o, fmt.Errorf("-dax %d -bar %d: not less than 0, and a power of two for -bar", o.dax, o.bar)
 	}
 	if o.machines < 1 || o.machines > maxMachines {
 		return o, fmt.Errorf("-machines %d: 1 to %d are possible", o.machines, maxMachines)

@@ -18,6 +18,7 @@ var wanted = []string{
 	"9p",
 	"rdma_rxe",
 	"veth", "virtio_net", // further devices that an rxe device can use
+	"nfit", "nd_pmem", "dax_pmem", "device_dax", // memory of -dax
 }
 
 // optional lists those of wanted that newer kernels no longer have as modules.

@@ -117,15 +117,38 @@ func qemu(o options, m machine, vmlinux string) []string {
 			"-device", fmt.Sprintf("virtio-net-pci,netdev=network,romfile=,mac=52:54:00:00:00:%02x", m.number),
 		}
 	}
-	return append(append(slices.Clone(guard),
-		"qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", processor,
-		"-smp", strconv.Itoa(o.cpus), "-m", strconv.Itoa(o.memory),
+	memory := strconv.Itoa(o.memory)
+	if o.dax > 0 {
+		memory += fmt.Sprintf(",slots=1,maxmem=%dM", 2*o.memory+o.dax)
+	}
+	return append(append(append(slices.Clone(guard),
+		"qemu-system-x86_64", "-M", "q35,nvdimm="+onOff(o.dax > 0), "-accel", "tcg,thread=multi", "-cpu", processor,
+		"-smp", strconv.Itoa(o.cpus), "-m", memory,
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-kernel", vmlinux, "-initrd", "/dev/fd/3", "-append", kernel,
 		"-serial", "stdio",
 		"-device", "isa-debug-exit,iobase=0xf4,iosize=1", // see exitCode
 		"-virtfs", "local,path="+strings.ReplaceAll(o.share, ",", ",,")+",mount_tag=share,security_model=none,multidevs=remap",
-	), network...)
+	), network...), memories(o)...)
+}
+
+// memories are the devices with memory.
+func memories(o options) (args []string) {
+	if o.dax > 0 {
+		args = append(args, "-object", fmt.Sprintf("memory-backend-memfd,id=dax,share=on,size=%dM", o.dax), "-device", "nvdimm,memdev=dax")
+	}
+	if o.bar > 0 {
+		args = append(args, "-object", fmt.Sprintf("memory-backend-memfd,id=bar,share=on,size=%dM", o.bar),
+			"-device", "ivshmem-plain,memdev=bar,bus=pcie.0,addr=0x10")
+	}
+	return args
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
 }
 
 // relay copies lines as they come, without a terminal's line ends. It does not

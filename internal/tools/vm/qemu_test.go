@@ -113,7 +113,15 @@ func TestQemuArgumentsFollowTheFlags(t *testing.T) {
 	for _, part := range []string{"-accel tcg,", "-smp 3 -m 512 ", "-kernel /cache/vmlinux ", "path=/a,,b,", " quiet "} {
 		require.Contains(t, command, part)
 	}
-	require.NotContains(t, command, "netdev")
+	for _, part := range []string{"netdev", "nvdimm,", "ivshmem"} {
+		require.NotContains(t, command, part)
+	}
+	o.dax, o.bar = 64, 16
+	command = strings.Join(qemu(o, machine{}, ""), " ")
+	for _, part := range []string{"-M q35,nvdimm=on ", "-m 512,slots=1,maxmem=1088M ", "id=dax,share=on,size=64M -device nvdimm,memdev=dax",
+		"id=bar,share=on,size=16M -device ivshmem-plain,memdev=bar,bus=pcie.0,addr=0x10"} {
+		require.Contains(t, command, part)
+	}
 	o.verbose = true
 	require.NotContains(t, strings.Join(qemu(o, machine{}, ""), " "), "quiet")
 }

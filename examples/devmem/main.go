@@ -1,0 +1,127 @@
+// Devmem puts from memory of one device to memory of another: each rank's half window goes to the right
+// neighbor's, with a signal behind it, and each rank checks what came.
+//
+// Usage:
+//
+//	go run ./cmd/grun -n 2 ./examples/devmem [-n ELEMENTS] [-want WAY] [MEMORY...]
+//
+// Rank r's elements lie in the r-th MEMORY, counted round: a path that device.Open takes, "huge" for huge pages,
+// or "-" for the rank's heap. Ranks with the same path take different ranges. With -want, the way of
+// the operations must be WAY, such as mapped, or "requests over ibv"; with -want refused, the provider
+// must refuse the memory.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+
+	"github.com/gopgas/gopgas/device"
+	"github.com/gopgas/gopgas/runtime"
+	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/window"
+)
+
+var (
+	elements = flag.Int("n", 1<<17, "elements of 8 bytes at each rank")
+	want     = flag.String("want", "", "the way that operations must go, or refused")
+)
+
+func main() {
+	flag.Parse()
+	runtime.Main(run)
+}
+
+func run(ctx context.Context, job *runtime.Job) (err error) {
+	world := job.World()
+	name := "-"
+	if flag.NArg() > 0 {
+		name = flag.Arg(world.Rank() % flag.NArg())
+	}
+	piece, end, err := take(name, world.Rank(), *elements*8)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	w, err := window.Allocate[uint64](ctx, world, *elements, window.On(piece))
+	if *want == "refused" {
+		if !errors.Is(err, driver.ErrKind) {
+			return fmt.Errorf("rank %d: the window was not refused: %w", world.Rank(), err)
+		}
+		fmt.Printf("rank %d on %s: refused: %v\n", world.Rank(), name, err)
+		return world.Barrier(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if err := pass(ctx, world, w); err != nil {
+		return err
+	}
+	fmt.Printf("rank %d on %s: %d bytes came from the left neighbor\n", world.Rank(), name, *elements/2*8)
+	return w.Free(ctx)
+}
+
+// take opens memory and takes this rank's range of it.
+func take(name string, rank, n int) (p *device.Piece, end func() error, err error) {
+	var m *device.Memory
+	switch name {
+	case "-":
+		return nil, func() error { return nil }, nil
+	case "huge":
+		m, err = device.Huge(n)
+	default:
+		m, err = device.Open(name)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if name == "huge" {
+		rank = 0
+	}
+	if p, err = m.Take(rank*(n+4095)&^4095, n); err != nil {
+		return nil, nil, errors.Join(err, m.Close())
+	}
+	clear(p.Bytes())
+	return p, func() error { return errors.Join(p.Free(), m.Close()) }, nil
+}
+
+// pass puts the first half of this rank's elements to the second half of the right neighbor's.
+func pass(ctx context.Context, world *runtime.Team, w *window.Window[uint64]) error {
+	me, size, half := world.Rank(), world.Size(), *elements/2
+	right, left := (me+1)%size, (me+size-1)%size
+	for i := range half {
+		w.Local()[i] = uint64(me)<<32 | uint64(i)
+	}
+	if err := world.Barrier(ctx); err != nil {
+		return err
+	}
+	if err := w.PutNotify(ctx, right, half, w.Local()[:half], window.Signal{Value: 1}); err != nil {
+		return err
+	}
+	if _, _, err := w.WaitNotify(ctx, window.Until{Slots: []int{0}, Value: 1}); err != nil {
+		return err
+	}
+	for i, v := range w.Local()[half : 2*half] {
+		if v != uint64(left)<<32|uint64(i) {
+			return fmt.Errorf("rank %d: element %d is %#x", me, half+i, v)
+		}
+	}
+	path, err := w.Path(ctx, right)
+	if err == nil && *want != "" && path.String() != *want {
+		err = fmt.Errorf("rank %d: operations go %v, not %s", me, path, *want)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := window.FetchAdd(ctx, w, 0, 0, 1<<20); err != nil {
+		return err
+	}
+	if err := w.Fence(ctx); err != nil {
+		return err
+	}
+	if sum := w.Local()[0]; me == 0 && sum != uint64(size)<<20 {
+		return fmt.Errorf("%d atomics add up to %d", size, sum)
+	}
+	return nil
+}
