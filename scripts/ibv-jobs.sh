@@ -2,7 +2,7 @@
 # Runs jobs of several processes on an emulated machine with a software RDMA
 # device (see internal/tools/vm): examples that check their own results, and the
 # litmus tests, with atomics by the targets' CPUs and by the device; a rank that is
-# killed; the message of a program built without RDMA.
+# killed; windows in memory of devices; the message of a program built without RDMA.
 #
 #	scripts/ibv-jobs.sh
 #
@@ -17,7 +17,7 @@ mkdir -p "$bin"
 CGO_ENABLED=0 go build -o "$work/vm" ./internal/tools/vm
 CGO_ENABLED=0 go build -o "$bin/" ./cmd/grun
 CGO_ENABLED=0 go build -o "$bin/without" ./examples/hello
-CGO_ENABLED=1 go build -tags ibverbs -o "$bin/" ./examples/hello ./examples/wordcount ./examples/gups
+CGO_ENABLED=1 go build -tags ibverbs -o "$bin/" ./examples/hello ./examples/wordcount ./examples/gups ./examples/devmem
 CGO_ENABLED=1 go test -tags ibverbs -c -o "$bin/litmus.test" ./litmus
 
 cat >"$bin/run" <<'END'
@@ -97,9 +97,30 @@ settings() {
 	grep -q 'no device "rxe7" among \["rxe0"\]' /tmp/said
 }
 try settings
+
+# devmem: elements in memory of devices. Over ibv they go from one rank's device-dax to another's by
+# RDMA and through no stage; a PCI device's memory is refused there, and neither copied nor replaced.
+dax=/dev/dax0.0 bar=/sys/bus/pci/devices/0000:00:10.0/resource2
+devmem() { # provider, way, memory of each rank...
+	provider=$1 way=$2
+	shift 2
+	"$bin/grun" -n 2 --provider $provider --timeout 10m --stats "$bin/devmem" -want "$way" "$@" >/tmp/said 2>&1 || { cat /tmp/said; return 1; }
+	cat /tmp/said
+	[ $provider != ibv ] || awk '
+		/ staged / { for (i = 1; i <= NF; i++) if ($i == "staged") column = i; next }
+		column && $3 == "ibv" && $column >= 4096 { wrong = 1 }
+		END { exit wrong || !column }' /tmp/said
+}
+try devmem ibv "requests over ibv" $dax $dax
+try devmem ibv refused $dax $bar
+try devmem shm mapped $bar ${bar}_wc
+try devmem shm mapped $dax $bar
+try devmem tcp "requests over tcp" $bar $dax
+echo 8 >/proc/sys/vm/nr_hugepages
+try devmem ibv "requests over ibv" huge -
 cd litmus && try "$bin/litmus.test" -test.v -test.timeout=0 -test.run /ibv
 exit $failed
 END
 programs=(-bin "$bin/grun")
-for p in hello wordcount gups litmus.test; do programs+=(-bin "$bin/$p"); done
-exec "$work/vm" -timeout "${TIMEOUT:-900}s" -env GOPGAS_PATIENCE=10 "${programs[@]}" -- sh "$bin/run" "$bin"
+for p in hello wordcount gups devmem litmus.test; do programs+=(-bin "$bin/$p"); done
+exec "$work/vm" -dax 64 -bar 16 -timeout "${TIMEOUT:-900}s" -env GOPGAS_PATIENCE=10 "${programs[@]}" -- sh "$bin/run" "$bin"

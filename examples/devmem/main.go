@@ -114,6 +114,9 @@ func pass(ctx context.Context, world *runtime.Team, w *window.Window[uint64]) er
 	if err != nil {
 		return err
 	}
+	if err := w.Fence(ctx); err != nil { // a later put would find the sum
+		return err
+	}
 	if _, err := window.FetchAdd(ctx, w, 0, 0, 1<<20); err != nil {
 		return err
 	}
