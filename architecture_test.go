@@ -160,7 +160,7 @@ var picture = []layer{
 		"images and a network are arithmetic, and know no ranks"},
 	{"examples/paramserver/*", "collectives rpipe/netpipe window runtime",
 		"it is a program's own package, and uses what users may"},
-	{"examples/*", "examples/internal/* examples/paramserver/* collectives rpipe rpipe/* window runtime verbs verbs/driver",
+	{"examples/*", "examples/internal/* examples/paramserver/* device device/* collectives rpipe rpipe/* window runtime verbs verbs/driver",
 		"an example shows what users can import"},
 	{"litmus", "rpipe window runtime verbs verbs/driver verbs/faulty internal/wait internal/mutant",
 		"it tests promises to users through the packages that users can import"},
