@@ -68,7 +68,7 @@ type Catalog struct {
 // maxOffers bounds the offers of one rank.
 const maxOffers = 64
 
-// card is what a rank tells the others in Publish.
+// A card describes the offers of a rank to the others.
 type card struct {
 	Offers []Published
 	Err    string

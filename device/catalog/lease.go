@@ -71,7 +71,7 @@ const (
 )
 
 // Allocate takes n bytes, rounded up to whole pages of 4096, of the nearest offer that satisfies the rules and
-// has room. Its content is what it was. It returns [ErrNone] if Find finds nothing, and [ErrFull]
+// has room. The content stays. It returns [ErrNone] if Find finds nothing, and [ErrFull]
 // if none of the offers has room or one of its 64 entries free. An owner that is gone counts as full. The
 // caller has the one hold on the lease. Kind: one-sided.
 func (c *Catalog) Allocate(ctx context.Context, n int, rules Rules, clients ...string) (Lease, error) {
