@@ -1,6 +1,9 @@
 package verbs
 
-import "github.com/gopgas/gopgas/verbs/driver"
+import (
+	"github.com/gopgas/gopgas/internal/blocks"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
 
 const allFlags = Signaled | Inline | Fence | Solicited | Announced | Fetch
 
@@ -16,6 +19,9 @@ func (q *QP) checkSend(wr *WorkRequest) error {
 	if wr.Flags&Fetch != 0 && wr.Op != OpAccumulate {
 		return invalid("only an ACCUMULATE has the flag Fetch, not a %v", wr.Op)
 	}
+	if len(wr.Runs) > 0 && wr.Op != OpWriteBlocks && wr.Op != OpReadBlocks {
+		return invalid("only a WRITE_BLOCKS or a READ_BLOCKS has runs, not a %v", wr.Op)
+	}
 	if len(wr.Local) > q.cfg.MaxSegments {
 		return invalid("%d segments, this QP takes %d", len(wr.Local), q.cfg.MaxSegments)
 	}
@@ -30,6 +36,8 @@ func (q *QP) checkSend(wr *WorkRequest) error {
 		return q.checkExtended(wr)
 	case OpAccumulate:
 		return q.checkAccumulate(wr)
+	case OpWriteBlocks, OpReadBlocks:
+		return q.checkBlocks(wr)
 	default:
 		return invalid("opcode %v (%d) cannot be posted", wr.Op, uint8(wr.Op))
 	}
@@ -90,6 +98,25 @@ func (q *QP) checkAccumulate(wr *WorkRequest) error {
 		return invalid("an accumulate that fetches cannot be inline")
 	}
 	return q.checkSegments(wr.Local, LocalWrite)
+}
+
+func (q *QP) checkBlocks(wr *WorkRequest) error {
+	if !q.pd.ctx.info.Blocks {
+		return driver.ErrUnsupported
+	}
+	n := wr.Length()
+	size, _, _, ok := blocks.Span(wr.Runs)
+	switch {
+	case !ok:
+		return invalid("a run has blocks without bytes, no block, or places beyond all memory")
+	case len(wr.Local) != 1 || size == 0 || size != n:
+		return invalid("%d bytes in %d segments for blocks of %d bytes", n, len(wr.Local), size)
+	case n+len(wr.Runs)*driver.RunSize > driver.MaxBlocks:
+		return invalid("%d bytes in %d runs; together they may have %d bytes, %d for a run", n, len(wr.Runs), driver.MaxBlocks, driver.RunSize)
+	case wr.Op == OpReadBlocks:
+		return q.checkRead(wr)
+	}
+	return q.checkOut(wr)
 }
 
 // checkAtomic checks an atomic's address, result and rights. Some devices never

@@ -7,6 +7,7 @@ type (
 	WorkRequest = driver.WorkRequest
 	RecvRequest = driver.RecvRequest
 	Segment     = driver.Segment
+	Run         = driver.Run
 	Completion  = driver.Completion
 	RemoteAddr  = driver.RemoteAddr
 	Key         = driver.Key
@@ -56,16 +57,18 @@ const (
 
 // Operations.
 const (
-	OpWrite      = driver.OpWrite
-	OpWriteImm   = driver.OpWriteImm
-	OpRead       = driver.OpRead
-	OpSend       = driver.OpSend
-	OpFetchAdd   = driver.OpFetchAdd
-	OpCmpSwap    = driver.OpCmpSwap
-	OpAtomic     = driver.OpAtomic
-	OpAccumulate = driver.OpAccumulate
-	OpRecv       = driver.OpRecv
-	OpRecvImm    = driver.OpRecvImm
+	OpWrite       = driver.OpWrite
+	OpWriteImm    = driver.OpWriteImm
+	OpRead        = driver.OpRead
+	OpSend        = driver.OpSend
+	OpFetchAdd    = driver.OpFetchAdd
+	OpCmpSwap     = driver.OpCmpSwap
+	OpAtomic      = driver.OpAtomic
+	OpAccumulate  = driver.OpAccumulate
+	OpWriteBlocks = driver.OpWriteBlocks
+	OpReadBlocks  = driver.OpReadBlocks
+	OpRecv        = driver.OpRecv
+	OpRecvImm     = driver.OpRecvImm
 )
 
 // Operations of an OpAtomic request.

@@ -142,14 +142,17 @@ func (c *Cursor) fit(n int) (count, stride int) {
 }
 
 // Pair takes runs of the same shape off both cursors. It is not ok if one has ended.
-func Pair(a, b *Cursor) (ra, rb Run, ok bool) {
+func Pair(a, b *Cursor) (ra, rb Run, ok bool) { return PairWithin(a, b, maxSpan) }
+
+// PairWithin is Pair of at most most bytes. Precondition: most > 0.
+func PairWithin(a, b *Cursor, most int) (ra, rb Run, ok bool) {
 	if !a.More() || !b.More() {
 		return Run{}, Run{}, false
 	}
-	n := min(a.current.Block, b.current.Block)
+	n := min(a.current.Block, b.current.Block, most)
 	an, as := a.fit(n)
 	bn, bs := b.fit(n)
-	count := min(an, bn)
+	count := min(an, bn, most/n)
 	ra, rb = Run{a.current.At, n, count, as}, Run{b.current.At, n, count, bs}
 	a.Take(count * n)
 	b.Take(count * n)

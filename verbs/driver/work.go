@@ -1,19 +1,23 @@
 package driver
 
+import "github.com/gopgas/gopgas/internal/blocks"
+
 // Opcode names the operation of a work request.
 type Opcode uint8
 
 const (
-	OpWrite      Opcode = iota + 1 // local segments -> remote
-	OpWriteImm                     // as OpWrite, then consumes a receive and hands it Imm
-	OpRead                         // remote -> local segments
-	OpSend                         // local segments -> the peer's next receive
-	OpFetchAdd                     // 64 bit; old value -> Local[0]
-	OpCmpSwap                      // 64 bit; old value -> Local[0]
-	OpAtomic                       // any AtomicOp at any width; needs AtomicInfo.Extended
-	OpAccumulate                   // an AtomicOp on each of several elements; needs AtomicInfo.Extended
-	OpRecv                         // only in completions
-	OpRecvImm                      // only in completions: a receive consumed by OpWriteImm
+	OpWrite       Opcode = iota + 1 // local segments -> remote
+	OpWriteImm                      // as OpWrite, then consumes a receive and hands it Imm
+	OpRead                          // remote -> local segments
+	OpSend                          // local segments -> the peer's next receive
+	OpFetchAdd                      // 64 bit; old value -> Local[0]
+	OpCmpSwap                       // 64 bit; old value -> Local[0]
+	OpAtomic                        // any AtomicOp at any width; needs AtomicInfo.Extended
+	OpAccumulate                    // an AtomicOp on each of several elements; needs AtomicInfo.Extended
+	OpWriteBlocks                   // local segment -> the Runs of remote; needs DeviceInfo.Blocks
+	OpReadBlocks                    // the Runs of remote -> local segment; needs DeviceInfo.Blocks
+	OpRecv                          // only in completions
+	OpRecvImm                       // only in completions: a receive consumed by OpWriteImm
 )
 
 func (o Opcode) String() string {
@@ -24,7 +28,7 @@ func (o Opcode) String() string {
 }
 
 var opcodeNames = [...]string{"NONE", "WRITE", "WRITE_WITH_IMM", "READ", "SEND", "FETCH_ADD", "CMP_SWAP",
-	"ATOMIC", "ACCUMULATE", "RECV", "RECV_WITH_IMM"}
+	"ATOMIC", "ACCUMULATE", "WRITE_BLOCKS", "READ_BLOCKS", "RECV", "RECV_WITH_IMM"}
 
 // AtomicOp is the operation of an OpAtomic request. All of them return the old
 // value in Local[0], if there is a segment; without one nothing travels back. It is also the
@@ -87,7 +91,8 @@ const (
 	// Signaled requests a completion; errors complete always.
 	Signaled Flags = 1 << iota
 	// Inline has the segments copied before PostSend returns. At most
-	// DeviceInfo.MaxInline bytes, WRITE, WRITE_WITH_IMM and SEND only.
+	// DeviceInfo.MaxInline bytes; WRITE, WRITE_WITH_IMM, SEND, WRITE_BLOCKS and an ACCUMULATE
+	// without Fetch only.
 	Inline
 	// Fence starts the request only after all earlier READs and atomics of the
 	// QP have completed.
@@ -111,6 +116,17 @@ const WholeWrite = 128
 
 // MaxAccumulate is the length in bytes of the longest ACCUMULATE.
 const MaxAccumulate = 64 << 10
+
+// MaxBlocks is the size of the largest WRITE_BLOCKS or READ_BLOCKS: the bytes of its blocks and
+// RunSize for each of its runs.
+const MaxBlocks = 64 << 10
+
+// RunSize is what a run counts for towards [MaxBlocks], in bytes.
+const RunSize = blocks.RunSize
+
+// A Run is Count blocks of Block bytes, whose beginnings lie Stride bytes apart. The first one
+// begins At bytes behind a request's Remote address. At and Stride may be negative.
+type Run = blocks.Run
 
 // A Segment is a piece of local memory.
 type Segment struct {
@@ -139,6 +155,11 @@ type WorkRequest struct {
 	Width   uint8
 	Operand uint64
 	Compare uint64
+
+	// Runs are the places of the bytes of OpWriteBlocks and OpReadBlocks at the peer. Their blocks
+	// are as long as the one segment, which holds them one behind the other. The target applies
+	// none of them if it refuses one.
+	Runs []Run
 }
 
 // Length returns the number of bytes in the request's segments.
@@ -192,7 +213,7 @@ type Completion struct {
 	Op     Opcode
 	HasImm bool
 	Imm    uint32
-	Bytes  int // received, for OpRecv and OpRecvImm; read, for OpRead
+	Bytes  int // received, for OpRecv and OpRecvImm; read, for OpRead and OpReadBlocks
 	QP     uint32
 	Err    error // details of a failure where the provider knows them; may be nil
 }

@@ -6,6 +6,7 @@ func (p *Plan) hide(info *driver.DeviceInfo) {
 	if p.HideExtendedAtomics {
 		info.Atomics.Extended = false
 	}
+	info.Blocks = info.Blocks && !p.HideBlocks
 	info.Writes.Applied = info.Writes.Applied && !p.HideAppliedWrites
 	info.Atomics.Coherent = info.Atomics.Coherent && !p.HideCoherentAtomics
 	info.Memory.LocalKeys = info.Memory.LocalKeys || p.NeedLocalKeys
@@ -18,6 +19,17 @@ func (p *Plan) hide(info *driver.DeviceInfo) {
 	if p.hidesMapper() {
 		info.Memory.Maps = false
 	}
+}
+
+// hides reports whether the device claims not to know op.
+func (p *Plan) hides(op driver.Opcode) bool {
+	switch op {
+	case driver.OpAtomic, driver.OpAccumulate:
+		return p.HideExtendedAtomics
+	case driver.OpWriteBlocks, driver.OpReadBlocks:
+		return p.HideBlocks
+	}
+	return false
 }
 
 // expose gives q the optional capabilities of the wrapped QP that the plan does

@@ -43,6 +43,7 @@ type Plan struct {
 	HideExtendedAtomics bool
 	HideAppliedWrites   bool
 	HideCoherentAtomics bool
+	HideBlocks          bool
 	NeedLocalKeys       bool // segments must name registered memory
 	MaxInline           int  // lowers what the device takes; 0 leaves it
 	MaxDepth            int  // of a queue pair's queues, likewise
@@ -65,7 +66,7 @@ func (p *Plan) hidesMapper() bool { return p.HideMapper || p.faults() && !p.Keep
 
 func (p *Plan) passive() bool {
 	return !p.faults() && !p.HideMapper && !p.HideCanceler && !p.HideExtendedAtomics &&
-		!p.HideAppliedWrites && !p.HideCoherentAtomics && !p.NeedLocalKeys && p.MaxInline == 0 && p.MaxDepth == 0
+		!p.HideAppliedWrites && !p.HideCoherentAtomics && !p.HideBlocks && !p.NeedLocalKeys && p.MaxInline == 0 && p.MaxDepth == 0
 }
 
 func (p *Plan) setDefaults() {

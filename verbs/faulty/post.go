@@ -37,7 +37,7 @@ func (q *qp) take(wrs []driver.WorkRequest) (int, error) {
 		if q.sends.Room() == 0 {
 			return i, driver.ErrQueueFull
 		}
-		if (wrs[i].Op == driver.OpAtomic || wrs[i].Op == driver.OpAccumulate) && q.dev.plan.HideExtendedAtomics {
+		if q.dev.plan.hides(wrs[i].Op) {
 			return i, driver.ErrUnsupported
 		}
 		q.accept(&wrs[i])

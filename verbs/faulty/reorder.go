@@ -78,9 +78,13 @@ func extent(wr *driver.WorkRequest) uint64 {
 	return uint64(wr.Length())
 }
 
-// prove records that wr succeeded.
+// prove records that wr succeeded. Only requests that may start out of order need a proof.
 func (q *qp) prove(wr *driver.WorkRequest) {
-	if q.dev.plan.Reorder == 0 || wr.Op == driver.OpSend || wr.Op == driver.OpWriteImm {
+	if q.dev.plan.Reorder == 0 {
+		return
+	}
+	switch wr.Op {
+	case driver.OpSend, driver.OpWriteImm, driver.OpWriteBlocks, driver.OpReadBlocks:
 		return
 	}
 	a := access{wr.Remote.RKey, wr.Op}

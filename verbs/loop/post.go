@@ -144,6 +144,10 @@ func (q *qp) attempt(wr *driver.WorkRequest) outcome {
 		return read(p, wr)
 	case driver.OpAccumulate:
 		return accumulate(p, wr)
+	case driver.OpWriteBlocks:
+		return writeBlocks(p, wr)
+	case driver.OpReadBlocks:
+		return readBlocks(p, wr)
 	default:
 		return update(p, wr)
 	}

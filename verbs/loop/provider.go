@@ -94,6 +94,7 @@ func info() driver.DeviceInfo {
 		Memory:      driver.MemoryInfo{Maps: true},
 		Writes:      driver.WriteInfo{Applied: true},
 		Atomics:     driver.AtomicInfo{Extended: true, Pairs: atomics.Pairs(), Coherent: true},
+		Blocks:      true,
 		SameHost:    true,
 	}
 }

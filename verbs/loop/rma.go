@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/blocks"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/internal/wq"
@@ -51,6 +52,30 @@ func read(p *qp, wr *driver.WorkRequest) outcome {
 		return outcome{bytes: n}
 	}
 	wq.Scatter(wr.Local, 0, src)
+	return outcome{bytes: n}
+}
+
+// writeBlocks copies the request's segment to the peer's blocks.
+func writeBlocks(p *qp, wr *driver.WorkRequest) outcome {
+	_, from, to, _ := blocks.Span(wr.Runs) // package verbs has checked it
+	m, dst, err := p.ctx.keys.open(wr.Remote.Add(uint64(from)), to-from, driver.RemoteWrite)
+	if err != nil {
+		return denied(err)
+	}
+	defer m.done()
+	blocks.Unpack(dst, from, wr.Runs, wr.Local[0].Mem)
+	return outcome{touched: true}
+}
+
+// readBlocks copies the peer's blocks to the request's segment.
+func readBlocks(p *qp, wr *driver.WorkRequest) outcome {
+	n, from, to, _ := blocks.Span(wr.Runs) // package verbs has checked it
+	m, src, err := p.ctx.keys.open(wr.Remote.Add(uint64(from)), to-from, driver.RemoteRead)
+	if err != nil {
+		return denied(err)
+	}
+	defer m.done()
+	blocks.Pack(wr.Local[0].Mem, src, from, wr.Runs)
 	return outcome{bytes: n}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/gopgas/gopgas/internal/blocks"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/internal/wq"
 )
@@ -78,8 +79,15 @@ func (q *QP) orAsk(wr *driver.WorkRequest, sent *int, err error) (bool, error) {
 func (q *QP) ask(wr *driver.WorkRequest, sent *int, total int) error {
 	a := ask{addr: wr.Remote.Addr + uint64(*sent), key: wr.Remote.RKey, operand: wr.Operand, compare: wr.Compare,
 		width: wr.Width, atomic: wr.Atomic, op: wr.Op, fetch: wr.Flags&driver.Fetch != 0}
-	out := true
+	out, left := true, total-*sent
 	switch wr.Op {
+	case driver.OpWriteBlocks, driver.OpReadBlocks: // a request for each block
+		var at int
+		at, left = blocks.Place(wr.Runs, *sent)
+		a.addr = wr.Remote.Addr + uint64(at)
+		if a.op = driver.OpWrite; wr.Op == driver.OpReadBlocks {
+			a.op, out = driver.OpRead, false
+		}
 	case driver.OpWriteImm:
 		a.op = driver.OpWrite
 	case driver.OpRead:
@@ -89,7 +97,7 @@ func (q *QP) ask(wr *driver.WorkRequest, sent *int, total int) error {
 		op, width := wq.Atomic(wr)
 		a.op, a.atomic, a.width, a.fetch, out = driver.OpAtomic, op, uint8(width), len(wr.Local) > 0, false
 	}
-	n, err := q.askRoom(total-*sent, out)
+	n, err := q.askRoom(left, out)
 	if n == 0 || err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/blocks"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 	"github.com/gopgas/gopgas/verbs/internal/wq"
@@ -66,6 +67,30 @@ func (q *QP) readRemote(wr *driver.WorkRequest) error {
 	}
 	wq.Scatter(wr.Local, 0, src)
 	return nil
+}
+
+// writeBlocks copies the segment to the peer's blocks, which are visible before all later
+// accesses.
+func (q *QP) writeBlocks(wr *driver.WorkRequest) error {
+	_, from, to, _ := blocks.Span(wr.Runs) // package verbs has checked it
+	dst, err := q.remote.peer.resolve(wr.Remote.Add(uint64(from)), uint64(to-from), driver.RemoteWrite)
+	if err != nil {
+		return err
+	}
+	blocks.Unpack(dst, from, wr.Runs, wr.Local[0].Mem)
+	q.fence.Swap(0)
+	q.wakePeer = q.remote.bell
+	return nil
+}
+
+// readBlocks copies the peer's blocks into the segment.
+func (q *QP) readBlocks(wr *driver.WorkRequest) error {
+	_, from, to, _ := blocks.Span(wr.Runs) // package verbs has checked it
+	src, err := q.remote.peer.resolve(wr.Remote.Add(uint64(from)), uint64(to-from), driver.RemoteRead)
+	if err == nil {
+		blocks.Pack(wr.Local[0].Mem, src, from, wr.Runs)
+	}
+	return err
 }
 
 // Map returns the mapped memory of the peer, without a copy.

@@ -116,6 +116,10 @@ func (q *QP) execute(wr *driver.WorkRequest, sent *int) (bool, error) {
 		return q.send(wr, sent)
 	case driver.OpAccumulate:
 		return q.orAsk(wr, sent, q.accumulate(wr))
+	case driver.OpWriteBlocks:
+		return q.orAsk(wr, sent, q.writeBlocks(wr))
+	case driver.OpReadBlocks:
+		return q.orAsk(wr, sent, q.readBlocks(wr))
 	default:
 		return q.orAsk(wr, sent, q.atomic(wr))
 	}
@@ -127,7 +131,7 @@ func (q *QP) succeed(wr *driver.WorkRequest) {
 		return
 	}
 	wc := driver.Completion{ID: wr.ID, Op: wr.Op}
-	if wr.Op == driver.OpRead {
+	if wr.Op == driver.OpRead || wr.Op == driver.OpReadBlocks {
 		wc.Bytes = wr.Length()
 	}
 	q.complete(q.sendCQ, wc)

@@ -3,44 +3,10 @@ package tcp
 import (
 	"encoding/binary"
 	"fmt"
-	"sync"
 
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
-
-// Operands hold the payload of one ACCUMULATE at its target, and the earlier values of the
-// elements until they have left.
-type operands [driver.MaxAccumulate]byte
-
-// operandsPool keeps a few operands that are not in use.
-type operandsPool struct {
-	mu   sync.Mutex
-	free []*operands
-}
-
-// maxOperands bounds the operands that a device keeps without use.
-const maxOperands = 8
-
-func (p *operandsPool) take() *operands {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	last := len(p.free) - 1
-	if last < 0 {
-		return new(operands)
-	}
-	buf := p.free[last]
-	p.free = p.free[:last]
-	return buf
-}
-
-func (p *operandsPool) give(buf *operands) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.free) < maxOperands {
-		p.free = append(p.free, buf)
-	}
-}
 
 // decodeAccumulate reads the fields of an ACCUMULATE. Its payload has an operand for each
 // element; a load has none.
@@ -107,23 +73,17 @@ func (q *qp) openAccumulate(f *frame) {
 		q.refuse(status)
 		return
 	}
-	in := &q.link.in
-	if in.operands == nil {
-		in.operands = q.dev.operands.take()
-	}
-	in.to.into(in.operands[:f.bytes])
+	q.openBody(f.bodySize)
 }
 
 // applyAccumulate updates the elements once all operands have arrived.
 func (q *qp) applyAccumulate(f *frame) error {
-	in := &q.link.in
 	mem, status := q.dev.elements(f)
 	if status != driver.Success { // the region was closed during reception
 		q.refuse(status)
 		return nil
 	}
-	buf, old := in.operands, []byte(nil)
-	in.operands = nil
+	buf, old := q.takeBody(), []byte(nil)
 	if f.flags&flagReply != 0 {
 		old = buf[:f.bytes]
 	}
@@ -132,25 +92,8 @@ func (q *qp) applyAccumulate(f *frame) error {
 	seq := q.done
 	q.applied(f)
 	if old == nil {
-		q.dev.operands.give(buf)
+		q.dev.bodies.give(buf)
 		return nil
 	}
-	return q.owe(answer{kind: kindData, seq: seq, mem: old, operands: buf})
-}
-
-// putEarlier queues as many of the earlier values of an ACCUMULATE as find room, in one frame. It
-// reports whether those are the last.
-func (q *qp) putEarlier(a *answer) (last bool) {
-	n := min(len(a.mem), bufferMax-len(q.link.out.buf)-headerSizes[kindData])
-	f := frame{kind: kindData, length: uint32(n)}
-	if last = n == len(a.mem); last {
-		f.flags = flagLast
-	}
-	q.put(&f)
-	copy(q.link.out.extend(n), a.mem)
-	a.mem = a.mem[n:]
-	if last {
-		q.dev.operands.give(a.operands)
-	}
-	return last
+	return q.owe(answer{kind: kindData, seq: seq, mem: old, body: buf})
 }

@@ -59,7 +59,10 @@ type device struct {
 	gone atomic.Bool // closed, for those without the token
 	news atomic.Bool // a completion or a change of registered memory: ring the bell
 
-	operands operandsPool
+	bodies bodies
+
+	// The runs of the blocks in hand; token guards it.
+	runs []driver.Run
 
 	regionMu sync.RWMutex
 	regions  map[driver.Key]*region // nil once closed

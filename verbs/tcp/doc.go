@@ -28,7 +28,7 @@
 // receives are credit. Without credit, a SEND or WRITE_WITH_IMM waits in the send queue
 // of its origin, with the requests behind it. It costs the target nothing. A slow peer
 // therefore slows its own queue pair only. A peer can make a device keep at most 64
-// responses to READs and atomics, and 64 KiB of earlier values for each that accumulates. A dialer that opens streams and does not read the
+// responses to READs and atomics, and 64 KiB of bytes for each that accumulates or reads blocks. A dialer that opens streams and does not read the
 // responses loses its connection. A send queue keeps inline payloads that cannot leave
 // yet, at most SendDepth times MaxInline bytes. It also keeps canceled Announced
 // WRITEs, whole.
@@ -109,20 +109,24 @@
 //	 4 READ            8 addr  16 key (16)  32 bytes wanted
 //	 5 ATOMIC          8 addr  16 key (16)  32 operand  40 compare
 //	 6 ACCUMULATE      8 addr  16 key (16)  32 operation, width  36 bytes  payload
-//	 7 ABORT           the request in progress was canceled and ends here
-//	 8 ACK             8 requests applied   16 receives posted
-//	 9 NAK             8 the request that was refused
-//	10 DATA            of the oldest READ or ACCUMULATE without a response payload
-//	11 VALUE           8 of the oldest such ATOMIC
-//	12 HELLO           8 nonce (32)  40 "PGTH"  44 version 4
-//	13 OPEN            8 MAC (32)  40 acceptor QP  44 dialer QP
-//	14 OPENED          8 MAC (32)
-//	15 PROOF           8 MAC (32)
-//	16 END             this side has nothing more to do with the stream
+//	 7 WRITE_BLOCKS    8 addr  16 key (16)  32 runs              36 bytes  payload
+//	 8 READ_BLOCKS     8 addr  16 key (16)  32 runs              36 bytes  payload
+//	 9 ABORT           the request in progress was canceled and ends here
+//	10 ACK             8 requests applied   16 receives posted
+//	11 NAK             8 the request that was refused
+//	12 DATA            of the oldest READ, READ_BLOCKS or ACCUMULATE without a response payload
+//	13 VALUE           8 of the oldest such ATOMIC
+//	14 HELLO           8 nonce (32)  40 "PGTH"  44 version 5
+//	15 OPEN            8 MAC (32)  40 acceptor QP  44 dialer QP
+//	16 OPENED          8 MAC (32)
+//	17 PROOF           8 MAC (32)
+//	18 END             this side has nothing more to do with the stream
 //
 // Requests of a stream are numbered in the order of their last frames, which carry the
 // flag 1. Flag 2 requests an acknowledgement, flag 4 the old value of an ATOMIC, or those of an
-// ACCUMULATE. The payload of an ACCUMULATE has an operand for each of its bytes' elements; a load has none. The dialer
+// ACCUMULATE. The payload of an ACCUMULATE has an operand for each of its bytes' elements; a load has none. That of
+// a WRITE_BLOCKS or READ_BLOCKS begins with its runs (package internal/blocks), whose blocks have bytes in all; those of a
+// WRITE_BLOCKS follow. The dialer
 // numbers the streams of a connection from 0. A frame that breaks these rules ends the
 // connection with an error on both sides.
 package tcp

@@ -85,6 +85,9 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 		"accumulate by compare":         {write(func(v *victim, f *frame) { *f = accumulateFrame(v.open, driver.AtomicCmpSwap, 8, 0, 16) }), driver.RemoteInvalid},
 		"accumulate by nothing known":   {write(func(v *victim, f *frame) { *f = accumulateFrame(v.open, 99, 8, 0, 16) }), driver.RemoteInvalid},
 		"longest accumulate, no region": {write(func(v *victim, f *frame) { *f = accumulateFrame(v.open, driver.AtomicSwap, 1, 0, driver.MaxAccumulate) }), driver.RemoteAccess},
+		"blocks on read-only":           {write(func(v *victim, f *frame) { *f = blocksFrame(kindWriteBlocks, v.ro, 20) }), driver.RemoteInvalid},
+		"blocks of huge runs":           {write(func(v *victim, f *frame) { *f = blocksFrame(kindWriteBlocks, v.open, 20) }), driver.RemoteInvalid},
+		"read of huge blocks":           {write(func(v *victim, f *frame) { *f = blocksFrame(kindReadBlocks, v.open, 20) }), driver.RemoteInvalid},
 		"read beyond": {write(func(v *victim, f *frame) {
 			*f = frame{kind: kindRead, flags: flagLast, length: maxMessage, addr: v.ro.Addr(), key: v.ro.RKey()}
 		}), driver.RemoteAccess},
@@ -112,6 +115,15 @@ func atomicFrame(mr driver.MR, op, width uint8, off uint64) frame {
 func accumulateFrame(mr driver.MR, op driver.AtomicOp, width uint8, off uint64, n uint32) frame {
 	return frame{kind: kindAccumulate, flags: flagLast | flagReply, op: uint8(op), width: width, length: n, bytes: n,
 		addr: mr.Addr() + off, key: mr.RKey()}
+}
+
+// blocksFrame is the header of one run.
+func blocksFrame(k kind, mr driver.MR, bytes uint32) frame {
+	f := frame{kind: k, flags: flagLast, runs: 1, bytes: bytes, length: driver.RunSize, addr: mr.Addr(), key: mr.RKey()}
+	if k == kindWriteBlocks {
+		f.length += bytes
+	}
+	return f
 }
 
 func TestBrokenProtocolEndsTheConnection(t *testing.T) {

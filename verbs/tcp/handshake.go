@@ -23,7 +23,7 @@ const (
 	macSize   = sha256.Size
 
 	helloMagic   = 0x48544750 // "PGTH"
-	helloVersion = 4
+	helloVersion = 5
 )
 
 // These limits bound the steps of a handshake.

@@ -29,7 +29,7 @@ type inbox struct {
 	mr    *region // the region of to, during the payload
 	late  bool    // the discarded payload is late for a landing, and counts as applied
 
-	operands *operands // of the ACCUMULATE in reception
+	body *body // takes the payload of an ACCUMULATE, WRITE_BLOCKS or READ_BLOCKS
 
 	front  [maxHeader + shortWrite]byte
 	fronts int // bytes in front

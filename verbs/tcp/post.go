@@ -62,7 +62,7 @@ func (q *qp) unsent(r *request) int {
 
 func combines(wr *driver.WorkRequest) bool {
 	return wr.Flags&driver.Signaled == 0 && (wr.Op == driver.OpWrite || wr.Op == driver.OpWriteImm ||
-		wr.Op == driver.OpSend || wr.Op == driver.OpAtomic && len(wr.Local) == 0 ||
+		wr.Op == driver.OpSend || wr.Op == driver.OpWriteBlocks || wr.Op == driver.OpAtomic && len(wr.Local) == 0 ||
 		wr.Op == driver.OpAccumulate && wr.Flags&driver.Fetch == 0)
 }
 

@@ -17,8 +17,7 @@ type answer struct {
 	value  uint64
 	mem    []byte // kindData: bytes still to be sent
 	mr     *region
-	// operands holds mem: earlier values of elements
-	operands *operands
+	body   *body // holds mem, if not nil
 }
 
 // answers holds the owed responses in order. Its size bounds how much a peer can make this
@@ -78,6 +77,8 @@ func (q *qp) open(f *frame) error {
 		return q.openData(f)
 	case kindAccumulate:
 		q.openAccumulate(f)
+	case kindWriteBlocks, kindReadBlocks:
+		q.openBody(f.bodySize)
 	}
 	return nil
 }
@@ -136,6 +137,8 @@ func (q *qp) finish() error {
 		return q.applyAtomic(f)
 	case kindAccumulate:
 		return q.applyAccumulate(f)
+	case kindWriteBlocks, kindReadBlocks:
+		return q.applyBlocks(f)
 	default:
 		return q.applyAnswer(f)
 	}

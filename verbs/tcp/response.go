@@ -91,7 +91,7 @@ func (q *qp) retire() {
 		}
 		if r.Flags&driver.Signaled != 0 && !r.Canceled {
 			wc := driver.Completion{ID: r.ID, Op: r.Op}
-			if r.Op == driver.OpRead {
+			if r.Op == driver.OpRead || r.Op == driver.OpReadBlocks {
 				wc.Bytes = r.length
 			}
 			q.completeSend(wc)

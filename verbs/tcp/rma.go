@@ -47,8 +47,8 @@ func (q *qp) putAnswer() bool {
 	case kindValue:
 		q.put(&frame{kind: kindValue, value: a.value})
 	case kindData:
-		if a.operands != nil {
-			if !q.putEarlier(a) {
+		if a.body != nil {
+			if !q.putFromBody(a) {
 				return true
 			}
 			break
@@ -94,6 +94,8 @@ func (q *qp) putRequest() bool {
 	switch {
 	case r.Op == driver.OpAccumulate:
 		return q.putAccumulate(r)
+	case r.Op == driver.OpWriteBlocks || r.Op == driver.OpReadBlocks:
+		return q.putBlocks(r)
 	case r.answered() || r.Op == driver.OpAtomic:
 		return q.putQuestion(r)
 	}

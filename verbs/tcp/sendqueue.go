@@ -31,7 +31,7 @@ type request struct {
 // answered reports whether the peer answers the request with data.
 func (r *request) answered() bool {
 	switch r.Op {
-	case driver.OpRead, driver.OpFetchAdd, driver.OpCmpSwap:
+	case driver.OpRead, driver.OpReadBlocks, driver.OpFetchAdd, driver.OpCmpSwap:
 		return true
 	case driver.OpAtomic:
 		return len(r.Local) > 0
@@ -43,7 +43,7 @@ func (r *request) answered() bool {
 
 // answeredByData reports whether the response fills the request's segments in DATA frames.
 func (r *request) answeredByData() bool {
-	return r.Op == driver.OpRead || r.Op == driver.OpAccumulate
+	return r.Op == driver.OpRead || r.Op == driver.OpReadBlocks || r.Op == driver.OpAccumulate
 }
 
 // copied reports whether the connection's buffer takes a copy of the payload.

@@ -19,22 +19,24 @@ const (
 type kind uint8
 
 const (
-	kindWrite      kind = iota + 1 // payload into the target's memory
-	kindWriteImm                   // likewise; the last one consumes a receive
-	kindSend                       // payload into the target's next receive
-	kindRead                       // requests length bytes
-	kindAtomic                     // one atomic operation
-	kindAccumulate                 // one atomic operation on each of several elements
-	kindAbort                      // ends a request after some of its frames have left
-	kindAck                        // requests applied, receives posted
-	kindNak                        // a request was refused
-	kindData                       // response to the oldest READ
-	kindValue                      // response to the oldest atomic
-	kindHello                      // the first frame of a connection
-	kindOpen                       // the dialer asks for a stream
-	kindOpened                     // the acceptor grants it
-	kindProof                      // the dialer has both secrets of the stream
-	kindEnd                        // this end has left the stream
+	kindWrite       kind = iota + 1 // payload into the target's memory
+	kindWriteImm                    // likewise; the last one consumes a receive
+	kindSend                        // payload into the target's next receive
+	kindRead                        // requests length bytes
+	kindAtomic                      // one atomic operation
+	kindAccumulate                  // one atomic operation on each of several elements
+	kindWriteBlocks                 // payload into blocks of the target's memory
+	kindReadBlocks                  // requests blocks of the target's memory
+	kindAbort                       // ends a request after some of its frames have left
+	kindAck                         // requests applied, receives posted
+	kindNak                         // a request was refused
+	kindData                        // response to the oldest READ
+	kindValue                       // response to the oldest atomic
+	kindHello                       // the first frame of a connection
+	kindOpen                        // the dialer asks for a stream
+	kindOpened                      // the acceptor grants it
+	kindProof                       // the dialer has both secrets of the stream
+	kindEnd                         // this end has left the stream
 	kinds
 )
 
@@ -53,7 +55,8 @@ const (
 	offOperand = 32 // kindAtomic
 	offCompare = 40 // kindAtomic
 	offEach    = 32 // kindAccumulate: operation, then width
-	offBytes   = 36 // kindAccumulate: bytes of the elements
+	offRuns    = 32 // kindWriteBlocks, kindReadBlocks: runs
+	offBytes   = 36 // kindAccumulate: bytes of the elements; kindWriteBlocks, kindReadBlocks: of the blocks
 	offSeq     = 8  // kindAck, kindNak
 	offCredits = 16 // kindAck
 	offValue   = 8  // kindValue
@@ -71,7 +74,7 @@ const (
 const kindBits = 5
 
 var headerSizes = [kinds]int{
-	kindWrite: 32, kindWriteImm: 36, kindSend: 8, kindRead: 36, kindAtomic: 48, kindAccumulate: 40,
+	kindWrite: 32, kindWriteImm: 36, kindSend: 8, kindRead: 36, kindAtomic: 48, kindAccumulate: 40, kindWriteBlocks: 40, kindReadBlocks: 40,
 	kindAbort: 8, kindAck: 24, kindNak: 16, kindData: 8, kindValue: 16,
 	kindHello: 48, kindOpen: 48, kindOpened: 40, kindProof: 40, kindEnd: 8,
 }
@@ -79,7 +82,7 @@ var headerSizes = [kinds]int{
 // maxLengths bounds the three bytes at offLength, by kind.
 var maxLengths = [kinds]uint32{
 	kindWrite: maxPayload, kindWriteImm: maxPayload, kindSend: maxPayload, kindData: maxPayload,
-	kindAtomic: math.MaxUint16, kindAccumulate: driver.MaxAccumulate, kindNak: math.MaxUint8,
+	kindAtomic: math.MaxUint16, kindAccumulate: driver.MaxAccumulate, kindWriteBlocks: driver.MaxBlocks, kindReadBlocks: driver.MaxBlocks, kindNak: math.MaxUint8,
 }
 
 // frame is a decoded header. Its kind decides which fields are meaningful.
@@ -98,7 +101,8 @@ type frame struct {
 	seq      uint64
 	credits  uint64
 	value    uint64
-	bytes    uint32 // kindAccumulate: of the elements
+	runs     uint32 // kindWriteBlocks, kindReadBlocks
+	bytes    uint32 // of the elements or blocks
 	bodySize int    // payload bytes that follow the header
 }
 
@@ -126,7 +130,7 @@ func (f *frame) decode(b []byte) (int, error) {
 	}
 	f.bodySize = int(f.length)
 	switch k {
-	case kindWrite, kindWriteImm, kindRead, kindAtomic, kindAccumulate:
+	case kindWrite, kindWriteImm, kindRead, kindAtomic, kindAccumulate, kindWriteBlocks, kindReadBlocks:
 		if err := f.decodeRequest(b); err != nil {
 			return 0, err
 		}
@@ -159,6 +163,8 @@ func (f *frame) decodeRequest(b []byte) error {
 		f.compare = binary.LittleEndian.Uint64(b[offCompare:])
 	case kindAccumulate:
 		return f.decodeAccumulate(b)
+	case kindWriteBlocks, kindReadBlocks:
+		return f.decodeBlocks(b)
 	}
 	return nil
 }
@@ -175,7 +181,7 @@ func (f *frame) encode(b []byte) {
 	binary.LittleEndian.PutUint32(b, uint32(f.kind)|uint32(f.flags)<<kindBits|length<<8)
 	binary.LittleEndian.PutUint32(b[offStream:], f.stream)
 	switch f.kind {
-	case kindWrite, kindWriteImm, kindRead, kindAtomic, kindAccumulate:
+	case kindWrite, kindWriteImm, kindRead, kindAtomic, kindAccumulate, kindWriteBlocks, kindReadBlocks:
 		f.encodeRequest(b)
 	case kindAck:
 		binary.LittleEndian.PutUint64(b[offSeq:], f.seq)
@@ -201,6 +207,9 @@ func (f *frame) encodeRequest(b []byte) {
 		binary.LittleEndian.PutUint64(b[offCompare:], f.compare)
 	case kindAccumulate:
 		binary.LittleEndian.PutUint32(b[offEach:], uint32(f.op)|uint32(f.width)<<8)
+		binary.LittleEndian.PutUint32(b[offBytes:], f.bytes)
+	case kindWriteBlocks, kindReadBlocks:
+		binary.LittleEndian.PutUint32(b[offRuns:], f.runs)
 		binary.LittleEndian.PutUint32(b[offBytes:], f.bytes)
 	}
 }

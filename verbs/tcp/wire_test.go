@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/gopgas/gopgas/internal/blocks"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -21,7 +22,7 @@ func drawFrame(t *rapid.T) frame {
 	f.bodySize = int(f.length)
 	u64 := rapid.Uint64()
 	switch f.kind {
-	case kindWrite, kindWriteImm, kindRead, kindAtomic, kindAccumulate:
+	case kindWrite, kindWriteImm, kindRead, kindAtomic, kindAccumulate, kindWriteBlocks, kindReadBlocks:
 		f.addr, f.key = u64.Draw(t, "addr"), driver.Key{Hi: u64.Draw(t, "hi"), Lo: u64.Draw(t, "lo")}
 	case kindAck:
 		f.seq, f.credits = u64.Draw(t, "seq"), u64.Draw(t, "credits")
@@ -43,6 +44,13 @@ func drawFrame(t *rapid.T) frame {
 		f.bytes = rapid.Uint32Range(0, driver.MaxAccumulate).Draw(t, "bytes")
 		if f.length = f.bytes; driver.AtomicOp(f.op) == driver.AtomicLoad {
 			f.length = 0
+		}
+		f.bodySize = int(f.length)
+	case kindWriteBlocks, kindReadBlocks:
+		f.runs = rapid.Uint32Range(1, driver.MaxBlocks/driver.RunSize-1).Draw(t, "runs")
+		f.bytes = rapid.Uint32Range(1, driver.MaxBlocks-f.runs*driver.RunSize).Draw(t, "bytes")
+		if f.length = f.runs * driver.RunSize; f.kind == kindWriteBlocks {
+			f.length += f.bytes
 		}
 		f.bodySize = int(f.length)
 	}
@@ -82,6 +90,13 @@ func TestDecodeRefusesInvalidFrames(t *testing.T) {
 		"ACCUMULATE without operands":       accumulateHeader(0, driver.AtomicAdd, 16),
 		"ACCUMULATE of operands and a load": accumulateHeader(16, driver.AtomicLoad, 16),
 		"huge ACCUMULATE":                   accumulateHeader(0, driver.AtomicLoad, driver.MaxAccumulate+8),
+
+		"WRITE_BLOCKS with too few bytes": blocksHeader(kindWriteBlocks, 24, 1, 8),
+		"WRITE_BLOCKS without a run":      blocksHeader(kindWriteBlocks, 8, 0, 8),
+		"READ_BLOCKS with bytes":          blocksHeader(kindReadBlocks, 32, 1, 8),
+		"READ_BLOCKS of nothing":          blocksHeader(kindReadBlocks, 24, 1, 0),
+		"huge READ_BLOCKS":                blocksHeader(kindReadBlocks, 24, 1, driver.MaxBlocks),
+		"READ_BLOCKS of too many runs":    blocksHeader(kindReadBlocks, 16, 1<<29+1<<27, 8),
 	} {
 		var f frame
 		_, err := f.decode(b)
@@ -93,6 +108,13 @@ func TestDecodeRefusesInvalidFrames(t *testing.T) {
 func accumulateHeader(operands uint32, op driver.AtomicOp, bytes uint32) []byte {
 	b := make([]byte, maxHeader)
 	(&frame{kind: kindAccumulate, length: operands, op: uint8(op), width: 8, bytes: bytes}).encode(b)
+	return b
+}
+
+// blocksHeader encodes the header of a WRITE_BLOCKS or READ_BLOCKS without a check.
+func blocksHeader(k kind, length, runs, bytes uint32) []byte {
+	b := make([]byte, maxHeader)
+	(&frame{kind: k, length: length, runs: runs, bytes: bytes}).encode(b)
 	return b
 }
 
@@ -177,6 +199,10 @@ func FuzzConnection(f *testing.F) {
 		seed(frame{kind: kindAccumulate, flags: flags, op: uint8(driver.AtomicLoad), width: 8, bytes: 64})
 		seed(frame{kind: kindAccumulate, flags: flags, op: uint8(driver.AtomicAdd), width: 8, bytes: 72}, make([]byte, 72)...)
 	}
+	table := make([]byte, driver.RunSize)
+	blocks.PutRuns(table, []driver.Run{{At: 8, Block: 4, Count: 3, Stride: 12}})
+	seed(frame{kind: kindReadBlocks, flags: flagLast, runs: 1, bytes: 12}, table...)
+	seed(frame{kind: kindWriteBlocks, flags: flagLast, runs: 1, bytes: 12}, append(table, "twelve bytes"...)...)
 	seed(frame{kind: kindData, flags: flagLast}, make([]byte, 16)...)
 	seed(frame{kind: kindValue, flags: flagLast})
 	seed(frame{kind: kindAck})

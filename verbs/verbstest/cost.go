@@ -26,11 +26,16 @@ func allocations(t *testing.T, h Harness) {
 		"fetch-add":     {Op: verbs.OpFetchAdd, Operand: 1, Local: segs(a.at(0, 8)), Remote: b.mr.Remote(64)},
 		"accumulate":    {Op: verbs.OpAccumulate, Atomic: verbs.AtomicAdd, Width: 8, Local: segs(a.at(0, 4096)), Remote: b.mr.Remote(64)},
 		"fetch each":    {Op: verbs.OpAccumulate, Flags: verbs.Fetch, Atomic: verbs.AtomicAdd, Width: 8, Local: segs(a.at(0, 4096)), Remote: b.mr.Remote(64)},
+		"write blocks":  {Op: verbs.OpWriteBlocks, Flags: verbs.Inline, Runs: someRuns, Local: segs(a.at(0, 160)), Remote: b.mr.Remote(1024)},
+		"read blocks":   {Op: verbs.OpReadBlocks, Runs: someRuns, Local: segs(a.at(0, 160)), Remote: b.mr.Remote(1024)},
 		"send, receive": {Op: verbs.OpSend, Local: segs(a.at(0, 8))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if wr.Op == verbs.OpAccumulate {
+			switch wr.Op {
+			case verbs.OpAccumulate:
 				needExtended(t, a)
+			case verbs.OpWriteBlocks, verbs.OpReadBlocks:
+				needBlocks(t, a)
 			}
 			wr.Flags |= verbs.Signaled
 			wrs := []verbs.WorkRequest{wr}

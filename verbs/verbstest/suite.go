@@ -59,6 +59,7 @@ func Run(t *testing.T, h Harness) {
 		{"Message", messageCases()},
 		{"Atomic", atomicCases()},
 		{"Accumulate", accumulateCases()},
+		{"Blocks", blocksCases()},
 		{"Refusal", refusalCases()},
 		{"Queue", queueCases()},
 		{"State", stateCases()},

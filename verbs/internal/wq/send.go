@@ -8,7 +8,7 @@ import (
 
 // A Request is a work request in a queue.
 type Request struct {
-	driver.WorkRequest        // Local is the request's own slice
+	driver.WorkRequest        // Local and Runs are the request's own slices
 	Sent               int    // payload bytes that have left, or are about to
 	Canceled           bool   // the request has its completion, though it is still in the queue
 	copied             []byte // payload that was captured
@@ -21,9 +21,9 @@ const keepCopied = 4 << 10
 // Set copies wr, since the caller may change it and its segments' slice. The
 // payload stays where it is.
 func (r *Request) Set(wr *driver.WorkRequest) {
-	local := append(r.Local[:0], wr.Local...)
+	local, runs := append(r.Local[:0], wr.Local...), append(r.Runs[:0], wr.Runs...)
 	r.WorkRequest, r.Sent, r.Canceled = *wr, 0, false
-	r.Local = local
+	r.Local, r.Runs = local, runs
 }
 
 // Capture copies the payload, so that its memory is the caller's again.
@@ -41,10 +41,16 @@ func (r *Request) CaptureInto(buf []byte, skip int) {
 	r.Local = append(r.Local[:0], driver.Segment{Mem: buf})
 }
 
+// keepRuns is the number of runs for which a request keeps memory for the next one at its place.
+const keepRuns = 64
+
 // Release forgets the caller's memory.
 func (r *Request) Release() {
 	clear(r.Local)
 	r.Local = r.Local[:0]
+	if cap(r.Runs) > keepRuns {
+		r.Runs = nil
+	}
 	if cap(r.copied) > keepCopied {
 		r.copied = nil
 	}
