@@ -16,7 +16,7 @@ import (
 
 // plain hides extended atomics; FETCH_ADD and CMP_SWAP remain.
 func plain() runtime.Option {
-	return disturbed(faulty.Plan{HideExtendedAtomics: true, HideMapper: true})
+	return disturbed(faulty.Plan{HideExtendedAtomics: true, HideBlocks: true, HideMapper: true})
 }
 
 func TestAtomicsComputeAtEveryWidth(t *testing.T) {

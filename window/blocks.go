@@ -48,7 +48,8 @@ func Box(shape, start, size []int) Blocks { return Blocks{blocks.Box(shape, star
 
 // PutBlocks stores the blocks from of src in the blocks to of the target, counted from index on. It
 // is [Window.Put] of many blocks: it returns at local completion, and the blocks are not ordered
-// among each other. On mapped memory it is a loop of copies. A device takes a request for each block.
+// among each other. On mapped memory it is a loop of copies. Over a connection, blocks of less than 4 KiB
+// share requests of up to 16 KiB, and longer ones take a request each. An RDMA device takes one for each block.
 //
 // It returns [ErrRange] if blocks lie beyond src or the target's elements, or if the two sides have
 // different numbers of elements. It then changes nothing. Kind: one-sided.
@@ -100,8 +101,9 @@ func (w *Window[T]) PutBlocksNotify(ctx context.Context, target, index int, to B
 
 // GetBlocks fills the blocks into of dst from the blocks from of the target, counted from index on.
 // They are filled if GetBlocks returns nil. The caller owns dst again even if it returns an error.
-// Where the target is not mapped, each block takes one read. Blocks at a stride with 1 KiB or less
-// between them take one read for each 256 KiB, with the elements between them.
+// Where the target is not mapped, blocks of less than 4 KiB share requests of up to 64 KiB. On an RDMA
+// device each block takes one read. Blocks at a stride with 1 KiB or less between them take one read
+// for each 256 KiB there, with the elements between them.
 // See [Window.PutBlocks]. Kind: one-sided.
 func (w *Window[T]) GetBlocks(ctx context.Context, target, index int, from Blocks, dst []T, into Blocks) error {
 	s, err := w.span(target, index, &from, len(dst), &into)
@@ -119,8 +121,8 @@ func (w *Window[T]) GetBlocks(ctx context.Context, target, index int, from Block
 }
 
 // StartGetBlocks is GetBlocks that need not wait. Where the target is not mapped, it waits for all
-// blocks. dst holds the elements once Request.Wait has returned nil. ctx bounds finding the target and
-// all blocks. Kind: one-sided.
+// requests but the last, and on an RDMA device for all. dst holds the elements once Request.Wait has
+// returned nil. ctx bounds finding the target and the requests that it waits for. Kind: one-sided.
 func (w *Window[T]) StartGetBlocks(ctx context.Context, target, index int, from Blocks, dst []T, into Blocks) (Request, error) {
 	s, err := w.span(target, index, &from, len(dst), &into)
 	var inner fabric.Request

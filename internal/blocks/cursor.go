@@ -141,15 +141,23 @@ func (c *Cursor) fit(n int) (count, stride int) {
 	return c.current.Block / n, n
 }
 
+// Next returns the length of the blocks of the next Pair, 0 at the end.
+func Next(a, b *Cursor) int {
+	if !a.More() || !b.More() {
+		return 0
+	}
+	return min(a.current.Block, b.current.Block)
+}
+
 // Pair takes runs of the same shape off both cursors. It is not ok if one has ended.
 func Pair(a, b *Cursor) (ra, rb Run, ok bool) { return PairWithin(a, b, maxSpan) }
 
 // PairWithin is Pair of at most most bytes. Precondition: most > 0.
 func PairWithin(a, b *Cursor, most int) (ra, rb Run, ok bool) {
-	if !a.More() || !b.More() {
+	n := min(Next(a, b), most)
+	if n == 0 {
 		return Run{}, Run{}, false
 	}
-	n := min(a.current.Block, b.current.Block, most)
 	an, as := a.fit(n)
 	bn, bs := b.fit(n)
 	count := min(an, bn, most/n)

@@ -46,6 +46,23 @@ func Place(runs []Run, byte int) (at, left int) {
 	return 0, 0
 }
 
+// Join adds r to runs. It makes r a part of the last run if the blocks of both lie at one stride.
+func Join(runs []Run, r Run) []Run {
+	if len(runs) == 0 {
+		return append(runs, r)
+	}
+	last := &runs[len(runs)-1]
+	stride := last.Stride
+	if last.Count == 1 {
+		stride = r.At - last.At
+	}
+	if r.Block != last.Block || r.At != last.At+last.Count*stride || r.Count > 1 && r.Stride != stride {
+		return append(runs, r)
+	}
+	last.Stride, last.Count = stride, last.Count+r.Count
+	return runs
+}
+
 // Pack copies the blocks of runs to packed, one behind the other. The first byte of src is at
 // place from.
 func Pack(packed, src []byte, from int, runs []Run) {

@@ -118,7 +118,7 @@ func (f *Fabric) complete(b *binding, wc *driver.Completion) {
 // applied it and all earlier ones.
 func (b *binding) tellsOfApplied(op driver.Opcode) bool {
 	switch op {
-	case driver.OpRead, driver.OpFetchAdd, driver.OpCmpSwap, driver.OpAtomic, driver.OpAccumulate:
+	case driver.OpRead, driver.OpReadBlocks, driver.OpFetchAdd, driver.OpCmpSwap, driver.OpAtomic, driver.OpAccumulate:
 		return true
 	}
 	return b.info.Writes.Applied

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/gopgas/gopgas/internal/blocks"
 	"github.com/gopgas/gopgas/internal/memory"
 	"github.com/gopgas/gopgas/verbs"
 	"github.com/gopgas/gopgas/verbs/driver"
@@ -83,7 +84,12 @@ type lease struct {
 	stage    driver.Segment // the stage in place of the caller's memory, if not empty
 	dst      []byte         // the destination of the stage once the device filled it
 	mr       *verbs.MR      // the memory's registration for this operation
+	arrived  []byte         // the bytes of places in dst, if there are places
+	places   []blocks.Run
 }
+
+// keepPlaces is the number of places for which a lease keeps memory for the next operation.
+const keepPlaces = 64
 
 // lend makes mem segment i of o's requests, which the device fills or sends. With stage it
 // uses a stage even if the device can take mem itself. A write's source is then free at
@@ -105,19 +111,35 @@ func (o *op) lend(i int, mem []byte, fill, stage bool) error {
 }
 
 func (o *op) throughStage(i int, mem []byte, fill bool) bool {
-	stage, ok := o.bind.stages.take(o.f.ctx, o.bind.pd)
-	if !ok {
+	if !o.takeStage(i, len(mem)) {
 		return false
 	}
-	stage.Mem = stage.Mem[:len(mem)]
-	o.peer.Stats.staged.Add(uint64(len(mem)))
-	o.stage, o.seg[i] = stage, stage
 	if fill {
 		o.dst = mem
 	} else {
-		copy(stage.Mem, mem)
+		copy(o.stage.Mem, mem)
 	}
 	return true
+}
+
+// takeStage makes n bytes of a stage segment i, if there is a stage.
+func (o *op) takeStage(i, n int) bool {
+	stage, ok := o.bind.stages.take(o.f.ctx, o.bind.pd)
+	if ok {
+		stage.Mem = stage.Mem[:n]
+		o.peer.Stats.staged.Add(uint64(n))
+		o.stage, o.seg[i] = stage, stage
+	}
+	return ok
+}
+
+// fillBlocks has n bytes arrive in segment i, for places in dst. Precondition: the device takes
+// memory without a key.
+func (o *op) fillBlocks(i int, dst []byte, places []blocks.Run, n int) {
+	if !o.takeStage(i, n) {
+		o.seg[i] = driver.Segment{Mem: make([]byte, n)}
+	}
+	o.dst, o.arrived, o.places = dst, o.seg[i].Mem, append(o.places[:0], places...)
 }
 
 func (o *op) register(i int, mem []byte, fill bool) (err error) {
@@ -134,8 +156,14 @@ func (o *op) register(i int, mem []byte, fill bool) (err error) {
 	return nil
 }
 
-// fillBorrowed copies the bytes that arrived in a stage to the caller.
-func (l *lease) fillBorrowed() { copy(l.dst, l.stage.Mem) }
+// fillBorrowed copies the bytes that arrived elsewhere to the caller.
+func (l *lease) fillBorrowed() {
+	if len(l.places) > 0 {
+		blocks.Unpack(l.dst, 0, l.places, l.arrived)
+		return
+	}
+	copy(l.dst, l.stage.Mem)
+}
 
 // giveBack ends the lease.
 func (l *lease) giveBack(b *binding) {
@@ -146,5 +174,9 @@ func (l *lease) giveBack(b *binding) {
 		// The memory is the caller's again even if this fails.
 		_ = l.mr.Close()
 	}
-	*l = lease{}
+	places := l.places[:0]
+	if cap(places) > keepPlaces {
+		places = nil
+	}
+	*l = lease{places: places}
 }

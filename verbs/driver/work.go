@@ -121,7 +121,7 @@ const MaxAccumulate = 64 << 10
 // RunSize for each of its runs.
 const MaxBlocks = 64 << 10
 
-// RunSize is what a run counts for towards [MaxBlocks], in bytes.
+// RunSize is the number of bytes that each run counts towards [MaxBlocks].
 const RunSize = blocks.RunSize
 
 // A Run is Count blocks of Block bytes, whose beginnings lie Stride bytes apart. The first one
