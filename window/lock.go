@@ -120,12 +120,6 @@ func (c *core) take(ctx context.Context, r *fabric.Remote, target int, m Mode, w
 	return c.attempt(ctx, r, target, m)
 }
 
-// takeFar is take for a target that is not mapped. If ctx ends first, it gives the lock back.
-func (c *core) takeFar(ctx context.Context, r *fabric.Remote, target int, m Mode, waits bool) error {
-	return c.within(ctx, r, func() error { return c.take(ctx, r, target, m, waits) },
-		func() { _ = c.unlock(context.WithoutCancel(ctx), r, m) })
-}
-
 // unbroken returns a context for an atomic at a target, which must not end half-way. An atomic on
 // mapped memory looks at none.
 func unbroken(ctx context.Context, r *fabric.Remote) context.Context {
@@ -185,11 +179,10 @@ func (l Held) Unlock(ctx context.Context) error {
 // release completes this rank's operations on the target, and releases the lock even where that
 // fails or ctx ends.
 func (c *core) release(ctx context.Context, r *fabric.Remote, m Mode) error {
-	err := c.complete(ctx, r)
-	if r.Mem != nil {
-		return errors.Join(err, c.unlock(ctx, r, m))
+	if r.Mem == nil {
+		return c.releaseFar(ctx, r, m)
 	}
-	return errors.Join(err, c.within(ctx, r, func() error { return c.unlock(context.WithoutCancel(ctx), r, m) }, func() {}))
+	return errors.Join(c.complete(ctx, r), c.unlock(ctx, r, m))
 }
 
 // acquire takes the lock. One goroutine of this rank at a time acquires a
@@ -289,14 +282,18 @@ func (c *core) mark(ctx context.Context, r *fabric.Remote, m Mode, waiting bool)
 
 // unlock releases the lock and wakes all waiters.
 func (c *core) unlock(ctx context.Context, r *fabric.Remote, m Mode) error {
-	by := ^uint64(0) // one shared holder less
-	if m == Exclusive {
-		by = -(uint64(c.team.Rank+1) << writerShift)
-	}
-	if _, err := c.at(ctx, r, c.layout.lock, driver.AtomicAdd, by, 0); err != nil {
+	if _, err := c.at(ctx, r, c.layout.lock, driver.AtomicAdd, c.minus(m), 0); err != nil {
 		return err
 	}
 	return c.wakeAll(ctx, r)
+}
+
+// minus returns what a holder adds to the lock's state to release it.
+func (c *core) minus(m Mode) uint64 {
+	if m == Exclusive {
+		return -(uint64(c.team.Rank+1) << writerShift)
+	}
+	return ^uint64(0) // one shared holder less
 }
 
 // wakeAll has every waiter of r's lock try again.
@@ -307,13 +304,19 @@ func (c *core) wakeAll(ctx context.Context, r *fabric.Remote) error {
 		if err != nil {
 			return err
 		}
-		for rank := i * 64; bits != 0; rank, bits = rank+1, bits>>1 {
-			if bits&1 != 0 && rank < len(c.remotes) {
-				errs = append(errs, c.wakeUp(ctx, rank))
-			}
-		}
+		errs = append(errs, c.wake(ctx, i*64, bits)...)
 	}
 	return errors.Join(errs...)
+}
+
+// wake has the waiters among the ranks from first on try again, one for each bit.
+func (c *core) wake(ctx context.Context, first int, bits uint64) (errs []error) {
+	for rank := first; bits != 0; rank, bits = rank+1, bits>>1 {
+		if bits&1 != 0 && rank < len(c.remotes) {
+			errs = append(errs, c.wakeUp(ctx, rank))
+		}
+	}
+	return errs
 }
 
 func (c *core) wakeUp(ctx context.Context, rank int) error {

@@ -104,6 +104,13 @@ func (p *Peer) acknowledge(ctx context.Context) error {
 	return errors.Join(p.awaitResponses(ctx, asked), p.Err())
 }
 
+// Straight reports whether an atomic behind an [Peer.Order] takes effect behind all that this
+// rank has posted to the peer: one queue pair carries everything, and the device applies
+// atomics by itself.
+func (p *Peer) Straight() bool {
+	return p.bind.info.Atomics.Extended && len(p.stripes.late()) == 0 && !p.line.waits.Load()
+}
+
 // raiseFlushed notes that the first upTo posts are applied.
 func (p *Peer) raiseFlushed(upTo uint64) {
 	for {
