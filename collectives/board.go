@@ -42,7 +42,7 @@ func (g *group) onBoard(ctx context.Context, c *Call, staged bool) error {
 		}
 	}
 	a := &g.boardGroup.args
-	a.Root, a.Elem, a.Send, a.Recv, a.Combine, a.ByProgram = c.root, c.size, c.send, c.recv, c.combine, c.byProgram
+	a.Root, a.Elem, a.Send, a.Recv, a.Combine, a.ByProgram, a.Single = c.root, c.size, c.send, c.recv, c.combine, c.byProgram, c.single
 	a.SendAt, a.RecvAt = board.Place{}, board.Place{}
 	if !staged {
 		a.SendAt, a.RecvAt = g.placeOf(c.send), g.placeOf(c.recv)

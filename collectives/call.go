@@ -19,6 +19,7 @@ type Call struct {
 	of         *collective
 	commutes   bool
 	byProgram  bool // the program wrote the operator, which may take any time
+	single     bool // of single elements
 	root       int
 	count      int // elements that all members agree on, or team.Varied
 	size       int // bytes of an element
@@ -52,7 +53,7 @@ func fill[T any](c *Call, of *collective, root, count int, send, recv []T, opts 
 
 // by sets the operator that combines elements.
 func by[T any](c *Call, op *Op[T]) {
-	c.op, c.combine, c.commutes, c.byProgram = op.name, op.f, op.commutes, op.byProgram
+	c.op, c.combine, c.commutes, c.byProgram, c.single = op.name, op.f, op.commutes, op.byProgram, op.single
 }
 
 // elements returns the number of elements in bytes.

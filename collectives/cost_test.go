@@ -121,3 +121,20 @@ func TestBlockingCallsAllocateNothing(t *testing.T) {
 		}
 	}
 }
+
+// Two members could both combine all elements, which saves a wait.
+func TestMembersShareTheElementsOfAnOperator(t *testing.T) {
+	const count = 20_000
+	testjob.Config{Provider: "loop", Ranks: 2}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+		calls, in, out := 0, make([]int64, count), make([]int64, count)
+		for i := range in {
+			in[i] = int64(i * (r.Me + 1))
+		}
+		sum := collectives.NewOp("sum", true, func(a, b int64) int64 { calls++; return a + b })
+		r.NoError(collectives.AllReduce(ctx, r.World, sum, in, out))
+		r.Equal(count/2, calls)
+		for i := range out {
+			r.EqualValues(3*i, out[i])
+		}
+	})
+}

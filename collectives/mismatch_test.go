@@ -42,6 +42,9 @@ func differings() []differing {
 		{"type", reduced(4, sum), func(ctx context.Context, t *runtime.Team) error {
 			return collectives.AllReduce(ctx, t, collectives.Sum[float64](), make([]float64, 4), make([]float64, 4))
 		}, []string{"AllReduce of 4 int64, Sum", "AllReduce of 4 float64, Sum"}},
+		{"kind of operator", reduced(4, collectives.NewOp("f", true, func(a, b int64) int64 { return a + b })),
+			reduced(4, collectives.NewSliceOp("f", true, func(dst, _, _ []int64) { clear(dst) })),
+			[]string{"AllReduce of 4 int64, f of single elements", "AllReduce of 4 int64, f"}},
 		{"root", cast(0, 3), cast(1, 3), []string{"Broadcast of 3 int32, root 0", "Broadcast of 3 int32, root 1"}},
 		{"collective", reduced(4, sum), cast(1, 3), []string{"AllReduce of 4 int64, Sum", "Broadcast of 3 int32, root 1"}},
 		{"barrier", reduced(4, sum), collectives.Barrier, []string{"AllReduce of 4 int64, Sum", "Barrier"}},

@@ -21,6 +21,7 @@ type shape struct {
 type shapeKey struct {
 	typ       reflect.Type
 	op        string
+	single    bool // op combines single elements
 	ordered   bool
 	algorithm string
 }
@@ -95,12 +96,12 @@ func (p *place) slot(size int) uint64 {
 
 // fits reports whether a call has the shape.
 func (s *shape) fits(c *Call) bool {
-	return s.typ == c.typ && s.op == c.op && s.ordered == c.ordered && s.algorithm == c.algorithm
+	return s.typ == c.typ && s.op == c.op && s.single == c.single && s.ordered == c.ordered && s.algorithm == c.algorithm
 }
 
 // of returns the shape of a call. Called with the mutex held.
 func (s *shapes) of(c *Call) *shape {
-	key := shapeKey{c.typ, c.op, c.ordered, c.algorithm}
+	key := shapeKey{c.typ, c.op, c.single, c.ordered, c.algorithm}
 	found := s.all[key]
 	if found == nil {
 		found = s.make(key)
@@ -142,6 +143,9 @@ func (s *shapes) make(key shapeKey) *shape {
 	}
 	if key.op != "" {
 		made.of += ", " + key.op
+	}
+	if key.single {
+		made.of += " of single elements"
 	}
 	if key.ordered {
 		made.of += ", deterministic"

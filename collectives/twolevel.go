@@ -125,7 +125,8 @@ func (l *twoLevel) agree(ctx context.Context, yes bool) (bool, error) {
 func (l *twoLevel) by(do boardCall) message.Func {
 	return func(ctx context.Context, _ message.Transport, a *message.Args) error {
 		g, b := l.group, &l.boardGroup.args
-		b.Root, b.Elem, b.Send, b.Recv, b.Combine, b.ByProgram = a.Root, a.Elem, a.Send, a.Recv, a.Combine, l.call.byProgram
+		b.Root, b.Elem, b.Send, b.Recv, b.Combine = a.Root, a.Elem, a.Send, a.Recv, a.Combine
+		b.ByProgram, b.Single = l.call.byProgram, l.call.single
 		b.SendAt, b.RecvAt = g.placeOf(a.Send), g.placeOf(a.Recv)
 		b.SendCounts, b.SendOffsets, b.RecvCounts, b.RecvOffsets = a.SendCounts, a.SendOffsets, a.RecvCounts, a.RecvOffsets
 		err := do(l.boardGroup.board, ctx, g.key.Seq, g.key.Chain, b)

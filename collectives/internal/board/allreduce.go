@@ -26,7 +26,7 @@ func (b *Board) allReduce(ctx context.Context, a *Args) error {
 		}
 	}
 	switch {
-	case b.n == 2:
+	case b.n == 2 && !(a.Single && size >= b.halves):
 		return b.swap(ctx, a)
 	case size <= b.last:
 		return b.combineLast(ctx, a)

@@ -41,6 +41,7 @@ type Args struct {
 
 	Combine   Combine
 	ByProgram bool // Combine belongs to the program, and may take any time
+	Single    bool // Combine calls a function for each element; the same at all members
 }
 
 // A Place is memory of a member by the name that other members know. Region 0 is

@@ -88,7 +88,7 @@ func (c *call) isV() bool { return c.gaps() || c.kind == reduceScatterV }
 // args makes a member's arguments, buffers filled.
 func (c *call) args(r *rig, m int) *Args {
 	n := len(r.boards)
-	a := &Args{Root: c.root, Elem: c.op.elem, Combine: c.op.combine, ByProgram: c.seed%2 == 0}
+	a := &Args{Root: c.root, Elem: c.op.elem, Combine: c.op.combine, ByProgram: c.seed%2 == 0, Single: c.seed%4 == 0}
 	sendCounts, sendOffsets, sendAll := c.layout(n, func(to int) int { return c.count(m, to) })
 	recvCounts, recvOffsets, recvAll := c.layout(n, func(from int) int { return c.count(from, m) })
 	send, recv := 0, 0

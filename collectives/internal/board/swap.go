@@ -10,7 +10,8 @@ import "context"
 //
 // A small vector costs one trip of a cache line. As many bytes pass between the
 // cores as if each combined one half and passed the result on, but with one wait
-// in place of two. Chunks are posted a turn ahead.
+// in place of two. Chunks are posted a turn ahead. Of long vectors whose operator is called for each
+// element, two members combine halves instead (tuning.halves).
 func (b *Board) swap(ctx context.Context, a *Args) error {
 	size := fitting(len(a.Send), b.large, a.Elem)
 	n := chunks(len(a.Send), size)
