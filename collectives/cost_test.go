@@ -138,3 +138,27 @@ func TestMembersShareTheElementsOfAnOperator(t *testing.T) {
 		}
 	})
 }
+
+// A member that waited for the place of the root's buffer would wait for the root.
+func TestMembersGatherShortBlocksAheadOfTheRoot(t *testing.T) {
+	for _, ranks := range []int{2, 3} {
+		ahead := make(chan struct{}, ranks)
+		testjob.Config{Provider: "loop", Ranks: ranks}.Run(t, func(ctx context.Context, r *testjob.Rank) {
+			in, out := make([]byte, 16<<10), make([]byte, ranks*16<<10)
+			r.NoError(collectives.Barrier(ctx, r.World))
+			r.NoError(collectives.Gather(ctx, r.World, 0, in, out)) // makes the board
+			if r.Me == 0 {
+				for range ranks - 1 {
+					select {
+					case <-ahead:
+					case <-ctx.Done():
+						r.NoError(context.Cause(ctx))
+						return
+					}
+				}
+			}
+			r.NoError(collectives.Gather(ctx, r.World, 0, in, out))
+			ahead <- struct{}{}
+		})
+	}
+}

@@ -128,6 +128,7 @@ func TestRandomProgramsAgreeWithSequentialOnes(t *testing.T) {
 			pipeMost:  rapid.IntRange(64, 1024).Draw(rt, "pipeMost"),
 			lastOpens: rapid.IntRange(2, 8).Draw(rt, "lastOpens"),
 			block:     rapid.IntRange(16, 128).Draw(rt, "block"),
+			direct:    rapid.IntRange(0, 512).Draw(rt, "direct"),
 			halves:    rapid.IntRange(0, 512).Draw(rt, "halves"),
 		}
 		calls := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) call {

@@ -3,7 +3,8 @@ package board
 import "context"
 
 // Gather gives the root all blocks, which have the same length. Only the root
-// waits, unless members write the blocks in place into its buffer.
+// waits, unless members write long blocks in place into its buffer: for that they wait
+// until the root has come, even if its buffer turns out to be a slice of its own.
 func (b *Board) Gather(ctx context.Context, seq, chain uint64, a *Args) error {
 	if err := b.begin(seq, chain, a); err != nil {
 		return err
@@ -20,7 +21,7 @@ func (b *Board) gather(ctx context.Context, a *Args) error {
 	if b.n == 1 {
 		return nil
 	}
-	if b.usesPlaces(size, 0) {
+	if b.usesPlaces(size, 0) && size >= b.direct {
 		if k, at, err := b.learn(ctx, a.Root, a.RecvAt); k != 0 || err != nil {
 			return b.push(ctx, a, k, at.shift(b.rank*size), err)
 		}
