@@ -14,7 +14,7 @@ SEED     ?= $(shell date +%s)
 # ends a test whose wait no watchdog sees, on a machine however busy.
 LIMIT    ?= 60m
 
-.PHONY: help check format vet lint test race conformance ibv ibv-hosts ibv-upper ibv-counts rdma fuzz bench compare pingpong peers microbench examples mutants soak chaos hosts slurm mpi leftovers
+.PHONY: help check format vet lint test race conformance ibv ibv-hosts ibv-upper ibv-counts rdma fuzz bench compare pingpong peers microbench examples mutants hesitate soak chaos hosts slurm mpi leftovers
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,6 +86,9 @@ examples: ## Every example under grun at RANKS="1 2 3 4 8" on shm, queued shm an
 
 mutants: ## Break the memory model on purpose; tests must notice
 	scripts/mutants.sh
+
+hesitate: ## Tests whose ranks pause at random, as on a busy machine
+	go test -tags mutant_hesitate -vet=off -count=1 -timeout $(LIMIT) ./collectives ./runtime ./window ./litmus ./rpipe/...
 
 soak: ## Repeat tests and examples for SOAK=600 seconds, all configurations
 	GOPGAS_SOAK=1 scripts/soak.sh $(SOAK)

@@ -149,7 +149,7 @@ var picture = []layer{
 		"it runs the algorithms and knows neither teams nor providers"},
 	{"collectives", "collectives/internal/* runtime internal/team internal/channel internal/fabric internal/element internal/atomics internal/arena internal/tuned internal/wait",
 		"it chooses among algorithms, which move bytes in mapped memory and through channels"},
-	{"internal/testjob", "runtime launcher internal/bootstrap internal/team internal/fabric internal/testwatch verbs/driver verbs/faulty verbs/ibv",
+	{"internal/testjob", "runtime launcher internal/bootstrap internal/team internal/fabric internal/mutant internal/testwatch verbs/driver verbs/faulty verbs/ibv",
 		"it runs jobs for tests"},
 	{"internal/tools/*", "", "tools are apart"},
 	{"cmd/grun", "launcher launcher/* runtime collectives internal/team internal/tuned internal/bootstrap internal/memory internal/wait verbs verbs/driver",

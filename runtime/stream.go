@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/team"
 )
 
@@ -79,6 +80,7 @@ func (s *stream) remember(seq uint64) (team.Call, bool) {
 // which may not know the reason.
 func (s *stream) Begin(ctx context.Context, c *team.Call) (team.Key, error) {
 	t := s.team
+	mutant.Hesitate()
 	if err := t.err(); err != nil {
 		return team.Key{}, t.failed(c.Name, err)
 	}
@@ -118,6 +120,7 @@ func (s *stream) End(key team.Key, c *team.Call, err error) error {
 		err = s.team.failed(c.Name, err)
 	}
 	s.end(key)
+	mutant.Hesitate()
 	return err
 }
 

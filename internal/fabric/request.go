@@ -29,8 +29,8 @@ func (r Request) Wait(ctx context.Context) error {
 	return r.o.settle(ctx)
 }
 
-// handOver waits for the source of a write whose flag is posted. If ctx ends first, the
-// source is the caller's as well, and both arrive all the same.
+// handOver waits until the caller owns the source of a write again, whose flag is posted. If
+// ctx ends first, the caller owns the source as well, and data and flag still arrive.
 func (r Request) handOver(ctx context.Context) error {
 	if r.o == nil {
 		return nil

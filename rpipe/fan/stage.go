@@ -15,7 +15,7 @@ type stage struct {
 	inFlight map[rmalloc.Addr]flight
 }
 
-// A flight counts the readers that a block is on its way to.
+// A flight counts the readers to which a block was written and that have not read it.
 type flight struct {
 	readers  int
 	granules int // 0: the caller still owns the block
@@ -31,15 +31,15 @@ func newStage(ctx context.Context, t *team.Team, o *pipe.Options) (*stage, error
 	return s, err
 }
 
-// sent counts a reader that a block is on its way to.
+// sent counts a reader to which a block was written.
 func (s *stage) sent(a rmalloc.Addr) {
 	v := s.inFlight[a]
 	v.readers++
 	s.inFlight[a] = v
 }
 
-// release takes a block of n bytes from the caller. Its memory is free when no reader is
-// left that it is on its way to.
+// release takes a block of n bytes from the caller. Its memory is free once all readers
+// have read the block.
 func (s *stage) release(a rmalloc.Addr, n int) error {
 	v := s.inFlight[a]
 	if v.readers == 0 {

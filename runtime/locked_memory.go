@@ -8,8 +8,8 @@ import (
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
-// lockable returns the number of bytes that this process may lock, as devices do with
-// registered memory.
+// lockable returns the number of bytes that this process may lock. RDMA devices lock
+// registered memory, so the heap must not be larger.
 func lockable() uint64 {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var caps [2]unix.CapUserData
@@ -23,7 +23,8 @@ func lockable() uint64 {
 	return limit.Cur
 }
 
-// unusable is a provider whose devices this process must not use.
+// unusable is a provider whose devices this process must not use. The fabric finds out as
+// it opens the device, and tells the other ranks the cause.
 type unusable struct {
 	driver.Provider
 	cause error

@@ -1,0 +1,9 @@
+//go:build !mutant_hesitate
+
+package mutant
+
+// Hesitates reports whether ranks pause at random.
+const Hesitates = false
+
+// Hesitate does nothing.
+func Hesitate() {}
