@@ -94,7 +94,7 @@ var picture = []layer{
 		"it copies bytes and knows nothing of whose they are"},
 	{"internal/fabric", "verbs verbs/driver internal/arena internal/atomics internal/blocks internal/bulk internal/memory internal/wait internal/mutant",
 		"it is handed its providers by runtime and imports none, and it knows no teams"},
-	{"internal/team", "internal/fabric internal/arena internal/wait",
+	{"internal/team", "internal/fabric internal/arena internal/wait internal/mutant",
 		"it is the inner part of a team, which runtime fills and does not show to users"},
 	{"runtime", "internal/team internal/fabric internal/bootstrap internal/identity internal/arena internal/atomics internal/cgroup internal/memory internal/tuned internal/wait internal/mutant " +
 		"verbs verbs/driver verbs/faulty verbs/trace " + providers,

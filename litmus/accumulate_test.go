@@ -51,6 +51,7 @@ func startedAccumulatesInOrder(ctx context.Context, r *testjob.Rank) {
 // watchGrowth loads rank 1's element until it holds last.
 func watchGrowth(ctx context.Context, r *testjob.Rank, w *window.Window[int64], index int, last int64) {
 	for seen := int64(0); seen < last; goruntime.Gosched() {
+		r.NoError(context.Cause(ctx))
 		v, err := window.AtomicLoad(ctx, w, 1, index)
 		r.NoError(err)
 		if v < seen {

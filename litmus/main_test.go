@@ -3,9 +3,13 @@ package litmus
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
+	"github.com/gopgas/gopgas/runtime"
+	"github.com/gopgas/gopgas/verbs/driver"
+	"github.com/gopgas/gopgas/verbs/faulty"
 	"github.com/gopgas/gopgas/window"
 )
 
@@ -37,6 +41,11 @@ func programs() map[string]litmus {
 		"mixed atomics":                {ranks: 3, body: mixedAtomics, owner: true},
 		"lock":                         {ranks: 3, body: lock},
 		"element as flag":              {ranks: 2, body: elementAsFlag},
+		"whole puts":                   {ranks: 2, body: wholePuts},
+		"independent reads":            {ranks: 4, body: independentReads},
+		"put as flag":                  {ranks: 2, body: putAsFlag},
+		"lease":                        {ranks: 2, body: leaseKeepsMemory},
+		"stale pointers":               {ranks: 2, body: stalePointers},
 		"wake-up":                      {ranks: 2, body: wakeUp},
 	}
 }
@@ -64,6 +73,18 @@ func everywhere(t *testing.T, name string) {
 		t.Run(j.String(), func(t *testing.T) {
 			l.skipUnder(t, j.Atomics)
 			j.Run(t, name)
+		})
+	}
+}
+
+// late runs a program where requests and completions come late, so that a flush which waits for
+// too little shows.
+func late(t *testing.T, name string) {
+	plan := faulty.Plan{Seed: 1, DelayStarts: 0.3, DelayCompletions: 0.1, MaxDelay: time.Millisecond, MaxPolls: 1 << 20}
+	l := programs()[name]
+	for _, c := range []testjob.Config{{Provider: "tcp", Ranks: l.ranks}, {Provider: "loop", Queued: true, Ranks: l.ranks}} {
+		t.Run("late "+c.String(), func(t *testing.T) {
+			c.Run(t, l.body, runtime.WithWrap(func(p driver.Provider) driver.Provider { return faulty.New(p, plan) }))
 		})
 	}
 }

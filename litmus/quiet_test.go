@@ -8,7 +8,10 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-func TestFlushCoversOtherWindows(t *testing.T) { everywhere(t, "other windows") }
+func TestFlushCoversOtherWindows(t *testing.T) {
+	everywhere(t, "other windows")
+	late(t, "other windows")
+}
 
 // flushOtherWindows: rank 0 puts at rank 1 through two windows, flushes one of them, and signals
 // rank 2 through a third; rank 2 gets from rank 1. Forbidden: a value before the puts.
@@ -16,7 +19,10 @@ func flushOtherWindows(ctx context.Context, r *testjob.Rank) {
 	quiet(ctx, r, []int{1}, func(data []*window.Window[uint64]) error { return data[0].Flush(ctx, 1) })
 }
 
-func TestJobFlushAll(t *testing.T) { everywhere(t, "all targets") }
+func TestJobFlushAll(t *testing.T) {
+	everywhere(t, "all targets")
+	late(t, "all targets")
+}
 
 // flushJob: rank 0 puts at all ranks through two windows, flushes the job, and signals the last
 // rank through a third; that rank gets from all. Forbidden: a value before the puts.
@@ -24,7 +30,10 @@ func flushJob(ctx context.Context, r *testjob.Rank) {
 	quiet(ctx, r, []int{0, 1, 2, 3}, func([]*window.Window[uint64]) error { return r.Job.FlushAll(ctx) })
 }
 
-func TestQueueFlushAll(t *testing.T) { everywhere(t, "queue") }
+func TestQueueFlushAll(t *testing.T) {
+	everywhere(t, "queue")
+	late(t, "queue")
+}
 
 // flushQueue: rank 0 puts at all ranks through a queue and two windows, flushes the queue, and
 // signals the last rank; that rank gets from all. Forbidden: a value before the puts.

@@ -13,6 +13,7 @@ import (
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/internal/testwatch"
 	"github.com/gopgas/gopgas/internal/wait"
+	"github.com/gopgas/gopgas/window"
 )
 
 // TestRingAtEveryMoment rings after each of a waiter's looks in turn, the last
@@ -63,6 +64,31 @@ func looksBeforeSleep(t *testing.T) (looks int) {
 		}
 	}
 	return looks
+}
+
+func TestPutEndsAWaitForItsElement(t *testing.T) {
+	if testwatch.Race {
+		t.Skip("a put is no atomic")
+	}
+	everywhere(t, "put as flag")
+}
+
+// putAsFlag: rank 0 puts one element, without a flush, while rank 1 waits for it. Forbidden: that it
+// sleeps on.
+func putAsFlag(ctx context.Context, r *testjob.Rank) {
+	w := allocate[uint64](ctx, r, 2)
+	for round := 1; round <= rounds(20); round++ {
+		if r.Me == 0 {
+			hear(ctx, r, w, 0, round)
+			time.Sleep(time.Duration(rand.Int64N(int64(500 * time.Microsecond))))
+			r.NoError(w.PutValue(ctx, 1, 1, uint64(round)))
+			continue
+		}
+		tell(ctx, r, w, 0, 0, round)
+		_, _, err := window.WaitUntil(ctx, w, window.Elements[uint64]{At: []int{1}, Value: uint64(round)})
+		r.NoError(err)
+	}
+	r.NoError(w.Fence(ctx))
 }
 
 func TestWakeUp(t *testing.T) { everywhere(t, "wake-up") }

@@ -11,6 +11,7 @@ import (
 	"github.com/gopgas/gopgas/internal/arena"
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
@@ -145,7 +146,7 @@ func (c *core) reclaim(ctx context.Context) error {
 	a.detached = slices.DeleteFunc(a.detached, func(entry int) bool {
 		word, err := c.entry(ctx, c.team.Rank, entry, 0)
 		errs = append(errs, err)
-		if err != nil || uint32(word) != 0 {
+		if err != nil || uint32(word) != 0 && !mutant.DetachForgetsLeases {
 			return false
 		}
 		e := a.entries[entry]

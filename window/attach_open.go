@@ -8,6 +8,7 @@ import (
 
 	"github.com/gopgas/gopgas/internal/arena"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
 )
@@ -71,7 +72,7 @@ func (c *core) open(ctx context.Context, at place, p fmt.Stringer) (*core, error
 		return nil, err
 	}
 	name := c.attachedName(entry, word>>generationShift)
-	if word&oneGeneration == 0 || team.ID(name) != at.id {
+	if word&oneGeneration == 0 || team.ID(name) != at.id && !mutant.OpenAnyGeneration {
 		return nil, errors.Join(fmt.Errorf("%v: %w: its owner has detached it", p, ErrPointer), c.releaseLease(ctx, target, entry))
 	}
 	remote, err := c.team.Resolve(ctx, c.team.Members[target], name)

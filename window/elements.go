@@ -7,6 +7,7 @@ import (
 	"github.com/gopgas/gopgas/internal/atomics"
 	"github.com/gopgas/gopgas/internal/element"
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/mutant"
 )
 
 // Elements is the condition of a wait for elements of this rank: any one of them meets it,
@@ -129,7 +130,7 @@ func (c *core) watch(r *fabric.Remote) *atomic.Uint64 {
 // tell wakes goroutines of a target that wait for elements. The caller has made a full
 // barrier since it stored them.
 func tell(watch *atomic.Uint64, r *fabric.Remote) {
-	if watch != nil && watch.Load() != 0 {
+	if watch != nil && watch.Load() != 0 && !mutant.StoreWithoutRing {
 		r.Peer.Bell().Ring()
 	}
 }

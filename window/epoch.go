@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -72,7 +73,7 @@ func (w *Window[T]) Post(ctx context.Context, origins []int) (Exposure, error) {
 func (w *Window[T]) Start(ctx context.Context, targets []int) (Access, error) {
 	ctx = wait.Context(ctx)
 	e, err := w.begin(&w.epochs.access, targets)
-	if err == nil {
+	if err == nil && !mutant.StartWithoutPost {
 		if err = e.await(ctx, w.layout.posted); err != nil {
 			e.end() // no bit has changed
 		} else {
@@ -229,6 +230,9 @@ func (e *epoch) marked(words int) bool {
 	for _, p := range e.peers {
 		if e.core.word(words+p/64*8).Load()>>(p%64)&1 == 0 {
 			return false
+		}
+		if mutant.EpochOfOnePeer {
+			return true
 		}
 	}
 	return true

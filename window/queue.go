@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/team"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/runtime"
@@ -105,6 +106,9 @@ func (q *Queue) FlushAll(ctx context.Context) error {
 }
 
 func (q *Queue) flush(ctx context.Context) (first error) {
+	if mutant.QueueFlushesNothing {
+		return nil
+	}
 	for _, c := range q.cores() {
 		if err := c.flushReached(ctx); err != nil && first == nil {
 			first = err

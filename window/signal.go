@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
@@ -47,6 +48,9 @@ func startPutSignal[T any, U Word](ctx context.Context, w *Window[T], op string,
 	far, mapped, err := s.reach(ctx, w.core, target)
 	if err != nil {
 		return Request{}, w.failAt(op, target, index, len(src), err)
+	}
+	if mutant.SignalBeforePut && target != Null {
+		_ = s.store(ctx, target)
 	}
 	request, err := w.StartPut(ctx, target, index, src)
 	if err != nil || target == Null {

@@ -1,10 +1,12 @@
 package fabric
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
 	"github.com/gopgas/gopgas/internal/atomics"
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
 
@@ -85,6 +87,12 @@ func (a *Accumulate) cut(n int) Accumulate {
 // caller needs to wait.
 func (r *Remote) startPiece(ctx context.Context, offset int, a Accumulate) (Request, error) {
 	p := r.Peer
+	if mutant.AccumulateLate && a.Old == nil {
+		late := a
+		late.Operands, late.Old = bytes.Clone(a.Operands), make([]byte, len(a.Operands))
+		mutant.Later(func() { _, _ = r.startPiece(context.WithoutCancel(ctx), offset, late) })
+		return Request{}, nil
+	}
 	p.Stats.count(len(a.Operands))
 	o, err := r.newOp(ctx)
 	if err != nil {

@@ -115,7 +115,11 @@ func (w *posting) body(ctx context.Context, path Path, p *Put, mem []byte) error
 
 // part adds the requests of one part, one for each piece that a request takes.
 func (w *posting) part(ctx context.Context, path Path, at int, mem []byte) error {
-	for most := w.MaxMessage(); len(mem) > 0; {
+	most := w.MaxMessage()
+	if mutant.TornPut && len(mem) == 8 {
+		most = 4
+	}
+	for len(mem) > 0 {
 		piece := mem[:min(len(mem), most)]
 		how := w.manner(ctx, path, len(piece))
 		if err := w.room(ctx, 1, how != inline && w.n > 0 && w.o.tells(w.n)); err != nil {
@@ -130,6 +134,11 @@ func (w *posting) part(ctx context.Context, path Path, at int, mem []byte) error
 			w.Peer.Stats.staged.Add(uint64(len(piece)))
 		} else if err := w.source(ctx, i, how, piece, len(mem) == 0); err != nil {
 			return err
+		}
+		if mutant.TornPut && most == 4 {
+			if err := w.flush(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 
@@ -63,6 +64,11 @@ const (
 func (r *Remote) Start(ctx context.Context, p *Put) (Request, error) {
 	if r.Mem != nil && p.Body.Path < FMA {
 		r.store(p)
+		return Request{}, nil
+	}
+	if mutant.SignalAheadOfPuts && p.Lent {
+		late := Put{Body: Part{At: p.Body.At, Mem: bytes.Clone(p.Body.Mem)}}
+		mutant.Later(func() { _, _ = r.post(context.WithoutCancel(ctx), &late) })
 		return Request{}, nil
 	}
 	return r.post(ctx, p)

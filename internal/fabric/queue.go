@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -48,7 +49,7 @@ func (q *Queue) Number() int { return q.number - MaxConnections + 1 }
 // wait. The attempt goes on when ctx ends.
 func (q *Queue) Remote(ctx context.Context, r *Remote) (*Remote, error) {
 	ctx = wait.Context(ctx)
-	if r.Mem != nil || r.Peer.qp == nil {
+	if r.Mem != nil || r.Peer.qp == nil || mutant.QueueSharesConnection {
 		return r, nil
 	}
 	d, err := q.dial(r.Peer)

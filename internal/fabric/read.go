@@ -3,6 +3,7 @@ package fabric
 import (
 	"context"
 
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/wait"
 	"github.com/gopgas/gopgas/verbs/driver"
 )
@@ -19,10 +20,19 @@ func (r *Remote) Read(ctx context.Context, offset int, dst []byte) error {
 		if err == nil {
 			err = req.Wait(ctx)
 		}
+		if mutant.StaleRead && err == nil {
+			mutant.Stale(stalePlace{r, offset}, dst[:n])
+		}
 		if offset, dst = offset+n, dst[n:]; err != nil || len(dst) == 0 {
 			return err
 		}
 	}
+}
+
+// A stalePlace is what a mutant reads.
+type stalePlace struct {
+	r      *Remote
+	offset int
 }
 
 // StartRead starts a read of at most MaxMessage bytes. It does not wait: dst belongs to the

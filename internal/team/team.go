@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gopgas/gopgas/internal/fabric"
+	"github.com/gopgas/gopgas/internal/mutant"
 	"github.com/gopgas/gopgas/internal/wait"
 )
 
@@ -82,7 +83,7 @@ func (t *Team) AwaitFrom(ctx context.Context, from []int, unrung bool, ready fun
 	if len(from) > 0 {
 		err = func() error { return t.lost(from) }
 	}
-	return t.await(ctx, wait.Manner{Unrung: unrung}, err, ready)
+	return t.await(ctx, wait.Manner{Unrung: unrung && !mutant.LookOnce && !mutant.StoreWithoutRing}, err, ready)
 }
 
 // lost returns the error of the first of members that is gone, or the end of the job.

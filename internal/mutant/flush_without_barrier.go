@@ -1,6 +1,0 @@
-//go:build mutant_flush_without_barrier
-
-package mutant
-
-// FlushWithoutBarrier: a flush returns without full barrier or acknowledgement.
-const FlushWithoutBarrier = true
