@@ -18,7 +18,7 @@ func leaseKeepsMemory(ctx context.Context, r *testjob.Rank) {
 	r.NoError(err)
 	heads, turns := allocate[window.Pointer[uint64]](ctx, r, 1), allocate[uint64](ctx, r, 1)
 	mark := make([]uint64, n)
-	for round := 1; round <= rounds(20); round++ {
+	for round := 1; round <= rounds(5); round++ {
 		if r.Me == 0 {
 			hear(ctx, r, turns, 0, round)
 			a, err := w.Open(ctx, heads.Local()[0])

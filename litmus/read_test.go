@@ -77,7 +77,7 @@ func TestIndependentReadsAgreeOnOneOrder(t *testing.T) {
 // 1's, rank 3 the other way around. Forbidden: rank 2 has a later first number than rank 3, and an
 // earlier second number. Each would have seen one rank's put ahead of the other's.
 func independentReads(ctx context.Context, r *testjob.Rank) {
-	n := rounds(300)
+	n := rounds(60)
 	w, done := allocate[uint64](ctx, r, 1), allocate[int64](ctx, r, 1)
 	seen := allocate[[2]uint64](ctx, r, n)
 	if r.Me < 2 {

@@ -59,14 +59,17 @@ func (p *program) run(ctx context.Context, r *testjob.Rank) error {
 	if err != nil {
 		return err
 	}
-	w, m := s.windows[direct], p.memory()
-	for round, actions := range p.rounds {
-		for i, a := range actions {
+	m := p.memory()
+	for round, now := range p.rounds {
+		if err := s.begin(ctx, &now); err != nil {
+			return err
+		}
+		for i, a := range now.actions {
 			want := m.model(round, a)
 			if a.origin != r.Me {
 				continue
 			}
-			got, err := play(ctx, &s, round, a)
+			got, err := play(ctx, s, round, a)
 			if err != nil {
 				return fmt.Errorf("round %d, action %d, %+v: %w", round, i, a, err)
 			}
@@ -74,30 +77,37 @@ func (p *program) run(ctx context.Context, r *testjob.Rank) error {
 				return fmt.Errorf("round %d, action %d, %+v: read %d instead of %d", round, i, a, got, want)
 			}
 		}
-		if err := s.fence(ctx); err != nil {
+		if err := s.end(ctx, &now); err != nil {
 			return err
 		}
-		if err := compare(w, m[r.Me]); err != nil {
+		if err := s.compare(m[r.Me]); err != nil {
 			return fmt.Errorf("rank %d after round %d: %w", r.Me, round, err)
 		}
 		if err := r.World.Barrier(ctx); err != nil {
 			return err
 		}
+		if err := s.renew(ctx, round, now.renew); err != nil {
+			return err
+		}
 	}
-	return w.Free(ctx)
+	return errors.Join(s.heads.Free(ctx), s.windows[direct].Free(ctx))
 }
 
-func compare(w *window.Window[uint64], want []uint64) error {
-	if got := w.Local(); !slices.Equal(got, want[:owned+common]) {
-		return fmt.Errorf("memory is %d instead of %d", got, want[:owned+common])
+func (s *stage) compare(want []uint64) error {
+	w := s.windows[direct]
+	if got := w.Local()[:elements]; !slices.Equal(got, want[:elements]) {
+		return fmt.Errorf("memory is %d instead of %d", got, want[:elements])
 	}
-	for i, v := range want[:owned+common] {
+	if got := s.attached; !slices.Equal(got, want[attached:slots]) {
+		return fmt.Errorf("attached memory is %d instead of %d", got, want[attached:slots])
+	}
+	for i, v := range want[:elements] {
 		_, got, ok, err := window.TestUntil(w, window.Elements[uint64]{At: []int{i}, Value: v})
 		if !ok {
 			return errors.Join(err, fmt.Errorf("element %d holds %d instead of %d", i, got, v))
 		}
 	}
-	for slot, v := range want[owned+common:] {
+	for slot, v := range want[slots:] {
 		_, got, ok, err := w.TestNotify(window.Until{Slots: []int{slot}, Value: v})
 		if !ok {
 			return errors.Join(err, fmt.Errorf("slot %d holds %d instead of %d", slot, got, v))

@@ -1,12 +1,8 @@
 package window_test
 
 import (
-	"context"
-	"fmt"
-
 	"pgregory.net/rapid"
 
-	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/window"
 )
 
@@ -16,18 +12,41 @@ import (
 //
 //	elements 0..19   in runs of 5, each of which one rank owns for a round
 //	elements 20..23  of all ranks, which do the same kind of sum in a round
+//	element 24       of all ranks, which add to it under the target's lock
+//	attached 0..4    a further run, in memory that its rank has attached
 //	slots 0..3       of all ranks, which add to them
 type program struct {
 	ranks  int
-	lent   bool       // the window has memory of the program
-	rounds [][]action // all ranks' actions, in each rank's order
+	lent   bool // the window has memory of the program
+	rounds []round
 }
+
+// A round ends with a fence, or is an epoch of each rank for all ranks.
+type round struct {
+	actions []action // all ranks' actions, in each rank's order
+	epoch   bool
+	renew   renewal // after the round
+}
+
+// A renewal replaces memory, which keeps its content.
+type renewal int
+
+const (
+	keep renewal = iota
+	reallocate
+	reattach
+	renewals
+)
 
 const (
 	runs      = 4
 	runLength = 5
 	owned     = runs * runLength
 	common    = 4
+	locked    = owned + common
+	elements  = locked + 1
+	attached  = elements // in a memory
+	slots     = attached + runLength
 )
 
 type kind int
@@ -46,6 +65,12 @@ const (
 	doGetAccumulate
 	doStartFetch
 	doOrder
+	doPutBlocks
+	doStartPutBlocks
+	doNotifyBlocks
+	doGetBlocks
+	doPutSignal
+	doStartPutSignal
 	ownKinds // those from here on are for the common elements
 )
 
@@ -57,6 +82,7 @@ const (
 	behind     // a part that begins at element 2
 	queued     // the window through a queue
 	ways
+	leased // attached memory
 )
 
 // An action is one operation of origin at target.
@@ -77,39 +103,59 @@ func (p *program) owner(round, target, run int) int { return (round + target + r
 
 func drawProgram(t *rapid.T, ranks int) *program {
 	p := &program{ranks: ranks, lent: rapid.Bool().Draw(t, "lent")}
-	for round := range rapid.IntRange(1, 6).Draw(t, "rounds") {
-		var actions []action
+	for number := range rapid.IntRange(1, 6).Draw(t, "rounds") {
+		now := round{epoch: rapid.Bool().Draw(t, "epoch"), renew: renewal(rapid.IntRange(0, int(renewals)-1).Draw(t, "renewal"))}
+		if p.lent && now.renew == reallocate {
+			now.renew = keep // the memory is the program's
+		}
 		touched := map[[2]int]bool{}
 		for range rapid.IntRange(0, 60).Draw(t, "actions") {
 			a := action{target: rapid.IntRange(0, ranks-1).Draw(t, "target"), value: rapid.Uint64().Draw(t, "value")}
 			a.way = way(rapid.IntRange(0, int(ways)-1).Draw(t, "way"))
 			if a.sum = rapid.Bool().Draw(t, "sum"); a.sum {
 				a.origin = rapid.IntRange(0, ranks-1).Draw(t, "origin")
-				a.index = owned + rapid.IntRange(0, common-1).Draw(t, "element")
+				a.index = owned + rapid.IntRange(0, common).Draw(t, "element")
 			} else {
-				run := rapid.IntRange(0, runs-1).Draw(t, "run")
+				run := rapid.IntRange(0, runs).Draw(t, "run")
 				a.kind = kind(rapid.IntRange(0, int(ownKinds)-1).Draw(t, "kind"))
-				a.origin = p.owner(round, a.target, run)
+				a.origin = p.owner(number, a.target, run)
 				first := rapid.IntRange(0, runLength-1).Draw(t, "first")
 				a.n = rapid.IntRange(1, runLength-first).Draw(t, "n")
 				a.index = run*runLength + first
+				if run == runs {
+					a.attach(first)
+				}
 				a.flush = touched[[2]int{a.target, run}]
 				touched[[2]int{a.target, run}] = true
 			}
-			actions = append(actions, a)
+			now.actions = append(now.actions, a)
 		}
-		p.rounds = append(p.rounds, actions)
+		p.rounds = append(p.rounds, now)
 	}
 	return p
 }
 
-// memory is every rank's elements and slots.
+// attach moves an action to attached memory, which has no slots.
+func (a *action) attach(first int) {
+	a.way, a.index = leased, attached+first
+	switch a.kind {
+	case doNotify:
+		a.kind = doPut
+	case doNotifyBlocks:
+		a.kind = doPutBlocks
+	}
+}
+
+// signalled returns the common element that a signal of the round adds to.
+func signalled(round int, a action) int { return owned + round%2 + 2*(a.index%2) }
+
+// memory is every rank's elements, attached memory and slots.
 type memory [][]uint64
 
 func (p *program) memory() memory {
 	m := make(memory, p.ranks)
 	for i := range m {
-		m[i] = make([]uint64, owned+common+4)
+		m[i] = make([]uint64, slots+4)
 	}
 	return m
 }
@@ -118,7 +164,7 @@ func (p *program) memory() memory {
 func (m memory) model(round int, a action) (read []uint64) {
 	mem := m[a.target]
 	if a.sum {
-		if (round+a.index)%2 == 0 {
+		if a.index == locked || (round+a.index)%2 == 0 {
 			mem[a.index] += a.value
 		} else {
 			mem[a.index] ^= a.value
@@ -126,12 +172,19 @@ func (m memory) model(round int, a action) (read []uint64) {
 		return nil
 	}
 	switch a.kind {
-	case doPut, doStartPut, doNotify:
+	case doPut, doStartPut, doNotify, doPutSignal, doStartPutSignal:
 		for i := range a.n {
 			mem[a.index+i] = a.value + uint64(i)
 		}
-		if a.kind == doNotify {
-			mem[owned+common+a.index%4] += a.value
+		m.signal(round, a)
+	case doPutBlocks, doStartPutBlocks, doNotifyBlocks:
+		for i := 0; i < a.n; i += 2 {
+			mem[a.index+i] = a.value + uint64(i)
+		}
+		m.signal(round, a)
+	case doGetBlocks:
+		for i := 0; i < a.n; i += 2 {
+			read = append(read, mem[a.index+i])
 		}
 	case doGet, doStartGet:
 		read = append(read, mem[a.index:a.index+a.n]...)
@@ -159,6 +212,16 @@ func (m memory) model(round int, a action) (read []uint64) {
 	return read
 }
 
+// signal does what is behind the data of an action.
+func (m memory) signal(round int, a action) {
+	switch a.kind {
+	case doNotify, doNotifyBlocks:
+		m[a.target][slots+a.index%4] += a.value
+	case doPutSignal, doStartPutSignal:
+		m[a.target][signalled(round, a)] += a.value
+	}
+}
+
 // combine is the model of the round's operator.
 func combine(round int, element, operand uint64) uint64 {
 	switch round % 3 {
@@ -172,113 +235,4 @@ func combine(round int, element, operand uint64) uint64 {
 
 func operatorOf(round int) window.Op[uint64] {
 	return []window.Op[uint64]{window.Prod[uint64](), window.Max[uint64](), window.Replace[uint64]()}[round%3]
-}
-
-// A stage holds the windows of a program at one rank, by way.
-type stage struct {
-	windows [ways]*window.Window[uint64]
-	queue   *window.Queue
-}
-
-func newStage(ctx context.Context, r *testjob.Rank, lent bool) (s stage, err error) {
-	if lent {
-		s.windows[direct], err = window.Create(ctx, r.World, make([]uint64, owned+common))
-	} else {
-		s.windows[direct], err = window.Allocate[uint64](ctx, r.World, owned+common)
-	}
-	if err != nil {
-		return s, err
-	}
-	if s.windows[behind], err = window.Part[uint64](s.windows[direct], 16, owned+common-2); err != nil {
-		return s, err
-	}
-	if s.queue, err = window.NewQueue(r.World); err == nil {
-		s.windows[queued], err = s.windows[direct].Through(s.queue)
-	}
-	return s, err
-}
-
-// fence ends a round.
-func (s *stage) fence(ctx context.Context) error {
-	if err := s.queue.FlushAll(ctx); err != nil {
-		return err
-	}
-	return s.windows[direct].Fence(ctx)
-}
-
-// play does an action and returns the value that it reads.
-func play(ctx context.Context, s *stage, round int, a action) (read []uint64, err error) {
-	if a.flush {
-		for _, w := range s.windows {
-			if err := w.Flush(ctx, a.target); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if a.way == behind && a.index < 2 {
-		a.way = direct
-	}
-	return playIn(ctx, s.windows[a.way], round, a)
-}
-
-func playIn(ctx context.Context, w *window.Window[uint64], round int, a action) (read []uint64, err error) {
-	slot := a.index % 4
-	even := (round+a.index)%2 == 0
-	if a.way == behind {
-		a.index -= 2
-	}
-	if a.sum {
-		if even {
-			if a.value%2 == 0 {
-				return nil, window.Accumulate(ctx, w, a.target, a.index, []uint64{a.value}, window.Sum[uint64]())
-			}
-			return nil, window.AtomicAdd(ctx, w, a.target, a.index, a.value)
-		}
-		return nil, window.AtomicXor(ctx, w, a.target, a.index, a.value)
-	}
-	buf := make([]uint64, a.n)
-	for i := range buf {
-		buf[i] = a.value + uint64(i)
-	}
-	switch a.kind {
-	case doPut:
-		return nil, w.Put(ctx, a.target, a.index, buf)
-	case doNotify:
-		return nil, w.PutNotify(ctx, a.target, a.index, buf, window.Signal{Slot: slot, Add: true, Value: a.value})
-	case doStartPut:
-		return nil, wait(ctx)(w.StartPut(ctx, a.target, a.index, buf))
-	case doStartGet:
-		return buf, wait(ctx)(w.StartGet(ctx, a.target, a.index, buf))
-	case doGet:
-		return buf, w.Get(ctx, a.target, a.index, buf)
-	case doPutValue:
-		return nil, w.PutValue(ctx, a.target, a.index, a.value)
-	case doStore:
-		return nil, window.AtomicStore(ctx, w, a.target, a.index, a.value)
-	case doAccumulate:
-		return nil, window.Accumulate(ctx, w, a.target, a.index, buf, operatorOf(round))
-	case doGetAccumulate:
-		return buf, wait(ctx)(window.StartGetAccumulate(ctx, w, a.target, a.index, buf, buf, operatorOf(round)))
-	case doStartFetch:
-		old := make([]uint64, 1)
-		return old, wait(ctx)(window.StartFetchOp(ctx, w, a.target, a.index, a.value, operatorOf(round), &old[0]))
-	case doOrder:
-		return nil, w.Order(a.target)
-	case doSwap:
-		old, err := window.Swap(ctx, w, a.target, a.index, a.value)
-		return []uint64{old}, err
-	case doCompareSwap:
-		seen, err := window.CompareSwap(ctx, w, a.target, a.index, a.value%2, a.value)
-		return []uint64{seen}, err
-	}
-	return nil, fmt.Errorf("no action %d", a.kind)
-}
-
-func wait(ctx context.Context) func(window.Request, error) error {
-	return func(r window.Request, err error) error {
-		if err != nil {
-			return err
-		}
-		return r.Wait(ctx)
-	}
 }

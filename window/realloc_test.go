@@ -121,3 +121,30 @@ func TestWithAlignmentHoldsWhereverElementsAreMapped(t *testing.T) {
 		}
 	})
 }
+
+// The words of attachments stay behind: else the first attachment to the new window would count as
+// detached.
+func TestReallocEndsAttachmentsAndTakesNewOnes(t *testing.T) {
+	testjob.All(t, 2, func(ctx context.Context, r *testjob.Rank) {
+		w := allocate[int64](ctx, r, 3, window.WithAttachments(2))
+		heads := allocate[window.Pointer[int64]](ctx, r, 1)
+		stale, _, err := w.Attach(ctx, 5)
+		r.NoError(err)
+		next, err := w.Realloc(ctx, 4)
+		r.NoError(err)
+		_, err = next.Open(ctx, stale)
+		r.ErrorIs(err, window.ErrPointer)
+		p, mine, err := next.Attach(ctx, 5)
+		r.NoError(err)
+		r.NoError(heads.PutValue(ctx, r.Right(), 0, p))
+		r.NoError(heads.Fence(ctx))
+		a, err := next.Open(ctx, heads.Local()[0])
+		r.NoError(err)
+		r.NoError(a.PutValue(ctx, a.Target, 2, int64(7+r.Me)))
+		r.NoError(a.Close(ctx))
+		r.NoError(next.Fence(ctx))
+		r.EqualValues(7+r.Right(), mine[2])
+		r.NoError(heads.Free(ctx))
+		r.NoError(next.Free(ctx))
+	})
+}
