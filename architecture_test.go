@@ -164,6 +164,8 @@ var picture = []layer{
 		"an example shows what users can import"},
 	{"litmus", "rpipe window runtime verbs verbs/driver verbs/faulty internal/wait internal/mutant",
 		"it tests promises to users through the packages that users can import"},
+	{"suites", "collectives window",
+		"it says programs of other libraries by the calls that users have"},
 	{"chaos", "collectives rpipe rpipe/* window runtime verbs/driver verbs/faulty internal/team internal/fabric",
 		"it uses the packages that users can import, and looks at the heap through the fabric"},
 	{"faults", "collectives rpipe window runtime internal/bootstrap",

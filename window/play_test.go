@@ -66,7 +66,7 @@ func (s *stage) playLeased(ctx context.Context, round int, a action) (read []uin
 // playIn does an action in w. A signal goes to an element of words.
 func playIn(ctx context.Context, w, words *window.Window[uint64], round int, a action) (read []uint64, err error) {
 	slot := window.Signal{Slot: a.index % 4, Add: true, Value: a.value}
-	word := window.SignalAt[uint64]{Window: words, Index: signalled(round, a), Value: a.value, Add: true}
+	word := window.SignalAt[uint64]{Window: words, Index: signaled(round, a), Value: a.value, Add: true}
 	even := (round+a.index)%2 == 0
 	switch a.way {
 	case behind:

@@ -146,8 +146,8 @@ func (a *action) attach(first int) {
 	}
 }
 
-// signalled returns the common element that a signal of the round adds to.
-func signalled(round int, a action) int { return owned + round%2 + 2*(a.index%2) }
+// signaled returns the common element that a signal of the round adds to.
+func signaled(round int, a action) int { return owned + round%2 + 2*(a.index%2) }
 
 // memory is every rank's elements, attached memory and slots.
 type memory [][]uint64
@@ -218,7 +218,7 @@ func (m memory) signal(round int, a action) {
 	case doNotify, doNotifyBlocks:
 		m[a.target][slots+a.index%4] += a.value
 	case doPutSignal, doStartPutSignal:
-		m[a.target][signalled(round, a)] += a.value
+		m[a.target][signaled(round, a)] += a.value
 	}
 }
 

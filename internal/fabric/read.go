@@ -29,7 +29,7 @@ func (r *Remote) Read(ctx context.Context, offset int, dst []byte) error {
 	}
 }
 
-// A stalePlace is what a mutant reads.
+// A stalePlace names memory for a mutant of Read.
 type stalePlace struct {
 	r      *Remote
 	offset int
