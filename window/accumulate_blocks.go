@@ -12,7 +12,7 @@ import (
 // AccumulateBlocks is [Accumulate] of blocks: it combines the blocks from of src with the blocks to of
 // the target, counted from index on: MPI_Accumulate with vector, indexed or subarray types. It returns
 // at local completion. Where a block of the target is listed twice, both operands take effect. A
-// device takes a request for each block, as [Window.PutBlocks] does; on mapped memory it is a loop.
+// device takes a request for each block; on mapped memory it is a loop.
 //
 // It returns [ErrRange], and changes nothing, as PutBlocks does. After any other error, any of the
 // elements may have been updated. Kind: one-sided.
