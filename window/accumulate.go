@@ -17,10 +17,11 @@ import (
 //
 // Accumulate returns at local completion: the caller may change src. Flush waits for the
 // target's memory. On tcp a call is one request for each 64 KiB, which the target's CPU
-// applies; a device without such requests takes one for each element. If Accumulate returns
+// applies; a device without such requests takes one for each element. Structs and arrays of up to 64 bytes,
+// and operators of [RegisterOp], take the calls that [RegisterOp] lists. If Accumulate returns
 // an error, any of the elements may have been updated. src must not overlap the target's elements.
 // Kind: one-sided.
-func Accumulate[T Scalar](ctx context.Context, w *Window[T], target, index int, src []T, op Op[T]) error {
+func Accumulate[T any](ctx context.Context, w *Window[T], target, index int, src []T, op Op[T]) error {
 	if m := w.mapped(target); m != nil && w.lent == nil && m.accumulates(index, len(src), op) {
 		m.accumulate(index, src, nil, op)
 		return nil
@@ -35,7 +36,7 @@ func Accumulate[T Scalar](ctx context.Context, w *Window[T], target, index int, 
 // StartAccumulate is Accumulate that does not wait for its last 64 KiB. The caller must not change
 // src before Request.Wait returns. ctx bounds finding the target, room in the queue, and all of src
 // but the last 64 KiB. Kind: one-sided.
-func StartAccumulate[T Scalar](ctx context.Context, w *Window[T], target, index int, src []T, op Op[T]) (Request, error) {
+func StartAccumulate[T any](ctx context.Context, w *Window[T], target, index int, src []T, op Op[T]) (Request, error) {
 	inner, err := accumulate(ctx, w, target, index, src, nil, op)
 	return w.request("StartAccumulate", target, index, len(src), inner, err)
 }
@@ -44,7 +45,7 @@ func StartAccumulate[T Scalar](ctx context.Context, w *Window[T], target, index 
 // long as src, and src itself or apart from it. With [NoOp], src may be nil. The caller owns old
 // again even if GetAccumulate returns an error; old then holds any values. Kind: one-sided;
 // complete when it returns.
-func GetAccumulate[T Scalar](ctx context.Context, w *Window[T], target, index int, src, old []T, op Op[T]) error {
+func GetAccumulate[T any](ctx context.Context, w *Window[T], target, index int, src, old []T, op Op[T]) error {
 	if m := w.mapped(target); m != nil && w.lent == nil && len(src) == len(old) && m.accumulates(index, len(src), op) {
 		m.accumulate(index, src, old, op)
 		return nil
@@ -59,13 +60,13 @@ func GetAccumulate[T Scalar](ctx context.Context, w *Window[T], target, index in
 // StartGetAccumulate is GetAccumulate that does not wait for its last 64 KiB. old holds the
 // earlier values once Request.Wait has returned nil. Until then src and old belong to the call;
 // see [StartAccumulate]. Kind: one-sided.
-func StartGetAccumulate[T Scalar](ctx context.Context, w *Window[T], target, index int, src, old []T, op Op[T]) (Request, error) {
+func StartGetAccumulate[T any](ctx context.Context, w *Window[T], target, index int, src, old []T, op Op[T]) (Request, error) {
 	inner, err := getAccumulate(ctx, w, target, index, src, old, op)
 	return w.request("StartGetAccumulate", target, index, len(old), inner, err)
 }
 
-func getAccumulate[T Scalar](ctx context.Context, w *Window[T], target, index int, src, old []T, op Op[T]) (fabric.Request, error) {
-	if op.atomic == driver.AtomicLoad {
+func getAccumulate[T any](ctx context.Context, w *Window[T], target, index int, src, old []T, op Op[T]) (fabric.Request, error) {
+	if op.atomic == driver.AtomicLoad || op.loads {
 		src = old // only its length counts
 	}
 	if len(src) != len(old) {
@@ -75,9 +76,12 @@ func getAccumulate[T Scalar](ctx context.Context, w *Window[T], target, index in
 }
 
 // accumulate carries out op, or starts it where the target is not mapped.
-func accumulate[T Scalar](ctx context.Context, w *Window[T], target, index int, src, old []T, op Op[T]) (fabric.Request, error) {
-	if op.atomic == 0 {
+func accumulate[T any](ctx context.Context, w *Window[T], target, index int, src, old []T, op Op[T]) (fabric.Request, error) {
+	switch {
+	case !op.made():
 		return fabric.Request{}, ErrOp
+	case op.atomic == 0:
+		return fabric.Request{}, w.updateEach(ctx, target, index, src, old, op)
 	}
 	r, m, err := w.view(ctx, target, index, len(src))
 	switch {
@@ -97,7 +101,7 @@ func accumulate[T Scalar](ctx context.Context, w *Window[T], target, index int, 
 
 // accumulates reports whether an accumulate of n elements needs no further check.
 func (v *view[T]) accumulates(index, n int, op Op[T]) bool {
-	return index >= 0 && index <= len(v.mem)-n && atomics.Fits(op.atomic, element.Size[T]()) && op.atomic != driver.AtomicLoad
+	return op.atomic != 0 && index >= 0 && index <= len(v.mem)-n && atomics.Fits(op.atomic, element.Size[T]()) && op.atomic != driver.AtomicLoad
 }
 
 // accumulate carries out op on elements of mapped memory.

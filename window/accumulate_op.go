@@ -10,7 +10,14 @@ import (
 // result in the element. The functions of this package make operators; the zero Op is none. complex128 needs an
 // instruction of the target's CPU: where it has none, and where NICs apply atomics, calls return
 // driver.ErrUnsupported.
-type Op[T any] struct{ atomic driver.AtomicOp }
+type Op[T any] struct {
+	atomic  driver.AtomicOp            // of a [Scalar], else 0
+	combine func(element, operand T) T // without atomic
+	loads   bool                       // it leaves the element as it is
+}
+
+// made reports whether a function of this package made the operator.
+func (op *Op[T]) made() bool { return op.atomic != 0 || op.combine != nil || op.loads }
 
 // Sum adds. Integers wrap around. Kind: local.
 func Sum[T Scalar]() Op[T] {
@@ -23,34 +30,50 @@ func Prod[T Scalar]() Op[T] {
 }
 
 // Min is Go's min: NaN if one is, and -0 is less than +0. Kind: local.
-func Min[T Number]() Op[T] { return Op[T]{minOf[T]()} }
+func Min[T Number]() Op[T] { return Op[T]{atomic: minOf[T]()} }
 
 // Max is Go's max: NaN if one is, and +0 is greater than -0. Kind: local.
-func Max[T Number]() Op[T] { return Op[T]{maxOf[T]()} }
+func Max[T Number]() Op[T] { return Op[T]{atomic: maxOf[T]()} }
 
 // And is bitwise. Kind: local.
-func And[T Integer]() Op[T] { return Op[T]{driver.AtomicAnd} }
+func And[T Integer]() Op[T] { return Op[T]{atomic: driver.AtomicAnd} }
 
 // Or is bitwise. Kind: local.
-func Or[T Integer]() Op[T] { return Op[T]{driver.AtomicOr} }
+func Or[T Integer]() Op[T] { return Op[T]{atomic: driver.AtomicOr} }
 
 // Xor is bitwise. Kind: local.
-func Xor[T Integer]() Op[T] { return Op[T]{driver.AtomicXor} }
+func Xor[T Integer]() Op[T] { return Op[T]{atomic: driver.AtomicXor} }
 
-// Replace stores the operand. Kind: local.
-func Replace[T Scalar]() Op[T] { return Op[T]{driver.AtomicSwap} }
+// Replace stores the operand, an element of any type. Kind: local.
+func Replace[T any]() Op[T] {
+	if isScalar[T]() {
+		return Op[T]{atomic: driver.AtomicSwap}
+	}
+	return Op[T]{combine: func(_, operand T) T { return operand }}
+}
 
-// NoOp leaves the element as it is. It makes [GetAccumulate] an atomic load of each element.
-// Kind: local.
-func NoOp[T Scalar]() Op[T] { return Op[T]{driver.AtomicLoad} }
+// NoOp leaves the element as it is. It makes [GetAccumulate] an atomic load of each element, which
+// may be of any type. Kind: local.
+func NoOp[T any]() Op[T] {
+	if isScalar[T]() {
+		return Op[T]{atomic: driver.AtomicLoad}
+	}
+	return Op[T]{loads: true}
+}
+
+// isScalar reports whether T is a type of [Scalar].
+func isScalar[T any]() bool {
+	k := reflect.TypeFor[T]().Kind()
+	return k >= reflect.Int && k <= reflect.Complex128
+}
 
 // arithmetic returns the operation for the numbers of T.
 func arithmetic[T Scalar](integer, float, pair driver.AtomicOp) Op[T] {
 	switch reflect.TypeFor[T]().Kind() {
 	case reflect.Float32, reflect.Float64:
-		return Op[T]{float}
+		return Op[T]{atomic: float}
 	case reflect.Complex64, reflect.Complex128:
-		return Op[T]{pair}
+		return Op[T]{atomic: pair}
 	}
-	return Op[T]{integer}
+	return Op[T]{atomic: integer}
 }

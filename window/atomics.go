@@ -109,7 +109,7 @@ func AtomicAnd[T Integer](ctx context.Context, w *Window[T], target, index int, 
 }
 
 // fetch carries out an atomic with a result, mapped or not.
-func fetch[T Scalar](ctx context.Context, w *Window[T], op string, target, index int, a driver.AtomicOp, v T, compare uint64) (T, error) {
+func fetch[T any](ctx context.Context, w *Window[T], op string, target, index int, a driver.AtomicOp, v T, compare uint64) (T, error) {
 	if m := w.mapped(target); m != nil && uint(index) < uint(len(m.mem)) {
 		m.count(1)
 		old := atomics.Apply(element.Bytes(m.mem[index:index+1]), a, toBits(v), compare)

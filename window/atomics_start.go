@@ -12,18 +12,15 @@ import (
 // FetchOp combines v with the target's element by op, stores the result there, and returns the
 // element's earlier value. It is atomic with respect to every atomic operation of any rank on
 // the element. Kind: one-sided; complete when it returns.
-func FetchOp[T Scalar](ctx context.Context, w *Window[T], target, index int, v T, op Op[T]) (old T, err error) {
-	if op.atomic == 0 {
-		return old, w.failAt("FetchOp", target, index, 1, ErrOp)
-	}
-	if w.layout.size > 8 {
+func FetchOp[T any](ctx context.Context, w *Window[T], target, index int, v T, op Op[T]) (old T, err error) {
+	if op.atomic == 0 || w.layout.size > 8 {
 		return fetchWide(ctx, w, target, index, v, op)
 	}
 	return fetch(ctx, w, "FetchOp", target, index, op.atomic, v, 0)
 }
 
-// fetchWide is FetchOp for an element of more than one word: an accumulate of one element.
-func fetchWide[T Scalar](ctx context.Context, w *Window[T], target, index int, v T, op Op[T]) (old T, err error) {
+// fetchWide is FetchOp by an accumulate of one element.
+func fetchWide[T any](ctx context.Context, w *Window[T], target, index int, v T, op Op[T]) (old T, err error) {
 	one := w.scratch.Get().(*[1]T)
 	one[0] = v
 	inner, err := accumulate(ctx, w, target, index, one[:], one[:], op)
@@ -39,12 +36,10 @@ func fetchWide[T Scalar](ctx context.Context, w *Window[T], target, index int, v
 
 // StartFetchOp is FetchOp that does not wait: *old holds the earlier value once Request.Wait has
 // returned nil. Started atomics of one rank on one element take effect in the order of the calls.
-// Where devices apply atomics and lack the operation, StartFetchOp waits for it. Kind: one-sided.
-func StartFetchOp[T Scalar](ctx context.Context, w *Window[T], target, index int, v T, op Op[T], old *T) (Request, error) {
-	if op.atomic == 0 {
-		return Request{}, w.failAt("StartFetchOp", target, index, 1, ErrOp)
-	}
-	if w.layout.size <= 8 {
+// Where devices apply atomics and lack the operation, and for operators that [RegisterOp] makes and wide
+// elements, StartFetchOp waits for it. Kind: one-sided.
+func StartFetchOp[T any](ctx context.Context, w *Window[T], target, index int, v T, op Op[T], old *T) (Request, error) {
+	if op.atomic != 0 && w.layout.size <= 8 {
 		return startFetch(ctx, w, "StartFetchOp", target, index, op.atomic, v, 0, old)
 	}
 	*old = v
@@ -60,7 +55,7 @@ func StartCompareSwap[T Number](ctx context.Context, w *Window[T], target, index
 }
 
 // startFetch carries out an atomic with a result, or starts it where the target is not mapped.
-func startFetch[T Scalar](ctx context.Context, w *Window[T], op string, target, index int, a driver.AtomicOp, v T, compare uint64, old *T) (Request, error) {
+func startFetch[T any](ctx context.Context, w *Window[T], op string, target, index int, a driver.AtomicOp, v T, compare uint64, old *T) (Request, error) {
 	r, m, err := w.view(ctx, target, index, 1)
 	switch {
 	case err != nil:

@@ -17,12 +17,12 @@ func isFloat[T Number]() bool {
 }
 
 // toBits returns v's memory as an unsigned number of its width.
-func toBits[T Scalar](v T) uint64 {
+func toBits[T any](v T) uint64 {
 	return atomics.Uint(unsafe.Slice((*byte)(unsafe.Pointer(&v)), unsafe.Sizeof(v)))
 }
 
 // fromBits is the inverse of toBits.
-func fromBits[T Scalar](bits uint64) (v T) {
+func fromBits[T any](bits uint64) (v T) {
 	atomics.PutUint(unsafe.Slice((*byte)(unsafe.Pointer(&v)), unsafe.Sizeof(v)), bits)
 	return v
 }

@@ -21,6 +21,7 @@ type layout struct {
 	waiters     int // one bit for each rank that waits for this rank's lock
 	posted      int // one bit for each target that has begun an exposure epoch, see epoch.go
 	completed   int // one bit for each origin that has ended its access epoch
+	stripes     int // locks of wide elements, see stripes.go
 	slot0       int
 	attach0     int // words of attachments, see attach.go
 	elem0       int
@@ -41,7 +42,8 @@ func newLayout(elems, size int, o *options, ranks int) (layout, error) {
 	bits := (ranks + 63) / 64 * 8 // bytes with a bit for each rank
 	l.posted = l.waiters + bits
 	l.completed = l.posted + bits
-	l.slot0 = line(l.completed + bits)
+	l.stripes = line(l.completed + bits)
+	l.slot0 = l.stripes + stripes*stripeSize
 	l.attach0 = l.slot0 + o.slots*8
 	l.elem0 = up(l.attach0+o.attachments*8, o.align)
 	l.total = line(l.elem0 + elems*size)
