@@ -5,6 +5,8 @@
 //	go run ./bench/compare -quick                      fewer figures, in under three minutes
 //	go run ./bench/compare -group notify,atomics -provider tcp
 //	go run ./bench/compare -from compare.jsonl         the tables of an earlier run
+//	go run ./bench/compare -results docs/benchmarks-results.md
+//	                                                   the peers, and a new page of results
 //	go run ./bench/compare -ab OLD NEW                 two commits, or folders with grun and bench
 //	go run ./bench/compare -ab HEAD~5 HEAD -bench put_latency -size 8,4K -provider shm
 //

@@ -28,6 +28,7 @@ type options struct {
 	each   time.Duration
 	raw    string
 	page   string
+	renews string
 	from   string
 }
 
@@ -46,6 +47,7 @@ func parse(args []string) (*options, error) {
 	flags.DurationVar(&o.each, "each", time.Minute, "the longest time of a group")
 	flags.StringVar(&o.raw, "raw", "compare.jsonl", "write raw figures to this file; none if empty")
 	flags.StringVar(&o.page, "page", "compare.html", "write the page of curves to this file; none if empty")
+	flags.StringVar(&o.renews, "results", "", "renew the figures of this page of results, between its marks; docs/benchmarks-results.md has them")
 	flags.StringVar(&o.from, "from", "", "read the raw figures of an earlier run; measure nothing")
 	var versions []string
 	for len(args) > 0 {

@@ -41,6 +41,11 @@ func (o *options) report(out io.Writer, turns []turn) error {
 	rows := rowsOf(turns)
 	lines := linesOf(rows)
 	printLines(out, lines)
+	if o.renews != "" && len(rows) > 0 {
+		if err := writeResults(o.renews, lines); err != nil {
+			return err
+		}
+	}
 	if o.page == "" || len(rows) == 0 {
 		return nil
 	}

@@ -281,3 +281,21 @@ func TestRotateRunsAllSystemsInTurns(t *testing.T) {
 	_, err = o.rotate(gone, io.Discard, io.Discard, nil, dir, g, time.Hour)
 	require.ErrorContains(t, err, "enough")
 }
+
+func TestResultsRenewFiguresBetweenMarks(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "page.md")
+	page := "mine\n" + countsMark + "old" + endMark + "\nmine too\n" + behindMark + endMark + "\ncauses\n" + rowsMark + "old" + endMark + "\nend\n"
+	require.NoError(t, os.WriteFile(path, []byte(page), 0o600))
+	lines := linesOf(rowsOf(turnsOf(50, map[string][]float64{ours: {2, 2, 2}, "a": {1, 1, 1}})))
+	for range 2 { // a page can be renewed again
+		require.NoError(t, writeResults(path, lines))
+		written, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for _, text := range []string{"mine\n", "\nmine too\n", "\ncauses\n", "\nend\n", "| 2.00 (2.00-2.00) | a |", "ahead in 0 rows, behind in 1"} {
+			require.Equal(t, 1, strings.Count(string(written), text), text)
+		}
+		require.NotContains(t, string(written), "old")
+	}
+	require.NoError(t, os.WriteFile(path, []byte("no marks"), 0o600))
+	require.ErrorContains(t, writeResults(path, lines), countsMark)
+}
