@@ -23,9 +23,9 @@ func (s *search) verify(ctx context.Context, root int64) error {
 	if err := levels.Fence(ctx); err != nil {
 		return err
 	}
-	found := s.parents(ctx, levels, root)
+	found := s.rooted(root)
 	if found == nil {
-		found = s.joins(ctx, levels)
+		found = s.joins(ctx, levels, root)
 	}
 	if found != nil && !errors.Is(found, errTree) {
 		return found
@@ -33,10 +33,9 @@ func (s *search) verify(ctx context.Context, root int64) error {
 	return errors.Join(found, s.agree(ctx, found == nil), levels.Free(ctx))
 }
 
-// parents checks that the root is its own parent, at level 0, and that each other vertex's
-// parent is a neighbor one level before. So the tree has no cycle, and its edges are the
-// graph's.
-func (s *search) parents(ctx context.Context, levels *window.Window[int64], root int64) error {
+// rooted checks that the root is its own parent, at level 0, and that each other vertex's parent is a
+// neighbor. So the tree's edges are the graph's.
+func (s *search) rooted(root int64) error {
 	for i, parent := range s.parent {
 		v := s.g.first + int64(i)
 		switch {
@@ -48,30 +47,47 @@ func (s *search) parents(ctx context.Context, levels *window.Window[int64], root
 		if _, ok := slices.BinarySearch(s.g.neighbors(v), parent); !ok {
 			return fmt.Errorf("%w: vertex %d has no edge to its parent %d", errTree, v, parent)
 		}
-		above, err := levels.GetValue(ctx, s.g.owner(parent), int(parent%s.g.block))
-		if err != nil {
+	}
+	return nil
+}
+
+// joins checks the levels of both ends of each edge. It gets the levels of one rank after the other, and
+// checks the edges that lead there: one get for each rank instead of one for each edge.
+func (s *search) joins(ctx context.Context, levels *window.Window[int64], root int64) error {
+	block := make([]int64, s.g.block)
+	for turn := range s.g.world.Size() {
+		owner := (s.g.world.Rank() + turn) % s.g.world.Size()
+		far := block[:levels.Len(owner)]
+		if err := levels.Get(ctx, owner, 0, far); err != nil {
 			return err
 		}
-		if above == none || above != s.level[i]-1 {
-			return fmt.Errorf("%w: vertex %d of level %d has a parent of level %d", errTree, v, s.level[i], above)
+		first := int64(owner) * s.g.block
+		for i := range s.level {
+			if err := s.joinsBlock(i, first, far, root); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// joins checks each edge: its ends are both in the tree or both not, and their levels differ
-// by at most one. So the tree spans the component of the root.
-func (s *search) joins(ctx context.Context, levels *window.Window[int64]) error {
-	for i, level := range s.level {
-		v := s.g.first + int64(i)
-		for _, w := range s.g.neighbors(v) {
-			other, err := levels.GetValue(ctx, s.g.owner(w), int(w%s.g.block))
-			if err != nil {
-				return err
-			}
-			if (other == none) != (level == none) || other-level > 1 || level-other > 1 {
-				return fmt.Errorf("%w: the edge from %d to %d joins levels %d and %d", errTree, v, w, level, other)
-			}
+// joinsBlock checks the edges from vertex i of this rank to the vertices from first on, whose levels are
+// far. Both ends of an edge are in the tree or both not, and their levels differ by at most one. So
+// the tree spans the component of the root. The parent is one level before, so the tree has no cycle.
+func (s *search) joinsBlock(i int, first int64, far []int64, root int64) error {
+	v, level, end := s.g.first+int64(i), s.level[i], first+int64(len(far))
+	neighbors := s.g.neighbors(v)
+	at, _ := slices.BinarySearch(neighbors, first)
+	for _, w := range neighbors[at:] {
+		if w >= end {
+			break
+		}
+		other := far[w-first]
+		if (other == none) != (level == none) || other-level > 1 || level-other > 1 {
+			return fmt.Errorf("%w: the edge from %d to %d joins levels %d and %d", errTree, v, w, level, other)
+		}
+		if w == s.parent[i] && v != root && other != level-1 {
+			return fmt.Errorf("%w: vertex %d of level %d has a parent of level %d", errTree, v, level, other)
 		}
 	}
 	return nil
