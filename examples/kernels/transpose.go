@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/gopgas/gopgas/collectives"
@@ -21,9 +22,10 @@ import (
 type transpose struct {
 	team       *runtime.Team
 	order      int
-	first, end int       // columns of this rank
-	a, b       []float64 // columns one after the other
-	tile       []float64 // one that this rank sends
+	first, end int         // columns of this rank
+	a, b       []float64   // columns one after the other
+	tile       []float64   // one that this rank sends
+	far        [][]float64 // by rank: its tiles, if this rank maps them
 	tiles      *window.Window[float64]
 }
 
@@ -39,7 +41,16 @@ func newTranspose(ctx context.Context, world *runtime.Team, order int) (kernel, 
 	k.tile = make([]float64, most*most)
 	var err error
 	k.tiles, err = window.AllocateV[float64](ctx, world, 2*n, window.WithName("tiles"), window.WithSlots(world.Size()))
-	return k, err
+	if err != nil {
+		return nil, err
+	}
+	k.far = make([][]float64, world.Size())
+	for to := range k.far {
+		if k.far[to], err = k.tiles.Shared(ctx, to); err != nil && !errors.Is(err, window.ErrNotShared) {
+			return nil, err
+		}
+	}
+	return k, nil
 }
 
 func (k *transpose) cols() int { return k.end - k.first }
@@ -54,12 +65,7 @@ func (k *transpose) place(from, at, iteration int) int {
 func (k *transpose) iterate(ctx context.Context, number int) error {
 	me, size := k.team.Rank(), k.team.Size()
 	for phase := range size {
-		to := (me + phase) % size
-		first, end := part(k.order, to, size)
-		tile := k.tile[:k.cols()*(end-first)]
-		turn(tile, k.a, k.order, first, end)
-		now := window.Signal{Slot: me, Value: uint64(number + 1)}
-		if err := k.tiles.PutNotify(ctx, to, k.place(me, to, number), tile, now); err != nil {
+		if err := k.send(ctx, (me+phase)%size, number); err != nil {
 			return err
 		}
 	}
@@ -77,6 +83,23 @@ func (k *transpose) iterate(ctx context.Context, number int) error {
 	return nil
 }
 
+// send transposes the tile for a rank: straight into its memory if this rank maps that, or else into a
+// tile of its own, which it puts.
+func (k *transpose) send(ctx context.Context, to, number int) error {
+	me := k.team.Rank()
+	first, end := part(k.order, to, k.team.Size())
+	n, at := k.cols()*(end-first), k.place(me, to, number)
+	tile := k.tile[:n]
+	if far := k.far[to]; far != nil {
+		tile = far[at : at+n]
+	}
+	turn(tile, k.a, k.order, first, end)
+	if k.far[to] != nil {
+		tile = nil // it is there
+	}
+	return k.tiles.PutNotify(ctx, to, at, tile, window.Signal{Slot: me, Value: uint64(number + 1)})
+}
+
 // turn transposes the rows [first, end) of columns of so many rows. In tile each of those
 // rows is a column part. It goes by small blocks, which stay in the cache.
 func turn(tile, columns []float64, rows, first, end int) {
@@ -85,9 +108,10 @@ func turn(tile, columns []float64, rows, first, end int) {
 	for jj := 0; jj < cols; jj += block {
 		for ii := first; ii < end; ii += block {
 			for i := ii; i < min(ii+block, end); i++ {
-				out := tile[(i-first)*cols:]
-				for j := jj; j < min(jj+block, cols); j++ {
-					out[j] = columns[j*rows+i]
+				out := tile[(i-first)*cols:][jj:min(jj+block, cols)]
+				in := columns[jj*rows+i:]
+				for j := range out {
+					out[j] = in[j*rows]
 				}
 			}
 		}

@@ -80,14 +80,19 @@ func (k *wavefront) iterate(ctx context.Context, number int) error {
 	return k.corner(ctx, number)
 }
 
-// sweep computes a row. The first rank's first column stays.
+// sweep computes a row. The first rank's first column stays. left and diagonal stay in registers, and
+// the difference does not wait for left: a value waits for one addition, and not for a store, a load and
+// two of them.
 func sweep(row, above []float64, first bool) {
 	j := 1
 	if first {
 		j = 2
 	}
-	for ; j < len(row); j++ {
-		row[j] = above[j] + row[j-1] - above[j-1]
+	left, diagonal := row[j-1], above[j-1]
+	row, above = row[j:], above[j:]
+	for j, up := range above[:len(row)] {
+		left += up - diagonal
+		row[j], diagonal = left, up
 	}
 }
 
