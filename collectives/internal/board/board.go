@@ -77,18 +77,19 @@ type Board struct {
 	release *line
 	gates   uint64 // arrivals at all gates to which this member has come, if member 0 opens
 
-	seq, chain uint64       // of this call
-	turn       uint64       // the latest that this member has begun
-	left       uint64       // the latest that this member has left
-	known      uint64       // the latest that all other members have left
-	told       uint64       // the latest of which all other members know that this one has left it
-	grow       func() error // nil once the large buffers of this member's board are there
-	largeUsed  uint64       // the latest in which units were used
-	width      int          // the most units that data has taken, of turns after told
-	cached     bool         // caches hold all that members write in this call
-	unit       uint64       // the next of this member's units, by a count that never falls
-	held       [lines]hold  // of its units
-	smallHeld  [lines]hold  // of its small buffers
+	seq, chain uint64        // of this call
+	turn       uint64        // the latest that this member has begun
+	left       uint64        // the latest that this member has left
+	known      uint64        // the latest that all other members have left
+	told       uint64        // the latest of which all other members know that this one has left it
+	grow       func() error  // nil once the large buffers of this member's board are there
+	largeUsed  uint64        // the latest in which units were used
+	width      int           // the most units that data has taken, of turns after told
+	cached     bool          // caches hold all that members write in this call
+	unit       uint64        // the next of this member's units, by a count that never falls
+	held       [lines]hold   // of its units
+	smallHeld  [lines]hold   // of its small buffers
+	lineHeld   [lines]uint64 // turn that all members must have left before this one writes the line again
 
 	word  *atomic.Uint64 // word that this member waits for, until it is want
 	want  uint64

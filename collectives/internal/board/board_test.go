@@ -146,6 +146,19 @@ func TestRandomProgramsAgreeWithSequentialOnes(t *testing.T) {
 	})
 }
 
+// TestLineOfAReductionStaysWhileTheRootReadsIt has the root of a broadcast run a whole round of lines
+// ahead of the root of a long reduction, which still looks up on the lines where results lie.
+func TestLineOfAReductionStaysWhileTheRootReadsIt(t *testing.T) {
+	with := tiny
+	with.small, with.alone, with.pipe, with.pipeMost = 0, 0, 13, 64
+	for range testwatch.ShortOr(20, 200) {
+		play(t, newRig(t, 8, with), []call{
+			{kind: reduce, root: 6, elems: 6, op: operators[0], placed: -1},
+			{kind: broadcast, root: 1, elems: 64 * lines / operators[0].elem, op: operators[0]},
+		})
+	}
+}
+
 // TestTenThousandCallsInARowAgree has every slot used again many times, by all roots
 // in turn, without anything that keeps members together.
 func TestTenThousandCallsInARowAgree(t *testing.T) {

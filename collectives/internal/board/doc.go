@@ -25,7 +25,7 @@
 // A member waits only for data that it needs: the root of a broadcast posts and
 // leaves, and so does a contributor to a reduction. A member may write a line
 // again when all members have left the turn, 32 turns ago, in which it was last
-// used. The same holds for a small buffer and for units. A member that passes a gate,
+// used, or the later turn until which others read it: a pipeline reads a line two turns on. The same holds for a small buffer and for units. A member that passes a gate,
 // where all members meet, knows that all other members have left the turns before.
 // In calls without gates members post on their left word how far they are: ahead
 // of every wait, and once in 16 turns, or in 8, 4 or 2 if data takes 2, 4 or 8 units.

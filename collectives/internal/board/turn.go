@@ -24,10 +24,15 @@ func (b *Board) next() uint64 {
 	return b.turn
 }
 
-// line returns this member's line of turn k once it may be written.
+// line returns this member's line of turn k once it may be written. All members read the line that
+// it replaces until they have left its turn, or the later one in lineHeld.
 func (b *Board) line(ctx context.Context, k uint64) (*line, error) {
-	if k > b.known+lines {
-		if err := b.allLeft(ctx, k-lines); err != nil {
+	until := b.lineHeld[k%lines]
+	if k > lines {
+		until = max(until, k-lines)
+	}
+	if until > b.known {
+		if err := b.allLeft(ctx, until); err != nil {
 			return nil, err
 		}
 	}
@@ -35,13 +40,14 @@ func (b *Board) line(ctx context.Context, k uint64) (*line, error) {
 }
 
 // space returns n bytes for data of turn k once this member may write them. They lie
-// on the line if they fit, else in the small buffer or in units. Both are then held as h
+// on the line if they fit, else in the small buffer or in units. All three are then held as h
 // says. For units the line says where they begin.
 func (b *Board) space(ctx context.Context, k uint64, h hold, n int) (*line, []byte, error) {
 	l, err := b.line(ctx, k)
 	if err != nil {
 		return nil, nil, err
 	}
+	b.lineHeld[k%lines] = h.until
 	if n <= inline {
 		return l, l.data[:n], nil
 	}
