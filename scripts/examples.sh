@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs every example under grun: on shared memory, with everything queued, and
 # on tcp, with and without TLS, with each number of ranks. It builds programs once. A run takes less than a
-# second; one that takes ten minutes hangs, however busy the machine is. The table of gups
-# is smaller than by default.
+# second; one that takes ten minutes hangs, however busy the machine is. The table of gups and
+# the network of paramserver are smaller than by default.
 #
 #	scripts/examples.sh [RANKS...]     default: 1 2 3 4 8
 set -euo pipefail
@@ -20,6 +20,7 @@ try() { # name, ranks, environment..., of which the last is the provider's
 	runs=$((runs + 1))
 	local args=()
 	[[ $name != gups ]] || args=(-log2 16)
+	[[ $name != paramserver ]] || args=(-hidden 64,32 -steps 60 -accuracy 0.5 -rounds 2 -turns 1)
 	if ! env "$@" "$bin/grun" -n "$n" --timeout 10m "$bin/$name" "${args[@]}" </dev/null >"$log" 2>&1; then
 		failed=$((failed + 1))
 		echo "FAIL: $* grun -n $n $name ${args[*]}"
