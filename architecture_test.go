@@ -158,7 +158,7 @@ var picture = []layer{
 		"it holds the common part of some examples, and nothing of this module"},
 	{"examples/paramserver/model", "",
 		"images and a network are arithmetic, and know no ranks"},
-	{"examples/paramserver/*", "collectives rpipe/netpipe window runtime",
+	{"examples/paramserver/*", "examples/paramserver/* collectives rpipe/netpipe window runtime",
 		"it is a program's own package, and uses what users may"},
 	{"examples/*", "examples/internal/* examples/paramserver/* device device/* collectives rpipe rpipe/* window runtime verbs verbs/driver",
 		"an example shows what users can import"},

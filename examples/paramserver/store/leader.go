@@ -19,7 +19,7 @@ const (
 
 const most = 1<<14 - 1 // workers
 
-// A client is what the leader knows about a worker.
+// A client holds the leader's knowledge of a worker.
 type client struct {
 	gone    bool // it has left, or it is dead
 	left    bool // it waits until all have left
@@ -61,7 +61,7 @@ func (l *leader) commit(ctx context.Context, n int, what uint64) error {
 	return l.settle(ctx)
 }
 
-// dead takes a worker out. What it has committed counts.
+// dead takes a worker out. Its commits count.
 func (l *leader) dead(ctx context.Context, n int) error {
 	if !l.clients[n].gone {
 		l.clients[n].gone = true

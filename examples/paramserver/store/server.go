@@ -8,7 +8,7 @@ import (
 	"github.com/gopgas/gopgas/window"
 )
 
-// A Result is what the leader saw between two calls of Serve.
+// A Result holds the leader's counts of one call of Serve.
 type Result struct {
 	Right, Tested int // images, of all workers that have left
 	Dead          int // workers

@@ -14,7 +14,7 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// others returns what the parameter server is compared with.
+// others returns the systems beside the parameter server.
 func (c *Config) others(ctx context.Context, job *runtime.Job) ([]*contestant, error) {
 	socket, err := c.overTCP(ctx, job)
 	if err != nil {
