@@ -14,8 +14,8 @@ import (
 	"github.com/gopgas/gopgas/runtime"
 )
 
-// others returns the systems beside the parameter server.
-func (c *Config) others(ctx context.Context, job *runtime.Job) ([]*contestant, error) {
+// otherSystems makes the contestants that are no parameter servers of this program.
+func (c *Config) otherSystems(ctx context.Context, job *runtime.Job) ([]*contestant, error) {
 	socket, err := c.overTCP(ctx, job)
 	if err != nil {
 		return nil, err

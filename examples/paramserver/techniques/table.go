@@ -70,7 +70,7 @@ func Table(ctx context.Context, job *runtime.Job, c Config, out io.Writer) error
 		all = append(all, k)
 	}
 	if !c.Bare {
-		others, err := c.others(ctx, job)
+		others, err := c.otherSystems(ctx, job)
 		if err != nil {
 			return err
 		}
