@@ -20,6 +20,8 @@ var (
 	ErrFull = errors.New("no room in the published memory that satisfies the rules")
 	// ErrLease: the lease was freed, or is of another catalog.
 	ErrLease = errors.New("lease is not in the books")
+	// ErrBooks: the books at an owner are damaged; a rank has written over them.
+	ErrBooks = errors.New("damaged books of published memory")
 	// ErrOffer: an offer without memory, or too many of them.
 	ErrOffer = errors.New("unusable offer")
 )

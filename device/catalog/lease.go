@@ -103,8 +103,10 @@ func (c *Catalog) allocateOf(ctx context.Context, o *Published, n int) (l Lease,
 		if o.Rules.Quota > 0 {
 			limit = min(limit, o.Rules.Quota)
 		}
-		entry, at, used := fit(book, o.Size, n)
+		entry, at, used, err := fit(book, o.Size, n)
 		switch {
+		case err != nil:
+			return 0, err
 		case entry < 0:
 			return 0, fmt.Errorf("all %d entries are in use", entries)
 		case at < 0 || n > limit-used:
@@ -119,8 +121,8 @@ func (c *Catalog) allocateOf(ctx context.Context, o *Published, n int) (l Lease,
 }
 
 // fit finds a free entry and the first free range of n bytes, each -1 if there is none, and counts the bytes
-// in use.
-func fit(book []uint64, size, n int) (entry, at, used int) {
+// in use. It returns ErrBooks if an entry has bytes beyond the offer.
+func fit(book []uint64, size, n int) (entry, at, used int, err error) {
 	entry = -1
 	var taken [][2]int
 	for i := range entries {
@@ -131,20 +133,23 @@ func fit(book []uint64, size, n int) (entry, at, used int) {
 			}
 			continue
 		}
+		if e[entryOffset] > uint64(size) || e[entryLen] > uint64(size)-e[entryOffset] {
+			return -1, -1, 0, fmt.Errorf("entry %d: %d bytes at %d of %d: %w", i, e[entryLen], e[entryOffset], size, ErrBooks)
+		}
 		taken = append(taken, [2]int{int(e[entryOffset]), int(e[entryLen])})
 		used += int(e[entryLen])
 	}
 	slices.SortFunc(taken, func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) })
 	for _, t := range taken {
 		if t[0]-at >= n {
-			return entry, at, used
+			return entry, at, used, nil
 		}
-		at = t[0] + t[1]
+		at = max(at, t[0]+t[1])
 	}
 	if n > size-at {
 		at = -1
 	}
-	return entry, at, used
+	return entry, at, used, nil
 }
 
 // change reads the book of an offer, changes one entry and writes it, under the lock of the owner's books.

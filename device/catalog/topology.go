@@ -150,9 +150,11 @@ const (
 // redirects reports whether a bridge sends transfers between devices below it up to the root complex.
 func (t Topology) redirects(device string) bool {
 	config, err := os.ReadFile(t.path("sys/bus/pci/devices", device, "config"))
-	if err != nil {
-		return false
-	}
+	return err == nil && redirecting(config)
+}
+
+// redirecting is redirects for a configuration space.
+func redirecting(config []byte) bool {
 	for at, seen := extended, 0; at >= extended && at+8 <= len(config) && seen < len(config); seen += 4 {
 		header := binary.LittleEndian.Uint32(config[at:])
 		if header&0xffff == acsID {
