@@ -46,8 +46,8 @@ func (l *locks) add(c *core, target int, m Mode) *held {
 	return h
 }
 
-// remove takes out a lock that this rank releases. It returns false when end has
-// taken the lock out.
+// remove takes out a lock that this rank releases, and keeps its memory for the next lock. It
+// returns false when end has taken the lock out.
 func (l *locks) remove(h *held) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,14 +59,8 @@ func (l *locks) remove(h *held) bool {
 	l.held[h.place], moved.place = moved, h.place
 	l.held[last] = nil
 	l.held = l.held[:last]
-	return true
-}
-
-// spare keeps a released lock's memory for the next lock.
-func (l *locks) spare(h *held) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.spares = append(l.spares, h)
+	return true
 }
 
 // end makes add refuse further locks, and returns the locks that are held.

@@ -164,14 +164,13 @@ func (l Held) Unlock(ctx context.Context) error {
 	if !h.uses.CompareAndSwap(l.use, l.use+1) { // h may be another lock by now
 		return c.fail("Unlock", ErrNotHeld)
 	}
-	target := h.target
+	target, mode := h.target, h.mode // remove gives h to the next lock
 	r, err := c.remote(ctx, target)
 	if err == nil && !c.locks.remove(h) {
 		err = ErrHeld // abandonLocks has told the other ranks
 	}
 	if err == nil {
-		err = c.release(ctx, r, h.mode)
-		c.locks.spare(h)
+		err = c.release(ctx, r, mode)
 	}
 	return c.failAt("Unlock", target, -1, 0, err)
 }

@@ -232,8 +232,12 @@ func (b *binding) maxAsking() uint64 { return uint64(max(1, b.receives()/2)) }
 // errCrowded says that too many requests to the peer's CPU are unanswered.
 var errCrowded = errors.New("too many unanswered requests")
 
-// requested returns how many requests this rank has sent to p's CPU.
+// requested returns how many requests this rank has sent to p's CPU. Without a mailbox for
+// responses there are none.
 func (p *Peer) requested() uint64 {
+	if p.mail == nil {
+		return 0
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.asked.Load()
