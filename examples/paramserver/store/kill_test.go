@@ -78,11 +78,12 @@ func TestKilledWorkerLeavesNoHalfGradient(t *testing.T) {
 	for i := range testwatch.ShortOr(8, 200) {
 		provider, name := []string{"shm", "tcp"}[i%2], []string{"fastest", "ring", "apart", "2 copies"}[i/2%4]
 		t.Run(fmt.Sprint(provider, "/", name, "/", i), func(t *testing.T) {
-			out := &output{}
-			result, err := launcher.Run(testwatch.Context(t, out.lines), launcher.Spec{
+			out, mark := &output{}, fmt.Sprintf("PARAMSERVER_JOB=%d-%d", os.Getpid(), i)
+			steps := testwatch.Processes(testwatch.Marked(mark)) // ranks print at their end only
+			result, err := launcher.Run(testwatch.Context(t, out.lines, steps), launcher.Spec{
 				Programs: []launcher.Program{{Path: exe, N: 5}},
 				Env: []string{testjob.Variable("drill"), killSeed + "=" + strconv.Itoa(i), technique + "=" + name,
-					"GRUN_PROVIDER=" + provider, "GRUN_HEAP=64MiB"},
+					mark, "GRUN_PROVIDER=" + provider, "GRUN_HEAP=64MiB"},
 				Stdout: out, Stderr: out, Guardian: true, KeepGoing: true,
 			})
 			require.NoError(t, err, "%s", out)
