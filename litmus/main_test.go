@@ -43,6 +43,7 @@ func programs() map[string]litmus {
 		"element as flag":              {ranks: 2, body: elementAsFlag},
 		"whole puts":                   {ranks: 2, body: wholePuts},
 		"independent reads":            {ranks: 4, body: independentReads},
+		"atomic as flag":               {ranks: 2, body: atomicAsFlag},
 		"put as flag":                  {ranks: 2, body: putAsFlag},
 		"lease":                        {ranks: 2, body: leaseKeepsMemory},
 		"stale pointers":               {ranks: 2, body: stalePointers},

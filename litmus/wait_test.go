@@ -76,12 +76,23 @@ func TestPutEndsAWaitForItsElement(t *testing.T) {
 // putAsFlag: rank 0 puts one element, without a flush, while rank 1 waits for it. Forbidden: that it
 // sleeps on.
 func putAsFlag(ctx context.Context, r *testjob.Rank) {
+	storeAsFlag(ctx, r, func(w *window.Window[uint64], v uint64) error { return w.PutValue(ctx, 1, 1, v) })
+}
+
+func TestAtomicEndsAWaitForItsElement(t *testing.T) { everywhere(t, "atomic as flag") }
+
+// atomicAsFlag is putAsFlag with an atomic.
+func atomicAsFlag(ctx context.Context, r *testjob.Rank) {
+	storeAsFlag(ctx, r, func(w *window.Window[uint64], v uint64) error { return window.AtomicStore(ctx, w, 1, 1, v) })
+}
+
+func storeAsFlag(ctx context.Context, r *testjob.Rank, store func(w *window.Window[uint64], v uint64) error) {
 	w := allocate[uint64](ctx, r, 2)
 	for round := 1; round <= rounds(20); round++ {
 		if r.Me == 0 {
 			hear(ctx, r, w, 0, round)
 			time.Sleep(time.Duration(rand.Int64N(int64(500 * time.Microsecond))))
-			r.NoError(w.PutValue(ctx, 1, 1, uint64(round)))
+			r.NoError(store(w, uint64(round)))
 			continue
 		}
 		tell(ctx, r, w, 0, 0, round)

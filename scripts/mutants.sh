@@ -51,7 +51,7 @@ litmus start_without_post TestEpochs
 litmus detach_forgets_leases TestLeaseKeepsDetachedMemory
 litmus open_any_generation TestStalePointersLeadNowhere
 litmus locate_any_window TestStalePointersLeadNowhere
-litmus store_without_ring TestElementAsFlag
+litmus store_without_ring TestAtomicEndsAWaitForItsElement
 litmus look_once TestPutEndsAWaitForItsElement
 try fabric.test internal/fabric queue_shares_connection TestFlushOfAQueueConcernsItsPostsOnly
 exit $survived

@@ -139,6 +139,7 @@ func (w *posting) part(ctx context.Context, path Path, at int, mem []byte) error
 			if err := w.flush(ctx); err != nil {
 				return err
 			}
+			mutant.Pause()
 		}
 	}
 	return nil

@@ -1,6 +1,9 @@
 package fabric
 
-import "github.com/gopgas/gopgas/verbs/driver"
+import (
+	"github.com/gopgas/gopgas/internal/mutant"
+	"github.com/gopgas/gopgas/verbs/driver"
+)
 
 // A short holds the work request of puts that need no op: one inline request each, and no word
 // tells of it. The device has copied the request when the post returns, so all such puts of a
@@ -14,7 +17,7 @@ type short struct {
 func (p *Peer) isShort(put *Put) bool {
 	body := &put.Body
 	n := len(body.Mem)
-	return put.Tell == TellNothing && put.Blocks == nil && len(put.Head.Mem) == 0 && put.Landing == (Address{}) &&
+	return !(mutant.TornPut && n == 8) && put.Tell == TellNothing && put.Blocks == nil && len(put.Head.Mem) == 0 && put.Landing == (Address{}) &&
 		n > 0 && n <= min(p.bind.info.MaxInline, maxInline) && (body.Path == Inline || body.Path == FMA || p.PathOf(n) == FMA)
 }
 

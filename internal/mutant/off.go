@@ -47,5 +47,8 @@ const (
 // Later is for mutants: it runs nothing.
 func Later(func()) {}
 
+// Pause is for mutants: it does nothing.
+func Pause() {}
+
 // Stale is for mutants: it changes nothing.
 func Stale(any, []byte) {}

@@ -44,6 +44,9 @@ func Later(f func()) {
 	}()
 }
 
+// Pause gives other ranks the time to see what is half done.
+func Pause() { time.Sleep(50 * time.Microsecond) }
+
 // reads holds what each place returned to the last read that was not stale.
 var reads struct {
 	sync.Mutex
