@@ -32,6 +32,9 @@ func (r *Remote) postShort(part *Part) bool {
 	p.mu.Lock()
 	posted := p.tryShort(r, part)
 	p.mu.Unlock()
+	if posted {
+		p.Stats.staged.Add(uint64(len(part.Mem)))
+	}
 	if posted && r.whole == nil {
 		p.Stats.count(len(part.Mem))
 	}
