@@ -195,9 +195,6 @@ func (s *server) request(ctx context.Context, n, b int, request uint64) error {
 	st, rank := s.st, s.st.workerRank(n)
 	if k := st.keys[request&0xffffffff]; st.o.Read {
 		from := st.workerBase() + st.params + k.from
-		if st.copies == 2 {
-			from += 2 * st.params
-		}
 		to := st.received(s.n, n) + k.at
 		if err := st.mem.Get(ctx, rank, from, st.mem.Local()[to:][:k.len()]); err != nil {
 			return unlessDead(err)

@@ -115,8 +115,8 @@ func (o *Options) check(ranks, params int) error {
 		return fmt.Errorf("tensors of %v elements for %d parameters", o.Tensors, params)
 	case o.Read && o.Mode != Sync:
 		return fmt.Errorf("reads need mode sync: there no server applies a gradient while workers read")
-	case o.Read && o.Loose:
-		return fmt.Errorf("reads need tensors in the window")
+	case o.Read && (o.Loose || o.Copies == 2):
+		return fmt.Errorf("reads need tensors in the window, and take at most one copy: several workers read the same weights")
 	case o.Ring && (o.Read || o.Buffers > 0):
 		return fmt.Errorf("a ring buffer is written, and its requests are its bytes")
 	case o.Copies < 0 || o.Copies > 2 || o.Copies > 0 && (o.Ring || o.Loose):

@@ -124,11 +124,7 @@ func (w *Worker) commit(ctx context.Context, what uint64) error {
 func (w *Worker) read(ctx context.Context) error {
 	w.starts = w.starts[:0]
 	for _, k := range w.st.keys {
-		from := k.at
-		if w.st.copies == 2 {
-			from += w.st.toSend(k.server)
-		}
-		r, err := w.st.mem.StartGet(ctx, k.server, from, w.pulled[k.from:k.to])
+		r, err := w.st.mem.StartGet(ctx, k.server, k.at, w.pulled[k.from:k.to])
 		if err != nil {
 			return err
 		}
