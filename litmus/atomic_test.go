@@ -2,8 +2,10 @@ package litmus
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/gopgas/gopgas/internal/testjob"
 	"github.com/gopgas/gopgas/window"
@@ -85,5 +87,40 @@ func lock(ctx context.Context, r *testjob.Rank) {
 	r.NoError(w.Fence(ctx))
 	if r.Me == 0 {
 		r.Equal(n*r.N, w.Local()[0])
+	}
+}
+
+func TestLockGivenUp(t *testing.T) { everywhere(t, "lock given up") }
+
+// lockGivenUp: lock, with waits that end early. Two elements change together under an exclusive lock.
+// Forbidden: a lost update, elements that differ under a shared lock, a lock that stays taken.
+func lockGivenUp(ctx context.Context, r *testjob.Rank) {
+	w, got := allocate[int64](ctx, r, 2), allocate[int64](ctx, r, 1)
+	both := make([]int64, 2)
+	for i := range rounds(60) {
+		m, over, cancel := window.Mode(rand.IntN(2)), ctx, context.CancelFunc(func() {})
+		if i%3 > 0 {
+			over, cancel = context.WithTimeout(ctx, time.Duration(rand.IntN(200))*time.Microsecond)
+		}
+		held, err := w.Lock(over, 0, m)
+		cancel()
+		if err != nil {
+			r.ErrorIs(err, context.DeadlineExceeded)
+			continue
+		}
+		r.NoError(w.Get(ctx, 0, 0, both))
+		r.Equal(both[0], both[1])
+		if m == window.Exclusive {
+			r.NoError(w.Put(ctx, 0, 0, []int64{both[0] + 1, both[1] + 1}))
+			r.NoError(window.AtomicAdd(ctx, got, 0, 0, 1))
+		}
+		r.NoError(held.Unlock(ctx))
+	}
+	held, err := w.Lock(ctx, 0, window.Exclusive)
+	r.NoError(err)
+	r.NoError(held.Unlock(ctx))
+	r.NoError(got.Fence(ctx))
+	if r.Me == 0 {
+		r.Equal(got.Local()[0], w.Local()[0])
 	}
 }

@@ -40,6 +40,7 @@ func programs() map[string]litmus {
 		"started accumulates in order": {ranks: 2, body: startedAccumulatesInOrder},
 		"mixed atomics":                {ranks: 3, body: mixedAtomics, owner: true},
 		"lock":                         {ranks: 3, body: lock},
+		"lock given up":                {ranks: 3, body: lockGivenUp},
 		"element as flag":              {ranks: 2, body: elementAsFlag},
 		"whole puts":                   {ranks: 2, body: wholePuts},
 		"independent reads":            {ranks: 4, body: independentReads},

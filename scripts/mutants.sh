@@ -52,6 +52,7 @@ litmus detach_forgets_leases TestLeaseKeepsDetachedMemory
 litmus open_any_generation TestStalePointersLeadNowhere
 litmus locate_any_window TestStalePointersLeadNowhere
 litmus store_without_ring TestAtomicEndsAWaitForItsElement
+litmus lock_handed_to_all TestLock TestLockGivenUp
 litmus look_once TestPutEndsAWaitForItsElement
 try fabric.test internal/fabric queue_shares_connection TestFlushOfAQueueConcernsItsPostsOnly
 exit $survived

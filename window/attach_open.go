@@ -88,7 +88,7 @@ func (c *core) leased(at place, name string, remote *fabric.Remote) *core {
 	ranks := len(c.remotes)
 	n := (remote.Len - c.attachedLayout(0).elem0) / c.layout.size
 	l := &core{id: at.id, remotes: make([]atomic.Pointer[fabric.Remote], ranks), entryBits: placed(0, entry), name: fmt.Sprintf("%s (attached #%d)", c.name, entry), lengths: make([]int, ranks)}
-	l.segment = &segment{team: c.team, region: name, lease: &lease{c, target, entry}, gates: make([]atomic.Bool, ranks)}
+	l.segment = &segment{team: c.team, region: name, lease: &lease{c, target, entry}, gates: make([]atomic.Pointer[gate], ranks)}
 	l.lengths[target] = n
 	l.remotes[target].Store(remote)
 	l.layout = c.attachedLayout(0)

@@ -44,9 +44,9 @@ type segment struct {
 	region string // name of the memory in the fabric
 	block  arena.Block
 	mine   *fabric.Region
-	gates  []atomic.Bool // by target: a goroutine of this rank is acquiring its lock
-	locks  locks         // that this rank holds
-	epochs epochs        // of this rank
+	gates  []atomic.Pointer[gate] // by target, nil before the first wait for its lock
+	locks  locks                  // that this rank holds
+	epochs epochs                 // of this rank
 	parts  parts
 	array  *array // of AllocateShared, else nil
 	lent   *lent  // of Create, else nil
@@ -138,7 +138,7 @@ func (c *core) prepare(ctx context.Context, size, elems int, o *options) (err er
 		return err
 	}
 	c.remotes = make([]atomic.Pointer[fabric.Remote], ranks)
-	c.gates = make([]atomic.Bool, ranks)
+	c.gates = make([]atomic.Pointer[gate], ranks)
 	if c.mine, err = c.team.Register(ctx, c.region, c.block.Memory); err == nil && o.lent != nil {
 		err = c.registerLent(ctx)
 	}

@@ -15,10 +15,10 @@ type layout struct {
 	slots int
 	// attachments is the number of a rank's entries for attached memory.
 	attachments int
-	lock        int // state word, then the count of waiting writers
-	wake        int // grows when a rank that waits for a lock shall try again
+	lock        int // state word, then the tickets, see lock_state.go
 	watch       int // goroutines of this rank that wait for elements
-	waiters     int // one bit for each rank that waits for this rank's lock
+	entries     int // a word for each rank that waits for this rank's lock
+	grants      int // a word for each rank's lock: how often this rank got it behind a wait
 	posted      int // one bit for each target that has begun an exposure epoch, see epoch.go
 	completed   int // one bit for each origin that has ended its access epoch
 	stripes     int // locks of wide elements, see stripes.go
@@ -36,11 +36,11 @@ func newLayout(elems, size int, o *options, ranks int) (layout, error) {
 		return layout{}, fmt.Errorf("%d elements of %d bytes: %w", elems, size, ErrRange)
 	}
 	l := layout{elems: elems, size: size, slots: o.slots, attachments: o.attachments}
-	l.wake = l.lock + lineSize
-	l.watch = l.wake + 8
-	l.waiters = l.wake + lineSize
+	l.watch = l.lock + lineSize
+	l.entries = l.watch + lineSize
+	l.grants = line(l.entries + ranks*8)
 	bits := (ranks + 63) / 64 * 8 // bytes with a bit for each rank
-	l.posted = l.waiters + bits
+	l.posted = line(l.grants + ranks*8)
 	l.completed = l.posted + bits
 	l.stripes = line(l.completed + bits)
 	l.slot0 = l.stripes + stripes*stripeSize

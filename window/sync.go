@@ -147,17 +147,15 @@ func (w *Window[T]) Free(ctx context.Context) error {
 	return w.fail("Free", errors.Join(held, err, w.giveUp(err != nil)))
 }
 
-// closeGates waits until no goroutine of this rank acquires a lock any more. A
-// later atomic would reach memory that belongs to another window by then.
+// closeGates waits until no goroutine of this rank waits for a lock any more, or finishes what a
+// call began. A later atomic would reach memory that belongs to another window by then.
 func (c *core) closeGates(ctx context.Context) error {
 	for i := range c.gates {
-		gate := &c.gates[i]
-		if gate.CompareAndSwap(false, true) {
-			continue
-		}
-		if err := c.team.Await(ctx, func() bool { return gate.CompareAndSwap(false, true) }); err != nil {
-			return err
+		if g := c.gates[i].Load(); g != nil {
+			if err := g.close(ctx, c); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+	return c.locks.settle(ctx, c)
 }

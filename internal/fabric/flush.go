@@ -107,11 +107,16 @@ func (p *Peer) acknowledge(ctx context.Context) error {
 	return errors.Join(p.awaitResponses(ctx, asked), p.Err())
 }
 
-// Straight reports whether an atomic behind an [Peer.Order] takes effect behind all that this
-// rank has posted to the peer: one queue pair carries everything, and the device applies
-// atomics by itself.
-func (p *Peer) Straight() bool {
-	return p.bind.info.Atomics.Extended && len(p.stripes.late()) == 0 && !p.line.waits.Load()
+// Orders reports whether the peer applies a request that this rank posts now behind all that it has
+// posted or stored before. Otherwise a flush has to stand between.
+func (p *Peer) Orders() bool {
+	switch {
+	case p.qp == nil:
+		return true
+	case p.line.waits.Load() || len(p.stripes.late()) > 0:
+		return false
+	}
+	return p.bell == nil || p.flushed.Load() >= p.posted.Load() // stores overtake requests
 }
 
 // raiseFlushed notes that the first upTo posts are applied.

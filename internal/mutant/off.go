@@ -40,6 +40,8 @@ const (
 	LocateAnyWindow = false
 	// StoreWithoutRing: a store to an element wakes no goroutine that waits for it, and none looks again.
 	StoreWithoutRing = false
+	// LockHandedToAll: all ranks that wait get a lock, whatever their modes.
+	LockHandedToAll = false
 	// LookOnce: a goroutine that waits for an element looks only when a bell rings.
 	LookOnce = false
 )

@@ -33,6 +33,7 @@ var (
 	OpenAnyGeneration     = chosen == "open_any_generation"
 	LocateAnyWindow       = chosen == "locate_any_window"
 	StoreWithoutRing      = chosen == "store_without_ring"
+	LockHandedToAll       = chosen == "lock_handed_to_all"
 	LookOnce              = chosen == "look_once"
 )
 
