@@ -152,7 +152,7 @@ func (p *lockPlayer) grant(ranks []int) {
 	}
 }
 
-// compare waits until the lock is as the model. What goes on behind a canceled call may take a while.
+// compare waits until the lock is as the model. A canceled call may still be ending.
 func (p *lockPlayer) compare(ctx context.Context) {
 	writer, readers := -1, len(p.holders)
 	if readers > 0 && p.modes[p.holders[0]] == window.Exclusive {

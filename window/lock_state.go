@@ -167,7 +167,7 @@ func (l latch) decide(behind Mode, readers bool) error {
 			return err
 		}
 		// Ranks wait, and no writer has the lock. Behind the writers among them the last reader
-		// decides. Others began to wait, or ceased to, behind this rank's look.
+		// decides. Without them ranks began to wait, or gave up, behind this rank's look.
 		if others && state&readersMask != 0 {
 			if waiting, err := l.writerWaits(); waiting || err != nil {
 				return err
