@@ -73,8 +73,9 @@ func CompareSwap[T Number](ctx context.Context, w *Window[T], target, index int,
 	return fetch(ctx, w, "CompareSwap", target, index, driver.AtomicCmpSwap, v, toBits(old))
 }
 
-// AtomicLoad returns the target's element, never torn between two updates. Kind:
-// one-sided; complete when it returns.
+// AtomicLoad returns the target's element, never torn between two updates. A program that calls it
+// in a loop keeps a core from the rank for which it waits: call [WaitUntil]. Kind: one-sided;
+// complete when it returns.
 func AtomicLoad[T Number](ctx context.Context, w *Window[T], target, index int) (T, error) {
 	return fetch(ctx, w, "AtomicLoad", target, index, driver.AtomicLoad, 0, 0)
 }

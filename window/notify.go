@@ -87,7 +87,8 @@ func (w *Window[T]) WaitNotify(ctx context.Context, u Until) (slot int, value ui
 }
 
 // TestNotify is WaitNotify without the wait: ok reports whether the slots meet u
-// now. It makes progress. Kind: local.
+// now. It makes progress. A program that calls it in a loop keeps a core from the rank for which it
+// waits: call [Window.WaitNotify]. Kind: local.
 func (w *Window[T]) TestNotify(u Until) (slot int, value uint64, ok bool, err error) {
 	var i int
 	if u.Signed {
